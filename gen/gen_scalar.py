@@ -1,0 +1,201 @@
+"""Writes the generated part of src/scalar: `gen_scalar.py OUTDIR` makes sc_tables.h, sc_tables.c and sc_functions.c there.
+
+Needs ops.py (what exists), semantics.py (what it means) and budgets.py (how far it may be off). A function of the C code goes
+over arrays; one value is an array of one. With the same inputs the same bytes come out.
+"""
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import ops
+import semantics
+from budgets import budgets
+
+FROM = "/* Made by gen/gen_scalar.py from gen/ops.py, gen/semantics.py and gen/budgets.py. */\n"
+
+
+def enum(prefix: str, name: str) -> str:
+    return prefix + name.upper()
+
+
+def tables_h() -> str:
+    lines = [FROM, "#ifndef SC_TABLES_H\n#define SC_TABLES_H\n\n", "typedef enum ScType {\n"]
+    lines += [f"    {enum('SC_', t.name)},\n" for t in ops.TYPES]
+    lines += ["    SC_TYPE_COUNT\n} ScType;\n\ntypedef enum ScOp {\n"]
+    lines += [f"    {enum('OP_', o.name)},\n" for o in ops.OPS]
+    lines += ["    OP_COUNT\n} ScOp;\n\nenum {\n"]
+    lines += [f"    {enum('SC_FLAG_', f)} = 1 << {i},\n" for i, f in enumerate(ops.FLAGS)]
+    lines += [f"    SC_FLAG_COUNT = {len(ops.FLAGS)}\n}};\n\n#endif\n"]
+    return "".join(lines)
+
+
+def tables_c() -> str:
+    lines = [FROM, '#include "scalar/scalar.h"\n\nconst ScTypeInfo sc_type_info[SC_TYPE_COUNT] = {\n']
+    for t in ops.TYPES:
+        compute = "true" if t.name in ops.COMPUTE else "false"
+        lines.append(f'    [{enum("SC_", t.name)}] = {{"{t.name}", "{t.hlo}", {t.bits}, \'{t.cls}\', {compute}}},\n')
+    lines.append("};\n\nconst ScOpInfo sc_op_info[OP_COUNT] = {\n")
+    for o in ops.OPS:
+        words = o.props.split()
+        comm, costly = ("true" if p in words else "false" for p in ("comm", "costly"))
+        lines.append(f'    [{enum("OP_", o.name)}] = {{"{o.name}", "{o.hlo or ""}", {o.arity}, SC_{o.sig.upper()}, {o.rank}, '
+                     f'{comm}, {costly}, "{o.classes}"}},\n')
+    lines.append("};\n\nconst char *const sc_flag_name[SC_FLAG_COUNT] = {\n")
+    lines += [f'    "{f}",\n' for f in ops.FLAGS]
+    lines.append("};\n\n/* ulp, then ulp with approx */\nstatic const double budget[OP_COUNT][SC_TYPE_COUNT][2] = {\n")
+    table = budgets()
+    for (op, t), (ulp, approx) in sorted(table.items()):
+        lines.append(f"    [{enum('OP_', op)}][{enum('SC_', t)}] = {{{ulp}, {approx}}},\n")
+    lines.append("};\n\ndouble sc_budget(ScOp op, ScType type, bool approx) { return budget[op][type][approx]; }\n")
+    return "".join(lines)
+
+
+LOOPS = """
+#define LOOP1(name, R, A, store, load, C, expr)                                                   \\
+    static void name(size_t n, void *result, const void *pa, const void *pb, const void *pc)     \\
+    {                                                                                             \\
+        R *r = result;                                                                            \\
+        const A *xa = pa;                                                                         \\
+        (void)pb, (void)pc;                                                                       \\
+        for (size_t i = 0; i < n; i++) {                                                          \\
+            const C a = load(xa[i]);                                                              \\
+            r[i] = store(expr);                                                                   \\
+        }                                                                                         \\
+    }
+#define LOOP2(name, R, A, store, load, C, expr)                                                   \\
+    static void name(size_t n, void *result, const void *pa, const void *pb, const void *pc)     \\
+    {                                                                                             \\
+        R *r = result;                                                                            \\
+        const A *xa = pa, *xb = pb;                                                               \\
+        (void)pc;                                                                                 \\
+        for (size_t i = 0; i < n; i++) {                                                          \\
+            const C a = load(xa[i]), b = load(xb[i]);                                             \\
+            r[i] = store(expr);                                                                   \\
+        }                                                                                         \\
+    }
+#define LOOP3(name, R, A, store, load, C, expr)                                                   \\
+    static void name(size_t n, void *result, const void *pa, const void *pb, const void *pc)     \\
+    {                                                                                             \\
+        R *r = result;                                                                            \\
+        const A *xa = pa, *xb = pb, *xc = pc;                                                     \\
+        for (size_t i = 0; i < n; i++) {                                                          \\
+            const C a = load(xa[i]), b = load(xb[i]), c = load(xc[i]);                            \\
+            r[i] = store(expr);                                                                   \\
+        }                                                                                         \\
+    }
+#define SELECT(name, T)                                                                           \\
+    static void name(size_t n, void *result, const void *pa, const void *pb, const void *pc)     \\
+    {                                                                                             \\
+        T *r = result;                                                                            \\
+        const uint8_t *xa = pa;                                                                   \\
+        const T *xb = pb, *xc = pc;                                                               \\
+        for (size_t i = 0; i < n; i++) {                                                          \\
+            const T b = xb[i], c = xc[i];                                                         \\
+            r[i] = xa[i] ? b : c;                                                                 \\
+        }                                                                                         \\
+    }
+#define COPY(name, T)                                                                             \\
+    static void name(size_t n, void *result, const void *pa, const void *pb, const void *pc)     \\
+    {                                                                                             \\
+        (void)pb, (void)pc;                                                                       \\
+        if (n) memmove(result, pa, n * sizeof(T));                                                \\
+    }
+#define AS_IS(x) (x)
+#define AS_PRED(x) ((uint8_t)(x))
+#define AS_F32(x) ((float)(x))
+#define AS_F64(x) ((double)(x))
+
+"""
+
+ENTRY = """
+ScLoop sc_loop(ScOp op, ScType type, ScType from)
+{
+    if ((unsigned)op >= OP_COUNT || (unsigned)type >= SC_TYPE_COUNT || (unsigned)from >= SC_TYPE_COUNT) return NULL;
+    if (op == OP_CVT) return conversions[type][from];
+    if (op == OP_BITS) return sc_type_info[from].compute && sc_bytes(from) == sc_bytes(type) ? loops[op][type] : NULL;
+    return loops[op][type];
+}
+
+/* A value's low bytes stand first in memory, so that a uint64_t is an array of one value of any type. */
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "values are kept in the low bytes of a uint64_t");
+
+bool sc_eval(ScOp op, ScType type, ScType from, const uint64_t *x, uint64_t *result)
+{
+    ScLoop loop = sc_loop(op, type, from);
+    if (!loop) return false;
+    uint64_t r = 0;
+    unsigned arity = sc_op_info[op].arity;
+    loop(1, &r, x, arity > 1 ? x + 1 : NULL, arity > 2 ? x + 2 : NULL);
+    *result = r;
+    return true;
+}
+"""
+
+
+def load_store(type_name: str, wide: bool) -> tuple[str, str]:
+    """Macros or functions that take a stored value to what is computed with, and back."""
+    if type_name in ("f16", "bf16"):
+        return f"sc_{type_name}_to_float", f"sc_{type_name}_of_{'double' if wide else 'float'}"
+    if wide and type_name == "f32":
+        return "AS_IS", "AS_F32"
+    if wide and type_name == "f64":
+        return "AS_IS", "AS_F64"
+    return "AS_IS", "AS_IS"
+
+
+def functions_c() -> str:
+    body: list[str] = []
+    loops: list[str] = []
+    for width in (8, 16, 32, 64):
+        body.append(f"SELECT(select_{width}, uint{width}_t)\nCOPY(copy_{width}, uint{width}_t)\n")
+    for o in ops.OPS:
+        for t in ops.COMPUTE + ["index"]:
+            entry = f"    [{enum('OP_', o.name)}][{enum('SC_', t)}] = "
+            native = semantics.NATIVE[t]
+            if o.name in ("select", "bits") and t != "index":
+                loops.append(f"{entry}{'select' if o.name == 'select' else 'copy'}_{native.width},\n")
+                continue
+            m = semantics.meaning(o.name, t)
+            if m is None:
+                continue
+            load, store = load_store(t, m.wide)
+            result = native.store
+            if o.sig in ("compare", "test"):
+                store, result = "AS_PRED", "uint8_t"
+            elif t == "pred":
+                store = "AS_PRED"
+            body.append(f"LOOP{o.arity}({o.name}_{t}, {result}, {native.store}, {store}, {load}, {m.operand}, {m.expr})\n")
+            loops.append(f"{entry}{o.name}_{t},\n")
+    conversions: list[str] = []
+    for to in ops.COMPUTE:
+        for source in ops.COMPUTE:
+            entry = f"    [{enum('SC_', to)}][{enum('SC_', source)}] = "
+            s, n = semantics.NATIVE[source], semantics.NATIVE[to]
+            if to == source:
+                conversions.append(f"{entry}copy_{n.width},\n")
+                continue
+            operand, expr = semantics.conversion(to, source)
+            load, store = load_store(source, False)[0], "AS_PRED" if to == "pred" else "AS_IS"
+            body.append(f"LOOP1(cvt_{to}_{source}, {n.store}, {s.store}, {store}, {load}, {operand}, {expr})\n")
+            conversions.append(f"{entry}cvt_{to}_{source},\n")
+    return "".join([
+        FROM, '#include "scalar/scalar.h"\n#include "scalar/round.h"\n\n#include <math.h>\n#include <string.h>\n', LOOPS, *body,
+        "\nstatic const ScLoop loops[OP_COUNT][SC_TYPE_COUNT] = {\n", *loops,
+        "};\n\n/* [to][from] */\nstatic const ScLoop conversions[SC_TYPE_COUNT][SC_TYPE_COUNT] = {\n", *conversions, "};\n", ENTRY])
+
+
+def main(argv: list[str]) -> int:
+    if len(argv) != 2:
+        print("usage: gen_scalar.py OUTDIR", file=sys.stderr)
+        return 2
+    ops.check()
+    out = Path(argv[1])
+    out.mkdir(parents=True, exist_ok=True)
+    for name, text in (("sc_tables.h", tables_h()), ("sc_tables.c", tables_c()), ("sc_functions.c", functions_c())):
+        (out / name).write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))

@@ -1,0 +1,149 @@
+"""The table of types and operations: the one place that says which exist.
+
+Everything that knows operations by name is made from it: the C enumerations (`sc_tables.h`), constant folding and the evaluator's
+scalar functions (meanings in `semantics.py`), the names of the rule language, and the names in IR dumps, traces and messages.
+
+Adding an operation: one line here, its meaning in `semantics.py`, and for each target a way to select it.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Optional
+
+
+@dataclass(frozen=True)
+class Type:
+    """An element type. `name` is what patterns and IR dumps say, `hlo` what HLO text says."""
+
+    name: str
+    hlo: str
+    bits: int  # of one value; 0 where it has none
+    cls: str  # P pred, I signed, U unsigned, F float, C complex, X index, - no value
+
+
+TYPES = [
+    Type("none", "", 0, "-"),
+    Type("pred", "pred", 8, "P"),
+    Type("i2", "s2", 2, "I"), Type("i4", "s4", 4, "I"), Type("i8", "s8", 8, "I"),
+    Type("i16", "s16", 16, "I"), Type("i32", "s32", 32, "I"), Type("i64", "s64", 64, "I"),
+    Type("u2", "u2", 2, "U"), Type("u4", "u4", 4, "U"), Type("u8", "u8", 8, "U"),
+    Type("u16", "u16", 16, "U"), Type("u32", "u32", 32, "U"), Type("u64", "u64", 64, "U"),
+    Type("f4e2m1fn", "f4e2m1fn", 4, "F"), Type("f8e3m4", "f8e3m4", 8, "F"), Type("f8e4m3", "f8e4m3", 8, "F"),
+    Type("f8e4m3fn", "f8e4m3fn", 8, "F"), Type("f8e4m3b11fnuz", "f8e4m3b11fnuz", 8, "F"),
+    Type("f8e4m3fnuz", "f8e4m3fnuz", 8, "F"), Type("f8e5m2", "f8e5m2", 8, "F"),
+    Type("f8e5m2fnuz", "f8e5m2fnuz", 8, "F"), Type("f8e8m0fnu", "f8e8m0fnu", 8, "F"),
+    Type("f16", "f16", 16, "F"), Type("bf16", "bf16", 16, "F"), Type("f32", "f32", 32, "F"), Type("f64", "f64", 64, "F"),
+    Type("c64", "c64", 64, "C"), Type("c128", "c128", 128, "C"),
+    Type("index", "", 64, "X"),
+    Type("token", "token", 0, "-"), Type("opaque", "opaque", 0, "-"), Type("tuple", "", 0, "-"),
+]
+TYPE_BY_NAME = {t.name: t for t in TYPES}
+
+# Types with scalar functions (constant folding, evaluator) and rules. The others are read, printed and moved.
+COMPUTE = ["pred", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"]
+
+# Type classes of the rule language: one binding per rule.
+CLASSES = {
+    "P": ["pred"],
+    "I": ["i8", "i16", "i32", "i64"],
+    "U": ["u8", "u16", "u32", "u64"],
+    "N": ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"],
+    "F": ["f16", "bf16", "f32", "f64"],
+    "F16": ["f16", "bf16"],
+    "T": ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"],
+}
+
+# Signatures. T is the type in an operation's name.
+#   same    (T, ..) -> T          compare (T, T) -> pred        test   (T) -> pred
+#   select  (pred, T, T) -> T     convert (S) -> T, name is op.T.S
+#   leaf    no operands, an immediate; lower/ and the passes know it
+#   frame   structure that the passes make: load, pack, part, ...
+SIGNATURES = ("same", "compare", "test", "select", "convert", "leaf", "frame")
+
+
+@dataclass(frozen=True)
+class Op:
+    name: str
+    arity: int
+    sig: str
+    classes: str  # letters of Type.cls that T may have
+    rank: int  # order of the strata simplify and lower: a lowering goes to lower ranks
+    props: str = ""  # words: comm, costly
+    hlo: Optional[str] = None  # HLO opcode with this meaning on elements
+
+
+OPS = [
+    # leaves and structure ------------------------------------------------------------------------------------------------
+    Op("none", 0, "leaf", "", 0),
+    Op("const", 0, "leaf", "PIUFX", 0),      # immediate: the value's bits; index: the integer
+    Op("var", 0, "leaf", "X", 0),            # immediate: number in the kernel's table of variables
+    Op("arg", 0, "leaf", "", 0),             # immediate: number of the kernel's buffer
+    Op("load", 2, "frame", "PIUF", 0),       # (arg, index): element of a buffer that no output aliases
+    Op("idx", 1, "frame", "IU", 1),          # (index) -> T: the integer value; exact by the maker's proof
+    Op("pack", 2, "frame", "PIUF", 0),       # (x, y): lanes of x, then of y
+    Op("part", 1, "frame", "PIUF", 0),       # (x): lanes [immediate, immediate + lanes of the result)
+    Op("splat", 1, "frame", "PIUF", 0),      # (x): one value in all lanes
+    Op("instr", 3, "frame", "PIUF", 0),      # a selected tile; immediate: row of the target's instruction table
+    # index arithmetic ----------------------------------------------------------------------------------------------------
+    Op("sum", 0, "frame", "X", 1),           # constant + sum of coefficient * term
+    Op("floordiv", 2, "same", "X", 3),       # floor; the divisor is positive
+    Op("mod", 2, "same", "X", 3),            # what floor leaves
+    # two operands ----------------------------------------------------------------------------------------------------------
+    Op("add", 2, "same", "PIUF", 3, "comm", "add"), Op("sub", 2, "same", "IUF", 4, "", "subtract"),
+    Op("mul", 2, "same", "PIUF", 4, "comm", "multiply"), Op("div", 2, "same", "IUF", 20, "costly", "divide"),
+    Op("rem", 2, "same", "IUF", 20, "costly", "remainder"), Op("pow", 2, "same", "IUF", 40, "costly", "power"),
+    Op("max", 2, "same", "PIUFX", 6, "comm", "maximum"), Op("min", 2, "same", "PIUFX", 6, "comm", "minimum"),
+    Op("atan2", 2, "same", "F", 40, "costly", "atan2"),
+    Op("band", 2, "same", "PIU", 2, "comm", "and"), Op("bor", 2, "same", "PIU", 2, "comm", "or"),
+    Op("bxor", 2, "same", "PIU", 2, "comm", "xor"),
+    Op("shl", 2, "same", "IU", 12, "", "shift-left"), Op("shra", 2, "same", "IU", 12, "", "shift-right-arithmetic"),
+    Op("shrl", 2, "same", "IU", 12, "", "shift-right-logical"),
+    # what a GPU divides and shifts: only where the divisor is neither 0 nor -1, the amount below the width
+    Op("quot", 2, "same", "IU", 10, "costly"), Op("left", 2, "same", "IU", 10, "costly"),
+    Op("shlx", 2, "same", "IU", 5), Op("shrax", 2, "same", "IU", 5), Op("shrlx", 2, "same", "IU", 5),
+    Op("pow16", 2, "same", "IU", 35, "costly"),  # a ** (b modulo 2**16)
+    Op("fma", 3, "same", "F", 3),
+    # comparison and choice -------------------------------------------------------------------------------------------------
+    Op("eq", 2, "compare", "PIUFX", 4, "comm"), Op("ne", 2, "compare", "PIUFX", 4, "comm"),
+    Op("lt", 2, "compare", "PIUFX", 4), Op("le", 2, "compare", "PIUFX", 4),
+    Op("gt", 2, "compare", "PIUFX", 5), Op("ge", 2, "compare", "PIUFX", 5),
+    Op("select", 3, "select", "PIUF", 4, "", "select"),
+    Op("is_finite", 1, "test", "F", 15, "", "is-finite"),
+    # one operand -----------------------------------------------------------------------------------------------------------
+    Op("cvt", 1, "convert", "PIUF", 8, "", "convert"),
+    Op("bits", 1, "convert", "PIUF", 1, "", "bitcast-convert"),  # same width: the bits as they are
+    Op("neg", 1, "same", "IUF", 3, "", "negate"), Op("abs", 1, "same", "IUF", 6, "", "abs"),
+    Op("sign", 1, "same", "IUF", 30, "", "sign"), Op("bnot", 1, "same", "PIU", 4, "", "not"),
+    Op("popcnt", 1, "same", "IU", 12, "", "popcnt"), Op("clz", 1, "same", "IU", 12, "", "count-leading-zeros"),
+    Op("floor", 1, "same", "F", 12, "", "floor"), Op("ceil", 1, "same", "F", 12, "", "ceil"),
+    Op("trunc", 1, "same", "F", 12), Op("round_even", 1, "same", "F", 12, "", "round-nearest-even"),
+    Op("round_afz", 1, "same", "F", 14, "", "round-nearest-afz"),
+    Op("exp", 1, "same", "F", 30, "costly", "exponential"), Op("expm1", 1, "same", "F", 30, "costly", "exponential-minus-one"),
+    Op("exp2", 1, "same", "F", 25, "costly"), Op("log2", 1, "same", "F", 25, "costly"),
+    Op("log", 1, "same", "F", 30, "costly", "log"), Op("log1p", 1, "same", "F", 30, "costly", "log-plus-one"),
+    Op("logistic", 1, "same", "F", 35, "costly", "logistic"), Op("tanh", 1, "same", "F", 32, "costly", "tanh"),
+    Op("tan", 1, "same", "F", 30, "costly", "tan"), Op("sin", 1, "same", "F", 30, "costly", "sine"),
+    Op("cos", 1, "same", "F", 30, "costly", "cosine"), Op("sinh", 1, "same", "F", 30, "costly", "sinh"),
+    Op("cosh", 1, "same", "F", 30, "costly", "cosh"), Op("asin", 1, "same", "F", 30, "costly", "asin"),
+    Op("acos", 1, "same", "F", 30, "costly", "acos"), Op("atan", 1, "same", "F", 30, "costly"),
+    Op("asinh", 1, "same", "F", 30, "costly", "asinh"), Op("acosh", 1, "same", "F", 30, "costly", "acosh"),
+    Op("atanh", 1, "same", "F", 30, "costly", "atanh"), Op("erf", 1, "same", "F", 30, "costly", "erf"),
+    Op("sqrt", 1, "same", "F", 20, "costly", "sqrt"), Op("rsqrt", 1, "same", "F", 22, "costly", "rsqrt"),
+    Op("cbrt", 1, "same", "F", 30, "costly", "cbrt"), Op("rcp", 1, "same", "F", 15, "costly"),
+]
+OP_BY_NAME = {o.name: o for o in OPS}
+
+# Flags of a node, part of its identity, off by default.
+FLAGS = ["approx", "contract", "nnan", "nsz", "wide"]  # wide: an index expression that needs 64 bits
+
+
+def check() -> None:
+    """The table's own consistency; raises ValueError."""
+    names = [o.name for o in OPS]
+    if len(set(names)) != len(names):
+        raise ValueError("gen/ops.py: an operation is listed twice")
+    for o in OPS:
+        if o.sig not in SIGNATURES:
+            raise ValueError(f"gen/ops.py: {o.name}: unknown signature {o.sig}")
+    if len(TYPES) > 64 or len(OPS) > 1024 or len(FLAGS) > 12:
+        raise ValueError("gen/ops.py: more types, operations or flags than a node has bits for")

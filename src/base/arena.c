@@ -1,0 +1,149 @@
+/* arena: memory that is given back all at once.
+ *
+ * Needs: the C heap. Leaves: zeroed, 16-byte aligned memory that lives until wbb_arena_free.
+ *
+ * A context knows its arenas and frees those that are left with it, so a failure that unwinds past an owner leaks nothing.
+ *
+ * An arena is a list of chunks, each twice the size of the one before up to 1 MiB; a request larger than a quarter of a
+ * chunk gets a chunk of its own, so that large zeroed arrays come straight from the system. The newest small request can
+ * grow in place, which makes WBB_PUSH and WbbBuf cheap.
+ *
+ *     WbbArena *a = wbb_arena_new(cx);
+ *     int *v = WBB_NEW_N(a, int, 100);    // all 0
+ *     wbb_arena_free(a);
+ */
+#include "base/base.h"
+#include "base/inner.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_CHUNK = 16 << 10, LAST_CHUNK = 1 << 20, ALIGN = 16 };
+
+typedef struct Chunk {
+    struct Chunk *next;
+    size_t room, used;
+    _Alignas(16) unsigned char bytes[];
+} Chunk;
+
+struct WbbArena {
+    WbbCx *cx;
+    WbbArena *older, *newer; /* the context's other arenas */
+    Chunk *chunk;         /* the one small requests come from; the others follow it */
+    unsigned char *last;  /* newest small request: it ends at chunk->used */
+    size_t total, limit;  /* bytes taken from the heap, and at most that many */
+    size_t next_room;
+};
+
+static Chunk *add_chunk(WbbArena *a, size_t room)
+{
+    if (room > a->limit || a->total > a->limit - room)
+        wbb_fail(a->cx, (WbbLoc){0}, "out of memory: an arena would grow above its limit of %zu bytes", a->limit);
+    if (room > SIZE_MAX - sizeof(Chunk)) wbb_fail(a->cx, (WbbLoc){0}, "out of memory: %zu bytes asked for", room);
+    Chunk *c = calloc(1, sizeof(Chunk) + room);
+    if (!c) wbb_fail(a->cx, (WbbLoc){0}, "out of memory: %zu bytes asked for", room);
+    c->room = room;
+    a->total += room;
+    return c;
+}
+
+static size_t round_up(WbbArena *a, size_t bytes)
+{
+    if (bytes > SIZE_MAX - ALIGN) wbb_fail(a->cx, (WbbLoc){0}, "out of memory: %zu bytes asked for", bytes);
+    return (bytes + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+}
+
+void *wbb_alloc(WbbArena *a, size_t bytes)
+{
+    size_t need = round_up(a, bytes ? bytes : 1);
+    Chunk *c = a->chunk;
+    if (c && need <= c->room - c->used) {
+        a->last = c->bytes + c->used;
+        c->used += need;
+        return a->last;
+    }
+    if (need > a->next_room / 4) {
+        Chunk *own = add_chunk(a, need);
+        own->used = need;
+        /* Behind the current chunk, which still has room for small requests. */
+        if (c) {
+            own->next = c->next;
+            c->next = own;
+        } else {
+            a->chunk = own;
+            a->last = own->bytes;
+        }
+        return own->bytes;
+    }
+    Chunk *fresh = add_chunk(a, a->next_room);
+    if (a->next_room < LAST_CHUNK) a->next_room *= 2;
+    fresh->next = c;
+    a->chunk = fresh;
+    a->last = fresh->bytes;
+    fresh->used = need;
+    return fresh->bytes;
+}
+
+void *wbb_grow(WbbArena *a, void *old, size_t old_bytes, size_t new_bytes)
+{
+    if (!old) return wbb_alloc(a, new_bytes);
+    if (new_bytes <= old_bytes) return old;
+    Chunk *c = a->chunk;
+    if (c && a->last == old) {
+        size_t start = (size_t)(a->last - c->bytes);
+        size_t need = round_up(a, new_bytes);
+        if (need <= c->room - start) {
+            c->used = WBB_MAX(c->used, start + need);
+            return old;
+        }
+    }
+    void *fresh = wbb_alloc(a, new_bytes);
+    memcpy(fresh, old, old_bytes);
+    return fresh;
+}
+
+size_t wbb_mul_size(WbbArena *a, size_t n, size_t size)
+{
+    size_t product = 0;
+    if (__builtin_mul_overflow(n, size, &product))
+        wbb_fail(a->cx, (WbbLoc){0}, "out of memory: %zu items of %zu bytes asked for", n, size);
+    return product;
+}
+
+void wbb_arena_limit(WbbArena *a, size_t bytes) { a->limit = bytes; }
+
+WbbCx *wbb_arena_cx(WbbArena *a) { return a->cx; }
+
+void wbb_arena_free(WbbArena *a)
+{
+    if (!a) return;
+    for (Chunk *c = a->chunk; c;) {
+        Chunk *next = c->next;
+        free(c);
+        c = next;
+    }
+    if (a->newer) a->newer->older = a->older;
+    else a->cx->inner->arenas = a->older;
+    if (a->older) a->older->newer = a->newer;
+    free(a);
+}
+
+WbbArena *wbb_arena_try_new(WbbCx *cx)
+{
+    WbbArena *a = calloc(1, sizeof *a);
+    if (!a) return NULL;
+    a->cx = cx;
+    a->limit = (size_t)4 << 30;
+    a->next_room = FIRST_CHUNK;
+    a->older = cx->inner->arenas;
+    if (a->older) a->older->newer = a;
+    cx->inner->arenas = a;
+    return a;
+}
+
+WbbArena *wbb_arena_new(WbbCx *cx)
+{
+    WbbArena *a = wbb_arena_try_new(cx);
+    if (!a) wbb_fail(cx, (WbbLoc){0}, "out of memory: no arena could be made");
+    return a;
+}

@@ -1,0 +1,137 @@
+/* base: memory lifetimes, strings and failure, decided once.
+ *
+ * Every room includes this header and nothing here knows of compilers.
+ *
+ * Memory comes from arenas. There are three lifetimes (context, one compile, one pass); an arena is passed to whoever
+ * allocates. Nothing outside this room calls malloc or free.
+ *
+ * Failure is of three kinds. `wbb_fail`: the input is at fault; the message is `file:line:col: error: what was seen`.
+ * `wbb_decline`: a well-formed input that is not compiled, with a reason from the closed list in why.def. `assert`: our own
+ * bug. The first two unwind to the nearest `wbb_guard`, which returns a WbbStatus; no other function of a room returns an
+ * error code for them. Nothing prints, exits or aborts.
+ *
+ *     static void body(WbbCx *cx, void *arg) { if (bad) wbb_fail(cx, loc, "expected '(', found '%c'", c); }
+ *     WbbStatus s = wbb_guard(cx, body, &arg);          // WBB_OK, WBB_FAILED or WBB_DECLINED; cx->messages has the text
+ */
+#ifndef WBB_BASE_H
+#define WBB_BASE_H
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define WBB_PRINTF(f, a) __attribute__((format(printf, f, a)))
+#define WBB_NORETURN __attribute__((noreturn))
+__extension__ typedef __int128 WbbI128; /* exact index and constant arithmetic */
+__extension__ typedef unsigned __int128 WbbU128;
+#else
+#error "a compiler with __int128 is needed"
+#endif
+
+#define WBB_LEN(array) (sizeof(array) / sizeof((array)[0]))
+#define WBB_MIN(a, b) ((a) < (b) ? (a) : (b))
+#define WBB_MAX(a, b) ((a) > (b) ? (a) : (b))
+
+typedef struct WbbArena WbbArena;
+typedef struct WbbCx WbbCx;
+
+/* A place in a text. line and col count from 1; 0 = unknown. file may be NULL. */
+typedef struct {
+    const char *file;
+    int line, col;
+} WbbLoc;
+
+/* Also the exit status of the command line. */
+typedef enum { WBB_OK = 0, WBB_FAILED = 1, WBB_USAGE = 2, WBB_DECLINED = 3, WBB_CHECK = 4 } WbbStatus;
+
+/* Why a well-formed input is not compiled: the closed list of why.def. */
+typedef enum {
+#define WHY(id, text) WHY_##id,
+#include "base/why.def"
+#undef WHY
+    WHY_COUNT
+} WbbWhy;
+
+/* One context per thread and compile session. Fields are read-only outside base/. */
+struct WbbCx {
+    WbbArena *arena;      /* lives as long as the context: interned strings, messages */
+    const char *messages; /* all messages so far, one a line; "" if none */
+    WbbWhy why;           /* of the last decline */
+    struct WbbCxInner *inner;
+};
+
+/* context.c ----------------------------------------------------------------------------------------------------------- */
+WbbCx *wbb_cx_new(void); /* NULL if memory is exhausted */
+void wbb_cx_free(WbbCx *cx);
+void wbb_cx_clear(WbbCx *cx); /* forget messages */
+/* Run body(cx, arg); a wbb_fail or wbb_decline inside ends it. Guards nest. */
+WbbStatus wbb_guard(WbbCx *cx, void (*body)(WbbCx *, void *), void *arg);
+void wbb_fail(WbbCx *cx, WbbLoc loc, const char *format, ...) WBB_NORETURN WBB_PRINTF(3, 4);
+void wbb_decline(WbbCx *cx, WbbLoc loc, WbbWhy why, const char *format, ...) WBB_NORETURN WBB_PRINTF(4, 5);
+void wbb_rethrow(WbbCx *cx, WbbStatus status) WBB_NORETURN; /* go on unwinding after a guard that only cleaned up */
+void wbb_note(WbbCx *cx, WbbLoc loc, const char *format, ...) WBB_PRINTF(3, 4); /* a message that does not end anything */
+const char *wbb_why_name(WbbWhy why);                                            /* "reduction" */
+const char *wbb_why_text(WbbWhy why);                                            /* one sentence */
+
+/* arena.c -------------------------------------------------------------------------------------------------------------
+ * Allocation never returns NULL: an exhausted machine or an arena above its limit (4 GiB unless set) is a wbb_fail. An arena
+ * that nobody frees is freed with its context. */
+WbbArena *wbb_arena_new(WbbCx *cx);
+void wbb_arena_free(WbbArena *a);
+void wbb_arena_limit(WbbArena *a, size_t bytes);
+void *wbb_alloc(WbbArena *a, size_t bytes); /* zeroed, 16-byte aligned */
+void *wbb_grow(WbbArena *a, void *old, size_t old_bytes, size_t new_bytes);
+#define WBB_NEW(arena, T) ((T *)wbb_alloc((arena), sizeof(T)))
+#define WBB_NEW_N(arena, T, n) ((T *)wbb_alloc((arena), wbb_mul_size((arena), (size_t)(n), sizeof(T))))
+size_t wbb_mul_size(WbbArena *a, size_t n, size_t size); /* fails on overflow */
+
+/* Append to a growable array { T *items; uint32_t n, room; } kept in an arena. */
+#define WBB_PUSH(arena, list, value)                                                                                     \
+    do {                                                                                                                 \
+        if ((list)->n == (list)->room) {                                                                                 \
+            uint32_t wbb_room = (list)->room ? (list)->room * 2 : 8;                                                     \
+            (list)->items = wbb_grow((arena), (list)->items, (list)->room * sizeof *(list)->items,                       \
+                                     wbb_mul_size((arena), wbb_room, sizeof *(list)->items));                            \
+            (list)->room = wbb_room;                                                                                     \
+        }                                                                                                                \
+        (list)->items[(list)->n++] = (value);                                                                            \
+    } while (0)
+
+/* string.c ------------------------------------------------------------------------------------------------------------ */
+const char *wbb_intern(WbbCx *cx, const char *p, size_t n); /* equal texts give equal pointers */
+const char *wbb_intern_z(WbbCx *cx, const char *z);
+char *wbb_format(WbbArena *a, const char *format, ...) WBB_PRINTF(2, 3);
+
+/* A text under construction; always NUL-terminated. */
+typedef struct {
+    WbbArena *arena;
+    char *text;
+    size_t n, room;
+} WbbBuf;
+
+WbbBuf wbb_buf(WbbArena *a);
+void wbb_put(WbbBuf *b, const char *z);
+void wbb_put_n(WbbBuf *b, const char *p, size_t n);
+void wbb_putf(WbbBuf *b, const char *format, ...) WBB_PRINTF(2, 3);
+void wbb_put_json(WbbBuf *b, const char *z);      /* quoted and escaped */
+void wbb_put_i128(WbbBuf *b, WbbI128 value);      /* decimal */
+uint64_t wbb_hash(const void *bytes, size_t n, uint64_t seed); /* fixed for all time: results may be stored */
+
+/* file.c --------------------------------------------------------------------------------------------------------------
+ * Paths are as the user wrote them. A file that cannot be read or written is a wbb_fail that names it. */
+char *wbb_read_file(WbbCx *cx, WbbArena *a, const char *path, size_t *n); /* NUL-terminated; n without the NUL */
+void wbb_write_file(WbbCx *cx, const char *path, const void *bytes, size_t n);
+void wbb_make_dir(WbbCx *cx, const char *path); /* with its parents; existing is fine */
+bool wbb_file_exists(const char *path);
+bool wbb_is_dir(const char *path);
+/* Run argv[0] (found on PATH) without a shell, wait, return its exit status; stdout and stderr together to *output.
+ * 127: it could not be started. */
+int wbb_run_process(WbbCx *cx, WbbArena *a, const char *const *argv, char **output);
+char *wbb_temp_dir(WbbCx *cx, WbbArena *a);             /* a new empty directory */
+void wbb_remove_dir(const char *path);                  /* it and the files in it */
+double wbb_now_ms(void);                                /* monotonic */
+
+#endif

@@ -1,0 +1,189 @@
+/* context: one context per thread and compile session, its messages, and the two ways a compile ends early.
+ *
+ * Needs: arena.c for memory. Leaves: every message in cx->messages, one a line, in the order in which it was given.
+ *
+ * A guard is a setjmp on the C stack, linked to the guard around it; wbb_fail and wbb_decline add their message and jump
+ * to the innermost one. What a body had allocated stays in its arenas, which their owner frees as usual.
+ *
+ *     wbb_fail(cx, (WbbLoc){"a.hlo", 3, 7}, "expected '%c'", '(');    // a.hlo:3:7: error: expected '('
+ */
+#include "base/base.h"
+#include "base/inner.h"
+
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct WbbGuard {
+    jmp_buf jump;
+    struct WbbGuard *outer;
+    WbbStatus status;
+};
+
+static const char *const why_texts[] = {
+#define WHY(id, text) text,
+#include "base/why.def"
+#undef WHY
+};
+
+/* The preprocessor cannot make lower case. */
+static const char *const why_names[] = {
+    [WHY_NONE] = "none",
+    [WHY_REDUCTION] = "reduction",
+    [WHY_SCATTER] = "scatter",
+    [WHY_LIBRARY] = "library",
+    [WHY_OPERATION] = "operation",
+    [WHY_TYPE] = "type",
+    [WHY_CONTROL_FLOW] = "control_flow",
+    [WHY_NO_FUSION] = "no_fusion",
+    [WHY_MANY_FUSIONS] = "many_fusions",
+    [WHY_SHAPE] = "shape",
+    [WHY_SIZE] = "size",
+    [WHY_NO_RULE] = "no_rule",
+    [WHY_NO_LIBDEVICE] = "no_libdevice",
+};
+_Static_assert(WBB_LEN(why_names) == WHY_COUNT, "each reason of why.def has a name here");
+
+/* Messages live outside the arenas: the one that says an arena is full must still fit. */
+static void append(WbbCx *cx, const char *text)
+{
+    struct WbbCxInner *in = cx->inner;
+    size_t n = strlen(text);
+    if (in->message_n + n + 1 > in->message_room) {
+        size_t room = (in->message_n + n + 1) * 2;
+        char *grown = realloc(in->message_text, room);
+        if (!grown) return;
+        in->message_text = grown;
+        in->message_room = room;
+    }
+    memcpy(in->message_text + in->message_n, text, n + 1);
+    in->message_n += n;
+    cx->messages = in->message_text;
+}
+
+static void message(WbbCx *cx, WbbLoc loc, const char *kind, const char *format, va_list args)
+{
+    char where[64] = "";
+    if (loc.file) {
+        append(cx, loc.file);
+        append(cx, ":");
+    }
+    if (loc.line > 0 && loc.col > 0) snprintf(where, sizeof where, "%d:%d:", loc.line, loc.col);
+    else if (loc.line > 0) snprintf(where, sizeof where, "%d:", loc.line);
+    append(cx, where);
+    if (loc.file || loc.line > 0) append(cx, " ");
+    append(cx, kind);
+
+    char small[512];
+    va_list again;
+    va_copy(again, args);
+    int n = vsnprintf(small, sizeof small, format, args);
+    char *large = n >= (int)sizeof small ? malloc((size_t)n + 1) : NULL;
+    if (large) vsnprintf(large, (size_t)n + 1, format, again);
+    va_end(again);
+    append(cx, large ? large : n < 0 ? format : small);
+    free(large);
+    append(cx, "\n");
+}
+
+static void unwind(WbbCx *cx, WbbStatus status) WBB_NORETURN;
+static void unwind(WbbCx *cx, WbbStatus status)
+{
+    struct WbbGuard *guard = cx->inner->guard;
+    assert(guard && "wbb_fail and wbb_decline need a wbb_guard around them");
+    if (!guard) abort();
+    guard->status = status;
+    longjmp(guard->jump, 1);
+}
+
+void wbb_fail(WbbCx *cx, WbbLoc loc, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    message(cx, loc, "error: ", format, args);
+    va_end(args);
+    unwind(cx, WBB_FAILED);
+}
+
+void wbb_decline(WbbCx *cx, WbbLoc loc, WbbWhy why, const char *format, ...)
+{
+    char kind[64];
+    snprintf(kind, sizeof kind, "declined: %s: ", wbb_why_name(why));
+    va_list args;
+    va_start(args, format);
+    message(cx, loc, kind, format, args);
+    va_end(args);
+    cx->why = why;
+    unwind(cx, WBB_DECLINED);
+}
+
+void wbb_rethrow(WbbCx *cx, WbbStatus status)
+{
+    unwind(cx, status);
+}
+
+void wbb_note(WbbCx *cx, WbbLoc loc, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    message(cx, loc, "note: ", format, args);
+    va_end(args);
+}
+
+const char *wbb_why_name(WbbWhy why)
+{
+    assert(why < WHY_COUNT);
+    return why_names[why];
+}
+
+const char *wbb_why_text(WbbWhy why)
+{
+    assert(why < WHY_COUNT);
+    return why_texts[why];
+}
+
+WbbStatus wbb_guard(WbbCx *cx, void (*body)(WbbCx *, void *), void *arg)
+{
+    struct WbbGuard guard = {.outer = cx->inner->guard, .status = WBB_OK};
+    cx->inner->guard = &guard;
+    if (setjmp(guard.jump) == 0) body(cx, arg);
+    cx->inner->guard = guard.outer;
+    return guard.status;
+}
+
+void wbb_cx_clear(WbbCx *cx)
+{
+    cx->inner->message_n = 0;
+    cx->messages = "";
+    cx->why = WHY_NONE;
+}
+
+void wbb_cx_free(WbbCx *cx)
+{
+    if (!cx) return;
+    while (cx->inner->arenas) wbb_arena_free(cx->inner->arenas);
+    free(cx->inner->message_text);
+    free(cx->inner->names);
+    free(cx->inner);
+    free(cx);
+}
+
+WbbCx *wbb_cx_new(void)
+{
+    WbbCx *cx = calloc(1, sizeof *cx);
+    struct WbbCxInner *inner = calloc(1, sizeof *inner);
+    if (!cx || !inner) {
+        free(cx);
+        free(inner);
+        return NULL;
+    }
+    cx->inner = inner;
+    cx->messages = "";
+    cx->arena = wbb_arena_try_new(cx);
+    if (!cx->arena) {
+        wbb_cx_free(cx);
+        return NULL;
+    }
+    return cx;
+}

@@ -1,0 +1,166 @@
+/* file: files, directories, child processes and the clock; the only part of base/ that asks the operating system.
+ *
+ * Needs: POSIX. Leaves: what was read in the caller's arena.
+ *
+ *     size_t n;
+ *     char *text = wbb_read_file(cx, arena, "fusion.hlo", &n);    // or: error: cannot read fusion.hlo: No such file ...
+ */
+#define _XOPEN_SOURCE 700
+
+#include "base/base.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <dirent.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* Read to the end of fd; NULL with errno set if that fails. */
+static char *read_all(WbbArena *a, int fd, size_t hint, size_t *n)
+{
+    size_t room = hint + 4096, used = 0;
+    char *text = wbb_alloc(a, room);
+    for (;;) {
+        if (used + 1 == room) {
+            text = wbb_grow(a, text, room, room * 2);
+            room *= 2;
+        }
+        ssize_t got = read(fd, text + used, room - used - 1);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return NULL;
+        if (got == 0) break;
+        used += (size_t)got;
+    }
+    text[used] = 0;
+    *n = used;
+    return text;
+}
+
+char *wbb_read_file(WbbCx *cx, WbbArena *a, const char *path, size_t *n)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) wbb_fail(cx, (WbbLoc){0}, "cannot read %s: %s", path, strerror(errno));
+    struct stat st;
+    size_t hint = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? (size_t)st.st_size : 0;
+    size_t used = 0;
+    char *text = read_all(a, fd, hint, &used);
+    int error = errno;
+    close(fd);
+    if (!text) wbb_fail(cx, (WbbLoc){0}, "cannot read %s: %s", path, strerror(error));
+    if (n) *n = used;
+    return text;
+}
+
+void wbb_write_file(WbbCx *cx, const char *path, const void *bytes, size_t n)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0) wbb_fail(cx, (WbbLoc){0}, "cannot write %s: %s", path, strerror(errno));
+    const char *p = bytes;
+    int error = 0;
+    while (n && !error) {
+        ssize_t done = write(fd, p, n);
+        if (done < 0 && errno == EINTR) continue;
+        if (done < 0) error = errno;
+        else {
+            p += done;
+            n -= (size_t)done;
+        }
+    }
+    if (close(fd) != 0 && !error) error = errno;
+    if (error) wbb_fail(cx, (WbbLoc){0}, "cannot write %s: %s", path, strerror(error));
+}
+
+bool wbb_file_exists(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0;
+}
+
+bool wbb_is_dir(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+void wbb_make_dir(WbbCx *cx, const char *path)
+{
+    char *part = wbb_format(cx->arena, "%s", path);
+    size_t n = strlen(part);
+    for (size_t i = 1; i <= n; i++) {
+        if (part[i] != '/' && part[i] != 0) continue;
+        char kept = part[i];
+        part[i] = 0;
+        if (mkdir(part, 0777) != 0 && !wbb_is_dir(part))
+            wbb_fail(cx, (WbbLoc){0}, "cannot make directory %s: %s", part, strerror(errno));
+        part[i] = kept;
+    }
+}
+
+int wbb_run_process(WbbCx *cx, WbbArena *a, const char *const *argv, char **output)
+{
+    int ends[2];
+    if (pipe(ends) != 0) wbb_fail(cx, (WbbLoc){0}, "cannot run %s: %s", argv[0], strerror(errno));
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
+    posix_spawn_file_actions_addclose(&actions, ends[0]);
+    posix_spawn_file_actions_addclose(&actions, ends[1]);
+
+    /* posix_spawnp does not change its arguments, though its type cannot say so. */
+    union {
+        const char *const *in;
+        char *const *out;
+    } args = {.in = argv};
+    pid_t child = 0;
+    int error = posix_spawnp(&child, argv[0], &actions, NULL, args.out, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    if (error) {
+        close(ends[0]);
+        if (output) *output = wbb_format(a, "cannot run %s: %s\n", argv[0], strerror(error));
+        return 127;
+    }
+    size_t n = 0;
+    char *text = read_all(a, ends[0], 0, &n);
+    close(ends[0]);
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+    if (output) *output = text ? text : wbb_format(a, "%s", "");
+    return WIFEXITED(status) ? WEXITSTATUS(status) : WIFSIGNALED(status) ? 128 + WTERMSIG(status) : 127;
+}
+
+char *wbb_temp_dir(WbbCx *cx, WbbArena *a)
+{
+    const char *parent = getenv("TMPDIR");
+    char *path = wbb_format(a, "%s/warpburg.XXXXXX", parent && *parent ? parent : P_tmpdir);
+    if (!mkdtemp(path)) wbb_fail(cx, (WbbLoc){0}, "cannot make a temporary directory %s: %s", path, strerror(errno));
+    return path;
+}
+
+void wbb_remove_dir(const char *path)
+{
+    DIR *dir = opendir(path);
+    if (dir) {
+        for (struct dirent *e; (e = readdir(dir));)
+            if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0) unlinkat(dirfd(dir), e->d_name, 0);
+        closedir(dir);
+    }
+    rmdir(path);
+}
+
+double wbb_now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}

@@ -1,0 +1,28 @@
+/* What the files of base/ share with each other and with nobody else. */
+#ifndef WBB_BASE_INNER_H
+#define WBB_BASE_INNER_H
+
+#include "base/base.h"
+
+struct WbbGuard;
+
+/* One interned text. */
+typedef struct {
+    const char *text;
+    size_t n;
+    uint64_t hash;
+} WbbName;
+
+struct WbbCxInner {
+    struct WbbGuard *guard; /* the innermost, NULL outside every guard */
+    WbbArena *arenas;       /* newest first */
+    char *message_text;     /* backs cx->messages */
+    size_t message_n, message_room;
+    WbbName *names; /* open addressing, a power of two; free slots have text NULL */
+    size_t name_n, name_room;
+};
+
+WbbArena *wbb_arena_try_new(WbbCx *cx); /* NULL if memory is exhausted */
+WbbCx *wbb_arena_cx(WbbArena *a);
+
+#endif

@@ -1,0 +1,168 @@
+/* string: interned names, texts under construction, and the hash.
+ *
+ * Needs: arena.c. Leaves: interned texts as long-lived as the context; equal texts share one pointer, so names compare
+ * with ==. WbbBuf texts live in the arena they were given.
+ *
+ *     WbbBuf b = wbb_buf(arena);
+ *     wbb_putf(&b, "%d, ", 3);
+ *     wbb_put_json(&b, "a\"b");    // b.text is: 3, "a\"b"
+ */
+#include "base/base.h"
+#include "base/inner.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t read64(const unsigned char *p)
+{
+    uint64_t v = 0;
+    for (int i = 0; i < 8; i++) v |= (uint64_t)p[i] << (8 * i);
+    return v;
+}
+
+static uint64_t mix(uint64_t x)
+{
+    x ^= x >> 32;
+    x *= UINT64_C(0x9e3779b97f4a7c15);
+    x ^= x >> 29;
+    x *= UINT64_C(0xd6e8feb86659fd93);
+    return x ^ (x >> 32);
+}
+
+uint64_t wbb_hash(const void *bytes, size_t n, uint64_t seed)
+{
+    const unsigned char *p = bytes;
+    uint64_t h = mix(seed + n);
+    for (; n >= 8; n -= 8, p += 8) h = mix(h ^ read64(p)) + UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t tail = 0;
+    for (size_t i = 0; i < n; i++) tail |= (uint64_t)p[i] << (8 * i);
+    return mix(h ^ tail);
+}
+
+static void grow_names(WbbCx *cx)
+{
+    struct WbbCxInner *in = cx->inner;
+    size_t room = in->name_room ? in->name_room * 2 : 1024;
+    WbbName *names = calloc(room, sizeof *names);
+    if (!names) wbb_fail(cx, (WbbLoc){0}, "out of memory: %zu names", room);
+    for (size_t i = 0; i < in->name_room; i++) {
+        if (!in->names[i].text) continue;
+        size_t k = in->names[i].hash & (room - 1);
+        while (names[k].text) k = (k + 1) & (room - 1);
+        names[k] = in->names[i];
+    }
+    free(in->names);
+    in->names = names;
+    in->name_room = room;
+}
+
+const char *wbb_intern(WbbCx *cx, const char *p, size_t n)
+{
+    struct WbbCxInner *in = cx->inner;
+    if (in->name_n * 2 >= in->name_room) grow_names(cx);
+    uint64_t hash = wbb_hash(p, n, 0);
+    size_t k = hash & (in->name_room - 1);
+    for (; in->names[k].text; k = (k + 1) & (in->name_room - 1)) {
+        WbbName *name = &in->names[k];
+        if (name->hash == hash && name->n == n && memcmp(name->text, p, n) == 0) return name->text;
+    }
+    char *text = wbb_alloc(cx->arena, n + 1);
+    if (n) memcpy(text, p, n);
+    in->names[k] = (WbbName){text, n, hash};
+    in->name_n++;
+    return text;
+}
+
+const char *wbb_intern_z(WbbCx *cx, const char *z) { return wbb_intern(cx, z, strlen(z)); }
+
+static void reserve(WbbBuf *b, size_t more)
+{
+    if (more < b->room - b->n) return;
+    size_t room = WBB_MAX(b->room * 2, b->n + more + 1);
+    b->text = wbb_grow(b->arena, b->text, b->room, room);
+    b->room = room;
+}
+
+WbbBuf wbb_buf(WbbArena *a)
+{
+    WbbBuf b = {.arena = a, .text = wbb_alloc(a, 64), .n = 0, .room = 64};
+    return b;
+}
+
+void wbb_put_n(WbbBuf *b, const char *p, size_t n)
+{
+    reserve(b, n);
+    if (n) memcpy(b->text + b->n, p, n);
+    b->n += n;
+    b->text[b->n] = 0;
+}
+
+void wbb_put(WbbBuf *b, const char *z) { wbb_put_n(b, z, strlen(z)); }
+
+static void put_v(WbbBuf *b, const char *format, va_list args)
+{
+    va_list again;
+    va_copy(again, args);
+    int n = vsnprintf(b->text + b->n, b->room - b->n, format, args);
+    if (n < 0) {
+        va_end(again);
+        wbb_fail(wbb_arena_cx(b->arena), (WbbLoc){0}, "cannot format '%s'", format);
+    }
+    if ((size_t)n >= b->room - b->n) {
+        reserve(b, (size_t)n);
+        vsnprintf(b->text + b->n, b->room - b->n, format, again);
+    }
+    va_end(again);
+    b->n += (size_t)n;
+}
+
+void wbb_putf(WbbBuf *b, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    put_v(b, format, args);
+    va_end(args);
+}
+
+char *wbb_format(WbbArena *a, const char *format, ...)
+{
+    WbbBuf b = wbb_buf(a);
+    va_list args;
+    va_start(args, format);
+    put_v(&b, format, args);
+    va_end(args);
+    return b.text;
+}
+
+void wbb_put_json(WbbBuf *b, const char *z)
+{
+    wbb_put_n(b, "\"", 1);
+    for (; *z; z++) {
+        unsigned char c = (unsigned char)*z;
+        switch (c) {
+        case '"': wbb_put(b, "\\\""); break;
+        case '\\': wbb_put(b, "\\\\"); break;
+        case '\n': wbb_put(b, "\\n"); break;
+        case '\t': wbb_put(b, "\\t"); break;
+        case '\r': wbb_put(b, "\\r"); break;
+        default:
+            if (c < 0x20 || c == 0x7f) wbb_putf(b, "\\u%04x", c);
+            else wbb_put_n(b, z, 1);
+        }
+    }
+    wbb_put_n(b, "\"", 1);
+}
+
+void wbb_put_i128(WbbBuf *b, WbbI128 value)
+{
+    char digits[48];
+    size_t at = sizeof digits;
+    WbbU128 rest = value < 0 ? (WbbU128)0 - (WbbU128)value : (WbbU128)value;
+    do {
+        digits[--at] = (char)('0' + (int)(rest % 10));
+        rest /= 10;
+    } while (rest);
+    if (value < 0) digits[--at] = '-';
+    wbb_put_n(b, digits + at, sizeof digits - at);
+}

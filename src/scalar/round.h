@@ -1,0 +1,142 @@
+/* What round.c and the generated sc_functions.c share: single steps of rounding, written so that loops over them vectorise. */
+#ifndef SC_ROUND_H
+#define SC_ROUND_H
+
+#include "base/base.h"
+#include "sc_tables.h"
+
+#include <math.h>
+#include <string.h>
+
+static inline uint32_t sc_bits_of_float(float x)
+{
+    uint32_t u;
+    memcpy(&u, &x, sizeof u);
+    return u;
+}
+
+static inline float sc_float_of_bits(uint32_t u)
+{
+    float x;
+    memcpy(&x, &u, sizeof x);
+    return x;
+}
+
+static inline uint64_t sc_bits_of_double(double x)
+{
+    uint64_t u;
+    memcpy(&u, &x, sizeof u);
+    return u;
+}
+
+static inline double sc_double_of_bits(uint64_t u)
+{
+    double x;
+    memcpy(&x, &u, sizeof x);
+    return x;
+}
+
+/* bf16 is the upper half of a float. */
+static inline float sc_bf16_to_float(uint16_t h) { return sc_float_of_bits((uint32_t)h << 16); }
+
+static inline uint16_t sc_bf16_of_float(float x)
+{
+    uint32_t u = sc_bits_of_float(x);
+    uint32_t nan = u >> 16 | 0x40, rounded = (u + 0x7fff + (u >> 16 & 1)) >> 16;
+    return (uint16_t)((u & 0x7fffffff) > 0x7f800000 ? nan : rounded);
+}
+
+/* f16: its exponent and fraction, moved to where float has them, are 2^112 too small, subnormals too. */
+static inline float sc_f16_to_float(uint16_t h)
+{
+    uint32_t sign = (uint32_t)(h & 0x8000) << 16, rest = (uint32_t)(h & 0x7fff) << 13;
+    uint32_t finite = sc_bits_of_float(sc_float_of_bits(rest) * 0x1p112f);
+    return sc_float_of_bits(sign | (rest >= 0x7c00u << 13 ? rest | 0x7f800000 : finite));
+}
+
+static inline uint16_t sc_f16_of_float(float x)
+{
+    uint32_t u = sc_bits_of_float(x), sign = u >> 16 & 0x8000, mag = u & 0x7fffffff;
+    /* Subnormal results: adding 0.5 makes the float addition round at 2^-24, where f16 ends. */
+    uint32_t small = sc_bits_of_float(sc_float_of_bits(mag) + 0.5f) - 0x3f000000;
+    uint32_t normal = (mag + 0xfff + (mag >> 13 & 1) - (112u << 23)) >> 13;
+    uint32_t finite = mag < 113u << 23 ? small : normal;
+    uint32_t large = mag > 0x7f800000 ? 0x7e00 | (mag >> 13 & 0x3ff) : 0x7c00;
+    return (uint16_t)(sign | (mag >= 0x477ff000 ? large : finite));
+}
+
+/* Towards the neighbour with an odd last bit where x is no float: a later rounding to fewer bits is then as good as one. */
+static inline float sc_float_odd(double x)
+{
+    float f = (float)x;
+    double back = (double)f;
+    uint32_t u = sc_bits_of_float(f);
+    uint32_t even = ~u & 1;
+    uint32_t up = fabs(back) < fabs(x) ? even : 0, down = fabs(back) > fabs(x) ? even : 0;
+    return sc_float_of_bits(u + up - down);
+}
+
+static inline uint16_t sc_bf16_of_double(double x) { return sc_bf16_of_float(sc_float_odd(x)); }
+static inline uint16_t sc_f16_of_double(double x) { return sc_f16_of_float(sc_float_odd(x)); }
+
+/* 64-bit integers to double, odd where it is not exact: the bits below the 53rd stick to the last one kept. */
+static inline double sc_double_odd_unsigned(uint64_t x)
+{
+    uint64_t sticky = (x & 0xfff) != 0 ? 0x1000 : 0;
+    return (double)(x >> 53 ? (x & ~UINT64_C(0xfff)) | sticky : x);
+}
+
+static inline double sc_double_odd_signed(int64_t x)
+{
+    double d = sc_double_odd_unsigned(x < 0 ? 0 - (uint64_t)x : (uint64_t)x);
+    return x < 0 ? -d : d;
+}
+
+/* nan if either is; -0 below +0. Where both compare equal they differ at most in the sign. */
+static inline float sc_maxf(float a, float b)
+{
+    float equal = sc_float_of_bits(sc_bits_of_float(a) & sc_bits_of_float(b));
+    return a != a ? a : b != b ? b : a > b ? a : a < b ? b : equal;
+}
+
+static inline float sc_minf(float a, float b)
+{
+    float equal = sc_float_of_bits(sc_bits_of_float(a) | sc_bits_of_float(b));
+    return a != a ? a : b != b ? b : a < b ? a : a > b ? b : equal;
+}
+
+static inline double sc_max(double a, double b)
+{
+    double equal = sc_double_of_bits(sc_bits_of_double(a) & sc_bits_of_double(b));
+    return a != a ? a : b != b ? b : a > b ? a : a < b ? b : equal;
+}
+
+static inline double sc_min(double a, double b)
+{
+    double equal = sc_double_of_bits(sc_bits_of_double(a) | sc_bits_of_double(b));
+    return a != a ? a : b != b ? b : a < b ? a : a > b ? b : equal;
+}
+
+static inline unsigned sc_popcnt(uint64_t x)
+{
+    x -= x >> 1 & UINT64_C(0x5555555555555555);
+    x = (x & UINT64_C(0x3333333333333333)) + (x >> 2 & UINT64_C(0x3333333333333333));
+    x = (x + (x >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+    return (unsigned)((x * UINT64_C(0x0101010101010101)) >> 56);
+}
+
+/* Number of bits up to the highest one. */
+static inline unsigned sc_length(uint64_t x)
+{
+    for (unsigned s = 1; s < 64; s *= 2) x |= x >> s;
+    return sc_popcnt(x);
+}
+
+/* round.c */
+double sc_fma_odd(double a, double b, double c); /* a * b is exact; the sum is rounded to odd */
+uint64_t sc_pow_unsigned(uint64_t x, uint64_t n);
+uint64_t sc_pow_signed(int64_t x, int64_t n);
+uint64_t sc_small_from_f64(ScType t, double x); /* types of 8 bits and below */
+double sc_small_to_f64(ScType t, uint64_t bits);
+
+#endif
