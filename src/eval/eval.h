@@ -1,0 +1,72 @@
+/* eval: what a computation of HLO means, the slow and obvious way.
+ *
+ * Three readings of the same text. EV_PLAIN: every operation rounds to its type. EV_F64: every float is a double from the inputs
+ * to the end, which tells what the exact result is about. EV_BOUNDS: for each element the interval of results that HLO allows
+ * under the contract that an operation rounds to its type, a function may miss by sc_budget units in the last place, and a sum
+ * of floats in a reduce may be taken in any order; all else is exact.
+ *
+ * Arrays are logical and row-major whatever the layouts, sc_bytes(type) an element; s2 and s4 are sign-extended to their byte.
+ *
+ *     const void *inputs[] = {x, y};                                          // one for each parameter
+ *     EvResult *r = ev_run(cx, arena, fusion.body, inputs, EV_PLAIN);          // r->outputs[k]: leaf k of the root
+ */
+#ifndef EV_EVAL_H
+#define EV_EVAL_H
+
+#include "base/base.h"
+#include "hlo/hlo.h"
+#include "scalar/scalar.h"
+
+typedef enum { EV_PLAIN, EV_F64, EV_BOUNDS } EvMode;
+
+enum { EV_MAYBE_NAN = 1, EV_MUST_NAN = 2 };
+
+/* What an element may be. Floats: numbers in [lo.f, hi.f], and nan as the flags say; EV_MUST_NAN: nothing but nan. Signed
+ * integers: [lo.i, hi.i]; unsigned and pred: [lo.u, hi.u]. */
+typedef struct {
+    union {
+        double f;
+        int64_t i;
+        uint64_t u;
+    } lo, hi;
+    uint32_t flags;
+} EvBound;
+
+typedef struct {
+    ScType type; /* of the data: the leaf's own; in EV_F64 f64 for floats and c128 for complex; in EV_BOUNDS the leaf's own */
+    uint8_t rank;
+    const int64_t *dims;
+    void *data; /* EV_BOUNDS: EvBound for each element */
+} EvValue;
+
+typedef struct {
+    uint32_t n;
+    EvValue *outputs; /* leaf by leaf, depth first; of ev_run_at: rank 1, an element a position */
+} EvResult;
+
+/* Which elements of one leaf are wanted: linear logical positions, repeats allowed. */
+typedef struct {
+    const int64_t *positions;
+    int64_t n;
+} EvPositions;
+
+/* eval.c ------------------------------------------------------------------------------------------------------------------
+ * `inputs[k]` holds parameter k in its own type; it must be an array. The result lives in `arena`. Operations without an
+ * evaluator are wbb_decline(WHY_OPERATION), types without one WHY_TYPE. ev_run_at evaluates what the elements at[leaf] need
+ * and no more. */
+EvResult *ev_run(WbbCx *cx, WbbArena *arena, const HloComputation *c, const void *const *inputs, EvMode mode);
+EvResult *ev_run_at(WbbCx *cx, WbbArena *arena, const HloComputation *c, const void *const *inputs, EvMode mode,
+                    const EvPositions *at);
+
+/* judge.c ----------------------------------------------------------------------------------------------------------------- */
+/* Is the value with these bits one that the bounds allow? -0 and +0 are one value, and so are nans. */
+bool ev_bounds_contains(ScType type, uint64_t bits, const EvBound *bounds);
+/* |value - exact| in units in the last place of `type` at `exact`; 0 where both are nan or the same infinity, infinity where
+ * only one is. Floats only. */
+double ev_ulp_distance(ScType type, uint64_t bits, double exact);
+/* The distance between the neighbours of `type` around x (at a power of two, above it); of the least subnormal at 0. */
+double ev_ulp(ScType type, double x);
+/* "[1, 1.0078125]", "nan", "[0, 3] or nan" */
+void ev_put_bounds(WbbBuf *out, ScType type, const EvBound *bounds);
+
+#endif

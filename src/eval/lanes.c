@@ -1,0 +1,148 @@
+/* lanes: how elements are held while they are evaluated.
+ *
+ * Needs: arrays in their own types. Leaves: lanes: in EV_PLAIN the elements as they are (s2 and s4 sign-extended to a byte, u2
+ * and u4 zero-extended), in EV_F64 doubles for floats and pairs of doubles for complex, in EV_BOUNDS an EvBound each.
+ *
+ *     ev_import(e, SC_BF16, raw, set)      // EV_F64: doubles; EV_BOUNDS: [x, x]; EV_PLAIN, a run: raw itself
+ */
+#include "eval/inner.h"
+
+#include <string.h>
+
+size_t ev_lane_bytes(EvMode mode, ScType t)
+{
+    return mode == EV_BOUNDS ? sizeof(EvBound) : sc_bytes(ev_lane_type(mode, t));
+}
+
+ScType ev_lane_type(EvMode mode, ScType t)
+{
+    if (mode != EV_F64) return t;
+    char cls = sc_type_info[t].cls;
+    return cls == 'F' ? SC_F64 : cls == 'C' ? SC_C128 : t;
+}
+
+uint64_t ev_get(ScType t, const void *data, int64_t k)
+{
+    size_t bytes = sc_bytes(t);
+    uint64_t bits = 0;
+    memcpy(&bits, (const char *)data + (size_t)k * bytes, bytes);
+    return bits & sc_mask(t);
+}
+
+void ev_set(ScType t, void *data, int64_t k, uint64_t bits)
+{
+    size_t bytes = sc_bytes(t);
+    if (sc_is_signed(t) && sc_type_info[t].bits < 8) bits = (uint64_t)sc_to_i128(t, bits);
+    memcpy((char *)data + (size_t)k * bytes, &bits, bytes);
+}
+
+#define GATHER(T)                                                                                                            \
+    do {                                                                                                                     \
+        T *r = to;                                                                                                           \
+        const T *x = from;                                                                                                   \
+        for (int64_t k = 0; k < set->n; k++) r[k] = x[set->list[k]];                                                         \
+    } while (0)
+
+void ev_gather(void *to, const void *from, size_t bytes, const EvSet *set)
+{
+    if (!set->list) {
+        memcpy(to, (const char *)from + (size_t)set->start * bytes, (size_t)set->n * bytes);
+        return;
+    }
+    switch (bytes) {
+    case 1: GATHER(uint8_t); return;
+    case 2: GATHER(uint16_t); return;
+    case 4: GATHER(uint32_t); return;
+    case 8: GATHER(uint64_t); return;
+    default: break;
+    }
+    for (int64_t k = 0; k < set->n; k++)
+        memcpy((char *)to + (size_t)k * bytes, (const char *)from + (size_t)set->list[k] * bytes, bytes);
+}
+
+static void import_bounds(ScType t, EvBound *r, const void *raw, int64_t n)
+{
+    for (int64_t k = 0; k < n; k++) r[k] = ev_bound_exact(t, ev_get(t, raw, k));
+}
+
+static void import_doubles(ScType t, double *r, const void *raw, int64_t n)
+{
+    ScLoop widen = sc_loop(OP_CVT, SC_F64, t);
+    if (widen) {
+        widen((size_t)n, r, raw, NULL, NULL);
+        return;
+    }
+    for (int64_t k = 0; k < n; k++) r[k] = sc_to_f64(t, ev_get(t, raw, k));
+}
+
+void *ev_import(Ev *e, ScType t, const void *raw, const EvSet *set)
+{
+    size_t own = sc_bytes(t), bytes = ev_lane_bytes(e->mode, t);
+    char cls = sc_type_info[t].cls;
+    if (cls == '-' || (cls == 'C' && e->mode == EV_BOUNDS))
+        wbb_decline(e->cx, (WbbLoc){0}, WHY_TYPE, "the evaluator does not take %s here", sc_type_info[t].name);
+    bool small = sc_type_info[t].bits < 8 && cls != 'F';
+    const char *values = (const char *)raw + (set->list ? 0 : (size_t)set->start * own);
+    if (set->list) {
+        char *picked = wbb_alloc(e->block, (size_t)set->n * own);
+        ev_gather(picked, raw, own, set);
+        values = picked;
+    }
+    if (e->mode != EV_BOUNDS && ev_lane_type(e->mode, t) == t && !small) return (void *)values;
+    void *lanes = wbb_alloc(e->block, (size_t)set->n * bytes);
+    if (e->mode == EV_BOUNDS) import_bounds(t, lanes, values, set->n);
+    else if (small)
+        for (int64_t k = 0; k < set->n; k++) ev_set(t, lanes, k, ev_get(t, values, k));
+    else if (cls == 'C') import_doubles(SC_F32, lanes, values, 2 * set->n);
+    else import_doubles(t, lanes, values, set->n);
+    return lanes;
+}
+
+void *ev_import_one(Ev *e, ScType t, uint64_t bits, int64_t n)
+{
+    size_t bytes = ev_lane_bytes(e->mode, t);
+    char value[16] = {0}, *lanes = wbb_alloc(e->block, (size_t)n * bytes);
+    const EvSet one = {.n = 1};
+    memcpy(value, &bits, sizeof bits);
+    const void *lane = ev_import(e, t, value, &one);
+    for (int64_t k = 0; k < n; k++) memcpy(lanes + (size_t)k * bytes, lane, bytes);
+    return lanes;
+}
+
+void *ev_bits(Ev *e, ScType to, ScType from, int64_t n, void *lanes)
+{
+    bool small = sc_type_info[to].bits < 8;
+    if (to == from) return lanes;
+    if (e->mode == EV_PLAIN && !small) return lanes;
+    void *made = wbb_alloc(e->block, (size_t)n * ev_lane_bytes(e->mode, to));
+    if (e->mode == EV_BOUNDS) {
+        EvBound *r = made;
+        const EvBound *x = lanes;
+        for (int64_t k = 0; k < n; k++) {
+            uint64_t bits;
+            r[k] = ev_bound_single(from, &x[k], &bits) ? ev_bound_exact(to, bits) : ev_bound_any(to);
+        }
+        return made;
+    }
+    ScType held_from = ev_lane_type(e->mode, from), held_to = ev_lane_type(e->mode, to);
+    for (int64_t k = 0; k < n; k++) {
+        uint64_t bits = ev_get(held_from, lanes, k);
+        if (held_from != from) bits = sc_from_f64(from, sc_to_f64(SC_F64, bits));
+        if (held_to != to) bits = sc_from_f64(SC_F64, sc_to_f64(to, bits));
+        ev_set(held_to, made, k, bits);
+    }
+    return made;
+}
+
+bool ev_int_of(const Ev *e, ScType t, const void *lanes, int64_t k, int64_t *value)
+{
+    uint64_t bits;
+    if (e->mode == EV_BOUNDS) {
+        if (!ev_bound_single(t, (const EvBound *)lanes + k, &bits)) return false;
+    } else {
+        bits = ev_get(t, lanes, k);
+    }
+    WbbI128 wide = sc_to_i128(t, bits);
+    *value = wide > INT64_MAX ? INT64_MAX : (int64_t)wide;
+    return true;
+}

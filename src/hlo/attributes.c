@@ -1,0 +1,323 @@
+/* attributes: what stands behind an instruction's operands.
+ *
+ * Needs: the cursor behind the closing parenthesis. Leaves: the fields of HloInstruction that later rooms interpret; the uses of
+ * computations, to be resolved later; and everything else as balanced text, comments and line ends as one blank.
+ *
+ *     slice(p0), slice={[0:8:2]}, metadata={op_name="a"}
+ *         slices = {0, 8, 2}, attributes = ", metadata={op_name=\"a\"}"
+ *     reduce(x, zero), dimensions={1}, to_apply=%add
+ *         dimensions = 1; called_by[0] = "to_apply", called[0] resolved when the module has been read
+ */
+#include "hlo/inner.h"
+
+#include <string.h>
+
+typedef enum {
+    A_DIMENSIONS, A_IOTA, A_INDEX, A_EXPONENT, A_MANTISSA, A_DIRECTION, A_TYPE, A_SLICE, A_PADDING, A_WINDOW, A_KIND, A_TARGET,
+    A_CALLS, A_SELECT, A_LITERAL
+} Attribute;
+
+static const struct {
+    const char *name;
+    Attribute attribute;
+    int opcode; /* the only one that has it; -1: any */
+} table[] = {
+    {"dimensions", A_DIMENSIONS, -1},
+    {"iota_dimension", A_IOTA, HLO_IOTA},
+    {"index", A_INDEX, HLO_GET_TUPLE_ELEMENT},
+    {"exponent_bits", A_EXPONENT, HLO_REDUCE_PRECISION},
+    {"mantissa_bits", A_MANTISSA, HLO_REDUCE_PRECISION},
+    {"direction", A_DIRECTION, HLO_COMPARE},
+    {"type", A_TYPE, HLO_COMPARE},
+    {"slice", A_SLICE, HLO_SLICE},
+    {"padding", A_PADDING, HLO_PAD},
+    {"window", A_WINDOW, -1},
+    {"kind", A_KIND, HLO_FUSION},
+    {"custom_call_target", A_TARGET, HLO_CUSTOM_CALL},
+    {"to_apply", A_CALLS, -1},
+    {"calls", A_CALLS, -1},
+    {"body", A_CALLS, HLO_WHILE},
+    {"condition", A_CALLS, HLO_WHILE},
+    {"true_computation", A_CALLS, HLO_CONDITIONAL},
+    {"false_computation", A_CALLS, HLO_CONDITIONAL},
+    {"branch_computations", A_CALLS, HLO_CONDITIONAL},
+    {"called_computations", A_CALLS, -1},
+    {"select", A_SELECT, HLO_SELECT_AND_SCATTER},
+    {"scatter", A_SELECT, HLO_SELECT_AND_SCATTER},
+    {"literal", A_LITERAL, -1},
+};
+
+static int find(const HloInstruction *i, const char *name)
+{
+    for (size_t k = 0; k < WBB_LEN(table); k++) {
+        if (table[k].name[0] != name[0] || strcmp(table[k].name, name) != 0) continue;
+        bool window = table[k].attribute == A_WINDOW;
+        bool windowed = i->opcode == HLO_REDUCE_WINDOW || i->opcode == HLO_CONVOLUTION || i->opcode == HLO_SELECT_AND_SCATTER;
+        if (window ? windowed : table[k].opcode < 0 || table[k].opcode == (int)i->opcode) return (int)k;
+    }
+    return -1;
+}
+
+static void read_direction(HloReader *r, HloInstruction *i)
+{
+    static const char *const names[] = {"EQ", "NE", "LT", "LE", "GT", "GE"};
+    for (size_t k = 0; k < WBB_LEN(names); k++) {
+        if (!hlo_at_word(r, names[k])) continue;
+        r->p += 2;
+        i->direction = (HloDirection)k;
+        return;
+    }
+    hlo_expected(r, "a direction: EQ, NE, LT, LE, GT or GE");
+}
+
+static void read_type(HloReader *r, HloInstruction *i)
+{
+    static const char *const names[] = {"TOTALORDER", "FLOAT", "SIGNED", "UNSIGNED"};
+    for (size_t k = 0; k < WBB_LEN(names); k++) {
+        if (!hlo_at_word(r, names[k])) continue;
+        r->p += strlen(names[k]);
+        i->total_order = k == 0;
+        return;
+    }
+    hlo_expected(r, "a type of comparison: TOTALORDER, FLOAT, SIGNED or UNSIGNED");
+}
+
+static void read_slices(HloReader *r, HloInstruction *i)
+{
+    struct { HloSlice *items; uint32_t n, room; } list = {0};
+    hlo_want(r, '{');
+    if (!hlo_accept(r, '}')) {
+        do {
+            HloSlice s = {.stride = 1};
+            hlo_want(r, '[');
+            s.start = hlo_read_int(r);
+            hlo_want(r, ':');
+            s.limit = hlo_read_int(r);
+            if (hlo_accept(r, ':')) s.stride = hlo_read_int(r);
+            hlo_want(r, ']');
+            WBB_PUSH(r->arena, &list, s);
+        } while (hlo_accept(r, ','));
+        hlo_want(r, '}');
+    }
+    i->slices = list.items ? list.items : WBB_NEW(r->arena, HloSlice);
+    i->n_windows = list.n;
+}
+
+/* A character that joins dimensions, directly behind the one before. */
+static bool accept_here(HloReader *r, char c)
+{
+    if (r->p == r->end || *r->p != c) return false;
+    r->p++;
+    return true;
+}
+
+/* low_high or low_high_interior, joined by 'x'; nothing for a scalar */
+static void read_padding(HloReader *r, HloInstruction *i)
+{
+    struct { HloPadding *items; uint32_t n, room; } list = {0};
+    int c = hlo_peek(r);
+    if (c == '-' || (c >= '0' && c <= '9')) {
+        do {
+            HloPadding p = {.low = hlo_read_int(r)};
+            if (!accept_here(r, '_')) hlo_expected(r, "'_' and the high edge of a padding");
+            p.high = hlo_read_int(r);
+            if (accept_here(r, '_')) p.interior = hlo_read_int(r);
+            WBB_PUSH(r->arena, &list, p);
+        } while (accept_here(r, 'x'));
+    }
+    i->paddings = list.items ? list.items : WBB_NEW(r->arena, HloPadding);
+    i->n_windows = list.n;
+}
+
+static void read_window_field(HloReader *r, HloInstruction *i, HloWindow *w, uint32_t *n)
+{
+    static const char *const names[] = {"size", "stride", "pad", "lhs_dilate", "rhs_dilate", "rhs_reversal"};
+    size_t field = 0;
+    while (field < WBB_LEN(names) && !hlo_at_word(r, names[field])) field++;
+    if (field == WBB_LEN(names)) hlo_expected(r, "a field of a window: size, stride, pad, lhs_dilate, rhs_dilate or rhs_reversal");
+    WbbLoc loc = hlo_here(r);
+    r->p += strlen(names[field]);
+    hlo_want(r, '=');
+    uint32_t d = 0;
+    do {
+        if (d == HLO_RANK_LIMIT) wbb_fail(r->cx, loc, "a window has more than %d dimensions", HLO_RANK_LIMIT);
+        int64_t value = hlo_read_int(r);
+        switch (field) {
+        case 0: w[d].size = value; break;
+        case 1: w[d].stride = value; break;
+        case 2:
+            w[d].low = value;
+            if (!accept_here(r, '_')) hlo_expected(r, "'_' and the high edge of a padding");
+            w[d].high = hlo_read_int(r);
+            break;
+        case 3: w[d].lhs_dilate = value; break;
+        case 4: w[d].rhs_dilate = value; break;
+        default: w[d].reversal = value != 0; break;
+        }
+        d++;
+    } while (accept_here(r, 'x'));
+    if (*n && d != *n)
+        wbb_fail(r->cx, loc, "%s: the window has %u dimensions, %s has %u", hlo_opcode_name(i->opcode), *n, names[field], d);
+    *n = d;
+}
+
+static void read_window(HloReader *r, HloInstruction *i)
+{
+    HloWindow w[HLO_RANK_LIMIT];
+    uint32_t n = 0;
+    for (size_t d = 0; d < WBB_LEN(w); d++) w[d] = (HloWindow){.size = 1, .stride = 1, .lhs_dilate = 1, .rhs_dilate = 1};
+    hlo_want(r, '{');
+    while (!hlo_accept(r, '}')) read_window_field(r, i, w, &n);
+    HloWindow *own = WBB_NEW_N(r->arena, HloWindow, n ? n : 1);
+    memcpy(own, w, n * sizeof *own);
+    i->windows = own;
+    i->n_windows = n;
+}
+
+/* A computation written where it is used: `{` and an instruction, rather than names. */
+static bool at_inline_body(HloReader *r)
+{
+    HloMark start = hlo_mark(r);
+    bool inline_body = false;
+    if (hlo_accept(r, '{')) {
+        const char *text = NULL;
+        inline_body = hlo_at_word(r, "ROOT");
+        (void)hlo_accept(r, '%');
+        if (!inline_body && hlo_word(r, &text)) inline_body = hlo_peek(r) == '=';
+    }
+    hlo_rewind(r, start);
+    return inline_body;
+}
+
+static void add_call(HloReader *r, HloInstruction *i, const char *attribute, HloComputation *made)
+{
+    uint32_t n = i->n_called;
+    /* `called` grows by one: rarely more than two, but a conditional may have many branches. */
+    HloComputation **called = (HloComputation **)(uintptr_t)i->called;
+    const char **by = (const char **)(uintptr_t)i->called_by;
+    if ((n & (n - 1)) == 0) {
+        uint32_t room = n ? n * 2 : 1;
+        called = wbb_grow(r->arena, called, n * sizeof *called, room * sizeof *called);
+        by = wbb_grow(r->arena, by, n * sizeof *by, room * sizeof *by);
+    }
+    called[n] = made;
+    by[n] = attribute;
+    i->called = called;
+    i->called_by = by;
+    i->n_called = n + 1;
+}
+
+static void read_calls(HloReader *r, HloInstruction *i, const char *attribute)
+{
+    if (at_inline_body(r)) {
+        WbbLoc loc = hlo_here(r);
+        HloComputation *c = hlo_read_body(r, NULL, loc);
+        add_call(r, i, attribute, c);
+        return;
+    }
+    bool list = hlo_accept(r, '{');
+    if (list && hlo_accept(r, '}')) return;
+    do {
+        hlo_peek(r);
+        HloCall call = {.user = i, .index = i->n_called, .loc = hlo_here(r)};
+        call.name = hlo_read_name(r, "the name of a computation");
+        add_call(r, i, attribute, NULL);
+        WBB_PUSH(r->arena, &r->calls, call);
+    } while (list && hlo_accept(r, ','));
+    if (list) hlo_want(r, '}');
+}
+
+static void read_raw(HloReader *r, const char *name)
+{
+    hlo_peek(r);
+    const char *start = r->p;
+    hlo_skip_balanced(r);
+    hlo_scratch_z(r, ", ");
+    hlo_scratch_z(r, name);
+    hlo_scratch_z(r, "=");
+    hlo_scratch(r, start, r->p);
+}
+
+/* literal=s32[] 1: a shape and a literal */
+static void read_literal_value(HloReader *r)
+{
+    hlo_peek(r);
+    const char *start = r->p;
+    const HloShape *s = hlo_read_shape(r);
+    hlo_read_literal(r, s, NULL);
+    hlo_scratch_z(r, ", literal=");
+    hlo_scratch(r, start, r->p);
+}
+
+static void read_known(HloReader *r, HloInstruction *i, Attribute attribute, const char *name)
+{
+    switch (attribute) {
+    case A_DIMENSIONS: i->dimensions = hlo_read_ints(r, &i->n_dimensions); break;
+    case A_IOTA: case A_INDEX: case A_EXPONENT: i->number = hlo_read_int(r); break;
+    case A_MANTISSA: i->number2 = hlo_read_int(r); break;
+    case A_DIRECTION: read_direction(r, i); break;
+    case A_TYPE: read_type(r, i); break;
+    case A_SLICE: read_slices(r, i); break;
+    case A_PADDING: read_padding(r, i); break;
+    case A_WINDOW: read_window(r, i); break;
+    case A_KIND: i->kind = hlo_read_name(r, "a kind of fusion"); break;
+    case A_TARGET: i->target = hlo_read_string(r); break;
+    case A_CALLS: case A_SELECT: read_calls(r, i, name); break;
+    case A_LITERAL: read_literal_value(r); break;
+    }
+}
+
+/* What an operation cannot do without. */
+static void want_attributes(HloReader *r, const HloInstruction *i, uint32_t seen)
+{
+    static const struct { HloOpcode opcode; Attribute attribute; const char *name; } needs[] = {
+        {HLO_IOTA, A_IOTA, "iota_dimension"}, {HLO_GET_TUPLE_ELEMENT, A_INDEX, "index"},
+        {HLO_REDUCE_PRECISION, A_EXPONENT, "exponent_bits"}, {HLO_REDUCE_PRECISION, A_MANTISSA, "mantissa_bits"},
+        {HLO_COMPARE, A_DIRECTION, "direction"}, {HLO_SLICE, A_SLICE, "slice"}, {HLO_PAD, A_PADDING, "padding"},
+        {HLO_TRANSPOSE, A_DIMENSIONS, "dimensions"}, {HLO_REVERSE, A_DIMENSIONS, "dimensions"},
+        {HLO_CONCATENATE, A_DIMENSIONS, "dimensions"}, {HLO_REDUCE, A_DIMENSIONS, "dimensions"},
+        {HLO_REDUCE, A_CALLS, "to_apply"}, {HLO_FUSION, A_CALLS, "calls"}, {HLO_CALL, A_CALLS, "to_apply"},
+        {HLO_MAP, A_CALLS, "to_apply"}, {HLO_WHILE, A_CALLS, "body"}, {HLO_CONDITIONAL, A_CALLS, "branch_computations"},
+        {HLO_SCATTER, A_CALLS, "to_apply"}, {HLO_REDUCE_WINDOW, A_CALLS, "to_apply"}, {HLO_REDUCE_WINDOW, A_WINDOW, "window"},
+        {HLO_SORT, A_CALLS, "to_apply"}, {HLO_CUSTOM_CALL, A_TARGET, "custom_call_target"},
+    };
+    if (i->spelling) return;
+    for (size_t k = 0; k < WBB_LEN(needs); k++)
+        if (needs[k].opcode == i->opcode && !(seen >> needs[k].attribute & 1))
+            wbb_fail(r->cx, i->loc, "%s: the attribute %s= is missing", hlo_opcode_name(i->opcode), needs[k].name);
+}
+
+void hlo_read_attributes(HloReader *r, HloInstruction *i)
+{
+    uint32_t seen = 0;
+    size_t before = r->scratch_n; /* an inline computation stands inside another's attributes */
+    while (hlo_accept(r, ',')) {
+        hlo_peek(r);
+        WbbLoc loc = hlo_here(r);
+        const char *name = hlo_read_name(r, "the name of an attribute");
+        hlo_want(r, '=');
+        int k = find(i, name);
+        if (k < 0) {
+            read_raw(r, name);
+            continue;
+        }
+        Attribute attribute = table[k].attribute;
+        bool repeats = attribute == A_CALLS || attribute == A_SELECT || attribute == A_LITERAL;
+        if (!repeats && (seen >> attribute & 1)) wbb_fail(r->cx, loc, "the attribute %s= is given twice", name);
+        seen |= UINT32_C(1) << attribute;
+        read_known(r, i, attribute, name);
+    }
+    i->attributes = hlo_scratch_end(r, before);
+    want_attributes(r, i, seen);
+}
+
+const char *hlo_read_raw_attributes(HloReader *r)
+{
+    size_t before = r->scratch_n;
+    while (hlo_accept(r, ',')) {
+        const char *name = hlo_read_name(r, "the name of an attribute");
+        hlo_want(r, '=');
+        read_raw(r, name);
+    }
+    return hlo_scratch_end(r, before);
+}

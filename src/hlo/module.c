@@ -1,0 +1,146 @@
+/* module: questions about operations and modules that several rooms ask.
+ *
+ * Needs: a parsed module. Leaves: nothing; all of it is reading.
+ *
+ * The fusion of a module is the one fusion instruction of its entry. Around it may stand what makes no code of its own: parameters,
+ * constants, bitcasts, a tuple of its results, and a `copy` of an operand that an in-place fusion overwrites. A module whose entry
+ * has no fusion is itself the fusion, as the one of an emitter test is.
+ *
+ *     ENTRY e { p = f32[8] parameter(0)  ROOT gelu = f32[8] fusion(p), kind=kLoop, calls=f }
+ *         body f, fusion gelu, name "gelu"
+ */
+#include "hlo/inner.h"
+
+#include <string.h>
+
+static const char *const names[] = {
+#define HLO_OP(id, text, operands) text,
+#include "hlo/opcodes.def"
+#undef HLO_OP
+};
+
+const char *hlo_opcode_name(HloOpcode op) { return op < HLO_OPCODE_COUNT ? names[op] : "?"; }
+
+HloOpcode hlo_opcode_named(const char *name, size_t n)
+{
+    size_t low = 0, high = HLO_OPCODE_COUNT;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        int order = strncmp(names[middle], name, n);
+        if (order == 0) order = names[middle][n] != 0;
+        if (order == 0) return (HloOpcode)middle;
+        if (order < 0) low = middle + 1;
+        else high = middle;
+    }
+    return HLO_OPCODE_COUNT;
+}
+
+bool hlo_is_elementwise(HloOpcode op)
+{
+    switch (op) {
+    case HLO_ABS: case HLO_ACOS: case HLO_ACOSH: case HLO_ADD: case HLO_AND: case HLO_ASIN: case HLO_ASINH: case HLO_ATAN2:
+    case HLO_ATANH: case HLO_BITCAST_CONVERT: case HLO_CBRT: case HLO_CEIL: case HLO_CLAMP: case HLO_COMPARE: case HLO_COMPLEX:
+    case HLO_CONVERT: case HLO_COPY: case HLO_COSH: case HLO_COSINE: case HLO_COUNT_LEADING_ZEROS: case HLO_DIVIDE: case HLO_ERF:
+    case HLO_EXPONENTIAL: case HLO_EXPONENTIAL_MINUS_ONE: case HLO_FLOOR: case HLO_IMAG: case HLO_IS_FINITE: case HLO_LOG:
+    case HLO_LOGISTIC: case HLO_LOG_PLUS_ONE: case HLO_MAXIMUM: case HLO_MINIMUM: case HLO_MULHI: case HLO_MULTIPLY:
+    case HLO_NEGATE: case HLO_NOT: case HLO_OR: case HLO_POPCNT: case HLO_POWER: case HLO_REAL: case HLO_REDUCE_PRECISION:
+    case HLO_REMAINDER: case HLO_ROUND_NEAREST_AFZ: case HLO_ROUND_NEAREST_EVEN: case HLO_RSQRT: case HLO_SELECT:
+    case HLO_SHIFT_LEFT: case HLO_SHIFT_RIGHT_ARITHMETIC: case HLO_SHIFT_RIGHT_LOGICAL: case HLO_SIGN: case HLO_SINE: case HLO_SINH:
+    case HLO_SQRT: case HLO_STOCHASTIC_CONVERT: case HLO_SUBTRACT: case HLO_TAN: case HLO_TANH: case HLO_XOR:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool stands_around_a_fusion(HloOpcode op)
+{
+    switch (op) {
+    case HLO_PARAMETER: case HLO_CONSTANT: case HLO_BITCAST: case HLO_COPY: case HLO_TUPLE: case HLO_GET_TUPLE_ELEMENT:
+        return true;
+    default:
+        return false;
+    }
+}
+
+HloFusion hlo_fusion(WbbCx *cx, const HloModule *m)
+{
+    const HloInstruction *fusion = NULL, *other = NULL;
+    for (uint32_t k = 0; k < m->entry->n_instructions; k++) {
+        const HloInstruction *i = m->entry->instructions[k];
+        if (i->opcode == HLO_FUSION) {
+            if (fusion)
+                wbb_decline(cx, i->loc, WHY_MANY_FUSIONS, "the entry holds more than one fusion: '%s' and '%s'", fusion->name,
+                            i->name);
+            fusion = i;
+        } else if (!stands_around_a_fusion(i->opcode)) {
+            other = i;
+        }
+    }
+    if (!fusion) {
+        if (!other && m->entry->root->opcode == HLO_PARAMETER)
+            wbb_decline(cx, m->entry->loc, WHY_NO_FUSION, "the entry computes nothing");
+        return (HloFusion){m->entry, NULL, m->entry->name};
+    }
+    if (other)
+        wbb_decline(cx, other->loc, WHY_NO_FUSION, "the entry holds '%s' beside the fusion '%s'", other->name, fusion->name);
+    return (HloFusion){fusion->called[0], fusion, fusion->name};
+}
+
+/* One attribute of HloInstruction.attributes, ", name=value": the place behind its value. Brackets and strings balance. */
+static const char *skip_value(const char *p)
+{
+    int depth = 0;
+    for (; *p && !(depth == 0 && *p == ','); p++) {
+        if (*p == '(' || *p == '[' || *p == '{') depth++;
+        if (*p == ')' || *p == ']' || *p == '}') depth--;
+        if (*p != '"') continue;
+        for (p++; *p && *p != '"'; p++)
+            if (*p == '\\' && p[1]) p++;
+        if (!*p) break;
+    }
+    return p;
+}
+
+const char *hlo_attribute(WbbArena *a, const HloInstruction *i, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *p = i->attributes; p[0] == ','; ) {
+        const char *start = p + 2;
+        const char *end = skip_value(start);
+        if (strncmp(start, name, n) == 0 && start[n] == '=') {
+            size_t length = (size_t)(end - start) - n - 1;
+            char *value = wbb_alloc(a, length + 1);
+            memcpy(value, start + n + 1, length);
+            return value;
+        }
+        p = end;
+    }
+    return NULL;
+}
+
+const int64_t *hlo_attribute_ints(WbbArena *a, const HloInstruction *i, const char *name, uint32_t *n)
+{
+    const char *p = hlo_attribute(a, i, name);
+    struct { int64_t *items; uint32_t n, room; } list = {0};
+    *n = 0;
+    if (!p) return NULL;
+    bool braces = *p == '{';
+    p += braces;
+    while (*p == ' ') p++;
+    while (*p && *p != '}') {
+        bool negative = *p == '-';
+        int64_t value = 0;
+        p += negative;
+        if (*p < '0' || *p > '9') return NULL;
+        for (; *p >= '0' && *p <= '9'; p++)
+            if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, *p - '0', &value)) return NULL;
+        WBB_PUSH(a, &list, negative ? -value : value);
+        while (*p == ' ') p++;
+        if (*p == ',' && braces) p++;
+        else if (*p != (braces ? '}' : 0)) return NULL;
+        while (*p == ' ') p++;
+    }
+    *n = list.n;
+    return list.items ? list.items : wbb_alloc(a, sizeof(int64_t));
+}

@@ -1,0 +1,289 @@
+/* parse: modules, computations and instructions.
+ *
+ * Needs: the cursor (lex.c) and the readers of shapes, literals and attributes. Leaves: a verified HloModule.
+ *
+ * A text may hold several modules; a module may lack its header, a computation its signature, ENTRY and ROOT, and the whole may be
+ * bare instructions. Names are resolved when a computation ends (operands) and when the module ends (computations): see resolve.c.
+ *
+ *     f { p = f32[8] parameter(0)  ROOT n = negate(p) }
+ *         one computation, the entry; n's shape is inferred: f32[8]
+ */
+#include "hlo/inner.h"
+
+#include <string.h>
+
+static const char *const table_names[] = {"FileNames", "FunctionNames", "FileLocations", "StackFrames"};
+
+static bool ends_with(const char *p, size_t n, const char *suffix, size_t *head)
+{
+    size_t k = strlen(suffix);
+    if (n <= k || memcmp(p + n - k, suffix, k) != 0) return false;
+    *head = n - k;
+    return true;
+}
+
+/* The opcode, or X-start, X-update, X-done of an opcode X. */
+static void read_opcode(HloReader *r, HloInstruction *i)
+{
+    const char *text = NULL;
+    hlo_skip(r);
+    WbbLoc loc = hlo_here(r);
+    size_t n = hlo_word(r, &text);
+    if (n == 0) hlo_expected(r, "an operation");
+    i->loc = loc;
+    i->opcode = hlo_opcode_named(text, n);
+    if (i->opcode != HLO_OPCODE_COUNT) return;
+    size_t head = 0;
+    if (ends_with(text, n, "-start", &head)) i->opcode = HLO_ASYNC_START;
+    else if (ends_with(text, n, "-update", &head)) i->opcode = HLO_ASYNC_UPDATE;
+    else if (ends_with(text, n, "-done", &head)) i->opcode = HLO_ASYNC_DONE;
+    if (head == 0 || hlo_opcode_named(text, head) == HLO_OPCODE_COUNT)
+        wbb_fail(r->cx, loc, "unknown operation '%.*s'", (int)WBB_MIN(n, 60), text);
+    i->spelling = wbb_intern(r->cx, text, n);
+}
+
+static void read_operands(HloReader *r, HloDraft *d)
+{
+    if (hlo_peek(r) == ')') return;
+    do {
+        HloOperandText o = {0};
+        hlo_peek(r);
+        o.loc = hlo_here(r);
+        if (hlo_at_shape(r)) o.shape = hlo_read_shape(r);
+        o.name = hlo_read_name(r, "the name of an operand");
+        WBB_PUSH(r->arena, &d->operands, o);
+    } while (hlo_accept(r, ','));
+}
+
+static void check_count(HloReader *r, const HloInstruction *i)
+{
+    static const signed char counts[] = {
+#define HLO_OP(id, text, operands) operands,
+#include "hlo/opcodes.def"
+#undef HLO_OP
+    };
+    int want = counts[i->opcode];
+    if (want >= 0 && i->n_operands != (uint32_t)want && !i->spelling)
+        wbb_fail(r->cx, i->loc, "%s: %u operands found, %d expected", hlo_opcode_name(i->opcode), i->n_operands, want);
+}
+
+/* name = shape opcode(operands), attributes */
+static void read_instruction(HloReader *r, HloDraft *d)
+{
+    bool root = hlo_at_word(r, "ROOT");
+    if (root) r->p += 4;
+    HloInstruction *i = WBB_NEW(r->arena, HloInstruction);
+    hlo_peek(r);
+    WbbLoc loc = hlo_here(r);
+    i->name = hlo_read_name(r, "an instruction or '}'");
+    hlo_want(r, '=');
+    if (hlo_at_shape(r)) i->shape = hlo_read_shape(r);
+    read_opcode(r, i);
+    if (root && d->root) wbb_fail(r->cx, loc, "a second ROOT: '%s' is the first", d->root->name);
+    if (root) d->root = i;
+    hlo_want(r, '(');
+    uint32_t first = d->operands.n;
+    if (i->opcode == HLO_PARAMETER && !i->spelling) {
+        i->number = hlo_read_int(r);
+    } else if (i->opcode == HLO_CONSTANT && !i->spelling) {
+        if (!i->shape) wbb_fail(r->cx, i->loc, "constant: its shape is missing");
+        hlo_read_literal(r, i->shape, i);
+    } else {
+        read_operands(r, d);
+    }
+    hlo_want(r, ')');
+    i->n_operands = d->operands.n - first;
+    check_count(r, i);
+    WBB_PUSH(r->arena, &d->instructions, i);
+    WBB_PUSH(r->arena, &d->first, first);
+    WBB_PUSH(r->arena, &d->names, loc);
+    hlo_read_attributes(r, i);
+}
+
+static HloDraft take_draft(HloReader *r)
+{
+    HloDraft d = r->spare;
+    r->spare = (HloDraft){0};
+    d.instructions.n = d.first.n = d.operands.n = d.names.n = 0;
+    d.root = NULL;
+    return d;
+}
+
+/* Instructions up to a '}', or to the end of the text for bare ones. */
+static HloComputation *read_instructions(HloReader *r, const char *name, WbbLoc loc, bool bare)
+{
+    HloDraft d = take_draft(r);
+    HloComputation *c = WBB_NEW(r->arena, HloComputation);
+    c->name = name;
+    c->loc = loc;
+    c->module = r->module;
+    c->attributes = "";
+    r->separator = false;
+    for (;;) {
+        int next = hlo_peek(r);
+        if (bare ? next < 0 || r->separator || hlo_at_word(r, "HloModule") : next == '}') break;
+        read_instruction(r, &d);
+    }
+    hlo_resolve_instructions(r, c, &d);
+    r->spare = d;
+    WBB_PUSH(r->arena, &r->computations, c);
+    return c;
+}
+
+HloComputation *hlo_read_body(HloReader *r, const char *name, WbbLoc loc)
+{
+    hlo_deeper(r);
+    hlo_want(r, '{');
+    HloComputation *c = read_instructions(r, name, loc, false);
+    hlo_want(r, '}');
+    r->depth--;
+    return c;
+}
+
+/* (p: f32[8], q: (s32[], pred[])) -> f32[8]: says nothing that the body does not say */
+static void skip_signature(HloReader *r)
+{
+    if (!hlo_accept(r, '(')) return;
+    if (!hlo_accept(r, ')')) {
+        do {
+            (void)hlo_read_name(r, "the name of a parameter");
+            hlo_want(r, ':');
+            (void)hlo_read_shape(r);
+        } while (hlo_accept(r, ','));
+        hlo_want(r, ')');
+    }
+    hlo_want(r, '-');
+    if (r->p == r->end || *r->p != '>') hlo_expected(r, "'->' and the shape of the result");
+    r->p++;
+    (void)hlo_read_shape(r);
+}
+
+static void read_computation(HloReader *r, bool entry)
+{
+    hlo_peek(r);
+    WbbLoc loc = hlo_here(r);
+    const char *name = wbb_intern_z(r->cx, "entry");
+    if (!entry || (hlo_peek(r) != '{' && hlo_peek(r) != '(')) name = hlo_read_name(r, "the name of a computation");
+    skip_signature(r);
+    if (hlo_peek(r) != '{') hlo_expected(r, "'{' and the body of a computation");
+    HloComputation *c = hlo_read_body(r, name, loc);
+    r->separator = false; /* only one between computations counts */
+    if (entry && r->module->entry) wbb_fail(r->cx, loc, "a second ENTRY: '%s' is the first", r->module->entry->name);
+    if (entry) r->module->entry = c;
+    c->attributes = hlo_read_raw_attributes(r);
+}
+
+static void read_header(HloReader *r)
+{
+    r->p += strlen("HloModule");
+    hlo_peek(r);
+    const char *start = r->p;
+    while (r->p < r->end && (unsigned char)*r->p > ' ' && *r->p != ',' && *r->p != ':' && *r->p != '{') r->p++;
+    if (r->p == start) hlo_expected(r, "the name of the module");
+    r->module->name = wbb_intern(r->cx, start, (size_t)(r->p - start));
+    r->module->header = true;
+    (void)hlo_accept(r, ':');
+    r->module->attributes = hlo_read_raw_attributes(r);
+}
+
+/* FileNames and the other tables of recent dumps: a word, then lines that begin with a number. Kept as they are. */
+static bool accept_table(HloReader *r)
+{
+    size_t k = 0;
+    while (k < WBB_LEN(table_names) && !hlo_at_word(r, table_names[k])) k++;
+    if (k == WBB_LEN(table_names)) return false;
+    HloMark start = hlo_mark(r);
+    r->p += strlen(table_names[k]);
+    const char *end = r->p;
+    int next = hlo_peek(r);
+    if (next == '=' || next == '(' || next == '{') {
+        hlo_rewind(r, start);
+        return false;
+    }
+    while (next >= '0' && next <= '9') {
+        const char *eol = memchr(r->p, '\n', (size_t)(r->end - r->p));
+        end = r->p = eol ? eol : r->end;
+        while (end > start.p && (end[-1] == ' ' || end[-1] == '\r')) end--;
+        next = hlo_peek(r);
+    }
+    wbb_put_n(&r->tables, start.p, (size_t)(end - start.p));
+    wbb_put(&r->tables, "\n");
+    r->module->tables = r->tables.text;
+    return true;
+}
+
+static bool at_bare_instruction(HloReader *r)
+{
+    if (hlo_at_word(r, "ROOT")) return true;
+    HloMark start = hlo_mark(r);
+    (void)hlo_read_name(r, "HloModule, ENTRY, a computation or an instruction");
+    bool bare = hlo_peek(r) == '=';
+    hlo_rewind(r, start);
+    return bare;
+}
+
+static HloModule *read_module(HloReader *r)
+{
+    HloModule *m = WBB_NEW(r->arena, HloModule);
+    r->module = m;
+    m->name = m->attributes = m->tables = "";
+    r->computations = (HloComputations){0};
+    r->calls.n = 0;
+    r->tables = wbb_buf(r->arena);
+    hlo_skip(r);
+    if (hlo_at_word(r, "HloModule")) read_header(r);
+    for (;;) {
+        int next = hlo_peek(r);
+        if (next < 0 || hlo_at_word(r, "HloModule") || (r->separator && r->computations.n)) break;
+        if (hlo_at_word(r, "ENTRY")) {
+            r->p += strlen("ENTRY");
+            read_computation(r, true);
+        } else if (!accept_table(r)) {
+            if (at_bare_instruction(r)) m->entry = read_instructions(r, wbb_intern_z(r->cx, "entry"), hlo_here(r), true);
+            else read_computation(r, false);
+        }
+    }
+    if (r->computations.n == 0) hlo_expected(r, "a computation");
+    if (!m->entry) m->entry = r->computations.items[r->computations.n - 1];
+    if (!m->header) m->name = m->entry->name;
+    hlo_resolve_module(r);
+    hlo_verify(r->cx, m);
+    return m;
+}
+
+/* Texts are kept as C strings: a NUL would cut one short. */
+static void refuse_nul(HloReader *r)
+{
+    const char *nul = memchr(r->p, 0, (size_t)(r->end - r->p));
+    if (!nul) return;
+    for (const char *p = r->p; p < nul; p++) {
+        if (*p != '\n') continue;
+        r->line++;
+        r->line_start = p + 1;
+    }
+    wbb_fail(r->cx, hlo_at(r, nul), "the text holds a NUL byte");
+}
+
+uint32_t hlo_parse_all(WbbCx *cx, WbbArena *a, const char *file, const char *text, size_t n, HloModule ***modules)
+{
+    struct { HloModule **items; uint32_t n, room; } list = {0};
+    HloReader r = {.cx = cx, .arena = a, .p = text, .end = text + n, .line_start = text, .line = 1};
+    r.file = file ? wbb_intern_z(cx, file) : NULL;
+    if (n) refuse_nul(&r);
+    do {
+        HloModule *m = read_module(&r);
+        WBB_PUSH(a, &list, m);
+    } while (hlo_peek(&r) >= 0);
+    *modules = list.items;
+    return list.n;
+}
+
+HloModule *hlo_parse(WbbCx *cx, WbbArena *a, const char *file, const char *text, size_t n)
+{
+    HloModule **modules = NULL;
+    uint32_t count = hlo_parse_all(cx, a, file, text, n, &modules);
+    if (count > 1)
+        wbb_fail(cx, modules[1]->entry->loc, "the text holds %u modules, one expected: '%s' is in the second", count,
+                 modules[1]->entry->name);
+    return modules[0];
+}

@@ -1,0 +1,229 @@
+/* print: a module as text that parses back to the same module.
+ *
+ * Needs: a module of hlo_parse. Leaves: its text: computations with callees first, the entry marked, one instruction a line, names
+ * without '%' where they can stand alone, operands without shapes. Printing what was parsed from printed text gives that text.
+ *
+ *     f {
+ *       p = f32[8] parameter(0)
+ *       ROOT n = f32[8] negate(p)
+ *     }
+ */
+#include "hlo/inner.h"
+
+#include <string.h>
+
+static void put_name(WbbBuf *out, const char *name)
+{
+    static const char *const words[] = {"ROOT", "ENTRY", "HloModule", "FileNames", "FunctionNames", "FileLocations", "StackFrames"};
+    bool alone = (name[0] >= 'a' && name[0] <= 'z') || (name[0] >= 'A' && name[0] <= 'Z') || name[0] == '_';
+    for (size_t k = 0; alone && k < WBB_LEN(words); k++) alone = strcmp(name, words[k]) != 0;
+    if (!alone) wbb_put(out, "%");
+    wbb_put(out, name);
+}
+
+static void put_int(WbbBuf *out, int64_t value) { wbb_putf(out, "%lld", (long long)value); }
+
+static void put_layout(WbbBuf *out, const HloShape *s)
+{
+    wbb_put(out, "{");
+    for (uint32_t k = 0; k < s->rank; k++) wbb_putf(out, k ? ",%u" : "%u", s->minor_to_major[k]);
+    if (s->tiling) wbb_putf(out, ":%s", s->tiling);
+    wbb_put(out, "}");
+}
+
+/* Depth is bounded: HLO_NESTING_LIMIT. */
+void hlo_put_shape(WbbBuf *out, const HloShape *s, bool layouts)
+{
+    if (s->buffer) wbb_put(out, "b(");
+    if (s->type == SC_TUPLE) {
+        wbb_put(out, "(");
+        for (uint32_t k = 0; k < s->n_elements; k++) {
+            if (k) wbb_put(out, ", ");
+            hlo_put_shape(out, s->elements[k], layouts);
+        }
+        wbb_put(out, ")");
+    } else {
+        wbb_put(out, sc_type_info[s->type].hlo);
+        wbb_put(out, "[");
+        for (uint32_t d = 0; d < s->rank; d++) {
+            if (d) wbb_put(out, ",");
+            if (s->dynamic >> d & 1) wbb_put(out, "<=");
+            put_int(out, s->dims[d]);
+        }
+        wbb_put(out, "]");
+        if (layouts && s->has_layout) put_layout(out, s);
+    }
+    if (s->buffer) wbb_put(out, ")");
+}
+
+void hlo_print_shape(WbbBuf *out, const HloShape *s) { hlo_put_shape(out, s, true); }
+
+const char *hlo_shape_text(WbbCx *cx, const HloShape *s)
+{
+    WbbBuf out = wbb_buf(cx->arena);
+    hlo_put_shape(&out, s, false);
+    return out.text;
+}
+
+static void put_slices(WbbBuf *out, const HloInstruction *i)
+{
+    wbb_put(out, ", slice={");
+    for (uint32_t d = 0; d < i->n_windows; d++) {
+        const HloSlice *s = &i->slices[d];
+        wbb_putf(out, "%s[%lld:%lld", d ? ", " : "", (long long)s->start, (long long)s->limit);
+        if (s->stride != 1) wbb_putf(out, ":%lld", (long long)s->stride);
+        wbb_put(out, "]");
+    }
+    wbb_put(out, "}");
+}
+
+static void put_paddings(WbbBuf *out, const HloInstruction *i)
+{
+    wbb_put(out, ", padding=");
+    for (uint32_t d = 0; d < i->n_windows; d++) {
+        const HloPadding *p = &i->paddings[d];
+        wbb_putf(out, "%s%lld_%lld", d ? "x" : "", (long long)p->low, (long long)p->high);
+        if (p->interior) wbb_putf(out, "_%lld", (long long)p->interior);
+    }
+}
+
+/* One field of a window, where a dimension has another value than the default. */
+static void put_field(WbbBuf *out, const char *name, const int64_t *value, uint32_t n, int64_t usual, bool always)
+{
+    bool needed = always;
+    for (uint32_t d = 0; d < n; d++) needed = needed || value[d] != usual;
+    if (!needed) return;
+    wbb_putf(out, "%s%s=", out->text[out->n - 1] == '{' ? "" : " ", name);
+    for (uint32_t d = 0; d < n; d++) wbb_putf(out, "%s%lld", d ? "x" : "", (long long)value[d]);
+}
+
+static void put_window(WbbBuf *out, const HloInstruction *i)
+{
+    int64_t size[HLO_RANK_LIMIT] = {0}, stride[HLO_RANK_LIMIT] = {0}, reversal[HLO_RANK_LIMIT] = {0};
+    int64_t lhs[HLO_RANK_LIMIT] = {0}, rhs[HLO_RANK_LIMIT] = {0};
+    uint32_t n = i->n_windows;
+    bool padded = false;
+    for (uint32_t d = 0; d < n; d++) {
+        const HloWindow *w = &i->windows[d];
+        size[d] = w->size;
+        stride[d] = w->stride;
+        lhs[d] = w->lhs_dilate;
+        rhs[d] = w->rhs_dilate;
+        reversal[d] = w->reversal;
+        padded = padded || w->low || w->high;
+    }
+    wbb_put(out, ", window={");
+    put_field(out, "size", size, n, 1, n > 0);
+    put_field(out, "stride", stride, n, 1, false);
+    if (padded) wbb_put(out, " pad=");
+    for (uint32_t d = 0; padded && d < n; d++)
+        wbb_putf(out, "%s%lld_%lld", d ? "x" : "", (long long)i->windows[d].low, (long long)i->windows[d].high);
+    put_field(out, "lhs_dilate", lhs, n, 1, false);
+    put_field(out, "rhs_dilate", rhs, n, 1, false);
+    put_field(out, "rhs_reversal", reversal, n, 0, false);
+    wbb_put(out, "}");
+}
+
+static void put_calls(WbbBuf *out, const HloInstruction *i)
+{
+    for (uint32_t k = 0; k < i->n_called;) {
+        const char *by = i->called_by[k];
+        uint32_t end = k;
+        while (end < i->n_called && i->called_by[end] == by) end++;
+        bool list = end - k > 1 || strcmp(by, "branch_computations") == 0 || strcmp(by, "called_computations") == 0;
+        wbb_putf(out, ", %s=%s", by, list ? "{" : "");
+        for (uint32_t j = k; j < end; j++) {
+            if (j > k) wbb_put(out, ", ");
+            put_name(out, i->called[j]->name);
+        }
+        if (list) wbb_put(out, "}");
+        k = end;
+    }
+}
+
+static void put_operands(WbbBuf *out, const HloInstruction *i)
+{
+    wbb_put(out, "(");
+    if (i->opcode == HLO_PARAMETER && !i->spelling) {
+        put_int(out, i->number);
+    } else if (i->opcode == HLO_CONSTANT && !i->spelling) {
+        hlo_put_literal(out, i);
+    } else {
+        for (uint32_t k = 0; k < i->n_operands; k++) {
+            if (k) wbb_put(out, ", ");
+            put_name(out, i->operands[k]->name);
+        }
+    }
+    wbb_put(out, ")");
+}
+
+static void put_attributes(WbbBuf *out, const HloInstruction *i)
+{
+    static const char *const directions[] = {"EQ", "NE", "LT", "LE", "GT", "GE"};
+    if (i->dimensions) {
+        wbb_put(out, ", dimensions={");
+        for (uint32_t k = 0; k < i->n_dimensions; k++) wbb_putf(out, k ? ",%lld" : "%lld", (long long)i->dimensions[k]);
+        wbb_put(out, "}");
+    }
+    if (i->slices) put_slices(out, i);
+    if (i->paddings) put_paddings(out, i);
+    if (i->windows) put_window(out, i);
+    if (i->opcode == HLO_IOTA) wbb_putf(out, ", iota_dimension=%lld", (long long)i->number);
+    if (i->opcode == HLO_GET_TUPLE_ELEMENT) wbb_putf(out, ", index=%lld", (long long)i->number);
+    if (i->opcode == HLO_REDUCE_PRECISION)
+        wbb_putf(out, ", exponent_bits=%lld, mantissa_bits=%lld", (long long)i->number, (long long)i->number2);
+    if (i->opcode == HLO_COMPARE) wbb_putf(out, ", direction=%s", directions[i->direction]);
+    if (i->opcode == HLO_COMPARE && i->total_order) wbb_put(out, ", type=TOTALORDER");
+    if (i->kind) wbb_putf(out, ", kind=%s", i->kind);
+    if (i->target) {
+        wbb_put(out, ", custom_call_target=\"");
+        wbb_put(out, i->target);
+        wbb_put(out, "\"");
+    }
+    put_calls(out, i);
+    wbb_put(out, i->attributes);
+}
+
+void hlo_print_instruction(WbbBuf *out, const HloInstruction *i)
+{
+    put_name(out, i->name);
+    wbb_put(out, " = ");
+    hlo_print_shape(out, i->shape);
+    wbb_put(out, " ");
+    wbb_put(out, i->spelling ? i->spelling : hlo_opcode_name(i->opcode));
+    put_operands(out, i);
+    put_attributes(out, i);
+}
+
+static void put_computation(WbbBuf *out, const HloComputation *c, bool entry)
+{
+    if (entry) wbb_put(out, "ENTRY ");
+    put_name(out, c->name);
+    wbb_put(out, " {\n");
+    for (uint32_t k = 0; k < c->n_instructions; k++) {
+        wbb_put(out, c->instructions[k] == c->root ? "  ROOT " : "  ");
+        hlo_print_instruction(out, c->instructions[k]);
+        wbb_put(out, "\n");
+    }
+    wbb_put(out, "}");
+    wbb_put(out, c->attributes);
+    wbb_put(out, "\n");
+}
+
+void hlo_print(WbbBuf *out, const HloModule *m)
+{
+    if (m->header) {
+        wbb_put(out, "HloModule ");
+        wbb_put(out, m->name);
+        wbb_put(out, m->attributes);
+        wbb_put(out, "\n\n");
+    }
+    if (m->tables[0]) {
+        wbb_put(out, m->tables);
+        wbb_put(out, "\n");
+    }
+    for (uint32_t k = 0; k < m->n_computations; k++) {
+        if (k) wbb_put(out, "\n");
+        put_computation(out, m->computations[k], m->computations[k] == m->entry);
+    }
+}

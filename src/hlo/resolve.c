@@ -1,0 +1,261 @@
+/* resolve: names become pointers, and everything stands in the order of its needs.
+ *
+ * Needs: the instructions of a computation as written (HloDraft), later all computations of the module. Leaves: operands and called
+ * computations resolved; instructions in topological order, as close to the text's as that allows (an instruction moves only
+ * behind what it needs); parameters by number; a shape on every instruction; computations with callees first.
+ *
+ * No function here recurses: a chain of a million operands, or of computations, is walked with a stack in the arena.
+ *
+ *     ROOT b = f32[] negate(a)
+ *     a = f32[] parameter(0)          ->  a, b
+ */
+#include "hlo/inner.h"
+
+#include <string.h>
+
+static HloNameSlot *slot_of(HloReader *r, const char *name)
+{
+    uint64_t h = (uint64_t)(uintptr_t)name * UINT64_C(0x9e3779b97f4a7c15);
+    size_t mask = r->names_room - 1;
+    size_t k = (size_t)(h >> 32) & mask;
+    while (r->names[k].owner == r->owner && r->names[k].name != name) k = (k + 1) & mask;
+    return &r->names[k];
+}
+
+/* An empty table for n names. Slots of former owners count as free. */
+static void open_names(HloReader *r, uint32_t n)
+{
+    r->owner++;
+    if (r->names_room && r->names_room / 2 >= n) return;
+    uint32_t room = 64;
+    while (room / 2 < n) room *= 2;
+    r->names = WBB_NEW_N(r->arena, HloNameSlot, room);
+    r->names_room = room;
+}
+
+static void name_instructions(HloReader *r, const HloComputation *c, HloDraft *d)
+{
+    if (d->instructions.n > (UINT32_C(1) << 30)) wbb_fail(r->cx, c->loc, "a computation has too many instructions");
+    open_names(r, d->instructions.n);
+    for (uint32_t k = 0; k < d->instructions.n; k++) {
+        HloInstruction *i = d->instructions.items[k];
+        i->id = k;
+        HloNameSlot *slot = slot_of(r, i->name);
+        if (slot->owner == r->owner)
+            wbb_fail(r->cx, d->names.items[k], "the name '%s' is given twice: first on line %d", i->name,
+                     ((const HloInstruction *)slot->what)->loc.line);
+        *slot = (HloNameSlot){i->name, i, r->owner};
+    }
+}
+
+static void check_typed(HloReader *r, const HloInstruction *user, uint32_t k, HloInstruction *operand, const HloOperandText *o)
+{
+    if (!o->shape) return;
+    if (!operand->shape) {
+        operand->shape = o->shape;
+    } else if (!hlo_same_shape(o->shape, operand->shape)) {
+        wbb_fail(r->cx, o->loc, "%s: operand %u is written as %s, but '%s' has shape %s", hlo_opcode_name(user->opcode), k,
+                 hlo_shape_text(r->cx, o->shape), o->name, hlo_shape_text(r->cx, operand->shape));
+    }
+}
+
+/* True if every operand stands before its user already. */
+static bool resolve_operands(HloReader *r, HloDraft *d)
+{
+    HloInstruction **pool = WBB_NEW_N(r->arena, HloInstruction *, d->operands.n);
+    bool sorted = true;
+    for (uint32_t k = 0; k < d->instructions.n; k++) {
+        HloInstruction *i = d->instructions.items[k];
+        uint32_t first = d->first.items[k];
+        i->operands = pool + first;
+        for (uint32_t j = 0; j < i->n_operands; j++) {
+            const HloOperandText *o = &d->operands.items[first + j];
+            HloNameSlot *slot = slot_of(r, o->name);
+            if (slot->owner != r->owner)
+                wbb_fail(r->cx, o->loc, "%s: operand %u: no instruction is named '%s' in this computation",
+                         hlo_opcode_name(i->opcode), j, o->name);
+            HloInstruction *operand = slot->what;
+            pool[first + j] = operand;
+            operand->n_users++;
+            sorted = sorted && operand->id < k;
+            check_typed(r, i, j, operand, o);
+        }
+    }
+    return sorted;
+}
+
+/* Depth first from each instruction in the text's order, operands first. */
+static void sort_instructions(HloReader *r, HloDraft *d)
+{
+    uint32_t n = d->instructions.n;
+    HloInstruction **order = WBB_NEW_N(r->arena, HloInstruction *, n);
+    uint32_t *stack = WBB_NEW_N(r->arena, uint32_t, n);
+    uint32_t *next = WBB_NEW_N(r->arena, uint32_t, n); /* operands done; counted from 1, 0 = not met */
+    bool *done = WBB_NEW_N(r->arena, bool, n);
+    uint32_t n_order = 0;
+    for (uint32_t start = 0; start < n; start++) {
+        uint32_t depth = 0;
+        if (next[start]) continue;
+        stack[depth++] = start;
+        next[start] = 1;
+        while (depth) {
+            uint32_t at = stack[depth - 1];
+            HloInstruction *i = d->instructions.items[at];
+            if (next[at] > i->n_operands) {
+                order[n_order++] = i;
+                done[at] = true;
+                depth--;
+                continue;
+            }
+            const HloInstruction *operand = i->operands[next[at]++ - 1];
+            if (done[operand->id]) continue;
+            if (next[operand->id])
+                wbb_fail(r->cx, i->loc, "%s: a cycle: '%s' needs '%s', which needs it in turn", hlo_opcode_name(i->opcode), i->name,
+                         operand->name);
+            next[operand->id] = 1;
+            stack[depth++] = operand->id;
+        }
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        order[k]->id = k;
+        d->instructions.items[k] = order[k];
+    }
+}
+
+static void number_parameters(HloReader *r, HloComputation *c)
+{
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < c->n_instructions; k++) n += c->instructions[k]->opcode == HLO_PARAMETER;
+    HloInstruction **parameters = WBB_NEW_N(r->arena, HloInstruction *, n);
+    for (uint32_t k = 0; k < c->n_instructions; k++) {
+        HloInstruction *i = c->instructions[k];
+        if (i->opcode != HLO_PARAMETER) continue;
+        if (i->number < 0 || i->number >= n)
+            wbb_fail(r->cx, i->loc, "parameter: number %lld, but the computation has %u parameters, numbered from 0",
+                     (long long)i->number, n);
+        if (parameters[i->number])
+            wbb_fail(r->cx, i->loc, "parameter: number %lld is that of '%s' already", (long long)i->number,
+                     parameters[i->number]->name);
+        parameters[i->number] = i;
+    }
+    c->parameters = parameters;
+    c->n_parameters = n;
+}
+
+void hlo_resolve_instructions(HloReader *r, HloComputation *c, HloDraft *d)
+{
+    uint32_t n = d->instructions.n;
+    if (n == 0) wbb_fail(r->cx, hlo_here(r), "a computation has no instruction");
+    c->root = d->root ? d->root : d->instructions.items[n - 1];
+    name_instructions(r, c, d);
+    if (!resolve_operands(r, d)) sort_instructions(r, d);
+    HloInstruction **own = WBB_NEW_N(r->arena, HloInstruction *, n);
+    memcpy(own, d->instructions.items, n * sizeof *own);
+    c->instructions = own;
+    c->n_instructions = n;
+    number_parameters(r, c);
+}
+
+static void name_computations(HloReader *r)
+{
+    uint32_t n = r->computations.n;
+    open_names(r, n);
+    for (uint32_t k = 0; k < n; k++) {
+        HloComputation *c = r->computations.items[k];
+        c->id = k;
+        if (!c->name) continue;
+        HloNameSlot *slot = slot_of(r, c->name);
+        if (slot->owner == r->owner) wbb_fail(r->cx, c->loc, "the name '%s' is given to two computations", c->name);
+        *slot = (HloNameSlot){c->name, c, r->owner};
+    }
+    /* Those written inline: inline.1, inline.2, .. as far as free. */
+    uint32_t number = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        HloComputation *c = r->computations.items[k];
+        HloNameSlot *slot = NULL;
+        while (!c->name) {
+            const char *name = wbb_intern_z(r->cx, wbb_format(r->arena, "inline.%u", ++number));
+            slot = slot_of(r, name);
+            if (slot->owner != r->owner) c->name = name;
+        }
+        if (slot) *slot = (HloNameSlot){c->name, c, r->owner};
+    }
+}
+
+static void resolve_calls(HloReader *r)
+{
+    for (uint32_t k = 0; k < r->calls.n; k++) {
+        const HloCall *call = &r->calls.items[k];
+        const HloNameSlot *slot = slot_of(r, call->name);
+        if (slot->owner != r->owner)
+            wbb_fail(r->cx, call->loc, "%s: no computation is named '%s'", hlo_opcode_name(call->user->opcode), call->name);
+        ((HloComputation **)(uintptr_t)call->user->called)[call->index] = slot->what;
+    }
+}
+
+typedef struct {
+    HloComputation *c;
+    uint32_t instruction, called; /* the next use to look at */
+} Frame;
+
+/* The next computation that f->c calls; NULL when there is none left. */
+static HloComputation *next_called(Frame *f, const HloInstruction **user)
+{
+    for (; f->instruction < f->c->n_instructions; f->instruction++, f->called = 0) {
+        *user = f->c->instructions[f->instruction];
+        if (f->called < (*user)->n_called) return (*user)->called[f->called++];
+    }
+    return NULL;
+}
+
+static void sort_computations(HloReader *r)
+{
+    uint32_t n = r->computations.n, n_order = 0;
+    HloComputation **order = WBB_NEW_N(r->arena, HloComputation *, n);
+    Frame *stack = WBB_NEW_N(r->arena, Frame, n);
+    unsigned char *state = wbb_alloc(r->arena, n); /* 0: not met, 1: on the stack, 2: done */
+    for (uint32_t start = 0; start < n; start++) {
+        uint32_t depth = 0;
+        if (state[start]) continue;
+        stack[depth++] = (Frame){r->computations.items[start], 0, 0};
+        state[start] = 1;
+        while (depth) {
+            Frame *f = &stack[depth - 1];
+            const HloInstruction *user = NULL;
+            HloComputation *callee = next_called(f, &user);
+            if (!callee) {
+                state[f->c->id] = 2;
+                order[n_order++] = f->c;
+                depth--;
+            } else if (state[callee->id] == 1) {
+                wbb_fail(r->cx, user->loc, "%s: a cycle: computation '%s' is called while it runs", hlo_opcode_name(user->opcode),
+                         callee->name);
+            } else if (state[callee->id] == 0) {
+                state[callee->id] = 1;
+                stack[depth++] = (Frame){callee, 0, 0};
+            }
+        }
+    }
+    for (uint32_t k = 0; k < n; k++) order[k]->id = k;
+    r->module->computations = order;
+    r->module->n_computations = n;
+}
+
+static void infer_shapes(HloReader *r, const HloComputation *c)
+{
+    for (uint32_t k = 0; k < c->n_instructions; k++) {
+        HloInstruction *i = c->instructions[k];
+        if (i->shape) continue;
+        i->shape = hlo_infer(r->arena, i);
+        if (!i->shape)
+            wbb_fail(r->cx, i->loc, "%s: its shape is missing and does not follow from its operands", hlo_opcode_name(i->opcode));
+    }
+}
+
+void hlo_resolve_module(HloReader *r)
+{
+    name_computations(r);
+    resolve_calls(r);
+    sort_computations(r);
+    for (uint32_t k = 0; k < r->module->n_computations; k++) infer_shapes(r, r->module->computations[k]);
+}

@@ -1,0 +1,324 @@
+/* decode_flow: memory accesses, branches, calls, barriers and everything that lanes do together.
+ *
+ * Needs: decode.c for operands. Leaves: operations that warp.c and memory.c carry out; labels as fixups.
+ *
+ * An address is a column and an offset; a variable's address is a constant column. Parameters of a kernel are constant
+ * columns already, so a load of one is a move. Parameters of functions are per-lane memories that a call copies.
+ *
+ *     ld.global.nc.v2.b32 {%r1, _}, [%rd1+8];
+ *         -> OP_LOAD space global, 2 elements of 4 bytes, columns (%r1, sink), address column %rd1, offset 8
+ */
+#include "sim/inner.h"
+
+typedef struct {
+    SimSpace space;
+    bool param;
+    int lanes_n, bytes;
+    char letter; /* column that holds one element */
+    bool sign;
+} Access;
+
+static bool cache_hint(const char *part)
+{
+    static const char *const hints[] = {"nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "volatile", "relaxed", "weak", "sys", "gpu", "cta",
+                                        "cluster", "L1::evict_normal", "L1::evict_last", "L1::evict_first", "L1::no_allocate",
+                                        "L1::evict_unchanged", "L2::64B", "L2::128B", "L2::256B", "func", "entry"};
+    for (size_t i = 0; i < WBB_LEN(hints); i++)
+        if (strcmp(part, hints[i]) == 0) return true;
+    return false;
+}
+
+static Access access_of(Parser *p, const Inst *inst)
+{
+    static const char *const types[] = {"b8", "u8", "s8", "b16", "u16", "s16", "f16", "b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64"};
+    Access a = {.space = SIM_GENERIC, .lanes_n = 1};
+    for (int i = 1; i < inst->n_parts; i++) {
+        const char *part = inst->part[i];
+        if (strcmp(part, "global") == 0) a.space = SIM_GLOBAL;
+        else if (strcmp(part, "shared") == 0 || strcmp(part, "shared::cta") == 0) a.space = SIM_SHARED;
+        else if (strcmp(part, "local") == 0) a.space = SIM_LOCAL;
+        else if (strcmp(part, "const") == 0) a.space = SIM_CONST;
+        else if (strcmp(part, "param") == 0) a.param = true;
+        else if (strcmp(part, "v2") == 0) a.lanes_n = 2;
+        else if (strcmp(part, "v4") == 0) a.lanes_n = 4;
+        else if (strcmp(part, "v8") == 0) a.lanes_n = 8;
+        else if (i == inst->n_parts - 1) {
+            for (size_t t = 0; t < WBB_LEN(types); t++)
+                if (strcmp(part, types[t]) == 0) {
+                    a.bytes = t < 3 ? 1 : t < 7 ? 2 : t < 11 ? 4 : 8;
+                    a.letter = a.bytes == 8 ? (part[0] == 'f' ? 'g' : 'd') : a.bytes == 4 ? (part[0] == 'f' ? 'f' : 'w') : 'h';
+                    a.sign = part[0] == 's';
+                }
+        } else if (!cache_hint(part)) sim_unknown(p, inst, "unknown modifier");
+    }
+    if (!a.bytes || a.bytes * a.lanes_n > 32 || inst->n != 2) sim_unknown(p, inst, "unknown form of an access");
+    return a;
+}
+
+/* Bytes from the start of a parameter to the end of an access must lie inside it. */
+static void inside(Parser *p, const Opd *address, const SimSym *s, int bytes)
+{
+    if (address->offset < 0 || (uint64_t)address->offset + (uint64_t)bytes > s->size)
+        wbb_fail(p->cx, address->loc, "access outside of parameter %s", s->name);
+}
+
+static void load_kernel_param(Parser *p, const Inst *inst, Access a, const SimSym *s, const Opd *v, int n)
+{
+    for (int i = 0; i < n; i++) {
+        if (v[i].kind == OPD_SINK) continue;
+        uint64_t at = s->address + (uint64_t)inst->opd[1].offset + (uint64_t)(i * a.bytes);
+        uint32_t col = sim_const_column(p, a.bytes == 1 ? 2 : a.bytes, a.bytes == 1 ? 3 : 1, at);
+        char letter = a.letter;
+        uint32_t d = sim_result(p, &v[i], letter);
+        sim_row(p, letter == 'h' ? "mov.b16" : letter == 'w' || letter == 'f' ? "mov.b32" : "mov.b64", d, col, 0, 0);
+        sim_done(p, &v[i], d, letter, a.sign);
+    }
+}
+
+static void lane_param(Parser *p, const Inst *inst, Access a, const SimSym *s, const Opd *v, int n, bool store)
+{
+    for (int i = 0; i < n; i++) {
+        if (v[i].kind == OPD_SINK) continue;
+        uint32_t col = store ? sim_read(p, &v[i], a.letter) : sim_result(p, &v[i], a.letter);
+        SimOp *op = sim_emit(p, store ? OP_PARAM_STORE : OP_PARAM_LOAD);
+        op->a = s->col;
+        op->d = col;
+        op->n = (uint32_t)s->size;
+        op->bytes = (uint8_t)a.bytes;
+        op->width = (uint8_t)sim_width_of(a.letter);
+        op->imm = inst->opd[store ? 0 : 1].offset + i * a.bytes;
+        op->mode = a.sign;
+        if (!store) sim_done(p, &v[i], col, a.letter, a.sign);
+    }
+}
+
+void sim_decode_memory(Parser *p, const Inst *inst, bool store)
+{
+    Access a = access_of(p, inst);
+    const Opd *address = &inst->opd[store ? 0 : 1], *value = &inst->opd[store ? 1 : 0];
+    if (address->kind != OPD_ADDRESS) wbb_fail(p->cx, address->loc, "expected an address in brackets");
+    const Opd *v = value->kind == OPD_VECTOR ? value->items : value;
+    int n = value->kind == OPD_VECTOR ? value->n : 1;
+    if (n != a.lanes_n) wbb_fail(p->cx, value->loc, "%d elements where the instruction moves %d", n, a.lanes_n);
+
+    const Opd *base = &address->items[0];
+    if (a.param) {
+        const SimSym *s = base->kind == OPD_SYMBOL ? base->sym : NULL;
+        if (!s || (s->kind != SYM_PARAM && s->kind != SYM_KERNEL_PARAM) || (store && s->kind == SYM_KERNEL_PARAM))
+            wbb_fail(p->cx, base->loc, "expected the name of a parameter");
+        inside(p, address, s, a.bytes * n);
+        if (s->kind == SYM_KERNEL_PARAM) load_kernel_param(p, inst, a, s, v, n);
+        else lane_param(p, inst, a, s, v, n, store);
+        return;
+    }
+    uint32_t columns[8] = {0};
+    uint8_t widths[8] = {0};
+    for (int i = 0; i < n; i++) {
+        if (store) {
+            columns[i] = sim_read(p, &v[i], a.letter);
+            widths[i] = (uint8_t)sim_width_of(a.letter);
+        } else if (v[i].kind == OPD_REG && v[i].width >= (a.bytes == 1 ? 2 : a.bytes)) {
+            columns[i] = v[i].col; /* loads extend into wider registers by themselves */
+            widths[i] = v[i].width;
+        } else if (v[i].kind != OPD_SINK) {
+            wbb_fail(p->cx, v[i].loc, "this operand cannot take a loaded value");
+        }
+    }
+    int address_width = base->kind == OPD_REG && base->width == 4 ? 4 : 8;
+    uint32_t col = sim_read(p, base, address_width == 4 ? 'w' : 'd');
+    SimOp *op = sim_emit(p, store ? OP_STORE : OP_LOAD);
+    op->space = (uint8_t)a.space;
+    op->lanes_n = (uint8_t)n;
+    op->bytes = (uint8_t)a.bytes;
+    op->address = (uint8_t)address_width;
+    op->a = col;
+    op->imm = address->offset;
+    op->target = p->m->cols.n;
+    for (int i = 0; i < n; i++) {
+        SimCol c = {columns[i], widths[i], a.sign};
+        WBB_PUSH(p->arena, &p->m->cols, c);
+    }
+}
+
+/* Control ------------------------------------------------------------------------------------------------------------- */
+
+static SimSym *label_of(Parser *p, const Opd *o)
+{
+    if (o->kind != OPD_SYMBOL || o->sym->kind != SYM_LABEL) wbb_fail(p->cx, o->loc, "expected a label");
+    return o->sym;
+}
+
+static void branch(Parser *p, const Inst *inst)
+{
+    if (inst->n != 1) sim_unknown(p, inst, "unknown form of a branch");
+    SimFixup f = {.label = label_of(p, &inst->opd[0]), .loc = inst->opd[0].loc};
+    f.at = p->m->ops.n;
+    sim_emit(p, OP_BRANCH);
+    WBB_PUSH(p->arena, &p->fixups, f);
+}
+
+static void branch_table(Parser *p, const Inst *inst)
+{
+    if (inst->n != 2) sim_unknown(p, inst, "unknown form of a branch");
+    const SimSym *table = label_of(p, &inst->opd[1]);
+    if (!table->size) wbb_fail(p->cx, inst->opd[1].loc, "%s is not a list of branch targets before this point", table->name);
+    uint32_t index = sim_read(p, &inst->opd[0], 'w');
+    SimOp *op = sim_emit(p, OP_BRANCH_TABLE);
+    op->a = index;
+    op->target = (uint32_t)table->address;
+    op->n = (uint32_t)table->size;
+}
+
+/* Copy arguments to formals or formals to results. A register argument is stored like a parameter. */
+static void pass(Parser *p, const Opd *actual, const SimSym *formal, bool back)
+{
+    if (actual->kind == OPD_SYMBOL && actual->sym->kind == SYM_PARAM && formal->kind == SYM_PARAM) {
+        if (actual->sym->size != formal->size) wbb_fail(p->cx, actual->loc, "%s and %s differ in size", actual->sym->name, formal->name);
+        SimOp *op = sim_emit(p, OP_PARAM_COPY);
+        op->d = back ? actual->sym->col : formal->col;
+        op->a = back ? formal->col : actual->sym->col;
+        op->n = (uint32_t)formal->size;
+        return;
+    }
+    char letter = formal->size == 2 ? 'h' : formal->size == 4 ? 'w' : 'd';
+    if (formal->size != 2 && formal->size != 4 && formal->size != 8) wbb_fail(p->cx, actual->loc, "%s cannot be passed this way", formal->name);
+    if (back && actual->kind != OPD_REG) wbb_fail(p->cx, actual->loc, "the result must be a register");
+    uint32_t col = sim_read(p, actual, letter);
+    sim_row(p, letter == 'h' ? "mov.b16" : letter == 'w' ? "mov.b32" : "mov.b64", back ? col : formal->col, back ? formal->col : col, 0, 0);
+}
+
+static void call(Parser *p, const Inst *inst)
+{
+    const Opd *name = NULL, *args = NULL, *rets = NULL;
+    for (int i = 0; i < inst->n; i++) {
+        const Opd *o = &inst->opd[i];
+        if (o->kind == OPD_VECTOR && !name) rets = o;
+        else if (o->kind == OPD_VECTOR && !args) args = o;
+        else if (o->kind == OPD_SYMBOL && o->sym->kind == SYM_FUNC && !name) name = o;
+        else sim_unknown(p, inst, "unknown form of a call");
+    }
+    if (!name || name->sym->func->entry) sim_unknown(p, inst, "unknown function");
+    SimFunc *f = name->sym->func;
+    uint32_t n_args = args ? (uint32_t)args->n : 0, n_rets = rets ? (uint32_t)rets->n : 0;
+    if (n_args != f->n_params || n_rets != f->n_rets) wbb_fail(p->cx, inst->loc, "%s takes %u arguments and gives %u results", f->name, f->n_params, f->n_rets);
+    for (uint32_t i = 0; i < n_args; i++) pass(p, &args->items[i], f->params[i], false);
+    SimOp *op = sim_emit(p, OP_CALL);
+    op->a = f->ret_col;
+    for (uint32_t i = 0; i < p->m->funcs.n; i++)
+        if (p->m->funcs.items[i] == f) op->target = i;
+    for (uint32_t i = 0; i < n_rets; i++) pass(p, &rets->items[i], f->rets[i], true);
+    SimCall edge = {p->func, f, inst->loc};
+    WBB_PUSH(p->arena, &p->calls, edge);
+}
+
+/* Lanes together ------------------------------------------------------------------------------------------------------- */
+
+static const char *part_at(const Inst *inst, int i) { return i < inst->n_parts ? inst->part[i] : ""; }
+
+/* shfl.sync.MODE.b32 d[|p], a, b, c, mask */
+static void shuffle(Parser *p, const Inst *inst)
+{
+    static const char *const modes[] = {"idx", "up", "down", "bfly"};
+    int mode = 0, at = inst->second ? 2 : 1;
+    while (mode < 4 && strcmp(part_at(inst, 2), modes[mode]) != 0) mode++;
+    if (mode == 4 || strcmp(part_at(inst, 1), "sync") != 0 || inst->n != at + 4) sim_unknown(p, inst, "unknown form of a shuffle");
+    uint32_t col[4];
+    for (int i = 0; i < 4; i++) col[i] = sim_read(p, &inst->opd[at + i], 'w');
+    uint32_t d = sim_result(p, &inst->opd[0], 'w'), pred = inst->second ? sim_result(p, &inst->opd[1], 'p') : 0;
+    SimOp *op = sim_emit(p, OP_SHUFFLE);
+    op->d = d, op->a = col[0], op->b = col[1], op->c = col[2], op->e = col[3];
+    op->target = pred;
+    op->mode = (uint8_t)mode;
+    op->width = 4;
+}
+
+/* vote.sync.MODE d, [!]p, mask */
+static void vote(Parser *p, const Inst *inst)
+{
+    static const char *const modes[] = {"any", "all", "uni", "ballot"};
+    int mode = 0;
+    while (mode < 4 && strcmp(part_at(inst, 2), modes[mode]) != 0) mode++;
+    if (mode == 4 || strcmp(part_at(inst, 1), "sync") != 0 || inst->n != 3) sim_unknown(p, inst, "unknown form of a vote");
+    uint32_t a = sim_read(p, &inst->opd[1], 'p'), mask = sim_read(p, &inst->opd[2], 'w');
+    uint32_t d = sim_result(p, &inst->opd[0], mode == 3 ? 'w' : 'p');
+    SimOp *op = sim_emit(p, OP_VOTE);
+    op->d = d, op->a = a, op->e = mask;
+    op->mode = (uint8_t)mode;
+    op->width = mode == 3 ? 4 : 1;
+}
+
+/* redux.sync.OP.type d, a, mask */
+static void redux(Parser *p, const Inst *inst)
+{
+    static const char *const modes[] = {"add", "min", "max", "and", "or", "xor"};
+    int mode = 0;
+    while (mode < 6 && strcmp(part_at(inst, 2), modes[mode]) != 0) mode++;
+    const char *type = part_at(inst, 3);
+    bool known = strcmp(type, "s32") == 0 || strcmp(type, "u32") == 0 || strcmp(type, "b32") == 0;
+    if (mode == 6 || strcmp(part_at(inst, 1), "sync") != 0 || !known || inst->n != 3 || inst->n_parts != 4) sim_unknown(p, inst, "unknown form of redux");
+    uint32_t a = sim_read(p, &inst->opd[1], 'w'), mask = sim_read(p, &inst->opd[2], 'w'), d = sim_result(p, &inst->opd[0], 'w');
+    SimOp *op = sim_emit(p, OP_REDUX);
+    op->d = d, op->a = a, op->e = mask;
+    op->mode = (uint8_t)(mode | (type[0] == 's' ? 8 : 0));
+    op->width = 4;
+}
+
+static void barrier(Parser *p, const Inst *inst)
+{
+    bool plain = sim_has(inst, "sync") && !sim_has(inst, "red") && !sim_has(inst, "warp") && !sim_has(inst, "cluster");
+    if (sim_has(inst, "warp") && inst->n == 1) {
+        uint32_t mask = sim_read(p, &inst->opd[0], 'w');
+        sim_emit(p, OP_WARP_SYNC)->e = mask;
+        return;
+    }
+    if (!plain || inst->n < 1 || inst->n > 2 || inst->opd[0].kind != OPD_INT || inst->opd[0].bits > 15) sim_unknown(p, inst, "unknown form of a barrier");
+    if (inst->n == 2) sim_unknown(p, inst, "a barrier for a part of the block is not known");
+    sim_emit(p, OP_BARRIER)->mode = (uint8_t)inst->opd[0].bits;
+    p->m->barrier = true;
+}
+
+/* add.cc, addc, sub.cc, subc, mad[c].{lo,hi}[.cc]: 32 and 64 bits, with the carry flag as a register of its own. */
+static bool carry(Parser *p, const Inst *inst)
+{
+    const char *op_name = inst->part[0], *type = inst->part[inst->n_parts - 1];
+    bool cc = sim_has(inst, "cc"), hi = sim_has(inst, "hi");
+    bool in = strcmp(op_name, "addc") == 0 || strcmp(op_name, "subc") == 0 || strcmp(op_name, "madc") == 0;
+    bool sub = strncmp(op_name, "sub", 3) == 0, mad = strncmp(op_name, "mad", 3) == 0;
+    if ((strncmp(op_name, "add", 3) && !sub && !mad) || (!cc && !in) || inst->n != (mad ? 4 : 3)) return false;
+    bool wide = strcmp(type, "u64") == 0 || strcmp(type, "s64") == 0 || strcmp(type, "b64") == 0;
+    if (!wide && strcmp(type, "u32") && strcmp(type, "s32") && strcmp(type, "b32")) return false;
+    if (!p->m->carry_col) p->m->carry_col = sim_column(p, 1);
+    char letter = wide ? 'd' : 'w';
+    uint32_t a = sim_read(p, &inst->opd[1], letter), b = sim_read(p, &inst->opd[2], letter);
+    uint32_t c = mad ? sim_read(p, &inst->opd[3], letter) : 0, d = sim_result(p, &inst->opd[0], letter);
+    SimOp *op = sim_emit(p, OP_CARRY);
+    op->d = d, op->a = a, op->b = b, op->c = c;
+    op->e = p->m->carry_col;
+    op->width = wide ? 8 : 4;
+    op->mode = (uint8_t)(cc | in << 1 | sub << 2 | mad << 3 | hi << 4 | (type[0] == 's') << 5);
+    return true;
+}
+
+void sim_decode_warp(Parser *p, const Inst *inst)
+{
+    static const char *const nothing[] = {"membar", "fence", "prefetch", "prefetchu", "nanosleep", "griddepcontrol", "discard", "applypriority"};
+    const char *op = inst->part[0];
+    for (size_t i = 0; i < WBB_LEN(nothing); i++)
+        if (strcmp(op, nothing[i]) == 0) return; /* one block runs after the other: memory is always in order */
+    if (strcmp(op, "bra") == 0) branch(p, inst);
+    else if (strcmp(op, "brx") == 0) branch_table(p, inst);
+    else if (strcmp(op, "call") == 0) call(p, inst);
+    else if (strcmp(op, "ret") == 0 && inst->n == 0) sim_emit(p, p->func->entry ? OP_EXIT : OP_RET)->a = p->func->ret_col;
+    else if (strcmp(op, "exit") == 0 && inst->n == 0) sim_emit(p, OP_EXIT);
+    else if (strcmp(op, "trap") == 0 && inst->n == 0) sim_emit(p, OP_TRAP);
+    else if (strcmp(op, "shfl") == 0) shuffle(p, inst);
+    else if (strcmp(op, "vote") == 0) vote(p, inst);
+    else if (strcmp(op, "redux") == 0) redux(p, inst);
+    else if (strcmp(op, "bar") == 0 || strcmp(op, "barrier") == 0) barrier(p, inst);
+    else if (strcmp(op, "activemask") == 0 && inst->n == 1) {
+        uint32_t d = sim_result(p, &inst->opd[0], 'w');
+        SimOp *o = sim_emit(p, OP_ACTIVE);
+        o->d = d;
+        o->width = 4;
+    } else if (!carry(p, inst)) sim_unknown(p, inst, "unknown instruction");
+}

@@ -1,0 +1,212 @@
+/* lanes: how one operation runs over the 32 lanes of a warp, and the arithmetic of one lane.
+ *
+ * OP(id, names, types, D, A, B, C, expr) makes the function op_id, which computes `expr` of a, b and c for each lane; the
+ * tables in ops_*.c list it once more to make the rows of the instruction table. Columns hold bits; floats are read and made
+ * by as_f32, bits_f32 and the like. Destinations and sources are the same column or apart, never overlapping.
+ */
+#ifndef SIM_LANES_H
+#define SIM_LANES_H
+
+#include "sim/inner.h"
+
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int8_t i8;
+typedef int16_t i16;
+typedef int32_t i32;
+typedef int64_t i64;
+
+/* A second copy of each operation for machines with AVX2, chosen when the program is loaded. It computes the same bits:
+ * contraction to fma is off. */
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
+#define SIM_CLONES __attribute__((target_clones("avx2", "default")))
+#else
+#define SIM_CLONES
+#endif
+#if defined(__GNUC__) && !defined(__clang__)
+#define SIM_EACH _Pragma("GCC ivdep") for (int l = 0; l < LANES; l++)
+#else
+#define SIM_EACH for (int l = 0; l < LANES; l++)
+#endif
+
+#define SIM_OP(id, names, types, D, A, B, C, expr)                                                                       \
+    SIM_CLONES static void op_##id(uint8_t *d, const uint8_t *regs, const SimOp *op)                                     \
+    {                                                                                                                    \
+        D *to = (D *)(void *)d;                                                                                          \
+        const A *from_a = (const A *)(const void *)(regs + op->a);                                                       \
+        const B *from_b = (const B *)(const void *)(regs + op->b);                                                       \
+        const C *from_c = (const C *)(const void *)(regs + op->c);                                                       \
+        const uint64_t imm = (uint64_t)op->imm, seed = *(const uint64_t *)(const void *)regs;                            \
+        (void)imm, (void)seed;                                                                                           \
+        SIM_EACH                                                                                                         \
+        {                                                                                                                \
+            const A a = from_a[l];                                                                                       \
+            const B b = from_b[l];                                                                                       \
+            const C c = from_c[l];                                                                                       \
+            (void)a, (void)b, (void)c;                                                                                   \
+            to[l] = (D)(expr);                                                                                           \
+        }                                                                                                                \
+    }
+#define SIM_ROW(id, names, types, D, A, B, C, expr) {names, types, op_##id},
+
+static inline float as_f32(u32 u)
+{
+    float f;
+    memcpy(&f, &u, 4);
+    return f;
+}
+
+static inline double as_f64(u64 u)
+{
+    double d;
+    memcpy(&d, &u, 8);
+    return d;
+}
+
+static inline u32 raw_f32(float f)
+{
+    u32 u;
+    memcpy(&u, &f, 4);
+    return u;
+}
+
+static inline u64 raw_f64(double d)
+{
+    u64 u;
+    memcpy(&u, &d, 8);
+    return u;
+}
+
+/* A computed nan has one form: PTX ISA, 9.7.3. */
+static inline u32 bits_f32(float f) { return f != f ? 0x7fffffffu : raw_f32(f); }
+/* f64 keeps the payload of an input; the manual names none for a new nan, and the host's is taken. */
+static inline u64 bits_f64(double d) { return raw_f64(d); }
+
+static inline bool nan32(u32 a) { return (a & 0x7fffffffu) > 0x7f800000u; }
+static inline bool nan64(u64 a) { return (a & UINT64_C(0x7fffffffffffffff)) > UINT64_C(0x7ff0000000000000); }
+static inline bool nan16(u32 a) { return (a & 0x7fffu) > 0x7c00u; }
+static inline bool nanbf(u32 a) { return (a & 0x7fffu) > 0x7f80u; }
+
+static inline u32 flush32(u32 a) { return (a & 0x7f800000u) ? a : a & 0x80000000u; }
+
+/* bf16 is the upper half of an f32. */
+static inline float of_bf(u32 h) { return as_f32(h << 16); }
+
+static inline u32 to_bf(float f)
+{
+    u32 u = raw_f32(f);
+    u32 r = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
+    return f != f ? 0x7fffu : r;
+}
+
+/* f16 to f32, exact: normals by moving the exponent, subnormals by one exact subtraction. */
+static inline float of_h(u32 h)
+{
+    u32 sign = (h & 0x8000u) << 16, rest = (h & 0x7fffu) << 13;
+    float sub = as_f32(rest + (113u << 23)) - as_f32(113u << 23);
+    u32 normal = rest + (112u << 23), special = rest | 0x7f800000u;
+    u32 u = rest >= (31u << 23) ? special : rest < (1u << 23) ? raw_f32(sub) : normal;
+    return as_f32(u | sign);
+}
+
+/* f32 to f16, ties to even. Adding a power of two puts the rounding place at the end of the mantissa of a subnormal. */
+static inline u32 to_h(float f)
+{
+    u32 u = raw_f32(f), sign = (u >> 16) & 0x8000u, a = u & 0x7fffffffu;
+    u32 sub = raw_f32(as_f32(a) + as_f32(126u << 23)) - (126u << 23);
+    u32 odd = (a >> 13) & 1u;
+    u32 normal = (a - (112u << 23) + 0xfffu + odd) >> 13;
+    u32 r = a >= 0x477ff000u ? 0x7c00u : a < (113u << 23) ? sub : normal;
+    return a > 0x7f800000u ? 0x7fffu : r | sign;
+}
+
+/* a * b + c of f32 or narrower values, with the last bit of the double odd where the sum is inexact, so that one more
+ * rounding to 24 bits or fewer gives what a single rounding would (Boldo and Melquiond, "Emulation of FMA and correctly
+ * rounded sums", 2008). The product is exact; the error of the sum is Knuth's. */
+static inline double fma_odd(double a, double b, double c)
+{
+    double p = a * b, s = p + c;
+    double bb = s - p, err = (p - (s - bb)) + (c - bb);
+    u64 u = raw_f64(s);
+    /* Toward the error: one step of the bits up if error and sum agree in sign, down if not; only from an even pattern. */
+    u64 differ = (raw_f64(err) ^ u) >> 63;
+    u64 moved = differ ? u - 1 : u + 1;
+    bool inexact = err != 0.0 && err == err && !(u & 1u);
+    return as_f64(inexact ? moved : u);
+}
+
+/* 2^-126 .. : a double that already holds the exact value to the sticky bit, to f32. */
+static inline float fma_f32(u32 a, u32 b, u32 c) { return (float)fma_odd((double)as_f32(a), (double)as_f32(b), (double)as_f32(c)); }
+
+/* Double (odd-rounded) to f16 and bf16: through f32 with a sticky bit again. */
+static inline float odd_f32(double d)
+{
+    /* Truncate to f32 toward zero and keep the rest as its lowest bit. */
+    float f = (float)d;
+    double back = (double)f;
+    u32 u = raw_f32(f);
+    bool away = fabs(back) > fabs(d);
+    u32 truncated = away ? u - 1u : u;
+    bool inexact = back != d && d == d;
+    return as_f32(inexact ? truncated | 1u : u);
+}
+
+/* bf16 and f16 fma, one rounding. */
+static inline u32 fma_bf(u32 a, u32 b, u32 c) { return to_bf(odd_f32(fma_odd((double)of_bf(a), (double)of_bf(b), (double)of_bf(c)))); }
+static inline u32 fma_h(u32 a, u32 b, u32 c) { return to_h(odd_f32(fma_odd((double)of_h(a), (double)of_h(b), (double)of_h(c)))); }
+
+/* Order of floats with -0 below +0, for min and max. */
+static inline u32 max32(u32 a, u32 b)
+{
+    float x = as_f32(a), y = as_f32(b);
+    u32 r = x > y ? a : x < y ? b : a & b; /* equal: +0 unless both are -0 */
+    return nan32(a) ? (nan32(b) ? 0x7fffffffu : b) : nan32(b) ? a : r;
+}
+
+static inline u32 min32(u32 a, u32 b)
+{
+    float x = as_f32(a), y = as_f32(b);
+    u32 r = x < y ? a : x > y ? b : a | b;
+    return nan32(a) ? (nan32(b) ? 0x7fffffffu : b) : nan32(b) ? a : r;
+}
+
+static inline u64 max64(u64 a, u64 b)
+{
+    double x = as_f64(a), y = as_f64(b);
+    u64 r = x > y ? a : x < y ? b : a & b;
+    return nan64(a) ? (nan64(b) ? UINT64_C(0x7fffffffffffffff) : b) : nan64(b) ? a : r;
+}
+
+static inline u64 min64(u64 a, u64 b)
+{
+    double x = as_f64(a), y = as_f64(b);
+    u64 r = x < y ? a : x > y ? b : a | b;
+    return nan64(a) ? (nan64(b) ? UINT64_C(0x7fffffffffffffff) : b) : nan64(b) ? a : r;
+}
+
+/* Sixteen bits of a pair. */
+#define LO(x) ((x) & 0xffffu)
+#define HI(x) ((x) >> 16)
+#define PAIR(lo, hi) ((u32)(lo) | (u32)(hi) << 16)
+
+/* soft.c --------------------------------------------------------------------------------------------------------------- */
+typedef enum { RN, RZ, RM, RP } Round;
+
+typedef enum { FMT_E4M3, FMT_E5M2, FMT_F16, FMT_BF16, FMT_F32, FMT_F64 } Format;
+
+/* The exact value (-1)^negative * mantissa * 2^exponent, with `sticky` set if something not zero below it was cut off,
+ * rounded to a format; its bits. Overflow gives infinity or the largest value as the mode says. */
+u64 sim_round(Format format, bool negative, WbbU128 mantissa, int exponent, bool sticky, Round mode);
+u64 sim_round_f64(Format format, double value, Round mode); /* nan: the format's own */
+double sim_widen(Format format, u64 bits);
+u64 sim_fma64(u64 a, u64 b, u64 c, Round mode);
+u32 sim_fma32(u32 a, u32 b, u32 c, Round mode);
+u32 sim_mul32(u32 a, u32 b, Round mode);
+u32 sim_div32(u32 a, u32 b, Round mode);
+u32 sim_sqrt32(u32 a, Round mode);
+double sim_noise(u64 seed, u64 bits, double value, double relative, double absolute);
+
+#endif

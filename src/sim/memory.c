@@ -1,0 +1,261 @@
+/* memory: loads and stores of a warp, judged to the byte.
+ *
+ * Needs: the segments of run.c (buffers, variables, shared and local memory). Leaves: columns or memory changed, counts and
+ * faults in the report.
+ *
+ * A generic address has the number of its segment above bit 40. Where the active lanes are one run and access one range
+ * without gaps, as most kernels do, the range is judged and copied at once; otherwise lane by lane. Bounds, alignment and
+ * stores to inputs are always judged; what was written before only under check.
+ *
+ *     ld.global.v4.b32 by 32 lanes 16 bytes apart: one check of 512 bytes, four columns filled
+ */
+#include "sim/inner.h"
+
+typedef struct {
+    uint8_t *bytes, *written; /* at the address; NULL after a fault */
+    const Segment *segment;
+    size_t size;              /* readable bytes; a load gets zeros for the rest */
+    uint64_t at;              /* offset in the segment */
+} Place;
+
+static const char *space_name(uint64_t address)
+{
+    uint64_t n = address >> SEG_SHIFT;
+    return n == SEG_SHARED ? "shared memory" : n == SEG_LOCAL ? "local memory" : n >= SEG_VARS ? "variable" : "buffer";
+}
+
+static bool segment_at(Block *b, Warp *w, int lane, uint64_t address, Segment *s)
+{
+    uint64_t n = address >> SEG_SHIFT;
+    if (n >= 1 && n <= (uint64_t)b->n_buffers) *s = b->buffers[n];
+    else if (n >= SEG_VARS && n < SEG_VARS + b->m->vars.n) *s = b->vars[n - SEG_VARS];
+    else if (n == SEG_SHARED) *s = (Segment){b->shared, b->shared_written, b->shared_size, false, b->options->check, true, false, "shared memory"};
+    else if (n == SEG_LOCAL) {
+        size_t at = (size_t)lane * b->m->local_bytes;
+        *s = (Segment){w->local + at, w->local_written + at, b->m->local_bytes, false, b->options->check, true, false, "local memory"};
+    } else return false;
+    return true;
+}
+
+/* Judge an access of `bytes` at `address`; `size` is that of one lane's. */
+static Place judge(Block *b, Warp *w, const SimOp *op, int lane, uint64_t address, size_t bytes, size_t size, bool store)
+{
+    Segment s;
+    const char *what = store ? "store" : "load";
+    bool quiet = bytes != size; /* a range that fails is judged again lane by lane */
+    if (!segment_at(b, w, lane, address, &s)) {
+        if (quiet) return (Place){0};
+        sim_fault(b, w, op, lane, "%s of %zu bytes at 0x%llx, where no memory is", what, size, (unsigned long long)address);
+        return (Place){0};
+    }
+    uint64_t at = (address & ((UINT64_C(1) << SEG_SHIFT) - 1)) - (address >> SEG_SHIFT < SEG_SHARED ? SEG_START : 0);
+    if (at % size) {
+        if (quiet) return (Place){0};
+        sim_fault(b, w, op, lane, "misaligned %s of %zu bytes at byte %lld of %s", what, size, (long long)at, s.name);
+        return (Place){0};
+    }
+    size_t readable = bytes;
+    if (at > s.size || bytes > s.size - at) {
+        bool padded = !store && at + bytes <= s.size + b->options->padding && at <= s.size + b->options->padding && (address >> SEG_SHIFT) < SEG_VARS;
+        if (!padded && quiet) return (Place){0};
+        if (!padded) {
+            sim_fault(b, w, op, lane, "%s of %zu bytes out of bounds: byte %lld of %s, which has %llu", what, size, (long long)at, s.name,
+                      (unsigned long long)s.size);
+            return (Place){0};
+        }
+        readable = at < s.size ? (size_t)(s.size - at) : 0;
+    }
+    if (store && s.readonly) {
+        sim_fault(b, w, op, lane, "store to %s, which is an input", s.name);
+        return (Place){0};
+    }
+    uint64_t n = address >> SEG_SHIFT;
+    const Segment *kept = n <= (uint64_t)b->n_buffers ? &b->buffers[n] : NULL;
+    /* A place past the end of a padded buffer has nothing to point to. */
+    if (!readable) return (Place){b->scratch, NULL, kept, 0, at};
+    return (Place){s.bytes + at, s.track ? s.written + at : NULL, kept, readable, at};
+}
+
+static void judge_read(Block *b, Warp *w, const SimOp *op, int lane, const Place *p, uint64_t address, size_t size)
+{
+    if (!p->written) return;
+    const uint8_t *zero = memchr(p->written, 0, p->size);
+    if (!zero) return;
+    size_t at = (size_t)(zero - p->written);
+    sim_fault(b, w, op, lane + (int)(at / size), "load of byte %lld of %s, which nobody has written",
+              (long long)(p->at + at), p->segment ? p->segment->name : space_name(address));
+}
+
+static void judge_write(Block *b, Warp *w, const SimOp *op, int lane, const Place *p, size_t size)
+{
+    if (!p->written) return;
+    if (p->segment && !p->segment->multiple) {
+        /* 1: once; 2: twice, reported. */
+        for (size_t i = 0; i < p->size; i++) {
+            if (p->written[i] && p->written[i] != 3) {
+                sim_fault(b, w, op, lane + (int)(i / size), "second store to byte %lld of %s",
+                          (long long)(p->at + i), p->segment->name);
+                memset(p->written, 2, p->size);
+                return;
+            }
+        }
+    }
+    memset(p->written, 1, p->size);
+}
+
+/* The lanes' addresses; generic. */
+static void addresses(const Warp *w, const SimOp *op, uint64_t address[LANES])
+{
+    uint64_t base = (uint64_t)op->imm;
+    if (op->space == SIM_SHARED) base += (uint64_t)SEG_SHARED << SEG_SHIFT;
+    if (op->space == SIM_LOCAL) base += (uint64_t)SEG_LOCAL << SEG_SHIFT;
+    if (op->address == 4) {
+        const uint32_t *a = (const uint32_t *)(const void *)(w->regs + op->a);
+        for (int l = 0; l < LANES; l++) address[l] = a[l] + base;
+    } else {
+        const uint64_t *a = (const uint64_t *)(const void *)(w->regs + op->a);
+        for (int l = 0; l < LANES; l++) address[l] = a[l] + base;
+    }
+}
+
+/* True if the active lanes are one run whose accesses follow each other without gaps. */
+static bool one_range(const uint64_t address[LANES], uint32_t mask, uint64_t size, int *first, int *n)
+{
+    int lo = __builtin_ctz(mask), hi = 31 - __builtin_clz(mask);
+    uint32_t run = mask >> lo;
+    if (run & (run + 1)) return false;
+    uint64_t differ = 0;
+    if (mask == FULL) {
+        for (int l = 0; l < LANES; l++) differ |= address[l] - address[0] - (uint64_t)l * size;
+    } else {
+        for (int l = lo; l <= hi; l++) differ |= address[l] - address[lo] - (uint64_t)(l - lo) * size;
+    }
+    *first = lo;
+    *n = hi - lo + 1;
+    return !differ && address[lo] >> SEG_SHIFT != SEG_LOCAL;
+}
+
+static void count(uint64_t counts[SIM_SPACES][6], const SimOp *op, uint32_t mask)
+{
+    int size = op->bytes * op->lanes_n;
+    counts[op->space][__builtin_ctz((unsigned)size)] += (uint64_t)(mask == FULL ? LANES : __builtin_popcount(mask));
+}
+
+#define SPREAD(T, W)                                                                                                     \
+    for (int l = 0; l < LANES; l++) {                                                                                    \
+        T v;                                                                                                             \
+        memcpy(&v, from + (size_t)l * stride, sizeof v);                                                                 \
+        W x = (W)v;                                                                                                      \
+        memcpy(to + (size_t)l * sizeof x, &x, sizeof x);                                                                 \
+    }
+
+/* Element at `from` of each lane, `stride` bytes apart, to a column, extended to its width. */
+static void spread(uint8_t *to, const uint8_t *from, size_t stride, int bytes, const SimCol *c)
+{
+    switch (bytes << 4 | c->width << 1 | c->sign) {
+    case 1 << 4 | 2 << 1: SPREAD(uint8_t, uint16_t) break;
+    case 1 << 4 | 2 << 1 | 1: SPREAD(int8_t, int16_t) break;
+    case 1 << 4 | 4 << 1: SPREAD(uint8_t, uint32_t) break;
+    case 1 << 4 | 4 << 1 | 1: SPREAD(int8_t, int32_t) break;
+    case 1 << 4 | 8 << 1: SPREAD(uint8_t, uint64_t) break;
+    case 1 << 4 | 8 << 1 | 1: SPREAD(int8_t, int64_t) break;
+    case 2 << 4 | 2 << 1:
+    case 2 << 4 | 2 << 1 | 1: SPREAD(uint16_t, uint16_t) break;
+    case 2 << 4 | 4 << 1: SPREAD(uint16_t, uint32_t) break;
+    case 2 << 4 | 4 << 1 | 1: SPREAD(int16_t, int32_t) break;
+    case 2 << 4 | 8 << 1: SPREAD(uint16_t, uint64_t) break;
+    case 2 << 4 | 8 << 1 | 1: SPREAD(int16_t, int64_t) break;
+    case 4 << 4 | 4 << 1:
+    case 4 << 4 | 4 << 1 | 1: SPREAD(uint32_t, uint32_t) break;
+    case 4 << 4 | 8 << 1: SPREAD(uint32_t, uint64_t) break;
+    case 4 << 4 | 8 << 1 | 1: SPREAD(int32_t, int64_t) break;
+    default: SPREAD(uint64_t, uint64_t) break;
+    }
+}
+
+void sim_load(Block *b, Warp *w, const SimOp *op, uint32_t mask)
+{
+    uint64_t address[LANES];
+    size_t size = (size_t)op->bytes * op->lanes_n;
+    _Alignas(64) uint8_t raw[LANES * 32];
+    const uint8_t *from = raw;
+    addresses(w, op, address);
+    count(b->report.loads, op, mask);
+    int first = 0, n = 0;
+    if (one_range(address, mask, size, &first, &n)) {
+        Place p = judge(b, w, op, first, address[first], (size_t)n * size, size, false);
+        if (p.bytes && p.size == (size_t)n * size) {
+            judge_read(b, w, op, first, &p, address[first], size);
+            if (mask == FULL) from = p.bytes;
+            else memcpy(raw + (size_t)first * size, p.bytes, p.size);
+            goto have; /* the common case ends here */
+        }
+    }
+    memset(raw, 0, LANES * size);
+    for (uint32_t rest = mask; rest; rest &= rest - 1) {
+        int l = __builtin_ctz(rest);
+        Place p = judge(b, w, op, l, address[l], size, size, false);
+        if (!p.bytes) continue;
+        judge_read(b, w, op, l, &p, address[l], size);
+        memcpy(raw + (size_t)l * size, p.bytes, p.size);
+    }
+have:;
+    bool whole = (mask | ~w->live) == FULL;
+    for (int i = 0; i < op->lanes_n; i++) {
+        const SimCol *c = &b->m->cols.items[op->target + (uint32_t)i];
+        if (!c->width) continue;
+        if (whole) {
+            spread(w->regs + c->col, from + i * op->bytes, size, op->bytes, c);
+        } else {
+            spread(b->scratch, from + i * op->bytes, size, op->bytes, c);
+            sim_blend(w->regs + c->col, b->scratch, mask, c->width);
+        }
+    }
+}
+
+#define COLLECT(T)                                                                                                       \
+    for (int l = 0; l < LANES; l++) memcpy(to + (size_t)l * stride, from + (size_t)l * width, sizeof(T));
+
+/* A column to one element of each lane's bytes. */
+static void collect(uint8_t *to, const uint8_t *from, size_t stride, int bytes, size_t width)
+{
+    switch (bytes) {
+    case 1: COLLECT(uint8_t) break;
+    case 2: COLLECT(uint16_t) break;
+    case 4: COLLECT(uint32_t) break;
+    default: COLLECT(uint64_t) break;
+    }
+}
+
+void sim_store(Block *b, Warp *w, const SimOp *op, uint32_t mask)
+{
+    uint64_t address[LANES];
+    size_t size = (size_t)op->bytes * op->lanes_n;
+    _Alignas(64) uint8_t raw[LANES * 32];
+    addresses(w, op, address);
+    count(b->report.stores, op, mask);
+    int first = 0, n = 0;
+    Place p = {0};
+    bool range = one_range(address, mask, size, &first, &n);
+    if (range) {
+        p = judge(b, w, op, first, address[first], (size_t)n * size, size, true);
+        range = p.bytes != NULL;
+    }
+    uint8_t *to = range && mask == FULL ? p.bytes : raw;
+    if (range) judge_write(b, w, op, first, &p, size);
+    for (int i = 0; i < op->lanes_n; i++) {
+        const SimCol *c = &b->m->cols.items[op->target + (uint32_t)i];
+        collect(to + i * op->bytes, w->regs + c->col, size, op->bytes, c->width);
+    }
+    if (range) {
+        if (to == raw) memcpy(p.bytes, raw + (size_t)first * size, p.size);
+        return;
+    }
+    for (uint32_t rest = mask; rest; rest &= rest - 1) {
+        int l = __builtin_ctz(rest);
+        p = judge(b, w, op, l, address[l], size, size, true);
+        if (!p.bytes) continue;
+        judge_write(b, w, op, l, &p, size);
+        memcpy(p.bytes, raw + (size_t)l * size, size);
+    }
+}

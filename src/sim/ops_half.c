@@ -1,0 +1,150 @@
+/* ops_half: the rows of the instruction table on f16, bf16 and their pairs, and the conversions that need speed.
+ *
+ * Needs: lanes.h. Leaves: sim_rows_half, sim_rows_cvt. Sums and products of two 16-bit values are taken in f32 and rounded
+ * again: f32 has more than twice their bits plus two, so that gives the same as one rounding (Figueroa, "When is double
+ * rounding innocuous?", 1995). fma goes through an odd-rounded double. Conversions that have no row go to convert.c.
+ *
+ *     mul.rn.bf16x2 %r3, %r1, %r2   ->   each half: to_bf(of_bf(a) * of_bf(b))
+ */
+#include "sim/lanes.h"
+
+#define SIGNS 0x80008000u
+
+static inline u32 min_h(u32 a, u32 b)
+{
+    u32 r = of_h(a) < of_h(b) ? a : of_h(a) > of_h(b) ? b : a | b;
+    return nan16(a) ? (nan16(b) ? 0x7fffu : b) : nan16(b) ? a : r;
+}
+
+static inline u32 max_h(u32 a, u32 b)
+{
+    u32 r = of_h(a) > of_h(b) ? a : of_h(a) < of_h(b) ? b : a & b;
+    return nan16(a) ? (nan16(b) ? 0x7fffu : b) : nan16(b) ? a : r;
+}
+
+static inline u32 min_bf(u32 a, u32 b)
+{
+    u32 r = of_bf(a) < of_bf(b) ? a : of_bf(a) > of_bf(b) ? b : a | b;
+    return nanbf(a) ? (nanbf(b) ? 0x7fffu : b) : nanbf(b) ? a : r;
+}
+
+static inline u32 max_bf(u32 a, u32 b)
+{
+    u32 r = of_bf(a) > of_bf(b) ? a : of_bf(a) < of_bf(b) ? b : a & b;
+    return nanbf(a) ? (nanbf(b) ? 0x7fffu : b) : nanbf(b) ? a : r;
+}
+
+static inline u32 maxn_h(u32 a, u32 b) { return nan16(a) || nan16(b) ? 0x7fffu : max_h(a, b); }
+static inline u32 minn_h(u32 a, u32 b) { return nan16(a) || nan16(b) ? 0x7fffu : min_h(a, b); }
+static inline u32 maxn_bf(u32 a, u32 b) { return nanbf(a) || nanbf(b) ? 0x7fffu : max_bf(a, b); }
+static inline u32 minn_bf(u32 a, u32 b) { return nanbf(a) || nanbf(b) ? 0x7fffu : min_bf(a, b); }
+static inline u32 add_h(u32 a, u32 b) { return to_h(of_h(a) + of_h(b)); }
+static inline u32 sub_h(u32 a, u32 b) { return to_h(of_h(a) - of_h(b)); }
+static inline u32 mul_h(u32 a, u32 b) { return to_h(of_h(a) * of_h(b)); }
+static inline u32 add_bf(u32 a, u32 b) { return to_bf(of_bf(a) + of_bf(b)); }
+static inline u32 sub_bf(u32 a, u32 b) { return to_bf(of_bf(a) - of_bf(b)); }
+static inline u32 mul_bf(u32 a, u32 b) { return to_bf(of_bf(a) * of_bf(b)); }
+static inline u32 relu_h(u32 a) { return nan16(a) ? 0x7fffu : a & 0x8000u ? 0 : a; }
+static inline u32 relu_bf(u32 a) { return nanbf(a) ? 0x7fffu : a & 0x8000u ? 0 : a; }
+static inline u32 sat_h(u32 a) { return nan16(a) || a & 0x8000u ? 0 : a > 0x3c00u ? 0x3c00u : a; }
+static inline u32 ftz_h(u32 a) { return a & 0x7c00u ? a : a & 0x8000u; }
+static inline u32 tanh_h(u32 a) { return to_h((float)tanh((double)of_h(a))); }
+static inline u32 tanh_bf(u32 a) { return to_bf((float)tanh((double)of_bf(a))); }
+static inline u32 ex2_h(u32 a) { return to_h((float)exp2((double)of_h(a))); }
+
+static inline u32 ex2_bf(u32 a)
+{
+    u32 r = to_bf((float)exp2((double)(a & 0x7f80u ? of_bf(a) : 0.0f)));
+    return r & 0x7f80u ? r : 0;
+}
+
+/* A function of two halves, one alone and as a pair. */
+#define TWO(OP, id, names, names2, fn)                                                                                   \
+    OP(id, names, "hhh", u16, u16, u16, u16, fn(a, b))                                                                   \
+    OP(id##x2, names2, "www", u32, u32, u32, u32, PAIR(fn(LO(a), LO(b)), fn(HI(a), HI(b))))
+#define ONE(OP, id, names, names2, fn)                                                                                   \
+    OP(id, names, "hh", u16, u16, u16, u16, fn(a))                                                                       \
+    OP(id##x2, names2, "ww", u32, u32, u32, u32, PAIR(fn(LO(a)), fn(HI(a))))
+#define FMA(OP, id, names, names2, fn)                                                                                   \
+    OP(id, names, "hhhh", u16, u16, u16, u16, fn(a, b, c))                                                               \
+    OP(id##x2, names2, "wwww", u32, u32, u32, u32, PAIR(fn(LO(a), LO(b), LO(c)), fn(HI(a), HI(b), HI(c))))
+
+#define COMPARE1(OP, id, op, F, read, nan)                                                                               \
+    OP(setp_##id##_##F, "setp." #id "." #F, "phh", u8, u16, u16, u16, read(a) op read(b))                                \
+    OP(setp_##id##u_##F, "setp." #id "u." #F, "phh", u8, u16, u16, u16, (read(a) op read(b)) | nan(a) | nan(b))
+#define COMPARES(OP, F, read, nan)                                                                                       \
+    COMPARE1(OP, eq, ==, F, read, nan)                                                                                   \
+    COMPARE1(OP, lt, <, F, read, nan)                                                                                    \
+    COMPARE1(OP, le, <=, F, read, nan)                                                                                   \
+    COMPARE1(OP, gt, >, F, read, nan)                                                                                    \
+    COMPARE1(OP, ge, >=, F, read, nan)                                                                                   \
+    OP(setp_ne_##F, "setp.ne." #F, "phh", u8, u16, u16, u16, (read(a) != read(b)) & !nan(a) & !nan(b))                   \
+    OP(setp_neu_##F, "setp.neu." #F, "phh", u8, u16, u16, u16, read(a) != read(b))                                       \
+    OP(setp_num_##F, "setp.num." #F, "phh", u8, u16, u16, u16, !nan(a) & !nan(b))                                        \
+    OP(setp_nan_##F, "setp.nan." #F, "phh", u8, u16, u16, u16, nan(a) | nan(b))
+
+#define HALF(OP)                                                                                                         \
+    TWO(OP, add_f16, "add.rn.f16 add.f16", "add.rn.f16x2 add.f16x2", add_h)                                              \
+    TWO(OP, sub_f16, "sub.rn.f16 sub.f16", "sub.rn.f16x2 sub.f16x2", sub_h)                                              \
+    TWO(OP, mul_f16, "mul.rn.f16 mul.f16", "mul.rn.f16x2 mul.f16x2", mul_h)                                              \
+    TWO(OP, max_f16, "max.f16", "max.f16x2", max_h)                                                                      \
+    TWO(OP, min_f16, "min.f16", "min.f16x2", min_h)                                                                      \
+    TWO(OP, maxn_f16, "max.NaN.f16", "max.NaN.f16x2", maxn_h)                                                            \
+    TWO(OP, minn_f16, "min.NaN.f16", "min.NaN.f16x2", minn_h)                                                            \
+    FMA(OP, fma_f16, "fma.rn.f16", "fma.rn.f16x2", fma_h)                                                                \
+    ONE(OP, relu_f16, "%relu.f16", "%relu.f16x2", relu_h)                                                                \
+    ONE(OP, sat_f16, "%sat.f16", "%sat.f16x2", sat_h)                                                                    \
+    ONE(OP, ftz_f16, "%ftz.f16", "%ftz.f16x2", ftz_h)                                                                    \
+    ONE(OP, tanh_f16, "tanh.approx.f16", "tanh.approx.f16x2", tanh_h)                                                    \
+    ONE(OP, ex2_f16, "ex2.approx.f16", "ex2.approx.f16x2", ex2_h)                                                        \
+    OP(neg_f16, "neg.f16 neg.bf16", "hh", u16, u16, u16, u16, a ^ 0x8000u)                                               \
+    OP(neg_f16x2, "neg.f16x2 neg.bf16x2", "ww", u32, u32, u32, u32, a ^ SIGNS)                                           \
+    OP(abs_f16, "abs.f16 abs.bf16", "hh", u16, u16, u16, u16, a & 0x7fffu)                                               \
+    OP(abs_f16x2, "abs.f16x2 abs.bf16x2", "ww", u32, u32, u32, u32, a & ~SIGNS)                                          \
+    COMPARES(OP, f16, of_h, nan16)
+
+#define BFLOAT(OP)                                                                                                       \
+    TWO(OP, add_bf16, "add.rn.bf16 add.bf16", "add.rn.bf16x2 add.bf16x2", add_bf)                                        \
+    TWO(OP, sub_bf16, "sub.rn.bf16 sub.bf16", "sub.rn.bf16x2 sub.bf16x2", sub_bf)                                        \
+    TWO(OP, mul_bf16, "mul.rn.bf16 mul.bf16", "mul.rn.bf16x2 mul.bf16x2", mul_bf)                                        \
+    TWO(OP, max_bf16, "max.bf16", "max.bf16x2", max_bf)                                                                  \
+    TWO(OP, min_bf16, "min.bf16", "min.bf16x2", min_bf)                                                                  \
+    TWO(OP, maxn_bf16, "max.NaN.bf16", "max.NaN.bf16x2", maxn_bf)                                                        \
+    TWO(OP, minn_bf16, "min.NaN.bf16", "min.NaN.bf16x2", minn_bf)                                                        \
+    FMA(OP, fma_bf16, "fma.rn.bf16", "fma.rn.bf16x2", fma_bf)                                                            \
+    ONE(OP, relu_bf16, "%relu.bf16", "%relu.bf16x2", relu_bf)                                                            \
+    ONE(OP, tanh_bf16, "tanh.approx.bf16", "tanh.approx.bf16x2", tanh_bf)                                                \
+    ONE(OP, ex2_bf16, "ex2.approx.ftz.bf16", "ex2.approx.ftz.bf16x2", ex2_bf)                                            \
+    COMPARES(OP, bf16, of_bf, nanbf)
+
+#define ROWS(OP) HALF(OP) BFLOAT(OP)
+ROWS(SIM_OP)
+
+const SimRow sim_rows_half[] = {ROWS(SIM_ROW){NULL, NULL, NULL}};
+
+/* f32 to a whole number, as cvt does it: nan is 0, and what does not fit is the nearest that does. */
+static inline i32 to_s32(float f)
+{
+    bool high = f >= 0x1p31f, low = f < -0x1p31f;
+    float inside = high || low || f != f ? 0.0f : f;
+    i32 r = (i32)inside;
+    return high ? INT32_MAX : low ? INT32_MIN : r;
+}
+
+#define CVT(OP)                                                                                                          \
+    OP(cvt_f32_bf16, "cvt.f32.bf16", "fh", u32, u16, u16, u16, (u32)a << 16)                                             \
+    OP(cvt_f32_f16, "cvt.f32.f16", "fh", u32, u16, u16, u16, bits_f32(of_h(a)))                                          \
+    OP(cvt_bf16_f32, "cvt.rn.bf16.f32", "hf", u16, u32, u32, u32, to_bf(as_f32(a)))                                      \
+    OP(cvt_f16_f32, "cvt.rn.f16.f32", "hf", u16, u32, u32, u32, to_h(as_f32(a)))                                         \
+    OP(cvt_bf16x2_f32, "cvt.rn.bf16x2.f32", "wff", u32, u32, u32, u32, PAIR(to_bf(as_f32(b)), to_bf(as_f32(a))))         \
+    OP(cvt_f16x2_f32, "cvt.rn.f16x2.f32", "wff", u32, u32, u32, u32, PAIR(to_h(as_f32(b)), to_h(as_f32(a))))             \
+    OP(cvt_f32_s32, "cvt.rn.f32.s32", "fw", u32, i32, i32, i32, raw_f32((float)a))                                       \
+    OP(cvt_f32_u32, "cvt.rn.f32.u32", "fw", u32, u32, u32, u32, raw_f32((float)a))                                       \
+    OP(cvt_f64_f32, "cvt.f64.f32", "gf", u64, u32, u32, u32, raw_f64((double)as_f32(a)))                                 \
+    OP(cvt_f32_f64, "cvt.rn.f32.f64", "fg", u32, u64, u64, u64, bits_f32((float)as_f64(a)))                              \
+    OP(cvt_f64_s32, "cvt.rn.f64.s32", "gw", u64, i32, i32, i32, raw_f64((double)a))                                      \
+    OP(cvt_f64_u32, "cvt.rn.f64.u32", "gw", u64, u32, u32, u32, raw_f64((double)a))                                      \
+    OP(cvt_s32_f32, "cvt.rzi.s32.f32", "wf", i32, u32, u32, u32, to_s32(as_f32(a)))
+CVT(SIM_OP)
+
+const SimRow sim_rows_cvt[] = {CVT(SIM_ROW){NULL, NULL, NULL}};

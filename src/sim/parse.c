@@ -1,0 +1,494 @@
+/* parse: PTX text to a decoded module: directives, variables, functions, scopes and statements.
+ *
+ * Needs: lex.c for tokens, decode.c for what an instruction becomes. Leaves: SimModule with every label and call resolved.
+ *
+ * Registers get their columns where they are declared. A name is looked up innermost scope first; labels belong to their
+ * function and may be used before they are defined. Parameters of a kernel become constant columns at each use; those of
+ * functions are small per-lane memories that the callee owns.
+ *
+ *     .visible .entry k(.param .u64 k_param_0) { .reg .b32 %r<3>; mov.u32 %r1, %tid.x; ... ret; }
+ */
+#include "sim/inner.h"
+
+#include <stdlib.h>
+
+enum { SYMBOLS = 4096, MAX_REGISTERS = 1 << 20 };
+
+const char *sim_name(Parser *p)
+{
+    if (p->lex.tok.kind != TOK_NAME)
+        wbb_fail(p->cx, sim_loc(&p->lex), "expected a name, found '%.*s'", p->lex.tok.n, p->lex.tok.text);
+    const char *name = wbb_intern(p->cx, p->lex.tok.text, (size_t)p->lex.tok.n);
+    sim_next(&p->lex);
+    return name;
+}
+
+static uint32_t chain(const char *name) { return (uint32_t)((uintptr_t)name >> 4) * 2654435761u >> 20 & (SYMBOLS - 1); }
+
+SimSym *sim_lookup(const Parser *p, const char *name)
+{
+    for (SimSym *s = p->table[chain(name)]; s; s = s->older)
+        if (s->name == name) return s;
+    return NULL;
+}
+
+static SimSym *declare(Parser *p, SymKind kind, const char *name)
+{
+    SimSym *s = WBB_NEW(p->arena, SimSym);
+    *s = (SimSym){.kind = kind, .name = name, .next = p->scope, .older = p->table[chain(name)]};
+    p->scope = s;
+    p->table[chain(name)] = s;
+    return s;
+}
+
+static void leave_scope(Parser *p, SimSym *outer)
+{
+    for (; p->scope != outer; p->scope = p->scope->next) p->table[chain(p->scope->name)] = p->scope->older;
+}
+
+SimSym *sim_label(Parser *p, const char *name)
+{
+    for (uint32_t i = 0; i < p->labels.n; i++)
+        if (p->labels.items[i]->name == name) return p->labels.items[i];
+    SimSym *s = WBB_NEW(p->arena, SimSym);
+    *s = (SimSym){.kind = SYM_LABEL, .name = name, .col = UINT32_MAX};
+    WBB_PUSH(p->arena, &p->labels, s);
+    return s;
+}
+
+uint32_t sim_column(Parser *p, uint32_t bytes_a_lane)
+{
+    uint32_t at = p->m->file_bytes;
+    uint64_t end = (uint64_t)at + ((uint64_t)bytes_a_lane * LANES + 63) / 64 * 64;
+    if (end > (64u << 20)) wbb_fail(p->cx, sim_loc(&p->lex), "the registers of this module need more than 64 MiB a warp");
+    p->m->file_bytes = (uint32_t)end;
+    return at;
+}
+
+/* A whole number of the text, as directives write them. */
+uint64_t sim_number(Parser *p)
+{
+    const Tok t = p->lex.tok;
+    char digits[32] = "";
+    if (t.kind != TOK_NUMBER || t.n >= (int)sizeof digits)
+        wbb_fail(p->cx, sim_loc(&p->lex), "expected a number, found '%.*s'", t.n, t.text);
+    memcpy(digits, t.text, (size_t)t.n);
+    char *end = digits;
+    uint64_t v = strtoull(digits, &end, 0);
+    if (*end == 'U') end++;
+    if (*end) wbb_fail(p->cx, sim_loc(&p->lex), "expected a whole number, found '%s'", digits);
+    sim_next(&p->lex);
+    return v;
+}
+
+/* Bytes of a type word such as .b32; 0 if it is none. Predicates count 1. */
+static uint32_t type_bytes(const Lex *x)
+{
+    static const char *const names[] = {".pred", ".b8", ".u8", ".s8", ".b16", ".u16", ".s16", ".f16", ".bf16", ".b32",
+                                        ".u32", ".s32", ".f32", ".f16x2", ".bf16x2", ".b64", ".u64", ".s64", ".f64"};
+    static const uint8_t bytes[] = {1, 1, 1, 1, 2, 2, 2, 2, 2, 4, 4, 4, 4, 4, 4, 8, 8, 8, 8};
+    for (size_t i = 0; i < WBB_LEN(names); i++)
+        if (sim_is(x, names[i])) return bytes[i];
+    return 0;
+}
+
+static uint32_t type_here(Parser *p)
+{
+    uint32_t bytes = type_bytes(&p->lex);
+    if (!bytes) wbb_fail(p->cx, sim_loc(&p->lex), "expected a type, found '%.*s'", p->lex.tok.n, p->lex.tok.text);
+    sim_next(&p->lex);
+    return bytes;
+}
+
+/* .reg .b32 %r<10>, %x; */
+static void registers(Parser *p)
+{
+    bool pred = sim_is(&p->lex, ".pred"), byte = !pred && type_bytes(&p->lex) == 1;
+    uint32_t bytes = byte ? 2 : type_here(p);
+    if (byte) sim_next(&p->lex);
+    do {
+        WbbLoc loc = sim_loc(&p->lex);
+        const char *name = sim_name(p);
+        if (sim_accept(&p->lex, "<")) {
+            uint64_t n = sim_number(p);
+            sim_expect(&p->lex, ">");
+            if (n > MAX_REGISTERS) wbb_fail(p->cx, loc, "%llu registers are more than this reader takes", (unsigned long long)n);
+            for (uint64_t i = 0; i < n; i++) {
+                char text[128];
+                int len = snprintf(text, sizeof text, "%s%llu", name, (unsigned long long)i);
+                if (len >= (int)sizeof text) wbb_fail(p->cx, loc, "a register's name is too long");
+                SimSym *s = declare(p, SYM_REG, wbb_intern(p->cx, text, (size_t)len));
+                s->width = (uint8_t)bytes;
+                s->col = sim_column(p, bytes);
+            }
+        } else {
+            SimSym *s = declare(p, SYM_REG, name);
+            s->width = (uint8_t)bytes;
+            s->col = sim_column(p, bytes);
+        }
+    } while (sim_accept(&p->lex, ","));
+    sim_expect(&p->lex, ";");
+}
+
+typedef struct {
+    const char *name;
+    uint32_t element;
+    uint64_t size, align;
+    bool open; /* [] */
+} Var;
+
+/* [.align n] .type [.ptr ...] name [dims], as in variables and parameters. */
+static Var variable(Parser *p)
+{
+    Var v = {0};
+    if (sim_accept(&p->lex, ".align")) v.align = sim_number(p);
+    uint32_t lanes = sim_accept(&p->lex, ".v2") ? 2 : sim_accept(&p->lex, ".v4") ? 4 : 1;
+    v.element = type_here(p);
+    if (!v.align) v.align = (uint64_t)v.element * lanes;
+    while (sim_is(&p->lex, ".ptr") || sim_is(&p->lex, ".global") || sim_is(&p->lex, ".shared") || sim_is(&p->lex, ".const") ||
+           sim_is(&p->lex, ".local"))
+        sim_next(&p->lex);
+    if (sim_accept(&p->lex, ".align")) sim_number(p);
+    if (v.align > 4096 || (v.align & (v.align - 1))) wbb_fail(p->cx, sim_loc(&p->lex), "an alignment must be a power of two");
+    v.name = sim_name(p);
+    v.size = (uint64_t)v.element * lanes;
+    while (sim_accept(&p->lex, "[")) {
+        if (sim_is(&p->lex, "]")) v.open = true;
+        else if (__builtin_mul_overflow(v.size, sim_number(p), &v.size) || v.size > (1u << 30))
+            wbb_fail(p->cx, sim_loc(&p->lex), "variable %s is larger than 1 GiB", v.name);
+        sim_expect(&p->lex, "]");
+    }
+    return v;
+}
+
+static void initialiser(Parser *p, const Var *v, uint8_t *bytes, uint64_t *at, int depth)
+{
+    if (depth > 16) wbb_fail(p->cx, sim_loc(&p->lex), "initial values nest more than 16 deep");
+    if (sim_accept(&p->lex, "{")) {
+        if (!sim_is(&p->lex, "}")) {
+            do initialiser(p, v, bytes, at, depth + 1);
+            while (sim_accept(&p->lex, ","));
+        }
+        sim_expect(&p->lex, "}");
+        return;
+    }
+    bool minus = sim_accept(&p->lex, "-");
+    const Tok t = p->lex.tok;
+    uint64_t bits = 0;
+    if (t.kind == TOK_NUMBER && t.n > 2 && t.text[0] == '0' && strchr("fFdD", t.text[1]) && strchr("fFdD", t.text[1])[0]) {
+        bits = strtoull(t.text + 2, NULL, 16);
+        sim_next(&p->lex);
+    } else {
+        bits = sim_number(p);
+        if (minus) bits = 0 - bits;
+    }
+    if (*at + v->element > v->size) wbb_fail(p->cx, sim_loc(&p->lex), "more initial values than variable %s has room for", v->name);
+    memcpy(bytes + *at, &bits, v->element); /* little endian, as PTX is */
+    *at += v->element;
+}
+
+static uint64_t place_in(uint64_t *used, uint64_t size, uint64_t align)
+{
+    uint64_t at = (*used + align - 1) / align * align;
+    *used = at + size;
+    return at;
+}
+
+/* A variable of a state space, at module level or in a function. */
+static void state_variable(Parser *p, SymKind kind, bool outer)
+{
+    WbbLoc loc = sim_loc(&p->lex);
+    Var v = variable(p);
+    SimSym *s = declare(p, kind, v.name);
+    s->size = v.size;
+    SimModule *m = p->m;
+    if (kind == SYM_SHARED && v.open) {
+        s->address = UINT64_MAX; /* dynamic: after the static ones of the module */
+        m->shared_align = WBB_MAX(m->shared_align, v.align);
+    } else if (kind == SYM_SHARED) {
+        s->address = place_in(&m->shared_bytes, v.size, v.align);
+        if (m->shared_bytes > (1u << 20)) wbb_fail(p->cx, loc, "more than 1 MiB of shared memory");
+    } else if (kind == SYM_LOCAL) {
+        s->address = place_in(&m->local_bytes, v.size, v.align);
+        if (m->local_bytes > (1u << 20)) wbb_fail(p->cx, loc, "more than 1 MiB of local memory a thread");
+    } else {
+        if (outer || v.open) wbb_fail(p->cx, loc, "variable %s is external and has no contents here", v.name);
+        SimVar var = {.size = v.size, .align = v.align, .constant = kind == SYM_CONST, .name = v.name};
+        var.init = wbb_alloc(p->arena, v.size);
+        if (sim_accept(&p->lex, "=")) {
+            uint64_t at = 0;
+            initialiser(p, &v, var.init, &at, 0);
+        }
+        s->address = ((uint64_t)(SEG_VARS + m->vars.n) << SEG_SHIFT) + SEG_START;
+        if (m->vars.n >= 0x2000) wbb_fail(p->cx, loc, "more variables than this reader takes");
+        WBB_PUSH(p->arena, &m->vars, var);
+    }
+    sim_expect(&p->lex, ";");
+}
+
+/* Skip a directive that tells the simulator nothing, to the end of its line or its ';'. */
+static void skip_line(Parser *p)
+{
+    int line = p->lex.tok.line;
+    while (p->lex.tok.kind != TOK_END && p->lex.tok.line == line && !sim_is(&p->lex, "{") && !sim_is(&p->lex, "}")) sim_next(&p->lex);
+}
+
+static void debug_place(Parser *p)
+{
+    int line = p->lex.tok.line;
+    sim_expect(&p->lex, ".loc");
+    uint64_t file = sim_number(p), row = sim_number(p);
+    SimPlace place = {.file = file < p->files.n ? p->files.items[file] : NULL, .line = (int)row};
+    WBB_PUSH(p->arena, &p->m->places, place);
+    p->place = (int)p->m->places.n;
+    while (p->lex.tok.kind != TOK_END && p->lex.tok.line == line && !sim_is(&p->lex, "}")) sim_next(&p->lex);
+}
+
+static void debug_file(Parser *p)
+{
+    int line = p->lex.tok.line;
+    sim_expect(&p->lex, ".file");
+    uint64_t n = sim_number(p);
+    if (n > 4096) wbb_fail(p->cx, sim_loc(&p->lex), "file number %llu", (unsigned long long)n);
+    while (p->files.n <= n) WBB_PUSH(p->arena, &p->files, NULL);
+    p->files.items[n] = wbb_intern(p->cx, p->lex.tok.text, (size_t)p->lex.tok.n);
+    while (p->lex.tok.kind != TOK_END && p->lex.tok.line == line) sim_next(&p->lex);
+}
+
+/* .section .debug_info { ... } */
+static void skip_section(Parser *p)
+{
+    while (p->lex.tok.kind != TOK_END && !sim_is(&p->lex, "{")) sim_next(&p->lex);
+    while (p->lex.tok.kind != TOK_END && !sim_is(&p->lex, "}")) sim_next(&p->lex);
+    sim_expect(&p->lex, "}");
+}
+
+/* name: .branchtargets a, b, c; */
+static void branch_targets(Parser *p, SimSym *label)
+{
+    label->address = p->m->targets.n;
+    do {
+        SimFixup f = {.at = p->m->targets.n, .table = true, .loc = sim_loc(&p->lex)};
+        f.label = sim_label(p, sim_name(p));
+        WBB_PUSH(p->arena, &p->m->targets, 0);
+        WBB_PUSH(p->arena, &p->fixups, f);
+        label->size++;
+    } while (sim_accept(&p->lex, ","));
+    sim_expect(&p->lex, ";");
+}
+
+static bool label_here(Parser *p)
+{
+    if (p->lex.tok.kind != TOK_NAME || p->lex.tok.text[0] == '.' || *p->lex.at != ':') return false;
+    WbbLoc loc = sim_loc(&p->lex);
+    SimSym *s = sim_label(p, sim_name(p));
+    sim_expect(&p->lex, ":");
+    if (s->col != UINT32_MAX) wbb_fail(p->cx, loc, "label %s is defined twice", s->name);
+    s->col = p->m->ops.n;
+    if (sim_accept(&p->lex, ".branchtargets")) branch_targets(p, s);
+    return true;
+}
+
+static void statement(Parser *p);
+
+static void scope(Parser *p)
+{
+    SimSym *outer = p->scope;
+    WbbLoc loc = sim_loc(&p->lex);
+    sim_expect(&p->lex, "{");
+    if (++p->scope_depth > 200) wbb_fail(p->cx, loc, "blocks nest more than 200 deep");
+    while (!sim_is(&p->lex, "}")) {
+        if (p->lex.tok.kind == TOK_END) wbb_fail(p->cx, loc, "block without a closing brace");
+        statement(p);
+    }
+    sim_next(&p->lex);
+    p->scope_depth--;
+    leave_scope(p, outer);
+}
+
+/* A parameter of a function, or of a call inside a body: a small memory for each lane. */
+static SimSym *lane_param(Parser *p)
+{
+    bool reg = sim_accept(&p->lex, ".reg");
+    if (!reg) sim_expect(&p->lex, ".param");
+    Var v = variable(p);
+    if (v.size > 4096) wbb_fail(p->cx, sim_loc(&p->lex), "parameter %s is larger than 4096 bytes", v.name);
+    SimSym *s = declare(p, reg ? SYM_REG : SYM_PARAM, v.name);
+    s->size = v.size;
+    s->width = (uint8_t)v.size;
+    s->col = sim_column(p, (uint32_t)v.size);
+    return s;
+}
+
+static void statement(Parser *p)
+{
+    Lex *x = &p->lex;
+    if (sim_is(x, "{")) scope(p);
+    else if (sim_accept(x, ".reg")) registers(p);
+    else if (sim_accept(x, ".local")) state_variable(p, SYM_LOCAL, false);
+    else if (sim_accept(x, ".shared")) state_variable(p, SYM_SHARED, false);
+    else if (sim_accept(x, ".global")) state_variable(p, SYM_GLOBAL, false);
+    else if (sim_accept(x, ".const")) state_variable(p, SYM_CONST, false);
+    else if (sim_is(x, ".param")) {
+        lane_param(p);
+        sim_expect(x, ";");
+    } else if (sim_is(x, ".loc")) debug_place(p);
+    else if (sim_is(x, ".file")) debug_file(p);
+    else if (sim_accept(x, ".pragma")) {
+        while (x->tok.kind != TOK_END && !sim_is(x, ";")) sim_next(x);
+        sim_expect(x, ";");
+    } else if (!label_here(p)) sim_instruction(p);
+}
+
+static void resolve(Parser *p)
+{
+    for (uint32_t i = 0; i < p->fixups.n; i++) {
+        const SimFixup *f = &p->fixups.items[i];
+        if (f->label->col == UINT32_MAX) wbb_fail(p->cx, f->loc, "label %s is not defined", f->label->name);
+        if (f->table) p->m->targets.items[f->at] = f->label->col;
+        else p->m->ops.items[f->at].target = f->label->col;
+    }
+    p->fixups.n = 0;
+    p->labels.n = 0;
+}
+
+static SimFunc *find_func(Parser *p, const char *name, bool entry)
+{
+    SimSym *s = sim_lookup(p, name);
+    if (s && s->kind == SYM_FUNC) return s->func;
+    SimFunc *f = WBB_NEW(p->arena, SimFunc);
+    f->name = name;
+    f->entry = entry;
+    f->ret_col = sim_column(p, 4);
+    s = declare(p, SYM_FUNC, name);
+    s->func = f;
+    WBB_PUSH(p->arena, &p->m->funcs, f);
+    return f;
+}
+
+/* Kernel parameters lie one after the other, each at its alignment, as in the constant bank of the hardware. */
+static void entry_params(Parser *p, SimFunc *f)
+{
+    if (!sim_accept(&p->lex, "(")) return;
+    while (!sim_accept(&p->lex, ")")) {
+        sim_expect(&p->lex, ".param");
+        Var v = variable(p);
+        SimSym *s = declare(p, SYM_KERNEL_PARAM, v.name);
+        s->size = v.size;
+        s->address = place_in(&f->param_bytes, v.size, v.align);
+        if (f->param_bytes > 32764) wbb_fail(p->cx, sim_loc(&p->lex), "more than 32764 bytes of parameters");
+        f->n_params++;
+        if (!sim_is(&p->lex, ")")) sim_expect(&p->lex, ",");
+    }
+}
+
+static SimSym **func_params(Parser *p, uint32_t *n)
+{
+    SimSym **list = WBB_NEW_N(p->arena, SimSym *, 64);
+    *n = 0;
+    if (!sim_accept(&p->lex, "(")) return list;
+    while (!sim_accept(&p->lex, ")")) {
+        if (*n == 64) wbb_fail(p->cx, sim_loc(&p->lex), "more than 64 parameters");
+        list[(*n)++] = lane_param(p);
+        if (!sim_is(&p->lex, ")")) sim_expect(&p->lex, ",");
+    }
+    return list;
+}
+
+static void function(Parser *p, bool entry)
+{
+    Lex *x = &p->lex;
+    SimSym *before = p->scope;
+    SimSym **rets = NULL;
+    uint32_t n_rets = 0;
+    if (!entry && sim_is(x, "(")) rets = func_params(p, &n_rets);
+    WbbLoc loc = sim_loc(x);
+    const char *name = sim_name(p);
+    leave_scope(p, before); /* the results come before the name, but the function's own symbol outlives them */
+    SimFunc *f = find_func(p, name, entry);
+    SimSym *outer = p->scope;
+    for (uint32_t i = 0; i < n_rets; i++) {
+        SimSym *s = declare(p, rets[i]->kind, rets[i]->name);
+        s->size = rets[i]->size, s->width = rets[i]->width, s->col = rets[i]->col;
+        rets[i] = s;
+    }
+    p->func = f;
+    if (entry) entry_params(p, f);
+    else {
+        uint32_t n = 0;
+        SimSym **params = func_params(p, &n);
+        if (f->params && (f->n_params != n || f->n_rets != n_rets)) wbb_fail(p->cx, loc, "function %s is declared in two ways", name);
+        for (uint32_t i = 0; f->params && i < n; i++) params[i]->col = f->params[i]->col;
+        for (uint32_t i = 0; f->params && i < n_rets; i++) rets[i]->col = f->rets[i]->col;
+        f->params = params, f->n_params = n, f->rets = rets, f->n_rets = n_rets;
+    }
+    while (x->tok.kind == TOK_NAME && x->tok.text[0] == '.') { /* .reqntid 128, 1, 1 and others */
+        sim_next(x);
+        while (x->tok.kind == TOK_NUMBER || sim_is(x, ",")) sim_next(x);
+    }
+    if (!sim_accept(x, ";")) {
+        if (f->defined) wbb_fail(p->cx, loc, "function %s is defined twice", name);
+        f->defined = true;
+        f->start = p->m->ops.n;
+        scope(p);
+        p->first = false;
+        sim_emit(p, entry ? OP_EXIT : OP_RET)->a = f->ret_col;
+        resolve(p);
+    }
+    leave_scope(p, outer);
+    p->func = NULL;
+}
+
+static void top_level(Parser *p)
+{
+    Lex *x = &p->lex;
+    bool outer = false;
+    while (sim_accept(x, ".visible") || sim_accept(x, ".weak") || sim_accept(x, ".common") || (sim_is(x, ".extern") && (outer = true)))
+        if (outer) sim_expect(x, ".extern");
+    if (sim_accept(x, ".entry")) function(p, true);
+    else if (sim_accept(x, ".func")) function(p, false);
+    else if (sim_accept(x, ".global")) state_variable(p, SYM_GLOBAL, outer);
+    else if (sim_accept(x, ".const")) state_variable(p, SYM_CONST, outer);
+    else if (sim_accept(x, ".shared")) state_variable(p, SYM_SHARED, outer);
+    else if (sim_is(x, ".file")) debug_file(p);
+    else if (sim_is(x, ".section")) skip_section(p);
+    else if (sim_is(x, ".version") || sim_is(x, ".target") || sim_is(x, ".address_size")) skip_line(p);
+    else if (sim_accept(x, ".pragma")) skip_line(p);
+    else wbb_fail(p->cx, sim_loc(x), "expected a directive, found '%.*s'", x->tok.n, x->tok.text);
+}
+
+/* Every register has one column, so a function that reaches itself cannot run. */
+static void check_calls(Parser *p)
+{
+    for (uint32_t round = 0; round <= p->m->funcs.n; round++) {
+        bool changed = false;
+        for (uint32_t i = 0; i < p->calls.n; i++) {
+            SimCall *c = &p->calls.items[i];
+            if (!c->callee->defined) wbb_fail(p->cx, c->loc, "function %s has no body here", c->callee->name);
+            if (c->caller->depth > c->callee->depth) continue;
+            c->caller->depth = c->callee->depth + 1;
+            changed = true;
+            if (round == p->m->funcs.n) wbb_fail(p->cx, c->loc, "recursive call of %s", c->callee->name);
+        }
+        if (!changed) return;
+    }
+}
+
+SimModule *sim_parse(WbbCx *cx, WbbArena *a, const char *file, const char *text)
+{
+    Parser *p = WBB_NEW(a, Parser);
+    SimModule *m = WBB_NEW(a, SimModule);
+    *m = (SimModule){.cx = cx, .file = wbb_intern_z(cx, file), .text = text, .file_bytes = 64, .shared_align = 16};
+    *p = (Parser){.cx = cx, .arena = a, .m = m, .lex = sim_lex(cx, m->file, text), .table = WBB_NEW_N(a, SimSym *, SYMBOLS)};
+    sim_rows_open(p);
+    while (p->lex.tok.kind != TOK_END) top_level(p);
+    check_calls(p);
+    return m;
+}
+
+const char *sim_entry(const SimModule *m, int i)
+{
+    for (uint32_t k = 0; k < m->funcs.n; k++)
+        if (m->funcs.items[k]->entry && i-- == 0) return m->funcs.items[k]->name;
+    return NULL;
+}

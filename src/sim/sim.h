@@ -1,0 +1,66 @@
+/* sim: runs PTX on the CPU, a warp at a time, and under `check` judges every access.
+ *
+ * PTX text is parsed and decoded once; anything not known is a wbb_fail at its line, never a guess. A launch runs block
+ * after block; faults of the program (an access out of bounds, a run-away loop, ...) are facts in the report, not failures.
+ *
+ *     SimModule *m = sim_parse(cx, arena, "kernel.ptx", text);
+ *     SimBuffer b[] = {{.bytes = in, .size = 64, .role = BD_IN}, {.bytes = out, .size = 64, .role = BD_OUT}};
+ *     SimReport report;
+ *     sim_run(cx, arena, m, &launch, b, 2, &(SimOptions){.check = true}, &report);
+ *     // report.n_faults == 0, report.instructions
+ */
+#ifndef SIM_SIM_H
+#define SIM_SIM_H
+
+#include "base/base.h"
+#include "bundle/bundle.h"
+
+typedef struct SimModule SimModule;
+
+/* Device memory behind arguments. The simulator reads and writes `bytes` in place. */
+typedef struct {
+    void *bytes;
+    size_t size;
+    BdRole role;      /* BD_IN: a store to it is a fault */
+    BdWrites writes;  /* of an output: which stores are faults under check */
+    bool initialised; /* an output or temporary whose contents may be read from the start */
+} SimBuffer;
+
+typedef struct {
+    bool check;
+    bool shuffle;           /* run blocks in an order that `seed` decides */
+    uint64_t seed;          /* order of blocks, choice of sampled blocks, noise */
+    uint64_t blocks;        /* run only that many blocks, spread over the grid; 0: all of them */
+    uint64_t budget;        /* instructions one thread may execute in one launch; 0: 100 million */
+    size_t padding;         /* loads may read that many bytes past a buffer and get zeros */
+    bool ulp_noise;         /* move results of approximate instructions within their documented bound */
+} SimOptions;
+
+enum { SIM_MAX_FAULTS = 32 };
+
+typedef enum { SIM_GLOBAL, SIM_SHARED, SIM_LOCAL, SIM_CONST, SIM_GENERIC, SIM_SPACES } SimSpace;
+
+typedef struct {
+    uint64_t blocks, warps;
+    uint64_t instructions;                       /* executed, counted a thread; predicated-off ones are not */
+    uint64_t warp_instructions;                  /* the same, counted a warp */
+    uint64_t divergent;                          /* branches that split a warp */
+    uint64_t loads[SIM_SPACES][6];               /* executed a thread; by space and log2 of the access's bytes (1 .. 32) */
+    uint64_t stores[SIM_SPACES][6];
+    int n_faults;
+    const char *faults[SIM_MAX_FAULTS];          /* each one or two lines; the launch ends when the list is full */
+    uint8_t *const *written;                     /* check: for each buffer NULL or one byte a byte: times written, up to 2 */
+} SimReport;
+
+/* Decode PTX text. `file` names it in messages and faults; `text` must stay as long as the module. */
+SimModule *sim_parse(WbbCx *cx, WbbArena *a, const char *file, const char *text);
+/* Names of the module's kernels, in order; NULL after the last. */
+const char *sim_entry(const SimModule *m, int i);
+/* Run one launch. Argument i of the kernel is a pointer to buffers[launch->args[i]]. An unknown entry, a wrong number of
+ * arguments or a launch outside the limits of the hardware is a wbb_fail. */
+void sim_run(WbbCx *cx, WbbArena *a, const SimModule *m, const BdLaunch *launch, const SimBuffer *buffers, int n_buffers,
+             const SimOptions *options, SimReport *report);
+/* The number of the i-th block that a run with these options executes, i < the number of blocks that run. */
+uint64_t sim_block(const BdLaunch *launch, const SimOptions *options, uint64_t i);
+
+#endif
