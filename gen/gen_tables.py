@@ -1,0 +1,121 @@
+"""Pattern files to const C tables: `gen_tables.py OUTDIR` writes tables_index.c, tables_smNN.c, tg_targets.h, smNN.rules, code.def.
+
+Deterministic byte for byte; the first line of each file names its inputs. Faults go to stderr as `file:line: error:`, exit 1.
+"""
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Dict, List, Tuple
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from gen import checks, compile as comp, load, ops
+from gen.lang import PatternError, Rule
+from gen.load import STRATA, RuleSet
+
+KINDS = {"llvm": "RW_LLVM", "intr": "RW_INTR", "call": "RW_CALL", "asm": "RW_ASM"}
+
+
+def c_text(s: str) -> str:
+    return json.dumps(s)
+
+
+def numbers(values: List[int], fmt: str, per_line: int) -> str:
+    lines = [", ".join(fmt.format(v) for v in values[i:i + per_line]) for i in range(0, len(values), per_line)]
+    return "".join(f"    {line},\n" for line in lines)
+
+
+def compile_set(s: RuleSet) -> Tuple[comp.Tables, Dict[str, Dict[str, int]], List[Rule]]:
+    """Tables, entry offsets by stratum and operation, and the rows of the instruction table."""
+    number = {id(r): n for n, r in enumerate(s.rules)}
+    instrs = [r for r in s.strata.get("select", [])]
+    row = {id(r): n for n, r in enumerate(instrs)}
+    tables, entries = comp.Tables(), {}
+    for stratum in STRATA:
+        programs = [p for r in s.strata.get(stratum, []) for p in comp.compile_rule(r, row.get(id(r), 0))]
+        entries[stratum] = tables.rules(programs, number)
+    return tables, entries, instrs
+
+
+def c_file(s: RuleSet, inputs: str) -> str:
+    tables, entries, instrs = compile_set(s)
+    number = {id(r): n for n, r in enumerate(s.rules)}
+    stratum_of = {id(r): name for name, rules in s.strata.items() for r in rules}
+    out = [f"/* Generated from {inputs}. */\n", '#include "target/target.h"\n\n']
+    out.append(f"static const uint32_t code[{len(tables.code)}] = {{\n{numbers(tables.code, '0x{:x}u', 10)}}};\n")
+    imm = tables.imm or [0]
+    out.append(f"static const uint64_t imm[{len(imm)}] = {{\n{numbers(imm, '0x{:x}u', 6)}}};\n")
+    out.append("static const uint32_t entry[RW_STRATUM_COUNT][OP_COUNT] = {\n")
+    for stratum in STRATA:
+        row = "".join(f" [OP_{op.upper()}] = {at}," for op, at in entries[stratum].items())
+        out.append(f"    [RW_{stratum.upper()}] = {{{row or ' 0'} }},\n")
+    out.append("};\n" + f"static const RwRule rules[{len(s.rules)}] = {{\n")
+    for r in s.rules:
+        out.append(f"    {{{c_text(r.where[0])}, {r.where[1]}, {c_text(r.instance)}, {c_text(r.text)}, RW_{stratum_of[id(r)].upper()}}},\n")
+    out.append("};\n")
+    if instrs:
+        out.append(f"static const RwInstr instrs[{len(instrs)}] = {{\n")
+        for r in instrs:
+            out.append(f"    {{{KINDS[r.kind]}, {len(comp.operands_of(r))}, {number[id(r)]}, {c_text(str(r.right))}}}, /* {r.left} */\n")
+        out.append("};\n")
+    if s.packed:
+        out.append(f"static const RwPacked packed[{len(s.packed)}] = {{\n")
+        for p in s.packed:
+            out.append(f"    {{OP_{p.op.upper()}, SC_{p.to.upper()}, SC_{p.frm.upper()}, {p.lanes}}},\n")
+        out.append("};\n")
+    name = s.values.get("name", "index")
+    out.append(f"{'static ' if s.values else ''}const RwTables {'tables' if s.values else 'ix_tables'} = {{\n    .name = {c_text(name)}, .code = code, .n_code = {len(tables.code)}, "
+               f".imm = imm, .n_imm = {len(imm)}, .entry = entry,\n    .rules = rules, .n_rules = {len(s.rules)},")
+    if instrs:
+        out.append(f" .instrs = instrs, .n_instrs = {len(instrs)},")
+    if s.packed:
+        out.append(f" .packed = packed, .n_packed = {len(s.packed)},")
+    out.append("\n};\n")
+    if s.values:
+        out.append(f"static const TgTune tunes[{len(s.tunes)}] = {{\n")
+        for t in s.tunes:
+            out.append(f"    {{{c_text(t.name)}, {t.bits}, {t.value}, {c_text(t.because)}}},\n")
+        fields = ", ".join(f".{k} = {c_text(v) if isinstance(v, str) else v}" for k, v in s.values.items())
+        out.append(f"}};\nconst TgTarget tg_{s.name} = {{{fields},\n    .tables = &tables, .tunes = tunes, .n_tunes = {len(s.tunes)}}};\n")
+    text = "".join(out)
+    return text if s.values else text.replace('"target/target.h"', '"rewrite/tables.h"').replace("const RwTables", "extern const RwTables ix_tables;\nconst RwTables", 1)
+
+
+def size_of(s: RuleSet) -> str:
+    tables, _, instrs = compile_set(s)
+    hot = 4 * len(tables.code) + 8 * len(tables.imm) + 4 * len(STRATA) * len(ops.OPS)
+    return f"{s.name}: {len(s.rules)} rules, {hot} bytes of tables ({4 * len(tables.code)} code, {8 * len(tables.imm)} immediates)"
+
+
+def main(argv: List[str]) -> int:
+    start, out = time.monotonic(), Path(argv[1])
+    out.mkdir(parents=True, exist_ok=True)
+    try:
+        ops.check()
+        index = load.load_index()
+        targets = [load.load_target(t) for t in load.targets()]
+        faults = checks.check(index, targets)
+        if faults:
+            print("\n".join(faults), file=sys.stderr)
+            return 1
+        (out / "tables_index.c").write_text(c_file(index, "patterns/indexing.py"))
+        for s in targets:
+            (out / f"tables_{s.name}.c").write_text(c_file(s, f"patterns/{s.name}.py"))
+            (out / f"{s.name}.rules").write_text("".join(f"{r.name}: {r.text}\n" for r in s.rules))
+    except PatternError as e:
+        print(e, file=sys.stderr)
+        return 1
+    names = " ".join(f"X({s.name})" for s in targets)
+    (out / "tg_targets.h").write_text(f"/* Generated from the names of patterns/sm*.py. */\n#define TG_TARGETS(X) {names}\n")
+    (out / "code.def").write_text("/* Generated from gen/compile.py: opcodes of the words of RwTables.code. */\n" + "".join(f"WORD({w})\n" for w in comp.WORDS))
+    for s in [index, *targets]:
+        print(size_of(s))
+    print(f"rules checked and compiled in {time.monotonic() - start:.2f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))

@@ -1,0 +1,140 @@
+"""Pattern files to lists of rules: runs the files, finds faults of the language itself, gives rules their identity."""
+from __future__ import annotations
+
+import importlib
+import re
+import traceback
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Dict, List, Tuple
+
+from gen import lang
+from gen.lang import Arith, Expr, Node, PatternError, Rule
+
+STRATA = ("index", "simplify", "lower", "select")
+
+
+@dataclass
+class RuleSet:
+    """One target's rules by stratum, or the target-free index rules."""
+
+    name: str
+    strata: Dict[str, List[Rule]]
+    packed: List[lang.Packed] = field(default_factory=list)
+    tunes: List[lang.Tune] = field(default_factory=list)
+    values: Dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def rules(self) -> List[Rule]:
+        return [r for s in STRATA for r in self.strata.get(s, [])]
+
+
+def run(name: str) -> ModuleType:
+    """Import patterns/NAME.py; any fault in it becomes a PatternError with its line."""
+    try:
+        module = importlib.import_module(f"patterns.{name}")
+    except PatternError:
+        raise
+    except SyntaxError as e:
+        raise PatternError((f"patterns/{Path(e.filename or name).name}", e.lineno or 0), e.msg) from e
+    except Exception as e:
+        frames = [f for f in traceback.extract_tb(e.__traceback__) if "patterns" in f.filename]
+        where = (f"patterns/{Path(frames[-1].filename).name}", frames[-1].lineno or 0) if frames else (f"patterns/{name}.py", 0)
+        raise PatternError(where, f"{e}") from e
+    for n, v in lang.VARIABLES.items():
+        now = getattr(module, n, v)
+        if now is not v and not isinstance(now, Expr):
+            raise PatternError((f"patterns/{name}.py", assignment_line(module, n)),
+                               f"pattern variable {n} was rebound to {now!r}; every later rule would use that")
+    return module
+
+
+def assignment_line(module: ModuleType, name: str) -> int:
+    """Where a module binds `name`: the first `for name in` or `name =` at the left margin."""
+    for n, line in enumerate(Path(module.__file__ or "").read_text().splitlines(), 1):
+        if re.match(rf"for\s.*\b{name}\b.*\bin\b|{name}\s*=[^=]", line):
+            return n
+    return 0
+
+
+def flat(items: Any, where: str) -> List[Any]:
+    out: List[Any] = []
+    for x in items:
+        out += flat(x, where) if isinstance(x, (list, tuple)) else [x]
+    return out
+
+
+def identify(rules: List[Rule]) -> None:
+    """Texts and instances: rules of one line differ by their root's name, or by a number."""
+    by_line: Dict[Tuple[str, int], List[Rule]] = {}
+    for r in rules:
+        right = f"{r.kind} '{r.right}'" if isinstance(r.right, str) else text(r.right)
+        r.text = f"{r.left} -> {right}" + (f"  when {r.when}" if r.when is not None else "")
+        by_line.setdefault(r.where, []).append(r)
+    for same in by_line.values():
+        if len(same) == 1:
+            continue
+        roots = [str(r.left).split("(")[0] if isinstance(r.left, Node) else str(r.left) for r in same]
+        for n, r in enumerate(same):
+            earlier = roots[:n].count(roots[n])
+            r.instance = f"[{roots[n]}]" + (f"#{earlier + 1}" if earlier else "")
+
+
+def rules_of(module: ModuleType, name: str) -> List[Rule]:
+    rules = flat(getattr(module, name, []), name)
+    for r in rules:
+        if not isinstance(r, Rule):
+            raise PatternError((f"patterns/{module.__name__.rsplit('.', 1)[1]}.py", assignment_line(module, name)),
+                               f"{name} holds {r!r}, which is no rule")
+    return rules
+
+
+def load_index() -> RuleSet:
+    s = RuleSet("index", {"index": rules_of(run("indexing"), "ALL")})
+    identify(s.rules)
+    return s
+
+
+def load_target(name: str) -> RuleSet:
+    m = run(name)
+    s = RuleSet(name, {"simplify": rules_of(m, "SIMPLIFY"), "lower": rules_of(m, "LOWER"), "select": rules_of(m, "INSTR")},
+                flat(getattr(m, "PACKED", []), "PACKED"), flat(getattr(m, "TUNE", []), "TUNE"))
+    s.values = dict(m.TARGET.values, name=m.TARGET.name)
+    identify(s.rules)
+    return s
+
+
+def targets() -> List[str]:
+    """Names of the GPU generations that have a pattern file, in order."""
+    root = Path(__file__).parent.parent / "patterns"
+    return sorted((p.stem for p in root.glob("sm*.py")), key=lambda n: int(n[2:]))
+
+
+def walk(e: Any) -> List[Expr]:
+    """e and everything inside it, shared parts once."""
+    out: Dict[int, Expr] = {}
+    waiting = [e]
+    while waiting:
+        x = waiting.pop()
+        if id(x) not in out:
+            out[id(x)] = x
+            waiting += x.args if isinstance(x, Node) else (x.x, x.y) if isinstance(x, Arith) else ()
+    return list(out.values())
+
+
+def text(e: Expr) -> str:
+    """As one line; a right side that would fill pages, because parts are shared, by its size alone."""
+    size: Dict[int, int] = {}
+    return str(e) if written(e, size) <= 60 else f"<{len(walk(e))} operations>"
+
+
+def written(e: Any, size: Dict[int, int]) -> int:
+    """How many parts e has when shared ones are written out each time."""
+    if id(e) not in size:
+        inner = e.args if isinstance(e, Node) else (e.x, e.y) if isinstance(e, Arith) else ()
+        size[id(e)] = 1 + sum(written(x, size) for x in inner)
+    return size[id(e)]
+
+
+__all__ = ["RuleSet", "STRATA", "load_index", "load_target", "targets", "text", "walk"]

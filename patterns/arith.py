@@ -1,0 +1,168 @@
+"""Algebra of elements, and lowerings that are arithmetic alone. What a target lacks, it takes from here by name."""
+from gen.lang import *
+
+INF = float('inf')
+
+WIDTHS = (8, 16, 32, 64)
+SIGNED, UNSIGNED = (i8, i16, i32, i64), (u8, u16, u32, u64)
+WIDTH = {**dict(zip(SIGNED, WIDTHS)), **dict(zip(UNSIGNED, WIDTHS)), f16: 16, bf16: 16, f32: 32, f64: 64}
+LOW, HIGH = {t.name: -2**(n - 1) for t, n in zip(SIGNED, WIDTHS)}, {t.name: 2**(n - 1) - 1 for t, n in zip(SIGNED, WIDTHS)}
+LOW.update({t.name: 0 for t in UNSIGNED})
+HIGH.update({t.name: 2**n - 1 for t, n in zip(UNSIGNED, WIDTHS)})
+
+# --- simplify: exact, for every value, nan and -0 included ---------------------------------------------------------------------
+SIMPLIFY = [
+    rewrite(add[N](a, 0),                    a),
+    rewrite(sub[N](a, 0),                    a),
+    rewrite(sub[N](a, a),                    0),
+    rewrite(mul[N](a, 1),                    a),
+    rewrite(mul[N](a, 0),                    0),
+    rewrite(add[F](a, -0.0),                 a),
+    rewrite(sub[F](a, 0.0),                  a),
+    rewrite(mul[F](a, 1.0),                  a),
+    rewrite(div[F](a, 1.0),                  a),
+    rewrite(div[N](a, 1),                    a),
+    rewrite(neg[F](neg[F](a)),               a),
+    rewrite(abs[F](abs[F](a)),               abs[F](a)),
+    rewrite(abs[F](neg[F](a)),               abs[F](a)),
+    rewrite(max[T](a, a),                    a),
+    rewrite(min[T](a, a),                    a),
+    rewrite(band[N](a, a),                   a),
+    rewrite(bor[N](a, a),                    a),
+    rewrite(bxor[N](a, a),                   0),
+    rewrite(band[N](a, 0),                   0),
+    rewrite(bor[N](a, 0),                    a),
+    rewrite(bxor[N](a, 0),                   a),
+    rewrite(shl[N](a, 0),                    a),
+    rewrite(shrl[N](a, 0),                   a),
+    rewrite(shra[N](a, 0),                   a),
+    rewrite(band.pred(a, True),              a),
+    rewrite(band.pred(a, False),             False),
+    rewrite(bor.pred(a, False),              a),
+    rewrite(bor.pred(a, True),               True),
+    rewrite(bnot.pred(bnot.pred(a)),         a),
+    rewrite(select[T](a, b, b),              b),
+    rewrite(select[T](True, a, b),           a),
+    rewrite(select[T](False, a, b),          b),
+    rewrite(select.pred(True, a, b),         a),
+    rewrite(select.pred(False, a, b),        b),
+    rewrite(select.pred(a, b, b),            b),
+    rewrite(cvt[F16].f32(cvt.f32[F16](a)),   a),                          # widening loses nothing
+    rewrite(cvt.f32.f64(cvt.f64.f32(a)),     a),
+]
+
+# --- lower: pred is one bit ------------------------------------------------------------------------------------------------------
+PRED = [
+    rewrite(add.pred(a, b),                  bor.pred(a, b)),
+    rewrite(max.pred(a, b),                  bor.pred(a, b)),
+    rewrite(mul.pred(a, b),                  band.pred(a, b)),
+    rewrite(min.pred(a, b),                  band.pred(a, b)),
+    rewrite(bnot.pred(a),                    bxor.pred(a, True)),
+    rewrite(cvt[T].pred(a),                  select[T](a, 1, 0)),
+    rewrite(cvt.pred[T](a),                  ne[T](a, 0)),
+]
+
+# --- lower: HLO's integers, where x / 0 is all ones, x % 0 is x, MIN / -1 is MIN, and a shift by the width or more is empty ---------
+DIVIDE = [
+    rewrite(div[N](a, k),                    quot[N](a, k),               when=k > 0),
+    rewrite(rem[N](a, k),                    left[N](a, k),               when=k > 0),
+    rewrite(div[U](a, b),                    select[U](eq[U](b, 0), -1, quot[U](a, max[U](b, 1)))),
+    rewrite(rem[U](a, b),                    select[U](eq[U](b, 0), a, left[U](a, max[U](b, 1)))),
+    rewrite(div[I](a, b),                    select[I](eq[I](b, 0), -1, select[I](eq[I](b, -1), neg[I](a),
+                                                 quot[I](a, select[I](bor.pred(eq[I](b, 0), eq[I](b, -1)), 1, b))))),
+    rewrite(rem[I](a, b),                    select[I](eq[I](b, 0), a, select[I](eq[I](b, -1), 0,
+                                                 left[I](a, select[I](bor.pred(eq[I](b, 0), eq[I](b, -1)), 1, b))))),
+]
+SHIFT = [
+    rewrite(shl[N](a, k),                    shlx[N](a, k),               when=(k > 0) & (k < w)),
+    rewrite(shrl[N](a, k),                   shrlx[N](a, k),              when=(k > 0) & (k < w)),
+    rewrite(shra[N](a, k),                   shrax[N](a, k),              when=(k > 0) & (k < w)),
+] + [
+    rewrite(shl[t](a, b),                    select[t](lt[u](bits[u][t](b), n), shlx[t](a, bits[t][u](band[u](bits[u][t](b), n - 1))), 0))
+    for t, u, n in zip(SIGNED, UNSIGNED, WIDTHS)
+] + [
+    rewrite(shrl[t](a, b),                   select[t](lt[u](bits[u][t](b), n), shrlx[t](a, bits[t][u](band[u](bits[u][t](b), n - 1))), 0))
+    for t, u, n in zip(SIGNED, UNSIGNED, WIDTHS)
+] + [
+    rewrite(shra[t](a, b),                   shrax[t](a, bits[t][u](min[u](bits[u][t](b), n - 1))))
+    for t, u, n in zip(SIGNED, UNSIGNED, WIDTHS)
+] + [
+    rewrite(shl[u](a, b),                    select[u](lt[u](b, n), shlx[u](a, band[u](b, n - 1)), 0)) for u, n in zip(UNSIGNED, WIDTHS)
+] + [
+    rewrite(shrl[u](a, b),                   select[u](lt[u](b, n), shrlx[u](a, band[u](b, n - 1)), 0)) for u, n in zip(UNSIGNED, WIDTHS)
+] + [
+    rewrite(shra[u](a, b),                   shrax[u](a, min[u](b, n - 1))) for u, n in zip(UNSIGNED, WIDTHS)
+]
+SIGN = [
+    rewrite(sign[I](a),                      max[I](min[I](a, 1), -1)),
+    rewrite(sign[U](a),                      min[U](a, 1)),
+    rewrite(sign[F](a),                      select[F](lt[F](a, 0.0), -1.0, select[F](gt[F](a, 0.0), 1.0, a))),
+    rewrite(abs[U](a),                       a),
+    rewrite(neg[N](a),                       sub[N](0, a)),
+    rewrite(bnot[N](a),                      bxor[N](a, -1)),
+    rewrite(is_finite[F](a),                 lt[F](abs[F](a), INF)),
+]
+
+
+def power16(t, width):
+    """a ** (b modulo 2**16) by repeated squaring, multiplication modulo 2**width. One bit of the exponent a step."""
+    result, square = 1, a
+    for step in range(16 if width > 16 else width):
+        odd = ne[t](band[t](b, 1 << step if step < width - 1 or t in UNSIGNED else LOW[t.name]), 0)
+        result = select[t](odd, square if step == 0 else mul[t](square, result), result)
+        square = mul[t](square, square)
+    return result
+
+
+def power(t, width):
+    """a ** b for b >= 0, sixteen bits of the exponent at a time."""
+    result, base = pow16[t](a, b), a
+    for low in range(16, width, 16):
+        for _ in range(16):
+            base = mul[t](base, base)
+        result = mul[t](result, pow16[t](base, shrlx[t](b, low)))
+    return result
+
+
+POWER = [rewrite(pow16[t](a, b), power16(t, n)) for t, n in zip(SIGNED + UNSIGNED, WIDTHS * 2)] + [
+    rewrite(pow[t](a, b),                    power(t, n)) for t, n in zip(UNSIGNED, WIDTHS)
+] + [                                        # a negative exponent leaves 1, -1 or 0
+    rewrite(pow[t](a, b),                    select[t](lt[t](b, 0), select[t](eq[t](a, 1), 1, select[t](eq[t](a, -1),
+                                                 select[t](ne[t](band[t](b, 1), 0), -1, 1), 0)), power(t, n)))
+    for t, n in zip(SIGNED, WIDTHS)
+]
+
+# --- lower: conversions. The hardware saturates to 32 and 64 bits and takes nan to 0 only between 32-bit types ---------------------
+CONVERT = [
+    rewrite(cvt[t].f32(a),                   cvt[t].i32(min.i32(max.i32(cvt.i32.f32(a), LOW[t.name]), HIGH[t.name]))) for t in (i8, i16, u8, u16)
+] + [
+    rewrite(cvt[t].f64(a),                   cvt[t].i32(min.i32(max.i32(cvt.i32.f64(a), LOW[t.name]), HIGH[t.name]))) for t in (i8, i16, u8, u16)
+] + [
+    rewrite(cvt[t].f64(a),                   select[t](ne.f64(a, a), 0, cvt[t].f64.approx(a))) for t in (i32, u32, i64, u64)
+] + [
+    rewrite(cvt[t].f32(a),                   select[t](ne.f32(a, a), 0, cvt[t].f32.approx(a))) for t in (i64, u64)
+] + [
+    rewrite(cvt[N][F16](a),                  cvt[N].f32(cvt.f32[F16](a))),
+    rewrite(cvt.bf16.f16(a),                 cvt.bf16.f32(cvt.f32.f16(a))),
+    rewrite(cvt.f16.bf16(a),                 cvt.f16.f32(cvt.f32.bf16(a))),
+    rewrite(cvt.f16[N](a),                   cvt.f16.f32(cvt.f32[N](a))),          # beyond 2**24, where f32 rounds, f16 is inf
+] + [
+    rewrite(cvt.bf16[t](a),                  cvt.bf16.f32(cvt.f32[t](a))) for t in (i8, i16, u8, u16)
+] + [
+    rewrite(cvt.bf16[t](a),                  cvt.bf16.f64(cvt.f64[t](a))) for t in (i32, u32, i64, u64)
+]
+
+# --- lower: bf16 where the machine has only some of it -------------------------------------------------------------------------------
+BF16_VIA_FMA = [                             # before sm_90 bf16 has fma but no add, sub, mul
+    rewrite(add.bf16(a, b),                  fma.bf16(a, 1.0, b)),
+    rewrite(sub.bf16(a, b),                  fma.bf16(b, -1.0, a)),
+    rewrite(mul.bf16(a, b),                  fma.bf16(a, b, -0.0)),
+]
+BF16_COMPARE_VIA_F32 = [rewrite(op.bf16(a, b), op.f32(cvt.f32.bf16(a), cvt.f32.bf16(b))) for op in (eq, ne, lt, le, gt, ge)]
+HALF_VIA_F32 = [                             # one more rounding, from f32, changes none of these: 24 >= 2 * 11 + 2
+    rewrite(op[F16](a, b),                   cvt[F16].f32(op.f32(cvt.f32[F16](a), cvt.f32[F16](b)))) for op in (div, rem)
+] + [
+    rewrite(op[F16](a),                      cvt[F16].f32(op.f32(cvt.f32[F16](a)))) for op in (sqrt, floor, ceil, round_even, round_afz)
+]
+
+LOWER = PRED + DIVIDE + SHIFT + SIGN + POWER + CONVERT + HALF_VIA_F32

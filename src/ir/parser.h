@@ -1,0 +1,51 @@
+/* parser.h: what the files of the parser share; nothing outside this room includes it. */
+#ifndef IR_PARSER_H
+#define IR_PARSER_H
+
+#include "ir/ir.h"
+
+enum { IR_MAX_NESTING = 200, IR_MAX_LANES_LOG2 = 8 };
+
+typedef struct {
+    const char *name; /* interned */
+    IrRef node;
+} IrName;
+
+typedef struct {
+    WbbCx *cx;
+    WbbArena *arena;
+    IrGraph *g;
+    const char *file, *p, *end, *line_start;
+    int line;
+    uint32_t nesting;
+    struct { IrName *items; uint32_t n, room; } names; /* visible ones */
+    struct { IrBuffer *items; uint32_t n, room; } buffers;
+    struct { IrRef *items; uint32_t n, room; } same; /* same.items[r] = r */
+} IrParser;
+
+/* words.c: characters and words. `skip` passes white space and comments; `take` passes what it returns true for; `expect` fails
+ * where something else stands. */
+WbbLoc ir_here(const IrParser *p);
+void ir_skip_space(IrParser *p);
+char ir_peek(IrParser *p); /* the next character; 0 at the end */
+const char *ir_seen(IrParser *p); /* what stands here, for messages */
+bool ir_take(IrParser *p, const char *z);
+void ir_expect(IrParser *p, const char *z);
+bool ir_starts_word(IrParser *p, const char *z);
+bool ir_take_word(IrParser *p, const char *z);
+void ir_expect_word(IrParser *p, const char *z);
+const char *ir_word(IrParser *p, const char *what);
+const char *ir_sigil_name(IrParser *p, const char *sigil, const char *what);
+int64_t ir_integer(IrParser *p, int64_t lo, int64_t hi, const char *what);
+bool ir_type_named(const char *z, size_t n, IrType *type);
+IrType ir_read_type(IrParser *p);
+const char *ir_type_text(IrParser *p, IrType t);
+static inline bool ir_is_digit(char c) { return c >= '0' && c <= '9'; }
+static inline bool ir_is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+
+/* expression.c */
+uint32_t ir_buffer_named(IrParser *p, const char *z, WbbLoc loc);
+IrRef ir_read_expression(IrParser *p, IrType expected); /* expected 0: any */
+IrRef ir_read_stored(IrParser *p, ScType type);         /* the value of a store: a constant is one element */
+
+#endif

@@ -1,0 +1,65 @@
+/* rewrite: one engine for every kind of rule. It knows neither rules nor targets.
+ *
+ * A node of type index is always made through `rw_make`/`rw_sum`, which apply the index tables until none matches, so it is born
+ * in normal form. The passes sweep a kernel once, from its statements, operands before users, and build every node through the
+ * same door with the tables of their stratum.
+ *
+ *     RwCx *rw = rw_new(cx, arena, g, index_tables, target_tables);
+ *     IrRef n = rw_floordiv(rw, x, 8);
+ *     rw_run(rw, kernel, RW_LOWER);
+ */
+#ifndef RW_REWRITE_H
+#define RW_REWRITE_H
+
+#include "base/base.h"
+#include "ir/ir.h"
+#include "rewrite/tables.h"
+
+typedef struct RwCx RwCx;
+
+/* One firing: rule `rule` of `tables` turned `root` into `result`. */
+typedef struct {
+    const RwTables *tables;
+    uint32_t rule;
+    IrRef root, result;
+} RwEvent;
+
+/* sweep.c */
+RwCx *rw_new(WbbCx *cx, WbbArena *a, IrGraph *g, const RwTables *index, const RwTables *target, bool approx);
+void rw_index(RwCx *rw, IrKernel *k); /* index nodes of a kernel that was not made through the door (a parsed one) */
+void rw_run(RwCx *rw, IrKernel *k, RwStratum stratum); /* RW_SIMPLIFY, RW_LOWER or RW_SELECT */
+/* The door. Folds constants, orders operands, applies rules of the index stratum, or of the pass that runs. */
+IrRef rw_make(RwCx *rw, ScOp op, IrType type, uint32_t flags, IrRef a, IrRef b, IrRef c, uint64_t imm);
+IrRef rw_sum(RwCx *rw, int64_t constant, const IrTerm *terms, uint32_t n);
+/* Short forms for index arithmetic; k > 0. */
+IrRef rw_add(RwCx *rw, IrRef x, IrRef y);
+IrRef rw_sub(RwCx *rw, IrRef x, IrRef y);
+IrRef rw_scale(RwCx *rw, IrRef x, int64_t k);
+IrRef rw_floordiv(RwCx *rw, IrRef x, int64_t k);
+IrRef rw_mod(RwCx *rw, IrRef x, int64_t k);
+IrRef rw_compare(RwCx *rw, ScOp op, IrRef x, IrRef y); /* index operands, pred result */
+void rw_disable(RwCx *rw, const char *rule); /* by identity "functions.py:17[tanh.bf16]"; fails if no rule has it */
+IrGraph *rw_graph(RwCx *rw);
+
+/* An access that vectorising made, and what stopped it from being twice as wide. */
+typedef struct {
+    uint32_t buffer;
+    bool store;
+    uint32_t lanes, count; /* elements of one access; how many such accesses a thread makes */
+    const char *why;
+} RwAccess;
+
+/* vectorize.c, width.c */
+void rw_vectorize(RwCx *rw, IrKernel *k, uint32_t vector_bytes);
+uint32_t rw_accesses(const RwCx *rw, const RwAccess **accesses);
+void rw_width(RwCx *rw, IrKernel *k);
+
+/* trace.c: always on; the last 4,096 firings and a count per rule. */
+uint32_t rw_trace(const RwCx *rw, const RwEvent **events); /* oldest first */
+const uint32_t *rw_counts(const RwCx *rw, bool index);     /* firings by rule number, of the target's or the index tables */
+char *rw_rule_name(WbbArena *a, const RwTables *t, uint32_t rule); /* "patterns/functions.py:17[tanh.bf16]" */
+/* Evaluate both sides of every firing that is still in the trace on sampled values; the first rule whose result differs from its
+ * root by more than `ulp` units is named in *message. The audit of a kernel that came out wrong. */
+bool rw_audit(RwCx *rw, WbbArena *a, char **message);
+
+#endif

@@ -1,0 +1,354 @@
+/* sweep.c: the door through which nodes are made, and the passes, each one sweep.
+ *
+ * A pass marks what the statements need (refs are topological: one descending loop), then builds every needed node anew from its
+ * new operands, ascending, through the door. The door folds constants and applies the rules of the node's stratum until none
+ * matches, so that a node is born in normal form, a second sweep changes nothing, and facts are final.
+ *
+ * `select` is a cover and runs the other way: from the statements down, the first tile of the list that fits and swallows no
+ * value with other uses; then the chosen tiles are built, operands first.
+ */
+#include "rewrite/inner.h"
+
+enum { MAX_DEPTH = 2000 }; /* of rules that fire within rules: an assert, the strata end long before */
+
+RwCx *rw_new(WbbCx *cx, WbbArena *a, IrGraph *g, const RwTables *index, const RwTables *target, bool approx)
+{
+    RwCx *rw = WBB_NEW(a, RwCx);
+    *rw = (RwCx){.cx = cx, .arena = a, .g = g, .index = index, .target = target, .approx = approx, .stratum = -1};
+    rw->counts[0] = WBB_NEW_N(a, uint32_t, target->n_rules + 1);
+    rw->counts[1] = WBB_NEW_N(a, uint32_t, index->n_rules + 1);
+    rw->disabled[0] = WBB_NEW_N(a, uint8_t, target->n_rules + 1);
+    rw->disabled[1] = WBB_NEW_N(a, uint8_t, index->n_rules + 1);
+    return rw;
+}
+
+IrGraph *rw_graph(RwCx *rw) { return rw->g; }
+
+bool rw_is_index(const IrGraph *g, IrRef r)
+{
+    const IrNode *n = ir_at(g, r);
+    if (IR_SC(n->type) == SC_INDEX) return true;
+    const bool compares = sc_op_info[n->op].signature == SC_COMPARE;
+    return compares && IR_SC(ir_at(g, n->a[0])->type) == SC_INDEX;
+}
+
+/* --- one node ------------------------------------------------------------------------------------------------------------- */
+static IrRef fold(RwCx *rw, IrRef r)
+{
+    const IrNode n = *ir_at(rw->g, r);
+    if (n.op == OP_SUM || n.op == OP_IDX || !n.a[0] || sc_op_info[n.op].signature == SC_FRAME) return 0;
+    uint64_t x[3] = {0, 0, 0}, bits;
+    for (uint32_t i = 0; i < 3 && n.a[i]; i++) {
+        if (!ir_is_const(rw->g, n.a[i])) return 0;
+        x[i] = ir_at(rw->g, n.a[i])->imm;
+    }
+    const ScType from = IR_SC(ir_at(rw->g, n.a[0])->type), type = IR_SC(n.type);
+    const uint8_t sig = sc_op_info[n.op].signature;
+    if (!sc_eval((ScOp)n.op, sig == SC_COMPARE || sig == SC_TEST ? from : type, from, x, &bits)) return 0;
+    return type == SC_INDEX ? ir_index(rw->g, (int64_t)bits) : ir_const(rw->g, n.type, bits);
+}
+
+static IrRef fold_frame(RwCx *rw, IrRef r)
+{
+    const IrGraph *g = rw->g;
+    const IrNode n = *ir_at(g, r);
+    if (n.op == OP_IDX && ir_is_const(g, n.a[0])) return ir_const(rw->g, n.type, sc_from_i128(IR_SC(n.type), (int64_t)ir_at(g, n.a[0])->imm));
+    if (n.op == OP_SPLAT && ir_is_const(g, n.a[0])) return ir_const(rw->g, n.type, ir_at(g, n.a[0])->imm);
+    if (n.op == OP_PACK && n.a[0] == n.a[1] && ir_is_const(g, n.a[0])) return ir_const(rw->g, n.type, ir_at(g, n.a[0])->imm);
+    if (n.op != OP_PART) return 0;
+    const IrNode x = *ir_at(g, n.a[0]);
+    if (x.type == n.type) return n.a[0];
+    if (x.op == OP_CONST) return ir_const(rw->g, n.type, x.imm);
+    if (x.op == OP_SPLAT) return IR_LANES(n.type) == 1 ? x.a[0] : rw_make(rw, OP_SPLAT, n.type, 0, x.a[0], 0, 0, 0);
+    if (x.op != OP_PACK) return 0;
+    const uint64_t half = IR_LANES(x.type) / 2;
+    if (n.imm + IR_LANES(n.type) <= half) return rw_make(rw, OP_PART, n.type, 0, x.a[0], 0, 0, n.imm);
+    if (n.imm >= half) return rw_make(rw, OP_PART, n.type, 0, x.a[1], 0, 0, n.imm - half);
+    return 0;
+}
+
+static IrRef apply(RwCx *rw, IrRef r)
+{
+    const bool index = rw_is_index(rw->g, r);
+    const int stratum = index ? RW_INDEX : rw->stratum;
+    if (stratum < 0 || stratum == RW_SELECT) return 0;
+    const RwTables *t = index ? rw->index : rw->target;
+    Match m;
+    const uint32_t *build;
+    m.after = -1;
+    while (rw_match(rw, t, (RwStratum)stratum, r, &m, &build)) {
+        const uint32_t rule = m.rule, outer_rule = rw->g->making_rule, outer_origin = rw->g->making_origin;
+        rw->g->making_rule = (rule + 1) | (index ? IR_INDEX_RULE : 0);
+        if (rw->g->origin[r]) rw->g->making_origin = rw->g->origin[r];
+        const IrRef result = rw_build(rw, t, r, &m, build);
+        rw->g->making_rule = outer_rule;
+        rw->g->making_origin = outer_origin;
+        if (result) {
+            assert(result != r);
+            rw_record(rw, t, rule, r, result);
+            return result;
+        }
+        m.after = rule;
+    }
+    return 0;
+}
+
+static IrRef *normal_slot(RwCx *rw, IrRef r)
+{
+    if (rw->normal_room <= r) {
+        const uint32_t room = WBB_MAX(rw->g->room, r + 1);
+        rw->normal = wbb_grow(rw->arena, rw->normal, rw->normal_room * sizeof *rw->normal, room * sizeof *rw->normal);
+        rw->normal_room = room;
+    }
+    return &rw->normal[r];
+}
+
+/* The normal form of a node whose operands are normal. */
+static IrRef normalize(RwCx *rw, IrRef r)
+{
+    const IrRef known = *normal_slot(rw, r);
+    if (known) return known;
+    if (rw->depth == MAX_DEPTH) rw_out_of_fuel(rw);
+    rw->depth++;
+    IrRef n = fold_frame(rw, r);
+    if (!n) n = fold(rw, r);
+    if (!n) n = apply(rw, r);
+    if (n && n != r) n = normalize(rw, n);
+    if (!n) n = r;
+    rw->depth--;
+    *normal_slot(rw, r) = n;
+    *normal_slot(rw, n) = n;
+    return n;
+}
+
+IrRef rw_make(RwCx *rw, ScOp op, IrType type, uint32_t flags, IrRef a, IrRef b, IrRef c, uint64_t imm)
+{
+    return normalize(rw, ir_node(rw->g, op, type, flags, a, b, c, imm));
+}
+
+IrRef rw_sum(RwCx *rw, int64_t constant, const IrTerm *terms, uint32_t n)
+{
+    return normalize(rw, ir_sum(rw->g, constant, terms, n, NULL));
+}
+
+IrRef rw_add(RwCx *rw, IrRef x, IrRef y) { return rw_sum(rw, 0, (IrTerm[]){{1, x}, {1, y}}, 2); }
+IrRef rw_sub(RwCx *rw, IrRef x, IrRef y) { return rw_sum(rw, 0, (IrTerm[]){{1, x}, {-1, y}}, 2); }
+IrRef rw_scale(RwCx *rw, IrRef x, int64_t k) { return rw_sum(rw, 0, (IrTerm[]){{k, x}}, 1); }
+
+IrRef rw_floordiv(RwCx *rw, IrRef x, int64_t k)
+{
+    assert(k > 0);
+    return rw_make(rw, OP_FLOORDIV, IR_TYPE(SC_INDEX, 0), 0, x, ir_index(rw->g, k), 0, 0);
+}
+
+IrRef rw_mod(RwCx *rw, IrRef x, int64_t k)
+{
+    assert(k > 0);
+    return rw_make(rw, OP_MOD, IR_TYPE(SC_INDEX, 0), 0, x, ir_index(rw->g, k), 0, 0);
+}
+
+IrRef rw_compare(RwCx *rw, ScOp op, IrRef x, IrRef y) { return rw_make(rw, op, IR_TYPE(SC_PRED, 0), 0, x, y, 0, 0); }
+
+/* --- a kernel ---------------------------------------------------------------------------------------------------------------- */
+void rw_map_statements(IrBlock *b, RwMap map, void *arg)
+{
+    for (uint32_t i = 0; i < b->n; i++) {
+        IrStmt *s = b->items[i];
+        if (s->index) s->index = map(arg, s->index);
+        if (s->value) s->value = map(arg, s->value);
+        if (s->condition) s->condition = map(arg, s->condition);
+        rw_map_statements(&s->body, map, arg);
+        rw_map_statements(&s->otherwise, map, arg);
+    }
+}
+
+static IrRef mark_root(void *arg, IrRef r)
+{
+    ((uint8_t *)arg)[r] = 1;
+    return r;
+}
+
+uint8_t *rw_needed(RwCx *rw, WbbArena *a, const IrKernel *k)
+{
+    const IrGraph *g = rw->g;
+    uint8_t *need = WBB_NEW_N(a, uint8_t, g->n);
+    IrBlock body = k->body; /* mark_root maps each ref to itself */
+    rw_map_statements(&body, mark_root, need);
+    for (IrRef i = g->n - 1; i > 0; i--) {
+        if (!need[i]) continue;
+        const IrNode *n = ir_at(g, i);
+        if (n->op == OP_SUM)
+            for (uint32_t t = 0; t < n->a[1]; t++) need[g->terms[n->a[0] + t].ref] = 1;
+        else
+            for (uint32_t t = 0; t < 3; t++) need[n->a[t]] = 1;
+        if (n->op == OP_VAR && g->vars[n->imm].kind == IR_LET) need[g->vars[n->imm].definition] = 1;
+    }
+    need[0] = 0;
+    return need;
+}
+
+typedef struct {
+    RwCx *rw;
+    const IrRef *made; /* by old ref */
+} Mapping;
+
+static IrRef mapped(void *arg, IrRef old)
+{
+    const Mapping *m = arg;
+    return m->made[old];
+}
+
+static IrRef rebuild(RwCx *rw, IrRef r, const IrRef *made)
+{
+    const IrNode n = *ir_at(rw->g, r);
+    rw->g->making_rule = rw->g->rule[r];
+    rw->g->making_origin = rw->g->origin[r];
+    if (n.op == OP_SUM) {
+        IrTerm *terms = WBB_NEW_N(rw->arena, IrTerm, n.a[1]);
+        for (uint32_t i = 0; i < n.a[1]; i++) {
+            const IrTerm t = rw->g->terms[n.a[0] + i];
+            terms[i] = (IrTerm){.coefficient = t.coefficient, .ref = made[t.ref]};
+        }
+        return rw_sum(rw, (int64_t)n.imm, terms, n.a[1]);
+    }
+    const bool function = rw->stratum == RW_SIMPLIFY && sc_op_info[n.op].costly && sc_is_float(IR_SC(n.type));
+    const uint32_t flags = n.flags | (rw->approx && function ? (uint32_t)SC_FLAG_APPROX : 0);
+    return rw_make(rw, (ScOp)n.op, n.type, flags, made[n.a[0]], made[n.a[1]], made[n.a[2]], n.imm);
+}
+
+/* `index`: index nodes too; those made through the door are in normal form already. */
+static void sweep(RwCx *rw, IrKernel *k, bool index)
+{
+    WbbArena *scratch = wbb_arena_new(rw->cx);
+    const uint32_t n = rw->g->n;
+    const uint8_t *need = rw_needed(rw, scratch, k);
+    IrRef *made = WBB_NEW_N(scratch, IrRef, n);
+    for (IrRef r = 1; r < n; r++)
+        if (need[r]) made[r] = !index && rw_is_index(rw->g, r) ? r : rebuild(rw, r, made);
+    rw->g->making_rule = rw->g->making_origin = 0;
+    Mapping m = {.rw = rw, .made = made};
+    rw_map_statements(&k->body, mapped, &m);
+    for (uint32_t v = 0; index && v < rw->g->n_vars; v++)
+        if (need[rw->g->vars[v].definition]) rw->g->vars[v].definition = made[rw->g->vars[v].definition];
+    wbb_arena_free(scratch);
+}
+
+void rw_index(RwCx *rw, IrKernel *k) { sweep(rw, k, true); }
+
+/* --- select ------------------------------------------------------------------------------------------------------------------ */
+static bool needs_tile(const IrGraph *g, IrRef r)
+{
+    const IrNode *n = ir_at(g, r);
+    const uint8_t sig = sc_op_info[n->op].signature;
+    return sig != SC_LEAF && sig != SC_FRAME && !rw_is_index(g, r);
+}
+
+/* No node strictly inside the tile is used outside of it. Uses are counted over what the kernel needs, tiles chosen so far
+ * included: a tile with one operation swallows nothing. */
+static bool swallows_shared(const IrGraph *g, IrRef root, const IrNode *tile, const uint32_t *uses)
+{
+    IrRef waiting[64];
+    uint32_t n = 0;
+    const IrNode *r = ir_at(g, root);
+    for (uint32_t i = 0; i < 3; i++)
+        if (r->a[i]) waiting[n++] = r->a[i];
+    while (n) {
+        const IrRef x = waiting[--n];
+        if (x == tile->a[0] || x == tile->a[1] || x == tile->a[2] || ir_is_const(g, x)) continue;
+        if (uses[x] > 1 || !needs_tile(g, x)) return true;
+        const IrNode *in = ir_at(g, x);
+        for (uint32_t i = 0; i < 3 && n < WBB_LEN(waiting); i++)
+            if (in->a[i]) waiting[n++] = in->a[i];
+    }
+    return false;
+}
+
+/* The tile for `r` as an instr node on old operands. */
+static IrRef choose(RwCx *rw, IrRef r, const uint32_t *uses)
+{
+    Match m;
+    const uint32_t *build;
+    m.after = -1;
+    rw->g->making_origin = rw->g->origin[r];
+    while (rw_match(rw, rw->target, RW_SELECT, r, &m, &build)) {
+        rw->g->making_rule = m.rule + 1;
+        const IrRef tile = rw_build(rw, rw->target, r, &m, build);
+        rw->g->making_rule = 0;
+        if (!swallows_shared(rw->g, r, ir_at(rw->g, tile), uses)) {
+            rw_record(rw, rw->target, m.rule, r, tile);
+            return tile;
+        }
+        m.after = m.rule;
+    }
+    WbbBuf text = wbb_buf(rw->arena);
+    ir_print_node(&text, rw->g, r);
+    wbb_decline(rw->cx, (WbbLoc){0}, WHY_NO_RULE, "%s: no INSTR rule takes %s", rw->target->name, text.text);
+}
+
+static void count_uses(const IrGraph *g, const uint8_t *need, uint32_t n, uint32_t *uses)
+{
+    for (IrRef r = 1; r < n; r++) {
+        if (!need[r]) continue;
+        const IrNode *x = ir_at(g, r);
+        if (x->op == OP_SUM) continue;
+        for (uint32_t i = 0; i < 3; i++) uses[x->a[i]]++;
+    }
+}
+
+static IrRef count_root(void *arg, IrRef r)
+{
+    ((uint32_t *)arg)[r]++;
+    return r;
+}
+
+static void select_tiles(RwCx *rw, IrKernel *k)
+{
+    WbbArena *scratch = wbb_arena_new(rw->cx);
+    IrGraph *g = rw->g;
+    const uint32_t n = g->n;
+    const uint8_t *need = rw_needed(rw, scratch, k);
+    uint32_t *uses = WBB_NEW_N(scratch, uint32_t, n);
+    count_uses(g, need, n, uses);
+    rw_map_statements(&k->body, count_root, uses);
+    IrRef *tile = WBB_NEW_N(scratch, IrRef, n), *made = WBB_NEW_N(scratch, IrRef, n);
+    uint8_t *wanted = WBB_NEW_N(scratch, uint8_t, n);
+    rw_map_statements(&k->body, mark_root, wanted);
+    for (IrRef r = n - 1; r > 0; r--) { /* users before operands */
+        if (!wanted[r]) continue;
+        tile[r] = needs_tile(g, r) ? choose(rw, r, uses) : r;
+        const IrNode *x = ir_at(g, tile[r]);
+        if (rw_is_index(g, r)) continue; /* index expressions are lower/'s own */
+        for (uint32_t i = 0; i < 3; i++) wanted[x->a[i]] = 1;
+        wanted[0] = 0;
+    }
+    for (IrRef r = 1; r < n; r++) {
+        if (!wanted[r]) continue;
+        const IrNode x = *ir_at(g, tile[r]);
+        g->making_rule = g->rule[tile[r]];
+        g->making_origin = g->origin[tile[r]];
+        made[r] = rw_is_index(g, r) ? r : ir_node(g, (ScOp)x.op, x.type, x.flags, made[x.a[0]], made[x.a[1]], made[x.a[2]], x.imm);
+    }
+    g->making_rule = g->making_origin = 0;
+    Mapping m = {.rw = rw, .made = made};
+    rw_map_statements(&k->body, mapped, &m);
+    wbb_arena_free(scratch);
+}
+
+void rw_run(RwCx *rw, IrKernel *k, RwStratum stratum)
+{
+    assert(stratum != RW_INDEX);
+    for (uint32_t r = 0; r < rw->normal_room; r++) /* index nodes stay normal for ever */
+        if (r == 0 || r >= rw->g->n || !rw_is_index(rw->g, r)) rw->normal[r] = 0;
+    rw->stratum = (int)stratum;
+    if (stratum == RW_SELECT) select_tiles(rw, k);
+    else sweep(rw, k, false);
+    rw->stratum = -1;
+#ifndef NDEBUG
+    if (stratum == RW_SELECT) return;
+    const uint32_t before = rw->n_events;
+    rw->stratum = (int)stratum;
+    sweep(rw, k, false);
+    rw->stratum = -1;
+    assert(rw->n_events == before); /* a second sweep changes nothing */
+#endif
+}

@@ -1,0 +1,57 @@
+/* The table types that gen/ fills and the engine reads: const data, indices and not pointers, deterministic.
+ *
+ * gen/gen_tables.py writes one RwTables per target (tables_sm90.c) and one for patterns/indexing.py (tables_index.c). The layout
+ * of `code` is described at the top of match.c.
+ */
+#ifndef RW_TABLES_H
+#define RW_TABLES_H
+
+#include "base/base.h"
+#include "scalar/scalar.h"
+
+typedef enum { RW_INDEX, RW_SIMPLIFY, RW_LOWER, RW_SELECT, RW_STRATUM_COUNT } RwStratum;
+
+/* Cold data of a rule: traces, errors and coverage only. */
+typedef struct {
+    const char *file;     /* "patterns/sm90.py" */
+    uint32_t line;
+    const char *instance; /* "[logistic.bf16]", "" where file and line say enough */
+    const char *text;     /* "add.bf16(a, b) -> fma.bf16(a, 1.0, b)" */
+    uint8_t stratum;
+} RwRule;
+
+/* What a selected tile becomes. `text`:
+ *   llvm  an LLVM instruction: "fadd", "icmp slt", "fcmp oeq", "select", "fptrunc", ...
+ *   intr  an intrinsic: "llvm.fma"; or with its arguments "llvm.ctlz(%a, i1 0)" where some are fixed
+ *   call  a function of libdevice: "__nv_tanhf"
+ *   asm   PTX: "tanh.approx.f32 %d, %a;" with %d the result and %a %b %c the operands
+ * Operands of the instr node are the rule's variables in order of first appearance: %a, %b, %c. */
+typedef enum { RW_LLVM, RW_INTR, RW_CALL, RW_ASM } RwInstrKind;
+typedef struct {
+    uint8_t kind, n_operands;
+    uint32_t rule; /* number in rules[] */
+    const char *text;
+} RwInstr;
+
+/* vectorising may build `op` at `type` (conversions: to `type` from `from`) with `lanes` lanes */
+typedef struct {
+    uint16_t op;
+    uint8_t type, from, lanes;
+} RwPacked;
+
+typedef struct {
+    const char *name; /* "sm_90", "index" */
+    const uint32_t *code;
+    uint32_t n_code;
+    const uint64_t *imm;
+    uint32_t n_imm;
+    const uint32_t (*entry)[OP_COUNT]; /* [RW_STRATUM_COUNT]: where an operation's match program starts; 0: no rules */
+    const RwRule *rules;
+    uint32_t n_rules;
+    const RwInstr *instrs;
+    uint32_t n_instrs;
+    const RwPacked *packed;
+    uint32_t n_packed;
+} RwTables;
+
+#endif
