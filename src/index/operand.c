@@ -1,0 +1,84 @@
+/* operand.c: for each operation that only moves elements, or works on each alone, where an element of its result comes from.
+ *
+ * Needs a verified instruction and an index of its result; leaves the index of the operand's element.
+ *
+ *     slice={[2:10:3]}    d0   =>   3*d0 + 2
+ */
+#include "index/index.h"
+
+bool ix_has_map(const HloInstruction *i, uint32_t operand)
+{
+    switch (i->opcode) {
+    case HLO_BITCAST:
+        return hlo_elements(i->shape) == hlo_elements(i->operands[0]->shape);
+    case HLO_BITCAST_CONVERT:
+        return hlo_same_dims(i->shape, i->operands[0]->shape);
+    case HLO_BROADCAST:
+    case HLO_COPY:
+    case HLO_RESHAPE:
+    case HLO_REVERSE:
+    case HLO_SLICE:
+    case HLO_TRANSPOSE:
+        return operand == 0;
+    default:
+        return hlo_is_elementwise(i->opcode) && operand < i->n_operands;
+    }
+}
+
+/* Dimensions and index in the order of memory, major first. */
+typedef struct {
+    int64_t *dims;
+    IrRef *index;
+} Physical;
+
+static Physical physical(WbbArena *a, const HloShape *s)
+{
+    Physical p = {WBB_NEW_N(a, int64_t, s->rank + 1u), WBB_NEW_N(a, IrRef, s->rank + 1u)};
+    for (uint32_t i = 0; i < s->rank; i++) p.dims[i] = s->dims[s->minor_to_major[s->rank - 1u - i]];
+    return p;
+}
+
+/* The same place in memory, whatever the layouts. */
+static void bitcast(RwCx *rw, WbbArena *a, const HloShape *result, const HloShape *operand, const IrRef *out, IrRef *in)
+{
+    const Physical to = physical(a, operand), from = physical(a, result);
+    for (uint32_t i = 0; i < result->rank; i++) from.index[i] = out[result->minor_to_major[result->rank - 1u - i]];
+    ix_regroup(rw, result->rank, from.dims, from.index, operand->rank, to.dims, to.index);
+    for (uint32_t i = 0; i < operand->rank; i++) in[operand->minor_to_major[operand->rank - 1u - i]] = to.index[i];
+}
+
+/* Is dimension d among the operation's dimensions? */
+static bool among(const HloInstruction *i, uint32_t d)
+{
+    for (uint32_t k = 0; k < i->n_dimensions; k++)
+        if (i->dimensions[k] == (int64_t)d) return true;
+    return false;
+}
+
+void ix_operand(RwCx *rw, WbbArena *a, const HloInstruction *i, uint32_t operand, const IrRef *out, IrRef *in)
+{
+    const HloShape *result = i->shape, *s = i->operands[operand]->shape;
+    IrGraph *g = rw_graph(rw);
+    assert(ix_has_map(i, operand));
+    switch (i->opcode) {
+    case HLO_BITCAST: bitcast(rw, a, result, s, out, in); return;
+    case HLO_RESHAPE: ix_regroup(rw, result->rank, result->dims, out, s->rank, s->dims, in); return;
+    default: break;
+    }
+    for (uint32_t d = 0; d < s->rank; d++) {
+        switch (i->opcode) {
+        case HLO_BROADCAST:
+            in[d] = s->dims[d] == 1 ? ir_index(g, 0) : out[i->dimensions[d]];
+            break;
+        case HLO_TRANSPOSE: /* dimension k of the result is dimension dimensions[k] of the operand */
+            for (uint32_t k = 0; k < i->n_dimensions; k++)
+                if (i->dimensions[k] == (int64_t)d) in[d] = out[k];
+            break;
+        case HLO_SLICE: in[d] = rw_add(rw, rw_scale(rw, out[d], i->slices[d].stride), ir_index(g, i->slices[d].start)); break;
+        case HLO_REVERSE: in[d] = among(i, d) ? rw_sub(rw, ir_index(g, s->dims[d] - 1), out[d]) : out[d]; break;
+        default: /* elementwise; a scalar operand has no dimensions */
+            in[d] = out[d];
+            break;
+        }
+    }
+}

@@ -1,0 +1,148 @@
+/* What the files of lower/ share with each other and with nobody else. */
+#ifndef LL_INNER_H
+#define LL_INNER_H
+
+#include <llvm-c/Core.h>
+#include <llvm-c/DebugInfo.h>
+#include <llvm-c/TargetMachine.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <setjmp.h>
+
+#include "lower/lower.h"
+
+/* menu.c ---------------------------------------------------------------------------------------------------------------------- */
+typedef enum { LL_BINARY, LL_CAST, LL_ICMP, LL_FCMP, LL_FNEG, LL_SELECT } LlForm;
+typedef struct {
+    const char *name; /* "icmp slt" */
+    uint8_t form;
+    uint16_t code; /* LLVMOpcode, or predicate */
+    bool costly;
+} LlOpcode;
+typedef struct {
+    const char *name;
+    const char *overloads; /* which types make the overload, in order: r result, a b c operands; "" if not overloaded */
+    bool costly;
+} LlIntrinsic;
+const LlOpcode *ll_opcode(const char *name, size_t n); /* NULL if not on the menu */
+const LlIntrinsic *ll_intrinsic(const char *name, size_t n);
+
+/* place.c: a scope is a block of the kernel: 0 is its body, the others are numbered as the statements that open them come, an
+ * `if` before its `else`. ------------------------------------------------------------------------------------------------------ */
+typedef struct {
+    uint32_t parent, depth;
+    bool loop; /* else a branch */
+} LlScope;
+typedef struct {
+    LlScope *scopes;
+    uint32_t n_scopes;
+    uint32_t *home;  /* by ref: the scope where a node is emitted; LL_UNUSED if nothing needs it */
+    uint32_t *depth; /* by ref: of the innermost scope that binds a variable the node depends on */
+} LlPlaces;
+#define LL_UNUSED UINT32_MAX
+LlPlaces ll_place(WbbArena *a, const IrKernel *k, const RwTables *t);
+
+/* session.c: code generators, LLVM's errors ------------------------------------------------------------------------------------ */
+typedef struct {
+    jmp_buf jump;
+    char text[512];
+} LlFatal;
+struct LlSession {
+    WbbCx *cx;
+    WbbArena *arena;
+    struct {
+        const TgTarget *target;
+        LLVMTargetMachineRef machine;
+    } machines[8];
+    uint32_t n_machines;
+    const char *libdevice; /* path and bytes, once read */
+    const char *bytes;
+    size_t n_bytes;
+};
+LLVMTargetMachineRef ll_machine(LlSession *s, const TgTarget *t);
+void ll_forget_machine(LlSession *s, const TgTarget *t); /* after a fatal error: it is not to be trusted, nor to be disposed */
+LlFatal *ll_catch(LlFatal *f);                           /* fatal errors of this thread go to f from now on; returns the former */
+
+/* One compile. */
+typedef struct {
+    LLVMBasicBlockRef block; /* the end of what is there */
+    LLVMValueRef end;        /* the branch into the scope that is open below this one, else NULL */
+} LlPoint;
+typedef struct {
+    const LlOpcode *opcode;
+    const LlIntrinsic *intrinsic;
+    uint32_t n_args;
+    struct {
+        int8_t operand; /* 0..2; -1: the constant below */
+        uint8_t bits;   /* of the constant's type; 0: as the first operand */
+        int64_t value;
+    } args[4];
+} LlRow;
+typedef struct {
+    WbbCx *cx;
+    WbbArena *arena;
+    const IrKernel *k;
+    IrGraph *g;
+    const TgTarget *t;
+    const LlOptions *o;
+    LlSession *session;
+    LlOutput out;
+    LlPlaces places;
+    LlPoint *points;      /* by scope */
+    uint32_t next_scope;  /* to be entered */
+    LLVMValueRef *values; /* by ref */
+    LLVMValueRef *vars;   /* by number */
+    IrRef *stack;         /* of nodes to be emitted */
+    uint32_t n_stack, stack_room;
+    LlRow **rows; /* by number in the instruction table */
+    uint32_t libdevice_room;
+
+    LLVMContextRef llvm;
+    LLVMModuleRef module;
+    LLVMBuilderRef builder;
+    LLVMDIBuilderRef lines;
+    LLVMMetadataRef program;    /* the kernel, as debug information knows it */
+    LLVMMetadataRef nowhere;    /* the location of what no rule made */
+    LLVMMetadataRef *locations; /* by rule, the target's and then the index tables' */
+    LLVMMemoryBufferRef memory;
+    LLVMPassBuilderOptionsRef passes;
+    char *text; /* LLVM's */
+    LLVMTargetMachineRef machine;
+    LLVMValueRef function;
+    LLVMTypeRef i1, i8, i16, i32, i64;
+    bool abandoned; /* a fatal error: nothing of LLVM may be touched any more */
+    uint32_t n_errors;
+    char diagnostics[2048];
+} LlBuild;
+
+/* type.c */
+LLVMTypeRef ll_type(LlBuild *b, IrType type);          /* of a value: pred is i1 */
+LLVMTypeRef ll_memory_type(LlBuild *b, IrType type);   /* in memory: pred is i8; declines types without a form */
+LLVMValueRef ll_splat(LlBuild *b, LLVMValueRef x, uint32_t lanes);
+LLVMValueRef ll_const(LlBuild *b, IrType type, uint64_t bits);
+LLVMValueRef ll_function(LlBuild *b, const LlIntrinsic *in, LLVMTypeRef *types, size_t n, LLVMTypeRef *type);
+LLVMAttributeRef ll_attribute(LlBuild *b, const char *name, uint64_t value);
+void ll_take_text(LlBuild *b, char *text, const char **out, size_t *n); /* LLVM's string into the arena */
+
+/* index.c */
+LLVMValueRef ll_index(LlBuild *b, IrRef r, bool wide);  /* the value of an emitted index node, in 64 or 32 bits */
+LLVMValueRef ll_index_node(LlBuild *b, IrRef r);        /* emit: sum, floordiv, mod, max, min */
+LLVMValueRef ll_index_compare(LlBuild *b, IrRef r);
+LLVMValueRef ll_index_cast(LlBuild *b, IrRef r);        /* idx */
+LLVMValueRef ll_address(LlBuild *b, uint32_t buffer, IrRef index);
+bool ll_is_wide(const IrGraph *g, IrRef r);
+
+/* instr.c */
+LLVMValueRef ll_instr(LlBuild *b, IrRef r);
+
+/* build.c */
+void ll_build(LlBuild *b);
+
+/* lines.c */
+void ll_lines_begin(LlBuild *b);
+void ll_lines_at(LlBuild *b, IrRef r); /* instructions built from now on belong to the rule that made r; 0: to none */
+void ll_lines_end(LlBuild *b);
+
+/* libdevice.c */
+void ll_link(LlBuild *b);
+
+#endif

@@ -1,0 +1,10 @@
+/* run_main.c: warpburg-run, what a machine needs that only runs bundles: no LLVM, no rules. */
+#include "main/main.h"
+
+static const Command commands[] = {
+    {"run", "BUNDLE [--check] [--input F.npy].. [-o DIR] [--seed N --case e|n|p] [--blocks N] [--order SEED] [--ulp-noise] [--counts] [--time] [--json]",
+     main_run_bundle},
+    {"eval", "FILE.hlo [--input F.npy].. [-o DIR] [--seed N --case e|n|p] [--f64 | --bounds] [--at POSITIONS.npy]", main_eval},
+};
+
+int main(int argc, char **argv) { return main_dispatch("warpburg-run", commands, WBB_LEN(commands), argc, argv); }

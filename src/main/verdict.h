@@ -1,0 +1,12 @@
+/* verdict.h: what `run` prints of a verdict, for both executables. */
+#ifndef MAIN_VERDICT_H
+#define MAIN_VERDICT_H
+
+#include "main/main.h"
+#include "pipe/judge.h"
+
+PipeRun main_run_options(const Options *o);
+/* Prints; WBB_CHECK if something was found. */
+WbbStatus main_verdict(WbbArena *a, const Options *o, const char *name, const PipeVerdict *v);
+
+#endif

@@ -1,0 +1,154 @@
+/* compile.c: HLO text to a bundle: the passes in their order.
+ *
+ *     parse -> plan -> emit -> simplify -> lower -> vectorize -> width -> select -> LLVM -> bundle -> ptxas
+ */
+#include "pipe/pipe.h"
+
+#include "index/index.h"
+#include "lower/lower.h"
+
+#include <string.h>
+
+const char *const pipe_room_name[PIPE_ROOMS] = {"hlo", "partition", "emit", "rewrite", "llvm", "bundle", "target"};
+const char *const pipe_stage_name[PIPE_STAGES] = {"hlo", "maps", "plan", "ir", "llvm", "ptx", "cubin", "json"};
+const char *const pipe_passes[] = {"simplify", "lower", "vectorize", "width", "select", NULL};
+
+void pipe_pass(RwCx *rw, IrKernel *k, const TgTarget *t, const char *pass)
+{
+    if (!strcmp(pass, "simplify")) rw_run(rw, k, RW_SIMPLIFY);
+    else if (!strcmp(pass, "lower")) rw_run(rw, k, RW_LOWER);
+    else if (!strcmp(pass, "vectorize")) rw_vectorize(rw, k, t->vector_bytes);
+    else if (!strcmp(pass, "width")) rw_width(rw, k);
+    else if (!strcmp(pass, "select")) rw_run(rw, k, RW_SELECT);
+    else assert(!"unknown pass");
+}
+
+static void lap(PipeResult *r, PipeRoom room, double *since)
+{
+    const double now = wbb_now_ms();
+    r->ms[room] += now - *since;
+    *since = now;
+}
+
+static void print_ir(WbbBuf *b, const char *pass, const IrKernel *k)
+{
+    wbb_putf(b, "// after %s\n", pass);
+    ir_print(b, k);
+}
+
+static BdBuffer describe(const PartPlan *p, uint32_t i, uint32_t align)
+{
+    const PartBuffer *from = &p->buffers[i];
+    const HloShape *s = from->shape;
+    const int number = (int)(from->output ? i - p->n_operands : i);
+    BdBuffer b = {.role = from->output ? BD_OUT : BD_IN, .arg = number, .type = sc_type_info[s->type].hlo, .rank = s->rank,
+                  .bits = sc_type_info[s->type].bits, .align = (int)align, .alias = -1, .init = BD_INIT_NONE, .writes = BD_ONCE};
+    for (int d = 0; d < s->rank; d++) {
+        b.dims[d] = s->dims[d];
+        b.minor_to_major[d] = s->minor_to_major[d];
+    }
+    b.bytes = (from->elements * b.bits + 7) / 8;
+    return b;
+}
+
+static Bundle *bundle_of(WbbArena *a, const PipeResult *r, const PipeOptions *o, const char *text, size_t n)
+{
+    const PartPlan *p = &r->plan;
+    Bundle *b = WBB_NEW(a, Bundle);
+    const int count = (int)(p->n_operands + p->n_outputs);
+    BdBuffer *buffers = WBB_NEW_N(a, BdBuffer, count + 1);
+    int *args = WBB_NEW_N(a, int, count + 1);
+    for (int i = 0; i < count; i++) {
+        buffers[i] = describe(p, (uint32_t)i, o->align ? o->align : 16);
+        args[i] = i;
+    }
+    *b = (Bundle){.version = BD_VERSION, .compiler = "warpburg " WBB_VERSION, .target = r->target->name, .n_buffers = count,
+                  .buffers = buffers, .ptx = r->ptx, .hlo = text, .cubin = r->cubin.bytes, .cubin_bytes = r->cubin.n};
+    b->hash = wbb_format(a, "%016llx", (unsigned long long)wbb_hash(text, n, wbb_hash(r->ptx, strlen(r->ptx), 0)));
+    if (p->grid) { /* a launch with no threads is left out */
+        b->launches = WBB_NEW(a, BdLaunch);
+        b->n_launches = 1;
+        b->launches[0] = (BdLaunch){.entry = r->kernel->name, .grid = {p->grid, 1, 1}, .block = {p->block, 1, 1}, .cluster = {1, 1, 1},
+                                    .n_args = count, .args = args};
+    }
+    return b;
+}
+
+static const char *stage_text(WbbCx *cx, WbbArena *a, const PipeResult *r, PipeStage stage, const char *ir, const LlOutput *out)
+{
+    WbbBuf b = wbb_buf(a);
+    switch (stage) {
+    case PIPE_AT_HLO: hlo_print(&b, r->module); break;
+    case PIPE_AT_MAPS: ix_print_maps(&b, r->rw, a, r->fusion.body); break;
+    case PIPE_AT_PLAN: part_print(&b, &r->plan); break;
+    case PIPE_AT_IR: return ir;
+    case PIPE_AT_LLVM: return out->llvm_after;
+    case PIPE_AT_JSON: return bd_json(cx, a, r->bundle);
+    default: return r->ptx;
+    }
+    return b.text;
+}
+
+/* emit .. select, with the IR printed after each pass that is asked for. */
+static void rewrite_passes(WbbArena *a, const PipeOptions *o, PipeResult *r, double *since)
+{
+    WbbBuf printed = wbb_buf(a);
+    const bool all = o->print_after && !strcmp(o->print_after, "all");
+    if (all || (o->print_after && !strcmp(o->print_after, "emit"))) print_ir(&printed, "emit", r->kernel);
+    ir_verify(r->kernel);
+    for (const char *const *pass = pipe_passes; *pass; pass++) {
+        pipe_pass(r->rw, r->kernel, r->target, *pass);
+        ir_verify(r->kernel);
+        if (all || (o->print_after && !strcmp(o->print_after, *pass))) print_ir(&printed, *pass, r->kernel);
+    }
+    r->printed = printed.text;
+    lap(r, PIPE_REWRITE, since);
+}
+
+void pipe_compile(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file, const char *text, size_t n, PipeResult *r)
+{
+    *r = (PipeResult){.emitted = "", .printed = "", .ptx = ""};
+    double since = wbb_now_ms();
+    r->target = tg_find(o->target);
+    if (!r->target) wbb_fail(cx, (WbbLoc){0}, "--target %s: no such target; patterns/ has one file for each", o->target);
+    r->module = hlo_parse(cx, a, file, text, n);
+    lap(r, PIPE_HLO, &since);
+    if (o->stage == PIPE_AT_HLO) {
+        r->emitted = stage_text(cx, a, r, o->stage, NULL, NULL);
+        return;
+    }
+    r->fusion = hlo_fusion(cx, r->module);
+    IrGraph *g = ir_graph_new(cx, a);
+    r->rw = rw_new(cx, a, g, &ix_tables, r->target->tables, o->approx);
+    for (uint32_t i = 0; i < o->n_disable; i++) rw_disable(r->rw, o->disable[i]);
+    if (o->stage == PIPE_AT_MAPS) {
+        r->emitted = stage_text(cx, a, r, o->stage, NULL, NULL);
+        return;
+    }
+    r->plan = part_plan(cx, a, &r->fusion, r->target, (PartOptions){.align = o->align});
+    lap(r, PIPE_PARTITION, &since);
+    if (o->stage == PIPE_AT_PLAN) {
+        r->emitted = stage_text(cx, a, r, o->stage, NULL, NULL);
+        return;
+    }
+    r->kernel = emit_kernel(cx, a, r->rw, &r->plan);
+    WbbBuf ir = wbb_buf(a);
+    if (o->stage == PIPE_AT_IR) ir_print(&ir, r->kernel);
+    lap(r, PIPE_EMIT, &since);
+    rewrite_passes(a, o, r, &since);
+    if (o->stage == PIPE_AT_IR) {
+        r->emitted = ir.text;
+        return;
+    }
+    const LlOptions ll = {.session = o->session, .index_tables = &ix_tables, .lines = o->lines, .keep_llvm = o->stage == PIPE_AT_LLVM};
+    const LlOutput out = ll_compile(cx, a, r->kernel, r->target, &ll);
+    r->ptx = out.ptx;
+    r->libdevice = out.libdevice;
+    r->n_libdevice = out.n_libdevice;
+    lap(r, PIPE_LLVM, &since);
+    if (o->assemble || o->stage == PIPE_AT_CUBIN) r->cubin = tg_assemble(cx, a, r->target, r->ptx, r->kernel->name);
+    lap(r, PIPE_TARGET, &since);
+    r->bundle = bundle_of(a, r, o, text, n);
+    r->emitted = stage_text(cx, a, r, o->stage, ir.text, &out);
+    lap(r, PIPE_BUNDLE, &since);
+}

@@ -1,0 +1,51 @@
+/* explain.c: why a kernel is as it is, and which rules made it so. Text for people. */
+#include "pipe/pipe.h"
+
+#include <string.h>
+
+static void explain_accesses(WbbBuf *out, const PipeResult *r)
+{
+    const RwAccess *accesses;
+    const uint32_t n = rw_accesses(r->rw, &accesses);
+    for (uint32_t i = 0; i < n; i++) {
+        const RwAccess *x = &accesses[i];
+        const IrBuffer *b = &r->kernel->buffers[x->buffer];
+        wbb_putf(out, "  %-5s %%%s: %u x %u bytes (%u %s each), no wider because of %s\n", x->store ? "store" : "load", b->name, x->count,
+                 x->lanes * sc_bytes(b->type), x->lanes, sc_type_info[b->type].name, x->why);
+    }
+    if (n == 0 && r->plan.grid) wbb_put(out, "  every access is of one element: one element a thread\n");
+}
+
+static bool any_wide(const IrGraph *g)
+{
+    for (IrRef i = 1; i < g->n; i++)
+        if (ir_at(g, i)->flags & SC_FLAG_WIDE) return true;
+    return false;
+}
+
+void pipe_explain(WbbBuf *out, const PipeResult *r)
+{
+    part_print(out, &r->plan);
+    wbb_put(out, "accesses of a thread:\n");
+    explain_accesses(out, r);
+    wbb_putf(out, "index arithmetic: %s\n", any_wide(r->kernel->g) ? "64 bits where 32 are not proved enough" : "32 bits, proved");
+    int64_t bytes = 0;
+    for (uint32_t i = 0; i < r->plan.n_operands + r->plan.n_outputs; i++)
+        bytes += r->plan.buffers[i].elements * (int64_t)sc_bytes(r->plan.buffers[i].shape->type);
+    wbb_putf(out, "bytes moved at least: %lld\n", (long long)bytes);
+    for (uint32_t i = 0; i < r->n_libdevice; i++) wbb_putf(out, "libdevice: %s\n", r->libdevice[i]);
+}
+
+void pipe_trace(WbbBuf *out, WbbArena *a, const RwCx *rw, uint32_t limit)
+{
+    const RwEvent *events;
+    const uint32_t n = rw_trace(rw, &events);
+    uint32_t shown = 0, last = UINT32_MAX;
+    for (uint32_t i = 0; i < n && shown < limit; i++) {
+        const RwEvent *e = &events[i];
+        if (e->rule == last && limit < n) continue; /* a rule over many lanes is one line of a short trace */
+        last = e->rule;
+        wbb_putf(out, "%s: %s\n", rw_rule_name(a, e->tables, e->rule), e->tables->rules[e->rule].text);
+        shown++;
+    }
+}

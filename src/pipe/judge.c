@@ -1,0 +1,219 @@
+/* judge.c: run a bundle in the simulator and compare each element with what HLO allows.
+ *
+ * The evaluator's plain reading lies inside its bounds, so an element with the same bits is right; only the others are looked up
+ * in the bounds. The f64 reading gives the error in units in the last place, which is reported and judged by nobody.
+ */
+#include "pipe/judge.h"
+
+#include <string.h>
+
+enum { MAX_F64_ELEMENTS = 1 << 24 };
+
+/* Parameters that are indices get small values in cases n and p: integers of a fusion that gathers, scatters or slices dynamically. */
+static bool has_indices(const HloComputation *c)
+{
+    for (uint32_t i = 0; i < c->n_instructions; i++) {
+        const HloInstruction *x = c->instructions[i];
+        const HloOpcode op = x->opcode;
+        if (op == HLO_GATHER || op == HLO_SCATTER || op == HLO_DYNAMIC_SLICE || op == HLO_DYNAMIC_UPDATE_SLICE) return true;
+        for (uint32_t k = 0; k < x->n_called; k++)
+            if (has_indices(x->called[k])) return true;
+    }
+    return false;
+}
+
+const void **pipe_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeRun *run)
+{
+    const HloComputation *c = m->entry;
+    if (run->inputs && run->n_inputs != c->n_parameters)
+        wbb_fail(cx, c->loc, "%u inputs given, %s has %u parameters", run->n_inputs, c->name, c->n_parameters);
+    const bool indices = has_indices(c);
+    const void **inputs = WBB_NEW_N(a, const void *, c->n_parameters + 1);
+    for (uint32_t i = 0; i < c->n_parameters; i++) {
+        const HloShape *s = c->parameters[i]->shape;
+        const ScTypeInfo *t = &sc_type_info[s->type];
+        if (s->type == SC_TUPLE || t->bits == 0)
+            wbb_decline(cx, c->parameters[i]->loc, WHY_TYPE, "parameter %u is not an array", i);
+        if (run->inputs) {
+            size_t bytes;
+            inputs[i] = bd_read_npy(cx, a, run->inputs[i], t->hlo, s->dims, s->rank, &bytes);
+            continue;
+        }
+        const int64_t n = hlo_elements(s);
+        void *data = wbb_alloc(a, wbb_mul_size(a, (size_t)n, (size_t)bd_npy_bytes(t->hlo)) + 1);
+        const bool ranged = indices && (s->type == SC_I32 || s->type == SC_U32 || s->type == SC_I64 || s->type == SC_U64);
+        bd_make_input(run->seed, i, t->hlo, n, run->which ? run->which : 'n', ranged, data);
+        inputs[i] = data;
+    }
+    return inputs;
+}
+
+const void **pipe_operands(WbbCx *cx, WbbArena *a, const HloFusion *f, const void *const *inputs)
+{
+    const uint32_t n = f->body->n_parameters;
+    const void **out = WBB_NEW_N(a, const void *, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        const HloInstruction *x = f->fusion ? f->fusion->operands[i] : f->body->parameters[i];
+        while (x->opcode == HLO_COPY) x = x->operands[0];
+        if (x->opcode != HLO_PARAMETER)
+            wbb_decline(cx, x->loc, WHY_OPERATION, "operand %u of the fusion is %s, not a parameter of the entry", i, hlo_opcode_name(x->opcode));
+        out[i] = inputs[x->number];
+    }
+    return out;
+}
+
+void pipe_write_outputs(WbbCx *cx, WbbArena *a, const char *dir, uint32_t n, const EvValue *outputs)
+{
+    wbb_make_dir(cx, dir);
+    for (uint32_t i = 0; i < n; i++)
+        bd_write_npy(cx, wbb_format(a, "%s/out%u.npy", dir, i), sc_type_info[outputs[i].type].hlo, outputs[i].dims, outputs[i].rank, outputs[i].data);
+}
+
+/* --- memory ------------------------------------------------------------------------------------------------------------------- */
+typedef struct {
+    const Bundle *b;
+    SimBuffer *memory;  /* [n_buffers] */
+    const int *leaf;    /* buffer of output leaf k */
+    uint32_t n_leaves;
+} Run;
+
+static Run prepare(WbbCx *cx, WbbArena *a, const Bundle *b, const HloFusion *f, const void *const *operands)
+{
+    Run r = {.b = b, .memory = WBB_NEW_N(a, SimBuffer, b->n_buffers + 1)};
+    int *leaf = WBB_NEW_N(a, int, b->n_buffers + 1);
+    for (int i = 0; i < b->n_buffers; i++) {
+        const BdBuffer *d = &b->buffers[i];
+        void *bytes = wbb_alloc(a, (size_t)d->bytes + 16);
+        r.memory[i] = (SimBuffer){.bytes = bytes, .size = (size_t)d->bytes, .role = d->role, .writes = d->writes, .initialised = d->init == BD_INIT_ZERO};
+        if (d->role == BD_IN) {
+            if (d->arg >= (int)f->body->n_parameters) wbb_fail(cx, (WbbLoc){0}, "the bundle has %d operands, its fusion %u", d->arg + 1, f->body->n_parameters);
+            bd_to_physical(cx, d, operands[d->arg], bytes);
+        }
+        if (d->role == BD_OUT) leaf[r.n_leaves++] = i;
+    }
+    r.leaf = leaf;
+    return r;
+}
+
+static EvValue output_value(WbbCx *cx, WbbArena *a, const Run *r, uint32_t k)
+{
+    const BdBuffer *d = &r->b->buffers[r->leaf[k]];
+    const ScType type = sc_type_named(d->type, strlen(d->type));
+    const int64_t n = bd_elements(d->dims, d->rank);
+    int64_t *dims = WBB_NEW_N(a, int64_t, d->rank + 1);
+    for (int i = 0; i < d->rank; i++) dims[i] = d->dims[i];
+    void *logical = wbb_alloc(a, wbb_mul_size(a, (size_t)n, sc_bytes(type)) + 16);
+    bd_to_logical(cx, d, r->memory[r->leaf[k]].bytes, logical);
+    return (EvValue){.type = type, .rank = (uint8_t)d->rank, .dims = dims, .data = logical};
+}
+
+static uint64_t bits_at(const EvValue *v, int64_t i)
+{
+    uint64_t bits = 0;
+    memcpy(&bits, (const char *)v->data + (size_t)i * sc_bytes(v->type), WBB_MIN(sc_bytes(v->type), 8u));
+    return bits & sc_mask(v->type);
+}
+
+/* --- comparison ----------------------------------------------------------------------------------------------------------------- */
+/* Logical positions of leaf k that the run wrote; NULL: all of them. */
+static const int64_t *written_positions(WbbArena *a, const Run *r, const PipeVerdict *v, uint32_t k, int64_t *n)
+{
+    const BdBuffer *d = &r->b->buffers[r->leaf[k]];
+    const int64_t elements = bd_elements(d->dims, d->rank);
+    const uint8_t *written = v->report.written ? v->report.written[r->leaf[k]] : NULL;
+    int64_t *out = WBB_NEW_N(a, int64_t, elements + 1);
+    *n = 0;
+    for (int64_t i = 0; i < elements; i++) {
+        const int64_t at = bd_physical_index(d->dims, d->minor_to_major, d->rank, i) * d->bits / 8;
+        if (!written || written[at]) out[(*n)++] = i;
+    }
+    return out;
+}
+
+static void report_first(WbbArena *a, PipeVerdict *v, uint32_t leaf, int64_t at, const EvValue *got, uint64_t plain, const EvBound *bound)
+{
+    WbbBuf b = wbb_buf(a);
+    const uint64_t bits = bits_at(got, at);
+    wbb_putf(&b, "output %u (%s) element %lld is 0x%llx", leaf, sc_type_info[got->type].hlo, (long long)at, (unsigned long long)bits);
+    if (sc_is_float(got->type)) wbb_putf(&b, " (%g)", sc_to_f64(got->type, bits));
+    wbb_putf(&b, ", evaluated 0x%llx", (unsigned long long)plain);
+    if (sc_is_float(got->type)) wbb_putf(&b, " (%g)", sc_to_f64(got->type, plain));
+    wbb_put(&b, ", allowed ");
+    ev_put_bounds(&b, got->type, bound);
+    v->first = b.text;
+}
+
+/* One leaf against the bounds. `plain` holds the elements at `positions` (NULL: all) in their order. */
+static void compare_leaf(WbbCx *cx, WbbArena *a, const HloComputation *c, const void *const *operands, uint32_t n_leaves, uint32_t leaf,
+                         const EvValue *got, const EvValue *plain, const int64_t *positions, int64_t n, PipeVerdict *v)
+{
+    int64_t *suspects = WBB_NEW_N(a, int64_t, n + 1), *places = WBB_NEW_N(a, int64_t, n + 1), count = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t at = positions ? positions[i] : i;
+        if (bits_at(got, at) == bits_at(plain, i)) continue;
+        places[count] = i;
+        suspects[count++] = at;
+    }
+    v->compared += n;
+    if (!count) return;
+    EvPositions *at = WBB_NEW_N(a, EvPositions, n_leaves);
+    at[leaf] = (EvPositions){.positions = suspects, .n = count};
+    const EvResult *bounds = ev_run_at(cx, a, c, operands, EV_BOUNDS, at);
+    const EvBound *b = bounds->outputs[leaf].data;
+    for (int64_t i = 0; i < count; i++) {
+        if (ev_bounds_contains(got->type, bits_at(got, suspects[i]), &b[i])) continue;
+        if (v->outside++ == 0) report_first(a, v, leaf, suspects[i], got, bits_at(plain, places[i]), &b[i]);
+    }
+}
+
+static void measure_error(const EvValue *got, const EvValue *exact, const int64_t *positions, int64_t n, PipeVerdict *v)
+{
+    if (!sc_is_float(got->type) || exact->type != SC_F64) return;
+    for (int64_t i = 0; i < n; i++) {
+        double x;
+        memcpy(&x, (const char *)exact->data + (size_t)i * 8, 8);
+        const double d = ev_ulp_distance(got->type, bits_at(got, positions ? positions[i] : i), x);
+        if (d > v->max_ulp && d < 1e300) v->max_ulp = d;
+    }
+}
+
+static void judge(WbbCx *cx, WbbArena *a, const HloFusion *f, const void *const *operands, const Run *r, const PipeRun *run, const EvValue *got, PipeVerdict *v)
+{
+    EvPositions *at = NULL;
+    int64_t total = 0;
+    if (run->blocks) at = WBB_NEW_N(a, EvPositions, r->n_leaves);
+    for (uint32_t k = 0; k < r->n_leaves; k++) {
+        total += bd_elements(r->b->buffers[r->leaf[k]].dims, r->b->buffers[r->leaf[k]].rank);
+        if (at) at[k].positions = written_positions(a, r, v, k, &at[k].n);
+    }
+    const EvResult *plain = at ? ev_run_at(cx, a, f->body, operands, EV_PLAIN, at) : ev_run(cx, a, f->body, operands, EV_PLAIN);
+    const bool with_f64 = at || total <= MAX_F64_ELEMENTS;
+    const EvResult *exact = !with_f64 ? NULL : at ? ev_run_at(cx, a, f->body, operands, EV_F64, at) : ev_run(cx, a, f->body, operands, EV_F64);
+    for (uint32_t k = 0; k < r->n_leaves; k++) {
+        const int64_t *positions = at ? at[k].positions : NULL;
+        const int64_t n = at ? at[k].n : bd_elements(got[k].dims, got[k].rank);
+        compare_leaf(cx, a, f->body, operands, r->n_leaves, k, &got[k], &plain->outputs[k], positions, n, v);
+        if (exact) measure_error(&got[k], &exact->outputs[k], positions, n, v);
+    }
+}
+
+PipeVerdict pipe_run(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m, const PipeRun *run)
+{
+    PipeVerdict v = {0};
+    const HloFusion f = hlo_fusion(cx, m);
+    const void **operands = pipe_operands(cx, a, &f, pipe_inputs(cx, a, m, run));
+    Run r = prepare(cx, a, b, &f, operands);
+    const SimModule *ptx = sim_parse(cx, a, "kernel.ptx", b->ptx);
+    const SimOptions o = {.check = run->check, .shuffle = run->shuffle, .seed = run->seed, .blocks = run->blocks, .ulp_noise = run->ulp_noise, .threads = 2};
+    double since = wbb_now_ms();
+    for (int i = 0; i < b->n_launches && v.report.n_faults == 0; i++)
+        sim_run(cx, a, ptx, &b->launches[i], r.memory, b->n_buffers, &o, &v.report);
+    v.ms_run = wbb_now_ms() - since;
+    EvValue *got = WBB_NEW_N(a, EvValue, r.n_leaves + 1);
+    for (uint32_t k = 0; k < r.n_leaves; k++) got[k] = output_value(cx, a, &r, k);
+    if (run->output_dir) pipe_write_outputs(cx, a, run->output_dir, r.n_leaves, got);
+    since = wbb_now_ms();
+    if (run->check && v.report.n_faults == 0) judge(cx, a, &f, operands, &r, run, got, &v);
+    v.ms_eval = wbb_now_ms() - since;
+    return v;
+}

@@ -1,0 +1,45 @@
+/* judge.h: running a bundle and judging what comes out, without a compiler: simulator and evaluator only.
+ *
+ *     PipeVerdict v = pipe_run(cx, arena, bundle, module, &(PipeRun){.check = true, .which = 'e'});
+ *     v.outside == 0 && v.report.n_faults == 0
+ */
+#ifndef PIPE_JUDGE_H
+#define PIPE_JUDGE_H
+
+#include "base/base.h"
+#include "bundle/bundle.h"
+#include "eval/eval.h"
+#include "hlo/hlo.h"
+#include "sim/sim.h"
+
+/* How inputs come to be, and how the simulator runs. */
+typedef struct {
+    bool check;                /* memory checks and comparison; else the kernels are only run */
+    uint64_t seed;
+    char which;                /* e, n or p: how inputs are made */
+    const char *const *inputs; /* .npy files in parameter order; NULL: made */
+    uint32_t n_inputs;
+    uint64_t blocks;           /* run a sample of so many blocks; 0: all */
+    bool shuffle;
+    bool ulp_noise;
+    const char *output_dir;    /* write out0.npy ..; NULL: nowhere */
+} PipeRun;
+
+typedef struct {
+    int64_t compared, outside; /* elements compared with the bounds; how many were not inside */
+    double max_ulp;            /* distance from the f64 reading over `compared` floats */
+    SimReport report;          /* of the launch */
+    const char *first;         /* the first element outside: what was seen, what is allowed; NULL: none */
+    double ms_run, ms_eval;
+} PipeVerdict;
+
+/* judge.c */
+/* One logical array for each parameter of the entry, read or made; fails on a wrong number, type or shape. */
+const void **pipe_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeRun *run);
+/* Write leaf k as DIR/outK.npy. */
+void pipe_write_outputs(WbbCx *cx, WbbArena *a, const char *dir, uint32_t n, const EvValue *outputs);
+PipeVerdict pipe_run(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m, const PipeRun *run);
+/* Values of the parameters of the fused computation, from those of the entry. */
+const void **pipe_operands(WbbCx *cx, WbbArena *a, const HloFusion *f, const void *const *inputs);
+
+#endif

@@ -1,0 +1,66 @@
+/* pipe: the order of the passes, as a straight list of calls that one can read.
+ *
+ *     PipeOptions o = {.target = "sm_90"};
+ *     PipeResult r;
+ *     pipe_compile(cx, arena, &o, "gelu.hlo", text, n, &r);      // r.ptx, r.bundle, r.kernel, r.ms[..]
+ */
+#ifndef PIPE_PIPE_H
+#define PIPE_PIPE_H
+
+#include "base/base.h"
+#include "bundle/bundle.h"
+#include "emit/emit.h"
+#include "hlo/hlo.h"
+#include "partition/partition.h"
+#include "rewrite/rewrite.h"
+#include "target/target.h"
+
+/* Where milliseconds go. Rooms are timed from outside: index arithmetic is part of emit. */
+typedef enum { PIPE_HLO, PIPE_PARTITION, PIPE_EMIT, PIPE_REWRITE, PIPE_LLVM, PIPE_BUNDLE, PIPE_TARGET, PIPE_ROOMS } PipeRoom;
+extern const char *const pipe_room_name[PIPE_ROOMS];
+
+/* What --emit names, in the order in which it comes to be. */
+typedef enum { PIPE_AT_HLO, PIPE_AT_MAPS, PIPE_AT_PLAN, PIPE_AT_IR, PIPE_AT_LLVM, PIPE_AT_PTX, PIPE_AT_CUBIN, PIPE_AT_JSON, PIPE_STAGES } PipeStage;
+extern const char *const pipe_stage_name[PIPE_STAGES];
+
+typedef struct {
+    const char *target; /* "sm_90" */
+    bool approx;
+    uint32_t align;     /* of every buffer; 0: 16 */
+    bool lines;         /* `.loc` of patterns in the PTX */
+    const char *const *disable; /* rules that may not fire */
+    uint32_t n_disable;
+    const char *print_after; /* a pass, or "all": its IR goes to `printed`; NULL: none */
+    PipeStage stage;         /* the text to make besides: `emitted` */
+    bool assemble;           /* also a cubin, where ptxas is found */
+    void *session;           /* LlSession of lower/, shared by several compiles; NULL: none */
+} PipeOptions;
+
+typedef struct {
+    HloModule *module;
+    HloFusion fusion;
+    PartPlan plan;
+    const TgTarget *target;
+    RwCx *rw;
+    IrKernel *kernel; /* as LLVM got it */
+    const char *ptx;
+    const char *const *libdevice; /* functions linked */
+    uint32_t n_libdevice;
+    TgCubin cubin;
+    Bundle *bundle;
+    const char *emitted, *printed; /* texts asked for; "" if none */
+    double ms[PIPE_ROOMS];
+} PipeResult;
+
+/* compile.c: fails or declines as the rooms do. */
+void pipe_compile(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file, const char *text, size_t n, PipeResult *r);
+/* Names of the passes, in order, for --print-after and `ir --pass`; NULL after the last. */
+extern const char *const pipe_passes[];
+void pipe_pass(RwCx *rw, IrKernel *k, const TgTarget *t, const char *pass); /* one pass, by name; asserts that it exists */
+
+/* explain.c: the report of --explain. */
+void pipe_explain(WbbBuf *out, const PipeResult *r);
+/* "patterns/functions.py:12: tanh.bf16(x) -> ..", the last `limit` firings of element rules, one line each */
+void pipe_trace(WbbBuf *out, WbbArena *a, const RwCx *rw, uint32_t limit);
+
+#endif

@@ -1,0 +1,75 @@
+/* ptxas.c: PTX to machine code, by NVIDIA's assembler as a child process.
+ *
+ * Needs PTX text; leaves the cubin's bytes. A machine without ptxas still gets PTX: the cubin then says what is missing.
+ *
+ *     ptxas -arch=sm_90 -o DIR/gelu.cubin DIR/gelu.ptx
+ */
+#include "target/target.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The first executable of that name on PATH, by the rules that starting it follows. */
+static const char *on_path(WbbArena *a, const char *name)
+{
+    const char *p = getenv("PATH");
+    while (p && *p) {
+        const size_t n = strcspn(p, ":");
+        const char *at = wbb_format(a, "%.*s%s%s", (int)n, p, n ? "/" : "./", name);
+        if (wbb_file_exists(at) && !wbb_is_dir(at)) return at;
+        p += n;
+        if (*p == ':') p++;
+    }
+    return NULL;
+}
+
+const char *tg_find_ptxas(WbbCx *cx, WbbArena *a)
+{
+    static const char usual[] = "/usr/local/cuda/bin/ptxas";
+    (void)cx;
+    const char *own = getenv("WARPBURG_PTXAS");
+    if (own && *own) return wbb_file_exists(own) ? own : NULL; /* somebody who names a place means that one */
+    const char *found = on_path(a, "ptxas");
+    if (found) return found;
+    return wbb_file_exists(usual) ? usual : NULL;
+}
+
+/* What happens inside the guard that removes the directory. */
+typedef struct {
+    WbbArena *arena;
+    const char *ptxas, *directory, *arch, *ptx, *name;
+    TgCubin cubin;
+} Job;
+
+static void assemble(WbbCx *cx, void *arg)
+{
+    Job *j = arg;
+    const char *source = wbb_format(j->arena, "%s/kernel.ptx", j->directory);
+    const char *object = wbb_format(j->arena, "%s/kernel.cubin", j->directory);
+    wbb_write_file(cx, source, j->ptx, strlen(j->ptx));
+    const char *arch = wbb_format(j->arena, "-arch=%s", j->arch);
+    const char *const argv[] = {j->ptxas, arch, "-o", object, source, NULL};
+    char *output = NULL;
+    const int status = wbb_run_process(cx, j->arena, argv, &output);
+    if (status == 127) {
+        j->cubin.missing = wbb_format(j->arena, "%s cannot be started", j->ptxas);
+        return;
+    }
+    if (status != 0) wbb_fail(cx, (WbbLoc){0}, "ptxas refuses %s for %s: %s", j->name, j->arch, output ? output : "");
+    j->cubin.bytes = (const uint8_t *)wbb_read_file(cx, j->arena, object, &j->cubin.n);
+}
+
+TgCubin tg_assemble(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *ptx, const char *name)
+{
+    Job j = {.arena = a, .arch = t->name, .ptx = ptx, .name = name};
+    j.ptxas = tg_find_ptxas(cx, a);
+    if (!j.ptxas) {
+        j.cubin.missing = "ptxas was not found; set WARPBURG_PTXAS or PATH";
+        return j.cubin;
+    }
+    j.directory = wbb_temp_dir(cx, a);
+    const WbbStatus status = wbb_guard(cx, assemble, &j);
+    wbb_remove_dir(j.directory);
+    if (status != WBB_OK) wbb_rethrow(cx, status);
+    return j.cubin;
+}

@@ -1,0 +1,55 @@
+/* target.c: finding a target, and its numbers.
+ *
+ * Needs the generated tables; leaves nothing. Which targets there are is the list of tg_targets.h, made by gen/ from the files of
+ * patterns/.
+ *
+ *     tg_tune(tg_find("sm_90"), "loop.unroll", 16)->value    // 8, because 16-byte accesses
+ */
+#include "target/target.h"
+
+#include <string.h>
+
+#include "tg_targets.h" /* TG_TARGETS(X) X(sm80) X(sm90) */
+
+#define DECLARE(name) extern const TgTarget tg_##name;
+TG_TARGETS(DECLARE)
+#undef DECLARE
+
+#define ADDRESS(name) &tg_##name,
+static const TgTarget *const targets[] = {TG_TARGETS(ADDRESS)};
+#undef ADDRESS
+
+const TgTarget *const *tg_all(uint32_t *n)
+{
+    *n = (uint32_t)WBB_LEN(targets);
+    return targets;
+}
+
+const TgTarget *tg_find(const char *name)
+{
+    for (size_t i = 0; i < WBB_LEN(targets); i++)
+        if (strcmp(targets[i]->name, name) == 0) return targets[i];
+    return NULL;
+}
+
+const TgTune *tg_tune(const TgTarget *t, const char *name, uint32_t bits)
+{
+    const TgTune *any = NULL;
+    for (uint32_t i = 0; i < t->n_tunes; i++) {
+        const TgTune *tune = &t->tunes[i];
+        if (strcmp(tune->name, name) != 0) continue;
+        if (tune->bits == bits) return tune;
+        if (tune->bits == 0) any = tune;
+    }
+    assert(any && "a number that the target's file does not have");
+    return any;
+}
+
+bool tg_packs(const TgTarget *t, ScOp op, ScType type, ScType from, uint32_t lanes)
+{
+    for (uint32_t i = 0; i < t->tables->n_packed; i++) {
+        const RwPacked *p = &t->tables->packed[i];
+        if (p->op == op && p->type == type && p->from == from && p->lanes == lanes) return true;
+    }
+    return false;
+}

@@ -1,0 +1,51 @@
+/* target: numbers and tables of one GPU generation, const data; and the assembler that makes machine code of its PTX.
+ *
+ *     const TgTarget *t = tg_find("sm_90");
+ *     TgCubin c = tg_assemble(cx, arena, t, ptx, "gelu");        // ptxas as a child process
+ */
+#ifndef TG_TARGET_H
+#define TG_TARGET_H
+
+#include "base/base.h"
+#include "rewrite/tables.h"
+
+/* A number that decides, with its reason. `bits`: of the narrowest buffer type it holds for; 0: any. */
+typedef struct {
+    const char *name; /* "loop.unroll" */
+    uint32_t bits;
+    int64_t value;
+    const char *because;
+} TgTune;
+
+typedef struct {
+    const char *name;         /* "sm_90" */
+    const char *ptx;          /* "8.8" */
+    uint32_t warp, sms, smem, regs, vector_bytes;
+    const RwTables *tables;
+    const TgTune *tunes;
+    uint32_t n_tunes;
+} TgTarget;
+
+/* target.c */
+const TgTarget *tg_find(const char *name); /* NULL if unknown */
+const TgTarget *const *tg_all(uint32_t *n);
+const TgTune *tg_tune(const TgTarget *t, const char *name, uint32_t bits); /* exact bits first, then 0; asserts that there is one */
+bool tg_packs(const TgTarget *t, ScOp op, ScType type, ScType from, uint32_t lanes);
+
+/* ptxas.c */
+typedef struct {
+    const uint8_t *bytes; /* NULL: no cubin, `missing` says why */
+    size_t n;
+    const char *missing;
+} TgCubin;
+const char *tg_find_ptxas(WbbCx *cx, WbbArena *a); /* $WARPBURG_PTXAS, then PATH, then /usr/local/cuda/bin; NULL if none */
+TgCubin tg_assemble(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *ptx, const char *name); /* fails with ptxas' message */
+
+/* sass.c: statistics read from the cubin itself, no disassembler. Counts leave out the padding at the end. */
+typedef struct {
+    uint32_t sass, regs, stack_bytes, smem_bytes, bar, shfl, atom, branch, mufu;
+    uint32_t ldg[8], stg[8], lds[8], sts[8], ldl, stl; /* by log2 of bytes: [0] 1 byte .. [4] 16 bytes, [5] 32 */
+} TgSass;
+TgSass tg_sass(WbbCx *cx, const TgCubin *cubin, const char *kernel);
+
+#endif

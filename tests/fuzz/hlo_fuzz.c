@@ -1,0 +1,94 @@
+/* hlo_fuzz: any bytes are read as HLO text or refused with a place; what is read prints to text that reads and prints the same.
+ *
+ * Needs: libFuzzer (clang -fsanitize=fuzzer,address,undefined), the rooms base, scalar and hlo; or -DHLO_FUZZ_FILES and any
+ * compiler, which gives a program that runs the files it is named. Leaves: a crash where the promise does not hold.
+ *
+ *     hlo_fuzz -dict=tests/fuzz/hlo.dict -max_total_time=600 SEEDS
+ */
+#include "hlo/hlo.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+typedef struct {
+    WbbArena *arena;
+    const char *text;
+    size_t n;
+    HloModule **modules;
+    uint32_t n_modules;
+} Job;
+
+static void parse(WbbCx *cx, void *arg)
+{
+    Job *j = arg;
+    j->n_modules = hlo_parse_all(cx, j->arena, "fuzz.hlo", j->text, j->n, &j->modules);
+}
+
+static void print(WbbCx *cx, void *arg)
+{
+    Job *j = arg;
+    WbbBuf out = wbb_buf(j->arena);
+    (void)cx;
+    hlo_print(&out, j->modules[0]);
+    j->text = out.text;
+    j->n = out.n;
+}
+
+static void fusion(WbbCx *cx, void *arg)
+{
+    const Job *j = arg;
+    if (hlo_fusion(cx, j->modules[0]).body == NULL) abort();
+}
+
+/* Printing a huge repeated shape may meet the arena's limit: that is no finding. */
+static void check_again(WbbCx *cx, Job *j)
+{
+    (void)wbb_guard(cx, fusion, j);
+    if (wbb_guard(cx, print, j) != WBB_OK) return;
+    Job second = *j;
+    if (wbb_guard(cx, parse, &second) != WBB_OK) {
+        fprintf(stderr, "printed text is refused: %s%s\n", cx->messages, j->text);
+        abort();
+    }
+    if (wbb_guard(cx, print, &second) != WBB_OK) return;
+    if (second.n != j->n || memcmp(second.text, j->text, j->n) != 0) {
+        fprintf(stderr, "printed twice:\n%s\n%s\n", j->text, second.text);
+        abort();
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    /* Neither the end nor a NUL behind it may be relied on. */
+    char *text = malloc(n ? n : 1);
+    WbbCx *cx = wbb_cx_new();
+    if (!cx || !text) abort();
+    if (n) memcpy(text, data, n);
+    Job j = {.arena = wbb_arena_new(cx), .text = text, .n = n};
+    wbb_arena_limit(j.arena, (size_t)256 << 20);
+    WbbStatus status = wbb_guard(cx, parse, &j);
+    if (status != WBB_OK && !strstr(cx->messages, "error: ")) abort();
+    if (status == WBB_OK) check_again(cx, &j);
+    wbb_arena_free(j.arena);
+    wbb_cx_free(cx);
+    free(text);
+    return 0;
+}
+
+#ifdef HLO_FUZZ_FILES
+int main(int argc, char **argv)
+{
+    for (int k = 1; k < argc; k++) {
+        FILE *f = fopen(argv[k], "rb");
+        if (!f) return 2;
+        static uint8_t bytes[1 << 22];
+        size_t n = fread(bytes, 1, sizeof bytes, f);
+        fclose(f);
+        (void)LLVMFuzzerTestOneInput(bytes, n);
+    }
+    return 0;
+}
+#endif

@@ -1,0 +1,64 @@
+"""gen/gen_scalar.py: every operation has a meaning wherever the table says it exists, and the output depends on nothing else."""
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "gen"))
+
+import budgets  # noqa: E402
+import gen_scalar  # noqa: E402
+import ops  # noqa: E402
+import semantics  # noqa: E402
+
+
+class ScalarTables(unittest.TestCase):
+    def test_every_operation_has_a_meaning(self) -> None:
+        for o in ops.OPS:
+            if o.sig in ("leaf", "frame", "convert", "select"):
+                continue
+            for t in ops.COMPUTE + ["index"]:
+                wanted = ops.TYPE_BY_NAME[t].cls in o.classes
+                self.assertEqual(semantics.meaning(o.name, t) is not None, wanted, f"{o.name}.{t}")
+
+    def test_meanings_name_operations(self) -> None:
+        for name in semantics.MEANING:
+            self.assertIn(name, ops.OP_BY_NAME)
+
+    def test_expressions_are_filled(self) -> None:
+        for name in semantics.MEANING:
+            for t in ops.COMPUTE + ["index"]:
+                m = semantics.meaning(name, t)
+                if m:
+                    self.assertIsNone(re.search(r"\$|\b[TUSMw]\b", m.expr), f"{name}.{t}: {m.expr}")
+
+    def test_conversions_cover_all_pairs(self) -> None:
+        for to in ops.COMPUTE:
+            for source in ops.COMPUTE:
+                self.assertTrue(semantics.conversion(to, source)[1])
+        # One rounding only: what double holds exactly goes through double, what it does not is rounded to odd first.
+        self.assertIn("odd", semantics.conversion("bf16", "i64")[1])
+        self.assertEqual(semantics.conversion("f32", "i64")[1], "(float)a")
+
+    def test_budgets(self) -> None:
+        for (op, t), (ulp, approx) in budgets.budgets().items():
+            self.assertIn("F", ops.OP_BY_NAME[op].classes)
+            self.assertEqual(ops.TYPE_BY_NAME[t].cls, "F")
+            self.assertLessEqual(ulp, approx, f"{op}.{t}")
+        for exact in ("add", "sub", "mul", "fma", "min", "max", "rem", "floor", "round_even"):
+            self.assertFalse([k for k in budgets.budgets() if k[0] == exact])
+
+    def test_output_is_the_same_each_time(self) -> None:
+        with tempfile.TemporaryDirectory() as a, tempfile.TemporaryDirectory() as b:
+            self.assertEqual(gen_scalar.main(["", a]) + gen_scalar.main(["", b]), 0)
+            for name in ("sc_tables.h", "sc_tables.c", "sc_functions.c"):
+                text = Path(a, name).read_text(encoding="utf-8")
+                self.assertEqual(text, Path(b, name).read_text(encoding="utf-8"))
+                self.assertIn("gen/ops.py", text.splitlines()[0])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,171 @@
+/* eval: small computations whose results one can write down, in each of the three readings. */
+#include "eval/eval.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+typedef struct {
+    const char *text;
+    const void *const *inputs;
+    EvMode mode;
+    const EvPositions *at;
+    WbbArena *arena;
+    EvResult *result;
+} Job;
+
+static void body(WbbCx *cx, void *arg)
+{
+    Job *j = arg;
+    HloModule *m = hlo_parse(cx, j->arena, "test.hlo", j->text, strlen(j->text));
+    j->result = j->at ? ev_run_at(cx, j->arena, m->entry, j->inputs, j->mode, j->at)
+                      : ev_run(cx, j->arena, m->entry, j->inputs, j->mode);
+}
+
+static int setup(void **state)
+{
+    *state = wbb_cx_new();
+    return *state == NULL;
+}
+
+static int teardown(void **state)
+{
+    wbb_cx_free(*state);
+    return 0;
+}
+
+/* The one output of the text; lives as long as the context. */
+static const void *run(WbbCx *cx, const char *text, const void *const *inputs, EvMode mode)
+{
+    Job j = {.text = text, .inputs = inputs, .mode = mode, .arena = cx->arena};
+    WbbStatus s = wbb_guard(cx, body, &j);
+    if (s != WBB_OK) print_error("%s\n", cx->messages);
+    assert_int_equal(s, WBB_OK);
+    return j.result->outputs[0].data;
+}
+
+static void expect(const float *got, const float *wanted, int n)
+{
+    for (int k = 0; k < n; k++)
+        if (got[k] != wanted[k]) fail_msg("element %d is %g, not %g", k, (double)got[k], (double)wanted[k]);
+}
+
+static const float six[6] = {1, 2, 3, 4, 5, 6};
+static const void *const six_input[] = {six};
+
+static void test_moves(void **state)
+{
+    const void *r = run(*state, "e { x = f32[2,3] parameter(0) ROOT t = f32[3,2] transpose(x), dimensions={1,0} }", six_input, EV_PLAIN);
+    expect(r, (const float[]){1, 4, 2, 5, 3, 6}, 6);
+    r = run(*state, "e { x = f32[6] parameter(0) ROOT t = f32[2] slice(x), slice={[1:6:3]} }", six_input, EV_PLAIN);
+    expect(r, (const float[]){2, 5}, 2);
+    r = run(*state, "e { x = f32[2,3] parameter(0) ROOT t = f32[2,3] reverse(x), dimensions={1} }", six_input, EV_PLAIN);
+    expect(r, (const float[]){3, 2, 1, 6, 5, 4}, 6);
+    r = run(*state, "e { x = f32[3] parameter(0) c = f32[] constant(9) ROOT t = f32[6] pad(x, c), padding=-1_2_1 }", six_input, EV_PLAIN);
+    expect(r, (const float[]){9, 2, 9, 3, 9, 9}, 6);
+    r = run(*state, "e { x = f32[2] parameter(0) y = f32[1] constant({7}) ROOT t = f32[3] concatenate(y, x), dimensions={0} }", six_input, EV_PLAIN);
+    expect(r, (const float[]){7, 1, 2}, 3);
+    r = run(*state, "e { x = f32[2] parameter(0) ROOT t = f32[2,3] broadcast(x), dimensions={0} }", six_input, EV_PLAIN);
+    expect(r, (const float[]){1, 1, 1, 2, 2, 2}, 6);
+    /* The same memory, read in another order. */
+    r = run(*state, "e { x = f32[2,3]{0,1} parameter(0) ROOT t = f32[3,2]{1,0} bitcast(x) }", six_input, EV_PLAIN);
+    expect(r, (const float[]){1, 4, 2, 5, 3, 6}, 6);
+}
+
+static void test_dynamic(void **state)
+{
+    const int32_t start = 5;
+    const void *const in[] = {six, &start};
+    const void *r = run(*state, "e { x = f32[6] parameter(0) i = s32[] parameter(1) ROOT t = f32[2] dynamic-slice(x, i), dynamic_slice_sizes={2} }", in, EV_PLAIN);
+    expect(r, (const float[]){5, 6}, 2);
+    r = run(*state, "e { x = f32[6] parameter(0) u = f32[2] constant({8, 9}) i = s32[] parameter(1) ROOT t = f32[6] dynamic-update-slice(x, u, i) }", in, EV_PLAIN);
+    expect(r, (const float[]){1, 2, 3, 4, 8, 9}, 6);
+    const int32_t rows[2] = {1, -4};
+    const void *const gather_in[] = {six, rows};
+    r = run(*state, "e { x = f32[2,3] parameter(0) i = s32[2,1] parameter(1) ROOT t = f32[2,3] gather(x, i), offset_dims={1}, collapsed_slice_dims={0}, "
+                    "start_index_map={0}, index_vector_dim=1, slice_sizes={1,3} }", gather_in, EV_PLAIN);
+    expect(r, (const float[]){4, 5, 6, 1, 2, 3}, 6);
+}
+
+static const char *sum_text = "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }\n"
+                              "ENTRY e { x = f32[2,3] parameter(0) z = f32[] constant(0) ROOT s = f32[3] reduce(x, z), dimensions={0}, to_apply=add }";
+
+static void test_reduce_and_calls(void **state)
+{
+    expect(run(*state, sum_text, six_input, EV_PLAIN), (const float[]){5, 7, 9}, 3);
+    const EvBound *b = run(*state, sum_text, six_input, EV_BOUNDS);
+    assert_true(b[0].lo.f <= 5 && 5 <= b[0].hi.f && b[0].hi.f - b[0].lo.f < 1e-5);
+    const void *r = run(*state, "f { a = f32[6] parameter(0) b = f32[6] negate(a) ROOT t = (f32[6], f32[6]) tuple(a, b) }\n"
+                                "ENTRY e { x = f32[6] parameter(0) c = (f32[6], f32[6]) fusion(x), kind=kLoop, calls=f ROOT g = f32[6] get-tuple-element(c), index=1 }",
+                        six_input, EV_PLAIN);
+    expect(r, (const float[]){-1, -2, -3, -4, -5, -6}, 6);
+}
+
+static void test_modes(void **state)
+{
+    const char *text = "e { x = bf16[1] parameter(0) ROOT r = bf16[1] exponential(x) }";
+    const uint16_t one = 0x3f80;
+    const void *const in[] = {&one};
+    assert_int_equal(*(const uint16_t *)run(*state, text, in, EV_PLAIN), 0x402e); /* 2.71875 */
+    assert_true(fabs(*(const double *)run(*state, text, in, EV_F64) - exp(1)) < 1e-15);
+    const EvBound *b = run(*state, text, in, EV_BOUNDS);
+    assert_true(b->lo.f == 2.703125 && b->hi.f == 2.71875 && !b->flags); /* within one unit of e */
+    assert_true(ev_bounds_contains(SC_BF16, 0x402e, b));
+    assert_false(ev_bounds_contains(SC_BF16, 0x402c, b));
+    assert_true(ev_ulp_distance(SC_BF16, 0x3f81, 1.0) == 1);
+    assert_true(ev_ulp_distance(SC_F32, 0x7fc00000, (double)NAN) == 0);
+}
+
+/* An uncertain comparison lets both sides of a select through, and an uncertain pole everything. */
+static void test_bounds(void **state)
+{
+    const float x = 0.5f;
+    const void *const in[] = {&x};
+    const EvBound *b = run(*state, "e { x = f32[] parameter(0) y = f32[] tanh(x) z = f32[] tanh(x) p = pred[] compare(y, z), direction=EQ "
+                                   "one = f32[] constant(1) two = f32[] constant(2) ROOT r = f32[] select(p, one, two) }", in, EV_BOUNDS);
+    assert_true(b->lo.f == 1 && b->hi.f == 2);
+    b = run(*state, "e { x = f32[] parameter(0) y = f32[] tanh(x) z = f32[] tanh(x) d = f32[] subtract(y, z) l = f32[] log(d) ROOT r = f32[] add(l, x) }", in, EV_BOUNDS);
+    assert_true(b->lo.f == -(double)INFINITY && b->hi.f < 0 && b->flags == EV_MAYBE_NAN);
+    assert_true(ev_bounds_contains(SC_F32, 0x7fc00000, b));
+    b = run(*state, "e { x = f32[] parameter(0) ROOT r = f32[] add(x, x) }", in, EV_BOUNDS);
+    assert_true(b->lo.f == 1 && b->hi.f == 1 && !b->flags);
+    const int32_t k = 7;
+    const void *const ints[] = {&k};
+    b = run(*state, "e { x = s32[] parameter(0) c = f32[] convert(x) z = f32[] subtract(c, c) t = f32[] exponential(z) i = s32[] convert(t) ROOT r = s32[] xor(x, i) }", ints, EV_BOUNDS);
+    assert_true(b->lo.i == INT32_MIN && b->hi.i == INT32_MAX); /* i is 0 or 1: bits of it are not an interval */
+}
+
+static void test_positions(void **state)
+{
+    WbbCx *cx = *state;
+    const int64_t wanted[3] = {2, 0, 2};
+    const EvPositions at = {wanted, 3};
+    Job j = {.text = sum_text, .inputs = six_input, .at = &at, .arena = cx->arena};
+    assert_int_equal(wbb_guard(cx, body, &j), WBB_OK);
+    assert_int_equal(j.result->outputs[0].dims[0], 3);
+    expect(j.result->outputs[0].data, (const float[]){9, 5, 9}, 3);
+}
+
+static void test_declines(void **state)
+{
+    WbbCx *cx = *state;
+    Job j = {.text = "e { x = f32[6] parameter(0) ROOT r = f32[6] custom-call(x), custom_call_target=\"t\" }", .inputs = six_input, .arena = cx->arena};
+    assert_int_equal(wbb_guard(cx, body, &j), WBB_DECLINED);
+    assert_int_equal(cx->why, WHY_OPERATION);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_moves, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_dynamic, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_reduce_and_calls, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_modes, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_bounds, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_positions, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_declines, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,271 @@
+/* ir: the text parses and prints back, bad text is refused with a place, sums are canonical, broken kernels are found. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "ir/ir.h"
+
+#include <string.h>
+
+typedef struct {
+    WbbCx *cx;
+    WbbArena *arena;
+    const char *text;
+    char *printed;
+} Round;
+
+static void parse_print(WbbCx *cx, void *arg)
+{
+    Round *r = arg;
+    const IrKernel *k = ir_parse(cx, r->arena, "t.ir", r->text, strlen(r->text));
+    ir_verify(k);
+    WbbBuf b = wbb_buf(r->arena);
+    ir_print(&b, k);
+    r->printed = b.text;
+}
+
+static Round new_round(void)
+{
+    Round r = {.cx = wbb_cx_new()};
+    r.arena = wbb_arena_new(r.cx);
+    return r;
+}
+
+static void free_round(Round *r)
+{
+    wbb_arena_free(r->arena);
+    wbb_cx_free(r->cx);
+}
+
+/* `text` prints as `expected`, and that as itself. */
+static void prints(const char *text, const char *expected)
+{
+    Round r = new_round();
+    r.text = text;
+    if (wbb_guard(r.cx, parse_print, &r) != WBB_OK) fail_msg("%s", r.cx->messages);
+    assert_string_equal(r.printed, expected);
+    r.text = r.printed;
+    assert_int_equal(wbb_guard(r.cx, parse_print, &r), WBB_OK);
+    assert_string_equal(r.printed, expected);
+    free_round(&r);
+}
+
+static void refused(const char *text, const char *message)
+{
+    Round r = new_round();
+    r.text = text;
+    assert_int_equal(wbb_guard(r.cx, parse_print, &r), WBB_FAILED);
+    if (!strstr(r.cx->messages, message)) fail_msg("'%s' is not in '%s'", message, r.cx->messages);
+    free_round(&r);
+}
+
+#define HEAD "kernel @k(%in: f32[64], %out: out f32[64]) block 32 grid 2 "
+
+static void test_round_trip(void **state)
+{
+    (void)state;
+    prints("kernel @relu.1(%in: bf16[4096], %p-1: pred[8] align 4, %out: out bf16[4096]) block 128 grid 4 {\n"
+           "  let t = 128*bid + tid in 0..512\n"
+           "  for v in 0..8 lanes 8 {\n"
+           "    x1 = load %in[8*t + v]\n"
+           "    if load %p-1[v] {\n"
+           "      store %out[8*t + v], max.bf16(x1, 0.0)\n"
+           "    } else {\n"
+           "      store %out[8*t + v], select.bf16(lt.bf16(x1, -0.0), nan, 1e+30)\n"
+           "    }\n"
+           "  }\n"
+           "}\n",
+           "kernel @relu.1(%in: bf16[4096], %p-1: pred[8] align 4, %out: out bf16[4096]) block 128 grid 4 {\n"
+           "  let t = 128*bid + tid in 0..512\n"
+           "  for v in 0..8 lanes 8 {\n"
+           "    x1 = load %in[8*t + v]\n"
+           "    if load %p-1[v] {\n"
+           "      store %out[8*t + v], max.bf16(x1, 0.0)\n"
+           "    } else {\n"
+           "      store %out[8*t + v], select.bf16(lt.bf16(x1, -0.0), nan, 1e+30)\n"
+           "    }\n"
+           "  }\n"
+           "}\n");
+}
+
+static void test_what_a_person_writes(void **state)
+{
+    (void)state;
+    prints("# a comment\nkernel@k(%in:f32[64],%out:out f32[64])block 32 grid 2{let t=tid+bid*32 in 0..64 "
+           "store%out[2*(t+1)-t-2],add.f32(1,load%in[t])}",
+           HEAD "{\n"
+                "  let t = 32*bid + tid in 0..64\n"
+                "  store %out[t], add.f32(load %in[t], 1.0)\n"
+                "}\n");
+}
+
+static void test_index(void **state)
+{
+    (void)state;
+    prints(HEAD "{\n"
+                "  x1 = (32*bid - tid) // 7\n"
+                "  if lt.index(min.index(tid, x1), -3) {\n"
+                "    store %out[-3*((tid // 8) % 4) - x1 + 5], cvt.f32.i32(idx.i32(x1))\n"
+                "  }\n"
+                "  store %out[-(7 // 2) % 4 + 9223372036854775807], floor.f32.approx.nnan(load %in[floordiv.wide(tid, 3)])\n"
+                "}\n",
+           HEAD "{\n"
+                "  x1 = (32*bid - tid) // 7\n"
+                "  if lt.index(min.index(tid, x1), -3) {\n"
+                "    store %out[-3*((tid // 8) % 4) - x1 + 5], cvt.f32.i32(idx.i32(x1))\n"
+                "  }\n"
+                "  store %out[-(7 // 2) % 4 + 9223372036854775807], floor.f32.approx.nnan(load %in[floordiv.wide(tid, 3)])\n"
+                "}\n");
+}
+
+static void test_wide(void **state)
+{
+    (void)state;
+    const char *text = "kernel @k(%out: out f32[68719476736]) block 1024 grid 2147483647 {\n"
+                       "  let t = sum.wide(1024*bid + tid) in 0..34359738368\n"
+                       "  if lt.index(wide(t), wide(30000000000)) {\n"
+                       "    store %out[sum.wide(2*wide(t) + tid % 2)], cvt.f32.i64(idx.i64(mod.wide(wide(t), 8)))\n"
+                       "  }\n"
+                       "}\n";
+    prints(text, text);
+    refused(HEAD "{ store %out[wide(8*tid)], 1.0 }", "is of a name or a number");
+    refused(HEAD "{ store %out[sum.wide(tid)], 1.0 }", "the operand is no sum");
+}
+
+static void test_vectors(void **state)
+{
+    (void)state;
+    const char *text = HEAD "{\n"
+                            "  x1 = part.f32x2<2>(load.f32x8 %in[8*tid])\n"
+                            "  store %out[8*tid], pack.f32x4(instr.f32x2<12>(x1, 0.5:f32x2), add.f32x2(x1, 1.0))\n"
+                            "  store %out[8*tid + 4], select.f32x2(lt.f32x2(x1, splat.f32x2(3.0)), part.f32x2<0>(0.25:f32x4), 2.0)\n"
+                            "  store %out[8*tid + 6], -inf\n"
+                            "  store %out[8*tid + 7], nan(0x7fc00001)\n"
+                            "}\n";
+    prints(text, text);
+}
+
+/* Ages of operands differ between the graph that was printed and the one that is parsed; the text must not. */
+static void test_operand_order(void **state)
+{
+    (void)state;
+    Round r = new_round();
+    IrKernel k = {.name = "k", .block = 1, .grid = 1};
+    IrBuffer buffers[2] = {{"in", SC_F32, 64, false, 16}, {"out", SC_F32, 64, true, 16}};
+    IrGraph *g = k.g = ir_graph_new(r.cx, r.arena);
+    k.buffers = buffers, k.n_buffers = 2;
+    const IrType f32 = IR_TYPE(SC_F32, 0);
+    const IrRef arg = ir_node(g, OP_ARG, 0, 0, 0, 0, 0, 0);
+    const IrRef a = ir_node(g, OP_NEG, f32, 0, ir_node(g, OP_LOAD, f32, 0, arg, ir_index(g, 0), 0, 0), 0, 0, 0);
+    const IrRef b = ir_node(g, OP_NEG, f32, 0, ir_node(g, OP_LOAD, f32, 0, arg, ir_index(g, 1), 0, 0), 0, 0, 0);
+    const IrRef values[2] = {ir_node(g, OP_ABS, f32, 0, b, 0, 0, 0), ir_node(g, OP_ADD, f32, 0, a, b, 0, 0)};
+    for (uint32_t i = 0; i < 2; i++) {
+        IrStmt *s = ir_stmt(g, &k.body, IR_STORE);
+        s->buffer = 1, s->index = ir_index(g, i), s->value = values[i];
+    }
+    ir_verify(&k);
+    WbbBuf out = wbb_buf(r.arena);
+    ir_print(&out, &k);
+    prints(out.text, out.text);
+    free_round(&r);
+}
+
+static void test_deep(void **state)
+{
+    (void)state;
+    Round r = new_round();
+    WbbBuf b = wbb_buf(r.arena);
+    wbb_put(&b, HEAD "{\n  x0 = load %in[tid]\n");
+    for (int i = 1; i < 3000; i++) wbb_putf(&b, "  x%d = neg.f32(abs.f32(x%d))\n", i, i - 1);
+    wbb_put(&b, "  store %out[tid], x2999\n}\n");
+    r.text = b.text;
+    assert_int_equal(wbb_guard(r.cx, parse_print, &r), WBB_OK);
+    prints(r.printed, r.printed);
+    free_round(&r);
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    refused("", "t.ir:1:1: error: expected 'kernel', found the end");
+    refused("kernel @k(%a: f32[4]", "expected ','");
+    refused("kernel @k(%a: f33[4]) block 1 grid 1 {}", "t.ir:1:15: error: no type is called 'f33'");
+    refused("kernel @k(%a: s32[4]) block 1 grid 1 {}", "no type is called 's32'");
+    refused("kernel @k(%a: f32x2[4]) block 1 grid 1 {}", "no type of a buffer");
+    refused("kernel @k(%a: f32[4], %a: f32[4]) block 1 grid 1 {}", "two buffers");
+    refused("kernel @k() block 0 grid 1 {}", "between 1 and 1024");
+    refused("kernel @k() block 1 grid 1 {} x", "expected the end");
+    refused(HEAD "{ store %in[0], 1.0 }", "is no output");
+    refused(HEAD "{\n  store %out[0], x\n}", "t.ir:2:18: error: nothing is called 'x' here");
+    refused(HEAD "{ store %out[0], add.f32(1.0) }", "'add' has 2 operands, 1 are given");
+    refused(HEAD "{ store %out[0], add.f32(1.0, true) }", "'true' is no f32");
+    refused(HEAD "{ store %out[0], add.f32(1.0, tid) }", "expected a value of type f32, found one of type index");
+    refused(HEAD "{ store %out[0], frob.f32(1.0) }", "no operation is called 'frob'");
+    refused(HEAD "{ store %out[0], add.f32.fast(1.0, 2.0) }", "no type or flag is called 'fast'");
+    refused(HEAD "{ store %out[0], add(1.0, 2.0) }", "'add' needs one type");
+    refused(HEAD "{ store %out[0], cvt.f32(1.0) }", "needs two types");
+    refused(HEAD "{ store %out[0], band.f32(1.0, 1.0) }", "is not there for type f32");
+    refused(HEAD "{ store %out[tid*bid], 1.0 }", "one factor");
+    refused(HEAD "{ store %out[tid // 0], 1.0 }", "must be positive");
+    refused(HEAD "{ store %out[18446744073709551617], 1.0 }", "more than 64 bits");
+    refused(HEAD "{ store %out[4611686018427387904*(4*tid)], 1.0 }", "more than 64 bits");
+    refused(HEAD "{ store %out[9223372036854775807 + 1], 1.0 }", "more than 64 bits");
+    refused(HEAD "{ let t = tid in 4..4 }", "the interval is empty");
+    refused(HEAD "{ let tid = 0 in 0..1 }", "has a meaning here already");
+    refused(HEAD "{ for v in 0..8 lanes 4 { } }", "the interval of 4 lanes");
+    refused(HEAD "{ for v in 0..8 { } store %out[v], 1.0 }", "nothing is called 'v'");
+    refused(HEAD "{ if tid { } }", "expected a value of type pred");
+    refused(HEAD "{ store %out[0], part.f32<2>(1.0:f32x2) }", "no such part");
+    refused(HEAD "{ store %out[0], cvt.f32.i8(200) }", "200 does not fit in i8");
+    refused(HEAD "{ store %out[0], nan(0x1) }", "is no nan of f32");
+    refused(HEAD "{ store %out[0], nan(7) }", "is no nan of f32");
+    refused(HEAD "{ store %out[-\n\n y], 1.0 }", "t.ir:3:2: error: nothing is called 'y'");
+    refused(HEAD "{ store %out[0], \x01 }", "byte 0x01");
+    Round r = new_round();
+    WbbBuf b = wbb_buf(r.arena);
+    wbb_put(&b, HEAD "{ store %out[0], ");
+    for (int i = 0; i < 100000; i++) wbb_put(&b, "neg.f32(");
+    refused(b.text, "nested deeper than");
+    b = wbb_buf(r.arena);
+    wbb_put(&b, HEAD "{ store %out[");
+    for (int i = 0; i < 100000; i++) wbb_put(&b, "(");
+    refused(b.text, "nested deeper than");
+    free_round(&r);
+}
+
+/* Any prefix of a good text, and any text with one byte changed, parses or is refused. */
+static void test_damaged(void **state)
+{
+    (void)state;
+    const char *good = HEAD "{ let t = 32*bid + tid in 0..64 for v in 0..2 lanes 2 { x = load.f32x2 %in[t // 2] "
+                            "store %out[2*t + v], part.f32<1>(add.f32x2(x, 1.5)) } if lt.index(t, 3) { } else { } }";
+    const size_t n = strlen(good);
+    Round r = new_round();
+    char *copy = wbb_format(r.arena, "%s", good);
+    for (size_t i = 0; i < n; i++) {
+        static const char bytes[] = "x0%.-({\n";
+        copy[i] = '\0';
+        r.text = copy;
+        wbb_guard(r.cx, parse_print, &r);
+        for (size_t j = 0; bytes[j]; j++) {
+            copy[i] = bytes[j];
+            wbb_guard(r.cx, parse_print, &r);
+        }
+        copy[i] = good[i];
+    }
+    r.text = good;
+    assert_int_equal(wbb_guard(r.cx, parse_print, &r), WBB_OK);
+    free_round(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_what_a_person_writes), cmocka_unit_test(test_index),
+        cmocka_unit_test(test_wide),       cmocka_unit_test(test_vectors),    cmocka_unit_test(test_operand_order),        cmocka_unit_test(test_deep),
+        cmocka_unit_test(test_refused),    cmocka_unit_test(test_damaged),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

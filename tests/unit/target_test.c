@@ -1,0 +1,136 @@
+/* target: targets are found by name, and a cubin is read as the assembler wrote it, or refused where it is damaged. */
+#include "target/target.h"
+
+#include <setjmp.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* 16-byte and 2-byte loads, a 4-byte store, shared memory, a barrier, a shuffle, an atomic */
+static const char ptx[] = ".version 7.8\n.target sm_80\n.address_size 64\n"
+                          ".visible .entry k(.param .u64 a)\n{\n"
+                          ".reg .b64 %p; .reg .b32 %r<8>; .reg .b16 %h; .reg .f32 %f; .shared .align 4 .b8 room[128];\n"
+                          "ld.param.u64 %p, [a]; mov.u32 %r5, %tid.x; mad.wide.u32 %p, %r5, 32, %p;\n"
+                          "cvta.to.global.u64 %p, %p;\n"
+                          "ld.volatile.global.v4.b32 {%r0, %r1, %r2, %r3}, [%p]; ld.volatile.global.b16 %h, [%p+16];\n"
+                          "cvt.u32.u16 %r4, %h; add.u32 %r4, %r4, %r0; xor.b32 %r4, %r4, %r3; mov.b32 %f, %r4; sin.approx.f32 %f, %f;\n"
+                          "mov.b32 %r4, %f; st.shared.b32 [room], %r4; bar.sync 0; ld.shared.b32 %r4, [room];\n"
+                          "shfl.sync.bfly.b32 %r2, %r2, 1, 31, -1; xor.b32 %r4, %r4, %r2; atom.global.cas.b32 %r4, [%p+24], %r4, %r1;\n"
+                          "st.global.b32 [%p+20], %r4;\nret;\n}\n";
+
+typedef struct {
+    WbbArena *arena;
+    TgCubin cubin;
+    TgSass sass;
+    const char *ptx, *kernel;
+} Job;
+
+static void assemble(WbbCx *cx, void *arg)
+{
+    Job *j = arg;
+    const TgTarget *t = tg_find("sm_80");
+    assert_non_null(t);
+    j->cubin = tg_assemble(cx, j->arena, t, j->ptx, "k");
+}
+
+static void read_it(WbbCx *cx, void *arg)
+{
+    Job *j = arg;
+    j->sass = tg_sass(cx, &j->cubin, j->kernel);
+}
+
+static void test_find(void **state)
+{
+    (void)state;
+    uint32_t n = 0;
+    const TgTarget *const *all = tg_all(&n);
+    assert_in_range(n, 1, 100);
+    for (uint32_t i = 0; i < n; i++) assert_ptr_equal(tg_find(all[i]->name), all[i]);
+    assert_null(tg_find("sm_1"));
+}
+
+static void test_numbers(void **state)
+{
+    (void)state;
+    const TgTarget *t = tg_find("sm_90");
+    assert_non_null(t);
+    assert_int_equal(tg_tune(t, "loop.unroll", 16)->value, 8);
+    assert_int_equal(tg_tune(t, "loop.block", 16)->bits, 0); /* holds for any */
+    assert_true(tg_packs(t, OP_ADD, SC_BF16, SC_NONE, 2) || tg_packs(t, OP_ADD, SC_BF16, SC_BF16, 2));
+    assert_true(tg_packs(t, OP_CVT, SC_F32, SC_BF16, 2));
+    assert_false(tg_packs(t, OP_TANH, SC_BF16, SC_NONE, 2));
+}
+
+static void test_sass(void **state)
+{
+    (void)state;
+    WbbCx *cx = wbb_cx_new();
+    Job j = {.arena = wbb_arena_new(cx), .ptx = ptx, .kernel = "k"};
+    if (wbb_guard(cx, assemble, &j) != WBB_OK) fail_msg("%s", cx->messages);
+    if (!j.cubin.bytes) skip();
+    assert_int_equal(wbb_guard(cx, read_it, &j), WBB_OK);
+    assert_in_range(j.sass.sass, 15, 60);
+    assert_in_range(j.sass.regs, 8, 32);
+    assert_int_equal(j.sass.smem_bytes, 128);
+    assert_int_equal(j.sass.stack_bytes, 0);
+    assert_int_equal(j.sass.ldg[4], 1);
+    assert_int_equal(j.sass.ldg[1], 1);
+    assert_int_equal(j.sass.stg[2], 1);
+    assert_int_equal(j.sass.lds[2], 1);
+    assert_int_equal(j.sass.sts[2], 1);
+    assert_int_equal(j.sass.bar, 1);
+    assert_int_equal(j.sass.shfl, 1);
+    assert_int_equal(j.sass.atom, 1);
+    assert_int_equal(j.sass.branch, 0); /* not the one behind the end */
+    assert_int_equal(j.sass.mufu, 1);
+
+    j.kernel = "other";
+    assert_int_equal(wbb_guard(cx, read_it, &j), WBB_FAILED);
+    assert_non_null(strstr(cx->messages, "no kernel other"));
+    wbb_arena_free(j.arena);
+    wbb_cx_free(cx);
+}
+
+/* Every prefix of a cubin is refused or read, and nothing outside of it is. */
+static void test_damaged(void **state)
+{
+    (void)state;
+    WbbCx *cx = wbb_cx_new();
+    Job j = {.arena = wbb_arena_new(cx), .ptx = ptx, .kernel = "k"};
+    assert_int_equal(wbb_guard(cx, assemble, &j), WBB_OK);
+    if (!j.cubin.bytes) skip();
+    const TgCubin whole = j.cubin;
+    for (size_t n = 0; n < whole.n; n += 7) {
+        WbbArena *a = wbb_arena_new(cx);
+        uint8_t *copy = wbb_alloc(a, n + 1);
+        memcpy(copy, whole.bytes, n);
+        j.cubin = (TgCubin){copy, n, NULL};
+        (void)wbb_guard(cx, read_it, &j);
+        wbb_arena_free(a);
+        wbb_cx_clear(cx);
+    }
+    j.cubin = (TgCubin){(const uint8_t *)ptx, sizeof ptx, NULL};
+    assert_int_equal(wbb_guard(cx, read_it, &j), WBB_FAILED);
+    assert_non_null(strstr(cx->messages, "not a cubin"));
+    wbb_arena_free(j.arena);
+    wbb_cx_free(cx);
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    WbbCx *cx = wbb_cx_new();
+    Job j = {.arena = wbb_arena_new(cx), .ptx = ".version 7.8\n.target sm_80\n.address_size 64\nnonsense\n"};
+    if (!tg_find_ptxas(cx, j.arena)) skip();
+    assert_int_equal(wbb_guard(cx, assemble, &j), WBB_FAILED);
+    assert_non_null(strstr(cx->messages, "ptxas refuses k for sm_80"));
+    wbb_arena_free(j.arena);
+    wbb_cx_free(cx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_find), cmocka_unit_test(test_numbers), cmocka_unit_test(test_sass),
+                                       cmocka_unit_test(test_damaged), cmocka_unit_test(test_refused)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
