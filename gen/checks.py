@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Dict, List, Set, Tuple
 
 from gen import ops
-from gen.lang import Arith, Expr, Lit, Node, PatternError, Rule, Var, parts
+from gen.lang import Arith, Expr, Guard, Lit, Node, Not, PatternError, Rule, Var, parts
 from gen.compile import is_const, is_index
 from gen.load import RuleSet, walk
 
@@ -148,27 +148,36 @@ def edges_of(r: Rule) -> List[Tuple[Key, Set[Key]]]:
     return out
 
 
+def excluded(r: Rule) -> Set[str]:
+    """Flags whose absence the rule's condition asks for."""
+    return {c.x.name for c in parts(r.when) if isinstance(c, Not) and isinstance(c.x, Guard)}
+
+
 def check_acyclic(rules: List[Rule]) -> None:
-    graph: Dict[Key, Dict[Key, Rule]] = {}
+    """No way of firing leads from an operation back to itself. A rule that names no flag matches flagged nodes, too."""
+    by_op: Dict[Tuple[str, Tuple[str, ...]], List[Tuple[Key, Rule, Set[Key]]]] = {}
     for r in rules:
         for root, made in edges_of(r):
-            for m in made:
-                graph.setdefault(root, {}).setdefault(m, r)
+            by_op.setdefault(root[:2], []).append((root, r, made))
     state: Dict[Key, int] = {}
 
     def visit(k: Key, path: List[Key]) -> None:
         state[k] = 1
-        for m, r in graph.get(k, {}).items():
-            if state.get(m) == 1:
-                circle = " -> ".join(show(x) for x in [*(path[path.index(m):] if m in path else []), k, m])
-                raise PatternError(r.where, f"lowering goes round in a circle: {circle}")
-            if m not in state:
-                visit(m, path + [k])
+        for root, r, made in by_op.get(k[:2], []):
+            if not set(root[2]) <= set(k[2]) or excluded(r) & set(k[2]):
+                continue
+            for m in sorted(made):
+                if state.get(m) == 1:
+                    circle = " -> ".join(show(x) for x in [*(path[path.index(m):] if m in path else []), k, m])
+                    raise PatternError(r.where, f"lowering goes round in a circle: {circle}")
+                if m not in state:
+                    visit(m, path + [k])
         state[k] = 2
 
-    for k in list(graph):
-        if k not in state:
-            visit(k, [])
+    for entries in by_op.values():
+        for k, _, _ in entries:
+            if k not in state:
+                visit(k, [])
 
 
 def show(k: Key) -> str:
@@ -201,7 +210,7 @@ def check_complete(s: RuleSet) -> None:
         for r, made in lower.get(k, []):
             for m in made:
                 reach(m, f"{r.name} lowers {show(k)} to it")
-            if general(r) and r.when is None:
+            if general(r) and (r.when is None or excluded(r) == {str(r.when)[1:]} and not k[2]):
                 done = True
                 break
         if not done and k not in tiles and (k[0], k[1], ()) not in tiles and not (k[0] == "idx"):

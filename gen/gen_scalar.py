@@ -1,6 +1,6 @@
 """Writes the generated part of src/scalar: `gen_scalar.py OUTDIR` makes sc_tables.h, sc_tables.c and sc_functions.c there.
 
-Needs ops.py (what exists), semantics.py (what it means) and budgets.py (how far it may be off). A function of the C code goes
+Needs ops.py (what exists), semantics.py (what it means) and BUDGETS of patterns/functions.py (how far it may be off). A function of the C code goes
 over arrays; one value is an array of one. With the same inputs the same bytes come out.
 """
 from __future__ import annotations
@@ -8,11 +8,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import ops
-import semantics
-from budgets import budgets
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-FROM = "/* Made by gen/gen_scalar.py from gen/ops.py, gen/semantics.py and gen/budgets.py. */\n"
+from gen import load, ops, semantics
+from gen.lang import PatternError
+
+FROM = "/* Made by gen/gen_scalar.py from gen/ops.py, gen/semantics.py and patterns/functions.py. */\n"
 
 
 def enum(prefix: str, name: str) -> str:
@@ -44,7 +45,7 @@ def tables_c() -> str:
     lines.append("};\n\nconst char *const sc_flag_name[SC_FLAG_COUNT] = {\n")
     lines += [f'    "{f}",\n' for f in ops.FLAGS]
     lines.append("};\n\n/* ulp, then ulp with approx */\nstatic const double budget[OP_COUNT][SC_TYPE_COUNT][2] = {\n")
-    table = budgets()
+    table = load.budgets()
     for (op, t), (ulp, approx) in sorted(table.items()):
         lines.append(f"    [{enum('OP_', op)}][{enum('SC_', t)}] = {{{ulp}, {approx}}},\n")
     lines.append("};\n\ndouble sc_budget(ScOp op, ScType type, bool approx) { return budget[op][type][approx]; }\n")
@@ -189,11 +190,17 @@ def main(argv: list[str]) -> int:
     if len(argv) != 2:
         print("usage: gen_scalar.py OUTDIR", file=sys.stderr)
         return 2
-    ops.check()
     out = Path(argv[1])
     out.mkdir(parents=True, exist_ok=True)
-    for name, text in (("sc_tables.h", tables_h()), ("sc_tables.c", tables_c()), ("sc_functions.c", functions_c())):
-        (out / name).write_text(text, encoding="utf-8")
+    try:
+        ops.check()
+        texts = {"sc_tables.h": tables_h(), "sc_tables.c": tables_c(), "sc_functions.c": functions_c()}
+    except (PatternError, ValueError) as e:
+        print(e, file=sys.stderr)
+        return 1
+    for name, text in texts.items():
+        if not (out / name).exists() or (out / name).read_text(encoding="utf-8") != text:  # what is unchanged is not compiled again
+            (out / name).write_text(text, encoding="utf-8")
     return 0
 
 

@@ -105,6 +105,12 @@ def load_target(name: str) -> RuleSet:
     return s
 
 
+def budgets() -> Dict[Tuple[str, str], Tuple[float, float]]:
+    """(operation, type) -> (ulp, ulp under --approx); the later of two lines holds."""
+    records = flat(run("functions").BUDGETS, "BUDGETS")
+    return {(op, t): (b.ulp, b.approx) for b in records for op in b.ops for t in b.types}
+
+
 def targets() -> List[str]:
     """Names of the GPU generations that have a pattern file, in order."""
     root = Path(__file__).parent.parent / "patterns"
@@ -137,4 +143,4 @@ def written(e: Any, size: Dict[int, int]) -> int:
     return size[id(e)]
 
 
-__all__ = ["RuleSet", "STRATA", "load_index", "load_target", "targets", "text", "walk"]
+__all__ = ["RuleSet", "STRATA", "budgets", "load_index", "load_target", "targets", "text", "walk"]

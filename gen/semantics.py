@@ -19,7 +19,7 @@ import re
 from dataclasses import dataclass
 from typing import Optional
 
-import ops
+from gen import ops
 
 SHIFT = "((U)b < w ? (U)b : (U)(w - 1))"  # an amount that C can shift by
 

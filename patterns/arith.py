@@ -138,9 +138,9 @@ CONVERT = [
 ] + [
     rewrite(cvt[t].f64(a),                   cvt[t].i32(min.i32(max.i32(cvt.i32.f64(a), LOW[t.name]), HIGH[t.name]))) for t in (i8, i16, u8, u16)
 ] + [
-    rewrite(cvt[t].f64(a),                   select[t](ne.f64(a, a), 0, cvt[t].f64.approx(a))) for t in (i32, u32, i64, u64)
+    rewrite(cvt[t].f64(a),                   select[t](ne.f64(a, a), 0, cvt[t].f64.approx(a)), when=~approx) for t in (i32, u32, i64, u64)
 ] + [
-    rewrite(cvt[t].f32(a),                   select[t](ne.f32(a, a), 0, cvt[t].f32.approx(a))) for t in (i64, u64)
+    rewrite(cvt[t].f32(a),                   select[t](ne.f32(a, a), 0, cvt[t].f32.approx(a)), when=~approx) for t in (i64, u64)
 ] + [
     rewrite(cvt[N][F16](a),                  cvt[N].f32(cvt.f32[F16](a))),
     rewrite(cvt.bf16.f16(a),                 cvt.bf16.f32(cvt.f32.f16(a))),

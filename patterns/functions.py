@@ -3,6 +3,41 @@ from gen.lang import *
 
 LOG2_E, LN_2 = 1.4426950408889634, 0.6931471805599453
 
+# --- how far a result may be off, in units in the last place of its type, and how far under --approx -------------------------------
+# What is not listed is correctly rounded. A later line overrides an earlier one. Sources:
+#   16 bits   computed in f32 by a function that is off by far less than a unit, then rounded
+#   f32, f64  the larger of XLA's own budget on GPUs (August 2026) and the maximum error that the CUDA Math API states for libdevice;
+#             logistic is exp, an add and a divide: 2 more than exp
+#   approx    what the PTX manual states for the .approx instructions; 8192 ulp is 2^-10 of the value: tanh.approx.f32
+HALVES = (exp, expm1, exp2, log2, log, log1p, logistic, tanh, tan, sin, cos, sinh, cosh, asin, acos, atan, asinh, acosh, atanh, erf, rsqrt, cbrt, pow, atan2)
+BUDGETS = [
+    budget(HALVES,                   F16, ulp=1, approx=2),
+    budget((div, sqrt, rcp),         F16, ulp=0, approx=1),
+    budget((div, sqrt),              f32, ulp=0, approx=2),
+    budget(rcp,                      f32, ulp=0, approx=1),
+    budget(exp,                      f32, ulp=7, approx=16),          # XLA 7 (CUDA 1)
+    budget(exp2,                     f32, ulp=2, approx=4),           # CUDA 2
+    budget(expm1,                    f32, ulp=2, approx=16),          # CUDA states 1; 1.3 seen at -0.182265
+    budget((log, log1p, log2),       f32, ulp=1, approx=32),          # XLA 1, CUDA 1
+    budget(logistic,                 f32, ulp=9, approx=8192),
+    budget(tanh,                     f32, ulp=3, approx=8192),        # XLA 3 (CUDA 2)
+    budget((sin, cos),               f32, ulp=2, approx=32),          # CUDA 2 (XLA 1)
+    budget(tan,                      f32, ulp=4, approx=64),          # XLA 4, CUDA 4
+    budget((sinh, asinh, atanh),     f32, ulp=3, approx=32),          # CUDA, as all below
+    budget(cosh,                     f32, ulp=2, approx=32),
+    budget((asin, acos, atan),       f32, ulp=2, approx=8),
+    budget(atan2,                    f32, ulp=3, approx=8),
+    budget(acosh,                    f32, ulp=4, approx=32),
+    budget(pow,                      f32, ulp=4, approx=64),
+    budget(erf,                      f32, ulp=2, approx=16),
+    budget((cbrt, rsqrt),            f32, ulp=2, approx=4),
+    budget((exp, expm1, exp2, log, log2, log1p, cosh, cbrt, rsqrt), f64, ulp=1),
+    budget((tanh, sin, cos, sinh, asin, acos, atan, atan2, pow, erf), f64, ulp=2),
+    budget((logistic, asinh, acosh, atanh), f64, ulp=3),
+    budget(tan,                      f64, ulp=4),
+    budget(cbrt,                     f64, ulp=2),                     # XLA 2
+]
+
 # --- lower: 16-bit types, through f32 -----------------------------------------------------------------------------------------------
 TANH = [rewrite(tanh.bf16(a),        cvt.bf16.f32(tanh.f32.approx(cvt.f32.bf16(a))))]       # 2^-10.9 keeps the budget of bf16: 1 ulp
 EXP  = [rewrite(exp[F16](a),         cvt[F16].f32(exp2.f32.approx(mul.f32(cvt.f32[F16](a), LOG2_E))))]     # product off by 2^-17

@@ -108,7 +108,7 @@ static bool one(const HloInstruction *i, const Z *x, Z *r)
 void *ev_complex(Ev *e, const HloInstruction *i, int64_t n, void *const *x)
 {
     ScType t = ev_lane_type(e->mode, i->shape->type);
-    void *r = wbb_alloc(e->block, (size_t)n * sc_bytes(t));
+    void *r = ev_lanes(e, (size_t)n * sc_bytes(t));
     if (i->opcode == HLO_SELECT) {
         ScType p = part_type(t);
         for (int64_t k = 0; k < 2 * n; k++) ev_set(p, r, k, ev_get(p, ev_get(SC_PRED, x[0], k / 2) ? x[1] : x[2], k));

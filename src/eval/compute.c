@@ -20,7 +20,7 @@ static bool is_small_float(ScType t) { return sc_is_float(t) && sc_type_info[t].
 static void *convert(Ev *e, ScType to, ScType from, int64_t n, void *x)
 {
     if (to == from) return x;
-    void *r = wbb_alloc(e->block, (size_t)n * sc_bytes(to));
+    void *r = ev_lanes(e, (size_t)n * sc_bytes(to));
     ScLoop loop = sc_loop(OP_CVT, to, from);
     if (loop) {
         loop((size_t)n, r, x, NULL, NULL);
@@ -60,7 +60,7 @@ static void *run_op(Ev *e, const HloInstruction *i, ScOp op, ScType t, int64_t n
         bool predicate = info->signature == SC_SELECT && k == 0;
         v[k] = predicate || is_small_int(t) ? x[k] : convert(e, in, t, n, x[k]);
     }
-    void *r = wbb_alloc(e->block, (size_t)n * sc_bytes(out));
+    void *r = ev_lanes(e, (size_t)n * sc_bytes(out));
     loop((size_t)n, r, v[0], v[1], v[2]);
     if (out == SC_PRED) return r;
     if (is_small_int(t)) cut(t, r, n);
@@ -78,10 +78,10 @@ static void *compare_total(Ev *e, const HloInstruction *i, ScType t, int64_t n, 
 {
     int64_t *key[2];
     for (int p = 0; p < 2; p++) {
-        key[p] = WBB_NEW_N(e->block, int64_t, n);
+        key[p] = ev_list(e, n);
         for (int64_t k = 0; k < n; k++) key[p][k] = ev_total_key(t, ev_get(t, x[p], k));
     }
-    void *r = wbb_alloc(e->block, (size_t)n);
+    void *r = ev_lanes(e, (size_t)n);
     sc_loop(compare_op[i->direction], SC_I64, SC_I64)((size_t)n, r, key[0], key[1], NULL);
     return r;
 }
@@ -111,7 +111,7 @@ static void *reduce_precision(Ev *e, const HloInstruction *i, ScType t, int64_t 
 {
     if (sc_type_info[t].bits < 16)
         wbb_decline(e->cx, i->loc, WHY_TYPE, "the evaluator has no reduce-precision of %s", sc_type_info[t].name);
-    void *r = wbb_alloc(e->block, (size_t)n * sc_bytes(t));
+    void *r = ev_lanes(e, (size_t)n * sc_bytes(t));
     for (int64_t k = 0; k < n; k++) ev_set(t, r, k, ev_reduced(t, ev_get(t, x, k), i));
     return r;
 }
@@ -119,7 +119,7 @@ static void *reduce_precision(Ev *e, const HloInstruction *i, ScType t, int64_t 
 /* The high half of the product. */
 static void *mulhi(Ev *e, ScType t, int64_t n, void *const *x)
 {
-    void *r = wbb_alloc(e->block, (size_t)n * sc_bytes(t));
+    void *r = ev_lanes(e, (size_t)n * sc_bytes(t));
     for (int64_t k = 0; k < n; k++) {
         WbbI128 a = sc_to_i128(t, ev_get(t, x[0], k)), b = sc_to_i128(t, ev_get(t, x[1], k));
         WbbU128 product = (WbbU128)a * (WbbU128)b;
@@ -142,7 +142,7 @@ static void *on_bounds(Ev *e, const HloInstruction *i, int64_t n, void *const *x
         wbb_decline(e->cx, i->loc, WHY_TYPE, "the evaluator has no bounds for complex values");
     if (i->opcode == HLO_COPY) return x[0];
     if (i->opcode == HLO_BITCAST_CONVERT) return ev_bits(e, type, from, n, x[0]);
-    EvBound *r = WBB_NEW_N(e->block, EvBound, n);
+    EvBound *r = ev_lanes(e, (size_t)n * sizeof *r);
     bool own = i->opcode == HLO_CLAMP || i->opcode == HLO_REDUCE_PRECISION || i->opcode == HLO_MULHI || i->opcode == HLO_REAL ||
                i->opcode == HLO_IMAG || (i->opcode == HLO_COMPARE && i->total_order);
     ev_bounds(i, own ? OP_NONE : op_of(e, i), n, r, x);

@@ -43,8 +43,9 @@ EvFrame *ev_callee(Ev *e, EvFrame *f, const HloInstruction *call)
     return *slot;
 }
 
-Ev *ev_new(WbbCx *cx, WbbArena *arena, const HloComputation *c, const void *const *inputs, EvMode mode)
+Ev *ev_new(WbbCx *cx, const HloComputation *c, const void *const *inputs, EvMode mode)
 {
+    WbbArena *arena = wbb_arena_new(cx);
     Ev *e = WBB_NEW(arena, Ev);
     e->cx = cx;
     e->arena = arena;
@@ -69,18 +70,16 @@ Ev *ev_part(Ev *whole)
 
 void ev_part_end(Ev *whole)
 {
-    WbbArena *arena = whole->part->arena;
+    Ev *part = whole->part;
     whole->part = NULL;
-    wbb_arena_free(arena);
+    ev_free(part);
 }
 
-void ev_drop(Ev *e)
+void ev_free(Ev *e)
 {
-    if (e->part) {
-        ev_drop(e->part);
-        ev_part_end(e);
-    }
+    if (e->part) ev_part_end(e);
     if (e->block) ev_end(e);
+    wbb_arena_free(e->arena);
 }
 
 static EvFrame *part_frame(Ev *part, EvFrame *f)
@@ -93,6 +92,8 @@ EvRef ev_part_ref(Ev *part, EvRef r) { return (EvRef){part_frame(part, r.frame),
 void ev_begin(Ev *e)
 {
     e->block = wbb_arena_new(e->cx);
+    e->slab = e->slabs;
+    if (e->slab) e->slab->used = 0;
     memset(e->buckets, 0, sizeof e->buckets);
     for (EvFrame *f = e->frames; f; f = f->next) memset(f->memo, 0, f->c->n_instructions * sizeof *f->memo);
 }
@@ -205,7 +206,7 @@ static void *leaf_lanes(Ev *e, EvRef r, const EvSet *set)
     void *kept = ev_kept(r, r.leaf);
     if (kept) {
         size_t bytes = ev_lane_bytes(e->mode, t);
-        void *lanes = wbb_alloc(e->block, (size_t)set->n * bytes);
+        void *lanes = ev_lanes(e, (size_t)set->n * bytes);
         ev_gather(lanes, kept, bytes, set);
         return lanes;
     }
@@ -216,8 +217,8 @@ static void *leaf_lanes(Ev *e, EvRef r, const EvSet *set)
         const EvSet one = {.n = 1};
         void *value = ev_import(e, t, r.i->literal, &one);
         size_t bytes = ev_lane_bytes(e->mode, t);
-        char *lanes = wbb_alloc(e->block, (size_t)set->n * bytes);
-        for (int64_t k = 0; k < set->n; k++) memcpy(lanes + (size_t)k * bytes, value, bytes);
+        char *lanes = ev_lanes(e, (size_t)set->n * bytes);
+        ev_fill(lanes, value, bytes, set->n);
         return lanes;
     }
     return ev_import(e, t, r.i->literal, set);
@@ -244,8 +245,8 @@ EvRef ev_operand(Ev *e, const EvTask *t, uint32_t k) { return ev_resolve(e, t->r
 static void *spread(Ev *e, ScType t, int64_t n, const void *one)
 {
     size_t bytes = ev_lane_bytes(e->mode, t);
-    char *lanes = wbb_alloc(e->block, (size_t)n * bytes);
-    for (int64_t k = 0; k < n; k++) memcpy(lanes + (size_t)k * bytes, one, bytes);
+    char *lanes = ev_lanes(e, (size_t)n * bytes);
+    ev_fill(lanes, one, bytes, n);
     return lanes;
 }
 

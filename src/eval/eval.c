@@ -34,7 +34,7 @@ static int64_t block_size(const Ev *e)
 {
     int64_t n = EV_BLOCK, instructions = 1;
     for (const EvFrame *f = e->frames; f; f = f->next) instructions += f->c->n_instructions;
-    while (n > 256 && n * instructions > INT64_C(1) << 24) n /= 2;
+    while (n > 256 && n * instructions > INT64_C(1) << 21) n /= 2;
     return n;
 }
 
@@ -129,9 +129,9 @@ static void run_body(WbbCx *cx, void *arg)
 EvResult *ev_run_at(WbbCx *cx, WbbArena *arena, const HloComputation *c, const void *const *inputs, EvMode mode,
                     const EvPositions *at)
 {
-    Request q = {ev_new(cx, arena, c, inputs, mode), arena, at, NULL};
+    Request q = {ev_new(cx, c, inputs, mode), arena, at, NULL};
     WbbStatus status = wbb_guard(cx, run_body, &q);
-    ev_drop(q.e);
+    ev_free(q.e);
     if (status != WBB_OK) wbb_rethrow(cx, status);
     return q.result;
 }

@@ -51,25 +51,33 @@ typedef struct EvTask {
     struct EvTask *below;
 } EvTask;
 
-enum { EV_BUCKETS = 1024, EV_BLOCK = 8192, EV_PATH = HLO_NESTING_LIMIT };
+enum { EV_SLAB = 1 << 20, EV_BUCKETS = 1024, EV_BLOCK = 8192, EV_PATH = HLO_NESTING_LIMIT };
+
+/* Memory for lanes and lists: used again by each block. */
+typedef struct EvSlab {
+    char *bytes;
+    size_t room, used;
+    struct EvSlab *next;
+} EvSlab;
 
 typedef struct Ev {
     WbbCx *cx;
-    WbbArena *arena; /* of the run */
+    WbbArena *arena; /* of the run, its own */
     WbbArena *block; /* NULL between blocks */
     struct Ev *part; /* the run inside this one that is going on; NULL if none */
     EvMode mode;
     const void *const *inputs;
+    EvSlab *slabs, *slab; /* all; the one in use, those behind it are free */
     EvFrame *root, *frames;
     EvTask *top;
     EvSet *buckets[EV_BUCKETS];
 } Ev;
 
 /* demand.c */
-Ev *ev_new(WbbCx *cx, WbbArena *arena, const HloComputation *c, const void *const *inputs, EvMode mode);
+Ev *ev_new(WbbCx *cx, const HloComputation *c, const void *const *inputs, EvMode mode);
 Ev *ev_part(Ev *whole); /* a run of its own, over what `whole` keeps; in an arena of its own */
 void ev_part_end(Ev *whole);
-void ev_drop(Ev *e); /* what a run that failed has left: its block, its part */
+void ev_free(Ev *e); /* a run, with what it has left if it failed: its block, its part */
 EvRef ev_part_ref(Ev *part, EvRef of_whole);
 void ev_begin(Ev *e); /* a block */
 void ev_end(Ev *e);
@@ -87,13 +95,15 @@ void ev_keep(Ev *e, EvRef r, uint32_t leaf, void *data);
 void *ev_kept(EvRef r, uint32_t leaf);
 
 /* lanes.c: how elements are held */
+void *ev_lanes(Ev *e, size_t bytes); /* of this block; any contents, 16-byte aligned */
+int64_t *ev_list(Ev *e, int64_t n);
+void ev_fill(void *to, const void *one, size_t bytes, int64_t n); /* n times the same element */
 size_t ev_lane_bytes(EvMode mode, ScType t);
 ScType ev_lane_type(EvMode mode, ScType t); /* EV_PLAIN and EV_F64 */
 uint64_t ev_get(ScType t, const void *data, int64_t k);
 void ev_set(ScType t, void *data, int64_t k, uint64_t bits);
 void ev_gather(void *to, const void *from, size_t bytes, const EvSet *set);
 void *ev_import(Ev *e, ScType t, const void *raw, const EvSet *set); /* values of type t at positions -> lanes */
-void *ev_import_one(Ev *e, ScType t, uint64_t bits, int64_t n);
 void *ev_bits(Ev *e, ScType to, ScType from, int64_t n, void *lanes); /* the same bits as another type of the same width */
 bool ev_int_of(const Ev *e, ScType t, const void *lanes, int64_t k, int64_t *value); /* false: not one value */
 

@@ -60,6 +60,36 @@ void ev_gather(void *to, const void *from, size_t bytes, const EvSet *set)
         memcpy((char *)to + (size_t)k * bytes, (const char *)from + (size_t)set->list[k] * bytes, bytes);
 }
 
+void *ev_lanes(Ev *e, size_t bytes)
+{
+    bytes = WBB_MAX((bytes + 15) & ~(size_t)15, 16);
+    while (e->slab && bytes > e->slab->room - e->slab->used) {
+        if (!e->slab->next) break;
+        e->slab = e->slab->next;
+        e->slab->used = 0;
+    }
+    if (!e->slab || bytes > e->slab->room - e->slab->used) {
+        EvSlab *s = WBB_NEW(e->arena, EvSlab);
+        s->room = WBB_MAX(bytes, (size_t)EV_SLAB);
+        s->bytes = wbb_alloc(e->arena, s->room);
+        if (e->slab) e->slab->next = s;
+        else e->slabs = s;
+        e->slab = s;
+    }
+    void *p = e->slab->bytes + e->slab->used;
+    e->slab->used += bytes;
+    return p;
+}
+
+int64_t *ev_list(Ev *e, int64_t n) { return ev_lanes(e, wbb_mul_size(e->arena, (size_t)n, sizeof(int64_t))); }
+
+void ev_fill(void *to, const void *one, size_t bytes, int64_t n)
+{
+    char *r = to;
+    if (n > 0) memcpy(r, one, bytes);
+    for (int64_t done = 1; done < n; done *= 2) memcpy(r + (size_t)done * bytes, r, (size_t)WBB_MIN(done, n - done) * bytes);
+}
+
 static void import_bounds(ScType t, EvBound *r, const void *raw, int64_t n)
 {
     for (int64_t k = 0; k < n; k++) r[k] = ev_bound_exact(t, ev_get(t, raw, k));
@@ -84,12 +114,12 @@ void *ev_import(Ev *e, ScType t, const void *raw, const EvSet *set)
     bool small = sc_type_info[t].bits < 8 && cls != 'F';
     const char *values = (const char *)raw + (set->list ? 0 : (size_t)set->start * own);
     if (set->list) {
-        char *picked = wbb_alloc(e->block, (size_t)set->n * own);
+        char *picked = ev_lanes(e, (size_t)set->n * own);
         ev_gather(picked, raw, own, set);
         values = picked;
     }
     if (e->mode != EV_BOUNDS && ev_lane_type(e->mode, t) == t && !small) return (void *)values;
-    void *lanes = wbb_alloc(e->block, (size_t)set->n * bytes);
+    void *lanes = ev_lanes(e, (size_t)set->n * bytes);
     if (e->mode == EV_BOUNDS) import_bounds(t, lanes, values, set->n);
     else if (small)
         for (int64_t k = 0; k < set->n; k++) ev_set(t, lanes, k, ev_get(t, values, k));
@@ -98,23 +128,12 @@ void *ev_import(Ev *e, ScType t, const void *raw, const EvSet *set)
     return lanes;
 }
 
-void *ev_import_one(Ev *e, ScType t, uint64_t bits, int64_t n)
-{
-    size_t bytes = ev_lane_bytes(e->mode, t);
-    char value[16] = {0}, *lanes = wbb_alloc(e->block, (size_t)n * bytes);
-    const EvSet one = {.n = 1};
-    memcpy(value, &bits, sizeof bits);
-    const void *lane = ev_import(e, t, value, &one);
-    for (int64_t k = 0; k < n; k++) memcpy(lanes + (size_t)k * bytes, lane, bytes);
-    return lanes;
-}
-
 void *ev_bits(Ev *e, ScType to, ScType from, int64_t n, void *lanes)
 {
     bool small = sc_type_info[to].bits < 8;
     if (to == from) return lanes;
     if (e->mode == EV_PLAIN && !small) return lanes;
-    void *made = wbb_alloc(e->block, (size_t)n * ev_lane_bytes(e->mode, to));
+    void *made = ev_lanes(e, (size_t)n * ev_lane_bytes(e->mode, to));
     if (e->mode == EV_BOUNDS) {
         EvBound *r = made;
         const EvBound *x = lanes;

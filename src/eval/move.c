@@ -18,6 +18,7 @@ typedef struct {
     const int64_t *take;   /* element k of the source is lane take[k] of the set; NULL: lane k */
     const uint32_t *lanes; /* element k of the source is lane lanes[k] of the result; NULL: lane k */
     int64_t n;
+    bool one; /* the set is one position, which all n elements are */
     void *data;
 } Source;
 
@@ -42,12 +43,17 @@ void ev_move_source(Ev *e, EvMove *m, EvRef r, const int64_t *positions, const u
     Source *s = &m->sources[m->n_sources++];
     *s = (Source){.ref = r, .lanes = lanes, .n = n};
     int64_t elements = hlo_elements(ev_ref_shape(r)), steps = 1;
+    if (elements == 1) {
+        s->set = ev_run_set(e, 0, 1);
+        s->one = true;
+        return;
+    }
     for (int64_t k = 1; k < n; k++) steps += positions[k] != positions[k - 1];
     if (elements < n && elements <= steps) {
         s->set = ev_run_set(e, 0, elements);
         s->take = positions;
     } else if (steps <= n / 2) {
-        int64_t *distinct = WBB_NEW_N(e->block, int64_t, steps), *take = WBB_NEW_N(e->block, int64_t, n), last = -1;
+        int64_t *distinct = ev_list(e, steps), *take = ev_list(e, n), last = -1;
         for (int64_t k = 0; k < n; k++) {
             if (k == 0 || positions[k] != positions[k - 1]) distinct[++last] = positions[k];
             take[k] = last;
@@ -63,7 +69,7 @@ static void place(char *to, const Source *s, size_t bytes)
 {
     const char *from = s->data;
     for (int64_t k = 0; k < s->n; k++) {
-        size_t lane = s->lanes ? s->lanes[k] : (size_t)k, at = (size_t)(s->take ? s->take[k] : k);
+        size_t lane = s->lanes ? s->lanes[k] : (size_t)k, at = s->one ? 0 : (size_t)(s->take ? s->take[k] : k);
         memcpy(to + lane * bytes, from + at * bytes, bytes);
     }
 }
@@ -78,9 +84,13 @@ void *ev_move_finish(Ev *e, ScType t, EvMove *m)
     }
     if (!all) return NULL;
     const Source *one = &m->sources[0];
-    if (m->n_sources == 1 && !one->lanes && !one->take) return one->data;
+    if (m->n_sources == 1 && !one->lanes && !one->take && (!one->one || m->n == 1)) return one->data;
     size_t bytes = ev_lane_bytes(e->mode, t);
-    char *made = wbb_alloc(e->block, (size_t)m->n * bytes);
+    char *made = ev_lanes(e, (size_t)m->n * bytes);
+    if (m->n_sources == 1 && !one->lanes && one->one) {
+        ev_fill(made, one->data, bytes, m->n);
+        return made;
+    }
     if (m->n_sources == 1 && !one->lanes) {
         const EvSet take = {.n = one->n, .list = one->take};
         ev_gather(made, one->data, bytes, &take);
@@ -102,7 +112,7 @@ static void strides_of(const HloShape *s, int64_t *strides)
 /* Position offset + sum of factor[d] * coordinate d, for each position of the set in `shape`. */
 static int64_t *affine(Ev *e, const EvSet *set, const HloShape *shape, int64_t offset, const int64_t *factor)
 {
-    int64_t *list = WBB_NEW_N(e->block, int64_t, set->n);
+    int64_t *list = ev_list(e, set->n);
     EvWalk walk = ev_walk(shape);
     int last = shape->rank - 1;
     for (int64_t k = 0; k < set->n; k++) {
@@ -188,7 +198,8 @@ static EvMove *one_source(Ev *e, EvTask *t)
         return m;
     }
     bool by_place = i->opcode == HLO_BITCAST;
-    const int64_t *positions = by_place ? by_layout(e, i->shape, from, t->set) : by_strides(e, i, from, t->set);
+    bool one = hlo_elements(from) == 1;
+    const int64_t *positions = one ? NULL : by_place ? by_layout(e, i->shape, from, t->set) : by_strides(e, i, from, t->set);
     ev_move_source(e, m, ev_operand(e, t, 0), positions, NULL, t->set->n);
     return m;
 }
@@ -211,8 +222,8 @@ static Split new_split(Ev *e, uint32_t operands)
 static void assign(Ev *e, Split *s, uint32_t operand, int64_t position, int64_t lane, int64_t n)
 {
     if (!s->positions[operand]) {
-        s->positions[operand] = WBB_NEW_N(e->block, int64_t, n);
-        s->lanes[operand] = WBB_NEW_N(e->block, uint32_t, n);
+        s->positions[operand] = ev_list(e, n);
+        s->lanes[operand] = ev_lanes(e, (size_t)n * sizeof(uint32_t));
     }
     int64_t k = s->count[operand]++;
     s->positions[operand][k] = position;
@@ -350,7 +361,7 @@ static void *iota(Ev *e, EvTask *t)
     ScType type = i->shape->type, held = e->mode == EV_BOUNDS ? type : ev_lane_type(e->mode, type);
     int64_t n = t->set->n;
     EvWalk walk = ev_walk(i->shape);
-    char *lanes = wbb_alloc(e->block, (size_t)n * ev_lane_bytes(e->mode, type));
+    char *lanes = ev_lanes(e, (size_t)n * ev_lane_bytes(e->mode, type));
     for (int64_t k = 0; k < n; k++) {
         const int64_t *at = ev_walk_to(&walk, ev_position(t->set, k));
         if (sc_type_info[held].cls == 'C') {

@@ -24,9 +24,9 @@ static void *apply_leaf(Ev *e, const HloInstruction *i, int64_t n, void *const *
     const EvSet one = {.n = 1};
     if (!i->literal) wbb_decline(e->cx, i->loc, WHY_OPERATION, "the text leaves out the value of constant %s", i->name);
     size_t bytes = ev_lane_bytes(e->mode, ev_ref_shape(r)->type);
-    char *lanes = wbb_alloc(e->block, (size_t)n * bytes);
+    char *lanes = ev_lanes(e, (size_t)n * bytes);
     const void *value = ev_import(e, i->shape->type, i->literal, &one);
-    for (int64_t k = 0; k < n; k++) memcpy(lanes + (size_t)k * bytes, value, bytes);
+    ev_fill(lanes, value, bytes, n);
     return lanes;
 }
 
@@ -114,7 +114,7 @@ static void fold(Ev *part, const HloInstruction *i, Fold *f, void **x)
     if (loop) {
         void *one = x[0];
         if (f->widened) {
-            one = WBB_NEW_N(part->block, double, f->n);
+            one = ev_lanes(part, (size_t)f->n * sizeof(double));
             sc_loop(OP_CVT, SC_F64, i->operands[0]->shape->type)((size_t)f->n, one, x[0], NULL, NULL);
         }
         loop((size_t)f->n, f->lanes[0], f->lanes[0], one, NULL);
@@ -159,7 +159,7 @@ static void widen(Ev *e, Fold *f)
 
 static void narrow(Ev *e, Fold *f, ScType t)
 {
-    void *r = wbb_alloc(e->block, (size_t)f->n * sc_bytes(t));
+    void *r = ev_lanes(e, (size_t)f->n * sc_bytes(t));
     sc_loop(OP_CVT, t, SC_F64)((size_t)f->n, r, f->lanes[0], NULL, NULL);
     f->lanes[0] = r;
 }
@@ -208,7 +208,7 @@ static void fold_part(Ev *e, Ev *part, EvTask *t, Fold *f, const Paths *p, int64
 {
     const HloInstruction *i = t->ref.i;
     ev_begin(part);
-    int64_t *list = WBB_NEW_N(part->block, int64_t, count * f->n);
+    int64_t *list = ev_list(part, count * f->n);
     for (int64_t r = 0; r < count; r++)
         for (int64_t k = 0; k < f->n; k++) list[r * f->n + k] = p->base[k] + p->offset[from + r];
     const EvSet *set = ev_list_set(part, list, count * f->n);
@@ -235,8 +235,8 @@ void *ev_reduce(Ev *e, EvTask *t)
         const void *init = ev_need(e, ev_operand(e, t, f.n_arrays + k), ev_run_set(e, 0, 1));
         all = all && init;
         if (!all) continue;
-        char *acc = wbb_alloc(e->block, (size_t)f.n * bytes);
-        for (int64_t lane = 0; lane < f.n; lane++) memcpy(acc + (size_t)lane * bytes, init, bytes);
+        char *acc = ev_lanes(e, (size_t)f.n * bytes);
+        ev_fill(acc, init, bytes, f.n);
         f.lanes[k] = acc;
     }
     if (!all) return NULL;

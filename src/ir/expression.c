@@ -104,6 +104,11 @@ static IrRef as_node(IrParser *p, Value v)
     return ir_index(p->g, (int64_t)v.integer);
 }
 
+static void must_be_positive(IrParser *p, WbbLoc loc, IrRef divisor)
+{
+    if (ir_fact(p->g, divisor).lo <= 0) wbb_fail(p->cx, loc, "the divisor must be positive");
+}
+
 static bool op_has_type(ScOp op, ScType t)
 {
     return strchr(sc_op_info[op].classes, sc_type_info[t].cls) != NULL && t != SC_NONE;
@@ -180,6 +185,8 @@ static IrRef load(IrParser *p, const Head *h)
     ir_skip_space(p);
     const WbbLoc loc = ir_here(p);
     const uint32_t b = ir_buffer_named(p, ir_sigil_name(p, "%", "a buffer"), loc);
+    if (h->type && IR_SC(h->type) != p->buffers.items[b].type)
+        wbb_fail(p->cx, h->loc, "'%%%s' has another type", p->buffers.items[b].name);
     ir_expect(p, "[");
     const IrRef index = ir_read_expression(p, INDEX);
     ir_expect(p, "]");
@@ -228,8 +235,9 @@ static IrRef call(IrParser *p, const Head *h)
         if (ir_at(p->g, a[0])->op != OP_SUM) wbb_fail(p->cx, h->loc, "the operand is no sum");
         return with_flags(p, a[0], h->flags);
     }
-    if ((h->op == OP_FLOORDIV || h->op == OP_MOD) && ir_is_const(p->g, a[1]) && (int64_t)ir_at(p->g, a[1])->imm <= 0)
-        wbb_fail(p->cx, h->loc, "the divisor must be positive");
+    if (h->op == OP_FLOORDIV || h->op == OP_MOD) must_be_positive(p, h->loc, a[1]);
+    if (h->op == OP_CVT && (h->type & ~63u) != (h->from & ~63u)) wbb_fail(p->cx, h->loc, "a conversion keeps the number of lanes");
+    if (h->op == OP_IDX && IR_LANES(h->type) > 1) wbb_fail(p->cx, h->loc, "'idx' has one lane");
     if (h->op == OP_PART) {
         const IrType from = ir_at(p->g, a[0])->type;
         if (IR_SC(from) != IR_SC(h->type) || h->imm + IR_LANES(h->type) > IR_LANES(from))
@@ -323,7 +331,7 @@ static Value product(IrParser *p, IrType expected)
             continue;
         }
         const IrRef a = as_node(p, x), b = as_node(p, y);
-        if (ir_is_const(p->g, b) && (int64_t)ir_at(p->g, b)->imm <= 0) wbb_fail(p->cx, y.loc, "the divisor must be positive");
+        must_be_positive(p, y.loc, b);
         x.node = ir_node(p->g, c == '%' ? OP_MOD : OP_FLOORDIV, INDEX, 0, a, b, 0, 0);
     }
 }

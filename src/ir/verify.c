@@ -49,6 +49,7 @@ static void check_frame(const Verify *v, IrRef r)
     case OP_LOAD:
         if (ir_at(v->g, n->a[0])->op != OP_ARG || !is_index(v, n->a[1])) broken(v, r, "a load is (arg, index)");
         if (ir_at(v->g, n->a[0])->imm >= v->k->n_buffers) broken(v, r, "no such buffer");
+        if (IR_SC(n->type) != v->k->buffers[ir_at(v->g, n->a[0])->imm].type) broken(v, r, "a load of another type");
         break;
     case OP_IDX:
         if (!is_index(v, n->a[0])) broken(v, r, "idx of what is no index");

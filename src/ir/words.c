@@ -139,7 +139,7 @@ bool ir_type_named(const char *z, size_t n, IrType *type)
         while (log2 <= IR_MAX_LANES_LOG2 && 1u << log2 != lanes) log2++;
         if (log2 == 0 || log2 > IR_MAX_LANES_LOG2 || z[x] == '0') return false;
         sc = sc_type_named(z, x - 1);
-        if (sc == SC_NONE) return false;
+        if (sc == SC_NONE || sc == SC_INDEX) return false;
         n = x - 1;
     }
     if (strlen(sc_type_info[sc].name) != n || memcmp(sc_type_info[sc].name, z, n)) return false; /* HLO's spelling */

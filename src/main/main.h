@@ -4,7 +4,7 @@
 
 #include "base/base.h"
 
-enum { MAIN_MAX_LIST = 256 };
+enum { MAIN_MAX_LIST = 4096 };
 
 typedef struct {
     const char *list[MAIN_MAX_LIST];

@@ -36,16 +36,27 @@ void pipe_explain(WbbBuf *out, const PipeResult *r)
     for (uint32_t i = 0; i < r->n_libdevice; i++) wbb_putf(out, "libdevice: %s\n", r->libdevice[i]);
 }
 
+/* Of a short trace: each rule once, rules on elements before rules on indices. */
+static bool shown_before(const RwEvent *events, uint32_t i)
+{
+    for (uint32_t k = 0; k < i; k++)
+        if (events[k].rule == events[i].rule && events[k].tables == events[i].tables) return true;
+    return false;
+}
+
 void pipe_trace(WbbBuf *out, WbbArena *a, const RwCx *rw, uint32_t limit)
 {
     const RwEvent *events;
     const uint32_t n = rw_trace(rw, &events);
-    uint32_t shown = 0, last = UINT32_MAX;
-    for (uint32_t i = 0; i < n && shown < limit; i++) {
-        const RwEvent *e = &events[i];
-        if (e->rule == last && limit < n) continue; /* a rule over many lanes is one line of a short trace */
-        last = e->rule;
-        wbb_putf(out, "%s: %s\n", rw_rule_name(a, e->tables, e->rule), e->tables->rules[e->rule].text);
-        shown++;
+    const bool is_short = limit < n;
+    uint32_t shown = 0;
+    for (int index = 0; index < (is_short ? 2 : 1); index++) {
+        for (uint32_t i = 0; i < n && shown < limit; i++) {
+            const RwEvent *e = &events[i];
+            const RwRule *r = &e->tables->rules[e->rule];
+            if (is_short && ((r->stratum == RW_INDEX) != index || shown_before(events, i))) continue;
+            wbb_putf(out, "%s: %s\n", rw_rule_name(a, e->tables, e->rule), r->text);
+            shown++;
+        }
     }
 }

@@ -59,7 +59,7 @@ IrRef rw_build(RwCx *rw, const RwTables *t, IrRef root, Match *m, const uint32_t
 bool rw_konst(WbbI128 x, WbbI128 y, uint32_t fn, WbbI128 *result);
 IrRef rw_rest(RwCx *rw, Match *m, uint32_t slot);
 void rw_record(RwCx *rw, const RwTables *t, uint32_t rule, IrRef root, IrRef result);
-void rw_out_of_fuel(RwCx *rw); /* rewriting does not end: our own bug; prints the last firings and aborts */
+void rw_out_of_fuel(RwCx *rw, IrRef at); /* rewriting does not end: our own bug; prints the last firings and aborts */
 /* sweep.c */
 bool rw_is_index(const IrGraph *g, IrRef r); /* built through the index tables */
 uint8_t *rw_needed(RwCx *rw, WbbArena *a, const IrKernel *k); /* by ref: 1 if some statement needs it */

@@ -108,7 +108,7 @@ static IrRef normalize(RwCx *rw, IrRef r)
 {
     const IrRef known = *normal_slot(rw, r);
     if (known) return known;
-    if (rw->depth == MAX_DEPTH) rw_out_of_fuel(rw);
+    if (rw->depth == MAX_DEPTH) rw_out_of_fuel(rw, r);
     rw->depth++;
     IrRef n = fold_frame(rw, r);
     if (!n) n = fold(rw, r);

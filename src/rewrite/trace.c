@@ -17,7 +17,7 @@ void rw_record(RwCx *rw, const RwTables *t, uint32_t rule, IrRef root, IrRef res
     rw->trace[rw->n_events++ % TRACE_EVENTS] = (RwEvent){.tables = t, .rule = rule, .root = root, .result = result};
 }
 
-void rw_out_of_fuel(RwCx *rw)
+void rw_out_of_fuel(RwCx *rw, IrRef r)
 {
     const RwEvent *events;
     const uint32_t n = rw_trace(rw, &events);
@@ -29,7 +29,9 @@ void rw_out_of_fuel(RwCx *rw)
         ir_print_node(&b, rw->g, events[i].result);
         wbb_put(&b, "\n");
     }
-    fprintf(stderr, "rewriting does not end; the last rules that fired:\n%s", b.text);
+    wbb_put(&b, "at ");
+    ir_print_node(&b, rw->g, r);
+    fprintf(stderr, "rewriting does not end; the last rules that fired:\n%s\n", b.text);
     abort();
 }
 

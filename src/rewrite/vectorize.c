@@ -94,9 +94,9 @@ static uint32_t widest(Lanes *l, uint32_t buffer, const IrRef *index, uint32_t l
     const IrBuffer *b = &l->k->buffers[buffer];
     const uint32_t bytes = sc_bytes(b->type);
     for (uint32_t w = 1;; w *= 2) {
-        if (lane + 2 * w > l->lanes) return *why = "all that a thread needs at once", w;
         if (2 * w * bytes > l->vector_bytes) return *why = "the widest access of the target", w;
         if (2 * w * bytes > b->align) return *why = "the alignment of the buffer", w;
+        if (lane + 2 * w > l->lanes) return *why = "all that a thread needs at once", w;
         if (!ir_multiple(l->rw->g, index[lane], 2 * w)) return *why = "the first index is not a multiple of the next width", w;
         for (uint32_t i = lane; i + 1 < lane + 2 * w; i++)
             if (!follows(l, index[i], index[i + 1])) return *why = "neighbouring lanes are not neighbours in memory", w;

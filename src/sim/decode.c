@@ -164,7 +164,10 @@ uint32_t sim_read(Parser *p, const Opd *o, char type)
 {
     int width = sim_width_of(type);
     if (o->kind == OPD_SYMBOL) return symbol(p, o, width);
-    if (o->kind != OPD_REG) return sim_constant(p, immediate(p, o, type), width);
+    if (o->kind != OPD_REG) {
+        uint64_t bits = immediate(p, o, type);
+        return sim_constant(p, type == 'p' ? bits != 0 : bits, width); /* true is written -1 */
+    }
     uint32_t col = o->col;
     if (o->negate) {
         if (type != 'p') wbb_fail(p->cx, o->loc, "only a predicate can be inverted");
