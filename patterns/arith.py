@@ -77,21 +77,16 @@ SHIFT = [
     rewrite(shl[N](a, k),                    shlx[N](a, k),               when=(k > 0) & (k < w)),
     rewrite(shrl[N](a, k),                   shrlx[N](a, k),              when=(k > 0) & (k < w)),
     rewrite(shra[N](a, k),                   shrax[N](a, k),              when=(k > 0) & (k < w)),
+] + [                                        # the machine's own shifts of 32 bits are HLO's: see INSTR
+    rewrite(op[t](a, b),                     select[t](lt[u](bits[u][t](b), n), opx[t](a, bits[t][u](band[u](bits[u][t](b), n - 1))), 0))
+    for op, opx in ((shl, shlx), (shrl, shrlx)) for t, u, n in zip(SIGNED, UNSIGNED, WIDTHS) if n != 32
 ] + [
-    rewrite(shl[t](a, b),                    select[t](lt[u](bits[u][t](b), n), shlx[t](a, bits[t][u](band[u](bits[u][t](b), n - 1))), 0))
-    for t, u, n in zip(SIGNED, UNSIGNED, WIDTHS)
+    rewrite(op[u](a, b),                     select[u](lt[u](b, n), opx[u](a, band[u](b, n - 1)), 0))
+    for op, opx in ((shl, shlx), (shrl, shrlx)) for u, n in zip(UNSIGNED, WIDTHS) if n != 32
 ] + [
-    rewrite(shrl[t](a, b),                   select[t](lt[u](bits[u][t](b), n), shrlx[t](a, bits[t][u](band[u](bits[u][t](b), n - 1))), 0))
-    for t, u, n in zip(SIGNED, UNSIGNED, WIDTHS)
+    rewrite(shra[t](a, b),                   shrax[t](a, bits[t][u](min[u](bits[u][t](b), n - 1)))) for t, u, n in zip(SIGNED, UNSIGNED, WIDTHS) if n != 32
 ] + [
-    rewrite(shra[t](a, b),                   shrax[t](a, bits[t][u](min[u](bits[u][t](b), n - 1))))
-    for t, u, n in zip(SIGNED, UNSIGNED, WIDTHS)
-] + [
-    rewrite(shl[u](a, b),                    select[u](lt[u](b, n), shlx[u](a, band[u](b, n - 1)), 0)) for u, n in zip(UNSIGNED, WIDTHS)
-] + [
-    rewrite(shrl[u](a, b),                   select[u](lt[u](b, n), shrlx[u](a, band[u](b, n - 1)), 0)) for u, n in zip(UNSIGNED, WIDTHS)
-] + [
-    rewrite(shra[u](a, b),                   shrax[u](a, min[u](b, n - 1))) for u, n in zip(UNSIGNED, WIDTHS)
+    rewrite(shra[u](a, b),                   shrax[u](a, min[u](b, n - 1))) for u, n in zip(UNSIGNED, WIDTHS) if n != 32
 ]
 SIGN = [
     rewrite(sign[I](a),                      max[I](min[I](a, 1), -1)),

@@ -36,21 +36,23 @@ INSTR = [
     intr(max[F](a, b),                       'llvm.maximum'),
     intr(min[F](a, b),                       'llvm.minimum'),
 ] + [
-    llvm(div[t](a, b),                       'fdiv') for t in (f32, f64)
-] + [
-    intr(op[t](a),                           name)
-    for op, name in ((sqrt, 'llvm.sqrt'), (floor, 'llvm.floor'), (ceil, 'llvm.ceil'), (round_even, 'llvm.roundeven'), (round_afz, 'llvm.round'))
-    for t in (f32, f64)
-] + [
     llvm(op[F](a, b),                        f'fcmp {name}')
     for op, name in ((eq, 'oeq'), (ne, 'une'), (lt, 'olt'), (le, 'ole'), (gt, 'ogt'), (ge, 'oge'))
 ] + [
     asm (rsqrt.f32(a),                       'rsqrt.approx.f32 %d, %a;',  err=rel(2**-22.9)),
+    asm (div.f32.approx(a, b),               'div.full.f32 %d, %a, %b;',  err=rel(2**-22)),
+    asm (sqrt.f32.approx(a),                 'sqrt.approx.f32 %d, %a;',   err=rel(2**-22.6)),
     asm (tanh.f32.approx(a),                 'tanh.approx.f32 %d, %a;',   err=rel(2**-10.9)),
     asm (exp2.f32.approx(a),                 'ex2.approx.f32 %d, %a;',    err=rel(2**-22)),
     asm (log2.f32.approx(a),                 'lg2.approx.f32 %d, %a;',    err=rel(2**-22)),
     asm (sin.f32.approx(a),                  'sin.approx.f32 %d, %a;',    err=rel(2**-20.5)),
     asm (cos.f32.approx(a),                  'cos.approx.f32 %d, %a;',    err=rel(2**-20.5)),
+] + [
+    llvm(div[t](a, b),                       'fdiv') for t in (f32, f64)
+] + [
+    intr(op[t](a),                           name)
+    for op, name in ((sqrt, 'llvm.sqrt'), (floor, 'llvm.floor'), (ceil, 'llvm.ceil'), (round_even, 'llvm.roundeven'), (round_afz, 'llvm.round'))
+    for t in (f32, f64)
 ] + functions.LIBDEVICE + [
     # --- integer and pred ---------------------------------------------------------------------------------------------------------
     llvm(op[N](a, b),                        name)
@@ -61,6 +63,9 @@ INSTR = [
 ] + [
     intr(op[t](a, b),                        name)
     for t, ops in ((I, ((max, 'llvm.smax'), (min, 'llvm.smin'))), (U, ((max, 'llvm.umax'), (min, 'llvm.umin')))) for op, name in ops
+] + [
+    asm (op[t](a, b),                        f'{name} %d, %a, %b;')                # by 32 or more: nothing is left, or the sign
+    for t in (i32, u32) for op, name in ((shl, 'shl.b32'), (shrl, 'shr.u32'), (shra, 'shr.s32'))
 ] + [
     intr(abs[I](a),                          'llvm.abs(%a, i1 0)'),
     intr(popcnt[N](a),                       'llvm.ctpop'),
@@ -76,6 +81,8 @@ INSTR = [
     for op, name in ((eq, 'eq'), (ne, 'ne'), (lt, 'lt'), (le, 'le'), (gt, 'gt'), (ge, 'ge'))
 ] + [
     # --- conversion -----------------------------------------------------------------------------------------------------------------
+    asm (cvt.f32x2.bf16x2(a),                '{ .reg .b32 l, h; shl.b32 l, %a, 16; and.b32 h, %a, -65536; mov.b64 %d, {l, h}; }'),
+] + [
     llvm(cvt[to][t](a),                      'fpext' if (t, to) != (f64, f32) and to in (f32, f64) else 'fptrunc')
     for to, t in ((f32, f16), (f32, bf16), (f64, f16), (f64, bf16), (f64, f32), (f16, f32), (bf16, f32), (f16, f64), (bf16, f64), (f32, f64))
 ] + [

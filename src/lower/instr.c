@@ -76,40 +76,6 @@ static LLVMValueRef constant_arg(LlBuild *b, LLVMTypeRef like, uint8_t bits, int
     return vector ? ll_splat(b, x, LLVMGetVectorSize(type)) : x;
 }
 
-/* Lane i of a vector of bf16, as f32: the upper half of 32 bits. A shift or a mask of the register that holds two lanes is one
- * instruction; what LLVM selects for fpext takes the half out first, and is two. */
-static LLVMValueRef bf16_lane(LlBuild *b, LLVMValueRef vector, uint32_t i)
-{
-    LLVMTypeRef pairs = LLVMVectorType(b->i32, LLVMGetVectorSize(LLVMTypeOf(vector)) / 2);
-    LLVMValueRef words = LLVMBuildBitCast(b->builder, vector, pairs, "");
-    LLVMValueRef word = LLVMBuildExtractElement(b->builder, words, LLVMConstInt(b->i32, i / 2, false), "");
-    LLVMValueRef bits = i % 2 ? LLVMBuildAnd(b->builder, word, LLVMConstInt(b->i32, 0xffff0000u, false), "")
-                              : LLVMBuildShl(b->builder, word, LLVMConstInt(b->i32, 16, false), "");
-    return LLVMBuildBitCast(b->builder, bits, LLVMFloatTypeInContext(b->llvm), "");
-}
-
-/* NULL where x is no bf16 vector, nor a lane of one. */
-static LLVMValueRef extend_bf16(LlBuild *b, LLVMValueRef x, LLVMTypeRef result)
-{
-    LLVMTypeRef bf16 = LLVMBFloatTypeInContext(b->llvm), f32 = LLVMFloatTypeInContext(b->llvm);
-    if (LLVMTypeOf(x) == bf16 && result == f32 && LLVMIsAExtractElementInst(x)) {
-        LLVMValueRef lane = LLVMGetOperand(x, 1);
-        return bf16_lane(b, LLVMGetOperand(x, 0), (uint32_t)LLVMConstIntGetZExtValue(lane));
-    }
-    const bool vector = LLVMGetTypeKind(result) == LLVMVectorTypeKind && LLVMGetElementType(result) == f32;
-    if (!vector || LLVMGetElementType(LLVMTypeOf(x)) != bf16 || LLVMIsConstant(x)) return NULL;
-    LLVMValueRef out = LLVMGetPoison(result);
-    for (uint32_t i = 0; i < LLVMGetVectorSize(result); i++)
-        out = LLVMBuildInsertElement(b->builder, out, bf16_lane(b, x, i), LLVMConstInt(b->i32, i, false), "");
-    return out;
-}
-
-static LLVMValueRef cast(LlBuild *b, LLVMOpcode code, LLVMValueRef x, LLVMTypeRef result)
-{
-    LLVMValueRef v = code == LLVMFPExt ? extend_bf16(b, x, result) : NULL;
-    return v ? v : LLVMBuildCast(b->builder, code, x, result, "");
-}
-
 static LLVMValueRef opcode(LlBuild *b, const RwInstr *row, const LlOpcode *o, LLVMTypeRef result, LLVMValueRef *x, uint32_t n)
 {
     static const uint8_t arity[] = {[LL_BINARY] = 2, [LL_CAST] = 1, [LL_ICMP] = 2, [LL_FCMP] = 2, [LL_FNEG] = 1, [LL_SELECT] = 3};
@@ -117,7 +83,7 @@ static LLVMValueRef opcode(LlBuild *b, const RwInstr *row, const LlOpcode *o, LL
     if (n > 1 && LLVMTypeOf(x[n - 1]) != LLVMTypeOf(x[n - 2])) bad_row(b, row, "operands of different types");
     switch ((LlForm)o->form) {
     case LL_BINARY: return LLVMBuildBinOp(b->builder, (LLVMOpcode)o->code, x[0], x[1], "");
-    case LL_CAST: return cast(b, (LLVMOpcode)o->code, x[0], result);
+    case LL_CAST: return LLVMBuildCast(b->builder, (LLVMOpcode)o->code, x[0], result, "");
     case LL_ICMP: return LLVMBuildICmp(b->builder, (LLVMIntPredicate)o->code, x[0], x[1], "");
     case LL_FCMP: return LLVMBuildFCmp(b->builder, (LLVMRealPredicate)o->code, x[0], x[1], "");
     case LL_FNEG: return LLVMBuildFNeg(b->builder, x[0], "");

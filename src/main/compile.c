@@ -152,6 +152,7 @@ WbbStatus main_run(WbbCx *cx, WbbArena *a, const Options *o)
     size_t n;
     const char *text = wbb_read_file(cx, a, file, &n);
     PipeOptions p = pipe_options(cx, o);
+    p.lines |= o->check; /* a fault names the line of the rule */
     PipeResult r;
     pipe_compile(cx, a, &p, file, text, n, &r);
     const PipeRun run = main_run_options(o);
