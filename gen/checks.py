@@ -1,12 +1,13 @@
-"""What is refused before any table is made, each with `file:line: error:`: mixed strata, rules that are never reached, simplify
-rules that do not shrink, lowerings that go round in a circle, and operations that nothing selects."""
+"""What is refused before any table is made, each with `file:line: error:`: mixed strata, sides or operands of another type, rules
+that are never reached, simplify rules that do not shrink, lowerings that go round in a circle, and operations that nothing
+selects."""
 from __future__ import annotations
 
-from typing import Dict, List, Set, Tuple
+from typing import Dict, List, Optional, Set, Tuple
 
 from gen import ops
-from gen.lang import Arith, Expr, Guard, Lit, Node, Not, PatternError, Rule, Var, parts
-from gen.compile import is_const, is_index
+from gen.lang import Arith, Expr, Guard, Lit, Node, Not, PatternError, Rule, Type, Var, parts
+from gen.forms import is_const, is_index
 from gen.load import RuleSet, walk
 
 Key = Tuple[str, Tuple[str, ...], Tuple[str, ...]]  # operation, types, flags
@@ -20,12 +21,13 @@ def check(index: RuleSet, targets: List[RuleSet]) -> List[str]:
             for n, rule in enumerate(rules):
                 try:
                     check_stratum(rule, stratum)
+                    check_types(rule)
                     check_reached(rule, rules[:n], stratum)
                     if stratum == "simplify":
                         check_shrinks(rule)
                 except PatternError as e:
                     faults.append(str(e))
-        if s is not index:
+        if s is not index and not faults:
             try:
                 check_acyclic(s.strata["lower"])
                 check_complete(s)
@@ -44,6 +46,34 @@ def check_stratum(r: Rule, stratum: str) -> None:
                 raise PatternError(r.where, f"{e}: an index pattern under an operation on elements; index rules hold in every pass")
     if (stratum == "select") != (r.kind != "rewrite"):
         raise PatternError(r.where, f"{r.kind}(..) does not belong to the {stratum} stratum")
+
+
+def type_of(e: Expr) -> Optional[Type]:
+    """None where the place decides: variables of element values, and literals."""
+    return e.result if isinstance(e, Node) else Type("index") if is_index(e) else None
+
+
+def check_types(r: Rule) -> None:
+    """Both sides have one type, each operand has the type of its place, each variable one type in all of its places."""
+    var: Dict[int, Type] = {}
+
+    def place(e: Expr, want: Type, of: str) -> None:
+        if isinstance(e, Var) and e.kind == "value":
+            was = var.setdefault(id(e), want)
+            if str(was) != str(want):
+                raise PatternError(r.where, f"{e} is {was} in one place and {want} in {of}")
+        found = type_of(e)
+        if found is not None and str(found) != str(want):
+            raise PatternError(r.where, f"{e} is {found} where {of} takes {want}")
+
+    sides = [s for s in (r.left, r.right) if isinstance(s, Expr)]
+    for e in (x for s in sides for x in walk(s)):
+        for n, a in enumerate(e.args if isinstance(e, Node) else ()):
+            place(a, e.operand_type(n), e.name)
+        for a in (e.x, e.y) if isinstance(e, Arith) and not is_const(e) else ():
+            place(a, Type("index"), e.op)
+    if len(sides) == 2:
+        place(sides[1], type_of(sides[0]) or Type("index"), "the left side")
 
 
 # --- never reached ----------------------------------------------------------------------------------------------------------------
@@ -111,20 +141,25 @@ def size(e: Expr) -> Tuple[int, int, int, int]:
             sum(x.op.rank for x in inside if isinstance(x, Node)), constants)
 
 
+def uses(e: Expr) -> Dict[str, int]:
+    """How often each variable of values is used, shared parts once."""
+    inside = walk(e)
+    out: Dict[str, int] = {}
+    for x in [*(a for x in inside for a in (x.args if isinstance(x, Node) else (x.x, x.y) if isinstance(x, Arith) else ())), e]:
+        if isinstance(x, Var) and x.kind != "const":
+            out[x.name] = out.get(x.name, 0) + 1
+    return out
+
+
 def check_shrinks(r: Rule) -> None:
     assert isinstance(r.right, Expr)
     left, right = size(r.left), size(r.right)
     if right >= left:
         raise PatternError(r.where, f"does not shrink: (nodes, variable uses, rank, constants) go from {left} to {right}")
-
-
-def keys(n: Node) -> Set[Key]:
-    out: Set[Key] = set()
-    first = n.types[0]
-    for m in first.members:
-        types = tuple(m if t.name == first.name else t.name for t in n.types)
-        out |= {(n.op.name, tuple(ts), n.flags) for ts in expand(types)}
-    return out
+    uses_left, uses_right = uses(r.left), uses(r.right)
+    for v in uses_right:
+        if uses_right[v] > uses_left.get(v, 0):  # what the variable stands for may be of any size
+            raise PatternError(r.where, f"does not shrink: {v} is used {uses_left.get(v, 0)} times on the left, {uses_right[v]} on the right")
 
 
 def expand(types: Tuple[str, ...]) -> List[Tuple[str, ...]]:
@@ -153,6 +188,11 @@ def excluded(r: Rule) -> Set[str]:
     return {c.x.name for c in parts(r.when) if isinstance(c, Not) and isinstance(c.x, Guard)}
 
 
+def inherit(made: Key, root: Key) -> Key:
+    """What is made carries the flags that are written and those that the matched nodes share."""
+    return made[0], made[1], tuple(f for f in ops.FLAGS if f in made[2] or f in root[2])
+
+
 def check_acyclic(rules: List[Rule]) -> None:
     """No way of firing leads from an operation back to itself. A rule that names no flag matches flagged nodes, too."""
     by_op: Dict[Tuple[str, Tuple[str, ...]], List[Tuple[Key, Rule, Set[Key]]]] = {}
@@ -166,7 +206,7 @@ def check_acyclic(rules: List[Rule]) -> None:
         for root, r, made in by_op.get(k[:2], []):
             if not set(root[2]) <= set(k[2]) or excluded(r) & set(k[2]):
                 continue
-            for m in sorted(made):
+            for m in sorted(inherit(x, k) for x in made):
                 if state.get(m) == 1:
                     circle = " -> ".join(show(x) for x in [*(path[path.index(m):] if m in path else []), k, m])
                     raise PatternError(r.where, f"lowering goes round in a circle: {circle}")
@@ -192,28 +232,34 @@ def general(r: Rule) -> bool:
 
 
 def check_complete(s: RuleSet) -> None:
-    lower: Dict[Key, List[Tuple[Rule, Set[Key]]]] = {}
+    """Every operation that HLO can ask for, plain and (functions) under --approx, ends in tiles that match without condition."""
+    lower: Dict[Tuple[str, Tuple[str, ...]], List[Tuple[Rule, Key, Set[Key]]]] = {}
     for r in s.strata["lower"]:
         for root, made in edges_of(r):
-            lower.setdefault(root, []).append((r, made))
-    tiles: Set[Key] = set()
+            lower.setdefault(root[:2], []).append((r, root, made))
+    tiles: Dict[Tuple[str, Tuple[str, ...]], List[Tuple[Rule, Set[str]]]] = {}
     for r in s.strata["select"]:
-        if isinstance(r.left, Node) and general(r) and r.when is None:
-            tiles |= keys(r.left) if len(r.left.types) == 1 else {(r.left.op.name, ts, r.left.flags) for ts in expand(tuple(t.name for t in r.left.types))}
+        if isinstance(r.left, Node) and general(r):
+            for types in expand(tuple(t.name for t in r.left.types)):
+                tiles.setdefault((r.left.op.name, types), []).append((r, set(r.left.flags)))
     seen: Set[Key] = set()
+
+    def always(r: Rule, flags: Set[str], k: Key) -> bool:
+        """r matches every node of that key."""
+        return general(r) and flags <= set(k[2]) and all(isinstance(c, Not) and isinstance(c.x, Guard) and c.x.name not in k[2] for c in parts(r.when))
 
     def reach(k: Key, why: str) -> None:
         if k in seen:
             return
         seen.add(k)
-        done = False
-        for r, made in lower.get(k, []):
-            for m in made:
-                reach(m, f"{r.name} lowers {show(k)} to it")
-            if general(r) and (r.when is None or excluded(r) == {str(r.when)[1:]} and not k[2]):
-                done = True
-                break
-        if not done and k not in tiles and (k[0], k[1], ()) not in tiles and not (k[0] == "idx"):
+        for r, root, made in lower.get(k[:2], []):
+            if not set(root[2]) <= set(k[2]) or excluded(r) & set(k[2]):
+                continue
+            for m in sorted(made):
+                reach(inherit(m, k), f"{r.name} lowers {show(k)} to it")
+            if always(r, set(root[2]), k):
+                return
+        if k[0] != "idx" and not any(always(r, flags, k) for r, flags in tiles.get(k[:2], [])):
             raise PatternError((f"patterns/{s.name}.py", 0), f"selection is incomplete: no INSTR rule takes {show(k)} ({why})")
 
     for k in sources():
@@ -231,12 +277,10 @@ def sources() -> List[Key]:
             if cls not in o.classes:
                 continue
             if o.sig != "convert":
-                out.append((o.name, (t,), ()))
+                out += [(o.name, (t,), flags) for flags in ([(), ("approx",)] if "costly" in o.props and cls == "F" else [()])]
                 continue
             for f in ops.COMPUTE:
                 same_width = ops.TYPE_BY_NAME[t].bits == ops.TYPE_BY_NAME[f].bits and "pred" not in (t, f)
                 if f != t and (o.name == "cvt" or same_width):
                     out.append((o.name, (t, f), ()))
     return out
-
-

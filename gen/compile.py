@@ -1,8 +1,7 @@
-"""Rules to match tries and build programs.
+"""A rule to match steps and build steps.
 
-Each rule becomes a list of match steps (tuples, so that equal prefixes merge), then ACCEPT; the rules of one root operation are
-merged into an ordered trie: a step is shared only with the rule before, so the first rule of the list still wins. `encode` turns
-tries and build programs into 32-bit words. src/rewrite/match.c describes the words and runs them.
+Each rule becomes a list of match steps (tuples, so that encode.py can merge equal prefixes) and a list of build steps; one program
+for each order of commutative operands that must be tried. src/rewrite/match.c describes the words that the steps become.
 
 Slots are numbered along a path: v0 is the root; t0.. are the classes a rule binds, k0.. its constants.
 """
@@ -13,55 +12,11 @@ from dataclasses import dataclass, field
 from typing import Dict, List, Optional, Tuple
 
 from gen import ops
+from gen.encode import ARITH, FLAGBIT, NONE, OPNUM, REL, TYPENUM, Step, bits_of
+from gen.forms import is_const, is_index, root_op, swappable, terms_of
 from gen.lang import (All, Arith, Cond, Expr, Guard, Lit, Node, Not, PatternError, Relation, Rule, Type, Var, Width, parts)
 
-OPNUM = {o.name: i for i, o in enumerate(ops.OPS)}
-TYPENUM = {t.name: i for i, t in enumerate(ops.TYPES)}
-FLAGBIT = {f: 1 << i for i, f in enumerate(ops.FLAGS)}
-NONE = 0xFF
 MAX_VARIANTS = 64  # orders of commutative operands a rule may be tried in
-
-# Opcodes of the words; the C side has the same list in the same order (src/rewrite/code.def is written from it).
-WORDS = ("TRY OP ANY TYPE CLASS TEQ FLAGS SAME LIT KONST SPLIT PICK REST "
-         "KIMM KWIDTH KARITH CREL CWITHIN CMULTIPLE CFLAG ACCEPT "
-         "BNODE BLIT BKONST BSUM BINSTR BROOT").split()
-WORD = {name: i for i, name in enumerate(WORDS)}
-ARITH = {"+": 0, "-": 1, "*": 2, "//": 3, "%": 4}
-REL = {"==": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
-
-Step = Tuple  # (word, a, b, c, extra..): extras are ("imm", value) or numbers, one word each
-
-
-def is_const(e: Expr) -> bool:
-    """An expression over integer constants only."""
-    if isinstance(e, Arith):
-        return is_const(e.x) and is_const(e.y)
-    return isinstance(e, (Lit, Width)) or (isinstance(e, Var) and e.kind == "const")
-
-
-def is_index(e: Expr) -> bool:
-    """An expression of type index."""
-    return isinstance(e, Arith) or (isinstance(e, Var) and e.kind in ("index", "rest")) or (
-        isinstance(e, Node) and e.op.sig != "compare" and e.types[0].name == "index")
-
-
-def terms_of(e: Expr) -> Tuple[List[Tuple[Expr, Optional[Expr]]], List[Tuple[int, Expr]]]:
-    """A + - * expression as terms (index expression, coefficient or None for 1) and signed constants."""
-    if isinstance(e, Arith) and e.op in "+-":
-        tx, cx = terms_of(e.x)
-        ty, cy = terms_of(e.y)
-        if e.op == "-":
-            ty = [(t, Arith("*", Lit(-1), k) if k is not None else Lit(-1)) for t, k in ty]
-            cy = [(-s, k) for s, k in cy]
-        return tx + ty, cx + cy
-    if is_const(e):
-        return [], ([] if isinstance(e, Lit) and e.value == 0 else [(1, e)])
-    if isinstance(e, Arith) and e.op == "*":
-        if is_const(e.y):
-            return [(e.x, e.y)], []
-        if is_const(e.x):
-            return [(e.y, e.x)], []
-    return [(e, None)], []
 
 
 @dataclass
@@ -124,14 +79,23 @@ class Compiler:
             return 1, self.types[t.name]
         return 0, TYPENUM[t.name] | (t.lanes.bit_length() - 1) << 6
 
+    def check_literal(self, e: Lit, t: Optional[Type]) -> None:
+        """A literal must be a value of every type that its place can have: narrowing rounds floats and changes no integer."""
+        for member in t.members if t is not None and not isinstance(e.value, bool) else ():
+            info = ops.TYPE_BY_NAME[member]
+            if info.cls in "IUX" and (isinstance(e.value, float) or not -1 << info.bits - 1 <= e.value < 1 << info.bits):
+                self.fail(f"{e} is no value of type {member}")
+            if info.cls == "P":
+                self.fail(f"{e} is no value of type pred: True or False")
+
     # --- left side -----------------------------------------------------------------------------------------------------
     def match(self, e: Expr, slot: int, swaps: Dict[int, bool], implied: Optional[Type]) -> None:
         """Steps that check that slot's node matches e. `implied`: the type that its place already gives it."""
         if isinstance(e, Var):
             self.match_var(e, slot)
         elif isinstance(e, Lit):
-            v = e.value
-            self.steps.append(("LIT", slot, int(isinstance(v, float)), 0, ("float" if isinstance(v, float) else "imm", v)))
+            self.check_literal(e, implied)
+            self.steps.append(("LIT", slot, int(isinstance(e.value, float)), 0, ("imm", bits_of(e.value))))
         elif isinstance(e, Node):
             self.match_node(e, slot, swaps, implied)
         elif is_const(e):
@@ -203,6 +167,8 @@ class Compiler:
             self.match_var(rests[0], r)
             return
         # picks: a free or bound coefficient first, computed ones once what they need is bound
+        if any(s[0] in ("PICK", "REST") for s in self.steps):
+            self.fail(f"{e}: one sum of a pattern may pick terms")
         waiting = list(terms)
         while waiting:
             for t in waiting:
@@ -210,7 +176,7 @@ class Compiler:
                     break
             else:
                 self.fail(f"no order of terms binds the coefficients of {e}")
-            waiting.remove(t)
+            waiting = [other for other in waiting if other is not t]  # not remove(): patterns have no truth value
             self.pick(t[0], t[1], slot, swaps)
         r = self.slot()
         self.steps.append(("REST", r, slot, 0))
@@ -244,7 +210,9 @@ class Compiler:
         if isinstance(e, Lit):
             if isinstance(e.value, float):
                 self.fail(f"{e}: constants of conditions and coefficients are integers")
-            out.append(("KIMM", d, 0, 0, ("imm", int(e.value))))
+            if not -1 << 63 <= e.value < 1 << 63:
+                self.fail(f"{e}: constants of conditions and coefficients have 64 bits")
+            out.append(("KIMM", d, 0, 0, ("imm", bits_of(int(e.value)))))
         elif isinstance(e, Width):
             if not self.types:
                 self.fail("w stands for the width of the rule's type class; this rule binds none")
@@ -304,8 +272,8 @@ class Compiler:
         d = self.slot()
         mode, number = self.type_code(t)
         if isinstance(e, Lit):
-            kind = "float" if isinstance(e.value, float) else "imm"
-            out.append(("BLIT", d, int(kind == "float"), mode, number, (kind, e.value)))
+            self.check_literal(e, t)
+            out.append(("BLIT", d, int(isinstance(e.value, float)), mode, number, ("imm", bits_of(e.value))))
         else:
             out.append(("BKONST", d, self.constant(e, out), mode, number))
         return d
@@ -336,43 +304,6 @@ def pack(slots: List[int]) -> int:
     return s[0] | s[1] << 8 | s[2] << 16
 
 
-def root_op(e: Expr) -> Optional[str]:
-    """The operation that a node matching e must have, if that is certain."""
-    if isinstance(e, Node):
-        return e.op.name
-    if isinstance(e, Arith):
-        return {"//": "floordiv", "%": "mod"}.get(e.op, "sum")
-    return None
-
-
-def swappable(e: Expr) -> List[Node]:
-    """Commutative nodes whose operands must be tried in both orders: not where canonical order (constants right) or two fresh
-    variables make the orders alike."""
-    out: List[Node] = []
-    seen: Dict[int, int] = {}
-
-    def count(x: Expr) -> None:
-        if isinstance(x, Var):
-            seen[id(x)] = seen.get(id(x), 0) + 1
-        for y in x.args if isinstance(x, Node) else (x.x, x.y) if isinstance(x, Arith) else ():
-            count(y)
-
-    def walk(x: Expr) -> None:
-        if not isinstance(x, Node):
-            return
-        if "comm" in x.op.props.split():
-            p, q = x.args
-            fresh = isinstance(p, Var) and isinstance(q, Var) and seen[id(p)] == 1 and seen[id(q)] == 1 and p.kind == q.kind
-            if not fresh and not is_const(q):
-                out.append(x)
-        for y in x.args:
-            walk(y)
-
-    count(e)
-    walk(e)
-    return out
-
-
 def compile_rule(rule: Rule, row: int) -> List[Program]:
     """All variants (operand orders) of a rule. row: of the target's instruction table, for select rules."""
     if isinstance(rule.left, (Var, Lit)) or is_const(rule.left):
@@ -388,6 +319,9 @@ def compile_rule(rule: Rule, row: int) -> List[Program]:
             c.condition(cond)
         build: List[Step] = []
         if isinstance(rule.right, str):
+            for v in operands_of(rule):
+                if v.kind == "const":
+                    c.fail(f"{v} is a constant and no operand of a tile; write a value variable or the number")
             if len(c.order) > 3:
                 c.fail(f"a tile has three operands at most; {', '.join(map(str, c.order))} are {len(c.order)}")
             build.append(("BINSTR", len(c.order), 0, 0, row, pack([c.value[id(v)] for v in operands_of(rule)])))
@@ -410,70 +344,3 @@ def operands_of(rule: Rule) -> List[Var]:
 
     walk(rule.left)
     return out
-
-
-# --- tries and words ----------------------------------------------------------------------------------------------------------
-@dataclass
-class Trie:
-    children: List[Tuple[Step, "Trie"]] = field(default_factory=list)
-
-    def insert(self, steps: List[Step], leaf: Step) -> None:
-        """Behind everything that is there; shares steps with the rule just before."""
-        node = self
-        for s in [*steps, leaf]:
-            if not node.children or node.children[-1][0] != s:
-                node.children.append((s, Trie()))
-            node = node.children[-1][1]
-
-
-@dataclass
-class Tables:
-    """Code under construction; word 0 is never a program, so offset 0 means none."""
-
-    code: List[int] = field(default_factory=lambda: [0])
-    imm: List[int] = field(default_factory=list)
-    tails: Dict[Tuple[Step, ...], int] = field(default_factory=dict)
-
-    def immediate(self, kind: str, value: object) -> int:
-        import struct
-        bits = struct.unpack("<Q", struct.pack("<d", value))[0] if kind == "float" else int(value) & (1 << 64) - 1  # type: ignore[call-overload]
-        if bits not in self.imm:
-            self.imm.append(bits)
-        return self.imm.index(bits)
-
-    def put(self, s: Step) -> None:
-        word, a, b, c = s[0], s[1], s[2], s[3]
-        self.code.append(WORD[word] | a << 8 | b << 16 | c << 24)
-        for x in s[4:]:
-            self.code.append(self.immediate(*x) if isinstance(x, tuple) else x)
-
-    def build(self, steps: List[Step]) -> int:
-        """Offset of a build program; equal programs are stored once."""
-        key = tuple(steps)
-        if key not in self.tails:
-            self.tails[key] = len(self.code)
-            for s in steps:
-                self.put(s)
-        return self.tails[key]
-
-    def trie(self, t: Trie) -> None:
-        for n, (step, child) in enumerate(t.children):
-            try_at = len(self.code) if n + 1 < len(t.children) else -1
-            if try_at >= 0:
-                self.code.append(0)
-            self.put(step)
-            self.trie(child)
-            if try_at >= 0:
-                self.code[try_at] = WORD["TRY"] | (len(self.code) - try_at) << 8
-
-    def rules(self, programs: List[Program], first_rule: Dict[int, int]) -> Dict[str, int]:
-        """Entry offset by root operation of one stratum's programs, in list order."""
-        tries: Dict[str, Trie] = {}
-        for p in programs:
-            leaf = ("ACCEPT", 0, 0, 0, first_rule[id(p.rule)], self.build(p.build))
-            tries.setdefault(p.root, Trie()).insert(p.steps, leaf)
-        entry = {}
-        for name in sorted(tries, key=lambda n: OPNUM[n]):
-            entry[name] = len(self.code)
-            self.trie(tries[name])
-        return entry

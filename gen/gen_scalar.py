@@ -44,11 +44,11 @@ def tables_c() -> str:
                      f'{comm}, {costly}, "{o.classes}"}},\n')
     lines.append("};\n\nconst char *const sc_flag_name[SC_FLAG_COUNT] = {\n")
     lines += [f'    "{f}",\n' for f in ops.FLAGS]
-    lines.append("};\n\n/* ulp, then ulp with approx */\nstatic const double budget[OP_COUNT][SC_TYPE_COUNT][2] = {\n")
+    lines.append("};\n\n/* plain, then with approx */\nstatic const ScBudget budget[OP_COUNT][SC_TYPE_COUNT][2] = {\n")
     table = load.budgets()
-    for (op, t), (ulp, approx) in sorted(table.items()):
-        lines.append(f"    [{enum('OP_', op)}][{enum('SC_', t)}] = {{{ulp}, {approx}}},\n")
-    lines.append("};\n\ndouble sc_budget(ScOp op, ScType type, bool approx) { return budget[op][type][approx]; }\n")
+    for (op, t), (ulp, approx, absolute) in sorted(table.items()):
+        lines.append(f"    [{enum('OP_', op)}][{enum('SC_', t)}] = {{{{{ulp}, 0}}, {{{approx}, {absolute}}}}},\n")
+    lines.append("};\n\nScBudget sc_budget(ScOp op, ScType type, bool approx) { return budget[op][type][approx]; }\n")
     return "".join(lines)
 
 

@@ -1,5 +1,7 @@
 """Pattern files to const C tables: `gen_tables.py OUTDIR` writes tables_index.c, tables_smNN.c, tg_targets.h, smNN.rules, code.def.
 
+`gen_tables.py OUTDIR DIR` takes the rules of DIR/patterns.
+
 Deterministic byte for byte; the first line of each file names its inputs. Faults go to stderr as `file:line: error:`, exit 1.
 """
 from __future__ import annotations
@@ -12,7 +14,7 @@ from typing import Dict, List, Tuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from gen import checks, compile as comp, load, ops
+from gen import checks, compile as comp, encode, load, ops
 from gen.lang import PatternError, Rule
 from gen.load import STRATA, RuleSet
 
@@ -28,19 +30,21 @@ def numbers(values: List[int], fmt: str, per_line: int) -> str:
     return "".join(f"    {line},\n" for line in lines)
 
 
-def compile_set(s: RuleSet) -> Tuple[comp.Tables, Dict[str, Dict[str, int]], List[Rule]]:
+def compile_set(s: RuleSet) -> Tuple[encode.Tables, Dict[str, Dict[str, int]], List[Rule]]:
     """Tables, entry offsets by stratum and operation, and the rows of the instruction table."""
     number = {id(r): n for n, r in enumerate(s.rules)}
     instrs = [r for r in s.strata.get("select", [])]
     row = {id(r): n for n, r in enumerate(instrs)}
-    tables, entries = comp.Tables(), {}
+    tables, entries = encode.Tables(), {}
     for stratum in STRATA:
         programs = [p for r in s.strata.get(stratum, []) for p in comp.compile_rule(r, row.get(id(r), 0))]
         entries[stratum] = tables.rules(programs, number)
     return tables, entries, instrs
 
 
-def c_file(s: RuleSet, inputs: str) -> str:
+def c_file(s: RuleSet, own: str) -> str:
+    """own: the pattern file that the rules were listed by; the rules themselves may stand in others."""
+    inputs = ", ".join([own, *sorted({r.where[0] for r in s.rules} - {own})])
     tables, entries, instrs = compile_set(s)
     number = {id(r): n for n, r in enumerate(s.rules)}
     stratum_of = {id(r): name for name, rules in s.strata.items() for r in rules}
@@ -93,6 +97,8 @@ def size_of(s: RuleSet) -> str:
 def main(argv: List[str]) -> int:
     start, out = time.monotonic(), Path(argv[1])
     out.mkdir(parents=True, exist_ok=True)
+    if len(argv) > 2:
+        load.use(Path(argv[2]).resolve())
     try:
         ops.check()
         index = load.load_index()
@@ -110,7 +116,7 @@ def main(argv: List[str]) -> int:
         return 1
     names = " ".join(f"X({s.name})" for s in targets)
     (out / "tg_targets.h").write_text(f"/* Generated from the names of patterns/sm*.py. */\n#define TG_TARGETS(X) {names}\n")
-    (out / "code.def").write_text("/* Generated from gen/compile.py: opcodes of the words of RwTables.code. */\n" + "".join(f"WORD({w})\n" for w in comp.WORDS))
+    (out / "code.def").write_text("/* Generated from gen/encode.py: opcodes of the words of RwTables.code. */\n" + "".join(f"WORD({w})\n" for w in encode.WORDS))
     for s in [index, *targets]:
         print(size_of(s))
     print(f"rules checked and compiled in {time.monotonic() - start:.2f} s")

@@ -25,13 +25,19 @@ class PatternError(Exception):
         self.where, self.what = where, what
 
 
+def pattern_file(path: str) -> Optional[str]:
+    """`patterns/NAME` if the file lies in a folder of that name; wherever the folder lies."""
+    folder, _, name = path.replace("\\", "/").rpartition("/")
+    return "patterns/" + name if folder.rpartition("/")[2] == "patterns" else None
+
+
 def here() -> Tuple[str, int]:
     """File and line of the innermost frame in a pattern file; the file as `patterns/NAME`."""
     f = sys._getframe(1)
     while f is not None:
-        name = f.f_code.co_filename.replace("\\", "/")
-        if "/patterns/" in name or name.startswith("patterns/"):
-            return "patterns/" + name.rsplit("/", 1)[1], f.f_lineno
+        name = pattern_file(f.f_code.co_filename)
+        if name:
+            return name, f.f_lineno
         f = f.f_back
     return "?", 0
 
@@ -160,9 +166,10 @@ class Node(Expr):
             return Type(self.types[0].name, self.types[0].lanes // 2)
         return self.types[-1]
 
-    def __str__(self) -> str:
-        name = ".".join([self.op.name, *map(str, self.types), *self.flags])
-        return f"{name}({', '.join(map(str, self.args))})"
+    @property
+    def name(self) -> str: return ".".join([self.op.name, *map(str, self.types), *self.flags])
+
+    def __str__(self) -> str: return f"{self.name}({', '.join(map(str, self.args))})"
 
 
 # --- conditions -------------------------------------------------------------------------------------------------------------
@@ -310,6 +317,7 @@ class Budget:
     types: Tuple[str, ...]
     ulp: float
     approx: float
+    approx_abs: float
 
 
 def _rule(kind: str, left: Any, right: Any, when: Optional[Cond], err: Optional[float] = None) -> Rule:
@@ -341,12 +349,13 @@ def tune(name: str, value: int, because: str, bits: int = 0) -> Tune: return Tun
 def target(name: str, **values: Any) -> Target: return Target(name, values)
 
 
-def budget(functions: Any, types: Any, ulp: float, approx: Optional[float] = None) -> Budget:
-    """How many units in the last place of its type a function's result may be off; `approx`: under --approx (same if left out)."""
+def budget(functions: Any, types: Any, ulp: float, approx: Optional[float] = None, approx_abs: float = 0) -> Budget:
+    """How many units in the last place of its type a function's result may be off. Under --approx: `approx` of them (the same if
+    left out), and besides by `approx_abs`, whatever the result."""
     fs = functions if isinstance(functions, tuple) else (functions,)
     ts = types if isinstance(types, tuple) else (types,)
     names = tuple(m for t in ts for m in t.members)
-    return Budget(tuple(f._op.name for f in fs), names, ulp, ulp if approx is None else approx)
+    return Budget(tuple(f._op.name for f in fs), names, ulp, ulp if approx is None else approx, approx_abs)
 
 
 # --- names --------------------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import sys
 import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ from gen import lang
 from gen.lang import Arith, Expr, Node, PatternError, Rule
 
 STRATA = ("index", "simplify", "lower", "select")
+root = Path(__file__).resolve().parent.parent  # of the folder `patterns`
 
 
 @dataclass
@@ -30,6 +32,16 @@ class RuleSet:
         return [r for s in STRATA for r in self.strata.get(s, [])]
 
 
+def use(directory: Path) -> None:
+    """Take the pattern files of directory/patterns from now on."""
+    global root
+    for name in [n for n in sys.modules if n == "patterns" or n.startswith("patterns.")]:
+        del sys.modules[name]
+    sys.path[:] = [str(directory), *(p for p in sys.path if p != str(root) or root.joinpath("gen").is_dir())]
+    root = directory
+    importlib.invalidate_caches()
+
+
 def run(name: str) -> ModuleType:
     """Import patterns/NAME.py; any fault in it becomes a PatternError with its line."""
     try:
@@ -39,15 +51,27 @@ def run(name: str) -> ModuleType:
     except SyntaxError as e:
         raise PatternError((f"patterns/{Path(e.filename or name).name}", e.lineno or 0), e.msg) from e
     except Exception as e:
-        frames = [f for f in traceback.extract_tb(e.__traceback__) if "patterns" in f.filename]
+        frames = [f for f in traceback.extract_tb(e.__traceback__) if lang.pattern_file(f.filename)]
         where = (f"patterns/{Path(frames[-1].filename).name}", frames[-1].lineno or 0) if frames else (f"patterns/{name}.py", 0)
         raise PatternError(where, f"{e}") from e
+    check_variables(module, f"patterns/{name}.py")
+    return module
+
+
+def check_variables(module: ModuleType, file: str) -> None:
+    """No pattern variable means something else behind some line. `:=` names a value for the rule it stands in, and only there."""
+    rules = [x for v in vars(module).values() if isinstance(v, list) for x in flat(v, file) if isinstance(x, Rule)]
     for n, v in lang.VARIABLES.items():
         now = getattr(module, n, v)
-        if now is not v and not isinstance(now, Expr):
-            raise PatternError((f"patterns/{name}.py", assignment_line(module, n)),
-                               f"pattern variable {n} was rebound to {now!r}; every later rule would use that")
-    return module
+        if now is v:
+            continue
+        line = assignment_line(module, n)
+        if line or not isinstance(now, Expr):
+            raise PatternError((file, line), f"pattern variable {n} was rebound to {now if isinstance(now, Expr) else repr(now)}; "
+                               "every later rule would use that")
+        users = sorted({r.where for r in rules if any(e is now for side in (r.left, r.right) if isinstance(side, Expr) for e in walk(side))})
+        if len(users) > 1:
+            raise PatternError(users[1], f"{n} is {now} here, bound with := on line {users[0][1]}; name one of them otherwise")
 
 
 def assignment_line(module: ModuleType, name: str) -> int:
@@ -82,12 +106,21 @@ def identify(rules: List[Rule]) -> None:
 
 
 def rules_of(module: ModuleType, name: str) -> List[Rule]:
-    rules = flat(getattr(module, name, []), name)
+    rules = flat(get(module, name), name)
     for r in rules:
         if not isinstance(r, Rule):
-            raise PatternError((f"patterns/{module.__name__.rsplit('.', 1)[1]}.py", assignment_line(module, name)),
-                               f"{name} holds {r!r}, which is no rule")
+            raise PatternError((file_of(module), assignment_line(module, name)), f"{name} holds {r!r}, which is no rule")
     return rules
+
+
+def file_of(module: ModuleType) -> str:
+    return f"patterns/{module.__name__.rsplit('.', 1)[1]}.py"
+
+
+def get(module: ModuleType, name: str) -> Any:
+    if not hasattr(module, name):
+        raise PatternError((file_of(module), 1), f"{name} is missing")
+    return getattr(module, name)
 
 
 def load_index() -> RuleSet:
@@ -100,21 +133,21 @@ def load_target(name: str) -> RuleSet:
     m = run(name)
     s = RuleSet(name, {"simplify": rules_of(m, "SIMPLIFY"), "lower": rules_of(m, "LOWER"), "select": rules_of(m, "INSTR")},
                 flat(getattr(m, "PACKED", []), "PACKED"), flat(getattr(m, "TUNE", []), "TUNE"))
-    s.values = dict(m.TARGET.values, name=m.TARGET.name)
+    target = get(m, "TARGET")
+    s.values = dict(target.values, name=target.name)
     identify(s.rules)
     return s
 
 
-def budgets() -> Dict[Tuple[str, str], Tuple[float, float]]:
-    """(operation, type) -> (ulp, ulp under --approx); the later of two lines holds."""
+def budgets() -> Dict[Tuple[str, str], Tuple[float, float, float]]:
+    """(operation, type) -> (ulp, ulp under --approx, absolute under --approx); the later of two lines holds."""
     records = flat(run("functions").BUDGETS, "BUDGETS")
-    return {(op, t): (b.ulp, b.approx) for b in records for op in b.ops for t in b.types}
+    return {(op, t): (b.ulp, b.approx, b.approx_abs) for b in records for op in b.ops for t in b.types}
 
 
 def targets() -> List[str]:
     """Names of the GPU generations that have a pattern file, in order."""
-    root = Path(__file__).parent.parent / "patterns"
-    return sorted((p.stem for p in root.glob("sm*.py")), key=lambda n: int(n[2:]))
+    return sorted((p.stem for p in root.joinpath("patterns").glob("sm*.py") if p.stem[2:].isdigit()), key=lambda n: int(n[2:]))
 
 
 def walk(e: Any) -> List[Expr]:
@@ -143,4 +176,4 @@ def written(e: Any, size: Dict[int, int]) -> int:
     return size[id(e)]
 
 
-__all__ = ["RuleSet", "STRATA", "budgets", "load_index", "load_target", "targets", "text", "walk"]
+__all__ = ["RuleSet", "STRATA", "budgets", "load_index", "load_target", "targets", "text", "use", "walk"]

@@ -1,0 +1,115 @@
+"""gen/checks.py and gen/compile.py refuse rules that are wrong by themselves or beside the others."""
+from __future__ import annotations
+
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from small import faults  # noqa: E402
+
+
+class Checks(unittest.TestCase):
+    def one(self, text: str, message: str, line: int = 2) -> None:
+        self.assertEqual(faults(text), [f"patterns/sm80.py:{line}: error: {message}"])
+
+    def index(self, text: str, message: str, line: int = 2) -> None:
+        self.assertEqual(faults("", text), [f"patterns/indexing.py:{line}: error: {message}"])
+
+    def test_unbound_on_the_right(self) -> None:
+        self.one("LOWER = [rewrite(tanh.f32(a), add.f32(a, b))]\n", "b is not bound by the left side")
+        self.assertIn("patterns/sm80.py:2: error: exp.F(1.0) is F where the left side takes f32",
+                      faults("LOWER = [rewrite(tanh.f32(exp.f32(a)), exp[F](1.0))]\n"))
+        self.one("LOWER = [rewrite(cvt.f32.f64(a), cvt.f32[F16](cvt[F16].f64(a)))]\n",
+                 "type class F16 on the right side is not bound by the left side")
+        self.index("ALL = [rewrite(n // k, n // m)]\n", "constant m is not bound by the left side")
+
+    def test_unbound_in_a_condition(self) -> None:
+        self.index("ALL = [rewrite(n // k, 0, when=within(i, 0, k))]\n", "within(i, 0, k): i is not bound by the left side")
+        self.one("LOWER = [rewrite(shl.i32(a, k), shlx.i32(a, k), when=k < w)]\n",
+                 "w stands for the width of the rule's type class; this rule binds none")
+
+    def test_types_are_kept(self) -> None:
+        self.one("LOWER = [rewrite(tanh.bf16(a), tanh.f32(cvt.f32.bf16(a)))]\n",
+                 "tanh.f32(cvt.f32.bf16(a)) is f32 where the left side takes bf16")
+        self.one("LOWER = [rewrite(tanh.f32(a), exp.f32(cvt.f64.f32(a)))]\n", "cvt.f64.f32(a) is f64 where exp.f32 takes f32")
+        self.one("LOWER = [rewrite(tanh.f32(a), cvt.f32.bf16(a))]\n", "a is f32 in one place and bf16 in cvt.f32.bf16")
+
+    def test_literal_of_its_type(self) -> None:
+        self.one("SIMPLIFY = [rewrite(max.i8(a, 300), a)]\n", "300 is no value of type i8")
+        self.one("SIMPLIFY = [rewrite(add[N](a, 0.5), a)]\n", "0.5 is no value of type i8")
+        self.one("LOWER = [rewrite(bnot.pred(a), bxor.pred(a, 1))]\n", "1 is no value of type pred: True or False")
+
+    def test_shadowed(self) -> None:
+        self.one("SIMPLIFY = [rewrite(max[T](a, a), a),\n            rewrite(max.f32(b, b), b)]\n",
+                 "never reached: patterns/sm80.py:2 matches every term it matches, for example max.f32(b, b)", 3)
+        self.index("ALL = [rewrite(n // k, 0, when=within(n, 0, k)),\n       rewrite(n // k, 0, when=within(n, 0, k) & (k > 1))]\n",
+                   "never reached: patterns/indexing.py:2 matches every term it matches, for example (n // 4)", 3)
+
+    def test_not_shadowed(self) -> None:
+        self.assertEqual(faults("SIMPLIFY = [rewrite(add.f32(a, 0.0), a),\n            rewrite(add.f32(a, -0.0), a)]\n"), [])
+        self.assertEqual(faults("SIMPLIFY = [rewrite(max.f32(a, a), a),\n            rewrite(max.f32(a, 0.0), a)]\n"), [])
+
+    def test_smaller_tile_above_a_larger_one(self) -> None:
+        self.one("INSTR = [llvm(add[F](a, b), 'fadd'),\n         asm(add.f32(mul.f32(a, b), c), 'fma.rn.f32 %d, %a, %b, %c;')]\n",
+                 "never reached: patterns/sm80.py:2 matches every term it matches, for example add.f32(mul.f32(a, b), c)", 3)
+
+    def test_strata(self) -> None:
+        self.one("SIMPLIFY = [rewrite(n // 1, n)]\n", "(n // 1): an index rule in the simplify stratum")
+        self.index("ALL = [rewrite(neg.f32(neg.f32(a)), a)]\n", "neg.f32(neg.f32(a)): an element rule in the index stratum")
+        self.one("LOWER = [llvm(add.f32(a, b), 'fadd')]\n", "llvm(..) does not belong to the lower stratum")
+        self.one("INSTR = [rewrite(tanh.f32(a), exp.f32(a))]\n", "rewrite(..) does not belong to the select stratum")
+        self.one("LOWER = [rewrite(cvt.f32.i64(idx.i64(n // k)), cvt.f32.i64(idx.i64(n)))]\n",
+                 "(n // k): an index pattern under an operation on elements; index rules hold in every pass")
+
+    def test_simplify_shrinks(self) -> None:
+        self.one("SIMPLIFY = [rewrite(add.f32(a, b), sub.f32(a, neg.f32(b)))]\n",
+                 "does not shrink: (nodes, variable uses, rank, constants) go from (1, 2, 3, 0) to (2, 2, 7, 0)")
+        self.one("SIMPLIFY = [rewrite(add.f32(a, b), add.f32(b, a))]\n",
+                 "does not shrink: (nodes, variable uses, rank, constants) go from (1, 2, 3, 0) to (1, 2, 3, 0)")
+        self.one("SIMPLIFY = [rewrite(exp.f32(exp.f32(a)), mul.f32(a, a))]\n", "does not shrink: a is used 1 times on the left, 2 on the right")
+
+    def test_lowering_circle(self) -> None:
+        self.one("LOWER = [rewrite(tanh.f32(a), exp.f32(a)),\n         rewrite(exp.f32(a), tanh.f32(a))]\n",
+                 "lowering goes round in a circle: tanh.f32 -> exp.f32 -> tanh.f32", 3)
+
+    def test_lowering_circle_through_flags(self) -> None:
+        self.one("LOWER = [rewrite(tanh.f32(a), tanh.f32.approx(a))]\n",
+                 "lowering goes round in a circle: tanh.f32.approx -> tanh.f32.approx")
+        self.assertEqual(faults("LOWER = [rewrite(tanh.f32(a), tanh.f32.approx(a), when=~approx)]\n"), [])
+
+    def test_lowering_circle_through_inherited_flags(self) -> None:
+        self.one("LOWER = [rewrite(tanh.f32.approx(a), exp.f32(a)),\n         rewrite(exp.f32.approx(a), tanh.f32(a))]\n",
+                 "lowering goes round in a circle: tanh.f32.approx -> exp.f32.approx -> tanh.f32.approx", 3)
+
+    def test_selection_is_complete(self) -> None:
+        found = faults("INSTR = [llvm(add[T](a, b), 'add')]\n", incomplete=True)
+        self.assertEqual(found, ["patterns/sm80.py:0: error: selection is incomplete: no INSTR rule takes add.pred (HLO has it)"])
+        self.assertEqual(faults("LOWER = [rewrite(add.pred(a, b), bor.pred(a, b))]\n", incomplete=True),
+                         ["patterns/sm80.py:0: error: selection is incomplete: no INSTR rule takes bor.pred (patterns/sm80.py:2 lowers add.pred to it)"])
+        # a tile under a condition, or of two nodes, takes only some
+        for tile in ("llvm(add.pred(a, b), 'or', when=approx)", "llvm(add.pred(a, add.pred(b, c)), 'or')"):
+            self.assertEqual(faults(f"INSTR = [{tile}]\n", incomplete=True), found)
+
+    def test_operand_orders(self) -> None:
+        def sum_of(n: int) -> str:
+            return "exp.f32(a)" if n == 0 else f"add.f32({sum_of(n - 1)}, neg.f32({sum_of(n - 1)}))"
+        self.one(f"LOWER = [rewrite({sum_of(3)}, exp.f32(a))]\n", "128 orders of operands to try, 64 at most")
+
+    def test_tile_operands(self) -> None:
+        self.one("INSTR = [asm(add.f32(mul.f32(a, b), mul.f32(c, x)), 'fma')]\n", "a tile has three operands at most; a, b, c, x are 4")
+        self.one("INSTR = [asm(mul.i32(a, k), 'shl.b32 %d, %a, %b;')]\n",
+                 "k is a constant and no operand of a tile; write a value variable or the number")
+
+    def test_sums(self) -> None:
+        self.index("ALL = [rewrite((i*k + 3) // k, i)]\n", "a sum pattern is one or more terms and `rest`; constants belong to the rest")
+        # terms in any order: the one that binds the coefficient of the other may come last
+        self.assertEqual(faults("", "ALL = [rewrite((n // k)*(k*m) + (n % k)*m + rest, n*m + rest)]\n"), [])
+
+    def test_left_side_is_an_operation(self) -> None:
+        self.assertIn("patterns/indexing.py:2: error: the left side is no operation", faults("", "ALL = [rewrite(n, n + 0)]\n"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,73 @@
+"""The rule language refuses what is no rule, with the file and the line of the pattern."""
+from __future__ import annotations
+
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from small import faults  # noqa: E402
+
+
+class Language(unittest.TestCase):
+    def one(self, text: str, message: str, line: int = 2) -> None:
+        self.assertEqual(faults(text), [f"patterns/sm80.py:{line}: error: {message}"])
+
+    def test_good_rules_have_no_faults(self) -> None:
+        self.assertEqual(faults("SIMPLIFY = [rewrite(neg[F](neg[F](a)), a), rewrite(add[N](a, 0), a)]\n"), [])
+
+    def test_unknown_name(self) -> None:
+        self.one("SIMPLIFY = [rewrite(tahn.f32(a), a)]\n", "name 'tahn' is not defined")
+
+    def test_line_is_that_of_the_rule(self) -> None:
+        self.one("X = 1\n\nSIMPLIFY = [\n    rewrite(neg.f32(a, b), a),\n]\n", "neg.f32: 1 operand expected, 2 found", 5)
+
+    def test_syntax_error(self) -> None:
+        found = faults("SIMPLIFY = [rewrite(\n")
+        self.assertRegex(found[0], r"^patterns/sm80.py:2: error: ")
+
+    def test_wrong_arity(self) -> None:
+        self.one("SIMPLIFY = [rewrite(add.f32(a), a)]\n", "add.f32: 2 operands expected, 1 found")
+
+    def test_types_of_a_name(self) -> None:
+        self.one("SIMPLIFY = [rewrite(add.f33(a, b), a)]\n", "add.f33: f33 is neither a type nor a flag")
+        self.one("SIMPLIFY = [rewrite(add(a, b), a)]\n", "add: 1 type expected in the name, 0 found")
+        self.one("SIMPLIFY = [rewrite(cvt.f32(a), a)]\n", "cvt.f32: 2 types expected in the name, 1 found")
+        self.one("SIMPLIFY = [rewrite(add['F'](a, b), a)]\n", "add[..] takes a type class: P, I, U, N, F, F16, T")
+
+    def test_type_without_meaning(self) -> None:
+        self.one("SIMPLIFY = [rewrite(tanh.i32(a), a)]\n", "tanh.i32: tanh has no meaning at type i32")
+        self.one("SIMPLIFY = [rewrite(tanh[T](a), a)]\n", "tanh.T: tanh has no meaning at type i8")
+
+    def test_operation_as_a_value(self) -> None:
+        self.one("SIMPLIFY = [rewrite(neg.f32(exp), a)]\n", "operation exp is used as a value; it needs a type and operands, as in exp.f32(a)")
+        self.one("SIMPLIFY = [rewrite(neg.f32('x'), a)]\n", "'x' is not part of the rule language")
+
+    def test_no_truth_value(self) -> None:
+        message = "an expression has no truth value: write (x) & (y) for `and`, ~x for `not`, two comparisons for a chain"
+        for when in ("(k > 1) and (m > 1)", "0 < k < m", "not (k > 1)", "k in (1, 2)"):
+            self.one(f"SIMPLIFY = [rewrite(add.i32(mul.i32(a, k), m), a, when={when})]\n", message)
+
+    def test_comparison_without_brackets(self) -> None:
+        self.one("SIMPLIFY = [rewrite(mul.i32(a, k), a, when=approx & k)]\n",
+                 "the right side of & is not a condition; comparisons need brackets: (k > 1) & (m % k == 0)")
+        self.one("SIMPLIFY = [rewrite(mul.i32(a, k), a, when=True)]\n", "when= is not a condition")
+
+    def test_rebound_variable(self) -> None:
+        self.one("for k in (1, 2): pass\n", "pattern variable k was rebound to 2; every later rule would use that")
+        self.one("a = exp.f32(b)\n", "pattern variable a was rebound to exp.f32(b); every later rule would use that")
+        self.assertEqual(faults("SIMPLIFY = [rewrite(neg[t](neg[t](a)), a) for t in (f32, f64)]\n"), [])
+
+    def test_name_bound_inside_a_rule_stays_there(self) -> None:
+        self.one("SIMPLIFY = [rewrite(sub.f32(p := neg.f32(neg.f32(a)), b), sub.f32(a, b)),\n"
+                 "            rewrite(exp.f32(p), a)]\n",
+                 "p is neg.f32(neg.f32(a)) here, bound with := on line 2; name one of them otherwise", 3)
+
+    def test_lists(self) -> None:
+        self.one("SIMPLIFY = [1]\n", "SIMPLIFY holds 1, which is no rule")
+        self.one("del INSTR\n", "INSTR is missing", 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
