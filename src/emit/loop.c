@@ -12,6 +12,8 @@
 #include "emit/emit.h"
 #include "index/index.h"
 
+#include <string.h>
+
 typedef struct {
     WbbCx *cx;
     WbbArena *arena;
@@ -35,9 +37,10 @@ static void store_all(Loop *l, IrBlock *b, IrRef element)
     }
 }
 
-/* let NAME = definition in lo..hi */
+/* let NAME = definition in lo..hi; what can be one number only is that number. */
 static IrRef let(Loop *l, IrBlock *b, const char *name, IrRef definition, int64_t lo, int64_t hi)
 {
+    if (hi - lo == 1) return ir_index(l->g, lo);
     const uint32_t var = ir_var_new(l->g, name, IR_LET, lo, hi - 1, definition);
     ir_stmt(l->g, b, IR_BIND)->var = var;
     return ir_var(l->g, var);
@@ -85,8 +88,10 @@ static void body(Loop *l, IrBlock *b)
     tail_part(l, tail ? &tail->body : &inside->otherwise);
 }
 
+/* Letters, digits and '_', no digit first; `_` alone is PTX's sink. */
 static const char *kernel_name(WbbArena *a, const char *wish)
 {
+    if (!strcmp(wish, "_")) return "kernel";
     char *name = wbb_format(a, "%s%s", *wish >= '0' && *wish <= '9' ? "_" : "", wish);
     for (char *c = name; *c; c++) {
         const bool fine = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9');

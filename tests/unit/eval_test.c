@@ -131,6 +131,16 @@ static void test_bounds(void **state)
     assert_true(ev_bounds_contains(SC_F32, 0x7fc00000, b));
     b = run(*state, "e { x = f32[] parameter(0) ROOT r = f32[] add(x, x) }", in, EV_BOUNDS);
     assert_true(b->lo.f == 1 && b->hi.f == 1 && !b->flags);
+    /* The looser budgets: an absolute error where the result is near 0, and none where nothing was to be rounded. */
+    const float pi = 3.14159274f;
+    const void *const angle[] = {&pi};
+    const char *sine = "e { x = f32[] parameter(0) ROOT r = f32[] sine(x) }";
+    b = run(*state, sine, angle, EV_BOUNDS);
+    assert_true(b->lo.f > -8.75e-8 && b->hi.f < -8.74e-8);
+    b = run(*state, sine, angle, EV_BOUNDS_APPROX);
+    assert_true(b->lo.f < -3e-5 && b->hi.f > 3e-5);
+    b = run(*state, "e { x = f32[] parameter(0) ROOT r = f32[] add(x, x) }", angle, EV_BOUNDS_APPROX);
+    assert_true(b->lo.f == b->hi.f);
     const int32_t k = 7;
     const void *const ints[] = {&k};
     b = run(*state, "e { x = s32[] parameter(0) c = f32[] convert(x) z = f32[] subtract(c, c) t = f32[] exponential(z) i = s32[] convert(t) ROOT r = s32[] xor(x, i) }", ints, EV_BOUNDS);
@@ -154,6 +164,16 @@ static void test_declines(void **state)
     Job j = {.text = "e { x = f32[6] parameter(0) ROOT r = f32[6] custom-call(x), custom_call_target=\"t\" }", .inputs = six_input, .arena = cx->arena};
     assert_int_equal(wbb_guard(cx, body, &j), WBB_DECLINED);
     assert_int_equal(cx->why, WHY_OPERATION);
+    static const char *const widths[] = {
+        "e { x = f32[6] parameter(0) ROOT r = u8[6,4] bitcast-convert(x) }",
+        "e { x = f32[6] parameter(0) ROOT r = f16[12] bitcast(x) }",
+        "e { x = f32[6] parameter(0) y = f32[3,2] reshape(x) ROOT r = f64[3] bitcast-convert(y) }",
+    };
+    for (size_t i = 0; i < WBB_LEN(widths); i++) {
+        Job w = {.text = widths[i], .inputs = six_input, .arena = cx->arena};
+        assert_int_equal(wbb_guard(cx, body, &w), WBB_DECLINED);
+        assert_int_equal(cx->why, WHY_OPERATION);
+    }
 }
 
 int main(void)

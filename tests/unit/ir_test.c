@@ -219,6 +219,10 @@ static void test_refused(void **state)
     refused(HEAD "{ if tid { } }", "expected a value of type pred");
     refused(HEAD "{ store %out[0], part.f32<2>(1.0:f32x2) }", "no such part");
     refused(HEAD "{ store %out[0], cvt.f32.i8(200) }", "200 does not fit in i8");
+    refused(HEAD "{ store %out[8 // tid], 1.0 }", "must be positive");
+    refused(HEAD "{ store %out[0], load.i32x2 %in[0] }", "has another type");
+    refused(HEAD "{ store %out[0], cvt.f32x2.i32(1) }", "keeps the number of lanes");
+    refused(HEAD "{ store %out[0], 5:indexx2 }", "no type is called 'indexx2'");
     refused(HEAD "{ store %out[0], nan(0x1) }", "is no nan of f32");
     refused(HEAD "{ store %out[0], nan(7) }", "is no nan of f32");
     refused(HEAD "{ store %out[-\n\n y], 1.0 }", "t.ir:3:2: error: nothing is called 'y'");

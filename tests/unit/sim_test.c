@@ -126,6 +126,16 @@ static void test_floats(void **state)
     assert_int_equal(once("max.f32 %r9, %r1, %r2;", 4, two(f(-0.0f), f(0.0f))), f(0.0f));
     assert_int_equal(once("setp.ltu.f32 %p1, %r1, %r2; selp.b32 %r9, 1, 0, %p1;", 4, two(nan, f(3))), 1);
     assert_int_equal(once("setp.ne.f32 %p1, %r1, %r2; selp.b32 %r9, 1, 0, %p1;", 4, two(nan, f(3))), 0);
+    assert_int_equal(once("tanh.approx.f32 %r9, %r1;", 4, nan), nan);
+    uint64_t in[512], out[512];
+    for (int i = 0; i < 512; i++) in[i] = (i & 1 ? 0x80000000u : 0) + (uint32_t)i * 0x7f8000u / 2; /* from 0 to near infinity */
+    for (int i = 0; i < 256; i++) in[i] = f((float)(i - 128) * 0x1.23p-4f);
+    compute("tanh.approx.f32 %r9, %r1;", 4, in, out, 512);
+    for (int i = 0; i < 512; i++) {
+        float x;
+        memcpy(&x, &in[i], 4);
+        assert_int_equal(out[i], f((float)tanh((double)x)));
+    }
     assert_int_equal(once("cvt.rzi.s32.f32 %r9, %r1;", 4, f(-1e20f)), 0x80000000u);
     assert_int_equal(once("cvt.rzi.s32.f32 %r9, %r1;", 4, nan), 0);
     assert_int_equal(once("cvt.rzi.u32.f32 %r9, %r1;", 4, f(-1)), 0);
@@ -156,6 +166,18 @@ static void test_halves(void **state)
     assert_int_equal(once("mov.b16 %rs3, 1; mov.b16 %rs4, 0x3b80; mov.b16 %rs5, 0x3f81; fma.rn.f16 %rs9, %rs1, %rs2, %rs3;", 2, two(0x3c01, 0x7800)), 0x7801);
     assert_int_equal(once("add.rn.f16x2 %r9, %r1, %r2;", 4, two(0x7bff3c00, 0x7bff3c00)), 0x7c004000);
     assert_int_equal(once("max.NaN.bf16x2 %r9, %r1, %r2;", 4, two(0x7fc03f80, 0x3f803f81)), 0x7fff3f81);
+    /* 1 < 2 in the low halves, 2 < 1 in the high ones; nan is less than nothing, or than everything. */
+    const char *pick = "selp.b32 %r3, 1, 0, %p1; selp.b32 %r4, 2, 0, %p2; or.b32 %r9, %r3, %r4;";
+    static const struct { const char *op; uint32_t a, b, result; } pairs[] = {
+        {"setp.lt.f16x2 %p1|%p2, %r1, %r2;", 0x40003c00, 0x3c004000, 1}, {"setp.lt.bf16x2 %p1|%p2, %r1, %r2;", 0x3f804000, 0x40003f80, 2},
+        {"setp.ltu.f16x2 %p1|%p2, %r1, %r2;", 0x7e003c00, 0x3c003c00, 2}, {"setp.nan.bf16x2 %p1|%p2, %r1, %r2;", 0x3f807fc0, 0x3f803f80, 1},
+        {"setp.eq.and.f16x2 %p1|%p2, %r1, %r2, !%p3;", 0x3c008000, 0x3c000000, 3},
+    };
+    for (size_t i = 0; i < WBB_LEN(pairs); i++) {
+        char text[256];
+        snprintf(text, sizeof text, "%s %s", pairs[i].op, pick);
+        assert_int_equal(once(text, 4, two(pairs[i].a, pairs[i].b)), pairs[i].result);
+    }
     assert_int_equal(once("cvt.rn.f16.f32 %rs9, %r1;", 2, f(0x1p-25f)), 0);
     assert_int_equal(once("cvt.rn.f16.f32 %rs9, %r1;", 2, f(0x1.8p-25f)), 1);
     assert_int_equal(once("cvt.rn.f16.f32 %rs9, %r1;", 2, f(65520.0f)), 0x7c00);
@@ -203,6 +225,8 @@ static void test_divergence(void **state)
     compute("and.b32 %r3, %r1, 1; setp.eq.s32 %p1, %r3, 0; @%p1 bra $cold; mov.b32 %r4, 7; $join: shfl.sync.bfly.b32 %r9, %r4, 1, 31, -1; bra $end;"
             "$cold: mov.b32 %r4, 9; bra $join; $end:", 4, in, out, 64);
     for (uint32_t i = 0; i < 64; i++) assert_int_equal(out[i], i & 1 ? 9 : 7);
+    compute("and.b32 %r3, %r1, 1; setp.eq.s32 %p1, %r3, 0; @%p1 mov.pred %p2, -1; @%p2 mov.b32 %r9, 5;", 4, in, out, 64);
+    for (uint32_t i = 0; i < 64; i++) assert_int_equal(out[i], i & 1 ? 0 : 5);
     compute("ts: .branchtargets $a, $b, $c; rem.u32 %r3, %r1, 3; brx.idx %r3, ts; $a: mov.b32 %r9, 1; bra $end; $b: mov.b32 %r9, 2; bra $end;"
             "$c: mov.b32 %r9, 3; $end:", 4, in, out, 64);
     for (uint32_t i = 0; i < 64; i++) assert_int_equal(out[i], i % 3 + 1);

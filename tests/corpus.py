@@ -1,0 +1,233 @@
+#!/usr/bin/env python3
+"""Real fusions through the whole of warpburg: compile, assemble, run under --check, compare with stored outputs.
+
+    corpus.py WARPBURG [--shared DIR] [--all] [--targets sm_80,sm_90] [-j N]
+
+Three sets, each fusion once for every target:
+
+1. shaderdb/corpus/: all elements, cases e, n and p; GELU besides over all 65,536 bf16 values, with what its machine code must be.
+2. DIR/corpus/programs, scale S: the same, and the outputs of `run` and of `eval` against DIR/golden/programs.
+3. DIR/corpus/programs, scales L and M: compiled and assembled.
+
+Of 2 and 3 every tenth file, with --all every one. Without DIR (../shared beside the repository by default), numpy or ptxas the part
+that needs it is left out with a line that says so. Prints each failure with its reason and ends with `N passed, M failed`, where a fusion
+counts once for a target (and once for `eval`) however much of it was judged; exit 1 if M is not 0. A fusion that warpburg declines
+has not failed; it is counted by its reason.
+"""
+import argparse
+import struct
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Dict, List, Optional, Sequence, Tuple
+
+import golden
+import programs
+from ptx_facts import complaints
+from warpburg_cli import Cli, Compiled
+
+ROOT = Path(__file__).resolve().parent.parent
+CASES = "enp"
+COMPILE_ONLY = {"elements_2_31.hlo"}        # 4 GiB a buffer
+ORDER = ("passed", "declined", "failed")
+MOST_SASS = 75                              # of GELU on 8 bf16 elements
+
+
+class Tally:
+    """What happened to each (part, target), and to each file and target over all its parts; failures are printed as they come."""
+
+    def __init__(self) -> None:
+        self.counts: Dict[Tuple[str, str], Counter] = {}
+        self.worst: Dict[Tuple[str, str], str] = {}
+        self.reasons: Counter = Counter()
+
+    def add(self, part: str, target: str, file: str, why: str, declined: bool = False) -> None:
+        word = "passed" if not why else "declined" if declined else "failed"
+        self.counts.setdefault((part, target), Counter())[word] += 1
+        key = (file, target.split()[-1])
+        self.worst[key] = max(word, self.worst.get(key, word), key=ORDER.index)
+        if declined:
+            self.reasons[why.split(":")[0]] += 1
+        if why:
+            print(f"{word}: {part}, {Path(file).name}, {target}: {why}", flush=True)
+
+    def total(self, word: str) -> int:
+        """Files and targets, each counted once."""
+        return sum(w == word for w in self.worst.values())
+
+    def print(self) -> None:
+        for (part, target), c in self.counts.items():
+            print(f"{part}, {target}: {c['passed']} passed, {c['failed']} failed, {c['declined']} declined")
+        if self.reasons:
+            print("declined: " + ", ".join(f"{reason} {n}" for reason, n in self.reasons.most_common()))
+        print(f"{self.total('passed')} passed, {self.total('failed')} failed")
+
+
+def assembled(c: Compiled) -> bool:
+    return "sass" in c.facts or c.facts.get("grid") == 0
+
+
+# our own ----------------------------------------------------------------------------------------------------------------------
+
+
+def check_own(cli: Cli, tally: Tally, files: Sequence[str], target: str, with_ptxas: bool) -> None:
+    compiled = cli.compile(files, target)
+
+    def one(c: Compiled) -> str:
+        if c.status != "ok":
+            return c.why
+        if with_ptxas and not assembled(c):
+            return "not assembled"
+        for case in "" if Path(c.file).name in COMPILE_ONLY else CASES:
+            v = cli.run(c.file, target, case)
+            if not v.ok:
+                return f"case {case}: {v.why}"
+        return ""
+
+    for c, why in zip(compiled, cli.each(one, compiled)):
+        tally.add("own corpus", target, c.file, why)
+
+
+def write_npy(path: Path, kind: str, shape: Tuple[int, ...], data: bytes) -> None:
+    head = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}"
+    head += " " * (-(len(head) + 11) % 64) + "\n"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + data)
+
+
+def check_gelu(cli: Cli, tally: Tally, target: str, with_ptxas: bool) -> None:
+    """Every bf16 value in every lane of a vector, and what the machine code of GELU must be."""
+    source = ROOT / "shaderdb" / "corpus" / "gelu.hlo"
+    rows, values = 16, 1 << 16
+    with tempfile.TemporaryDirectory() as folder:
+        small, inputs = Path(folder, "gelu.hlo"), Path(folder, "p0.npy")
+        text = source.read_text(encoding="utf-8").replace("[6,512,4096]{2,1,0}", f"[{rows},{values}]{{1,0}}")
+        small.write_text(text, encoding="utf-8")
+        data = [(k + row) % values for row in range(rows) for k in range(values)]
+        write_npy(inputs, "<u2", (rows, values), struct.pack(f"<{rows * values}H", *data))
+        v = cli.run(str(small), target, "n", inputs=[str(inputs)])
+        if v.ok:
+            print(f"gelu, {target}: all 65,536 bf16 values inside the bounds, {v.facts['max_ulp']:.3g} ulp from f64 at most", flush=True)
+        tally.add("gelu, all 65,536 bf16 values", target, str(source), v.why)
+    ptx = cli.call("compile", str(source), "--target", target, "--emit", "ptx").stdout
+    c = cli.compile([str(source)], target)[0]
+    why = [] if c.status == "ok" else [c.why]
+    if not ptx:
+        why.append("no PTX")
+    why += complaints(ptx)
+    if c.status == "ok" and with_ptxas:
+        f = c.facts
+        if list(f["ldg"]) != ["16"] or list(f["stg"]) != ["16"]:
+            why.append(f"loads {f['ldg']}, stores {f['stg']}: 16 bytes each expected")
+        if f["stack_bytes"] or f["ldl"] or f["stl"]:
+            why.append(f"local memory: {f['stack_bytes']} bytes, {f['ldl']} loads, {f['stl']} stores")
+        if f["branch"]:
+            why.append(f"{f['branch']} branches")
+        if f["sass"] > MOST_SASS:
+            why.append(f"{f['sass']} SASS instructions, {MOST_SASS} at most expected")
+    tally.add("gelu, shape of the code", target, str(source), "; ".join(why))
+
+
+# real programs ----------------------------------------------------------------------------------------------------------------
+
+
+def small_program(cli: Cli, stored: Optional[golden.Golden], file: str, targets: Sequence[str]) -> List[Tuple[str, str, str, bool]]:
+    """(part, target, why, declined) of each judgement of a file that compiled."""
+    out = []
+    agrees = "programs S against stored outputs"
+    with tempfile.TemporaryDirectory() as folder:
+        for target in [*targets, "eval"]:
+            check = differs = ""
+            wider = golden.UNDERSTOOD.get(Path(file).name, (1.0, ""))[0] if target != "eval" else 1.0
+            declined, compared = False, 0
+            for case in CASES:
+                seed = stored.seed(file, case) if stored else None
+                to = Path(folder, target, case)
+                to.mkdir(parents=True)
+                if target == "eval" and seed is None:
+                    continue
+                v = cli.eval(file, case, seed or 0, str(to)) if target == "eval" else cli.run(file, target, case, seed or 1, (), str(to))
+                if not v.ok and not check:
+                    check, declined = f"case {case}: {v.why}", v.declined
+                if stored and seed is not None and any(to.iterdir()):
+                    compared += 1
+                    why = stored.differs(file, case, to, wider)
+                    differs = differs or (why and f"case {case}: {why}")
+            if target != "eval":
+                out.append(("programs S under --check", target, check, declined))
+            elif check:
+                differs = differs or check
+            if compared or (target == "eval" and check):
+                out.append((agrees, f"run {target}" if target != "eval" else "eval", differs, declined and differs == check))
+    return out
+
+
+def check_small(cli: Cli, tally: Tally, stored: Optional[golden.Golden], files: Sequence[str], targets: Sequence[str], with_ptxas: bool) -> None:
+    good: Dict[str, List[str]] = {f: [] for f in files}
+    for target in targets:
+        for c in compile_all(cli, tally, "programs S", files, target, with_ptxas):
+            good[c.file].append(target)
+    for file, judged in zip(files, cli.each(lambda f: small_program(cli, stored, f, good[f]), files)):
+        for part, target, why, declined in judged:
+            tally.add(part, target, file, why, declined)
+
+
+def compile_all(cli: Cli, tally: Tally, part: str, files: Sequence[str], target: str, with_ptxas: bool) -> List[Compiled]:
+    """Compile and assemble; leaves those that did."""
+    good = []
+    for c in cli.compile(files, target):
+        why = c.why or ("not assembled" if with_ptxas and not assembled(c) else "")
+        tally.add(f"{part} compiled" + (" and assembled" if with_ptxas else ""), target, c.file, why, c.status == "declined")
+        if not why:
+            good.append(c)
+    return good
+
+
+def check_programs(cli: Cli, tally: Tally, shared: Path, every: int, targets: Sequence[str], with_ptxas: bool) -> None:
+    folder = shared / "corpus" / "programs"
+    if not (folder / "index.tsv").exists():
+        print(f"skipped: the fusions of real programs: {folder} is not there")
+        return
+    stored = None
+    if golden.MISSING:
+        print(f"skipped: stored outputs: {golden.MISSING}")
+    elif not (shared / "golden" / "programs" / "index.tsv").exists():
+        print(f"skipped: stored outputs: {shared / 'golden'} is not there")
+    else:
+        stored = golden.Golden(shared / "golden", "programs")
+    found = programs.select(folder)
+    small, large = found["S"], sorted(found["L"] + found["M"])
+    print(f"programs: {len(small)} files of scale S, {len(large)} of L and M; one in {every} is taken", flush=True)
+    if stored:
+        bare = [Path(f).name for f in small[::every] if not any(stored.seed(f, case) is not None for case in CASES)]
+        print(f"programs S: nothing is stored for {len(bare)} of {len(small[::every])}: {', '.join(bare)}", flush=True)
+    for file in sorted(golden.UNDERSTOOD.keys() & {Path(f).name for f in small[::every]}):
+        print(f"understood: {file}, {golden.UNDERSTOOD[file][0]} times the stored tolerance: {golden.UNDERSTOOD[file][1]}")
+    check_small(cli, tally, stored, small[::every], targets, with_ptxas)
+    for target in targets:
+        compile_all(cli, tally, "programs L and M", large[::every], target, with_ptxas)
+
+
+def main() -> int:
+    p = argparse.ArgumentParser(description="real fusions through the whole of warpburg")
+    p.add_argument("warpburg")
+    p.add_argument("--shared", type=Path, default=ROOT.parent / "shared")
+    p.add_argument("--all", action="store_true", help="every file, not every tenth")
+    p.add_argument("--targets", default="sm_80,sm_90")
+    p.add_argument("-j", type=int, default=2, dest="jobs")
+    o = p.parse_args()
+    cli, tally, targets = Cli(o.warpburg, o.jobs), Tally(), o.targets.split(",")
+    own = sorted(str(f) for f in (ROOT / "shaderdb" / "corpus").glob("*.hlo"))
+    with_ptxas = "sass" in cli.compile([str(ROOT / "shaderdb" / "corpus" / "gelu.hlo")], targets[0])[0].facts
+    if not with_ptxas:
+        print("skipped: assembling and what is asserted of machine code: no ptxas")
+    for target in targets:
+        check_own(cli, tally, own, target, with_ptxas)
+        check_gelu(cli, tally, target, with_ptxas)
+    check_programs(cli, tally, o.shared, 1 if o.all else 10, targets, with_ptxas)
+    tally.print()
+    return 1 if tally.total("failed") else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,117 @@
+"""The rooms of src/ keep to their walls: includes, prefixes of symbols, sizes of files, and who may print or end the process.
+
+usage: layers.py [BUILD]      BUILD: a build folder, whose objects' symbols are checked
+
+ALLOWED is the table of rooms in the design, with three changes: hlo includes scalar (element types and the rounding of literals
+are one enumeration, not three); target and lower include rewrite's table types, and no more of it; the executable without LLVM
+uses pipe/judge.h, and no more of pipe.
+"""
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Dict, List, Set
+
+ROOT = Path(__file__).resolve().parent.parent
+SRC = ROOT / "src"
+
+TABLES = "rewrite/tables.h"
+ALLOWED: Dict[str, Set[str]] = {  # rooms, or single headers
+    "base": set(),
+    "scalar": {"base"},
+    "ir": {"base", "scalar"},
+    "rewrite": {"base", "scalar", "ir"},
+    "target": {"base", "scalar", "ir", TABLES},
+    "hlo": {"base", "scalar"},
+    "eval": {"base", "scalar", "hlo"},
+    "index": {"base", "scalar", "ir", "rewrite", "hlo"},
+    "partition": {"base", "scalar", "ir", "hlo", "index", "target"},
+    "emit": {"base", "scalar", "ir", "rewrite", "hlo", "index", "partition", "target"},
+    "lower": {"base", "scalar", "ir", TABLES, "target"},
+    "bundle": {"base"},
+    "sim": {"base", "bundle"},
+    "gpu": {"base", "bundle"},
+}
+EVERYTHING = set(ALLOWED)
+ALLOWED.update(pipe=EVERYTHING, api=EVERYTHING | {"pipe", "warpburg.h"}, main=EVERYTHING | {"pipe"})
+WITHOUT_LLVM = {"base", "scalar", "bundle", "hlo", "eval", "sim", "gpu", "pipe/judge.h"}  # what warpburg-run is made of
+WITHOUT_LLVM_FILES = {"pipe/judge.c", "main/run.c", "main/eval.c", "main/run_main.c", "main/dispatch.c", "main/options.c", "main/main.h",
+                      "main/verdict.h", "pipe/judge.h"}
+
+PREFIX = {"base": "wbb_", "scalar": "sc_", "ir": "ir_", "rewrite": "rw_", "target": "tg_", "hlo": "hlo_", "eval": "ev_", "index": "ix_",
+          "partition": "part_", "emit": "emit_", "lower": "ll_", "bundle": "bd_", "sim": "sim_", "gpu": "gpu_", "pipe": "pipe_",
+          "api": "wb_", "main": "main"}
+MAX_LINES = 600
+CALLS = re.compile(r"\b(malloc|calloc|realloc|free|printf|fprintf|puts|fputs|exit|abort)\s*\(")
+MAY_CALL = {  # why
+    "base": None, "main": None,                                   # memory and messages are theirs
+    "lower": {"free"},                                            # LLVM's own objects
+    "rewrite/trace.c": {"fprintf", "abort"},                      # out of fuel: our own bug, with the last rules fired
+    "ir/verify.c": {"fprintf", "abort"},                          # our own bug, with the node
+}
+
+
+def without_comments(text: str) -> str:
+    return re.sub(r'/\*.*?\*/|//[^\n]*|"(\\.|[^"\\\n])*"', lambda m: '""' if m[0][0] == '"' else "\n" * m[0].count("\n"), text, flags=re.S)
+
+
+def check_includes(path: Path, text: str) -> List[str]:
+    room, name = path.relative_to(SRC).parts[0], str(path.relative_to(SRC))
+    faults = []
+    for n, line in enumerate(text.splitlines(), 1):
+        m = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
+        if not m or "/" not in m[1] or m[1].split("/")[0] == room:
+            continue
+        target = m[1].split("/")[0]
+        allowed = ALLOWED[room] if name not in WITHOUT_LLVM_FILES else WITHOUT_LLVM | {room}
+        if target not in allowed and m[1] not in allowed:
+            faults.append(f"src/{name}:{n}: error: {room} may not include {m[1]}")
+    if room != "lower":
+        faults += [f"src/{name}: error: LLVM outside lower/" for m in re.finditer(r'#\s*include\s*[<"]llvm', text)]
+    return faults
+
+
+def check_calls(path: Path, text: str) -> List[str]:
+    room, name = path.relative_to(SRC).parts[0], str(path.relative_to(SRC))
+    allowed = MAY_CALL.get(name, MAY_CALL.get(room, set()))
+    if allowed is None:
+        return []
+    return [f"src/{name}:{n}: error: {m[1]} outside base/ and main/" for n, line in enumerate(without_comments(text).splitlines(), 1)
+            for m in CALLS.finditer(line) if m[1] not in allowed]
+
+
+def check_symbols(build: Path) -> List[str]:
+    """Every symbol that an object of a room defines for others has the room's prefix."""
+    faults, seen = [], 0
+    for o in sorted(build.glob("*.p/src_*.o")):
+        room = o.name.split("_")[1]
+        text = subprocess.run(["nm", "-g", "--defined-only", str(o)], capture_output=True, text=True, check=True).stdout
+        for symbol in (line.split()[-1] for line in text.splitlines()):
+            seen += 1
+            if not symbol.startswith((PREFIX[room], "__", "DW.")):
+                faults.append(f"{o.name}: error: {symbol} has not the prefix {PREFIX[room]}")
+    if not seen:
+        faults.append(f"{build}: error: no objects of rooms")
+    return faults
+
+
+def main(argv: List[str]) -> int:
+    faults: List[str] = []
+    files = sorted([*SRC.rglob("*.c"), *SRC.rglob("*.h")])
+    for path in files:
+        text = path.read_text()
+        faults += check_includes(path, text) + check_calls(path, text)
+        if text.count("\n") > MAX_LINES:
+            faults.append(f"src/{path.relative_to(SRC)}: error: {text.count(chr(10))} lines, {MAX_LINES} at most")
+    if len(argv) > 1:
+        faults += check_symbols(Path(argv[1]))
+    else:
+        print("skipped: symbols (no build folder given)")
+    print("\n".join([*faults, f"layers: {len(files)} files, {len(faults)} faults"]))
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))

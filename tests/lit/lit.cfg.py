@@ -1,0 +1,32 @@
+# Text tests: lit tests/lit --param warpburg=PATH [--param tools=FOLDER of FileCheck]
+import os
+import shutil
+
+import lit.formats
+
+config.name = "warpburg"
+config.test_format = lit.formats.ShTest(execute_external=True)
+config.suffixes = [".hlo", ".ir", ".ptx", ".test"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = os.path.join(os.path.dirname(os.path.abspath(lit_config.params["warpburg"])), "lit")
+
+
+def tool(name):
+    """LLVM's FileCheck and not come with a version behind their names, or in a folder of their version."""
+    folders = [lit_config.params.get("tools", ""), "/usr/lib/llvm-22/bin"]
+    for candidate in [os.path.join(f, name) for f in folders] + [name + "-22", name]:
+        found = shutil.which(candidate)
+        if found:
+            return found
+    lit_config.fatal(f"{name} is not here (llvm-22-tools)")
+
+
+config.substitutions += [
+    ("%warpburg", os.path.abspath(lit_config.params["warpburg"])),
+    ("%FileCheck", tool("FileCheck")),
+    (r"\bnot\b", tool("not")),
+]
+config.environment["PATH"] = os.environ["PATH"]
+for name in ("WARPBURG_LIBDEVICE", "WARPBURG_PTXAS"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]
