@@ -223,13 +223,14 @@ static EvBound convert(ScType t, ScType from, const EvBound *x)
     return b;
 }
 
-EvBound ev_bound_op(ScOp op, ScType t, ScType from, const EvBound *x)
+EvBound ev_bound_op(ScOp op, ScType t, ScType from, const EvBound *x, bool approx)
 {
     const ScOpInfo *info = &sc_op_info[op];
     if (op == OP_SELECT) return x[0].lo.u == x[0].hi.u ? x[x[0].lo.u ? 1 : 2] : ev_bound_union(t, x[1], x[2]);
     uint64_t bits[3] = {0}, r = 0;
     ScType in = info->signature == SC_CONVERT ? from : t;
-    bool known = sc_budget(op, t, false) == 0;
+    ScBudget budget = sc_budget(op, t, approx);
+    bool known = budget.ulp == 0 && budget.absolute == 0;
     for (unsigned k = 0; k < info->arity; k++) known = known && value_of(in, &x[k], &bits[k]);
     if (known && ev_value(op, t, from, bits, &r))
         return ev_bound_exact(info->signature == SC_COMPARE || info->signature == SC_TEST ? SC_PRED : t, r);
@@ -240,7 +241,7 @@ EvBound ev_bound_op(ScOp op, ScType t, ScType from, const EvBound *x)
         return pred_bound(x->flags || ends, finite);
     }
     if (op == OP_CVT) return convert(t, from, x);
-    if (sc_is_float(t)) return ev_bound_float(op, t, x);
+    if (sc_is_float(t)) return ev_bound_float(op, t, x, approx);
     return t == SC_PRED ? pred_op(op, x) : int_op(op, t, x);
 }
 
@@ -252,8 +253,8 @@ static EvBound special(const HloInstruction *i, const EvBound *x)
     switch (i->opcode) {
     case HLO_CLAMP: {
         EvBound low[2] = {x[0], x[1]};
-        EvBound high[2] = {x[2], ev_bound_op(OP_MAX, t, t, low)};
-        return ev_bound_op(OP_MIN, t, t, high);
+        EvBound high[2] = {x[2], ev_bound_op(OP_MAX, t, t, low, false)};
+        return ev_bound_op(OP_MIN, t, t, high, false);
     }
     case HLO_REAL: return x[0];
     case HLO_IMAG: return ev_bound_exact(t, 0);
@@ -280,13 +281,13 @@ static EvBound special(const HloInstruction *i, const EvBound *x)
     }
 }
 
-void ev_bounds(const HloInstruction *i, ScOp op, int64_t n, EvBound *r, void *const *x)
+void ev_bounds(const HloInstruction *i, ScOp op, bool approx, int64_t n, EvBound *r, void *const *x)
 {
     ScType t = i->shape->type, from = i->operands[0]->shape->type;
     if (op != OP_NONE && (sc_op_info[op].signature == SC_COMPARE || sc_op_info[op].signature == SC_TEST)) t = from;
     for (int64_t k = 0; k < n; k++) {
         EvBound operands[3];
         for (uint32_t p = 0; p < i->n_operands && p < 3; p++) operands[p] = ((const EvBound *)x[p])[k];
-        r[k] = op == OP_NONE ? special(i, operands) : ev_bound_op(op, t, from, operands);
+        r[k] = op == OP_NONE ? special(i, operands) : ev_bound_op(op, t, from, operands, approx);
     }
 }

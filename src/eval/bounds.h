@@ -5,13 +5,15 @@
 #include "eval/inner.h"
 
 /* bounds.c */
-void ev_bounds(const HloInstruction *i, ScOp op, int64_t n, EvBound *r, void *const *x); /* OP_NONE: clamp and its like */
-EvBound ev_bound_op(ScOp op, ScType t, ScType from, const EvBound *x); /* one element of any operation that has a function */
+/* `approx`: by the looser budgets. OP_NONE: clamp and its like. */
+void ev_bounds(const HloInstruction *i, ScOp op, bool approx, int64_t n, EvBound *r, void *const *x);
+/* One element of any operation that has a function. */
+EvBound ev_bound_op(ScOp op, ScType t, ScType from, const EvBound *x, bool approx);
 EvBound ev_bound_nan(void);
 bool ev_value(ScOp op, ScType t, ScType from, const uint64_t *x, uint64_t *r); /* sc_eval, and small types as well */
 
 /* bounds_float.c: operations on floats that are not single values, or whose function has a budget */
-EvBound ev_bound_float(ScOp op, ScType t, const EvBound *x);
+EvBound ev_bound_float(ScOp op, ScType t, const EvBound *x, bool approx);
 
 /* compute.c */
 uint64_t ev_reduced(ScType t, uint64_t bits, const HloInstruction *reduce_precision);

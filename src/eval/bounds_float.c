@@ -52,12 +52,22 @@ static double at(ScOp op, ScType t, double a, double b)
     return sc_to_f64(t, r);
 }
 
+/* A function on values of a type, and how far it may be off. */
+typedef struct {
+    ScOp op;
+    ScType type;
+    ScBudget budget;
+} Function;
+
+static bool correctly_rounded(Function f) { return f.budget.ulp == 0 && f.budget.absolute == 0; }
+
 /* What an implementation may give where y is exact. In f64, y itself may be a unit off. */
-static EvBound allowed(ScOp op, ScType t, double y)
+static EvBound allowed(Function f, double y)
 {
-    double k = sc_budget(op, t, false);
+    ScOp op = f.op;
+    ScType t = f.type;
     if (isnan(y)) return ev_bound_nan();
-    if (k == 0) {
+    if (correctly_rounded(f)) {
         double r = sc_to_f64(t, sc_from_f64(t, y));
         return (EvBound){{.f = r}, {.f = r}, 0};
     }
@@ -66,24 +76,24 @@ static EvBound allowed(ScOp op, ScType t, double y)
         double nearest = wide ? copysign(0x1.fffffffffffffp1023, y) : y;
         return (EvBound){{.f = fmin(nearest, y)}, {.f = fmax(nearest, y)}, 0};
     }
-    if (y == 0 && !(wide && vanishing)) return (EvBound){{.f = y}, {.f = y}, 0};
-    double miss = (wide ? k + 1 : k) * ev_ulp(t, y);
+    if (y == 0 && f.budget.absolute == 0 && !(wide && vanishing)) return (EvBound){{.f = y}, {.f = y}, 0};
+    double miss = (wide ? f.budget.ulp + 1 : f.budget.ulp) * ev_ulp(t, y) + f.budget.absolute;
     EvBound b = {{.f = rounded_up(t, y - miss)}, {.f = rounded_down(t, y + miss)}, 0};
     if ((vanishing && op != OP_POW) || (op == OP_POW && y >= 0)) b.lo.f = fmax(b.lo.f, 0);
     return b;
 }
 
 /* [a, b] through a function that is monotone there, rising or falling. */
-static EvBound between(ScOp op, ScType t, double a, double b, bool rising)
+static EvBound between(Function f, double a, double b, bool rising)
 {
     EvBound first, last;
-    if (sc_budget(op, t, false) == 0) {
-        double x = at(op, t, a, 0), y = at(op, t, b, 0);
+    if (correctly_rounded(f)) {
+        double x = at(f.op, f.type, a, 0), y = at(f.op, f.type, b, 0);
         first = (EvBound){{.f = x}, {.f = x}, 0};
         last = (EvBound){{.f = y}, {.f = y}, 0};
     } else {
-        first = allowed(op, t, exact(op, a, 0));
-        last = allowed(op, t, exact(op, b, 0));
+        first = allowed(f, exact(f.op, a, 0));
+        last = allowed(f, exact(f.op, b, 0));
     }
     if (rising) return (EvBound){first.lo, last.hi, 0};
     return (EvBound){last.lo, first.hi, 0};
@@ -112,14 +122,15 @@ static Domain domain(ScOp op)
     }
 }
 
-static EvBound monotone(ScOp op, ScType t, const EvBound *x)
+static EvBound monotone(Function f, const EvBound *x)
 {
+    ScOp op = f.op;
     Domain d = domain(op);
     if (x->hi.f < d.from || x->lo.f > d.to) return ev_bound_nan();
     double a = fmax(x->lo.f, d.from), b = fmin(x->hi.f, d.to);
     bool outside = x->lo.f < d.from || x->hi.f > d.to;
     if (a == 0 && op == OP_RSQRT) a = 0.0; /* +0; -0 is dealt with below */
-    EvBound r = between(op, t, a, b, d.rising);
+    EvBound r = between(f, a, b, d.rising);
     if (op == OP_RSQRT && x->lo.f <= 0 && signbit(x->lo.f)) r.lo.f = -INF;
     r.flags = outside ? EV_MAYBE_NAN : 0;
     return r;
@@ -132,19 +143,20 @@ static bool reaches(double a, double b, double phase, double period)
     return ceil((a - slack - phase) / period) <= floor((b + slack - phase) / period);
 }
 
-static EvBound waves(ScOp op, ScType t, const EvBound *x)
+static EvBound waves(Function f, const EvBound *x)
 {
+    ScOp op = f.op;
     double a = x->lo.f, b = x->hi.f;
     bool infinite = isinf(a) || isinf(b);
     if (infinite && a == b) return ev_bound_nan();
-    EvBound top = allowed(op, t, 1), bottom = allowed(op, t, -1), r = {bottom.lo, top.hi, 0};
+    EvBound top = allowed(f, 1), bottom = allowed(f, -1), r = {bottom.lo, top.hi, 0};
     if (op == OP_TAN) r = (EvBound){{.f = -INF}, {.f = INF}, 0};
     bool far = infinite || b - a >= 6 || fabs(a) > 1e6 || fabs(b) > 1e6;
-    if (op == OP_TAN && !far && !reaches(a, b, PI / 2, PI)) r = between(op, t, a, b, true);
+    if (op == OP_TAN && !far && !reaches(a, b, PI / 2, PI)) r = between(f, a, b, true);
     if (op != OP_TAN && !far) {
         double shift = op == OP_SIN ? PI / 2 : 0;
-        EvBound p = allowed(op, t, exact(op, a, 0)), q = allowed(op, t, exact(op, b, 0));
-        r = ev_bound_union(t, p, q);
+        EvBound p = allowed(f, exact(op, a, 0)), q = allowed(f, exact(op, b, 0));
+        r = ev_bound_union(f.type, p, q);
         if (reaches(a, b, shift, 2 * PI)) r.hi = top.hi;
         if (reaches(a, b, shift + PI, 2 * PI)) r.lo = bottom.lo;
     }
@@ -153,32 +165,32 @@ static EvBound waves(ScOp op, ScType t, const EvBound *x)
 }
 
 /* abs and cosh: falling below zero, rising above. */
-static EvBound even(ScOp op, ScType t, const EvBound *x)
+static EvBound even(Function f, const EvBound *x)
 {
     double a = fabs(x->lo.f), b = fabs(x->hi.f);
     double least = x->lo.f <= 0 && x->hi.f >= 0 ? 0 : fmin(a, b);
-    return between(op, t, least, fmax(a, b), true);
+    return between(f, least, fmax(a, b), true);
 }
 
 static bool has(const EvBound *x, double v) { return x->lo.f <= v && v <= x->hi.f; }
 static bool has_inf(const EvBound *x) { return isinf(x->lo.f) || isinf(x->hi.f); }
 
 /* Ends combined: the extremes of an operation that is monotone in each operand where the other is fixed. */
-static EvBound corners(ScOp op, ScType t, const EvBound *x)
+static EvBound corners(Function f, const EvBound *x)
 {
     EvBound r = {{.f = INF}, {.f = -INF}, 0};
     for (int k = 0; k < 4; k++) {
         double a = k & 1 ? x[0].hi.f : x[0].lo.f, b = k & 2 ? x[1].hi.f : x[1].lo.f;
         double low, high;
-        if (sc_budget(op, t, false) == 0) {
-            low = high = at(op, t, a, b);
+        if (correctly_rounded(f)) {
+            low = high = at(f.op, f.type, a, b);
         } else {
-            EvBound one = allowed(op, t, exact(op, a, b));
+            EvBound one = allowed(f, exact(f.op, a, b));
             low = one.flags ? (double)NAN : one.lo.f;
             high = one.hi.f;
         }
         if (isnan(low)) {
-            if (op == OP_MUL) low = high = 0; /* 0 * inf: next to it lie 0 and inf, which other corners give */
+            if (f.op == OP_MUL) low = high = 0; /* 0 * inf: next to it lie 0 and inf, which other corners give */
             else continue;
         }
         r.lo.f = fmin(r.lo.f, low);
@@ -196,12 +208,12 @@ static EvBound sum(ScOp op, ScType t, const EvBound *a, const EvBound *b)
     return r;
 }
 
-static EvBound quotient(ScType t, const EvBound *x)
+static EvBound quotient(Function division, const EvBound *x)
 {
     bool nan = (has(&x[0], 0) && has(&x[1], 0)) || (has_inf(&x[0]) && has_inf(&x[1]));
     EvBound r = {{.f = -INF}, {.f = INF}, 0};
     bool one_sided = x[1].lo.f > 0 || x[1].hi.f < 0 || (x[1].lo.f == 0 && !signbit(x[1].lo.f) && x[1].hi.f > 0);
-    if (one_sided) r = corners(OP_DIV, t, x);
+    if (one_sided) r = corners(division, x);
     if (one_sided && has(&x[1], 0) && has(&x[0], 0)) {
         r.lo.f = x[0].lo.f < 0 ? -INF : 0;
         r.hi.f = x[0].hi.f > 0 ? INF : 0;
@@ -219,10 +231,10 @@ static EvBound remainder_of(const EvBound *x)
                      has(&x[1], 0) || has_inf(&x[0]) ? EV_MAYBE_NAN : 0};
 }
 
-static EvBound power(ScType t, const EvBound *x)
+static EvBound power(Function f, const EvBound *x)
 {
     if (x[0].lo.f > 0) {
-        EvBound r = corners(OP_POW, t, x);
+        EvBound r = corners(f, x);
         if (has(&x[0], 1)) { /* at the base 1 and the exponent 0 it is 1: between the corners */
             r.lo.f = fmin(r.lo.f, 1);
             r.hi.f = fmax(r.hi.f, 1);
@@ -230,52 +242,55 @@ static EvBound power(ScType t, const EvBound *x)
         return r;
     }
     if (x[0].lo.f == 0 && !signbit(x[0].lo.f)) {
-        EvBound r = corners(OP_POW, t, x);
+        EvBound r = corners(f, x);
         if (x[1].lo.f <= 0) r.hi.f = INF;
         r.lo.f = fmin(r.lo.f, 0);
         return r;
     }
-    return ev_bound_any(t);
+    return ev_bound_any(f.type);
 }
 
-static EvBound two_operands(ScOp op, ScType t, const EvBound *x)
+static EvBound two_operands(Function f, const EvBound *x)
 {
+    ScOp op = f.op;
+    ScType t = f.type;
     EvBound r;
     switch (op) {
     case OP_ADD:
     case OP_SUB: return sum(op, t, &x[0], &x[1]);
     case OP_MUL:
-        r = corners(op, t, x);
+        r = corners(f, x);
         if ((has(&x[0], 0) && has_inf(&x[1])) || (has(&x[1], 0) && has_inf(&x[0]))) r.flags = EV_MAYBE_NAN;
         return r;
-    case OP_DIV: return quotient(t, x);
+    case OP_DIV: return quotient(f, x);
     case OP_REM: return remainder_of(x);
-    case OP_POW: return power(t, x);
+    case OP_POW: return power(f, x);
     case OP_MAX:
     case OP_MIN: return (EvBound){{.f = at(op, t, x[0].lo.f, x[1].lo.f)}, {.f = at(op, t, x[0].hi.f, x[1].hi.f)}, 0};
-    case OP_ATAN2: return (EvBound){allowed(op, t, -PI).lo, allowed(op, t, PI).hi, 0};
+    case OP_ATAN2: return (EvBound){allowed(f, -PI).lo, allowed(f, PI).hi, 0};
     default: return ev_bound_any(t);
     }
 }
 
-static EvBound one_operand(ScOp op, ScType t, const EvBound *x)
+static EvBound one_operand(Function f, const EvBound *x)
 {
-    switch (op) {
+    switch (f.op) {
     case OP_SIN:
     case OP_COS:
-    case OP_TAN: return waves(op, t, x);
+    case OP_TAN: return waves(f, x);
     case OP_ABS:
-    case OP_COSH: return even(op, t, x);
+    case OP_COSH: return even(f, x);
     case OP_RCP: {
-        EvBound division[2] = {{{.f = 1}, {.f = 1}, 0}, *x};
-        return quotient(t, division);
+        EvBound operands[2] = {{{.f = 1}, {.f = 1}, 0}, *x};
+        return quotient((Function){OP_DIV, f.type, f.budget}, operands);
     }
-    default: return monotone(op, t, x);
+    default: return monotone(f, x);
     }
 }
 
-EvBound ev_bound_float(ScOp op, ScType t, const EvBound *x)
+EvBound ev_bound_float(ScOp op, ScType t, const EvBound *x, bool approx)
 {
+    Function f = {op, t, sc_budget(op, t, approx)};
     unsigned arity = sc_op_info[op].arity;
     uint32_t flags = 0;
     uint64_t bits[2];
@@ -286,8 +301,8 @@ EvBound ev_bound_float(ScOp op, ScType t, const EvBound *x)
         single = single && k < 2 && ev_bound_single(t, &x[k], &bits[k]);
     }
     if (op == OP_POW && flags) return ev_bound_any(t); /* 1^nan and nan^0 are 1 */
-    if (single && arity <= 2) return allowed(op, t, exact(op, x[0].lo.f, arity > 1 ? x[1].lo.f : 0));
-    EvBound r = arity == 1 ? one_operand(op, t, x) : two_operands(op, t, x);
+    if (single && arity <= 2) return allowed(f, exact(op, x[0].lo.f, arity > 1 ? x[1].lo.f : 0));
+    EvBound r = arity == 1 ? one_operand(f, x) : two_operands(f, x);
     if (!(r.flags & EV_MUST_NAN)) r.flags |= flags;
     return r;
 }

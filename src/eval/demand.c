@@ -49,7 +49,8 @@ Ev *ev_new(WbbCx *cx, const HloComputation *c, const void *const *inputs, EvMode
     Ev *e = WBB_NEW(arena, Ev);
     e->cx = cx;
     e->arena = arena;
-    e->mode = mode;
+    e->mode = mode == EV_BOUNDS_APPROX ? EV_BOUNDS : mode;
+    e->approx = mode == EV_BOUNDS_APPROX;
     e->inputs = inputs;
     e->root = new_frame(e, c, NULL, NULL, NULL);
     return e;
@@ -63,6 +64,7 @@ Ev *ev_part(Ev *whole)
     e->arena = arena;
     whole->part = e;
     e->mode = whole->mode;
+    e->approx = whole->approx;
     e->inputs = whole->inputs;
     e->root = new_frame(e, whole->root->c, NULL, NULL, whole->root);
     return e;
@@ -265,9 +267,19 @@ static void *elementwise(Ev *e, EvTask *t)
     return all ? ev_elementwise(e, i, t->set->n, x) : NULL;
 }
 
+/* Bits are read anew element by element; a type of another width would take parts of elements, or several. */
+static void check_width(Ev *e, const HloInstruction *i)
+{
+    ScType from = i->operands[0]->shape->type, to = i->shape->type;
+    if (sc_type_info[from].bits != sc_type_info[to].bits)
+        wbb_decline(e->cx, i->loc, WHY_OPERATION, "the evaluator reads no %s as %s, which has another width", sc_type_info[from].hlo,
+                    sc_type_info[to].hlo);
+}
+
 static void *step(Ev *e, EvTask *t)
 {
     HloOpcode op = t->ref.i->opcode;
+    if (op == HLO_BITCAST || op == HLO_BITCAST_CONVERT) check_width(e, t->ref.i);
     if (op == HLO_REDUCE) return ev_reduce(e, t);
     if (op == HLO_GATHER) return ev_gather_op(e, t);
     if (ev_moves(op)) return ev_move(e, t);

@@ -3,7 +3,8 @@
  * Needs: a verified computation and the values of its parameters. Leaves: the values of the leaves of its root.
  *
  * A whole run goes over each leaf a block of elements at a time, so that memory stays bounded and lanes stay in the cache.
- * Reductions are computed once, before that, and kept: a block may ask for any part of them.
+ * Reductions are computed once, before that, and kept: a block may ask for any part of them. A run for a few elements computes
+ * what they need of reductions, and no more.
  *
  *     EvResult *r = ev_run(cx, arena, body, inputs, EV_F64);       // outputs[0].data: doubles
  */
@@ -109,7 +110,9 @@ static void run_body(WbbCx *cx, void *arg)
     q->result = WBB_NEW(q->arena, EvResult);
     q->result->n = leaves.n;
     q->result->outputs = WBB_NEW_N(q->arena, EvValue, leaves.n);
-    if (!q->at) keep_reductions(e, e->root);
+    int64_t wanted = 0;
+    for (uint32_t k = 0; q->at && k < leaves.n; k++) wanted += q->at[k].n;
+    if (!q->at || wanted >= EV_MANY) keep_reductions(e, e->root);
     for (uint32_t k = 0; k < leaves.n; k++) {
         EvRef r = leaves.items[k];
         const HloShape *s = ev_ref_shape(r);

@@ -2,8 +2,8 @@
  *
  * Three readings of the same text. EV_PLAIN: every operation rounds to its type. EV_F64: every float is a double from the inputs
  * to the end, which tells what the exact result is about. EV_BOUNDS: for each element the interval of results that HLO allows
- * under the contract that an operation rounds to its type, a function may miss by sc_budget units in the last place, and a sum
- * of floats in a reduce may be taken in any order; all else is exact.
+ * under the contract that an operation rounds to its type, a function may miss by its sc_budget, and a sum of floats in a reduce
+ * may be taken in any order; all else is exact. EV_BOUNDS_APPROX: the same by the looser budgets of --approx.
  *
  * Arrays are logical and row-major whatever the layouts, sc_bytes(type) an element; s2 and s4 are sign-extended to their byte.
  *
@@ -17,7 +17,7 @@
 #include "hlo/hlo.h"
 #include "scalar/scalar.h"
 
-typedef enum { EV_PLAIN, EV_F64, EV_BOUNDS } EvMode;
+typedef enum { EV_PLAIN, EV_F64, EV_BOUNDS, EV_BOUNDS_APPROX } EvMode;
 
 enum { EV_MAYBE_NAN = 1, EV_MUST_NAN = 2 };
 
@@ -33,10 +33,10 @@ typedef struct {
 } EvBound;
 
 typedef struct {
-    ScType type; /* of the data: the leaf's own; in EV_F64 f64 for floats and c128 for complex; in EV_BOUNDS the leaf's own */
+    ScType type; /* of the data: the leaf's own; in EV_F64 f64 for floats and c128 for complex; with bounds the leaf's own */
     uint8_t rank;
     const int64_t *dims;
-    void *data; /* EV_BOUNDS: EvBound for each element */
+    void *data; /* with bounds: EvBound for each element */
 } EvValue;
 
 typedef struct {

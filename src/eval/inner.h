@@ -51,7 +51,7 @@ typedef struct EvTask {
     struct EvTask *below;
 } EvTask;
 
-enum { EV_SLAB = 1 << 20, EV_BUCKETS = 1024, EV_BLOCK = 8192, EV_PATH = HLO_NESTING_LIMIT };
+enum { EV_SLAB = 1 << 20, EV_BUCKETS = 1024, EV_BLOCK = 8192, EV_MANY = 1 << 16, EV_PATH = HLO_NESTING_LIMIT };
 
 /* Memory for lanes and lists: used again by each block. */
 typedef struct EvSlab {
@@ -65,7 +65,8 @@ typedef struct Ev {
     WbbArena *arena; /* of the run, its own */
     WbbArena *block; /* NULL between blocks */
     struct Ev *part; /* the run inside this one that is going on; NULL if none */
-    EvMode mode;
+    EvMode mode; /* EV_BOUNDS for EV_BOUNDS_APPROX as well */
+    bool approx;
     const void *const *inputs;
     EvSlab *slabs, *slab; /* all; the one in use, those behind it are free */
     EvFrame *root, *frames;

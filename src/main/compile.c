@@ -123,6 +123,21 @@ static void guarded_file(WbbCx *cx, void *arg)
     wbb_arena_free(a);
 }
 
+/* One JSON line; the message is what was said of this file. */
+static void print_refusal(WbbCx *cx, const Options *o, const char *file, WbbStatus s, size_t before)
+{
+    WbbArena *a = wbb_arena_new(cx);
+    WbbBuf b = wbb_buf(a);
+    wbb_put(&b, "{\"file\": ");
+    wbb_put_json(&b, file);
+    wbb_putf(&b, ", \"target\": \"%s\", \"status\": \"%s\", \"reason\": \"%s\", \"message\": ", o->target,
+             s == WBB_DECLINED ? "declined" : "failed", s == WBB_DECLINED ? wbb_why_name(cx->why) : "");
+    wbb_put_json(&b, cx->messages + before);
+    wbb_put(&b, "}\n");
+    fputs(b.text, stdout);
+    wbb_arena_free(a);
+}
+
 WbbStatus main_compile(WbbCx *cx, WbbArena *a, const Options *o)
 {
     (void)a;
@@ -132,11 +147,10 @@ WbbStatus main_compile(WbbCx *cx, WbbArena *a, const Options *o)
     WbbStatus worst = WBB_OK;
     for (uint32_t i = 0; i < o->files.n; i++) {
         File f = {.o = o, .file = o->files.list[i], .session = session};
+        const size_t before = strlen(cx->messages);
         WbbStatus s = wbb_guard(cx, guarded_file, &f);
         if (s == WBB_OK) s = f.status;
-        if (o->json && s != WBB_OK)
-            printf("{\"file\": \"%s\", \"target\": \"%s\", \"status\": \"%s\", \"reason\": \"%s\"}\n", f.file, o->target,
-                   s == WBB_DECLINED ? "declined" : "failed", s == WBB_DECLINED ? wbb_why_name(cx->why) : "");
+        if (o->json && s != WBB_OK) print_refusal(cx, o, f.file, s, before);
         if (s != WBB_OK && (worst == WBB_OK || s == WBB_FAILED)) worst = s;
     }
     ll_session_free(session);

@@ -46,7 +46,8 @@ WbbStatus main_eval(WbbCx *cx, WbbArena *a, const Options *o)
     const HloModule *m = hlo_parse(cx, a, o->files.list[0], text, n);
     const PipeRun run = {.seed = (uint64_t)o->seed, .which = o->which ? o->which[0] : 'n', .inputs = o->inputs.n ? o->inputs.list : NULL, .n_inputs = o->inputs.n};
     const void **inputs = pipe_inputs(cx, a, m, &run);
-    const EvMode mode = o->f64 ? EV_F64 : o->bounds ? EV_BOUNDS : EV_PLAIN;
+    const EvMode mode = o->f64 ? EV_F64 : !o->bounds ? EV_PLAIN : o->approx ? EV_BOUNDS_APPROX : EV_BOUNDS;
+    const bool bounds = mode == EV_BOUNDS || mode == EV_BOUNDS_APPROX;
     const EvResult *r;
     if (o->at) {
         const HloShape **leaves;
@@ -61,10 +62,10 @@ WbbStatus main_eval(WbbCx *cx, WbbArena *a, const Options *o)
     }
     if (o->output) {
         wbb_make_dir(cx, o->output);
-        if (mode != EV_BOUNDS) pipe_write_outputs(cx, a, o->output, r->n, r->outputs);
-        for (uint32_t k = 0; mode == EV_BOUNDS && k < r->n; k++) write_bounds(cx, a, o->output, k, &r->outputs[k]);
+        if (!bounds) pipe_write_outputs(cx, a, o->output, r->n, r->outputs);
+        for (uint32_t k = 0; bounds && k < r->n; k++) write_bounds(cx, a, o->output, k, &r->outputs[k]);
         return WBB_OK;
     }
-    for (uint32_t k = 0; k < r->n && mode != EV_BOUNDS; k++) print_few(&r->outputs[k], k);
+    for (uint32_t k = 0; k < r->n && !bounds; k++) print_few(&r->outputs[k], k);
     return WBB_OK;
 }

@@ -6,7 +6,7 @@ static const Command commands[] = {
                 "[--print-after PASS|all] [--trace] [--explain] [--time] [--json] [--disable RULE]..", main_compile},
     {"run", "FILE.hlo|BUNDLE [--target T] [--check] [--approx] [--input F.npy].. [-o DIR] [--seed N --case e|n|p] [--blocks N] "
             "[--order SEED] [--ulp-noise] [--counts] [--time] [--json]", main_run},
-    {"eval", "FILE.hlo [--input F.npy].. [-o DIR] [--seed N --case e|n|p] [--f64 | --bounds] [--at POSITIONS.npy]", main_eval},
+    {"eval", "FILE.hlo [--input F.npy].. [-o DIR] [--seed N --case e|n|p] [--f64 | --bounds [--approx]] [--at POSITIONS.npy]", main_eval},
     {"ir", "FILE.ir [--pass simplify|lower|vectorize|width|select] [--target T] [--trace]", main_ir},
     {"rules", "list|trace FILE.hlo [--target T] [--json]", main_rules},
 };

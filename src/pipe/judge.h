@@ -22,12 +22,13 @@ typedef struct {
     uint64_t blocks;           /* run a sample of so many blocks; 0: all */
     bool shuffle;
     bool ulp_noise;
+    bool approx;               /* judge by the looser budgets */
     const char *output_dir;    /* write out0.npy ..; NULL: nowhere */
 } PipeRun;
 
 typedef struct {
     int64_t compared, outside; /* elements compared with the bounds; how many were not inside */
-    double max_ulp;            /* distance from the f64 reading over `compared` floats */
+    double max_ulp;            /* distance from the f64 reading; of a million floats an output at most */
     SimReport report;          /* of the launch */
     const char *first;         /* the first element outside: what was seen, what is allowed; NULL: none */
     double ms_run, ms_eval;

@@ -67,8 +67,13 @@ bool sc_eval(ScOp op, ScType type, ScType from, const uint64_t *x, uint64_t *res
 typedef void (*ScLoop)(size_t n, void *result, const void *a, const void *b, const void *c);
 ScLoop sc_loop(ScOp op, ScType type, ScType from); /* NULL where there is none */
 
-/* Budget of a function: how many units in the last place of its type a result may be off by; 0 = correctly rounded.
- * `approx`: the looser table. From budget(..) in patterns/functions.py. */
-double sc_budget(ScOp op, ScType type, bool approx);
+/* How far a result of a function may be off; all 0 = correctly rounded. */
+typedef struct {
+    double ulp;      /* units in the last place of its type, and */
+    double absolute; /* that much besides, whatever the result */
+} ScBudget;
+
+/* `approx`: the looser table. From budget(..) in patterns/functions.py. */
+ScBudget sc_budget(ScOp op, ScType type, bool approx);
 
 #endif

@@ -270,7 +270,8 @@ static void plain(Parser *p, const Inst *inst, const SimRow *row, const char *fl
     sim_done(p, &inst->opd[0], d, type, false);
 }
 
-/* setp.CMP[.BOOL].TYPE p[|q], a, b[, c], and set, which makes a number of the result. */
+/* setp.CMP[.BOOL].TYPE p[|q], a, b[, c], and set, which makes a number of the result. q is what p is not; of a pair, p is the
+ * comparison of the low halves, q that of the high ones. */
 static void compare(Parser *p, const Inst *inst, bool set)
 {
     static const char *const combine[] = {"and", "or", "xor"};
@@ -291,7 +292,8 @@ static void compare(Parser *p, const Inst *inst, bool set)
     if (!row) sim_unknown(p, inst, "unknown instruction");
     if (flush) flush = wbb_format(p->arena, "%%ftz.%s", type);
 
-    bool two = inst->second != 0;
+    bool two = inst->second != 0, pair = strcmp(type + strlen(type) - 2, "x2") == 0;
+    if (pair && (!two || set)) sim_unknown(p, inst, "two predicates are needed");
     Opd second = two ? inst->opd[1] : (Opd){.kind = OPD_SINK};
     if (two) {
         for (int i = 1; i + 1 < in.n; i++) in.opd[i] = in.opd[i + 1];
@@ -307,9 +309,11 @@ static void compare(Parser *p, const Inst *inst, bool set)
     char name[16];
     snprintf(name, sizeof name, "%s.pred", bool_op ? bool_op : "mov");
     if (two) {
-        uint32_t not = sim_column(p, 1);
-        sim_row(p, "not.pred", not, raw, 0, 0);
-        if (second.kind == OPD_REG) sim_row(p, name, second.col, not, also, 0);
+        uint32_t other = sim_column(p, 1);
+        in.opd[0].col = other;
+        if (pair) plain(p, &in, find_row(p, wbb_format(p->arena, "%%high%s", b.text + strlen("setp"))), flush, NULL);
+        else sim_row(p, "not.pred", other, raw, 0, 0);
+        if (second.kind == OPD_REG) sim_row(p, name, second.col, other, also, 0);
     }
     if (set) {
         const char *to = in.part[in.n_parts - 2];

@@ -114,8 +114,10 @@ typedef struct {
     const char *name;
 } SimVar;
 
+/* A .loc: its file has a name once the whole text is read, since .file may come last. */
 typedef struct {
     const char *file;
+    uint32_t number;
     int line;
 } SimPlace;
 

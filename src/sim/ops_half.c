@@ -69,19 +69,26 @@ static inline u32 ex2_bf(u32 a)
     OP(id, names, "hhhh", u16, u16, u16, u16, fn(a, b, c))                                                               \
     OP(id##x2, names2, "wwww", u32, u32, u32, u32, PAIR(fn(LO(a), LO(b), LO(c)), fn(HI(a), HI(b), HI(c))))
 
-#define COMPARE1(OP, id, op, F, read, nan)                                                                               \
-    OP(setp_##id##_##F, "setp." #id "." #F, "phh", u8, u16, u16, u16, read(a) op read(b))                                \
-    OP(setp_##id##u_##F, "setp." #id "u." #F, "phh", u8, u16, u16, u16, (read(a) op read(b)) | nan(a) | nan(b))
-#define COMPARES(OP, F, read, nan)                                                                                       \
-    COMPARE1(OP, eq, ==, F, read, nan)                                                                                   \
-    COMPARE1(OP, lt, <, F, read, nan)                                                                                    \
-    COMPARE1(OP, le, <=, F, read, nan)                                                                                   \
-    COMPARE1(OP, gt, >, F, read, nan)                                                                                    \
-    COMPARE1(OP, ge, >=, F, read, nan)                                                                                   \
-    OP(setp_ne_##F, "setp.ne." #F, "phh", u8, u16, u16, u16, (read(a) != read(b)) & !nan(a) & !nan(b))                   \
-    OP(setp_neu_##F, "setp.neu." #F, "phh", u8, u16, u16, u16, read(a) != read(b))                                       \
-    OP(setp_num_##F, "setp.num." #F, "phh", u8, u16, u16, u16, !nan(a) & !nan(b))                                        \
-    OP(setp_nan_##F, "setp.nan." #F, "phh", u8, u16, u16, u16, nan(a) | nan(b))
+/* Of pairs, "setp" compares the low halves and "%high" the high ones. */
+#define COMPARE0(OP, id, F, test)                                                                                        \
+    OP(setp_##id##_##F, "setp." #id "." #F, "phh", u8, u16, u16, u16, test(a, b))                                        \
+    OP(setp_##id##_##F##x2, "setp." #id "." #F "x2", "pww", u8, u32, u32, u32, test(LO(a), LO(b)))                       \
+    OP(high_##id##_##F##x2, "%high." #id "." #F "x2", "pww", u8, u32, u32, u32, test(HI(a), HI(b)))
+#define COMPARE1(OP, id, F) COMPARE0(OP, id, F, id##_##F) COMPARE0(OP, id##u, F, id##u_##F)
+#define COMPARES(OP, F)                                                                                                  \
+    COMPARE1(OP, eq, F) COMPARE1(OP, ne, F) COMPARE1(OP, lt, F) COMPARE1(OP, le, F) COMPARE1(OP, gt, F)                  \
+    COMPARE1(OP, ge, F) COMPARE0(OP, num, F, num_##F) COMPARE0(OP, nan, F, nan_##F)
+
+#define TEST1(id, op, F, read, nan)                                                                                      \
+    static inline bool id##_##F(u32 a, u32 b) { return (read(a) op read(b)) & !nan(a) & !nan(b); }                       \
+    static inline bool id##u_##F(u32 a, u32 b) { return (read(a) op read(b)) | nan(a) | nan(b); }
+#define TESTS(F, read, nan)                                                                                              \
+    TEST1(eq, ==, F, read, nan) TEST1(ne, !=, F, read, nan) TEST1(lt, <, F, read, nan) TEST1(le, <=, F, read, nan)       \
+    TEST1(gt, >, F, read, nan) TEST1(ge, >=, F, read, nan)                                                               \
+    static inline bool num_##F(u32 a, u32 b) { return !nan(a) & !nan(b); }                                               \
+    static inline bool nan_##F(u32 a, u32 b) { return nan(a) | nan(b); }
+TESTS(f16, of_h, nan16)
+TESTS(bf16, of_bf, nanbf)
 
 #define HALF(OP)                                                                                                         \
     TWO(OP, add_f16, "add.rn.f16 add.f16", "add.rn.f16x2 add.f16x2", add_h)                                              \
@@ -101,7 +108,7 @@ static inline u32 ex2_bf(u32 a)
     OP(neg_f16x2, "neg.f16x2 neg.bf16x2", "ww", u32, u32, u32, u32, a ^ SIGNS)                                           \
     OP(abs_f16, "abs.f16 abs.bf16", "hh", u16, u16, u16, u16, a & 0x7fffu)                                               \
     OP(abs_f16x2, "abs.f16x2 abs.bf16x2", "ww", u32, u32, u32, u32, a & ~SIGNS)                                          \
-    COMPARES(OP, f16, of_h, nan16)
+    COMPARES(OP, f16)
 
 #define BFLOAT(OP)                                                                                                       \
     TWO(OP, add_bf16, "add.rn.bf16 add.bf16", "add.rn.bf16x2 add.bf16x2", add_bf)                                        \
@@ -115,7 +122,7 @@ static inline u32 ex2_bf(u32 a)
     ONE(OP, relu_bf16, "%relu.bf16", "%relu.bf16x2", relu_bf)                                                            \
     ONE(OP, tanh_bf16, "tanh.approx.bf16", "tanh.approx.bf16x2", tanh_bf)                                                \
     ONE(OP, ex2_bf16, "ex2.approx.ftz.bf16", "ex2.approx.ftz.bf16x2", ex2_bf)                                            \
-    COMPARES(OP, bf16, of_bf, nanbf)
+    COMPARES(OP, bf16)
 
 #define ROWS(OP) HALF(OP) BFLOAT(OP)
 ROWS(SIM_OP)

@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-enum { SYMBOLS = 4096, MAX_REGISTERS = 1 << 20 };
+enum { SYMBOLS = 4096, MAX_REGISTERS = 1 << 20, MAX_FILES = 4096 };
 
 const char *sim_name(Parser *p)
 {
@@ -238,9 +238,12 @@ static void debug_place(Parser *p)
     int line = p->lex.tok.line;
     sim_expect(&p->lex, ".loc");
     uint64_t file = sim_number(p), row = sim_number(p);
-    SimPlace place = {.file = file < p->files.n ? p->files.items[file] : NULL, .line = (int)row};
-    WBB_PUSH(p->arena, &p->m->places, place);
-    p->place = (int)p->m->places.n;
+    if (file > MAX_FILES || row > INT32_MAX) wbb_fail(p->cx, sim_loc(&p->lex), "place %llu %llu", (unsigned long long)file, (unsigned long long)row);
+    if (row) {
+        SimPlace place = {.number = (uint32_t)file, .line = (int)row};
+        WBB_PUSH(p->arena, &p->m->places, place);
+    }
+    p->place = row ? (int)p->m->places.n : 0; /* line 0: from nowhere */
     while (p->lex.tok.kind != TOK_END && p->lex.tok.line == line && !sim_is(&p->lex, "}")) sim_next(&p->lex);
 }
 
@@ -249,7 +252,7 @@ static void debug_file(Parser *p)
     int line = p->lex.tok.line;
     sim_expect(&p->lex, ".file");
     uint64_t n = sim_number(p);
-    if (n > 4096) wbb_fail(p->cx, sim_loc(&p->lex), "file number %llu", (unsigned long long)n);
+    if (n > MAX_FILES) wbb_fail(p->cx, sim_loc(&p->lex), "file number %llu", (unsigned long long)n);
     while (p->files.n <= n) WBB_PUSH(p->arena, &p->files, NULL);
     p->files.items[n] = wbb_intern(p->cx, p->lex.tok.text, (size_t)p->lex.tok.n);
     while (p->lex.tok.kind != TOK_END && p->lex.tok.line == line) sim_next(&p->lex);
@@ -483,6 +486,10 @@ SimModule *sim_parse(WbbCx *cx, WbbArena *a, const char *file, const char *text)
     sim_rows_open(p);
     while (p->lex.tok.kind != TOK_END) top_level(p);
     check_calls(p);
+    for (uint32_t i = 0; i < m->places.n; i++) {
+        SimPlace *place = &m->places.items[i];
+        place->file = place->number < p->files.n ? p->files.items[place->number] : NULL;
+    }
     return m;
 }
 

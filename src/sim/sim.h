@@ -34,7 +34,6 @@ typedef struct {
     uint64_t budget;        /* instructions one thread may execute in one launch; 0: 100 million */
     size_t padding;         /* loads may read that many bytes past a buffer and get zeros */
     bool ulp_noise;         /* move results of approximate instructions within their documented bound */
-    int threads;            /* host threads that may be used; a run may use fewer, with the same result */
 } SimOptions;
 
 enum { SIM_MAX_FAULTS = 32 };
