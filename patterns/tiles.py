@@ -1,0 +1,71 @@
+"""Tiles that LLVM selects by itself on every target. llvm and intr match any number of lanes. What one machine alone can do stands in
+its own file, before these."""
+from gen.lang import *
+from patterns.arith import SIGNED, UNSIGNED, WIDTH
+
+RELATIONS = (eq, ne, lt, le, gt, ge)
+
+FLOAT = [
+    llvm(add[F](a, b),                       'fadd'),
+    llvm(sub[F](a, b),                       'fsub'),
+    llvm(mul[F](a, b),                       'fmul'),
+    llvm(neg[F](a),                          'fneg'),
+    intr(fma[F](a, b, c),                    'llvm.fma'),
+    intr(abs[F](a),                          'llvm.fabs'),
+    intr(max[F](a, b),                       'llvm.maximum'),
+    intr(min[F](a, b),                       'llvm.minimum'),
+] + [
+    llvm(op[F](a, b),                        f'fcmp {name}') for op, name in zip(RELATIONS, ('oeq', 'une', 'olt', 'ole', 'ogt', 'oge'))
+] + [
+    llvm(div[t](a, b),                       'fdiv') for t in (f32, f64)
+] + [
+    intr(op[t](a),                           f'llvm.{name}')
+    for op, name in ((sqrt, 'sqrt'), (floor, 'floor'), (ceil, 'ceil'), (round_even, 'roundeven'), (round_afz, 'round')) for t in (f32, f64)
+]
+INTEGER = [
+    llvm(op[N](a, b),                        name)
+    for op, name in ((add, 'add'), (sub, 'sub'), (mul, 'mul'), (band, 'and'), (bor, 'or'), (bxor, 'xor'), (shlx, 'shl'), (shrlx, 'lshr'), (shrax, 'ashr'))
+] + [
+    llvm(op[t](a, b),                        f'{sign}{name}') for t, sign in ((I, 's'), (U, 'u')) for op, name in ((quot, 'div'), (left, 'rem'))
+] + [
+    intr(op[t](a, b),                        f'llvm.{sign}{name}') for t, sign in ((I, 's'), (U, 'u')) for op, name in ((max, 'max'), (min, 'min'))
+] + [
+    llvm(op[t](a, b),                        f'icmp {op}') for t in (N, pred) for op in (eq, ne)
+] + [
+    llvm(op[t](a, b),                        f'icmp {sign}{op}') for t, sign in ((I, 's'), (U, 'u'), (pred, 'u')) for op in (lt, le, gt, ge)
+] + [
+    intr(abs[I](a),                          'llvm.abs(%a, i1 0)'),
+    intr(popcnt[N](a),                       'llvm.ctpop'),
+    intr(clz[N](a),                          'llvm.ctlz(%a, i1 0)'),
+]
+CHOICE = [
+    llvm(band.pred(a, b),                    'and'),
+    llvm(bor.pred(a, b),                     'or'),
+    llvm(bxor.pred(a, b),                    'xor'),
+    llvm(select[T](a, b, c),                 'select'),
+    llvm(select.pred(a, b, c),               'select'),
+]
+CONVERT = [
+    llvm(cvt[to][t](a),                      'fpext') for to, t in ((f32, f16), (f32, bf16), (f64, f16), (f64, bf16), (f64, f32))
+] + [
+    llvm(cvt[to][t](a),                      'fptrunc') for to, t in ((f16, f32), (bf16, f32), (f16, f64), (bf16, f64), (f32, f64))
+] + [
+    llvm(cvt[to][t](a),                      'trunc' if WIDTH[to] < WIDTH[t] else 'bitcast' if WIDTH[to] == WIDTH[t] else 'sext' if t in SIGNED else 'zext')
+    for to in SIGNED + UNSIGNED for t in SIGNED + UNSIGNED if to is not t
+] + [
+    llvm(cvt[to][t](a),                      'sitofp' if t in SIGNED else 'uitofp') for to in (f32, f64) for t in SIGNED + UNSIGNED
+] + [
+    llvm(bits[to][t](a),                     'bitcast')
+    for to in SIGNED + UNSIGNED + (f16, bf16, f32, f64) for t in SIGNED + UNSIGNED + (f16, bf16, f32, f64)
+    if to is not t and WIDTH[to] == WIDTH[t]
+] + [                                        # the machine saturates; nan is 0 only between 32-bit types: see arith.CONVERT
+    intr(cvt.i32.f32(a),                     'llvm.nvvm.f2i.rz'),
+    intr(cvt.u32.f32(a),                     'llvm.nvvm.f2ui.rz'),
+    intr(cvt.i64.f32.approx(a),              'llvm.nvvm.f2ll.rz'),
+    intr(cvt.u64.f32.approx(a),              'llvm.nvvm.f2ull.rz'),
+    intr(cvt.i32.f64.approx(a),              'llvm.nvvm.d2i.rz'),
+    intr(cvt.u32.f64.approx(a),              'llvm.nvvm.d2ui.rz'),
+    intr(cvt.i64.f64.approx(a),              'llvm.nvvm.d2ll.rz'),
+    intr(cvt.u64.f64.approx(a),              'llvm.nvvm.d2ull.rz'),
+]
+ALL = FLOAT + INTEGER + CHOICE + CONVERT
