@@ -48,11 +48,13 @@ static LLVMValueRef variable(LlBuild *b, IrRef r)
     return var->lo >= 0 ? LLVMBuildZExt(b->builder, v, b->i64, "") : LLVMBuildSExt(b->builder, v, b->i64, "");
 }
 
-/* One access of all lanes: the vectoriser has proved that it is aligned to its size. */
-static uint32_t access_align(const IrBuffer *buffer, IrType type)
+/* What facts prove of an access's address, up to the buffer's own alignment. Of a wide access the vectoriser has proved its size;
+ * of neighbouring scalar loads LLVM makes one access where the first is known to be aligned for it. */
+static uint32_t access_align(LlBuild *b, const IrBuffer *buffer, IrType type, IrRef index)
 {
-    const uint32_t bytes = sc_bytes(IR_SC(type)) * IR_LANES(type);
-    return WBB_MIN(bytes, WBB_MAX(buffer->align, sc_bytes(IR_SC(type))));
+    uint32_t align = sc_bytes(IR_SC(type));
+    for (WbbI128 k = 2; align < buffer->align && ir_multiple(b->g, index, k); k *= 2) align *= 2;
+    return align;
 }
 
 /* A scalar is frozen, which costs nothing: else the code generator turns a choice between two loads into one load from a chosen
@@ -62,7 +64,7 @@ static LLVMValueRef load(LlBuild *b, IrRef r)
     const IrNode *n = ir_at(b->g, r);
     const uint32_t buffer = (uint32_t)ir_at(b->g, n->a[0])->imm;
     LLVMValueRef v = LLVMBuildLoad2(b->builder, ll_memory_type(b, n->type), ll_address(b, buffer, n->a[1]), "");
-    LLVMSetAlignment(v, access_align(&b->k->buffers[buffer], n->type));
+    LLVMSetAlignment(v, access_align(b, &b->k->buffers[buffer], n->type, n->a[1]));
     if (!b->k->buffers[buffer].output)
         LLVMSetMetadata(v, LLVMGetMDKindIDInContext(b->llvm, "invariant.load", 14),
                         LLVMMetadataAsValue(b->llvm, LLVMMDNodeInContext2(b->llvm, NULL, 0)));
@@ -199,7 +201,7 @@ static void emit_store(LlBuild *b, const IrStmt *s, uint32_t scope)
     LLVMValueRef v = b->values[s->value];
     if (IR_SC(type) == SC_PRED) v = LLVMBuildZExt(b->builder, v, ll_memory_type(b, type), "");
     LLVMValueRef at = LLVMBuildStore(b->builder, v, ll_address(b, s->buffer, s->index));
-    LLVMSetAlignment(at, access_align(&b->k->buffers[s->buffer], type));
+    LLVMSetAlignment(at, access_align(b, &b->k->buffers[s->buffer], type, s->index));
 }
 
 /* Build the statements of a new scope, which begins in `block`; leaves the block where it ends. */

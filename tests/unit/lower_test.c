@@ -201,16 +201,28 @@ static void test_same_text_again(void **state)
     assert_string_equal(first.out.ptx, second.out.ptx);
 }
 
+/* Scalar loads beside each other become one where facts give the first its alignment. */
+static void test_neighbours(void **state)
+{
+    Fixture *f = *state;
+    Job j = {.text = "kernel @k(%a: f32[4096], %out: out f32[4096]) block 128 grid 8 {\n"
+                     "  store %out[4095 - 512*bid - 4*tid], load.f32 %a[512*bid + 4*tid + 3]\n"
+                     "  store %out[4093 - 512*bid - 4*tid], load.f32 %a[512*bid + 4*tid + 2]\n}\n"};
+    good(f, &j);
+    has(j.out.ptx, "ld.global.nc.v2.b32");
+    has(j.out.ptx, "+8];");
+}
+
 static void test_addresses(void **state)
 {
     Fixture *f = *state;
     Job j = {.text = "kernel @k(%a: f32[4096], %out: out f32[4096]) block 128 grid 8 {\n"
                      "  store %out[4095 - 512*bid - 4*tid], load.f32 %a[512*bid + 4*tid + 3]\n"
-                     "  store %out[4094 - 512*bid - 4*tid], load.f32 %a[512*bid + 4*tid + 2]\n}\n"};
+                     "  store %out[4093 - 512*bid - 4*tid], load.f32 %a[512*bid + 4*tid + 1]\n}\n"};
     j.options.keep_llvm = true;
     good(f, &j);
     has(j.out.ptx, "+12];");
-    has(j.out.ptx, "+8];");
+    has(j.out.ptx, "+4];");
     has(j.out.llvm_before, "zext i32");
     has(j.out.llvm_before, "sext i32"); /* the reversed one */
     has(j.out.llvm_before, "noalias readonly align 16 %a");
@@ -363,6 +375,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_gelu, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_lines, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_same_text_again, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_neighbours, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_addresses, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_index, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_places, set_up, tear_down),
