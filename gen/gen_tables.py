@@ -71,7 +71,8 @@ def c_file(s: RuleSet, own: str) -> str:
             out.append(f"    {{OP_{p.op.upper()}, SC_{p.to.upper()}, SC_{p.frm.upper()}, {p.lanes}}},\n")
         out.append("};\n")
     name = s.values.get("name", "index")
-    out.append(f"{'static ' if s.values else ''}const RwTables {'tables' if s.values else 'ix_tables'} = {{\n    .name = {c_text(name)}, .code = code, .n_code = {len(tables.code)}, "
+    static, symbol = ("static ", "tables") if s.values else ("", "ix_tables")
+    out.append(f"{static}const RwTables {symbol} = {{\n    .name = {c_text(name)}, .code = code, .n_code = {len(tables.code)}, "
                f".imm = imm, .n_imm = {len(imm)}, .entry = entry,\n    .rules = rules, .n_rules = {len(s.rules)},")
     if instrs:
         out.append(f" .instrs = instrs, .n_instrs = {len(instrs)},")
@@ -85,7 +86,10 @@ def c_file(s: RuleSet, own: str) -> str:
         fields = ", ".join(f".{k} = {c_text(v) if isinstance(v, str) else v}" for k, v in s.values.items())
         out.append(f"}};\nconst TgTarget tg_{s.name} = {{{fields},\n    .tables = &tables, .tunes = tunes, .n_tunes = {len(s.tunes)}}};\n")
     text = "".join(out)
-    return text if s.values else text.replace('"target/target.h"', '"rewrite/tables.h"').replace("const RwTables", "extern const RwTables ix_tables;\nconst RwTables", 1)
+    if s.values:
+        return text
+    declared = "extern const RwTables ix_tables;\nconst RwTables"
+    return text.replace('"target/target.h"', '"rewrite/tables.h"').replace("const RwTables", declared, 1)
 
 
 def size_of(s: RuleSet) -> str:
@@ -116,7 +120,8 @@ def main(argv: List[str]) -> int:
         return 1
     names = " ".join(f"X({s.name})" for s in targets)
     (out / "tg_targets.h").write_text(f"/* Generated from the names of patterns/sm*.py. */\n#define TG_TARGETS(X) {names}\n")
-    (out / "code.def").write_text("/* Generated from gen/encode.py: opcodes of the words of RwTables.code. */\n" + "".join(f"WORD({w})\n" for w in encode.WORDS))
+    opcodes = "".join(f"WORD({w})\n" for w in encode.WORDS)
+    (out / "code.def").write_text(f"/* Generated from gen/encode.py: opcodes of the words of RwTables.code. */\n{opcodes}")
     for s in [index, *targets]:
         print(size_of(s))
     print(f"rules checked and compiled in {time.monotonic() - start:.2f} s")

@@ -15,7 +15,7 @@ TUNE = [                                     # every heuristic is data
     tune('loop.unroll', bits=16, value=8,  because='16-byte accesses'),
     tune('loop.unroll', bits=8,  value=16, because='16-byte accesses'),
     tune('loop.block',        value=128,    because='enough warps to a block to hide latency, few enough to fill every SM'),
-    tune('loop.min_threads',  value=221184, because='108 SMs hold 2,048 threads each; fewer elements get one thread each'),
+    tune('loop.min_threads',  value=55296,  because='108 SMs with 512 threads each, four warps to a scheduler'),
     tune('loop.max_body',     value=1024,   because='beyond it the instruction cache is the bottleneck, not memory'),
     tune('loop.max_bytes',    value=256,    because='64 of 255 registers hold what a thread has loaded and will store'),
 ]

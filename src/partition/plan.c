@@ -100,10 +100,9 @@ static void choose_unroll(WbbArena *a, PartPlan *p, const TgTarget *t)
     const uint32_t bytes = bytes_an_element(p), body = operations(p->fusion->body);
     p->unroll = (uint32_t)WBB_MAX(tune->value, 1);
     p->why_unroll = tune->because;
-    if (p->elements < tuned(t, "loop.min_threads") || p->elements < p->unroll) {
-        p->unroll = 1;
-        p->why_unroll = wbb_format(a, "%lld elements do not fill the machine", (long long)p->elements);
-        return;
+    while (p->unroll > 1 && p->elements < p->unroll * tuned(t, "loop.min_threads")) {
+        p->unroll /= 2;
+        p->why_unroll = wbb_format(a, "more a thread would leave under %lld threads", (long long)tuned(t, "loop.min_threads"));
     }
     while (p->unroll > 1 && p->unroll * wide > 2 * t->vector_bytes) {
         p->unroll /= 2;
