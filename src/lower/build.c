@@ -48,12 +48,14 @@ static LLVMValueRef variable(LlBuild *b, IrRef r)
     return var->lo >= 0 ? LLVMBuildZExt(b->builder, v, b->i64, "") : LLVMBuildSExt(b->builder, v, b->i64, "");
 }
 
-/* What facts prove of an access's address, up to the buffer's own alignment. Of a wide access the vectoriser has proved its size;
- * of neighbouring scalar loads LLVM makes one access where the first is known to be aligned for it. */
+/* What facts prove of an access's address, up to the buffer's own alignment. Of a wide access the vectoriser has proved its size.
+ * Of neighbouring scalar loads LLVM makes one where the first is known to be aligned for it, and rounds three of them up to four:
+ * so no alignment is stated that reaches beyond the end of the buffer. */
 static uint32_t access_align(LlBuild *b, const IrBuffer *buffer, IrType type, IrRef index)
 {
     uint32_t align = sc_bytes(IR_SC(type));
-    for (WbbI128 k = 2; align < buffer->align && ir_multiple(b->g, index, k); k *= 2) align *= 2;
+    const WbbI128 last = ir_fact(b->g, index).hi;
+    for (WbbI128 k = 2; align < buffer->align && ir_multiple(b->g, index, k) && last + k <= buffer->elements; k *= 2) align *= 2;
     return align;
 }
 
