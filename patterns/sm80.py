@@ -21,7 +21,7 @@ TUNE = [                                     # every heuristic is data
 ]
 
 SIMPLIFY = arith.SIMPLIFY
-LOWER = functions.LOWER + arith.BF16_VIA_FMA + arith.BF16_COMPARE_VIA_F32 + arith.LOWER
+LOWER = functions.LOWER + arith.BF16_VIA_FMA + arith.BF16_COMPARE_VIA_F32 + arith.BF16_FROM_INTEGER + arith.LOWER
 
 # call and asm match what is written; llvm and intr of tiles.py any number of lanes.
 INSTR = [
@@ -34,6 +34,10 @@ INSTR = [
     asm (sin.f32.approx(a),                  'sin.approx.f32 %d, %a;',    err=rel(2**-20.5)),
     asm (cos.f32.approx(a),                  'cos.approx.f32 %d, %a;',    err=rel(2**-20.5)),
     asm (cvt.f32x2.bf16x2(a),                '{ .reg .b32 l, h; shl.b32 l, %a, 16; and.b32 h, %a, -65536; mov.b64 %d, {l, h}; }'),
+    asm (cvt.f64.i32.approx(a),              'cvt.rn.f64.s32 %d, %a;'),
+    asm (cvt.f64.u32.approx(a),              'cvt.rn.f64.u32 %d, %a;'),
+    asm (cvt.f64.i64.approx(a),              'cvt.rn.f64.s64 %d, %a;'),
+    asm (cvt.f64.u64.approx(a),              'cvt.rn.f64.u64 %d, %a;'),
 ] + [                                        # by 32 or more: nothing is left, or the sign, as HLO says
     asm (op[t](a, b),                        f'{name} %d, %a, %b;')
     for t in (i32, u32) for op, name in ((shl, 'shl.b32'), (shrl, 'shr.u32'), (shra, 'shr.s32'))

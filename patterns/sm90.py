@@ -34,6 +34,10 @@ INSTR = [
     asm (sin.f32.approx(a),                  'sin.approx.f32 %d, %a;',    err=rel(2**-20.5)),
     asm (cos.f32.approx(a),                  'cos.approx.f32 %d, %a;',    err=rel(2**-20.5)),
     asm (cvt.f32x2.bf16x2(a),                '{ .reg .b32 l, h; shl.b32 l, %a, 16; and.b32 h, %a, -65536; mov.b64 %d, {l, h}; }'),
+    llvm(cvt.bf16.i32(a),                    'sitofp'),
+    llvm(cvt.bf16.i64(a),                    'sitofp'),
+    llvm(cvt.bf16.u32(a),                    'uitofp'),
+    llvm(cvt.bf16.u64(a),                    'uitofp'),
 ] + [                                        # by 32 or more: nothing is left, or the sign, as HLO says
     asm (op[t](a, b),                        f'{name} %d, %a, %b;')
     for t in (i32, u32) for op, name in ((shl, 'shl.b32'), (shrl, 'shr.u32'), (shra, 'shr.s32'))

@@ -1,4 +1,5 @@
-"""Every test, in one line of summary: unit tests (cmocka through meson), text tests (lit), gen/ (unittest), layers, corpora.
+"""Every test, in one line of summary: unit tests (cmocka through meson), text tests (lit), gen/ (unittest), layers, random
+fusions, corpora.
 
 usage: run.py --build DIR [--all] [--shared DIR]
 """
@@ -68,6 +69,11 @@ def corpus(args: argparse.Namespace) -> Counts:
     return passed, failed or int(rc != 0)
 
 
+def random_fusions(args: argparse.Namespace) -> Counts:
+    rc, text = call([sys.executable, "tests/fuzz/fusions.py", str(Path(args.build) / "warpburg"), "600" if args.all else "60"])
+    return number(r"^(\d+) passed, \d+ failed", text), number(r"^\d+ passed, (\d+) failed", text) or int(rc != 0)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", default="build")
@@ -75,7 +81,7 @@ def main() -> int:
     parser.add_argument("--all", action="store_true", help="every file of --shared instead of a fixed tenth")
     args = parser.parse_args()
     passed = failed = 0
-    suites: List[Callable[[argparse.Namespace], Counts]] = [unit, lit, python, layers, corpus]
+    suites: List[Callable[[argparse.Namespace], Counts]] = [unit, lit, python, layers, random_fusions, corpus]
     for suite in suites:
         print(f"--- {suite.__name__}", flush=True)
         since = time.monotonic()

@@ -88,9 +88,11 @@ class Cli:
         batches = [files[i:i + BATCH] for i in range(0, len(files), BATCH)]
         return [c for batch in self.each(lambda b: self._batch(b, target, options), batches) for c in batch]
 
-    def run(self, file: str, target: str, case: str, seed: int = 0, inputs: Sequence[str] = (), to: Optional[str] = None) -> Verdict:
-        """`run --check`: every element compared with what HLO allows; `to`: a folder for the outputs."""
-        words = ["run", file, "--target", target, "--check", "--json", "--case", case, "--seed", str(seed)]
+    def run(self, file: str, target: str, case: str, seed: int = 0, inputs: Sequence[str] = (), to: Optional[str] = None,
+            noise: bool = False) -> Verdict:
+        """`run --check`: every element compared with what HLO allows; `to`: a folder for the outputs; `noise`: approximate
+        instructions miss by as much as their manual lets them."""
+        words = ["run", file, "--target", target, "--check", "--json", "--case", case, "--seed", str(seed), *(["--ulp-noise"] if noise else [])]
         for i in inputs:
             words += ["--input", i]
         p = self.call(*words, *(["-o", to] if to else []))
