@@ -179,7 +179,7 @@ u32 sim_sqrt32(u32 a, Round mode)
 
 double sim_noise(u64 seed, u64 bits, double value, double relative, double absolute)
 {
-    if (!seed) return value;
+    if (!seed || (raw_f64(value) & UINT64_C(0xfffffffffffff)) == 0) return value; /* powers of two are exact: libdevice scales by ex2 */
     double u = (double)(int64_t)(wbb_hash(&bits, sizeof bits, seed) >> 11) / 4503599627370496.0 - 1.0;
     return value + value * relative * u + absolute * u;
 }
