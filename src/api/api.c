@@ -11,7 +11,7 @@ struct wb_kernel {
 
 struct wb_context {
     WbbCx *cx;
-    LlSession *session;
+    LlCache *cache;
 };
 
 typedef struct {
@@ -28,7 +28,7 @@ static void new_context(WbbCx *cx, void *arg)
 {
     wb_context *c = WBB_NEW(cx->arena, wb_context);
     c->cx = cx;
-    c->session = ll_session_new(cx);
+    c->cache = ll_cache_new(cx);
     *(wb_context **)arg = c;
 }
 
@@ -46,7 +46,7 @@ void wb_context_free(wb_context *c)
 {
     if (!c) return;
     WbbCx *cx = c->cx;
-    ll_session_free(c->session);
+    ll_cache_free(c->cache);
     wbb_cx_free(cx);
 }
 
@@ -63,7 +63,7 @@ wb_status wb_compile(wb_context *c, const char *file, const char *text, size_t n
 {
     Call call = {.context = c, .file = file ? file : "<text>", .text = text, .n = n,
                  .options = {.target = o && o->target ? o->target : "sm_90", .approx = o && o->approx, .align = o ? o->align : 0,
-                             .lines = o && o->lines, .stage = PIPE_AT_PTX, .session = c->session}};
+                             .lines = o && o->lines, .stage = PIPE_AT_PTX, .cache = c->cache}};
     wbb_cx_clear(c->cx);
     const WbbStatus s = wbb_guard(c->cx, compile, &call);
     *kernel = s == WBB_OK ? call.kernel : NULL;

@@ -55,7 +55,7 @@ typedef enum {
     WHY_COUNT
 } WbbWhy;
 
-/* One context per thread and compile session. Fields are read-only outside base/. */
+/* One context per thread and compile. Fields are read-only outside base/. */
 struct WbbCx {
     WbbArena *arena;      /* lives as long as the context: interned strings, messages */
     const char *messages; /* all messages so far, one a line; "" if none */

@@ -1,4 +1,4 @@
-/* context: one context per thread and compile session, its messages, and the two ways a compile ends early.
+/* context: one context per thread and compile, its messages, and the two ways a compile ends early.
  *
  * Needs: arena.c for memory. Leaves: every message in cx->messages, one a line, in the order in which it was given.
  *

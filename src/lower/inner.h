@@ -41,12 +41,12 @@ typedef struct {
 #define LL_UNUSED UINT32_MAX
 LlPlaces ll_place(WbbArena *a, const IrKernel *k, const RwTables *t);
 
-/* session.c: code generators, LLVM's errors ------------------------------------------------------------------------------------ */
+/* cache.c: code generators, LLVM's errors ------------------------------------------------------------------------------------ */
 typedef struct {
     jmp_buf jump;
     char text[512];
 } LlFatal;
-struct LlSession {
+struct LlCache {
     WbbCx *cx;
     WbbArena *arena;
     struct {
@@ -58,8 +58,8 @@ struct LlSession {
     const char *bytes;
     size_t n_bytes;
 };
-LLVMTargetMachineRef ll_machine(LlSession *s, const TgTarget *t);
-void ll_forget_machine(LlSession *s, const TgTarget *t); /* after a fatal error: it is not to be trusted, nor to be disposed */
+LLVMTargetMachineRef ll_machine(LlCache *s, const TgTarget *t);
+void ll_forget_machine(LlCache *s, const TgTarget *t); /* after a fatal error: it is not to be trusted, nor to be disposed */
 LlFatal *ll_catch(LlFatal *f);                           /* fatal errors of this thread go to f from now on; returns the former */
 
 /* One compile. */
@@ -84,7 +84,7 @@ typedef struct {
     IrGraph *g;
     const TgTarget *t;
     const LlOptions *o;
-    LlSession *session;
+    LlCache *cache;
     LlOutput out;
     LlPlaces places;
     LlPoint *points;      /* by scope */

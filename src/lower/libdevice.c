@@ -37,7 +37,7 @@ const char *ll_find_libdevice(WbbCx *cx, WbbArena *a, const char *const *extra)
 
 static void need_libdevice(LlBuild *b)
 {
-    LlSession *s = b->session;
+    LlCache *s = b->cache;
     if (s->bytes) return;
     const char *path = ll_find_libdevice(b->cx, b->arena, b->o->libdevice);
     if (!path)
@@ -50,16 +50,16 @@ static void need_libdevice(LlBuild *b)
 
 static void link_lazily(LlBuild *b)
 {
-    LLVMMemoryBufferRef memory = LLVMCreateMemoryBufferWithMemoryRange(b->session->bytes, b->session->n_bytes, "libdevice", false);
+    LLVMMemoryBufferRef memory = LLVMCreateMemoryBufferWithMemoryRange(b->cache->bytes, b->cache->n_bytes, "libdevice", false);
     LLVMModuleRef library;
     if (LLVMGetBitcodeModuleInContext2(b->llvm, memory, &library)) /* takes the buffer, also when it fails */
-        wbb_fail(b->cx, (WbbLoc){b->session->libdevice, 0, 0}, "this is not LLVM bitcode");
+        wbb_fail(b->cx, (WbbLoc){b->cache->libdevice, 0, 0}, "this is not LLVM bitcode");
     LLVMSetTarget(library, LLVMGetTarget(b->module));
     LLVMSetModuleDataLayout(library, LLVMGetModuleDataLayout(b->module));
     for (LLVMValueRef f = LLVMGetFirstFunction(library); f; f = LLVMGetNextFunction(f))
         if (!LLVMIsDeclaration(f)) LLVMSetLinkage(f, LLVMLinkOnceODRLinkage);
     if (LLVMLinkModules2(b->module, library)) /* takes the library */
-        wbb_fail(b->cx, (WbbLoc){b->session->libdevice, 0, 0}, "cannot be linked: %s", b->diagnostics);
+        wbb_fail(b->cx, (WbbLoc){b->cache->libdevice, 0, 0}, "cannot be linked: %s", b->diagnostics);
 }
 
 /* Ours is the kernel; all else may be dropped once it is inlined. */
@@ -80,7 +80,7 @@ static uint64_t answer(const LlBuild *b, LLVMValueRef question)
     if (strncmp(key, "__CUDA_FTZ", n) == 0) return 0;
     if (strncmp(key, "__CUDA_PREC_SQRT", n) == 0) return 1;
     if (strncmp(key, "__CUDA_ARCH", n) == 0) return 10 * strtoull(b->t->name + strlen("sm_"), NULL, 10);
-    wbb_fail(b->cx, (WbbLoc){b->session->libdevice, 0, 0}, "__nvvm_reflect is asked for '%.*s'", (int)n, key);
+    wbb_fail(b->cx, (WbbLoc){b->cache->libdevice, 0, 0}, "__nvvm_reflect is asked for '%.*s'", (int)n, key);
 }
 
 static void resolve_reflect(LlBuild *b)
@@ -104,7 +104,7 @@ void ll_link(LlBuild *b)
     for (uint32_t i = 0; i < b->out.n_libdevice; i++) {
         LLVMValueRef f = LLVMGetNamedFunction(b->module, b->out.libdevice[i]);
         if (!f || LLVMIsDeclaration(f))
-            wbb_fail(b->cx, (WbbLoc){b->session->libdevice, 0, 0}, "there is no function %s", b->out.libdevice[i]);
+            wbb_fail(b->cx, (WbbLoc){b->cache->libdevice, 0, 0}, "there is no function %s", b->out.libdevice[i]);
     }
     internalize(b);
     resolve_reflect(b);

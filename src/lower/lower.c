@@ -38,7 +38,7 @@ static void check(LlBuild *b, const char *step)
 
 static void open_module(LlBuild *b)
 {
-    b->machine = ll_machine(b->session, b->t);
+    b->machine = ll_machine(b->cache, b->t);
     b->llvm = LLVMContextCreate();
     LLVMContextSetDiagnosticHandler(b->llvm, on_diagnostic, b);
     LLVMContextSetDiscardValueNames(b->llvm, !b->o->keep_llvm);
@@ -144,7 +144,7 @@ static void body(WbbCx *cx, void *arg)
 static void dispose(LlBuild *b)
 {
     if (b->abandoned) {
-        ll_forget_machine(b->session, b->t);
+        ll_forget_machine(b->cache, b->t);
         return;
     }
     if (b->text) LLVMDisposeMessage(b->text);
@@ -165,12 +165,12 @@ LlOutput ll_compile(WbbCx *cx, WbbArena *a, const IrKernel *k, const TgTarget *t
     b->g = k->g;
     b->t = t;
     b->o = o;
-    b->session = o->session ? o->session : ll_session_new(cx);
+    b->cache = o->cache ? o->cache : ll_cache_new(cx);
     LlFatal *former = ll_catch(NULL);
     const WbbStatus status = wbb_guard(cx, body, b);
     ll_catch(former);
     dispose(b);
-    if (!o->session) ll_session_free(b->session);
+    if (!o->cache) ll_cache_free(b->cache);
     if (status != WBB_OK) wbb_rethrow(cx, status);
     return b->out;
 }

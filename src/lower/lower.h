@@ -4,9 +4,9 @@
  * comparisons of type index, and instr (a row of the target's instruction table); index nodes that need 64 bits carry
  * SC_FLAG_WIDE. A `for` is a plain counted loop. Leaves PTX text; the kernel is not changed.
  *
- *     LlSession *s = ll_session_new(cx);
- *     LlOutput out = ll_compile(cx, arena, kernel, tg_find("sm_90"), &(LlOptions){.session = s});   // out.ptx
- *     ll_session_free(s);
+ *     LlCache *s = ll_cache_new(cx);
+ *     LlOutput out = ll_compile(cx, arena, kernel, tg_find("sm_90"), &(LlOptions){.cache = s});   // out.ptx
+ *     ll_cache_free(s);
  */
 #ifndef LL_LOWER_H
 #define LL_LOWER_H
@@ -15,10 +15,10 @@
 #include "target/target.h"
 
 /* What several compiles share: code generators and libdevice's bytes. One per thread. */
-typedef struct LlSession LlSession;
+typedef struct LlCache LlCache;
 
 typedef struct {
-    LlSession *session;           /* NULL: one for this compile alone */
+    LlCache *cache;           /* NULL: one for this compile alone */
     const RwTables *index_tables; /* where rules marked IR_INDEX_RULE stand; NULL: such nodes have no line */
     const char *const *libdevice; /* more places to look for libdevice, NULL-terminated, tried first; may be NULL */
     bool lines;                   /* `.loc` of the rule that made an instruction */
@@ -39,9 +39,9 @@ typedef struct {
  * there is none, with WHY_TYPE where memory holds a type that has no LLVM form. */
 LlOutput ll_compile(WbbCx *cx, WbbArena *a, const IrKernel *k, const TgTarget *t, const LlOptions *o);
 
-/* session.c */
-LlSession *ll_session_new(WbbCx *cx);
-void ll_session_free(LlSession *s);
+/* cache.c */
+LlCache *ll_cache_new(WbbCx *cx);
+void ll_cache_free(LlCache *s);
 
 /* libdevice.c: $WARPBURG_LIBDEVICE, `extra`, the places where toolkits put it, next to ptxas; NULL if nowhere */
 const char *ll_find_libdevice(WbbCx *cx, WbbArena *a, const char *const *extra);

@@ -81,12 +81,12 @@ static void put_json(WbbCx *cx, WbbArena *a, WbbBuf *b, const char *file, const 
 }
 
 /* One file; `judge`: run what came out and say what fired wrongly. */
-static WbbStatus one_file(WbbCx *cx, WbbArena *a, const Options *o, const char *file, void *session)
+static WbbStatus one_file(WbbCx *cx, WbbArena *a, const Options *o, const char *file, void *cache)
 {
     size_t n;
     const char *text = wbb_read_file(cx, a, file, &n);
     PipeOptions p = pipe_options(cx, o);
-    p.session = session;
+    p.cache = cache;
     p.assemble = o->output != NULL || o->json;
     PipeResult r;
     pipe_compile(cx, a, &p, file, text, n, &r);
@@ -111,7 +111,7 @@ static WbbStatus one_file(WbbCx *cx, WbbArena *a, const Options *o, const char *
 typedef struct {
     const Options *o;
     const char *file;
-    void *session;
+    void *cache;
     WbbStatus status;
 } File;
 
@@ -119,7 +119,7 @@ static void guarded_file(WbbCx *cx, void *arg)
 {
     File *f = arg;
     WbbArena *a = wbb_arena_new(cx);
-    f->status = one_file(cx, a, f->o, f->file, f->session);
+    f->status = one_file(cx, a, f->o, f->file, f->cache);
     wbb_arena_free(a);
 }
 
@@ -143,17 +143,17 @@ WbbStatus main_compile(WbbCx *cx, WbbArena *a, const Options *o)
     (void)a;
     if (o->files.n == 0) return fputs("compile: a file expected\n", stderr), WBB_USAGE;
     if (o->output && o->files.n > 1) return fputs("compile: -o DIR takes one file\n", stderr), WBB_USAGE;
-    LlSession *session = ll_session_new(cx);
+    LlCache *cache = ll_cache_new(cx);
     WbbStatus worst = WBB_OK;
     for (uint32_t i = 0; i < o->files.n; i++) {
-        File f = {.o = o, .file = o->files.list[i], .session = session};
+        File f = {.o = o, .file = o->files.list[i], .cache = cache};
         const size_t before = strlen(cx->messages);
         WbbStatus s = wbb_guard(cx, guarded_file, &f);
         if (s == WBB_OK) s = f.status;
         if (o->json && s != WBB_OK) print_refusal(cx, o, f.file, s, before);
         if (s != WBB_OK && (worst == WBB_OK || s == WBB_FAILED)) worst = s;
     }
-    ll_session_free(session);
+    ll_cache_free(cache);
     return worst;
 }
 

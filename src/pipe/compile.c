@@ -140,7 +140,7 @@ void pipe_compile(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file
         r->emitted = ir.text;
         return;
     }
-    const LlOptions ll = {.session = o->session, .index_tables = &ix_tables, .lines = o->lines, .keep_llvm = o->stage == PIPE_AT_LLVM};
+    const LlOptions ll = {.cache = o->cache, .index_tables = &ix_tables, .lines = o->lines, .keep_llvm = o->stage == PIPE_AT_LLVM};
     const LlOutput out = ll_compile(cx, a, r->kernel, r->target, &ll);
     r->ptx = out.ptx;
     r->libdevice = out.libdevice;

@@ -64,7 +64,7 @@ static void compile(WbbCx *cx, void *arg)
 typedef struct {
     WbbCx *cx;
     WbbArena *arena;
-    LlSession *session;
+    LlCache *cache;
 } Fixture;
 
 static int set_up(void **state)
@@ -72,7 +72,7 @@ static int set_up(void **state)
     Fixture *f = malloc(sizeof *f);
     f->cx = wbb_cx_new();
     f->arena = wbb_arena_new(f->cx);
-    f->session = ll_session_new(f->cx);
+    f->cache = ll_cache_new(f->cx);
     *state = f;
     return 0;
 }
@@ -80,7 +80,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     Fixture *f = *state;
-    ll_session_free(f->session);
+    ll_cache_free(f->cache);
     wbb_arena_free(f->arena);
     wbb_cx_free(f->cx);
     free(f);
@@ -91,7 +91,7 @@ static WbbStatus run(Fixture *f, Job *j)
 {
     j->arena = f->arena;
     if (!j->target) j->target = &sm90;
-    j->options.session = f->session;
+    j->options.cache = f->cache;
     wbb_cx_clear(f->cx);
     return wbb_guard(f->cx, compile, j);
 }
@@ -194,10 +194,10 @@ static void test_same_text_again(void **state)
     first.options.lines = second.options.lines = true;
     good(f, &first);
     second.options.keep_llvm = true; /* which keeps names, too */
-    LlSession *shared = f->session;
-    f->session = NULL; /* its own */
+    LlCache *shared = f->cache;
+    f->cache = NULL; /* its own */
     good(f, &second);
-    f->session = shared;
+    f->cache = shared;
     assert_string_equal(first.out.ptx, second.out.ptx);
 }
 

@@ -1,4 +1,4 @@
-/* session.c: LLVM's code generators for our targets, and its fatal errors.
+/* cache.c: LLVM's code generators for our targets, and its fatal errors.
  *
  * Needs a target; leaves a target machine, kept for the next compile. LLVM accepts an unknown processor with no more than a
  * message on stderr, and left alone takes the first PTX version that has a processor, under which many instructions fail to
@@ -60,7 +60,7 @@ static uint32_t ptx_version(const char *text)
     return (uint32_t)(text[0] - '0') * 10 + (uint32_t)(text[2] - '0');
 }
 
-static LLVMTargetMachineRef machine_new(LlSession *s, const TgTarget *t)
+static LLVMTargetMachineRef machine_new(LlCache *s, const TgTarget *t)
 {
     size_t i = 0;
     while (i < WBB_LEN(processors) && strcmp(processors[i].name, t->name) != 0) i++;
@@ -82,7 +82,7 @@ static LLVMTargetMachineRef machine_new(LlSession *s, const TgTarget *t)
                                    LLVMCodeModelDefault);
 }
 
-LLVMTargetMachineRef ll_machine(LlSession *s, const TgTarget *t)
+LLVMTargetMachineRef ll_machine(LlCache *s, const TgTarget *t)
 {
     for (uint32_t i = 0; i < s->n_machines; i++)
         if (s->machines[i].target == t) return s->machines[i].machine;
@@ -97,7 +97,7 @@ LLVMTargetMachineRef ll_machine(LlSession *s, const TgTarget *t)
     return made;
 }
 
-void ll_forget_machine(LlSession *s, const TgTarget *t)
+void ll_forget_machine(LlCache *s, const TgTarget *t)
 {
     for (uint32_t i = 0; i < s->n_machines; i++) {
         if (s->machines[i].target != t) continue;
@@ -106,16 +106,16 @@ void ll_forget_machine(LlSession *s, const TgTarget *t)
     }
 }
 
-LlSession *ll_session_new(WbbCx *cx)
+LlCache *ll_cache_new(WbbCx *cx)
 {
     WbbArena *arena = wbb_arena_new(cx);
-    LlSession *s = WBB_NEW(arena, LlSession);
+    LlCache *s = WBB_NEW(arena, LlCache);
     s->cx = cx;
     s->arena = arena;
     return s;
 }
 
-void ll_session_free(LlSession *s)
+void ll_cache_free(LlCache *s)
 {
     if (!s) return;
     for (uint32_t i = 0; i < s->n_machines; i++) LLVMDisposeTargetMachine(s->machines[i].machine);
