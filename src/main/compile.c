@@ -150,6 +150,7 @@ WbbStatus main_compile(WbbCx *cx, WbbArena *a, const Options *o)
         const size_t before = strlen(cx->messages);
         WbbStatus s = wbb_guard(cx, guarded_file, &f);
         if (s == WBB_OK) s = f.status;
+        if (s == WBB_DECLINED) wbb_note(cx, (WbbLoc){.file = f.file}, "%s", wbb_why_text(cx->why));
         if (o->json && s != WBB_OK) print_refusal(cx, o, f.file, s, before);
         if (s != WBB_OK && (worst == WBB_OK || s == WBB_FAILED)) worst = s;
     }

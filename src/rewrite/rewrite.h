@@ -58,8 +58,8 @@ void rw_width(RwCx *rw, IrKernel *k);
 uint32_t rw_trace(const RwCx *rw, const RwEvent **events); /* oldest first */
 const uint32_t *rw_counts(const RwCx *rw, bool index);     /* firings by rule number, of the target's or the index tables */
 char *rw_rule_name(WbbArena *a, const RwTables *t, uint32_t rule); /* "patterns/functions.py:17[tanh.bf16]" */
-/* Evaluate both sides of every firing that is still in the trace on sampled values; the first rule whose result differs from its
- * root by more than `ulp` units is named in *message. The audit of a kernel that came out wrong. */
+/* The audit of a kernel that came out wrong: evaluate both sides of every firing that is still in the trace on sampled values; the
+ * first rule whose result differs from its root by far more than rounding is named in *message. False: none does. */
 bool rw_audit(RwCx *rw, WbbArena *a, char **message);
 
 #endif

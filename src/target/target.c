@@ -44,12 +44,3 @@ const TgTune *tg_tune(const TgTarget *t, const char *name, uint32_t bits)
     assert(any && "a number that the target's file does not have");
     return any;
 }
-
-bool tg_packs(const TgTarget *t, ScOp op, ScType type, ScType from, uint32_t lanes)
-{
-    for (uint32_t i = 0; i < t->tables->n_packed; i++) {
-        const RwPacked *p = &t->tables->packed[i];
-        if (p->op == op && p->type == type && p->from == from && p->lanes == lanes) return true;
-    }
-    return false;
-}

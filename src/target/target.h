@@ -30,7 +30,6 @@ typedef struct {
 const TgTarget *tg_find(const char *name); /* NULL if unknown */
 const TgTarget *const *tg_all(uint32_t *n);
 const TgTune *tg_tune(const TgTarget *t, const char *name, uint32_t bits); /* exact bits first, then 0; asserts that there is one */
-bool tg_packs(const TgTarget *t, ScOp op, ScType type, ScType from, uint32_t lanes);
 
 /* ptxas.c */
 typedef struct {

@@ -56,9 +56,6 @@ static void test_numbers(void **state)
     assert_non_null(t);
     assert_int_equal(tg_tune(t, "loop.unroll", 16)->value, 8);
     assert_int_equal(tg_tune(t, "loop.block", 16)->bits, 0); /* holds for any */
-    assert_true(tg_packs(t, OP_ADD, SC_BF16, SC_NONE, 2) || tg_packs(t, OP_ADD, SC_BF16, SC_BF16, 2));
-    assert_true(tg_packs(t, OP_CVT, SC_F32, SC_BF16, 2));
-    assert_false(tg_packs(t, OP_TANH, SC_BF16, SC_NONE, 2));
 }
 
 static void test_sass(void **state)
