@@ -82,14 +82,10 @@ static IrRef choose(RwCx *rw, const HloInstruction *i, IrRef element, int64_t lo
 static IrRef constant(RwCx *rw, const HloInstruction *i, const IrRef *index)
 {
     const int64_t n = hlo_elements(i->shape);
-    IrRef element = ir_index(rw_graph(rw), 0);
-    int64_t stride = 1;
     if (i->literal_splat || n == 1) return ir_const(rw_graph(rw), IR_TYPE(i->shape->type, 0), literal_bits(i, 0));
-    for (uint32_t d = i->shape->rank; d-- > 0;) { /* literals are row-major, whatever the layout */
-        element = rw_add(rw, element, rw_scale(rw, index[d], stride));
-        stride *= i->shape->dims[d];
-    }
-    return choose(rw, i, element, 0, n);
+    HloShape row_major = *i->shape; /* as literals are, whatever the layout */
+    row_major.minor_to_major = NULL;
+    return choose(rw, i, ix_linear(rw, &row_major, index), 0, n);
 }
 
 /* The number along one dimension: exact in an integer that holds it, else rounded from one that does. */

@@ -8,69 +8,46 @@
  */
 #include "index/index.h"
 
-/* Dimension at position p, counted from the minor one. */
-static uint32_t minor_at(const HloShape *s, uint32_t p) { return s->minor_to_major ? s->minor_to_major[p] : s->rank - 1u - p; }
+/* Dimension at position p, counted from the minor one; `order` NULL: row-major. */
+static uint32_t minor_at(uint32_t rank, const uint8_t *order, uint32_t p) { return order ? order[p] : rank - 1u - p; }
 
-IrRef ix_linear(RwCx *rw, const HloShape *s, const IrRef *index)
+static IrRef linear(RwCx *rw, uint32_t rank, const int64_t *dims, const uint8_t *order, const IrRef *index)
 {
     IrRef sum = ir_index(rw_graph(rw), 0);
     int64_t stride = 1;
-    for (uint32_t p = 0; p < s->rank; p++) {
-        const uint32_t d = minor_at(s, p);
-        if (s->dims[d] != 1) sum = rw_add(rw, sum, rw_scale(rw, index[d], stride));
-        stride *= s->dims[d];
+    for (uint32_t p = 0; p < rank; p++) {
+        const uint32_t d = minor_at(rank, order, p);
+        if (dims[d] != 1) sum = rw_add(rw, sum, rw_scale(rw, index[d], stride));
+        stride *= dims[d];
     }
     return sum;
 }
 
-/* The most major dimension that is not 1: its quotient needs no remainder. */
-static uint32_t major_position(const HloShape *s)
+/* The most major dimension that is not 1 needs no remainder of its quotient. */
+static void delinear(RwCx *rw, uint32_t rank, const int64_t *dims, const uint8_t *order, IrRef element, IrRef *index)
 {
     uint32_t major = 0;
-    for (uint32_t p = 0; p < s->rank; p++)
-        if (s->dims[minor_at(s, p)] != 1) major = p;
-    return major;
-}
-
-void ix_delinear(RwCx *rw, const HloShape *s, IrRef element, IrRef *index)
-{
-    const uint32_t major = s->rank ? major_position(s) : 0;
+    for (uint32_t p = 0; p < rank; p++)
+        if (dims[minor_at(rank, order, p)] != 1) major = p;
     int64_t stride = 1;
-    for (uint32_t p = 0; p < s->rank; p++) {
-        const uint32_t d = minor_at(s, p);
-        assert(s->dims[d] > 0);
-        if (s->dims[d] == 1) {
+    for (uint32_t p = 0; p < rank; p++) {
+        const uint32_t d = minor_at(rank, order, p);
+        assert(dims[d] > 0);
+        if (dims[d] == 1) {
             index[d] = ir_index(rw_graph(rw), 0);
             continue;
         }
         const IrRef quotient = rw_floordiv(rw, element, stride);
-        index[d] = p == major ? quotient : rw_mod(rw, quotient, s->dims[d]);
-        stride *= s->dims[d];
+        index[d] = p == major ? quotient : rw_mod(rw, quotient, dims[d]);
+        stride *= dims[d];
     }
 }
 
-/* One group: the `n` dimensions `from` and the `m` dimensions `to` have the same product, and no shorter prefix of both has. */
-static void regroup_piece(RwCx *rw, uint32_t n, const int64_t *from_dims, const IrRef *from, uint32_t m, const int64_t *to_dims,
-                          IrRef *to)
+IrRef ix_linear(RwCx *rw, const HloShape *s, const IrRef *index) { return linear(rw, s->rank, s->dims, s->minor_to_major, index); }
+
+void ix_delinear(RwCx *rw, const HloShape *s, IrRef element, IrRef *index)
 {
-    IrRef element = ir_index(rw_graph(rw), 0);
-    int64_t stride = 1;
-    for (uint32_t i = n; i-- > 0;) {
-        if (from_dims[i] != 1) element = rw_add(rw, element, rw_scale(rw, from[i], stride));
-        stride *= from_dims[i];
-    }
-    uint32_t major = 0;
-    while (major < m && to_dims[major] == 1) major++;
-    stride = 1;
-    for (uint32_t i = m; i-- > 0;) {
-        if (to_dims[i] == 1) {
-            to[i] = ir_index(rw_graph(rw), 0);
-            continue;
-        }
-        const IrRef quotient = rw_floordiv(rw, element, stride);
-        to[i] = i == major ? quotient : rw_mod(rw, quotient, to_dims[i]);
-        stride *= to_dims[i];
-    }
+    delinear(rw, s->rank, s->dims, s->minor_to_major, element, index);
 }
 
 void ix_regroup(RwCx *rw, uint32_t from_rank, const int64_t *from_dims, const IrRef *from, uint32_t to_rank, const int64_t *to_dims,
@@ -90,6 +67,8 @@ void ix_regroup(RwCx *rw, uint32_t from_rank, const int64_t *from_dims, const Ir
                 product_j *= to_dims[j++];
             }
         }
-        regroup_piece(rw, i - first_i, from_dims + first_i, from + first_i, j - first_j, to_dims + first_j, to + first_j);
+        /* one group: these dimensions have the same product, and no shorter prefix of both has */
+        const IrRef element = linear(rw, i - first_i, from_dims + first_i, NULL, from + first_i);
+        delinear(rw, j - first_j, to_dims + first_j, NULL, element, to + first_j);
     }
 }
