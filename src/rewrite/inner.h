@@ -65,5 +65,7 @@ bool rw_is_index(const IrGraph *g, IrRef r); /* built through the index tables *
 uint8_t *rw_needed(RwCx *rw, WbbArena *a, const IrKernel *k); /* by ref: 1 if some statement needs it */
 typedef IrRef (*RwMap)(void *arg, IrRef old);
 void rw_map_statements(IrBlock *b, RwMap map, void *arg);
+/* Statements and definitions of variables from old refs to made[old]; a definition that was not made anew stays. */
+void rw_replace(IrKernel *k, IrRef *made);
 
 #endif

@@ -187,15 +187,13 @@ uint8_t *rw_needed(RwCx *rw, WbbArena *a, const IrKernel *k)
     return need;
 }
 
-typedef struct {
-    RwCx *rw;
-    const IrRef *made; /* by old ref */
-} Mapping;
+static IrRef replacement(void *made, IrRef old) { return ((const IrRef *)made)[old]; }
 
-static IrRef mapped(void *arg, IrRef old)
+void rw_replace(IrKernel *k, IrRef *made)
 {
-    const Mapping *m = arg;
-    return m->made[old];
+    rw_map_statements(&k->body, replacement, made);
+    for (uint32_t v = 0; v < k->g->n_vars; v++)
+        if (made[k->g->vars[v].definition]) k->g->vars[v].definition = made[k->g->vars[v].definition];
 }
 
 static IrRef rebuild(RwCx *rw, IrRef r, const IrRef *made)
@@ -226,10 +224,7 @@ static void sweep(RwCx *rw, IrKernel *k, bool index)
     for (IrRef r = 1; r < n; r++)
         if (need[r]) made[r] = !index && rw_is_index(rw->g, r) ? r : rebuild(rw, r, made);
     rw->g->making_rule = rw->g->making_origin = 0;
-    Mapping m = {.rw = rw, .made = made};
-    rw_map_statements(&k->body, mapped, &m);
-    for (uint32_t v = 0; index && v < rw->g->n_vars; v++)
-        if (need[rw->g->vars[v].definition]) rw->g->vars[v].definition = made[rw->g->vars[v].definition];
+    rw_replace(k, made);
     wbb_arena_free(scratch);
 }
 
@@ -329,8 +324,7 @@ static void select_tiles(RwCx *rw, IrKernel *k)
         made[r] = rw_is_index(g, r) ? r : ir_node(g, (ScOp)x.op, x.type, x.flags, made[x.a[0]], made[x.a[1]], made[x.a[2]], x.imm);
     }
     g->making_rule = g->making_origin = 0;
-    Mapping m = {.rw = rw, .made = made};
-    rw_map_statements(&k->body, mapped, &m);
+    rw_replace(k, made);
     wbb_arena_free(scratch);
 }
 

@@ -5,31 +5,22 @@
  */
 #include "rewrite/inner.h"
 
-typedef struct {
-    IrRef *made; /* by old ref; 0: not needed */
-} Widening;
-
-static IrRef widened(void *arg, IrRef r) { return ((const Widening *)arg)->made[r]; }
-
 void rw_width(RwCx *rw, IrKernel *k)
 {
     WbbArena *scratch = wbb_arena_new(rw->cx);
     IrGraph *g = rw->g;
     const uint32_t n = g->n;
     const uint8_t *need = rw_needed(rw, scratch, k);
-    Widening w = {.made = WBB_NEW_N(scratch, IrRef, n)};
+    IrRef *made = WBB_NEW_N(scratch, IrRef, n);
     for (IrRef r = 1; r < n; r++) {
         if (!need[r]) continue;
         const bool index = IR_SC(ir_at(g, r)->type) == SC_INDEX;
         const uint32_t wide = index && !ir_fits_i32(g, r) ? (uint32_t)SC_FLAG_WIDE : 0;
         g->making_rule = g->rule[r];
         g->making_origin = g->origin[r];
-        w.made[r] = ir_copy(g, r, w.made, ir_at(g, r)->flags | wide);
+        made[r] = ir_copy(g, r, made, ir_at(g, r)->flags | wide);
     }
     g->making_rule = g->making_origin = 0;
-    rw_map_statements(&k->body, widened, &w);
-    for (uint32_t v = 0; v < g->n_vars; v++)
-        if (g->vars[v].kind == IR_LET && g->vars[v].definition < n && need[g->vars[v].definition])
-            g->vars[v].definition = w.made[g->vars[v].definition];
+    rw_replace(k, made);
     wbb_arena_free(scratch);
 }
