@@ -42,7 +42,6 @@ class Compiler:
     order: List[Var] = field(default_factory=list)  # value variables in order of first appearance
     n_values: int = 1
     n_konsts: int = 0
-    n_args: int = 0
 
     def fail(self, what: str) -> None:
         raise PatternError(self.rule.where, what)

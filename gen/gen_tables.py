@@ -18,6 +18,7 @@ from gen import checks, compile as comp, encode, load, ops
 from gen.lang import PatternError, Rule
 from gen.load import STRATA, RuleSet
 
+Compiled = Tuple[encode.Tables, Dict[str, Dict[str, int]], List[Rule]]
 KINDS = {"llvm": "RW_LLVM", "intr": "RW_INTR", "call": "RW_CALL", "asm": "RW_ASM"}
 
 
@@ -30,7 +31,12 @@ def numbers(values: List[int], fmt: str, per_line: int) -> str:
     return "".join(f"    {line},\n" for line in lines)
 
 
-def compile_set(s: RuleSet) -> Tuple[encode.Tables, Dict[str, Dict[str, int]], List[Rule]]:
+def array(declaration: str, rows: List[str]) -> str:
+    """`static const DECLARATION[n] = { rows };`, nothing where there are none."""
+    return f"static const {declaration}[{len(rows)}] = {{\n{''.join(f'    {row}' + chr(10) for row in rows)}}};\n" if rows else ""
+
+
+def compile_set(s: RuleSet) -> Compiled:
     """Tables, entry offsets by stratum and operation, and the rows of the instruction table."""
     number = {id(r): n for n, r in enumerate(s.rules)}
     instrs = [r for r in s.strata.get("select", [])]
@@ -42,10 +48,10 @@ def compile_set(s: RuleSet) -> Tuple[encode.Tables, Dict[str, Dict[str, int]], L
     return tables, entries, instrs
 
 
-def c_file(s: RuleSet, own: str) -> str:
+def c_file(s: RuleSet, compiled: Compiled, own: str) -> str:
     """own: the pattern file that the rules were listed by; the rules themselves may stand in others."""
     inputs = ", ".join([own, *sorted({r.where[0] for r in s.rules} - {own})])
-    tables, entries, instrs = compile_set(s)
+    tables, entries, instrs = compiled
     number = {id(r): n for n, r in enumerate(s.rules)}
     stratum_of = {id(r): name for name, rules in s.strata.items() for r in rules}
     out = [f"/* Generated from {inputs}. */\n", '#include "target/target.h"\n\n']
@@ -56,20 +62,12 @@ def c_file(s: RuleSet, own: str) -> str:
     for stratum in STRATA:
         row = "".join(f" [OP_{op.upper()}] = {at}," for op, at in entries[stratum].items())
         out.append(f"    [RW_{stratum.upper()}] = {{{row or ' 0'} }},\n")
-    out.append("};\n" + f"static const RwRule rules[{len(s.rules)}] = {{\n")
-    for r in s.rules:
-        out.append(f"    {{{c_text(r.where[0])}, {r.where[1]}, {c_text(r.instance)}, {c_text(r.text)}, RW_{stratum_of[id(r)].upper()}}},\n")
     out.append("};\n")
-    if instrs:
-        out.append(f"static const RwInstr instrs[{len(instrs)}] = {{\n")
-        for r in instrs:
-            out.append(f"    {{{KINDS[r.kind]}, {len(comp.operands_of(r))}, {number[id(r)]}, {c_text(str(r.right))}}}, /* {r.left} */\n")
-        out.append("};\n")
-    if s.packed:
-        out.append(f"static const RwPacked packed[{len(s.packed)}] = {{\n")
-        for p in s.packed:
-            out.append(f"    {{OP_{p.op.upper()}, SC_{p.to.upper()}, SC_{p.frm.upper()}, {p.lanes}}},\n")
-        out.append("};\n")
+    out.append(array("RwRule rules", [f"{{{c_text(r.where[0])}, {r.where[1]}, {c_text(r.instance)}, {c_text(r.text)}, RW_{stratum_of[id(r)].upper()}}},"
+                                      for r in s.rules]))
+    out.append(array("RwInstr instrs", [f"{{{KINDS[r.kind]}, {len(comp.operands_of(r))}, {number[id(r)]}, {c_text(str(r.right))}}}, /* {r.left} */"
+                                        for r in instrs]))
+    out.append(array("RwPacked packed", [f"{{OP_{p.op.upper()}, SC_{p.to.upper()}, SC_{p.frm.upper()}, {p.lanes}}}," for p in s.packed]))
     name = s.values.get("name", "index")
     static, symbol = ("static ", "tables") if s.values else ("", "ix_tables")
     out.append(f"{static}const RwTables {symbol} = {{\n    .name = {c_text(name)}, .code = code, .n_code = {len(tables.code)}, "
@@ -80,11 +78,9 @@ def c_file(s: RuleSet, own: str) -> str:
         out.append(f" .packed = packed, .n_packed = {len(s.packed)},")
     out.append("\n};\n")
     if s.values:
-        out.append(f"static const TgTune tunes[{len(s.tunes)}] = {{\n")
-        for t in s.tunes:
-            out.append(f"    {{{c_text(t.name)}, {t.bits}, {t.value}, {c_text(t.because)}}},\n")
+        out.append(array("TgTune tunes", [f"{{{c_text(t.name)}, {t.bits}, {t.value}, {c_text(t.because)}}}," for t in s.tunes]))
         fields = ", ".join(f".{k} = {c_text(v) if isinstance(v, str) else v}" for k, v in s.values.items())
-        out.append(f"}};\nconst TgTarget tg_{s.name} = {{{fields},\n    .tables = &tables, .tunes = tunes, .n_tunes = {len(s.tunes)}}};\n")
+        out.append(f"const TgTarget tg_{s.name} = {{{fields},\n    .tables = &tables, .tunes = tunes, .n_tunes = {len(s.tunes)}}};\n")
     text = "".join(out)
     if s.values:
         return text
@@ -92,8 +88,7 @@ def c_file(s: RuleSet, own: str) -> str:
     return text.replace('"target/target.h"', '"rewrite/tables.h"').replace("const RwTables", declared, 1)
 
 
-def size_of(s: RuleSet) -> str:
-    tables, _, instrs = compile_set(s)
+def size_of(s: RuleSet, tables: encode.Tables) -> str:
     hot = 4 * len(tables.code) + 8 * len(tables.imm) + 4 * len(STRATA) * len(ops.OPS)
     return f"{s.name}: {len(s.rules)} rules, {hot} bytes of tables ({4 * len(tables.code)} code, {8 * len(tables.imm)} immediates)"
 
@@ -111,9 +106,10 @@ def main(argv: List[str]) -> int:
         if faults:
             print("\n".join(faults), file=sys.stderr)
             return 1
-        (out / "tables_index.c").write_text(c_file(index, "patterns/indexing.py"))
+        compiled = {s.name: compile_set(s) for s in [index, *targets]}
+        (out / "tables_index.c").write_text(c_file(index, compiled["index"], "patterns/indexing.py"))
         for s in targets:
-            (out / f"tables_{s.name}.c").write_text(c_file(s, f"patterns/{s.name}.py"))
+            (out / f"tables_{s.name}.c").write_text(c_file(s, compiled[s.name], f"patterns/{s.name}.py"))
             (out / f"{s.name}.rules").write_text("".join(f"{r.name}: {r.text}\n" for r in s.rules))
     except PatternError as e:
         print(e, file=sys.stderr)
@@ -123,7 +119,7 @@ def main(argv: List[str]) -> int:
     opcodes = "".join(f"WORD({w})\n" for w in encode.WORDS)
     (out / "code.def").write_text(f"/* Generated from gen/encode.py: opcodes of the words of RwTables.code. */\n{opcodes}")
     for s in [index, *targets]:
-        print(size_of(s))
+        print(size_of(s, compiled[s.name][0]))
     print(f"rules checked and compiled in {time.monotonic() - start:.2f} s")
     return 0
 
