@@ -81,7 +81,7 @@ static void put_json(WbbCx *cx, WbbArena *a, WbbBuf *b, const char *file, const 
 }
 
 /* One file; `judge`: run what came out and say what fired wrongly. */
-static WbbStatus one_file(WbbCx *cx, WbbArena *a, const Options *o, const char *file, void *cache)
+static WbbStatus one_file(WbbCx *cx, WbbArena *a, const Options *o, const char *file, LlCache *cache)
 {
     size_t n;
     const char *text = wbb_read_file(cx, a, file, &n);
@@ -111,7 +111,7 @@ static WbbStatus one_file(WbbCx *cx, WbbArena *a, const Options *o, const char *
 typedef struct {
     const Options *o;
     const char *file;
-    void *cache;
+    LlCache *cache;
     WbbStatus status;
 } File;
 

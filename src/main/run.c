@@ -6,7 +6,7 @@
 
 PipeRun main_run_options(const Options *o)
 {
-    return (PipeRun){.check = o->check, .seed = o->has_order ? (uint64_t)o->order : (uint64_t)o->seed, .which = o->which ? o->which[0] : 'n',
+    return (PipeRun){.check = o->check, .seed = (uint64_t)o->seed, .order = (uint64_t)o->order, .which = o->which ? o->which[0] : 'n',
                      .inputs = o->inputs.n ? o->inputs.list : NULL, .n_inputs = o->inputs.n, .blocks = (uint64_t)o->blocks,
                      .shuffle = o->has_order, .ulp_noise = o->ulp_noise, .approx = o->approx, .output_dir = o->output};
 }

@@ -11,16 +11,14 @@
 /* More elements than this are sampled for their error; elements compared at once. */
 enum { SAMPLE = 1 << 20, CHUNK = 64 };
 
-/* Parameters that are indices get small values in cases n and p: integers of a fusion that gathers, scatters or slices dynamically. */
-static bool has_indices(const HloComputation *c)
+/* Parameters that are indices get small values in cases n and p: integers of a module that gathers, scatters or slices dynamically. */
+static bool has_indices(const HloModule *m)
 {
-    for (uint32_t i = 0; i < c->n_instructions; i++) {
-        const HloInstruction *x = c->instructions[i];
-        const HloOpcode op = x->opcode;
-        if (op == HLO_GATHER || op == HLO_SCATTER || op == HLO_DYNAMIC_SLICE || op == HLO_DYNAMIC_UPDATE_SLICE) return true;
-        for (uint32_t k = 0; k < x->n_called; k++)
-            if (has_indices(x->called[k])) return true;
-    }
+    for (uint32_t k = 0; k < m->n_computations; k++)
+        for (uint32_t i = 0; i < m->computations[k]->n_instructions; i++) {
+            const HloOpcode op = m->computations[k]->instructions[i]->opcode;
+            if (op == HLO_GATHER || op == HLO_SCATTER || op == HLO_DYNAMIC_SLICE || op == HLO_DYNAMIC_UPDATE_SLICE) return true;
+        }
     return false;
 }
 
@@ -29,7 +27,7 @@ const void **pipe_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeR
     const HloComputation *c = m->entry;
     if (run->inputs && run->n_inputs != c->n_parameters)
         wbb_fail(cx, c->loc, "%u inputs given, %s has %u parameters", run->n_inputs, c->name, c->n_parameters);
-    const bool indices = has_indices(c);
+    const bool indices = has_indices(m);
     const void **inputs = WBB_NEW_N(a, const void *, c->n_parameters + 1);
     for (uint32_t i = 0; i < c->n_parameters; i++) {
         const HloShape *s = c->parameters[i]->shape;
@@ -230,7 +228,7 @@ PipeVerdict pipe_run(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m
     const void **operands = pipe_operands(cx, a, &f, pipe_inputs(cx, a, m, run));
     Run r = prepare(cx, a, b, &f, operands);
     const SimModule *ptx = sim_parse(cx, a, "kernel.ptx", b->ptx);
-    const SimOptions o = {.check = run->check, .shuffle = run->shuffle, .seed = run->seed, .blocks = run->blocks, .ulp_noise = run->ulp_noise};
+    const SimOptions o = {.check = run->check, .shuffle = run->shuffle, .seed = run->shuffle ? run->order : run->seed, .blocks = run->blocks, .ulp_noise = run->ulp_noise};
     double since = wbb_now_ms();
     for (int i = 0; i < b->n_launches && v.report.n_faults == 0; i++)
         sim_run(cx, a, ptx, &b->launches[i], r.memory, b->n_buffers, &o, &v.report);

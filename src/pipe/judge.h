@@ -20,6 +20,7 @@ typedef struct {
     const char *const *inputs; /* .npy files in parameter order; NULL: made */
     uint32_t n_inputs;
     uint64_t blocks;           /* run a sample of so many blocks; 0: all */
+    uint64_t order;            /* where `shuffle` is set: the order in which blocks run */
     bool shuffle;
     bool ulp_noise;
     bool approx;               /* judge by the looser budgets */

@@ -33,7 +33,7 @@ typedef struct {
     const char *print_after; /* a pass, or "all": its IR goes to `printed`; NULL: none */
     PipeStage stage;         /* the text to make besides: `emitted` */
     bool assemble;           /* also a cubin, where ptxas is found */
-    void *cache;           /* LlCache of lower/, shared by several compiles; NULL: none */
+    struct LlCache *cache; /* of lower/, shared by several compiles; NULL: none */
 } PipeOptions;
 
 typedef struct {
