@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from typing import Dict, List, Optional, Set, Tuple
 
-from gen import ops
-from gen.lang import Arith, Expr, Guard, Lit, Node, Not, PatternError, Rule, Type, Var, parts
-from gen.forms import is_const, is_index
+from gen import compile as comp, cycles, instances, ops, terms
+from gen.expr import Arith, Expr, Guard, Lit, Node, Not, PatternError, Src, Type, Var, children, parts
+from gen.forms import is_const, is_index, root_op
+from gen.lang import Rule
 from gen.load import RuleSet, walk
 
 Key = Tuple[str, Tuple[str, ...], Tuple[str, ...]]  # operation, types, flags
@@ -18,15 +19,23 @@ def check(index: RuleSet, targets: List[RuleSet]) -> List[str]:
     faults: List[str] = []
     for s in [index, *targets]:
         for stratum, rules in s.strata.items():
-            for n, rule in enumerate(rules):
+            growing: List[Rule] = []
+            before: Dict[Optional[str], List[Rule]] = {}  # rules that can be compiled, by the operation at the root
+            for rule in rules:
                 try:
                     check_stratum(rule, stratum)
                     check_types(rule)
-                    check_reached(rule, rules[:n], stratum)
+                    comp.programs(s, stratum, rule)
+                    same_root = before.setdefault(root_op(rule.left), [])
+                    check_reached(rule, same_root)
+                    same_root.append(rule)
                     if stratum == "simplify":
                         check_shrinks(rule)
                 except PatternError as e:
                     faults.append(str(e))
+                    growing.append(rule)
+            if stratum == "index" or (stratum == "simplify" and growing):  # where every rule shrinks there is no circle
+                faults += cycles.undoing([r for same_root in before.values() for r in same_root], growing)
         if s is not index and not faults:
             try:
                 check_acyclic(s.strata["lower"])
@@ -50,7 +59,7 @@ def check_stratum(r: Rule, stratum: str) -> None:
 
 def type_of(e: Expr) -> Optional[Type]:
     """None where the place decides: variables of element values, and literals."""
-    return e.result if isinstance(e, Node) else Type("index") if is_index(e) else None
+    return e.result if isinstance(e, Node) else Type("index") if is_index(e) and not is_const(e) else None
 
 
 def check_types(r: Rule) -> None:
@@ -58,6 +67,7 @@ def check_types(r: Rule) -> None:
     var: Dict[int, Type] = {}
 
     def place(e: Expr, want: Type, of: str) -> None:
+        e = e.x if isinstance(e, Src) else e
         if isinstance(e, Var) and e.kind == "value":
             was = var.setdefault(id(e), want)
             if str(was) != str(want):
@@ -77,67 +87,36 @@ def check_types(r: Rule) -> None:
 
 
 # --- never reached ----------------------------------------------------------------------------------------------------------------
-def covers(p: Expr, t: Expr, bound: Dict[int, Expr], any_lanes: bool) -> bool:
-    """Pattern p matches every term that pattern t matches."""
-    if isinstance(p, Var):
-        if p.kind == "const" and not is_const(t):
-            return False
-        if p.kind == "rest" and not (isinstance(t, Var) and t.kind == "rest"):
-            return False
-        if id(p) in bound:
-            return str(bound[id(p)]) == str(t)
-        bound[id(p)] = t
-        return True
-    if isinstance(p, Lit):
-        return isinstance(t, Lit) and str(p) == str(t)
-    if isinstance(p, Arith):
-        return isinstance(t, Arith) and p.op == t.op and covers(p.x, t.x, bound, any_lanes) and covers(p.y, t.y, bound, any_lanes)
-    if not (isinstance(p, Node) and isinstance(t, Node)) or p.op is not t.op or not set(p.flags) <= set(t.flags):
-        return False
-    for x, y in zip(p.types, t.types):
-        if not set(y.members) <= set(x.members) or (x.lanes != y.lanes and not any_lanes):
-            return False
-    orders = [t.args] if "comm" not in p.op.props.split() else [t.args, (t.args[1], t.args[0])]
-    for args in orders:
-        trial = dict(bound)
-        if all(covers(x, y, trial, any_lanes) for x, y in zip(p.args, args)):
-            bound.update(trial)
-            return True
-    return False
-
-
-def check_reached(r: Rule, earlier: List[Rule], stratum: str) -> None:
-    conditions = {str(c) for c in parts(r.when)}
-    for e in earlier:
-        bound: Dict[int, Expr] = {}
-        if not covers(e.left, r.left, bound, e.kind in ("llvm", "intr")):
-            continue
-        renamed = {str(c) for c in parts(e.when)}
-        if all(str(k) == n for k, n in ((bound[id(v)], v.name) for v in walk(e.left) if isinstance(v, Var) and id(v) in bound)) \
-                and renamed <= conditions or e.when is None:
-            raise PatternError(r.where, f"never reached: {e.name} matches every term it matches, for example {witness(r.left)}")
-
-
-def witness(e: Expr) -> str:
-    """A term that e matches: classes as their first type, constants as small numbers."""
-    if isinstance(e, Node):
-        names = [e.op.name, *(f"{t.members[0]}x{t.lanes}" if t.lanes > 1 else t.members[0] for t in e.types), *e.flags]
-        return f"{'.'.join(names)}({', '.join(map(witness, e.args))})"
-    if isinstance(e, Arith):
-        return f"({witness(e.x)} {e.op} {witness(e.y)})"
-    if isinstance(e, Var) and e.kind == "const":
-        return {"k": "4", "m": "8", "p": "2", "q": "3"}[e.name]
-    return str(e)
+def check_reached(r: Rule, earlier: List[Rule]) -> None:
+    """Some term that r matches is matched by no earlier rule with the same root."""
+    if not earlier:
+        return
+    numbers: List[int] = []
+    if any(isinstance(v, Var) and v.kind == "const" for v in walk(r.left)):
+        numbers = sorted({n for x in [r, *earlier] for n in instances.numbers_in(x)}, key=lambda n: (abs(n), n))[:40]
+    by: Dict[int, Rule] = {}
+    example = None
+    for term, facts in instances.instances(r, numbers):
+        first = next((e for e in earlier if any(True for _ in terms.fires(e, term, facts))), None)
+        if first is None:
+            return
+        by[id(first)] = first
+        example = example or terms.show(term)
+    if example is None:
+        raise PatternError(r.where, f"never matches: no constants found that satisfy {r.when}")
+    names = [e.name for e in by.values()]
+    who = f"{names[0]} matches" if len(names) == 1 else f"{', '.join(names)} together match"
+    raise PatternError(r.where, f"never reached: {who} every term it matches, for example {example}")
 
 
 # --- termination ------------------------------------------------------------------------------------------------------------------
 def size(e: Expr) -> Tuple[int, int, int, int]:
     """Nodes, uses of variables, sum of ranks, size of constants."""
     inside = walk(e)
-    uses = [a for x in inside for a in (x.args if isinstance(x, Node) else (x.x, x.y) if isinstance(x, Arith) else ())] + [e]
+    uses = [a for x in inside for a in children(x)] + [e]
     literals = [x.value for x in inside if isinstance(x, Lit)]
     constants = sum(int(abs(v)) for v in literals if v == v and abs(v) != float("inf"))
-    return (sum(not isinstance(x, Var) for x in inside), sum(isinstance(x, Var) for x in uses),
+    return (sum(not isinstance(x, (Var, Src)) for x in inside), sum(isinstance(x, Var) for x in uses),
             sum(x.op.rank for x in inside if isinstance(x, Node)), constants)
 
 
@@ -145,9 +124,9 @@ def uses(e: Expr) -> Dict[str, int]:
     """How often each variable of values is used, shared parts once."""
     inside = walk(e)
     out: Dict[str, int] = {}
-    for x in [*(a for x in inside for a in (x.args if isinstance(x, Node) else (x.x, x.y) if isinstance(x, Arith) else ())), e]:
-        if isinstance(x, Var) and x.kind != "const":
-            out[x.name] = out.get(x.name, 0) + 1
+    for x in [*(a for x in inside for a in children(x)), e]:
+        if isinstance(x, Src) or (isinstance(x, Var) and x.kind != "const"):
+            out[str(x)] = out.get(str(x), 0) + 1
     return out
 
 
@@ -201,17 +180,19 @@ def check_acyclic(rules: List[Rule]) -> None:
             by_op.setdefault(root[:2], []).append((root, r, made))
     state: Dict[Key, int] = {}
 
-    def visit(k: Key, path: List[Key]) -> None:
+    def visit(k: Key, path: List[Tuple[Key, Rule]]) -> None:
         state[k] = 1
         for root, r, made in by_op.get(k[:2], []):
             if not set(root[2]) <= set(k[2]) or excluded(r) & set(k[2]):
                 continue
             for m in sorted(inherit(x, k) for x in made):
                 if state.get(m) == 1:
-                    circle = " -> ".join(show(x) for x in [*(path[path.index(m):] if m in path else []), k, m])
-                    raise PatternError(r.where, f"lowering goes round in a circle: {circle}")
+                    way = [*path, (k, r)]
+                    way = way[next(i for i, (x, _) in enumerate(way) if x == m):]
+                    circle = " -> ".join(f"{show(x)} ({by.name})" for x, by in way)
+                    raise PatternError(r.where, f"lowering goes round in a circle: {circle} -> {show(m)}")
                 if m not in state:
-                    visit(m, path + [k])
+                    visit(m, [*path, (k, r)])
         state[k] = 2
 
     for entries in by_op.values():
@@ -248,7 +229,7 @@ def check_complete(s: RuleSet) -> None:
         """r matches every node of that key."""
         return general(r) and flags <= set(k[2]) and all(isinstance(c, Not) and isinstance(c.x, Guard) and c.x.name not in k[2] for c in parts(r.when))
 
-    def reach(k: Key, why: str) -> None:
+    def reach(k: Key, why: str, where: Tuple[str, int]) -> None:
         if k in seen:
             return
         seen.add(k)
@@ -256,14 +237,14 @@ def check_complete(s: RuleSet) -> None:
             if not set(root[2]) <= set(k[2]) or excluded(r) & set(k[2]):
                 continue
             for m in sorted(made):
-                reach(inherit(m, k), f"{r.name} lowers {show(k)} to it")
+                reach(inherit(m, k), f"{r.name} lowers {show(k)} to it", r.where)
             if always(r, set(root[2]), k):
                 return
         if k[0] != "idx" and not any(always(r, flags, k) for r, flags in tiles.get(k[:2], [])):
-            raise PatternError((f"patterns/{s.name}.py", 0), f"selection is incomplete: no INSTR rule takes {show(k)} ({why})")
+            raise PatternError(where, f"selection is incomplete: no INSTR rule takes {show(k)} ({why})")
 
     for k in sources():
-        reach(k, "HLO has it")
+        reach(k, "HLO has it", (f"patterns/{s.name}.py", s.line_of_instr))
 
 
 def sources() -> List[Key]:

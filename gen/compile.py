@@ -7,16 +7,19 @@ Slots are numbered along a path: v0 is the root; t0.. are the classes a rule bin
 """
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass, field
 from typing import Dict, List, Optional, Tuple
 
 from gen import ops
-from gen.encode import ARITH, FLAGBIT, NONE, OPNUM, REL, TYPENUM, Step, bits_of
-from gen.forms import is_const, is_index, root_op, swappable, terms_of
-from gen.lang import (All, Arith, Cond, Expr, Guard, Lit, Node, Not, PatternError, Relation, Rule, Type, Var, Width, parts)
+from gen.encode import FLAGBIT, NONE, OPNUM, REL, TYPENUM, Step, bits_of
+from gen.expr import Arith, Expr, Lit, Node, PatternError, Src, Type, Var, parts
+from gen.forms import is_const, is_index, operand_variables, root_op, swappable, terms_of
+from gen.lang import Free, Rule
+from gen.load import RuleSet
+from gen.slots import Slots
 
 MAX_VARIANTS = 64  # orders of commutative operands a rule may be tried in
+MODIFIER = {"neg": 1, "abs": 2}
 
 
 @dataclass
@@ -27,131 +30,98 @@ class Program:
     root: str  # operation's name
     steps: List[Step]
     build: List[Step]
+    names: Dict[str, str]  # variable -> "v3" or "k0"
+    orders: int            # in how many orders of operands its rule is tried
 
 
 @dataclass
-class Compiler:
-    """State while one variant of one rule is compiled."""
+class Compiler(Slots):
+    """One variant of one rule, both sides."""
 
-    rule: Rule
-    any_lanes: bool
-    steps: List[Step] = field(default_factory=list)
-    value: Dict[int, int] = field(default_factory=dict)  # id of a Var or Node -> slot
-    konst: Dict[int, int] = field(default_factory=dict)  # id of a const Var -> k slot
-    types: Dict[str, int] = field(default_factory=dict)  # class -> t slot
-    order: List[Var] = field(default_factory=list)  # value variables in order of first appearance
-    n_values: int = 1
-    n_konsts: int = 0
-
-    def fail(self, what: str) -> None:
-        raise PatternError(self.rule.where, what)
-
-    def slot(self) -> int:
-        self.n_values += 1
-        if self.n_values > 200:
-            self.fail("more than 200 values in one rule")
-        return self.n_values - 1
-
-    def kslot(self) -> int:
-        self.n_konsts += 1
-        if self.n_konsts > 60:
-            self.fail("more than 60 constants in one rule")
-        return self.n_konsts - 1
-
-    # --- types ---------------------------------------------------------------------------------------------------------
-    def check_type(self, t: Type, slot: int) -> None:
-        if not t.is_class:
-            exact = TYPENUM[t.name] | (t.lanes.bit_length() - 1) << 6
-            self.steps.append(("TYPE", slot, int(self.any_lanes), 0, exact))
-        elif t.name in self.types:
-            self.steps.append(("TEQ", slot, self.types[t.name], int(self.any_lanes)))
-        else:
-            self.types[t.name] = len(self.types)
-            mask = sum(1 << TYPENUM[m] for m in t.members)
-            self.steps.append(("CLASS", slot, self.types[t.name], int(self.any_lanes), ("imm", mask)))
-
-    def type_code(self, t: Type) -> Tuple[int, int]:
-        """(mode, number): mode 0 a type, 1 a bound class."""
-        if t.is_class:
-            if t.name not in self.types:
-                self.fail(f"type class {t.name} on the right side is not bound by the left side")
-            return 1, self.types[t.name]
-        return 0, TYPENUM[t.name] | (t.lanes.bit_length() - 1) << 6
-
-    def check_literal(self, e: Lit, t: Optional[Type]) -> None:
-        """A literal must be a value of every type that its place can have: narrowing rounds floats and changes no integer."""
-        for member in t.members if t is not None and not isinstance(e.value, bool) else ():
-            info = ops.TYPE_BY_NAME[member]
-            if info.cls in "IUX" and (isinstance(e.value, float) or not -1 << info.bits - 1 <= e.value < 1 << info.bits):
-                self.fail(f"{e} is no value of type {member}")
-            if info.cls == "P":
-                self.fail(f"{e} is no value of type pred: True or False")
+    free: Dict[Tuple[str, str], int] = field(default_factory=dict)  # (operation, type) -> modifiers that cost nothing; select only
+    choices: Dict[int, Node] = field(default_factory=dict)          # nodes below the root whose operands are tried in both orders, by id
+    swapping: List[int] = field(default_factory=list)               # slots of those
+    source: Dict[int, List[int]] = field(default_factory=dict)      # id of a Var under src(..) -> slots of the wholes
 
     # --- left side -----------------------------------------------------------------------------------------------------
     def match(self, e: Expr, slot: int, swaps: Dict[int, bool], implied: Optional[Type]) -> None:
         """Steps that check that slot's node matches e. `implied`: the type that its place already gives it."""
         if isinstance(e, Var):
-            self.match_var(e, slot)
+            self.match_var(e, slot, implied)
         elif isinstance(e, Lit):
             self.check_literal(e, implied)
             self.steps.append(("LIT", slot, int(isinstance(e.value, float)), 0, ("imm", bits_of(e.value))))
         elif isinstance(e, Node):
             self.match_node(e, slot, swaps, implied)
+        elif isinstance(e, Src):
+            self.fail(f"{e} stands under an operation on elements")
         elif is_const(e):
             k = self.kslot()
             self.steps.append(("KONST", k, slot, 0))
-            self.steps.append(("CREL", k, self.constant(e, self.steps), REL["=="]))
+            self.equate(e, k)
         elif isinstance(e, Arith) and e.op in ("//", "%"):
             y = self.slot()
             self.steps.append(("ANY", y, slot, 1))
             self.match(e.y, y, swaps, None)  # the divisor first: it binds what a split needs
-            self.operand(e.x, slot, 0, swaps, Type("index"))
+            self.value[id(e)] = slot
+            self.operand(e.x, None, slot, 0, swaps, Type("index"))
         elif isinstance(e, Arith):
             self.match_sum(e, slot, swaps)
         else:
             self.fail(f"{e} cannot stand on a left side")
 
-    def match_var(self, v: Var, slot: int) -> None:
+    def match_var(self, v: Var, slot: int, t: Optional[Type] = None) -> None:
         if v.kind == "const":
-            if id(v) in self.konst:
-                k = self.kslot()
-                self.steps += [("KONST", k, slot, 0), ("CREL", k, self.konst[id(v)], REL["=="])]
-            else:
-                self.konst[id(v)] = self.kslot()
-                self.steps.append(("KONST", self.konst[id(v)], slot, 0))
+            k = self.kslot()
+            self.steps.append(("KONST", k, slot, 0))
+            self.equate(v, k)
         elif id(v) in self.value:
             self.steps.append(("SAME", slot, self.value[id(v)], 0))
         else:
-            self.value[id(v)] = slot
-            self.order.append(v)
+            self.bind(v, slot)
+            self.typed[id(v)] = t.name if t is not None else "index"
 
-    def operand(self, e: Expr, slot: int, k: int, swaps: Dict[int, bool], implied: Optional[Type]) -> None:
-        """Fetch operand k of slot and match it."""
+    def operand(self, e: Expr, of: Optional[Node], slot: int, k: int, swaps: Dict[int, bool], implied: Optional[Type],
+                typed: bool = False) -> None:
+        """Fetch operand k of slot and match it. of: the pattern's node that it belongs to; typed: its type must be checked here."""
         name = root_op(e)
         s = self.slot()
-        self.steps.append(("OP", s, slot, k, OPNUM[name]) if name else ("ANY", s, slot, k))
-        self.match(e, s, swaps, implied)
+        x = "X" if slot in self.swapping and k < 2 else ""
+        self.steps.append(("OP" + x, s, slot, k, OPNUM[name]) if name else ("ANY" + x, s, slot, k))
+        if typed and of is not None and of.types[-1].name != "index":
+            self.check_type(of.types[-1], s)
+        if isinstance(e, Src):
+            assert of is not None
+            self.match_source(e, of, s, implied)
+        else:
+            self.match(e, s, swaps, implied)
+
+    def match_source(self, e: Src, of: Node, whole: int, implied: Optional[Type]) -> None:
+        """Behind the modifiers that FREE lists for the operation that takes it; elsewhere than in select, behind both."""
+        t = of.operand_type(list(map(id, of.args)).index(id(e)))
+        mask = 3
+        for member in t.members if self.stratum == "select" else ():
+            mask &= self.free.get((of.op.name, member), 0)
+        s = self.slot()
+        self.steps.append(("SRC", s, whole, mask))
+        self.source.setdefault(id(e.x), []).append(whole)
+        self.match_var(e.x, s, implied)
 
     def match_node(self, e: Node, slot: int, swaps: Dict[int, bool], implied: Optional[Type]) -> None:
         self.value[id(e)] = slot
+        self.typed[id(e)] = e.result.name
         if e.flags:
             self.steps.append(("FLAGS", slot, sum(FLAGBIT[f] for f in e.flags), 0))
         if e.op.sig not in ("compare", "test") and (implied is None or str(implied) != str(e.result)):
             self.check_type(e.result, slot)
-        needs_operand_type = e.op.sig in ("compare", "test", "convert")
+        if id(e) in self.choices:
+            self.steps.append(("SWAP", slot, 0, 0))
+            self.swapping.append(slot)
         places = list(range(e.op.arity))
         if swaps.get(id(e)):
             places[0], places[1] = 1, 0
         for n, (arg, place) in enumerate(zip(e.args, places)):
-            if needs_operand_type and n == 0:
-                name = root_op(arg)
-                s = self.slot()
-                self.steps.append(("OP", s, slot, place, OPNUM[name]) if name else ("ANY", s, slot, place))
-                if e.types[-1].name != "index":
-                    self.check_type(e.types[-1], s)
-                self.match(arg, s, swaps, e.operand_type(0))
-            else:
-                self.operand(arg, slot, place, swaps, e.operand_type(n))
+            self.operand(arg, e, slot, place, swaps, e.operand_type(n), n == 0 and e.op.sig in ("compare", "test", "convert"))
 
     def match_sum(self, e: Arith, slot: int, swaps: Dict[int, bool]) -> None:
         terms, constants = terms_of(e)
@@ -181,15 +151,10 @@ class Compiler:
         self.steps.append(("REST", r, slot, 0))
         self.match_var(rests[0], r)
 
-    def bound(self, e: Expr) -> bool:
-        if isinstance(e, Arith):
-            return self.bound(e.x) and self.bound(e.y)
-        return not isinstance(e, Var) or id(e) in self.konst
-
     def pick(self, e: Expr, k: Optional[Expr], slot: int, swaps: Dict[int, bool]) -> None:
         s = self.slot()
         if isinstance(k, Var) and id(k) not in self.konst:
-            self.konst[id(k)] = self.kslot()
+            self.bind(k, self.kslot())
             self.steps.append(("PICK", s, slot, self.konst[id(k)], 0))
         else:
             self.steps.append(("PICK", s, slot, self.constant(k if k is not None else Lit(1), self.steps), 1))
@@ -198,58 +163,14 @@ class Compiler:
             self.steps.append(("OP", s, s, NONE, OPNUM[name]))  # operand 255: the node itself
         self.match(e, s, swaps, Type("index"))
 
-    # --- constants and conditions ------------------------------------------------------------------------------------------
-    def constant(self, e: Expr, out: List[Step]) -> int:
-        """k slot that holds a constant expression."""
-        if isinstance(e, Var):
-            if id(e) not in self.konst:
-                self.fail(f"constant {e} is not bound by the left side")
-            return self.konst[id(e)]
-        d = self.kslot()
-        if isinstance(e, Lit):
-            if isinstance(e.value, float):
-                self.fail(f"{e}: constants of conditions and coefficients are integers")
-            if not -1 << 63 <= e.value < 1 << 63:
-                self.fail(f"{e}: constants of conditions and coefficients have 64 bits")
-            out.append(("KIMM", d, 0, 0, ("imm", bits_of(int(e.value)))))
-        elif isinstance(e, Width):
-            if not self.types:
-                self.fail("w stands for the width of the rule's type class; this rule binds none")
-            out.append(("KWIDTH", d, 0, 0))
-        elif isinstance(e, Arith):
-            x, y = self.constant(e.x, out), self.constant(e.y, out)
-            out.append(("KARITH", d, x, y, ARITH[e.op]))
-        else:
-            self.fail(f"{e} is not a constant")
-        return d
-
-    def condition(self, c: Cond, negate: bool = False) -> None:
-        if isinstance(c, All):
-            if negate:
-                self.fail("~ of several conditions: negate each")
-            for item in c.items:
-                self.condition(item)
-        elif isinstance(c, Not):
-            self.condition(c.x, not negate)
-        elif isinstance(c, Relation):
-            flip = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
-            rel = flip[c.rel] if negate else c.rel
-            x, y = self.constant(c.x, self.steps), self.constant(c.y, self.steps)
-            self.steps.append(("CREL", x, y, REL[rel]))
-        elif isinstance(c, Guard) and c.name in ("within", "multiple"):
-            v = self.value.get(id(c.args[0]))
-            if v is None:
-                self.fail(f"{c}: {c.args[0]} is not bound by the left side")
-            ks = [self.constant(k, self.steps) for k in c.args[1:]]
-            self.steps.append(("CWITHIN" if c.name == "within" else "CMULTIPLE", v, *(ks + [0])[:2], int(negate)))
-        elif isinstance(c, Guard):
-            self.steps.append(("CFLAG", FLAGBIT[c.name], int(negate), 0))
-        else:
-            self.fail(f"{c} is not a condition")
-
     # --- right side ----------------------------------------------------------------------------------------------------------
     def build(self, e: Expr, t: Optional[Type], out: List[Step]) -> int:
         """Slot that holds e on the right side; t: the type its place asks for."""
+        if isinstance(e, Src):
+            wholes = self.source.get(id(e.x), [])
+            if len(wholes) != 1:
+                self.fail(f"{e} stands {len(wholes)} times on the left side; once is what the right side can name")
+            return wholes[0]
         if isinstance(e, Var) and e.kind != "const":
             if id(e) not in self.value:
                 self.fail(f"{e} is not bound by the left side")
@@ -267,6 +188,17 @@ class Compiler:
             return d
         return self.build_index(e, out)
 
+    def tile(self, row: int, out: List[Step]) -> None:
+        """An instruction and its operands; one under src(..) is the whole, whose modifiers the assembler folds."""
+        operands = operand_variables(self.rule.left)
+        for v in operands:
+            if v.kind == "const":
+                self.fail(f"{v} is a constant and no operand of a tile; write a value variable or the number")
+        if len(operands) > 3:
+            self.fail(f"a tile has three operands at most; {', '.join(map(str, operands))} are {len(operands)}")
+        slots = [self.source.get(id(v), [self.value[id(v)]])[0] for v in operands]
+        out.append(("BINSTR", len(slots), 0, 0, row, pack(slots)))
+
     def build_constant(self, e: Expr, t: Type, out: List[Step]) -> int:
         d = self.slot()
         mode, number = self.type_code(t)
@@ -279,6 +211,9 @@ class Compiler:
 
     def build_index(self, e: Expr, out: List[Step]) -> int:
         if isinstance(e, Arith) and e.op in ("//", "%") and not is_const(e):
+            if not isinstance(e.y, Lit):  # a divisor that is not positive fails the match, as all arithmetic of constants does
+                k = self.constant(e.y, out)
+                self.arithmetic("//", k, k, out)
             x = self.build(e.x, Type("index"), out)
             y = self.build(e.y, Type("index"), out)
             d = self.slot()
@@ -303,43 +238,39 @@ def pack(slots: List[int]) -> int:
     return s[0] | s[1] << 8 | s[2] << 16
 
 
-def compile_rule(rule: Rule, row: int) -> List[Program]:
-    """All variants (operand orders) of a rule. row: of the target's instruction table, for select rules."""
-    if isinstance(rule.left, (Var, Lit)) or is_const(rule.left):
+def compile_rule(rule: Rule, row: int, stratum: str = "", free: Optional[List[Free]] = None) -> List[Program]:
+    """All variants (operand orders) of a rule. row: of the target's instruction table, for select rules; free: the target's FREE."""
+    if isinstance(rule.left, (Var, Lit, Src)) or is_const(rule.left):
         raise PatternError(rule.where, "the left side is no operation")
+    stratum = stratum or ("select" if isinstance(rule.right, str) else "index" if is_index(rule.left) else "lower")
+    modifiers = {(f.op, f.type): sum(MODIFIER[m] for m in set(f.modifiers)) for f in free or []}
     nodes = swappable(rule.left)
     if 2 ** len(nodes) > MAX_VARIANTS:
         raise PatternError(rule.where, f"{2 ** len(nodes)} orders of operands to try, {MAX_VARIANTS} at most")
     out = []
-    for choice in itertools.product((False, True), repeat=len(nodes)):
-        c = Compiler(rule, rule.kind in ("llvm", "intr"))
-        c.match(rule.left, 0, {id(x): s for x, s in zip(nodes, choice)}, Type("index") if is_index(rule.left) else None)
+    below = {id(n): n for n in nodes if n is not rule.left}
+    for swap in (False, True) if any(n is rule.left for n in nodes) else (False,):  # at the root by programs, which FILTER tells apart
+        c = Compiler(rule, stratum, rule.kind in ("llvm", "intr"), free=modifiers, choices=below)
+        c.match(rule.left, 0, {id(rule.left): swap}, Type("index") if is_index(rule.left) else None)
         for cond in parts(rule.when):
             c.condition(cond)
         build: List[Step] = []
         if isinstance(rule.right, str):
-            for v in operands_of(rule):
-                if v.kind == "const":
-                    c.fail(f"{v} is a constant and no operand of a tile; write a value variable or the number")
-            if len(c.order) > 3:
-                c.fail(f"a tile has three operands at most; {', '.join(map(str, c.order))} are {len(c.order)}")
-            build.append(("BINSTR", len(c.order), 0, 0, row, pack([c.value[id(v)] for v in operands_of(rule)])))
+            c.tile(row, build)
         else:
             t = rule.left.result if isinstance(rule.left, Node) else Type("index")
             build.append(("BROOT", c.build(rule.right, t, build), 0, 0))
-        out.append(Program(rule, root_op(rule.left) or "", c.steps, build))
+        out.append(Program(rule, root_op(rule.left) or "", c.steps, build, c.names, 2 ** len(nodes)))
     return out
+
+
+def programs(s: RuleSet, stratum: str, rule: Rule) -> List[Program]:
+    """Of a rule of a set; made once."""
+    if id(rule) not in s.programs:
+        row = next(n for n, r in enumerate(s.strata[stratum]) if r is rule) if stratum == "select" else 0
+        s.programs[id(rule)] = compile_rule(rule, row, stratum, s.free)
+    return s.programs[id(rule)]
 
 
 def operands_of(rule: Rule) -> List[Var]:
-    """A tile's operands: the variables of its left side in order of first appearance in the text, whatever order is matched."""
-    out: List[Var] = []
-
-    def walk(e: Expr) -> None:
-        if isinstance(e, Var) and not any(e is v for v in out):
-            out.append(e)
-        for x in e.args if isinstance(e, Node) else (e.x, e.y) if isinstance(e, Arith) else ():
-            walk(x)
-
-    walk(rule.left)
-    return out
+    return operand_variables(rule.left)

@@ -1,7 +1,9 @@
 """Words and tries: how steps of match and build programs become the 32-bit words that src/rewrite/match.c runs.
 
 The rules of one root operation are merged into an ordered trie: a step is shared only with the rule just before, so the first rule
-of the list still wins.
+of the list still wins. Where a root has many branches, a FILTER stands before them: for each property of a node that branches ask
+for (operation of an operand, of an operand's operand, element type) a table from the property to a row of bits, one a branch; the
+rows' common bits are the branches worth trying, in order.
 """
 from __future__ import annotations
 
@@ -20,12 +22,15 @@ FLAGBIT = {f: 1 << i for i, f in enumerate(ops.FLAGS)}
 NONE = 0xFF
 
 # Opcodes of the words; the C side has the same list in the same order (src/rewrite/code.def is written from it).
-WORDS = ("TRY OP ANY TYPE CLASS TEQ FLAGS SAME LIT KONST SPLIT PICK REST "
-         "KIMM KWIDTH KARITH CREL CWITHIN CMULTIPLE CFLAG ACCEPT "
+WORDS = ("TRY FILTER SWAP OP OPX ANY ANYX TYPE CLASS TEQ FLAGS SAME LIT KONST SRC SPLIT PICK REST "
+         "KIMM KWIDTH KARITH CREL CFACT CFLAG ACCEPT "
          "BNODE BLIT BKONST BSUM BINSTR BROOT").split()
 WORD = {name: i for i, name in enumerate(WORDS)}
 ARITH = {"+": 0, "-": 1, "*": 2, "//": 3, "%": 4}
 REL = {"==": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
+
+FILTER_BRANCHES = 6  # fewer are tried one after another
+FILTER_KEYS = 6
 
 Step = Tuple  # (word, a, b, c, extra..): extras are ("imm", value) or numbers, one word each
 
@@ -49,6 +54,47 @@ class Trie:
             node = node.children[-1][1]
 
 
+Key = Tuple[int, ...]  # a path of operands from the root, then what is looked at there: 0 operation, 1 element type, 2 class of constant
+SPECIAL = {0: 1, 1: 2, -1: 3, 2: 4}  # classes of constants: these, 5 for -0.0, 6 for any other; 0 where no constant stands
+
+
+def literal_classes(bits: int, is_float: int) -> int:
+    """Classes that a literal can have once it is narrowed to the type of its place, as bits. Few digits survive any narrowing."""
+    if not is_float:
+        value = bits - (1 << 64) if bits >> 63 else bits
+        wraps = value > 2 and value & value + 1 == 0  # all ones in some type, as -1 is
+        return 1 << SPECIAL[value] if value in SPECIAL else 0x7E if wraps else 1 << 6
+    x = struct.unpack("<d", struct.pack("<Q", bits))[0]
+    if x in SPECIAL:
+        return 1 << 5 if bits >> 63 and x == 0 else 1 << SPECIAL[x]
+    return 1 << 6 if 0.25 <= abs(x) <= 8 and x * 4 == int(x * 4) and abs(x) in (0.25, 0.5, 1.5, 3.0, 4.0, 6.0, 8.0) else 0x7E
+
+
+def asked(steps: List[Step]) -> Dict[Key, int]:
+    """What a program asks of its node: key -> set of operations, types or classes of constants, as bits."""
+    out: Dict[Key, int] = {}
+    path: Dict[int, Tuple[int, ...]] = {0: ()}
+    for step in steps:
+        word, slot = step[0], step[1]
+        if word == "OP" and step[3] != NONE and step[2] in path:
+            path[slot] = (*path[step[2]], step[3])
+            out[(*path[slot], 0)] = 1 << step[4]
+        elif word == "ANY" and step[2] in path:
+            path[slot] = (*path[step[2]], step[3])
+        elif word == "LIT" and slot in path:
+            out[(*path[slot], 0)] = 1 << OPNUM["const"]
+            out[(*path[slot], 2)] = literal_classes(step[4][1], step[2])
+        elif word == "KONST" and step[2] in path:
+            out[(*path[step[2]], 0)] = 1 << OPNUM["const"]
+        elif word == "TYPE" and slot in path:
+            out[(*path[slot], 1)] = 1 << (step[4] & 63)
+        elif word == "CLASS" and slot in path:
+            out[(*path[slot], 1)] = step[4][1]
+        elif word in ("PICK", "SPLIT"):
+            break
+    return {k: v for k, v in out.items() if len(k) <= 3}
+
+
 @dataclass
 class Tables:
     """Code under construction; word 0 is never a program, so offset 0 means none."""
@@ -57,16 +103,30 @@ class Tables:
     imm: List[int] = field(default_factory=list)
     tails: Dict[Tuple[Step, ...], int] = field(default_factory=dict)
 
+    numbers: Dict[int, int] = field(default_factory=dict)  # immediate -> its place
+
     def immediate(self, bits: int) -> int:
-        if bits not in self.imm:
+        if bits not in self.numbers:
+            self.numbers[bits] = len(self.imm)
             self.imm.append(bits)
-        return self.imm.index(bits)
+        return self.numbers[bits]
 
     def put(self, s: Step) -> None:
-        word, a, b, c = s[0], s[1], s[2], s[3]
-        self.code.append(WORD[word] | a << 8 | b << 16 | c << 24)
-        for x in s[4:]:
-            self.code.append(self.immediate(x[1]) if isinstance(x, tuple) else x)
+        """A step's words. The commonest take one: opcode in 6 bits, a small number in 2, three operands of a byte each."""
+        word, a, b, c, *more = s
+        head = WORD[word]
+        if word in ("OP", "OPX", "ANY", "ANYX"):
+            self.code.append(head | (3 if c == NONE else c) << 6 | a << 8 | b << 16 | (more[0] if more else 0) << 24)
+        elif word == "LIT":
+            self.code.append(head | b << 6 | a << 8 | self.immediate(more[0][1]) << 16)
+        elif word == "TYPE":
+            self.code.append(head | b << 6 | a << 8 | more[0] << 16)
+        elif word == "CLASS":
+            self.code.append(head | c << 6 | a << 8 | b << 16 | self.immediate(more[0][1]) << 24)
+        else:
+            self.code += [head | a << 8 | b << 16 | c << 24, *(self.immediate(x[1]) if isinstance(x, tuple) else x for x in more)]
+        if self.code[-1] >> 32:
+            raise ValueError("a step does not fit its words: more than 65,536 literals or 256 type classes")
 
     def build(self, steps: List[Step]) -> int:
         """Offset of a build program; equal programs are stored once."""
@@ -76,6 +136,48 @@ class Tables:
             for s in steps:
                 self.put(s)
         return self.tails[key]
+
+    def blob(self, words: List[int]) -> int:
+        """Offset of some data words; equal ones are stored once."""
+        key = ("blob", *words)
+        if key not in self.tails:
+            self.tails[key] = len(self.code)
+            self.code += words
+        return self.tails[key]
+
+    def key_table(self, key: Key, wanted: List[Dict[Key, int]]) -> List[int]:
+        """Words of a key in a FILTER: its path; where the map from operation or type to row starts, where the rows."""
+        everybody = (1 << len(wanted)) - 1
+        anyway = sum(1 << n for n, w in enumerate(wanted) if key not in w)
+        rows: Dict[int, int] = {anyway: 0}
+        of = [0] * (64, 8)[key[-1] - 1] if key[-1] else [0] * ((len(ops.OPS) + 3) // 4 * 4)
+        for value in range(len(of)):
+            bits = sum(1 << n for n, w in enumerate(wanted) if key not in w or w[key] >> value & 1) & everybody
+            of[value] = rows.setdefault(bits, len(rows))
+        words = (len(wanted) + 31) // 32
+        data = [bits >> 32 * i & 0xFFFFFFFF for bits in rows for i in range(words)]
+        path = [*key[:-1], NONE, NONE][:2]
+        return [key[-1] | path[0] << 8 | path[1] << 16, self.blob([sum(of[i + j] << 8 * j for j in range(4)) for i in range(0, len(of), 4)]), self.blob(data)]
+
+    def filtered(self, programs: List[Tuple[List[Step], Step]]) -> int:
+        """Many programs (steps and ACCEPT) behind one FILTER; returns its offset. Neighbours that ask the same share a branch."""
+        wanted: List[Dict[Key, int]] = []
+        branches: List[Trie] = []
+        for steps, leaf in programs:
+            asks = asked(steps)
+            if not wanted or asks != wanted[-1]:
+                wanted.append(asks)
+                branches.append(Trie())
+            branches[-1].insert(steps, leaf)
+        uses = {k: sum(k in w for w in wanted) for k in {k for w in wanted for k in w}}
+        keys = sorted((k for k in uses if uses[k] * 8 >= len(wanted)), key=lambda k: (-uses[k], k))[:FILTER_KEYS]
+        tables = [w for k in keys for w in self.key_table(k, wanted)]
+        at = len(self.code)
+        self.code += [WORD["FILTER"] | len(keys) << 8 | len(wanted) << 16, *tables, *[0] * len(wanted)]
+        for n, branch in enumerate(branches):
+            self.code[at + 1 + len(tables) + n] = len(self.code)
+            self.trie(branch)
+        return at
 
     def trie(self, t: Trie) -> None:
         for n, (step, child) in enumerate(t.children):
@@ -89,12 +191,20 @@ class Tables:
 
     def rules(self, programs: "List[Program]", first_rule: Dict[int, int]) -> Dict[str, int]:
         """Entry offset by root operation of one stratum's programs, in list order."""
-        tries: Dict[str, Trie] = {}
+        by_root: Dict[str, List[Tuple[List[Step], Step]]] = {}
+        for mask in sorted({s[4][1] for p in programs for s in p.steps if s[0] == "CLASS"}):
+            self.immediate(mask)  # before the literals: their numbers must be small
         for p in programs:
             leaf = ("ACCEPT", 0, 0, 0, first_rule[id(p.rule)], self.build(p.build))
-            tries.setdefault(p.root, Trie()).insert(p.steps, leaf)
+            by_root.setdefault(p.root, []).append((p.steps, leaf))
         entry = {}
-        for name in sorted(tries, key=lambda n: OPNUM[n]):
+        for name in sorted(by_root, key=lambda n: OPNUM[n]):
+            if len(by_root[name]) >= FILTER_BRANCHES:
+                entry[name] = self.filtered(by_root[name])
+                continue
+            top = Trie()
+            for steps, leaf in by_root[name]:
+                top.insert(steps, leaf)
             entry[name] = len(self.code)
-            self.trie(tries[name])
+            self.trie(top)
         return entry

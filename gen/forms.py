@@ -1,9 +1,12 @@
-"""What a pattern expression is: constant, index, sum of terms; which operation it asks for; where operand order must be tried."""
+"""What a pattern expression is: constant, index, sum of terms; which operation it asks for; where operand order must be tried; the
+plain rules that one with modifiers stands for."""
 from __future__ import annotations
 
-from typing import Dict, List, Optional, Tuple
+import itertools
+from typing import Dict, List, Optional, Tuple, Union
 
-from gen.lang import Arith, Expr, Lit, Node, Var, Width
+from gen import ops
+from gen.expr import Arith, Expr, Lit, Node, Src, Type, Var, Width, children
 
 
 def is_const(e: Expr) -> bool:
@@ -42,7 +45,7 @@ def root_op(e: Expr) -> Optional[str]:
     """The operation that a node matching e must have, if that is certain."""
     if isinstance(e, Node):
         return e.op.name
-    if isinstance(e, Arith):
+    if isinstance(e, Arith) and not is_const(e):
         return {"//": "floordiv", "%": "mod"}.get(e.op, "sum")
     return None
 
@@ -56,14 +59,14 @@ def swappable(e: Expr) -> List[Node]:
     def count(x: Expr) -> None:
         if isinstance(x, Var):
             seen[id(x)] = seen.get(id(x), 0) + 1
-        for y in x.args if isinstance(x, Node) else (x.x, x.y) if isinstance(x, Arith) else ():
+        for y in children(x):
             count(y)
 
     def walk(x: Expr) -> None:
         if not isinstance(x, Node):
             return
         if "comm" in x.op.props.split():
-            p, q = x.args
+            p, q = (a.x if isinstance(a, Src) else a for a in x.args)
             fresh = isinstance(p, Var) and isinstance(q, Var) and seen[id(p)] == 1 and seen[id(q)] == 1 and p.kind == q.kind
             if not fresh and not is_const(q):
                 out.append(x)
@@ -72,4 +75,57 @@ def swappable(e: Expr) -> List[Node]:
 
     count(e)
     walk(e)
+    return out
+
+
+def operand_variables(e: Expr) -> List[Var]:
+    """Variables of a left side in order of first appearance in the text, whatever order is matched."""
+    out: List[Var] = []
+
+    def walk(x: Expr) -> None:
+        if isinstance(x, Var) and not any(x is v for v in out):
+            out.append(x)
+        for y in children(x):
+            walk(y)
+
+    walk(e)
+    return out
+
+
+def without_src(left: Expr, right: Union[Expr, str]) -> List[Tuple[Expr, Union[Expr, str]]]:
+    """A rule with src(a) as the plain rules that it stands for: a as it is, neg a, abs a, neg abs a."""
+    types: Dict[int, Tuple[Var, Type]] = {}
+
+    def find(x: Expr) -> None:
+        for n, y in enumerate(children(x)):
+            if isinstance(y, Src) and isinstance(x, Node):
+                types[id(y.x)] = (y.x, x.operand_type(n))
+            find(y)
+
+    find(left)
+    out = []
+    for choice in itertools.product(range(4), repeat=len(types)):
+        whole: Dict[int, Expr] = {}
+        for (v, t), modifiers in zip(types.values(), choice):
+            e: Expr = v
+            for bit, name in ((2, "abs"), (1, "neg")):
+                e = Node(ops.OP_BY_NAME[name], (t,), (), [e]) if modifiers & bit else e
+            whole[id(v)] = e
+        made: Dict[int, Expr] = {}
+        out.append((_replace(left, whole, made), right if isinstance(right, str) else _replace(right, whole, made)))
+    return out
+
+
+def _replace(e: Expr, whole: Dict[int, Expr], made: Dict[int, Expr]) -> Expr:
+    """e with each src(a) as whole[a]; what was shared stays shared."""
+    if id(e) in made:
+        return made[id(e)]
+    out = e
+    if isinstance(e, Src):
+        out = whole[id(e.x)]
+    elif isinstance(e, Node):
+        args = [_replace(a, whole, made) for a in e.args]
+        if any(a is not b for a, b in zip(args, e.args)):
+            out = Node(e.op, e.types, e.flags, args)
+    made[id(e)] = out
     return out

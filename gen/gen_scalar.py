@@ -46,6 +46,9 @@ def tables_c() -> str:
     lines += [f'    "{f}",\n' for f in ops.FLAGS]
     lines.append("};\n\n/* plain, then with approx */\nstatic const ScBudget budget[OP_COUNT][SC_TYPE_COUNT][2] = {\n")
     table = load.budgets()
+    for t in ops.TYPES:  # a function of a type of 8 bits and below is taken in more and rounded, as that of f16 is
+        if t.cls == "F" and t.bits <= 8:
+            table.update({(op, t.name): table[op, "f16"] for op, of in list(table) if of == "f16"})
     for (op, t), (ulp, approx, absolute) in sorted(table.items()):
         lines.append(f"    [{enum('OP_', op)}][{enum('SC_', t)}] = {{{{{ulp}, 0}}, {{{approx}, {absolute}}}}},\n")
     lines.append("};\n\nScBudget sc_budget(ScOp op, ScType type, bool approx) { return budget[op][type][approx]; }\n")

@@ -14,8 +14,9 @@ from typing import Dict, List, Tuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from gen import checks, compile as comp, encode, load, ops
-from gen.lang import PatternError, Rule
+from gen import checks, compile as comp, encode, guards, ledger, load, ops
+from gen.expr import Guard, Not, PatternError, parts
+from gen.lang import Rule
 from gen.load import STRATA, RuleSet
 
 Compiled = Tuple[encode.Tables, Dict[str, Dict[str, int]], List[Rule]]
@@ -40,12 +41,19 @@ def compile_set(s: RuleSet) -> Compiled:
     """Tables, entry offsets by stratum and operation, and the rows of the instruction table."""
     number = {id(r): n for n, r in enumerate(s.rules)}
     instrs = [r for r in s.strata.get("select", [])]
-    row = {id(r): n for n, r in enumerate(instrs)}
     tables, entries = encode.Tables(), {}
     for stratum in STRATA:
-        programs = [p for r in s.strata.get(stratum, []) for p in comp.compile_rule(r, row.get(id(r), 0))]
+        programs = [p for r in s.strata.get(stratum, []) for p in comp.programs(s, stratum, r)]
+        for p in programs:
+            p.rule.names, p.rule.orders = " ".join(f"{name}={slot}" for name, slot in p.names.items()), p.orders
         entries[stratum] = tables.rules(programs, number)
     return tables, entries, instrs
+
+
+def conditions(r: Rule) -> str:
+    """One a line, as the engine decides them; those on the target's features are decided here."""
+    asked = [c.x if isinstance(c, Not) else c for c in parts(r.when)]
+    return "\n".join(str(c) for c, a in zip(parts(r.when), asked) if not (isinstance(a, Guard) and guards.BY_NAME[a.name].kind == "feature"))
 
 
 def c_file(s: RuleSet, compiled: Compiled, own: str) -> str:
@@ -63,24 +71,28 @@ def c_file(s: RuleSet, compiled: Compiled, own: str) -> str:
         row = "".join(f" [OP_{op.upper()}] = {at}," for op, at in entries[stratum].items())
         out.append(f"    [RW_{stratum.upper()}] = {{{row or ' 0'} }},\n")
     out.append("};\n")
-    out.append(array("RwRule rules", [f"{{{c_text(r.where[0])}, {r.where[1]}, {c_text(r.instance)}, {c_text(r.text)}, RW_{stratum_of[id(r)].upper()}}},"
+    out.append(array("RwRule rules", [f"{{{c_text(r.where[0])}, {r.where[1]}, {c_text(r.instance)}, {c_text(r.text)}, RW_{stratum_of[id(r)].upper()}, "
+                                      f"{c_text(r.names)}, {c_text(conditions(r))}, {c_text(r.ledger)}}},"
                                       for r in s.rules]))
     out.append(array("RwInstr instrs", [f"{{{KINDS[r.kind]}, {len(comp.operands_of(r))}, {number[id(r)]}, {c_text(str(r.right))}}}, /* {r.left} */"
                                         for r in instrs]))
     out.append(array("RwPacked packed", [f"{{OP_{p.op.upper()}, SC_{p.to.upper()}, SC_{p.frm.upper()}, {p.lanes}}}," for p in s.packed]))
+    out.append(array("RwFree free_modifiers", [f"{{OP_{f.op.upper()}, OP_{m.upper()}, SC_{f.type.upper()}}}," for f in s.free for m in f.modifiers]))
     name = s.values.get("name", "index")
     static, symbol = ("static ", "tables") if s.values else ("", "ix_tables")
     out.append(f"{static}const RwTables {symbol} = {{\n    .name = {c_text(name)}, .code = code, .n_code = {len(tables.code)}, "
-               f".imm = imm, .n_imm = {len(imm)}, .entry = entry,\n    .rules = rules, .n_rules = {len(s.rules)},")
+               f".imm = imm, .n_imm = {len(imm)}, .entry = entry,\n    {f'.rules = rules, .n_rules = {len(s.rules)},' if s.rules else ''}")
     if instrs:
         out.append(f" .instrs = instrs, .n_instrs = {len(instrs)},")
     if s.packed:
         out.append(f" .packed = packed, .n_packed = {len(s.packed)},")
+    if s.free:
+        out.append(f" .free = free_modifiers, .n_free = {sum(len(f.modifiers) for f in s.free)},")
     out.append("\n};\n")
     if s.values:
         out.append(array("TgTune tunes", [f"{{{c_text(t.name)}, {t.bits}, {t.value}, {c_text(t.because)}}}," for t in s.tunes]))
         fields = ", ".join(f".{k} = {c_text(v) if isinstance(v, str) else v}" for k, v in s.values.items())
-        out.append(f"const TgTarget tg_{s.name} = {{{fields},\n    .tables = &tables, .tunes = tunes, .n_tunes = {len(s.tunes)}}};\n")
+        out.append(f"const TgTarget tg_{s.name} = {{{fields},\n    .tables = &tables{f', .tunes = tunes, .n_tunes = {len(s.tunes)}' if s.tunes else ''}}};\n")
     text = "".join(out)
     if s.values:
         return text
@@ -88,9 +100,15 @@ def c_file(s: RuleSet, compiled: Compiled, own: str) -> str:
     return text.replace('"target/target.h"', '"rewrite/tables.h"').replace("const RwTables", declared, 1)
 
 
+def worst(s: RuleSet) -> str:
+    """The rule that is tried in the most orders of operands; comp.MAX_VARIANTS is the bound."""
+    r = max(s.rules, key=lambda x: x.orders, default=None)
+    return f"; at most {r.orders} orders of operands, {r.name}" if r is not None and r.orders > 1 else ""
+
+
 def size_of(s: RuleSet, tables: encode.Tables) -> str:
     hot = 4 * len(tables.code) + 8 * len(tables.imm) + 4 * len(STRATA) * len(ops.OPS)
-    return f"{s.name}: {len(s.rules)} rules, {hot} bytes of tables ({4 * len(tables.code)} code, {8 * len(tables.imm)} immediates)"
+    return f"{s.name}: {len(s.rules)} rules, {hot} bytes of tables ({4 * len(tables.code)} code, {8 * len(tables.imm)} immediates){worst(s)}"
 
 
 def main(argv: List[str]) -> int:
@@ -103,6 +121,7 @@ def main(argv: List[str]) -> int:
         index = load.load_index()
         targets = [load.load_target(t) for t in load.targets()]
         faults = checks.check(index, targets)
+        faults = faults or ledger.check([index, *targets])
         if faults:
             print("\n".join(faults), file=sys.stderr)
             return 1
@@ -116,8 +135,8 @@ def main(argv: List[str]) -> int:
         return 1
     names = " ".join(f"X({s.name})" for s in targets)
     (out / "tg_targets.h").write_text(f"/* Generated from the names of patterns/sm*.py. */\n#define TG_TARGETS(X) {names}\n")
-    opcodes = "".join(f"WORD({w})\n" for w in encode.WORDS)
-    (out / "code.def").write_text(f"/* Generated from gen/encode.py: opcodes of the words of RwTables.code. */\n{opcodes}")
+    opcodes = "".join(f"WORD({w})\n" for w in encode.WORDS) + "".join(f"GUARD({g})\n" for g in guards.NUMBER)
+    (out / "code.def").write_text(f"/* Generated from gen/encode.py: opcodes of the words of RwTables.code, and facts of gen/guards.py. */\n{opcodes}")
     for s in [index, *targets]:
         print(size_of(s, compiled[s.name][0]))
     print(f"rules checked and compiled in {time.monotonic() - start:.2f} s")

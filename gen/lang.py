@@ -1,4 +1,4 @@
-"""The rule language: expression objects and the calls that make records of them.
+"""The rule language: the names that a pattern file sees and the calls that make records.
 
 A pattern file says `from gen.lang import *`, joins lists of records with `+`, and holds nothing else: no text to parse, no
 lambda. Everything here raises `PatternError`, which carries the file and line of the pattern that is at fault.
@@ -8,268 +8,13 @@ lambda. Everything here raises `PatternError`, which carries the file and line o
 """
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Optional, Tuple, Union
 
-from gen import ops as _ops
+from gen import guards as _guards, ops as _ops
+from gen.expr import *
 
 KiB = 1024
-
-
-class PatternError(Exception):
-    """A fault of a pattern file; str() is `file:line: error: what`."""
-
-    def __init__(self, where: Tuple[str, int], what: str) -> None:
-        super().__init__(f"{where[0]}:{where[1]}: error: {what}")
-        self.where, self.what = where, what
-
-
-def pattern_file(path: str) -> Optional[str]:
-    """`patterns/NAME` if the file lies in a folder of that name; wherever the folder lies."""
-    folder, _, name = path.replace("\\", "/").rpartition("/")
-    return "patterns/" + name if folder.rpartition("/")[2] == "patterns" else None
-
-
-def here() -> Tuple[str, int]:
-    """File and line of the innermost frame in a pattern file; the file as `patterns/NAME`."""
-    f = sys._getframe(1)
-    while f is not None:
-        name = pattern_file(f.f_code.co_filename)
-        if name:
-            return name, f.f_lineno
-        f = f.f_back
-    return "?", 0
-
-
-def fail(what: str) -> None:
-    raise PatternError(here(), what)
-
-
-# --- types --------------------------------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class Type:
-    """An element type with lanes, or a class of element types (one binding per rule)."""
-
-    name: str  # "bf16" or the class's "F16"
-    lanes: int = 1
-
-    @property
-    def is_class(self) -> bool:
-        return self.name in _ops.CLASSES
-
-    @property
-    def members(self) -> List[str]:
-        return _ops.CLASSES.get(self.name, [self.name])
-
-    def __str__(self) -> str:
-        return self.name if self.lanes == 1 else f"{self.name}x{self.lanes}"
-
-
-def parse_type(text: str) -> Optional[Type]:
-    """`bf16`, `bf16x2`; None if it is no type."""
-    if text in _ops.TYPE_BY_NAME and text != "none":
-        return Type(text)
-    base, x, lanes = text.rpartition("x")
-    if x and lanes.isdigit() and base in _ops.TYPE_BY_NAME and int(lanes) in (2, 4, 8, 16):
-        return Type(base, int(lanes))
-    return None
-
-
-# --- expressions ------------------------------------------------------------------------------------------------------------
-class Expr:
-    """Base of everything that a pattern is made of. `bool()` of one raises: `and` and chained comparisons cannot lose half a
-    condition without a message."""
-
-    where: Tuple[str, int]
-
-    def __init__(self) -> None:
-        self.where = here()
-
-    def __bool__(self) -> bool:
-        fail("an expression has no truth value: write (x) & (y) for `and`, ~x for `not`, two comparisons for a chain")
-        return False
-
-    def __add__(self, o: Any) -> "Expr": return Arith("+", self, lift(o))
-    def __radd__(self, o: Any) -> "Expr": return Arith("+", lift(o), self)
-    def __sub__(self, o: Any) -> "Expr": return Arith("-", self, lift(o))
-    def __rsub__(self, o: Any) -> "Expr": return Arith("-", lift(o), self)
-    def __mul__(self, o: Any) -> "Expr": return Arith("*", self, lift(o))
-    def __rmul__(self, o: Any) -> "Expr": return Arith("*", lift(o), self)
-    def __floordiv__(self, o: Any) -> "Expr": return Arith("//", self, lift(o))
-    def __mod__(self, o: Any) -> "Expr": return Arith("%", self, lift(o))
-    def __neg__(self) -> "Expr": return Arith("-", Lit(0), self)
-    def __eq__(self, o: Any) -> "Cond": return Relation("==", self, lift(o))  # type: ignore[override]
-    def __ne__(self, o: Any) -> "Cond": return Relation("!=", self, lift(o))  # type: ignore[override]
-    def __lt__(self, o: Any) -> "Cond": return Relation("<", self, lift(o))
-    def __le__(self, o: Any) -> "Cond": return Relation("<=", self, lift(o))
-    def __gt__(self, o: Any) -> "Cond": return Relation(">", self, lift(o))
-    def __ge__(self, o: Any) -> "Cond": return Relation(">=", self, lift(o))
-    __hash__ = object.__hash__
-
-
-class Var(Expr):
-    """kind: 'value' any element value, 'index' any index expression, 'const' an integer constant, 'rest' what is left of a sum."""
-
-    def __init__(self, name: str, kind: str) -> None:
-        self.name, self.kind, self.where = name, kind, ("gen/lang.py", 0)
-
-    def __str__(self) -> str: return self.name
-
-
-class Width(Expr):
-    """`w`: the width in bits of the type that the rule's class is bound to."""
-
-    def __init__(self) -> None: self.where = ("gen/lang.py", 0)
-    def __str__(self) -> str: return "w"
-
-
-class Lit(Expr):
-    """A literal; narrowed to the type that its place has when the rule matches."""
-
-    def __init__(self, value: Union[int, float, bool]) -> None:
-        super().__init__()
-        self.value = value
-
-    def __str__(self) -> str: return repr(self.value)
-
-
-class Arith(Expr):
-    """`+ - * // %` of index expressions, or exact arithmetic of constants."""
-
-    def __init__(self, op: str, x: Expr, y: Expr) -> None:
-        super().__init__()
-        self.op, self.x, self.y = op, x, y
-
-    def __str__(self) -> str: return f"({self.x} {self.op} {self.y})"
-
-
-class Node(Expr):
-    """An operation on element values (or on index values, where it has a value as result)."""
-
-    def __init__(self, op: _ops.Op, types: Sequence[Type], flags: Sequence[str], args: Sequence[Expr]) -> None:
-        super().__init__()
-        self.op, self.types, self.flags, self.args = op, tuple(types), tuple(flags), tuple(args)
-
-    @property
-    def result(self) -> Type:
-        if self.op.sig in ("compare", "test"):
-            return Type("pred", self.types[0].lanes)
-        return self.types[0]
-
-    def operand_type(self, i: int) -> Type:
-        if self.op.sig == "select" and i == 0:
-            return Type("pred", self.types[0].lanes)
-        if self.op.name == "idx":
-            return Type("index")
-        if self.op.name == "pack":
-            return Type(self.types[0].name, self.types[0].lanes // 2)
-        return self.types[-1]
-
-    @property
-    def name(self) -> str: return ".".join([self.op.name, *map(str, self.types), *self.flags])
-
-    def __str__(self) -> str: return f"{self.name}({', '.join(map(str, self.args))})"
-
-
-# --- conditions -------------------------------------------------------------------------------------------------------------
-class Cond(Expr):
-    def __and__(self, o: "Cond") -> "Cond":
-        if not isinstance(o, Cond):
-            fail("the right side of & is not a condition; comparisons need brackets: (k > 1) & (m % k == 0)")
-        return All([*parts(self), *parts(o)])
-
-    def __invert__(self) -> "Cond": return Not(self)
-
-
-class Relation(Cond):
-    def __init__(self, rel: str, x: Expr, y: Expr) -> None:
-        super().__init__()
-        self.rel, self.x, self.y = rel, x, y
-
-    def __str__(self) -> str: return f"{self.x} {self.rel} {self.y}"
-
-
-class Guard(Cond):
-    """A named condition of guards.py."""
-
-    def __init__(self, name: str, *args: Expr) -> None:
-        super().__init__()
-        self.name, self.args = name, args
-
-    def __str__(self) -> str: return self.name + (f"({', '.join(map(str, self.args))})" if self.args else "")
-
-
-class Not(Cond):
-    def __init__(self, x: Cond) -> None:
-        super().__init__()
-        self.x = x
-
-    def __str__(self) -> str: return f"~{self.x}"
-
-
-class All(Cond):
-    def __init__(self, items: List[Cond]) -> None:
-        super().__init__()
-        self.items = items
-
-    def __str__(self) -> str: return " & ".join(f"({i})" if isinstance(i, Relation) else str(i) for i in self.items)
-
-
-def parts(c: Optional[Cond]) -> List[Cond]:
-    """The conjuncts of a condition."""
-    return [] if c is None else c.items if isinstance(c, All) else [c]
-
-
-def lift(x: Any) -> Expr:
-    if isinstance(x, Expr):
-        return x
-    if isinstance(x, (bool, int, float)):
-        return Lit(x)
-    if isinstance(x, OpName):
-        fail(f"operation {x} is used as a value; it needs a type and operands, as in {x._op.name}.f32(a)")
-    fail(f"{x!r} is not part of the rule language")
-    raise AssertionError
-
-
-def within(n: Any, lo: Any, hi: Any) -> Cond: return Guard("within", lift(n), lift(lo), lift(hi))
-def multiple(n: Any, k: Any) -> Cond: return Guard("multiple", lift(n), lift(k))
-
-
-# --- operations ---------------------------------------------------------------------------------------------------------------
-class OpName:
-    """`add`, then `add.bf16`, `cvt.f32.bf16`, `op[F16]`, `tanh.f32.approx`: a name that collects types and flags until called."""
-
-    def __init__(self, op: _ops.Op, types: Tuple[Type, ...] = (), flags: Tuple[str, ...] = ()) -> None:
-        self._op, self._types, self._flags = op, types, flags
-
-    def __getattr__(self, name: str) -> "OpName":
-        if name in _ops.FLAGS:
-            return OpName(self._op, self._types, self._flags + (name,))
-        t = parse_type(name)
-        if t is None:
-            fail(f"{self}.{name}: {name} is neither a type nor a flag")
-        return OpName(self._op, self._types + (t,), self._flags)  # type: ignore[operator]
-
-    def __getitem__(self, t: Type) -> "OpName":
-        if not isinstance(t, Type):
-            fail(f"{self}[..] takes a type class: {', '.join(_ops.CLASSES)}")
-        return OpName(self._op, self._types + (t,), self._flags)
-
-    def __call__(self, *args: Any) -> Node:
-        o, want = self._op, 2 if self._op.sig == "convert" else 1
-        if len(self._types) != want:
-            fail(f"{self}: {want} type{'s' if want > 1 else ''} expected in the name, {len(self._types)} found")
-        if len(args) != o.arity:
-            fail(f"{self}: {o.arity} operand{'s' if o.arity > 1 else ''} expected, {len(args)} found")
-        for t in self._types:
-            for m in t.members:
-                if _ops.TYPE_BY_NAME[m].cls not in o.classes:
-                    fail(f"{self}: {o.name} has no meaning at type {m}")
-        return Node(o, self._types, self._flags, [lift(x) for x in args])
-
-    def __str__(self) -> str:
-        return ".".join([self._op.name, *map(str, self._types), *self._flags])
 
 
 # --- records ------------------------------------------------------------------------------------------------------------------
@@ -283,10 +28,22 @@ class Rule:
     err: Optional[float] = None  # relative error of an approximate instruction
     instance: str = ""
     text: str = ""
+    ledger: str = ""  # what its proof came to
+    names: str = ""  # where a match binds its variables: "n=v2 k=k0"
+    orders: int = 1  # of commutative operands that it is tried in
 
     @property
     def name(self) -> str:
         return f"{self.where[0]}:{self.where[1]}{self.instance}"
+
+
+@dataclass(frozen=True)
+class Free:
+    """An operation at a type takes these modifiers of its operands for nothing."""
+
+    op: str
+    type: str
+    modifiers: Tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -327,11 +84,29 @@ def _rule(kind: str, left: Any, right: Any, when: Optional[Cond], err: Optional[
     return Rule(kind, lift(left), r, when, here(), err)
 
 
-def rewrite(left: Any, right: Any, when: Optional[Cond] = None) -> Rule: return _rule("rewrite", left, right, when)
+def rewrite(left: Any, right: Any, when: Optional[Cond] = None) -> Any:
+    """A Rule. Several results: two tuples of one length; what their right sides share is made once. A list of Rules, one a result."""
+    if not isinstance(left, tuple) and not isinstance(right, tuple):
+        return _rule("rewrite", left, right, when)
+    if not isinstance(left, tuple) or not isinstance(right, tuple) or len(left) != len(right) or len(left) < 2:
+        fail("several results: as many on the right as on the left, in tuples of two or more")
+    return [_rule("rewrite", x, y, when) for x, y in zip(left, right)]
+
+
 def llvm(left: Any, text: str, when: Optional[Cond] = None) -> Rule: return _rule("llvm", left, text, when)
 def intr(left: Any, text: str, when: Optional[Cond] = None) -> Rule: return _rule("intr", left, text, when)
-def call(left: Any, text: str, when: Optional[Cond] = None) -> Rule: return _rule("call", left, text, when)
 def rel(error: float) -> float: return error
+
+
+class Ulp(float):
+    """An error in units in the last place of the result's type."""
+
+
+def ulp(n: float) -> Ulp: return Ulp(n)
+
+
+def call(left: Any, text: str, when: Optional[Cond] = None, err: Optional[float] = None) -> Rule:
+    return _rule("call", left, text, when, err)
 
 
 def asm(left: Any, text: str, when: Optional[Cond] = None, err: Optional[float] = None) -> Rule:
@@ -343,6 +118,19 @@ def packed(what: Any, lanes: int, *items: Any) -> List[Packed]:
     if isinstance(what, OpName):
         return [Packed(what._op.name, to.name, frm.name, lanes) for to, frm in items]
     return [Packed(o._op.name, what.name, what.name, lanes) for o in items]
+
+
+def free(*modifiers: Any, on: Any) -> List[Free]:
+    """free(neg, abs, on=(add.f32, mul.f32)): what the machine does to an operand on its way in, at no cost."""
+    for m in modifiers:
+        if not isinstance(m, OpName) or m._op.name not in ("neg", "abs") or m._types:
+            fail(f"free({m}, ..): neg and abs are what operands can have")
+    out = []
+    for o in on if isinstance(on, tuple) else (on,):
+        if not isinstance(o, OpName) or len(o._types) != 1:
+            fail(f"free(.., on={o}): an operation with its type is expected, as in add.f32")
+        out += [Free(o._op.name, t, tuple(m._op.name for m in modifiers)) for t in o._types[0].members]
+    return out
 
 
 def tune(name: str, value: int, because: str, bits: int = 0) -> Tune: return Tune(name, value, bits, because)
@@ -358,15 +146,89 @@ def budget(functions: Any, types: Any, ulp: float, approx: Optional[float] = Non
     return Budget(tuple(f._op.name for f in fs), names, ulp, ulp if approx is None else approx, approx_abs)
 
 
+# --- what is written often ------------------------------------------------------------------------------------------------------
+def src(x: Any) -> Src: return Src(lift(x))
+
+
+def _of_float(e: Any, what: str) -> Node:
+    if not isinstance(e, Node) or any(_ops.TYPE_BY_NAME[m].cls != "F" for m in e.result.members):
+        fail(f"{what}({e}): a modifier of the destination stands around an operation on floats")
+    return e
+
+
+def _clamp(e: Any, what: str, low: float, high: Optional[float]) -> Node:
+    """Patterns over the root. With lanes too: a literal is the same value in each."""
+    t = _of_float(e, what).result
+    over = Node(_ops.OP_BY_NAME["max"], (t,), (), [e, Lit(low)])
+    return over if high is None else Node(_ops.OP_BY_NAME["min"], (t,), (), [over, Lit(high)])
+
+
+def relu(e: Any) -> Node: return _clamp(e, "relu", 0.0, None)
+def sat(e: Any) -> Node: return _clamp(e, "sat", 0.0, 1.0)
+
+
+def satfinite(e: Any) -> Node:
+    """Cut to the finite values of its type."""
+    name = _of_float(e, "satfinite").result.name
+    if name not in LARGEST:
+        fail(f"satfinite({e}): the largest value of {name} is not listed; one of {', '.join(LARGEST)} is expected")
+    return _clamp(e, "satfinite", -LARGEST[name], LARGEST[name])
+
+
+LARGEST = {"f16": 65504.0, "bf16": 2.0**127 * (2 - 2.0**-7), "f32": 2.0**127 * (2 - 2.0**-23), "f8e4m3fn": 448.0, "f8e5m2": 57344.0}
+
+
+def lanes(t: Any, *values: Any) -> Expr:
+    """lanes(f32, a, 1.0): two lanes, each with a value of its own. As the IR has it: halves packed, one literal where all are one."""
+    n = len(values)
+    if not isinstance(t, Type) or t.lanes > 1 or n not in (1, 2, 4, 8, 16):
+        fail(f"lanes({t}, ..): an element type, then 1, 2, 4, 8 or 16 values are expected")
+    items = [lift(v) for v in values]
+    if n == 1 or all(isinstance(i, Lit) and repr(i.value) == repr(items[0].value) for i in items):
+        return items[0]
+    return Node(_ops.OP_BY_NAME["pack"], (Type(t.name, n),), (), [lanes(t, *items[:n // 2]), lanes(t, *items[n // 2:])])
+
+
+def ramp(t: Any, n: int, base: Any, step: Any) -> Expr:
+    """ramp(i32, 4, k, m): lanes k, k + m, k + 2*m, k + 3*m; of a value: a, add(a, m), add(a, 2*m), .."""
+    start, by = lift(base), lift(step)
+    def at(lane: int) -> Expr:
+        if lane == 0:
+            return start
+        far = by if lane == 1 else Lit(by.value * lane) if isinstance(by, Lit) else Arith("*", by, Lit(lane))
+        constant = isinstance(start, Lit) or (isinstance(start, Var) and start.kind == "const")
+        return Arith("+", start, far) if constant else Node(_ops.OP_BY_NAME["add"], (t,), (), [start, far])
+    if not isinstance(t, Type) or any(_ops.TYPE_BY_NAME[m].cls not in "IU" for m in t.members):
+        fail(f"ramp({t}, ..): an integer type is expected")
+    return lanes(t, *map(at, range(n)))
+
+
+def _condition(g: _guards.Guard) -> Any:
+    """The call that makes a condition of guards.py."""
+    def make(*args: Any) -> Cond:
+        if len(args) != len(g.parameters):
+            fail(f"{g.name}({', '.join(g.parameters)}): {len(g.parameters)} argument{'s' if len(g.parameters) > 1 else ''} expected, {len(args)} found")
+        return Guard(g.name, *map(lift, args))
+    return make
+
+
+def has(word: Any) -> Cond:
+    """The target's features= names the word; decided by gen/."""
+    if not isinstance(word, str) or not word:
+        fail(f"has({word}): the name of a feature is expected, as in has('bf16_add')")
+    return Guard("has", word=word)
+
+
 # --- names --------------------------------------------------------------------------------------------------------------------
 VARIABLES = {n: Var(n, k) for k, ns in (("value", "a b c x y"), ("index", "i j n"), ("const", "k m p q"), ("rest", "rest"))
              for n in ns.split()}
 OPERATIONS = {o.name: OpName(o) for o in _ops.OPS if o.name != "none"}
 CLASSES = {c: Type(c) for c in _ops.CLASSES}
 TYPES = {t.name: Type(t.name) for t in _ops.TYPES if t.cls not in "-"}
-GUARDS = {n: Guard(n) for n in ("approx", "contract", "nnan", "nsz")}
+GUARDS = {g.name: Guard(g.name) for g in _guards.FLAGS}
+CONDITIONS = {g.name: _condition(g) for g in [*_guards.FACTS, *_guards.USES]}
 w = Width()
-globals().update({**OPERATIONS, **CLASSES, **TYPES, **GUARDS, **VARIABLES})
+globals().update({**OPERATIONS, **CLASSES, **TYPES, **GUARDS, **CONDITIONS, **VARIABLES})
 
-__all__ = [*OPERATIONS, *CLASSES, *TYPES, *GUARDS, *VARIABLES, "w", "KiB", "within", "multiple", "rewrite", "llvm", "intr", "call",
-           "asm", "rel", "packed", "tune", "target", "budget"]
+__all__ = [*OPERATIONS, *CLASSES, *TYPES, *GUARDS, *CONDITIONS, *VARIABLES, "w", "KiB", "has", "src", "relu", "sat", "satfinite", "lanes", "ramp", "free", "rewrite", "llvm", "intr", "call",
+           "asm", "rel", "ulp", "packed", "tune", "target", "budget"]

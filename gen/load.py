@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any, Dict, List, Tuple
 
 from gen import lang
-from gen.lang import Arith, Expr, Node, PatternError, Rule
+from gen.lang import Expr, Guard, Node, Not, PatternError, Rule
 
 STRATA = ("index", "simplify", "lower", "select")
 root = Path(__file__).resolve().parent.parent  # of the folder `patterns`
@@ -24,8 +24,11 @@ class RuleSet:
     name: str
     strata: Dict[str, List[Rule]]
     packed: List[lang.Packed] = field(default_factory=list)
+    free: List[lang.Free] = field(default_factory=list)
     tunes: List[lang.Tune] = field(default_factory=list)
     values: Dict[str, Any] = field(default_factory=dict)
+    line_of_instr: int = 0  # of the file's INSTR list, for what it lacks
+    programs: Dict[int, Any] = field(default_factory=dict)  # by id of a rule: what compile.programs made of it
 
     @property
     def rules(self) -> List[Rule]:
@@ -74,12 +77,11 @@ def check_variables(module: ModuleType, file: str) -> None:
             raise PatternError(users[1], f"{n} is {now} here, bound with := on line {users[0][1]}; name one of them otherwise")
 
 
-def assignment_line(module: ModuleType, name: str) -> int:
-    """Where a module binds `name`: the first `for name in` or `name =` at the left margin."""
-    for n, line in enumerate(Path(module.__file__ or "").read_text().splitlines(), 1):
-        if re.match(rf"for\s.*\b{name}\b.*\bin\b|{name}\s*=[^=]", line):
-            return n
-    return 0
+def assignment_line(module: ModuleType, name: str, last: bool = False) -> int:
+    """Where a module binds `name`: the first (or last) `for name in` or `name =` at the left margin or behind a `;`."""
+    lines = Path(module.__file__ or "").read_text().splitlines()
+    found = [n for n, line in enumerate(lines, 1) if re.match(rf"for\s.*\b{name}\b.*\bin\b|(.*;\s*)?{name}\s*=[^=]", line)]
+    return found[-1 if last else 0] if found else 0
 
 
 def flat(items: Any, where: str) -> List[Any]:
@@ -109,7 +111,7 @@ def rules_of(module: ModuleType, name: str) -> List[Rule]:
     rules = flat(get(module, name), name)
     for r in rules:
         if not isinstance(r, Rule):
-            raise PatternError((file_of(module), assignment_line(module, name)), f"{name} holds {r!r}, which is no rule")
+            raise PatternError((file_of(module), assignment_line(module, name, last=True)), f"{name} holds {r!r}, which is no rule")
     return rules
 
 
@@ -131,12 +133,24 @@ def load_index() -> RuleSet:
 
 def load_target(name: str) -> RuleSet:
     m = run(name)
-    s = RuleSet(name, {"simplify": rules_of(m, "SIMPLIFY"), "lower": rules_of(m, "LOWER"), "select": rules_of(m, "INSTR")},
-                flat(getattr(m, "PACKED", []), "PACKED"), flat(getattr(m, "TUNE", []), "TUNE"))
     target = get(m, "TARGET")
-    s.values = dict(target.values, name=target.name)
+    values = dict(target.values, name=target.name)
+    features = values.pop("features", ())
+    lists = {"simplify": "SIMPLIFY", "lower": "LOWER", "select": "INSTR"}
+    s = RuleSet(name, {stratum: [r for r in rules_of(m, of) if offered(r, features)] for stratum, of in lists.items()},
+                flat(getattr(m, "PACKED", []), "PACKED"), flat(getattr(m, "FREE", []), "FREE"), flat(getattr(m, "TUNE", []), "TUNE"), values,
+                assignment_line(m, "INSTR", last=True))
     identify(s.rules)
     return s
+
+
+def offered(r: Rule, features: Any) -> bool:
+    """The target has what the rule's has(..) conditions ask for."""
+    for c in lang.parts(r.when):
+        asked, wanted = (c.x, False) if isinstance(c, Not) else (c, True)
+        if isinstance(asked, Guard) and asked.name == "has" and (asked.word in features) != wanted:
+            return False
+    return True
 
 
 def budgets() -> Dict[Tuple[str, str], Tuple[float, float, float]]:
@@ -158,7 +172,7 @@ def walk(e: Any) -> List[Expr]:
         x = waiting.pop()
         if id(x) not in out:
             out[id(x)] = x
-            waiting += x.args if isinstance(x, Node) else (x.x, x.y) if isinstance(x, Arith) else ()
+            waiting += lang.children(x)
     return list(out.values())
 
 
@@ -171,8 +185,7 @@ def text(e: Expr) -> str:
 def written(e: Any, size: Dict[int, int]) -> int:
     """How many parts e has when shared ones are written out each time."""
     if id(e) not in size:
-        inner = e.args if isinstance(e, Node) else (e.x, e.y) if isinstance(e, Arith) else ()
-        size[id(e)] = 1 + sum(written(x, size) for x in inner)
+        size[id(e)] = 1 + sum(written(x, size) for x in lang.children(e))
     return size[id(e)]
 
 

@@ -151,14 +151,14 @@ BF16_VIA_FMA = [                             # before sm_90 bf16 has fma but no 
     rewrite(sub.bf16(a, b),                  fma.bf16(b, -1.0, a)),
     rewrite(mul.bf16(a, b),                  fma.bf16(a, b, -0.0)),
 ]
-STICKY = 2**11                               # what f64 cannot hold of 64 bits; any of them set is as good as half of them
+STICKY = 2**11                               # what f64 cannot hold of 64 bits lies below it; any of that makes the last bit kept odd, which no later tie can be
 BF16_FROM_INTEGER = [                        # rounded once: exactly to f64, then to bf16. LLVM must not see the first step: it would go through f32
     rewrite(cvt.bf16[t](a),                  cvt.bf16.f64(cvt.f64[t].approx(a))) for t in (i32, u32)
 ] + [
     rewrite(cvt.bf16.i64(a),                 cvt.bf16.f64(cvt.f64.i64.approx(select.i64(lt.u64(bits.u64.i64(add.i64(a, 2**53)), 2**54), a,
-                                                 bor.i64(band.i64(a, -STICKY), select.i64(ne.i64(band.i64(a, STICKY - 1), 0), STICKY // 2, 0)))))),
+                                                 bor.i64(band.i64(a, -STICKY), select.i64(ne.i64(band.i64(a, STICKY - 1), 0), STICKY, 0)))))),
     rewrite(cvt.bf16.u64(a),                 cvt.bf16.f64(cvt.f64.u64.approx(select.u64(lt.u64(a, 2**53), a,
-                                                 bor.u64(band.u64(a, -STICKY), select.u64(ne.u64(band.u64(a, STICKY - 1), 0), STICKY // 2, 0)))))),
+                                                 bor.u64(band.u64(a, -STICKY), select.u64(ne.u64(band.u64(a, STICKY - 1), 0), STICKY, 0)))))),
 ]
 BF16_COMPARE_VIA_F32 = [rewrite(op.bf16(a, b), op.f32(cvt.f32.bf16(a), cvt.f32.bf16(b))) for op in (eq, ne, lt, le, gt, ge)]
 HALF_VIA_F32 = [                             # one more rounding, from f32, changes none of these: 24 >= 2 * 11 + 2

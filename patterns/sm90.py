@@ -9,6 +9,10 @@ PACKED = [                                   # what vectorising may build
     packed(f16, 2, add, sub, mul, fma, max, min, neg, abs),
     packed(cvt, 2, (bf16, f32), (f32, bf16), (f16, f32)),
 ]
+FREE = [                                     # of operands, at no cost: the machine code of each has as many instructions with as without
+    free(neg, abs, on=(add.f32, mul.f32, fma.f32, max.f32, min.f32, add.f64, mul.f64, fma.f64, add.f16, mul.f16, fma.f16, max.f16)),
+    free(neg,      on=fma.bf16),
+]
 TUNE = [                                     # every heuristic is data
     tune('loop.unroll', bits=64, value=2,  because='16-byte accesses'),
     tune('loop.unroll', bits=32, value=4,  because='16-byte accesses'),

@@ -1,11 +1,12 @@
-"""Every test, in one line of summary: unit tests (cmocka through meson), text tests (lit), gen/ (unittest), layers, random
-fusions, corpora.
+"""Every test, in one line of summary: unit tests (cmocka through meson), text tests (lit), gen/ (unittest), layers, and the programs of
+PROGRAMS: proofs and their mutants, evaluator, simulator, random fusions, corpora.
 
-usage: run.py --build DIR [--all] [--shared DIR]
+usage: run.py --build DIR [--all] [--shared DIR] [--only lit,corpus]
 """
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shutil
 import subprocess
@@ -62,16 +63,32 @@ def layers(args: argparse.Namespace) -> Counts:
     return int(rc == 0), int(rc != 0)
 
 
-def corpus(args: argparse.Namespace) -> Counts:
-    command = [sys.executable, "tests/corpus.py", str(Path(args.build) / "warpburg"), "--shared", args.shared]
-    rc, text = call(command + (["--all"] if args.all else []))
-    passed, failed = number(r"^(\d+) passed, \d+ failed", text), number(r"^\d+ passed, (\d+) failed", text)
-    return passed, failed or int(rc != 0)
+# Programs that end with `N passed, M failed`: name, words, more words without and with --all. {wb}, {run}: the executables; {shared}.
+PROGRAMS: List[Tuple[str, str, str, str]] = [
+    ("proofs", "-m gen.rule --check --build {build}", "", ""),
+    ("mutants", "-m gen.mutate", "--sample 12", ""),
+    ("tiles", "-m gen.simulate --warpburg {wb}", "", ""),
+    ("rewriting", "tests/fuzz/rules_fuzz.py {wb}", "", ""),
+    ("roundtrip", "tests/roundtrip.py {wb} --shared {shared}", "", "--all"),
+    ("normalise", "tests/normalise.py {wb} --shared {shared}", "", "--all"),
+    ("stored", "tests/golden.py {wb} --shared {shared}", "--every 10", ""),
+    ("bounds", "tests/bounds.py {wb} --shared {shared}", "--every 60 --random 60", "--every 10 --tightness"),
+    ("planted", "tests/planted.py {run}", "", ""),
+    ("cuda", "tests/cuda.py {run}", "", ""),
+    ("foreign", "tests/foreign.py {run} --shared {shared}", "--every 40", "--every 10"),
+    ("random_fusions", "tests/fuzz/fusions.py {wb}", "60", "600"),
+    ("corpus", "tests/corpus.py {wb} --shared {shared}", "", "--all"),
+]
 
 
-def random_fusions(args: argparse.Namespace) -> Counts:
-    rc, text = call([sys.executable, "tests/fuzz/fusions.py", str(Path(args.build) / "warpburg"), "600" if args.all else "60"])
-    return number(r"^(\d+) passed, \d+ failed", text), number(r"^\d+ passed, (\d+) failed", text) or int(rc != 0)
+def program(words: str, some: str, every: str) -> Callable[[argparse.Namespace], Counts]:
+    def run(args: argparse.Namespace) -> Counts:
+        text = f"{words} {every if args.all else some}".format(wb=Path(args.build) / "warpburg", run=Path(args.build) / "warpburg-run",
+                                                              shared=args.shared, build=args.build)
+        rc, said = call([sys.executable, *text.split()])
+        return number(r"^(\d+) passed, \d+ failed", said), number(r"^\d+ passed, (\d+) failed", said) or int(rc != 0)
+
+    return run
 
 
 def main() -> int:
@@ -79,14 +96,19 @@ def main() -> int:
     parser.add_argument("--build", default="build")
     parser.add_argument("--shared", default="../shared")
     parser.add_argument("--all", action="store_true", help="every file of --shared instead of a fixed tenth")
+    parser.add_argument("--only", default="", help="suites by name, with commas between")
     args = parser.parse_args()
+    os.environ["WARPBURG"] = str(Path(args.build).resolve() / "warpburg")
     passed = failed = 0
-    suites: List[Callable[[argparse.Namespace], Counts]] = [unit, lit, python, layers, random_fusions, corpus]
-    for suite in suites:
-        print(f"--- {suite.__name__}", flush=True)
+    suites: List[Tuple[str, Callable[[argparse.Namespace], Counts]]] = [("unit", unit), ("lit", lit), ("python", python), ("layers", layers)]
+    suites += [(name, program(*words)) for name, *words in PROGRAMS]
+    for name, suite in suites:
+        if args.only and name not in args.only.split(","):
+            continue
+        print(f"--- {name}", flush=True)
         since = time.monotonic()
         p, f = suite(args)
-        print(f"--- {suite.__name__}: {p} passed, {f} failed in {time.monotonic() - since:.0f} s", flush=True)
+        print(f"--- {name}: {p} passed, {f} failed in {time.monotonic() - since:.0f} s", flush=True)
         passed, failed = passed + p, failed + f
     print(f"{passed} passed, {failed} failed")
     return int(failed > 0)

@@ -112,6 +112,8 @@ size_t wbb_mul_size(WbbArena *a, size_t n, size_t size)
 
 void wbb_arena_limit(WbbArena *a, size_t bytes) { a->limit = bytes; }
 
+size_t wbb_arena_bytes(const WbbArena *a) { return a->total; }
+
 WbbCx *wbb_arena_cx(WbbArena *a) { return a->cx; }
 
 void wbb_arena_free(WbbArena *a)

@@ -82,6 +82,7 @@ const char *wbb_why_text(WbbWhy why);                                           
 WbbArena *wbb_arena_new(WbbCx *cx);
 void wbb_arena_free(WbbArena *a);
 void wbb_arena_limit(WbbArena *a, size_t bytes);
+size_t wbb_arena_bytes(const WbbArena *a); /* taken from the heap so far */
 void *wbb_alloc(WbbArena *a, size_t bytes); /* zeroed, 16-byte aligned */
 void *wbb_grow(WbbArena *a, void *old, size_t old_bytes, size_t new_bytes);
 #define WBB_NEW(arena, T) ((T *)wbb_alloc((arena), sizeof(T)))

@@ -100,6 +100,9 @@ void bd_to_logical(WbbCx *cx, const BdBuffer *b, const void *physical, void *log
  * Case 'e': one element of sixteen is an edge value; 'n': none; 'p': floats made non-negative. `ranged` is set for index
  * parameters: case n 0..7, case p -2..9 (unsigned 0..11). `out` takes n elements of bd_npy_bytes(type) bytes. */
 void bd_make_input(uint64_t seed, uint64_t index, const char *type, int64_t n, char which, bool ranged, void *out);
+/* Just the elements at positions[0..n), or (NULL) start, start + 1, .. */
+void bd_make_input_at(uint64_t seed, uint64_t index, const char *type, const int64_t *positions, int64_t start, int64_t n, char which,
+                      bool ranged, void *out);
 /* Which elements of n are compared where n is large: all if n <= limit, else `limit` positions, which may repeat. `out` has
  * room for min(n, limit); returns how many there are. */
 int64_t bd_sample_positions(int64_t n, int64_t limit, int64_t *out);

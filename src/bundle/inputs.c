@@ -83,25 +83,38 @@ static uint64_t whole_element(int bits, bool is_signed, uint64_t h, char which, 
     return v;
 }
 
-void bd_make_input(uint64_t seed, uint64_t index, const char *type, int64_t n, char which, bool ranged, void *out)
+/* Element k of the numbers behind a type: of a complex one its parts follow each other. */
+static uint64_t number(uint64_t base, const char *type, const FloatType *t, int64_t k, char which, bool ranged)
+{
+    uint64_t h = mix(base + (uint64_t)k);
+    if (strcmp(type, "pred") == 0) return h >> 8 & 1;
+    return t ? float_element(t, h, which) : whole_element(bd_type_bits(type), type[0] == 's', h, which, ranged);
+}
+
+void bd_make_input_at(uint64_t seed, uint64_t index, const char *type, const int64_t *positions, int64_t start, int64_t n, char which,
+                      bool ranged, void *out)
 {
     uint8_t *to = out;
-    if (strcmp(type, "c64") == 0 || strcmp(type, "c128") == 0) {
-        bd_make_input(seed, index, type[1] == '6' ? "f32" : "f64", 2 * n, which, ranged, out);
-        return;
-    }
+    const int parts = type[0] == 'c' ? 2 : 1;
+    const char *part = parts == 1 ? type : strcmp(type, "c64") == 0 ? "f32" : "f64";
     const FloatType *t = NULL;
     for (size_t i = 0; i < WBB_LEN(float_types); i++)
-        if (strcmp(float_types[i].name, type) == 0) t = &float_types[i];
-    bool pred = strcmp(type, "pred") == 0;
-    size_t size = (size_t)bd_npy_bytes(type);
+        if (strcmp(float_types[i].name, part) == 0) t = &float_types[i];
+    size_t size = (size_t)bd_npy_bytes(part);
     assert(size && "the caller has checked the type");
     uint64_t base = seed * UINT64_C(0x9E3779B97F4A7C15) + index * UINT64_C(0xD1B54A32D192ED03);
-    for (int64_t k = 0; k < n; k++, to += size) {
-        uint64_t h = mix(base + (uint64_t)k);
-        uint64_t v = pred ? h >> 8 & 1 : t ? float_element(t, h, which) : whole_element(bd_type_bits(type), type[0] == 's', h, which, ranged);
-        memcpy(to, &v, size); /* little endian */
+    for (int64_t k = 0; k < n; k++) {
+        int64_t position = positions ? positions[k] : start + k;
+        for (int p = 0; p < parts; p++, to += size) {
+            uint64_t v = number(base, part, t, position * parts + p, which, ranged);
+            memcpy(to, &v, size); /* little endian */
+        }
     }
+}
+
+void bd_make_input(uint64_t seed, uint64_t index, const char *type, int64_t n, char which, bool ranged, void *out)
+{
+    bd_make_input_at(seed, index, type, NULL, 0, n, which, ranged, out);
 }
 
 int64_t bd_sample_positions(int64_t n, int64_t limit, int64_t *out)

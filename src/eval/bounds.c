@@ -4,9 +4,10 @@
  * operations are taken at the ends, others give a larger interval or everything. Nan is told apart: never, maybe, must.
  *
  * Single values (both ends equal) go through an operation exactly as they do in EV_PLAIN, whatever the operation is, as long as
- * its budget is 0. Floats that are not single are in bounds_float.c.
+ * its budget is 0. The others are in bounds_int.c, bounds_float.c and bounds_complex.c. An operation whose operands are the same
+ * array knows that they are the same value.
  *
- *     s32 add([1, 3], [10, 10]) = [11, 13];  s32 xor([1, 3], [7, 7]) = anything;  s32 xor([3, 3], [7, 7]) = [4, 4]
+ *     s32 lt([1, 3], [2, 2]) = false or true;   select([0, 1], [1, 2], [5, 6]) = [1, 6];   f32 subtract(x, x) = [0, 0]
  */
 #include "eval/bounds.h"
 
@@ -35,13 +36,23 @@ EvBound ev_bound_exact(ScType t, uint64_t bits)
 
 EvBound ev_bound_any(ScType t)
 {
-    if (sc_is_float(t)) return (EvBound){{.f = -(double)INFINITY}, {.f = (double)INFINITY}, EV_MAYBE_NAN};
+    if (t == SC_F8E8M0FNU) return (EvBound){{.f = 0x1p-127}, {.f = 0x1p127}, EV_MAYBE_NAN};
+    if (sc_is_float(t)) return (EvBound){{.f = -(double)INFINITY}, {.f = (double)INFINITY}, t == SC_F4E2M1FN ? 0 : EV_MAYBE_NAN};
     EvBound b = {{.u = 0}, {.u = sc_mask(t)}, 0};
     if (sc_is_signed(t)) {
         b.hi.i = (int64_t)(sc_mask(t) >> 1);
         b.lo.i = -b.hi.i - 1;
     }
     return b;
+}
+
+EvBound *ev_bound_unknown(Ev *e, ScType t, int64_t n)
+{
+    ScType p = ev_part_type(t);
+    const EvBound any = ev_bound_any(p);
+    EvBound *r = ev_lanes(e, wbb_mul_size(e->arena, (size_t)n, ev_lane_bytes(EV_BOUNDS, t)));
+    ev_fill(r, &any, sizeof any, p == t ? n : 2 * n);
+    return r;
 }
 
 bool ev_bound_single(ScType t, const EvBound *b, uint64_t *bits)
@@ -80,14 +91,20 @@ static int order(ScType t, End a, End b)
     return (a.u > b.u) - (a.u < b.u);
 }
 
+/* As ends of intervals, where -0 is below +0. */
+static bool below(ScType t, End a, End b)
+{
+    return order(t, a, b) < 0 || (sc_is_float(t) && a.f == 0 && b.f == 0 && signbit(a.f) && !signbit(b.f));
+}
+
 EvBound ev_bound_union(ScType t, EvBound a, EvBound b)
 {
     uint32_t flags = (a.flags | b.flags) & EV_MAYBE_NAN;
     if (a.flags & b.flags & EV_MUST_NAN) return a;
     EvBound r = a.flags & EV_MUST_NAN ? b : a;
     if (!((a.flags | b.flags) & EV_MUST_NAN)) {
-        if (order(t, lo(&b), lo(&r)) < 0) r.lo = b.lo;
-        if (order(t, hi(&b), hi(&r)) > 0) r.hi = b.hi;
+        if (below(t, lo(&b), lo(&r))) r.lo = b.lo;
+        if (below(t, hi(&r), hi(&b))) r.hi = b.hi;
     }
     r.flags = flags;
     return r;
@@ -102,20 +119,25 @@ bool ev_value(ScOp op, ScType t, ScType from, const uint64_t *x, uint64_t *r)
     }
     uint64_t wide[3] = {0};
     ScSignature sig = (ScSignature)sc_op_info[op].signature;
-    bool is_float = sc_is_float(t);
-    ScType in = is_float ? SC_F64 : sc_is_signed(t) ? SC_I8 : SC_U8;
+    bool is_float = sc_is_float(t), by_bits = op == OP_CLZ || op == OP_POPCNT || op == OP_SHRL; /* look at no sign */
+    bool by_sign = op == OP_SHRA; /* whatever the type says, the top bit is one */
+    ScType in = is_float ? SC_F64 : (sc_is_signed(t) && !by_bits) || by_sign ? SC_I8 : SC_U8;
+    unsigned above = 8u - sc_type_info[t].bits;
     if (sc_type_info[t].bits > 8) return false;
     for (unsigned k = 0; k < sc_op_info[op].arity; k++) {
         if (sig == SC_SELECT && k == 0) wide[k] = x[k];
-        else wide[k] = is_float ? sc_from_f64(SC_F64, sc_to_f64(t, x[k])) : (uint64_t)sc_to_i128(t, x[k]) & 0xff;
+        else if (is_float) wide[k] = sc_from_f64(SC_F64, sc_to_f64(t, x[k]));
+        else if (by_sign && k == 0) wide[k] = (uint64_t)((int8_t)(uint8_t)(x[k] << above) >> above) & 0xff;
+        else wide[k] = by_bits || by_sign ? x[k] & sc_mask(t) : (uint64_t)sc_to_i128(t, x[k]) & 0xff;
     }
     if (!sc_eval(op, in, in, wide, r)) return false;
     if (sig == SC_COMPARE || sig == SC_TEST) return true;
+    if (op == OP_CLZ) *r -= above;
     *r = is_float ? sc_from_f64(t, sc_to_f64(SC_F64, *r)) : *r & sc_mask(t);
     return true;
 }
 
-static EvBound pred_bound(bool may_be_false, bool may_be_true)
+EvBound ev_bound_pred(bool may_be_false, bool may_be_true)
 {
     return (EvBound){{.u = may_be_false ? 0 : 1}, {.u = may_be_true ? 1 : 0}, 0};
 }
@@ -140,65 +162,13 @@ static EvBound compare(ScOp op, ScType t, const EvBound *a, const EvBound *b)
         yes = yes || op == OP_NE;
         no = no || op != OP_NE;
     }
-    return pred_bound(no, yes);
-}
-
-static EvBound pred_op(ScOp op, const EvBound *x)
-{
-    switch (op) {
-    case OP_ADD:
-    case OP_MAX:
-    case OP_BOR: return (EvBound){{.u = x[0].lo.u | x[1].lo.u}, {.u = x[0].hi.u | x[1].hi.u}, 0};
-    case OP_MUL:
-    case OP_MIN:
-    case OP_BAND: return (EvBound){{.u = x[0].lo.u & x[1].lo.u}, {.u = x[0].hi.u & x[1].hi.u}, 0};
-    default: return pred_bound(true, true);
-    }
-}
-
-/* The interval if it fits the type, else everything: integers wrap. */
-static EvBound fitting(ScType t, WbbI128 least, WbbI128 largest)
-{
-    EvBound any = ev_bound_any(t);
-    WbbI128 from = sc_is_signed(t) ? any.lo.i : 0, to = sc_is_signed(t) ? (WbbI128)any.hi.i : (WbbI128)any.hi.u;
-    if (least < from || largest > to) return any;
-    return (EvBound){{.u = (uint64_t)least}, {.u = (uint64_t)largest}, 0};
+    return ev_bound_pred(no, yes);
 }
 
 static WbbI128 wide(ScType t, End e) { return sc_is_signed(t) ? (WbbI128)e.i : (WbbI128)e.u; }
 
-static EvBound int_product(ScType t, const EvBound *x)
-{
-    WbbI128 least = 0, largest = 0;
-    for (int k = 0; k < 4; k++) {
-        WbbI128 a = wide(t, k & 1 ? hi(&x[0]) : lo(&x[0])), b = wide(t, k & 2 ? hi(&x[1]) : lo(&x[1]));
-        if (WBB_MAX(a, b) > INT64_MAX) return ev_bound_any(t);
-        WbbI128 p = a * b;
-        least = k ? WBB_MIN(least, p) : p;
-        largest = k ? WBB_MAX(largest, p) : p;
-    }
-    return fitting(t, least, largest);
-}
-
-static EvBound int_op(ScOp op, ScType t, const EvBound *x)
-{
-    WbbI128 a = wide(t, lo(&x[0])), b = wide(t, hi(&x[0])), c = 0, d = 0;
-    if (sc_op_info[op].arity > 1) c = wide(t, lo(&x[1])), d = wide(t, hi(&x[1]));
-    switch (op) {
-    case OP_ADD: return fitting(t, a + c, b + d);
-    case OP_SUB: return fitting(t, a - d, b - c);
-    case OP_MUL: return int_product(t, x);
-    case OP_MAX: return fitting(t, WBB_MAX(a, c), WBB_MAX(b, d));
-    case OP_MIN: return fitting(t, WBB_MIN(a, c), WBB_MIN(b, d));
-    case OP_NEG: return fitting(t, -b, -a);
-    case OP_ABS: return fitting(t, a > 0 ? a : b < 0 ? -b : 0, WBB_MAX(-a, b));
-    case OP_SIGN: return fitting(t, (a > 0) - (a < 0), (b > 0) - (b < 0));
-    case OP_DIV: return c == d && c > 0 ? fitting(t, a / c, b / c) : ev_bound_any(t);
-    default: return ev_bound_any(t);
-    }
-}
-
-static EvBound convert(ScType t, ScType from, const EvBound *x)
+/* The value 0 may be told from others by its sign: -0 is false too. */
+EvBound ev_bound_convert(ScType t, ScType from, const EvBound *x)
 {
     uint64_t ends[2], r[2];
     if (t == from) return *x;
@@ -206,21 +176,22 @@ static EvBound convert(ScType t, ScType from, const EvBound *x)
         EvBound zero = {0};
         return compare(OP_NE, from, x, &zero);
     }
-    if (!sc_is_float(from) && !sc_is_float(t)) return fitting(t, wide(from, lo(x)), wide(from, hi(x)));
-    if (x->flags & EV_MUST_NAN) return sc_is_float(t) ? *x : ev_bound_exact(t, 0);
+    if (sc_is_float(from) && sc_is_float(t)) return ev_bound_narrow(t, *x);
+    if (!sc_is_float(from) && !sc_is_float(t)) return ev_bound_wrapped(t, wide(from, lo(x)), wide(from, hi(x)));
+    if (x->flags & EV_MUST_NAN) return ev_bound_exact(t, 0);
     for (int k = 0; k < 2; k++) {
         End e = k ? hi(x) : lo(x);
         ends[k] = sc_is_float(from) ? sc_from_f64(from, e.f) : e.u & sc_mask(from);
         ev_value(OP_CVT, t, from, &ends[k], &r[k]);
     }
-    EvBound b = ev_bound_exact(t, r[0]);
-    EvBound high = ev_bound_exact(t, r[1]);
-    if ((b.flags | high.flags) & EV_MUST_NAN) return ev_bound_any(t); /* a type whose overflow is nan */
-    b.hi = high.hi;
-    if (!(x->flags & EV_MAYBE_NAN)) return b;
-    if (!sc_is_float(t)) return ev_bound_union(t, b, ev_bound_exact(t, 0));
-    b.flags |= EV_MAYBE_NAN;
-    return b;
+    if (sc_is_float(t)) {
+        EvBound b = {{.f = sc_to_f64(t, r[0])}, {.f = sc_to_f64(t, r[1])}, 0};
+        if (isnan(b.lo.f)) b = (EvBound){{.f = -ev_largest(t)}, b.hi, EV_MAYBE_NAN};
+        if (isnan(b.hi.f)) b = (EvBound){b.lo, {.f = ev_largest(t)}, EV_MAYBE_NAN};
+        return b;
+    }
+    EvBound b = {ev_bound_exact(t, r[0]).lo, ev_bound_exact(t, r[1]).hi, 0};
+    return x->flags & EV_MAYBE_NAN ? ev_bound_union(t, b, ev_bound_exact(t, 0)) : b;
 }
 
 EvBound ev_bound_op(ScOp op, ScType t, ScType from, const EvBound *x, bool approx)
@@ -238,18 +209,30 @@ EvBound ev_bound_op(ScOp op, ScType t, ScType from, const EvBound *x, bool appro
     if (op == OP_IS_FINITE) {
         bool numbers = !(x->flags & EV_MUST_NAN), ends = isinf(x->lo.f) || isinf(x->hi.f);
         bool finite = numbers && x->lo.f < (double)INFINITY && x->hi.f > -(double)INFINITY;
-        return pred_bound(x->flags || ends, finite);
+        return ev_bound_pred(x->flags || ends, finite);
     }
-    if (op == OP_CVT) return convert(t, from, x);
-    if (sc_is_float(t)) return ev_bound_float(op, t, x, approx);
-    return t == SC_PRED ? pred_op(op, x) : int_op(op, t, x);
+    if (op == OP_CVT) return ev_bound_convert(t, from, x);
+    return sc_is_float(t) ? ev_bound_float(op, t, x, approx) : ev_bound_int(op, t, x);
+}
+
+/* compare type=TOTALORDER. Nothing is known of the sign of a nan: it may be below everything or above it. */
+static EvBound compare_total(ScOp op, ScType t, const EvBound *x)
+{
+    EvBound key[2];
+    if (!sc_is_float(t)) return compare(op, t, &x[0], &x[1]);
+    for (int k = 0; k < 2; k++) {
+        if (x[k].flags) return ev_bound_pred(true, true);
+        key[k].lo.i = ev_total_key(t, sc_from_f64(t, x[k].lo.f));
+        key[k].hi.i = ev_total_key(t, sc_from_f64(t, x[k].hi.f));
+        key[k].flags = 0;
+    }
+    return compare(op, SC_I64, &key[0], &key[1]);
 }
 
 /* Operations that are no ScOp. */
 static EvBound special(const HloInstruction *i, const EvBound *x)
 {
     ScType t = i->shape->type, from = i->operands[0]->shape->type;
-    uint64_t bits[2] = {0};
     switch (i->opcode) {
     case HLO_CLAMP: {
         EvBound low[2] = {x[0], x[1]};
@@ -265,29 +248,38 @@ static EvBound special(const HloInstruction *i, const EvBound *x)
         r.hi.f = sc_to_f64(t, ev_reduced(t, sc_from_f64(t, x->hi.f), i));
         return r;
     }
-    case HLO_MULHI: {
-        if (!ev_bound_single(t, &x[0], &bits[0]) || !ev_bound_single(t, &x[1], &bits[1])) return ev_bound_any(t);
-        WbbU128 product = (WbbU128)sc_to_i128(t, bits[0]) * (WbbU128)sc_to_i128(t, bits[1]);
-        return ev_bound_exact(t, (uint64_t)(product >> sc_type_info[t].bits) & sc_mask(t));
+    case HLO_MULHI: return ev_bound_mulhi(t, x);
+    default: return compare_total(compare_op[i->direction], from, x);
     }
-    default: /* compare type=TOTALORDER: nothing is known of the sign of a nan */
-        if (!ev_bound_single(from, &x[0], &bits[0]) || !ev_bound_single(from, &x[1], &bits[1])) return pred_bound(true, true);
-        if (sc_is_float(from)) {
-            int64_t key[2] = {ev_total_key(from, bits[0]), ev_total_key(from, bits[1])};
-            EvBound a = {{.i = key[0]}, {.i = key[0]}, 0}, b = {{.i = key[1]}, {.i = key[1]}, 0};
-            return compare(compare_op[i->direction], SC_I64, &a, &b);
-        }
-        return compare(compare_op[i->direction], from, &x[0], &x[1]);
+}
+
+/* One element of a comparison or operation of a value with itself. */
+static bool same(ScOp op, ScType t, const EvBound *x, bool approx, EvBound *r)
+{
+    if (sc_op_info[op].signature == SC_COMPARE) {
+        bool holds = op == OP_EQ || op == OP_LE || op == OP_GE, nan = x->flags != 0;
+        *r = x->flags & EV_MUST_NAN ? ev_bound_pred(op != OP_NE, op == OP_NE)
+             : op == OP_NE          ? ev_bound_pred(true, nan)
+                                    : ev_bound_pred(nan || !holds, holds);
+        return true;
     }
+    if (sc_is_float(t)) return ev_bound_same(op, t, x, approx, r);
+    if (op == OP_SUB || op == OP_BXOR) *r = ev_bound_exact(t, 0);
+    else if (op == OP_MAX || op == OP_MIN || op == OP_BAND || op == OP_BOR) *r = *x;
+    else return false;
+    return true;
 }
 
 void ev_bounds(const HloInstruction *i, ScOp op, bool approx, int64_t n, EvBound *r, void *const *x)
 {
     ScType t = i->shape->type, from = i->operands[0]->shape->type;
     if (op != OP_NONE && (sc_op_info[op].signature == SC_COMPARE || sc_op_info[op].signature == SC_TEST)) t = from;
+    bool twice = op != OP_NONE && i->n_operands == 2 && x[0] == x[1];
     for (int64_t k = 0; k < n; k++) {
         EvBound operands[3];
+        uint64_t bits;
         for (uint32_t p = 0; p < i->n_operands && p < 3; p++) operands[p] = ((const EvBound *)x[p])[k];
+        if (twice && !value_of(t, &operands[0], &bits) && same(op, t, operands, approx, &r[k])) continue;
         r[k] = op == OP_NONE ? special(i, operands) : ev_bound_op(op, t, from, operands, approx);
     }
 }

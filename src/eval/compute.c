@@ -9,6 +9,7 @@
  */
 #include "eval/bounds.h"
 
+#include <math.h>
 #include <string.h>
 
 static const ScOp compare_op[] = {[HLO_EQ] = OP_EQ, [HLO_NE] = OP_NE, [HLO_LT] = OP_LT,
@@ -33,6 +34,15 @@ static void *convert(Ev *e, ScType to, ScType from, int64_t n, void *x)
     return r;
 }
 
+void *ev_as(Ev *e, ScType to, ScType from, int64_t n, void *lanes)
+{
+    if (to == from || !sc_is_float(to) || !sc_is_float(from)) return lanes;
+    if (e->mode != EV_BOUNDS) return convert(e, ev_lane_type(e->mode, to), ev_lane_type(e->mode, from), n, lanes);
+    EvBound *r = ev_lanes(e, (size_t)n * sizeof *r);
+    for (int64_t k = 0; k < n; k++) r[k] = ev_bound_convert(to, from, (const EvBound *)lanes + k);
+    return r;
+}
+
 /* The type in which an operation on t is done. */
 static ScType done_in(ScType t)
 {
@@ -46,13 +56,26 @@ static void cut(ScType t, void *lanes, int64_t n)
     for (int64_t k = 0; k < n; k++) ev_set(t, lanes, k, ev_get(t, lanes, k));
 }
 
+/* Operations on integers under 8 bits that look at the width: in 8 bits they would be others. */
+static void *one_by_one(Ev *e, ScOp op, ScType t, int64_t n, void *const *x)
+{
+    void *r = ev_lanes(e, (size_t)n * sc_bytes(t));
+    for (int64_t k = 0; k < n; k++) {
+        uint64_t value[2] = {ev_get(t, x[0], k), sc_op_info[op].arity > 1 ? ev_get(t, x[1], k) : 0}, bits = 0;
+        ev_value(op, t, t, value, &bits);
+        ev_set(t, r, k, bits);
+    }
+    return r;
+}
+
 /* One operation whose operands (but a select's predicate) and result (but a comparison's) are of type t. */
 static void *run_op(Ev *e, const HloInstruction *i, ScOp op, ScType t, int64_t n, void *const *x)
 {
     const ScOpInfo *info = &sc_op_info[op];
     ScType in = done_in(t), out = info->signature == SC_COMPARE || info->signature == SC_TEST ? SC_PRED : in;
-    bool widths = op == OP_CLZ || op == OP_POPCNT || op == OP_SHRL;
-    ScLoop loop = is_small_int(t) && widths ? NULL : sc_loop(op, in, in);
+    bool widths = op == OP_CLZ || op == OP_POPCNT || op == OP_SHRL || op == OP_SHRA;
+    if (is_small_int(t) && widths) return one_by_one(e, op, t, n, x);
+    ScLoop loop = sc_loop(op, in, in);
     if (!loop)
         wbb_decline(e->cx, i->loc, WHY_TYPE, "the evaluator has no %s of %s", hlo_opcode_name(i->opcode), sc_type_info[t].name);
     void *v[3] = {0};
@@ -64,7 +87,9 @@ static void *run_op(Ev *e, const HloInstruction *i, ScOp op, ScType t, int64_t n
     loop((size_t)n, r, v[0], v[1], v[2]);
     if (out == SC_PRED) return r;
     if (is_small_int(t)) cut(t, r, n);
-    return is_small_float(t) ? convert(e, t, in, n, r) : r;
+    if (is_small_float(t)) r = convert(e, t, in, n, r);
+    if (e->noise) ev_perturb(e, op, t, n, x, r);
+    return r;
 }
 
 int64_t ev_total_key(ScType t, uint64_t bits)
@@ -87,11 +112,8 @@ static void *compare_total(Ev *e, const HloInstruction *i, ScType t, int64_t n, 
 }
 
 /* reduce-precision: fraction rounded to even on the bits; an exponent out of the range is infinity or zero. */
-uint64_t ev_reduced(ScType t, uint64_t bits, const HloInstruction *i)
+static uint64_t reduced(unsigned exponent, unsigned fraction, uint64_t bits, unsigned to_exponent, unsigned to_fraction)
 {
-    unsigned fraction = t == SC_F16 ? 10 : t == SC_BF16 ? 7 : t == SC_F32 ? 23 : 52;
-    unsigned exponent = sc_type_info[t].bits - 1u - fraction;
-    unsigned to_exponent = (unsigned)i->number, to_fraction = (unsigned)i->number2;
     uint64_t sign = UINT64_C(1) << (exponent + fraction), infinity = ((UINT64_C(1) << exponent) - 1) << fraction;
     uint64_t mag = bits & (sign - 1), s = bits & sign;
     if (mag > infinity) return bits;
@@ -107,10 +129,18 @@ uint64_t ev_reduced(ScType t, uint64_t bits, const HloInstruction *i)
     return s | mag;
 }
 
+uint64_t ev_reduced(ScType t, uint64_t bits, const HloInstruction *i)
+{
+    unsigned fraction = (unsigned)-ilogb(ev_ulp(t, 1.0)), exponent = sc_type_info[t].bits - 1u - fraction;
+    unsigned to_exponent = (unsigned)i->number, to_fraction = (unsigned)i->number2;
+    if (sc_type_info[t].bits >= 16) return reduced(exponent, fraction, bits, to_exponent, to_fraction);
+    /* 8 bits and below, not all of them with an infinity: by way of f64, which has room for every exponent */
+    uint64_t wide = reduced(11, 52, sc_from_f64(SC_F64, sc_to_f64(t, bits)), to_exponent < exponent ? to_exponent : 11, to_fraction);
+    return sc_from_f64(t, sc_to_f64(SC_F64, wide));
+}
+
 static void *reduce_precision(Ev *e, const HloInstruction *i, ScType t, int64_t n, void *x)
 {
-    if (sc_type_info[t].bits < 16)
-        wbb_decline(e->cx, i->loc, WHY_TYPE, "the evaluator has no reduce-precision of %s", sc_type_info[t].name);
     void *r = ev_lanes(e, (size_t)n * sc_bytes(t));
     for (int64_t k = 0; k < n; k++) ev_set(t, r, k, ev_reduced(t, ev_get(t, x, k), i));
     return r;
@@ -138,9 +168,8 @@ static ScOp op_of(const Ev *e, const HloInstruction *i)
 static void *on_bounds(Ev *e, const HloInstruction *i, int64_t n, void *const *x)
 {
     ScType type = i->shape->type, from = i->operands[0]->shape->type;
-    if (sc_type_info[type].cls == 'C' || sc_type_info[from].cls == 'C')
-        wbb_decline(e->cx, i->loc, WHY_TYPE, "the evaluator has no bounds for complex values");
     if (i->opcode == HLO_COPY) return x[0];
+    if (sc_type_info[type].cls == 'C' || sc_type_info[from].cls == 'C') return ev_bounds_complex(e, i, n, x);
     if (i->opcode == HLO_BITCAST_CONVERT) return ev_bits(e, type, from, n, x[0]);
     EvBound *r = ev_lanes(e, (size_t)n * sizeof *r);
     bool own = i->opcode == HLO_CLAMP || i->opcode == HLO_REDUCE_PRECISION || i->opcode == HLO_MULHI || i->opcode == HLO_REAL ||

@@ -1,6 +1,6 @@
-/* demand: the run of an evaluation; who needs which elements of whom.
+/* demand: who needs which elements of whom.
  *
- * Needs: a verified computation. Leaves: the lanes of any array at any set of positions.
+ * Needs: a run (frame.c). Leaves: the lanes of any array at any set of positions.
  *
  * There is no recursion over instructions, however long their chain: a step that lacks an operand's lanes asks for them, which
  * puts a task on a stack, gives up, and is taken again when they are there. What was computed is remembered for the block, so
@@ -11,139 +11,6 @@
 #include "eval/inner.h"
 
 #include <string.h>
-
-const HloShape *ev_ref_shape(EvRef r)
-{
-    const HloShape *s = r.i->shape;
-    return s->type == SC_TUPLE ? s->elements[r.leaf] : s;
-}
-
-static EvFrame *new_frame(Ev *e, const HloComputation *c, EvFrame *caller, const HloInstruction *call, EvFrame *origin)
-{
-    EvFrame *f = WBB_NEW(e->arena, EvFrame);
-    f->c = c;
-    f->caller = caller;
-    f->call = call;
-    f->origin = origin;
-    f->callee = WBB_NEW_N(e->arena, EvFrame *, c->n_instructions);
-    f->memo = WBB_NEW_N(e->arena, EvMemo *, c->n_instructions);
-    f->kept = origin ? origin->kept : WBB_NEW_N(e->arena, EvMemo *, c->n_instructions);
-    f->next = e->frames;
-    e->frames = f;
-    return f;
-}
-
-EvFrame *ev_callee(Ev *e, EvFrame *f, const HloInstruction *call)
-{
-    EvFrame **slot = &f->callee[call->id];
-    if (!*slot) {
-        EvFrame *origin = f->origin ? f->origin->callee[call->id] : NULL;
-        *slot = new_frame(e, call->called[0], f, call, origin);
-    }
-    return *slot;
-}
-
-Ev *ev_new(WbbCx *cx, const HloComputation *c, const void *const *inputs, EvMode mode)
-{
-    WbbArena *arena = wbb_arena_new(cx);
-    Ev *e = WBB_NEW(arena, Ev);
-    e->cx = cx;
-    e->arena = arena;
-    e->mode = mode == EV_BOUNDS_APPROX ? EV_BOUNDS : mode;
-    e->approx = mode == EV_BOUNDS_APPROX;
-    e->inputs = inputs;
-    e->root = new_frame(e, c, NULL, NULL, NULL);
-    return e;
-}
-
-Ev *ev_part(Ev *whole)
-{
-    WbbArena *arena = wbb_arena_new(whole->cx);
-    Ev *e = WBB_NEW(arena, Ev);
-    e->cx = whole->cx;
-    e->arena = arena;
-    whole->part = e;
-    e->mode = whole->mode;
-    e->approx = whole->approx;
-    e->inputs = whole->inputs;
-    e->root = new_frame(e, whole->root->c, NULL, NULL, whole->root);
-    return e;
-}
-
-void ev_part_end(Ev *whole)
-{
-    Ev *part = whole->part;
-    whole->part = NULL;
-    ev_free(part);
-}
-
-void ev_free(Ev *e)
-{
-    if (e->part) ev_part_end(e);
-    if (e->block) ev_end(e);
-    wbb_arena_free(e->arena);
-}
-
-static EvFrame *part_frame(Ev *part, EvFrame *f)
-{
-    return f->caller ? ev_callee(part, part_frame(part, f->caller), f->call) : part->root;
-}
-
-EvRef ev_part_ref(Ev *part, EvRef r) { return (EvRef){part_frame(part, r.frame), r.i, r.leaf}; }
-
-void ev_begin(Ev *e)
-{
-    e->block = wbb_arena_new(e->cx);
-    e->slab = e->slabs;
-    if (e->slab) e->slab->used = 0;
-    memset(e->buckets, 0, sizeof e->buckets);
-    for (EvFrame *f = e->frames; f; f = f->next) memset(f->memo, 0, f->c->n_instructions * sizeof *f->memo);
-}
-
-void ev_end(Ev *e)
-{
-    wbb_arena_free(e->block);
-    e->block = NULL;
-}
-
-EvRef ev_resolve(Ev *e, EvFrame *f, const HloInstruction *i, const uint32_t *path, uint32_t depth)
-{
-    uint32_t stack[2 * EV_PATH], n = 0; /* the next element to take is the last one */
-    for (uint32_t k = depth; k > 0 && n < EV_PATH; k--) stack[n++] = path[k - 1];
-    for (;;) {
-        switch (i->opcode) {
-        case HLO_GET_TUPLE_ELEMENT:
-            if (n == WBB_LEN(stack)) wbb_fail(e->cx, i->loc, "tuples nest too deep");
-            stack[n++] = (uint32_t)i->number;
-            i = i->operands[0];
-            continue;
-        case HLO_TUPLE:
-            if (n == 0) break;
-            i = i->operands[stack[--n]];
-            continue;
-        case HLO_PARAMETER:
-            if (!f->caller) break;
-            i = f->call->operands[i->number];
-            f = f->caller;
-            continue;
-        case HLO_FUSION:
-        case HLO_CALL:
-            f = ev_callee(e, f, i);
-            i = f->c->root;
-            continue;
-        case HLO_COPY:
-        case HLO_OPT_BARRIER:
-        case HLO_ADD_DEPENDENCY:
-            i = i->operands[0];
-            continue;
-        default: break;
-        }
-        break;
-    }
-    if (n > 1 || (n == 1 && i->opcode == HLO_PARAMETER))
-        wbb_decline(e->cx, i->loc, WHY_OPERATION, "the evaluator has no %s with nested tuples", hlo_opcode_name(i->opcode));
-    return (EvRef){f, i, n ? stack[0] : 0};
-}
 
 static const EvSet *intern_set(Ev *e, EvSet s)
 {
@@ -189,7 +56,7 @@ void ev_put_memo(Ev *e, EvRef r, uint32_t leaf, const EvSet *set, void *data)
 
 void ev_keep(Ev *e, EvRef r, uint32_t leaf, void *data)
 {
-    EvMemo *m = WBB_NEW(e->arena, EvMemo);
+    EvMemo *m = WBB_NEW(e->home, EvMemo);
     *m = (EvMemo){NULL, leaf, data, r.frame->kept[r.i->id]};
     r.frame->kept[r.i->id] = m;
 }
@@ -201,6 +68,26 @@ void *ev_kept(EvRef r, uint32_t leaf)
     return NULL;
 }
 
+/* Of a parameter of the outermost computation. */
+static void *parameter(Ev *e, EvRef r, const EvSet *set)
+{
+    ScType t = ev_ref_shape(r)->type;
+    if (e->state) {
+        const char *all = e->state[ev_first_leaf(e->root->c, r.i->number) + r.leaf];
+        size_t bytes = ev_lane_bytes(e->mode, t);
+        if (!set->list) return (void *)(all + (size_t)set->start * bytes);
+        void *lanes = ev_lanes(e, (size_t)set->n * bytes);
+        ev_gather(lanes, all, bytes, set);
+        return lanes;
+    }
+    int64_t number = ev_first_leaf(e->root->c, r.i->number) + r.leaf;
+    if (!e->source) return ev_import(e, t, e->inputs[number], set);
+    void *raw = ev_lanes(e, wbb_mul_size(e->arena, (size_t)set->n, sc_bytes(t)));
+    e->source->read(e->source->arg, number, set->list, set->start, set->n, raw);
+    const EvSet made = {.n = set->n};
+    return ev_import(e, t, raw, &made);
+}
+
 /* What needs no other array. */
 static void *leaf_lanes(Ev *e, EvRef r, const EvSet *set)
 {
@@ -208,12 +95,14 @@ static void *leaf_lanes(Ev *e, EvRef r, const EvSet *set)
     void *kept = ev_kept(r, r.leaf);
     if (kept) {
         size_t bytes = ev_lane_bytes(e->mode, t);
+        if (!set->list) return (char *)kept + (size_t)set->start * bytes;
         void *lanes = ev_lanes(e, (size_t)set->n * bytes);
         ev_gather(lanes, kept, bytes, set);
         return lanes;
     }
-    if (r.i->opcode == HLO_PARAMETER) return ev_import(e, t, e->inputs[r.i->number], set);
+    if (r.i->opcode == HLO_PARAMETER) return parameter(e, r, set);
     if (r.i->opcode != HLO_CONSTANT) return NULL;
+    if (r.i->shape->type == SC_TUPLE) wbb_decline(e->cx, r.i->loc, WHY_TYPE, "the evaluator takes no constant tuple");
     if (!r.i->literal) wbb_decline(e->cx, r.i->loc, WHY_OPERATION, "the text leaves out the value of constant %s", r.i->name);
     if (r.i->literal_splat) {
         const EvSet one = {.n = 1};
@@ -267,24 +156,65 @@ static void *elementwise(Ev *e, EvTask *t)
     return all ? ev_elementwise(e, i, t->set->n, x) : NULL;
 }
 
-/* Bits are read anew element by element; a type of another width would take parts of elements, or several. */
-static void check_width(Ev *e, const HloInstruction *i)
+/* Operations that no text of a fusion says enough about, or that are not code. */
+static void refuse(Ev *e, const HloInstruction *i)
 {
-    ScType from = i->operands[0]->shape->type, to = i->shape->type;
-    if (sc_type_info[from].bits != sc_type_info[to].bits)
-        wbb_decline(e->cx, i->loc, WHY_OPERATION, "the evaluator reads no %s as %s, which has another width", sc_type_info[from].hlo,
-                    sc_type_info[to].hlo);
+    const char *name = i->spelling ? i->spelling : hlo_opcode_name(i->opcode);
+    switch (i->opcode) {
+    case HLO_RNG:
+    case HLO_RNG_GET_AND_UPDATE_STATE: wbb_decline(e->cx, i->loc, WHY_OPERATION, "%s gives other numbers each time: there is no value to evaluate", name);
+    case HLO_DYNAMIC_RESHAPE:
+    case HLO_SET_DIMENSION_SIZE: wbb_decline(e->cx, i->loc, WHY_SHAPE, "%s makes a shape that is known only when it runs", name);
+    case HLO_CUSTOM_CALL: wbb_decline(e->cx, i->loc, WHY_LIBRARY, "custom-call to \"%s\": its meaning is not part of the text", i->target ? i->target : "");
+    case HLO_ALL_GATHER: case HLO_ALL_GATHER_DONE: case HLO_ALL_GATHER_START: case HLO_ALL_REDUCE: case HLO_ALL_REDUCE_DONE:
+    case HLO_ALL_REDUCE_START: case HLO_ALL_TO_ALL: case HLO_COLLECTIVE_BROADCAST: case HLO_COLLECTIVE_PERMUTE:
+    case HLO_COLLECTIVE_PERMUTE_DONE: case HLO_COLLECTIVE_PERMUTE_START: case HLO_RAGGED_ALL_TO_ALL: case HLO_REDUCE_SCATTER:
+    case HLO_INFEED: case HLO_OUTFEED: case HLO_SEND: case HLO_SEND_DONE: case HLO_RECV: case HLO_RECV_DONE:
+    case HLO_PARTITION_ID: case HLO_REPLICA_ID: case HLO_FFT: case HLO_CHOLESKY: case HLO_TRIANGULAR_SOLVE: case HLO_RAGGED_DOT:
+    case HLO_SCALED_DOT: wbb_decline(e->cx, i->loc, WHY_LIBRARY, "%s is a call of a library or of another device, and is not evaluated", name);
+    default: wbb_decline(e->cx, i->loc, WHY_OPERATION, "the evaluator has no %s", name);
+    }
+}
+
+static bool other_width(const HloInstruction *i)
+{
+    return sc_type_info[i->operands[0]->shape->type].bits != sc_type_info[i->shape->type].bits;
+}
+
+static void *costly(Ev *e, EvTask *t, void *(*compute)(Ev *, EvTask *))
+{
+    return ev_recalls(e, t) ? ev_recall(e, t, compute) : compute(e, t);
 }
 
 static void *step(Ev *e, EvTask *t)
 {
-    HloOpcode op = t->ref.i->opcode;
-    if (op == HLO_BITCAST || op == HLO_BITCAST_CONVERT) check_width(e, t->ref.i);
-    if (op == HLO_REDUCE) return ev_reduce(e, t);
-    if (op == HLO_GATHER) return ev_gather_op(e, t);
-    if (ev_moves(op)) return ev_move(e, t);
-    if (hlo_is_elementwise(op)) return elementwise(e, t);
-    wbb_decline(e->cx, t->ref.i->loc, WHY_OPERATION, "the evaluator has no %s", hlo_opcode_name(op));
+    const HloInstruction *i = t->ref.i;
+    switch (i->opcode) {
+    case HLO_BITCAST:
+    case HLO_BITCAST_CONVERT:
+        if (other_width(i)) return ev_rewidth(e, t);
+        break;
+    case HLO_REDUCE: return costly(e, t, ev_reduce);
+    case HLO_REDUCE_WINDOW: return costly(e, t, ev_reduce_window);
+    case HLO_SELECT_AND_SCATTER: return costly(e, t, ev_select_and_scatter);
+    case HLO_SCATTER: return costly(e, t, ev_scatter);
+    case HLO_GATHER: return ev_gather_op(e, t);
+    case HLO_DOT: return costly(e, t, ev_dot);
+    case HLO_CONVOLUTION: return costly(e, t, ev_convolution);
+    case HLO_SORT: return ev_sort(e, t);
+    case HLO_MAP: return ev_map(e, t);
+    case HLO_WHILE: return ev_while(e, t);
+    case HLO_SCAN: return ev_scan(e, t);
+    case HLO_CONDITIONAL: return ev_conditional(e, t);
+    case HLO_RNG_BIT_GENERATOR: return ev_random_bits(e, t);
+    case HLO_STOCHASTIC_CONVERT: return ev_stochastic_convert(e, t);
+    case HLO_GET_DIMENSION_SIZE: return ev_dimension_size(e, t);
+    default: break;
+    }
+    if (ev_moves(i->opcode)) return ev_move(e, t);
+    if (hlo_is_elementwise(i->opcode)) return elementwise(e, t);
+    refuse(e, i);
+    return NULL;
 }
 
 void *ev_demand(Ev *e, EvRef r, const EvSet *set)

@@ -3,8 +3,8 @@
  * Needs: a verified computation and the values of its parameters. Leaves: the values of the leaves of its root.
  *
  * A whole run goes over each leaf a block of elements at a time, so that memory stays bounded and lanes stay in the cache.
- * Reductions are computed once, before that, and kept: a block may ask for any part of them. A run for a few elements computes
- * what they need of reductions, and no more.
+ * Operations that read many elements for one (reductions, products, sorts, loops, ..) are computed once, before that, and kept: a
+ * block may ask for any part of them. A run for a few elements computes what they need of these, and no more.
  *
  *     EvResult *r = ev_run(cx, arena, body, inputs, EV_F64);       // outputs[0].data: doubles
  */
@@ -39,10 +39,17 @@ static int64_t block_size(const Ev *e)
     return n;
 }
 
+/* Operations that take all of their operands whatever is wanted: done in one block. */
+static bool at_once(const HloInstruction *i)
+{
+    return i->opcode == HLO_SCATTER || i->opcode == HLO_SORT || i->opcode == HLO_SELECT_AND_SCATTER || i->opcode == HLO_WHILE ||
+           i->opcode == HLO_SCAN;
+}
+
 /* All elements of r, to data. */
 static void run_all(Ev *e, EvRef r, char *data)
 {
-    int64_t n = hlo_elements(ev_ref_shape(r)), size = block_size(e);
+    int64_t n = hlo_elements(ev_ref_shape(r)), size = at_once(r.i) ? n : block_size(e);
     size_t bytes = ev_lane_bytes(e->mode, ev_ref_shape(r)->type);
     for (int64_t at = 0; at < n; at += size) {
         ev_begin(e);
@@ -52,21 +59,63 @@ static void run_all(Ev *e, EvRef r, char *data)
     }
 }
 
-/* Reductions of a frame and of what it calls, operands before users. */
-static void keep_reductions(Ev *e, EvFrame *f)
+void ev_copy_all(Ev *e, EvRef r, void *to) { run_all(e, r, to); }
+
+void *ev_all(Ev *e, EvRef r)
 {
+    const HloShape *s = ev_ref_shape(r);
+    int64_t n = hlo_elements(s);
+    void *kept = ev_kept(r, r.leaf);
+    if (kept) return kept;
+    bool there = r.i->opcode == HLO_PARAMETER && (e->state || (!e->source && e->mode == EV_PLAIN && sc_type_info[s->type].bits >= 8));
+    uint32_t number = there ? ev_first_leaf(e->root->c, r.i->number) + r.leaf : 0;
+    if (there) return e->state ? e->state[number] : (void *)e->inputs[number];
+    char *data = wbb_alloc(e->home, wbb_mul_size(e->home, (size_t)n, ev_lane_bytes(e->mode, s->type)));
+    Ev *part = ev_part(e);
+    part->filling = r.i;
+    run_all(part, ev_part_ref(part, r), data);
+    ev_part_end(e);
+    ev_keep(e, r, r.leaf, data);
+    return data;
+}
+
+static bool is_heavy(HloOpcode op)
+{
+    switch (op) {
+    case HLO_REDUCE: case HLO_REDUCE_WINDOW: case HLO_SELECT_AND_SCATTER: case HLO_SCATTER: case HLO_DOT: case HLO_CONVOLUTION:
+    case HLO_SORT: case HLO_WHILE: case HLO_CONDITIONAL: case HLO_SCAN:
+        return true;
+    default: return false;
+    }
+}
+
+/* Asked for one inside the other, more than EV_DEPTH of them would be declined. */
+static uint32_t count_heavy(const HloModule *m)
+{
+    uint32_t n = 0;
+    for (uint32_t c = 0; c < m->n_computations; c++)
+        for (uint32_t k = 0; k < m->computations[c]->n_instructions; k++) n += is_heavy(m->computations[c]->instructions[k]->opcode);
+    return n;
+}
+
+/* Which instructions the root needs. */
+static bool *find_live(Ev *e, const HloComputation *c)
+{
+    bool *live = WBB_NEW_N(e->arena, bool, c->n_instructions);
+    live[c->root->id] = true;
+    for (uint32_t k = c->n_instructions; k-- > 0;)
+        for (uint32_t p = 0; live[k] && p < c->instructions[k]->n_operands; p++) live[c->instructions[k]->operands[p]->id] = true;
+    return live;
+}
+
+void ev_keep_heavy(Ev *e, EvFrame *f)
+{
+    const bool *live = find_live(e, f->c);
     for (uint32_t k = 0; k < f->c->n_instructions; k++) {
         const HloInstruction *i = f->c->instructions[k];
-        if (i->opcode == HLO_FUSION || i->opcode == HLO_CALL) keep_reductions(e, ev_callee(e, f, i));
-        if (i->opcode != HLO_REDUCE) continue;
-        uint32_t leaves = i->shape->type == SC_TUPLE ? i->shape->n_elements : 1;
-        for (uint32_t leaf = 0; leaf < leaves; leaf++) {
-            EvRef r = {f, i, leaf};
-            const HloShape *s = ev_ref_shape(r);
-            char *data = wbb_alloc(e->arena, (size_t)hlo_elements(s) * ev_lane_bytes(e->mode, s->type));
-            run_all(e, r, data);
-            ev_keep(e, r, leaf, data);
-        }
+        if (!live[k]) continue;
+        if (i->opcode == HLO_FUSION || i->opcode == HLO_CALL || ev_is_expanded(i)) ev_keep_heavy(e, ev_callee(e, f, i, 0));
+        for (uint32_t leaf = 0; is_heavy(i->opcode) && leaf < i->shape->n_leaves; leaf++) ev_all(e, (EvRef){f, i, leaf});
     }
 }
 
@@ -112,7 +161,7 @@ static void run_body(WbbCx *cx, void *arg)
     q->result->outputs = WBB_NEW_N(q->arena, EvValue, leaves.n);
     int64_t wanted = 0;
     for (uint32_t k = 0; q->at && k < leaves.n; k++) wanted += q->at[k].n;
-    if (!q->at || wanted >= EV_MANY) keep_reductions(e, e->root);
+    if (!q->at || wanted >= EV_MANY || count_heavy(e->root->c->module) >= EV_DEPTH) ev_keep_heavy(e, e->root);
     for (uint32_t k = 0; k < leaves.n; k++) {
         EvRef r = leaves.items[k];
         const HloShape *s = ev_ref_shape(r);
@@ -129,14 +178,34 @@ static void run_body(WbbCx *cx, void *arg)
     }
 }
 
-EvResult *ev_run_at(WbbCx *cx, WbbArena *arena, const HloComputation *c, const void *const *inputs, EvMode mode,
-                    const EvPositions *at)
+static EvResult *run(WbbCx *cx, WbbArena *arena, const HloComputation *c, const void *const *inputs, EvMode mode,
+                     const EvPositions *at, bool approx, uint64_t *noise, const EvSource *source)
 {
     Request q = {ev_new(cx, c, inputs, mode), arena, at, NULL};
+    q.e->source = source;
+    q.e->approx = q.e->approx || approx;
+    q.e->noise = noise;
     WbbStatus status = wbb_guard(cx, run_body, &q);
     ev_free(q.e);
     if (status != WBB_OK) wbb_rethrow(cx, status);
     return q.result;
+}
+
+EvResult *ev_run_at(WbbCx *cx, WbbArena *arena, const HloComputation *c, const void *const *inputs, EvMode mode,
+                    const EvPositions *at)
+{
+    return run(cx, arena, c, inputs, mode, at, false, NULL, NULL);
+}
+
+EvResult *ev_run_from(WbbCx *cx, WbbArena *arena, const HloComputation *c, const EvSource *source, EvMode mode, const EvPositions *at)
+{
+    return run(cx, arena, c, NULL, mode, at, false, NULL, source);
+}
+
+EvResult *ev_run_perturbed(WbbCx *cx, WbbArena *arena, const HloComputation *c, const void *const *inputs, const EvSource *source,
+                           bool approx, const EvPositions *at, uint64_t seed)
+{
+    return run(cx, arena, c, inputs, EV_PLAIN, at, approx, &seed, source);
 }
 
 EvResult *ev_run(WbbCx *cx, WbbArena *arena, const HloComputation *c, const void *const *inputs, EvMode mode)

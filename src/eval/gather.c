@@ -122,11 +122,7 @@ void *ev_gather_op(Ev *e, EvTask *t)
         void *indices = s->indices ? ev_move_finish(e, i->operands[1]->shape->type, s->indices) : NULL;
         if (s->indices && !indices) return NULL;
         s->elements = want_elements(e, t, &d, indices);
-        if (!s->elements) {
-            EvBound *any = WBB_NEW_N(e->block, EvBound, t->set->n);
-            for (int64_t k = 0; k < t->set->n; k++) any[k] = ev_bound_any(i->shape->type);
-            return any;
-        }
+        if (!s->elements) return ev_bound_unknown(e, i->shape->type, t->set->n);
     }
     return ev_move_finish(e, i->shape->type, s->elements);
 }

@@ -11,7 +11,7 @@
 
 size_t ev_lane_bytes(EvMode mode, ScType t)
 {
-    return mode == EV_BOUNDS ? sizeof(EvBound) : sc_bytes(ev_lane_type(mode, t));
+    return mode == EV_BOUNDS ? (sc_type_info[t].cls == 'C' ? 2 : 1) * sizeof(EvBound) : sc_bytes(ev_lane_type(mode, t));
 }
 
 ScType ev_lane_type(EvMode mode, ScType t)
@@ -70,7 +70,7 @@ void *ev_lanes(Ev *e, size_t bytes)
     }
     if (!e->slab || bytes > e->slab->room - e->slab->used) {
         EvSlab *s = WBB_NEW(e->arena, EvSlab);
-        s->room = WBB_MAX(bytes, (size_t)EV_SLAB);
+        s->room = WBB_MAX(bytes, e->slab ? WBB_MIN(4 * e->slab->room, (size_t)EV_SLAB) : (size_t)EV_FIRST_SLAB);
         s->bytes = wbb_alloc(e->arena, s->room);
         if (e->slab) e->slab->next = s;
         else e->slabs = s;
@@ -92,7 +92,8 @@ void ev_fill(void *to, const void *one, size_t bytes, int64_t n)
 
 static void import_bounds(ScType t, EvBound *r, const void *raw, int64_t n)
 {
-    for (int64_t k = 0; k < n; k++) r[k] = ev_bound_exact(t, ev_get(t, raw, k));
+    ScType p = ev_part_type(t);
+    for (int64_t k = 0; k < (p == t ? n : 2 * n); k++) r[k] = ev_bound_exact(p, ev_get(p, raw, k));
 }
 
 static void import_doubles(ScType t, double *r, const void *raw, int64_t n)
@@ -109,7 +110,7 @@ void *ev_import(Ev *e, ScType t, const void *raw, const EvSet *set)
 {
     size_t own = sc_bytes(t), bytes = ev_lane_bytes(e->mode, t);
     char cls = sc_type_info[t].cls;
-    if (cls == '-' || (cls == 'C' && e->mode == EV_BOUNDS))
+    if (cls == '-')
         wbb_decline(e->cx, (WbbLoc){0}, WHY_TYPE, "the evaluator does not take %s here", sc_type_info[t].name);
     bool small = sc_type_info[t].bits < 8 && cls != 'F';
     const char *values = (const char *)raw + (set->list ? 0 : (size_t)set->start * own);

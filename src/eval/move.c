@@ -3,7 +3,7 @@
  * Needs: the set of positions wanted. Leaves: for each operand the positions wanted of it, then its elements in place.
  *
  * A move is a list of sources: an array, the positions wanted of it, and which lanes of the result they are. Where the operand
- * has no more elements than are wanted, all of it is asked for once; where the same position is wanted many times in a row (a
+ * has no more elements than are wanted, each is asked for once; where the same position is wanted many times in a row (a
  * broadcast), it is asked for once.
  *
  *     r = f32[2,3] broadcast(f32[2] x), dimensions={0}     at {0, .., 5}: x at {0, 1}, taken as 0 0 0 1 1 1
@@ -37,6 +37,30 @@ EvMove *ev_move_new(Ev *e, int64_t n, uint32_t sources)
     return m;
 }
 
+/* Each position once, in order: all elements, as a run, where all of them are among the positions. */
+static void take_distinct(Ev *e, Source *s, const int64_t *positions, int64_t n, int64_t elements)
+{
+    int64_t *place = ev_list(e, elements), count = 0;
+    memset(place, 0, (size_t)elements * sizeof *place);
+    for (int64_t k = 0; k < n; k++) place[positions[k]] = 1;
+    for (int64_t p = 0; p < elements; p++) count += place[p];
+    if (count == elements) {
+        s->set = ev_run_set(e, 0, elements);
+        s->take = positions;
+        return;
+    }
+    int64_t *distinct = ev_list(e, count), *take = ev_list(e, n);
+    count = 0;
+    for (int64_t p = 0; p < elements; p++) {
+        if (!place[p]) continue;
+        distinct[count] = p;
+        place[p] = count++;
+    }
+    for (int64_t k = 0; k < n; k++) take[k] = place[positions[k]];
+    s->set = ev_list_set(e, distinct, count);
+    s->take = take;
+}
+
 void ev_move_source(Ev *e, EvMove *m, EvRef r, const int64_t *positions, const uint32_t *lanes, int64_t n)
 {
     if (n == 0) return;
@@ -50,8 +74,7 @@ void ev_move_source(Ev *e, EvMove *m, EvRef r, const int64_t *positions, const u
     }
     for (int64_t k = 1; k < n; k++) steps += positions[k] != positions[k - 1];
     if (elements < n && elements <= steps) {
-        s->set = ev_run_set(e, 0, elements);
-        s->take = positions;
+        take_distinct(e, s, positions, n, elements);
     } else if (steps <= n / 2) {
         int64_t *distinct = ev_list(e, steps), *take = ev_list(e, n), last = -1;
         for (int64_t k = 0; k < n; k++) {
@@ -83,6 +106,10 @@ void *ev_move_finish(Ev *e, ScType t, EvMove *m)
         all = all && s->data;
     }
     if (!all) return NULL;
+    for (uint32_t k = 0; k < m->n_sources; k++) {
+        Source *s = &m->sources[k];
+        s->data = ev_as(e, t, ev_ref_shape(s->ref)->type, s->set->n, s->data);
+    }
     const Source *one = &m->sources[0];
     if (m->n_sources == 1 && !one->lanes && !one->take && (!one->one || m->n == 1)) return one->data;
     size_t bytes = ev_lane_bytes(e->mode, t);
@@ -162,7 +189,7 @@ static bool row_major(const HloShape *s)
 }
 
 /* A bitcast keeps the place in memory: the position in the order that the layout gives. */
-static const int64_t *by_layout(Ev *e, const HloShape *to, const HloShape *from, const EvSet *set)
+const int64_t *ev_by_layout(Ev *e, const HloShape *to, const HloShape *from, const EvSet *set)
 {
     int64_t factor[HLO_RANK_LIMIT], strides[HLO_RANK_LIMIT], n = 1;
     for (uint32_t k = 0; k < to->rank; k++) {
@@ -199,7 +226,7 @@ static EvMove *one_source(Ev *e, EvTask *t)
     }
     bool by_place = i->opcode == HLO_BITCAST;
     bool one = hlo_elements(from) == 1;
-    const int64_t *positions = one ? NULL : by_place ? by_layout(e, i->shape, from, t->set) : by_strides(e, i, from, t->set);
+    const int64_t *positions = one ? NULL : by_place ? ev_by_layout(e, i->shape, from, t->set) : by_strides(e, i, from, t->set);
     ev_move_source(e, m, ev_operand(e, t, 0), positions, NULL, t->set->n);
     return m;
 }
@@ -302,9 +329,7 @@ static int starts(Ev *e, EvTask *t, uint32_t first, const HloShape *in, const Hl
 static EvMove *unknown(Ev *e, EvTask *t)
 {
     EvMove *m = ev_move_new(e, t->set->n, 1);
-    EvBound *any = WBB_NEW_N(e->block, EvBound, t->set->n);
-    for (int64_t k = 0; k < t->set->n; k++) any[k] = ev_bound_any(t->ref.i->shape->type);
-    m->anything = any;
+    m->anything = ev_bound_unknown(e, t->ref.i->shape->type, t->set->n);
     return m;
 }
 
@@ -367,8 +392,10 @@ static void *iota(Ev *e, EvTask *t)
         if (sc_type_info[held].cls == 'C') {
             double parts[2] = {(double)at[i->number], 0};
             for (int64_t p = 0; p < 2; p++) {
-                ScType part = held == SC_C64 ? SC_F32 : SC_F64;
-                ev_set(part, lanes, 2 * k + p, sc_from_f64(part, parts[p]));
+                ScType part = ev_part_type(held);
+                uint64_t bits = sc_from_f64(part, parts[p]);
+                if (e->mode == EV_BOUNDS) ((EvBound *)(void *)lanes)[2 * k + p] = ev_bound_exact(part, bits);
+                else ev_set(part, lanes, 2 * k + p, bits);
             }
             continue;
         }

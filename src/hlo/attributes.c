@@ -14,7 +14,7 @@
 
 typedef enum {
     A_DIMENSIONS, A_IOTA, A_INDEX, A_EXPONENT, A_MANTISSA, A_DIRECTION, A_TYPE, A_SLICE, A_PADDING, A_WINDOW, A_KIND, A_TARGET,
-    A_CALLS, A_SELECT, A_LITERAL
+    A_CALLS, A_SELECT, A_LITERAL, A_PREDECESSORS
 } Attribute;
 
 static const struct {
@@ -45,15 +45,17 @@ static const struct {
     {"select", A_SELECT, HLO_SELECT_AND_SCATTER},
     {"scatter", A_SELECT, HLO_SELECT_AND_SCATTER},
     {"literal", A_LITERAL, -1},
+    {"control-predecessors", A_PREDECESSORS, -1},
 };
 
 static int find(const HloInstruction *i, const char *name)
 {
+    const HloOpcode op = hlo_started(i);
     for (size_t k = 0; k < WBB_LEN(table); k++) {
         if (table[k].name[0] != name[0] || strcmp(table[k].name, name) != 0) continue;
         bool window = table[k].attribute == A_WINDOW;
-        bool windowed = i->opcode == HLO_REDUCE_WINDOW || i->opcode == HLO_CONVOLUTION || i->opcode == HLO_SELECT_AND_SCATTER;
-        if (window ? windowed : table[k].opcode < 0 || table[k].opcode == (int)i->opcode) return (int)k;
+        bool windowed = op == HLO_REDUCE_WINDOW || op == HLO_CONVOLUTION || op == HLO_SELECT_AND_SCATTER;
+        if (window ? windowed : table[k].opcode < 0 || table[k].opcode == (int)op) return (int)k;
     }
     return -1;
 }
@@ -157,7 +159,7 @@ static void read_window_field(HloReader *r, HloInstruction *i, HloWindow *w, uin
         d++;
     } while (accept_here(r, 'x'));
     if (*n && d != *n)
-        wbb_fail(r->cx, loc, "%s: the window has %u dimensions, %s has %u", hlo_opcode_name(i->opcode), *n, names[field], d);
+        wbb_fail(r->cx, loc, "%s: the window has %u dimensions, %s has %u", hlo_spelled(i), *n, names[field], d);
     *n = d;
 }
 
@@ -209,22 +211,37 @@ static void add_call(HloReader *r, HloInstruction *i, const char *attribute, Hlo
 
 static void read_calls(HloReader *r, HloInstruction *i, const char *attribute)
 {
-    if (at_inline_body(r)) {
-        WbbLoc loc = hlo_here(r);
-        HloComputation *c = hlo_read_body(r, NULL, loc);
-        add_call(r, i, attribute, c);
-        return;
-    }
-    bool list = hlo_accept(r, '{');
+    bool list = !at_inline_body(r) && hlo_accept(r, '{');
     if (list && hlo_accept(r, '}')) return;
     do {
         hlo_peek(r);
-        HloCall call = {.user = i, .index = i->n_called, .loc = hlo_here(r)};
+        WbbLoc loc = hlo_here(r);
+        if (at_inline_body(r)) {
+            add_call(r, i, attribute, hlo_read_body(r, NULL, loc));
+            continue;
+        }
+        HloCall call = {.user = i, .index = i->n_called, .loc = loc};
         call.name = hlo_read_name(r, "the name of a computation");
         add_call(r, i, attribute, NULL);
         WBB_PUSH(r->arena, &r->calls, call);
     } while (list && hlo_accept(r, ','));
     if (list) hlo_want(r, '}');
+}
+
+/* A conditional's branches in the order of its operands: true, then false. */
+static void order_branches(HloReader *r, HloInstruction *i, uint32_t first_call)
+{
+    if (hlo_started(i) != HLO_CONDITIONAL || i->n_called != 2 || strcmp(i->called_by[0], "false_computation") != 0) return;
+    HloComputation **called = (HloComputation **)(uintptr_t)i->called;
+    const char **by = (const char **)(uintptr_t)i->called_by;
+    HloComputation *c = called[0];
+    const char *name = by[0];
+    called[0] = called[1];
+    called[1] = c;
+    by[0] = by[1];
+    by[1] = name;
+    for (uint32_t k = first_call; k < r->calls.n; k++)
+        if (r->calls.items[k].user == i) r->calls.items[k].index ^= 1;
 }
 
 static void read_raw(HloReader *r, const char *name)
@@ -238,18 +255,62 @@ static void read_raw(HloReader *r, const char *name)
     hlo_scratch(r, start, r->p);
 }
 
-/* literal=s32[] 1: a shape and a literal */
+/* A shape and a literal, or a tuple of such pairs. */
+static void skip_typed_literal(HloReader *r)
+{
+    HloMark start = hlo_mark(r);
+    r->literal_follows = true;
+    bool pairs = false;
+    if (hlo_peek(r) == '(') {
+        /* ( s32[2] {1, 2}, pred[] 1 ) rather than (s32[2], pred[]) ({1, 2}, 1): no ',' or ')' behind the first array's shape */
+        while (hlo_accept(r, '(')) continue;
+        if (hlo_at_shape(r)) {
+            (void)hlo_read_shape(r);
+            pairs = hlo_peek(r) != ',' && hlo_peek(r) != ')';
+        }
+    }
+    hlo_rewind(r, start);
+    if (!pairs) {
+        const HloShape *s = hlo_read_shape(r);
+        r->literal_follows = false;
+        hlo_read_literal(r, s, NULL);
+        return;
+    }
+    r->literal_follows = false;
+    hlo_deeper(r);
+    hlo_want(r, '(');
+    do skip_typed_literal(r);
+    while (hlo_accept(r, ','));
+    hlo_want(r, ')');
+    r->depth--;
+}
+
+/* literal=s32[] 1 */
 static void read_literal_value(HloReader *r)
 {
     hlo_peek(r);
     const char *start = r->p;
-    const HloShape *s = hlo_read_shape(r);
-    hlo_read_literal(r, s, NULL);
+    skip_typed_literal(r);
     hlo_scratch_z(r, ", literal=");
     hlo_scratch(r, start, r->p);
 }
 
-static void read_known(HloReader *r, HloInstruction *i, Attribute attribute, const char *name)
+/* {%a, b}: instructions of the same computation. */
+static void read_predecessors(HloReader *r, HloDraft *d, HloInstruction *i)
+{
+    hlo_want(r, '{');
+    if (hlo_accept(r, '}')) return;
+    do {
+        hlo_peek(r);
+        HloOrder o = {.user = i, .loc = hlo_here(r)};
+        o.name = hlo_read_name(r, "the name of an instruction");
+        WBB_PUSH(r->arena, &d->orders, o);
+        i->n_predecessors++;
+    } while (hlo_accept(r, ','));
+    hlo_want(r, '}');
+}
+
+static void read_known(HloReader *r, HloDraft *d, HloInstruction *i, Attribute attribute, const char *name)
 {
     switch (attribute) {
     case A_DIMENSIONS: i->dimensions = hlo_read_ints(r, &i->n_dimensions); break;
@@ -264,6 +325,7 @@ static void read_known(HloReader *r, HloInstruction *i, Attribute attribute, con
     case A_TARGET: i->target = hlo_read_string(r); break;
     case A_CALLS: case A_SELECT: read_calls(r, i, name); break;
     case A_LITERAL: read_literal_value(r); break;
+    case A_PREDECESSORS: read_predecessors(r, d, i); break;
     }
 }
 
@@ -278,19 +340,26 @@ static void want_attributes(HloReader *r, const HloInstruction *i, uint32_t seen
         {HLO_CONCATENATE, A_DIMENSIONS, "dimensions"}, {HLO_REDUCE, A_DIMENSIONS, "dimensions"},
         {HLO_REDUCE, A_CALLS, "to_apply"}, {HLO_FUSION, A_CALLS, "calls"}, {HLO_CALL, A_CALLS, "to_apply"},
         {HLO_MAP, A_CALLS, "to_apply"}, {HLO_WHILE, A_CALLS, "body"}, {HLO_CONDITIONAL, A_CALLS, "branch_computations"},
-        {HLO_SCATTER, A_CALLS, "to_apply"}, {HLO_REDUCE_WINDOW, A_CALLS, "to_apply"}, {HLO_REDUCE_WINDOW, A_WINDOW, "window"},
+        {HLO_SCATTER, A_CALLS, "to_apply"}, {HLO_REDUCE_WINDOW, A_CALLS, "to_apply"},
         {HLO_SORT, A_CALLS, "to_apply"}, {HLO_CUSTOM_CALL, A_TARGET, "custom_call_target"},
     };
-    if (i->spelling) return;
+    const HloOpcode op = hlo_started(i);
     for (size_t k = 0; k < WBB_LEN(needs); k++)
-        if (needs[k].opcode == i->opcode && !(seen >> needs[k].attribute & 1))
-            wbb_fail(r->cx, i->loc, "%s: the attribute %s= is missing", hlo_opcode_name(i->opcode), needs[k].name);
+        if (needs[k].opcode == op && !(seen >> needs[k].attribute & 1))
+            wbb_fail(r->cx, i->loc, "%s: the attribute %s= is missing", hlo_spelled(i), needs[k].name);
 }
 
-void hlo_read_attributes(HloReader *r, HloInstruction *i)
+void hlo_no_attributes(HloReader *r, HloInstruction *i)
+{
+    i->attributes = "";
+    want_attributes(r, i, 0);
+}
+
+void hlo_read_attributes(HloReader *r, HloDraft *d, HloInstruction *i)
 {
     uint32_t seen = 0;
     size_t before = r->scratch_n; /* an inline computation stands inside another's attributes */
+    uint32_t first_call = r->calls.n;
     while (hlo_accept(r, ',')) {
         hlo_peek(r);
         WbbLoc loc = hlo_here(r);
@@ -305,9 +374,10 @@ void hlo_read_attributes(HloReader *r, HloInstruction *i)
         bool repeats = attribute == A_CALLS || attribute == A_SELECT || attribute == A_LITERAL;
         if (!repeats && (seen >> attribute & 1)) wbb_fail(r->cx, loc, "the attribute %s= is given twice", name);
         seen |= UINT32_C(1) << attribute;
-        read_known(r, i, attribute, name);
+        read_known(r, d, i, attribute, name);
     }
     i->attributes = hlo_scratch_end(r, before);
+    order_branches(r, i, first_call);
     want_attributes(r, i, seen);
 }
 

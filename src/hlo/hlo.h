@@ -36,7 +36,8 @@ struct HloShape {
     const char *tiling;        /* of the layout, what stands behind its ':', "T(8,128)E(4)S(1)"; NULL if nothing */
 };
 
-enum { HLO_RANK_LIMIT = 64, HLO_NESTING_LIMIT = 200, HLO_LEAVES_LIMIT = 1 << 16 };
+enum { HLO_RANK_LIMIT = 64, HLO_NESTING_LIMIT = 200, HLO_LEAVES_LIMIT = 1 << 16, HLO_INFERRED_LIMIT = 1 << 22 /* leaves of a module */,
+       HLO_LITERAL_LIMIT = 1 << 29 /* bytes */ };
 
 typedef struct HloInstruction HloInstruction;
 typedef struct HloComputation HloComputation;
@@ -54,9 +55,11 @@ struct HloInstruction {
     const HloShape *shape;
     HloInstruction *const *operands;
     uint32_t n_operands;
-    HloComputation *const *called; /* calls=, to_apply=, body= ... in the order of the text */
+    HloComputation *const *called; /* calls=, to_apply=, body= ... in the order of the text; branches in that of their operands */
     const char *const *called_by;  /* [n_called] the attribute that names it, "to_apply"; several of one name are a list */
     uint32_t n_called;
+    uint32_t n_predecessors;
+    HloInstruction *const *predecessors; /* control-predecessors: they run before, and stand before it too */
     uint32_t id;               /* its place in HloComputation.instructions */
     uint32_t n_users;          /* operands that are this instruction, in its computation */
     WbbLoc loc;
@@ -75,7 +78,8 @@ struct HloInstruction {
                                   A literal of one repeated value is stored as one element: literal_splat. No elements: not NULL */
     bool literal_splat;
     const char *literal_text;  /* constant of tuple shape: its text */
-    const char *spelling;      /* "negate-start", where that says more than the opcode's name; else NULL */
+    const char *spelling;      /* "negate-start", where that says more than the opcode's name; else NULL. A start has the attributes
+                                  of what it starts in the fields above */
     const char *kind;          /* fusion: "kLoop", ... */
     const char *target;        /* custom-call target, escaped as in the text */
     const char *attributes;    /* what the fields above do not hold, as printable text ", name=value, .."; never NULL */
@@ -111,24 +115,39 @@ typedef struct {
     const char *name;           /* of the kernel: of the fusion instruction, else of the computation */
 } HloFusion;
 
-/* parse.c, and behind it lex.c, shape.c, literal.c, attributes.c, resolve.c, infer.c ------------------------------------- */
+/* parse.c, and behind it lex.c, shape.c, literal.c, attributes.c, resolve.c ------------------------------------- */
 /* The module that the text holds. A wbb_fail with file:line:col if it is not one, or if the text holds several. */
 HloModule *hlo_parse(WbbCx *cx, WbbArena *a, const char *file, const char *text, size_t n);
 /* All modules of a text, one after the other (`HloModule` or `// -----` begins the next); their number, at least 1. */
 uint32_t hlo_parse_all(WbbCx *cx, WbbArena *a, const char *file, const char *text, size_t n, HloModule ***modules);
 
-/* verify.c, verify_moves.c: called by hlo_parse. */
+/* verify.c and verify_*.c: called by hlo_parse. Shapes, types, operand counts and called computations of every instruction fit, or a
+ * wbb_fail at i->loc. */
 void hlo_verify(WbbCx *cx, const HloModule *m);
+/* For who makes instructions: the same for one, whose operands and computations have their shapes; i->shape is set if NULL. */
+void hlo_settle(WbbCx *cx, WbbArena *a, HloInstruction *i);
 
 /* print.c, print_literal.c: text that parses back to the same module. */
 void hlo_print(WbbBuf *out, const HloModule *m);
 void hlo_print_shape(WbbBuf *out, const HloShape *s);
 void hlo_print_instruction(WbbBuf *out, const HloInstruction *i);
 
+/* normalise.c, and behind it normalise_*.c: modules rewritten for later rooms. ---------------------------------------------------
+ * One pass: another module of the same parameters and outputs, or m itself if there is nothing to do. Places in the text stay. */
+typedef struct {
+    const char *name, *what; /* `what` in one sentence */
+    const HloModule *(*run)(WbbCx *cx, WbbArena *a, const HloModule *m);
+} HloPass;
+extern const HloPass hlo_passes[]; /* in order; name NULL after the last */
+const HloModule *hlo_pass(WbbCx *cx, WbbArena *a, const HloModule *m, const char *name); /* verified; NULL: no such pass */
+const HloModule *hlo_normalise(WbbCx *cx, WbbArena *a, const HloModule *m);              /* all of them */
+bool hlo_hands_on(const HloInstruction *i); /* its value is operand 0: custom calls that only place or shard, opt-barrier, .. */
+
 /* module.c */
 HloFusion hlo_fusion(WbbCx *cx, const HloModule *m); /* declines: no fusion, more than one */
 const char *hlo_opcode_name(HloOpcode op);
 HloOpcode hlo_opcode_named(const char *name, size_t n); /* HLO_OPCODE_COUNT if unknown */
+HloOpcode hlo_started(const HloInstruction *i);         /* NEGATE of `negate-start`; of all else its opcode */
 /* Element i of the result needs element i of each operand, and no more. But the bounds of clamp and the choice of select may be
  * scalars, and bitcast-convert to another width is none. */
 bool hlo_is_elementwise(HloOpcode op);
@@ -137,8 +156,57 @@ bool hlo_same_dims(const HloShape *x, const HloShape *y);
 bool hlo_same_shape(const HloShape *x, const HloShape *y); /* types and dims, of tuples their elements'; not the layouts */
 /* Leaves of a shape, depth first: the shape itself if not a tuple. Returns their number. */
 uint32_t hlo_leaves(WbbArena *a, const HloShape *s, const HloShape ***leaves);
-/* What the fields above do not hold, by name: `offset_dims` of a gather. NULL if it is not there, or not of that form. */
+
+/* dims.c ---------------------------------------------------------------------------------------------------------------------
+ * What the fields of HloInstruction do not hold, by name: `offset_dims` of a gather. NULL, or `otherwise`, if it is not there or
+ * not of that form. */
 const char *hlo_attribute(WbbArena *a, const HloInstruction *i, const char *name);
 const int64_t *hlo_attribute_ints(WbbArena *a, const HloInstruction *i, const char *name, uint32_t *n); /* {1,2}; also 3 */
+int64_t hlo_attribute_int(WbbArena *a, const HloInstruction *i, const char *name, int64_t otherwise);
+bool hlo_attribute_true(WbbArena *a, const HloInstruction *i, const char *name); /* is_stable=true */
+double hlo_attribute_f64(WbbArena *a, const HloInstruction *i, const char *name, double otherwise); /* epsilon=1e-05 */
+
+typedef struct { const int64_t *items; uint32_t n; } HloInts; /* items is never NULL */
+
+/* Which dimensions play which part. Of a verified module all are in range and fit the shapes; {} where the text gives nothing. */
+typedef struct { HloInts lhs_batch, rhs_batch, lhs_contracting, rhs_contracting; } HloDotDims;
+
+typedef struct {
+    HloInts offset;           /* of the result: where in the slice */
+    HloInts collapsed;        /* of the operand: slice size 1 or 0, and not in the result */
+    HloInts start_map;        /* entry k of an index vector is a start in dimension start_map[k] of the operand */
+    HloInts operand_batching; /* of the operand, each paired with .. */
+    HloInts indices_batching; /* .. one of the indices */
+    HloInts slice_sizes;      /* [rank of the operand] */
+    int64_t index_vector_dim; /* of the indices; their rank: each index is a vector of one */
+    bool sorted;
+} HloGatherDims;
+
+/* Operands of a scatter: N inputs, the indices, N updates. */
+typedef struct {
+    HloInts update_window;   /* of the updates: where in the window */
+    HloInts inserted_window; /* of the inputs: window size 1, and not in the updates */
+    HloInts operand_map;     /* scatter_dims_to_operand_dims: as start_map of gather */
+    HloInts input_batching, indices_batching;
+    int64_t index_vector_dim;
+    bool sorted, unique;
+} HloScatterDims;
+
+enum { HLO_CONV_SPATIAL = 10 }; /* a label is one digit */
+
+typedef struct {
+    int8_t lhs_batch, lhs_feature;  /* dimensions of operand 0 */
+    int8_t rhs_input, rhs_output;   /* of operand 1, features */
+    int8_t out_batch, out_feature;  /* of the result */
+    uint8_t lhs_spatial[HLO_CONV_SPATIAL], rhs_spatial[HLO_CONV_SPATIAL], out_spatial[HLO_CONV_SPATIAL]; /* [n_spatial] */
+    uint32_t n_spatial;             /* windows[d] is that of spatial dimension d */
+    int64_t feature_groups, batch_groups;
+    bool known;                     /* false: dim_labels are missing, or have a '?' */
+} HloConvDims;
+
+HloDotDims hlo_dot_dims(WbbArena *a, const HloInstruction *i); /* dot, ragged-dot, scaled-dot */
+HloGatherDims hlo_gather_dims(WbbArena *a, const HloInstruction *i);
+HloScatterDims hlo_scatter_dims(WbbArena *a, const HloInstruction *i);
+HloConvDims hlo_conv_dims(WbbArena *a, const HloInstruction *i);
 
 #endif

@@ -23,12 +23,27 @@ typedef struct {
     uint32_t n, room;
 } HloComputations;
 
+/* What a computation's signature says of its result. */
+typedef struct {
+    const HloComputation *computation;
+    const HloShape *result;
+    WbbLoc loc;
+} HloSignature;
+
 /* An operand as written. */
 typedef struct {
-    const char *name;
+    const char *name;       /* NULL if nested, or of bare instructions */
+    HloInstruction *nested; /* add(sine(x), y): the operand itself, which has no name yet; else NULL */
     const HloShape *shape; /* NULL if the text gives none */
     WbbLoc loc;
 } HloOperandText;
+
+/* A control-predecessor as written. */
+typedef struct {
+    HloInstruction *user;
+    const char *name;
+    WbbLoc loc;
+} HloOrder;
 
 /* The instructions of one computation in the order of the text, with their operands still names: those of instruction k are
  * operands.items[first[k]] and the ones behind it. */
@@ -37,7 +52,10 @@ typedef struct {
     struct { uint32_t *items; uint32_t n, room; } first;
     struct { HloOperandText *items; uint32_t n, room; } operands;
     struct { WbbLoc *items; uint32_t n, room; } names; /* where the name of instruction k stands */
+    struct { HloOperandText *items; uint32_t n, room; } pending; /* of instructions whose ')' has not been read */
+    struct { HloOrder *items; uint32_t n, room; } orders; /* those of one user stand together */
     HloInstruction *root;                              /* the one marked ROOT */
+    bool bare; /* instructions without a computation: operands that nobody makes are parameters, if they have a shape */
 } HloDraft;
 
 typedef struct {
@@ -55,12 +73,14 @@ typedef struct {
     int line;
     int depth;        /* open brackets of any kind, against HLO_NESTING_LIMIT */
     bool separator;   /* a `// -----` was skipped */
+    bool literal_follows; /* behind the shape that is being read: a blank ends the shape */
     char *scratch;    /* text under construction: attributes of an instruction */
     size_t scratch_n, scratch_room;
     HloModule *module;
     WbbBuf tables;    /* of the header */
     HloComputations computations;
     HloCalls calls;
+    struct { HloSignature *items; uint32_t n, room; } signatures;
     HloDraft spare;   /* storage for the next draft */
     HloNameSlot *names;
     uint32_t names_room, owner;
@@ -99,33 +119,85 @@ bool hlo_at_shape(HloReader *r);
 const HloShape *hlo_read_shape(HloReader *r);
 const HloShape *hlo_make_array(WbbArena *a, ScType type, uint32_t rank, const int64_t *dims);
 const HloShape *hlo_make_tuple(WbbArena *a, uint32_t n, const HloShape *const *elements);
-const char *hlo_shape_text(WbbCx *cx, const HloShape *s); /* without layouts, for messages */
+const char *hlo_shape_text(WbbArena *a, const HloShape *s); /* without layouts, for messages */
 
 /* literal.c: the literal of a constant, or with i = NULL one to be checked and forgotten */
 void hlo_read_literal(HloReader *r, const HloShape *s, HloInstruction *i);
 
+/* module.c */
+const char *hlo_spelled(const HloInstruction *i); /* "negate-start", "negate" */
+
 /* attributes.c: everything behind the operands */
-void hlo_read_attributes(HloReader *r, HloInstruction *i);
+void hlo_read_attributes(HloReader *r, HloDraft *d, HloInstruction *i);
+void hlo_no_attributes(HloReader *r, HloInstruction *i); /* of an instruction nested in another's operands */
 const char *hlo_read_raw_attributes(HloReader *r); /* of a header or a computation */
 
 /* parse.c */
 HloComputation *hlo_read_body(HloReader *r, const char *name, WbbLoc loc);
 
+/* normalise_broadcast.c: pass `broadcast`, in place, of a module that is not verified yet and may lack shapes. */
+void hlo_expand_broadcasts(WbbCx *cx, WbbArena *a, HloModule *m);
+
 /* resolve.c */
 void hlo_resolve_instructions(HloReader *r, HloComputation *c, HloDraft *d);
 void hlo_resolve_module(HloReader *r);
 
-/* infer.c: the shape that a missing one must have; NULL if that cannot be told */
-const HloShape *hlo_infer(WbbArena *a, const HloInstruction *i);
+/* verify.c, and behind it verify_*.c: each function checks the operands and says what the result must be (hlo_give..): that is compared
+ * with the shape that the text gives, or is the shape where it gives none. */
+typedef struct { const HloShape *x, *y; } HloPair;
 
-/* verify.c */
-void hlo_bad(WbbCx *cx, const HloInstruction *i, const char *format, ...) WBB_NORETURN WBB_PRINTF(3, 4);
-void hlo_want_dims(WbbCx *cx, const HloInstruction *i, const char *what, const HloShape *s, const HloShape *expected);
-void hlo_want_shape(WbbCx *cx, const HloInstruction *i, const char *what, const HloShape *s, const HloShape *expected);
-void hlo_want_operands(WbbCx *cx, const HloInstruction *i, uint32_t at_least);
+typedef struct {
+    WbbCx *cx;
+    WbbArena *arena;   /* of the module: shapes that the text does not give */
+    WbbArena *scratch; /* given back when the module has been judged */
+    HloPair same[256], laid[256]; /* tuples found to agree, in shape and in layout: a tuple of many parts may be used many times */
+} HloJudge;
 
-/* verify_moves.c: operations that move elements; false if i is none */
-bool hlo_verify_move(WbbCx *cx, const HloInstruction *i);
+void hlo_settle_module(WbbCx *cx, WbbArena *a, const HloModule *m); /* a shape for each instruction without one; judges no other */
+void hlo_bad(HloJudge *j, const HloInstruction *i, const char *format, ...) WBB_NORETURN WBB_PRINTF(3, 4);
+bool hlo_paired(const HloPair *table, const HloShape *x, const HloShape *y);
+void hlo_pair(HloPair *table, const HloShape *x, const HloShape *y); /* remember, unless a larger pair stands in the place */
+const char *hlo_brief(HloJudge *j, const HloShape *s); /* for messages: as hlo_shape_text, but short for huge tuples */
+const char *hlo_operand_name(HloJudge *j, uint32_t k); /* "operand 3" */
+const HloShape *hlo_array(HloJudge *j, const HloInstruction *i, uint32_t k); /* of operand k, which is there and no tuple */
+void hlo_want_class(HloJudge *j, const HloInstruction *i, uint32_t k, const char *classes); /* "IU": of gen/ops.py */
+void hlo_want_type(HloJudge *j, const HloInstruction *i, const char *what, const HloShape *s, ScType type);
+void hlo_want_dims(HloJudge *j, const HloInstruction *i, const char *what, const HloShape *s, const HloShape *expected);
+void hlo_want_shape(HloJudge *j, const HloInstruction *i, const char *what, const HloShape *s, const HloShape *expected);
+void hlo_want_scalar(HloJudge *j, const HloInstruction *i, uint32_t k, ScType type);
+void hlo_want_count(HloJudge *j, const HloInstruction *i, uint32_t least, uint32_t most); /* of operands */
+void hlo_want_rank(HloJudge *j, const HloInstruction *i, const char *name, uint32_t n, const HloShape *s);
+/* dimensions={..}: each in [0, rank), none twice. Bit d of the answer: d is among them. */
+uint64_t hlo_want_dimensions(HloJudge *j, const HloInstruction *i, const char *name, HloInts list, uint32_t rank);
+int64_t hlo_want_dimension(HloJudge *j, const HloInstruction *i, uint32_t rank); /* dimensions={d}, one */
+void hlo_want_array(HloJudge *j, const HloInstruction *i, const char *what, const HloShape *s, ScType type, uint32_t rank,
+                    const WbbI128 *dims);
+bool hlo_joins(ScType type, ScType into); /* the same, or floats of different precision: XLA's mixed precision */
+void hlo_given(HloJudge *j, const HloInstruction *i); /* the text gives the shape: it does not follow from the operands */
+void hlo_give(HloJudge *j, HloInstruction *i, ScType type, uint32_t rank, const WbbI128 *dims);
+void hlo_give_shape(HloJudge *j, HloInstruction *i, const HloShape *s);
+void hlo_give_type(HloJudge *j, HloInstruction *i, ScType type, const HloShape *dims_of);
+/* One result: parts[0]; several: a tuple of them. `parts` may lie on the stack. */
+void hlo_give_parts(HloJudge *j, HloInstruction *i, uint32_t n, const HloShape *const *parts);
+/* A shape to give: it lives as long as the module if the text gives i none, else as long as the judge. */
+const HloShape *hlo_make_result(HloJudge *j, const HloInstruction *i, ScType type, uint32_t rank, const WbbI128 *dims);
+
+const HloShape *hlo_element_of(HloJudge *j, const HloInstruction *i, int64_t index); /* of operand 0, a tuple */
+const HloComputation *hlo_one_called(HloJudge *j, const HloInstruction *i);
+/* It takes n accumulators and n inputs, scalars that values of these types can be, and returns n scalars. */
+void hlo_want_combiner(HloJudge *j, const HloInstruction *i, const HloComputation *c, uint32_t n, const HloShape *const *values);
+/* How often window d fits into `size` elements: dilation puts gaps between elements, padding goes around what that gives. */
+WbbI128 hlo_window_count(HloJudge *j, const HloInstruction *i, uint32_t d, int64_t size);
+
+void hlo_judge(HloJudge *j, HloInstruction *i); /* any operation */
+/* False if the operation is not of this file. */
+bool hlo_judge_element(HloJudge *j, HloInstruction *i); /* verify_elements.c */
+bool hlo_judge_move(HloJudge *j, HloInstruction *i);    /* verify_moves.c */
+bool hlo_judge_indexed(HloJudge *j, HloInstruction *i); /* verify_indexed.c */
+bool hlo_judge_reduction(HloJudge *j, HloInstruction *i); /* verify_reductions.c */
+bool hlo_judge_library(HloJudge *j, HloInstruction *i); /* verify_library.c */
+bool hlo_judge_control(HloJudge *j, HloInstruction *i); /* verify_control.c */
+bool hlo_judge_remote(HloJudge *j, HloInstruction *i);  /* verify_remote.c */
 
 /* print.c, print_literal.c */
 void hlo_put_shape(WbbBuf *out, const HloShape *s, bool layouts);

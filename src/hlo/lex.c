@@ -64,8 +64,8 @@ static bool skip_comment(HloReader *r)
     if (p == r->end) return false;
     if (*p == '/') {
         if (r->end - p > 6 && memcmp(p, "/ -----", 7) == 0) r->separator = true;
-        const char *eol = memchr(p, '\n', (size_t)(r->end - p));
-        r->p = eol ? eol : r->end;
+        while (p < r->end && *p != '\n' && *p != '\r') p++;
+        r->p = p;
         return true;
     }
     if (*p != '*') return false;
@@ -260,15 +260,17 @@ static void skip_brackets(HloReader *r)
     wbb_fail(r->cx, loc, "a '%c' is never closed", closers[0] == ')' ? '(' : closers[0] == ']' ? '[' : '{');
 }
 
-/* A value has no blank outside brackets, but `mesh['x'=2] {'x'}` has one: no instruction begins with a bracket, so a value
- * goes on where one follows. */
+/* A value that begins with a brace or a quote ends with its closing one: the next name may stand directly behind. Others have no
+ * blank outside brackets, but `mesh['x'=2] {'x'}` has one: no instruction begins with a bracket, so a value goes on where one
+ * follows. */
 void hlo_skip_balanced(HloReader *r)
 {
     hlo_skip(r);
     const char *start = r->p;
+    bool closes = r->p < r->end && (*r->p == '{' || *r->p == '"');
     while (r->p < r->end) {
         int class = class_of(*r->p);
-        if (class == COMMA || class == CLOSE) break;
+        if (class == COMMA || class == CLOSE || (closes && r->p > start)) break;
         if (class == OPEN) {
             skip_brackets(r);
         } else if (class == QUOTE) {
@@ -328,7 +330,7 @@ void hlo_scratch(HloReader *r, const char *from, const char *to)
         if (!comment) {
             p++;
         } else if (p[1] == '/') {
-            while (p < to && *p != '\n') p++;
+            while (p < to && *p != '\n' && *p != '\r') p++;
         } else {
             for (p += 2; p + 1 < to && !(p[0] == '*' && p[1] == '/');) p++;
             p = to - p > 2 ? p + 2 : to;

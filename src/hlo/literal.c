@@ -11,6 +11,7 @@
  */
 #include "hlo/inner.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,15 +49,18 @@ static void bad_value(HloReader *r, ScType t, const char *word)
     wbb_fail(r->cx, hlo_here(r), "'%s' is no value of type %s", word, sc_type_info[t].hlo);
 }
 
-/* nan(0x7f): the payload replaces the mantissa where the type has room for it. */
-static uint64_t nan_bits(ScType t, bool negative, bool has_payload, uint64_t payload)
+/* nan(0x7f): the payload is the mantissa, of types that have infinities beside nans. */
+static uint64_t nan_bits(HloReader *r, ScType t, bool negative, bool has_payload, uint64_t payload)
 {
     uint64_t nan = sc_parse_float(t, "nan");
     uint64_t sign = UINT64_C(1) << (sc_type_info[t].bits - 1);
     uint64_t inf = sc_parse_float(t, "inf"); /* the exponent's bits alone, where the type has infinities */
     uint64_t mantissa = inf & (~inf + 1);
-    if (has_payload && (nan & inf) == inf && inf != nan && (payload & (mantissa - 1)))
-        nan = inf | (payload & (mantissa - 1));
+    if (has_payload) {
+        bool fits = (nan & inf) == inf && inf != nan && payload && payload < mantissa;
+        if (!fits) wbb_fail(r->cx, hlo_here(r), "a nan of type %s has no payload 0x%llx", sc_type_info[t].hlo, (unsigned long long)payload);
+        nan = inf | payload;
+    }
     return negative ? nan | sign : nan;
 }
 
@@ -91,7 +95,7 @@ static uint64_t read_float(HloReader *r, ScType t)
     if (n == 3 && memcmp(text, "nan", 3) == 0) {
         bool given = false;
         uint64_t payload = read_payload(r, &given);
-        return nan_bits(t, negative, given, payload);
+        return nan_bits(r, t, negative, given, payload);
     }
     word[0] = negative ? '-' : '+';
     memcpy(word + 1, text, n);
@@ -104,7 +108,22 @@ static uint64_t read_float(HloReader *r, ScType t)
         if (n == 0) hlo_expected(r, "a number");
         bad_value(r, t, negative ? word : word + 1);
     }
-    return sc_parse_float(t, word);
+    uint64_t bits = sc_parse_float(t, word);
+    /* A finite number that is none in this type: XLA refuses it too. */
+    bool finite = isfinite(sc_to_f64(t, bits));
+    if (!finite && *text != 'i') {
+        hlo_rewind(r, start);
+        wbb_fail(r->cx, hlo_here(r), "%s is out of the range of %s", negative ? word : word + 1, sc_type_info[t].hlo);
+    }
+    return bits;
+}
+
+/* 0 to 15; 16 for what is no digit. */
+static int digit_value(char c)
+{
+    if (c >= '0' && c <= '9') return c - '0';
+    c = (char)(c | 32);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : 16;
 }
 
 static uint64_t read_integer(HloReader *r, ScType t)
@@ -120,17 +139,20 @@ static uint64_t read_integer(HloReader *r, ScType t)
     length = WBB_MIN(length, sizeof word - 2);
     memcpy(word + n, digits, length);
     word[n + length] = 0;
+    bool hex = length > 2 && digits[0] == '0' && (digits[1] | 32) == 'x';
     WbbI128 value = 0;
     bool right = length > 0 && length < 24;
-    for (size_t k = 0; right && k < length; k++) {
-        right = digits[k] >= '0' && digits[k] <= '9';
-        value = value * 10 + (digits[k] - '0');
+    for (size_t k = hex ? 2 : 0; right && k < length; k++) {
+        int digit = digit_value(digits[k]);
+        right = digit < (hex ? 16 : 10);
+        value = value * (hex ? 16 : 10) + digit;
     }
     if (negative) value = -value;
     bool is_signed = sc_is_signed(t);
     int bits = sc_type_info[t].bits;
     WbbI128 low = is_signed ? -((WbbI128)1 << (bits - 1)) : 0;
     WbbI128 high = ((WbbI128)1 << (bits - is_signed)) - 1;
+    if (t == SC_U64 && value >= INT64_MIN) low = INT64_MIN; /* -1 is all ones: XLA's own texts say it so */
     if (right && value >= low && value <= high) return sc_from_i128(t, value);
     hlo_rewind(r, start);
     if (length == 0) hlo_expected(r, "an integer");
@@ -234,10 +256,30 @@ static bool accept_elided(HloReader *r)
     return false;
 }
 
+/* Nobody writes out so many values, and whoever reads the constant would have to hold them. */
+static void check_length(HloReader *r, const HloShape *shape)
+{
+    WbbI128 bytes = (WbbI128)hlo_elements(shape) * sc_bytes(shape->type);
+    if (bytes <= HLO_LITERAL_LIMIT) return;
+    wbb_fail(r->cx, hlo_here(r), "a literal of %lld %s: at most 2^29 bytes are taken", (long long)hlo_elements(shape),
+             sc_type_info[shape->type].hlo);
+}
+
 static void read_array(HloReader *r, const HloShape *shape, HloInstruction *i)
 {
     if (accept_elided(r)) return;
     const ScTypeInfo *info = &sc_type_info[shape->type];
+    if (hlo_peek(r) != '(' && hlo_at_shape(r)) { /* old texts repeat the shape: constant(f32[2] {1, 2}) */
+        WbbLoc loc = hlo_here(r);
+        r->literal_follows = true;
+        const HloShape *again = hlo_read_shape(r);
+        r->literal_follows = false;
+        if (!hlo_same_shape(again, shape))
+            wbb_fail(r->cx, loc, "a literal of shape %s, %s expected", hlo_shape_text(r->cx->arena, again),
+                     hlo_shape_text(r->cx->arena, shape));
+    }
+    hlo_peek(r);
+    check_length(r, shape);
     if (info->cls == '-') wbb_fail(r->cx, hlo_here(r), "type %s has no values to write", info->hlo);
     Sink s = {.r = r, .shape = shape, .size = sc_bytes(shape->type)};
     bool braces = shape->rank > 0 && hlo_peek(r) == '{';

@@ -35,6 +35,14 @@ HloOpcode hlo_opcode_named(const char *name, size_t n)
     return HLO_OPCODE_COUNT;
 }
 
+const char *hlo_spelled(const HloInstruction *i) { return i->spelling ? i->spelling : hlo_opcode_name(i->opcode); }
+
+HloOpcode hlo_started(const HloInstruction *i)
+{
+    if (i->opcode != HLO_ASYNC_START || !i->spelling) return i->opcode;
+    return hlo_opcode_named(i->spelling, strlen(i->spelling) - strlen("-start"));
+}
+
 bool hlo_is_elementwise(HloOpcode op)
 {
     switch (op) {
@@ -73,7 +81,7 @@ HloFusion hlo_fusion(WbbCx *cx, const HloModule *m)
                 wbb_decline(cx, i->loc, WHY_MANY_FUSIONS, "the entry holds more than one fusion: '%s' and '%s'", fusion->name,
                             i->name);
             fusion = i;
-        } else if (!stands_around_a_fusion(i->opcode)) {
+        } else if (!stands_around_a_fusion(i->opcode) && !hlo_hands_on(i)) {
             other = i;
         }
     }
@@ -83,64 +91,7 @@ HloFusion hlo_fusion(WbbCx *cx, const HloModule *m)
         return (HloFusion){m->entry, NULL, m->entry->name};
     }
     if (other)
-        wbb_decline(cx, other->loc, WHY_NO_FUSION, "the entry holds '%s' beside the fusion '%s'", other->name, fusion->name);
+        wbb_decline(cx, other->loc, WHY_NO_FUSION, "the entry holds '%s', which is %s, beside the fusion '%s'", other->name,
+                    hlo_opcode_name(other->opcode), fusion->name);
     return (HloFusion){fusion->called[0], fusion, fusion->name};
-}
-
-/* One attribute of HloInstruction.attributes, ", name=value": the place behind its value. Brackets and strings balance. */
-static const char *skip_value(const char *p)
-{
-    int depth = 0;
-    for (; *p && !(depth == 0 && *p == ','); p++) {
-        if (*p == '(' || *p == '[' || *p == '{') depth++;
-        if (*p == ')' || *p == ']' || *p == '}') depth--;
-        if (*p != '"') continue;
-        for (p++; *p && *p != '"'; p++)
-            if (*p == '\\' && p[1]) p++;
-        if (!*p) break;
-    }
-    return p;
-}
-
-const char *hlo_attribute(WbbArena *a, const HloInstruction *i, const char *name)
-{
-    size_t n = strlen(name);
-    for (const char *p = i->attributes; p[0] == ','; ) {
-        const char *start = p + 2;
-        const char *end = skip_value(start);
-        if (strncmp(start, name, n) == 0 && start[n] == '=') {
-            size_t length = (size_t)(end - start) - n - 1;
-            char *value = wbb_alloc(a, length + 1);
-            memcpy(value, start + n + 1, length);
-            return value;
-        }
-        p = end;
-    }
-    return NULL;
-}
-
-const int64_t *hlo_attribute_ints(WbbArena *a, const HloInstruction *i, const char *name, uint32_t *n)
-{
-    const char *p = hlo_attribute(a, i, name);
-    struct { int64_t *items; uint32_t n, room; } list = {0};
-    *n = 0;
-    if (!p) return NULL;
-    bool braces = *p == '{';
-    p += braces;
-    while (*p == ' ') p++;
-    while (*p && *p != '}') {
-        bool negative = *p == '-';
-        int64_t value = 0;
-        p += negative;
-        if (*p < '0' || *p > '9') return NULL;
-        for (; *p >= '0' && *p <= '9'; p++)
-            if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, *p - '0', &value)) return NULL;
-        WBB_PUSH(a, &list, negative ? -value : value);
-        while (*p == ' ') p++;
-        if (*p == ',' && braces) p++;
-        else if (*p != (braces ? '}' : 0)) return NULL;
-        while (*p == ' ') p++;
-    }
-    *n = list.n;
-    return list.items ? list.items : wbb_alloc(a, sizeof(int64_t));
 }

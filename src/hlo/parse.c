@@ -22,6 +22,18 @@ static bool ends_with(const char *p, size_t n, const char *suffix, size_t *head)
     return true;
 }
 
+/* Whether X-start is an operation: parameters and constants are not started, and what has halves of its own is not halved again. */
+static bool can_start(HloOpcode op)
+{
+    switch (op) {
+    case HLO_OPCODE_COUNT: case HLO_PARAMETER: case HLO_CONSTANT: case HLO_ASYNC_START: case HLO_ASYNC_UPDATE: case HLO_ASYNC_DONE:
+    case HLO_ALL_GATHER_START: case HLO_ALL_GATHER_DONE: case HLO_ALL_REDUCE_START: case HLO_ALL_REDUCE_DONE: case HLO_COPY_START:
+    case HLO_COPY_DONE: case HLO_COLLECTIVE_PERMUTE_START: case HLO_COLLECTIVE_PERMUTE_DONE: case HLO_RECV_DONE: case HLO_SEND_DONE:
+        return false;
+    default: return true;
+    }
+}
+
 /* The opcode, or X-start, X-update, X-done of an opcode X. */
 static void read_opcode(HloReader *r, HloInstruction *i)
 {
@@ -37,22 +49,9 @@ static void read_opcode(HloReader *r, HloInstruction *i)
     if (ends_with(text, n, "-start", &head)) i->opcode = HLO_ASYNC_START;
     else if (ends_with(text, n, "-update", &head)) i->opcode = HLO_ASYNC_UPDATE;
     else if (ends_with(text, n, "-done", &head)) i->opcode = HLO_ASYNC_DONE;
-    if (head == 0 || hlo_opcode_named(text, head) == HLO_OPCODE_COUNT)
+    if (head == 0 || !can_start(hlo_opcode_named(text, head)))
         wbb_fail(r->cx, loc, "unknown operation '%.*s'", (int)WBB_MIN(n, 60), text);
     i->spelling = wbb_intern(r->cx, text, n);
-}
-
-static void read_operands(HloReader *r, HloDraft *d)
-{
-    if (hlo_peek(r) == ')') return;
-    do {
-        HloOperandText o = {0};
-        hlo_peek(r);
-        o.loc = hlo_here(r);
-        if (hlo_at_shape(r)) o.shape = hlo_read_shape(r);
-        o.name = hlo_read_name(r, "the name of an operand");
-        WBB_PUSH(r->arena, &d->operands, o);
-    } while (hlo_accept(r, ','));
 }
 
 static void check_count(HloReader *r, const HloInstruction *i)
@@ -62,9 +61,63 @@ static void check_count(HloReader *r, const HloInstruction *i)
 #include "hlo/opcodes.def"
 #undef HLO_OP
     };
-    int want = counts[i->opcode];
-    if (want >= 0 && i->n_operands != (uint32_t)want && !i->spelling)
-        wbb_fail(r->cx, i->loc, "%s: %u operands found, %d expected", hlo_opcode_name(i->opcode), i->n_operands, want);
+    int want = counts[hlo_started(i)];
+    if (want >= 0 && i->n_operands != (uint32_t)want)
+        wbb_fail(r->cx, i->loc, "%s: %u operands found, %d expected", hlo_spelled(i), i->n_operands, want);
+}
+
+static void read_operation(HloReader *r, HloDraft *d, HloInstruction *i, WbbLoc loc);
+
+/* shape name, name, or an instruction without a name and attributes: f32[8] sine(x). Of bare instructions also shape. */
+static void read_operand(HloReader *r, HloDraft *d)
+{
+    HloOperandText o = {0};
+    hlo_peek(r);
+    o.loc = hlo_here(r);
+    if (hlo_at_shape(r)) o.shape = hlo_read_shape(r);
+    int next = hlo_peek(r);
+    if (d->bare && o.shape && (next == ',' || next == ')')) {
+        WBB_PUSH(r->arena, &d->pending, o);
+        return;
+    }
+    HloMark start = hlo_mark(r);
+    bool percent = next == '%';
+    o.name = hlo_read_name(r, "the name of an operand");
+    if (!percent && hlo_peek(r) == '(') {
+        hlo_rewind(r, start);
+        hlo_deeper(r);
+        o.nested = WBB_NEW(r->arena, HloInstruction);
+        o.nested->shape = o.shape;
+        read_operation(r, d, o.nested, o.loc);
+        hlo_no_attributes(r, o.nested);
+        r->depth--;
+    }
+    WBB_PUSH(r->arena, &d->pending, o);
+}
+
+/* opcode(operands). The operands of one instruction stand together, so those of its parents wait until its own are complete. */
+static void read_operation(HloReader *r, HloDraft *d, HloInstruction *i, WbbLoc loc)
+{
+    read_opcode(r, i);
+    hlo_want(r, '(');
+    uint32_t before = d->pending.n;
+    if (i->opcode == HLO_PARAMETER) {
+        i->number = hlo_read_int(r);
+    } else if (i->opcode == HLO_CONSTANT) {
+        if (!i->shape) wbb_fail(r->cx, i->loc, "constant: its shape is missing");
+        hlo_read_literal(r, i->shape, i);
+    } else if (hlo_peek(r) != ')') {
+        do read_operand(r, d);
+        while (hlo_accept(r, ','));
+    }
+    hlo_want(r, ')');
+    i->n_operands = d->pending.n - before;
+    check_count(r, i);
+    WBB_PUSH(r->arena, &d->first, d->operands.n);
+    for (uint32_t k = before; k < d->pending.n; k++) WBB_PUSH(r->arena, &d->operands, d->pending.items[k]);
+    d->pending.n = before;
+    WBB_PUSH(r->arena, &d->instructions, i);
+    WBB_PUSH(r->arena, &d->names, loc);
 }
 
 /* name = shape opcode(operands), attributes */
@@ -75,36 +128,22 @@ static void read_instruction(HloReader *r, HloDraft *d)
     HloInstruction *i = WBB_NEW(r->arena, HloInstruction);
     hlo_peek(r);
     WbbLoc loc = hlo_here(r);
-    i->name = hlo_read_name(r, "an instruction or '}'");
-    hlo_want(r, '=');
+    if (!d->bare || !hlo_at_shape(r)) {
+        i->name = hlo_read_name(r, "an instruction or '}'");
+        hlo_want(r, '=');
+    }
     if (hlo_at_shape(r)) i->shape = hlo_read_shape(r);
-    read_opcode(r, i);
     if (root && d->root) wbb_fail(r->cx, loc, "a second ROOT: '%s' is the first", d->root->name);
     if (root) d->root = i;
-    hlo_want(r, '(');
-    uint32_t first = d->operands.n;
-    if (i->opcode == HLO_PARAMETER && !i->spelling) {
-        i->number = hlo_read_int(r);
-    } else if (i->opcode == HLO_CONSTANT && !i->spelling) {
-        if (!i->shape) wbb_fail(r->cx, i->loc, "constant: its shape is missing");
-        hlo_read_literal(r, i->shape, i);
-    } else {
-        read_operands(r, d);
-    }
-    hlo_want(r, ')');
-    i->n_operands = d->operands.n - first;
-    check_count(r, i);
-    WBB_PUSH(r->arena, &d->instructions, i);
-    WBB_PUSH(r->arena, &d->first, first);
-    WBB_PUSH(r->arena, &d->names, loc);
-    hlo_read_attributes(r, i);
+    read_operation(r, d, i, loc);
+    hlo_read_attributes(r, d, i);
 }
 
 static HloDraft take_draft(HloReader *r)
 {
     HloDraft d = r->spare;
     r->spare = (HloDraft){0};
-    d.instructions.n = d.first.n = d.operands.n = d.names.n = 0;
+    d.instructions.n = d.first.n = d.operands.n = d.names.n = d.pending.n = d.orders.n = 0;
     d.root = NULL;
     return d;
 }
@@ -113,6 +152,7 @@ static HloDraft take_draft(HloReader *r)
 static HloComputation *read_instructions(HloReader *r, const char *name, WbbLoc loc, bool bare)
 {
     HloDraft d = take_draft(r);
+    d.bare = bare;
     HloComputation *c = WBB_NEW(r->arena, HloComputation);
     c->name = name;
     c->loc = loc;
@@ -140,10 +180,12 @@ HloComputation *hlo_read_body(HloReader *r, const char *name, WbbLoc loc)
     return c;
 }
 
-/* (p: f32[8], q: (s32[], pred[])) -> f32[8]: says nothing that the body does not say */
-static void skip_signature(HloReader *r)
+/* (p: f32[8], q: (s32[], pred[])) -> f32[8]: says nothing that the body does not say. Parameters may have other names there and
+ * stand in another order; of the result it must be true. */
+static HloSignature read_signature(HloReader *r)
 {
-    if (!hlo_accept(r, '(')) return;
+    HloSignature s = {0};
+    if (!hlo_accept(r, '(')) return s;
     if (!hlo_accept(r, ')')) {
         do {
             (void)hlo_read_name(r, "the name of a parameter");
@@ -155,7 +197,21 @@ static void skip_signature(HloReader *r)
     hlo_want(r, '-');
     if (r->p == r->end || *r->p != '>') hlo_expected(r, "'->' and the shape of the result");
     r->p++;
-    (void)hlo_read_shape(r);
+    hlo_peek(r);
+    s.loc = hlo_here(r);
+    s.result = hlo_read_shape(r);
+    return s;
+}
+
+static void check_signatures(HloReader *r)
+{
+    for (uint32_t k = 0; k < r->signatures.n; k++) {
+        const HloSignature *s = &r->signatures.items[k];
+        const HloInstruction *root = s->computation->root;
+        if (!hlo_same_shape(s->result, root->shape))
+            wbb_fail(r->cx, s->loc, "the signature of '%s' says %s, its root '%s' has shape %s", s->computation->name,
+                     hlo_shape_text(r->cx->arena, s->result), root->name, hlo_shape_text(r->cx->arena, root->shape));
+    }
 }
 
 static void read_computation(HloReader *r, bool entry)
@@ -164,9 +220,11 @@ static void read_computation(HloReader *r, bool entry)
     WbbLoc loc = hlo_here(r);
     const char *name = wbb_intern_z(r->cx, "entry");
     if (!entry || (hlo_peek(r) != '{' && hlo_peek(r) != '(')) name = hlo_read_name(r, "the name of a computation");
-    skip_signature(r);
+    HloSignature signature = read_signature(r);
     if (hlo_peek(r) != '{') hlo_expected(r, "'{' and the body of a computation");
     HloComputation *c = hlo_read_body(r, name, loc);
+    signature.computation = c;
+    if (signature.result) WBB_PUSH(r->arena, &r->signatures, signature);
     r->separator = false; /* only one between computations counts */
     if (entry && r->module->entry) wbb_fail(r->cx, loc, "a second ENTRY: '%s' is the first", r->module->entry->name);
     if (entry) r->module->entry = c;
@@ -214,7 +272,7 @@ static bool accept_table(HloReader *r)
 
 static bool at_bare_instruction(HloReader *r)
 {
-    if (hlo_at_word(r, "ROOT")) return true;
+    if (hlo_at_word(r, "ROOT") || hlo_at_shape(r)) return true;
     HloMark start = hlo_mark(r);
     (void)hlo_read_name(r, "HloModule, ENTRY, a computation or an instruction");
     bool bare = hlo_peek(r) == '=';
@@ -228,7 +286,7 @@ static HloModule *read_module(HloReader *r)
     r->module = m;
     m->name = m->attributes = m->tables = "";
     r->computations = (HloComputations){0};
-    r->calls.n = 0;
+    r->calls.n = r->signatures.n = 0;
     r->tables = wbb_buf(r->arena);
     hlo_skip(r);
     if (hlo_at_word(r, "HloModule")) read_header(r);
@@ -247,6 +305,9 @@ static HloModule *read_module(HloReader *r)
     if (!m->entry) m->entry = r->computations.items[r->computations.n - 1];
     if (!m->header) m->name = m->entry->name;
     hlo_resolve_module(r);
+    hlo_settle_module(r->cx, r->arena, m);
+    check_signatures(r);
+    hlo_expand_broadcasts(r->cx, r->arena, m);
     hlo_verify(r->cx, m);
     return m;
 }
@@ -269,6 +330,7 @@ uint32_t hlo_parse_all(WbbCx *cx, WbbArena *a, const char *file, const char *tex
     struct { HloModule **items; uint32_t n, room; } list = {0};
     HloReader r = {.cx = cx, .arena = a, .p = text, .end = text + n, .line_start = text, .line = 1};
     r.file = file ? wbb_intern_z(cx, file) : NULL;
+    if (n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) r.line_start = r.p += 3; /* the byte order mark of some editors */
     if (n) refuse_nul(&r);
     do {
         HloModule *m = read_module(&r);

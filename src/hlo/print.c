@@ -58,9 +58,9 @@ void hlo_put_shape(WbbBuf *out, const HloShape *s, bool layouts)
 
 void hlo_print_shape(WbbBuf *out, const HloShape *s) { hlo_put_shape(out, s, true); }
 
-const char *hlo_shape_text(WbbCx *cx, const HloShape *s)
+const char *hlo_shape_text(WbbArena *a, const HloShape *s)
 {
-    WbbBuf out = wbb_buf(cx->arena);
+    WbbBuf out = wbb_buf(a);
     hlo_put_shape(&out, s, false);
     return out.text;
 }
@@ -144,9 +144,9 @@ static void put_calls(WbbBuf *out, const HloInstruction *i)
 static void put_operands(WbbBuf *out, const HloInstruction *i)
 {
     wbb_put(out, "(");
-    if (i->opcode == HLO_PARAMETER && !i->spelling) {
+    if (i->opcode == HLO_PARAMETER) {
         put_int(out, i->number);
-    } else if (i->opcode == HLO_CONSTANT && !i->spelling) {
+    } else if (i->opcode == HLO_CONSTANT) {
         hlo_put_literal(out, i);
     } else {
         for (uint32_t k = 0; k < i->n_operands; k++) {
@@ -160,6 +160,7 @@ static void put_operands(WbbBuf *out, const HloInstruction *i)
 static void put_attributes(WbbBuf *out, const HloInstruction *i)
 {
     static const char *const directions[] = {"EQ", "NE", "LT", "LE", "GT", "GE"};
+    const HloOpcode op = hlo_started(i);
     if (i->dimensions) {
         wbb_put(out, ", dimensions={");
         for (uint32_t k = 0; k < i->n_dimensions; k++) wbb_putf(out, k ? ",%lld" : "%lld", (long long)i->dimensions[k]);
@@ -168,12 +169,12 @@ static void put_attributes(WbbBuf *out, const HloInstruction *i)
     if (i->slices) put_slices(out, i);
     if (i->paddings) put_paddings(out, i);
     if (i->windows) put_window(out, i);
-    if (i->opcode == HLO_IOTA) wbb_putf(out, ", iota_dimension=%lld", (long long)i->number);
-    if (i->opcode == HLO_GET_TUPLE_ELEMENT) wbb_putf(out, ", index=%lld", (long long)i->number);
-    if (i->opcode == HLO_REDUCE_PRECISION)
+    if (op == HLO_IOTA) wbb_putf(out, ", iota_dimension=%lld", (long long)i->number);
+    if (op == HLO_GET_TUPLE_ELEMENT) wbb_putf(out, ", index=%lld", (long long)i->number);
+    if (op == HLO_REDUCE_PRECISION)
         wbb_putf(out, ", exponent_bits=%lld, mantissa_bits=%lld", (long long)i->number, (long long)i->number2);
-    if (i->opcode == HLO_COMPARE) wbb_putf(out, ", direction=%s", directions[i->direction]);
-    if (i->opcode == HLO_COMPARE && i->total_order) wbb_put(out, ", type=TOTALORDER");
+    if (op == HLO_COMPARE) wbb_putf(out, ", direction=%s", directions[i->direction]);
+    if (op == HLO_COMPARE && i->total_order) wbb_put(out, ", type=TOTALORDER");
     if (i->kind) wbb_putf(out, ", kind=%s", i->kind);
     if (i->target) {
         wbb_put(out, ", custom_call_target=\"");
@@ -182,6 +183,11 @@ static void put_attributes(WbbBuf *out, const HloInstruction *i)
     }
     put_calls(out, i);
     wbb_put(out, i->attributes);
+    for (uint32_t k = 0; k < i->n_predecessors; k++) {
+        wbb_put(out, k ? ", " : ", control-predecessors={");
+        put_name(out, i->predecessors[k]->name);
+        if (k + 1 == i->n_predecessors) wbb_put(out, "}");
+    }
 }
 
 void hlo_print_instruction(WbbBuf *out, const HloInstruction *i)
@@ -190,7 +196,7 @@ void hlo_print_instruction(WbbBuf *out, const HloInstruction *i)
     wbb_put(out, " = ");
     hlo_print_shape(out, i->shape);
     wbb_put(out, " ");
-    wbb_put(out, i->spelling ? i->spelling : hlo_opcode_name(i->opcode));
+    wbb_put(out, hlo_spelled(i));
     put_operands(out, i);
     put_attributes(out, i);
 }

@@ -2,7 +2,7 @@
  *
  * Needs: the instructions of a computation as written (HloDraft), later all computations of the module. Leaves: operands and called
  * computations resolved; instructions in topological order, as close to the text's as that allows (an instruction moves only
- * behind what it needs); parameters by number; a shape on every instruction; computations with callees first.
+ * behind what it needs); parameters by number; computations with callees first.
  *
  * No function here recurses: a chain of a million operands, or of computations, is walked with a stack in the arena.
  *
@@ -33,19 +33,37 @@ static void open_names(HloReader *r, uint32_t n)
     r->names_room = room;
 }
 
+/* An instruction that is written as an operand: sine.anon.1, as far as free. */
+static void name_nested(HloReader *r, HloInstruction *i, uint32_t *number)
+{
+    HloNameSlot *slot = NULL;
+    do {
+        i->name = wbb_intern_z(r->cx, wbb_format(r->arena, "%s.anon.%u", hlo_opcode_name(i->opcode), ++*number));
+        slot = slot_of(r, i->name);
+    } while (slot->owner == r->owner);
+    *slot = (HloNameSlot){i->name, i, r->owner};
+}
+
 static void name_instructions(HloReader *r, const HloComputation *c, HloDraft *d)
 {
     if (d->instructions.n > (UINT32_C(1) << 30)) wbb_fail(r->cx, c->loc, "a computation has too many instructions");
-    open_names(r, d->instructions.n);
+    open_names(r, d->bare ? d->instructions.n + d->operands.n : d->instructions.n);
+    uint32_t unnamed = 0;
     for (uint32_t k = 0; k < d->instructions.n; k++) {
         HloInstruction *i = d->instructions.items[k];
         i->id = k;
+        if (!i->name) {
+            unnamed++;
+            continue;
+        }
         HloNameSlot *slot = slot_of(r, i->name);
         if (slot->owner == r->owner)
             wbb_fail(r->cx, d->names.items[k], "the name '%s' is given twice: first on line %d", i->name,
                      ((const HloInstruction *)slot->what)->loc.line);
         *slot = (HloNameSlot){i->name, i, r->owner};
     }
+    for (uint32_t k = 0, number = 0; unnamed && k < d->instructions.n; k++)
+        if (!d->instructions.items[k]->name) name_nested(r, d->instructions.items[k], &number);
 }
 
 static void check_typed(HloReader *r, const HloInstruction *user, uint32_t k, HloInstruction *operand, const HloOperandText *o)
@@ -55,7 +73,35 @@ static void check_typed(HloReader *r, const HloInstruction *user, uint32_t k, Hl
         operand->shape = o->shape;
     } else if (!hlo_same_shape(o->shape, operand->shape)) {
         wbb_fail(r->cx, o->loc, "%s: operand %u is written as %s, but '%s' has shape %s", hlo_opcode_name(user->opcode), k,
-                 hlo_shape_text(r->cx, o->shape), o->name, hlo_shape_text(r->cx, operand->shape));
+                 hlo_shape_text(r->cx->arena, o->shape), o->name, hlo_shape_text(r->cx->arena, operand->shape));
+    }
+}
+
+static HloInstruction *named(HloReader *r, const HloInstruction *user, uint32_t k, const HloOperandText *o)
+{
+    HloNameSlot *slot = slot_of(r, o->name);
+    if (slot->owner == r->owner) return slot->what;
+    wbb_fail(r->cx, o->loc, "%s: operand %u: no instruction is named '%s' in this computation", hlo_opcode_name(user->opcode), k, o->name);
+}
+
+/* Bare instructions: what is used with its shape and made by nobody is a parameter, numbered behind those that are written. */
+static void add_parameters(HloReader *r, HloDraft *d)
+{
+    uint32_t n = d->instructions.n, anonymous = 0;
+    int64_t number = 0;
+    for (uint32_t k = 0; k < n; k++) number += d->instructions.items[k]->opcode == HLO_PARAMETER;
+    for (uint32_t k = 0; k < d->operands.n; k++) {
+        HloOperandText *o = &d->operands.items[k];
+        if (o->nested || !o->shape || (o->name && slot_of(r, o->name)->owner == r->owner)) continue;
+        HloInstruction *p = WBB_NEW(r->arena, HloInstruction);
+        *p = (HloInstruction){.opcode = HLO_PARAMETER, .name = o->name, .shape = o->shape, .id = d->instructions.n, .number = number++,
+                              .attributes = "", .loc = o->loc};
+        if (p->name) *slot_of(r, p->name) = (HloNameSlot){p->name, p, r->owner};
+        else name_nested(r, p, &anonymous);
+        o->nested = p;
+        WBB_PUSH(r->arena, &d->instructions, p);
+        WBB_PUSH(r->arena, &d->first, d->operands.n);
+        WBB_PUSH(r->arena, &d->names, o->loc);
     }
 }
 
@@ -70,11 +116,7 @@ static bool resolve_operands(HloReader *r, HloDraft *d)
         i->operands = pool + first;
         for (uint32_t j = 0; j < i->n_operands; j++) {
             const HloOperandText *o = &d->operands.items[first + j];
-            HloNameSlot *slot = slot_of(r, o->name);
-            if (slot->owner != r->owner)
-                wbb_fail(r->cx, o->loc, "%s: operand %u: no instruction is named '%s' in this computation",
-                         hlo_opcode_name(i->opcode), j, o->name);
-            HloInstruction *operand = slot->what;
+            HloInstruction *operand = o->nested ? o->nested : named(r, i, j, o);
             pool[first + j] = operand;
             operand->n_users++;
             sorted = sorted && operand->id < k;
@@ -84,13 +126,36 @@ static bool resolve_operands(HloReader *r, HloDraft *d)
     return sorted;
 }
 
-/* Depth first from each instruction in the text's order, operands first. */
+/* The same for control-predecessors. */
+static bool resolve_predecessors(HloReader *r, HloDraft *d)
+{
+    HloInstruction **pool = WBB_NEW_N(r->arena, HloInstruction *, d->orders.n);
+    bool sorted = true;
+    for (uint32_t k = 0; k < d->orders.n; k++) {
+        const HloOrder *o = &d->orders.items[k];
+        const HloNameSlot *slot = slot_of(r, o->name);
+        if (slot->owner != r->owner)
+            wbb_fail(r->cx, o->loc, "%s: control-predecessors: no instruction is named '%s' in this computation",
+                     hlo_opcode_name(o->user->opcode), o->name);
+        pool[k] = slot->what;
+        if (k == 0 || d->orders.items[k - 1].user != o->user) o->user->predecessors = pool + k;
+        sorted = sorted && pool[k]->id < o->user->id;
+    }
+    return sorted;
+}
+
+static const HloInstruction *need_of(const HloInstruction *i, uint32_t k)
+{
+    return k < i->n_operands ? i->operands[k] : i->predecessors[k - i->n_operands];
+}
+
+/* Depth first from each instruction in the text's order, operands and control-predecessors first. */
 static void sort_instructions(HloReader *r, HloDraft *d)
 {
     uint32_t n = d->instructions.n;
     HloInstruction **order = WBB_NEW_N(r->arena, HloInstruction *, n);
     uint32_t *stack = WBB_NEW_N(r->arena, uint32_t, n);
-    uint32_t *next = WBB_NEW_N(r->arena, uint32_t, n); /* operands done; counted from 1, 0 = not met */
+    uint32_t *next = WBB_NEW_N(r->arena, uint32_t, n); /* needs done; counted from 1, 0 = not met */
     bool *done = WBB_NEW_N(r->arena, bool, n);
     uint32_t n_order = 0;
     for (uint32_t start = 0; start < n; start++) {
@@ -101,19 +166,19 @@ static void sort_instructions(HloReader *r, HloDraft *d)
         while (depth) {
             uint32_t at = stack[depth - 1];
             HloInstruction *i = d->instructions.items[at];
-            if (next[at] > i->n_operands) {
+            if (next[at] > i->n_operands + i->n_predecessors) {
                 order[n_order++] = i;
                 done[at] = true;
                 depth--;
                 continue;
             }
-            const HloInstruction *operand = i->operands[next[at]++ - 1];
-            if (done[operand->id]) continue;
-            if (next[operand->id])
+            const HloInstruction *need = need_of(i, next[at]++ - 1);
+            if (done[need->id]) continue;
+            if (next[need->id])
                 wbb_fail(r->cx, i->loc, "%s: a cycle: '%s' needs '%s', which needs it in turn", hlo_opcode_name(i->opcode), i->name,
-                         operand->name);
-            next[operand->id] = 1;
-            stack[depth++] = operand->id;
+                         need->name);
+            next[need->id] = 1;
+            stack[depth++] = need->id;
         }
     }
     for (uint32_t k = 0; k < n; k++) {
@@ -148,7 +213,10 @@ void hlo_resolve_instructions(HloReader *r, HloComputation *c, HloDraft *d)
     if (n == 0) wbb_fail(r->cx, hlo_here(r), "a computation has no instruction");
     c->root = d->root ? d->root : d->instructions.items[n - 1];
     name_instructions(r, c, d);
-    if (!resolve_operands(r, d)) sort_instructions(r, d);
+    if (d->bare) add_parameters(r, d);
+    n = d->instructions.n;
+    bool sorted = resolve_operands(r, d);
+    if (!resolve_predecessors(r, d) || !sorted) sort_instructions(r, d);
     HloInstruction **own = WBB_NEW_N(r->arena, HloInstruction *, n);
     memcpy(own, d->instructions.items, n * sizeof *own);
     c->instructions = own;
@@ -241,21 +309,9 @@ static void sort_computations(HloReader *r)
     r->module->n_computations = n;
 }
 
-static void infer_shapes(HloReader *r, const HloComputation *c)
-{
-    for (uint32_t k = 0; k < c->n_instructions; k++) {
-        HloInstruction *i = c->instructions[k];
-        if (i->shape) continue;
-        i->shape = hlo_infer(r->arena, i);
-        if (!i->shape)
-            wbb_fail(r->cx, i->loc, "%s: its shape is missing and does not follow from its operands", hlo_opcode_name(i->opcode));
-    }
-}
-
 void hlo_resolve_module(HloReader *r)
 {
     name_computations(r);
     resolve_calls(r);
     sort_computations(r);
-    for (uint32_t k = 0; k < r->module->n_computations; k++) infer_shapes(r, r->module->computations[k]);
 }

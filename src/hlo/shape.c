@@ -2,7 +2,7 @@
  *
  * Needs: the cursor of lex.c. Leaves: an HloShape in the arena whose layout is a permutation and whose size in bytes fits 63 bits.
  *
- * A '{' is a layout only directly behind the dimensions and if a digit, ':' or '}' follows: in `-> f32[2] {` it opens a body, in
+ * A '{' is a layout only if a digit or ':' follows, or directly behind the dimensions a '}': in `-> f32[2] {` it opens a body, in
  * `literal=s32[2] {1, 2}` a literal.
  *
  *     "bf16[6,512,4096]{2,1,0:T(8,128)}"  ->  {SC_BF16, rank 3, dims 6 512 4096, minor_to_major 2 1 0, tiling "T(8,128)"}
@@ -121,10 +121,14 @@ static void read_tiling(HloReader *r, HloShape *s)
 static void read_layout(HloReader *r, HloShape *s)
 {
     HloMark start = hlo_mark(r);
-    if (r->p == r->end || *r->p != '{') return;
+    bool adjacent = r->p < r->end && *r->p == '{';
+    if (!adjacent && (r->literal_follows || hlo_peek(r) != '{')) {
+        hlo_rewind(r, start);
+        return;
+    }
     r->p++;
     int c = hlo_peek(r);
-    if (!((c >= '0' && c <= '9') || c == ':' || c == '}')) {
+    if (!((c >= '0' && c <= '9') || c == ':' || (c == '}' && adjacent))) {
         hlo_rewind(r, start);
         return;
     }

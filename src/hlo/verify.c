@@ -1,9 +1,10 @@
-/* verify: shapes and types of every instruction fit, and so do calls.
+/* verify: shapes and types of every instruction fit, and so do calls; a shape that the text leaves out is found here.
  *
- * Needs: a resolved module. Leaves: nothing; the first instruction that does not fit is a wbb_fail at its place.
+ * Needs: a resolved module. Leaves: a shape on every instruction; the first instruction that does not fit is a wbb_fail at its place.
  *
- * Operations on elements and calls are judged here, operations that move elements in verify_moves.c. Library operations (dot, sort,
- * collectives, ..) have their operands counted by the parser and are judged no further: no kernel is made of them here.
+ * Instructions are judged in the module's order, so operands and called computations have their shapes already. For each operation
+ * one function of verify_*.c checks the operands and says what the result must be (hlo_give..); what is given twice must agree.
+ * This file holds what those functions are made of.
  *
  *     x.hlo:4:18: error: add: operand 1 has shape f32[4], f32[8] expected
  */
@@ -12,275 +13,278 @@
 #include <stdio.h>
 #include <string.h>
 
-void hlo_bad(WbbCx *cx, const HloInstruction *i, const char *format, ...)
+void hlo_bad(HloJudge *j, const HloInstruction *i, const char *format, ...)
 {
     char text[1024];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    wbb_fail(cx, i->loc, "%s: %s", i->spelling ? i->spelling : hlo_opcode_name(i->opcode), text);
+    wbb_fail(j->cx, i->loc, "%s: %s", hlo_spelled(i), text);
 }
 
-/* Tuples of hundreds of elements would drown the message. */
-static const char *brief(WbbCx *cx, const HloShape *s)
+const char *hlo_brief(HloJudge *j, const HloShape *s)
 {
-    return s->n_leaves > 8 ? wbb_format(cx->arena, "a tuple of %u arrays", s->n_leaves) : hlo_shape_text(cx, s);
+    return s->n_leaves > 8 ? wbb_format(j->scratch, "a tuple of %u arrays", s->n_leaves) : hlo_shape_text(j->scratch, s);
 }
 
-void hlo_want_shape(WbbCx *cx, const HloInstruction *i, const char *what, const HloShape *s, const HloShape *expected)
+const char *hlo_operand_name(HloJudge *j, uint32_t k)
 {
-    if (hlo_same_shape(s, expected)) return;
-    hlo_bad(cx, i, "%s has shape %s, %s expected", what, brief(cx, s), brief(cx, expected));
+    static const char *const names[] = {"operand 0", "operand 1", "operand 2", "operand 3"};
+    return k < WBB_LEN(names) ? names[k] : wbb_format(j->scratch, "operand %u", k);
 }
 
-void hlo_want_dims(WbbCx *cx, const HloInstruction *i, const char *what, const HloShape *s, const HloShape *expected)
+/* What operands are ----------------------------------------------------------------------------------------------------------- */
+
+void hlo_want_count(HloJudge *j, const HloInstruction *i, uint32_t least, uint32_t most)
+{
+    uint32_t n = i->n_operands;
+    if (n >= least && n <= most) return;
+    if (least == most) hlo_bad(j, i, "%u operands found, %u expected", n, least);
+    if (n < least) hlo_bad(j, i, "%u operands found, at least %u expected", n, least);
+    hlo_bad(j, i, "%u operands found, at most %u expected", n, most);
+}
+
+const HloShape *hlo_array(HloJudge *j, const HloInstruction *i, uint32_t k)
+{
+    if (i->n_operands <= k) hlo_want_count(j, i, k + 1, UINT32_MAX);
+    const HloShape *s = i->operands[k]->shape;
+    if (s->type == SC_TUPLE) hlo_bad(j, i, "operand %u is a tuple, an array expected", k);
+    return s;
+}
+
+static const char *kind_of(const char *classes)
+{
+    static const struct { const char *classes, *kind; } kinds[] = {
+        {"F", "a float"}, {"FC", "a float or a complex"}, {"C", "a complex"}, {"IU", "an integer"}, {"U", "an unsigned integer"},
+        {"PIU", "an integer or pred"}, {"IUF", "an integer or a float"}, {"IUFC", "a number"}, {"PIUF", "a real or pred"},
+        {"PIUFC", "a number or pred"}, {"PIUFC-", "an array"},
+    };
+    for (size_t k = 0; k < WBB_LEN(kinds); k++)
+        if (strcmp(kinds[k].classes, classes) == 0) return kinds[k].kind;
+    return "another";
+}
+
+void hlo_want_class(HloJudge *j, const HloInstruction *i, uint32_t k, const char *classes)
+{
+    const HloShape *s = i->operands[k]->shape;
+    if (s->type != SC_TUPLE && strchr(classes, sc_type_info[s->type].cls)) return;
+    hlo_bad(j, i, "operand %u has shape %s, %s type expected", k, hlo_brief(j, s), kind_of(classes));
+}
+
+void hlo_want_type(HloJudge *j, const HloInstruction *i, const char *what, const HloShape *s, ScType type)
+{
+    if (s->type == type) return;
+    hlo_bad(j, i, "%s has shape %s, element type %s expected", what, hlo_brief(j, s),
+            type == SC_TUPLE ? "tuple" : sc_type_info[type].hlo);
+}
+
+static size_t pair_slot(const HloShape *x, const HloShape *y)
+{
+    return (size_t)(((uint64_t)(uintptr_t)x * 31 + (uint64_t)(uintptr_t)y) * UINT64_C(0x9e3779b97f4a7c15) >> 56);
+}
+
+bool hlo_paired(const HloPair *table, const HloShape *x, const HloShape *y)
+{
+    const HloPair *p = &table[pair_slot(x, y)];
+    return p->x == x && p->y == y;
+}
+
+void hlo_pair(HloPair *table, const HloShape *x, const HloShape *y)
+{
+    HloPair *p = &table[pair_slot(x, y)];
+    if (!p->x || p->x->n_leaves <= x->n_leaves) *p = (HloPair){x, y};
+}
+
+/* hlo_same_shape, but pairs of tuples that it has seen are not walked again. */
+static bool same(HloJudge *j, const HloShape *x, const HloShape *y)
+{
+    if (x == y) return true;
+    if (x->type != SC_TUPLE || y->type != SC_TUPLE) return hlo_same_shape(x, y);
+    if (x->n_elements != y->n_elements) return false;
+    if (hlo_paired(j->same, x, y)) return true;
+    for (uint32_t k = 0; k < x->n_elements; k++)
+        if (!same(j, x->elements[k], y->elements[k])) return false;
+    hlo_pair(j->same, x, y);
+    return true;
+}
+
+void hlo_want_shape(HloJudge *j, const HloInstruction *i, const char *what, const HloShape *s, const HloShape *expected)
+{
+    if (same(j, s, expected)) return;
+    hlo_bad(j, i, "%s has shape %s, %s expected", what, hlo_brief(j, s), hlo_brief(j, expected));
+}
+
+void hlo_want_dims(HloJudge *j, const HloInstruction *i, const char *what, const HloShape *s, const HloShape *expected)
 {
     if (s->type != SC_TUPLE && hlo_same_dims(s, expected)) return;
     ScType type = s->type == SC_TUPLE ? expected->type : s->type;
-    hlo_bad(cx, i, "%s has shape %s, %s expected", what, brief(cx, s),
-            hlo_shape_text(cx, hlo_make_array(cx->arena, type, expected->rank, expected->dims)));
+    hlo_bad(j, i, "%s has shape %s, %s expected", what, hlo_brief(j, s),
+            hlo_shape_text(j->scratch, hlo_make_array(j->scratch, type, expected->rank, expected->dims)));
 }
 
-void hlo_want_operands(WbbCx *cx, const HloInstruction *i, uint32_t at_least)
+void hlo_want_scalar(HloJudge *j, const HloInstruction *i, uint32_t k, ScType type)
 {
-    if (i->n_operands < at_least) hlo_bad(cx, i, "%u operands found, at least %u expected", i->n_operands, at_least);
+    const HloShape *s = hlo_array(j, i, k);
+    if (s->rank || s->type != type)
+        hlo_bad(j, i, "operand %u has shape %s, %s[] expected", k, hlo_brief(j, s), sc_type_info[type].hlo);
 }
 
-static const char *operand_name(char text[32], uint32_t k)
+void hlo_want_rank(HloJudge *j, const HloInstruction *i, const char *name, uint32_t n, const HloShape *s)
 {
-    snprintf(text, 32, "operand %u", k);
-    return text;
+    if (n != s->rank) hlo_bad(j, i, "%s names %u dimensions, the operand %s has %u", name, n, hlo_brief(j, s), s->rank);
 }
 
-/* Classes of element types (gen/ops.py) that an operation takes; NULL for operations whose types are judged one by one. */
-static const char *classes_of(HloOpcode op)
+uint64_t hlo_want_dimensions(HloJudge *j, const HloInstruction *i, const char *name, HloInts list, uint32_t rank)
 {
-    switch (op) {
-    case HLO_ADD: case HLO_MULTIPLY: case HLO_SUBTRACT: return "PIUFC";
-    case HLO_MAXIMUM: case HLO_MINIMUM: return "PIUF";
-    case HLO_DIVIDE: case HLO_POWER: case HLO_NEGATE: case HLO_SIGN: return "IUFC";
-    case HLO_REMAINDER: return "IUF";
-    case HLO_AND: case HLO_OR: case HLO_XOR: case HLO_NOT: return "PIU";
-    case HLO_MULHI: case HLO_POPCNT: case HLO_COUNT_LEADING_ZEROS: case HLO_SHIFT_LEFT: case HLO_SHIFT_RIGHT_ARITHMETIC:
-    case HLO_SHIFT_RIGHT_LOGICAL: return "IU";
-    case HLO_FLOOR: case HLO_CEIL: case HLO_ROUND_NEAREST_AFZ: case HLO_ROUND_NEAREST_EVEN: case HLO_ERF: case HLO_REDUCE_PRECISION:
-        return "F";
-    case HLO_COPY: return "PIUFC-";
-    case HLO_ABS: case HLO_BITCAST_CONVERT: case HLO_CLAMP: case HLO_COMPARE: case HLO_COMPLEX: case HLO_CONVERT: case HLO_IMAG:
-    case HLO_IS_FINITE: case HLO_REAL: case HLO_SELECT: case HLO_STOCHASTIC_CONVERT: return NULL;
-    default: return "FC";
+    uint64_t seen = 0;
+    for (uint32_t k = 0; k < list.n; k++) {
+        long long d = list.items[k];
+        if (d < 0 || d >= rank) hlo_bad(j, i, "%s names dimension %lld of %u", name, d, rank);
+        if (seen >> d & 1) hlo_bad(j, i, "%s names dimension %lld twice", name, d);
+        seen |= UINT64_C(1) << d;
     }
+    return seen;
 }
 
-static char class_of(const HloShape *s) { return sc_type_info[s->type].cls; }
-
-static void want_class(WbbCx *cx, const HloInstruction *i, uint32_t k, const char *classes)
+int64_t hlo_want_dimension(HloJudge *j, const HloInstruction *i, uint32_t rank)
 {
-    const HloShape *s = i->operands[k]->shape;
-    if (strchr(classes, class_of(s)) && s->type != SC_TUPLE) return;
-    const char *kind = strcmp(classes, "F") == 0    ? "a float"
-                       : strcmp(classes, "FC") == 0 ? "a float or a complex"
-                       : strcmp(classes, "IU") == 0 ? "an integer"
-                       : strcmp(classes, "PIU") == 0 ? "an integer or pred"
-                       : strcmp(classes, "IUF") == 0 ? "an integer or a float"
-                                                    : "another";
-    hlo_bad(cx, i, "operand %u has shape %s, %s type expected", k, brief(cx, s), kind);
+    if (!i->dimensions) hlo_bad(j, i, "the attribute dimensions= is missing");
+    if (i->n_dimensions != 1) hlo_bad(j, i, "dimensions names %u dimensions, one expected", i->n_dimensions);
+    hlo_want_dimensions(j, i, "dimensions", (HloInts){i->dimensions, 1}, rank);
+    return i->dimensions[0];
 }
 
-/* All operands agree with the first, and the result with them. */
-static void verify_same(WbbCx *cx, const HloInstruction *i)
+bool hlo_joins(ScType type, ScType into) { return type == into || (sc_is_float(type) && sc_is_float(into)); }
+
+/* What the result is ---------------------------------------------------------------------------------------------------------- */
+
+static const char *dims_text(HloJudge *j, ScType type, uint32_t rank, const WbbI128 *dims)
 {
-    char text[32];
-    const HloShape *first = i->operands[0]->shape;
-    if (i->opcode == HLO_COPY && first->type == SC_TUPLE) {
-        hlo_want_shape(cx, i, "the result", i->shape, first);
+    WbbBuf text = wbb_buf(j->scratch);
+    wbb_put(&text, sc_type_info[type].hlo);
+    wbb_put(&text, "[");
+    for (uint32_t d = 0; d < rank; d++) {
+        if (d) wbb_put(&text, ",");
+        wbb_put_i128(&text, dims[d]);
+    }
+    wbb_put(&text, "]");
+    return text.text;
+}
+
+void hlo_want_array(HloJudge *j, const HloInstruction *i, const char *what, const HloShape *s, ScType type, uint32_t rank,
+                    const WbbI128 *dims)
+{
+    if (s->type == SC_TUPLE) hlo_bad(j, i, "%s is a tuple, an array expected", what);
+    hlo_want_type(j, i, what, s, type);
+    bool right = s->rank == rank;
+    for (uint32_t d = 0; right && d < rank; d++) right = s->dims[d] == dims[d];
+    if (!right) hlo_bad(j, i, "%s has shape %s, %s expected", what, hlo_brief(j, s), dims_text(j, type, rank, dims));
+}
+
+/* Sizes are bounded as those of the text are: see check_size in shape.c. */
+static const HloShape *make(HloJudge *j, WbbArena *a, const HloInstruction *i, ScType type, uint32_t rank, const WbbI128 *dims)
+{
+    int64_t own[HLO_RANK_LIMIT], size = sc_bytes(type) ? sc_bytes(type) : 1;
+    if (rank > HLO_RANK_LIMIT) hlo_bad(j, i, "the result would have %u dimensions", rank);
+    for (uint32_t d = 0; d < rank; d++) {
+        own[d] = (int64_t)dims[d];
+        if (dims[d] < 0 || dims[d] > INT64_MAX || (own[d] && __builtin_mul_overflow(size, own[d], &size)))
+            hlo_bad(j, i, "the result would have more than 2^63 bytes: %s", dims_text(j, type, rank, dims));
+    }
+    return hlo_make_array(a, type, rank, own);
+}
+
+const HloShape *hlo_make_result(HloJudge *j, const HloInstruction *i, ScType type, uint32_t rank, const WbbI128 *dims)
+{
+    return make(j, i->shape ? j->scratch : j->arena, i, type, rank, dims);
+}
+
+void hlo_given(HloJudge *j, const HloInstruction *i)
+{
+    if (!i->shape) hlo_bad(j, i, "its shape is missing and does not follow from its operands");
+}
+
+void hlo_give(HloJudge *j, HloInstruction *i, ScType type, uint32_t rank, const WbbI128 *dims)
+{
+    if (i->shape) hlo_want_array(j, i, "the result", i->shape, type, rank, dims);
+    else i->shape = make(j, j->arena, i, type, rank, dims);
+}
+
+void hlo_give_shape(HloJudge *j, HloInstruction *i, const HloShape *s)
+{
+    if (i->shape) hlo_want_shape(j, i, "the result", i->shape, s);
+    else i->shape = s;
+}
+
+void hlo_give_type(HloJudge *j, HloInstruction *i, ScType type, const HloShape *dims_of)
+{
+    if (!i->shape) {
+        i->shape = hlo_make_array(j->arena, type, dims_of->rank, dims_of->dims);
         return;
     }
-    const HloShape *expected = i->n_operands > 1 && hlo_same_shape(i->operands[1]->shape, i->shape) ? i->shape : first;
-    for (uint32_t k = 0; k < i->n_operands; k++) {
-        hlo_want_shape(cx, i, operand_name(text, k), i->operands[k]->shape, expected);
-        want_class(cx, i, k, classes_of(i->opcode));
-    }
-    hlo_want_shape(cx, i, "the result", i->shape, expected);
+    hlo_want_dims(j, i, "the result", i->shape, dims_of);
+    hlo_want_type(j, i, "the result", i->shape, type);
 }
 
-static void want_type(WbbCx *cx, const HloInstruction *i, const char *what, const HloShape *s, ScType type)
+void hlo_give_parts(HloJudge *j, HloInstruction *i, uint32_t n, const HloShape *const *parts)
 {
-    if (s->type != type)
-        hlo_bad(cx, i, "%s has shape %s, element type %s expected", what, brief(cx, s),
-                type == SC_TUPLE ? "tuple" : sc_type_info[type].hlo);
-}
-
-static ScType part_of(ScType t) { return t == SC_C64 ? SC_F32 : t == SC_C128 ? SC_F64 : t; }
-
-static void verify_abs_real_imag(WbbCx *cx, const HloInstruction *i)
-{
-    const HloShape *s = i->operands[0]->shape;
-    want_class(cx, i, 0, i->opcode == HLO_ABS ? "IUFC" : "FC");
-    hlo_want_dims(cx, i, "the result", i->shape, s);
-    want_type(cx, i, "the result", i->shape, part_of(s->type));
-}
-
-static void verify_select(WbbCx *cx, const HloInstruction *i)
-{
-    const HloShape *choice = i->operands[0]->shape;
-    if (choice->type == SC_TUPLE || i->shape->type == SC_TUPLE) hlo_bad(cx, i, "a tuple cannot be selected");
-    want_type(cx, i, "operand 0", choice, SC_PRED);
-    if (choice->rank) hlo_want_dims(cx, i, "operand 0", choice, i->operands[1]->shape);
-    hlo_want_shape(cx, i, "operand 2", i->operands[2]->shape, i->operands[1]->shape);
-    hlo_want_shape(cx, i, "the result", i->shape, i->operands[1]->shape);
-}
-
-static void verify_clamp(WbbCx *cx, const HloInstruction *i)
-{
-    const HloShape *s = i->operands[1]->shape;
-    want_class(cx, i, 1, "PIUF");
-    for (uint32_t k = 0; k <= 2; k += 2) {
-        const HloShape *bound = i->operands[k]->shape;
-        char text[32];
-        if (bound->rank || bound->type == SC_TUPLE) hlo_want_shape(cx, i, operand_name(text, k), bound, s);
-        want_type(cx, i, operand_name(text, k), bound, s->type);
-    }
-    hlo_want_shape(cx, i, "the result", i->shape, s);
-}
-
-static void verify_compare(WbbCx *cx, const HloInstruction *i)
-{
-    const HloShape *s = i->operands[0]->shape;
-    want_class(cx, i, 0, i->direction == HLO_EQ || i->direction == HLO_NE ? "PIUFC" : "PIUF");
-    hlo_want_shape(cx, i, "operand 1", i->operands[1]->shape, s);
-    hlo_want_dims(cx, i, "the result", i->shape, s);
-    want_type(cx, i, "the result", i->shape, SC_PRED);
-}
-
-static void verify_complex(WbbCx *cx, const HloInstruction *i)
-{
-    const HloShape *s = i->operands[0]->shape;
-    if (s->type != SC_F32 && s->type != SC_F64) hlo_bad(cx, i, "operand 0 has shape %s, type f32 or f64 expected", brief(cx, s));
-    hlo_want_shape(cx, i, "operand 1", i->operands[1]->shape, s);
-    hlo_want_dims(cx, i, "the result", i->shape, s);
-    want_type(cx, i, "the result", i->shape, s->type == SC_F32 ? SC_C64 : SC_C128);
-}
-
-static void verify_elementwise(WbbCx *cx, const HloInstruction *i)
-{
-    const HloShape *s = i->operands[0]->shape;
-    switch (i->opcode) {
-    case HLO_ABS: case HLO_REAL: case HLO_IMAG: verify_abs_real_imag(cx, i); break;
-    case HLO_SELECT: verify_select(cx, i); break;
-    case HLO_CLAMP: verify_clamp(cx, i); break;
-    case HLO_COMPARE: verify_compare(cx, i); break;
-    case HLO_COMPLEX: verify_complex(cx, i); break;
-    case HLO_CONVERT:
-        want_class(cx, i, 0, "PIUFC");
-        hlo_want_dims(cx, i, "the result", i->shape, s);
-        if (class_of(i->shape) == '-') hlo_bad(cx, i, "the result has shape %s, which holds no values", brief(cx, i->shape));
-        if (class_of(s) == 'C' && class_of(i->shape) != 'C')
-            hlo_bad(cx, i, "a complex operand, but a result of shape %s", brief(cx, i->shape));
-        break;
-    case HLO_IS_FINITE:
-        want_class(cx, i, 0, "FC");
-        hlo_want_dims(cx, i, "the result", i->shape, s);
-        want_type(cx, i, "the result", i->shape, SC_PRED);
-        break;
-    case HLO_STOCHASTIC_CONVERT:
-        want_class(cx, i, 0, "F");
-        want_class(cx, i, 1, "U");
-        hlo_want_dims(cx, i, "operand 1", i->operands[1]->shape, s);
-        hlo_want_dims(cx, i, "the result", i->shape, s);
-        break;
-    case HLO_REDUCE_PRECISION:
-        if (i->number < 1 || i->number > 31 || i->number2 < 0 || i->number2 > 63)
-            hlo_bad(cx, i, "%lld exponent and %lld mantissa bits", (long long)i->number, (long long)i->number2);
-        verify_same(cx, i);
-        break;
-    default: verify_same(cx, i); break;
-    }
-}
-
-static void want_layout(WbbCx *cx, const HloInstruction *i, const char *what, const HloShape *s, const HloShape *inner)
-{
-    if (s->type == SC_TUPLE) {
-        for (uint32_t k = 0; k < s->n_elements; k++) want_layout(cx, i, what, s->elements[k], inner->elements[k]);
+    if (n == 1) {
+        hlo_give_shape(j, i, parts[0]);
         return;
     }
-    if (s->rank == 0 || memcmp(s->minor_to_major, inner->minor_to_major, s->rank) == 0) return;
-    WbbBuf outside = wbb_buf(cx->arena), inside = wbb_buf(cx->arena);
-    hlo_print_shape(&outside, s);
-    hlo_print_shape(&inside, inner);
-    hlo_bad(cx, i, "%s has layout %s, %s expected inside", what, outside.text, inside.text);
-}
-
-/* Operands against the parameters of the computation that they are handed to. */
-static void verify_call(WbbCx *cx, const HloInstruction *i, bool layouts)
-{
-    char text[32];
-    if (i->n_called != 1) hlo_bad(cx, i, "%u computations are named, one expected", i->n_called);
-    const HloComputation *c = i->called[0];
-    if (c->n_parameters != i->n_operands)
-        hlo_bad(cx, i, "%u operands found, '%s' has %u parameters", i->n_operands, c->name, c->n_parameters);
-    for (uint32_t k = 0; k < i->n_operands; k++) {
-        const HloShape *s = i->operands[k]->shape;
-        hlo_want_shape(cx, i, operand_name(text, k), s, c->parameters[k]->shape);
-        if (layouts) want_layout(cx, i, operand_name(text, k), s, c->parameters[k]->shape);
+    if (i->shape) {
+        bool right = i->shape->type == SC_TUPLE && i->shape->n_elements == n;
+        if (!right) hlo_bad(j, i, "the result has shape %s, a tuple of %u expected", hlo_brief(j, i->shape), n);
+        for (uint32_t k = 0; k < n; k++)
+            hlo_want_shape(j, i, wbb_format(j->scratch, "element %u of the result", k), i->shape->elements[k], parts[k]);
+        return;
     }
-    hlo_want_shape(cx, i, "the result", i->shape, c->root->shape);
-    if (layouts) want_layout(cx, i, "the result", i->shape, c->root->shape);
-}
-
-static void verify_while(WbbCx *cx, const HloInstruction *i)
-{
-    const HloShape *state = i->operands[0]->shape;
-    if (i->n_called != 2) hlo_bad(cx, i, "%u computations are named, a condition and a body expected", i->n_called);
-    hlo_want_shape(cx, i, "the result", i->shape, state);
-    for (uint32_t k = 0; k < 2; k++) {
-        const HloComputation *c = i->called[k];
-        if (c->n_parameters != 1) hlo_bad(cx, i, "'%s' has %u parameters, one expected", c->name, c->n_parameters);
-        hlo_want_shape(cx, i, i->called_by[k], c->parameters[0]->shape, state);
-        bool body = strcmp(i->called_by[k], "body") == 0;
-        if (body) hlo_want_shape(cx, i, "the root of the body", c->root->shape, state);
-        else if (c->root->shape->type != SC_PRED || c->root->shape->rank)
-            hlo_bad(cx, i, "the condition has shape %s, pred[] expected", brief(cx, c->root->shape));
+    const HloShape **own = WBB_NEW_N(j->arena, const HloShape *, n);
+    uint64_t leaves = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        own[k] = parts[k];
+        leaves += parts[k]->n_leaves;
+        if (parts[k]->depth >= HLO_NESTING_LIMIT) hlo_bad(j, i, "nested more than %d levels deep", HLO_NESTING_LIMIT);
+        if (leaves > HLO_LEAVES_LIMIT) hlo_bad(j, i, "the result would be a tuple of more than %d arrays", HLO_LEAVES_LIMIT);
     }
+    i->shape = hlo_make_tuple(j->arena, n, own);
 }
 
-static void verify_tuple(WbbCx *cx, const HloInstruction *i)
+/* The module ------------------------------------------------------------------------------------------------------------------ */
+
+void hlo_judge(HloJudge *j, HloInstruction *i)
 {
-    char text[32];
-    if (i->shape->type != SC_TUPLE || i->shape->n_elements != i->n_operands)
-        hlo_bad(cx, i, "%u operands found, but the shape is %s", i->n_operands, brief(cx, i->shape));
-    for (uint32_t k = 0; k < i->n_operands; k++)
-        hlo_want_shape(cx, i, operand_name(text, k), i->operands[k]->shape, i->shape->elements[k]);
+    bool judged = hlo_judge_element(j, i) || hlo_judge_move(j, i) || hlo_judge_indexed(j, i) || hlo_judge_reduction(j, i) ||
+                  hlo_judge_control(j, i) || hlo_judge_library(j, i) || hlo_judge_remote(j, i);
+    assert(judged && "every operation has a function that judges it");
+    (void)judged;
+    assert(i->shape);
 }
 
-static void verify_element(WbbCx *cx, const HloInstruction *i)
+static void judge_module(WbbCx *cx, WbbArena *a, const HloModule *m, bool shapeless)
 {
-    const HloShape *s = i->operands[0]->shape;
-    want_type(cx, i, "operand 0", s, SC_TUPLE);
-    if (i->number < 0 || i->number >= s->n_elements)
-        hlo_bad(cx, i, "index %lld of a tuple of %u elements", (long long)i->number, s->n_elements);
-    hlo_want_shape(cx, i, "the result", i->shape, s->elements[i->number]);
-}
-
-static void verify_instruction(WbbCx *cx, const HloInstruction *i)
-{
-    if (i->spelling) return;
-    switch (i->opcode) {
-    case HLO_TUPLE: verify_tuple(cx, i); return;
-    case HLO_GET_TUPLE_ELEMENT: verify_element(cx, i); return;
-    case HLO_FUSION: verify_call(cx, i, true); return;
-    case HLO_CALL: verify_call(cx, i, false); return;
-    case HLO_WHILE: verify_while(cx, i); return;
-    default: break;
-    }
-    if (hlo_verify_move(cx, i)) return;
-    if (hlo_is_elementwise(i->opcode)) verify_elementwise(cx, i);
-}
-
-void hlo_verify(WbbCx *cx, const HloModule *m)
-{
+    HloJudge j = {.cx = cx, .arena = a, .scratch = wbb_arena_new(cx)};
+    uint64_t leaves = 0;
     for (uint32_t c = 0; c < m->n_computations; c++)
-        for (uint32_t k = 0; k < m->computations[c]->n_instructions; k++)
-            verify_instruction(cx, m->computations[c]->instructions[k]);
+        for (uint32_t k = 0; k < m->computations[c]->n_instructions; k++) {
+            HloInstruction *i = m->computations[c]->instructions[k];
+            if (shapeless && i->shape) continue;
+            hlo_judge(&j, i);
+            leaves += i->shape->n_leaves;
+            if (shapeless && leaves > HLO_INFERRED_LIMIT)
+                hlo_bad(&j, i, "the shapes that the text leaves out have more than %d arrays in all", HLO_INFERRED_LIMIT);
+        }
+    wbb_arena_free(j.scratch);
+}
+
+void hlo_verify(WbbCx *cx, const HloModule *m) { judge_module(cx, cx->arena, m, false); }
+
+void hlo_settle_module(WbbCx *cx, WbbArena *a, const HloModule *m) { judge_module(cx, a, m, true); }
+
+void hlo_settle(WbbCx *cx, WbbArena *a, HloInstruction *i)
+{
+    HloJudge j = {.cx = cx, .arena = a, .scratch = wbb_arena_new(cx)};
+    hlo_judge(&j, i);
+    wbb_arena_free(j.scratch);
 }

@@ -292,6 +292,8 @@ static Value primary(IrParser *p, IrType expected)
     } else if (next == '.' || next == '(') {
         const Head h = head(p, name, v.loc);
         v.node = call(p, &h);
+    } else if (p->free_names) {
+        v.node = ir_free_name(p, v.loc, name, expected);
     } else {
         wbb_fail(p->cx, v.loc, "nothing is called '%s' here", name);
     }

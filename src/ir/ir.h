@@ -137,10 +137,14 @@ bool ir_within(IrGraph *g, IrRef n, WbbI128 lo, WbbI128 hi); /* lo <= n < hi, pr
 bool ir_multiple(IrGraph *g, IrRef n, WbbI128 k);            /* k divides n, proved */
 bool ir_fits_i32(IrGraph *g, IrRef n);                        /* n and every partial result of it fit in 32 signed bits */
 
-/* print.c, parse.c, verify.c */
+/* print.c, parse.c, term.c, verify.c */
 void ir_print(WbbBuf *out, const IrKernel *k);
 void ir_print_node(WbbBuf *out, const IrGraph *g, IrRef r);
+void ir_print_shallow(WbbBuf *out, const IrGraph *g, IrRef r, int depth); /* what stands deeper than `depth` calls is "..." */
 IrKernel *ir_parse(WbbCx *cx, WbbArena *a, const char *file, const char *text, size_t n); /* fails with file:line:col */
+/* One expression as typed on a command line. A name that nothing binds is a variable of the type that its place has; of index
+ * type any integer of 63 bits. `lets` say more: "i in 0..8", "x: bf16". Messages name `file`, a let's text its own. */
+IrRef ir_parse_term(WbbCx *cx, WbbArena *a, IrGraph *g, const char *file, const char *text, const char *const *lets, uint32_t n_lets);
 void ir_verify(const IrKernel *k); /* our own bug: asserts, with the node printed */
 
 /* eval.c: the reference meaning of a scalar node. Leaves (load, var, idx of them) get values from `leaf`. False where the node

@@ -18,6 +18,7 @@ typedef struct {
     const char *file, *p, *end, *line_start;
     int line;
     uint32_t nesting;
+    bool free_names; /* a term by itself: a name that nothing binds is a variable of the type of its place */
     struct { IrName *items; uint32_t n, room; } names; /* visible ones */
     struct { IrBuffer *items; uint32_t n, room; } buffers;
     struct { IrRef *items; uint32_t n, room; } same; /* same.items[r] = r */
@@ -47,5 +48,8 @@ static inline bool ir_is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >=
 uint32_t ir_buffer_named(IrParser *p, const char *z, WbbLoc loc);
 IrRef ir_read_expression(IrParser *p, IrType expected); /* expected 0: any */
 IrRef ir_read_stored(IrParser *p, ScType type);         /* the value of a store: a constant is one element */
+
+/* term.c */
+IrRef ir_free_name(IrParser *p, WbbLoc loc, const char *name, IrType type);
 
 #endif

@@ -427,11 +427,13 @@ static Printer new_printer(WbbBuf *out, WbbArena *scratch, const IrGraph *g)
     return p;
 }
 
-void ir_print_node(WbbBuf *out, const IrGraph *g, IrRef r)
+void ir_print_node(WbbBuf *out, const IrGraph *g, IrRef r) { ir_print_shallow(out, g, r, NODE_DEPTH); }
+
+void ir_print_shallow(WbbBuf *out, const IrGraph *g, IrRef r, int depth)
 {
     WbbArena *scratch = wbb_arena_new(g->cx);
     Printer p = new_printer(out, scratch, g);
-    p.depth_left = NODE_DEPTH;
+    p.depth_left = depth;
     put_node(&p, r, 0);
     wbb_arena_free(scratch);
 }

@@ -198,7 +198,7 @@ static void emit_store(LlBuild *b, const IrStmt *s, uint32_t scope)
     demand(b, s->value, false);
     demand(b, s->index, true);
     at_scope(b, scope);
-    ll_lines_at(b, 0);
+    ll_lines_store(b, s);
     const IrType type = ir_at(b->g, s->value)->type;
     LLVMValueRef v = b->values[s->value];
     if (IR_SC(type) == SC_PRED) v = LLVMBuildZExt(b->builder, v, ll_memory_type(b, type), "");
@@ -224,18 +224,18 @@ static void emit_if(LlBuild *b, const IrStmt *s, uint32_t scope)
 {
     demand(b, s->condition, false);
     at_scope(b, scope);
-    ll_lines_at(b, 0);
+    ll_lines_control(b, LL_BY_BRANCH);
     const bool both = s->otherwise.n > 0;
     LLVMBasicBlockRef then = new_block(b, "then"), otherwise = both ? new_block(b, "else") : NULL, join = new_block(b, "join");
     b->points[scope].end = LLVMBuildCondBr(b->builder, b->values[s->condition], then, both ? otherwise : join);
     LLVMBasicBlockRef last = emit_scope(b, &s->body, then);
     LLVMPositionBuilderAtEnd(b->builder, last);
-    ll_lines_at(b, 0);
+    ll_lines_control(b, LL_BY_BRANCH);
     LLVMBuildBr(b->builder, join);
     if (both) {
         last = emit_scope(b, &s->otherwise, otherwise);
         LLVMPositionBuilderAtEnd(b->builder, last);
-        ll_lines_at(b, 0);
+        ll_lines_control(b, LL_BY_BRANCH);
         LLVMBuildBr(b->builder, join);
     } else {
         b->next_scope++; /* the empty else */
@@ -266,14 +266,14 @@ static void emit_for(LlBuild *b, const IrStmt *s, uint32_t scope)
     LLVMTypeRef type = wide ? b->i64 : b->i32;
     LLVMBasicBlockRef body = new_block(b, "loop"), after = new_block(b, "after"), before = b->points[scope].block;
     at_scope(b, scope);
-    ll_lines_at(b, 0);
+    ll_lines_control(b, LL_BY_LOOP);
     b->points[scope].end = LLVMBuildBr(b->builder, body);
     LLVMPositionBuilderAtEnd(b->builder, body);
     LLVMValueRef counter = LLVMBuildPhi(b->builder, type, "");
     b->vars[s->var] = counter;
     LLVMBasicBlockRef last = emit_scope(b, &s->body, body);
     LLVMPositionBuilderAtEnd(b->builder, last);
-    ll_lines_at(b, 0);
+    ll_lines_control(b, LL_BY_LOOP);
     LLVMValueRef next = LLVMBuildNSWAdd(b->builder, counter, LLVMConstInt(type, 1, false), "");
     LLVMValueRef more = LLVMBuildICmp(b->builder, LLVMIntSLE, next, LLVMConstInt(type, (uint64_t)var->hi, true), "");
     LLVMBuildCondBr(b->builder, more, body, after);
@@ -342,7 +342,7 @@ void ll_build(LlBuild *b)
     make_function(b);
     ll_lines_begin(b);
     LLVMPositionBuilderAtEnd(b->builder, emit_scope(b, &b->k->body, new_block(b, "entry")));
-    ll_lines_at(b, 0);
+    ll_lines_control(b, LL_BY_RETURN);
     LLVMBuildRetVoid(b->builder);
     ll_lines_end(b);
 }

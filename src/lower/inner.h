@@ -62,6 +62,15 @@ LLVMTargetMachineRef ll_machine(LlCache *s, const TgTarget *t);
 void ll_forget_machine(LlCache *s, const TgTarget *t); /* after a fatal error: it is not to be trusted, nor to be disposed */
 LlFatal *ll_catch(LlFatal *f);                           /* fatal errors of this thread go to f from now on; returns the former */
 
+/* What made an instruction: a rule (as in IrGraph.rule), a kind of work, an HLO instruction (as in IrGraph.origin). */
+typedef enum { LL_BY_LLVM, LL_BY_INSTR, LL_BY_INDEX, LL_BY_LOAD, LL_BY_STORE, LL_BY_LANES, LL_BY_LOOP, LL_BY_BRANCH, LL_BY_RETURN } LlWhat;
+typedef struct {
+    uint32_t what, rule, origin;
+    uint32_t detail;        /* load, store: buffer; instr: type */
+    LLVMMetadataRef place;
+    const char *text;       /* of its comment, once made */
+} LlMaker;
+
 /* One compile. */
 typedef struct {
     LLVMBasicBlockRef block; /* the end of what is there */
@@ -100,9 +109,12 @@ typedef struct {
     LLVMModuleRef module;
     LLVMBuilderRef builder;
     LLVMDIBuilderRef lines;
-    LLVMMetadataRef program;    /* the kernel, as debug information knows it */
-    LLVMMetadataRef nowhere;    /* the location of what no rule made */
-    LLVMMetadataRef *locations; /* by rule, the target's and then the index tables' */
+    LLVMMetadataRef program; /* the kernel, as debug information knows it */
+    struct {
+        LlMaker *items;
+        uint32_t n, room;
+    } makers;
+    uint32_t *maker_slots, n_maker_slots; /* hash table of numbers of makers */
     LLVMMemoryBufferRef memory;
     LLVMPassBuilderOptionsRef passes;
     char *text; /* LLVM's */
@@ -139,8 +151,15 @@ void ll_build(LlBuild *b);
 
 /* lines.c */
 void ll_lines_begin(LlBuild *b);
-void ll_lines_at(LlBuild *b, IrRef r); /* instructions built from now on belong to the rule that made r; 0: to none */
+/* Instructions built from now on belong to the node r, to a store, to a loop or a branch. */
+void ll_lines_at(LlBuild *b, IrRef r);
+void ll_lines_store(LlBuild *b, const IrStmt *s);
+void ll_lines_control(LlBuild *b, LlWhat what);
 void ll_lines_end(LlBuild *b);
+
+/* provenance.c */
+void ll_say_ptx(LlBuild *b);         /* out.ptx as it came from LLVM to what was asked for */
+const char *ll_say_llvm(LlBuild *b); /* the module as text */
 
 /* libdevice.c */
 void ll_link(LlBuild *b);

@@ -82,16 +82,6 @@ static void optimise(LlBuild *b)
             wbb_fail(b->cx, (WbbLoc){0}, "@%s: nothing defines %s", b->k->name, LLVMGetValueName(f));
 }
 
-/* LLVM opens an empty debug section even where it has nothing to say. */
-static size_t cut_debug_sections(char *text, size_t n)
-{
-    static const char head[] = "\t.section\t.debug_macinfo\t{\t}\n";
-    char *at = strstr(text, head);
-    if (!at) return n;
-    memmove(at, at + strlen(head), n - (size_t)(at - text) - strlen(head) + 1);
-    return n - strlen(head);
-}
-
 static void generate(LlBuild *b)
 {
     char *text = NULL;
@@ -103,8 +93,8 @@ static void generate(LlBuild *b)
     b->out.n_ptx = LLVMGetBufferSize(b->memory);
     char *ptx = wbb_alloc(b->arena, b->out.n_ptx + 1);
     memcpy(ptx, LLVMGetBufferStart(b->memory), b->out.n_ptx);
-    if (b->lines) b->out.n_ptx = cut_debug_sections(ptx, b->out.n_ptx);
     b->out.ptx = ptx;
+    ll_say_ptx(b);
 }
 
 static void steps(LlBuild *b)
@@ -114,7 +104,7 @@ static void steps(LlBuild *b)
     ll_build(b);
     verify(b);
     b->out.ms_build = (t1 = wbb_now_ms()) - t0;
-    if (b->o->keep_llvm) ll_take_text(b, LLVMPrintModuleToString(b->module), &b->out.llvm_before, NULL);
+    if (b->o->keep_llvm) b->out.llvm_before = ll_say_llvm(b);
 
     t0 = wbb_now_ms();
     ll_link(b);
@@ -122,7 +112,7 @@ static void steps(LlBuild *b)
     b->out.ms_link = (t1 = wbb_now_ms()) - t0;
     optimise(b);
     b->out.ms_optimise = wbb_now_ms() - t1;
-    if (b->o->keep_llvm) ll_take_text(b, LLVMPrintModuleToString(b->module), &b->out.llvm_after, NULL);
+    if (b->o->keep_llvm) b->out.llvm_after = ll_say_llvm(b);
 
     t0 = wbb_now_ms();
     generate(b);

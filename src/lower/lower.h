@@ -17,11 +17,21 @@
 /* What several compiles share: code generators and libdevice's bytes. One per thread. */
 typedef struct LlCache LlCache;
 
+/* An HLO instruction, and its place in the HLO file. */
+typedef struct {
+    const char *name; /* without '%' */
+    uint32_t line, column;
+} LlOrigin;
+
 typedef struct {
     LlCache *cache;           /* NULL: one for this compile alone */
     const RwTables *index_tables; /* where rules marked IR_INDEX_RULE stand; NULL: such nodes have no line */
     const char *const *libdevice; /* more places to look for libdevice, NULL-terminated, tried first; may be NULL */
-    bool lines;                   /* `.loc` of the rule that made an instruction */
+    bool lines;                   /* `.loc` of the rule that made an instruction, inlined at the HLO instruction it came from */
+    bool comments;                /* fill ptx_commented, and say the same in llvm_before and llvm_after */
+    const LlOrigin *origins;      /* by IrGraph.origin - 1; NULL: origins are not named */
+    uint32_t n_origins;
+    const char *hlo_file;         /* for `.loc`; NULL: only rules are named */
     bool keep_llvm;               /* fill llvm_before and llvm_after */
 } LlOptions;
 
@@ -29,6 +39,7 @@ typedef struct {
 typedef struct {
     const char *ptx;
     size_t n_ptx;
+    const char *ptx_commented; /* the same, and behind each instruction what made it; NULL unless wanted */
     const char *llvm_before, *llvm_after; /* optimisation; NULL unless wanted */
     const char **libdevice;               /* functions called, in order of first call */
     uint32_t n_libdevice;

@@ -88,6 +88,8 @@ static WbbStatus one_file(WbbCx *cx, WbbArena *a, const Options *o, const char *
     PipeOptions p = pipe_options(cx, o);
     p.cache = cache;
     p.assemble = o->output != NULL || o->json;
+    const bool prints = o->emit || (!o->output && !o->json && !o->explain && !o->trace && !o->time && !o->print_after);
+    p.comments = prints && !p.lines;
     PipeResult r;
     pipe_compile(cx, a, &p, file, text, n, &r);
     WbbBuf b = wbb_buf(a);
@@ -96,7 +98,7 @@ static WbbStatus one_file(WbbCx *cx, WbbArena *a, const Options *o, const char *
     wbb_put(&b, r.printed);
     if (o->emit && p.stage == PIPE_AT_CUBIN && o->output == NULL)
         wbb_putf(&b, "%s\n", r.cubin.bytes ? "assembled; -o DIR writes it" : r.cubin.missing);
-    else if (o->emit || (!o->output && !o->json && !o->explain && !o->trace && !o->time && !o->print_after)) wbb_put(&b, r.emitted);
+    else if (prints) wbb_put(&b, r.emitted);
     if (r.bundle) {
         if (o->explain) pipe_explain(&b, &r);
         if (o->trace) pipe_trace(&b, a, r.rw, UINT32_MAX);
@@ -162,7 +164,7 @@ WbbStatus main_run(WbbCx *cx, WbbArena *a, const Options *o)
 {
     if (o->files.n != 1) return fputs("run: one file or bundle expected\n", stderr), WBB_USAGE;
     const char *file = o->files.list[0];
-    if (wbb_is_dir(file)) return main_run_bundle(cx, a, o);
+    if (o->ptx || wbb_is_dir(file)) return main_run_bundle(cx, a, o);
     if (o->on && strcmp(o->on, "sim")) wbb_fail(cx, (WbbLoc){0}, "--on %s: this version runs on the simulator, --on sim", o->on);
     size_t n;
     const char *text = wbb_read_file(cx, a, file, &n);

@@ -35,6 +35,7 @@ int main_dispatch(const char *program, const Command *commands, size_t n, int ar
     if (!c) return usage(stderr, program, commands, n);
     Options o;
     if (!main_options(&o, argc - 2, argv + 2)) return fprintf(stderr, "usage: %s %s %s\n", program, c->name, c->usage), WBB_USAGE;
+    if (o.help && strcmp(c->name, "rules")) return printf("usage: %s %s %s\n", program, c->name, c->usage), WBB_OK; /* rules has help for each tool */
     WbbCx *cx = wbb_cx_new();
     if (!cx) return fputs("out of memory\n", stderr), WBB_FAILED;
     Call call = {.command = c, .options = &o};

@@ -5,20 +5,22 @@
 #include <stdio.h>
 #include <string.h>
 
-/* --bounds: DIR/lo0.npy, hi0.npy (in the leaf's own type; floats as f64) and nan0.npy (flags). */
+/* --bounds: DIR/lo0.npy, hi0.npy (floats as f64, integers in 64 bits, complex as c128) and nan0.npy (EV_MAYBE_NAN, EV_MUST_NAN; of the
+ * imaginary part two bits higher). */
 static void write_bounds(WbbCx *cx, WbbArena *a, const char *dir, uint32_t k, const EvValue *v)
 {
     int64_t n = 1;
     for (int i = 0; i < v->rank; i++) n *= v->dims[i];
     const EvBound *b = v->data;
-    uint64_t *lo = WBB_NEW_N(a, uint64_t, n + 1), *hi = WBB_NEW_N(a, uint64_t, n + 1);
+    const int64_t parts = ev_part_type(v->type) == v->type ? 1 : 2;
+    uint64_t *lo = WBB_NEW_N(a, uint64_t, parts * n + 1), *hi = WBB_NEW_N(a, uint64_t, parts * n + 1);
     uint8_t *flags = WBB_NEW_N(a, uint8_t, n + 1);
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < parts * n; i++) {
         lo[i] = b[i].lo.u;
         hi[i] = b[i].hi.u;
-        flags[i] = (uint8_t)b[i].flags;
+        flags[i / parts] |= (uint8_t)(b[i].flags << (i % parts * 2));
     }
-    const char *type = sc_is_float(v->type) ? "f64" : sc_is_signed(v->type) ? "s64" : "u64";
+    const char *type = parts == 2 ? "c128" : sc_is_float(v->type) ? "f64" : sc_is_signed(v->type) ? "s64" : "u64";
     bd_write_npy(cx, wbb_format(a, "%s/lo%u.npy", dir, k), type, v->dims, v->rank, lo);
     bd_write_npy(cx, wbb_format(a, "%s/hi%u.npy", dir, k), type, v->dims, v->rank, hi);
     bd_write_npy(cx, wbb_format(a, "%s/nan%u.npy", dir, k), "u8", v->dims, v->rank, flags);
@@ -38,6 +40,59 @@ static void print_few(const EvValue *v, uint32_t k)
     puts(n > 8 ? " .." : "");
 }
 
+/* --bounds --perturb N: N evaluations in which chance decides what HLO leaves open, held against the bounds: all elements, of a large
+ * module SAMPLE of each output. */
+enum { SAMPLE = 8, LARGE = 1 << 15 };
+
+static WbbStatus check_bounds(WbbCx *cx, WbbArena *a, const Options *o, const HloModule *m, const PipeRun *run)
+{
+    const HloShape **leaves;
+    const uint32_t count = hlo_leaves(a, m->entry->root->shape, &leaves);
+    EvPositions *at = WBB_NEW_N(a, EvPositions, count + 1);
+    int64_t elements = 0;
+    for (uint32_t k = 0; k < count; k++) elements += hlo_elements(leaves[k]);
+    for (uint32_t k = 0; k < m->entry->n_parameters; k++) elements += hlo_elements(m->entry->parameters[k]->shape);
+    for (uint32_t k = 0; k < count; k++) {
+        const int64_t n = hlo_elements(leaves[k]);
+        int64_t *list = WBB_NEW_N(a, int64_t, WBB_MIN(n, (int64_t)SAMPLE) + 1);
+        at[k].n = bd_sample_positions(n, SAMPLE, list);
+        at[k].positions = list;
+    }
+    const EvSource made = pipe_made_inputs(cx, a, m, run);
+    const void *const *inputs = run->inputs ? pipe_inputs(cx, a, m, run) : NULL;
+    const EvSoundness s = ev_soundness(cx, a, m->entry, inputs, &made, o->approx, elements > LARGE ? at : NULL, (uint64_t)o->seed, (uint32_t)o->perturb);
+    if (o->json) {
+        printf("{\"compared\": %lld, \"outside\": %lld, \"floats\": %lld, \"open\": %lld, \"median_ulp\": %.17g}\n", (long long)s.compared,
+               (long long)s.outside, (long long)s.floats, (long long)s.open, s.median > 1e300 ? -1 : s.median);
+    } else {
+        printf("%lld of %lld outside the bounds; half of %lld intervals are at most %.3g ulp wide, %lld hold infinity or nan\n",
+               (long long)s.outside, (long long)s.compared, (long long)s.floats, s.median, (long long)s.open);
+    }
+    if (!s.outside) return WBB_OK;
+    fprintf(stderr, "%s: outside the bounds: %s\n", o->files.list[0], s.first);
+    return WBB_CHECK;
+}
+
+/* --at: the same positions of each output; made inputs are made where they are needed only. */
+static const EvResult *run_some(WbbCx *cx, WbbArena *a, const Options *o, const HloModule *m, const PipeRun *run, EvMode mode)
+{
+    const HloShape **leaves;
+    const uint32_t count = hlo_leaves(a, m->entry->root->shape, &leaves);
+    EvPositions *at = WBB_NEW_N(a, EvPositions, count + 1);
+    int64_t n;
+    const int64_t *positions = bd_read_positions(cx, a, o->at, &n);
+    for (uint32_t k = 0; k < count; k++) {
+        const int64_t elements = hlo_elements(leaves[k]);
+        for (int64_t i = 0; i < n; i++)
+            if (positions[i] < 0 || positions[i] >= elements)
+                wbb_fail(cx, (WbbLoc){o->at, 0, 0}, "position %lld: output %u has %lld elements", (long long)positions[i], k, (long long)elements);
+        at[k] = (EvPositions){.positions = positions, .n = n};
+    }
+    if (run->inputs) return ev_run_at(cx, a, m->entry, pipe_inputs(cx, a, m, run), mode, at);
+    const EvSource made = pipe_made_inputs(cx, a, m, run);
+    return ev_run_from(cx, a, m->entry, &made, mode, at);
+}
+
 WbbStatus main_eval(WbbCx *cx, WbbArena *a, const Options *o)
 {
     if (o->files.n != 1) return fputs("eval: one file expected\n", stderr), WBB_USAGE;
@@ -45,21 +100,10 @@ WbbStatus main_eval(WbbCx *cx, WbbArena *a, const Options *o)
     const char *text = wbb_read_file(cx, a, o->files.list[0], &n);
     const HloModule *m = hlo_parse(cx, a, o->files.list[0], text, n);
     const PipeRun run = {.seed = (uint64_t)o->seed, .which = o->which ? o->which[0] : 'n', .inputs = o->inputs.n ? o->inputs.list : NULL, .n_inputs = o->inputs.n};
-    const void **inputs = pipe_inputs(cx, a, m, &run);
     const EvMode mode = o->f64 ? EV_F64 : !o->bounds ? EV_PLAIN : o->approx ? EV_BOUNDS_APPROX : EV_BOUNDS;
     const bool bounds = mode == EV_BOUNDS || mode == EV_BOUNDS_APPROX;
-    const EvResult *r;
-    if (o->at) {
-        const HloShape **leaves;
-        const uint32_t count = hlo_leaves(a, m->entry->root->shape, &leaves);
-        int64_t n_positions;
-        const int64_t *positions = bd_read_positions(cx, a, o->at, &n_positions);
-        EvPositions *at = WBB_NEW_N(a, EvPositions, count + 1);
-        for (uint32_t k = 0; k < count; k++) at[k] = (EvPositions){.positions = positions, .n = n_positions};
-        r = ev_run_at(cx, a, m->entry, inputs, mode, at);
-    } else {
-        r = ev_run(cx, a, m->entry, inputs, mode);
-    }
+    if (bounds && o->perturb) return check_bounds(cx, a, o, m, &run);
+    const EvResult *r = o->at ? run_some(cx, a, o, m, &run, mode) : ev_run(cx, a, m->entry, pipe_inputs(cx, a, m, &run), mode);
     if (o->output) {
         wbb_make_dir(cx, o->output);
         if (!bounds) pipe_write_outputs(cx, a, o->output, r->n, r->outputs);

@@ -1,33 +1,207 @@
-/* ir.c: `ir FILE.ir --pass NAME`: one pass, text to text. Without --pass: parsed, verified and printed. */
+/* ir.c: `ir FILE.ir`: a kernel of the fusion IR as text.
+ *
+ * `--pass NAME`: that pass, text to text; alone: parsed, verified and printed. `--emit llvm|ptx|cubin`: all the way, with the passes
+ * from `--from PASS` on. `--check`: made, run in the simulator and compared with what the text means (pipe/ir_check.h); several files
+ * share one process.
+ *
+ *     ir add.ir --check --target sm_80
+ *     add.ir: @add: 5252 elements agree; patterns/tiles.py:10[add.f32]
+ */
 #include "index/index.h"
+#include "lower/lower.h"
 #include "main/main.h"
+#include "pipe/ir_check.h"
 #include "pipe/pipe.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-WbbStatus main_ir(WbbCx *cx, WbbArena *a, const Options *o)
+typedef struct {
+    const Options *o;
+    const TgTarget *t;
+    LlCache *cache;
+    const char *file;
+    WbbStatus status;
+} Job;
+
+static uint32_t pass_number(WbbCx *cx, const char *option, const char *name)
 {
-    if (o->files.n != 1) return fputs("ir: one file expected\n", stderr), WBB_USAGE;
-    const TgTarget *t = tg_find(o->target);
-    if (!t) wbb_fail(cx, (WbbLoc){0}, "--target %s: no such target", o->target);
-    size_t n;
-    const char *text = wbb_read_file(cx, a, o->files.list[0], &n);
-    IrKernel *k = ir_parse(cx, a, o->files.list[0], text, n);
-    ir_verify(k);
-    RwCx *rw = rw_new(cx, a, k->g, &ix_tables, t->tables, o->approx);
-    for (uint32_t i = 0; i < o->disable.n; i++) rw_disable(rw, o->disable.list[i]);
-    if (o->pass) {
-        const char *const *pass = pipe_passes;
-        while (*pass && strcmp(*pass, o->pass)) pass++;
-        if (!*pass) wbb_fail(cx, (WbbLoc){0}, "--pass %s: simplify, lower, vectorize, width or select expected", o->pass);
+    uint32_t i = 0;
+    while (pipe_passes[i] && strcmp(pipe_passes[i], name)) i++;
+    if (!pipe_passes[i] && strcmp(name, "llvm"))
+        wbb_fail(cx, (WbbLoc){0}, "%s %s: simplify, lower, vectorize, width or select expected", option, name);
+    return i;
+}
+
+static RwCx *engine(WbbCx *cx, WbbArena *a, const Job *j, IrKernel *k)
+{
+    RwCx *rw = rw_new(cx, a, k->g, &ix_tables, j->t->tables, j->o->approx);
+    for (uint32_t i = 0; i < j->o->disable.n; i++) rw_disable(rw, j->o->disable.list[i]);
+    return rw;
+}
+
+/* Text to text. */
+static void one_pass(WbbCx *cx, WbbArena *a, Job *j, IrKernel *k)
+{
+    RwCx *rw = engine(cx, a, j, k);
+    if (j->o->pass) {
+        const uint32_t pass = pass_number(cx, "--pass", j->o->pass);
         rw_index(rw, k);
-        pipe_pass(rw, k, t, *pass);
+        if (pipe_passes[pass]) pipe_pass(rw, k, j->t, pipe_passes[pass]);
         ir_verify(k);
     }
     WbbBuf b = wbb_buf(a);
     ir_print(&b, k);
-    if (o->trace) pipe_trace(&b, a, rw, UINT32_MAX);
+    if (j->o->trace) pipe_trace(&b, a, rw, UINT32_MAX);
     fputs(b.text, stdout);
-    return WBB_OK;
+}
+
+/* To PTX. */
+static LlOutput make(WbbCx *cx, WbbArena *a, const Job *j, IrKernel *k, RwCx *rw)
+{
+    rw_index(rw, k);
+    for (uint32_t i = j->o->from ? pass_number(cx, "--from", j->o->from) : 0; pipe_passes[i]; i++) {
+        pipe_pass(rw, k, j->t, pipe_passes[i]);
+        ir_verify(k);
+    }
+    const LlOptions ll = {.cache = j->cache, .index_tables = &ix_tables, .lines = j->o->lines, .comments = j->o->emit && !j->o->lines,
+                          .keep_llvm = j->o->emit && !strcmp(j->o->emit, "llvm")};
+    return ll_compile(cx, a, k, j->t, &ll);
+}
+
+static void emit(WbbCx *cx, WbbArena *a, const Job *j, const IrKernel *k, const LlOutput *out)
+{
+    const char *what = j->o->emit;
+    if (strcmp(what, "llvm") && strcmp(what, "ptx") && strcmp(what, "cubin"))
+        wbb_fail(cx, (WbbLoc){0}, "--emit %s: llvm, ptx or cubin expected", what);
+    if (strcmp(what, "cubin")) {
+        fputs(*what == 'l' ? out->llvm_after : out->ptx_commented ? out->ptx_commented : out->ptx, stdout);
+        return;
+    }
+    const TgCubin c = tg_assemble(cx, a, j->t, out->ptx, k->name);
+    if (!c.bytes) wbb_fail(cx, (WbbLoc){.file = j->file}, "no machine code: %s", c.missing);
+    const char *path = wbb_format(a, "%s.%s.cubin", k->name, j->t->name);
+    if (!j->o->output) {
+        printf("%s: assembled for %s, %zu bytes; -o DIR writes it\n", j->file, j->t->name, c.n);
+        return;
+    }
+    wbb_make_dir(cx, j->o->output);
+    wbb_write_file(cx, wbb_format(a, "%s/%s", j->o->output, path), c.bytes, c.n);
+}
+
+/* Names of the rules that fired, those that select first. */
+static const char *rules_fired(WbbArena *a, const RwCx *rw, const TgTarget *t, const char *quote)
+{
+    WbbBuf b = wbb_buf(a);
+    const char *comma = "";
+    const uint32_t *counts = rw_counts(rw, false);
+    for (int selecting = 1; selecting >= 0; selecting--)
+        for (uint32_t i = 0; i < t->tables->n_rules; i++) {
+            if (!counts[i] || (t->tables->rules[i].stratum == RW_SELECT) != selecting) continue;
+            wbb_putf(&b, "%s%s%s%s", comma, quote, rw_rule_name(a, t->tables, i), quote);
+            comma = ", ";
+        }
+    return b.text;
+}
+
+static void put_json(WbbArena *a, const Job *j, const char *kernel, const PipeIrCheck *c, const char *rules)
+{
+    WbbBuf b = wbb_buf(a);
+    const char *status = c->report.n_faults ? "fault" : c->wrong ? "wrong" : "ok";
+    wbb_put(&b, "{\"file\": ");
+    wbb_put_json(&b, j->file);
+    wbb_putf(&b, ", \"kernel\": \"%s\", \"target\": \"%s\", \"status\": \"%s\", \"compared\": %lld, \"skipped\": %lld, \"wrong\": %lld, \"all\": %s, \"rules\": [%s]",
+             kernel, j->t->name, status, (long long)c->compared, (long long)c->skipped, (long long)c->wrong, c->all ? "true" : "false", rules);
+    if (c->first || c->report.n_faults) {
+        wbb_put(&b, ", \"first\": ");
+        wbb_put_json(&b, c->report.n_faults ? c->report.faults[0] : c->first);
+    }
+    wbb_put(&b, "}\n");
+    fputs(b.text, stdout);
+}
+
+/* "1e-6", "2ulp" */
+static PipeErr err_of(WbbCx *cx, const char *text)
+{
+    if (!text) return (PipeErr){0};
+    char *end;
+    const double x = strtod(text, &end);
+    const bool ulp = !strcmp(end, "ulp");
+    if (end == text || (*end && !ulp) || !(x >= 0 && x < 1e9)) wbb_fail(cx, (WbbLoc){0}, "--err %s: a relative error, or as many ulp, expected: 2e-7, 2ulp", text);
+    return ulp ? (PipeErr){.ulp = x} : (PipeErr){.relative = x};
+}
+
+static WbbStatus check(WbbCx *cx, WbbArena *a, const Job *j, const char *text, size_t n, const IrKernel *k, const LlOutput *out, const RwCx *rw)
+{
+    const PipeIrOptions p = {.seed = (uint64_t)j->o->seed, .samples = j->o->samples, .err = err_of(cx, j->o->err), .ulp_noise = j->o->ulp_noise};
+    const PipeIrCheck c = pipe_ir_check(cx, a, j->file, text, n, out->ptx, &p);
+    const WbbStatus status = c.wrong || c.report.n_faults ? WBB_CHECK : WBB_OK;
+    if (j->o->json) {
+        put_json(a, j, k->name, &c, rules_fired(a, rw, j->t, "\""));
+        return status;
+    }
+    for (int i = 0; i < c.report.n_faults; i++) printf("%s: fault: %s\n", j->file, c.report.faults[i]);
+    if (c.wrong) printf("%s: %lld of %lld elements differ; with the plainest operands:\n  %s\n", j->file, (long long)c.wrong, (long long)c.compared, c.first);
+    else if (status == WBB_OK) {
+        printf("%s: @%s: %lld elements agree%s", j->file, k->name, (long long)c.compared, c.all ? ", all values there are" : "");
+        if (c.skipped) printf(", %lld where nothing is promised", (long long)c.skipped);
+        puts("");
+    }
+    printf("    made by %s\n", rules_fired(a, rw, j->t, ""));
+    return status;
+}
+
+static void one_file(WbbCx *cx, void *arg)
+{
+    Job *j = arg;
+    WbbArena *a = wbb_arena_new(cx);
+    size_t n;
+    const char *text = wbb_read_file(cx, a, j->file, &n);
+    IrKernel *k = ir_parse(cx, a, j->file, text, n);
+    ir_verify(k);
+    if (!j->o->check && !j->o->emit) {
+        one_pass(cx, a, j, k);
+    } else {
+        RwCx *rw = engine(cx, a, j, k);
+        const LlOutput out = make(cx, a, j, k, rw);
+        if (j->o->emit) emit(cx, a, j, k, &out);
+        if (j->o->output && !(j->o->emit && !strcmp(j->o->emit, "cubin"))) {
+            wbb_make_dir(cx, j->o->output);
+            wbb_write_file(cx, wbb_format(a, "%s/%s.ptx", j->o->output, k->name), out.ptx, out.n_ptx);
+        }
+        if (j->o->check) j->status = check(cx, a, j, text, n, k, &out, rw);
+    }
+    wbb_arena_free(a);
+}
+
+static void print_refusal(WbbCx *cx, const Job *j, WbbStatus s, size_t before)
+{
+    WbbBuf b = wbb_buf(cx->arena);
+    wbb_put(&b, "{\"file\": ");
+    wbb_put_json(&b, j->file);
+    wbb_putf(&b, ", \"target\": \"%s\", \"status\": \"%s\", \"message\": ", j->t->name, s == WBB_DECLINED ? "declined" : "failed");
+    wbb_put_json(&b, cx->messages + before);
+    wbb_put(&b, "}\n");
+    fputs(b.text, stdout);
+}
+
+WbbStatus main_ir(WbbCx *cx, WbbArena *a, const Options *o)
+{
+    (void)a;
+    if (o->files.n == 0) return fputs("ir: a file expected\n", stderr), WBB_USAGE;
+    const TgTarget *t = tg_find(o->target);
+    if (!t) wbb_fail(cx, (WbbLoc){0}, "--target %s: no such target", o->target);
+    LlCache *cache = ll_cache_new(cx);
+    WbbStatus worst = WBB_OK;
+    for (uint32_t i = 0; i < o->files.n; i++) {
+        Job j = {.o = o, .t = t, .cache = cache, .file = o->files.list[i]};
+        const size_t before = strlen(cx->messages);
+        WbbStatus s = wbb_guard(cx, one_file, &j);
+        if (s == WBB_OK) s = j.status;
+        else if (o->json) print_refusal(cx, &j, s, before);
+        if (s != WBB_OK && (worst == WBB_OK || s == WBB_FAILED)) worst = s;
+    }
+    ll_cache_free(cache);
+    return worst;
 }

@@ -7,8 +7,10 @@ static const Command commands[] = {
     {"run", "FILE.hlo|BUNDLE [--target T] [--check] [--approx] [--input F.npy].. [-o DIR] [--seed N --case e|n|p] [--blocks N] "
             "[--order SEED] [--ulp-noise] [--counts] [--time] [--json]", main_run},
     {"eval", "FILE.hlo [--input F.npy].. [-o DIR] [--seed N --case e|n|p] [--f64 | --bounds [--approx]] [--at POSITIONS.npy]", main_eval},
-    {"ir", "FILE.ir [--pass simplify|lower|vectorize|width|select] [--target T] [--trace]", main_ir},
-    {"rules", "list|trace FILE.hlo [--target T] [--json]", main_rules},
+    {"hlo", "FILE.hlo [--pass NAME | --normalise | --time]", main_hlo},
+    {"ir", "FILE.ir.. [--pass PASS | [--from PASS] [--emit llvm|ptx|cubin] [-o DIR] [--check [--samples N] [--seed N] [--err E] [--ulp-noise]]] "
+           "[--target T] [--approx] [--trace] [--json] [--disable RULE]..; PASS: simplify|lower|vectorize|width|select", main_ir},
+    {"rules", "test|list|trace|why|cover|ablate|diff|size|budget|new-target .. (rules --help says more)", main_rules},
 };
 
 int main(int argc, char **argv) { return main_dispatch("warpburg", commands, WBB_LEN(commands), argc, argv); }

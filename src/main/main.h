@@ -12,10 +12,10 @@ typedef struct {
 } Words;
 
 typedef struct {
-    Words files, inputs, disable;
-    const char *target, *emit, *output, *print_after, *on, *which, *pass, *at;
-    int64_t align, seed, blocks, order;
-    bool json, approx, trace, explain, time, lines, check, ulp_noise, f64, bounds, has_order, counts;
+    Words files, inputs, disable, lets, rules;
+    const char *target, *emit, *output, *print_after, *on, *which, *pass, *at, *stratum, *from, *patterns, *ptx, *grid, *block, *err;
+    int64_t align, seed, blocks, order, samples, jobs, shared, padding, perturb;
+    bool json, approx, trace, explain, time, lines, check, ulp_noise, f64, bounds, has_order, counts, help, flat, sass, normalise;
 } Options;
 
 /* options.c: false after a message on stderr: usage. */
@@ -25,6 +25,7 @@ bool main_options(Options *o, int argc, char **argv);
  * declines go the way of base.h. Exit status of what did not fail. */
 WbbStatus main_run_bundle(WbbCx *cx, WbbArena *a, const Options *o);
 WbbStatus main_eval(WbbCx *cx, WbbArena *a, const Options *o);
+WbbStatus main_hlo(WbbCx *cx, WbbArena *a, const Options *o);
 WbbStatus main_compile(WbbCx *cx, WbbArena *a, const Options *o);
 WbbStatus main_run(WbbCx *cx, WbbArena *a, const Options *o);
 WbbStatus main_ir(WbbCx *cx, WbbArena *a, const Options *o);

@@ -17,6 +17,7 @@ static const Option options[] = {
     {"--trace", FLAG, offsetof(Options, trace)},       {"--explain", FLAG, offsetof(Options, explain)},
     {"--time", FLAG, offsetof(Options, time)},         {"--lines", FLAG, offsetof(Options, lines)},
     {"--check", FLAG, offsetof(Options, check)},       {"--ulp-noise", FLAG, offsetof(Options, ulp_noise)},
+    {"--normalise", FLAG, offsetof(Options, normalise)},
     {"--f64", FLAG, offsetof(Options, f64)},           {"--bounds", FLAG, offsetof(Options, bounds)},
     {"--counts", FLAG, offsetof(Options, counts)},     {"--align", NUMBER, offsetof(Options, align)},
     {"--seed", NUMBER, offsetof(Options, seed)},       {"--blocks", NUMBER, offsetof(Options, blocks)},
@@ -25,7 +26,15 @@ static const Option options[] = {
     {"--print-after", WORD, offsetof(Options, print_after)}, {"--on", WORD, offsetof(Options, on)},
     {"--case", WORD, offsetof(Options, which)},        {"--pass", WORD, offsetof(Options, pass)},
     {"--at", WORD, offsetof(Options, at)},             {"--input", LIST, offsetof(Options, inputs)},
-    {"--disable", LIST, offsetof(Options, disable)},
+    {"--disable", LIST, offsetof(Options, disable)},   {"--help", FLAG, offsetof(Options, help)},
+    {"--flat", FLAG, offsetof(Options, flat)},         {"--sass", FLAG, offsetof(Options, sass)},
+    {"--stratum", WORD, offsetof(Options, stratum)},   {"--from", WORD, offsetof(Options, from)},
+    {"--patterns", WORD, offsetof(Options, patterns)}, {"--let", LIST, offsetof(Options, lets)},
+    {"--ptx", WORD, offsetof(Options, ptx)},           {"--grid", WORD, offsetof(Options, grid)},
+    {"--block", WORD, offsetof(Options, block)},       {"--shared", NUMBER, offsetof(Options, shared)},
+    {"--padding", NUMBER, offsetof(Options, padding)}, {"--perturb", NUMBER, offsetof(Options, perturb)},
+    {"--samples", NUMBER, offsetof(Options, samples)}, {"--err", WORD, offsetof(Options, err)},
+    {"--rule", LIST, offsetof(Options, rules)},        {"-j", NUMBER, offsetof(Options, jobs)},
 };
 
 static bool add(Words *w, const char *word)

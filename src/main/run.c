@@ -2,27 +2,17 @@
 #include "main/verdict.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 PipeRun main_run_options(const Options *o)
 {
     return (PipeRun){.check = o->check, .seed = (uint64_t)o->seed, .order = (uint64_t)o->order, .which = o->which ? o->which[0] : 'n',
                      .inputs = o->inputs.n ? o->inputs.list : NULL, .n_inputs = o->inputs.n, .blocks = (uint64_t)o->blocks,
-                     .shuffle = o->has_order, .ulp_noise = o->ulp_noise, .approx = o->approx, .output_dir = o->output};
+                     .shuffle = o->has_order, .ulp_noise = o->ulp_noise, .counts = o->counts, .approx = o->approx, .padding = (size_t)o->padding, .ptx_name = o->ptx, .output_dir = o->output};
 }
 
-static void put_counts(WbbBuf *b, const SimReport *r)
-{
-    wbb_putf(b, "executed: %llu thread instructions in %llu warps", (unsigned long long)r->instructions, (unsigned long long)r->warps);
-    for (int store = 0; store < 2; store++)
-        for (int w = 0; w < 6; w++) {
-            const uint64_t n = store ? r->stores[SIM_GLOBAL][w] : r->loads[SIM_GLOBAL][w];
-            if (n) wbb_putf(b, ", %llu %s of %d bytes", (unsigned long long)n, store ? "stores" : "loads", 1 << w);
-        }
-    wbb_put(b, "\n");
-}
-
-static void put_json(WbbBuf *b, const char *name, const PipeVerdict *v)
+static void put_json(WbbBuf *b, const Options *o, const char *name, const PipeVerdict *v)
 {
     wbb_put(b, "{\"file\": ");
     wbb_put_json(b, name);
@@ -35,6 +25,10 @@ static void put_json(WbbBuf *b, const char *name, const PipeVerdict *v)
     wbb_put(b, "], \"first\": ");
     if (v->first) wbb_put_json(b, v->first);
     else wbb_put(b, "null");
+    if (o->counts) {
+        wbb_put(b, ", \"counts\": ");
+        main_put_counts_json(b, &v->counts);
+    }
     wbb_put(b, "}\n");
 }
 
@@ -42,21 +36,54 @@ WbbStatus main_verdict(WbbArena *a, const Options *o, const char *name, const Pi
 {
     WbbBuf b = wbb_buf(a);
     if (o->json) {
-        put_json(&b, name, v);
+        put_json(&b, o, name, v);
     } else {
         for (int i = 0; i < v->report.n_faults; i++) wbb_putf(&b, "%s: fault: %s\n", name, v->report.faults[i]);
         if (v->outside) wbb_putf(&b, "%s: %lld of %lld elements outside the bounds; first: %s\n", name, (long long)v->outside, (long long)v->compared, v->first);
         if (o->check && !v->outside && !v->report.n_faults)
             wbb_putf(&b, "%s: %lld elements inside the bounds, %.3g ulp from f64 at most, no fault\n", name, (long long)v->compared, v->max_ulp);
-        if (o->counts) put_counts(&b, &v->report);
+        if (o->counts) main_put_counts(&b, &v->counts);
         if (o->time) wbb_putf(&b, "ms: run %.1f, judge %.1f\n", v->ms_run, v->ms_eval);
     }
     fputs(b.text, stdout);
     return v->outside || v->report.n_faults ? WBB_CHECK : WBB_OK;
 }
 
+/* "128,1,1" or "128": as many threads or blocks in x, y, z; none given: one. */
+static void read_extent(WbbCx *cx, const char *option, const char *text, uint32_t extent[3])
+{
+    for (int d = 0; d < 3; d++) extent[d] = 1;
+    for (int d = 0; text && *text && d < 3; d++) {
+        char *end;
+        const long long n = strtoll(text, &end, 10);
+        if (end == text || n < 0 || n > INT32_MAX || (*end && *end != ',')) wbb_fail(cx, (WbbLoc){0}, "%s %s: up to three numbers expected, as in 128,1,1", option, text);
+        extent[d] = (uint32_t)n;
+        text = *end ? end + 1 : end;
+    }
+}
+
+/* `run FILE.hlo --ptx FILE.ptx --grid .. --block ..`: PTX of whatever origin, run on the fusion's inputs. */
+static WbbStatus run_foreign(WbbCx *cx, WbbArena *a, const Options *o)
+{
+    if (o->files.n != 1) return fputs("run --ptx: one file of HLO expected\n", stderr), WBB_USAGE;
+    size_t n;
+    const char *text = wbb_read_file(cx, a, o->files.list[0], &n);
+    const HloModule *m = hlo_parse(cx, a, o->files.list[0], text, n);
+    const char *ptx = wbb_read_file(cx, a, o->ptx, &n);
+    BdLaunch launch = {.cluster = {1, 1, 1}, .shared = o->shared};
+    read_extent(cx, "--grid", o->grid, launch.grid);
+    read_extent(cx, "--block", o->block, launch.block);
+    const char *entry = sim_entry(sim_parse(cx, a, o->ptx, ptx), 0);
+    if (!entry) wbb_fail(cx, (WbbLoc){.file = o->ptx, .line = 1, .col = 1}, "no kernel in it");
+    const Bundle *b = pipe_foreign(cx, a, m, ptx, entry, &launch);
+    const PipeRun run = main_run_options(o);
+    const PipeVerdict v = pipe_run(cx, a, b, m, &run);
+    return main_verdict(a, o, o->ptx, &v);
+}
+
 WbbStatus main_run_bundle(WbbCx *cx, WbbArena *a, const Options *o)
 {
+    if (o->ptx) return run_foreign(cx, a, o);
     if (o->files.n != 1) return fputs("run: one bundle expected\n", stderr), WBB_USAGE;
     if (o->on && strcmp(o->on, "sim")) wbb_fail(cx, (WbbLoc){0}, "--on %s: this version runs on the simulator, --on sim", o->on);
     const Bundle *b = bd_read(cx, a, o->files.list[0]);

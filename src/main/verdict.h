@@ -5,6 +5,9 @@
 #include "main/main.h"
 #include "pipe/judge.h"
 
+/* counts.c: as lines; as one JSON object. */
+void main_put_counts(WbbBuf *b, const SimCounts *c);
+void main_put_counts_json(WbbBuf *b, const SimCounts *c);
 PipeRun main_run_options(const Options *o);
 /* Prints; WBB_CHECK if something was found. */
 WbbStatus main_verdict(WbbArena *a, const Options *o, const char *name, const PipeVerdict *v);

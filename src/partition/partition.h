@@ -45,6 +45,9 @@ void part_check(WbbCx *cx, const HloComputation *body);
 const HloInstruction *part_value(WbbCx *cx, const HloInstruction *i);
 enum { PART_DENSE_LIMIT = 64 }; /* elements of a constant that becomes a chain of selects */
 
+/* decline.c: the reason why no emitter takes an operation, and what was seen of it. */
+void part_decline(WbbCx *cx, const HloInstruction *i) WBB_NORETURN;
+
 /* plan.c: fusion and target live as long as the plan. */
 PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarget *target, PartOptions options);
 void part_print(WbbBuf *out, const PartPlan *plan); /* for --emit plan and --explain */

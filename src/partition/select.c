@@ -1,4 +1,4 @@
-/* select.c: may this fusion be a loop? One pass over its instructions; the first that may not is declined with its reason.
+/* select.c: may this fusion be a loop? The first of its instructions that may not is declined with its reason: decline.c.
  *
  * Needs a verified computation; leaves nothing. An operation is handled where it moves elements (reshape, slice, ...), makes them
  * (constant, iota, parameter), or works on each alone with a meaning of its own in gen/ops.py.
@@ -6,34 +6,6 @@
  *     %r = f32[8] reduce(..)   =>   "gelu.hlo:7:3: declined (reduction): ..."
  */
 #include "partition/partition.h"
-
-static WbbWhy why_not(HloOpcode op)
-{
-    switch (op) {
-    case HLO_REDUCE:
-    case HLO_REDUCE_WINDOW:
-    case HLO_SCAN:
-        return WHY_REDUCTION;
-    case HLO_SCATTER:
-    case HLO_SELECT_AND_SCATTER:
-        return WHY_SCATTER;
-    case HLO_CHOLESKY:
-    case HLO_CONVOLUTION:
-    case HLO_CUSTOM_CALL:
-    case HLO_DOT:
-    case HLO_FFT:
-    case HLO_RAGGED_DOT:
-    case HLO_SCALED_DOT:
-    case HLO_TRIANGULAR_SOLVE:
-        return WHY_LIBRARY;
-    case HLO_CALL:
-    case HLO_CONDITIONAL:
-    case HLO_WHILE:
-        return WHY_CONTROL_FLOW;
-    default:
-        return WHY_OPERATION;
-    }
-}
 
 static bool moves_or_makes(HloOpcode op)
 {
@@ -95,17 +67,33 @@ static void check_elementwise(WbbCx *cx, const HloInstruction *i, ScOp op)
     if (!there) wbb_decline(cx, i->loc, WHY_OPERATION, "%s of %s", hlo_opcode_name(i->opcode), sc_type_info[named].hlo);
 }
 
-void part_check(WbbCx *cx, const HloComputation *body)
+static bool handled(const HloInstruction *i)
 {
+    return !i->spelling && (moves_or_makes(i->opcode) || sc_op_of_hlo(hlo_opcode_name(i->opcode)) != OP_NONE);
+}
+
+/* An operation that nobody handles says more than the type of what it is given, or the token. */
+static void check_operations(WbbCx *cx, const HloComputation *body)
+{
+    const HloInstruction *token = NULL;
     for (uint32_t n = 0; n < body->n_instructions; n++) {
         const HloInstruction *i = body->instructions[n];
-        const ScOp op = sc_op_of_hlo(hlo_opcode_name(i->opcode));
-        if (!moves_or_makes(i->opcode) && op == OP_NONE)
-            wbb_decline(cx, i->loc, why_not(i->opcode), "%s", hlo_opcode_name(i->opcode));
+        if (handled(i)) continue;
+        if (i->opcode != HLO_AFTER_ALL) part_decline(cx, i);
+        token = i;
+    }
+    if (token) part_decline(cx, token);
+}
+
+void part_check(WbbCx *cx, const HloComputation *body)
+{
+    check_operations(cx, body);
+    for (uint32_t n = 0; n < body->n_instructions; n++) {
+        const HloInstruction *i = body->instructions[n];
         check_type(cx, i);
         if (i->opcode == HLO_CONSTANT) check_constant(cx, i);
         else if (i->opcode == HLO_BITCAST || i->opcode == HLO_BITCAST_CONVERT) check_bitcast(cx, i);
-        else if (!moves_or_makes(i->opcode)) check_elementwise(cx, i, op);
+        else if (!moves_or_makes(i->opcode)) check_elementwise(cx, i, sc_op_of_hlo(hlo_opcode_name(i->opcode)));
     }
 }
 

@@ -84,9 +84,20 @@ static const char *stage_text(WbbCx *cx, WbbArena *a, const PipeResult *r, PipeS
     case PIPE_AT_IR: return ir;
     case PIPE_AT_LLVM: return out->llvm_after;
     case PIPE_AT_JSON: return bd_json(cx, a, r->bundle);
-    default: return r->ptx;
+    default: return out->ptx_commented ? out->ptx_commented : r->ptx;
     }
     return b.text;
+}
+
+/* The HLO instructions that nodes come from, by IrGraph.origin - 1. */
+static LlOrigin *origins_of(WbbArena *a, const HloComputation *c)
+{
+    LlOrigin *out = WBB_NEW_N(a, LlOrigin, c->n_instructions + 1);
+    for (uint32_t i = 0; i < c->n_instructions; i++) {
+        const HloInstruction *x = c->instructions[i];
+        out[i] = (LlOrigin){.name = x->name, .line = (uint32_t)x->loc.line, .column = (uint32_t)x->loc.col};
+    }
+    return out;
 }
 
 /* emit .. select, with the IR printed after each pass that is asked for. */
@@ -117,10 +128,12 @@ void pipe_compile(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file
         r->emitted = stage_text(cx, a, r, o->stage, NULL, NULL);
         return;
     }
-    r->fusion = hlo_fusion(cx, r->module);
+    r->normal = hlo_normalise(cx, a, r->module);
+    r->fusion = hlo_fusion(cx, r->normal);
     IrGraph *g = ir_graph_new(cx, a);
     r->rw = rw_new(cx, a, g, &ix_tables, r->target->tables, o->approx);
     for (uint32_t i = 0; i < o->n_disable; i++) rw_disable(r->rw, o->disable[i]);
+    rw_watch(r->rw, o->watch, o->watch_arg);
     if (o->stage == PIPE_AT_MAPS) {
         r->emitted = stage_text(cx, a, r, o->stage, NULL, NULL);
         return;
@@ -136,11 +149,12 @@ void pipe_compile(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file
     if (o->stage == PIPE_AT_IR) ir_print(&ir, r->kernel);
     lap(r, PIPE_EMIT, &since);
     rewrite_passes(a, o, r, &since);
-    if (o->stage == PIPE_AT_IR) {
+    if (o->stage == PIPE_AT_IR || o->rules_only) {
         r->emitted = ir.text;
         return;
     }
-    const LlOptions ll = {.cache = o->cache, .index_tables = &ix_tables, .lines = o->lines, .keep_llvm = o->stage == PIPE_AT_LLVM};
+    const LlOptions ll = {.cache = o->cache, .index_tables = &ix_tables, .lines = o->lines, .comments = o->comments, .keep_llvm = o->stage == PIPE_AT_LLVM,
+                         .origins = o->lines || o->comments ? origins_of(a, r->fusion.body) : NULL, .n_origins = r->fusion.body->n_instructions, .hlo_file = file};
     const LlOutput out = ll_compile(cx, a, r->kernel, r->target, &ll);
     r->ptx = out.ptx;
     r->libdevice = out.libdevice;

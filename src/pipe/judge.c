@@ -22,30 +22,72 @@ static bool has_indices(const HloModule *m)
     return false;
 }
 
+/* Leaf by leaf: a parameter that is a tuple has several inputs. */
+static const HloShape **input_shapes(WbbCx *cx, WbbArena *a, const HloComputation *c, uint32_t *n)
+{
+    *n = 0;
+    for (uint32_t i = 0; i < c->n_parameters; i++) *n += c->parameters[i]->shape->n_leaves;
+    const HloShape **shapes = WBB_NEW_N(a, const HloShape *, *n + 1), **leaves;
+    for (uint32_t i = 0, at = 0; i < c->n_parameters; i++) {
+        const uint32_t count = hlo_leaves(a, c->parameters[i]->shape, &leaves);
+        for (uint32_t k = 0; k < count; k++, at++) {
+            shapes[at] = leaves[k];
+            if (!bd_npy_bytes(sc_type_info[leaves[k]->type].hlo)) wbb_decline(cx, c->parameters[i]->loc, WHY_TYPE, "parameter %u is not an array", i);
+        }
+    }
+    return shapes;
+}
+
+static bool is_ranged(const HloShape *s, bool indices)
+{
+    return indices && (s->type == SC_I32 || s->type == SC_U32 || s->type == SC_I64 || s->type == SC_U64);
+}
+
 const void **pipe_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeRun *run)
 {
     const HloComputation *c = m->entry;
-    if (run->inputs && run->n_inputs != c->n_parameters)
-        wbb_fail(cx, c->loc, "%u inputs given, %s has %u parameters", run->n_inputs, c->name, c->n_parameters);
+    uint32_t n_inputs;
+    const HloShape **shapes = input_shapes(cx, a, c, &n_inputs);
+    if (run->inputs && run->n_inputs != n_inputs) wbb_fail(cx, c->loc, "%u inputs given, %s has %u parameters", run->n_inputs, c->name, n_inputs);
     const bool indices = has_indices(m);
-    const void **inputs = WBB_NEW_N(a, const void *, c->n_parameters + 1);
-    for (uint32_t i = 0; i < c->n_parameters; i++) {
-        const HloShape *s = c->parameters[i]->shape;
-        const ScTypeInfo *t = &sc_type_info[s->type];
-        if (s->type == SC_TUPLE || t->bits == 0)
-            wbb_decline(cx, c->parameters[i]->loc, WHY_TYPE, "parameter %u is not an array", i);
+    const void **inputs = WBB_NEW_N(a, const void *, n_inputs + 1);
+    for (uint32_t i = 0; i < n_inputs; i++) {
+        const HloShape *s = shapes[i];
+        const char *type = sc_type_info[s->type].hlo;
         if (run->inputs) {
             size_t bytes;
-            inputs[i] = bd_read_npy(cx, a, run->inputs[i], t->hlo, s->dims, s->rank, &bytes);
+            inputs[i] = bd_read_npy(cx, a, run->inputs[i], type, s->dims, s->rank, &bytes);
             continue;
         }
         const int64_t n = hlo_elements(s);
-        void *data = wbb_alloc(a, wbb_mul_size(a, (size_t)n, (size_t)bd_npy_bytes(t->hlo)) + 1);
-        const bool ranged = indices && (s->type == SC_I32 || s->type == SC_U32 || s->type == SC_I64 || s->type == SC_U64);
-        bd_make_input(run->seed, i, t->hlo, n, run->which ? run->which : 'n', ranged, data);
+        void *data = wbb_alloc(a, wbb_mul_size(a, (size_t)n, (size_t)bd_npy_bytes(type)) + 1);
+        bd_make_input(run->seed, i, type, n, run->which ? run->which : 'n', is_ranged(s, indices), data);
         inputs[i] = data;
     }
     return inputs;
+}
+
+typedef struct {
+    const HloShape **shapes;
+    const PipeRun *run;
+    bool indices;
+} PipeMade;
+
+/* One input's elements at positions; see EvSource. */
+static void make_some(void *arg, int64_t number, const int64_t *positions, int64_t start, int64_t n, void *out)
+{
+    const PipeMade *made = arg;
+    const HloShape *s = made->shapes[number];
+    bd_make_input_at(made->run->seed, (uint64_t)number, sc_type_info[s->type].hlo, positions, start, n,
+                     made->run->which ? made->run->which : 'n', is_ranged(s, made->indices), out);
+}
+
+EvSource pipe_made_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeRun *run)
+{
+    uint32_t n;
+    PipeMade *made = WBB_NEW(a, PipeMade);
+    *made = (PipeMade){input_shapes(cx, a, m->entry, &n), run, has_indices(m)};
+    return (EvSource){make_some, made};
 }
 
 const void **pipe_operands(WbbCx *cx, WbbArena *a, const HloFusion *f, const void *const *inputs)
@@ -54,7 +96,7 @@ const void **pipe_operands(WbbCx *cx, WbbArena *a, const HloFusion *f, const voi
     const void **out = WBB_NEW_N(a, const void *, n + 1);
     for (uint32_t i = 0; i < n; i++) {
         const HloInstruction *x = f->fusion ? f->fusion->operands[i] : f->body->parameters[i];
-        while (x->opcode == HLO_COPY) x = x->operands[0];
+        while (x->opcode == HLO_COPY || hlo_hands_on(x)) x = x->operands[0];
         if (x->opcode != HLO_PARAMETER)
             wbb_decline(cx, x->loc, WHY_OPERATION, "operand %u of the fusion is %s, not a parameter of the entry", i, hlo_opcode_name(x->opcode));
         out[i] = inputs[x->number];
@@ -77,22 +119,49 @@ typedef struct {
     uint32_t n_leaves;
 } Run;
 
-static Run prepare(WbbCx *cx, WbbArena *a, const Bundle *b, const HloFusion *f, const void *const *operands)
+/* An output that is updated in place is its operand's memory, which the kernel may then write. */
+static void share(Run *r, int i)
+{
+    SimBuffer *operand = &r->memory[r->b->buffers[i].alias];
+    operand->role = BD_OUT;
+    operand->writes = r->b->buffers[i].writes;
+    operand->initialised = true;
+    r->memory[i] = *operand;
+}
+
+static Run prepare(WbbCx *cx, WbbArena *a, const Bundle *b, const HloFusion *f, const void *const *operands, size_t padding)
 {
     Run r = {.b = b, .memory = WBB_NEW_N(a, SimBuffer, b->n_buffers + 1)};
     int *leaf = WBB_NEW_N(a, int, b->n_buffers + 1);
     for (int i = 0; i < b->n_buffers; i++) {
         const BdBuffer *d = &b->buffers[i];
-        void *bytes = wbb_alloc(a, (size_t)d->bytes + 16);
+        if (d->role == BD_OUT) leaf[r.n_leaves++] = i;
+        if (d->init == BD_INIT_COPY && d->alias >= 0) {
+            share(&r, i);
+            continue;
+        }
+        void *bytes = wbb_alloc(a, (size_t)d->bytes + padding + 16);
         r.memory[i] = (SimBuffer){.bytes = bytes, .size = (size_t)d->bytes, .role = d->role, .writes = d->writes, .initialised = d->init == BD_INIT_ZERO};
         if (d->role == BD_IN) {
             if (d->arg >= (int)f->body->n_parameters) wbb_fail(cx, (WbbLoc){0}, "the bundle has %d operands, its fusion %u", d->arg + 1, f->body->n_parameters);
             bd_to_physical(cx, d, operands[d->arg], bytes);
         }
-        if (d->role == BD_OUT) leaf[r.n_leaves++] = i;
     }
     r.leaf = leaf;
     return r;
+}
+
+/* The launch with each pointer to an output that is updated in place made the operand's. */
+static BdLaunch in_memory(WbbArena *a, const Bundle *b, const BdLaunch *launch)
+{
+    BdLaunch out = *launch;
+    int *args = WBB_NEW_N(a, int, launch->n_args + 1);
+    for (int k = 0; k < launch->n_args; k++) {
+        const BdBuffer *d = &b->buffers[launch->args[k]];
+        args[k] = d->init == BD_INIT_COPY && d->alias >= 0 ? d->alias : launch->args[k];
+    }
+    out.args = args;
+    return out;
 }
 
 static EvValue output_value(WbbCx *cx, WbbArena *a, const Run *r, uint32_t k)
@@ -226,12 +295,15 @@ PipeVerdict pipe_run(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m
     PipeVerdict v = {0};
     const HloFusion f = hlo_fusion(cx, m);
     const void **operands = pipe_operands(cx, a, &f, pipe_inputs(cx, a, m, run));
-    Run r = prepare(cx, a, b, &f, operands);
-    const SimModule *ptx = sim_parse(cx, a, "kernel.ptx", b->ptx);
-    const SimOptions o = {.check = run->check, .shuffle = run->shuffle, .seed = run->shuffle ? run->order : run->seed, .blocks = run->blocks, .ulp_noise = run->ulp_noise};
+    Run r = prepare(cx, a, b, &f, operands, run->padding);
+    const SimModule *ptx = sim_parse(cx, a, run->ptx_name ? run->ptx_name : "kernel.ptx", b->ptx);
+    const SimOptions o = {.check = run->check, .shuffle = run->shuffle, .seed = run->shuffle ? run->order : run->seed, .blocks = run->blocks, .padding = run->padding,
+                          .ulp_noise = run->ulp_noise, .counts = run->counts ? &v.counts : NULL};
     double since = wbb_now_ms();
-    for (int i = 0; i < b->n_launches && v.report.n_faults == 0; i++)
-        sim_run(cx, a, ptx, &b->launches[i], r.memory, b->n_buffers, &o, &v.report);
+    for (int i = 0; i < b->n_launches && v.report.n_faults == 0; i++) {
+        const BdLaunch launch = in_memory(a, b, &b->launches[i]);
+        sim_run(cx, a, ptx, &launch, r.memory, b->n_buffers, &o, &v.report);
+    }
     v.ms_run = wbb_now_ms() - since;
     EvValue *got = WBB_NEW_N(a, EvValue, r.n_leaves + 1);
     for (uint32_t k = 0; k < r.n_leaves; k++) got[k] = output_value(cx, a, &r, k);

@@ -23,7 +23,10 @@ typedef struct {
     uint64_t order;            /* where `shuffle` is set: the order in which blocks run */
     bool shuffle;
     bool ulp_noise;
+    bool counts;               /* fill PipeVerdict.counts */
     bool approx;               /* judge by the looser budgets */
+    size_t padding;            /* SimOptions.padding */
+    const char *ptx_name;      /* of the PTX, in messages; NULL: kernel.ptx */
     const char *output_dir;    /* write out0.npy ..; NULL: nowhere */
 } PipeRun;
 
@@ -31,6 +34,7 @@ typedef struct {
     int64_t compared, outside; /* elements compared with the bounds; how many were not inside */
     double max_ulp;            /* distance from the f64 reading; of a million floats an output at most */
     SimReport report;          /* of the launch */
+    SimCounts counts;          /* of all launches */
     const char *first;         /* the first element outside: what was seen, what is allowed; NULL: none */
     double ms_run, ms_eval;
 } PipeVerdict;
@@ -38,10 +42,15 @@ typedef struct {
 /* judge.c */
 /* One logical array for each parameter of the entry, read or made; fails on a wrong number, type or shape. */
 const void **pipe_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeRun *run);
+/* Made inputs, each element when it is asked for; `run` must outlive it. */
+EvSource pipe_made_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeRun *run);
 /* Write leaf k as DIR/outK.npy. */
 void pipe_write_outputs(WbbCx *cx, WbbArena *a, const char *dir, uint32_t n, const EvValue *outputs);
 PipeVerdict pipe_run(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m, const PipeRun *run);
 /* Values of the parameters of the fused computation, from those of the entry. */
 const void **pipe_operands(WbbCx *cx, WbbArena *a, const HloFusion *f, const void *const *inputs);
+
+/* foreign.c: a bundle around PTX that somebody else made of the module's fusion; grid, block and shared of `launch` are theirs. */
+Bundle *pipe_foreign(WbbCx *cx, WbbArena *a, const HloModule *m, const char *ptx, const char *entry, const BdLaunch *launch);
 
 #endif

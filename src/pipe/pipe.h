@@ -27,17 +27,22 @@ typedef struct {
     const char *target; /* "sm_90" */
     bool approx;
     uint32_t align;     /* of every buffer; 0: 16 */
-    bool lines;         /* `.loc` of patterns in the PTX */
+    bool lines;         /* `.loc` of patterns and of the HLO file in the PTX */
+    bool comments;      /* `emitted` says behind each instruction of LLVM's or PTX text what made it */
     const char *const *disable; /* rules that may not fire */
     uint32_t n_disable;
     const char *print_after; /* a pass, or "all": its IR goes to `printed`; NULL: none */
     PipeStage stage;         /* the text to make besides: `emitted` */
     bool assemble;           /* also a cubin, where ptxas is found */
     struct LlCache *cache; /* of lower/, shared by several compiles; NULL: none */
+    bool rules_only;       /* stop where LLVM would begin, with nothing printed: kernel and rw are all that is asked for */
+    RwWatch watch;         /* told of every firing; NULL: nobody */
+    void *watch_arg;
 } PipeOptions;
 
 typedef struct {
-    HloModule *module;
+    HloModule *module;       /* of the text: what judges look at */
+    const HloModule *normal; /* normalised: what is compiled */
     HloFusion fusion;
     PartPlan plan;
     const TgTarget *target;

@@ -51,7 +51,7 @@ IrRef rw_build(RwCx *rw, const RwTables *t, IrRef root, Match *m, const uint32_t
 {
     for (;;) {
         const uint32_t w = *pc++, a = w >> 8 & 255, b = w >> 16 & 255, c = w >> 24;
-        switch (w & 255) {
+        switch (w & 63) {
         case W_KIMM: m->konst[a] = (int64_t)t->imm[*pc++]; break;
         case W_KWIDTH: m->konst[a] = sc_type_info[m->type[b]].bits; break;
         case W_KARITH:

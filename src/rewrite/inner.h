@@ -8,10 +8,22 @@ enum { MAX_VALUES = 256, MAX_KONSTS = 64, MAX_TYPES = 4, MAX_CHOICES = 64, MAX_P
 
 typedef enum {
 #define WORD(name) W_##name,
+#define GUARD(name)
 #include "code.def"
+#undef GUARD
 #undef WORD
     W_COUNT
 } Word;
+
+/* The facts that a rule may ask for: gen/guards.py. */
+typedef enum {
+#define WORD(name)
+#define GUARD(name) GUARD_##name,
+#include "code.def"
+#undef GUARD
+#undef WORD
+    GUARD_COUNT
+} Guard;
 
 /* What is left of a sum: built only when a condition or the right side asks. */
 typedef struct {
@@ -20,10 +32,18 @@ typedef struct {
     uint32_t picks[MAX_PICKS];
 } Rest;
 
+/* Where to go on if what follows fails. */
+typedef struct {
+    const uint32_t *at;
+    uint32_t next; /* FILTER: branch, PICK: term to try next */
+    uint32_t n_picks, flags;
+} Choice;
+
 /* What a match binds. Slots are written along one path of a trie, so that going back to a choice needs no undoing: whatever lies
  * behind it is written again before it is read. */
 typedef struct {
     IrRef value[MAX_VALUES];
+    uint8_t swapped[MAX_VALUES]; /* by slot of a commutative node: its operands are taken the other way round */
     WbbI128 konst[MAX_KONSTS];
     ScType type[MAX_TYPES];
     Rest rest;
@@ -32,7 +52,9 @@ typedef struct {
     uint32_t n_picks, picks[MAX_PICKS];
     uint32_t flags; /* that all matched nodes share */
     uint32_t rule;
-    int64_t after; /* only rules behind this one are accepted; -1: all */
+    const RwTables *tables;
+    uint32_t n_choices;
+    Choice choices[MAX_CHOICES];
 } Match;
 
 struct RwCx {
@@ -49,15 +71,35 @@ struct RwCx {
     RwEvent trace[TRACE_EVENTS];
     uint32_t n_events; /* all that ever happened */
     uint32_t depth;
+    uint32_t visits;      /* nodes that rules were looked up for */
+    const uint32_t *uses; /* by ref, while select runs; else NULL */
+    uint32_t n_uses;
+    bool plain;    /* one rule at a time: nodes are made as they stand */
+    RwWatch watch; /* told of every firing; NULL: nobody */
+    void *watch_arg;
     struct { RwAccess *items; uint32_t n, room; } accesses;
 };
 
-/* match.c: the first rule of `stratum` whose left side matches `root`; false if none. */
+/* match.c: the first rule of `stratum` whose left side matches `root`, then the next way to match, of that rule or a later one, as
+ * long as true; m and *build say which. */
 bool rw_match(RwCx *rw, const RwTables *t, RwStratum stratum, IrRef root, Match *m, const uint32_t **build);
-/* build.c: the right side; 0 if constant arithmetic failed, which fails the rule. Selected tiles: `row` and operands instead. */
-IrRef rw_build(RwCx *rw, const RwTables *t, IrRef root, Match *m, const uint32_t *build);
-bool rw_konst(WbbI128 x, WbbI128 y, uint32_t fn, WbbI128 *result);
+bool rw_match_next(RwCx *rw, Match *m, const uint32_t **build);
+bool rw_match_step(RwCx *rw, const RwTables *t, Match *m, const uint32_t **pc, uint32_t w); /* one that is neither a choice nor the end */
+/* sums.c */
+bool rw_split(RwCx *rw, Match *m, uint32_t d, uint32_t s, WbbI128 k, uint32_t r);
+bool rw_pick(RwCx *rw, Match *m, uint32_t d, uint32_t s, uint32_t k, bool fixed, uint32_t *term);
 IrRef rw_rest(RwCx *rw, Match *m, uint32_t slot);
+/* guards.c: constants and conditions */
+bool rw_condition(RwCx *rw, Match *m, const uint32_t **pc, uint32_t w, const uint64_t *imm);
+bool rw_konst(WbbI128 x, WbbI128 y, uint32_t fn, WbbI128 *result);
+bool rw_fact(RwCx *rw, Guard guard, IrRef x, WbbI128 k, WbbI128 m);
+/* facts.c: what is known of an element wherever it is evaluated */
+typedef struct { uint64_t zero, one; } Bits; /* bits that are never, always set */
+Bits rw_bits(IrGraph *g, IrRef r, uint32_t depth); /* of an integer; looks `depth` operations deep */
+enum { MAY_NAN = 1, MAY_INF = 2, MAY_NEGZERO = 4, MAY_FRACTION = 8, MAY_NEGATIVE = 16, MAY_EXCEED_1 = 32, MAY_ALL = 63 };
+uint32_t rw_may(IrGraph *g, IrRef r, uint32_t depth); /* of a float */
+/* build.c: the right side; 0 if constant arithmetic failed, which fails the match. Selected tiles: `row` and operands instead. */
+IrRef rw_build(RwCx *rw, const RwTables *t, IrRef root, Match *m, const uint32_t *build);
 void rw_record(RwCx *rw, const RwTables *t, uint32_t rule, IrRef root, IrRef result);
 void rw_out_of_fuel(RwCx *rw, IrRef at); /* rewriting does not end: our own bug; prints the last firings and aborts */
 /* sweep.c */

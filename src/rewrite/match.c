@@ -1,39 +1,35 @@
 /* match.c: does a rule match here? An interpreter of match tries.
  *
- * A program is 32-bit words: opcode in the low byte, then operands a, b, c of a byte each; some are followed by whole words. All
+ * A program is 32-bit words: opcode in 6 bits, a small number in 2, operands a, b, c of a byte each; some are followed by words. All
  * rules of one root operation are one trie: equal first steps of neighbouring rules are stored once. A failed step goes back to
- * the latest choice: the next branch of the trie (TRY), or the next term of a sum (PICK). So the rules are tried in the order of
- * their list, and the first that matches wins.
+ * the latest choice: the next branch of the trie (TRY, FILTER), or the next term of a sum (PICK). So the rules are tried in the
+ * order of their list, and the first that matches wins. Who cannot use a match asks for the next one from there on.
  *
  *   TRY rel24               if what follows fails, go on at this word + rel
- *   OP d s k, op            v[d] = operand k of v[s] (k = 255: v[s] itself), which must be an `op`
- *   ANY d s k               v[d] = operand k of v[s]
- *   TYPE s any, type        v[s] has that type; any: lanes do not matter
- *   CLASS s t any, mask     v[s]'s element type is in the class; bind t
+ *   FILTER keys branches16  the branches worth trying, in order; layout at `next_branch`
+ *   SWAP s                  OPX and ANYX of v[s] take its operands 0 and 1 as they stand, then the other way round
+ *   OP:k d s op             v[d] = operand k of v[s] (k = 3: v[s] itself), which must be an `op`
+ *   ANY:k d s               v[d] = operand k of v[s]
+ *   TYPE:any s type16       v[s] has that type; any: lanes do not matter
+ *   CLASS:any s t mask      v[s]'s element type is in the class; bind t
  *   TEQ s t any             v[s]'s element type is t's
  *   FLAGS s mask            v[s] carries these flags
  *   SAME x y                v[x] and v[y] are one node (hash-consing: equal refs)
- *   LIT s float, imm        v[s] is that constant, narrowed to v[s]'s type
+ *   LIT:float s imm16       v[s] is that constant, narrowed to v[s]'s type
  *   KONST k s               v[s] is an integer constant; k[k] = its value
+ *   SRC d s mask            v[d] = v[s] without the modifiers of the mask: 1 neg, 2 abs
  *   SPLIT d s k, r          v[s] = v[d] * k[k] + v[r]; v[d] takes everything divisible, the constant floored
  *   PICK d s k, fixed       v[d] = a term of the sum v[s] not yet picked; its coefficient is bound to, or must be, k[k]
  *   REST r s                v[r] = what is left of v[s]
- *   KIMM KWIDTH KARITH      constants; arithmetic is exact in 128 bits and fails the rule where it cannot be
- *   CREL CWITHIN CMULTIPLE CFLAG   conditions
+ *   KIMM KWIDTH KARITH CREL CFACT CFLAG   constants and conditions: guards.c
  *   ACCEPT, rule, build     all matched
  *
- * What a new step must keep: it writes only slots of its own path, and it decides without looking at uses, so that a node's
- * normal form is the same wherever it stands.
+ * What a new step must keep: it writes only slots of its own path, so that going back to a choice needs no undoing, and it decides
+ * without looking at uses (`once` apart, which only select has), so that a node's normal form is the same wherever it stands.
  */
 #include "rewrite/inner.h"
 
-typedef struct {
-    const uint32_t *at; /* resume here */
-    uint32_t term;      /* PICK: next term to try */
-    uint32_t n_picks;
-    uint32_t flags;
-} Choice;
-
+static uint32_t small(uint32_t w) { return w >> 6 & 3; }
 static uint32_t arg_a(uint32_t w) { return w >> 8 & 255; }
 static uint32_t arg_b(uint32_t w) { return w >> 16 & 255; }
 static uint32_t arg_c(uint32_t w) { return w >> 24; }
@@ -62,149 +58,150 @@ static bool integer_constant(const IrGraph *g, IrRef r, WbbI128 *k)
     return true;
 }
 
-/* v[s] = i * k + rest. Fails where nothing is divisible: the rule would go round in a circle. */
-static bool split(RwCx *rw, Match *m, uint32_t d, uint32_t s, WbbI128 k, uint32_t r)
+static IrRef behind_modifiers(const IrGraph *g, IrRef r, uint32_t mask)
 {
-    IrGraph *g = rw->g;
-    const IrNode n = *ir_at(g, m->value[s]);
-    if (n.op != OP_SUM || k <= 0 || k > INT64_MAX) return false;
-    IrTerm *yes = WBB_NEW_N(rw->arena, IrTerm, n.a[1]), *no = WBB_NEW_N(rw->arena, IrTerm, n.a[1]);
-    uint32_t n_yes = 0, n_no = 0;
-    const int64_t step = (int64_t)k, constant = (int64_t)n.imm;
-    const int64_t floored = constant / step - (constant % step < 0);
-    for (uint32_t i = 0; i < n.a[1]; i++) {
-        const IrTerm t = g->terms[n.a[0] + i];
-        if (t.coefficient % step == 0) yes[n_yes++] = (IrTerm){t.coefficient / step, t.ref};
-        else no[n_no++] = t;
-    }
-    if (n_yes == 0 && floored == 0) return false;
-    m->value[d] = rw_sum(rw, floored, yes, n_yes);
-    m->value[r] = rw_sum(rw, constant - floored * step, no, n_no);
-    return true;
+    if (mask & 1 && ir_at(g, r)->op == OP_NEG && sc_is_float(IR_SC(ir_at(g, r)->type))) r = ir_at(g, r)->a[0];
+    if (mask & 2 && ir_at(g, r)->op == OP_ABS && sc_is_float(IR_SC(ir_at(g, r)->type))) r = ir_at(g, r)->a[0];
+    return r;
 }
 
-/* The next term of a sum from *term on; true if v[d] and its coefficient are bound. */
-static bool pick(RwCx *rw, Match *m, uint32_t d, uint32_t s, uint32_t k, bool fixed, uint32_t *term)
-{
-    const IrNode *n = ir_at(rw->g, m->value[s]);
-    if (n->op != OP_SUM || m->n_picks == MAX_PICKS) return false;
-    for (; *term < n->a[1]; ++*term) {
-        bool taken = false;
-        for (uint32_t i = 0; i < m->n_picks; i++) taken |= m->picks[i] == *term;
-        const IrTerm t = rw->g->terms[n->a[0] + *term];
-        if (taken || (fixed && m->konst[k] != t.coefficient)) continue;
-        if (!fixed) m->konst[k] = t.coefficient;
-        m->value[d] = t.ref;
-        m->picked_sum = m->value[s];
-        m->picks[m->n_picks++] = (*term)++;
-        return true;
-    }
-    return false;
-}
-
-IrRef rw_rest(RwCx *rw, Match *m, uint32_t slot)
-{
-    if (slot != m->rest_slot || slot == 0) return m->value[slot];
-    const IrNode n = *ir_at(rw->g, m->rest.sum);
-    IrTerm *terms = WBB_NEW_N(rw->arena, IrTerm, n.a[1]);
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < n.a[1]; i++) {
-        bool taken = false;
-        for (uint32_t p = 0; p < m->rest.n_picks; p++) taken |= m->rest.picks[p] == i;
-        if (!taken) terms[count++] = rw->g->terms[n.a[0] + i];
-    }
-    m->rest_slot = 0;
-    return m->value[slot] = rw_sum(rw, (int64_t)n.imm, terms, count);
-}
-
-bool rw_konst(WbbI128 x, WbbI128 y, uint32_t fn, WbbI128 *r)
-{
-    switch (fn) {
-    case 0: return !__builtin_add_overflow(x, y, r);
-    case 1: return !__builtin_sub_overflow(x, y, r);
-    case 2: return !__builtin_mul_overflow(x, y, r);
-    case 3: /* floor */
-        if (y <= 0) return false;
-        *r = x / y - (x % y < 0);
-        return true;
-    default:
-        if (y <= 0) return false;
-        *r = x % y + (x % y < 0 ? y : 0);
-        return true;
-    }
-}
-
-static bool relation(WbbI128 x, WbbI128 y, uint32_t rel)
-{
-    switch (rel) {
-    case 0: return x == y;
-    case 1: return x != y;
-    case 2: return x < y;
-    case 3: return x <= y;
-    case 4: return x > y;
-    default: return x >= y;
-    }
-}
-
-static bool check_type(const IrGraph *g, Match *m, const uint32_t **pc, uint32_t w, const uint64_t *imm)
+static bool check_type(const IrGraph *g, Match *m, uint32_t w, const uint64_t *imm)
 {
     const IrNode *n = ir_at(g, m->value[arg_a(w)]);
     const ScType t = IR_SC(n->type);
-    switch (w & 255) {
-    case W_TYPE: {
-        const uint32_t type = *(*pc)++;
-        return arg_b(w) ? t == IR_SC(type) : n->type == type;
-    }
+    switch (w & 63) {
+    case W_TYPE: return small(w) ? t == IR_SC(w >> 16) : n->type == w >> 16;
     case W_CLASS:
-        if (!(imm[*(*pc)++] >> t & 1) || (!arg_c(w) && IR_LANES(n->type) > 1)) return false;
+        if (!(imm[arg_c(w)] >> t & 1) || (!small(w) && IR_LANES(n->type) > 1)) return false;
         m->type[arg_b(w)] = t;
         return true;
     default: return t == m->type[arg_b(w)] && (arg_c(w) || IR_LANES(n->type) == 1);
     }
 }
 
-static bool check_condition(RwCx *rw, Match *m, const uint32_t **pc, uint32_t w, const uint64_t *imm, IrRef root)
-{
-    const uint32_t a = arg_a(w), b = arg_b(w), c = arg_c(w);
-    switch (w & 255) {
-    case W_KIMM: m->konst[a] = (int64_t)imm[*(*pc)++]; return true;
-    case W_KWIDTH: m->konst[a] = sc_type_info[m->type[b]].bits; return true;
-    case W_KARITH: return rw_konst(m->konst[b], m->konst[c], *(*pc)++, &m->konst[a]);
-    case W_CREL: return relation(m->konst[a], m->konst[b], c);
-    case W_CWITHIN: return ir_within(rw->g, rw_rest(rw, m, a), m->konst[b], m->konst[c]) == !*(*pc)++;
-    case W_CMULTIPLE: return ir_multiple(rw->g, rw_rest(rw, m, a), m->konst[b]) == !*(*pc)++;
-    default: return ((ir_at(rw->g, root)->flags & a) != 0) == !b; /* CFLAG */
-    }
-}
-
-/* One step that is neither a choice nor the end. */
-static bool step(RwCx *rw, const RwTables *t, Match *m, const uint32_t **pc, uint32_t w, IrRef root)
+bool rw_match_step(RwCx *rw, const RwTables *t, Match *m, const uint32_t **pc, uint32_t w)
 {
     IrGraph *g = rw->g;
     const uint32_t a = arg_a(w), b = arg_b(w), c = arg_c(w);
-    switch (w & 255) {
-    case W_OP: {
-        const IrRef r = c == 255 ? m->value[b] : operand(g, m->value[b], c);
+    switch (w & 63) {
+    case W_OP:
+    case W_OPX: {
+        const IrRef r = small(w) == 3 ? m->value[b] : operand(g, m->value[b], small(w) ^ ((w & 63) == W_OPX && m->swapped[b]));
         m->value[a] = r;
-        if (r == 0 || ir_at(g, r)->op != *(*pc)++) return false;
+        if (r == 0 || ir_at(g, r)->op != c) return false;
         m->flags &= ir_at(g, r)->flags;
         return true;
     }
-    case W_ANY: return (m->value[a] = operand(g, m->value[b], c)) != 0;
+    case W_ANY: return (m->value[a] = operand(g, m->value[b], small(w))) != 0;
+    case W_ANYX: return (m->value[a] = operand(g, m->value[b], small(w) ^ m->swapped[b])) != 0;
     case W_TYPE:
     case W_CLASS:
-    case W_TEQ: return check_type(g, m, pc, w, t->imm);
+    case W_TEQ: return check_type(g, m, w, t->imm);
     case W_FLAGS: return (ir_at(g, m->value[a])->flags & b) == b;
     case W_SAME: return m->value[a] == m->value[b];
-    case W_LIT: return is_literal(g, m->value[a], b != 0, t->imm[*(*pc)++]);
+    case W_LIT: return is_literal(g, m->value[a], small(w) != 0, t->imm[w >> 16]);
     case W_KONST: return integer_constant(g, m->value[b], &m->konst[a]);
-    case W_SPLIT: return split(rw, m, a, b, m->konst[c], *(*pc)++);
+    case W_SRC: return (m->value[a] = behind_modifiers(g, m->value[b], c)) != 0;
+    case W_SPLIT: return rw_split(rw, m, a, b, m->konst[c], *(*pc)++);
     case W_REST:
         m->rest = (Rest){.sum = m->value[b], .n_picks = m->n_picks};
         for (uint32_t i = 0; i < m->n_picks; i++) m->rest.picks[i] = m->picks[i];
         m->rest_slot = a;
         return true;
-    default: return check_condition(rw, m, pc, w, t->imm, root);
+    default: return rw_condition(rw, m, pc, w, t->imm);
+    }
+}
+
+/* 0, 1, -1, 2 and -0.0 are worth telling apart: gen/encode.py, SPECIAL. */
+static uint32_t constant_class(const IrNode *n)
+{
+    if (n->op != OP_CONST) return 0;
+    const ScType t = IR_SC(n->type);
+    if (sc_is_float(t)) {
+        const double x = sc_to_f64(t, n->imm);
+        return x == 0 ? (n->imm ? 5 : 1) : x == 1 ? 2 : x == -1 ? 3 : x == 2 ? 4 : 6;
+    }
+    return n->imm <= 1 ? 1 + (uint32_t)n->imm : n->imm == sc_mask(t) ? 3 : n->imm == 2 ? 4 : 6;
+}
+
+/* What a key of a FILTER reads of the root: the operation that stands at a path of operands, its element type, its class as a constant. */
+static uint32_t property(const IrGraph *g, IrRef r, uint32_t key)
+{
+    for (uint32_t k; (k = key >> 8 & 255) != 255; key = (key & 255) | (key >> 8 & 0xff00u) | 0xff0000u)
+        if ((r = operand(g, r, k)) == 0) return 0;
+    return (key & 3) == 0 ? ir_at(g, r)->op : (key & 3) == 1 ? (uint32_t)IR_SC(ir_at(g, r)->type) : constant_class(ir_at(g, r));
+}
+
+/* The first branch from `from` on that the root's properties allow; the number of branches if none. After the FILTER word stand
+ * three words a key (path and kind; where its map from property to row starts, a byte each; where its rows start), then where each
+ * branch starts. */
+static uint32_t next_branch(const IrGraph *g, const RwTables *t, IrRef root, const uint32_t *filter, uint32_t from)
+{
+    const uint32_t n_keys = arg_a(*filter), n = *filter >> 16, words = (n + 31) / 32;
+    const uint32_t *row[8];
+    for (uint32_t i = 0; i < n_keys; i++) {
+        const uint32_t *key = filter + 1 + 3 * i, p = property(g, root, key[0]);
+        row[i] = t->code + key[2] + (t->code[key[1] + p / 4] >> (8 * (p % 4)) & 255) * words;
+    }
+    for (uint32_t w = from / 32; w < words; w++) {
+        uint32_t bits = w == from / 32 ? UINT32_MAX << (from % 32) : UINT32_MAX;
+        for (uint32_t i = 0; i < n_keys; i++) bits &= row[i][w];
+        if (bits) return WBB_MIN(w * 32 + (uint32_t)__builtin_ctz(bits), n);
+    }
+    return n;
+}
+
+static void choose(Match *m, const uint32_t *at, uint32_t next, uint32_t n_picks)
+{
+    assert(m->n_choices < MAX_CHOICES);
+    m->choices[m->n_choices++] = (Choice){.at = at, .next = next, .n_picks = n_picks, .flags = m->flags};
+}
+
+/* From *pc on to the next ACCEPT. `next`: what is left of the choice that *pc resumes. */
+static bool run(RwCx *rw, Match *m, const uint32_t *pc, uint32_t next, const uint32_t **build)
+{
+    const RwTables *t = m->tables;
+    const uint8_t *disabled = rw->disabled[t == rw->index];
+    for (;;) {
+        const uint32_t *here = pc;
+        const uint32_t w = *pc++;
+        bool ok = true;
+        switch (w & 63) {
+        case W_TRY: choose(m, here + (w >> 8), 0, m->n_picks); break;
+        case W_FILTER: {
+            const uint32_t n = w >> 16, branch = next_branch(rw->g, t, m->value[0], here, next);
+            if (!(ok = branch < n)) break;
+            if (branch + 1 < n) choose(m, here, branch + 1, m->n_picks);
+            pc = t->code + here[1 + 3 * arg_a(w) + branch];
+            break;
+        }
+        case W_SWAP:
+            m->swapped[arg_a(w)] = next != 0;
+            if (!next) choose(m, here, 1, m->n_picks);
+            break;
+        case W_PICK: {
+            const uint32_t before = m->n_picks;
+            ok = rw_pick(rw, m, arg_a(w), arg_b(w), arg_c(w), *pc++ != 0, &next);
+            if (ok) choose(m, here, next, before);
+            break;
+        }
+        case W_ACCEPT:
+            m->rule = pc[0];
+            *build = t->code + pc[1];
+            ok = !disabled[m->rule];
+            if (ok) return true;
+            break;
+        default: ok = rw_match_step(rw, t, m, &pc, w);
+        }
+        next = 0;
+        if (ok) continue;
+        if (m->n_choices == 0) return false;
+        const Choice *top = &m->choices[--m->n_choices];
+        pc = top->at;
+        next = top->next;
+        m->n_picks = top->n_picks;
+        m->flags = top->flags;
+        m->rest_slot = 0;
     }
 }
 
@@ -212,43 +209,19 @@ bool rw_match(RwCx *rw, const RwTables *t, RwStratum stratum, IrRef root, Match 
 {
     const uint32_t entry = t->entry[stratum][ir_at(rw->g, root)->op];
     if (!entry) return false;
-    const uint8_t *disabled = rw->disabled[t == rw->index];
-    Choice choices[MAX_CHOICES];
-    uint32_t n_choices = 0;
-    const uint32_t *pc = t->code + entry;
+    m->tables = t;
     m->value[0] = root;
     m->flags = ir_at(rw->g, root)->flags;
-    m->n_picks = m->rest_slot = 0;
-    for (;;) {
-        const uint32_t *here = pc;
-        const uint32_t w = *pc++;
-        bool ok = true;
-        if ((w & 255) == W_TRY) {
-            assert(n_choices < MAX_CHOICES);
-            choices[n_choices++] = (Choice){.at = here + (w >> 8), .n_picks = m->n_picks, .flags = m->flags};
-        } else if ((w & 255) == W_PICK) {
-            uint32_t term = 0;
-            if (n_choices && choices[n_choices - 1].at == here) term = choices[--n_choices].term;
-            const bool fixed = *pc++ != 0;
-            const uint32_t before = m->n_picks;
-            ok = pick(rw, m, arg_a(w), arg_b(w), arg_c(w), fixed, &term);
-            assert(n_choices < MAX_CHOICES);
-            if (ok) choices[n_choices++] = (Choice){.at = here, .term = term, .n_picks = before, .flags = m->flags};
-        } else if ((w & 255) == W_ACCEPT) {
-            m->rule = pc[0];
-            *build = t->code + pc[1];
-            ok = !disabled[m->rule] && (int64_t)m->rule > m->after;
-            if (ok) return true;
-        } else {
-            ok = step(rw, t, m, &pc, w, root);
-        }
-        if (ok) continue;
-        if (n_choices == 0) return false;
-        const Choice *top = &choices[n_choices - 1];
-        pc = top->at;
-        m->n_picks = top->n_picks;
-        m->flags = top->flags;
-        m->rest_slot = 0;
-        if ((*pc & 255) != W_PICK || top->term == 0) n_choices--;
-    }
+    m->n_choices = m->n_picks = m->rest_slot = 0;
+    return run(rw, m, t->code + entry, 0, build);
+}
+
+bool rw_match_next(RwCx *rw, Match *m, const uint32_t **build)
+{
+    if (m->n_choices == 0) return false;
+    const Choice top = m->choices[--m->n_choices];
+    m->n_picks = top.n_picks;
+    m->flags = top.flags;
+    m->rest_slot = 0;
+    return run(rw, m, top.at, top.next, build);
 }

@@ -24,6 +24,8 @@ typedef struct {
     IrRef root, result;
 } RwEvent;
 
+typedef void (*RwWatch)(void *arg, const RwEvent *e);
+
 /* sweep.c */
 RwCx *rw_new(WbbCx *cx, WbbArena *a, IrGraph *g, const RwTables *index, const RwTables *target, bool approx);
 void rw_index(RwCx *rw, IrKernel *k); /* index nodes of a kernel that was not made through the door (a parsed one) */
@@ -40,6 +42,11 @@ IrRef rw_mod(RwCx *rw, IrRef x, int64_t k);
 IrRef rw_compare(RwCx *rw, ScOp op, IrRef x, IrRef y); /* index operands, pred result */
 void rw_disable(RwCx *rw, const char *rule); /* by identity "functions.py:17[tanh.bf16]"; fails if no rule has it */
 IrGraph *rw_graph(RwCx *rw);
+uint32_t rw_visits(const RwCx *rw); /* how often rules were looked up for a node, all passes so far */
+/* One step at a node whose operands are normal, for people who look on: its constants are folded (*rule = RW_FOLDED), or the first
+ * rule that matches builds its right side as it stands, no rule applied within. 0: nothing to do. Not for RW_SELECT. */
+#define RW_FOLDED UINT32_MAX
+IrRef rw_step(RwCx *rw, RwStratum stratum, IrRef root, uint32_t *rule);
 
 /* An access that vectorising made, and what stopped it from being twice as wide. */
 typedef struct {
@@ -54,8 +61,18 @@ void rw_vectorize(RwCx *rw, IrKernel *k, uint32_t vector_bytes);
 uint32_t rw_accesses(const RwCx *rw, const RwAccess **accesses);
 void rw_width(RwCx *rw, IrKernel *k);
 
+/* why.c: does one rule match one node? Nothing is built, and no uses are counted (`once` never holds here). Of several ways to match, the one
+ * that gets farthest: how many of its steps hold, and in words the first that does not: "operand 1 is add (bf16), not mul",
+ * "within(n, 0, k) fails: n is tid, in [0, 7], k = 4". */
+typedef struct {
+    uint32_t passed, total;
+    const char *text; /* "it matches" if true was returned */
+} RwWhy;
+bool rw_why(RwCx *rw, const RwTables *t, uint32_t rule, IrRef node, WbbArena *a, RwWhy *why);
+
 /* trace.c: always on; the last 4,096 firings and a count per rule. */
 uint32_t rw_trace(const RwCx *rw, const RwEvent **events); /* oldest first */
+void rw_watch(RwCx *rw, RwWatch watch, void *arg);         /* all firings from now on, as they happen; NULL: no more */
 const uint32_t *rw_counts(const RwCx *rw, bool index);     /* firings by rule number, of the target's or the index tables */
 char *rw_rule_name(WbbArena *a, const RwTables *t, uint32_t rule); /* "patterns/functions.py:17[tanh.bf16]" */
 /* The audit of a kernel that came out wrong: evaluate both sides of every firing that is still in the trace on sampled values; the

@@ -75,8 +75,8 @@ static IrRef apply(RwCx *rw, IrRef r)
     const RwTables *t = index ? rw->index : rw->target;
     Match m;
     const uint32_t *build;
-    m.after = -1;
-    while (rw_match(rw, t, (RwStratum)stratum, r, &m, &build)) {
+    rw->visits++;
+    for (bool ok = rw_match(rw, t, (RwStratum)stratum, r, &m, &build); ok; ok = rw_match_next(rw, &m, &build)) {
         const uint32_t rule = m.rule, outer_rule = rw->g->making_rule, outer_origin = rw->g->making_origin;
         rw->g->making_rule = (rule + 1) | (index ? IR_INDEX_RULE : 0);
         if (rw->g->origin[r]) rw->g->making_origin = rw->g->origin[r];
@@ -88,7 +88,6 @@ static IrRef apply(RwCx *rw, IrRef r)
             rw_record(rw, t, rule, r, result);
             return result;
         }
-        m.after = rule;
     }
     return 0;
 }
@@ -106,6 +105,7 @@ static IrRef *normal_slot(RwCx *rw, IrRef r)
 /* The normal form of a node whose operands are normal. */
 static IrRef normalize(RwCx *rw, IrRef r)
 {
+    if (rw->plain) return r;
     const IrRef known = *normal_slot(rw, r);
     if (known) return known;
     if (rw->depth == MAX_DEPTH) rw_out_of_fuel(rw, r);
@@ -119,6 +119,23 @@ static IrRef normalize(RwCx *rw, IrRef r)
     *normal_slot(rw, r) = n;
     *normal_slot(rw, n) = n;
     return n;
+}
+
+IrRef rw_step(RwCx *rw, RwStratum stratum, IrRef root, uint32_t *rule)
+{
+    const RwTables *t = stratum == RW_INDEX ? rw->index : rw->target;
+    Match m;
+    const uint32_t *build;
+    *rule = RW_FOLDED;
+    rw->plain = true;
+    IrRef result = fold_frame(rw, root);
+    if (!result) result = fold(rw, root);
+    for (bool ok = !result && rw_match(rw, t, stratum, root, &m, &build); ok && !result; ok = !result && rw_match_next(rw, &m, &build)) {
+        *rule = m.rule;
+        result = rw_build(rw, t, root, &m, build);
+    }
+    rw->plain = false;
+    return result;
 }
 
 IrRef rw_make(RwCx *rw, ScOp op, IrType type, uint32_t flags, IrRef a, IrRef b, IrRef c, uint64_t imm)
@@ -238,42 +255,53 @@ static bool needs_tile(const IrGraph *g, IrRef r)
     return sig != SC_LEAF && sig != SC_FRAME && !rw_is_index(g, r);
 }
 
-/* No node strictly inside the tile is used outside of it. Uses are counted over what the kernel needs, tiles chosen so far
- * included: a tile with one operation swallows nothing. */
-static bool swallows_shared(const IrGraph *g, IrRef root, const IrNode *tile, const uint32_t *uses)
+/* A modifier that the target's FREE lists for its user: it costs nothing to say it once more. */
+static bool is_free(const RwTables *t, const IrGraph *g, const IrNode *user, IrRef x)
 {
-    IrRef waiting[64];
-    uint32_t n = 0;
-    const IrNode *r = ir_at(g, root);
-    for (uint32_t i = 0; i < 3; i++)
-        if (r->a[i]) waiting[n++] = r->a[i];
-    while (n) {
-        const IrRef x = waiting[--n];
-        if (x == tile->a[0] || x == tile->a[1] || x == tile->a[2] || ir_is_const(g, x)) continue;
-        if (uses[x] > 1 || !needs_tile(g, x)) return true;
-        const IrNode *in = ir_at(g, x);
-        for (uint32_t i = 0; i < 3 && n < WBB_LEN(waiting); i++)
-            if (in->a[i]) waiting[n++] = in->a[i];
-    }
+    const IrNode *n = ir_at(g, x);
+    for (uint32_t i = 0; i < t->n_free; i++)
+        if (t->free[i].op == user->op && t->free[i].modifier == n->op && t->free[i].type == IR_SC(n->type)) return true;
     return false;
 }
 
+/* Lanes moved, not computed. */
+static bool moves(const IrNode *n) { return n->op == OP_PACK || n->op == OP_PART || n->op == OP_SPLAT; }
+
+/* No node strictly inside the tile is used outside of it. Uses are counted over what the kernel needs, tiles chosen so far
+ * included: a tile with one operation swallows nothing. */
+static bool swallows_shared(const RwTables *t, const IrGraph *g, IrRef root, const IrNode *tile, const uint32_t *uses)
+{
+    struct { IrRef user, x; } waiting[64];
+    uint32_t n = 0;
+    for (IrRef user = root;;) {
+        for (uint32_t i = 0; i < 3; i++)
+            if (ir_at(g, user)->a[i] && n < WBB_LEN(waiting)) waiting[n].user = user, waiting[n++].x = ir_at(g, user)->a[i];
+        IrRef x;
+        do {
+            if (n == 0) return false;
+            x = waiting[--n].x;
+        } while (x == tile->a[0] || x == tile->a[1] || x == tile->a[2] || ir_is_const(g, x));
+        const bool moved = moves(ir_at(g, x));
+        if (!moved && !needs_tile(g, x)) return true;
+        if (!moved && uses[x] > 1 && !is_free(t, g, ir_at(g, waiting[n].user), x)) return true;
+        user = x;
+    }
+}
+
 /* The tile for `r` as an instr node on old operands. */
-static IrRef choose(RwCx *rw, IrRef r, const uint32_t *uses)
+static IrRef choose(RwCx *rw, IrRef r)
 {
     Match m;
     const uint32_t *build;
-    m.after = -1;
     rw->g->making_origin = rw->g->origin[r];
-    while (rw_match(rw, rw->target, RW_SELECT, r, &m, &build)) {
+    for (bool ok = rw_match(rw, rw->target, RW_SELECT, r, &m, &build); ok; ok = rw_match_next(rw, &m, &build)) {
         rw->g->making_rule = m.rule + 1;
         const IrRef tile = rw_build(rw, rw->target, r, &m, build);
         rw->g->making_rule = 0;
-        if (!swallows_shared(rw->g, r, ir_at(rw->g, tile), uses)) {
+        if (!swallows_shared(rw->target, rw->g, r, ir_at(rw->g, tile), rw->uses)) {
             rw_record(rw, rw->target, m.rule, r, tile);
             return tile;
         }
-        m.after = m.rule;
     }
     WbbBuf text = wbb_buf(rw->arena);
     ir_print_node(&text, rw->g, r);
@@ -305,12 +333,14 @@ static void select_tiles(RwCx *rw, IrKernel *k)
     uint32_t *uses = WBB_NEW_N(scratch, uint32_t, n);
     count_uses(g, need, n, uses);
     rw_map_statements(&k->body, count_root, uses);
+    rw->uses = uses;
+    rw->n_uses = n;
     IrRef *tile = WBB_NEW_N(scratch, IrRef, n), *made = WBB_NEW_N(scratch, IrRef, n);
     uint8_t *wanted = WBB_NEW_N(scratch, uint8_t, n);
     rw_map_statements(&k->body, mark_root, wanted);
     for (IrRef r = n - 1; r > 0; r--) { /* users before operands */
         if (!wanted[r]) continue;
-        tile[r] = needs_tile(g, r) ? choose(rw, r, uses) : r;
+        tile[r] = needs_tile(g, r) ? choose(rw, r) : r;
         const IrNode *x = ir_at(g, tile[r]);
         if (rw_is_index(g, r)) continue; /* index expressions are lower/'s own */
         for (uint32_t i = 0; i < 3; i++) wanted[x->a[i]] = 1;
@@ -325,6 +355,8 @@ static void select_tiles(RwCx *rw, IrKernel *k)
     }
     g->making_rule = g->making_origin = 0;
     rw_replace(k, made);
+    rw->uses = NULL;
+    rw->n_uses = 0;
     wbb_arena_free(scratch);
 }
 

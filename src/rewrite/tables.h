@@ -18,6 +18,9 @@ typedef struct {
     const char *instance; /* "[logistic.bf16]", "" where file and line say enough */
     const char *text;     /* "add.bf16(a, b) -> fma.bf16(a, 1.0, b)" */
     uint8_t stratum;
+    const char *names;    /* where a match binds the rule's variables: "n=v2 k=k0" */
+    const char *when;     /* its conditions, one a line: "within(n, 0, k)\nk > 1" */
+    const char *ledger;   /* what its proof came to: "exhausted(f16,bf16) tested(f32,f64: 65594)"; "" without one */
 } RwRule;
 
 /* What a selected tile becomes. `text`:
@@ -39,6 +42,12 @@ typedef struct {
     uint8_t type, from, lanes;
 } RwPacked;
 
+/* `op` at `type` takes this modifier (OP_NEG, OP_ABS) of an operand for nothing */
+typedef struct {
+    uint16_t op, modifier;
+    uint8_t type;
+} RwFree;
+
 typedef struct {
     const char *name; /* "sm_90", "index" */
     const uint32_t *code;
@@ -52,6 +61,8 @@ typedef struct {
     uint32_t n_instrs;
     const RwPacked *packed;
     uint32_t n_packed;
+    const RwFree *free;
+    uint32_t n_free;
 } RwTables;
 
 #endif

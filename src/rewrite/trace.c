@@ -14,7 +14,9 @@
 void rw_record(RwCx *rw, const RwTables *t, uint32_t rule, IrRef root, IrRef result)
 {
     rw->counts[t == rw->index][rule]++;
-    rw->trace[rw->n_events++ % TRACE_EVENTS] = (RwEvent){.tables = t, .rule = rule, .root = root, .result = result};
+    const RwEvent e = {.tables = t, .rule = rule, .root = root, .result = result};
+    rw->trace[rw->n_events++ % TRACE_EVENTS] = e;
+    if (rw->watch) rw->watch(rw->watch_arg, &e);
 }
 
 void rw_out_of_fuel(RwCx *rw, IrRef r)
@@ -43,6 +45,14 @@ uint32_t rw_trace(const RwCx *rw, const RwEvent **events)
     *events = out;
     return n;
 }
+
+void rw_watch(RwCx *rw, RwWatch watch, void *arg)
+{
+    rw->watch = watch;
+    rw->watch_arg = arg;
+}
+
+uint32_t rw_visits(const RwCx *rw) { return rw->visits; }
 
 const uint32_t *rw_counts(const RwCx *rw, bool index) { return rw->counts[index]; }
 

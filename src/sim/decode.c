@@ -10,11 +10,6 @@
  */
 #include "sim/inner.h"
 
-const char *const sim_special_names[] = {
-    "%tid.x", "%tid.y", "%tid.z", "%ntid.x", "%ntid.y", "%ntid.z", "%ctaid.x", "%ctaid.y", "%ctaid.z", "%nctaid.x", "%nctaid.y",
-    "%nctaid.z", "%laneid", "%warpid", "%nwarpid", "%lanemask_eq", "%lanemask_le", "%lanemask_lt", "%lanemask_ge", "%lanemask_gt",
-};
-
 void sim_unknown(Parser *p, const Inst *inst, const char *why)
 {
     const char *at = p->m->text, *end;
@@ -46,8 +41,8 @@ static uint32_t slot(const Parser *p, const char *name)
 
 void sim_rows_open(Parser *p)
 {
-    const SimRow *const tables[] = {sim_rows_int, sim_rows_float, sim_rows_half, sim_rows_cvt};
-    p->row_mask = 4095;
+    const SimRow *const tables[] = {sim_rows_int, sim_rows_float, sim_rows_half, sim_rows_cvt, sim_rows_rare};
+    p->row_mask = 8191;
     p->row_names = WBB_NEW_N(p->arena, const char *, p->row_mask + 1);
     p->rows = WBB_NEW_N(p->arena, const SimRow *, p->row_mask + 1);
     uint32_t n = 0;
@@ -79,6 +74,7 @@ SimOp *sim_emit(Parser *p, OpKind kind)
 {
     SimOp op = {.kind = (uint8_t)kind, .line = p->inst ? p->inst->loc.line : p->lex.tok.line, .source = p->place, .counts = p->first};
     if (p->inst) {
+        op.class = (uint8_t)sim_class(p->inst->name);
         op.pred = p->inst->pred;
         op.negate = p->inst->negate;
     }
@@ -270,6 +266,34 @@ static void plain(Parser *p, const Inst *inst, const SimRow *row, const char *fl
     sim_done(p, &inst->opd[0], d, type, false);
 }
 
+/* set: a number of the type that stands before the last one, one or all ones where the comparison holds; of a pair, both halves. */
+static void set_result(Parser *p, const Inst *inst, const Opd *to, const char *combine, uint32_t low, uint32_t high, uint32_t also)
+{
+    static const struct {
+        const char *name;
+        uint32_t one;
+        char letter;
+    } types[] = {{"u32", UINT32_MAX, 'w'}, {"s32", UINT32_MAX, 'w'}, {"f32", 0x3f800000, 'w'}, {"u16", 0xffff, 'h'}, {"s16", 0xffff, 'h'},
+                 {"f16", 0x3c00, 'h'}, {"bf16", 0x3f80, 'h'}, {"f16x2", 0x3c00, 'w'}, {"bf16x2", 0x3f80, 'w'}};
+    const char *type = inst->part[inst->n_parts - 2];
+    size_t k = 0;
+    while (k < WBB_LEN(types) && strcmp(type, types[k].name)) k++;
+    if (k == WBB_LEN(types) || (high != 0) != (strchr(type, 'x') != NULL)) sim_unknown(p, inst, "unknown instruction");
+    uint32_t part[2] = {low, high};
+    for (int i = 0; i < 2 && combine; i++)
+        if (part[i]) sim_row(p, combine, part[i] = sim_column(p, 1), i ? high : low, also, 0);
+    const uint32_t d = sim_result(p, to, types[k].letter);
+    if (!high) {
+        const int width = sim_width_of(types[k].letter);
+        sim_row(p, width == 2 ? "selp.b16" : "selp.b32", d, sim_constant(p, types[k].one, width), sim_constant(p, 0, width), part[0]);
+    } else {
+        uint32_t half[2];
+        for (int i = 0; i < 2; i++) sim_row(p, "selp.b16", half[i] = sim_column(p, 2), sim_constant(p, types[k].one, 2), sim_constant(p, 0, 2), part[i]);
+        sim_row(p, "%pack.b32", d, half[0], half[1], 0);
+    }
+    sim_done(p, to, d, types[k].letter, false);
+}
+
 /* setp.CMP[.BOOL].TYPE p[|q], a, b[, c], and set, which makes a number of the result. q is what p is not; of a pair, p is the
  * comparison of the low halves, q that of the high ones. */
 static void compare(Parser *p, const Inst *inst, bool set)
@@ -293,7 +317,7 @@ static void compare(Parser *p, const Inst *inst, bool set)
     if (flush) flush = wbb_format(p->arena, "%%ftz.%s", type);
 
     bool two = inst->second != 0, pair = strcmp(type + strlen(type) - 2, "x2") == 0;
-    if (pair && (!two || set)) sim_unknown(p, inst, "two predicates are needed");
+    if (pair && two == set) sim_unknown(p, inst, set ? "unknown instruction" : "two predicates are needed");
     Opd second = two ? inst->opd[1] : (Opd){.kind = OPD_SINK};
     if (two) {
         for (int i = 1; i + 1 < in.n; i++) in.opd[i] = in.opd[i + 1];
@@ -303,11 +327,15 @@ static void compare(Parser *p, const Inst *inst, bool set)
     uint32_t also = bool_op ? sim_read(p, &in.opd[3], 'p') : 0;
     in.n = 3;
     const Opd first = in.opd[0];
-    uint32_t raw = sim_column(p, 1), wide = raw;
+    uint32_t raw = sim_column(p, 1), high = 0;
     in.opd[0] = (Opd){.kind = OPD_REG, .col = raw, .width = 1, .loc = first.loc};
     plain(p, &in, row, flush, NULL);
     char name[16];
     snprintf(name, sizeof name, "%s.pred", bool_op ? bool_op : "mov");
+    if (set && pair) {
+        in.opd[0].col = high = sim_column(p, 1);
+        plain(p, &in, find_row(p, wbb_format(p->arena, "%%high%s", b.text + strlen("setp"))), flush, NULL);
+    }
     if (two) {
         uint32_t other = sim_column(p, 1);
         in.opd[0].col = other;
@@ -316,12 +344,7 @@ static void compare(Parser *p, const Inst *inst, bool set)
         if (second.kind == OPD_REG) sim_row(p, name, second.col, other, also, 0);
     }
     if (set) {
-        const char *to = in.part[in.n_parts - 2];
-        bool is_float = strcmp(to, "f32") == 0;
-        if (!is_float && strcmp(to, "u32") && strcmp(to, "s32")) sim_unknown(p, inst, "unknown instruction");
-        if (bool_op) sim_row(p, name, wide = sim_column(p, 1), raw, also, 0);
-        uint32_t d = sim_result(p, &first, 'w');
-        sim_row(p, "selp.b32", d, sim_constant(p, is_float ? 0x3f800000 : UINT32_MAX, 4), sim_constant(p, 0, 4), wide);
+        set_result(p, inst, &first, bool_op ? name : NULL, raw, high, also);
     } else if (first.kind != OPD_SINK) {
         sim_row(p, name, sim_result(p, &first, 'p'), raw, also, 0);
     }
@@ -423,9 +446,10 @@ void sim_decode(Parser *p, const Inst *inst)
     else if (strcmp(op, "cvta") == 0) convert_address(p, inst);
     else if (strcmp(op, "cvt") == 0) {
         const SimRow *row = find_row(p, inst->name);
+        if (!row && sim_has(inst, "pack")) sim_unknown(p, inst, "unknown instruction");
         bool exact = row && inst->n == (int)strlen(row->types) && inst->opd[0].kind == OPD_REG && inst->opd[0].width == sim_width_of(row->types[0]);
         if (exact) plain(p, inst, row, NULL, NULL);
         else if (!sim_decode_cvt(p, inst)) sim_unknown(p, inst, "unknown instruction");
-    } else if (!by_table(p, inst)) sim_decode_warp(p, inst);
+    } else if (!sim_decode_rare(p, inst) && !by_table(p, inst)) sim_decode_warp(p, inst);
     p->inst = NULL;
 }

@@ -1,4 +1,4 @@
-/* decode_flow: memory accesses, branches, calls, barriers and everything that lanes do together.
+/* decode_flow: memory accesses, branches, calls, and chains with the carry flag.
  *
  * Needs: decode.c for operands. Leaves: operations that warp.c and memory.c carry out; labels as fixups.
  *
@@ -15,17 +15,23 @@ typedef struct {
     bool param;
     int lanes_n, bytes;
     char letter; /* column that holds one element */
-    bool sign;
+    bool sign, strong;
 } Access;
 
 static bool cache_hint(const char *part)
 {
-    static const char *const hints[] = {"nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "volatile", "relaxed", "weak", "sys", "gpu", "cta",
-                                        "cluster", "L1::evict_normal", "L1::evict_last", "L1::evict_first", "L1::no_allocate",
-                                        "L1::evict_unchanged", "L2::64B", "L2::128B", "L2::256B", "func", "entry"};
+    static const char *const hints[] = {"nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "volatile", "relaxed", "acquire", "release", "weak", "sys", "gpu", "cta",
+                                        "cluster", "func", "entry", "mmio", "unified"};
+    if (!strncmp(part, "L1::", 4) || !strncmp(part, "L2::", 4)) return true;
     for (size_t i = 0; i < WBB_LEN(hints); i++)
         if (strcmp(part, hints[i]) == 0) return true;
     return false;
+}
+
+/* Accesses that may meet others of their kind: the memory model's strong ones. */
+static bool strong(const char *part)
+{
+    return !strcmp(part, "volatile") || !strcmp(part, "relaxed") || !strcmp(part, "acquire") || !strcmp(part, "release");
 }
 
 static Access access_of(Parser *p, const Inst *inst)
@@ -34,11 +40,13 @@ static Access access_of(Parser *p, const Inst *inst)
     Access a = {.space = SIM_GENERIC, .lanes_n = 1};
     for (int i = 1; i < inst->n_parts; i++) {
         const char *part = inst->part[i];
+        a.strong |= strong(part);
         if (strcmp(part, "global") == 0) a.space = SIM_GLOBAL;
-        else if (strcmp(part, "shared") == 0 || strcmp(part, "shared::cta") == 0) a.space = SIM_SHARED;
+        else if (strncmp(part, "shared", 6) == 0 && (!part[6] || !strcmp(part + 6, "::cta") || !strcmp(part + 6, "::cluster"))) a.space = SIM_SHARED;
         else if (strcmp(part, "local") == 0) a.space = SIM_LOCAL;
         else if (strcmp(part, "const") == 0) a.space = SIM_CONST;
         else if (strcmp(part, "param") == 0) a.param = true;
+        else if (strcmp(part, "param::entry") == 0 || strcmp(part, "param::func") == 0) a.param = true;
         else if (strcmp(part, "v2") == 0) a.lanes_n = 2;
         else if (strcmp(part, "v4") == 0) a.lanes_n = 4;
         else if (strcmp(part, "v8") == 0) a.lanes_n = 8;
@@ -51,7 +59,7 @@ static Access access_of(Parser *p, const Inst *inst)
                 }
         } else if (!cache_hint(part)) sim_unknown(p, inst, "unknown modifier");
     }
-    if (!a.bytes || a.bytes * a.lanes_n > 32 || inst->n != 2) sim_unknown(p, inst, "unknown form of an access");
+    if (!a.bytes || a.bytes * a.lanes_n > 32 || inst->n != 2 + sim_has(inst, "L2::cache_hint")) sim_unknown(p, inst, "unknown form of an access");
     return a;
 }
 
@@ -128,6 +136,8 @@ void sim_decode_memory(Parser *p, const Inst *inst, bool store)
     uint32_t col = sim_read(p, base, address_width == 4 ? 'w' : 'd');
     SimOp *op = sim_emit(p, store ? OP_STORE : OP_LOAD);
     op->space = (uint8_t)a.space;
+    op->mode = a.strong ? SIM_STRONG : 0;
+    if (a.strong && !store) p->m->barrier = true; /* it may wait for what another warp stores */
     op->lanes_n = (uint8_t)n;
     op->bytes = (uint8_t)a.bytes;
     op->address = (uint8_t)address_width;
@@ -211,72 +221,6 @@ static void call(Parser *p, const Inst *inst)
     WBB_PUSH(p->arena, &p->calls, edge);
 }
 
-/* Lanes together ------------------------------------------------------------------------------------------------------- */
-
-static const char *part_at(const Inst *inst, int i) { return i < inst->n_parts ? inst->part[i] : ""; }
-
-/* shfl.sync.MODE.b32 d[|p], a, b, c, mask */
-static void shuffle(Parser *p, const Inst *inst)
-{
-    static const char *const modes[] = {"idx", "up", "down", "bfly"};
-    int mode = 0, at = inst->second ? 2 : 1;
-    while (mode < 4 && strcmp(part_at(inst, 2), modes[mode]) != 0) mode++;
-    if (mode == 4 || strcmp(part_at(inst, 1), "sync") != 0 || inst->n != at + 4) sim_unknown(p, inst, "unknown form of a shuffle");
-    uint32_t col[4];
-    for (int i = 0; i < 4; i++) col[i] = sim_read(p, &inst->opd[at + i], 'w');
-    uint32_t d = sim_result(p, &inst->opd[0], 'w'), pred = inst->second ? sim_result(p, &inst->opd[1], 'p') : 0;
-    SimOp *op = sim_emit(p, OP_SHUFFLE);
-    op->d = d, op->a = col[0], op->b = col[1], op->c = col[2], op->e = col[3];
-    op->target = pred;
-    op->mode = (uint8_t)mode;
-    op->width = 4;
-}
-
-/* vote.sync.MODE d, [!]p, mask */
-static void vote(Parser *p, const Inst *inst)
-{
-    static const char *const modes[] = {"any", "all", "uni", "ballot"};
-    int mode = 0;
-    while (mode < 4 && strcmp(part_at(inst, 2), modes[mode]) != 0) mode++;
-    if (mode == 4 || strcmp(part_at(inst, 1), "sync") != 0 || inst->n != 3) sim_unknown(p, inst, "unknown form of a vote");
-    uint32_t a = sim_read(p, &inst->opd[1], 'p'), mask = sim_read(p, &inst->opd[2], 'w');
-    uint32_t d = sim_result(p, &inst->opd[0], mode == 3 ? 'w' : 'p');
-    SimOp *op = sim_emit(p, OP_VOTE);
-    op->d = d, op->a = a, op->e = mask;
-    op->mode = (uint8_t)mode;
-    op->width = mode == 3 ? 4 : 1;
-}
-
-/* redux.sync.OP.type d, a, mask */
-static void redux(Parser *p, const Inst *inst)
-{
-    static const char *const modes[] = {"add", "min", "max", "and", "or", "xor"};
-    int mode = 0;
-    while (mode < 6 && strcmp(part_at(inst, 2), modes[mode]) != 0) mode++;
-    const char *type = part_at(inst, 3);
-    bool known = strcmp(type, "s32") == 0 || strcmp(type, "u32") == 0 || strcmp(type, "b32") == 0;
-    if (mode == 6 || strcmp(part_at(inst, 1), "sync") != 0 || !known || inst->n != 3 || inst->n_parts != 4) sim_unknown(p, inst, "unknown form of redux");
-    uint32_t a = sim_read(p, &inst->opd[1], 'w'), mask = sim_read(p, &inst->opd[2], 'w'), d = sim_result(p, &inst->opd[0], 'w');
-    SimOp *op = sim_emit(p, OP_REDUX);
-    op->d = d, op->a = a, op->e = mask;
-    op->mode = (uint8_t)(mode | (type[0] == 's' ? 8 : 0));
-    op->width = 4;
-}
-
-static void barrier(Parser *p, const Inst *inst)
-{
-    bool plain = sim_has(inst, "sync") && !sim_has(inst, "red") && !sim_has(inst, "warp") && !sim_has(inst, "cluster");
-    if (sim_has(inst, "warp") && inst->n == 1) {
-        uint32_t mask = sim_read(p, &inst->opd[0], 'w');
-        sim_emit(p, OP_WARP_SYNC)->e = mask;
-        return;
-    }
-    if (!plain || inst->n < 1 || inst->n > 2 || inst->opd[0].kind != OPD_INT || inst->opd[0].bits > 15) sim_unknown(p, inst, "unknown form of a barrier");
-    if (inst->n == 2) sim_unknown(p, inst, "a barrier for a part of the block is not known");
-    sim_emit(p, OP_BARRIER)->mode = (uint8_t)inst->opd[0].bits;
-    p->m->barrier = true;
-}
-
 /* add.cc, addc, sub.cc, subc, mad[c].{lo,hi}[.cc]: 32 and 64 bits, with the carry flag as a register of its own. */
 static bool carry(Parser *p, const Inst *inst)
 {
@@ -299,26 +243,30 @@ static bool carry(Parser *p, const Inst *inst)
     return true;
 }
 
+/* What moves no value: one block runs after the other, so that memory is always in order, and there is nothing to fetch ahead. */
+static bool does_nothing(const char *op)
+{
+    static const char *const nothing[] = {"membar", "fence", "prefetch", "prefetchu", "griddepcontrol", "discard", "applypriority", "pmevent", "setmaxnreg"};
+    for (size_t i = 0; i < WBB_LEN(nothing); i++)
+        if (strcmp(op, nothing[i]) == 0) return true;
+    return false;
+}
+
 void sim_decode_warp(Parser *p, const Inst *inst)
 {
-    static const char *const nothing[] = {"membar", "fence", "prefetch", "prefetchu", "nanosleep", "griddepcontrol", "discard", "applypriority"};
     const char *op = inst->part[0];
-    for (size_t i = 0; i < WBB_LEN(nothing); i++)
-        if (strcmp(op, nothing[i]) == 0) return; /* one block runs after the other: memory is always in order */
+    if (does_nothing(op)) return;
     if (strcmp(op, "bra") == 0) branch(p, inst);
     else if (strcmp(op, "brx") == 0) branch_table(p, inst);
     else if (strcmp(op, "call") == 0) call(p, inst);
     else if (strcmp(op, "ret") == 0 && inst->n == 0) sim_emit(p, p->func->entry ? OP_EXIT : OP_RET)->a = p->func->ret_col;
     else if (strcmp(op, "exit") == 0 && inst->n == 0) sim_emit(p, OP_EXIT);
-    else if (strcmp(op, "trap") == 0 && inst->n == 0) sim_emit(p, OP_TRAP);
-    else if (strcmp(op, "shfl") == 0) shuffle(p, inst);
-    else if (strcmp(op, "vote") == 0) vote(p, inst);
-    else if (strcmp(op, "redux") == 0) redux(p, inst);
-    else if (strcmp(op, "bar") == 0 || strcmp(op, "barrier") == 0) barrier(p, inst);
-    else if (strcmp(op, "activemask") == 0 && inst->n == 1) {
-        uint32_t d = sim_result(p, &inst->opd[0], 'w');
-        SimOp *o = sim_emit(p, OP_ACTIVE);
-        o->d = d;
-        o->width = 4;
-    } else if (!carry(p, inst)) sim_unknown(p, inst, "unknown instruction");
+    else if ((strcmp(op, "trap") == 0 || strcmp(op, "brkpt") == 0) && inst->n == 0) sim_emit(p, OP_TRAP);
+    else if (strcmp(op, "nanosleep") == 0 && inst->n == 1) {
+        sim_emit(p, OP_YIELD);
+        p->m->barrier = true;
+    } else if (strcmp(op, "atom") == 0 || strcmp(op, "red") == 0) sim_decode_atomic(p, inst);
+    else if (strcmp(op, "ldmatrix") == 0 || strcmp(op, "stmatrix") == 0) sim_decode_matrix(p, inst);
+    else if (strcmp(op, "bar") == 0 || strcmp(op, "barrier") == 0) sim_decode_barrier(p, inst);
+    else if (!sim_decode_lanes(p, inst) && !sim_decode_copy(p, inst) && !carry(p, inst)) sim_unknown(p, inst, "unknown instruction");
 }

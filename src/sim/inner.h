@@ -47,7 +47,8 @@ typedef void SimFn(uint8_t *d, const uint8_t *regs, const SimOp *op);
 
 typedef enum {
     OP_ALU, OP_LOAD, OP_STORE, OP_BRANCH, OP_BRANCH_TABLE, OP_CALL, OP_RET, OP_EXIT, OP_BARRIER, OP_SHUFFLE, OP_VOTE,
-    OP_REDUX, OP_ACTIVE, OP_CARRY, OP_PARAM_LOAD, OP_PARAM_STORE, OP_PARAM_COPY, OP_WARP_SYNC, OP_TRAP
+    OP_REDUX, OP_ACTIVE, OP_CARRY, OP_PARAM_LOAD, OP_PARAM_STORE, OP_PARAM_COPY, OP_WARP_SYNC, OP_TRAP, OP_ATOMIC, OP_MATRIX, OP_MATCH,
+    OP_ELECT, OP_YIELD, OP_CLOCK, OP_SYSTEM, OP_COPY, OP_COPY_GROUP, OP_MBARRIER, OP_MBARRIER_WAIT
 } OpKind;
 
 /* Operands are byte offsets of columns; 0 = none (the first bytes of a register file hold no column). */
@@ -60,6 +61,7 @@ struct SimOp {
     uint8_t width;    /* bytes of the destination column's lanes */
     uint8_t counts;   /* 1 for the first operation of an instruction */
     uint8_t space, lanes_n, bytes, address; /* memory: SimSpace, elements, bytes each, bytes of the address column */
+    uint8_t class;    /* SimClass */
     uint8_t mode;     /* of shuffles, votes, atomics, carries */
     int32_t line;     /* of the PTX */
     int32_t source;   /* index + 1 into the places of .loc, or 0 */
@@ -105,6 +107,8 @@ typedef struct SimFunc {
     SimSym **params, **rets; /* formals */
     uint64_t param_bytes;    /* entry: of all parameters */
     uint32_t depth;          /* calls below it */
+    int line;
+    uint32_t cluster[3];     /* entry: .reqnctapercluster, or 0 */
 } SimFunc;
 
 typedef struct {
@@ -121,6 +125,16 @@ typedef struct {
     int line;
 } SimPlace;
 
+/* Special registers, in the order of names in operand.c. */
+enum {
+    SP_TID_X, SP_TID_Y, SP_TID_Z, SP_NTID_X, SP_NTID_Y, SP_NTID_Z, SP_CTAID_X, SP_CTAID_Y, SP_CTAID_Z, SP_NCTAID_X,
+    SP_NCTAID_Y, SP_NCTAID_Z, SP_LANEID, SP_WARPID, SP_NWARPID, SP_MASK_EQ, SP_MASK_LE, SP_MASK_LT, SP_MASK_GE, SP_MASK_GT,
+    SP_CLUSTERID_X, SP_CLUSTERID_Y, SP_CLUSTERID_Z, SP_NCLUSTERID_X, SP_NCLUSTERID_Y, SP_NCLUSTERID_Z, SP_CLUSTER_CTAID_X,
+    SP_CLUSTER_CTAID_Y, SP_CLUSTER_CTAID_Z, SP_CLUSTER_NCTAID_X, SP_CLUSTER_NCTAID_Y, SP_CLUSTER_NCTAID_Z, SP_CLUSTER_CTARANK,
+    SP_CLUSTER_NCTARANK, SP_EXPLICIT_CLUSTER, SP_SMID, SP_NSMID, SP_GRIDID, SP_DYNAMIC_SHARED, SP_TOTAL_SHARED, SP_CLOCK, SP_CLOCK_HI,
+    SP_CLOCK64, SP_TIMER, SP_TIMER_LO, SP_TIMER_HI, SP_ENVREG, SP_COUNT
+};
+
 struct SimModule {
     WbbCx *cx;
     const char *file, *text;
@@ -136,21 +150,16 @@ struct SimModule {
     uint64_t shared_align;
     uint64_t local_bytes;    /* a thread */
     uint32_t carry_col;      /* the carry flag, 0 if unused */
-    bool barrier;            /* some kernel has one */
-    uint32_t special[32];    /* columns of special registers, 0 if unused */
-};
-
-/* Special registers, in the order of names in decode.c. */
-enum {
-    SP_TID_X, SP_TID_Y, SP_TID_Z, SP_NTID_X, SP_NTID_Y, SP_NTID_Z, SP_CTAID_X, SP_CTAID_Y, SP_CTAID_Z, SP_NCTAID_X,
-    SP_NCTAID_Y, SP_NCTAID_Z, SP_LANEID, SP_WARPID, SP_NWARPID, SP_MASK_EQ, SP_MASK_LE, SP_MASK_LT, SP_MASK_GE, SP_MASK_GT,
-    SP_COUNT
+    bool barrier;            /* warps may wait for each other: each has a register file of its own */
+    uint32_t special[SP_COUNT];    /* columns of special registers, 0 if unused */
 };
 
 /* Address spaces of generic pointers: the number above bit 40. Buffers count from 1. Buffers and variables start in the middle
  * of their segment, so that an access before the start is still seen as theirs. */
 enum { SEG_SHIFT = 40, SEG_VARS = 0x4000, SEG_SHARED = 0x7001, SEG_LOCAL = 0x7003 };
 #define SEG_START (UINT64_C(1) << (SEG_SHIFT - 1))
+/* An address in shared memory of another block of the cluster has that block's rank + 1 above bit 24; 0 is the own block. */
+enum { RANK_SHIFT = 24, MAX_CLUSTER = 16 };
 
 /* parse.c and decode.c ------------------------------------------------------------------------------------------------- */
 typedef enum { OPD_REG, OPD_INT, OPD_F32, OPD_F64, OPD_SYMBOL, OPD_VECTOR, OPD_ADDRESS, OPD_SINK } OpdKind;
@@ -223,13 +232,20 @@ const char *sim_name(Parser *p);
 uint64_t sim_number(Parser *p);
 void sim_instruction(Parser *p);
 void sim_rows_open(Parser *p);
-extern const char *const sim_special_names[];
 uint32_t sim_column(Parser *p, uint32_t bytes_a_lane);
 SimSym *sim_lookup(const Parser *p, const char *name);
 SimSym *sim_label(Parser *p, const char *name);
 void sim_decode(Parser *p, const Inst *inst);
 void sim_decode_memory(Parser *p, const Inst *inst, bool store);
 void sim_decode_warp(Parser *p, const Inst *inst);
+void sim_decode_atomic(Parser *p, const Inst *inst);
+void sim_decode_matrix(Parser *p, const Inst *inst);
+bool sim_decode_rare(Parser *p, const Inst *inst);
+bool sim_decode_lanes(Parser *p, const Inst *inst);
+void sim_decode_barrier(Parser *p, const Inst *inst);
+bool sim_decode_copy(Parser *p, const Inst *inst);
+uint32_t sim_special(Parser *p, int which);
+int sim_system_number(const char *name); /* -1: it is none of the runtime's */
 bool sim_decode_cvt(Parser *p, const Inst *inst);
 SimOp *sim_emit(Parser *p, OpKind kind);
 uint32_t sim_constant(Parser *p, uint64_t value, int width);
@@ -248,7 +264,7 @@ struct SimRow {
     const char *names, *types;
     SimFn *fn;
 };
-extern const SimRow sim_rows_int[], sim_rows_float[], sim_rows_half[], sim_rows_cvt[];
+extern const SimRow sim_rows_int[], sim_rows_float[], sim_rows_half[], sim_rows_cvt[], sim_rows_rare[];
 
 /* warp.c, memory.c, check.c, run.c -------------------------------------------------------------------------------------- */
 typedef struct {
@@ -256,7 +272,7 @@ typedef struct {
     bool parked;
 } Group;
 
-typedef struct {
+typedef struct Warp {
     uint8_t *regs;
     uint8_t *local, *local_written;
     uint32_t live;            /* lanes that have not ended */
@@ -265,11 +281,21 @@ typedef struct {
     uint32_t next_pc;         /* lowest pc of the groups that wait unparked */
     Group groups[LANES];
     int n_groups;
-    uint32_t at_barrier;      /* barrier number + 1 while waiting */
+    uint32_t at_barrier;      /* barrier number + 1 while waiting; AT_MBARRIER */
+    const struct SimOp *wait; /* the operation at which it waits */
+    uint32_t cluster_phase;   /* of the cluster's barrier when it arrived */
+    uint32_t copy_group[LANES]; /* groups of asynchronous copies that were committed */
     bool done;
-    uint64_t executed;        /* instructions of a lane, roughly; for the budget */
+    uint64_t executed, slice; /* instructions of a lane, roughly; for the budget; when a loop gives way */
     uint32_t first_thread;
+    uint16_t syncs;           /* how often its lanes were brought in step */
 } Warp;
+
+/* shadow.c: who touched which byte of a segment. */
+typedef struct SimShadow SimShadow;
+typedef enum { SIM_TOUCH_LOAD, SIM_TOUCH_STORE, SIM_TOUCH_ATOMIC } SimTouch;
+enum { SIM_GRANULE = 64 };
+enum { SIM_STRONG = 1 }; /* SimOp.mode of a load or store: volatile, relaxed, acquire or release */
 
 typedef struct {
     uint8_t *bytes, *written;
@@ -277,7 +303,47 @@ typedef struct {
     bool readonly, track, multiple; /* stores are faults; reads need earlier writes; several writes are fine */
     bool complete;                  /* every byte must be written in the end */
     const char *name;
+    SimShadow *shadow;              /* NULL: races are not looked for */
+    uint32_t *writers;              /* of each SIM_GRANULE bytes: 1 + number of the block that wrote last; or NULL */
 } Segment;
+
+/* A barrier of a block: who came since it was last complete. */
+typedef struct {
+    uint32_t expected;     /* threads; 0: all warps that have not ended */
+    uint32_t arrived;      /* threads, in whole warps */
+    uint32_t came, waiting; /* warps */
+    uint32_t set, lanes;   /* bar.red: threads whose predicate held, threads that came */
+    uint32_t clock[LANES];
+} Barrier;
+
+enum { BARRIERS = 16, AT_CLUSTER = 17, AT_MBARRIER = 18 };
+
+/* An asynchronous copy on its way. It happens when somebody waits for it, as late as the program allows. */
+typedef struct {
+    const SimOp *op;
+    struct Warp *warp;
+    uint64_t to, from, mbarrier; /* generic addresses; mbarrier 0: a group's */
+    uint32_t size, source;       /* bytes; the rest after `source` is zeros */
+    uint32_t group;
+    uint8_t lane;
+} Copy;
+
+typedef struct {
+    uint64_t address;
+    uint32_t clock[LANES];
+} MbarrierClock;
+
+/* The blocks that run together and see each other's shared memory. */
+typedef struct {
+    struct Block *blocks[MAX_CLUSTER];
+    int n;
+    uint32_t phase, arrived; /* of the cluster's barrier: how often it was complete, warps that came since */
+} Cluster;
+
+/* counts.c: executions of an operation. */
+typedef struct {
+    uint64_t threads, warps;
+} SimTally;
 
 /* One host thread's state. */
 typedef struct Block {
@@ -292,7 +358,11 @@ typedef struct Block {
     Segment *vars;
     uint8_t *shared, *shared_written;
     uint64_t shared_size;
-    uint32_t id[3];
+    SimShadow *shared_shadow;
+    uint32_t shadow_pages;
+    bool outputs_read;        /* a load of an output was seen */
+    uint32_t id[3], number;   /* of the block */
+    uint32_t clock[LANES][LANES]; /* [p][q]: how far warp p surely comes after warp q */
     Warp *warps;
     int n_warps;
     uint64_t budget;
@@ -300,11 +370,61 @@ typedef struct Block {
     SimReport report;
     uint64_t fault_keys[SIM_MAX_FAULTS];
     uint8_t *scratch; /* one column */
+    uint32_t round;   /* how often all warps had their turn */
+    SimTally *tally;  /* by operation; NULL: not counted */
+    Barrier barriers[BARRIERS];
+    uint32_t busy;    /* barriers somebody waits at or has come to */
+    Cluster *cluster;
+    uint32_t rank, ticks;
+    struct { Copy *items; uint32_t n, room; } copies;
+    struct { MbarrierClock *items; uint32_t n, room; } mbarriers;
 } Block;
 
 void sim_run_warp(Block *b, Warp *w);
+SimClass sim_class(const char *name);
+void sim_count_open(Block *b);
+/* A warp's access of `size` bytes a lane at generic addresses. */
+void sim_count_access(Block *b, const SimOp *op, const uint64_t address[LANES], uint32_t mask, SimAccess kind, size_t size);
+void sim_addresses(const Warp *w, const SimOp *op, uint64_t address[LANES]);
+SimClass sim_class(const char *name);
+void sim_count_open(Block *b);
+void sim_count_close(const Block *b, const SimReport *r);
+/* A warp's access of `size` bytes a lane at generic addresses. */
+void sim_count_access(Block *b, const SimOp *op, const uint64_t address[LANES], uint32_t mask, SimAccess kind, size_t size);
+SimShadow *sim_shadow(WbbArena *a, uint64_t size, bool per_block, bool stores_judged);
+void sim_clock_reset(Block *b);
+void sim_ordered(Block *b, uint32_t warps);
+/* One lane touches bytes at..at+size; of a store `value` is what it writes and `memory` what is there, or both are NULL. */
+void sim_touch(Block *b, Warp *w, const SimOp *op, int lane, SimShadow *s, uint64_t at, size_t size, SimTouch kind, const uint8_t *value, const uint8_t *memory,
+               const char *name);
 void sim_load(Block *b, Warp *w, const SimOp *op, uint32_t mask);
 void sim_store(Block *b, Warp *w, const SimOp *op, uint32_t mask);
+void sim_atomic(Block *b, Warp *w, const SimOp *op, uint32_t mask);
+void sim_matrix(Block *b, Warp *w, const SimOp *op);
+/* Memory that one lane reads and writes; NULL after a fault. */
+uint8_t *sim_atomic_place(Block *b, Warp *w, const SimOp *op, int lane, bool read, bool *global);
+uint8_t *sim_row_place(Block *b, Warp *w, const SimOp *op, int lane, bool store);
+/* barrier.c: a whole warp comes to a barrier; true if it waits. Barriers that are complete let their warps go. */
+bool sim_barrier(Block *b, Warp *w, const SimOp *op, uint32_t mask);
+void sim_barriers_open(Block *b);
+void sim_deadlock(Block *b);
+/* copy.c */
+void sim_copy(Block *b, Warp *w, const SimOp *op, uint32_t mask);
+void sim_mbarrier(Block *b, Warp *w, const SimOp *op, uint32_t mask);
+uint32_t sim_mbarrier_ready(Block *b, Warp *w, const SimOp *op, uint32_t mask);
+void sim_mbarrier_wait(Block *b, Warp *w, const SimOp *op, uint32_t mask);
+bool sim_copy_pending(const Block *b, uint64_t address);
+/* block.c */
+void sim_block_open(Block *b, const uint8_t *params);
+void sim_cluster_run(Cluster *c, const uint32_t *table, uint32_t threads);
+void sim_fill(uint8_t *col, uint64_t value, int width);
+void sim_system(Block *b, Warp *w, const SimOp *op, uint32_t mask);
+/* Memory of one lane at a generic address; NULL after a fault. `read` and `write` say what is judged. */
+uint8_t *sim_place(Block *b, Warp *w, const SimOp *op, int lane, uint64_t address, size_t size, bool read, bool write);
+/* Bytes that a copy will write: judged like a store, and unknown until then. */
+bool sim_unwritten(Block *b, Warp *w, const SimOp *op, int lane, uint64_t address, size_t size);
+void sim_release(Block *b, const Warp *w, uint32_t clock[LANES]); /* shadow.c: what the warp did so far goes into the clock */
+void sim_acquire(Block *b, Warp *w, const uint32_t clock[LANES]); /* and comes before what another does from now on */
 void sim_warp_op(Block *b, Warp *w, const SimOp *op, uint32_t mask);
 void sim_fault(Block *b, const Warp *w, const SimOp *op, int lane, const char *format, ...) WBB_PRINTF(5, 6);
 void sim_blend(uint8_t *d, const uint8_t *s, uint32_t mask, int width);

@@ -207,6 +207,8 @@ u32 sim_fma32(u32 a, u32 b, u32 c, Round mode);
 u32 sim_mul32(u32 a, u32 b, Round mode);
 u32 sim_div32(u32 a, u32 b, Round mode);
 u32 sim_sqrt32(u32 a, Round mode);
+u64 sim_div64(u64 a, u64 b, Round mode);
+u64 sim_sqrt64(u64 a, Round mode);
 double sim_noise(u64 seed, u64 bits, double value, double relative, double absolute);
 
 #endif

@@ -31,12 +31,31 @@ static void shuffle(Block *b, Warp *w, const SimOp *op, uint32_t mask)
         default: j = l ^ bv, ok = j <= most; break;
         }
         if (!ok) j = l;
+        const uint32_t named = u32_at(regs + op->e, l);
+        if (b->options->check && j >= 0 && j < LANES && (w->all >> j & 1) && !(named >> j & 1))
+            sim_fault(b, w, op, l, "a shuffle from lane %d, which its mask 0x%08x does not name", j, named);
         out[l] = j >= 0 && j < LANES && (w->all >> j & 1) ? u32_at(regs + op->a, j) : 0;
         valid[l] = ok;
     }
     memcpy(b->scratch, out, sizeof out);
     sim_blend(regs + op->d, b->scratch, mask, 4);
     if (op->target) sim_blend(regs + op->target, valid, mask, 1);
+}
+
+/* Lanes that name each other must name the same lanes, and themselves (PTX ISA 9.7.9: else the result is undefined). */
+static void judge_masks(Block *b, Warp *w, const SimOp *op, uint32_t mask)
+{
+    for (uint32_t rest = mask; rest; rest &= rest - 1) {
+        const int l = __builtin_ctz(rest);
+        const uint32_t named = u32_at(w->regs + op->e, l);
+        if (!(named >> l & 1)) sim_fault(b, w, op, l, "a mask of 0x%08x, which does not name the lane", named);
+        for (uint32_t others = named & mask; others; others &= others - 1) {
+            const uint32_t other = u32_at(w->regs + op->e, __builtin_ctz(others));
+            if (other == named) continue;
+            sim_fault(b, w, op, l, "lanes that name each other have masks 0x%08x and 0x%08x", other, named);
+            return;
+        }
+    }
 }
 
 static void vote(Block *b, Warp *w, const SimOp *op, uint32_t mask)
@@ -53,24 +72,43 @@ static void vote(Block *b, Warp *w, const SimOp *op, uint32_t mask)
     sim_blend(w->regs + op->d, b->scratch, mask, op->width);
 }
 
+static float f32_at(uint32_t bits)
+{
+    float f;
+    memcpy(&f, &bits, 4);
+    return f;
+}
+
+/* The smaller or larger of two f32; -0 is below 0; of a number and a nan the number, or nan where the instruction says so. */
+static uint32_t better(uint32_t x, uint32_t y, bool larger, bool nan)
+{
+    const float a = f32_at(x), b = f32_at(y);
+    if (a != a || b != b) return nan || (a != a && b != b) ? 0x7fffffffu : a != a ? y : x;
+    if (a == b) return larger ? x & y : x | y;
+    return (a < b) == larger ? y : x;
+}
+
+static uint32_t reduced(const SimOp *op, uint32_t r, uint32_t v, bool first)
+{
+    const bool is_signed = op->mode & 8, less = is_signed ? (int32_t)v < (int32_t)r : v < r;
+    if (op->mode & 16) {
+        if (op->mode & 32) v &= 0x7fffffffu;
+        return better(first ? v : r, v, (op->mode & 7) == 2, op->mode & 64);
+    }
+    switch (op->mode & 7) {
+    case 0: return r + v;
+    case 1: return first || less ? v : r;
+    case 2: return first || !less ? v : r;
+    case 3: return first ? v : r & v;
+    case 4: return r | v;
+    default: return r ^ v;
+    }
+}
+
 static void redux(Block *b, Warp *w, const SimOp *op, uint32_t mask)
 {
-    bool is_signed = op->mode & 8, any = false;
     uint32_t r = 0;
-    for (int l = 0; l < LANES; l++) {
-        if (!(mask >> l & 1)) continue;
-        uint32_t v = u32_at(w->regs + op->a, l);
-        bool less = is_signed ? (int32_t)v < (int32_t)r : v < r;
-        switch (op->mode & 7) {
-        case 0: r += v; break;
-        case 1: r = !any || less ? v : r; break;
-        case 2: r = !any || (!less && v != r) ? v : r; break;
-        case 3: r = any ? r & v : v; break;
-        case 4: r |= v; break;
-        default: r ^= v; break;
-        }
-        any = true;
-    }
+    for (uint32_t rest = mask; rest; rest &= rest - 1) r = reduced(op, r, u32_at(w->regs + op->a, __builtin_ctz(rest)), rest == mask);
     for (int l = 0; l < LANES; l++) memcpy(b->scratch + 4 * l, &r, 4);
     sim_blend(w->regs + op->d, b->scratch, mask, 4);
 }
@@ -108,17 +146,71 @@ static void carry(Warp *w, const SimOp *op, uint32_t mask)
     }
 }
 
-void sim_warp_op(Block *b, Warp *w, const SimOp *op, uint32_t mask)
+/* Lanes with equal values: all of them, or nobody if one differs. */
+static void match(Block *b, Warp *w, const SimOp *op, uint32_t mask)
+{
+    uint32_t out[LANES] = {0};
+    uint8_t all[LANES] = {0};
+    for (uint32_t rest = mask; rest; rest &= rest - 1) {
+        const int l = __builtin_ctz(rest);
+        for (uint32_t others = mask; others; others &= others - 1) {
+            const int o = __builtin_ctz(others);
+            if (lane_at(w->regs + op->a, l, op->bytes) == lane_at(w->regs + op->a, o, op->bytes)) out[l] |= 1u << o;
+        }
+        all[l] = out[l] == mask;
+        if (op->mode && !all[l]) out[l] = 0;
+    }
+    memcpy(b->scratch, out, sizeof out);
+    sim_blend(w->regs + op->d, b->scratch, mask, 4);
+    if (op->target) sim_blend(w->regs + op->target, all, mask, 1);
+}
+
+/* The manual leaves open which lane it is; the lowest one, as the hardware does it. */
+static void elect(Block *b, Warp *w, const SimOp *op, uint32_t mask)
+{
+    const uint32_t leader = (uint32_t)__builtin_ctz(mask);
+    uint8_t is[LANES] = {0};
+    is[leader] = 1;
+    sim_fill(b->scratch, leader, 4);
+    sim_blend(w->regs + op->d, b->scratch, mask, 4);
+    sim_blend(w->regs + op->target, is, mask, 1);
+}
+
+static void one_mask(Block *b, Warp *w, const SimOp *op, uint32_t mask)
 {
     switch ((OpKind)op->kind) {
-    case OP_SHUFFLE: shuffle(b, w, op, mask); break;
     case OP_VOTE: vote(b, w, op, mask); break;
     case OP_REDUX: redux(b, w, op, mask); break;
+    case OP_MATCH: match(b, w, op, mask); break;
+    case OP_ELECT: elect(b, w, op, mask); break;
+    default: break;
+    }
+}
+
+/* Lanes may come to one instruction with several masks; those that name the same lanes are one group. */
+static void by_mask(Block *b, Warp *w, const SimOp *op, uint32_t mask)
+{
+    while (mask) {
+        const uint32_t named = u32_at(w->regs + op->e, __builtin_ctz(mask));
+        uint32_t same = 0;
+        for (int l = 0; l < LANES; l++) same |= (uint32_t)(u32_at(w->regs + op->e, l) == named) << l;
+        same &= mask;
+        one_mask(b, w, op, same);
+        mask &= ~same;
+    }
+}
+
+void sim_warp_op(Block *b, Warp *w, const SimOp *op, uint32_t mask)
+{
+    if (b->options->check && op->kind != OP_CARRY && op->kind != OP_ACTIVE) judge_masks(b, w, op, mask);
+    switch ((OpKind)op->kind) {
+    case OP_SHUFFLE: shuffle(b, w, op, mask); break;
     case OP_CARRY: carry(w, op, mask); break;
     case OP_ACTIVE:
         for (int l = 0; l < LANES; l++)
             if (mask >> l & 1) memcpy(w->regs + op->d + 4 * (size_t)l, &mask, 4);
         break;
-    default: break;
+    case OP_WARP_SYNC: w->syncs++; break;
+    default: by_mask(b, w, op, mask);
     }
 }

@@ -14,6 +14,7 @@
 typedef struct {
     uint8_t *bytes, *written; /* at the address; NULL after a fault */
     const Segment *segment;
+    SimShadow *shadow;
     size_t size;              /* readable bytes; a load gets zeros for the rest */
     uint64_t at;              /* offset in the segment */
 } Place;
@@ -29,10 +30,15 @@ static bool segment_at(Block *b, Warp *w, int lane, uint64_t address, Segment *s
     uint64_t n = address >> SEG_SHIFT;
     if (n >= 1 && n <= (uint64_t)b->n_buffers) *s = b->buffers[n];
     else if (n >= SEG_VARS && n < SEG_VARS + b->m->vars.n) *s = b->vars[n - SEG_VARS];
-    else if (n == SEG_SHARED) *s = (Segment){b->shared, b->shared_written, b->shared_size, false, b->options->check, true, false, "shared memory"};
+    else if (n == SEG_SHARED) {
+        const uint32_t rank = (uint32_t)(address >> RANK_SHIFT & 255);
+        const bool far = rank && rank <= (uint32_t)b->cluster->n && rank != b->rank + 1;
+        Block *of = far ? b->cluster->blocks[rank - 1] : b;
+        *s = (Segment){of->shared, of->shared_written, of->shared_size, false, b->options->check, true, false, "shared memory", far ? NULL : b->shared_shadow, NULL};
+    }
     else if (n == SEG_LOCAL) {
         size_t at = (size_t)lane * b->m->local_bytes;
-        *s = (Segment){w->local + at, w->local_written + at, b->m->local_bytes, false, b->options->check, true, false, "local memory"};
+        *s = (Segment){w->local + at, w->local_written + at, b->m->local_bytes, false, b->options->check, true, false, "local memory", NULL, NULL};
     } else return false;
     return true;
 }
@@ -49,6 +55,7 @@ static Place judge(Block *b, Warp *w, const SimOp *op, int lane, uint64_t addres
         return (Place){0};
     }
     uint64_t at = (address & ((UINT64_C(1) << SEG_SHIFT) - 1)) - (address >> SEG_SHIFT < SEG_SHARED ? SEG_START : 0);
+    if (address >> SEG_SHIFT == SEG_SHARED && (at >> RANK_SHIFT) <= (uint64_t)b->cluster->n) at &= (UINT64_C(1) << RANK_SHIFT) - 1;
     if (at % size) {
         if (quiet) return (Place){0};
         sim_fault(b, w, op, lane, "misaligned %s of %zu bytes at byte %lld of %s", what, size, (long long)at, s.name);
@@ -56,7 +63,7 @@ static Place judge(Block *b, Warp *w, const SimOp *op, int lane, uint64_t addres
     }
     size_t readable = bytes;
     if (at > s.size || bytes > s.size - at) {
-        bool padded = !store && at + bytes <= s.size + b->options->padding && at <= s.size + b->options->padding && (address >> SEG_SHIFT) < SEG_VARS;
+        bool padded = (!store || op->kind == OP_ATOMIC) && at + bytes <= s.size + b->options->padding && at <= s.size + b->options->padding && (address >> SEG_SHIFT) < SEG_VARS;
         if (!padded && quiet) return (Place){0};
         if (!padded) {
             sim_fault(b, w, op, lane, "%s of %zu bytes out of bounds: byte %lld of %s, which has %llu", what, size, (long long)at, s.name,
@@ -72,22 +79,55 @@ static Place judge(Block *b, Warp *w, const SimOp *op, int lane, uint64_t addres
     uint64_t n = address >> SEG_SHIFT;
     const Segment *kept = n <= (uint64_t)b->n_buffers ? &b->buffers[n] : NULL;
     /* A place past the end of a padded buffer has nothing to point to. */
-    if (!readable) return (Place){b->scratch, NULL, kept, 0, at};
-    return (Place){s.bytes + at, s.track ? s.written + at : NULL, kept, readable, at};
+    if (!readable) return (Place){b->scratch, NULL, kept, NULL, 0, at};
+    return (Place){s.bytes + at, s.track ? s.written + at : NULL, kept, s.shadow, readable, at};
+}
+
+static const char *place_name(const Place *p, uint64_t address) { return p->segment ? p->segment->name : space_name(address); }
+
+/* Lanes from `lane` on touch `size` bytes each, one after the other. */
+static void touch(Block *b, Warp *w, const SimOp *op, int lane, const Place *p, uint64_t address, size_t size, SimTouch kind, const uint8_t *value)
+{
+    if (!p->shadow) return;
+    for (size_t at = 0; at < p->size; at += size, lane++)
+        sim_touch(b, w, op, lane, p->shadow, p->at + at, WBB_MIN(size, p->size - at), kind, value, p->bytes, place_name(p, address));
+}
+
+/* From the first load of an output on, all of them are watched; before that it is known which block wrote last around a byte. */
+static void watch_outputs(Block *b, Warp *w, const SimOp *op, int lane, const Place *p)
+{
+    const Segment *s = p->segment;
+    if (s && s->writers && !s->shadow && p->size) {
+        const uint32_t writer = s->writers[p->at / SIM_GRANULE];
+        if (p->written[0] == 1 && writer && writer != b->number + 1)
+            sim_fault(b, w, op, lane, "race: load of byte %llu of %s, which another block has written: blocks run in any order", (unsigned long long)p->at, s->name);
+    }
+    if (b->outputs_read || !s || s->readonly) return;
+    b->outputs_read = true;
+    for (int i = 1; i <= b->n_buffers; i++)
+        if (b->buffers[i].track && !b->buffers[i].shadow) b->buffers[i].shadow = sim_shadow(b->arena, b->buffers[i].size, false, !b->buffers[i].multiple);
 }
 
 static void judge_read(Block *b, Warp *w, const SimOp *op, int lane, const Place *p, uint64_t address, size_t size)
 {
+    const bool atomic = op->kind == OP_ATOMIC || op->kind == OP_MBARRIER || op->kind == OP_MBARRIER_WAIT || op->kind == OP_COPY_GROUP;
+    touch(b, w, op, lane, p, address, size, atomic ? SIM_TOUCH_ATOMIC : SIM_TOUCH_LOAD, NULL);
     if (!p->written) return;
+    watch_outputs(b, w, op, lane, p);
     const uint8_t *zero = memchr(p->written, 0, p->size);
     if (!zero) return;
     size_t at = (size_t)(zero - p->written);
-    sim_fault(b, w, op, lane + (int)(at / size), "load of byte %lld of %s, which nobody has written",
-              (long long)(p->at + at), p->segment ? p->segment->name : space_name(address));
+    if (sim_copy_pending(b, address + at))
+        sim_fault(b, w, op, lane + (int)(at / size), "load of byte %lld of %s, which an asynchronous copy is to write that nobody waited for",
+                  (long long)(p->at + at), place_name(p, address));
+    else
+        sim_fault(b, w, op, lane + (int)(at / size), "load of byte %lld of %s, which nobody has written", (long long)(p->at + at), place_name(p, address));
 }
 
-static void judge_write(Block *b, Warp *w, const SimOp *op, int lane, const Place *p, size_t size)
+/* `value`: what one lane stores; NULL where lanes do not overlap. */
+static void judge_write(Block *b, Warp *w, const SimOp *op, int lane, const Place *p, uint64_t address, size_t size, const uint8_t *value)
 {
+    touch(b, w, op, lane, p, address, size, SIM_TOUCH_STORE, value);
     if (!p->written) return;
     if (p->segment && !p->segment->multiple) {
         /* 1: once; 2: twice, reported. */
@@ -101,10 +141,12 @@ static void judge_write(Block *b, Warp *w, const SimOp *op, int lane, const Plac
         }
     }
     memset(p->written, 1, p->size);
+    if (p->segment && p->segment->writers)
+        for (uint64_t k = p->at / SIM_GRANULE; k <= (p->at + p->size - 1) / SIM_GRANULE && p->size; k++) p->segment->writers[k] = b->number + 1;
 }
 
 /* The lanes' addresses; generic. */
-static void addresses(const Warp *w, const SimOp *op, uint64_t address[LANES])
+void sim_addresses(const Warp *w, const SimOp *op, uint64_t address[LANES])
 {
     uint64_t base = (uint64_t)op->imm;
     if (op->space == SIM_SHARED) base += (uint64_t)SEG_SHARED << SEG_SHIFT;
@@ -179,8 +221,9 @@ void sim_load(Block *b, Warp *w, const SimOp *op, uint32_t mask)
     size_t size = (size_t)op->bytes * op->lanes_n;
     _Alignas(64) uint8_t raw[LANES * 32];
     const uint8_t *from = raw;
-    addresses(w, op, address);
+    sim_addresses(w, op, address);
     count(b->report.loads, op, mask);
+    if (b->tally) sim_count_access(b, op, address, mask, SIM_LOADED, size);
     int first = 0, n = 0;
     if (one_range(address, mask, size, &first, &n)) {
         Place p = judge(b, w, op, first, address[first], (size_t)n * size, size, false);
@@ -232,8 +275,9 @@ void sim_store(Block *b, Warp *w, const SimOp *op, uint32_t mask)
     uint64_t address[LANES];
     size_t size = (size_t)op->bytes * op->lanes_n;
     _Alignas(64) uint8_t raw[LANES * 32];
-    addresses(w, op, address);
+    sim_addresses(w, op, address);
     count(b->report.stores, op, mask);
+    if (b->tally) sim_count_access(b, op, address, mask, SIM_STORED, size);
     int first = 0, n = 0;
     Place p = {0};
     bool range = one_range(address, mask, size, &first, &n);
@@ -242,7 +286,7 @@ void sim_store(Block *b, Warp *w, const SimOp *op, uint32_t mask)
         range = p.bytes != NULL;
     }
     uint8_t *to = range && mask == FULL ? p.bytes : raw;
-    if (range) judge_write(b, w, op, first, &p, size);
+    if (range) judge_write(b, w, op, first, &p, address[first], size, NULL);
     for (int i = 0; i < op->lanes_n; i++) {
         const SimCol *c = &b->m->cols.items[op->target + (uint32_t)i];
         collect(to + i * op->bytes, w->regs + c->col, size, op->bytes, c->width);
@@ -255,7 +299,44 @@ void sim_store(Block *b, Warp *w, const SimOp *op, uint32_t mask)
         int l = __builtin_ctz(rest);
         p = judge(b, w, op, l, address[l], size, size, true);
         if (!p.bytes) continue;
-        judge_write(b, w, op, l, &p, size);
+        judge_write(b, w, op, l, &p, address[l], size, raw + (size_t)l * size);
         memcpy(p.bytes, raw + (size_t)l * size, size);
     }
+}
+
+/* --- accesses of one lane, for operations that are neither loads nor stores ------------------------------------------------------ */
+uint8_t *sim_place(Block *b, Warp *w, const SimOp *op, int lane, uint64_t address, size_t size, bool read, bool write)
+{
+    const bool atomic = op->kind == OP_ATOMIC || op->kind == OP_MBARRIER || op->kind == OP_MBARRIER_WAIT || op->kind == OP_COPY_GROUP;
+    const Place p = judge(b, w, op, lane, address, size, size, write);
+    if (!p.bytes) return NULL;
+    if (read) judge_read(b, w, op, lane, &p, address, size);
+    else if (op->kind == OP_COPY) judge_write(b, w, op, lane, &p, address, size, NULL);
+    else touch(b, w, op, lane, &p, address, size, atomic ? SIM_TOUCH_ATOMIC : SIM_TOUCH_STORE, NULL);
+    if (write && p.written && op->kind != OP_COPY) memset(p.written, 1, p.size);
+    return p.bytes;
+}
+
+bool sim_unwritten(Block *b, Warp *w, const SimOp *op, int lane, uint64_t address, size_t size)
+{
+    const Place p = judge(b, w, op, lane, address, size, size, true);
+    const bool shared = address >> SEG_SHIFT == SEG_SHARED;
+    if (p.bytes && p.written && shared) memset(p.written, 0, p.size);
+    return p.bytes != NULL;
+}
+
+uint8_t *sim_atomic_place(Block *b, Warp *w, const SimOp *op, int lane, bool read, bool *global)
+{
+    uint64_t all[LANES];
+    sim_addresses(w, op, all);
+    uint8_t *at = sim_place(b, w, op, lane, all[lane], (size_t)op->bytes * op->lanes_n, read, true);
+    *global = at && all[lane] >> SEG_SHIFT < SEG_SHARED;
+    return at;
+}
+
+uint8_t *sim_row_place(Block *b, Warp *w, const SimOp *op, int lane, bool store)
+{
+    uint64_t all[LANES];
+    sim_addresses(w, op, all);
+    return sim_place(b, w, op, lane, all[lane], op->bytes, !store, store);
 }

@@ -398,6 +398,22 @@ static SimSym **func_params(Parser *p, uint32_t *n)
     return list;
 }
 
+/* .reqntid 128, 1, 1 and others before a body; only the size of the cluster matters here. */
+static void directives(Parser *p, SimFunc *f)
+{
+    Lex *x = &p->lex;
+    while (x->tok.kind == TOK_NAME && x->tok.text[0] == '.') {
+        const bool cluster = sim_is(x, ".reqnctapercluster");
+        int n = 0;
+        sim_next(x);
+        for (; cluster && n < 3 && x->tok.kind == TOK_NUMBER; n++) {
+            f->cluster[n] = (uint32_t)WBB_MIN(sim_number(p), UINT32_MAX);
+            if (!sim_accept(x, ",")) break;
+        }
+        while (x->tok.kind == TOK_NUMBER || sim_is(x, ",")) sim_next(x);
+    }
+}
+
 static void function(Parser *p, bool entry)
 {
     Lex *x = &p->lex;
@@ -410,6 +426,7 @@ static void function(Parser *p, bool entry)
     leave_scope(p, before); /* the results come before the name, but the function's own symbol outlives them */
     SimFunc *f = find_func(p, name, entry);
     SimSym *outer = p->scope;
+    f->line = loc.line;
     for (uint32_t i = 0; i < n_rets; i++) {
         SimSym *s = declare(p, rets[i]->kind, rets[i]->name);
         s->size = rets[i]->size, s->width = rets[i]->width, s->col = rets[i]->col;
@@ -425,10 +442,7 @@ static void function(Parser *p, bool entry)
         for (uint32_t i = 0; f->params && i < n_rets; i++) rets[i]->col = f->rets[i]->col;
         f->params = params, f->n_params = n, f->rets = rets, f->n_rets = n_rets;
     }
-    while (x->tok.kind == TOK_NAME && x->tok.text[0] == '.') { /* .reqntid 128, 1, 1 and others */
-        sim_next(x);
-        while (x->tok.kind == TOK_NUMBER || sim_is(x, ",")) sim_next(x);
-    }
+    directives(p, f);
     if (!sim_accept(x, ";")) {
         if (f->defined) wbb_fail(p->cx, loc, "function %s is defined twice", name);
         f->defined = true;
@@ -460,6 +474,23 @@ static void top_level(Parser *p)
     else wbb_fail(p->cx, sim_loc(x), "expected a directive, found '%.*s'", x->tok.n, x->tok.text);
 }
 
+/* Functions of CUDA's runtime that a kernel calls get a body of one operation. */
+static void add_system(Parser *p)
+{
+    for (uint32_t i = 0; i < p->m->funcs.n; i++) {
+        SimFunc *f = p->m->funcs.items[i];
+        const int number = f->defined ? -1 : sim_system_number(f->name);
+        if (number < 0 || f->entry || !f->n_params) continue;
+        f->defined = true;
+        f->start = p->m->ops.n;
+        SimOp *op = sim_emit(p, OP_SYSTEM);
+        op->mode = (uint8_t)number;
+        op->target = i;
+        op->line = f->line;
+        sim_emit(p, OP_RET)->a = f->ret_col;
+    }
+}
+
 /* Every register has one column, so a function that reaches itself cannot run. */
 static void check_calls(Parser *p)
 {
@@ -485,6 +516,7 @@ SimModule *sim_parse(WbbCx *cx, WbbArena *a, const char *file, const char *text)
     *p = (Parser){.cx = cx, .arena = a, .m = m, .lex = sim_lex(cx, m->file, text), .table = WBB_NEW_N(a, SimSym *, SYMBOLS)};
     sim_rows_open(p);
     while (p->lex.tok.kind != TOK_END) top_level(p);
+    add_system(p);
     check_calls(p);
     for (uint32_t i = 0; i < m->places.n; i++) {
         SimPlace *place = &m->places.items[i];

@@ -1,15 +1,15 @@
-/* run: one launch: block after block, warp after warp, and the faults that they show.
+/* run: one launch: block after block, or cluster after cluster, and the faults that they show.
  *
  * Needs: a decoded module, buffers. Leaves: the buffers as the kernel left them, and a report.
  *
  * Each buffer is a segment of its own 2^40 bytes of address space, so that an access one byte past its end is past everything.
- * Without a barrier in the module one register file serves all warps in turn.
+ * How the warps of a block take turns is block.c's.
  *
  *     grid 2, block 64: block 0 warp 0, block 0 warp 1, block 1 warp 0, block 1 warp 1
  */
 #include "sim/inner.h"
 
-enum { MAX_BLOCK = 1024 };
+enum { MAX_BLOCK = 1024, SMALL_OUTPUT = 1 << 16 /* bytes: races are looked for from the start */ };
 
 static uint64_t mix(uint64_t x)
 {
@@ -143,6 +143,8 @@ static void make_segments(Block *b, const SimBuffer *buffers, int n)
         /* 3: readable, but not written by the kernel. */
         if (from->initialised && from->size) memset(s->written, 3, from->size);
         if (from->initialised) s->complete = false;
+        if (from->initialised || s->multiple || from->size <= SMALL_OUTPUT) s->shadow = sim_shadow(b->arena, from->size, false, !s->multiple && !from->initialised);
+        s->writers = WBB_NEW_N(b->arena, uint32_t, from->size / SIM_GRANULE + 1);
     }
     b->report.written = written;
     b->vars = WBB_NEW_N(b->arena, Segment, b->m->vars.n + 1);
@@ -151,43 +153,7 @@ static void make_segments(Block *b, const SimBuffer *buffers, int n)
         b->vars[i] = (Segment){.size = v->size, .readonly = v->constant, .name = wbb_format(b->arena, "variable %s", v->name)};
         b->vars[i].bytes = wbb_alloc(b->arena, v->size);
         if (v->size) memcpy(b->vars[i].bytes, v->init, v->size);
-    }
-}
-
-static void fill(uint8_t *col, uint64_t value, int width)
-{
-    for (int l = 0; l < LANES; l++) memcpy(col + (size_t)l * (size_t)width, &value, (size_t)width);
-}
-
-/* Columns that hold the same in every block. */
-static void fill_constants(const Block *b, uint8_t *regs, const uint8_t *params)
-{
-    uint64_t noise = b->options->ulp_noise ? b->options->seed * 2 + 1 : 0;
-    memcpy(regs, &noise, sizeof noise);
-    for (uint32_t i = 0; i < b->m->consts.n; i++) {
-        const SimConst *c = &b->m->consts.items[i];
-        uint64_t v = c->value;
-        if (c->from == 1) {
-            v = 0;
-            if (c->value + c->width <= b->entry->param_bytes) memcpy(&v, params + c->value, c->width);
-        } else if (c->from == 2) {
-            v = (b->m->shared_bytes + b->m->shared_align - 1) / b->m->shared_align * b->m->shared_align;
-        } else if (c->from == 3) {
-            v = c->value < b->entry->param_bytes ? params[c->value] : 0;
-        }
-        fill(regs + c->col, v, c->width);
-    }
-    const uint32_t *special = b->m->special;
-    for (int i = 0; i < 3; i++) {
-        if (special[SP_NTID_X + i]) fill(regs + special[SP_NTID_X + i], b->launch->block[i], 4);
-        if (special[SP_NCTAID_X + i]) fill(regs + special[SP_NCTAID_X + i], b->launch->grid[i], 4);
-    }
-    if (special[SP_NWARPID]) fill(regs + special[SP_NWARPID], (uint64_t)b->n_warps, 4);
-    for (uint32_t l = 0; l < LANES; l++) {
-        const uint32_t values[] = {l, 1u << l, l == 31 ? FULL : (1u << (l + 1)) - 1, (1u << l) - 1, FULL << l, l == 31 ? 0 : FULL << (l + 1)};
-        const int names[] = {SP_LANEID, SP_MASK_EQ, SP_MASK_LE, SP_MASK_LT, SP_MASK_GE, SP_MASK_GT};
-        for (int k = 0; k < 6; k++)
-            if (special[names[k]]) memcpy(regs + special[names[k]] + 4 * l, &values[k], 4);
+        if (check && !v->constant) b->vars[i].shadow = sim_shadow(b->arena, v->size, false, false);
     }
 }
 
@@ -206,111 +172,104 @@ static uint32_t *thread_table(const Block *b)
     return table;
 }
 
-static void start_warp(Block *b, Warp *w, int index, const uint32_t *table, uint32_t threads)
+/* What all blocks of a launch have alike; `rank` is its place in the cluster. */
+static void make_block(const Block *model, Cluster *c, uint32_t rank, const uint8_t *params)
 {
-    const uint32_t *special = b->m->special;
+    Block *b = WBB_NEW(model->arena, Block);
+    *b = *model;
+    b->rank = rank;
+    b->cluster = c;
+    b->shared = wbb_alloc(b->arena, b->shared_size + 1);
+    b->shared_written = b->options->check ? wbb_alloc(b->arena, b->shared_size + 1) : NULL;
+    b->shared_shadow = b->options->check ? sim_shadow(b->arena, b->shared_size, true, false) : NULL;
+    b->scratch = wbb_alloc(b->arena, LANES * 16);
+    c->blocks[rank] = b;
+    sim_block_open(b, params);
+}
+
+/* Where the blocks of cluster number k stand in the grid; clusters lie in it as blocks in a cluster, x first. */
+static void place_cluster(Cluster *c, const BdLaunch *launch, uint64_t k)
+{
+    const uint32_t *size = launch->cluster, *grid = launch->grid;
+    const uint64_t nx = grid[0] / size[0], ny = grid[1] / size[1], at[] = {k % nx, k / nx % ny, k / nx / ny};
+    for (uint32_t r = 0; r < (uint32_t)c->n; r++) {
+        Block *b = c->blocks[r];
+        const uint32_t in[] = {r % size[0], r / size[0] % size[1], r / size[0] / size[1]};
+        for (int i = 0; i < 3; i++) b->id[i] = (uint32_t)at[i] * size[i] + in[i];
+        b->number = b->id[0] + grid[0] * (b->id[1] + grid[1] * b->id[2]);
+    }
+}
+
+/* Counts and faults of the blocks that ran together, in one report. */
+static void add_report(SimReport *to, const SimReport *from)
+{
+    to->blocks += from->blocks, to->warps += from->warps;
+    to->instructions += from->instructions, to->warp_instructions += from->warp_instructions, to->divergent += from->divergent;
+    for (int s = 0; s < SIM_SPACES; s++)
+        for (int k = 0; k < 6; k++) to->loads[s][k] += from->loads[s][k], to->stores[s][k] += from->stores[s][k];
+    for (int i = 0; i < from->n_faults && to->n_faults < SIM_MAX_FAULTS; i++) to->faults[to->n_faults++] = from->faults[i];
+}
+
+/* A launch whose grid counts clusters, so that they are chosen and ordered as blocks are. */
+static BdLaunch clustered(const BdLaunch *launch, const SimFunc *entry)
+{
+    BdLaunch r = *launch;
     for (int i = 0; i < 3; i++) {
-        if (special[SP_TID_X + i]) memcpy(w->regs + special[SP_TID_X + i], table + (index * 3 + i) * LANES, 4 * LANES);
-        if (special[SP_CTAID_X + i]) fill(w->regs + special[SP_CTAID_X + i], b->id[i], 4);
+        if (r.cluster[i] <= 1 && entry->cluster[i]) r.cluster[i] = entry->cluster[i];
+        if (!r.cluster[i]) r.cluster[i] = 1;
     }
-    if (special[SP_WARPID]) fill(w->regs + special[SP_WARPID], (uint64_t)index, 4);
-    uint32_t left = threads - (uint32_t)index * LANES;
-    w->all = w->live = w->mask = left >= LANES ? FULL : (1u << left) - 1;
-    w->pc = b->entry->start;
-    w->next_pc = UINT32_MAX;
-    w->n_groups = 0;
-    w->at_barrier = 0;
-    w->done = false;
-    w->executed = 0;
-    w->first_thread = (uint32_t)index * LANES;
-    size_t local = (size_t)b->m->local_bytes * LANES;
-    if (local) memset(w->local, 0, local);
-    if (local && w->local_written) memset(w->local_written, 0, local);
-    b->report.warps++;
+    return r;
 }
 
-/* Warps run in turn, each to its end or to a barrier, until all have ended. */
-static void run_block(Block *b, const uint32_t *table, uint32_t threads)
+static uint32_t cluster_size(WbbCx *cx, const SimModule *m, const BdLaunch *launch)
 {
-    if (b->shared_size) memset(b->shared, 0, b->shared_size);
-    if (b->shared_size && b->shared_written) memset(b->shared_written, 0, b->shared_size);
-    if (!b->m->barrier) {
-        for (int i = 0; i < b->n_warps && !b->stop; i++) {
-            start_warp(b, &b->warps[i], i, table, threads);
-            sim_run_warp(b, &b->warps[i]);
-        }
-        return;
+    uint64_t n = 1;
+    for (int i = 0; i < 3; i++) {
+        n *= launch->cluster[i];
+        if (n > MAX_CLUSTER || launch->grid[i] % launch->cluster[i])
+            wbb_fail(cx, (WbbLoc){m->file, 0, 0}, "launch of %s: clusters of %u,%u,%u blocks: at most %d, and the grid must be a multiple", launch->entry, launch->cluster[0],
+                     launch->cluster[1], launch->cluster[2], MAX_CLUSTER);
     }
-    for (int i = 0; i < b->n_warps; i++) start_warp(b, &b->warps[i], i, table, threads);
-    for (int open = b->n_warps; open && !b->stop;) {
-        open = 0;
-        uint32_t number = 0;
-        for (int i = 0; i < b->n_warps && !b->stop; i++) {
-            Warp *w = &b->warps[i];
-            if (w->done) continue;
-            w->at_barrier = 0;
-            sim_run_warp(b, w);
-            if (w->done) continue;
-            open++;
-            if (number && w->at_barrier != number) {
-                sim_fault(b, w, &b->m->ops.items[w->pc - 1], 0, "warps of one block wait at barriers %u and %u", number - 1, w->at_barrier - 1);
-                b->stop = true;
-            }
-            number = w->at_barrier;
-        }
-    }
+    return (uint32_t)n;
 }
 
-static void make_warps(Block *b, const uint8_t *params)
-{
-    bool own = b->m->barrier, check = b->options->check;
-    size_t local = (size_t)b->m->local_bytes * LANES;
-    b->warps = WBB_NEW_N(b->arena, Warp, b->n_warps);
-    for (int i = 0; i < b->n_warps; i++) {
-        Warp *w = &b->warps[i];
-        if (i && !own) {
-            w->regs = b->warps[0].regs, w->local = b->warps[0].local, w->local_written = b->warps[0].local_written;
-            continue;
-        }
-        uint8_t *raw = wbb_alloc(b->arena, b->m->file_bytes + 64);
-        w->regs = raw + (64 - (uintptr_t)raw % 64) % 64;
-        w->local = wbb_alloc(b->arena, local + 1);
-        w->local_written = check ? wbb_alloc(b->arena, local + 1) : NULL;
-        fill_constants(b, w->regs, params);
-    }
-}
-
-void sim_run(WbbCx *cx, WbbArena *a, const SimModule *m, const BdLaunch *launch, const SimBuffer *buffers, int n_buffers,
+void sim_run(WbbCx *cx, WbbArena *a, const SimModule *m, const BdLaunch *given, const SimBuffer *buffers, int n_buffers,
              const SimOptions *options, SimReport *report)
 {
+    const SimFunc *entry = find_entry(m, given);
+    const BdLaunch launch = clustered(given, entry);
     Block *b = WBB_NEW(a, Block);
-    *b = (Block){.cx = cx, .arena = a, .m = m, .entry = find_entry(m, launch), .launch = launch, .options = options};
-    check_launch(cx, m, b->entry, launch, n_buffers);
-    uint32_t threads = launch->block[0] * launch->block[1] * launch->block[2];
+    *b = (Block){.cx = cx, .arena = a, .m = m, .entry = entry, .launch = &launch, .options = options};
+    check_launch(cx, m, b->entry, &launch, n_buffers);
+    const uint32_t threads = launch.block[0] * launch.block[1] * launch.block[2], size = cluster_size(cx, m, &launch);
     b->n_warps = (int)((threads + LANES - 1) / LANES);
     b->budget = options->budget ? options->budget : 100000000;
-    b->scratch = wbb_alloc(a, LANES * 16);
     make_segments(b, buffers, n_buffers);
-    b->shared_size = (m->shared_bytes + m->shared_align - 1) / m->shared_align * m->shared_align + (uint64_t)launch->shared;
-    b->shared = wbb_alloc(a, b->shared_size + 1);
-    b->shared_written = options->check ? wbb_alloc(a, b->shared_size + 1) : NULL;
+    b->shared_size = (m->shared_bytes + m->shared_align - 1) / m->shared_align * m->shared_align + (uint64_t)launch.shared;
     uint8_t *params = wbb_alloc(a, b->entry->param_bytes + 8);
-    for (int i = 0; i < launch->n_args; i++) {
-        uint64_t pointer = ((uint64_t)(launch->args[i] + 1) << SEG_SHIFT) + SEG_START;
+    for (int i = 0; i < launch.n_args; i++) {
+        uint64_t pointer = ((uint64_t)(launch.args[i] + 1) << SEG_SHIFT) + SEG_START;
         memcpy(params + 8 * i, &pointer, 8);
     }
-    make_warps(b, params);
+    sim_count_open(b);
+    Cluster cluster = {.n = (int)size};
+    for (uint32_t r = 0; r < size; r++) make_block(b, &cluster, r, params);
     const uint32_t *table = thread_table(b);
 
-    uint64_t all = grid_blocks(launch), n = options->blocks && options->blocks < all ? options->blocks : all;
-    for (uint64_t i = 0; i < n && !b->stop; i++) {
-        uint64_t k = sim_block(launch, options, i);
-        b->id[0] = (uint32_t)(k % launch->grid[0]);
-        b->id[1] = (uint32_t)(k / launch->grid[0] % launch->grid[1]);
-        b->id[2] = (uint32_t)(k / launch->grid[0] / launch->grid[1]);
-        run_block(b, table, threads);
-        b->report.blocks++;
+    BdLaunch groups = launch;
+    for (int i = 0; i < 3; i++) groups.grid[i] /= launch.cluster[i];
+    uint64_t all = grid_blocks(&groups), n = options->blocks && options->blocks < all ? options->blocks : all;
+    bool stop = false;
+    for (uint64_t i = 0; i < n && !stop; i++) {
+        place_cluster(&cluster, &launch, sim_block(&groups, options, i));
+        sim_cluster_run(&cluster, table, threads);
+        for (uint32_t r = 0; r < size; r++) {
+            cluster.blocks[r]->report.blocks++;
+            stop |= cluster.blocks[r]->stop;
+        }
     }
-    if (options->check && !b->stop) check_written(b);
-    *report = b->report;
+    if (options->check && !stop) check_written(cluster.blocks[0]);
+    *report = (SimReport){.written = b->report.written};
+    for (uint32_t r = 0; r < size; r++) add_report(report, &cluster.blocks[r]->report);
+    sim_count_close(b, report);
 }

@@ -26,19 +26,46 @@ typedef struct {
     bool initialised; /* an output or temporary whose contents may be read from the start */
 } SimBuffer;
 
+typedef enum { SIM_GLOBAL, SIM_SHARED, SIM_LOCAL, SIM_CONST, SIM_GENERIC, SIM_SPACES } SimSpace;
+
+/* counts.c: what SimCounts counts. Predicated-off instructions and lanes are not counted. */
+typedef enum {
+    SIM_CLASS_INTEGER, SIM_CLASS_F16, SIM_CLASS_F32, SIM_CLASS_F64, SIM_CLASS_CONVERT, SIM_CLASS_SPECIAL, SIM_CLASS_MOVE, SIM_CLASS_LOAD,
+    SIM_CLASS_STORE, SIM_CLASS_ATOMIC, SIM_CLASS_CONTROL, SIM_CLASS_BARRIER, SIM_CLASS_LANES, SIM_CLASS_MATRIX, SIM_CLASSES
+} SimClass;
+typedef enum { SIM_LOADED, SIM_STORED, SIM_UPDATED, SIM_ACCESSES } SimAccess;
+extern const char *const sim_class_name[SIM_CLASSES], *const sim_space_name[SIM_SPACES], *const sim_access_name[SIM_ACCESSES];
+
+typedef struct {
+    uint64_t requests;   /* instructions of a warp */
+    uint64_t bytes;      /* asked for, by all lanes */
+    uint64_t sectors;    /* of 32 bytes; not of shared memory */
+    uint64_t wavefronts; /* of shared memory */
+    uint64_t conflicts;  /* wavefronts more than one for 128 bytes */
+    uint64_t widths[6];  /* requests by log2 of a lane's bytes */
+} SimTraffic;
+
+/* Added up over launches; the caller clears it first. */
+typedef struct {
+    uint64_t launches, blocks, warps, threads;
+    uint64_t thread_instructions, warp_instructions;
+    uint64_t threads_by[SIM_CLASSES], warps_by[SIM_CLASSES]; /* instructions executed, counted a thread and a warp */
+    uint64_t branches, divergent;                            /* counted a warp; those that split it */
+    SimTraffic memory[SIM_SPACES][SIM_ACCESSES];             /* generic accesses count where they went */
+} SimCounts;
+
 typedef struct {
     bool check;
-    bool shuffle;           /* run blocks in an order that `seed` decides */
+    bool shuffle;           /* run blocks, and the warps of each, in an order that `seed` decides */
     uint64_t seed;          /* order of blocks, choice of sampled blocks, noise */
     uint64_t blocks;        /* run only that many blocks, spread over the grid; 0: all of them */
     uint64_t budget;        /* instructions one thread may execute in one launch; 0: 100 million */
-    size_t padding;         /* loads may read that many bytes past a buffer and get zeros */
+    size_t padding;         /* bytes of memory behind each buffer that loads may read, as zeros, and an atomic operation may cross into */
+    SimCounts *counts;      /* added to; NULL: nothing is counted */
     bool ulp_noise;         /* move results of approximate instructions within their documented bound */
 } SimOptions;
 
 enum { SIM_MAX_FAULTS = 32 };
-
-typedef enum { SIM_GLOBAL, SIM_SHARED, SIM_LOCAL, SIM_CONST, SIM_GENERIC, SIM_SPACES } SimSpace;
 
 typedef struct {
     uint64_t blocks, warps;

@@ -177,6 +177,33 @@ u32 sim_sqrt32(u32 a, Round mode)
     return (u32)sim_round_f64(FMT_F32, as_f64(bits), mode);
 }
 
+u64 sim_div64(u64 a, u64 b, Round mode)
+{
+    const Parts x = parts(a), y = parts(b);
+    if (x.nan || y.nan || x.inf || y.inf || x.zero || y.zero) return bits_f64(as_f64(a) / as_f64(b));
+    const WbbU128 n = (WbbU128)x.m << 64;
+    const int shift = bit_length(y.m) < 53 ? 53 - bit_length(y.m) : 0; /* keeps enough bits of the quotient below a small dividend */
+    const WbbU128 d = (WbbU128)y.m << shift;
+    const int up = bit_length(x.m) < 53 ? 53 - bit_length(x.m) : 0;
+    return sim_round(FMT_F64, x.negative != y.negative, (n << up) / d, x.e - y.e - 64 - up + shift, (n << up) % d != 0, mode);
+}
+
+/* Bit by bit: the root of m * 2^(2k), m of at most 54 bits, is a whole number of 54 bits and more, and a rest. */
+u64 sim_sqrt64(u64 a, Round mode)
+{
+    Parts x = parts(a);
+    if (x.nan || x.inf || x.zero || x.negative) return bits_f64(sqrt(as_f64(a)));
+    int up = 110 - bit_length(x.m);
+    if ((x.e - up) % 2) up++;
+    WbbU128 rest = (WbbU128)x.m << up, root = 0;
+    for (WbbU128 bit = (WbbU128)1 << 110; bit; bit >>= 2) {
+        const bool fits = rest >= root + bit;
+        if (fits) rest -= root + bit;
+        root = fits ? (root >> 1) + bit : root >> 1;
+    }
+    return sim_round(FMT_F64, false, root, (x.e - up) / 2, rest != 0, mode);
+}
+
 double sim_noise(u64 seed, u64 bits, double value, double relative, double absolute)
 {
     if (!seed || (raw_f64(value) & UINT64_C(0xfffffffffffff)) == 0) return value; /* powers of two are exact: libdevice scales by ex2 */

@@ -44,6 +44,8 @@ void sim_blend(uint8_t *d, const uint8_t *s, uint32_t mask, int width)
     }
 }
 
+enum { SLICE = 1 << 16 /* operations after which a loop gives way */ };
+
 static void add_group(Warp *w, uint32_t pc, uint32_t mask, bool parked)
 {
     if (!mask) return;
@@ -63,11 +65,26 @@ static uint32_t lane_u32(const Warp *w, uint32_t col, int lane)
     return v;
 }
 
-/* Which live lanes must have come before the operation can run. */
+/* Which live lanes must have come before the operation can run for the first lane of `mask`. */
 static uint32_t needed(const Warp *w, const SimOp *op, uint32_t mask)
 {
     if (op->kind == OP_BARRIER) return w->live;
     return lane_u32(w, op->e, __builtin_ctz(mask)) & w->live;
+}
+
+/* The lanes of `mask` that can run the operation now. Each waits for those that its own mask names. */
+static uint32_t ready(Block *b, Warp *w, const SimOp *op, uint32_t mask)
+{
+    if (op->kind == OP_MBARRIER_WAIT) return sim_mbarrier_ready(b, w, op, mask);
+    const uint32_t missing = needed(w, op, mask) & ~mask;
+    if (op->kind == OP_BARRIER || op->kind == OP_MATRIX) return missing ? 0 : mask;
+    const uint32_t first = lane_u32(w, op->e, __builtin_ctz(mask));
+    uint32_t same = 0, r = 0;
+    for (int l = 0; l < LANES; l++) same |= (uint32_t)(lane_u32(w, op->e, l) == first) << l;
+    if (!(mask & ~same)) return missing ? 0 : mask;
+    for (uint32_t rest = mask; rest; rest &= rest - 1)
+        if (!(needed(w, op, rest) & ~mask)) r |= rest & -rest;
+    return r;
 }
 
 /* Choose the group that runs next; false if none can. */
@@ -78,7 +95,7 @@ static bool pick(Block *b, Warp *w)
         if (!w->groups[i].parked && (best < 0 || w->groups[i].pc < w->groups[best].pc)) best = i;
     for (int i = 0; best < 0 && i < w->n_groups; i++) {
         const SimOp *op = &b->m->ops.items[w->groups[i].pc];
-        if (!(needed(w, op, w->groups[i].mask) & ~w->groups[i].mask)) best = i;
+        if (ready(b, w, op, w->groups[i].mask)) best = i;
     }
     if (best < 0) return false;
     w->pc = w->groups[best].pc;
@@ -90,10 +107,18 @@ static bool pick(Block *b, Warp *w)
     return true;
 }
 
-/* The running group has nothing to run: another, or the end. */
+/* The running group has nothing to run: another, or a wait for other warps, or the end. */
 static bool another(Block *b, Warp *w)
 {
     if (pick(b, w)) return true;
+    w->mask = 0;
+    for (int i = 0; i < w->n_groups; i++) {
+        const SimOp *op = &b->m->ops.items[w->groups[i].pc];
+        if (op->kind != OP_MBARRIER_WAIT) continue;
+        w->wait = op;
+        w->at_barrier = AT_MBARRIER;
+        return false;
+    }
     if (w->n_groups) {
         const Group *g = &w->groups[0];
         const SimOp *op = &b->m->ops.items[g->pc];
@@ -104,6 +129,22 @@ static bool another(Block *b, Warp *w)
     }
     w->done = true;
     return false;
+}
+
+/* A group that loops may wait for lanes further on, as a lock does: let the furthest one run for a while. */
+static void take_turns(Warp *w)
+{
+    int best = -1;
+    for (int i = 0; i < w->n_groups; i++)
+        if (!w->groups[i].parked && w->groups[i].pc != w->pc && (best < 0 || w->groups[i].pc > w->groups[best].pc)) best = i;
+    if (best < 0) return;
+    const Group g = w->groups[best];
+    w->groups[best] = w->groups[--w->n_groups];
+    add_group(w, w->pc, w->mask, false);
+    w->pc = g.pc, w->mask = g.mask;
+    w->next_pc = UINT32_MAX;
+    for (int i = 0; i < w->n_groups; i++)
+        if (w->groups[i].pc > w->pc) w->next_pc = WBB_MIN(w->next_pc, w->groups[i].pc);
 }
 
 static void split(Block *b, Warp *w, uint32_t pc, uint32_t mask, uint32_t pc2, uint32_t mask2)
@@ -171,14 +212,36 @@ static void param(Warp *w, const SimOp *op, uint32_t mask)
     }
 }
 
-/* The warp comes to a place where lanes work together. False if it must wait. */
-static bool together(Block *b, Warp *w, const SimOp *op, uint32_t mask)
+/* The warp comes to a place where lanes work together: those that can run do, in *mask; the rest parks. False if none can. */
+static bool together(Block *b, Warp *w, const SimOp *op, uint32_t *mask)
 {
-    if (!(needed(w, op, mask) & ~mask)) return true;
-    if (mask != w->mask) add_group(w, w->pc + 1, w->mask & ~mask, false);
-    add_group(w, w->pc, mask, true);
+    const uint32_t can = ready(b, w, op, *mask), rest = *mask & ~can;
+    if (!rest) return true;
+    const uint32_t passing = w->mask & ~*mask; /* lanes whose guard is false */
+    if (can) {
+        add_group(w, w->pc, rest, true);
+        w->mask = can | passing;
+        *mask = can;
+        return true;
+    }
+    add_group(w, w->pc + 1, passing, false);
+    add_group(w, w->pc, rest, true);
     another(b, w);
     return false;
+}
+
+/* A loop turned round. False if the warp is to leave for others. */
+static bool looped(Block *b, Warp *w, const SimOp *op, uint64_t steps)
+{
+    if (steps > b->budget) {
+        sim_fault(b, w, op, w->mask ? __builtin_ctz(w->mask) : 0, "run-away loop: more than %llu operations", (unsigned long long)b->budget);
+        b->stop = true;
+        return false;
+    }
+    if (steps < w->slice) return true;
+    w->slice = steps + SLICE;
+    take_turns(w);
+    return !b->m->barrier || b->n_warps * b->cluster->n == 1;
 }
 
 void sim_run_warp(Block *b, Warp *w)
@@ -186,10 +249,11 @@ void sim_run_warp(Block *b, Warp *w)
     const SimOp *ops = b->m->ops.items;
     uint8_t *regs = w->regs;
     uint64_t threads = 0, warps = 0, steps = w->executed;
+    if (!w->mask && !another(b, w)) return;
     while (!w->done && !b->stop) {
         if (w->pc >= w->next_pc) {
             add_group(w, w->pc, w->mask, false);
-            if (!another(b, w)) break;
+            if (!another(b, w)) goto leave;
         }
         const SimOp *op = &ops[w->pc];
         uint32_t mask = w->mask;
@@ -203,7 +267,14 @@ void sim_run_warp(Block *b, Warp *w)
             }
         }
         warps += op->counts;
-        if (op->counts) threads += mask == FULL ? LANES : (uint64_t)__builtin_popcount(mask);
+        if (op->counts) {
+            const uint64_t active = mask == FULL ? LANES : (uint64_t)__builtin_popcount(mask);
+            threads += active;
+            if (b->tally) {
+                b->tally[w->pc].threads += active;
+                b->tally[w->pc].warps++;
+            }
+        }
         switch ((OpKind)op->kind) {
         case OP_ALU:
             if ((mask | ~w->live) == FULL) {
@@ -223,10 +294,8 @@ void sim_run_warp(Block *b, Warp *w)
             w->pc++;
             break;
         case OP_BRANCH:
-            if (op->target <= w->pc && steps > b->budget) {
-                sim_fault(b, w, op, __builtin_ctz(mask), "run-away loop: more than %llu operations", (unsigned long long)b->budget);
-                b->stop = true;
-            }
+            if (op->target <= w->pc && steps >= w->slice && !looped(b, w, op, steps)) goto leave;
+            if (op != &ops[w->pc]) break; /* another group's turn */
             if (mask == w->mask && op->target >= w->pc) w->pc = op->target;
             else if (mask == w->mask) {
                 /* Backward: groups that waited further on are now relative to a lower place. */
@@ -241,19 +310,70 @@ void sim_run_warp(Block *b, Warp *w)
             w->live &= ~mask;
             w->mask &= ~mask;
             if (w->mask) w->pc++;
-            else another(b, w);
+            else if (!another(b, w)) goto leave;
             break;
         case OP_BARRIER:
-            if (!together(b, w, op, mask)) break;
+            if (!together(b, w, op, &mask)) {
+                if (!w->mask) goto leave;
+                break;
+            }
             w->pc++;
-            w->at_barrier = op->mode + 1u;
-            goto leave;
+            if (sim_barrier(b, w, op, mask)) goto leave;
+            break;
         case OP_SHUFFLE:
         case OP_VOTE:
         case OP_REDUX:
+        case OP_MATCH:
+        case OP_ELECT:
         case OP_WARP_SYNC:
-            if (!together(b, w, op, mask)) break;
+            if (!together(b, w, op, &mask)) {
+                if (!w->mask) goto leave;
+                break;
+            }
             sim_warp_op(b, w, op, mask);
+            w->pc++;
+            break;
+        case OP_MBARRIER_WAIT:
+            if (!together(b, w, op, &mask)) {
+                if (!w->mask) goto leave;
+                break;
+            }
+            sim_mbarrier_wait(b, w, op, mask);
+            w->pc++;
+            if (!op->d || w->regs[op->d + (uint32_t)__builtin_ctz(mask)]) break;
+            goto leave; /* a test that fails: others must run before it is asked again */
+        case OP_MBARRIER:
+            sim_mbarrier(b, w, op, mask);
+            w->pc++;
+            break;
+        case OP_COPY:
+        case OP_COPY_GROUP:
+            sim_copy(b, w, op, mask);
+            w->pc++;
+            break;
+        case OP_YIELD:
+            w->pc++;
+            goto leave;
+        case OP_CLOCK:
+            sim_fill(b->scratch, op->mode ? (steps + b->ticks) >> 32 : steps + b->ticks, op->width);
+            sim_blend(regs + op->d, b->scratch, mask, op->width);
+            b->ticks += LANES;
+            w->pc++;
+            break;
+        case OP_SYSTEM:
+            sim_system(b, w, op, mask);
+            w->pc++;
+            break;
+        case OP_ATOMIC:
+            sim_atomic(b, w, op, mask);
+            w->pc++;
+            break;
+        case OP_MATRIX:
+            if (!together(b, w, op, &mask)) {
+                if (!w->mask) goto leave;
+                break;
+            }
+            sim_matrix(b, w, op);
             w->pc++;
             break;
         case OP_ACTIVE:

@@ -1,9 +1,10 @@
-/* hlo_fuzz: any bytes are read as HLO text or refused with a place; what is read prints to text that reads and prints the same.
+/* hlo_fuzz: any bytes are read as HLO text or refused with a place; what is read prints to text that reads and prints the same, and
+ * so does its normal form.
  *
  * Needs: libFuzzer (clang -fsanitize=fuzzer,address,undefined), the rooms base, scalar and hlo; or -DHLO_FUZZ_FILES and any
  * compiler, which gives a program that runs the files it is named. Leaves: a crash where the promise does not hold.
  *
- *     hlo_fuzz -dict=tests/fuzz/hlo.dict -max_total_time=600 SEEDS
+ *     python3 tests/fuzz/hlo_fuzz.py build-fuzz/tests/hlo_fuzz 600
  */
 #include "hlo/hlo.h"
 
@@ -19,6 +20,7 @@ typedef struct {
     size_t n;
     HloModule **modules;
     uint32_t n_modules;
+    HloModule *normal; /* [n_modules] */
 } Job;
 
 static void parse(WbbCx *cx, void *arg)
@@ -32,7 +34,10 @@ static void print(WbbCx *cx, void *arg)
     Job *j = arg;
     WbbBuf out = wbb_buf(j->arena);
     (void)cx;
-    hlo_print(&out, j->modules[0]);
+    for (uint32_t k = 0; k < j->n_modules; k++) {
+        if (k) wbb_put(&out, "\n// -----\n\n");
+        hlo_print(&out, j->modules[k]);
+    }
     j->text = out.text;
     j->n = out.n;
 }
@@ -43,10 +48,15 @@ static void fusion(WbbCx *cx, void *arg)
     if (hlo_fusion(cx, j->modules[0]).body == NULL) abort();
 }
 
+static void normalise(WbbCx *cx, void *arg)
+{
+    Job *j = arg;
+    for (uint32_t k = 0; k < j->n_modules; k++) j->normal[k] = *hlo_normalise(cx, j->arena, j->modules[k]);
+}
+
 /* Printing a huge repeated shape may meet the arena's limit: that is no finding. */
 static void check_again(WbbCx *cx, Job *j)
 {
-    (void)wbb_guard(cx, fusion, j);
     if (wbb_guard(cx, print, j) != WBB_OK) return;
     Job second = *j;
     if (wbb_guard(cx, parse, &second) != WBB_OK) {
@@ -60,6 +70,23 @@ static void check_again(WbbCx *cx, Job *j)
     }
 }
 
+static void check_normal_form(WbbCx *cx, Job *j)
+{
+    HloModule *pointers[4], normal[4];
+    if (j->n_modules > WBB_LEN(normal)) return;
+    Job second = *j;
+    second.normal = normal;
+    if (wbb_guard(cx, normalise, &second) != WBB_OK) {
+        /* What an asynchronous operation wraps is judged when it is unwrapped. */
+        if (strstr(cx->messages, "out of memory") || strncmp(cx->messages, "fuzz.hlo:", 9) == 0) return;
+        fprintf(stderr, "no normal form: %s", cx->messages);
+        abort();
+    }
+    for (uint32_t k = 0; k < j->n_modules; k++) pointers[k] = &normal[k];
+    second.modules = pointers;
+    check_again(cx, &second);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     /* Neither the end nor a NUL behind it may be relied on. */
@@ -71,7 +98,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     wbb_arena_limit(j.arena, (size_t)256 << 20);
     WbbStatus status = wbb_guard(cx, parse, &j);
     if (status != WBB_OK && !strstr(cx->messages, "error: ")) abort();
-    if (status == WBB_OK) check_again(cx, &j);
+    if (status == WBB_OK) {
+        (void)wbb_guard(cx, fusion, &j);
+        Job text = j;
+        check_again(cx, &text);
+        check_normal_form(cx, &j);
+    }
     wbb_arena_free(j.arena);
     wbb_cx_free(cx);
     free(text);

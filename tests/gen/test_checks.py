@@ -70,24 +70,46 @@ class Checks(unittest.TestCase):
                  "does not shrink: (nodes, variable uses, rank, constants) go from (1, 2, 3, 0) to (1, 2, 3, 0)")
         self.one("SIMPLIFY = [rewrite(exp.f32(exp.f32(a)), mul.f32(a, a))]\n", "does not shrink: a is used 1 times on the left, 2 on the right")
 
+    def test_never_reached_by_union_or_condition(self) -> None:
+        both = "".join(f"rewrite(max.{t}(a, a), a), " for t in ("f16", "bf16"))
+        self.one(f"SIMPLIFY = [{both}\n            rewrite(max[F16](a, a), a)]\n", "never reached: patterns/sm80.py:2[max.f16], patterns/sm80.py:2[max.bf16] "
+                 "together match every term it matches, for example max.f16(a, a)", 3)
+        self.assertEqual(faults("SIMPLIFY = [rewrite(max.f16(a, a), a),\n            rewrite(max[F16](a, a), a)]\n"), [])  # bf16 is left
+        self.one("SIMPLIFY = [rewrite(mul[N](a, k), 0, when=k == 0),\n            rewrite(mul[N](a, 0), 0)]\n",
+                 "never reached: patterns/sm80.py:2 matches every term it matches, for example mul.i8(a, 0)", 3)
+        self.index("ALL = [rewrite(n // k, 0, when=within(n, 0, 8) & (k > 8)),\n       rewrite(n // k, 0, when=within(n, 0, 4) & (k > 9))]\n",
+                   "never reached: patterns/indexing.py:2 matches every term it matches, for example (n // 12)", 3)
+        self.assertEqual(faults("", "ALL = [rewrite(n // k, 0, when=within(n, 0, 8) & (k > 8)),\n       rewrite(n // k, 0, when=within(n, 0, 4) & (k > 7))]\n"), [])
+        self.assertEqual(faults("", "ALL = [rewrite(n // k, 0, when=within(n, 0, k) & (k < 1000)),\n       rewrite(n // k, 0, when=within(n, 0, k))]\n"), [])
+
+    def test_never_matches(self) -> None:
+        self.index("ALL = [rewrite(n % k, n, when=within(n, 0, k)),\n       rewrite(n % k, 0, when=(k > 5) & (k < 3))]\n",
+                   "never matches: no constants found that satisfy (k > 5) & (k < 3)", 3)
+
+    def test_rules_that_undo_each_other(self) -> None:
+        self.index("ALL = [rewrite((n // k) // m, n // (k*m)),\n       rewrite(n // k, (n // 2) // (k//2), when=(k % 2 == 0) & (k > 2))]\n",
+                   "rules undo each other: (n // 4) -> ((n // 2) // 2) by patterns/indexing.py:3 -> (n // 4) by patterns/indexing.py:2", 3)
+        found = faults("SIMPLIFY = [rewrite(mul[F](neg[F](a), b), neg[F](mul[F](a, b))),\n            rewrite(neg[F](mul[F](a, b)), mul[F](b, neg[F](a)))]\n")
+        self.assertTrue(any("rules undo each other" in f and "patterns/sm80.py:2" in f and "patterns/sm80.py:3" in f for f in found), found)
+
     def test_lowering_circle(self) -> None:
         self.one("LOWER = [rewrite(tanh.f32(a), exp.f32(a)),\n         rewrite(exp.f32(a), tanh.f32(a))]\n",
-                 "lowering goes round in a circle: tanh.f32 -> exp.f32 -> tanh.f32", 3)
+                 "lowering goes round in a circle: tanh.f32 (patterns/sm80.py:2) -> exp.f32 (patterns/sm80.py:3) -> tanh.f32", 3)
 
     def test_lowering_circle_through_flags(self) -> None:
         self.one("LOWER = [rewrite(tanh.f32(a), tanh.f32.approx(a))]\n",
-                 "lowering goes round in a circle: tanh.f32.approx -> tanh.f32.approx")
+                 "lowering goes round in a circle: tanh.f32.approx (patterns/sm80.py:2) -> tanh.f32.approx")
         self.assertEqual(faults("LOWER = [rewrite(tanh.f32(a), tanh.f32.approx(a), when=~approx)]\n"), [])
 
     def test_lowering_circle_through_inherited_flags(self) -> None:
         self.one("LOWER = [rewrite(tanh.f32.approx(a), exp.f32(a)),\n         rewrite(exp.f32.approx(a), tanh.f32(a))]\n",
-                 "lowering goes round in a circle: tanh.f32.approx -> exp.f32.approx -> tanh.f32.approx", 3)
+                 "lowering goes round in a circle: tanh.f32.approx (patterns/sm80.py:2) -> exp.f32.approx (patterns/sm80.py:3) -> tanh.f32.approx", 3)
 
     def test_selection_is_complete(self) -> None:
         found = faults("INSTR = [llvm(add[T](a, b), 'add')]\n", incomplete=True)
-        self.assertEqual(found, ["patterns/sm80.py:0: error: selection is incomplete: no INSTR rule takes add.pred (HLO has it)"])
+        self.assertEqual(found, ["patterns/sm80.py:2: error: selection is incomplete: no INSTR rule takes add.pred (HLO has it)"])
         self.assertEqual(faults("LOWER = [rewrite(add.pred(a, b), bor.pred(a, b))]\n", incomplete=True),
-                         ["patterns/sm80.py:0: error: selection is incomplete: no INSTR rule takes bor.pred (patterns/sm80.py:2 lowers add.pred to it)"])
+                         ["patterns/sm80.py:2: error: selection is incomplete: no INSTR rule takes bor.pred (patterns/sm80.py:2 lowers add.pred to it)"])
         # a tile under a condition, or of two nodes, takes only some
         for tile in ("llvm(add.pred(a, b), 'or', when=approx)", "llvm(add.pred(a, add.pred(b, c)), 'or')"):
             self.assertEqual(faults(f"INSTR = [{tile}]\n", incomplete=True), found)

@@ -83,6 +83,27 @@ static void test_opcodes(void **state)
     assert_false(hlo_is_elementwise(HLO_BROADCAST));
 }
 
+/* Each operation on operands that mostly do not suit it, with and without a shape: judged, whatever the judgement. */
+static void test_every_operation(void **state)
+{
+    WbbCx *cx = *state;
+    static const char *const shapes[] = {"", "f32[8]", "()", "((f32[8]), f32[8])", "token[]"}, *const operands[] = {"p", "t", "k"};
+    for (int op = 0; op < HLO_OPCODE_COUNT; op++) {
+        for (uint32_t k = 0; k < 7 * WBB_LEN(shapes) * WBB_LEN(operands); k++) {
+            WbbBuf text = wbb_buf(cx->arena);
+            wbb_putf(&text, "p = f32[8] parameter(0)\nt = ((f32[8]), f32[8]) parameter(1)\nk = token[] after-all()\nr = %s %s(",
+                     shapes[k / 7 % WBB_LEN(shapes)], hlo_opcode_name((HloOpcode)op));
+            for (uint32_t n = 0; n < k % 7; n++) wbb_putf(&text, n ? ", %s" : "%s", operands[k / 7 / WBB_LEN(shapes)]);
+            wbb_put(&text, "), dimensions={0}, to_apply={ a = f32[] parameter(0) b = f32[] parameter(1) }, window={size=1}");
+            Job j = {.arena = wbb_arena_new(cx), .text = text.text};
+            wbb_cx_clear(cx);
+            WbbStatus s = wbb_guard(cx, parse, &j);
+            assert_true(s == WBB_OK || (s == WBB_FAILED && strncmp(cx->messages, "t.hlo:", 6) == 0));
+            wbb_arena_free(j.arena);
+        }
+    }
+}
+
 /* Every odd spelling at once, against the exact text that it prints as; that text prints as itself. */
 static void test_print(void **state)
 {
@@ -102,7 +123,7 @@ static void test_print(void **state)
         "maximum(a, b) }, metadata={op_name=\"}\\\"\" /* x */\n  source_line=3}\n"
         "  %0 = s32[] get-tuple-element(q), index=0\n"
         "  u = u32[]{:T(128)} constant(7)\n"
-        "  ns = (f32[8], f32[8]) negate-start(p)\n"
+        "  ns = ((f32[8]), f32[8]) negate-start(p)\n"
         "  w = f32[8] reduce-window(p, zero), window={pad=1_1 size=3}, to_apply=%add\n"
         "  pad = f32[10] pad(p, zero), padding=1_1_0\n"
         "  ROOT tt = tuple(r, %0)\n"
@@ -121,7 +142,7 @@ static void test_print(void **state)
         "  r = f32[] reduce(p, zero), dimensions={0}, to_apply=inline.1, metadata={op_name=\"}\\\"\" source_line=3}\n"
         "  %0 = s32[] get-tuple-element(q), index=0\n"
         "  u = u32[]{:T(128)} constant(7)\n"
-        "  ns = (f32[8], f32[8]) negate-start(p)\n"
+        "  ns = ((f32[8]), f32[8]) negate-start(p)\n"
         "  w = f32[8] reduce-window(p, zero), window={size=3 pad=1_1}, to_apply=add\n"
         "  pad = f32[10] pad(p, zero), padding=1_1\n"
         "  ROOT tt = (f32[], s32[]) tuple(r, %0)\n"
@@ -183,7 +204,7 @@ static void test_literals(void **state)
 {
     WbbCx *cx = *state;
     HloModule *m = module_of(cx, "f = f32[2,3] constant({{1, -inf, 0x1p-3}, {nan, -0, /*i1=1*/ 1e-45}})\n"
-                                 "b = bf16[3] constant({-nan(0x7f), 0.1, 1e39})\n i = s4[3] constant({-8, 7, 0})\n"
+                                 "b = bf16[3] constant({-nan(0x7f), 0.1, inf})\n i = s4[3] constant({-8, 7, 0})\n"
                                  "u = u64[] constant(18446744073709551615)\n p = pred[3] constant({true, 0, 1})\n"
                                  "c = c64[2] constant({(1, -2), (0, inf)})\n s = f32[100000000] constant(3)\n"
                                  "e = f32[536870912] constant({...})\n z = f32[2,0] constant({{}, {}})\n"
@@ -253,6 +274,21 @@ static void test_bad_text(void **state)
         {"a = f32[99999999999999999999] parameter(0)", "t.hlo:1:9: error: integer does not fit 64 bits"},
         {"a = f32[2] constant({1})", "t.hlo:1:23: error: dimension 0 of the literal has 1 elements, 2 expected"},
         {"a = s8[] constant(128)", "t.hlo:1:19: error: 128 is out of the range of s8"},
+        {"a = f16[] constant(-65520)", "t.hlo:1:20: error: -65520 is out of the range of f16"},
+        {"a = f32[] constant(1e400)", "t.hlo:1:20: error: 1e400 is out of the range of f32"},
+        {"a = c64[] constant((0, -1e100))", "t.hlo:1:24: error: -1e100 is out of the range of f32"},
+        {"a = f8e4m3fn[] constant(1000)", "t.hlo:1:25: error: 1000 is out of the range of f8e4m3fn"},
+        {"a = bf16[] constant(nan(0x3ff))", "t.hlo:1:31: error: a nan of type bf16 has no payload 0x3ff"},
+        {"a = f8e4m3fn[] constant(nan(0x1))", "t.hlo:1:33: error: a nan of type f8e4m3fn has no payload 0x1"},
+        {"a = u4[] constant(-1)", "t.hlo:1:19: error: -1 is out of the range of u4"},
+        {"a = u64[] constant(18446744073709551616)", "t.hlo:1:20: error: 18446744073709551616 is out of the range of u64"},
+        {"a = f32[2,3] constant({1, 2, 3, 4, 5, 6})", "t.hlo:1:24: error: expected '{', found '1'"},
+        {"a = f32[2] constant({1,{2}})", "t.hlo:1:24: error: expected a number, found '{'"},
+        {"e (x: f32[]) -> f32[2] {\n x = f32[] parameter(0)\n}",
+         "t.hlo:1:17: error: the signature of 'e' says f32[2], its root 'x' has shape f32[]"},
+        {"e {\n a = f32[] constant(1)\n b = add(f32[], a)\n}", "t.hlo:3:15: error: expected the name of an operand, found ','"},
+        {"e {\n a = f32[] constant(1)\n b = add(a, transpose(a))\n}",
+         "t.hlo:3:13: error: transpose: the attribute dimensions= is missing"},
         {"a = s8[] constant(1.5)", "t.hlo:1:19: error: '1.5' is no value of type s8"},
         {"a = f32[] constant(x)", "t.hlo:1:20: error: 'x' is no value of type f32"},
         {"a = f32[] parameter(1)",
@@ -313,7 +349,7 @@ static void test_bad_shapes(void **state)
          "t.hlo:3:12: error: pad: the result has shape f32[8], f32[22] expected"},
         {P8 "r = (f32[8], f32[4]) tuple(p, p)", "t.hlo:2:22: error: tuple: operand 1 has shape f32[8], f32[4] expected"},
         {P8 "t = tuple(p)\nr = f32[8] get-tuple-element(t), index=1",
-         "t.hlo:3:12: error: get-tuple-element: index 1 of a tuple of 1 elements"},
+         "t.hlo:3:12: error: get-tuple-element: element 1 of operand 0, a tuple of 1 elements"},
         {P8 "i = s32[] constant(0)\nr = f32[9] dynamic-slice(p, i), dynamic_slice_sizes={9}",
          "t.hlo:3:12: error: dynamic-slice: size 9 of dimension 0, which has 8"},
         {P8 "r = f32[8] dynamic-update-slice(p, p)",
@@ -346,10 +382,12 @@ static void test_bad_shapes(void **state)
 static void test_hostile(void **state)
 {
     WbbCx *cx = *state;
-    static const char *const opens[] = {"a = (", "a = f32[] constant(1), x={", "a = f32[] map(b), to_apply={"};
+    static const char *const opens[] = {"a = (", "a = f32[] constant(1), x={", "a = f32[] map(b), to_apply={", "a = add(",
+                                        "a = f32[] custom-call(), custom_call_target=\"\", literal=("};
     for (size_t k = 0; k < WBB_LEN(opens); k++) {
         WbbBuf text = wbb_buf(cx->arena);
-        const char *again = k == 0 ? "(" : k == 1 ? "[" : opens[k];
+        static const char *const again_of[] = {"(", "[", "a = f32[] map(b), to_apply={", "add(", "("};
+        const char *again = again_of[k];
         wbb_put(&text, opens[k]);
         for (int d = 0; d < 10000; d++) wbb_put(&text, again);
         Job j = {.arena = cx->arena, .text = text.text};
@@ -363,7 +401,67 @@ static void test_hostile(void **state)
     Job j = {.arena = cx->arena, .text = text.text};
     wbb_cx_clear(cx);
     assert_int_equal(wbb_guard(cx, parse, &j), WBB_FAILED);
-    assert_non_null(strstr(cx->messages, "tuple: its shape is missing"));
+    assert_non_null(strstr(cx->messages, "tuple: the result would be a tuple of more than 65536 arrays"));
+}
+
+/* What is declared and not written takes no memory, or is refused where it stands. */
+static void test_huge(void **state)
+{
+    WbbCx *cx = *state;
+    static const Bad bad[] = {
+        {"c = f32[536870912] constant(0)", "t.hlo:1:29: error: a literal of 536870912 f32: at most 2^29 bytes are taken"},
+        {"c = s8[1000000000] constant({1, 2})", "t.hlo:1:29: error: a literal of 1000000000 s8: at most 2^29 bytes are taken"},
+        {"c = f32[4194304] constant({1, 2})", "t.hlo:1:32: error: dimension 0 of the literal has 2 elements, 4194304 expected"},
+        {"p = f32[] parameter(0)\nb = f32[4294967296,4294967296] broadcast(p), dimensions={}",
+         "t.hlo:2:8: error: dimension product overflows: the array has more than 2^63 bytes"},
+        {"p = f32[1073741824,1] parameter(0)\nq = f32[1,4611686018427387904] parameter(1)\nr = add(p, q)",
+         "t.hlo:2:8: error: dimension product overflows: the array has more than 2^63 bytes"},
+        {"p = f32[1073741824,1] parameter(0)\nq = f32[1,2147483648] parameter(1)\nr = add(p, q)",
+         "t.hlo:3:5: error: add: the result would have more than 2^63 bytes: f32[1073741824,2147483648]"},
+        {"p = f32[4611686018427387903] parameter(0)\nr = concatenate(p, p, p), dimensions={0}", "t.hlo:1:8: error: dimension product "
+         "overflows: the array has more than 2^63 bytes"},
+        {"p = s8[9223372036854775807] parameter(0)\nr = concatenate(p, p, p), dimensions={0}",
+         "t.hlo:2:5: error: concatenate: the result would have more than 2^63 bytes: s8[27670116110564327421]"},
+        {"p = s8[4] parameter(0)\nz = s8[] constant(0)\nr = pad(p, z), "
+         "padding=9223372036854775807_9223372036854775807_9223372036854775807",
+         "t.hlo:3:5: error: pad: the result would have more than 2^63 bytes: s8[46116860184273879039]"},
+        {"p = s8[99999999999] parameter(0)\nr = dot(p, p)", "t.hlo:2:5: error: dot: the result would have more than 2^63 bytes: "
+         "s8[99999999999,99999999999]"},
+    };
+    refuse(cx, bad, WBB_LEN(bad));
+    WbbBuf text = wbb_buf(cx->arena);
+    wbb_put(&text, "b0 = f32[1] parameter(0)\n");
+    for (int k = 1; k < 60; k++)
+        wbb_putf(&text, "b%d = f32[%lld] broadcast(c%d), dimensions={}\nc%d = f32[] constant(1)\n", k, 1LL << k, k, k);
+    assert_int_equal(module_of(cx, text.text)->entry->n_instructions, 119);
+    module_of(cx, "c = f32[536870912] constant({...})");
+}
+
+/* 65,536 parts compared by each of 5,000 calls, were they not remembered; and as many parts inferred again and again. */
+static void test_large_tuples(void **state)
+{
+    WbbCx *cx = *state;
+    WbbBuf shape = wbb_buf(cx->arena), text = wbb_buf(cx->arena);
+    wbb_put(&shape, "f32[]");
+    for (int k = 0; k < 16; k++) {
+        WbbBuf twice = wbb_buf(cx->arena);
+        wbb_putf(&twice, "(%s, %s)", shape.text, shape.text);
+        shape = twice;
+    }
+    wbb_putf(&text, "f { p = %s parameter(0) q = %s parameter(1) ROOT z = f32[] constant(0) }\n", shape.text, shape.text);
+    wbb_put(&text, "ENTRY e {\nt0 = f32[] parameter(0)\n");
+    for (int k = 1; k <= 16; k++) wbb_putf(&text, "t%d = tuple(t%d, t%d)\n", k, k - 1, k - 1);
+    size_t before = text.n;
+    for (int k = 0; k < 5000; k++) wbb_putf(&text, "c%d = f32[] call(t16, t16), to_apply=f\n", k);
+    wbb_put(&text, "}");
+    double since = wbb_now_ms();
+    module_of(cx, text.text);
+    assert_true(wbb_now_ms() - since < 20000);
+    text.n = before;
+    for (int k = 0; k < 100; k++) wbb_putf(&text, "c%d = opt-barrier(t16)\n", k);
+    wbb_put(&text, "}");
+    const Bad bad = {text.text, "t.hlo:82:7: error: opt-barrier: the shapes that the text leaves out have more than 4194304 arrays in all"};
+    refuse(cx, &bad, 1);
 }
 
 /* A chain as long as the text: sorting it backwards must not recurse. */
@@ -421,6 +519,11 @@ static void test_lenient(void **state)
     module_of(cx, P8 "i = s32[1] parameter(1)\nr = f32[2] dynamic-slice(p, i), dynamic_slice_sizes={2}");
     module_of(cx, P24 "r = u8[2,4,4] bitcast-convert(p)\ns = f32[2,4] bitcast-convert(r)");
     module_of(cx, "p = f16[20] parameter(0)\nr = s16[4,5] bitcast(p)");
+    assert_true(bits_at(module_of(cx, "m = u64[] constant(-1)")->entry->root, 0) == UINT64_MAX);
+    module_of(cx, "\xef\xbb\xbfHloModule m:\r// Garbage }\rENTRY c1 {\r// Foo\rROOT k = f32[1]{0} constant({12345}) // x\r}");
+    module_of(cx, "HloModule m:\r\n// Garbage }\r\nENTRY c1 {\r\nROOT k = f32[1] {0} constant({ /* a */ 1 })\r\n}\r\n");
+    module_of(cx, "m { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = add(a, b) }\nENTRY e {\nc = f32[] constant(1)\n"
+                  "r = reduce-window(c, c), to_apply=m }");
 }
 
 static void test_modules(void **state)
@@ -457,8 +560,9 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, open_job, close_job)
     const struct CMUnitTest tests[] = {
-        TEST(test_opcodes), TEST(test_print), TEST(test_order), TEST(test_infer), TEST(test_literals), TEST(test_bad_text),
-        TEST(test_bad_shapes), TEST(test_hostile), TEST(test_long_chain), TEST(test_fusion), TEST(test_lenient), TEST(test_modules),
+        TEST(test_opcodes), TEST(test_every_operation), TEST(test_print), TEST(test_order), TEST(test_infer), TEST(test_literals),
+        TEST(test_bad_text), TEST(test_bad_shapes), TEST(test_hostile), TEST(test_huge), TEST(test_long_chain), TEST(test_large_tuples), TEST(test_fusion),
+        TEST(test_lenient), TEST(test_modules),
         TEST(test_attributes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

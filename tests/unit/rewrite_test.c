@@ -432,7 +432,8 @@ static void test_disable_needs_a_rule(void **state)
 /* neg.f32(a) -> abs.f32(a), which is wrong */
 static const uint32_t wrong_code[] = {0, W_ANY | 1u << 8, W_ACCEPT, 0, 5, W_BNODE | 2u << 8, OP_ABS | (uint32_t)SC_F32 << 16, 0xffff01, W_BROOT | 2u << 8};
 static const uint32_t wrong_entry[RW_STRATUM_COUNT][OP_COUNT] = {[RW_SIMPLIFY] = {[OP_NEG] = 1}};
-static const RwRule wrong_rules[] = {{"patterns/wrong.py", 7, "[neg.f32]", "neg.f32(a) -> abs.f32(a)", RW_SIMPLIFY}};
+static const RwRule wrong_rules[] = {
+    {.file = "patterns/wrong.py", .line = 7, .instance = "[neg.f32]", .text = "neg.f32(a) -> abs.f32(a)", .stratum = RW_SIMPLIFY}};
 static const RwTables wrong_tables = {.name = "wrong", .code = wrong_code, .n_code = WBB_LEN(wrong_code), .entry = wrong_entry, .rules = wrong_rules, .n_rules = 1};
 
 static void audit_body(WbbCx *cx, void *arg)
@@ -454,9 +455,112 @@ static void audit_body(WbbCx *cx, void *arg)
 
 static void test_audit_names_the_rule(void **state) { (void)state; guarded(audit_body, NULL); }
 
+/* --- rewriting is linear -------------------------------------------------------------------------------------------------------- */
+typedef struct {
+    bool tree;
+    uint32_t n;
+    double visits; /* a node */
+} Shape;
+
+static IrRef leaf_load(IrGraph *g, uint32_t i)
+{
+    return ir_node(g, OP_LOAD, IR_TYPE(SC_F32, 0), 0, ir_node(g, OP_ARG, IR_TYPE(SC_NONE, 0), 0, 0, 0, 0, 0), ir_index(g, i), 0, 0);
+}
+
+static IrRef balanced(IrGraph *g, uint32_t n, uint32_t first)
+{
+    if (n < 2) return ir_node(g, OP_NEG, IR_TYPE(SC_F32, 0), 0, ir_node(g, OP_NEG, IR_TYPE(SC_F32, 0), 0, leaf_load(g, first), 0, 0, 0), 0, 0, 0);
+    const IrRef x = balanced(g, n / 2, first), y = balanced(g, n - n / 2, first + n / 2);
+    return ir_node(g, OP_ADD, IR_TYPE(SC_F32, 0), 0, x, y, 0, 0);
+}
+
+static void shape_body(WbbCx *cx, void *arg)
+{
+    Shape *s = arg;
+    WbbArena *a = wbb_arena_new(cx);
+    IrKernel k = {.name = "k", .g = ir_graph_new(cx, a), .block = 1, .grid = 1};
+    IrRef x = leaf_load(k.g, 0);
+    if (s->tree) x = balanced(k.g, s->n / 5, 0);
+    else
+        for (uint32_t i = 0; i < s->n; i++) x = ir_node(k.g, i % 3 ? OP_NEG : OP_EXP, IR_TYPE(SC_F32, 0), 0, x, 0, 0, 0); /* neg of neg goes */
+    IrStmt *store = ir_stmt(k.g, &k.body, IR_STORE);
+    store->index = ir_index(k.g, 0);
+    store->value = x;
+    const uint32_t nodes = k.g->n;
+    RwCx *rw = rw_new(cx, a, k.g, &ix_tables, tg_find("sm_90")->tables, false);
+    rw_run(rw, &k, RW_SIMPLIFY);
+    s->visits = (double)rw_visits(rw) / nodes;
+}
+
+static void test_linear(void **state)
+{
+    (void)state;
+    for (int tree = 0; tree < 2; tree++) {
+        double first = 0;
+        for (uint32_t n = 1000; n <= 100000; n *= 10) {
+            Shape s = {.tree = tree != 0, .n = n};
+            guarded(shape_body, &s);
+            if (n == 1000) first = s.visits;
+            assert_true(s.visits > 0.1 && s.visits <= first * 1.05);
+        }
+    }
+}
+
+/* --- facts of elements are true ---------------------------------------------------------------------------------------------------- */
+static void fact_trial(WbbCx *cx, ScType t, uint32_t *claims)
+{
+    WbbArena *a = wbb_arena_new(cx);
+    WbbBuf b = wbb_buf(a);
+    wbb_put(&b, "kernel @k(");
+    for (size_t i = 0; i < WBB_LEN(types); i++) wbb_putf(&b, "%%%s: %s[3], ", name_of(types[i]), name_of(types[i]));
+    wbb_putf(&b, "%%out: out %s[1]) block 1 grid 1 {\n  store %%out[0], ", name_of(t));
+    const size_t start = b.n;
+    put_value(&b, t, 1 + (int)below(4), true);
+    const char *text = wbb_format(a, "%s", b.text + start);
+    wbb_put(&b, "\n}\n");
+    IrKernel *k = ir_parse(cx, a, "facts.ir", b.text, strlen(b.text));
+    const Bits known = rw_bits(k->g, root_of(k), 6);
+    const uint32_t may = rw_may(k->g, root_of(k), 6);
+    *claims += sc_is_int(t) ? (known.zero | known.one) != 0 : sc_is_float(t) && may != MAY_ALL;
+    for (Leaves l = {0}; l.sample < SAMPLES; l.sample++) {
+        uint64_t x;
+        assert_true(ir_eval(k->g, root_of(k), leaf_value, &l, &x));
+        bool wrong = sc_is_int(t) && ((known.zero & x) || (known.one & ~x & sc_mask(t)));
+        if (sc_is_float(t)) {
+            const double v = sc_to_f64(t, x);
+            const bool finite = v - v == 0;
+            wrong |= v != v && !(may & MAY_NAN);
+            wrong |= v == v && !finite && !(may & MAY_INF);
+            wrong |= v < 0 && !(may & MAY_NEGATIVE);
+            wrong |= v > 1 && !(may & MAY_EXCEED_1);
+            wrong |= v == 0 && 1 / v < 0 && !(may & MAY_NEGZERO);
+            wrong |= finite && !(may & MAY_FRACTION) && v < 0x1p53 && v > -0x1p53 && (double)(int64_t)v != v;
+        }
+        if (wrong) fail_msg("%s: 0x%llx, but known zero 0x%llx, one 0x%llx, may 0x%x", text, (unsigned long long)x, (unsigned long long)known.zero,
+                            (unsigned long long)known.one, (unsigned)may);
+    }
+    wbb_arena_free(a);
+}
+
+static void facts_body(WbbCx *cx, void *arg)
+{
+    uint32_t claims = 0;
+    (void)arg;
+    for (uint32_t n = 0; n < 12000; n++) fact_trial(cx, random_type(), &claims);
+    assert_true(claims > 1000);
+}
+
+static void test_facts(void **state)
+{
+    (void)state;
+    seed = 9;
+    guarded(facts_body, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_linear), cmocka_unit_test(test_facts),
         cmocka_unit_test(test_sums),  cmocka_unit_test(test_disable_needs_a_rule), cmocka_unit_test(test_audit_names_the_rule),
         cmocka_unit_test(test_index_rules), cmocka_unit_test(test_sm90), cmocka_unit_test(test_sm80),
     };

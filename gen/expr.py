@@ -1,0 +1,295 @@
+"""What patterns are made of: types, expressions, conditions, and the names of operations that collect types until called.
+
+Needs the table of operations; leaves objects that lang.py gives names to. Everything raises `PatternError`, which carries the file
+and line of the pattern that is at fault.
+
+    add.bf16(a, 0.0)  ->  Node(add, (bf16,), (), [Var a, Lit 0.0])
+"""
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Any, List, Optional, Sequence, Tuple, Union
+
+from gen import ops as _ops
+
+
+class PatternError(Exception):
+    """A fault of a pattern file; str() is `file:line: error: what`."""
+
+    def __init__(self, where: Tuple[str, int], what: str) -> None:
+        super().__init__(f"{where[0]}:{where[1]}: error: {what}")
+        self.where, self.what = where, what
+
+
+def pattern_file(path: str) -> Optional[str]:
+    """`patterns/NAME` if the file lies in a folder of that name; wherever the folder lies."""
+    folder, _, name = path.replace("\\", "/").rpartition("/")
+    return "patterns/" + name if folder.rpartition("/")[2] == "patterns" else None
+
+
+def here() -> Tuple[str, int]:
+    """File and line of the innermost frame in a pattern file; the file as `patterns/NAME`."""
+    f = sys._getframe(1)
+    while f is not None:
+        name = pattern_file(f.f_code.co_filename)
+        if name:
+            return name, f.f_lineno
+        f = f.f_back
+    return "?", 0
+
+
+def fail(what: str) -> None:
+    raise PatternError(here(), what)
+
+
+# --- types --------------------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Type:
+    """An element type with lanes, or a class of element types (one binding per rule)."""
+
+    name: str  # "bf16" or the class's "F16"
+    lanes: int = 1
+
+    @property
+    def is_class(self) -> bool:
+        return self.name in _ops.CLASSES
+
+    @property
+    def members(self) -> List[str]:
+        return _ops.CLASSES.get(self.name, [self.name])
+
+    def __str__(self) -> str:
+        return self.name if self.lanes == 1 else f"{self.name}x{self.lanes}"
+
+
+def parse_type(text: str) -> Optional[Type]:
+    """`bf16`, `bf16x2`; None if it is no type."""
+    if text in _ops.TYPE_BY_NAME and text != "none":
+        return Type(text)
+    base, x, lanes = text.rpartition("x")
+    if x and lanes.isdigit() and base in _ops.TYPE_BY_NAME and int(lanes) in (2, 4, 8, 16):
+        return Type(base, int(lanes))
+    return None
+
+
+# --- expressions ------------------------------------------------------------------------------------------------------------
+class Expr:
+    """Base of everything that a pattern is made of. `bool()` of one raises: `and` and chained comparisons cannot lose half a
+    condition without a message."""
+
+    where: Tuple[str, int]
+
+    def __init__(self) -> None:
+        self.where = here()
+
+    def __bool__(self) -> bool:
+        fail("an expression has no truth value: write (x) & (y) for `and`, ~x for `not`, two comparisons for a chain")
+        return False
+
+    def __add__(self, o: Any) -> "Expr": return Arith("+", self, lift(o))
+    def __radd__(self, o: Any) -> "Expr": return Arith("+", lift(o), self)
+    def __sub__(self, o: Any) -> "Expr": return Arith("-", self, lift(o))
+    def __rsub__(self, o: Any) -> "Expr": return Arith("-", lift(o), self)
+    def __mul__(self, o: Any) -> "Expr": return Arith("*", self, lift(o))
+    def __rmul__(self, o: Any) -> "Expr": return Arith("*", lift(o), self)
+    def __floordiv__(self, o: Any) -> "Expr": return Arith("//", self, lift(o))
+    def __mod__(self, o: Any) -> "Expr": return Arith("%", self, lift(o))
+    def __neg__(self) -> "Expr": return Arith("-", Lit(0), self)
+    def __eq__(self, o: Any) -> "Cond": return Relation("==", self, lift(o))  # type: ignore[override]
+    def __ne__(self, o: Any) -> "Cond": return Relation("!=", self, lift(o))  # type: ignore[override]
+    def __lt__(self, o: Any) -> "Cond": return Relation("<", self, lift(o))
+    def __le__(self, o: Any) -> "Cond": return Relation("<=", self, lift(o))
+    def __gt__(self, o: Any) -> "Cond": return Relation(">", self, lift(o))
+    def __ge__(self, o: Any) -> "Cond": return Relation(">=", self, lift(o))
+    __hash__ = object.__hash__
+
+
+class Var(Expr):
+    """kind: 'value' any element value, 'index' any index expression, 'const' an integer constant, 'rest' what is left of a sum."""
+
+    def __init__(self, name: str, kind: str) -> None:
+        self.name, self.kind, self.where = name, kind, ("gen/lang.py", 0)
+
+    def __str__(self) -> str: return self.name
+
+
+class Width(Expr):
+    """`w`: the width in bits of the type that the rule's class is bound to."""
+
+    def __init__(self) -> None: self.where = ("gen/lang.py", 0)
+    def __str__(self) -> str: return "w"
+
+
+class Lit(Expr):
+    """A literal; narrowed to the type that its place has when the rule matches."""
+
+    def __init__(self, value: Union[int, float, bool]) -> None:
+        super().__init__()
+        self.value = value
+
+    def __str__(self) -> str: return repr(self.value)
+
+
+class Arith(Expr):
+    """`+ - * // %` of index expressions, or exact arithmetic of constants."""
+
+    def __init__(self, op: str, x: Expr, y: Expr) -> None:
+        super().__init__()
+        self.op, self.x, self.y = op, x, y
+
+    def __str__(self) -> str: return f"({self.x} {self.op} {self.y})"
+
+
+class Node(Expr):
+    """An operation on element values (or on index values, where it has a value as result)."""
+
+    def __init__(self, op: _ops.Op, types: Sequence[Type], flags: Sequence[str], args: Sequence[Expr]) -> None:
+        super().__init__()
+        self.op, self.types, self.flags, self.args = op, tuple(types), tuple(flags), tuple(args)
+
+    @property
+    def result(self) -> Type:
+        if self.op.sig in ("compare", "test"):
+            return Type("pred", self.types[0].lanes)
+        return self.types[0]
+
+    def operand_type(self, i: int) -> Type:
+        if self.op.sig == "select" and i == 0:
+            return Type("pred", self.types[0].lanes)
+        if self.op.name == "idx":
+            return Type("index")
+        if self.op.name == "pack":
+            return Type(self.types[0].name, self.types[0].lanes // 2)
+        if self.op.name == "splat":
+            return Type(self.types[0].name)
+        return self.types[-1]
+
+    @property
+    def name(self) -> str: return ".".join([self.op.name, *map(str, self.types), *self.flags])
+
+    def __str__(self) -> str: return f"{self.name}({', '.join(map(str, self.args))})"
+
+
+class Src(Expr):
+    """`src(a)`: a through what its operation takes for nothing: a, neg a, abs a, or neg abs a. `a` is the value behind; where src(a)
+    stands on the right, or is a tile's operand, it is the whole again."""
+
+    def __init__(self, x: Expr) -> None:
+        super().__init__()
+        if not isinstance(x, Var) or x.kind != "value":
+            fail(f"src({x}): a value variable is expected, as in src(a)")
+        self.x = x
+
+    def __str__(self) -> str: return f"src({self.x})"
+
+
+def children(e: Any) -> Tuple[Expr, ...]:
+    """What stands directly inside e."""
+    return tuple(e.args) if isinstance(e, Node) else (e.x, e.y) if isinstance(e, Arith) else (e.x,) if isinstance(e, Src) else ()
+
+
+# --- conditions -------------------------------------------------------------------------------------------------------------
+class Cond(Expr):
+    def __and__(self, o: "Cond") -> "Cond":
+        if not isinstance(o, Cond):
+            fail("the right side of & is not a condition; comparisons need brackets: (k > 1) & (m % k == 0)")
+        return All([*parts(self), *parts(o)])
+
+    def __invert__(self) -> "Cond": return Not(self)
+
+
+class Relation(Cond):
+    def __init__(self, rel: str, x: Expr, y: Expr) -> None:
+        super().__init__()
+        self.rel, self.x, self.y = rel, x, y
+
+    def __str__(self) -> str: return f"{self.x} {self.rel} {self.y}"
+
+
+class Guard(Cond):
+    """A named condition of guards.py. word: of `has('word')`."""
+
+    def __init__(self, name: str, *args: Expr, word: str = "") -> None:
+        super().__init__()
+        self.name, self.args, self.word = name, args, word
+
+    def __str__(self) -> str:
+        inside = repr(self.word) if self.word else ", ".join(map(str, self.args))
+        return self.name + (f"({inside})" if inside else "")
+
+
+class Not(Cond):
+    def __init__(self, x: Cond) -> None:
+        super().__init__()
+        self.x = x
+
+    def __str__(self) -> str: return f"~{self.x}"
+
+
+class All(Cond):
+    def __init__(self, items: List[Cond]) -> None:
+        super().__init__()
+        self.items = items
+
+    def __str__(self) -> str: return " & ".join(f"({i})" if isinstance(i, Relation) else str(i) for i in self.items)
+
+
+def parts(c: Optional[Cond]) -> List[Cond]:
+    """The conjuncts of a condition."""
+    return [] if c is None else c.items if isinstance(c, All) else [c]
+
+
+def lift(x: Any) -> Expr:
+    if isinstance(x, Expr):
+        return x
+    if isinstance(x, (bool, int, float)):
+        return Lit(x)
+    if isinstance(x, OpName):
+        fail(f"operation {x} is used as a value; it needs a type and operands, as in {x._op.name}.f32(a)")
+    fail(f"{x!r} is not part of the rule language")
+    raise AssertionError
+
+
+# --- operations ---------------------------------------------------------------------------------------------------------------
+class OpName:
+    """`add`, then `add.bf16`, `cvt.f32.bf16`, `op[F16]`, `tanh.f32.approx`: a name that collects types and flags until called."""
+
+    def __init__(self, op: _ops.Op, types: Tuple[Type, ...] = (), flags: Tuple[str, ...] = ()) -> None:
+        self._op, self._types, self._flags = op, types, flags
+
+    def __getattr__(self, name: str) -> "OpName":
+        if name in _ops.FLAGS:
+            return OpName(self._op, self._types, self._flags + (name,))
+        t = parse_type(name)
+        if t is None:
+            fail(f"{self}.{name}: {name} is neither a type nor a flag")
+        return OpName(self._op, self._types + (t,), self._flags)  # type: ignore[operator]
+
+    def __getitem__(self, t: Type) -> "OpName":
+        if not isinstance(t, Type):
+            fail(f"{self}[..] takes a type class: {', '.join(_ops.CLASSES)}")
+        return OpName(self._op, self._types + (t,), self._flags)
+
+    def __call__(self, *args: Any) -> Node:
+        if self._op.name in ("const", "var", "arg", "load", "part", "instr", "sum"):
+            fail(f"{self}: the passes make these; a pattern takes one as a value: write a variable")
+        o, want = self._op, 2 if self._op.sig == "convert" else 1
+        if len(self._types) != want:
+            fail(f"{self}: {want} type{'s' if want > 1 else ''} expected in the name, {len(self._types)} found")
+        if len(args) != o.arity:
+            fail(f"{self}: {o.arity} operand{'s' if o.arity > 1 else ''} expected, {len(args)} found")
+        for t in self._types:
+            for m in t.members:
+                if _ops.TYPE_BY_NAME[m].cls not in o.classes:
+                    fail(f"{self}: {o.name} has no meaning at type {m}")
+        if o.name in ("pack", "splat") and self._types[0].lanes == 1:
+            fail(f"{self}: a type with lanes expected, as in {o.name}.{self._types[0]}x2")
+        return Node(o, self._types, self._flags, [lift(x) for x in args])
+
+    def __str__(self) -> str:
+        return ".".join([self._op.name, *map(str, self._types), *self._flags])
+
+
+__all__ = ["All", "Arith", "Cond", "Expr", "Guard", "Lit", "Node", "Not", "OpName", "PatternError", "Relation", "Src", "Type", "Var", "Width",
+           "children", "fail", "here", "lift", "parse_type", "parts", "pattern_file"]

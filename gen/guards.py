@@ -1,0 +1,47 @@
+"""The vocabulary of `when=`: every named condition, what it takes, what it means, and who decides it.
+
+A *fact* is decided by the engine from what it knows of a node wherever the node is evaluated (src/rewrite/guards.c has one case for
+each); a proof assumes its `meaning`, a C expression over the values that its parameters have. That the engine never claims a fact
+that does not hold is tested once, by brute force, in tests/unit/guards_test.c. A *flag* is part of the nodes: all nodes that the
+rule matched carry it (`~flag`: the root does not). A *use* counts users, where counts exist. A *feature* is a word of TARGET's
+`features=`: gen/ decides it, and a rule that a target lacks a feature for is not in its tables.
+
+    within(n, 0, k)     n is an index, 0 <= n < k wherever n is evaluated
+    known_zero(x, 7)    the low three bits of the integer x are never set
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Tuple
+
+from gen import ops
+
+
+@dataclass(frozen=True)
+class Guard:
+    name: str
+    kind: str                     # fact, flag, use, feature
+    parameters: Tuple[str, ...]   # names; the first is the value that a fact is about, the others are integer constants
+    classes: str                  # letters of Type.cls that the value may have
+    meaning: str                  # C, over the parameters' names; floats in their native C type, index as a wide integer
+    says: str                     # for messages and for `warpburg rules why`
+
+
+FACTS = [
+    Guard("within", "fact", ("n", "lo", "hi"), "X", "lo <= n && n < hi", "lo <= n < hi wherever n is evaluated"),
+    Guard("multiple", "fact", ("n", "k"), "X", "k > 0 && n % k == 0", "k divides n wherever n is evaluated"),
+    Guard("known_zero", "fact", ("x", "mask"), "IU", "((uint64_t)x & (uint64_t)mask) == 0", "no bit of mask is ever set in x"),
+    Guard("known_one", "fact", ("x", "mask"), "IU", "(~(uint64_t)x & (uint64_t)mask) == 0", "every bit of mask is always set in x"),
+    Guard("finite", "fact", ("x",), "F", "fabs(x) < INFINITY", "x is never nan, inf or -inf"),
+    Guard("never_nan", "fact", ("x",), "F", "x == x", "x is never nan"),
+    Guard("never_negzero", "fact", ("x",), "F", "!(x == 0 && signbit(x))", "x is never -0"),
+    Guard("integral", "fact", ("x",), "F", "x == trunc(x)", "x is an integer or infinite, never nan"),
+    Guard("unit", "fact", ("x",), "F", "0 <= x && x <= 1", "x lies in [0, 1], never nan"),
+]
+USES = [Guard("once", "use", ("x",), "PIUF", "1", "x has one user; legal in select, where counts exist")]
+FEATURES = [Guard("has", "feature", (), "", "1", "the target's features= names it")]
+FLAGS = [Guard(f, "flag", (), "", "1", f"every matched node carries {f}") for f in ops.FLAGS if f != "wide"]
+
+ALL = [*FACTS, *USES, *FEATURES, *FLAGS]
+BY_NAME = {g.name: g for g in ALL}
+NUMBER = {g.name: n for n, g in enumerate([*FACTS, *USES])}  # what the engine decides, in the order of code.def

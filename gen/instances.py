@@ -1,0 +1,91 @@
+"""The terms of a rule: its left side with every type of its classes, with small constants (and those near the numbers that it and its
+neighbours name) that satisfy its conditions, with no flag more than it asks for and with all that it allows. A variable is a leaf,
+of which nothing is known but what the conditions say: whatever matches the term matches all that the rule does.
+
+    add[F16](a, 0.0)  ->  add.f16(a, 0.0), add.bf16(a, 0.0), the same with every flag
+"""
+from __future__ import annotations
+
+import itertools
+from typing import Any, Iterator, List, Optional, Tuple
+
+from gen import guards
+from gen.expr import Guard, Lit, Node, Not, Relation, Type, Var, children, parts
+from gen.forms import is_index
+from gen.lang import Rule
+from gen.terms import FLAGS, RELATION, Env, Facts, Term, Undefined, build, constant, evaluate, inside, subject_of
+
+FIRST = {"k": 4, "m": 8, "p": 2, "q": 3}
+SMALL = (4, 8, 6, 12, 1, 2, 3, 5, 7, 16, 0, -1, -2, -3, -8, 64, 100, 1000, 1 << 20, 1 << 31, 1 << 40)
+MOST = 3000  # terms of one rule
+
+
+def instances(r: Rule, numbers: List[int]) -> Iterator[Tuple[Term, Facts]]:
+    """Terms that r matches, the most ordinary first. numbers: constants that it or rules beside it name."""
+    everything = inside(r.left)
+    variables = list({id(v): v for v in everything if isinstance(v, Var)}.values())
+    constants = [v for v in variables if v.kind == "const"]
+    classes = sorted({t.name for e in everything if isinstance(e, Node) for t in e.types if t.is_class})
+    any_lanes = r.kind in ("llvm", "intr") and all(t.lanes == 1 for e in everything if isinstance(e, Node) for t in e.types)
+    asked = frozenset(c.name for c in parts(r.when) if isinstance(c, Guard) and c.name in FLAGS)
+    refused = frozenset(c.x.name for c in parts(r.when) if isinstance(c, Not) and isinstance(c.x, Guard))
+    near = dict.fromkeys([*SMALL, *(n + d for n in numbers for d in (0, 1, -1))])
+    choices = [list(dict.fromkeys([FIRST.get(v.name, 4), *near])) for v in constants]
+    rests: List[Term] = [("leaf", "rest"), constant(0, "index"), ("sum", 3, ((("leaf", "rest"), 1),))]
+    if not any(v.kind == "rest" for v in variables):
+        rests = rests[:1]
+    ks = list(itertools.islice(itertools.product(*choices), 40 * MOST))
+    count = 0
+    for numbers_of, types, rest, flags, lanes in itertools.product(
+            ks, list(itertools.product(*(Type(c).members for c in classes))), rests,
+            [asked] if is_index(r.left) else [asked, FLAGS - refused], (1, 2) if any_lanes else (1,)):
+        env = Env({id(v): rest if v.kind == "rest" else ("leaf", v.name) for v in variables if v.kind != "const"},
+                  {id(v): k for v, k in zip(constants, numbers_of)}, dict(zip(classes, types)))
+        made = _instance(r, env, lanes, flags)
+        if made:
+            yield made
+            count += 1
+            if count == MOST:
+                return
+
+
+def _instance(r: Rule, env: Env, lanes: int, flags: frozenset) -> Optional[Tuple[Term, Facts]]:
+    """r's left side as a term, with what its conditions assume; None where they do not hold."""
+    facts = Facts()
+    try:
+        for c in parts(r.when):
+            negative, g = (True, c.x) if isinstance(c, Not) else (False, c)
+            if isinstance(g, Relation):
+                if RELATION[g.rel](evaluate(g.x, env), evaluate(g.y, env)) == negative:
+                    return None
+            elif isinstance(g, Guard) and guards.BY_NAME[g.name].kind in ("fact", "use"):
+                subject, args = subject_of(g, env), tuple(evaluate(a, env) for a in g.args[1:])
+                if negative:
+                    facts.absent.append((g.name, subject, args))
+                elif g.name == "within" and subject[0] == "const":
+                    if not facts.holds(g.name, subject, args):
+                        return None
+                elif g.name == "within":
+                    lo, hi = facts.within.get(subject, args)
+                    facts.within[subject] = (max(lo, args[0]), min(hi, args[1]))
+                    if facts.within[subject][0] >= facts.within[subject][1]:
+                        return None
+                else:
+                    facts.known[g.name, subject] = args
+        return build(r.left, None, env, lanes, flags), facts
+    except Undefined:
+        return None
+
+
+def numbers_in(r: Rule) -> List[int]:
+    """Integers that a rule names, in its left side and its conditions."""
+    out: List[int] = []
+    def walk(e: Any) -> None:
+        if isinstance(e, Lit) and isinstance(e.value, int):
+            out.append(int(e.value))
+        for x in [*children(e), *(e.args if isinstance(e, Guard) else (e.x, e.y) if isinstance(e, Relation) else (e.x,) if isinstance(e, Not) else ())]:
+            walk(x)
+    walk(r.left)
+    for c in parts(r.when):
+        walk(c)
+    return out

@@ -1,0 +1,180 @@
+"""The ledger: what each rule's proof came to, one line a rule, committed as patterns/ledger.txt and checked by every build.
+
+A line is `KEY STATE  TEXT`. The key is made from what a rule means, not from where it stands: both sides, the condition, the types that
+its classes stand for, what its operations mean, and for functions the budgets and the errors of instructions. So a rule may be moved
+or renamed, but one that is changed, or whose operations are, must be proved again.
+
+    0c4e1b9a77d2 exhausted(w=1..8) proved(i16,i32,i64,u16,u32,u64)  add.N(a, 0) -> a
+"""
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
+
+from gen import load, ops, semantics
+from gen.lang import Expr, Guard, Lit, Node, Not, Rule, Src, Ulp, Var, Width, children, parts
+from gen.load import RuleSet, walk
+
+Errors = Dict[Tuple[str, str, bool], Tuple[float, float, float]]  # (operation, type, approx): share of the value, ulp, absolute
+Budgets = Dict[Tuple[str, str], Tuple[float, float, float]]
+Lines = Dict[str, Tuple[str, str]]  # key -> (state, text)
+HEAD = """# What each rule's proof came to: `./dev rule FILE:LINE` writes a rule's line, `./dev rule --all` all of them. The key is made from
+# what the rule means. exhausted: every value (w: bits of integers; index: a box). proved: by z3. tested: corner values and random bits, how many.
+# error: the largest seen, of what the budget allows. simulated: the instruction's PTX, run in the simulator on that many values.
+"""
+
+
+def path() -> Path:
+    return load.root / "patterns" / "ledger.txt"
+
+
+def modes_of(rule: Rule) -> List[bool]:
+    """Whether the matched nodes carry `approx`: as written, or both where the rule does not say and they compute functions."""
+    nodes = [e for e in load.walk(rule.left) if isinstance(e, Node)]
+    if any("approx" in n.flags for n in nodes):
+        return [True]
+    for c in parts(rule.when):
+        if isinstance(c, Not) and isinstance(c.x, Guard) and c.x.name == "approx":
+            return [False]
+        if isinstance(c, Guard) and c.name == "approx":
+            return [True]
+    return [False, True] if any("costly" in n.op.props and ops.TYPE_BY_NAME[m].cls == "F" for n in nodes for m in n.types[0].members) else [False]
+
+
+# --- what instructions and budgets say about errors ---------------------------------------------------------------------------------
+def errors_of(targets: Sequence[load.RuleSet]) -> Errors:
+    """Of each function: the error of the instruction that computes it, the larger where targets differ, else its budget. Under approx:
+    the looser budget only where a lowering or an instruction of that flag exists."""
+    lowered = {(r.left.op.name, t, approx) for s in targets for r in s.strata.get("lower", []) if isinstance(r.left, Node)
+               for t in r.left.types[0].members for approx in modes_of(r)}
+    stated: Errors = {}
+    own = set(lowered)
+    for r in (r for s in targets for r in s.strata.get("select", []) if isinstance(r.left, Node)):
+        assert isinstance(r.left, Node)
+        for key in [(r.left.op.name, t, "approx" in r.left.flags) for t in r.left.types[0].members]:
+            own.add(key)
+            if r.err is not None and key not in lowered:
+                share, ulp = (0.0, float(r.err)) if isinstance(r.err, Ulp) else (float(r.err), 0.0)
+                was = stated.get(key, (0, 0, 0))
+                stated[key] = (max(was[0], share), max(was[1], ulp), 0)
+    out: Errors = {}
+    for (op, t), (ulp, approx, absolute) in load.budgets().items():
+        plain = out[op, t, False] = stated.get((op, t, False), (0, ulp, 0))
+        loose = stated.get((op, t, True), (0, approx, 0))
+        out[op, t, True] = (loose[0], loose[1], absolute) if (op, t, True) in own else plain
+    return {**stated, **out}
+
+
+# --- keys ---------------------------------------------------------------------------------------------------------------------------
+def spelled(sides: Sequence[Any]) -> str:
+    """Expressions as text in which a shared part stands once."""
+    number: Dict[int, int] = {}
+    out: List[str] = []
+
+    def visit(e: Any) -> str:
+        if isinstance(e, (Var, Width)):
+            return str(e)
+        if isinstance(e, Lit):
+            return f"{type(e.value).__name__}:{e.value!r}"
+        if id(e) not in number:
+            inside = ",".join(visit(x) for x in children(e))
+            head = e.name if isinstance(e, Node) else "src" if isinstance(e, Src) else e.op
+            number[id(e)] = len(number)
+            out.append(f"{head}({inside})")
+        return f"#{number[id(e)]}"
+
+    return "; ".join([visit(s) if isinstance(s, Expr) else repr(s) for s in sides] + out)
+
+
+def meanings(nodes: Sequence[Node], table: Budgets) -> List[str]:
+    """What the operations mean, and how far functions may be off."""
+    out = set()
+    for n in nodes:
+        out.add(f"{n.op.name}:{sorted(semantics.MEANING.get(n.op.name, {}).items())}")
+        for t in (m for t in n.types for m in t.members):
+            if (n.op.name, t) in table:
+                out.add(f"{n.op.name}.{t}:{table[n.op.name, t]}")
+        if n.op.name == "cvt":
+            out |= {repr(semantics.conversion(to, frm)) for to in n.types[0].members for frm in n.types[1].members
+                    if to in semantics.NATIVE and frm in semantics.NATIVE}
+    return sorted(out)
+
+
+def key(rule: Rule, errors: Errors, table: Optional[Budgets] = None) -> str:
+    """table: budgets, where many keys are made."""
+    nodes = [e for side in (rule.left, rule.right) if isinstance(side, Expr) for e in walk(side) if isinstance(e, Node)]
+    names = {t.name for n in nodes for t in n.types if t.is_class}
+    of = {n.op.name for n in nodes}
+    text = [rule.kind, spelled([rule.left, rule.right]), str(rule.when), repr(rule.err),
+            *meanings(nodes, load.budgets() if table is None else table),
+            *(f"{n}={ops.CLASSES[n]}" for n in sorted(names)), *sorted(f"{k}:{v}" for k, v in errors.items() if k[0] in of)]
+    return hashlib.sha256("\n".join(text).encode()).hexdigest()[:12]
+
+
+# --- the file -----------------------------------------------------------------------------------------------------------------------
+def read(file: Optional[Path] = None) -> Lines:
+    file = file or path()
+    out: Lines = {}
+    for line in file.read_text().splitlines() if file.exists() else ():
+        m = re.match(r"([0-9a-f]{12}) (.*?)  (.*)", line)
+        if m:
+            out[m.group(1)] = (m.group(2), m.group(3))
+    return out
+
+
+def write(lines: Lines, file: Optional[Path] = None) -> bool:
+    """True if the file changed."""
+    body = "".join(f"{k} {state}  {text}\n" for k, (state, text) in sorted(lines.items(), key=lambda x: (x[1][1], x[0])))
+    file = file or path()
+    if file.exists() and file.read_text() == HEAD + body:
+        return False
+    file.write_text(HEAD + body)
+    return True
+
+
+def kept(rules: Sequence[Rule], states: Dict[str, Tuple[str, str]], whole: bool, errors: Errors) -> Lines:
+    """The ledger with new states put in. whole: lines that no rule has any more are left out."""
+    have = {key(r, errors) for r in rules}
+    old = {k: v for k, v in read().items() if k in have or not whole}
+    return {**old, **states}
+
+
+# --- what the build checks ----------------------------------------------------------------------------------------------------------
+def weak(rule: Rule, state: str) -> str:
+    """Why a state is less than the rule's kind demands; empty if it is enough."""
+    nodes = [e for side in (rule.left, rule.right) if isinstance(side, Expr) for e in walk(side) if isinstance(e, Node)]
+    variables = [e for e in walk(rule.left) if isinstance(e, Var)]
+    types = {m for n in nodes for t in n.types for m in t.members}
+    classes = {ops.TYPE_BY_NAME[m].cls for m in types}
+    tested = re.search(r"tested\(([^:]*):", state)
+    if "failed" in state or "empty" in state:
+        return "its proof fails"
+    if tested and classes <= set("PIUX") and len(variables) <= 3:
+        return "integers of up to three variables are exhausted at small widths, or proved"
+    if tested and len(variables) == 1 and {"f16", "bf16"} & set(tested.group(1).split(",")) and \
+            all(ops.TYPE_BY_NAME[m].bits <= 16 for n in nodes if n is rule.left for t in n.types[-1:] for m in t.members if m in ("f16", "bf16")):
+        return "one 16-bit float has 65,536 values: all are tried"
+    return ""
+
+
+def check(sets: Sequence[RuleSet]) -> List[str]:
+    """Faults, and each rule's state put into it. No faults where there is no ledger: folders of patterns that are only tried."""
+    if not path().exists():
+        return []
+    lines, faults, errors, table = read(), [], errors_of(sets), load.budgets()
+    done: Set[int] = set()
+    for s in sets:
+        for stratum, rules in s.strata.items():
+            for r in (r for r in rules if id(r) not in done):
+                done.add(id(r))
+                where = f"{r.where[0]}:{r.where[1]}"
+                r.ledger = lines.get(key(r, errors, table), ("", ""))[0]
+                if stratum == "select":
+                    continue
+                if not r.ledger:
+                    faults.append(f"{where}: error: not proved: run ./dev rule {where}")
+                elif weak(r, r.ledger):
+                    faults.append(f"{where}: error: only {r.ledger}: {weak(r, r.ledger)}: run ./dev rule {where}")
+    return list(dict.fromkeys(faults))

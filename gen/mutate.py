@@ -1,0 +1,214 @@
+"""Breaks every rule in small ways, one at a time, and sees whether the prover notices: a proof that a wrong rule passes proves nothing.
+
+usage: python -m gen.mutate [--sample N] [--rule TEXT] [--verbose]
+
+Operands are swapped, constants changed, conditions dropped, operations replaced. A mutant must fail its proof, or be shown right: by
+all values, or by z3. One that only samples failed to tell from a right rule has survived; at most 1 % may. A dropped condition that
+nothing needs is reported: it only keeps the rule from firing (or, where it says so, from going on for ever).
+"""
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+
+from gen import checks, ledger, load, ops, prove, prove_c, prove_z3
+from gen.lang import All, Arith, Cond, Guard, Lit, Node, Not, PatternError, Relation, Rule, Src, parts
+from gen.ledger import Errors
+from gen.prove_terms import NotNarrow, build
+
+MOST = 24  # mutants of one rule; evenly chosen where it has more places
+ALLOWED = 0.01
+TWINS = [("add", "sub"), ("mul", "add"), ("max", "min"), ("lt", "le"), ("gt", "ge"), ("eq", "ne"), ("band", "bor"), ("bxor", "bor"),
+         ("shl", "shrl"), ("shra", "shrl"), ("shlx", "shrlx"), ("shrax", "shrlx"), ("quot", "left"), ("div", "rem"), ("floor", "ceil"),
+         ("round_even", "round_afz"), ("neg", "abs"), ("exp", "expm1"), ("exp2", "exp"), ("log2", "log"), ("log1p", "log"), ("sin", "cos"),
+         ("sinh", "cosh"), ("asin", "acos"), ("asinh", "acosh"), ("tanh", "tan"), ("sqrt", "rsqrt"), ("cbrt", "sqrt"), ("erf", "tanh"),
+         ("logistic", "tanh"), ("atanh", "tanh"), ("rsqrt", "sqrt"), ("trunc", "floor"), ("sign", "abs"), ("bnot", "neg"), ("atan2", "pow")]
+TWIN = {**{b: a for a, b in reversed(TWINS)}, **dict(TWINS)}
+ARITH = {"+": "-", "-": "+", "*": "+", "//": "%", "%": "//"}
+RELATION = {"==": "!=", "!=": "==", "<": "<=", "<=": "<", ">": ">=", ">=": ">"}
+
+
+@dataclass
+class Mutant:
+    rule: Rule
+    what: str
+    before: Optional[Rule] = None
+    dropped: str = ""  # the condition
+    cases: List[prove.Case] = field(default_factory=list)
+    fate: str = ""  # killed refused right survived
+
+
+# --- making them --------------------------------------------------------------------------------------------------------------------
+def copied(e: Any, memo: Dict[int, Any]) -> Any:
+    """e with the parts that memo names replaced; what is shared stays shared."""
+    if id(e) not in memo:
+        memo[id(e)] = e
+        if isinstance(e, Node):
+            memo[id(e)] = Node(e.op, e.types, e.flags, [copied(x, memo) for x in e.args])
+        elif isinstance(e, Arith):
+            memo[id(e)] = Arith(e.op, copied(e.x, memo), copied(e.y, memo))
+        elif isinstance(e, Relation):
+            memo[id(e)] = Relation(e.rel, copied(e.x, memo), copied(e.y, memo))
+        elif isinstance(e, Guard):
+            memo[id(e)] = Guard(e.name, *(copied(x, memo) for x in e.args), word=e.word)
+        elif isinstance(e, Not):
+            memo[id(e)] = Not(copied(e.x, memo))
+        elif isinstance(e, All):
+            memo[id(e)] = All([copied(x, memo) for x in e.items])
+    return memo[id(e)]
+
+
+def everything(e: Any) -> List[Any]:
+    """e and all inside, conditions too, shared parts once, in a fixed order."""
+    out: Dict[int, Any] = {}
+
+    def visit(x: Any) -> None:
+        if id(x) in out or x is None:
+            return
+        out[id(x)] = x
+        inside = x.args if isinstance(x, (Node, Guard)) else (x.x, x.y) if isinstance(x, (Arith, Relation)) else (x.x,) if isinstance(x, (Not, Src)) else \
+            x.items if isinstance(x, All) else ()
+        for y in inside:
+            visit(y)
+
+    visit(e)
+    return list(out.values())
+
+
+def replacements(e: Any) -> Iterator[Tuple[str, Any]]:
+    """Each small change of one part, and in words."""
+    if isinstance(e, Lit):
+        v = e.value
+        if isinstance(v, bool):
+            yield f"{v} is {not v}", Lit(not v)
+        elif isinstance(v, int):
+            yield f"{v} is {v + 1}", Lit(v + 1)
+            yield f"{v} is {v - 1}", Lit(v - 1)
+        else:
+            yield f"{v!r} is {-v!r}", Lit(-v)
+            if v and abs(v) != float("inf"):
+                yield f"{v!r} is {v * 1.015625!r}", Lit(v * 1.015625)
+    elif isinstance(e, Node):
+        if len(e.args) > 1 and "comm" not in e.op.props.split():
+            i, j = (1, 2) if e.op.sig == "select" else (0, 1)
+            args = list(e.args)
+            args[i], args[j] = args[j], args[i]
+            yield f"operands of {e.name} swapped", Node(e.op, e.types, e.flags, args)
+        twin = ops.OP_BY_NAME.get(TWIN.get(e.op.name, ""))
+        if twin and twin.arity == e.op.arity and all(ops.TYPE_BY_NAME[m].cls in twin.classes for t in e.types for m in t.members):
+            yield f"{e.op.name} is {twin.name}", Node(twin, e.types, e.flags, e.args)
+    elif isinstance(e, Arith):
+        yield f"{e.op} is {ARITH[e.op]} in {e}", Arith(ARITH[e.op], e.x, e.y)
+        if e.op not in "+*":
+            yield f"operands of {e} swapped", Arith(e.op, e.y, e.x)
+    elif isinstance(e, Relation):
+        yield f"{e.rel} is {RELATION[e.rel]} in {e}", Relation(RELATION[e.rel], e.x, e.y)
+
+
+def with_change(r: Rule, memo: Dict[int, Any], when: Optional[Cond]) -> Rule:
+    return Rule(r.kind, copied(r.left, memo), copied(r.right, memo), None if when is None else copied(when, memo), r.where, r.err, r.instance)
+
+
+def mutants(r: Rule) -> List[Mutant]:
+    out = []
+    for e in dict.fromkeys(id(x) for side in (r.left, r.right, r.when) for x in everything(side)):
+        part = next(x for side in (r.left, r.right, r.when) for x in everything(side) if id(x) == e)
+        for what, new in replacements(part):
+            out.append(Mutant(with_change(r, {e: new}, r.when), what, r))
+    for n, c in enumerate(parts(r.when)):
+        flag = c.x if isinstance(c, Not) else c
+        if isinstance(flag, Guard) and not flag.args:
+            continue  # flags choose the contract
+        rest = [x for i, x in enumerate(parts(r.when)) if i != n]
+        out.append(Mutant(with_change(r, {}, All(rest) if rest else None), f"without {c}", r, str(c)))
+    step = max(1, -(-len(out) // MOST))
+    return [m for n, m in enumerate(out) if n % step == 0 or m.dropped]
+
+
+# --- judging them -------------------------------------------------------------------------------------------------------------------
+def prepare(m: Mutant, errors: Errors) -> None:
+    try:
+        checks.check_types(m.rule)
+        m.cases = prove.cases_of(m.rule, errors)
+    except (PatternError, KeyError, StopIteration, AssertionError):
+        m.fate = "refused"
+    small = lambda c: (c.label[1:] not in ("4", "8"), c.label)
+    m.cases.sort(key=small)
+    if not m.fate and not m.cases:
+        m.fate = "refused"
+
+
+def kill(alive: Sequence[Mutant], some: Callable[[Mutant], List[prove.Case]], samples: int) -> Dict[int, List[prove.Outcome]]:
+    """Runs some cases of each; those of which one fails are killed. The outcomes of the others, by mutant."""
+    jobs = [(m, c) for m in alive for c in some(m)]
+    results = prove_c.run([prove.job_of(c, samples, True) for _, c in jobs])
+    out: Dict[int, List[prove.Outcome]] = {id(m): [] for m in alive}
+    for (m, c), r in zip(jobs, results):
+        o = prove.judged(c, r)
+        out[id(m)].append(o)
+        if o.state == "failed":
+            m.fate = "killed"
+    for m in alive:
+        if not m.fate and len(out[id(m)]) == len(m.cases) and all(o.state == "empty" for o in out[id(m)]):
+            m.fate = "killed"  # it never fires: nothing is proved
+    return out
+
+
+def judge(all_mutants: Sequence[Mutant]) -> None:
+    alive = [m for m in all_mutants if not m.fate]
+    kill(alive, lambda m: m.cases[:2], 1 << 10)
+    alive = [m for m in alive if not m.fate]
+    found = kill(alive, lambda m: m.cases, 1 << 16)
+    for m in (m for m in alive if not m.fate):
+        open_ = [o for o in found[id(m)] if o.state == "tested"]
+        answers = {o.case.label if same_as_before(m, o.case) else shown(o.case) for o in open_}
+        m.fate = "killed" if "refuted" in answers else "survived" if "unknown" in answers else "right"
+
+
+def shown(case: prove.Case) -> str:
+    return prove_z3.decide([case.terms])[0].state if prove_z3.present() and case.terms.contract != "ulp" else "unknown"
+
+
+def same_as_before(m: Mutant, case: prove.Case) -> bool:
+    """The right side is another way of writing the right side that was."""
+    if m.before is None or not isinstance(m.before.right, Node) or m.dropped:
+        return False
+    whole = Rule("rewrite", m.before.right, m.rule.right, None, m.rule.where)
+    try:
+        return prove_z3.same(build(whole, case.bind, {}, case.approx))
+    except (PatternError, NotNarrow):
+        return False
+
+
+def main(argv: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m gen.mutate", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--sample", type=int, default=0, help="every Nth mutant only")
+    parser.add_argument("--rule", default="", help="rules whose name holds this")
+    parser.add_argument("--verbose", action="store_true", help="one line a mutant")
+    args = parser.parse_args(argv)
+    since = time.monotonic()
+    sets = [load.load_index(), *(load.load_target(t) for t in load.targets())]
+    errors = ledger.errors_of(sets)
+    rules = {id(r): r for s in sets for name in ("index", "simplify", "lower") for r in s.strata.get(name, []) if args.rule in r.name}
+    made = [(r, m) for r in rules.values() for m in mutants(r)]
+    made = made[::args.sample] if args.sample else made
+    for _, m in made:
+        prepare(m, errors)
+    judge([m for _, m in made])
+    fates = {f: sum(m.fate == f for _, m in made) for f in ("killed", "right", "refused", "survived")}
+    for r, m in made:
+        if m.fate == "survived" or args.verbose:
+            print(f"{r.name}: {m.fate}: {m.what}: {r.text}")
+        if m.dropped and m.fate == "right":
+            print(f"{r.name}: warning: condition not needed: {m.dropped}: {r.text}")
+    tried = fates["killed"] + fates["right"] + fates["survived"]
+    print(f"{tried} mutants of {len(rules)} rules: {fates['killed']} killed, {fates['right']} shown right, {fates['survived']} survived; "
+          f"{fates['refused']} refused by gen/; {time.monotonic() - since:.0f} s")
+    return int(tried == 0 or fates["survived"] > ALLOWED * tried)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,238 @@
+"""Proves rewrite and lowering rules: both sides are made into instructions, run over values, and given to z3 where it is present.
+
+For each binding of a rule's type classes the strongest of:
+
+    exhausted   every value, at small widths (integers up to 8 bits, 16 with one variable; one 16-bit float), or every index in a box
+    proved      by z3: index rules over all integers, rules of bits at full width
+    tested      corner values in all combinations and random bits
+
+Floats are equal if their bits are, or if both are nan. A function may be off by its budget: the instructions that compute it are moved
+by their own errors to either side, and the result is held against the exact one.
+
+    proofs = prove(rules, errors_of(targets))        proofs[0].state      "exhausted(w=1..8) proved(i16..u64)"
+"""
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from typing import Dict, Iterable, List, Optional, Sequence, Tuple
+
+from gen import lang, load, ops, prove_c
+from gen.lang import Node, PatternError, Rule
+from gen.ledger import modes_of
+from gen.prove_c import Domain, Job, Result
+from gen.prove_terms import EXACT, Errors, NotNarrow, Terms, build, cls, width
+
+EXHAUST_BITS = 24  # of all variables together
+SIDES = 4  # inexact results that may move at once
+INTEGERS = "PIUX"
+
+
+@dataclass
+class Case:
+    """One binding of a rule's classes in one mode."""
+
+    label: str  # "w=3" for integers of 3 bits, "bf16"
+    approx: bool
+    terms: Terms
+    bind: Dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Outcome:
+    case: Case
+    state: str  # exhausted proved tested failed empty
+    cases: int
+    worst: float = 0
+    result: Optional[Result] = None
+    values: Dict[str, int] = field(default_factory=dict)
+
+
+@dataclass
+class Proof:
+    rule: Rule
+    outcomes: List[Outcome] = field(default_factory=list)
+
+    @property
+    def failed(self) -> List[Outcome]: return [o for o in self.outcomes if o.state in ("failed", "empty")]
+
+    @property
+    def state(self) -> str: return summary(self.outcomes)
+
+
+# --- contracts --------------------------------------------------------------------------------------------------------------------
+def budget_of(rule: Rule, t: str, approx: bool) -> Optional[Tuple[float, float]]:
+    """(units in the last place, absolute) of the function at the left side's root; None where the sides must be equal."""
+    if not isinstance(rule.left, Node):
+        return None
+    found = load.budgets().get((rule.left.op.name, t))
+    if found is None or (not approx and found[0] == 0) or (approx and found[1] == found[2] == 0):
+        return None
+    return (found[1], found[2]) if approx else (found[0], 0)
+
+
+# --- cases --------------------------------------------------------------------------------------------------------------------------
+def classes_of(rule: Rule) -> List[str]:
+    nodes = [e for e in reversed(load.walk(rule.left)) if isinstance(e, Node)]
+    return list(dict.fromkeys(t.name for n in nodes for t in n.types if t.is_class))
+
+
+def cases_of(rule: Rule, errors: Errors) -> List[Case]:
+    names, out = classes_of(rule), []
+    written = [e for side in (rule.left, rule.right) if isinstance(side, lang.Expr) for e in load.walk(side) if isinstance(e, Node)]
+    pinned = {t.name for e in written for t in e.types if not t.is_class and t.name != "pred"} | {"" for e in written if e.op.sig == "convert"}
+    for choice in itertools.product(*(ops.CLASSES[n] for n in names)):
+        bind = dict(zip(names, choice))
+        for approx in modes_of(rule):
+            t = bind.get(written[0].types[0].name, written[0].types[0].name) if written else "index"
+            terms = build(rule, bind, errors, approx, budget_of(rule, t, approx), SIDES)
+            out.append(Case("/".join(choice) or label_of(terms), approx, terms, bind))
+        if len(names) == 1 and not pinned and choice[0] in ("i8", "u8"):
+            out += narrow_cases(rule, names[0], choice[0][0], errors)
+    return out
+
+
+def narrow_cases(rule: Rule, name: str, sign: str, errors: Errors) -> List[Case]:
+    out = []
+    for w in prove_c.NARROW:
+        try:
+            out.append(Case(f"{sign}{w}", False, build(rule, {name: f"{sign}{w}"}, errors), {name: f"{sign}{w}"}))
+        except NotNarrow:
+            continue
+    return out
+
+
+def label_of(t: Terms) -> str:
+    found = [t.type_of(r) for r in (*range(len(t.types)), t.left) if t.type_of(r) not in ("side", "pred")]
+    return next((x for x in found if x != EXACT), "index" if found else "pred")
+
+
+# --- values -------------------------------------------------------------------------------------------------------------------------
+def corners(t: str) -> Tuple[int, ...]:
+    """Bits of the values at which functions and integers change what they do."""
+    if t == "pred":
+        return (0, 1)
+    w = width(t)
+    if cls(t) != "F":
+        near = [x + d for x in (0, 1 << w - 1, 1 << w) for d in (-2, -1, 0, 1, 2)]
+        powers = [1 << n for n in range(2, w - 1, 1 if w <= 16 else 4)]
+        more = [x + d for x in (w, w // 2) for d in (-1, 0, 1)] + [3, 5, 7, 10, 100, (1 << w) // 3, -3, -7, (1 << 53) + 1 if w == 64 else 0]
+        return tuple(dict.fromkeys(x & (1 << w) - 1 for x in near + powers + more))
+    fraction = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52}[t]
+    sign, one = 1 << w - 1, ((1 << w - 2 - fraction) - 1) << fraction
+    inf, half = ((1 << w - 1 - fraction) - 1) << fraction, 1 << fraction
+    least = [0, 1, 2, half - 1, half, half + 1]
+    middle = [one + d for d in (0, 1, -1, half // 2)] + [one + e * half for e in (-1, 1, 2, 3, 7, 10, -4, -10)]
+    whole = [one + (fraction + e) * half + d for e in (0, 1) for d in (0, 1) if one + (fraction + e) * half < inf]
+    top = [inf - 1, inf - half, inf, inf + 1, inf + half // 2, inf + half // 2 + 1, inf + half - 1]
+    return tuple(dict.fromkeys(x | s for x in least + middle + whole + top for s in (0, sign) if 0 <= x < sign))
+
+
+def domains_of(t: Terms) -> List[Domain]:
+    bits = sum(width(x) for x in t.types if x not in (EXACT, "side"))
+    exact = [n for n, x in enumerate(t.types) if x == EXACT]
+    boxes = dict(zip(exact, box([t.names[n] for n in exact])))
+    out = []
+    for n, (name, x) in enumerate(zip(t.names, t.types)):
+        if x == "side":
+            out.append(Domain("list", (0, 1, 2, 3) if name.startswith("modifier") else (0, 1, -1) if name else (0,)))
+        elif x == EXACT:
+            out.append(Domain("list", boxes[n]))
+        else:
+            out.append(Domain("all") if bits <= EXHAUST_BITS else Domain("sample", corners(x)))
+    return out
+
+
+def box(names: List[str]) -> List[Tuple[int, ...]]:
+    """For index variables and constants: the largest symmetric ranges that make no more than two million cases."""
+    constants = sum(lang.VARIABLES[n].kind == "const" for n in names)
+    top = 9 if constants < 3 else 6
+    for half in (100, 60, 40, 24, 14, 8, 5, 3):
+        if (top + 3) ** constants * (2 * half + 1) ** (len(names) - constants) <= 2_000_000:
+            break
+    order = lambda lo, hi: tuple(sorted(range(lo, hi + 1), key=lambda v: (abs(v), v < 0)))
+    return [order(-2, top) if lang.VARIABLES[n].kind == "const" else order(-half, half) for n in names]
+
+
+# --- proofs -------------------------------------------------------------------------------------------------------------------------
+def is_bits(t: Terms) -> bool:
+    """Integers, predicates and exact integers alone: what z3 decides."""
+    kinds = {cls(t.type_of(r)) for r in range(len(t.types) + len(t.code)) if t.type_of(r) != "side"}
+    return kinds <= set(INTEGERS) and all(i.kind not in ("nudge", "function", "garbage") for i in t.code)
+
+
+def is_index(t: Terms) -> bool: return EXACT in t.types
+
+
+def job_of(case: Case, samples: int, first: bool = False) -> Job:
+    return Job(case.terms, domains_of(case.terms), samples, first)
+
+
+def judged(case: Case, r: Result) -> Outcome:
+    if not r.ok:
+        return Outcome(case, "failed", r.cases, result=r)
+    if r.cases == 0:
+        return Outcome(case, "empty", 0, result=r)
+    return Outcome(case, "exhausted" if r.exhaustive else "tested", r.cases, r.worst, r)
+
+
+def prove(rules: Sequence[Rule], errors: Errors, solver: bool = True, samples: int = 1 << 16) -> List[Proof]:
+    """A proof for each rule, in order. Without z3 what only it can prove is tested."""
+    from gen import prove_z3
+
+    cases = [(n, c) for n, r in enumerate(rules) for c in cases_of(r, errors)]
+    results = prove_c.run([job_of(c, samples) for _, c in cases])
+    proofs = [Proof(r) for r in rules]
+    for (n, c), r in zip(cases, results):
+        if not (r.ok and r.cases == 0 and c.label[1:] in map(str, prove_c.NARROW)):  # no such constant in so few bits
+            proofs[n].outcomes.append(judged(c, r))
+    if solver and prove_z3.present():
+        wanted = [o for p in proofs for o in p.outcomes if o.case.terms.contract != "ulp" and
+                  (o.state == "tested" or (o.state == "exhausted" and is_index(o.case.terms)))]
+        for o, answer in zip(wanted, prove_z3.decide([o.case.terms for o in wanted])):
+            if answer.state == "proved":
+                o.state = "proved"
+            elif answer.state == "refuted":
+                confirm(o, answer.values)
+    return proofs
+
+
+def confirm(o: Outcome, values: Dict[int, int]) -> None:
+    """Runs z3's counterexample, so that both judges agree on it and all registers are known."""
+    domains = [Domain("list", (values.get(n, 0),)) for n in range(len(o.case.terms.types))]
+    r = prove_c.run([Job(o.case.terms, domains)])[0]
+    if r.ok and not is_bits(o.case.terms):  # z3 leaves the bits of a nan open
+        return
+    if r.ok:
+        raise PatternError(("gen/prove_z3.py", 0), f"z3 and C disagree: {o.case.label} {values}")
+    o.state, o.result = "failed", r
+
+
+# --- states as text -----------------------------------------------------------------------------------------------------------------
+def labels(found: Iterable[str]) -> str:
+    """`w=1..8,i16..i64,bf16`: integers of all widths below 9 as one range."""
+    every = list(dict.fromkeys(found))
+    small = sorted({int(x[1:]) for x in every if x[1:].isdigit() and x[0] in "iu" and int(x[1:]) <= 8})
+    out = []
+    if small:
+        whole = small == list(range(small[0], small[-1] + 1)) and len(small) > 1
+        out.append(f"w={small[0]}..{small[-1]}" if whole else "w=" + ",".join(map(str, small)))
+    return ",".join(out + [x for x in every if not (x[1:].isdigit() and x[0] in "iu" and int(x[1:]) <= 8)])
+
+
+def summary(outcomes: Sequence[Outcome]) -> str:
+    """`exhausted(w=1..8) proved(i16,..) error(0.51 of 1 ulp)`."""
+    out = []
+    for state in ("proved", "exhausted", "tested", "empty", "failed"):
+        of = [o for o in outcomes if o.state == state]
+        if state == "tested" and of:
+            out.append(f"tested({labels(o.case.label for o in of)}: {min(o.cases for o in of)})")
+        elif of:
+            out.append(f"{state}({labels(o.case.label for o in of)})")
+    off = [o for o in outcomes if o.case.terms.contract == "ulp" and o.state not in ("failed", "empty")]
+    for approx in (False, True):
+        shares = [(o.worst, o.case.terms.budget[0]) for o in off if o.case.approx == approx]
+        if shares:
+            worst = max(shares, key=lambda s: s[0] / max(s[1], 1e-9))
+            out.append(f"{'approx-' if approx else ''}error({worst[0]:.2f} of {worst[1]:g} ulp)")
+    return " ".join(out)

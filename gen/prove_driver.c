@@ -1,0 +1,423 @@
+/* prove_driver: runs both sides of a rule over many values and compares them; what gen/prove_c.py builds, feeds and reads.
+ *
+ * Needs sc_loop (gen/semantics.py as C) and narrow_loop (the same at widths 1 to 7). Standard input holds jobs, one word after the
+ * other: `J id first samples seed`, its variables `V type mode n value..`, its instructions `I kind type from a b c x y z`, `P reg`
+ * what must hold, `B reg` what must not happen, and `E left right contract ulp absolute`, which runs it. Leaves a line a job:
+ *
+ *     ok 17 65536 1 0 0       id, cases, exhaustive, measured error, cases where the left side was outside its domain
+ *     bad 17 -1 2 hex..       id, which B failed or -1 for unequal sides, number of registers, their values
+ *
+ * Registers hold 1,024 values at a time. An exact integer (index values, constants of rules) is an __int128, a reference value of a
+ * function a long double.
+ */
+#include "narrow.h"
+#include "scalar/round.h"
+#include "scalar/scalar.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { N = 1024, MAX_REGS = 1200, EXACT = 200, REFERENCE = 201 };
+__extension__ typedef __int128 Int;
+
+enum {                    /* kinds of instructions; the first is any operation of the table */
+    SCALAR, LITERAL, INT, OF, TO, ADD, SUB, MUL, CDIV, CMOD, FLOORDIV, MOD, MIN, MAX, EQ, NE, LT, LE, GT, GE, NUDGE, FUNCTION, GARBAGE
+};
+enum { ALL, LIST, SAMPLE }; /* where a variable's values come from */
+enum { EQUAL, WITHIN_ULP, EQUAL_BUT_ZEROS };
+
+typedef struct {
+    int kind, op, type, from, a, b, c;
+    double x, y, z;
+} Ins;
+
+typedef struct {
+    int type, mode, n;
+    Int *values;
+} Var;
+
+static _Alignas(64) unsigned char reg[MAX_REGS][N * 16];
+static int type_of[MAX_REGS];
+static Ins code[MAX_REGS];
+static Var var[16];
+static int pre[64], bad[1024];
+static int n_regs, n_vars, n_pre, n_bad;
+static unsigned char excluded[N];
+static uint64_t random_state;
+
+static uint64_t random64(void) /* splitmix64 */
+{
+    uint64_t z = (random_state += UINT64_C(0x9e3779b97f4a7c15));
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+static bool is_narrow(int t) { return t >= 100 && t < EXACT; }
+static bool is_float(int t) { return t < 100 && sc_is_float((ScType)t); }
+
+static int bits_of(int t)
+{
+    if (is_narrow(t)) return t % 100 % 10;
+    return t == SC_PRED ? 1 : t < 100 ? sc_type_info[t].bits : 64;
+}
+
+static size_t bytes_of(int t) { return t >= EXACT ? 16 : is_narrow(t) ? 1 : sc_bytes((ScType)t); }
+
+static bool is_signed(int t) { return is_narrow(t) ? t < 110 : sc_is_signed((ScType)t); }
+
+/* A value as an exact integer: signed types with their sign. */
+static Int get(int r, int i)
+{
+    const int t = type_of[r];
+    if (t == EXACT) return ((const Int *)(const void *)reg[r])[i];
+    uint64_t u = 0;
+    memcpy(&u, reg[r] + (size_t)i * bytes_of(t), bytes_of(t));
+    const int b = bits_of(t);
+    if (b < 64) u &= (UINT64_C(1) << b) - 1;
+    if (!is_signed(t)) return (Int)u;
+    return b < 64 ? (Int)((int64_t)(u << (64 - b)) >> (64 - b)) : (Int)(int64_t)u;
+}
+
+static void put(int r, int i, Int v)
+{
+    const int t = type_of[r], b = bits_of(t);
+    if (t == EXACT) {
+        ((Int *)(void *)reg[r])[i] = v;
+        return;
+    }
+    uint64_t u = (uint64_t)v;
+    if (b < 64 && is_signed(t)) u = (uint64_t)((int64_t)(u << (64 - b)) >> (64 - b));
+    else if (b < 64) u &= (UINT64_C(1) << b) - 1;
+    memcpy(reg[r] + (size_t)i * bytes_of(t), &u, bytes_of(t));
+}
+
+static double float_at(int r, int i)
+{
+    uint64_t u = 0;
+    memcpy(&u, reg[r] + (size_t)i * bytes_of(type_of[r]), bytes_of(type_of[r]));
+    return sc_to_f64((ScType)type_of[r], u);
+}
+
+/* --- instructions ------------------------------------------------------------------------------------------------------------ */
+static bool exact_step(const Ins *s, int r, int i)
+{
+    Int *d = (Int *)(void *)reg[r];
+    const Int x = ((const Int *)(const void *)reg[s->a])[i], y = ((const Int *)(const void *)reg[s->b])[i];
+    switch (s->kind) {
+    case ADD: return !__builtin_add_overflow(x, y, &d[i]);
+    case SUB: return !__builtin_sub_overflow(x, y, &d[i]);
+    case MUL: return !__builtin_mul_overflow(x, y, &d[i]);
+    case CDIV:
+    case FLOORDIV: d[i] = y > 0 ? x / y - (x % y < 0) : 0; return y > 0 || s->kind == FLOORDIV;
+    case CMOD:
+    case MOD: d[i] = y > 0 ? x % y + (x % y < 0 ? y : 0) : 0; return y > 0 || s->kind == MOD;
+    case MIN: d[i] = x < y ? x : y; return true;
+    case MAX: d[i] = x > y ? x : y; return true;
+    default: break;
+    }
+    const bool holds[] = {x == y, x != y, x < y, x <= y, x > y, x >= y};
+    reg[r][i] = holds[s->kind - EQ];
+    return true;
+}
+
+/* exponent of the last place of a float type at x */
+static double unit_at(int t, long double x)
+{
+    const int fraction = t == SC_F16 ? 10 : t == SC_BF16 ? 7 : t == SC_F32 ? 23 : 52;
+    const int least = t == SC_F16 ? -24 : t == SC_BF16 ? -133 : t == SC_F32 ? -149 : -1074;
+    int e = 0;
+    frexpl(x, &e);
+    return ldexp(1, x == 0 || e - 1 - fraction < least ? least : e - 1 - fraction);
+}
+
+/* What an inexact instruction may give: its value, moved by a share x of it, y units in the last place and z besides, but never
+ * beyond the bounds of its function. */
+static void nudge(const Ins *s, int r, int i)
+{
+    const double v = float_at(s->a, i);
+    const int side = (int)get(s->b, i);
+    double moved = v;
+    if (side && isfinite(v) && v != 0) moved = v + side * (fabs(v) * s->x + s->y * unit_at(s->type, v) + s->z);
+    if (isfinite(v) && (s->op == OP_TANH || s->op == OP_SIN || s->op == OP_COS || s->op == OP_ERF || s->op == OP_LOGISTIC))
+        moved = fmax(s->op == OP_LOGISTIC ? 0 : -1, fmin(1, moved));
+    uint64_t bits = sc_from_f64((ScType)s->type, moved);
+    memcpy(reg[r] + (size_t)i * bytes_of(s->type), &bits, bytes_of(s->type));
+}
+
+static long double function(int op, long double x, long double y)
+{
+    switch (op) {
+    case OP_EXP: return expl(x);
+    case OP_EXPM1: return expm1l(x);
+    case OP_EXP2: return exp2l(x);
+    case OP_LOG: return logl(x);
+    case OP_LOG1P: return log1pl(x);
+    case OP_LOG2: return log2l(x);
+    case OP_LOGISTIC: return x < 0 ? expl(x) / (1 + expl(x)) : 1 / (1 + expl(-x));
+    case OP_TANH: return tanhl(x);
+    case OP_TAN: return tanl(x);
+    case OP_SIN: return sinl(x);
+    case OP_COS: return cosl(x);
+    case OP_SINH: return sinhl(x);
+    case OP_COSH: return coshl(x);
+    case OP_ASIN: return asinl(x);
+    case OP_ACOS: return acosl(x);
+    case OP_ATAN: return atanl(x);
+    case OP_ASINH: return asinhl(x);
+    case OP_ACOSH: return acoshl(x);
+    case OP_ATANH: return atanhl(x);
+    case OP_ERF: return erfl(x);
+    case OP_SQRT: return sqrtl(x);
+    case OP_RSQRT: return 1 / sqrtl(x);
+    case OP_CBRT: return cbrtl(x);
+    case OP_RCP: return 1 / x;
+    case OP_POW: return powl(x, y);
+    case OP_ATAN2: return atan2l(x, y);
+    case OP_DIV: return x / y;
+    default: fprintf(stderr, "no reference for %s\n", sc_op_info[op].name); exit(2);
+    }
+}
+
+static void scalar_step(const Ins *s, int r)
+{
+    const void *a = reg[s->a], *b = s->b >= 0 ? reg[s->b] : NULL, *c = s->c >= 0 ? reg[s->c] : NULL;
+    ScLoop loop = is_narrow(s->type) ? narrow_loop(s->op, s->type) : sc_loop((ScOp)s->op, (ScType)s->type, (ScType)s->from);
+    if (!loop) {
+        fprintf(stderr, "%s has no meaning at type %d\n", sc_op_info[s->op].name, s->type);
+        exit(2);
+    }
+    loop(N, reg[r], a, b, c);
+}
+
+static void run_code(void)
+{
+    memset(excluded, 0, N);
+    for (int r = n_vars; r < n_regs; r++) {
+        const Ins *s = &code[r];
+        if (s->kind == SCALAR) scalar_step(s, r);
+        else if (s->kind > SCALAR && s->kind <= INT) continue; /* filled once, by set_constant */
+        else
+            for (int i = 0; i < N; i++) {
+                if (s->kind == OF || s->kind == TO) put(r, i, get(s->a, i));
+                else if (s->kind == NUDGE) nudge(s, r, i);
+                else if (s->kind == FUNCTION) {
+                    long double y = s->b >= 0 ? (long double)float_at(s->b, i) : 0;
+                    ((long double *)(void *)reg[r])[i] = function(s->op, (long double)float_at(s->a, i), y);
+                } else if (s->kind == GARBAGE) put(r, i, isnan(float_at(s->b, i)) ? (Int)UINT64_C(0xa5a5a5a5a5a5a5a5) : get(s->a, i));
+                else excluded[i] |= !exact_step(s, r, i);
+            }
+    }
+}
+
+/* --- judging ------------------------------------------------------------------------------------------------------------------- */
+static bool equal(int l, int r, int i, bool zeros)
+{
+    const size_t n = bytes_of(type_of[l]);
+    if (!memcmp(reg[l] + (size_t)i * n, reg[r] + (size_t)i * n, n)) return true;
+    if (!is_float(type_of[l])) return false;
+    const double x = float_at(l, i), y = float_at(r, i);
+    return (isnan(x) && isnan(y)) || (zeros && x == 0 && y == 0);
+}
+
+/* Whether a value of a type may stand for the exact result; *worst: the largest error seen, in units in the last place. */
+static bool near(int l, int r, int i, double ulp, double absolute, double *worst)
+{
+    const int t = type_of[r];
+    const long double y = ((const long double *)(const void *)reg[l])[i], largest = t == SC_F64 ? 0x1.fffffffffffffp1023L : (long double)sc_to_f64((ScType)t, t == SC_F16 ? 0x7bff : t == SC_BF16 ? 0x7f7f : 0x7f7fffff);
+    const double v = float_at(r, i);
+    if (isnan(y) || isnan(v)) return isnan(y) && isnan(v);
+    const long double unit = (long double)unit_at(t, fabsl(y) > largest ? largest : y), limit = largest + (long double)unit_at(t, largest);
+    const long double want = fabsl(y) > limit ? copysignl(limit, y) : y, got = isinf(v) ? copysignl(limit, (long double)v) : (long double)v;
+    const long double beyond = (fabsl(got - want) - (long double)absolute) / unit;
+    if ((double)beyond > *worst) *worst = (double)beyond;
+    return fabsl(got - want) <= (long double)(t == SC_F64 ? ulp + 1 : ulp) * unit + (long double)absolute;
+}
+
+/* How far a value is from the ones that people like to read. */
+static double oddness(int r, int i)
+{
+    if (!is_float(type_of[r])) {
+        const double v = (double)get(r, i);
+        return v < 0 ? 0.5 - v : v;
+    }
+    const double v = float_at(r, i);
+    if (isnan(v)) return 1e15;
+    if (isinf(v)) return 1e12;
+    if (v == rint(v) && fabs(v) < 1000) return fabs(v) + (signbit(v) ? 0.5 : 0);
+    return 1e6 + fabs(log2(fabs(v) == 0 ? 1 : fabs(v)));
+}
+
+typedef struct {
+    int64_t cases, outside;
+    double worst, least;
+    int why;
+    unsigned char found[MAX_REGS][16];
+} Verdict;
+
+static Verdict verdict;
+
+static void judge(int count, int l, int r, int contract, double ulp, double absolute)
+{
+    for (int i = 0; i < count; i++) {
+        bool holds = !excluded[i];
+        for (int p = 0; p < n_pre && holds; p++) holds = reg[pre[p]][i] != 0;
+        if (!holds) continue;
+        verdict.cases++;
+        int why = -2;
+        for (int b = 0; b < n_bad && why == -2; b++)
+            if (reg[bad[b]][i]) why = b;
+        if (why == -2 && !(contract == WITHIN_ULP ? near(l, r, i, ulp, absolute, &verdict.worst) : equal(l, r, i, contract == EQUAL_BUT_ZEROS))) why = -1;
+        if (why == -2) continue;
+        double odd = 0;
+        for (int v = 0; v < n_vars; v++) odd += oddness(v, i);
+        if (verdict.why != -2 && odd >= verdict.least) continue;
+        verdict.why = why, verdict.least = odd;
+        for (int k = 0; k < n_regs; k++) memcpy(verdict.found[k], reg[k] + (size_t)i * bytes_of(type_of[k]), bytes_of(type_of[k]));
+    }
+}
+
+/* --- values ---------------------------------------------------------------------------------------------------------------------- */
+static uint64_t count_of(const Var *v) { return v->mode == ALL ? UINT64_C(1) << bits_of(v->type) : (uint64_t)v->n; }
+
+static void set_nth(int v, int i, uint64_t n) { put(v, i, var[v].mode == ALL ? (Int)n : var[v].values[n]); }
+
+/* An integer at, or next to, a tie of rounding to a float of 8, 11, 24 or 53 significant bits. */
+static Int near_tie(uint64_t u, int bits)
+{
+    static const int significant[] = {8, 11, 24, 53};
+    const int s = significant[u & 3], side = (int)(u >> 2 & 3) - 1, shift = (int)(u >> 4 & 63);
+    if (s + 1 >= bits) return (Int)u;
+    const uint64_t kept = (random64() >> (63 - s)) | UINT64_C(1) << s | (u >> 11 & 1); /* s bits, and mostly the half after them */
+    const Int value = ((Int)kept << (shift % (bits - s))) + side * (Int)(u >> 12 & 1 ? 1 : 1 + (int64_t)(u >> 13 & 4095));
+    return u >> 10 & 1 ? -value : value;
+}
+
+static void set_random(int v, int i)
+{
+    const uint64_t how = random64() & 7, u = random64();
+    if (var[v].mode != SAMPLE || how < 2) set_nth(v, i, u % count_of(&var[v]));
+    else if (type_of[v] == EXACT) put(v, i, (Int)((int64_t)u >> (how < 5 ? 56 : how < 7 ? 34 : 22)));
+    else if (how < 4 && v > 0 && type_of[v] == type_of[v - 1]) put(v, i, get(v - 1, i) + (Int)(u % 5) - 2); /* near the one before */
+    else if (how == 6 && !is_float(type_of[v])) put(v, i, near_tie(u, bits_of(type_of[v])));
+    else put(v, i, (Int)(how == 4 && !is_float(type_of[v]) ? (uint64_t)((int64_t)u >> (u & 63)) : u));
+}
+
+/* All combinations of the listed values, the last variable fastest; then random ones where some are only samples. */
+static bool run_values(int64_t samples, bool first, int l, int r, int contract, double ulp, double absolute)
+{
+    uint64_t total = 1, at[16] = {0};
+    bool all = true;
+    for (int v = 0; v < n_vars; v++) {
+        total *= count_of(&var[v]);
+        all &= var[v].mode != SAMPLE;
+    }
+    const uint64_t most = all ? UINT64_MAX : UINT64_C(1) << 17;
+    const bool product = total <= most;
+    for (uint64_t done = 0; product && done < total;) {
+        int n = 0;
+        for (; n < N && done < total; n++, done++) {
+            for (int v = 0; v < n_vars; v++) set_nth(v, n, at[v]);
+            for (int v = n_vars - 1; v >= 0 && ++at[v] == count_of(&var[v]); v--) at[v] = 0;
+        }
+        run_code();
+        judge(n, l, r, contract, ulp, absolute);
+        if (verdict.why != -2 && first) return all;
+    }
+    if (!product) samples += (int64_t)most;
+    for (int64_t done = 0; !all && done < samples; done += N) {
+        for (int i = 0; i < N; i++)
+            for (int v = 0; v < n_vars; v++) set_random(v, i);
+        run_code();
+        judge(N, l, r, contract, ulp, absolute);
+        if (verdict.why != -2 && first) break;
+    }
+    return all;
+}
+
+static Int read_int(void) /* hexadecimal with a sign: up to 128 bits */
+{
+    char text[64], *s = text;
+    if (scanf("%63s", text) != 1) exit(2);
+    const bool minus = *s == '-';
+    __extension__ unsigned __int128 u = 0;
+    for (s += minus; *s; s++) u = u << 4 | (unsigned)(*s <= '9' ? *s - '0' : *s - 'a' + 10);
+    return minus ? -(Int)u : (Int)u;
+}
+
+static void read_var(void)
+{
+    Var *v = &var[n_vars++];
+    if (scanf("%d %d %d", &v->type, &v->mode, &v->n) != 3) exit(2);
+    v->values = realloc(v->values, sizeof(Int) * (size_t)(v->n + 1));
+    if (!v->values) exit(2);
+    for (int i = 0; i < v->n; i++) v->values[i] = read_int();
+    type_of[n_regs++] = v->type;
+}
+
+static void read_ins(void)
+{
+    Ins s;
+    if (n_regs == MAX_REGS || scanf("%d %d %d %d %d %d %d", &s.kind, &s.op, &s.type, &s.from, &s.a, &s.b, &s.c) != 7) exit(2);
+    s.x = s.y = s.z = 0;
+    if (s.kind == NUDGE && scanf("%lf %lf %lf", &s.x, &s.y, &s.z) != 3) exit(2);
+    const int r = n_regs++;
+    const bool relation = (s.kind >= EQ && s.kind <= GE) || (s.kind == SCALAR && (sc_op_info[s.op].signature == SC_COMPARE || sc_op_info[s.op].signature == SC_TEST));
+    type_of[r] = relation ? SC_PRED : s.kind == FUNCTION ? REFERENCE : s.type;
+    code[r] = s;
+    if (s.kind == LITERAL || s.kind == INT) {
+        const Int value = read_int();
+        for (int i = 0; i < N; i++) put(r, i, value);
+    }
+}
+
+static void finish(int id, bool first, int64_t samples)
+{
+    int l, r, contract;
+    double ulp, absolute;
+    if (scanf("%d %d %d %lf %lf", &l, &r, &contract, &ulp, &absolute) != 5) exit(2);
+    verdict.cases = verdict.outside = 0, verdict.worst = 0, verdict.why = -2;
+    const bool all = run_values(samples, first, l, r, contract, ulp, absolute);
+    if (verdict.why == -2) {
+        printf("ok %d %" PRId64 " %d %.17g\n", id, verdict.cases, all, verdict.worst);
+        return;
+    }
+    printf("bad %d %d %d", id, verdict.why, n_regs);
+    for (int k = 0; k < n_regs; k++) {
+        uint64_t lo = 0, hi = 0;
+        memcpy(&lo, verdict.found[k], WBB_MIN(bytes_of(type_of[k]), 8u));
+        if (bytes_of(type_of[k]) == 16) memcpy(&hi, verdict.found[k] + 8, 8);
+        if (type_of[k] == REFERENCE) {
+            long double x;
+            memcpy(&x, verdict.found[k], sizeof x);
+            printf(" ~%.9Lg", x);
+        } else printf(" %" PRIx64 ":%" PRIx64, hi, lo);
+    }
+    putchar('\n');
+}
+
+int main(void)
+{
+    char what[4];
+    int id = 0, first = 0, r = 0;
+    int64_t samples = 0;
+    while (scanf("%3s", what) == 1) {
+        switch (what[0]) {
+        case 'J':
+            if (scanf("%d %d %" SCNd64 " %" SCNu64, &id, &first, &samples, &random_state) != 4) return 2;
+            n_regs = n_vars = n_pre = n_bad = 0;
+            break;
+        case 'V': read_var(); break;
+        case 'I': read_ins(); break;
+        case 'P':
+        case 'B':
+            if (scanf("%d", &r) != 1) return 2;
+            if (what[0] == 'P') pre[n_pre++] = r;
+            else bad[n_bad++] = r;
+            break;
+        default: finish(id, first != 0, samples);
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,81 @@
+"""What the named conditions of rules (guards.py) and modifiers of operands mean to the prover: facts are assumptions of the proof, over
+the values themselves; flags choose what the sides must agree in."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Optional
+
+from gen import guards
+from gen.lang import Guard, Node, Not, PatternError, Src, parts
+from gen.load import walk
+
+if TYPE_CHECKING:
+    from gen.prove_terms import Builder
+
+
+def meaning(b: "Builder", c: Guard) -> Optional[int]:
+    """Register that says whether a named condition holds; None where it is no assumption about values."""
+    from gen.prove_terms import EXACT, Ins, width
+
+    if guards.BY_NAME[c.name].kind != "fact":
+        return None
+    place = b.var.get(id(c.args[0]))
+    x = place if place is not None else b.value(c.args[0], b.element(c.args[0].result))  # type: ignore[attr-defined]
+    t = b.t.type_of(x)
+    both = lambda p, q: b.scalar("band", "pred", p, q)
+    if c.name in ("within", "multiple"):
+        exact = x if t == EXACT else b.add(Ins("of", EXACT, (x,)))
+        ks = [b.constant(k) for k in c.args[1:]]
+        if c.name == "within":
+            return both(b.add(Ins("le", EXACT, (ks[0], exact))), b.add(Ins("lt", EXACT, (exact, ks[1]))))
+        divides = b.add(Ins("eq", EXACT, (b.add(Ins("mod", EXACT, (exact, ks[0]))), b.integer(0))))
+        return both(b.add(Ins("gt", EXACT, (ks[0], b.integer(0)))), divides)
+    if c.name in ("known_zero", "known_one"):
+        mask = b.add(Ins("to", t, (b.constant(c.args[1]),)))
+        inside = b.scalar("band", t, x, mask)
+        return b.scalar("eq", t, inside, b.literal(t, 0) if c.name == "known_zero" else mask)
+    zero, one, yes = b.literal(t, 0.0), b.literal(t, 1.0), b.scalar("eq", t, x, x)
+    if c.name == "finite":
+        return b.scalar("is_finite", t, x)
+    if c.name == "never_nan":
+        return yes
+    if c.name == "integral":
+        return b.scalar("eq", t, x, b.scalar("trunc", t, x))
+    if c.name == "unit":
+        return both(b.scalar("ge", t, x, zero), b.scalar("le", t, x, one))
+    if c.name == "never_negzero":
+        u = f"u{width(t)}"
+        return b.scalar("ne", u, b.scalar("bits", u, x, frm=t), b.literal(u, 1 << width(t) - 1))
+    raise PatternError(b.rule.where, f"{c}: the prover does not know what {c.name} means")
+
+
+def flagged(rule, flag: str) -> bool:  # type: ignore[no-untyped-def]
+    """All matched nodes carry a flag: by name, or by condition."""
+    nodes = [e for e in walk(rule.left) if isinstance(e, Node)]
+    written = bool(nodes) and all(flag in n.flags for n in nodes)
+    return written or any(isinstance(c, Guard) and not isinstance(c, Not) and c.name == flag for c in parts(rule.when))
+
+
+def float_contract(b: "Builder", result: str) -> None:
+    """nsz: the sign of a zero is free. nnan: no value is a nan."""
+    from gen.prove_terms import cls
+
+    if cls(result) != "F":
+        return
+    if flagged(b.rule, "nsz"):
+        b.t.contract = "zeros"
+    if flagged(b.rule, "nnan"):
+        values = [r for r, t in enumerate(b.t.types) if t != "side" and cls(t) == "F"] + [b.t.left]
+        b.t.pre += [b.scalar("eq", b.t.type_of(r), r, r) for r in values]
+
+
+def modified(b: "Builder", e: Src, t: str) -> int:
+    """src(a): a, its negation, its magnitude, or the negation of that, whichever one more variable says."""
+    x, how = b.value(e.x, t), b.slot(f"modifier of {e.x}")
+    if how is None:
+        raise PatternError(b.rule.where, f"{e}: more modifiers than the prover has room for")
+    two, odd = b.literal("i8", 2), b.scalar("ne", "i8", b.scalar("band", "i8", how, b.literal("i8", 1)), b.literal("i8", 0))
+    size = b.scalar("select", t, b.scalar("ge", "i8", how, two), b.scalar("abs", t, x), x)
+    return b.scalar("select", t, odd, b.scalar("neg", t, size), size)
+
+
+__all__ = ["float_contract", "meaning", "modified"]

@@ -1,0 +1,97 @@
+"""What a failed proof prints: the rule, the smallest counterexample with its bindings, and both sides, in hexadecimal and decimal.
+
+    patterns/arith.py:31: error: not equal at f32: add.F(a, 0.0) -> a
+        a                    = 0x80000000  -0.0
+        left  add.F(a, 0.0)  = 0x00000000  0.0
+        right a              = 0x80000000  -0.0
+"""
+from __future__ import annotations
+
+import struct
+from typing import List, Tuple
+
+from gen import load
+from gen.lang import Expr, Node
+from gen.prove import Outcome, Proof
+from gen.prove_terms import EXACT, cls, width
+
+
+def exact_value(text: str) -> int:
+    high, low = (int(x, 16) for x in text.split(":"))
+    n = high << 64 | low
+    return n - (1 << 128) if n >> 127 else n
+
+
+def decimal(bits: int, t: str) -> str:
+    """A value as people write it."""
+    if t == "pred":
+        return "true" if bits else "false"
+    if cls(t) == "F":
+        if t == "bf16":
+            bits, t = bits << 16, "f32"
+        code = {"f16": ("<H", "<e"), "f32": ("<I", "<f"), "f64": ("<Q", "<d")}[t]
+        return repr(struct.unpack(code[1], struct.pack(code[0], bits))[0])
+    return str(bits - (1 << width(t)) if cls(t) == "I" and bits >> width(t) - 1 else bits)
+
+
+def shown(text: str, t: str) -> str:
+    """A register's value: hexadecimal, then decimal; exact integers and reference values in decimal."""
+    if text.startswith("~"):
+        return f"exactly {text[1:]}"
+    if t == EXACT:
+        n = exact_value(text)
+        return f"{'-' if n < 0 else ''}{abs(n):#x}  {n}"
+    bits = int(text.split(":")[1], 16) & (1 << width(t)) - 1
+    return f"0x{bits:0{(width(t) + 3) // 4}x}  {decimal(bits, t)}"
+
+
+def rows(o: Outcome) -> List[Tuple[str, str]]:
+    t, r = o.case.terms, o.result
+    assert r is not None
+    out = []
+    for n, name in enumerate(t.names):
+        if not name:
+            continue
+        if t.types[n] == "side":
+            value = int(r.values[n].split(":")[1], 16) & 255
+            moved = ("at its own value", "at its upper end", "")[value] if value < 2 else "at its lower end"
+            out.append((name, ("a", "neg(a)", "abs(a)", "neg(abs(a))")[value & 3] if name.startswith("modifier") else moved))
+        else:
+            out.append((name, shown(r.values[n], t.types[n])))
+    return out
+
+
+def explain(p: Proof, o: Outcome) -> str:
+    """The message about one failed case."""
+    t, r, rule = o.case.terms, o.result, p.rule
+    where = f"{rule.where[0]}:{rule.where[1]}"
+    at = o.case.label + (" under approx" if o.case.approx else "")
+    if o.state == "empty":
+        return f"{where}: error: nothing proved at {at}: no value meets the conditions of {rule.text}"
+    assert r is not None
+    right = load.text(rule.right) if isinstance(rule.right, Expr) else str(rule.right)
+    what = "not equal" if t.contract != "ulp" else "off by more than its budget"
+    table = rows(o)
+    if r.why >= 0:
+        what = f"outside its domain, {t.bad[r.why][1]},"
+    table += [(f"left  {load.text(rule.left)}", shown(r.values[t.left], t.type_of(t.left))),
+              (f"right {right}", shown(r.values[t.right], t.type_of(t.right)))]
+    if t.contract == "ulp":
+        ulp, absolute = t.budget
+        table.append(("budget", f"{ulp:g} ulp" + (f" and {absolute:g}" if absolute else "")))
+    for reg in sorted(t.note):
+        e = t.note[reg]
+        if isinstance(e, Node) and reg not in (t.left, t.right) and len(t.note) <= 16:
+            table.append((f"  {load.text(e)}", shown(r.values[reg], t.type_of(reg))))
+    wide = min(max(len(n) for n, _ in table), 60)
+    return "\n".join([f"{where}: error: {what} at {at}: {rule.text}", *(f"    {n:{wide}} = {v}" for n, v in table)])
+
+
+def report(proofs: List[Proof]) -> List[str]:
+    """One message for each rule that failed: of its cases the one that is easiest to follow."""
+    out = []
+    for p in proofs:
+        if p.failed:
+            easiest = lambda o: (o.state == "empty", width(o.case.label) if o.case.label[-1:].isdigit() and "/" not in o.case.label else 99)
+            out.append(explain(p, min(p.failed, key=easiest)))
+    return out

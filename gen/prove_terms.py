@@ -1,0 +1,320 @@
+"""Both sides of a rule, at one binding of its type classes, as one straight line of instructions: what the driver runs and z3 reads.
+
+A register holds a value of an element type (`bf16`, or `i3` for three bits), an exact integer (`exact`: index values and the constants
+of rules), or the reference value of a function. Registers 0.. are the rule's variables. `pre` must hold for a rule to fire; what
+stands in `bad` must not happen on the right side: an operation outside the domain that the machine gives it.
+
+    terms = build(rule, {"N": "i8"}, "i8", errors)      rewrite(mul[N](a, 1), a)     r0 = a: i8   r1 = 1: i8   r2 = mul.i8 r0 r1
+                                                        left 2, right 0
+"""
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from typing import Dict, List, Optional, Set, Tuple
+
+from gen import ops, prove_facts
+from gen.forms import is_const, is_index
+from gen.lang import All, Arith, Cond, Expr, Guard, Lit, Node, Not, PatternError, Relation, Rule, Src, Type, Var, Width, parts
+from gen.load import walk
+
+EXACT = "exact"
+UNDEFINED = {"quot": "divides by 0 or -1", "left": "divides by 0 or -1", "shlx": "shifts by the width or more",
+             "shrlx": "shifts by the width or more", "shrax": "shifts by the width or more"}
+INT_OPS = {"+": "add", "-": "sub", "*": "mul", "//": "cdiv", "%": "cmod"}
+RELATIONS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+Error = Tuple[float, float, float]  # share of the value, units in the last place, absolute
+Errors = Dict[Tuple[str, str, bool], Error]  # of (operation, type, approx): what the instructions or the budget say
+
+
+@dataclass(frozen=True)
+class Ins:
+    """kind: scalar (op of the table), literal, int, of (value to exact), to (exact to value), add .. ge (exact), nudge, function,
+    garbage."""
+
+    kind: str
+    type: str  # of the result; of the operands for relations
+    args: Tuple[int, ...] = ()
+    op: str = ""
+    frm: str = ""
+    imm: int = 0
+    error: Error = (0, 0, 0)
+
+
+@dataclass
+class Terms:
+    names: List[str] = field(default_factory=list)
+    types: List[str] = field(default_factory=list)  # of the variables
+    code: List[Ins] = field(default_factory=list)
+    pre: List[int] = field(default_factory=list)
+    bad: List[Tuple[int, str]] = field(default_factory=list)
+    left: int = 0
+    right: int = 0
+    contract: str = "equal"  # equal, zeros (nsz), ulp
+    budget: Tuple[float, float] = (0, 0)
+    note: Dict[int, Expr] = field(default_factory=dict)  # register -> what it is in the rule
+
+    def type_of(self, r: int) -> str:
+        if r < len(self.types):
+            return self.types[r]
+        i = self.code[r - len(self.types)]
+        if i.kind in RELATIONS.values() or (i.kind == "scalar" and ops.OP_BY_NAME[i.op].sig in ("compare", "test")):
+            return "pred"
+        return i.type
+
+
+def cls(t: str) -> str:
+    return "X" if t == EXACT else ops.TYPE_BY_NAME[t].cls if t in ops.TYPE_BY_NAME else t[0].upper()
+
+
+def width(t: str) -> int:
+    return 1 if t == "pred" else ops.TYPE_BY_NAME[t].bits if t in ops.TYPE_BY_NAME else int(t[1:])
+
+
+def bf16_bits(x: float) -> int:
+    """Correctly rounded: through float with its last bit made odd where it is not exact."""
+    f = struct.unpack("<f", struct.pack("<f", x))[0]
+    u = struct.unpack("<I", struct.pack("<f", x))[0]
+    if x != x:
+        return u >> 16 | 0x40
+    if f != x and abs(x) <= 3.4e38 and u & 1 == 0:
+        u += 1 if abs(f) < abs(x) else -1
+    return (u + 0x7FFF + (u >> 16 & 1)) >> 16
+
+
+def literal_bits(value: object, t: str) -> int:
+    """A literal narrowed to a type, as the engine does when the rule matches."""
+    if cls(t) != "F":
+        return int(value) & (1 << width(t)) - 1  # type: ignore[call-overload]
+    x = float(value)  # type: ignore[arg-type]
+    if t == "bf16":
+        return bf16_bits(x)
+    code = {"f16": ("<e", "<H"), "f32": ("<f", "<I"), "f64": ("<d", "<Q")}[t]
+    try:
+        return struct.unpack(code[1], struct.pack(code[0], x))[0]
+    except OverflowError:
+        return struct.unpack(code[1], struct.pack(code[0], float("inf") if x > 0 else float("-inf")))[0]
+
+
+def fits(value: object, t: str) -> bool:
+    """Whether an integer literal is a value of a narrow type; -1 is all ones of an unsigned one."""
+    n, w = int(value), width(t)  # type: ignore[call-overload]
+    return -1 << w - 1 <= n < 1 << w - 1 if cls(t) == "I" else -1 <= n < 1 << w
+
+
+class NotNarrow(Exception):
+    """A literal of the rule is no value of the narrow type."""
+
+
+class Builder:
+    def __init__(self, rule: Rule, bind: Dict[str, str], errors: Errors, approx: bool) -> None:
+        self.rule, self.bind, self.errors, self.approx = rule, bind, errors, approx
+        self.t = Terms()
+        self.var: Dict[int, int] = {}
+        self.memo: Dict[Tuple[int, str, bool], int] = {}
+        self.same: Dict[Ins, int] = {}
+        self.moved: Dict[int, int] = {}
+        self.modified: Dict[int, int] = {}
+        self.right_side = False
+        self.shared: Set[str] = set()  # flags that every matched node has
+        self.left_ids: Set[int] = set()
+
+    def element(self, t: Type) -> str:
+        return EXACT if t.name == "index" else self.bind.get(t.name, t.name)
+
+    def add(self, i: Ins) -> int:
+        if i not in self.same:
+            self.t.code.append(i)
+            self.same[i] = len(self.t.types) + len(self.t.code) - 1
+        return self.same[i]
+
+    def scalar(self, op: str, t: str, *args: int, frm: str = "") -> int:
+        return self.add(Ins("scalar", t, tuple(args), op, frm or t))
+
+    def literal(self, t: str, value: object) -> int:
+        return self.add(Ins("literal", t, imm=literal_bits(value, t)))
+
+    def integer(self, n: int) -> int:
+        return self.add(Ins("int", EXACT, imm=n))
+
+    # --- variables: all of them before the first instruction --------------------------------------------------------------------
+    def variables(self) -> None:
+        places: Dict[int, Tuple[Var, str]] = {}
+
+        def walk_places(e: Expr, t: str) -> None:
+            if isinstance(e, Var):
+                places.setdefault(id(e), (e, EXACT if e.kind in ("index", "rest") else t))
+            elif isinstance(e, Node):
+                for n, a in enumerate(e.args):
+                    walk_places(a, self.element(e.operand_type(n)))
+            elif isinstance(e, Arith):
+                walk_places(e.x, EXACT)
+                walk_places(e.y, EXACT)
+            elif isinstance(e, Src):
+                walk_places(e.x, t)
+
+        walk_places(self.rule.left, EXACT)
+        for n, (v, t) in enumerate(places.values()):
+            self.var[id(v)] = n
+            self.t.names.append(v.name)
+            self.t.types.append(t)
+
+    # --- expressions -------------------------------------------------------------------------------------------------------------
+    def constant(self, e: Expr) -> int:
+        """Exact arithmetic of constants; what fails the rule excludes the case."""
+        if isinstance(e, Lit):
+            return self.integer(int(e.value))
+        if isinstance(e, Width):
+            first = next((t for t in self.bind.values()), None)
+            return self.integer(width(first) if first else 0)
+        if isinstance(e, Var):
+            if id(e) not in self.var:
+                raise PatternError(self.rule.where, f"constant {e} is not bound by the left side")
+            r = self.var[id(e)]
+            return r if self.t.types[r] == EXACT else self.add(Ins("of", EXACT, (r,)))
+        assert isinstance(e, Arith)
+        return self.add(Ins(INT_OPS[e.op], EXACT, (self.constant(e.x), self.constant(e.y))))
+
+    def value(self, e: Expr, t: str) -> int:
+        """Register of e at a place of type t."""
+        if isinstance(e, Var):
+            if id(e) not in self.var:
+                raise PatternError(self.rule.where, f"{e} is not bound by the left side")
+            r = self.var[id(e)]
+            return r if self.t.types[r] == t else self.convert_constant(e, t)
+        if isinstance(e, Lit) and t != EXACT:
+            if t not in ops.TYPE_BY_NAME and not fits(e.value, t):
+                raise NotNarrow
+            return self.literal(t, e.value)
+        if isinstance(e, Src):
+            if id(e.x) not in self.modified:  # the same modifiers wherever it stands
+                self.modified[id(e.x)] = prove_facts.modified(self, e, t)
+            return self.modified[id(e.x)]
+        key = (id(e), t, self.right_side and id(e) not in self.left_ids)
+        if key not in self.memo:
+            self.memo[key] = r = self.compound(e, t)
+            self.t.note.setdefault(r, e)
+        return self.memo[key]
+
+    def convert_constant(self, e: Expr, t: str) -> int:
+        r = self.constant(e)
+        return r if t == EXACT else self.add(Ins("to", t, (r,)))
+
+    def compound(self, e: Expr, t: str) -> int:
+        if is_const(e):
+            return self.convert_constant(e, t)
+        if isinstance(e, Arith):
+            x, y = self.value(e.x, EXACT), self.value(e.y, EXACT)
+            if e.op in ("//", "%"):
+                self.positive(y, e)
+            return self.add(Ins({"//": "floordiv", "%": "mod"}.get(e.op) or INT_OPS[e.op], EXACT, (x, y)))
+        assert isinstance(e, Node)
+        return self.node(e)
+
+    def positive(self, divisor: int, e: Expr) -> None:
+        if self.right_side:
+            self.t.bad.append((self.add(Ins("le", EXACT, (divisor, self.integer(0)))), f"{e}: the divisor is not positive"))
+        else:
+            self.t.pre.append(self.add(Ins("gt", EXACT, (divisor, self.integer(0)))))
+
+    def node(self, e: Node) -> int:
+        t, name = self.element(e.types[0]), e.op.name
+        args = [self.value(a, self.element(e.operand_type(n))) for n, a in enumerate(e.args)]
+        if name == "splat":  # rules see one lane
+            return args[0]
+        if name == "pack":
+            raise PatternError(self.rule.where, f"{e}: a rewrite sees one lane")
+        if name == "idx":
+            return self.add(Ins("to", t, tuple(args)))
+        if t == EXACT:
+            if name in ("floordiv", "mod"):
+                self.positive(args[1], e)
+            return self.add(Ins(name, EXACT, tuple(args)))
+        if self.right_side and name in UNDEFINED:
+            self.t.bad.append((self.outside(name, t, args[1]), f"{e.name}: {UNDEFINED[name]}"))
+        r = self.scalar(name, t, *args, frm=self.element(e.types[-1]))
+        inside = self.right_side and id(e) not in self.left_ids
+        if not inside:
+            return r
+        flags = set(e.flags) | self.shared
+        if "approx" in flags and name == "cvt" and cls(t) in "IU":
+            return self.add(Ins("garbage", t, (r, args[0])))  # what a nan becomes is the machine's business
+        error = self.errors.get((name, t, "approx" in flags), (0, 0, 0)) if cls(t) == "F" else (0, 0, 0)
+        return self.nudge(r, name, t, error) if any(error) else r
+
+    def nudge(self, r: int, name: str, t: str, error: Error) -> int:
+        """A result that may lie on either side of what it stands for: one more variable says on which. Slots are kept for them."""
+        if r not in self.moved:
+            side = self.slot(f"side of {name}")
+            self.moved[r] = r if side is None else self.add(Ins("nudge", t, (r, side), name, error=error))
+        return self.moved[r]
+
+    def slot(self, name: str) -> Optional[int]:
+        """A variable that is none of the rule's."""
+        free = next((n for n, x in enumerate(self.t.names) if x == ""), None)
+        if free is not None:
+            self.t.names[free] = name
+        return free
+
+    def outside(self, name: str, t: str, b: int) -> int:
+        if name in ("quot", "left"):
+            zero = self.scalar("eq", t, b, self.literal(t, 0))
+            return zero if cls(t) == "U" else self.scalar("bor", "pred", zero, self.scalar("eq", t, b, self.literal(t, -1)))
+        amount, n = self.add(Ins("of", EXACT, (b,))), self.integer(width(t))
+        big = self.add(Ins("ge", EXACT, (amount, n)))
+        return big if cls(t) == "U" else self.scalar("bor", "pred", big, self.add(Ins("lt", EXACT, (amount, self.integer(0)))))
+
+    # --- conditions --------------------------------------------------------------------------------------------------------------
+    def condition(self, c: Cond) -> Optional[int]:
+        """Register of a condition; None for flags, which choose the contract."""
+        if isinstance(c, Not):
+            r = self.condition(c.x)
+            return None if r is None else self.scalar("bnot", "pred", r)
+        if isinstance(c, All):
+            found = [r for r in map(self.condition, c.items) if r is not None]
+            out = found[0] if found else None
+            for r in found[1:]:
+                out = self.scalar("band", "pred", out, r)  # type: ignore[arg-type]
+            return out
+        if isinstance(c, Relation):
+            return self.add(Ins(RELATIONS[c.rel], EXACT, (self.constant(c.x), self.constant(c.y))))
+        assert isinstance(c, Guard)
+        return prove_facts.meaning(self, c)
+
+
+def shared_flags(rule: Rule) -> Set[str]:
+    """Flags that all matched nodes are known to carry: those written at each of them."""
+    nodes = [e for e in walk(rule.left) if isinstance(e, Node)]
+    return set.intersection(*(set(n.flags) for n in nodes)) if nodes else set()
+
+
+def build(rule: Rule, bind: Dict[str, str], errors: Errors, approx: bool = False,
+          budget: Optional[Tuple[float, float]] = None, nudges: int = 0) -> Terms:
+    """approx: every matched node carries that flag. budget: how far a function at the root may be off; None: not at all.
+    nudges: places for inexact results to move, at most. Raises NotNarrow where a literal does not fit a narrow type."""
+    b = Builder(rule, bind, errors, approx)
+    b.shared = shared_flags(rule) | ({"approx"} if approx else set())
+    b.variables()
+    b.t.names += [""] * nudges
+    b.t.types += ["side"] * nudges
+    b.left_ids = {id(e) for e in walk(rule.left)}
+    left = rule.left
+    t = b.element(left.result if isinstance(left, Node) else Type("index"))
+    if budget is not None and isinstance(left, Node):
+        args = tuple(b.value(a, b.element(left.operand_type(n))) for n, a in enumerate(left.args))
+        b.t.left = b.add(Ins("function", t, args, left.op.name))
+        b.t.contract, b.t.budget = "ulp", budget
+    else:
+        b.t.left = b.value(left, t)
+        prove_facts.float_contract(b, t)
+    for c in parts(rule.when):
+        r = b.condition(c)
+        if r is not None:
+            b.t.pre.append(r)
+    b.right_side = True
+    assert isinstance(rule.right, Expr)
+    b.t.right = b.value(rule.right, t)
+    return b.t
+
+
+__all__ = ["Builder", "EXACT", "Error", "Errors", "Ins", "NotNarrow", "RELATIONS", "Terms", "build", "cls", "is_index", "literal_bits", "width"]

@@ -1,0 +1,227 @@
+"""The z3 side of proofs: both sides of a rule as one formula. Values are bit vectors (prove_bits.py, prove_floats.py); index values and
+their constants are mathematical integers.
+
+z3 is not needed to build: where it is not installed, nothing here is used, and what it had proved stays as the ledger says.
+"""
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, List, Sequence, Tuple
+
+from gen import prove_bits, prove_floats
+from gen.prove_bits import C
+from gen.prove_terms import EXACT, Ins, Terms, cls, width
+
+try:
+    import z3
+except ImportError:
+    z3 = None  # type: ignore[assignment]
+
+LIMIT = 1_000_000  # z3's own measure of work, so that a slow machine proves what a fast one does
+HARD = ("mul", "div", "rem", "quot", "left", "pow", "pow16", "fma", "sqrt")
+MOST_HARD = 6  # of these operations; beyond, their circuits outgrow what is worth waiting for
+WIDE = 136  # bits of exact integers beside bit vectors: products of two constants of 64 bits
+
+
+@dataclass
+class Answer:
+    state: str  # proved refuted unknown
+    values: Dict[int, int] = field(default_factory=dict)  # of the variables
+
+
+def present() -> bool:
+    return z3 is not None
+
+
+# --- terms ------------------------------------------------------------------------------------------------------------------------------
+EXACT_OPS: Dict[str, Callable[[Any, Any], Any]] = {
+    "add": lambda x, y: x + y, "sub": lambda x, y: x - y, "mul": lambda x, y: x * y,
+    "min": lambda x, y: z3.If(x < y, x, y), "max": lambda x, y: z3.If(x > y, x, y),
+    "eq": lambda x, y: x == y, "ne": lambda x, y: x != y, "lt": lambda x, y: x < y, "le": lambda x, y: x <= y,
+    "gt": lambda x, y: x > y, "ge": lambda x, y: x >= y}
+DIVIDES = ("cdiv", "cmod", "floordiv", "mod")
+
+
+class Formula:
+    def __init__(self, t: Terms) -> None:
+        self.t, self.integers = t, EXACT in t.types
+        self.given: List[Any] = []
+        self.quotients: List[Tuple[Any, Any, Any, Any]] = []  # dividend, quotient, remainder, divisor
+        self.known: Dict[Tuple[str, str], Tuple[Any, Any]] = {}
+        self.vars = [self.variable(n, x) for n, x in enumerate(t.types)]
+        self.reg = list(self.vars)
+        for i in t.code:
+            r = self.instruction(i)
+            self.reg.append(r if self.integers else z3.simplify(r))
+
+    def variable(self, n: int, t: str) -> Any:
+        if t == EXACT:
+            return z3.Int(f"v{n}")
+        if t == "side":
+            return z3.BitVecVal(0, 8)
+        v = z3.BitVec(f"v{n}", 8 if t == "pred" else width(t))
+        if t == "pred":
+            self.given.append(z3.ULE(v, 1))
+        return v
+
+    def divide(self, x: Any, y: Any) -> Tuple[Any, Any]:
+        """Floor quotient and remainder by a positive divisor."""
+        if not self.integers:
+            self.given.append(y > 0)
+            floored = x / y - z3.If(z3.SRem(x, y) < 0, z3.BitVecVal(1, WIDE), z3.BitVecVal(0, WIDE))
+            return floored, x - floored * y
+        key = (x.sexpr(), y.sexpr())
+        if key not in self.known:
+            n = len(self.quotients)
+            q, r = z3.Int(f"q{n}"), z3.Int(f"r{n}")
+            self.given.append(z3.Implies(y > 0, z3.And(x == q * y + r, 0 <= r, r < y)))
+            self.quotients.append((x, q, r, y))
+            self.known[key] = q, r
+        return self.known[key]
+
+    def instruction(self, i: Ins) -> Any:
+        args = [self.reg[a] for a in i.args]
+        if i.kind == "scalar":
+            return prove_bits.scalar(i, args)
+        if i.kind == "literal":
+            return z3.BitVecVal(i.imm, 8 if i.type == "pred" else width(i.type))
+        if i.kind == "int":
+            return z3.IntVal(i.imm) if self.integers else z3.BitVecVal(i.imm, WIDE)
+        if i.kind == "of":
+            return C(args[0], cls(self.t.type_of(i.args[0])) == "I").to(WIDE, True).bits
+        if i.kind == "garbage":
+            return z3.If(prove_floats.is_nan(args[1], self.t.type_of(i.args[1])), z3.BitVecVal(0xA5A5A5A5A5A5A5A5, width(i.type)), args[0])
+        if i.kind in ("nudge", "function"):
+            raise prove_floats.Unsupported(i.kind)
+        if i.kind == "to":
+            return z3.Extract(width(i.type) - 1, 0, args[0])
+        if i.kind in DIVIDES:
+            if i.kind in ("cdiv", "cmod"):
+                self.given.append(args[1] > 0)
+            q, r = self.divide(*args)
+            return q if i.kind in ("cdiv", "floordiv") else r
+        r = EXACT_OPS[i.kind](*args)
+        return z3.If(r, z3.BitVecVal(1, 8), z3.BitVecVal(0, 8)) if z3.is_bool(r) else r
+
+    def lemmas(self) -> List[List[Any]]:
+        """Facts about products that nonlinear arithmetic needs to see, in growing sets: what defines a quotient times each constant,
+        and times the other quotients; a difference of quotients by at least 1 is worth a divisor; a remainder falls short of its
+        divisor in multiples, too."""
+        constants = [v for v, n in zip(self.vars, self.t.names) if n in ("k", "m", "p", "q")]
+        times: Callable[[Any], List[Any]] = lambda c: [z3.Implies(d > 0, x * c == q * d * c + r * c) for x, q, r, d in self.quotients]
+        few = [fact for c in constants for fact in times(c)]
+        many = few + [fact for _, q, _, _ in self.quotients for fact in times(q)]
+        for n, (_, q, r, d) in enumerate(self.quotients):
+            many += [z3.Implies(z3.And(d > 0, c > 0), z3.And((d - r - 1) * c >= 0, r * c >= 0, d * c > 0)) for c in constants]
+            for u, y in ((q - p, y) for _, p, _, _ in self.quotients[:n] for _, _, _, y in self.quotients):
+                many += [z3.Implies(z3.And(u >= 1, y > 0), u * y >= y), z3.Implies(z3.And(u <= -1, y > 0), u * y <= -y)]
+        return [few, many]
+
+    def wrong(self) -> Any:
+        """Holds where the rule fires and is wrong."""
+        left, right = self.reg[self.t.left], self.reg[self.t.right]
+        fires = [self.reg[p] != 0 for p in self.t.pre]
+        bad = [self.reg[b] != 0 for b, _ in self.t.bad]
+        t = self.t.type_of(self.t.left)
+        differ = prove_floats.differ(left, right, t, self.t.contract == "zeros") if cls(t) == "F" else left != right
+        return z3.And(*self.given, *fires, z3.Or(differ, *bad))
+
+
+def factors(e: Any) -> List[Any]:
+    return [f for x in e.children() for f in factors(x)] if z3.is_mul(e) else [e]
+
+
+def monomials(e: Any, table: Dict[str, Any]) -> Any:
+    """A polynomial with each product of variables as a variable of its own: what holds of those holds of the products."""
+    if z3.is_add(e):
+        return z3.Sum([monomials(x, table) for x in e.children()])
+    names = sorted(x.sexpr() for x in factors(e) if not z3.is_int_value(x))
+    if len(names) < 2:
+        return e
+    number = math.prod(x.as_long() for x in factors(e) if z3.is_int_value(x))
+    return number * table.setdefault(" ".join(names), z3.Int(f"product{len(table)}"))
+
+
+def linear(e: Any, table: Dict[str, Any]) -> Any:
+    """e with every relation of polynomials made linear."""
+    if e.num_args() == 2 and z3.is_bool(e) and e.arg(0).sort() == z3.IntSort():
+        difference = monomials(z3.simplify(e.arg(0) - e.arg(1), som=True), table)
+        return e.decl()(difference, z3.IntVal(0))
+    inner = [linear(x, table) for x in e.children()]
+    if z3.is_and(e) or z3.is_or(e):
+        return (z3.And if z3.is_and(e) else z3.Or)(*inner)
+    return e.decl()(*inner) if inner else e
+
+
+def linearly(facts: Sequence[Any]) -> bool:
+    """Whether the facts contradict each other already where products are taken for variables."""
+    table: Dict[str, Any] = {}
+    return check(LIMIT, *(linear(f, table) for f in facts))[0] == "proved"
+
+
+def check(limit: int, *facts: Any) -> Tuple[str, Any]:
+    s = z3.Solver()
+    s.set("rlimit", limit)
+    s.add(*facts)
+    r = s.check()
+    return ("proved", None) if r == z3.unsat else ("refuted", s.model()) if r == z3.sat else ("unknown", None)
+
+
+def abstractly(t: Terms) -> bool:
+    """Whether the sides are equal already where hard operations are any functions."""
+    prove_bits.abstract = True
+    try:
+        return check(LIMIT, Formula(t).wrong())[0] == "proved"
+    finally:
+        prove_bits.abstract = False
+
+
+def decide_one(t: Terms) -> Answer:
+    try:
+        if EXACT not in t.types and abstractly(t):
+            return Answer("proved")
+        if sum(i.op in HARD for i in t.code) > MOST_HARD:
+            return Answer("unknown")
+        f = Formula(t)
+    except prove_floats.Unsupported:
+        return Answer("unknown")
+    goal = f.wrong()
+    lemmas = f.lemmas() if f.integers else []
+    if any(linearly([goal, *extra]) for extra in lemmas):
+        return Answer("proved")
+    state, model = check(LIMIT, goal)
+    if state == "unknown" and any(check(LIMIT, goal, *extra)[0] == "proved" for extra in lemmas):
+        return Answer("proved")
+    return Answer(state, smallest(f, goal, model) if state == "refuted" else {})
+
+
+def number(model: Any, v: Any) -> int:
+    got = model.eval(v, model_completion=True)
+    return got.as_long()
+
+
+def smallest(f: Formula, goal: Any, model: Any) -> Dict[int, int]:
+    """The values of a counterexample, with every variable below the least power of two that z3 finds one for."""
+    for bits in (1, 2, 3, 4, 6, 8):
+        small = [z3.And(-(1 << bits) < v, v < 1 << bits) for v in f.vars if v.sort() == z3.IntSort() or v.size() > bits + 1]
+        state, found = check(LIMIT // 10, goal, *small)
+        if state == "refuted":
+            model = found
+            break
+    return {n: number(model, v) for n, v in enumerate(f.vars) if f.t.types[n] != "side"}
+
+
+def decide(problems: Sequence[Terms]) -> List[Answer]:
+    return [decide_one(t) for t in problems]
+
+
+def same(t: Terms) -> bool:
+    """Whether two sides are one where functions are any functions of their operands."""
+    try:
+        return present() and abstractly(t)
+    except prove_floats.Unsupported:
+        return False
+
+
+__all__ = ["Answer", "decide", "decide_one", "present", "same"]

@@ -1,0 +1,163 @@
+"""What `./dev rule` runs: gen/, proof, ledger, build, tests, hits and corpus delta of one rule, one file, or all of them.
+
+    ./dev rule patterns/arith.py:31       one line of a pattern file
+    ./dev rule patterns/arith.py          every rule of the file
+    ./dev rule --all                      every rule; ledger lines that no rule has any more go
+    ./dev rule --check                    proves all again and holds it against the ledger; writes nothing (what ./dev test runs)
+"""
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import re
+import sys
+import time
+from pathlib import Path
+from typing import Dict, List, Sequence, Tuple
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from gen import checks, ledger, load, prove, prove_c, prove_report, prove_z3, rule_loop  # noqa: E402
+from gen.lang import PatternError, Rule  # noqa: E402
+from gen.prove_terms import Errors  # noqa: E402
+
+PROVERS = ("prove.py", "prove_c.py", "prove_driver.c", "prove_facts.py", "prove_terms.py", "prove_z3.py")
+
+
+def proved_rules(sets: Sequence[load.RuleSet]) -> List[Rule]:
+    """Rewrites of all strata, each once."""
+    return list({id(r): r for s in sets for name in ("index", "simplify", "lower") for r in s.strata.get(name, [])}.values())
+
+
+def chosen(rules: Sequence[Rule], what: str) -> List[Rule]:
+    """The rules of FILE or FILE:LINE; a line inside a rule that fills several counts for the rule above it."""
+    file, _, line = what.partition(":")
+    file = "patterns/" + Path(file).name
+    own = [r for r in rules if r.where[0] == file]
+    if not line:
+        return own
+    lines = [r.where[1] for r in own if r.where[1] <= int(line)]
+    return [r for r in own if lines and r.where[1] == max(lines)]
+
+
+# --- proofs, each once for each content -----------------------------------------------------------------------------------------------
+def prover_version() -> str:
+    digest = hashlib.sha256(str(prove_c.program()).encode())
+    for name in PROVERS:
+        digest.update(Path(__file__).with_name(name).read_bytes())
+    digest.update(b"z3" if prove_z3.present() else b"no z3")
+    return digest.hexdigest()[:12]
+
+
+def states_of(rules: Sequence[Rule], errors: Errors, fresh: bool) -> Tuple[Dict[str, Tuple[str, str]], List[str], int]:
+    """(key -> (state, text), messages, how many were proved now). What the same prover said of the same meaning is not asked again."""
+    store = prove_c.program().parent / f"states-{prover_version()}.json"
+    known: Dict[str, str] = json.loads(store.read_text()) if store.exists() and not fresh else {}
+    keys = {id(r): ledger.key(r, errors) for r in rules}
+    todo = list({keys[id(r)]: r for r in rules if keys[id(r)] not in known}.values())
+    proofs = prove.prove(todo, errors)
+    known.update({keys[id(p.rule)]: p.state for p in proofs if not p.failed})
+    store.write_text(json.dumps(known, sort_keys=True, indent=0))
+    done = {keys[id(r)]: (known[keys[id(r)]], load.text(r.left) + " -> " + r.text.split(" -> ", 1)[1]) for r in rules if keys[id(r)] in known}
+    return done, prove_report.report(proofs), len(todo)
+
+
+
+
+def shape(state: str) -> str:
+    """A state without measured errors, which may differ in the last digit where another libm is."""
+    return re.sub(r"error\([0-9.]+", "error(", state)
+
+
+def compare(done: Dict[str, Tuple[str, str]], rules: Sequence[Rule], errors: Errors) -> List[str]:
+    """What the ledger says otherwise than the proofs just made. Without z3 `proved` stands for what it had shown."""
+    lines, out = ledger.read(), []
+    for r in rules:
+        k = ledger.key(r, errors)
+        where = f"{r.where[0]}:{r.where[1]}"
+        if k not in lines:
+            out.append(f"{where}: error: not proved: run ./dev rule {where}")
+        elif k in done and shape(lines[k][0]) != shape(done[k][0]) and not ("proved" in lines[k][0] and not prove_z3.present()):
+            out.append(f"{where}: error: the ledger says {lines[k][0]}, the proof {done[k][0]}: run ./dev rule {where}")
+    return list(dict.fromkeys(out))
+
+
+def loop(args: argparse.Namespace, rules: Sequence[Rule], sets: Sequence[load.RuleSet]) -> List[str]:
+    """Build, tests, hits, corpus, with --all the simulator; messages of what failed."""
+    targets = [s.values["name"] for s in sets if s.values]
+    folder = (ROOT / args.build).resolve()
+    rc, text = rule_loop.build(folder)
+    if rc:
+        return [text.strip()]
+    said = rule_loop.tests(folder)
+    print(said, flush=True)
+    files = rule_loop.corpus((ROOT / args.shared).resolve())
+    if args.all:
+        every = {r.name: r for s in sets for r in s.strata.get("select", [])}
+        states, failed = rule_loop.simulated(folder)
+        errors = ledger.errors_of(sets)
+        lines = {ledger.key(every[n], errors): (state, every[n].text) for n, state in states.items() if n in every}
+        ledger.write({**ledger.read(), **lines})
+        print("\n".join([*failed, f"instruction rules: {len(lines)} of {len(every)} simulated"]), flush=True)
+    if args.what:
+        counts = rule_loop.hits(folder, rules, files, targets)
+        for r in rules:
+            n, of = counts.get(r.name, (0, 0))
+            print(f"{r.name}: " + (f"fires {n} times in {of} compiles of {len(files) * len(targets)}" if n else "never fires in the corpus"))
+    print("\n".join(rule_loop.delta(folder, files, targets)), flush=True)
+    return [] if "pass" in said or "not here" in said else ["a test failed"]
+
+
+def main(argv: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="./dev rule", description="Proves rules and writes their ledger lines.")
+    parser.add_argument("what", nargs="?", help="FILE or FILE:LINE of patterns/")
+    parser.add_argument("--all", action="store_true", help="every rule; stale ledger lines go")
+    parser.add_argument("--check", action="store_true", help="prove all, compare with the ledger, write nothing")
+    parser.add_argument("--fresh", action="store_true", help="prove again what was proved with the same content")
+    parser.add_argument("--build", default="", help="build folder: build there, run tests, count hits and the corpus")
+    parser.add_argument("--shared", default="../shared", help="folder with more of a corpus")
+    args = parser.parse_args(argv)
+    if not (args.what or args.all or args.check):
+        parser.error("FILE[:LINE], --all or --check expected")
+    since = time.monotonic()
+    try:
+        sets = [load.load_index(), *(load.load_target(t) for t in load.targets())]
+        faults = checks.check(sets[0], sets[1:])
+        if faults:
+            print("\n".join(faults), file=sys.stderr)
+            return 1
+        errors, rules = ledger.errors_of(sets[1:]), proved_rules(sets)
+        wanted = chosen(rules, args.what) if args.what else rules
+        if not wanted:
+            every = [r for s in sets for r in s.rules]
+            tile = bool(chosen(every, args.what))
+            print(f"{args.what}: " + ("an instruction rule: the simulator runs it (python -m gen.simulate)" if tile else "no rule there"), file=sys.stderr)
+            return 0 if tile else 1
+        done, messages, fresh = states_of(wanted, errors, args.fresh)
+    except PatternError as e:
+        print(e, file=sys.stderr)
+        return 1
+    if args.check:
+        messages += compare(done, wanted, errors)
+    if messages:
+        print("\n".join(messages), file=sys.stderr)
+    elif not args.check:
+        changed = ledger.write(ledger.kept([r for s in sets for r in s.rules], done, args.all, errors))
+        if args.what:
+            for r in wanted:
+                print(f"{r.name}: {done[ledger.key(r, errors)][0]}")
+        print("patterns/ledger.txt: " + ("changed, to be committed with the rule" if changed else "as it was"))
+    if not messages and not args.check and args.build:
+        messages = loop(args, wanted, sets)
+        if messages:
+            print("\n".join(messages), file=sys.stderr)
+    weak = [] if prove_z3.present() else ["z3 is not here: what it proves was only tested"]
+    failed = len({m.split(": error")[0] for m in messages})
+    print("; ".join([f"{len(wanted)} rules, {fresh} proved now, {failed} failed, {time.monotonic() - since:.1f} s", *weak]))
+    return int(bool(messages))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

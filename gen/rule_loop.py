@@ -1,0 +1,160 @@
+"""What `./dev rule` does after the proof: build, the rule's tests, its hits over the corpus, and what the corpus costs before and after.
+
+Before is the working tree with the pattern files of the last commit: its tables are made by the same gen/, compiled, and linked with the
+objects of the build, so that nothing but rules differs. The corpus is shaderdb/corpus and a fixed sample of --shared; cost is counted
+in PTX instructions.
+"""
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Dict, List, Optional, Sequence, Tuple
+
+from gen.lang import Rule
+
+ROOT = Path(__file__).resolve().parent.parent
+WORKERS = 2
+SAMPLE = 40  # files of --shared
+TIMEOUT = 20  # seconds a compile may take
+
+
+def call(command: Sequence[str], cwd: Path = ROOT) -> Tuple[int, str]:
+    p = subprocess.run(list(command), cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return p.returncode, p.stdout
+
+
+def build(folder: Path) -> Tuple[int, str]:
+    return call(["ninja", "-C", str(folder), "--quiet", "warpburg"])
+
+
+def tests(folder: Path) -> str:
+    """The text tests of rewriting; what failed, or how many passed."""
+    lit = shutil.which("lit-22") or shutil.which("lit")
+    if lit is None:
+        return "tests: lit is not here (llvm-22-tools)"
+    suites = [str(p) for p in (ROOT / "tests/lit/rewrite", ROOT / "tests/lit/index") if p.is_dir()]
+    rc, text = call([lit, "-q", "-j", str(WORKERS), "--param", f"warpburg={folder / 'warpburg'}", *suites])
+    count = sum(1 for s in suites for p in Path(s).iterdir() if p.suffix in (".ir", ".hlo"))
+    return f"tests: {count} text tests pass" if rc == 0 else "tests: " + text.strip()
+
+
+def simulated(folder: Path) -> Tuple[Dict[str, str], List[str]]:
+    """(state by name of each instruction rule, messages of what failed)."""
+    rc, text = call([sys.executable, "-m", "gen.simulate", "--warpburg", str(folder / "warpburg")])
+    states = dict(m for line in text.splitlines() for m in re.findall(r"^(patterns/\S+) (simulated\(\d+\))$", line))
+    return states, [line for line in text.splitlines() if not line.startswith("patterns/") or "simulated(" not in line] if rc else []
+
+
+# --- corpus -------------------------------------------------------------------------------------------------------------------------
+def corpus(shared: Path) -> List[Path]:
+    own = sorted(ROOT.joinpath("shaderdb/corpus").glob("**/*.hlo"))
+    more = sorted(shared.joinpath("corpus").glob("**/*.hlo"), key=lambda p: p.relative_to(shared).as_posix()) if shared.is_dir() else []
+    step = max(1, len(more) // SAMPLE)
+    return own + more[::step]
+
+
+def hits(folder: Path, rules: Sequence[Rule], files: Sequence[Path], targets: Sequence[str]) -> Dict[str, Tuple[int, int]]:
+    """(hits, files) by rule over all targets."""
+    out: Dict[str, Tuple[int, int]] = {}
+    for t in targets:
+        _, text = call([str(folder / "warpburg"), "rules", "cover", *map(str, files), "--target", t, "--json", "-j", str(WORKERS)])
+        for line in text.splitlines():
+            try:
+                row = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(row, dict) and "rule" in row:
+                was = out.get(row["rule"], (0, 0))
+                out[row["rule"]] = (was[0] + row["hits"], was[1] + row["files"])
+    names = {r.name for r in rules}
+    return {k: v for k, v in out.items() if k in names}
+
+
+def instructions(text: str) -> int:
+    """Lines of PTX that are instructions."""
+    return sum(1 for line in text.splitlines() if re.match(r"\s+(@%?!?\w+\s+)?[a-z][\w.]*\s.*;|\s+ret;", line) and not line.lstrip().startswith("."))
+
+
+def cost(program: Path, file: Path, target: str) -> Optional[int]:
+    """PTX instructions of a file's kernels; None where it is declined or fails."""
+    try:
+        p = subprocess.run([str(program), "compile", str(file), "--target", target, "--emit", "ptx"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                           text=True, timeout=TIMEOUT)
+    except subprocess.TimeoutExpired:
+        return None
+    return instructions(p.stdout) if p.returncode == 0 else None
+
+
+# --- before -------------------------------------------------------------------------------------------------------------------------
+def committed(folder: Path) -> Tuple[Optional[Path], str]:
+    """A program with the last commit's rules; None and why if there is none, or if the tables are the same."""
+    where = folder / "rule-before"
+    shutil.rmtree(where, ignore_errors=True)
+    where.mkdir(parents=True)
+    archive = subprocess.run(["git", "archive", "HEAD", "patterns"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if archive.returncode or subprocess.run(["tar", "x", "-C", str(where)], input=archive.stdout).returncode:
+        return None, "no commit to compare with"
+    ledger = where / "patterns" / "ledger.txt"
+    if ledger.exists():
+        ledger.unlink()  # what it is compared with has been proved in its own time
+    rc, text = call([sys.executable, str(ROOT / "gen/gen_tables.py"), str(where / "gen"), str(where)])
+    if rc:
+        return None, "the committed rules do not compile with this gen/: " + text.strip().splitlines()[0]
+    made = sorted((where / "gen").glob("tables_*.c"))
+    if all(code_of(m) == code_of(folder / m.name) for m in made):
+        return None, "the tables are those of the last commit"
+    return link(folder, where, made)
+
+
+def code_of(file: Path) -> str:
+    """What is executed of a table file: not names, lines and ledger states."""
+    text = file.read_text() if file.exists() else ""
+    return re.sub(r"static const RwRule rules\[.*?\n};\n", "", text, flags=re.S).split("\n", 1)[-1]
+
+
+def link(folder: Path, where: Path, tables: Sequence[Path]) -> Tuple[Optional[Path], str]:
+    rc, text = call(["ninja", "-C", str(folder), "-t", "commands", "warpburg"])
+    lines = text.splitlines()
+    compiles = {m.name: next((x for x in lines if f" {m.name}" in x and " -c " in x), "") for m in tables}
+    archive = next((m for x in lines for m in [re.search(r"ar \w+ libwarpburg\.a ([^&]+)", x)] if m), None)
+    if rc or not lines or not archive or not all(compiles.values()):
+        return None, "the build's commands are not as expected"
+    objects = archive.group(1).split()
+    for m in tables:
+        o = where / f"{m.stem}.o"
+        command = re.sub(rf" -c {m.name}| -c \S*{m.name}", f" -c {m}", re.sub(r" -o \S+", f" -o {o}", re.sub(r" -MF \S+| -MD| -MQ \S+", "", compiles[m.name])))
+        if subprocess.run(command, shell=True, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
+            return None, f"{m.name} of the last commit does not compile with this tree"
+        objects = [str(o) if x.endswith(f"{m.name}.o") else x for x in objects]
+    program = where / "warpburg"
+    command = lines[-1].replace(" -o warpburg ", f" -o {program} ").replace(" libwarpburg.a ", f" {' '.join(objects)} ")
+    if subprocess.run(command, shell=True, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
+        return None, "the program before does not link"
+    return program, ""
+
+
+def delta(folder: Path, files: Sequence[Path], targets: Sequence[str]) -> List[str]:
+    """Totals before and after, and the files that changed most."""
+    before, why = committed(folder)
+    if before is None:
+        return [f"corpus: {why}"]
+    jobs = [(f, t) for f in files for t in targets]
+    with ThreadPoolExecutor(WORKERS) as pool:
+        old = list(pool.map(lambda j: cost(before, *j), jobs))
+        new = list(pool.map(lambda j: cost(folder / "warpburg", *j), jobs))
+    both = [(j, o, n) for j, o, n in zip(jobs, old, new) if o is not None and n is not None]
+    lost = [j for j, o, n in zip(jobs, old, new) if o is not None and n is None]
+    gained = sum(o is None and n is not None for o, n in zip(old, new))
+    changed = sorted((x for x in both if x[1] != x[2]), key=lambda x: (-abs(x[2] - x[1]), str(x[0])))
+    a, b = sum(o for _, o, _ in both), sum(n for _, _, n in both)
+    share = 100 * (b - a) / max(a, 1)
+    out = [f"corpus: {len(both)} of {len(jobs)} compiles of {len(files)} files on {', '.join(targets)}: "
+           f"{a} -> {b} PTX instructions ({share:+.2f} %), "
+           f"{sum(n < o for _, o, n in both)} helped, {sum(n > o for _, o, n in both)} hurt" + (f", {gained} gained" if gained else "")]
+    out += [f"    {n - o:+5d}  {f.name} on {t}: {o} -> {n}" for (f, t), o, n in changed[:5]]
+    return out + [f"    LOST  {f} on {t}" for f, t in lost]

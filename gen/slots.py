@@ -1,0 +1,190 @@
+"""What a rule's program binds and computes: slots for values, constants and type classes; arithmetic of constants; conditions.
+
+Needs the pattern's expressions; leaves steps (see encode.py). compile.py walks the two sides of a rule on top of it.
+
+    (m % k == 0) & within(rest, 0, k)   ->   KARITH k3 = k1 % k0, KIMM k4 = 0, CREL k3 == k4, KIMM k5 = 0, CFACT within v4 k5 k0
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Dict, List, Optional, Tuple
+
+from gen import guards, ops
+from gen.encode import ARITH, FLAGBIT, REL, TYPENUM, Step, bits_of
+from gen.expr import All, Arith, Cond, Expr, Guard, Lit, Not, PatternError, Relation, Type, Var, Width
+from gen.lang import Rule
+
+FLIP = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+
+
+@dataclass
+class Slots:
+    """State while one variant of one rule is compiled."""
+
+    rule: Rule
+    stratum: str
+    any_lanes: bool
+    steps: List[Step] = field(default_factory=list)
+    value: Dict[int, int] = field(default_factory=dict)  # id of a Var, Src or Node -> slot
+    konst: Dict[int, int] = field(default_factory=dict)  # id of a const Var -> k slot
+    types: Dict[str, int] = field(default_factory=dict)  # class -> t slot
+    typed: Dict[int, str] = field(default_factory=dict)  # id of a bound expression -> its type or class
+    names: Dict[str, str] = field(default_factory=dict)  # variable -> "v3", "k0": for messages
+    n_values: int = 1
+    n_konsts: int = 0
+
+    def fail(self, what: str) -> None:
+        raise PatternError(self.rule.where, what)
+
+    def slot(self) -> int:
+        self.n_values += 1
+        if self.n_values > 200:
+            self.fail("more than 200 values in one rule")
+        return self.n_values - 1
+
+    def kslot(self) -> int:
+        self.n_konsts += 1
+        if self.n_konsts > 60:
+            self.fail("more than 60 constants in one rule")
+        return self.n_konsts - 1
+
+    def bind(self, v: Var, slot: int) -> None:
+        if v.kind == "const":
+            self.konst[id(v)] = slot
+        else:
+            self.value[id(v)] = slot
+        self.names[v.name] = f"{'k' if v.kind == 'const' else 'v'}{slot}"
+
+    # --- types -----------------------------------------------------------------------------------------------------------
+    def check_type(self, t: Type, slot: int) -> None:
+        if not t.is_class:
+            self.steps.append(("TYPE", slot, int(self.any_lanes), 0, TYPENUM[t.name] | (t.lanes.bit_length() - 1) << 6))
+        elif t.name in self.types:
+            self.steps.append(("TEQ", slot, self.types[t.name], int(self.any_lanes)))
+        else:
+            self.types[t.name] = len(self.types)
+            mask = sum(1 << TYPENUM[m] for m in t.members)
+            self.steps.append(("CLASS", slot, self.types[t.name], int(self.any_lanes), ("imm", mask)))
+
+    def type_code(self, t: Type) -> Tuple[int, int]:
+        """(mode, number): mode 0 a type, 1 a bound class."""
+        if t.is_class:
+            if t.name not in self.types:
+                self.fail(f"type class {t.name} on the right side is not bound by the left side")
+            return 1, self.types[t.name]
+        return 0, TYPENUM[t.name] | (t.lanes.bit_length() - 1) << 6
+
+    def check_literal(self, e: Lit, t: Optional[Type]) -> None:
+        """A literal must be a value of every type that its place can have: narrowing rounds floats and changes no integer."""
+        for member in t.members if t is not None and not isinstance(e.value, bool) else ():
+            info = ops.TYPE_BY_NAME[member]
+            if info.cls in "IUX" and (isinstance(e.value, float) or not -1 << info.bits - 1 <= e.value < 1 << info.bits):
+                self.fail(f"{e} is no value of type {member}")
+            if info.cls == "P":
+                self.fail(f"{e} is no value of type pred: True or False")
+            if info.cls == "F" and isinstance(e.value, int) and abs(e.value) > 1 << 53:
+                self.fail(f"{e} is no value of type {member}: integers of more than 53 bits are written as floats")
+
+    # --- constants ---------------------------------------------------------------------------------------------------------
+    def bound(self, e: Expr) -> bool:
+        if isinstance(e, Arith):
+            return self.bound(e.x) and self.bound(e.y)
+        return not isinstance(e, Var) or id(e) in self.konst
+
+    def arithmetic(self, op: str, x: int, y: int, out: List[Step]) -> int:
+        d = self.kslot()
+        out.append(("KARITH", d, x, y, ARITH[op]))
+        return d
+
+    def constant(self, e: Expr, out: List[Step]) -> int:
+        """k slot that holds a constant expression."""
+        if isinstance(e, Var):
+            if id(e) not in self.konst:
+                self.fail(f"constant {e} is not bound by the left side")
+            return self.konst[id(e)]
+        if isinstance(e, Arith):
+            return self.arithmetic(e.op, self.constant(e.x, out), self.constant(e.y, out), out)
+        d = self.kslot()
+        if isinstance(e, Lit):
+            if isinstance(e.value, float):
+                self.fail(f"{e}: constants of conditions and coefficients are integers")
+            if not -1 << 63 <= e.value < 1 << 63:
+                self.fail(f"{e}: constants of conditions and coefficients have 64 bits")
+            out.append(("KIMM", d, 0, 0, ("imm", bits_of(int(e.value)))))
+        elif isinstance(e, Width):
+            if not self.types:
+                self.fail("w stands for the width of the rule's type class; this rule binds none")
+            out.append(("KWIDTH", d, 0, 0))
+        else:
+            self.fail(f"{e} is not a constant")
+        return d
+
+    def equate(self, e: Expr, k: int) -> None:
+        """k[k] must be the value of e. One variable of e may be free: it is solved for, as m in k + 2*m."""
+        if self.bound(e):
+            self.steps.append(("CREL", k, self.constant(e, self.steps), REL["=="]))
+        elif isinstance(e, Var):
+            self.bind(e, k)
+        elif isinstance(e, Arith) and e.op in "+-*" and self.bound(e.x):
+            x = self.constant(e.x, self.steps)
+            self.equate(e.y, self.arithmetic("-", k, x, self.steps) if e.op == "+" else self.arithmetic("-", x, k, self.steps)
+                        if e.op == "-" else self.divide(k, x))
+        elif isinstance(e, Arith) and e.op in "+-*" and self.bound(e.y):
+            y = self.constant(e.y, self.steps)
+            self.equate(e.x, self.arithmetic("-", k, y, self.steps) if e.op == "+" else self.arithmetic("+", k, y, self.steps)
+                        if e.op == "-" else self.divide(k, y))
+        else:
+            self.fail(f"{e}: more than one constant of it is free where it is matched")
+
+    def divide(self, k: int, x: int) -> int:
+        zero = self.constant(Lit(0), self.steps)
+        self.steps.append(("CREL", self.arithmetic("%", k, x, self.steps), zero, REL["=="]))
+        return self.arithmetic("//", k, x, self.steps)
+
+    # --- conditions --------------------------------------------------------------------------------------------------------
+    def condition(self, c: Cond, negate: bool = False) -> None:
+        if isinstance(c, All):
+            if negate:
+                self.fail("~ of several conditions: negate each")
+            for item in c.items:
+                self.condition(item)
+        elif isinstance(c, Not):
+            self.condition(c.x, not negate)
+        elif isinstance(c, Relation):
+            for side in (c.x, c.y):
+                if isinstance(side, Var) and side.kind != "const":
+                    self.fail(f"{c}: {side} is a value; relations are between constants, facts are within(..), multiple(..), ..")
+            x, y = self.constant(c.x, self.steps), self.constant(c.y, self.steps)
+            self.steps.append(("CREL", x, y, REL[FLIP[c.rel] if negate else c.rel]))
+        elif isinstance(c, Guard):
+            self.guard(c, negate)
+        else:
+            self.fail(f"{c} is not a condition")
+
+    def guard(self, c: Guard, negate: bool) -> None:
+        known = guards.BY_NAME[c.name]
+        if known.kind == "feature":
+            if self.stratum == "index":
+                self.fail(f"{c}: index rules hold for every target")
+            return
+        if known.kind == "flag":
+            if self.stratum == "index":
+                self.fail(f"{c}: index arithmetic carries no flags")
+            self.steps.append(("CFLAG", FLAGBIT[c.name], int(negate), 0))
+            return
+        if known.kind == "use" and self.stratum != "select":
+            self.fail(f"{c}: uses are counted in select only; a {self.stratum} rule fires wherever it matches")
+        v = self.value.get(id(c.args[0]))
+        if v is None:
+            self.fail(f"{c}: {c.args[0]} is not bound by the left side")
+        self.check_subject(c, known)
+        ks = [self.constant(k, self.steps) for k in c.args[1:]]
+        self.steps.append(("CFACT", v, *(ks + [0, 0])[:2], guards.NUMBER[c.name] | int(negate) << 8))
+
+    def check_subject(self, c: Guard, known: guards.Guard) -> None:
+        """The value that a condition is about has a type that the condition speaks of."""
+        found = self.typed.get(id(c.args[0]))
+        for member in Type(found).members if found else ():
+            if ops.TYPE_BY_NAME[member].cls not in known.classes:
+                what = {"X": "indices", "IU": "integers", "F": "floats"}.get(known.classes, "elements")
+                self.fail(f"{c}: {c.args[0]} is {found}; {c.name} speaks of {what}")

@@ -1,0 +1,304 @@
+/* bounds_complex: intervals of complex values: one for the real part and one for the imaginary part.
+ *
+ * Needs: lanes of two EvBound each. Leaves: the same (one where the result is real). The contract:
+ *
+ *   - add, subtract, negate, conversions, real, imag, complex, select: each part as the type of the parts does it.
+ *   - multiply: each part by its formula of two products and a sum; each product rounded or not, the sum rounded.
+ *   - abs, divide and functions: each part within the budget's units of the last place *of the larger part*, since a cancelling
+ *     part costs its own digits in every formula. A power's exponent y log x multiplies the error: as many more units as 16 of those.
+ *   - where a part of an operand is inf or nan, or a divisor is 0, HLO leaves open what divide and functions give.
+ *
+ * One value is taken exactly and then widened by the budget. For several the formula is taken in intervals of f64, which miss by far
+ * less than a budget; what has no formula here is anything.
+ *
+ *     c64 log((-1, [-1, 1])) : re in [0, 0.35], im in [-3.15, 3.15]
+ */
+#include "eval/bounds.h"
+
+#include <math.h>
+
+#define INF ((double)INFINITY)
+
+typedef struct {
+    EvBound re, im;
+} Pair;
+
+static EvBound number(double x) { return (EvBound){{.f = x}, {.f = x}, 0}; }
+static EvBound from_to(double a, double b) { return (EvBound){{.f = a}, {.f = b}, 0}; }
+
+static EvBound f1(ScOp op, EvBound a) { return ev_bound_op(op, SC_F64, SC_F64, &a, false); }
+
+static EvBound f2(ScOp op, EvBound a, EvBound b)
+{
+    const EvBound x[2] = {a, b};
+    return ev_bound_op(op, SC_F64, SC_F64, x, false);
+}
+
+static EvBound square(EvBound a)
+{
+    EvBound r;
+    return ev_bound_same(OP_MUL, SC_F64, &a, false, &r) ? r : f2(OP_MUL, a, a);
+}
+
+static EvBound sum(EvBound a, EvBound b) { return f2(OP_ADD, a, b); }
+static EvBound times(EvBound a, EvBound b) { return f2(OP_MUL, a, b); }
+static EvBound minus(EvBound a) { return f1(OP_NEG, a); }
+static EvBound half(EvBound a) { return times(a, number(0.5)); }
+static bool any_part(const EvBound *a) { return a->flags || isinf(a->lo.f) || isinf(a->hi.f); }
+static double size(const EvBound *a) { return fmax(fabs(a->lo.f), fabs(a->hi.f)); }
+
+static EvBound magnitude(Pair z)
+{
+    EvBound a = f1(OP_ABS, z.re), b = f1(OP_ABS, z.im);
+    return from_to(hypot(a.lo.f, b.lo.f) * (1 - 0x1p-52), hypot(a.hi.f, b.hi.f) * (1 + 0x1p-52));
+}
+
+static Pair divided(Pair a, Pair b)
+{
+    EvBound den = sum(square(b.re), square(b.im));
+    EvBound re = sum(times(a.re, b.re), times(a.im, b.im)), im = f2(OP_SUB, times(a.im, b.re), times(a.re, b.im));
+    return (Pair){f2(OP_DIV, re, den), f2(OP_DIV, im, den)};
+}
+
+static Pair exp_of(Pair z)
+{
+    EvBound m = f1(OP_EXP, z.re);
+    return (Pair){times(m, f1(OP_COS, z.im)), times(m, f1(OP_SIN, z.im))};
+}
+
+static Pair log_of(Pair z) { return (Pair){f1(OP_LOG, magnitude(z)), f2(OP_ATAN2, z.im, z.re)}; }
+
+static Pair log1p_of(Pair z)
+{
+    EvBound s = sum(times(z.re, sum(z.re, number(2))), square(z.im));
+    s.lo.f = fmax(s.lo.f, -1);
+    return (Pair){half(f1(OP_LOG1P, s)), f2(OP_ATAN2, z.im, sum(z.re, number(1)))};
+}
+
+static Pair expm1_of(Pair z)
+{
+    EvBound e = f1(OP_EXPM1, z.re), s = square(f1(OP_SIN, half(z.im)));
+    return (Pair){f2(OP_SUB, times(e, f1(OP_COS, z.im)), times(number(2), s)), times(f1(OP_EXP, z.re), f1(OP_SIN, z.im))};
+}
+
+static Pair sinh_of(Pair z)
+{
+    return (Pair){times(f1(OP_SINH, z.re), f1(OP_COS, z.im)), times(f1(OP_COSH, z.re), f1(OP_SIN, z.im))};
+}
+
+static Pair cosh_of(Pair z)
+{
+    return (Pair){times(f1(OP_COSH, z.re), f1(OP_COS, z.im)), times(f1(OP_SINH, z.re), f1(OP_SIN, z.im))};
+}
+
+static Pair tanh_of(Pair z)
+{
+    if (z.re.lo.f > 20 || z.re.hi.f < -20) return (Pair){number(z.re.lo.f > 0 ? 1 : -1), from_to(-1e-15, 1e-15)};
+    EvBound sh = f1(OP_SINH, z.re), ch = f1(OP_COSH, z.re), s = f1(OP_SIN, z.im), c = f1(OP_COS, z.im);
+    EvBound den = sum(square(sh), square(c));
+    return (Pair){f2(OP_DIV, times(sh, ch), den), f2(OP_DIV, times(s, c), den)};
+}
+
+/* sqrt: t = sqrt((|z| + |re|) / 2), and the other part is im / 2t. */
+static Pair sqrt_of(Pair z)
+{
+    EvBound m = magnitude(z), t = f1(OP_SQRT, half(sum(m, f1(OP_ABS, z.re))));
+    double most = sqrt(m.hi.f) * (1 + 0x1p-50);
+    if (z.re.lo.f > 0) return (Pair){t, f2(OP_DIV, z.im, times(number(2), t))};
+    bool above = z.im.lo.f > 0, below = z.im.hi.f < 0;
+    if (z.re.hi.f < 0 && (above || below))
+        return (Pair){f2(OP_DIV, f1(OP_ABS, z.im), times(number(2), t)), above ? t : minus(t)};
+    return (Pair){from_to(0, most), from_to(-most, most)};
+}
+
+static Pair sign_of(Pair z)
+{
+    EvBound m = magnitude(z);
+    if (m.lo.f <= 0) return (Pair){from_to(-1, 1), from_to(-1, 1)};
+    return (Pair){f2(OP_DIV, z.re, m), f2(OP_DIV, z.im, m)};
+}
+
+static Pair power_exponent(Pair a, Pair b)
+{
+    Pair l = log_of(a);
+    return (Pair){f2(OP_SUB, times(b.re, l.re), times(b.im, l.im)), sum(times(b.re, l.im), times(b.im, l.re))};
+}
+
+/* By the formula; false where there is none. */
+static bool several(const HloInstruction *i, const Pair *x, Pair *r)
+{
+    const Pair one = {number(1), number(0)};
+    Pair z = x[0];
+    switch (i->opcode) {
+    case HLO_DIVIDE: *r = divided(x[0], x[1]); return true;
+    case HLO_EXPONENTIAL: *r = exp_of(z); return true;
+    case HLO_EXPONENTIAL_MINUS_ONE: *r = expm1_of(z); return true;
+    case HLO_LOG: *r = log_of(z); return true;
+    case HLO_LOG_PLUS_ONE: *r = log1p_of(z); return true;
+    case HLO_SINH: *r = sinh_of(z); return true;
+    case HLO_COSH: *r = cosh_of(z); return true;
+    case HLO_SINE: z = sinh_of((Pair){minus(x->im), x->re}), *r = (Pair){z.im, minus(z.re)}; return true; /* -i sinh(iz) */
+    case HLO_COSINE: *r = cosh_of((Pair){minus(x->im), x->re}); return true;
+    case HLO_TANH: *r = tanh_of(z); return true;
+    case HLO_TAN: z = tanh_of((Pair){minus(x->im), x->re}), *r = (Pair){z.im, minus(z.re)}; return true;
+    case HLO_LOGISTIC:
+        z = exp_of((Pair){minus(z.re), minus(z.im)});
+        z.re = sum(z.re, number(1));
+        *r = divided(one, z);
+        return true;
+    case HLO_SQRT: *r = sqrt_of(z); return true;
+    case HLO_RSQRT: *r = divided(one, sqrt_of(z)); return true;
+    case HLO_SIGN: *r = sign_of(z); return true;
+    case HLO_POWER: *r = exp_of(power_exponent(x[0], x[1])); return true;
+    default: return false;
+    }
+}
+
+static bool known(ScType p, const Pair *x, double *parts)
+{
+    uint64_t bits[2];
+    if (!ev_bound_single(p, &x->re, &bits[0]) || !ev_bound_single(p, &x->im, &bits[1])) return false;
+    parts[0] = x->re.lo.f;
+    parts[1] = x->im.lo.f;
+    return true;
+}
+
+double ev_complex_units(const HloInstruction *i, const double (*x)[2])
+{
+    if (i->opcode != HLO_POWER) return 0;
+    double m = hypot(x[0][0], x[0][1]);
+    return m > 0 && isfinite(m) ? 16 * hypot(x[1][0], x[1][1]) * hypot(log(m), atan2(x[0][1], x[0][0])) : 0;
+}
+
+/* The most that |y log x| may be. */
+static double exponent_size(const Pair *x)
+{
+    Pair l = log_of(x[0]);
+    return hypot(size(&x[1].re), size(&x[1].im)) * hypot(size(&l.re), size(&l.im));
+}
+
+static EvBound widened(ScType p, EvBound x, double miss)
+{
+    if (any_part(&x) || !isfinite(miss)) return ev_bound_any(p);
+    x.lo.f -= miss;
+    x.hi.f += miss;
+    if (x.lo.f == 0) x.lo.f = -0.0;
+    return ev_bound_narrow(p, x);
+}
+
+static Pair function(const HloInstruction *i, ScType p, const Pair *x, bool approx)
+{
+    const Pair any = {ev_bound_any(p), ev_bound_any(p)};
+    double parts[2][2] = {{0, 0}, {0, 0}}, exact[2];
+    bool single = true;
+    for (uint32_t k = 0; k < i->n_operands; k++) {
+        if (any_part(&x[k].re) || any_part(&x[k].im)) return any;
+        single = single && known(p, &x[k], parts[k]);
+    }
+    ScBudget budget = sc_budget(sc_op_of_hlo(hlo_opcode_name(i->opcode)), i->shape->type, approx);
+    double units = budget.ulp;
+    Pair r;
+    if (single) {
+        if (!ev_complex_value(i, (const double (*)[2])parts, exact)) return any;
+        r = (Pair){number(exact[0]), number(exact[1])};
+        units += ev_complex_units(i, (const double (*)[2])parts);
+    } else {
+        if (!several(i, x, &r)) return any;
+        if (i->opcode == HLO_POWER) units += 16 * exponent_size(x);
+    }
+    if (any_part(&r.re) || any_part(&r.im)) return any;
+    double larger = fmax(size(&r.re), size(&r.im));
+    double miss = (units + (p == SC_F64 ? 2 : 0)) * (1 + 1e-9) * ev_ulp(p, larger) + budget.absolute * fmax(1, larger);
+    return (Pair){widened(p, r.re, miss), widened(p, r.im, miss)};
+}
+
+static EvBound absolute(ScType p, ScType t, const Pair *z, bool approx)
+{
+    bool infinite = isinf(size(&z->re)) || isinf(size(&z->im));
+    if (z->re.flags || z->im.flags) return ev_bound_any(p); /* inf beside nan is inf, in C; not all say so */
+    EvBound m = magnitude(*z);
+    ScBudget budget = sc_budget(OP_ABS, t, approx);
+    EvBound low = ev_bound_allowed(OP_ABS, p, budget, m.lo.f), high = ev_bound_allowed(OP_ABS, p, budget, m.hi.f);
+    return infinite ? from_to(fmin(low.lo.f, ev_largest(p)), INF) : from_to(fmax(low.lo.f, 0), high.hi.f);
+}
+
+/* A product of the parts, rounded or not. */
+static EvBound outward(ScType p, EvBound a, EvBound b)
+{
+    const EvBound x[2] = {a, b};
+    EvBound r = ev_bound_op(OP_MUL, p, p, x, false);
+    if (r.flags & EV_MUST_NAN) return r;
+    if (isfinite(r.lo.f)) r.lo.f = ev_step(p, r.lo.f, false);
+    if (isfinite(r.hi.f)) r.hi.f = ev_step(p, r.hi.f, true);
+    return r;
+}
+
+static EvBound products(ScType p, ScOp op, EvBound a, EvBound b, EvBound c, EvBound d)
+{
+    const EvBound x[2] = {outward(p, a, b), outward(p, c, d)};
+    return ev_bound_op(op, p, p, x, false);
+}
+
+static EvBound parts_op(ScOp op, ScType p, EvBound a, EvBound b)
+{
+    const EvBound x[2] = {a, b};
+    return ev_bound_op(op, p, p, x, false);
+}
+
+static Pair one(Ev *e, const HloInstruction *i, ScType p, const Pair *x)
+{
+    ScOp op = sc_op_of_hlo(hlo_opcode_name(i->opcode));
+    switch (i->opcode) {
+    case HLO_COPY: return x[0];
+    case HLO_ADD:
+    case HLO_SUBTRACT: return (Pair){parts_op(op, p, x[0].re, x[1].re), parts_op(op, p, x[0].im, x[1].im)};
+    case HLO_NEGATE: return (Pair){ev_bound_op(OP_NEG, p, p, &x->re, false), ev_bound_op(OP_NEG, p, p, &x->im, false)};
+    case HLO_MULTIPLY:
+        return (Pair){products(p, OP_SUB, x[0].re, x[1].re, x[0].im, x[1].im), products(p, OP_ADD, x[0].re, x[1].im, x[0].im, x[1].re)};
+    default: return function(i, p, x, e->approx);
+    }
+}
+
+/* Results that are real, of one part each. */
+static EvBound real_result(Ev *e, const HloInstruction *i, ScType from, const Pair *x)
+{
+    ScType p = ev_part_type(from);
+    if (i->opcode == HLO_REAL) return x->re;
+    if (i->opcode == HLO_IMAG) return x->im;
+    if (i->opcode == HLO_ABS) return absolute(p, from, x, e->approx);
+    if (i->opcode != HLO_COMPARE)
+        wbb_decline(e->cx, i->loc, WHY_TYPE, "the evaluator has no %s of complex values", hlo_opcode_name(i->opcode));
+    EvBound re = parts_op(OP_EQ, p, x[0].re, x[1].re), im = parts_op(OP_EQ, p, x[0].im, x[1].im);
+    bool yes = re.hi.u && im.hi.u, no = !re.lo.u || !im.lo.u;
+    return i->direction == HLO_EQ ? ev_bound_pred(no, yes) : ev_bound_pred(yes, no);
+}
+
+static Pair load(ScType t, const void *lanes, int64_t k)
+{
+    const EvBound *b = lanes;
+    if (ev_part_type(t) == t) return (Pair){b[k], number(0)};
+    return (Pair){b[2 * k], b[2 * k + 1]};
+}
+
+void *ev_bounds_complex(Ev *e, const HloInstruction *i, int64_t n, void *const *x)
+{
+    ScType t = i->shape->type, p = ev_part_type(t);
+    EvBound *r = ev_lanes(e, (size_t)n * (p == t ? 1 : 2) * sizeof *r);
+    for (int64_t k = 0; k < n; k++) {
+        Pair operand[3], z;
+        for (uint32_t q = 0; q < i->n_operands && q < 3; q++) operand[q] = load(i->operands[q]->shape->type, x[q], k);
+        if (p == t) {
+            r[k] = real_result(e, i, i->operands[0]->shape->type, operand);
+            continue;
+        }
+        ScType from = ev_part_type(i->operands[0]->shape->type);
+        if (i->opcode == HLO_COMPLEX) z = (Pair){operand[0].re, operand[1].re};
+        else if (i->opcode == HLO_CONVERT) z = (Pair){ev_bound_convert(p, from, &operand->re), from == i->operands[0]->shape->type ? number(0) : ev_bound_convert(p, from, &operand->im)};
+        else if (i->opcode == HLO_SELECT && operand->re.lo.u == operand->re.hi.u) z = operand[operand->re.lo.u ? 1 : 2];
+        else if (i->opcode == HLO_SELECT) z = (Pair){ev_bound_union(p, operand[1].re, operand[2].re), ev_bound_union(p, operand[1].im, operand[2].im)};
+        else z = one(e, i, p, operand);
+        r[2 * k] = z.re;
+        r[2 * k + 1] = z.im;
+    }
+    return r;
+}

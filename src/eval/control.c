@@ -1,0 +1,158 @@
+/* control: loops, branches, and computations applied to elements.
+ *
+ * Needs: verified computations. Leaves: the lanes wanted.
+ *
+ * A loop runs as a whole the first time that anything of it is wanted: its state is lanes, each iteration two runs of their own,
+ * condition and body; the last state is kept. What the body hands on unchanged is never copied. A branch is evaluated as a call is,
+ * element by element, once the choice is known; in EV_BOUNDS the union of those that it may be. An index out of range takes the
+ * last branch (XLA's operation semantics).
+ *
+ *     while((s32[], f32[4]) init), condition=c, body=b         state: lanes of leaf 0, lanes of leaf 1
+ */
+#include "eval/inner.h"
+
+#include <string.h>
+
+enum { ITERATIONS = 100 * 1000 * 1000 };
+
+void *ev_map(Ev *e, EvTask *t)
+{
+    const HloInstruction *i = t->ref.i;
+    void **x = WBB_NEW_N(e->block, void *, i->n_operands + 1), *out = NULL;
+    bool all = true;
+    for (uint32_t k = 0; k < i->n_operands; k++) {
+        x[k] = ev_need(e, ev_operand(e, t, k), t->set);
+        all = all && x[k];
+    }
+    if (!all) return NULL;
+    ev_apply(e, i->called[0], t->set->n, x, &out);
+    return out;
+}
+
+static const HloComputation *named(const HloInstruction *i, const char *attribute)
+{
+    for (uint32_t k = 0; k < i->n_called; k++)
+        if (strcmp(i->called_by[k], attribute) == 0) return i->called[k];
+    return i->called[0];
+}
+
+/* Which branches may be taken: first .. last. False: the choice was asked for. */
+static bool branches(Ev *e, EvTask *t, uint32_t *first, uint32_t *last)
+{
+    const HloInstruction *i = t->ref.i;
+    EvRef choice = ev_operand(e, t, 0);
+    ScType type = ev_ref_shape(choice)->type;
+    const void *lanes = ev_need(e, choice, ev_run_set(e, 0, 1));
+    if (!lanes) return false;
+    int64_t low, high, count = i->n_called;
+    if (!ev_int_of(e, type, lanes, 0, &low)) {
+        const EvBound *b = lanes;
+        low = type == SC_PRED ? (int64_t)b->lo.u : b->lo.i;
+        high = type == SC_PRED ? (int64_t)b->hi.u : b->hi.i;
+        if (type != SC_PRED && low < 0) high = count - 1;
+    } else {
+        high = low;
+    }
+    if (type == SC_PRED) { /* true is the first branch */
+        int64_t swap = low;
+        low = 1 - high;
+        high = 1 - swap;
+    }
+    *first = (uint32_t)(low < 0 || low >= count ? (low < 0 && high != low ? 0 : count - 1) : low);
+    *last = (uint32_t)(high < 0 || high >= count ? count - 1 : high);
+    return true;
+}
+
+void *ev_conditional(Ev *e, EvTask *t)
+{
+    const HloInstruction *i = t->ref.i;
+    uint32_t first, last;
+    void *made = NULL;
+    bool all = true;
+    if (!branches(e, t, &first, &last)) return NULL;
+    ScType type = ev_ref_shape(t->ref)->type, part = ev_part_type(type);
+    for (uint32_t b = first; b <= last; b++) {
+        EvFrame *f = ev_callee(e, t->ref.frame, i, b);
+        void *lanes = ev_need(e, ev_resolve_leaf(e, f, f->c->root, t->ref.leaf), t->set);
+        all = all && lanes;
+        if (!all) continue;
+        if (!made) {
+            made = lanes;
+            continue;
+        }
+        int64_t n = t->set->n * (part == type ? 1 : 2);
+        EvBound *both = ev_lanes(e, (size_t)n * sizeof *both);
+        for (int64_t k = 0; k < n; k++) both[k] = ev_bound_union(part, ((const EvBound *)made)[k], ((const EvBound *)lanes)[k]);
+        made = both;
+    }
+    return all ? made : NULL;
+}
+
+/* Lanes of all leaves of the computation's root on a state; in `to`. A leaf that a loop hands on as it came keeps its
+ * place. */
+void ev_iterate(Ev *e, const HloComputation *c, void *const *state, WbbArena *to, void **out)
+{
+    Ev *run = ev_sub(e, c, state);
+    ev_keep_heavy(run, run->root);
+    for (uint32_t k = 0; k < c->root->shape->n_leaves; k++) {
+        EvRef r = ev_resolve_leaf(run, run->root, c->root, k);
+        const HloShape *s = ev_ref_shape(r);
+        size_t bytes = wbb_mul_size(to, (size_t)hlo_elements(s), ev_lane_bytes(e->mode, s->type));
+        if (sc_type_info[s->type].cls == '-') continue; /* a token */
+        if (r.i->opcode == HLO_PARAMETER && ev_first_leaf(c, r.i->number) + r.leaf == k && c->n_parameters == 1) {
+            out[k] = state[k];
+            continue;
+        }
+        out[k] = wbb_alloc(to, bytes);
+        ev_copy_all(run, r, out[k]);
+    }
+    ev_part_end(e);
+}
+
+static bool goes_on(Ev *e, const HloInstruction *i, void *const *state)
+{
+    const HloComputation *c = named(i, "condition");
+    Ev *run = ev_sub(e, c, state);
+    int64_t value = 0;
+    ev_begin(run);
+    const void *lanes = ev_demand(run, ev_resolve(run, run->root, c->root, NULL, 0), ev_run_set(run, 0, 1));
+    if (!ev_int_of(run, SC_PRED, lanes, 0, &value))
+        wbb_decline(e->cx, i->loc, WHY_CONTROL_FLOW, "whether %s goes on depends on a value that is known within bounds only", i->name);
+    ev_part_end(e);
+    return value != 0;
+}
+
+void *ev_while(Ev *e, EvTask *t)
+{
+    const HloInstruction *i = t->ref.i;
+    uint32_t n = i->shape->n_leaves;
+    void **state = WBB_NEW_N(e->block, void *, n + 1), **next = WBB_NEW_N(e->block, void *, n + 1);
+    for (uint32_t k = 0; k < n; k++)
+        if (sc_type_info[ev_leaf_shape(i->shape, k)->type].cls != '-') state[k] = ev_all(e, ev_resolve_leaf(e, t->ref.frame, i->operands[0], k));
+    WbbArena *now = wbb_arena_new(e->cx), *then = wbb_arena_new(e->cx);
+    const HloComputation *body = named(i, "body");
+    for (int64_t count = 0; goes_on(e, i, state); count++) {
+        if (count == ITERATIONS) wbb_decline(e->cx, i->loc, WHY_SIZE, "%s has not ended after %d iterations", i->name, ITERATIONS);
+        ev_iterate(e, body, state, then, next);
+        void **swap = state;
+        state = next;
+        next = swap;
+        wbb_arena_free(now); /* the state before this one */
+        now = then;
+        then = wbb_arena_new(e->cx);
+    }
+    void *wanted = NULL;
+    for (uint32_t k = 0; k < n; k++) {
+        const HloShape *s = ev_leaf_shape(i->shape, k);
+        size_t bytes = ev_lane_bytes(e->mode, s->type), all = wbb_mul_size(e->home, (size_t)hlo_elements(s), bytes);
+        if (!state[k]) continue;
+        void *kept = memcpy(wbb_alloc(e->home, all), state[k], all);
+        ev_keep(e, (EvRef){t->ref.frame, i, k}, k, kept);
+        if (k != t->ref.leaf) continue;
+        wanted = ev_lanes(e, (size_t)t->set->n * bytes);
+        ev_gather(wanted, kept, bytes, t->set);
+    }
+    wbb_arena_free(now);
+    wbb_arena_free(then);
+    return wanted;
+}

@@ -1,0 +1,253 @@
+/* frame: runs, the uses of computations in them, and which array a value is.
+ *
+ * Needs: a verified computation. Leaves: a run; frames, one for each use of a computation; references resolved through tuples,
+ * calls and parameters, so that no work is done for them.
+ *
+ * A part is a run over the same frames with memory of its own, for work inside a step. A sub-run is one of another computation
+ * whose parameters are lanes: an iteration of a loop, a computation applied to one element.
+ *
+ *     g = get-tuple-element(fusion(x), calls=f), index=1        the second operand of the tuple that is f's root, in f's frame
+ */
+#include "eval/inner.h"
+
+#include <string.h>
+
+const HloShape *ev_leaf_shape(const HloShape *s, uint32_t leaf)
+{
+    while (s->type == SC_TUPLE) {
+        uint32_t k = 0;
+        while (leaf >= s->elements[k]->n_leaves) leaf -= s->elements[k++]->n_leaves;
+        s = s->elements[k];
+    }
+    return s;
+}
+
+const HloShape *ev_ref_shape(EvRef r) { return ev_leaf_shape(r.i->shape, r.leaf); }
+
+static EvFrame *new_frame(Ev *e, const HloComputation *c, EvFrame *caller, const HloInstruction *call, EvFrame *origin)
+{
+    EvFrame *f = WBB_NEW(e->arena, EvFrame);
+    f->c = c;
+    f->caller = caller;
+    f->call = call;
+    f->origin = origin;
+    f->callee = WBB_NEW_N(e->arena, EvFrame *, c->n_instructions);
+    f->memo = WBB_NEW_N(e->arena, EvMemo *, c->n_instructions);
+    f->kept = origin ? origin->kept : WBB_NEW_N(e->arena, EvMemo *, c->n_instructions);
+    f->next = e->frames;
+    e->frames = f;
+    return f;
+}
+
+EvFrame *ev_callee(Ev *e, EvFrame *f, const HloInstruction *call, uint32_t branch)
+{
+    EvFrame *g = f->callee[call->id];
+    while (g && g->branch != branch) g = g->sibling;
+    if (g) return g;
+    EvFrame *origin = f->origin ? ev_callee(e->whole, f->origin, call, branch) : NULL;
+    const HloComputation *c = origin ? origin->c : ev_expansion(e, call);
+    g = new_frame(e, c ? c : call->called[branch], f, call, origin);
+    g->branch = branch;
+    g->sibling = f->callee[call->id];
+    f->callee[call->id] = g;
+    return g;
+}
+
+static Ev *new_run(WbbCx *cx)
+{
+    WbbArena *arena = wbb_arena_new(cx);
+    Ev *e = WBB_NEW(arena, Ev);
+    e->cx = cx;
+    e->arena = e->home = arena;
+    return e;
+}
+
+Ev *ev_new(WbbCx *cx, const HloComputation *c, const void *const *inputs, EvMode mode)
+{
+    Ev *e = new_run(cx);
+    e->mode = mode == EV_BOUNDS_APPROX ? EV_BOUNDS : mode;
+    e->approx = mode == EV_BOUNDS_APPROX;
+    e->inputs = inputs;
+    e->root = new_frame(e, c, NULL, NULL, NULL);
+    return e;
+}
+
+/* A run inside a step of another: its results are the caller's to copy before it ends. */
+static Ev *inside(Ev *outer)
+{
+    Ev *e = new_run(outer->cx);
+    outer->part = e;
+    e->mode = outer->mode;
+    e->approx = outer->approx;
+    e->noise = outer->noise;
+    e->depth = outer->depth + 1;
+    if (e->depth > EV_DEPTH) wbb_decline(e->cx, outer->root->c->loc, WHY_SIZE, "operations over other operations nest too deep to be evaluated");
+    return e;
+}
+
+Ev *ev_part(Ev *whole)
+{
+    Ev *e = inside(whole);
+    e->whole = whole;
+    e->home = whole->home;
+    e->inputs = whole->inputs;
+    e->source = whole->source;
+    e->state = whole->state;
+    e->root = new_frame(e, whole->root->c, NULL, NULL, whole->root);
+    return e;
+}
+
+Ev *ev_sub(Ev *outer, const HloComputation *c, void *const *state)
+{
+    Ev *e = inside(outer);
+    e->state = state;
+    e->root = new_frame(e, c, NULL, NULL, NULL);
+    return e;
+}
+
+void ev_part_end(Ev *whole)
+{
+    Ev *part = whole->part;
+    whole->part = NULL;
+    ev_free(part);
+}
+
+void ev_free(Ev *e)
+{
+    if (e->part) ev_part_end(e);
+    if (e->block) ev_end(e);
+    wbb_arena_free(e->arena);
+}
+
+static EvFrame *part_frame(Ev *part, EvFrame *f)
+{
+    return f->caller ? ev_callee(part, part_frame(part, f->caller), f->call, f->branch) : part->root;
+}
+
+EvRef ev_part_ref(Ev *part, EvRef r) { return (EvRef){part_frame(part, r.frame), r.i, r.leaf}; }
+
+void ev_begin(Ev *e)
+{
+    e->block = wbb_arena_new(e->cx);
+    e->slab = e->slabs;
+    if (e->slab) e->slab->used = 0;
+    memset(e->buckets, 0, sizeof e->buckets);
+    for (EvFrame *f = e->frames; f; f = f->next) memset(f->memo, 0, f->c->n_instructions * sizeof *f->memo);
+}
+
+void ev_end(Ev *e)
+{
+    wbb_arena_free(e->block);
+    e->block = NULL;
+}
+
+/* Custom calls that mark their operand for a partitioner or a memory and give it back. */
+static bool is_identity(const HloInstruction *i)
+{
+    static const char *const targets[] = {"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "xla.sdy.FuncResultSharding",
+                                          "annotate_device_placement", "MoveToDevice", "MoveToHost", "Pin", "Unpin", "LayoutConstraint"};
+    if (i->n_operands != 1 || !i->target || !hlo_same_shape(i->shape, i->operands[0]->shape)) return false;
+    for (size_t k = 0; k < WBB_LEN(targets); k++)
+        if (strcmp(i->target, targets[k]) == 0) return true;
+    return false;
+}
+
+/* Does the instruction hand over its operand 0 as it is? */
+static bool passes(const HloInstruction *i)
+{
+    switch (i->opcode) {
+    case HLO_COPY:
+    case HLO_OPT_BARRIER:
+    case HLO_ADD_DEPENDENCY:
+    case HLO_DOMAIN:
+    case HLO_COPY_DONE:
+    case HLO_ASYNC_UPDATE:
+    case HLO_ASYNC_DONE: return true;
+    case HLO_CUSTOM_CALL: return is_identity(i);
+    default: return false;
+    }
+}
+
+/* An instruction whose result is a computation's. */
+static bool calls(const HloInstruction *i)
+{
+    switch (i->opcode) {
+    case HLO_FUSION:
+    case HLO_CALL: return true;
+    case HLO_ASYNC_START: return i->n_called == 1;
+    default: return ev_is_expanded(i);
+    }
+}
+
+/* Elements of tuples still to be taken, the next one last. */
+typedef struct {
+    uint32_t items[2 * EV_PATH], n;
+} Path;
+
+static EvRef at_array(EvFrame *f, const HloInstruction *i, Path *p)
+{
+    const HloShape *s = i->shape;
+    uint32_t leaf = 0;
+    while (p->n && s->type == SC_TUPLE) {
+        uint32_t k = p->items[--p->n];
+        for (uint32_t j = 0; j < k; j++) leaf += s->elements[j]->n_leaves;
+        s = s->elements[k];
+    }
+    return (EvRef){f, i, leaf};
+}
+
+EvRef ev_resolve(Ev *e, EvFrame *f, const HloInstruction *i, const uint32_t *path, uint32_t depth)
+{
+    Path p = {.n = 0};
+    for (uint32_t k = depth; k > 0 && p.n < EV_PATH; k--) p.items[p.n++] = path[k - 1];
+    for (;;) {
+        if (i->opcode == HLO_GET_TUPLE_ELEMENT) {
+            if (p.n == WBB_LEN(p.items)) wbb_fail(e->cx, i->loc, "tuples nest too deep");
+            p.items[p.n++] = (uint32_t)i->number;
+            i = i->operands[0];
+        } else if (i->opcode == HLO_TUPLE && p.n) {
+            i = i->operands[p.items[--p.n]];
+        } else if (i->opcode == HLO_PARAMETER && f->caller) {
+            i = f->call->operands[(f->call->opcode == HLO_CONDITIONAL ? f->branch + 1 : 0) + i->number];
+            f = f->caller;
+        } else if (calls(i)) {
+            /* ((operands), result, ..) of async-start: the result is its computation's */
+            if (i->opcode == HLO_ASYNC_START && p.n && p.items[p.n - 1] == 0 && i->shape->type == SC_TUPLE) return at_array(f, i, &p);
+            if (i->opcode == HLO_ASYNC_START && p.n && p.items[p.n - 1] == 1 && i->shape->type == SC_TUPLE) p.n--;
+            f = ev_callee(e, f, i, 0);
+            i = f->c->root;
+        } else if (i->opcode == HLO_ASYNC_DONE && i->operands[0]->shape->type == SC_TUPLE) {
+            if (p.n == WBB_LEN(p.items)) wbb_fail(e->cx, i->loc, "tuples nest too deep");
+            p.items[p.n++] = 1;
+            i = i->operands[0];
+        } else if (i->opcode == HLO_COPY_START && p.n) {
+            p.n--;
+            i = i->operands[0];
+        } else if (i->opcode == HLO_COPY_DONE && i->operands[0]->opcode == HLO_COPY_START) {
+            i = i->operands[0]->operands[0];
+        } else if (passes(i)) {
+            i = i->operands[0];
+        } else {
+            return at_array(f, i, &p);
+        }
+    }
+}
+
+EvRef ev_resolve_leaf(Ev *e, EvFrame *f, const HloInstruction *i, uint32_t leaf)
+{
+    uint32_t path[EV_PATH], depth = 0;
+    for (const HloShape *s = i->shape; s->type == SC_TUPLE && depth < EV_PATH; ) {
+        uint32_t k = 0;
+        while (leaf >= s->elements[k]->n_leaves) leaf -= s->elements[k++]->n_leaves;
+        path[depth++] = k;
+        s = s->elements[k];
+    }
+    return ev_resolve(e, f, i, path, depth);
+}
+
+uint32_t ev_first_leaf(const HloComputation *c, int64_t parameter)
+{
+    uint32_t leaf = 0;
+    for (int64_t k = 0; k < parameter; k++) leaf += c->parameters[k]->shape->n_leaves;
+    return leaf;
+}

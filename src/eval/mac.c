@@ -1,0 +1,319 @@
+/* mac: sums of products, for dot and convolution.
+ *
+ * Needs: for each result the segments of the operands whose products it sums. Leaves: the lanes wanted.
+ *
+ * Floats are multiplied and added in f64 and rounded once, as sums are in fold.c; integers modulo 2^64, then cut; pred: any of
+ * both. In EV_BOUNDS the products are intervals and their sum is taken in any order, each product rounded or not. Where few results
+ * are wanted of large operands, just their elements are asked for; else the operands are taken whole, once.
+ */
+#include "eval/bounds.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { CHUNK = 1 << 16, KIND_SHIFT = 24 };
+static const uint32_t widened = UINT32_C(1) << 31; /* of the leaf under which a widened operand is kept */
+
+typedef enum { FLOATS, INTEGERS, COMPLEX, BOUNDS, COMPLEX_BOUNDS } Kind;
+
+static const size_t wide_bytes[] = {sizeof(double), sizeof(int64_t), 2 * sizeof(double), sizeof(EvBound), 2 * sizeof(EvBound)};
+
+/* What is summed up for one result: [0] re, [1] im. */
+typedef struct {
+    double f[2];
+    uint64_t i;
+    bool unknown; /* EV_BOUNDS, integers: some factor is not one value */
+    EvBound b[2];
+    double magnitude[2];
+    int64_t additions;
+} Sum;
+
+static Kind kind_of(const Ev *e, const HloInstruction *i)
+{
+    bool complex = false, all_ints = true;
+    for (int p = 0; p < 2; p++) {
+        char cls = sc_type_info[i->operands[p]->shape->type].cls;
+        complex = complex || cls == 'C';
+        all_ints = all_ints && cls != 'C' && cls != 'F';
+    }
+    if (e->mode == EV_BOUNDS) return complex ? COMPLEX_BOUNDS : BOUNDS;
+    return complex ? COMPLEX : all_ints ? INTEGERS : FLOATS;
+}
+
+/* Lanes as what is multiplied: doubles, 64-bit integers, pairs of doubles, intervals. */
+static void widen(const Ev *e, Kind kind, ScType own, const void *lanes, int64_t n, void *to)
+{
+    ScType t = ev_lane_type(e->mode, own), part = ev_part_type(t);
+    double *f = to;
+    if (kind == BOUNDS || (kind == COMPLEX_BOUNDS && part != t)) {
+        memcpy(to, lanes, (size_t)n * ev_lane_bytes(EV_BOUNDS, own));
+        return;
+    }
+    for (int64_t k = 0; k < n; k++) {
+        uint64_t bits = part == t ? ev_get(t, lanes, k) : 0;
+        switch (kind) {
+        case INTEGERS: ((int64_t *)to)[k] = (int64_t)sc_to_i128(t, bits); break;
+        case FLOATS: f[k] = sc_to_f64(t, bits); break;
+        case COMPLEX:
+            f[2 * k] = part == t ? sc_to_f64(t, bits) : sc_to_f64(part, ev_get(part, lanes, 2 * k));
+            f[2 * k + 1] = part == t ? 0 : sc_to_f64(part, ev_get(part, lanes, 2 * k + 1));
+            break;
+        default: /* a real factor of a complex product, as intervals */
+            ((EvBound *)to)[2 * k] = ((const EvBound *)lanes)[k];
+            ((EvBound *)to)[2 * k + 1] = ev_bound_exact(SC_F64, 0);
+        }
+    }
+}
+
+static void add_product(EvBound *sum, double *magnitude, const EvBound *a, const EvBound *b, bool negative)
+{
+    double least = (double)INFINITY, largest = -(double)INFINITY;
+    sum->flags |= a->flags | b->flags;
+    if ((a->flags | b->flags) & EV_MUST_NAN) return;
+    for (int k = 0; k < 4; k++) {
+        double p = (k & 1 ? a->hi.f : a->lo.f) * (k & 2 ? b->hi.f : b->lo.f);
+        if (isnan(p)) {
+            sum->flags |= EV_MAYBE_NAN;
+            least = -(double)INFINITY, largest = (double)INFINITY;
+            break;
+        }
+        least = fmin(least, p);
+        largest = fmax(largest, p);
+    }
+    double low = negative ? -largest : least, high = negative ? -least : largest, m = fmax(fabs(low), fabs(high));
+    if (isfinite(m)) *magnitude += m;
+    if ((sum->hi.f == (double)INFINITY && low == -(double)INFINITY) || (sum->lo.f == -(double)INFINITY && high == (double)INFINITY)) {
+        *sum = (EvBound){{.f = -(double)INFINITY}, {.f = (double)INFINITY}, sum->flags | EV_MAYBE_NAN};
+        return;
+    }
+    sum->lo.f += low;
+    sum->hi.f += high;
+}
+
+static void multiply_bounds(Sum *s, ScType x, ScType y, const EvBound *a, const EvBound *b)
+{
+    uint64_t bits[2];
+    if (sc_is_float(x) || sc_is_float(y)) {
+        EvBound u = sc_is_float(x) ? *a : ev_bound_convert(SC_F64, x, a), v = sc_is_float(y) ? *b : ev_bound_convert(SC_F64, y, b);
+        add_product(&s->b[0], &s->magnitude[0], &u, &v, false);
+        return;
+    }
+    if (!ev_bound_single(x, a, &bits[0]) || !ev_bound_single(y, b, &bits[1])) s->unknown = true;
+    else s->i += (uint64_t)(sc_to_i128(x, bits[0]) * sc_to_i128(y, bits[1]));
+}
+
+/* n products more; a and b hold elements as widened, apart by the steps. */
+static void multiply(Kind kind, const HloInstruction *i, Sum *s, const char *a, int64_t sa, const char *b, int64_t sb, int64_t n)
+{
+    s->additions += n;
+    switch (kind) {
+    case FLOATS: {
+        const double *x = (const void *)a, *y = (const void *)b;
+        double sum = s->f[0];
+        for (int64_t k = 0; k < n; k++) sum += x[k * sa] * y[k * sb];
+        s->f[0] = sum;
+        break;
+    }
+    case INTEGERS: {
+        const uint64_t *x = (const void *)a, *y = (const void *)b;
+        uint64_t sum = s->i;
+        for (int64_t k = 0; k < n; k++) sum += x[k * sa] * y[k * sb];
+        s->i = sum;
+        break;
+    }
+    case COMPLEX: {
+        const double *x = (const void *)a, *y = (const void *)b;
+        for (int64_t k = 0; k < n; k++) {
+            const double *u = x + 2 * k * sa, *v = y + 2 * k * sb;
+            s->f[0] += u[0] * v[0] - u[1] * v[1];
+            s->f[1] += u[0] * v[1] + u[1] * v[0];
+        }
+        break;
+    }
+    case BOUNDS: {
+        const EvBound *x = (const void *)a, *y = (const void *)b;
+        for (int64_t k = 0; k < n; k++)
+            multiply_bounds(s, i->operands[0]->shape->type, i->operands[1]->shape->type, &x[k * sa], &y[k * sb]);
+        break;
+    }
+    case COMPLEX_BOUNDS: {
+        const EvBound *x = (const void *)a, *y = (const void *)b;
+        for (int64_t k = 0; k < n; k++)
+            for (int re = 0; re < 2; re++)
+                for (int im = 0; im < 2; im++) {
+                    int part = re ^ im;
+                    add_product(&s->b[part], &s->magnitude[part], &x[2 * k * sa + re], &y[2 * k * sb + im], re && im);
+                }
+        break;
+    }
+    }
+}
+
+/* Chance decides what is open of a sum of products: their order and whether they are rounded; each addition is. [0] re, [1] im. */
+typedef struct {
+    double *items[2];
+    int64_t n[2];
+} Terms;
+
+static void add_terms(Kind kind, Terms *t, const char *a, int64_t sa, const char *b, int64_t sb, int64_t n)
+{
+    const double *x = (const void *)a, *y = (const void *)b;
+    for (int64_t k = 0; k < n; k++) {
+        if (kind == FLOATS) {
+            t->items[0][t->n[0]++] = x[k * sa] * y[k * sb];
+            continue;
+        }
+        const double *u = x + 2 * k * sa, *v = y + 2 * k * sb;
+        t->items[0][t->n[0]++] = u[0] * v[0];
+        t->items[0][t->n[0]++] = -u[1] * v[1];
+        t->items[1][t->n[1]++] = u[0] * v[1];
+        t->items[1][t->n[1]++] = u[1] * v[0];
+    }
+}
+
+static void sum_terms(Ev *e, ScType part, Terms *t, Sum *s)
+{
+    const bool rounded = ev_random(e) % 2;
+    for (int p = 0; p < 2; p++) {
+        double *x = t->items[p], sum = 0;
+        for (int64_t left = t->n[p]; left > 0; left--) {
+            const int64_t k = (int64_t)(ev_random(e) % (uint64_t)left);
+            const double one = rounded ? sc_to_f64(part, sc_from_f64(part, x[k])) : x[k];
+            x[k] = x[left - 1];
+            sum = sc_to_f64(part, sc_from_f64(part, sum + one));
+        }
+        s->f[p] = sum;
+        t->n[p] = 0;
+    }
+}
+
+static Terms *new_terms(Ev *e, Kind kind, const EvProducts *p)
+{
+    if (!e->noise || (kind != FLOATS && kind != COMPLEX) || ev_random(e) % 2) return NULL;
+    Terms *t = WBB_NEW(e->block, Terms);
+    const int64_t each = kind == COMPLEX ? 2 : 1;
+    for (int64_t k = 0; k < each; k++) t->items[k] = ev_lanes(e, wbb_mul_size(e->arena, (size_t)(each * p->segments * p->count), sizeof(double)));
+    return t;
+}
+
+/* An exact number as the result's type; integers wrap. */
+static EvBound narrowed(ScType t, const Sum *s, int part)
+{
+    EvBound b = s->b[part];
+    if (!sc_is_float(t)) return ev_bound_any(t);
+    ev_close_sum(t, &b, s->magnitude[part], s->additions + 1, ev_ulp(t, 0) / 2); /* a product may underflow */
+    return b;
+}
+
+static void store(const Ev *e, Kind kind, const HloInstruction *i, const Sum *s, void *lanes, int64_t k)
+{
+    ScType own = i->shape->type, t = ev_lane_type(e->mode, own), part = ev_part_type(t);
+    EvBound *bounds = lanes;
+    bool ints = !sc_is_float(i->operands[0]->shape->type) && !sc_is_float(i->operands[1]->shape->type);
+    switch (kind) {
+    case FLOATS: ev_set(t, lanes, k, sc_from_f64(t, s->f[0])); break;
+    case INTEGERS: ev_set(t, lanes, k, sc_from_i128(t, (int64_t)s->i)); break;
+    case COMPLEX:
+        ev_set(part, lanes, 2 * k, sc_from_f64(part, s->f[0]));
+        ev_set(part, lanes, 2 * k + 1, sc_from_f64(part, s->f[1]));
+        break;
+    case BOUNDS:
+        if (!ints) bounds[k] = narrowed(own, s, 0);
+        else bounds[k] = s->unknown ? ev_bound_any(own) : ev_bound_exact(own, sc_from_i128(own, (int64_t)s->i));
+        break;
+    case COMPLEX_BOUNDS:
+        for (int p = 0; p < 2; p++) {
+            Sum twice = *s;
+            twice.additions *= 2;
+            bounds[2 * k + p] = narrowed(ev_part_type(own), &twice, p);
+        }
+        break;
+    }
+}
+
+/* The whole operand, widened, kept for the run; and how it is held. */
+static char *whole(Ev *e, EvTask *t, Kind kind, uint32_t operand)
+{
+    EvRef r = ev_operand(e, t, operand);
+    uint32_t leaf = r.leaf | widened | (uint32_t)kind << KIND_SHIFT;
+    char *kept = ev_kept(r, leaf);
+    if (kept) return kept;
+    const HloShape *s = ev_ref_shape(r);
+    int64_t n = hlo_elements(s);
+    const void *lanes = ev_all(e, r);
+    kept = wbb_alloc(e->home, wbb_mul_size(e->home, (size_t)n, wide_bytes[kind]));
+    widen(e, kind, s->type, lanes, n, kept);
+    ev_keep(e, r, leaf, kept);
+    return kept;
+}
+
+/* Positions of one operand, as widened elements in that order. */
+static char *picked(Ev *e, Ev *part, EvTask *t, Kind kind, uint32_t operand, const int64_t *list, int64_t n)
+{
+    EvRef r = ev_part_ref(part, ev_operand(e, t, operand));
+    const void *lanes = ev_demand(part, r, ev_list_set(part, list, n));
+    char *made = ev_lanes(part, (size_t)n * wide_bytes[kind]);
+    widen(part, kind, ev_ref_shape(r)->type, lanes, n, made);
+    return made;
+}
+
+/* Results [from, ..) by asking for just their elements; how many were done. */
+static int64_t some(Ev *e, Ev *part, EvTask *t, Kind kind, const EvProducts *p, Terms *terms, EvWalk *walk, int64_t from, char *lanes)
+{
+    ev_begin(part);
+    int64_t each = wbb_mul_size(part->arena, (size_t)p->segments, (size_t)WBB_MAX(p->count, 1)) > CHUNK ? 1 : CHUNK / (p->segments * WBB_MAX(p->count, 1));
+    int64_t count = WBB_MIN(each, t->set->n - from), n = 0, done = 0;
+    EvSegment *segments = ev_lanes(part, (size_t)p->segments * sizeof *segments);
+    int64_t *products = ev_list(part, count), *list[2];
+    for (int k = 0; k < 2; k++) list[k] = ev_list(part, count * p->segments * p->count);
+    for (int64_t k = 0; k < count; k++) {
+        uint32_t found = p->find(p->arg, ev_walk_to(walk, ev_position(t->set, from + k)), segments);
+        products[k] = found * p->count;
+        for (uint32_t j = 0; j < found; j++)
+            for (int64_t m = 0; m < p->count; m++, n++)
+                for (int o = 0; o < 2; o++) list[o][n] = segments[j].at[o] + m * p->step[o];
+    }
+    char *x[2] = {NULL, NULL};
+    for (uint32_t k = 0; k < 2 && n; k++) x[k] = picked(e, part, t, kind, k, list[k], n);
+    for (int64_t k = 0; k < count; done += products[k++]) {
+        Sum s = {0};
+        size_t at = (size_t)done * wide_bytes[kind];
+        if (products[k] && terms) add_terms(kind, terms, x[0] + at, 1, x[1] + at, 1, products[k]);
+        else if (products[k]) multiply(kind, t->ref.i, &s, x[0] + at, 1, x[1] + at, 1, products[k]);
+        if (terms) sum_terms(e, ev_part_type(t->ref.i->shape->type), terms, &s);
+        store(e, kind, t->ref.i, &s, lanes, from + k);
+    }
+    ev_end(part);
+    return count;
+}
+
+void *ev_products(Ev *e, EvTask *t, const EvProducts *p)
+{
+    const HloInstruction *i = t->ref.i;
+    Kind kind = kind_of(e, i);
+    int64_t n = t->set->n;
+    char *lanes = ev_lanes(e, wbb_mul_size(e->arena, (size_t)n, ev_lane_bytes(e->mode, i->shape->type)));
+    EvWalk walk = ev_walk(i->shape);
+    Terms *terms = new_terms(e, kind, p);
+    double wanted = 2.0 * (double)n * (double)p->segments * (double)p->count;
+    if (wanted < (double)hlo_elements(i->operands[0]->shape) + (double)hlo_elements(i->operands[1]->shape)) {
+        Ev *part = ev_part(e);
+        for (int64_t k = 0; k < n;) k += some(e, part, t, kind, p, terms, &walk, k, lanes);
+        ev_part_end(e);
+        return lanes;
+    }
+    const char *x[2] = {whole(e, t, kind, 0), whole(e, t, kind, 1)};
+    EvSegment *segments = ev_lanes(e, wbb_mul_size(e->arena, (size_t)p->segments, sizeof *segments));
+    for (int64_t k = 0; k < n; k++) {
+        Sum s = {0};
+        uint32_t found = p->find(p->arg, ev_walk_to(&walk, ev_position(t->set, k)), segments);
+        for (uint32_t j = 0; j < found; j++) {
+            const char *a = x[0] + segments[j].at[0] * (int64_t)wide_bytes[kind], *b = x[1] + segments[j].at[1] * (int64_t)wide_bytes[kind];
+            if (terms) add_terms(kind, terms, a, p->step[0], b, p->step[1], p->count);
+            else multiply(kind, i, &s, a, p->step[0], b, p->step[1], p->count);
+        }
+        if (terms) sum_terms(e, ev_part_type(i->shape->type), terms, &s);
+        store(e, kind, i, &s, lanes, k);
+    }
+    return lanes;
+}

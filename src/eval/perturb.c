@@ -1,0 +1,157 @@
+/* perturb: a run in which everything that HLO leaves open is decided by chance.
+ *
+ * Needs: a run in EV_PLAIN whose `noise` is set. Leaves: results of functions moved within their budgets, of complex ones within
+ * theirs, and random orders for sums. Whatever it gives is what some right kernel may give, so it must lie in the bounds: the
+ * evaluator's own proof that they are sound, and the code that it takes is the real one.
+ *
+ *     bf16 tanh(1) = 0.7617: budget 1: 0.7578, 0.7617 or 0.7656
+ */
+#include "eval/bounds.h"
+
+#include <math.h>
+#include <string.h>
+
+uint64_t ev_random(Ev *e)
+{
+    uint64_t z = *e->noise += UINT64_C(0x9e3779b97f4a7c15); /* splitmix64 */
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+/* In [-1, 1], the ends more often than not: there bounds fail first. */
+static double unit(Ev *e)
+{
+    uint64_t r = ev_random(e);
+    if (r & 1) return r & 2 ? 1 : -1;
+    return (double)(int64_t)(r >> 11) * 0x1p-52 - 1;
+}
+
+/* A value of the type at most `miss` from the exact y; the rounded y where chance finds none. */
+static double moved(Ev *e, ScType t, double y, double miss)
+{
+    double v = sc_to_f64(t, sc_from_f64(t, y + unit(e) * miss));
+    if (fabs(v - y) > miss) v = ev_step(t, v, v < y);
+    return fabs(v - y) <= miss ? v : sc_to_f64(t, sc_from_f64(t, y));
+}
+
+static bool nowhere_negative(ScOp op) { return op == OP_EXP || op == OP_EXP2 || op == OP_LOGISTIC || op == OP_COSH || op == OP_ACOSH; }
+
+void ev_perturb(Ev *e, ScOp op, ScType t, int64_t n, void *const *x, void *r)
+{
+    ScBudget budget = sc_budget(op, t, e->approx);
+    if ((budget.ulp == 0 && budget.absolute == 0) || sc_op_info[op].arity > 2) return;
+    for (int64_t k = 0; k < n; k++) {
+        uint64_t wide[2] = {0}, y_bits = 0;
+        for (unsigned p = 0; p < sc_op_info[op].arity; p++) wide[p] = sc_from_f64(SC_F64, sc_to_f64(t, ev_get(t, x[p], k)));
+        sc_eval(op, SC_F64, SC_F64, wide, &y_bits);
+        double y = sc_to_f64(SC_F64, y_bits), exact = sc_to_f64(t, ev_get(t, r, k));
+        if (!isfinite(y) || !isfinite(exact) || (y == 0 && budget.absolute == 0)) continue;
+        double v = moved(e, t, y, budget.ulp * ev_ulp(t, y) + budget.absolute);
+        if ((nowhere_negative(op) || (op == OP_POW && y > 0)) && v < 0) v = 0;
+        if (!isnan(v)) ev_set(t, r, k, sc_from_f64(t, v));
+    }
+}
+
+/* A product's parts by their formula, the products rounded or not. */
+static void formula(Ev *e, ScType p, const double (*x)[2], double *r)
+{
+    for (unsigned part = 0; part < 2; part++) {
+        double a = x[0][0] * x[1][part], b = x[0][1] * x[1][1 - part];
+        uint64_t chance = ev_random(e);
+        if (chance & 1) a = sc_to_f64(p, sc_from_f64(p, a));
+        if (chance & 2) b = sc_to_f64(p, sc_from_f64(p, b));
+        r[part] = part == 0 ? a - b : a + b;
+    }
+}
+
+void ev_perturb_complex(Ev *e, const HloInstruction *i, const double (*x)[2], double *r)
+{
+    ScType t = i->operands[0]->shape->type, p = ev_part_type(t);
+    if (i->opcode == HLO_MULTIPLY && p == SC_F32) formula(e, p, x, r);
+    ScBudget budget = sc_budget(sc_op_of_hlo(hlo_opcode_name(i->opcode)), t, e->approx);
+    double larger = fmax(fabs(r[0]), fabs(r[1])), units = budget.ulp + ev_complex_units(i, x);
+    if (budget.ulp == 0 || !isfinite(larger) || larger == 0) return;
+    for (unsigned part = 0; part < (sc_type_info[i->shape->type].cls == 'C' ? 2 : 1); part++) {
+        r[part] = moved(e, p, r[part], units * ev_ulp(p, larger));
+        if (i->opcode == HLO_ABS) r[part] = fabs(r[part]);
+    }
+}
+
+void ev_shuffle(Ev *e, int64_t *list, int64_t n)
+{
+    for (int64_t k = n - 1; k > 0; k--) {
+        int64_t other = (int64_t)(ev_random(e) % (uint64_t)(k + 1)), kept = list[k];
+        list[k] = list[other];
+        list[other] = kept;
+    }
+}
+
+/* --- the bounds against such runs --------------------------------------------------------------------------------------------------- */
+static double width(ScType t, const EvBound *b)
+{
+    if (b->flags & EV_MUST_NAN) return 0;
+    if (b->flags || isinf(b->lo.f) || isinf(b->hi.f)) return (double)INFINITY;
+    return (b->hi.f - b->lo.f) / ev_ulp(t, fmax(fabs(b->lo.f), fabs(b->hi.f)));
+}
+
+static void compare(WbbArena *a, const EvValue *bounds, const EvValue *got, uint32_t leaf, int64_t n, EvSoundness *s)
+{
+    ScType t = ev_part_type(got->type);
+    const EvBound *b = bounds->data;
+    for (int64_t k = 0; k < n; k++) {
+        uint64_t bits = ev_get(t, got->data, k);
+        s->compared++;
+        if (ev_bounds_contains(t, bits, &b[k]) || s->outside++) continue;
+        WbbBuf text = wbb_buf(a);
+        wbb_putf(&text, "output %u (%s) element %lld is 0x%llx", leaf, sc_type_info[got->type].hlo, (long long)k, (unsigned long long)bits);
+        if (sc_is_float(t)) wbb_putf(&text, " (%.9g)", sc_to_f64(t, bits));
+        wbb_put(&text, ", allowed ");
+        ev_put_bounds(&text, t, &b[k]);
+        s->first = text.text;
+    }
+}
+
+/* Shell sort: medians of up to some millions of widths. */
+static double median(double *x, int64_t n)
+{
+    for (int64_t gap = n / 2; gap > 0; gap /= 2)
+        for (int64_t k = gap; k < n; k++)
+            for (int64_t j = k; j >= gap && x[j] < x[j - gap]; j -= gap) {
+                double kept = x[j];
+                x[j] = x[j - gap];
+                x[j - gap] = kept;
+            }
+    return n ? x[n / 2] : 0;
+}
+
+static int64_t parts_of(const EvValue *v)
+{
+    int64_t n = sc_type_info[v->type].cls == 'C' ? 2 : 1;
+    for (int d = 0; d < v->rank; d++) n *= v->dims[d];
+    return n;
+}
+
+EvSoundness ev_soundness(WbbCx *cx, WbbArena *arena, const HloComputation *c, const void *const *inputs,
+                         const EvSource *source, bool approx, const EvPositions *at, uint64_t seed, uint32_t runs)
+{
+    EvSoundness s = {0};
+    const EvMode mode = approx ? EV_BOUNDS_APPROX : EV_BOUNDS;
+    const EvResult *bounds = inputs ? ev_run_at(cx, arena, c, inputs, mode, at) : ev_run_from(cx, arena, c, source, mode, at);
+    int64_t floats = 0;
+    for (uint32_t k = 0; k < bounds->n; k++)
+        if (sc_is_float(ev_part_type(bounds->outputs[k].type))) floats += parts_of(&bounds->outputs[k]);
+    double *widths = WBB_NEW_N(arena, double, floats + 1);
+    for (uint32_t k = 0; k < bounds->n; k++) {
+        const EvValue *v = &bounds->outputs[k];
+        ScType t = ev_part_type(v->type);
+        for (int64_t p = 0; sc_is_float(t) && p < parts_of(v); p++) widths[s.floats++] = width(t, (const EvBound *)v->data + p);
+    }
+    s.median = median(widths, floats);
+    for (int64_t p = 0; p < floats; p++) s.open += isinf(widths[p]) ? 1 : 0;
+    for (uint32_t run = 0; run < runs; run++) {
+        const EvResult *got = ev_run_perturbed(cx, arena, c, inputs, source, approx, at, seed * 1000003 + run);
+        for (uint32_t k = 0; k < got->n; k++) compare(arena, &bounds->outputs[k], &got->outputs[k], k, parts_of(&got->outputs[k]), &s);
+    }
+    return s;
+}

@@ -1,0 +1,285 @@
+/* scatter: updates combined into an array at places that indices tell.
+ *
+ * Needs: the verified dimension numbers. Leaves: the lanes wanted, of all arrays of a variadic scatter.
+ *
+ * An index vector says where a window of the updates starts; a window that does not fit is skipped as a whole (XLA's operation
+ * semantics). All indices are looked at whatever is wanted; updates only where they reach a wanted element. They are combined in
+ * the order of the index vectors. HLO leaves that order open: in EV_BOUNDS an element that is overwritten more than once may have
+ * any of the values, and sums and products are taken in any order (fold.c).
+ *
+ *     scatter(f32[4] x, s32[2] {3, 9}, f32[2] u), to_apply=add     at {3}: x[3] + u[0]; the index 9 is out of range
+ */
+#include "eval/bounds.h"
+
+#include <string.h>
+
+/* One update that reaches a wanted element. */
+typedef struct {
+    uint32_t lane;
+    int64_t update; /* position in the updates */
+} Hit;
+
+typedef struct {
+    Hit *items;
+    uint32_t n, room;
+} Hits;
+
+typedef struct {
+    HloScatterDims d;
+    const HloShape *in, *indices, *updates;
+    uint32_t n_arrays;
+    bool unknown; /* EV_BOUNDS: some index is not one value */
+    Hits hits;
+    EvFold *fold;
+} State;
+
+static bool holds(HloInts list, int64_t d)
+{
+    for (uint32_t k = 0; k < list.n; k++)
+        if (list.items[k] == d) return true;
+    return false;
+}
+
+/* Wanted positions -> lanes: a run, or a table with open addressing. The same position may be wanted by several lanes. */
+typedef struct {
+    const EvSet *set;
+    uint32_t *slot, *next, mask; /* slot and next hold lane + 1 */
+    int64_t least, largest;
+} Wanted;
+
+static Wanted want(Ev *e, const EvSet *set)
+{
+    Wanted w = {.set = set, .least = set->start, .largest = set->start + set->n - 1};
+    if (!set->list) return w;
+    uint32_t size = 16;
+    while (size < 2 * set->n) size *= 2;
+    w.mask = size - 1;
+    w.slot = WBB_NEW_N(e->block, uint32_t, size);
+    w.next = WBB_NEW_N(e->block, uint32_t, set->n);
+    w.least = INT64_MAX, w.largest = INT64_MIN;
+    for (int64_t k = set->n; k-- > 0;) {
+        int64_t p = set->list[k];
+        uint32_t h = (uint32_t)wbb_hash(&p, sizeof p, 0) & w.mask;
+        w.least = WBB_MIN(w.least, p);
+        w.largest = WBB_MAX(w.largest, p);
+        while (w.slot[h] && set->list[w.slot[h] - 1] != p) h = (h + 1) & w.mask;
+        w.next[k] = w.slot[h];
+        w.slot[h] = (uint32_t)k + 1;
+    }
+    return w;
+}
+
+static void hit(Ev *e, const Wanted *w, Hits *hits, int64_t position, int64_t update)
+{
+    Hit one = {(uint32_t)(position - w->least), update};
+    if (position < w->least || position > w->largest) return;
+    if (!w->set->list) {
+        WBB_PUSH(e->block, hits, one);
+        return;
+    }
+    uint32_t h = (uint32_t)wbb_hash(&position, sizeof position, 0) & w->mask;
+    while (w->slot[h] && w->set->list[w->slot[h] - 1] != position) h = (h + 1) & w->mask;
+    for (uint32_t lane = w->slot[h]; lane; lane = w->next[lane - 1]) {
+        one.lane = lane - 1;
+        WBB_PUSH(e->block, hits, one);
+    }
+}
+
+/* Dimensions of the updates that are not the window, in order; the operand's dimension of each window dimension. */
+typedef struct {
+    uint32_t n_outer, n_window;
+    uint32_t outer[HLO_RANK_LIMIT], window[HLO_RANK_LIMIT], operand[HLO_RANK_LIMIT];
+} Parts;
+
+static Parts parts_of(const State *s)
+{
+    Parts p = {0, 0, {0}, {0}, {0}};
+    for (uint32_t d = 0; d < s->updates->rank; d++)
+        if (!holds(s->d.update_window, d)) p.outer[p.n_outer++] = d;
+    for (uint32_t d = 0; d < s->in->rank; d++) {
+        if (holds(s->d.inserted_window, d) || holds(s->d.input_batching, d)) continue;
+        p.window[p.n_window] = (uint32_t)s->d.update_window.items[p.n_window];
+        p.operand[p.n_window++] = d;
+    }
+    return p;
+}
+
+/* Where the window of this index vector starts; false if it is skipped. `at`: coordinates among the outer dimensions. */
+static bool find_start(Ev *e, State *s, const Parts *p, const int64_t *at, const void *indices, int64_t *start)
+{
+    int64_t index[HLO_RANK_LIMIT + 1] = {0};
+    for (uint32_t k = 0, d = 0; k < p->n_outer; k++, d++) {
+        if (d == s->d.index_vector_dim) d++;
+        index[d] = at[k];
+    }
+    memset(start, 0, s->in->rank * sizeof *start);
+    for (uint32_t k = 0; k < s->d.input_batching.n; k++) start[s->d.input_batching.items[k]] = index[s->d.indices_batching.items[k]];
+    for (uint32_t k = 0; k < s->d.operand_map.n; k++) {
+        if (s->d.index_vector_dim < s->indices->rank) index[s->d.index_vector_dim] = k;
+        if (!ev_int_of(e, s->indices->type, indices, ev_linear(s->indices, index), &start[s->d.operand_map.items[k]])) {
+            s->unknown = true;
+            return false;
+        }
+    }
+    for (uint32_t d = 0; d < s->in->rank; d++)
+        if (start[d] < 0 || start[d] >= s->in->dims[d]) return false;
+    for (uint32_t k = 0; k < p->n_window; k++)
+        if (start[p->operand[k]] > s->in->dims[p->operand[k]] - s->updates->dims[p->window[k]]) return false;
+    return true;
+}
+
+/* The next coordinates among `n` dimensions of a shape; false after the last. */
+static bool advance(const HloShape *shape, const uint32_t *dims, uint32_t n, int64_t *at)
+{
+    for (uint32_t k = n; k-- > 0; at[k] = 0)
+        if (++at[k] < shape->dims[dims[k]]) return true;
+    return false;
+}
+
+static void find_hits(Ev *e, State *s, const EvSet *set, const void *indices)
+{
+    const Parts p = parts_of(s);
+    const Wanted w = want(e, set);
+    int64_t outer[HLO_RANK_LIMIT] = {0}, stride[HLO_RANK_LIMIT], in_stride[HLO_RANK_LIMIT], start[HLO_RANK_LIMIT], n = 1;
+    if (hlo_elements(s->updates) == 0 || set->n == 0) return;
+    for (int d = s->updates->rank - 1; d >= 0; n *= s->updates->dims[d--]) stride[d] = n;
+    n = 1;
+    for (int d = s->in->rank - 1; d >= 0; n *= s->in->dims[d--]) in_stride[d] = n;
+    do {
+        if (!find_start(e, s, &p, outer, indices, start)) {
+            if (s->unknown) return;
+            continue;
+        }
+        int64_t at[HLO_RANK_LIMIT] = {0}, position = ev_linear(s->in, start), last = position, update = 0;
+        for (uint32_t k = 0; k < p.n_outer; k++) update += outer[k] * stride[p.outer[k]];
+        for (uint32_t k = 0; k < p.n_window; k++) last += (s->updates->dims[p.window[k]] - 1) * in_stride[p.operand[k]];
+        if (last < w.least || position > w.largest) continue;
+        do {
+            int64_t there = position, from = update;
+            for (uint32_t k = 0; k < p.n_window; k++) {
+                there += at[k] * in_stride[p.operand[k]];
+                from += at[k] * stride[p.window[k]];
+            }
+            hit(e, &w, &s->hits, there, from);
+        } while (advance(s->updates, p.window, p.n_window, at));
+    } while (advance(s->updates, p.outer, p.n_outer, outer));
+}
+
+static void shuffle_hits(Ev *e, Hits *hits)
+{
+    int64_t *order = ev_list(e, hits->n);
+    Hit *taken = WBB_NEW_N(e->block, Hit, hits->n);
+    for (uint32_t k = 0; k < hits->n; k++) order[k] = k;
+    ev_shuffle(e, order, hits->n);
+    for (uint32_t k = 0; k < hits->n; k++) taken[k] = hits->items[order[k]];
+    hits->items = taken;
+}
+
+/* Hits in rounds, each of which has a lane at most once, in order; rounds[k] is where round k ends. */
+static uint32_t sort_into_rounds(Ev *e, Hits *hits, int64_t lanes, uint32_t **ends)
+{
+    uint32_t *seen = WBB_NEW_N(e->block, uint32_t, lanes), rounds = 0;
+    uint32_t *round = WBB_NEW_N(e->block, uint32_t, hits->n);
+    for (uint32_t k = 0; k < hits->n; k++) {
+        round[k] = seen[hits->items[k].lane]++;
+        rounds = WBB_MAX(rounds, round[k] + 1);
+    }
+    uint32_t *end = WBB_NEW_N(e->block, uint32_t, rounds + 1), *next = WBB_NEW_N(e->block, uint32_t, rounds + 1);
+    for (uint32_t k = 0; k < hits->n; k++) end[round[k]]++;
+    for (uint32_t k = 0; k < rounds; k++) {
+        next[k] = k ? end[k - 1] : 0;
+        end[k] += next[k];
+    }
+    Hit *sorted = WBB_NEW_N(e->block, Hit, hits->n);
+    for (uint32_t k = 0; k < hits->n; k++) sorted[next[round[k]]++] = hits->items[k];
+    hits->items = sorted;
+    *ends = end;
+    return rounds;
+}
+
+static void combine(Ev *e, Ev *part, EvTask *t, State *s, const Hit *hits, uint32_t n)
+{
+    ev_begin(part);
+    int64_t *list = ev_list(part, n);
+    uint32_t *lanes = ev_lanes(part, n * sizeof *lanes);
+    void **x = WBB_NEW_N(part->block, void *, s->n_arrays);
+    for (uint32_t k = 0; k < n; k++) {
+        list[k] = hits[k].update;
+        lanes[k] = hits[k].lane;
+    }
+    const EvSet *set = ev_list_set(part, list, n);
+    for (uint32_t k = 0; k < s->n_arrays; k++) x[k] = ev_fold_lanes(e, part, t, s->fold, k, s->n_arrays + 1 + k, set);
+    ev_fold(part, s->fold, lanes, n, x);
+    ev_end(part);
+}
+
+/* A combiner that gives the update itself: in EV_BOUNDS the order of several is open. */
+static bool overwrites(const HloComputation *c) { return c->root->opcode == HLO_PARAMETER && c->root->number == 1; }
+
+static void any_of(Ev *e, EvTask *t, State *s, void *lanes, const Hit *hits, uint32_t n, bool first)
+{
+    ScType type = s->in->type, part_type = ev_part_type(type);
+    int64_t per = part_type == type ? 1 : 2, *list = ev_list(e, n);
+    EvBound *r = lanes;
+    for (uint32_t k = 0; k < n; k++) list[k] = hits[k].update;
+    Ev *part = ev_part(e);
+    ev_begin(part);
+    const EvBound *x = ev_fold_lanes(e, part, t, s->fold, 0, 2, ev_list_set(part, list, n));
+    for (int64_t k = 0; k < n; k++)
+        for (int64_t p = 0; p < per; p++) {
+            EvBound *to = &r[hits[k].lane * per + p];
+            *to = first ? x[k * per + p] : ev_bound_union(part_type, *to, x[k * per + p]);
+        }
+    ev_part_end(e);
+}
+
+static bool prepare(Ev *e, EvTask *t, State *s)
+{
+    const HloInstruction *i = t->ref.i;
+    ScType *types = WBB_NEW_N(e->block, ScType, s->n_arrays);
+    for (uint32_t k = 0; k < s->n_arrays; k++) types[k] = i->operands[k]->shape->type;
+    s->fold = ev_fold_new(e, i->called[0], s->n_arrays, types, t->set->n);
+    bool all = true;
+    for (uint32_t k = 0; k < s->n_arrays; k++) {
+        const void *x = ev_need(e, ev_operand(e, t, k), t->set);
+        if (x) ev_fold_init(e, s->fold, k, x, t->set->n);
+        all = all && x;
+    }
+    return all;
+}
+
+void *ev_scatter(Ev *e, EvTask *t)
+{
+    const HloInstruction *i = t->ref.i;
+    uint32_t n = i->n_operands / 2;
+    State *s = WBB_NEW(e->block, State);
+    *s = (State){.d = hlo_scatter_dims(e->block, i), .in = i->operands[0]->shape, .indices = i->operands[n]->shape,
+                 .updates = i->operands[n + 1]->shape, .n_arrays = n};
+    if (!prepare(e, t, s)) return NULL;
+    if (t->set->n > UINT32_MAX) wbb_decline(e->cx, i->loc, WHY_SIZE, "a scatter into more than 2^32 elements");
+    EvRef indices = ev_operand(e, t, n);
+    find_hits(e, s, t->set, ev_all(e, indices));
+    void **lanes = NULL;
+    uint32_t *ends = NULL;
+    if (s->unknown) {
+        for (uint32_t k = 0; k < n; k++)
+            if (k != t->ref.leaf) ev_put_memo(e, t->ref, k, t->set, ev_bound_unknown(e, i->operands[k]->shape->type, t->set->n));
+        return ev_bound_unknown(e, i->operands[t->ref.leaf]->shape->type, t->set->n);
+    }
+    const bool one = n == 1 && overwrites(i->called[0]), either = e->mode == EV_BOUNDS && one;
+    bool shuffle = e->noise && one;
+    if (!either) shuffle = ev_fold_begin(e, s->fold) || shuffle;
+    else lanes = ev_fold_end(e, s->fold);
+    if (shuffle) shuffle_hits(e, &s->hits);
+    uint32_t rounds = sort_into_rounds(e, &s->hits, t->set->n, &ends);
+    Ev *part = either ? NULL : ev_part(e);
+    for (uint32_t r = 0, from = 0; r < rounds; from = ends[r++]) {
+        if (either) any_of(e, t, s, lanes[0], s->hits.items + from, ends[r] - from, r == 0);
+        else combine(e, part, t, s, s->hits.items + from, ends[r] - from);
+    }
+    if (!either) {
+        ev_part_end(e);
+        lanes = ev_fold_end(e, s->fold);
+    }
+    return ev_fold_result(e, t, lanes, n);
+}

@@ -1,0 +1,178 @@
+/* select_scatter: select-and-scatter: each window selects one of its elements, to whose place a value is scattered.
+ *
+ * Needs: the window, a computation that says of two elements whether the first stays selected, one that combines. Leaves: the lanes
+ * wanted: of the windows, those that cover a wanted element are looked at.
+ *
+ * Elements of padding take no part; a window without any selects nothing. Values are combined in the order of their windows.
+ *
+ *     x = {1, 5, 2, 7}, source = {10, 20}, window={size=2 stride=2}, select GE, scatter add     0 10 0 20
+ */
+#include "eval/inner.h"
+
+#include <string.h>
+
+/* Windows looked at, by position in the source; for each the place that it selects, -1 none, -2 not known. */
+typedef struct {
+    int64_t n, *source, *selected;
+    char *value; /* of the selected element: lanes */
+} Windows;
+
+/* The windows that cover a wanted position, in order. */
+static Windows find_windows(Ev *e, const HloInstruction *i, const EvSet *set)
+{
+    const HloShape *in = i->shape, *source = i->operands[1]->shape;
+    int64_t total = hlo_elements(source), n = 0;
+    bool *covers = WBB_NEW_N(e->block, bool, total);
+    bool all = !set->list && set->n == hlo_elements(in);
+    memset(covers, all, (size_t)total);
+    EvWalk walk = ev_walk(in);
+    for (int64_t k = 0; k < set->n && !all; k++) {
+        const int64_t *at = ev_walk_to(&walk, ev_position(set, k));
+        int64_t low[HLO_RANK_LIMIT], high[HLO_RANK_LIMIT], w[HLO_RANK_LIMIT];
+        bool none = false;
+        for (uint32_t d = 0; d < in->rank; d++) { /* window w covers w * stride - pad + [0, size) */
+            const HloWindow *v = &i->windows[d];
+            int64_t x = at[d] * v->lhs_dilate + v->low, reach = (v->size - 1) * v->rhs_dilate;
+            low[d] = x <= reach ? 0 : (x - reach + v->stride - 1) / v->stride;
+            high[d] = x < 0 ? -1 : WBB_MIN(x / v->stride, source->dims[d] - 1);
+            none = none || low[d] > high[d];
+            w[d] = low[d];
+        }
+        while (!none) {
+            covers[ev_linear(source, w)] = true;
+            uint32_t d = in->rank;
+            while (d-- > 0 && ++w[d] > high[d]) w[d] = low[d];
+            none = d == UINT32_MAX;
+        }
+    }
+    for (int64_t k = 0; k < total; k++) n += covers[k];
+    Windows w = {0, ev_list(e, n), ev_list(e, n), NULL};
+    for (int64_t k = 0; k < total; k++)
+        if (covers[k]) w.source[w.n++] = k;
+    w.value = ev_lanes(e, (size_t)w.n * ev_lane_bytes(e->mode, in->type));
+    for (int64_t k = 0; k < w.n; k++) w.selected[k] = -1;
+    return w;
+}
+
+/* Element `element` of each window against what is selected so far. */
+static void look_at(Ev *e, Ev *part, EvTask *t, Windows *w, int64_t element)
+{
+    const HloInstruction *i = t->ref.i;
+    const HloShape *in = i->shape;
+    const EvWindows windows = {in->rank, i->windows, in->dims};
+    size_t bytes = ev_lane_bytes(e->mode, in->type);
+    int64_t at_element[HLO_RANK_LIMIT], n = 0, *list = ev_list(part, w->n), *who = ev_list(part, w->n);
+    for (int d = in->rank - 1; d >= 0; element /= i->windows[d--].size) at_element[d] = element % i->windows[d].size;
+    EvWalk walk = ev_walk(i->operands[1]->shape);
+    for (int64_t k = 0; k < w->n; k++) {
+        const int64_t *at = ev_walk_to(&walk, w->source[k]);
+        int64_t x[HLO_RANK_LIMIT];
+        bool inside = true;
+        for (uint32_t d = 0; d < in->rank && inside; d++) inside = (x[d] = ev_window_at(&windows, d, at[d], at_element[d])) >= 0;
+        if (!inside) continue;
+        who[n] = k;
+        list[n++] = ev_linear(in, x);
+    }
+    if (n == 0) return;
+    char *x = ev_demand(part, ev_part_ref(part, ev_operand(e, t, 0)), ev_list_set(part, list, n));
+    char *selected = ev_lanes(part, (size_t)n * bytes);
+    const EvSet these = {.n = n, .list = who};
+    ev_gather(selected, w->value, bytes, &these);
+    for (int64_t k = 0; k < n; k++) /* where nothing is selected yet, the lane has no value */
+        if (w->selected[who[k]] == -1) memcpy(selected + (size_t)k * bytes, x + (size_t)k * bytes, bytes);
+    void *operands[2] = {selected, x}, *stays = NULL;
+    ev_apply(part, i->called[0], n, operands, &stays);
+    for (int64_t k = 0; k < n; k++) {
+        int64_t keep = 0, *place = &w->selected[who[k]];
+        if (*place == -2) continue;
+        if (*place != -1 && !ev_int_of(part, SC_PRED, stays, k, &keep)) {
+            *place = -2;
+            continue;
+        }
+        if (*place != -1 && keep) continue;
+        *place = list[k];
+        memcpy(w->value + (size_t)who[k] * bytes, x + (size_t)k * bytes, bytes);
+    }
+}
+
+static void shuffle_windows(Ev *e, Windows *w)
+{
+    int64_t *order = ev_list(e, w->n), *source = ev_list(e, w->n), *selected = ev_list(e, w->n);
+    for (int64_t k = 0; k < w->n; k++) order[k] = k;
+    ev_shuffle(e, order, w->n);
+    for (int64_t k = 0; k < w->n; k++) {
+        source[k] = w->source[order[k]];
+        selected[k] = w->selected[order[k]];
+    }
+    w->source = source;
+    w->selected = selected;
+}
+
+/* Fold the values into the lanes; each round has a lane at most once. */
+static void scatter(Ev *e, Ev *part, EvTask *t, EvFold *f, const Windows *w)
+{
+    const HloInstruction *i = t->ref.i;
+    int64_t total = hlo_elements(i->shape), left = w->n;
+    const EvSet *set = t->set;
+    uint32_t *first = WBB_NEW_N(e->block, uint32_t, total); /* by position: a lane + 1 */
+    uint32_t *next = WBB_NEW_N(e->block, uint32_t, set->n), *seen = WBB_NEW_N(e->block, uint32_t, total);
+    bool *done = WBB_NEW_N(e->block, bool, w->n);
+    for (int64_t k = set->n; k-- > 0;) {
+        next[k] = first[ev_position(set, k)];
+        first[ev_position(set, k)] = (uint32_t)k + 1;
+    }
+    for (uint32_t round = 1; left > 0; round++) {
+        int64_t n = 0, most = 0;
+        for (int64_t k = 0; k < w->n; k++)
+            if (!done[k] && w->selected[k] >= 0)
+                for (uint32_t l = first[w->selected[k]]; l; l = next[l - 1]) most++;
+        ev_begin(part);
+        int64_t *list = ev_list(part, most);
+        uint32_t *lanes = ev_lanes(part, (size_t)most * sizeof *lanes);
+        for (int64_t k = 0; k < w->n; k++) {
+            int64_t place = w->selected[k];
+            if (done[k] || (place >= 0 && seen[place] == round)) continue;
+            done[k] = true;
+            left--;
+            if (place < 0) continue;
+            seen[place] = round;
+            for (uint32_t l = first[place]; l; l = next[l - 1]) {
+                lanes[n] = l - 1;
+                list[n++] = w->source[k];
+            }
+        }
+        if (n) {
+            void *x = ev_fold_lanes(e, part, t, f, 0, 1, ev_list_set(part, list, n));
+            ev_fold(part, f, lanes, n, &x);
+        }
+        ev_end(part);
+    }
+}
+
+void *ev_select_and_scatter(Ev *e, EvTask *t)
+{
+    const HloInstruction *i = t->ref.i;
+    void *init = ev_need(e, ev_operand(e, t, 2), ev_run_set(e, 0, 1));
+    if (!init) return NULL;
+    ScType *type = WBB_NEW(e->block, ScType);
+    *type = i->shape->type;
+    EvFold *f = ev_fold_new(e, i->called[1], 1, type, t->set->n);
+    ev_fold_init(e, f, 0, ev_as(e, *type, i->operands[2]->shape->type, 1, init), 1);
+    const bool shuffle = ev_fold_begin(e, f);
+    Windows w = find_windows(e, i, t->set);
+    int64_t elements = 1;
+    for (uint32_t d = 0; d < i->n_windows; d++) elements *= i->windows[d].size;
+    Ev *part = ev_part(e);
+    for (int64_t k = 0; k < elements && w.n; k++) {
+        ev_begin(part);
+        look_at(e, part, t, &w, k);
+        ev_end(part);
+    }
+    bool unknown = false;
+    for (int64_t k = 0; k < w.n; k++) unknown = unknown || w.selected[k] == -2;
+    if (shuffle) shuffle_windows(e, &w);
+    if (!unknown) scatter(e, part, t, f, &w);
+    ev_part_end(e);
+    if (unknown) return ev_bound_unknown(e, i->shape->type, t->set->n);
+    return ev_fold_end(e, f)[0];
+}

@@ -1,0 +1,176 @@
+/* sort: rows put in the order that a comparator says.
+ *
+ * Needs: the set of elements wanted. Leaves: their lanes, of all operands. Just the rows that hold them are sorted.
+ *
+ * Always stable, which is one of the orders that HLO allows where is_stable is not set. All rows are sorted together, by merging
+ * runs whose length doubles: the place of an element in the merged run is its own place plus how many of the other run stand before
+ * it, which bisection finds for all elements at once, so that the comparator is applied to many lanes. In EV_BOUNDS, where a
+ * comparison is not decided, an element of the row may be any of the row's.
+ *
+ *     sort(s32[4] {3, 1, 2, 1}), comparator LT     runs 3|1|2|1 -> 1 3|1 2 -> 1 1 2 3
+ */
+#include "eval/bounds.h"
+
+#include <string.h>
+
+typedef struct {
+    Ev *e;
+    const HloInstruction *i;
+    int64_t rows, length;
+    void *const *x;  /* [operand]: lanes of all rows, row by row */
+    bool *open;      /* [row]: some comparison of it is not decided */
+} Rows;
+
+/* less[k]: does element a[k] stand before b[k]? */
+static void compare(Rows *s, Ev *part, int64_t n, const int64_t *a, const int64_t *b, bool *less)
+{
+    const HloInstruction *i = s->i;
+    void **operands = WBB_NEW_N(part->block, void *, 2 * i->n_operands), *out;
+    for (uint32_t k = 0; k < i->n_operands; k++) {
+        size_t bytes = ev_lane_bytes(part->mode, i->operands[k]->shape->type);
+        const EvSet from_a = {.n = n, .list = a}, from_b = {.n = n, .list = b};
+        ev_gather(operands[2 * k] = ev_lanes(part, (size_t)n * bytes), s->x[k], bytes, &from_a);
+        ev_gather(operands[2 * k + 1] = ev_lanes(part, (size_t)n * bytes), s->x[k], bytes, &from_b);
+    }
+    ev_apply(part, i->called[0], n, operands, &out);
+    for (int64_t k = 0; k < n; k++) {
+        int64_t value = 0;
+        if (!ev_int_of(part, SC_PRED, out, k, &value)) s->open[a[k] / s->length] = true;
+        less[k] = value != 0;
+    }
+}
+
+/* A part of one level: elements [from, from + n) of `order` find their places in `merged`. */
+static void merge(Rows *s, Ev *part, int64_t width, int64_t from, int64_t n, const int64_t *order, int64_t *merged)
+{
+    ev_begin(part);
+    int64_t *low = ev_list(part, n), *high = ev_list(part, n), *a = ev_list(part, n), *b = ev_list(part, n), *who = ev_list(part, n);
+    bool *less = ev_lanes(part, (size_t)n * sizeof *less);
+    for (int64_t k = 0; k < n; k++) {
+        int64_t at = from + k, row = at / s->length * s->length, in_row = at - row, run = in_row / width;
+        int64_t other = run % 2 ? run - 1 : run + 1; /* its elements lie at [low, high) */
+        low[k] = row + WBB_MIN(other * width, s->length);
+        high[k] = row + WBB_MIN((other + 1) * width, s->length);
+    }
+    for (;;) {
+        int64_t open = 0;
+        for (int64_t k = 0; k < n; k++) {
+            if (low[k] >= high[k]) continue;
+            bool second = (from + k) % s->length / width % 2;
+            int64_t middle = low[k] + (high[k] - low[k]) / 2, mine = order[from + k], its = order[middle];
+            who[open] = k;
+            a[open] = second ? mine : its; /* of equal elements the first run's come first */
+            b[open++] = second ? its : mine;
+        }
+        if (!open) break;
+        compare(s, part, open, a, b, less);
+        for (int64_t k = 0; k < open; k++) {
+            int64_t w = who[k], middle = low[w] + (high[w] - low[w]) / 2;
+            bool second = (from + w) % s->length / width % 2;
+            if (less[k] != second) low[w] = middle + 1; /* the other one stands before this one */
+            else high[w] = middle;
+        }
+    }
+    for (int64_t k = 0; k < n; k++) {
+        int64_t at = from + k, row = at / s->length * s->length, run = (at - row) / width, other = run % 2 ? run - 1 : run + 1;
+        int64_t before = low[k] - (row + WBB_MIN(other * width, s->length));
+        merged[row + run / 2 * 2 * width + (at - row - run * width) + before] = order[at];
+    }
+    ev_end(part);
+}
+
+static int64_t *sorted(Ev *e, Rows *s)
+{
+    int64_t n = s->rows * s->length, *order = ev_list(e, n), *merged = ev_list(e, n);
+    for (int64_t k = 0; k < n; k++) order[k] = k;
+    Ev *part = ev_part(e);
+    for (int64_t width = 1; width < s->length; width *= 2) {
+        for (int64_t from = 0; from < n; from += EV_MANY) merge(s, part, width, from, WBB_MIN((int64_t)EV_MANY, n - from), order, merged);
+        int64_t *swap = order;
+        order = merged;
+        merged = swap;
+    }
+    ev_part_end(e);
+    return order;
+}
+
+/* Which rows hold the wanted elements: row[k] of lane k, and the positions of all elements of each. */
+typedef struct {
+    int64_t n, *row, *place, *positions;
+} Wanted;
+
+static Wanted find_rows(Ev *e, const EvSet *set, const HloShape *shape, int64_t dim)
+{
+    int64_t length = shape->dims[dim], stride = 1;
+    for (uint32_t d = (uint32_t)dim + 1; d < shape->rank; d++) stride *= shape->dims[d];
+    Wanted w = {0, ev_list(e, set->n), ev_list(e, set->n), NULL};
+    uint32_t size = 16;
+    while (size < 2 * set->n) size *= 2;
+    int64_t *slot = WBB_NEW_N(e->block, int64_t, size), *start = ev_list(e, set->n); /* slot: row + 1 */
+    for (int64_t k = 0; k < set->n; k++) {
+        int64_t p = ev_position(set, k), place = p / stride % length, first = p - place * stride;
+        uint32_t h = (uint32_t)wbb_hash(&first, sizeof first, 0) & (size - 1);
+        while (slot[h] && start[slot[h] - 1] != first) h = (h + 1) & (size - 1);
+        if (!slot[h]) {
+            start[w.n++] = first;
+            slot[h] = w.n;
+        }
+        w.row[k] = slot[h] - 1;
+        w.place[k] = place;
+    }
+    w.positions = ev_list(e, w.n * length);
+    for (int64_t r = 0; r < w.n; r++)
+        for (int64_t k = 0; k < length; k++) w.positions[r * length + k] = start[r] + k * stride;
+    return w;
+}
+
+/* EV_BOUNDS: what any element of a row may be. */
+static void union_of_row(ScType t, EvBound *to, const EvBound *row, int64_t length)
+{
+    ScType p = ev_part_type(t);
+    int64_t per = p == t ? 1 : 2;
+    for (int64_t j = 0; j < per; j++) {
+        to[j] = row[j];
+        for (int64_t k = 1; k < length; k++) to[j] = ev_bound_union(p, to[j], row[k * per + j]);
+    }
+}
+
+typedef struct {
+    Wanted w;
+    const EvSet *set;
+} State;
+
+void *ev_sort(Ev *e, EvTask *t)
+{
+    const HloInstruction *i = t->ref.i;
+    const HloShape *shape = i->operands[0]->shape;
+    int64_t dim = i->n_dimensions ? i->dimensions[0] : shape->rank - 1;
+    State *s = t->state;
+    if (!s) {
+        t->state = s = WBB_NEW(e->block, State);
+        s->w = find_rows(e, t->set, shape, dim);
+        s->set = ev_list_set(e, s->w.positions, s->w.n * shape->dims[dim]);
+    }
+    void **x = WBB_NEW_N(e->block, void *, i->n_operands);
+    bool all = true;
+    for (uint32_t k = 0; k < i->n_operands; k++) {
+        x[k] = ev_need(e, ev_operand(e, t, k), s->set);
+        all = all && x[k];
+    }
+    if (!all) return NULL;
+    Rows rows = {e, i, s->w.n, shape->dims[dim], x, WBB_NEW_N(e->block, bool, s->w.n + 1)};
+    const int64_t *order = sorted(e, &rows);
+    void **lanes = WBB_NEW_N(e->block, void *, i->n_operands);
+    for (uint32_t k = 0; k < i->n_operands; k++) {
+        ScType type = i->operands[k]->shape->type;
+        size_t bytes = ev_lane_bytes(e->mode, type);
+        char *r = lanes[k] = ev_lanes(e, (size_t)t->set->n * bytes);
+        for (int64_t j = 0; j < t->set->n; j++) {
+            int64_t row = s->w.row[j];
+            char *to = r + (size_t)j * bytes;
+            if (rows.open[row]) union_of_row(type, (EvBound *)(void *)to, (EvBound *)x[k] + row * rows.length * (int64_t)(bytes / sizeof(EvBound)), rows.length);
+            else memcpy(to, (char *)x[k] + (size_t)order[row * rows.length + s->w.place[j]] * bytes, bytes);
+        }
+    }
+    return ev_fold_result(e, t, lanes, i->n_operands);
+}

@@ -1,0 +1,288 @@
+/* normalise_build: a module copied, with something else in the place of some instructions.
+ *
+ * Needs: a module with what hlo.h promises, and a rewriter. Leaves: another such module; computations and instructions that nothing
+ * needs any more stay in it (pass `dead` removes them).
+ *
+ * What stands for an instruction keeps its name where it is new, and its layout always: where another instruction's value is taken
+ * over and lies differently in memory, a copy is put between. Nothing recurses.
+ *
+ *     s = f32[8] custom-call(x), custom_call_target="Sharding"   ->   users of s are users of x
+ */
+#include "hlo/normalise.h"
+
+#include <string.h>
+
+static HloInstruction dropped;
+HloInstruction *const hlo_dropped = &dropped;
+
+/* names -------------------------------------------------------------------------------------------------------------------- */
+
+static const char **name_slot(const char **names, uint32_t room, const char *name)
+{
+    uint64_t h = (uint64_t)(uintptr_t)name * UINT64_C(0x9e3779b97f4a7c15);
+    uint32_t k = (uint32_t)(h >> 32) & (room - 1);
+    while (names[k] && names[k] != name) k = (k + 1) & (room - 1);
+    return &names[k];
+}
+
+/* False if the name is taken. */
+static bool take_name(HloBuild *b, const char *name)
+{
+    if (b->n_names * 2 >= b->names_room) {
+        uint32_t room = b->names_room ? b->names_room * 2 : 64;
+        const char **names = WBB_NEW_N(b->arena, const char *, room);
+        for (uint32_t k = 0; k < b->names_room; k++)
+            if (b->names[k]) *name_slot(names, room, b->names[k]) = b->names[k];
+        b->names = names;
+        b->names_room = room;
+    }
+    const char **slot = name_slot(b->names, b->names_room, name);
+    if (*slot) return false;
+    *slot = name;
+    b->n_names++;
+    return true;
+}
+
+const char *hlo_own_name(HloBuild *b, const char *wish)
+{
+    const char *name = wbb_intern_z(b->cx, wish);
+    for (uint32_t k = 1; !take_name(b, name); k++) name = wbb_intern_z(b->cx, wbb_format(b->arena, "%s.%u", wish, k));
+    return name;
+}
+
+/* instructions --------------------------------------------------------------------------------------------------------------- */
+
+static HloInstruction *append(HloBuild *b, HloInstruction *i)
+{
+    WBB_PUSH(b->arena, &b->list, i);
+    ++*b->total;
+    return i;
+}
+
+HloInstruction *hlo_new(HloBuild *b, HloOpcode op, const HloShape *s, uint32_t n, HloInstruction *const *operands)
+{
+    HloInstruction *i = WBB_NEW(b->arena, HloInstruction);
+    HloInstruction **own = WBB_NEW_N(b->arena, HloInstruction *, n);
+    for (uint32_t k = 0; k < n; k++) own[k] = operands[k];
+    *i = (HloInstruction){.opcode = op, .shape = s, .operands = own, .n_operands = n, .attributes = "", .loc = b->loc};
+    const char *name = hlo_opcode_name(op);
+    if (b->at) {
+        i->loc = b->at->loc;
+        name = wbb_format(b->arena, "%s.%s", b->at->name, name);
+        hlo_new_attributes(b, i, "");
+    }
+    i->name = hlo_own_name(b, name);
+    return append(b, i);
+}
+
+HloInstruction *hlo_mapped(const HloBuild *b, const HloInstruction *old) { return b->map[old->id]; }
+
+/* An instruction of the old module, or of a computation made already, on other operands. */
+static HloInstruction *duplicate(HloBuild *b, const HloInstruction *i, HloInstruction *const *operands)
+{
+    HloInstruction *copy = WBB_NEW(b->arena, HloInstruction);
+    HloInstruction **own = WBB_NEW_N(b->arena, HloInstruction *, i->n_operands);
+    *copy = *i;
+    for (uint32_t k = 0; k < i->n_operands; k++) own[k] = operands[k];
+    copy->operands = own;
+    copy->n_users = copy->n_predecessors = 0; /* of values, not of their order: what they name may be gone */
+    return append(b, copy);
+}
+
+static HloInstruction **gathered(HloBuild *b, const HloInstruction *i, HloInstruction *const *map)
+{
+    HloInstruction **operands = WBB_NEW_N(b->arena, HloInstruction *, i->n_operands);
+    for (uint32_t k = 0; k < i->n_operands; k++) operands[k] = map[i->operands[k]->id];
+    return operands;
+}
+
+HloInstruction *hlo_copied_on(HloBuild *b, const HloInstruction *i, HloInstruction *const *operands)
+{
+    HloInstruction *copy = duplicate(b, i, operands);
+    HloComputation **called = WBB_NEW_N(b->arena, HloComputation *, i->n_called);
+    for (uint32_t k = 0; k < i->n_called; k++) called[k] = b->made[i->called[k]->id];
+    if (i->n_called) copy->called = called;
+    return copy;
+}
+
+HloInstruction *hlo_copied(HloBuild *b, const HloInstruction *i) { return hlo_copied_on(b, i, gathered(b, i, b->map)); }
+
+bool hlo_same_layout(const HloShape *x, const HloShape *y)
+{
+    if (x == y) return true;
+    if (x->type != y->type) return false;
+    if (x->type != SC_TUPLE) return x->rank == y->rank && (x->rank == 0 || memcmp(x->minor_to_major, y->minor_to_major, x->rank) == 0);
+    if (x->n_elements != y->n_elements) return false;
+    for (uint32_t k = 0; k < x->n_elements; k++) /* as deep as shapes nest: HLO_NESTING_LIMIT */
+        if (!hlo_same_layout(x->elements[k], y->elements[k])) return false;
+    return true;
+}
+
+/* x with the layout of s; of a tuple each element, as deep as shapes nest. */
+static HloInstruction *laid_out(HloBuild *b, HloInstruction *x, const HloShape *s)
+{
+    if (hlo_same_layout(x->shape, s)) return x;
+    if (s->type != SC_TUPLE) return hlo_new(b, HLO_COPY, s, 1, &x);
+    HloInstruction **parts = WBB_NEW_N(b->arena, HloInstruction *, s->n_elements);
+    for (uint32_t k = 0; k < s->n_elements; k++) {
+        HloInstruction *part = x->opcode == HLO_TUPLE ? x->operands[k] : hlo_new_element(b, x, k);
+        parts[k] = laid_out(b, part, s->elements[k]);
+    }
+    return hlo_new(b, HLO_TUPLE, s, s->n_elements, parts);
+}
+
+/* The result may lie in memory in any order: the operation speaks of elements only. */
+static bool any_layout(HloOpcode op)
+{
+    switch (op) {
+    case HLO_BROADCAST: case HLO_CONCATENATE: case HLO_GATHER: case HLO_IOTA: case HLO_REDUCE: case HLO_RESHAPE: case HLO_SCATTER:
+    case HLO_SLICE: case HLO_TRANSPOSE:
+        return true;
+    default:
+        return hlo_is_elementwise(op);
+    }
+}
+
+HloInstruction *hlo_inlined(HloBuild *b, const HloComputation *c, HloInstruction *const *operands)
+{
+    const HloComputation *body = b->made[c->id];
+    if (*b->total + body->n_instructions > HLO_INLINE_LIMIT) return NULL;
+    HloInstruction **map = WBB_NEW_N(b->arena, HloInstruction *, body->n_instructions);
+    for (uint32_t k = 0; k < body->n_instructions; k++) {
+        const HloInstruction *i = body->instructions[k];
+        if (i->opcode == HLO_PARAMETER) {
+            map[k] = laid_out(b, operands[i->number], i->shape);
+            continue;
+        }
+        map[k] = duplicate(b, i, gathered(b, i, map));
+        map[k]->name = hlo_own_name(b, i->name);
+    }
+    return map[body->root->id];
+}
+
+/* computations --------------------------------------------------------------------------------------------------------------- */
+
+static HloComputation *close_computation(HloBuild *b, HloComputation *c, HloInstruction *root)
+{
+    c->instructions = b->list.items;
+    c->n_instructions = b->list.n;
+    c->root = root;
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < b->list.n; k++) {
+        HloInstruction *i = b->list.items[k];
+        i->id = k;
+        n += i->opcode == HLO_PARAMETER;
+        for (uint32_t j = 0; j < i->n_operands; j++) i->operands[j]->n_users++;
+    }
+    HloInstruction **parameters = WBB_NEW_N(b->arena, HloInstruction *, n);
+    for (uint32_t k = 0; k < b->list.n; k++)
+        if (b->list.items[k]->opcode == HLO_PARAMETER)
+            parameters[b->list.items[k]->number] = b->list.items[k];
+    c->parameters = parameters;
+    c->n_parameters = n;
+    c->id = b->computations->n;
+    WBB_PUSH(b->arena, b->computations, c);
+    return c;
+}
+
+HloBuild hlo_begin_computation(HloBuild *caller, uint32_t n, const HloShape *const *parameters)
+{
+    HloBuild b = {.cx = caller->cx, .arena = caller->arena, .from = caller->from, .made = caller->made, .fused = caller->fused,
+                  .computations = caller->computations, .total = caller->total, .loc = caller->at->loc};
+    for (uint32_t k = 0; k < n; k++) {
+        HloInstruction *p = hlo_new(&b, HLO_PARAMETER, parameters[k], 0, NULL);
+        p->name = hlo_own_name(&b, wbb_format(b.arena, "p%u", k));
+        p->number = k;
+    }
+    return b;
+}
+
+HloComputation *hlo_end_computation(HloBuild *b, const char *name, HloInstruction *root)
+{
+    HloComputation *c = WBB_NEW(b->arena, HloComputation);
+    const char *unique = wbb_intern_z(b->cx, name);
+    for (uint32_t k = 0, n = 1; k < b->computations->n || k < b->from->n_computations; k++) {
+        bool taken = (k < b->computations->n && b->computations->items[k]->name == unique) ||
+                     (k < b->from->n_computations && b->from->computations[k]->name == unique);
+        if (!taken) continue;
+        unique = wbb_intern_z(b->cx, wbb_format(b->arena, "%s.%u", name, n++));
+        k = UINT32_MAX; /* from the start, with the next name */
+    }
+    c->name = unique;
+    c->attributes = "";
+    c->loc = b->loc;
+    return close_computation(b, c, root);
+}
+
+/* What the rewriter says of i, in the layout of i; if it is new, under its name. */
+static HloInstruction *replaced(HloBuild *b, const HloRewriter *w, const HloInstruction *i)
+{
+    uint32_t before = b->list.n;
+    b->at = i;
+    HloInstruction *r = w->rewrite(b, i);
+    if (!r) return hlo_copied(b, i);
+    if (r == hlo_dropped) return NULL;
+    bool is_new = b->list.n > before && r == b->list.items[b->list.n - 1];
+    if (is_new && i->shape->type != SC_TUPLE && any_layout(r->opcode)) r->shape = i->shape;
+    r = laid_out(b, r, i->shape);
+    if (b->list.n > before && r == b->list.items[b->list.n - 1]) r->name = i->name;
+    return r;
+}
+
+static HloComputation *copy_computation(HloBuild *b, const HloRewriter *w, const HloComputation *source)
+{
+    HloComputation *c = WBB_NEW(b->arena, HloComputation);
+    *c = *source;
+    b->source = source;
+    b->marks = w->marks ? w->marks[source->id] : NULL;
+    b->list = (HloInstructions){0};
+    b->names = NULL;
+    b->names_room = b->n_names = 0;
+    b->map = WBB_NEW_N(b->arena, HloInstruction *, source->n_instructions);
+    for (uint32_t k = 0; k < source->n_instructions; k++) take_name(b, source->instructions[k]->name);
+    for (uint32_t k = 0; k < source->n_instructions; k++) b->map[k] = replaced(b, w, source->instructions[k]);
+    return close_computation(b, c, b->map[source->root->id]);
+}
+
+/* Callers stand behind callees: from the last on, each says it of those that it calls. */
+const bool *hlo_find_fused(WbbArena *a, const HloModule *m)
+{
+    bool *fused = WBB_NEW_N(a, bool, m->n_computations);
+    for (uint32_t c = m->n_computations; c-- > 0;) {
+        const HloComputation *from = m->computations[c];
+        for (uint32_t k = 0; k < from->n_instructions; k++) {
+            const HloInstruction *i = from->instructions[k];
+            bool outside = i->opcode == HLO_WHILE || i->opcode == HLO_CONDITIONAL || i->opcode == HLO_CUSTOM_CALL;
+            for (uint32_t j = 0; j < i->n_called; j++)
+                if (fused[c] || !outside) fused[i->called[j]->id] = true;
+        }
+    }
+    return fused;
+}
+
+static bool needed(const HloModule *m, const HloRewriter *w)
+{
+    if (!w->applies) return true;
+    for (uint32_t c = 0; c < m->n_computations; c++)
+        for (uint32_t k = 0; k < m->computations[c]->n_instructions; k++)
+            if (w->applies(m->computations[c]->instructions[k])) return true;
+    return false;
+}
+
+const HloModule *hlo_rewrite(WbbCx *cx, WbbArena *a, const HloModule *m, const HloRewriter *w)
+{
+    if (!needed(m, w)) return m;
+    HloComputations list = {0};
+    uint64_t total = 0;
+    HloBuild b = {.cx = cx, .arena = a, .from = m, .computations = &list, .total = &total};
+    HloModule *made = WBB_NEW(a, HloModule);
+    *made = *m;
+    b.made = WBB_NEW_N(a, HloComputation *, m->n_computations);
+    b.fused = hlo_find_fused(a, m);
+    for (uint32_t c = 0; c < m->n_computations; c++) b.made[c] = copy_computation(&b, w, m->computations[c]);
+    for (uint32_t c = 0; c < list.n; c++) list.items[c]->module = made;
+    made->computations = list.items;
+    made->n_computations = list.n;
+    made->entry = b.made[m->entry->id];
+    return made;
+}

@@ -1,0 +1,154 @@
+/* normalise_inline: bodies that stand elsewhere come to where they are used.
+ *
+ * Needs: a module. Leaves: one without calls (pass `call`), without fusions inside fusions, reducers and called bodies (`nested`),
+ * without maps of elementwise bodies (`map`), and without wrappers that start an operation here and wait for it there (`async`). A
+ * fusion comes to stand in the entry in no other way than by the text: what a call of the entry holds becomes part of the entry. A call stays where
+ * the module would grow beyond HLO_INLINE_LIMIT, and a map where its body is more than operations on elements: a loop, a reduction.
+ *
+ *     m = f32[8] map(x, y), dimensions={0}, to_apply=f     f { a, b; two = f32[] constant(2); s = add(a, b); ROOT multiply(s, two) }
+ *         two, two.broadcast = f32[8] broadcast(two), s = f32[8] add(x, y), m = f32[8] multiply(s, two.broadcast)
+ */
+#include "hlo/normalise.h"
+
+#include <string.h>
+
+static HloInstruction **mapped_operands(HloBuild *b, const HloInstruction *i)
+{
+    HloInstruction **operands = WBB_NEW_N(b->arena, HloInstruction *, i->n_operands);
+    for (uint32_t k = 0; k < i->n_operands; k++) operands[k] = hlo_mapped(b, i->operands[k]);
+    return operands;
+}
+
+/* async ----------------------------------------------------------------------------------------------------------------------- */
+
+static bool is_async(const HloInstruction *i) { return i->opcode == HLO_ASYNC_DONE || i->opcode == HLO_COPY_DONE; }
+
+/* The instruction that began what i waits for; NULL if that is not in this computation. */
+static const HloInstruction *started(const HloInstruction *i)
+{
+    const HloInstruction *start = i;
+    do {
+        if (start->n_operands == 0) return NULL;
+        start = start->operands[0];
+    } while (start->opcode == HLO_ASYNC_UPDATE);
+    return start->opcode == (i->opcode == HLO_COPY_DONE ? HLO_COPY_START : HLO_ASYNC_START) ? start : NULL;
+}
+
+/* `negate-start(x)` is `negate(x)` with the result's shape. */
+static HloInstruction *plain(HloBuild *b, const HloInstruction *done, const HloInstruction *start)
+{
+    HloInstruction **operands = mapped_operands(b, start);
+    const HloOpcode op = hlo_started(start);
+    if (op == HLO_FUSION && start->n_called == 1) return hlo_inlined(b, start->called[0], operands);
+    HloInstruction *i = hlo_copied_on(b, start, operands);
+    i->opcode = op;
+    i->spelling = NULL;
+    i->shape = done->shape;
+    return i;
+}
+
+static HloInstruction *rewrite_async(HloBuild *b, const HloInstruction *i)
+{
+    if (!is_async(i)) return NULL;
+    const HloInstruction *start = started(i);
+    if (!start) return NULL;
+    if (start->opcode == HLO_COPY_START) {
+        HloInstruction *x = hlo_mapped(b, start->operands[0]);
+        return hlo_same_shape(x->shape, i->shape) ? hlo_new(b, HLO_COPY, i->shape, 1, &x) : NULL;
+    }
+    if (start->spelling) return plain(b, i, start);
+    return start->n_called == 1 ? hlo_inlined(b, start->called[0], mapped_operands(b, start)) : NULL;
+}
+
+const HloModule *hlo_pass_async(WbbCx *cx, WbbArena *a, const HloModule *m)
+{
+    return hlo_rewrite(cx, a, m, &(HloRewriter){.applies = is_async, .rewrite = rewrite_async});
+}
+
+/* call ------------------------------------------------------------------------------------------------------------------------ */
+
+static bool is_call(const HloInstruction *i) { return i->opcode == HLO_CALL && i->n_called == 1; }
+
+static HloInstruction *rewrite_call(HloBuild *b, const HloInstruction *i)
+{
+    return is_call(i) ? hlo_inlined(b, i->called[0], mapped_operands(b, i)) : NULL;
+}
+
+const HloModule *hlo_pass_call(WbbCx *cx, WbbArena *a, const HloModule *m)
+{
+    return hlo_rewrite(cx, a, m, &(HloRewriter){.applies = is_call, .rewrite = rewrite_call});
+}
+
+/* nested ---------------------------------------------------------------------------------------------------------------------- */
+
+static HloInstruction *rewrite_nested(HloBuild *b, const HloInstruction *i)
+{
+    const bool inside = i->opcode == HLO_FUSION && i->n_called == 1 && b->fused[b->source->id];
+    return inside ? hlo_inlined(b, i->called[0], mapped_operands(b, i)) : NULL;
+}
+
+const HloModule *hlo_pass_nested(WbbCx *cx, WbbArena *a, const HloModule *m)
+{
+    const bool *fused = hlo_find_fused(a, m);
+    bool any = false;
+    for (uint32_t c = 0; c < m->n_computations; c++)
+        for (uint32_t k = 0; fused[c] && k < m->computations[c]->n_instructions; k++)
+            any = any || m->computations[c]->instructions[k]->opcode == HLO_FUSION;
+    return any ? hlo_rewrite(cx, a, m, &(HloRewriter){.rewrite = rewrite_nested}) : m;
+}
+
+/* map ------------------------------------------------------------------------------------------------------------------------- */
+
+/* On a scalar it hands on what it is given. */
+static bool hands_on(const HloInstruction *i)
+{
+    const bool moves = i->opcode == HLO_BROADCAST || i->opcode == HLO_RESHAPE || i->opcode == HLO_BITCAST || i->opcode == HLO_TRANSPOSE ||
+                       i->opcode == HLO_COPY;
+    return moves && i->n_operands == 1 && i->operands[0]->shape->type == i->shape->type;
+}
+
+/* Every instruction works on scalars and would on arrays too. */
+static bool works_on_arrays(const HloComputation *c)
+{
+    for (uint32_t k = 0; k < c->n_instructions; k++) {
+        const HloInstruction *i = c->instructions[k];
+        if (i->spelling || i->shape->type == SC_TUPLE || i->shape->rank) return false;
+        if (i->opcode != HLO_PARAMETER && i->opcode != HLO_CONSTANT && !hlo_is_elementwise(i->opcode) && !hands_on(i)) return false;
+    }
+    return true;
+}
+
+static bool is_map(const HloInstruction *i) { return i->opcode == HLO_MAP && i->n_called == 1; }
+
+static HloInstruction *rewrite_map(HloBuild *b, const HloInstruction *i)
+{
+    if (!is_map(i)) return NULL;
+    const HloComputation *c = b->made[i->called[0]->id];
+    if (!works_on_arrays(c) || *b->total + 2 * (uint64_t)c->n_instructions > HLO_INLINE_LIMIT) return NULL;
+    HloInstruction **map = WBB_NEW_N(b->arena, HloInstruction *, c->n_instructions);
+    for (uint32_t k = 0; k < c->n_instructions; k++) {
+        const HloInstruction *old = c->instructions[k];
+        if (old->opcode == HLO_PARAMETER) {
+            map[k] = hlo_mapped(b, i->operands[old->number]);
+            continue;
+        }
+        if (hands_on(old)) {
+            map[k] = map[old->operands[0]->id];
+            continue;
+        }
+        HloInstruction **operands = WBB_NEW_N(b->arena, HloInstruction *, old->n_operands);
+        for (uint32_t j = 0; j < old->n_operands; j++) operands[j] = map[old->operands[j]->id];
+        const HloShape *s = old->opcode == HLO_CONSTANT ? old->shape
+                                                        : hlo_make_array(b->arena, old->shape->type, i->shape->rank, i->shape->dims);
+        map[k] = hlo_copied_on(b, old, operands);
+        map[k]->shape = s;
+        map[k]->name = hlo_own_name(b, old->name);
+        if (old->opcode == HLO_CONSTANT) map[k] = hlo_new_splat(b, map[k], i->shape->rank, i->shape->dims);
+    }
+    return map[c->root->id];
+}
+
+const HloModule *hlo_pass_map(WbbCx *cx, WbbArena *a, const HloModule *m)
+{
+    return hlo_rewrite(cx, a, m, &(HloRewriter){.applies = is_map, .rewrite = rewrite_map});
+}

@@ -1,0 +1,195 @@
+/* normalise_new: the instructions that passes make, one function each.
+ *
+ * Needs: a builder. Leaves: one instruction more at its end, of the shape that follows from the operands, with the default layout.
+ *
+ *     hlo_new_splat(b, zero, 2, dims)      x.broadcast = f32[2,3] broadcast(zero), dimensions={}
+ */
+#include "hlo/normalise.h"
+
+#include <string.h>
+
+static int64_t *own_ints(HloBuild *b, const int64_t *list, uint32_t n)
+{
+    int64_t *own = WBB_NEW_N(b->arena, int64_t, n ? n : 1);
+    for (uint32_t k = 0; k < n; k++) own[k] = list[k];
+    return own;
+}
+
+static const HloShape *array(HloBuild *b, ScType type, uint32_t rank, const int64_t *dims)
+{
+    return hlo_make_array(b->arena, type, rank, dims);
+}
+
+HloInstruction *hlo_new_unary(HloBuild *b, HloOpcode op, HloInstruction *x)
+{
+    return hlo_new(b, op, array(b, x->shape->type, x->shape->rank, x->shape->dims), 1, &x);
+}
+
+HloInstruction *hlo_new_binary(HloBuild *b, HloOpcode op, HloInstruction *x, HloInstruction *y)
+{
+    HloInstruction *operands[] = {x, y};
+    return hlo_new(b, op, array(b, x->shape->type, x->shape->rank, x->shape->dims), 2, operands);
+}
+
+HloInstruction *hlo_new_compare(HloBuild *b, HloDirection d, HloInstruction *x, HloInstruction *y)
+{
+    HloInstruction *operands[] = {x, y};
+    HloInstruction *i = hlo_new(b, HLO_COMPARE, array(b, SC_PRED, x->shape->rank, x->shape->dims), 2, operands);
+    i->direction = d;
+    return i;
+}
+
+HloInstruction *hlo_new_select(HloBuild *b, HloInstruction *choice, HloInstruction *x, HloInstruction *y)
+{
+    HloInstruction *operands[] = {choice, x, y};
+    return hlo_new(b, HLO_SELECT, array(b, x->shape->type, x->shape->rank, x->shape->dims), 3, operands);
+}
+
+HloInstruction *hlo_new_convert(HloBuild *b, HloInstruction *x, ScType type)
+{
+    if (x->shape->type == type) return x;
+    return hlo_new(b, HLO_CONVERT, array(b, type, x->shape->rank, x->shape->dims), 1, &x);
+}
+
+HloInstruction *hlo_new_scalar(HloBuild *b, ScType type, double value)
+{
+    HloInstruction *i = hlo_new(b, HLO_CONSTANT, array(b, type, 0, NULL), 0, NULL);
+    char *bytes = wbb_alloc(b->arena, sc_bytes(type));
+    uint64_t bits = sc_from_f64(type, value);
+    memcpy(bytes, &bits, WBB_MIN(sc_bytes(type), sizeof bits));
+    i->literal = bytes;
+    return i;
+}
+
+HloInstruction *hlo_new_broadcast(HloBuild *b, HloInstruction *x, const HloShape *like, const int64_t *dimensions, uint32_t n)
+{
+    HloInstruction *i = hlo_new(b, HLO_BROADCAST, array(b, x->shape->type, like->rank, like->dims), 1, &x);
+    i->dimensions = own_ints(b, dimensions, n);
+    i->n_dimensions = n;
+    return i;
+}
+
+HloInstruction *hlo_new_splat(HloBuild *b, HloInstruction *scalar, uint32_t rank, const int64_t *dims)
+{
+    if (rank == 0) return scalar;
+    return hlo_new_broadcast(b, scalar, array(b, scalar->shape->type, rank, dims), NULL, 0);
+}
+
+HloInstruction *hlo_new_iota(HloBuild *b, ScType type, uint32_t rank, const int64_t *dims, int64_t along)
+{
+    HloInstruction *i = hlo_new(b, HLO_IOTA, array(b, type, rank, dims), 0, NULL);
+    i->number = along;
+    return i;
+}
+
+HloInstruction *hlo_new_reshape(HloBuild *b, HloInstruction *x, uint32_t rank, const int64_t *dims)
+{
+    const HloShape *s = array(b, x->shape->type, rank, dims);
+    return hlo_same_dims(x->shape, s) ? x : hlo_new(b, HLO_RESHAPE, s, 1, &x);
+}
+
+HloInstruction *hlo_new_transpose(HloBuild *b, HloInstruction *x, const int64_t *permutation)
+{
+    uint32_t rank = x->shape->rank;
+    int64_t dims[HLO_RANK_LIMIT];
+    bool moves = false;
+    for (uint32_t d = 0; d < rank; d++) {
+        dims[d] = x->shape->dims[permutation[d]];
+        moves = moves || permutation[d] != d;
+    }
+    if (!moves) return x;
+    HloInstruction *i = hlo_new(b, HLO_TRANSPOSE, array(b, x->shape->type, rank, dims), 1, &x);
+    i->dimensions = own_ints(b, permutation, rank);
+    i->n_dimensions = rank;
+    return i;
+}
+
+HloInstruction *hlo_new_column(HloBuild *b, HloInstruction *matrix, int64_t column)
+{
+    const int64_t dims[] = {matrix->shape->dims[0], 1};
+    if (matrix->shape->dims[1] == 1) return matrix;
+    HloInstruction *i = hlo_new(b, HLO_SLICE, array(b, matrix->shape->type, 2, dims), 1, &matrix);
+    HloSlice *slices = WBB_NEW_N(b->arena, HloSlice, 2);
+    slices[0] = (HloSlice){0, dims[0], 1};
+    slices[1] = (HloSlice){column, column + 1, 1};
+    i->slices = slices;
+    i->n_windows = 2;
+    return i;
+}
+
+HloInstruction *hlo_new_concatenate(HloBuild *b, uint32_t n, HloInstruction *const *parts, int64_t along)
+{
+    if (n == 1) return parts[0];
+    const HloShape *s = parts[0]->shape;
+    int64_t dims[HLO_RANK_LIMIT];
+    memcpy(dims, s->dims, s->rank * sizeof *dims);
+    for (uint32_t k = 1; k < n; k++) dims[along] += parts[k]->shape->dims[along];
+    HloInstruction *i = hlo_new(b, HLO_CONCATENATE, array(b, s->type, s->rank, dims), n, parts);
+    i->dimensions = own_ints(b, &along, 1);
+    i->n_dimensions = 1;
+    return i;
+}
+
+void hlo_new_call(HloBuild *b, HloInstruction *i, const char *attribute, HloComputation *c)
+{
+    HloComputation **called = WBB_NEW(b->arena, HloComputation *);
+    const char **by = WBB_NEW(b->arena, const char *);
+    called[0] = c;
+    by[0] = wbb_intern_z(b->cx, attribute);
+    i->called = called;
+    i->called_by = by;
+    i->n_called = 1;
+}
+
+HloInstruction *hlo_new_reduce(HloBuild *b, HloInstruction *x, HloInstruction *init, const int64_t *dimensions, uint32_t n, HloComputation *c)
+{
+    HloInstruction *operands[] = {x, init};
+    int64_t dims[HLO_RANK_LIMIT];
+    uint64_t reduced = 0;
+    uint32_t rank = 0;
+    for (uint32_t k = 0; k < n; k++) reduced |= UINT64_C(1) << dimensions[k];
+    for (uint32_t d = 0; d < x->shape->rank; d++)
+        if (!(reduced >> d & 1)) dims[rank++] = x->shape->dims[d];
+    HloInstruction *i = hlo_new(b, HLO_REDUCE, array(b, init->shape->type, rank, dims), 2, operands);
+    i->dimensions = own_ints(b, dimensions, n);
+    i->n_dimensions = n;
+    hlo_new_call(b, i, "to_apply", c);
+    return i;
+}
+
+HloInstruction *hlo_new_tuple(HloBuild *b, uint32_t n, HloInstruction *const *parts)
+{
+    const HloShape **elements = WBB_NEW_N(b->arena, const HloShape *, n);
+    for (uint32_t k = 0; k < n; k++) elements[k] = parts[k]->shape;
+    return hlo_new(b, HLO_TUPLE, hlo_make_tuple(b->arena, n, elements), n, parts);
+}
+
+HloInstruction *hlo_new_element(HloBuild *b, HloInstruction *tuple, int64_t index)
+{
+    HloInstruction *i = hlo_new(b, HLO_GET_TUPLE_ELEMENT, tuple->shape->elements[index], 1, &tuple);
+    i->number = index;
+    return i;
+}
+
+const char *hlo_new_ints(HloBuild *b, const char *name, HloInts list)
+{
+    WbbBuf text = wbb_buf(b->arena);
+    wbb_putf(&text, ", %s={", name);
+    for (uint32_t k = 0; k < list.n; k++) wbb_putf(&text, k ? ",%lld" : "%lld", (long long)list.items[k]);
+    wbb_put(&text, "}");
+    return text.text;
+}
+
+void hlo_new_attributes(HloBuild *b, HloInstruction *i, const char *text)
+{
+    const char *metadata = b->at ? hlo_attribute(b->arena, b->at, "metadata") : NULL;
+    i->attributes = metadata ? wbb_format(b->arena, "%s, metadata=%s", text, metadata) : text;
+}
+
+HloComputation *hlo_new_adder(HloBuild *b, ScType type)
+{
+    const HloShape *s = array(b, type, 0, NULL), *shapes[] = {s, s};
+    HloBuild inner = hlo_begin_computation(b, 2, shapes);
+    HloInstruction *sum = hlo_new_binary(&inner, HLO_ADD, inner.list.items[0], inner.list.items[1]);
+    return hlo_end_computation(&inner, wbb_format(b->arena, "add.%s", sc_type_info[type].hlo), sum);
+}

@@ -1,0 +1,191 @@
+/* verify_elements: operations on each element by itself.
+ *
+ * Needs: the helpers of verify.c. Leaves: the result's shape, given or checked; or a wbb_fail.
+ *
+ *     select(pred[8], f32[8], f32[4])     error: select: operand 2 has shape f32[4], f32[8] expected
+ */
+#include "hlo/inner.h"
+
+#include <string.h>
+
+/* Classes of element types (gen/ops.py) that an operation takes; NULL for operations whose types are judged one by one. */
+static const char *classes_of(HloOpcode op)
+{
+    switch (op) {
+    case HLO_ADD: case HLO_MULTIPLY: case HLO_SUBTRACT: return "PIUFC";
+    case HLO_MAXIMUM: case HLO_MINIMUM: return "PIUF";
+    case HLO_DIVIDE: case HLO_POWER: case HLO_NEGATE: case HLO_SIGN: return "IUFC";
+    case HLO_REMAINDER: return "IUF";
+    case HLO_AND: case HLO_OR: case HLO_XOR: case HLO_NOT: return "PIU";
+    case HLO_MULHI: case HLO_POPCNT: case HLO_COUNT_LEADING_ZEROS: case HLO_SHIFT_LEFT: case HLO_SHIFT_RIGHT_ARITHMETIC:
+    case HLO_SHIFT_RIGHT_LOGICAL: return "IU";
+    case HLO_FLOOR: case HLO_CEIL: case HLO_ROUND_NEAREST_AFZ: case HLO_ROUND_NEAREST_EVEN: case HLO_ERF: case HLO_REDUCE_PRECISION:
+        return "F";
+    case HLO_COPY: return "PIUFC-";
+    case HLO_ABS: case HLO_BITCAST_CONVERT: case HLO_CLAMP: case HLO_COMPARE: case HLO_COMPLEX: case HLO_CONVERT: case HLO_IMAG:
+    case HLO_IS_FINITE: case HLO_REAL: case HLO_SELECT: case HLO_STOCHASTIC_CONVERT: return NULL;
+    default: return "FC";
+    }
+}
+
+static char class_of(const HloShape *s) { return sc_type_info[s->type].cls; }
+
+/* Of an instruction without a shape, whose operands are judged when it has one: that of operand 0, and where the operands are
+ * of different sizes, which an old text means as a broadcast, the largest in each dimension. */
+static const HloShape *common_shape(HloJudge *j, const HloInstruction *i)
+{
+    const HloShape *most = hlo_array(j, i, 0);
+    WbbI128 dims[HLO_RANK_LIMIT];
+    bool same = true;
+    for (uint32_t k = 1; k < i->n_operands; k++) {
+        const HloShape *s = hlo_array(j, i, k);
+        same = same && hlo_same_dims(s, most);
+        if (s->rank > most->rank) most = s;
+    }
+    if (same) return most;
+    for (uint32_t d = 0; d < most->rank; d++) dims[d] = most->dims[d];
+    for (uint32_t k = 0; k < i->n_operands; k++) {
+        const HloShape *s = i->operands[k]->shape;
+        for (uint32_t d = 0; s->rank == most->rank && d < s->rank; d++)
+            if (dims[d] == 1) dims[d] = s->dims[d];
+    }
+    return hlo_make_result(j, i, most->type, most->rank, dims);
+}
+
+/* All operands agree, and the result with them. Of two that disagree, the one that differs from the result is at fault. */
+static void judge_same(HloJudge *j, HloInstruction *i)
+{
+    const HloShape *expected = i->operands[0]->shape;
+    if (i->opcode == HLO_COPY && expected->type == SC_TUPLE) {
+        hlo_give_shape(j, i, expected);
+        return;
+    }
+    if (!i->shape) {
+        i->shape = common_shape(j, i);
+        return;
+    }
+    if (i->n_operands > 1 && hlo_same_shape(i->operands[1]->shape, i->shape)) expected = i->shape;
+    for (uint32_t k = 0; k < i->n_operands; k++) {
+        hlo_want_shape(j, i, hlo_operand_name(j, k), i->operands[k]->shape, expected);
+        hlo_want_class(j, i, k, classes_of(i->opcode));
+    }
+    hlo_give_shape(j, i, expected);
+}
+
+static void judge_abs_real_imag(HloJudge *j, HloInstruction *i)
+{
+    const HloShape *s = hlo_array(j, i, 0);
+    hlo_want_class(j, i, 0, i->opcode == HLO_ABS ? "IUFC" : "FC");
+    hlo_give_type(j, i, s->type == SC_C64 ? SC_F32 : s->type == SC_C128 ? SC_F64 : s->type, s);
+}
+
+static void judge_select(HloJudge *j, HloInstruction *i)
+{
+    const HloShape *choice = i->operands[0]->shape, *s = i->operands[1]->shape;
+    if (choice->type == SC_TUPLE || s->type == SC_TUPLE) hlo_bad(j, i, "a tuple cannot be selected");
+    hlo_want_type(j, i, "operand 0", choice, SC_PRED);
+    if (choice->rank) hlo_want_dims(j, i, "operand 0", choice, s);
+    hlo_want_shape(j, i, "operand 2", i->operands[2]->shape, s);
+    hlo_give_shape(j, i, s);
+}
+
+static void judge_clamp(HloJudge *j, HloInstruction *i)
+{
+    const HloShape *s = i->operands[1]->shape;
+    hlo_want_class(j, i, 1, "PIUF");
+    for (uint32_t k = 0; k <= 2; k += 2) {
+        const HloShape *bound = i->operands[k]->shape;
+        if (bound->rank || bound->type == SC_TUPLE) hlo_want_shape(j, i, hlo_operand_name(j, k), bound, s);
+        hlo_want_type(j, i, hlo_operand_name(j, k), bound, s->type);
+    }
+    hlo_give_shape(j, i, s);
+}
+
+static void judge_compare(HloJudge *j, HloInstruction *i)
+{
+    const HloShape *s = i->operands[0]->shape;
+    hlo_want_class(j, i, 0, i->direction == HLO_EQ || i->direction == HLO_NE ? "PIUFC" : "PIUF");
+    hlo_want_shape(j, i, "operand 1", i->operands[1]->shape, s);
+    hlo_give_type(j, i, SC_PRED, s);
+}
+
+static void judge_complex(HloJudge *j, HloInstruction *i)
+{
+    const HloShape *s = hlo_array(j, i, 0);
+    if (s->type != SC_F32 && s->type != SC_F64) hlo_bad(j, i, "operand 0 has shape %s, type f32 or f64 expected", hlo_brief(j, s));
+    hlo_want_shape(j, i, "operand 1", i->operands[1]->shape, s);
+    hlo_give_type(j, i, s->type == SC_F32 ? SC_C64 : SC_C128, s);
+}
+
+static void judge_convert(HloJudge *j, HloInstruction *i)
+{
+    const HloShape *s = i->operands[0]->shape;
+    hlo_want_class(j, i, 0, "PIUFC");
+    hlo_given(j, i);
+    hlo_want_dims(j, i, "the result", i->shape, s);
+    if (class_of(i->shape) == '-') hlo_bad(j, i, "the result has shape %s, which holds no values", hlo_brief(j, i->shape));
+    if (class_of(s) == 'C' && class_of(i->shape) != 'C')
+        hlo_bad(j, i, "a complex operand, but a result of shape %s", hlo_brief(j, i->shape));
+}
+
+/* The random bits have the width of the operand, whose low ones they are added to. */
+static void judge_stochastic_convert(HloJudge *j, HloInstruction *i)
+{
+    const HloShape *s = i->operands[0]->shape;
+    hlo_want_class(j, i, 0, "F");
+    hlo_want_class(j, i, 1, "U");
+    hlo_want_dims(j, i, "operand 1", i->operands[1]->shape, s);
+    if (sc_type_info[i->operands[1]->shape->type].bits != sc_type_info[s->type].bits)
+        hlo_bad(j, i, "operand 1 has shape %s, unsigned integers of %u bits expected", hlo_brief(j, i->operands[1]->shape),
+                sc_type_info[s->type].bits);
+    hlo_given(j, i);
+    hlo_want_dims(j, i, "the result", i->shape, s);
+    if (!strchr("IUF", class_of(i->shape)))
+        hlo_bad(j, i, "the result has shape %s, floats or integers expected", hlo_brief(j, i->shape));
+}
+
+/* bitcast-convert between types of different width: the wider has one dimension less. */
+static void judge_bitcast_convert(HloJudge *j, HloInstruction *i)
+{
+    const HloShape *s = hlo_array(j, i, 0), *t = i->shape;
+    hlo_given(j, i);
+    if (t->type == SC_TUPLE) hlo_bad(j, i, "the result is a tuple, an array expected");
+    if (class_of(s) == '-' || class_of(t) == '-')
+        hlo_bad(j, i, "%s cannot be read as %s", hlo_brief(j, s), hlo_brief(j, t));
+    uint32_t from = sc_type_info[s->type].bits, to = sc_type_info[t->type].bits;
+    if (from == to) {
+        hlo_want_dims(j, i, "the result", t, s);
+        return;
+    }
+    const HloShape *wide = from > to ? s : t, *narrow = from > to ? t : s;
+    uint32_t ratio = WBB_MAX(from, to) / WBB_MIN(from, to);
+    bool fits = narrow->rank == wide->rank + 1 && (!wide->rank || memcmp(narrow->dims, wide->dims, wide->rank * sizeof(int64_t)) == 0) &&
+                narrow->dims[wide->rank] == ratio;
+    if (!fits) hlo_bad(j, i, "%s cannot be read as %s", hlo_brief(j, s), hlo_brief(j, t));
+}
+
+bool hlo_judge_element(HloJudge *j, HloInstruction *i)
+{
+    if (!hlo_is_elementwise(i->opcode)) return false;
+    switch (i->opcode) {
+    case HLO_ABS: case HLO_REAL: case HLO_IMAG: judge_abs_real_imag(j, i); break;
+    case HLO_SELECT: judge_select(j, i); break;
+    case HLO_CLAMP: judge_clamp(j, i); break;
+    case HLO_COMPARE: judge_compare(j, i); break;
+    case HLO_COMPLEX: judge_complex(j, i); break;
+    case HLO_CONVERT: judge_convert(j, i); break;
+    case HLO_BITCAST_CONVERT: judge_bitcast_convert(j, i); break;
+    case HLO_STOCHASTIC_CONVERT: judge_stochastic_convert(j, i); break;
+    case HLO_IS_FINITE:
+        hlo_want_class(j, i, 0, "FC");
+        hlo_give_type(j, i, SC_PRED, i->operands[0]->shape);
+        break;
+    case HLO_REDUCE_PRECISION:
+        if (i->number < 1 || i->number > 31 || i->number2 < 0 || i->number2 > 63)
+            hlo_bad(j, i, "%lld exponent and %lld mantissa bits", (long long)i->number, (long long)i->number2);
+        judge_same(j, i);
+        break;
+    default: judge_same(j, i); break;
+    }
+    return true;
+}

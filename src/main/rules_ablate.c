@@ -1,0 +1,236 @@
+/* rules_ablate.c: `rules ablate CORPUS..`: what each rule is worth: every file in which it fired is compiled again without it.
+ *
+ *     files   nodes     ptx  rule
+ *         3     +12      +6  simplify  patterns/arith.py:25: ..     without it 12 nodes and 6 instructions more
+ *        14  needed          select    patterns/tiles.py:11: ..     without it selection is incomplete
+ */
+#include "lower/lower.h"
+#include "main/rules.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { NODES, PTX, SASS, MEASURES };
+static const char *const measure_name[MEASURES] = {"nodes", "ptx", "sass"};
+
+typedef struct {
+    uint32_t size[MEASURES];
+} Size;
+
+/* One compile: a file, and the rule that may not fire (NULL: all may). */
+typedef struct {
+    uint32_t file;
+    const char *without;
+    uint32_t rule; /* in the list of rules that fired */
+    Size size;
+} Compile;
+
+typedef struct {
+    RulesCall *c;
+    const RulesFiles *files;
+    Compile *compiles;
+    uint32_t *counts[2]; /* of the first round: by file, then rule */
+    LlCache *caches[MAIN_MAX_JOBS];
+    WbbCx *cache_cx[MAIN_MAX_JOBS];
+} Ablation;
+
+typedef struct {
+    const RwTables *tables;
+    const char *name;
+    uint32_t number, files;
+    int64_t delta[MEASURES];
+    const char *needed; /* why nothing compiles without it; NULL: it does */
+} Worth;
+
+static void mark_roots(const IrBlock *b, uint8_t *need)
+{
+    for (uint32_t i = 0; i < b->n; i++) {
+        const IrStmt *s = b->items[i];
+        need[s->index] = need[s->value] = need[s->condition] = 1;
+        mark_roots(&s->body, need);
+        mark_roots(&s->otherwise, need);
+    }
+}
+
+/* How many nodes the statements of a kernel need: refs are topological, so one loop marks them all. */
+static uint32_t nodes_of(WbbArena *a, const IrKernel *k)
+{
+    const IrGraph *g = k->g;
+    uint8_t *need = WBB_NEW_N(a, uint8_t, g->n);
+    uint32_t n = 0;
+    mark_roots(&k->body, need);
+    for (IrRef r = g->n - 1; r > 0; r--) {
+        if (!need[r]) continue;
+        const IrNode *x = ir_at(g, r);
+        n++;
+        if (x->op == OP_SUM)
+            for (uint32_t i = 0; i < x->a[1]; i++) need[g->terms[x->a[0] + i].ref] = 1;
+        else
+            for (uint32_t i = 0; i < 3; i++) need[x->a[i]] = 1;
+        if (x->op == OP_VAR && g->vars[x->imm].kind == IR_LET) need[g->vars[x->imm].definition] = 1;
+    }
+    return n;
+}
+
+/* Lines that are instructions: not labels, directives, declarations or comments. */
+static uint32_t ptx_instructions(const char *ptx)
+{
+    uint32_t n = 0;
+    for (const char *line = ptx, *end; *line; line = *end ? end + 1 : end) {
+        end = strchr(line, '\n');
+        if (!end) end = line + strlen(line);
+        while (line < end && (*line == ' ' || *line == '\t')) line++;
+        const char *comment = line;
+        while (comment < end && !(comment[0] == '/' && comment[1] == '/')) comment++;
+        while (comment > line && (comment[-1] == ' ' || comment[-1] == '\t')) comment--;
+        n += comment > line && comment[-1] == ';' && *line != '.';
+    }
+    return n;
+}
+
+static void one_compile(WbbCx *cx, WbbArena *a, void *arg, uint32_t i, uint32_t worker)
+{
+    Ablation *b = arg;
+    Compile *x = &b->compiles[i];
+    const Options *o = b->c->o;
+    if (!b->caches[worker]) {
+        b->cache_cx[worker] = wbb_cx_new();
+        if (b->cache_cx[worker]) b->caches[worker] = ll_cache_new(b->cache_cx[worker]);
+    }
+    size_t n;
+    const char *file = b->files->items[x->file], *text = wbb_read_file(cx, a, file, &n);
+    PipeOptions p = {.target = o->target, .approx = o->approx, .stage = PIPE_AT_PTX, .assemble = o->sass, .cache = b->caches[worker]};
+    if (x->without) p.disable = &x->without, p.n_disable = 1;
+    PipeResult r;
+    pipe_compile(cx, a, &p, file, text, n, &r);
+    x->size.size[NODES] = nodes_of(a, r.kernel);
+    x->size.size[PTX] = ptx_instructions(r.ptx);
+    if (o->sass && r.cubin.bytes && r.plan.grid) x->size.size[SASS] = tg_sass(cx, &r.cubin, r.kernel->name).sass;
+    if (x->without) return;
+    for (int which = 0; which < 2; which++) {
+        const uint32_t rules = main_tables(b->c->target, which)->n_rules;
+        memcpy(b->counts[which] + (size_t)x->file * rules, rw_counts(r.rw, which == 0), rules * sizeof(uint32_t));
+    }
+}
+
+static bool wanted(RulesCall *c, const RwTables *t, uint32_t rule)
+{
+    bool yes = c->o->rules.n == 0;
+    for (uint32_t i = 0; i < c->o->rules.n; i++) yes |= main_rule_is(c->arena, t, rule, c->o->rules.list[i]);
+    return yes;
+}
+
+/* The second round: for each rule asked for, each file in which it fired. */
+typedef struct {
+    struct { Worth *items; uint32_t n, room; } rules;
+    struct { Compile *items; uint32_t n, room; } compiles;
+} Round;
+
+static Round second_round(RulesCall *c, const Ablation *b, const WbbStatus *status)
+{
+    Round r = {0};
+    for (int which = 0; which < 2; which++) {
+        const RwTables *t = main_tables(c->target, which);
+        for (uint32_t i = 0; i < t->n_rules; i++) {
+            if (!wanted(c, t, i)) continue;
+            Worth w = {.tables = t, .number = i, .name = rw_rule_name(c->arena, t, i)};
+            for (uint32_t f = 0; f < b->files->n; f++) {
+                if (status[f] != WBB_OK || !b->counts[which][(size_t)f * t->n_rules + i]) continue;
+                const Compile x = {.file = f, .without = w.name, .rule = r.rules.n};
+                WBB_PUSH(c->arena, &r.compiles, x);
+                w.files++;
+            }
+            if (w.files || c->o->rules.n) WBB_PUSH(c->arena, &r.rules, w);
+        }
+    }
+    return r;
+}
+
+/* Most worth first: machine instructions, PTX, nodes; then those that are needed, most files first. */
+static int by_worth(const void *x, const void *y)
+{
+    const Worth *p = x, *q = y;
+    if (!p->needed != !q->needed) return !q->needed - !p->needed;
+    if (p->needed && p->files != q->files) return p->files < q->files ? 1 : -1;
+    for (int m = MEASURES; m-- > 0;)
+        if (p->delta[m] != q->delta[m]) return p->delta[m] < q->delta[m] ? 1 : -1;
+    return strcmp(p->name, q->name);
+}
+
+static void put_worth(RulesCall *c, const Worth *w)
+{
+    const int measures = c->o->sass ? MEASURES : SASS;
+    if (c->o->json) {
+        wbb_put(c->out, "{\"rule\": ");
+        wbb_put_json(c->out, w->name);
+        wbb_putf(c->out, ", \"stratum\": \"%s\", \"files\": %u, \"needed\": \"%s\"", main_stratum_name[w->tables->rules[w->number].stratum], w->files,
+                 w->needed ? w->needed : "");
+        for (int m = 0; m < measures && !w->needed; m++) wbb_putf(c->out, ", \"%s\": %lld", measure_name[m], (long long)w->delta[m]);
+        wbb_put(c->out, "}\n");
+        return;
+    }
+    wbb_putf(c->out, "%6u", w->files);
+    for (int m = 0; m < measures; m++) {
+        if (w->needed) wbb_putf(c->out, "%8s", m ? "" : "needed");
+        else if (w->files) wbb_putf(c->out, "%+8lld", (long long)w->delta[m]);
+        else wbb_putf(c->out, "%8s", "-");
+    }
+    wbb_putf(c->out, "  %-9s %s: %s\n", main_stratum_name[w->tables->rules[w->number].stratum], w->name, w->tables->rules[w->number].text);
+}
+
+static void close_caches(Ablation *b)
+{
+    for (int i = 0; i < MAIN_MAX_JOBS; i++) {
+        if (b->caches[i]) ll_cache_free(b->caches[i]);
+        if (b->cache_cx[i]) wbb_cx_free(b->cache_cx[i]);
+    }
+}
+
+static Worth *weigh(RulesCall *c, Ablation *b, const Compile *first, Round *r)
+{
+    WbbStatus *status = WBB_NEW_N(c->arena, WbbStatus, r->compiles.n + 1);
+    WbbWhy *why = WBB_NEW_N(c->arena, WbbWhy, r->compiles.n + 1);
+    b->compiles = r->compiles.items;
+    main_each(c, r->compiles.n, one_compile, b, status, why);
+    for (uint32_t i = 0; i < r->compiles.n; i++) {
+        const Compile *x = &r->compiles.items[i];
+        Worth *w = &r->rules.items[x->rule];
+        if (status[i] != WBB_OK) w->needed = status[i] == WBB_DECLINED ? wbb_why_name(why[i]) : "failed";
+        for (int m = 0; m < MEASURES; m++) w->delta[m] += (int64_t)x->size.size[m] - (int64_t)first[x->file].size.size[m];
+    }
+    if (r->rules.n) qsort(r->rules.items, r->rules.n, sizeof *r->rules.items, by_worth);
+    return r->rules.items;
+}
+
+WbbStatus main_rules_ablate(RulesCall *c)
+{
+    for (uint32_t i = 0; i < c->o->rules.n; i++) main_rule_must_exist(c, c->o->rules.list[i]);
+    if (c->o->sass && !tg_find_ptxas(c->cx, c->arena)) wbb_fail(c->cx, (WbbLoc){0}, "--sass: ptxas is not here");
+    const RulesFiles files = main_corpus(c);
+    Compile *first = WBB_NEW_N(c->arena, Compile, files.n);
+    for (uint32_t i = 0; i < files.n; i++) first[i].file = i;
+    Ablation b = {.c = c, .files = &files, .compiles = first};
+    for (int which = 0; which < 2; which++) b.counts[which] = WBB_NEW_N(c->arena, uint32_t, (size_t)files.n * main_tables(c->target, which)->n_rules + 1);
+    WbbStatus *status = WBB_NEW_N(c->arena, WbbStatus, files.n);
+    WbbWhy *why = WBB_NEW_N(c->arena, WbbWhy, files.n);
+    main_each(c, files.n, one_compile, &b, status, why);
+    Round r = second_round(c, &b, status);
+    const Worth *worth = weigh(c, &b, first, &r);
+    close_caches(&b);
+    uint32_t compiled = 0, failed = 0;
+    Size all = {{0}};
+    for (uint32_t i = 0; i < files.n; i++) {
+        compiled += status[i] == WBB_OK;
+        failed += status[i] == WBB_FAILED;
+        for (int m = 0; m < MEASURES && status[i] == WBB_OK; m++) all.size[m] += first[i].size.size[m];
+    }
+    if (!c->o->json) {
+        wbb_putf(c->out, "%u of %u files compile: %u nodes, %u PTX instructions", compiled, files.n, all.size[NODES], all.size[PTX]);
+        if (c->o->sass) wbb_putf(c->out, ", %u machine instructions", all.size[SASS]);
+        wbb_putf(c->out, ". Without the rule (needed: selection is incomplete then):\n files   nodes     ptx%s  rule\n", c->o->sass ? "    sass" : "");
+    }
+    for (uint32_t i = 0; i < r.rules.n; i++) put_worth(c, &worth[i]);
+    if (!c->o->json && r.rules.n == 0) wbb_put(c->out, "no rule fires\n");
+    if (failed) wbb_note(c->cx, (WbbLoc){0}, "%u file%s failed; `warpburg compile` says why", failed, failed == 1 ? "" : "s");
+    return failed ? WBB_FAILED : WBB_OK;
+}

@@ -1,0 +1,111 @@
+/* rules_cover.c: `rules cover CORPUS..`: how often each rule fires over a corpus, and which never do. */
+#include "main/rules.h"
+
+#include <pthread.h>
+#include <string.h>
+
+typedef struct {
+    RulesCall *c;
+    const RulesFiles *files;
+    pthread_mutex_t lock;
+    uint64_t *hits[2]; /* by table and rule */
+    uint32_t *in[2];   /* files in which it fired */
+} Cover;
+
+typedef struct {
+    Cover *cover;
+    const char *file;
+    PipeResult result;
+} One;
+
+static void add(Cover *v, const RwCx *rw)
+{
+    pthread_mutex_lock(&v->lock);
+    for (int which = 0; which < 2; which++) {
+        const uint32_t *counts = rw_counts(rw, which == 0);
+        for (uint32_t i = 0; i < main_tables(v->c->target, which)->n_rules; i++) {
+            v->hits[which][i] += counts[i];
+            v->in[which][i] += counts[i] != 0;
+        }
+    }
+    pthread_mutex_unlock(&v->lock);
+}
+
+static void compile(WbbCx *cx, void *arg)
+{
+    One *one = arg;
+    const Options *o = one->cover->c->o;
+    WbbArena *a = wbb_arena_new(cx);
+    size_t n;
+    const char *text = wbb_read_file(cx, a, one->file, &n);
+    const PipeOptions p = {.target = o->target, .approx = o->approx, .rules_only = true, .disable = o->disable.list, .n_disable = o->disable.n, .stage = PIPE_AT_PTX};
+    pipe_compile(cx, a, &p, one->file, text, n, &one->result);
+}
+
+/* A file that is declined has fired rules, too. */
+static void one_file(WbbCx *cx, WbbArena *a, void *arg, uint32_t i, uint32_t worker)
+{
+    (void)a;
+    (void)worker;
+    One one = {.cover = arg, .file = ((Cover *)arg)->files->items[i]};
+    const WbbStatus s = wbb_guard(cx, compile, &one);
+    if (one.result.rw) add(arg, one.result.rw);
+    if (s != WBB_OK) wbb_rethrow(cx, s);
+}
+
+static void put_json(RulesCall *c, const Cover *v)
+{
+    for (int which = 0; which < 2; which++) {
+        const RwTables *t = main_tables(c->target, which);
+        for (uint32_t i = 0; i < t->n_rules; i++) {
+            wbb_put(c->out, "{\"rule\": ");
+            wbb_put_json(c->out, rw_rule_name(c->arena, t, i));
+            wbb_putf(c->out, ", \"stratum\": \"%s\", \"hits\": %llu, \"files\": %u}\n", main_stratum_name[t->rules[i].stratum],
+                     (unsigned long long)v->hits[which][i], v->in[which][i]);
+        }
+    }
+}
+
+/* Rules that fire, in the order of their lists, then those that do not. */
+static void put_table(RulesCall *c, const Cover *v, uint32_t n_files)
+{
+    uint32_t never = 0, all = 0;
+    wbb_put(c->out, "      hits  files  rule\n");
+    for (int silent = 0; silent < 2; silent++) {
+        for (int which = 0; which < 2; which++) {
+            const RwTables *t = main_tables(c->target, which);
+            for (uint32_t i = 0; i < t->n_rules; i++) {
+                const char *stratum = main_stratum_name[t->rules[i].stratum], *name = rw_rule_name(c->arena, t, i);
+                if ((v->hits[which][i] == 0) != silent) continue;
+                if (silent && never++ == 0) wbb_put(c->out, "never:\n");
+                all++;
+                if (silent) wbb_putf(c->out, "  %-9s %s: %s\n", stratum, name, t->rules[i].text);
+                else wbb_putf(c->out, "%10llu %6u  %-9s %s: %s\n", (unsigned long long)v->hits[which][i], v->in[which][i], stratum, name, t->rules[i].text);
+            }
+        }
+    }
+    wbb_putf(c->out, "%u of %u rules of %s fire over %u file%s, %u never\n", all - never, all, c->target->name, n_files, n_files == 1 ? "" : "s", never);
+}
+
+WbbStatus main_rules_cover(RulesCall *c)
+{
+    const RulesFiles files = main_corpus(c);
+    Cover v = {.c = c, .files = &files, .lock = PTHREAD_MUTEX_INITIALIZER};
+    for (int which = 0; which < 2; which++) {
+        v.hits[which] = WBB_NEW_N(c->arena, uint64_t, main_tables(c->target, which)->n_rules + 1);
+        v.in[which] = WBB_NEW_N(c->arena, uint32_t, main_tables(c->target, which)->n_rules + 1);
+    }
+    WbbStatus *status = WBB_NEW_N(c->arena, WbbStatus, files.n);
+    WbbWhy *why = WBB_NEW_N(c->arena, WbbWhy, files.n);
+    main_each(c, files.n, one_file, &v, status, why);
+    if (c->o->json) put_json(c, &v);
+    else put_table(c, &v, files.n);
+    uint32_t declined[WHY_COUNT] = {0}, failed = 0;
+    for (uint32_t i = 0; i < files.n; i++) {
+        if (status[i] == WBB_DECLINED) declined[why[i]]++;
+        if (status[i] == WBB_FAILED) failed++, wbb_note(c->cx, (WbbLoc){.file = files.items[i]}, "failed; `warpburg compile` says why");
+    }
+    for (int i = 0; i < WHY_COUNT; i++)
+        if (declined[i]) wbb_note(c->cx, (WbbLoc){0}, "%u declined: %s", declined[i], wbb_why_name((WbbWhy)i));
+    return failed ? WBB_FAILED : WBB_OK;
+}

@@ -1,0 +1,371 @@
+/* rules_diff.c: `rules diff sm_80 sm_90`: what differs in meaning between two targets.
+ *
+ * Needs nothing but the two tables. From the left side of every rule of both come terms: classes at each of their types, constants as
+ * small numbers. Both targets rewrite and select each term, and where they end differently the term is a witness. Witnesses are
+ * gathered by cause: the first step that one target takes and the other does not. Numbers of the machine, PACKED and TUNE are compared
+ * row by row.
+ *
+ *     mul.bf16(a, b)
+ *       sm_80  patterns/arith.py:152: mul.bf16(a, b) -> fma.bf16(a, b, -0.0)      => llvm.fma(a, b, -0.0)
+ *       sm_90  patterns/tiles.py:11: mul.F(a, b) -> llvm 'fmul'                  => fmul(a, b)
+ */
+#include "main/rules_term.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_CLASSES = 2 };
+
+/* What one target makes of a term. */
+typedef struct {
+    const char *result; /* as text; where it has no tile, what it said */
+    uint64_t hash;      /* of the result; 0: no tile */
+    struct { const RwRule **items; uint32_t n, room; } rules; /* that fired, in order */
+} Fate;
+
+/* Terms that differ for one reason. */
+typedef struct {
+    const char *cause, *term;
+    Fate fate[2];
+    uint32_t more;   /* other terms of the same cause */
+    uint32_t number; /* in order of discovery */
+} Difference;
+
+typedef struct {
+    RulesCall *c;
+    WbbCx *cx; /* of the trials */
+    const TgTarget *target[2];
+    struct { const char **items; uint32_t n, room; } terms; /* all that were tried, interned */
+    struct { Difference *items; uint32_t n, room; } found;
+} Diff;
+
+/* --- terms from left sides --------------------------------------------------------------------------------------------------- */
+static bool is_word(char ch) { return isalnum((unsigned char)ch) || ch == '_'; }
+
+/* Is the word at p a type class: capitals and digits behind a dot, as in add.F or cvt.F16.f32? */
+static size_t class_at(const char *text, const char *p)
+{
+    if (p == text || p[-1] != '.' || !isupper((unsigned char)*p)) return 0;
+    size_t n = 1;
+    while (isupper((unsigned char)p[n]) || isdigit((unsigned char)p[n])) n++;
+    return is_word(p[n]) && p[n] != 'x' ? 0 : n; /* F16x2 has lanes */
+}
+
+typedef struct {
+    const char *name;
+    size_t n;
+} Class;
+
+static uint32_t classes_of(const char *left, size_t n, Class *out)
+{
+    uint32_t count = 0;
+    for (const char *p = left; p < left + n; p++) {
+        const size_t size = class_at(left, p);
+        bool known = size == 0;
+        for (uint32_t i = 0; i < count; i++) known |= out[i].n == size && !strncmp(out[i].name, p, size);
+        if (!known && count < MAX_CLASSES) out[count++] = (Class){p, size};
+        p += size;
+    }
+    return count;
+}
+
+/* The left side with classes bound to types and constants k m p q to small numbers; src(..) and once(..) as what stands in them. */
+static const char *instance(WbbArena *a, const char *left, size_t n, const Class *classes, const ScType *types, uint32_t n_classes)
+{
+    static const char *const small[] = {"k", "4", "m", "8", "p", "2", "q", "3"};
+    WbbBuf b = wbb_buf(a);
+    for (const char *p = left; p < left + n;) {
+        const size_t size = class_at(left, p);
+        if (size) {
+            for (uint32_t i = 0; i < n_classes; i++)
+                if (classes[i].n == size && !strncmp(classes[i].name, p, size)) wbb_put(&b, sc_type_info[types[i]].name);
+            p += size;
+            continue;
+        }
+        const bool begins = is_word(*p) && (p == left || (!is_word(p[-1]) && p[-1] != '.'));
+        size_t word = 0;
+        while (begins && p + word < left + n && is_word(p[word])) word++;
+        const char *number = NULL;
+        for (size_t i = 0; i < WBB_LEN(small); i += 2)
+            if (word == 1 && *p == *small[i] && p[1] != '.') number = small[i + 1];
+        if (number) wbb_put(&b, number);
+        else if (word == 3 && !strncmp(p, "src(", 4)) wbb_put(&b, "");
+        else if (word == 4 && !strncmp(p, "once(", 5)) wbb_put(&b, "");
+        else wbb_put_n(&b, p, word ? word : 1);
+        p += word ? word : 1;
+    }
+    return b.text;
+}
+
+/* --- one term on one target ------------------------------------------------------------------------------------------------------ */
+typedef struct {
+    Diff *d;
+    const char *term;
+    const TgTarget *target;
+    WbbArena *arena; /* of this trial */
+    Fate *fate;
+} Trial;
+
+static void try_term(WbbCx *cx, void *arg)
+{
+    Trial *x = arg;
+    WbbArena *a = x->arena;
+    IrGraph *g = ir_graph_new(cx, a);
+    IrRef r = ir_parse_term(cx, a, g, "term", x->term, NULL, 0);
+    Term t = main_term_new(cx, a, g, x->target, x->d->c->o->approx);
+    for (RwStratum s = RW_SIMPLIFY; s <= RW_SELECT; s++) {
+        if (s != RW_SELECT) main_term_normal(&t, s, r);
+        r = main_term_pass(&t, s, r);
+    }
+    for (uint32_t i = 0; i < t.steps.n; i++) {
+        const TermStep *s = &t.steps.items[i];
+        if (!s->tables || s->stratum == RW_INDEX) continue;
+        const RwRule *rule = &s->tables->rules[s->rule];
+        WBB_PUSH(a, &x->fate->rules, rule);
+    }
+    x->fate->hash = main_term_hash(&t, r);
+    x->fate->result = main_term_text(&t, r);
+}
+
+static Fate fate_of(Diff *d, WbbArena *a, const char *term, int which)
+{
+    Fate f = {0};
+    Trial x = {.d = d, .term = term, .target = d->target[which], .arena = a, .fate = &f};
+    wbb_cx_clear(d->cx);
+    if (wbb_guard(d->cx, try_term, &x) == WBB_OK) return f;
+    const char *end = strchr(d->cx->messages, '\n');
+    f.hash = 0;
+    f.result = wbb_format(a, "%.*s", end ? (int)(end - d->cx->messages) : 0, d->cx->messages);
+    return f;
+}
+
+static bool has(const Fate *f, const RwRule *rule)
+{
+    for (uint32_t i = 0; i < f->rules.n; i++)
+        if (!strcmp(f->rules.items[i]->text, rule->text)) return true;
+    return false;
+}
+
+/* The text of the first rule that fires for one and not for the other; "" if none. */
+static const char *first_own(const Fate *f, const Fate *other)
+{
+    for (uint32_t i = 0; i < f->rules.n; i++)
+        if (!has(other, f->rules.items[i])) return f->rules.items[i]->text;
+    return "";
+}
+
+/* A copy that outlives the trial; of its rules those that the other does not have. */
+static Fate keep(WbbArena *a, const Fate *f, const Fate *other)
+{
+    Fate k = {.hash = f->hash, .result = wbb_format(a, "%s", f->result)};
+    for (uint32_t i = 0; i < f->rules.n; i++) {
+        bool shown = has(other, f->rules.items[i]);
+        for (uint32_t n = 0; n < k.rules.n; n++) shown |= k.rules.items[n] == f->rules.items[i];
+        if (!shown) WBB_PUSH(a, &k.rules, f->rules.items[i]);
+    }
+    return k;
+}
+
+static void note(Diff *d, const char *term, const Fate *p, const Fate *q)
+{
+    WbbArena *a = d->c->arena;
+    const char *cause = wbb_format(a, "%s|%s", first_own(p, q), first_own(q, p));
+    Difference *x = NULL;
+    for (uint32_t n = 0; n < d->found.n; n++)
+        if (!strcmp(d->found.items[n].cause, cause)) x = &d->found.items[n];
+    if (x) {
+        x->more++;
+        if (strlen(x->term) <= strlen(term)) return; /* the shortest term shows it best */
+    } else {
+        const Difference first = {.cause = cause, .number = d->found.n};
+        WBB_PUSH(a, &d->found, first);
+        x = &d->found.items[d->found.n - 1];
+    }
+    x->term = term;
+    x->fate[0] = keep(a, p, q);
+    x->fate[1] = keep(a, q, p);
+}
+
+static void compare(Diff *d, const char *term)
+{
+    term = wbb_intern_z(d->c->cx, term);
+    for (uint32_t i = 0; i < d->terms.n; i++)
+        if (d->terms.items[i] == term) return;
+    WBB_PUSH(d->c->arena, &d->terms, term);
+    WbbArena *scratch = wbb_arena_new(d->cx);
+    const Fate p = fate_of(d, scratch, term, 0), q = fate_of(d, scratch, term, 1);
+    if (p.hash != q.hash) note(d, term, &p, &q);
+    wbb_arena_free(scratch);
+}
+
+/* Terms of one rule: every type of its classes that the operations have. */
+static void terms_of(Diff *d, const char *text)
+{
+    const char *arrow = strstr(text, " -> ");
+    Class classes[MAX_CLASSES];
+    const size_t n = arrow ? (size_t)(arrow - text) : strlen(text);
+    const uint32_t count = classes_of(text, n, classes);
+    ScType types[MAX_CLASSES] = {SC_F32, SC_F32};
+    for (int i = 0; i < (count > 0 ? SC_TYPE_COUNT : 1); i++)
+        for (int k = 0; k < (count > 1 ? SC_TYPE_COUNT : 1); k++) {
+            if (count > 0) types[0] = (ScType)i;
+            if (count > 1) types[1] = (ScType)k;
+            if ((count > 0 && !sc_type_info[i].compute) || (count > 1 && !sc_type_info[k].compute) || types[0] == SC_INDEX || types[1] == SC_INDEX) continue;
+            compare(d, instance(d->c->arena, text, n, classes, types, count));
+        }
+}
+
+/* --- output ------------------------------------------------------------------------------------------------------------------------ */
+static void put_row(RulesCall *c, const char *section, const char *name, const char *x, const char *y, const Diff *d)
+{
+    if (c->o->json) {
+        wbb_putf(c->out, "{\"section\": \"%s\", \"name\": ", section);
+        wbb_put_json(c->out, name);
+        wbb_putf(c->out, ", \"%s\": ", d->target[0]->name);
+        wbb_put_json(c->out, x);
+        wbb_putf(c->out, ", \"%s\": ", d->target[1]->name);
+        wbb_put_json(c->out, y);
+        wbb_put(c->out, "}\n");
+        return;
+    }
+    wbb_putf(c->out, "%-8s %-28s %-12s %s\n", section, name, x, y);
+}
+
+static void diff_numbers(RulesCall *c, const Diff *d)
+{
+    const TgTarget *x = d->target[0], *y = d->target[1];
+    const struct { const char *name; uint32_t x, y; } rows[] = {{"warp", x->warp, y->warp}, {"sms", x->sms, y->sms}, {"smem", x->smem, y->smem}, {"regs", x->regs, y->regs},
+                                                               {"vector_bytes", x->vector_bytes, y->vector_bytes}};
+    if (strcmp(x->ptx, y->ptx)) put_row(c, "TARGET", "ptx", x->ptx, y->ptx, d);
+    for (size_t i = 0; i < WBB_LEN(rows); i++)
+        if (rows[i].x != rows[i].y) put_row(c, "TARGET", rows[i].name, wbb_format(c->arena, "%u", rows[i].x), wbb_format(c->arena, "%u", rows[i].y), d);
+}
+
+static const TgTune *tune_of(const TgTarget *t, const TgTune *like)
+{
+    for (uint32_t i = 0; i < t->n_tunes; i++)
+        if (!strcmp(t->tunes[i].name, like->name) && t->tunes[i].bits == like->bits) return &t->tunes[i];
+    return NULL;
+}
+
+static void diff_tunes(RulesCall *c, const Diff *d)
+{
+    for (int which = 0; which < 2; which++)
+        for (uint32_t i = 0; i < d->target[which]->n_tunes; i++) {
+            const TgTune *t = &d->target[which]->tunes[i], *other = tune_of(d->target[!which], t);
+            if (other && (which == 1 || other->value == t->value)) continue;
+            const char *name = t->bits ? wbb_format(c->arena, "%s, %u bits", t->name, t->bits) : t->name;
+            const char *mine = wbb_format(c->arena, "%lld", (long long)t->value), *theirs = other ? wbb_format(c->arena, "%lld", (long long)other->value) : "-";
+            put_row(c, "TUNE", name, which ? theirs : mine, which ? mine : theirs, d);
+        }
+}
+
+static void diff_packed(RulesCall *c, const Diff *d)
+{
+    for (int which = 0; which < 2; which++) {
+        const RwTables *t = d->target[which]->tables, *other = d->target[!which]->tables;
+        for (uint32_t i = 0; i < t->n_packed; i++) {
+            const RwPacked *p = &t->packed[i];
+            bool there = false;
+            for (uint32_t k = 0; k < other->n_packed; k++) {
+                const RwPacked *q = &other->packed[k];
+                there |= p->op == q->op && p->type == q->type && p->from == q->from && p->lanes == q->lanes;
+            }
+            if (there) continue;
+            const char *type = sc_type_info[p->type].name, *op = sc_op_info[p->op].name;
+            const char *name = p->op == OP_CVT ? wbb_format(c->arena, "%s.%sx%u.%sx%u", op, type, p->lanes, sc_type_info[p->from].name, p->lanes)
+                                               : wbb_format(c->arena, "%s.%sx%u", op, type, p->lanes);
+            put_row(c, "PACKED", name, which ? "lane by lane" : "packed", which ? "packed" : "lane by lane", d);
+        }
+    }
+}
+
+static void diff_free(RulesCall *c, const Diff *d)
+{
+    for (int which = 0; which < 2; which++) {
+        const RwTables *t = d->target[which]->tables, *other = d->target[!which]->tables;
+        for (uint32_t i = 0; i < t->n_free; i++) {
+            const RwFree *f = &t->free[i];
+            bool there = false;
+            for (uint32_t k = 0; k < other->n_free; k++) there |= f->op == other->free[k].op && f->modifier == other->free[k].modifier && f->type == other->free[k].type;
+            if (there) continue;
+            const char *name = wbb_format(c->arena, "%s of an operand of %s.%s", sc_op_info[f->modifier].name, sc_op_info[f->op].name, sc_type_info[f->type].name);
+            put_row(c, "FREE", name, which ? "costs" : "free", which ? "free" : "costs", d);
+        }
+    }
+}
+
+static void put_fate(RulesCall *c, const TgTarget *t, const Fate *f)
+{
+    for (uint32_t i = 0; i < f->rules.n; i++) {
+        const RwRule *r = f->rules.items[i];
+        wbb_putf(c->out, "  %-6s %s:%u%s: %s\n", i ? "" : t->name, r->file, r->line, r->instance, r->text);
+    }
+    wbb_putf(c->out, "  %-6s = %s\n", f->rules.n ? "" : t->name, f->result);
+}
+
+static void put_difference(RulesCall *c, const Diff *d, const Difference *x)
+{
+    if (!c->o->json) {
+        wbb_putf(c->out, "\n%s", x->term);
+        if (x->more) wbb_putf(c->out, "      and %u more term%s", x->more, x->more == 1 ? "" : "s");
+        wbb_put(c->out, "\n");
+        for (int which = 0; which < 2; which++) put_fate(c, d->target[which], &x->fate[which]);
+        return;
+    }
+    wbb_put(c->out, "{\"section\": \"rules\", \"term\": ");
+    wbb_put_json(c->out, x->term);
+    wbb_putf(c->out, ", \"more\": %u", x->more);
+    for (int which = 0; which < 2; which++) {
+        const Fate *f = &x->fate[which];
+        wbb_putf(c->out, ", \"%s\": {\"result\": ", d->target[which]->name);
+        wbb_put_json(c->out, f->result);
+        wbb_put(c->out, ", \"rules\": [");
+        for (uint32_t i = 0; i < f->rules.n; i++) {
+            const RwRule *r = f->rules.items[i];
+            if (i) wbb_put(c->out, ", ");
+            wbb_put_json(c->out, wbb_format(c->arena, "%s:%u%s", r->file, r->line, r->instance));
+        }
+        wbb_put(c->out, "]}");
+    }
+    wbb_put(c->out, "}\n");
+}
+
+static const TgTarget *target_named(RulesCall *c, const char *word)
+{
+    const TgTarget *t = tg_find(word);
+    if (!t && !strncmp(word, "sm", 2) && word[2] != '_') t = tg_find(wbb_format(c->arena, "sm_%s", word + 2)); /* the name of its file */
+    if (!t) wbb_fail(c->cx, (WbbLoc){0}, "%s: no such target; patterns/ has one file for each", word);
+    return t;
+}
+
+/* What a program can ask for before steps that only lowerings make; the order of discovery besides. */
+static int by_use(const void *x, const void *y)
+{
+    const Difference *p = x, *q = y;
+    const int inner = (strstr(p->term, ".approx") != NULL) - (strstr(q->term, ".approx") != NULL);
+    return inner ? inner : (p->number > q->number) - (p->number < q->number);
+}
+
+WbbStatus main_rules_diff(RulesCall *c)
+{
+    Diff d = {.c = c, .cx = wbb_cx_new(), .target = {target_named(c, c->o->files.list[1]), target_named(c, c->o->files.list[2])}};
+    if (!d.cx) wbb_fail(c->cx, (WbbLoc){0}, "out of memory");
+    if (!c->o->json) put_row(c, "", "", d.target[0]->name, d.target[1]->name, &d);
+    diff_numbers(c, &d);
+    diff_free(c, &d);
+    diff_packed(c, &d);
+    diff_tunes(c, &d);
+    for (int stratum = RW_SELECT; stratum >= RW_SIMPLIFY; stratum--) /* tiles have the plainest terms */
+        for (int which = 0; which < 2; which++)
+            for (uint32_t i = 0; i < d.target[which]->tables->n_rules; i++) {
+                const RwRule *r = &d.target[which]->tables->rules[i];
+                if (r->stratum == stratum) terms_of(&d, r->text);
+            }
+    if (d.found.n) qsort(d.found.items, d.found.n, sizeof *d.found.items, by_use);
+    for (uint32_t i = 0; i < d.found.n; i++) put_difference(c, &d, &d.found.items[i]);
+    wbb_cx_free(d.cx);
+    if (!c->o->json) wbb_putf(c->out, "\n%u terms tried, %u ways in which they end differently\n", d.terms.n, d.found.n);
+    return WBB_OK;
+}

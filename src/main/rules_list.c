@@ -1,0 +1,126 @@
+/* rules_list.c: `rules list`, `rules size`, `rules budget`: what the tables hold. */
+#include "main/rules.h"
+
+#include <string.h>
+
+/* One rule as JSON, or the line that a target's .rules file has. */
+static void put_flat(RulesCall *c, const RwTables *t, uint32_t i)
+{
+    const RwRule *r = &t->rules[i];
+    const char *name = rw_rule_name(c->arena, t, i);
+    if (!c->o->json) {
+        wbb_putf(c->out, "%s: %s\n", name, r->text);
+        return;
+    }
+    wbb_putf(c->out, "{\"stratum\": \"%s\", \"name\": ", main_stratum_name[r->stratum]);
+    wbb_put_json(c->out, name);
+    wbb_put(c->out, ", \"text\": ");
+    wbb_put_json(c->out, r->text);
+    wbb_put(c->out, ", \"ledger\": ");
+    wbb_put_json(c->out, r->ledger);
+    wbb_put(c->out, "}\n");
+}
+
+static void put_for_people(RulesCall *c, const RwTables *t, uint32_t i)
+{
+    const RwRule *r = &t->rules[i];
+    wbb_putf(c->out, "%-9s %s: %s", main_stratum_name[r->stratum], rw_rule_name(c->arena, t, i), r->text);
+    wbb_putf(c->out, "%s%s\n", r->ledger[0] ? "  # " : "", r->ledger);
+}
+
+WbbStatus main_rules_list(RulesCall *c)
+{
+    const int only = main_stratum(c);
+    for (uint32_t n = 0; n < c->o->rules.n; n++) main_rule_must_exist(c, c->o->rules.list[n]);
+    for (int which = 0; which < 2; which++) {
+        const RwTables *t = main_tables(c->target, which);
+        for (uint32_t i = 0; i < t->n_rules; i++) {
+            bool wanted = (only < 0 || t->rules[i].stratum == only) && c->o->rules.n == 0;
+            for (uint32_t n = 0; n < c->o->rules.n; n++) wanted |= main_rule_is(c->arena, t, i, c->o->rules.list[n]);
+            if (!wanted) continue;
+            if (c->o->flat || c->o->json) put_flat(c, t, i);
+            else put_for_people(c, t, i);
+        }
+    }
+    return WBB_OK;
+}
+
+/* --- size -------------------------------------------------------------------------------------------------------------------- */
+typedef struct {
+    const char *name;
+    size_t bytes;
+} Part;
+
+/* Strings that several rules share are counted once, as a linker keeps them. */
+static size_t text_bytes(const RwTables *t)
+{
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < t->n_rules; i++) {
+        const RwRule *r = &t->rules[i];
+        bytes += strlen(r->text) + strlen(r->names) + strlen(r->when) + strlen(r->ledger) + 4 + (r->instance[0] ? strlen(r->instance) + 1 : 0);
+        if (i == 0 || strcmp(r->file, t->rules[i - 1].file)) bytes += strlen(r->file) + 1;
+    }
+    for (uint32_t i = 0; i < t->n_instrs; i++) bytes += strlen(t->instrs[i].text) + 1;
+    return bytes;
+}
+
+static void put_size(RulesCall *c, const RwTables *t)
+{
+    const Part parts[] = {{"code", t->n_code * sizeof *t->code}, {"immediates", t->n_imm * sizeof *t->imm}, {"entries", sizeof(uint32_t[RW_STRATUM_COUNT][OP_COUNT])},
+                          {"tiles", t->n_instrs * sizeof *t->instrs}, {"packed", t->n_packed * sizeof *t->packed}, {"free", t->n_free * sizeof *t->free},
+                          {"cold", t->n_rules * sizeof *t->rules}, {"texts", text_bytes(t)}};
+    uint32_t by_stratum[RW_STRATUM_COUNT] = {0};
+    for (uint32_t i = 0; i < t->n_rules; i++) by_stratum[t->rules[i].stratum]++;
+    const size_t hot = parts[0].bytes + parts[1].bytes + parts[2].bytes;
+    if (c->o->json) {
+        wbb_putf(c->out, "{\"tables\": \"%s\", \"rules\": %u", t->name, t->n_rules);
+        for (size_t i = 0; i < WBB_LEN(parts); i++) wbb_putf(c->out, ", \"%s\": %zu", parts[i].name, parts[i].bytes);
+        wbb_putf(c->out, ", \"hot\": %zu}\n", hot);
+        return;
+    }
+    wbb_putf(c->out, "%s: %u rules (", t->name, t->n_rules);
+    const char *comma = "";
+    for (int s = 0; s < RW_STRATUM_COUNT; s++)
+        if (by_stratum[s]) wbb_putf(c->out, "%s%u %s", comma, by_stratum[s], main_stratum_name[s]), comma = ", ";
+    wbb_put(c->out, ")\n");
+    static const char *const meaning[] = {"match tries and build programs", "numbers that they name", "where an operation's trie starts", "rows of the instruction table",
+                                          "what vectorising may build", "modifiers that cost nothing", "file, line, stratum of a rule", "texts of rules and tiles"};
+    for (size_t i = 0; i < WBB_LEN(parts); i++) wbb_putf(c->out, "  %-11s %7zu bytes  %s\n", parts[i].name, parts[i].bytes, meaning[i]);
+    wbb_putf(c->out, "  %-11s %7zu bytes  code, immediates and entries: what matching reads; %.1f a rule\n", "hot", hot,
+             t->n_rules ? (double)hot / t->n_rules : 0.0);
+}
+
+WbbStatus main_rules_size(RulesCall *c)
+{
+    uint32_t n;
+    const TgTarget *const *all = tg_all(&n);
+    put_size(c, main_tables(c->target, 0));
+    for (uint32_t i = 0; i < n; i++) put_size(c, all[i]->tables);
+    return WBB_OK;
+}
+
+/* --- budget ------------------------------------------------------------------------------------------------------------------- */
+static void put_budget(RulesCall *c, ScOp op, ScType t)
+{
+    const ScBudget plain = sc_budget(op, t, false), approx = sc_budget(op, t, true);
+    if (c->o->json) {
+        wbb_putf(c->out, "{\"op\": \"%s\", \"type\": \"%s\", \"ulp\": %g, \"approx_ulp\": %g, \"approx_absolute\": %g}\n", sc_op_info[op].name,
+                 sc_type_info[t].name, plain.ulp, approx.ulp, approx.absolute);
+        return;
+    }
+    wbb_putf(c->out, "%-10s %-5s %4g ulp   --approx %g ulp", sc_op_info[op].name, sc_type_info[t].name, plain.ulp, approx.ulp);
+    if (approx.absolute > 0) wbb_putf(c->out, " and %.3g besides", approx.absolute);
+    wbb_put(c->out, "\n");
+}
+
+WbbStatus main_rules_budget(RulesCall *c)
+{
+    static const ScType types[] = {SC_F16, SC_BF16, SC_F32, SC_F64};
+    if (!c->o->json) wbb_put(c->out, "how far a result may be off, in units in the last place of its type; what is not listed is correctly rounded\n");
+    for (int op = 0; op < OP_COUNT; op++)
+        for (size_t t = 0; t < WBB_LEN(types); t++) {
+            const ScBudget b = sc_budget((ScOp)op, types[t], false), loose = sc_budget((ScOp)op, types[t], true);
+            if (b.ulp > 0 || b.absolute > 0 || loose.ulp > 0 || loose.absolute > 0) put_budget(c, (ScOp)op, types[t]);
+        }
+    return WBB_OK;
+}

@@ -1,0 +1,115 @@
+/* rules_names.c: names of rules, strata and nodes, as the tools take and print them.
+ *
+ *     main_rule_is(a, t, 17, "arith.py:29")    // any instance of the rule on that line
+ */
+#include "index/index.h"
+#include "main/rules.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *const main_stratum_name[RW_STRATUM_COUNT] = {"index", "simplify", "lower", "select"};
+
+int main_stratum(RulesCall *c)
+{
+    if (!c->o->stratum) return -1;
+    for (int s = 0; s < RW_STRATUM_COUNT; s++)
+        if (!strcmp(c->o->stratum, main_stratum_name[s])) return s;
+    wbb_fail(c->cx, (WbbLoc){0}, "--stratum %s: index, simplify, lower or select expected", c->o->stratum);
+}
+
+const RwTables *main_tables(const TgTarget *t, int which) { return which == 0 ? &ix_tables : t->tables; }
+
+bool main_rule_is(WbbArena *a, const RwTables *t, uint32_t rule, const char *name)
+{
+    const char *full = rw_rule_name(a, t, rule);
+    const char *slash = strchr(full, '/');
+    if (slash && !strchr(name, '/')) full = slash + 1;
+    const size_t n = strlen(name);
+    return !strncmp(full, name, n) && (full[n] == 0 || (full[n] == '[' && !strchr(name, '[')));
+}
+
+/* The line of `file` with a rule that is nearest to `line`; 0 if that file has none. */
+static uint32_t nearest_line(const TgTarget *t, const char *file, uint32_t line)
+{
+    uint32_t best = 0;
+    for (int which = 0; which < 2; which++) {
+        const RwTables *tables = main_tables(t, which);
+        for (uint32_t i = 0; i < tables->n_rules; i++) {
+            const RwRule *r = &tables->rules[i];
+            const char *slash = strchr(r->file, '/');
+            if (strcmp(r->file, file) && (!slash || strcmp(slash + 1, file))) continue;
+            const uint32_t d = r->line > line ? r->line - line : line - r->line;
+            if (!best || d < (best > line ? best - line : line - best)) best = r->line;
+        }
+    }
+    return best;
+}
+
+void main_rule_must_exist(RulesCall *c, const char *name)
+{
+    for (int which = 0; which < 2; which++) {
+        const RwTables *t = main_tables(c->target, which);
+        for (uint32_t i = 0; i < t->n_rules; i++)
+            if (main_rule_is(c->arena, t, i, name)) return;
+    }
+    const char *colon = strchr(name, ':');
+    const char *file = wbb_format(c->arena, "%.*s", (int)(colon ? colon - name : (long)strlen(name)), name);
+    const uint32_t near = nearest_line(c->target, file, colon ? (uint32_t)strtoul(colon + 1, NULL, 10) : 0);
+    if (near) wbb_fail(c->cx, (WbbLoc){0}, "%s: %s has no such rule in %s; the nearest is %s:%u", name, c->target->name, file, file, near);
+    wbb_fail(c->cx, (WbbLoc){0}, "%s: no rule of %s has that name; names are FILE.py:LINE or FILE.py:LINE[INSTANCE], and `warpburg rules list --target %s` prints all",
+             name, c->target->name, c->target->name);
+}
+
+int main_depth(WbbArena *a, const IrGraph *g, IrRef r)
+{
+    uint32_t *size = WBB_NEW_N(a, uint32_t, r + 1); /* of the text, in calls */
+    for (IrRef i = 1; i <= r; i++) {
+        const IrNode *n = ir_at(g, i);
+        uint64_t sum = 1;
+        for (uint32_t k = 0; k < 3 && n->op != OP_SUM; k++) sum += size[n->a[k]];
+        size[i] = (uint32_t)WBB_MIN(sum, UINT32_MAX);
+    }
+    return size[r] <= 120 ? MAIN_DEEP : MAIN_SHALLOW + 1;
+}
+
+const char *main_node_text(WbbArena *a, const IrGraph *g, IrRef r, int depth)
+{
+    WbbBuf b = wbb_buf(a);
+    const IrNode *n = ir_at(g, r);
+    if (n->op == OP_CONST && n->type == IR_TYPE(SC_INDEX, 0)) wbb_put_i128(&b, (int64_t)n->imm); /* without ":index" */
+    else ir_print_shallow(&b, g, r, depth == MAIN_DEEP ? main_depth(a, g, r) : depth);
+    return b.text;
+}
+
+const char *main_kernel_text(WbbArena *a, const IrKernel *k, const char *text)
+{
+    WbbBuf b = wbb_buf(a);
+    while (*text) {
+        char *end = NULL;
+        const unsigned long buffer = text[0] == '%' && text[1] >= '0' && text[1] <= '9' ? strtoul(text + 1, &end, 10) : 0;
+        if (end && *end == '[' && buffer < k->n_buffers) {
+            wbb_putf(&b, "%%%s", k->buffers[buffer].name);
+            text = end;
+        } else {
+            wbb_put_n(&b, text++, 1);
+        }
+    }
+    return b.text;
+}
+
+const char *main_origin(WbbArena *a, const PipeResult *r, IrRef node)
+{
+    const uint32_t id = r->kernel ? r->kernel->g->origin[node] : 0;
+    if (!id || !r->fusion.body || id > r->fusion.body->n_instructions) return "";
+    return wbb_format(a, "%%%s", r->fusion.body->instructions[id - 1]->name);
+}
+
+const char *main_result_text(WbbArena *a, const IrGraph *g, const RwTables *t, IrRef result, int depth)
+{
+    static const char *const kind[] = {"llvm", "intr", "call", "asm"};
+    const IrNode *n = ir_at(g, result);
+    if (n->op != OP_INSTR) return main_node_text(a, g, result, depth);
+    const RwInstr *row = &t->instrs[n->imm];
+    return wbb_format(a, "%s '%s'", kind[row->kind], row->text);
+}

@@ -1,0 +1,156 @@
+/* rules_new.c: `rules new-target sm_XX --from sm_YY`: the pattern file of a new GPU generation, and what to review in it.
+ *
+ * Needs the pattern file of the old target; leaves a copy under the new name, in which TARGET has the new name and nothing else is
+ * changed: the old facts stand until somebody has looked at each. The list that is printed is that work, line by line.
+ *
+ *     patterns/sm100.py:5: TARGET sms=132
+ */
+#include "main/rules.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+/* "sm_100a" is the file sm100a.py */
+static const char *file_of(RulesCall *c, const char *folder, const char *target)
+{
+    bool good = !strncmp(target, "sm_", 3) && isdigit((unsigned char)target[3]);
+    for (const char *p = target + 3; good && *p; p++) good = isdigit((unsigned char)*p) || (islower((unsigned char)*p) && !p[1]);
+    if (!good) wbb_fail(c->cx, (WbbLoc){0}, "%s: a target is called sm_ and a number, as in sm_100", target);
+    return wbb_format(c->arena, "%s/sm%s.py", folder, target + 3);
+}
+
+typedef struct {
+    const char *at;
+    size_t n;
+    uint32_t number;
+} Line;
+
+static bool next_line(Line *l)
+{
+    const char *p = l->number ? l->at + l->n + (l->at[l->n] == '\n') : l->at;
+    if (!*p) return false;
+    const char *end = strchr(p, '\n');
+    *l = (Line){.at = p, .n = end ? (size_t)(end - p) : strlen(p), .number = l->number + 1};
+    return true;
+}
+
+static bool begins(const Line *l, const char *word) { return l->n >= strlen(word) && !strncmp(l->at, word, strlen(word)); }
+
+static bool contains(const Line *l, const char *word)
+{
+    const size_t n = strlen(word);
+    for (size_t i = 0; i + n <= l->n; i++)
+        if (!strncmp(l->at + i, word, n)) return true;
+    return false;
+}
+
+/* The copy: the docstring on line 1 says where it is from, TARGET has the new name. */
+static char *renamed(RulesCall *c, const char *text, const char *file, const char *from, const char *to)
+{
+    const char *old = wbb_format(c->arena, "target('%s'", from), *found = strstr(text, old);
+    if (!found) wbb_fail(c->cx, (WbbLoc){.file = file}, "no line says %s", old);
+    WbbBuf b = wbb_buf(c->arena);
+    const char *body = text;
+    if (!strncmp(text, "\"\"\"", 3) && strchr(text, '\n')) {
+        body = strchr(text, '\n') + 1;
+        wbb_putf(&b, "\"\"\"%s: copied from %s; what this machine is, and what it can do.\"\"\"\n", to, from);
+    }
+    wbb_put_n(&b, body, (size_t)(found - body));
+    wbb_putf(&b, "target('%s'", to);
+    wbb_put(&b, found + strlen(old));
+    return b.text;
+}
+
+/* --- what to review ------------------------------------------------------------------------------------------------------------- */
+typedef struct {
+    const char *name, *why;
+} Section;
+
+static const Section sections[] = {
+    {"TARGET", "numbers of the machine: CUDA Programming Guide, technical specifications by compute capability"},
+    {"FREE", "which modifiers cost nothing: look at the machine code"},
+    {"PACKED", "which operations there are on pairs: PTX manual, each instruction's `Target ISA Notes`"},
+    {"TUNE", "numbers that decide: measure, or derive anew from what `because` says"},
+    {"SIMPLIFY", "mathematics: as it is"},
+    {"LOWER", "what the machine lacks: leave out what it has now, join what it has no more"},
+    {"INSTR", "instructions of this machine alone: PTX manual, `Target ISA Notes`; those it does not have, those that are new"},
+};
+
+static void put_item(RulesCall *c, const char *file, const Line *l, const char *section)
+{
+    const char *p = l->at, *end = l->at + l->n;
+    while (p < end && *p == ' ') p++;
+    while (end > p && end[-1] == ' ') end--;
+    if (c->o->json) {
+        wbb_put(c->out, "{\"file\": ");
+        wbb_put_json(c->out, file);
+        wbb_putf(c->out, ", \"line\": %u, \"section\": \"%s\", \"text\": ", l->number, section);
+        wbb_put_json(c->out, wbb_format(c->arena, "%.*s", (int)(end - p), p));
+        wbb_put(c->out, "}\n");
+        return;
+    }
+    wbb_putf(c->out, "  %s:%u: %.*s\n", file, l->number, (int)(end - p), p);
+}
+
+static const Section *section_at(const Line *l)
+{
+    for (size_t i = 0; i < WBB_LEN(sections); i++) {
+        const size_t n = strlen(sections[i].name);
+        if (begins(l, sections[i].name) && (l->at[n] == ' ' || l->at[n] == '=')) return &sections[i];
+    }
+    return NULL;
+}
+
+/* Lines that state something: not brackets, comments, or blank. */
+static bool states(const Line *l)
+{
+    const char *p = l->at;
+    while (p < l->at + l->n && *p == ' ') p++;
+    return p < l->at + l->n && (isalpha((unsigned char)*p) || isdigit((unsigned char)*p));
+}
+
+static void review(RulesCall *c, const char *file, const char *text)
+{
+    const Section *now = NULL;
+    for (Line l = {.at = text}; next_line(&l);) {
+        const Section *s = section_at(&l);
+        const bool outside = l.n && !s && l.at[0] != ' ' && l.at[0] != ']' && l.at[0] != ')';
+        if (s && !c->o->json) wbb_putf(c->out, "%s: %s\n", s->name, s->why);
+        if (s) now = s;
+        else if (outside) now = NULL;
+        if (!now || !strcmp(now->name, "SIMPLIFY")) continue;
+        const bool opens = s && (contains(&l, "= [") || contains(&l, "=["));
+        if (states(&l) && !opens) put_item(c, file, &l, now->name);
+    }
+}
+
+static bool has_target(RulesCall *c, const char *name)
+{
+    if (tg_find(name)) return true;
+    WbbBuf known = wbb_buf(c->arena);
+    uint32_t n;
+    const TgTarget *const *all = tg_all(&n);
+    for (uint32_t i = 0; i < n; i++) wbb_putf(&known, " %s", all[i]->name);
+    wbb_fail(c->cx, (WbbLoc){0}, "--from %s: no such target; there are%s", name, known.text);
+}
+
+WbbStatus main_rules_new_target(RulesCall *c)
+{
+    const char *to = c->o->files.list[1], *from = c->o->from, *folder = c->o->patterns ? c->o->patterns : "patterns";
+    if (!from) return fprintf(stderr, "rules new-target: --from sm_YY is missing: which target is nearest to %s?\n", to), WBB_USAGE;
+    const char *new_file = file_of(c, folder, to), *old_file = file_of(c, folder, from);
+    if (!wbb_is_dir(folder)) wbb_fail(c->cx, (WbbLoc){0}, "%s: no such folder; --patterns DIR names where the pattern files lie", folder);
+    if (!wbb_file_exists(old_file)) has_target(c, from);
+    if (wbb_file_exists(new_file)) wbb_fail(c->cx, (WbbLoc){.file = new_file}, "is there already");
+    size_t n;
+    const char *text = renamed(c, wbb_read_file(c->cx, c->arena, old_file, &n), old_file, from, to);
+    wbb_write_file(c->cx, new_file, text, strlen(text));
+    if (!c->o->json) wbb_putf(c->out, "%s is written: %s under a new name. To review, line by line:\n\n", new_file, old_file);
+    review(c, new_file, text);
+    if (c->o->json) return WBB_OK;
+    wbb_putf(c->out, "\nThen: name sm%s in meson.build, beside sm%s; look up %s in src/lower/cache.c, which says the PTX level that LLVM\n"
+                     "wants for it; build, which says what no rule selects; `./dev rule %s` proves what is new, and `warpburg rules diff %s %s` says\n"
+                     "what has become different in meaning.\n", to + 3, from + 3, to, new_file, from, to);
+    return WBB_OK;
+}

@@ -1,0 +1,73 @@
+/* rules_trace.c: `rules trace FILE.hlo`: every firing of a compile, in order, with the HLO instruction it served. */
+#include "main/rules.h"
+
+#include <string.h>
+
+typedef struct {
+    WbbArena *arena;
+    struct { RwEvent *items; uint32_t n, room; } events;
+} Seen;
+
+static void see(void *arg, const RwEvent *e)
+{
+    Seen *s = arg;
+    WBB_PUSH(s->arena, &s->events, *e);
+}
+
+static bool wanted(RulesCall *c, const RwEvent *e)
+{
+    bool yes = c->o->rules.n == 0;
+    for (uint32_t i = 0; i < c->o->rules.n; i++) yes |= main_rule_is(c->arena, e->tables, e->rule, c->o->rules.list[i]);
+    return yes;
+}
+
+static void put_event(RulesCall *c, const PipeResult *r, const RwEvent *e)
+{
+    const IrGraph *g = r->kernel->g;
+    const char *stratum = main_stratum_name[e->tables->rules[e->rule].stratum], *name = rw_rule_name(c->arena, e->tables, e->rule);
+    const char *before = main_node_text(c->arena, g, e->root, MAIN_SHALLOW), *after = main_result_text(c->arena, g, e->tables, e->result, MAIN_SHALLOW);
+    before = main_kernel_text(c->arena, r->kernel, before);
+    after = main_kernel_text(c->arena, r->kernel, after);
+    const char *origin = main_origin(c->arena, r, e->root);
+    if (!c->o->json) {
+        wbb_putf(c->out, "%-9s %s: %s -> %s%s%s\n", stratum, name, before, after, *origin ? "  <- " : "", origin);
+        return;
+    }
+    wbb_putf(c->out, "{\"stratum\": \"%s\", \"rule\": ", stratum);
+    wbb_put_json(c->out, name);
+    wbb_put(c->out, ", \"before\": ");
+    wbb_put_json(c->out, before);
+    wbb_put(c->out, ", \"after\": ");
+    wbb_put_json(c->out, after);
+    wbb_put(c->out, ", \"hlo\": ");
+    wbb_put_json(c->out, origin);
+    wbb_put(c->out, "}\n");
+}
+
+WbbStatus main_rules_trace(RulesCall *c)
+{
+    for (uint32_t i = 0; i < c->o->rules.n; i++) main_rule_must_exist(c, c->o->rules.list[i]);
+    const char *file = c->o->files.list[1];
+    size_t n;
+    const char *text = wbb_read_file(c->cx, c->arena, file, &n);
+    Seen seen = {.arena = c->arena};
+    const PipeOptions p = {.target = c->target->name, .approx = c->o->approx, .rules_only = true, .disable = c->o->disable.list, .n_disable = c->o->disable.n,
+                           .stage = PIPE_AT_PTX, .watch = see, .watch_arg = &seen};
+    PipeResult r;
+    pipe_compile(c->cx, c->arena, &p, file, text, n, &r);
+    uint32_t shown = 0, distinct = 0;
+    uint8_t *met[2] = {WBB_NEW_N(c->arena, uint8_t, main_tables(c->target, 0)->n_rules + 1), WBB_NEW_N(c->arena, uint8_t, c->target->tables->n_rules + 1)};
+    for (uint32_t i = 0; i < seen.events.n; i++) {
+        const RwEvent *e = &seen.events.items[i];
+        if (!wanted(c, e)) continue;
+        uint8_t *before = &met[e->tables == c->target->tables][e->rule];
+        distinct += !*before;
+        *before = 1;
+        shown++;
+        put_event(c, &r, e);
+    }
+    if (c->o->json) return WBB_OK;
+    wbb_putf(c->out, "%u firing%s of %u rule%s\n", shown, shown == 1 ? "" : "s", distinct, distinct == 1 ? "" : "s");
+    if (!shown && c->o->rules.n) wbb_putf(c->out, "`warpburg rules why %s %s` says what failed\n", c->o->rules.list[0], file);
+    return WBB_OK;
+}

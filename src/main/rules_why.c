@@ -1,0 +1,188 @@
+/* rules_why.c: `rules why RULE FILE.hlo`: where a rule fired; else the node at which most of it matched, and what failed there.
+ *
+ *     $ warpburg rules why arith.py:25 swish.hlo
+ *     patterns/arith.py:25: neg.F(neg.F(a)) -> a
+ *     did not fire. Nearest of 3 nodes that are a neg:
+ *       neg.bf16(mul.bf16(load.bf16 %x[t], ...))  <- %n
+ *       operand 1 is mul, not neg
+ */
+#include "main/rules.h"
+
+#include <string.h>
+
+typedef struct {
+    RulesCall *c;
+    PipeResult r;
+    struct { RwEvent *items; uint32_t n, room; } events; /* of all rules */
+} Compiled;
+
+static void see(void *arg, const RwEvent *e)
+{
+    Compiled *x = arg;
+    WBB_PUSH(x->c->arena, &x->events, *e);
+}
+
+static void compile(WbbCx *cx, void *arg)
+{
+    Compiled *x = arg;
+    const Options *o = x->c->o;
+    const char *file = o->files.list[2];
+    size_t n;
+    const char *text = wbb_read_file(cx, x->c->arena, file, &n);
+    const PipeOptions p = {.target = x->c->target->name, .approx = o->approx, .rules_only = true, .disable = o->disable.list, .n_disable = o->disable.n,
+                           .stage = PIPE_AT_PTX, .watch = see, .watch_arg = x};
+    pipe_compile(cx, x->c->arena, &p, file, text, n, &x->r);
+}
+
+static const char *text_of(const Compiled *x, IrRef r)
+{
+    const char *text = main_node_text(x->c->arena, rw_graph(x->r.rw), r, MAIN_SHALLOW + 1);
+    return x->r.kernel ? main_kernel_text(x->c->arena, x->r.kernel, text) : text;
+}
+
+/* --- it fired ------------------------------------------------------------------------------------------------------------------ */
+static uint32_t put_firings(const Compiled *x, const char *name)
+{
+    enum { SHOWN = 10 };
+    RulesCall *c = x->c;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < x->events.n; i++) {
+        const RwEvent *e = &x->events.items[i];
+        if (!main_rule_is(c->arena, e->tables, e->rule, name)) continue;
+        const char *origin = main_origin(c->arena, &x->r, e->root), *rule = rw_rule_name(c->arena, e->tables, e->rule);
+        n++;
+        if (c->o->json) {
+            wbb_put(c->out, "{\"rule\": ");
+            wbb_put_json(c->out, rule);
+            wbb_put(c->out, ", \"fired\": true, \"node\": ");
+            wbb_put_json(c->out, text_of(x, e->root));
+            wbb_put(c->out, ", \"hlo\": ");
+            wbb_put_json(c->out, origin);
+            wbb_put(c->out, "}\n");
+        } else if (n <= SHOWN) {
+            wbb_putf(c->out, "fired: %s: %s%s%s\n", rule, text_of(x, e->root), *origin ? "  <- " : "", origin);
+        }
+    }
+    if (n > SHOWN && !c->o->json) wbb_putf(c->out, "and %u times more; `warpburg rules trace %s --rule %s` shows them all\n", n - SHOWN, c->o->files.list[2], name);
+    return n;
+}
+
+/* --- it did not ---------------------------------------------------------------------------------------------------------------- */
+typedef struct {
+    const RwTables *tables;
+    uint32_t rule;
+    IrRef node; /* 0: none */
+    RwWhy why;
+    uint32_t n_roots; /* nodes whose operation is the rule's */
+    bool matches;     /* all of it */
+    bool taken;       /* another rule of the stratum fired there */
+} Nearest;
+
+/* Of equally near nodes, one that stayed as it was. */
+static bool nearer(const Nearest *x, const Nearest *y)
+{
+    if (x->matches != y->matches) return x->matches;
+    const uint64_t p = x->why.passed * (uint64_t)y->why.total, q = y->why.passed * (uint64_t)x->why.total;
+    return p != q ? p > q : y->taken && !x->taken;
+}
+
+/* The firing of a rule of the same stratum at that node; NULL: none. */
+static const RwEvent *firing_at(const Compiled *x, IrRef node, RwStratum stratum)
+{
+    for (uint32_t i = 0; i < x->events.n; i++) {
+        const RwEvent *e = &x->events.items[i];
+        if (e->root == node && e->tables->rules[e->rule].stratum == stratum) return e;
+    }
+    return NULL;
+}
+
+/* The operation that a rule begins with, by its text; OP_NONE for index arithmetic, which is written with + - * // %. */
+static ScOp root_of(const RwRule *r) { return sc_op_named(r->text, strcspn(r->text, ".(")); }
+
+/* Over all nodes that were ever made. */
+static Nearest nearest_of(const Compiled *x, const RwTables *t, uint32_t rule)
+{
+    const IrGraph *g = rw_graph(x->r.rw);
+    const ScOp op = root_of(&t->rules[rule]);
+    Nearest best = {.tables = t, .rule = rule, .why = {.total = 1}};
+    const IrRef n = g->n; /* asking makes nodes, too */
+    uint32_t roots = 0;
+    for (IrRef r = 1; r < n; r++) {
+        if (op != OP_NONE && ir_at(g, r)->op != op) continue;
+        WbbArena *scratch = wbb_arena_new(x->c->cx);
+        Nearest now = {.tables = t, .rule = rule, .node = r};
+        now.matches = rw_why(x->r.rw, t, rule, r, scratch, &now.why);
+        const bool begins = now.matches || now.why.passed > 0;
+        roots += begins;
+        now.taken = begins && firing_at(x, r, (RwStratum)t->rules[rule].stratum) != NULL;
+        if (begins && (!best.node || nearer(&now, &best))) {
+            best = now;
+            best.why.text = wbb_format(x->c->arena, "%s", now.why.text ? now.why.text : "");
+        }
+        wbb_arena_free(scratch);
+    }
+    best.n_roots = roots;
+    return best;
+}
+
+/* What happened to a node that all of the rule matches. */
+static const char *instead(const Compiled *x, const Nearest *b)
+{
+    WbbArena *a = x->c->arena;
+    const RwEvent *e = firing_at(x, b->node, (RwStratum)b->tables->rules[b->rule].stratum);
+    if (e) return wbb_format(a, "all of it matches, but %s: %s took the node: it stands first", rw_rule_name(a, e->tables, e->rule), e->tables->rules[e->rule].text);
+    return wbb_format(a, "all of it matches, but the node is not there any more, or not yet, when the pass that has this rule (%s) runs",
+                      main_stratum_name[b->tables->rules[b->rule].stratum]);
+}
+
+static void put_nearest(const Compiled *x, const Nearest *b)
+{
+    RulesCall *c = x->c;
+    const char *rule = rw_rule_name(c->arena, b->tables, b->rule), *what = b->matches ? instead(x, b) : b->node ? b->why.text : "";
+    const char *origin = b->node ? main_origin(c->arena, &x->r, b->node) : "";
+    if (x->r.kernel) what = main_kernel_text(c->arena, x->r.kernel, what);
+    if (c->o->json) {
+        wbb_put(c->out, "{\"rule\": ");
+        wbb_put_json(c->out, rule);
+        wbb_put(c->out, ", \"fired\": false, \"node\": ");
+        wbb_put_json(c->out, b->node ? text_of(x, b->node) : "");
+        wbb_put(c->out, ", \"hlo\": ");
+        wbb_put_json(c->out, origin);
+        wbb_putf(c->out, ", \"roots\": %u, \"passed\": %u, \"of\": %u, \"why\": ", b->n_roots, b->why.passed, b->why.total);
+        wbb_put_json(c->out, what);
+        wbb_put(c->out, "}\n");
+        return;
+    }
+    wbb_putf(c->out, "%s: %s\n", rule, b->tables->rules[b->rule].text);
+    if (!b->node) {
+        wbb_put(c->out, "did not fire: no node that was ever made is of the operation and type that it begins with\n");
+        return;
+    }
+    wbb_putf(c->out, "did not fire. Nearest of %u node%s as it does:\n", b->n_roots, b->n_roots == 1 ? " that begins" : "s that begin");
+    wbb_putf(c->out, "  %s%s%s\n  %s", text_of(x, b->node), *origin ? "  <- " : "", origin, what);
+    if (!b->matches) wbb_putf(c->out, " (%u of %u steps hold)", b->why.passed, b->why.total);
+    const RwEvent *e = b->taken && !b->matches ? firing_at(x, b->node, (RwStratum)b->tables->rules[b->rule].stratum) : NULL;
+    if (e) wbb_putf(c->out, "\n  %s took that node", rw_rule_name(c->arena, e->tables, e->rule));
+    wbb_put(c->out, "\n");
+}
+
+WbbStatus main_rules_why(RulesCall *c)
+{
+    const char *name = c->o->files.list[1];
+    main_rule_must_exist(c, name);
+    Compiled x = {.c = c};
+    const WbbStatus s = wbb_guard(c->cx, compile, &x);
+    if (s == WBB_FAILED || !x.r.rw) wbb_rethrow(c->cx, s);
+    if (put_firings(&x, name)) return s;
+    Nearest best = {.why = {.total = 1}};
+    for (int which = 0; which < 2; which++) {
+        const RwTables *t = main_tables(c->target, which);
+        for (uint32_t i = 0; i < t->n_rules; i++) {
+            if (!main_rule_is(c->arena, t, i, name)) continue;
+            const Nearest b = nearest_of(&x, t, i);
+            if (!best.tables || nearer(&b, &best)) best = b;
+        }
+    }
+    put_nearest(&x, &best);
+    return s;
+}

@@ -1,0 +1,114 @@
+/* decline.c: why an operation is not code of a fusion: a reason from the closed list, and a sentence that says what was seen.
+ *
+ * Needs a verified instruction that no emitter takes; does not return. Every opcode has a row or falls to the two last kinds; a
+ * unit test walks opcodes.def and holds each to a sentence of its own kind.
+ *
+ *     ROOT d = f32[64,32] dot(a, b), ..   =>   "x.hlo:5:3: declined: library: dot of f32[64,128], f32[128,32]: a matrix product ..."
+ */
+#include "partition/partition.h"
+
+typedef struct {
+    HloOpcode opcode;
+    WbbWhy why;
+    const char *sentence;
+} Row;
+
+static const char gather_devices[] = "it exchanges data with other devices, which a kernel of its own does not";
+static const char moves_host[] = "it moves data between the device and somebody else, outside of any kernel";
+static const char has_state[] = "it draws random numbers from a state that lives outside the fusion";
+static const char jumps[] = "which instructions run is decided while they run";
+static const char sizes[] = "the size of a dimension is known only when it runs";
+static const char waits[] = "its operation runs beside others, and the fusion waits for it or starts it only";
+static const char orders[] = "it orders effects, which code of a fusion has none of";
+static const char solver[] = "a solver works on whole matrices, step by step; a library does that";
+
+static const Row rows[] = {
+    {HLO_ADD_DEPENDENCY, WHY_EFFECT, orders},
+    {HLO_AFTER_ALL, WHY_EFFECT, orders},
+    {HLO_ALL_GATHER, WHY_COLLECTIVE, gather_devices},
+    {HLO_ALL_GATHER_DONE, WHY_COLLECTIVE, gather_devices},
+    {HLO_ALL_GATHER_START, WHY_COLLECTIVE, gather_devices},
+    {HLO_ALL_REDUCE, WHY_COLLECTIVE, gather_devices},
+    {HLO_ALL_REDUCE_DONE, WHY_COLLECTIVE, gather_devices},
+    {HLO_ALL_REDUCE_START, WHY_COLLECTIVE, gather_devices},
+    {HLO_ALL_TO_ALL, WHY_COLLECTIVE, gather_devices},
+    {HLO_ASYNC_DONE, WHY_ASYNC, waits},
+    {HLO_ASYNC_START, WHY_ASYNC, waits},
+    {HLO_ASYNC_UPDATE, WHY_ASYNC, waits},
+    {HLO_BATCH_NORM_GRAD, WHY_OPERATION, "normalisation expands it, and did not"},
+    {HLO_BATCH_NORM_INFERENCE, WHY_OPERATION, "normalisation expands it, and did not"},
+    {HLO_BATCH_NORM_TRAINING, WHY_OPERATION, "normalisation expands it, and did not"},
+    {HLO_CALL, WHY_SIZE, "with everything that it calls in its place the module would be too large"},
+    {HLO_CHOLESKY, WHY_LIBRARY, solver},
+    {HLO_COLLECTIVE_BROADCAST, WHY_COLLECTIVE, gather_devices},
+    {HLO_COLLECTIVE_PERMUTE, WHY_COLLECTIVE, gather_devices},
+    {HLO_COLLECTIVE_PERMUTE_DONE, WHY_COLLECTIVE, gather_devices},
+    {HLO_COLLECTIVE_PERMUTE_START, WHY_COLLECTIVE, gather_devices},
+    {HLO_CONCATENATE, WHY_OPERATION, "no emitter chooses between operands by the index"},
+    {HLO_CONDITIONAL, WHY_CONTROL_FLOW, jumps},
+    {HLO_CONVOLUTION, WHY_LIBRARY, "a convolution is the work of a library with kernels for its shapes"},
+    {HLO_COPY_DONE, WHY_ASYNC, waits},
+    {HLO_COPY_START, WHY_ASYNC, waits},
+    {HLO_DOMAIN, WHY_EFFECT, orders},
+    {HLO_DOT, WHY_LIBRARY, "a matrix product is the work of a library with kernels for its shapes"},
+    {HLO_DYNAMIC_RESHAPE, WHY_DYNAMIC, sizes},
+    {HLO_DYNAMIC_SLICE, WHY_OPERATION, "no emitter reads from a place that is known only when it runs"},
+    {HLO_DYNAMIC_UPDATE_SLICE, WHY_OPERATION, "no emitter writes to a place that is known only when it runs"},
+    {HLO_FFT, WHY_LIBRARY, "a Fourier transform is the work of a library with kernels for its lengths"},
+    {HLO_FUSION, WHY_SIZE, "with every fusion inside it in its place the fusion would be too large"},
+    {HLO_GATHER, WHY_OPERATION, "no emitter reads from a place that is known only when it runs"},
+    {HLO_GET_DIMENSION_SIZE, WHY_DYNAMIC, sizes},
+    {HLO_INFEED, WHY_TRANSFER, moves_host},
+    {HLO_MAP, WHY_CONTROL_FLOW, "its body is more than operations on elements: a loop, a reduction, random numbers"},
+    {HLO_OPT_BARRIER, WHY_EFFECT, orders},
+    {HLO_OUTFEED, WHY_TRANSFER, moves_host},
+    {HLO_PAD, WHY_OPERATION, "no emitter chooses between operand and padding by the index"},
+    {HLO_PARTITION_ID, WHY_COLLECTIVE, "its value is given to the device when it runs"},
+    {HLO_RAGGED_ALL_TO_ALL, WHY_COLLECTIVE, gather_devices},
+    {HLO_RAGGED_DOT, WHY_LIBRARY, "a matrix product is the work of a library with kernels for its shapes"},
+    {HLO_RECV, WHY_TRANSFER, moves_host},
+    {HLO_RECV_DONE, WHY_TRANSFER, moves_host},
+    {HLO_REDUCE, WHY_REDUCTION, "its elements need others than one thread reads"},
+    {HLO_REDUCE_SCATTER, WHY_COLLECTIVE, gather_devices},
+    {HLO_REDUCE_WINDOW, WHY_REDUCTION, "its elements need others than one thread reads"},
+    {HLO_REPLICA_ID, WHY_COLLECTIVE, "its value is given to the device when it runs"},
+    {HLO_RNG, WHY_RANDOM, has_state},
+    {HLO_RNG_BIT_GENERATOR, WHY_RANDOM, "it makes random numbers together with the state after them, a tuple"},
+    {HLO_RNG_GET_AND_UPDATE_STATE, WHY_RANDOM, has_state},
+    {HLO_SCALED_DOT, WHY_LIBRARY, "a matrix product is the work of a library with kernels for its shapes"},
+    {HLO_SCAN, WHY_REDUCTION, "each of its elements needs the one before"},
+    {HLO_SCATTER, WHY_SCATTER, "where it writes is known only when it runs"},
+    {HLO_SELECT_AND_SCATTER, WHY_SCATTER, "where it writes is known only when it runs"},
+    {HLO_SEND, WHY_TRANSFER, moves_host},
+    {HLO_SEND_DONE, WHY_TRANSFER, moves_host},
+    {HLO_SET_DIMENSION_SIZE, WHY_DYNAMIC, sizes},
+    {HLO_SORT, WHY_LIBRARY, "a sort is the work of a library"},
+    {HLO_STOCHASTIC_CONVERT, WHY_OPERATION, "no rule says how it rounds"},
+    {HLO_TOPK, WHY_LIBRARY, "a search for the largest elements is the work of a library"},
+    {HLO_TRIANGULAR_SOLVE, WHY_LIBRARY, solver},
+    {HLO_WHILE, WHY_CONTROL_FLOW, jumps},
+};
+
+/* " of f32[64,128], f32[128,32]"; the many operands of a collective would drown the message. */
+static const char *operands(WbbCx *cx, const HloInstruction *i)
+{
+    WbbBuf b = wbb_buf(cx->arena);
+    for (uint32_t k = 0; k < i->n_operands && k < 3; k++) {
+        const HloShape *s = i->operands[k]->shape;
+        wbb_put(&b, k ? ", " : " of ");
+        if (s->n_leaves > 4) wbb_putf(&b, "a tuple of %u arrays", s->n_leaves);
+        else hlo_print_shape(&b, s);
+    }
+    if (i->n_operands > 3) wbb_putf(&b, " and %u more", i->n_operands - 3);
+    return b.text;
+}
+
+void part_decline(WbbCx *cx, const HloInstruction *i)
+{
+    const char *name = i->spelling ? i->spelling : hlo_opcode_name(i->opcode);
+    if (i->opcode == HLO_CUSTOM_CALL)
+        wbb_decline(cx, i->loc, WHY_LIBRARY, "custom-call of '%s'%s: its code is not in the text", i->target ? i->target : "", operands(cx, i));
+    for (size_t k = 0; k < WBB_LEN(rows); k++)
+        if (rows[k].opcode == i->opcode) wbb_decline(cx, i->loc, rows[k].why, "%s%s: %s", name, operands(cx, i), rows[k].sentence);
+    wbb_decline(cx, i->loc, WHY_OPERATION, "%s%s: no scalar operation has this meaning", name, operands(cx, i));
+}

@@ -1,0 +1,74 @@
+/* foreign.c: a bundle for PTX that somebody else made of a fusion, so that it runs, is checked and is counted as ours.
+ *
+ * The kernel's arguments are those of DESIGN's bundles and of XLA: one pointer for each operand of the fusion, in order, then one
+ * for each leaf of the result. A leaf that is updated in place (dynamic-update-slice, scatter, sort, output_to_operand_aliasing)
+ * has a pointer that equals its operand's and may be written in part; every other leaf is written once, all of it.
+ *
+ *     run gelu.hlo --ptx theirs.ptx --grid 12288,1,1 --block 128,1,1 --check
+ */
+#include "pipe/judge.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static BdBuffer buffer(const HloShape *s, BdRole role, int arg)
+{
+    const ScTypeInfo *t = &sc_type_info[s->type];
+    BdBuffer b = {.role = role, .arg = arg, .type = t->hlo, .rank = s->rank, .bits = t->bits, .align = 16, .alias = -1,
+                  .init = BD_INIT_NONE, .writes = BD_ONCE, .bytes = (hlo_elements(s) * t->bits + 7) / 8};
+    for (int d = 0; d < s->rank; d++) {
+        b.dims[d] = s->dims[d];
+        b.minor_to_major[d] = s->minor_to_major[d];
+    }
+    return b;
+}
+
+/* The parameter that a value is, seen through what moves no byte; -1: none. */
+static int parameter_of(const HloInstruction *x)
+{
+    while (x->opcode == HLO_BITCAST || x->opcode == HLO_COPY) x = x->operands[0];
+    return x->opcode == HLO_PARAMETER ? (int)x->number : -1;
+}
+
+/* The operand whose memory leaf k of the root is; -1: its own. */
+static int in_place(const HloInstruction *root, uint32_t k)
+{
+    const HloInstruction *x = root;
+    while (x->opcode == HLO_TUPLE || x->opcode == HLO_GET_TUPLE_ELEMENT || x->opcode == HLO_BITCAST) {
+        if (x->opcode == HLO_TUPLE) x = k < x->n_operands ? x->operands[k] : NULL, k = 0;
+        else if (x->opcode == HLO_GET_TUPLE_ELEMENT) k = (uint32_t)x->number, x = x->operands[0];
+        else x = x->operands[0];
+        if (!x) return -1;
+    }
+    if (x->opcode == HLO_DYNAMIC_UPDATE_SLICE) return parameter_of(x->operands[0]);
+    if ((x->opcode == HLO_SCATTER || x->opcode == HLO_SORT) && k < x->n_operands) return parameter_of(x->operands[k]);
+    return -1;
+}
+
+Bundle *pipe_foreign(WbbCx *cx, WbbArena *a, const HloModule *m, const char *ptx, const char *entry, const BdLaunch *launch)
+{
+    const HloFusion f = hlo_fusion(cx, m);
+    const HloShape **leaves;
+    const uint32_t n_leaves = hlo_leaves(a, f.body->root->shape, &leaves), n_in = f.body->n_parameters;
+    const int n = (int)(n_in + n_leaves);
+    Bundle *b = WBB_NEW(a, Bundle);
+    *b = (Bundle){.version = BD_VERSION, .compiler = "foreign", .target = "sm_90", .hash = "", .n_buffers = n, .n_launches = 1, .ptx = ptx,
+                  .buffers = WBB_NEW_N(a, BdBuffer, (size_t)n + 1), .launches = WBB_NEW(a, BdLaunch)};
+    int *args = WBB_NEW_N(a, int, (size_t)n + 1);
+    for (uint32_t i = 0; i < n_in; i++) b->buffers[i] = buffer(f.body->parameters[i]->shape, BD_IN, (int)i);
+    for (uint32_t k = 0; k < n_leaves; k++) {
+        BdBuffer *out = &b->buffers[n_in + k];
+        *out = buffer(leaves[k], BD_OUT, (int)k);
+        out->alias = in_place(f.body->root, k);
+        if (out->alias >= 0 && b->buffers[out->alias].bytes != out->bytes) out->alias = -1;
+        if (out->alias < 0) continue;
+        out->init = BD_INIT_COPY;
+        out->writes = BD_ATOMIC;
+    }
+    for (int i = 0; i < n; i++) args[i] = i;
+    b->launches[0] = *launch;
+    b->launches[0].entry = entry;
+    b->launches[0].n_args = n;
+    b->launches[0].args = args;
+    return b;
+}

@@ -1,0 +1,195 @@
+/* ir_check.c: runs what was made of an IR kernel in the simulator and compares each stored element with the kernel's own meaning.
+ *
+ * Needs the kernel's text and the PTX made of it; leaves a verdict. Correctly rounded results must have the same bits, nans are equal
+ * among themselves unless they were only moved; functions must lie within their budget, approximate instructions within the error
+ * that is asked for. A small kernel is launched as often as its operands have combinations to try. Elements that the kernel does not
+ * store must keep what they held. The reference meaning and the simulator share no code but libm's functions: the simulator's
+ * arithmetic on floats is its own (sim/soft.c, sim/convert.c), and for integers it is written from the PTX manual.
+ *
+ *     @k: %out[17] is 0x3f800000 (1), expected 0x40000000 (2)
+ *         %a[17] = 0x3f800000 (1), %b[17] = 0x3f800000 (1)
+ */
+#include "pipe/ir_check.h"
+
+#include <string.h>
+
+enum { MORE = 4096, MAX_LAUNCHES = 4096, MAX_THREADS = 1 << 18, SHOWN_LOADS = 6, FILL = 0xa5 };
+
+typedef struct {
+    WbbCx *cx;
+    WbbArena *arena;
+    const IrKernel *k;
+    void **memory;
+    uint8_t **stored; /* by output: 1 where the kernel stores */
+    PipeReading *reading;
+    PipeIrCheck out;
+    uint64_t least; /* oddity of the operands of out.first */
+} Check;
+
+static uint64_t bits_at(const Check *c, uint32_t buffer, int64_t element)
+{
+    const ScType t = c->k->buffers[buffer].type;
+    uint64_t bits = 0;
+    memcpy(&bits, (const char *)c->memory[buffer] + (size_t)element * sc_bytes(t), sc_bytes(t));
+    return bits;
+}
+
+static void put_value(WbbBuf *b, ScType t, uint64_t bits)
+{
+    wbb_putf(b, "0x%0*llx", (int)sc_bytes(t) * 2, (unsigned long long)bits);
+    if (t == SC_PRED) return;
+    wbb_put(b, " (");
+    if (sc_is_float(t)) wbb_putf(b, "%.9g", sc_to_f64(t, bits));
+    else wbb_put_i128(b, sc_to_i128(t, bits));
+    wbb_put(b, ")");
+}
+
+static bool agrees(ScType t, uint64_t bits, const PipeMeaning *m)
+{
+    if (m->known == PIPE_BOUND) return ev_bounds_contains(t, bits, &m->bound);
+    if (bits == m->bits) return true;
+    if (!sc_is_float(t) || m->moved) return false;
+    const double x = sc_to_f64(t, bits), y = sc_to_f64(t, m->bits);
+    return x != x && y != y;
+}
+
+static bool in_range(const Check *c, uint32_t buffer, int64_t element)
+{
+    return element >= 0 && element < c->k->buffers[buffer].elements;
+}
+
+/* The plainest counterexample is the one to show. */
+static void report(Check *c, uint32_t buffer, int64_t element, uint32_t lane, const PipeMeaning *m)
+{
+    uint32_t buffers[SHOWN_LOADS];
+    int64_t elements[SHOWN_LOADS];
+    const uint32_t n = pipe_read_loads(c->reading, lane, SHOWN_LOADS, buffers, elements);
+    uint64_t odd = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (in_range(c, buffers[i], elements[i])) odd += pipe_ir_oddity(c->k->buffers[buffers[i]].type, bits_at(c, buffers[i], elements[i]));
+    if (c->out.wrong++ && odd >= c->least) return;
+    c->least = odd;
+    const ScType t = c->k->buffers[buffer].type;
+    WbbBuf b = wbb_buf(c->arena);
+    wbb_putf(&b, "@%s: %%%s[%lld] ", c->k->name, c->k->buffers[buffer].name, (long long)element);
+    if (!in_range(c, buffer, element)) {
+        wbb_put(&b, "does not exist");
+    } else {
+        wbb_put(&b, "is ");
+        put_value(&b, t, bits_at(c, buffer, element));
+        wbb_put(&b, ", expected ");
+        if (m->known == PIPE_EXACT) put_value(&b, t, m->bits);
+        else ev_put_bounds(&b, t, &m->bound);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        wbb_putf(&b, "%s%%%s[%lld] = ", i ? ", " : "\n    ", c->k->buffers[buffers[i]].name, (long long)elements[i]);
+        if (in_range(c, buffers[i], elements[i])) put_value(&b, c->k->buffers[buffers[i]].type, bits_at(c, buffers[i], elements[i]));
+        else wbb_put(&b, "beyond the buffer");
+    }
+    c->out.first = b.text;
+}
+
+static void on_store(void *arg, uint32_t buffer, int64_t element, uint32_t lane, const PipeMeaning *m)
+{
+    Check *c = arg;
+    if (!in_range(c, buffer, element)) {
+        report(c, buffer, element, lane, m);
+        return;
+    }
+    c->stored[buffer][element] = 1;
+    if (m->known == PIPE_ANY) {
+        c->out.skipped++;
+        return;
+    }
+    c->out.compared++;
+    if (!agrees(c->k->buffers[buffer].type, bits_at(c, buffer, element), m)) report(c, buffer, element, lane, m);
+}
+
+/* Elements that the kernel leaves alone: only known where all its blocks ran. */
+static void check_untouched(Check *c)
+{
+    for (uint32_t i = 0; i < c->k->n_buffers; i++) {
+        const IrBuffer *b = &c->k->buffers[i];
+        if (!b->output) continue;
+        uint64_t fill = 0;
+        memset(&fill, FILL, sc_bytes(b->type));
+        for (int64_t e = 0; e < b->elements; e++) {
+            if (c->stored[i][e] || bits_at(c, i, e) == fill) continue;
+            if (c->out.wrong++) continue;
+            c->out.first = wbb_format(c->arena, "@%s: %%%s[%lld] is written, and should not be", c->k->name, b->name, (long long)e);
+        }
+    }
+}
+
+static void prepare_memory(Check *c)
+{
+    c->memory = WBB_NEW_N(c->arena, void *, c->k->n_buffers + 1);
+    c->stored = WBB_NEW_N(c->arena, uint8_t *, c->k->n_buffers + 1);
+    for (uint32_t i = 0; i < c->k->n_buffers; i++) {
+        const IrBuffer *b = &c->k->buffers[i];
+        c->memory[i] = wbb_alloc(c->arena, wbb_mul_size(c->arena, (size_t)b->elements, sc_bytes(b->type)) + 64);
+        if (b->output) c->stored[i] = wbb_alloc(c->arena, (size_t)b->elements + 1);
+    }
+}
+
+static void reset_outputs(Check *c)
+{
+    for (uint32_t i = 0; i < c->k->n_buffers; i++) {
+        const IrBuffer *b = &c->k->buffers[i];
+        if (!b->output) continue;
+        memset(c->memory[i], FILL, (size_t)b->elements * sc_bytes(b->type));
+        memset(c->stored[i], 0, (size_t)b->elements);
+    }
+}
+
+/* Elements of each operand that one launch sees: the fewest that any has. */
+static int64_t stride(const IrKernel *k)
+{
+    int64_t n = 0;
+    for (uint32_t i = 0; i < k->n_buffers; i++)
+        if (!k->buffers[i].output && k->buffers[i].elements && (!n || k->buffers[i].elements < n)) n = k->buffers[i].elements;
+    return n;
+}
+
+static void launch(Check *c, const SimModule *m, const PipeIrOptions *o)
+{
+    const IrKernel *k = c->k;
+    WbbArena *scratch = wbb_arena_new(c->cx);
+    SimBuffer *buffers = WBB_NEW_N(scratch, SimBuffer, k->n_buffers + 1);
+    int *args = WBB_NEW_N(scratch, int, k->n_buffers + 1);
+    for (uint32_t i = 0; i < k->n_buffers; i++) {
+        const IrBuffer *b = &k->buffers[i];
+        buffers[i] = (SimBuffer){.bytes = c->memory[i], .size = (size_t)b->elements * sc_bytes(b->type), .role = b->output ? BD_OUT : BD_IN, .writes = BD_SOME};
+        args[i] = (int)i;
+    }
+    const BdLaunch l = {.entry = k->name, .grid = {k->grid, 1, 1}, .block = {k->block, 1, 1}, .cluster = {1, 1, 1}, .n_args = (int)k->n_buffers, .args = args};
+    const uint64_t threads = (uint64_t)k->grid * k->block, blocks = threads > MAX_THREADS ? WBB_MAX(MAX_THREADS / k->block, 1u) : 0;
+    const SimOptions s = {.check = true, .seed = o->seed, .blocks = blocks, .ulp_noise = o->ulp_noise};
+    sim_run(c->cx, scratch, m, &l, buffers, (int)k->n_buffers, &s, &c->out.report);
+    if (c->out.report.n_faults) return; /* their texts live in `scratch`, which goes with the context */
+    for (uint64_t i = 0; i < (blocks ? blocks : k->grid); i++) pipe_read_block(c->reading, sim_block(&l, &s, i));
+    if (!blocks) check_untouched(c);
+    wbb_arena_free(scratch);
+}
+
+PipeIrCheck pipe_ir_check(WbbCx *cx, WbbArena *a, const char *file, const char *text, size_t n, const char *ptx, const PipeIrOptions *o)
+{
+    Check c = {.cx = cx, .arena = a, .k = ir_parse(cx, a, file, text, n)};
+    if (!c.k->grid || !c.k->block) return c.out; /* no threads */
+    prepare_memory(&c);
+    const PipeReference reference = {.k = c.k, .memory = c.memory, .err = o->err, .store = on_store, .arg = &c};
+    c.reading = pipe_reading(cx, a, &reference);
+    const SimModule *m = sim_parse(cx, a, "kernel.ptx", ptx);
+    bool all;
+    const int64_t combinations = pipe_ir_combinations(c.k, &all), step = stride(c.k);
+    const int64_t wanted = o->samples ? o->samples : combinations + (all ? 0 : MORE);
+    c.out.all = all && step && wanted >= combinations;
+    int64_t launches = step ? (wanted + step - 1) / step : 1;
+    if (launches > MAX_LAUNCHES) launches = MAX_LAUNCHES, c.out.all = false;
+    for (int64_t i = 0; i < launches && !c.out.report.n_faults; i++) {
+        pipe_ir_inputs(c.k, o->seed, i * step, c.memory);
+        reset_outputs(&c);
+        launch(&c, m, o);
+    }
+    return c.out;
+}

@@ -1,0 +1,140 @@
+/* ir_inputs.c: what an IR kernel is tried on.
+ *
+ * Needs a kernel's operands; leaves their memory filled. The operands' sequences run through all combinations of their values where
+ * those are few enough, else of their edge values (zeros, ones, subnormals, extremes, infinities, nans with payloads, powers of two
+ * around widths and mantissas), and go on with random bits for ever. Element k of a sequence depends on k alone, so a small kernel
+ * sees all of it in several launches.
+ *
+ *     bf16 -> f32: 65,536 values, all there are;   f32, f32: 34 * 34 edges, then random bits
+ */
+#include "pipe/ir_check.h"
+
+#include <string.h>
+
+enum { MAX_EDGES = 48, MAX_COMBINATIONS = 1 << 17 };
+
+typedef struct {
+    uint64_t bits[MAX_EDGES];
+    uint32_t n;
+} Edges;
+
+static void add(Edges *e, ScType t, uint64_t bits)
+{
+    bits &= sc_mask(t);
+    for (uint32_t i = 0; i < e->n; i++)
+        if (e->bits[i] == bits) return;
+    if (e->n < MAX_EDGES) e->bits[e->n++] = bits;
+}
+
+/* By the layout of the format: mantissa bits below, one sign bit above. */
+static void float_edges(Edges *e, ScType t)
+{
+    const uint32_t width = sc_type_info[t].bits;
+    const uint32_t mantissa = t == SC_F64 ? 52 : t == SC_F32 ? 23 : t == SC_F16 ? 10 : 7;
+    const uint64_t sign = (uint64_t)1 << (width - 1), one = sc_from_f64(t, 1), half = (uint64_t)1 << (mantissa - 1);
+    const uint64_t infinity = sc_from_f64(t, 1e308 * 10), normal = (uint64_t)1 << mantissa;
+    static const double plain[] = {0, 1, 2, 0.5, 1.5, 3, 2.5, 0.1, 100.25, 0x1p15, 0x1p31, 0x1p32, 0x1p63, 255, 88.5};
+    for (int negative = 0; negative < 2; negative++) {
+        const uint64_t s = negative ? sign : 0;
+        for (size_t i = 0; i < WBB_LEN(plain); i++) add(e, t, sc_from_f64(t, plain[i]) | s);
+        add(e, t, infinity | s);
+        add(e, t, (infinity | half) | s);
+        add(e, t, (infinity | 1) | s);
+        add(e, t, (infinity | half | 5) | s);
+        add(e, t, 1 | s);
+        add(e, t, (normal - 1) | s);
+        add(e, t, normal | s);
+        add(e, t, (infinity - 1) | s);
+        if (!negative) add(e, t, one + 1), add(e, t, one - 1);
+    }
+}
+
+static void integer_edges(Edges *e, ScType t)
+{
+    const uint32_t width = sc_type_info[t].bits;
+    const uint64_t top = (uint64_t)1 << (width - 1);
+    static const uint64_t plain[] = {0, 1, 2, 3, 7, 10, 100, 127, 128, 255, 256, 32767, 32768, 65535, 65536};
+    for (size_t i = 0; i < WBB_LEN(plain); i++) add(e, t, plain[i]);
+    for (uint64_t i = 1; i < 4; i++) add(e, t, 0 - i);
+    const uint64_t around[] = {width, top, width * 2, (uint64_t)1 << 24, (uint64_t)1 << 31, (uint64_t)1 << 53};
+    for (size_t i = 0; i < WBB_LEN(around); i++) add(e, t, around[i] - 1), add(e, t, around[i]), add(e, t, around[i] + 1);
+    add(e, t, 0x5555555555555555u);
+    add(e, t, 0xaaaaaaaaaaaaaaaau);
+    add(e, t, 0x00000000fffffff0u);
+}
+
+static void edges_of(Edges *e, ScType t)
+{
+    e->n = 0;
+    if (t == SC_PRED) add(e, t, 0), add(e, t, 1);
+    else if (sc_is_float(t)) float_edges(e, t);
+    else integer_edges(e, t);
+}
+
+/* How many values operand i runs through in combination with the others: all, or its edges. */
+static int64_t count_of(const IrBuffer *b, bool all)
+{
+    if (all) return b->type == SC_PRED ? 2 : sc_type_info[b->type].bits <= 16 ? (int64_t)1 << sc_type_info[b->type].bits : INT32_MAX;
+    Edges e;
+    edges_of(&e, b->type);
+    return e.n;
+}
+
+int64_t pipe_ir_combinations(const IrKernel *k, bool *all)
+{
+    for (int edges = 0; edges < 2; edges++) {
+        int64_t n = 1;
+        for (uint32_t i = 0; i < k->n_buffers && n <= MAX_COMBINATIONS; i++)
+            if (!k->buffers[i].output) n *= count_of(&k->buffers[i], !edges);
+        *all = !edges && n <= MAX_COMBINATIONS;
+        if (n <= MAX_COMBINATIONS) return n;
+    }
+    return 0; /* too many operands: nothing but random bits */
+}
+
+/* Random: all bits; for half of them a size near 1 (floats) or any number of significant bits (integers). */
+static uint64_t random_bits(ScType t, uint64_t h)
+{
+    const uint64_t bits = h & sc_mask(t);
+    if (t == SC_PRED || !(h >> 63)) return bits;
+    if (sc_is_float(t)) return sc_from_f64(t, ((double)(h >> 11 & 0xffffffffffff) / 0x1p40 - 128) * ((h >> 5 & 3) ? 1 : 0.001953125));
+    const uint32_t width = sc_type_info[t].bits, keep = 1 + (uint32_t)(h >> 56 & 63) % width;
+    const uint64_t low = bits & (keep == 64 ? UINT64_MAX : ((uint64_t)1 << keep) - 1);
+    return (sc_is_signed(t) && (h >> 62 & 1) ? 0 - low : low) & sc_mask(t);
+}
+
+void pipe_ir_inputs(const IrKernel *k, uint64_t seed, int64_t first, void *const *memory)
+{
+    bool all;
+    const int64_t combinations = pipe_ir_combinations(k, &all);
+    int64_t before = 1; /* of the operands that run faster */
+    for (uint32_t i = 0; i < k->n_buffers; i++) {
+        const IrBuffer *b = &k->buffers[i];
+        if (b->output) continue;
+        Edges e;
+        edges_of(&e, b->type);
+        const int64_t count = count_of(b, all);
+        const uint32_t bytes = sc_bytes(b->type);
+        for (int64_t x = 0; x < b->elements; x++) {
+            const int64_t at = first + x;
+            const uint64_t key[3] = {seed, i, (uint64_t)at};
+            uint64_t bits;
+            if (at >= combinations) bits = random_bits(b->type, wbb_hash(key, sizeof key, 11));
+            else if (all) bits = (uint64_t)(at / before % count);
+            else bits = e.bits[at / before % count];
+            memcpy((char *)memory[i] + (size_t)x * bytes, &bits, bytes);
+        }
+        if (combinations) before *= count;
+    }
+}
+
+uint32_t pipe_ir_oddity(ScType t, uint64_t bits)
+{
+    Edges e;
+    edges_of(&e, t);
+    for (uint32_t i = 0; i < e.n; i++)
+        if (e.bits[i] == bits) return i;
+    uint32_t length = 0;
+    for (; bits; bits >>= 1) length++;
+    return MAX_EDGES + length;
+}

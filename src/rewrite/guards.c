@@ -1,0 +1,89 @@
+/* guards.c: constants and conditions of a match: `when=`.
+ *
+ * Needs what the match has bound; decides one step. Constants are exact in 128 bits; what overflows, or divides by what is not
+ * positive, fails the match. Each fact of gen/guards.py has one case in rw_fact; it holds only if it is proved wherever the node is
+ * evaluated.
+ *
+ *   KIMM d, imm             k[d] = a number
+ *   KWIDTH d t              k[d] = width in bits of the class bound in t
+ *   KARITH d x y, fn        k[d] = k[x] fn k[y]
+ *   CREL x y rel            k[x] rel k[y]
+ *   CFACT v x y, n|no<<8    fact n about v[v], k[x], k[y]; no: it must not be proved
+ *   CFLAG mask no           all matched nodes carry the flags; no: the root has none of them
+ */
+#include "rewrite/inner.h"
+
+enum { FACT_DEPTH = 6 };
+
+bool rw_konst(WbbI128 x, WbbI128 y, uint32_t fn, WbbI128 *r)
+{
+    switch (fn) {
+    case 0: return !__builtin_add_overflow(x, y, r);
+    case 1: return !__builtin_sub_overflow(x, y, r);
+    case 2: return !__builtin_mul_overflow(x, y, r);
+    case 3: /* floor */
+        if (y <= 0) return false;
+        *r = x / y - (x % y < 0);
+        return true;
+    default:
+        if (y <= 0) return false;
+        *r = x % y + (x % y < 0 ? y : 0);
+        return true;
+    }
+}
+
+static bool relation(WbbI128 x, WbbI128 y, uint32_t rel)
+{
+    switch (rel) {
+    case 0: return x == y;
+    case 1: return x != y;
+    case 2: return x < y;
+    case 3: return x <= y;
+    case 4: return x > y;
+    default: return x >= y;
+    }
+}
+
+/* The bits of a mask that are not among `known` ones of an integer of type t; all ones if the mask is none of that width. */
+static uint64_t open_bits(ScType t, WbbI128 mask, uint64_t known)
+{
+    const WbbI128 top = (WbbI128)sc_mask(t) + 1;
+    if (!sc_is_int(t) || mask >= top || mask < -top / 2) return UINT64_MAX;
+    return (uint64_t)mask & sc_mask(t) & ~known;
+}
+
+bool rw_fact(RwCx *rw, Guard guard, IrRef x, WbbI128 k, WbbI128 m)
+{
+    const ScType t = IR_SC(ir_at(rw->g, x)->type);
+    switch (guard) {
+    case GUARD_within: return t == SC_INDEX && ir_within(rw->g, x, k, m);
+    case GUARD_multiple: return t == SC_INDEX && ir_multiple(rw->g, x, k);
+    case GUARD_known_zero: return open_bits(t, k, rw_bits(rw->g, x, FACT_DEPTH).zero) == 0;
+    case GUARD_known_one: return open_bits(t, k, rw_bits(rw->g, x, FACT_DEPTH).one) == 0;
+    case GUARD_finite: return sc_is_float(t) && !(rw_may(rw->g, x, FACT_DEPTH) & (MAY_NAN | MAY_INF));
+    case GUARD_never_nan: return sc_is_float(t) && !(rw_may(rw->g, x, FACT_DEPTH) & MAY_NAN);
+    case GUARD_never_negzero: return sc_is_float(t) && !(rw_may(rw->g, x, FACT_DEPTH) & MAY_NEGZERO);
+    case GUARD_integral: return sc_is_float(t) && !(rw_may(rw->g, x, FACT_DEPTH) & (MAY_NAN | MAY_FRACTION));
+    case GUARD_unit: return sc_is_float(t) && !(rw_may(rw->g, x, FACT_DEPTH) & (MAY_NAN | MAY_NEGATIVE | MAY_EXCEED_1));
+    case GUARD_once: return rw->uses && x < rw->n_uses && rw->uses[x] == 1;
+    case GUARD_COUNT: break;
+    }
+    return false;
+}
+
+bool rw_condition(RwCx *rw, Match *m, const uint32_t **pc, uint32_t w, const uint64_t *imm)
+{
+    const uint32_t a = w >> 8 & 255, b = w >> 16 & 255, c = w >> 24;
+    switch (w & 63) {
+    case W_KIMM: m->konst[a] = (int64_t)imm[*(*pc)++]; return true;
+    case W_KWIDTH: m->konst[a] = sc_type_info[m->type[b]].bits; return true;
+    case W_KARITH: return rw_konst(m->konst[b], m->konst[c], *(*pc)++, &m->konst[a]);
+    case W_CREL: return relation(m->konst[a], m->konst[b], c);
+    case W_CFACT: {
+        const uint32_t fact = *(*pc)++;
+        return rw_fact(rw, (Guard)(fact & 255), rw_rest(rw, m, a), m->konst[b], m->konst[c]) == !(fact >> 8);
+    }
+    case W_CFLAG: return b ? (ir_at(rw->g, m->value[0])->flags & a) == 0 : (m->flags & a) == a;
+    default: assert(!"a match program holds a build step"); return false;
+    }
+}

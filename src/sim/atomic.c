@@ -1,0 +1,193 @@
+/* atomic: atom and red, of one element or a vector of them, in global, shared and generic memory.
+ *
+ * Needs: decode.c for operands, memory.c for places. Leaves: operations, and what they do to memory and columns. Lanes of a warp
+ * come in the order of their numbers, warps and blocks in theirs; hardware promises no order, so a result that depends on it shows
+ * when the order is changed (SimOptions.shuffle). Sources: PTX ISA 9.7.13, atom and red: an f32 add in global memory takes subnormal
+ * operands and results as zeros of their sign, one in shared memory does not; 16-bit and f64 adds keep them.
+ *
+ *     atom.relaxed.sys.global.cas.b32 %r3, [%rd1], %r1, %r2;   ->   lane by lane: %r3 = *p; if (*p == %r1) *p = %r2
+ */
+#include "sim/lanes.h"
+
+enum { ATOM_ADD, ATOM_MIN, ATOM_MAX, ATOM_INC, ATOM_DEC, ATOM_AND, ATOM_OR, ATOM_XOR, ATOM_EXCH, ATOM_CAS, ATOM_NAMES };
+enum { TYPE_BITS, TYPE_UNSIGNED, TYPE_SIGNED, TYPE_FLOAT, TYPE_F16, TYPE_BF16 };
+
+static const char *const names[ATOM_NAMES] = {"add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas"};
+static const struct {
+    const char *name;
+    uint8_t bytes, type;
+} types[] = {
+    {"b16", 2, TYPE_BITS}, {"b32", 4, TYPE_BITS}, {"b64", 8, TYPE_BITS}, {"u32", 4, TYPE_UNSIGNED}, {"u64", 8, TYPE_UNSIGNED}, {"s32", 4, TYPE_SIGNED},
+    {"s64", 8, TYPE_SIGNED}, {"f32", 4, TYPE_FLOAT}, {"f64", 8, TYPE_FLOAT}, {"f16", 2, TYPE_F16}, {"f16x2", 4, TYPE_F16}, {"bf16", 2, TYPE_BF16},
+    {"bf16x2", 4, TYPE_BF16},
+};
+
+/* What the parts of the name between the opcode and the type say. */
+typedef struct {
+    SimSpace space;
+    int op, type, bytes, lanes_n;
+} Form;
+
+static bool ordering(const char *part)
+{
+    static const char *const known[] = {"relaxed", "acquire", "release", "acq_rel", "cta", "cluster", "gpu", "sys", "noftz", "L2::cache_hint"};
+    for (size_t i = 0; i < WBB_LEN(known); i++)
+        if (!strcmp(part, known[i])) return true;
+    return false;
+}
+
+static Form form_of(Parser *p, const Inst *inst)
+{
+    Form f = {.space = SIM_GENERIC, .op = -1, .type = -1, .lanes_n = 1};
+    for (int i = 1; i < inst->n_parts; i++) {
+        const char *part = inst->part[i];
+        bool found = ordering(part);
+        for (int k = 0; k < ATOM_NAMES; k++)
+            if (!strcmp(part, names[k])) f.op = k, found = true;
+        for (size_t k = 0; k < WBB_LEN(types); k++)
+            if (!strcmp(part, types[k].name)) f.type = types[k].type, f.bytes = types[k].bytes, found = true;
+        if (!strcmp(part, "global")) f.space = SIM_GLOBAL, found = true;
+        if (!strcmp(part, "shared") || !strcmp(part, "shared::cta") || !strcmp(part, "shared::cluster")) f.space = SIM_SHARED, found = true;
+        if (part[0] == 'v' && (part[1] == '2' || part[1] == '4' || part[1] == '8') && !part[2]) f.lanes_n = part[1] - '0', found = true;
+        if (!found) sim_unknown(p, inst, "unknown modifier");
+    }
+    return f;
+}
+
+/* Which operations which types have. */
+static bool legal(const Form *f)
+{
+    if (f->op < 0 || f->type < 0) return false;
+    switch (f->op) {
+    case ATOM_ADD: return f->type != TYPE_BITS;
+    case ATOM_MIN:
+    case ATOM_MAX: return f->type == TYPE_UNSIGNED || f->type == TYPE_SIGNED || ((f->type == TYPE_F16 || f->type == TYPE_BF16) && f->lanes_n > 1);
+    case ATOM_INC:
+    case ATOM_DEC: return f->type == TYPE_UNSIGNED && f->bytes == 4;
+    case ATOM_CAS: return f->type == TYPE_BITS;
+    default: return f->type == TYPE_BITS && f->bytes >= 4;
+    }
+}
+
+void sim_decode_atomic(Parser *p, const Inst *inst)
+{
+    const Form f = form_of(p, inst);
+    const bool red = !strcmp(inst->part[0], "red");
+    const int at = red ? 0 : 1, values = f.op == ATOM_CAS ? 2 : 1;
+    const int hint = sim_has(inst, "L2::cache_hint");
+    if (!legal(&f) || f.bytes * f.lanes_n > 16 || inst->n != at + 1 + values + hint) sim_unknown(p, inst, "unknown form of an atomic operation");
+    const Opd *address = &inst->opd[at];
+    if (address->kind != OPD_ADDRESS) wbb_fail(p->cx, address->loc, "expected an address in brackets");
+    const char letter = f.bytes == 8 ? (f.type == TYPE_FLOAT ? 'g' : 'd') : f.bytes == 4 ? (f.type == TYPE_FLOAT ? 'f' : 'w') : 'h';
+    uint32_t result[8] = {0}, value[8] = {0};
+    const Opd *to = &inst->opd[0], *from = &inst->opd[at + 1];
+    if ((from->kind == OPD_VECTOR ? from->n : 1) != f.lanes_n || (!red && to->kind != OPD_SINK && (to->kind == OPD_VECTOR ? to->n : 1) != f.lanes_n))
+        sim_unknown(p, inst, "wrong number of elements");
+    for (int i = 0; i < f.lanes_n; i++) {
+        const Opd *d = to->kind == OPD_VECTOR ? &to->items[i] : to;
+        value[i] = sim_read(p, from->kind == OPD_VECTOR ? &from->items[i] : from, letter);
+        if (!red && d->kind != OPD_SINK) result[i] = sim_result(p, d, letter);
+    }
+    const uint32_t second = f.op == ATOM_CAS ? sim_read(p, &inst->opd[at + 2], letter) : 0;
+    const int address_width = address->items[0].kind == OPD_REG && address->items[0].width == 4 ? 4 : 8;
+    const uint32_t base = sim_read(p, &address->items[0], address_width == 4 ? 'w' : 'd');
+    if (!red) p->m->barrier = true; /* it may wait for what another warp does */
+    SimOp *op = sim_emit(p, OP_ATOMIC);
+    op->space = (uint8_t)f.space;
+    op->lanes_n = (uint8_t)f.lanes_n;
+    op->bytes = (uint8_t)f.bytes;
+    op->address = (uint8_t)address_width;
+    op->mode = (uint8_t)(f.op | f.type << 4);
+    op->width = (uint8_t)sim_width_of(letter);
+    op->a = base;
+    op->c = second;
+    op->imm = address->offset;
+    op->target = p->m->cols.n;
+    for (int i = 0; i < f.lanes_n; i++) {
+        const SimCol in = {.col = value[i], .width = op->width}, out = {.col = result[i], .width = result[i] ? op->width : 0};
+        WBB_PUSH(p->arena, &p->m->cols, in);
+        WBB_PUSH(p->arena, &p->m->cols, out);
+    }
+    for (int i = 0; i < f.lanes_n && !red; i++)
+        if (result[i]) sim_done(p, to->kind == OPD_VECTOR ? &to->items[i] : to, result[i], letter, false);
+}
+
+/* One value ------------------------------------------------------------------------------------------------------------- */
+static uint64_t add(const SimOp *op, uint64_t x, uint64_t y, bool global)
+{
+    switch (op->mode >> 4) {
+    case TYPE_FLOAT:
+        if (op->bytes == 8) return bits_f64(as_f64(x) + as_f64(y));
+        if (!global) return bits_f32(as_f32((u32)x) + as_f32((u32)y));
+        return flush32(bits_f32(as_f32(flush32((u32)x)) + as_f32(flush32((u32)y))));
+    case TYPE_F16: return to_h(of_h((u32)x) + of_h((u32)y));
+    case TYPE_BF16: return to_bf(of_bf((u32)x) + of_bf((u32)y));
+    default: return x + y;
+    }
+}
+
+static bool less(const SimOp *op, uint64_t x, uint64_t y)
+{
+    switch (op->mode >> 4) {
+    case TYPE_SIGNED: return op->bytes == 8 ? (int64_t)x < (int64_t)y : (int32_t)x < (int32_t)y;
+    case TYPE_F16: return of_h((u32)x) < of_h((u32)y) || nan16((u32)y) || (of_h((u32)x) == of_h((u32)y) && x > y);
+    case TYPE_BF16: return of_bf((u32)x) < of_bf((u32)y) || nanbf((u32)y) || (of_bf((u32)x) == of_bf((u32)y) && x > y);
+    default: return x < y;
+    }
+}
+
+static uint64_t combined(const SimOp *op, uint64_t old, uint64_t value, uint64_t second, bool global)
+{
+    switch (op->mode & 15) {
+    case ATOM_ADD: return add(op, old, value, global);
+    case ATOM_MIN: return less(op, value, old) ? value : old;
+    case ATOM_MAX: return less(op, value, old) ? old : value;
+    case ATOM_INC: return old >= value ? 0 : old + 1;
+    case ATOM_DEC: return old == 0 || old > value ? value : old - 1;
+    case ATOM_AND: return old & value;
+    case ATOM_OR: return old | value;
+    case ATOM_XOR: return old ^ value;
+    case ATOM_CAS: return old == value ? second : old;
+    default: return value;
+    }
+}
+
+/* Pairs of halves, half by half; all else at once. */
+static uint64_t updated(const SimOp *op, uint64_t old, uint64_t value, uint64_t second, bool global)
+{
+    const int type = op->mode >> 4;
+    if (op->bytes != 4 || (type != TYPE_F16 && type != TYPE_BF16)) return combined(op, old, value, second, global);
+    const uint64_t low = combined(op, old & 0xffff, value & 0xffff, 0, global), high = combined(op, old >> 16, value >> 16, 0, global);
+    return (low & 0xffff) | (high & 0xffff) << 16;
+}
+
+static uint64_t lane_bits(const uint8_t *col, int lane, int width)
+{
+    uint64_t v = 0;
+    memcpy(&v, col + (size_t)lane * (size_t)width, (size_t)width);
+    return v;
+}
+
+void sim_atomic(Block *b, Warp *w, const SimOp *op, uint32_t mask)
+{
+    if (b->tally) {
+        uint64_t address[LANES];
+        sim_addresses(w, op, address);
+        sim_count_access(b, op, address, mask, SIM_UPDATED, (size_t)op->bytes * op->lanes_n);
+    }
+    for (uint32_t rest = mask; rest; rest &= rest - 1) {
+        const int lane = __builtin_ctz(rest);
+        bool global;
+        uint8_t *at = sim_atomic_place(b, w, op, lane, (op->mode & 15) != ATOM_EXCH, &global);
+        if (!at) continue;
+        for (int i = 0; i < op->lanes_n; i++, at += op->bytes) {
+            const SimCol *in = &b->m->cols.items[op->target + 2 * (uint32_t)i], *out = in + 1;
+            uint64_t old = 0;
+            memcpy(&old, at, op->bytes);
+            const uint64_t second = op->c ? lane_bits(w->regs + op->c, lane, op->width) : 0;
+            const uint64_t now = updated(op, old, lane_bits(w->regs + in->col, lane, in->width), second, global);
+            memcpy(at, &now, op->bytes);
+            if (out->width) memcpy(w->regs + out->col + (size_t)lane * out->width, &old, out->width);
+        }
+    }
+}

@@ -1,0 +1,206 @@
+/* block: the warps of a block, and the blocks of a cluster, in turn until all have ended.
+ *
+ * Needs: a launch set up by run.c. Leaves: memory and registers as the block left them, counts and faults.
+ *
+ * Where no warp can wait for another, one register file serves all warps, one after the other. Else every warp has its own and runs
+ * until it waits, yields or ends; the round goes on while anybody makes progress, and what stands still then is a deadlock.
+ *
+ *     two warps and a bar.sync: warp 0 to the barrier, warp 1 to the barrier, both go, warp 0 to its end, warp 1 to its end
+ */
+#include "sim/inner.h"
+
+void sim_fill(uint8_t *col, uint64_t value, int width)
+{
+    for (int l = 0; l < LANES; l++) memcpy(col + (size_t)l * (size_t)width, &value, (size_t)width);
+}
+
+static void special(const Block *b, uint8_t *regs, int which, uint64_t value, int width)
+{
+    if (b->m->special[which]) sim_fill(regs + b->m->special[which], value, width);
+}
+
+/* Columns that hold the same in every block. */
+static void fill_constants(const Block *b, uint8_t *regs, const uint8_t *params)
+{
+    const uint64_t noise = b->options->ulp_noise ? b->options->seed * 2 + 1 : 0;
+    const uint64_t fixed = (b->m->shared_bytes + b->m->shared_align - 1) / b->m->shared_align * b->m->shared_align;
+    memcpy(regs, &noise, sizeof noise);
+    for (uint32_t i = 0; i < b->m->consts.n; i++) {
+        const SimConst *c = &b->m->consts.items[i];
+        uint64_t v = c->value;
+        if (c->from == 1) {
+            v = 0;
+            if (c->value + c->width <= b->entry->param_bytes) memcpy(&v, params + c->value, c->width);
+        } else if (c->from == 2) {
+            v = fixed;
+        } else if (c->from == 3) {
+            v = c->value < b->entry->param_bytes ? params[c->value] : 0;
+        }
+        sim_fill(regs + c->col, v, c->width);
+    }
+    for (int i = 0; i < 3; i++) {
+        special(b, regs, SP_NTID_X + i, b->launch->block[i], 4);
+        special(b, regs, SP_NCTAID_X + i, b->launch->grid[i], 4);
+        special(b, regs, SP_NCLUSTERID_X + i, b->launch->grid[i] / b->launch->cluster[i], 4);
+        special(b, regs, SP_CLUSTER_NCTAID_X + i, b->launch->cluster[i], 4);
+    }
+    special(b, regs, SP_NWARPID, (uint64_t)b->n_warps, 4);
+    special(b, regs, SP_NSMID, 1, 4);
+    special(b, regs, SP_CLUSTER_NCTARANK, (uint64_t)b->cluster->n, 4);
+    special(b, regs, SP_EXPLICIT_CLUSTER, b->cluster->n > 1, 1);
+    special(b, regs, SP_DYNAMIC_SHARED, (uint64_t)b->launch->shared, 4);
+    special(b, regs, SP_TOTAL_SHARED, b->shared_size, 4);
+    for (uint32_t l = 0; l < LANES; l++) {
+        const uint32_t values[] = {l, 1u << l, l == 31 ? FULL : (1u << (l + 1)) - 1, (1u << l) - 1, FULL << l, l == 31 ? 0 : FULL << (l + 1)};
+        const int names[] = {SP_LANEID, SP_MASK_EQ, SP_MASK_LE, SP_MASK_LT, SP_MASK_GE, SP_MASK_GT};
+        for (int k = 0; k < 6; k++)
+            if (b->m->special[names[k]]) memcpy(regs + b->m->special[names[k]] + 4 * l, &values[k], 4);
+    }
+}
+
+void sim_block_open(Block *b, const uint8_t *params)
+{
+    const bool own = b->m->barrier, check = b->options->check;
+    const size_t local = (size_t)b->m->local_bytes * LANES;
+    b->warps = WBB_NEW_N(b->arena, Warp, b->n_warps);
+    for (int i = 0; i < b->n_warps; i++) {
+        Warp *w = &b->warps[i];
+        if (i && !own) {
+            w->regs = b->warps[0].regs, w->local = b->warps[0].local, w->local_written = b->warps[0].local_written;
+            continue;
+        }
+        uint8_t *raw = wbb_alloc(b->arena, b->m->file_bytes + 64);
+        w->regs = raw + (64 - (uintptr_t)raw % 64) % 64;
+        w->local = wbb_alloc(b->arena, local + 1);
+        w->local_written = check ? wbb_alloc(b->arena, local + 1) : NULL;
+        fill_constants(b, w->regs, params);
+    }
+}
+
+static void start_warp(Block *b, Warp *w, int index, const uint32_t *table, uint32_t threads)
+{
+    const uint32_t *place = b->m->special;
+    for (int i = 0; i < 3; i++) {
+        if (place[SP_TID_X + i]) memcpy(w->regs + place[SP_TID_X + i], table + (index * 3 + i) * LANES, 4 * LANES);
+        special(b, w->regs, SP_CTAID_X + i, b->id[i], 4);
+        special(b, w->regs, SP_CLUSTERID_X + i, b->id[i] / b->launch->cluster[i], 4);
+        special(b, w->regs, SP_CLUSTER_CTAID_X + i, b->id[i] % b->launch->cluster[i], 4);
+    }
+    special(b, w->regs, SP_WARPID, (uint64_t)index, 4);
+    special(b, w->regs, SP_CLUSTER_CTARANK, b->rank, 4);
+    const uint32_t left = threads - (uint32_t)index * LANES;
+    w->all = w->live = w->mask = left >= LANES ? FULL : (1u << left) - 1;
+    w->pc = b->entry->start;
+    w->next_pc = UINT32_MAX;
+    w->n_groups = 0;
+    w->at_barrier = 0;
+    w->wait = NULL;
+    w->syncs = 0;
+    w->done = false;
+    w->executed = 0;
+    w->slice = 1 << 16;
+    w->first_thread = (uint32_t)index * LANES;
+    memset(w->copy_group, 0, sizeof w->copy_group);
+    const size_t local = (size_t)b->m->local_bytes * LANES;
+    if (local) memset(w->local, 0, local);
+    if (local && w->local_written) memset(w->local_written, 0, local);
+    b->report.warps++;
+}
+
+static uint32_t divisor(uint32_t x, uint32_t y) { return y ? divisor(y, x % y) : x; }
+
+/* The warp whose turn is number k of this round. */
+static int turn(const Block *b, int k)
+{
+    const uint32_t n = (uint32_t)b->n_warps, key[2] = {b->number, b->round};
+    if (!b->options->shuffle || n < 2) return k;
+    const uint64_t h = wbb_hash(key, sizeof key, b->options->seed);
+    uint32_t step = 1 + (uint32_t)(h % (n - 1));
+    while (divisor(step, n) != 1) step = step % (n - 1) + 1; /* so that every warp comes once */
+    return (int)(((uint32_t)k * step + (uint32_t)(h >> 40)) % n);
+}
+
+static void start_block(Block *b)
+{
+    b->round = 0;
+    if (b->shared_size) memset(b->shared, 0, b->shared_size);
+    if (b->shared_size && b->shared_written) memset(b->shared_written, 0, b->shared_size);
+    sim_clock_reset(b);
+    memset(b->barriers, 0, sizeof b->barriers);
+    b->busy = 0;
+    b->copies.n = 0;
+    b->mbarriers.n = 0;
+}
+
+/* One round: every warp that can run runs. True if one of them did something; *open counts those that have not ended. */
+static bool round_of(Block *b, int *open)
+{
+    bool moved = false;
+    b->round++;
+    for (int i = 0; i < b->n_warps && !b->stop; i++) {
+        Warp *w = &b->warps[turn(b, i)];
+        if (w->done) continue;
+        if (w->at_barrier == AT_CLUSTER && w->cluster_phase != b->cluster->phase) w->at_barrier = 0;
+        if (w->at_barrier && w->at_barrier != AT_MBARRIER) {
+            ++*open;
+            continue;
+        }
+        const uint64_t before = w->executed;
+        w->at_barrier = 0;
+        sim_run_warp(b, w);
+        *open += !w->done;
+        moved |= w->done || w->executed != before;
+        if (b->busy) sim_barriers_open(b);
+    }
+    return moved;
+}
+
+/* Complete if every warp of the cluster that has not ended has arrived. What the cluster's barrier orders inside a block is kept
+ * like any other barrier's; between blocks the shared memory of others is not watched. */
+static bool cluster_opens(Cluster *c, int open)
+{
+    if (!c->arrived || (int)c->arrived < open) return false;
+    c->arrived = 0;
+    c->phase++;
+    for (int k = 0; k < c->n; k++) {
+        Block *b = c->blocks[k];
+        if (b->options->check) sim_ordered(b, b->n_warps >= LANES ? FULL : (1u << b->n_warps) - 1);
+    }
+    return true;
+}
+
+static bool stopped(const Cluster *c)
+{
+    for (int k = 0; k < c->n; k++)
+        if (c->blocks[k]->stop) return true;
+    return false;
+}
+
+void sim_cluster_run(Cluster *c, const uint32_t *table, uint32_t threads)
+{
+    Block *first = c->blocks[0];
+    c->phase = 1, c->arrived = 0;
+    for (int k = 0; k < c->n; k++) start_block(c->blocks[k]);
+    if (!first->m->barrier) {
+        for (int k = 0; k < c->n; k++) {
+            Block *b = c->blocks[k];
+            for (int i = 0; i < b->n_warps && !b->stop; i++) {
+                const int index = turn(b, i);
+                start_warp(b, &b->warps[index], index, table, threads);
+                sim_run_warp(b, &b->warps[index]);
+            }
+        }
+        return;
+    }
+    for (int k = 0; k < c->n; k++)
+        for (int i = 0; i < c->blocks[k]->n_warps; i++) start_warp(c->blocks[k], &c->blocks[k]->warps[i], i, table, threads);
+    for (;;) {
+        bool moved = false;
+        int open = 0;
+        for (int k = 0; k < c->n; k++) moved |= round_of(c->blocks[k], &open);
+        if (!open || stopped(c)) return;
+        moved |= cluster_opens(c, open);
+        if (moved) continue;
+        for (int k = 0; k < c->n; k++) sim_deadlock(c->blocks[k]);
+    }
+}

@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""How many scalar operations a second the evaluator does on one core.
+
+    eval_speed.py WARPBURG [--elements N]
+
+Evaluates elementwise fusions (GELU by its tanh form, an integer hash, a chain of additions) in f32, bf16 and u32, whole, and the time of
+making the input and of moving it through one negation is taken off. Prints operations a second of processor time for each, and of
+`--at` the milliseconds for 16 elements of 2^27. Exit status 4 if an elementwise fusion stays under 50 million a second.
+"""
+from __future__ import annotations
+
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
+
+WANTED = 50e6  # operations a second
+GELU = """c0 = {t}[] constant(0.044715)  b0 = {s} broadcast(c0), dimensions={{}}  c1 = {t}[] constant(0.797885)  b1 = {s} broadcast(c1), dimensions={{}}
+one = {t}[] constant(1)  ones = {s} broadcast(one), dimensions={{}}  h = {t}[] constant(0.5)  hs = {s} broadcast(h), dimensions={{}}
+x2 = {s} multiply(x, x)  x3 = {s} multiply(x2, x)  s = {s} multiply(x3, b0)  a = {s} add(x, s)  u = {s} multiply(a, b1)
+th = {s} tanh(u)  p = {s} add(th, ones)  q = {s} multiply(x, hs)  ROOT r = {s} multiply(p, q)"""
+HASH = """c = u32[] constant(13)  k = {s} broadcast(c), dimensions={{}}
+a = {s} shift-left(x, k)  b = {s} xor(x, a)  d = {s} shift-right-logical(b, k)  e = {s} xor(b, d)  f = {s} multiply(e, e)  ROOT g = {s} add(f, x)"""
+CHAIN = "a = {s} add(x, x)  b = {s} add(a, x)  c = {s} multiply(b, a)  d = {s} subtract(c, b)  e = {s} maximum(d, x)  ROOT f = {s} add(e, d)"
+NONE = "ROOT r = {s} negate(x)"
+CASES = [("gelu", "f32", GELU, 9), ("gelu", "bf16", GELU, 9), ("chain", "f32", CHAIN, 6), ("chain", "bf16", CHAIN, 6), ("hash", "u32", HASH, 6)]
+
+
+def text(kind: str, body: str, n: int) -> str:
+    s = f"{kind}[{n}]"
+    return f"f {{ x = {s} parameter(0)\n{body.format(t=kind, s=s)} }}\nENTRY e {{ x = {s} parameter(0) ROOT r = {s} fusion(x), kind=kLoop, calls=f }}\n"
+
+
+def seconds(warpburg: str, path: Path, *more: str) -> float:
+    """Processor time of one evaluation, the least of three."""
+    best = float("inf")
+    for _ in range(3):
+        before = getrusage(RUSAGE_CHILDREN)
+        subprocess.run([warpburg, "eval", str(path), "--seed", "1", "--case", "n", *more], check=True, stdout=subprocess.DEVNULL)
+        after = getrusage(RUSAGE_CHILDREN)
+        best = min(best, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return best
+
+
+def write_positions(path: Path, positions: list[int]) -> None:
+    header = "{'descr': '<i8', 'fortran_order': False, 'shape': (%d,), }" % len(positions)
+    header += " " * (63 - (10 + len(header)) % 64) + "\n"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack(f"<{len(positions)}q", *positions))
+
+
+def main() -> int:
+    warpburg = os.path.abspath(sys.argv[1])
+    n = int(sys.argv[sys.argv.index("--elements") + 1]) if "--elements" in sys.argv else 1 << 22
+    slow = False
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "f.hlo")
+        for name, kind, body, operations in CASES:
+            path.write_text(text(kind, NONE, n))
+            base = seconds(warpburg, path)
+            path.write_text(text(kind, body, n))
+            rate = n * (operations - 1) / max(seconds(warpburg, path) - base, 1e-9)
+            slow = slow or rate < WANTED
+            print(f"{name:6} {kind:5} {rate / 1e6:8.0f} million operations a second")
+        write_positions(Path(folder, "at.npy"), [k * 8388607 for k in range(16)])
+        for kind in ("f32", "bf16"):
+            path.write_text(text(kind, GELU, 1 << 27))
+            print(f"16 elements of 2^27, {kind}: {1000 * seconds(warpburg, path, '--at', str(Path(folder, 'at.npy'))):.1f} ms")
+    return 4 if slow else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

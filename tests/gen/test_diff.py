@@ -1,0 +1,50 @@
+"""`warpburg rules diff`: each witness is true, by another way: `rules test` of the term on either target ends as the difference says."""
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import unittest
+from pathlib import Path
+from typing import Any, Dict, List
+
+ROOT = Path(__file__).resolve().parents[2]
+WARPBURG = Path(os.environ.get("WARPBURG", ROOT / "build" / "warpburg"))
+X, Y = "sm_80", "sm_90"
+
+
+def rules(*words: str) -> List[Dict[str, Any]]:
+    p = subprocess.run([str(WARPBURG), "rules", *words, "--json"], capture_output=True, text=True, timeout=60)
+    return [json.loads(line) for line in p.stdout.splitlines()]
+
+
+@unittest.skipUnless(WARPBURG.exists(), f"{WARPBURG} is not there")
+class Diff(unittest.TestCase):
+    def test_witnesses(self) -> None:
+        found = [d for d in rules("diff", X, Y) if d["section"] == "rules"]
+        self.assertGreater(len(found), 5)
+        for d in found:
+            results = []
+            for target in (X, Y):
+                last = rules("test", d["term"], "--target", target)[-1:]
+                results.append(last[0].get("result") if last else None)
+                if results[-1] is not None:
+                    self.assertEqual(results[-1], d[target]["result"], d["term"])
+            self.assertNotEqual(results[0], results[1], d["term"])
+
+    def test_every_rule_of_one_alone_is_explained(self) -> None:
+        """A rule that one target has and the other has not fires for some witness, unless both end alike without it."""
+        texts = {t: {r["text"]: r["name"] for r in rules("list", "--target", t) if r["stratum"] != "index"} for t in (X, Y)}
+        found = [d for d in rules("diff", X, Y) if d["section"] == "rules"]
+        for target, other in ((X, Y), (Y, X)):
+            named = {name for d in found for name in d[target]["rules"]}
+            alone = [name for text, name in texts[target].items() if text not in texts[other]]
+            self.assertGreater(len(alone), 0)
+            self.assertEqual([n for n in alone if n not in named and "[" not in n], [], f"{target} alone")
+
+    def test_none_from_itself(self) -> None:
+        self.assertEqual(rules("diff", X, X), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

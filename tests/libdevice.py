@@ -1,0 +1,189 @@
+"""How far libdevice's functions are from the right results in the simulator, against the errors that NVIDIA publishes.
+
+libdevice.py ACCURACY [--state FILE] [--table FILE] [--only NAME ..] [--full NAME ..]   the slow test: resumable, results kept in FILE
+libdevice.py ACCURACY --sample                                                          a fixed sample of each function, in seconds
+
+ACCURACY is the program of libdevice/accuracy.c. Each function gets a kernel of its own, linked with libdevice by LLVM's tools
+(llvm-link, opt, llc of LLVM 22). f32 functions of one argument are run over every 257th bit pattern, or over all of them
+(--full); all others over pairs or values drawn from a fixed generator. Ends with `N passed, M failed`.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Dict, List, NamedTuple, Optional
+
+ROOT = Path(__file__).resolve().parent.parent
+TARGET = "sm_90"
+PAIRS = 1 << 22
+
+# Maximum error in ulp as the CUDA C++ Programming Guide publishes it, 13.1 "Standard Functions"; name: f32, f64, arguments.
+# None: not published, or libm has no reference for it.
+Bounds = Dict[str, "tuple[Optional[int], Optional[int], int]"]
+PUBLISHED: Bounds = {
+    "exp": (2, 1, 1), "exp2": (2, None, 1), "exp10": (2, 1, 1), "expm1": (1, 1, 1), "log": (1, 1, 1), "log2": (1, 1, 1), "log10": (2, 1, 1),
+    "log1p": (1, 1, 1), "sin": (2, 2, 1), "cos": (2, 2, 1), "tan": (4, 2, 1), "sinpi": (1, 2, 1), "cospi": (1, 2, 1), "asin": (2, 2, 1),
+    "acos": (2, 2, 1), "atan": (2, 2, 1), "sinh": (3, 2, 1), "cosh": (2, 1, 1), "tanh": (2, 1, 1), "asinh": (3, 3, 1), "acosh": (4, 3, 1),
+    "atanh": (3, 2, 1), "erf": (2, 2, 1), "erfc": (4, 5, 1), "erfinv": (2, None, 1), "erfcinv": (4, None, 1), "erfcx": (4, None, 1),
+    "normcdf": (5, None, 1), "normcdfinv": (5, None, 1), "lgamma": (6, 4, 1), "tgamma": (5, 10, 1), "cbrt": (1, 1, 1), "rcbrt": (1, 1, 1),
+    "sqrt": (0, 0, 1), "rsqrt": (2, 1, 1), "j0": (9, None, 1), "j1": (9, None, 1), "y0": (9, None, 1), "y1": (9, None, 1),
+    "floor": (0, 0, 1), "ceil": (0, 0, 1), "trunc": (0, 0, 1), "round": (0, 0, 1), "rint": (0, 0, 1), "nearbyint": (0, 0, 1), "logb": (0, 0, 1),
+    "fabs": (0, 0, 1), "pow": (4, 2, 2), "atan2": (3, 2, 2), "hypot": (3, 2, 2), "rhypot": (2, 1, 2), "fmod": (0, 0, 2), "remainder": (0, 0, 2),
+    "fdim": (0, 0, 2), "fmax": (0, 0, 2), "fmin": (0, 0, 2), "copysign": (0, 0, 2),
+}
+
+
+class Function(NamedTuple):
+    name: str  # without `__nv_`
+    kind: str  # float or double
+    arguments: int
+    bound: int
+
+
+def functions() -> List[Function]:
+    out: List[Function] = []
+    for name, (single, double, arguments) in PUBLISHED.items():
+        if single is not None:
+            out.append(Function(name + "f", "float", arguments, single))
+        if double is not None:
+            out.append(Function(name, "double", arguments, double))
+    return out
+
+
+def tool(name: str) -> str:
+    found = shutil.which(name + "-22") or shutil.which(name)
+    if found is None:
+        raise SystemExit(f"skipped: {name} of LLVM 22 is not here")
+    return found
+
+
+def libdevice() -> Path:
+    places = [os.environ.get("WARPBURG_LIBDEVICE", ""), "/usr/local/cuda/nvvm/libdevice/libdevice.10.bc",
+              *map(str, (ROOT / ".venv").rglob("libdevice.10.bc"))]
+    for place in places:
+        if place and Path(place).is_file():
+            return Path(place)
+    raise SystemExit("skipped: no libdevice.10.bc here; name it in WARPBURG_LIBDEVICE")
+
+
+def kernel(f: Function) -> str:
+    """LLVM IR: out[i] = f(in[i], ..)."""
+    t, names = f.kind, [f"a{k}" for k in range(f.arguments)]
+    loads = "".join(f"  %p{n} = getelementptr {t}, ptr addrspace(1) %{n}, i64 %i\n  %v{n} = load {t}, ptr addrspace(1) %p{n}\n" for n in names)
+    return (f'target triple = "nvptx64-nvidia-cuda"\n'
+            f"declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()\ndeclare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()\n"
+            f"declare {t} @__nv_{f.name}({', '.join([t] * f.arguments)})\n"
+            f"define ptx_kernel void @k({', '.join(f'ptr addrspace(1) %{n}' for n in [*names, 'out'])}) {{\n"
+            f"  %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()\n  %b = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()\n"
+            f"  %s = shl i32 %b, 8\n  %n = or i32 %s, %t\n  %i = zext i32 %n to i64\n{loads}"
+            f"  %r = call {t} @__nv_{f.name}({', '.join(f'{t} %v{n}' for n in names)})\n"
+            f"  %o = getelementptr {t}, ptr addrspace(1) %out, i64 %i\n  store {t} %r, ptr addrspace(1) %o\n  ret void\n}}\n")
+
+
+def ptx_of(f: Function, folder: Path, library: Path) -> Path:
+    source, linked, small, ptx = (folder / f"{f.name}.{end}" for end in ("ll", "linked.bc", "bc", "ptx"))
+    source.write_text(kernel(f), encoding="utf-8")
+    steps = [[tool("llvm-link"), "--only-needed", "--internalize", str(source), str(library), "-o", str(linked)],
+             [tool("opt"), f"-mcpu={TARGET}", "-passes=default<O2>", str(linked), "-o", str(small)],
+             [tool("llc"), f"-mcpu={TARGET}", "-mattr=+ptx80", str(small), "-o", str(ptx)]]
+    for step in steps:
+        subprocess.run(step, check=True, capture_output=True, text=True)
+    return ptx
+
+
+def run(accuracy: str, ptx: Path, f: Function, first: int, last: int, step: int) -> Dict[str, object]:
+    p = subprocess.run([accuracy, str(ptx), f.name, str(first), str(last), str(step)], capture_output=True, text=True)
+    if p.returncode:
+        return {"n": 0, "ulp": None, "at": p.stderr.strip()[:200]}
+    words = p.stdout.split()
+    return {"n": int(words[1]), "ulp": int(words[2]), "at": ", ".join(words[3:3 + f.arguments])}
+
+
+def is_good(f: Function, r: Dict[str, object]) -> bool:
+    return r["ulp"] is not None and int(str(r["ulp"])) <= f.bound and int(str(r["n"])) > 0
+
+
+def sample(accuracy: str, library: Path) -> int:
+    """The same small part of every function's arguments each time."""
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for f in functions():
+            patterns = f.kind == "float" and f.arguments == 1
+            r = run(accuracy, ptx_of(f, Path(folder), library), f, *((0, 1 << 32, 1048573) if patterns else (0, 4096, 1)))
+            if not is_good(f, r):
+                failed += 1
+                print(f"{f.name}: {r['ulp']} ulp at {r['at']}, {f.bound} published", flush=True)
+    print(f"{len(functions()) - failed} passed, {failed} failed")
+    return int(failed > 0)
+
+
+def table(results: Dict[str, Dict[str, object]]) -> str:
+    rows: List[str] = []
+    for f in functions():
+        for step, r in sorted(results.get(f.name, {}).items(), key=lambda item: -int(item[0])):
+            assert isinstance(r, dict)
+            kind = "pairs" if f.arguments == 2 else "values"
+            over = f"{kind} drawn" if f.kind == "double" or f.arguments == 2 else "all patterns" if step == "1" else f"every {step}th pattern"
+            met = "yes" if is_good(f, r) else "**no**"
+            rows.append(f"| `__nv_{f.name}` | {over} | {r['n']:,} | {r['ulp']} | {r['at'] if r['ulp'] else ''} | {f.bound} | {met} |")
+    return "\n".join(rows)
+
+
+HEAD = """# libdevice in the simulator
+
+Generated by `tests/libdevice.py`. Each function of libdevice, linked into a kernel for sm_90, is run in the simulator and compared
+with libm: f32 with double, f64 with long double. The error is NVIDIA's measure, the distance in units in the last place between the
+result and the correctly rounded one. *Published* is the maximum that the CUDA C++ Programming Guide states (Mathematical Functions,
+Standard Functions). Where it states it for a part of the arguments (lgamma outside of -10.001 .. -2.264, of which what lies above is
+run; Bessel functions below 8), only they are compared. Drawn arguments come from a fixed generator: half of any bits, half of
+ordinary size. What has no row has not been run.
+
+| function | arguments | how many | max ulp | at | published | met |
+|---|---|---:|---:|---|---:|---|
+"""
+
+
+def slow(args: argparse.Namespace, library: Path) -> int:
+    state = Path(args.state)
+    results: Dict[str, Dict[str, object]] = json.loads(state.read_text()) if state.exists() else {}
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for f in functions():
+            if args.only and f.name not in args.only and f.name not in args.full:
+                continue
+            patterns = f.kind == "float" and f.arguments == 1
+            for step in [257, 1] if f.name in args.full and patterns else [257] if patterns else [1]:
+                done = results.setdefault(f.name, {})
+                if str(step) not in done:
+                    done[str(step)] = run(args.accuracy, ptx_of(f, Path(folder), library), f, 0, 1 << 32 if patterns else PAIRS, step)
+                    state.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
+                    print(f.name, step, done[str(step)], flush=True)
+                r = done[str(step)]
+                assert isinstance(r, dict)
+                failed += not is_good(f, r)
+                Path(args.table).write_text(HEAD + table(results) + "\n", encoding="utf-8")
+    print(f"{sum(len(r) for r in results.values()) - failed} passed, {failed} failed")
+    return int(failed > 0)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("accuracy")
+    parser.add_argument("--sample", action="store_true")
+    parser.add_argument("--state", default="build/libdevice.json")
+    parser.add_argument("--table", default=str(ROOT / "docs" / "libdevice.md"))
+    parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--full", nargs="*", default=[])
+    args = parser.parse_args()
+    library = libdevice()
+    return sample(args.accuracy, library) if args.sample else slow(args, library)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
