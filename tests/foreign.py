@@ -1,0 +1,105 @@
+"""PTX that is not ours, in our simulator: the kernels that XLA itself emits for the shared corpus give the stored outputs.
+
+Needs ../shared: anchors (PTX and launches), corpus (HLO) and golden (inputs by seed, outputs, tolerances), and numpy. Each kernel runs
+on the inputs of each stored case with `run FILE.hlo --ptx FILE.ptx`, 256 bytes of padding behind every buffer, as the README of the
+anchors asks. Kernels without stored outputs run on case n and must only end. Misses that are understood stand in foreign_known.tsv,
+each with whose fault it is; one that is listed and does not differ any more is a failure, so that the list stays true.
+
+    foreign.py build/warpburg-run [--every 10] [--only softmax] [--part programs]
+"""
+import argparse
+import csv
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Dict, List, Tuple
+
+from golden import CASES, MISSING, PARTS, Golden
+from warpburg_cli import Cli
+
+KNOWN = Path(__file__).with_name("foreign_known.tsv")
+PADDING = 256
+LARGE = 1 << 14     # blocks of a kernel without stored outputs that are too many to run all
+
+
+def known() -> Dict[Tuple[str, str], Tuple[str, str]]:
+    """(part, file) -> (whose fault, why)."""
+    with open(KNOWN, encoding="utf-8", newline="") as lines:
+        return {(r["part"], r["file"]): (r["fault"], r["why"]) for r in csv.DictReader(lines, delimiter="\t")}
+
+
+def launches(table: Path) -> List[Dict[str, str]]:
+    with open(table, encoding="utf-8", newline="") as lines:
+        return [r for r in csv.DictReader(lines, delimiter="\t") if r["status"] in ("ok", "wrong")]
+
+
+def blocks(row: Dict[str, str]) -> int:
+    x, y, z = (int(n) for n in row["grid"].split(","))
+    return x * y * z
+
+
+def run(cli: Cli, shared: Path, part: str, stored: Golden, row: Dict[str, str]) -> Tuple[str, str]:
+    """("agrees" | "runs" | "differs" | "failed" | "declined", why) of one kernel over all its cases."""
+    file = row["file"]
+    ptx = shared / "anchors" / "ptx" / part / (file[:-len(".hlo")].replace("/", "__") + ".ptx")
+    words = ["run", str(shared / "corpus" / part / file), "--ptx", str(ptx), "--grid", row["grid"], "--block", row["block"],
+             "--shared", row["shared"] or "0", "--padding", str(PADDING), "--json"]
+    cases = [(case, seed) for case in CASES for seed in [stored.seed(file, case)] if seed is not None]
+    if not cases:
+        p = cli.call(*words, "--case", "n", *(["--blocks", "64"] if blocks(row) > LARGE else []))
+        word = "runs" if p.returncode == 0 else "declined" if p.returncode == 3 else "failed"
+        return word, "" if p.returncode == 0 else last(p)
+    for case, seed in cases:
+        with tempfile.TemporaryDirectory() as folder:
+            p = cli.call(*words, "--case", case, "--seed", str(seed), "-o", folder)
+            if p.returncode:
+                return "declined" if p.returncode == 3 else "failed", f"case {case}: {last(p)}"
+            why = stored.differs(file, case, Path(folder))
+            if why:
+                return "differs", f"case {case}: {why}"
+    return "agrees", ""
+
+
+def last(p) -> str:
+    lines = [line for line in (p.stderr or p.stdout).strip().splitlines() if line]
+    return f"exit {p.returncode}: {lines[-1][-300:] if lines else 'no message'}"
+
+
+def main() -> int:
+    p = argparse.ArgumentParser(description="the PTX of another compiler in the simulator")
+    p.add_argument("warpburg")
+    p.add_argument("--shared", type=Path, default=Path(__file__).resolve().parents[2] / "shared")
+    p.add_argument("--every", type=int, default=1, help="one kernel of so many")
+    p.add_argument("--only", default="", help="files whose path has this in it")
+    p.add_argument("--part", default="", help="one of " + ", ".join(PARTS))
+    p.add_argument("-j", type=int, default=2, dest="jobs")
+    o = p.parse_args()
+    if MISSING or not (o.shared / "anchors").is_dir() or not (o.shared / "golden").is_dir():
+        print(f"skipped: the PTX of another compiler: {MISSING or o.shared / 'anchors'} {'' if MISSING else 'is not there'}")
+        print("0 passed, 0 failed")
+        return 0
+    cli, understood = Cli(o.warpburg, o.jobs), known()
+    counts: Counter = Counter()
+    passed = failed = 0
+    for part in [o.part] if o.part else PARTS:
+        stored = Golden(o.shared / "golden", part)
+        rows = [r for r in launches(o.shared / "anchors" / f"{part}.tsv")[::o.every] if o.only in r["file"]]
+        for row, (word, why) in zip(rows, cli.each(lambda r: run(cli, o.shared, part, stored, r), rows)):
+            fault, reason = understood.get((part, row["file"]), ("", ""))
+            good = word in ("agrees", "runs")
+            counts[word + (", understood" if fault else "")] += 1
+            if good == bool(fault):
+                print(f"{word}{', but listed as understood' if fault else ''}: {part}/{row['file']}: {why}", flush=True)
+                failed += 1
+            else:
+                passed += 1
+                if fault:
+                    print(f"understood: {part}/{row['file']}: {fault}: {reason}", flush=True)
+    print(", ".join(f"{n} {word}" for word, n in sorted(counts.items())))
+    print(f"{passed} passed, {failed} failed")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
