@@ -3,9 +3,9 @@ that are never reached, simplify rules that do not shrink, lowerings that go rou
 selects."""
 from __future__ import annotations
 
-from typing import Dict, List, Optional, Set, Tuple
+from typing import Callable, Dict, List, Optional, Set, Tuple
 
-from gen import compile as comp, cycles, instances, ops, terms
+from gen import compile as comp, cycles, instances, ledger, ops, terms
 from gen.expr import Arith, Expr, Guard, Lit, Node, Not, PatternError, Src, Type, Var, children, parts
 from gen.forms import is_const, is_index, root_op
 from gen.lang import Rule
@@ -17,6 +17,7 @@ Key = Tuple[str, Tuple[str, ...], Tuple[str, ...]]  # operation, types, flags
 def check(index: RuleSet, targets: List[RuleSet]) -> List[str]:
     """All faults of all rules, in order; the first fault of a rule only."""
     faults: List[str] = []
+    is_new = newness([index, *targets])
     for s in [index, *targets]:
         for stratum, rules in s.strata.items():
             growing: List[Rule] = []
@@ -31,18 +32,36 @@ def check(index: RuleSet, targets: List[RuleSet]) -> List[str]:
                     same_root.append(rule)
                     if stratum == "simplify":
                         check_shrinks(rule)
+                    why = cycles.growing(rule, same_root[:-1]) if stratum == "index" else ""
+                    if why:
+                        raise PatternError(rule.where, why)
                 except PatternError as e:
                     faults.append(str(e))
                     growing.append(rule)
             if stratum == "index" or (stratum == "simplify" and growing):  # where every rule shrinks there is no circle
-                faults += cycles.undoing([r for same_root in before.values() for r in same_root], growing)
+                circles = cycles.undoing([r for same_root in before.values() for r in same_root], growing, is_new)
+                faults = [f for f in faults if not (cycles.MEASURE in f and any(c.startswith(f.split(" error:")[0]) for c in circles))] + circles
         if s is not index and not faults:
             try:
-                check_acyclic(s.strata["lower"])
+                check_acyclic(s.strata["lower"], is_new)
                 check_complete(s)
             except PatternError as e:
                 faults.append(str(e))
     return list(dict.fromkeys(faults))
+
+
+def newness(sets: List[RuleSet]) -> Callable[[Rule], bool]:
+    """Whether a rule has no line in the ledger yet: of several that contradict each other it is the one to be named."""
+    known: Dict[str, object] = {}
+
+    def is_new(r: Rule) -> bool:
+        if not ledger.path().exists():
+            return False
+        if not known:
+            known.update(lines=ledger.read(), errors=ledger.errors_of(sets[1:]))
+        return ledger.key(r, known["errors"]) not in known["lines"]  # type: ignore[arg-type, operator]
+
+    return is_new
 
 
 def check_stratum(r: Rule, stratum: str) -> None:
@@ -172,7 +191,7 @@ def inherit(made: Key, root: Key) -> Key:
     return made[0], made[1], tuple(f for f in ops.FLAGS if f in made[2] or f in root[2])
 
 
-def check_acyclic(rules: List[Rule]) -> None:
+def check_acyclic(rules: List[Rule], is_new: Callable[[Rule], bool]) -> None:
     """No way of firing leads from an operation back to itself. A rule that names no flag matches flagged nodes, too."""
     by_op: Dict[Tuple[str, Tuple[str, ...]], List[Tuple[Key, Rule, Set[Key]]]] = {}
     for r in rules:
@@ -190,7 +209,8 @@ def check_acyclic(rules: List[Rule]) -> None:
                     way = [*path, (k, r)]
                     way = way[next(i for i, (x, _) in enumerate(way) if x == m):]
                     circle = " -> ".join(f"{show(x)} ({by.name})" for x, by in way)
-                    raise PatternError(r.where, f"lowering goes round in a circle: {circle} -> {show(m)}")
+                    at = next((by for _, by in way if is_new(by)), r)
+                    raise PatternError(at.where, f"lowering goes round in a circle: {circle} -> {show(m)}")
                 if m not in state:
                     visit(m, [*path, (k, r)])
         state[k] = 2

@@ -1,4 +1,4 @@
-"""Rules that undo each other: by terms. From a term of each rule's left side every rule is tried, at the root and below it; coming
+"""Termination, by terms: the measure of index rules, and rules that undo each other. From a term of each rule's left side every rule is tried, at the root and below it; coming
 back to the term, or to one that has it inside, is a circle, and it is printed with the rule of every step.
 
     a.py:3: rules undo each other: (n // 6) -> ((n // 2) // 3) by a.py:3 -> (n // 6) by a.py:7
@@ -6,9 +6,9 @@ back to the term, or to one that has it inside, is a circle, and it is printed w
 from __future__ import annotations
 
 import itertools
-from typing import Dict, Iterator, List, Optional, Tuple
+from typing import Callable, Dict, Iterator, List, Optional, Tuple
 
-from gen import instances, terms
+from gen import instances, ops, terms
 from gen.expr import Expr, Node, Type
 from gen.forms import root_op
 from gen.lang import Rule
@@ -17,12 +17,15 @@ from gen.terms import Env, Facts, Term
 DEPTH = 4       # rules in a circle
 TERMS = 6       # of each rule that circles are looked for from
 STEPS = 400     # per term
+MEASURED = 150  # terms of each index rule that are measured
+DIVIDES = ("floordiv", "mod")
 
 Step = Tuple[Term, Rule]
 
 
-def undoing(rules: List[Rule], told_already: List[Rule]) -> List[str]:
-    """One message for each circle found, at the rule that it starts from; none for a circle of one rule that has its message."""
+def undoing(rules: List[Rule], told_already: List[Rule], is_new: Callable[[Rule], bool]) -> List[str]:
+    """One message for each circle found, at its newest rule or the one that it starts from; none for a circle of one rule that has its
+    message."""
     by_root: Dict[Optional[str], List[Rule]] = {}
     for r in rules:
         by_root.setdefault(root_op(r.left), []).append(r)
@@ -39,9 +42,51 @@ def undoing(rules: List[Rule], told_already: List[Rule]) -> List[str]:
                 told |= circle
                 way = " -> ".join(f"{terms.show(t)} by {by.name}" for t, by in found)
                 who = "rules undo each other" if len(circle) > 1 else "the rule undoes itself"
-                out.append(f"{r.where[0]}:{r.where[1]}: error: {who}: {terms.show(start)} -> {way}")
+                at = next((by for _, by in found if is_new(by)), r)
+                out.append(f"{at.where[0]}:{at.where[1]}: error: {who}: {terms.show(start)} -> {way}")
                 break
     return out
+
+
+# --- the measure of the index stratum ---------------------------------------------------------------------------------------------------
+MEASURE = "divisions, terms under them, additions and coefficients, uses, rank, constants"
+Measure = Tuple[int, int, int, int, int, int]
+
+
+def measure(t: Term) -> Measure:
+    """What an index rule must make smaller, the first of these that changes deciding. A division of constants counts as its result."""
+    divisions = under = additions = uses = rank = constants = 0
+    todo = [t]
+    while todo:
+        x = todo.pop()
+        if x[0] == "leaf":
+            uses += 1
+        elif x[0] == "const":
+            constants += abs(int({"True": 1, "False": 0}.get(x[2], x[2])))
+        elif x[0] == "sum":
+            additions += len(x[2]) + (x[1] != 0) - 1 + sum(abs(k) != 1 for _, k in x[2])
+            constants += abs(x[1]) + sum(abs(k) for _, k in x[2])
+        elif x[1] in DIVIDES and all(y[0] == "const" for y in x[5]):
+            continue
+        else:
+            divisions += x[1] in DIVIDES
+            under += (len(x[5][0][2]) + (x[5][0][1] != 0) if x[5][0][0] == "sum" else 1) if x[1] in DIVIDES else 0
+            rank += ops.OP_BY_NAME[x[1]].rank
+        todo += _parts(x)
+    return divisions, under, additions, uses, rank, constants
+
+
+def growing(rule: Rule, earlier: List[Rule]) -> str:
+    """Why an index rule does not shrink, by a term that no earlier rule takes; empty if it does."""
+    numbers = sorted(set(instances.numbers_in(rule)))
+    for t, facts in itertools.islice(instances.instances(rule, numbers), MEASURED):
+        if any(next(terms.fires(e, t, facts), None) for e in earlier):
+            continue
+        for env in itertools.islice(terms.fires(rule, t, facts), 1):
+            made = _right(rule, env)
+            if made is not None and measure(made) >= measure(t):
+                return f"does not shrink: ({MEASURE}) go from {measure(t)} to {measure(made)}, as {terms.show(t)} -> {terms.show(made)}"
+    return ""
 
 
 def _search(start: Term, facts: Facts, first: Rule, by_root: Dict[Optional[str], List[Rule]], depth: int) -> Optional[List[Step]]:

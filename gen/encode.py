@@ -102,6 +102,8 @@ class Tables:
     code: List[int] = field(default_factory=lambda: [0])
     imm: List[int] = field(default_factory=list)
     tails: Dict[Tuple[Step, ...], int] = field(default_factory=dict)
+    n_build: int = 0  # words of build programs
+    n_filter: int = 0  # words of FILTERs and of what they look up
 
     numbers: Dict[int, int] = field(default_factory=dict)  # immediate -> its place
 
@@ -135,6 +137,7 @@ class Tables:
             self.tails[key] = len(self.code)
             for s in steps:
                 self.put(s)
+            self.n_build += len(self.code) - self.tails[key]
         return self.tails[key]
 
     def blob(self, words: List[int]) -> int:
@@ -143,6 +146,7 @@ class Tables:
         if key not in self.tails:
             self.tails[key] = len(self.code)
             self.code += words
+            self.n_filter += len(words)
         return self.tails[key]
 
     def key_table(self, key: Key, wanted: List[Dict[Key, int]]) -> List[int]:
@@ -174,6 +178,7 @@ class Tables:
         tables = [w for k in keys for w in self.key_table(k, wanted)]
         at = len(self.code)
         self.code += [WORD["FILTER"] | len(keys) << 8 | len(wanted) << 16, *tables, *[0] * len(wanted)]
+        self.n_filter += len(self.code) - at
         for n, branch in enumerate(branches):
             self.code[at + 1 + len(tables) + n] = len(self.code)
             self.trie(branch)

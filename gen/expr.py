@@ -96,6 +96,18 @@ class Expr:
     def __floordiv__(self, o: Any) -> "Expr": return Arith("//", self, lift(o))
     def __mod__(self, o: Any) -> "Expr": return Arith("%", self, lift(o))
     def __neg__(self) -> "Expr": return Arith("-", Lit(0), self)
+    def __pow__(self, o: Any) -> "Expr": return self.unknown("**")
+    def __rpow__(self, o: Any) -> "Expr": return self.unknown("**")
+    def __lshift__(self, o: Any) -> "Expr": return self.unknown("<<")
+    def __rlshift__(self, o: Any) -> "Expr": return self.unknown("<<")
+    def __rshift__(self, o: Any) -> "Expr": return self.unknown(">>")
+    def __truediv__(self, o: Any) -> "Expr": return self.unknown("/")
+    def __rtruediv__(self, o: Any) -> "Expr": return self.unknown("/")
+
+    def unknown(self, op: str) -> "Expr":
+        fail(f"{self}: {op} is not among the arithmetic of constants, which is + - * // %; of element values write the operation, as in shl.i32(a, b)")
+        return self
+
     def __eq__(self, o: Any) -> "Cond": return Relation("==", self, lift(o))  # type: ignore[override]
     def __ne__(self, o: Any) -> "Cond": return Relation("!=", self, lift(o))  # type: ignore[override]
     def __lt__(self, o: Any) -> "Cond": return Relation("<", self, lift(o))
@@ -271,7 +283,9 @@ class OpName:
             fail(f"{self}[..] takes a type class: {', '.join(_ops.CLASSES)}")
         return OpName(self._op, self._types + (t,), self._flags)
 
-    def __call__(self, *args: Any) -> Node:
+    def __call__(self, *args: Any, **named: Any) -> Node:
+        if named:
+            fail(f"{self}: {', '.join(named)}= belongs to the rule, behind its last side: rewrite(left, right, when=..)")
         if self._op.name in ("const", "var", "arg", "load", "part", "instr", "sum"):
             fail(f"{self}: the passes make these; a pattern takes one as a value: write a variable")
         o, want = self._op, 2 if self._op.sig == "convert" else 1

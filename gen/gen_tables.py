@@ -80,7 +80,7 @@ def c_file(s: RuleSet, compiled: Compiled, own: str) -> str:
     out.append(array("RwFree free_modifiers", [f"{{OP_{f.op.upper()}, OP_{m.upper()}, SC_{f.type.upper()}}}," for f in s.free for m in f.modifiers]))
     name = s.values.get("name", "index")
     static, symbol = ("static ", "tables") if s.values else ("", "ix_tables")
-    out.append(f"{static}const RwTables {symbol} = {{\n    .name = {c_text(name)}, .code = code, .n_code = {len(tables.code)}, "
+    out.append(f"{static}const RwTables {symbol} = {{\n    .name = {c_text(name)}, .code = code, .n_code = {len(tables.code)}, .n_build = {tables.n_build}, .n_filter = {tables.n_filter}, "
                f".imm = imm, .n_imm = {len(imm)}, .entry = entry,\n    {f'.rules = rules, .n_rules = {len(s.rules)},' if s.rules else ''}")
     if instrs:
         out.append(f" .instrs = instrs, .n_instrs = {len(instrs)},")

@@ -206,7 +206,8 @@ def main(argv: Sequence[str]) -> int:
             print(f"{r.name}: warning: condition not needed: {m.dropped}: {r.text}")
     tried = fates["killed"] + fates["right"] + fates["survived"]
     print(f"{tried} mutants of {len(rules)} rules: {fates['killed']} killed, {fates['right']} shown right, {fates['survived']} survived; "
-          f"{fates['refused']} refused by gen/; {time.monotonic() - since:.0f} s")
+          f"{fates['refused']} refused by gen/; {time.monotonic() - since:.0f} s; at most {MOST} of a rule")
+    print(f"{tried - fates['survived']} passed, {fates['survived']} failed")
     return int(tried == 0 or fates["survived"] > ALLOWED * tried)
 
 

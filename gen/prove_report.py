@@ -92,6 +92,7 @@ def report(proofs: List[Proof]) -> List[str]:
     out = []
     for p in proofs:
         if p.failed:
-            easiest = lambda o: (o.state == "empty", width(o.case.label) if o.case.label[-1:].isdigit() and "/" not in o.case.label else 99)
+            bits = lambda o: width(o.case.label) if o.case.label[-1:].isdigit() and "/" not in o.case.label else 99
+            easiest = lambda o: (o.state == "empty", abs(bits(o) - 8))  # bytes read best: in one bit -1 is 1
             out.append(explain(p, min(p.failed, key=easiest)))
     return out

@@ -19,6 +19,7 @@ except ImportError:
     z3 = None  # type: ignore[assignment]
 
 LIMIT = 1_000_000  # z3's own measure of work, so that a slow machine proves what a fast one does
+SIZED_LIMIT = 20_000_000  # of a piece that is known to be easy: it is not the limit that decides
 HARD = ("mul", "div", "rem", "quot", "left", "pow", "pow16", "fma", "sqrt")
 MOST_HARD = 6  # of these operations; beyond, their circuits outgrow what is worth waiting for
 WIDE = 136  # bits of exact integers beside bit vectors: products of two constants of 64 bits
@@ -177,6 +178,31 @@ def abstractly(t: Terms) -> bool:
         prove_bits.abstract = False
 
 
+def sized(f: Formula, goal: Any) -> Answer:
+    """What converts one integer to a float, by where the integer's leading bit stands: then each conversion shifts by a constant. Below
+    2**53 (of 32 bits: below 2**24), where f64 (f32) is exact, in one piece."""
+    v, n = f.vars[0], f.vars[0].size()
+    exact = 53 if n > 53 else 24
+    signed = cls(f.t.types[0]) == "I"
+    size = z3.If(v < 0, -v, v) if signed else v
+    pieces = [z3.And(goal, z3.ULT(size, 1 << exact))]
+    for p in range(exact, n):
+        low = z3.Concat(z3.BitVecVal(1, n - p), z3.BitVec("low", p))
+        for x in (low, -low) if signed else (low,):
+            pieces.append(z3.And(z3.substitute(goal, (v, x)), v == x))
+    for piece in pieces:
+        state, model = check(SIZED_LIMIT, z3.simplify(piece))
+        if state != "proved":
+            return Answer(state, smallest(f, goal, model) if state == "refuted" else {})
+    return Answer("proved")
+
+
+def is_sized(t: Terms) -> bool:
+    """One wide integer that becomes a float."""
+    return len([x for x in t.types if x != "side"]) == 1 and cls(t.types[0]) in "IU" and width(t.types[0]) >= 32 and \
+        any(i.op == "cvt" and cls(i.type) == "F" for i in t.code)
+
+
 def decide_one(t: Terms) -> Answer:
     try:
         if EXACT not in t.types and abstractly(t):
@@ -187,6 +213,8 @@ def decide_one(t: Terms) -> Answer:
     except prove_floats.Unsupported:
         return Answer("unknown")
     goal = f.wrong()
+    if is_sized(t):
+        return sized(f, goal)
     lemmas = f.lemmas() if f.integers else []
     if any(linearly([goal, *extra]) for extra in lemmas):
         return Answer("proved")

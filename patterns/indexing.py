@@ -14,7 +14,7 @@ DIVMOD = [
     rewrite(n // k,                  -1,                        when=within(n, -k, 0)),
     rewrite(n % k,                   n,                         when=within(n, 0, k)),
     rewrite((i*k + rest) // m,       i // (m//k),               when=(m % k == 0) & within(rest, 0, k)),   # k is free: pick a term
-    rewrite((i*k + rest) % m,        (i % (m//k))*k + rest,     when=(m % k == 0) & (k > 1) & within(rest, 0, k)),
+    rewrite((i*k + rest) % m,        (i % (m//k))*k + rest,     when=(m % k == 0) & within(rest, 0, k)),
     rewrite((n // k) // m,           n // (k*m)),
     rewrite((n % k) // m,            (n // m) % (k//m),         when=k % m == 0),
     rewrite((n % k) % m,             n % m,                     when=k % m == 0),

@@ -19,7 +19,7 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import List, Optional, Sequence
+from typing import List, Optional, Sequence, Tuple
 
 try:
     import numpy as np
@@ -103,13 +103,21 @@ def may_round_otherwise(text: str) -> bool:
     return "batch-norm" in text
 
 
+def numbers(path: Path) -> Tuple["np.ndarray", float]:
+    """The values of an output, and how far off they may be of the largest: bf16 is stored as its bits."""
+    a = np.load(path)
+    if a.dtype == np.uint16:
+        return (a.astype(np.uint32) << 16).view(np.float32).astype("f8"), 2.0**-7
+    return a.astype("f8"), 2.0**-10 if a.dtype == np.float16 else TOLERANCE
+
+
 def close(x: Path, y: Path) -> bool:
     if np is None:
         return True
     with np.errstate(all="ignore"):
-        a, b = np.load(x).astype("f8"), np.load(y).astype("f8")
+        (a, tolerance), (b, _) = numbers(x), numbers(y)
         largest = np.max(np.abs(a[np.isfinite(a)]), initial=0.0)
-        wrong = (np.abs(a - b) > TOLERANCE * largest) | (np.isfinite(a) != np.isfinite(b))
+        wrong = (np.abs(a - b) > tolerance * largest) | (np.isfinite(a) != np.isfinite(b))
     return not np.any(wrong)
 
 

@@ -48,6 +48,7 @@ static const char *const why_names[] = {
     [WHY_SIZE] = "size",
     [WHY_NO_RULE] = "no_rule",
     [WHY_NO_LIBDEVICE] = "no_libdevice",
+    [WHY_NO_GPU] = "no_gpu",
 };
 _Static_assert(WBB_LEN(why_names) == WHY_COUNT, "each reason of why.def has a name here");
 

@@ -30,17 +30,32 @@ static const uint64_t edges_bf16[] = {0, 0x8000, 0x3F80, 0xBF80, 0x3A83, 0x714A,
 static const uint64_t edges_e4m3[] = {0, 0x80, 0x38, 0xB8, 1, 7, 8, 0x7E, 0x7F, 0xFE};
 static const uint64_t edges_e5m2[] = {0, 0x80, 0x3C, 0xBC, 1, 3, 4, 0x7B, 0x7C, 0xFC, 0x7E};
 
+/* Of the types that inputs have seldom: zeros (or the nan at -0), least, ones or so, largest, nan or the next below. */
+static const uint64_t edges_byte[] = {0, 0x80, 1, 0x81, 0x38, 0xB8, 0x40, 0x77, 0x78, 0x7E, 0x7F, 0xFF}, edges_f4[] = {0, 8, 1, 9, 2, 10, 7, 15};
+
 typedef struct {
     const char *name;
     const uint64_t *edges;
     uint32_t n_edges;
     int exponent, mantissa; /* bits */
+    int shift;              /* of the bias, from that of IEEE types */
+    bool one_zero;          /* the bits of -0 are nan */
 } FloatType;
 
 static const FloatType float_types[] = {
-    {"f64", edges_f64, WBB_LEN(edges_f64), 11, 52},    {"f32", edges_f32, WBB_LEN(edges_f32), 8, 23}, {"f16", edges_f16, WBB_LEN(edges_f16), 5, 10},
-    {"bf16", edges_bf16, WBB_LEN(edges_bf16), 8, 7},   {"f8e4m3fn", edges_e4m3, WBB_LEN(edges_e4m3), 4, 3},
-    {"f8e5m2", edges_e5m2, WBB_LEN(edges_e5m2), 5, 2},
+    {"f64", edges_f64, WBB_LEN(edges_f64), 11, 52, 0, false},
+    {"f32", edges_f32, WBB_LEN(edges_f32), 8, 23, 0, false},
+    {"f16", edges_f16, WBB_LEN(edges_f16), 5, 10, 0, false},
+    {"bf16", edges_bf16, WBB_LEN(edges_bf16), 8, 7, 0, false},
+    {"f8e4m3fn", edges_e4m3, WBB_LEN(edges_e4m3), 4, 3, 0, false},
+    {"f8e5m2", edges_e5m2, WBB_LEN(edges_e5m2), 5, 2, 0, false},
+    {"f8e4m3", edges_byte, WBB_LEN(edges_byte), 4, 3, 0, false},
+    {"f8e3m4", edges_byte, WBB_LEN(edges_byte), 3, 4, 0, false},
+    {"f8e4m3fnuz", edges_byte, WBB_LEN(edges_byte), 4, 3, 1, true},
+    {"f8e5m2fnuz", edges_byte, WBB_LEN(edges_byte), 5, 2, 1, true},
+    {"f8e4m3b11fnuz", edges_byte, WBB_LEN(edges_byte), 4, 3, 4, true},
+    {"f8e8m0fnu", edges_byte, WBB_LEN(edges_byte), 8, 0, 0, false},
+    {"f4e2m1fn", edges_f4, WBB_LEN(edges_f4), 2, 1, 0, false},
 };
 
 /* To the nearest value of a type, ties to even; the generator never leaves its range. */
@@ -49,13 +64,14 @@ static uint64_t rounded(double x, const FloatType *t)
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
     if (t->mantissa == 52) return bits;
-    int bias = (1 << (t->exponent - 1)) - 1, k = 0;
+    int bias = (1 << (t->exponent - 1)) - 1 + t->shift, k = 0;
     double a = fabs(x);
     frexp(a, &k);
     k = a == 0 ? -bias : k - 1;
     k = WBB_MAX(k, 1 - bias);
     uint64_t q = (uint64_t)nearbyint(ldexp(a, t->mantissa - k));
     uint64_t r = q ? q + ((uint64_t)(k + bias - 1) << t->mantissa) : 0;
+    if (q == 0 && t->one_zero) return 0;
     return r | (bits >> 63) << (t->exponent + t->mantissa);
 }
 
@@ -63,7 +79,8 @@ static uint64_t float_element(const FloatType *t, uint64_t h, char which)
 {
     if (which == 'e' && (h & 15) == 15) return t->edges[(h >> 32) % t->n_edges];
     static const double wide[] = {0.5, 2, 8, 64}, narrow[] = {0.5, 1, 2, 4};
-    double scale = (t->exponent + t->mantissa == 7 ? narrow : wide)[(h >> 4) & 3];
+    if (t->mantissa == 0) return 123 + (h >> 8 & 7); /* powers of two: 2^-4 .. 2^3 */
+    double scale = (t->exponent + t->mantissa <= 7 ? narrow : wide)[(h >> 4) & 3];
     double x = ((double)(h >> 11) / 9007199254740992.0 * 2 - 1) * scale;
     return rounded(which == 'p' ? fabs(x) : x, t);
 }
@@ -79,7 +96,7 @@ static uint64_t whole_element(int bits, bool is_signed, uint64_t h, char which, 
         v = edges[(h >> 32) % WBB_LEN(edges)];
     }
     v &= mask;
-    if (bits == 4 && is_signed && v & 8) v |= 0xf0;
+    if (bits < 8 && is_signed && v >> (bits - 1) & 1) v = (v | ~mask) & 0xff;
     return v;
 }
 

@@ -16,6 +16,8 @@ static const char *descr(const char *type)
         {"pred", "|b1"}, {"s4", "|i1"},  {"u4", "|u1"},  {"s8", "|i1"},       {"u8", "|u1"},     {"s16", "<i2"}, {"u16", "<u2"},
         {"s32", "<i4"},  {"u32", "<u4"}, {"s64", "<i8"}, {"u64", "<u8"},      {"f16", "<f2"},    {"bf16", "<u2"}, {"f32", "<f4"},
         {"f64", "<f8"},  {"c64", "<c8"}, {"c128", "<c16"}, {"f8e4m3fn", "|u1"}, {"f8e5m2", "|u1"}, {"s2", "|i1"},   {"u2", "|u1"},
+        {"f8e4m3", "|u1"}, {"f8e3m4", "|u1"}, {"f8e4m3fnuz", "|u1"}, {"f8e5m2fnuz", "|u1"}, {"f8e4m3b11fnuz", "|u1"}, {"f8e8m0fnu", "|u1"},
+        {"f4e2m1fn", "|u1"},
     };
     for (size_t i = 0; i < WBB_LEN(pairs); i++)
         if (strcmp(pairs[i][0], type) == 0) return pairs[i][1];

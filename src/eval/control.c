@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-enum { ITERATIONS = 100 * 1000 * 1000 };
+enum { ITERATIONS = 1000 * 1000 }; /* of all loops of a run, those inside others too: some microseconds each */
 
 void *ev_map(Ev *e, EvTask *t)
 {
@@ -131,8 +131,8 @@ void *ev_while(Ev *e, EvTask *t)
         if (sc_type_info[ev_leaf_shape(i->shape, k)->type].cls != '-') state[k] = ev_all(e, ev_resolve_leaf(e, t->ref.frame, i->operands[0], k));
     WbbArena *now = wbb_arena_new(e->cx), *then = wbb_arena_new(e->cx);
     const HloComputation *body = named(i, "body");
-    for (int64_t count = 0; goes_on(e, i, state); count++) {
-        if (count == ITERATIONS) wbb_decline(e->cx, i->loc, WHY_SIZE, "%s has not ended after %d iterations", i->name, ITERATIONS);
+    while (goes_on(e, i, state)) {
+        if (++*e->iterations > ITERATIONS) wbb_decline(e->cx, i->loc, WHY_SIZE, "%s has not ended after %d iterations of all loops", i->name, ITERATIONS);
         ev_iterate(e, body, state, then, next);
         void **swap = state;
         state = next;

@@ -141,6 +141,19 @@ static void *spread(Ev *e, ScType t, int64_t n, const void *one)
     return lanes;
 }
 
+/* Where a dimension of an operand is 1 and the result's is not, its one coordinate stands for all. */
+static const EvSet *of_degenerate(Ev *e, const HloShape *from, const HloShape *to, const EvSet *set)
+{
+    int64_t *list = ev_list(e, set->n);
+    EvWalk walk = ev_walk(to);
+    for (int64_t k = 0; k < set->n; k++) {
+        const int64_t *at = ev_walk_to(&walk, ev_position(set, k));
+        list[k] = 0;
+        for (uint32_t d = 0; d < from->rank; d++) list[k] = list[k] * from->dims[d] + (from->dims[d] == 1 ? 0 : at[d]);
+    }
+    return ev_list_set(e, list, set->n);
+}
+
 static void *elementwise(Ev *e, EvTask *t)
 {
     const HloInstruction *i = t->ref.i;
@@ -148,9 +161,10 @@ static void *elementwise(Ev *e, EvTask *t)
     bool all = true;
     for (uint32_t k = 0; k < i->n_operands; k++) {
         EvRef r = ev_operand(e, t, k);
-        bool scalar = ev_ref_shape(r)->rank == 0 && i->shape->rank != 0;
-        x[k] = ev_need(e, r, scalar ? ev_run_set(e, 0, 1) : t->set);
-        if (x[k] && scalar) x[k] = spread(e, ev_ref_shape(r)->type, t->set->n, x[k]);
+        const HloShape *s = ev_ref_shape(r);
+        bool scalar = s->rank == 0 && i->shape->rank != 0, degenerate = !scalar && s->rank == i->shape->rank && !hlo_same_dims(s, i->shape);
+        x[k] = ev_need(e, r, scalar ? ev_run_set(e, 0, 1) : degenerate ? of_degenerate(e, s, i->shape, t->set) : t->set);
+        if (x[k] && scalar) x[k] = spread(e, s->type, t->set->n, x[k]);
         all = all && x[k];
     }
     return all ? ev_elementwise(e, i, t->set->n, x) : NULL;

@@ -119,11 +119,14 @@ void ev_keep_heavy(Ev *e, EvFrame *f)
     }
 }
 
+/* The dims are copied: a leaf may stand in a computation that ends with the run. */
 static EvValue new_value(Ev *e, WbbArena *arena, EvRef r, const int64_t *dims, uint8_t rank, int64_t n)
 {
     ScType t = ev_ref_shape(r)->type;
+    int64_t *own = WBB_NEW_N(arena, int64_t, rank + 1);
+    for (uint8_t d = 0; d < rank; d++) own[d] = dims[d];
     if (sc_type_info[t].cls == '-') wbb_decline(e->cx, r.i->loc, WHY_TYPE, "a result of type %s", sc_type_info[t].name);
-    return (EvValue){.type = ev_lane_type(e->mode, t), .rank = rank, .dims = dims,
+    return (EvValue){.type = ev_lane_type(e->mode, t), .rank = rank, .dims = own,
                      .data = wbb_alloc(arena, (size_t)n * ev_lane_bytes(e->mode, t))};
 }
 
@@ -167,9 +170,7 @@ static void run_body(WbbCx *cx, void *arg)
         const HloShape *s = ev_ref_shape(r);
         EvValue *v = &q->result->outputs[k];
         if (q->at) {
-            int64_t *dims = WBB_NEW(q->arena, int64_t);
-            dims[0] = q->at[k].n;
-            *v = new_value(e, q->arena, r, dims, 1, dims[0]);
+            *v = new_value(e, q->arena, r, &q->at[k].n, 1, q->at[k].n);
             run_some(e, r, &q->at[k], v->data);
         } else {
             *v = new_value(e, q->arena, r, s->dims, s->rank, hlo_elements(s));

@@ -220,11 +220,12 @@ static void close_product(EvFold *f)
     double unit = ev_ulp(f->type, 1.0), top = log2(ev_largest(f->type)) - 1, least = log2(ev_ulp(f->type, 0)) - log2(unit) + 1;
     for (int64_t k = 0; k < f->n; k++) {
         EvBound *a = &acc[k];
-        if (f->steps < 2 || (a->flags & EV_MUST_NAN)) continue;
-        if (f->above[k] > top || f->below[k] < least) {
+        if (f->steps < 2) continue;
+        if (f->above[k] > top || f->below[k] < least) { /* also where this order made nan of an overflow */
             *a = nothing_known;
             continue;
         }
+        if (a->flags & EV_MUST_NAN) continue;
         double grow = 1 + (double)f->steps * 2 * unit;
         a->lo.f = sc_to_f64(f->type, sc_from_f64(f->type, a->lo.f > 0 ? a->lo.f / grow : a->lo.f * grow));
         a->hi.f = sc_to_f64(f->type, sc_from_f64(f->type, a->hi.f > 0 ? a->hi.f * grow : a->hi.f / grow));

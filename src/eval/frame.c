@@ -68,6 +68,7 @@ Ev *ev_new(WbbCx *cx, const HloComputation *c, const void *const *inputs, EvMode
     e->mode = mode == EV_BOUNDS_APPROX ? EV_BOUNDS : mode;
     e->approx = mode == EV_BOUNDS_APPROX;
     e->inputs = inputs;
+    e->iterations = WBB_NEW(e->arena, int64_t);
     e->root = new_frame(e, c, NULL, NULL, NULL);
     return e;
 }
@@ -80,6 +81,7 @@ static Ev *inside(Ev *outer)
     e->mode = outer->mode;
     e->approx = outer->approx;
     e->noise = outer->noise;
+    e->iterations = outer->iterations;
     e->depth = outer->depth + 1;
     if (e->depth > EV_DEPTH) wbb_decline(e->cx, outer->root->c->loc, WHY_SIZE, "operations over other operations nest too deep to be evaluated");
     return e;

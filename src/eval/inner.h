@@ -76,6 +76,7 @@ typedef struct Ev {
     struct Ev *whole;         /* the run that this is a part of; NULL if it has frames of its own */
     WbbArena *home;           /* of what is kept: the arena of the run whose frames these are */
     unsigned depth;           /* runs around this one */
+    int64_t *iterations;      /* of loops, in all runs together */
     const HloInstruction *filling; /* all of it is being made, block by block; NULL: nothing is */
     EvSlab *slabs, *slab; /* all; the one in use, those behind it are free */
     EvFrame *root, *frames;

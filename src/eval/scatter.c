@@ -136,6 +136,40 @@ static bool advance(const HloShape *shape, const uint32_t *dims, uint32_t n, int
     return false;
 }
 
+/* Wanted elements by their coordinates: where they are fewer than those of a window, each is looked for in the window. */
+typedef struct {
+    int64_t n, *at; /* [n][rank] */
+    int64_t size[HLO_RANK_LIMIT], step[HLO_RANK_LIMIT]; /* of the window in each dimension of the operand; in the updates */
+} Few;
+
+static Few few_of(Ev *e, const State *s, const Parts *p, const int64_t *stride, const EvSet *set)
+{
+    const uint32_t rank = s->in->rank;
+    Few f = {.n = set->n, .at = ev_list(e, set->n * WBB_MAX(rank, 1u))};
+    EvWalk walk = ev_walk(s->in);
+    for (int64_t k = 0; k < set->n; k++) memcpy(f.at + k * rank, ev_walk_to(&walk, ev_position(set, k)), rank * sizeof *f.at);
+    for (uint32_t d = 0; d < rank; d++) f.size[d] = 1;
+    for (uint32_t k = 0; k < p->n_window; k++) {
+        f.size[p->operand[k]] = s->updates->dims[p->window[k]];
+        f.step[p->operand[k]] = stride[p->window[k]];
+    }
+    return f;
+}
+
+static void hit_few(Ev *e, const Few *f, uint32_t rank, Hits *hits, const int64_t *start, int64_t update)
+{
+    for (int64_t k = 0; k < f->n; k++) {
+        Hit one = {(uint32_t)k, update};
+        uint32_t d = 0;
+        for (; d < rank; d++) {
+            const int64_t x = f->at[k * rank + d] - start[d];
+            if (x < 0 || x >= f->size[d]) break;
+            one.update += x * f->step[d];
+        }
+        if (d == rank) WBB_PUSH(e->block, hits, one);
+    }
+}
+
 static void find_hits(Ev *e, State *s, const EvSet *set, const void *indices)
 {
     const Parts p = parts_of(s);
@@ -145,6 +179,10 @@ static void find_hits(Ev *e, State *s, const EvSet *set, const void *indices)
     for (int d = s->updates->rank - 1; d >= 0; n *= s->updates->dims[d--]) stride[d] = n;
     n = 1;
     for (int d = s->in->rank - 1; d >= 0; n *= s->in->dims[d--]) in_stride[d] = n;
+    Few few = {.n = 0};
+    int64_t window = 1;
+    for (uint32_t k = 0; k < p.n_window; k++) window *= s->updates->dims[p.window[k]];
+    if (set->n < window) few = few_of(e, s, &p, stride, set);
     do {
         if (!find_start(e, s, &p, outer, indices, start)) {
             if (s->unknown) return;
@@ -154,6 +192,10 @@ static void find_hits(Ev *e, State *s, const EvSet *set, const void *indices)
         for (uint32_t k = 0; k < p.n_outer; k++) update += outer[k] * stride[p.outer[k]];
         for (uint32_t k = 0; k < p.n_window; k++) last += (s->updates->dims[p.window[k]] - 1) * in_stride[p.operand[k]];
         if (last < w.least || position > w.largest) continue;
+        if (few.n) {
+            hit_few(e, &few, s->in->rank, &s->hits, start, update);
+            continue;
+        }
         do {
             int64_t there = position, from = update;
             for (uint32_t k = 0; k < p.n_window; k++) {

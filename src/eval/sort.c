@@ -19,6 +19,7 @@ typedef struct {
     int64_t rows, length;
     void *const *x;  /* [operand]: lanes of all rows, row by row */
     bool *open;      /* [row]: some comparison of it is not decided */
+    bool *odd;       /* [row]: the comparator contradicts itself there, as LT does where there are nans */
 } Rows;
 
 /* less[k]: does element a[k] stand before b[k]? */
@@ -79,16 +80,46 @@ static void merge(Rows *s, Ev *part, int64_t width, int64_t from, int64_t n, con
     ev_end(part);
 }
 
+/* A row by plain merging, a comparison after the other: whatever the comparator says, an order of its elements comes out. */
+static void one_by_one(Rows *s, Ev *part, int64_t *order, int64_t *merged)
+{
+    for (int64_t width = 1; width < s->length; width *= 2) {
+        for (int64_t from = 0; from < s->length; from += 2 * width) {
+            const int64_t middle = WBB_MIN(from + width, s->length), end = WBB_MIN(from + 2 * width, s->length);
+            int64_t a = from, b = middle;
+            for (int64_t to = from; to < end; to++) {
+                bool second = a == middle;
+                if (!second && b < end) {
+                    ev_begin(part);
+                    compare(s, part, 1, &order[b], &order[a], &second);
+                    ev_end(part);
+                }
+                merged[to] = order[second ? b++ : a++];
+            }
+        }
+        memcpy(order, merged, (size_t)s->length * sizeof *order);
+    }
+}
+
 static int64_t *sorted(Ev *e, Rows *s)
 {
     int64_t n = s->rows * s->length, *order = ev_list(e, n), *merged = ev_list(e, n);
     for (int64_t k = 0; k < n; k++) order[k] = k;
     Ev *part = ev_part(e);
     for (int64_t width = 1; width < s->length; width *= 2) {
+        memset(merged, -1, (size_t)n * sizeof *merged);
         for (int64_t from = 0; from < n; from += EV_MANY) merge(s, part, width, from, WBB_MIN((int64_t)EV_MANY, n - from), order, merged);
+        for (int64_t k = 0; k < n; k++) s->odd[k / s->length] = s->odd[k / s->length] || merged[k] < 0;
+        for (int64_t k = 0; k < n; k++)
+            if (s->odd[k / s->length]) merged[k] = k;
         int64_t *swap = order;
         order = merged;
         merged = swap;
+    }
+    for (int64_t r = 0; r < s->rows; r++) {
+        if (!s->odd[r]) continue;
+        if (e->mode == EV_BOUNDS) s->open[r] = true;
+        else one_by_one(s, part, order + r * s->length, merged + r * s->length);
     }
     ev_part_end(e);
     return order;
@@ -158,7 +189,7 @@ void *ev_sort(Ev *e, EvTask *t)
         all = all && x[k];
     }
     if (!all) return NULL;
-    Rows rows = {e, i, s->w.n, shape->dims[dim], x, WBB_NEW_N(e->block, bool, s->w.n + 1)};
+    Rows rows = {e, i, s->w.n, shape->dims[dim], x, WBB_NEW_N(e->block, bool, s->w.n + 1), WBB_NEW_N(e->block, bool, s->w.n + 1)};
     const int64_t *order = sorted(e, &rows);
     void **lanes = WBB_NEW_N(e->block, void *, i->n_operands);
     for (uint32_t k = 0; k < i->n_operands; k++) {

@@ -346,7 +346,8 @@ static void want_attributes(HloReader *r, const HloInstruction *i, uint32_t seen
     const HloOpcode op = hlo_started(i);
     for (size_t k = 0; k < WBB_LEN(needs); k++)
         if (needs[k].opcode == op && !(seen >> needs[k].attribute & 1))
-            wbb_fail(r->cx, i->loc, "%s: the attribute %s= is missing", hlo_spelled(i), needs[k].name);
+            wbb_fail(r->cx, i->loc, "%s: the attribute %s= is missing%s", hlo_spelled(i), needs[k].name,
+                     hlo_meant_attribute(r->cx->arena, i, needs[k].name));
 }
 
 void hlo_no_attributes(HloReader *r, HloInstruction *i)
@@ -367,6 +368,7 @@ void hlo_read_attributes(HloReader *r, HloDraft *d, HloInstruction *i)
         hlo_want(r, '=');
         int k = find(i, name);
         if (k < 0) {
+            hlo_look_at_value(r, name, i);
             read_raw(r, name);
             continue;
         }
@@ -381,12 +383,13 @@ void hlo_read_attributes(HloReader *r, HloDraft *d, HloInstruction *i)
     want_attributes(r, i, seen);
 }
 
-const char *hlo_read_raw_attributes(HloReader *r)
+const char *hlo_read_raw_attributes(HloReader *r, bool header)
 {
     size_t before = r->scratch_n;
     while (hlo_accept(r, ',')) {
         const char *name = hlo_read_name(r, "the name of an attribute");
         hlo_want(r, '=');
+        if (header) hlo_look_at_value(r, name, NULL);
         read_raw(r, name);
     }
     return hlo_scratch_end(r, before);

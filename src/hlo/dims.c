@@ -28,19 +28,26 @@ static const char *skip_value(const char *p)
     return p;
 }
 
+bool hlo_next_attribute(const char **p, HloAttribute *at)
+{
+    if ((*p)[0] != ',') return false;
+    at->name = *p + 2;
+    at->n_name = strcspn(at->name, "=");
+    at->value = at->name + at->n_name + (at->name[at->n_name] == '=');
+    *p = skip_value(at->value);
+    at->n_value = (size_t)(*p - at->value);
+    return true;
+}
+
 const char *hlo_attribute(WbbArena *a, const HloInstruction *i, const char *name)
 {
     size_t n = strlen(name);
-    for (const char *p = i->attributes; p[0] == ','; ) {
-        const char *start = p + 2;
-        const char *end = skip_value(start);
-        if (strncmp(start, name, n) == 0 && start[n] == '=') {
-            size_t length = (size_t)(end - start) - n - 1;
-            char *value = wbb_alloc(a, length + 1);
-            memcpy(value, start + n + 1, length);
-            return value;
-        }
-        p = end;
+    HloAttribute at;
+    for (const char *p = i->attributes; hlo_next_attribute(&p, &at);) {
+        if (at.n_name != n || memcmp(at.name, name, n) != 0) continue;
+        char *value = wbb_alloc(a, at.n_value + 1);
+        memcpy(value, at.value, at.n_value);
+        return value;
     }
     return NULL;
 }

@@ -30,6 +30,22 @@ typedef struct {
     WbbLoc loc;
 } HloSignature;
 
+/* One output that shares a buffer with an operand: of an instruction, or of the entry. */
+typedef struct { const int64_t *items; uint32_t n; } HloPath; /* into a tuple, outermost first */
+typedef struct {
+    const HloInstruction *user; /* NULL: the entry */
+    HloPath output, index;
+    int64_t operand;
+    WbbLoc loc;
+} HloAlias;
+
+/* entry_computation_layout= */
+typedef struct {
+    const HloShape *const *parameters, *result; /* NULL if it is not given */
+    uint32_t n;
+    WbbLoc loc;
+} HloEntryLayout;
+
 /* An operand as written. */
 typedef struct {
     const char *name;       /* NULL if nested, or of bare instructions */
@@ -81,6 +97,8 @@ typedef struct {
     HloComputations computations;
     HloCalls calls;
     struct { HloSignature *items; uint32_t n, room; } signatures;
+    struct { HloAlias *items; uint32_t n, room; } aliases;
+    HloEntryLayout entry_layout;
     HloDraft spare;   /* storage for the next draft */
     HloNameSlot *names;
     uint32_t names_room, owner;
@@ -117,6 +135,7 @@ const char *hlo_scratch_end(HloReader *r, size_t from); /* what was appended sin
 /* shape.c */
 bool hlo_at_shape(HloReader *r);
 const HloShape *hlo_read_shape(HloReader *r);
+ScType hlo_type_named(const char *name, size_t n); /* of elements, as HLO writes it; SC_NONE if there is none */
 const HloShape *hlo_make_array(WbbArena *a, ScType type, uint32_t rank, const int64_t *dims);
 const HloShape *hlo_make_tuple(WbbArena *a, uint32_t n, const HloShape *const *elements);
 const char *hlo_shape_text(WbbArena *a, const HloShape *s); /* without layouts, for messages */
@@ -127,10 +146,35 @@ void hlo_read_literal(HloReader *r, const HloShape *s, HloInstruction *i);
 /* module.c */
 const char *hlo_spelled(const HloInstruction *i); /* "negate-start", "negate" */
 
+/* dims.c: attributes as text, ", name=value, ..", of an instruction or a header */
+typedef struct {
+    const char *name, *value; /* neither ends with a NUL */
+    size_t n_name, n_value;
+} HloAttribute;
+bool hlo_next_attribute(const char **p, HloAttribute *at); /* *p moves behind it; false at the end */
+
+/* suggest.c: pieces of messages about words that nobody knows, ", did you mean 'add'?"; "" if nothing is near */
+typedef struct {
+    const char *word, *best;
+    size_t n;
+    uint32_t slips;
+} HloNearest;
+HloNearest hlo_nearest(const char *word, size_t n);
+void hlo_nearer(HloNearest *s, const char *candidate);
+const char *hlo_meant(WbbArena *a, const HloNearest *s);
+const char *hlo_meant_opcode(WbbArena *a, const char *word, size_t n);
+const char *hlo_meant_type(WbbArena *a, const char *word, size_t n);
+const char *hlo_meant_attribute(WbbArena *a, const HloInstruction *i, const char *name); /* one that stands in the place of `name` */
+
 /* attributes.c: everything behind the operands */
 void hlo_read_attributes(HloReader *r, HloDraft *d, HloInstruction *i);
 void hlo_no_attributes(HloReader *r, HloInstruction *i); /* of an instruction nested in another's operands */
-const char *hlo_read_raw_attributes(HloReader *r); /* of a header or a computation */
+const char *hlo_read_raw_attributes(HloReader *r, bool header); /* of a header or a computation */
+
+/* aliases.c: the value of an attribute of i, or with NULL of the header, before it is kept as text; and what it said, checked at the
+ * end. The cursor stays. */
+void hlo_look_at_value(HloReader *r, const char *name, const HloInstruction *i);
+void hlo_check_outside(HloReader *r);
 
 /* parse.c */
 HloComputation *hlo_read_body(HloReader *r, const char *name, WbbLoc loc);
@@ -190,6 +234,9 @@ void hlo_want_combiner(HloJudge *j, const HloInstruction *i, const HloComputatio
 WbbI128 hlo_window_count(HloJudge *j, const HloInstruction *i, uint32_t d, int64_t size);
 
 void hlo_judge(HloJudge *j, HloInstruction *i); /* any operation */
+/* verify_groups.c: devices in a group of a collective; 0 if the text does not say. All groups have one size if `uniform`. */
+int64_t hlo_group_size(HloJudge *j, const HloInstruction *i, bool uniform);
+void hlo_want_pairs_of_devices(HloJudge *j, const HloInstruction *i); /* source_target_pairs=: no source twice, no target twice */
 /* False if the operation is not of this file. */
 bool hlo_judge_element(HloJudge *j, HloInstruction *i); /* verify_elements.c */
 bool hlo_judge_move(HloJudge *j, HloInstruction *i);    /* verify_moves.c */

@@ -18,6 +18,7 @@ const HloPass hlo_passes[] = {
     {"call", "called bodies stand where they are called", hlo_pass_call},
     {"identity", "custom calls that only place or shard hand their operand on", hlo_pass_identity},
     {"barrier", "opt-barrier, domain and add-dependency hand their operand on", hlo_pass_barrier},
+    {"size", "sizes of dimensions that the text says are constants", hlo_pass_size},
     {"map", "maps of elementwise bodies are elementwise operations", hlo_pass_map},
     {"clamp", "bounds of clamp and choices of select are arrays", hlo_pass_clamp},
     {"batch-norm", "batch-norms are elementwise operations and sums", hlo_pass_batch_norm},

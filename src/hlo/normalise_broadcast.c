@@ -59,7 +59,7 @@ static bool is_unplaced(const HloInstruction *i)
 
 static bool is_implicit(const HloInstruction *i)
 {
-    if (i->spelling || i->n_operands == 0 || !i->shape || i->shape->type == SC_TUPLE) return false;
+    if (i->n_operands == 0 || !i->shape || i->shape->type == SC_TUPLE) return false;
     if (i->opcode == HLO_BROADCAST) return is_unplaced(i);
     if (!hlo_is_elementwise(i->opcode) || i->opcode == HLO_BITCAST_CONVERT || i->opcode == HLO_COPY) return false;
     for (uint32_t k = 0; k < i->n_operands; k++)
@@ -119,7 +119,7 @@ void hlo_expand_broadcasts(WbbCx *cx, WbbArena *a, HloModule *m)
 
 static bool is_clamp(const HloInstruction *i)
 {
-    if ((i->opcode != HLO_CLAMP && i->opcode != HLO_SELECT) || i->spelling || i->shape->rank == 0) return false;
+    if ((i->opcode != HLO_CLAMP && i->opcode != HLO_SELECT) || i->shape->rank == 0) return false;
     return i->operands[0]->shape->rank == 0 || (i->opcode == HLO_CLAMP && i->operands[2]->shape->rank == 0);
 }
 

@@ -1,9 +1,10 @@
 /* normalise_clean: what computes nothing goes.
  *
- * Needs: a module. Leaves: one without operations that hand their operand on (five passes, one kind each).
+ * Needs: a module. Leaves: one without operations that hand their operand on or ask what the text says (six passes, one kind each).
  *
  *     s = f32[8] custom-call(x), custom_call_target="Sharding"        identity      x
  *     o = (f32[8], f32[8]) opt-barrier(t)                             barrier       t
+ *     n = s32[] get-dimension-size(x), dimensions={0}                 size          s32[] constant(8)
  *     c = f32[8]{0} copy(y)                                           copy          y
  *     g = f32[8] get-tuple-element(t), index=0                        tuple         what t was made of
  *     d = f32[8] exponential(x)                                       dead          nothing, where nothing uses d
@@ -54,6 +55,34 @@ static HloInstruction *rewrite_barrier(HloBuild *b, const HloInstruction *i)
 const HloModule *hlo_pass_barrier(WbbCx *cx, WbbArena *a, const HloModule *m)
 {
     return hlo_rewrite(cx, a, m, &(HloRewriter){.applies = is_barrier, .rewrite = rewrite_barrier});
+}
+
+/* size: how large a dimension is, in a module where no dimension's size is known at run time only ------------------------------- */
+
+static bool is_dynamic(const HloInstruction *i)
+{
+    const HloShape *s = i->shape;
+    bool dynamic = i->opcode == HLO_SET_DIMENSION_SIZE || i->opcode == HLO_DYNAMIC_RESHAPE || i->opcode == HLO_CUSTOM_CALL || s->dynamic;
+    for (uint32_t k = 0; k < s->n_elements; k++) dynamic = dynamic || s->elements[k]->dynamic || s->elements[k]->type == SC_TUPLE;
+    return dynamic; /* tuples in tuples and custom calls: not looked into */
+}
+
+static HloInstruction *rewrite_size(HloBuild *b, const HloInstruction *i)
+{
+    if (i->opcode != HLO_GET_DIMENSION_SIZE) return NULL;
+    return hlo_new_scalar(b, SC_I32, (double)i->operands[0]->shape->dims[i->dimensions[0]]);
+}
+
+const HloModule *hlo_pass_size(WbbCx *cx, WbbArena *a, const HloModule *m)
+{
+    bool asked = false;
+    for (uint32_t c = 0; c < m->n_computations; c++)
+        for (uint32_t k = 0; k < m->computations[c]->n_instructions; k++) {
+            const HloInstruction *i = m->computations[c]->instructions[k];
+            if (is_dynamic(i)) return m;
+            asked = asked || i->opcode == HLO_GET_DIMENSION_SIZE;
+        }
+    return asked ? hlo_rewrite(cx, a, m, &(HloRewriter){.rewrite = rewrite_size}) : m;
 }
 
 /* copy: to the same layout. An output that is a copy stays one: it may be all that the fusion does; so does the operand of a fusion,

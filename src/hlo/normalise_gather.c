@@ -136,7 +136,7 @@ static HloInstruction *spread_window(HloBuild *b, const HloInstruction *i, HloIn
 
 static HloInstruction *rewrite_gather(HloBuild *b, const HloInstruction *i)
 {
-    if (i->opcode != HLO_GATHER || i->spelling) return NULL;
+    if (i->opcode != HLO_GATHER) return NULL;
     const HloGatherDims d = hlo_gather_dims(b->arena, i);
     const HloShape *s = i->operands[0]->shape;
     if (gather_is_canonical(i, &d) || s->rank == HLO_RANK_LIMIT) return NULL;
@@ -162,7 +162,7 @@ static HloInstruction *rewrite_gather(HloBuild *b, const HloInstruction *i)
 
 static bool gather_differs(WbbArena *a, const HloInstruction *i)
 {
-    if (i->opcode != HLO_GATHER || i->spelling) return false;
+    if (i->opcode != HLO_GATHER) return false;
     const HloGatherDims d = hlo_gather_dims(a, i);
     return !gather_is_canonical(i, &d);
 }
@@ -199,7 +199,7 @@ static HloInstruction *window_rows(HloBuild *b, HloInstruction *updates, const H
 
 static HloInstruction *rewrite_scatter(HloBuild *b, const HloInstruction *i)
 {
-    if (i->opcode != HLO_SCATTER || i->spelling) return NULL;
+    if (i->opcode != HLO_SCATTER) return NULL;
     const HloScatterDims d = hlo_scatter_dims(b->arena, i);
     const uint32_t n = i->n_operands / 2, rank = i->operands[0]->shape->rank;
     if (scatter_is_canonical(i, &d) || rank == HLO_RANK_LIMIT) return NULL;
@@ -221,7 +221,7 @@ static HloInstruction *rewrite_scatter(HloBuild *b, const HloInstruction *i)
 
 static bool scatter_differs(WbbArena *a, const HloInstruction *i)
 {
-    if (i->opcode != HLO_SCATTER || i->spelling) return false;
+    if (i->opcode != HLO_SCATTER) return false;
     const HloScatterDims d = hlo_scatter_dims(a, i);
     return !scatter_is_canonical(i, &d);
 }

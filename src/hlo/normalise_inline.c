@@ -112,7 +112,7 @@ static bool works_on_arrays(const HloComputation *c)
 {
     for (uint32_t k = 0; k < c->n_instructions; k++) {
         const HloInstruction *i = c->instructions[k];
-        if (i->spelling || i->shape->type == SC_TUPLE || i->shape->rank) return false;
+        if (i->shape->type == SC_TUPLE || i->shape->rank) return false;
         if (i->opcode != HLO_PARAMETER && i->opcode != HLO_CONSTANT && !hlo_is_elementwise(i->opcode) && !hands_on(i)) return false;
     }
     return true;

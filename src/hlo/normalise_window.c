@@ -75,7 +75,7 @@ static const HloComputation *source_of(const HloInstruction *i, const char *attr
 
 static bool is_select_and_scatter(const HloInstruction *i)
 {
-    const HloShape *x = i->opcode == HLO_SELECT_AND_SCATTER && !i->spelling ? i->operands[0]->shape : NULL;
+    const HloShape *x = i->opcode == HLO_SELECT_AND_SCATTER ? i->operands[0]->shape : NULL;
     return x && x->rank && i->windows && i->n_windows == x->rank && source_of(i, "select") && source_of(i, "scatter");
 }
 
@@ -89,7 +89,7 @@ static HloInstruction *rewrite(HloBuild *b, const HloInstruction *i)
     if (!c) return NULL;
     HloInstruction *numbers = hlo_new_reshape(b, hlo_new_iota(b, index, 1, &n, 0), x->shape->rank, x->shape->dims);
     HloInstruction *found = hlo_new_element(b, searched(b, i, x, numbers, c), 1);
-    HloInstruction *start = hlo_new_splat(b, init, 1, &n), *rows = hlo_new_reshape(b, found, 2, column);
+    HloInstruction *start = hlo_new_splat(b, hlo_new_convert(b, init, x->shape->type), 1, &n), *rows = hlo_new_reshape(b, found, 2, column);
     HloInstruction *operands[] = {start, rows, hlo_new_reshape(b, source, 1, &many)};
     HloInstruction *result = hlo_new(b, HLO_SCATTER, operands[0]->shape, 3, operands);
     hlo_new_call(b, result, "to_apply", called(b, i, "scatter"));

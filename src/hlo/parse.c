@@ -50,7 +50,7 @@ static void read_opcode(HloReader *r, HloInstruction *i)
     else if (ends_with(text, n, "-update", &head)) i->opcode = HLO_ASYNC_UPDATE;
     else if (ends_with(text, n, "-done", &head)) i->opcode = HLO_ASYNC_DONE;
     if (head == 0 || !can_start(hlo_opcode_named(text, head)))
-        wbb_fail(r->cx, loc, "unknown operation '%.*s'", (int)WBB_MIN(n, 60), text);
+        wbb_fail(r->cx, loc, "unknown operation '%.*s'%s", (int)WBB_MIN(n, 60), text, hlo_meant_opcode(r->cx->arena, text, n));
     i->spelling = wbb_intern(r->cx, text, n);
 }
 
@@ -228,7 +228,7 @@ static void read_computation(HloReader *r, bool entry)
     r->separator = false; /* only one between computations counts */
     if (entry && r->module->entry) wbb_fail(r->cx, loc, "a second ENTRY: '%s' is the first", r->module->entry->name);
     if (entry) r->module->entry = c;
-    c->attributes = hlo_read_raw_attributes(r);
+    c->attributes = hlo_read_raw_attributes(r, false);
 }
 
 static void read_header(HloReader *r)
@@ -241,7 +241,7 @@ static void read_header(HloReader *r)
     r->module->name = wbb_intern(r->cx, start, (size_t)(r->p - start));
     r->module->header = true;
     (void)hlo_accept(r, ':');
-    r->module->attributes = hlo_read_raw_attributes(r);
+    r->module->attributes = hlo_read_raw_attributes(r, true);
 }
 
 /* FileNames and the other tables of recent dumps: a word, then lines that begin with a number. Kept as they are. */
@@ -286,7 +286,8 @@ static HloModule *read_module(HloReader *r)
     r->module = m;
     m->name = m->attributes = m->tables = "";
     r->computations = (HloComputations){0};
-    r->calls.n = r->signatures.n = 0;
+    r->calls.n = r->signatures.n = r->aliases.n = 0;
+    r->entry_layout = (HloEntryLayout){0};
     r->tables = wbb_buf(r->arena);
     hlo_skip(r);
     if (hlo_at_word(r, "HloModule")) read_header(r);
@@ -309,7 +310,22 @@ static HloModule *read_module(HloReader *r)
     check_signatures(r);
     hlo_expand_broadcasts(r->cx, r->arena, m);
     hlo_verify(r->cx, m);
+    hlo_check_outside(r);
     return m;
+}
+
+/* The other text in which such programs are passed around, and often saved under the same name. */
+static void refuse_mlir(HloReader *r)
+{
+    static const char *const words[] = {"module", "func.func", "builtin.module", "#loc", "#map"};
+    hlo_skip(r);
+    for (size_t k = 0; k < WBB_LEN(words); k++) {
+        const size_t n = strlen(words[k]);
+        if ((size_t)(r->end - r->p) <= n || memcmp(r->p, words[k], n) != 0) continue;
+        const bool module = strncmp(words[k], "module", n) == 0;
+        if (!module || (r->end - r->p > (ptrdiff_t)n + 1 && r->p[n] == ' ' && (r->p[n + 1] == '@' || r->p[n + 1] == 'a')))
+            wbb_fail(r->cx, hlo_here(r), "this is MLIR, HLO text expected: convert it first (as_text(dialect='hlo') of JAX)");
+    }
 }
 
 /* Texts are kept as C strings: a NUL would cut one short. */
@@ -332,6 +348,7 @@ uint32_t hlo_parse_all(WbbCx *cx, WbbArena *a, const char *file, const char *tex
     r.file = file ? wbb_intern_z(cx, file) : NULL;
     if (n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) r.line_start = r.p += 3; /* the byte order mark of some editors */
     if (n) refuse_nul(&r);
+    refuse_mlir(&r);
     do {
         HloModule *m = read_module(&r);
         WBB_PUSH(a, &list, m);

@@ -92,6 +92,8 @@ static void read_dims(HloReader *r, HloShape *s)
             }
             hlo_skip(r);
             const char *at = r->p;
+            if (r->p < r->end && *r->p == '?')
+                wbb_fail(r->cx, hlo_here(r), "a dimension without a bound, '?': sizes, or bounds as in <=8, are needed");
             dims[rank] = hlo_read_int(r);
             if (dims[rank] < 0) wbb_fail(r->cx, hlo_at(r, at), "a dimension is negative: %lld", (long long)dims[rank]);
             rank++;
@@ -172,6 +174,14 @@ static const HloShape *read_tuple(HloReader *r)
     return hlo_make_tuple(r->arena, list.n, list.items);
 }
 
+ScType hlo_type_named(const char *name, size_t n)
+{
+    ScType t = sc_type_named(name, n);
+    if (t == SC_NONE || t == SC_TUPLE) return SC_NONE;
+    const char *hlo = sc_type_info[t].hlo;
+    return strlen(hlo) == n && memcmp(hlo, name, n) == 0 ? t : SC_NONE; /* and not the fusion IR's name of it */
+}
+
 static const HloShape *read_array(HloReader *r)
 {
     hlo_skip(r);
@@ -180,14 +190,14 @@ static const HloShape *read_array(HloReader *r)
     size_t n = hlo_word(r, &word);
     HloShape *s = WBB_NEW(r->arena, HloShape);
     s->n_leaves = 1;
-    s->type = n ? sc_type_named(word, n) : SC_NONE;
+    s->type = n ? hlo_type_named(word, n) : SC_NONE;
     if (n == 0 || hlo_peek(r) != '[') {
         r->p = at;
         hlo_expected(r, "a shape");
     }
-    bool valued = s->type != SC_NONE && s->type != SC_TUPLE && sc_type_info[s->type].hlo[0];
-    if (!valued || strlen(sc_type_info[s->type].hlo) != n || memcmp(sc_type_info[s->type].hlo, word, n) != 0)
-        wbb_fail(r->cx, hlo_at(r, at), "unknown element type '%.*s'", (int)WBB_MIN(n, 40), word);
+    if (s->type == SC_NONE)
+        wbb_fail(r->cx, hlo_at(r, at), "unknown element type '%.*s'%s", (int)WBB_MIN(n, 40), word,
+                 hlo_meant_type(r->cx->arena, word, n));
     read_dims(r, s);
     s->minor_to_major = default_layout(r->arena, s->rank);
     read_layout(r, s);

@@ -149,7 +149,7 @@ uint64_t hlo_want_dimensions(HloJudge *j, const HloInstruction *i, const char *n
 
 int64_t hlo_want_dimension(HloJudge *j, const HloInstruction *i, uint32_t rank)
 {
-    if (!i->dimensions) hlo_bad(j, i, "the attribute dimensions= is missing");
+    if (!i->dimensions) hlo_bad(j, i, "the attribute dimensions= is missing%s", hlo_meant_attribute(j->scratch, i, "dimensions"));
     if (i->n_dimensions != 1) hlo_bad(j, i, "dimensions names %u dimensions, one expected", i->n_dimensions);
     hlo_want_dimensions(j, i, "dimensions", (HloInts){i->dimensions, 1}, rank);
     return i->dimensions[0];

@@ -30,13 +30,13 @@ static const char *classes_of(HloOpcode op)
 
 static char class_of(const HloShape *s) { return sc_type_info[s->type].cls; }
 
-/* Of an instruction without a shape, whose operands are judged when it has one: that of operand 0, and where the operands are
+/* Of an instruction without a shape, whose operands are judged when it has one: the dimensions of its operands, and where these are
  * of different sizes, which an old text means as a broadcast, the largest in each dimension. */
-static const HloShape *common_shape(HloJudge *j, const HloInstruction *i)
+static const HloShape *common_shape(HloJudge *j, const HloInstruction *i, ScType type)
 {
     const HloShape *most = hlo_array(j, i, 0);
     WbbI128 dims[HLO_RANK_LIMIT];
-    bool same = true;
+    bool same = most->type == type;
     for (uint32_t k = 1; k < i->n_operands; k++) {
         const HloShape *s = hlo_array(j, i, k);
         same = same && hlo_same_dims(s, most);
@@ -49,7 +49,7 @@ static const HloShape *common_shape(HloJudge *j, const HloInstruction *i)
         for (uint32_t d = 0; s->rank == most->rank && d < s->rank; d++)
             if (dims[d] == 1) dims[d] = s->dims[d];
     }
-    return hlo_make_result(j, i, most->type, most->rank, dims);
+    return hlo_make_result(j, i, type, most->rank, dims);
 }
 
 /* All operands agree, and the result with them. Of two that disagree, the one that differs from the result is at fault. */
@@ -60,16 +60,25 @@ static void judge_same(HloJudge *j, HloInstruction *i)
         hlo_give_shape(j, i, expected);
         return;
     }
-    if (!i->shape) {
-        i->shape = common_shape(j, i);
-        return;
-    }
     if (i->n_operands > 1 && hlo_same_shape(i->operands[1]->shape, i->shape)) expected = i->shape;
     for (uint32_t k = 0; k < i->n_operands; k++) {
         hlo_want_shape(j, i, hlo_operand_name(j, k), i->operands[k]->shape, expected);
         hlo_want_class(j, i, k, classes_of(i->opcode));
     }
     hlo_give_shape(j, i, expected);
+}
+
+/* The type of the elements of a result whose dimensions follow from all operands together; SC_NONE where they do not. */
+static ScType joint_type(const HloInstruction *i)
+{
+    const ScType type = i->operands[i->opcode == HLO_SELECT || i->opcode == HLO_CLAMP]->shape->type;
+    switch (i->opcode) {
+    case HLO_ABS: case HLO_REAL: case HLO_IMAG: case HLO_IS_FINITE: case HLO_COPY: case HLO_CONVERT: case HLO_BITCAST_CONVERT:
+    case HLO_STOCHASTIC_CONVERT: return SC_NONE;
+    case HLO_COMPARE: return SC_PRED;
+    case HLO_COMPLEX: return type == SC_F32 ? SC_C64 : type == SC_F64 ? SC_C128 : SC_NONE;
+    default: return type;
+    }
 }
 
 static void judge_abs_real_imag(HloJudge *j, HloInstruction *i)
@@ -167,6 +176,11 @@ static void judge_bitcast_convert(HloJudge *j, HloInstruction *i)
 bool hlo_judge_element(HloJudge *j, HloInstruction *i)
 {
     if (!hlo_is_elementwise(i->opcode)) return false;
+    const ScType joint = i->shape ? SC_NONE : joint_type(i);
+    if (joint != SC_NONE) {
+        i->shape = common_shape(j, i, joint);
+        return true;
+    }
     switch (i->opcode) {
     case HLO_ABS: case HLO_REAL: case HLO_IMAG: judge_abs_real_imag(j, i); break;
     case HLO_SELECT: judge_select(j, i); break;

@@ -15,7 +15,7 @@
 static void want_attributes(HloJudge *j, const HloInstruction *i, const char *const *names, size_t n)
 {
     for (size_t k = 0; k < n; k++)
-        if (!hlo_attribute(j->scratch, i, names[k])) hlo_bad(j, i, "the attribute %s= is missing", names[k]);
+        if (!hlo_attribute(j->scratch, i, names[k])) hlo_bad(j, i, "the attribute %s= is missing%s", names[k], hlo_meant_attribute(j->scratch, i, names[k]));
 }
 
 static uint64_t want_ascending(HloJudge *j, const HloInstruction *i, const char *name, HloInts list, uint32_t rank)

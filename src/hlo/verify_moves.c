@@ -156,7 +156,7 @@ static void judge_dynamic_slice(HloJudge *j, HloInstruction *i)
     const HloShape *s = hlo_array(j, i, 0);
     HloInts sizes;
     sizes.items = hlo_attribute_ints(j->scratch, i, "dynamic_slice_sizes", &sizes.n);
-    if (!sizes.items) hlo_bad(j, i, "the attribute dynamic_slice_sizes= is missing");
+    if (!sizes.items) hlo_bad(j, i, "the attribute dynamic_slice_sizes= is missing%s", hlo_meant_attribute(j->scratch, i, "dynamic_slice_sizes"));
     hlo_want_rank(j, i, "dynamic_slice_sizes", sizes.n, s);
     WbbI128 dims[HLO_RANK_LIMIT];
     want_starts(j, i, 1, s->rank);

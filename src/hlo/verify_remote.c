@@ -2,7 +2,7 @@
  *
  * Needs: the helpers of verify.c. Leaves: the result's shape, given or checked; or a wbb_fail.
  *
- * How many devices take part is not judged: a size that they share must be a multiple.
+ * A size that the devices of a group share is a multiple: of their number where the text says it, and counts no partitions besides.
  *
  *     f32[16] all-gather(f32[6] p), dimensions={0}    error: all-gather: dimension 0 of f32[16] is no multiple of that of f32[6]
  */
@@ -48,23 +48,34 @@ static void want_reducer(HloJudge *j, const HloInstruction *i)
 }
 
 /* Small and large agree but along dimension d, where the large one is a multiple. */
-static void want_multiple(HloJudge *j, const HloInstruction *i, const HloShape *small, const HloShape *large, int64_t d)
+static void want_multiple(HloJudge *j, const HloInstruction *i, const HloShape *small, const HloShape *large, int64_t d, int64_t devices)
 {
     bool fits = small->type == large->type && small->type != SC_TUPLE && small->rank == large->rank;
     for (uint32_t k = 0; fits && k < small->rank; k++) fits = k == d || small->dims[k] == large->dims[k];
     if (!fits) hlo_bad(j, i, "%s and %s do not agree but along dimension %lld", hlo_brief(j, small), hlo_brief(j, large), (long long)d);
     if (small->dims[d] ? large->dims[d] % small->dims[d] != 0 : large->dims[d] != 0)
         hlo_bad(j, i, "dimension %lld of %s is no multiple of that of %s", (long long)d, hlo_brief(j, large), hlo_brief(j, small));
+    if (devices && (WbbI128)small->dims[d] * devices != large->dims[d])
+        hlo_bad(j, i, "dimension %lld of %s is not that of %s for each of %lld devices", (long long)d, hlo_brief(j, large),
+                hlo_brief(j, small), (long long)devices);
+}
+
+/* With a channel and without use_global_device_ids each partition of a named replica takes part: how many these are is not said here. */
+static int64_t devices_of(HloJudge *j, const HloInstruction *i)
+{
+    int64_t size = hlo_group_size(j, i, true);
+    bool partitions = hlo_attribute(j->scratch, i, "channel_id") && !hlo_attribute_true(j->scratch, i, "use_global_device_ids");
+    return partitions ? 0 : size;
 }
 
 /* `gathered` has the results of all-gather or the operands of reduce-scatter. */
 static void judge_gathered(HloJudge *j, HloInstruction *i, const HloShape *result, bool gathers)
 {
-    int64_t d = hlo_want_dimension(j, i, hlo_array(j, i, 0)->rank);
+    int64_t d = hlo_want_dimension(j, i, hlo_array(j, i, 0)->rank), devices = devices_of(j, i);
     for (uint32_t k = 0; k < i->n_operands; k++) {
         const HloShape *in = hlo_array(j, i, k), *out = part_of(j, i, result, k, i->n_operands);
-        if (gathers) want_multiple(j, i, in, out, d);
-        else want_multiple(j, i, out, in, d);
+        if (gathers) want_multiple(j, i, in, out, d, devices);
+        else want_multiple(j, i, out, in, d, devices);
     }
 }
 
@@ -82,7 +93,12 @@ static void judge_all_gather_start(HloJudge *j, HloInstruction *i)
 static void judge_all_to_all(HloJudge *j, HloInstruction *i)
 {
     const HloShape *first = hlo_array(j, i, 0);
-    if (i->dimensions) hlo_want_dimension(j, i, first->rank);
+    int64_t devices = hlo_group_size(j, i, true);
+    if (i->dimensions) {
+        int64_t d = hlo_want_dimension(j, i, first->rank);
+        if (devices && first->dims[d] % devices)
+            hlo_bad(j, i, "dimension %lld of %s cannot be split over %lld devices", (long long)d, hlo_brief(j, first), (long long)devices);
+    }
     for (uint32_t k = 1; k < i->n_operands; k++) hlo_want_shape(j, i, hlo_operand_name(j, k), i->operands[k]->shape, first);
     give_operands(j, i, i->n_operands);
 }
@@ -91,6 +107,7 @@ static void judge_all_to_all(HloJudge *j, HloInstruction *i)
 static void judge_collective_permute(HloJudge *j, HloInstruction *i)
 {
     hlo_want_count(j, i, 1, UINT32_MAX);
+    hlo_want_pairs_of_devices(j, i);
     if (!hlo_attribute(j->scratch, i, "slice_sizes")) {
         give_operands(j, i, i->n_operands);
         return;
@@ -105,6 +122,7 @@ static void judge_collective(HloJudge *j, HloInstruction *i)
     switch (i->opcode) {
     case HLO_ALL_REDUCE: case HLO_ALL_REDUCE_START:
         want_reducer(j, i);
+        (void)hlo_group_size(j, i, false);
         give_operands(j, i, i->n_operands);
         break;
     case HLO_ALL_GATHER: case HLO_REDUCE_SCATTER:
@@ -185,6 +203,7 @@ bool hlo_judge_remote(HloJudge *j, HloInstruction *i)
     case HLO_COLLECTIVE_PERMUTE: judge_collective_permute(j, i); return true;
     case HLO_COLLECTIVE_PERMUTE_START:
         hlo_given(j, i);
+        hlo_want_pairs_of_devices(j, i);
         if (i->shape->type != SC_TUPLE || i->shape->n_elements < 2)
             hlo_bad(j, i, "the result has shape %s, (operand, result, contexts ..) expected", hlo_brief(j, i->shape));
         return true;

@@ -65,7 +65,10 @@ static LLVMValueRef load(LlBuild *b, IrRef r)
 {
     const IrNode *n = ir_at(b->g, r);
     const uint32_t buffer = (uint32_t)ir_at(b->g, n->a[0])->imm;
-    LLVMValueRef v = LLVMBuildLoad2(b->builder, ll_memory_type(b, n->type), ll_address(b, buffer, n->a[1]), "");
+    ll_lines_at(b, n->a[1]);
+    LLVMValueRef at = ll_address(b, buffer, n->a[1]);
+    ll_lines_at(b, r);
+    LLVMValueRef v = LLVMBuildLoad2(b->builder, ll_memory_type(b, n->type), at, "");
     LLVMSetAlignment(v, access_align(b, &b->k->buffers[buffer], n->type, n->a[1]));
     if (!b->k->buffers[buffer].output)
         LLVMSetMetadata(v, LLVMGetMDKindIDInContext(b->llvm, "invariant.load", 14),
@@ -198,11 +201,13 @@ static void emit_store(LlBuild *b, const IrStmt *s, uint32_t scope)
     demand(b, s->value, false);
     demand(b, s->index, true);
     at_scope(b, scope);
+    ll_lines_at(b, s->index);
+    LLVMValueRef address = ll_address(b, s->buffer, s->index);
     ll_lines_store(b, s);
     const IrType type = ir_at(b->g, s->value)->type;
     LLVMValueRef v = b->values[s->value];
     if (IR_SC(type) == SC_PRED) v = LLVMBuildZExt(b->builder, v, ll_memory_type(b, type), "");
-    LLVMValueRef at = LLVMBuildStore(b->builder, v, ll_address(b, s->buffer, s->index));
+    LLVMValueRef at = LLVMBuildStore(b->builder, v, address);
     LLVMSetAlignment(at, access_align(b, &b->k->buffers[s->buffer], type, s->index));
 }
 

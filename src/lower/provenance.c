@@ -118,10 +118,14 @@ static uint32_t file_number(Ptx *p, const char *file)
     return p->n_files;
 }
 
-static uint32_t name_number(Ptx *p, uint32_t origin, const char *name)
+/* The label of a name. Debuggers may be told of an inlined place only after the place itself. */
+static uint32_t name_number(Ptx *p, uint32_t hlo_file, uint32_t number)
 {
-    if (p->name_of[origin]) return p->name_of[origin] - 1;
-    p->name_of[origin] = ++p->n_names;
+    const LlOrigin *origin = &p->b->o->origins[number];
+    if (p->name_of[number]) return p->name_of[number] - 1;
+    p->name_of[number] = ++p->n_names;
+    wbb_putf(&p->out, "\t.loc\t%u %u %u\n", hlo_file, origin->line, origin->column);
+    const char *name = origin->name;
     wbb_putf(&p->names, "$L__info_string%u:\n\t.b8 ", p->n_names - 1);
     for (; *name; name++) wbb_putf(&p->names, "%u,", (unsigned)(unsigned char)*name);
     wbb_put(&p->names, "0\n");
@@ -138,10 +142,10 @@ static void put_loc(Ptx *p)
     const LlOrigin *origin = origin_of(p->b, m);
     const uint32_t hlo = origin && p->b->o->hlo_file ? file_number(p, p->b->o->hlo_file) : 0;
     const uint32_t file = rule ? file_number(p, rule->file) : 0;
-    if (file && hlo)
-        wbb_putf(&p->out, "\t.loc\t%u %u 0, function_name $L__info_string%u, inlined_at %u %u %u\n", file, rule->line,
-                 name_number(p, m->origin - 1, origin->name), hlo, origin->line, origin->column);
-    else if (file) wbb_putf(&p->out, "\t.loc\t%u %u 0\n", file, rule->line);
+    if (file && hlo) {
+        const uint32_t name = name_number(p, hlo, m->origin - 1);
+        wbb_putf(&p->out, "\t.loc\t%u %u 0, function_name $L__info_string%u, inlined_at %u %u %u\n", file, rule->line, name, hlo, origin->line, origin->column);
+    } else if (file) wbb_putf(&p->out, "\t.loc\t%u %u 0\n", file, rule->line);
     else if (hlo) wbb_putf(&p->out, "\t.loc\t%u %u %u\n", hlo, origin->line, origin->column);
     else if (p->n_files) wbb_put(&p->out, "\t.loc\t1 0 0\n");
 }

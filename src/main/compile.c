@@ -165,7 +165,7 @@ WbbStatus main_run(WbbCx *cx, WbbArena *a, const Options *o)
     if (o->files.n != 1) return fputs("run: one file or bundle expected\n", stderr), WBB_USAGE;
     const char *file = o->files.list[0];
     if (o->ptx || wbb_is_dir(file)) return main_run_bundle(cx, a, o);
-    if (o->on && strcmp(o->on, "sim")) wbb_fail(cx, (WbbLoc){0}, "--on %s: this version runs on the simulator, --on sim", o->on);
+    main_check_on(cx, o);
     size_t n;
     const char *text = wbb_read_file(cx, a, file, &n);
     PipeOptions p = pipe_options(cx, o);

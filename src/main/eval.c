@@ -26,18 +26,36 @@ static void write_bounds(WbbCx *cx, WbbArena *a, const char *dir, uint32_t k, co
     bd_write_npy(cx, wbb_format(a, "%s/nan%u.npy", dir, k), "u8", v->dims, v->rank, flags);
 }
 
-static void print_few(const EvValue *v, uint32_t k)
+static void put_part(WbbBuf *b, const EvValue *v, bool bounds, int64_t i)
 {
+    const ScType type = ev_part_type(v->type);
+    uint64_t bits = 0;
+    if (bounds) {
+        ev_put_bounds(b, type, (const EvBound *)v->data + i);
+        return;
+    }
+    memcpy(&bits, (const char *)v->data + (size_t)i * sc_bytes(type), sc_bytes(type));
+    if (sc_is_float(type)) wbb_putf(b, "%g", sc_to_f64(type, bits));
+    else if (sc_is_signed(type)) wbb_putf(b, "%lld", (long long)sc_to_i128(type, bits));
+    else wbb_putf(b, "%llu", (unsigned long long)(bits & sc_mask(type)));
+}
+
+/* A line of the first elements, complex ones as (re, im). */
+static void print_few(WbbArena *a, const EvValue *v, bool bounds, uint32_t k)
+{
+    const bool complex = ev_part_type(v->type) != v->type;
     int64_t n = 1;
     for (int i = 0; i < v->rank; i++) n *= v->dims[i];
-    printf("output %u: %s, %lld elements:", k, sc_type_info[v->type].hlo, (long long)n);
+    WbbBuf b = wbb_buf(a);
     for (int64_t i = 0; i < n && i < 8; i++) {
-        uint64_t bits = 0;
-        memcpy(&bits, (const char *)v->data + (size_t)i * sc_bytes(v->type), WBB_MIN(sc_bytes(v->type), 8u));
-        if (sc_is_float(v->type)) printf(" %g", sc_to_f64(v->type, bits));
-        else printf(" %lld", (long long)sc_to_i128(v->type, bits));
+        wbb_put(&b, complex ? " (" : " ");
+        put_part(&b, v, bounds, complex ? 2 * i : i);
+        if (!complex) continue;
+        wbb_put(&b, ", ");
+        put_part(&b, v, bounds, 2 * i + 1);
+        wbb_put(&b, ")");
     }
-    puts(n > 8 ? " .." : "");
+    printf("output %u: %s, %lld elements:%s%s\n", k, sc_type_info[v->type].hlo, (long long)n, b.text ? b.text : "", n > 8 ? " .." : "");
 }
 
 /* --bounds --perturb N: N evaluations in which chance decides what HLO leaves open, held against the bounds: all elements, of a large
@@ -96,6 +114,8 @@ static const EvResult *run_some(WbbCx *cx, WbbArena *a, const Options *o, const 
 WbbStatus main_eval(WbbCx *cx, WbbArena *a, const Options *o)
 {
     if (o->files.n != 1) return fputs("eval: one file expected\n", stderr), WBB_USAGE;
+    if (o->f64 && o->bounds) return fputs("eval: --f64 or --bounds, not both\n", stderr), WBB_USAGE;
+    if (!o->bounds && (o->perturb || o->approx)) return fputs("eval: --perturb and --approx go with --bounds\n", stderr), WBB_USAGE;
     size_t n;
     const char *text = wbb_read_file(cx, a, o->files.list[0], &n);
     const HloModule *m = hlo_parse(cx, a, o->files.list[0], text, n);
@@ -110,6 +130,6 @@ WbbStatus main_eval(WbbCx *cx, WbbArena *a, const Options *o)
         for (uint32_t k = 0; bounds && k < r->n; k++) write_bounds(cx, a, o->output, k, &r->outputs[k]);
         return WBB_OK;
     }
-    for (uint32_t k = 0; k < r->n && !bounds; k++) print_few(&r->outputs[k], k);
+    for (uint32_t k = 0; k < r->n; k++) print_few(a, &r->outputs[k], bounds, k);
     return WBB_OK;
 }

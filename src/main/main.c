@@ -4,9 +4,10 @@
 static const Command commands[] = {
     {"compile", "FILE.hlo.. [--target T] [--emit hlo|maps|plan|ir|llvm|ptx|cubin|json] [-o DIR] [--approx] [--align N] [--lines] "
                 "[--print-after PASS|all] [--trace] [--explain] [--time] [--json] [--disable RULE]..", main_compile},
-    {"run", "FILE.hlo|BUNDLE [--target T] [--check] [--approx] [--input F.npy].. [-o DIR] [--seed N --case e|n|p] [--blocks N] "
+    {"run", "FILE.hlo|BUNDLE [--target T] [--on sim|gpu [--repeat N]] [--ptx FILE --grid X,Y,Z --block X,Y,Z [--shared N] [--padding N]] "
+            "[--check] [--approx] [--input F.npy].. [-o DIR] [--seed N --case e|n|p] [--blocks N] "
             "[--order SEED] [--ulp-noise] [--counts] [--time] [--json]", main_run},
-    {"eval", "FILE.hlo [--input F.npy].. [-o DIR] [--seed N --case e|n|p] [--f64 | --bounds [--approx]] [--at POSITIONS.npy]", main_eval},
+    {"eval", "FILE.hlo [--input F.npy].. [-o DIR] [--seed N --case e|n|p] [--f64 | --bounds [--approx] [--perturb N]] [--at POSITIONS.npy]", main_eval},
     {"hlo", "FILE.hlo [--pass NAME | --normalise | --time]", main_hlo},
     {"ir", "FILE.ir.. [--pass PASS | [--from PASS] [--emit llvm|ptx|cubin] [-o DIR] [--check [--samples N] [--seed N] [--err E] [--ulp-noise]]] "
            "[--target T] [--approx] [--trace] [--json] [--disable RULE]..; PASS: simplify|lower|vectorize|width|select", main_ir},

@@ -14,7 +14,7 @@ typedef struct {
 typedef struct {
     Words files, inputs, disable, lets, rules;
     const char *target, *emit, *output, *print_after, *on, *which, *pass, *at, *stratum, *from, *patterns, *ptx, *grid, *block, *err;
-    int64_t align, seed, blocks, order, samples, jobs, shared, padding, perturb;
+    int64_t align, repeat, seed, blocks, order, samples, jobs, shared, padding, perturb;
     bool json, approx, trace, explain, time, lines, check, ulp_noise, f64, bounds, has_order, counts, help, flat, sass, normalise;
 } Options;
 

@@ -10,6 +10,7 @@ typedef struct {
     pthread_mutex_t lock;
     uint64_t *hits[2]; /* by table and rule */
     uint32_t *in[2];   /* files in which it fired */
+    uint8_t *where[2]; /* by rule, then file: it fired there */
 } Cover;
 
 typedef struct {
@@ -18,7 +19,7 @@ typedef struct {
     PipeResult result;
 } One;
 
-static void add(Cover *v, const RwCx *rw)
+static void add(Cover *v, const RwCx *rw, uint32_t file)
 {
     pthread_mutex_lock(&v->lock);
     for (int which = 0; which < 2; which++) {
@@ -26,6 +27,7 @@ static void add(Cover *v, const RwCx *rw)
         for (uint32_t i = 0; i < main_tables(v->c->target, which)->n_rules; i++) {
             v->hits[which][i] += counts[i];
             v->in[which][i] += counts[i] != 0;
+            v->where[which][i * v->files->n + file] = counts[i] != 0;
         }
     }
     pthread_mutex_unlock(&v->lock);
@@ -49,8 +51,20 @@ static void one_file(WbbCx *cx, WbbArena *a, void *arg, uint32_t i, uint32_t wor
     (void)worker;
     One one = {.cover = arg, .file = ((Cover *)arg)->files->items[i]};
     const WbbStatus s = wbb_guard(cx, compile, &one);
-    if (one.result.rw) add(arg, one.result.rw);
+    if (one.result.rw) add(arg, one.result.rw, i);
     if (s != WBB_OK) wbb_rethrow(cx, s);
+}
+
+/* The first files in which a rule fired. */
+static void put_examples(RulesCall *c, const Cover *v, int which, uint32_t rule)
+{
+    enum { MOST = 8 };
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < v->files->n && n < MOST; i++) {
+        if (!v->where[which][rule * v->files->n + i]) continue;
+        if (n++) wbb_put(c->out, ", ");
+        wbb_put_json(c->out, v->files->items[i]);
+    }
 }
 
 static void put_json(RulesCall *c, const Cover *v)
@@ -60,8 +74,10 @@ static void put_json(RulesCall *c, const Cover *v)
         for (uint32_t i = 0; i < t->n_rules; i++) {
             wbb_put(c->out, "{\"rule\": ");
             wbb_put_json(c->out, rw_rule_name(c->arena, t, i));
-            wbb_putf(c->out, ", \"stratum\": \"%s\", \"hits\": %llu, \"files\": %u}\n", main_stratum_name[t->rules[i].stratum],
+            wbb_putf(c->out, ", \"stratum\": \"%s\", \"hits\": %llu, \"files\": %u, \"examples\": [", main_stratum_name[t->rules[i].stratum],
                      (unsigned long long)v->hits[which][i], v->in[which][i]);
+            put_examples(c, v, which, i);
+            wbb_put(c->out, "]}\n");
         }
     }
 }
@@ -92,8 +108,10 @@ WbbStatus main_rules_cover(RulesCall *c)
     const RulesFiles files = main_corpus(c);
     Cover v = {.c = c, .files = &files, .lock = PTHREAD_MUTEX_INITIALIZER};
     for (int which = 0; which < 2; which++) {
-        v.hits[which] = WBB_NEW_N(c->arena, uint64_t, main_tables(c->target, which)->n_rules + 1);
-        v.in[which] = WBB_NEW_N(c->arena, uint32_t, main_tables(c->target, which)->n_rules + 1);
+        const uint32_t n = main_tables(c->target, which)->n_rules;
+        v.hits[which] = WBB_NEW_N(c->arena, uint64_t, n + 1);
+        v.in[which] = WBB_NEW_N(c->arena, uint32_t, n + 1);
+        v.where[which] = WBB_NEW_N(c->arena, uint8_t, n * files.n + 1);
     }
     WbbStatus *status = WBB_NEW_N(c->arena, WbbStatus, files.n);
     WbbWhy *why = WBB_NEW_N(c->arena, WbbWhy, files.n);

@@ -66,12 +66,13 @@ static size_t text_bytes(const RwTables *t)
 
 static void put_size(RulesCall *c, const RwTables *t)
 {
-    const Part parts[] = {{"code", t->n_code * sizeof *t->code}, {"immediates", t->n_imm * sizeof *t->imm}, {"entries", sizeof(uint32_t[RW_STRATUM_COUNT][OP_COUNT])},
+    const Part parts[] = {{"tries", (t->n_code - t->n_build - t->n_filter) * sizeof *t->code}, {"filters", t->n_filter * sizeof *t->code},
+                          {"builds", t->n_build * sizeof *t->code}, {"immediates", t->n_imm * sizeof *t->imm}, {"entries", sizeof(uint32_t[RW_STRATUM_COUNT][OP_COUNT])},
                           {"tiles", t->n_instrs * sizeof *t->instrs}, {"packed", t->n_packed * sizeof *t->packed}, {"free", t->n_free * sizeof *t->free},
                           {"cold", t->n_rules * sizeof *t->rules}, {"texts", text_bytes(t)}};
     uint32_t by_stratum[RW_STRATUM_COUNT] = {0};
     for (uint32_t i = 0; i < t->n_rules; i++) by_stratum[t->rules[i].stratum]++;
-    const size_t hot = parts[0].bytes + parts[1].bytes + parts[2].bytes;
+    const size_t hot = t->n_code * sizeof *t->code + t->n_imm * sizeof *t->imm + sizeof(uint32_t[RW_STRATUM_COUNT][OP_COUNT]);
     if (c->o->json) {
         wbb_putf(c->out, "{\"tables\": \"%s\", \"rules\": %u", t->name, t->n_rules);
         for (size_t i = 0; i < WBB_LEN(parts); i++) wbb_putf(c->out, ", \"%s\": %zu", parts[i].name, parts[i].bytes);
@@ -83,10 +84,10 @@ static void put_size(RulesCall *c, const RwTables *t)
     for (int s = 0; s < RW_STRATUM_COUNT; s++)
         if (by_stratum[s]) wbb_putf(c->out, "%s%u %s", comma, by_stratum[s], main_stratum_name[s]), comma = ", ";
     wbb_put(c->out, ")\n");
-    static const char *const meaning[] = {"match tries and build programs", "numbers that they name", "where an operation's trie starts", "rows of the instruction table",
+    static const char *const meaning[] = {"match programs, shared prefixes once", "which rules of a long list are worth trying", "programs that make right sides", "numbers that they name", "where an operation's trie starts", "rows of the instruction table",
                                           "what vectorising may build", "modifiers that cost nothing", "file, line, stratum of a rule", "texts of rules and tiles"};
     for (size_t i = 0; i < WBB_LEN(parts); i++) wbb_putf(c->out, "  %-11s %7zu bytes  %s\n", parts[i].name, parts[i].bytes, meaning[i]);
-    wbb_putf(c->out, "  %-11s %7zu bytes  code, immediates and entries: what matching reads; %.1f a rule\n", "hot", hot,
+    wbb_putf(c->out, "  %-11s %7zu bytes  the first five: what matching and building read; %.1f a rule\n", "hot", hot,
              t->n_rules ? (double)hot / t->n_rules : 0.0);
 }
 

@@ -9,7 +9,35 @@ PipeRun main_run_options(const Options *o)
 {
     return (PipeRun){.check = o->check, .seed = (uint64_t)o->seed, .order = (uint64_t)o->order, .which = o->which ? o->which[0] : 'n',
                      .inputs = o->inputs.n ? o->inputs.list : NULL, .n_inputs = o->inputs.n, .blocks = (uint64_t)o->blocks,
-                     .shuffle = o->has_order, .ulp_noise = o->ulp_noise, .counts = o->counts, .approx = o->approx, .padding = (size_t)o->padding, .ptx_name = o->ptx, .output_dir = o->output};
+                     .shuffle = o->has_order, .ulp_noise = o->ulp_noise, .counts = o->counts, .on_gpu = o->on && !strcmp(o->on, "gpu"), .repeat = (uint32_t)o->repeat, .approx = o->approx, .padding = (size_t)o->padding, .ptx_name = o->ptx, .output_dir = o->output};
+}
+
+void main_check_on(WbbCx *cx, const Options *o)
+{
+    if (o->on && strcmp(o->on, "sim") && strcmp(o->on, "gpu")) wbb_fail(cx, (WbbLoc){0}, "--on %s: sim or gpu expected", o->on);
+    if (o->repeat > 1000000) wbb_fail(cx, (WbbLoc){0}, "--repeat %lld: a million runs at most", (long long)o->repeat);
+}
+
+/* What a GPU did, for people. */
+static void put_gpu(WbbBuf *b, const Options *o, const char *name, const PipeVerdict *v)
+{
+    const GpuReport *g = &v->gpu;
+    wbb_putf(b, "%s: ran on %s (%s) from %s\n", name, g->device, g->arch, g->cubin ? "the bundle's cubin" : "PTX, by the driver's compiler");
+    if (!v->differ) wbb_putf(b, "%s: every bit as in the simulator\n", name);
+    else if (v->exact) wbb_putf(b, "%s: fault: %lld bytes are not the simulator's; the first: %s\n", name, (long long)v->differ, v->first_differ);
+    else wbb_putf(b, "%s: %lld bytes are not the simulator's, as approximate instructions or the order of atomic operations may have it; judged by the bounds\n", name,
+                  (long long)v->differ);
+    if (o->repeat)
+        wbb_putf(b, "%s: %.6f ms a run over %u sets of buffers, %.1f GB/s, %.3f of a copy's %.1f\n", name, g->ms, g->copies, g->gb_per_s, g->share, g->copy_gb_per_s);
+}
+
+static void put_gpu_json(WbbBuf *b, const PipeVerdict *v)
+{
+    const GpuReport *g = &v->gpu;
+    wbb_put(b, ", \"gpu\": {\"device\": ");
+    wbb_put_json(b, g->device);
+    wbb_putf(b, ", \"arch\": \"%s\", \"from\": \"%s\", \"exact\": %s, \"differ\": %lld, \"ms\": %.6f, \"gb_per_s\": %.3f, \"copy_gb_per_s\": %.3f, \"share\": %.5f}", g->arch,
+             g->cubin ? "cubin" : "ptx", v->exact ? "true" : "false", (long long)v->differ, g->ms, g->gb_per_s, g->copy_gb_per_s, g->share);
 }
 
 static void put_json(WbbBuf *b, const Options *o, const char *name, const PipeVerdict *v)
@@ -25,6 +53,11 @@ static void put_json(WbbBuf *b, const Options *o, const char *name, const PipeVe
     wbb_put(b, "], \"first\": ");
     if (v->first) wbb_put_json(b, v->first);
     else wbb_put(b, "null");
+    if (v->order) {
+        wbb_put(b, ", \"order\": ");
+        wbb_put_json(b, v->order);
+    }
+    if (v->gpu.device) put_gpu_json(b, v);
     if (o->counts) {
         wbb_put(b, ", \"counts\": ");
         main_put_counts_json(b, &v->counts);
@@ -39,6 +72,8 @@ WbbStatus main_verdict(WbbArena *a, const Options *o, const char *name, const Pi
         put_json(&b, o, name, v);
     } else {
         for (int i = 0; i < v->report.n_faults; i++) wbb_putf(&b, "%s: fault: %s\n", name, v->report.faults[i]);
+        if (v->gpu.device) put_gpu(&b, o, name, v);
+        if (v->order) wbb_putf(&b, "%s: %s%s\n", name, v->outside ? "fault: " : "", v->order);
         if (v->outside) wbb_putf(&b, "%s: %lld of %lld elements outside the bounds; first: %s\n", name, (long long)v->outside, (long long)v->compared, v->first);
         if (o->check && !v->outside && !v->report.n_faults)
             wbb_putf(&b, "%s: %lld elements inside the bounds, %.3g ulp from f64 at most, no fault\n", name, (long long)v->compared, v->max_ulp);
@@ -46,7 +81,7 @@ WbbStatus main_verdict(WbbArena *a, const Options *o, const char *name, const Pi
         if (o->time) wbb_putf(&b, "ms: run %.1f, judge %.1f\n", v->ms_run, v->ms_eval);
     }
     fputs(b.text, stdout);
-    return v->outside || v->report.n_faults ? WBB_CHECK : WBB_OK;
+    return v->outside || v->report.n_faults || (v->exact && v->differ) ? WBB_CHECK : WBB_OK;
 }
 
 /* "128,1,1" or "128": as many threads or blocks in x, y, z; none given: one. */
@@ -85,7 +120,7 @@ WbbStatus main_run_bundle(WbbCx *cx, WbbArena *a, const Options *o)
 {
     if (o->ptx) return run_foreign(cx, a, o);
     if (o->files.n != 1) return fputs("run: one bundle expected\n", stderr), WBB_USAGE;
-    if (o->on && strcmp(o->on, "sim")) wbb_fail(cx, (WbbLoc){0}, "--on %s: this version runs on the simulator, --on sim", o->on);
+    main_check_on(cx, o);
     const Bundle *b = bd_read(cx, a, o->files.list[0]);
     const HloModule *m = hlo_parse(cx, a, wbb_format(a, "%s/fusion.hlo", o->files.list[0]), b->hlo, strlen(b->hlo));
     const PipeRun run = main_run_options(o);

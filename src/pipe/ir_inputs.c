@@ -5,7 +5,7 @@
  * around widths and mantissas), and go on with random bits for ever. Element k of a sequence depends on k alone, so a small kernel
  * sees all of it in several launches.
  *
- *     bf16 -> f32: 65,536 values, all there are;   f32, f32: 34 * 34 edges, then random bits
+ *     bf16: 65,536 values, all there are;   f32, f32: 48 * 48 pairs of edges, twice, then random bits
  */
 #include "pipe/ir_check.h"
 
@@ -87,9 +87,17 @@ int64_t pipe_ir_combinations(const IrKernel *k, bool *all)
         for (uint32_t i = 0; i < k->n_buffers && n <= MAX_COMBINATIONS; i++)
             if (!k->buffers[i].output) n *= count_of(&k->buffers[i], !edges);
         *all = !edges && n <= MAX_COMBINATIONS;
-        if (n <= MAX_COMBINATIONS) return n;
+        if (n <= MAX_COMBINATIONS) return edges ? 2 * n : n;
     }
     return 0; /* too many operands: nothing but random bits */
+}
+
+/* Which of n combinations element `at` takes. Lanes are neighbours: a plain count would give the first lane even numbers for ever. All
+ * values, whose number is a power of two, come in an order that mixes their lowest bit; edges come twice, the second time one later. */
+static int64_t combination(int64_t at, int64_t n, bool all)
+{
+    if (all) return at ^ at >> 7;
+    return at < n / 2 ? at : (at + 1) % (n / 2);
 }
 
 /* Random: all bits; for half of them a size near 1 (floats) or any number of significant bits (integers). */
@@ -120,8 +128,8 @@ void pipe_ir_inputs(const IrKernel *k, uint64_t seed, int64_t first, void *const
             const uint64_t key[3] = {seed, i, (uint64_t)at};
             uint64_t bits;
             if (at >= combinations) bits = random_bits(b->type, wbb_hash(key, sizeof key, 11));
-            else if (all) bits = (uint64_t)(at / before % count);
-            else bits = e.bits[at / before % count];
+            else bits = (uint64_t)(combination(at, combinations, all) / before % count);
+            if (at < combinations && !all) bits = e.bits[bits];
             memcpy((char *)memory[i] + (size_t)x * bytes, &bits, bytes);
         }
         if (combinations) before *= count;

@@ -103,8 +103,13 @@ static bool within_err(const PipeErr *err, ScOp op, ScType type, const uint64_t 
     for (uint32_t i = 0; i < n_operands; i++) wide[i] = sc_from_f64(SC_F64, sc_to_f64(type, v[i]));
     if (!sc_eval(op, SC_F64, SC_F64, wide, &y)) return false;
     const double exact = sc_to_f64(SC_F64, y), size = op == OP_SIN || op == OP_COS || op == OP_LOG2 ? fmax(fabs(exact), 1) : fabs(exact);
-    const double miss = isfinite(exact) ? size * err->relative : 0;
-    *b = ev_bound_allowed(op, type, (ScBudget){err->ulp + 0.5, miss}, exact);
+    if (!isfinite(exact)) {
+        *b = ev_bound_allowed(op, type, (ScBudget){0, 0}, exact);
+        return true;
+    }
+    const double off = size * err->relative + err->ulp * ev_ulp(type, exact), miss = off + ev_ulp(type, fabs(exact) + off) / 2;
+    *b = ev_bound_allowed(op, type, (ScBudget){0, miss}, exact);
+    if (isinf(sc_to_f64(type, sc_from_f64(type, fabs(exact) + miss)))) *(exact < 0 ? &b->lo.f : &b->hi.f) = copysign((double)INFINITY, exact);
     return true;
 }
 

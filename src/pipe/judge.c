@@ -32,7 +32,7 @@ static const HloShape **input_shapes(WbbCx *cx, WbbArena *a, const HloComputatio
         const uint32_t count = hlo_leaves(a, c->parameters[i]->shape, &leaves);
         for (uint32_t k = 0; k < count; k++, at++) {
             shapes[at] = leaves[k];
-            if (!bd_npy_bytes(sc_type_info[leaves[k]->type].hlo)) wbb_decline(cx, c->parameters[i]->loc, WHY_TYPE, "parameter %u is not an array", i);
+            if (!bd_npy_bytes(sc_type_info[leaves[k]->type].hlo)) wbb_decline(cx, c->parameters[i]->loc, WHY_TYPE, "parameter %u has type %s, of which there are no inputs", i, sc_type_info[leaves[k]->type].hlo);
         }
     }
     return shapes;
@@ -176,11 +176,21 @@ static EvValue output_value(WbbCx *cx, WbbArena *a, const Run *r, uint32_t k)
     return (EvValue){.type = type, .rank = (uint8_t)d->rank, .dims = dims, .data = logical};
 }
 
-static uint64_t bits_at(const EvValue *v, int64_t i)
+/* Elements are compared by parts: one of a real element, re and im of a complex one. */
+static int64_t parts_of(const EvValue *v) { return ev_part_type(v->type) == v->type ? 1 : 2; }
+
+static uint64_t part_at(const EvValue *v, int64_t i, int64_t part)
 {
+    const ScType type = ev_part_type(v->type);
+    const size_t bytes = sc_bytes(type);
     uint64_t bits = 0;
-    memcpy(&bits, (const char *)v->data + (size_t)i * sc_bytes(v->type), WBB_MIN(sc_bytes(v->type), 8u));
-    return bits & sc_mask(v->type);
+    memcpy(&bits, (const char *)v->data + (size_t)(i * parts_of(v) + part) * bytes, bytes);
+    return bits & sc_mask(type);
+}
+
+static bool same_bits(const EvValue *a, int64_t i, const EvValue *b, int64_t k)
+{
+    return part_at(a, i, 0) == part_at(b, k, 0) && (parts_of(a) == 1 || part_at(a, i, 1) == part_at(b, k, 1));
 }
 
 /* --- comparison ----------------------------------------------------------------------------------------------------------------- */
@@ -199,16 +209,18 @@ static const int64_t *written_positions(WbbArena *a, const Run *r, const PipeVer
     return out;
 }
 
-static void report_first(WbbArena *a, PipeVerdict *v, uint32_t leaf, int64_t at, const EvValue *got, uint64_t plain, const EvBound *bound)
+static void report_first(WbbArena *a, PipeVerdict *v, uint32_t leaf, int64_t at, int64_t part, const EvValue *got, uint64_t plain, const EvBound *bound)
 {
     WbbBuf b = wbb_buf(a);
-    const uint64_t bits = bits_at(got, at);
-    wbb_putf(&b, "output %u (%s) element %lld is 0x%llx", leaf, sc_type_info[got->type].hlo, (long long)at, (unsigned long long)bits);
-    if (sc_is_float(got->type)) wbb_putf(&b, " (%g)", sc_to_f64(got->type, bits));
+    const ScType type = ev_part_type(got->type);
+    const uint64_t bits = part_at(got, at, part);
+    wbb_putf(&b, "output %u (%s) element %lld%s is 0x%llx", leaf, sc_type_info[got->type].hlo, (long long)at,
+             parts_of(got) == 1 ? "" : part ? ", imaginary part," : ", real part,", (unsigned long long)bits);
+    if (sc_is_float(type)) wbb_putf(&b, " (%g)", sc_to_f64(type, bits));
     wbb_putf(&b, ", evaluated 0x%llx", (unsigned long long)plain);
-    if (sc_is_float(got->type)) wbb_putf(&b, " (%g)", sc_to_f64(got->type, plain));
+    if (sc_is_float(type)) wbb_putf(&b, " (%g)", sc_to_f64(type, plain));
     wbb_put(&b, ", allowed ");
-    ev_put_bounds(&b, got->type, bound);
+    ev_put_bounds(&b, type, bound);
     v->first = b.text;
 }
 
@@ -232,7 +244,7 @@ static void compare_leaf(WbbCx *cx, WbbArena *a, const HloComputation *c, const 
             continue;
         }
         const int64_t at = positions ? positions[i] : i;
-        if (bits_at(got, at) == bits_at(plain, i)) continue;
+        if (same_bits(got, at, plain, i)) continue;
         places[count] = i;
         suspects[count++] = at;
     }
@@ -242,9 +254,12 @@ static void compare_leaf(WbbCx *cx, WbbArena *a, const HloComputation *c, const 
     at[leaf] = (EvPositions){.positions = suspects, .n = count};
     const EvResult *bounds = ev_run_at(cx, a, c, operands, mode, at);
     const EvBound *b = bounds->outputs[leaf].data;
+    const int64_t parts = parts_of(got);
     for (int64_t i = 0; i < count; i++) {
-        if (ev_bounds_contains(got->type, bits_at(got, suspects[i]), &b[i])) continue;
-        if (v->outside++ == 0) report_first(a, v, leaf, suspects[i], got, bits_at(plain, places[i]), &b[i]);
+        int64_t p = 0;
+        while (p < parts && ev_bounds_contains(ev_part_type(got->type), part_at(got, suspects[i], p), &b[i * parts + p])) p++;
+        if (p == parts) continue;
+        if (v->outside++ == 0) report_first(a, v, leaf, suspects[i], p, got, part_at(plain, places[i], p), &b[i * parts + p]);
     }
 }
 
@@ -257,19 +272,28 @@ static EvPositions sample(WbbArena *a, const int64_t *positions, int64_t n)
     return (EvPositions){.positions = list, .n = count};
 }
 
+/* Units of a part as units of the larger part, in which what a part may be off is counted. */
+static double of_larger(ScType type, double part, double other)
+{
+    const double unit = ev_ulp(type, part), larger = ev_ulp(type, other);
+    return larger > unit ? unit / larger : 1;
+}
+
 static void measure_error(WbbCx *cx, WbbArena *a, const HloComputation *c, const void *const *operands, uint32_t n_leaves, const EvValue *got,
                           const EvPositions *at, PipeVerdict *v)
 {
     EvPositions *some = WBB_NEW_N(a, EvPositions, n_leaves + 1);
     for (uint32_t k = 0; k < n_leaves; k++) {
-        if (!sc_is_float(got[k].type)) continue;
+        if (!sc_is_float(ev_part_type(got[k].type))) continue;
         some[k] = sample(a, at ? at[k].positions : NULL, at ? at[k].n : bd_elements(got[k].dims, got[k].rank));
     }
     const EvResult *exact = ev_run_at(cx, a, c, operands, EV_F64, some);
     for (uint32_t k = 0; k < n_leaves; k++) {
         const double *x = exact->outputs[k].data;
-        for (int64_t i = 0; i < some[k].n; i++) {
-            const double d = ev_ulp_distance(got[k].type, bits_at(&got[k], some[k].positions[i]), x[i]);
+        const int64_t parts = parts_of(&got[k]);
+        for (int64_t i = 0; i < parts * some[k].n; i++) {
+            double d = ev_ulp_distance(ev_part_type(got[k].type), part_at(&got[k], some[k].positions[i / parts], i % parts), x[i]);
+            if (parts == 2) d *= of_larger(ev_part_type(got[k].type), x[i], x[i ^ 1]);
             if (d > v->max_ulp && d < 1e300) v->max_ulp = d;
         }
     }
@@ -290,26 +314,110 @@ static void judge(WbbCx *cx, WbbArena *a, const HloFusion *f, const void *const 
     measure_error(cx, a, f->body, operands, r->n_leaves, got, at, v);
 }
 
+/* --- other runs of the same: in another order, on a GPU ------------------------------------------------------------------------- */
+/* The same buffers with contents of their own. */
+static Run copied(WbbArena *a, const Run *r, size_t padding)
+{
+    Run out = *r;
+    out.memory = WBB_NEW_N(a, SimBuffer, r->b->n_buffers + 1);
+    for (int i = 0; i < r->b->n_buffers; i++) {
+        const BdBuffer *d = &r->b->buffers[i];
+        out.memory[i] = r->memory[i];
+        if (d->init == BD_INIT_COPY && d->alias >= 0) continue;
+        out.memory[i].bytes = wbb_alloc(a, r->memory[i].size + padding + 16);
+        if (r->memory[i].size) memcpy(out.memory[i].bytes, r->memory[i].bytes, r->memory[i].size);
+    }
+    for (int i = 0; i < r->b->n_buffers; i++) {
+        const BdBuffer *d = &r->b->buffers[i];
+        if (d->init == BD_INIT_COPY && d->alias >= 0) out.memory[i] = out.memory[d->alias];
+    }
+    return out;
+}
+
+/* How many bytes of output leaves differ; the first in words. */
+static int64_t differing(WbbArena *a, const Run *x, const Run *y, const char **first)
+{
+    int64_t n = 0;
+    for (uint32_t k = 0; k < x->n_leaves; k++) {
+        const BdBuffer *d = &x->b->buffers[x->leaf[k]];
+        const uint8_t *p = x->memory[x->leaf[k]].bytes, *q = y->memory[x->leaf[k]].bytes;
+        for (int64_t i = 0; i < d->bytes; i++) {
+            if (p[i] == q[i]) continue;
+            if (!n++) *first = wbb_format(a, "output %u element %lld in memory", k, (long long)(i * 8 / d->bits));
+        }
+    }
+    return n;
+}
+
+static void run_all(WbbCx *cx, WbbArena *a, const SimModule *ptx, const Run *r, const SimOptions *o, SimReport *report)
+{
+    for (int i = 0; i < r->b->n_launches && report->n_faults == 0; i++) {
+        const BdLaunch launch = in_memory(a, r->b, &r->b->launches[i]);
+        sim_run(cx, a, ptx, &launch, r->memory, r->b->n_buffers, o, report);
+    }
+}
+
+/* Where blocks or warps work together, run them in another order as well. Other bits are told; they are a fault if the bounds do
+ * not allow them, as they do for sums of floats by atomic operations. */
+static void second_order(WbbCx *cx, WbbArena *a, const SimModule *ptx, const HloFusion *f, const void *const *operands, const Run *r, const Run *fresh,
+                         const PipeRun *run, PipeVerdict *v)
+{
+    const SimOptions o = {.shuffle = true, .seed = run->shuffle ? run->order + 1 : 1, .padding = run->padding};
+    SimReport report = {0};
+    run_all(cx, a, ptx, fresh, &o, &report);
+    const char *first;
+    if (!differing(a, r, fresh, &first)) return;
+    v->order = wbb_format(a, "the result depends on the order of warps or blocks: %s", first);
+    EvValue *got = WBB_NEW_N(a, EvValue, r->n_leaves + 1);
+    for (uint32_t k = 0; k < r->n_leaves; k++) got[k] = output_value(cx, a, fresh, k);
+    judge(cx, a, f, operands, fresh, run, got, v);
+}
+
+/* Instructions whose results the PTX manual does not fix to the bit, or whose order nothing fixes. */
+static bool is_exact(const char *ptx)
+{
+    static const char *const loose[] = {".approx", "tanh.", "ex2.", "atom.", "red."};
+    for (size_t i = 0; i < WBB_LEN(loose); i++)
+        for (const char *at = strstr(ptx, loose[i]); at; at = strstr(at + 1, loose[i]))
+            if (loose[i][0] == '.' || at == ptx || strchr(" \t\n{;", at[-1])) return false;
+    return true;
+}
+
+static void on_gpu(WbbCx *cx, WbbArena *a, const Run *r, const Run *device, const PipeRun *run, PipeVerdict *v)
+{
+    const Bundle *b = r->b;
+    GpuBuffer *memory = WBB_NEW_N(a, GpuBuffer, b->n_buffers + 1);
+    BdLaunch *launches = WBB_NEW_N(a, BdLaunch, b->n_launches + 1);
+    for (int i = 0; i < b->n_buffers; i++) memory[i] = (GpuBuffer){device->memory[i].bytes, device->memory[i].size, device->memory[i].role == BD_OUT};
+    for (int i = 0; i < b->n_buffers; i++) /* it is its operand's memory, which comes back by itself */
+        if (b->buffers[i].init == BD_INIT_COPY && b->buffers[i].alias >= 0) memory[i] = (GpuBuffer){0};
+    for (int i = 0; i < b->n_launches; i++) launches[i] = in_memory(a, b, &b->launches[i]);
+    v->gpu = gpu_run(cx, a, b, launches, memory, &(GpuOptions){.repeat = run->repeat, .padding = run->padding});
+    v->exact = is_exact(b->ptx);
+    v->differ = differing(a, device, r, &v->first_differ);
+}
+
 PipeVerdict pipe_run(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m, const PipeRun *run)
 {
     PipeVerdict v = {0};
     const HloFusion f = hlo_fusion(cx, m);
     const void **operands = pipe_operands(cx, a, &f, pipe_inputs(cx, a, m, run));
-    Run r = prepare(cx, a, b, &f, operands, run->padding);
+    const Run r = prepare(cx, a, b, &f, operands, run->padding);
     const SimModule *ptx = sim_parse(cx, a, run->ptx_name ? run->ptx_name : "kernel.ptx", b->ptx);
     const SimOptions o = {.check = run->check, .shuffle = run->shuffle, .seed = run->shuffle ? run->order : run->seed, .blocks = run->blocks, .padding = run->padding,
                           .ulp_noise = run->ulp_noise, .counts = run->counts ? &v.counts : NULL};
+    const bool again = run->check && !run->blocks && sim_ordered_work(ptx);
+    const Run fresh = again ? copied(a, &r, run->padding) : r, device = run->on_gpu ? copied(a, &r, run->padding) : r;
     double since = wbb_now_ms();
-    for (int i = 0; i < b->n_launches && v.report.n_faults == 0; i++) {
-        const BdLaunch launch = in_memory(a, b, &b->launches[i]);
-        sim_run(cx, a, ptx, &launch, r.memory, b->n_buffers, &o, &v.report);
-    }
+    run_all(cx, a, ptx, &r, &o, &v.report);
     v.ms_run = wbb_now_ms() - since;
+    if (run->on_gpu) on_gpu(cx, a, &r, &device, run, &v);
     EvValue *got = WBB_NEW_N(a, EvValue, r.n_leaves + 1);
-    for (uint32_t k = 0; k < r.n_leaves; k++) got[k] = output_value(cx, a, &r, k);
+    for (uint32_t k = 0; k < r.n_leaves; k++) got[k] = output_value(cx, a, &device, k);
     if (run->output_dir) pipe_write_outputs(cx, a, run->output_dir, r.n_leaves, got);
     since = wbb_now_ms();
-    if (run->check && v.report.n_faults == 0) judge(cx, a, &f, operands, &r, run, got, &v);
+    if ((run->check || (run->on_gpu && !v.exact)) && v.report.n_faults == 0) judge(cx, a, &f, operands, &device, run, got, &v);
+    if (again && v.report.n_faults == 0) second_order(cx, a, ptx, &f, operands, &r, &fresh, run, &v);
     v.ms_eval = wbb_now_ms() - since;
     return v;
 }

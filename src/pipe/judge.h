@@ -9,6 +9,7 @@
 #include "base/base.h"
 #include "bundle/bundle.h"
 #include "eval/eval.h"
+#include "gpu/gpu.h"
 #include "hlo/hlo.h"
 #include "sim/sim.h"
 
@@ -24,6 +25,8 @@ typedef struct {
     bool shuffle;
     bool ulp_noise;
     bool counts;               /* fill PipeVerdict.counts */
+    bool on_gpu;               /* run on a GPU too: its outputs are the ones that are judged */
+    uint32_t repeat;           /* there, time that many runs */
     bool approx;               /* judge by the looser budgets */
     size_t padding;            /* SimOptions.padding */
     const char *ptx_name;      /* of the PTX, in messages; NULL: kernel.ptx */
@@ -35,6 +38,11 @@ typedef struct {
     double max_ulp;            /* distance from the f64 reading; of a million floats an output at most */
     SimReport report;          /* of the launch */
     SimCounts counts;          /* of all launches */
+    GpuReport gpu;             /* of a run on a GPU */
+    bool exact;                /* its outputs had to be the simulator's bit for bit */
+    int64_t differ;            /* bytes of its outputs that were not */
+    const char *first_differ;  /* the first of them; NULL: none */
+    const char *order;         /* check: where another order of blocks and warps gave other bits; NULL: nowhere */
     const char *first;         /* the first element outside: what was seen, what is allowed; NULL: none */
     double ms_run, ms_eval;
 } PipeVerdict;

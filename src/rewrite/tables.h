@@ -52,6 +52,7 @@ typedef struct {
     const char *name; /* "sm_90", "index" */
     const uint32_t *code;
     uint32_t n_code;
+    uint32_t n_build, n_filter; /* of those, words of build programs, and of FILTERs with their maps; the rest is tries */
     const uint64_t *imm;
     uint32_t n_imm;
     const uint32_t (*entry)[OP_COUNT]; /* [RW_STRATUM_COUNT]: where an operation's match program starts; 0: no rules */

@@ -207,11 +207,21 @@ static void store_lanes(Lanes *l, const IrStmt *s, IrBlock *out)
 }
 
 /* The statements of a lanes loop, which are stores only, appended to `out` as straight code. */
+/* The emitter makes no others; IR as text may hold them. */
+static void check_loop(RwCx *rw, const IrStmt *loop)
+{
+    const char *name = rw->g->vars[loop->var].name;
+    if (loop->lanes > MAX_LANES || (loop->lanes & (loop->lanes - 1)))
+        wbb_fail(rw->cx, (WbbLoc){0}, "loop over %s: %u lanes; a power of two up to %d is vectorised", name, loop->lanes, MAX_LANES);
+    for (uint32_t i = 0; i < loop->body.n; i++)
+        if (loop->body.items[i]->kind != IR_STORE) wbb_fail(rw->cx, (WbbLoc){0}, "loop over %s: of a loop of lanes only stores are vectorised", name);
+}
+
 static void expand_loop(RwCx *rw, const IrKernel *k, const IrStmt *loop, uint32_t vector_bytes, IrBlock *out)
 {
+    check_loop(rw, loop);
     WbbArena *scratch = wbb_arena_new(rw->cx);
     Lanes l = {.rw = rw, .k = k, .var = loop->var, .lanes = loop->lanes, .vector_bytes = vector_bytes, .n = rw->g->n};
-    assert(loop->lanes <= MAX_LANES && (loop->lanes & (loop->lanes - 1)) == 0);
     IrKernel part = *k;
     part.body = loop->body;
     const uint8_t *need = rw_needed(rw, scratch, &part);
@@ -223,10 +233,7 @@ static void expand_loop(RwCx *rw, const IrKernel *k, const IrStmt *loop, uint32_
         node_lanes(&l, r);
     }
     rw->g->making_rule = rw->g->making_origin = 0;
-    for (uint32_t i = 0; i < loop->body.n; i++) {
-        assert(loop->body.items[i]->kind == IR_STORE);
-        store_lanes(&l, loop->body.items[i], out);
-    }
+    for (uint32_t i = 0; i < loop->body.n; i++) store_lanes(&l, loop->body.items[i], out);
     wbb_arena_free(scratch);
 }
 

@@ -109,7 +109,7 @@ static void start_warp(Block *b, Warp *w, int index, const uint32_t *table, uint
 
 static uint32_t divisor(uint32_t x, uint32_t y) { return y ? divisor(y, x % y) : x; }
 
-/* The warp whose turn is number k of this round. */
+/* The warp whose turn is number k of this round; shuffled, never warp 0 first, so that no order is the plain one. */
 static int turn(const Block *b, int k)
 {
     const uint32_t n = (uint32_t)b->n_warps, key[2] = {b->number, b->round};
@@ -117,7 +117,7 @@ static int turn(const Block *b, int k)
     const uint64_t h = wbb_hash(key, sizeof key, b->options->seed);
     uint32_t step = 1 + (uint32_t)(h % (n - 1));
     while (divisor(step, n) != 1) step = step % (n - 1) + 1; /* so that every warp comes once */
-    return (int)(((uint32_t)k * step + (uint32_t)(h >> 40)) % n);
+    return (int)(((uint32_t)k * step + 1 + (uint32_t)(h >> 40) % (n - 1)) % n);
 }
 
 static void start_block(Block *b)

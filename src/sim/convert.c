@@ -10,7 +10,8 @@
  */
 #include "sim/lanes.h"
 
-typedef enum { T_S8, T_U8, T_S16, T_U16, T_S32, T_U32, T_S64, T_U64, T_F16, T_BF16, T_F32, T_F64, T_E4M3, T_E5M2, T_COUNT } Type;
+typedef enum { T_S8, T_U8, T_S16, T_U16, T_S32, T_U32, T_S64, T_U64, T_F16, T_BF16, T_F32, T_F64, T_E4M3, T_E5M2, T_E2M1, T_E2M3,
+               T_E3M2, T_TF32, T_UE8M0, T_COUNT } Type;
 
 static const struct {
     const char *name;
@@ -23,7 +24,9 @@ static const struct {
     {"u16", 16, false, false, 0, 'h'},      {"s32", 32, false, true, 0, 'w'},        {"u32", 32, false, false, 0, 'w'},
     {"s64", 64, false, true, 0, 'd'},       {"u64", 64, false, false, 0, 'd'},       {"f16", 16, true, true, FMT_F16, 'h'},
     {"bf16", 16, true, true, FMT_BF16, 'h'}, {"f32", 32, true, true, FMT_F32, 'f'},  {"f64", 64, true, true, FMT_F64, 'g'},
-    {"e4m3", 8, true, true, FMT_E4M3, 'h'}, {"e5m2", 8, true, true, FMT_E5M2, 'h'},
+    {"e4m3", 8, true, true, FMT_E4M3, 'h'}, {"e5m2", 8, true, true, FMT_E5M2, 'h'},  {"e2m1", 4, true, true, FMT_E2M1, 'h'},
+    {"e2m3", 8, true, true, FMT_E2M3, 'h'}, {"e3m2", 8, true, true, FMT_E3M2, 'h'},  {"tf32", 32, true, true, FMT_TF32, 'w'},
+    {"ue8m0", 8, true, false, FMT_F64, 'h'},
 };
 
 typedef struct {
@@ -34,14 +37,14 @@ typedef struct {
 
 static i64 packed(Conversion c)
 {
-    return (i64)((u32)c.to | (u32)c.from << 4 | (u32)c.mode << 8 | (u32)c.whole << 10 | (u32)c.sat << 11 | (u32)c.satfinite << 12 |
-                 (u32)c.relu << 13 | (u32)c.ftz << 14);
+    return (i64)((u32)c.to | (u32)c.from << 5 | (u32)c.mode << 10 | (u32)c.whole << 13 | (u32)c.sat << 14 | (u32)c.satfinite << 15 |
+                 (u32)c.relu << 16 | (u32)c.ftz << 17);
 }
 
 static Conversion unpacked(i64 imm)
 {
     u32 v = (u32)imm;
-    return (Conversion){(Type)(v & 15), (Type)(v >> 4 & 15), (Round)(v >> 8 & 3), v >> 10 & 1, v >> 11 & 1, v >> 12 & 1, v >> 13 & 1, v >> 14 & 1};
+    return (Conversion){(Type)(v & 31), (Type)(v >> 5 & 31), (Round)(v >> 10 & 7), v >> 13 & 1, v >> 14 & 1, v >> 15 & 1, v >> 16 & 1, v >> 17 & 1};
 }
 
 static WbbI128 least(Type t) { return types[t].is_signed ? -((WbbI128)1 << (types[t].bits - 1)) : 0; }
@@ -75,12 +78,27 @@ static u64 from_integer(Conversion c, u64 raw)
     return r;
 }
 
+/* A power of two between 2^-127 and 2^127: its exponent plus 127; the sign is dropped, nan is 255. */
+static u64 to_exponent(Conversion c, double v)
+{
+    if (v != v) return 255;
+    if (v - v != 0) return c.satfinite ? 254 : 255;
+    int e = 0;
+    const double m = frexp(fabs(v), &e); /* 0.5 <= m < 1 */
+    if (m == 0) return 0;
+    const int exponent = e - 1 + (c.mode == RP && m > 0.5);
+    return exponent > 127 ? (c.satfinite ? 254 : 255) : (u64)(WBB_MAX(-127, exponent) + 127);
+}
+
+static double of_exponent(u64 e) { return e == 255 ? (double)NAN : ldexp(1.0, (int)e - 127); }
+
 static u64 from_float(Conversion c, u64 raw)
 {
     Format format = types[c.from].format;
     if (types[c.from].bits == 8) raw &= 255;
     if (c.ftz && c.from == T_F32) raw = flush32((u32)raw);
-    double v = sim_widen(format, raw);
+    double v = c.from == T_UE8M0 ? of_exponent(raw) : sim_widen(format, raw);
+    if (c.to == T_UE8M0) return to_exponent(c, v);
     if (!types[c.to].is_float) {
         bool wide = c.from == T_F64 || types[c.to].bits == 64;
         if (v != v) return wide ? UINT64_C(1) << (types[c.to].bits - 1) : 0;
@@ -96,9 +114,10 @@ static u64 from_float(Conversion c, u64 raw)
     if (c.satfinite && v == v) { /* what rounds to infinity is the largest instead */
         double back = sim_widen(types[c.to].format, r);
         if (back != back || back - back != 0) r = sim_round_f64(types[c.to].format, v > 0 ? 1e30 : -1e30, RZ);
-        if (v - v != 0 && (c.to == T_F16 || c.to == T_BF16 || types[c.to].bits == 8)) r = sim_round(types[c.to].format, v < 0, 1, 1000, false, RZ);
+        if (v - v != 0 && c.to != T_F64) r = sim_round(types[c.to].format, v < 0, 1, 1000, false, RZ);
     }
     if (c.ftz && c.to == T_F32) r = flush32((u32)r);
+    if (c.to == T_TF32) r <<= 13; /* the upper 19 bits of a word */
     return r;
 }
 
@@ -138,7 +157,7 @@ static void convert_pair(uint8_t *d, const uint8_t *regs, const SimOp *op)
 static void convert_halves(uint8_t *d, const uint8_t *regs, const SimOp *op)
 {
     Conversion c = unpacked(op->imm);
-    int from_bits = types[c.from].bits, to_bits = types[c.to].bits, from = from_bits / 4;
+    int from_bits = types[c.from].bits, to_bits = types[c.to].bits, from = from_bits <= 8 ? 2 : 4;
     u64 from_mask = (UINT64_C(1) << from_bits) - 1, to_mask = (UINT64_C(1) << to_bits) - 1;
     for (int l = 0; l < LANES; l++) {
         u64 v = read_lane(regs + op->a, l, from);
@@ -169,6 +188,10 @@ static bool modifiers(const Inst *inst, Conversion *c)
         else {
             int m = 0;
             while (m < 4 && strncmp(part, modes[m], 2) != 0) m++;
+            if (m < 4 && !strcmp(part, "rna")) {
+                c->mode = RNA;
+                continue;
+            }
             if (m == 4 || (part[2] && strcmp(part + 2, "i") != 0)) return false;
             c->mode = (Round)m;
             c->whole = part[2] == 'i';
@@ -185,15 +208,17 @@ bool sim_decode_cvt(Parser *p, const Inst *inst)
     c.to = type_named(inst->part[inst->n_parts - 2], &to_pair);
     c.from = type_named(inst->part[inst->n_parts - 1], &from_pair);
     if (c.to == T_COUNT || c.from == T_COUNT || !modifiers(inst, &c)) return false;
-    bool narrow = types[c.to].bits == 8 && types[c.to].is_float, narrow_from = types[c.from].bits == 8 && types[c.from].is_float;
+    bool narrow = types[c.to].bits <= 8 && types[c.to].is_float, narrow_from = types[c.from].bits <= 8 && types[c.from].is_float;
     if ((narrow && !to_pair) || (narrow_from && !from_pair) || (from_pair && !to_pair)) return false;
     if (types[c.from].is_float && !types[c.to].is_float && !c.whole) return false;
+    if (c.from == T_TF32 || (c.to == T_TF32 && c.from != T_F32) || (c.mode == RNA && c.to != T_TF32)) return false;
+    if (c.to == T_UE8M0 && c.mode != RZ && c.mode != RP) return false;
     if (to_pair && !from_pair && (c.from != T_F32 || inst->n != 3)) return false;
     if (!(to_pair && !from_pair) && inst->n != 2) return false;
 
     char to = types[c.to].letter, from = types[c.from].letter;
-    if (to_pair) to = types[c.to].bits == 8 ? 'h' : 'w';
-    if (from_pair) from = types[c.from].bits == 8 ? 'h' : 'w';
+    if (to_pair) to = types[c.to].bits <= 8 ? 'h' : 'w';
+    if (from_pair) from = types[c.from].bits <= 8 ? 'h' : 'w';
     uint32_t a = sim_read(p, &inst->opd[1], from);
     uint32_t b = to_pair && !from_pair ? sim_read(p, &inst->opd[2], from) : 0;
     uint32_t d = sim_result(p, &inst->opd[0], to);

@@ -47,6 +47,7 @@ SimClass sim_class(const char *name)
 {
     const size_t n = strcspn(name, ".");
     char word[24];
+    if (strstr(name, ".param")) return SIM_CLASS_MOVE; /* no memory behind it */
     if (n < sizeof word - 2) {
         snprintf(word, sizeof word, " %.*s ", (int)n, name);
         for (size_t i = 0; i < WBB_LEN(opcodes); i++)

@@ -383,12 +383,8 @@ typedef struct Block {
 void sim_run_warp(Block *b, Warp *w);
 SimClass sim_class(const char *name);
 void sim_count_open(Block *b);
-/* A warp's access of `size` bytes a lane at generic addresses. */
-void sim_count_access(Block *b, const SimOp *op, const uint64_t address[LANES], uint32_t mask, SimAccess kind, size_t size);
-void sim_addresses(const Warp *w, const SimOp *op, uint64_t address[LANES]);
-SimClass sim_class(const char *name);
-void sim_count_open(Block *b);
 void sim_count_close(const Block *b, const SimReport *r);
+void sim_addresses(const Warp *w, const SimOp *op, uint64_t address[LANES]); /* memory.c: generic */
 /* A warp's access of `size` bytes a lane at generic addresses. */
 void sim_count_access(Block *b, const SimOp *op, const uint64_t address[LANES], uint32_t mask, SimAccess kind, size_t size);
 SimShadow *sim_shadow(WbbArena *a, uint64_t size, bool per_block, bool stores_judged);

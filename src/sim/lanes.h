@@ -193,9 +193,9 @@ static inline u64 min64(u64 a, u64 b)
 #define PAIR(lo, hi) ((u32)(lo) | (u32)(hi) << 16)
 
 /* soft.c --------------------------------------------------------------------------------------------------------------- */
-typedef enum { RN, RZ, RM, RP } Round;
+typedef enum { RN, RZ, RM, RP, RNA } Round; /* RNA: to nearest, ties away from zero */
 
-typedef enum { FMT_E4M3, FMT_E5M2, FMT_F16, FMT_BF16, FMT_F32, FMT_F64 } Format;
+typedef enum { FMT_E2M1, FMT_E2M3, FMT_E3M2, FMT_E4M3, FMT_E5M2, FMT_F16, FMT_BF16, FMT_TF32, FMT_F32, FMT_F64 } Format;
 
 /* The exact value (-1)^negative * mantissa * 2^exponent, with `sticky` set if something not zero below it was cut off,
  * rounded to a format; its bits. Overflow gives infinity or the largest value as the mode says. */

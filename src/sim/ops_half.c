@@ -138,7 +138,20 @@ static inline i32 to_s32(float f)
     return high ? INT32_MAX : low ? INT32_MIN : r;
 }
 
-#define CVT(OP)                                                                                                          \
+/* Whole numbers to wider ones and to narrower ones; a column of 16 bits holds 8, extended as their type says. */
+#define WIDER(OP, to, from, types, T, F)                                                                                 \
+    OP(cvt_u##to##_u##from, "cvt.u" #to ".u" #from " cvt.s" #to ".u" #from, types, T, u##F, u##F, u##F, (u##from)a)      \
+    OP(cvt_s##to##_s##from, "cvt.s" #to ".s" #from " cvt.u" #to ".s" #from, types, T, u##F, u##F, u##F, (i64)(i##from)a)
+#define NARROWER(OP, to, from, types, T, F)                                                                              \
+    OP(cvt_u##to##_##from, "cvt.u" #to ".u" #from " cvt.u" #to ".s" #from, types, T, F, F, F, (u##to)a)                  \
+    OP(cvt_s##to##_##from, "cvt.s" #to ".u" #from " cvt.s" #to ".s" #from, types, T, F, F, F, (i64)(i##to)a)
+#define WHOLE(OP)                                                                                                        \
+    WIDER(OP, 16, 8, "hh", u16, 16) WIDER(OP, 32, 8, "wh", u32, 16) WIDER(OP, 64, 8, "dh", u64, 16)                      \
+    WIDER(OP, 32, 16, "wh", u32, 16) WIDER(OP, 64, 16, "dh", u64, 16) WIDER(OP, 64, 32, "dw", u64, 32)                   \
+    NARROWER(OP, 8, 16, "hh", u16, u16) NARROWER(OP, 8, 32, "hw", u16, u32) NARROWER(OP, 8, 64, "hd", u16, u64)    \
+    NARROWER(OP, 16, 32, "hw", u16, u32) NARROWER(OP, 16, 64, "hd", u16, u64) NARROWER(OP, 32, 64, "wd", u32, u64)
+
+#define CVT(OP) WHOLE(OP)                                                                                                          \
     OP(cvt_f32_bf16, "cvt.f32.bf16", "fh", u32, u16, u16, u16, (u32)a << 16)                                             \
     OP(cvt_f32_f16, "cvt.f32.f16", "fh", u32, u16, u16, u16, bits_f32(of_h(a)))                                          \
     OP(cvt_bf16_f32, "cvt.rn.bf16.f32", "hf", u16, u32, u32, u32, to_bf(as_f32(a)))                                      \

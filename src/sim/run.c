@@ -233,6 +233,13 @@ static uint32_t cluster_size(WbbCx *cx, const SimModule *m, const BdLaunch *laun
     return (uint32_t)n;
 }
 
+bool sim_ordered_work(const SimModule *m)
+{
+    bool found = m->barrier || m->shared_bytes;
+    for (uint32_t i = 0; i < m->ops.n && !found; i++) found = m->ops.items[i].kind == OP_ATOMIC;
+    return found;
+}
+
 void sim_run(WbbCx *cx, WbbArena *a, const SimModule *m, const BdLaunch *given, const SimBuffer *buffers, int n_buffers,
              const SimOptions *options, SimReport *report)
 {

@@ -83,6 +83,8 @@ typedef struct {
 SimModule *sim_parse(WbbCx *cx, WbbArena *a, const char *file, const char *text);
 /* Names of the module's kernels, in order; NULL after the last. */
 const char *sim_entry(const SimModule *m, int i);
+/* A result may depend on the order of warps or blocks: atomic operations, barriers or shared memory occur. */
+bool sim_ordered_work(const SimModule *m);
 /* Run one launch. Argument i of the kernel is a pointer to buffers[launch->args[i]]. An unknown entry, a wrong number of
  * arguments or a launch outside the limits of the hardware is a wbb_fail. */
 void sim_run(WbbCx *cx, WbbArena *a, const SimModule *m, const BdLaunch *launch, const SimBuffer *buffers, int n_buffers,

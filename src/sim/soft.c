@@ -12,10 +12,14 @@ static const struct {
     u64 infinity, largest, nan;
     int bits;
 } formats[] = {
+    [FMT_E2M1] = {2, 0, 0, 7, 7, 4}, /* no infinity and no nan: both become the largest */
+    [FMT_E2M3] = {4, 0, 0, 0x1f, 0x1f, 6},
+    [FMT_E3M2] = {3, -2, 0, 0x1f, 0x1f, 6},
     [FMT_E4M3] = {4, -6, 0x7f, 0x7e, 0x7f, 8}, /* no infinity: what would be it is the nan */
     [FMT_E5M2] = {3, -14, 0x7c, 0x7b, 0x7f, 8},
     [FMT_F16] = {11, -14, 0x7c00, 0x7bff, 0x7fff, 16},
     [FMT_BF16] = {8, -126, 0x7f80, 0x7f7f, 0x7fff, 16},
+    [FMT_TF32] = {11, -126, 0x3fc00, 0x3fbff, 0x3ffff, 19},
     [FMT_F32] = {24, -126, 0x7f800000, 0x7f7fffff, 0x7fffffff, 32},
     [FMT_F64] = {53, -1022, UINT64_C(0x7ff0000000000000), UINT64_C(0x7fefffffffffffff), UINT64_C(0x7ff8000000000000), 64},
 };
@@ -47,12 +51,12 @@ u64 sim_round(Format f, bool negative, WbbU128 m, int e, bool sticky, Round mode
         half = cut == 128 && (m >> 127);
         rest = rest || (half ? (m << 1) != 0 : m != 0);
     }
-    bool up = mode == RN ? half && (rest || (kept & 1)) : mode == RZ ? false : (half || rest) && negative == (mode == RM);
+    bool up = mode == RN ? half && (rest || (kept & 1)) : mode == RNA ? half : mode == RZ ? false : (half || rest) && negative == (mode == RM);
     kept += up;
     u64 bits = top < formats[f].least ? kept : ((u64)(top - formats[f].least) << (formats[f].precision - 1)) + kept;
     if (top > 2000 || bits > formats[f].largest) {
-        bool away = mode == RN || (mode != RZ && negative == (mode == RM));
-        bits = away ? formats[f].infinity : formats[f].largest;
+        bool away = mode == RN || mode == RNA || (mode != RZ && negative == (mode == RM));
+        bits = away && formats[f].infinity ? formats[f].infinity : formats[f].largest;
     }
     return signed_bits(f, negative, bits);
 }
@@ -82,7 +86,7 @@ u64 sim_round_f64(Format f, double value, Round mode)
 {
     Parts p = parts(raw_f64(value));
     if (p.nan) return formats[f].nan;
-    if (p.inf) return signed_bits(f, p.negative, formats[f].infinity);
+    if (p.inf) return signed_bits(f, p.negative, formats[f].infinity ? formats[f].infinity : formats[f].largest);
     return sim_round(f, p.negative, p.m, p.e, false, mode);
 }
 
@@ -92,8 +96,8 @@ double sim_widen(Format f, u64 bits)
     u64 magnitude = bits & (((UINT64_C(1) << (total - 1)) - 1));
     double sign = bits >> (total - 1) & 1 ? -1.0 : 1.0;
     if (f == FMT_F64) return as_f64(bits);
-    if (magnitude > formats[f].infinity || (f == FMT_E4M3 && magnitude == 0x7f)) return (double)NAN;
-    if (magnitude == formats[f].infinity) return sign * (double)INFINITY;
+    if ((formats[f].infinity && magnitude > formats[f].infinity) || (f == FMT_E4M3 && magnitude == 0x7f)) return (double)NAN;
+    if (formats[f].infinity && magnitude == formats[f].infinity) return sign * (double)INFINITY;
     u64 field = magnitude >> (precision - 1), fraction = magnitude & ((UINT64_C(1) << (precision - 1)) - 1);
     if (field) fraction |= UINT64_C(1) << (precision - 1);
     return sign * ldexp((double)fraction, (field ? (int)field : 1) - 1 + formats[f].least - (precision - 1));

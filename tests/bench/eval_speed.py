@@ -4,8 +4,8 @@
     eval_speed.py WARPBURG [--elements N]
 
 Evaluates elementwise fusions (GELU by its tanh form, an integer hash, a chain of additions) in f32, bf16 and u32, whole, and the time of
-making the input and of moving it through one negation is taken off. Prints operations a second of processor time for each, and of
-`--at` the milliseconds for 16 elements of 2^27. Exit status 4 if an elementwise fusion stays under 50 million a second.
+making the input and of moving it through one negation is taken off. Prints operations a second of processor time for each, of intervals
+too (--bounds, of a sixteenth of the elements), and of `--at` the milliseconds for 16 elements of 2^27. Exit status 4 if an elementwise fusion stays under 50 million a second.
 """
 from __future__ import annotations
 
@@ -63,7 +63,12 @@ def main() -> int:
             path.write_text(text(kind, body, n))
             rate = n * (operations - 1) / max(seconds(warpburg, path) - base, 1e-9)
             slow = slow or rate < WANTED
-            print(f"{name:6} {kind:5} {rate / 1e6:8.0f} million operations a second")
+            few = n // 16
+            path.write_text(text(kind, NONE, few))
+            base = seconds(warpburg, path, "--bounds")
+            path.write_text(text(kind, body, few))
+            intervals = few * (operations - 1) / max(seconds(warpburg, path, "--bounds") - base, 1e-9)
+            print(f"{name:6} {kind:5} {rate / 1e6:8.0f} million operations a second, {intervals / 1e6:6.1f} million of intervals")
         write_positions(Path(folder, "at.npy"), [k * 8388607 for k in range(16)])
         for kind in ("f32", "bf16"):
             path.write_text(text(kind, GELU, 1 << 27))

@@ -92,6 +92,14 @@ class Checks(unittest.TestCase):
         found = faults("SIMPLIFY = [rewrite(mul[F](neg[F](a), b), neg[F](mul[F](a, b))),\n            rewrite(neg[F](mul[F](a, b)), mul[F](b, neg[F](a)))]\n")
         self.assertTrue(any("rules undo each other" in f and "patterns/sm80.py:2" in f and "patterns/sm80.py:3" in f for f in found), found)
 
+    def test_index_rules_shrink(self) -> None:
+        self.index("ALL = [rewrite(n % k, n - (n // k)*k, when=k > 1)]\n",
+                   "does not shrink: (divisions, terms under them, additions and coefficients, uses, rank, constants) "
+                   "go from (1, 1, 0, 1, 3, 4) to (1, 1, 2, 2, 3, 9), as (n % 4) -> (-4*(n // 4) + n)")
+        self.index("ALL = [rewrite((n // k) // m, (n // m) // k, when=k > m)]\n",
+                   "does not shrink: (divisions, terms under them, additions and coefficients, uses, rank, constants) "
+                   "go from (2, 2, 0, 1, 6, 5) to (2, 2, 0, 1, 6, 5), as ((n // 4) // 1) -> ((n // 1) // 4)")
+
     def test_lowering_circle(self) -> None:
         self.one("LOWER = [rewrite(tanh.f32(a), exp.f32(a)),\n         rewrite(exp.f32(a), tanh.f32(a))]\n",
                  "lowering goes round in a circle: tanh.f32 (patterns/sm80.py:2) -> exp.f32 (patterns/sm80.py:3) -> tanh.f32", 3)

@@ -54,6 +54,13 @@ class Language(unittest.TestCase):
                  "the right side of & is not a condition; comparisons need brackets: (k > 1) & (m % k == 0)")
         self.one("SIMPLIFY = [rewrite(mul.i32(a, k), a, when=True)]\n", "when= is not a condition")
 
+    def test_what_python_has_and_the_language_has_not(self) -> None:
+        self.one("SIMPLIFY = [rewrite(add.f32(a, -0.0, when=approx), a)]\n",
+                 "add.f32: when= belongs to the rule, behind its last side: rewrite(left, right, when=..)")
+        for text, op, what in (("1 << (w - k)", "<<", "(w - k)"), ("2**k", "**", "k"), ("k / 2", "/", "k"), ("k >> 1", ">>", "k")):
+            self.one(f"SIMPLIFY = [rewrite(shl[N](a, k), band[N](a, {text}))]\n",
+                     f"{what}: {op} is not among the arithmetic of constants, which is + - * // %; of element values write the operation, as in shl.i32(a, b)")
+
     def test_rebound_variable(self) -> None:
         self.one("for k in (1, 2): pass\n", "pattern variable k was rebound to 2; every later rule would use that")
         self.one("a = exp.f32(b)\n", "pattern variable a was rebound to exp.f32(b); every later rule would use that")

@@ -164,13 +164,14 @@ static void test_conversions(void **state)
     (void)state;
     for (unsigned n = 0; n < 60000; n++) {
         ScType from = (ScType)(SC_PRED + chance() % (SC_F64 - SC_PRED + 1)), to = (ScType)(SC_PRED + chance() % (SC_F64 - SC_PRED + 1));
-        EvBound x = sc_is_float(from) ? float_bound(from, some_float(from), some_float(from), chance() % 8 == 0)
-                                      : int_bound(from, chance() & sc_mask(from), (chance() >> (chance() % 64)) & sc_mask(from));
-        if (from == SC_F4E2M1FN) x.flags = 0;
-        EvBound r = ev_bound_op(OP_CVT, to, from, &x, false);
+        EvBound x[2] = {{{0}, {0}, 0}, {{0}, {0}, 0}}; /* a report shows two operands */
+        x[0] = sc_is_float(from) ? float_bound(from, some_float(from), some_float(from), chance() % 8 == 0)
+                                 : int_bound(from, chance() & sc_mask(from), (chance() >> (chance() % 64)) & sc_mask(from));
+        if (from == SC_F4E2M1FN) x[0].flags = 0;
+        EvBound r = ev_bound_op(OP_CVT, to, from, x, false);
         for (unsigned v = 0; v < 5; v++) {
-            uint64_t bits = sc_is_float(from) ? value_in(from, &x, v) : (v & 1 ? x.hi.u : x.lo.u) & sc_mask(from);
-            check(OP_CVT, to, from, &x, &bits, &r);
+            const uint64_t bits[2] = {sc_is_float(from) ? value_in(from, x, v) : (v & 1 ? x[0].hi.u : x[0].lo.u) & sc_mask(from), 0};
+            check(OP_CVT, to, from, x, bits, &r);
         }
     }
 }

@@ -289,6 +289,122 @@ static void test_tuples(void **state)
     expect(*state, "e { x = f32[6] parameter(0) ROOT r = f32[6] custom-call(x), custom_call_target=\"Sharding\" }", six_input, 0, WITH(1, 2, 3, 4, 5, 6));
 }
 
+/* XLA lets operands be of another float type than the operation: they are converted. */
+static void test_mixed_precision(void **state)
+{
+    static const char update[] = "e { x = f32[4] parameter(0) b = bf16[4] convert(x) u = f32[2] constant({%s}) i = s32[] constant(1) d = bf16[4] dynamic-update-slice(b, u, i) ROOT r = f32[4] convert(d) }";
+    WbbCx *cx = *state;
+    expect(cx, wbb_format(cx->arena, update, "9, 8"), six_input, 0, WITH(1, 9, 8, 4));
+    const float *got = run(cx, wbb_format(cx->arena, update, "9, 1.00390625"), six_input, EV_PLAIN, NULL)->outputs[0].data;
+    assert_true(got[1] == 9 && got[2] == 1); /* 1 + 2^-8 is half way and goes to even */
+    expect(*state, "e { x = f32[2] parameter(0) b = bf16[2] convert(x) v = f32[] constant(7) d = bf16[4] pad(b, v), padding=1_1 ROOT r = f32[4] convert(d) }", six_input, 0, WITH(7, 1, 2, 7));
+    expect(*state, ADD "ENTRY e { x = f32[6] parameter(0) b = bf16[6] convert(x) z = f32[] constant(0.001953125) ROOT r = f32[] reduce(b, z), dimensions={0}, to_apply=add }", six_input, 0,
+           WITH(21.001953125f)); /* a bf16 sum would have lost the start */
+    expect(*state, ADD "ENTRY e { x = f32[6] parameter(0) b = bf16[6] convert(x) z = f32[] constant(0) ROOT r = f32[5] reduce-window(b, z), window={size=2}, to_apply=add }", six_input, 0,
+           WITH(3, 5, 7, 9, 11));
+    expect(*state, ADD "ENTRY e { x = f32[4] parameter(0) u = bf16[2] constant({10, 20}) i = s32[2,1] constant({{0},{3}}) ROOT r = f32[4] scatter(x, i, u), update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add }",
+           six_input, 0, WITH(11, 2, 3, 24));
+    /* Without a shape, a dimension of 1 stands for all. */
+    expect(*state, "e { x = f32[2,3] parameter(0) y = f32[2,1] parameter(1) s = add(x, y) ROOT r = f32[2,3] negate(s) }", six_input, 0, WITH(-2, -3, -4, -6, -7, -8));
+}
+
+typedef struct {
+    int64_t asked;
+} Counter;
+
+/* Element p of every input is p % 7 - 3. */
+static void counted(void *arg, int64_t number, const int64_t *positions, int64_t start, int64_t n, void *out)
+{
+    (void)number;
+    ((Counter *)arg)->asked += n;
+    for (int64_t k = 0; k < n; k++) ((float *)out)[k] = (float)((positions ? positions[k] : start + k) % 7 - 3);
+}
+
+typedef struct {
+    const char *text;
+    EvSource source;
+    EvPositions at;
+    WbbArena *arena;
+    const EvResult *result;
+} Demand;
+
+static void demand_body(WbbCx *cx, void *arg)
+{
+    Demand *d = arg;
+    HloModule *m = hlo_parse(cx, d->arena, "test.hlo", d->text, strlen(d->text));
+    d->result = ev_run_from(cx, d->arena, m->entry, &d->source, EV_PLAIN, &d->at);
+}
+
+/* Three sums, each of rows that the one before went into: what a few rows need is read a few times, not once for each element. */
+static void test_nested_demand(void **state)
+{
+    WbbCx *cx = *state;
+    static const char text[] = ADD "ENTRY e { x = f32[512,256] parameter(0) z = f32[] constant(0)\n"
+                               "s = f32[512] reduce(x, z), dimensions={1}, to_apply=add  bs = f32[512,256] broadcast(s), dimensions={0}  y = f32[512,256] subtract(x, bs)\n"
+                               "t = f32[512] reduce(y, z), dimensions={1}, to_apply=add  bt = f32[512,256] broadcast(t), dimensions={0}  u = f32[512,256] add(y, bt)\n"
+                               "ROOT r = f32[512] reduce(u, z), dimensions={1}, to_apply=add }";
+    const int64_t rows[5] = {400, 3, 400, 77, 511};
+    Counter counter = {0};
+    Demand d = {text, {counted, &counter}, {rows, 5}, cx->arena, NULL};
+    assert_int_equal(wbb_guard(cx, demand_body, &d), WBB_OK);
+    const float *some = d.result->outputs[0].data;
+    assert_true(counter.asked <= 3 * 5 * 256);
+    float *x = WBB_NEW_N(cx->arena, float, 512 * 256);
+    counted(&counter, 0, NULL, 0, 512 * 256, x);
+    const void *const in[] = {x};
+    const float *all = run(cx, text, in, EV_PLAIN, NULL)->outputs[0].data;
+    for (int k = 0; k < 5; k++) assert_true(some[k] == all[rows[k]]);
+}
+
+static void sound_body(WbbCx *cx, void *arg)
+{
+    Job *j = arg;
+    HloModule *m = hlo_parse(cx, j->arena, "test.hlo", j->text, strlen(j->text));
+    const EvSoundness s = ev_soundness(cx, j->arena, m->entry, j->inputs, NULL, false, NULL, 5, 60);
+    if (s.outside) wbb_fail(cx, (WbbLoc){0}, "%s", s.first);
+    assert_true(s.compared > 0);
+}
+
+/* Sums of products and of windows in chance's order: small types overflow, lose and underflow on the way. */
+static void test_any_order(void **state)
+{
+    static const char *const texts[] = {
+        "e { x = f32[2,3] parameter(0) c = f16[2,3] convert(x) t = f16[] constant(0.0001) b = f16[2,3] broadcast(t), dimensions={} y = f16[2,3] multiply(c, b) ROOT d = f16[2,2] dot(y, y), lhs_contracting_dims={1}, rhs_contracting_dims={1} }",
+        "e { x = f32[1,6,1] parameter(0) c = f8e4m3fn[1,6,1] convert(x) k = f8e4m3fn[3,1,1] constant({{{2.5}},{{-1.125}},{{1.75}}}) ROOT v = f8e4m3fn[1,6,1] convolution(c, k), window={size=3 pad=1_1}, dim_labels=b0f_0io->b0f }",
+        "mul { a = f8e4m3fnuz[] parameter(0) b = f8e4m3fnuz[] parameter(1) ROOT r = f8e4m3fnuz[] multiply(a, b) }\n"
+        "ENTRY e { x = f32[6] parameter(0) c = f8e4m3fnuz[6] convert(x) q = f8e4m3fnuz[] constant(0.5) w = f8e4m3fnuz[4] reduce-window(c, q), window={size=3}, to_apply=mul ROOT r = f8e4m3fnuz[] reduce(c, q), dimensions={0}, to_apply=mul }",
+        "add { a = bf16[] parameter(0) b = bf16[] parameter(1) ROOT r = bf16[] add(a, b) }\n"
+        "ENTRY e { x = f32[6] parameter(0) u = bf16[6] convert(x) z = bf16[2] constant({1000, -3}) i = s32[6,1] constant({{0},{1},{0},{0},{1},{0}}) ROOT r = bf16[2] scatter(z, i, u), update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add }",
+        "over { a = f32[] parameter(0) ROOT b = f32[] parameter(1) }\n"
+        "ENTRY e { x = f32[6] parameter(0) z = f32[2] constant({1000, -3}) i = s32[6,1] constant({{0},{1},{0},{0},{1},{0}}) ROOT r = f32[2] scatter(z, i, x), update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=over }",
+    };
+    WbbCx *cx = *state;
+    for (size_t k = 0; k < WBB_LEN(texts); k++) {
+        Job j = {.text = texts[k], .inputs = six_input, .arena = cx->arena};
+        if (wbb_guard(cx, sound_body, &j) != WBB_OK) fail_msg("%s\n%s", cx->messages, texts[k]);
+    }
+}
+
+/* LT is no order where there are nans: all elements are still there. */
+static void test_odd_comparator(void **state)
+{
+    const float x[7] = {3, NAN, 1, NAN, -INFINITY, 2, 0};
+    const void *const in[] = {x};
+    static const char text[] = "lt { a = f32[] parameter(0) b = f32[] parameter(1) ROOT l = pred[] compare(a, b), direction=LT }\n"
+                               "ENTRY e { x = f32[7] parameter(0) ROOT r = f32[7] sort(x), dimensions={0}, to_apply=lt }";
+    const float *got = run(*state, text, in, EV_PLAIN, NULL)->outputs[0].data;
+    float sum = 0;
+    int nans = 0, infinities = 0;
+    for (int k = 0; k < 7; k++) {
+        nans += isnan(got[k]) ? 1 : 0;
+        infinities += isinf(got[k]) ? 1 : 0;
+        if (isfinite(got[k])) sum += got[k];
+    }
+    assert_true(nans == 2 && infinities == 1 && sum == 6);
+    const EvBound *b = run(*state, text, in, EV_BOUNDS, NULL)->outputs[0].data;
+    for (int k = 0; k < 7; k++) assert_true(b[k].flags == EV_MAYBE_NAN && isinf(b[k].lo.f) && b[k].hi.f == 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -303,6 +419,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_random, setup, teardown),
         cmocka_unit_test_setup_teardown(test_widths, setup, teardown),
         cmocka_unit_test_setup_teardown(test_tuples, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_mixed_precision, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_nested_demand, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_any_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_odd_comparator, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -110,7 +110,7 @@ static void test_print(void **state)
     WbbCx *cx = *state;
     const char *text =
         "// RUN: nothing\n"
-        "HloModule odd:, is_scheduled=true, entry_computation_layout={(f32[8]{0})->f32[9]{0}}\n"
+        "HloModule odd:, is_scheduled=true, entry_computation_layout={(f32[8]{0}, (s32[], f32[2,3]{1,0}))->(f32[], s32[])}\n"
         "FileNames\n1 \"a.py\"\n\nStackFrames\n1 {file_location_id=1}\n\n"
         "%add (x: f32[], y: f32[]) -> f32[] {\n"
         "  %x = f32[] parameter(0)\n  %y = f32[] parameter(1)\n"
@@ -131,7 +131,7 @@ static void test_print(void **state)
     HloModule *m = module_of(cx, text);
     const char *once = printed(cx, m);
     assert_string_equal(once,
-        "HloModule odd, is_scheduled=true, entry_computation_layout={(f32[8]{0})->f32[9]{0}}\n\n"
+        "HloModule odd, is_scheduled=true, entry_computation_layout={(f32[8]{0}, (s32[], f32[2,3]{1,0}))->(f32[], s32[])}\n\n"
         "FileNames\n1 \"a.py\"\nStackFrames\n1 {file_location_id=1}\n\n"
         "add {\n  x = f32[] parameter(0)\n  y = f32[] parameter(1)\n  ROOT s = f32[] add(x, y)\n}, execution_thread=\"t\"\n\n"
         "inline.1 {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT m = f32[] maximum(a, b)\n}\n\n"
@@ -267,7 +267,7 @@ static void test_bad_text(void **state)
         {"e {\n a = f32[] call(), to_apply=f\n}", "t.hlo:2:29: error: call: no computation is named 'f'"},
         {"e { a = f32[] constant(1) }\ne { a = f32[] constant(1) }",
          "t.hlo:2:1: error: the name 'e' is given to two computations"},
-        {"a = f33[2] parameter(0)", "t.hlo:1:5: error: unknown element type 'f33'"},
+        {"a = f33[2] parameter(0)", "t.hlo:1:5: error: unknown element type 'f33', did you mean 'f32'?"},
         {"a = f32[2]{2} parameter(0)", "t.hlo:1:12: error: a layout is no permutation of the 1 dimensions"},
         {"a = f32[4294967296,4294967296] parameter(0)",
          "t.hlo:1:8: error: dimension product overflows: the array has more than 2^63 bytes"},

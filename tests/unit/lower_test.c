@@ -11,7 +11,9 @@
 #include <cmocka.h>
 
 static const RwRule rules[] = {
-    {"patterns/sm90.py", 31, "", "", RW_SELECT}, {"patterns/sm90.py", 32, "", "", RW_SELECT}, {"patterns/arith.py", 7, "", "", RW_SELECT}};
+    {.file = "patterns/sm90.py", .line = 31, .instance = "", .text = "", .stratum = RW_SELECT},
+    {.file = "patterns/sm90.py", .line = 32, .instance = "", .text = "", .stratum = RW_SELECT},
+    {.file = "patterns/arith.py", .line = 7, .instance = "", .text = "", .stratum = RW_SELECT}};
 /* The number in <> of an instr in the texts below. */
 enum { FMUL, FADD, FMA, FPEXT, TANH, FPTRUNC, NV_TANHF, FDIV, COS, CTLZ, NEGATE, UNKNOWN, MISSING, OLT, SELECT, BYTES, CHOOSE, N_ROWS };
 static const RwInstr rows[N_ROWS] = {

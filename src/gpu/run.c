@@ -1,0 +1,242 @@
+/* run: a bundle's launches on the first GPU: memory, module, launches, times.
+ *
+ * Needs the driver; leaves the buffers as the kernels left them. The device's own cubin is loaded if the bundle has it, else the
+ * driver compiles the PTX. What was taken from the driver is given back on every path.
+ *
+ * Times: a run finds nothing of the last one in the L2 cache, for the runs rotate over as many sets of the buffers as fill it
+ * twice; two events stand around all of them. The yardstick is a copy of 16 bytes a thread of memory that fills the cache
+ * eight times, measured in the same process.
+ *
+ *     64 MB in, 64 MB out, 0.045 ms a run: 2,980 GB/s, 0.93 of a copy's 3,200
+ */
+#include "gpu/driver.h"
+#include "gpu/gpu.h"
+
+#include <string.h>
+
+enum { MAX_SETS = 64, MAX_ARGS = 1024, COPY_THREADS = 256, COPY_BYTES = 16, COPY_RUNS = 20, STATIC_SHARED = 48 << 10 };
+
+static const char copy_ptx[] =
+    ".version 6.3\n.target sm_75\n.address_size 64\n"
+    ".visible .entry copy(.param .u64 from, .param .u64 to)\n{\n"
+    "\t.reg .b32 %r<8>;\n\t.reg .b64 %rd<8>;\n"
+    "\tld.param.u64 %rd1, [from];\n\tld.param.u64 %rd2, [to];\n"
+    "\tcvta.to.global.u64 %rd1, %rd1;\n\tcvta.to.global.u64 %rd2, %rd2;\n"
+    "\tmov.u32 %r1, %ctaid.x;\n\tmov.u32 %r2, %tid.x;\n\tmad.lo.u32 %r3, %r1, 256, %r2;\n"
+    "\tmul.wide.u32 %rd3, %r3, 16;\n\tadd.s64 %rd4, %rd1, %rd3;\n\tadd.s64 %rd5, %rd2, %rd3;\n"
+    "\tld.global.v4.b32 {%r4, %r5, %r6, %r7}, [%rd4];\n\tst.global.v4.b32 [%rd5], {%r4, %r5, %r6, %r7};\n"
+    "\tret;\n}\n";
+
+typedef struct {
+    WbbCx *cx;
+    WbbArena *arena;
+    const Bundle *bundle;
+    const BdLaunch *launches;
+    GpuBuffer *memory;
+    const GpuOptions *o;
+    GpuReport report;
+    CuDriver d;
+    CuDevice device;
+    bool retained;
+    CuHandle module, copy_module, events[2];
+    CuHandle *functions;                              /* by launch */
+    struct { CuPointer *items; uint32_t n, room; } held; /* all device memory */
+    char log[4096];                                   /* of the driver's compiler */
+} Gpu;
+
+#define CALL(FUNCTION, ...) gpu_check(g->cx, &g->d, g->d.FUNCTION(__VA_ARGS__), #FUNCTION, NULL)
+
+static int attribute(Gpu *g, int which)
+{
+    int value = 0;
+    CALL(cuDeviceGetAttribute, &value, which, g->device);
+    return value;
+}
+
+static void open_device(Gpu *g)
+{
+    int n = 0;
+    CuHandle context;
+    char name[256] = "";
+    gpu_driver_open(g->cx, &g->d);
+    const CuResult r = g->d.cuInit(0);
+    if (r == 100) wbb_decline(g->cx, (WbbLoc){0}, WHY_NO_GPU, "the driver sees no device"); /* CUDA_ERROR_NO_DEVICE */
+    gpu_check(g->cx, &g->d, r, "cuInit", NULL);
+    CALL(cuDeviceGetCount, &n);
+    if (!n) wbb_decline(g->cx, (WbbLoc){0}, WHY_NO_GPU, "the driver sees no device");
+    CALL(cuDeviceGet, &g->device, 0);
+    CALL(cuDeviceGetName, name, (int)sizeof name, g->device);
+    CALL(cuDevicePrimaryCtxRetain, &context, g->device);
+    g->retained = true;
+    CALL(cuCtxSetCurrent, context);
+    g->report.device = wbb_format(g->arena, "%s", name);
+    g->report.arch = wbb_format(g->arena, "sm_%d", 10 * attribute(g, CU_ATTRIBUTE_MAJOR) + attribute(g, CU_ATTRIBUTE_MINOR));
+}
+
+/* "sm_90" fits a device of that name, and "sm_90a" does. */
+static bool fits(const char *target, const char *arch)
+{
+    const size_t n = strlen(arch);
+    return target && strncmp(target, arch, n) == 0 && (!target[n] || ((target[n] == 'a' || target[n] == 'f') && !target[n + 1]));
+}
+
+static CuHandle load(Gpu *g, const void *image, const char *what)
+{
+    CuHandle module = NULL;
+    int options[] = {CU_JIT_ERROR_LOG, CU_JIT_ERROR_LOG_BYTES};
+    void *values[] = {g->log, (void *)(uintptr_t)(sizeof g->log - 1)};
+    gpu_check(g->cx, &g->d, g->d.cuModuleLoadDataEx(&module, image, WBB_LEN(options), options, values), wbb_format(g->arena, "cuModuleLoadDataEx of the %s", what),
+              g->log);
+    return module;
+}
+
+static void load_bundle(Gpu *g)
+{
+    const Bundle *b = g->bundle;
+    g->report.cubin = b->cubin && fits(b->target, g->report.arch);
+    g->module = g->report.cubin ? load(g, b->cubin, "cubin") : load(g, b->ptx, "PTX");
+    g->functions = WBB_NEW_N(g->arena, CuHandle, b->n_launches + 1);
+    for (int i = 0; i < b->n_launches; i++) {
+        CALL(cuModuleGetFunction, &g->functions[i], g->module, g->launches[i].entry);
+        if (g->launches[i].shared > STATIC_SHARED) CALL(cuFuncSetAttribute, g->functions[i], CU_FUNCTION_DYNAMIC_SHARED, (int)g->launches[i].shared);
+    }
+}
+
+static CuPointer allocate(Gpu *g, size_t bytes)
+{
+    CuPointer p = 0;
+    CALL(cuMemAlloc_v2, &p, WBB_MAX(bytes, (size_t)16));
+    WBB_PUSH(g->arena, &g->held, p);
+    return p;
+}
+
+/* A set of all buffers with the contents that the first launch needs. */
+static void fill_set(Gpu *g, CuPointer *set)
+{
+    for (int i = 0; i < g->bundle->n_buffers; i++) {
+        const GpuBuffer *m = &g->memory[i];
+        set[i] = allocate(g, m->size + g->o->padding);
+        CALL(cuMemsetD8_v2, set[i], 0, WBB_MAX(m->size + g->o->padding, (size_t)16));
+        if (m->size) CALL(cuMemcpyHtoD_v2, set[i], m->bytes, m->size);
+    }
+}
+
+static void launch(Gpu *g, CuHandle function, const BdLaunch *l, CuPointer *pointers, int n)
+{
+    void *parameters[MAX_ARGS];
+    if (n > MAX_ARGS) wbb_fail(g->cx, (WbbLoc){0}, "a launch of %s with %d arguments", l->entry, n);
+    for (int i = 0; i < n; i++) parameters[i] = &pointers[i];
+    if (l->cluster[0] * l->cluster[1] * l->cluster[2] <= 1) {
+        CALL(cuLaunchKernel, function, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2], (unsigned)l->shared, NULL, parameters, NULL);
+        return;
+    }
+    if (!g->d.cuLaunchKernelEx) wbb_decline(g->cx, (WbbLoc){0}, WHY_NO_GPU, "this driver launches no clusters");
+    CuLaunchAttribute cluster = {.id = CU_LAUNCH_CLUSTER, .value.cluster = {l->cluster[0], l->cluster[1], l->cluster[2]}};
+    const CuLaunchConfig c = {.grid = {l->grid[0], l->grid[1], l->grid[2]}, .block = {l->block[0], l->block[1], l->block[2]}, .shared = (unsigned)l->shared,
+                              .attributes = &cluster, .n_attributes = 1};
+    CALL(cuLaunchKernelEx, &c, function, parameters, NULL);
+}
+
+static void launch_all(Gpu *g, const CuPointer *set)
+{
+    for (int i = 0; i < g->bundle->n_launches; i++) {
+        const BdLaunch *l = &g->launches[i];
+        CuPointer *pointers = WBB_NEW_N(g->arena, CuPointer, l->n_args + 1);
+        for (int k = 0; k < l->n_args; k++) pointers[k] = set[l->args[k]];
+        launch(g, g->functions[i], l, pointers, l->n_args);
+    }
+}
+
+static void run_once(Gpu *g, const CuPointer *set)
+{
+    launch_all(g, set);
+    gpu_check(g->cx, &g->d, g->d.cuCtxSynchronize(), "cuCtxSynchronize", NULL);
+    for (int i = 0; i < g->bundle->n_buffers; i++)
+        if (g->memory[i].output && g->memory[i].size) CALL(cuMemcpyDtoH_v2, g->memory[i].bytes, set[i], g->memory[i].size);
+}
+
+/* Times ------------------------------------------------------------------------------------------------------------------------ */
+
+static double elapsed(Gpu *g)
+{
+    float ms = 0;
+    CALL(cuEventRecord, g->events[1], NULL);
+    CALL(cuEventSynchronize, g->events[1]);
+    CALL(cuEventElapsedTime, &ms, g->events[0], g->events[1]);
+    return (double)ms;
+}
+
+static double copy_speed(Gpu *g, size_t cache)
+{
+    const size_t blocks = (8 * cache + COPY_THREADS * COPY_BYTES - 1) / (COPY_THREADS * COPY_BYTES), bytes = blocks * COPY_THREADS * COPY_BYTES;
+    CuHandle function;
+    g->copy_module = load(g, copy_ptx, "copy's PTX");
+    CALL(cuModuleGetFunction, &function, g->copy_module, "copy");
+    CuPointer p[2] = {allocate(g, bytes), allocate(g, bytes)};
+    CALL(cuMemsetD8_v2, p[0], 1, bytes);
+    const BdLaunch l = {.entry = "copy", .grid = {(uint32_t)blocks, 1, 1}, .block = {COPY_THREADS, 1, 1}, .cluster = {1, 1, 1}};
+    launch(g, function, &l, p, 2); /* the first one loads the code */
+    CALL(cuEventRecord, g->events[0], NULL);
+    for (int i = 0; i < COPY_RUNS; i++) launch(g, function, &l, p, 2);
+    const double ms = elapsed(g) / COPY_RUNS;
+    return ms > 0 ? 2 * (double)bytes / ms / 1e6 : 0;
+}
+
+static void time_runs(Gpu *g)
+{
+    const int n = g->bundle->n_buffers;
+    const size_t cache = (size_t)WBB_MAX(attribute(g, CU_ATTRIBUTE_L2_BYTES), 1 << 20);
+    size_t bytes = 0, available = 0, total = 0;
+    for (int i = 0; i < n; i++) bytes += g->memory[i].size;
+    CALL(cuMemGetInfo_v2, &available, &total);
+    size_t copies = WBB_MIN(2 * cache / WBB_MAX(bytes, (size_t)1) + 2, (size_t)MAX_SETS);
+    copies = WBB_MAX(WBB_MIN(copies, available / 2 / WBB_MAX(bytes, (size_t)1)), (size_t)1);
+    CuPointer *sets = WBB_NEW_N(g->arena, CuPointer, copies * (size_t)n + 1);
+    for (size_t k = 0; k < copies; k++) fill_set(g, sets + k * (size_t)n);
+    for (int i = 0; i < 2; i++) CALL(cuEventCreate, &g->events[i], 0);
+    launch_all(g, sets);
+    gpu_check(g->cx, &g->d, g->d.cuCtxSynchronize(), "cuCtxSynchronize", NULL);
+    CALL(cuEventRecord, g->events[0], NULL);
+    for (uint32_t i = 0; i < g->o->repeat; i++) launch_all(g, sets + i % copies * (size_t)n);
+    GpuReport *r = &g->report;
+    r->copies = (uint32_t)copies;
+    r->ms = elapsed(g) / g->o->repeat;
+    r->gb_per_s = r->ms > 0 ? (double)bytes / r->ms / 1e6 : 0;
+    r->copy_gb_per_s = copy_speed(g, cache);
+    r->share = r->copy_gb_per_s > 0 ? r->gb_per_s / r->copy_gb_per_s : 0;
+}
+
+static void steps(WbbCx *cx, void *arg)
+{
+    (void)cx;
+    Gpu *g = arg;
+    open_device(g);
+    load_bundle(g);
+    CuPointer *set = WBB_NEW_N(g->arena, CuPointer, g->bundle->n_buffers + 1);
+    fill_set(g, set);
+    run_once(g, set);
+    if (g->o->repeat) time_runs(g);
+}
+
+/* Errors on this way have nobody to tell. */
+static void give_back(Gpu *g)
+{
+    if (!g->d.library) return;
+    for (int i = 0; i < 2; i++)
+        if (g->events[i]) g->d.cuEventDestroy_v2(g->events[i]);
+    for (uint32_t i = 0; i < g->held.n; i++) g->d.cuMemFree_v2(g->held.items[i]);
+    if (g->copy_module) g->d.cuModuleUnload(g->copy_module);
+    if (g->module) g->d.cuModuleUnload(g->module);
+    if (g->retained) g->d.cuDevicePrimaryCtxRelease_v2(g->device);
+    gpu_driver_close(&g->d);
+}
+
+GpuReport gpu_run(WbbCx *cx, WbbArena *a, const Bundle *b, const BdLaunch *launches, GpuBuffer *memory, const GpuOptions *o)
+{
+    Gpu *g = WBB_NEW(a, Gpu);
+    *g = (Gpu){.cx = cx, .arena = a, .bundle = b, .launches = launches, .memory = memory, .o = o};
+    const WbbStatus s = wbb_guard(cx, steps, g);
+    give_back(g);
+    if (s != WBB_OK) wbb_rethrow(cx, s);
+    return g->report;
+}

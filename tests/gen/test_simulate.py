@@ -1,0 +1,73 @@
+"""Kernels that gen/simulate.py makes of instruction rules."""
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
+
+from gen import load, ops, simulate  # noqa: E402
+from gen.lang import Rule, a, add, asm, b, bf16, cvt, fma, intr, k, llvm, packed, rel, shlx, ulp, w  # noqa: E402
+
+
+def named(rule: Rule) -> Rule:
+    load.identify([rule])
+    return rule
+
+
+def texts(rule: Rule, packs: list = []) -> list:
+    return [(x.instance, x.text) for x in simulate.kernels_of(named(rule), packs)]
+
+
+class Kernels(unittest.TestCase):
+    def test_operands_and_classes(self) -> None:
+        from gen.lang import F
+        made = texts(llvm(add[F](a, b), "fadd"))
+        self.assertEqual([i for i, _ in made], [f"add.{t}" for t in ops.CLASSES["F"]])
+        self.assertIn("store %out[t], add.f32(load %a[t], load %b[t])", made[2][1])
+        self.assertIn("%a: f32[1024], %b: f32[1024], %out: out f32[1024]", made[2][1])
+
+    def test_lanes_are_those_of_packed(self) -> None:
+        made = texts(intr(fma.bf16(a, b, a), "llvm.fma"), packed(bf16, 2, fma))
+        self.assertEqual([i for i, _ in made], ["fma.bf16", "fma.bf16x2"])
+        self.assertIn("fma.bf16x2(load.bf16x2 %a[2*t], load.bf16x2 %b[2*t], load.bf16x2 %a[2*t])", made[1][1])
+        self.assertEqual(len(texts(asm(fma.bf16(a, b, a), "x"), packed(bf16, 2, fma))), 1)
+
+    def test_constants_satisfy_the_condition(self) -> None:
+        made = texts(asm(shlx.u32(a, k), "x", when=(k > 0) & (k < w)))
+        self.assertEqual([i for i, _ in made], ["shlx.u32,k=1", "shlx.u32,k=2", "shlx.u32,k=3", "shlx.u32,k=5"])
+        self.assertIn("shlx.u32(load %a[t], 1)", made[0][1])
+        self.assertEqual(texts(asm(shlx.u32(a, k), "x", when=(k > 5) & (k < 6))), [])
+
+    def test_errors(self) -> None:
+        rule = cvt.f32.bf16(a)
+        self.assertEqual(simulate.err_text(asm(rule, "x")), "")
+        self.assertEqual(simulate.err_text(asm(rule, "x", err=rel(0.5))), "0.5 --ulp-noise")
+        self.assertEqual(simulate.err_text(named(Rule("call", rule, "x", None, ("patterns/x.py", 1), ulp(2)))), "2.0ulp")
+
+    def test_every_rule_makes_a_kernel(self) -> None:
+        for target in load.targets():
+            s = load.load_target(target)
+            for r in s.strata["select"]:
+                self.assertGreater(len(list(simulate.kernels_of(r, s.packed))), 0, r.name)
+
+
+class Judgement(unittest.TestCase):
+    def test_another_rule_fired(self) -> None:
+        r = simulate.Result()
+        kernel = simulate.Kernel("patterns/x.py:1", "add.f32", "")
+        simulate.judge(kernel, {"status": "ok", "rules": ["patterns/y.py:2"], "compared": 5, "all": False}, r)
+        self.assertEqual(r.faults, ["add.f32: selected by patterns/y.py:2"])
+
+    def test_nothing_compared(self) -> None:
+        r = simulate.Result()
+        simulate.judge(simulate.Kernel("lower: x", "i8", ""), {"status": "ok", "rules": [], "compared": 0, "all": False}, r)
+        self.assertEqual(r.faults, ["i8: nothing was compared"])
+
+    def test_counterexample_is_said(self) -> None:
+        r = simulate.Result()
+        simulate.judge(simulate.Kernel("lower: x", "i8", ""), {"status": "wrong", "first": "@k: %out[0] is 1"}, r)
+        self.assertEqual(r.faults, ["i8: wrong: @k: %out[0] is 1"])
+
+
+if __name__ == "__main__":
+    unittest.main()
