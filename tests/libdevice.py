@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Optional
+from typing import Dict, List, NamedTuple, Optional, Tuple, Union
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = "sm_90"
@@ -25,7 +25,8 @@ PAIRS = 1 << 22
 
 # Maximum error in ulp as the CUDA C++ Programming Guide publishes it, 13.1 "Standard Functions"; name: f32, f64, arguments.
 # None: not published, or libm has no reference for it.
-Bounds = Dict[str, "tuple[Optional[int], Optional[int], int]"]
+Bounds = Dict[str, Tuple[Optional[int], Optional[int], int]]
+Result = Dict[str, Union[int, str, None]]
 PUBLISHED: Bounds = {
     "exp": (2, 1, 1), "exp2": (2, None, 1), "exp10": (2, 1, 1), "expm1": (1, 1, 1), "log": (1, 1, 1), "log2": (1, 1, 1), "log10": (2, 1, 1),
     "log1p": (1, 1, 1), "sin": (2, 2, 1), "cos": (2, 2, 1), "tan": (4, 2, 1), "sinpi": (1, 2, 1), "cospi": (1, 2, 1), "asin": (2, 2, 1),
@@ -76,19 +77,19 @@ def kernel(f: Function) -> str:
     """LLVM IR: out[i] = f(in[i], ..)."""
     t, names = f.kind, [f"a{k}" for k in range(f.arguments)]
     loads = "".join(f"  %p{n} = getelementptr {t}, ptr addrspace(1) %{n}, i64 %i\n  %v{n} = load {t}, ptr addrspace(1) %p{n}\n" for n in names)
-    return (f'target triple = "nvptx64-nvidia-cuda"\n'
-            f"declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()\ndeclare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()\n"
-            f"declare {t} @__nv_{f.name}({', '.join([t] * f.arguments)})\n"
-            f"define ptx_kernel void @k({', '.join(f'ptr addrspace(1) %{n}' for n in [*names, 'out'])}) {{\n"
+    return (f"declare {t} @__nv_{f.name}({', '.join([t] * f.arguments)})\n"
+            f"define ptx_kernel void @k_{f.name}({', '.join(f'ptr addrspace(1) %{n}' for n in [*names, 'out'])}) {{\n"
             f"  %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()\n  %b = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()\n"
             f"  %s = shl i32 %b, 8\n  %n = or i32 %s, %t\n  %i = zext i32 %n to i64\n{loads}"
             f"  %r = call {t} @__nv_{f.name}({', '.join(f'{t} %v{n}' for n in names)})\n"
             f"  %o = getelementptr {t}, ptr addrspace(1) %out, i64 %i\n  store {t} %r, ptr addrspace(1) %o\n  ret void\n}}\n")
 
 
-def ptx_of(f: Function, folder: Path, library: Path) -> Path:
-    source, linked, small, ptx = (folder / f"{f.name}.{end}" for end in ("ll", "linked.bc", "bc", "ptx"))
-    source.write_text(kernel(f), encoding="utf-8")
+def ptx_of(fs: List[Function], folder: Path, library: Path) -> Path:
+    source, linked, small, ptx = (folder / f"functions.{end}" for end in ("ll", "linked.bc", "bc", "ptx"))
+    head = ('target triple = "nvptx64-nvidia-cuda"\n'
+            "declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()\ndeclare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()\n")
+    source.write_text(head + "".join(map(kernel, fs)), encoding="utf-8")
     steps = [[tool("llvm-link"), "--only-needed", "--internalize", str(source), str(library), "-o", str(linked)],
              [tool("opt"), f"-mcpu={TARGET}", "-passes=default<O2>", str(linked), "-o", str(small)],
              [tool("llc"), f"-mcpu={TARGET}", "-mattr=+ptx80", str(small), "-o", str(ptx)]]
@@ -97,37 +98,48 @@ def ptx_of(f: Function, folder: Path, library: Path) -> Path:
     return ptx
 
 
-def run(accuracy: str, ptx: Path, f: Function, first: int, last: int, step: int) -> Dict[str, object]:
-    p = subprocess.run([accuracy, str(ptx), f.name, str(first), str(last), str(step)], capture_output=True, text=True)
+Range = Tuple[Function, int, int, int]  # first, last, step
+
+
+def run(accuracy: str, ptx: Path, ranges: List[Range]) -> Dict[str, Result]:
+    words = [str(w) for f, *numbers in ranges for w in (f.name, *numbers)]
+    p = subprocess.run([accuracy, str(ptx), *words], capture_output=True, text=True)
     if p.returncode:
-        return {"n": 0, "ulp": None, "at": p.stderr.strip()[:200]}
-    words = p.stdout.split()
-    return {"n": int(words[1]), "ulp": int(words[2]), "at": ", ".join(words[3:3 + f.arguments])}
+        print(p.stderr.strip(), flush=True)
+    out: Dict[str, Result] = {}
+    for line in p.stdout.splitlines():
+        w = line.split()
+        out[w[0]] = {"n": int(w[1]), "ulp": int(w[2]), "at": ", ".join(w[3:-2])}
+    return out
 
 
-def is_good(f: Function, r: Dict[str, object]) -> bool:
+def is_good(f: Function, r: Result) -> bool:
     return r["ulp"] is not None and int(str(r["ulp"])) <= f.bound and int(str(r["n"])) > 0
+
+
+def has_patterns(f: Function) -> bool:
+    return f.kind == "float" and f.arguments == 1
 
 
 def sample(accuracy: str, library: Path) -> int:
     """The same small part of every function's arguments each time."""
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
-        for f in functions():
-            patterns = f.kind == "float" and f.arguments == 1
-            r = run(accuracy, ptx_of(f, Path(folder), library), f, *((0, 1 << 32, 1048573) if patterns else (0, 4096, 1)))
-            if not is_good(f, r):
-                failed += 1
-                print(f"{f.name}: {r['ulp']} ulp at {r['at']}, {f.bound} published", flush=True)
+        ranges: List[Range] = [(f, 0, 1 << 32, 1048573) if has_patterns(f) else (f, 0, 4096, 1) for f in functions()]
+        results = run(accuracy, ptx_of(functions(), Path(folder), library), ranges)
+    for f in functions():
+        r = results.get(f.name, {"n": 0, "ulp": None, "at": ""})
+        if not is_good(f, r):
+            failed += 1
+            print(f"{f.name}: {r['ulp']} ulp at {r['at']}, {f.bound} published", flush=True)
     print(f"{len(functions()) - failed} passed, {failed} failed")
     return int(failed > 0)
 
 
-def table(results: Dict[str, Dict[str, object]]) -> str:
+def table(results: Dict[str, Dict[str, Result]]) -> str:
     rows: List[str] = []
     for f in functions():
         for step, r in sorted(results.get(f.name, {}).items(), key=lambda item: -int(item[0])):
-            assert isinstance(r, dict)
             kind = "pairs" if f.arguments == 2 else "values"
             over = f"{kind} drawn" if f.kind == "double" or f.arguments == 2 else "all patterns" if step == "1" else f"every {step}th pattern"
             met = "yes" if is_good(f, r) else "**no**"
@@ -151,21 +163,22 @@ ordinary size. What has no row has not been run.
 
 def slow(args: argparse.Namespace, library: Path) -> int:
     state = Path(args.state)
-    results: Dict[str, Dict[str, object]] = json.loads(state.read_text()) if state.exists() else {}
+    results: Dict[str, Dict[str, Result]] = json.loads(state.read_text()) if state.exists() else {}
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         for f in functions():
             if args.only and f.name not in args.only and f.name not in args.full:
                 continue
-            patterns = f.kind == "float" and f.arguments == 1
+            patterns = has_patterns(f)
             for step in [257, 1] if f.name in args.full and patterns else [257] if patterns else [1]:
                 done = results.setdefault(f.name, {})
                 if str(step) not in done:
-                    done[str(step)] = run(args.accuracy, ptx_of(f, Path(folder), library), f, 0, 1 << 32 if patterns else PAIRS, step)
+                    ptx = ptx_of([f], Path(folder), library)
+                    found = run(args.accuracy, ptx, [(f, 0, 1 << 32 if patterns else PAIRS, step)])
+                    done[str(step)] = found.get(f.name, {"n": 0, "ulp": None, "at": "did not run"})
                     state.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
                     print(f.name, step, done[str(step)], flush=True)
                 r = done[str(step)]
-                assert isinstance(r, dict)
                 failed += not is_good(f, r)
                 Path(args.table).write_text(HEAD + table(results) + "\n", encoding="utf-8")
     print(f"{sum(len(r) for r in results.values()) - failed} passed, {failed} failed")

@@ -1,11 +1,11 @@
 /* accuracy: how far a function of libdevice, run in the simulator, is from the right result.
  *
- * Needs PTX of a kernel that applies the function to each element of its buffers. Prints one line: how many arguments, the largest
+ * Needs PTX with a kernel k_FUNCTION that applies the function to each element of its buffers. Prints one line: how many arguments, the largest
  * distance, and the argument where it is. The distance is NVIDIA's: units in the last place between the result and the correctly
  * rounded one, so an integer. What is right is libm in double precision for f32, and in long double for f64. A nan is right where
  * libm has one; both zeros count as one place, since only values are published.
  *
- *     accuracy expf.ptx expf 0 4294967296 257   ->   expf 16711936 1 0x1.62e42ep+6
+ *     accuracy expf.ptx expf 0 4294967296 257   ->   expf 16711936 1 0x1.285aa4p-13 0x1.0012cp+0 0x1.0012bep+0
  *
  * f32 of one argument: bit patterns first, first + step, .. below last. All else: `last - first` pairs or values that a generator
  * makes of `first`, half of them of ordinary size, half of any bits.
@@ -37,6 +37,7 @@ static double rhypot_of(double x, double y) { return 1 / hypot(x, y); }
 static double exp10_of(double x) { return (double)powl(10, x); }
 static double normcdf_of(double x) { return erfc(-x * 0.70710678118654752440) / 2; }
 static long double sqrt_long(long double x) { return sqrt((double)x); } /* rounded once */
+static long double fdim_long(long double x, long double y) { return fdim((double)x, (double)y); }
 static long double rsqrt_long(long double x) { return 1 / sqrtl(x); }
 static long double rcbrt_long(long double x) { return 1 / cbrtl(x); }
 static long double rhypot_long(long double x, long double y) { return 1 / hypotl(x, y); }
@@ -104,8 +105,9 @@ static double cospi_of(double x) { return (double)cospi_long(x); }
 static const Function functions[] = {
     ONE(exp), ONE(exp2), ONE(expm1), ONE(log), ONE(log2), ONE(log10), ONE(log1p), ONE(sin), ONE(cos), ONE(tan), ONE(asin), ONE(acos), ONE(atan), ONE(sinh),
     ONE(cosh), ONE(tanh), ONE(asinh), ONE(acosh), ONE(atanh), ONE(erf), ONE(erfc), ONE(tgamma), ONE(cbrt), ONE(floor), ONE(ceil), ONE(trunc), ONE(round),
-    ONE(rint), ONE(logb), ONE(fabs), TWO(pow), TWO(atan2), TWO(hypot), TWO(fmod), TWO(remainder), TWO(fdim), TWO(fmax), TWO(fmin), TWO(copysign),
+    ONE(rint), ONE(logb), ONE(fabs), TWO(pow), TWO(atan2), TWO(hypot), TWO(fmod), TWO(remainder), TWO(fmax), TWO(fmin), TWO(copysign),
     {"sqrt", 1, sqrt, NULL, sqrt_long, NULL, 0, 0},
+    {"fdim", 2, NULL, fdim, NULL, fdim_long, 0, 0},
     {"nearbyint", 1, nearbyint, NULL, nearbyintl, NULL, 0, 0},
     {"lgamma", 1, lgamma, NULL, lgammal, NULL, -2.264, INFINITY}, /* published for what is outside of -10.001 .. -2.264 */
     {"rsqrt", 1, rsqrt_of, NULL, rsqrt_long, NULL, 0, 0},
@@ -128,7 +130,8 @@ static const Function functions[] = {
 typedef struct {
     const Function *f;
     bool is_double;
-    const char *ptx;
+    const SimModule *module;
+    const char *entry;
     uint64_t first, last, step;
     uint64_t n, worst;
     uint64_t at[2]; /* bits of the worst arguments */
@@ -225,7 +228,7 @@ static void compare64(Job *j, const uint64_t *const in[2], const uint64_t *out, 
 }
 
 /* One launch: elements `from` on, at most CHUNK of them; returns how many. */
-static size_t chunk(WbbCx *cx, const SimModule *m, Job *j, void *const memory[MOST], uint64_t from, uint64_t count)
+static size_t chunk(WbbCx *cx, Job *j, void *const memory[MOST], uint64_t from, uint64_t count)
 {
     const size_t n = (size_t)WBB_MIN(count - from, (uint64_t)CHUNK), width = j->is_double ? 8 : 4;
     const int buffers = j->f->arguments + 1;
@@ -241,28 +244,14 @@ static size_t chunk(WbbCx *cx, const SimModule *m, Job *j, void *const memory[MO
     SimBuffer b[MOST];
     const int args[MOST] = {0, 1, 2};
     for (int i = 0; i < buffers; i++) b[i] = (SimBuffer){.bytes = memory[i], .size = filled * width, .role = i + 1 == buffers ? BD_OUT : BD_IN};
-    const BdLaunch launch = {.entry = "k", .grid = {(uint32_t)blocks, 1, 1}, .block = {THREADS, 1, 1}, .cluster = {1, 1, 1}, .n_args = buffers, .args = args};
+    const BdLaunch launch = {.entry = j->entry, .grid = {(uint32_t)blocks, 1, 1}, .block = {THREADS, 1, 1}, .cluster = {1, 1, 1}, .n_args = buffers, .args = args};
     SimReport report = {0};
-    sim_run(cx, a, m, &launch, b, buffers, &(SimOptions){0}, &report);
+    sim_run(cx, a, j->module, &launch, b, buffers, &(SimOptions){0}, &report);
     if (report.n_faults) wbb_fail(cx, (WbbLoc){0}, "%s", report.faults[0]);
     wbb_arena_free(a);
     if (j->is_double) compare64(j, (const uint64_t *const[2]){memory[0], memory[1]}, memory[j->f->arguments], n);
     else compare32(j, (const uint32_t *const[2]){memory[0], memory[1]}, memory[j->f->arguments], n);
     return n;
-}
-
-static void work(WbbCx *cx, void *arg)
-{
-    Job *j = arg;
-    WbbArena *a = wbb_arena_new(cx);
-    size_t size;
-    const char *text = wbb_read_file(cx, a, j->ptx, &size);
-    const SimModule *m = sim_parse(cx, a, j->ptx, text);
-    void *memory[MOST];
-    for (int i = 0; i < MOST; i++) memory[i] = wbb_alloc(a, CHUNK * 8);
-    const uint64_t count = (j->last - j->first + j->step - 1) / j->step;
-    for (uint64_t i = 0; i < count;) i += chunk(cx, m, j, memory, i, count);
-    wbb_arena_free(a);
 }
 
 static bool find(Job *j, const char *name)
@@ -281,26 +270,52 @@ static bool find(Job *j, const char *name)
 
 static void print_value(const Job *j, uint64_t bits) { printf(" %a", j->is_double ? f64_of(bits) : (double)f32_of((uint32_t)bits)); }
 
+static void one(WbbCx *cx, Job *j)
+{
+    WbbArena *a = wbb_arena_new(cx);
+    void *memory[MOST];
+    for (int i = 0; i < MOST; i++) memory[i] = wbb_alloc(a, CHUNK * 8);
+    const uint64_t count = (j->last - j->first + j->step - 1) / j->step;
+    for (uint64_t i = 0; i < count;) i += chunk(cx, j, memory, i, count);
+    wbb_arena_free(a);
+}
+
+typedef struct {
+    int argc;
+    char **argv;
+} Words;
+
+static void work(WbbCx *cx, void *arg)
+{
+    const Words *w = arg;
+    WbbArena *a = wbb_arena_new(cx);
+    size_t size;
+    const char *text = wbb_read_file(cx, a, w->argv[1], &size);
+    const SimModule *m = sim_parse(cx, a, w->argv[1], text);
+    for (int i = 2; i + 3 < w->argc; i += 4) {
+        char *const *at = w->argv + i;
+        Job j = {.module = m, .entry = wbb_format(a, "k_%s", at[0]), .first = strtoull(at[1], NULL, 0), .last = strtoull(at[2], NULL, 0), .step = strtoull(at[3], NULL, 0)};
+        if (!find(&j, at[0])) wbb_fail(cx, (WbbLoc){0}, "%s: there is nothing to compare it with", at[0]);
+        one(cx, &j);
+        printf("%s %llu %llu", at[0], (unsigned long long)j.n, (unsigned long long)j.worst);
+        for (int k = 0; k < j.f->arguments; k++) print_value(&j, j.at[k]);
+        print_value(&j, j.got);
+        print_value(&j, j.wanted);
+        printf("\n");
+    }
+    wbb_arena_free(a);
+}
+
 int main(int argc, char **argv)
 {
-    Job j = {0};
-    if (argc != 6 || !find(&j, argv[2])) {
-        fprintf(stderr, "usage: accuracy FILE.ptx FUNCTION FIRST LAST STEP\n");
+    if (argc < 6 || (argc - 2) % 4) {
+        fprintf(stderr, "usage: accuracy FILE.ptx {FUNCTION FIRST LAST STEP}..\n");
         return 2;
     }
-    j.ptx = argv[1];
-    j.first = strtoull(argv[3], NULL, 0), j.last = strtoull(argv[4], NULL, 0), j.step = strtoull(argv[5], NULL, 0);
+    Words w = {argc, argv};
     WbbCx *cx = wbb_cx_new();
-    const WbbStatus s = wbb_guard(cx, work, &j);
-    if (s != WBB_OK) {
-        fprintf(stderr, "%s", cx->messages);
-        return 1;
-    }
-    printf("%s %llu %llu", argv[2], (unsigned long long)j.n, (unsigned long long)j.worst);
-    for (int i = 0; i < j.f->arguments; i++) print_value(&j, j.at[i]);
-    print_value(&j, j.got);
-    print_value(&j, j.wanted);
-    printf("\n");
+    const WbbStatus s = wbb_guard(cx, work, &w);
+    if (s != WBB_OK) fprintf(stderr, "%s", cx->messages);
     wbb_cx_free(cx);
-    return 0;
+    return s != WBB_OK;
 }
