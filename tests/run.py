@@ -68,6 +68,7 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("proofs", "-m gen.rule --check --build {build}", "", ""),
     ("mutants", "-m gen.mutate", "--sample 12", ""),
     ("tiles", "-m gen.simulate --warpburg {wb}", "", ""),
+    ("tile_mutants", "tests/tile_mutants.py {build}", "", ""),
     ("rules_fuzz", "tests/fuzz/rules_fuzz.py", "200", "3000"),
     ("terms_fuzz", "tests/fuzz/terms_fuzz.py {wb}", "60", "2000"),
     ("roundtrip", "tests/roundtrip.py {wb} --shared {shared}", "", "--all"),
