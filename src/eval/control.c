@@ -25,8 +25,11 @@ void *ev_map(Ev *e, EvTask *t)
         all = all && x[k];
     }
     if (!all) return NULL;
-    ev_apply(e, i->called[0], t->set->n, x, &out);
-    return out;
+    const HloComputation *c = i->called[0];
+    for (uint32_t k = 0; k < i->n_operands; k++)
+        x[k] = ev_as(e, c->parameters[k]->shape->type, i->operands[k]->shape->type, t->set->n, x[k]);
+    ev_apply(e, c, t->set->n, x, &out);
+    return ev_as(e, i->shape->type, c->root->shape->type, t->set->n, out);
 }
 
 static const HloComputation *named(const HloInstruction *i, const char *attribute)

@@ -118,6 +118,13 @@ static bool works_on_arrays(const HloComputation *c)
     return true;
 }
 
+/* x in that type: HLO lets a map's operand and its body's parameter differ in precision. */
+static HloInstruction *in_type(HloBuild *b, HloInstruction *x, ScType type)
+{
+    if (x->shape->type == type) return x;
+    return hlo_new(b, HLO_CONVERT, hlo_make_array(b->arena, type, x->shape->rank, x->shape->dims), 1, &x);
+}
+
 static bool is_map(const HloInstruction *i) { return i->opcode == HLO_MAP && i->n_called == 1; }
 
 static HloInstruction *rewrite_map(HloBuild *b, const HloInstruction *i)
@@ -129,7 +136,7 @@ static HloInstruction *rewrite_map(HloBuild *b, const HloInstruction *i)
     for (uint32_t k = 0; k < c->n_instructions; k++) {
         const HloInstruction *old = c->instructions[k];
         if (old->opcode == HLO_PARAMETER) {
-            map[k] = hlo_mapped(b, i->operands[old->number]);
+            map[k] = in_type(b, hlo_mapped(b, i->operands[old->number]), old->shape->type);
             continue;
         }
         if (hands_on(old)) {
@@ -145,7 +152,7 @@ static HloInstruction *rewrite_map(HloBuild *b, const HloInstruction *i)
         map[k]->name = hlo_own_name(b, old->name);
         if (old->opcode == HLO_CONSTANT) map[k] = hlo_new_splat(b, map[k], i->shape->rank, i->shape->dims);
     }
-    return map[c->root->id];
+    return in_type(b, map[c->root->id], i->shape->type);
 }
 
 const HloModule *hlo_pass_map(WbbCx *cx, WbbArena *a, const HloModule *m)
