@@ -260,7 +260,7 @@ def check_complete(s: RuleSet) -> None:
                 reach(inherit(m, k), f"{r.name} lowers {show(k)} to it", r.where)
             if always(r, set(root[2]), k):
                 return
-        if k[0] != "idx" and not any(always(r, flags, k) for r, flags in tiles.get(k[:2], [])):
+        if k[0] not in ("idx", "complex", "re", "im") and not any(always(r, flags, k) for r, flags in tiles.get(k[:2], [])):
             raise PatternError(where, f"selection is incomplete: no INSTR rule takes {show(k)} ({why})")
 
     for k in sources():
@@ -281,7 +281,9 @@ def sources() -> List[Key]:
                 out += [(o.name, (t,), flags) for flags in ([(), ("approx",)] if "costly" in o.props and cls == "F" else [()])]
                 continue
             for f in ops.COMPUTE:
-                same_width = ops.TYPE_BY_NAME[t].bits == ops.TYPE_BY_NAME[f].bits and "pred" not in (t, f)
+                same_width = o.name == "bits" and ops.TYPE_BY_NAME[t].bits == ops.TYPE_BY_NAME[f].bits and "pred" not in (t, f)
                 if f != t and (o.name == "cvt" or same_width):
                     out.append((o.name, (t, f), ()))
-    return out
+    both = [(), ("approx",)]
+    out += [(o.name, (t,), flags) for o in ops.OPS if "C" in o.classes and o.sig in ("same", "compare", "select") for t in ops.COMPLEX for flags in both]
+    return out + [("modulus", (part, t), flags) for t, part in ops.COMPLEX.items() for flags in both]

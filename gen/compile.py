@@ -12,8 +12,9 @@ from typing import Dict, List, Optional, Tuple
 
 from gen import ops
 from gen.encode import FLAGBIT, NONE, OPNUM, REL, TYPENUM, Step, bits_of
-from gen.expr import Arith, Expr, Lit, Node, PatternError, Src, Type, Var, parts
+from gen.expr import Arith, Expr, Guard, Lit, Node, PatternError, Src, Type, Var, parts
 from gen.forms import is_const, is_index, operand_variables, root_op, swappable, terms_of
+from gen.load import walk as inside
 from gen.lang import Free, Rule
 from gen.load import RuleSet
 from gen.slots import Slots
@@ -40,6 +41,7 @@ class Compiler(Slots):
 
     free: Dict[Tuple[str, str], int] = field(default_factory=dict)  # (operation, type) -> modifiers that cost nothing; select only
     choices: Dict[int, Node] = field(default_factory=dict)          # nodes below the root whose operands are tried in both orders, by id
+    divisor: int = NONE                                             # k slot of what the sum that is matched next is divided by
     swapping: List[int] = field(default_factory=list)               # slots of those
     source: Dict[int, List[int]] = field(default_factory=dict)      # id of a Var under src(..) -> slots of the wholes
 
@@ -63,6 +65,7 @@ class Compiler(Slots):
             y = self.slot()
             self.steps.append(("ANY", y, slot, 1))
             self.match(e.y, y, swaps, None)  # the divisor first: it binds what a split needs
+            self.divisor = self.konst.get(id(e.y), NONE) if isinstance(e.y, Var) else NONE
             self.value[id(e)] = slot
             self.operand(e.x, None, slot, 0, swaps, Type("index"))
         elif isinstance(e, Arith):
@@ -108,6 +111,7 @@ class Compiler(Slots):
         self.match_var(e.x, s, implied)
 
     def match_node(self, e: Node, slot: int, swaps: Dict[int, bool], implied: Optional[Type]) -> None:
+        self.divisor = NONE
         self.value[id(e)] = slot
         self.typed[id(e)] = e.result.name
         if e.flags:
@@ -127,11 +131,21 @@ class Compiler(Slots):
         terms, constants = terms_of(e)
         rests = [t for t, k in terms if isinstance(t, Var) and t.kind == "rest"]
         terms = [(t, k) for t, k in terms if not (isinstance(t, Var) and t.kind == "rest")]
+        if self.match_whole(e, terms, constants, rests, slot):
+            return
         if constants or len(rests) != 1 or not terms:
-            self.fail("a sum pattern is one or more terms and `rest`; constants belong to the rest")
+            self.fail("a sum pattern is one or more terms and `rest`, n + k, or 0 - n; other constants belong to the rest")
         if len(terms) == 1 and isinstance(terms[0][0], Var) and isinstance(terms[0][1], Var) and id(terms[0][1]) in self.konst:
             i, r = self.slot(), self.slot()
-            self.steps.append(("SPLIT", i, slot, self.konst[id(terms[0][1])], r))
+            asked = [*inside(self.rule.right), *(x for c in parts(self.rule.when) if isinstance(c, Guard) for x in c.args)] if isinstance(self.rule.right, Expr) else []
+            self.steps.append(("SPLIT", i, slot, self.konst[id(terms[0][1])], r, int(not any(x is terms[0][0] for x in asked))))
+            self.match_var(terms[0][0], i)
+            self.match_var(rests[0], r)
+            return
+        if len(terms) == 1 and isinstance(terms[0][0], Var) and id(terms[0][0]) not in self.value and isinstance(terms[0][1], Var):
+            i, r = self.slot(), self.slot()
+            self.bind(terms[0][1], self.kslot())
+            self.steps.append(("GROUP", i, slot, self.konst[id(terms[0][1])], r | self.divisor << 8))
             self.match_var(terms[0][0], i)
             self.match_var(rests[0], r)
             return
@@ -151,16 +165,32 @@ class Compiler(Slots):
         self.steps.append(("REST", r, slot, 0))
         self.match_var(rests[0], r)
 
+    def match_whole(self, e: Arith, terms: List[Tuple[Expr, Optional[Expr]]], constants: List[Tuple[int, Expr]], rests: List[Expr], slot: int) -> bool:
+        """n + k: all of a sum, and its constant. 0 - n: a sum that begins with a negative term."""
+        if rests or len(terms) != 1 or not isinstance(terms[0][0], Var) or id(terms[0][0]) in self.value:
+            return False
+        (n, k), i = terms[0], self.slot()
+        if k is None and len(constants) == 1 and constants[0][0] > 0 and isinstance(constants[0][1], Var) and id(constants[0][1]) not in self.konst:
+            self.bind(constants[0][1], self.kslot())
+            self.steps.append(("OFFSET", i, slot, self.konst[id(constants[0][1])]))
+        elif isinstance(k, Lit) and k.value == -1 and not constants:
+            self.steps.append(("NEGATE", i, slot, 0))
+        else:
+            return False
+        self.match_var(n, i)
+        return True
+
     def pick(self, e: Expr, k: Optional[Expr], slot: int, swaps: Dict[int, bool]) -> None:
+        if id(e) in self.value and isinstance(e, Var):
+            self.steps.append(("PICKV", self.value[id(e)], slot, self.constant(k if k is not None else Lit(1), self.steps)))
+            return
         s = self.slot()
+        op = OPNUM[root_op(e) or ""] << 8 if root_op(e) else 0
         if isinstance(k, Var) and id(k) not in self.konst:
             self.bind(k, self.kslot())
-            self.steps.append(("PICK", s, slot, self.konst[id(k)], 0))
+            self.steps.append(("PICK", s, slot, self.konst[id(k)], op))
         else:
-            self.steps.append(("PICK", s, slot, self.constant(k if k is not None else Lit(1), self.steps), 1))
-        name = root_op(e)
-        if name:
-            self.steps.append(("OP", s, s, NONE, OPNUM[name]))  # operand 255: the node itself
+            self.steps.append(("PICK", s, slot, self.constant(k if k is not None else Lit(1), self.steps), 1 | op))
         self.match(e, s, swaps, Type("index"))
 
     # --- right side ----------------------------------------------------------------------------------------------------------
@@ -244,7 +274,7 @@ def compile_rule(rule: Rule, row: int, stratum: str = "", free: Optional[List[Fr
         raise PatternError(rule.where, "the left side is no operation")
     stratum = stratum or ("select" if isinstance(rule.right, str) else "index" if is_index(rule.left) else "lower")
     modifiers = {(f.op, f.type): sum(MODIFIER[m] for m in set(f.modifiers)) for f in free or []}
-    nodes = swappable(rule.left)
+    nodes = swappable(rule.left, rule.when)
     if 2 ** len(nodes) > MAX_VARIANTS:
         raise PatternError(rule.where, f"{2 ** len(nodes)} orders of operands to try, {MAX_VARIANTS} at most")
     out = []

@@ -22,8 +22,8 @@ FLAGBIT = {f: 1 << i for i, f in enumerate(ops.FLAGS)}
 NONE = 0xFF
 
 # Opcodes of the words; the C side has the same list in the same order (src/rewrite/code.def is written from it).
-WORDS = ("TRY FILTER SWAP OP OPX ANY ANYX TYPE CLASS TEQ FLAGS SAME LIT KONST SRC SPLIT PICK REST "
-         "KIMM KWIDTH KARITH CREL CFACT CFLAG ACCEPT "
+WORDS = ("TRY FILTER SWAP OP OPX ANY ANYX TYPE CLASS TEQ FLAGS SAME LIT KONST SRC SPLIT GROUP OFFSET NEGATE PICK PICKV REST "
+         "KIMM KWIDTH KARITH CREL CFACT CAPART CPERIOD CFLAG ACCEPT "
          "BNODE BLIT BKONST BSUM BINSTR BROOT").split()
 WORD = {name: i for i, name in enumerate(WORDS)}
 ARITH = {"+": 0, "-": 1, "*": 2, "//": 3, "%": 4}
@@ -31,6 +31,7 @@ REL = {"==": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
 
 FILTER_BRANCHES = 6  # fewer are tried one after another
 FILTER_KEYS = 6
+FILTER_MOST = 4096   # branches that the engine has room for
 
 Step = Tuple  # (word, a, b, c, extra..): extras are ("imm", value) or numbers, one word each
 
@@ -45,11 +46,11 @@ class Trie:
     children: List[Tuple[Step, "Trie"]] = field(default_factory=list)
 
     def insert(self, steps: List[Step], leaf: Step) -> None:
-        """Behind everything that is there; shares steps with the rule just before. Not from a PICK on: there the next term
+        """Behind everything that is there; shares steps with the rule just before. Not from a PICK or GROUP on: there the next term
         would be tried for the first of the rules only after all of them had failed at this one."""
         node = self
         for s in [*steps, leaf]:
-            if not node.children or node.children[-1][0] != s or s[0] == "PICK":
+            if not node.children or node.children[-1][0] != s or s[0] in ("PICK", "GROUP"):
                 node.children.append((s, Trie()))
             node = node.children[-1][1]
 
@@ -90,7 +91,7 @@ def asked(steps: List[Step]) -> Dict[Key, int]:
             out[(*path[slot], 1)] = 1 << (step[4] & 63)
         elif word == "CLASS" and slot in path:
             out[(*path[slot], 1)] = step[4][1]
-        elif word in ("PICK", "SPLIT"):
+        elif word in ("PICK", "SPLIT", "GROUP"):
             break
     return {k: v for k, v in out.items() if len(k) <= 3}
 
@@ -119,6 +120,8 @@ class Tables:
         head = WORD[word]
         if word in ("OP", "OPX", "ANY", "ANYX"):
             self.code.append(head | (3 if c == NONE else c) << 6 | a << 8 | b << 16 | (more[0] if more else 0) << 24)
+        elif word == "SPLIT":
+            self.code += [head | more[1] << 6 | a << 8 | b << 16 | c << 24, more[0]]
         elif word == "LIT":
             self.code.append(head | b << 6 | a << 8 | self.immediate(more[0][1]) << 16)
         elif word == "TYPE":
@@ -158,7 +161,7 @@ class Tables:
         for value in range(len(of)):
             bits = sum(1 << n for n, w in enumerate(wanted) if key not in w or w[key] >> value & 1) & everybody
             of[value] = rows.setdefault(bits, len(rows))
-        words = (len(wanted) + 31) // 32
+        words = (len(wanted) + 63) // 64 * 2
         data = [bits >> 32 * i & 0xFFFFFFFF for bits in rows for i in range(words)]
         path = [*key[:-1], NONE, NONE][:2]
         return [key[-1] | path[0] << 8 | path[1] << 16, self.blob([sum(of[i + j] << 8 * j for j in range(4)) for i in range(0, len(of), 4)]), self.blob(data)]
@@ -173,6 +176,8 @@ class Tables:
                 wanted.append(asks)
                 branches.append(Trie())
             branches[-1].insert(steps, leaf)
+        if len(branches) > FILTER_MOST:
+            raise ValueError(f"more than {FILTER_MOST} rules of one operation")
         uses = {k: sum(k in w for w in wanted) for k in {k for w in wanted for k in w}}
         keys = sorted((k for k in uses if uses[k] * 8 >= len(wanted)), key=lambda k: (-uses[k], k))[:FILTER_KEYS]
         tables = [w for k in keys for w in self.key_table(k, wanted)]

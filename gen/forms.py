@@ -6,7 +6,7 @@ import itertools
 from typing import Dict, List, Optional, Tuple, Union
 
 from gen import ops
-from gen.expr import Arith, Expr, Lit, Node, Src, Type, Var, Width, children
+from gen.expr import Arith, Cond, Expr, Guard, Lit, Node, Src, Type, Var, Width, children, parts
 
 
 def is_const(e: Expr) -> bool:
@@ -50,9 +50,10 @@ def root_op(e: Expr) -> Optional[str]:
     return None
 
 
-def swappable(e: Expr) -> List[Node]:
+def swappable(e: Expr, when: Optional[Cond] = None) -> List[Node]:
     """Commutative nodes whose operands must be tried in both orders: not where canonical order (constants right) or two fresh
-    variables make the orders alike."""
+    variables, which no condition speaks of, make the orders alike."""
+    asked = {id(x) for c in parts(when) if isinstance(c, Guard) for x in c.args}
     out: List[Node] = []
     seen: Dict[int, int] = {}
 
@@ -67,7 +68,7 @@ def swappable(e: Expr) -> List[Node]:
             return
         if "comm" in x.op.props.split():
             p, q = (a.x if isinstance(a, Src) else a for a in x.args)
-            fresh = isinstance(p, Var) and isinstance(q, Var) and seen[id(p)] == 1 and seen[id(q)] == 1 and p.kind == q.kind
+            fresh = isinstance(p, Var) and isinstance(q, Var) and seen[id(p)] == 1 and seen[id(q)] == 1 and p.kind == q.kind and not {id(p), id(q)} & asked
             if not fresh and not is_const(q):
                 out.append(x)
         for y in x.args:

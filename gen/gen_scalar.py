@@ -46,9 +46,6 @@ def tables_c() -> str:
     lines += [f'    "{f}",\n' for f in ops.FLAGS]
     lines.append("};\n\n/* plain, then with approx */\nstatic const ScBudget budget[OP_COUNT][SC_TYPE_COUNT][2] = {\n")
     table = load.budgets()
-    for t in ops.TYPES:  # a function of a type of 8 bits and below is taken in more and rounded, as that of f16 is
-        if t.cls == "F" and t.bits <= 8:
-            table.update({(op, t.name): table[op, "f16"] for op, of in list(table) if of == "f16"})
     for (op, t), (ulp, approx, absolute) in sorted(table.items()):
         lines.append(f"    [{enum('OP_', op)}][{enum('SC_', t)}] = {{{{{ulp}, 0}}, {{{approx}, {absolute}}}}},\n")
     lines.append("};\n\nScBudget sc_budget(ScOp op, ScType type, bool approx) { return budget[op][type][approx]; }\n")
@@ -117,6 +114,7 @@ ScLoop sc_loop(ScOp op, ScType type, ScType from)
 {
     if ((unsigned)op >= OP_COUNT || (unsigned)type >= SC_TYPE_COUNT || (unsigned)from >= SC_TYPE_COUNT) return NULL;
     if (op == OP_CVT) return conversions[type][from];
+    if (op == OP_CVTSAT) return from == SC_F32 ? saturating[type] : NULL;
     if (op == OP_BITS) return sc_type_info[from].compute && sc_bytes(from) == sc_bytes(type) ? loops[op][type] : NULL;
     return loops[op][type];
 }
@@ -131,7 +129,8 @@ bool sc_eval(ScOp op, ScType type, ScType from, const uint64_t *x, uint64_t *res
     uint64_t r = 0;
     unsigned arity = sc_op_info[op].arity;
     loop(1, &r, x, arity > 1 ? x + 1 : NULL, arity > 2 ? x + 2 : NULL);
-    *result = r;
+    const bool truth = sc_op_info[op].signature == SC_COMPARE || sc_op_info[op].signature == SC_TEST;
+    *result = truth ? r : r & sc_mask(type); /* integers under 8 bits are held with their sign */
     return true;
 }
 """
@@ -139,6 +138,8 @@ bool sc_eval(ScOp op, ScType type, ScType from, const uint64_t *x, uint64_t *res
 
 def load_store(type_name: str, wide: bool) -> tuple[str, str]:
     """Macros or functions that take a stored value to what is computed with, and back."""
+    if type_name in ops.SMALL_INTS + ops.SMALL_FLOATS:
+        return f"LOAD_{type_name}", f"STORE_{type_name}"
     if type_name in ("f16", "bf16"):
         return f"sc_{type_name}_to_float", f"sc_{type_name}_of_{'double' if wide else 'float'}"
     if wide and type_name == "f32":
@@ -146,6 +147,17 @@ def load_store(type_name: str, wide: bool) -> tuple[str, str]:
     if wide and type_name == "f64":
         return "AS_IS", "AS_F64"
     return "AS_IS", "AS_IS"
+
+
+def small_types() -> str:
+    """How values of types of 8 bits and below are loaded and stored."""
+    lines = [semantics.NARROW]
+    for t in ops.SMALL_INTS + ops.SMALL_FLOATS:
+        n, width = semantics.NATIVE[t], ops.TYPE_BY_NAME[t].bits
+        cut = f"{'SIGNED' if t[0] == 'i' else 'UNSIGNED'}({width}, x)"
+        load, store = (cut, cut) if t in ops.SMALL_INTS else (f"sc_small_to_f64({enum('SC_', t)}, {cut})", f"(uint8_t)sc_small_from_f64({enum('SC_', t)}, x)")
+        lines.append(f"#define LOAD_{t}(x) {load}\n#define STORE_{t}(x) {store}\n#define BITS_{t}(x) {cut}\n")
+    return "".join(lines) + "\n"
 
 
 def functions_c() -> str:
@@ -157,8 +169,14 @@ def functions_c() -> str:
         for t in ops.COMPUTE + ["index"]:
             entry = f"    [{enum('OP_', o.name)}][{enum('SC_', t)}] = "
             native = semantics.NATIVE[t]
+            if o.name == "bits" and native.width < 8:
+                body.append(f"LOOP1(bits_{t}, {native.store}, uint8_t, BITS_{t}, AS_IS, uint8_t, a)\n")
+                loops.append(f"{entry}bits_{t},\n")
+                continue
             if o.name in ("select", "bits") and t != "index":
-                loops.append(f"{entry}{'select' if o.name == 'select' else 'copy'}_{native.width},\n")
+                loops.append(f"{entry}{'select' if o.name == 'select' else 'copy'}_{max(native.width, 8)},\n")
+                continue
+            if o.name == "cvtsat":
                 continue
             m = semantics.meaning(o.name, t)
             if m is None:
@@ -177,16 +195,22 @@ def functions_c() -> str:
             entry = f"    [{enum('SC_', to)}][{enum('SC_', source)}] = "
             s, n = semantics.NATIVE[source], semantics.NATIVE[to]
             if to == source:
-                conversions.append(f"{entry}copy_{n.width},\n")
+                conversions.append(f"{entry}copy_{max(n.width, 8)},\n")
                 continue
             operand, expr = semantics.conversion(to, source)
-            load, store = load_store(source, False)[0], "AS_PRED" if to == "pred" else "AS_IS"
+            load, store = load_store(source, False)[0], "AS_PRED" if to == "pred" else f"STORE_{to}" if to in ops.SMALL_INTS else "AS_IS"
             body.append(f"LOOP1(cvt_{to}_{source}, {n.store}, {s.store}, {store}, {load}, {operand}, {expr})\n")
             conversions.append(f"{entry}cvt_{to}_{source},\n")
+    saturating: list[str] = []
+    for to, largest in semantics.SATURATING.items():
+        value = f"(uint8_t)sc_small_from_f64(SC_{to.upper()}, a > {largest} ? {largest} : a < -{largest} ? -{largest} : (double)a)"
+        body.append(f"LOOP1(cvtsat_{to}, uint8_t, float, AS_IS, AS_IS, float, {value})\n")
+        saturating.append(f"    [{enum('SC_', to)}] = cvtsat_{to},\n")
     return "".join([
-        FROM, '#include "scalar/scalar.h"\n#include "scalar/round.h"\n\n#include <math.h>\n#include <string.h>\n', LOOPS, *body,
+        FROM, '#include "scalar/scalar.h"\n#include "scalar/round.h"\n\n#include <math.h>\n#include <string.h>\n', LOOPS, small_types(), *body,
         "\nstatic const ScLoop loops[OP_COUNT][SC_TYPE_COUNT] = {\n", *loops,
-        "};\n\n/* [to][from] */\nstatic const ScLoop conversions[SC_TYPE_COUNT][SC_TYPE_COUNT] = {\n", *conversions, "};\n", ENTRY])
+        "};\n\n/* [to][from] */\nstatic const ScLoop conversions[SC_TYPE_COUNT][SC_TYPE_COUNT] = {\n", *conversions, "};\n",
+        "\nstatic const ScLoop saturating[SC_TYPE_COUNT] = {\n", *saturating, "};\n", ENTRY])
 
 
 def main(argv: list[str]) -> int:

@@ -30,6 +30,8 @@ class Guard:
 FACTS = [
     Guard("within", "fact", ("n", "lo", "hi"), "X", "lo <= n && n < hi", "lo <= n < hi wherever n is evaluated"),
     Guard("multiple", "fact", ("n", "k"), "X", "k > 0 && n % k == 0", "k divides n wherever n is evaluated"),
+    Guard("apart", "fact", ("x", "y", "k"), "X", "y - x >= k", "y - x >= k wherever both are evaluated"),
+    Guard("period", "fact", ("n", "k", "q"), "X", "k > 0 && q * k <= n && n < q * k + k", "n // k is one number, q, wherever n is evaluated; q is bound by it"),
     Guard("known_zero", "fact", ("x", "mask"), "IU", "((uint64_t)x & (uint64_t)mask) == 0", "no bit of mask is ever set in x"),
     Guard("known_one", "fact", ("x", "mask"), "IU", "(~(uint64_t)x & (uint64_t)mask) == 0", "every bit of mask is always set in x"),
     Guard("finite", "fact", ("x",), "F", "fabs(x) < INFINITY", "x is never nan, inf or -inf"),

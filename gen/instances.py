@@ -13,7 +13,7 @@ from gen import guards
 from gen.expr import Guard, Lit, Node, Not, Relation, Type, Var, children, parts
 from gen.forms import is_index
 from gen.lang import Rule
-from gen.terms import FLAGS, RELATION, Env, Facts, Term, Undefined, build, constant, evaluate, inside, subject_of
+from gen.terms import FLAGS, RELATION, Env, Facts, Term, Undefined, build, constant, evaluate, inside, linear, subject_of
 
 FIRST = {"k": 4, "m": 8, "p": 2, "q": 3}
 SMALL = (4, 8, 6, 12, 1, 2, 3, 5, 7, 16, 0, -1, -2, -3, -8, 64, 100, 1000, 1 << 20, 1 << 31, 1 << 40)
@@ -24,7 +24,8 @@ def instances(r: Rule, numbers: List[int]) -> Iterator[Tuple[Term, Facts]]:
     """Terms that r matches, the most ordinary first. numbers: constants that it or rules beside it name."""
     everything = inside(r.left)
     variables = list({id(v): v for v in everything if isinstance(v, Var)}.values())
-    constants = [v for v in variables if v.kind == "const"]
+    bound = [c.args[2] for c in parts(r.when) if isinstance(c, Guard) and c.name == "period"]
+    constants = [v for v in [*variables, *bound] if v.kind == "const"]  # type: ignore[attr-defined]
     classes = sorted({t.name for e in everything if isinstance(e, Node) for t in e.types if t.is_class})
     any_lanes = r.kind in ("llvm", "intr") and all(t.lanes == 1 for e in everything if isinstance(e, Node) for t in e.types)
     asked = frozenset(c.name for c in parts(r.when) if isinstance(c, Guard) and c.name in FLAGS)
@@ -58,6 +59,12 @@ def _instance(r: Rule, env: Env, lanes: int, flags: frozenset) -> Optional[Tuple
             if isinstance(g, Relation):
                 if RELATION[g.rel](evaluate(g.x, env), evaluate(g.y, env)) == negative:
                     return None
+            elif isinstance(g, Guard) and g.name in ("apart", "period"):
+                at, least, most = _interval_of(g, env)
+                known = facts.within.get(at, (least, most))
+                facts.within[at] = (max(least, known[0]), min(most, known[1]))
+                if negative or facts.within[at][0] >= facts.within[at][1]:
+                    return None
             elif isinstance(g, Guard) and guards.BY_NAME[g.name].kind in ("fact", "use"):
                 subject, args = subject_of(g, env), tuple(evaluate(a, env) for a in g.args[1:])
                 if negative:
@@ -75,6 +82,14 @@ def _instance(r: Rule, env: Env, lanes: int, flags: frozenset) -> Optional[Tuple
         return build(r.left, None, env, lanes, flags), facts
     except Undefined:
         return None
+
+
+def _interval_of(g: Guard, env: Env) -> Tuple[Term, int, int]:
+    """What `apart` or `period` assumes: a term and its interval, half-open."""
+    if g.name == "period":
+        k, q = evaluate(g.args[1], env), evaluate(g.args[2], env)
+        return subject_of(g, env), q * k, q * k + k
+    return linear([(subject_of(g, env, 1), 1), (subject_of(g, env), -1)], 0), evaluate(g.args[2], env), 1 << 62
 
 
 def numbers_in(r: Rule) -> List[int]:

@@ -108,10 +108,10 @@ def key(rule: Rule, errors: Errors, table: Optional[Budgets] = None) -> str:
     """table: budgets, where many keys are made."""
     nodes = [e for side in (rule.left, rule.right) if isinstance(side, Expr) for e in walk(side) if isinstance(e, Node)]
     names = {t.name for n in nodes for t in n.types if t.is_class}
-    of = {n.op.name for n in nodes}
+    of, members = {n.op.name for n in nodes}, {m for n in nodes for t in n.types for m in t.members}
     text = [rule.kind, spelled([rule.left, rule.right]), str(rule.when), repr(rule.err),
             *meanings(nodes, load.budgets() if table is None else table),
-            *(f"{n}={ops.CLASSES[n]}" for n in sorted(names)), *sorted(f"{k}:{v}" for k, v in errors.items() if k[0] in of)]
+            *(f"{n}={ops.CLASSES[n]}" for n in sorted(names)), *sorted(f"{k}:{v}" for k, v in errors.items() if k[0] in of and (k[1] not in ops.SMALL_FLOATS or k[1] in members))]
     return hashlib.sha256("\n".join(text).encode()).hexdigest()[:12]
 
 

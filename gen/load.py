@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Dict, List, Tuple
 
-from gen import lang
+from gen import lang, ops
 from gen.lang import Expr, Guard, Node, Not, PatternError, Rule
 
 STRATA = ("index", "simplify", "lower", "select")
@@ -154,9 +154,12 @@ def offered(r: Rule, features: Any) -> bool:
 
 
 def budgets() -> Dict[Tuple[str, str], Tuple[float, float, float]]:
-    """(operation, type) -> (ulp, ulp under --approx, absolute under --approx); the later of two lines holds."""
+    """(operation, type) -> (ulp, ulp under --approx, absolute under --approx); the later of two lines holds. A function of a type of 8 bits
+    and below is taken in more and rounded, as that of f16 is."""
     records = flat(run("functions").BUDGETS, "BUDGETS")
-    return {(op, t): (b.ulp, b.approx, b.approx_abs) for b in records for op in b.ops for t in b.types}
+    table = {(op, t): (b.ulp, b.approx, b.approx_abs) for b in records for op in b.ops for t in b.types}
+    table.update({(op, t): found for (op, of), found in list(table.items()) if of == "f16" for t in ops.SMALL_FLOATS})
+    return table
 
 
 def targets() -> List[str]:

@@ -14,10 +14,10 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
-from gen import checks, ledger, load, ops, prove, prove_c, prove_z3
+from gen import checks, ledger, load, ops, prove, prove_c, prove_complex, prove_z3
 from gen.lang import All, Arith, Cond, Guard, Lit, Node, Not, PatternError, Relation, Rule, Src, parts
 from gen.ledger import Errors
-from gen.prove_terms import NotNarrow, build
+from gen.prove_terms import NotNarrow, Terms, build
 
 MOST = 24  # mutants of one rule; evenly chosen where it has more places
 ALLOWED = 0.01
@@ -169,7 +169,7 @@ def judge(all_mutants: Sequence[Mutant]) -> None:
 
 
 def shown(case: prove.Case) -> str:
-    return prove_z3.decide([case.terms])[0].state if prove_z3.present() and case.terms.contract != "ulp" else "unknown"
+    return prove_z3.decide([case.terms])[0].state if prove_z3.present() and case.terms.contract not in ("ulp", "complex") else "unknown"
 
 
 def same_as_before(m: Mutant, case: prove.Case) -> bool:
@@ -178,9 +178,24 @@ def same_as_before(m: Mutant, case: prove.Case) -> bool:
         return False
     whole = Rule("rewrite", m.before.right, m.rule.right, None, m.rule.where)
     try:
-        return prove_z3.same(build(whole, case.bind, {}, case.approx))
+        is_complex = prove_complex.is_complex(m.before)
+        return prove_z3.same(parts_of(whole, m.before, case) if is_complex else build(whole, case.bind, {}, case.approx))
     except (PatternError, NotNarrow):
         return False
+
+
+def parts_of(whole: Rule, before: Rule, case: prove.Case) -> Terms:
+    """Both right sides of a rule of complex values, of the part that the case is of."""
+    assert isinstance(before.left, Node)
+    b = prove_complex.Parts(whole, {}, {}, False)
+    b.pairs = {}
+    t = "pred" if before.left.op.sig == "compare" else before.left.types[0].name
+    b.places(before.left, before.left.types[0].name)
+    side = lambda e: b.pair(e)[case.label.endswith(".im")] if t in ops.COMPLEX else b.value(e, t)
+    b.t.left, b.t.right = side(whole.left), side(whole.right)
+    if any(i.kind in ("cpart", "cref") for i in b.t.code):
+        raise PatternError(whole.where, "z3 has no complex functions")
+    return b.t
 
 
 def main(argv: Sequence[str]) -> int:

@@ -39,8 +39,11 @@ TYPES = [
 ]
 TYPE_BY_NAME = {t.name: t for t in TYPES}
 
-# Types with scalar functions (constant folding, evaluator) and rules. The others are read, printed and moved.
-COMPUTE = ["pred", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"]
+# Types with scalar functions (constant folding, evaluator) and rules.
+SMALL_INTS = ["i2", "i4", "u2", "u4"]
+SMALL_FLOATS = ["f4e2m1fn", "f8e3m4", "f8e4m3", "f8e4m3fn", "f8e4m3b11fnuz", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f8e8m0fnu"]
+COMPUTE = ["pred", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", *SMALL_INTS, *SMALL_FLOATS]
+COMPLEX = {"c64": "f32", "c128": "f64"}  # types that rules split, and the type of their parts
 
 # Type classes of the rule language: one binding per rule.
 CLASSES = {
@@ -50,12 +53,19 @@ CLASSES = {
     "N": ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"],
     "F": ["f16", "bf16", "f32", "f64"],
     "F16": ["f16", "bf16"],
+    "I4": ["i2", "i4"],
+    "U4": ["u2", "u4"],
+    "F8": SMALL_FLOATS,
+    "G8": SMALL_FLOATS,  # a second one in a rule
+    "E8": SMALL_FLOATS[1:],
+    "H8": SMALL_FLOATS[1:],
+    "C": list(COMPLEX),
     "T": ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"],
 }
 
 # Signatures. T is the type in an operation's name.
 #   same    (T, ..) -> T          compare (T, T) -> pred        test   (T) -> pred
-#   select  (pred, T, T) -> T     convert (S) -> T, name is op.T.S
+#   select  (pred, T, T) -> T     convert (S, ..) -> T, name is op.T.S
 #   leaf    no operands, an immediate; lower/ and the passes know it
 #   frame   structure that the passes make: load, pack, part, ...
 SIGNATURES = ("same", "compare", "test", "select", "convert", "leaf", "frame")
@@ -77,23 +87,28 @@ OPS = [
     Op("none", 0, "leaf", "", 0),
     Op("const", 0, "leaf", "PIUFX", 0),      # immediate: the value's bits; index: the integer
     Op("var", 0, "leaf", "X", 0),            # immediate: number in the kernel's table of variables
+    Op("value", 0, "leaf", "PIUFC", 0),      # immediate: number in the kernel's table of values: what a statement left or carries
     Op("arg", 0, "leaf", "", 0),             # immediate: number of the kernel's buffer
-    Op("load", 2, "frame", "PIUF", 0),       # (arg, index): element of a buffer that no output aliases
+    Op("load", 2, "frame", "PIUFC", 0),       # (arg, index): element of a buffer that no output aliases
     Op("idx", 1, "frame", "IU", 1),          # (index) -> T: the integer value; exact by the maker's proof
-    Op("pack", 2, "frame", "PIUF", 0),       # (x, y): lanes of x, then of y
-    Op("part", 1, "frame", "PIUF", 0),       # (x): lanes [immediate, immediate + lanes of the result)
-    Op("splat", 1, "frame", "PIUF", 0),      # (x): one value in all lanes
+    Op("pack", 2, "frame", "PIUFC", 0),       # (x, y): lanes of x, then of y
+    Op("part", 1, "frame", "PIUFC", 0),       # (x): lanes [immediate, immediate + lanes of the result)
+    Op("splat", 1, "frame", "PIUFC", 0),      # (x): one value in all lanes
+    Op("apply", 0, "frame", "PIUFC", 0),     # of a function of the kernel; immediate: which, which result; index operands in the pool
     Op("instr", 3, "frame", "PIUF", 0),      # a selected tile; immediate: row of the target's instruction table
+    Op("complex", 2, "convert", "FC", 1),    # complex.c64.f32(x, y): x + iy
+    Op("re", 1, "convert", "FC", 1), Op("im", 1, "convert", "FC", 1),  # re.f32.c64(x)
     # index arithmetic ----------------------------------------------------------------------------------------------------
     Op("sum", 0, "frame", "X", 1),           # constant + sum of coefficient * term
     Op("floordiv", 2, "same", "X", 3),       # floor; the divisor is positive
     Op("mod", 2, "same", "X", 3),            # what floor leaves
     # two operands ----------------------------------------------------------------------------------------------------------
-    Op("add", 2, "same", "PIUF", 3, "comm", "add"), Op("sub", 2, "same", "IUF", 4, "", "subtract"),
-    Op("mul", 2, "same", "PIUF", 4, "comm", "multiply"), Op("div", 2, "same", "IUF", 20, "costly", "divide"),
-    Op("rem", 2, "same", "IUF", 20, "costly", "remainder"), Op("pow", 2, "same", "IUF", 40, "costly", "power"),
+    Op("add", 2, "same", "PIUFC", 3, "comm", "add"), Op("sub", 2, "same", "IUFC", 4, "", "subtract"),
+    Op("mul", 2, "same", "PIUFC", 4, "comm", "multiply"), Op("div", 2, "same", "IUFC", 20, "costly", "divide"),
+    Op("rem", 2, "same", "IUF", 20, "costly", "remainder"), Op("pow", 2, "same", "IUFC", 40, "costly", "power"),
     Op("max", 2, "same", "PIUFX", 6, "comm", "maximum"), Op("min", 2, "same", "PIUFX", 6, "comm", "minimum"),
-    Op("atan2", 2, "same", "F", 40, "costly", "atan2"),
+    Op("atan2", 2, "same", "F", 40, "costly", "atan2"), Op("hypot", 2, "same", "F", 40, "costly"),
+    Op("copysign", 2, "same", "F", 6), Op("mulhi", 2, "same", "IU", 14, "", "mulhi"),
     Op("band", 2, "same", "PIU", 2, "comm", "and"), Op("bor", 2, "same", "PIU", 2, "comm", "or"),
     Op("bxor", 2, "same", "PIU", 2, "comm", "xor"),
     Op("shl", 2, "same", "IU", 12, "", "shift-left"), Op("shra", 2, "same", "IU", 12, "", "shift-right-arithmetic"),
@@ -104,32 +119,34 @@ OPS = [
     Op("pow16", 2, "same", "IU", 35, "costly"),  # a ** (b modulo 2**16)
     Op("fma", 3, "same", "F", 3),
     # comparison and choice -------------------------------------------------------------------------------------------------
-    Op("eq", 2, "compare", "PIUFX", 4, "comm"), Op("ne", 2, "compare", "PIUFX", 4, "comm"),
-    Op("lt", 2, "compare", "PIUFX", 4), Op("le", 2, "compare", "PIUFX", 4),
-    Op("gt", 2, "compare", "PIUFX", 5), Op("ge", 2, "compare", "PIUFX", 5),
-    Op("select", 3, "select", "PIUF", 4, "", "select"),
+    Op("eq", 2, "compare", "PIUFXC", 4, "comm"), Op("ne", 2, "compare", "PIUFXC", 4, "comm"),
+    Op("lt", 2, "compare", "PIUFX", 4), Op("le", 2, "compare", "PIUFX", 5),
+    Op("gt", 2, "compare", "PIUFX", 6), Op("ge", 2, "compare", "PIUFX", 6),
+    Op("select", 3, "select", "PIUFC", 4, "", "select"),
     Op("is_finite", 1, "test", "F", 15, "", "is-finite"),
     # one operand -----------------------------------------------------------------------------------------------------------
     Op("cvt", 1, "convert", "PIUF", 8, "", "convert"),
+    Op("cvtsat", 1, "convert", "F", 7),      # what is beyond the largest value becomes it; nan stays
     Op("bits", 1, "convert", "PIUF", 1, "", "bitcast-convert"),  # same width: the bits as they are
-    Op("neg", 1, "same", "IUF", 3, "", "negate"), Op("abs", 1, "same", "IUF", 6, "", "abs"),
-    Op("sign", 1, "same", "IUF", 30, "", "sign"), Op("bnot", 1, "same", "PIU", 4, "", "not"),
+    Op("neg", 1, "same", "IUFC", 3, "", "negate"), Op("abs", 1, "same", "IUF", 6, "", "abs"),
+    Op("modulus", 1, "convert", "FC", 45, "costly"),  # modulus.f32.c64(x): what abs is of a complex value
+    Op("sign", 1, "same", "IUFC", 30, "", "sign"), Op("bnot", 1, "same", "PIU", 4, "", "not"),
     Op("popcnt", 1, "same", "IU", 12, "", "popcnt"), Op("clz", 1, "same", "IU", 12, "", "count-leading-zeros"),
     Op("floor", 1, "same", "F", 12, "", "floor"), Op("ceil", 1, "same", "F", 12, "", "ceil"),
     Op("trunc", 1, "same", "F", 12), Op("round_even", 1, "same", "F", 12, "", "round-nearest-even"),
     Op("round_afz", 1, "same", "F", 14, "", "round-nearest-afz"),
-    Op("exp", 1, "same", "F", 30, "costly", "exponential"), Op("expm1", 1, "same", "F", 30, "costly", "exponential-minus-one"),
+    Op("exp", 1, "same", "FC", 30, "costly", "exponential"), Op("expm1", 1, "same", "FC", 30, "costly", "exponential-minus-one"),
     Op("exp2", 1, "same", "F", 25, "costly"), Op("log2", 1, "same", "F", 25, "costly"),
-    Op("log", 1, "same", "F", 30, "costly", "log"), Op("log1p", 1, "same", "F", 30, "costly", "log-plus-one"),
-    Op("logistic", 1, "same", "F", 35, "costly", "logistic"), Op("tanh", 1, "same", "F", 32, "costly", "tanh"),
-    Op("tan", 1, "same", "F", 30, "costly", "tan"), Op("sin", 1, "same", "F", 30, "costly", "sine"),
-    Op("cos", 1, "same", "F", 30, "costly", "cosine"), Op("sinh", 1, "same", "F", 30, "costly", "sinh"),
-    Op("cosh", 1, "same", "F", 30, "costly", "cosh"), Op("asin", 1, "same", "F", 30, "costly", "asin"),
-    Op("acos", 1, "same", "F", 30, "costly", "acos"), Op("atan", 1, "same", "F", 30, "costly"),
-    Op("asinh", 1, "same", "F", 30, "costly", "asinh"), Op("acosh", 1, "same", "F", 30, "costly", "acosh"),
-    Op("atanh", 1, "same", "F", 30, "costly", "atanh"), Op("erf", 1, "same", "F", 30, "costly", "erf"),
-    Op("sqrt", 1, "same", "F", 20, "costly", "sqrt"), Op("rsqrt", 1, "same", "F", 22, "costly", "rsqrt"),
-    Op("cbrt", 1, "same", "F", 30, "costly", "cbrt"), Op("rcp", 1, "same", "F", 15, "costly"),
+    Op("log", 1, "same", "FC", 30, "costly", "log"), Op("log1p", 1, "same", "FC", 30, "costly", "log-plus-one"),
+    Op("logistic", 1, "same", "FC", 35, "costly", "logistic"), Op("tanh", 1, "same", "FC", 32, "costly", "tanh"),
+    Op("tan", 1, "same", "FC", 30, "costly", "tan"), Op("sin", 1, "same", "FC", 30, "costly", "sine"),
+    Op("cos", 1, "same", "FC", 30, "costly", "cosine"), Op("sinh", 1, "same", "FC", 30, "costly", "sinh"),
+    Op("cosh", 1, "same", "FC", 30, "costly", "cosh"), Op("asin", 1, "same", "FC", 30, "costly", "asin"),
+    Op("acos", 1, "same", "FC", 30, "costly", "acos"), Op("atan", 1, "same", "F", 30, "costly"),
+    Op("asinh", 1, "same", "FC", 30, "costly", "asinh"), Op("acosh", 1, "same", "FC", 30, "costly", "acosh"),
+    Op("atanh", 1, "same", "FC", 30, "costly", "atanh"), Op("erf", 1, "same", "F", 30, "costly", "erf"),
+    Op("sqrt", 1, "same", "FC", 20, "costly", "sqrt"), Op("rsqrt", 1, "same", "FC", 22, "costly", "rsqrt"),
+    Op("cbrt", 1, "same", "FC", 30, "costly", "cbrt"), Op("rcp", 1, "same", "F", 15, "costly"),
 ]
 OP_BY_NAME = {o.name: o for o in OPS}
 

@@ -17,7 +17,7 @@ import itertools
 from dataclasses import dataclass, field
 from typing import Dict, Iterable, List, Optional, Sequence, Tuple
 
-from gen import lang, load, ops, prove_c
+from gen import lang, load, ops, prove_c, prove_complex
 from gen.lang import Node, PatternError, Rule
 from gen.ledger import modes_of
 from gen.prove_c import Domain, Job, Result
@@ -78,6 +78,8 @@ def classes_of(rule: Rule) -> List[str]:
 
 
 def cases_of(rule: Rule, errors: Errors) -> List[Case]:
+    if prove_complex.is_complex(rule):
+        return [Case(label, False, terms) for label, terms in prove_complex.terms_of(rule, errors)]
     names, out = classes_of(rule), []
     written = [e for side in (rule.left, rule.right) if isinstance(side, lang.Expr) for e in load.walk(side) if isinstance(e, Node)]
     pinned = {t.name for e in written for t in e.types if not t.is_class and t.name != "pred"} | {"" for e in written if e.op.sig == "convert"}
@@ -118,6 +120,8 @@ def corners(t: str) -> Tuple[int, ...]:
         powers = [1 << n for n in range(2, w - 1, 1 if w <= 16 else 4)]
         more = [x + d for x in (w, w // 2) for d in (-1, 0, 1)] + [3, 5, 7, 10, 100, (1 << w) // 3, -3, -7, (1 << 53) + 1 if w == 64 else 0]
         return tuple(dict.fromkeys(x & (1 << w) - 1 for x in near + powers + more))
+    if t in ops.SMALL_FLOATS:
+        return tuple(range(1 << w))
     fraction = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52}[t]
     sign, one = 1 << w - 1, ((1 << w - 2 - fraction) - 1) << fraction
     inf, half = ((1 << w - 1 - fraction) - 1) << fraction, 1 << fraction
@@ -128,7 +132,22 @@ def corners(t: str) -> Tuple[int, ...]:
     return tuple(dict.fromkeys(x | s for x in least + middle + whole + top for s in (0, sign) if 0 <= x < sign))
 
 
+def ties(t: str) -> Tuple[int, ...]:
+    """Bits of f32 or f64 values at, and next to, what lies halfway between values of 2 to 6 significant bits, from 2^-140 to 2^140."""
+    fraction, bias = (23, 127) if t == "f32" else (52, 1023)
+    out = []
+    for digits in range(1, 6):
+        for exponent in range(-20, 19) if digits > 1 else (*range(-20, 19), -128, -127, -126, -125, 126, 127):
+            for kept in range(1 << digits):
+                x = exponent + bias << fraction | kept << fraction - digits
+                if exponent + bias < 1:
+                    x = (1 << fraction | kept << fraction - digits) >> 1 - exponent - bias
+                out += [x - 1, x, x + 1]
+    return tuple(dict.fromkeys(x | s for x in out for s in (0, 1 << width(t) - 1)))
+
+
 def domains_of(t: Terms) -> List[Domain]:
+    narrow = any(t.type_of(r) in ops.SMALL_FLOATS for r in range(len(t.types) + len(t.code)))
     bits = sum(width(x) for x in t.types if x not in (EXACT, "side"))
     exact = [n for n, x in enumerate(t.types) if x == EXACT]
     boxes = dict(zip(exact, box([t.names[n] for n in exact])))
@@ -139,7 +158,8 @@ def domains_of(t: Terms) -> List[Domain]:
         elif x == EXACT:
             out.append(Domain("list", boxes[n]))
         else:
-            out.append(Domain("all") if bits <= EXHAUST_BITS else Domain("sample", corners(x)))
+            more = ties(x) if narrow and x in ("f32", "f64") else ()
+            out.append(Domain("all") if bits <= EXHAUST_BITS else Domain("sample", tuple(dict.fromkeys((*corners(x), *more)))))
     return out
 
 
@@ -187,7 +207,7 @@ def prove(rules: Sequence[Rule], errors: Errors, solver: bool = True, samples: i
         if not (r.ok and r.cases == 0 and c.label[1:] in map(str, prove_c.NARROW)):  # no such constant in so few bits
             proofs[n].outcomes.append(judged(c, r))
     if solver and prove_z3.present():
-        wanted = [o for p in proofs for o in p.outcomes if o.case.terms.contract != "ulp" and
+        wanted = [o for p in proofs for o in p.outcomes if o.case.terms.contract not in ("ulp", "complex") and
                   (o.state == "tested" or (o.state == "exhausted" and is_index(o.case.terms)))]
         for o, answer in zip(wanted, prove_z3.decide([o.case.terms for o in wanted])):
             if answer.state == "proved":
@@ -229,7 +249,7 @@ def summary(outcomes: Sequence[Outcome]) -> str:
             out.append(f"tested({labels(o.case.label for o in of)}: {min(o.cases for o in of)})")
         elif of:
             out.append(f"{state}({labels(o.case.label for o in of)})")
-    off = [o for o in outcomes if o.case.terms.contract == "ulp" and o.state not in ("failed", "empty")]
+    off = [o for o in outcomes if o.case.terms.contract in ("ulp", "complex") and o.state not in ("failed", "empty")]
     for approx in (False, True):
         shares = [(o.worst, o.case.terms.budget[0]) for o in off if o.case.approx == approx]
         if shares:

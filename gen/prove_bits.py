@@ -116,6 +116,10 @@ class Reader:
             self.take()
             args.append(self.expression())
         self.take(")")
+        if name not in CALLS:
+            from gen import prove_floats
+
+            raise prove_floats.Unsupported(name)
         return CALLS[name](*args)
 
 

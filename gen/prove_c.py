@@ -21,11 +21,11 @@ from gen.prove_terms import EXACT, Terms, width
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILT_FROM = ("src/base/base.h", "src/scalar/round.c", "src/scalar/round.h", "src/scalar/scalar.c", "src/scalar/scalar.h")
-KINDS = ("scalar literal int of to add sub mul cdiv cmod floordiv mod min max eq ne lt le gt ge nudge function garbage").split()
+KINDS = ("scalar literal int of to add sub mul cdiv cmod floordiv mod min max eq ne lt le gt ge nudge function garbage cpart cref").split()
 KIND = {k: n for n, k in enumerate(KINDS)}
 TYPENUM = {**{t.name: n for n, t in enumerate(ops.TYPES)}, EXACT: 200,
            **{f"i{w}": 100 + w for w in (1, 3, 5, 6, 7)}, **{f"u{w}": 110 + w for w in (1, 3, 5, 6, 7)}}
-TYPENUM.update({"i2": 102, "u2": 112, "i4": 104, "u4": 114, "side": TYPENUM["i8"]})
+TYPENUM["side"] = TYPENUM["i8"]
 OPNUM = {o.name: n for n, o in enumerate(ops.OPS)}
 NARROW = range(1, 8)
 WORKERS = 2
@@ -59,38 +59,9 @@ class Result:
 
 
 # --- meanings at narrow widths ---------------------------------------------------------------------------------------------------
-def operand_end(text: str, at: int) -> int:
-    """End of the operand that a cast before text[at] applies to."""
-    while text[at] in " ~-!":
-        at += 1
-    if text[at] != "(":
-        at = re.compile(r"\w+").match(text, at).end()  # type: ignore[union-attr]
-    if at < len(text) and text[at] == "(":
-        depth = 0
-        while True:
-            depth += {"(": 1, ")": -1}.get(text[at], 0)
-            at += 1
-            if depth == 0:
-                break
-    return at
-
-
-def narrow_text(expr: str, w: int, signed: bool) -> str:
-    """A meaning of gen/semantics.py with casts to T, U and S keeping w bits."""
-    while True:
-        m = re.search(r"\(([TUS])\)", expr)
-        if m is None:
-            break
-        end = operand_end(expr, m.end())
-        keep = "SIGNED" if m.group(1) == "S" or (m.group(1) == "T" and signed) else "UNSIGNED"
-        expr = f"{expr[:m.start()]}{keep}({w}, {expr[m.end():end]}){expr[end:]}"
-    return re.sub(r"\bw\b", str(w), re.sub(r"\(M\)", "(uint32_t)", expr))
-
-
 def narrow_c() -> str:
     out = ['#include "narrow.h"\n#include "scalar/round.h"\n',
-           "#define UNSIGNED(w, x) ((uint8_t)((uint32_t)(x) & ((1u << (w)) - 1)))\n",
-           "#define SIGNED(w, x) ((int8_t)((int32_t)((uint32_t)(x) << (32 - (w))) >> (32 - (w))))\n"]
+           semantics.NARROW]
     rows: List[str] = []
     for o in ops.OPS:
         for signed in (True, False) if o.sig in ("same", "compare") else ():
@@ -99,7 +70,7 @@ def narrow_c() -> str:
                 assert text
                 t, keep = ("int8_t", "SIGNED") if signed else ("uint8_t", "UNSIGNED")
                 name, number = f"{o.name}_{'iu'[not signed]}{w}", 100 + w + (0 if signed else 10)
-                result = f"(uint8_t)({narrow_text(text, w, signed)})" if o.sig == "compare" else f"{keep}({w}, {narrow_text(text, w, signed)})"
+                result = f"(uint8_t)({semantics.narrow_text(text, w, signed)})" if o.sig == "compare" else f"{keep}({w}, {semantics.narrow_text(text, w, signed)})"
                 fetch = "".join(f" const {t} {x} = (({t} const *)p{x})[i];" for x in "abc"[:o.arity])
                 unused = "".join(f" (void)p{x};" for x in "abc"[o.arity:])
                 out.append(f"static void {name}(size_t n, void *r, const void *pa, const void *pb, const void *pc)\n"
@@ -117,7 +88,7 @@ def program() -> Path:
              "narrow.h": '#include "scalar/scalar.h"\nScLoop narrow_loop(int op, int type);\n'}
     driver = Path(__file__).with_name("prove_driver.c")
     digest = hashlib.sha256()
-    for text in [*texts.values(), driver.read_text(), *(ROOT.joinpath(f).read_text() for f in BUILT_FROM)]:
+    for text in [*texts.values(), driver.read_text(), driver.with_name("prove_complex.h").read_text(), *(ROOT.joinpath(f).read_text() for f in BUILT_FROM)]:
         digest.update(text.encode())
     where = Path(os.environ.get("WARPBURG_PROVE", ROOT / "build" / "prove")) / digest.hexdigest()[:16]
     done = where / "prove_driver"
@@ -127,7 +98,7 @@ def program() -> Path:
     for name, text in texts.items():
         (where / name).write_text(text)
     flags = ["-std=c11", "-D_POSIX_C_SOURCE=200809L", "-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno", "-w",
-             "-I", str(where), "-I", str(ROOT / "src")]
+             "-I", str(where), "-I", str(ROOT / "src"), "-I", str(driver.parent)]
     sources = [("-O2", where / "sc_functions.c"), ("-O1", where / "narrow.c"), ("-O2", driver), ("-O1", where / "sc_tables.c"),
                *(("-O1", ROOT / f) for f in BUILT_FROM if f.endswith(".c"))]
     objects = [where / f"{path.stem}.o" for _, path in sources]
@@ -160,11 +131,13 @@ def job_text(number: int, job: Job) -> str:
     for i in t.code:
         a, b, c = (list(i.args) + [-1] * 3)[:3]
         line = f"I {KIND[i.kind]} {OPNUM.get(i.op, 0)} {TYPENUM[i.type]} {TYPENUM.get(i.frm, 0)} {a} {b} {c}"
+        if i.kind in ("cpart", "cref"):  # a third and fourth operand, the part
+            line += f" {(list(i.args) + [-1] * 4)[3]} {i.imm}"
         if i.kind == "nudge":
             line += " %.17g %.17g %.17g" % i.error
         out.append(line + (f" {i.imm:x}" if i.kind in ("literal", "int") else ""))
     out += [f"P {r}" for r in t.pre] + [f"B {r}" for r, _ in t.bad]
-    contract = ("equal", "ulp", "zeros").index(t.contract)
+    contract = ("equal", "ulp", "zeros", "complex").index(t.contract)
     out.append(f"E {t.left} {t.right} {contract} {t.budget[0]:.17g} {t.budget[1]:.17g}")
     return "\n".join(out) + "\n"
 

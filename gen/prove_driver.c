@@ -1,7 +1,7 @@
 /* prove_driver: runs both sides of a rule over many values and compares them; what gen/prove_c.py builds, feeds and reads.
  *
  * Needs sc_loop (gen/semantics.py as C) and narrow_loop (the same at widths 1 to 7). Standard input holds jobs, one word after the
- * other: `J id first samples seed`, its variables `V type mode n value..`, its instructions `I kind type from a b c x y z`, `P reg`
+ * other: `J id first samples seed`, its variables `V type mode n value..`, its instructions `I kind op type from a b c ..`, `P reg`
  * what must hold, `B reg` what must not happen, and `E left right contract ulp absolute`, which runs it. Leaves a line a job:
  *
  *     ok 17 65536 1 0 0       id, cases, exhaustive, measured error, cases where the left side was outside its domain
@@ -14,6 +14,7 @@
 #include "scalar/round.h"
 #include "scalar/scalar.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,13 +23,15 @@ enum { N = 1024, MAX_REGS = 1200, EXACT = 200, REFERENCE = 201 };
 __extension__ typedef __int128 Int;
 
 enum {                    /* kinds of instructions; the first is any operation of the table */
-    SCALAR, LITERAL, INT, OF, TO, ADD, SUB, MUL, CDIV, CMOD, FLOORDIV, MOD, MIN, MAX, EQ, NE, LT, LE, GT, GE, NUDGE, FUNCTION, GARBAGE
+    SCALAR, LITERAL, INT, OF, TO, ADD, SUB, MUL, CDIV, CMOD, FLOORDIV, MOD, MIN, MAX, EQ, NE, LT, LE, GT, GE, NUDGE, FUNCTION, GARBAGE,
+    CPART, CREF
 };
 enum { ALL, LIST, SAMPLE }; /* where a variable's values come from */
-enum { EQUAL, WITHIN_ULP, EQUAL_BUT_ZEROS };
+enum { EQUAL, WITHIN_ULP, EQUAL_BUT_ZEROS, COMPLEX };
 
 typedef struct {
     int kind, op, type, from, a, b, c;
+    int d, part; /* CPART, CREF: operands are (a, b) and (c, d) */
     double x, y, z;
 } Ins;
 
@@ -93,6 +96,8 @@ static void put(int r, int i, Int v)
     memcpy(reg[r] + (size_t)i * bytes_of(t), &u, bytes_of(t));
 }
 
+#include "prove_complex.h"
+
 static double float_at(int r, int i)
 {
     uint64_t u = 0;
@@ -122,9 +127,30 @@ static bool exact_step(const Ins *s, int r, int i)
     return true;
 }
 
+/* The same for types of 8 bits and below, whose values are few. */
+static double small_unit_at(int t, long double x)
+{
+    const int fraction = __builtin_ctzll(sc_from_f64((ScType)t, 2) - sc_from_f64((ScType)t, 1));
+    const int least = t == SC_F8E8M0FNU ? -127 : ilogb(sc_to_f64((ScType)t, 1));
+    int e = 0;
+    frexpl(x, &e);
+    return ldexp(1, x == 0 || e - 1 - fraction < least ? least : e - 1 - fraction);
+}
+
+static long double largest_of(int t)
+{
+    if (t == SC_F64) return 0x1.fffffffffffffp1023L;
+    if (sc_type_info[t].bits > 8) return (long double)sc_to_f64((ScType)t, t == SC_F16 ? 0x7bff : t == SC_BF16 ? 0x7f7f : 0x7f7fffff);
+    double most = 0;
+    for (uint64_t u = 0; u <= sc_mask((ScType)t); u++)
+        if (isfinite(sc_to_f64((ScType)t, u))) most = fmax(most, sc_to_f64((ScType)t, u));
+    return (long double)most;
+}
+
 /* exponent of the last place of a float type at x */
 static double unit_at(int t, long double x)
 {
+    if (sc_type_info[t].bits <= 8) return small_unit_at(t, x);
     const int fraction = t == SC_F16 ? 10 : t == SC_BF16 ? 7 : t == SC_F32 ? 23 : 52;
     const int least = t == SC_F16 ? -24 : t == SC_BF16 ? -133 : t == SC_F32 ? -149 : -1074;
     int e = 0;
@@ -142,6 +168,7 @@ static void nudge(const Ins *s, int r, int i)
     if (side && isfinite(v) && v != 0) moved = v + side * (fabs(v) * s->x + s->y * unit_at(s->type, v) + s->z);
     if (isfinite(v) && (s->op == OP_TANH || s->op == OP_SIN || s->op == OP_COS || s->op == OP_ERF || s->op == OP_LOGISTIC))
         moved = fmax(s->op == OP_LOGISTIC ? 0 : -1, fmin(1, moved));
+    if ((s->op == OP_POW || s->op == OP_ATAN2) && (moved < 0) != (v < 0)) moved = copysign(0, v); /* their sign is never in doubt */
     uint64_t bits = sc_from_f64((ScType)s->type, moved);
     memcpy(reg[r] + (size_t)i * bytes_of(s->type), &bits, bytes_of(s->type));
 }
@@ -175,10 +202,19 @@ static long double function(int op, long double x, long double y)
     case OP_RCP: return 1 / x;
     case OP_POW: return powl(x, y);
     case OP_ATAN2: return atan2l(x, y);
+    case OP_HYPOT: return hypotl(x, y);
     case OP_DIV: return x / y;
     default: fprintf(stderr, "no reference for %s\n", sc_op_info[op].name); exit(2);
     }
 }
+
+static Z complex_at(int re, int im, int i)
+{
+    return re < 0 ? 0 : pair_of((long double)float_at(re, i), (long double)float_at(im, i));
+}
+
+static Z complex_step(const Ins *s, int i) { return complex_function(s->op, complex_at(s->a, s->b, i), complex_at(s->c, s->d, i)); }
+static long double part_of(Z z, int part) { return part ? cimagl(z) : creall(z); }
 
 static void scalar_step(const Ins *s, int r)
 {
@@ -205,6 +241,10 @@ static void run_code(void)
                 else if (s->kind == FUNCTION) {
                     long double y = s->b >= 0 ? (long double)float_at(s->b, i) : 0;
                     ((long double *)(void *)reg[r])[i] = function(s->op, (long double)float_at(s->a, i), y);
+                } else if (s->kind == CREF) ((long double *)(void *)reg[r])[i] = part_of(complex_step(s, i), s->part);
+                else if (s->kind == CPART) {
+                    const uint64_t bits = sc_from_f64((ScType)s->type, (double)part_of(complex_step(s, i), s->part));
+                    memcpy(reg[r] + (size_t)i * bytes_of(s->type), &bits, bytes_of(s->type));
                 } else if (s->kind == GARBAGE) put(r, i, isnan(float_at(s->b, i)) ? (Int)UINT64_C(0xa5a5a5a5a5a5a5a5) : get(s->a, i));
                 else excluded[i] |= !exact_step(s, r, i);
             }
@@ -225,14 +265,39 @@ static bool equal(int l, int r, int i, bool zeros)
 static bool near(int l, int r, int i, double ulp, double absolute, double *worst)
 {
     const int t = type_of[r];
-    const long double y = ((const long double *)(const void *)reg[l])[i], largest = t == SC_F64 ? 0x1.fffffffffffffp1023L : (long double)sc_to_f64((ScType)t, t == SC_F16 ? 0x7bff : t == SC_BF16 ? 0x7f7f : 0x7f7fffff);
+    const long double y = ((const long double *)(const void *)reg[l])[i], largest = largest_of(t);
     const double v = float_at(r, i);
+    if (sc_type_info[t].bits <= 8) { /* nan, infinity and what is below 0 are what the type makes of them */
+        uint64_t own = 0;
+        memcpy(&own, reg[r] + (size_t)i, 1);
+        if (own == sc_from_f64((ScType)t, (double)y) || (isnan(y) && isnan(v))) return true;
+        if (t == SC_F8E8M0FNU && isnan(v) && y <= (long double)absolute) return true; /* what may be below 0 may be nan */
+    }
     if (isnan(y) || isnan(v)) return isnan(y) && isnan(v);
     const long double unit = (long double)unit_at(t, fabsl(y) > largest ? largest : y), limit = largest + (long double)unit_at(t, largest);
     const long double want = fabsl(y) > limit ? copysignl(limit, y) : y, got = isinf(v) ? copysignl(limit, (long double)v) : (long double)v;
     const long double beyond = (fabsl(got - want) - (long double)absolute) / unit;
     if ((double)beyond > *worst) *worst = (double)beyond;
     return fabsl(got - want) <= (long double)(t == SC_F64 ? ulp + 1 : ulp) * unit + (long double)absolute;
+}
+
+/* The same of a part of a complex value: in units at the larger part. What is not finite, or divided by 0, is open. */
+static bool near_complex(int l, int r, int i, double ulp, double *worst)
+{
+    const Ins *s = &code[l];
+    const int t = type_of[r];
+    const Z a = complex_at(s->a, s->b, i), b = complex_at(s->c, s->d, i), z = complex_step(s, i);
+    const long double x = creall(z), y = cimagl(z), larger = fmaxl(fabsl(x), fabsl(y)), v = (long double)float_at(r, i);
+    if (!isfinite(creall(a)) || !isfinite(cimagl(a)) || !isfinite(creall(b)) || !isfinite(cimagl(b)) || (s->op == OP_DIV && b == 0)) return true;
+    if (!isfinite(x) || !isfinite(y) || larger > (long double)DBL_MAX) return true; /* the evaluator's reference is a double */
+    const long double largest = largest_of(t), unit = (long double)unit_at(t, fminl(larger, largest)), limit = largest + unit;
+    const long double want = part_of(z, s->part), got = isinf(v) ? copysignl(limit, v) : v;
+    const long double off = fabsl(got - fmaxl(-limit, fminl(limit, want))) / unit;
+    const double more = complex_units(s->op, a, b);
+    if (!isfinite(more)) return true;
+    if (isnan(v)) return false;
+    if ((double)off - more > *worst) *worst = (double)off - more;
+    return (double)off <= ulp + more + 2;
 }
 
 /* How far a value is from the ones that people like to read. */
@@ -268,7 +333,7 @@ static void judge(int count, int l, int r, int contract, double ulp, double abso
         int why = -2;
         for (int b = 0; b < n_bad && why == -2; b++)
             if (reg[bad[b]][i]) why = b;
-        if (why == -2 && !(contract == WITHIN_ULP ? near(l, r, i, ulp, absolute, &verdict.worst) : equal(l, r, i, contract == EQUAL_BUT_ZEROS))) why = -1;
+        if (why == -2 && !(contract == COMPLEX ? near_complex(l, r, i, ulp, &verdict.worst) : contract == WITHIN_ULP ? near(l, r, i, ulp, absolute, &verdict.worst) : equal(l, r, i, contract == EQUAL_BUT_ZEROS))) why = -1;
         if (why == -2) continue;
         double odd = 0;
         for (int v = 0; v < n_vars; v++) odd += oddness(v, i);
@@ -361,10 +426,11 @@ static void read_ins(void)
     Ins s;
     if (n_regs == MAX_REGS || scanf("%d %d %d %d %d %d %d", &s.kind, &s.op, &s.type, &s.from, &s.a, &s.b, &s.c) != 7) exit(2);
     s.x = s.y = s.z = 0;
+    if ((s.kind == CPART || s.kind == CREF) && scanf("%d %d", &s.d, &s.part) != 2) exit(2);
     if (s.kind == NUDGE && scanf("%lf %lf %lf", &s.x, &s.y, &s.z) != 3) exit(2);
     const int r = n_regs++;
     const bool relation = (s.kind >= EQ && s.kind <= GE) || (s.kind == SCALAR && (sc_op_info[s.op].signature == SC_COMPARE || sc_op_info[s.op].signature == SC_TEST));
-    type_of[r] = relation ? SC_PRED : s.kind == FUNCTION ? REFERENCE : s.type;
+    type_of[r] = relation ? SC_PRED : s.kind == FUNCTION || s.kind == CREF ? REFERENCE : s.type;
     code[r] = s;
     if (s.kind == LITERAL || s.kind == INT) {
         const Int value = read_int();

@@ -29,6 +29,13 @@ def meaning(b: "Builder", c: Guard) -> Optional[int]:
             return both(b.add(Ins("le", EXACT, (ks[0], exact))), b.add(Ins("lt", EXACT, (exact, ks[1]))))
         divides = b.add(Ins("eq", EXACT, (b.add(Ins("mod", EXACT, (exact, ks[0]))), b.integer(0))))
         return both(b.add(Ins("gt", EXACT, (ks[0], b.integer(0)))), divides)
+    if c.name == "apart":
+        return b.add(Ins("le", EXACT, (b.constant(c.args[2]), b.add(Ins("sub", EXACT, (b.value(c.args[1], EXACT), x))))))
+    if c.name == "period":
+        k, q = b.constant(c.args[1]), b.constant(c.args[2])
+        low = b.add(Ins("mul", EXACT, (q, k)))
+        inside = both(b.add(Ins("le", EXACT, (low, x))), b.add(Ins("lt", EXACT, (x, b.add(Ins("add", EXACT, (low, k)))))))
+        return both(b.add(Ins("gt", EXACT, (k, b.integer(0)))), inside)
     if c.name in ("known_zero", "known_one"):
         mask = b.add(Ins("to", t, (b.constant(c.args[1]),)))
         inside = b.scalar("band", t, x, mask)

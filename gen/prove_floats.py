@@ -25,6 +25,8 @@ class Unsupported(Exception):
 
 
 def sort(t: str) -> Any:
+    if t not in SORTS:
+        raise Unsupported(t)
     return z3.FPSort(*SORTS[t])
 
 

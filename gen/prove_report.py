@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from typing import List, Tuple
 
-from gen import load
+from gen import load, ops
 from gen.lang import Expr, Node
 from gen.prove import Outcome, Proof
 from gen.prove_terms import EXACT, cls, width
@@ -26,6 +26,8 @@ def decimal(bits: int, t: str) -> str:
     """A value as people write it."""
     if t == "pred":
         return "true" if bits else "false"
+    if t in ops.SMALL_FLOATS:
+        return f"code {bits}"
     if cls(t) == "F":
         if t == "bf16":
             bits, t = bits << 16, "f32"

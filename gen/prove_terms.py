@@ -154,6 +154,9 @@ class Builder:
                 walk_places(e.x, t)
 
         walk_places(self.rule.left, EXACT)
+        for c in parts(self.rule.when):
+            if isinstance(c, Guard) and c.name == "period":  # binds its last argument
+                walk_places(c.args[2], EXACT)
         for n, (v, t) in enumerate(places.values()):
             self.var[id(v)] = n
             self.t.names.append(v.name)

@@ -23,7 +23,7 @@ from gen import checks, ledger, load, prove, prove_c, prove_report, prove_z3, ru
 from gen.lang import PatternError, Rule  # noqa: E402
 from gen.prove_terms import Errors  # noqa: E402
 
-PROVERS = ("prove.py", "prove_c.py", "prove_driver.c", "prove_facts.py", "prove_terms.py", "prove_z3.py")
+PROVERS = ("prove.py", "prove_c.py", "prove_complex.h", "prove_complex.py", "prove_driver.c", "prove_facts.py", "prove_terms.py", "prove_z3.py")
 
 
 def proved_rules(sets: Sequence[load.RuleSet]) -> List[Rule]:

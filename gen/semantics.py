@@ -74,6 +74,8 @@ MEANING: dict[str, dict[str, str]] = {
     "eq": _compare("=="), "ne": _compare("!="),
     "lt": _compare("<"), "le": _compare("<="), "gt": _compare(">"), "ge": _compare(">="),
     "is_finite": {"F": "fabs$(a) < (T)INFINITY"},
+    "hypot": {"W": "hypot$(a, b)"}, "copysign": {"F": "copysign$(a, b)"},
+    "mulhi": _both("(T)sc_mulhi_signed(a, b, w)", "(T)sc_mulhi_unsigned(a, b, w)"),
     "neg": _both("(T)(0 - (M)a)", "(T)(0 - (M)a)", F="-a"),
     "abs": _both("a < 0 ? (T)(0 - (M)a) : a", "a", F="fabs$(a)"),
     "sign": _both("(T)((a > 0) - (a < 0))", "(T)(a > 0)", F="a > 0 ? (T)1 : a < 0 ? (T)-1 : a"),
@@ -115,10 +117,14 @@ def _float(bits: int, store: str, narrow: str, wide: str) -> Native:
     return Native(store, f"uint{bits}_t", f"int{bits}_t", f"uint{bits}_t", narrow, wide, bits)
 
 
+SATURATING = {"f8e4m3fn": "448.0", "f8e5m2": "57344.0"}  # cvtsat to these, from f32: the largest values
+
 NATIVE: dict[str, Native] = {
     "pred": _integer(8, False), "index": _integer(64, True),
     **{f"i{n}": _integer(n, True) for n in (8, 16, 32, 64)},
     **{f"u{n}": _integer(n, False) for n in (8, 16, 32, 64)},
+    **{f"{s}{n}": Native(t, "uint8_t", "int8_t", "uint32_t", t, t, n) for n in (2, 4) for s, t in (("i", "int8_t"), ("u", "uint8_t"))},
+    **{t: Native("uint8_t", "uint8_t", "int8_t", "uint8_t", "double", "double", ops.TYPE_BY_NAME[t].bits) for t in ops.SMALL_FLOATS},
     "f16": _float(16, "uint16_t", "float", "double"), "bf16": _float(16, "uint16_t", "float", "double"),
     "f32": _float(32, "float", "float", "double"), "f64": _float(64, "double", "double", "long double"),
 }
@@ -145,7 +151,41 @@ def meaning(op: str, type_name: str) -> Optional[Meaning]:
         return None
     wide = key in "HW"
     t = n.wide if wide else n.narrow
-    return Meaning(_fill(table[key], n, t), t, wide)
+    expr = narrow_text(table[key], n.width, cls == "I") if type_name in ops.SMALL_INTS else table[key]
+    return Meaning(_fill(expr, n, t), t, wide)
+
+
+# Integers under 8 bits are held in 8, signed ones with their sign.
+NARROW = ("#define UNSIGNED(w, x) ((uint8_t)((uint32_t)(x) & ((1u << (w)) - 1)))\n"
+          "#define SIGNED(w, x) ((int8_t)((int32_t)((uint32_t)(x) << (32 - (w))) >> (32 - (w))))\n")
+
+
+def operand_end(text: str, at: int) -> int:
+    """End of the operand that a cast before text[at] applies to."""
+    while text[at] in " ~-!":
+        at += 1
+    if text[at] != "(":
+        at = re.compile(r"\w+").match(text, at).end()  # type: ignore[union-attr]
+    if at < len(text) and text[at] == "(":
+        depth = 0
+        while True:
+            depth += {"(": 1, ")": -1}.get(text[at], 0)
+            at += 1
+            if depth == 0:
+                break
+    return at
+
+
+def narrow_text(expr: str, w: int, signed: bool) -> str:
+    """A meaning of gen/semantics.py with casts to T, U and S keeping w bits."""
+    while True:
+        m = re.search(r"\(([TUS])\)", expr)
+        if m is None:
+            break
+        end = operand_end(expr, m.end())
+        keep = "SIGNED" if m.group(1) == "S" or (m.group(1) == "T" and signed) else "UNSIGNED"
+        expr = f"{expr[:m.start()]}{keep}({w}, {expr[m.end():end]}){expr[end:]}"
+    return re.sub(r"\bw\b", str(w), re.sub(r"\(M\)", "(uint32_t)", expr))
 
 
 def _fill(expr: str, n: Native, t: str) -> str:
@@ -166,6 +206,9 @@ def conversion(to: str, source: str) -> tuple[str, str]:
     if t.cls in "IU":
         if s.cls != "F":
             return a_type, f"({n.store})a"
+        if n.width < 8:
+            low, high = (-(1 << n.width - 1), (1 << n.width - 1) - 1) if t.cls == "I" else (0, (1 << n.width) - 1)
+            return a_type, f"({n.store})(a != a ? 0 : a <= {low} ? {low} : a >= {high} ? {high} : a)"
         half = f"0x1p{n.width - 1 if t.cls == 'I' else n.width}"
         top = f"{half}f" if a_type == "float" else half
         least = f"-{top}" if t.cls == "I" else "0"
@@ -174,6 +217,9 @@ def conversion(to: str, source: str) -> tuple[str, str]:
         return a_type, f"a != a ? ({n.store})0 : a <= {least} ? ({n.store}){lo} : a >= {top} ? ({n.store}){hi} : ({n.store})a"
     if to in ("f32", "f64"):
         return a_type, f"({n.store})a"
+    if to in ops.SMALL_FLOATS:
+        exact = f"sc_double_odd_{'signed' if s.cls == 'I' else 'unsigned'}(a)" if m.width == 64 and s.cls in "IU" else "(double)a"
+        return a_type, f"(uint8_t)sc_small_from_f64(SC_{to.upper()}, {exact})"
     # f16 and bf16: from what float holds exactly; else by a rounding to odd, which leaves the second rounding right
     if s.cls == "F" and source != "f64" or m.width <= 16:
         return a_type, f"sc_{to}_of_float((float)a)"

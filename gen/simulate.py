@@ -81,6 +81,17 @@ def classes(e: Expr) -> List[str]:
     return found
 
 
+BYTES = {"i2": "i8", "i4": "i8", "u2": "u8", "u4": "u8", "f4e2m1fn": "u8"}  # types under 8 bits, and what stands for them in memory
+
+
+def narrow(t: str, value: str) -> str:
+    return f"bits.f4e2m1fn.u4(cvt.u4.u8({value}))" if t == "f4e2m1fn" else f"cvt.{t}.{BYTES[t]}({value})"
+
+
+def widened(t: str, value: str) -> str:
+    return f"cvt.u8.u4(bits.u4.f4e2m1fn({value}))" if t == "f4e2m1fn" else f"cvt.{BYTES[t]}.{t}({value})"
+
+
 class Writer:
     """A left side as the text of an expression; every variable becomes a load of its own operand."""
 
@@ -97,9 +108,12 @@ class Writer:
                 return str(self.constants[e.name])
             if e.kind != "value":
                 raise NotMade(f"{e.kind} variable {e}")
-            if self.operands.setdefault(e.name, t) != t:
+            if self.operands.setdefault(e.name, t) not in (t, Type(BYTES.get(t.name, "none"))):
                 raise NotMade(f"{e} has two types")
             index = "t" if t.lanes == 1 else f"{t.lanes}*t"
+            if t.name in BYTES:  # a byte each: bits of which one thread has a part are none to store
+                self.operands[e.name] = Type(BYTES[t.name])
+                return narrow(t.name, f"load %{e.name}[{index}]")
             return f"load{'' if t.lanes == 1 else '.' + str(t)} %{e.name}[{index}]"
         if isinstance(e, Lit):
             if isinstance(e.value, bool):
@@ -195,7 +209,10 @@ def kernels_of(r: Rule, packed: Sequence[lang.Packed]) -> Iterator[Kernel]:
                 w = Writer(binding, lanes, constants)
                 value = w.value(r.left, Type("pred"))
                 result = w.type(r.left.result)
-                instance = value.split("(")[0] + "".join(f",{n}={v}" for n, v in constants.items())
+                name = value
+                if result.name in BYTES:
+                    value, result = widened(result.name, value), Type(BYTES[result.name])
+                instance = name.split("(")[0] + "".join(f",{n}={v}" for n, v in constants.items())
                 yield Kernel(r.name, instance, kernel_text(w.operands, result, value), err_text(r))
 
 
@@ -204,7 +221,7 @@ def kernels_of_lower() -> Iterator[Kernel]:
     def one(what: str, operands: Dict[str, Type], result: Type, value: str) -> Kernel:
         return Kernel(f"lower: {what}", str(result), kernel_text(operands, result, value))
 
-    for name in ops.COMPUTE:
+    for name in (t for t in ops.COMPUTE if t not in BYTES):
         bits = ops.TYPE_BY_NAME[name].bits
         for lanes in (1, 2, 4, 8, 16):
             t, x = Type(name, lanes), "load %a[t]" if lanes == 1 else f"load.{Type(name, lanes)} %a[{lanes}*t]"

@@ -178,6 +178,19 @@ class Slots:
         if v is None:
             self.fail(f"{c}: {c.args[0]} is not bound by the left side")
         self.check_subject(c, known)
+        if c.name == "period":
+            if negate or not isinstance(c.args[2], Var):
+                self.fail(f"{c}: binds a constant; it cannot be negated, and its last argument is a variable")
+            n = self.kslot()
+            self.steps.append(("CPERIOD", n, v, self.constant(c.args[1], self.steps)))
+            self.equate(c.args[2], n)
+            return
+        if c.name == "apart":
+            other = self.value.get(id(c.args[1]))
+            if other is None:
+                self.fail(f"{c}: {c.args[1]} is not bound by the left side")
+            self.steps.append(("CAPART", v, other, self.constant(c.args[2], self.steps), int(negate)))
+            return
         ks = [self.constant(k, self.steps) for k in c.args[1:]]
         self.steps.append(("CFACT", v, *(ks + [0, 0])[:2], guards.NUMBER[c.name] | int(negate) << 8))
 

@@ -191,14 +191,22 @@ def _one(c: Any, env: Env, root: Term, facts: Facts) -> bool:
         return True
     if guards.BY_NAME[c.name].kind == "flag":
         return c.name not in root[4] if negative else c.name in (env.flags or frozenset())
+    if c.name == "apart":
+        inner = facts.interval(linear([(subject_of(c, env, 1), 1), (subject_of(c, env), -1)], 0))
+        return (inner is not None and inner[0] >= evaluate(c.args[2], env)) != negative
+    if c.name == "period":
+        inner, k = facts.interval(subject_of(c, env)), evaluate(c.args[1], env)
+        if inner is None or k <= 0 or inner[0] // k != inner[1] // k:
+            return False
+        return env.konst.setdefault(id(c.args[2]), inner[0] // k) == inner[0] // k
     subject, args = subject_of(c, env), tuple(evaluate(a, env) for a in c.args[1:])
     if negative:  # of a leaf more may be known than here
         return (c.name, subject, args) in facts.absent
     return facts.holds(c.name, subject, args)
 
 
-def subject_of(c: Guard, env: Env) -> Term:
-    e = c.args[0]
+def subject_of(c: Guard, env: Env, n: int = 0) -> Term:
+    e = c.args[n]
     return env.value[id(e)] if id(e) in env.value else build(e, None, env, 1)
 
 
@@ -277,8 +285,16 @@ def _match_all(ps: List[Expr], ts: List[Term], env: Env, any_lanes: bool) -> Ite
 
 
 def _match_sum(p: Expr, t: Term, env: Env, any_lanes: bool) -> Iterator[Env]:
-    found, _ = terms_of(p)
-    rest = next(x for x, _ in found if isinstance(x, Var) and x.kind == "rest")
+    found, constants = terms_of(p)
+    rest = next((x for x, _ in found if isinstance(x, Var) and x.kind == "rest"), None)
+    if rest is None and constants:  # n + k
+        if t[1]:
+            yield from _match_all([found[0][0], constants[0][1]], [linear(list(t[2]), 0), constant(t[1], "index")], env, any_lanes)
+        return
+    if rest is None:  # 0 - n
+        if t[2][0][1] < 0:
+            yield from match(found[0][0], linear([(t, -1)], 0), env, any_lanes)
+        return
     wanted = [(x, k if k is not None else Lit(1)) for x, k in found if x is not rest]
     x, k = wanted[0]
     if len(wanted) == 1 and isinstance(x, Var) and isinstance(k, Var) and id(k) in env.konst:

@@ -119,6 +119,9 @@ def power(t, width):
     return result
 
 
+MULHI = [                                    # the machine multiplies 16 bits and more
+    rewrite(mulhi[t](a, b),                  cvt[t].i32(shrax.i32(mul.i32(cvt.i32[t](a), cvt.i32[t](b)), 8))) for t in (i8, u8)
+]
 POWER = [rewrite(pow16[t](a, b), power16(t, n)) for t, n in zip(SIGNED + UNSIGNED, WIDTHS * 2)] + [
     rewrite(pow[t](a, b),                    power(t, n)) for t, n in zip(UNSIGNED, WIDTHS)
 ] + [                                        # a negative exponent leaves 1, -1 or 0
@@ -167,4 +170,4 @@ HALF_VIA_F32 = [                             # one more rounding, from f32, chan
     rewrite(op[F16](a),                      cvt[F16].f32(op.f32(cvt.f32[F16](a)))) for op in (sqrt, floor, ceil, round_even, round_afz)
 ]
 
-LOWER = PRED + DIVIDE + SHIFT + SIGN + POWER + CONVERT + HALF_VIA_F32
+LOWER = PRED + DIVIDE + SHIFT + SIGN + MULHI + POWER + CONVERT + HALF_VIA_F32

@@ -35,6 +35,8 @@ BUDGETS = [
     budget(pow,                      f32, ulp=4, approx=64),
     budget(erf,                      f32, ulp=2, approx=16),
     budget((cbrt, rsqrt),            f32, ulp=2, approx=4),
+    budget(hypot,                    f32, ulp=3),
+    budget(hypot,                    f64, ulp=2),
     budget((exp, expm1, exp2, log, log2, log1p, cosh, cbrt, rsqrt), f64, ulp=1),
     budget((tanh, sin, cos, sinh, asin, acos, atan, atan2, pow, erf), f64, ulp=2),
     budget((logistic, asinh, acosh, atanh), f64, ulp=3),
@@ -52,9 +54,9 @@ TANH = [rewrite(tanh.bf16(a),        cvt.bf16.f32(tanh.f32.approx(cvt.f32.bf16(a
 EXP  = [rewrite(exp[F16](a),         cvt[F16].f32(exp2.f32.approx(mul.f32(cvt.f32[F16](a), LOG2_E))))]     # product off by 2^-17
 LOG  = [rewrite(log.bf16(a),         cvt.bf16.f32(mul.f32(log2.f32.approx(cvt.f32.bf16(a)), LN_2)))]
 RSQRT = [rewrite(rsqrt[F16](a),      cvt[F16].f32(rsqrt.f32(cvt.f32[F16](a))))]
-WIDEN = [rewrite(op[F16](a),         cvt[F16].f32(op.f32(cvt.f32[F16](a))))
-         for op in (expm1, log, log1p, logistic, tanh, tan, sin, cos, sinh, cosh, asin, acos, asinh, acosh, atanh, erf, cbrt)]
-WIDEN2 = [rewrite(op[F16](a, b),     cvt[F16].f32(op.f32(cvt.f32[F16](a), cvt.f32[F16](b)))) for op in (pow, atan2)]
+WIDENED, WIDENED2 = (expm1, log, log1p, logistic, tanh, tan, sin, cos, sinh, cosh, asin, acos, asinh, acosh, atanh, erf, cbrt), (pow, atan2)
+WIDEN = [rewrite(op[F16](a),         cvt[F16].f32(op.f32(cvt.f32[F16](a)))) for op in WIDENED]
+WIDEN2 = [rewrite(op[F16](a, b),     cvt[F16].f32(op.f32(cvt.f32[F16](a), cvt.f32[F16](b)))) for op in WIDENED2]
 
 # --- lower: from other functions. exp(-|x|) cannot overflow, so small results stay exact to the last subnormal ----------------------------
 LOGISTIC = [rewrite(logistic[t](a),  select[t](lt[t](a, 0.0), div[t](exp[t](neg[t](abs[t](a))), add[t](exp[t](neg[t](abs[t](a))), 1.0)),
@@ -77,7 +79,7 @@ LIBDEVICE = [
     for t, suffix in ((f32, 'f'), (f64, '')) if not (op is exp and t is f32)
 ] + [
     call(op[t](a, b),                f'__nv_{name}{suffix}')
-    for op, name in ((pow, 'pow'), (atan2, 'atan2'), (rem, 'fmod'))
+    for op, name in ((pow, 'pow'), (atan2, 'atan2'), (rem, 'fmod'), (hypot, 'hypot'))
     for t, suffix in ((f32, 'f'), (f64, ''))
 ] + [
     call(rsqrt.f64(a),               '__nv_rsqrt'),

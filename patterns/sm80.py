@@ -1,6 +1,6 @@
 """Ampere: A100."""
 from gen.lang import *
-from patterns import arith, functions, tiles
+from patterns import arith, complex, functions, small, tiles
 
 TARGET = target('sm_80', ptx='8.8', warp=32, sms=108, smem=163*KiB, regs=255, vector_bytes=16)
 
@@ -18,14 +18,26 @@ TUNE = [                                     # every heuristic is data
     tune('loop.unroll', bits=32, value=4,  because='16-byte accesses'),
     tune('loop.unroll', bits=16, value=8,  because='16-byte accesses'),
     tune('loop.unroll', bits=8,  value=16, because='16-byte accesses'),
+    tune('loop.unroll', bits=4,  value=32, because='16-byte accesses'),
+    tune('loop.unroll', bits=2,  value=32, because='as many lanes as vectorising takes'),
     tune('loop.block',        value=128,    because='enough warps to a block to hide latency, few enough to fill every SM'),
     tune('loop.min_threads',  value=55296,  because='108 SMs with 512 threads each, four warps to a scheduler'),
     tune('loop.max_body',     value=1024,   because='beyond it the instruction cache is the bottleneck, not memory'),
     tune('loop.max_bytes',    value=256,    because='64 of 255 registers hold what a thread has loaded and will store'),
+    tune('call.min_nodes',    value=256,    because='smaller bodies cost less where they are read than a call of them'),
+    tune('call.budget',       value=40,     because='nodes for each instruction of the fusion: code stays linear in its size'),
+    tune('reduce.max_turns',  value=1024,   because='one thread alone waits for each element it reads'),
+    tune('product.max_turns', value=1024,   because='one thread alone waits for each element it reads'),
+    tune('product.most',      value=2**26,  because='a millisecond of multiplications that a library does in tiles'),
+    tune('fold.most',         value=512,    because='a loop body that the instruction cache holds many times over'),
+    tune('section.most',      value=64,     because='a bisection of the blocks six deep, and no more code than that'),
+    tune('section.elements',  value=4096,   because='blocks of its own are worth it where a part fills several'),
+    tune('section.bytes',     value=128,    because='shorter runs of a part would fill cache lines in pieces'),
+    tune('loop.max_turns',    value=1024,   because='more turns in one thread and the last threads keep the machine waiting'),
 ]
 
 SIMPLIFY = arith.SIMPLIFY
-LOWER = functions.LOWER + arith.BF16_VIA_FMA + arith.BF16_COMPARE_VIA_F32 + arith.BF16_FROM_INTEGER + arith.LOWER
+LOWER = functions.LOWER + arith.BF16_VIA_FMA + arith.BF16_COMPARE_VIA_F32 + arith.BF16_FROM_INTEGER + arith.LOWER + small.SOFTWARE + small.LOWER + complex.LOWER
 
 # call and asm match what is written; llvm and intr of tiles.py any number of lanes.
 INSTR = [

@@ -12,6 +12,8 @@ FLOAT = [
     llvm(neg[F](a),                          'fneg'),
     intr(fma[F](a, b, c),                    'llvm.fma'),
     intr(abs[F](a),                          'llvm.fabs'),
+    intr(copysign.f32(a, b),                 'llvm.copysign'),
+    intr(copysign.f64(a, b),                 'llvm.copysign'),
     intr(max[F](a, b),                       'llvm.maximum'),
     intr(min[F](a, b),                       'llvm.minimum'),
 ] + [
@@ -35,6 +37,12 @@ INTEGER = [
     llvm(op[t](a, b),                        f'icmp {sign}{op}') for t, sign in ((I, 's'), (U, 'u'), (pred, 'u')) for op in (lt, le, gt, ge)
 ] + [
     intr(abs[I](a),                          'llvm.abs(%a, i1 0)'),
+    asm (mulhi.i16(a, b),                    'mul.hi.s16 %d, %a, %b;'),
+    asm (mulhi.u16(a, b),                    'mul.hi.u16 %d, %a, %b;'),
+    intr(mulhi.i32(a, b),                    'llvm.nvvm.mulhi.i'),
+    intr(mulhi.u32(a, b),                    'llvm.nvvm.mulhi.ui'),
+    intr(mulhi.i64(a, b),                    'llvm.nvvm.mulhi.ll'),
+    intr(mulhi.u64(a, b),                    'llvm.nvvm.mulhi.ull'),
     intr(popcnt[N](a),                       'llvm.ctpop'),
     intr(clz[N](a),                          'llvm.ctlz(%a, i1 0)'),
 ]
@@ -44,6 +52,9 @@ CHOICE = [
     llvm(bxor.pred(a, b),                    'xor'),
     llvm(select[T](a, b, c),                 'select'),
     llvm(select.pred(a, b, c),               'select'),
+    llvm(select[F8](a, b, c),                'select'),
+    llvm(select[I4](a, b, c),                'select'),
+    llvm(select[U4](a, b, c),                'select'),
 ]
 CONVERT = [
     llvm(cvt[to][t](a),                      'fpext') for to, t in ((f32, f16), (f32, bf16), (f64, f16), (f64, bf16), (f64, f32))
@@ -58,6 +69,22 @@ CONVERT = [
     llvm(bits[to][t](a),                     'bitcast')
     for to in SIGNED + UNSIGNED + (f16, bf16, f32, f64) for t in SIGNED + UNSIGNED + (f16, bf16, f32, f64)
     if to is not t and WIDTH[to] == WIDTH[t]
+] + [                                        # 8 bits and below: see small.py
+    llvm(cvt[I4][N](a),                      'trunc'),
+    llvm(cvt[U4][N](a),                      'trunc'),
+    llvm(cvt[N][I4](a),                      'sext'),
+    llvm(cvt[N][U4](a),                      'zext'),
+    llvm(cvt.i2.i4(a),                       'trunc'),
+    llvm(cvt.i4.i2(a),                       'sext'),
+    llvm(cvt.u2.u4(a),                       'trunc'),
+    llvm(cvt.u4.u2(a),                       'zext'),
+    llvm(bits[E8][H8](a),                    'bitcast'),
+] + [
+    llvm(bits[to][t](a),                     'bitcast') for x in (i8, u8) for to, t in ((E8, x), (x, E8))
+] + [
+    llvm(bits[to][t](a),                     'bitcast') for to in (i4, u4, f4e2m1fn) for t in (i4, u4, f4e2m1fn) if to is not t
+] + [
+    llvm(bits[to][t](a),                     'bitcast') for to, t in ((i2, u2), (u2, i2))
 ] + [                                        # the machine saturates; nan is 0 only between 32-bit types: see arith.CONVERT
     intr(cvt.i32.f32(a),                     'llvm.nvvm.f2i.rz'),
     intr(cvt.u32.f32(a),                     'llvm.nvvm.f2ui.rz'),

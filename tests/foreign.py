@@ -77,6 +77,7 @@ def main() -> int:
     p.add_argument("--shared", type=Path, default=Path(__file__).resolve().parents[2] / "shared")
     p.add_argument("--every", type=int, default=1, help="one kernel of so many")
     p.add_argument("--most", type=int, default=0, help="no kernel of more threads; 0: all of them")
+    p.add_argument("--least", type=int, default=0, help="no kernel of fewer threads")
     p.add_argument("--only", default="", help="files whose path has this in it")
     p.add_argument("--part", default="", help="one of " + ", ".join(PARTS))
     p.add_argument("-j", type=int, default=2, dest="jobs")
@@ -90,7 +91,7 @@ def main() -> int:
     passed = failed = 0
     for part in [o.part] if o.part else PARTS:
         stored = Golden(o.shared / "golden", part)
-        rows = [r for r in launches(o.shared / "anchors" / f"{part}.tsv") if o.only in r["file"] and (not o.most or threads(r) <= o.most)][::o.every]
+        rows = [r for r in launches(o.shared / "anchors" / f"{part}.tsv") if o.only in r["file"] and o.least <= threads(r) <= (o.most or 1 << 62)][::o.every]
         for row, (word, why) in zip(rows, cli.each(lambda r: run(cli, o.shared, part, stored, r), rows)):
             fault, reason = understood.get((part, row["file"]), ("", ""))
             good = word in ("agrees", "runs")

@@ -26,6 +26,7 @@ ALLOWED: Dict[str, Set[str]] = {  # rooms, or single headers
     "target": {"base", "scalar", "ir", TABLES},
     "hlo": {"base", "scalar"},
     "eval": {"base", "scalar", "hlo"},
+    "fuse": {"base", "scalar", "hlo"},
     "index": {"base", "scalar", "ir", "rewrite", "hlo"},
     "partition": {"base", "scalar", "ir", "hlo", "index", "target"},
     "emit": {"base", "scalar", "ir", "rewrite", "hlo", "index", "partition", "target"},
@@ -40,7 +41,7 @@ WITHOUT_LLVM = {"base", "scalar", "bundle", "hlo", "eval", "sim", "gpu", "pipe/j
 WITHOUT_LLVM_FILES = {"pipe/judge.c", "main/run.c", "main/eval.c", "main/run_main.c", "main/dispatch.c", "main/options.c", "main/main.h",
                       "main/verdict.h", "pipe/judge.h"}
 
-PREFIX = {"base": "wbb_", "scalar": "sc_", "ir": "ir_", "rewrite": "rw_", "target": "tg_", "hlo": "hlo_", "eval": "ev_", "index": "ix_",
+PREFIX = {"base": "wbb_", "scalar": "sc_", "ir": "ir_", "rewrite": "rw_", "target": "tg_", "hlo": "hlo_", "eval": "ev_", "fuse": "fuse_", "index": "ix_",
           "partition": "part_", "emit": "emit_", "lower": "ll_", "bundle": "bd_", "sim": "sim_", "gpu": "gpu_", "pipe": "pipe_",
           "api": "wb_", "main": "main"}
 MAX_LINES = 600

@@ -3,7 +3,8 @@ opcode, predicate, function, constant or rounding), the compiler is linked with 
 
 usage: tile_mutants.py BUILD [--target sm90] [--verbose]        BUILD: a build folder; its compiler and ninja are used
 
-All rules are mutated in one build: each is simulated alone, so they do not disturb each other.
+All rules are mutated in one build: each is simulated alone, so they do not disturb each other. What widens a type under 8 bits stands in
+the kernels of other rules, too, to store their results: it is mutated in a build of its own.
 """
 from __future__ import annotations
 
@@ -20,6 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from gen import load, simulate  # noqa: E402
+from gen.lang import Node, Rule  # noqa: E402
 
 ROW = re.compile(r'^    \{RW_(LLVM|INTR|CALL|ASM), (\d+), (\d+), "([^"]*)"\},')
 LLVM: Dict[str, str] = {
@@ -45,8 +47,8 @@ CALL: Dict[str, str] = {
     "fmod": "remainder", "rsqrt": "rcbrt",
 }
 ASM = [  # the first that applies
-    ("%a, %b;", "%b, %a;"), ("rsqrt.approx", "sqrt.approx"), ("sqrt.approx", "rsqrt.approx"), ("tanh.approx", "ex2.approx"), ("ex2.approx", "lg2.approx"),
-    ("lg2.approx", "ex2.approx"), ("sin.approx", "cos.approx"), ("cos.approx", "sin.approx"), ("-65536", "-65535"), ("cvt.rn.f64.s64", "cvt.rz.f64.s64"),
+    ("mul.hi", "mul.lo"), ("%a, %b;", "%b, %a;"), ("rsqrt.approx", "sqrt.approx"), ("sqrt.approx", "rsqrt.approx"), ("tanh.approx", "ex2.approx"),
+    ("ex2.approx", "lg2.approx"), ("lg2.approx", "ex2.approx"), ("sin.approx", "cos.approx"), ("cos.approx", "sin.approx"), ("-65536", "-65535"), ("cvt.rn.f64.s64", "cvt.rz.f64.s64"),
     ("cvt.rn.f64.u64", "cvt.rz.f64.u64"), (".s32 %d", ".u32 %d"), (".u32 %d", ".s32 %d"), ("l, %a, 16", "l, %a, 15"),
 ]
 
@@ -62,6 +64,10 @@ def mutant(kind: str, text: str) -> Optional[str]:
         other = CALL.get(name[:-1] if single else name)
         return f"__nv_{other}{'f' if single else ''}" if other else None
     return next((text.replace(a, b, 1) for a, b in ASM if a in text), None)
+
+
+def widens(rule: Rule) -> bool:
+    return isinstance(rule.left, Node) and rule.left.op.name == "cvt" and rule.left.types[0].name == "N" and rule.left.types[-1].name in ("I4", "U4")
 
 
 def link(build: Path, tables: Path, out: Path) -> None:
@@ -89,6 +95,7 @@ def main() -> int:
     build = Path(args.build).resolve()
     rules = load.load_target(args.target).strata["select"]
     done: Dict[str, str] = {}
+    wrong: Dict[int, str] = {}
     without = 0
     with tempfile.TemporaryDirectory(prefix="warpburg-") as tmp:
         name = f"tables_{args.target}.c"
@@ -104,24 +111,30 @@ def main() -> int:
             if other is None:
                 without += 1
                 continue
-            lines[i] = lines[i].replace(f'"{m[4]}"', f'"{other}"')
+            wrong[i] = lines[i].replace(f'"{m[4]}"', f'"{other}"')
             done[rule.name] = f"{m[4]} -> {other}"
         tables, out = Path(tmp) / name, Path(tmp) / "warpburg"
-        tables.write_text("\n".join(lines) + "\n")
+        stores = {i for rule, i in zip(rules, rows) if widens(rule)}
+        tables.write_text("\n".join(line if i in stores else wrong.get(i, line) for i, line in enumerate(lines)) + "\n")
         link(build, tables, out)
         results, _ = simulate.simulate(str(out), args.target, assembled=False)
+        apart = [rule.name for rule, i in zip(rules, rows) if i in stores and rule.name in done]
+        refused = {r: x.faults[0] for r, x in results.items() if x.faults and (r not in done or r in apart)}
+        tables.write_text("\n".join(wrong.get(i, line) if i in stores else line for i, line in enumerate(lines)) + "\n")
+        link(build, tables, out)
+        for r in apart:
+            results[r] = simulate.simulate(str(out), args.target, only=r, assembled=False)[0][r]
     survivors = [r for r in done if not results[r].faults]
     for r in done:
         if args.verbose and r not in survivors:
             print(f"{r}: {done[r]}: {results[r].faults[0][:160]}")
     for r in survivors:
         print(f"{r}: {done[r]}: not noticed")
-    right = [r for r, x in results.items() if r not in done and x.faults]
-    for r in right:
-        print(f"{r}: refused, though it is as it was: {results[r].faults[0][:200]}")
+    for r, said in refused.items():
+        print(f"{r}: refused, though it is as it was: {said[:200]}")
     print(f"{len(done)} wrong instruction rules of {args.target}, {without} without a wrong twin (casts that only one opcode does)")
-    print(f"{len(done) - len(survivors)} passed, {len(survivors) + len(right)} failed")
-    return int(bool(survivors or right))
+    print(f"{len(done) - len(survivors)} passed, {len(survivors) + len(refused)} failed")
+    return int(bool(survivors or refused))
 
 
 if __name__ == "__main__":

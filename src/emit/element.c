@@ -12,6 +12,28 @@
 
 static IrRef node(IrGraph *g, ScOp op, ScType t, IrRef x, IrRef y) { return ir_node(g, op, IR_TYPE(t, 0), 0, x, y, 0, 0); }
 
+static ScType part_type(ScType t) { return t == SC_C64 ? SC_F32 : t == SC_C128 ? SC_F64 : t; }
+static bool is_complex(ScType t) { return part_type(t) != t; }
+static IrRef re(IrGraph *g, ScType t, IrRef z) { return node(g, OP_RE, part_type(t), z, 0); }
+static IrRef im(IrGraph *g, ScType t, IrRef z) { return node(g, OP_IM, part_type(t), z, 0); }
+
+/* A real value as a complex one has no imaginary part; of a complex one as a real, the real part is left. */
+static IrRef convert(IrGraph *g, ScType t, ScType from, IrRef x)
+{
+    if (t == from) return x;
+    if (is_complex(from) && !is_complex(t)) return convert(g, t, part_type(from), re(g, from, x));
+    if (!is_complex(t)) return node(g, OP_CVT, t, x, 0);
+    const ScType part = part_type(t);
+    if (!is_complex(from)) return node(g, OP_COMPLEX, t, convert(g, part, from, x), ir_const(g, IR_TYPE(part, 0), 0));
+    const IrRef a = convert(g, part, part_type(from), re(g, from, x)), b = convert(g, part, part_type(from), im(g, from, x));
+    return node(g, OP_COMPLEX, t, a, b);
+}
+
+static ScType signed_of(uint32_t bits)
+{
+    return bits == 4 ? SC_I4 : bits == 8 ? SC_I8 : bits == 16 ? SC_I16 : bits == 32 ? SC_I32 : SC_I64;
+}
+
 /* Total order of floats as order of integers: the bits, with all but the sign flipped below zero. */
 static IrRef order_key(IrGraph *g, ScType t, IrRef x, ScType as)
 {
@@ -27,8 +49,7 @@ static IrRef compare(IrGraph *g, const HloInstruction *i, IrRef x, IrRef y)
                                [HLO_LE] = OP_LE, [HLO_GT] = OP_GT, [HLO_GE] = OP_GE};
     const ScType t = i->operands[0]->shape->type;
     if (i->total_order && sc_is_float(t)) {
-        const uint32_t bits = sc_type_info[t].bits;
-        const ScType as = bits == 16 ? SC_I16 : bits == 32 ? SC_I32 : SC_I64;
+        const ScType as = signed_of(sc_type_info[t].bits);
         x = order_key(g, t, x, as);
         y = order_key(g, t, y, as);
     }
@@ -42,11 +63,21 @@ IrRef emit_element(RwCx *rw, const HloInstruction *i, const IrRef *x)
     switch (i->opcode) {
     case HLO_COMPARE: return compare(g, i, x[0], x[1]);
     case HLO_CLAMP: return node(g, OP_MIN, t, node(g, OP_MAX, t, x[1], x[0]), x[2]);
-    case HLO_CONVERT: return from == t ? x[0] : node(g, OP_CVT, t, x[0], 0);
+    case HLO_CONVERT: return convert(g, t, from, x[0]);
+    case HLO_COMPLEX: return node(g, OP_COMPLEX, t, x[0], x[1]);
+    case HLO_REAL: return is_complex(from) ? re(g, from, x[0]) : x[0];
+    case HLO_IMAG: return is_complex(from) ? im(g, from, x[0]) : ir_const(g, IR_TYPE(t, 0), 0);
+    case HLO_REDUCE_PRECISION: return emit_reduce_precision(rw, t, x[0], (uint32_t)i->number, (uint32_t)i->number2);
+    case HLO_STOCHASTIC_CONVERT: return emit_stochastic_convert(rw, t, from, i->operands[1]->shape->type, x[0], x[1]);
+    case HLO_ABS:
+        if (is_complex(from)) return node(g, OP_MODULUS, t, x[0], 0);
+        break;
     case HLO_BITCAST:
     case HLO_BITCAST_CONVERT: return from == t ? x[0] : node(g, OP_BITS, t, x[0], 0);
     case HLO_BROADCAST:
     case HLO_COPY:
+    case HLO_DYNAMIC_SLICE:
+    case HLO_GATHER:
     case HLO_RESHAPE:
     case HLO_REVERSE:
     case HLO_SLICE:
@@ -58,12 +89,20 @@ IrRef emit_element(RwCx *rw, const HloInstruction *i, const IrRef *x)
     return ir_node(g, op, IR_TYPE(t, 0), 0, x[0], i->n_operands > 1 ? x[1] : 0, i->n_operands > 2 ? x[2] : 0, 0);
 }
 
-static uint64_t literal_bits(const HloInstruction *i, int64_t element)
+/* Part `part` of an element; of a number the part is 0. */
+static IrRef literal_part(IrGraph *g, const HloInstruction *i, int64_t element, uint32_t part)
 {
-    const uint32_t bytes = sc_bytes(i->shape->type);
+    const ScType t = part_type(i->shape->type);
+    const uint32_t bytes = sc_bytes(i->shape->type), own = sc_bytes(t);
     uint64_t bits = 0;
-    memcpy(&bits, (const char *)i->literal + (i->literal_splat ? 0 : element * bytes), bytes);
-    return bits;
+    memcpy(&bits, (const char *)i->literal + (i->literal_splat ? 0 : element * bytes) + part * own, own);
+    return ir_const(g, IR_TYPE(t, 0), bits & sc_mask(t));
+}
+
+static IrRef literal(IrGraph *g, const HloInstruction *i, int64_t element)
+{
+    const IrRef x = literal_part(g, i, element, 0);
+    return is_complex(i->shape->type) ? node(g, OP_COMPLEX, i->shape->type, x, literal_part(g, i, element, 1)) : x;
 }
 
 /* Elements lo .. hi-1 of a constant, told apart by bisection. */
@@ -71,7 +110,7 @@ static IrRef choose(RwCx *rw, const HloInstruction *i, IrRef element, int64_t lo
 {
     IrGraph *g = rw_graph(rw);
     const IrType t = IR_TYPE(i->shape->type, 0);
-    if (hi - lo == 1) return ir_const(g, t, literal_bits(i, lo));
+    if (hi - lo == 1) return literal(g, i, lo);
     const int64_t middle = lo + (hi - lo) / 2;
     const IrRef below = rw_compare(rw, OP_LT, element, ir_index(g, middle));
     if (ir_is_const(g, below)) return ir_at(g, below)->imm ? choose(rw, i, element, lo, middle) : choose(rw, i, element, middle, hi);
@@ -82,7 +121,7 @@ static IrRef choose(RwCx *rw, const HloInstruction *i, IrRef element, int64_t lo
 static IrRef constant(RwCx *rw, const HloInstruction *i, const IrRef *index)
 {
     const int64_t n = hlo_elements(i->shape);
-    if (i->literal_splat || n == 1) return ir_const(rw_graph(rw), IR_TYPE(i->shape->type, 0), literal_bits(i, 0));
+    if (i->literal_splat || n == 1) return literal(rw_graph(rw), i, 0);
     HloShape row_major = *i->shape; /* as literals are, whatever the layout */
     row_major.minor_to_major = NULL;
     return choose(rw, i, ix_linear(rw, &row_major, index), 0, n);
@@ -98,15 +137,19 @@ static IrRef iota(RwCx *rw, const HloInstruction *i, const IrRef *index)
     const bool direct = t == SC_I64 || t == SC_U64 || (small && (t == SC_I32 || t == SC_U32));
     const ScType as = direct ? t : small ? SC_I32 : SC_I64;
     const IrRef number = ir_node(g, OP_IDX, IR_TYPE(as, 0), 0, index[i->number], 0, 0, 0);
-    return direct ? number : node(g, OP_CVT, t, number, 0);
+    return convert(g, t, as, number);
 }
 
 IrRef emit_leaf(RwCx *rw, const HloInstruction *i, const IrRef *index)
 {
-    IrGraph *g = rw_graph(rw);
     if (i->opcode == HLO_CONSTANT) return constant(rw, i, index);
-    if (i->opcode == HLO_IOTA) return iota(rw, i, index);
-    assert(i->opcode == HLO_PARAMETER);
-    const IrRef arg = ir_node(g, OP_ARG, 0, 0, 0, 0, 0, (uint64_t)i->number);
-    return ir_node(g, OP_LOAD, IR_TYPE(i->shape->type, 0), 0, arg, ix_linear(rw, i->shape, index), 0, 0);
+    assert(i->opcode == HLO_IOTA);
+    return iota(rw, i, index);
+}
+
+IrRef emit_load(RwCx *rw, const HloShape *s, uint32_t buffer, const IrRef *index)
+{
+    IrGraph *g = rw_graph(rw);
+    const IrRef arg = ir_node(g, OP_ARG, 0, 0, 0, 0, 0, buffer);
+    return ir_node(g, OP_LOAD, IR_TYPE(s->type, 0), 0, arg, ix_linear(rw, s, index), 0, 0);
 }

@@ -17,16 +17,22 @@
 #include "ir/ir.h"
 #include "partition/partition.h"
 
-/* loop.c: the kernel of a loop fusion, in the graph of rw. Parameters are the plan's buffers in their order. A plan without
- * elements gives a kernel with grid 0 and nothing in it. Declines (size) a body that would need more than EMIT_MAX_NODES nodes. */
-enum { EMIT_MAX_NODES = 200000 };
+/* kernel.c: the kernel of a plan, in the graph of rw. Parameters are the plan's buffers in their order. A plan without elements gives
+ * a kernel with grid 0 and nothing in it. Declines (size) a body that would need more than EMIT_MAX_NODES nodes. */
+enum { EMIT_MAX_NODES = 4000000 };
 IrKernel *emit_kernel(WbbCx *cx, WbbArena *a, RwCx *rw, const PartPlan *plan);
+const char *emit_identifier(WbbArena *a, const char *wish); /* letters, digits and '_', no digit first */
 
-/* value.c, element.c: the value of an instruction of the fusion at an index; a value asked for twice is made once. */
+/* value.c, element.c: the value of an instruction of the fusion at an index; a value asked for twice is made once. Statements that
+ * it needs go to the end of the block that is open. */
 typedef struct EmitValues EmitValues;
-EmitValues *emit_values(WbbCx *cx, WbbArena *a, RwCx *rw);
-IrRef emit_value(EmitValues *e, const HloInstruction *i, const IrRef *index); /* index: [rank], logical */
+EmitValues *emit_values(WbbCx *cx, WbbArena *a, RwCx *rw, IrKernel *k, const PartPlan *plan); /* the kernel's body is open */
+IrRef emit_value(EmitValues *e, PartValue v, const IrRef *index);             /* index: [rank], logical */
 IrRef emit_element(RwCx *rw, const HloInstruction *i, const IrRef *operands); /* one elementwise operation */
-IrRef emit_leaf(RwCx *rw, const HloInstruction *i, const IrRef *index);       /* parameter, constant or iota */
+/* rounding.c: operations that are arithmetic on a float's own bits */
+IrRef emit_reduce_precision(RwCx *rw, ScType t, IrRef x, uint32_t exponent_bits, uint32_t mantissa_bits);
+IrRef emit_stochastic_convert(RwCx *rw, ScType to, ScType from, ScType random, IrRef x, IrRef bits);
+IrRef emit_leaf(RwCx *rw, const HloInstruction *i, const IrRef *index);       /* constant or iota */
+IrRef emit_load(RwCx *rw, const HloShape *s, uint32_t buffer, const IrRef *index); /* an element of an operand of that shape */
 
 #endif

@@ -1,120 +1,251 @@
 /* value.c: the value of any instruction of a fusion at any index, on demand from the outputs.
  *
- * Needs a fusion that partition accepted; leaves nodes. A value is remembered by instruction and index, so that what several users
- * read at one index is made once. No recursion: a chain of a hundred thousand operations is a long stack in an arena.
+ * Needs a fusion that partition accepted; leaves nodes, and in the block where one stands the statements that they need. A value is
+ * remembered by instruction and index, so that what several users read at one index is made once. Frames stand on a list of their
+ * own: a chain of a hundred thousand operations costs no C stack. What is read at several indices is made at each where that is
+ * cheap, and else becomes a function, called with the index: function.c.
  *
  *     value(%add, (i, j))   asks for   value(%bias.broadcast, (i, j)), that for value(%bias, (j)), that is load %bias[j]
  */
-#include "emit/emit.h"
-#include "index/index.h"
+#include "emit/inner.h"
 
 #include <string.h>
 
-/* A value that is being made: the operands before `next` are there. */
-typedef struct {
-    const HloInstruction *i;
-    const IrRef *index;
-    uint32_t next;
-    IrRef x[3];
-} Frame;
+/* memo ------------------------------------------------------------------------------------------------------------------------- */
 
-typedef struct {
-    const HloInstruction *i; /* NULL: free */
-    const IrRef *index;
-    IrRef value;
-} Memo;
-
-struct EmitValues {
-    WbbCx *cx;
-    WbbArena *arena;
-    RwCx *rw;
-    struct { Frame *items; uint32_t n, room; } stack;
-    Memo *memo;
-    uint32_t n_memo, memo_room; /* a power of two */
-    uint32_t first_node;
-};
-
-static Memo *find(const EmitValues *e, const HloInstruction *i, const IrRef *index)
+static EmitMemo *find(const EmitValues *e, uint32_t env, const HloInstruction *i, uint32_t part, const IrRef *index)
 {
-    const uint32_t rank = i->shape->rank;
-    uint64_t h = wbb_hash(index, rank * sizeof *index, (uint64_t)i->id + 1);
+    const uint32_t rank = part_shape(i, part)->rank, key[] = {i->id, env, part};
+    uint64_t h = wbb_hash(index, rank * sizeof *index, wbb_hash(key, sizeof key, 1));
     for (;; h++) {
-        Memo *m = &e->memo[h & (e->memo_room - 1)];
-        if (!m->i || (m->i == i && !memcmp(m->index, index, rank * sizeof *index))) return m;
+        EmitMemo *m = &e->memo[h & (e->memo_room - 1)];
+        if (!m->i || (m->i == i && m->env == env && m->part == part && !memcmp(m->index, index, rank * sizeof *index))) return m;
     }
 }
 
-static void remember(EmitValues *e, const HloInstruction *i, const IrRef *index, IrRef value)
+static void remember(EmitValues *e, EmitMemo entry)
 {
     if (2 * ++e->n_memo > e->memo_room) {
-        const Memo *old = e->memo;
+        const EmitMemo *old = e->memo;
         const uint32_t n = e->memo_room;
         e->memo_room = n * 2;
-        e->memo = WBB_NEW_N(e->arena, Memo, e->memo_room);
+        e->memo = WBB_NEW_N(e->arena, EmitMemo, e->memo_room);
         for (uint32_t k = 0; k < n; k++)
-            if (old[k].i) *find(e, old[k].i, old[k].index) = old[k];
+            if (old[k].i) *find(e, old[k].env, old[k].i, old[k].part, old[k].index) = old[k];
     }
-    *find(e, i, index) = (Memo){i, index, value};
+    *find(e, entry.env, entry.i, entry.part, entry.index) = entry;
 }
 
-static void push(EmitValues *e, const HloInstruction *i, const IrRef *index)
+void emit_remember(EmitValues *e, const EmitFrame *f, uint32_t part, IrRef value)
 {
-    const Frame f = {.i = i, .index = index};
-    const uint32_t nodes = rw_graph(e->rw)->n - e->first_node;
-    if (nodes > EMIT_MAX_NODES || e->n_memo > EMIT_MAX_NODES || e->stack.n > EMIT_MAX_NODES)
+    remember(e, (EmitMemo){f->i, f->env, part, f->index, value});
+}
+
+/* frames ----------------------------------------------------------------------------------------------------------------------- */
+
+EmitFrame *emit_push(EmitValues *e, EmitStep step, const HloInstruction *i, uint32_t part, uint32_t env, const IrRef *index)
+{
+    EmitFrame *f = e->spare;
+    if (f) e->spare = f->below;
+    else f = WBB_NEW(e->arena, EmitFrame);
+    if (e->g->n - e->first_node > EMIT_MAX_NODES || e->n_memo > EMIT_MAX_NODES)
         wbb_decline(e->cx, i->loc, WHY_SIZE, "the body needs more than %d nodes", EMIT_MAX_NODES);
-    WBB_PUSH(e->arena, &e->stack, f);
+    *f = (EmitFrame){.below = e->top, .step = step, .i = i, .part = part, .env = env, .index = index, .before = e->g->n - e->apart, .first = e->n_made};
+    e->top = f;
+    return f;
 }
 
-/* The operand that frame f needs next: its value if known, else 0 and it is on the stack. */
-static IrRef operand(EmitValues *e, const Frame *f)
+void emit_done(EmitValues *e, EmitFrame *f, IrRef value)
 {
-    const HloInstruction *x = part_value(e->cx, f->i->operands[f->next]);
-    IrRef *index = WBB_NEW_N(e->arena, IrRef, x->shape->rank + 1u);
-    ix_operand(e->rw, e->arena, f->i, f->next, f->index, index);
-    const Memo *m = find(e, x, index);
-    if (m->i) return m->value;
-    push(e, x, index);
-    return 0;
+    assert(e->top == f && value);
+    emit_remember(e, f, f->part, value);
+    if (f->env == 0) {
+        EmitInfo *info = &e->info[f->i->id];
+        if (!info->made) e->n_made++;
+        info->cost = info->made ? e->g->n - e->apart - f->before : e->n_made - f->first;
+        info->made = true;
+    }
+    e->top = f->below;
+    if (f->below) f->below->answer = value;
+    else e->answer = value;
+    f->below = e->spare;
+    e->spare = f;
 }
 
-static bool is_leaf(const HloInstruction *i)
+uint32_t emit_env(EmitValues *e, uint32_t n, const IrRef *args)
 {
-    return i->opcode == HLO_PARAMETER || i->opcode == HLO_CONSTANT || i->opcode == HLO_IOTA;
+    IrRef *copy = WBB_NEW_N(e->arena, IrRef, n + 1);
+    memcpy(copy, args, n * sizeof *args);
+    WBB_PUSH(e->arena, &e->envs, copy);
+    return e->envs.n - 1;
 }
 
-EmitValues *emit_values(WbbCx *cx, WbbArena *a, RwCx *rw)
+/* The first of a letter has no number. */
+const char *emit_name(EmitValues *e, const char *stem)
+{
+    const uint32_t letter = stem[1] ? 0 : 1u << (*stem - 'a');
+    const bool first = letter & ~e->letters;
+    e->letters |= letter;
+    return first ? stem : wbb_format(e->arena, "%s%u", stem, ++e->n_names);
+}
+
+const IxNeeds *emit_needs(EmitValues *e, const EmitFrame *f)
+{
+    const IxNeeds **kept = f->env == 0 ? &e->info[f->i->id].needs : NULL;
+    if (kept && *kept) return *kept;
+    IxNeeds *needs = WBB_NEW(e->arena, IxNeeds);
+    *needs = ix_needs(e->arena, f->i);
+    if (kept) *kept = needs;
+    return needs;
+}
+
+/* elementwise operations, moves, and those that start where a value says ----------------------------------------------------------- */
+
+typedef struct {
+    const IxNeeds *needs;
+    IrRef *starts;
+    uint32_t *order; /* operands by age: what another one needs too is made before that, where all see it */
+    uint32_t n;
+    IxAccess access;
+} Plain;
+
+/* Is the operand an array whose element is wanted, and not an integer that says where? */
+static bool is_read(const HloInstruction *i, uint32_t operand)
+{
+    return (i->opcode != HLO_DYNAMIC_SLICE && i->opcode != HLO_GATHER) || operand == 0;
+}
+
+static Plain *plain_begin(EmitValues *e, EmitFrame *f)
+{
+    Plain *p = f->own = WBB_NEW(e->arena, Plain);
+    p->needs = emit_needs(e, f);
+    p->starts = WBB_NEW_N(e->arena, IrRef, p->needs->n_starts + 1);
+    p->order = WBB_NEW_N(e->arena, uint32_t, f->i->n_operands + 1);
+    f->x = WBB_NEW_N(e->arena, IrRef, f->i->n_operands + 1);
+    for (uint32_t k = 0; k < f->i->n_operands; k++) {
+        if (!is_read(f->i, k)) continue;
+        uint32_t at = p->n++;
+        for (; at > 0 && f->i->operands[p->order[at - 1]]->id > f->i->operands[k]->id; at--) p->order[at] = p->order[at - 1];
+        p->order[at] = k;
+    }
+    return p;
+}
+
+/* Steps 0 .. n_starts - 1 ask for starts, the n after them for operands; each first takes in what the one before has asked for. */
+static void step_plain(EmitValues *e, EmitFrame *f)
+{
+    Plain *p = f->at ? f->own : plain_begin(e, f);
+    const uint32_t at = f->at++, n_starts = p->needs->n_starts;
+    if (at > 0 && at <= n_starts) p->starts[at - 1] = emit_start(e, f->answer, p->needs->starts[at - 1].lo, p->needs->starts[at - 1].hi);
+    else if (at > 0) f->x[p->order[at - n_starts - 1]] = f->answer;
+    if (at < n_starts) {
+        const HloInstruction *x = f->i->operands[p->needs->starts[at].operand];
+        IrRef *index = WBB_NEW_N(e->arena, IrRef, x->shape->rank + 1u);
+        ix_start(e->rw, e->arena, f->i, at, f->index, NULL, index);
+        emit_want(e, f, x, 0, index);
+    } else if (at < n_starts + p->n) {
+        const uint32_t k = p->order[at - n_starts];
+        ix_access(e->rw, e->arena, f->i, k, f->index, NULL, p->starts, &p->access);
+        assert(!p->access.never && !p->access.n_conditions);
+        emit_want(e, f, f->i->operands[k], 0, p->access.index);
+    } else {
+        emit_done(e, f, emit_element(e->rw, f->i, f->x));
+    }
+}
+
+static void step_leaf(EmitValues *e, EmitFrame *f)
+{
+    if (f->i->opcode != HLO_PARAMETER) emit_done(e, f, emit_leaf(e->rw, f->i, f->index));
+    else if (f->env) emit_done(e, f, e->envs.items[f->env][f->i->number]);
+    else emit_done(e, f, emit_load(e->rw, part_shape(f->i, f->part), e->plan->first_leaf[f->i->number] + f->part, f->index));
+}
+
+static EmitStep step_of(const HloInstruction *i)
+{
+    switch (i->opcode) {
+    case HLO_CONSTANT:
+    case HLO_IOTA:
+    case HLO_PARAMETER: return step_leaf;
+    case HLO_CONCATENATE: return emit_step_concat;
+    case HLO_DYNAMIC_UPDATE_SLICE:
+    case HLO_PAD: return emit_step_pieces;
+    case HLO_CONVOLUTION:
+    case HLO_DOT:
+    case HLO_REDUCE:
+    case HLO_REDUCE_WINDOW: return emit_step_fold;
+    case HLO_MAP: return emit_step_map;
+    case HLO_BITCAST:
+    case HLO_BITCAST_CONVERT: return part_same_width(i) ? step_plain : emit_step_bits;
+    default: return step_plain;
+    }
+}
+
+enum { FEW = 4 /* nodes: less than a call of them takes */ };
+
+/* wanting ------------------------------------------------------------------------------------------------------------------------ */
+
+void emit_want_in(EmitValues *e, EmitFrame *f, uint32_t env, const HloInstruction *x, uint32_t part, const IrRef *index)
+{
+    static const IrRef of_scalar[1] = {0};
+    if (!index) index = of_scalar;
+    const PartValue v = part_value(x, part);
+    const EmitMemo *m = find(e, env, v.i, v.part, index);
+    if (m->i && emit_is_there(e, m->value)) {
+        f->answer = m->value;
+        return;
+    }
+    const EmitStep step = step_of(v.i);
+    if (env == 0 && step != step_leaf) {
+        const EmitInfo *info = &e->info[v.i->id];
+        if (info->function) {
+            emit_call(e, f, v.i, v.part, index);
+            return;
+        }
+        const bool dear = info->cost > e->plan->inline_limit || (info->cost > FEW && e->g->n - e->first_node > e->plan->inline_budget);
+        if (info->made && !info->growing && dear) {
+            emit_push(e, emit_step_function, v.i, v.part, env, index);
+            return;
+        }
+    }
+    emit_push(e, step, v.i, v.part, env, index);
+}
+
+void emit_want(EmitValues *e, EmitFrame *f, const HloInstruction *x, uint32_t part, const IrRef *index)
+{
+    emit_want_in(e, f, f->env, x, part, index);
+}
+
+EmitValues *emit_values(WbbCx *cx, WbbArena *a, RwCx *rw, IrKernel *k, const PartPlan *plan)
 {
     EmitValues *e = WBB_NEW(a, EmitValues);
-    e->cx = cx, e->arena = a, e->rw = rw;
+    e->cx = cx, e->arena = a, e->rw = rw, e->g = rw_graph(rw), e->k = k;
+    e->plan = plan;
     e->memo_room = 256;
-    e->memo = WBB_NEW_N(a, Memo, e->memo_room);
-    e->first_node = rw_graph(rw)->n;
+    e->memo = WBB_NEW_N(a, EmitMemo, e->memo_room);
+    e->lets_room = 64;
+    e->lets = WBB_NEW_N(a, EmitLet, e->lets_room);
+    e->info = WBB_NEW_N(a, EmitInfo, plan->fusion->body->n_instructions + 1);
+    const EmitScope everywhere = {.open = true};
+    WBB_PUSH(a, &e->scopes, everywhere);
+    IrRef *none = NULL;
+    WBB_PUSH(a, &e->envs, none);
+    e->first_node = e->g->n;
+    emit_enter(e, &k->body);
     return e;
 }
 
-IrRef emit_value(EmitValues *e, const HloInstruction *i, const IrRef *index)
+IrRef emit_value(EmitValues *e, PartValue v, const IrRef *index)
 {
-    IrGraph *g = rw_graph(e->rw);
-    const uint32_t origin = g->making_origin;
-    const Memo *known = find(e, i, index);
-    if (known->i) return known->value;
-    IrRef result = 0;
-    push(e, i, index);
-    while (e->stack.n) {
-        Frame *f = &e->stack.items[e->stack.n - 1];
-        g->making_origin = f->i->id + 1;
-        if (!is_leaf(f->i) && f->next < f->i->n_operands) {
-            const uint32_t at = e->stack.n - 1;
-            const IrRef x = operand(e, f);
-            f = &e->stack.items[at]; /* the stack may have moved */
-            if (x) f->x[f->next++] = x;
-            continue;
-        }
-        result = is_leaf(f->i) ? emit_leaf(e->rw, f->i, f->index) : emit_element(e->rw, f->i, f->x);
-        remember(e, f->i, f->index, result);
-        e->stack.n--;
+    const uint32_t origin = e->g->making_origin;
+    EmitFrame nobody = {0};
+    assert(!e->top);
+    emit_want_in(e, &nobody, 0, v.i, v.part, index);
+    e->answer = nobody.answer;
+    while (e->top) {
+        EmitFrame *f = e->top;
+        if (f->env == 0) e->g->making_origin = f->i->id + 1; /* a called body counts for who calls it */
+        f->step(e, f);
     }
-    g->making_origin = origin;
-    return result;
+    e->g->making_origin = origin;
+    return e->answer;
 }

@@ -52,6 +52,18 @@ const char *hlo_attribute(WbbArena *a, const HloInstruction *i, const char *name
     return NULL;
 }
 
+const char *hlo_attributes_but(WbbArena *a, const HloInstruction *i, const char *const *names)
+{
+    WbbBuf b = wbb_buf(a);
+    HloAttribute at;
+    for (const char *p = i->attributes, *from = p; hlo_next_attribute(&p, &at); from = p) {
+        bool left_out = false;
+        for (const char *const *name = names; *name; name++) left_out |= strlen(*name) == at.n_name && memcmp(*name, at.name, at.n_name) == 0;
+        if (!left_out) wbb_put_n(&b, from, (size_t)(p - from));
+    }
+    return b.text;
+}
+
 const int64_t *hlo_attribute_ints(WbbArena *a, const HloInstruction *i, const char *name, uint32_t *n)
 {
     const char *p = hlo_attribute(a, i, name);

@@ -165,6 +165,8 @@ const int64_t *hlo_attribute_ints(WbbArena *a, const HloInstruction *i, const ch
 int64_t hlo_attribute_int(WbbArena *a, const HloInstruction *i, const char *name, int64_t otherwise);
 bool hlo_attribute_true(WbbArena *a, const HloInstruction *i, const char *name); /* is_stable=true */
 double hlo_attribute_f64(WbbArena *a, const HloInstruction *i, const char *name, double otherwise); /* epsilon=1e-05 */
+/* i->attributes without those of these names; the list ends with NULL. */
+const char *hlo_attributes_but(WbbArena *a, const HloInstruction *i, const char *const *names);
 
 typedef struct { const int64_t *items; uint32_t n; } HloInts; /* items is never NULL */
 

@@ -1,100 +1,140 @@
-/* maps.c: the maps of a computation as text, in the notation of XLA's index maps, which is what readers of HLO know: `/` is floor
- * division, `mod` what it leaves, coefficients stand right.
+/* maps.c: the maps of a module as text.
  *
- * Needs a computation; leaves one line for every operand with a map.
+ * Needs a computation; leaves a line for every map of every operand of every instruction, and one for each run-time variable.
  *
  *     %b broadcast operand 0 %p: (d0, d1) -> (d1), domain: d0 in [0, 6], d1 in [0, 32]
+ *     %s dynamic-slice operand 0 %p: (d0){rt0} -> (d0 + rt0), domain: d0 in [0, 3], rt0 in [0, 6]
+ *         rt0 = %start @ (d0) -> (), domain: d0 in [0, 3]
  */
-#include "index/index.h"
+#include "index/inner.h"
 
-static void put_expression(WbbBuf *out, const IrGraph *g, IrRef r);
+#include <string.h>
 
-/* A factor, or the left side of `/` or `mod`: sums stand in brackets, and products but where the same operator repeats. */
-static void put_left(WbbBuf *out, const IrGraph *g, IrRef r, ScOp parent)
+/* Where a run-time variable stands, as a map of the dimensions, and of the ranges and run-time variables that it uses. */
+static void put_place(WbbBuf *out, RwCx *rw, WbbArena *a, const IxMap *m, const IxVar *v)
 {
-    const ScOp op = (ScOp)ir_at(g, r)->op;
-    const bool brackets = op == OP_SUM || ((op == OP_FLOORDIV || op == OP_MOD) && op != parent);
-    if (brackets) wbb_put(out, "(");
-    put_expression(out, g, r);
-    if (brackets) wbb_put(out, ")");
+    IxMap *place = ix_map_new(a);
+    uint8_t *used = WBB_NEW_N(a, uint8_t, m->vars.n + 1u);
+    ix_map_uses(rw, a, m, v->at, v->n_at, used);
+    for (uint32_t k = 0; k < m->vars.n; k++)
+        if (m->vars.items[k].kind == IX_DIMENSION || used[k]) WBB_PUSH(a, &place->vars, m->vars.items[k]);
+    for (uint32_t k = 0; k < v->n_at; k++) ix_map_result(a, place, v->at[k]);
+    wbb_putf(out, "%s = %%%s @ ", v->name, v->source->name);
+    ix_map_print(out, rw_graph(rw), place);
+    if (v->lo > v->clamp_lo || v->hi < v->clamp_hi)
+        wbb_putf(out, ", clamped to [%lld, %lld]", (long long)v->clamp_lo, (long long)v->clamp_hi);
 }
 
-static void put_sum(WbbBuf *out, const IrGraph *g, const IrNode *n)
+static void put_json(WbbBuf *out, RwCx *rw, WbbArena *a, const char *what, const IxMaps *maps)
 {
-    for (uint32_t i = 0; i < n->a[1]; i++) {
-        const IrTerm t = g->terms[n->a[0] + i];
-        const WbbI128 k = t.coefficient, size = k < 0 ? -k : k;
-        if (k < 0) wbb_put(out, i ? " - " : "-");
-        else if (i) wbb_put(out, " + ");
-        if (size == 1 && k > 0) put_expression(out, g, t.ref);
-        else put_left(out, g, t.ref, OP_SUM);
-        if (size == 1) continue;
-        wbb_put(out, " * ");
-        wbb_put_i128(out, size);
+    wbb_put(out, "{\"of\": ");
+    wbb_put_json(out, what);
+    wbb_putf(out, ", \"known\": %s, \"maps\": [", maps->unknown ? "false" : "true");
+    for (uint32_t k = 0; k < maps->n; k++) {
+        const IxMap *m = maps->items[k];
+        wbb_put(out, k ? ", {\"map\": " : "{\"map\": ");
+        ix_map_json(out, rw_graph(rw), m);
+        wbb_put(out, ", \"runtime\": [");
+        for (uint32_t v = 0, n = 0; v < m->vars.n; v++) {
+            if (!m->vars.items[v].source) continue;
+            WbbBuf place = wbb_buf(a);
+            put_place(&place, rw, a, m, &m->vars.items[v]);
+            wbb_put(out, n++ ? ", " : "");
+            wbb_put_json(out, place.text);
+        }
+        wbb_put(out, "]}");
     }
-    const WbbI128 c = (int64_t)n->imm;
-    if (c) wbb_put(out, c < 0 ? " - " : " + ");
-    if (c) wbb_put_i128(out, c < 0 ? -c : c);
+    wbb_put(out, "]}\n");
 }
 
-static void put_expression(WbbBuf *out, const IrGraph *g, IrRef r)
+static void put_maps(WbbBuf *out, RwCx *rw, WbbArena *a, const char *what, const IxMaps *maps, const IxView *view)
 {
-    const IrNode *n = ir_at(g, r);
-    switch (n->op) {
-    case OP_CONST: wbb_put_i128(out, (int64_t)n->imm); break;
-    case OP_VAR: wbb_put(out, g->vars[n->imm].name); break;
-    case OP_SUM: put_sum(out, g, n); break;
-    case OP_FLOORDIV:
-    case OP_MOD:
-        put_left(out, g, n->a[0], (ScOp)n->op);
-        wbb_put(out, n->op == OP_MOD ? " mod " : " / ");
-        put_left(out, g, n->a[1], OP_NONE);
-        break;
-    default: /* min and max */
-        wbb_putf(out, "%s(", sc_op_info[n->op].name);
-        put_expression(out, g, n->a[0]);
-        wbb_put(out, ", ");
-        put_expression(out, g, n->a[1]);
-        wbb_put(out, ")");
-        break;
-    }
-}
-
-static void put_map(WbbBuf *out, RwCx *rw, WbbArena *a, const HloInstruction *i, uint32_t operand)
-{
-    IrGraph *g = rw_graph(rw);
-    const HloShape *to = i->operands[operand]->shape;
-    const uint32_t rank = i->shape->rank;
-    if (hlo_elements(i->shape) == 0) {
-        wbb_put(out, "KNOWN EMPTY\n");
+    if (view->json) {
+        put_json(out, rw, a, what, maps);
         return;
     }
-    IrRef *d = WBB_NEW_N(a, IrRef, rank + 1), *in = WBB_NEW_N(a, IrRef, to->rank + 1u);
-    wbb_put(out, "(");
-    for (uint32_t k = 0; k < rank; k++) {
-        d[k] = ir_var(g, ir_var_new(g, wbb_format(a, "d%u", k), IR_LOOP, 0, i->shape->dims[k] - 1, 0));
-        wbb_putf(out, "%sd%u", k ? ", " : "", k);
-    }
-    wbb_put(out, ") -> (");
-    ix_operand(rw, a, i, operand, d, in);
-    for (uint32_t k = 0; k < to->rank; k++) {
-        wbb_put(out, k ? ", " : "");
-        put_expression(out, g, in[k]);
-    }
-    wbb_put(out, ")");
-    for (uint32_t k = 0; k < rank; k++)
-        wbb_putf(out, "%sd%u in [0, %lld]", k ? ", " : ", domain: ", k, (long long)(i->shape->dims[k] - 1));
-    wbb_put(out, "\n");
-}
-
-void ix_print_maps(WbbBuf *out, RwCx *rw, WbbArena *a, const HloComputation *c)
-{
-    for (uint32_t n = 0; n < c->n_instructions; n++) {
-        const HloInstruction *i = c->instructions[n];
-        for (uint32_t k = 0; k < i->n_operands; k++) {
-            if (!ix_has_map(i, k)) continue;
-            wbb_putf(out, "%%%s %s operand %u %%%s: ", i->name, hlo_opcode_name(i->opcode), k, i->operands[k]->name);
-            put_map(out, rw, a, i, k);
+    if (maps->unknown || maps->n == 0) wbb_putf(out, "%s: %s\n", what, maps->unknown ? "unknown indexing" : "KNOWN EMPTY");
+    for (uint32_t k = 0; k < maps->n; k++) {
+        const IxMap *m = maps->items[k];
+        wbb_putf(out, "%s: ", what);
+        ix_map_print(out, rw_graph(rw), m);
+        wbb_put(out, "\n");
+        for (uint32_t v = 0; v < m->vars.n; v++) {
+            if (!m->vars.items[v].source) continue;
+            wbb_put(out, "    ");
+            put_place(out, rw, a, m, &m->vars.items[v]);
+            wbb_put(out, "\n");
         }
     }
+}
+
+/* "output 1", where there are several; a leaf of a tuple */
+static const char *leaf_name(WbbArena *a, const char *what, const HloShape *s, uint32_t leaf)
+{
+    return s->type == SC_TUPLE ? wbb_format(a, " %s %u", what, leaf) : "";
+}
+
+static void put_one(WbbBuf *out, RwCx *rw, WbbArena *a, const HloInstruction *i, uint32_t leaf, IxEnd input, const IxMaps *maps, const IxView *view)
+{
+    const HloInstruction *x = i->operands[input.operand];
+    const char *head = wbb_format(a, "%%%s %s", i->name, hlo_opcode_name(i->opcode));
+    const char *of = wbb_format(a, "operand %u %%%s%s", input.operand, x->name, leaf_name(a, "leaf", x->shape, input.leaf));
+    const char *to = leaf_name(a, "output", i->shape, leaf);
+    put_maps(out, rw, a, view->targets ? wbb_format(a, "%s %s to%s", head, of, *to ? to : " output") : wbb_format(a, "%s%s %s", head, to, of), maps, view);
+}
+
+static void put_inputs(WbbBuf *out, RwCx *rw, WbbArena *a, const HloInstruction *i, const IxView *view)
+{
+    for (uint32_t l = 0; l < i->shape->n_leaves; l++) {
+        const IxMaps *maps = ix_inputs_of(rw, a, i, l, view->physical);
+        for (uint32_t k = 0; k < i->n_operands; k++)
+            for (uint32_t p = 0; p < i->operands[k]->shape->n_leaves; p++) put_one(out, rw, a, i, l, (IxEnd){k, p}, maps++, view);
+    }
+}
+
+static void put_outputs(WbbBuf *out, RwCx *rw, WbbArena *a, const HloInstruction *i, const IxView *view)
+{
+    for (uint32_t k = 0; k < i->n_operands; k++)
+        for (uint32_t p = 0; p < i->operands[k]->shape->n_leaves; p++) {
+            const IxMaps *maps = ix_outputs_of(rw, a, i, (IxEnd){k, p}, view->physical);
+            for (uint32_t l = 0; l < i->shape->n_leaves; l++) put_one(out, rw, a, i, l, (IxEnd){k, p}, maps++, view);
+        }
+}
+
+/* Tuples only hand on. */
+static bool is_plain(const HloInstruction *i)
+{
+    return i->opcode != HLO_TUPLE && i->opcode != HLO_GET_TUPLE_ELEMENT && i->n_operands;
+}
+
+void ix_print_maps(WbbBuf *out, RwCx *rw, WbbArena *a, const HloComputation *c, const IxView *view)
+{
+    const IxView plain = {0};
+    if (!view) view = &plain;
+    for (uint32_t n = 0; n < c->n_instructions; n++)
+        if (is_plain(c->instructions[n])) (view->targets ? put_outputs : put_inputs)(out, rw, a, c->instructions[n], view);
+}
+
+static const HloInstruction *find(const HloComputation *c, const char *name)
+{
+    const char *slash = strchr(name, '/');
+    if (slash && (strncmp(c->name, name, (size_t)(slash - name)) || c->name[slash - name])) return NULL;
+    if (slash) name = slash + 1;
+    name += *name == '%';
+    for (uint32_t n = 0; n < c->n_instructions; n++)
+        if (!strcmp(c->instructions[n]->name, name)) return c->instructions[n];
+    return NULL;
+}
+
+void ix_print_between(WbbBuf *out, WbbCx *cx, RwCx *rw, WbbArena *a, const HloModule *m, const char *from, const char *to, const IxView *view)
+{
+    for (uint32_t k = m->n_computations; k-- > 0;) {
+        const HloComputation *c = m->computations[k];
+        const HloInstruction *x = find(c, from), *y = find(c, to);
+        if (!x || !y) continue;
+        const IxMaps maps = ix_between(rw, a, c, x, y, view->physical);
+        put_maps(out, rw, a, wbb_format(a, "%%%s to %%%s", x->name, y->name), &maps, view);
+        return;
+    }
+    wbb_fail(cx, m->entry->loc, "no computation has both '%s' and '%s'", from, to);
 }

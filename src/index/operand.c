@@ -4,7 +4,7 @@
  *
  *     slice={[2:10:3]}    d0   =>   3*d0 + 2
  */
-#include "index/index.h"
+#include "index/access.h"
 
 bool ix_has_map(const HloInstruction *i, uint32_t operand)
 {
@@ -39,12 +39,12 @@ static Physical physical(WbbArena *a, const HloShape *s)
 }
 
 /* The same place in memory, whatever the layouts. */
-static void bitcast(RwCx *rw, WbbArena *a, const HloShape *result, const HloShape *operand, const IrRef *out, IrRef *in)
+void ix_bitcast(RwCx *rw, WbbArena *a, const HloShape *from, const HloShape *to, const IrRef *index, IrRef *there)
 {
-    const Physical to = physical(a, operand), from = physical(a, result);
-    for (uint32_t i = 0; i < result->rank; i++) from.index[i] = out[result->minor_to_major[result->rank - 1u - i]];
-    ix_regroup(rw, result->rank, from.dims, from.index, operand->rank, to.dims, to.index);
-    for (uint32_t i = 0; i < operand->rank; i++) in[operand->minor_to_major[operand->rank - 1u - i]] = to.index[i];
+    const Physical x = physical(a, from), y = physical(a, to);
+    for (uint32_t i = 0; i < from->rank; i++) x.index[i] = index[from->minor_to_major[from->rank - 1u - i]];
+    ix_regroup(rw, from->rank, x.dims, x.index, to->rank, y.dims, y.index);
+    for (uint32_t i = 0; i < to->rank; i++) there[to->minor_to_major[to->rank - 1u - i]] = y.index[i];
 }
 
 /* Is dimension d among the operation's dimensions? */
@@ -61,7 +61,7 @@ void ix_operand(RwCx *rw, WbbArena *a, const HloInstruction *i, uint32_t operand
     IrGraph *g = rw_graph(rw);
     assert(ix_has_map(i, operand));
     switch (i->opcode) {
-    case HLO_BITCAST: bitcast(rw, a, result, s, out, in); return;
+    case HLO_BITCAST: ix_bitcast(rw, a, result, s, out, in); return;
     case HLO_RESHAPE: ix_regroup(rw, result->rank, result->dims, out, s->rank, s->dims, in); return;
     default: break;
     }

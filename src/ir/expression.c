@@ -194,6 +194,32 @@ static IrRef load(IrParser *p, const Head *h)
     return ir_node(p->g, OP_LOAD, h->type ? h->type : IR_TYPE(p->buffers.items[b].type, 0), h->flags, arg, index, 0, 0);
 }
 
+/* call @f(i, j), call @f<1>(i, j) */
+static IrRef apply(IrParser *p)
+{
+    ir_skip_space(p);
+    const WbbLoc loc = ir_here(p);
+    const char *z = ir_sigil_name(p, "@", "a function");
+    uint32_t number = 0, which = 0;
+    if (!p->k) wbb_fail(p->cx, loc, "a term by itself has no functions");
+    while (number < p->k->n_functions && p->k->functions[number]->name != z) number++;
+    if (number == p->k->n_functions) wbb_fail(p->cx, loc, "no function is called '@%s' so far", z);
+    const IrFunction *f = p->k->functions[number];
+    if (ir_take(p, "<")) {
+        which = (uint32_t)ir_integer(p, 0, (int64_t)f->n_yields - 1, "the number of the result");
+        ir_expect(p, ">");
+    }
+    IrRef *args = WBB_NEW_N(p->arena, IrRef, f->n_params + 1);
+    ir_expect(p, "(");
+    for (uint32_t i = 0; i < f->n_params; i++) {
+        if (i > 0) ir_expect(p, ",");
+        if (ir_peek(p) == ')') wbb_fail(p->cx, ir_here(p), "'@%s' has %u parameters, %u are given", z, f->n_params, i);
+        args[i] = ir_read_expression(p, INDEX);
+    }
+    ir_expect(p, ")");
+    return ir_call(p->g, number, which, ir_at(p->g, f->yields[which])->type, args, f->n_params);
+}
+
 /* The same index node with flags. */
 static IrRef with_flags(IrParser *p, IrRef r, uint32_t flags)
 {
@@ -278,15 +304,14 @@ static Value primary(IrParser *p, IrType expected)
         return v;
     }
     const char *name = ir_word(p, "an expression");
-    for (uint32_t i = p->names.n; i-- > 0;) {
-        if (p->names.items[i].name != name) continue;
-        v.node = p->names.items[i].node;
-        return v;
-    }
+    v.node = ir_named(p, name);
+    if (v.node) return v;
     const char next = p->p < p->end ? *p->p : '\0';
     if (!strcmp(name, "load")) {
         const Head h = head(p, name, v.loc);
         v.node = load(p, &h);
+    } else if (!strcmp(name, "call")) {
+        v.node = apply(p);
     } else if (!strcmp(name, "wide") && next == '(') {
         v.node = wide_leaf(p, v.loc);
     } else if (next == '.' || next == '(') {

@@ -10,25 +10,45 @@
 
 enum { FIRST_SLOTS = 256 };
 
-static uint64_t hash_node(const IrGraph *g, const IrNode *n)
+/* The three words of a node: what tells nodes apart, all but the terms of a sum or a call. */
+typedef struct {
+    uint64_t w[3];
+} Words;
+
+static Words words_of(const IrNode *n)
 {
-    uint64_t head[4] = {(uint64_t)n->op | (uint64_t)n->type << 10 | (uint64_t)n->flags << 20, n->a[0] | (uint64_t)n->a[1] << 32,
-                        n->a[2], n->imm};
-    if (n->op != OP_SUM) return wbb_hash(head, sizeof head, 1);
-    head[1] = n->a[1];
-    uint64_t h = wbb_hash(head, sizeof head, 2);
-    for (uint32_t i = 0; i < n->a[1]; i++) {
-        const uint64_t term[2] = {(uint64_t)g->terms[n->a[0] + i].coefficient, g->terms[n->a[0] + i].ref};
-        h = wbb_hash(term, sizeof term, h);
+    Words x;
+    static_assert(sizeof x == sizeof *n, "a node has no padding");
+    memcpy(&x, n, sizeof x);
+    return x;
+}
+
+/* One multiplication, both halves: every bit of the operands reaches the middle of the result. */
+static uint64_t mix(uint64_t x, uint64_t y)
+{
+    const WbbU128 p = (WbbU128)(x ^ UINT64_C(0x9e3779b97f4a7c15)) * (y ^ UINT64_C(0xd6e8feb86659fd93));
+    return (uint64_t)p ^ (uint64_t)(p >> 64);
+}
+
+static uint32_t hash_node(const IrGraph *g, const IrNode *n)
+{
+    Words x = words_of(n);
+    if (ir_in_pool(n)) {
+        x.w[0] &= UINT32_MAX; /* not where its terms lie */
+        for (uint32_t i = 0; i < n->a[1]; i++) {
+            const IrTerm t = g->terms[n->a[0] + i];
+            x.w[2] = mix(x.w[2] ^ t.ref, (uint64_t)t.coefficient);
+        }
     }
-    return h;
+    const uint64_t h = mix(mix(x.w[0], x.w[1]), x.w[2]);
+    return (uint32_t)(h ^ h >> 32);
 }
 
 static bool same_node(const IrGraph *g, const IrNode *x, const IrNode *y)
 {
-    if (x->op != y->op || x->type != y->type || x->flags != y->flags || x->imm != y->imm) return false;
-    if (x->op != OP_SUM) return x->a[0] == y->a[0] && x->a[1] == y->a[1] && x->a[2] == y->a[2];
-    if (x->a[1] != y->a[1]) return false;
+    const Words v = words_of(x), w = words_of(y);
+    if (!ir_in_pool(x)) return v.w[0] == w.w[0] && v.w[1] == w.w[1] && v.w[2] == w.w[2];
+    if ((uint32_t)v.w[0] != (uint32_t)w.w[0] || x->a[1] != y->a[1] || x->imm != y->imm) return false;
     for (uint32_t i = 0; i < x->a[1]; i++) {
         const IrTerm *s = &g->terms[x->a[0] + i], *t = &g->terms[y->a[0] + i];
         if (s->coefficient != t->coefficient || s->ref != t->ref) return false;
@@ -45,32 +65,49 @@ static void grow_nodes(IrGraph *g)
     g->room = room;
 }
 
-static void rehash(IrGraph *g)
+/* The table of slots is made of lines. A node is looked for first in the line of its newest operand, so that nodes made one after the
+ * other, as nearly all are, are found in the same few lines of the cache; where that line is full, from a line of its hash on. A slot
+ * holds a ref, and as much of the hash above it as there is room for; 0 is free. Half of the slots at least are. */
+enum { LINE = 16 };
+
+/* Where `n`, of hash h, stands, or the free slot where it belongs. */
+static uint32_t find_slot(const IrGraph *g, const IrNode *n, uint32_t h)
 {
-    const uint32_t n = g->n_slots * 2;
-    uint32_t *slots = WBB_NEW_N(g->arena, uint32_t, n);
-    for (IrRef r = 1; r < g->n; r++) {
-        uint64_t h = hash_node(g, &g->nodes[r]);
-        while (slots[h & (n - 1)]) h++;
-        slots[h & (n - 1)] = r;
+    const uint32_t low = g->n_slots - 1, lines = low / LINE;
+    IrRef newest = WBB_MAX(n->a[0], WBB_MAX(n->a[1], n->a[2]));
+    if (ir_in_pool(n)) newest = n->a[1] ? g->terms[n->a[0]].ref : 0;
+    uint32_t line = newest ? newest / (LINE / 2) & lines : h / LINE & lines;
+    for (bool own = true;; own = false) {
+        for (uint32_t i = 0; i < LINE; i++) {
+            const uint32_t at = line * LINE + ((h + i) & (LINE - 1)), slot = g->slots[at];
+            if (slot == 0 || (((slot ^ h) & ~low) == 0 && same_node(g, &g->nodes[slot & low], n))) return at;
+        }
+        line = own ? h / LINE & lines : (line + 1) & lines;
     }
-    g->slots = slots;
-    g->n_slots = n;
+}
+
+static void grow_slots(IrGraph *g)
+{
+    g->n_slots *= 2;
+    g->slots = WBB_NEW_N(g->arena, uint32_t, g->n_slots);
+    for (IrRef r = 1; r < g->n; r++) {
+        const uint32_t h = hash_node(g, &g->nodes[r]);
+        g->slots[find_slot(g, &g->nodes[r], h)] = (h & ~(g->n_slots - 1)) | r;
+    }
 }
 
 /* The ref of a node equal to `n`, made now if there is none. */
 static IrRef cons(IrGraph *g, const IrNode *n)
 {
-    uint64_t h = hash_node(g, n);
-    for (uint32_t r; (r = g->slots[h & (g->n_slots - 1)]) != 0; h++)
-        if (same_node(g, &g->nodes[r], n)) return r;
+    const uint32_t h = hash_node(g, n), at = find_slot(g, n, h), low = g->n_slots - 1;
+    if (g->slots[at]) return g->slots[at] & low;
     if (g->n == g->room) grow_nodes(g);
     const IrRef r = g->n++;
     g->nodes[r] = *n;
     g->rule[r] = g->making_rule;
     g->origin[r] = g->making_origin;
-    g->slots[h & (g->n_slots - 1)] = r;
-    if (g->n * 2 > g->n_slots) rehash(g);
+    g->slots[at] = (h & ~low) | r;
+    if (g->n * 2 > g->n_slots) grow_slots(g);
     return r;
 }
 
@@ -89,11 +126,13 @@ IrGraph *ir_graph_new(WbbCx *cx, WbbArena *a)
     return g;
 }
 
-/* Commutative operands: constants right, else the smaller ref first. */
+/* Commutative operands: constants right, else the smaller ref first. Index expressions have one form whatever was made before: by
+ * structure. */
 static bool must_swap(const IrGraph *g, IrRef a, IrRef b)
 {
     const bool ca = ir_is_const(g, a), cb = ir_is_const(g, b);
-    return ca != cb ? ca : b < a;
+    if (ca != cb) return ca;
+    return IR_SC(ir_at(g, a)->type) == SC_INDEX ? ir_compare(g, b, a) < 0 : b < a;
 }
 
 IrRef ir_node(IrGraph *g, ScOp op, IrType type, uint32_t flags, IrRef a, IrRef b, IrRef c, uint64_t imm)
@@ -134,7 +173,7 @@ IrRef ir_var(IrGraph *g, uint32_t number)
 uint32_t ir_operands(const IrGraph *g, IrRef r, IrRef out[3])
 {
     const IrNode *n = ir_at(g, r);
-    assert(n->op != OP_SUM);
+    assert(!ir_in_pool(n));
     uint32_t k = 0;
     for (uint32_t i = 0; i < 3; i++)
         if (n->a[i]) out[k++] = n->a[i];
@@ -170,27 +209,52 @@ typedef struct {
     IrTerm *terms;
     WbbI128 *coefficients;
     uint32_t n, room;
+    uint32_t *places, n_places; /* of long sums: by hash of a ref, its number in terms + 1 */
     bool overflow;
 } Adding;
+
+enum { SHORT_SUM = 32 };
+
+/* The number of r among the terms; s->n if it is none of them, then as a new one. */
+static uint32_t place_of(Adding *s, IrRef r)
+{
+    uint32_t i = 0;
+    if (s->n < SHORT_SUM) {
+        while (i < s->n && s->terms[i].ref != r) i++;
+        return i;
+    }
+    if (s->n * 2 >= s->n_places) {
+        s->n_places = s->n_places ? s->n_places * 2 : SHORT_SUM * 4;
+        s->places = WBB_NEW_N(s->g->arena, uint32_t, s->n_places);
+        for (uint32_t k = 0; k < s->n; k++) {
+            for (i = s->terms[k].ref * 2654435761u & (s->n_places - 1); s->places[i]; i = (i + 1) & (s->n_places - 1)) {}
+            s->places[i] = k + 1;
+        }
+    }
+    for (i = r * 2654435761u & (s->n_places - 1); s->places[i]; i = (i + 1) & (s->n_places - 1))
+        if (s->terms[s->places[i] - 1].ref == r) return s->places[i] - 1;
+    s->places[i] = s->n + 1;
+    return s->n;
+}
 
 static void add_term(Adding *s, WbbI128 k, IrRef r)
 {
     const IrNode *n = ir_at(s->g, r);
     if (n->op == OP_CONST) {
-        s->constant += k * (int64_t)n->imm;
+        s->overflow |= __builtin_add_overflow(s->constant, k * (int64_t)n->imm, &s->constant);
         return;
     }
     if (n->op == OP_SUM) {
-        s->constant += k * (int64_t)n->imm;
+        s->overflow |= __builtin_add_overflow(s->constant, k * (int64_t)n->imm, &s->constant);
         const uint32_t first = n->a[0], count = n->a[1];
         for (uint32_t i = 0; i < count; i++) add_term(s, k * s->g->terms[first + i].coefficient, s->g->terms[first + i].ref);
         return;
     }
-    for (uint32_t i = 0; i < s->n; i++)
-        if (s->terms[i].ref == r) {
-            s->coefficients[i] += k;
-            return;
-        }
+    const uint32_t at = place_of(s, r);
+    if (at < s->n) {
+        s->overflow |= __builtin_add_overflow(s->coefficients[at], k, &s->coefficients[at]);
+        return;
+    }
     if (s->n == s->room) {
         const uint32_t room = s->room ? s->room * 2 : 8;
         s->terms = wbb_grow(s->g->arena, s->terms, s->room * sizeof *s->terms, room * sizeof *s->terms);
@@ -209,7 +273,29 @@ static bool before(const IrGraph *g, IrTerm x, IrTerm y)
     return p != q ? p > q : ir_compare(g, x.ref, y.ref) < 0;
 }
 
-/* Drop zero terms, check the range, sort (sums are short: insertion). */
+/* By merging runs of twice the length, from short ones that are sorted by insertion. */
+static void sort_terms(IrGraph *g, IrTerm *terms, uint32_t n)
+{
+    for (uint32_t start = 0; start < n; start += SHORT_SUM)
+        for (uint32_t i = start + 1; i < n && i < start + SHORT_SUM; i++) {
+            const IrTerm t = terms[i];
+            uint32_t at = i;
+            for (; at > start && before(g, t, terms[at - 1]); at--) terms[at] = terms[at - 1];
+            terms[at] = t;
+        }
+    if (n <= SHORT_SUM) return;
+    IrTerm *other = WBB_NEW_N(g->arena, IrTerm, n);
+    for (uint32_t run = SHORT_SUM; run < n; run *= 2)
+        for (uint32_t start = 0; start + run < n; start += run * 2) {
+            const uint32_t middle = start + run, end = WBB_MIN(middle + run, n);
+            uint32_t x = start, y = middle;
+            if (!before(g, terms[middle], terms[middle - 1])) continue;
+            for (uint32_t i = start; i < end; i++) other[i] = y == end || (x < middle && !before(g, terms[y], terms[x])) ? terms[x++] : terms[y++];
+            memcpy(terms + start, other + start, (end - start) * sizeof *terms);
+        }
+}
+
+/* Drop zero terms, check the range, sort. */
 static void finish(Adding *s)
 {
     uint32_t n = 0;
@@ -217,12 +303,10 @@ static void finish(Adding *s)
     for (uint32_t i = 0; i < s->n; i++) {
         if (s->coefficients[i] == 0) continue;
         s->overflow |= !fits_i64(s->coefficients[i]);
-        IrTerm t = {.coefficient = (int64_t)s->coefficients[i], .ref = s->terms[i].ref};
-        uint32_t at = n++;
-        for (; at > 0 && before(s->g, t, s->terms[at - 1]); at--) s->terms[at] = s->terms[at - 1];
-        s->terms[at] = t;
+        s->terms[n++] = (IrTerm){.coefficient = (int64_t)s->coefficients[i], .ref = s->terms[i].ref};
     }
     s->n = n;
+    sort_terms(s->g, s->terms, n);
 }
 
 static uint32_t keep_terms(IrGraph *g, const IrTerm *terms, uint32_t n)
@@ -263,11 +347,19 @@ IrRef ir_sum(IrGraph *g, int64_t constant, const IrTerm *terms, uint32_t n, bool
     return cons_sum(g, &node, s.terms);
 }
 
+IrRef ir_call(IrGraph *g, uint32_t callee, uint32_t which, IrType type, const IrRef *args, uint32_t n)
+{
+    const IrNode node = {.op = OP_APPLY, .type = type & 0x3ffu, .a = {0, n, 0}, .imm = callee | (uint64_t)which << 32};
+    IrTerm *terms = WBB_NEW_N(g->arena, IrTerm, n + 1);
+    for (uint32_t i = 0; i < n; i++) terms[i] = (IrTerm){.coefficient = 1, .ref = args[i]};
+    return cons_sum(g, &node, terms);
+}
+
 IrRef ir_copy(IrGraph *g, IrRef r, const IrRef *made, uint32_t flags)
 {
     IrNode n = *ir_at(g, r);
     n.flags = flags & 0xfffu;
-    if (n.op != OP_SUM) {
+    if (!ir_in_pool(&n)) {
         for (uint32_t i = 0; i < 3; i++) n.a[i] = n.a[i] ? made[n.a[i]] : 0;
         return cons(g, &n);
     }

@@ -11,6 +11,12 @@
  *         store %out[8*t + v], max.bf16(load %in[8*t + v], 0.0)
  *       }
  *     }
+ *
+ * Statements may have results. Of an `if` they are what its branches yield; a `for` carries values from one turn to the next, and
+ * what the last turn yields is there after it. A result and what a body sees of a carried value are leaves, `value`:
+ *
+ *     s = for k in 0..128 carry acc = 0.0:f32 { yield add.f32(acc, load %in[128*t + k]) }
+ *     x, y = if lt.index(t, 4) { yield s, 1.0:f32 } else { yield 0.0, 2.0 }
  */
 #ifndef IR_IR_H
 #define IR_IR_H
@@ -28,25 +34,33 @@ typedef uint32_t IrType;
 
 typedef struct {
     uint32_t op : 10, type : 10, flags : 12;
-    IrRef a[3];   /* operands; of a sum: a[0] = first term in the pool, a[1] = number of terms */
-    uint64_t imm; /* constant's bits, variable or buffer number, first lane of a part, row of an instr, constant of a sum */
+    IrRef a[3];   /* operands; of a sum and a call: a[0] = first term in the pool, a[1] = number of terms */
+    uint64_t imm; /* constant's bits; number of a variable, a value, a buffer; first lane of a part; row of an instr; constant of a
+                   * sum; of a call IR_CALLEE and IR_WHICH */
 } IrNode;         /* 24 bytes */
 
 typedef struct {
-    int64_t coefficient; /* not 0 */
-    IrRef ref;           /* not a sum, not a const */
+    int64_t coefficient; /* not 0; of an argument of a call 1 */
+    IrRef ref;           /* not a sum, not a const; an argument: any index */
 } IrTerm;
 
-typedef enum { IR_BID, IR_TID, IR_LOOP, IR_LET } IrVarKind;
+typedef enum { IR_BID, IR_TID, IR_LOOP, IR_LET, IR_PARAM } IrVarKind;
 
-/* An index variable. IR_LET has a definition and a stated interval: whoever makes one guarantees the interval wherever the
- * statement that binds it is reached, which is how a bound that a branch proves enters the facts. */
+/* An index variable. IR_LET has a stated interval: whoever makes one guarantees the interval wherever the statement that binds it is
+ * reached, which is how a bound that a branch proves enters the facts. It has a definition, or its statement has an integer element,
+ * which is known at run time only (clamped by whoever made it). So index nodes never contain elements. */
 typedef struct {
     const char *name;
     IrVarKind kind;
     int64_t lo, hi; /* inclusive */
-    IrRef definition; /* IR_LET */
+    IrRef definition; /* IR_LET: an index; 0: what the statement computes at run time */
 } IrVar;
+
+/* What a statement leaves, or a `for` carries: a leaf of any element type and any lanes. One statement binds it. */
+typedef struct {
+    const char *name;
+    IrType type;
+} IrValue;
 
 /* What is known of an index node, wherever it is evaluated. */
 typedef struct {
@@ -63,7 +77,9 @@ typedef struct {
     uint32_t n_terms, terms_room;
     IrVar *vars;
     uint32_t n_vars, vars_room;
-    uint32_t *slots; /* hash table of refs */
+    IrValue *values;
+    uint32_t n_values, values_room;
+    uint32_t *slots; /* hash table of refs: graph.c */
     uint32_t n_slots;
     /* Side arrays, one entry a node; the first maker of a node keeps it. */
     uint32_t *rule;   /* RwRule number + 1 of the rule that made it; 0: none. Index rules carry IR_INDEX_RULE */
@@ -77,6 +93,15 @@ typedef struct {
 
 typedef enum { IR_STORE, IR_IF, IR_FOR, IR_BIND } IrStmtKind;
 
+/* A result of an `if` (value, yield, otherwise) or of a `for` (value, carried, init, yield). */
+typedef struct {
+    uint32_t value;   /* number; there after the statement */
+    uint32_t carried; /* FOR: number; what the body sees */
+    IrRef init;       /* FOR: carried into the first turn */
+    IrRef yield;      /* at the end of the body; FOR: carried into the next turn */
+    IrRef otherwise;  /* IF: at the end of the other branch */
+} IrResult;
+
 typedef struct IrStmt IrStmt;
 typedef struct {
     IrStmt **items;
@@ -86,11 +111,14 @@ typedef struct {
 struct IrStmt {
     IrStmtKind kind;
     uint32_t buffer;    /* STORE: number */
-    IrRef index, value; /* STORE: element index; the value's lanes are stored from there on */
+    IrRef index, value; /* STORE: element index; the value's lanes are stored from there on. BIND of a variable without a definition:
+                         * `value` is the integer (one lane, not pred) that it is */
     IrRef condition;    /* IF */
     uint32_t var;       /* FOR, BIND */
     uint32_t lanes;     /* FOR lo..hi: lanes = hi - lo when it is to be vectorised, else 0 */
     IrBlock body, otherwise;
+    IrResult *results; /* IF, FOR */
+    uint32_t n_results;
 };
 
 typedef struct {
@@ -99,7 +127,20 @@ typedef struct {
     int64_t elements;
     bool output;
     uint32_t align; /* of the first byte */
+    uint32_t alias; /* of an output: 1 + number of the operand whose memory it is (`inout`: same type and size, written at some
+                     * indices only); 0: memory of its own. A thread reads of it only what it alone writes, before it writes */
 } IrBuffer;
+
+/* What is computed from index arguments alone, by code of its own. Its body may load, and call functions with smaller numbers; it
+ * stores nothing. bid and tid are there as in the kernel. */
+typedef struct {
+    const char *name;    /* without '@' */
+    uint32_t *params;    /* numbers of variables, IR_PARAM */
+    uint32_t n_params;
+    IrBlock body;
+    IrRef *yields;       /* its results, one lane each */
+    uint32_t n_yields;
+} IrFunction;
 
 typedef struct {
     const char *name; /* without '@' */
@@ -108,11 +149,13 @@ typedef struct {
     uint32_t n_buffers;
     uint32_t block, grid;
     IrBlock body;
+    IrFunction **functions;
+    uint32_t n_functions, functions_room;
 } IrKernel;
 
 /* graph.c ---------------------------------------------------------------------------------------------------------------------
  * These make nodes as they stand: no rule, no folding, but canonical operand order (commutative: constants right, else the
- * older node first). Rules are applied by rewrite/, whose door for index nodes everybody uses. */
+ * older node first; index expressions by structure). Rules are applied by rewrite/, whose door for index nodes everybody uses. */
 IrGraph *ir_graph_new(WbbCx *cx, WbbArena *a);
 IrRef ir_node(IrGraph *g, ScOp op, IrType type, uint32_t flags, IrRef a, IrRef b, IrRef c, uint64_t imm);
 IrRef ir_const(IrGraph *g, IrType type, uint64_t bits); /* more lanes than one: the same value in each */
@@ -125,17 +168,75 @@ IrRef ir_var(IrGraph *g, uint32_t number);
 IrRef ir_sum(IrGraph *g, int64_t constant, const IrTerm *terms, uint32_t n, bool *overflow);
 /* The same operation with operands made[old] and these flags; nothing is put in order or simplified. */
 IrRef ir_copy(IrGraph *g, IrRef r, const IrRef *made, uint32_t flags);
+/* Result `which` of function number `callee`, of that type, for index arguments. */
+IrRef ir_call(IrGraph *g, uint32_t callee, uint32_t which, IrType type, const IrRef *args, uint32_t n);
+#define IR_CALLEE(imm) ((uint32_t)(imm))
+#define IR_WHICH(imm) ((uint32_t)((imm) >> 32))
 static inline const IrNode *ir_at(const IrGraph *g, IrRef r) { return &g->nodes[r]; }
 static inline bool ir_is_const(const IrGraph *g, IrRef r) { return g->nodes[r].op == OP_CONST; }
-uint32_t ir_operands(const IrGraph *g, IrRef r, IrRef out[3]); /* of any node but a sum: how many, and which */
+uint32_t ir_operands(const IrGraph *g, IrRef r, IrRef out[3]); /* of any node but a sum and a call: how many, and which */
+/* Operands stand in the pool of terms. Every walk over operands asks, or uses the next two, which are for all nodes. */
+static inline bool ir_in_pool(const IrNode *n) { return n->op == OP_SUM || n->op == OP_APPLY; }
+static inline uint32_t ir_arity(const IrGraph *g, IrRef r)
+{
+    const IrNode *n = ir_at(g, r);
+    return ir_in_pool(n) ? n->a[1] : n->a[2] ? 3 : n->a[1] ? 2 : n->a[0] ? 1 : 0;
+}
+static inline IrRef ir_operand(const IrGraph *g, IrRef r, uint32_t i)
+{
+    const IrNode *n = ir_at(g, r);
+    return ir_in_pool(n) ? g->terms[n->a[0] + i].ref : n->a[i];
+}
 IrStmt *ir_stmt(IrGraph *g, IrBlock *block, IrStmtKind kind);  /* appended */
 int ir_compare(const IrGraph *g, IrRef x, IrRef y);             /* by structure, operations by name: <0, 0, >0 */
+
+/* walk.c: which nodes there are --------------------------------------------------------------------------------------------------- */
+typedef struct {
+    IrRef *items;
+    uint32_t n, room;
+} IrRefs;
+/* All that the statements of a block and of the blocks below it name, definitions of variables included, appended to `out`. */
+void ir_roots(const IrGraph *g, WbbArena *a, const IrBlock *b, IrRefs *out);
+/* From roots to all nodes below them, each once, operands before users. `mark`: by ref, all 0; is so again afterwards. */
+void ir_gather(const IrGraph *g, WbbArena *a, IrRefs *roots, uint8_t *mark);
+void ir_sort(WbbArena *a, IrRefs *list); /* operands before users */
+
+/* structure.c: values, results, functions -------------------------------------------------------------------------------------- */
+uint32_t ir_value_new(IrGraph *g, const char *name, IrType type);
+IrRef ir_value(IrGraph *g, uint32_t number);
+/* One more result of a `for`: makes the value after it and the one that its body sees, both called `name` or by what is made of it,
+ * and gives its number i. ir_value(g, s->results[i].carried) is for the body, results[i].yield is to be set, and
+ * ir_value(g, s->results[i].value) is there after the statement. */
+uint32_t ir_carry(IrGraph *g, IrStmt *s, const char *name, IrRef init);
+IrResult *ir_result_new(IrGraph *g, IrStmt *s); /* one more, all of it to be set */
+/* One more result of an `if`, both ends made; gives the value after it. */
+IrRef ir_result(IrGraph *g, IrStmt *s, const char *name, IrRef yield, IrRef otherwise);
+/* BIND of a variable to an integer element, known to be lo..hi (inclusive) where the statement is reached; gives the variable. */
+IrRef ir_let_value(IrGraph *g, IrBlock *block, const char *name, IrRef integer, int64_t lo, int64_t hi);
+/* BIND of a variable to an index; the same. */
+IrRef ir_let(IrGraph *g, IrBlock *block, const char *name, IrRef index, int64_t lo, int64_t hi);
+/* A function without parameters and yields: k->functions[number]. */
+uint32_t ir_function_new(IrKernel *k, const char *name);
+uint32_t ir_add_function(IrKernel *k, IrFunction *f); /* one that is made already: gives its number */
+IrRef ir_param(IrGraph *g, IrFunction *f, const char *name, int64_t lo, int64_t hi); /* one more; gives the variable */
+void ir_yield(IrGraph *g, IrFunction *f, IrRef result);                               /* one more */
 
 /* facts.c */
 IrFact ir_fact(IrGraph *g, IrRef index_node);
 bool ir_within(IrGraph *g, IrRef n, WbbI128 lo, WbbI128 hi); /* lo <= n < hi, proved */
 bool ir_multiple(IrGraph *g, IrRef n, WbbI128 k);            /* k divides n, proved */
 bool ir_fits_i32(IrGraph *g, IrRef n);                        /* n and every partial result of it fit in 32 signed bits */
+
+/* along.c: how n moves along variable number `variable`, in blocks of `lanes` values that start at multiples of lanes. */
+typedef struct {
+    bool linear;     /* n at value l of a block is n at its first value plus l * stride; else the others say nothing but `first` */
+    WbbI128 stride;  /* 0: constant in a block; 1: contiguous */
+    IrFact first;    /* of n at the first value of a block: how the block is aligned */
+} IrAlong;
+IrAlong ir_along(IrGraph *g, IrRef n, uint32_t variable, int64_t lanes);
+/* Bits of n, an integer of 64 bits, that are 0, and that are 1, wherever it is evaluated. Nothing is known of what may leave 64 bits. */
+typedef struct { uint64_t zero, one; } IrBits;
+IrBits ir_bits(IrGraph *g, IrRef n);
 
 /* print.c, parse.c, term.c, verify.c */
 void ir_print(WbbBuf *out, const IrKernel *k);
@@ -147,7 +248,7 @@ IrKernel *ir_parse(WbbCx *cx, WbbArena *a, const char *file, const char *text, s
 IrRef ir_parse_term(WbbCx *cx, WbbArena *a, IrGraph *g, const char *file, const char *text, const char *const *lets, uint32_t n_lets);
 void ir_verify(const IrKernel *k); /* our own bug: asserts, with the node printed */
 
-/* eval.c: the reference meaning of a scalar node. Leaves (load, var, idx of them) get values from `leaf`. False where the node
+/* eval.c: the reference meaning of a scalar node. Leaves (load, var, value, call) get values from `leaf`. False where the node
  * has none (a selected instr). */
 typedef uint64_t (*IrLeaf)(void *arg, const IrGraph *g, IrRef leaf);
 bool ir_eval(const IrGraph *g, IrRef r, IrLeaf leaf, void *arg, uint64_t *bits);

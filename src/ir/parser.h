@@ -20,7 +20,9 @@ typedef struct {
     uint32_t nesting;
     bool free_names; /* a term by itself: a name that nothing binds is a variable of the type of its place */
     struct { IrName *items; uint32_t n, room; } names; /* visible ones */
+    uint32_t *name_slots, n_name_slots, n_used_slots; /* hash table of numbers in `names` + 1, with some that name nothing any more */
     struct { IrBuffer *items; uint32_t n, room; } buffers;
+    IrKernel *k; /* NULL: a term by itself */
     struct { IrRef *items; uint32_t n, room; } same; /* same.items[r] = r */
 } IrParser;
 
@@ -43,6 +45,24 @@ IrType ir_read_type(IrParser *p);
 const char *ir_type_text(IrParser *p, IrType t);
 static inline bool ir_is_digit(char c) { return c >= '0' && c <= '9'; }
 static inline bool ir_is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+
+/* statement.c: '{' statements '}', and in it what the block yields. */
+typedef struct {
+    uint32_t n;
+    IrType *types; /* of each; 0: any */
+    IrRef *refs;   /* as they are read */
+} IrEnds;
+void ir_read_block(IrParser *p, IrBlock *b, IrEnds *ends); /* NULL: of the kernel, which begins with its functions */
+void ir_name(IrParser *p, WbbLoc loc, const char *z, IrRef node); /* visible from here on */
+void ir_bind_name(IrParser *p, const char *z, IrRef node);        /* the same, without a look at what it means already */
+IrRef ir_named(IrParser *p, const char *z);                       /* the node of a visible name; 0: there is none */
+typedef struct {
+    int64_t lo, hi; /* inclusive */
+} IrInterval;
+IrInterval ir_interval(IrParser *p); /* 'in' lo..end */
+
+/* parse.c */
+void ir_read_functions(IrParser *p);
 
 /* expression.c */
 uint32_t ir_buffer_named(IrParser *p, const char *z, WbbLoc loc);

@@ -16,9 +16,9 @@ static const int64_t ANY = (int64_t)1 << 62;
 static IrRef bind(IrParser *p, const char *name, IrType type, int64_t lo, int64_t hi)
 {
     const uint32_t var = ir_var_new(p->g, name, IR_LOOP, lo, hi, 0);
-    const IrName n = {.name = name, .node = ir_node(p->g, OP_VAR, type, 0, 0, 0, 0, var)};
-    WBB_PUSH(p->arena, &p->names, n);
-    return n.node;
+    const IrRef node = ir_node(p->g, OP_VAR, type, 0, 0, 0, 0, var);
+    ir_bind_name(p, name, node);
+    return node;
 }
 
 IrRef ir_free_name(IrParser *p, WbbLoc loc, const char *name, IrType type)
@@ -44,8 +44,7 @@ static void let(IrParser *p)
     ir_skip_space(p);
     const WbbLoc loc = ir_here(p);
     const char *name = ir_word(p, "a name");
-    for (uint32_t i = 0; i < p->names.n; i++)
-        if (p->names.items[i].name == name) wbb_fail(p->cx, loc, "'%s' is said twice", name);
+    if (ir_named(p, name)) wbb_fail(p->cx, loc, "'%s' is said twice", name);
     if (ir_take(p, ":")) {
         const IrType type = ir_read_type(p);
         bind(p, name, type, type == INDEX ? -ANY : 0, type == INDEX ? ANY - 1 : 0);

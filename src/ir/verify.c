@@ -1,8 +1,9 @@
 /* verify.c: what every kernel keeps between two passes. Our own bug where it does not: the node is noted, then an assert.
  *
  * Needs a kernel; leaves it. Checked are operands (older than their users, as many as the operation has, of the types that its
- * signature asks for, in canonical order), statements (stores go to outputs, conditions are pred, lanes cover their interval) and
- * scopes (a variable is used only below the statement that binds it).
+ * signature asks for, in canonical order), statements (stores go to outputs, conditions are pred, lanes cover their interval, what is
+ * carried and yielded has one type) and scopes (variables and values are bound once, and used only below the statement that binds
+ * them).
  */
 #include "ir/ir.h"
 
@@ -13,8 +14,12 @@ typedef struct {
     const IrGraph *g;
     WbbArena *scratch;
     bool *bound;       /* by variable: bound where we are */
+    bool *there;       /* by value: the same */
+    bool *once;        /* by value: some statement binds it */
     uint32_t *checked; /* by ref: scope number in which its variables were found bound; 0: not yet */
+    struct { bool *items; uint32_t n, room; } open; /* by scope: it is around us */
     uint32_t scope;
+    uint32_t callees;  /* functions below this number may be called */
 } Verify;
 
 static void broken(const Verify *v, IrRef r, const char *what)
@@ -96,65 +101,64 @@ static void check_operands(const Verify *v, IrRef r)
         broken(v, r, "a divisor that is not positive");
 }
 
-static void check_nodes(const Verify *v, const bool *reached)
+static void check_call(const Verify *v, IrRef r)
 {
-    for (IrRef r = 1; r < v->g->n; r++) {
-        const IrNode *n = ir_at(v->g, r);
-        if (!reached[r] || n->op == OP_CONST || n->op == OP_ARG) continue;
-        if (n->op == OP_VAR) {
-            if (n->imm >= v->g->n_vars) broken(v, r, "no such variable");
-        } else if (n->op == OP_SUM) {
-            check_sum(v, r);
-        } else {
-            check_operands(v, r);
-            check_frame(v, r);
-        }
+    const IrNode *n = ir_at(v->g, r);
+    if (IR_CALLEE(n->imm) >= v->k->n_functions) broken(v, r, "no such function");
+    const IrFunction *f = v->k->functions[IR_CALLEE(n->imm)];
+    if (IR_WHICH(n->imm) >= f->n_yields || type_of(v, f->yields[IR_WHICH(n->imm)]) != n->type) broken(v, r, "no such result");
+    if (n->a[1] != f->n_params) broken(v, r, "the number of arguments");
+    for (uint32_t i = 0; i < n->a[1]; i++)
+        if (ir_operand(v->g, r, i) >= r || !is_index(v, ir_operand(v->g, r, i))) broken(v, r, "an argument that may not be");
+}
+
+static void check_node(const Verify *v, IrRef r)
+{
+    const IrNode *n = ir_at(v->g, r);
+    switch ((ScOp)n->op) {
+    case OP_CONST:
+    case OP_ARG: break;
+    case OP_VAR:
+        if (n->imm >= v->g->n_vars) broken(v, r, "no such variable");
+        break;
+    case OP_VALUE:
+        if (n->imm >= v->g->n_values || v->g->values[n->imm].type != n->type) broken(v, r, "no such value");
+        break;
+    case OP_SUM: check_sum(v, r); break;
+    case OP_APPLY: check_call(v, r); break;
+    default: check_operands(v, r); check_frame(v, r);
     }
 }
 
-static void reach(const Verify *v, const IrBlock *b, bool *reached)
+static void check_nodes(const Verify *v)
 {
-    for (uint32_t i = 0; i < b->n; i++) {
-        const IrStmt *s = b->items[i];
-        if (s->kind == IR_STORE) reached[s->index] = reached[s->value] = true;
-        if (s->kind == IR_BIND) reached[v->g->vars[s->var].definition] = true;
-        if (s->kind == IR_IF) reached[s->condition] = true;
-        reach(v, &s->body, reached);
-        reach(v, &s->otherwise, reached);
+    const IrKernel *k = v->k;
+    IrRefs nodes = {0};
+    ir_roots(v->g, v->scratch, &k->body, &nodes);
+    for (uint32_t f = 0; f < k->n_functions; f++) {
+        ir_roots(v->g, v->scratch, &k->functions[f]->body, &nodes);
+        for (uint32_t i = 0; i < k->functions[f]->n_yields; i++) WBB_PUSH(v->scratch, &nodes, k->functions[f]->yields[i]);
     }
+    ir_gather(v->g, v->scratch, &nodes, WBB_NEW_N(v->scratch, uint8_t, v->g->n));
+    for (uint32_t i = 0; i < nodes.n; i++) check_node(v, nodes.items[i]);
 }
 
-static void close_over_operands(const IrGraph *g, bool *reached)
-{
-    for (IrRef r = g->n - 1; r > 0; r--) {
-        const IrNode *n = ir_at(g, r);
-        if (!reached[r] || n->op == OP_CONST || n->op == OP_VAR || n->op == OP_ARG) continue;
-        if (n->op == OP_SUM)
-            for (uint32_t i = 0; i < n->a[1]; i++) reached[g->terms[n->a[0] + i].ref] = true;
-        else
-            for (uint32_t i = 0; i < 3; i++) reached[n->a[i]] = true;
-    }
-    reached[0] = false;
-}
-
-/* Every variable below r is bound here. `checked` keeps this linear within one scope. */
+/* Every variable and value below r is bound here. `checked` keeps this linear: what was found so in a block around this one still is. */
 static void check_bound(Verify *v, IrRef root)
 {
     struct { IrRef *items; uint32_t n, room; } stack = {0};
+    if (!root) broken(v, 0, "a statement without what it needs");
     WBB_PUSH(v->scratch, &stack, root);
     while (stack.n) {
         const IrRef r = stack.items[--stack.n];
         const IrNode *n = ir_at(v->g, r);
-        if (v->checked[r] == v->scope) continue;
+        if (v->open.items[v->checked[r]]) continue;
         v->checked[r] = v->scope;
         if (n->op == OP_VAR && !v->bound[n->imm]) broken(v, root, "a variable that is not bound here");
-        if (n->op == OP_VAR || n->op == OP_CONST || n->op == OP_ARG) continue;
-        if (n->op == OP_SUM) {
-            for (uint32_t i = 0; i < n->a[1]; i++) WBB_PUSH(v->scratch, &stack, v->g->terms[n->a[0] + i].ref);
-        } else {
-            for (uint32_t i = 0; i < 3; i++)
-                if (n->a[i]) WBB_PUSH(v->scratch, &stack, n->a[i]);
-        }
+        if (n->op == OP_VALUE && !v->there[n->imm]) broken(v, root, "a value that is not there");
+        if (n->op == OP_APPLY && IR_CALLEE(n->imm) >= v->callees) broken(v, root, "a call of a function that is not made yet");
+        if (n->op == OP_VAR || n->op == OP_CONST || n->op == OP_ARG || n->op == OP_VALUE) continue;
+        for (uint32_t i = 0; i < ir_arity(v->g, r); i++) WBB_PUSH(v->scratch, &stack, ir_operand(v->g, r, i));
     }
 }
 
@@ -172,50 +176,125 @@ static void check_store(const Verify *v, const IrStmt *s)
     if (IR_SC(type_of(v, s->value)) != v->k->buffers[s->buffer].type) broken(v, s->value, "a store of another type");
 }
 
-static void check_block(Verify *v, const IrBlock *b, uint32_t *scopes)
+static void bring(Verify *v, uint32_t value)
+{
+    if (value >= v->g->n_values) broken(v, 0, "a statement leaves a value that is none");
+    if (v->once[value]) broken(v, 0, "a value is left twice");
+    v->there[value] = v->once[value] = true;
+}
+
+static void check_type(const Verify *v, IrRef r, uint32_t value)
+{
+    if (type_of(v, r) != v->g->values[value].type) broken(v, r, "what is yielded or carried has another type");
+}
+
+static void check_block(Verify *v, const IrBlock *b, const IrStmt *of, bool otherwise);
+
+static void check_if(Verify *v, const IrStmt *s)
+{
+    check_bound(v, s->condition);
+    if (type_of(v, s->condition) != IR_TYPE(SC_PRED, 0)) broken(v, s->condition, "a condition that is no pred");
+    check_block(v, &s->body, s, false);
+    check_block(v, &s->otherwise, s, true);
+}
+
+static void check_for(Verify *v, const IrStmt *s)
+{
+    for (uint32_t i = 0; i < s->n_results; i++) {
+        check_bound(v, s->results[i].init);
+        bring(v, s->results[i].carried);
+        check_type(v, s->results[i].init, s->results[i].carried);
+    }
+    bind(v, s->var, IR_LOOP);
+    const IrVar *var = &v->g->vars[s->var];
+    if (s->lanes && (var->lo != 0 || var->hi + 1 != s->lanes)) broken(v, 0, "lanes that do not cover their interval");
+    if (s->otherwise.n) broken(v, 0, "a for has one body");
+    check_block(v, &s->body, s, false);
+    for (uint32_t i = 0; i < s->n_results; i++) v->there[s->results[i].carried] = false;
+    v->bound[s->var] = false;
+}
+
+static void check_let(Verify *v, const IrStmt *s)
+{
+    bind(v, s->var, IR_LET);
+    v->bound[s->var] = false;
+    const IrRef definition = v->g->vars[s->var].definition;
+    if (!s->value == !definition) broken(v, s->value, "a variable is either an index or what is computed");
+    check_bound(v, s->value ? s->value : definition);
+    const char cls = s->value ? sc_type_info[IR_SC(type_of(v, s->value))].cls : 'I';
+    if (s->value && (IR_LANES(type_of(v, s->value)) > 1 || (cls != 'I' && cls != 'U'))) broken(v, s->value, "a variable that is no integer");
+    v->bound[s->var] = true;
+}
+
+static void check_block(Verify *v, const IrBlock *b, const IrStmt *of, bool otherwise)
 {
     const uint32_t outer = v->scope;
-    v->scope = ++*scopes;
+    v->scope = v->open.n;
+    WBB_PUSH(v->scratch, &v->open, true);
     for (uint32_t i = 0; i < b->n; i++) {
         const IrStmt *s = b->items[i];
-        if (s->kind == IR_STORE) {
+        switch (s->kind) {
+        case IR_STORE:
+            if (v->callees < v->k->n_functions) broken(v, s->value, "a function stores");
             check_bound(v, s->index);
             check_bound(v, s->value);
             check_store(v, s);
-        } else if (s->kind == IR_BIND) {
-            check_bound(v, v->g->vars[s->var].definition);
-            bind(v, s->var, IR_LET);
-        } else {
-            const IrVar *var = s->kind == IR_FOR && s->var < v->g->n_vars ? &v->g->vars[s->var] : NULL;
-            if (s->kind == IR_IF) {
-                check_bound(v, s->condition);
-                if (type_of(v, s->condition) != IR_TYPE(SC_PRED, 0)) broken(v, s->condition, "a condition that is no pred");
-            } else {
-                bind(v, s->var, IR_LOOP);
-                if (s->lanes && (var->lo != 0 || var->hi + 1 != s->lanes)) broken(v, 0, "lanes that do not cover their interval");
-            }
-            check_block(v, &s->body, scopes);
-            check_block(v, &s->otherwise, scopes);
-            if (var) v->bound[s->var] = false;
+            break;
+        case IR_BIND: check_let(v, s); break;
+        case IR_IF: check_if(v, s); break;
+        case IR_FOR: check_for(v, s); break;
+        }
+        for (uint32_t r = 0; r < s->n_results; r++) {
+            bring(v, s->results[r].value);
+            check_type(v, s->results[r].yield, s->results[r].value);
+            if (s->kind == IR_IF) check_type(v, s->results[r].otherwise, s->results[r].value);
         }
     }
-    for (uint32_t i = 0; i < b->n; i++)
+    for (uint32_t i = 0; of && i < of->n_results; i++) check_bound(v, otherwise ? of->results[i].otherwise : of->results[i].yield);
+    for (uint32_t i = 0; i < b->n; i++) {
         if (b->items[i]->kind == IR_BIND) v->bound[b->items[i]->var] = false;
+        for (uint32_t r = 0; r < b->items[i]->n_results; r++) v->there[b->items[i]->results[r].value] = false;
+    }
+    v->open.items[v->scope] = false;
     v->scope = outer;
+}
+
+static void check_function(Verify *v, const IrFunction *f)
+{
+    for (uint32_t i = 0; i < f->n_params; i++) bind(v, f->params[i], IR_PARAM);
+    if (!f->n_yields) broken(v, 0, "a function without results");
+    IrResult *ends = WBB_NEW_N(v->scratch, IrResult, f->n_yields);
+    for (uint32_t i = 0; i < f->n_yields; i++) {
+        const IrType t = type_of(v, ends[i].yield = f->yields[i]);
+        if (IR_LANES(t) > 1 || IR_SC(t) == SC_INDEX) broken(v, f->yields[i], "no result of a function");
+    }
+    check_block(v, &f->body, &(IrStmt){.results = ends, .n_results = f->n_yields}, false);
+    for (uint32_t i = 0; i < f->n_params; i++) v->bound[f->params[i]] = false;
+}
+
+static void check_buffers(const Verify *v)
+{
+    for (uint32_t i = 0; i < v->k->n_buffers; i++) {
+        const IrBuffer *b = &v->k->buffers[i];
+        if (!b->alias) continue;
+        const IrBuffer *of = b->alias <= v->k->n_buffers ? &v->k->buffers[b->alias - 1] : b;
+        if (!b->output || of->output || of->type != b->type || of->elements != b->elements) broken(v, 0, "an output that is no operand's memory");
+    }
 }
 
 void ir_verify(const IrKernel *k)
 {
     WbbArena *scratch = wbb_arena_new(k->g->cx);
     Verify v = {.k = k, .g = k->g, .scratch = scratch};
-    bool *reached = WBB_NEW_N(scratch, bool, k->g->n);
-    uint32_t scopes = 0;
     v.bound = WBB_NEW_N(scratch, bool, k->g->n_vars + 1);
+    v.there = WBB_NEW_N(scratch, bool, k->g->n_values + 1);
+    v.once = WBB_NEW_N(scratch, bool, k->g->n_values + 1);
     v.checked = WBB_NEW_N(scratch, uint32_t, k->g->n);
     for (uint32_t i = 0; i < k->g->n_vars; i++) v.bound[i] = k->g->vars[i].kind == IR_BID || k->g->vars[i].kind == IR_TID;
-    reach(&v, &k->body, reached);
-    close_over_operands(k->g, reached);
-    check_nodes(&v, reached);
-    check_block(&v, &k->body, &scopes);
+    WBB_PUSH(scratch, &v.open, false); /* scope 0: not checked yet */
+    check_buffers(&v);
+    check_nodes(&v);
+    for (; v.callees < k->n_functions; v.callees++) check_function(&v, k->functions[v.callees]);
+    check_block(&v, &k->body, NULL, false);
     wbb_arena_free(scratch);
 }

@@ -236,12 +236,13 @@ static LLVMValueRef step(LlBuild *b, LLVMTypeRef element, LLVMValueRef from, LLV
 LLVMValueRef ll_address(LlBuild *b, uint32_t buffer, IrRef index)
 {
     LLVMTypeRef element = ll_memory_type(b, IR_TYPE(b->k->buffers[buffer].type, 0));
-    LLVMValueRef p = LLVMGetParam(b->function, buffer);
+    LLVMValueRef p = b->pointers[buffer];
     Split s;
+    bool inside = true; /* p points into the buffer, or to its end, so far */
     split(&s, b->g, index);
     if (s.n > 0) {
         const Reach x = reach(b, &s);
-        const bool inside = x.first >= 0 && x.last <= b->k->buffers[buffer].elements;
+        inside = x.first >= 0 && x.last <= b->k->buffers[buffer].elements;
         LLVMValueRef v;
         if (ir_at(b->g, index)->op == OP_SUM) {
             const bool wide = ll_is_wide(b->g, index) || !x.narrow_factors || !fits_i32(x.first) || !fits_i32(x.last);
@@ -251,6 +252,6 @@ LLVMValueRef ll_address(LlBuild *b, uint32_t buffer, IrRef index)
         }
         p = step(b, element, p, v, inside);
     }
-    if (s.constant) p = step(b, element, p, LLVMConstInt(b->i64, (uint64_t)s.constant, true), true);
+    if (s.constant) p = step(b, element, p, LLVMConstInt(b->i64, (uint64_t)s.constant, true), inside);
     return p;
 }

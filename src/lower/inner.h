@@ -26,19 +26,24 @@ typedef struct {
 const LlOpcode *ll_opcode(const char *name, size_t n); /* NULL if not on the menu */
 const LlIntrinsic *ll_intrinsic(const char *name, size_t n);
 
-/* place.c: a scope is a block of the kernel: 0 is its body, the others are numbered as the statements that open them come, an
- * `if` before its `else`. ------------------------------------------------------------------------------------------------------ */
+/* place.c: a scope is a block of the kernel. 0 is around all; then come the bodies of functions and the kernel's with what is in
+ * them, numbered as the statements that open them come, an `if` before its `else`. --------------------------------------------- */
 typedef struct {
     uint32_t parent, depth;
-    bool loop; /* else a branch */
+    uint32_t root;    /* the body that it is in */
+    uint32_t partner; /* of a branch: the other one */
+    bool loop;        /* else a branch or a body */
 } LlScope;
+typedef struct LlHome {
+    uint32_t scope;
+    struct LlHome *next; /* a later scope, and none within the other */
+} LlHome;
 typedef struct {
     LlScope *scopes;
     uint32_t n_scopes;
-    uint32_t *home;  /* by ref: the scope where a node is emitted; LL_UNUSED if nothing needs it */
-    uint32_t *depth; /* by ref: of the innermost scope that binds a variable the node depends on */
+    LlHome **home;   /* by ref: the scopes where a node is emitted, in order; NULL: nothing needs it */
+    uint32_t *depth; /* by ref: the innermost scope that binds what the node depends on */
 } LlPlaces;
-#define LL_UNUSED UINT32_MAX
 LlPlaces ll_place(WbbArena *a, const IrKernel *k, const RwTables *t);
 
 /* cache.c: code generators, LLVM's errors ------------------------------------------------------------------------------------ */
@@ -67,9 +72,23 @@ typedef enum { LL_BY_LLVM, LL_BY_INSTR, LL_BY_INDEX, LL_BY_LOAD, LL_BY_STORE, LL
 typedef struct {
     uint32_t what, rule, origin;
     uint32_t detail;        /* load, store: buffer; instr: type */
-    LLVMMetadataRef place;
+    LLVMMetadataRef place, in; /* in that function */
     const char *text;       /* of its comment, once made */
 } LlMaker;
+
+/* A function of the kernel. */
+typedef struct {
+    LLVMValueRef function;
+    LLVMTypeRef type, result;
+    bool *reads; /* by buffer: it is a parameter */
+} LlCallee;
+
+/* A call, all results of which are there where its scope is open. */
+typedef struct {
+    IrRef r; /* 0: free */
+    uint32_t scope;
+    LLVMValueRef value;
+} LlCalled;
 
 /* One compile. */
 typedef struct {
@@ -97,9 +116,16 @@ typedef struct {
     LlOutput out;
     LlPlaces places;
     LlPoint *points;      /* by scope */
+    bool *open;           /* by scope: its statements are being built */
     uint32_t next_scope;  /* to be entered */
-    LLVMValueRef *values; /* by ref */
+    LLVMValueRef *values; /* by ref: in the home that is open */
     LLVMValueRef *vars;   /* by number */
+    LLVMValueRef *brought; /* by number of IrValue */
+    LLVMValueRef *pointers; /* by buffer: the parameter of the function that is being built; NULL: it has none */
+    bool *constant;       /* by buffer: no store changes it */
+    LlCallee *callees;    /* by function of the kernel */
+    LlCalled *called;     /* hash table of calls that gave several results */
+    uint32_t n_called, called_room;
     IrRef *stack;         /* of nodes to be emitted */
     uint32_t n_stack, stack_room;
     LlRow **rows; /* by number in the instruction table */
@@ -109,7 +135,7 @@ typedef struct {
     LLVMModuleRef module;
     LLVMBuilderRef builder;
     LLVMDIBuilderRef lines;
-    LLVMMetadataRef program; /* the kernel, as debug information knows it */
+    LLVMMetadataRef lines_file, program; /* the function that is being built, as debug information knows it */
     struct {
         LlMaker *items;
         uint32_t n, room;
@@ -143,14 +169,40 @@ LLVMValueRef ll_index_cast(LlBuild *b, IrRef r);        /* idx */
 LLVMValueRef ll_address(LlBuild *b, uint32_t buffer, IrRef index);
 bool ll_is_wide(const IrGraph *g, IrRef r);
 
+/* forms.c */
+bool ll_is_packed(ScType t);     /* several elements to a byte */
+uint32_t ll_parts(IrType t);     /* elements of LLVM's vector to a lane: 2 of complex values, else 1 */
+/* An access to packed elements from `index` on; of a load, *load is LLVM's instruction. align: what facts prove of its bytes. */
+LLVMValueRef ll_load_packed(LlBuild *b, LLVMValueRef base, LLVMValueRef index, IrType type, uint32_t align, LLVMValueRef *load);
+LLVMValueRef ll_store_packed(LlBuild *b, LLVMValueRef v, LLVMValueRef base, LLVMValueRef index, IrType type, uint32_t align);
+LLVMValueRef ll_complex(LlBuild *b, const IrNode *n); /* emit: complex, re, im */
+LLVMValueRef ll_splat_pairs(LlBuild *b, LLVMValueRef x, uint32_t lanes);
+
 /* instr.c */
 LLVMValueRef ll_instr(LlBuild *b, IrRef r);
 
 /* build.c */
 void ll_build(LlBuild *b);
+bool ll_is_made(LlBuild *b, IrRef r);  /* b->values[r] holds here */
+void ll_demand(LlBuild *b, IrRef r, bool address);
+uint32_t ll_access_align(LlBuild *b, const IrBuffer *buffer, IrType type, IrRef index);
+void ll_at_scope(LlBuild *b, uint32_t scope); /* the builder, to the end of what the scope has so far */
+
+/* statement.c */
+/* Build the statements of a new scope, which begins in `block`, and then what it yields. */
+typedef struct {
+    LLVMBasicBlockRef block; /* where it ends */
+    LLVMValueRef *values;    /* what it yields */
+} LlEnd;
+LlEnd ll_scope(LlBuild *b, const IrBlock *statements, LLVMBasicBlockRef block, const IrRef *yields, uint32_t n);
+
+/* function.c */
+void ll_functions(LlBuild *b);          /* those of the kernel, and the kernel's own */
+LLVMValueRef ll_apply(LlBuild *b, IrRef r); /* emit: a call */
 
 /* lines.c */
 void ll_lines_begin(LlBuild *b);
+void ll_lines_function(LlBuild *b, const char *name); /* what comes is in b->function */
 /* Instructions built from now on belong to the node r, to a store, to a loop or a branch. */
 void ll_lines_at(LlBuild *b, IrRef r);
 void ll_lines_store(LlBuild *b, const IrStmt *s);

@@ -33,14 +33,19 @@ void ll_lines_begin(LlBuild *b)
     LLVMMetadataRef file = LLVMDIBuilderCreateFile(b->lines, "makers", 6, "", 0);
     LLVMDIBuilderCreateCompileUnit(b->lines, LLVMDWARFSourceLanguageC, file, "warpburg", 8, true, "", 0, 0, "", 0,
                                    (LLVMDWARFEmissionKind)DIRECTIVES_ONLY, 0, false, false, "", 0, "", 0);
-    LLVMMetadataRef type = LLVMDIBuilderCreateSubroutineType(b->lines, file, NULL, 0, LLVMDIFlagZero);
-    const char *name = b->k->name;
-    b->program = LLVMDIBuilderCreateFunction(b->lines, file, name, strlen(name), name, strlen(name), file, 0, type, false, true, 0,
-                                             LLVMDIFlagZero, true);
-    LLVMSetSubprogram(b->function, b->program);
+    b->lines_file = file;
     const LlMaker nobody = {0};
     WBB_PUSH(b->arena, &b->makers, nobody); /* number 0: LLVM itself */
     b->maker_slots = WBB_NEW_N(b->arena, uint32_t, b->n_maker_slots = 256);
+}
+
+void ll_lines_function(LlBuild *b, const char *name)
+{
+    if (!b->lines) return;
+    LLVMMetadataRef type = LLVMDIBuilderCreateSubroutineType(b->lines, b->lines_file, NULL, 0, LLVMDIFlagZero);
+    b->program = LLVMDIBuilderCreateFunction(b->lines, b->lines_file, name, strlen(name), name, strlen(name), b->lines_file, 0, type, false, true, 0,
+                                             LLVMDIFlagZero, true);
+    LLVMSetSubprogram(b->function, b->program);
 }
 
 static uint64_t hash(const LlMaker *m)
@@ -80,7 +85,7 @@ static void set(LlBuild *b, LlMaker m)
 {
     const uint32_t n = number_of(b, &m);
     LlMaker *made = &b->makers.items[n];
-    if (!made->place) made->place = LLVMDIBuilderCreateDebugLocation(b->llvm, n, 0, b->program, NULL);
+    if (!made->place || made->in != b->program) made->in = b->program, made->place = LLVMDIBuilderCreateDebugLocation(b->llvm, n, 0, b->program, NULL);
     LLVMSetCurrentDebugLocation2(b->builder, made->place);
 }
 

@@ -1,8 +1,8 @@
 /* lower: a selected kernel to PTX, through LLVM's C API and nowhere else.
  *
- * Needs a kernel after `select`: its nodes are const, var, arg, load, idx, pack, part, splat, sum, floordiv, mod, max, min and
- * comparisons of type index, and instr (a row of the target's instruction table); index nodes that need 64 bits carry
- * SC_FLAG_WIDE. A `for` is a plain counted loop. Leaves PTX text; the kernel is not changed.
+ * Needs a kernel after `select`: its nodes are const, var, value, arg, load, call, idx, pack, part, splat, sum, floordiv, mod, max, min
+ * and comparisons of type index, and instr (a row of the target's instruction table); index nodes that need 64 bits carry
+ * SC_FLAG_WIDE. A `for` is a plain counted loop; its functions become internal ones that are not inlined. Leaves PTX text; the kernel is not changed.
  *
  *     LlCache *s = ll_cache_new(cx);
  *     LlOutput out = ll_compile(cx, arena, kernel, tg_find("sm_90"), &(LlOptions){.cache = s});   // out.ptx

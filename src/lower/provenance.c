@@ -158,6 +158,16 @@ static const char *saying(Ptx *p, const char *line)
     return comment(p->b, &p->b->makers.items[p->now]);
 }
 
+/* Is the function that this line begins one of the kernel's? Their names begin with its name. */
+static bool is_own(const LlBuild *b, const char *line, size_t n)
+{
+    while (n > 0 && line[n - 1] != '(') n--; /* the parameters' */
+    size_t start = n ? n - 1 : 0;
+    while (start > 0 && line[start - 1] != ' ' && line[start - 1] != '\t') start--;
+    const size_t length = strlen(b->k->name);
+    return b->k->n_functions && n > start + length && !strncmp(line + start, b->k->name, length) && line[start + length] == '_';
+}
+
 static const char *ptx_text(LlBuild *b, const char *text, bool comments, size_t *n_out)
 {
     Ptx p = {.b = b, .out = wbb_buf(b->arena), .comments = comments, .names = wbb_buf(b->arena)};
@@ -174,7 +184,7 @@ static const char *ptx_text(LlBuild *b, const char *text, bool comments, size_t 
         }
         if (is_debug(line)) continue;
         if (starts(line, ".visible .entry")) p.library = false, p.now = p.said = 0;
-        else if (starts(line, ".func") || starts(line, ".weak .func") || starts(line, ".visible .func")) p.library = true;
+        else if (starts(line, ".func") || starts(line, ".weak .func") || starts(line, ".visible .func")) p.library = !is_own(b, line, n), p.now = p.said = 0;
         if (!is_instruction(line, n) || memchr(line, '[', n) == line + 1) {
             wbb_put_n(&p.out, line, (size_t)(next - line));
             continue;

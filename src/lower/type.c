@@ -1,7 +1,7 @@
 /* type.c: types, constants, and what else every file of the room asks of LLVM.
  *
- * A value of type pred is i1, in memory a byte; index values are i32 or i64 (index.c); f8 and f4 types are moved as integers and
- * have no arithmetic here. Vectors are vectors.
+ * A value of type pred is i1, in memory a byte; index values are i32 or i64 (index.c); floats of 8 bits and below are integers, which
+ * rules compute with. Elements narrower than a byte and complex ones: forms.c. Vectors are vectors.
  *
  *     bf16x8 -> <8 x bfloat>; pred in memory -> i8; ll_const(bf16x2, 0x3f80) -> <2 x bfloat> splat (1.0)
  */
@@ -21,20 +21,22 @@ static LLVMTypeRef scalar(LlBuild *b, ScType t)
     default: break;
     }
     const uint16_t bits = sc_type_info[t].bits;
-    if (bits < 8 || bits > 64 || sc_type_info[t].cls == 'C')
+    if (bits < 1 || bits > 64)
         wbb_decline(b->cx, (WbbLoc){0}, WHY_TYPE, "@%s: values of type %s", b->k->name, sc_type_info[t].name);
     return LLVMIntTypeInContext(b->llvm, bits);
 }
 
 LLVMTypeRef ll_type(LlBuild *b, IrType type)
 {
+    if (ll_parts(type) == 2) return LLVMVectorType(scalar(b, IR_SC(type) == SC_C64 ? SC_F32 : SC_F64), 2 * IR_LANES(type));
     LLVMTypeRef t = scalar(b, IR_SC(type));
     return IR_LANES(type) == 1 ? t : LLVMVectorType(t, IR_LANES(type));
 }
 
 LLVMTypeRef ll_memory_type(LlBuild *b, IrType type)
 {
-    LLVMTypeRef t = IR_SC(type) == SC_PRED ? b->i8 : scalar(b, IR_SC(type));
+    if (ll_parts(type) == 2) return ll_type(b, type);
+    LLVMTypeRef t = IR_SC(type) == SC_PRED || ll_is_packed(IR_SC(type)) ? b->i8 : scalar(b, IR_SC(type));
     return IR_LANES(type) == 1 ? t : LLVMVectorType(t, IR_LANES(type));
 }
 

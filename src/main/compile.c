@@ -169,11 +169,13 @@ WbbStatus main_run(WbbCx *cx, WbbArena *a, const Options *o)
     size_t n;
     const char *text = wbb_read_file(cx, a, file, &n);
     PipeOptions p = pipe_options(cx, o);
-    p.lines |= o->check; /* a fault names the line of the rule */
+    p.comments = o->check && !p.lines; /* a fault shows its line, with the rule and the HLO instruction that made it */
     PipeResult r;
     pipe_compile(cx, a, &p, file, text, n, &r);
     const PipeRun run = main_run_options(o);
-    const PipeVerdict v = pipe_run(cx, a, r.bundle, r.module, &run);
+    Bundle b = *r.bundle;
+    if (p.comments) b.ptx = r.emitted;
+    const PipeVerdict v = pipe_run(cx, a, &b, r.module, &run);
     const WbbStatus s = main_verdict(a, o, file, &v);
     char *culprit;
     if (s == WBB_CHECK && rw_audit(r.rw, a, &culprit)) fprintf(stderr, "wrong rule: %s\n", culprit);

@@ -12,10 +12,10 @@ typedef struct {
 } Words;
 
 typedef struct {
-    Words files, inputs, disable, lets, rules;
-    const char *target, *emit, *output, *print_after, *on, *which, *pass, *at, *stratum, *from, *patterns, *ptx, *grid, *block, *err;
-    int64_t align, repeat, seed, blocks, order, samples, jobs, shared, padding, perturb;
-    bool json, approx, trace, explain, time, lines, check, ulp_noise, f64, bounds, has_order, counts, help, flat, sass, normalise;
+    Words files, inputs, disable, lets, rules, targets;
+    const char *target, *emit, *output, *print_after, *on, *which, *pass, *at, *stratum, *from, *patterns, *ptx, *grid, *block, *err, *op, *compose, *hlo, *to, *cache, *files_from;
+    int64_t align, repeat, seed, blocks, order, samples, jobs, shared, padding, perturb, cache_limit;
+    bool json, approx, trace, explain, time, lines, check, ulp_noise, f64, bounds, has_order, counts, help, flat, sass, normalise, enumerate, uses, physical, inverse, bijection, listing;
 } Options;
 
 /* options.c: false after a message on stderr: usage. */
@@ -26,10 +26,14 @@ bool main_options(Options *o, int argc, char **argv);
 WbbStatus main_run_bundle(WbbCx *cx, WbbArena *a, const Options *o);
 WbbStatus main_eval(WbbCx *cx, WbbArena *a, const Options *o);
 WbbStatus main_hlo(WbbCx *cx, WbbArena *a, const Options *o);
+WbbStatus main_fuse(WbbCx *cx, WbbArena *a, const Options *o);
 WbbStatus main_compile(WbbCx *cx, WbbArena *a, const Options *o);
 WbbStatus main_run(WbbCx *cx, WbbArena *a, const Options *o);
 WbbStatus main_ir(WbbCx *cx, WbbArena *a, const Options *o);
+WbbStatus main_map(WbbCx *cx, WbbArena *a, const Options *o);
+WbbStatus main_map_hlo(WbbCx *cx, WbbArena *a, const Options *o);
 WbbStatus main_rules(WbbCx *cx, WbbArena *a, const Options *o);
+WbbStatus main_stats(WbbCx *cx, WbbArena *a, const Options *o);
 
 /* dispatch.c: run one command of a table; prints messages; the exit status of the process. */
 typedef struct {

@@ -35,7 +35,14 @@ static const Option options[] = {
     {"--block", WORD, offsetof(Options, block)},       {"--shared", NUMBER, offsetof(Options, shared)},
     {"--padding", NUMBER, offsetof(Options, padding)}, {"--perturb", NUMBER, offsetof(Options, perturb)},
     {"--samples", NUMBER, offsetof(Options, samples)}, {"--err", WORD, offsetof(Options, err)},
+    {"--op", WORD, offsetof(Options, op)},             {"--compose", WORD, offsetof(Options, compose)},
+    {"--hlo", WORD, offsetof(Options, hlo)},           {"--to", WORD, offsetof(Options, to)},
+    {"--uses", FLAG, offsetof(Options, uses)},         {"--physical", FLAG, offsetof(Options, physical)},
+              {"--enumerate", FLAG, offsetof(Options, enumerate)},
+    {"--inverse", FLAG, offsetof(Options, inverse)},   {"--bijection", FLAG, offsetof(Options, bijection)},
     {"--rule", LIST, offsetof(Options, rules)},        {"-j", NUMBER, offsetof(Options, jobs)},
+    {"--cache", WORD, offsetof(Options, cache)},       {"--cache-limit", NUMBER, offsetof(Options, cache_limit)},
+    {"--listing", FLAG, offsetof(Options, listing)},   {"--files-from", WORD, offsetof(Options, files_from)},
 };
 
 static bool add(Words *w, const char *word)
@@ -51,6 +58,7 @@ static bool add(Words *w, const char *word)
 static bool set(Options *o, const Option *p, const char *value)
 {
     char *field = (char *)o + p->at, *end;
+    if (!strcmp(p->name, "--target") && !add(&o->targets, value)) return false; /* the last one, and all of them */
     if (p->kind == WORD) return memcpy(field, &value, sizeof value), true;
     if (p->kind == LIST) return add((Words *)(void *)field, value);
     const int64_t number = strtoll(value, &end, 0);

@@ -42,34 +42,14 @@ typedef struct {
     const char *needed; /* why nothing compiles without it; NULL: it does */
 } Worth;
 
-static void mark_roots(const IrBlock *b, uint8_t *need)
-{
-    for (uint32_t i = 0; i < b->n; i++) {
-        const IrStmt *s = b->items[i];
-        need[s->index] = need[s->value] = need[s->condition] = 1;
-        mark_roots(&s->body, need);
-        mark_roots(&s->otherwise, need);
-    }
-}
-
-/* How many nodes the statements of a kernel need: refs are topological, so one loop marks them all. */
+/* How many nodes the statements of a kernel and of its functions need. */
 static uint32_t nodes_of(WbbArena *a, const IrKernel *k)
 {
-    const IrGraph *g = k->g;
-    uint8_t *need = WBB_NEW_N(a, uint8_t, g->n);
-    uint32_t n = 0;
-    mark_roots(&k->body, need);
-    for (IrRef r = g->n - 1; r > 0; r--) {
-        if (!need[r]) continue;
-        const IrNode *x = ir_at(g, r);
-        n++;
-        if (x->op == OP_SUM)
-            for (uint32_t i = 0; i < x->a[1]; i++) need[g->terms[x->a[0] + i].ref] = 1;
-        else
-            for (uint32_t i = 0; i < 3; i++) need[x->a[i]] = 1;
-        if (x->op == OP_VAR && g->vars[x->imm].kind == IR_LET) need[g->vars[x->imm].definition] = 1;
-    }
-    return n;
+    IrRefs nodes = {0};
+    ir_roots(k->g, a, &k->body, &nodes);
+    for (uint32_t i = 0; i < k->n_functions; i++) ir_roots(k->g, a, &k->functions[i]->body, &nodes);
+    ir_gather(k->g, a, &nodes, WBB_NEW_N(a, uint8_t, k->g->n));
+    return nodes.n;
 }
 
 /* Lines that are instructions: not labels, directives, declarations or comments. */

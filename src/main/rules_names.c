@@ -65,9 +65,8 @@ int main_depth(WbbArena *a, const IrGraph *g, IrRef r)
 {
     uint32_t *size = WBB_NEW_N(a, uint32_t, r + 1); /* of the text, in calls */
     for (IrRef i = 1; i <= r; i++) {
-        const IrNode *n = ir_at(g, i);
         uint64_t sum = 1;
-        for (uint32_t k = 0; k < 3 && n->op != OP_SUM; k++) sum += size[n->a[k]];
+        for (uint32_t k = 0; ir_at(g, i)->op != OP_SUM && k < ir_arity(g, i); k++) sum += size[ir_operand(g, i, k)];
         size[i] = (uint32_t)WBB_MIN(sum, UINT32_MAX);
     }
     return size[r] <= 120 ? MAIN_DEEP : MAIN_SHALLOW + 1;

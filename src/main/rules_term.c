@@ -86,7 +86,7 @@ static IrRef mark_functions(Term *t, IrRef r)
     if (*memo(t, r)) return *memo(t, r);
     const IrNode n = *ir_at(t->g, r);
     IrRef result = r;
-    if (n.op != OP_SUM && n.a[0] && !is_index(t->g, r)) {
+    if (!ir_in_pool(&n) && n.a[0] && !is_index(t->g, r)) {
         IrRef x[3] = {0, 0, 0};
         for (uint32_t i = 0; i < 3 && n.a[i]; i++) x[i] = mark_functions(t, n.a[i]);
         const bool function = sc_op_info[n.op].costly && sc_is_float(IR_SC(n.type)) && !(n.flags & SC_FLAG_APPROX);
@@ -164,7 +164,7 @@ uint64_t main_term_hash(Term *t, IrRef r)
         uint64_t key[6] = {n->op, n->type, n->flags, n->op == OP_INSTR ? 0 : n->imm, 0, 0};
         hash[i] = wbb_hash(key, sizeof key, 0);
         if (n->op == OP_INSTR) hash[i] = wbb_hash(t->target->instrs[n->imm].text, strlen(t->target->instrs[n->imm].text), hash[i]);
-        if (n->op == OP_SUM)
+        if (ir_in_pool(n))
             for (uint32_t k = 0; k < n->a[1]; k++) {
                 const IrTerm term = t->g->terms[n->a[0] + k];
                 key[0] = hash[term.ref], key[1] = (uint64_t)term.coefficient;

@@ -4,12 +4,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+enum { MAX_THREADS = 16 };
+
+/* As many threads as asked for by -j; else as many as there are cores. */
+static uint32_t host_threads(const Options *o)
+{
+    const int64_t cores = o->jobs ? o->jobs : (int64_t)sysconf(_SC_NPROCESSORS_ONLN);
+    return (uint32_t)WBB_MAX(1, WBB_MIN(cores, MAX_THREADS));
+}
 
 PipeRun main_run_options(const Options *o)
 {
     return (PipeRun){.check = o->check, .seed = (uint64_t)o->seed, .order = (uint64_t)o->order, .which = o->which ? o->which[0] : 'n',
                      .inputs = o->inputs.n ? o->inputs.list : NULL, .n_inputs = o->inputs.n, .blocks = (uint64_t)o->blocks,
-                     .shuffle = o->has_order, .ulp_noise = o->ulp_noise, .counts = o->counts, .on_gpu = o->on && !strcmp(o->on, "gpu"), .repeat = (uint32_t)o->repeat, .approx = o->approx, .padding = (size_t)o->padding, .ptx_name = o->ptx, .output_dir = o->output};
+                     .shuffle = o->has_order, .ulp_noise = o->ulp_noise, .counts = o->counts, .on_gpu = o->on && !strcmp(o->on, "gpu"), .repeat = (uint32_t)o->repeat, .approx = o->approx, .padding = (size_t)o->padding, .ptx_name = o->ptx, .output_dir = o->output,
+                     .threads = host_threads(o)};
 }
 
 void main_check_on(WbbCx *cx, const Options *o)
@@ -44,8 +55,8 @@ static void put_json(WbbBuf *b, const Options *o, const char *name, const PipeVe
 {
     wbb_put(b, "{\"file\": ");
     wbb_put_json(b, name);
-    wbb_putf(b, ", \"compared\": %lld, \"outside\": %lld, \"max_ulp\": %.17g, \"instructions\": %llu, \"ms_run\": %.3f, \"ms_eval\": %.3f, \"faults\": [",
-             (long long)v->compared, (long long)v->outside, v->max_ulp, (unsigned long long)v->report.instructions, v->ms_run, v->ms_eval);
+    wbb_putf(b, ", \"compared\": %lld, \"outside\": %lld, \"max_ulp\": %.17g, \"instructions\": %llu, \"ms_run\": %.3f, \"ms_cpu\": %.3f, \"ms_eval\": %.3f, \"faults\": [",
+             (long long)v->compared, (long long)v->outside, v->max_ulp, (unsigned long long)v->report.instructions, v->ms_run, v->ms_cpu, v->ms_eval);
     for (int i = 0; i < v->report.n_faults; i++) {
         if (i) wbb_put(b, ", ");
         wbb_put_json(b, v->report.faults[i]);

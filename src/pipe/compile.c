@@ -48,6 +48,11 @@ static BdBuffer describe(const PartPlan *p, uint32_t i, uint32_t align)
         b.minor_to_major[d] = s->minor_to_major[d];
     }
     b.bytes = (from->elements * b.bits + 7) / 8;
+    if (from->alias >= 0) { /* whoever runs it copies the operand, or passes its memory */
+        b.alias = from->alias;
+        b.init = BD_INIT_COPY;
+        b.writes = part_is_partial(p, i) ? BD_SOME : BD_ONCE;
+    }
     return b;
 }
 
@@ -79,7 +84,7 @@ static const char *stage_text(WbbCx *cx, WbbArena *a, const PipeResult *r, PipeS
     WbbBuf b = wbb_buf(a);
     switch (stage) {
     case PIPE_AT_HLO: hlo_print(&b, r->module); break;
-    case PIPE_AT_MAPS: ix_print_maps(&b, r->rw, a, r->fusion.body); break;
+    case PIPE_AT_MAPS: ix_print_maps(&b, r->rw, a, r->fusion.body, NULL); break;
     case PIPE_AT_PLAN: part_print(&b, &r->plan); break;
     case PIPE_AT_IR: return ir;
     case PIPE_AT_LLVM: return out->llvm_after;

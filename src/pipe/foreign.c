@@ -1,8 +1,9 @@
 /* foreign.c: a bundle for PTX that somebody else made of a fusion, so that it runs, is checked and is counted as ours.
  *
  * The kernel's arguments are those of DESIGN's bundles and of XLA: one pointer for each operand of the fusion, in order, then one
- * for each leaf of the result. A leaf that is updated in place (dynamic-update-slice, scatter, sort, output_to_operand_aliasing)
- * has a pointer that equals its operand's and may be written in part; every other leaf is written once, all of it.
+ * for each leaf of the result. A kernel with fewer parameters takes an operand that is repeated once, as XLA's do. A leaf that is
+ * updated in place (dynamic-update-slice, scatter, sort, output_to_operand_aliasing) has a pointer that equals its operand's and may be
+ * written in part; every other leaf is written once, all of it.
  *
  *     run gelu.hlo --ptx theirs.ptx --grid 12288,1,1 --block 128,1,1 --check
  */
@@ -45,6 +46,44 @@ static int in_place(const HloInstruction *root, uint32_t k)
     return -1;
 }
 
+/* The operand that output_to_operand_aliasing={{leaf}: (operand, {}), ..} demands for a leaf of the fusion; -1: none. */
+static int demanded(WbbArena *a, const HloInstruction *fusion, uint32_t leaf)
+{
+    const char *at = fusion ? hlo_attribute(a, fusion, "output_to_operand_aliasing") : NULL;
+    while (at && (at = strchr(at, '{')) != NULL) {
+        at += 1 + strspn(at + 1, " {");
+        char *end;
+        const bool whole = *at == '}'; /* of a result that is no tuple */
+        const unsigned long long output = whole ? 0 : strtoull(at, &end, 10);
+        if (!whole && end == at) return -1;
+        at = strchr(at, '(');
+        if (!at) return -1;
+        const unsigned long long operand = strtoull(at + 1, &end, 10);
+        if (output == leaf && operand < fusion->n_operands) return (int)operand;
+        at = strchr(end, ')');
+    }
+    return -1;
+}
+
+/* True if an operand before number i is the same value. */
+static bool repeated(const HloInstruction *fusion, uint32_t i)
+{
+    for (uint32_t k = 0; fusion && k < i; k++)
+        if (fusion->operands[k] == fusion->operands[i]) return true;
+    return false;
+}
+
+/* Buffers of a kernel's parameters, in order; their number. */
+static int arguments(const HloFusion *f, uint32_t n_in, int n, int parameters, int *args)
+{
+    int distinct = n, count = 0;
+    for (uint32_t i = 0; i < n_in; i++) distinct -= repeated(f->fusion, i);
+    const bool once = parameters != n && parameters == distinct;
+    for (int i = 0; i < n; i++)
+        if (i >= (int)n_in || !once || !repeated(f->fusion, (uint32_t)i)) args[count++] = i;
+    return count;
+}
+
 Bundle *pipe_foreign(WbbCx *cx, WbbArena *a, const HloModule *m, const char *ptx, const char *entry, const BdLaunch *launch)
 {
     const HloFusion f = hlo_fusion(cx, m);
@@ -59,16 +98,17 @@ Bundle *pipe_foreign(WbbCx *cx, WbbArena *a, const HloModule *m, const char *ptx
     for (uint32_t k = 0; k < n_leaves; k++) {
         BdBuffer *out = &b->buffers[n_in + k];
         *out = buffer(leaves[k], BD_OUT, (int)k);
-        out->alias = in_place(f.body->root, k);
+        out->alias = demanded(a, f.fusion, k);
+        if (out->alias < 0) out->alias = in_place(f.body->root, k);
         if (out->alias >= 0 && b->buffers[out->alias].bytes != out->bytes) out->alias = -1;
         if (out->alias < 0) continue;
         out->init = BD_INIT_COPY;
         out->writes = BD_ATOMIC;
     }
-    for (int i = 0; i < n; i++) args[i] = i;
+    const int count = arguments(&f, n_in, n, sim_parameters(sim_parse(cx, a, "kernel.ptx", ptx), entry), args);
     b->launches[0] = *launch;
     b->launches[0].entry = entry;
-    b->launches[0].n_args = n;
+    b->launches[0].n_args = count;
     b->launches[0].args = args;
     return b;
 }

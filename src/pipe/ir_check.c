@@ -114,6 +114,7 @@ static void check_untouched(Check *c)
         uint64_t fill = 0;
         memset(&fill, FILL, sc_bytes(b->type));
         for (int64_t e = 0; e < b->elements; e++) {
+            if (b->alias) fill = bits_at(c, b->alias - 1, e);
             if (c->stored[i][e] || bits_at(c, i, e) == fill) continue;
             if (c->out.wrong++) continue;
             c->out.first = wbb_format(c->arena, "@%s: %%%s[%lld] is written, and should not be", c->k->name, b->name, (long long)e);
@@ -137,7 +138,9 @@ static void reset_outputs(Check *c)
     for (uint32_t i = 0; i < c->k->n_buffers; i++) {
         const IrBuffer *b = &c->k->buffers[i];
         if (!b->output) continue;
-        memset(c->memory[i], FILL, (size_t)b->elements * sc_bytes(b->type));
+        const size_t bytes = (size_t)b->elements * sc_bytes(b->type);
+        if (b->alias) memcpy(c->memory[i], c->memory[b->alias - 1], bytes);
+        else memset(c->memory[i], FILL, bytes);
         memset(c->stored[i], 0, (size_t)b->elements);
     }
 }
@@ -159,8 +162,9 @@ static void launch(Check *c, const SimModule *m, const PipeIrOptions *o)
     int *args = WBB_NEW_N(scratch, int, k->n_buffers + 1);
     for (uint32_t i = 0; i < k->n_buffers; i++) {
         const IrBuffer *b = &k->buffers[i];
-        buffers[i] = (SimBuffer){.bytes = c->memory[i], .size = (size_t)b->elements * sc_bytes(b->type), .role = b->output ? BD_OUT : BD_IN, .writes = BD_SOME};
+        buffers[i] = (SimBuffer){.bytes = c->memory[i], .size = (size_t)b->elements * sc_bytes(b->type), .role = b->output ? BD_OUT : BD_IN, .writes = BD_SOME, .initialised = b->alias};
         args[i] = (int)i;
+        if (b->alias) args[b->alias - 1] = (int)i; /* one memory; what the reference reads is as it was before */
     }
     const BdLaunch l = {.entry = k->name, .grid = {k->grid, 1, 1}, .block = {k->block, 1, 1}, .cluster = {1, 1, 1}, .n_args = (int)k->n_buffers, .args = args};
     const uint64_t threads = (uint64_t)k->grid * k->block, blocks = threads > MAX_THREADS ? WBB_MAX(MAX_THREADS / k->block, 1u) : 0;

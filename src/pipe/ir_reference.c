@@ -14,12 +14,18 @@
 #include <math.h>
 #include <string.h>
 
+/* Statements one after the other, and what is asked for at their end. */
+typedef struct {
+    struct Step *steps;
+    uint32_t n;
+    IrRefs ends;
+} Body;
+
 /* A statement and what it asks for: nodes, operands before users. */
 typedef struct Step {
     const IrStmt *s;
-    IrRef *nodes;
-    uint32_t n_nodes, n_body, n_otherwise;
-    struct Step *body, *otherwise;
+    IrRefs nodes;
+    Body body, otherwise;
 } Step;
 
 struct PipeReading {
@@ -27,10 +33,12 @@ struct PipeReading {
     WbbArena *arena;
     PipeReference r;
     IrGraph *g;
-    Step *steps;
-    uint32_t n_steps;
+    Body body, *functions;
+    uint8_t *mark;
     uint32_t *slot;      /* by ref: where its lanes stand in `values` */
     PipeMeaning *values;
+    PipeMeaning *brought; /* by number of IrValue, and lane: brought[first_lane[number] + lane] */
+    uint32_t *first_lane;
     int64_t *vars;       /* by number */
     uint64_t block;
     uint32_t bid, tid;   /* variables' numbers */
@@ -38,44 +46,44 @@ struct PipeReading {
 };
 
 /* --- before the run ----------------------------------------------------------------------------------------------------------- */
-static void plan_nodes(PipeReading *x, Step *out, const IrRef *roots, uint32_t n_roots)
+/* All that some roots need, operands first. */
+static void plan_nodes(PipeReading *x, IrRefs *nodes)
 {
-    const IrGraph *g = x->g;
-    WbbArena *scratch = wbb_arena_new(x->cx);
-    uint8_t *needed = WBB_NEW_N(scratch, uint8_t, g->n);
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < n_roots; i++) needed[roots[i]] = 1;
-    for (IrRef r = g->n; r-- > 1;) {
-        if (!needed[r]) continue;
-        count++;
-        const IrNode *n = ir_at(g, r);
-        if (n->op == OP_INSTR) wbb_fail(x->cx, (WbbLoc){0}, "@%s: a selected instr has no meaning of its own to compare with", x->r.k->name);
-        const uint32_t operands = n->op == OP_SUM ? n->a[1] : 3;
-        for (uint32_t k = 0; k < operands; k++) needed[n->op == OP_SUM ? g->terms[n->a[0] + k].ref : n->a[k]] = 1;
-    }
-    out->nodes = WBB_NEW_N(x->arena, IrRef, count + 1);
-    for (IrRef r = 1; r < g->n; r++)
-        if (needed[r]) out->nodes[out->n_nodes++] = r;
-    wbb_arena_free(scratch);
+    ir_gather(x->g, x->arena, nodes, x->mark);
+    for (uint32_t i = 0; i < nodes->n; i++)
+        if (ir_at(x->g, nodes->items[i])->op == OP_INSTR)
+            wbb_fail(x->cx, (WbbLoc){0}, "@%s: a selected instr has no meaning of its own to compare with", x->r.k->name);
 }
 
-static Step *plan_block(PipeReading *x, const IrBlock *b)
+static void want(PipeReading *x, IrRefs *nodes, IrRef r)
 {
-    Step *steps = WBB_NEW_N(x->arena, Step, b->n + 1);
+    if (r) WBB_PUSH(x->arena, nodes, r);
+}
+
+static Body plan_block(PipeReading *x, const IrBlock *b)
+{
+    Body body = {.steps = WBB_NEW_N(x->arena, Step, b->n + 1), .n = b->n};
     for (uint32_t i = 0; i < b->n; i++) {
         const IrStmt *s = b->items[i];
-        steps[i].s = s;
-        const IrRef store[2] = {s->index, s->value}, definition = s->kind == IR_BIND ? x->g->vars[s->var].definition : 0;
-        if (s->kind == IR_STORE) plan_nodes(x, &steps[i], store, 2);
-        if (s->kind == IR_IF) plan_nodes(x, &steps[i], &s->condition, 1);
-        if (s->kind == IR_BIND) plan_nodes(x, &steps[i], &definition, 1);
+        Step *step = &body.steps[i];
+        step->s = s;
+        want(x, &step->nodes, s->index);
+        want(x, &step->nodes, s->value);
+        want(x, &step->nodes, s->condition);
+        if (s->kind == IR_BIND) want(x, &step->nodes, x->g->vars[s->var].definition);
+        for (uint32_t r = 0; r < s->n_results; r++) want(x, &step->nodes, s->results[r].init);
+        plan_nodes(x, &step->nodes);
         if (s->kind != IR_IF && s->kind != IR_FOR) continue;
-        steps[i].n_body = s->body.n;
-        steps[i].body = plan_block(x, &s->body);
-        steps[i].n_otherwise = s->otherwise.n;
-        steps[i].otherwise = plan_block(x, &s->otherwise);
+        step->body = plan_block(x, &s->body);
+        step->otherwise = plan_block(x, &s->otherwise);
+        for (uint32_t r = 0; r < s->n_results; r++) {
+            want(x, &step->body.ends, s->results[r].yield);
+            want(x, &step->otherwise.ends, s->results[r].otherwise);
+        }
+        plan_nodes(x, &step->body.ends);
+        plan_nodes(x, &step->otherwise.ends);
     }
-    return steps;
+    return body;
 }
 
 /* --- one operation on one lane -------------------------------------------------------------------------------------------------- */
@@ -90,6 +98,7 @@ static bool promises_nothing(const IrNode *n, ScType type, ScType from, const ui
     case OP_SHRLX:
     case OP_SHRAX: return v[1] >= sc_type_info[type].bits;
     case OP_CVT: return (n->flags & SC_FLAG_APPROX) && sc_is_float(from) && !sc_is_float(type) && isnan(sc_to_f64(from, v[0]));
+    case OP_HYPOT: return isnan(sc_to_f64(from, v[0])) || isnan(sc_to_f64(from, v[1])); /* beside an infinity: not all say inf */
     default: return false;
     }
 }
@@ -169,17 +178,31 @@ static PipeMeaning loaded(const PipeReading *x, const IrNode *n, uint32_t lane)
     return exactly(bits & sc_mask(b->type), true);
 }
 
+static void run_body(PipeReading *x, const Body *b);
+
+/* A call: its parameters are variables, and its body's values are its own, since functions do not call themselves. */
+static PipeMeaning called(PipeReading *x, IrRef r)
+{
+    const IrNode *n = ir_at(x->g, r);
+    const IrFunction *f = x->r.k->functions[IR_CALLEE(n->imm)];
+    for (uint32_t i = 0; i < f->n_params; i++) x->vars[f->params[i]] = (int64_t)lanes_of(x, ir_operand(x->g, r, i))->bits;
+    run_body(x, &x->functions[IR_CALLEE(n->imm)]);
+    return *lanes_of(x, f->yields[IR_WHICH(n->imm)]);
+}
+
 static void evaluate(PipeReading *x, IrRef r)
 {
     const IrNode *n = ir_at(x->g, r);
     const ScType type = IR_SC(n->type);
     const uint32_t lanes = IR_LANES(n->type);
     PipeMeaning *out = lanes_of(x, r);
-    const PipeMeaning *a = n->op == OP_SUM ? NULL : lanes_of(x, n->a[0]), *b = n->op == OP_SUM ? NULL : lanes_of(x, n->a[1]);
+    const PipeMeaning *a = ir_in_pool(n) ? NULL : lanes_of(x, n->a[0]), *b = ir_in_pool(n) ? NULL : lanes_of(x, n->a[1]);
     for (uint32_t lane = 0; lane < lanes; lane++) {
         switch ((ScOp)n->op) {
         case OP_ARG: break;
         case OP_CONST: out[lane] = exactly(n->imm, true); break;
+        case OP_VALUE: out[lane] = x->brought[x->first_lane[n->imm] + lane]; break;
+        case OP_APPLY: out[lane] = called(x, r); break;
         case OP_VAR: out[lane] = exactly((uint64_t)x->vars[n->imm], false); break;
         case OP_SUM: out[lane] = exactly(sum_of(x, n), false); break;
         case OP_LOAD: out[lane] = loaded(x, n, lane); break;
@@ -199,34 +222,70 @@ static void evaluate(PipeReading *x, IrRef r)
 }
 
 /* --- statements ------------------------------------------------------------------------------------------------------------------ */
-static void run_steps(PipeReading *x, const Step *steps, uint32_t n)
+/* The interval of a variable that is an element is its maker's word: a text that does not keep it means nothing, and is told so. */
+static int64_t index_of(PipeReading *x, const IrStmt *s)
 {
-    for (uint32_t i = 0; i < n; i++) {
-        const Step *step = &steps[i];
-        const IrStmt *s = step->s;
-        for (uint32_t k = 0; k < step->n_nodes; k++) evaluate(x, step->nodes[k]);
-        switch (s->kind) {
-        case IR_BIND: x->vars[s->var] = (int64_t)lanes_of(x, x->g->vars[s->var].definition)->bits; break;
-        case IR_IF: /* of a condition that is not known, nothing is */
-            if (lanes_of(x, s->condition)->known != PIPE_EXACT) break;
-            if (lanes_of(x, s->condition)->bits) run_steps(x, step->body, step->n_body);
-            else run_steps(x, step->otherwise, step->n_otherwise);
-            break;
-        case IR_FOR:
-            for (int64_t v = x->g->vars[s->var].lo; v <= x->g->vars[s->var].hi; v++) {
-                x->vars[s->var] = v;
-                run_steps(x, step->body, step->n_body);
-            }
-            break;
-        case IR_STORE: {
-            x->under_way = step;
-            const uint32_t lanes = IR_LANES(ir_at(x->g, s->value)->type);
-            for (uint32_t lane = 0; lane < lanes; lane++)
-                x->r.store(x->r.arg, s->buffer, (int64_t)lanes_of(x, s->index)->bits + lane, lane, &lanes_of(x, s->value)[lane]);
-            break;
-        }
-        }
+    const IrVar *v = &x->g->vars[s->var];
+    if (!s->value) return (int64_t)lanes_of(x, v->definition)->bits;
+    const PipeMeaning *m = lanes_of(x, s->value);
+    const WbbI128 i = m->known == PIPE_EXACT ? sc_to_i128(IR_SC(ir_at(x->g, s->value)->type), m->bits) : (WbbI128)v->lo;
+    if (i < v->lo || i > v->hi)
+        wbb_fail(x->cx, (WbbLoc){0}, "@%s: '%s' is %lld, outside of its interval %lld..%lld", x->r.k->name, v->name, (long long)i, (long long)v->lo, (long long)v->hi + 1);
+    return (int64_t)i;
+}
+
+static void bring(PipeReading *x, uint32_t value, const PipeMeaning *lanes)
+{
+    const uint32_t count = IR_LANES(x->g->values[value].type);
+    for (uint32_t i = 0; i < count; i++) x->brought[x->first_lane[value] + i] = lanes ? lanes[i] : (PipeMeaning){.known = PIPE_ANY};
+}
+
+/* Of a condition that is not known, nothing is. */
+static void run_if(PipeReading *x, const Step *step)
+{
+    const IrStmt *s = step->s;
+    const PipeMeaning condition = *lanes_of(x, s->condition);
+    const bool known = condition.known == PIPE_EXACT;
+    if (known) run_body(x, condition.bits ? &step->body : &step->otherwise);
+    for (uint32_t i = 0; i < s->n_results; i++)
+        bring(x, s->results[i].value, known ? lanes_of(x, condition.bits ? s->results[i].yield : s->results[i].otherwise) : NULL);
+}
+
+/* What is yielded is all read before any of it is carried. */
+static void run_for(PipeReading *x, const Step *step)
+{
+    const IrStmt *s = step->s;
+    for (uint32_t i = 0; i < s->n_results; i++) bring(x, s->results[i].value, lanes_of(x, s->results[i].init));
+    for (int64_t v = x->g->vars[s->var].lo; v <= x->g->vars[s->var].hi; v++) {
+        for (uint32_t i = 0; i < s->n_results; i++) bring(x, s->results[i].carried, &x->brought[x->first_lane[s->results[i].value]]);
+        x->vars[s->var] = v;
+        run_body(x, &step->body);
+        for (uint32_t i = 0; i < s->n_results; i++) bring(x, s->results[i].value, lanes_of(x, s->results[i].yield));
     }
+}
+
+static void run_step(PipeReading *x, const Step *step)
+{
+    const IrStmt *s = step->s;
+    for (uint32_t k = 0; k < step->nodes.n; k++) evaluate(x, step->nodes.items[k]);
+    switch (s->kind) {
+    case IR_BIND: x->vars[s->var] = index_of(x, s); break;
+    case IR_IF: run_if(x, step); break;
+    case IR_FOR: run_for(x, step); break;
+    case IR_STORE: {
+        x->under_way = step;
+        const uint32_t lanes = IR_LANES(ir_at(x->g, s->value)->type);
+        for (uint32_t lane = 0; lane < lanes; lane++)
+            x->r.store(x->r.arg, s->buffer, (int64_t)lanes_of(x, s->index)->bits + lane, lane, &lanes_of(x, s->value)[lane]);
+        break;
+    }
+    }
+}
+
+static void run_body(PipeReading *x, const Body *b)
+{
+    for (uint32_t i = 0; i < b->n; i++) run_step(x, &b->steps[i]);
+    for (uint32_t i = 0; i < b->ends.n; i++) evaluate(x, b->ends.items[i]);
 }
 
 PipeReading *pipe_reading(WbbCx *cx, WbbArena *a, const PipeReference *r)
@@ -241,8 +300,22 @@ PipeReading *pipe_reading(WbbCx *cx, WbbArena *a, const PipeReference *r)
     }
     x->values = WBB_NEW_N(a, PipeMeaning, room);
     x->vars = WBB_NEW_N(a, int64_t, x->g->n_vars + 1);
-    x->n_steps = r->k->body.n;
-    x->steps = plan_block(x, &r->k->body);
+    x->first_lane = WBB_NEW_N(a, uint32_t, x->g->n_values + 1);
+    room = 1;
+    for (uint32_t i = 0; i < x->g->n_values; i++) {
+        x->first_lane[i] = room;
+        room += IR_LANES(x->g->values[i].type);
+    }
+    x->brought = WBB_NEW_N(a, PipeMeaning, room);
+    x->mark = WBB_NEW_N(a, uint8_t, x->g->n);
+    x->functions = WBB_NEW_N(a, Body, r->k->n_functions + 1);
+    for (uint32_t i = 0; i < r->k->n_functions; i++) {
+        const IrFunction *f = r->k->functions[i];
+        x->functions[i] = plan_block(x, &f->body);
+        for (uint32_t y = 0; y < f->n_yields; y++) want(x, &x->functions[i].ends, f->yields[y]);
+        plan_nodes(x, &x->functions[i].ends);
+    }
+    x->body = plan_block(x, &r->k->body);
     return x;
 }
 
@@ -253,15 +326,15 @@ void pipe_read_block(PipeReading *x, uint64_t block)
             if (x->g->vars[v].kind == IR_BID) x->vars[v] = (int64_t)block;
             if (x->g->vars[v].kind == IR_TID) x->vars[v] = t;
         }
-        run_steps(x, x->steps, x->n_steps);
+        run_body(x, &x->body);
     }
 }
 
 uint32_t pipe_read_loads(const PipeReading *x, uint32_t lane, uint32_t room, uint32_t *buffer, int64_t *element)
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < x->under_way->n_nodes && n < room; i++) {
-        const IrNode *node = ir_at(x->g, x->under_way->nodes[i]);
+    for (uint32_t i = 0; i < x->under_way->nodes.n && n < room; i++) {
+        const IrNode *node = ir_at(x->g, x->under_way->nodes.items[i]);
         if (node->op != OP_LOAD) continue;
         buffer[n] = (uint32_t)ir_at(x->g, node->a[0])->imm;
         element[n] = (int64_t)lanes_of(x, node->a[1])->bits + WBB_MIN(lane, IR_LANES(node->type) - 1);

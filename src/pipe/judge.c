@@ -7,6 +7,7 @@
 #include "pipe/judge.h"
 
 #include <string.h>
+#include <time.h>
 
 /* More elements than this are sampled for their error; elements compared at once. */
 enum { SAMPLE = 1 << 20, CHUNK = 64 };
@@ -90,17 +91,49 @@ EvSource pipe_made_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const Pipe
     return (EvSource){make_some, made};
 }
 
+/* A constant's elements, one after the other. */
+static const void *constant(WbbCx *cx, WbbArena *a, const HloInstruction *x)
+{
+    if (!x->literal) wbb_decline(cx, x->loc, WHY_OPERATION, "the text leaves out the value of constant %s", x->name);
+    if (!x->literal_splat) return x->literal;
+    const size_t size = (size_t)sc_bytes(x->shape->type), n = (size_t)hlo_elements(x->shape);
+    uint8_t *all = wbb_alloc(a, wbb_mul_size(a, n, size) + 1);
+    for (size_t i = 0; i < n; i++) memcpy(all + i * size, x->literal, size);
+    return all;
+}
+
+/* Leaf `leaf` of what an operand of the fusion is: an input of the entry, or a constant. */
+static const void *value_of(WbbCx *cx, WbbArena *a, const HloFusion *f, const void *const *inputs, uint32_t operand, uint32_t leaf)
+{
+    const HloInstruction *x = f->fusion ? f->fusion->operands[operand] : f->body->parameters[operand];
+    for (;;) {
+        uint32_t k = 0;
+        if (x->opcode == HLO_GET_TUPLE_ELEMENT) {
+            for (; k < (uint32_t)x->number; k++) leaf += x->operands[0]->shape->elements[k]->n_leaves;
+            k = 0;
+        } else if (x->opcode == HLO_TUPLE) {
+            for (; leaf >= x->operands[k]->shape->n_leaves; k++) leaf -= x->operands[k]->shape->n_leaves;
+        } else if (x->opcode != HLO_COPY && !hlo_hands_on(x)) {
+            break;
+        }
+        x = x->operands[k];
+    }
+    if (x->opcode == HLO_CONSTANT) return constant(cx, a, x);
+    if (x->opcode != HLO_PARAMETER)
+        wbb_decline(cx, x->loc, WHY_OPERATION, "operand %u of the fusion is %s, not a parameter of the entry", operand, hlo_opcode_name(x->opcode));
+    const HloComputation *c = f->fusion ? f->body->module->entry : f->body;
+    for (int64_t k = 0; k < x->number; k++) leaf += c->parameters[k]->shape->n_leaves;
+    return inputs[leaf];
+}
+
 const void **pipe_operands(WbbCx *cx, WbbArena *a, const HloFusion *f, const void *const *inputs)
 {
-    const uint32_t n = f->body->n_parameters;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < f->body->n_parameters; i++) n += f->body->parameters[i]->shape->n_leaves;
     const void **out = WBB_NEW_N(a, const void *, n + 1);
-    for (uint32_t i = 0; i < n; i++) {
-        const HloInstruction *x = f->fusion ? f->fusion->operands[i] : f->body->parameters[i];
-        while (x->opcode == HLO_COPY || hlo_hands_on(x)) x = x->operands[0];
-        if (x->opcode != HLO_PARAMETER)
-            wbb_decline(cx, x->loc, WHY_OPERATION, "operand %u of the fusion is %s, not a parameter of the entry", i, hlo_opcode_name(x->opcode));
-        out[i] = inputs[x->number];
-    }
+    n = 0;
+    for (uint32_t i = 0; i < f->body->n_parameters; i++)
+        for (uint32_t k = 0; k < f->body->parameters[i]->shape->n_leaves; k++) out[n++] = value_of(cx, a, f, inputs, i, k);
     return out;
 }
 
@@ -131,6 +164,8 @@ static void share(Run *r, int i)
 
 static Run prepare(WbbCx *cx, WbbArena *a, const Bundle *b, const HloFusion *f, const void *const *operands, size_t padding)
 {
+    uint32_t leaves = 0;
+    for (uint32_t k = 0; k < f->body->n_parameters; k++) leaves += f->body->parameters[k]->shape->n_leaves;
     Run r = {.b = b, .memory = WBB_NEW_N(a, SimBuffer, b->n_buffers + 1)};
     int *leaf = WBB_NEW_N(a, int, b->n_buffers + 1);
     for (int i = 0; i < b->n_buffers; i++) {
@@ -143,7 +178,7 @@ static Run prepare(WbbCx *cx, WbbArena *a, const Bundle *b, const HloFusion *f, 
         void *bytes = wbb_alloc(a, (size_t)d->bytes + padding + 16);
         r.memory[i] = (SimBuffer){.bytes = bytes, .size = (size_t)d->bytes, .role = d->role, .writes = d->writes, .initialised = d->init == BD_INIT_ZERO};
         if (d->role == BD_IN) {
-            if (d->arg >= (int)f->body->n_parameters) wbb_fail(cx, (WbbLoc){0}, "the bundle has %d operands, its fusion %u", d->arg + 1, f->body->n_parameters);
+            if (d->arg >= (int)leaves) wbb_fail(cx, (WbbLoc){0}, "the bundle has %d operands, its fusion %u", d->arg + 1, leaves);
             bd_to_physical(cx, d, operands[d->arg], bytes);
         }
     }
@@ -199,12 +234,13 @@ static const int64_t *written_positions(WbbArena *a, const Run *r, const PipeVer
 {
     const BdBuffer *d = &r->b->buffers[r->leaf[k]];
     const int64_t elements = bd_elements(d->dims, d->rank);
-    const uint8_t *written = v->report.written ? v->report.written[r->leaf[k]] : NULL;
+    const int memory = d->init == BD_INIT_COPY && d->alias >= 0 ? d->alias : r->leaf[k];
+    const uint8_t *written = v->report.written ? v->report.written[memory] : NULL;
     int64_t *out = WBB_NEW_N(a, int64_t, elements + 1);
     *n = 0;
     for (int64_t i = 0; i < elements; i++) {
         const int64_t at = bd_physical_index(d->dims, d->minor_to_major, d->rank, i) * d->bits / 8;
-        if (!written || written[at]) out[(*n)++] = i;
+        if (!written || (written[at] && written[at] != 3)) out[(*n)++] = i; /* 3: there before, and not written */
     }
     return out;
 }
@@ -362,7 +398,7 @@ static void run_all(WbbCx *cx, WbbArena *a, const SimModule *ptx, const Run *r, 
 static void second_order(WbbCx *cx, WbbArena *a, const SimModule *ptx, const HloFusion *f, const void *const *operands, const Run *r, const Run *fresh,
                          const PipeRun *run, PipeVerdict *v)
 {
-    const SimOptions o = {.shuffle = true, .seed = run->shuffle ? run->order + 1 : 1, .padding = run->padding};
+    const SimOptions o = {.shuffle = true, .seed = run->shuffle ? run->order + 1 : 1, .padding = run->padding, .threads = run->threads};
     SimReport report = {0};
     run_all(cx, a, ptx, fresh, &o, &report);
     const char *first;
@@ -404,13 +440,15 @@ PipeVerdict pipe_run(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m
     const void **operands = pipe_operands(cx, a, &f, pipe_inputs(cx, a, m, run));
     const Run r = prepare(cx, a, b, &f, operands, run->padding);
     const SimModule *ptx = sim_parse(cx, a, run->ptx_name ? run->ptx_name : "kernel.ptx", b->ptx);
-    const SimOptions o = {.check = run->check, .shuffle = run->shuffle, .seed = run->shuffle ? run->order : run->seed, .blocks = run->blocks, .padding = run->padding,
+    const SimOptions o = {.check = run->check, .shuffle = run->shuffle, .seed = run->shuffle ? run->order : run->seed, .blocks = run->blocks, .padding = run->padding, .threads = run->threads,
                           .ulp_noise = run->ulp_noise, .counts = run->counts ? &v.counts : NULL};
     const bool again = run->check && !run->blocks && sim_ordered_work(ptx);
     const Run fresh = again ? copied(a, &r, run->padding) : r, device = run->on_gpu ? copied(a, &r, run->padding) : r;
     double since = wbb_now_ms();
+    const clock_t busy = clock();
     run_all(cx, a, ptx, &r, &o, &v.report);
     v.ms_run = wbb_now_ms() - since;
+    v.ms_cpu = 1e3 * (double)(clock() - busy) / CLOCKS_PER_SEC;
     if (run->on_gpu) on_gpu(cx, a, &r, &device, run, &v);
     EvValue *got = WBB_NEW_N(a, EvValue, r.n_leaves + 1);
     for (uint32_t k = 0; k < r.n_leaves; k++) got[k] = output_value(cx, a, &device, k);

@@ -29,6 +29,7 @@ typedef struct {
     uint32_t repeat;           /* there, time that many runs */
     bool approx;               /* judge by the looser budgets */
     size_t padding;            /* SimOptions.padding */
+    uint32_t threads;          /* SimOptions.threads */
     const char *ptx_name;      /* of the PTX, in messages; NULL: kernel.ptx */
     const char *output_dir;    /* write out0.npy ..; NULL: nowhere */
 } PipeRun;
@@ -45,6 +46,7 @@ typedef struct {
     const char *order;         /* check: where another order of blocks and warps gave other bits; NULL: nowhere */
     const char *first;         /* the first element outside: what was seen, what is allowed; NULL: none */
     double ms_run, ms_eval;
+    double ms_cpu;             /* of ms_run, what this process computed on all its threads */
 } PipeVerdict;
 
 /* judge.c */

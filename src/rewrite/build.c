@@ -18,18 +18,32 @@ static IrRef operand(RwCx *rw, Match *m, uint32_t slots, uint32_t k)
     return s == 255 ? 0 : rw_rest(rw, m, s);
 }
 
+/* The root is left to whoever asked for it: firing by firing, not one within the other. */
+static bool is_root(uint32_t next) { return (next & 63) == W_BROOT; }
+
 static IrRef build_sum(RwCx *rw, Match *m, uint32_t n, uint32_t constant, const uint32_t *slots)
 {
-    IrTerm terms[MAX_PICKS];
+    IrTerm few[MAX_PICKS], *terms = few;
+    uint32_t count = 0;
+    int64_t left = 0;
     assert(n <= MAX_PICKS);
+    for (uint32_t i = 0; i < n; i++) { /* what is left of a sum goes into the new one term by term */
+        if ((slots[i] & 255) != m->rest_slot || m->rest_slot == 0 || slots[i] >> 8 != 255) continue;
+        terms = WBB_NEW_N(rw->arena, IrTerm, n + ir_at(rw->g, m->rest.sum)->a[1]);
+        rw_rest_terms(rw, m, terms, &count, &left);
+        break;
+    }
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t k = slots[i] >> 8 & 255;
         const WbbI128 c = k == 255 ? 1 : m->konst[k];
         if (c < INT64_MIN || c > INT64_MAX) return 0;
-        terms[i] = (IrTerm){.coefficient = (int64_t)c, .ref = rw_rest(rw, m, slots[i] & 255)};
+        if (terms != few && (slots[i] & 255) == m->rest_slot) continue;
+        terms[count++] = (IrTerm){.coefficient = (int64_t)c, .ref = rw_rest(rw, m, slots[i] & 255)};
     }
-    const WbbI128 c = constant == 255 ? 0 : m->konst[constant];
-    return c < INT64_MIN || c > INT64_MAX ? 0 : rw_sum(rw, (int64_t)c, terms, n);
+    const WbbI128 c = left + (constant == 255 ? 0 : m->konst[constant]);
+    if (c < INT64_MIN || c > INT64_MAX) return 0;
+    bool overflow = false;
+    return is_root(slots[n]) ? ir_sum(rw->g, (int64_t)c, terms, count, &overflow) : rw_try_sum(rw, (int64_t)c, terms, count);
 }
 
 static IrRef build_constant(RwCx *rw, IrType type, bool is_float, uint64_t imm)
@@ -61,8 +75,9 @@ IrRef rw_build(RwCx *rw, const RwTables *t, IrRef root, Match *m, const uint32_t
             const uint32_t what = pc[0], slots = pc[1];
             pc += 2;
             const IrType type = type_of(m, c, what >> 16);
-            m->value[a] = rw_make(rw, (ScOp)(what & 0xffff), type, b | m->flags, operand(rw, m, slots, 0), operand(rw, m, slots, 1),
-                                  operand(rw, m, slots, 2), 0);
+            const IrRef x = operand(rw, m, slots, 0), y = operand(rw, m, slots, 1), z = operand(rw, m, slots, 2);
+            m->value[a] = is_root(*pc) ? ir_node(rw->g, (ScOp)(what & 0xffff), type, b | m->flags, x, y, z, 0)
+                                       : rw_make(rw, (ScOp)(what & 0xffff), type, b | m->flags, x, y, z, 0);
             break;
         }
         case W_BLIT: {

@@ -9,6 +9,8 @@
  *   KARITH d x y, fn        k[d] = k[x] fn k[y]
  *   CREL x y rel            k[x] rel k[y]
  *   CFACT v x y, n|no<<8    fact n about v[v], k[x], k[y]; no: it must not be proved
+ *   CAPART v u x, no        k[x] <= v[u] - v[v]
+ *   CPERIOD d v x           k[d] = v[v] // k[x], which is one number
  *   CFLAG mask no           all matched nodes carry the flags; no: the root has none of them
  */
 #include "rewrite/inner.h"
@@ -66,9 +68,25 @@ bool rw_fact(RwCx *rw, Guard guard, IrRef x, WbbI128 k, WbbI128 m)
     case GUARD_integral: return sc_is_float(t) && !(rw_may(rw->g, x, FACT_DEPTH) & (MAY_NAN | MAY_FRACTION));
     case GUARD_unit: return sc_is_float(t) && !(rw_may(rw->g, x, FACT_DEPTH) & (MAY_NAN | MAY_NEGATIVE | MAY_EXCEED_1));
     case GUARD_once: return rw->uses && x < rw->n_uses && rw->uses[x] == 1;
+    case GUARD_apart: case GUARD_period: /* CAPART, CPERIOD */
     case GUARD_COUNT: break;
     }
     return false;
+}
+
+bool rw_apart(RwCx *rw, IrRef x, IrRef y, WbbI128 k)
+{
+    bool overflow = false;
+    const IrRef difference = ir_sum(rw->g, 0, (IrTerm[]){{1, y}, {-1, x}}, 2, &overflow);
+    return !overflow && ir_fact(rw->g, difference).lo >= k;
+}
+
+bool rw_period(RwCx *rw, IrRef n, WbbI128 k, WbbI128 *q)
+{
+    const IrFact f = ir_fact(rw->g, n);
+    if (k <= 0 || f.lo < INT64_MIN || f.hi > INT64_MAX) return false;
+    *q = f.lo / k - (f.lo % k < 0);
+    return *q == f.hi / k - (f.hi % k < 0);
 }
 
 bool rw_condition(RwCx *rw, Match *m, const uint32_t **pc, uint32_t w, const uint64_t *imm)
@@ -83,6 +101,8 @@ bool rw_condition(RwCx *rw, Match *m, const uint32_t **pc, uint32_t w, const uin
         const uint32_t fact = *(*pc)++;
         return rw_fact(rw, (Guard)(fact & 255), rw_rest(rw, m, a), m->konst[b], m->konst[c]) == !(fact >> 8);
     }
+    case W_CAPART: return rw_apart(rw, rw_rest(rw, m, a), rw_rest(rw, m, b), m->konst[c]) == !*(*pc)++;
+    case W_CPERIOD: return rw_period(rw, rw_rest(rw, m, b), m->konst[c], &m->konst[a]);
     case W_CFLAG: return b ? (ir_at(rw->g, m->value[0])->flags & a) == 0 : (m->flags & a) == a;
     default: assert(!"a match program holds a build step"); return false;
     }

@@ -4,7 +4,7 @@
 
 #include "rewrite/rewrite.h"
 
-enum { MAX_VALUES = 256, MAX_KONSTS = 64, MAX_TYPES = 4, MAX_CHOICES = 64, MAX_PICKS = 16, TRACE_EVENTS = 4096 };
+enum { MAX_VALUES = 256, MAX_KONSTS = 64, MAX_TYPES = 4, MAX_CHOICES = 64, MAX_PICKS = 16, MAX_PAIRS = 64, TRACE_EVENTS = 4096 };
 
 typedef enum {
 #define WORD(name) W_##name,
@@ -30,12 +30,13 @@ typedef struct {
     IrRef sum;
     uint32_t n_picks;
     uint32_t picks[MAX_PICKS];
+    WbbI128 constant; /* what was taken of the sum's */
 } Rest;
 
 /* Where to go on if what follows fails. */
 typedef struct {
     const uint32_t *at;
-    uint32_t next; /* FILTER: branch, PICK: term to try next */
+    uint32_t next; /* FILTER: branch, PICK: term, GROUP: divisor to try next */
     uint32_t n_picks, flags;
 } Choice;
 
@@ -48,11 +49,13 @@ typedef struct {
     ScType type[MAX_TYPES];
     Rest rest;
     uint32_t rest_slot; /* slot of `rest` while it is not built; 0: none */
-    IrRef picked_sum;
     uint32_t n_picks, picks[MAX_PICKS];
+    WbbI128 picked_constant;
     uint32_t flags; /* that all matched nodes share */
     uint32_t rule;
     const RwTables *tables;
+    uint32_t n_pairs;
+    uint64_t branches[MAX_PAIRS]; /* of the FILTER: those that are worth trying, a bit each */
     uint32_t n_choices;
     Choice choices[MAX_CHOICES];
 } Match;
@@ -86,11 +89,22 @@ bool rw_match(RwCx *rw, const RwTables *t, RwStratum stratum, IrRef root, Match 
 bool rw_match_next(RwCx *rw, Match *m, const uint32_t **build);
 bool rw_match_step(RwCx *rw, const RwTables *t, Match *m, const uint32_t **pc, uint32_t w); /* one that is neither a choice nor the end */
 /* sums.c */
-bool rw_split(RwCx *rw, Match *m, uint32_t d, uint32_t s, WbbI128 k, uint32_t r);
-bool rw_pick(RwCx *rw, Match *m, uint32_t d, uint32_t s, uint32_t k, bool fixed, uint32_t *term);
+bool rw_split(RwCx *rw, Match *m, uint32_t d, uint32_t s, WbbI128 k, uint32_t r, bool only_rest);
+bool rw_group(RwCx *rw, Match *m, uint32_t d, uint32_t s, uint32_t k, uint32_t more, uint32_t *next);
+bool rw_offset(RwCx *rw, Match *m, uint32_t d, uint32_t s, uint32_t k);
+bool rw_negate(RwCx *rw, Match *m, uint32_t d, uint32_t s);
+bool rw_pick(RwCx *rw, Match *m, uint32_t d, uint32_t s, uint32_t k, uint32_t how, uint32_t *term);
+bool rw_pick_bound(RwCx *rw, Match *m, uint32_t x, uint32_t s, WbbI128 k);
+/* Appends the terms of a rest that is not built; terms: room for all of the sum. */
+void rw_rest_terms(const RwCx *rw, const Match *m, IrTerm *terms, uint32_t *n_terms, int64_t *constant);
+/* The same sum, terms on one value simplified by themselves first, so that the rules see few terms at a time. */
+IrRef rw_regroup(RwCx *rw, IrRef sum);
+IrRef rw_try_sum(RwCx *rw, int64_t constant, const IrTerm *terms, uint32_t n); /* sweep.c; 0: it leaves 64 bits */
 IrRef rw_rest(RwCx *rw, Match *m, uint32_t slot);
 /* guards.c: constants and conditions */
 bool rw_condition(RwCx *rw, Match *m, const uint32_t **pc, uint32_t w, const uint64_t *imm);
+bool rw_apart(RwCx *rw, IrRef x, IrRef y, WbbI128 k); /* y - x >= k, proved */
+bool rw_period(RwCx *rw, IrRef n, WbbI128 k, WbbI128 *q); /* n // k is *q wherever n is evaluated */
 bool rw_konst(WbbI128 x, WbbI128 y, uint32_t fn, WbbI128 *result);
 bool rw_fact(RwCx *rw, Guard guard, IrRef x, WbbI128 k, WbbI128 m);
 /* facts.c: what is known of an element wherever it is evaluated */
@@ -104,9 +118,9 @@ void rw_record(RwCx *rw, const RwTables *t, uint32_t rule, IrRef root, IrRef res
 void rw_out_of_fuel(RwCx *rw, IrRef at); /* rewriting does not end: our own bug; prints the last firings and aborts */
 /* sweep.c */
 bool rw_is_index(const IrGraph *g, IrRef r); /* built through the index tables */
-uint8_t *rw_needed(RwCx *rw, WbbArena *a, const IrKernel *k); /* by ref: 1 if some statement needs it */
+uint8_t *rw_needed(RwCx *rw, WbbArena *a, const IrKernel *k); /* by ref: not 0 if some statement needs it */
 typedef IrRef (*RwMap)(void *arg, IrRef old);
-void rw_map_statements(IrBlock *b, RwMap map, void *arg);
+void rw_map_statements(IrKernel *k, RwMap map, void *arg); /* all that the statements name, those of functions included */
 /* Statements and definitions of variables from old refs to made[old]; a definition that was not made anew stays. */
 void rw_replace(IrKernel *k, IrRef *made);
 

@@ -6,7 +6,7 @@
  * order of their list, and the first that matches wins. Who cannot use a match asks for the next one from there on.
  *
  *   TRY rel24               if what follows fails, go on at this word + rel
- *   FILTER keys branches16  the branches worth trying, in order; layout at `next_branch`
+ *   FILTER keys branches16  the branches worth trying, in order; only at the start; layout at `filter`
  *   SWAP s                  OPX and ANYX of v[s] take its operands 0 and 1 as they stand, then the other way round
  *   OP:k d s op             v[d] = operand k of v[s] (k = 3: v[s] itself), which must be an `op`
  *   ANY:k d s               v[d] = operand k of v[s]
@@ -18,8 +18,12 @@
  *   LIT:float s imm16       v[s] is that constant, narrowed to v[s]'s type
  *   KONST k s               v[s] is an integer constant; k[k] = its value
  *   SRC d s mask            v[d] = v[s] without the modifiers of the mask: 1 neg, 2 abs
- *   SPLIT d s k, r          v[s] = v[d] * k[k] + v[r]; v[d] takes everything divisible, the constant floored
- *   PICK d s k, fixed       v[d] = a term of the sum v[s] not yet picked; its coefficient is bound to, or must be, k[k]
+ *   SPLIT:rest d s k, r     v[s] = v[d] * k[k] + v[r]; v[d] takes everything divisible, the constant floored; rest: v[d] is not asked for
+ *   GROUP d s k, r|by<<8    v[s] = v[d] * k[k] + v[r], 0 <= v[r] < k[k]; a divisor of k[by] unless by is 255; the next one if what follows fails
+ *   OFFSET d s k            v[s] = v[d] + k[k], and k[k] is not 0
+ *   NEGATE d s              v[s] = -v[d], and v[s] begins with a negative term
+ *   PICK d s k, fixed|op<<8 v[d] = a term of the sum v[s] not yet picked, an `op` unless that is 0; its coefficient is bound to, or must be, k[k]
+ *   PICKV x s k             k[k] * v[x] is picked, too: a term, or every term of a sum
  *   REST r s                v[r] = what is left of v[s]
  *   KIMM KWIDTH KARITH CREL CFACT CFLAG   constants and conditions: guards.c
  *   ACCEPT, rule, build     all matched
@@ -37,7 +41,7 @@ static uint32_t arg_c(uint32_t w) { return w >> 24; }
 static IrRef operand(const IrGraph *g, IrRef r, uint32_t k)
 {
     const IrNode *n = ir_at(g, r);
-    return n->op == OP_SUM || k > 2 ? 0 : n->a[k];
+    return ir_in_pool(n) || k > 2 ? 0 : n->a[k];
 }
 
 static bool is_literal(const IrGraph *g, IrRef r, bool is_float, uint64_t imm)
@@ -102,9 +106,12 @@ bool rw_match_step(RwCx *rw, const RwTables *t, Match *m, const uint32_t **pc, u
     case W_LIT: return is_literal(g, m->value[a], small(w) != 0, t->imm[w >> 16]);
     case W_KONST: return integer_constant(g, m->value[b], &m->konst[a]);
     case W_SRC: return (m->value[a] = behind_modifiers(g, m->value[b], c)) != 0;
-    case W_SPLIT: return rw_split(rw, m, a, b, m->konst[c], *(*pc)++);
+    case W_SPLIT: return rw_split(rw, m, a, b, m->konst[c], *(*pc)++, small(w) != 0);
+    case W_OFFSET: return rw_offset(rw, m, a, b, c);
+    case W_NEGATE: return rw_negate(rw, m, a, b);
+    case W_PICKV: return rw_pick_bound(rw, m, a, b, m->konst[c]);
     case W_REST:
-        m->rest = (Rest){.sum = m->value[b], .n_picks = m->n_picks};
+        m->rest = (Rest){.sum = m->value[b], .n_picks = m->n_picks, .constant = m->picked_constant};
         for (uint32_t i = 0; i < m->n_picks; i++) m->rest.picks[i] = m->picks[i];
         m->rest_slot = a;
         return true;
@@ -132,23 +139,36 @@ static uint32_t property(const IrGraph *g, IrRef r, uint32_t key)
     return (key & 3) == 0 ? ir_at(g, r)->op : (key & 3) == 1 ? (uint32_t)IR_SC(ir_at(g, r)->type) : constant_class(ir_at(g, r));
 }
 
-/* The first branch from `from` on that the root's properties allow; the number of branches if none. After the FILTER word stand
- * three words a key (path and kind; where its map from property to row starts, a byte each; where its rows start), then where each
- * branch starts. */
-static uint32_t next_branch(const IrGraph *g, const RwTables *t, IrRef root, const uint32_t *filter, uint32_t from)
+/* The branches of a FILTER that the root's properties allow. After the FILTER word stand three words a key (path and kind; where its
+ * map from property to row starts, a byte each; where its rows start), then where each branch starts. A row has a bit a branch, in
+ * pairs of words; most nodes have no branch left after a few keys. */
+static void filter(const IrGraph *g, Match *m, const uint32_t *at)
 {
-    const uint32_t n_keys = arg_a(*filter), n = *filter >> 16, words = (n + 31) / 32;
-    const uint32_t *row[8];
+    const uint32_t *code = m->tables->code, n_keys = arg_a(*at), pairs = ((*at >> 16) + 63) / 64;
+    assert(pairs <= MAX_PAIRS);
+    m->n_pairs = pairs;
+    for (uint32_t w = 0; w < pairs; w++) m->branches[w] = UINT64_MAX;
     for (uint32_t i = 0; i < n_keys; i++) {
-        const uint32_t *key = filter + 1 + 3 * i, p = property(g, root, key[0]);
-        row[i] = t->code + key[2] + (t->code[key[1] + p / 4] >> (8 * (p % 4)) & 255) * words;
+        const uint32_t *key = at + 1 + 3 * i, p = property(g, m->value[0], key[0]);
+        const uint32_t *row = code + key[2] + (code[key[1] + p / 4] >> (8 * (p % 4)) & 255) * pairs * 2;
+        uint64_t any = 0;
+        for (uint32_t w = 0; w < pairs; w++) {
+            const uint64_t bits = row[2 * w] | (uint64_t)row[2 * w + 1] << 32;
+            any |= m->branches[w] &= bits;
+        }
+        if (any) continue;
+        m->n_pairs = 0;
+        return;
     }
-    for (uint32_t w = from / 32; w < words; w++) {
-        uint32_t bits = w == from / 32 ? UINT32_MAX << (from % 32) : UINT32_MAX;
-        for (uint32_t i = 0; i < n_keys; i++) bits &= row[i][w];
-        if (bits) return WBB_MIN(w * 32 + (uint32_t)__builtin_ctz(bits), n);
-    }
-    return n;
+}
+
+/* The first branch left from `from` on; `none` if there is none. */
+static uint32_t next_branch(const Match *m, uint32_t from, uint32_t none)
+{
+    uint64_t mask = UINT64_MAX << (from % 64);
+    for (uint32_t w = from / 64; w < m->n_pairs; w++, mask = UINT64_MAX)
+        if (m->branches[w] & mask) return WBB_MIN(w * 64 + (uint32_t)__builtin_ctzll(m->branches[w] & mask), none);
+    return none;
 }
 
 static void choose(Match *m, const uint32_t *at, uint32_t next, uint32_t n_picks)
@@ -169,7 +189,8 @@ static bool run(RwCx *rw, Match *m, const uint32_t *pc, uint32_t next, const uin
         switch (w & 63) {
         case W_TRY: choose(m, here + (w >> 8), 0, m->n_picks); break;
         case W_FILTER: {
-            const uint32_t n = w >> 16, branch = next_branch(rw->g, t, m->value[0], here, next);
+            if (!next) filter(rw->g, m, here);
+            const uint32_t n = w >> 16, branch = next_branch(m, next, n);
             if (!(ok = branch < n)) break;
             if (branch + 1 < n) choose(m, here, branch + 1, m->n_picks);
             pc = t->code + here[1 + 3 * arg_a(w) + branch];
@@ -179,9 +200,13 @@ static bool run(RwCx *rw, Match *m, const uint32_t *pc, uint32_t next, const uin
             m->swapped[arg_a(w)] = next != 0;
             if (!next) choose(m, here, 1, m->n_picks);
             break;
+        case W_GROUP:
+            ok = rw_group(rw, m, arg_a(w), arg_b(w), arg_c(w), *pc++, &next);
+            if (ok) choose(m, here, next, m->n_picks);
+            break;
         case W_PICK: {
             const uint32_t before = m->n_picks;
-            ok = rw_pick(rw, m, arg_a(w), arg_b(w), arg_c(w), *pc++ != 0, &next);
+            ok = rw_pick(rw, m, arg_a(w), arg_b(w), arg_c(w), *pc++, &next);
             if (ok) choose(m, here, next, before);
             break;
         }

@@ -9,7 +9,8 @@
  */
 #include "rewrite/inner.h"
 
-enum { MAX_DEPTH = 2000 }; /* of rules that fire within rules: an assert, the strata end long before */
+enum { MAX_DEPTH = 1000, MAX_FIRINGS = 1000000 }; /* of rules that fire within rules, and one after the other: asserts, the strata end long before */
+enum { LONG_SUM = 24 };
 
 RwCx *rw_new(WbbCx *cx, WbbArena *a, IrGraph *g, const RwTables *index, const RwTables *target, bool approx)
 {
@@ -110,11 +111,20 @@ static IrRef normalize(RwCx *rw, IrRef r)
     if (known) return known;
     if (rw->depth == MAX_DEPTH) rw_out_of_fuel(rw, r);
     rw->depth++;
-    IrRef n = fold_frame(rw, r);
-    if (!n) n = fold(rw, r);
-    if (!n) n = apply(rw, r);
-    if (n && n != r) n = normalize(rw, n);
-    if (!n) n = r;
+    IrRef n = r;
+    for (uint32_t firings = 0;; firings++) {
+        if (firings == MAX_FIRINGS) rw_out_of_fuel(rw, r);
+        IrRef next = fold_frame(rw, n);
+        if (!next) next = fold(rw, n);
+        if (!next && ir_at(rw->g, n)->op == OP_SUM && ir_at(rw->g, n)->a[1] > LONG_SUM) next = rw_regroup(rw, n);
+        if (!next || next == n) next = apply(rw, n);
+        if (!next || next == n) break;
+        n = next;
+        const IrRef known_next = *normal_slot(rw, n);
+        if (!known_next) continue;
+        n = known_next;
+        break;
+    }
     rw->depth--;
     *normal_slot(rw, r) = n;
     *normal_slot(rw, n) = n;
@@ -148,6 +158,13 @@ IrRef rw_sum(RwCx *rw, int64_t constant, const IrTerm *terms, uint32_t n)
     return normalize(rw, ir_sum(rw->g, constant, terms, n, NULL));
 }
 
+IrRef rw_try_sum(RwCx *rw, int64_t constant, const IrTerm *terms, uint32_t n)
+{
+    bool overflow = false;
+    const IrRef r = ir_sum(rw->g, constant, terms, n, &overflow);
+    return overflow ? 0 : normalize(rw, r);
+}
+
 IrRef rw_add(RwCx *rw, IrRef x, IrRef y) { return rw_sum(rw, 0, (IrTerm[]){{1, x}, {1, y}}, 2); }
 IrRef rw_sub(RwCx *rw, IrRef x, IrRef y) { return rw_sum(rw, 0, (IrTerm[]){{1, x}, {-1, y}}, 2); }
 IrRef rw_scale(RwCx *rw, IrRef x, int64_t k) { return rw_sum(rw, 0, (IrTerm[]){{k, x}}, 1); }
@@ -167,16 +184,32 @@ IrRef rw_mod(RwCx *rw, IrRef x, int64_t k)
 IrRef rw_compare(RwCx *rw, ScOp op, IrRef x, IrRef y) { return rw_make(rw, op, IR_TYPE(SC_PRED, 0), 0, x, y, 0, 0); }
 
 /* --- a kernel ---------------------------------------------------------------------------------------------------------------- */
-void rw_map_statements(IrBlock *b, RwMap map, void *arg)
+static void map_block(IrBlock *b, RwMap map, void *arg)
 {
     for (uint32_t i = 0; i < b->n; i++) {
         IrStmt *s = b->items[i];
         if (s->index) s->index = map(arg, s->index);
         if (s->value) s->value = map(arg, s->value);
         if (s->condition) s->condition = map(arg, s->condition);
-        rw_map_statements(&s->body, map, arg);
-        rw_map_statements(&s->otherwise, map, arg);
+        for (uint32_t r = 0; r < s->n_results; r++) {
+            IrResult *x = &s->results[r];
+            if (x->init) x->init = map(arg, x->init);
+            x->yield = map(arg, x->yield);
+            if (x->otherwise) x->otherwise = map(arg, x->otherwise);
+        }
+        map_block(&s->body, map, arg);
+        map_block(&s->otherwise, map, arg);
     }
+}
+
+void rw_map_statements(IrKernel *k, RwMap map, void *arg)
+{
+    for (uint32_t i = 0; i < k->n_functions; i++) {
+        IrFunction *f = k->functions[i];
+        map_block(&f->body, map, arg);
+        for (uint32_t y = 0; y < f->n_yields; y++) f->yields[y] = map(arg, f->yields[y]);
+    }
+    map_block(&k->body, map, arg);
 }
 
 static IrRef mark_root(void *arg, IrRef r)
@@ -185,20 +218,32 @@ static IrRef mark_root(void *arg, IrRef r)
     return r;
 }
 
+/* A variable's definition may be younger than the variable, so this is no loop over refs. */
 uint8_t *rw_needed(RwCx *rw, WbbArena *a, const IrKernel *k)
 {
     const IrGraph *g = rw->g;
     uint8_t *need = WBB_NEW_N(a, uint8_t, g->n);
-    IrBlock body = k->body; /* mark_root maps each ref to itself */
-    rw_map_statements(&body, mark_root, need);
-    for (IrRef i = g->n - 1; i > 0; i--) {
-        if (!need[i]) continue;
-        const IrNode *n = ir_at(g, i);
-        if (n->op == OP_SUM)
-            for (uint32_t t = 0; t < n->a[1]; t++) need[g->terms[n->a[0] + t].ref] = 1;
-        else
-            for (uint32_t t = 0; t < 3; t++) need[n->a[t]] = 1;
-        if (n->op == OP_VAR && g->vars[n->imm].kind == IR_LET) need[g->vars[n->imm].definition] = 1;
+    IrKernel same = *k; /* mark_root maps each ref to itself */
+    IrRefs stack = {0};
+    rw_map_statements(&same, mark_root, need);
+    for (IrRef r = g->n - 1; r > 0; r--) {
+        if (need[r] != 1) continue;
+        WBB_PUSH(a, &stack, r);
+        while (stack.n) {
+            const IrRef i = stack.items[--stack.n];
+            const IrNode *n = ir_at(g, i);
+            const bool leaf = n->op == OP_CONST || n->op == OP_VAR || n->op == OP_ARG || n->op == OP_VALUE;
+            const uint32_t count = leaf ? 0 : ir_arity(g, i);
+            need[i] = 2;
+            for (uint32_t o = 0; o < count; o++) {
+                const IrRef x = ir_operand(g, i, o);
+                if (need[x] != 2) WBB_PUSH(a, &stack, x);
+                need[x] = 2;
+            }
+            const IrRef definition = n->op == OP_VAR ? g->vars[n->imm].definition : 0;
+            if (definition && need[definition] != 2) WBB_PUSH(a, &stack, definition);
+            need[definition] = 2;
+        }
     }
     need[0] = 0;
     return need;
@@ -208,9 +253,18 @@ static IrRef replacement(void *made, IrRef old) { return ((const IrRef *)made)[o
 
 void rw_replace(IrKernel *k, IrRef *made)
 {
-    rw_map_statements(&k->body, replacement, made);
+    rw_map_statements(k, replacement, made);
     for (uint32_t v = 0; v < k->g->n_vars; v++)
         if (made[k->g->vars[v].definition]) k->g->vars[v].definition = made[k->g->vars[v].definition];
+}
+
+/* Every operand of r is what it was: r need not be looked up. */
+static bool as_it_was(const IrGraph *g, const IrNode *n, const IrRef *made)
+{
+    if (!ir_in_pool(n)) return made[n->a[0]] == n->a[0] && made[n->a[1]] == n->a[1] && made[n->a[2]] == n->a[2];
+    for (uint32_t i = 0; i < n->a[1]; i++)
+        if (made[g->terms[n->a[0] + i].ref] != g->terms[n->a[0] + i].ref) return false;
+    return true;
 }
 
 static IrRef rebuild(RwCx *rw, IrRef r, const IrRef *made)
@@ -218,6 +272,10 @@ static IrRef rebuild(RwCx *rw, IrRef r, const IrRef *made)
     const IrNode n = *ir_at(rw->g, r);
     rw->g->making_rule = rw->g->rule[r];
     rw->g->making_origin = rw->g->origin[r];
+    const bool function = rw->approx && rw->stratum == RW_SIMPLIFY && sc_op_info[n.op].costly && sc_is_float(IR_SC(n.type));
+    const uint32_t flags = n.flags | (function ? (uint32_t)SC_FLAG_APPROX : 0);
+    if (flags == n.flags && as_it_was(rw->g, &n, made)) return normalize(rw, r);
+    if (n.op == OP_APPLY) return normalize(rw, ir_copy(rw->g, r, made, flags));
     if (n.op == OP_SUM) {
         IrTerm *terms = WBB_NEW_N(rw->arena, IrTerm, n.a[1]);
         for (uint32_t i = 0; i < n.a[1]; i++) {
@@ -226,8 +284,6 @@ static IrRef rebuild(RwCx *rw, IrRef r, const IrRef *made)
         }
         return rw_sum(rw, (int64_t)n.imm, terms, n.a[1]);
     }
-    const bool function = rw->stratum == RW_SIMPLIFY && sc_op_info[n.op].costly && sc_is_float(IR_SC(n.type));
-    const uint32_t flags = n.flags | (rw->approx && function ? (uint32_t)SC_FLAG_APPROX : 0);
     return rw_make(rw, (ScOp)n.op, n.type, flags, made[n.a[0]], made[n.a[1]], made[n.a[2]], n.imm);
 }
 
@@ -252,7 +308,7 @@ static bool needs_tile(const IrGraph *g, IrRef r)
 {
     const IrNode *n = ir_at(g, r);
     const uint8_t sig = sc_op_info[n->op].signature;
-    return sig != SC_LEAF && sig != SC_FRAME && !rw_is_index(g, r);
+    return sig != SC_LEAF && sig != SC_FRAME && n->op != OP_COMPLEX && n->op != OP_RE && n->op != OP_IM && !rw_is_index(g, r);
 }
 
 /* A modifier that the target's FREE lists for its user: it costs nothing to say it once more. */
@@ -313,7 +369,7 @@ static void count_uses(const IrGraph *g, const uint8_t *need, uint32_t n, uint32
     for (IrRef r = 1; r < n; r++) {
         if (!need[r]) continue;
         const IrNode *x = ir_at(g, r);
-        if (x->op == OP_SUM) continue;
+        if (ir_in_pool(x)) continue;
         for (uint32_t i = 0; i < 3; i++) uses[x->a[i]]++;
     }
 }
@@ -324,6 +380,9 @@ static IrRef count_root(void *arg, IrRef r)
     return r;
 }
 
+/* Its operands are indices only. */
+static bool on_indices(const IrGraph *g, IrRef r) { return ir_at(g, r)->op == OP_APPLY || rw_is_index(g, r); }
+
 static void select_tiles(RwCx *rw, IrKernel *k)
 {
     WbbArena *scratch = wbb_arena_new(rw->cx);
@@ -332,17 +391,17 @@ static void select_tiles(RwCx *rw, IrKernel *k)
     const uint8_t *need = rw_needed(rw, scratch, k);
     uint32_t *uses = WBB_NEW_N(scratch, uint32_t, n);
     count_uses(g, need, n, uses);
-    rw_map_statements(&k->body, count_root, uses);
+    rw_map_statements(k, count_root, uses);
     rw->uses = uses;
     rw->n_uses = n;
     IrRef *tile = WBB_NEW_N(scratch, IrRef, n), *made = WBB_NEW_N(scratch, IrRef, n);
     uint8_t *wanted = WBB_NEW_N(scratch, uint8_t, n);
-    rw_map_statements(&k->body, mark_root, wanted);
+    rw_map_statements(k, mark_root, wanted);
     for (IrRef r = n - 1; r > 0; r--) { /* users before operands */
         if (!wanted[r]) continue;
         tile[r] = needs_tile(g, r) ? choose(rw, r) : r;
         const IrNode *x = ir_at(g, tile[r]);
-        if (rw_is_index(g, r)) continue; /* index expressions are lower/'s own */
+        if (on_indices(g, r)) continue; /* index expressions are lower/'s own */
         for (uint32_t i = 0; i < 3; i++) wanted[x->a[i]] = 1;
         wanted[0] = 0;
     }
@@ -351,7 +410,7 @@ static void select_tiles(RwCx *rw, IrKernel *k)
         const IrNode x = *ir_at(g, tile[r]);
         g->making_rule = g->rule[tile[r]];
         g->making_origin = g->origin[tile[r]];
-        made[r] = rw_is_index(g, r) ? r : ir_node(g, (ScOp)x.op, x.type, x.flags, made[x.a[0]], made[x.a[1]], made[x.a[2]], x.imm);
+        made[r] = on_indices(g, r) ? r : ir_node(g, (ScOp)x.op, x.type, x.flags, made[x.a[0]], made[x.a[1]], made[x.a[2]], x.imm);
     }
     g->making_rule = g->making_origin = 0;
     rw_replace(k, made);

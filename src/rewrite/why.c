@@ -28,7 +28,7 @@ typedef struct {
 static uint32_t extra_words(uint32_t w)
 {
     switch (w & 63) {
-    case W_SPLIT: case W_PICK: case W_KIMM: case W_KARITH: case W_CFACT: return 1;
+    case W_SPLIT: case W_GROUP: case W_PICK: case W_KIMM: case W_KARITH: case W_CFACT: case W_CAPART: return 1;
     default: return 0;
     }
 }
@@ -38,7 +38,10 @@ static bool decides(uint32_t w)
     const uint32_t op = w & 63;
     return op != W_KIMM && op != W_KWIDTH && op != W_REST && op != W_SWAP;
 }
-static bool is_condition(uint32_t w) { return (w & 63) == W_CREL || (w & 63) == W_CFACT || (w & 63) == W_CFLAG; }
+static bool is_condition(uint32_t w)
+{
+    return (w & 63) == W_CREL || (w & 63) == W_CFACT || (w & 63) == W_CAPART || (w & 63) == W_CPERIOD || (w & 63) == W_CFLAG;
+}
 
 static uint32_t count_lines(const char *text)
 {
@@ -145,7 +148,11 @@ static const char *failure(Why *y, uint32_t at)
     case W_LIT: return wbb_format(y->arena, "%s is %s, not the constant of the rule", place, node_name(y, r));
     case W_KONST: return wbb_format(y->arena, "%s is %s, no integer constant", y->place[b] ? y->place[b] : "the node", node_name(y, y->m.value[b]));
     case W_SPLIT: return "the constant divides no term of the sum";
+    case W_GROUP: return "the larger terms of the sum have no common divisor that what is left fits into";
+    case W_OFFSET: return "the sum has no constant";
+    case W_NEGATE: return "the sum begins with a positive term";
     case W_PICK: return "the sum has no such term";
+    case W_PICKV: return "the sum does not have these terms";
     case W_KARITH: return "arithmetic of constants fails: too large, or a divisor that is not positive";
     case W_CREL: return wbb_format(y->arena, "a constant is %lld where %lld is expected", (long long)y->m.konst[a], (long long)y->m.konst[b]);
     default: return c ? "a condition fails" : "a step fails";
@@ -158,7 +165,7 @@ static void name_place(Why *y, uint32_t w)
     const uint32_t a = w >> 8 & 255, b = w >> 16 & 255, op = w & 63;
     const uint32_t k = (w >> 6 & 3) ^ ((op == W_OPX || op == W_ANYX) && y->m.swapped[b]);
     if (op == W_PICK) y->place[a] = "a term of the sum";
-    else if (op == W_SPLIT) y->place[a] = "what is divisible";
+    else if (op == W_SPLIT || op == W_GROUP) y->place[a] = "what is divisible";
     else if (op == W_SRC) y->place[a] = y->place[b];
     else if (((op == W_OP || op == W_OPX) && k != 3) || op == W_ANY || op == W_ANYX)
         y->place[a] = b == 0 ? wbb_format(y->arena, "operand %u", k) : wbb_format(y->arena, "operand %u of %s", k, y->place[b] ? y->place[b] : "it");
@@ -186,11 +193,11 @@ static bool follow(Why *y, uint32_t at, uint32_t passed, uint32_t total)
             }
             return false;
         }
-        if ((w & 63) == W_PICK) {
-            const uint32_t before = y->m.n_picks, flags = y->m.flags;
-            uint32_t term = 0;
+        if ((w & 63) == W_PICK || (w & 63) == W_GROUP) {
+            const uint32_t before = y->m.n_picks, flags = y->m.flags, a = w >> 8 & 255, b = w >> 16 & 255, c = w >> 24;
+            uint32_t next = 0;
             bool any = false;
-            while (rw_pick(y->rw, &y->m, w >> 8 & 255, w >> 16 & 255, w >> 24, *pc != 0, &term)) {
+            while ((w & 63) == W_PICK ? rw_pick(y->rw, &y->m, a, b, c, *pc, &next) : rw_group(y->rw, &y->m, a, b, c, *pc, &next)) {
                 any = true;
                 if (follow(y, at + 1, passed + 1, total)) return true;
                 y->m.n_picks = before;

@@ -130,6 +130,9 @@ uint64_t sc_pow_unsigned(uint64_t x, uint64_t n)
     return r;
 }
 
+uint64_t sc_mulhi_unsigned(uint64_t x, uint64_t y, unsigned width) { return (uint64_t)(((WbbU128)x * (WbbU128)y) >> width); }
+uint64_t sc_mulhi_signed(int64_t x, int64_t y, unsigned width) { return (uint64_t)(((WbbI128)x * (WbbI128)y) >> width); }
+
 uint64_t sc_pow_signed(int64_t x, int64_t n)
 {
     if (n >= 0) return sc_pow_unsigned((uint64_t)x, (uint64_t)n);

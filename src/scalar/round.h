@@ -136,6 +136,8 @@ static inline unsigned sc_length(uint64_t x)
 double sc_fma_odd(double a, double b, double c); /* a * b is exact; the sum is rounded to odd */
 uint64_t sc_pow_unsigned(uint64_t x, uint64_t n);
 uint64_t sc_pow_signed(int64_t x, int64_t n);
+uint64_t sc_mulhi_unsigned(uint64_t x, uint64_t y, unsigned width); /* what the product has above `width` bits */
+uint64_t sc_mulhi_signed(int64_t x, int64_t y, unsigned width);
 uint64_t sc_small_from_f64(ScType t, double x); /* types of 8 bits and below */
 double sc_small_to_f64(ScType t, uint64_t bits);
 

@@ -113,8 +113,7 @@ static u64 from_float(Conversion c, u64 raw)
     u64 r = sim_round_f64(types[c.to].format, v, c.whole ? RN : c.mode);
     if (c.satfinite && v == v) { /* what rounds to infinity is the largest instead */
         double back = sim_widen(types[c.to].format, r);
-        if (back != back || back - back != 0) r = sim_round_f64(types[c.to].format, v > 0 ? 1e30 : -1e30, RZ);
-        if (v - v != 0 && c.to != T_F64) r = sim_round(types[c.to].format, v < 0, 1, 1000, false, RZ);
+        if (back - back != 0 || (v - v != 0 && c.to != T_F64)) r = sim_round(types[c.to].format, v < 0, 1, 1000, false, RZ);
     }
     if (c.ftz && c.to == T_F32) r = flush32((u32)r);
     if (c.to == T_TF32) r <<= 13; /* the upper 19 bits of a word */

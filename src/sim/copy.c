@@ -381,8 +381,28 @@ void sim_mbarrier_wait(Block *b, Warp *w, const SimOp *op, uint32_t mask)
     }
 }
 
+/* What a copy asks of memory, at both of its ends, when it is issued. */
+static void count_copy(Block *b, const Warp *w, const SimOp *op, uint32_t mask)
+{
+    static const SimOp generic = {.space = SIM_GENERIC};
+    uint64_t to[LANES], from[LANES];
+    uint32_t read = 0;
+    for (int l = 0; l < LANES; l++) {
+        to[l] = lane_u64(w, op->a, l), from[l] = lane_u64(w, op->b, l);
+        const uint32_t bytes = lane_u32(w, op->c, l);
+        read |= (uint32_t)(bytes != 0) << l;
+        if (op->n || !(mask >> l & 1) || !bytes) continue;
+        sim_count_range(b, from[l], bytes, SIM_LOADED);
+        sim_count_range(b, to[l], bytes, SIM_STORED);
+    }
+    if (!op->n) return;
+    sim_count_access(b, &generic, from, mask & read, SIM_LOADED, op->n);
+    sim_count_access(b, &generic, to, mask, SIM_STORED, op->n);
+}
+
 void sim_copy(Block *b, Warp *w, const SimOp *op, uint32_t mask)
 {
+    if (b->tally && op->kind == OP_COPY) count_copy(b, w, op, mask);
     for (uint32_t rest = mask; rest; rest &= rest - 1) {
         const int lane = __builtin_ctz(rest);
         if (op->kind == OP_COPY) {

@@ -8,6 +8,8 @@
  * Shared memory has 32 banks of 4 bytes; lanes are served 32 at a time for up to 4 bytes, 16 for 8, 8 for 16; each time takes as many
  * wavefronts as the fullest bank has different words, and all but the first are conflicts.
  *
+ * A bulk copy is one request at each end, of as many sectors or wavefronts as its range has.
+ *
  *     ld.global.v4.b32 by 32 lanes 16 bytes apart: 1 request, 512 bytes, 16 sectors
  *     ld.shared.b32 by 32 lanes 8 bytes apart: 1 request, 128 bytes, 2 wavefronts, 1 of them a conflict
  */
@@ -147,6 +149,17 @@ void sim_count_access(Block *b, const SimOp *op, const uint64_t address[LANES], 
     }
 }
 
+void sim_count_range(Block *b, uint64_t address, uint64_t bytes, SimAccess kind)
+{
+    const SimSpace space = space_of(b, address);
+    SimTraffic *t = &b->options->counts->memory[space][kind];
+    t->requests++;
+    t->bytes += bytes;
+    t->widths[4]++; /* it moves 16 bytes at a time */
+    if (space == SIM_SHARED) t->wavefronts += (bytes + BANKS * WORD - 1) / (BANKS * WORD);
+    else t->sectors += (address + bytes - 1) / SECTOR - address / SECTOR + 1;
+}
+
 void sim_count_open(Block *b)
 {
     if (!b->options->counts) return;
@@ -163,11 +176,19 @@ void sim_count_close(const Block *b, const SimReport *r)
         c->warps_by[op->class] += b->tally[i].warps;
         if (op->kind == OP_BRANCH || op->kind == OP_BRANCH_TABLE) c->branches += b->tally[i].warps;
     }
-    c->launches++;
+    c->launches += !b->spread;
     c->blocks += r->blocks;
     c->warps += r->warps;
     c->threads += r->blocks * b->launch->block[0] * b->launch->block[1] * b->launch->block[2];
     c->thread_instructions += r->instructions;
     c->warp_instructions += r->warp_instructions;
     c->divergent += r->divergent;
+}
+
+/* Of two threads of one launch, or of two launches. */
+void sim_counts_add(SimCounts *to, const SimCounts *from)
+{
+    uint64_t *x = (uint64_t *)(void *)to;
+    const uint64_t *y = (const uint64_t *)(const void *)from;
+    for (size_t i = 0; i < sizeof *to / sizeof *x; i++) x[i] += y[i]; /* all of its fields are such numbers */
 }

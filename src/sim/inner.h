@@ -118,11 +118,11 @@ typedef struct {
     const char *name;
 } SimVar;
 
-/* A .loc: its file has a name once the whole text is read, since .file may come last. */
+/* A .loc: its files have names once the whole text is read, since .file may come last. */
 typedef struct {
-    const char *file;
-    uint32_t number;
-    int line;
+    const char *file, *user; /* user: where the place was inlined, as a rule is into an instruction of HLO; or NULL */
+    uint32_t number, user_number;
+    int line, user_line;
 } SimPlace;
 
 /* Special registers, in the order of names in operand.c. */
@@ -152,6 +152,7 @@ struct SimModule {
     uint32_t carry_col;      /* the carry flag, 0 if unused */
     bool barrier;            /* warps may wait for each other: each has a register file of its own */
     uint32_t special[SP_COUNT];    /* columns of special registers, 0 if unused */
+    uint32_t *stretch, *counted;   /* straight.c: by operation */
 };
 
 /* Address spaces of generic pointers: the number above bit 40. Buffers count from 1. Buffers and variables start in the middle
@@ -305,6 +306,7 @@ typedef struct {
     const char *name;
     SimShadow *shadow;              /* NULL: races are not looked for */
     uint32_t *writers;              /* of each SIM_GRANULE bytes: 1 + number of the block that wrote last; or NULL */
+    bool initialised;               /* it has contents from the start */
 } Segment;
 
 /* A barrier of a block: who came since it was last complete. */
@@ -361,6 +363,7 @@ typedef struct Block {
     SimShadow *shared_shadow;
     uint32_t shadow_pages;
     bool outputs_read;        /* a load of an output was seen */
+    bool spread;              /* other threads run other blocks: what only one thread can judge stops it */
     uint32_t id[3], number;   /* of the block */
     uint32_t clock[LANES][LANES]; /* [p][q]: how far warp p surely comes after warp q */
     Warp *warps;
@@ -381,12 +384,34 @@ typedef struct Block {
 } Block;
 
 void sim_run_warp(Block *b, Warp *w);
+/* What all blocks of a launch have alike. */
+typedef struct {
+    const BdLaunch *launch; /* its grid counts blocks */
+    BdLaunch groups;        /* its grid counts clusters */
+    const SimOptions *options;
+    const uint8_t *params;
+    const uint32_t *table;  /* places of threads */
+    uint32_t threads, size; /* of a block; blocks of a cluster */
+    uint64_t n;             /* clusters to run */
+} SimPlan;
+/* run.c: make the blocks of a cluster after a model; run cluster number i of the list, true if it stopped the launch; add up reports. */
+void sim_plan_open(const Block *model, const SimPlan *p, Cluster *c);
+bool sim_plan_run(Cluster *c, const SimPlan *p, uint64_t i);
+void sim_plan_report(const Cluster *c, SimReport *r);
+void sim_report_add(SimReport *to, const SimReport *from);
+/* cores.c: run the whole list on several threads and report it; false if nothing is done, and one thread must run it. */
+bool sim_spread(Block *model, const SimPlan *plan, SimReport *report);
+/* straight.c: the warp runs the stretch that it is at up to operation `end`; how many instructions that were. */
+void sim_straight_open(WbbArena *a, SimModule *m);
+uint32_t sim_straight(Block *b, Warp *w, uint32_t end);
 SimClass sim_class(const char *name);
 void sim_count_open(Block *b);
 void sim_count_close(const Block *b, const SimReport *r);
+void sim_counts_add(SimCounts *to, const SimCounts *from);
 void sim_addresses(const Warp *w, const SimOp *op, uint64_t address[LANES]); /* memory.c: generic */
 /* A warp's access of `size` bytes a lane at generic addresses. */
 void sim_count_access(Block *b, const SimOp *op, const uint64_t address[LANES], uint32_t mask, SimAccess kind, size_t size);
+void sim_count_range(Block *b, uint64_t address, uint64_t bytes, SimAccess kind); /* of a bulk copy; counts are wanted */
 SimShadow *sim_shadow(WbbArena *a, uint64_t size, bool per_block, bool stores_judged);
 void sim_clock_reset(Block *b);
 void sim_ordered(Block *b, uint32_t warps);

@@ -22,9 +22,15 @@ typedef int64_t i64;
  * contraction to fma is off. */
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
     !defined(__SANITIZE_THREAD__)
-#define SIM_CLONES __attribute__((target_clones("avx2", "default")))
+#define SIM_CLONES __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
 #else
 #define SIM_CLONES
+#endif
+/* What a lane computes stands in the loop over lanes. */
+#if defined(__GNUC__)
+#define SIM_INLINE static inline __attribute__((always_inline))
+#else
+#define SIM_INLINE static inline
 #endif
 #if defined(__GNUC__) && !defined(__clang__)
 #define SIM_EACH _Pragma("GCC ivdep") for (int l = 0; l < LANES; l++)
@@ -52,28 +58,28 @@ typedef int64_t i64;
     }
 #define SIM_ROW(id, names, types, D, A, B, C, expr) {names, types, op_##id},
 
-static inline float as_f32(u32 u)
+SIM_INLINE float as_f32(u32 u)
 {
     float f;
     memcpy(&f, &u, 4);
     return f;
 }
 
-static inline double as_f64(u64 u)
+SIM_INLINE double as_f64(u64 u)
 {
     double d;
     memcpy(&d, &u, 8);
     return d;
 }
 
-static inline u32 raw_f32(float f)
+SIM_INLINE u32 raw_f32(float f)
 {
     u32 u;
     memcpy(&u, &f, 4);
     return u;
 }
 
-static inline u64 raw_f64(double d)
+SIM_INLINE u64 raw_f64(double d)
 {
     u64 u;
     memcpy(&u, &d, 8);
@@ -81,21 +87,34 @@ static inline u64 raw_f64(double d)
 }
 
 /* A computed nan has one form: PTX ISA, 9.7.3. */
-static inline u32 bits_f32(float f) { return f != f ? 0x7fffffffu : raw_f32(f); }
+SIM_INLINE u32 bits_f32(float f) { return f != f ? 0x7fffffffu : raw_f32(f); }
 /* f64 keeps the payload of an input; the manual names none for a new nan, and the host's is taken. */
-static inline u64 bits_f64(double d) { return raw_f64(d); }
+SIM_INLINE u64 bits_f64(double d) { return raw_f64(d); }
 
-static inline bool nan32(u32 a) { return (a & 0x7fffffffu) > 0x7f800000u; }
-static inline bool nan64(u64 a) { return (a & UINT64_C(0x7fffffffffffffff)) > UINT64_C(0x7ff0000000000000); }
-static inline bool nan16(u32 a) { return (a & 0x7fffu) > 0x7c00u; }
-static inline bool nanbf(u32 a) { return (a & 0x7fffu) > 0x7f80u; }
+SIM_INLINE bool nan32(u32 a) { return (a & 0x7fffffffu) > 0x7f800000u; }
+SIM_INLINE bool nan64(u64 a) { return (a & UINT64_C(0x7fffffffffffffff)) > UINT64_C(0x7ff0000000000000); }
+SIM_INLINE bool nan16(u32 a) { return (a & 0x7fffu) > 0x7c00u; }
+SIM_INLINE bool nanbf(u32 a) { return (a & 0x7fffu) > 0x7f80u; }
 
-static inline u32 flush32(u32 a) { return (a & 0x7f800000u) ? a : a & 0x80000000u; }
+/* A choice that stays arithmetic: compilers make branches of others, and then lanes do not run side by side. */
+SIM_INLINE u32 selected(bool c, u32 yes, u32 no)
+{
+    const u32 mask = 0u - (u32)c;
+    return (yes & mask) | (no & ~mask);
+}
+
+SIM_INLINE u64 selected64(bool c, u64 yes, u64 no)
+{
+    const u64 mask = UINT64_C(0) - (u64)c;
+    return (yes & mask) | (no & ~mask);
+}
+
+SIM_INLINE u32 flush32(u32 a) { return (a & 0x7f800000u) ? a : a & 0x80000000u; }
 
 /* bf16 is the upper half of an f32. */
-static inline float of_bf(u32 h) { return as_f32(h << 16); }
+SIM_INLINE float of_bf(u32 h) { return as_f32(h << 16); }
 
-static inline u32 to_bf(float f)
+SIM_INLINE u32 to_bf(float f)
 {
     u32 u = raw_f32(f);
     u32 r = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
@@ -103,30 +122,30 @@ static inline u32 to_bf(float f)
 }
 
 /* f16 to f32, exact: normals by moving the exponent, subnormals by one exact subtraction. */
-static inline float of_h(u32 h)
+SIM_INLINE float of_h(u32 h)
 {
     u32 sign = (h & 0x8000u) << 16, rest = (h & 0x7fffu) << 13;
     float sub = as_f32(rest + (113u << 23)) - as_f32(113u << 23);
     u32 normal = rest + (112u << 23), special = rest | 0x7f800000u;
-    u32 u = rest >= (31u << 23) ? special : rest < (1u << 23) ? raw_f32(sub) : normal;
+    u32 u = selected(rest >= (31u << 23), special, selected(rest < (1u << 23), raw_f32(sub), normal));
     return as_f32(u | sign);
 }
 
 /* f32 to f16, ties to even. Adding a power of two puts the rounding place at the end of the mantissa of a subnormal. */
-static inline u32 to_h(float f)
+SIM_INLINE u32 to_h(float f)
 {
     u32 u = raw_f32(f), sign = (u >> 16) & 0x8000u, a = u & 0x7fffffffu;
     u32 sub = raw_f32(as_f32(a) + as_f32(126u << 23)) - (126u << 23);
     u32 odd = (a >> 13) & 1u;
     u32 normal = (a - (112u << 23) + 0xfffu + odd) >> 13;
-    u32 r = a >= 0x477ff000u ? 0x7c00u : a < (113u << 23) ? sub : normal;
-    return a > 0x7f800000u ? 0x7fffu : r | sign;
+    u32 r = selected(a >= 0x477ff000u, 0x7c00u, selected(a < (113u << 23), sub, normal));
+    return selected(a > 0x7f800000u, 0x7fffu, r | sign);
 }
 
 /* a * b + c of f32 or narrower values, with the last bit of the double odd where the sum is inexact, so that one more
  * rounding to 24 bits or fewer gives what a single rounding would (Boldo and Melquiond, "Emulation of FMA and correctly
  * rounded sums", 2008). The product is exact; the error of the sum is Knuth's. */
-static inline double fma_odd(double a, double b, double c)
+SIM_INLINE double fma_odd(double a, double b, double c)
 {
     double p = a * b, s = p + c;
     double bb = s - p, err = (p - (s - bb)) + (c - bb);
@@ -139,10 +158,27 @@ static inline double fma_odd(double a, double b, double c)
 }
 
 /* 2^-126 .. : a double that already holds the exact value to the sticky bit, to f32. */
-static inline float fma_f32(u32 a, u32 b, u32 c) { return (float)fma_odd((double)as_f32(a), (double)as_f32(b), (double)as_f32(c)); }
+SIM_INLINE float fma_f32(u32 a, u32 b, u32 c) { return (float)fma_odd((double)as_f32(a), (double)as_f32(b), (double)as_f32(c)); }
+
+typedef enum { RN, RZ, RM, RP, RNA } Round; /* RNA: to nearest, ties away from zero */
+
+/* a * b + c rounded once to f32 as RZ, RM or RP say: to nearest, then one place back where that went the wrong way. An exact zero is
+ * -0 toward minus infinity unless both terms are +0; infinities, too, are places. */
+SIM_INLINE u32 fma_directed(u32 a, u32 b, u32 c, Round mode)
+{
+    const double d = fma_odd((double)as_f32(a), (double)as_f32(b), (double)as_f32(c));
+    const u32 u = raw_f32((float)d), out = u + 1u, in = u - 1u, negative = u >> 31;
+    const double back = (double)as_f32(u);
+    const bool wrong = mode == RM ? back > d : mode == RP ? back < d : fabs(back) > fabs(d);
+    const u32 moved = mode == RM ? (negative ? out : in) : mode == RP ? (negative ? in : out) : in;
+    const u32 zero = ((a ^ b) | c) & 0x80000000u;
+    return selected(d != d, 0x7fffffffu, selected((mode == RM) & (d == 0.0), zero, selected(wrong, moved, u)));
+}
+
+SIM_INLINE u32 mul_directed(u32 a, u32 b, Round mode) { return fma_directed(a, b, (a ^ b) & 0x80000000u, mode); }
 
 /* Double (odd-rounded) to f16 and bf16: through f32 with a sticky bit again. */
-static inline float odd_f32(double d)
+SIM_INLINE float odd_f32(double d)
 {
     /* Truncate to f32 toward zero and keep the rest as its lowest bit. */
     float f = (float)d;
@@ -155,32 +191,32 @@ static inline float odd_f32(double d)
 }
 
 /* bf16 and f16 fma, one rounding. */
-static inline u32 fma_bf(u32 a, u32 b, u32 c) { return to_bf(odd_f32(fma_odd((double)of_bf(a), (double)of_bf(b), (double)of_bf(c)))); }
-static inline u32 fma_h(u32 a, u32 b, u32 c) { return to_h(odd_f32(fma_odd((double)of_h(a), (double)of_h(b), (double)of_h(c)))); }
+SIM_INLINE u32 fma_bf(u32 a, u32 b, u32 c) { return to_bf(odd_f32(fma_odd((double)of_bf(a), (double)of_bf(b), (double)of_bf(c)))); }
+SIM_INLINE u32 fma_h(u32 a, u32 b, u32 c) { return to_h(odd_f32(fma_odd((double)of_h(a), (double)of_h(b), (double)of_h(c)))); }
 
 /* Order of floats with -0 below +0, for min and max. */
-static inline u32 max32(u32 a, u32 b)
+SIM_INLINE u32 max32(u32 a, u32 b)
 {
     float x = as_f32(a), y = as_f32(b);
     u32 r = x > y ? a : x < y ? b : a & b; /* equal: +0 unless both are -0 */
     return nan32(a) ? (nan32(b) ? 0x7fffffffu : b) : nan32(b) ? a : r;
 }
 
-static inline u32 min32(u32 a, u32 b)
+SIM_INLINE u32 min32(u32 a, u32 b)
 {
     float x = as_f32(a), y = as_f32(b);
     u32 r = x < y ? a : x > y ? b : a | b;
     return nan32(a) ? (nan32(b) ? 0x7fffffffu : b) : nan32(b) ? a : r;
 }
 
-static inline u64 max64(u64 a, u64 b)
+SIM_INLINE u64 max64(u64 a, u64 b)
 {
     double x = as_f64(a), y = as_f64(b);
     u64 r = x > y ? a : x < y ? b : a & b;
     return nan64(a) ? (nan64(b) ? UINT64_C(0x7fffffffffffffff) : b) : nan64(b) ? a : r;
 }
 
-static inline u64 min64(u64 a, u64 b)
+SIM_INLINE u64 min64(u64 a, u64 b)
 {
     double x = as_f64(a), y = as_f64(b);
     u64 r = x < y ? a : x > y ? b : a | b;
@@ -192,9 +228,45 @@ static inline u64 min64(u64 a, u64 b)
 #define HI(x) ((x) >> 16)
 #define PAIR(lo, hi) ((u32)(lo) | (u32)(hi) << 16)
 
-/* soft.c --------------------------------------------------------------------------------------------------------------- */
-typedef enum { RN, RZ, RM, RP, RNA } Round; /* RNA: to nearest, ties away from zero */
+/* exp(r) - 1 for |r| <= ln 2 / 2: the Taylor sum, whose rest is below r^13 / 13! = 2^-51 r. Its terms are joined in pairs, so that few
+ * of them wait for others (Estrin's order). */
+SIM_INLINE double exp_less_one(double r)
+{
+    const double r2 = r * r, r4 = r2 * r2, r8 = r4 * r4;
+    const double a = 1.0 / 2 + r * (1.0 / 6), b = 1.0 / 24 + r * (1.0 / 120), c = 1.0 / 720 + r * (1.0 / 5040), d = 1.0 / 40320 + r * (1.0 / 362880);
+    const double e = (1.0 / 3628800 + r * (1.0 / 39916800)) + r2 * (1.0 / 479001600);
+    return r + r2 * (((a + r2 * b) + r4 * (c + r2 * d)) + r8 * e);
+}
 
+/* 2^x as 2^n * exp(r ln 2), n whole and |r| <= 1/2, off by less than 2^-48 of itself, without a call or a branch. Beyond 1000
+ * every f32 result is 0 or infinite; nan goes through. */
+SIM_INLINE double exp2_f32(double x)
+{
+    const i64 u = (i64)raw_f64(x), m = u & INT64_MAX, most = (i64)raw_f64(1000.0);
+    const i64 far = -(i64)((m > most) & (m <= INT64_C(0x7ff0000000000000))); /* a mask, for a choice may become a branch */
+    const double near = as_f64((u64)(u - ((m - most) & far)));
+    double shifted = near + 0x1.8p52, n = shifted - 0x1.8p52, r = (near - n) * 0x1.62e42fefa39efp-1;
+    const double p = exp_less_one(r) + 1.0;
+    return as_f64((raw_f64(shifted) << 52) + UINT64_C(0x3ff0000000000000)) * p;
+}
+
+/* tanh as e / (e + 2), e = exp(2|x|) - 1, off by less than 2^-48 of itself: no call, no branch and no choice (which a
+ * compiler may make a branch), so lanes run side by side.
+ * 2|x| = n ln 2 + r with |r| <= ln 2 / 2. From 20 on, tanh rounds to 1. */
+SIM_INLINE double tanh_f32(u32 bits)
+{
+    u32 m = bits & 0x7fffffffu, twenty = 0x41a00000u;
+    u32 far = 0u - (u32)((m > twenty) & (m <= 0x7f800000u)), near = m - ((m - twenty) & far); /* nan goes through */
+    double y = 2.0 * (double)as_f32(near);
+    double shifted = y * 0x1.71547652b82fep0 + 0x1.8p52, n = shifted - 0x1.8p52; /* y / ln 2 to the nearest whole number */
+    double r = (y - n * 0x1.62e42fefa38p-1) - n * 0x1.ef35793c7673p-45;          /* ln 2 in two parts; n times the first is exact */
+    const double p = exp_less_one(r);
+    double power = as_f64((raw_f64(shifted) << 52) + UINT64_C(0x3ff0000000000000)); /* 2^n, from the low bits of the sum */
+    double e = power * p + (power - 1.0);
+    return copysign(e / (e + 2.0), (double)as_f32(bits));
+}
+
+/* soft.c --------------------------------------------------------------------------------------------------------------- */
 typedef enum { FMT_E2M1, FMT_E2M3, FMT_E3M2, FMT_E4M3, FMT_E5M2, FMT_F16, FMT_BF16, FMT_TF32, FMT_F32, FMT_F64 } Format;
 
 /* The exact value (-1)^negative * mantissa * 2^exponent, with `sticky` set if something not zero below it was cut off,
@@ -203,8 +275,6 @@ u64 sim_round(Format format, bool negative, WbbU128 mantissa, int exponent, bool
 u64 sim_round_f64(Format format, double value, Round mode); /* nan: the format's own */
 double sim_widen(Format format, u64 bits);
 u64 sim_fma64(u64 a, u64 b, u64 c, Round mode);
-u32 sim_fma32(u32 a, u32 b, u32 c, Round mode);
-u32 sim_mul32(u32 a, u32 b, Round mode);
 u32 sim_div32(u32 a, u32 b, Round mode);
 u32 sim_sqrt32(u32 a, Round mode);
 u64 sim_div64(u64 a, u64 b, Round mode);

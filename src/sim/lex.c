@@ -2,8 +2,8 @@
  *
  * Needs: a NUL-terminated text. Leaves: one token at a time in Lex.tok, with its place.
  *
- * A name is everything that PTX writes without blanks: opcodes with their dots (add.rn.f32), registers (%r1, %tid.x),
- * labels ($L__BB0_1), directives (.reg). Numbers keep their spelling: 0f3F800000, 0x7fU, 12. Comments vanish.
+ * A name is everything that PTX writes without blanks: opcodes with their dots and double colons (add.rn.f32, ld.shared::cluster.b32),
+ * registers (%r1, %tid.x), labels ($L__BB0_1), directives (.reg). Numbers keep their spelling: 0f3F800000, 0x7fU, 12. Comments vanish.
  *
  *     "@%p1 bra $L2;"   ->   punct '@', name '%p1', name 'bra', name '$L2', punct ';'
  */
@@ -66,7 +66,7 @@ void sim_next(Lex *x)
         return;
     } else if (name_char(*p)) {
         t.kind = digit(*p) ? TOK_NUMBER : TOK_NAME;
-        while (name_char(p[t.n])) t.n++;
+        while (name_char(p[t.n]) || (t.kind == TOK_NAME && p[t.n] == ':' && p[t.n + 1] == ':' && name_char(p[t.n + 2]))) t.n += p[t.n] == ':' ? 2 : 1;
         /* A decimal with an exponent: 1.0e-3 */
         if (t.kind == TOK_NUMBER && (p[t.n] == '-' || p[t.n] == '+') && (p[t.n - 1] == 'e' || p[t.n - 1] == 'E') &&
             !(p[0] == '0' && t.n > 1 && !digit(p[1]) && p[1] != '.')) {

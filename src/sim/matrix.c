@@ -53,6 +53,11 @@ static void element(const SimOp *op, int t, int h, int *row, int *column)
 void sim_matrix(Block *b, Warp *w, const SimOp *op)
 {
     const bool store = op->mode & 1;
+    if (b->tally) { /* one row a lane */
+        uint64_t address[LANES];
+        sim_addresses(w, op, address);
+        sim_count_access(b, op, address, op->lanes_n == 4 ? FULL : (1u << (ROWS * op->lanes_n)) - 1, store ? SIM_STORED : SIM_LOADED, ROW_BYTES);
+    }
     for (int i = 0; i < op->lanes_n; i++) {
         uint8_t *const to = w->regs + b->m->cols.items[op->target + (uint32_t)i].col;
         uint16_t rows[ROWS][ROW_BYTES / 2] = {0};

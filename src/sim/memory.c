@@ -9,7 +9,7 @@
  *
  *     ld.global.v4.b32 by 32 lanes 16 bytes apart: one check of 512 bytes, four columns filled
  */
-#include "sim/inner.h"
+#include "sim/lanes.h"
 
 typedef struct {
     uint8_t *bytes, *written; /* at the address; NULL after a fault */
@@ -17,13 +17,8 @@ typedef struct {
     SimShadow *shadow;
     size_t size;              /* readable bytes; a load gets zeros for the rest */
     uint64_t at;              /* offset in the segment */
+    const char *name;         /* of the segment */
 } Place;
-
-static const char *space_name(uint64_t address)
-{
-    uint64_t n = address >> SEG_SHIFT;
-    return n == SEG_SHARED ? "shared memory" : n == SEG_LOCAL ? "local memory" : n >= SEG_VARS ? "variable" : "buffer";
-}
 
 static bool segment_at(Block *b, Warp *w, int lane, uint64_t address, Segment *s)
 {
@@ -34,11 +29,11 @@ static bool segment_at(Block *b, Warp *w, int lane, uint64_t address, Segment *s
         const uint32_t rank = (uint32_t)(address >> RANK_SHIFT & 255);
         const bool far = rank && rank <= (uint32_t)b->cluster->n && rank != b->rank + 1;
         Block *of = far ? b->cluster->blocks[rank - 1] : b;
-        *s = (Segment){of->shared, of->shared_written, of->shared_size, false, b->options->check, true, false, "shared memory", far ? NULL : b->shared_shadow, NULL};
+        *s = (Segment){of->shared, of->shared_written, of->shared_size, false, b->options->check, true, false, "shared memory", far ? NULL : b->shared_shadow, NULL, true};
     }
     else if (n == SEG_LOCAL) {
         size_t at = (size_t)lane * b->m->local_bytes;
-        *s = (Segment){w->local + at, w->local_written + at, b->m->local_bytes, false, b->options->check, true, false, "local memory", NULL, NULL};
+        *s = (Segment){w->local + at, w->local_written + at, b->m->local_bytes, false, b->options->check, true, false, "local memory", NULL, NULL, true};
     } else return false;
     return true;
 }
@@ -77,26 +72,26 @@ static Place judge(Block *b, Warp *w, const SimOp *op, int lane, uint64_t addres
         return (Place){0};
     }
     uint64_t n = address >> SEG_SHIFT;
+    if (store && b->spread && b->options->check && n >= SEG_VARS && n < SEG_SHARED) b->stop = true; /* a variable */
     const Segment *kept = n <= (uint64_t)b->n_buffers ? &b->buffers[n] : NULL;
     /* A place past the end of a padded buffer has nothing to point to. */
-    if (!readable) return (Place){b->scratch, NULL, kept, NULL, 0, at};
-    return (Place){s.bytes + at, s.track ? s.written + at : NULL, kept, s.shadow, readable, at};
+    if (!readable) return (Place){b->scratch, NULL, kept, NULL, 0, at, s.name};
+    return (Place){s.bytes + at, s.track ? s.written + at : NULL, kept, s.shadow, readable, at, s.name};
 }
 
-static const char *place_name(const Place *p, uint64_t address) { return p->segment ? p->segment->name : space_name(address); }
-
 /* Lanes from `lane` on touch `size` bytes each, one after the other. */
-static void touch(Block *b, Warp *w, const SimOp *op, int lane, const Place *p, uint64_t address, size_t size, SimTouch kind, const uint8_t *value)
+static void touch(Block *b, Warp *w, const SimOp *op, int lane, const Place *p, size_t size, SimTouch kind, const uint8_t *value)
 {
     if (!p->shadow) return;
     for (size_t at = 0; at < p->size; at += size, lane++)
-        sim_touch(b, w, op, lane, p->shadow, p->at + at, WBB_MIN(size, p->size - at), kind, value, p->bytes, place_name(p, address));
+        sim_touch(b, w, op, lane, p->shadow, p->at + at, WBB_MIN(size, p->size - at), kind, value, p->bytes, p->name);
 }
 
 /* From the first load of an output on, all of them are watched; before that it is known which block wrote last around a byte. */
 static void watch_outputs(Block *b, Warp *w, const SimOp *op, int lane, const Place *p)
 {
     const Segment *s = p->segment;
+    if (b->spread && s && !s->readonly) b->stop = true;
     if (s && s->writers && !s->shadow && p->size) {
         const uint32_t writer = s->writers[p->at / SIM_GRANULE];
         if (p->written[0] == 1 && writer && writer != b->number + 1)
@@ -111,7 +106,7 @@ static void watch_outputs(Block *b, Warp *w, const SimOp *op, int lane, const Pl
 static void judge_read(Block *b, Warp *w, const SimOp *op, int lane, const Place *p, uint64_t address, size_t size)
 {
     const bool atomic = op->kind == OP_ATOMIC || op->kind == OP_MBARRIER || op->kind == OP_MBARRIER_WAIT || op->kind == OP_COPY_GROUP;
-    touch(b, w, op, lane, p, address, size, atomic ? SIM_TOUCH_ATOMIC : SIM_TOUCH_LOAD, NULL);
+    touch(b, w, op, lane, p, size, atomic ? SIM_TOUCH_ATOMIC : SIM_TOUCH_LOAD, NULL);
     if (!p->written) return;
     watch_outputs(b, w, op, lane, p);
     const uint8_t *zero = memchr(p->written, 0, p->size);
@@ -119,15 +114,15 @@ static void judge_read(Block *b, Warp *w, const SimOp *op, int lane, const Place
     size_t at = (size_t)(zero - p->written);
     if (sim_copy_pending(b, address + at))
         sim_fault(b, w, op, lane + (int)(at / size), "load of byte %lld of %s, which an asynchronous copy is to write that nobody waited for",
-                  (long long)(p->at + at), place_name(p, address));
+                  (long long)(p->at + at), p->name);
     else
-        sim_fault(b, w, op, lane + (int)(at / size), "load of byte %lld of %s, which nobody has written", (long long)(p->at + at), place_name(p, address));
+        sim_fault(b, w, op, lane + (int)(at / size), "load of byte %lld of %s, which nobody has written", (long long)(p->at + at), p->name);
 }
 
 /* `value`: what one lane stores; NULL where lanes do not overlap. */
-static void judge_write(Block *b, Warp *w, const SimOp *op, int lane, const Place *p, uint64_t address, size_t size, const uint8_t *value)
+static void judge_write(Block *b, Warp *w, const SimOp *op, int lane, const Place *p, size_t size, const uint8_t *value)
 {
-    touch(b, w, op, lane, p, address, size, SIM_TOUCH_STORE, value);
+    touch(b, w, op, lane, p, size, SIM_TOUCH_STORE, value);
     if (!p->written) return;
     if (p->segment && !p->segment->multiple) {
         /* 1: once; 2: twice, reported. */
@@ -146,18 +141,27 @@ static void judge_write(Block *b, Warp *w, const SimOp *op, int lane, const Plac
 }
 
 /* The lanes' addresses; generic. */
-void sim_addresses(const Warp *w, const SimOp *op, uint64_t address[LANES])
+SIM_CLONES void sim_addresses(const Warp *w, const SimOp *op, uint64_t address[LANES])
 {
     uint64_t base = (uint64_t)op->imm;
     if (op->space == SIM_SHARED) base += (uint64_t)SEG_SHARED << SEG_SHIFT;
     if (op->space == SIM_LOCAL) base += (uint64_t)SEG_LOCAL << SEG_SHIFT;
     if (op->address == 4) {
         const uint32_t *a = (const uint32_t *)(const void *)(w->regs + op->a);
-        for (int l = 0; l < LANES; l++) address[l] = a[l] + base;
+        SIM_EACH address[l] = a[l] + base;
     } else {
         const uint64_t *a = (const uint64_t *)(const void *)(w->regs + op->a);
-        for (int l = 0; l < LANES; l++) address[l] = a[l] + base;
+        SIM_EACH address[l] = a[l] + base;
     }
+}
+
+/* 0 if all lanes' accesses follow each other without gaps. */
+SIM_CLONES static uint64_t gaps(const uint64_t address[LANES], uint64_t size)
+{
+    const uint64_t first = address[0];
+    uint64_t differ = 0;
+    SIM_EACH differ |= address[l] - first - (uint64_t)l * size;
+    return differ;
 }
 
 /* True if the active lanes are one run whose accesses follow each other without gaps. */
@@ -167,11 +171,9 @@ static bool one_range(const uint64_t address[LANES], uint32_t mask, uint64_t siz
     uint32_t run = mask >> lo;
     if (run & (run + 1)) return false;
     uint64_t differ = 0;
-    if (mask == FULL) {
-        for (int l = 0; l < LANES; l++) differ |= address[l] - address[0] - (uint64_t)l * size;
-    } else {
+    if (mask == FULL) differ = gaps(address, size);
+    else
         for (int l = lo; l <= hi; l++) differ |= address[l] - address[lo] - (uint64_t)(l - lo) * size;
-    }
     *first = lo;
     *n = hi - lo + 1;
     return !differ && address[lo] >> SEG_SHIFT != SEG_LOCAL;
@@ -215,6 +217,40 @@ static void spread(uint8_t *to, const uint8_t *from, size_t stride, int bytes, c
     }
 }
 
+/* Vectors of 2 or 4 words of each lane to columns of words, and back. */
+SIM_CLONES static void spread_words(uint8_t *regs, const SimCol *c, const uint8_t *from, int n)
+{
+    const u32 *x = (const u32 *)(const void *)from;
+    u32 *d0 = (u32 *)(void *)(regs + c[0].col), *d1 = (u32 *)(void *)(regs + c[1].col);
+    if (n == 2) {
+        SIM_EACH d0[l] = x[2 * l], d1[l] = x[2 * l + 1];
+        return;
+    }
+    u32 *d2 = (u32 *)(void *)(regs + c[2].col), *d3 = (u32 *)(void *)(regs + c[3].col);
+    SIM_EACH d0[l] = x[4 * l], d1[l] = x[4 * l + 1], d2[l] = x[4 * l + 2], d3[l] = x[4 * l + 3];
+}
+
+SIM_CLONES static void collect_words(uint8_t *to, const uint8_t *regs, const SimCol *c, int n)
+{
+    u32 *x = (u32 *)(void *)to;
+    const u32 *s0 = (const u32 *)(const void *)(regs + c[0].col), *s1 = (const u32 *)(const void *)(regs + c[1].col);
+    if (n == 2) {
+        SIM_EACH x[2 * l] = s0[l], x[2 * l + 1] = s1[l];
+        return;
+    }
+    const u32 *s2 = (const u32 *)(const void *)(regs + c[2].col), *s3 = (const u32 *)(const void *)(regs + c[3].col);
+    SIM_EACH x[4 * l] = s0[l], x[4 * l + 1] = s1[l], x[4 * l + 2] = s2[l], x[4 * l + 3] = s3[l];
+}
+
+/* Elements are words that go to whole registers; places in memory are then aligned to words, too. */
+static bool in_words(const SimOp *op, const SimCol *c)
+{
+    if (op->bytes != 4 || (op->lanes_n != 2 && op->lanes_n != 4)) return false;
+    for (int i = 0; i < op->lanes_n; i++)
+        if (c[i].width != 4) return false;
+    return true;
+}
+
 void sim_load(Block *b, Warp *w, const SimOp *op, uint32_t mask)
 {
     uint64_t address[LANES];
@@ -244,6 +280,10 @@ void sim_load(Block *b, Warp *w, const SimOp *op, uint32_t mask)
     }
 have:;
     bool whole = (mask | ~w->live) == FULL;
+    if (whole && in_words(op, &b->m->cols.items[op->target]) && (uintptr_t)from % 4 == 0) {
+        spread_words(w->regs, &b->m->cols.items[op->target], from, op->lanes_n);
+        return;
+    }
     for (int i = 0; i < op->lanes_n; i++) {
         const SimCol *c = &b->m->cols.items[op->target + (uint32_t)i];
         if (!c->width) continue;
@@ -286,8 +326,10 @@ void sim_store(Block *b, Warp *w, const SimOp *op, uint32_t mask)
         range = p.bytes != NULL;
     }
     uint8_t *to = range && mask == FULL ? p.bytes : raw;
-    if (range) judge_write(b, w, op, first, &p, address[first], size, NULL);
-    for (int i = 0; i < op->lanes_n; i++) {
+    if (range) judge_write(b, w, op, first, &p, size, NULL);
+    const bool words = in_words(op, &b->m->cols.items[op->target]) && (uintptr_t)to % 4 == 0;
+    if (words) collect_words(to, w->regs, &b->m->cols.items[op->target], op->lanes_n);
+    for (int i = 0; i < op->lanes_n && !words; i++) {
         const SimCol *c = &b->m->cols.items[op->target + (uint32_t)i];
         collect(to + i * op->bytes, w->regs + c->col, size, op->bytes, c->width);
     }
@@ -299,7 +341,7 @@ void sim_store(Block *b, Warp *w, const SimOp *op, uint32_t mask)
         int l = __builtin_ctz(rest);
         p = judge(b, w, op, l, address[l], size, size, true);
         if (!p.bytes) continue;
-        judge_write(b, w, op, l, &p, address[l], size, raw + (size_t)l * size);
+        judge_write(b, w, op, l, &p, size, raw + (size_t)l * size);
         memcpy(p.bytes, raw + (size_t)l * size, size);
     }
 }
@@ -311,8 +353,8 @@ uint8_t *sim_place(Block *b, Warp *w, const SimOp *op, int lane, uint64_t addres
     const Place p = judge(b, w, op, lane, address, size, size, write);
     if (!p.bytes) return NULL;
     if (read) judge_read(b, w, op, lane, &p, address, size);
-    else if (op->kind == OP_COPY) judge_write(b, w, op, lane, &p, address, size, NULL);
-    else touch(b, w, op, lane, &p, address, size, atomic ? SIM_TOUCH_ATOMIC : SIM_TOUCH_STORE, NULL);
+    else if (op->kind == OP_COPY) judge_write(b, w, op, lane, &p, size, NULL);
+    else touch(b, w, op, lane, &p, size, atomic ? SIM_TOUCH_ATOMIC : SIM_TOUCH_STORE, NULL);
     if (write && p.written && op->kind != OP_COPY) memset(p.written, 1, p.size);
     return p.bytes;
 }

@@ -16,7 +16,7 @@
 #define DY as_f64(b)
 
 /* A double that stands for an f32 result. The bounds are those of results: what noise has moved is not rounded further away. */
-static inline u32 rounded(u64 seed, u32 a, double r, double relative, double absolute)
+SIM_INLINE u32 rounded(u64 seed, u32 a, double r, double relative, double absolute)
 {
     if (r != r || r == 0.0 || r - r != 0.0) return bits_f32((float)r);
     const double moved = sim_noise(seed, a, r, relative, absolute);
@@ -25,10 +25,10 @@ static inline u32 rounded(u64 seed, u32 a, double r, double relative, double abs
     return bits_f32(f);
 }
 
-static inline u32 flushed(u32 r) { return flush32(r); }
+SIM_INLINE u32 flushed(u32 r) { return flush32(r); }
 
 /* Denominators of 2^126 and more give zero (PTX ISA, div.approx). */
-static inline double divided(float a, float b)
+SIM_INLINE double divided(float a, float b)
 {
     double y = fabs((double)b);
     if (y > 0x1p126 && y < 0x1p128) return a - a != 0.0f ? (double)NAN : copysign(0.0, (double)a * (double)b);
@@ -36,10 +36,10 @@ static inline double divided(float a, float b)
 }
 
 /* Approximate f64 reciprocals keep the upper 32 bits of an argument and of a result. */
-static inline u64 upper_only(u64 a) { return a & UINT64_C(0xffffffff00000000); }
-static inline u64 flush64(u64 a) { return a & UINT64_C(0x7ff0000000000000) ? a : a & (UINT64_C(1) << 63); }
+SIM_INLINE u64 upper_only(u64 a) { return a & UINT64_C(0xffffffff00000000); }
+SIM_INLINE u64 flush64(u64 a) { return a & UINT64_C(0x7ff0000000000000) ? a : a & (UINT64_C(1) << 63); }
 
-static inline u32 testp(u32 a, int which)
+SIM_INLINE u32 testp(u32 a, int which)
 {
     u32 m = a & 0x7fffffffu;
     switch (which) {
@@ -52,7 +52,7 @@ static inline u32 testp(u32 a, int which)
     }
 }
 
-static inline bool testp64(u64 a, int which)
+SIM_INLINE bool testp64(u64 a, int which)
 {
     u64 m = a & UINT64_C(0x7fffffffffffffff), inf = UINT64_C(0x7ff0000000000000), least = UINT64_C(0x0010000000000000);
     switch (which) {
@@ -73,34 +73,11 @@ static inline bool testp64(u64 a, int which)
     OP(quiet_##id, "%quiet." #id ".f32", "ff", u32, u32, u32, u32, bits_f32((float)(value((double)X))))                  \
     OP(quiet_ftz_##id, "%quiet." #id ".ftz.f32", "ff", u32, u32, u32, u32, flush32(bits_f32((float)(value((double)as_f32(flush32(a)))))))
 
-/* 2^x as 2^n * exp(r ln 2), n whole and |r| <= 1/2, off by less than 2^-48 of itself, without a call or a branch. Beyond 1000
- * every f32 result is 0 or infinite; nan goes through. */
-static inline double exp2_f32(double x)
-{
-    double near = x > 1000.0 ? 1000.0 : x;
-    near = near < -1000.0 ? -1000.0 : near;
-    double shifted = near + 0x1.8p52, n = shifted - 0x1.8p52, r = (near - n) * 0x1.62e42fefa39efp-1;
-    double p = 1.0 / 479001600;
-    p = p * r + 1.0 / 39916800;
-    p = p * r + 1.0 / 3628800;
-    p = p * r + 1.0 / 362880;
-    p = p * r + 1.0 / 40320;
-    p = p * r + 1.0 / 5040;
-    p = p * r + 1.0 / 720;
-    p = p * r + 1.0 / 120;
-    p = p * r + 1.0 / 24;
-    p = p * r + 1.0 / 6;
-    p = p * r + 0.5;
-    p = p * r + 1.0;
-    p = p * r + 1.0;
-    return as_f64((raw_f64(shifted) << 52) + UINT64_C(0x3ff0000000000000)) * p;
-}
-
-static inline double reciprocal(double x) { return 1.0 / x; }
-static inline double reciprocal_root(double x) { return 1.0 / sqrt(x); }
+SIM_INLINE double reciprocal(double x) { return 1.0 / x; }
+SIM_INLINE double reciprocal_root(double x) { return 1.0 / sqrt(x); }
 
 #define FLUSHED(id, value, relative, absolute)                                                                           \
-    static inline u32 id##_flush(u64 seed, u32 bits)                                                                     \
+    SIM_INLINE u32 id##_flush(u64 seed, u32 bits)                                                                     \
     {                                                                                                                    \
         u32 a = flush32(bits);                                                                                           \
         return flush32(rounded(seed, a, value, relative, absolute));                                                     \
@@ -120,34 +97,6 @@ FLUSHED(rsqrt, RSQRT, 0x1.125p-23, 0)
 FLUSHED(sqrt, SQRT, 0x1p-23, 0)
 FLUSHED(sin, SIN, 0, 0x1p-21)
 FLUSHED(cos, COS, 0, 0x1p-21)
-
-/* tanh as e / (e + 2), e = exp(2|x|) - 1, off by less than 2^-48 of itself: no call, no branch and no choice (which a
- * compiler may make a branch), so lanes run side by side.
- * 2|x| = n ln 2 + r with |r| <= ln 2 / 2; exp(r) - 1 is the Taylor sum, whose rest is below r^13 / 13! = 2^-51 r. From 20 on,
- * tanh rounds to 1. */
-static inline double tanh_f32(u32 bits)
-{
-    u32 m = bits & 0x7fffffffu, twenty = 0x41a00000u;
-    u32 far = 0u - (u32)((m > twenty) & (m <= 0x7f800000u)), near = m - ((m - twenty) & far); /* nan goes through */
-    double y = 2.0 * (double)as_f32(near);
-    double shifted = y * 0x1.71547652b82fep0 + 0x1.8p52, n = shifted - 0x1.8p52; /* y / ln 2 to the nearest whole number */
-    double r = (y - n * 0x1.62e42fefa38p-1) - n * 0x1.ef35793c7673p-45;          /* ln 2 in two parts; n times the first is exact */
-    double p = 1.0 / 479001600;
-    p = p * r + 1.0 / 39916800;
-    p = p * r + 1.0 / 3628800;
-    p = p * r + 1.0 / 362880;
-    p = p * r + 1.0 / 40320;
-    p = p * r + 1.0 / 5040;
-    p = p * r + 1.0 / 720;
-    p = p * r + 1.0 / 120;
-    p = p * r + 1.0 / 24;
-    p = p * r + 1.0 / 6;
-    p = p * r + 0.5;
-    p = (p * r) * r + r;
-    double power = as_f64((raw_f64(shifted) << 52) + UINT64_C(0x3ff0000000000000)); /* 2^n, from the low bits of the sum */
-    double e = power * p + (power - 1.0);
-    return copysign(e / (e + 2.0), (double)as_f32(bits));
-}
 
 /* tanh stays within one, whatever the noise. */
 static u32 tanh_noisy(u64 seed, u32 a)
@@ -172,10 +121,10 @@ static u32 tanh_noisy(u64 seed, u32 a)
     OP(setp_nan_##F, "setp.nan." #F, types, u8, T, T, T, nan(a) | nan(b))
 
 #define MODES(OP, id, suffix, mode)                                                                                      \
-    OP(add_##id, "add." suffix ".f32", "fff", u32, u32, u32, u32, sim_fma32(a, 0x3f800000u, b, mode))                    \
-    OP(sub_##id, "sub." suffix ".f32", "fff", u32, u32, u32, u32, sim_fma32(a, 0x3f800000u, b ^ 0x80000000u, mode))      \
-    OP(mul_##id, "mul." suffix ".f32", "fff", u32, u32, u32, u32, sim_mul32(a, b, mode))                                 \
-    OP(fma_##id, "fma." suffix ".f32 mad." suffix ".f32", "ffff", u32, u32, u32, u32, sim_fma32(a, b, c, mode))          \
+    OP(add_##id, "add." suffix ".f32", "fff", u32, u32, u32, u32, fma_directed(a, 0x3f800000u, b, mode))                    \
+    OP(sub_##id, "sub." suffix ".f32", "fff", u32, u32, u32, u32, fma_directed(a, 0x3f800000u, b ^ 0x80000000u, mode))      \
+    OP(mul_##id, "mul." suffix ".f32", "fff", u32, u32, u32, u32, mul_directed(a, b, mode))                                 \
+    OP(fma_##id, "fma." suffix ".f32 mad." suffix ".f32", "ffff", u32, u32, u32, u32, fma_directed(a, b, c, mode))          \
     OP(div_##id, "div." suffix ".f32", "fff", u32, u32, u32, u32, sim_div32(a, b, mode))                                 \
     OP(rcp_##id, "rcp." suffix ".f32", "ff", u32, u32, u32, u32, sim_div32(0x3f800000u, a, mode))                        \
     OP(sqrt_##id, "sqrt." suffix ".f32", "ff", u32, u32, u32, u32, sim_sqrt32(a, mode))                                  \
@@ -194,7 +143,7 @@ static u32 tanh_noisy(u64 seed, u32 a)
     OP(add_f32, "add.rn.f32 add.f32", "fff", u32, u32, u32, u32, bits_f32(X + Y))                                        \
     OP(sub_f32, "sub.rn.f32 sub.f32", "fff", u32, u32, u32, u32, bits_f32(X - Y))                                        \
     OP(mul_f32, "mul.rn.f32 mul.f32", "fff", u32, u32, u32, u32, bits_f32(X * Y))                                        \
-    OP(fma_f32, "fma.rn.f32 mad.rn.f32", "ffff", u32, u32, u32, u32, bits_f32(fma_f32(a, b, c)))                         \
+    OP(fma_f32_soft, "%soft.fma.f32", "ffff", u32, u32, u32, u32, bits_f32(fma_f32(a, b, c)))                         \
     OP(div_f32, "div.rn.f32", "fff", u32, u32, u32, u32, bits_f32(X / Y))                                                \
     OP(rcp_f32, "rcp.rn.f32", "ff", u32, u32, u32, u32, bits_f32(1.0f / X))                                              \
     OP(sqrt_f32, "sqrt.rn.f32", "ff", u32, u32, u32, u32, bits_f32(sqrtf(X)))                                            \
@@ -214,7 +163,7 @@ static u32 tanh_noisy(u64 seed, u32 a)
     OP(add_f64, "add.rn.f64 add.f64", "ggg", u64, u64, u64, u64, bits_f64(DX + DY))                                      \
     OP(sub_f64, "sub.rn.f64 sub.f64", "ggg", u64, u64, u64, u64, bits_f64(DX - DY))                                      \
     OP(mul_f64, "mul.rn.f64 mul.f64", "ggg", u64, u64, u64, u64, bits_f64(DX * DY))                                      \
-    OP(fma_f64, "fma.rn.f64 mad.rn.f64", "gggg", u64, u64, u64, u64, bits_f64(fma(DX, DY, as_f64(c))))                   \
+    OP(fma_f64_soft, "%soft.fma.f64", "gggg", u64, u64, u64, u64, bits_f64(fma(DX, DY, as_f64(c))))                   \
     OP(div_f64, "div.rn.f64", "ggg", u64, u64, u64, u64, bits_f64(DX / DY))                                              \
     OP(rcp_f64, "rcp.rn.f64", "gg", u64, u64, u64, u64, bits_f64(1.0 / DX))                                              \
     OP(sqrt_f64, "sqrt.rn.f64", "gg", u64, u64, u64, u64, bits_f64(sqrt(DX)))                                            \
@@ -255,6 +204,38 @@ ROWS(SIM_OP)
         if (*(const uint64_t *)(const void *)regs) op_##noisy(d, regs, op);                                              \
         else op_##quiet(d, regs, op);                                                                                    \
     }
+
+/* Where the host has fma in hardware it is taken; the bits are the same. */
+#if defined(__x86_64__) && defined(__GNUC__)
+__attribute__((target("avx2,fma"))) static void op_fma_f32_host(uint8_t *d, const uint8_t *regs, const SimOp *op)
+{
+    const u32 *a = (const u32 *)(const void *)(regs + op->a), *b = (const u32 *)(const void *)(regs + op->b), *c = (const u32 *)(const void *)(regs + op->c);
+    u32 *to = (u32 *)(void *)d;
+    SIM_EACH to[l] = bits_f32(__builtin_fmaf(as_f32(a[l]), as_f32(b[l]), as_f32(c[l])));
+}
+
+__attribute__((target("avx2,fma"))) static void op_fma_f64_host(uint8_t *d, const uint8_t *regs, const SimOp *op)
+{
+    const u64 *a = (const u64 *)(const void *)(regs + op->a), *b = (const u64 *)(const void *)(regs + op->b), *c = (const u64 *)(const void *)(regs + op->c);
+    u64 *to = (u64 *)(void *)d;
+    SIM_EACH to[l] = bits_f64(__builtin_fma(as_f64(a[l]), as_f64(b[l]), as_f64(c[l])));
+}
+
+static bool host_fma(void) { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+#else
+#define op_fma_f32_host op_fma_f32_soft
+#define op_fma_f64_host op_fma_f64_soft
+static bool host_fma(void) { return false; }
+#endif
+#define FUSED(id)                                                                                                        \
+    static void op_##id(uint8_t *d, const uint8_t *regs, const SimOp *op)                                                \
+    {                                                                                                                    \
+        if (host_fma()) op_##id##_host(d, regs, op);                                                                     \
+        else op_##id##_soft(d, regs, op);                                                                                \
+    }
+FUSED(fma_f32)
+FUSED(fma_f64)
+
 FREQUENT(tanh, tanh_noisy, tanh_quiet)
 FREQUENT(ex2, approx_ex2, quiet_ex2)
 FREQUENT(ex2_ftz, approx_ftz_ex2, quiet_ftz_ex2)
@@ -265,7 +246,9 @@ FREQUENT(rsqrt_ftz, approx_ftz_rsqrt, quiet_ftz_rsqrt)
 FREQUENT(sqrt, approx_sqrt, quiet_sqrt)
 FREQUENT(sqrt_ftz, approx_ftz_sqrt, quiet_ftz_sqrt)
 
-const SimRow sim_rows_float[] = {ROWS(SIM_ROW){"tanh.approx.f32", "ff", op_tanh},
+const SimRow sim_rows_float[] = {ROWS(SIM_ROW){"fma.rn.f32 mad.rn.f32", "ffff", op_fma_f32},
+                                 {"fma.rn.f64 mad.rn.f64", "gggg", op_fma_f64},
+                                 {"tanh.approx.f32", "ff", op_tanh},
                                  {"ex2.approx.f32", "ff", op_ex2},
                                  {"ex2.approx.ftz.f32", "ff", op_ex2_ftz},
                                  {"rcp.approx.f32", "ff", op_rcp},

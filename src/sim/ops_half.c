@@ -10,52 +10,52 @@
 
 #define SIGNS 0x80008000u
 
-static inline u32 min_h(u32 a, u32 b)
+SIM_INLINE u32 min_h(u32 a, u32 b)
 {
-    u32 r = of_h(a) < of_h(b) ? a : of_h(a) > of_h(b) ? b : a | b;
-    return nan16(a) ? (nan16(b) ? 0x7fffu : b) : nan16(b) ? a : r;
+    u32 r = selected(of_h(a) < of_h(b), a, selected(of_h(a) > of_h(b), b, a | b));
+    return selected(nan16(a), selected(nan16(b), 0x7fffu, b), selected(nan16(b), a, r));
 }
 
-static inline u32 max_h(u32 a, u32 b)
+SIM_INLINE u32 max_h(u32 a, u32 b)
 {
-    u32 r = of_h(a) > of_h(b) ? a : of_h(a) < of_h(b) ? b : a & b;
-    return nan16(a) ? (nan16(b) ? 0x7fffu : b) : nan16(b) ? a : r;
+    u32 r = selected(of_h(a) > of_h(b), a, selected(of_h(a) < of_h(b), b, a & b));
+    return selected(nan16(a), selected(nan16(b), 0x7fffu, b), selected(nan16(b), a, r));
 }
 
-static inline u32 min_bf(u32 a, u32 b)
+SIM_INLINE u32 min_bf(u32 a, u32 b)
 {
-    u32 r = of_bf(a) < of_bf(b) ? a : of_bf(a) > of_bf(b) ? b : a | b;
-    return nanbf(a) ? (nanbf(b) ? 0x7fffu : b) : nanbf(b) ? a : r;
+    u32 r = selected(of_bf(a) < of_bf(b), a, selected(of_bf(a) > of_bf(b), b, a | b));
+    return selected(nanbf(a), selected(nanbf(b), 0x7fffu, b), selected(nanbf(b), a, r));
 }
 
-static inline u32 max_bf(u32 a, u32 b)
+SIM_INLINE u32 max_bf(u32 a, u32 b)
 {
-    u32 r = of_bf(a) > of_bf(b) ? a : of_bf(a) < of_bf(b) ? b : a & b;
-    return nanbf(a) ? (nanbf(b) ? 0x7fffu : b) : nanbf(b) ? a : r;
+    u32 r = selected(of_bf(a) > of_bf(b), a, selected(of_bf(a) < of_bf(b), b, a & b));
+    return selected(nanbf(a), selected(nanbf(b), 0x7fffu, b), selected(nanbf(b), a, r));
 }
 
-static inline u32 maxn_h(u32 a, u32 b) { return nan16(a) || nan16(b) ? 0x7fffu : max_h(a, b); }
-static inline u32 minn_h(u32 a, u32 b) { return nan16(a) || nan16(b) ? 0x7fffu : min_h(a, b); }
-static inline u32 maxn_bf(u32 a, u32 b) { return nanbf(a) || nanbf(b) ? 0x7fffu : max_bf(a, b); }
-static inline u32 minn_bf(u32 a, u32 b) { return nanbf(a) || nanbf(b) ? 0x7fffu : min_bf(a, b); }
-static inline u32 add_h(u32 a, u32 b) { return to_h(of_h(a) + of_h(b)); }
-static inline u32 sub_h(u32 a, u32 b) { return to_h(of_h(a) - of_h(b)); }
-static inline u32 mul_h(u32 a, u32 b) { return to_h(of_h(a) * of_h(b)); }
-static inline u32 add_bf(u32 a, u32 b) { return to_bf(of_bf(a) + of_bf(b)); }
-static inline u32 sub_bf(u32 a, u32 b) { return to_bf(of_bf(a) - of_bf(b)); }
-static inline u32 mul_bf(u32 a, u32 b) { return to_bf(of_bf(a) * of_bf(b)); }
-static inline u32 relu_h(u32 a) { return nan16(a) ? 0x7fffu : a & 0x8000u ? 0 : a; }
-static inline u32 relu_bf(u32 a) { return nanbf(a) ? 0x7fffu : a & 0x8000u ? 0 : a; }
-static inline u32 sat_h(u32 a) { return nan16(a) || a & 0x8000u ? 0 : a > 0x3c00u ? 0x3c00u : a; }
-static inline u32 ftz_h(u32 a) { return a & 0x7c00u ? a : a & 0x8000u; }
-static inline u32 tanh_h(u32 a) { return to_h((float)tanh((double)of_h(a))); }
-static inline u32 tanh_bf(u32 a) { return to_bf((float)tanh((double)of_bf(a))); }
-static inline u32 ex2_h(u32 a) { return to_h((float)exp2((double)of_h(a))); }
+SIM_INLINE u32 maxn_h(u32 a, u32 b) { return selected(nan16(a) | nan16(b), 0x7fffu, max_h(a, b)); }
+SIM_INLINE u32 minn_h(u32 a, u32 b) { return selected(nan16(a) | nan16(b), 0x7fffu, min_h(a, b)); }
+SIM_INLINE u32 maxn_bf(u32 a, u32 b) { return selected(nanbf(a) | nanbf(b), 0x7fffu, max_bf(a, b)); }
+SIM_INLINE u32 minn_bf(u32 a, u32 b) { return selected(nanbf(a) | nanbf(b), 0x7fffu, min_bf(a, b)); }
+SIM_INLINE u32 add_h(u32 a, u32 b) { return to_h(of_h(a) + of_h(b)); }
+SIM_INLINE u32 sub_h(u32 a, u32 b) { return to_h(of_h(a) - of_h(b)); }
+SIM_INLINE u32 mul_h(u32 a, u32 b) { return to_h(of_h(a) * of_h(b)); }
+SIM_INLINE u32 add_bf(u32 a, u32 b) { return to_bf(of_bf(a) + of_bf(b)); }
+SIM_INLINE u32 sub_bf(u32 a, u32 b) { return to_bf(of_bf(a) - of_bf(b)); }
+SIM_INLINE u32 mul_bf(u32 a, u32 b) { return to_bf(of_bf(a) * of_bf(b)); }
+SIM_INLINE u32 relu_h(u32 a) { return nan16(a) ? 0x7fffu : a & 0x8000u ? 0 : a; }
+SIM_INLINE u32 relu_bf(u32 a) { return nanbf(a) ? 0x7fffu : a & 0x8000u ? 0 : a; }
+SIM_INLINE u32 sat_h(u32 a) { return nan16(a) || a & 0x8000u ? 0 : a > 0x3c00u ? 0x3c00u : a; }
+SIM_INLINE u32 ftz_h(u32 a) { return a & 0x7c00u ? a : a & 0x8000u; }
+SIM_INLINE u32 tanh_h(u32 a) { return to_h((float)tanh_f32(raw_f32(of_h(a)))); }
+SIM_INLINE u32 tanh_bf(u32 a) { return to_bf((float)tanh_f32(raw_f32(of_bf(a)))); }
+SIM_INLINE u32 ex2_h(u32 a) { return to_h((float)exp2_f32((double)of_h(a))); }
 
-static inline u32 ex2_bf(u32 a)
+SIM_INLINE u32 ex2_bf(u32 a)
 {
-    u32 r = to_bf((float)exp2((double)(a & 0x7f80u ? of_bf(a) : 0.0f)));
-    return r & 0x7f80u ? r : 0;
+    u32 r = to_bf((float)exp2_f32((double)of_bf(selected((a & 0x7f80u) != 0, a, 0))));
+    return selected((r & 0x7f80u) != 0, r, 0);
 }
 
 /* A function of two halves, one alone and as a pair. */
@@ -80,13 +80,13 @@ static inline u32 ex2_bf(u32 a)
     COMPARE1(OP, ge, F) COMPARE0(OP, num, F, num_##F) COMPARE0(OP, nan, F, nan_##F)
 
 #define TEST1(id, op, F, read, nan)                                                                                      \
-    static inline bool id##_##F(u32 a, u32 b) { return (read(a) op read(b)) & !nan(a) & !nan(b); }                       \
-    static inline bool id##u_##F(u32 a, u32 b) { return (read(a) op read(b)) | nan(a) | nan(b); }
+    SIM_INLINE bool id##_##F(u32 a, u32 b) { return (read(a) op read(b)) & !nan(a) & !nan(b); }                       \
+    SIM_INLINE bool id##u_##F(u32 a, u32 b) { return (read(a) op read(b)) | nan(a) | nan(b); }
 #define TESTS(F, read, nan)                                                                                              \
     TEST1(eq, ==, F, read, nan) TEST1(ne, !=, F, read, nan) TEST1(lt, <, F, read, nan) TEST1(le, <=, F, read, nan)       \
     TEST1(gt, >, F, read, nan) TEST1(ge, >=, F, read, nan)                                                               \
-    static inline bool num_##F(u32 a, u32 b) { return !nan(a) & !nan(b); }                                               \
-    static inline bool nan_##F(u32 a, u32 b) { return nan(a) | nan(b); }
+    SIM_INLINE bool num_##F(u32 a, u32 b) { return !nan(a) & !nan(b); }                                               \
+    SIM_INLINE bool nan_##F(u32 a, u32 b) { return nan(a) | nan(b); }
 TESTS(f16, of_h, nan16)
 TESTS(bf16, of_bf, nanbf)
 
@@ -130,13 +130,28 @@ ROWS(SIM_OP)
 const SimRow sim_rows_half[] = {ROWS(SIM_ROW){NULL, NULL, NULL}};
 
 /* f32 to a whole number, as cvt does it: nan is 0, and what does not fit is the nearest that does. */
-static inline i32 to_s32(float f)
+SIM_INLINE i32 to_s32(float f)
 {
     bool high = f >= 0x1p31f, low = f < -0x1p31f;
     float inside = high || low || f != f ? 0.0f : f;
     i32 r = (i32)inside;
     return high ? INT32_MAX : low ? INT32_MIN : r;
 }
+
+SIM_INLINE u32 to_u32(float f)
+{
+    const bool high = f >= 0x1p32f, low = f < 0.0f;
+    const float inside = high || low || f != f ? 0.0f : f;
+    const u32 r = (u32)inside;
+    return high ? UINT32_MAX : low ? 0 : r;
+}
+
+/* To a whole number in the four modes; nearbyint as the host rounds, which is to the nearest even. */
+#define WHOLE_FLOAT(OP, mode, f32, f64)                                                                                  \
+    OP(cvt_f32_##mode, "cvt." #mode "i.f32.f32", "ff", u32, u32, u32, u32, bits_f32(f32(as_f32(a))))                     \
+    OP(cvt_f64_##mode, "cvt." #mode "i.f64.f64", "gg", u64, u64, u64, u64, selected64(nan64(a), a | UINT64_C(0x0008000000000000), raw_f64(f64(as_f64(a))))) \
+    OP(cvt_s32_##mode, "cvt." #mode "i.s32.f32", "wf", i32, u32, u32, u32, to_s32(f32(as_f32(a))))                       \
+    OP(cvt_u32_##mode, "cvt." #mode "i.u32.f32", "wf", u32, u32, u32, u32, to_u32(f32(as_f32(a))))
 
 /* Whole numbers to wider ones and to narrower ones; a column of 16 bits holds 8, extended as their type says. */
 #define WIDER(OP, to, from, types, T, F)                                                                                 \
@@ -164,7 +179,10 @@ static inline i32 to_s32(float f)
     OP(cvt_f32_f64, "cvt.rn.f32.f64", "fg", u32, u64, u64, u64, bits_f32((float)as_f64(a)))                              \
     OP(cvt_f64_s32, "cvt.rn.f64.s32", "gw", u64, i32, i32, i32, raw_f64((double)a))                                      \
     OP(cvt_f64_u32, "cvt.rn.f64.u32", "gw", u64, u32, u32, u32, raw_f64((double)a))                                      \
-    OP(cvt_s32_f32, "cvt.rzi.s32.f32", "wf", i32, u32, u32, u32, to_s32(as_f32(a)))
+    OP(cvt_f64_s64, "cvt.rn.f64.s64", "gd", u64, i64, i64, i64, raw_f64((double)a))                                      \
+    OP(cvt_sat, "cvt.sat.f32.f32", "ff", u32, u32, u32, u32, as_f32(a) > 0.0f ? (as_f32(a) < 1.0f ? a : 0x3f800000u) : 0) \
+    WHOLE_FLOAT(OP, rn, nearbyintf, nearbyint) WHOLE_FLOAT(OP, rz, truncf, trunc)                                        \
+    WHOLE_FLOAT(OP, rm, floorf, floor) WHOLE_FLOAT(OP, rp, ceilf, ceil)
 CVT(SIM_OP)
 
 const SimRow sim_rows_cvt[] = {CVT(SIM_ROW){NULL, NULL, NULL}};

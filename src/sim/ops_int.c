@@ -8,7 +8,7 @@
  */
 #include "sim/lanes.h"
 
-static inline u32 reverse(u32 v)
+SIM_INLINE u32 reverse(u32 v)
 {
     v = (v >> 1 & 0x55555555u) | (v & 0x55555555u) << 1;
     v = (v >> 2 & 0x33333333u) | (v & 0x33333333u) << 2;
@@ -17,56 +17,53 @@ static inline u32 reverse(u32 v)
     return v >> 16 | v << 16;
 }
 
-static inline u64 reverse64(u64 v) { return (u64)reverse((u32)v) << 32 | reverse((u32)(v >> 32)); }
-static inline u32 leading(u32 v) { return v ? (u32)__builtin_clz(v) : 32; }
-static inline u32 leading64(u64 v) { return v ? (u32)__builtin_clzll(v) : 64; }
+SIM_INLINE u64 reverse64(u64 v) { return (u64)reverse((u32)v) << 32 | reverse((u32)(v >> 32)); }
+SIM_INLINE u32 leading(u32 v) { return v ? (u32)__builtin_clz(v) : 32; }
+SIM_INLINE u32 leading64(u64 v) { return v ? (u32)__builtin_clzll(v) : 64; }
 
-static inline u32 count(u32 v)
+SIM_INLINE u32 count(u32 v)
 {
     v -= v >> 1 & 0x55555555u;
     v = (v & 0x33333333u) + (v >> 2 & 0x33333333u);
     return (((v + (v >> 4)) & 0x0f0f0f0fu) * 0x01010101u) >> 24;
 }
 
+/* The lowest n bits, n up to 64. */
+SIM_INLINE u64 low_bits(u32 n) { return n > 63 ? UINT64_MAX : (UINT64_C(1) << n) - 1; }
+
 /* Bit field extract, PTX ISA 9.7.1.21: the sign is the field's highest bit, at most the operand's. */
-static inline u64 extract(u64 a, u32 position, u32 length, u32 width, bool is_signed)
+SIM_INLINE u64 extract(u64 a, u32 position, u32 length, u32 width, bool is_signed)
 {
     position &= 255, length &= 255;
     u32 last = WBB_MIN(position + length - 1, width - 1);
-    u64 sign = is_signed && length ? a >> last & 1 : 0;
-    u64 r = 0;
-    for (u32 i = 0; i < width; i++) {
-        u64 bit = i < length && position + i < width ? a >> (position + i) & 1 : sign;
-        r |= bit << i;
-    }
-    return r;
+    u64 sign = is_signed && length ? UINT64_C(0) - (a >> last & 1) : 0;
+    u64 field = position < width ? (a & low_bits(width)) >> position : 0;
+    u32 there = position < width ? WBB_MIN(length, width - position) : 0; /* bits of the field that the operand has */
+    return (field & low_bits(there)) | (sign & ~low_bits(there));
 }
 
-static inline u64 insert(u64 a, u64 b, u32 position, u32 length, u32 width)
+SIM_INLINE u64 insert(u64 a, u64 b, u32 position, u32 length, u32 width)
 {
     position &= 255, length &= 255;
-    for (u32 i = 0; i < length && position + i < width; i++) {
-        b &= ~(UINT64_C(1) << (position + i));
-        b |= (a >> i & 1) << (position + i);
-    }
-    return b;
+    u64 field = position < width ? low_bits(WBB_MIN(length, width - position)) << position : 0;
+    return (b & ~field) | (position < width ? a << position & field : 0);
 }
 
 /* One result byte of prmt: a selector's bit 3 replicates the sign of the byte it picks. */
-static inline u32 permuted(u64 ab, u32 selector)
+SIM_INLINE u32 permuted(u64 ab, u32 selector)
 {
     u32 byte = (u32)(ab >> (8 * (selector & 7))) & 255;
     return selector & 8 ? (byte & 128 ? 255 : 0) : byte;
 }
 
-static inline u32 permute(u32 a, u32 b, u32 c)
+SIM_INLINE u32 permute(u32 a, u32 b, u32 c)
 {
     u64 ab = a | (u64)b << 32;
     return permuted(ab, c) | permuted(ab, c >> 4) << 8 | permuted(ab, c >> 8) << 16 | permuted(ab, c >> 12) << 24;
 }
 
 /* Bits of the result by minterm of the table. */
-static inline u32 lop3(u32 a, u32 b, u32 c, u32 table)
+SIM_INLINE u32 lop3(u32 a, u32 b, u32 c, u32 table)
 {
     u32 r = 0;
     for (u32 i = 0; i < 8; i++) {
@@ -76,9 +73,9 @@ static inline u32 lop3(u32 a, u32 b, u32 c, u32 table)
     return r;
 }
 
-static inline i32 clamp64(i64 v) { return v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : (i32)v; }
+SIM_INLINE i32 clamp64(i64 v) { return v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : (i32)v; }
 
-static inline u32 dot4(u32 a, u32 b, u32 c, bool sa, bool sb)
+SIM_INLINE u32 dot4(u32 a, u32 b, u32 c, bool sa, bool sb)
 {
     for (int i = 0; i < 4; i++) {
         u32 x = a >> (8 * i) & 255, y = b >> (8 * i) & 255;

@@ -8,18 +8,18 @@
  */
 #include "sim/lanes.h"
 
-static inline i64 low24s(u32 a) { return (i32)(a << 8) >> 8; }
-static inline u64 low24u(u32 a) { return a & 0xffffffu; }
-static inline i32 clamped(i64 v) { return v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : (i32)v; }
-static inline u32 top(u32 a) { return a ? 31 - (u32)__builtin_clz(a) : UINT32_MAX; }
-static inline u32 top64(u64 a) { return a ? 63 - (u32)__builtin_clzll(a) : UINT32_MAX; }
+SIM_INLINE i64 low24s(u32 a) { return (i32)(a << 8) >> 8; }
+SIM_INLINE u64 low24u(u32 a) { return a & 0xffffffu; }
+SIM_INLINE i32 clamped(i64 v) { return v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : (i32)v; }
+SIM_INLINE u32 top(u32 a) { return a ? 31 - (u32)__builtin_clz(a) : UINT32_MAX; }
+SIM_INLINE u32 top64(u64 a) { return a ? 63 - (u32)__builtin_clzll(a) : UINT32_MAX; }
 
 /* How far to the left the highest bit that is not the sign must move; all ones if there is none (PTX ISA 9.7.1.18). */
-static inline u32 shift_amount(u32 a) { return a ? 31 - top(a) : UINT32_MAX; }
-static inline u32 shift_amount64(u64 a) { return a ? 63 - top64(a) : UINT32_MAX; }
+SIM_INLINE u32 shift_amount(u32 a) { return a ? 31 - top(a) : UINT32_MAX; }
+SIM_INLINE u32 shift_amount64(u64 a) { return a ? 63 - top64(a) : UINT32_MAX; }
 
 /* The n-th bit set from `base` on, upward or downward (PTX ISA 9.7.1.19). */
-static inline u32 nth_set(u32 mask, u32 base, i32 offset)
+SIM_INLINE u32 nth_set(u32 mask, u32 base, i32 offset)
 {
     if (base > 31) return UINT32_MAX;
     if (!offset) return mask >> base & 1 ? base : UINT32_MAX;
@@ -30,20 +30,20 @@ static inline u32 nth_set(u32 mask, u32 base, i32 offset)
 }
 
 /* The lowest b bits of a, extended; clamp: 32 bits and more are all of it; wrap: b counts modulo 32 (PTX ISA 9.7.1.22). */
-static inline u32 extended(u32 a, u32 b, bool clamp, bool is_signed)
+SIM_INLINE u32 extended(u32 a, u32 b, bool clamp, bool is_signed)
 {
     const u32 n = b & 31, mask = clamp && b > 31 ? 0 : FULL << n;
     const bool negative = is_signed && n && !(clamp && b > 31) && (a >> (n - 1) & 1);
     return (a & ~mask) | (negative ? mask : 0);
 }
 
-static inline u32 field_mask(u32 a, u32 b)
+SIM_INLINE u32 field_mask(u32 a, u32 b)
 {
     const u32 at = a & 31, n = b & 31;
     return (u32)(((UINT64_C(1) << n) - 1) << at);
 }
 
-static inline u32 dot2(u32 a, u32 b, u32 c, bool sa, bool sb)
+SIM_INLINE u32 dot2(u32 a, u32 b, u32 c, bool sa, bool sb)
 {
     for (int i = 0; i < 2; i++) {
         const u32 x = a >> (16 * i) & 0xffff, y = b >> (8 * i) & 255;
@@ -53,7 +53,7 @@ static inline u32 dot2(u32 a, u32 b, u32 c, bool sa, bool sb)
 }
 
 /* prmt with a mode: four selectors, lowest byte first, by the two lowest bits of c (PTX ISA 9.7.9.7, table). */
-static inline u32 chosen(u32 a, u32 b, u32 selectors)
+SIM_INLINE u32 chosen(u32 a, u32 b, u32 selectors)
 {
     const u64 ab = a | (u64)b << 32;
     u32 r = 0;
@@ -61,7 +61,7 @@ static inline u32 chosen(u32 a, u32 b, u32 selectors)
     return r;
 }
 
-static inline u32 by_mode(u32 a, u32 b, u32 c, u64 table) { return chosen(a, b, (u32)(table >> (16 * (c & 3)) & 0xffff)); }
+SIM_INLINE u32 by_mode(u32 a, u32 b, u32 c, u64 table) { return chosen(a, b, (u32)(table >> (16 * (c & 3)) & 0xffff)); }
 #define F4E UINT64_C(0x6543543243213210)
 #define B4E UINT64_C(0x0123701267015670)
 #define RC8 UINT64_C(0x3333222211110000)
@@ -72,21 +72,21 @@ static inline u32 by_mode(u32 a, u32 b, u32 c, u64 table) { return chosen(a, b, 
 /* Two f32 in a register of 64 bits. */
 #define HALVES(f) ((u64)(f((u32)a, (u32)b)) | (u64)(f((u32)(a >> 32), (u32)(b >> 32))) << 32)
 #define HALVES3(f) ((u64)(f((u32)a, (u32)b, (u32)c)) | (u64)(f((u32)(a >> 32), (u32)(b >> 32), (u32)(c >> 32))) << 32)
-static inline u32 sum(u32 a, u32 b) { return bits_f32(as_f32(a) + as_f32(b)); }
-static inline u32 difference(u32 a, u32 b) { return bits_f32(as_f32(a) - as_f32(b)); }
-static inline u32 product(u32 a, u32 b) { return bits_f32(as_f32(a) * as_f32(b)); }
-static inline u32 fused(u32 a, u32 b, u32 c) { return bits_f32(fma_f32(a, b, c)); }
+SIM_INLINE u32 sum(u32 a, u32 b) { return bits_f32(as_f32(a) + as_f32(b)); }
+SIM_INLINE u32 difference(u32 a, u32 b) { return bits_f32(as_f32(a) - as_f32(b)); }
+SIM_INLINE u32 product(u32 a, u32 b) { return bits_f32(as_f32(a) * as_f32(b)); }
+SIM_INLINE u32 fused(u32 a, u32 b, u32 c) { return bits_f32(fma_f32(a, b, c)); }
 #define DIRECTED(mode, MODE)                                                                                             \
-    static inline u32 sum_##mode(u32 a, u32 b) { return sim_fma32(a, 0x3f800000u, b, MODE); }                            \
-    static inline u32 difference_##mode(u32 a, u32 b) { return sim_fma32(a, 0x3f800000u, nan32(b) ? b : b ^ 0x80000000u, MODE); } \
-    static inline u32 product_##mode(u32 a, u32 b) { return sim_mul32(a, b, MODE); }                                     \
-    static inline u32 fused_##mode(u32 a, u32 b, u32 c) { return sim_fma32(a, b, c, MODE); }
+    SIM_INLINE u32 sum_##mode(u32 a, u32 b) { return fma_directed(a, 0x3f800000u, b, MODE); }                            \
+    SIM_INLINE u32 difference_##mode(u32 a, u32 b) { return fma_directed(a, 0x3f800000u, nan32(b) ? b : b ^ 0x80000000u, MODE); } \
+    SIM_INLINE u32 product_##mode(u32 a, u32 b) { return mul_directed(a, b, MODE); }                                     \
+    SIM_INLINE u32 fused_##mode(u32 a, u32 b, u32 c) { return fma_directed(a, b, c, MODE); }
 DIRECTED(rz, RZ)
 DIRECTED(rm, RM)
 DIRECTED(rp, RP)
 
 /* The smaller or larger magnitude under the exclusive or of the signs. */
-static inline u32 xorsign32(u32 a, u32 b, bool larger, bool nan)
+SIM_INLINE u32 xorsign32(u32 a, u32 b, bool larger, bool nan)
 {
     const u32 x = a & 0x7fffffffu, y = b & 0x7fffffffu;
     if (nan32(a) && nan32(b)) return 0x7fffffffu;
@@ -95,7 +95,7 @@ static inline u32 xorsign32(u32 a, u32 b, bool larger, bool nan)
     return r | ((a ^ b) & 0x80000000u);
 }
 
-static inline u32 xorsign16(u32 a, u32 b, u32 infinity, bool larger, bool nan)
+SIM_INLINE u32 xorsign16(u32 a, u32 b, u32 infinity, bool larger, bool nan)
 {
     const u32 x = a & 0x7fffu, y = b & 0x7fffu;
     const bool nx = x > infinity, ny = y > infinity;
@@ -104,11 +104,11 @@ static inline u32 xorsign16(u32 a, u32 b, u32 infinity, bool larger, bool nan)
     return r | ((a ^ b) & 0x8000u);
 }
 
-static inline u32 relu_pair(u32 a) { return PAIR(LO(a) & 0x8000u ? 0 : LO(a), HI(a) & 0x8000u ? 0 : HI(a)); }
-static inline u32 flush_two(u64 a, int half) { return flush32((u32)(a >> (32 * half))); }
+SIM_INLINE u32 relu_pair(u32 a) { return PAIR(LO(a) & 0x8000u ? 0 : LO(a), HI(a) & 0x8000u ? 0 : HI(a)); }
+SIM_INLINE u32 flush_two(u64 a, int half) { return flush32((u32)(a >> (32 * half))); }
 
 /* A value held between the ends of a type of `bits`, as cvt.pack does. */
-static inline u32 packed(i32 a, int bits, bool is_signed)
+SIM_INLINE u32 packed(i32 a, int bits, bool is_signed)
 {
     const i64 least = is_signed ? -(INT64_C(1) << (bits - 1)) : 0, most = (INT64_C(1) << (bits - is_signed)) - 1;
     return (u32)WBB_MAX(least, WBB_MIN(most, (i64)a)) & (u32)((UINT64_C(1) << bits) - 1);

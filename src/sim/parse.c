@@ -239,12 +239,18 @@ static void debug_place(Parser *p)
     sim_expect(&p->lex, ".loc");
     uint64_t file = sim_number(p), row = sim_number(p);
     if (file > MAX_FILES || row > INT32_MAX) wbb_fail(p->cx, sim_loc(&p->lex), "place %llu %llu", (unsigned long long)file, (unsigned long long)row);
-    if (row) {
-        SimPlace place = {.number = (uint32_t)file, .line = (int)row};
-        WBB_PUSH(p->arena, &p->m->places, place);
+    SimPlace place = {.number = (uint32_t)file, .line = (int)row};
+    while (p->lex.tok.kind != TOK_END && p->lex.tok.line == line && !sim_is(&p->lex, "}")) {
+        if (!sim_accept(&p->lex, "inlined_at")) {
+            sim_next(&p->lex);
+            continue;
+        }
+        const uint64_t number = sim_number(p), at = sim_number(p);
+        if (number > MAX_FILES || at > INT32_MAX) wbb_fail(p->cx, sim_loc(&p->lex), "place %llu %llu", (unsigned long long)number, (unsigned long long)at);
+        place.user_number = (uint32_t)number, place.user_line = (int)at;
     }
+    if (row) WBB_PUSH(p->arena, &p->m->places, place);
     p->place = row ? (int)p->m->places.n : 0; /* line 0: from nowhere */
-    while (p->lex.tok.kind != TOK_END && p->lex.tok.line == line && !sim_is(&p->lex, "}")) sim_next(&p->lex);
 }
 
 static void debug_file(Parser *p)
@@ -407,7 +413,8 @@ static void directives(Parser *p, SimFunc *f)
         int n = 0;
         sim_next(x);
         for (; cluster && n < 3 && x->tok.kind == TOK_NUMBER; n++) {
-            f->cluster[n] = (uint32_t)WBB_MIN(sim_number(p), UINT32_MAX);
+            const uint64_t blocks = sim_number(p);
+            f->cluster[n] = (uint32_t)WBB_MIN(blocks, UINT32_MAX);
             if (!sim_accept(x, ",")) break;
         }
         while (x->tok.kind == TOK_NUMBER || sim_is(x, ",")) sim_next(x);
@@ -521,7 +528,9 @@ SimModule *sim_parse(WbbCx *cx, WbbArena *a, const char *file, const char *text)
     for (uint32_t i = 0; i < m->places.n; i++) {
         SimPlace *place = &m->places.items[i];
         place->file = place->number < p->files.n ? p->files.items[place->number] : NULL;
+        place->user = place->user_line && place->user_number < p->files.n ? p->files.items[place->user_number] : NULL;
     }
+    sim_straight_open(a, m);
     return m;
 }
 
@@ -530,4 +539,11 @@ const char *sim_entry(const SimModule *m, int i)
     for (uint32_t k = 0; k < m->funcs.n; k++)
         if (m->funcs.items[k]->entry && i-- == 0) return m->funcs.items[k]->name;
     return NULL;
+}
+
+int sim_parameters(const SimModule *m, const char *entry)
+{
+    for (uint32_t k = 0; k < m->funcs.n; k++)
+        if (m->funcs.items[k]->entry && strcmp(m->funcs.items[k]->name, entry) == 0) return (int)m->funcs.items[k]->n_params;
+    return -1;
 }

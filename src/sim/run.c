@@ -41,6 +41,10 @@ uint64_t sim_block(const BdLaunch *launch, const SimOptions *options, uint64_t i
 
 static void add_fault(Block *b, uint64_t key, const char *text)
 {
+    if (b->spread) {
+        b->stop = true;
+        return;
+    }
     for (int i = 0; i < b->report.n_faults; i++)
         if (b->fault_keys[i] == key) return; /* one of a kind at each place is enough */
     if (b->report.n_faults == SIM_MAX_FAULTS) {
@@ -76,7 +80,9 @@ void sim_fault(Block *b, const Warp *w, const SimOp *op, int lane, const char *f
     }
     if (op->source) {
         const SimPlace *place = &b->m->places.items[op->source - 1];
-        wbb_putf(&t, " (from %s:%d)", place->file ? place->file : "?", place->line);
+        wbb_putf(&t, " (from %s:%d", place->file ? place->file : "?", place->line);
+        if (place->user) wbb_putf(&t, ", for %s:%d", place->user, place->user_line);
+        wbb_put(&t, ")");
     }
     add_fault(b, (uint64_t)op->line << 32 ^ wbb_hash(format, strlen(format), 0) >> 32, t.text);
 }
@@ -133,7 +139,7 @@ static void make_segments(Block *b, const SimBuffer *buffers, int n)
         const SimBuffer *from = &buffers[i];
         static const char *const roles[] = {"input", "output", "temporary"};
         Segment *s = &b->buffers[i + 1];
-        *s = (Segment){.bytes = from->bytes, .size = from->size, .readonly = from->role == BD_IN};
+        *s = (Segment){.bytes = from->bytes, .size = from->size, .readonly = from->role == BD_IN, .initialised = from->initialised};
         s->name = wbb_format(b->arena, "%s buffer %d", roles[from->role], i);
         if (!check || from->role == BD_IN) continue;
         s->track = true;
@@ -172,7 +178,7 @@ static uint32_t *thread_table(const Block *b)
     return table;
 }
 
-/* What all blocks of a launch have alike; `rank` is its place in the cluster. */
+/* One block of a cluster; `rank` is its place there. */
 static void make_block(const Block *model, Cluster *c, uint32_t rank, const uint8_t *params)
 {
     Block *b = WBB_NEW(model->arena, Block);
@@ -185,6 +191,12 @@ static void make_block(const Block *model, Cluster *c, uint32_t rank, const uint
     b->scratch = wbb_alloc(b->arena, LANES * 16);
     c->blocks[rank] = b;
     sim_block_open(b, params);
+}
+
+void sim_plan_open(const Block *model, const SimPlan *p, Cluster *c)
+{
+    *c = (Cluster){.n = (int)p->size};
+    for (uint32_t r = 0; r < p->size; r++) make_block(model, c, r, p->params);
 }
 
 /* Where the blocks of cluster number k stand in the grid; clusters lie in it as blocks in a cluster, x first. */
@@ -200,8 +212,25 @@ static void place_cluster(Cluster *c, const BdLaunch *launch, uint64_t k)
     }
 }
 
+bool sim_plan_run(Cluster *c, const SimPlan *p, uint64_t i)
+{
+    bool stop = false;
+    place_cluster(c, p->launch, sim_block(&p->groups, p->options, i));
+    sim_cluster_run(c, p->table, p->threads);
+    for (int r = 0; r < c->n; r++) {
+        c->blocks[r]->report.blocks++;
+        stop |= c->blocks[r]->stop;
+    }
+    return stop;
+}
+
 /* Counts and faults of the blocks that ran together, in one report. */
-static void add_report(SimReport *to, const SimReport *from)
+void sim_plan_report(const Cluster *c, SimReport *r)
+{
+    for (int k = 0; k < c->n; k++) sim_report_add(r, &c->blocks[k]->report);
+}
+
+void sim_report_add(SimReport *to, const SimReport *from)
 {
     to->blocks += from->blocks, to->warps += from->warps;
     to->instructions += from->instructions, to->warp_instructions += from->warp_instructions, to->divergent += from->divergent;
@@ -258,25 +287,23 @@ void sim_run(WbbCx *cx, WbbArena *a, const SimModule *m, const BdLaunch *given, 
         uint64_t pointer = ((uint64_t)(launch.args[i] + 1) << SEG_SHIFT) + SEG_START;
         memcpy(params + 8 * i, &pointer, 8);
     }
-    sim_count_open(b);
-    Cluster cluster = {.n = (int)size};
-    for (uint32_t r = 0; r < size; r++) make_block(b, &cluster, r, params);
-    const uint32_t *table = thread_table(b);
-
-    BdLaunch groups = launch;
-    for (int i = 0; i < 3; i++) groups.grid[i] /= launch.cluster[i];
-    uint64_t all = grid_blocks(&groups), n = options->blocks && options->blocks < all ? options->blocks : all;
-    bool stop = false;
-    for (uint64_t i = 0; i < n && !stop; i++) {
-        place_cluster(&cluster, &launch, sim_block(&groups, options, i));
-        sim_cluster_run(&cluster, table, threads);
-        for (uint32_t r = 0; r < size; r++) {
-            cluster.blocks[r]->report.blocks++;
-            stop |= cluster.blocks[r]->stop;
-        }
-    }
-    if (options->check && !stop) check_written(cluster.blocks[0]);
+    SimPlan plan = {.launch = &launch, .groups = launch, .options = options, .params = params, .table = thread_table(b), .threads = threads, .size = size};
+    for (int i = 0; i < 3; i++) plan.groups.grid[i] /= launch.cluster[i];
+    const uint64_t all = grid_blocks(&plan.groups);
+    plan.n = options->blocks && options->blocks < all ? options->blocks : all;
     *report = (SimReport){.written = b->report.written};
-    for (uint32_t r = 0; r < size; r++) add_report(report, &cluster.blocks[r]->report);
+    if (sim_spread(b, &plan, report)) {
+        if (!options->check) return;
+        check_written(b);
+        sim_report_add(report, &b->report);
+        return;
+    }
+    sim_count_open(b);
+    Cluster cluster;
+    sim_plan_open(b, &plan, &cluster);
+    bool stop = false;
+    for (uint64_t i = 0; i < plan.n && !stop; i++) stop = sim_plan_run(&cluster, &plan, i);
+    if (options->check && !stop) check_written(cluster.blocks[0]);
+    sim_plan_report(&cluster, report);
     sim_count_close(b, report);
 }

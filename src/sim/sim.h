@@ -59,6 +59,7 @@ typedef struct {
     bool shuffle;           /* run blocks, and the warps of each, in an order that `seed` decides */
     uint64_t seed;          /* order of blocks, choice of sampled blocks, noise */
     uint64_t blocks;        /* run only that many blocks, spread over the grid; 0: all of them */
+    uint32_t threads;       /* host threads that blocks may be spread over; 0 and 1: one. What comes out does not depend on it */
     uint64_t budget;        /* instructions one thread may execute in one launch; 0: 100 million */
     size_t padding;         /* bytes of memory behind each buffer that loads may read, as zeros, and an atomic operation may cross into */
     SimCounts *counts;      /* added to; NULL: nothing is counted */
@@ -83,6 +84,8 @@ typedef struct {
 SimModule *sim_parse(WbbCx *cx, WbbArena *a, const char *file, const char *text);
 /* Names of the module's kernels, in order; NULL after the last. */
 const char *sim_entry(const SimModule *m, int i);
+/* How many parameters that kernel has; -1: there is none. */
+int sim_parameters(const SimModule *m, const char *entry);
 /* A result may depend on the order of warps or blocks: atomic operations, barriers or shared memory occur. */
 bool sim_ordered_work(const SimModule *m);
 /* Run one launch. Argument i of the kernel is a pointer to buffers[launch->args[i]]. An unknown entry, a wrong number of

@@ -159,10 +159,6 @@ u64 sim_fma64(u64 a, u64 b, u64 c, Round mode)
     return r;
 }
 
-u32 sim_fma32(u32 a, u32 b, u32 c, Round mode) { return (u32)fma_to(FMT_F32, parts32(a), parts32(b), parts32(c), mode); }
-
-u32 sim_mul32(u32 a, u32 b, Round mode) { return (u32)sim_round_f64(FMT_F32, (double)as_f32(a) * (double)as_f32(b), mode); }
-
 u32 sim_div32(u32 a, u32 b, Round mode)
 {
     Parts x = parts32(a), y = parts32(b);

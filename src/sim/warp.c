@@ -10,7 +10,7 @@
  * Operations compute all 32 columns; where lanes that live are not to change, the result goes to a scratch column first and is
  * blended in. Lanes that have ended may change: nobody reads them.
  */
-#include "sim/inner.h"
+#include "sim/lanes.h"
 
 /* Bits of a predicate column, whose lanes are 0 or 1. */
 static uint32_t bits_of(const uint8_t *p)
@@ -24,23 +24,22 @@ static uint32_t bits_of(const uint8_t *p)
     return r;
 }
 
-void sim_blend(uint8_t *d, const uint8_t *s, uint32_t mask, int width)
+/* Lanes of `mask` take the value of `s`. */
+#define BLEND(T)                                                                                                         \
+    {                                                                                                                    \
+        T *to = (T *)(void *)d;                                                                                          \
+        const T *from = (const T *)(const void *)s;                                                                      \
+        SIM_EACH to[l] = mask >> l & 1 ? from[l] : to[l];                                                                \
+        break;                                                                                                           \
+    }
+
+SIM_CLONES void sim_blend(uint8_t *d, const uint8_t *s, uint32_t mask, int width)
 {
     switch (width) {
-    case 1:
-        for (int l = 0; l < LANES; l++) d[l] = mask >> l & 1 ? s[l] : d[l];
-        break;
-    case 2:
-        for (int l = 0; l < LANES; l++)
-            if (mask >> l & 1) memcpy(d + 2 * l, s + 2 * l, 2);
-        break;
-    case 4:
-        for (int l = 0; l < LANES; l++)
-            if (mask >> l & 1) memcpy(d + 4 * l, s + 4 * l, 4);
-        break;
-    default:
-        for (int l = 0; l < LANES; l++)
-            if (mask >> l & 1) memcpy(d + 8 * l, s + 8 * l, 8);
+    case 1: BLEND(u8)
+    case 2: BLEND(u16)
+    case 4: BLEND(u32)
+    default: BLEND(u64)
     }
 }
 
@@ -247,6 +246,7 @@ static bool looped(Block *b, Warp *w, const SimOp *op, uint64_t steps)
 void sim_run_warp(Block *b, Warp *w)
 {
     const SimOp *ops = b->m->ops.items;
+    const uint32_t *stretch = b->m->stretch;
     uint8_t *regs = w->regs;
     uint64_t threads = 0, warps = 0, steps = w->executed;
     if (!w->mask && !another(b, w)) return;
@@ -254,6 +254,14 @@ void sim_run_warp(Block *b, Warp *w)
         if (w->pc >= w->next_pc) {
             add_group(w, w->pc, w->mask, false);
             if (!another(b, w)) goto leave;
+        }
+        const uint32_t end = WBB_MIN(stretch[w->pc], w->next_pc);
+        if (end > w->pc && (w->mask | ~w->live) == FULL) {
+            steps += end - w->pc;
+            const uint32_t n = sim_straight(b, w, end);
+            warps += n;
+            threads += (uint64_t)n * (uint64_t)__builtin_popcount(w->mask);
+            continue;
         }
         const SimOp *op = &ops[w->pc];
         uint32_t mask = w->mask;

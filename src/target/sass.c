@@ -83,6 +83,7 @@ static void count_access(uint32_t counts[8], uint64_t second)
 
 static void count(TgSass *s, uint64_t first, uint64_t second)
 {
+    s->classes[tg_sass_class((uint32_t)(first & 0x1ff))]++;
     switch (first & 0x1ff) {
     case 0x181: count_access(s->ldg, second); break;
     case 0x17e: s->ldg[5]++; break; /* 32 bytes */
@@ -90,8 +91,10 @@ static void count(TgSass *s, uint64_t first, uint64_t second)
     case 0x17f: s->stg[5]++; break;
     case 0x184: count_access(s->lds, second); break;
     case 0x188: count_access(s->sts, second); break;
-    case 0x183: s->ldl++; break;
-    case 0x187: s->stl++; break;
+    case 0x183: s->ldl++; count_access(s->local_loads, second); break;
+    case 0x187: s->stl++; count_access(s->local_stores, second); break;
+    case 0x180: count_access(s->generic_loads, second); break;
+    case 0x185: count_access(s->generic_stores, second); break;
     case 0x108: s->mufu++; break;
     case 0x11d: s->bar++; break;
     case 0x189: s->shfl++; break;

@@ -40,10 +40,33 @@ typedef struct {
 const char *tg_find_ptxas(WbbCx *cx, WbbArena *a); /* $WARPBURG_PTXAS, then PATH, then /usr/local/cuda/bin; NULL if none */
 TgCubin tg_assemble(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *ptx, const char *name); /* fails with ptxas' message */
 
+/* batch.c: many modules of one target in one run. A unit that ptxas refuses has its message and no cubin; the others are not touched
+ * by it. A kernel of a unit is called prefix + entry in the cubin, which units share. */
+typedef struct {
+    const char *ptx;
+    const char *const *entries; /* its kernels */
+    uint32_t n_entries;
+    TgCubin cubin;
+    const char *prefix, *refused;
+    uint32_t spill_stores, spill_loads; /* bytes, as ptxas counts them, of all entries */
+    double ms;                          /* of ptxas, for these entries alone */
+} TgUnit;
+void tg_assemble_all(WbbCx *cx, WbbArena *a, const TgTarget *t, TgUnit *units, uint32_t n);
+const char *tg_ptxas_version(WbbCx *cx, WbbArena *a); /* "release 13.0, V13.0.88"; "none" without ptxas */
+
 /* sass.c: statistics read from the cubin itself, no disassembler. Counts leave out the padding at the end. */
+typedef enum {
+    TG_INTEGER, TG_F16, TG_F32, TG_F64, TG_CONVERSION, TG_SPECIAL, TG_MOVE, TG_LOAD, TG_STORE, TG_ATOMIC, TG_CONTROL, TG_BARRIER, TG_LANES, TG_MATRIX,
+    TG_OTHER, TG_CLASSES
+} TgClass;
+extern const char *const tg_class_name[TG_CLASSES];
+TgClass tg_sass_class(uint32_t operation); /* the low 9 bits of an instruction; sass_class.c */
+
 typedef struct {
     uint32_t sass, regs, stack_bytes, smem_bytes, bar, shfl, atom, branch, mufu;
     uint32_t ldg[8], stg[8], lds[8], sts[8], ldl, stl; /* by log2 of bytes: [0] 1 byte .. [4] 16 bytes, [5] 32 */
+    uint32_t local_loads[8], local_stores[8], generic_loads[8], generic_stores[8]; /* ldl and stl, and LD and ST, the same way */
+    uint32_t classes[TG_CLASSES]; /* every instruction in one */
 } TgSass;
 TgSass tg_sass(WbbCx *cx, const TgCubin *cubin, const char *kernel);
 

@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import Dict, List, Tuple
 
+from fusion_ops import OPS
+
 FLOATS, INTS = ["f16", "bf16", "f32", "f64"], ["s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64"]
 UNARY_F = ["negate", "abs", "exponential", "tanh", "sqrt", "rsqrt", "floor", "ceil", "sign", "logistic", "sine", "cbrt", "log-plus-one",
            "round-nearest-even", "round-nearest-afz"]
@@ -26,6 +28,7 @@ class Fusion:
     def __init__(self, r: random.Random) -> None:
         self.r, self.lines, self.values, self.parameters = r, [], [], []  # type: ignore[var-annotated]
         self.n = 0
+        self.bodies: Dict[str, str] = {}  # of reductions, by name
 
     def emit(self, t: str, dims: List[int], op: str, attributes: str = "") -> Value:
         name = f"v{self.n}"
@@ -132,12 +135,16 @@ def generate(seed: int) -> str:
     dims = [r.choice([1, 2, 3, 5, 8, 16, 33, 64]) for _ in range(r.randrange(4))]
     v = f.parameter(r.choice(FLOATS + INTS), dims)
     for _ in range(r.randrange(1, 14)):
-        v = f.move(v) if r.random() < 0.35 else f.elementwise(v)
+        roll = r.random()
+        v = f.move(v) if roll < 0.25 else r.choice(OPS)(f, v) if roll < 0.6 else f.elementwise(v)
     roots: Dict[str, Value] = {v[0]: v}
     if r.random() < 0.3:
         w = f.elementwise(v)
         if w[2] == v[2]:
             roots[w[0]] = w
+    while r.random() < 0.2:  # outputs of other sizes
+        w = r.choice(f.values)
+        roots[w[0]] = w
     root = list(roots.values())
     result = shape(*root[0][1:]) if len(root) == 1 else "(" + ", ".join(shape(*x[1:]) for x in root) + ")"
     if len(root) > 1:
@@ -146,7 +153,7 @@ def generate(seed: int) -> str:
         f.lines = [("  ROOT " + line[2:]) if line.startswith(f"  {root[0][0]} =") else line for line in f.lines]
     entry = [f"  p{i} = {shape(t, d)} parameter({i})" for i, (t, d) in enumerate(f.parameters)]
     names = ", ".join(f"p{i}" for i in range(len(f.parameters)))
-    return "\n".join([f"HloModule random_{seed}", "", "body {", *f.lines, "}", "", "ENTRY main {", *entry,
+    return "\n".join([f"HloModule random_{seed}", "", *f.bodies.values(), "body {", *f.lines, "}", "", "ENTRY main {", *entry,
                       f"  ROOT random = {result} fusion({names}), kind=kLoop, calls=body", "}", ""])
 
 

@@ -133,7 +133,7 @@ class Checks(unittest.TestCase):
                  "k is a constant and no operand of a tile; write a value variable or the number")
 
     def test_sums(self) -> None:
-        self.index("ALL = [rewrite((i*k + 3) // k, i)]\n", "a sum pattern is one or more terms and `rest`; constants belong to the rest")
+        self.index("ALL = [rewrite((i*k + 3) // k, i)]\n", "a sum pattern is one or more terms and `rest`, n + k, or 0 - n; other constants belong to the rest")
         # terms in any order: the one that binds the coefficient of the other may come last
         self.assertEqual(faults("", "ALL = [rewrite((n // k)*(k*m) + (n % k)*m + rest, n*m + rest)]\n"), [])
 

@@ -69,7 +69,7 @@ class Tables(unittest.TestCase):
             trie.insert(comp.compile_rule(r, 0)[0].steps, ("ACCEPT", 0, 0, 0, 0, 0))
         while len(trie.children) == 1:
             trie = trie.children[0][1]
-        self.assertEqual([s[0] for s, _ in trie.children], ["PICK", "PICK"])
+        self.assertEqual([s[0] for s, _ in trie.children], ["GROUP", "GROUP"])
 
 
 if __name__ == "__main__":

@@ -185,7 +185,7 @@ static void print(WbbCx *cx, void *arg)
     Fixture *f = arg;
     (void)cx;
     WbbBuf b = wbb_buf(f->arena);
-    ix_print_maps(&b, f->rw, f->arena, f->module->entry);
+    ix_print_maps(&b, f->rw, f->arena, f->module->entry, NULL);
     f->maps = b.text;
 }
 

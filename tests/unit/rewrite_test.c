@@ -77,6 +77,10 @@ static int random_term(Term *t, int depth)
     if (which < 11) return push(t, '%', x, 0, k);
     if (which == 11) return push(t, below(2) ? 'm' : 'M', x, 0, (int64_t)below(60) - 20);
     if (which == 12) return push(t, '*', x, 0, -k);
+    if (below(8) == 0) { /* x less its quotient, or its remainder */
+        const int part = push(t, below(2) ? '/' : '%', x, 0, k + 1);
+        return push(t, '+', push(t, '*', x, 0, k), push(t, '*', part, 0, t->node[part].op == '/' ? -k * (k + 1) : -k), 0);
+    }
     /* what was taken apart, to be joined: (x / p % q) * m + x / (p*q) * q*m and its relatives */
     const int64_t p = small[1 + below(4)], q = small[1 + below(4)], m = small[below(4)];
     if (which == 13) return push(t, '+', push(t, '*', push(t, '%', x, 0, p), 0, m), push(t, '*', push(t, '/', x, 0, p), 0, p * m), 0);
@@ -123,6 +127,14 @@ static void wrong(WbbArena *a, RwCx *rw, IrRef r, const int64_t *x, int64_t want
 
 enum { INDEX_TRIALS = 30000, POINTS = 8 };
 
+static const ScOp relations[] = {OP_EQ, OP_NE, OP_LT, OP_LE, OP_GT, OP_GE};
+
+static bool related(uint32_t relation, int64_t x, int64_t y)
+{
+    const bool less = x < y, equal = x == y;
+    return (const bool[]){equal, !equal, less, less || equal, !less && !equal, !less}[relation];
+}
+
 static void index_trial(WbbCx *cx, uint32_t *counts)
 {
     WbbArena *a = wbb_arena_new(cx);
@@ -139,18 +151,22 @@ static void index_trial(WbbCx *cx, uint32_t *counts)
     const int root = random_term(&t, 1 + (int)below(4));
     const IrRef r = build(rw, &t, root, var, false), swapped = build(rw, &t, root, var, true);
     const IrFact fact = ir_fact(g, r);
-    const int64_t limit = (int64_t)below(60) - 20;
-    const IrRef less = rw_compare(rw, OP_LT, r, ir_index(g, limit));
+    const uint32_t relation = below(6);
+    const int other = below(3) ? push(&t, 'c', 0, 0, (int64_t)below(60) - 20) : random_term(&t, 1);
+    const IrRef limit = build(rw, &t, other, var, false);
+    const bool behind = below(2);
+    const IrRef holds = behind ? rw_compare(rw, relations[relation], r, limit) : rw_compare(rw, relations[relation], limit, r);
     for (int p = 0; p < POINTS; p++) {
         int64_t x[VARS], values[16] = {0};
-        uint64_t got, again, is_less;
+        uint64_t got, again, is_true;
         for (int i = 0; i < VARS; i++) values[first + (uint32_t)i] = x[i] = t.lo[i] + below((uint32_t)(t.hi[i] - t.lo[i] + 1));
         const int64_t want = meaning(&t, root, x);
         assert_true(ir_eval(g, r, var_value, values, &got) && ir_eval(g, swapped, var_value, values, &again));
-        assert_true(ir_eval(g, less, var_value, values, &is_less));
+        assert_true(ir_eval(g, holds, var_value, values, &is_true));
         if ((int64_t)got != want) wrong(a, rw, r, x, want, (int64_t)got);
         if ((int64_t)again != want) wrong(a, rw, swapped, x, want, (int64_t)again);
-        assert_int_equal(is_less, want < limit);
+        const int64_t with = meaning(&t, other, x);
+        assert_int_equal(is_true, related(relation, behind ? want : with, behind ? with : want));
         assert_true(fact.lo <= want && want <= fact.hi);
         assert_true(fact.mod ? ((want - (int64_t)fact.rem) % (int64_t)fact.mod == 0) : want == (int64_t)fact.rem);
     }
@@ -183,7 +199,9 @@ typedef struct {
     uint32_t *counts;
 } Elements;
 
-static const ScType types[] = {SC_PRED, SC_I8, SC_I16, SC_I32, SC_I64, SC_U8, SC_U16, SC_U32, SC_U64, SC_F16, SC_BF16, SC_F32, SC_F64};
+static const ScType types[] = {SC_PRED, SC_I2, SC_I4, SC_I8, SC_I16, SC_I32, SC_I64, SC_U2, SC_U4, SC_U8, SC_U16, SC_U32, SC_U64,
+                               SC_F4E2M1FN, SC_F8E3M4, SC_F8E4M3, SC_F8E4M3FN, SC_F8E4M3B11FNUZ, SC_F8E4M3FNUZ, SC_F8E5M2, SC_F8E5M2FNUZ,
+                               SC_F8E8M0FNU, SC_F16, SC_BF16, SC_F32, SC_F64};
 
 static ScType random_type(void) { return types[below(WBB_LEN(types))]; }
 static const char *name_of(ScType t) { return sc_type_info[t].name; }
@@ -192,9 +210,13 @@ static void put_leaf(WbbBuf *b, ScType t)
 {
     static const char *const floats[] = {"0.0", "-0.0", "1.0", "-1.0", "2.5", "inf", "nan"};
     static const char *const ints[] = {"0", "1", "2", "3", "7", "100"};
+    static const char *const fractions[] = {"1.0", "2.0", "0.5"}; /* what every float of 8 bits has */
+    const bool narrow = sc_type_info[t].bits < 8;
     if (below(3)) wbb_putf(b, "load %%%s[%u]", name_of(t), below(3));
     else if (t == SC_PRED) wbb_put(b, below(2) ? "true" : "false");
+    else if (sc_is_float(t) && sc_type_info[t].bits <= 8) wbb_put(b, fractions[below(WBB_LEN(fractions))]);
     else if (sc_is_float(t)) wbb_put(b, floats[below(WBB_LEN(floats))]);
+    else if (narrow) wbb_put(b, ints[below(2)]);
     else wbb_put(b, sc_is_signed(t) && !below(4) ? "-1" : ints[below(WBB_LEN(ints))]);
 }
 
@@ -342,6 +364,7 @@ static void element_body(WbbCx *cx, void *arg)
         put_value(&b, t, 1 + (int)below(3), true);
         element_trial(cx, e, b.text, t, exact);
     }
+    element_trial(cx, e, "bnot.pred(bnot.pred(load %pred[0]))", SC_PRED, exact);
     for (size_t i = 0; i < WBB_LEN(types) && !e->approx; i++) /* every conversion, and every pair that simplify knows */
         for (size_t j = 0; j < WBB_LEN(types); j++) {
             if (i == j) continue;
@@ -357,12 +380,13 @@ static void elements(const char *target)
     static uint32_t counts[4096];
     memset(counts, 0, sizeof counts);
     seed = 2;
-    guarded(element_body, &(Elements){.target = target, .trials = 6000, .counts = counts});
+    guarded(element_body, &(Elements){.target = target, .trials = 12000, .counts = counts});
     guarded(element_body, &(Elements){.target = target, .approx = true, .counts = counts});
     const RwTables *t = tg_find(target)->tables;
     uint32_t silent = 0;
     for (uint32_t i = 0; i < t->n_rules; i++) {
         if (counts[i] || t->rules[i].stratum == RW_SELECT) continue;
+        if (strstr(t->rules[i].file, "complex.py")) continue; /* 64 bits hold no complex value: tests/element_types.py runs these */
         printf("%s: never fired: %s:%u%s: %s\n", target, t->rules[i].file, t->rules[i].line, t->rules[i].instance, t->rules[i].text);
         silent++;
     }
@@ -408,7 +432,8 @@ static void test_sums(void **state)
         {abc, "4*(a // 4) + a % 4", "a", NULL},                        /* join, with a computed coefficient */
         {abc, "8*(a // 4) + a % 4", "8*(a // 4) + a % 4", NULL},
         {abc, "a // 100 + c", "c", NULL},
-        {abc, "a // 100", "a // 100", "indexing.py:13"},
+        {abc, "(b // 4) // 5", "b // 20", NULL},
+        {abc, "(b // 4) // 5", "(b // 4) // 5", "indexing.py:33"},
     };
     for (size_t i = 0; i < WBB_LEN(cases); i++) guarded(case_body, (void *)&cases[i]);
 }

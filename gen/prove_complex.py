@@ -1,0 +1,99 @@
+"""Rules of complex values as rules of their parts: each variable is two of the parts' type, and each part of the result is a case.
+
+What is exact (sums, products by their formula, comparisons, moves) is compared bit by bit with the same operation on the parts; a
+function with the exact complex number, each part within its budget in units of the larger part. Where an operand is not finite, or a
+divisor is 0, HLO leaves the result open. An operation on complex values that a right side makes is exact, rounded to the parts' type.
+
+    exp.c128(a) -> complex.c128.f64(..)     r0 = a.re: f64   r1 = a.im: f64   r2 = exp, exactly, part 0, of (r0, r1)   r3 = ..
+"""
+from __future__ import annotations
+
+from typing import Dict, Iterator, Tuple
+
+from gen import load, ops
+from gen.lang import Expr, Node, Rule, Var
+from gen.load import walk
+from gen.prove_terms import Builder, Errors, Ins, Terms
+
+Pair = Tuple[int, int]
+SIDES = 4  # inexact results that may move at once
+
+
+def is_complex(rule: Rule) -> bool:
+    return any(t.name in ops.COMPLEX for e in walk(rule.left) if isinstance(e, Node) for t in e.types)
+
+
+class Parts(Builder):
+    """Builds each part of a complex expression."""
+
+    pairs: Dict[int, Pair]
+
+    def places(self, e: Expr, t: str) -> None:
+        if isinstance(e, Var) and id(e) not in self.var:
+            self.var[id(e)] = len(self.t.types)
+            part = ops.COMPLEX.get(t, t)
+            self.t.names += [f"{e.name}.re", f"{e.name}.im"] if t in ops.COMPLEX else [e.name]
+            self.t.types += [part, part] if t in ops.COMPLEX else [part]
+        for n, x in enumerate(e.args if isinstance(e, Node) else ()):
+            self.places(x, self.element(e.operand_type(n)))
+
+    def pair(self, e: Expr) -> Pair:
+        if isinstance(e, Var):
+            return self.var[id(e)], self.var[id(e)] + 1
+        assert isinstance(e, Node)
+        if id(e) not in self.pairs:
+            t = ops.COMPLEX[e.types[0].name]
+            if e.op.name == "complex":
+                self.pairs[id(e)] = (self.value(e.args[0], t), self.value(e.args[1], t))
+            else:
+                inside = tuple(r for x in e.args for r in self.pair(x))
+                self.pairs[id(e)] = (self.add(Ins("cpart", t, inside, e.op.name, imm=0)), self.add(Ins("cpart", t, inside, e.op.name, imm=1)))
+        return self.pairs[id(e)]
+
+    def node(self, e: Node) -> int:
+        return self.pair(e.args[0])[e.op.name == "im"] if e.op.name in ("re", "im") else super().node(e)
+
+
+def meaning(b: Parts, left: Node, part: int) -> int:
+    """Register of a part of the left side."""
+    name, c = left.op.name, left.types[-1].name
+    if c not in ops.COMPLEX or name in ("re", "im", "complex"):
+        return b.pair(left)[part] if left.types[0].name in ops.COMPLEX else b.value(left, left.types[0].name)
+    t = ops.COMPLEX[c]
+    if name == "select":
+        return b.scalar("select", t, b.var[id(left.args[0])], b.pair(left.args[1])[part], b.pair(left.args[2])[part])
+    values = [b.pair(x) for x in left.args]
+    if name in ("add", "sub", "neg"):
+        return b.scalar(name, t, *(v[part] for v in values))
+    if name == "mul":
+        (x, y), (u, v) = values
+        product = lambda p, q: b.scalar("mul", t, p, q)
+        return b.scalar("add", t, product(x, v), product(y, u)) if part else b.scalar("sub", t, product(x, u), product(y, v))
+    if name in ("eq", "ne"):
+        return b.scalar("band" if name == "eq" else "bor", "pred", *(b.scalar(name, t, values[0][k], values[1][k]) for k in (0, 1)))
+    budget = load.budgets()["abs" if name == "modulus" else name, c]
+    if name == "modulus":
+        b.t.contract, b.t.budget = "ulp", (budget[0], 0)
+        return b.add(Ins("function", t, values[0], "hypot"))
+    b.t.contract, b.t.budget = "complex", (budget[0], 0)
+    return b.add(Ins("cref", t, tuple(r for v in values for r in v), name, imm=part))
+
+
+def terms_of(rule: Rule, errors: Errors) -> Iterator[Tuple[str, Terms]]:
+    """(label, terms) for each part of the result."""
+    assert isinstance(rule.left, Node) and isinstance(rule.right, Expr)
+    whole = rule.left.op.sig != "compare" and rule.left.types[0].name in ops.COMPLEX
+    for part in (0, 1) if whole else (0,):
+        b = Parts(rule, {}, errors, False)
+        b.pairs = {}
+        b.places(rule.left, rule.left.types[0].name)
+        b.t.names += [""] * SIDES
+        b.t.types += ["side"] * SIDES
+        b.left_ids = {id(e) for e in walk(rule.left)}
+        b.t.left = meaning(b, rule.left, part)
+        b.right_side = True
+        b.t.right = b.pair(rule.right)[part] if whole else b.value(rule.right, "pred" if rule.left.op.sig == "compare" else rule.left.types[0].name)
+        yield f"{next(t.name for t in (*rule.left.types, *rule.left.types) if t.name in ops.COMPLEX)}.{'im' if part else 're'}", b.t
+
+
+__all__ = ["is_complex", "terms_of"]

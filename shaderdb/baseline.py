@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""The corpus compared with baseline.json, which is committed: what this tree costs, against what it cost when somebody last looked.
+
+    baseline.py [--update] [--warpburg BUILD/warpburg] [--html OUT.html]
+
+Prints the report; exit 1 if anything moved. Whoever moves it runs `--update` and commits baseline.json with the change. Compile times are
+not in it. Machine code is compared only under the ptxas that made the baseline; with another, or none, PTX alone.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, Dict, Iterator, List
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+from compare import compare  # noqa: E402
+from records import METRICS, Record, baseline_head, read  # noqa: E402
+from report import SHOWN, text  # noqa: E402
+from tools import cache_folder, environment, find_warpburg, ptxas_version  # noqa: E402
+
+BASELINE = HERE / "baseline.json"
+TARGETS = "sm_80,sm_90"
+WITHOUT_PTXAS = ("ptx", "warps", "loops", "bytes_code")     # metrics that need no machine code
+COLUMNS = [m.name for m in METRICS if m.name not in ("issued", "access_bytes")]
+
+
+def measure(warpburg: str, out: str, cache: str, jobs: int) -> None:
+    command = [sys.executable, str(HERE / "run"), str(HERE / "corpus"), "--target", TARGETS, "-o", out, "--warpburg", warpburg, "-j", str(jobs), "--no-ms",
+               "--cache", cache]
+    p = subprocess.run(command, env={**os.environ, **dict(environment())}, capture_output=True, text=True, check=False)
+    if p.returncode:
+        raise SystemExit(p.stderr)
+
+
+def write(records: Iterator[Record], tools: Dict[str, str]) -> str:
+    """One kernel a line, so that a diff shows what moved."""
+    rows: List[List[Any]] = [[*r.key, r.status, r.reason, r.count, *(r.values.get(c) for c in COLUMNS)] for r in records]
+    lines = ",\n".join(json.dumps(row) for row in rows)
+    return f'{{"tools": {json.dumps(tools)},\n"columns": {json.dumps(COLUMNS)},\n"kernels": [\n{lines}\n]}}\n'
+
+
+def only(records: Iterator[Record], metrics: List[str]) -> Iterator[Record]:
+    for r in records:
+        r.values = {k: v for k, v in r.values.items() if k in metrics}
+        yield r
+
+
+def main() -> int:
+    p = argparse.ArgumentParser(description="the corpus compared with baseline.json")
+    p.add_argument("--update", action="store_true", help="write baseline.json")
+    p.add_argument("--warpburg", default="")
+    p.add_argument("--cache", default=cache_folder())
+    p.add_argument("-j", type=int, default=os.cpu_count() or 1, dest="jobs")
+    p.add_argument("--html", default="")
+    o = p.parse_args()
+    tools = {"ptxas": ptxas_version(), "targets": TARGETS}
+    with tempfile.TemporaryDirectory(prefix="shaderdb.") as folder:
+        after = os.path.join(folder, "after.jsonl")
+        measure(find_warpburg(o.warpburg), after, o.cache, o.jobs)
+        metrics = COLUMNS
+        c = None
+        if BASELINE.is_file():
+            before = baseline_head(BASELINE)["ptxas"]
+            if not tools["ptxas"] or tools["ptxas"] != before:
+                metrics = list(WITHOUT_PTXAS)
+                print(f"ptxas here is {tools['ptxas'] or 'missing'}, the baseline's was {before or 'missing'}: PTX alone is compared")
+            c = compare(only(read(str(BASELINE)), metrics), only(read(after), metrics))
+            print(text(c, [], SHOWN))
+            if o.html:
+                from page import write_page
+                write_page(o.html, c, str(BASELINE), after, text(c, [], SHOWN), [], o.cache)
+        if o.update:
+            if not tools["ptxas"]:
+                raise SystemExit("error: without ptxas there is no machine code to keep")
+            BASELINE.write_text(write(read(after), tools), encoding="utf-8")
+            print(f"{BASELINE.name} written")
+            return 0
+    if c is None:
+        print("there is no baseline.json: shaderdb/baseline.py --update writes it")
+        return 1
+    if c.moved:
+        print("The baseline moved. If that is meant: shaderdb/baseline.py --update, and commit shaderdb/baseline.json with the change.")
+    return int(c.moved)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

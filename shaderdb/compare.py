@@ -1,0 +1,161 @@
+"""Two sets of records, matched by file, kernel and target: what became better and worse, by how much, and whether that is more than chance.
+
+Both sides are read in order and walked through together; what is kept grows with what changed, not with the corpus. Kernels whose number
+of loops or launches changed are shown apart and leave out of the other metrics: an instruction in a loop is not one outside.
+"""
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Dict, Iterator, List, Optional, Tuple
+
+from intervals import Summary, summary
+from records import METRICS, Key, Metric, Record, order
+
+SHAPE = ("loops",)      # metrics whose change sets a kernel apart
+
+
+@dataclass
+class Change:
+    key: Key
+    before: float
+    after: float
+    count: int
+
+    @property
+    def delta(self) -> float:
+        return self.after - self.before
+
+    @property
+    def percent(self) -> float:
+        return 100 * self.delta / self.before if self.before else (100.0 if self.delta > 0 else -100.0)
+
+
+@dataclass
+class Totals:
+    """One metric over all kernels that both sides have."""
+    metric: Metric
+    before: float = 0.0             # each kernel as often as its file has it
+    after: float = 0.0
+    shared: int = 0
+    changes: List[Change] = field(default_factory=list)
+
+    def add(self, key: Key, b: float, a: float, count: int) -> None:
+        self.before += b * count
+        self.after += a * count
+        self.shared += 1
+        if a != b:
+            self.changes.append(Change(key, b, a, count))
+
+    def is_better(self, c: Change) -> bool:
+        return (c.delta < 0) == (self.metric.better == "less")
+
+    def split(self) -> Tuple[List[Change], List[Change]]:
+        """Helped and hurt, the largest change in percent first."""
+        helped = [c for c in self.changes if self.is_better(c)]
+        hurt = [c for c in self.changes if not self.is_better(c)]
+        for side in (helped, hurt):
+            side.sort(key=lambda c: (-abs(c.percent), c.key))
+        return helped, hurt
+
+    def affected(self) -> Tuple[float, float]:
+        return sum(c.before * c.count for c in self.changes), sum(c.after * c.count for c in self.changes)
+
+    def statistics(self) -> Tuple[Optional[Summary], Optional[Summary]]:
+        """Of the affected kernels: absolute and in percent."""
+        if not self.changes:
+            return None, None
+        return summary([c.delta for c in self.changes]), summary([c.percent for c in self.changes])
+
+
+@dataclass
+class Comparison:
+    totals: Dict[str, Totals]
+    n_before: int = 0
+    n_after: int = 0
+    ok_before: int = 0
+    ok_after: int = 0
+    reshaped: List[Change] = field(default_factory=list)    # another number of loops
+    lost: List[Tuple[Key, str]] = field(default_factory=list)
+    gained: List[Tuple[Key, str]] = field(default_factory=list)
+    only_before: List[Key] = field(default_factory=list)    # the other side has no such record
+    only_after: List[Key] = field(default_factory=list)
+    reasons_before: "Counter[str]" = field(default_factory=Counter)
+    reasons_after: "Counter[str]" = field(default_factory=Counter)
+    ms_before: Dict[str, float] = field(default_factory=dict)
+    ms_after: Dict[str, float] = field(default_factory=dict)
+    changed: Dict[Key, Tuple[Record, Record]] = field(default_factory=dict)
+
+    @property
+    def moved(self) -> bool:
+        """Anything but compile times."""
+        return bool(self.changed or self.reshaped or self.lost or self.gained or self.only_before or self.only_after or
+                    self.reasons_before != self.reasons_after)
+
+
+def _pairs(before: Iterator[Record], after: Iterator[Record], by_file: bool) -> Iterator[Tuple[Optional[Record], Optional[Record]]]:
+    """Merge by key; `by_file`: another compiler calls kernels its own way, so files and targets are matched, in the order of kernels."""
+    def key(r: Record) -> object:
+        f, k, t = order(r.key)
+        return (f, t) if by_file else (f, k, t)
+
+    b, a = next(before, None), next(after, None)
+    while b is not None or a is not None:
+        if a is None or (b is not None and key(b) < key(a)):    # type: ignore[operator]
+            yield b, None
+            b = next(before, None)
+        elif b is None or key(a) < key(b):                      # type: ignore[operator]
+            yield None, a
+            a = next(after, None)
+        else:
+            yield b, a
+            b, a = next(before, None), next(after, None)
+
+
+def _why(r: Record) -> str:
+    return f"{r.status}: {r.reason or r.raw.get('message', '')}".rstrip(": ")
+
+
+def compare(before: Iterator[Record], after: Iterator[Record], by_file: bool = False) -> Comparison:
+    c = Comparison({m.name: Totals(m) for m in METRICS})
+    for b, a in _pairs(before, after, by_file):
+        if b is not None:
+            c.n_before += 1
+            c.ok_before += b.status == "ok"
+            if b.status != "ok":
+                c.reasons_before[_why(b) if b.status != "failed" else "failed"] += b.count
+        if a is not None:
+            c.n_after += 1
+            c.ok_after += a.status == "ok"
+            if a.status != "ok":
+                c.reasons_after[_why(a) if a.status != "failed" else "failed"] += a.count
+        if b is None or a is None:
+            if b is not None:
+                c.only_before.append(b.key)
+            elif a is not None:
+                c.only_after.append(a.key)
+        elif b.status == "ok" and a.status != "ok":
+            c.lost.append((a.key, _why(a)))
+        elif a.status == "ok" and b.status != "ok":
+            c.gained.append((a.key, _why(b)))
+        elif a.status == "ok":
+            _compare_kernels(c, b, a)
+    return c
+
+
+def _compare_kernels(c: Comparison, b: Record, a: Record) -> None:
+    for room, ms in b.ms.items():
+        c.ms_before[room] = c.ms_before.get(room, 0.0) + ms
+    for room, ms in a.ms.items():
+        c.ms_after[room] = c.ms_after.get(room, 0.0) + ms
+    reshaped = next((n for n in SHAPE if n in b.values and n in a.values and b.values[n] != a.values[n]), None)
+    if reshaped:
+        c.reshaped.append(Change(a.key, b.values[reshaped], a.values[reshaped], a.count))
+    differs = False
+    for name, total in c.totals.items():
+        if name not in b.values or name not in a.values or (reshaped and name != reshaped):
+            continue
+        total.add(a.key, b.values[name], a.values[name], a.count)
+        differs |= a.values[name] != b.values[name]
+    if differs:
+        c.changed[a.key] = (b, a)

@@ -1,0 +1,104 @@
+"""Finds .hlo files, in order of their names as bytes, in memory that does not grow with their number.
+
+    for root, names in batches(find(["corpus"]), 64): ...      # names relative to root
+"""
+from __future__ import annotations
+
+import heapq
+import os
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, Iterator, List, NamedTuple, Sequence, Tuple
+
+CHUNK = 50_000  # names in memory
+
+
+class Root(NamedTuple):
+    folder: str     # where its names begin
+    prefix: str     # what stands in front of them in records: "" if there is one root only
+
+
+def _walk(folder: str) -> Iterator[str]:
+    stack = [folder]
+    while stack:
+        here = stack.pop()
+        with os.scandir(here) as entries:
+            for e in entries:
+                if e.name.startswith("."):
+                    continue
+                if e.is_dir():
+                    stack.append(e.path)
+                elif e.name.endswith(".hlo"):
+                    yield os.path.relpath(e.path, folder)
+
+
+def _spill(names: List[str]) -> IO[bytes]:
+    f = tempfile.TemporaryFile()
+    f.writelines(os.fsencode(n) + b"\n" for n in names)
+    f.seek(0)
+    return f
+
+
+def in_order(names: Iterator[str]) -> Iterator[str]:
+    """Sorted by bytes; what does not fit in memory waits in temporary files."""
+    with ExitStack() as opened:
+        spilled: List[IO[bytes]] = []
+        chunk: List[str] = []
+        for name in names:
+            if "\n" in name:
+                continue  # no list of files can hold it
+            chunk.append(name)
+            if len(chunk) >= CHUNK:
+                spilled.append(opened.enter_context(_spill(sorted(chunk, key=os.fsencode))))
+                chunk = []
+        last = sorted(chunk, key=os.fsencode)
+        if not spilled:
+            yield from last
+            return
+        parts: List[Iterator[bytes]] = [(line[:-1] for line in f) for f in spilled]
+        for name_bytes in heapq.merge(*parts, (os.fsencode(n) for n in last)):
+            yield os.fsdecode(name_bytes)
+
+
+def roots_of(words: Sequence[str]) -> List[Tuple[Root, List[str]]]:
+    """A folder is a root with all that is below it; single files share the root of their folder. Names in records are relative to their root;
+    with several, each has the name of its folder in front."""
+    folders = [w for w in words if os.path.isdir(w)]
+    singles = [w for w in words if not os.path.isdir(w)]
+    groups: List[Tuple[str, List[str]]] = [(f, []) for f in folders]
+    by_folder = {}
+    for w in singles:
+        if not os.path.isfile(w):
+            raise SystemExit(f"{w}: error: no such file or folder")
+        by_folder.setdefault(os.path.dirname(w) or ".", []).append(os.path.basename(w))
+    groups += sorted(by_folder.items())
+    if len(groups) == 1:
+        return [(Root(groups[0][0], ""), groups[0][1])]
+    names = [Path(folder).resolve().name for folder, _ in groups]
+    unique = [n if names.count(n) == 1 else f"{n}.{i}" for i, n in enumerate(names)]
+    out = [(Root(folder, name + "/"), files) for (folder, files), name in zip(groups, unique)]
+    return sorted(out, key=lambda g: os.fsencode(g[0].prefix))
+
+
+def find(words: Sequence[str]) -> Iterator[Tuple[Root, str]]:
+    for root, files in roots_of(words):
+        for name in in_order(iter(sorted(set(files))) if files else _walk(root.folder)):
+            yield root, name
+
+
+def count(words: Sequence[str]) -> int:
+    return sum(len(set(files)) if files else sum(1 for _ in _walk(root.folder)) for root, files in roots_of(words))
+
+
+def batches(found: Iterator[Tuple[Root, str]], size: int) -> Iterator[Tuple[Root, List[str]]]:
+    now: List[str] = []
+    of = Root("", "")
+    for root, name in found:
+        if now and (root != of or len(now) == size):
+            yield of, now
+            now = []
+        of = root
+        now.append(name)
+    if now:
+        yield of, now

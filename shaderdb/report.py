@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+"""What a change costs: two result files of shaderdb/run compared, in the form of Mesa's shader-db.
+
+    report.py before.jsonl after.jsonl [--html out.html] [--metric sass ..] [--all]
+
+`before` may be baseline.json, or a .tsv of what another compiler made of the same files; then files are matched and its target is taken.
+Each metric that changed: kernels that were helped and HURT, sorted by change; totals over all kernels that both have, and over those that
+changed; smallest, largest, mean and median change; 95 % intervals of mean and median, and a verdict only where both agree. Which way a
+metric is good stands in metrics.tsv. Ends with kernels LOST and GAINED, what is declined, and compile times.
+"""
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from pathlib import Path
+from statistics import median
+from typing import Dict, Iterator, List, Optional, Tuple
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from compare import Change, Comparison, Totals, compare  # noqa: E402
+from intervals import Summary, verdict  # noqa: E402
+from records import METRICS, Key, Record, read  # noqa: E402
+
+SHOWN = 20      # kernels of a kind and metric, unless --all
+
+
+def number(x: float) -> str:
+    return f"{x:.0f}" if x == int(x) else f"{x:.2f}"
+
+
+def percent(before: float, after: float) -> str:
+    return f"{100 * (after - before) / before:+.2f}%" if before else ("0.00%" if after == before else "new")
+
+
+def name(key: Key) -> str:
+    file, kernel, target = key
+    return f"{file} {kernel} {target}" if kernel and kernel not in file else f"{file} {target}"
+
+
+def put_kernels(out: List[str], word: str, metric: str, changes: List[Change], limit: int) -> None:
+    shown = changes[:limit]
+    width = max((len(name(c.key)) for c in shown), default=0)
+    for c in shown:
+        times = f" (x{c.count})" if c.count > 1 else ""
+        out.append(f"{word} {metric}: {name(c.key):<{width}}  {number(c.before)} -> {number(c.after)} ({percent(c.before, c.after)}){times}")
+    if len(changes) > limit:
+        out.append(f"{word} {metric}: .. and {len(changes) - limit} more (--all)")
+
+
+def put_side(out: List[str], word: str, changes: List[Change]) -> None:
+    if not changes:
+        return
+    for kind, x in (("abs", sorted(abs(c.delta) for c in changes)), ("rel", sorted(abs(c.percent) for c in changes))):
+        unit = "%" if kind == "rel" else ""
+        mean = math.fsum(x) / len(x)
+        out.append(f"{word} stats ({kind}) min: {x[0]:.2f}{unit} max: {x[-1]:.2f}{unit} mean: {mean:.2f}{unit} median: {median(x):.2f}{unit}")
+
+
+def interval(pair: Optional[Tuple[float, float]], unit: str) -> str:
+    return f"{pair[0]:.2f}{unit} to {pair[1]:.2f}{unit}" if pair else "too few kernels for one"
+
+
+def put_intervals(out: List[str], t: Totals) -> None:
+    value, relative = t.statistics()
+    if value is None or relative is None:
+        return
+    for what, s, unit in (("value", value, ""), ("%-change", relative, "%")):
+        out.append(f"95% interval of the mean   {t.metric.name} {what}: {interval(s.mean_interval, unit)}")
+        out.append(f"95% interval of the median {t.metric.name} {what}: {interval(s.median_interval, unit)}")
+    out.append(judgement(t, value, relative))
+
+
+def judgement(t: Totals, value: Summary, relative: Summary) -> str:
+    said = {verdict(value, t.metric.better), verdict(relative, t.metric.better)}
+    if t.metric.better == "none":
+        return f"{t.metric.name} changed; neither way is better."
+    return f"{t.metric.name} are {said.pop()}." if len(said) == 1 and "" not in said else "Inconclusive result."
+
+
+def put_metric(out: List[str], t: Totals, limit: int) -> None:
+    m = t.metric
+    if not t.changes:
+        return
+    before, after = t.affected()
+    helped, hurt = t.split()
+    if m.better == "none":
+        put_kernels(out, "changed", m.name, helped + hurt, limit)
+    else:
+        put_kernels(out, "helped:", m.name, helped, limit)
+        put_kernels(out, "HURT:  ", m.name, hurt, limit)
+    out.append("")
+    out.append(f"total {m.name} in shared kernels: {number(t.before)} -> {number(t.after)} ({percent(t.before, t.after)})")
+    out.append(f"{m.name} in affected kernels: {number(before)} -> {number(after)} ({percent(before, after)})")
+    if m.better != "none":
+        out += [f"helped: {len(helped)}", f"HURT: {len(hurt)}"]
+        put_side(out, "helped", helped)
+        put_side(out, "HURT", hurt)
+    put_intervals(out, t)
+    out.append("")
+
+
+def put_lists(out: List[str], c: Comparison, limit: int) -> None:
+    for word, items in (("LOST:  ", c.lost), ("GAINED:", c.gained)):
+        out += [f"{word} {name(key)} ({why})" for key, why in items[:limit]]
+        if len(items) > limit:
+            out.append(f"{word} .. and {len(items) - limit} more (--all)")
+    for what, keys in (("only before", c.only_before), ("only after", c.only_after)):
+        out += [f"{what}: {name(key)}" for key in keys[:limit]]
+        if len(keys) > limit:
+            out.append(f"{what}: .. and {len(keys) - limit} more (--all)")
+    if c.reshaped:
+        out.append(f"{len(c.reshaped)} kernels have another number of loops, and are in no other metric")
+    out.append(f"LOST: {len(c.lost)}, GAINED: {len(c.gained)}")
+
+
+def put_declined(out: List[str], c: Comparison) -> None:
+    for why in sorted(set(c.reasons_before) | set(c.reasons_after)):
+        b, a = c.reasons_before[why], c.reasons_after[why]
+        out.append(f"{why}: {b}" if a == b else f"{why}: {b} -> {a} ({a - b:+})")
+
+
+def put_times(out: List[str], c: Comparison) -> None:
+    b, a = sum(c.ms_before.values()), sum(c.ms_after.values())
+    if not b or not a:
+        return
+    out.append(f"compile time of shared kernels: {b / 1000:.2f} s -> {a / 1000:.2f} s ({percent(b, a)}); a measurement, with its noise")
+    if len(c.ms_before) > 1 and len(c.ms_after) > 1:
+        out.append("  " + ", ".join(f"{room} {c.ms_before.get(room, 0):.0f} -> {c.ms_after.get(room, 0):.0f} ms"
+                                    for room in sorted(set(c.ms_before) | set(c.ms_after))))
+
+
+def put_ratios(out: List[str], ratios: Dict[str, List[float]]) -> None:
+    """The figure to watch against another compiler, apart by scale: small kernels measure the rounding of blocks."""
+    for scale, x in sorted(ratios.items()):
+        gm = math.exp(math.fsum(math.log(r) for r in x) / len(x))
+        better, worse = sum(r < 1 for r in x), sum(r > 1 for r in x)
+        out.append(f"issued instructions, after / before, scale {scale}: median {median(x):.3f}, geometric mean {gm:.3f} over {len(x)} kernels without loops; "
+                   f"{better} better, {worse} worse")
+
+
+def ratios_of(c: Comparison, pairs: Dict[Key, Tuple[float, float]]) -> Dict[str, List[float]]:
+    out: Dict[str, List[float]] = {}
+    for (file, _, _), (b, a) in pairs.items():
+        stem = file.split("__")[0]
+        scale = stem[-1] if len(stem) > 2 and stem[-2] == "." and stem[-1] in "LS" else "M"
+        if b > 0 and a > 0:
+            out.setdefault(scale, []).append(a / b)
+    return out
+
+
+def text(c: Comparison, metrics: List[str], limit: int) -> str:
+    out: List[str] = []
+    for m in METRICS:
+        if not metrics or m.name in metrics:
+            put_metric(out, c.totals[m.name], limit)
+    if not c.moved:
+        out.append("nothing moved")
+    out.append(f"kernels: {c.n_before} -> {c.n_after}, compiled: {c.ok_before} -> {c.ok_after}")
+    put_lists(out, c, limit)
+    put_declined(out, c)
+    put_times(out, c)
+    return "\n".join(out)
+
+
+def load(before: str, after: str, target: str) -> Tuple[Comparison, Dict[str, List[float]]]:
+    """`before` of another compiler has one target: only that is looked at."""
+    theirs = before.endswith(".tsv")
+
+    def ours() -> Iterator[Record]:
+        return (r for r in read(after, target) if not theirs or r.target == target)
+
+    pairs: Dict[Key, Tuple[float, float]] = {}
+    if theirs:
+        known = {r.file: r.values["issued"] for r in read(before, target) if "issued" in r.values}
+        pairs = {r.key: (known[r.file], r.values["issued"]) for r in ours() if r.file in known and "issued" in r.values}
+    c = compare(read(before, target), ours(), theirs)
+    return c, ratios_of(c, pairs)
+
+
+def main() -> int:
+    p = argparse.ArgumentParser(description="two result files of shaderdb/run, compared")
+    p.add_argument("before")
+    p.add_argument("after")
+    p.add_argument("--html", metavar="OUT.html", help="also one page that holds everything")
+    p.add_argument("--metric", action="append", default=[], choices=[m.name for m in METRICS], help="only this; may be given again")
+    p.add_argument("--target", default="sm_90", help="of a .tsv (%(default)s)")
+    p.add_argument("--all", action="store_true", help=f"every kernel, not {SHOWN} of a kind")
+    p.add_argument("--cache", default=None, help="where the PTX for the page is, if the records do not hold it")
+    o = p.parse_args()
+    c, ratios = load(o.before, o.after, o.target)
+    out: List[str] = []
+    put_ratios(out, ratios)
+    print("\n".join([text(c, o.metric, sys.maxsize if o.all else SHOWN), *out]))
+    if o.html:
+        from page import write_page
+        write_page(o.html, c, o.before, o.after, text(c, [], SHOWN), out, o.cache)
+        print(f"{o.html} written")
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except BrokenPipeError:  # `| head` has seen enough
+        sys.stderr.close()

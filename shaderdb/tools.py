@@ -1,0 +1,54 @@
+"""Where the executable, the assembler and the cache are."""
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Dict, Tuple
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def find_warpburg(given: str = "") -> str:
+    for word in (given, os.environ.get("WARPBURG", ""), str(ROOT / "build" / "warpburg")):
+        if word and os.path.isfile(word):
+            return str(Path(word).resolve())
+        if word and (found := shutil.which(word)):
+            return found
+        if word and word == given:
+            raise SystemExit(f"{word}: error: no such executable")
+    raise SystemExit("error: no warpburg executable: ./dev build makes build/warpburg, --warpburg names another")
+
+
+def cache_folder() -> str:
+    """$WARPBURG_CACHE, else where this user's caches are."""
+    own = os.environ.get("WARPBURG_CACHE")
+    if own is not None:
+        return own
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(base, "warpburg", "shaderdb")
+
+
+def _in_venv(name: str) -> str:
+    return str(next((p for p in sorted((ROOT / ".venv").rglob(name)) if p.is_file()), "")) if (ROOT / ".venv").is_dir() else ""
+
+
+def environment() -> Tuple[Tuple[str, str], ...]:
+    """What ./dev sets where ptxas and libdevice come from PyPI."""
+    out: Dict[str, str] = {}
+    if not os.environ.get("WARPBURG_PTXAS") and not shutil.which("ptxas") and not os.path.exists("/usr/local/cuda/bin/ptxas"):
+        out["WARPBURG_PTXAS"] = _in_venv("ptxas")
+    if not os.environ.get("WARPBURG_LIBDEVICE") and not os.path.exists("/usr/local/cuda/nvvm/libdevice/libdevice.10.bc"):
+        out["WARPBURG_LIBDEVICE"] = _in_venv("libdevice.10.bc")
+    return tuple((k, v) for k, v in out.items() if v)
+
+
+def ptxas_version() -> str:
+    """'V13.0.88'; '' without ptxas."""
+    program = os.environ.get("WARPBURG_PTXAS") or dict(environment()).get("WARPBURG_PTXAS") or shutil.which("ptxas") or "/usr/local/cuda/bin/ptxas"
+    try:
+        said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
+    except OSError:
+        return ""
+    return next((word.rstrip(",") for word in said.split() if word.startswith("V") and word[1:2].isdigit()), "")

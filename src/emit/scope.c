@@ -1,0 +1,292 @@
+/* scope.c: blocks, and where a value may be used.
+ *
+ * Needs statements made through these functions; leaves blocks in which every use stands below what it uses. Each variable and each
+ * result of a statement opens a scope; a node's home is the deepest scope among those of its leaves. An `if` whose branches turn out
+ * to be cheap and free of statements becomes a select; one with the condition of the statement just before it joins that.
+ *
+ *     if c {  let d = i - 3 in 0..8    yield load %p[d]  }         home of the load: the scope that d opens; closed after the `}`
+ */
+#include "emit/inner.h"
+
+enum { CHEAP = 12 /* nodes of both branches that may be computed without asking which is needed */ };
+
+static uint32_t new_scope(EmitValues *e, uint32_t parent, IrBlock *b)
+{
+    const EmitScope s = {parent, b, true};
+    WBB_PUSH(e->arena, &e->scopes, s);
+    return e->scopes.n - 1;
+}
+
+void emit_switch(EmitValues *e, uint32_t scope)
+{
+    EmitScope *s = e->scopes.items;
+    for (uint32_t x = e->scope, y = scope; x != y;) {
+        if (x > y) {
+            s[x].open = false;
+            x = s[x].parent;
+        } else {
+            s[y].open = true;
+            y = s[y].parent;
+        }
+    }
+    e->scope = scope;
+}
+
+uint32_t emit_enter(EmitValues *e, IrBlock *b)
+{
+    const uint32_t outer = e->scope;
+    e->scope = new_scope(e, outer, b);
+    return outer;
+}
+
+IrBlock *emit_block(const EmitValues *e) { return e->scopes.items[e->scope].block; }
+
+static uint32_t *slot(EmitValues *e, uint32_t **array, uint32_t *room, uint32_t number)
+{
+    if (number >= *room) {
+        const uint32_t more = WBB_MAX(64, 2 * number);
+        *array = wbb_grow(e->arena, *array, *room * sizeof **array, more * sizeof **array);
+        *room = more;
+    }
+    return &(*array)[number];
+}
+
+void emit_bound(EmitValues *e, IrRef leaf)
+{
+    const IrNode *n = ir_at(e->g, leaf);
+    const uint32_t number = (uint32_t)n->imm;
+    e->scope = new_scope(e, e->scope, emit_block(e));
+    if (n->op == OP_VALUE) *slot(e, &e->value_home, &e->values_room, number) = e->scope;
+    else *slot(e, &e->var_home, &e->vars_room, number) = e->scope;
+}
+
+/* The homes of all nodes made since the last look. */
+static void find_homes(EmitValues *e)
+{
+    const IrGraph *g = e->g;
+    if (e->homes_room < g->n) {
+        const uint32_t room = WBB_MAX(g->n, 2 * e->homes_room);
+        e->home = wbb_grow(e->arena, e->home, e->homes_room * sizeof *e->home, room * sizeof *e->home);
+        e->heavy = wbb_grow(e->arena, e->heavy, e->homes_room, room);
+        e->homes_room = room;
+    }
+    for (; e->homes < g->n; e->homes++) {
+        const IrNode *n = ir_at(g, e->homes);
+        uint32_t home = 0;
+        bool heavy = n->op == OP_LOAD || n->op == OP_APPLY || sc_op_info[n->op].costly;
+        if (n->op == OP_VAR) home = n->imm < e->vars_room ? e->var_home[n->imm] : 0;
+        else if (n->op == OP_VALUE) home = n->imm < e->values_room ? e->value_home[n->imm] : 0;
+        for (uint32_t i = 0, count = ir_arity(g, e->homes); i < count; i++) {
+            const IrRef x = ir_operand(g, e->homes, i);
+            home = WBB_MAX(home, e->home[x]);
+            heavy = heavy || e->heavy[x];
+        }
+        e->home[e->homes] = home;
+        e->heavy[e->homes] = heavy;
+    }
+}
+
+bool emit_is_there(EmitValues *e, IrRef value)
+{
+    find_homes(e);
+    return e->scopes.items[e->home[value]].open;
+}
+
+bool emit_is_heavy(EmitValues *e, IrRef value)
+{
+    find_homes(e);
+    return e->heavy[value];
+}
+
+/* variables -------------------------------------------------------------------------------------------------------------------- */
+
+static EmitLet *find_let(const EmitValues *e, IrRef definition, int64_t lo, int64_t hi)
+{
+    const int64_t key[3] = {definition, lo, hi};
+    for (uint64_t h = wbb_hash(key, sizeof key, 5);; h++) {
+        EmitLet *l = &e->lets[h & (e->lets_room - 1)];
+        if (!l->definition || (l->definition == definition && l->lo == lo && l->hi == hi)) return l;
+    }
+}
+
+static void keep_let(EmitValues *e, EmitLet let)
+{
+    EmitLet *old = find_let(e, let.definition, let.lo, let.hi);
+    if (old->definition) {
+        old->var = let.var;
+        return;
+    }
+    if (2 * ++e->n_lets > e->lets_room) {
+        const EmitLet *all = e->lets;
+        const uint32_t n = e->lets_room;
+        e->lets_room = 2 * n;
+        e->lets = WBB_NEW_N(e->arena, EmitLet, e->lets_room);
+        for (uint32_t k = 0; k < n; k++)
+            if (all[k].definition) *find_let(e, all[k].definition, all[k].lo, all[k].hi) = all[k];
+    }
+    *find_let(e, let.definition, let.lo, let.hi) = let;
+}
+
+IrRef emit_let(EmitValues *e, const char *stem, IrRef index, int64_t lo, int64_t hi)
+{
+    if (lo == hi) return ir_index(e->g, lo);
+    if (ir_within(e->g, index, lo, (WbbI128)hi + 1)) return index;
+    const EmitLet *known = find_let(e, index, lo, hi);
+    if (known->definition && emit_is_there(e, known->var)) return known->var;
+    const IrRef var = ir_let(e->g, emit_block(e), emit_name(e, stem), index, lo, hi);
+    emit_bound(e, var);
+    keep_let(e, (EmitLet){index, var, lo, hi});
+    return var;
+}
+
+/* A bound of an index in the integer's own type: what the type cannot hold bounds nothing. */
+static IrRef clamped(EmitValues *e, IrRef x, ScType t, int64_t lo, int64_t hi)
+{
+    const uint32_t bits = sc_type_info[t].bits;
+    const WbbI128 most = ((WbbI128)1 << (bits - sc_is_signed(t))) - 1, least = sc_is_signed(t) ? -most - 1 : 0;
+    const IrType type = IR_TYPE(t, 0);
+    if (lo > least) x = ir_node(e->g, OP_MAX, type, 0, x, ir_const(e->g, type, sc_from_i128(t, lo)), 0, 0);
+    if (hi < most) x = ir_node(e->g, OP_MIN, type, 0, x, ir_const(e->g, type, sc_from_i128(t, hi)), 0, 0);
+    return x;
+}
+
+IrRef emit_start(EmitValues *e, IrRef integer, int64_t lo, int64_t hi)
+{
+    const IrNode n = *ir_at(e->g, integer);
+    const ScType t = IR_SC(n.type);
+    if (lo == hi) return ir_index(e->g, lo);
+    if (n.op == OP_CONST) {
+        const WbbI128 value = sc_to_i128(t, n.imm);
+        return ir_index(e->g, value < lo ? lo : value > hi ? hi : (int64_t)value);
+    }
+    if (n.op == OP_IDX && ir_within(e->g, n.a[0], lo, (WbbI128)hi + 1)) return n.a[0];
+    const IrRef value = clamped(e, integer, t, lo, hi);
+    const EmitLet *known = find_let(e, value, lo, hi);
+    if (known->definition && emit_is_there(e, known->var)) return known->var;
+    const IrRef var = ir_let_value(e->g, emit_block(e), emit_name(e, "s"), value, lo, hi);
+    emit_bound(e, var);
+    keep_let(e, (EmitLet){value, var, lo, hi});
+    return var;
+}
+
+/* if --------------------------------------------------------------------------------------------------------------------------- */
+
+/* The last statement of the block, if it is an `if` of this condition that emit_if made. */
+static EmitIf *to_join(EmitValues *e, IrRef condition)
+{
+    const IrBlock *b = emit_block(e);
+    if (!b->n || b->items[b->n - 1]->kind != IR_IF || b->items[b->n - 1]->condition != condition) return NULL;
+    if (e->top && e->top->env) return NULL; /* parameters of a called body may be results of that very `if` */
+    for (uint32_t k = e->ifs.n; k-- > 0 && k + 16 > e->ifs.n;)
+        if (e->ifs.items[k].s == b->items[b->n - 1]) return &e->ifs.items[k];
+    return NULL;
+}
+
+EmitChoice emit_if(EmitValues *e, IrRef condition)
+{
+    EmitChoice c = {.known = true, .outer = e->scope, .nodes = e->g->n};
+    if (!condition) return c;
+    if (ir_is_const(e->g, condition)) {
+        c.known = ir_at(e->g, condition)->imm != 0;
+        return c;
+    }
+    const EmitIf *joined = to_join(e, condition);
+    if (joined) {
+        c.s = joined->s;
+        c.record = (uint32_t)(joined - e->ifs.items);
+        emit_switch(e, joined->then_end);
+        return c;
+    }
+    c.s = ir_stmt(e->g, emit_block(e), IR_IF);
+    c.s->condition = condition;
+    c.record = e->ifs.n;
+    const EmitIf record = {.s = c.s, .before = e->scope};
+    WBB_PUSH(e->arena, &e->ifs, record);
+    emit_enter(e, &c.s->body);
+    return c;
+}
+
+IrRef emit_seen(const EmitValues *e, const EmitChoice *c, bool then, IrRef value)
+{
+    const IrNode *n = ir_at(e->g, value);
+    for (uint32_t k = 0; c->s && n->op == OP_VALUE && k < c->s->n_results; k++)
+        if (c->s->results[k].value == n->imm) return then ? c->s->results[k].yield : c->s->results[k].otherwise;
+    return value;
+}
+
+void emit_else(EmitValues *e, EmitChoice *c)
+{
+    if (!c->s) return;
+    EmitIf *r = &e->ifs.items[c->record];
+    r->then_end = e->scope;
+    if (r->else_end) {
+        emit_switch(e, r->else_end);
+        return;
+    }
+    emit_switch(e, r->before);
+    emit_enter(e, &c->s->otherwise);
+}
+
+/* Nothing but nodes in both branches, few and light ones: a select does it. */
+static bool is_cheap(EmitValues *e, const EmitChoice *c, uint32_t n, const IrRef *then, const IrRef *otherwise)
+{
+    if (c->s->n_results || c->s->body.n || c->s->otherwise.n) return false;
+    bool same = true, heavy = false;
+    for (uint32_t k = 0; k < n; k++) {
+        same = same && then[k] == otherwise[k];
+        heavy = heavy || emit_is_heavy(e, then[k]) || emit_is_heavy(e, otherwise[k]);
+    }
+    return same || (!heavy && e->g->n - c->nodes <= CHEAP);
+}
+
+void emit_end_if(EmitValues *e, EmitChoice *c, uint32_t n, const IrRef *then, const IrRef *otherwise, IrRef *values)
+{
+    if (!c->s) {
+        for (uint32_t k = 0; k < n; k++) values[k] = c->known ? then[k] : otherwise[k];
+        return;
+    }
+    EmitIf *r = &e->ifs.items[c->record];
+    r->else_end = e->scope;
+    const bool cheap = is_cheap(e, c, n, then, otherwise);
+    emit_switch(e, c->outer);
+    if (cheap) {
+        IrBlock *b = emit_block(e);
+        assert(b->items[b->n - 1] == c->s);
+        b->n--;
+        for (uint32_t k = 0; k < n; k++)
+            values[k] = then[k] == otherwise[k] ? then[k]
+                                                : ir_node(e->g, OP_SELECT, ir_at(e->g, then[k])->type, 0, c->s->condition, then[k], otherwise[k], 0);
+        return;
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        values[k] = ir_result(e->g, c->s, emit_name(e, "c"), then[k], otherwise[k]);
+        emit_bound(e, values[k]);
+    }
+}
+
+/* for --------------------------------------------------------------------------------------------------------------------------- */
+
+EmitLoop emit_for(EmitValues *e, const char *stem, int64_t n, uint32_t n_acc, IrRef *acc, IrRef *var)
+{
+    EmitLoop l = {.s = ir_stmt(e->g, emit_block(e), IR_FOR), .outer = e->scope};
+    l.s->var = ir_var_new(e->g, emit_name(e, stem), IR_LOOP, 0, n - 1, 0);
+    emit_enter(e, &l.s->body);
+    *var = ir_var(e->g, l.s->var);
+    emit_bound(e, *var);
+    for (uint32_t k = 0; k < n_acc; k++) {
+        ir_carry(e->g, l.s, emit_name(e, "a"), acc[k]);
+        acc[k] = ir_value(e->g, l.s->results[k].carried);
+        emit_bound(e, acc[k]);
+    }
+    return l;
+}
+
+void emit_end_for(EmitValues *e, const EmitLoop *l, uint32_t n_acc, IrRef *acc)
+{
+    emit_switch(e, l->outer);
+    for (uint32_t k = 0; k < n_acc; k++) {
+        l->s->results[k].yield = acc[k];
+        acc[k] = ir_value(e->g, l->s->results[k].value);
+        emit_bound(e, acc[k]);
+    }
+}

@@ -1,0 +1,285 @@
+/* access.c: which element of an operand an element of the result needs, and where an element of an operand goes: what is common to
+ * all operations.
+ *
+ * Needs a verified instruction and nodes for an index, ranges and starts. Leaves index nodes within the operand's dimensions, and the
+ * conditions under which they are, without those that facts prove. A family of operations lists what it loops over and which
+ * starts it reads, sizes of 1 and starts of one value included; here those become constants.
+ *
+ *     dynamic-slice f32[8,5] of f32[32,5]: listed starts 0..24 and 0..0; the public sees one, and the other is the constant 0
+ *     pad f32[8] of f32[6], padding=1_1, at d0: d0 - 1, if d0 - 1 in [0, 5]
+ */
+#include "index/access.h"
+
+const IxFamily *ix_family(WbbArena *a, const HloInstruction *i)
+{
+    switch (i->opcode) {
+    case HLO_BITCAST_CONVERT: return hlo_same_dims(i->shape, i->operands[0]->shape) ? &ix_elementwise : &ix_bitcast_convert;
+    case HLO_BITCAST: return hlo_elements(i->shape) == hlo_elements(i->operands[0]->shape) ? &ix_moving : NULL;
+    case HLO_BROADCAST: case HLO_RESHAPE: case HLO_REVERSE: case HLO_SLICE: case HLO_TRANSPOSE: return &ix_moving;
+    case HLO_MAP: case HLO_SET_DIMENSION_SIZE: case HLO_RNG: return &ix_elementwise;
+    case HLO_PAD: return &ix_pad;
+    case HLO_CONCATENATE: return &ix_concatenate;
+    case HLO_DYNAMIC_SLICE: return &ix_dynamic_slice;
+    case HLO_DYNAMIC_UPDATE_SLICE: return &ix_dynamic_update;
+    case HLO_GATHER: return &ix_gather;
+    case HLO_SCATTER: return &ix_scatter;
+    case HLO_REDUCE: return &ix_reduce;
+    case HLO_REDUCE_WINDOW: return &ix_window;
+    case HLO_DOT: return i->n_operands == 2 ? &ix_dot : NULL;
+    case HLO_SCALED_DOT: return &ix_dot;
+    case HLO_CONVOLUTION: return hlo_conv_dims(a, i).known ? &ix_convolution : NULL;
+    case HLO_SELECT_AND_SCATTER: return &ix_select_scatter;
+    case HLO_SORT: case HLO_TOPK: return &ix_sort;
+    case HLO_SCAN: return &ix_scan;
+    case HLO_CHOLESKY: case HLO_TRIANGULAR_SOLVE: return &ix_matrix;
+    case HLO_FFT: return &ix_transform;
+    case HLO_BATCH_NORM_INFERENCE: return &ix_batch_norm;
+    case HLO_BATCH_NORM_TRAINING: case HLO_BATCH_NORM_GRAD: return &ix_features;
+    default: return hlo_is_elementwise(i->opcode) ? &ix_elementwise : hlo_hands_on(i) ? &ix_moving : NULL;
+    }
+}
+
+const IxFamily *ix_target_family(WbbArena *a, const HloInstruction *i, uint32_t operand)
+{
+    switch (i->opcode) {
+    case HLO_BITCAST_CONVERT: return hlo_same_dims(i->shape, i->operands[0]->shape) ? &ix_to_same : &ix_to_bitcast_convert;
+    case HLO_BITCAST: return hlo_elements(i->shape) == hlo_elements(i->operands[0]->shape) ? &ix_to_moved : NULL;
+    case HLO_BROADCAST: return &ix_to_broadcast;
+    case HLO_RESHAPE: case HLO_REVERSE: case HLO_SLICE: case HLO_TRANSPOSE: return &ix_to_moved;
+    case HLO_MAP: case HLO_SET_DIMENSION_SIZE: case HLO_RNG: return &ix_to_same;
+    case HLO_PAD: return operand == 0 ? &ix_to_pad : &ix_to_all;
+    case HLO_CONCATENATE: return &ix_to_concatenate;
+    case HLO_DYNAMIC_SLICE: return operand == 0 ? &ix_to_slice_of : &ix_to_all;
+    case HLO_DYNAMIC_UPDATE_SLICE: return operand == 0 ? &ix_to_same : operand == 1 ? &ix_to_update : &ix_to_all;
+    case HLO_GATHER: return operand == 0 ? &ix_to_gather : &ix_to_gathered_by;
+    case HLO_SCATTER: return operand < i->n_operands / 2 ? &ix_to_same : operand == i->n_operands / 2 ? &ix_to_all : &ix_to_scatter;
+    case HLO_REDUCE: return operand < i->n_operands / 2 ? &ix_to_reduce : &ix_to_all;
+    case HLO_REDUCE_WINDOW: return operand < i->n_operands / 2 ? &ix_to_window : &ix_to_all;
+    case HLO_DOT: return i->n_operands == 2 ? &ix_to_dot : NULL;
+    case HLO_SCALED_DOT: return &ix_to_dot;
+    case HLO_CONVOLUTION: return hlo_conv_dims(a, i).known ? &ix_to_convolution : NULL;
+    case HLO_SELECT_AND_SCATTER: return operand < 2 ? &ix_to_select_scatter : &ix_to_all;
+    case HLO_SORT: case HLO_TOPK: return &ix_to_sort;
+    case HLO_SCAN: return &ix_to_scan;
+    case HLO_CHOLESKY: case HLO_TRIANGULAR_SOLVE: return &ix_to_matrix;
+    case HLO_FFT: return &ix_to_transform;
+    case HLO_BATCH_NORM_INFERENCE: return &ix_to_batch_norm;
+    case HLO_BATCH_NORM_TRAINING: case HLO_BATCH_NORM_GRAD: return &ix_to_features;
+    default: return hlo_is_elementwise(i->opcode) || hlo_hands_on(i) ? &ix_to_same : NULL;
+    }
+}
+
+/* --- for families ---------------------------------------------------------------------------------------------------------------- */
+
+void ix_list_size(IxList *l, int64_t size) { WBB_PUSH(l->a, &l->sizes, size); }
+
+void ix_list_start(IxList *l, uint32_t operand, uint32_t dimension, int64_t last, bool open)
+{
+    const ScType t = l->i->operands[operand]->shape->type;
+    const uint64_t largest = sc_is_signed(t) ? sc_mask(t) >> 1 : sc_mask(t);
+    const bool wide = open && last >= 0;
+    IxStart s = {operand, 0, WBB_MAX(last, 0), dimension};
+    if (wide && sc_is_signed(t)) s.lo = -1;
+    if (wide && last < INT64_MAX) s.hi = last + 1;
+    if ((uint64_t)s.hi > largest) s.hi = (int64_t)largest;
+    WBB_PUSH(l->a, &l->starts, s);
+}
+
+void ix_require(IxAsk *q, IrRef expression, int64_t lo, int64_t hi)
+{
+    const IrFact f = ir_fact(q->g, expression);
+    if (f.lo >= lo && f.hi <= hi) return;
+    const WbbI128 first = f.mod ? lo + (((WbbI128)f.rem - lo) % (WbbI128)f.mod + (WbbI128)f.mod) % (WbbI128)f.mod : f.lo;
+    if (f.lo > hi || f.hi < lo || first > hi) q->never = true;
+    for (uint32_t k = 0; k < q->conditions.n; k++) {
+        const IxConstraint *c = &q->conditions.items[k];
+        if (c->expression == expression && c->lo == lo && c->hi == hi) return;
+    }
+    const IxConstraint c = {expression, lo, hi};
+    WBB_PUSH(q->a, &q->conditions, c);
+}
+
+IrRef ix_index(IxAsk *q, int64_t value) { return ir_index(q->g, value); }
+IrRef ix_shift(IxAsk *q, IrRef x, int64_t by) { return rw_add(q->rw, x, ir_index(q->g, by)); }
+IrRef ix_unshift(IxAsk *q, IrRef x, int64_t by) { return rw_sub(q->rw, x, ir_index(q->g, by)); }
+
+int64_t ix_apart(const HloPadding *p) { return p->interior == INT64_MAX ? p->interior : p->interior + 1; }
+
+IrRef ix_quotient(IxAsk *q, IrRef x, int64_t k, int64_t n)
+{
+    const WbbI128 last = ((WbbI128)n - 1) * k;
+    if (n <= 0) {
+        q->never = true;
+        return ix_index(q, 0);
+    }
+    ix_require(q, x, 0, last > INT64_MAX ? INT64_MAX : (int64_t)last);
+    if (n == 1) return ix_index(q, 0);
+    if (k == 1) return x;
+    ix_require(q, rw_mod(q->rw, x, k), 0, 0);
+    return rw_floordiv(q->rw, x, k);
+}
+
+bool ix_holds(HloInts list, int64_t d)
+{
+    for (uint32_t k = 0; k < list.n; k++)
+        if (list.items[k] == d) return true;
+    return false;
+}
+
+const HloShape *ix_leaf(WbbArena *a, const HloShape *s, uint32_t leaf)
+{
+    const HloShape **leaves;
+    if (s->type != SC_TUPLE) return s;
+    const uint32_t n = hlo_leaves(a, s, &leaves);
+    assert(leaf < n);
+    (void)n;
+    return leaves[leaf];
+}
+
+/* --- between what is listed and what is public ----------------------------------------------------------------------------------- */
+
+static bool is_empty(const HloShape *s) { return s->type != SC_TUPLE && hlo_elements(s) == 0; }
+static bool is_one_value(const IxStart *s) { return s->lo == s->hi; }
+
+static IxList listed(const IxFamily *f, IxList l)
+{
+    l.sizes.n = l.starts.n = 0;
+    if (f->list) f->list(&l);
+    return l;
+}
+
+IxNeeds ix_family_needs(const IxFamily *f, WbbArena *a, const HloInstruction *i, uint32_t operand, uint32_t output)
+{
+    if (!f) return (IxNeeds){.known = false};
+    const IxList l = listed(f, (IxList){.a = a, .i = i, .operand = operand, .output = output});
+    int64_t *sizes = WBB_NEW_N(a, int64_t, l.sizes.n + 1u);
+    IxStart *starts = WBB_NEW_N(a, IxStart, l.starts.n + 1u);
+    IxNeeds n = {.known = true, .sizes = sizes, .starts = starts};
+    for (uint32_t k = 0; k < l.sizes.n; k++)
+        if (l.sizes.items[k] != 1) sizes[n.n_ranges++] = l.sizes.items[k];
+    for (uint32_t k = 0; k < l.starts.n; k++)
+        if (!is_one_value(&l.starts.items[k])) starts[n.n_starts++] = l.starts.items[k];
+    return n;
+}
+
+/* A question with all that is listed: constants where the public has nothing. starts NULL: they are not asked for. */
+static IxAsk question(RwCx *rw, const IxList *l, const IrRef *from, const IrRef *ranges, const IrRef *starts)
+{
+    IrRef *loops = WBB_NEW_N(l->a, IrRef, l->sizes.n + 1u), *values = WBB_NEW_N(l->a, IrRef, l->starts.n + 1u);
+    IxAsk q = {.rw = rw, .g = rw_graph(rw), .a = l->a, .i = l->i, .operand = l->operand, .output = l->output, .from = from,
+               .loops = loops, .starts = values};
+    for (uint32_t k = 0, n = 0; k < l->sizes.n; k++)
+        loops[k] = l->sizes.items[k] == 1 || !ranges ? ir_index(q.g, 0) : ranges[n++];
+    for (uint32_t k = 0, n = 0; starts && k < l->starts.n; k++)
+        values[k] = is_one_value(&l->starts.items[k]) ? ir_index(q.g, l->starts.items[k].lo) : starts[n++];
+    return q;
+}
+
+void ix_family_start(const IxFamily *f, RwCx *rw, IxList of, uint32_t k, const IrRef *from, const IrRef *ranges, IrRef *at)
+{
+    const IxList l = listed(f, of);
+    IxAsk q = question(rw, &l, from, ranges, NULL);
+    uint32_t number = 0;
+    for (uint32_t seen = 0; number < l.starts.n; number++)
+        if (!is_one_value(&l.starts.items[number]) && seen++ == k) break;
+    assert(number < l.starts.n);
+    f->start(&q, number, ir_index(q.g, (int64_t)number), at); /* a vector of starts has them all, in order */
+}
+
+bool ix_family_component(const IxFamily *f, RwCx *rw, IxList of, const IrRef *from, const IrRef *ranges, IrRef *at)
+{
+    const IxList l = listed(f, of);
+    IxAsk q = question(rw, &l, from, ranges, NULL);
+    for (uint32_t k = 0; k < l.starts.n; k++) {
+        if (l.starts.items[k].operand != of.operand) continue;
+        f->start(&q, k, ir_index(q.g, 0), at);
+        return true;
+    }
+    return false;
+}
+
+void ix_family_access(const IxFamily *f, RwCx *rw, IxList of, uint32_t rank, const IrRef *from, const IrRef *ranges, const IrRef *starts,
+                      IxAccess *access)
+{
+    const IxList l = listed(f, of);
+    IxAsk q = question(rw, &l, from, ranges, starts);
+    q.index = WBB_NEW_N(of.a, IrRef, rank + 1u);
+    for (uint32_t k = 0; k < rank; k++) q.index[k] = ir_index(q.g, 0);
+    q.never = is_empty(ix_leaf(of.a, of.i->shape, of.output)) || is_empty(of.i->operands[of.operand]->shape);
+    for (uint32_t k = 0; k < l.sizes.n; k++) q.never = q.never || l.sizes.items[k] == 0;
+    if (!q.never) f->access(&q);
+    *access = (IxAccess){.index = q.index, .n_conditions = q.conditions.n, .conditions = q.conditions.items, .never = q.never};
+}
+
+/* --- public ---------------------------------------------------------------------------------------------------------------------- */
+
+/* Where each operand has loops of its own there are none of the instruction. */
+IxNeeds ix_needs(WbbArena *a, const HloInstruction *i)
+{
+    const IxFamily *f = ix_family(a, i);
+    return ix_family_needs(f == &ix_scan || f == &ix_matrix || f == &ix_features ? NULL : f, a, i, 0, 0);
+}
+
+void ix_start(RwCx *rw, WbbArena *a, const HloInstruction *i, uint32_t k, const IrRef *out, const IrRef *ranges, IrRef *at)
+{
+    ix_family_start(ix_family(a, i), rw, (IxList){.a = a, .i = i}, k, out, ranges, at);
+}
+
+void ix_access(RwCx *rw, WbbArena *a, const HloInstruction *i, uint32_t operand, const IrRef *out, const IrRef *ranges,
+               const IrRef *starts, IxAccess *access)
+{
+    const HloShape *s = i->operands[operand]->shape;
+    ix_family_access(ix_family(a, i), rw, (IxList){.a = a, .i = i, .operand = operand}, s->rank, out, ranges, starts, access);
+}
+
+IxNeeds ix_target_needs(WbbArena *a, const HloInstruction *i, uint32_t operand)
+{
+    return ix_family_needs(ix_target_family(a, i, operand), a, i, operand, 0);
+}
+
+void ix_target_start(RwCx *rw, WbbArena *a, const HloInstruction *i, uint32_t operand, uint32_t k, const IrRef *in, IrRef *at)
+{
+    ix_family_start(ix_target_family(a, i, operand), rw, (IxList){.a = a, .i = i, .operand = operand}, k, in, NULL, at);
+}
+
+void ix_target(RwCx *rw, WbbArena *a, const HloInstruction *i, uint32_t operand, const IrRef *in, const IrRef *ranges,
+               const IrRef *starts, IxAccess *target)
+{
+    const HloShape *s = ix_leaf(a, i->shape, 0);
+    ix_family_access(ix_target_family(a, i, operand), rw, (IxList){.a = a, .i = i, .operand = operand}, s->rank, in, ranges, starts, target);
+}
+
+static IrRef bound(RwCx *rw, const IxConstraint *c)
+{
+    IrGraph *g = rw_graph(rw);
+    const IrType pred = IR_TYPE(SC_PRED, 0);
+    const IrFact f = ir_fact(g, c->expression);
+    if (c->lo == c->hi) return rw_compare(rw, OP_EQ, c->expression, ir_index(g, c->lo));
+    const IrRef low = f.lo >= c->lo ? 0 : rw_compare(rw, OP_GE, c->expression, ir_index(g, c->lo));
+    const IrRef high = f.hi <= c->hi ? 0 : rw_compare(rw, OP_LE, c->expression, ir_index(g, c->hi));
+    return !low ? high : !high ? low : ir_node(g, OP_BAND, pred, 0, low, high, 0, 0);
+}
+
+IrRef ix_inside(RwCx *rw, const IxAccess *access)
+{
+    IrGraph *g = rw_graph(rw);
+    const IrType pred = IR_TYPE(SC_PRED, 0);
+    IrRef all = 0;
+    if (access->never) return ir_const(g, pred, 0);
+    for (uint32_t k = 0; k < access->n_conditions; k++) {
+        const IrRef one = bound(rw, &access->conditions[k]);
+        if (ir_is_const(g, one)) {
+            if (!ir_at(g, one)->imm) return one;
+            continue;
+        }
+        all = all ? ir_node(g, OP_BAND, pred, 0, all, one, 0, 0) : one;
+    }
+    return all;
+}
+
+int64_t ix_concat_offset(const HloInstruction *i, uint32_t k)
+{
+    int64_t offset = 0;
+    for (uint32_t p = 0; p < k; p++) offset += i->operands[p]->shape->dims[i->dimensions[0]];
+    return offset;
+}

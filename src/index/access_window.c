@@ -1,0 +1,139 @@
+/* access_window.c: operations that take many elements for one, over loops: reduce, reduce-window, dot, convolution, select-and-scatter.
+ *
+ * Needs a question with a node for each loop. Leaves the operands' indices and the conditions under which an element takes part.
+ *
+ *     reduce dimensions={1}                       (d0) over s0   =>   (d0, s0)
+ *     reduce-window size=3 stride=2 pad=1_1       (d0) over s0   =>   2*d0 + s0 - 1, where that is in [0, n-1]
+ *     dot of [m,k] and [k,n]                      (d0, d1) over s0   =>   (d0, s0) and (s0, d1)
+ */
+#include "index/access.h"
+
+/* --- reduce ---------------------------------------------------------------------------------------------------------------------- */
+
+static HloInts reduced(const HloInstruction *i) { return (HloInts){i->dimensions, i->n_dimensions}; }
+
+static void list_reduce(IxList *l)
+{
+    const HloShape *s = l->i->operands[0]->shape;
+    for (uint32_t d = 0; d < s->rank; d++)
+        if (ix_holds(reduced(l->i), d)) ix_list_size(l, s->dims[d]);
+}
+
+static void reduce(IxAsk *q)
+{
+    const HloShape *s = q->i->operands[q->operand]->shape;
+    if (q->operand >= q->i->n_operands / 2) return; /* what a sum begins with is a scalar */
+    for (uint32_t d = 0, loop = 0, out = 0; d < s->rank; d++)
+        q->index[d] = ix_holds(reduced(q->i), d) ? q->loops[loop++] : q->from[out++];
+}
+
+/* --- windows --------------------------------------------------------------------------------------------------------------------- */
+
+/* Where element `at` of the window at `out` lies in a dimension of n elements. */
+static IrRef in_window(IxAsk *q, const HloWindow *w, IrRef out, IrRef at, int64_t n)
+{
+    const IrRef place = rw_add(q->rw, rw_scale(q->rw, out, w->stride), rw_scale(q->rw, at, w->rhs_dilate));
+    return ix_quotient(q, ix_unshift(q, place, w->low), w->lhs_dilate, n);
+}
+
+static void list_window(IxList *l)
+{
+    for (uint32_t d = 0; d < l->i->n_windows; d++) ix_list_size(l, l->i->windows[d].size);
+}
+
+static void window(IxAsk *q)
+{
+    const HloShape *s = q->i->operands[q->operand]->shape;
+    if (q->operand >= q->i->n_operands / 2) return;
+    for (uint32_t d = 0; d < s->rank; d++) q->index[d] = in_window(q, &q->i->windows[d], q->from[d], q->loops[d], s->dims[d]);
+}
+
+/* An element gets the values of the windows that select it, and may be in as many as a window has elements: the loops run over its
+ * place in the window, then, for operand 0, over the others that the window selects among. */
+static void list_select_scatter(IxList *l)
+{
+    list_window(l);
+    list_window(l);
+}
+
+static void select_scatter(IxAsk *q)
+{
+    const HloShape *source = q->i->operands[1]->shape;
+    if (q->operand == 2) return;
+    for (uint32_t d = 0; d < source->rank; d++) {
+        const HloWindow *w = &q->i->windows[d];
+        const IrRef first = rw_sub(q->rw, q->from[d], rw_scale(q->rw, q->loops[d], w->rhs_dilate));
+        q->index[d] = ix_quotient(q, ix_shift(q, first, w->low), w->stride, source->dims[d]);
+        if (q->operand == 0) q->index[d] = in_window(q, w, q->index[d], q->loops[source->rank + d], q->i->shape->dims[d]);
+    }
+}
+
+/* --- dot ------------------------------------------------------------------------------------------------------------------------- */
+
+static void list_dot(IxList *l)
+{
+    const HloDotDims d = hlo_dot_dims(l->a, l->i);
+    for (uint32_t k = 0; k < d.lhs_contracting.n; k++)
+        ix_list_size(l, l->i->operands[0]->shape->dims[d.lhs_contracting.items[k]]);
+}
+
+/* The result has the batch dimensions, the free ones of the left operand, those of the right one. The scales of a scaled-dot, operands
+ * 2 and 3, have the dimensions of their operand but for a factor: one scale for several elements. */
+static void dot(IxAsk *q)
+{
+    const HloDotDims d = hlo_dot_dims(q->a, q->i);
+    const uint32_t side = q->operand % 2;
+    const HloInts batch = side ? d.rhs_batch : d.lhs_batch, contracting = side ? d.rhs_contracting : d.lhs_contracting;
+    const HloShape *s = q->i->operands[side]->shape, *scale = q->i->operands[q->operand]->shape;
+    uint32_t next = d.lhs_batch.n;
+    if (side) next = q->i->operands[0]->shape->rank - d.lhs_contracting.n;
+    if (scale->rank != s->rank) return; /* one scale for all */
+    for (uint32_t p = 0; p < s->rank; p++)
+        if (!ix_holds(batch, p) && !ix_holds(contracting, p)) q->index[p] = q->from[next++];
+    for (uint32_t k = 0; k < batch.n; k++) q->index[batch.items[k]] = q->from[k];
+    for (uint32_t k = 0; k < contracting.n; k++) q->index[contracting.items[k]] = q->loops[k];
+    for (uint32_t p = 0; q->operand > 1 && p < s->rank; p++)
+        if (scale->dims[p] && scale->dims[p] != s->dims[p]) q->index[p] = rw_floordiv(q->rw, q->index[p], WBB_MAX(s->dims[p] / scale->dims[p], 1));
+}
+
+/* --- convolution ----------------------------------------------------------------------------------------------------------------- */
+
+static void list_convolution(IxList *l)
+{
+    const HloConvDims d = hlo_conv_dims(l->a, l->i);
+    list_window(l);
+    ix_list_size(l, l->i->operands[1]->shape->dims[d.rhs_input]);
+}
+
+/* Output feature o belongs to group o / (outputs / groups) and sees the inputs of that feature group, the part of the batch of that
+ * batch group. Both operands have the conditions of operand 0: only then does a product take part. */
+static void convolution(IxAsk *q)
+{
+    const HloConvDims d = hlo_conv_dims(q->a, q->i);
+    const HloShape *x = q->i->operands[0]->shape, *kernel = q->i->operands[1]->shape;
+    const int64_t outputs = q->i->shape->dims[d.out_feature];
+    const IrRef o = q->from[d.out_feature], f = q->loops[d.n_spatial];
+    IrRef place[HLO_CONV_SPATIAL];
+    for (uint32_t k = 0; k < d.n_spatial; k++)
+        place[k] = in_window(q, &q->i->windows[k], q->from[d.out_spatial[k]], q->loops[k], x->dims[d.lhs_spatial[k]]);
+    if (q->operand == 0) {
+        const IrRef features = rw_floordiv(q->rw, o, WBB_MAX(outputs / d.feature_groups, 1));
+        const IrRef batches = rw_floordiv(q->rw, o, WBB_MAX(outputs / d.batch_groups, 1));
+        q->index[d.lhs_feature] = rw_add(q->rw, rw_scale(q->rw, features, kernel->dims[d.rhs_input]), f);
+        q->index[d.lhs_batch] = rw_add(q->rw, rw_scale(q->rw, batches, q->i->shape->dims[d.out_batch]), q->from[d.out_batch]);
+        for (uint32_t k = 0; k < d.n_spatial; k++) q->index[d.lhs_spatial[k]] = place[k];
+        return;
+    }
+    q->index[d.rhs_input] = f;
+    q->index[d.rhs_output] = o;
+    for (uint32_t k = 0; k < d.n_spatial; k++) {
+        const HloWindow *w = &q->i->windows[k];
+        q->index[d.rhs_spatial[k]] = w->reversal ? rw_sub(q->rw, ix_index(q, w->size - 1), q->loops[k]) : q->loops[k];
+    }
+}
+
+const IxFamily ix_reduce = {list_reduce, NULL, reduce};
+const IxFamily ix_window = {list_window, NULL, window};
+const IxFamily ix_select_scatter = {list_select_scatter, NULL, select_scatter};
+const IxFamily ix_dot = {list_dot, NULL, dot};
+const IxFamily ix_convolution = {list_convolution, NULL, convolution};

@@ -1,0 +1,149 @@
+/* analysis.c: which elements a value needs, and where an element goes, through a whole computation: a fusion's operand as seen from its
+ * output.
+ *
+ * Needs a verified computation. Leaves maps from the index of an element to the elements of another value; several hold all at once,
+ * one for each way. Instructions are visited once, users before operands or the other way round, with all the maps that reached them,
+ * so that ways which meet again do not multiply; equal maps are one.
+ *
+ *     softmax of [2,65,125], output to input:   (d0, d1, d2)[s0] -> (d0, d1, s0) and (d0, d1, d2) -> (d0, d1, d2)
+ */
+#include "index/analysis.h"
+
+#include <string.h>
+
+bool ix_is_call(const HloInstruction *i)
+{
+    if (i->opcode != HLO_FUSION && i->opcode != HLO_CALL) return false;
+    if (i->n_called == 0 || i->called[0]->n_parameters != i->n_operands) return false;
+    return !strcmp(i->called_by[0], "calls") || !strcmp(i->called_by[0], "to_apply");
+}
+
+uint32_t *ix_leaf_numbers(WbbArena *a, const HloComputation *c)
+{
+    uint32_t *first = WBB_NEW_N(a, uint32_t, c->n_instructions + 1u);
+    for (uint32_t k = 0; k < c->n_instructions; k++) first[k + 1] = first[k] + c->instructions[k]->shape->n_leaves;
+    return first;
+}
+
+void ix_flow_back(IxFlow *w, const HloComputation *c, IxReached *at, const uint32_t *first)
+{
+    for (uint32_t id = c->n_instructions; id-- > 0;) {
+        const HloInstruction *i = c->instructions[id];
+        uint32_t *operands = WBB_NEW_N(w->a, uint32_t, i->n_operands + 1u);
+        for (uint32_t k = 0; k < i->n_operands; k++) operands[k] = first[i->operands[k]->id];
+        for (uint32_t l = 0; l < i->shape->n_leaves; l++) ix_step_back(w, i, l, &at[first[id] + l], (IxSink){at, operands});
+    }
+}
+
+void ix_flow_on(IxFlow *w, const HloComputation *c, IxReached *at, const uint32_t *first)
+{
+    for (uint32_t id = 0; id < c->n_instructions; id++) {
+        const HloInstruction *i = c->instructions[id];
+        uint32_t result = first[id];
+        for (uint32_t k = 0; k < i->n_operands; k++) {
+            const HloInstruction *x = i->operands[k];
+            for (uint32_t l = 0; l < x->shape->n_leaves; l++) ix_step_on(w, i, k, l, &at[first[x->id] + l], (IxSink){at, &result});
+        }
+    }
+}
+
+/* --- whole questions ------------------------------------------------------------------------------------------------------------- */
+
+static IxFlow new_flow(RwCx *rw, WbbArena *a) { return (IxFlow){.rw = rw, .a = a, .g = rw_graph(rw)}; }
+
+/* A run-time value outside of a narrowed interval makes the map say nothing: such a variable stays, used or not. */
+static bool is_narrowed(const IxVar *v) { return v->source && (v->lo > v->clamp_lo || v->hi < v->clamp_hi); }
+
+static IxMap *tidied(IxFlow *w, IxMap *m)
+{
+    m = ix_map_copy(w->a, ix_map_simplify(w->rw, w->a, m, false));
+    if (m->state != IX_KNOWN) return m;
+    const uint32_t n = m->results.n;
+    for (uint32_t k = 0; k < m->vars.n; k++)
+        if (is_narrowed(&m->vars.items[k])) ix_map_result(w->a, m, m->vars.items[k].node);
+    m = ix_map_remove_unused(w->rw, w->a, m, false);
+    if (m->state == IX_KNOWN) m->results.n = n;
+    return m;
+}
+
+/* Results in the order of memory, if so asked; simplified. Maps without a point are not among them, nor is one twice. */
+static IxMaps answer(IxFlow *w, const IxReached *r, const HloShape *s, bool physical)
+{
+    IxMaps maps = {.unknown = r->unknown};
+    struct { const char **items; uint32_t n, room; } texts = {0};
+    for (uint32_t k = 0; k < r->n && !r->unknown; k++) {
+        IxMap *m = ix_map_copy(w->a, r->items[k]);
+        for (uint32_t d = 0; physical && d < s->rank; d++)
+            m->results.items[d] = r->items[k]->results.items[s->minor_to_major[s->rank - 1u - d]];
+        m = tidied(w, m);
+        if (m->state == IX_EMPTY) continue;
+        WbbBuf text = wbb_buf(w->a);
+        ix_map_print(&text, w->g, m);
+        uint32_t old = 0;
+        while (old < texts.n && strcmp(texts.items[old], text.text)) old++;
+        if (old < texts.n) continue;
+        WBB_PUSH(w->a, &texts, text.text);
+        WBB_PUSH(w->a, &maps, m);
+    }
+    return maps;
+}
+
+/* The lone reached of an array, or leaves of several values side by side. */
+static IxReached *sinks(WbbArena *a, const HloInstruction *i, uint32_t **first)
+{
+    *first = WBB_NEW_N(a, uint32_t, i->n_operands + 1u);
+    for (uint32_t k = 0; k < i->n_operands; k++) (*first)[k + 1] = (*first)[k] + i->operands[k]->shape->n_leaves;
+    return WBB_NEW_N(a, IxReached, (*first)[i->n_operands] + 1u);
+}
+
+IxMaps *ix_inputs_of(RwCx *rw, WbbArena *a, const HloInstruction *i, uint32_t output_leaf, bool physical)
+{
+    IxFlow w = new_flow(rw, a);
+    uint32_t *first;
+    IxReached from = {0}, *to = sinks(a, i, &first);
+    IxMaps *maps = WBB_NEW_N(a, IxMaps, first[i->n_operands] + 1u);
+    IxMap *start = ix_identity(&w, ix_leaf(a, i->shape, output_leaf), physical);
+    if (start) ix_reach(&w, &from, start);
+    ix_step_back(&w, i, output_leaf, &from, (IxSink){to, first});
+    for (uint32_t k = 0; k < i->n_operands; k++)
+        for (uint32_t l = 0; l < i->operands[k]->shape->n_leaves; l++)
+            maps[first[k] + l] = answer(&w, &to[first[k] + l], ix_leaf(a, i->operands[k]->shape, l), physical);
+    return maps;
+}
+
+IxMaps *ix_outputs_of(RwCx *rw, WbbArena *a, const HloInstruction *i, IxEnd input, bool physical)
+{
+    IxFlow w = new_flow(rw, a);
+    uint32_t first = 0;
+    IxReached from = {0}, *to = WBB_NEW_N(a, IxReached, i->shape->n_leaves + 1u);
+    IxMaps *maps = WBB_NEW_N(a, IxMaps, i->shape->n_leaves + 1u);
+    IxMap *start = ix_identity(&w, ix_leaf(a, i->operands[input.operand]->shape, input.leaf), physical);
+    if (start) ix_reach(&w, &from, start);
+    ix_step_on(&w, i, input.operand, input.leaf, &from, (IxSink){to, &first});
+    for (uint32_t l = 0; l < i->shape->n_leaves; l++) maps[l] = answer(&w, &to[l], ix_leaf(a, i->shape, l), physical);
+    return maps;
+}
+
+IxMaps ix_output_to_input(RwCx *rw, WbbArena *a, const HloInstruction *i, IxEnd output, IxEnd input, bool physical)
+{
+    uint32_t before = 0;
+    for (uint32_t k = 0; k < input.operand; k++) before += i->operands[k]->shape->n_leaves;
+    return ix_inputs_of(rw, a, i, output.leaf, physical)[before + input.leaf];
+}
+
+IxMaps ix_input_to_output(RwCx *rw, WbbArena *a, const HloInstruction *i, IxEnd input, IxEnd output, bool physical)
+{
+    return ix_outputs_of(rw, a, i, input, physical)[output.leaf];
+}
+
+IxMaps ix_between(RwCx *rw, WbbArena *a, const HloComputation *c, const HloInstruction *from, const HloInstruction *to, bool physical)
+{
+    IxFlow w = new_flow(rw, a);
+    const uint32_t *first = ix_leaf_numbers(a, c);
+    IxReached *at = WBB_NEW_N(a, IxReached, first[c->n_instructions] + 1u);
+    IxMap *start = ix_identity(&w, ix_leaf(a, from->shape, 0), physical);
+    if (start) ix_reach(&w, &at[first[from->id]], start);
+    if (from->id > to->id) ix_flow_back(&w, c, at, first);
+    else ix_flow_on(&w, c, at, first);
+    return answer(&w, &at[first[to->id]], ix_leaf(a, to->shape, 0), physical);
+}

@@ -1,0 +1,137 @@
+/* target_move.c: where elements go in operations that place them without looking at values.
+ *
+ * Needs a question that starts from the index of an operand's element. Leaves the index in the result, and the conditions under which
+ * the element is there at all. What the operand does not say is a loop.
+ *
+ *     broadcast dimensions={1} into [3,8]      (d0) over s0   =>   (s0, d0)
+ *     slice={[2:10:3]}                         d0             =>   (d0 - 2) / 3, where (d0 - 2) mod 3 in [0, 0], d0 - 2 in [0, 6]
+ */
+#include "index/access.h"
+
+/* --- anywhere, and the same place ------------------------------------------------------------------------------------------------ */
+
+static void list_all(IxList *l)
+{
+    const HloShape *s = ix_leaf(l->a, l->i->shape, l->output);
+    for (uint32_t d = 0; d < s->rank; d++) ix_list_size(l, s->dims[d]);
+}
+
+static void to_all(IxAsk *q)
+{
+    const HloShape *s = ix_leaf(q->a, q->i->shape, q->output);
+    for (uint32_t d = 0; d < s->rank; d++) q->index[d] = q->loops[d];
+}
+
+/* A scalar operand of an elementwise operation is one for all elements. */
+static bool is_shared(const HloInstruction *i, uint32_t operand)
+{
+    return i->operands[operand]->shape->rank == 0 && i->shape->rank != 0;
+}
+
+static void list_same(IxList *l)
+{
+    if (is_shared(l->i, l->operand)) list_all(l);
+}
+
+static void to_same(IxAsk *q)
+{
+    if (is_shared(q->i, q->operand)) to_all(q);
+    else
+        for (uint32_t d = 0; d < q->i->shape->rank; d++) q->index[d] = q->from[d];
+}
+
+static void list_batch_norm(IxList *l)
+{
+    const int64_t feature = hlo_attribute_int(l->a, l->i, "feature_index", 0);
+    for (uint32_t d = 0; l->operand && d < l->i->shape->rank; d++)
+        if (d != feature) ix_list_size(l, l->i->shape->dims[d]);
+}
+
+static void to_batch_norm(IxAsk *q)
+{
+    const int64_t feature = hlo_attribute_int(q->a, q->i, "feature_index", 0);
+    for (uint32_t d = 0, loop = 0; d < q->i->shape->rank; d++)
+        q->index[d] = q->operand == 0 ? q->from[d] : d == feature ? q->from[0] : q->loops[loop++];
+}
+
+/* --- moved ----------------------------------------------------------------------------------------------------------------------- */
+
+static bool among(const HloInstruction *i, uint32_t d, uint32_t *place)
+{
+    for (uint32_t k = 0; k < i->n_dimensions; k++)
+        if (i->dimensions[k] == (int64_t)d) {
+            *place = k;
+            return true;
+        }
+    return false;
+}
+
+static void list_broadcast(IxList *l)
+{
+    const HloShape *s = l->i->operands[0]->shape;
+    for (uint32_t d = 0, k = 0; d < l->i->shape->rank; d++)
+        if (!among(l->i, d, &k) || s->dims[k] != l->i->shape->dims[d]) ix_list_size(l, l->i->shape->dims[d]);
+}
+
+static void to_broadcast(IxAsk *q)
+{
+    const HloShape *s = q->i->operands[0]->shape;
+    for (uint32_t d = 0, k = 0, loop = 0; d < q->i->shape->rank; d++)
+        q->index[d] = !among(q->i, d, &k) || s->dims[k] != q->i->shape->dims[d] ? q->loops[loop++] : q->from[k];
+}
+
+static void to_moved(IxAsk *q)
+{
+    const HloShape *s = q->i->operands[0]->shape, *to = q->i->shape;
+    switch (q->i->opcode) {
+    case HLO_BITCAST: ix_bitcast(q->rw, q->a, s, to, q->from, q->index); return;
+    case HLO_RESHAPE: ix_regroup(q->rw, s->rank, s->dims, q->from, to->rank, to->dims, q->index); return;
+    default: break;
+    }
+    for (uint32_t d = 0, k = 0; d < to->rank; d++) {
+        if (q->i->opcode == HLO_TRANSPOSE) {
+            q->index[d] = q->from[q->i->dimensions[d]];
+        } else if (q->i->opcode == HLO_SLICE) {
+            const HloSlice *c = &q->i->slices[d];
+            q->index[d] = ix_quotient(q, ix_unshift(q, q->from[d], c->start), c->stride, to->dims[d]);
+        } else { /* reverse */
+            q->index[d] = among(q->i, d, &k) ? rw_sub(q->rw, ix_index(q, s->dims[d] - 1), q->from[d]) : q->from[d];
+        }
+    }
+}
+
+static void to_pad(IxAsk *q)
+{
+    for (uint32_t d = 0; d < q->i->shape->rank; d++) {
+        const HloPadding *p = &q->i->paddings[d];
+        q->index[d] = ix_quotient(q, ix_shift(q, rw_scale(q->rw, q->from[d], ix_apart(p)), p->low), 1, q->i->shape->dims[d]);
+    }
+}
+
+static void to_concatenate(IxAsk *q)
+{
+    const int64_t along = q->i->dimensions[0];
+    for (uint32_t d = 0; d < q->i->shape->rank; d++) q->index[d] = q->from[d];
+    q->index[along] = ix_shift(q, q->from[along], ix_concat_offset(q->i, q->operand));
+}
+
+static void list_parts(IxList *l)
+{
+    const HloShape *s = l->i->operands[0]->shape;
+    if (l->i->shape->rank > s->rank) ix_list_size(l, l->i->shape->dims[s->rank]);
+}
+
+static void to_bitcast_convert(IxAsk *q)
+{
+    const uint32_t rank = q->i->operands[0]->shape->rank;
+    for (uint32_t d = 0; d < q->i->shape->rank; d++) q->index[d] = d < rank ? q->from[d] : q->loops[0];
+}
+
+const IxFamily ix_to_all = {list_all, NULL, to_all};
+const IxFamily ix_to_same = {list_same, NULL, to_same};
+const IxFamily ix_to_batch_norm = {list_batch_norm, NULL, to_batch_norm};
+const IxFamily ix_to_broadcast = {list_broadcast, NULL, to_broadcast};
+const IxFamily ix_to_moved = {NULL, NULL, to_moved};
+const IxFamily ix_to_pad = {NULL, NULL, to_pad};
+const IxFamily ix_to_concatenate = {NULL, NULL, to_concatenate};
+const IxFamily ix_to_bitcast_convert = {list_parts, NULL, to_bitcast_convert};

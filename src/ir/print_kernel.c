@@ -1,0 +1,386 @@
+/* print_kernel.c: a kernel as text, in the form that README.md of this room describes.
+ *
+ * Needs any kernel; leaves the text, and print(parse(text)) is the text again. Two things make that hold: a node that is named
+ * (several uses, or deep) is named where the parser would make it, and the operands of a commutative operation are written in the
+ * order in which the text first shows them. Functions are written one by one, each as if nothing else was there: a node that two of
+ * them need is written in both.
+ *
+ *     store %out[8*t + v], max.bf16(load %in[8*t + v], 0.0)
+ */
+#include "ir/printer.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_DEPTH = 10 };
+
+/* names -------------------------------------------------------------------------------------------------------------------- */
+
+static void number_blocks(IrPrinter *p, const IrBlock *b, IrPlace in, uint32_t depth)
+{
+    const uint32_t number = p->blocks.n;
+    const IrPrinted block = {.in = in, .depth = depth, .first_slot = p->n_slots};
+    WBB_PUSH(p->scratch, &p->blocks, block);
+    p->n_slots += b->n + 1;
+    for (uint32_t i = 0; i < b->n; i++) {
+        const IrStmt *s = b->items[i];
+        if (s->kind != IR_IF && s->kind != IR_FOR) continue;
+        number_blocks(p, &s->body, (IrPlace){number, i}, depth + 1);
+        number_blocks(p, &s->otherwise, (IrPlace){number, i}, depth + 1);
+    }
+}
+
+/* The first place from which both see a name. */
+static IrPlace common(const IrPrinter *p, IrPlace x, IrPlace y)
+{
+    if (x.block == IR_NOWHERE) return y;
+    while (x.block != y.block) {
+        IrPlace *deeper = p->blocks.items[x.block].depth >= p->blocks.items[y.block].depth ? &x : &y;
+        *deeper = p->blocks.items[deeper->block].in;
+    }
+    return (IrPlace){x.block, WBB_MIN(x.stmt, y.stmt)};
+}
+
+static void use(IrPrinter *p, IrRef r, IrPlace at, uint32_t times)
+{
+    p->uses[r] = WBB_MIN(p->uses[r] + times, 2u);
+    p->place[r] = common(p, p->place[r], at);
+}
+
+static void use_from_statements(IrPrinter *p, const IrBlock *b)
+{
+    const uint32_t number = p->next_block++;
+    for (uint32_t i = 0; i < b->n; i++) {
+        const IrStmt *s = b->items[i];
+        const IrPlace at = {number, i};
+        if (s->kind == IR_STORE) use(p, s->index, at, 1), use(p, s->value, at, 1);
+        if (s->kind == IR_BIND) use(p, s->value ? s->value : p->g->vars[s->var].definition, at, 1);
+        if (s->kind == IR_IF) use(p, s->condition, at, 1);
+        if (s->kind != IR_IF && s->kind != IR_FOR) continue;
+        const IrPlace then = {p->next_block, s->body.n};
+        use_from_statements(p, &s->body);
+        const IrPlace otherwise = {p->next_block, s->otherwise.n};
+        use_from_statements(p, &s->otherwise);
+        for (uint32_t r = 0; r < s->n_results; r++) {
+            if (s->kind == IR_FOR) use(p, s->results[r].init, at, 1);
+            use(p, s->results[r].yield, then, 1);
+            if (s->kind == IR_IF) use(p, s->results[r].otherwise, otherwise, 1);
+        }
+    }
+}
+
+/* Users before operands: a sum is written wherever it is used, everything else once. */
+static void use_from_nodes(IrPrinter *p, const IrRefs *nodes)
+{
+    for (uint32_t at = nodes->n; at-- > 0;) {
+        const IrRef r = nodes->items[at];
+        const IrNode *n = ir_at(p->g, r);
+        const uint32_t count = ir_arity(p->g, r);
+        if (ir_is_leaf(n)) continue;
+        for (uint32_t i = 0; i < count; i++) use(p, ir_operand(p->g, r, i), p->place[r], n->op == OP_SUM ? p->uses[r] : 1);
+    }
+}
+
+static void choose_names(IrPrinter *p, const IrRefs *nodes)
+{
+    for (uint32_t at = 0; at < nodes->n; at++) {
+        const IrRef r = nodes->items[at];
+        const IrNode *n = ir_at(p->g, r);
+        if (ir_is_leaf(n)) continue;
+        uint32_t deep = 0;
+        for (uint32_t i = 0; i < ir_arity(p->g, r); i++) deep = WBB_MAX(deep, p->deep[ir_operand(p->g, r, i)]);
+        p->named[r] = n->op != OP_SUM && (p->uses[r] > 1 || deep >= MAX_DEPTH);
+        p->deep[r] = p->named[r] ? 0 : (uint8_t)(deep + 1);
+    }
+    p->heads = WBB_NEW_N(p->scratch, IrRef, p->n_slots + 1);
+    for (uint32_t at = nodes->n; at-- > 0;) {
+        const IrRef r = nodes->items[at];
+        if (!p->named[r]) continue;
+        IrRef *head = &p->heads[p->blocks.items[p->place[r].block].first_slot + p->place[r].stmt];
+        p->next[r] = *head;
+        *head = r;
+    }
+}
+
+static IrWord *word_at(IrPrinter *p, const char *name)
+{
+    for (uint64_t h = wbb_hash(name, strlen(name), 5);; h++) {
+        IrWord *w = &p->words[h & (p->n_words - 1)];
+        if (!w->name || !strcmp(w->name, name)) return w;
+    }
+}
+
+static void collect_words(IrPrinter *p)
+{
+    const IrGraph *g = p->g;
+    p->n_words = 16;
+    while (p->n_words < 4 * (g->n_vars + g->n_values)) p->n_words *= 2;
+    p->words = WBB_NEW_N(p->scratch, IrWord, p->n_words);
+    p->vars = WBB_NEW_N(p->scratch, const char *, g->n_vars + 1);
+    p->values = WBB_NEW_N(p->scratch, const char *, g->n_values + 1);
+    for (uint32_t i = 0; i < g->n_vars; i++) word_at(p, p->vars[i] = g->vars[i].name)->name = g->vars[i].name;
+    for (uint32_t i = 0; i < g->n_values; i++) word_at(p, p->values[i] = g->values[i].name)->name = g->values[i].name;
+}
+
+/* The name that is written for `name` from here on: another one where that name has a meaning here already. */
+static const char *bind(IrPrinter *p, const char *name)
+{
+    IrWord *w = word_at(p, name);
+    while (w->visible) {
+        const char *other = wbb_format(p->scratch, "%s_%u", name, 2 + word_at(p, name)->others++);
+        if (word_at(p, other)->name) continue;
+        w = word_at(p, other);
+        w->name = other;
+    }
+    w->visible = true;
+    return w->name;
+}
+
+static void unbind(IrPrinter *p, const char *name) { word_at(p, name)->visible = false; }
+
+static uint32_t fresh_name(IrPrinter *p)
+{
+    char name[16];
+    do snprintf(name, sizeof name, "x%u", ++p->n_names);
+    while (word_at(p, name)->name);
+    return p->n_names;
+}
+
+/* statements --------------------------------------------------------------------------------------------------------------- */
+
+static void put_indent(IrPrinter *p, uint32_t depth)
+{
+    for (uint32_t i = 0; i < depth; i++) wbb_put(p->out, "  ");
+}
+
+/* The names that are to stand before a statement, or before what a block yields. */
+static void put_names(IrPrinter *p, const IrPrinted *block, uint32_t stmt)
+{
+    for (IrRef r = p->heads[block->first_slot + stmt]; r; r = p->next[r]) {
+        put_indent(p, block->depth + 1);
+        const uint32_t name = fresh_name(p);
+        wbb_putf(p->out, "x%u = ", name);
+        ir_put_expression(p, r, 0);
+        wbb_put(p->out, "\n");
+        p->name[r] = name;
+        p->age[r] = p->n_ages++;
+    }
+}
+
+/* What a block yields, in order: `from` says where a result has it. */
+typedef struct {
+    const IrStmt *s;
+    const IrFunction *f;
+    bool otherwise;
+} Ends;
+
+static uint32_t n_ends(const Ends *e) { return e->s ? e->s->n_results : e->f ? e->f->n_yields : 0; }
+
+static IrRef end(const Ends *e, uint32_t i)
+{
+    if (e->f) return e->f->yields[i];
+    return e->otherwise ? e->s->results[i].otherwise : e->s->results[i].yield;
+}
+
+/* A constant says its type only where nothing before it does. */
+static IrType end_type(const IrPrinter *p, const Ends *e, uint32_t i)
+{
+    if (e->f || e->otherwise || e->s->kind == IR_FOR) return ir_at(p->g, e->f ? end(e, i) : e->s->results[i].yield)->type;
+    return 0;
+}
+
+static void put_block(IrPrinter *p, const IrBlock *b, const Ends *e);
+
+static void put_interval(IrPrinter *p, const IrVar *v)
+{
+    wbb_putf(p->out, "%lld..", (long long)v->lo);
+    wbb_put_i128(p->out, (WbbI128)v->hi + 1);
+}
+
+static void put_for(IrPrinter *p, const IrStmt *s)
+{
+    const IrVar *v = &p->g->vars[s->var];
+    const char *name = bind(p, v->name);
+    p->vars[s->var] = name;
+    wbb_putf(p->out, "for %s in ", name);
+    put_interval(p, v);
+    if (s->lanes) wbb_putf(p->out, " lanes %u", s->lanes);
+    for (uint32_t i = 0; i < s->n_results; i++) {
+        const uint32_t carried = s->results[i].carried;
+        p->values[carried] = bind(p, p->g->values[carried].name);
+        wbb_putf(p->out, "%s %s = ", i ? "," : " carry", p->values[carried]);
+        ir_put_node(p, s->results[i].init, 0);
+    }
+    wbb_put(p->out, " ");
+    put_block(p, &s->body, &(Ends){.s = s});
+    p->next_block++;
+    for (uint32_t i = 0; i < s->n_results; i++) unbind(p, p->values[s->results[i].carried]);
+    unbind(p, name);
+}
+
+static void put_if(IrPrinter *p, const IrStmt *s)
+{
+    wbb_put(p->out, "if ");
+    ir_put_node(p, s->condition, IR_TYPE(SC_PRED, 0));
+    wbb_put(p->out, " ");
+    put_block(p, &s->body, &(Ends){.s = s});
+    if (s->otherwise.n || s->n_results) {
+        wbb_put(p->out, " else ");
+        put_block(p, &s->otherwise, &(Ends){.s = s, .otherwise = true});
+    } else {
+        p->next_block++;
+    }
+}
+
+/* Results are named before the statement, but bound after it: what is inside may have the same names. */
+static void put_results(IrPrinter *p, const IrStmt *s)
+{
+    for (uint32_t i = 0; i < s->n_results; i++) {
+        const uint32_t value = s->results[i].value;
+        p->values[value] = bind(p, p->g->values[value].name);
+        wbb_putf(p->out, "%s%s", i ? ", " : "", p->values[value]);
+    }
+    for (uint32_t i = 0; i < s->n_results; i++) unbind(p, p->values[s->results[i].value]);
+    if (s->n_results) wbb_put(p->out, " = ");
+}
+
+static void put_let(IrPrinter *p, const IrStmt *s)
+{
+    const IrVar *v = &p->g->vars[s->var];
+    p->vars[s->var] = bind(p, v->name);
+    wbb_putf(p->out, "let %s = ", p->vars[s->var]);
+    if (s->value) wbb_put(p->out, "index(");
+    ir_put_node(p, s->value ? s->value : v->definition, s->value ? 0 : IR_TYPE(SC_INDEX, 0));
+    wbb_put(p->out, s->value ? ") in " : " in ");
+    put_interval(p, v);
+}
+
+static void put_statement(IrPrinter *p, const IrStmt *s, uint32_t depth)
+{
+    put_indent(p, depth);
+    put_results(p, s);
+    switch (s->kind) {
+    case IR_STORE:
+        wbb_putf(p->out, "store %%%s[", p->k->buffers[s->buffer].name);
+        ir_put_node(p, s->index, IR_TYPE(SC_INDEX, 0));
+        wbb_put(p->out, "], ");
+        ir_put_node(p, s->value, IR_TYPE(p->k->buffers[s->buffer].type, 0));
+        break;
+    case IR_BIND: put_let(p, s); break;
+    case IR_FOR: put_for(p, s); break;
+    case IR_IF: put_if(p, s); break;
+    }
+    for (uint32_t i = 0; i < s->n_results; i++) word_at(p, p->values[s->results[i].value])->visible = true;
+    wbb_put(p->out, "\n");
+}
+
+static void unbind_all(IrPrinter *p, const IrBlock *b)
+{
+    for (uint32_t i = 0; i < b->n; i++) {
+        const IrStmt *s = b->items[i];
+        if (s->kind == IR_BIND) unbind(p, p->vars[s->var]);
+        for (uint32_t r = 0; r < s->n_results; r++) unbind(p, p->values[s->results[r].value]);
+    }
+}
+
+static void put_block(IrPrinter *p, const IrBlock *b, const Ends *e)
+{
+    const IrPrinted block = p->blocks.items[p->next_block++];
+    wbb_put(p->out, "{\n");
+    for (uint32_t i = 0; i < b->n; i++) {
+        put_names(p, &block, i);
+        put_statement(p, b->items[i], block.depth + 1);
+    }
+    put_names(p, &block, b->n);
+    for (uint32_t i = 0; i < n_ends(e); i++) {
+        if (i == 0) put_indent(p, block.depth + 1);
+        wbb_put(p->out, i ? ", " : "yield ");
+        ir_put_node(p, end(e, i), end_type(p, e, i));
+    }
+    if (n_ends(e)) wbb_put(p->out, "\n");
+    unbind_all(p, b);
+    put_indent(p, block.depth);
+    wbb_put(p->out, "}");
+}
+
+/* One body by itself: the kernel's, or a function's, which stands in the kernel's. */
+static void begin_body(IrPrinter *p, const IrBlock *b, const IrFunction *f)
+{
+    IrRefs nodes = {0};
+    p->blocks.n = p->n_slots = p->next_block = 0;
+    number_blocks(p, b, (IrPlace){IR_NOWHERE, IR_NOWHERE}, f ? 1 : 0);
+    ir_roots(p->g, p->scratch, b, &nodes);
+    for (uint32_t i = 0; f && i < f->n_yields; i++) WBB_PUSH(p->scratch, &nodes, f->yields[i]);
+    ir_gather(p->g, p->scratch, &nodes, p->mark);
+    for (uint32_t i = 0; i < nodes.n; i++) {
+        const IrRef r = nodes.items[i];
+        p->uses[r] = p->deep[r] = 0;
+        p->named[r] = false;
+        p->place[r] = (IrPlace){IR_NOWHERE, IR_NOWHERE};
+    }
+    use_from_statements(p, b);
+    for (uint32_t i = 0; f && i < f->n_yields; i++) use(p, f->yields[i], (IrPlace){0, b->n}, 1);
+    use_from_nodes(p, &nodes);
+    choose_names(p, &nodes);
+    p->next_block = 0;
+}
+
+static void put_function(IrPrinter *p, const IrFunction *f)
+{
+    wbb_putf(p->out, "  func @%s(", f->name);
+    for (uint32_t i = 0; i < f->n_params; i++) {
+        const IrVar *v = &p->g->vars[f->params[i]];
+        p->vars[f->params[i]] = bind(p, v->name);
+        wbb_putf(p->out, "%s%s in ", i ? ", " : "", p->vars[f->params[i]]);
+        put_interval(p, v);
+    }
+    wbb_put(p->out, ") -> ");
+    for (uint32_t i = 0; i < f->n_yields; i++) {
+        wbb_put(p->out, i ? ", " : "");
+        ir_put_type(p->out, ir_at(p->g, f->yields[i])->type);
+    }
+    wbb_put(p->out, " ");
+    begin_body(p, &f->body, f);
+    put_block(p, &f->body, &(Ends){.f = f});
+    wbb_put(p->out, "\n");
+    for (uint32_t i = 0; i < f->n_params; i++) unbind(p, p->vars[f->params[i]]);
+}
+
+static void put_buffers(IrPrinter *p)
+{
+    const IrKernel *k = p->k;
+    for (uint32_t i = 0; i < k->n_buffers; i++) {
+        const IrBuffer *b = &k->buffers[i];
+        wbb_putf(p->out, "%s%%%s: ", i ? ", " : "", b->name);
+        if (b->alias) wbb_putf(p->out, "inout %%%s ", k->buffers[b->alias - 1].name);
+        else if (b->output) wbb_put(p->out, "out ");
+        wbb_putf(p->out, "%s[%lld]", sc_type_info[b->type].name, (long long)b->elements);
+        if (b->align != 16) wbb_putf(p->out, " align %u", b->align);
+    }
+}
+
+void ir_print(WbbBuf *out, const IrKernel *k)
+{
+    WbbArena *scratch = wbb_arena_new(k->g->cx);
+    IrPrinter p = ir_printer(out, scratch, k->g);
+    p.k = k;
+    collect_words(&p);
+    for (uint32_t i = 0; i < k->g->n_vars; i++)
+        if (k->g->vars[i].kind == IR_BID || k->g->vars[i].kind == IR_TID) word_at(&p, k->g->vars[i].name)->visible = true;
+    wbb_putf(out, "kernel @%s(", k->name);
+    put_buffers(&p);
+    wbb_putf(out, ") block %u grid %u ", k->block, k->grid);
+    if (k->n_functions) wbb_put(out, "{\n");
+    for (uint32_t i = 0; i < k->n_functions; i++) put_function(&p, k->functions[i]);
+    begin_body(&p, &k->body, NULL);
+    if (k->n_functions) {
+        WbbBuf body = wbb_buf(scratch); /* its brace is open already */
+        p.out = &body;
+        put_block(&p, &k->body, &(Ends){0});
+        wbb_put(out, body.text + 2);
+    } else {
+        put_block(&p, &k->body, &(Ends){0});
+    }
+    wbb_put(out, "\n");
+    wbb_arena_free(scratch);
+}

@@ -1,0 +1,247 @@
+/* statement.c: the statements of the text. See README.md of this room for the grammar.
+ *
+ * Needs the visible names and the buffers; leaves statements, complete with what they leave behind.
+ *
+ *     s = for k in 0..8 carry acc = 0.0:f32 { yield add.f32(acc, load %in[8*t + k]) }
+ */
+#include "ir/parser.h"
+
+#include <string.h>
+
+static const IrType INDEX = IR_TYPE(SC_INDEX, 0), PRED = IR_TYPE(SC_PRED, 0);
+
+/* The slot that holds a name, or a free one. Names are interned and none hides another. A block's end makes names invisible by making
+ * the list shorter; a slot whose number another name has got since names nothing any more, until the table is made anew. */
+static uint32_t *name_slot(const IrParser *p, const char *z)
+{
+    for (uint64_t h = wbb_hash(&z, sizeof z, 9);; h++) {
+        uint32_t *slot = &p->name_slots[h & (p->n_name_slots - 1)];
+        if (*slot == 0 || p->names.items[*slot - 1].name == z) return slot;
+    }
+}
+
+static void make_name_slots(IrParser *p)
+{
+    p->n_name_slots = 64;
+    while (p->n_name_slots < 4 * p->names.n) p->n_name_slots *= 2;
+    p->name_slots = WBB_NEW_N(p->arena, uint32_t, p->n_name_slots);
+    for (uint32_t i = 0; i < p->names.n; i++) *name_slot(p, p->names.items[i].name) = i + 1;
+    p->n_used_slots = p->names.n;
+}
+
+void ir_bind_name(IrParser *p, const char *z, IrRef node)
+{
+    if (2 * p->n_used_slots >= p->n_name_slots) make_name_slots(p);
+    uint32_t *slot = name_slot(p, z);
+    if (*slot == 0) p->n_used_slots++;
+    const IrName n = {.name = z, .node = node};
+    WBB_PUSH(p->arena, &p->names, n);
+    *slot = p->names.n;
+}
+
+IrRef ir_named(IrParser *p, const char *z)
+{
+    if (!p->n_name_slots) return 0;
+    const uint32_t at = *name_slot(p, z);
+    return at && at <= p->names.n && p->names.items[at - 1].name == z ? p->names.items[at - 1].node : 0;
+}
+
+void ir_name(IrParser *p, WbbLoc loc, const char *z, IrRef node)
+{
+    static const char *const taken[] = {"let", "for", "if",   "else",  "store", "load", "in",   "inf",   "lanes",
+                                        "nan", "true", "false", "wide", "sum",   "func", "call", "carry", "yield"};
+    for (size_t i = 0; i < WBB_LEN(taken); i++)
+        if (!strcmp(z, taken[i])) wbb_fail(p->cx, loc, "'%s' is a word of the language", z);
+    if (ir_named(p, z)) wbb_fail(p->cx, loc, "'%s' has a meaning here already", z);
+    ir_bind_name(p, z, node);
+}
+
+IrInterval ir_interval(IrParser *p)
+{
+    ir_expect_word(p, "in");
+    ir_skip_space(p);
+    const WbbLoc loc = ir_here(p);
+    IrInterval i = {.lo = ir_integer(p, INT64_MIN, INT64_MAX, "a bound")};
+    ir_expect(p, "..");
+    i.hi = ir_integer(p, INT64_MIN + 1, INT64_MAX, "a bound") - 1;
+    if (i.hi < i.lo) wbb_fail(p->cx, loc, "the interval is empty");
+    return i;
+}
+
+static bool is_integer(ScType t) { return sc_type_info[t].cls == 'I' || sc_type_info[t].cls == 'U'; }
+
+static void let_statement(IrParser *p, IrBlock *b)
+{
+    ir_skip_space(p);
+    const WbbLoc loc = ir_here(p);
+    const char *z = ir_word(p, "a name");
+    ir_expect(p, "=");
+    ir_skip_space(p);
+    const WbbLoc at = ir_here(p);
+    const bool run_time = ir_take(p, "index(");
+    const IrRef is = ir_read_expression(p, run_time ? 0 : INDEX);
+    const IrType t = ir_at(p->g, is)->type;
+    if (run_time) ir_expect(p, ")");
+    if (run_time && (IR_LANES(t) > 1 || !is_integer(IR_SC(t)))) wbb_fail(p->cx, at, "expected an integer, found %s", ir_type_text(p, t));
+    const IrInterval i = ir_interval(p);
+    ir_name(p, loc, z, run_time ? ir_let_value(p->g, b, z, is, i.lo, i.hi) : ir_let(p->g, b, z, is, i.lo, i.hi));
+}
+
+/* A statement that leaves values: the names before '='. */
+typedef struct {
+    struct { const char **items; uint32_t n, room; } names;
+    struct { WbbLoc *items; uint32_t n, room; } locs;
+} Results;
+
+static void bind_results(IrParser *p, const IrStmt *s, const Results *r)
+{
+    for (uint32_t i = 0; i < s->n_results; i++) {
+        p->g->values[s->results[i].value].name = r->names.items[i];
+        ir_name(p, r->locs.items[i], r->names.items[i], ir_value(p->g, s->results[i].value));
+    }
+}
+
+/* 'carry' NAME '=' EXPR {',' NAME '=' EXPR}; the names are visible behind them all. */
+static void read_carried(IrParser *p, IrStmt *s, const Results *r)
+{
+    if (r->names.n > 0) ir_expect_word(p, "carry");
+    const uint32_t visible = p->names.n;
+    for (uint32_t i = 0; i < r->names.n; i++) {
+        if (i > 0) ir_expect(p, ",");
+        ir_skip_space(p);
+        const WbbLoc loc = ir_here(p);
+        const char *z = ir_word(p, "a name");
+        ir_expect(p, "=");
+        const uint32_t now = p->names.n;
+        p->names.n = visible;
+        const IrRef init = ir_read_expression(p, 0);
+        p->names.n = now;
+        if (ir_at(p->g, init)->type == INDEX) wbb_fail(p->cx, loc, "an index is no value to carry");
+        ir_carry(p->g, s, z, init);
+        ir_name(p, loc, z, ir_value(p->g, s->results[i].carried));
+    }
+}
+
+static void for_statement(IrParser *p, IrBlock *b, const Results *r)
+{
+    ir_skip_space(p);
+    const WbbLoc loc = ir_here(p);
+    const char *z = ir_word(p, "a name");
+    const IrInterval i = ir_interval(p);
+    IrStmt *s = ir_stmt(p->g, b, IR_FOR);
+    s->var = ir_var_new(p->g, z, IR_LOOP, i.lo, i.hi, 0);
+    if (ir_take_word(p, "lanes")) {
+        ir_skip_space(p);
+        const WbbLoc at = ir_here(p);
+        s->lanes = (uint32_t)ir_integer(p, 1, 1 << IR_MAX_LANES_LOG2, "the number of lanes");
+        if (i.lo != 0 || s->lanes != (uint64_t)i.hi + 1) wbb_fail(p->cx, at, "the interval of %u lanes is 0..%u", s->lanes, s->lanes);
+    }
+    const uint32_t visible = p->names.n;
+    read_carried(p, s, r);
+    ir_name(p, loc, z, ir_var(p->g, s->var));
+    IrEnds ends = {.n = r->names.n, .types = WBB_NEW_N(p->arena, IrType, r->names.n + 1)};
+    for (uint32_t k = 0; k < ends.n; k++) ends.types[k] = p->g->values[s->results[k].value].type;
+    ir_read_block(p, &s->body, &ends);
+    for (uint32_t k = 0; k < ends.n; k++) s->results[k].yield = ends.refs[k];
+    p->names.n = visible;
+    bind_results(p, s, r);
+}
+
+static void if_statement(IrParser *p, IrBlock *b, const Results *r)
+{
+    const IrRef condition = ir_read_expression(p, PRED);
+    const uint32_t n = r->names.n;
+    IrStmt *s = ir_stmt(p->g, b, IR_IF);
+    s->condition = condition;
+    IrEnds then = {.n = n, .types = WBB_NEW_N(p->arena, IrType, n + 1)}, otherwise = then;
+    ir_read_block(p, &s->body, &then);
+    for (uint32_t i = 0; i < n; i++) {
+        otherwise.types[i] = ir_at(p->g, then.refs[i])->type;
+        if (otherwise.types[i] == INDEX) wbb_fail(p->cx, r->locs.items[i], "an index is no result; let names one");
+    }
+    if (n > 0) ir_expect_word(p, "else");
+    if (n > 0 || ir_take_word(p, "else")) ir_read_block(p, &s->otherwise, &otherwise);
+    for (uint32_t i = 0; i < n; i++) ir_result(p->g, s, r->names.items[i], then.refs[i], otherwise.refs[i]);
+    bind_results(p, s, r);
+}
+
+static void store_statement(IrParser *p, IrBlock *b)
+{
+    ir_skip_space(p);
+    const WbbLoc loc = ir_here(p);
+    const uint32_t buffer = ir_buffer_named(p, ir_sigil_name(p, "%", "a buffer"), loc);
+    const ScType t = p->buffers.items[buffer].type;
+    if (!p->buffers.items[buffer].output) wbb_fail(p->cx, loc, "'%%%s' is no output", p->buffers.items[buffer].name);
+    ir_expect(p, "[");
+    const IrRef index = ir_read_expression(p, INDEX);
+    ir_expect(p, "]");
+    ir_expect(p, ",");
+    ir_skip_space(p);
+    const WbbLoc at = ir_here(p);
+    const IrRef value = ir_read_stored(p, t);
+    if (IR_SC(ir_at(p->g, value)->type) != t)
+        wbb_fail(p->cx, at, "expected %s, found %s", sc_type_info[t].name, ir_type_text(p, ir_at(p->g, value)->type));
+    IrStmt *s = ir_stmt(p->g, b, IR_STORE);
+    s->buffer = buffer, s->index = index, s->value = value;
+}
+
+/* NAME '=' EXPR, or NAME {',' NAME} '=' and a statement with as many results */
+static void named(IrParser *p, IrBlock *b)
+{
+    Results r = {0};
+    do {
+        ir_skip_space(p);
+        const WbbLoc loc = ir_here(p);
+        const char *z = ir_word(p, r.names.n ? "a name" : "a statement or '}'");
+        const char next = ir_peek(p);
+        if (r.names.n == 0 && next != '=' && next != ',')
+            wbb_fail(p->cx, loc, "expected let, for, if, store or 'NAME =', found '%s'", z);
+        WBB_PUSH(p->arena, &r.names, z);
+        WBB_PUSH(p->arena, &r.locs, loc);
+    } while (ir_take(p, ","));
+    ir_expect(p, "=");
+    if (ir_take_word(p, "for")) {
+        for_statement(p, b, &r);
+    } else if (ir_take_word(p, "if")) {
+        if_statement(p, b, &r);
+    } else {
+        if (r.names.n > 1) wbb_fail(p->cx, ir_here(p), "expected for or if after several names, found %s", ir_seen(p));
+        ir_name(p, r.locs.items[0], r.names.items[0], ir_read_expression(p, 0));
+    }
+}
+
+static void statement(IrParser *p, IrBlock *b)
+{
+    static const Results nothing = {0};
+    if (ir_take_word(p, "let")) let_statement(p, b);
+    else if (ir_take_word(p, "for")) for_statement(p, b, &nothing);
+    else if (ir_take_word(p, "if")) if_statement(p, b, &nothing);
+    else if (ir_take_word(p, "store")) store_statement(p, b);
+    else named(p, b);
+}
+
+static void read_ends(IrParser *p, IrEnds *e)
+{
+    e->refs = WBB_NEW_N(p->arena, IrRef, e->n + 1);
+    for (uint32_t i = 0; i < e->n; i++) {
+        if (i > 0) ir_expect(p, ",");
+        e->refs[i] = ir_read_expression(p, e->types[i]);
+    }
+}
+
+void ir_read_block(IrParser *p, IrBlock *b, IrEnds *ends)
+{
+    const uint32_t visible = p->names.n;
+    const bool yields = ends && ends->n;
+    if (++p->nesting > IR_MAX_NESTING) wbb_fail(p->cx, ir_here(p), "nested deeper than %d", IR_MAX_NESTING);
+    ir_expect(p, "{");
+    if (!ends) ir_read_functions(p);
+    while (ir_peek(p) != '}' && !ir_starts_word(p, "yield")) statement(p, b);
+    if (yields) {
+        ir_expect_word(p, "yield");
+        read_ends(p, ends);
+    }
+    ir_expect(p, "}");
+    p->names.n = visible;
+    p->nesting--;
+}

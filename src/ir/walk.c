@@ -1,0 +1,76 @@
+/* walk.c: the nodes that some statements need, in time of their number alone.
+ *
+ * Needs statements; leaves lists. Refs are topological, so a sorted list is in an order in which operands come before users.
+ *
+ *     IrRefs nodes = {0};
+ *     ir_roots(g, scratch, &k->body, &nodes);
+ *     ir_gather(g, scratch, &nodes, mark);
+ */
+#include "ir/ir.h"
+
+#include <string.h>
+
+static void add(WbbArena *a, IrRefs *out, IrRef r)
+{
+    if (r) WBB_PUSH(a, out, r);
+}
+
+void ir_roots(const IrGraph *g, WbbArena *a, const IrBlock *b, IrRefs *out)
+{
+    for (uint32_t i = 0; i < b->n; i++) {
+        const IrStmt *s = b->items[i];
+        add(a, out, s->index);
+        add(a, out, s->value);
+        add(a, out, s->condition);
+        if (s->kind == IR_BIND) add(a, out, g->vars[s->var].definition);
+        for (uint32_t r = 0; r < s->n_results; r++) {
+            add(a, out, s->results[r].init);
+            add(a, out, s->results[r].yield);
+            add(a, out, s->results[r].otherwise);
+        }
+        ir_roots(g, a, &s->body, out);
+        ir_roots(g, a, &s->otherwise, out);
+    }
+}
+
+/* By bytes of the refs, the lowest first. */
+void ir_sort(WbbArena *a, IrRefs *list)
+{
+    IrRef largest = 0, *from = list->items, *to = WBB_NEW_N(a, IrRef, list->n + 1);
+    for (uint32_t i = 0; i < list->n; i++) largest |= from[i];
+    for (uint32_t shift = 0; shift < 32 && largest >> shift; shift += 8) {
+        uint32_t at[257] = {0};
+        for (uint32_t i = 0; i < list->n; i++) at[(from[i] >> shift & 255) + 1]++;
+        for (uint32_t i = 0; i < 256; i++) at[i + 1] += at[i];
+        for (uint32_t i = 0; i < list->n; i++) to[at[from[i] >> shift & 255]++] = from[i];
+        IrRef *other = from;
+        from = to;
+        to = other;
+    }
+    if (from != list->items) memcpy(list->items, from, list->n * sizeof *from);
+}
+
+void ir_gather(const IrGraph *g, WbbArena *a, IrRefs *roots, uint8_t *mark)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < roots->n; i++) {
+        const IrRef r = roots->items[i];
+        if (r && !mark[r]) roots->items[n++] = r;
+        mark[r] = 1;
+    }
+    roots->n = n;
+    for (uint32_t at = 0; at < roots->n; at++) {
+        const IrRef r = roots->items[at];
+        const uint32_t op = ir_at(g, r)->op;
+        if (op == OP_CONST || op == OP_VAR || op == OP_VALUE || op == OP_ARG) continue;
+        for (uint32_t i = 0; i < ir_arity(g, r); i++) {
+            const IrRef x = ir_operand(g, r, i);
+            if (mark[x]) continue;
+            mark[x] = 1;
+            WBB_PUSH(a, roots, x);
+        }
+    }
+    mark[0] = 0;
+    for (uint32_t i = 0; i < roots->n; i++) mark[roots->items[i]] = 0;
+    ir_sort(a, roots);
+}

@@ -1,0 +1,205 @@
+/* map.c: `map 'TEXT'`: an index map, simplified and printed.
+ *
+ * `--op NAME` makes another map of it first, `--compose 'TEXT2'` puts TEXT2 after it. `--enumerate` lists points and values, `--check`
+ * compares the map as written with the simplified one at every point, or at --samples N of them. `--hlo FILE`: the map of every operand
+ * of every instruction.
+ * `--files-from FILE`: a map a line, an answer a line.
+ *
+ *     map '(d0) -> ((d0 * 8 + 3) / 4), domain: d0 in [0, 9]'
+ *     (d0) -> (d0 * 2), domain: d0 in [0, 9]
+ */
+#include "hlo/hlo.h"
+#include "index/index.h"
+#include "main/main.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHECKED = 1 << 20, LISTED = 1 << 20 };
+
+static const RwTables no_tables = {.name = "none"};
+
+static IxMap *read_map(RwCx *rw, WbbArena *a, const char *text) { return ix_map_parse(rw, a, "map", text, strlen(text)); }
+
+static void put_map(WbbArena *a, IrGraph *g, const IxMap *m, bool json)
+{
+    WbbBuf b = wbb_buf(a);
+    if (json) ix_map_json(&b, g, m);
+    else ix_map_print(&b, g, m);
+    puts(b.text);
+}
+
+static WbbStatus enumerate(WbbCx *cx, WbbArena *a, const IrGraph *g, const IxMap *m, const Options *o)
+{
+    const uint64_t box = ix_map_box(m), most = o->samples ? (uint64_t)o->samples : LISTED;
+    if (box > most && !o->samples)
+        wbb_fail(cx, (WbbLoc){.file = "map"}, "the intervals hold %llu points or more; --samples N lists values at the first N", (unsigned long long)box);
+    int64_t *values = WBB_NEW_N(a, int64_t, m->results.n + 1u);
+    uint64_t listed = 0;
+    if (m->state == IX_UNKNOWN) wbb_fail(cx, (WbbLoc){.file = "map"}, "an undefined map has no values");
+    for (IxWalk w = ix_walk(a, m, UINT64_MAX, 0); listed < most && ix_walk_next(&w);) {
+        const IxValue v = ix_map_eval(g, m, w.point, values);
+        if (v == IX_OUTSIDE) continue;
+        WbbBuf b = wbb_buf(a);
+        if (o->json) wbb_put(&b, "{\"point\": \"");
+        ix_put_point(&b, m, w.point);
+        wbb_put(&b, o->json ? "\", \"values\": \"" : " -> ");
+        if (v == IX_INSIDE) ix_put_values(&b, values, m->results.n);
+        else wbb_put(&b, "outside 64 bits");
+        puts(wbb_format(a, "%s%s", b.text, o->json ? "\"}" : ""));
+        listed++;
+    }
+    return WBB_OK;
+}
+
+static WbbStatus check(WbbArena *a, IrGraph *g, const IxMap *written, const IxMap *simplified, const Options *o)
+{
+    uint64_t compared = 0;
+    const uint64_t most = o->samples ? (uint64_t)o->samples : CHECKED;
+    const char *differ = ix_map_differ(a, g, written, simplified, most, (uint64_t)o->seed, &compared);
+    if (o->json) {
+        WbbBuf b = wbb_buf(a);
+        wbb_putf(&b, "{\"status\": \"%s\", \"compared\": %llu, \"all\": %s", differ ? "wrong" : "ok", (unsigned long long)compared,
+                 ix_map_box(written) <= most ? "true" : "false");
+        if (differ) wbb_put(&b, ", \"first\": ");
+        if (differ) wbb_put_json(&b, differ);
+        puts(wbb_format(a, "%s}", b.text));
+    } else {
+        put_map(a, g, simplified, false);
+        if (differ) printf("wrong: %s\n", differ);
+        else printf("%llu points agree%s\n", (unsigned long long)compared, ix_map_box(written) <= most ? ", all there are" : "");
+    }
+    return differ ? WBB_CHECK : WBB_OK;
+}
+
+/* --- transforms ------------------------------------------------------------------------------------------------------------------- */
+static const char *const op_names = "read, simplify, keep-points, remove-unused-vars, remove-unused-symbols, rescale-symbols, symbols-to-dimensions or "
+                                    "ranges-to-dimensions(I,..), any of them with +simplify behind it; union of several texts";
+
+static IxMap *ranges_to_dimensions(WbbCx *cx, RwCx *rw, WbbArena *a, const IxMap *m, const char *list)
+{
+    uint32_t numbers[64], n = 0;
+    for (const char *p = list; n < WBB_LEN(numbers);) {
+        char *end;
+        const unsigned long number = strtoul(p, &end, 10);
+        if (end == p || number >= 1000) break;
+        numbers[n++] = (uint32_t)number;
+        if (*end == ')' && !end[1]) return ix_map_ranges_to_dimensions(rw, a, m, numbers, n);
+        if (*end != ',') break;
+        p = end + 1;
+    }
+    wbb_fail(cx, (WbbLoc){0}, "--op ranges-to-dimensions(%s: numbers of ranges in brackets expected, as in ranges-to-dimensions(0,2)", list);
+}
+
+/* What `op` makes of a map; NULL if there is no such operation. */
+static IxMap *transformed(WbbCx *cx, RwCx *rw, WbbArena *a, const IxMap *m, const char *op)
+{
+    static const char ranges[] = "ranges-to-dimensions(";
+    const char *then = strstr(op, "+simplify");
+    if (then && !then[strlen("+simplify")]) {
+        const IxMap *made = transformed(cx, rw, a, m, wbb_format(a, "%.*s", (int)(then - op), op));
+        return made ? ix_map_simplify(rw, a, made, false) : NULL;
+    }
+    if (!strcmp(op, "read")) return ix_map_copy(a, m);
+    if (!strcmp(op, "simplify")) return ix_map_simplify(rw, a, m, false);
+    if (!strcmp(op, "keep-points")) return ix_map_simplify(rw, a, m, true);
+    if (!strcmp(op, "remove-unused-vars")) return ix_map_remove_unused(rw, a, m, true);
+    if (!strcmp(op, "remove-unused-symbols")) return ix_map_remove_unused(rw, a, m, false);
+    if (!strcmp(op, "rescale-symbols")) return ix_map_rescale_symbols(rw, a, m);
+    if (!strcmp(op, "symbols-to-dimensions")) return ix_map_symbols_to_dimensions(rw, a, m);
+    if (!strncmp(op, ranges, strlen(ranges))) return ranges_to_dimensions(cx, rw, a, m, op + strlen(ranges));
+    return NULL;
+}
+
+static WbbStatus unite(RwCx *rw, WbbArena *a, IxMap **maps, uint32_t n, bool json)
+{
+    IxMap **made = WBB_NEW_N(a, IxMap *, n + 1u);
+    const uint32_t left = ix_map_union(rw, a, (const IxMap *const *)maps, n, made);
+    for (uint32_t i = 0; i < left; i++) put_map(a, rw_graph(rw), made[i], json);
+    return WBB_OK;
+}
+
+static WbbStatus bijection(RwCx *rw, WbbArena *a, const IxMap *m, const Options *o)
+{
+    static const char *const words[] = {[IX_NO] = "no", [IX_YES] = "yes", [IX_OPEN] = "open"};
+    const char *why;
+    const IxAnswer answer = ix_map_bijection(rw, a, m, o->samples ? (uint64_t)o->samples : CHECKED, &why);
+    if (o->json) printf("{\"bijection\": \"%s\", \"why\": \"%s\"}\n", words[answer], why);
+    else printf("%s: %s\n", answer == IX_YES ? "a bijection" : answer == IX_NO ? "no bijection" : "not proved to be a bijection", why);
+    return answer == IX_YES ? WBB_OK : WBB_CHECK;
+}
+
+static WbbStatus inverse(RwCx *rw, WbbArena *a, const IxMap *m, const Options *o)
+{
+    const IxMap *made = ix_map_inverse(rw, a, m);
+    if (made) {
+        put_map(a, rw_graph(rw), made, o->json);
+        return WBB_OK;
+    }
+    const char *why;
+    const IxAnswer answer = ix_map_bijection(rw, a, m, CHECKED, &why);
+    const bool twice = answer == IX_NO && strstr(why, " both give ");
+    if (o->json) printf("{\"inverse\": null, \"why\": \"%s\"}\n", twice ? why : "none was found");
+    else printf("no inverse%s%s\n", twice ? ": " : " was found", twice ? why : "");
+    return WBB_CHECK;
+}
+
+/* One map a line, one answer a line: the map, or the message that refuses it. */
+typedef struct {
+    WbbArena *a;
+    const Options *o;
+    const char *text;
+    size_t n;
+} Line;
+
+static void one_line(WbbCx *cx, void *arg)
+{
+    const Line *l = arg;
+    IrGraph *g = ir_graph_new(cx, l->a);
+    RwCx *rw = rw_new(cx, l->a, g, &ix_tables, &no_tables, false);
+    const IxMap *written = ix_map_parse(rw, l->a, "map", l->text, l->n), *m = transformed(cx, rw, l->a, written, l->o->op ? l->o->op : "simplify");
+    if (!m) wbb_fail(cx, (WbbLoc){0}, "--op %s: %s expected", l->o->op, op_names);
+    put_map(l->a, g, m, l->o->json);
+}
+
+static WbbStatus lines(WbbCx *cx, WbbArena *a, const Options *o)
+{
+    size_t n;
+    const char *text = wbb_read_file(cx, a, o->files_from, &n);
+    WbbStatus worst = WBB_OK;
+    for (const char *p = text, *end; p < text + n; p = end + 1) {
+        end = memchr(p, '\n', (size_t)(text + n - p));
+        if (!end) end = text + n;
+        Line l = {.a = wbb_arena_new(cx), .o = o, .text = p, .n = (size_t)(end - p)};
+        const WbbStatus s = wbb_guard(cx, one_line, &l);
+        if (s != WBB_OK) printf("%s", cx->messages);
+        if (s != WBB_OK) worst = s;
+        wbb_cx_clear(cx);
+        wbb_arena_free(l.a);
+    }
+    return worst;
+}
+
+WbbStatus main_map(WbbCx *cx, WbbArena *a, const Options *o)
+{
+    if (o->hlo) return main_map_hlo(cx, a, o);
+    if (o->files_from && o->files.n == 0) return lines(cx, a, o);
+    const bool several = o->op && !strcmp(o->op, "union");
+    if (o->files.n == 0 || (o->files.n > 1 && !several)) return fputs("map: the text of one map, or --hlo FILE, expected\n", stderr), WBB_USAGE;
+    IrGraph *g = ir_graph_new(cx, a);
+    RwCx *rw = rw_new(cx, a, g, &ix_tables, &no_tables, false);
+    IxMap **read = WBB_NEW_N(a, IxMap *, o->files.n);
+    for (uint32_t i = 0; i < o->files.n; i++) read[i] = read_map(rw, a, o->files.list[i]);
+    if (several) return unite(rw, a, read, o->files.n, o->json);
+    const IxMap *written = read[0];
+    if (o->compose) written = ix_map_compose(rw, a, written, read_map(rw, a, o->compose));
+    if (o->inverse) return inverse(rw, a, written, o);
+    if (o->bijection) return bijection(rw, a, written, o);
+    const IxMap *m = transformed(cx, rw, a, written, o->op ? o->op : "simplify");
+    if (!m) wbb_fail(cx, (WbbLoc){0}, "--op %s: %s expected", o->op, op_names);
+    if (o->enumerate) return enumerate(cx, a, g, m, o);
+    if (o->check) return check(a, g, written, m, o);
+    put_map(a, g, m, o->json);
+    return WBB_OK;
+}

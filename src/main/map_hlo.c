@@ -1,0 +1,43 @@
+/* map_hlo.c: `map --hlo FILE`: the maps of every operand of every instruction, of all computations of all modules of a file.
+ *
+ * `--uses` turns them round: where the elements of each operand go. `--physical` counts dimensions in the order of memory. `--from NAME
+ * --to NAME`: between two instructions of one computation, all ways there are. `--op read`: as they are made, no rule applied.
+ *
+ *     map --hlo gelu.hlo --from root --to p0
+ */
+#include "hlo/hlo.h"
+#include "index/index.h"
+#include "main/main.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const uint32_t no_entries[RW_STRATUM_COUNT][OP_COUNT]; /* no operation has rules */
+static const RwTables no_tables = {.name = "none", .entry = no_entries};
+
+static void put_module(WbbCx *cx, WbbArena *a, const HloModule *m, const Options *o)
+{
+    const IxView view = {.targets = o->uses, .physical = o->physical, .json = o->json};
+    for (uint32_t c = 0; c < m->n_computations; c++) {
+        WbbArena *pass = wbb_arena_new(cx); /* a large module has many maps */
+        WbbBuf b = wbb_buf(pass);
+        RwCx *rw = rw_new(cx, pass, ir_graph_new(cx, pass), o->op && !strcmp(o->op, "read") ? &no_tables : &ix_tables, &no_tables, false);
+        if (o->from && m->computations[c] != m->entry) continue;
+        if (o->from) ix_print_between(&b, cx, rw, a, m, o->from, o->to, &view);
+        else ix_print_maps(&b, rw, pass, m->computations[c], &view);
+        if (b.text) fputs(b.text, stdout);
+        wbb_arena_free(pass);
+    }
+}
+
+WbbStatus main_map_hlo(WbbCx *cx, WbbArena *a, const Options *o)
+{
+    size_t n;
+    HloModule **modules;
+    if (o->files.n) return fputs("map: the text of a map or --hlo FILE, not both\n", stderr), WBB_USAGE;
+    if (!o->from != !o->to) return fputs("map: --from NAME and --to NAME go together\n", stderr), WBB_USAGE;
+    const char *text = wbb_read_file(cx, a, o->hlo, &n);
+    const uint32_t count = hlo_parse_all(cx, a, o->hlo, text, n, &modules);
+    for (uint32_t k = 0; k < count; k++) put_module(cx, a, modules[k], o);
+    return WBB_OK;
+}

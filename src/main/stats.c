@@ -1,0 +1,92 @@
+/* stats.c: `stats FILES..`: every kernel of every file, compiled, assembled and described: one JSON object a line, sorted by file, kernel
+ * and target. shaderdb/README.md says what is in it. */
+#include "main/stats.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "--target sm_80 --target sm_90" and "--target sm_80,sm_90" are the same. */
+static void find_targets(WbbCx *cx, WbbArena *a, StatsCall *call)
+{
+    static const char *const usual[] = {"sm_90"};
+    const Options *o = call->o;
+    const char *const *words = o->targets.n ? o->targets.list : usual;
+    for (uint32_t k = 0; k < (o->targets.n ? o->targets.n : 1); k++) {
+        for (const char *p = words[k]; *p; p += *p == ',') {
+            const size_t n = strcspn(p, ",");
+            const char *name = wbb_format(a, "%.*s", (int)n, p);
+            const TgTarget *t = tg_find(name);
+            bool known = false;
+            for (uint32_t i = 0; i < call->n_targets; i++) known |= call->targets[i] == t;
+            if (!t) wbb_fail(cx, (WbbLoc){0}, "--target %s: no such target; patterns/ has one file for each", name);
+            if (call->n_targets == STATS_MAX_TARGETS && !known) wbb_fail(cx, (WbbLoc){0}, "more than %d targets", STATS_MAX_TARGETS);
+            if (!known) call->targets[call->n_targets++] = t;
+            p += n;
+        }
+    }
+}
+
+static int by_name(const void *x, const void *y) { return strcmp(*(const char *const *)x, *(const char *const *)y); }
+
+/* Words of the command line and lines of --files-from, sorted, each once. */
+static void find_files(WbbCx *cx, WbbArena *a, StatsCall *call)
+{
+    struct { const char **items; uint32_t n, room; } list = {0};
+    for (uint32_t k = 0; k < call->o->files.n; k++) WBB_PUSH(a, &list, call->o->files.list[k]);
+    if (call->o->files_from) {
+        size_t n;
+        char *p = wbb_read_file(cx, a, call->o->files_from, &n);
+        while (*p) {
+            const char *line = p;
+            p += strcspn(p, "\n");
+            if (*p) *p++ = 0;
+            if (*line) WBB_PUSH(a, &list, line);
+        }
+    }
+    uint32_t kept = 0;
+    if (list.n) qsort(list.items, list.n, sizeof *list.items, by_name);
+    for (uint32_t k = 0; k < list.n; k++)
+        if (k == 0 || strcmp(list.items[k], list.items[k - 1]) != 0) list.items[kept++] = list.items[k];
+    call->files = list.items;
+    call->n_files = kept;
+}
+
+/* "FILE\tKERNEL\tTARGET\t{..}": the texts in front of the third tab are the key, in which a tab sorts before all else. */
+static char *behind_key(char *line)
+{
+    for (int tabs = 0; *line && tabs < 3; line++) tabs += *line == '\t';
+    return line;
+}
+
+static const char *sorted(WbbArena *a, const char *text)
+{
+    struct { const char **items; uint32_t n, room; } lines = {0};
+    char *p = wbb_format(a, "%s", text);
+    while (*p) {
+        const char *line = p;
+        p += strcspn(p, "\n");
+        if (*p) *p++ = 0;
+        WBB_PUSH(a, &lines, line);
+    }
+    if (lines.n) qsort(lines.items, lines.n, sizeof *lines.items, by_name);
+    WbbBuf b = wbb_buf(a);
+    for (uint32_t k = 0; k < lines.n; k++) {
+        char *line = wbb_format(a, "%s", lines.items[k]);
+        wbb_put(&b, behind_key(line));
+        wbb_put(&b, "\n");
+    }
+    return b.text;
+}
+
+WbbStatus main_stats(WbbCx *cx, WbbArena *a, const Options *o)
+{
+    StatsCall call = {.o = o, .cache = o->cache && *o->cache ? o->cache : NULL, .cache_limit = (uint64_t)(o->cache_limit ? o->cache_limit : 1024) << 20};
+    find_targets(cx, a, &call);
+    find_files(cx, a, &call);
+    if (call.n_files == 0) return fputs("stats: a file expected\n", stderr), WBB_USAGE;
+    const char *lines = sorted(a, main_stats_pool(cx, a, &call));
+    if (o->output) wbb_write_file(cx, o->output, lines, strlen(lines));
+    else fputs(lines, stdout);
+    return WBB_OK;
+}

@@ -1,0 +1,274 @@
+/* stats_work.c: what one process of `warpburg stats` does: files to parts, parts to records.
+ *
+ * Needs files to be handed out; leaves lines. Kernels wait until a batch of them is worth a run of ptxas, and a file's lines are written
+ * once all its kernels have been assembled, so that a process that dies leaves whole files only.
+ *
+ *     gelu.hlo    gelu    sm_90    {"file": "gelu.hlo", "kernel": "gelu", "target": "sm_90", "status": "ok", ..}
+ */
+#include "main/stats.h"
+
+#include "fuse/fuse.h"
+#include "lower/lower.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { BATCH = 48, PART_SECONDS = 120, BATCH_SECONDS = 600 };
+
+/* One record to be. */
+typedef struct {
+    const char *file, *kernel, *key;
+    uint64_t count;
+    StatsPlace place;
+} Row;
+
+typedef struct {
+    const StatsWork *w;
+    WbbCx *cx;
+    WbbArena *arena;  /* of the batch */
+    PipeCache *cache;
+    PipeStatOptions options;
+    struct { Row *items; uint32_t n, room; } rows;
+    struct { PipeStat *items; uint32_t n, room; } stats;
+    struct { uint32_t *items; uint32_t n, room; } files; /* whose parts are all in a batch */
+    uint32_t waiting; /* kernels that ptxas has not seen */
+    WbbArena *lines_arena;
+    WbbBuf lines;     /* of files that are not done */
+} Worker;
+
+/* lines ----------------------------------------------------------------------------------------------------------------------- */
+
+static void put_record(Worker *k, const Row *r, const PipeStat *s)
+{
+    WbbBuf *b = &k->lines;
+    const char *target = s->target->name;
+    wbb_putf(b, "%s\t%s\t%s\t{\"file\": ", r->file, r->kernel, target);
+    wbb_put_json(b, r->file);
+    wbb_put(b, ", \"kernel\": ");
+    wbb_put_json(b, r->kernel);
+    wbb_putf(b, ", \"target\": \"%s\", \"count\": %" PRIu64 ", ", target, r->count);
+    wbb_put(b, s->body);
+    if (r->key) wbb_putf(b, ", \"key\": \"%s\"", pipe_cache_name(k->arena, r->key));
+    if (k->w->call->o->listing && s->listing && s->listing[0]) {
+        wbb_put(b, ", \"listing\": ");
+        wbb_put_json(b, s->listing);
+    }
+    wbb_put(b, "}\n");
+}
+
+static void write_all(int fd, const char *p, size_t n)
+{
+    while (n > 0) {
+        const ssize_t done = write(fd, p, n);
+        if (done <= 0) _exit(WBB_FAILED); /* the parent sees it */
+        p += done;
+        n -= (size_t)done;
+    }
+}
+
+static void write_files(Worker *k)
+{
+    write_all(k->w->fd, k->lines.text, k->lines.n);
+    for (uint32_t i = 0; i < k->files.n; i++) k->w->done(k->w->arg, k->files.items[i]);
+    k->files.n = 0;
+    wbb_arena_free(k->lines_arena);
+    k->lines_arena = wbb_arena_new(k->cx);
+    k->lines = wbb_buf(k->lines_arena);
+}
+
+/* Assemble what waits; `whole`: no file is half in the batch. */
+static void flush(Worker *k, bool whole)
+{
+    alarm(BATCH_SECONDS);
+    if (!*k->w->careful) k->w->now->part = STATS_BATCH;
+    pipe_stats_end(k->cx, k->arena, k->stats.items, k->stats.n);
+    for (uint32_t i = 0; i < k->rows.n; i++) {
+        const Row *r = &k->rows.items[i];
+        PipeStat *s = &k->stats.items[i];
+        if (r->key && s->facts) pipe_cache_keep(k->cx, k->arena, k->cache, r->key, s);
+        put_record(k, r, s);
+    }
+    alarm(0);
+    k->rows.items = NULL, k->rows.n = k->rows.room = 0;
+    k->stats.items = NULL, k->stats.n = k->stats.room = 0;
+    const uint32_t files = k->files.n;
+    uint32_t *kept = WBB_NEW_N(k->lines_arena, uint32_t, files + 1);
+    if (files) memcpy(kept, k->files.items, files * sizeof *kept);
+    k->files.items = kept, k->files.room = files + 1;
+    k->waiting = 0;
+    wbb_arena_free(k->arena);
+    k->arena = wbb_arena_new(k->cx);
+    if (whole) {
+        write_files(k);
+        k->files.items = NULL, k->files.room = 0;
+    }
+}
+
+/* parts ----------------------------------------------------------------------------------------------------------------------- */
+
+static const char *known_bad(const Worker *k, StatsPlace p)
+{
+    for (uint32_t i = 0; i < k->w->n_bad; i++) {
+        const StatsPlace *q = &k->w->bad[i].place;
+        if (q->file == p.file && q->part == p.part && q->target == p.target) return k->w->bad[i].why;
+    }
+    return NULL;
+}
+
+static void add_row(Worker *k, Row r, PipeStat s)
+{
+    WBB_PUSH(k->arena, &k->rows, r);
+    WBB_PUSH(k->arena, &k->stats, s);
+}
+
+/* A record of something that never was a kernel. */
+static PipeStat refusal(const TgTarget *t, WbbStatus status, const char *reason, const char *message)
+{
+    return (PipeStat){.target = t, .status = status, .reason = reason, .message = message, .listing = ""};
+}
+
+static void one_target(Worker *k, Row r, const char *text, size_t n)
+{
+    const StatsCall *call = k->w->call;
+    for (uint32_t t = 0; t < call->n_targets; t++) {
+        r.place.target = t + 1;
+        *k->w->now = r.place;
+        const char *why = known_bad(k, r.place);
+        PipeStat s = {.target = call->targets[t], .text = text, .n = n};
+        if (why) {
+            add_row(k, r, refusal(call->targets[t], WBB_FAILED, "", why));
+            continue;
+        }
+        alarm(PART_SECONDS);
+        r.key = pipe_cache_key(k->cx, k->arena, k->cache, &k->options, s.target, text, n);
+        if (!pipe_cache_find(k->cx, k->arena, k->cache, r.key, &s)) {
+            pipe_stats_begin(k->cx, k->arena, &k->options, &s);
+            if (!s.facts) s.facts = "";
+            k->waiting += s.status == WBB_OK && s.n_launches;
+        }
+        alarm(0);
+        add_row(k, r, s);
+        if (k->waiting >= (*k->w->careful ? 1 : BATCH)) flush(k, false);
+    }
+}
+
+typedef struct {
+    Worker *k;
+    Row row;
+    const char *path;
+    HloModule **modules;
+    uint32_t n_modules, module;
+    const HloInstruction *library;
+} File;
+
+static void decline_library(WbbCx *cx, void *arg)
+{
+    part_decline(cx, ((File *)arg)->library);
+}
+
+static void one_library_call(File *f)
+{
+    Worker *k = f->k;
+    wbb_cx_clear(k->cx);
+    (void)wbb_guard(k->cx, decline_library, f);
+    const char *reason = wbb_why_name(k->cx->why), *kind = wbb_format(k->arena, "declined: %s: ", reason), *at = strstr(k->cx->messages, kind);
+    const char *message = at ? wbb_format(k->arena, "%.*s", (int)strcspn(at, "\n") - (int)strlen(kind), at + strlen(kind)) : "";
+    for (uint32_t t = 0; t < k->w->call->n_targets; t++) add_row(k, f->row, refusal(k->w->call->targets[t], WBB_DECLINED, reason, message));
+}
+
+static void find_fusion(WbbCx *cx, void *arg)
+{
+    File *f = arg;
+    const HloFusion fusion = hlo_fusion(cx, f->modules[f->module]);
+    if (!fusion.fusion) wbb_decline(cx, (WbbLoc){0}, WHY_NO_FUSION, "none");
+    f->row.kernel = wbb_format(f->k->lines_arena, "%s", fusion.name);
+}
+
+/* A module that holds one fusion is a kernel as it stands; any other is cut into parts. */
+static void one_module(WbbCx *cx, void *arg)
+{
+    File *f = arg;
+    Worker *k = f->k;
+    HloModule *m = f->modules[f->module];
+    WbbArena *lasting = k->lines_arena; /* the batch's arena goes when it is full */
+    WbbBuf text = wbb_buf(lasting);
+    hlo_print(&text, m);
+    f->row.count = 1;
+    if (wbb_guard(cx, find_fusion, f) == WBB_OK) {
+        f->row.place.part++;
+        one_target(k, f->row, text.text, text.n);
+        return;
+    }
+    const FuseParts parts = fuse_parts(cx, lasting, hlo_normalise(cx, lasting, m));
+    const bool is_one = parts.n == 1 && parts.items[0].text && parts.items[0].count == 1;
+    for (uint32_t p = 0; p < parts.n; p++) {
+        const FusePart *part = &parts.items[p];
+        f->row.place.part++;
+        f->row.count = part->count;
+        f->row.kernel = is_one ? m->entry->name : f->n_modules > 1 ? wbb_format(lasting, "%s.%u", part->name, f->module) : part->name;
+        f->library = part->at;
+        if (is_one) one_target(k, f->row, text.text, text.n);
+        else if (part->text) one_target(k, f->row, part->text, strlen(part->text));
+        else one_library_call(f);
+    }
+}
+
+static void read_modules(WbbCx *cx, void *arg)
+{
+    File *f = arg;
+    size_t n;
+    const char *text = wbb_read_file(cx, f->k->lines_arena, f->path, &n);
+    f->n_modules = hlo_parse_all(cx, f->k->lines_arena, f->path, text, n, &f->modules);
+}
+
+/* A file that cannot be read as HLO has a record, too. */
+static void add_failure(File *f, WbbStatus status)
+{
+    Worker *k = f->k;
+    const size_t n = strcspn(k->cx->messages, "\n");
+    const char *said = wbb_format(k->arena, "%.*s", (int)n, k->cx->messages), *reason = status == WBB_DECLINED ? wbb_why_name(k->cx->why) : "";
+    f->row.kernel = "";
+    f->row.count = 1;
+    f->row.key = NULL;
+    for (uint32_t t = 0; t < k->w->call->n_targets; t++) add_row(k, f->row, refusal(k->w->call->targets[t], status, reason, said));
+}
+
+static void one_file(Worker *k, uint32_t file)
+{
+    File f = {.k = k, .path = k->w->call->files[file], .row = {.file = k->w->call->files[file], .kernel = "", .place = {.file = file + 1}}};
+    *k->w->now = f.row.place;
+    const char *why = known_bad(k, f.row.place);
+    wbb_cx_clear(k->cx);
+    if (why) {
+        f.row.count = 1;
+        for (uint32_t t = 0; t < k->w->call->n_targets; t++) add_row(k, f.row, refusal(k->w->call->targets[t], WBB_FAILED, "", why));
+    } else {
+        alarm(PART_SECONDS);
+        WbbStatus s = wbb_guard(k->cx, read_modules, &f);
+        if (s != WBB_OK) add_failure(&f, s);
+        for (f.module = 0; s == WBB_OK && f.module < f.n_modules; f.module++) {
+            const WbbStatus m = wbb_guard(k->cx, one_module, &f);
+            if (m != WBB_OK) add_failure(&f, m);
+        }
+        alarm(0);
+    }
+    WBB_PUSH(k->lines_arena, &k->files, file);
+}
+
+void main_stats_work(WbbCx *cx, const StatsWork *w)
+{
+    const Options *o = w->call->o;
+    Worker k = {.w = w, .cx = cx, .arena = wbb_arena_new(cx), .lines_arena = wbb_arena_new(cx)};
+    LlCache *shared = ll_cache_new(cx);
+    k.options = (PipeStatOptions){.approx = o->approx, .align = (uint32_t)o->align, .disable = o->disable.list, .n_disable = o->disable.n, .shared = shared};
+    k.cache = pipe_cache_open(cx, cx->arena, w->call->cache, w->call->cache_limit);
+    k.lines = wbb_buf(k.lines_arena);
+    for (uint32_t file; w->next(w->arg, &file);) {
+        one_file(&k, file);
+        if (k.waiting >= BATCH || k.rows.n >= 16 * BATCH || *w->careful) flush(&k, true);
+    }
+    flush(&k, true);
+    pipe_cache_trim(cx, cx->arena, k.cache);
+    ll_cache_free(shared);
+}

@@ -1,0 +1,54 @@
+/* cost.c: how many elements one thread folds for one element of an instruction.
+ *
+ * Needs a verified computation; leaves a number for each instruction. Loops inside loops multiply, loops beside each other do not.
+ *
+ *     reduce(f32[128,64], dimensions={1})   =>   64;   of a reduce-window of 3 elements below it   =>   192
+ */
+#include "partition/partition.h"
+
+static int64_t times(int64_t x, int64_t y)
+{
+    const WbbI128 z = (WbbI128)x * y;
+    return z > INT64_MAX ? INT64_MAX : (int64_t)z;
+}
+
+static int64_t own_trips(WbbArena *a, const HloInstruction *i, const int64_t *of_computation)
+{
+    int64_t n = 1;
+    if (i->opcode == HLO_REDUCE) {
+        for (uint32_t k = 0; k < i->n_dimensions; k++) n = times(n, i->operands[0]->shape->dims[i->dimensions[k]]);
+    } else if (i->opcode == HLO_REDUCE_WINDOW) {
+        for (uint32_t k = 0; k < i->n_windows; k++) n = times(n, i->windows[k].size);
+    } else if (i->opcode == HLO_DOT) {
+        const HloInts dims = hlo_dot_dims(a, i).lhs_contracting;
+        for (uint32_t k = 0; k < dims.n; k++) n = times(n, i->operands[0]->shape->dims[dims.items[k]]);
+    } else if (i->opcode == HLO_CONVOLUTION) {
+        const HloConvDims d = hlo_conv_dims(a, i);
+        for (uint32_t k = 0; k < i->n_windows; k++) n = times(n, i->windows[k].size);
+        if (d.known) n = times(n, i->operands[1]->shape->dims[d.rhs_input]);
+    }
+    for (uint32_t k = 0; k < i->n_called; k++) n = times(n, of_computation[i->called[k]->id]);
+    return WBB_MAX(n, 1);
+}
+
+/* Of its root, with the trips of all instructions in `trips` if that is not NULL. */
+static int64_t of_body(WbbArena *a, const HloComputation *c, const int64_t *of_computation, int64_t *trips)
+{
+    if (!trips) trips = WBB_NEW_N(a, int64_t, c->n_instructions + 1);
+    for (uint32_t n = 0; n < c->n_instructions; n++) {
+        const HloInstruction *i = c->instructions[n];
+        int64_t most = 1;
+        for (uint32_t k = 0; k < i->n_operands; k++) most = WBB_MAX(most, trips[i->operands[k]->id]);
+        trips[n] = times(most, own_trips(a, i, of_computation));
+    }
+    return trips[c->root->id];
+}
+
+const int64_t *part_trips(WbbArena *a, const HloComputation *body)
+{
+    const HloModule *m = body->module;
+    int64_t *of_computation = WBB_NEW_N(a, int64_t, m->n_computations + 1), *trips = WBB_NEW_N(a, int64_t, body->n_instructions + 1);
+    for (uint32_t k = 0; k < body->id; k++) of_computation[k] = of_body(a, m->computations[k], of_computation, NULL); /* callees first */
+    of_body(a, body, of_computation, trips);
+    return trips;
+}

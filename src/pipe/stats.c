@@ -1,0 +1,298 @@
+/* stats.c: one fusion, compiled, assembled and described.
+ *
+ * Needs the text of one fusion; leaves a record, also where the text is no module, is declined or is refused by the assembler. Loads and
+ * stores are counted by width in the machine code: {"16": 2} is two of 16 bytes. Of several launches counts are summed, and registers,
+ * stack and shared memory are those of the largest.
+ *
+ *     "status": "ok", .., "sass": 71, "regs": 23, .., "ldg": {"16": 1}, .., "rules": {"patterns/tiles.py:9": 8}
+ */
+#include "pipe/stats.h"
+
+#include "index/index.h"
+
+#include <string.h>
+
+#define ULL(x) ((unsigned long long)(x))
+
+/* bytes ----------------------------------------------------------------------------------------------------------------------- */
+
+static uint64_t bytes_of(const HloShape *s)
+{
+    if (s->type != SC_TUPLE) return ((uint64_t)hlo_elements(s) * sc_type_info[s->type].bits + 7) / 8;
+    uint64_t sum = 0;
+    for (uint32_t k = 0; k < s->n_elements; k++) sum += bytes_of(s->elements[k]); /* as deep as shapes nest */
+    return sum;
+}
+
+/* The operation that fills a result, behind bitcasts. */
+static const HloInstruction *filler(const HloInstruction *i)
+{
+    while (i->opcode == HLO_BITCAST || i->opcode == HLO_RESHAPE) i = i->operands[0];
+    return i;
+}
+
+/* What a result costs: an update in place writes the update alone. */
+static uint64_t result_bytes(const HloInstruction *i)
+{
+    if (i->opcode == HLO_TUPLE) {
+        uint64_t sum = 0;
+        for (uint32_t k = 0; k < i->n_operands; k++) sum += result_bytes(i->operands[k]);
+        return sum;
+    }
+    const HloInstruction *f = filler(i);
+    if (f->opcode == HLO_DYNAMIC_UPDATE_SLICE) return bytes_of(f->operands[1]->shape);
+    if (f->opcode != HLO_SCATTER || f->shape->type == SC_TUPLE) return bytes_of(i->shape);
+    return WBB_MIN(bytes_of(f->shape), bytes_of(f->operands[f->n_operands - 1]->shape));
+}
+
+static bool is_result(const HloInstruction *root, const HloInstruction *i)
+{
+    if (root->opcode != HLO_TUPLE) return filler(root) == i;
+    for (uint32_t k = 0; k < root->n_operands; k++)
+        if (filler(root->operands[k]) == i) return true;
+    return false;
+}
+
+/* What user `u` reads of its operand k. */
+static uint64_t used_bytes(const HloComputation *body, const HloInstruction *u, uint32_t k)
+{
+    const uint64_t all = bytes_of(u->operands[k]->shape);
+    const bool first = k == 0, takes = u->opcode == HLO_SLICE || u->opcode == HLO_DYNAMIC_SLICE || u->opcode == HLO_GATHER;
+    if (first && takes) return WBB_MIN(all, bytes_of(u->shape));
+    if (first && (u->opcode == HLO_DYNAMIC_UPDATE_SLICE || u->opcode == HLO_SCATTER) && is_result(body->root, u)) return 0;
+    return all;
+}
+
+uint64_t pipe_bytes_min(const HloFusion *f)
+{
+    const HloComputation *body = f->body;
+    uint64_t sum = result_bytes(body->root);
+    for (uint32_t p = 0; p < body->n_parameters; p++) {
+        bool before = false; /* an operand that is passed twice is read once */
+        for (uint32_t k = 0; f->fusion && k < p; k++) before |= f->fusion->operands[k] == f->fusion->operands[p];
+        if (before) continue;
+        uint64_t used = 0;
+        for (uint32_t i = 0; i < body->n_instructions; i++) {
+            const HloInstruction *u = body->instructions[i];
+            for (uint32_t k = 0; k < u->n_operands; k++) {
+                const HloInstruction *x = u->operands[k];
+                const bool same = x == body->parameters[p] || (f->fusion && x->opcode == HLO_PARAMETER && f->fusion->operands[x->number] == f->fusion->operands[p]);
+                if (same && u->opcode != HLO_TUPLE) used += used_bytes(body, u, k);
+            }
+        }
+        sum += WBB_MIN(used, bytes_of(body->parameters[p]->shape));
+    }
+    return sum;
+}
+
+/* compile --------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    WbbArena *arena;
+    const PipeStatOptions *o;
+    PipeStat *s;
+    PipeResult r;
+} Job;
+
+static const char *rules_of(WbbArena *a, const PipeResult *r)
+{
+    WbbBuf b = wbb_buf(a);
+    bool any = false;
+    wbb_put(&b, "{");
+    for (int index = 0; index < 2; index++) {
+        const RwTables *t = index ? &ix_tables : r->target->tables;
+        const uint32_t *counts = rw_counts(r->rw, index);
+        for (uint32_t k = 0; k < t->n_rules; k++) {
+            if (counts[k] == 0) continue;
+            if (any) wbb_put(&b, ", ");
+            wbb_put_json(&b, rw_rule_name(a, t, k));
+            wbb_putf(&b, ": %u", counts[k]);
+            any = true;
+        }
+    }
+    wbb_put(&b, "}");
+    return b.text;
+}
+
+static void describe_launches(Job *j)
+{
+    const Bundle *b = j->r.bundle;
+    PipeStat *s = j->s;
+    const char **entries = WBB_NEW_N(j->arena, const char *, b->n_launches + 1);
+    s->n_launches = (uint32_t)b->n_launches;
+    uint64_t threads = 0;
+    int64_t shared = 0;
+    for (int k = 0; k < b->n_launches; k++) {
+        const BdLaunch *l = &b->launches[k];
+        const uint64_t blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2], block = (uint64_t)l->block[0] * l->block[1] * l->block[2];
+        entries[k] = l->entry;
+        s->launched += blocks * ((block + 31) / 32);
+        threads += blocks * block;
+        shared = WBB_MAX(shared, l->shared);
+    }
+    s->entries = entries;
+    const BdLaunch none = {.grid = {0, 0, 0}, .block = {0, 0, 0}}, *first = b->n_launches ? &b->launches[0] : &none;
+    const PipePtxFacts f = pipe_ptx_facts(j->arena, s->ptx);
+    WbbBuf out = wbb_buf(j->arena);
+    wbb_putf(&out, "\"ptx\": %u, \"block\": [%u, %u, %u], \"grid\": [%u, %u, %u], \"shared\": %lld, \"warps\": %llu, \"loops\": %u, \"launches\": %u, "
+             "\"bytes_min\": %llu", f.instructions, first->block[0], first->block[1], first->block[2], first->grid[0], first->grid[1], first->grid[2],
+             (long long)shared, ULL(s->launched), f.loops, s->n_launches, ULL(pipe_bytes_min(&j->r.fusion)));
+    if (f.known && s->n_launches < 2) wbb_putf(&out, ", \"bytes_code\": %llu", ULL((f.loaded + f.stored + f.updated) * threads));
+    s->facts = out.text;
+}
+
+static void compile(WbbCx *cx, void *arg)
+{
+    Job *j = arg;
+    const PipeOptions p = {.target = j->s->target->name, .approx = j->o->approx, .align = j->o->align, .comments = true, .stage = PIPE_AT_PTX,
+                           .disable = j->o->disable, .n_disable = j->o->n_disable, .cache = j->o->shared};
+    pipe_compile(cx, j->arena, &p, "fusion.hlo", j->s->text, j->s->n, &j->r);
+    j->s->ptx = j->r.ptx;
+    j->s->listing = j->r.emitted;
+    j->s->rules = rules_of(j->arena, &j->r);
+    memcpy(j->s->ms, j->r.ms, sizeof j->s->ms);
+    describe_launches(j);
+}
+
+/* The first message, without its place and its kind: "reduce of f32[8]: its elements need .." */
+static const char *plain_message(WbbArena *a, const char *messages, const char *reason)
+{
+    const char *kind = reason[0] ? wbb_format(a, "declined: %s: ", reason) : "error: ";
+    const char *at = strstr(messages, kind);
+    at = at ? at + strlen(kind) : messages;
+    return wbb_format(a, "%.*s", (int)strcspn(at, "\n"), at);
+}
+
+void pipe_stats_begin(WbbCx *cx, WbbArena *a, const PipeStatOptions *o, PipeStat *s)
+{
+    Job j = {.arena = a, .o = o, .s = s};
+    wbb_cx_clear(cx);
+    s->reason = s->message = s->listing = "";
+    s->status = wbb_guard(cx, compile, &j);
+    if (s->status == WBB_OK) return;
+    if (s->status == WBB_DECLINED) s->reason = wbb_why_name(cx->why);
+    s->message = plain_message(a, cx->messages, s->reason);
+}
+
+/* machine code ---------------------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    WbbArena *arena;
+    const TgUnit *unit;
+    TgSass sum;
+} Reading;
+
+static void add_widths(uint32_t to[8], const uint32_t from[8])
+{
+    for (int k = 0; k < 8; k++) to[k] += from[k];
+}
+
+static void read_unit(WbbCx *cx, void *arg)
+{
+    Reading *r = arg;
+    for (uint32_t k = 0; k < r->unit->n_entries; k++) {
+        const TgSass s = tg_sass(cx, &r->unit->cubin, wbb_format(r->arena, "%s%s", r->unit->prefix, r->unit->entries[k]));
+        TgSass *t = &r->sum;
+        t->sass += s.sass, t->bar += s.bar, t->shfl += s.shfl, t->atom += s.atom, t->branch += s.branch, t->mufu += s.mufu, t->ldl += s.ldl, t->stl += s.stl;
+        t->regs = WBB_MAX(t->regs, s.regs), t->stack_bytes = WBB_MAX(t->stack_bytes, s.stack_bytes), t->smem_bytes = WBB_MAX(t->smem_bytes, s.smem_bytes);
+        add_widths(t->ldg, s.ldg), add_widths(t->stg, s.stg), add_widths(t->lds, s.lds), add_widths(t->sts, s.sts);
+        add_widths(t->local_loads, s.local_loads), add_widths(t->local_stores, s.local_stores);
+        add_widths(t->generic_loads, s.generic_loads), add_widths(t->generic_stores, s.generic_stores);
+        for (int c = 0; c < TG_CLASSES; c++) t->classes[c] += s.classes[c];
+    }
+}
+
+static void put_widths(WbbBuf *b, const char *name, const uint32_t counts[8])
+{
+    const char *comma = "";
+    wbb_putf(b, ", \"%s\": {", name);
+    for (int w = 0; w < 8; w++) {
+        if (counts[w] == 0) continue;
+        wbb_putf(b, "%s\"%d\": %u", comma, 1 << w, counts[w]);
+        comma = ", ";
+    }
+    wbb_put(b, "}");
+}
+
+static void put_sass(WbbBuf *b, const TgSass *s, const TgUnit *u)
+{
+    wbb_putf(b, ", \"sass\": %u, \"regs\": %u, \"spill_bytes\": %u, \"spill_load_bytes\": %u, \"stack_bytes\": %u, \"smem_bytes\": %u", s->sass, s->regs,
+             u->spill_stores, u->spill_loads, s->stack_bytes, s->smem_bytes);
+    put_widths(b, "ldg", s->ldg);
+    put_widths(b, "stg", s->stg);
+    put_widths(b, "lds", s->lds);
+    put_widths(b, "sts", s->sts);
+    put_widths(b, "ldl", s->local_loads);
+    put_widths(b, "stl", s->local_stores);
+    put_widths(b, "ld", s->generic_loads);
+    put_widths(b, "st", s->generic_stores);
+    wbb_putf(b, ", \"bar\": %u, \"shfl\": %u, \"atom\": %u, \"branch\": %u, \"mufu\": %u, \"classes\": {", s->bar, s->shfl, s->atom, s->branch, s->mufu);
+    const char *comma = "";
+    for (int k = 0; k < TG_CLASSES; k++) {
+        if (s->classes[k] == 0) continue;
+        wbb_putf(b, "%s\"%s\": %u", comma, tg_class_name[k], s->classes[k]);
+        comma = ", ";
+    }
+    wbb_put(b, "}");
+}
+
+static void put_ms(WbbBuf *b, const PipeStat *s)
+{
+    double all = 0;
+    for (int k = 0; k < PIPE_ROOMS; k++) all += s->ms[k];
+    wbb_putf(b, ", \"compile_ms\": %.3f, \"ms\": {", all);
+    for (int k = 0; k < PIPE_ROOMS; k++) wbb_putf(b, "%s\"%s\": %.3f", k ? ", " : "", pipe_room_name[k], s->ms[k]);
+    wbb_put(b, "}");
+}
+
+static void write_body(WbbCx *cx, WbbArena *a, PipeStat *s, const TgUnit *u)
+{
+    WbbBuf b = wbb_buf(a);
+    Reading r = {.arena = a, .unit = u};
+    if (s->status == WBB_OK && u->refused) {
+        s->status = WBB_FAILED;
+        s->message = wbb_format(a, "ptxas refuses it: %.*s", (int)strcspn(u->refused, "\n"), u->refused);
+    }
+    if (s->status == WBB_OK && u->cubin.bytes) {
+        wbb_cx_clear(cx);
+        s->status = wbb_guard(cx, read_unit, &r);
+        if (s->status != WBB_OK) s->message = plain_message(a, cx->messages, "");
+    }
+    wbb_putf(&b, "\"status\": \"%s\", \"reason\": \"%s\"", s->status == WBB_OK ? "ok" : s->status == WBB_DECLINED ? "declined" : "failed", s->reason);
+    if (s->message[0]) {
+        wbb_put(&b, ", \"message\": ");
+        wbb_put_json(&b, s->message);
+    }
+    if (s->status == WBB_OK) {
+        s->ms[PIPE_TARGET] += u->ms;
+        wbb_putf(&b, ", %s", s->facts);
+        if (u->cubin.bytes || s->n_launches == 0) put_sass(&b, &r.sum, u);
+        put_ms(&b, s);
+        wbb_putf(&b, ", \"rules\": %s", s->rules);
+    }
+    s->body = b.text;
+}
+
+static void assemble_target(WbbCx *cx, WbbArena *a, PipeStat *stats, uint32_t n, const TgTarget *t)
+{
+    TgUnit *units = WBB_NEW_N(a, TgUnit, n + 1);
+    uint32_t *of = WBB_NEW_N(a, uint32_t, n + 1), n_units = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        if (stats[k].target != t || stats[k].body) continue;
+        if (stats[k].status != WBB_OK || stats[k].n_launches == 0) {
+            write_body(cx, a, &stats[k], &units[n]);
+            continue;
+        }
+        of[n_units] = k;
+        units[n_units++] = (TgUnit){.ptx = stats[k].ptx, .entries = stats[k].entries, .n_entries = stats[k].n_launches};
+    }
+    tg_assemble_all(cx, a, t, units, n_units);
+    for (uint32_t k = 0; k < n_units; k++) write_body(cx, a, &stats[of[k]], &units[k]);
+}
+
+void pipe_stats_end(WbbCx *cx, WbbArena *a, PipeStat *stats, uint32_t n)
+{
+    uint32_t targets = 0;
+    const TgTarget *const *all = tg_all(&targets);
+    for (uint32_t t = 0; t < targets; t++) assemble_target(cx, a, stats, n, all[t]);
+}

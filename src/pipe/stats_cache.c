@@ -1,0 +1,300 @@
+/* stats_cache.c: records by content, in a folder.
+ *
+ * The key says everything that a record depends on, in full: compiler and its code, ptxas, libdevice, the target's tables, options, and
+ * the normalised HLO. An entry is a file that is called by the key's hash and holds the key, which is compared; so two keys of one hash
+ * cost a compile and never a wrong record. An entry is written under another name and renamed, so whoever reads sees all of it or
+ * nothing, and of two writers either is right. Whoever kept something trims the folder at the end, one process at a time, least
+ * recently used entries first. What goes wrong with the folder is never an error: it is only a cache.
+ *
+ *     DIR/3f/3fa0..e1      "warpburg-stats 1 812 1020 5310 0\n" key, body, listing, "end\n"
+ */
+#include "pipe/stats.h"
+
+#include "index/index.h"
+#include "lower/lower.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { HOUR = 3600, MAX_TARGETS = 64 };
+static const char entry_head[] = "warpburg-stats 1 %zu %zu %zu %d\n";
+
+struct PipeCache {
+    const char *folder; /* NULL: none */
+    uint64_t limit;
+    const char *tools;  /* the part of a key that is the same for all */
+    uint64_t tables[MAX_TARGETS];
+    bool kept;
+};
+
+/* key ------------------------------------------------------------------------------------------------------------------------- */
+
+static uint64_t hash_text(const char *z, uint64_t seed) { return wbb_hash(z, strlen(z) + 1, seed); }
+
+static uint64_t hash_tables(const RwTables *t, uint64_t h)
+{
+    h = wbb_hash(t->code, t->n_code * sizeof *t->code, h);
+    h = wbb_hash(t->imm, t->n_imm * sizeof *t->imm, h);
+    h = wbb_hash(t->entry, RW_STRATUM_COUNT * sizeof *t->entry, h);
+    for (uint32_t k = 0; k < t->n_rules; k++) {
+        const RwRule *r = &t->rules[k];
+        h = hash_text(r->text, hash_text(r->instance, hash_text(r->file, h + r->line + ((uint64_t)r->stratum << 32))));
+    }
+    for (uint32_t k = 0; k < t->n_instrs; k++) h = hash_text(t->instrs[k].text, h + t->instrs[k].rule + ((uint64_t)t->instrs[k].kind << 32));
+    for (uint32_t k = 0; k < t->n_packed; k++) {
+        const uint32_t numbers[] = {t->packed[k].op, t->packed[k].type, t->packed[k].from, t->packed[k].lanes};
+        h = wbb_hash(numbers, sizeof numbers, h);
+    }
+    for (uint32_t k = 0; k < t->n_free; k++) {
+        const uint32_t numbers[] = {t->free[k].op, t->free[k].modifier, t->free[k].type};
+        h = wbb_hash(numbers, sizeof numbers, h);
+    }
+    return h;
+}
+
+static uint64_t hash_target(const TgTarget *t)
+{
+    const uint32_t numbers[] = {t->warp, t->sms, t->smem, t->regs, t->vector_bytes};
+    uint64_t h = wbb_hash(numbers, sizeof numbers, hash_text(t->ptx, hash_text(t->name, 0)));
+    for (uint32_t k = 0; k < t->n_tunes; k++) {
+        const int64_t tune[] = {t->tunes[k].bits, t->tunes[k].value};
+        h = wbb_hash(tune, sizeof tune, hash_text(t->tunes[k].name, h));
+    }
+    return hash_tables(&ix_tables, hash_tables(t->tables, h));
+}
+
+static uint64_t hash_file(WbbCx *cx, const char *path, uint64_t h)
+{
+    WbbArena *a = wbb_arena_new(cx);
+    size_t n;
+    const char *bytes = wbb_read_file(cx, a, path, &n);
+    h = wbb_hash(bytes, n, h);
+    wbb_arena_free(a);
+    return h;
+}
+
+/* The code that runs: every file of ours that is mapped into this process, and which LLVM. */
+static const char *code_of(WbbCx *cx, WbbArena *a)
+{
+    static const char maps[] = "/proc/self/maps";
+    uint64_t h = 0;
+    const char *llvm = "", *last = "";
+    if (!wbb_file_exists(maps)) return "code unknown";
+    size_t n;
+    char *line = wbb_read_file(cx, a, maps, &n);
+    for (char *end; *line; line = end) {
+        end = line + strcspn(line, "\n");
+        if (*end) *end++ = 0;
+        const char *path = strchr(line, '/'), *name = path ? strrchr(path, '/') + 1 : "";
+        if (!path || strcmp(path, last) == 0) continue;
+        last = path;
+        if (strstr(name, "LLVM")) llvm = name;
+        else if (strstr(name, "warpburg") && wbb_file_exists(path)) h = hash_file(cx, path, h);
+    }
+    return wbb_format(a, "code %016" PRIx64 " %s", h, llvm);
+}
+
+typedef struct {
+    WbbArena *arena;
+    PipeCache *cache;
+    const PipeStatOptions *o;
+    const TgTarget *target;
+    const char *text, *key;
+    size_t n;
+    const PipeStat *stat;
+} Job;
+
+static void find_tools(WbbCx *cx, void *arg)
+{
+    Job *j = arg;
+    const char *libdevice = ll_find_libdevice(cx, j->arena, NULL);
+    wbb_make_dir(cx, j->cache->folder);
+    j->cache->tools = wbb_format(j->arena, "warpburg " WBB_VERSION "\n%s\nptxas %s\nlibdevice %016" PRIx64 "\n", code_of(cx, j->arena),
+                                 tg_ptxas_version(cx, j->arena), libdevice ? hash_file(cx, libdevice, 0) : 0);
+}
+
+PipeCache *pipe_cache_open(WbbCx *cx, WbbArena *a, const char *folder, uint64_t limit)
+{
+    PipeCache *c = WBB_NEW(a, PipeCache);
+    *c = (PipeCache){.folder = folder, .limit = limit};
+    Job j = {.arena = a, .cache = c};
+    if (folder && wbb_guard(cx, find_tools, &j) != WBB_OK) c->folder = NULL;
+    wbb_cx_clear(cx);
+    return c;
+}
+
+static uint64_t tables_of(PipeCache *c, const TgTarget *t)
+{
+    uint32_t n = 0;
+    const TgTarget *const *all = tg_all(&n);
+    for (uint32_t k = 0; k < n && k < MAX_TARGETS; k++) {
+        if (all[k] != t) continue;
+        if (c->tables[k] == 0) c->tables[k] = hash_target(t);
+        return c->tables[k];
+    }
+    return hash_target(t);
+}
+
+static void make_key(WbbCx *cx, void *arg)
+{
+    Job *j = arg;
+    WbbBuf b = wbb_buf(j->arena);
+    wbb_putf(&b, "%starget %s %016" PRIx64 "\napprox %d align %u", j->cache->tools, j->target->name, tables_of(j->cache, j->target), j->o->approx, j->o->align);
+    for (uint32_t k = 0; k < j->o->n_disable; k++) wbb_putf(&b, " disable %s", j->o->disable[k]);
+    wbb_put(&b, "\n");
+    hlo_print(&b, hlo_normalise(cx, j->arena, hlo_parse(cx, j->arena, "fusion.hlo", j->text, j->n)));
+    j->key = b.text;
+}
+
+const char *pipe_cache_key(WbbCx *cx, WbbArena *a, PipeCache *cache, const PipeStatOptions *o, const TgTarget *t, const char *text, size_t n)
+{
+    if (!cache->folder) return NULL;
+    Job j = {.arena = a, .cache = cache, .o = o, .target = t, .text = text, .n = n};
+    return wbb_guard(cx, make_key, &j) == WBB_OK ? j.key : NULL;
+}
+
+const char *pipe_cache_name(WbbArena *a, const char *key)
+{
+    const size_t n = strlen(key);
+    const uint64_t first = wbb_hash(key, n, 0);
+    return wbb_format(a, "%016" PRIx64 "%016" PRIx64, first, wbb_hash(key, n, first ^ 0x9e3779b97f4a7c15u));
+}
+
+/* entries --------------------------------------------------------------------------------------------------------------------- */
+
+static const char *path_of(WbbArena *a, const PipeCache *c, const char *key)
+{
+    const char *name = pipe_cache_name(a, key);
+    return wbb_format(a, "%s/%.2s/%s", c->folder, name, name);
+}
+
+typedef struct {
+    WbbArena *arena;
+    const char *path, *key, *text;
+    size_t n;
+    bool found;
+    PipeStat *s;
+} Entry;
+
+static void read_entry(WbbCx *cx, void *arg)
+{
+    Entry *e = arg;
+    char *text = wbb_read_file(cx, e->arena, e->path, &e->n), *p = text + strcspn(text, "\n");
+    size_t key, body, listing;
+    int status;
+    if (sscanf(text, entry_head, &key, &body, &listing, &status) != 4 || *p++ != '\n') return;
+    const size_t left = e->n - (size_t)(p - text);
+    if (key > left || body > left || listing > left || left != key + body + listing + 4 || memcmp(text + e->n - 4, "end\n", 4) != 0) return;
+    if (key != strlen(e->key) || memcmp(p, e->key, key) != 0) return;
+    e->s->body = wbb_format(e->arena, "%.*s", (int)body, p + key);
+    e->s->listing = wbb_format(e->arena, "%.*s", (int)listing, p + key + body);
+    e->s->status = (WbbStatus)status;
+    e->found = true;
+}
+
+bool pipe_cache_find(WbbCx *cx, WbbArena *a, PipeCache *cache, const char *key, PipeStat *s)
+{
+    if (!cache->folder || !key) return false;
+    Entry e = {.arena = a, .path = path_of(a, cache, key), .key = key, .s = s};
+    struct stat st;
+    if (stat(e.path, &st) != 0) return false;
+    if (wbb_guard(cx, read_entry, &e) != WBB_OK) wbb_cx_clear(cx); /* gone since then */
+    struct timespec now;
+    if (e.found && clock_gettime(CLOCK_REALTIME, &now) == 0 && now.tv_sec - st.st_mtime > HOUR) (void)utimensat(AT_FDCWD, e.path, NULL, 0);
+    return e.found;
+}
+
+static void write_entry(WbbCx *cx, void *arg)
+{
+    const Job *j = arg;
+    const PipeStat *s = j->stat;
+    const char *path = path_of(j->arena, j->cache, j->key);
+    const char *draft = wbb_format(j->arena, "%s.%ld", path, (long)getpid());
+    WbbBuf b = wbb_buf(j->arena);
+    wbb_putf(&b, entry_head, strlen(j->key), strlen(s->body), strlen(s->listing), (int)s->status);
+    wbb_put(&b, j->key);
+    wbb_put(&b, s->body);
+    wbb_put(&b, s->listing);
+    wbb_put(&b, "end\n");
+    const char *name = pipe_cache_name(j->arena, j->key);
+    wbb_make_dir(cx, wbb_format(j->arena, "%s/%.2s", j->cache->folder, name));
+    wbb_write_file(cx, draft, b.text, b.n);
+    if (rename(draft, path) != 0) (void)unlink(draft);
+}
+
+void pipe_cache_keep(WbbCx *cx, WbbArena *a, PipeCache *cache, const char *key, const PipeStat *s)
+{
+    if (!cache->folder || !key || !s->body) return;
+    Job j = {.arena = a, .cache = cache, .key = key, .stat = s};
+    cache->kept = true;
+    if (wbb_guard(cx, write_entry, &j) != WBB_OK) wbb_cx_clear(cx);
+}
+
+/* trim ------------------------------------------------------------------------------------------------------------------------ */
+
+typedef struct {
+    const char *path;
+    int64_t used; /* nanoseconds */
+    uint64_t bytes;
+} Found;
+
+typedef struct {
+    Found *items;
+    uint32_t n, room;
+    uint64_t bytes;
+} FoundList;
+
+static int by_use(const void *x, const void *y)
+{
+    const Found *p = x, *q = y;
+    return p->used != q->used ? (p->used < q->used ? -1 : 1) : strcmp(p->path, q->path);
+}
+
+static void list_folder(WbbArena *a, FoundList *list, const char *folder, int depth)
+{
+    DIR *d = opendir(folder);
+    if (!d) return;
+    for (const struct dirent *e = readdir(d); e; e = readdir(d)) {
+        struct stat st;
+        const char *path = wbb_format(a, "%s/%s", folder, e->d_name);
+        if (e->d_name[0] == '.' || stat(path, &st) != 0) continue;
+        if (S_ISDIR(st.st_mode)) {
+            if (depth == 0 && strlen(e->d_name) == 2) list_folder(a, list, path, 1);
+        } else if (depth == 1) { /* what stands beside the folders of entries is not ours to remove */
+            const Found f = {path, (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec, (uint64_t)st.st_size};
+            WBB_PUSH(a, list, f);
+            list->bytes += f.bytes;
+        }
+    }
+    closedir(d);
+}
+
+static void trim(WbbCx *cx, void *arg)
+{
+    Job *j = arg;
+    FoundList list = {0};
+    (void)cx;
+    list_folder(j->arena, &list, j->cache->folder, 0);
+    if (list.bytes <= j->cache->limit) return;
+    qsort(list.items, list.n, sizeof *list.items, by_use);
+    for (uint32_t k = 0; k < list.n && list.bytes > j->cache->limit / 10 * 9; k++)
+        if (unlink(list.items[k].path) == 0) list.bytes -= list.items[k].bytes;
+}
+
+void pipe_cache_trim(WbbCx *cx, WbbArena *a, PipeCache *cache)
+{
+    if (!cache->folder || !cache->limit) return;
+    const int fd = open(wbb_format(a, "%s/lock", cache->folder), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (fd < 0) return;
+    Job j = {.arena = a, .cache = cache};
+    if (fcntl(fd, F_SETLK, &lock) == 0 && wbb_guard(cx, trim, &j) != WBB_OK) wbb_cx_clear(cx); /* else another process is at it */
+    close(fd);
+}

@@ -1,0 +1,180 @@
+/* cores: the blocks of a launch over several host threads, with the same results, reports and counts as on one.
+ *
+ * Needs: a launch set up by run.c. Leaves: memory as the blocks left it, and one report; or nothing, and the launch must run alone.
+ *
+ * Each thread has its own context, arena, registers, shared memory and counts, and takes the next few blocks of the list when it is
+ * done with some. Blocks that cannot tell in which order they run may be spread. A module with atomic operations or strong accesses to
+ * global memory, or that reads the time, runs alone from the start. All else is found out: where a block of a spread launch shows a
+ * fault, reads what the launch may write (only under check is that seen), or stores what another thread has stored, the buffers are set
+ * back and the launch runs again on one thread, in order. So there is one place that judges, and its words do not depend on threads.
+ *
+ *     grid 1024, 4 threads: blocks 0..15, 16..31, 32..47, 48..63, and whoever is done first takes 64..79
+ */
+#include "sim/inner.h"
+
+#include <pthread.h>
+
+enum { MAX_THREADS = 64, PARTS = 16 /* of a thread's blocks, taken at once */, LEAST = 64 /* warps that are worth a thread */ };
+
+/* What the threads share; `next`, `alone` and `status` under the lock. */
+typedef struct {
+    const Block *model;
+    const SimPlan *plan;
+    pthread_mutex_t lock;
+    uint64_t next, part;
+    bool alone;
+} Queue;
+
+typedef struct {
+    Queue *queue;
+    pthread_t thread;
+    WbbCx *cx;
+    WbbStatus status;
+    SimOptions options;
+    SimCounts counts;
+    Block block; /* the model, with what is this thread's own */
+    SimReport report;
+} Worker;
+
+/* The next blocks in the list, from *at to below the result; none: 0. */
+static uint64_t take(Queue *q, uint64_t *at)
+{
+    pthread_mutex_lock(&q->lock);
+    *at = q->next;
+    uint64_t end = WBB_MIN(q->next + q->part, q->plan->n);
+    if (q->alone) end = 0;
+    else q->next = end;
+    pthread_mutex_unlock(&q->lock);
+    return end > *at ? end : 0;
+}
+
+static void give_up(Queue *q)
+{
+    pthread_mutex_lock(&q->lock);
+    q->alone = true;
+    pthread_mutex_unlock(&q->lock);
+}
+
+/* Memory is the launch's; what is known of it is the thread's. Nobody looks for races here: whoever reads outputs gives up. */
+static void own_segments(Block *b)
+{
+    Segment *buffers = WBB_NEW_N(b->arena, Segment, b->n_buffers + 1), *vars = WBB_NEW_N(b->arena, Segment, b->m->vars.n + 1);
+    memcpy(buffers, b->buffers, sizeof *buffers * ((size_t)b->n_buffers + 1));
+    if (b->m->vars.n) memcpy(vars, b->vars, sizeof *vars * b->m->vars.n);
+    for (int i = 1; i <= b->n_buffers; i++) {
+        buffers[i].shadow = NULL;
+        buffers[i].writers = NULL;
+        if (buffers[i].written) buffers[i].written = wbb_alloc(b->arena, buffers[i].size);
+    }
+    for (uint32_t i = 0; i < b->m->vars.n; i++) vars[i].shadow = NULL;
+    b->buffers = buffers, b->vars = vars;
+}
+
+static void run_blocks(WbbCx *cx, void *arg)
+{
+    Worker *w = arg;
+    const SimPlan *plan = w->queue->plan;
+    Block *b = &w->block;
+    *b = *w->queue->model;
+    w->options = *b->options;
+    if (w->options.counts) w->options.counts = &w->counts;
+    b->cx = cx, b->arena = cx->arena, b->options = &w->options, b->spread = true;
+    wbb_arena_limit(cx->arena, SIZE_MAX); /* bounded by the buffers, of which each thread keeps track */
+    own_segments(b);
+    sim_count_open(b);
+    Cluster c = {.n = 0};
+    sim_plan_open(b, plan, &c);
+    uint64_t at, end;
+    bool stop = false;
+    while (!stop && (end = take(w->queue, &at)) != 0)
+        for (; at < end && !stop; at++) stop = sim_plan_run(&c, plan, at);
+    if (stop) give_up(w->queue);
+    sim_plan_report(&c, &w->report);
+    sim_count_close(b, &w->report);
+}
+
+static void *thread_main(void *arg)
+{
+    Worker *w = arg;
+    w->cx = wbb_cx_new();
+    w->status = w->cx ? wbb_guard(w->cx, run_blocks, w) : WBB_FAILED;
+    if (w->status != WBB_OK) give_up(w->queue);
+    return NULL;
+}
+
+/* True if blocks cannot tell one order from another, as far as operations say. */
+static bool may_spread(const Block *b)
+{
+    for (uint32_t i = 0; i < b->m->ops.n; i++) {
+        const SimOp *op = &b->m->ops.items[i];
+        const bool memory = op->kind == OP_LOAD || op->kind == OP_STORE, near = op->space == SIM_SHARED || op->space == SIM_LOCAL;
+        if (op->kind == OP_CLOCK || op->kind == OP_SYSTEM || (op->kind == OP_ATOMIC && !near) || (memory && op->mode == SIM_STRONG && !near)) return false;
+    }
+    /* Buffers that may be written twice, or hold something from the start, are watched for races: by one thread. */
+    for (int i = 1; b->options->check && i <= b->n_buffers; i++)
+        if (b->buffers[i].track && (b->buffers[i].multiple || b->buffers[i].initialised)) return false;
+    return true;
+}
+
+/* Joins what two threads have written; true if both wrote one byte. */
+static bool join_written(uint8_t *to, const uint8_t *from, size_t n)
+{
+    uint8_t both = 0;
+    for (size_t i = 0; i < n; i++) {
+        both |= (uint8_t)(to[i] & from[i]);
+        to[i] |= from[i];
+    }
+    return both != 0;
+}
+
+static bool join(Worker *workers, unsigned n, const Block *model)
+{
+    bool clash = false;
+    for (unsigned t = 0; t < n; t++)
+        for (int i = 1; i <= model->n_buffers && !clash; i++)
+            if (model->buffers[i].written) clash = join_written(model->buffers[i].written, workers[t].block.buffers[i].written, model->buffers[i].size);
+    return !clash;
+}
+
+/* Contents of what the launch may write, kept or brought back. */
+static void keep(const Block *b, uint8_t **kept, bool back)
+{
+    for (int i = 1; i <= b->n_buffers; i++) {
+        const Segment *s = &b->buffers[i];
+        if (s->readonly || !s->size) continue;
+        if (back) memcpy(s->bytes, kept[i], s->size);
+        else memcpy(kept[i] = wbb_alloc(b->arena, s->size), s->bytes, s->size);
+        if (back && s->written) memset(s->written, 0, s->size);
+    }
+    for (uint32_t i = 0; back && i < b->m->vars.n; i++)
+        if (b->vars[i].size) memcpy(b->vars[i].bytes, b->m->vars.items[i].init, b->vars[i].size);
+}
+
+bool sim_spread(Block *model, const SimPlan *plan, SimReport *report)
+{
+    const uint64_t most = plan->n * plan->size * (uint64_t)model->n_warps / LEAST;
+    const unsigned n = (unsigned)WBB_MIN(WBB_MIN((uint64_t)model->options->threads, most), WBB_MIN(plan->n, (uint64_t)MAX_THREADS));
+    if (n < 2 || !may_spread(model)) return false;
+    Queue q = {.model = model, .plan = plan, .part = WBB_MAX(1, plan->n / (n * PARTS))};
+    pthread_mutex_init(&q.lock, NULL);
+    uint8_t **kept = WBB_NEW_N(model->arena, uint8_t *, model->n_buffers + 1);
+    keep(model, kept, false);
+    Worker *workers = WBB_NEW_N(model->arena, Worker, n);
+    unsigned started = 0;
+    for (unsigned t = 0; t < n; t++) workers[t].queue = &q;
+    while (started + 1 < n && pthread_create(&workers[started].thread, NULL, thread_main, &workers[started]) == 0) started++;
+    thread_main(&workers[started]);
+    for (unsigned t = 0; t < started; t++) pthread_join(workers[t].thread, NULL);
+    pthread_mutex_destroy(&q.lock);
+    const bool good = !q.alone && join(workers, started + 1, model);
+    for (unsigned t = 0; t <= started; t++) {
+        if (good) {
+            sim_report_add(report, &workers[t].report);
+            if (model->options->counts) sim_counts_add(model->options->counts, &workers[t].counts);
+        }
+        if (workers[t].cx) wbb_cx_free(workers[t].cx);
+    }
+    if (good && model->options->counts) model->options->counts->launches++;
+    if (!good) keep(model, kept, true);
+    return good;
+}

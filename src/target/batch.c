@@ -1,0 +1,218 @@
+/* batch.c: many kernels through one run of ptxas.
+ *
+ * Starting ptxas costs as much as assembling a small kernel, so the texts of many modules of one target become one module, in which every
+ * name that stands outside of a function has its module's number in front. Leaves one cubin for all of them, and what ptxas -v says of
+ * each. A module that ptxas refuses must not cost the others theirs: then each is assembled alone.
+ *
+ *     .visible .entry gelu( .. )      .visible .entry u7_gelu( .. )      tg_sass(cx, &unit.cubin, "u7_gelu")
+ */
+#include "target/target.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$'; }
+static bool is_part(char c) { return is_letter(c) || (c >= '0' && c <= '9'); }
+
+typedef struct {
+    const char *p;
+    size_t n;
+} Word;
+
+typedef struct {
+    Word *items;
+    uint32_t n, room;
+} Words;
+
+/* Behind a comment or a string at p; p itself if there is none. */
+static const char *skip_text(const char *p)
+{
+    if (p[0] == '/' && p[1] == '/') return p + strcspn(p, "\n");
+    if (p[0] == '/' && p[1] == '*') {
+        const char *end = strstr(p + 2, "*/");
+        return end ? end + 2 : p + strlen(p);
+    }
+    if (p[0] == '"') {
+        const char *end = strchr(p + 1, '"');
+        return end ? end + 1 : p + strlen(p);
+    }
+    return p;
+}
+
+/* A word at p, with the dots and percent signs in front that make it a directive or a register. */
+static Word word_at(const char *p)
+{
+    Word w = {p, 0};
+    if (*p == '.' || *p == '%') w.n = 1;
+    if (!is_letter(p[w.n]) && w.n == 0) return (Word){p, 0};
+    while (is_part(p[w.n])) w.n++;
+    return w;
+}
+
+static bool same(Word w, const char *z) { return strlen(z) == w.n && memcmp(w.p, z, w.n) == 0; }
+
+static bool listed(const Words *list, Word w)
+{
+    for (uint32_t i = 0; i < list->n; i++)
+        if (list->items[i].n == w.n && memcmp(list->items[i].p, w.p, w.n) == 0) return true;
+    return false;
+}
+
+static bool declares(Word w)
+{
+    static const char *const directives[] = {".entry", ".func", ".global", ".const", ".shared", ".alias"};
+    for (size_t i = 0; i < WBB_LEN(directives); i++)
+        if (same(w, directives[i])) return true;
+    return false;
+}
+
+/* Names declared outside of functions: the first words behind a declaring directive that are neither directives nor in brackets. Of
+ * `.func (.param .b32 r) f(..)` that is f. */
+static Words outer_names(WbbArena *a, const char *ptx)
+{
+    Words names = {0};
+    int braces = 0, brackets = 0;
+    bool open = false; /* a declaration waits for its name */
+    for (const char *p = ptx; *p;) {
+        const char *behind = skip_text(p);
+        if (behind != p) {
+            p = behind;
+            continue;
+        }
+        braces += (*p == '{') - (*p == '}');
+        brackets += (*p == '(') - (*p == ')');
+        if (*p == ';' && braces == 0) open = false;
+        const Word w = word_at(p);
+        if (w.n == 0) {
+            p += strcspn(p, "0123456789") == 0 ? strspn(p, "0123456789.xXabcdefABCDEF") : 1;
+            continue;
+        }
+        if (braces == 0 && brackets == 0 && declares(w)) open = true;
+        else if (open && braces == 0 && brackets == 0 && is_letter(*p)) {
+            if (!listed(&names, w)) WBB_PUSH(a, &names, w);
+            open = false;
+        }
+        p += w.n;
+    }
+    return names;
+}
+
+/* Behind `.version`, `.target` and `.address_size`. */
+static const char *body_of(const char *ptx)
+{
+    const char *at = strstr(ptx, ".address_size");
+    return at ? at + strcspn(at, "\n") : ptx;
+}
+
+static void put_renamed(WbbBuf *out, const char *text, const Words *names, uint32_t number)
+{
+    for (const char *p = text; *p;) {
+        const char *behind = skip_text(p);
+        if (behind != p) {
+            if (*p == '"') wbb_put_n(out, p, (size_t)(behind - p)); /* comments go */
+            p = behind;
+            continue;
+        }
+        const Word w = word_at(p);
+        if (w.n && listed(names, w)) wbb_putf(out, "u%u_", number);
+        const size_t n = w.n ? w.n : strcspn(p, "0123456789") == 0 ? strspn(p, "0123456789.xXabcdefABCDEF") : 1;
+        wbb_put_n(out, p, n);
+        p += n;
+    }
+    wbb_put(out, "\n");
+}
+
+typedef struct {
+    WbbArena *arena;
+    const char *ptxas, *directory, *arch;
+    const char *text, *output;
+    TgCubin cubin;
+    bool refused;
+} Job;
+
+static void assemble(WbbCx *cx, void *arg)
+{
+    Job *j = arg;
+    const char *source = wbb_format(j->arena, "%s/kernels.ptx", j->directory), *object = wbb_format(j->arena, "%s/kernels.cubin", j->directory);
+    wbb_write_file(cx, source, j->text, strlen(j->text));
+    const char *const argv[] = {j->ptxas, "-v", wbb_format(j->arena, "-arch=%s", j->arch), "-o", object, source, NULL};
+    char *output = NULL;
+    const int status = wbb_run_process(cx, j->arena, argv, &output);
+    j->output = output ? output : "";
+    if (status == 127) j->cubin.missing = wbb_format(j->arena, "%s cannot be started", j->ptxas);
+    else if (status != 0) j->refused = true;
+    else j->cubin.bytes = (const uint8_t *)wbb_read_file(cx, j->arena, object, &j->cubin.n);
+}
+
+static void run_ptxas(WbbCx *cx, Job *j)
+{
+    j->directory = wbb_temp_dir(cx, j->arena);
+    const WbbStatus status = wbb_guard(cx, assemble, j);
+    wbb_remove_dir(j->directory);
+    if (status != WBB_OK) wbb_rethrow(cx, status);
+}
+
+/* ptxas -v, of each function: its name, then a line of its stack frame and its spills, and last its time:
+ *     ptxas info    : Function properties for u0_gelu
+ *         0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ *     ptxas info    : Compile time = 6.171 ms */
+static void read_log(WbbArena *a, TgUnit *u, const char *entry, const char *log)
+{
+    const char *at = strstr(log, wbb_format(a, "Function properties for %s%s\n", u->prefix, entry));
+    if (!at) return;
+    const char *line = at + strcspn(at, "\n");
+    unsigned frame = 0, stores = 0, loads = 0;
+    if (sscanf(line, " %u bytes stack frame, %u bytes spill stores, %u bytes spill loads", &frame, &stores, &loads) == 3) {
+        u->spill_stores += stores;
+        u->spill_loads += loads;
+    }
+    const char *end = strstr(line, "Function properties for "), *time = strstr(line, "Compile time = ");
+    if (time && (!end || time < end)) u->ms += strtod(time + strlen("Compile time = "), NULL);
+}
+
+/* One run for all of them; false if ptxas refuses. */
+static bool together(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *ptxas, TgUnit *units, uint32_t n)
+{
+    WbbBuf text = wbb_buf(a);
+    wbb_put_n(&text, units[0].ptx, (size_t)(body_of(units[0].ptx) - units[0].ptx));
+    wbb_put(&text, "\n");
+    for (uint32_t i = 0; i < n; i++) {
+        const char *body = body_of(units[i].ptx);
+        const Words names = outer_names(a, body);
+        put_renamed(&text, body, &names, i);
+        units[i].prefix = wbb_format(a, "u%u_", i);
+    }
+    Job j = {.arena = a, .ptxas = ptxas, .arch = t->name, .text = text.text};
+    run_ptxas(cx, &j);
+    if (j.refused && n > 1) return false;
+    for (uint32_t i = 0; i < n; i++) {
+        units[i].cubin = j.cubin;
+        units[i].refused = j.refused ? j.output : NULL;
+        for (uint32_t k = 0; j.cubin.bytes && k < units[i].n_entries; k++) read_log(a, &units[i], units[i].entries[k], j.output);
+    }
+    return true;
+}
+
+void tg_assemble_all(WbbCx *cx, WbbArena *a, const TgTarget *t, TgUnit *units, uint32_t n)
+{
+    const char *ptxas = tg_find_ptxas(cx, a);
+    for (uint32_t i = 0; i < n; i++) {
+        units[i].prefix = "";
+        units[i].refused = NULL;
+        units[i].cubin = (TgCubin){.missing = ptxas ? NULL : "ptxas was not found; set WARPBURG_PTXAS or PATH"};
+    }
+    if (!ptxas || n == 0 || together(cx, a, t, ptxas, units, n)) return;
+    for (uint32_t i = 0; i < n; i++) (void)together(cx, a, t, ptxas, &units[i], 1);
+}
+
+const char *tg_ptxas_version(WbbCx *cx, WbbArena *a)
+{
+    const char *ptxas = tg_find_ptxas(cx, a);
+    if (!ptxas) return "none";
+    const char *const argv[] = {ptxas, "--version", NULL};
+    char *output = NULL;
+    if (wbb_run_process(cx, a, argv, &output) != 0) return "none";
+    const char *at = strstr(output, "release ");
+    return wbb_format(a, "%.*s", (int)strcspn(at ? at : output, "\n"), at ? at : output);
+}

@@ -1,0 +1,152 @@
+"""shaderdb/run: order, merging, faults of single files, memory, progress."""
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from common import FUSION, SHADERDB, call, records, run, write_corpus
+
+import batches
+import files
+
+CRASHES = """#!/bin/sh
+for word; do last=$word; done
+case "$1" in --version) echo "release 0.0, V0.0.0"; exit 0;; esac
+grep -q k3 "$last" && kill -9 $PPID
+exit 1
+"""
+
+FAKE = """#!{python}
+import json, os, sys, time
+words = sys.argv[1:]
+names = open(words[words.index("--files-from") + 1]).read().split()
+out = open(words[words.index("-o") + 1], "w")
+for n in names:
+    if "crash" in n: os.abort()
+    if "usage" in n: sys.exit(4)
+    for t in words[words.index("--target") + 1].split(","):
+        out.write(json.dumps(dict(file=n, kernel="k", target=t, count=1, status="ok", reason="", ptx=1, compile_ms=time.time(), ms=dict(llvm=0.1), rules=dict())) + "\\n")
+"""
+
+
+class Run(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.top = Path(folder.name)
+        self.folder, self.out = self.top / "corpus", self.top / "out.jsonl"
+        self.folder.mkdir()
+
+    def script(self, name: str, text: str) -> str:
+        path = self.top / name
+        path.write_text(text)
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        return str(path)
+
+    def fake(self) -> str:
+        return self.script("warpburg", FAKE.format(python=sys.executable))
+
+    def test_merge_in_order(self) -> None:
+        write_corpus(self.folder, 30)
+        deep = self.folder / "z" / "y"
+        deep.mkdir(parents=True)
+        (deep / "f.hlo").write_text(FUSION.format(n=8, op="abs", name="deep"))
+        said = run(self.folder, self.out, "--no-cache", "--batch", "4", "--no-ms")
+        got = records(self.out)
+        self.assertEqual(len(got), 2 * 33)
+        self.assertEqual([(r["file"], r["kernel"], r["target"]) for r in got], sorted((r["file"], r["kernel"], r["target"]) for r in got))
+        self.assertIn("z/y/f.hlo", {r["file"] for r in got})
+        self.assertIn("33 files", said.stderr)
+        self.assertNotIn("\r", said.stderr)     # nobody watches
+        again = self.top / "again.jsonl"
+        run(self.folder, again, "--no-cache", "--batch", "7", "--no-ms")
+        self.assertEqual(again.read_bytes(), self.out.read_bytes())
+
+    def test_several_roots(self) -> None:
+        for name in ("b", "a"):
+            (self.folder / name).mkdir()
+            (self.folder / name / "f.hlo").write_text("")
+        call(sys.executable, SHADERDB / "run", self.folder / "b", self.folder / "a", "-o", self.out, "--warpburg", self.fake(), "--no-cache", "--target", "sm_90")
+        self.assertEqual([r["file"] for r in records(self.out)], ["a/f.hlo", "b/f.hlo"])
+
+    def test_crash_costs_one_file(self) -> None:
+        for name in ("a", "b", "c.crash", "d", "e", "f.usage", "g"):
+            (self.folder / f"{name}.hlo").write_text("")
+        run(self.folder, self.out, "--no-cache", "--batch", "7", "--target", "sm_90", warpburg=self.fake())
+        status = {r["file"]: r["status"] for r in records(self.out)}
+        self.assertEqual({f for f, s in status.items() if s == "failed"}, {"c.crash.hlo", "f.usage.hlo"})
+        self.assertEqual(len(status), 7)
+
+    def test_crash_within_stats(self) -> None:
+        """The assembler takes its caller with it for one kernel: that one has failed, the others have not."""
+        write_corpus(self.folder, 6)
+        run(self.folder, self.out, "--no-cache", "--target", "sm_90", WARPBURG_PTXAS=self.script("ptxas", CRASHES))
+        why = {r["kernel"]: r.get("message", "") for r in records(self.out) if r["status"] == "failed"}
+        self.assertIn("crashed: signal 9", why["k3"])
+        self.assertTrue(all("crashed" not in text for kernel, text in why.items() if kernel != "k3"), why)
+
+    def test_listing(self) -> None:
+        write_corpus(self.folder, 1)
+        run(self.folder, self.out, "--no-cache", "--target", "sm_90", "--listing")
+        text = next(r["listing"] for r in records(self.out) if r["status"] == "ok")
+        self.assertIn(".visible .entry k0", text)
+        self.assertIn("patterns/", text)
+
+    def test_nothing_to_do(self) -> None:
+        call(sys.executable, SHADERDB / "run", self.folder, "-o", self.out, rc=1)
+        call(sys.executable, SHADERDB / "run", self.folder / "missing", "-o", self.out, rc=1)
+        self.assertFalse(self.out.exists())
+
+
+class Files(unittest.TestCase):
+    def test_order_spilled(self) -> None:
+        """Names that do not fit in memory come in the same order."""
+        names = [f"{(k * 7919) % 5003:05}/x.hlo" for k in range(5003)]
+        kept = files.CHUNK
+        files.CHUNK = 100
+        try:
+            self.assertEqual(list(files.in_order(iter(names))), sorted(names))
+        finally:
+            files.CHUNK = kept
+
+    def test_batches(self) -> None:
+        a, b = files.Root("a", "a/"), files.Root("b", "b/")
+        got = list(files.batches(iter([(a, "1"), (a, "2"), (a, "3"), (b, "1")]), 2))
+        self.assertEqual(got, [(a, ["1", "2"]), (a, ["3"]), (b, ["1"])])
+
+
+@unittest.skipUnless(os.path.exists("/proc/self/status"), "no /proc")
+class Memory(unittest.TestCase):
+    def test_streams(self) -> None:
+        """Ten thousand kernels take no more memory than one thousand."""
+        code = ("import sys; sys.path.insert(0, {db!r}); import compare, records; "
+                "c = compare.compare(records.read(sys.argv[1]), records.read(sys.argv[1])); assert c.n_after == int(sys.argv[2]); "
+                "print(next(x for x in open('/proc/self/status') if x.startswith('VmHWM')).split()[1])").format(db=str(SHADERDB))
+        peaks = []
+        with tempfile.TemporaryDirectory() as folder:
+            for n in (1000, 10000):
+                path = Path(folder, f"{n}.jsonl")
+                with open(path, "w") as f:
+                    for k in range(n):
+                        f.write('{"file": "f%06d", "kernel": "k", "target": "sm_90", "status": "ok", "sass": %d, "filler": "%s"}\n' % (k, k, "x" * 300))
+                peaks.append(int(call(sys.executable, "-c", code, path, n).stdout))
+        self.assertLess(peaks[1], peaks[0] + 1500)      # KiB
+
+
+class Batch(unittest.TestCase):
+    def test_texts_travel(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "warpburg")
+            path.write_text(FAKE.format(python=sys.executable))
+            path.chmod(0o755)
+            lines = batches.run_texts(batches.Setup(str(path), ("sm_90",)), {"d/a.hlo": b"", "b.crash.hlo": b""})
+        self.assertEqual(lines.count(b"\n"), 2)
+        self.assertIn(b'"status": "failed"', lines)
+
+
+if __name__ == "__main__":
+    unittest.main()
