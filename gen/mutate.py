@@ -14,7 +14,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
-from gen import checks, ledger, load, ops, prove, prove_c, prove_complex, prove_z3
+from gen import checks, ledger, load, ops, prove, prove_c, prove_complex, prove_floats, prove_z3
 from gen.lang import All, Arith, Cond, Guard, Lit, Node, Not, PatternError, Relation, Rule, Src, parts
 from gen.ledger import Errors
 from gen.prove_terms import NotNarrow, Terms, build
@@ -176,12 +176,66 @@ def same_as_before(m: Mutant, case: prove.Case) -> bool:
     """The right side is another way of writing the right side that was."""
     if m.before is None or not isinstance(m.before.right, Node) or m.dropped:
         return False
-    whole = Rule("rewrite", m.before.right, m.rule.right, None, m.rule.where)
+    before, after = unsigned(m.before.right), unsigned(m.rule.right)
     try:
+        if small_float(before, after):
+            whole = Rule("rewrite", before.args[0], after.args[0], None, m.rule.where)
+            return same_codes(build(whole, case.bind, {}, case.approx), before.types[0].name)
+        if all(isinstance(e, Node) and e.name == before.name and e.op.name == "cvt" and e.types[0].name in ops.SMALL_FLOATS for e in (before, after)):
+            whole = Rule("rewrite", before.args[0], after.args[0], None, m.rule.where)  # one conversion of what is the same
+            return prove_z3.present() and prove_z3.decide_one(build(whole, case.bind, {}, case.approx)).state == "proved"
         is_complex = prove_complex.is_complex(m.before)
-        return prove_z3.same(parts_of(whole, m.before, case) if is_complex else build(whole, case.bind, {}, case.approx))
+        for sides in ((m.before.right, m.rule.right), (before, after)):
+            whole = Rule("rewrite", *sides, None, m.rule.where)
+            if same(parts_of(whole, m.before, case) if is_complex else build(whole, case.bind, {}, case.approx)):
+                return True
+        return False
     except (PatternError, NotNarrow):
         return False
+
+
+def same(t: Terms) -> bool:
+    """As prove_z3.same, with enough work that chance does not decide."""
+    usual, prove_z3.LIMIT = prove_z3.LIMIT, prove_z3.SIZED_LIMIT
+    try:
+        return prove_z3.same(t)
+    finally:
+        prove_z3.LIMIT = usual
+
+
+def unsigned(e: Any) -> Any:
+    """e without the signs of what copysign gives another sign."""
+    memo: Dict[int, Any] = {}
+    for x in everything(e):
+        if isinstance(x, Node) and x.op.name == "copysign" and isinstance(x.args[0], Lit):
+            memo[id(x)] = Node(x.op, x.types, x.flags, [Lit(abs(x.args[0].value)), unsigned(x.args[1])])
+    return copied(e, memo)
+
+
+def small_float(before: Any, after: Any) -> bool:
+    """Both are made of an integer, their code."""
+    return all(isinstance(e, Node) and e.op.name == "bits" and e.types[0].name in ops.SMALL_FLOATS for e in (before, after)) and before.types == after.types
+
+
+NANS: Dict[str, Callable[[int], bool]] = {  # of a code; others have one nan, 0x80
+    "f4e2m1fn": lambda c: False, "f8e3m4": lambda c: c & 127 > 0x70, "f8e4m3": lambda c: c & 127 > 0x78, "f8e5m2": lambda c: c & 127 > 0x7c,
+    "f8e4m3fn": lambda c: c & 127 == 127, "f8e8m0fnu": lambda c: c == 255}
+
+
+def same_codes(t: Terms, name: str) -> bool:
+    """Whether the codes of a small float are one, or nans, for all values: by z3, with floats as they are."""
+    if not prove_z3.present():
+        return False
+    try:
+        f = prove_z3.Formula(t)
+    except prove_floats.Unsupported:
+        return False
+    left, right = f.reg[t.left], f.reg[t.right]
+    nans = [c for c in range(1 << left.size()) if NANS.get(name, lambda c: c == 0x80)(c)]
+    nan = lambda x: prove_z3.z3.Or(*(x == c for c in nans))
+    other = prove_z3.z3.And(left != right, prove_z3.z3.Not(prove_z3.z3.And(nan(left), nan(right))))
+    wrong = prove_z3.z3.And(*f.given, prove_z3.z3.Or(other, *(f.reg[b] != 0 for b, _ in t.bad)))
+    return prove_z3.check(prove_z3.SIZED_LIMIT, wrong)[0] == "proved"
 
 
 def parts_of(whole: Rule, before: Rule, case: prove.Case) -> Terms:
@@ -202,12 +256,15 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m gen.mutate", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--sample", type=int, default=0, help="every Nth mutant only")
     parser.add_argument("--rule", default="", help="rules whose name holds this")
+    parser.add_argument("--but", default="", metavar="NAME", help="not the rules whose name holds this")
     parser.add_argument("--verbose", action="store_true", help="one line a mutant")
     args = parser.parse_args(argv)
     since = time.monotonic()
     sets = [load.load_index(), *(load.load_target(t) for t in load.targets())]
     errors = ledger.errors_of(sets)
-    rules = {id(r): r for s in sets for name in ("index", "simplify", "lower") for r in s.strata.get(name, []) if args.rule in r.name}
+    rules = {id(r): r for s in sets for name in ("index", "simplify", "lower") for r in s.strata.get(name, []) if args.rule in r.name and not (args.but and args.but in r.name)}
+    if args.but:
+        print(f"skipped: mutants of {args.but}")
     made = [(r, m) for r in rules.values() for m in mutants(r)]
     made = made[::args.sample] if args.sample else made
     for _, m in made:

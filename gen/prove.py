@@ -146,6 +146,14 @@ def ties(t: str) -> Tuple[int, ...]:
     return tuple(dict.fromkeys(x | s for x in out for s in (0, 1 << width(t) - 1)))
 
 
+def integer_ties(t: str) -> Tuple[int, ...]:
+    """Integers at, and next to, what lies halfway between values of 1 to 5 significant bits: floats on the way there round them, too."""
+    w = width(t)
+    odd = [(kept, digits) for digits in range(2, 7) for kept in range((1 << digits - 1) + 1, 1 << digits, 2)]
+    near = [(kept << n) + d for kept, digits in odd for n in range(w - digits + 1) for d in (-1, 0, 1)]
+    return tuple(dict.fromkeys(s * x & (1 << w) - 1 for x in near for s in ((1, -1) if cls(t) == "I" else (1,))))
+
+
 def domains_of(t: Terms) -> List[Domain]:
     narrow = any(t.type_of(r) in ops.SMALL_FLOATS for r in range(len(t.types) + len(t.code)))
     bits = sum(width(x) for x in t.types if x not in (EXACT, "side"))
@@ -158,7 +166,7 @@ def domains_of(t: Terms) -> List[Domain]:
         elif x == EXACT:
             out.append(Domain("list", boxes[n]))
         else:
-            more = ties(x) if narrow and x in ("f32", "f64") else ()
+            more = () if not narrow else ties(x) if x in ("f32", "f64") else integer_ties(x) if cls(x) in "IU" else ()
             out.append(Domain("all") if bits <= EXHAUST_BITS else Domain("sample", tuple(dict.fromkeys((*corners(x), *more)))))
     return out
 

@@ -157,7 +157,9 @@ FLOATS = [
     rewrite(cvt.f8e8m0fnu.u64(a),            cvt.f8e8m0fnu.f64(cvt.f64.u64(select.u64(lt.u64(a, 2**53), a,
                                                  bor.u64(band.u64(a, -STICKY), select.u64(ne.u64(band.u64(a, STICKY - 1), 0), STICKY, 0)))))),
 ] + [
-    rewrite(cvt[F8][N](a),                   cvt[F8].f32(cvt.f32[N](a))),          # beyond 2**24, where f32 rounds, the others are done
+    rewrite(cvt.f8e8m0fnu[t](a),             cvt.f8e8m0fnu.f32(cvt.f32[t](a))) for t in (i8, i16, u8, u16)
+] + [                                        # beyond 2**24, where f32 rounds, these are out of range
+    rewrite(cvt[t][N](a),                    cvt[t].f32(cvt.f32[N](a))) for t in FORMATS
 ] + [
     rewrite(cvt.f8e8m0fnu[s](a),             power_of_two(s)) for s in WIDE
 ] + [

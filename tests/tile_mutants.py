@@ -48,7 +48,8 @@ CALL: Dict[str, str] = {
 }
 ASM = [  # the first that applies
     ("mul.hi", "mul.lo"), ("%a, %b;", "%b, %a;"), ("rsqrt.approx", "sqrt.approx"), ("sqrt.approx", "rsqrt.approx"), ("tanh.approx", "ex2.approx"),
-    ("ex2.approx", "lg2.approx"), ("lg2.approx", "ex2.approx"), ("sin.approx", "cos.approx"), ("cos.approx", "sin.approx"), ("-65536", "-65535"), ("cvt.rn.f64.s64", "cvt.rz.f64.s64"),
+    ("ex2.approx", "lg2.approx"), ("lg2.approx", "ex2.approx"),
+    ("sin.approx", "cos.approx"), ("cos.approx", "sin.approx"), ("-65536", "-65535"), ("cvt.rn.f64.s64", "cvt.rz.f64.s64"),
     ("cvt.rn.f64.u64", "cvt.rz.f64.u64"), (".s32 %d", ".u32 %d"), (".u32 %d", ".s32 %d"), ("l, %a, 16", "l, %a, 15"),
 ]
 
