@@ -92,17 +92,23 @@ static void test_banks(void **state)
     static const struct {
         const char *text;
         uint64_t wavefronts, conflicts;
+        SimAccess kind;
     } cases[] = {
-        {"shl.b32 %r2, %r1, 2;\nmov.u32 %r3, s;\nadd.u32 %r2, %r2, %r3;\nst.shared.b32 [%r2], %r1;", 1, 0},
-        {"shl.b32 %r2, %r1, 3;\nmov.u32 %r3, s;\nadd.u32 %r2, %r2, %r3;\nst.shared.b32 [%r2], %r1;", 2, 1},
-        {"shl.b32 %r2, %r1, 7;\nmov.u32 %r3, s;\nadd.u32 %r2, %r2, %r3;\nst.shared.b32 [%r2], %r1;", 32, 31}, /* one bank */
-        {"mul.lo.u32 %r2, %r1, 132;\nmov.u32 %r3, s;\nadd.u32 %r2, %r2, %r3;\nst.shared.b32 [%r2], %r1;", 1, 0}, /* padded */
-        {"shl.b32 %r2, %r1, 4;\nmov.u32 %r3, s;\nadd.u32 %r2, %r2, %r3;\nst.shared.v4.b32 [%r2], {%r1, %r1, %r1, %r1};", 4, 0},
+        {"shl.b32 %r2, %r1, 2;\nmov.u32 %r3, s;\nadd.u32 %r2, %r2, %r3;\nst.shared.b32 [%r2], %r1;", 1, 0, SIM_STORED},
+        {"shl.b32 %r2, %r1, 3;\nmov.u32 %r3, s;\nadd.u32 %r2, %r2, %r3;\nst.shared.b32 [%r2], %r1;", 2, 1, SIM_STORED},
+        {"shl.b32 %r2, %r1, 7;\nmov.u32 %r3, s;\nadd.u32 %r2, %r2, %r3;\nst.shared.b32 [%r2], %r1;", 32, 31, SIM_STORED}, /* one bank */
+        {"mul.lo.u32 %r2, %r1, 132;\nmov.u32 %r3, s;\nadd.u32 %r2, %r2, %r3;\nst.shared.b32 [%r2], %r1;", 1, 0, SIM_STORED}, /* padded */
+        {"shl.b32 %r2, %r1, 4;\nmov.u32 %r3, s;\nadd.u32 %r2, %r2, %r3;\nst.shared.v4.b32 [%r2], {%r1, %r1, %r1, %r1};", 4, 0, SIM_STORED},
+        /* a matrix of 8 rows is one turn of 8 lanes: rows side by side, and rows that all begin in bank 0 */
+        {"shl.b32 %r2, %r1, 4;\nmov.u32 %r3, s;\nadd.u32 %r2, %r2, %r3;\nldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r3, %r4, %r5, %r6}, [%r2];", 4, 0, SIM_LOADED},
+        {"shl.b32 %r2, %r1, 7;\nmov.u32 %r3, s;\nadd.u32 %r2, %r2, %r3;\nldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r3, %r4, %r5, %r6}, [%r2];", 32, 28, SIM_LOADED},
+        {"mul.lo.u32 %r2, %r1, 144;\nmov.u32 %r3, s;\nadd.u32 %r2, %r2, %r3;\nldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r3}, [%r2];", 1, 0, SIM_LOADED}, /* padded */
+        {"shl.b32 %r2, %r1, 7;\nmov.u32 %r3, s;\nadd.u32 %r2, %r2, %r3;\nstmatrix.sync.aligned.m8n8.x2.shared.b16 [%r2], {%r1, %r1};", 16, 14, SIM_STORED},
     };
     for (size_t i = 0; i < WBB_LEN(cases); i++) {
         const Run r = run(cases[i].text, 32, (SimOptions){0});
-        assert_int_equal(r.counts.memory[SIM_SHARED][SIM_STORED].wavefronts, cases[i].wavefronts);
-        assert_int_equal(r.counts.memory[SIM_SHARED][SIM_STORED].conflicts, cases[i].conflicts);
+        assert_int_equal(r.counts.memory[SIM_SHARED][cases[i].kind].wavefronts, cases[i].wavefronts);
+        assert_int_equal(r.counts.memory[SIM_SHARED][cases[i].kind].conflicts, cases[i].conflicts);
     }
 }
 
