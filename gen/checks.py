@@ -3,13 +3,14 @@ that are never reached, simplify rules that do not shrink, lowerings that go rou
 selects."""
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Callable, Dict, List, Optional, Set, Tuple
 
 from gen import compile as comp, cycles, instances, ledger, ops, terms
 from gen.expr import Arith, Expr, Guard, Lit, Node, Not, PatternError, Src, Type, Var, children, parts
 from gen.forms import is_const, is_index, root_op
 from gen.lang import Rule
-from gen.load import RuleSet, walk
+from gen.load import STRATA, RuleSet, of_feature, walk
 
 Key = Tuple[str, Tuple[str, ...], Tuple[str, ...]]  # operation, types, flags
 
@@ -18,23 +19,29 @@ def check(index: RuleSet, targets: List[RuleSet]) -> List[str]:
     """All faults of all rules, in order; the first fault of a rule only."""
     faults: List[str] = []
     is_new = newness([index, *targets])
+    passed: Set[Tuple[int, ...]] = set()  # rules of lists that targets share, with those before them that have the same root, by id
     for s in [index, *targets]:
         for stratum, rules in s.strata.items():
             growing: List[Rule] = []
             before: Dict[Optional[str], List[Rule]] = {}  # rules that can be compiled, by the operation at the root
             for rule in rules:
                 try:
-                    check_stratum(rule, stratum)
-                    check_types(rule)
-                    comp.programs(s, stratum, rule)
                     same_root = before.setdefault(root_op(rule.left), [])
-                    check_reached(rule, same_root)
+                    key = (STRATA.index(stratum), id(rule), *map(id, same_root))
+                    fresh = key not in passed
+                    if fresh:
+                        check_stratum(rule, stratum)
+                        check_types(rule)
+                    comp.programs(s, stratum, rule)
+                    if fresh:
+                        check_reached(rule, same_root)
                     same_root.append(rule)
-                    if stratum == "simplify":
+                    if fresh and stratum == "simplify":
                         check_shrinks(rule)
                     why = cycles.growing(rule, same_root[:-1]) if stratum == "index" else ""
                     if why:
                         raise PatternError(rule.where, why)
+                    passed.add(key)
                 except PatternError as e:
                     faults.append(str(e))
                     growing.append(rule)
@@ -167,6 +174,7 @@ def expand(types: Tuple[str, ...]) -> List[Tuple[str, ...]]:
     return out
 
 
+@lru_cache(maxsize=None)
 def edges_of(r: Rule) -> List[Tuple[Key, Set[Key]]]:
     """For each instance of a rule: the root's key and the keys its right side makes."""
     assert isinstance(r.left, Node) and isinstance(r.right, Expr)
@@ -247,7 +255,8 @@ def check_complete(s: RuleSet) -> None:
 
     def always(r: Rule, flags: Set[str], k: Key) -> bool:
         """r matches every node of that key."""
-        return general(r) and flags <= set(k[2]) and all(isinstance(c, Not) and isinstance(c.x, Guard) and c.x.name not in k[2] for c in parts(r.when))
+        asked = [c for c in parts(r.when) if not of_feature(c)]  # what has(..) asks for this target has: load.offered
+        return general(r) and flags <= set(k[2]) and all(isinstance(c, Not) and isinstance(c.x, Guard) and c.x.name not in k[2] for c in asked)
 
     def reach(k: Key, why: str, where: Tuple[str, int]) -> None:
         if k in seen:

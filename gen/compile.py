@@ -7,7 +7,7 @@ Slots are numbered along a path: v0 is the root; t0.. are the classes a rule bin
 """
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Dict, List, Optional, Tuple
 
 from gen import ops
@@ -295,11 +295,19 @@ def compile_rule(rule: Rule, row: int, stratum: str = "", free: Optional[List[Fr
 
 
 def programs(s: RuleSet, stratum: str, rule: Rule) -> List[Program]:
-    """Of a rule of a set; made once."""
+    """Of a rule of a set; made once, for all targets that share the rule: they differ in its row, and in FREE where src(..) asks for it."""
     if id(rule) not in s.programs:
-        row = next(n for n, r in enumerate(s.strata[stratum]) if r is rule) if stratum == "select" else 0
-        s.programs[id(rule)] = compile_rule(rule, row, stratum, s.free)
+        free = tuple(s.free) if any(isinstance(e, Src) for e in inside(rule.left)) else ()
+        if (stratum, free) not in rule.programs:
+            rule.programs[stratum, free] = compile_rule(rule, 0, stratum, list(free))
+        made = rule.programs[stratum, free]
+        s.programs[id(rule)] = [placed(p, s.row_of(rule)) for p in made] if stratum == "select" else made
     return s.programs[id(rule)]
+
+
+def placed(p: Program, row: int) -> Program:
+    """A tile's program with its row of a target's instruction table."""
+    return replace(p, build=[(*x[:4], row, *x[5:]) if x[0] == "BINSTR" else x for x in p.build])
 
 
 def operands_of(rule: Rule) -> List[Var]:

@@ -199,11 +199,15 @@ class Tables:
             if try_at >= 0:
                 self.code[try_at] = WORD["TRY"] | (len(self.code) - try_at) << 8
 
+    def classes(self, programs: "List[Program]") -> None:
+        """Masks of type classes before all literals, of other strata too: their numbers must be small."""
+        for mask in sorted({s[4][1] for p in programs for s in p.steps if s[0] == "CLASS"}):
+            self.immediate(mask)
+
     def rules(self, programs: "List[Program]", first_rule: Dict[int, int]) -> Dict[str, int]:
         """Entry offset by root operation of one stratum's programs, in list order."""
         by_root: Dict[str, List[Tuple[List[Step], Step]]] = {}
-        for mask in sorted({s[4][1] for p in programs for s in p.steps if s[0] == "CLASS"}):
-            self.immediate(mask)  # before the literals: their numbers must be small
+        self.classes(programs)
         for p in programs:
             leaf = ("ACCEPT", 0, 0, 0, first_rule[id(p.rule)], self.build(p.build))
             by_root.setdefault(p.root, []).append((p.steps, leaf))

@@ -10,17 +10,17 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import Dict, List, Tuple
+from typing import Any, Dict, List, Tuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from gen import checks, compile as comp, encode, guards, ledger, load, ops
-from gen.expr import Guard, Not, PatternError, parts
+from gen import checks, compile as comp, encode, guards, ledger, load, measured, ops
+from gen.expr import PatternError, parts
 from gen.lang import Rule
 from gen.load import STRATA, RuleSet
 
 Compiled = Tuple[encode.Tables, Dict[str, Dict[str, int]], List[Rule]]
-KINDS = {"llvm": "RW_LLVM", "intr": "RW_INTR", "call": "RW_CALL", "asm": "RW_ASM"}
+KINDS = {"llvm": "RW_LLVM", "intr": "RW_INTR", "call": "RW_CALL", "asm": "RW_ASM", "words": "RW_WORDS"}
 
 
 def c_text(s: str) -> str:
@@ -42,8 +42,9 @@ def compile_set(s: RuleSet) -> Compiled:
     number = {id(r): n for n, r in enumerate(s.rules)}
     instrs = [r for r in s.strata.get("select", [])]
     tables, entries = encode.Tables(), {}
-    for stratum in STRATA:
-        programs = [p for r in s.strata.get(stratum, []) for p in comp.programs(s, stratum, r)]
+    made = {stratum: [p for r in s.strata.get(stratum, []) for p in comp.programs(s, stratum, r)] for stratum in STRATA}
+    tables.classes([p for programs in made.values() for p in programs])
+    for stratum, programs in made.items():
         for p in programs:
             p.rule.names, p.rule.orders = " ".join(f"{name}={slot}" for name, slot in p.names.items()), p.orders
         entries[stratum] = tables.rules(programs, number)
@@ -52,25 +53,36 @@ def compile_set(s: RuleSet) -> Compiled:
 
 def conditions(r: Rule) -> str:
     """One a line, as the engine decides them; those on the target's features are decided here."""
-    asked = [c.x if isinstance(c, Not) else c for c in parts(r.when)]
-    return "\n".join(str(c) for c, a in zip(parts(r.when), asked) if not (isinstance(a, Guard) and guards.BY_NAME[a.name].kind == "feature"))
+    return "\n".join(str(c) for c in parts(r.when) if not load.of_feature(c))
 
 
-def c_file(s: RuleSet, compiled: Compiled, own: str) -> str:
-    """own: the pattern file that the rules were listed by; the rules themselves may stand in others."""
+def field_of(fact: Any) -> str:
+    """A fact of TARGET in C: several words as one text."""
+    return c_text(" ".join(fact)) if isinstance(fact, tuple) else c_text(fact) if isinstance(fact, str) else str(fact)
+
+
+def hot(s: RuleSet, compiled: Compiled, owners: List[str]) -> Tuple[str, str]:
+    """What the engine runs, and what its names begin with. Targets whose rules come to the same have it once, in the file of the first."""
+    tables, entries, _ = compiled
+    imm, begin = tables.imm or [0], f"tg_{owners[0]}_" if len(owners) > 1 else ""
+    kinds = f"uint32_t {begin}code[{len(tables.code)}]", f"uint64_t {begin}imm[{len(imm)}]", f"uint32_t {begin}entry[RW_STRATUM_COUNT][OP_COUNT]"
+    declared = "".join(f"extern const {k};\n" for k in kinds) if begin else ""
+    if s.name != owners[0]:
+        return declared, begin
+    rows = [f"    [RW_{n.upper()}] = {{{''.join(f' [OP_{op.upper()}] = {at},' for op, at in entries[n].items()) or ' 0'} }},\n" for n in STRATA]
+    bodies = numbers(tables.code, "0x{:x}u", 10), numbers(imm, "0x{:x}u", 6), "".join(rows)
+    return declared + "".join(f"{'' if begin else 'static '}const {k} = {{\n{body}}};\n" for k, body in zip(kinds, bodies)), begin
+
+
+def c_file(s: RuleSet, compiled: Compiled, own: str, owners: List[str], lowerings: List[str]) -> str:
+    """own: the pattern file that the rules were listed by; the rules themselves may stand in others. owners: see hot. lowerings: rows of
+    functions' lists."""
     inputs = ", ".join([own, *sorted({r.where[0] for r in s.rules} - {own})])
-    tables, entries, instrs = compiled
+    tables, _, instrs = compiled
     number = {id(r): n for n, r in enumerate(s.rules)}
     stratum_of = {id(r): name for name, rules in s.strata.items() for r in rules}
-    out = [f"/* Generated from {inputs}. */\n", '#include "target/target.h"\n\n']
-    out.append(f"static const uint32_t code[{len(tables.code)}] = {{\n{numbers(tables.code, '0x{:x}u', 10)}}};\n")
-    imm = tables.imm or [0]
-    out.append(f"static const uint64_t imm[{len(imm)}] = {{\n{numbers(imm, '0x{:x}u', 6)}}};\n")
-    out.append("static const uint32_t entry[RW_STRATUM_COUNT][OP_COUNT] = {\n")
-    for stratum in STRATA:
-        row = "".join(f" [OP_{op.upper()}] = {at}," for op, at in entries[stratum].items())
-        out.append(f"    [RW_{stratum.upper()}] = {{{row or ' 0'} }},\n")
-    out.append("};\n")
+    arrays, begin = hot(s, compiled, owners)
+    out = [f"/* Generated from {inputs}. */\n", '#include "target/target.h"\n\n', arrays]
     out.append(array("RwRule rules", [f"{{{c_text(r.where[0])}, {r.where[1]}, {c_text(r.instance)}, {c_text(r.text)}, RW_{stratum_of[id(r)].upper()}, "
                                       f"{c_text(r.names)}, {c_text(conditions(r))}, {c_text(r.ledger)}}},"
                                       for r in s.rules]))
@@ -80,8 +92,8 @@ def c_file(s: RuleSet, compiled: Compiled, own: str) -> str:
     out.append(array("RwFree free_modifiers", [f"{{OP_{f.op.upper()}, OP_{m.upper()}, SC_{f.type.upper()}}}," for f in s.free for m in f.modifiers]))
     name = s.values.get("name", "index")
     static, symbol = ("static ", "tables") if s.values else ("", "ix_tables")
-    out.append(f"{static}const RwTables {symbol} = {{\n    .name = {c_text(name)}, .code = code, .n_code = {len(tables.code)}, .n_build = {tables.n_build}, .n_filter = {tables.n_filter}, "
-               f".imm = imm, .n_imm = {len(imm)}, .entry = entry,\n    {f'.rules = rules, .n_rules = {len(s.rules)},' if s.rules else ''}")
+    out.append(f"{static}const RwTables {symbol} = {{\n    .name = {c_text(name)}, .code = {begin}code, .n_code = {len(tables.code)}, "
+               f".n_build = {tables.n_build}, .n_filter = {tables.n_filter}, .imm = {begin}imm, .n_imm = {max(1, len(tables.imm))}, .entry = {begin}entry,\n    {f'.rules = rules, .n_rules = {len(s.rules)},' if s.rules else ''}")
     if instrs:
         out.append(f" .instrs = instrs, .n_instrs = {len(instrs)},")
     if s.packed:
@@ -91,8 +103,10 @@ def c_file(s: RuleSet, compiled: Compiled, own: str) -> str:
     out.append("\n};\n")
     if s.values:
         out.append(array("TgTune tunes", [f"{{{c_text(t.name)}, {t.bits}, {t.value}, {c_text(t.because)}}}," for t in s.tunes]))
-        fields = ", ".join(f".{k} = {c_text(v) if isinstance(v, str) else v}" for k, v in s.values.items())
-        out.append(f"const TgTarget tg_{s.name} = {{{fields},\n    .tables = &tables{f', .tunes = tunes, .n_tunes = {len(s.tunes)}' if s.tunes else ''}}};\n")
+        fields = ", ".join(f".{k} = {field_of(v)}" for k, v in s.values.items())
+        out.append(array("TgLowering lowerings", lowerings))
+        more = (f", .tunes = tunes, .n_tunes = {len(s.tunes)}" if s.tunes else "") + (f", .lowerings = lowerings, .n_lowerings = {len(lowerings)}" if lowerings else "")
+        out.append(f"const TgTarget tg_{s.name} = {{{fields},\n    .tables = &tables{more}}};\n")
     text = "".join(out)
     if s.values:
         return text
@@ -106,9 +120,11 @@ def worst(s: RuleSet) -> str:
     return f"; at most {r.orders} orders of operands, {r.name}" if r is not None and r.orders > 1 else ""
 
 
-def size_of(s: RuleSet, tables: encode.Tables) -> str:
-    hot = 4 * len(tables.code) + 8 * len(tables.imm) + 4 * len(STRATA) * len(ops.OPS)
-    return f"{s.name}: {len(s.rules)} rules, {hot} bytes of tables ({4 * len(tables.code)} code, {8 * len(tables.imm)} immediates){worst(s)}"
+def size_of(s: RuleSet, tables: encode.Tables, owner: str) -> str:
+    if s.name != owner:
+        return f"{s.name}: {len(s.rules)} rules, tables of {owner}"
+    size = 4 * len(tables.code) + 8 * len(tables.imm) + 4 * len(STRATA) * len(ops.OPS)
+    return f"{s.name}: {len(s.rules)} rules, {size} bytes of tables ({4 * len(tables.code)} code, {8 * len(tables.imm)} immediates){worst(s)}"
 
 
 def main(argv: List[str]) -> int:
@@ -122,13 +138,20 @@ def main(argv: List[str]) -> int:
         targets = [load.load_target(t) for t in load.targets()]
         faults = checks.check(index, targets)
         faults = faults or ledger.check([index, *targets])
+        lowerings = measured.keyed(targets) if not faults else []
+        off, lacking = measured.check(lowerings)
+        faults += off
         if faults:
             print("\n".join(faults), file=sys.stderr)
             return 1
         compiled = {s.name: compile_set(s) for s in [index, *targets]}
-        (out / "tables_index.c").write_text(c_file(index, compiled["index"], "patterns/indexing.py"))
+        alike: Dict[str, List[str]] = {}  # names of sets by what the engine runs of them
+        for name, (t, entries, _) in compiled.items():
+            alike.setdefault(repr((t.code, t.imm, entries)), []).append(name)
+        owners = {name: names for names in alike.values() for name in names}
+        (out / "tables_index.c").write_text(c_file(index, compiled["index"], "patterns/indexing.py", owners["index"], []))
         for s in targets:
-            (out / f"tables_{s.name}.c").write_text(c_file(s, compiled[s.name], f"patterns/{s.name}.py"))
+            (out / f"tables_{s.name}.c").write_text(c_file(s, compiled[s.name], f"patterns/{s.name}.py", owners[s.name], measured.table_rows(s, lowerings)))
             (out / f"{s.name}.rules").write_text("".join(f"{r.name}: {r.text}\n" for r in s.rules))
     except PatternError as e:
         print(e, file=sys.stderr)
@@ -138,7 +161,9 @@ def main(argv: List[str]) -> int:
     opcodes = "".join(f"WORD({w})\n" for w in encode.WORDS) + "".join(f"GUARD({g})\n" for g in guards.NUMBER)
     (out / "code.def").write_text(f"/* Generated from gen/encode.py: opcodes of the words of RwTables.code, and facts of gen/guards.py. */\n{opcodes}")
     for s in [index, *targets]:
-        print(size_of(s, compiled[s.name][0]))
+        print(size_of(s, compiled[s.name][0], owners[s.name][0]))
+    if lacking:
+        print(f"{lacking[0]}" + (f" ({len(lacking) - 1} more)" if len(lacking) > 1 else ""), file=sys.stderr)
     print(f"rules checked and compiled in {time.monotonic() - start:.2f} s")
     return 0
 

@@ -20,7 +20,7 @@ KiB = 1024
 # --- records ------------------------------------------------------------------------------------------------------------------
 @dataclass(eq=False)
 class Rule:
-    kind: str  # rewrite llvm intr call asm
+    kind: str  # rewrite llvm intr call asm words
     left: Expr
     right: Union[Expr, str]
     when: Optional[Cond]
@@ -31,6 +31,7 @@ class Rule:
     ledger: str = ""  # what its proof came to
     names: str = ""  # where a match binds its variables: "n=v2 k=k0"
     orders: int = 1  # of commutative operands that it is tried in
+    programs: Dict[Any, List[Any]] = field(default_factory=dict)  # what compile.py made of it, by stratum and FREE
 
     @property
     def name(self) -> str:
@@ -111,6 +112,13 @@ def call(left: Any, text: str, when: Optional[Cond] = None, err: Optional[float]
 
 def asm(left: Any, text: str, when: Optional[Cond] = None, err: Optional[float] = None) -> Rule:
     return _rule("asm", left, text, when, err)
+
+
+def words(left: Any, table: Any, when: Optional[Cond] = None) -> Rule:
+    """words(two_over_pi.u32(a), TABLE): word number a of an immediate table, a power of two of words of 32 bits; a wraps."""
+    if not isinstance(table, (list, tuple)) or len(table) & len(table) - 1 or not table or not all(isinstance(x, int) and 0 <= x < 2**32 for x in table):
+        fail("words(.., TABLE): a list of integers of 32 bits is expected, a power of two of them")
+    return _rule("words", left, " ".join(f"{x:08x}" for x in table), when)
 
 
 def packed(what: Any, lanes: int, *items: Any) -> List[Packed]:
@@ -231,4 +239,4 @@ w = Width()
 globals().update({**OPERATIONS, **CLASSES, **TYPES, **GUARDS, **CONDITIONS, **VARIABLES})
 
 __all__ = [*OPERATIONS, *CLASSES, *TYPES, *GUARDS, *CONDITIONS, *VARIABLES, "w", "KiB", "has", "src", "relu", "sat", "satfinite", "lanes", "ramp", "free", "rewrite", "llvm", "intr", "call",
-           "asm", "rel", "ulp", "packed", "tune", "target", "budget"]
+           "asm", "words", "rel", "ulp", "packed", "tune", "target", "budget"]

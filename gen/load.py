@@ -30,6 +30,13 @@ class RuleSet:
     line_of_instr: int = 0  # of the file's INSTR list, for what it lacks
     programs: Dict[int, Any] = field(default_factory=dict)  # by id of a rule: what compile.programs made of it
 
+    rows: Dict[int, int] = field(default_factory=dict)  # by id of an instruction rule: its place in the instruction table
+
+    def row_of(self, rule: Rule) -> int:
+        if not self.rows:
+            self.rows.update({id(r): n for n, r in reversed(list(enumerate(self.strata["select"])))})
+        return self.rows[id(rule)]
+
     @property
     def rules(self) -> List[Rule]:
         return [r for s in STRATA for r in self.strata.get(s, [])]
@@ -135,7 +142,7 @@ def load_target(name: str) -> RuleSet:
     m = run(name)
     target = get(m, "TARGET")
     values = dict(target.values, name=target.name)
-    features = values.pop("features", ())
+    features = values.get("features", ())
     lists = {"simplify": "SIMPLIFY", "lower": "LOWER", "select": "INSTR"}
     s = RuleSet(name, {stratum: [r for r in rules_of(m, of) if offered(r, features)] for stratum, of in lists.items()},
                 flat(getattr(m, "PACKED", []), "PACKED"), flat(getattr(m, "FREE", []), "FREE"), flat(getattr(m, "TUNE", []), "TUNE"), values,
@@ -144,13 +151,15 @@ def load_target(name: str) -> RuleSet:
     return s
 
 
+def of_feature(c: lang.Cond) -> bool:
+    """has(..) or ~has(..): decided here, once for a target."""
+    asked = c.x if isinstance(c, Not) else c
+    return isinstance(asked, Guard) and asked.name == "has"
+
+
 def offered(r: Rule, features: Any) -> bool:
     """The target has what the rule's has(..) conditions ask for."""
-    for c in lang.parts(r.when):
-        asked, wanted = (c.x, False) if isinstance(c, Not) else (c, True)
-        if isinstance(asked, Guard) and asked.name == "has" and (asked.word in features) != wanted:
-            return False
-    return True
+    return all((c.x.word not in features if isinstance(c, Not) else c.word in features) for c in lang.parts(r.when) if of_feature(c))
 
 
 def budgets() -> Dict[Tuple[str, str], Tuple[float, float, float]]:

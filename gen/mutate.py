@@ -12,10 +12,10 @@ import argparse
 import sys
 import time
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 from gen import checks, ledger, load, ops, prove, prove_c, prove_complex, prove_floats, prove_z3
-from gen.lang import All, Arith, Cond, Guard, Lit, Node, Not, PatternError, Relation, Rule, Src, parts
+from gen.lang import All, Arith, Cond, Guard, Lit, Node, Not, PatternError, Relation, Rule, Src, Var, parts
 from gen.ledger import Errors
 from gen.prove_terms import NotNarrow, Terms, build
 
@@ -37,6 +37,7 @@ class Mutant:
     what: str
     before: Optional[Rule] = None
     dropped: str = ""  # the condition
+    at_point: bool = False  # it differs where the only variable has the value of a constant, and nowhere else
     cases: List[prove.Case] = field(default_factory=list)
     fate: str = ""  # killed refused right survived
 
@@ -92,8 +93,8 @@ def replacements(e: Any) -> Iterator[Tuple[str, Any]]:
             if v and abs(v) != float("inf"):
                 yield f"{v!r} is {v * 1.015625!r}", Lit(v * 1.015625)
     elif isinstance(e, Node):
-        if len(e.args) > 1 and "comm" not in e.op.props.split():
-            i, j = (1, 2) if e.op.sig == "select" else (0, 1)
+        if len(e.args) > 1 and "comm" not in e.op.props.split() and e.op.name != "hypot":
+            i, j = (1, 2) if e.op.sig == "select" or e.op.name == "fma" else (0, 1)  # a product's factors may change places
             args = list(e.args)
             args[i], args[j] = args[j], args[i]
             yield f"operands of {e.name} swapped", Node(e.op, e.types, e.flags, args)
@@ -112,12 +113,28 @@ def with_change(r: Rule, memo: Dict[int, Any], when: Optional[Cond]) -> Rule:
     return Rule(r.kind, copied(r.left, memo), copied(r.right, memo), None if when is None else copied(when, memo), r.where, r.err, r.instance)
 
 
+def compared_zeros(every: Sequence[Any]) -> Set[int]:
+    """Zeros that are only compared with: their sign is nothing."""
+    users = [(x, a) for x in every if isinstance(x, Node) for a in x.args if isinstance(a, Lit) and isinstance(a.value, float) and a.value == 0]
+    return {id(a) for _, a in users} - {id(a) for x, a in users if x.op.sig != "compare"}
+
+
+def one_point(r: Rule, part: Any, new: Any) -> bool:
+    """x < k is x <= k, of the rule's only variable or its absolute value."""
+    if not (isinstance(part, Node) and isinstance(new, Node) and part.op.sig == new.op.sig == "compare" and part.op.name[0] == new.op.name[0]):
+        return False
+    values = [a.args[0] if isinstance(a, Node) and a.op.name in ("abs", "neg") else a for a in part.args]
+    same = all(a is b for a, b in zip(part.args, new.args))
+    return same and sum(isinstance(x, Var) for x in load.walk(r.left)) == 1 and {type(v) for v in values} == {Var, Lit}
+
+
 def mutants(r: Rule) -> List[Mutant]:
     out = []
-    for e in dict.fromkeys(id(x) for side in (r.left, r.right, r.when) for x in everything(side)):
-        part = next(x for side in (r.left, r.right, r.when) for x in everything(side) if id(x) == e)
+    every = list({id(x): x for side in (r.left, r.right, r.when) for x in everything(side)}.values())
+    zeros = compared_zeros(every)
+    for part in (x for x in every if id(x) not in zeros):
         for what, new in replacements(part):
-            out.append(Mutant(with_change(r, {e: new}, r.when), what, r))
+            out.append(Mutant(with_change(r, {id(part): new}, r.when), what, r, at_point=one_point(r, part, new)))
     for n, c in enumerate(parts(r.when)):
         flag = c.x if isinstance(c, Not) else c
         if isinstance(flag, Guard) and not flag.args:
@@ -165,7 +182,8 @@ def judge(all_mutants: Sequence[Mutant]) -> None:
     for m in (m for m in alive if not m.fate):
         open_ = [o for o in found[id(m)] if o.state == "tested"]
         answers = {o.case.label if same_as_before(m, o.case) else shown(o.case) for o in open_}
-        m.fate = "killed" if "refuted" in answers else "survived" if "unknown" in answers else "right"
+        shown_there = m.at_point and all(o.case.terms.contract == "ulp" for o in open_)  # that value was among those tried: prove.turning
+        m.fate = "killed" if "refuted" in answers else "right" if shown_there or "unknown" not in answers else "survived"
 
 
 def shown(case: prove.Case) -> str:
@@ -256,15 +274,16 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m gen.mutate", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--sample", type=int, default=0, help="every Nth mutant only")
     parser.add_argument("--rule", default="", help="rules whose name holds this")
-    parser.add_argument("--but", default="", metavar="NAME", help="not the rules whose name holds this")
+    parser.add_argument("--but", nargs="*", default=[], metavar="NAME", help="not the rules whose name holds one of these")
     parser.add_argument("--verbose", action="store_true", help="one line a mutant")
     args = parser.parse_args(argv)
     since = time.monotonic()
     sets = [load.load_index(), *(load.load_target(t) for t in load.targets())]
     errors = ledger.errors_of(sets)
-    rules = {id(r): r for s in sets for name in ("index", "simplify", "lower") for r in s.strata.get(name, []) if args.rule in r.name and not (args.but and args.but in r.name)}
+    wanted = lambda r: args.rule in r.name and not any(name in r.name for name in args.but)
+    rules = {id(r): r for s in sets for name in ("index", "simplify", "lower") for r in s.strata.get(name, []) if wanted(r)}
     if args.but:
-        print(f"skipped: mutants of {args.but}")
+        print(f"skipped: mutants of {', '.join(args.but)}")
     made = [(r, m) for r in rules.values() for m in mutants(r)]
     made = made[::args.sample] if args.sample else made
     for _, m in made:

@@ -147,6 +147,11 @@ OPS = [
     Op("atanh", 1, "same", "FC", 30, "costly", "atanh"), Op("erf", 1, "same", "F", 30, "costly", "erf"),
     Op("sqrt", 1, "same", "FC", 20, "costly", "sqrt"), Op("rsqrt", 1, "same", "FC", 22, "costly", "rsqrt"),
     Op("cbrt", 1, "same", "FC", 30, "costly", "cbrt"), Op("rcp", 1, "same", "F", 15, "costly"),
+    # what a GPU has for making functions of: with z, subnormal arguments and results are zeros
+    Op("exp2z", 1, "same", "F", 14, "costly"), Op("log2z", 1, "same", "F", 14, "costly"), Op("rcpz", 1, "same", "F", 14, "costly"),
+    Op("rsqrtz", 1, "same", "F", 14, "costly"),
+    Op("saturate", 1, "same", "F", 6),       # into 0..1; nan is 0
+    Op("two_over_pi", 1, "same", "U", 12),   # 32 bits of 19 zero bytes and the fraction 2/pi, from byte a modulo 64
 ]
 OP_BY_NAME = {o.name: o for o in OPS}
 

@@ -225,7 +225,7 @@ def scalar(i: Ins, args: List[Any]) -> Any:
     names = {x: C(v, signed) for x, v in zip("abc", args)}
     names["w"] = C(z3.BitVecVal(bits, 32), True)
     wrap = 64 if bits == 64 else 32
-    types = {"T": (store if i.op == "cvt" else (bits, signed)), "U": (bits, False), "S": (bits, True), "M": (wrap, False)}
+    types = {"T": (store if i.op == "cvt" else (bits, signed)), "U": (bits, False), "S": (bits, True), "M": (wrap, False), "uint32_t": (32, False)}
     r = Reader(text, names, types).expression()
     relation = ops.OP_BY_NAME[i.op].sig == "compare" or i.type == "pred"
     return r.to(8 if relation else store[0], True).bits

@@ -60,7 +60,7 @@ WB_API const char *wb_kernel_ptx(const wb_kernel *k);  /* text, NUL-terminated *
 WB_API const char *wb_kernel_json(const wb_kernel *k); /* launch descriptor, schema of kernel.json */
 /* 0: no launch is needed (an empty result), and *launch is untouched */
 WB_API int wb_kernel_launch(const wb_kernel *k, wb_launch *launch);
-/* Milliseconds of room i, i < wb_kernel_rooms; its name in *name if that is not NULL. */
+/* Milliseconds of processor time of room i (the one that waits for ptxas: of the clock), i < wb_kernel_rooms; its name in *name if that is not NULL. */
 WB_API double wb_kernel_ms(const wb_kernel *k, int i, const char **name);
 WB_API int wb_kernel_rooms(const wb_kernel *k);
 

@@ -163,6 +163,53 @@ BF16_FROM_INTEGER = [                        # rounded once: exactly to f64, the
     rewrite(cvt.bf16.u64(a),                 cvt.bf16.f64(cvt.f64.u64.approx(select.u64(lt.u64(a, 2**53), a,
                                                  bor.u64(band.u64(a, -STICKY), select.u64(ne.u64(band.u64(a, STICKY - 1), 0), STICKY, 0)))))),
 ]
+
+def upper(whole):
+    """The bf16 that is the upper half of the u32."""
+    return bits.bf16.u16(cvt.u16.u32(shrlx.u32(whole, 16)))
+
+
+def rounded():
+    """a of type f32 in bf16: its upper half, and one more where the lower half says so; a tie goes to even."""
+    whole = bits.u32.f32(a)
+    even = add.u32(add.u32(whole, 0x7fff), band.u32(shrlx.u32(whole, 16), 1))
+    return upper(select.u32(ne.f32(a, a), 0x7fc00000, even))
+
+
+def odd():
+    """a of type f64 in f32. Where that loses something the last bit is 1, which no later rounding takes for a tie."""
+    near = cvt.f32.f64(a)
+    whole = bits.u32.f32(near)
+    toward = select.u32(lt.f64(abs.f64(cvt.f64.f32(near)), abs.f64(a)), add.u32(whole, 1), sub.u32(whole, 1))
+    keep = bor.pred(eq.f64(cvt.f64.f32(near), a), ne.u32(band.u32(whole, 1), 0))
+    return bits.f32.u32(select.u32(keep, whole, toward))
+
+
+def fused():
+    """a * b + c in f64, where the product is exact; what the sum loses makes its last bit 1, as in odd()."""
+    product, third = mul.f64(cvt.f64.bf16(a), cvt.f64.bf16(b)), cvt.f64.bf16(c)
+    total = add.f64(product, third)
+    part = sub.f64(total, product)
+    lost = add.f64(sub.f64(product, sub.f64(total, part)), sub.f64(third, part))
+    whole = bits.i64.f64(total)
+    toward = select.i64(ge.i64(bxor.i64(bits.i64.f64(lost), whole), 0), add.i64(whole, 1), sub.i64(whole, 1))
+    lossy = band.pred(bor.pred(lt.f64(lost, 0.0), gt.f64(lost, 0.0)), eq.i64(band.i64(whole, 1), 0))
+    return bits.f64.i64(select.i64(lossy, toward, whole))
+
+
+BF16_VIA_F32 = [                             # before sm_80 the machine knows no bf16: f32 computes, rounding is integer arithmetic
+    rewrite(cvt.f32.bf16(upper(a)),          bits.f32.u32(band.u32(a, -65536))),     # from one operation to the next
+    rewrite(cvt.bf16.f32(a),                 rounded()),
+    rewrite(cvt.bf16.f64(a),                 cvt.bf16.f32(odd())),
+    rewrite(cvt.f64.bf16(a),                 cvt.f64.f32(cvt.f32.bf16(a))),
+    rewrite(fma.bf16(a, b, c),               cvt.bf16.f64(fused())),
+    rewrite(neg.bf16(a),                     bits.bf16.u16(bxor.u16(bits.u16.bf16(a), 0x8000))),
+    rewrite(abs.bf16(a),                     bits.bf16.u16(band.u16(bits.u16.bf16(a), 0x7fff))),
+] + [                                        # one more rounding, from f32, changes none of these: 24 >= 2 * 8 + 2
+    rewrite(op.bf16(a, b),                   cvt.bf16.f32(op.f32(cvt.f32.bf16(a), cvt.f32.bf16(b)))) for op in (add, sub, mul)
+] + [                                        # nothing to round
+    rewrite(op.bf16(a, b),                   upper(bits.u32.f32(op.f32(cvt.f32.bf16(a), cvt.f32.bf16(b))))) for op in (max, min)
+]
 BF16_COMPARE_VIA_F32 = [rewrite(op.bf16(a, b), op.f32(cvt.f32.bf16(a), cvt.f32.bf16(b))) for op in (eq, ne, lt, le, gt, ge)]
 HALF_VIA_F32 = [                             # one more rounding, from f32, changes none of these: 24 >= 2 * 11 + 2
     rewrite(op[F16](a, b),                   cvt[F16].f32(op.f32(cvt.f32[F16](a), cvt.f32[F16](b)))) for op in (div, rem)

@@ -1,5 +1,6 @@
 """Functions: how far a result may be off (BUDGETS), and by which way each is computed, best first."""
 from gen.lang import *
+from patterns import polynomials
 
 LOG2_E, LN_2 = 1.4426950408889634, 0.6931471805599453
 
@@ -7,7 +8,7 @@ LOG2_E, LN_2 = 1.4426950408889634, 0.6931471805599453
 # What is not listed is correctly rounded. A later line overrides an earlier one. Sources:
 #   16 bits   computed in f32 by a function that is off by far less than a unit, then rounded
 #   f32, f64  the larger of XLA's own budget on GPUs (August 2026) and the maximum error that the CUDA Math API states for libdevice;
-#             logistic is exp, an add and a divide: 2 more than exp
+#             where ours stands on an approximation of PTX, the error that PTX states for it and what is added
 #   approx    what the PTX manual states for the .approx instructions; 8192 ulp is 2^-11 of a value below a power of two: tanh.approx.f32
 #   approx_abs  where it states an absolute error: sin, cos in [-100 pi, 100 pi] (nothing beyond), lg2 where the result is near 0
 HALVES = (exp, expm1, exp2, log2, log, log1p, logistic, tanh, tan, sin, cos, sinh, cosh, asin, acos, atan, asinh, acosh, atanh, erf, rsqrt, cbrt, pow, atan2)
@@ -19,59 +20,63 @@ BUDGETS = [
     budget(div,                      f32, ulp=0, approx=5),           # 2^-22 of the value, then rounded
     budget(sqrt,                     f32, ulp=0, approx=3),           # 2^-23
     budget(rcp,                      f32, ulp=0, approx=3),           # 2^-23
-    budget(exp,                      f32, ulp=7, approx=72),          # XLA 7 (CUDA 1); approx: a * LOG2_E is off by 5.5e-6 at 88
+    budget(exp,                      f32, ulp=5, approx=72),          # XLA 7; PTX's ex2 alone 4 at the most; approx: a * LOG2_E is off by 5.5e-6 at 88
     budget(exp2,                     f32, ulp=2, approx=4),           # CUDA 2
-    budget(expm1,                    f32, ulp=2, approx=16),          # CUDA states 1; 1.3 seen at -0.182265
-    budget((log, log1p, log2),       f32, ulp=1, approx=32, approx_abs=2**-22),  # XLA 1, CUDA 1
-    budget(logistic,                 f32, ulp=9, approx=8200),
+    budget(expm1,                    f32, ulp=2),                     # CUDA states 1; 1.3 seen at -0.182265
+    budget((log, log2),              f32, ulp=1, approx=32, approx_abs=2**-22),  # XLA 1, CUDA 1
+    budget(log1p,                    f32, ulp=1.5),                   # XLA 1, CUDA 1, counted from the rounded result
+    budget(logistic,                 f32, ulp=7),                     # PTX's ex2 and rcp: 6
     budget(tanh,                     f32, ulp=3, approx=8200),        # XLA 3 (CUDA 2)
     budget((sin, cos),               f32, ulp=2, approx=32, approx_abs=2**-14.7),  # CUDA 2 (XLA 1)
-    budget(tan,                      f32, ulp=4, approx=64),          # XLA 4, CUDA 4
+    budget(tan,                      f32, ulp=4),                     # XLA 4, CUDA 4
     budget((sinh, asinh, atanh),     f32, ulp=3, approx=32),          # CUDA, as all below
     budget(cosh,                     f32, ulp=2, approx=32),
     budget((asin, acos, atan),       f32, ulp=2, approx=8),
     budget(atan2,                    f32, ulp=3, approx=8),
     budget(acosh,                    f32, ulp=4, approx=32),
-    budget(pow,                      f32, ulp=4, approx=64),
-    budget(erf,                      f32, ulp=2, approx=16),
-    budget((cbrt, rsqrt),            f32, ulp=2, approx=4),
+    budget(pow,                      f32, ulp=5),                     # PTX's ex2 alone 4 at the most (CUDA 4)
+    budget(erf,                      f32, ulp=2),
+    budget(cbrt,                     f32, ulp=2),
+    budget(rsqrt,                    f32, ulp=2.2, approx=4),         # CUDA 2, PTX 2^-22.9 of the value
     budget(hypot,                    f32, ulp=3),
     budget(hypot,                    f64, ulp=2),
-    budget((exp, expm1, exp2, log, log2, log1p, cosh, cbrt, rsqrt), f64, ulp=1),
+    budget((exp, exp2, log, log2, logistic), f64, ulp=1),
+    budget((expm1, log1p, cosh, rsqrt), f64, ulp=1.5),                # CUDA 1, counted from the rounded result
     budget((tanh, sin, cos, sinh, asin, acos, atan, atan2, pow, erf), f64, ulp=2),
-    budget((logistic, asinh, acosh, atanh), f64, ulp=3),
+    budget((asinh, acosh, atanh), f64, ulp=3),
     budget(tan,                      f64, ulp=4),
     budget(cbrt,                     f64, ulp=2),                     # XLA 2
+    budget((exp2z, log2z),           f32, ulp=4),                     # PTX 2^-22
+    budget(rcpz,                     f32, ulp=2),                     # PTX 2^-23
+    budget(rsqrtz,                   f32, ulp=2.2),                   # PTX 2^-22.9
+    budget((rcpz, rsqrtz),           f64, ulp=2**33),                 # 2^-20: of the upper word alone
     # complex: units of the larger part. The formulas are several functions of the parts deep; abs is hypot, which CUDA states as 3
     budget((exp, expm1, log, log1p, logistic, sqrt, rsqrt, cbrt, sin, cos, tan, sinh, cosh, tanh, pow,
             asin, acos, asinh, acosh, atanh), (c64, c128), ulp=24, approx=8300, approx_abs=2**-14),
+    budget(exp,                      c64, ulp=44, approx=8300, approx_abs=2**-14),  # the fourth power of a part
     budget((div, sign),              (c64, c128), ulp=8, approx=16),
     budget(abs,                      (c64, c128), ulp=4, approx=8),
 ]
 
 # --- lower: 16-bit types, through f32 -----------------------------------------------------------------------------------------------
 TANH = [rewrite(tanh.bf16(a),        cvt.bf16.f32(tanh.f32.approx(cvt.f32.bf16(a))))]       # 2^-10.9 keeps the budget of bf16: 1 ulp
-EXP  = [rewrite(exp[F16](a),         cvt[F16].f32(exp2.f32.approx(mul.f32(cvt.f32[F16](a), LOG2_E))))]     # product off by 2^-17
+EXP  = [rewrite(exp.bf16(a),         cvt.bf16.f32(exp2.f32.approx(mul.f32(cvt.f32.bf16(a), LOG2_E))))]     # product off by 2^-17
 LOG  = [rewrite(log.bf16(a),         cvt.bf16.f32(mul.f32(log2.f32.approx(cvt.f32.bf16(a)), LN_2)))]
-RSQRT = [rewrite(rsqrt[F16](a),      cvt[F16].f32(rsqrt.f32(cvt.f32[F16](a))))]
+RSQRT = [rewrite(rsqrt.bf16(a),      cvt.bf16.f32(rsqrt.f32(cvt.f32.bf16(a))))]
 WIDENED, WIDENED2 = (expm1, log, log1p, logistic, tanh, tan, sin, cos, sinh, cosh, asin, acos, asinh, acosh, atanh, erf, cbrt), (pow, atan2)
-WIDEN = [rewrite(op[F16](a),         cvt[F16].f32(op.f32(cvt.f32[F16](a)))) for op in WIDENED]
+WIDEN = [rewrite(op[F16](a),         cvt[F16].f32(op.f32(cvt.f32[F16](a)))) for op in WIDENED if op is not tan]
 WIDEN2 = [rewrite(op[F16](a, b),     cvt[F16].f32(op.f32(cvt.f32[F16](a), cvt.f32[F16](b)))) for op in WIDENED2]
-
-# --- lower: from other functions. exp(-|x|) cannot overflow, so small results stay exact to the last subnormal ----------------------------
-LOGISTIC = [rewrite(logistic[t](a),  select[t](lt[t](a, 0.0), div[t](exp[t](neg[t](abs[t](a))), add[t](exp[t](neg[t](abs[t](a))), 1.0)),
-                                         div[t](1.0, add[t](exp[t](neg[t](abs[t](a))), 1.0)))) for t in (f32, f64)]
 
 # --- lower, under --approx, which marks every function: what the machine has not itself (tanh, sin and cos it has) ----------------
 APPROX = [
     rewrite(exp.f32.approx(a),       exp2.f32.approx(mul.f32(a, LOG2_E))),
     rewrite(log.f32.approx(a),       mul.f32(log2.f32.approx(a), LN_2)),
 ]
-LOWER = TANH + EXP + LOG + RSQRT + WIDEN + WIDEN2 + LOGISTIC + APPROX
+LOWER = polynomials.HALVES + TANH + EXP + LOG + RSQRT + WIDEN + WIDEN2 + APPROX + polynomials.F32
 
 # --- select: libdevice, linked late ---------------------------------------------------------------------------------------------------------
 # err: where it is less than the budget and a lowering counts on it. CUDA states 1 for exp; 2 leaves ex2.approx all of its error
-LIBDEVICE = [
+LIBDEVICE = polynomials.INSTR + [
     call(exp.f32(a),                 '__nv_expf', err=ulp(2)),
 ] + [
     call(op[t](a),                   f'__nv_{op}{suffix}')

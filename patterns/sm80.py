@@ -1,8 +1,14 @@
 """Ampere: A100."""
 from gen.lang import *
-from patterns import arith, complex, functions, small, tiles
+from patterns import arith, complex, doubles, functions, polynomials, quotients, small, tiles
 
-TARGET = target('sm_80', ptx='8.8', warp=32, sms=108, smem=163*KiB, regs=255, vector_bytes=16)
+TARGET = target('sm_80', ptx='8.8', board='A100',
+    sms=108, warps=64, blocks=32,
+    smem=163*KiB, sm_smem=164*KiB,
+    regs=255, sm_regs=64*1024, warp=32,
+    vector_bytes=16,
+    features=('tanh.approx', 'ex2.f16', 'red.f16x2', 'ldmatrix', 'mma.f16',
+              'bf16.fma', 'max.nan', 'redux', 'cp.async', 'mbarrier', 'mma.bf16'))
 
 PACKED = [                                   # what vectorising may build
     packed(bf16, 2, fma, max, min, neg, abs),
@@ -10,8 +16,9 @@ PACKED = [                                   # what vectorising may build
     packed(cvt, 2, (bf16, f32), (f32, bf16), (f16, f32)),
 ]
 FREE = [                                     # of operands, at no cost: the machine code of each has as many instructions with as without
-    free(neg, abs, on=(add.f32, mul.f32, fma.f32, max.f32, min.f32, add.f64, mul.f64, fma.f64, add.f16, mul.f16, fma.f16, max.f16)),
-    free(neg,      on=fma.bf16),
+    free(neg, abs, on=(add.f32, mul.f32, fma.f32, max.f32, min.f32, add.f64, mul.f64, fma.f64, max.f64, min.f64)),
+    free(neg, abs, on=(add.f16, mul.f16, fma.f16, max.f16, min.f16)),
+    free(neg,      on=(fma.bf16, max.bf16, min.bf16)),
 ]
 TUNE = [                                     # every heuristic is data
     tune('loop.unroll', bits=64, value=2,  because='16-byte accesses'),
@@ -22,11 +29,15 @@ TUNE = [                                     # every heuristic is data
     tune('loop.unroll', bits=2,  value=32, because='as many lanes as vectorising takes'),
     tune('loop.block',        value=128,    because='enough warps to a block to hide latency, few enough to fill every SM'),
     tune('loop.min_threads',  value=55296,  because='108 SMs with 512 threads each, four warps to a scheduler'),
+    tune('loop.rounds',       value=4,      because='four accesses on their way, and a thread begins once for four'),
+    tune('loop.round_work',   value=128,    because='beyond it what a thread begins with is little of what it does, and rounds would cost registers'),
+    tune('loop.round_bytes',  value=128,    because='32 registers hold what is on its way, so that a multiprocessor still has all its threads'),
     tune('loop.max_body',     value=1024,   because='beyond it the instruction cache is the bottleneck, not memory'),
     tune('loop.max_bytes',    value=256,    because='64 of 255 registers hold what a thread has loaded and will store'),
     tune('call.min_nodes',    value=256,    because='smaller bodies cost less where they are read than a call of them'),
     tune('call.budget',       value=40,     because='nodes for each instruction of the fusion: code stays linear in its size'),
     tune('reduce.max_turns',  value=1024,   because='one thread alone waits for each element it reads'),
+    tune('reduce.most',       value=1 << 36, because='a second or so of the whole machine; sums that threads share take no more than memory does'),
     tune('product.max_turns', value=1024,   because='one thread alone waits for each element it reads'),
     tune('product.most',      value=2**26,  because='a millisecond of multiplications that a library does in tiles'),
     tune('fold.most',         value=512,    because='a loop body that the instruction cache holds many times over'),
@@ -37,7 +48,7 @@ TUNE = [                                     # every heuristic is data
 ]
 
 SIMPLIFY = arith.SIMPLIFY
-LOWER = functions.LOWER + arith.BF16_VIA_FMA + arith.BF16_COMPARE_VIA_F32 + arith.BF16_FROM_INTEGER + arith.LOWER + small.SOFTWARE + small.LOWER + complex.LOWER
+LOWER = quotients.VIA_F64 + doubles.ALL + polynomials.VIA_F64 + functions.LOWER + arith.BF16_VIA_FMA + arith.BF16_COMPARE_VIA_F32 + arith.BF16_FROM_INTEGER + arith.LOWER + small.SOFTWARE + small.LOWER + complex.LOWER
 
 # call and asm match what is written; llvm and intr of tiles.py any number of lanes.
 INSTR = [
@@ -57,4 +68,4 @@ INSTR = [
 ] + [                                        # by 32 or more: nothing is left, or the sign, as HLO says
     asm (op[t](a, b),                        f'{name} %d, %a, %b;')
     for t in (i32, u32) for op, name in ((shl, 'shl.b32'), (shrl, 'shr.u32'), (shra, 'shr.s32'))
-] + tiles.ALL + functions.LIBDEVICE
+] + quotients.INSTR + tiles.ALL + functions.LIBDEVICE

@@ -10,7 +10,7 @@ FLOAT = [
     llvm(sub[F](a, b),                       'fsub'),
     llvm(mul[F](a, b),                       'fmul'),
     llvm(neg[F](a),                          'fneg'),
-    intr(fma[F](a, b, c),                    'llvm.fma'),
+    intr(fma.bf16(a, b, c),                  'llvm.fma',                  when=has('bf16.fma')),
     intr(abs[F](a),                          'llvm.fabs'),
     intr(copysign.f32(a, b),                 'llvm.copysign'),
     intr(copysign.f64(a, b),                 'llvm.copysign'),
@@ -19,10 +19,12 @@ FLOAT = [
 ] + [
     llvm(op[F](a, b),                        f'fcmp {name}') for op, name in zip(RELATIONS, ('oeq', 'une', 'olt', 'ole', 'ogt', 'oge'))
 ] + [
+    intr(fma[t](a, b, c),                    'llvm.fma') for t in (f16, f32, f64)
+] + [
     llvm(div[t](a, b),                       'fdiv') for t in (f32, f64)
 ] + [
     intr(op[t](a),                           f'llvm.{name}')
-    for op, name in ((sqrt, 'sqrt'), (floor, 'floor'), (ceil, 'ceil'), (round_even, 'roundeven'), (round_afz, 'round')) for t in (f32, f64)
+    for op, name in ((sqrt, 'sqrt'), (floor, 'floor'), (ceil, 'ceil'), (round_even, 'roundeven'), (round_afz, 'round'), (trunc, 'trunc')) for t in (f32, f64)
 ]
 INTEGER = [
     llvm(op[N](a, b),                        name)

@@ -26,7 +26,7 @@ from report import SHOWN, text  # noqa: E402
 from tools import cache_folder, environment, find_warpburg, ptxas_version  # noqa: E402
 
 BASELINE = HERE / "baseline.json"
-TARGETS = "sm_80,sm_90"
+TARGETS = ",".join(f"sm_{n}" for n in sorted(int(f.stem[2:]) for f in HERE.parent.glob("patterns/sm*.py") if f.stem[2:].isdigit()))
 WITHOUT_PTXAS = ("ptx", "warps", "loops", "bytes_code")     # metrics that need no machine code
 COLUMNS = [m.name for m in METRICS if m.name not in ("issued", "access_bytes")]
 

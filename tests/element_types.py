@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Every elementwise operation at every type it is there for, and every conversion: fusions made here, run against the evaluator.
 
-    types.py WARPBURG [--all] [--targets sm_80,sm_90] [--only TEXT] [-j N] [--keep DIR]
+    element_types.py WARPBURG [--all] [--targets sm_75,sm_90] [--only TEXT] [-j N] [--keep DIR]
 
 A fusion has one type and up to OUTPUTS operations, each an output of its own; conversions are one fusion for each type converted from.
 Each is compiled, assembled where ptxas is here, and run with --check, case e (edge values) and n; 1,037 elements, which no unroll and
@@ -15,6 +15,8 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Dict, Iterator, List, Tuple
+
+from warpburg_cli import TARGETS
 
 ELEMENTS, WIDE, OUTPUTS = 1037, 1 << 17, 8
 
@@ -142,7 +144,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("warpburg")
     parser.add_argument("--all", action="store_true")
-    parser.add_argument("--targets", default="sm_80,sm_90")
+    parser.add_argument("--targets", default=",".join(TARGETS))
     parser.add_argument("--only", default="")
     parser.add_argument("-j", type=int, default=2)
     parser.add_argument("--keep", help="the fusions are written here, and stay")

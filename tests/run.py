@@ -66,9 +66,12 @@ def layers(args: argparse.Namespace) -> Counts:
 # Programs that end with `N passed, M failed`: name, words, more words without and with --all. {wb}, {run}: the executables; {shared}.
 PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("proofs", "-m gen.rule --check --build {build}", "", ""),
-    # Of complex.py one mutant in nine is not told from a right rule yet: thresholds and scalings inside the error that the rules state.
-    ("mutants", "-m gen.mutate --but complex.py", "--sample 12", ""),
-    ("tiles", "-m gen.simulate --warpburg {wb}", "", ""),
+    # Of functions and complex values one mutant in nine to thirty is not told from a right rule yet: thresholds, scalings and last
+    # bits of coefficients inside the error that the rules state; arith.py:203 needs a value with 45 right bits; at the threshold of
+    # small.py:157 both ways give the same, which z3 cannot show.
+    ("mutants", "-m gen.mutate --but complex.py polynomials.py doubles.py arith.py:203 small.py:157", "--sample 12", ""),
+    ("tiles", "-m gen.simulate --warpburg {wb}", "", "--every"),
+    ("targets", "tests/targets.py {wb}", "", "--all"),
     ("tile_mutants", "tests/tile_mutants.py {build}", "", ""),
     ("rules_fuzz", "tests/fuzz/rules_fuzz.py", "200", "3000"),
     ("terms_fuzz", "tests/fuzz/terms_fuzz.py {wb}", "60", "2000"),
@@ -82,14 +85,19 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("planted", "tests/planted.py {run}", "", ""),
     ("cuda", "tests/cuda.py {run}", "", ""),
     ("libdevice", "tests/libdevice.py {build}/tests/accuracy --sample", "", ""),
+    ("measured", "-m gen.measure --check --build {build}", "--sample 24", ""),
+    ("functions", "tests/functions.py", "", ""),
+    ("function_values", "tests/function_values.py {wb}", "--count 40 --targets sm_90", "--count 1000"),
+    ("without_libdevice", "tests/without_libdevice.py {wb}", "--targets sm_90", "--all"),
     ("threads", "tests/sim_threads.py {run}", "", ""),
     ("semantics", "tests/sim_semantics.py {run}", "--every 4 --count 128", ""),
     ("foreign", "tests/foreign.py {run} --shared {shared}", "--most 16384 --every 40", "--most 65536 --every 10"),
     ("growth", "tests/growth.py {wb}", "", ""),
     ("types", "tests/element_types.py {wb}", "", "--all"),
-    ("random_fusions", "tests/fuzz/fusions.py {wb}", "60", "600"),
+    ("random_fusions", "tests/fuzz/fusions.py {wb}", "60", "10000"),
     ("shaderdb", "tests/shaderdb/all.py", "", "--all"),
     ("corpus", "tests/corpus.py {wb} --shared {shared}", "", "--all"),
+    ("sweep", "tests/sweep.py {wb} --shared {shared}", "--every 80", ""),
 ]
 
 

@@ -157,7 +157,7 @@ def floats() -> List[Row]:
     for m in MODES:
         def pair(g: Callable[..., int], m: str = m) -> Callable[..., int]:
             return lambda *v: sum(g(F32, *[decode(F32, x >> (32 * i) & 0xffffffff) for x in v], m) << (32 * i) for i in range(2))
-        rows += [(f"add.{m}.f32x2", "dd>d", pair(add)), (f"mul.{m}.f32x2", "dd>d", pair(mul)), (f"fma.{m}.f32x2", "ddd>d", pair(fma))]
+        rows += [(f"add.{m}.f32x2", "dd>d", pair(add)), (f"sub.{m}.f32x2", "dd>d", pair(lambda f, a, b, m: add(f, a, flip(b), m))), (f"mul.{m}.f32x2", "dd>d", pair(mul)), (f"fma.{m}.f32x2", "ddd>d", pair(fma))]
     for name, g in (("add.rn.ftz.f32", add), ("mul.rz.ftz.f32", mul)):
         rows.append((name, "ff>f", lambda a, b, g=g, m=name[4:6]: flushed(g(F32, flush(decode(F32, a)), flush(decode(F32, b)), m))))
     for f, name in ((F16, "f16"), (BF16, "bf16")):

@@ -12,13 +12,22 @@ import os
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Callable, Dict, Iterable, List, Optional, Sequence, TypeVar
 
+TARGETS = tuple(f"sm_{n}" for n in sorted(int(p.stem[2:]) for p in Path(__file__).resolve().parent.parent.glob("patterns/sm*.py") if p.stem[2:].isdigit()))
+MAIN = "sm_90"      # what a sample takes besides one other target
 BATCH = 24          # files a process: enough to hide its start, few enough to keep both cores busy
 TIMEOUT = 600       # seconds a process
 
 A = TypeVar("A")
 B = TypeVar("B")
+
+
+def shared_out(files: Sequence[str], targets: Sequence[str]) -> Dict[str, List[str]]:
+    """By target the files it takes where not every target takes all: MAIN has all of them, the others one after the other."""
+    others = [t for t in targets if t != MAIN]
+    return {t: [f for i, f in enumerate(files) if t == MAIN or others[i % len(others)] == t] for t in targets}
 
 
 @dataclass
@@ -46,8 +55,8 @@ def _last_line(text: str) -> str:
 
 
 class Cli:
-    def __init__(self, program: str, jobs: int = 2) -> None:
-        self.program = program
+    def __init__(self, program: str, jobs: int = 2, timeout: int = TIMEOUT) -> None:
+        self.program, self.timeout = program, timeout
         os.nice(10)                 # inherited by every process
         self.pool = ThreadPoolExecutor(max_workers=max(jobs, 1))
 
@@ -58,9 +67,9 @@ class Cli:
     def call(self, *words: str) -> "subprocess.CompletedProcess[str]":
         command = [self.program, *words]
         try:
-            return subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=TIMEOUT)
+            return subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=self.timeout)
         except subprocess.TimeoutExpired:
-            return subprocess.CompletedProcess(command, 124, "", f"no end within {TIMEOUT} s")
+            return subprocess.CompletedProcess(command, 124, "", f"no end within {self.timeout} s")
 
     def _batch(self, files: Sequence[str], target: str, options: Sequence[str]) -> List[Compiled]:
         p = self.call("compile", *files, "--target", target, "--json", *options)
@@ -89,10 +98,11 @@ class Cli:
         return [c for batch in self.each(lambda b: self._batch(b, target, options), batches) for c in batch]
 
     def run(self, file: str, target: str, case: str, seed: int = 0, inputs: Sequence[str] = (), to: Optional[str] = None,
-            noise: bool = False) -> Verdict:
+            noise: bool = False, blocks: int = 0) -> Verdict:
         """`run --check`: every element compared with what HLO allows; `to`: a folder for the outputs; `noise`: approximate
-        instructions miss by as much as their manual lets them."""
+        instructions miss by as much as their manual lets them; `blocks`: a sample of so many, 0 for all."""
         words = ["run", file, "--target", target, "--check", "--json", "--case", case, "--seed", str(seed), *(["--ulp-noise"] if noise else [])]
+        words += ["--blocks", str(blocks)] if blocks else []
         for i in inputs:
             words += ["--input", i]
         p = self.call(*words, *(["-o", to] if to else []))

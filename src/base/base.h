@@ -134,5 +134,6 @@ int wbb_run_process(WbbCx *cx, WbbArena *a, const char *const *argv, char **outp
 char *wbb_temp_dir(WbbCx *cx, WbbArena *a);             /* a new empty directory */
 void wbb_remove_dir(const char *path);                  /* it and the files in it */
 double wbb_now_ms(void);                                /* monotonic */
+double wbb_cpu_ms(void);                                /* of this thread alone: others on the machine do not count */
 
 #endif

@@ -169,6 +169,7 @@ void wbb_cx_clear(WbbCx *cx)
 void wbb_cx_free(WbbCx *cx)
 {
     if (!cx) return;
+    wbb_arena_forget(cx);
     while (cx->inner->arenas) wbb_arena_free(cx->inner->arenas);
     free(cx->inner->message_text);
     free(cx->inner->names);

@@ -13,9 +13,13 @@ typedef struct {
     uint64_t hash;
 } WbbName;
 
+struct WbbChunk;
+
 struct WbbCxInner {
     struct WbbGuard *guard; /* the innermost, NULL outside every guard */
     WbbArena *arenas;       /* newest first */
+    struct WbbChunk *spare[24]; /* chunks that arenas gave back, by log2 of their room, in no order */
+    size_t spare_bytes;
     char *message_text;     /* backs cx->messages */
     size_t message_n, message_room;
     WbbName *names; /* open addressing, a power of two; free slots have text NULL */
@@ -24,5 +28,6 @@ struct WbbCxInner {
 
 WbbArena *wbb_arena_try_new(WbbCx *cx); /* NULL if memory is exhausted */
 WbbCx *wbb_arena_cx(WbbArena *a);
+void wbb_arena_forget(WbbCx *cx); /* gives spare chunks back to the heap; from now on none is kept */
 
 #endif

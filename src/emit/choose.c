@@ -1,6 +1,7 @@
 /* choose.c: operations that take an element from one operand or another, by the index.
  *
- * Needs frames; leaves an `if` where facts do not decide. A concatenate of many operands is asked by bisection.
+ * Needs frames; leaves an `if` where facts do not decide. A concatenate of many operands is asked by bisection; where they are slices of
+ * one array that goes around its end, it is that array, at a remainder.
  *
  *     pad of f32[8] to f32[16], low 3, at i   =>   c = if ge.index(i, 3) .. { let d = i - 3 in 0..8  yield load %p[d] } else { yield %z }
  */
@@ -164,10 +165,26 @@ static void descend(EmitValues *e, EmitFrame *f, uint32_t lo, uint32_t hi)
     want_part(e, f, lo);
 }
 
+/* Of an array that goes around: one element of it, wherever that is. */
+static void want_rotated(EmitValues *e, EmitFrame *f)
+{
+    const HloInstruction *first = f->i->operands[0];
+    const uint32_t along = (uint32_t)f->i->dimensions[0];
+    IrRef *index = WBB_NEW_N(e->arena, IrRef, f->i->shape->rank + 1u);
+    for (uint32_t d = 0; d < f->i->shape->rank; d++) index[d] = f->index[d];
+    const IrRef at = rw_add(e->rw, f->index[along], ir_index(e->g, first->slices[along].start));
+    index[along] = rw_make(e->rw, OP_MOD, IR_TYPE(SC_INDEX, 0), 0, at, ir_index(e->g, f->i->shape->dims[along]), 0, 0);
+    emit_want(e, f, first->operands[0], 0, index);
+}
+
 void emit_step_concat(EmitValues *e, EmitFrame *f)
 {
     if (f->at++ == 0) {
         Concat *c = f->own = WBB_NEW(e->arena, Concat);
+        if (part_is_rotation(f->i)) {
+            want_rotated(e, f);
+            return;
+        }
         c->parts = WBB_NEW_N(e->arena, uint32_t, f->i->n_operands);
         c->offsets = WBB_NEW_N(e->arena, int64_t, f->i->n_operands);
         int64_t offset = 0;

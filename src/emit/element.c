@@ -18,14 +18,14 @@ static IrRef re(IrGraph *g, ScType t, IrRef z) { return node(g, OP_RE, part_type
 static IrRef im(IrGraph *g, ScType t, IrRef z) { return node(g, OP_IM, part_type(t), z, 0); }
 
 /* A real value as a complex one has no imaginary part; of a complex one as a real, the real part is left. */
-static IrRef convert(IrGraph *g, ScType t, ScType from, IrRef x)
+IrRef emit_convert(IrGraph *g, ScType t, ScType from, IrRef x)
 {
     if (t == from) return x;
-    if (is_complex(from) && !is_complex(t)) return convert(g, t, part_type(from), re(g, from, x));
+    if (is_complex(from) && !is_complex(t)) return emit_convert(g, t, part_type(from), re(g, from, x));
     if (!is_complex(t)) return node(g, OP_CVT, t, x, 0);
     const ScType part = part_type(t);
-    if (!is_complex(from)) return node(g, OP_COMPLEX, t, convert(g, part, from, x), ir_const(g, IR_TYPE(part, 0), 0));
-    const IrRef a = convert(g, part, part_type(from), re(g, from, x)), b = convert(g, part, part_type(from), im(g, from, x));
+    if (!is_complex(from)) return node(g, OP_COMPLEX, t, emit_convert(g, part, from, x), ir_const(g, IR_TYPE(part, 0), 0));
+    const IrRef a = emit_convert(g, part, part_type(from), re(g, from, x)), b = emit_convert(g, part, part_type(from), im(g, from, x));
     return node(g, OP_COMPLEX, t, a, b);
 }
 
@@ -63,7 +63,7 @@ IrRef emit_element(RwCx *rw, const HloInstruction *i, const IrRef *x)
     switch (i->opcode) {
     case HLO_COMPARE: return compare(g, i, x[0], x[1]);
     case HLO_CLAMP: return node(g, OP_MIN, t, node(g, OP_MAX, t, x[1], x[0]), x[2]);
-    case HLO_CONVERT: return convert(g, t, from, x[0]);
+    case HLO_CONVERT: return emit_convert(g, t, from, x[0]);
     case HLO_COMPLEX: return node(g, OP_COMPLEX, t, x[0], x[1]);
     case HLO_REAL: return is_complex(from) ? re(g, from, x[0]) : x[0];
     case HLO_IMAG: return is_complex(from) ? im(g, from, x[0]) : ir_const(g, IR_TYPE(t, 0), 0);
@@ -118,13 +118,19 @@ static IrRef choose(RwCx *rw, const HloInstruction *i, IrRef element, int64_t lo
     return low == high ? low : ir_node(g, OP_SELECT, t, 0, below, low, high, 0);
 }
 
+/* Literals lie row by row, whatever the layout. */
+static IrRef row_major(RwCx *rw, const HloShape *s, const IrRef *index)
+{
+    HloShape rows = *s;
+    rows.minor_to_major = NULL;
+    return ix_linear(rw, &rows, index);
+}
+
 static IrRef constant(RwCx *rw, const HloInstruction *i, const IrRef *index)
 {
     const int64_t n = hlo_elements(i->shape);
     if (i->literal_splat || n == 1) return literal(rw_graph(rw), i, 0);
-    HloShape row_major = *i->shape; /* as literals are, whatever the layout */
-    row_major.minor_to_major = NULL;
-    return choose(rw, i, ix_linear(rw, &row_major, index), 0, n);
+    return choose(rw, i, row_major(rw, i->shape, index), 0, n);
 }
 
 /* The number along one dimension: exact in an integer that holds it, else rounded from one that does. */
@@ -137,7 +143,7 @@ static IrRef iota(RwCx *rw, const HloInstruction *i, const IrRef *index)
     const bool direct = t == SC_I64 || t == SC_U64 || (small && (t == SC_I32 || t == SC_U32));
     const ScType as = direct ? t : small ? SC_I32 : SC_I64;
     const IrRef number = ir_node(g, OP_IDX, IR_TYPE(as, 0), 0, index[i->number], 0, 0, 0);
-    return convert(g, t, as, number);
+    return emit_convert(g, t, as, number);
 }
 
 IrRef emit_leaf(RwCx *rw, const HloInstruction *i, const IrRef *index)
@@ -145,6 +151,12 @@ IrRef emit_leaf(RwCx *rw, const HloInstruction *i, const IrRef *index)
     if (i->opcode == HLO_CONSTANT) return constant(rw, i, index);
     assert(i->opcode == HLO_IOTA);
     return iota(rw, i, index);
+}
+
+IrRef emit_table_element(RwCx *rw, const HloShape *s, uint32_t table, const IrRef *index)
+{
+    IrGraph *g = rw_graph(rw);
+    return ir_node(g, OP_LOAD, IR_TYPE(s->type, 0), 0, ir_node(g, OP_ARG, 0, 0, 0, 0, 0, table), row_major(rw, s, index), 0, 0);
 }
 
 IrRef emit_load(RwCx *rw, const HloShape *s, uint32_t buffer, const IrRef *index)

@@ -29,10 +29,13 @@ typedef struct EmitValues EmitValues;
 EmitValues *emit_values(WbbCx *cx, WbbArena *a, RwCx *rw, IrKernel *k, const PartPlan *plan); /* the kernel's body is open */
 IrRef emit_value(EmitValues *e, PartValue v, const IrRef *index);             /* index: [rank], logical */
 IrRef emit_element(RwCx *rw, const HloInstruction *i, const IrRef *operands); /* one elementwise operation */
+IrRef emit_convert(IrGraph *g, ScType to, ScType from, IrRef x);              /* what HLO's convert makes of an element; x where the types are one */
 /* rounding.c: operations that are arithmetic on a float's own bits */
 IrRef emit_reduce_precision(RwCx *rw, ScType t, IrRef x, uint32_t exponent_bits, uint32_t mantissa_bits);
 IrRef emit_stochastic_convert(RwCx *rw, ScType to, ScType from, ScType random, IrRef x, IrRef bits);
 IrRef emit_leaf(RwCx *rw, const HloInstruction *i, const IrRef *index);       /* constant or iota */
 IrRef emit_load(RwCx *rw, const HloShape *s, uint32_t buffer, const IrRef *index); /* an element of an operand of that shape */
+/* An element of a constant of more elements than are told apart by selects: from table number `table` of the kernel, row by row. */
+IrRef emit_table_element(RwCx *rw, const HloShape *s, uint32_t table, const IrRef *index);
 
 #endif

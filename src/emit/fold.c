@@ -65,7 +65,8 @@ static Fold *begin(EmitValues *e, EmitFrame *f)
     for (uint32_t k = 0; k < w->needs->n_ranges; k++) w->empty = w->empty || w->needs->sizes[k] == 0;
     if (w->products) {
         w->type = sum_type(f->i);
-        w->acc[0] = ir_const(e->g, IR_TYPE(w->type, 0), 0);
+        const ScType part = w->type == SC_C64 ? SC_F32 : w->type == SC_C128 ? SC_F64 : w->type;
+        w->acc[0] = emit_convert(e->g, w->type, part, ir_const(e->g, IR_TYPE(part, 0), 0));
     }
     return w;
 }
@@ -92,7 +93,7 @@ static void open_element(EmitValues *e, EmitFrame *f, Fold *w)
     for (uint32_t k = 0; k < w->n_inputs && !w->empty; k++) {
         IxAccess access;
         ix_access(e->rw, e->arena, f->i, k, f->index, w->ranges, NULL, &access);
-        if (k == 0) w->choice = emit_if(e, emit_inside(e, &access));
+        if (k == 0) w->choice = emit_if_of(e, emit_inside(e, &access), w->n, w->acc);
         if (k == 0 && !w->choice.s && !w->choice.known) return;
         const HloShape *s = f->i->operands[k]->shape;
         IrRef *index = WBB_NEW_N(e->arena, IrRef, s->rank + 1u);

@@ -80,6 +80,7 @@ struct EmitValues {
     uint32_t n_lets, lets_room; /* a power of two */
     EmitInfo *info; /* by id, of the fusion's computation */
     struct { IrRef **items; uint32_t n, room; } envs; /* [parameters] values of called computations; 0: NULL */
+    struct { const HloInstruction **items; uint32_t n, room; } tables; /* constants that are the kernel's last buffers */
     struct { EmitScope *items; uint32_t n, room; } scopes;
     struct { EmitIf *items; uint32_t n, room; } ifs;
     uint32_t scope; /* the open one that is deepest */
@@ -126,6 +127,7 @@ typedef struct {
     uint32_t nodes;
 } EmitChoice;
 EmitChoice emit_if(EmitValues *e, IrRef condition); /* condition 0: true */
+EmitChoice emit_if_of(EmitValues *e, IrRef condition, uint32_t n, const IrRef *values); /* with values from before that emit_seen will be asked for */
 void emit_else(EmitValues *e, EmitChoice *c);
 /* A value that is there before c, as its branches see it: c may be part of an `if` whose result that is. */
 IrRef emit_seen(const EmitValues *e, const EmitChoice *c, bool then, IrRef value);
@@ -143,7 +145,7 @@ void emit_end_for(EmitValues *e, const EmitLoop *l, uint32_t n_acc, IrRef *acc);
 /* An element in another type: joined operands may differ in precision. */
 static inline IrRef emit_as(EmitValues *e, IrRef x, ScType t)
 {
-    return IR_SC(ir_at(e->g, x)->type) == t ? x : ir_node(e->g, OP_CVT, IR_TYPE(t, 0), 0, x, 0, 0, 0);
+    return emit_convert(e->g, t, IR_SC(ir_at(e->g, x)->type), x);
 }
 
 /* choose.c: conditions as nodes of type pred; 0: always true. */

@@ -124,10 +124,13 @@ static void store_lanes(Kernel *l, uint32_t n, IrRef first)
 static void main_part(Kernel *l)
 {
     const PartSection *p = l->s;
-    const IrRef t = number_of_thread(l, p->vectors);
+    const IrRef t = number_of_thread(l, p->vectors - (p->rounds - 1) * (int64_t)l->plan->block);
     if (p->kind == PART_UPDATE) find_starts(l);
-    if (p->unroll == 1) store_all(l, t);
-    else store_lanes(l, p->unroll, rw_scale(l->rw, t, p->unroll));
+    for (uint32_t r = 0; r < p->rounds; r++) {
+        const IrRef run = rw_add(l->rw, t, ir_index(l->g, (int64_t)r * l->plan->block));
+        if (p->unroll == 1) store_all(l, run);
+        else store_lanes(l, p->unroll, rw_scale(l->rw, run, p->unroll));
+    }
 }
 
 static void tail_part(Kernel *l)
@@ -206,7 +209,7 @@ static void section(Kernel *l, uint32_t number)
     const uint32_t outer = l->e->scope;
     const IrRef block = emit_let(l->e, "b", rw_sub(l->rw, l->bid, ir_index(l->g, p->first_block)), 0, (int64_t)p->blocks - 1);
     const uint32_t inside = l->e->scope;
-    l->thread = rw_add(l->rw, rw_scale(l->rw, block, l->plan->block), l->tid);
+    l->thread = rw_add(l->rw, rw_scale(l->rw, block, (int64_t)l->plan->block * p->rounds), l->tid);
     IrStmt *s = p->exact ? NULL : only_below(l, l->thread, p->vectors);
     if (p->vectors) main_part(l);
     emit_switch(l->e, inside);

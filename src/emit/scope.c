@@ -171,18 +171,32 @@ IrRef emit_start(EmitValues *e, IrRef integer, int64_t lo, int64_t hi)
 
 /* if --------------------------------------------------------------------------------------------------------------------------- */
 
-/* The last statement of the block, if it is an `if` of this condition that emit_if made. */
-static EmitIf *to_join(EmitValues *e, IrRef condition)
+/* A value that both branches will use is made of a result of s, and no result itself: inside s it has no counterpart. */
+static bool is_made_of(EmitValues *e, const IrStmt *s, IrRef value)
+{
+    if (!s->n_results) return false;
+    find_homes(e);
+    if (e->home[value] < e->value_home[s->results[0].value]) return false;
+    const IrNode *n = ir_at(e->g, value);
+    for (uint32_t k = 0; n->op == OP_VALUE && k < s->n_results; k++)
+        if (s->results[k].value == n->imm) return false;
+    return true;
+}
+
+/* The last statement of the block, if it is an `if` of this condition that emit_if made, and may take the values' users in. */
+static EmitIf *to_join(EmitValues *e, IrRef condition, uint32_t n, const IrRef *values)
 {
     const IrBlock *b = emit_block(e);
     if (!b->n || b->items[b->n - 1]->kind != IR_IF || b->items[b->n - 1]->condition != condition) return NULL;
     if (e->top && e->top->env) return NULL; /* parameters of a called body may be results of that very `if` */
+    for (uint32_t k = 0; k < n; k++)
+        if (is_made_of(e, b->items[b->n - 1], values[k])) return NULL;
     for (uint32_t k = e->ifs.n; k-- > 0 && k + 16 > e->ifs.n;)
         if (e->ifs.items[k].s == b->items[b->n - 1]) return &e->ifs.items[k];
     return NULL;
 }
 
-EmitChoice emit_if(EmitValues *e, IrRef condition)
+EmitChoice emit_if_of(EmitValues *e, IrRef condition, uint32_t n, const IrRef *values)
 {
     EmitChoice c = {.known = true, .outer = e->scope, .nodes = e->g->n};
     if (!condition) return c;
@@ -190,7 +204,7 @@ EmitChoice emit_if(EmitValues *e, IrRef condition)
         c.known = ir_at(e->g, condition)->imm != 0;
         return c;
     }
-    const EmitIf *joined = to_join(e, condition);
+    const EmitIf *joined = to_join(e, condition, n, values);
     if (joined) {
         c.s = joined->s;
         c.record = (uint32_t)(joined - e->ifs.items);
@@ -205,6 +219,8 @@ EmitChoice emit_if(EmitValues *e, IrRef condition)
     emit_enter(e, &c.s->body);
     return c;
 }
+
+EmitChoice emit_if(EmitValues *e, IrRef condition) { return emit_if_of(e, condition, 0, NULL); }
 
 IrRef emit_seen(const EmitValues *e, const EmitChoice *c, bool then, IrRef value)
 {

@@ -153,9 +153,43 @@ static void step_plain(EmitValues *e, EmitFrame *f)
     }
 }
 
+static const char *table_name(EmitValues *e, const HloInstruction *i)
+{
+    for (;;) {
+        const char *name = emit_name(e, wbb_format(e->arena, "%s.", emit_identifier(e->arena, i->name)));
+        uint32_t b = 0;
+        while (b < e->k->n_buffers && strcmp(e->k->buffers[b].name, name)) b++;
+        if (b == e->k->n_buffers) return name;
+    }
+}
+
+/* The number of the table that a constant is, made when it is first asked for. */
+static uint32_t table_of(EmitValues *e, const HloInstruction *i)
+{
+    IrKernel *k = e->k;
+    for (uint32_t n = 0; n < e->tables.n; n++)
+        if (e->tables.items[n] == i) return k->n_buffers - e->tables.n + n;
+    WBB_PUSH(e->arena, &e->tables, i);
+    const ScType t = i->shape->type;
+    const size_t bytes = sc_bytes(t), n = (size_t)hlo_elements(i->shape), each = part_is_packed(t) ? 8 / sc_type_info[t].bits : 1;
+    const size_t whole = (n + each - 1) / each * each; /* elements of whole bytes */
+    char *data = wbb_alloc(e->arena, wbb_mul_size(e->arena, whole, bytes));
+    memset(data, 0, whole * bytes);
+    memcpy(data, i->literal, n * bytes);
+    k->buffers = wbb_grow(e->arena, k->buffers, k->n_buffers * sizeof *k->buffers, (k->n_buffers + 1) * sizeof *k->buffers);
+    k->buffers[k->n_buffers] = (IrBuffer){.name = table_name(e, i), .type = t, .elements = (int64_t)whole, .align = 16, .table = data};
+    return k->n_buffers++;
+}
+
+static bool is_table(const HloInstruction *i)
+{
+    return i->opcode == HLO_CONSTANT && !i->literal_splat && hlo_elements(i->shape) > PART_DENSE_LIMIT;
+}
+
 static void step_leaf(EmitValues *e, EmitFrame *f)
 {
-    if (f->i->opcode != HLO_PARAMETER) emit_done(e, f, emit_leaf(e->rw, f->i, f->index));
+    if (is_table(f->i)) emit_done(e, f, emit_table_element(e->rw, f->i->shape, table_of(e, f->i), f->index));
+    else if (f->i->opcode != HLO_PARAMETER) emit_done(e, f, emit_leaf(e->rw, f->i, f->index));
     else if (f->env) emit_done(e, f, e->envs.items[f->env][f->i->number]);
     else emit_done(e, f, emit_load(e->rw, part_shape(f->i, f->part), e->plan->first_leaf[f->i->number] + f->part, f->index));
 }

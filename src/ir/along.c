@@ -38,23 +38,11 @@ static IrAlong sum_along(Along *a, const IrNode *n)
     return s;
 }
 
-static WbbI128 floor_div(WbbI128 x, WbbI128 k) { return x / k - (x % k < 0); }
-
-static uint64_t gcd(uint64_t x, uint64_t y)
-{
-    while (y) {
-        const uint64_t t = x % y;
-        x = y;
-        y = t;
-    }
-    return x;
-}
-
 /* What x / k leaves at the first of a block: from *least to *most. */
 static void left_over(const IrFact *x, WbbI128 k, WbbI128 *least, WbbI128 *most)
 {
-    const WbbI128 low = floor_div(x->lo, k), high = floor_div(x->hi, k);
-    const uint64_t g = gcd(x->mod, (uint64_t)k), start = x->mod ? x->rem % g : (uint64_t)(x->lo - low * k);
+    const WbbI128 low = ir_floor_div(x->lo, k), high = ir_floor_div(x->hi, k);
+    const uint64_t g = ir_gcd(x->mod, (uint64_t)k), start = x->mod ? x->rem % g : (uint64_t)(x->lo - low * k);
     *least = x->mod ? (WbbI128)start : x->lo - low * k;
     *most = x->mod ? k - (WbbI128)g + (WbbI128)start : *least;
     if (low != high) return;

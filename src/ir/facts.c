@@ -10,23 +10,12 @@
 
 #define LIMIT ((WbbI128)1 << 100) /* beyond it an interval is cut to this: sums of 64-bit products stay far below */
 
-static uint64_t gcd(uint64_t a, uint64_t b)
-{
-    while (b) {
-        const uint64_t t = a % b;
-        a = b;
-        b = t;
-    }
-    return a;
-}
-
 static WbbI128 clamp(WbbI128 x) { return x > LIMIT ? LIMIT : x < -LIMIT ? -LIMIT : x; }
 static uint64_t residue(WbbI128 x, uint64_t mod)
 {
     const WbbI128 r = x % (WbbI128)mod;
     return (uint64_t)(r < 0 ? r + (WbbI128)mod : r);
 }
-static WbbI128 floor_div(WbbI128 x, WbbI128 k) { return x / k - (x % k < 0 ? 1 : 0); }
 
 IrFact ir_constant_fact(int64_t v) { return (IrFact){.lo = v, .hi = v, .mod = 0, .rem = (uint64_t)v}; }
 
@@ -58,7 +47,7 @@ IrFact ir_plus_fact(IrFact sum, int64_t coefficient, IrFact x)
     const bool far = x.lo <= -LIMIT || x.hi >= LIMIT;
     const WbbI128 low = far ? -LIMIT : times(k, k > 0 ? x.lo : x.hi), high = far ? LIMIT : times(k, k > 0 ? x.hi : x.lo);
     const WbbU128 m = (WbbU128)size * x.mod;
-    const uint64_t of_term = x.mod && m > (WbbU128)INT64_MAX ? (uint64_t)size : (uint64_t)m, mod = gcd(sum.mod, of_term);
+    const uint64_t of_term = x.mod && m > (WbbU128)INT64_MAX ? (uint64_t)size : (uint64_t)m, mod = ir_gcd(sum.mod, of_term);
     WbbI128 base;
     if (mod) base = (WbbI128)residue(base_of(sum), mod) + (WbbI128)((WbbU128)residue(k, mod) * residue(base_of(x), mod) % mod);
     else base = sum.lo + k * x.lo; /* two constants */
@@ -85,7 +74,7 @@ IrFact ir_mul_fact(IrFact x, IrFact y)
     /* (m*a + r) * (n*b + s) is r*s modulo the divisors that m*n, m*s and n*r share */
     const uint64_t m = x.mod, r = x.rem, n = y.mod, t = y.rem;
     if (m > UINT32_MAX || n > UINT32_MAX) return with_residue(lo, hi, 1, 0);
-    const uint64_t mod = gcd(m * n, gcd(m * t, n * r));
+    const uint64_t mod = ir_gcd(m * n, ir_gcd(m * t, n * r));
     return with_residue(lo, hi, mod, mod ? (WbbI128)((WbbU128)(r % mod) * (t % mod) % mod) : (WbbI128)(r * t));
 }
 
@@ -93,7 +82,7 @@ IrFact ir_floordiv_fact(IrFact x, IrFact y)
 {
     if (y.lo != y.hi || y.lo <= 0) { /* the divisor is positive, whatever is known */
         const WbbI128 least = WBB_MAX(y.lo, 1), most = WBB_MAX(y.hi, least);
-        return with_residue(floor_div(x.lo, x.lo < 0 ? least : most), floor_div(x.hi, x.hi < 0 ? most : least), 1, 0);
+        return with_residue(ir_floor_div(x.lo, x.lo < 0 ? least : most), ir_floor_div(x.hi, x.hi < 0 ? most : least), 1, 0);
     }
     const uint64_t k = (uint64_t)y.lo;
     uint64_t mod = 1;
@@ -102,7 +91,7 @@ IrFact ir_floordiv_fact(IrFact x, IrFact y)
         mod = x.mod / k;
         base = (WbbI128)(x.rem / k);
     }
-    const WbbI128 lo = x.lo <= -LIMIT ? -LIMIT : floor_div(x.lo, y.lo), hi = x.hi >= LIMIT ? LIMIT : floor_div(x.hi, y.lo);
+    const WbbI128 lo = x.lo <= -LIMIT ? -LIMIT : ir_floor_div(x.lo, y.lo), hi = x.hi >= LIMIT ? LIMIT : ir_floor_div(x.hi, y.lo);
     return with_residue(lo, hi, mod, base);
 }
 
@@ -113,9 +102,9 @@ IrFact ir_mod_fact(IrFact x, IrFact y)
         return with_residue(0, WBB_MAX(x.lo >= 0 ? WBB_MIN(x.hi, y.hi - 1) : y.hi - 1, 0), 1, 0);
     }
     const WbbI128 k = y.lo;
-    const uint64_t m = gcd(x.mod, (uint64_t)k);
-    if (x.lo > -LIMIT && x.hi < LIMIT && floor_div(x.lo, k) == floor_div(x.hi, k)) {
-        const WbbI128 shift = floor_div(x.lo, k) * k;
+    const uint64_t m = ir_gcd(x.mod, (uint64_t)k);
+    if (x.lo > -LIMIT && x.hi < LIMIT && ir_floor_div(x.lo, k) == ir_floor_div(x.hi, k)) {
+        const WbbI128 shift = ir_floor_div(x.lo, k) * k;
         return with_residue(x.lo - shift, x.hi - shift, x.mod, base_of(x) - shift);
     }
     return with_residue((WbbI128)residue(base_of(x), m), k - (WbbI128)m + (WbbI128)residue(base_of(x), m), m, base_of(x));
@@ -125,7 +114,7 @@ static IrFact join_fact(WbbI128 lo, WbbI128 hi, IrFact x, IrFact y)
 {
     const WbbI128 d = base_of(x) - base_of(y);
     const WbbI128 distance = d < 0 ? -d : d;
-    const uint64_t m = gcd(gcd(x.mod, y.mod), distance > INT64_MAX ? 1 : (uint64_t)distance);
+    const uint64_t m = ir_gcd(ir_gcd(x.mod, y.mod), distance > INT64_MAX ? 1 : (uint64_t)distance);
     return with_residue(lo, hi, m, base_of(x));
 }
 

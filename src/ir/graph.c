@@ -40,7 +40,7 @@ static uint32_t hash_node(const IrGraph *g, const IrNode *n)
             x.w[2] = mix(x.w[2] ^ t.ref, (uint64_t)t.coefficient);
         }
     }
-    const uint64_t h = mix(mix(x.w[0], x.w[1]), x.w[2]);
+    const uint64_t h = mix(x.w[0] ^ x.w[2] * UINT64_C(0xa0761d6478bd642f), x.w[1]);
     return (uint32_t)(h ^ h >> 32);
 }
 

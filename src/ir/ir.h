@@ -129,6 +129,7 @@ typedef struct {
     uint32_t align; /* of the first byte */
     uint32_t alias; /* of an output: 1 + number of the operand whose memory it is (`inout`: same type and size, written at some
                      * indices only); 0: memory of its own. A thread reads of it only what it alone writes, before it writes */
+    const void *table; /* elements that are known, sc_bytes(type) each: a constant of the kernel and no parameter; NULL: memory */
 } IrBuffer;
 
 /* What is computed from index arguments alone, by code of its own. Its body may load, and call functions with smaller numbers; it
@@ -145,7 +146,7 @@ typedef struct {
 typedef struct {
     const char *name; /* without '@' */
     IrGraph *g;
-    IrBuffer *buffers; /* operands, then outputs */
+    IrBuffer *buffers; /* operands, then outputs, then tables */
     uint32_t n_buffers;
     uint32_t block, grid;
     IrBlock body;

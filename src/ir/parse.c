@@ -6,6 +6,8 @@
  */
 #include "ir/parser.h"
 
+#include <string.h>
+
 enum { DEFAULT_ALIGN = 16 };
 static const IrType INDEX = IR_TYPE(SC_INDEX, 0);
 
@@ -14,10 +16,31 @@ static uint32_t operand_named(IrParser *p)
     ir_skip_space(p);
     const WbbLoc loc = ir_here(p);
     const uint32_t i = ir_buffer_named(p, ir_sigil_name(p, "%", "an operand"), loc);
-    if (p->buffers.items[i].output) wbb_fail(p->cx, loc, "'%%%s' is no operand", p->buffers.items[i].name);
+    if (p->buffers.items[i].output || p->buffers.items[i].table) wbb_fail(p->cx, loc, "'%%%s' is no operand", p->buffers.items[i].name);
     for (uint32_t o = i; o < p->buffers.n; o++)
         if (p->buffers.items[o].alias == i + 1) wbb_fail(p->cx, loc, "'%%%s' is the memory of another output already", p->buffers.items[i].name);
     return i;
+}
+
+/* = {1.0, 2.0}: as many constants as b has elements, or parts of them. */
+static const void *table(IrParser *p, const IrBuffer *b)
+{
+    const ScType part = b->type == SC_C64 ? SC_F32 : b->type == SC_C128 ? SC_F64 : b->type;
+    const size_t bytes = sc_bytes(part), n = wbb_mul_size(p->arena, (size_t)b->elements, sc_bytes(b->type) / bytes);
+    char *out = wbb_alloc(p->arena, wbb_mul_size(p->arena, n, bytes) + 1);
+    ir_expect(p, "=");
+    ir_expect(p, "{");
+    for (size_t i = 0; i < n; i++) {
+        if (i) ir_expect(p, ",");
+        ir_skip_space(p);
+        const WbbLoc at = ir_here(p);
+        const IrRef x = ir_read_expression(p, IR_TYPE(part, 0));
+        if (!ir_is_const(p->g, x)) wbb_fail(p->cx, at, "a table is made of constants");
+        const uint64_t bits = ir_at(p->g, x)->imm;
+        memcpy(out + i * bytes, &bits, bytes);
+    }
+    ir_expect(p, "}");
+    return out;
 }
 
 static void buffer(IrParser *p)
@@ -30,7 +53,10 @@ static void buffer(IrParser *p)
     ir_expect(p, ":");
     if (ir_take_word(p, "inout")) b.alias = operand_named(p) + 1;
     b.output = b.alias || ir_take_word(p, "out");
-    if (!b.output && p->buffers.n && p->buffers.items[p->buffers.n - 1].output) wbb_fail(p->cx, loc, "an operand after an output");
+    const bool known = !b.output && ir_take_word(p, "table");
+    const IrBuffer *last = p->buffers.n ? &p->buffers.items[p->buffers.n - 1] : NULL;
+    if (last && last->table && !known) wbb_fail(p->cx, loc, "%s after a table", b.output ? "an output" : "an operand");
+    if (last && last->output && !b.output && !known) wbb_fail(p->cx, loc, "an operand after an output");
     ir_skip_space(p);
     const WbbLoc at = ir_here(p);
     const IrType t = ir_read_type(p);
@@ -43,6 +69,7 @@ static void buffer(IrParser *p)
     if (b.align & (b.align - 1)) wbb_fail(p->cx, at, "an alignment is a power of two");
     const IrBuffer *same = b.alias ? &p->buffers.items[b.alias - 1] : &b;
     if (same->type != b.type || same->elements != b.elements) wbb_fail(p->cx, at, "'%%%s' is the memory of '%%%s': both have one type and size", b.name, same->name);
+    if (known) b.table = table(p, &b);
     WBB_PUSH(p->arena, &p->buffers, b);
 }
 

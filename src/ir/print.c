@@ -42,7 +42,7 @@ static void put_float(WbbBuf *out, ScType type, uint64_t bits)
     if (!strpbrk(text, ".e")) wbb_put(out, ".0");
 }
 
-static void put_const(WbbBuf *out, IrType type, uint64_t bits)
+void ir_put_const(WbbBuf *out, IrType type, uint64_t bits)
 {
     const ScType sc = IR_SC(type);
     if (sc == SC_PRED) wbb_put(out, bits ? "true" : "false");
@@ -181,7 +181,7 @@ static void put_leaf(IrPrinter *p, const IrNode *n, IrType expected)
         wbb_put(p->out, p->values ? p->values[n->imm] : p->g->values[n->imm].name);
         return;
     }
-    put_const(p->out, n->type, n->imm);
+    ir_put_const(p->out, n->type, n->imm);
     if (n->type == expected) return;
     wbb_put(p->out, ":");
     ir_put_type(p->out, n->type);

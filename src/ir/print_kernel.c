@@ -346,6 +346,20 @@ static void put_function(IrPrinter *p, const IrFunction *f)
     for (uint32_t i = 0; i < f->n_params; i++) unbind(p, p->vars[f->params[i]]);
 }
 
+/* Of complex elements both parts, one after the other. */
+static void put_table(WbbBuf *out, const IrBuffer *b)
+{
+    const ScType part = b->type == SC_C64 ? SC_F32 : b->type == SC_C128 ? SC_F64 : b->type;
+    const size_t bytes = sc_bytes(part), n = (size_t)b->elements * (sc_bytes(b->type) / bytes);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t bits = 0;
+        memcpy(&bits, (const char *)b->table + i * bytes, bytes);
+        wbb_put(out, i ? ", " : " = {");
+        ir_put_const(out, IR_TYPE(part, 0), bits & sc_mask(part));
+    }
+    wbb_put(out, n ? "}" : " = {}");
+}
+
 static void put_buffers(IrPrinter *p)
 {
     const IrKernel *k = p->k;
@@ -354,8 +368,10 @@ static void put_buffers(IrPrinter *p)
         wbb_putf(p->out, "%s%%%s: ", i ? ", " : "", b->name);
         if (b->alias) wbb_putf(p->out, "inout %%%s ", k->buffers[b->alias - 1].name);
         else if (b->output) wbb_put(p->out, "out ");
+        else if (b->table) wbb_put(p->out, "table ");
         wbb_putf(p->out, "%s[%lld]", sc_type_info[b->type].name, (long long)b->elements);
         if (b->align != 16) wbb_putf(p->out, " align %u", b->align);
+        if (b->table) put_table(p->out, b);
     }
 }
 

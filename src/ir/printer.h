@@ -52,6 +52,7 @@ IrPrinter ir_printer(WbbBuf *out, WbbArena *scratch, const IrGraph *g);
 void ir_put_node(IrPrinter *p, IrRef r, IrType expected);       /* its name, or its expression */
 void ir_put_expression(IrPrinter *p, IrRef r, IrType expected); /* whether it has a name or not */
 void ir_put_type(WbbBuf *out, IrType type);
+void ir_put_const(WbbBuf *out, IrType type, uint64_t bits);
 bool ir_is_leaf(const IrNode *n);
 
 #endif

@@ -276,9 +276,11 @@ static void check_buffers(const Verify *v)
 {
     for (uint32_t i = 0; i < v->k->n_buffers; i++) {
         const IrBuffer *b = &v->k->buffers[i];
+        if (i && v->k->buffers[i - 1].table && !b->table) broken(v, 0, "a parameter after a table");
+        if (b->table && b->output) broken(v, 0, "a table that is an output");
         if (!b->alias) continue;
         const IrBuffer *of = b->alias <= v->k->n_buffers ? &v->k->buffers[b->alias - 1] : b;
-        if (!b->output || of->output || of->type != b->type || of->elements != b->elements) broken(v, 0, "an output that is no operand's memory");
+        if (!b->output || of->output || of->table || of->type != b->type || of->elements != b->elements) broken(v, 0, "an output that is no operand's memory");
     }
 }
 

@@ -17,18 +17,13 @@ void ll_at_scope(LlBuild *b, uint32_t scope)
     else LLVMPositionBuilderAtEnd(b->builder, p->block);
 }
 
-/* An index special register and the interval that the launch gives it. */
-static LLVMValueRef special(LlBuild *b, const char *name, uint32_t count)
+/* An index special register. LLVM is not told its interval: it would make an `or` of a sum whose terms share no bits, and the machine
+ * has one instruction for a product and a sum, none for a product and an `or`. */
+static LLVMValueRef special(LlBuild *b, const char *name)
 {
     LLVMTypeRef type;
     LLVMValueRef f = ll_function(b, ll_intrinsic(name, strlen(name)), NULL, 0, &type);
-    LLVMValueRef v = LLVMBuildCall2(b->builder, type, f, NULL, 0, "");
-    if (count > 0 && count < UINT32_MAX) {
-        const unsigned kind = LLVMGetEnumAttributeKindForName("range", 5);
-        const uint64_t low = 0, high = count;
-        LLVMAddCallSiteAttribute(v, LLVMAttributeReturnIndex, LLVMCreateConstantRangeAttribute(b->llvm, kind, 32, &low, &high));
-    }
-    return v;
+    return LLVMBuildCall2(b->builder, type, f, NULL, 0, "");
 }
 
 static LLVMValueRef variable(LlBuild *b, IrRef r)
@@ -36,8 +31,8 @@ static LLVMValueRef variable(LlBuild *b, IrRef r)
     const uint32_t number = (uint32_t)ir_at(b->g, r)->imm;
     const IrVar *var = &b->g->vars[number];
     LLVMValueRef v = b->vars[number];
-    if (!v && var->kind == IR_BID) v = special(b, "llvm.nvvm.read.ptx.sreg.ctaid.x", b->k->grid);
-    if (!v && var->kind == IR_TID) v = special(b, "llvm.nvvm.read.ptx.sreg.tid.x", b->k->block);
+    if (!v && var->kind == IR_BID) v = special(b, "llvm.nvvm.read.ptx.sreg.ctaid.x");
+    if (!v && var->kind == IR_TID) v = special(b, "llvm.nvvm.read.ptx.sreg.tid.x");
     assert(v && "a variable is used outside the scope that binds it");
     const bool wide = ll_is_wide(b->g, r);
     const unsigned have = LLVMGetIntTypeWidth(LLVMTypeOf(v));
@@ -52,8 +47,8 @@ static LLVMValueRef variable(LlBuild *b, IrRef r)
 uint32_t ll_access_align(LlBuild *b, const IrBuffer *buffer, IrType type, IrRef index)
 {
     uint32_t align = sc_bytes(IR_SC(type));
-    const WbbI128 last = ir_fact(b->g, index).hi;
-    for (WbbI128 k = 2; align < buffer->align && ir_multiple(b->g, index, k) && last + k <= buffer->elements; k *= 2) align *= 2;
+    const WbbI128 last = ir_fact(b->g, index).hi, each = ll_is_packed(IR_SC(type)) ? 8 / sc_type_info[IR_SC(type)].bits : 1; /* of a byte */
+    for (WbbI128 k = 2 * each; align < buffer->align && ir_multiple(b->g, index, k) && last + k <= buffer->elements; k *= 2) align *= 2;
     return align;
 }
 

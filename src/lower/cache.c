@@ -4,7 +4,11 @@
  * message on stderr, and left alone takes the first PTX version that has a processor, under which many instructions fail to
  * select: what exists stands here, and the version is the target's own.
  *
- *     ll_machine(s, sm_90): -mcpu=sm_90 -mattr=+ptx88
+ * Between instruction selection and what we have optimised, LLVM's code generator reassociates sums and looks for products to share,
+ * and what it knows of a sum of n terms takes n terms: hashes of many rounds are quadratic (16,000 operations, 17 s). So there
+ * are two machines: that one, and one for huge bodies, which selects and no more (0.6 s; ptxas makes the same code of both).
+ *
+ *     ll_machine(s, sm_90, false): -mcpu=sm_90 -mattr=+ptx88 -O2
  */
 #include "lower/inner.h"
 
@@ -60,7 +64,7 @@ static uint32_t ptx_version(const char *text)
     return (uint32_t)(text[0] - '0') * 10 + (uint32_t)(text[2] - '0');
 }
 
-static LLVMTargetMachineRef machine_new(LlCache *s, const TgTarget *t)
+static LLVMTargetMachineRef machine_new(LlCache *s, const TgTarget *t, bool huge)
 {
     size_t i = 0;
     while (i < WBB_LEN(processors) && strcmp(processors[i].name, t->name) != 0) i++;
@@ -78,32 +82,32 @@ static LLVMTargetMachineRef machine_new(LlCache *s, const TgTarget *t)
         LLVMDisposeMessage(message);
         wbb_fail(s->cx, (WbbLoc){0}, "LLVM: %s", text);
     }
-    return LLVMCreateTargetMachine(target, "nvptx64-nvidia-cuda", t->name, feature, LLVMCodeGenLevelDefault, LLVMRelocDefault,
-                                   LLVMCodeModelDefault);
+    return LLVMCreateTargetMachine(target, "nvptx64-nvidia-cuda", t->name, feature,
+                                   huge ? LLVMCodeGenLevelNone : LLVMCodeGenLevelDefault, LLVMRelocDefault, LLVMCodeModelDefault);
 }
 
-LLVMTargetMachineRef ll_machine(LlCache *s, const TgTarget *t)
+LLVMTargetMachineRef ll_machine(LlCache *s, const TgTarget *t, bool huge)
 {
     for (uint32_t i = 0; i < s->n_machines; i++)
-        if (s->machines[i].target == t) return s->machines[i].machine;
-    LLVMTargetMachineRef made = machine_new(s, t);
+        if (s->machines[i].target == t && s->machines[i].huge == huge) return s->machines[i].machine;
+    LLVMTargetMachineRef made = machine_new(s, t, huge);
     if (s->n_machines == WBB_LEN(s->machines)) { /* the oldest goes */
         LLVMDisposeTargetMachine(s->machines[0].machine);
         memmove(s->machines, s->machines + 1, sizeof s->machines - sizeof *s->machines);
         s->n_machines--;
     }
     s->machines[s->n_machines].target = t;
+    s->machines[s->n_machines].huge = huge;
     s->machines[s->n_machines++].machine = made;
     return made;
 }
 
 void ll_forget_machine(LlCache *s, const TgTarget *t)
 {
-    for (uint32_t i = 0; i < s->n_machines; i++) {
-        if (s->machines[i].target != t) continue;
-        s->machines[i] = s->machines[--s->n_machines];
-        return;
-    }
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->n_machines; i++)
+        if (s->machines[i].target != t) s->machines[n++] = s->machines[i];
+    s->n_machines = n;
 }
 
 LlCache *ll_cache_new(WbbCx *cx)

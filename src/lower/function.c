@@ -41,12 +41,46 @@ static bool is_identifier(const char *name)
     return *name && !digit && strspn(name, name_letters) == strlen(name);
 }
 
+/* A name for what the kernel brings with it. */
+static const char *name_of(LlBuild *b, const char *own)
+{
+    char *name = wbb_format(b->arena, "%s_%s", b->k->name, own);
+    for (char *c = name; *c; c++)
+        if (!strchr(name_letters, *c)) *c = '_';
+    return name;
+}
+
+/* The bytes of a table as they lie in memory: elements narrower than a byte are packed, low bits first. */
+static void make_table(LlBuild *b, uint32_t buffer)
+{
+    const IrBuffer *x = &b->k->buffers[buffer];
+    const uint32_t bits = sc_type_info[x->type].bits;
+    size_t n = (size_t)x->elements * sc_bytes(x->type);
+    const uint8_t *bytes = x->table;
+    if (ll_is_packed(x->type)) {
+        const size_t each = 8 / bits;
+        uint8_t *packed = WBB_NEW_N(b->arena, uint8_t, n / each + 2);
+        for (size_t i = 0; i < n; i++) packed[i / each] = (uint8_t)(packed[i / each] | (bytes[i] & sc_mask(x->type)) << i % each * bits);
+        n = (n + each - 1) / each;
+        bytes = packed;
+    }
+    LLVMValueRef data = LLVMConstStringInContext2(b->llvm, (const char *)bytes, n, true);
+    LLVMValueRef table = LLVMAddGlobalInAddressSpace(b->module, LLVMTypeOf(data), name_of(b, x->name), GLOBAL);
+    LLVMSetInitializer(table, data);
+    LLVMSetGlobalConstant(table, true);
+    LLVMSetLinkage(table, LLVMInternalLinkage);
+    LLVMSetAlignment(table, x->align ? x->align : 16);
+    b->pointers[buffer] = table;
+}
+
 static void make_kernel(LlBuild *b)
 {
     const IrKernel *k = b->k;
-    LLVMTypeRef *types = WBB_NEW_N(b->arena, LLVMTypeRef, k->n_buffers + 1);
-    for (uint32_t i = 0; i < k->n_buffers; i++) types[i] = LLVMPointerTypeInContext(b->llvm, GLOBAL);
-    LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(b->llvm), types, k->n_buffers, false);
+    uint32_t n = k->n_buffers;
+    while (n > 0 && k->buffers[n - 1].table) n--;
+    LLVMTypeRef *types = WBB_NEW_N(b->arena, LLVMTypeRef, n + 1);
+    for (uint32_t i = 0; i < n; i++) types[i] = LLVMPointerTypeInContext(b->llvm, GLOBAL);
+    LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(b->llvm), types, n, false);
     b->function = LLVMAddFunction(b->module, k->name, type);
     LLVMSetFunctionCallConv(b->function, PTX_KERNEL);
     const LLVMAttributeIndex whole = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
@@ -54,7 +88,8 @@ static void make_kernel(LlBuild *b)
     const char *bound = wbb_format(b->arena, "%u", k->block);
     LLVMAddAttributeAtIndex(b->function, whole,
                             LLVMCreateStringAttribute(b->llvm, "nvvm.maxntid", 12, bound, (unsigned)strlen(bound)));
-    for (uint32_t i = 0; i < k->n_buffers; i++) pass_buffer(b, i, i);
+    for (uint32_t i = 0; i < n; i++) pass_buffer(b, i, i);
+    for (uint32_t i = n; i < k->n_buffers; i++) make_table(b, i);
 }
 
 /* --- functions of the kernel ------------------------------------------------------------------------------------------------------ */
@@ -98,14 +133,6 @@ static LLVMTypeRef result_type(LlBuild *b, const IrFunction *f)
     return f->n_yields == 1 ? types[0] : LLVMStructTypeInContext(b->llvm, types, f->n_yields, false);
 }
 
-static const char *name_of(LlBuild *b, const IrFunction *f)
-{
-    char *name = wbb_format(b->arena, "%s_%s", b->k->name, f->name);
-    for (char *c = name; *c; c++)
-        if (!strchr(name_letters, *c)) *c = '_';
-    return name;
-}
-
 static void make_function(LlBuild *b, const IrFunction *f, LlCallee *c)
 {
     LLVMTypeRef *types = WBB_NEW_N(b->arena, LLVMTypeRef, b->k->n_buffers + f->n_params + 1);
@@ -115,7 +142,7 @@ static void make_function(LlBuild *b, const IrFunction *f, LlCallee *c)
     for (uint32_t i = 0; i < f->n_params; i++) types[n++] = is_wide(&b->g->vars[f->params[i]]) ? b->i64 : b->i32;
     c->result = result_type(b, f);
     c->type = LLVMFunctionType(c->result, types, n, false);
-    b->function = c->function = LLVMAddFunction(b->module, name_of(b, f), c->type);
+    b->function = c->function = LLVMAddFunction(b->module, name_of(b, f->name), c->type);
     LLVMSetLinkage(b->function, LLVMInternalLinkage);
     const LLVMAttributeIndex whole = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
     attribute(b, whole, "noinline", 0);

@@ -5,7 +5,7 @@
  * own: accesses that differ in it alone share one register and have immediate offsets.
  *
  *     load %x[1024*bid + 8*tid + 8]:bf16x8
- *     ->  %i = add (mul %bid, 1024), (mul %tid, 8); %p = gep bfloat, %x, zext %i; load (gep bfloat, %p, 8)      ld.v4.b32 [%rd+16]
+ *     ->  %i = add (mul %bid, 128), %tid; %p = gep [8 x bfloat], %x, zext %i; load (gep bfloat, %p, 8)      ld.v4.b32 [%rd+16]
  */
 #include "lower/inner.h"
 
@@ -233,6 +233,33 @@ static LLVMValueRef step(LlBuild *b, LLVMTypeRef element, LLVMValueRef from, LLV
                   : LLVMBuildGEP2(b->builder, element, from, &by, 1, "");
 }
 
+/* The largest factor of all coefficients: the step of an address takes it, and one multiplication is left of two. */
+static int64_t common_factor(const Split *s)
+{
+    uint64_t g = 0;
+    for (uint32_t i = 0; i < s->n; i++) {
+        uint64_t c = s->terms[i].coefficient < 0 ? 0 - (uint64_t)s->terms[i].coefficient : (uint64_t)s->terms[i].coefficient;
+        while (c) {
+            const uint64_t left = g % c;
+            g = c, c = left;
+        }
+    }
+    return g && g <= INT32_MAX ? (int64_t)g : 1;
+}
+
+/* base + terms, in steps of their common factor: what is multiplied is small, so that it stays in 32 bits, and other accesses have it too. */
+static LLVMValueRef step_terms(LlBuild *b, LLVMTypeRef element, LLVMValueRef base, Split *s, bool inside)
+{
+    const int64_t factor = common_factor(s);
+    IrTerm *terms = WBB_NEW_N(b->arena, IrTerm, s->n);
+    for (uint32_t i = 0; i < s->n; i++) terms[i] = (IrTerm){s->terms[i].coefficient / factor, s->terms[i].ref};
+    const Split small = {.terms = terms, .n = s->n};
+    const Reach x = reach(b, &small);
+    const bool wide = !x.narrow_factors || !fits_i32(x.first) || !fits_i32(x.last);
+    LLVMValueRef v = s->n == 1 && terms[0].coefficient == 1 ? ll_index(b, terms[0].ref, ll_is_wide(b->g, terms[0].ref)) : add_terms(b, &small, &x, wide);
+    return step(b, factor == 1 ? element : LLVMArrayType2(element, (uint64_t)factor), base, resize(b, v, true, x.first), inside);
+}
+
 LLVMValueRef ll_address(LlBuild *b, uint32_t buffer, IrRef index)
 {
     LLVMTypeRef element = ll_memory_type(b, IR_TYPE(b->k->buffers[buffer].type, 0));
@@ -243,14 +270,7 @@ LLVMValueRef ll_address(LlBuild *b, uint32_t buffer, IrRef index)
     if (s.n > 0) {
         const Reach x = reach(b, &s);
         inside = x.first >= 0 && x.last <= b->k->buffers[buffer].elements;
-        LLVMValueRef v;
-        if (ir_at(b->g, index)->op == OP_SUM) {
-            const bool wide = ll_is_wide(b->g, index) || !x.narrow_factors || !fits_i32(x.first) || !fits_i32(x.last);
-            v = resize(b, add_terms(b, &s, &x, wide), true, x.first);
-        } else {
-            v = ll_index(b, index, true);
-        }
-        p = step(b, element, p, v, inside);
+        p = step_terms(b, element, p, &s, inside);
     }
     if (s.constant) p = step(b, element, p, LLVMConstInt(b->i64, (uint64_t)s.constant, true), inside);
     return p;

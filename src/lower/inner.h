@@ -57,14 +57,15 @@ struct LlCache {
     struct {
         const TgTarget *target;
         LLVMTargetMachineRef machine;
-    } machines[8];
+        bool huge;
+    } machines[16];
     uint32_t n_machines;
     const char *libdevice; /* path and bytes, once read */
     const char *bytes;
     size_t n_bytes;
 };
-LLVMTargetMachineRef ll_machine(LlCache *s, const TgTarget *t);
-void ll_forget_machine(LlCache *s, const TgTarget *t); /* after a fatal error: it is not to be trusted, nor to be disposed */
+LLVMTargetMachineRef ll_machine(LlCache *s, const TgTarget *t, bool huge); /* huge: selects instructions and improves none */
+void ll_forget_machine(LlCache *s, const TgTarget *t); /* after a fatal error: neither is to be trusted, nor to be disposed */
 LlFatal *ll_catch(LlFatal *f);                           /* fatal errors of this thread go to f from now on; returns the former */
 
 /* What made an instruction: a rule (as in IrGraph.rule), a kind of work, an HLO instruction (as in IrGraph.origin). */

@@ -5,12 +5,16 @@
  * of lanes. Inline assembly sees registers: 16 bits are "h", 32 "r" or "f", 64 "l" or "d"; bytes are widened, pred is 0 or 1 in
  * 32 bits, and packed values are bitcast to the integer of their size.
  *
+ * A table of words lies in constant memory.
+ *
  *     asm "tanh.approx.f32 %d, %a;"  ->  call float asm "tanh.approx.f32 $0, $1;", "=f,f"(float %x)
  */
 #include "lower/inner.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+enum { MAX_WORDS = 256, CONSTANT_MEMORY = 4 }; /* the latter an address space */
 
 static void bad_row(LlBuild *b, const RwInstr *row, const char *what) WBB_NORETURN;
 static void bad_row(LlBuild *b, const RwInstr *row, const char *what)
@@ -53,7 +57,7 @@ static void parse_args(LlBuild *b, const RwInstr *row, LlRow *out, const char *p
 static LlRow *parse_row(LlBuild *b, const RwInstr *row)
 {
     LlRow *out = WBB_NEW(b->arena, LlRow);
-    if (row->kind == RW_ASM) return out;
+    if (row->kind == RW_ASM || row->kind == RW_WORDS) return out;
     const size_t n = strcspn(row->text, "(");
     if (row->kind == RW_LLVM && !(out->opcode = ll_opcode(row->text, n))) bad_row(b, row, "not on the menu of lower/");
     if (row->kind == RW_INTR && !(out->intrinsic = ll_intrinsic(row->text, n))) bad_row(b, row, "not on the menu of lower/");
@@ -208,6 +212,42 @@ static LLVMValueRef assembly(LlBuild *b, const RwInstr *row, LLVMTypeRef result,
     return out_of_register(b, call, result);
 }
 
+/* The words as an array in constant memory, once a module. */
+static LLVMValueRef table(LlBuild *b, const RwInstr *row, uint64_t number, uint32_t *n_words)
+{
+    const char *name = wbb_format(b->arena, "words_%u", (unsigned)number);
+    LLVMValueRef list[MAX_WORDS], have = LLVMGetNamedGlobal(b->module, name);
+    uint32_t n = 0;
+    for (const char *p = row->text; *p && n < MAX_WORDS; p += strspn(p, " ")) {
+        char *end;
+        list[n++] = LLVMConstInt(b->i32, strtoull(p, &end, 16), false);
+        p = end;
+    }
+    if (n == 0 || n & (n - 1)) bad_row(b, row, "a table has a power of two of words");
+    *n_words = n;
+    if (have) return have;
+    LLVMValueRef g = LLVMAddGlobalInAddressSpace(b->module, LLVMArrayType2(b->i32, n), name, CONSTANT_MEMORY);
+    LLVMSetInitializer(g, LLVMConstArray2(b->i32, list, n));
+    LLVMSetGlobalConstant(g, true);
+    LLVMSetLinkage(g, LLVMInternalLinkage);
+    LLVMSetUnnamedAddress(g, LLVMGlobalUnnamedAddr);
+    LLVMSetAlignment(g, 4);
+    return g;
+}
+
+/* LLVM drops the mask where it knows that the number is small enough. */
+static LLVMValueRef word(LlBuild *b, const RwInstr *row, uint64_t number, LLVMValueRef at)
+{
+    uint32_t n;
+    LLVMValueRef words = table(b, row, number, &n);
+    if (LLVMTypeOf(at) != b->i32) bad_row(b, row, "the number of a word has 32 bits");
+    LLVMValueRef place = LLVMBuildAnd(b->builder, at, LLVMConstInt(b->i32, n - 1, false), "");
+    LLVMValueRef address = LLVMBuildInBoundsGEP2(b->builder, b->i32, words, &place, 1, "");
+    LLVMValueRef v = LLVMBuildLoad2(b->builder, b->i32, address, "");
+    LLVMSetAlignment(v, 4);
+    return v;
+}
+
 static void set_flags(LLVMValueRef v, uint32_t flags)
 {
     LLVMFastMathFlags f = LLVMFastMathNone;
@@ -232,7 +272,7 @@ LLVMValueRef ll_instr(LlBuild *b, IrRef r)
     LLVMTypeRef result = ll_type(b, node->type);
     LLVMValueRef x[4] = {NULL}, v = NULL;
     uint32_t n = parsed->n_args;
-    if (row->kind == RW_ASM) {
+    if (row->kind == RW_ASM || row->kind == RW_WORDS) {
         n = n_operands;
         for (uint32_t i = 0; i < n; i++) x[i] = b->values[operands[i]];
     }
@@ -247,6 +287,7 @@ LLVMValueRef ll_instr(LlBuild *b, IrRef r)
     case RW_INTR: v = intrinsic(b, row, parsed->intrinsic, result, x, n); break;
     case RW_CALL: v = library(b, row, result, x, n); break;
     case RW_ASM: v = assembly(b, row, result, x, n); break;
+    case RW_WORDS: v = word(b, row, node->imm, x[0]); break;
     }
     if (LLVMTypeOf(v) != result) bad_row(b, row, "gives another type than the node has");
     set_flags(v, node->flags);

@@ -34,7 +34,7 @@ static void put_time(WbbBuf *b, const PipeResult *r)
     wbb_putf(b, " all %.3f\n", all);
 }
 
-static void put_json(WbbCx *cx, WbbArena *a, WbbBuf *b, const char *file, const PipeResult *r)
+static void put_json(WbbCx *cx, WbbArena *a, WbbBuf *b, const char *file, const PipeResult *r, bool covers)
 {
     wbb_put(b, "{\"file\": ");
     wbb_put_json(b, file);
@@ -77,7 +77,19 @@ static void put_json(WbbCx *cx, WbbArena *a, WbbBuf *b, const char *file, const 
     }
     wbb_put(b, "], \"ms\": {");
     for (int i = 0; i < PIPE_ROOMS; i++) wbb_putf(b, "%s\"%s\": %.3f", i ? ", " : "", pipe_room_name[i], r->ms[i]);
-    wbb_put(b, "}}\n");
+    wbb_put(b, "}");
+    if (covers) {
+        wbb_put(b, ", \"stores\": ");
+        wbb_put_json(b, r->cover ? r->cover : "");
+    }
+    wbb_put(b, "}\n");
+}
+
+/* --bijection, for people. */
+static void put_cover(WbbBuf *b, const char *file, const PipeResult *r)
+{
+    if (r->cover) wbb_putf(b, "%s: fault: %s\n", file, r->cover);
+    else wbb_putf(b, "%s: %lld elements, each stored once\n", file, (long long)r->stored);
 }
 
 /* One file; `judge`: run what came out and say what fired wrongly. */
@@ -87,8 +99,9 @@ static WbbStatus one_file(WbbCx *cx, WbbArena *a, const Options *o, const char *
     const char *text = wbb_read_file(cx, a, file, &n);
     PipeOptions p = pipe_options(cx, o);
     p.cache = cache;
+    p.cover = o->bijection;
     p.assemble = o->output != NULL || o->json;
-    const bool prints = o->emit || (!o->output && !o->json && !o->explain && !o->trace && !o->time && !o->print_after);
+    const bool prints = o->emit || (!o->output && !o->json && !o->explain && !o->trace && !o->time && !o->print_after && !o->bijection);
     p.comments = prints && !p.lines;
     PipeResult r;
     pipe_compile(cx, a, &p, file, text, n, &r);
@@ -101,12 +114,13 @@ static WbbStatus one_file(WbbCx *cx, WbbArena *a, const Options *o, const char *
     else if (prints) wbb_put(&b, r.emitted);
     if (r.bundle) {
         if (o->explain) pipe_explain(&b, &r);
+        if (o->bijection && !o->json) put_cover(&b, file, &r);
         if (o->trace) pipe_trace(&b, a, r.rw, UINT32_MAX);
-        if (o->json) put_json(cx, a, &b, file, &r);
+        if (o->json) put_json(cx, a, &b, file, &r, o->bijection);
     }
     if (o->time) put_time(&b, &r);
     fputs(b.text, stdout);
-    return WBB_OK;
+    return r.cover ? WBB_CHECK : WBB_OK;
 }
 
 /* Several files in one process: one bad file does not stop the others; the worst status is the answer. */
@@ -153,7 +167,7 @@ WbbStatus main_compile(WbbCx *cx, WbbArena *a, const Options *o)
         WbbStatus s = wbb_guard(cx, guarded_file, &f);
         if (s == WBB_OK) s = f.status;
         if (s == WBB_DECLINED) wbb_note(cx, (WbbLoc){.file = f.file}, "%s", wbb_why_text(cx->why));
-        if (o->json && s != WBB_OK) print_refusal(cx, o, f.file, s, before);
+        if (o->json && s != WBB_OK && s != WBB_CHECK) print_refusal(cx, o, f.file, s, before);
         if (s != WBB_OK && (worst == WBB_OK || s == WBB_FAILED)) worst = s;
     }
     ll_cache_free(cache);

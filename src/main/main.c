@@ -3,7 +3,7 @@
 
 static const Command commands[] = {
     {"compile", "FILE.hlo.. [--target T] [--emit hlo|maps|plan|ir|llvm|ptx|cubin|json] [-o DIR] [--approx] [--align N] [--lines] "
-                "[--print-after PASS|all] [--trace] [--explain] [--time] [--json] [--disable RULE]..", main_compile},
+                "[--print-after PASS|all] [--trace] [--explain] [--bijection] [--time] [--json] [--disable RULE]..", main_compile},
     {"run", "FILE.hlo|BUNDLE [--target T] [--on sim|gpu [--repeat N]] [--ptx FILE --grid X,Y,Z --block X,Y,Z [--shared N] [--padding N]] "
             "[--check] [--approx] [--input F.npy].. [-o DIR] [--seed N --case e|n|p] [--blocks N] "
             "[--order SEED] [--ulp-noise] [--counts] [-j THREADS] [--time] [--json]", main_run},

@@ -32,7 +32,7 @@ static const Tool tools[] = {
     {"diff", "TARGET TARGET [--approx]", "what differs in meaning between two targets, with a term that shows it",
      "Terms are made from the left sides of all rules of both, rewritten by both, and compared; rules that differ in text alone are not shown.\n", 2, 2, main_rules_diff},
     {"size", "", "bytes by table", "", 0, 0, main_rules_size},
-    {"budget", "", "how far the result of each function may be off", "", 0, 0, main_rules_budget},
+    {"budget", "", "how far the result of each function may be off, what computes it, how far off that is", "", 0, 0, main_rules_budget},
     {"new-target", "sm_XX --from sm_YY [--patterns DIR]", "a new pattern file from an old one, and what to review in it",
      "Copies DIR/smYY.py (DIR: patterns) to DIR/smXX.py with the new name, and lists every line that states a fact of the old machine.\n", 1, 1, main_rules_new_target},
 };

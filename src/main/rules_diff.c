@@ -232,14 +232,37 @@ static void put_row(RulesCall *c, const char *section, const char *name, const c
     wbb_putf(c->out, "%-8s %-28s %-12s %s\n", section, name, x, y);
 }
 
+/* Is the word one of those in the text? */
+static bool names(const char *text, const char *word, size_t n)
+{
+    for (const char *p = text; *p; p += strcspn(p, " "), p += *p == ' ')
+        if (strcspn(p, " ") == n && !strncmp(p, word, n)) return true;
+    return false;
+}
+
+/* Of `features` those that one target alone has. */
+static void diff_features(RulesCall *c, const Diff *d)
+{
+    for (int which = 0; which < 2; which++)
+        for (const char *p = d->target[which]->features; p && *p; p += strcspn(p, " "), p += *p == ' ') {
+            const size_t n = strcspn(p, " ");
+            const char *theirs = d->target[!which]->features;
+            if (theirs && names(theirs, p, n)) continue;
+            put_row(c, "TARGET", wbb_format(c->arena, "features %.*s", (int)n, p), which ? "-" : "has it", which ? "has it" : "-", d);
+        }
+}
+
 static void diff_numbers(RulesCall *c, const Diff *d)
 {
     const TgTarget *x = d->target[0], *y = d->target[1];
-    const struct { const char *name; uint32_t x, y; } rows[] = {{"warp", x->warp, y->warp}, {"sms", x->sms, y->sms}, {"smem", x->smem, y->smem}, {"regs", x->regs, y->regs},
-                                                               {"vector_bytes", x->vector_bytes, y->vector_bytes}};
+    const struct { const char *name; uint32_t x, y; } rows[] = {
+        {"sms", x->sms, y->sms}, {"warps", x->warps, y->warps}, {"blocks", x->blocks, y->blocks}, {"smem", x->smem, y->smem}, {"sm_smem", x->sm_smem, y->sm_smem},
+        {"regs", x->regs, y->regs}, {"sm_regs", x->sm_regs, y->sm_regs}, {"warp", x->warp, y->warp}, {"vector_bytes", x->vector_bytes, y->vector_bytes}};
     if (strcmp(x->ptx, y->ptx)) put_row(c, "TARGET", "ptx", x->ptx, y->ptx, d);
+    if (x->board && y->board && strcmp(x->board, y->board)) put_row(c, "TARGET", "board", x->board, y->board, d);
     for (size_t i = 0; i < WBB_LEN(rows); i++)
         if (rows[i].x != rows[i].y) put_row(c, "TARGET", rows[i].name, wbb_format(c->arena, "%u", rows[i].x), wbb_format(c->arena, "%u", rows[i].y), d);
+    diff_features(c, d);
 }
 
 static const TgTune *tune_of(const TgTarget *t, const TgTune *like)

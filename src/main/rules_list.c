@@ -101,23 +101,56 @@ WbbStatus main_rules_size(RulesCall *c)
 }
 
 /* --- budget ------------------------------------------------------------------------------------------------------------------- */
+/* What is taken in the end: the tile's text, or where a rewrite leads. */
+static const char *taken(RulesCall *c, const TgLowering *l)
+{
+    const RwTables *t = c->target->tables;
+    const char *arrow = strstr(t->rules[l->rule].text, " -> ");
+    return arrow ? wbb_format(c->arena, "%.60s", arrow + 4) : t->rules[l->rule].text;
+}
+
+static void put_lowering(RulesCall *c, const TgLowering *l, const char *comma)
+{
+    const char *rule = rw_rule_name(c->arena, c->target->tables, l->rule);
+    if (c->o->json) {
+        wbb_putf(c->out, "%s{\"rule\": \"%s\", \"approx\": %s, \"ulp\": %.4f, \"noise_ulp\": %.4f, \"sass\": %u}", comma, rule, l->approx ? "true" : "false", l->ulp,
+                 l->noise, l->sass);
+        return;
+    }
+    wbb_putf(c->out, "    %-9s", l->approx ? "--approx" : "");
+    if (l->ulp < 0) wbb_put(c->out, "     not measured");
+    else wbb_putf(c->out, "%8.2f ulp", l->ulp);
+    if (l->sass) wbb_putf(c->out, " %5u sass", l->sass);
+    wbb_putf(c->out, "  %s  %s\n", rule, taken(c, l));
+}
+
 static void put_budget(RulesCall *c, ScOp op, ScType t)
 {
     const ScBudget plain = sc_budget(op, t, false), approx = sc_budget(op, t, true);
     if (c->o->json) {
-        wbb_putf(c->out, "{\"op\": \"%s\", \"type\": \"%s\", \"ulp\": %g, \"approx_ulp\": %g, \"approx_absolute\": %g}\n", sc_op_info[op].name,
+        wbb_putf(c->out, "{\"op\": \"%s\", \"type\": \"%s\", \"ulp\": %g, \"approx_ulp\": %g, \"approx_absolute\": %g, \"lowerings\": [", sc_op_info[op].name,
                  sc_type_info[t].name, plain.ulp, approx.ulp, approx.absolute);
-        return;
+    } else {
+        wbb_putf(c->out, "%-10s %-5s %4g ulp   --approx %g ulp", sc_op_info[op].name, sc_type_info[t].name, plain.ulp, approx.ulp);
+        if (approx.absolute > 0) wbb_putf(c->out, " and %.3g besides", approx.absolute);
+        wbb_put(c->out, "\n");
     }
-    wbb_putf(c->out, "%-10s %-5s %4g ulp   --approx %g ulp", sc_op_info[op].name, sc_type_info[t].name, plain.ulp, approx.ulp);
-    if (approx.absolute > 0) wbb_putf(c->out, " and %.3g besides", approx.absolute);
-    wbb_put(c->out, "\n");
+    const char *comma = "";
+    for (uint32_t i = 0; i < c->target->n_lowerings; i++) {
+        const TgLowering *l = &c->target->lowerings[i];
+        if (l->op != op || l->type != t) continue;
+        put_lowering(c, l, comma);
+        comma = ", ";
+    }
+    if (c->o->json) wbb_put(c->out, "]}\n");
 }
 
 WbbStatus main_rules_budget(RulesCall *c)
 {
     static const ScType types[] = {SC_F16, SC_BF16, SC_F32, SC_F64};
-    if (!c->o->json) wbb_put(c->out, "how far a result may be off, in units in the last place of its type; what is not listed is correctly rounded\n");
+    if (!c->o->json)
+        wbb_putf(c->out, "how far a result may be off, in units in the last place of its type; what is not listed is correctly rounded\n"
+                 "below each function what computes it on %s, the first that is there: how far off it was measured, its machine instructions, its rule\n", c->target->name);
     for (int op = 0; op < OP_COUNT; op++)
         for (size_t t = 0; t < WBB_LEN(types); t++) {
             const ScBudget b = sc_budget((ScOp)op, types[t], false), loose = sc_budget((ScOp)op, types[t], true);

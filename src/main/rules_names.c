@@ -106,9 +106,10 @@ const char *main_origin(WbbArena *a, const PipeResult *r, IrRef node)
 
 const char *main_result_text(WbbArena *a, const IrGraph *g, const RwTables *t, IrRef result, int depth)
 {
-    static const char *const kind[] = {"llvm", "intr", "call", "asm"};
+    static const char *const kind[] = {"llvm", "intr", "call", "asm", "words"};
     const IrNode *n = ir_at(g, result);
     if (n->op != OP_INSTR) return main_node_text(a, g, result, depth);
     const RwInstr *row = &t->instrs[n->imm];
-    return wbb_format(a, "%s '%s'", kind[row->kind], row->text);
+    const bool table = row->kind == RW_WORDS; /* too long to be read */
+    return wbb_format(a, table ? "%s '%.26s ..'" : "%s '%s'", kind[row->kind], row->text);
 }

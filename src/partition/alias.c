@@ -39,6 +39,7 @@ static bool same_layout(const HloShape *x, const HloShape *y)
 static bool keeps_place(const HloInstruction *i, const HloInstruction *operand)
 {
     if (is_view(i)) return true;
+    if (i->opcode == HLO_DYNAMIC_UPDATE_SLICE && operand == i->operands[0]) return same_layout(i->shape, operand->shape); /* or of the update's */
     const bool element = hlo_is_elementwise(i->opcode) || i->opcode == HLO_COPY;
     return element && operand->shape->rank == i->shape->rank && same_layout(i->shape, operand->shape);
 }
@@ -112,12 +113,21 @@ static bool is_free(const PartPlan *p, uint32_t k)
     return true;
 }
 
+/* A thread stores whole bytes: an update of elements that are less begins and ends with one where it is made of whole rows that do. */
+static bool is_whole_bytes(const HloInstruction *u)
+{
+    const ScType t = u->shape->type;
+    if (!part_is_packed(t)) return true;
+    const uint32_t minor = u->shape->minor_to_major[0];
+    return u->operands[1]->shape->dims[minor] == u->shape->dims[minor] && u->shape->dims[minor] * sc_type_info[t].bits % 8 == 0;
+}
+
 /* The dynamic-update-slice behind the bitcasts of a root, if it updates a parameter that the root may be: *operand. */
 static const HloInstruction *update_of(const HloInstruction *root, uint32_t *operand)
 {
     bool once = root->n_users <= 1;
     const HloInstruction *u = behind_views(root, &once);
-    if (u->opcode != HLO_DYNAMIC_UPDATE_SLICE || part_is_packed(root->shape->type) || u->n_users > 1 || !once) return NULL;
+    if (u->opcode != HLO_DYNAMIC_UPDATE_SLICE || !u->shape->rank || !is_whole_bytes(u) || u->n_users > 1 || !once) return NULL;
     bool any = true;
     const HloInstruction *p = behind_views(part_value(u->operands[0], 0).i, &any);
     if (p->opcode != HLO_PARAMETER || !same_layout(u->shape, u->operands[0]->shape)) return NULL;

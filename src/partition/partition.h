@@ -36,9 +36,9 @@ typedef enum {
 } PartKind;
 
 /* A part of the launch: blocks first_block .. first_block + blocks - 1 make these outputs. The iteration space is 0 .. elements, an
- * element's number in `space` as it lies in memory. Thread j < vectors of the section has elements unroll*j .. unroll*j + unroll - 1;
- * the
- * tail, elements % unroll, has threads after those, of `group` elements each. */
+ * element's number in `space` as it lies in memory. Run j < vectors of the section is elements unroll*j .. unroll*j + unroll - 1. Thread t of
+ * block b of the section has runs (b*rounds + r)*block + t, r < rounds; the tail, elements % unroll, has threads after those, of `group`
+ * elements each. */
 typedef struct {
     PartKind kind;
     uint32_t *outputs, n_outputs;
@@ -49,8 +49,9 @@ typedef struct {
     int64_t elements, vectors, tail; /* tail: threads */
     uint32_t group;               /* elements that only one thread may have: those of a byte of the outputs; 1 but for types under 8 bits */
     uint32_t unroll, first_block, blocks;
-    bool exact;                   /* block * blocks threads are vectors, and no tail: no bounds check */
-    const char *why_unroll;
+    uint32_t rounds;              /* runs of `unroll` elements that a thread has, `block` runs apart: neighbours stay neighbours in each; else 1 */
+    bool exact;                   /* block * blocks threads times rounds are vectors, and no tail: no bounds check */
+    const char *why_unroll, *why_rounds;
 } PartSection;
 
 typedef struct {
@@ -74,9 +75,10 @@ void part_check(WbbCx *cx, WbbArena *a, const HloComputation *body, const TgTarg
 /* The value that leaf `part` of i is: an element of a tuple that was just made is what was put in. */
 PartValue part_value(const HloInstruction *i, uint32_t part);
 bool part_is_packed(ScType t); /* several elements to a byte */
+bool part_is_rotation(const HloInstruction *i); /* a concatenate of slices of one array, which begins somewhere in it and goes around its end */
 const HloShape *part_shape(const HloInstruction *i, uint32_t part); /* of that array */
 bool part_same_width(const HloInstruction *i); /* a bitcast or bitcast-convert: are its elements as wide as its operand's? */
-enum { PART_DENSE_LIMIT = 64 }; /* elements of a constant that becomes a chain of selects */
+enum { PART_DENSE_LIMIT = 64 }; /* elements of a constant that becomes a chain of selects; one of more is a table in memory */
 
 /* cost.c: elements that a thread folds, one after the other, for one element of each instruction: the product of the ranges of the
  * reductions, windows and products that it needs, one inside the other. Saturates. By id. */

@@ -125,6 +125,7 @@ static void print_section(WbbBuf *out, const PartPlan *p, const PartSection *s)
         if (s->n_outputs > 8) wbb_putf(out, " and %u more", s->n_outputs - 8);
     }
     wbb_putf(out, "\n  unroll %u: %s\n", s->unroll, s->why_unroll);
+    if (s->rounds > 1) wbb_putf(out, "  rounds %u: %s\n", s->rounds, s->why_rounds);
     if (s->tail) wbb_putf(out, "  tail %lld: %s\n", (long long)s->tail, s->group > 1 ? "threads of a byte each" : "one thread each");
 }
 

@@ -192,22 +192,38 @@ static void halve(WbbArena *a, PartSection *s, int64_t limit, int64_t each, cons
     }
 }
 
-/* The largest power of two that divides every boundary of a concatenate or pad of so many elements, along its minor dimension. */
-static int64_t boundaries(const HloComputation *c, int64_t elements)
+/* The largest power of two that divides every boundary of a concatenate or pad of so many elements, along its minor dimension. *rows: all of
+ * them have rows of that length, where it is not 0. */
+static int64_t boundaries(const HloComputation *c, int64_t elements, int64_t *rows)
 {
     int64_t all = 0; /* bits of all of them */
     for (uint32_t k = 0; k < c->n_instructions; k++) {
         const HloInstruction *i = c->instructions[k];
         if (i->shape->type == SC_TUPLE || !i->shape->rank || hlo_elements(i->shape) < elements) continue;
         const uint32_t minor = i->shape->minor_to_major[0];
-        if (i->opcode == HLO_CONCATENATE && i->dimensions[0] == (int64_t)minor) {
+        const int64_t before = all;
+        if (i->opcode == HLO_CONCATENATE && i->dimensions[0] == (int64_t)minor && !part_is_rotation(i)) {
             for (uint32_t o = 0; o < i->n_operands; o++) all |= i->operands[o]->shape->dims[minor];
         } else if (i->opcode == HLO_PAD && i->paddings[minor].interior == 0) {
             const HloPadding *p = &i->paddings[minor];
             if (p->low || p->high) all |= p->low | (p->low + i->operands[0]->shape->dims[minor]);
         }
+        if (all != before && *rows != i->shape->dims[minor]) *rows = 0;
     }
     return all ? all & -all : INT64_MAX;
+}
+
+/* Edges that lie in the same places of every row: a thread has whole rows, and what each of its elements is made of is known. */
+static bool whole_rows(Cutting *c, PartSection *s, int64_t row, uint32_t narrow)
+{
+    enum { MOST = 16 }; /* elements: code for each */
+    if (s->kind != PART_LOOP || row < 2 || row > MOST || c->elements < row * tuned(c->t, "loop.min_threads")) return false;
+    int64_t rows = 1;
+    while (2 * rows * row <= MOST && rows * row * narrow % 128 != 0 && s->elements % (2 * rows * row) == 0 && c->elements >= 2 * rows * row * tuned(c->t, "loop.min_threads")) rows *= 2;
+    if (rows * row % 2) return false;
+    s->unroll = (uint32_t)(rows * row);
+    s->why_unroll = wbb_format(c->arena, "%lld whole rows of %lld: no element asks which part it is of", (long long)rows, (long long)row);
+    return true;
 }
 
 static void choose_unroll(Cutting *c, PartSection *s)
@@ -238,8 +254,9 @@ static void choose_unroll(Cutting *c, PartSection *s)
         s->unroll /= 2;
         s->why_unroll = wbb_format(a, "divides the elements, which %u does not", s->unroll * 2);
     }
-    const int64_t edge = boundaries(c->p->fusion->body, s->elements);
-    if (edge < s->unroll && edge * narrow >= 8) {
+    int64_t same = row;
+    const int64_t edge = boundaries(c->p->fusion->body, s->elements, &same);
+    if (edge < s->unroll && edge * narrow >= 8 && !whole_rows(c, s, same, narrow) && 4 * edge > s->unroll) {
         s->unroll = (uint32_t)edge;
         s->why_unroll = "divides the edges of what is padded or concatenated: one test for all elements of a thread";
     }
@@ -286,6 +303,43 @@ static void choose_block(WbbArena *a, PartPlan *p, const TgTarget *t)
     }
 }
 
+/* rounds of a thread ----------------------------------------------------------------------------------------------------------------- */
+
+/* Machine instructions of an element, roughly: what a library computes is many; what branches would have its rounds one after the other. */
+static int64_t weight(const HloComputation *c)
+{
+    int64_t sum = 0;
+    for (uint32_t k = 0; k < c->n_instructions; k++) {
+        switch (c->instructions[k]->opcode) {
+        case HLO_PARAMETER: case HLO_CONSTANT: case HLO_TUPLE: case HLO_GET_TUPLE_ELEMENT: case HLO_BROADCAST: case HLO_BITCAST: break;
+        case HLO_DIVIDE: case HLO_SQRT: case HLO_RSQRT: case HLO_REMAINDER: case HLO_EXPONENTIAL: case HLO_LOG: case HLO_TANH: case HLO_LOGISTIC: sum += 12; break;
+        case HLO_SINE: case HLO_COSINE: case HLO_TAN: case HLO_POWER: case HLO_ATAN2: case HLO_ERF: case HLO_CBRT: case HLO_EXPONENTIAL_MINUS_ONE:
+        case HLO_LOG_PLUS_ONE: sum += 40; break;
+        case HLO_PAD: case HLO_CONCATENATE: case HLO_DYNAMIC_UPDATE_SLICE: sum += 1 << 16; break;
+        default: sum++;
+        }
+    }
+    return sum;
+}
+
+/* A thread begins once, computes its addresses once and has that many accesses on their way: worth it while threads and work are enough. */
+static void choose_rounds(Cutting *c, PartSection *s)
+{
+    const TgTarget *t = c->t;
+    const TgTune *tune = tg_tune(t, "loop.rounds", 0);
+    const HloComputation *body = c->p->fusion->body;
+    s->rounds = 1;
+    if (s->kind != PART_LOOP || s->tail || c->p->n_sections > 1 || part_trips(c->arena, body)[body->root->id] > 1) return;
+    for (uint32_t k = 0; k < s->n_outputs; k++)
+        if (c->p->buffers[c->p->n_operands + s->outputs[k]].alias >= 0) return;
+    const int64_t each = weight(body) * s->unroll, bytes = (int64_t)bytes_an_element(c->p, s) * s->unroll;
+    uint32_t rounds = (uint32_t)tune->value;
+    while (rounds > 1 && (s->vectors % ((int64_t)rounds * c->p->block) != 0 || s->vectors < rounds * tuned(t, "loop.min_threads") ||
+                          each * rounds > tuned(t, "loop.round_work") || bytes * rounds > tuned(t, "loop.round_bytes"))) rounds /= 2;
+    s->rounds = rounds;
+    s->why_rounds = tune->because;
+}
+
 void part_sections(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, const HloInstruction *const *updates)
 {
     Cutting c = {.cx = cx, .arena = a, .p = p, .t = t};
@@ -303,7 +357,8 @@ void part_sections(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, const
     bool exact = true;
     for (uint32_t k = 0; k < p->n_sections; k++) {
         PartSection *s = &p->sections[k];
-        const int64_t threads = s->vectors + s->tail, blocks = threads / p->block + (threads % p->block != 0);
+        choose_rounds(&c, s);
+        const int64_t threads = s->vectors / s->rounds + s->tail, blocks = threads / p->block + (threads % p->block != 0);
         if (grid + blocks > INT32_MAX) wbb_decline(cx, p->fusion->body->root->loc, WHY_SIZE, "%lld blocks and more", (long long)(grid + blocks));
         s->first_block = (uint32_t)grid;
         s->blocks = (uint32_t)blocks;

@@ -62,8 +62,6 @@ static void check_type(WbbCx *cx, const HloInstruction *i)
 static void check_constant(WbbCx *cx, const HloInstruction *i)
 {
     if (!i->literal) wbb_decline(cx, i->loc, WHY_OPERATION, "a constant whose value the text leaves out");
-    if (!i->literal_splat && hlo_elements(i->shape) > PART_DENSE_LIMIT)
-        wbb_decline(cx, i->loc, WHY_OPERATION, "a constant of %lld elements", (long long)hlo_elements(i->shape));
 }
 
 bool part_same_width(const HloInstruction *i)
@@ -82,13 +80,36 @@ static void check_bitcast(WbbCx *cx, const HloInstruction *i)
         wbb_decline(cx, i->loc, WHY_OPERATION, "%s of %s to %s", hlo_opcode_name(i->opcode), from->hlo, to->hlo);
 }
 
-/* Folds within folds: what one thread does for one element. */
-static void check_turns(WbbCx *cx, const HloInstruction *i, int64_t turns, const TgTarget *t)
+/* Elements that one of i's own takes, of those that `turns`, i's trips, count. */
+static int64_t own_turns(const HloInstruction *i, const int64_t *trips)
+{
+    int64_t most = 1;
+    for (uint32_t k = 0; k < i->n_operands; k++) most = WBB_MAX(most, trips[i->operands[k]->id]);
+    return trips[i->id] / most;
+}
+
+/* By id: the element at a place of the root is made of this one's at its own place, so a reduction among them is what the fusion is
+ * about: the loop around it adds nothing, and sharing its sums between threads is all there is to do. */
+static const bool *in_place(WbbArena *a, const HloComputation *body)
+{
+    bool *at = WBB_NEW_N(a, bool, body->n_instructions + 1);
+    at[body->root->id] = true;
+    for (uint32_t n = body->n_instructions; n-- > 0;) {
+        const HloInstruction *i = body->instructions[n];
+        const bool keeps = i->opcode == HLO_TUPLE || i->opcode == HLO_GET_TUPLE_ELEMENT || i->opcode == HLO_BITCAST || i->opcode == HLO_RESHAPE ||
+                           i->opcode == HLO_TRANSPOSE || i->opcode == HLO_COPY || hlo_is_elementwise(i->opcode);
+        for (uint32_t k = 0; at[n] && keeps && k < i->n_operands; k++) at[i->operands[k]->id] = true;
+    }
+    return at;
+}
+
+/* What one thread folds for one element. */
+static void check_turns(WbbCx *cx, const HloInstruction *i, int64_t turns, bool hero, const TgTarget *t)
 {
     const char *name = hlo_opcode_name(i->opcode);
     const bool library = i->opcode == HLO_DOT || i->opcode == HLO_CONVOLUTION;
     const TgTune *most = tg_tune(t, library ? "product.max_turns" : "reduce.max_turns", 0);
-    if (turns > most->value)
+    if (turns > most->value && (library || hero))
         wbb_decline(cx, i->loc, library ? WHY_LIBRARY : WHY_REDUCTION, "%s: an element takes %lld others, one thread folds %lld at most: %s", name,
                     (long long)turns, (long long)most->value, most->because);
     if (!library) return;
@@ -97,6 +118,30 @@ static void check_turns(WbbCx *cx, const HloInstruction *i, int64_t turns, const
     if (products > all->value)
         wbb_decline(cx, i->loc, WHY_LIBRARY, "%s: %lld results of %lld products each, %lld in all are left to a library: %s", name,
                     (long long)hlo_elements(i->shape), (long long)turns, (long long)all->value, all->because);
+}
+
+static WbbI128 folds_of(WbbArena *a, const HloInstruction *i, const int64_t *turns)
+{
+    WbbI128 sum = 0;
+    const HloShape **leaves;
+    const uint32_t n = hlo_leaves(a, i->shape, &leaves);
+    for (uint32_t k = 0; k < n; k++) sum += (WbbI128)hlo_elements(leaves[k]) * turns[i->id];
+    return sum;
+}
+
+/* What all threads fold for all elements: a loop that sums a row again for each element of it is right, and may never end. */
+static void check_work(WbbCx *cx, WbbArena *a, const HloComputation *body, const int64_t *turns, const TgTarget *t)
+{
+    const TgTune *most = tg_tune(t, "reduce.most", 0);
+    const HloInstruction *root = body->root, *dearest = body->root;
+    WbbI128 all = 0;
+    for (uint32_t k = 0; root->opcode == HLO_TUPLE && k < root->n_operands; k++) all += folds_of(a, root->operands[k], turns);
+    if (root->opcode != HLO_TUPLE) all = folds_of(a, root, turns);
+    if (all <= most->value) return;
+    for (uint32_t n = body->n_instructions; n-- > 0;) /* whose own turns are the most */
+        if (own_turns(body->instructions[n], turns) > own_turns(dearest, turns)) dearest = body->instructions[n];
+    wbb_decline(cx, dearest->loc, WHY_REDUCTION, "%s: the elements of the results take %lld others in all, a loop folds %lld at most: %s", hlo_opcode_name(dearest->opcode),
+                (long long)WBB_MIN(all, (WbbI128)INT64_MAX), (long long)most->value, most->because);
 }
 
 /* The type in the name of the operation: of what it takes, for conversions of the result. */
@@ -132,16 +177,18 @@ static void check_body(WbbCx *cx, WbbArena *a, const HloComputation *body, const
 {
     check_operations(cx, body);
     const int64_t *turns = NULL;
+    const bool *place = NULL;
     for (uint32_t n = 0; n < body->n_instructions; n++) {
         const HloInstruction *i = body->instructions[n];
         check_type(cx, i);
         const bool folds = i->opcode == HLO_REDUCE || i->opcode == HLO_REDUCE_WINDOW || i->opcode == HLO_DOT || i->opcode == HLO_CONVOLUTION;
-        if (folds && !turns) turns = part_trips(a, body);
-        if (folds || i->opcode == HLO_MAP) check_turns(cx, i, turns ? turns[n] : 1, t);
+        if (folds && !turns) turns = part_trips(a, body), place = in_place(a, body);
+        if (folds) check_turns(cx, i, own_turns(i, turns), i->opcode == HLO_REDUCE && place[n], t);
         if (i->opcode == HLO_CONSTANT) check_constant(cx, i);
         else if (i->opcode == HLO_BITCAST || i->opcode == HLO_BITCAST_CONVERT) check_bitcast(cx, i);
         else if (!has_emitter(i->opcode)) check_elementwise(cx, i, sc_op_of_hlo(hlo_opcode_name(i->opcode)));
     }
+    if (turns) check_work(cx, a, body, turns, t);
 }
 
 void part_check(WbbCx *cx, WbbArena *a, const HloComputation *body, const TgTarget *t)
@@ -155,6 +202,23 @@ void part_check(WbbCx *cx, WbbArena *a, const HloComputation *body, const TgTarg
         for (uint32_t n = 0; n < c->n_instructions; n++)
             for (uint32_t j = 0; j < c->instructions[n]->n_called; j++) wanted[c->instructions[n]->called[j]->id] = true;
     }
+}
+
+bool part_is_rotation(const HloInstruction *i)
+{
+    const HloInstruction *whole = i->opcode == HLO_CONCATENATE && i->n_operands && i->operands[0]->opcode == HLO_SLICE ? i->operands[0]->operands[0] : NULL;
+    if (!whole || !hlo_same_dims(whole->shape, i->shape)) return false;
+    const uint32_t along = (uint32_t)i->dimensions[0];
+    int64_t next = -1; /* where the next one begins */
+    for (uint32_t k = 0; k < i->n_operands; k++) {
+        const HloInstruction *s = i->operands[k];
+        if (s->opcode != HLO_SLICE || s->operands[0] != whole || s->shape->dims[along] == 0) return false;
+        for (uint32_t d = 0; d < s->shape->rank; d++)
+            if (s->slices[d].stride != 1 || (d != along && s->shape->dims[d] != i->shape->dims[d])) return false;
+        if (next >= 0 && s->slices[along].start != next % whole->shape->dims[along]) return false;
+        next = s->slices[along].limit;
+    }
+    return true;
 }
 
 bool part_is_packed(ScType t) { return t != SC_PRED && sc_type_info[t].bits > 0 && sc_type_info[t].bits < 8; }

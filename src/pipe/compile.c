@@ -25,7 +25,7 @@ void pipe_pass(RwCx *rw, IrKernel *k, const TgTarget *t, const char *pass)
 
 static void lap(PipeResult *r, PipeRoom room, double *since)
 {
-    const double now = wbb_now_ms();
+    const double now = wbb_cpu_ms();
     r->ms[room] += now - *since;
     *since = now;
 }
@@ -106,7 +106,7 @@ static LlOrigin *origins_of(WbbArena *a, const HloComputation *c)
 }
 
 /* emit .. select, with the IR printed after each pass that is asked for. */
-static void rewrite_passes(WbbArena *a, const PipeOptions *o, PipeResult *r, double *since)
+static void rewrite_passes(WbbCx *cx, WbbArena *a, const PipeOptions *o, PipeResult *r, double *since)
 {
     WbbBuf printed = wbb_buf(a);
     const bool all = o->print_after && !strcmp(o->print_after, "all");
@@ -115,16 +115,29 @@ static void rewrite_passes(WbbArena *a, const PipeOptions *o, PipeResult *r, dou
     for (const char *const *pass = pipe_passes; *pass; pass++) {
         pipe_pass(r->rw, r->kernel, r->target, *pass);
         ir_verify(r->kernel);
+        if (o->cover && !strcmp(*pass, "width")) r->cover = pipe_cover(cx, a, r->kernel, &r->plan, &r->stored);
         if (all || (o->print_after && !strcmp(o->print_after, *pass))) print_ir(&printed, *pass, r->kernel);
     }
     r->printed = printed.text;
     lap(r, PIPE_REWRITE, since);
 }
 
+/* Values that are read at several indices are computed at each of them, in functions that call functions. */
+static void warn_of_work(WbbCx *cx, const char *file, PipeResult *r)
+{
+    enum { TOO_MUCH = 100000000 }; /* a second of a thread */
+    if (r->kernel->n_functions) r->work = pipe_work(cx, r->kernel);
+    if (r->work < TOO_MUCH) return;
+    const WbbLoc loc = r->fusion.body->root->loc;
+    wbb_note(cx, (WbbLoc){file, loc.line, loc.col},
+             "a thread may have to evaluate %.1g operations: values are read at several indices, and so are those that they are made of, in %u functions; "
+             "as several fusions, each of them would be computed once", r->work, r->kernel->n_functions);
+}
+
 void pipe_compile(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file, const char *text, size_t n, PipeResult *r)
 {
     *r = (PipeResult){.emitted = "", .printed = "", .ptx = ""};
-    double since = wbb_now_ms();
+    double since = wbb_cpu_ms();
     r->target = tg_find(o->target);
     if (!r->target) wbb_fail(cx, (WbbLoc){0}, "--target %s: no such target; patterns/ has one file for each", o->target);
     r->module = hlo_parse(cx, a, file, text, n);
@@ -153,7 +166,8 @@ void pipe_compile(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file
     WbbBuf ir = wbb_buf(a);
     if (o->stage == PIPE_AT_IR) ir_print(&ir, r->kernel);
     lap(r, PIPE_EMIT, &since);
-    rewrite_passes(a, o, r, &since);
+    rewrite_passes(cx, a, o, r, &since);
+    warn_of_work(cx, file, r);
     if (o->stage == PIPE_AT_IR || o->rules_only) {
         r->emitted = ir.text;
         return;
@@ -165,8 +179,12 @@ void pipe_compile(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file
     r->libdevice = out.libdevice;
     r->n_libdevice = out.n_libdevice;
     lap(r, PIPE_LLVM, &since);
-    if (o->assemble || o->stage == PIPE_AT_CUBIN) r->cubin = tg_assemble(cx, a, r->target, r->ptx, r->kernel->name);
-    lap(r, PIPE_TARGET, &since);
+    if (o->assemble || o->stage == PIPE_AT_CUBIN) {
+        const double start = wbb_now_ms();
+        r->cubin = tg_assemble(cx, a, r->target, r->ptx, r->kernel->name);
+        r->ms[PIPE_TARGET] = wbb_now_ms() - start;
+        since = wbb_cpu_ms();
+    }
     r->bundle = bundle_of(a, r, o, text, n);
     r->emitted = stage_text(cx, a, r, o->stage, ir.text, &out);
     lap(r, PIPE_BUNDLE, &since);

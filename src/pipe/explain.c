@@ -29,6 +29,7 @@ void pipe_explain(WbbBuf *out, const PipeResult *r)
     wbb_put(out, "accesses of a thread:\n");
     explain_accesses(out, r);
     wbb_putf(out, "index arithmetic: %s\n", any_wide(r->kernel->g) ? "64 bits where 32 are not proved enough" : "32 bits, proved");
+    if (r->kernel->n_functions) wbb_putf(out, "functions: %u; with their calls a thread evaluates up to %.3g operations\n", r->kernel->n_functions, r->work);
     int64_t bytes = 0;
     for (uint32_t i = 0; i < r->plan.n_operands + r->plan.n_outputs; i++)
         bytes += r->plan.buffers[i].elements * (int64_t)sc_bytes(r->plan.buffers[i].shape->type);

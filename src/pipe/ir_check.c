@@ -129,6 +129,7 @@ static void prepare_memory(Check *c)
     for (uint32_t i = 0; i < c->k->n_buffers; i++) {
         const IrBuffer *b = &c->k->buffers[i];
         c->memory[i] = wbb_alloc(c->arena, wbb_mul_size(c->arena, (size_t)b->elements, sc_bytes(b->type)) + 64);
+        if (b->table) memcpy(c->memory[i], b->table, (size_t)b->elements * sc_bytes(b->type));
         if (b->output) c->stored[i] = wbb_alloc(c->arena, (size_t)b->elements + 1);
     }
 }
@@ -150,7 +151,7 @@ static int64_t stride(const IrKernel *k)
 {
     int64_t n = 0;
     for (uint32_t i = 0; i < k->n_buffers; i++)
-        if (!k->buffers[i].output && k->buffers[i].elements && (!n || k->buffers[i].elements < n)) n = k->buffers[i].elements;
+        if (!k->buffers[i].output && !k->buffers[i].table && k->buffers[i].elements && (!n || k->buffers[i].elements < n)) n = k->buffers[i].elements;
     return n;
 }
 
@@ -160,16 +161,17 @@ static void launch(Check *c, const SimModule *m, const PipeIrOptions *o)
     WbbArena *scratch = wbb_arena_new(c->cx);
     SimBuffer *buffers = WBB_NEW_N(scratch, SimBuffer, k->n_buffers + 1);
     int *args = WBB_NEW_N(scratch, int, k->n_buffers + 1);
-    for (uint32_t i = 0; i < k->n_buffers; i++) {
+    uint32_t n = 0; /* buffers that are passed: all but tables */
+    for (uint32_t i = 0; i < k->n_buffers && !k->buffers[i].table; i++, n++) {
         const IrBuffer *b = &k->buffers[i];
         buffers[i] = (SimBuffer){.bytes = c->memory[i], .size = (size_t)b->elements * sc_bytes(b->type), .role = b->output ? BD_OUT : BD_IN, .writes = BD_SOME, .initialised = b->alias};
         args[i] = (int)i;
         if (b->alias) args[b->alias - 1] = (int)i; /* one memory; what the reference reads is as it was before */
     }
-    const BdLaunch l = {.entry = k->name, .grid = {k->grid, 1, 1}, .block = {k->block, 1, 1}, .cluster = {1, 1, 1}, .n_args = (int)k->n_buffers, .args = args};
+    const BdLaunch l = {.entry = k->name, .grid = {k->grid, 1, 1}, .block = {k->block, 1, 1}, .cluster = {1, 1, 1}, .n_args = (int)n, .args = args};
     const uint64_t threads = (uint64_t)k->grid * k->block, blocks = threads > MAX_THREADS ? WBB_MAX(MAX_THREADS / k->block, 1u) : 0;
     const SimOptions s = {.check = true, .seed = o->seed, .blocks = blocks, .ulp_noise = o->ulp_noise};
-    sim_run(c->cx, scratch, m, &l, buffers, (int)k->n_buffers, &s, &c->out.report);
+    sim_run(c->cx, scratch, m, &l, buffers, (int)n, &s, &c->out.report);
     if (c->out.report.n_faults) return; /* their texts live in `scratch`, which goes with the context */
     for (uint64_t i = 0; i < (blocks ? blocks : k->grid); i++) pipe_read_block(c->reading, sim_block(&l, &s, i));
     if (!blocks) check_untouched(c);

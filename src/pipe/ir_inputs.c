@@ -85,7 +85,7 @@ int64_t pipe_ir_combinations(const IrKernel *k, bool *all)
     for (int edges = 0; edges < 2; edges++) {
         int64_t n = 1;
         for (uint32_t i = 0; i < k->n_buffers && n <= MAX_COMBINATIONS; i++)
-            if (!k->buffers[i].output) n *= count_of(&k->buffers[i], !edges);
+            if (!k->buffers[i].output && !k->buffers[i].table) n *= count_of(&k->buffers[i], !edges);
         *all = !edges && n <= MAX_COMBINATIONS;
         if (n <= MAX_COMBINATIONS) return edges ? 2 * n : n;
     }
@@ -118,7 +118,7 @@ void pipe_ir_inputs(const IrKernel *k, uint64_t seed, int64_t first, void *const
     int64_t before = 1; /* of the operands that run faster */
     for (uint32_t i = 0; i < k->n_buffers; i++) {
         const IrBuffer *b = &k->buffers[i];
-        if (b->output) continue;
+        if (b->output || b->table) continue;
         Edges e;
         edges_of(&e, b->type);
         const int64_t count = count_of(b, all);

@@ -89,6 +89,12 @@ static Body plan_block(PipeReading *x, const IrBlock *b)
 /* --- one operation on one lane -------------------------------------------------------------------------------------------------- */
 static PipeMeaning exactly(uint64_t bits, bool moved) { return (PipeMeaning){.known = PIPE_EXACT, .moved = moved, .bits = bits}; }
 
+/* rcp and rsqrt.approx.ftz.f64 look at the upper word, in which a nan may be an infinity, and flush what is subnormal before or after. */
+static bool guesses_nothing(double x, uint64_t bits)
+{
+    return (isnan(x) && !(bits >> 32 & 0xfffff)) || (x != 0 && fabs(x) < 0x1p-1022) || (isfinite(x) && fabs(x) > 0x1p1021);
+}
+
 static bool promises_nothing(const IrNode *n, ScType type, ScType from, const uint64_t *v)
 {
     switch ((ScOp)n->op) {
@@ -98,6 +104,8 @@ static bool promises_nothing(const IrNode *n, ScType type, ScType from, const ui
     case OP_SHRLX:
     case OP_SHRAX: return v[1] >= sc_type_info[type].bits;
     case OP_CVT: return (n->flags & SC_FLAG_APPROX) && sc_is_float(from) && !sc_is_float(type) && isnan(sc_to_f64(from, v[0]));
+    case OP_RCPZ:
+    case OP_RSQRTZ: return type == SC_F64 && guesses_nothing(sc_to_f64(type, v[0]), v[0]);
     case OP_HYPOT: return isnan(sc_to_f64(from, v[0])) || isnan(sc_to_f64(from, v[1])); /* beside an infinity: not all say inf */
     default: return false;
     }
@@ -107,11 +115,12 @@ static bool promises_nothing(const IrNode *n, ScType type, ScType from, const ui
  * rounding of a result. */
 static bool within_err(const PipeErr *err, ScOp op, ScType type, const uint64_t *v, uint32_t n_operands, EvBound *b)
 {
-    if ((err->relative == 0 && err->ulp == 0) || type == SC_F64) return false;
+    if ((err->relative == 0 && err->ulp == 0) || (type == SC_F64 && err->relative < 0x1p-40)) return false;
+    const ScType wider = op == OP_EXP2Z || op == OP_LOG2Z || op == OP_RCPZ || op == OP_RSQRTZ ? type : SC_F64; /* what is flushed depends on the type */
     uint64_t wide[3] = {0}, y;
-    for (uint32_t i = 0; i < n_operands; i++) wide[i] = sc_from_f64(SC_F64, sc_to_f64(type, v[i]));
-    if (!sc_eval(op, SC_F64, SC_F64, wide, &y)) return false;
-    const double exact = sc_to_f64(SC_F64, y), size = op == OP_SIN || op == OP_COS || op == OP_LOG2 ? fmax(fabs(exact), 1) : fabs(exact);
+    for (uint32_t i = 0; i < n_operands; i++) wide[i] = sc_from_f64(wider, sc_to_f64(type, v[i]));
+    if (!sc_eval(op, wider, wider, wide, &y)) return false;
+    const double exact = sc_to_f64(wider, y), size = op == OP_SIN || op == OP_COS || op == OP_LOG2 || op == OP_LOG2Z ? fmax(fabs(exact), 1) : fabs(exact);
     if (!isfinite(exact)) {
         *b = ev_bound_allowed(op, type, (ScBudget){0, 0}, exact);
         return true;

@@ -162,6 +162,16 @@ static void share(Run *r, int i)
     r->memory[i] = *operand;
 }
 
+/* The operand's own array is the memory: nobody writes it, and its elements lie there as they do in the array. */
+static bool is_as_it_is(const Bundle *b, int i, size_t padding)
+{
+    const BdBuffer *d = &b->buffers[i];
+    bool same = d->role == BD_IN && d->bits >= 8 && padding == 0 && d->bytes > 0;
+    for (int k = 0; k < d->rank; k++) same = same && d->minor_to_major[k] == d->rank - 1 - k;
+    for (int k = 0; k < b->n_buffers; k++) same = same && !(b->buffers[k].init == BD_INIT_COPY && b->buffers[k].alias == i);
+    return same;
+}
+
 static Run prepare(WbbCx *cx, WbbArena *a, const Bundle *b, const HloFusion *f, const void *const *operands, size_t padding)
 {
     uint32_t leaves = 0;
@@ -175,11 +185,12 @@ static Run prepare(WbbCx *cx, WbbArena *a, const Bundle *b, const HloFusion *f, 
             share(&r, i);
             continue;
         }
-        void *bytes = wbb_alloc(a, (size_t)d->bytes + padding + 16);
+        const bool own = !is_as_it_is(b, i, padding) || d->arg >= (int)leaves;
+        void *bytes = own ? wbb_alloc(a, (size_t)d->bytes + padding + 16) : (void *)operands[d->arg]; /* the simulator refuses to write it */
         r.memory[i] = (SimBuffer){.bytes = bytes, .size = (size_t)d->bytes, .role = d->role, .writes = d->writes, .initialised = d->init == BD_INIT_ZERO};
         if (d->role == BD_IN) {
             if (d->arg >= (int)leaves) wbb_fail(cx, (WbbLoc){0}, "the bundle has %d operands, its fusion %u", d->arg + 1, leaves);
-            bd_to_physical(cx, d, operands[d->arg], bytes);
+            if (own) bd_to_physical(cx, d, operands[d->arg], bytes);
         }
     }
     r.leaf = leaf;
@@ -229,27 +240,67 @@ static bool same_bits(const EvValue *a, int64_t i, const EvValue *b, int64_t k)
 }
 
 /* --- comparison ----------------------------------------------------------------------------------------------------------------- */
-/* Logical positions of leaf k that the run wrote; NULL: all of them. */
-static const int64_t *written_positions(WbbArena *a, const Run *r, const PipeVerdict *v, uint32_t k, int64_t *n)
+/* The number of an element by its dimensions of that which lies at place `physical`. */
+static int64_t logical_index(const BdBuffer *d, int64_t physical)
+{
+    int64_t index[BD_MAX_RANK] = {0}, logical = 0;
+    for (int i = 0; i < d->rank; i++) {
+        index[d->minor_to_major[i]] = physical % d->dims[d->minor_to_major[i]];
+        physical /= d->dims[d->minor_to_major[i]];
+    }
+    for (int i = 0; i < d->rank; i++) logical = logical * d->dims[i] + index[i];
+    return logical;
+}
+
+typedef struct { int64_t *items; uint32_t n, room; } Places;
+
+/* Places in memory of the elements of leaf k that the run wrote. Of a large output a sample of the blocks writes little, so what is
+ * untouched is passed over eight bytes at a time, and nothing is made that is as large. */
+static Places written_places(WbbArena *a, const Run *r, const PipeVerdict *v, uint32_t k)
 {
     const BdBuffer *d = &r->b->buffers[r->leaf[k]];
-    const int64_t elements = bd_elements(d->dims, d->rank);
+    const int64_t elements = bd_elements(d->dims, d->rank), each = d->bits < 8 ? 8 / d->bits : 1, wide = d->bits < 8 ? 1 : d->bits / 8;
     const int memory = d->init == BD_INIT_COPY && d->alias >= 0 ? d->alias : r->leaf[k];
     const uint8_t *written = v->report.written ? v->report.written[memory] : NULL;
-    int64_t *out = WBB_NEW_N(a, int64_t, elements + 1);
-    *n = 0;
-    for (int64_t i = 0; i < elements; i++) {
-        const int64_t at = bd_physical_index(d->dims, d->minor_to_major, d->rank, i) * d->bits / 8;
-        if (!written || (written[at] && written[at] != 3)) out[(*n)++] = i; /* 3: there before, and not written */
+    Places out = {0};
+    for (int64_t at = 0; written && at < d->bytes; at += wide) {
+        uint64_t eight;
+        for (; at % 8 == 0 && at + 8 <= d->bytes; at += 8) {
+            memcpy(&eight, written + at, 8);
+            if (eight && eight != 0x0303030303030303) break;
+        }
+        if (at >= d->bytes || !written[at] || written[at] == 3) continue; /* 3: there before, and not written */
+        for (int64_t i = 0; i < each && at / wide * each + i < elements; i++) WBB_PUSH(a, &out, at / wide * each + i);
     }
     return out;
 }
 
-static void report_first(WbbArena *a, PipeVerdict *v, uint32_t leaf, int64_t at, int64_t part, const EvValue *got, uint64_t plain, const EvBound *bound)
+/* The elements of leaf k at those places, one after the other. */
+static EvValue output_at(WbbArena *a, const Run *r, uint32_t k, const Places *places)
+{
+    const BdBuffer *d = &r->b->buffers[r->leaf[k]];
+    const ScType type = sc_type_named(d->type, strlen(d->type));
+    const size_t bytes = sc_bytes(type);
+    const uint8_t *memory = r->memory[r->leaf[k]].bytes;
+    uint8_t *out = wbb_alloc(a, wbb_mul_size(a, places->n + 1, bytes));
+    for (uint32_t i = 0; i < places->n; i++) {
+        const int64_t at = places->items[i];
+        if (d->bits >= 8) {
+            memcpy(out + i * bytes, memory + (size_t)at * bytes, bytes);
+            continue;
+        }
+        const uint32_t value = (uint32_t)(memory[at * d->bits / 8] >> at * d->bits % 8) & (uint32_t)sc_mask(type), sign = sc_is_signed(type) ? 1u << (d->bits - 1) : 0;
+        out[i] = (uint8_t)((value ^ sign) - sign);
+    }
+    int64_t *dims = WBB_NEW_N(a, int64_t, 1);
+    dims[0] = places->n;
+    return (EvValue){.type = type, .rank = 1, .dims = dims, .data = out};
+}
+
+static void report_first(WbbArena *a, PipeVerdict *v, uint32_t leaf, int64_t at, int64_t part, const EvValue *got, uint64_t bits, uint64_t plain, const EvBound *bound)
 {
     WbbBuf b = wbb_buf(a);
     const ScType type = ev_part_type(got->type);
-    const uint64_t bits = part_at(got, at, part);
     wbb_putf(&b, "output %u (%s) element %lld%s is 0x%llx", leaf, sc_type_info[got->type].hlo, (long long)at,
              parts_of(got) == 1 ? "" : part ? ", imaginary part," : ", real part,", (unsigned long long)bits);
     if (sc_is_float(type)) wbb_putf(&b, " (%g)", sc_to_f64(type, bits));
@@ -268,7 +319,7 @@ static int64_t same_chunk(const EvValue *got, const EvValue *plain, int64_t i, i
     return CHUNK;
 }
 
-/* One leaf against the bounds. `plain` holds the elements at `positions` (NULL: all) in their order. */
+/* One leaf against the bounds. `got` and `plain` hold the elements at `positions` (NULL: all) in their order. */
 static void compare_leaf(WbbCx *cx, WbbArena *a, const HloComputation *c, const void *const *operands, EvMode mode, uint32_t n_leaves,
                          uint32_t leaf, const EvValue *got, const EvValue *plain, const int64_t *positions, int64_t n, PipeVerdict *v)
 {
@@ -279,10 +330,9 @@ static void compare_leaf(WbbCx *cx, WbbArena *a, const HloComputation *c, const 
             i += same - 1;
             continue;
         }
-        const int64_t at = positions ? positions[i] : i;
-        if (same_bits(got, at, plain, i)) continue;
+        if (same_bits(got, i, plain, i)) continue;
         places[count] = i;
-        suspects[count++] = at;
+        suspects[count++] = positions ? positions[i] : i;
     }
     v->compared += n;
     if (!count) return;
@@ -293,16 +343,18 @@ static void compare_leaf(WbbCx *cx, WbbArena *a, const HloComputation *c, const 
     const int64_t parts = parts_of(got);
     for (int64_t i = 0; i < count; i++) {
         int64_t p = 0;
-        while (p < parts && ev_bounds_contains(ev_part_type(got->type), part_at(got, suspects[i], p), &b[i * parts + p])) p++;
+        while (p < parts && ev_bounds_contains(ev_part_type(got->type), part_at(got, places[i], p), &b[i * parts + p])) p++;
         if (p == parts) continue;
-        if (v->outside++ == 0) report_first(a, v, leaf, suspects[i], p, got, part_at(plain, places[i], p), &b[i * parts + p]);
+        if (v->outside++ == 0) report_first(a, v, leaf, suspects[i], p, got, part_at(got, places[i], p), part_at(plain, places[i], p), &b[i * parts + p]);
     }
 }
 
 /* Of n elements: all, or about SAMPLE of them, an odd distance apart so that inputs that repeat do not hide any. */
+static int64_t step_of(int64_t n) { return n / SAMPLE | 1; }
+
 static EvPositions sample(WbbArena *a, const int64_t *positions, int64_t n)
 {
-    const int64_t step = n / SAMPLE | 1, count = (n + step - 1) / step;
+    const int64_t step = step_of(n), count = (n + step - 1) / step;
     int64_t *list = WBB_NEW_N(a, int64_t, count + 1);
     for (int64_t i = 0; i < count; i++) list[i] = positions ? positions[i * step] : i * step;
     return (EvPositions){.positions = list, .n = count};
@@ -326,26 +378,35 @@ static void measure_error(WbbCx *cx, WbbArena *a, const HloComputation *c, const
     const EvResult *exact = ev_run_at(cx, a, c, operands, EV_F64, some);
     for (uint32_t k = 0; k < n_leaves; k++) {
         const double *x = exact->outputs[k].data;
-        const int64_t parts = parts_of(&got[k]);
+        const int64_t parts = parts_of(&got[k]), step = step_of(at ? at[k].n : bd_elements(got[k].dims, got[k].rank));
         for (int64_t i = 0; i < parts * some[k].n; i++) {
-            double d = ev_ulp_distance(ev_part_type(got[k].type), part_at(&got[k], some[k].positions[i / parts], i % parts), x[i]);
+            double d = ev_ulp_distance(ev_part_type(got[k].type), part_at(&got[k], i / parts * step, i % parts), x[i]);
             if (parts == 2) d *= of_larger(ev_part_type(got[k].type), x[i], x[i ^ 1]);
             if (d > v->max_ulp && d < 1e300) v->max_ulp = d;
         }
     }
 }
 
-static void judge(WbbCx *cx, WbbArena *a, const HloFusion *f, const void *const *operands, const Run *r, const PipeRun *run, const EvValue *got, PipeVerdict *v)
+static void judge(WbbCx *cx, WbbArena *a, const HloFusion *f, const void *const *operands, const Run *r, const PipeRun *run, PipeVerdict *v)
 {
-    EvPositions *at = NULL;
-    if (run->blocks) at = WBB_NEW_N(a, EvPositions, r->n_leaves);
-    for (uint32_t k = 0; at && k < r->n_leaves; k++) at[k].positions = written_positions(a, r, v, k, &at[k].n);
+    EvPositions *at = run->blocks ? WBB_NEW_N(a, EvPositions, r->n_leaves + 1) : NULL;
+    EvValue *got = WBB_NEW_N(a, EvValue, r->n_leaves + 1);
+    for (uint32_t k = 0; k < r->n_leaves; k++) {
+        if (!at) {
+            got[k] = output_value(cx, a, r, k);
+            continue;
+        }
+        const Places places = written_places(a, r, v, k);
+        int64_t *positions = WBB_NEW_N(a, int64_t, places.n + 1);
+        for (uint32_t i = 0; i < places.n; i++) positions[i] = logical_index(&r->b->buffers[r->leaf[k]], places.items[i]);
+        at[k] = (EvPositions){.positions = positions, .n = places.n};
+        got[k] = output_at(a, r, k, &places);
+    }
     const EvResult *plain = at ? ev_run_at(cx, a, f->body, operands, EV_PLAIN, at) : ev_run(cx, a, f->body, operands, EV_PLAIN);
     const EvMode mode = run->approx ? EV_BOUNDS_APPROX : EV_BOUNDS;
     for (uint32_t k = 0; k < r->n_leaves; k++) {
-        const int64_t *positions = at ? at[k].positions : NULL;
         const int64_t n = at ? at[k].n : bd_elements(got[k].dims, got[k].rank);
-        compare_leaf(cx, a, f->body, operands, mode, r->n_leaves, k, &got[k], &plain->outputs[k], positions, n, v);
+        compare_leaf(cx, a, f->body, operands, mode, r->n_leaves, k, &got[k], &plain->outputs[k], at ? at[k].positions : NULL, n, v);
     }
     measure_error(cx, a, f->body, operands, r->n_leaves, got, at, v);
 }
@@ -404,9 +465,7 @@ static void second_order(WbbCx *cx, WbbArena *a, const SimModule *ptx, const Hlo
     const char *first;
     if (!differing(a, r, fresh, &first)) return;
     v->order = wbb_format(a, "the result depends on the order of warps or blocks: %s", first);
-    EvValue *got = WBB_NEW_N(a, EvValue, r->n_leaves + 1);
-    for (uint32_t k = 0; k < r->n_leaves; k++) got[k] = output_value(cx, a, fresh, k);
-    judge(cx, a, f, operands, fresh, run, got, v);
+    judge(cx, a, f, operands, fresh, run, v);
 }
 
 /* Instructions whose results the PTX manual does not fix to the bit, or whose order nothing fixes. */
@@ -436,6 +495,7 @@ static void on_gpu(WbbCx *cx, WbbArena *a, const Run *r, const Run *device, cons
 PipeVerdict pipe_run(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m, const PipeRun *run)
 {
     PipeVerdict v = {0};
+    if (run->blocks) wbb_arena_limit(a, (size_t)256 << 30); /* of outputs just what a sample writes is ever touched */
     const HloFusion f = hlo_fusion(cx, m);
     const void **operands = pipe_operands(cx, a, &f, pipe_inputs(cx, a, m, run));
     const Run r = prepare(cx, a, b, &f, operands, run->padding);
@@ -450,11 +510,13 @@ PipeVerdict pipe_run(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m
     v.ms_run = wbb_now_ms() - since;
     v.ms_cpu = 1e3 * (double)(clock() - busy) / CLOCKS_PER_SEC;
     if (run->on_gpu) on_gpu(cx, a, &r, &device, run, &v);
-    EvValue *got = WBB_NEW_N(a, EvValue, r.n_leaves + 1);
-    for (uint32_t k = 0; k < r.n_leaves; k++) got[k] = output_value(cx, a, &device, k);
-    if (run->output_dir) pipe_write_outputs(cx, a, run->output_dir, r.n_leaves, got);
+    if (run->output_dir) {
+        EvValue *got = WBB_NEW_N(a, EvValue, r.n_leaves + 1);
+        for (uint32_t k = 0; k < r.n_leaves; k++) got[k] = output_value(cx, a, &device, k);
+        pipe_write_outputs(cx, a, run->output_dir, r.n_leaves, got);
+    }
     since = wbb_now_ms();
-    if ((run->check || (run->on_gpu && !v.exact)) && v.report.n_faults == 0) judge(cx, a, &f, operands, &device, run, got, &v);
+    if ((run->check || (run->on_gpu && !v.exact)) && v.report.n_faults == 0) judge(cx, a, &f, operands, &device, run, &v);
     if (again && v.report.n_faults == 0) second_order(cx, a, ptx, &f, operands, &r, &fresh, run, &v);
     v.ms_eval = wbb_now_ms() - since;
     return v;

@@ -15,7 +15,8 @@
 #include "rewrite/rewrite.h"
 #include "target/target.h"
 
-/* Where milliseconds go. Rooms are timed from outside: index arithmetic is part of emit. */
+/* Where milliseconds go: those of this thread alone, but for TARGET, which waits for ptxas, by the clock on the wall. Rooms are timed
+ * from outside: index arithmetic is part of emit. */
 typedef enum { PIPE_HLO, PIPE_PARTITION, PIPE_EMIT, PIPE_REWRITE, PIPE_LLVM, PIPE_BUNDLE, PIPE_TARGET, PIPE_ROOMS } PipeRoom;
 extern const char *const pipe_room_name[PIPE_ROOMS];
 
@@ -36,6 +37,7 @@ typedef struct {
     bool assemble;           /* also a cubin, where ptxas is found */
     struct LlCache *cache; /* of lower/, shared by several compiles; NULL: none */
     bool rules_only;       /* stop where LLVM would begin, with nothing printed: kernel and rw are all that is asked for */
+    bool cover;            /* go through all stores of all threads: `cover` */
     RwWatch watch;         /* told of every firing; NULL: nobody */
     void *watch_arg;
 } PipeOptions;
@@ -54,6 +56,9 @@ typedef struct {
     TgCubin cubin;
     Bundle *bundle;
     const char *emitted, *printed; /* texts asked for; "" if none */
+    const char *cover;     /* what is wrong with the stores, where that was asked for; NULL: each element once */
+    int64_t stored;        /* elements, then */
+    double work; /* of a kernel with functions: pipe_work of it; else 0 */
     double ms[PIPE_ROOMS];
 } PipeResult;
 
@@ -62,6 +67,13 @@ void pipe_compile(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file
 /* Names of the passes, in order, for --print-after and `ir --pass`; NULL after the last. */
 extern const char *const pipe_passes[];
 void pipe_pass(RwCx *rw, IrKernel *k, const TgTarget *t, const char *pass); /* one pass, by name; asserts that it exists */
+
+/* cover.c: the fault in what all threads of a kernel store, after `width`: an element twice or never, or none of a buffer's; NULL where
+ * each is stored once. *stored: how many are. Of an output in place, those that its sections have. No plan: all of every output. */
+const char *pipe_cover(WbbCx *cx, WbbArena *a, const IrKernel *k, const PartPlan *plan, int64_t *stored);
+
+/* work.c: operations that one thread evaluates at most, all branches taken. Of a kernel after any pass. */
+double pipe_work(WbbCx *cx, const IrKernel *k);
 
 /* explain.c: the report of --explain. */
 void pipe_explain(WbbBuf *out, const PipeResult *r);

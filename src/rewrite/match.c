@@ -83,19 +83,24 @@ static bool check_type(const IrGraph *g, Match *m, uint32_t w, const uint64_t *i
     }
 }
 
+/* The step that is taken most. */
+static inline bool take_operation(const IrGraph *g, Match *m, uint32_t w)
+{
+    const uint32_t a = arg_a(w), b = arg_b(w);
+    const IrRef r = small(w) == 3 ? m->value[b] : operand(g, m->value[b], small(w) ^ ((w & 63) == W_OPX && m->swapped[b]));
+    m->value[a] = r;
+    if (r == 0 || ir_at(g, r)->op != arg_c(w)) return false;
+    m->flags &= ir_at(g, r)->flags;
+    return true;
+}
+
 bool rw_match_step(RwCx *rw, const RwTables *t, Match *m, const uint32_t **pc, uint32_t w)
 {
     IrGraph *g = rw->g;
     const uint32_t a = arg_a(w), b = arg_b(w), c = arg_c(w);
     switch (w & 63) {
     case W_OP:
-    case W_OPX: {
-        const IrRef r = small(w) == 3 ? m->value[b] : operand(g, m->value[b], small(w) ^ ((w & 63) == W_OPX && m->swapped[b]));
-        m->value[a] = r;
-        if (r == 0 || ir_at(g, r)->op != c) return false;
-        m->flags &= ir_at(g, r)->flags;
-        return true;
-    }
+    case W_OPX: return take_operation(g, m, w);
     case W_ANY: return (m->value[a] = operand(g, m->value[b], small(w))) != 0;
     case W_ANYX: return (m->value[a] = operand(g, m->value[b], small(w) ^ m->swapped[b])) != 0;
     case W_TYPE:
@@ -145,16 +150,16 @@ static uint32_t property(const IrGraph *g, IrRef r, uint32_t key)
 static void filter(const IrGraph *g, Match *m, const uint32_t *at)
 {
     const uint32_t *code = m->tables->code, n_keys = arg_a(*at), pairs = ((*at >> 16) + 63) / 64;
-    assert(pairs <= MAX_PAIRS);
+    assert(pairs <= MAX_PAIRS && n_keys > 0);
     m->n_pairs = pairs;
-    for (uint32_t w = 0; w < pairs; w++) m->branches[w] = UINT64_MAX;
     for (uint32_t i = 0; i < n_keys; i++) {
         const uint32_t *key = at + 1 + 3 * i, p = property(g, m->value[0], key[0]);
         const uint32_t *row = code + key[2] + (code[key[1] + p / 4] >> (8 * (p % 4)) & 255) * pairs * 2;
         uint64_t any = 0;
         for (uint32_t w = 0; w < pairs; w++) {
-            const uint64_t bits = row[2 * w] | (uint64_t)row[2 * w + 1] << 32;
-            any |= m->branches[w] &= bits;
+            const uint64_t bits = row[2 * w] | (uint64_t)row[2 * w + 1] << 32, left = i ? m->branches[w] & bits : bits;
+            m->branches[w] = left;
+            any |= left;
         }
         if (any) continue;
         m->n_pairs = 0;
@@ -216,7 +221,13 @@ static bool run(RwCx *rw, Match *m, const uint32_t *pc, uint32_t next, const uin
             ok = !disabled[m->rule];
             if (ok) return true;
             break;
-        default: ok = rw_match_step(rw, t, m, &pc, w);
+        case W_OP:
+        case W_OPX: ok = take_operation(rw->g, m, w); break;
+        default: {
+            const uint32_t *rest = pc; /* so that pc itself may stay in a register */
+            ok = rw_match_step(rw, t, m, &rest, w);
+            pc = rest;
+        }
         }
         next = 0;
         if (ok) continue;

@@ -12,23 +12,13 @@
  *
  * What leaves 64 bits fails the match.
  */
+#include "ir/facts.h"
 #include "rewrite/inner.h"
 
 #include <stdlib.h>
 
 static uint64_t size_of(int64_t k) { return k < 0 ? 0 - (uint64_t)k : (uint64_t)k; }
-static WbbI128 floor_div(WbbI128 x, WbbI128 k) { return x / k - (x % k < 0); }
 static bool fits(WbbI128 x) { return x >= INT64_MIN && x <= INT64_MAX; }
-
-static uint64_t gcd(uint64_t a, uint64_t b)
-{
-    while (b) {
-        const uint64_t t = a % b;
-        a = b;
-        b = t;
-    }
-    return a;
-}
 
 static bool divides(uint64_t k, IrTerm t) { return size_of(t.coefficient) % k == 0; }
 
@@ -54,7 +44,7 @@ static bool divide(RwCx *rw, Match *m, const IrNode *n, uint32_t d, int64_t k, i
 static bool reduce(RwCx *rw, Match *m, const IrNode *n, uint32_t s, int64_t k, uint32_t r)
 {
     static const int64_t large = (int64_t)1 << 40, few = 1 << 21;
-    const int64_t constant = (int64_t)n->imm - (int64_t)floor_div((int64_t)n->imm, k) * k;
+    const int64_t constant = (int64_t)n->imm - (int64_t)ir_floor_div((int64_t)n->imm, k) * k;
     IrTerm *terms = WBB_NEW_N(rw->arena, IrTerm, n->a[1]);
     uint32_t count = 0;
     for (uint32_t i = 0; i < n->a[1]; i++) {
@@ -77,7 +67,7 @@ bool rw_split(RwCx *rw, Match *m, uint32_t d, uint32_t s, WbbI128 k, uint32_t r,
     const IrNode n = *ir_at(rw->g, m->value[s]);
     if (n.op != OP_SUM || k <= 0 || k > INT64_MAX) return false;
     if (only_rest) return reduce(rw, m, &n, s, (int64_t)k, r);
-    return divide(rw, m, &n, d, (int64_t)k, (int64_t)floor_div((int64_t)n.imm, k), r);
+    return divide(rw, m, &n, d, (int64_t)k, (int64_t)ir_floor_div((int64_t)n.imm, k), r);
 }
 
 /* What divides all terms that g divides and the largest of the others, each coefficient taken for what it has in common with `by`;
@@ -88,10 +78,10 @@ static uint64_t next_divisor(const IrGraph *g, const IrNode *n, uint64_t by, uin
     for (uint32_t i = 0; i < n->a[1]; i++) {
         const IrTerm t = g->terms[n->a[0] + i];
         if (k && divides(k, t)) continue;
-        const uint64_t size = gcd(by, size_of(t.coefficient));
+        const uint64_t size = ir_gcd(by, size_of(t.coefficient));
         largest = WBB_MAX(largest, size);
     }
-    return largest ? gcd(k, largest) : 0;
+    return largest ? ir_gcd(k, largest) : 0;
 }
 
 /* Whether what k does not divide lies between two neighbouring multiples of k, and which part of the constant makes that 0 and k. */
@@ -108,8 +98,8 @@ static bool rest_fits(IrGraph *g, const IrNode *n, int64_t k, WbbI128 *whole)
         hi += t.coefficient * (t.coefficient > 0 ? f.hi : f.lo);
         if (hi - lo >= k || lo < -limit || hi > limit) return false;
     }
-    *whole = floor_div(lo, k);
-    return *whole == floor_div(hi, k) && fits(*whole);
+    *whole = ir_floor_div(lo, k);
+    return *whole == ir_floor_div(hi, k) && fits(*whole);
 }
 
 bool rw_group(RwCx *rw, Match *m, uint32_t d, uint32_t s, uint32_t k, uint32_t more, uint32_t *next)

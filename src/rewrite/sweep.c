@@ -218,7 +218,20 @@ static IrRef mark_root(void *arg, IrRef r)
     return r;
 }
 
-/* A variable's definition may be younger than the variable, so this is no loop over refs. */
+/* Mark what i needs; what the loop, now at r, has passed goes on the stack. */
+static inline void need_operands(const IrGraph *g, WbbArena *a, IrRef i, IrRef r, uint8_t *need, IrRefs *stack)
+{
+    const IrNode *n = ir_at(g, i);
+    const uint32_t count = ir_in_pool(n) ? n->a[1] : 3;
+    for (uint32_t o = 0; o <= count; o++) {
+        const IrRef x = o < count ? ir_operand(g, i, o) : n->op == OP_VAR ? g->vars[n->imm].definition : 0;
+        if (x > r && !need[x]) WBB_PUSH(a, stack, x);
+        need[x] = 1;
+    }
+}
+
+/* Operands are older than their users, so this is a loop over refs, newest first; but for definitions of variables, which may be younger
+ * than these. */
 uint8_t *rw_needed(RwCx *rw, WbbArena *a, const IrKernel *k)
 {
     const IrGraph *g = rw->g;
@@ -227,23 +240,9 @@ uint8_t *rw_needed(RwCx *rw, WbbArena *a, const IrKernel *k)
     IrRefs stack = {0};
     rw_map_statements(&same, mark_root, need);
     for (IrRef r = g->n - 1; r > 0; r--) {
-        if (need[r] != 1) continue;
-        WBB_PUSH(a, &stack, r);
-        while (stack.n) {
-            const IrRef i = stack.items[--stack.n];
-            const IrNode *n = ir_at(g, i);
-            const bool leaf = n->op == OP_CONST || n->op == OP_VAR || n->op == OP_ARG || n->op == OP_VALUE;
-            const uint32_t count = leaf ? 0 : ir_arity(g, i);
-            need[i] = 2;
-            for (uint32_t o = 0; o < count; o++) {
-                const IrRef x = ir_operand(g, i, o);
-                if (need[x] != 2) WBB_PUSH(a, &stack, x);
-                need[x] = 2;
-            }
-            const IrRef definition = n->op == OP_VAR ? g->vars[n->imm].definition : 0;
-            if (definition && need[definition] != 2) WBB_PUSH(a, &stack, definition);
-            need[definition] = 2;
-        }
+        if (!need[r]) continue;
+        need_operands(g, a, r, r, need, &stack);
+        while (stack.n) need_operands(g, a, stack.items[--stack.n], r, need, &stack);
     }
     need[0] = 0;
     return need;

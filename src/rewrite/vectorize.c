@@ -409,8 +409,8 @@ static void lane_after_lane(Lanes *l, IrBlock *out)
 static void check_loop(RwCx *rw, const IrStmt *loop)
 {
     const char *name = rw->g->vars[loop->var].name;
-    if (loop->lanes > MAX_LANES || (loop->lanes & (loop->lanes - 1)))
-        wbb_fail(rw->cx, (WbbLoc){0}, "loop over %s: %u lanes; a power of two up to %d is vectorised", name, loop->lanes, MAX_LANES);
+    if (loop->lanes > MAX_LANES || (loop->lanes > 1 && loop->lanes % 2 != 0))
+        wbb_fail(rw->cx, (WbbLoc){0}, "loop over %s: %u lanes; an even number up to %d is vectorised", name, loop->lanes, MAX_LANES);
 }
 
 /* Variables and values may be bound again, in what was made of the loop: by a loop of lanes that is still in it. */

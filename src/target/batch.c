@@ -105,8 +105,14 @@ static const char *body_of(const char *ptx)
     return at ? at + strcspn(at, "\n") : ptx;
 }
 
+/* The first word of a statement is an operation, though a kernel be called add: behind these, and behind a predicate. What a variable
+ * starts with has braces, too. */
+static bool opens_statement(char c, char before) { return c == ';' || (c == '{' && before != '=') || c == '}' || c == ':'; }
+
 static void put_renamed(WbbBuf *out, const char *text, const Words *names, uint32_t number)
 {
+    bool first = false, guard = false; /* the next word is the statement's first; it is the predicate in front of it */
+    char before = 0;                   /* the last that is not blank */
     for (const char *p = text; *p;) {
         const char *behind = skip_text(p);
         if (behind != p) {
@@ -115,7 +121,12 @@ static void put_renamed(WbbBuf *out, const char *text, const Words *names, uint3
             continue;
         }
         const Word w = word_at(p);
-        if (w.n && listed(names, w)) wbb_putf(out, "u%u_", number);
+        if (w.n && !first && listed(names, w)) wbb_putf(out, "u%u_", number);
+        if (w.n && !guard) first = false;
+        if (w.n) guard = false;
+        if (opens_statement(*p, before)) first = true;
+        if (*p == '@') guard = true;
+        if (!strchr(" \t\n", *p)) before = *p;
         const size_t n = w.n ? w.n : strcspn(p, "0123456789") == 0 ? strspn(p, "0123456789.xXabcdefABCDEF") : 1;
         wbb_put_n(out, p, n);
         p += n;

@@ -17,13 +17,25 @@ typedef struct {
     const char *because;
 } TgTune;
 
+/* An entry of a function's list, best first: how far off it was measured, and its machine instructions. gen/measured.py. */
+typedef struct {
+    uint16_t op, type; /* ScOp, ScType */
+    bool approx;
+    uint32_t rule, sass; /* of the target's tables; 0 where they were not counted */
+    double ulp, noise;   /* below 0: not measured. noise: with approximate instructions anywhere within their bounds */
+} TgLowering;
+
 typedef struct {
     const char *name;         /* "sm_90" */
     const char *ptx;          /* "8.8" */
-    uint32_t warp, sms, smem, regs, vector_bytes;
+    uint32_t warp, sms, smem, regs, vector_bytes; /* smem: bytes of one block; regs: of one thread */
     const RwTables *tables;
     const TgTune *tunes;
     uint32_t n_tunes;
+    const char *board, *features;              /* "A100"; "cp.async redux": what has(..) asks for, with a space between */
+    uint32_t warps, blocks, sm_smem, sm_regs;  /* at most on one SM at a time */
+    const TgLowering *lowerings;               /* by function, those of f16, bf16, f32 and f64 */
+    uint32_t n_lowerings;
 } TgTarget;
 
 /* target.c */

@@ -71,7 +71,7 @@ def thinned(lines: List[str], n: int) -> List[str]:
 
 def write(folder: Path, sets: List[load.RuleSet], compiled: dict) -> None:
     for s in sets:
-        (folder / f"tables_{s.name}.c").write_text(gen_tables.c_file(s, compiled[s.name], "synthetic"))
+        (folder / f"tables_{s.name}.c").write_text(gen_tables.c_file(s, compiled[s.name], "synthetic", [s.name], []))
     (folder / "tg_targets.h").write_text("#define TG_TARGETS(X) " + " ".join(f"X({s.name})" for s in sets[1:]) + "\n")
     words = "".join(f"WORD({w})\n" for w in encode.WORDS) + "".join(f"GUARD({g})\n" for g in guards.NUMBER)
     (folder / "code.def").write_text(words)
@@ -89,7 +89,7 @@ def build(folder: Path, common: Path) -> Path:
 
 
 def nanoseconds(program: Path) -> float:
-    text = subprocess.run([str(program), "random", str(NODES)], check=True, capture_output=True, text=True).stdout
+    text = subprocess.run([str(program), "random", str(NODES), load.targets()[-1].replace("sm", "sm_")], check=True, capture_output=True, text=True).stdout
     print("  " + text.strip())
     return float(text.split(" ns a node")[0].split()[-1])
 

@@ -1,7 +1,7 @@
 /* hlo_fuzz: any bytes are read as HLO text or refused with a place; what is read prints to text that reads and prints the same, and
  * so does its normal form.
  *
- * Needs: libFuzzer (clang -fsanitize=fuzzer,address,undefined), the rooms base, scalar and hlo; or -DHLO_FUZZ_FILES and any
+ * Needs: libFuzzer (clang -fsanitize=fuzzer,address,undefined), the rooms base, scalar and hlo; or -DFUZZ_FILES and any
  * compiler, which gives a program that runs the files it is named. Leaves: a crash where the promise does not hold.
  *
  *     python3 tests/fuzz/hlo_fuzz.py build-fuzz/tests/hlo_fuzz 600
@@ -99,8 +99,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     if (status != WBB_OK && !strstr(cx->messages, "error: ")) abort();
     if (status == WBB_OK) {
         (void)wbb_guard(cx, fusion, &j);
-        Job text = j;
-        check_again(cx, &text);
+        Job again = j;
+        check_again(cx, &again);
         check_normal_form(cx, &j);
     }
     wbb_arena_free(j.arena);
@@ -109,17 +109,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     return 0;
 }
 
-#ifdef HLO_FUZZ_FILES
-int main(int argc, char **argv)
-{
-    for (int k = 1; k < argc; k++) {
-        FILE *f = fopen(argv[k], "rb");
-        if (!f) return 2;
-        static uint8_t bytes[1 << 22];
-        size_t n = fread(bytes, 1, sizeof bytes, f);
-        fclose(f);
-        (void)LLVMFuzzerTestOneInput(bytes, n);
-    }
-    return 0;
-}
-#endif
+#include "files.h"

@@ -11,11 +11,11 @@ the file that it wrote.
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import List
+
+from libfuzzer import fuzz
 
 ROOT = Path(__file__).resolve().parents[2]
 LONGEST = 1 << 14
@@ -31,19 +31,5 @@ def seeds() -> List[str]:
     return [t for t in texts if len(t) <= LONGEST]
 
 
-def main(argv: List[str]) -> int:
-    seconds = argv[2] if len(argv) > 2 else "600"
-    with tempfile.TemporaryDirectory() as made:
-        kept = Path(argv[3]) if len(argv) > 3 else Path(made, "kept")
-        given = Path(made, "seeds")
-        kept.mkdir(parents=True, exist_ok=True)
-        given.mkdir()
-        for k, text in enumerate(seeds()):
-            (given / f"{k}.hlo").write_text(text, encoding="utf-8")
-        print(f"{k + 1} seeds, {seconds} s", flush=True)
-        return subprocess.run([argv[1], f"-dict={ROOT / 'tests' / 'fuzz' / 'hlo.dict'}", f"-max_total_time={seconds}", "-timeout=20",
-                               "-rss_limit_mb=3000", f"-max_len={LONGEST}", str(kept), str(given)], check=False).returncode and 1
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv))
+    sys.exit(fuzz(sys.argv, "hlo", seeds(), LONGEST))

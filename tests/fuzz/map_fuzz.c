@@ -1,7 +1,7 @@
 /* map_fuzz: any bytes are read as the text of a map or refused with a place; what is read prints to text that reads and prints the same;
  * simplified it has the same points and values, and simplified again it is the same text.
  *
- * Needs: libFuzzer (clang -fsanitize=fuzzer,address,undefined), the rooms base to index; or -DMAP_FUZZ_FILES and any compiler, which
+ * Needs: libFuzzer (clang -fsanitize=fuzzer,address,undefined), the rooms base to index; or -DFUZZ_FILES and any compiler, which
  * gives a program that runs the files it is named. Leaves: a crash where the promise does not hold.
  *
  *     python3 tests/fuzz/map_fuzz.py build-fuzz/tests/map_fuzz 600
@@ -117,17 +117,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     return 0;
 }
 
-#ifdef MAP_FUZZ_FILES
-int main(int argc, char **argv)
-{
-    for (int k = 1; k < argc; k++) {
-        FILE *f = fopen(argv[k], "rb");
-        if (!f) return 2;
-        static uint8_t bytes[1 << 16];
-        size_t n = fread(bytes, 1, sizeof bytes, f);
-        fclose(f);
-        (void)LLVMFuzzerTestOneInput(bytes, n);
-    }
-    return 0;
-}
-#endif
+#include "files.h"

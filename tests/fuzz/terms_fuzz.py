@@ -19,8 +19,10 @@ import tempfile
 from pathlib import Path
 from typing import Dict, List
 
-TARGETS = ("sm_80", "sm_90")
-BATCH = 50
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from warpburg_cli import TARGETS  # noqa: E402
+
+BATCH = 8
 INTS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
 FLOATS = ("bf16", "f16", "f32", "f64")
 BOTH = "add sub mul max min".split()

@@ -122,6 +122,18 @@ class Checks(unittest.TestCase):
         for tile in ("llvm(add.pred(a, b), 'or', when=approx)", "llvm(add.pred(a, add.pred(b, c)), 'or')"):
             self.assertEqual(faults(f"INSTR = [{tile}]\n", incomplete=True), found)
 
+    def test_selection_by_a_feature(self) -> None:
+        """A tile under has(..) takes everything where the target has the word, and nothing where it has not."""
+        lower = "LOWER = [rewrite(add.pred(a, b), bor.pred(a, b))]\n"
+        head = "TARGET = target('sm_80', features=('logic',)); "
+        missing = "patterns/sm80.py:3: error: selection is incomplete: no INSTR rule takes "
+        without = "patterns/sm80.py:2: error: selection is incomplete: no INSTR rule takes bor.pred (patterns/sm80.py:2 lowers add.pred to it)"
+        tile = "INSTR = [llvm(bor.pred(a, b), 'or', when=has('logic'))]\n"
+        self.assertEqual(faults(lower + tile, incomplete=True), [without])
+        self.assertTrue(faults(head + lower + tile, incomplete=True)[0].startswith(missing))
+        self.assertNotIn("bor.pred", faults(head + lower + tile, incomplete=True)[0])
+        self.assertEqual(faults(head + lower + tile.replace("has", "~has"), incomplete=True), [without])
+
     def test_operand_orders(self) -> None:
         def sum_of(n: int) -> str:
             return "exp.f32(a)" if n == 0 else f"add.f32({sum_of(n - 1)}, neg.f32({sum_of(n - 1)}))"

@@ -37,9 +37,7 @@ class Mutants(unittest.TestCase):
 
     @unittest.skipUnless(prove_z3.present(), "z3 is not here")
     def test_right_ones_are_shown_right(self) -> None:
-        found = fates(rewrite(mul.bf16(a, b), fma.bf16(a, b, -0.0)))
-        self.assertEqual(found["operands of fma.bf16 swapped"], "right")
-        self.assertEqual(found["-0.0 is 0.0"], "killed")
+        self.assertEqual(fates(rewrite(mul.bf16(a, b), fma.bf16(a, b, -0.0)))["-0.0 is 0.0"], "killed")
         self.assertEqual(fates(rewrite(n // k, 0, when=within(n, 0, k) & (k > 0)))["without k > 0"], "right")
 
     def test_parts_stay_shared(self) -> None:

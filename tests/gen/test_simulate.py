@@ -5,7 +5,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 
-from gen import load, ops, simulate  # noqa: E402
+from gen import load, ops, simulate, tile_kernels  # noqa: E402
 from gen.lang import Rule, a, add, asm, b, bf16, cvt, fma, intr, k, llvm, packed, rel, shlx, ulp, w  # noqa: E402
 
 
@@ -15,7 +15,7 @@ def named(rule: Rule) -> Rule:
 
 
 def texts(rule: Rule, packs: list = []) -> list:
-    return [(x.instance, x.text) for x in simulate.kernels_of(named(rule), packs)]
+    return [(x.instance, x.text) for x in tile_kernels.kernels_of(named(rule), packs)]
 
 
 class Kernels(unittest.TestCase):
@@ -40,15 +40,29 @@ class Kernels(unittest.TestCase):
 
     def test_errors(self) -> None:
         rule = cvt.f32.bf16(a)
-        self.assertEqual(simulate.err_text(asm(rule, "x")), "")
-        self.assertEqual(simulate.err_text(asm(rule, "x", err=rel(0.5))), "0.5 --ulp-noise")
-        self.assertEqual(simulate.err_text(named(Rule("call", rule, "x", None, ("patterns/x.py", 1), ulp(2)))), "2.0ulp")
+        self.assertEqual(tile_kernels.err_text(asm(rule, "x")), "")
+        self.assertEqual(tile_kernels.err_text(asm(rule, "x", err=rel(0.5))), "0.5 --ulp-noise")
+        self.assertEqual(tile_kernels.err_text(named(Rule("call", rule, "x", None, ("patterns/x.py", 1), ulp(2)))), "2.0ulp")
 
     def test_every_rule_makes_a_kernel(self) -> None:
         for target in load.targets():
             s = load.load_target(target)
             for r in s.strata["select"]:
-                self.assertGreater(len(list(simulate.kernels_of(r, s.packed))), 0, r.name)
+                self.assertGreater(len(list(tile_kernels.kernels_of(r, s.packed))), 0, r.name)
+
+
+class Targets(unittest.TestCase):
+    def test_oldest_and_newest(self) -> None:
+        both, newer = tile_kernels.Kernel("patterns/x.py:1", "add.f32", "x"), tile_kernels.Kernel("patterns/x.py:1", "add.f32x2", "y")
+        on = {"sm75": [both], "sm80": [both], "sm86": [both], "sm90": [both, newer]}
+        self.assertEqual(tile_kernels.chosen(on, False), {"sm75": [both], "sm90": [both, newer]})
+        self.assertEqual(tile_kernels.chosen(on, True), on)
+
+    def test_vectors_belong_to_their_own_rule(self) -> None:
+        """cvt.f32x2.bf16x2 stands above the rule of one lane, which is not asked for pairs then."""
+        kernels, faults = tile_kernels.kernels_on("sm90", "cvt.f32")
+        self.assertEqual(faults, {})
+        self.assertEqual([k.rule.split(":")[0] for k in kernels if k.instance == "cvt.f32x2.bf16x2"], ["patterns/sm90.py"])
 
 
 class Judgement(unittest.TestCase):

@@ -87,6 +87,28 @@ static void test_arena(void **state)
     wbb_cx_free(cx);
 }
 
+/* The context keeps what an arena gives back: the next one gets it zeroed, whatever was asked for before and is asked for now. */
+static void test_arena_again(void **state)
+{
+    (void)state;
+    WbbCx *cx = wbb_cx_new();
+    for (uint32_t round = 0; round < 12; round++) {
+        WbbArena *a = wbb_arena_new(cx);
+        for (size_t n = 10 + round; n < 3000000; n = n * (2 + round % 3)) {
+            unsigned char *p = wbb_alloc(a, n);
+            for (size_t k = 0; k < n; k++)
+                if (p[k]) fail_msg("byte %zu of %zu is not 0", k, n);
+            memset(p, 0xaa, n);
+            p = wbb_grow(a, p, n, n + 40);
+            for (size_t k = n; k < n + 40; k++)
+                if (p[k]) fail_msg("byte %zu is not 0 after %zu bytes grew", k, n);
+            memset(p, 0x55, n + 40);
+        }
+        wbb_arena_free(a);
+    }
+    wbb_cx_free(cx);
+}
+
 static void test_string(void **state)
 {
     (void)state;
@@ -156,6 +178,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_guard),
         cmocka_unit_test(test_arena),
+        cmocka_unit_test(test_arena_again),
         cmocka_unit_test(test_string),
         cmocka_unit_test(test_file),
     };

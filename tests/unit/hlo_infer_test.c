@@ -1,42 +1,5 @@
 /* hlo_infer: the shape of every operation whose operands and attributes determine it, where the text gives none. */
-#include "hlo/hlo.h"
-
-#include <setjmp.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-typedef struct {
-    WbbArena *arena;
-    const char *text;
-    HloModule *module;
-} Job;
-
-static void parse(WbbCx *cx, void *arg)
-{
-    Job *j = arg;
-    j->module = hlo_parse(cx, j->arena, "t.hlo", j->text, strlen(j->text));
-}
-
-static int open_job(void **state)
-{
-    *state = wbb_cx_new();
-    return *state ? 0 : -1;
-}
-
-static int close_job(void **state)
-{
-    wbb_cx_free(*state);
-    return 0;
-}
-
-#define P8 "p = f32[8] parameter(0)\n"
-#define P24 "p = f32[2,4] parameter(0)\n"
-#define ADD "m { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = add(a, b) }\n"
-#define LT "l { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = compare(a, b), direction=LT }\n"
-#define ID "i { ROOT a = f32[8] parameter(0) }\n"
-#define E "ENTRY e {\n"
+#include "hlo_texts.h"
 
 static void test_infer(void **state)
 {
@@ -139,7 +102,7 @@ static void test_infer(void **state)
         {P8 "k = token[] after-all()\nROOT r = add-dependency(p, k)", "f32[8]"},
     };
     for (size_t k = 0; k < WBB_LEN(cases); k++) {
-        Job j = {.arena = cx->arena, .text = cases[k].text};
+        Job j = job(cx, cases[k].text);
         wbb_cx_clear(cx);
         if (wbb_guard(cx, parse, &j) != WBB_OK) fail_msg("%s in: %s", cx->messages, cases[k].text);
         WbbBuf shape = wbb_buf(cx->arena);
@@ -158,8 +121,7 @@ static void test_not_inferred(void **state)
         "all-gather(p), dimensions={0}", "negate-start(p)", "stochastic-convert(p, u)",
     };
     for (size_t k = 0; k < WBB_LEN(operations); k++) {
-        Job j = {.arena = cx->arena};
-        j.text = wbb_format(cx->arena, P8 "z = f32[] constant(0)\nu = u32[8] constant({...})\nr = %s", operations[k]);
+        Job j = job(cx, wbb_format(cx->arena, P8 "z = f32[] constant(0)\nu = u32[8] constant({...})\nr = %s", operations[k]));
         wbb_cx_clear(cx);
         assert_int_equal(wbb_guard(cx, parse, &j), WBB_FAILED);
         if (!strstr(cx->messages, "its shape is missing and does not follow from its operands"))
@@ -169,7 +131,7 @@ static void test_not_inferred(void **state)
 
 static const HloInstruction *root_of(WbbCx *cx, const char *text)
 {
-    Job j = {.arena = cx->arena, .text = text};
+    Job j = job(cx, text);
     if (wbb_guard(cx, parse, &j) != WBB_OK) fail_msg("%s in: %s", cx->messages, text);
     return j.module->entry->root;
 }
@@ -236,7 +198,6 @@ static void test_dims(void **state)
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, open_job, close_job)
     const struct CMUnitTest tests[] = {
         TEST(test_infer), TEST(test_not_inferred), TEST(test_dims),
     };

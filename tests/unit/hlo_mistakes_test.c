@@ -1,64 +1,18 @@
 /* hlo_mistakes: what people get wrong is said in one line, at its place, with the word that was probably meant; and a text that ends
  * anywhere is refused with a place or is a shorter module, never read beyond its end. */
-#include "hlo/hlo.h"
+#include "hlo_texts.h"
 
-#include <setjmp.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-typedef struct {
-    WbbArena *arena;
-    const char *text;
-    size_t n;
-    HloModule *module;
-} Job;
-
-static void parse(WbbCx *cx, void *arg)
-{
-    Job *j = arg;
-    j->module = hlo_parse(cx, j->arena, "t.hlo", j->text, j->n);
-}
-
-static int open_job(void **state)
-{
-    *state = wbb_cx_new();
-    return *state ? 0 : -1;
-}
-
-static int close_job(void **state)
-{
-    wbb_cx_free(*state);
-    return 0;
-}
-
-typedef struct { const char *text, *message; } Bad;
-
-/* The message is "t.hlo:" and then this. */
-static void refuse(WbbCx *cx, const Bad *bad, size_t n)
-{
-    for (size_t k = 0; k < n; k++) {
-        Job j = {.arena = cx->arena, .text = bad[k].text, .n = strlen(bad[k].text)};
-        wbb_cx_clear(cx);
-        if (wbb_guard(cx, parse, &j) != WBB_FAILED) fail_msg("accepted: %s", bad[k].text);
-        char want[400];
-        snprintf(want, sizeof want, "t.hlo:%s\n", bad[k].message);
-        assert_string_equal(cx->messages, want);
-    }
-}
 
 static void accept(WbbCx *cx, const char *const *texts, size_t n)
 {
     for (size_t k = 0; k < n; k++) {
-        Job j = {.arena = cx->arena, .text = texts[k], .n = strlen(texts[k])};
+        Job j = job(cx, texts[k]);
         if (wbb_guard(cx, parse, &j) != WBB_OK) fail_msg("%s in: %s", cx->messages, texts[k]);
     }
 }
 
-#define P8 "p = f32[8] parameter(0)\n"
-#define ADD "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }\n"
+#define ADDER "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }\n"
 
 static void test_meant(void **state)
 {
@@ -75,7 +29,7 @@ static void test_meant(void **state)
         {P8 "r = f8e4m3fm[8] convert(p)", "2:5: error: unknown element type 'f8e4m3fm', did you mean 'f8e4m3fn'?"},
         {P8 "param = f32[8] negate(p)\nr = f32[8] add(p, parma)",
          "3:19: error: add: operand 1: no instruction is named 'parma' in this computation, did you mean 'param'?"},
-        {ADD "ENTRY e {\n z = f32[] constant(0)\n r = f32[] reduce(z, z), dimensions={}, to_apply=adds\n}",
+        {ADDER "ENTRY e {\n z = f32[] constant(0)\n r = f32[] reduce(z, z), dimensions={}, to_apply=adds\n}",
          "4:50: error: reduce: no computation is named 'adds', did you mean 'add'?"},
         {P8 "z = f32[] constant(0)\nr = f32[] reduce(p, z), dimension={0}, to_apply=x",
          "3:11: error: reduce: the attribute dimensions= is missing, is it meant by dimension=?"},
@@ -97,8 +51,7 @@ static void test_order(void **state)
          "3:12: error: negate: a cycle: 'b' needs 'a', which needs it in turn"},
     };
     refuse(*state, bad, WBB_LEN(bad));
-    Job j = {.arena = ((WbbCx *)*state)->arena, .text = P8 "a = f32[8] negate(p), control-predecessors={%b, p}\nb = f32[8] abs(p)\nr = add(a, b)"};
-    j.n = strlen(j.text);
+    Job j = job(*state, P8 "a = f32[8] negate(p), control-predecessors={%b, p}\nb = f32[8] abs(p)\nr = add(a, b)");
     wbb_cx_clear(*state);
     assert_int_equal(wbb_guard(*state, parse, &j), WBB_OK);
     const HloComputation *e = j.module->entry;
@@ -127,9 +80,7 @@ static void test_started(void **state)
          "2:25: error: compare-start: 2 operands found, but the shape begins with (f32[8])"},
     };
     refuse(*state, bad, WBB_LEN(bad));
-    Job j = {.arena = ((WbbCx *)*state)->arena,
-             .text = P8 "s = ((f32[8], f32[8]), pred[8], u32[]) compare-start(p, p), direction=GE, type=TOTALORDER\nd = compare-done(s)"};
-    j.n = strlen(j.text);
+    Job j = job(*state, P8 "s = ((f32[8], f32[8]), pred[8], u32[]) compare-start(p, p), direction=GE, type=TOTALORDER\nd = compare-done(s)");
     assert_int_equal(wbb_guard(*state, parse, &j), WBB_OK);
     assert_int_equal(hlo_started(j.module->entry->instructions[1]), HLO_COMPARE);
     WbbBuf out = wbb_buf(j.arena);
@@ -208,7 +159,7 @@ static void test_cut(void **state)
 {
     static const char *const texts[] = {
         "HloModule m, entry_computation_layout={(f32[8]{0})->(f32[8]{0}, s32[])}, input_output_alias={ {0}: (0, {}, may-alias) }\n\n"
-        "FileNames\n1 \"a.py\"\n\nStackFrames\n1 {file_location_id=1}\n\n" ADD
+        "FileNames\n1 \"a.py\"\n\nStackFrames\n1 {file_location_id=1}\n\n" ADDER
         "ENTRY %main (p: f32[8]) -> (f32[8], s32[]) {\n  %p = f32[8]{0:T(8)S(1)} parameter(0), sharding={devices=[2]<=[2]T(0)}\n"
         "  /* a */ %g = f32[8] all-reduce(%p), replica_groups=mesh['x'=2] {'x'}, to_apply=add, metadata={op_name=\"\\\"}\"}\n"
         "  ROOT %t = (f32[8], s32[]) tuple(%g, s32[] constant(3)), control-predecessors={%g} // end\n}\n",
@@ -241,13 +192,13 @@ static void test_cut(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_meant, open_job, close_job),
-        cmocka_unit_test_setup_teardown(test_order, open_job, close_job),
-        cmocka_unit_test_setup_teardown(test_started, open_job, close_job),
-        cmocka_unit_test_setup_teardown(test_groups, open_job, close_job),
-        cmocka_unit_test_setup_teardown(test_outside, open_job, close_job),
-        cmocka_unit_test_setup_teardown(test_terse, open_job, close_job),
-        cmocka_unit_test_setup_teardown(test_cut, open_job, close_job),
+        TEST(test_meant),
+        TEST(test_order),
+        TEST(test_started),
+        TEST(test_groups),
+        TEST(test_outside),
+        TEST(test_terse),
+        TEST(test_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

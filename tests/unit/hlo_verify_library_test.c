@@ -1,56 +1,5 @@
 /* hlo_verify_library: each check of library operations, calls and communication refuses what it is for, at its place. */
-#include "hlo/hlo.h"
-
-#include <setjmp.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-typedef struct {
-    WbbArena *arena;
-    const char *text;
-    HloModule *module;
-} Job;
-
-static void parse(WbbCx *cx, void *arg)
-{
-    Job *j = arg;
-    j->module = hlo_parse(cx, j->arena, "t.hlo", j->text, strlen(j->text));
-}
-
-static int open_job(void **state)
-{
-    *state = wbb_cx_new();
-    return *state ? 0 : -1;
-}
-
-static int close_job(void **state)
-{
-    wbb_cx_free(*state);
-    return 0;
-}
-
-typedef struct { const char *text, *message; } Bad;
-
-/* The message is "t.hlo:" and then this. */
-static void refuse(WbbCx *cx, const Bad *bad, size_t n)
-{
-    for (size_t k = 0; k < n; k++) {
-        Job j = {.arena = cx->arena, .text = bad[k].text};
-        wbb_cx_clear(cx);
-        if (wbb_guard(cx, parse, &j) != WBB_FAILED) fail_msg("accepted: %s", bad[k].text);
-        char want[400];
-        snprintf(want, sizeof want, "t.hlo:%s\n", bad[k].message);
-        assert_string_equal(cx->messages, want);
-    }
-}
-
-#define P8 "p = f32[8] parameter(0)\n"
-#define P24 "p = f32[2,4] parameter(0)\n"
-#define ADD "m { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = add(a, b) }\n"
-#define ID "i { ROOT a = f32[8] parameter(0) }\n"
-#define E "ENTRY e {\n"
+#include "hlo_texts.h"
 
 static void test_library(void **state)
 {
@@ -285,7 +234,6 @@ static void test_remote(void **state)
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, open_job, close_job)
     const struct CMUnitTest tests[] = {
         TEST(test_library), TEST(test_control), TEST(test_remote),
     };

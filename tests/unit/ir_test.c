@@ -153,7 +153,7 @@ static void test_operand_order(void **state)
     (void)state;
     Round r = new_round();
     IrKernel k = {.name = "k", .block = 1, .grid = 1};
-    IrBuffer buffers[2] = {{"in", SC_F32, 64, false, 16, 0}, {"out", SC_F32, 64, true, 16, 0}};
+    IrBuffer buffers[2] = {{"in", SC_F32, 64, false, 16, 0, NULL}, {"out", SC_F32, 64, true, 16, 0, NULL}};
     IrGraph *g = k.g = ir_graph_new(r.cx, r.arena);
     k.buffers = buffers, k.n_buffers = 2;
     const IrType f32 = IR_TYPE(SC_F32, 0);

@@ -15,7 +15,7 @@ static const RwRule rules[] = {
     {.file = "patterns/sm90.py", .line = 32, .instance = "", .text = "", .stratum = RW_SELECT},
     {.file = "patterns/arith.py", .line = 7, .instance = "", .text = "", .stratum = RW_SELECT}};
 /* The number in <> of an instr in the texts below. */
-enum { FMUL, FADD, FMA, FPEXT, TANH, FPTRUNC, NV_TANHF, FDIV, COS, CTLZ, NEGATE, UNKNOWN, MISSING, OLT, SELECT, BYTES, CHOOSE, N_ROWS };
+enum { FMUL, FADD, FMA, FPEXT, TANH, FPTRUNC, NV_TANHF, FDIV, COS, CTLZ, NEGATE, UNKNOWN, MISSING, OLT, SELECT, BYTES, CHOOSE, WORDS, UNEVEN, N_ROWS };
 static const RwInstr rows[N_ROWS] = {
     [FMUL] = {RW_LLVM, 2, 0, "fmul"},
     [FADD] = {RW_LLVM, 2, 1, "fadd"},
@@ -34,6 +34,8 @@ static const RwInstr rows[N_ROWS] = {
     [SELECT] = {RW_LLVM, 3, 0, "select"},
     [BYTES] = {RW_ASM, 2, 0, "add.s16 %d, %a, %b;"},
     [CHOOSE] = {RW_ASM, 2, 0, "{ .reg .pred %pick; setp.ne.s32 %pick, %b, 0; selp.b32 %d, %a, 0, %pick; }"},
+    [WORDS] = {RW_WORDS, 1, 0, "00000001 00000000 a2f9836e ffffffff"},
+    [UNEVEN] = {RW_WORDS, 1, 1, "00000001 00000000 a2f9836e"},
 };
 static const RwTables tables = {.name = "test", .rules = rules, .n_rules = 3, .instrs = rows, .n_instrs = N_ROWS};
 static const TgTarget sm80 = {.name = "sm_80", .ptx = "8.8", .tables = &tables};
@@ -317,6 +319,25 @@ static void test_libdevice(void **state)
     has(f->cx->messages, "there is no function __nv_no_such_function");
 }
 
+/* An immediate table: once in constant memory, and no mask where the number is small enough. */
+static void test_words(void **state)
+{
+    Fixture *f = *state;
+    Job j = {.text = "kernel @k(%a: u32[1024], %b: out u32[1024], %c: out u32[1024]) block 128 grid 8 {\n"
+                     "  x = load.u32 %a[tid]\n  store %b[tid], instr.u32<17>(x)\n"
+                     "  store %c[tid], instr.u32<17>(idx.u32(tid // 32))\n}\n"};
+    good(f, &j);
+    in_order(j.out.ptx, ".const .align 4 .b8 words_17[16] = {1, 0, 0, 0, 0, 0, 0, 0, 110, 131, 249, 162, 255, 255, 255, 255}", "ld.const.b32");
+    has_not(strstr(j.out.ptx, "words_17[16]") + 1, "words_17[16]");
+    const char *mask = strstr(j.out.ptx, "and.b32");
+    if (!mask || strstr(mask + 1, "and.b32")) fail_msg("one mask is expected in\n%s", j.out.ptx);
+
+    Job uneven = {.text = "kernel @k(%a: u32[1024], %b: out u32[1024]) block 128 grid 8 {\n"
+                          "  store %b[tid], instr.u32<18>(load.u32 %a[tid])\n}\n"};
+    assert_int_equal(run(f, &uneven), WBB_FAILED);
+    has(f->cx->messages, "patterns/sm90.py:32: error: instruction '00000001 00000000 a2f9836e': a table has a power of two of words");
+}
+
 static void test_no_libdevice(void **state)
 {
     Fixture *f = *state;
@@ -383,6 +404,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_places, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_types, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_libdevice, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_words, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_no_libdevice, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_refusals, set_up, tear_down),
     };

@@ -365,6 +365,7 @@ static void element_body(WbbCx *cx, void *arg)
         element_trial(cx, e, b.text, t, exact);
     }
     element_trial(cx, e, "bnot.pred(bnot.pred(load %pred[0]))", SC_PRED, exact);
+    element_trial(cx, e, "fma.bf16(load %bf16[0], load %bf16[1], load %bf16[2])", SC_BF16, exact);
     for (size_t i = 0; i < WBB_LEN(types) && !e->approx; i++) /* every conversion, and every pair that simplify knows */
         for (size_t j = 0; j < WBB_LEN(types); j++) {
             if (i == j) continue;
@@ -393,6 +394,7 @@ static void elements(const char *target)
     assert_int_equal(silent, 0);
 }
 
+static void test_sm75(void **state) { (void)state; elements("sm_75"); }
 static void test_sm80(void **state) { (void)state; elements("sm_80"); }
 static void test_sm90(void **state) { (void)state; elements("sm_90"); }
 
@@ -587,7 +589,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_linear), cmocka_unit_test(test_facts),
         cmocka_unit_test(test_sums),  cmocka_unit_test(test_disable_needs_a_rule), cmocka_unit_test(test_audit_names_the_rule),
-        cmocka_unit_test(test_index_rules), cmocka_unit_test(test_sm90), cmocka_unit_test(test_sm80),
+        cmocka_unit_test(test_index_rules), cmocka_unit_test(test_sm90), cmocka_unit_test(test_sm80), cmocka_unit_test(test_sm75),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

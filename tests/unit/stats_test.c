@@ -76,13 +76,15 @@ static void test_bytes_min(void **state)
     check_bytes("ENTRY e { p = s4[9] parameter(0) q = f32[9] parameter(1) ROOT y = s4[9] add(p, p) }", 5 + 5);
 }
 
-/* A global, a function and an entry of the same names in each; the third is refused. */
+/* A global, a function and an entry of the same names in each, one of them that of an operation; the third is refused. */
 static const char *module(WbbArena *a, int k)
 {
     return wbb_format(a, ".version 7.8\n.target sm_80\n.address_size 64\n.global .align 4 .b8 table[8] = {1, 2, 3, 4, 5, 6, 7, %d};\n"
-                         ".func (.param .b32 r) f(.param .b32 x)\n{\n.reg .b32 %%r<4>;\nld.param.b32 %%r1, [x]; add.s32 %%r1, %%r1, %d; st.param.b32 [r], %%r1;\nret;\n}\n"
+                         ".global .align 8 .u64 where[1] = {table};\n"
+                         ".func (.param .b32 r) add(.param .b32 x)\n{\n.reg .b32 %%r<4>; .reg .pred %%p;\nld.param.b32 %%r1, [x]; setp.eq.s32 %%p, %%r1, 1;\n"
+                         "@!%%p add.s32 %%r1, %%r1, %d; st.param.b32 [r], %%r1;\nadd.s32 %%r1, %%r1, 1;\nret;\n}\n"
                          ".visible .entry k(.param .u64 k_param_0)\n{\n.reg .b64 %%rd<4>; .reg .b32 %%r<4>;\nld.param.u64 %%rd1, [k_param_0];\n"
-                         "mov.u64 %%rd2, table; ld.global.b32 %%r1, [%%rd2];\n{ .param .b32 x; .param .b32 r; st.param.b32 [x], %%r1; call (r), f, (x); ld.param.b32 %%r2, [r]; }\n"
+                         "ld.global.u64 %%rd2, [where]; ld.global.b32 %%r1, [%%rd2];\n{ .param .b32 x; .param .b32 r; st.param.b32 [x], %%r1; call (r), add, (x); ld.param.b32 %%r2, [r]; }\n"
                          "st.global.b32 [%%rd1], %%r2;\n%sret;\n}\n", k, k, k == 2 ? "nonsense;\n" : "");
 }
 

@@ -58,6 +58,39 @@ static void test_numbers(void **state)
     assert_int_equal(tg_tune(t, "loop.block", 16)->bits, 0); /* holds for any */
 }
 
+static void test_generations(void **state)
+{
+    (void)state;
+    static const struct { const char *name; uint32_t smem, warps, blocks, vector_bytes; bool bf16, f8, pairs; } known[] = {
+        {"sm_75", 64, 32, 16, 16, false, false, false}, {"sm_80", 163, 64, 32, 16, true, false, false}, {"sm_86", 99, 48, 16, 16, true, false, false},
+        {"sm_89", 99, 48, 24, 16, true, true, false},   {"sm_90", 227, 64, 32, 16, true, true, false},  {"sm_100", 227, 64, 32, 32, true, true, true},
+        {"sm_120", 99, 48, 24, 32, true, true, true}};
+    for (size_t i = 0; i < WBB_LEN(known); i++) {
+        const TgTarget *t = tg_find(known[i].name);
+        assert_non_null(t);
+        assert_int_equal(t->smem, known[i].smem * 1024);
+        assert_in_range(t->sm_smem, t->smem, t->smem + 1024);
+        assert_int_equal(t->warps, known[i].warps);
+        assert_int_equal(t->blocks, known[i].blocks);
+        assert_int_equal(t->sm_regs, 65536);
+        assert_int_equal(t->regs, 255);
+        assert_int_equal(t->vector_bytes, known[i].vector_bytes);
+        assert_int_equal(strstr(t->features, "bf16.fma") != NULL, known[i].bf16);
+        assert_int_equal(strstr(t->features, "cvt.f8") != NULL, known[i].f8);
+        assert_int_equal(strstr(t->features, "add.f32x2") != NULL, known[i].pairs);
+    }
+    uint32_t n = 0;
+    const TgTarget *const *all = tg_all(&n);
+    for (uint32_t i = 0; i < n; i++) /* what the engine runs is stored once where it is the same */
+        for (uint32_t k = 0; k < i; k++) {
+            const RwTables *x = all[i]->tables, *y = all[k]->tables;
+            const bool alike = x->n_code == y->n_code && x->n_imm == y->n_imm && !memcmp(x->code, y->code, x->n_code * sizeof *x->code) &&
+                               !memcmp(x->imm, y->imm, x->n_imm * sizeof *x->imm);
+            assert_int_equal(alike, x->code == y->code);
+        }
+    assert_ptr_not_equal(tg_find("sm_80")->tables->code, tg_find("sm_90")->tables->code);
+}
+
 static void test_sass(void **state)
 {
     (void)state;
@@ -127,7 +160,7 @@ static void test_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_find), cmocka_unit_test(test_numbers), cmocka_unit_test(test_sass),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_find), cmocka_unit_test(test_numbers), cmocka_unit_test(test_generations), cmocka_unit_test(test_sass),
                                        cmocka_unit_test(test_damaged), cmocka_unit_test(test_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,305 @@
+"""Measures lowerings of functions: each alone in a kernel, run in the simulator, held against the exact results.
+
+usage: python -m gen.measure --build FOLDER [--all | --check] [--only TEXT]
+
+Without a flag what patterns/measured.tsv lacks is measured from a sample, and what no rule has any more goes; --all measures as docs/functions.md
+states, whatever was measured from less (it may be stopped, and goes on where it was); --check writes nothing: a sample of each must be no worse
+than its line says, and every line must be there. A lowering that is not the first of its list is reached by switching off those before it.
+
+    arguments   16 bits and less, one operand: all        f32: every 257th pattern (sample: 16381st); every one for EVERY with --every
+                f64, and pairs: drawn, 2^24 of f32 and 2^22 of others (sample: 2^17); edges besides: powers of two, constants of the rules
+                and of the functions, specials, each with its neighbours
+"""
+from __future__ import annotations
+
+import argparse
+import math
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Dict, Iterable, List, Optional, Sequence, Set, Tuple
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from gen import load, measured, ops, simulate, tile_kernels  # noqa: E402
+from gen.lang import Expr, Lit  # noqa: E402
+from gen.measured import Lowering, Row  # noqa: E402
+from gen.sass import instructions  # noqa: E402
+
+THREADS, WORKERS = 65536, 2
+EVERY = ("exp", "log", "log1p", "expm1", "tanh", "sin", "cos", "logistic", "erf", "cbrt", "rsqrt")  # of f32, every value in a slow run
+STEP, SAMPLE_STEP, DRAWN, DRAWN_F32, SAMPLE = 257, 16381, 1 << 22, 1 << 24, 1 << 17
+FAR = 100 * math.pi  # of sin.approx and cos.approx the PTX manual says nothing beyond
+Job = Tuple[str, str]  # entry, line for tests/measure
+
+
+# --- arguments ------------------------------------------------------------------------------------------------------------------------
+FORMAT = {"f16": (10, 15), "bf16": (7, 127), "f32": (23, 127), "f64": (52, 1023)}  # bits of the fraction, bias
+POINTS = [k * math.pi / 2 for k in (*range(1, 9), 100, 200, 1e5, 1e15)] + [k * math.log(2) / 2 for k in range(1, 9)] + [
+    0.5, 0.75, 0.25, 1.5, 3.0, 5.0, 9.0, 22.0, 1 / 3, 0.7071067811865476, 1.4142135623730951, 1e30, 1e22, 1e10, 0.17, 0.3, 0.35, 4.0, 6.0, 27.0,
+    88.0, 89.0, 88.72283905206835, 87.33654475055310, 103.9720770839918, 104.0, 128.0, 126.0, 149.0, 709.782712893384, 745.1332191019412, 1024.0, 1074.0]
+
+
+def bits_of(x: float, t: str) -> Optional[int]:
+    """Of a value near x."""
+    if t == "f64":
+        return int(struct.unpack("<Q", struct.pack("<d", x))[0])
+    try:
+        single = int(struct.unpack("<I", struct.pack("<f", x))[0])
+        return single if t == "f32" else single >> 16 if t == "bf16" else int(struct.unpack("<H", struct.pack("<e", x))[0])
+    except OverflowError:
+        return None
+
+
+def literals(x: Lowering) -> Set[float]:
+    return {abs(float(e.value)) for r in x.chain if isinstance(r.right, Expr) for e in load.walk(r.right)
+            if isinstance(e, Lit) and isinstance(e.value, float) and math.isfinite(e.value)}
+
+
+def edges(x: Lowering) -> List[int]:
+    """Bits of the arguments at which functions are known to turn, with what lies beside them."""
+    fraction, bias = FORMAT[x.type]
+    width = ops.TYPE_BY_NAME[x.type].bits
+    sign, one = 1 << width - 1, bias << fraction
+    top = (2 * bias + 1) << fraction
+    two = ops.OP_BY_NAME[x.op].arity == 2
+    points = [b for v in (*POINTS, *sorted(literals(x))) for b in [bits_of(v, x.type)] if b is not None]
+    powers = [e << fraction for e in range(1, 2 * bias + 1)] + [1 << k for k in range(fraction)]
+    if two:
+        points = points[:24:2] + points[-4:]
+        powers = [one + (e << fraction) for e in (-2, -1, 0, 1, 2, 3, fraction, fraction + 1) if one + (e << fraction) < top] + [1 << fraction]
+    near = {b + d for b in points for d in ((0,) if two else range(-3, 4))} | {b + d for b in powers for d in (-1, 0, 1)}
+    near |= {0, 1, 2, top - 1, top, top + (1 << fraction - 1), top - (1 << fraction)}
+    return [b | s for b in sorted(b for b in near if 0 <= b < sign) for s in (0, sign)]
+
+
+def plan(x: Lowering, level: str) -> Tuple[str, int, int, int]:
+    """(how, first, last, step) as tests/measure has them; level: sample, full, every."""
+    width, one = ops.TYPE_BY_NAME[x.type].bits, ops.OP_BY_NAME[x.op].arity == 1
+    if one and width <= 16:
+        return "all", 0, 1 << width, 1
+    if not one and width <= 8:
+        return "drawn", 0, 1 << 16, 1
+    if x.type == "f32" and one:
+        return "all", 0, 1 << 32, 1 if level == "every" else STEP if level == "full" else SAMPLE_STEP
+    return "drawn", 1, SAMPLE if level == "sample" else DRAWN_F32 if x.type == "f32" else DRAWN, 1
+
+
+def words(how: str, last: int, step: int) -> str:
+    return f"drawn {last}" if how == "drawn" else "all" if step == 1 else f"every {step}"
+
+
+def job(x: Lowering, entry: str, level: str, noise: int) -> str:
+    how, first, last, step = plan(x, level)
+    slack = load.budgets()[x.op, x.type][2] if x.approx else 0
+    limit = FAR if slack and x.op in ("sin", "cos") else 0
+    at = edges(x) if x.type in FORMAT and how != "all" or x.type == "f32" else []
+    return f"{entry} {x.op} {x.type} {how} {first} {last} {step} {noise} {slack!r} {limit!r} {len(at)} {' '.join(f'{b:x}' for b in at)}\n"
+
+
+# --- kernels --------------------------------------------------------------------------------------------------------------------------
+def kernel(name: str, op: str, t: str, flags: str = "") -> str:
+    """Stores op of what it loads, a value a thread."""
+    small = t in tile_kernels.BYTES
+    stored = tile_kernels.BYTES.get(t, t)
+    operands = "ab"[:ops.OP_BY_NAME[op].arity]
+    loads = [f"load %{v}[t]" for v in operands]
+    value = f"{op}.{t}{flags}({', '.join(tile_kernels.narrow(t, x) if small else x for x in loads)})"
+    buffers = ", ".join([*(f"%{v}: {stored}[{THREADS}]" for v in operands), f"%out: out {stored}[{THREADS}]"])
+    return (f"kernel @{name}({buffers}) block 256 grid {THREADS // 256} {{\n  let t = 256*bid + tid in 0..{THREADS}\n"
+            f"  store %out[t], {tile_kernels.widened(t, value) if small else value}\n}}\n")
+
+
+def compiled(warpburg: str, target: str, folder: Path, files: Sequence[Tuple[Path, Tuple[str, ...]]]) -> Dict[str, str]:
+    """PTX of each kernel by its file's name. Each file comes with the rules to switch off."""
+    groups: Dict[Tuple[str, ...], List[Path]] = {}
+    for f, off in files:
+        groups.setdefault(off, []).append(f)
+    out = folder / target
+    out.mkdir(exist_ok=True)
+    tasks = [(off, some[n::WORKERS]) for off, some in groups.items() for n in range(WORKERS) if some[n::WORKERS]]
+
+    def one(task: Tuple[Tuple[str, ...], List[Path]]) -> None:
+        off, some = task
+        disabled = [w for r in off for w in ("--disable", r)]
+        command = [warpburg, "ir", "--target", target, "-o", str(out), *disabled, "--emit", "ptx"]
+        if subprocess.run([*command, *map(str, some)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
+            for f in some:  # one of them stops the others
+                subprocess.run([*command, str(f)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    with ThreadPoolExecutor(WORKERS) as pool:
+        list(pool.map(one, tasks))
+    return {f.stem: (out / f"{f.stem}.ptx").read_text() if (out / f"{f.stem}.ptx").exists() else "" for f, _ in files}
+
+
+def sizes(ptxas: str, target: str, folder: Path, names: Sequence[str]) -> Dict[str, int]:
+    """Machine instructions of each kernel; those of one text are assembled once."""
+    def one(source: Path) -> int:
+        cubin = source.with_suffix(".cubin")
+        failed = subprocess.run([ptxas, f"-arch={target}", "-o", str(cubin), str(source)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
+        return 0 if failed else instructions(cubin.read_bytes())
+
+    alike: Dict[str, List[str]] = {}
+    for name in names:
+        source = folder / target / f"{name}.ptx"
+        if source.exists():
+            code = re.sub(r"\s*//[^\n]*", "", source.read_text())  # comments name rules
+            alike.setdefault(re.sub(rf"\b{name}\b|\b{name}_param", "k", code), []).append(name)
+    with ThreadPoolExecutor(WORKERS) as pool:
+        found = pool.map(one, [folder / target / f"{same[0]}.ptx" for same in alike.values()])
+        return {**dict.fromkeys(names, 0), **{name: n for same, n in zip(alike.values(), found) for name in same}}
+
+
+# --- runs -------------------------------------------------------------------------------------------------------------------------------
+def measure(program: str, ptx: Path, jobs: Iterable[str]) -> List[List[str]]:
+    p = subprocess.run([program, str(ptx)], input="".join(jobs), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if p.returncode:
+        print(f"{ptx.name}: {p.stderr.strip()[:300]}", file=sys.stderr)
+    return [line.split() for line in p.stdout.splitlines()]
+
+
+def row_of(program: str, folder: Path, name: str, k: str, x: Lowering, level: str, text: str) -> Optional[Row]:
+    ptx = folder / x.set.values["name"] / f"{name}.ptx"
+    if not ptx.exists():
+        return None
+    noisy = ".approx" in text
+    found = measure(program, ptx, [job(x, name, level, 0)] + ([job(x, name, "full" if level == "every" else level, 1)] if noisy else []))
+    if len(found) < 1 + noisy:
+        return None
+    quiet, loud = found[0], found[-1]
+    how, _, last, step = plan(x, level)
+    return Row(k, x.function, x.mode, float(quiet[2]), quiet[3], float(loud[2]), int(quiet[1]), words(how, last, step), int(quiet[4]), quiet[5] if quiet[4] != "0" else "-",
+               "-", x.rule.text[:160])
+
+
+Entry = Tuple[str, Lowering]
+
+
+def by_key(entries: Iterable[Entry]) -> Dict[str, List[Lowering]]:
+    out: Dict[str, List[Lowering]] = {}
+    for k, x in entries:
+        out.setdefault(k, []).append(x)
+    return out
+
+
+def skeletons(folder: Path, warpburg: str, ptxas: str, target: str) -> Dict[str, int]:
+    """Machine instructions of a kernel whose function is one instruction, less that one: by type, and for two operands."""
+    files = [(folder / f"s_{t}_{n}.ir", ()) for t in FORMAT for n in (1, 2)]
+    for f, _ in files:
+        _, t, n = f.stem.split("_")
+        f.write_text(kernel(f.stem, "neg" if n == "1" else "add", t))
+    compiled(warpburg, target, folder, files)
+    return {name[2:]: n - 1 for name, n in sizes(ptxas, target, folder, [f.stem for f, _ in files]).items()}
+
+
+def rows_of(build: Path, todo: Dict[str, List[Lowering]], level: str, keep: object = None) -> Dict[str, Row]:
+    """A row for each key. keep(rows): called as they are made, where given."""
+    warpburg, program, ptxas = str(build / "warpburg"), str(build / "tests" / "measure"), simulate.ptxas_of()
+    out: Dict[str, Row] = {}
+    with tempfile.TemporaryDirectory(prefix="warpburg-") as tmp:
+        folder = Path(tmp)
+        names = {k: f"k{n}" for n, k in enumerate(todo)}
+        texts: Dict[str, str] = {}
+        sass: Dict[str, List[str]] = {k: [] for k in todo}
+        for s in sorted({x.set.values["name"] for xs in todo.values() for x in xs}):
+            here = {k: next(x for x in xs if x.set.values["name"] == s) for k, xs in todo.items() if any(x.set.values["name"] == s for x in xs)}
+            files = [(folder / f"{names[k]}.ir", tuple(r.name for r in x.before)) for k, x in here.items()]
+            for (f, _), x in zip(files, here.values()):
+                f.write_text(kernel(f.stem, x.op, x.type, ".approx" if x.approx else ""))
+            texts.update(compiled(warpburg, s, folder, files))
+            wanted = [k for k, x in here.items() if x.type in FORMAT]
+            if ptxas and wanted:
+                base, size = skeletons(folder, warpburg, ptxas, s), sizes(ptxas, s, folder, [names[k] for k in wanted])
+                for k in wanted:
+                    if size[names[k]]:
+                        sass[k].append(f"{s}={size[names[k]] - base[f'{here[k].type}_{ops.OP_BY_NAME[here[k].op].arity}']}")
+
+        def one(item: Tuple[str, List[Lowering]]) -> None:
+            k, xs = item
+            row = row_of(program, folder, names[k], k, xs[-1], level, texts[names[k]])
+            if row is None:
+                print(f"{xs[-1].function} {xs[-1].mode}: could not be measured: {xs[-1].rule.text[:120]}", file=sys.stderr, flush=True)
+                return
+            out[k] = replace(row, sass=" ".join(sass[k]) or "-")
+            if callable(keep):
+                keep(out[k])
+
+        with ThreadPoolExecutor(WORKERS) as pool:
+            list(pool.map(one, todo.items()))
+    return out
+
+
+def counted(xs: Sequence[Lowering], row: Row) -> bool:
+    """Machine instructions were counted on each target that has the lowering, as far as ptxas is here."""
+    return xs[0].type not in FORMAT or all(f"{x.set.values['name']}=" in row.sass for x in xs) or simulate.ptxas_of() is None
+
+
+def is_full(x: Lowering, row: Row, level: str) -> bool:
+    how, _, last, step = plan(x, level)
+    return row.how == words(how, last, step) or row.how == "all"
+
+
+def update(build: Path, every: List[Entry], level: str = "sample", only: str = "") -> List[str]:
+    """Measures what has no line, or at a higher level what was measured from less; writes the file; messages of what failed."""
+    rows = {k: r for k, r in measured.read().items() if k in dict(every)}
+    missing = {k: xs for k, xs in by_key(every).items() if only in xs[0].function and
+               (k not in rows or not counted(xs, rows[k]) or (level != "sample" and not is_full(xs[0], rows[k], level)))}
+    if level == "every":
+        missing = {k: xs for k, xs in missing.items() if xs[0].type == "f32" and xs[0].op in EVERY and not xs[0].approx and xs[0].place == 0}
+
+    def keep(row: Row) -> None:
+        known = rows.get(row.key)
+        more = known and known.values > row.values  # only its machine instructions were wanted
+        rows[row.key] = replace(known, sass=row.sass) if known and more else row
+        if level != "sample" or len(rows) % 16 == 0:  # it may be stopped
+            measured.write(dict(rows))
+
+    found = rows_of(build, missing, level, keep)
+    measured.write(rows)
+    table = load.budgets()
+    faults = [f"{x.rule.where[0]}:{x.rule.where[1]}: error: {measured.fault(x, rows[k], table)}" for k, x in every if k in rows and measured.fault(x, rows[k], table)]
+    return list(dict.fromkeys(faults)) + [f"{xs[0].function}: could not be measured" for k, xs in missing.items() if k not in found]
+
+
+def check(build: Path, every: List[Entry], only: str, most: int) -> Tuple[int, List[str]]:
+    """(how many hold, messages): every lowering has a line, and a sample of its arguments is no worse than that says. most: lowerings that are
+    run, evenly chosen; 0: all."""
+    rows, keys = measured.read(), by_key(every)
+    out = [f"{xs[0].function} {xs[0].mode}: not measured with the rules as they are: run ./dev rule --all" for k, xs in keys.items() if k not in rows]
+    todo = {k: xs for k, xs in keys.items() if k in rows and only in xs[0].function and not (xs[0].type in ops.SMALL_FLOATS and xs[0].approx)}
+    if most:
+        todo = dict(list(todo.items())[::max(1, len(todo) // most)])
+    found = rows_of(build, todo, "sample")
+    for k, xs in todo.items():
+        if k not in found or found[k].ulp > rows[k].ulp + 0.02 or (found[k].wrong and not rows[k].wrong):
+            out.append(f"{xs[0].function} {xs[0].mode}: the line says {rows[k].ulp:g} ulp, a sample " + (f"{found[k].ulp:g} at {found[k].at}" if k in found else "does not run"))
+    return len(todo) - len(out), out
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m gen.measure")
+    parser.add_argument("--build", default="build")
+    parser.add_argument("--all", action="store_true", help="2^24 values of f32, 2^22 of f64")
+    parser.add_argument("--every", action="store_true", help="every f32, for ten functions")
+    parser.add_argument("--check", action="store_true", help="a sample, compared with the file")
+    parser.add_argument("--sample", type=int, default=0, help="of --check: so many lowerings")
+    parser.add_argument("--only", default="", help="only functions whose name holds this: exp.f32")
+    args = parser.parse_args()
+    every = measured.keyed([load.load_index(), *(load.load_target(t) for t in load.targets())])
+    if args.check:
+        good, messages = check(Path(args.build), every, args.only, args.sample)
+        print("\n".join([*messages, f"{good} passed, {len(messages)} failed"]))
+        return int(bool(messages))
+    messages = update(Path(args.build), every, "every" if args.every else "full" if args.all else "sample", args.only)
+    print("\n".join([*messages, f"patterns/measured.tsv: {len(measured.read())} lowerings"]))
+    return int(bool(messages))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

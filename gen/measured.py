@@ -1,0 +1,223 @@
+"""What each lowering of a function was measured to be off, committed as patterns/measured.tsv and held against the budgets by every build.
+
+A function at a type has a list of lowerings, best first: the rewrites of LOWER whose left side it is, then the instructions and calls of
+INSTR. A line of the file is about one of them, and about what its right side becomes on the way down (its *chain*). Its key is made from
+the ledger's keys of all these rules, so that a line of rules that were changed since is no longer about any of them and is measured again.
+
+    exp.f16, first lowering: rewrite(exp[F16](a), cvt[F16].f32(exp2.f32.approx(..))) and the ex2.approx that this selects
+    6c0f..  exp.f16  -  0.5078  2d2a  0.5081  65536  all  0  0  sm_80=6 sm_90=6  exp.F16(a) -> ..
+"""
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+
+from gen import ledger, load, ops
+from gen.lang import Expr, Guard, Node, Not, Rule, Var, parts
+from gen.load import RuleSet
+
+COLUMNS = ("key", "function", "mode", "ulp", "at", "noise", "values", "how", "wrong", "wrong_at", "sass", "lowering")
+Function = Tuple[str, str, bool]  # operation, type, under --approx
+INNER = ("exp2", "log2", "hypot")  # functions that HLO has not, but formulas; what else it has not is the machine's, for making functions of
+
+
+@dataclass(frozen=True)
+class Row:
+    """One lowering as measured. at: bits of the operands where it is worst. wrong: nans, infinities and zeros that should be others."""
+
+    key: str
+    function: str  # "exp.f16"
+    mode: str  # "approx", "-"
+    ulp: float
+    at: str
+    noise: float  # the same with approximate instructions anywhere within the bounds that the PTX manual states
+    values: int
+    how: str  # "all", "every 257", "drawn", "edges": see gen/measure.py
+    wrong: int
+    wrong_at: str
+    sass: str  # "sm_80=14 sm_90=13": machine instructions beyond those of a kernel without a function
+    lowering: str
+
+    def line(self) -> str:
+        values = (getattr(self, c) for c in COLUMNS)
+        return "\t".join(f"{v:.4f}" if isinstance(v, float) else str(v) or "-" for v in values)
+
+
+@dataclass(frozen=True)
+class Lowering:
+    """One entry of a function's list on one target."""
+
+    op: str
+    type: str
+    approx: bool
+    rule: Rule
+    chain: Tuple[Rule, ...]  # the rule and those that its right side meets
+    before: Tuple[Rule, ...]  # rules that would have been taken instead
+    place: int  # in the list, from 0
+    set: RuleSet
+
+    @property
+    def function(self) -> str: return f"{self.op}.{self.type}"
+    @property
+    def mode(self) -> str: return "approx" if self.approx else "-"
+
+
+# --- lists ------------------------------------------------------------------------------------------------------------------------
+def is_function(rule: Rule) -> bool:
+    """The left side is one operation on variables, and no condition is about them."""
+    left = rule.left
+    return isinstance(left, Node) and all(isinstance(a, Var) and a.kind == "value" for a in left.args) and \
+        len({id(a) for a in left.args}) == len(left.args) and all(isinstance(flag_of(c), Guard) for c in parts(rule.when))
+
+
+def flag_of(c: Any) -> Any:
+    inside = c.x if isinstance(c, Not) else c
+    return inside if isinstance(inside, Guard) and inside.name == "approx" else None
+
+
+def matches(rule: Rule, op: str, t: str, approx: bool) -> bool:
+    left = rule.left
+    assert isinstance(left, Node)
+    if left.op.name != op or t not in left.types[0].members or left.types[0].lanes > 1 or set(left.flags) - ({"approx"} if approx else set()):
+        return False
+    return all(isinstance(c, Not) != approx for c in parts(rule.when))
+
+
+def index_of(s: RuleSet) -> Dict[str, List[Rule]]:
+    """Rules of functions by operation, in the order in which they are tried."""
+    out: Dict[str, List[Rule]] = {}
+    for stratum in ("lower", "select"):
+        for r in s.strata.get(stratum, []):
+            if is_function(r):
+                assert isinstance(r.left, Node)
+                out.setdefault(r.left.op.name, []).append(r)
+    return out
+
+
+def bound(rule: Rule, t: str) -> Dict[str, str]:
+    assert isinstance(rule.left, Node)
+    return {rule.left.types[0].name: t} if rule.left.types[0].is_class else {}
+
+
+def chain_of(by_op: Dict[str, List[Rule]], functions: Any, rule: Rule, t: str, approx: bool) -> Tuple[Rule, ...]:
+    """The rule, and the first for each function of its right side, of theirs, ..."""
+    out: Dict[int, Rule] = {}
+    waiting = [(rule, t, approx)]
+    while waiting:
+        r, at, flagged = waiting.pop()
+        if id(r) in out:
+            continue
+        out[id(r)] = r
+        binding = bound(r, at)
+        for n in load.walk(r.right) if isinstance(r.right, Expr) else ():
+            if not isinstance(n, Node):
+                continue
+            to, flag = binding.get(n.types[0].name, n.types[0].name), flagged or "approx" in n.flags
+            if (n.op.name, to) in functions or "approx" in n.flags:
+                waiting += [(found, to, flag) for found in [x for x in by_op.get(n.op.name, []) if matches(x, n.op.name, to, flag)][:1]]
+    return tuple(out.values())
+
+
+def lowerings(s: RuleSet, budgets: Optional[Dict[Tuple[str, str], Any]] = None) -> Iterator[Lowering]:
+    """Every entry of every function that has a budget, real ones; under --approx the first alone, and those that name the flag."""
+    by_op, functions = index_of(s), load.budgets() if budgets is None else budgets
+    for op, t in functions:
+        if ops.TYPE_BY_NAME[t].cls != "F" or (ops.OP_BY_NAME[op].hlo is None and op not in INNER):
+            continue
+        for approx in (False, True):
+            found = [r for r in by_op.get(op, []) if matches(r, op, t, approx)]
+            for n, r in enumerate(found):
+                assert isinstance(r.left, Node)
+                if not approx or n == 0 or "approx" in r.left.flags:
+                    yield Lowering(op, t, approx, r, chain_of(by_op, functions, r, t, approx), tuple(found[:n]), n, s)
+
+
+def key(x: Lowering, keys: Dict[int, str]) -> str:
+    """keys: the ledger's, by id of a rule."""
+    text = [x.function, x.mode, *sorted(keys[id(r)] for r in x.chain)]
+    return hashlib.sha256("\n".join(text).encode()).hexdigest()[:12]
+
+
+def keyed(sets: Sequence[RuleSet]) -> List[Tuple[str, Lowering]]:
+    """Each lowering of each target with its key."""
+    errors, table = ledger.errors_of(sets), load.budgets()
+    found = [x for s in sets if s.values for x in lowerings(s, table)]
+    keys = {id(r): ledger.key(r, errors, table) for r in {id(r): r for x in found for r in x.chain}.values()}
+    return [(key(x, keys), x) for x in found]
+
+
+# --- the file -----------------------------------------------------------------------------------------------------------------------
+def path() -> Path:
+    return load.root / "patterns" / "measured.tsv"
+
+
+def read(file: Optional[Path] = None) -> Dict[str, Row]:
+    out: Dict[str, Row] = {}
+    file = file or path()
+    for line in file.read_text(encoding="utf-8").splitlines()[1:] if file.exists() else ():
+        w = line.split("\t")
+        out[w[0]] = Row(w[0], w[1], w[2], float(w[3]), w[4], float(w[5]), int(w[6]), w[7], int(w[8]), w[9], w[10], w[11])
+    return out
+
+
+def write(rows: Dict[str, Row], file: Optional[Path] = None) -> bool:
+    """True if the file changed."""
+    text = "\t".join(COLUMNS) + "\n" + "".join(r.line() + "\n" for r in sorted(rows.values(), key=lambda r: (r.function, r.mode, r.lowering, r.key)))
+    file = file or path()
+    if file.exists() and file.read_text(encoding="utf-8") == text:
+        return False
+    file.write_text(text, encoding="utf-8")
+    return True
+
+
+# --- what the build checks ----------------------------------------------------------------------------------------------------------
+def budget_of(x: Lowering, table: Dict[Tuple[str, str], Tuple[float, float, float]]) -> float:
+    """In units; a result that must be right is so within half a unit."""
+    plain, approx, _ = table[x.op, x.type]
+    return max(0.5, approx if x.approx else plain)
+
+
+def error_of(x: Lowering, row: Row) -> float:
+    """What the bounds of instructions allow; of libdevice what it does, since its authors knew the instructions themselves."""
+    return row.ulp if any(r.kind == "call" for r in x.chain) else max(row.ulp, row.noise)
+
+
+def fault(x: Lowering, row: Row, table: Dict[Tuple[str, str], Tuple[float, float, float]]) -> str:
+    """Why the lowering may not stand in its list; empty if it may."""
+    allowed = budget_of(x, table)
+    name = f"{x.function}{' under --approx' if x.approx else ''}"
+    if error_of(x, row) > allowed + 5e-4:
+        return f"{name} is off by {error_of(x, row):g} ulp, as at {row.at}; its budget is {allowed:g}: {row.lowering}"
+    if row.wrong and not x.approx:
+        return f"{name} gives another nan, infinity or zero than it should for {row.wrong} operands, {row.wrong_at} the first: {row.lowering}"
+    return ""
+
+
+def check(entries: Sequence[Tuple[str, Lowering]]) -> Tuple[List[str], List[str]]:
+    """(faults: lowerings that break their budgets; notes: those that were not measured since they were changed, which ./dev test refuses).
+    Neither where nothing was measured at all: folders of patterns that are only tried."""
+    if not path().exists():
+        return [], []
+    rows, table, faults, lacking = read(), load.budgets(), [], []
+    for k, x in entries:
+        where = f"{x.rule.where[0]}:{x.rule.where[1]}"
+        if k not in rows:
+            lacking.append(f"{where}: note: {x.function} was not measured with the rules as they are: run ./dev rule {where}")
+        elif fault(x, rows[k], table):
+            faults.append(f"{where}: error: {fault(x, rows[k], table)}")
+    return list(dict.fromkeys(faults)), list(dict.fromkeys(lacking))
+
+
+def table_rows(s: RuleSet, entries: Sequence[Tuple[str, Lowering]]) -> List[str]:
+    """TgLowering rows of a target in C."""
+    rows, number, out = read(), {id(r): n for n, r in enumerate(s.rules)}, []
+    for k, x in entries:
+        if x.set is not s or x.type in ops.SMALL_FLOATS:
+            continue
+        row = rows.get(k)
+        sass = dict(w.split("=") for w in row.sass.split() if "=" in w).get(s.values["name"], "0") if row else "0"
+        off = f"{row.ulp:.4f}, {row.noise:.4f}" if row else "-1, -1"
+        out.append(f"{{OP_{x.op.upper()}, SC_{x.type.upper()}, {str(x.approx).lower()}, {number[id(x.rule)]}, {sass}, {off}}},")
+    return out

@@ -1,0 +1,251 @@
+"""The kernels in which instruction rules are run alone: each stores the value of a rule's left side, made of loaded operands, over every
+type of the rule's class and every number of lanes that PACKED says. gen/simulate.py runs them.
+
+    kernels_on("sm90", "patterns/tiles.py:9")      the kernels of one rule on one target, and why others have none
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Dict, Iterator, List, Optional, Sequence, Set, Tuple
+
+from gen import lang, load, ops
+from gen.lang import Expr, Lit, Node, Rule, Type, Var
+
+THREADS = 1024
+CONSTANTS = (0, 1, 2, 3, 5, 7, 8, 16, 31, 32, 63, 64, -1, 127, 255, 65535)
+MAX_CONSTANTS = 4  # of those that a rule's conditions allow
+FLAG_GUARDS = ("approx", "contract", "nnan", "nsz")
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One instance of a rule (or of lower/'s own work) as a kernel."""
+
+    rule: str  # identity, or "lower: what"
+    instance: str  # "add.bf16x2"
+    text: str  # with @NAME for the kernel's name
+    err: str = ""  # what follows `ir --err`
+
+
+class NotMade(Exception):
+    """A left side that no kernel can be made of."""
+
+
+# --- kernels --------------------------------------------------------------------------------------------------------------------
+def wide(t: Type, lanes: int) -> Type:
+    return Type(t.name, t.lanes * lanes)
+
+
+def bound(t: Type, binding: Dict[str, str]) -> Type:
+    return Type(binding.get(t.name, t.name), t.lanes)
+
+
+def classes(e: Expr) -> List[str]:
+    """The type classes that a pattern names, in order of appearance."""
+    found: List[str] = []
+    for x in load.walk(e):
+        for t in x.types if isinstance(x, Node) else ():
+            if t.is_class and t.name not in found:
+                found.append(t.name)
+    return found
+
+
+BYTES = {"i2": "i8", "i4": "i8", "u2": "u8", "u4": "u8", "f4e2m1fn": "u8"}  # types under 8 bits, and what stands for them in memory
+
+
+def narrow(t: str, value: str) -> str:
+    return f"bits.f4e2m1fn.u4(cvt.u4.u8({value}))" if t == "f4e2m1fn" else f"cvt.{t}.{BYTES[t]}({value})"
+
+
+def widened(t: str, value: str) -> str:
+    return f"cvt.u8.u4(bits.u4.f4e2m1fn({value}))" if t == "f4e2m1fn" else f"cvt.{BYTES[t]}.{t}({value})"
+
+
+class Writer:
+    """A left side as the text of an expression; every variable becomes a load of its own operand."""
+
+    def __init__(self, binding: Dict[str, str], lanes: int, constants: Dict[str, int]) -> None:
+        self.binding, self.lanes, self.constants = binding, lanes, constants
+        self.operands: Dict[str, Type] = {}
+
+    def type(self, t: Type) -> Type:
+        return wide(bound(t, self.binding), self.lanes)
+
+    def value(self, e: Expr, t: Type) -> str:
+        if isinstance(e, Var):
+            if e.kind == "const":
+                return str(self.constants[e.name])
+            if e.kind != "value":
+                raise NotMade(f"{e.kind} variable {e}")
+            if self.operands.setdefault(e.name, t) not in (t, Type(BYTES.get(t.name, "none"))):
+                raise NotMade(f"{e} has two types")
+            index = "t" if t.lanes == 1 else f"{t.lanes}*t"
+            if t.name in BYTES:  # a byte each: bits of which one thread has a part are none to store
+                self.operands[e.name] = Type(BYTES[t.name])
+                return narrow(t.name, f"load %{e.name}[{index}]")
+            return f"load{'' if t.lanes == 1 else '.' + str(t)} %{e.name}[{index}]"
+        if isinstance(e, Lit):
+            if isinstance(e.value, bool):
+                return "true" if e.value else "false"
+            cls = ops.TYPE_BY_NAME[t.name].cls
+            return repr(float(e.value)) if cls == "F" else str(int(e.value))
+        if not isinstance(e, Node):
+            raise NotMade(f"{e} in a left side")
+        name = ".".join([e.op.name, *(str(self.type(x)) for x in e.types), *sorted(e.flags, key=ops.FLAGS.index)])
+        return f"{name}({', '.join(self.value(x, self.type(e.operand_type(i))) for i, x in enumerate(e.args))})"
+
+
+def kernel_text(operands: Dict[str, Type], result: Type, value: str) -> str:
+    """THREADS threads, each of which loads and stores whole vectors."""
+    buffers = [f"%{n}: {t.name}[{THREADS * t.lanes}]" for n, t in operands.items()] + [f"%out: out {result.name}[{THREADS * result.lanes}]"]
+    index = "t" if result.lanes == 1 else f"{result.lanes}*t"
+    return (f"kernel @NAME({', '.join(buffers)}) block 128 grid {THREADS // 128} {{\n"
+            f"  let t = 128*bid + tid in 0..{THREADS}\n  store %out[{index}], {value}\n}}\n")
+
+
+def holds(c: Optional[lang.Cond], constants: Dict[str, int], width: int) -> bool:
+    """A rule's conditions: relations of constants as they are; of the float contract what a node without flags has."""
+    def number(e: Expr) -> int:
+        if isinstance(e, Lit):
+            return int(e.value)
+        if isinstance(e, lang.Width):
+            return width
+        if isinstance(e, Var):
+            return constants[e.name]
+        if isinstance(e, lang.Arith):
+            x, y = number(e.x), number(e.y)
+            return {"+": lambda: x + y, "-": lambda: x - y, "*": lambda: x * y, "//": lambda: x // y, "%": lambda: x % y}[e.op]()
+        raise NotMade(f"condition on {e}")
+
+    def one(p: lang.Cond) -> bool:
+        if load.of_feature(p):
+            return True  # or the target would not have the rule
+        if isinstance(p, lang.Not):
+            return not one(p.x)
+        if isinstance(p, lang.Guard) and p.name in FLAG_GUARDS:
+            return False
+        if isinstance(p, lang.Relation):
+            x, y = number(p.x), number(p.y)
+            return {"==": x == y, "!=": x != y, "<": x < y, "<=": x <= y, ">": x > y, ">=": x >= y}[p.rel]
+        raise NotMade(f"condition {p}")
+
+    try:
+        return all(one(p) for p in lang.parts(c))
+    except ZeroDivisionError:
+        return False
+
+
+def constants_of(r: Rule, width: int) -> Iterator[Dict[str, int]]:
+    """Values of the constant variables that satisfy the conditions."""
+    names = sorted({x.name for x in load.walk(r.left) if isinstance(x, Var) and x.kind == "const"})
+    if not names:
+        if holds(r.when, {}, width):
+            yield {}
+        return
+    found = 0
+    for k in range(len(CONSTANTS) ** len(names)):
+        values = {n: CONSTANTS[k // len(CONSTANTS) ** i % len(CONSTANTS)] for i, n in enumerate(names)}
+        if holds(r.when, values, width):
+            yield values
+            found += 1
+            if found == MAX_CONSTANTS:
+                return
+
+
+def lanes_of(r: Rule, node: Node, binding: Dict[str, str], packed: Sequence[lang.Packed]) -> List[int]:
+    """1, and for rules that match any number of lanes what vectorising may build of their root."""
+    if r.kind not in ("llvm", "intr") or any(isinstance(x, Node) and any(t.lanes > 1 for t in x.types) for x in load.walk(r.left)):
+        return [1]
+    to, frm = binding.get(node.types[0].name, node.types[0].name), binding.get(node.types[-1].name, node.types[-1].name)
+    return [1] + sorted({p.lanes for p in packed if (p.op, p.to, p.frm) == (node.op.name, to, frm)})
+
+
+def err_text(r: Rule) -> str:
+    """What an instruction itself may be off is tried, too; a function of libdevice adds its own to what its instructions may be off."""
+    if r.err is None:
+        return ""
+    return f"{float(r.err)!r}{'ulp' if isinstance(r.err, lang.Ulp) else ''}" + (" --ulp-noise" if r.kind == "asm" else "")
+
+
+def kernels_of(r: Rule, packed: Sequence[lang.Packed]) -> Iterator[Kernel]:
+    if not isinstance(r.left, Node):
+        raise NotMade(f"{r.left} is no operation")
+    bindings: List[Dict[str, str]] = [{}]
+    for c in classes(r.left):
+        bindings = [{**b, c: t} for b in bindings for t in ops.CLASSES[c]]
+    for binding in bindings:
+        width = ops.TYPE_BY_NAME[next(iter(binding.values()), r.left.types[-1].name)].bits
+        for lanes in lanes_of(r, r.left, binding, packed):
+            for constants in constants_of(r, width):
+                w = Writer(binding, lanes, constants)
+                value = w.value(r.left, Type("pred"))
+                result = w.type(r.left.result)
+                name = value
+                if result.name in BYTES:
+                    value, result = widened(result.name, value), Type(BYTES[result.name])
+                instance = name.split("(")[0] + "".join(f",{n}={v}" for n, v in constants.items())
+                yield Kernel(r.name, instance, kernel_text(w.operands, result, value), err_text(r))
+
+
+def kernels_of_lower() -> Iterator[Kernel]:
+    """What lower/ emits by itself: accesses of 8 to 128 bits, lanes taken apart and put together, index arithmetic."""
+    def one(what: str, operands: Dict[str, Type], result: Type, value: str) -> Kernel:
+        return Kernel(f"lower: {what}", str(result), kernel_text(operands, result, value))
+
+    for name in (t for t in ops.COMPUTE if t not in BYTES):
+        bits = ops.TYPE_BY_NAME[name].bits
+        for lanes in (1, 2, 4, 8, 16):
+            t, x = Type(name, lanes), "load %a[t]" if lanes == 1 else f"load.{Type(name, lanes)} %a[{lanes}*t]"
+            if bits * lanes > 128:
+                continue
+            yield one("load and store", {"a": t}, t, x)
+            if lanes == 1:
+                yield one("splat", {"a": t}, Type(name, 2), f"splat.{name}x2({x})")
+                continue
+            half = str(Type(name, lanes // 2))
+            yield one("part and pack", {"a": t}, t, f"pack.{t}(part.{half}<{lanes // 2}>({x}), part.{half}<0>({x}))")
+            yield one("part", {"a": t}, Type(name), f"part.{name}<{lanes - 1}>({x})")
+    indices = ("t", "3*t + 5", "2047 - 2*t", "(5*t + 3) // 7", "(5*t + 3) % 7", "7*((3*t + 1) // 16) + (3*t + 1) % 16", "min.index(t, 100)",
+               "max.index(2*t - 100, t)", "(t + 3*(t // 32)) % 33", "3000000000*t - 7", "(3000000000*t + 5) // 7", "(3000000000*t + 5) % 1000003",
+               "4294967296*t + 4294967295", "max.index(3000000000*t - 500000000000, 0)", "-5*t - 1", "(9*t) // 3000000000")
+    for to in ("i32", "u32", "i64", "u64"):
+        for i in indices:
+            yield one("index", {}, Type(to), f"idx.{to}({i})")
+    for i in ("(t * 5 + 3) % 1024", "(t // 32) + 32*(t % 32)", "1023 - t", "min.index(t + 1, 1023)"):
+        yield one("index of an access", {"a": Type("i16")}, Type("i16"), f"load %a[{i}]")
+    for op in ("eq", "ne", "lt", "le", "gt", "ge"):
+        for x, y in (("t", "500"), ("3000000000*t", "900000000000"), ("t % 32", "t // 32"), ("2*t - 1000", "t - 500")):
+            yield one("index comparison", {}, Type("pred"), f"{op}.index({x}, {y})")
+
+
+# --- which of them where ------------------------------------------------------------------------------------------------------------
+def kernels_on(name: str, only: str) -> Tuple[List[Kernel], Dict[str, str]]:
+    """What a target (`name` is its pattern file: sm90) has to run, and by rule why there is nothing."""
+    rules = load.load_target(name)
+    kernels: List[Kernel] = []
+    faults: Dict[str, str] = {}
+    vectors: Set[str] = set()  # what an earlier rule takes whole, lanes and all: cvt.f32x2.bf16x2
+    for r in rules.strata["select"]:
+        if only not in f"{r.name} {r.text}":
+            continue
+        try:
+            made = list(kernels_of(r, rules.packed))
+        except NotMade as e:
+            faults[r.name] = f"no kernel can be made of it: {e}"
+            continue
+        own = [k for k in made if k.instance not in vectors]
+        if not own:
+            faults[r.name] = "no kernel satisfies its conditions"
+        kernels += own
+        vectors |= {k.instance for k in made if r.kind in ("asm", "call") and "x" in k.instance.partition(".")[2]}
+    return kernels + [k for k in kernels_of_lower() if only in k.rule], faults
+
+
+def chosen(on: Dict[str, List[Kernel]], every: bool) -> Dict[str, List[Kernel]]:
+    """By target what is run there: a kernel that several have on the oldest and on the newest of them."""
+    having: Dict[Kernel, List[str]] = {}
+    for name, kernels in on.items():
+        for k in kernels:
+            having.setdefault(k, []).append(name)
+    some = {name: [k for k in kernels if every or name in (having[k][0], having[k][-1])] for name, kernels in on.items()}
+    return {name: kernels for name, kernels in some.items() if kernels}

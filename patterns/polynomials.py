@@ -1,0 +1,364 @@
+"""Functions of f32 as expressions: an argument is reduced exactly, a polynomial or one of the machine's approximations does the rest.
+
+Needs the machine's fma and its functions with z (subnormals are zeros); leaves lists that functions.py puts in order. The coefficients
+are those of coefficients/f32.txt, which `sollya coefficients/f32.sollya` prints with the error of each polynomial. SASS instructions
+stand at each rule: ours, then libdevice's.
+
+    expm1(a)   n = a / ln 2 rounded, r = a - n ln 2, 2^n (r + r^2 p(r)) + (2^n - 1)
+"""
+from math import pi
+
+from gen.lang import *
+
+hexadecimal = lambda text: [float.fromhex(x) for x in text.split()]
+
+LOG2_E, LOG2_E_LOW = hexadecimal('0x1.715476p+0 0x1.4ae0cp-26')          # their sum is the constant to 48 bits
+PI_2, PI_2_LOW = hexadecimal('0x1.921fb4p+0 0x1.4442d2p-24')           # both positive: -0 stays
+PI_2_NEAR, PI_2_REST = hexadecimal('0x1.921fb6p+0 -0x1.777a5cp-25')
+LN_2, LN_2_LOW = hexadecimal('0x1.62e43p-1 -0x1.05c61p-29')
+ROUND = 1.5 * 2**23                          # added to a number below 2^22 it leaves the nearest integer, in the last bits
+ONE = 127                                    # exponent of 1.0
+LEAST = 2.0**-126                            # that is normal
+INF, NAN = float('inf'), float('nan')
+
+EXPM1 = hexadecimal('0x1.fffffep-2 0x1.5554bp-3 0x1.555716p-5 0x1.12279ep-7 0x1.6b7376p-10')
+LOG = hexadecimal('0x1.5555a4p-2 -0x1.000042p-2 0x1.996966p-3 -0x1.54ef16p-3 0x1.2886b8p-3 -0x1.0d93f4p-3 0x1.aca08ep-4 -0x1.713e36p-5')
+TANH = hexadecimal('-0x1.5554dap-2 0x1.10f62ep-3 -0x1.b63f5ap-5 0x1.468044p-6 -0x1.4711d6p-8')
+TWELFTH, TWELFTH_LOW = hexadecimal('0x1.555556p-4 -0x1.555556p-29')
+POW = hexadecimal('0x1.999aap-7 0x1.241a4ap-9 0x1.e8e598p-12')
+ERF = hexadecimal('0x1.06eba6p-3 -0x1.8126f4p-2 0x1.ce1d3ep-4 -0x1.b6b838p-6 0x1.48558cp-8 -0x1.3ed77ap-11')
+ERFC = hexadecimal('-0x1.0c5694p-12 -0x1.a08308p+0 -0x1.d691e4p-1 -0x1.33651ap-3 0x1.074976p-5 -0x1.20e92ap-8 0x1.2a4de4p-12')
+SIN = hexadecimal('-0x1.555546p-3 0x1.110778p-7 -0x1.9953fep-13')
+COS = hexadecimal('-0x1p-1 0x1.55554ap-5 -0x1.6c0c2ap-10 0x1.99e90ep-16')
+SIN_OF_F16 = hexadecimal('-0x1.55441ap-3 0x1.0b7c58p-7')
+LOG_OF_F16 = hexadecimal('-0x1.fffd28p-2 0x1.552f12p-2 -0x1.009b58p-2 0x1.a66d6p-3 -0x1.575a38p-3 0x1.54fdc8p-4')
+COS_OF_F16 = hexadecimal('-0x1.ffffb2p-2 0x1.553e62p-5 -0x1.6448d8p-10')
+
+
+def horner(x, coefficients):
+    """c0 + c1 x + c2 x^2 + .."""
+    sum = coefficients[-1]
+    for c in reversed(coefficients[:-1]):
+        sum = fma.f32(sum, x, c)
+    return sum
+
+
+def sign_of(a):
+    return band.u32(bits.u32.f32(a), 1 << 31)
+
+
+def with_sign(a, sign):
+    return bits.f32.u32(bxor.u32(bits.u32.f32(a), sign))
+
+
+def power_of_2(j):
+    """2^n, where the last bits of j are n + 127."""
+    return bits.f32.i32(shlx.i32(bits.i32.f32(j), 23))
+
+
+# --- exp, logistic, tanh: 2^f by the machine ----------------------------------------------------------------------------------------
+def whole(a, unit, low, high):
+    """n and 2^n for n = a unit, rounded, cut to low..high; what is cut off is left to f = a unit - n. saturate takes nan to 0."""
+    t = saturate.f32(fma.f32(a, unit / (high - low), -low / (high - low)))
+    j = fma.f32(t, float(high - low), ROUND + ONE + low)
+    return sub.f32(j, ROUND + ONE), power_of_2(j)
+
+
+def exp_of(a):
+    """Down to -126, so that 2^n is normal and the last product rounds to a subnormal once."""
+    n, scale = whole(a, LOG2_E, -126, 126)
+    return mul.f32(exp2z.f32(fma.f32(a, LOG2_E_LOW, fma.f32(a, LOG2_E, neg.f32(n)))), scale)
+
+
+def logistic_of(a):
+    """2^n / (2^n + 2^(n - a / ln 2)): neither overflows, and small results are as exact as exp."""
+    n, scale = whole(a, LOG2_E, -126, 30)
+    f = fma.f32(neg.f32(a), LOG2_E_LOW, fma.f32(neg.f32(a), LOG2_E, n))
+    return mul.f32(scale, rcpz.f32(add.f32(scale, exp2z.f32(f))))
+
+
+def tanh_of(a):
+    square = mul.f32(a, a)
+    small = fma.f32(mul.f32(horner(square, TANH), square), abs.f32(a), abs.f32(a))
+    large = fma.f32(rcpz.f32(add.f32(exp2z.f32(mul.f32(abs.f32(a), 2 * LOG2_E)), 1.0)), -2.0, 1.0)
+    return with_sign(select.f32(lt.f32(abs.f32(a), 0.72), small, large), sign_of(a))
+
+
+def erf_of(a):
+    """1 - 2^p(|a|) beyond 0.9; 1 beyond 3.95."""
+    square = mul.f32(a, a)
+    small = fma.f32(horner(square, ERF), abs.f32(a), abs.f32(a))
+    large = sub.f32(1.0, exp2z.f32(horner(min.f32(abs.f32(a), 3.95), ERFC)))
+    return with_sign(select.f32(lt.f32(abs.f32(a), 0.9), small, large), sign_of(a))
+
+
+def expm1_of(a):
+    """2^(n-1), twice: n may be 128. What is below -25 is -1, above 88.8 inf."""
+    cut = min.f32(max.f32(a, -25.0), 88.8)
+    j = fma.f32(cut, LOG2_E, ROUND + ONE - 1)
+    n = sub.f32(j, ROUND + ONE - 1)
+    r = fma.f32(n, -LN_2_LOW, fma.f32(n, -LN_2, cut))
+    scale = power_of_2(j)
+    half = fma.f32(scale, fma.f32(mul.f32(r, r), horner(r, EXPM1), r), sub.f32(scale, 0.5))
+    return select.f32(lt.f32(abs.f32(a), 2.0**-25), a, add.f32(half, half))
+
+
+# --- log, log1p: 2^k (1 + f) with 1 + f up to 3/2 --------------------------------------------------------------------------------------
+EXPONENT = -2**23                            # mask: the upper bits of an integer that has an exponent there
+
+
+def exponent_of(bits_of_a):
+    """k, at the place of the exponent. 3/2 itself has 0: what 1 + a only rounds to 3/2 is its own f."""
+    return band.i32(sub.i32(bits_of_a, 0x3f400001), EXPONENT)
+
+
+def log_of_1_and(f):
+    square = mul.f32(f, f)
+    return fma.f32(square, fma.f32(horner(f, LOG), f, -0.5), f)
+
+
+def is_positive(a):
+    """Normal, finite and above 0."""
+    return lt.u32(sub.u32(bits.u32.f32(a), 1), 0x7f7fffff)
+
+
+def taken_apart(a):
+    """k and f of a = 2^k (1 + f), and a or what it is scaled to where it is subnormal; k of a scaled one counts that."""
+    scaled = select.f32(lt.f32(a, LEAST), mul.f32(a, 2.0**23), a)
+    k = exponent_of(bits.i32.f32(scaled))
+    f = sub.f32(bits.f32.i32(sub.i32(bits.i32.f32(scaled), k)), 1.0)
+    return fma.f32(cvt.f32.i32(k), 2.0**-23, select.f32(lt.f32(a, LEAST), -23.0, 0.0)), f, scaled
+
+
+def log_of(a):
+    """What is not positive and finite goes to the machine's logarithm: -inf of 0, inf, nan."""
+    k, f, scaled = taken_apart(a)
+    return select.f32(is_positive(scaled), fma.f32(k, LN_2, log_of_1_and(f)), log2z.f32(scaled))
+
+
+def log1p_of(a):
+    """f = 2^-k a + (2^-k - 1), rounded once; 2^-k a by its exponent. What is special keeps a's sign: -0, and -1 times inf."""
+    above = add.f32(a, 1.0)
+    k = exponent_of(bits.i32.f32(above))
+    f = add.f32(bits.f32.i32(sub.i32(bits.i32.f32(a), k)), fma.f32(bits.f32.i32(sub.i32(0x40800000, k)), 0.25, -1.0))
+    log = fma.f32(cvt.f32.i32(k), LN_2 * 2.0**-23, log_of_1_and(f))
+    return select.f32(band.pred(is_positive(above), ne.f32(a, 0.0)), log, mul.f32(a, abs.f32(log2z.f32(above))))
+
+
+# --- pow: 2^(b log2 |a|), the logarithm as the sum of two floats --------------------------------------------------------------------------
+def rest_of_sum(sum, larger, smaller):
+    """What the rounded sum of the two misses."""
+    return sub.f32(smaller, sub.f32(sum, larger))
+
+
+def rest_of_product(product, x, y):
+    return fma.f32(x, y, neg.f32(product))
+
+
+def log2_in_two(k, f):
+    """k + log2(1 + f). With u = 2 f / (2 + f), log(1 + f) = u + u^3/12 + u^5 p(u^2); what u and u^3/12 miss is carried along."""
+    inverse = rcpz.f32(add.f32(f, 2.0))
+    u = mul.f32(add.f32(f, f), inverse)
+    left = sub.f32(f, u)
+    u_rest = mul.f32(fma.f32(neg.f32(u), f, add.f32(left, left)), inverse)       # (2 f - u (2 + f)) / (2 + f)
+    square = mul.f32(u, u)
+    cube = mul.f32(u, square)
+    cube_rest = fma.f32(u, rest_of_product(square, u, u), rest_of_product(cube, u, square))
+    third = mul.f32(cube, TWELFTH)
+    third_rest = fma.f32(cube_rest, TWELFTH, rest_of_product(third, cube, TWELFTH))
+    tail = fma.f32(cube, fma.f32(square, horner(square, POW), TWELFTH_LOW), third_rest)
+    log = add.f32(u, third)
+    rest = add.f32(rest_of_sum(log, u, third), add.f32(tail, fma.f32(u_rest, mul.f32(square, 0.25), u_rest)))
+    log2 = mul.f32(log, LOG2_E)
+    log2_rest = fma.f32(rest, LOG2_E, fma.f32(log, LOG2_E_LOW, rest_of_product(log2, log, LOG2_E)))
+    sum = add.f32(k, log2)
+    return sum, add.f32(log2_rest, rest_of_sum(sum, k, log2))
+
+
+def pow_of(a, b):
+    """Special values as in the C standard, F.10.4.4. Of 0 and inf the machine's functions give the right power; b is cut to where
+    any other a has overflowed long ago."""
+    k, f, size = taken_apart(abs.f32(a))
+    log2, log2_rest = log2_in_two(k, f)
+    cut = min.f32(max.f32(b, -2.0**100), 2.0**100)
+    product = mul.f32(cut, log2)
+    rest = fma.f32(cut, log2_rest, rest_of_product(product, cut, log2))
+    n, scale = whole(product, 1.0, -126, 126)
+    power = mul.f32(exp2z.f32(add.f32(sub.f32(product, n), rest)), scale)
+    power = select.f32(is_positive(size), power, exp2z.f32(mul.f32(b, log2z.f32(abs.f32(a)))))
+    half, whole_b = mul.f32(b, 0.5), eq.f32(trunc.f32(b), b)
+    is_odd = band.pred(whole_b, ne.f32(trunc.f32(half), half))
+    power = with_sign(power, select.u32(is_odd, sign_of(a), 0))
+    root_of_negative = band.pred(band.pred(lt.f32(a, 0.0), gt.f32(a, -INF)), ne.f32(trunc.f32(b), b))
+    power = select.f32(root_of_negative, NAN, power)
+    return select.f32(bor.pred(eq.f32(a, 1.0), eq.f32(b, 0.0)), 1.0, power)
+
+
+# --- sin, cos: exact for every finite argument ----------------------------------------------------------------------------------------------
+def by_f64(p):
+    """Rounded once. Where f64 is slow, that is slower than two parts."""
+    return cvt.f32.f64(mul.f64(cvt.f64.i64(p), pi * 2.0**-65))
+
+
+def by_f32(p):
+    """The integer as a sum of two floats, times pi/2 as one."""
+    upper = cvt.f32.i64(p)
+    lower = cvt.f32.i64(sub.i64(p, cvt.i64.f32.approx(upper)))
+    return fma.f32(upper, PI_2_NEAR * 2.0**-64, fma.f32(upper, PI_2_REST * 2.0**-64, mul.f32(lower, PI_2_NEAR * 2.0**-64)))
+
+
+def roughly(p):
+    """For 16 bits."""
+    return mul.f32(cvt.f32.i64(p), PI_2_NEAR * 2.0**-64)
+
+
+def quarters(a, scaled):
+    """q modulo 4 and r in -pi/4..pi/4 with |a| = q pi/2 + r. Of |a| = m 2^e only those 96 bits of 2/pi count that the product with m moves
+    to below 4: the machine's integers multiply them. A nan where a is not finite; what is below pi/4 is its own r. `scaled` makes r
+    of the integer that is 2^64 times the part of a quarter."""
+    x = band.u32(bits.u32.f32(a), 0x7fffffff)
+    m = shlx.u32(bor.u32(band.u32(x, 0x7fffff), 0x800000), band.u32(shrlx.u32(x, 23), 7))
+    upper, middle, lower = (two_over_pi.u32(add.u32(shrlx.u32(x, 26), n) if n else shrlx.u32(x, 26)) for n in (0, 4, 8))
+    product = add.u64(add.u64(mul.u64(cvt.u64.u32(m), cvt.u64.u32(middle)), cvt.u64.u32(mulhi.u32(m, lower))),
+                      shlx.u64(cvt.u64.u32(mul.u32(m, upper)), 32))
+    q = shrlx.u32(add.u32(cvt.u32.u64(shrlx.u64(product, 32)), 1 << 29), 30)
+    r = scaled(shlx.i64(bits.i64.u64(product), 2))
+    return q, fma.f32(abs.f32(a), 0.0, select.f32(lt.f32(abs.f32(a), 0.785), abs.f32(a), r))
+
+
+def waves(r):
+    """sin r, cos r"""
+    square = mul.f32(r, r)
+    return fma.f32(mul.f32(square, r), horner(square, SIN), r), fma.f32(square, horner(square, COS), 1.0)
+
+
+def odd(q):
+    return ne.u32(band.u32(q, 1), 0)
+
+
+def negative(q):
+    """The sign of quarters 2 and 3."""
+    return band.u32(shlx.u32(q, 30), 1 << 31)
+
+
+def sin_of(a, scaled):
+    q, r = quarters(a, scaled)
+    s, c = waves(r)
+    return with_sign(select.f32(odd(q), c, s), bxor.u32(sign_of(a), negative(q)))
+
+
+def cos_of(a, scaled):
+    q, r = quarters(a, scaled)
+    s, c = waves(r)
+    return with_sign(select.f32(odd(q), s, c), negative(add.u32(q, 1)))
+
+
+# --- cbrt: a step of Newton's from a^(-2/3) by the machine ----------------------------------------------------------------------------------
+def cbrt_of(a):
+    """0, inf and nan are what twice them is."""
+    r = exp2z.f32(mul.f32(log2.f32.approx(abs.f32(a)), -2 / 3))
+    y = mul.f32(a, r)
+    error = fma.f32(neg.f32(mul.f32(y, y)), r, 1.0)
+    return select.f32(eq.f32(add.f32(a, a), a), a, fma.f32(mul.f32(y, error), 1 / 3, y))
+
+
+def quotient(a, b):
+    """a / b, rounded once or nearly so where neither over- nor underflows."""
+    inverse = rcpz.f32(b)
+    first = mul.f32(a, inverse)
+    return fma.f32(fma.f32(neg.f32(first), b, a), inverse, first)
+
+
+def tan_of(a, scaled):
+    """In odd quarters -cos / sin."""
+    q, r = quarters(a, scaled)
+    s, c = waves(r)
+    t = quotient(select.f32(odd(q), c, s), select.f32(odd(q), neg.f32(s), c))
+    return with_sign(t, sign_of(a))
+
+
+# --- 16 bits: fewer terms ---------------------------------------------------------------------------------------------------------------
+def few_quarters(a):
+    """q and r of an f16: two parts of pi/2 are enough up to 65504."""
+    j = fma.f32(a, 2 / pi, ROUND)
+    n = sub.f32(j, ROUND)
+    return bits.u32.f32(j), fma.f32(n, -PI_2_LOW, fma.f32(n, -PI_2, a))
+
+
+def few_waves(r):
+    """The sine as a product: -0 stays."""
+    square = mul.f32(r, r)
+    return mul.f32(r, fma.f32(square, horner(square, SIN_OF_F16), 1.0)), fma.f32(square, horner(square, COS_OF_F16), 1.0)
+
+
+def log_of_f16(a):
+    k = exponent_of(bits.i32.f32(a))
+    f = sub.f32(bits.f32.i32(sub.i32(bits.i32.f32(a), k)), 1.0)
+    log = fma.f32(cvt.f32.i32(k), LN_2 * 2.0**-23, fma.f32(mul.f32(f, f), horner(f, LOG_OF_F16), f))
+    return select.f32(is_positive(a), log, log2z.f32(a))
+
+
+def sin_in(q, r):
+    s, c = few_waves(r)
+    return with_sign(select.f32(odd(q), c, s), negative(q))
+
+
+def cos_in(q, r):
+    s, c = few_waves(r)
+    return with_sign(select.f32(odd(q), s, c), negative(add.u32(q, 1)))
+
+
+def tan_in(q, r):
+    s, c = few_waves(r)
+    return mul.f32(select.f32(odd(q), c, s), rcpz.f32(select.f32(odd(q), neg.f32(s), c)))
+
+
+F32 = [
+    rewrite(exp.f32(a),                      exp_of(a),                   when=~approx),       # 8, 8
+    rewrite(logistic.f32(a),                 logistic_of(a)),                                  # 10, 54 with a quotient
+    rewrite(tanh.f32(a),                     tanh_of(a),                  when=~approx),       # 14, 15
+    rewrite(expm1.f32(a),                    expm1_of(a)),                                     # 17, 28
+    rewrite(log.f32(a),                      log_of(a),                   when=~approx),       # 23, 24
+    rewrite(log1p.f32(a),                    log1p_of(a)),                                     # 26, 26
+    rewrite(cbrt.f32(a),                     cbrt_of(a)),                                      # 14, 16
+    rewrite(erf.f32(a),                      erf_of(a)),                                       # 18, 28
+    rewrite(pow.f32(a, b),                   pow_of(a, b)),                                    # 86, 91
+]
+
+VIA_F64 = [                                  # 37, 37, 42 instead of 75, 77, 75
+    rewrite(sin.f32(a),                      sin_of(a, by_f64),           when=~approx),
+    rewrite(cos.f32(a),                      cos_of(a, by_f64),           when=~approx),
+    rewrite(tan.f32(a),                      tan_of(a, by_f64)),
+]
+VIA_F32 = [                                  # five more; for machines that do 64 operations of f32 in the time of one of f64
+    rewrite(sin.f32(a),                      sin_of(a, by_f32),           when=~approx),
+    rewrite(cos.f32(a),                      cos_of(a, by_f32),           when=~approx),
+    rewrite(tan.f32(a),                      tan_of(a, by_f32)),
+]
+
+X = cvt.f32.f16(a)                           # what an f16 comes to cannot be subnormal in f32
+Y = cvt.f32.bf16(a)
+HALVES = [
+    rewrite(exp.f16(a),                      cvt.f16.f32(exp2z.f32(mul.f32(X, LOG2_E)))),
+    rewrite(logistic.f16(a),                 cvt.f16.f32(rcpz.f32(add.f32(exp2z.f32(mul.f32(X, -LOG2_E)), 1.0)))),
+    rewrite(log.f16(a),                      cvt.f16.f32(log_of_f16(X)),                   when=~approx),
+    rewrite(rsqrt.f16(a),                    cvt.f16.f32(rsqrtz.f32(X))),
+    rewrite(sin.f16(a),                      cvt.f16.f32(sin_in(*few_quarters(X))),     when=~approx),
+    rewrite(cos.f16(a),                      cvt.f16.f32(cos_in(*few_quarters(X))),        when=~approx),
+    rewrite(tan.f16(a),                      cvt.f16.f32(tan_in(*few_quarters(X)))),
+    rewrite(sin.bf16(a),                     cvt.bf16.f32(with_sign(sin_in(*quarters(Y, roughly)), sign_of(Y))), when=~approx),
+    rewrite(cos.bf16(a),                     cvt.bf16.f32(cos_in(*quarters(Y, roughly))),           when=~approx),
+    rewrite(tan.bf16(a),                     cvt.bf16.f32(with_sign(tan_in(*quarters(Y, roughly)), sign_of(Y)))),
+]
+
+# --- select -----------------------------------------------------------------------------------------------------------------------------------
+BITS_OF_2_OVER_PI = bytes(19) + bytes.fromhex('a2f9836e4e441529fc2757d1f534ddc0db6295993c439041fe5163abdebbc561b7246e3a424dd2e006492eea09d1921c')
+INSTR = [
+    asm (exp2z.f32(a),                       'ex2.approx.ftz.f32 %d, %a;', err=rel(2**-22)),
+    asm (log2z.f32(a),                       'lg2.approx.ftz.f32 %d, %a;', err=rel(2**-22)),
+    asm (rcpz.f32(a),                        'rcp.approx.ftz.f32 %d, %a;', err=rel(2**-23)),
+    asm (rsqrtz.f32(a),                      'rsqrt.approx.ftz.f32 %d, %a;', err=rel(2**-22.9)),
+    asm (saturate.f32(fma.f32(a, b, c)),     'fma.rn.sat.f32 %d, %a, %b, %c;'),
+    asm (saturate.f32(a),                    'cvt.sat.f32.f32 %d, %a;'),
+    words(two_over_pi.u32(a),                [int.from_bytes(BITS_OF_2_OVER_PI[k:k + 4], 'big') for k in range(64)]),
+]

@@ -1,0 +1,232 @@
+"""docs/functions.md: how far every lowering of every function is off, and what it costs beside libdevice's and XLA's.
+
+usage: functions.py [--update] [--xla BUILD --shared FOLDER]
+
+Without a flag: the page is what patterns/measured.tsv and tests/functions/xla.tsv say (--update writes it), every lowering that the rules have now
+was measured, and where one of ours stands before libdevice's it has no more machine instructions on any target. --xla runs XLA's kernels of
+--shared in the simulator and writes xla.tsv. Ends with `N passed, M failed`.
+"""
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from gen import load, measure, measured, ops  # noqa: E402
+from gen.measured import Lowering, Row  # noqa: E402
+
+PAGE, XLA = ROOT / "docs" / "functions.md", ROOT / "tests" / "functions" / "xla.tsv"
+TYPES = (("f32", "f32"), ("f64", "f64"), ("f16", "f16"), ("bf16", "bf16"))
+EMPTY = {"f32": "un_neg_f32", "f64": "un_neg_f64", "f16": "un_abs_f16", "bf16": "un_abs_bf16"}  # XLA's kernels of one instruction
+EMPTY_TWO = {"f32": "bin_add_f32", "f64": "bin_add_f64", "f16": "bin_mul_f16", "bf16": "bin_copysign_bf16"}
+NAMES = {"fmod": "rem"}  # the corpus', ours
+OTHERS = ("un_exp2", "un_atan", "bin_hypot", "bin_pow_bf16")  # exp of a product; atan2 by 1; a formula for it; of the operands in the other order
+
+
+class Theirs(NamedTuple):
+    function: str
+    file: str
+    ulp: float
+    at: str
+    wrong: int
+    sass: int
+
+
+Listed = List[Tuple[Lowering, Optional[Row]]]
+
+
+# --- the page -----------------------------------------------------------------------------------------------------------------------
+def kind(x: Lowering) -> str:
+    """`libdevice` where a call is reached, `instruction` where the machine has it, else `ours`."""
+    if any(r.kind == "call" for r in x.chain):
+        return "libdevice"
+    return "instruction" if x.rule.kind != "rewrite" else "ours"
+
+
+def argument(bits: str, t: str) -> str:
+    return ", ".join(value(int(b, 16), t) for b in bits.split(","))
+
+
+def value(bits: int, t: str) -> str:
+    import struct
+    if t in ops.SMALL_FLOATS:
+        return f"0x{bits:02x}"
+    if t == "f64":
+        v = struct.unpack("<d", struct.pack("<Q", bits))[0]
+    elif t == "f16":
+        v = struct.unpack("<e", struct.pack("<H", bits))[0]
+    else:
+        v = struct.unpack("<f", struct.pack("<I", bits << 16 if t == "bf16" else bits))[0]
+    return re.sub(r"\.?0*p", "p", v.hex()) if v == v and abs(v) != float("inf") else str(v)
+
+
+def number(x: float) -> str:
+    return f"{x:.4g}" if x < 1000 else f"{x:.0f}"
+
+
+def table(listed: Listed, t: str, approx: bool, targets: List[str], xla: Dict[str, Theirs]) -> List[str]:
+    """Rows of a type: each lowering of each function, then XLA's."""
+    budgets, out, last = load.budgets(), [], ""
+    for x, row in listed:
+        if x.type != t or x.approx != approx:
+            continue
+        if x.function != last and last in xla and not approx:
+            out.append(theirs(xla[last], t, targets))
+        ulp, loose, absolute = budgets[x.op, x.type]
+        allowed = f"{loose if approx else ulp:g}" + (f" + 2^{measure.math.log2(absolute):.1f}" if approx and absolute else "")
+        cells = [f"**{x.op}**" if x.function != last else "", kind(x), allowed if x.function != last else ""]
+        if row is None:
+            cells += ["not measured", "", "", ""] + [""] * len(targets)
+        else:
+            sass = dict(w.split("=") for w in row.sass.split() if "=" in w)
+            noise = number(row.noise) if row.noise > row.ulp + 5e-5 else ""
+            cells += [number(row.ulp), argument(row.at, t) if row.ulp else "", noise, f"{row.values:,} ({row.how})", *(sass.get(s, "") for s in targets)]
+        out.append("| " + " | ".join([*cells, f"`{x.rule.name.replace('patterns/', '')}`"]) + " |")
+        last = x.function
+    if last in xla and not approx:
+        out.append(theirs(xla[last], t, targets))
+    return out
+
+
+def theirs(x: Theirs, t: str, targets: List[str]) -> str:
+    sass = [str(x.sass) if s == "sm_90" else "" for s in targets]
+    return "| " + " | ".join(["", "XLA's", "", number(x.ulp), argument(x.at, t) if x.ulp else "", "", "a sample", *sass, f"`{x.file}`"]) + " |"
+
+
+def small_table(listed: Listed) -> List[str]:
+    """f8 and f4 through f32: the worst of all of these types."""
+    out = []
+    for op in dict.fromkeys(x.op for x, _ in listed):
+        rows = [r for x, r in listed if x.op == op and x.type in ops.SMALL_FLOATS and not x.approx and r]
+        if rows:
+            worst = max(rows, key=lambda r: r.ulp)
+            at = f"{worst.function.split('.')[1]} {worst.at}" if worst.ulp else ""
+            out.append(f"| {op} | {len(rows)} | {number(worst.ulp)} | {at} | {sum(r.wrong for r in rows)} |")
+    return out
+
+
+HEAD = """# Functions: how far off, and at what cost
+
+Generated by `tests/functions.py` from `patterns/measured.tsv`, which `python -m gen.measure` writes; `./dev test` holds all three together.
+
+Each function has a list of lowerings, best first (`patterns/functions.py`, `polynomials.py`, `doubles.py`): an instruction whose error keeps the
+budget, a formula of ours, libdevice. The first that is there is taken; `gen/` refuses one that was measured to break its budget. Each stands
+alone in a kernel that is run in the simulator.
+
+- *ulp*: the largest error, as a fraction of a unit in the last place of the exact result, and *at* which argument. 0.5 is correct rounding.
+  Exact is libm's double for 32 bits and less; for f64 MPFR with 200 bits wherever long double finds an error near the largest.
+- *noise*: the same where every approximate instruction is as far off as the PTX manual allows, in either direction, where that is more. Ours
+  must keep their budgets with it. libdevice's authors knew what the instructions really do; of theirs the first column counts.
+- *arguments*: how many, and which: all; every 257th (or 16381st) bit pattern; drawn: half of them any bits, half between 2^-20 and 2^7; and
+  always the edges: every power of two, the constants of the formula, multiples of pi/2 and ln(2)/2, overflow and underflow, each with its
+  neighbours; zeros, infinities, nans, subnormals. A nan, an infinity, or a zero or its sign that is another than it should be is a failure.
+- *sm_80*, ..: machine instructions beyond those of a kernel whose function is one instruction (neg; add), plus one. Of XLA: of its own kernel
+  for the same function on small arrays, read from its PTX, less its kernel for negation (16 bits: abs) plus one; subroutines that ptxas puts behind a kernel (of div, sqrt) are not in it, in ours
+  they are.
+- *budget*: in units of the last place; under `--approx` some have an absolute part besides, and what stands as ulp is beyond that.
+"""
+
+
+def page(listed: Listed, xla: Dict[str, Theirs]) -> str:
+    targets = sorted({w.split("=")[0] for _, r in listed if r for w in r.sass.split() if "=" in w}, key=lambda s: int(s[3:]))
+    head = ["| function | lowering | budget | ulp | at | noise | arguments | " + " | ".join(targets) + " | rule |", "|---|---|---:|---:|---|---:|---|" + "---:|" * len(targets) + "---|"]
+    out = [HEAD]
+    for t, title in TYPES:
+        out += [f"## {title}\n", *head, *table(listed, t, False, targets, xla), ""]
+    out += ["## f8, f4\n", "Through f32 and rounded: all values of all types of 8 bits and below, the worst of them. Here 0 is the value that rounding the exact one gives.\n",
+            "| function | types | ulp | at | wrong |", "|---|---:|---:|---|---:|", *small_table(listed), ""]
+    for t, title in TYPES:
+        out += [f"## {title} under --approx\n", *head, *table(listed, t, True, targets, xla), ""]
+    return "\n".join(out)
+
+
+# --- XLA's kernels --------------------------------------------------------------------------------------------------------------------
+def measure_xla(build: Path, shared: Path) -> List[Theirs]:
+    """Of the small kernels of the corpus whose function we have."""
+    rows = [line.split("\t") for line in (shared / "anchors" / "programs.tsv").read_text().splitlines()]
+    columns, by_name = rows[0], {re.sub(r"\.S__.*", "", r[0]): r for r in rows[1:] if ".S__" in r[0]}
+    sass = {n: int(r[columns.index("sass")]) for n, r in by_name.items() if r[columns.index("sass")].isdigit()}
+    lowerings = {x.function: x for _, x in measured.keyed([load.load_target("sm90")]) if not x.approx and x.place == 0}
+    out = []
+    for name, r in by_name.items():
+        m = re.fullmatch(r"(un|bin)_(\w+)_(f32|f64|f16|bf16)", name)
+        function = f"{NAMES.get(m[2], m[2])}.{m[3]}" if m else ""
+        if not m or function not in lowerings or name.startswith(OTHERS):
+            continue
+        x, file = lowerings[function], r[0]
+        ptx = shared / "anchors" / "ptx" / "programs" / file.replace(".hlo", ".ptx")
+        text = (shared / "corpus" / "programs" / file).read_text()
+        dims = re.search(r"ROOT %\S+ = \w+\[([\d,]+)\]", text)
+        if not dims or not ptx.exists():
+            continue
+        elements = str(measure.math.prod(map(int, dims[1].split(","))))
+        block, grid = (r[columns.index(c)].split(",")[0] for c in ("block", "grid"))
+        p = subprocess.run([str(build / "tests" / "measure"), str(ptx), elements, grid, block], input=measure.job(x, r[1], "sample", 0), capture_output=True, text=True)
+        w = p.stdout.split()
+        if not w:
+            print(f"{file}: {p.stderr.strip()[:200]}")
+            continue
+        empty = (EMPTY if m[1] == "un" else EMPTY_TWO)[m[3]]
+        out.append(Theirs(function, file.replace(".hlo", ""), float(w[2]), w[3], int(w[4]), sass[name] - sass[empty] + 1))
+    return out
+
+
+def read_xla() -> Dict[str, Theirs]:
+    lines = XLA.read_text().splitlines()[1:] if XLA.exists() else []
+    found = [line.split("\t") for line in lines]
+    return {w[0]: Theirs(w[0], w[1], float(w[2]), w[3], int(w[4]), int(w[5])) for w in found}
+
+
+# --- checks -----------------------------------------------------------------------------------------------------------------------------
+def dearer(listed: Listed) -> List[str]:
+    """Lists in which one of ours stands before libdevice's and has more machine instructions."""
+    out, lists = [], {}
+    for x, row in listed:
+        if row:
+            lists.setdefault((x.function, x.approx, x.set.name), []).append((x, row))
+    for found in lists.values():
+        x, row = found[0]
+        for other, theirs_ in found[1:]:
+            if kind(x) == "libdevice" or kind(other) != "libdevice":
+                continue
+            target = x.set.values["name"]
+            a, b = (dict(w.split("=") for w in r.sass.split() if "=" in w).get(target) for r in (row, theirs_))
+            if a and b and int(a) > int(b):
+                out.append(f"{x.function} on {target}: {a} instructions by {x.rule.name}, {b} by {other.rule.name}")
+    return out
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--update", action="store_true")
+    parser.add_argument("--xla", default="")
+    parser.add_argument("--shared", default=str(ROOT.parent / "shared"))
+    args = parser.parse_args()
+    if args.xla:
+        lines = ["\t".join(map(str, t)) for t in measure_xla(Path(args.xla), Path(args.shared))]
+        XLA.write_text("\n".join(["\t".join(Theirs._fields), *lines]) + "\n", encoding="utf-8")
+    entries = measured.keyed([load.load_index(), *(load.load_target(t) for t in load.targets())])
+    rows, shown = measured.read(), {}
+    for k, x in entries:  # one row for a lowering that is the same on several targets
+        shown.setdefault((k, x.place), (x, rows.get(k)))
+    order = {o.name: n for n, o in enumerate(ops.OPS)}
+    listed = sorted(((x, rows.get(k)) for k, x in entries), key=lambda e: (order[e[0].op], e[0].type, e[0].approx, e[0].place))
+    text = page(sorted(shown.values(), key=lambda e: (order[e[0].op], e[0].type, e[0].approx, e[0].place)), read_xla())
+    faults = dearer(listed)
+    faults += sorted({f"{x.function} {x.mode}: not measured with the rules as they are: run ./dev rule --all" for x, row in listed if row is None})
+    if args.update:
+        PAGE.write_text(text, encoding="utf-8")
+    elif not PAGE.exists() or PAGE.read_text(encoding="utf-8") != text:
+        faults.append("docs/functions.md is not what the measurements say: run tests/functions.py --update")
+    print("\n".join([*faults, f"{len(entries) + 1 - len(faults)} passed, {len(faults)} failed"]))
+    return int(bool(faults))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,25 @@
+/* exact: what functions of floats are, as exactly as measuring an error to a thousandth of a unit in the last place needs.
+ *
+ *     ex_double(OP_EXP, 1, 0)                      2.718281828459045, for results of up to 32 bits
+ *     ex_distance(OP_EXP, 1, 0, 2.71828182845904509, d)   0.1557 units of f64, by 200 bits
+ */
+#ifndef EXACT_H
+#define EXACT_H
+
+#include "scalar/scalar.h"
+
+/* exact.c. Operands beyond an operation's own are not looked at. */
+double ex_double(ScOp op, double x, double y);
+long double ex_long(ScOp op, double x, double y);
+
+/* Whether this program was built with MPFR. */
+bool ex_is_precise(void);
+/* |got - op(x, y)| in units of the last place of an f64 at the exact result, by 200 bits; `otherwise` where that says less: for infinities,
+ * zeros, results above the largest value, and without MPFR. */
+double ex_distance(ScOp op, double x, double y, double got, double otherwise);
+
+/* The last place of a type at x, and its largest finite value. */
+long double ex_unit(ScType t, long double x);
+long double ex_largest(ScType t);
+
+#endif

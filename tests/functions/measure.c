@@ -1,0 +1,214 @@
+/* measure: how far a function's results are from the exact ones, in fractions of a unit in the last place, and where it is worst.
+ *
+ * Needs PTX whose kernel ENTRY stores op(a[i], b[i]) for i below ELEMENTS, 65536 in blocks of 256 where that is not said (gen/measure.py
+ * writes it; or another compiler's), and a job a line on standard
+ * input: `ENTRY OP TYPE HOW FIRST LAST STEP NOISE SLACK LIMIT n EDGE..`. Leaves a line a job:
+ *
+ *     k0 65536 0.50012 3c01 0 0    entry, how many values, worst and the bits of its operands, how many wrong special results and the first
+ *
+ * The unit is that of the exact result; infinity stands one step above the largest value; what misses by less than SLACK misses by
+ * nothing. A nan, infinity or zero that should be another, or a zero of the wrong sign, is no distance and is counted. Exact is: libm in
+ * double for up to 32 bits; for f64 MPFR with 200 bits wherever long double finds the error near the worst, and for the first values
+ * anyway. HOW: `all` FIRST <= bits < LAST by STEP; `drawn` LAST values from seed FIRST, half of any bits, half of ordinary size. Edges, in
+ * bits, come first, in all pairs where there are two operands. NOISE above 0 moves approximate instructions within their bounds, as this
+ * seed says. Operands beyond LIMIT are not judged, where it is not 0.
+ *
+ *     echo 'k0 exp f32 all 0 0x100000000 257 0 0 0 1 42b17218' | measure k.ptx
+ */
+#include "base/base.h"
+#include "exact.h"
+#include "scalar/scalar.h"
+#include "sim/sim.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_EDGES = 32768, FIRST_EXACT = 1024, PADDING = 256 }; /* bytes that other compilers' kernels may read behind a buffer */
+
+typedef struct {
+    uint64_t elements;
+    uint32_t blocks, threads;
+} Shape;
+
+typedef struct {
+    char entry[64], name[32], type_name[32], how[16];
+    ScOp op;
+    ScType type;
+    int arity;
+    uint64_t first, last, step;
+    int noise;
+    double slack, limit;
+    int n_edges;
+    uint64_t edges[MOST_EDGES];
+    const SimModule *module;
+    Shape shape;
+    uint64_t n, wrong;
+    double worst;
+    uint64_t at[2], wrong_at[2];
+} Job;
+
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+/* Operand k of value i: any bits, or between 2^-20 and 2^7 in size, by turns. */
+static uint64_t drawn(const Job *j, uint64_t i, uint64_t k)
+{
+    const uint64_t h = mix(i * 2 + k + UINT64_C(0x9e3779b97f4a7c15) * (j->first + 1));
+    if (i & 1) return h & sc_mask(j->type);
+    const int exponent = (int)(h >> 58) % 28 - 20;
+    return sc_from_f64(j->type, ldexp(1 + (double)(h & 0xfffffffffffff) * 0x1p-52, exponent) * (h >> 57 & 1 ? -1 : 1));
+}
+
+/* How many values there are, and the i-th. */
+static uint64_t count_of(const Job *j)
+{
+    const uint64_t edges = (uint64_t)j->n_edges, swept = strcmp(j->how, "all") ? j->last : (j->last - j->first + j->step - 1) / j->step;
+    return swept + (j->arity == 2 ? edges * edges : edges);
+}
+
+static uint64_t value_of(const Job *j, uint64_t i, uint64_t k)
+{
+    const uint64_t edges = (uint64_t)j->n_edges, listed = j->arity == 2 ? edges * edges : edges;
+    if (i < listed) return j->edges[j->arity < 2 ? i : k ? i / edges : i % edges];
+    i -= listed;
+    if (!strcmp(j->how, "all")) return (j->first + i * j->step) & sc_mask(j->type);
+    return drawn(j, i, k);
+}
+
+/* --- judging ------------------------------------------------------------------------------------------------------------------ */
+static void note_wrong(Job *j, const uint64_t at[2])
+{
+    if (!j->wrong++) memcpy(j->wrong_at, at, sizeof j->wrong_at);
+}
+
+/* The distance of `got` from y, which is exact to long double's accuracy; negative: another special value than y. */
+static double distance(const Job *j, double got, long double y)
+{
+    const long double largest = ex_largest(j->type), limit = largest + ex_unit(j->type, largest);
+    if (isnan(y) || isnan(got)) return isnan(y) && isnan(got) ? 0 : -1;
+    if (isinf(y)) return (long double)got == y ? 0 : -1;
+    if (y == 0 ? got != 0 : isinf(got) && fabsl(y) < largest - 8 * ex_unit(j->type, largest)) return -1;
+    if (got == 0 && !signbit(got) != !signbit(y)) return -1;
+    const long double want = fabsl(y) > limit ? copysignl(limit, y) : y, have = isinf(got) ? copysignl(limit, (long double)got) : (long double)got;
+    const long double off = fabsl(have - want) - (long double)j->slack;
+    return off <= 0 ? 0 : (double)(off / ex_unit(j->type, fminl(fabsl(want), largest)));
+}
+
+static void judge(Job *j, const uint64_t at[2], uint64_t bits)
+{
+    const double got = sc_to_f64(j->type, bits), x = sc_to_f64(j->type, at[0]), y = sc_to_f64(j->type, at[1]);
+    double off;
+    if (j->limit > 0 && !(fabs(x) <= j->limit)) return;
+    j->n++;
+    if (j->type == SC_F64) {
+        off = distance(j, got, ex_long(j->op, x, y));
+        if (ex_is_precise() && off >= 0 && (j->n < FIRST_EXACT || off > j->worst - 0.02)) off = ex_distance(j->op, x, y, got, off);
+    } else if (sc_type_info[j->type].bits <= 8) { /* what has no infinity, or no zero, is as its conversion has it */
+        const double rounded = sc_to_f64(j->type, sc_from_f64(j->type, ex_double(j->op, x, y)));
+        off = got == rounded || (isnan(got) && isnan(rounded)) ? 0 : distance(j, got, (long double)ex_double(j->op, x, y));
+    } else off = distance(j, got, (long double)ex_double(j->op, x, y));
+    if (off < 0) note_wrong(j, at);
+    else if (off > j->worst) {
+        j->worst = off;
+        memcpy(j->at, at, sizeof j->at);
+    }
+}
+
+/* --- runs ----------------------------------------------------------------------------------------------------------------------- */
+/* One launch; what is beyond the last value is the first again. */
+static void chunk(WbbCx *cx, Job *j, void *const memory[3], uint64_t from, uint64_t count)
+{
+    const size_t width = sc_bytes(j->type);
+    const uint64_t elements = j->shape.elements, n = WBB_MIN(count - from, elements);
+    for (uint64_t i = 0; i < elements; i++)
+        for (uint64_t k = 0; k < (uint64_t)j->arity; k++) {
+            const uint64_t v = value_of(j, from + (i < n ? i : 0), k);
+            memcpy((char *)memory[k] + i * width, &v, width); /* low bytes first, as every host here has them */
+        }
+    WbbArena *a = wbb_arena_new(cx);
+    const int buffers = j->arity + 1, args[3] = {0, 1, 2};
+    SimBuffer b[3];
+    for (int i = 0; i < buffers; i++) b[i] = (SimBuffer){.bytes = memory[i == j->arity ? 2 : i], .size = elements * width, .role = i == j->arity ? BD_OUT : BD_IN};
+    const BdLaunch launch = {.entry = j->entry, .grid = {j->shape.blocks, 1, 1}, .block = {j->shape.threads, 1, 1}, .cluster = {1, 1, 1}, .n_args = buffers, .args = args};
+    SimReport report = {0};
+    sim_run(cx, a, j->module, &launch, b, buffers, &(SimOptions){.ulp_noise = j->noise > 0, .seed = (uint64_t)j->noise + from, .padding = PADDING}, &report);
+    if (report.n_faults) wbb_fail(cx, (WbbLoc){0}, "%s: %s", j->entry, report.faults[0]);
+    wbb_arena_free(a);
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t at[2] = {0}, bits = 0;
+        for (int k = 0; k < j->arity; k++) memcpy(&at[k], (char *)memory[k] + i * width, width);
+        memcpy(&bits, (char *)memory[2] + i * width, width);
+        judge(j, at, bits);
+    }
+}
+
+static bool next_job(WbbCx *cx, Job *j)
+{
+    *j = (Job){.module = j->module, .shape = j->shape};
+    if (scanf("%63s %31s %31s %15s %" SCNi64 " %" SCNi64 " %" SCNi64 " %d %lf %lf %d", j->entry, j->name, j->type_name, j->how, (int64_t *)&j->first, (int64_t *)&j->last,
+              (int64_t *)&j->step, &j->noise, &j->slack, &j->limit, &j->n_edges) != 11)
+        return false;
+    j->op = sc_op_named(j->name, strlen(j->name)), j->type = sc_type_named(j->type_name, strlen(j->type_name));
+    if (j->op == OP_NONE || j->type == SC_NONE || j->n_edges > MOST_EDGES || j->n_edges < 0) wbb_fail(cx, (WbbLoc){0}, "%s: not a job", j->entry);
+    j->arity = sc_op_info[j->op].arity;
+    for (int i = 0; i < j->n_edges; i++)
+        if (scanf("%" SCNx64, &j->edges[i]) != 1) wbb_fail(cx, (WbbLoc){0}, "%s: %d edges expected", j->entry, j->n_edges);
+    return true;
+}
+
+static void put_operands(const Job *j, const uint64_t at[2])
+{
+    for (int k = 0; k < j->arity; k++) printf("%s%" PRIx64, k ? "," : "", at[k]);
+}
+
+typedef struct {
+    const char *path;
+    Shape shape;
+} Call;
+
+static void work(WbbCx *cx, void *arg)
+{
+    const Call *call = arg;
+    const char *path = call->path;
+    WbbArena *a = wbb_arena_new(cx);
+    size_t size;
+    const char *text = wbb_read_file(cx, a, path, &size);
+    Job *j = WBB_NEW(a, Job);
+    j->module = sim_parse(cx, a, path, text);
+    j->shape = call->shape;
+    void *memory[3];
+    for (int i = 0; i < 3; i++) memory[i] = wbb_alloc(a, (size_t)j->shape.elements * 8 + PADDING);
+    while (next_job(cx, j)) {
+        const uint64_t count = count_of(j);
+        for (uint64_t i = 0; i < count; i += j->shape.elements) chunk(cx, j, memory, i, count);
+        printf("%s %" PRIu64 " %.5f ", j->entry, j->n, j->worst);
+        put_operands(j, j->at);
+        printf(" %" PRIu64 " ", j->wrong);
+        put_operands(j, j->wrong_at);
+        printf("\n");
+        fflush(stdout);
+    }
+    wbb_arena_free(a);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 2 && argc != 5) {
+        fprintf(stderr, "usage: measure FILE.ptx [ELEMENTS BLOCKS THREADS] <JOBS\n");
+        return 2;
+    }
+    Call call = {argv[1], {65536, 256, 256}};
+    if (argc == 5) call.shape = (Shape){strtoull(argv[2], NULL, 10), (uint32_t)strtoul(argv[3], NULL, 10), (uint32_t)strtoul(argv[4], NULL, 10)};
+    WbbCx *cx = wbb_cx_new();
+    const WbbStatus s = wbb_guard(cx, work, &call);
+    if (s != WBB_OK) fprintf(stderr, "%s", cx->messages);
+    wbb_cx_free(cx);
+    return s != WBB_OK;
+}

@@ -1,0 +1,24 @@
+/* files.h: a fuzzer as a program that runs the files it is named, for machines without libFuzzer and for a crash that is to be seen
+ * again. A fuzzer includes it behind its LLVMFuzzerTestOneInput; without -DFUZZ_FILES it is nothing.
+ *
+ *     cc -DFUZZ_FILES tests/fuzz/map_fuzz.c .. && ./map_fuzz crash-1234
+ */
+#ifndef FUZZ_FILES_H
+#define FUZZ_FILES_H
+#ifdef FUZZ_FILES
+
+int main(int argc, char **argv)
+{
+    for (int k = 1; k < argc; k++) {
+        FILE *f = fopen(argv[k], "rb");
+        if (!f) return 2;
+        static uint8_t bytes[1 << 22];
+        const size_t n = fread(bytes, 1, sizeof bytes, f);
+        fclose(f);
+        (void)LLVMFuzzerTestOneInput(bytes, n);
+    }
+    return 0;
+}
+
+#endif
+#endif

@@ -1,0 +1,52 @@
+"""The coefficients in patterns/polynomials.py are those that sollya found: patterns/coefficients/f32.txt."""
+from __future__ import annotations
+
+import re
+import sys
+import unittest
+from pathlib import Path
+from typing import Dict, List
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT))
+
+from patterns import polynomials  # noqa: E402
+
+LISTS = {"expm1": "EXPM1", "log": "LOG", "pow": "POW", "tanh": "TANH", "erf": "ERF", "erfc": "ERFC", "sin": "SIN", "cos": "COS",
+         "sin of f16": "SIN_OF_F16", "cos of f16": "COS_OF_F16", "log of f16": "LOG_OF_F16"}
+ERRORS = {"tanh": -25, "log": -27, "pow": -34, "erfc": -29, "cos": -30, "sin of f16": -18, "cos of f16": -18, "log of f16": -19}
+
+
+def found() -> Dict[str, List[float]]:
+    """By title: the error as a power of 2, then the coefficients."""
+    out: Dict[str, List[float]] = {}
+    title = ""
+    for line in ROOT.joinpath("patterns", "coefficients", "f32.txt").read_text().splitlines():
+        head = re.match(r"(\w.*) 2\^\((-?\d+)/100\)$", line)
+        if head:
+            title = head.group(1)
+            out[title] = [int(head.group(2)) / 100]
+        elif line.startswith("    "):
+            out[title].append(float.fromhex(line.strip()))
+    return out
+
+
+class Coefficients(unittest.TestCase):
+    def test_each_list_is_what_was_found(self) -> None:
+        tables = found()
+        self.assertEqual(set(tables), set(LISTS))
+        for title, name in LISTS.items():
+            self.assertEqual(tables[title][1:], getattr(polynomials, name), name)
+
+    def test_errors_keep_their_limits(self) -> None:
+        for title, (error, *_) in found().items():
+            self.assertLessEqual(error, ERRORS.get(title, -26), title)
+
+    def test_constants_in_two_parts(self) -> None:
+        for high, low, whole in ((polynomials.TWELFTH, polynomials.TWELFTH_LOW, 1 / 12), (polynomials.LOG2_E, polynomials.LOG2_E_LOW, 1.4426950408889634),
+                                 (polynomials.LN_2, polynomials.LN_2_LOW, 0.6931471805599453), (polynomials.PI_2, polynomials.PI_2_LOW, 1.5707963267948966)):
+            self.assertLess(abs(high + low - whole), whole * 2**-47)
+
+
+if __name__ == "__main__":
+    unittest.main()
