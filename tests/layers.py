@@ -1,4 +1,5 @@
-"""The rooms of src/ keep to their walls: includes, prefixes of symbols, sizes of files, and who may print or end the process.
+"""The rooms of src/ keep to their walls: includes, prefixes of symbols, sizes of files, and who may print or end the process;
+and the build knows what its tables are made from.
 
 usage: layers.py [BUILD]      BUILD: a build folder, whose objects' symbols are checked
 
@@ -98,8 +99,30 @@ def check_symbols(build: Path) -> List[str]:
     return faults
 
 
+def check_build() -> List[str]:
+    """The build knows every file that tables are made from: an edit of one it does not know would change nothing."""
+    text = (ROOT / "meson.build").read_text()
+    named = {f"patterns/{name}.py" for name in re.findall(r"\bsm\d+\b", re.search(r"(?m)^targets = .*", text)[0])}
+    named |= set(re.findall(r"'((?:patterns|gen)/[^']+)'", text))
+    needed = [*(ROOT / "patterns").iterdir(), *imported(ROOT / "gen" / "gen_tables.py", set())]
+    names = sorted(str(f.relative_to(ROOT)) for f in needed if f.suffix in (".py", ".tsv", ".txt"))
+    return [f"meson.build: error: {name} is missing among what the tables depend on" for name in names if name not in named]
+
+
+def imported(file: Path, seen: Set[Path]) -> Set[Path]:
+    """A file of gen/ and those of gen/ that it imports, directly or not."""
+    if file in seen:
+        return seen
+    seen.add(file)
+    for m in re.finditer(r"(?m)^\s*(?:from gen import (.+?)(?:  #.*)?$|(?:from|import) gen\.(\w+))", file.read_text()):
+        for name in [m[2]] if m[2] else re.findall(r"\w+", m[1]):
+            if (file.parent / f"{name}.py").is_file():
+                imported(file.parent / f"{name}.py", seen)
+    return seen
+
+
 def main(argv: List[str]) -> int:
-    faults: List[str] = []
+    faults: List[str] = check_build()
     files = sorted([*SRC.rglob("*.c"), *SRC.rglob("*.h")])
     for path in files:
         text = path.read_text()

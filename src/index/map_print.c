@@ -7,6 +7,7 @@
  *     (d0)[s0] -> (d0 * 4 + s0), domain: d0 in [0, 7], s0 in [0, 3], d0 + s0 in [0, 8]
  */
 #include "index/inner.h"
+#include "ir/facts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -221,8 +222,6 @@ typedef struct {
     IxCost *cost;
 } Counting;
 
-static WbbI128 floor_div(WbbI128 x, WbbI128 k) { return x / k - (x % k < 0); }
-
 static void count(Counting *c, IrRef r)
 {
     const IrNode *n = ir_at(c->g, r);
@@ -231,7 +230,7 @@ static void count(Counting *c, IrRef r)
     if (n->op != OP_SUM) {
         if (n->op == OP_FLOORDIV || n->op == OP_MOD) {
             const IrFact x = ir_fact(c->g, n->a[0]), k = ir_fact(c->g, n->a[1]);
-            c->cost->provable += k.lo == k.hi && floor_div(x.lo, k.lo) == floor_div(x.hi, k.lo);
+            c->cost->provable += k.lo == k.hi && ir_floor_div(x.lo, k.lo) == ir_floor_div(x.hi, k.lo);
         }
         if (n->op == OP_FLOORDIV) c->cost->div++;
         else if (n->op == OP_MOD) c->cost->rem++;

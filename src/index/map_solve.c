@@ -14,6 +14,7 @@
  * is left does not change when it is simplified again.
  */
 #include "index/inner.h"
+#include "ir/facts.h"
 
 enum { NARROWINGS = 24, ROUNDS = 200 };
 
@@ -28,9 +29,8 @@ typedef struct {
     bool narrow;
 } Round;
 
-static WbbI128 floor_div(WbbI128 x, WbbI128 k) { return x / k - (x % k < 0); }
-static WbbI128 ceil_div(WbbI128 x, WbbI128 k) { return -floor_div(-x, k); }
-static WbbI128 left_over(WbbI128 x, WbbI128 k) { return x - floor_div(x, k) * k; }
+static WbbI128 ceil_div(WbbI128 x, WbbI128 k) { return -ir_floor_div(-x, k); }
+static WbbI128 left_over(WbbI128 x, WbbI128 k) { return x - ir_floor_div(x, k) * k; }
 static WbbI128 times(WbbI128 x, WbbI128 y)
 {
     WbbI128 p;
@@ -102,7 +102,7 @@ static void narrow(Round *r, IrRef e, WbbI128 lo, WbbI128 hi)
             const IrFact x = ir_fact(g, t.ref);
             const WbbI128 k = t.coefficient, size = k < 0 ? -k : k;
             const WbbI128 low = lo - most + k * (k > 0 ? x.hi : x.lo), high = hi - least + k * (k > 0 ? x.lo : x.hi); /* of k * x */
-            const WbbI128 from = k > 0 ? ceil_div(low, size) : ceil_div(-high, size), to = k > 0 ? floor_div(high, size) : floor_div(-low, size);
+            const WbbI128 from = k > 0 ? ceil_div(low, size) : ceil_div(-high, size), to = k > 0 ? ir_floor_div(high, size) : ir_floor_div(-low, size);
             narrow(r, t.ref, is_far(k > 0 ? lo : hi) ? -FAR : from, is_far(k > 0 ? hi : lo) ? FAR : to);
         }
         break;
@@ -115,8 +115,8 @@ static void narrow(Round *r, IrRef e, WbbI128 lo, WbbI128 hi)
     case OP_MOD: {
         const WbbI128 k = (int64_t)ir_at(g, n.a[1])->imm;
         const IrFact x = ir_fact(g, n.a[0]);
-        if (is_far(x.lo) || floor_div(x.lo, k) != floor_div(x.hi, k)) break;
-        const WbbI128 start = floor_div(x.lo, k) * k;
+        if (is_far(x.lo) || ir_floor_div(x.lo, k) != ir_floor_div(x.hi, k)) break;
+        const WbbI128 start = ir_floor_div(x.lo, k) * k;
         narrow(r, n.a[0], is_far(lo) ? -FAR : start + lo, is_far(hi) ? FAR : start + hi);
         break;
     }
@@ -165,8 +165,8 @@ static bool split(Round *r, const IrNode *n, const IrFact *f, WbbI128 lo, WbbI12
         if (is_far(rest.lo) || is_far(rest.hi)) return false;
         const bool low = lo > f->lo, high = hi < f->hi;
         if (low && ceil_div(lo - rest.hi, g) != ceil_div(lo - rest.lo, g)) continue;
-        if (high && floor_div(hi - rest.lo, g) != floor_div(hi - rest.hi, g)) continue;
-        learn(r, part_of(r, n, 0, p, (int64_t)g), low ? ceil_div(lo - rest.lo, g) : -FAR, high ? floor_div(hi - rest.hi, g) : FAR);
+        if (high && ir_floor_div(hi - rest.lo, g) != ir_floor_div(hi - rest.hi, g)) continue;
+        learn(r, part_of(r, n, 0, p, (int64_t)g), low ? ceil_div(lo - rest.lo, g) : -FAR, high ? ir_floor_div(hi - rest.hi, g) : FAR);
         return true;
     }
     return false;
@@ -187,7 +187,7 @@ static void learn_sum(Round *r, IrRef e, const IrFact *f, WbbI128 lo, WbbI128 hi
         keep(r, e, lo, hi);
         return;
     }
-    const WbbI128 low = ceil_div(lo - c, g), high = floor_div(hi - c, g);
+    const WbbI128 low = ceil_div(lo - c, g), high = ir_floor_div(hi - c, g);
     for (uint32_t i = 0; i < n.a[1] && minus; i++)
         if (r->g->terms[n.a[0] + i].coefficient / (int64_t)g == INT64_MIN) {
             keep(r, e, lo, hi);

@@ -6,6 +6,7 @@
  *     compose (d0)[s0] -> (d0 + s0) with (d0)[s0] -> (d0 * 4 + s0)   =>   (d0)[s0, s1] -> (d0 * 4 + s1 * 4 + s0)
  */
 #include "index/inner.h"
+#include "ir/facts.h"
 
 #include <string.h>
 
@@ -158,8 +159,6 @@ IxMap *ix_map_ranges_to_dimensions(RwCx *rw, WbbArena *a, const IxMap *m, const 
 }
 
 /* --- larger steps ------------------------------------------------------------------------------------------------------------------------ */
-static WbbI128 floor_div(WbbI128 x, WbbI128 k) { return x / k - (x % k < 0); }
-
 /* The constraint s mod k in [c, c] on variable i, of the largest k; NULL if there is none. */
 static const IxConstraint *step_of(const IrGraph *g, const IxMap *m, uint32_t i)
 {
@@ -187,8 +186,8 @@ IxMap *ix_map_rescale_symbols(RwCx *rw, WbbArena *a, const IxMap *m)
             k = (int64_t)ir_at(g, ir_at(g, c->expression)->a[1])->imm;
             left = c->lo;
             if (left < 0 || left >= k) return ix_map_of_state(a, IX_EMPTY);
-            v.lo = (int64_t)-floor_div(left - v.lo, k);
-            v.hi = (int64_t)floor_div(v.hi - left, k);
+            v.lo = (int64_t)-ir_floor_div(left - v.lo, k);
+            v.hi = (int64_t)ir_floor_div(v.hi - left, k);
         }
         v.node = ix_variable(g, v.name, v.lo, v.hi);
         ix_swap(&s, m->vars.items[i].node, rw_sum(rw, (int64_t)left, (IrTerm[]){{(int64_t)k, v.node}}, 1));

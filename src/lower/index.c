@@ -7,6 +7,7 @@
  *     load %x[1024*bid + 8*tid + 8]:bf16x8
  *     ->  %i = add (mul %bid, 128), %tid; %p = gep [8 x bfloat], %x, zext %i; load (gep bfloat, %p, 8)      ld.v4.b32 [%rd+16]
  */
+#include "ir/facts.h"
 #include "lower/inner.h"
 
 #include <string.h>
@@ -238,11 +239,8 @@ static int64_t common_factor(const Split *s)
 {
     uint64_t g = 0;
     for (uint32_t i = 0; i < s->n; i++) {
-        uint64_t c = s->terms[i].coefficient < 0 ? 0 - (uint64_t)s->terms[i].coefficient : (uint64_t)s->terms[i].coefficient;
-        while (c) {
-            const uint64_t left = g % c;
-            g = c, c = left;
-        }
+        const uint64_t c = (uint64_t)s->terms[i].coefficient;
+        g = ir_gcd(s->terms[i].coefficient < 0 ? 0 - c : c, g);
     }
     return g && g <= INT32_MAX ? (int64_t)g : 1;
 }

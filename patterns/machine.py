@@ -1,0 +1,77 @@
+"""What several generations have alike: instructions that LLVM has no name for, and decisions that hold on all of them."""
+from gen.lang import *
+
+APPROXIMATE = [                                 # of the special function unit; the errors are those of the PTX manual
+    asm (rsqrt.f32(a),                       'rsqrt.approx.f32 %d, %a;',  err=rel(2**-22.9)),
+    asm (div.f32.approx(a, b),               'div.full.f32 %d, %a, %b;',  err=rel(2**-22)),
+    asm (sqrt.f32.approx(a),                 'sqrt.approx.f32 %d, %a;',   err=rel(2**-22.6)),
+    asm (tanh.f32.approx(a),                 'tanh.approx.f32 %d, %a;',   err=rel(2**-10.9)),
+    asm (exp2.f32.approx(a),                 'ex2.approx.f32 %d, %a;',    err=rel(2**-22)),
+    asm (log2.f32.approx(a),                 'lg2.approx.f32 %d, %a;',    err=rel(2**-22)),
+    asm (sin.f32.approx(a),                  'sin.approx.f32 %d, %a;',    err=rel(2**-20.5)),
+    asm (cos.f32.approx(a),                  'cos.approx.f32 %d, %a;',    err=rel(2**-20.5)),
+]
+WIDEN_BF16 = [                                  # two at a time, with a shift and a mask; LLVM takes six instructions more
+    asm (cvt.f32x2.bf16x2(a),                '{ .reg .b32 l, h; shl.b32 l, %a, 16; and.b32 h, %a, -65536; mov.b64 %d, {l, h}; }'),
+]
+SHIFT = [                                       # by 32 or more: nothing is left, or the sign, as HLO says
+    asm (op[t](a, b),                        f'{name} %d, %a, %b;')
+    for t in (i32, u32) for op, name in ((shl, 'shl.b32'), (shrl, 'shr.u32'), (shra, 'shr.s32'))
+]
+F64_FROM_INTEGER = [                            # before sm_90, on the way from an integer to bf16
+    asm (cvt.f64.i32.approx(a),              'cvt.rn.f64.s32 %d, %a;'),
+    asm (cvt.f64.u32.approx(a),              'cvt.rn.f64.u32 %d, %a;'),
+    asm (cvt.f64.i64.approx(a),              'cvt.rn.f64.s64 %d, %a;'),
+    asm (cvt.f64.u64.approx(a),              'cvt.rn.f64.u64 %d, %a;'),
+]
+BF16_FROM_INTEGER = [                           # from sm_90
+    llvm(cvt.bf16.i32(a),                    'sitofp'),
+    llvm(cvt.bf16.i64(a),                    'sitofp'),
+    llvm(cvt.bf16.u32(a),                    'uitofp'),
+    llvm(cvt.bf16.u64(a),                    'uitofp'),
+]
+F8 = [                                          # from sm_89
+    asm (cvt.f16x2.f8e4m3fnx2(a),            'cvt.rn.f16x2.e4m3x2 %d, %a;'),
+    asm (cvt.f16x2.f8e5m2x2(a),              'cvt.rn.f16x2.e5m2x2 %d, %a;'),
+    asm (cvt.f16.f8e4m3fn(a),                '{ .reg .b32 p; .reg .b16 h; cvt.rn.f16x2.e4m3x2 p, %a; mov.b32 {%d, h}, p; }'),
+    asm (cvt.f16.f8e5m2(a),                  '{ .reg .b32 p; .reg .b16 h; cvt.rn.f16x2.e5m2x2 p, %a; mov.b32 {%d, h}, p; }'),
+    asm (cvtsat.f8e4m3fnx2.f32x2(a),         '{ .reg .f32 l, h; mov.b64 {l, h}, %a; cvt.rn.satfinite.e4m3x2.f32 %d, h, l; }'),
+    asm (cvtsat.f8e5m2x2.f32x2(a),           '{ .reg .f32 l, h; mov.b64 {l, h}, %a; cvt.rn.satfinite.e5m2x2.f32 %d, h, l; }'),
+    asm (cvtsat.f8e4m3fn.f32(a),             '{ .reg .f32 z; mov.f32 z, 0f00000000; cvt.rn.satfinite.e4m3x2.f32 %d, z, %a; }'),
+    asm (cvtsat.f8e5m2.f32(a),               '{ .reg .f32 z; mov.f32 z, 0f00000000; cvt.rn.satfinite.e5m2x2.f32 %d, z, %a; }'),
+]
+
+UNROLL_16 = [
+    tune('loop.unroll', bits=64, value=2,  because='16-byte accesses'),
+    tune('loop.unroll', bits=32, value=4,  because='16-byte accesses'),
+    tune('loop.unroll', bits=16, value=8,  because='16-byte accesses'),
+    tune('loop.unroll', bits=8,  value=16, because='16-byte accesses'),
+    tune('loop.unroll', bits=4,  value=32, because='16-byte accesses'),
+]
+UNROLL_32 = [
+    tune('loop.unroll', bits=64, value=4,  because='32-byte accesses'),
+    tune('loop.unroll', bits=32, value=8,  because='32-byte accesses'),
+    tune('loop.unroll', bits=16, value=16, because='32-byte accesses'),
+    tune('loop.unroll', bits=8,  value=32, because='32-byte accesses'),
+    tune('loop.unroll', bits=4,  value=32, because='as many lanes as vectorising takes'),
+]
+TUNE = [                                        # every heuristic is data
+    tune('loop.unroll', bits=2,  value=32, because='as many lanes as vectorising takes'),
+    tune('loop.block',        value=128,    because='enough warps to a block to hide latency, few enough to fill every SM'),
+    tune('loop.rounds',       value=4,      because='four accesses on their way, and a thread begins once for four'),
+    tune('loop.round_work',   value=128,    because='beyond it what a thread begins with is little of what it does, and rounds would cost registers'),
+    tune('loop.round_bytes',  value=128,    because='32 registers hold what is on its way, so that a multiprocessor still has all its threads'),
+    tune('loop.max_body',     value=1024,   because='beyond it the instruction cache is the bottleneck, not memory'),
+    tune('loop.max_bytes',    value=256,    because='64 of 255 registers hold what a thread has loaded and will store'),
+    tune('call.min_nodes',    value=256,    because='smaller bodies cost less where they are read than a call of them'),
+    tune('call.budget',       value=40,     because='nodes for each instruction of the fusion: code stays linear in its size'),
+    tune('reduce.max_turns',  value=1024,   because='one thread alone waits for each element it reads'),
+    tune('reduce.most',       value=1 << 36, because='a second or so of the whole machine; sums that threads share take no more than memory does'),
+    tune('product.max_turns', value=1024,   because='one thread alone waits for each element it reads'),
+    tune('product.most',      value=2**26,  because='a millisecond of multiplications that a library does in tiles'),
+    tune('fold.most',         value=512,    because='a loop body that the instruction cache holds many times over'),
+    tune('section.most',      value=64,     because='a bisection of the blocks six deep, and no more code than that'),
+    tune('section.elements',  value=4096,   because='blocks of its own are worth it where a part fills several'),
+    tune('section.bytes',     value=128,    because='shorter runs of a part would fill cache lines in pieces'),
+    tune('loop.max_turns',    value=1024,   because='more turns in one thread and the last threads keep the machine waiting'),
+]
