@@ -25,6 +25,7 @@ KNOWN = Path(__file__).with_name("foreign_known.tsv")
 PADDING = 256
 SAMPLE = 64         # blocks of a kernel without stored outputs that run where it has more threads than THREADS
 THREADS = 1 << 15
+TOO_LARGE = "of memory, this machine has"   # what the executable says of inputs for which there is no room
 
 
 def known() -> Dict[Tuple[str, str], Dict[str, str]]:
@@ -66,13 +67,13 @@ def outside(cli: Cli, shared: Path, part: str, stored: Golden, row: Dict[str, st
 
 
 def run(cli: Cli, shared: Path, part: str, stored: Golden, row: Dict[str, str]) -> Tuple[str, str]:
-    """("agrees" | "runs" | "differs" | "failed" | "declined", why) of one kernel over all its cases."""
+    """("agrees" | "runs" | "differs" | "failed" | "declined" | "too large", why) of one kernel over all its cases."""
     file = row["file"]
     words = [*command(shared, part, row), "--json"]
     cases = seeds(stored, file)
     if not cases:
         p = cli.call(*words, "--case", "n", *(["--blocks", str(SAMPLE)] if threads(row) > THREADS else []))
-        word = "runs" if p.returncode == 0 else "declined" if p.returncode == 3 else "failed"
+        word = "runs" if p.returncode == 0 else "declined" if p.returncode == 3 else "too large" if TOO_LARGE in p.stderr else "failed"
         return word, "" if p.returncode == 0 else last(p)
     for case, seed in cases:
         with tempfile.TemporaryDirectory() as folder:
@@ -116,6 +117,9 @@ def main() -> int:
             good = word in ("agrees", "runs")
             left = outside(cli, o.shared, part, stored, row) if listed and listed["bounds"] == "inside" else ""
             counts[word + (", understood" if listed else "")] += 1
+            if word == "too large":
+                print(f"skipped: {part}/{row['file']}: {why}", flush=True)
+                continue
             if good == bool(listed) or left:
                 print(f"{word}{', but listed as understood' if listed else ''}: {part}/{row['file']}: {left or why}", flush=True)
                 failed += 1

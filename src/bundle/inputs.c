@@ -64,15 +64,15 @@ static uint64_t rounded(double x, const FloatType *t)
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
     if (t->mantissa == 52) return bits;
-    int bias = (1 << (t->exponent - 1)) - 1 + t->shift, k = 0;
-    double a = fabs(x);
-    frexp(a, &k);
-    k = a == 0 ? -bias : k - 1;
-    k = WBB_MAX(k, 1 - bias);
-    uint64_t q = (uint64_t)nearbyint(ldexp(a, t->mantissa - k));
-    uint64_t r = q ? q + ((uint64_t)(k + bias - 1) << t->mantissa) : 0;
-    if (q == 0 && t->one_zero) return 0;
-    return r | (bits >> 63) << (t->exponent + t->mantissa);
+    const int bias = (1 << (t->exponent - 1)) - 1 + t->shift, drop = 52 - t->mantissa;
+    const uint64_t sign = bits >> 63 << (t->exponent + t->mantissa), one = UINT64_C(1) << 52, size = bits & (UINT64_MAX >> 1);
+    const uint64_t least = (uint64_t)(1023 - bias) * one;
+    if (size >= least + one) { /* normal: a carry out of the mantissa raises the exponent, as it should */
+        const uint64_t rebased = size - least;
+        return sign | (rebased + (UINT64_C(1) << (drop - 1)) - 1 + (rebased >> drop & 1)) >> drop;
+    }
+    const uint64_t q = (uint64_t)nearbyint(ldexp(fabs(x), t->mantissa + bias - 1)); /* in steps of the least subnormal */
+    return q == 0 && t->one_zero ? 0 : sign | q;
 }
 
 static uint64_t float_element(const FloatType *t, uint64_t h, char which)
@@ -100,31 +100,36 @@ static uint64_t whole_element(int bits, bool is_signed, uint64_t h, char which, 
     return v;
 }
 
-/* Element k of the numbers behind a type: of a complex one its parts follow each other. */
-static uint64_t number(uint64_t base, const char *type, const FloatType *t, int64_t k, char which, bool ranged)
+static void put(uint8_t *to, uint64_t v, size_t size) /* little endian; each length its own store */
 {
-    uint64_t h = mix(base + (uint64_t)k);
-    if (strcmp(type, "pred") == 0) return h >> 8 & 1;
-    return t ? float_element(t, h, which) : whole_element(bd_type_bits(type), type[0] == 's', h, which, ranged);
+    switch (size) {
+    case 1: *to = (uint8_t)v; break;
+    case 2: memcpy(to, &v, 2); break;
+    case 4: memcpy(to, &v, 4); break;
+    default: memcpy(to, &v, 8);
+    }
 }
 
 void bd_make_input_at(uint64_t seed, uint64_t index, const char *type, const int64_t *positions, int64_t start, int64_t n, char which,
                       bool ranged, void *out)
 {
     uint8_t *to = out;
-    const int parts = type[0] == 'c' ? 2 : 1;
+    const int parts = type[0] == 'c' ? 2 : 1; /* of a complex element the parts follow each other */
     const char *part = parts == 1 ? type : strcmp(type, "c64") == 0 ? "f32" : "f64";
     const FloatType *t = NULL;
     for (size_t i = 0; i < WBB_LEN(float_types); i++)
         if (strcmp(float_types[i].name, part) == 0) t = &float_types[i];
-    size_t size = (size_t)bd_npy_bytes(part);
+    const size_t size = (size_t)bd_npy_bytes(part);
     assert(size && "the caller has checked the type");
-    uint64_t base = seed * UINT64_C(0x9E3779B97F4A7C15) + index * UINT64_C(0xD1B54A32D192ED03);
+    const bool pred = strcmp(part, "pred") == 0;
+    const int bits = t || pred ? 1 : bd_type_bits(part);
+    const uint64_t base = seed * UINT64_C(0x9E3779B97F4A7C15) + index * UINT64_C(0xD1B54A32D192ED03);
     for (int64_t k = 0; k < n; k++) {
-        int64_t position = positions ? positions[k] : start + k;
+        const int64_t position = positions ? positions[k] : start + k;
         for (int p = 0; p < parts; p++, to += size) {
-            uint64_t v = number(base, part, t, position * parts + p, which, ranged);
-            memcpy(to, &v, size); /* little endian */
+            const uint64_t h = mix(base + (uint64_t)(position * parts + p));
+            const uint64_t v = pred ? h >> 8 & 1 : t ? float_element(t, h, which) : whole_element(bits, part[0] == 's', h, which, ranged);
+            put(to, v, size);
         }
     }
 }

@@ -8,6 +8,7 @@
 
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* More elements than this are sampled for their error; elements compared at once. */
 enum { SAMPLE = 1 << 20, CHUNK = 64 };
@@ -44,6 +45,16 @@ static bool is_ranged(const HloShape *s, bool indices)
     return indices && (s->type == SC_I32 || s->type == SC_U32 || s->type == SC_I64 || s->type == SC_U64);
 }
 
+/* The inputs are all made, whatever a sample of the blocks reads of them: beyond three quarters of the memory nothing else has room. */
+static void fit(WbbCx *cx, const HloModule *m, const HloShape *const *shapes, uint32_t n, const PipeRun *run)
+{
+    const double machine = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE), gib = (double)(1 << 30);
+    double bytes = 0;
+    for (uint32_t i = 0; i < n; i++) bytes += (double)hlo_elements(shapes[i]) * (double)bd_npy_bytes(sc_type_info[shapes[i]->type].hlo);
+    if (run->padding) bytes *= 2; /* copied to where there is room behind them */
+    if (bytes > 0.75 * machine) wbb_fail(cx, m->entry->loc, "the inputs take %.1f GiB of memory, this machine has %.1f", bytes / gib, machine / gib);
+}
+
 const void **pipe_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeRun *run)
 {
     const HloComputation *c = m->entry;
@@ -52,6 +63,7 @@ const void **pipe_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeR
     if (run->inputs && run->n_inputs != n_inputs) wbb_fail(cx, c->loc, "%u inputs given, %s has %u parameters", run->n_inputs, c->name, n_inputs);
     const bool indices = has_indices(m);
     const void **inputs = WBB_NEW_N(a, const void *, n_inputs + 1);
+    if (!run->inputs) fit(cx, m, shapes, n_inputs, run);
     for (uint32_t i = 0; i < n_inputs; i++) {
         const HloShape *s = shapes[i];
         const char *type = sc_type_info[s->type].hlo;
