@@ -2,7 +2,7 @@
 functions.BUDGETS: units of the last place of the larger part, for finite operands; nothing overflows that the result does not."""
 from gen.lang import *
 
-LN_2, HALF_PI = 0.6931471805599453, 1.5707963267948966
+LN_2, HALF_PI, INFINITY = 0.6931471805599453, 1.5707963267948966, float('inf')
 KINDS = ((c64, f32), (c128, f64))
 
 
@@ -40,11 +40,11 @@ class Parts:
         back = self.choose(large, 4.0, self.choose(small, self.power(-self.digits - 1), 1.0))
         return self.mul(x, by), self.mul(y, by), back
 
-    def grown(self, factor, x):
-        """factor * e^x, where e^x alone may be infinite: in four steps."""
+    def grown(self, factor, x, by=None):
+        """factor * e^x, where e^x alone may be infinite: in four steps, `by` with the first, where it loses no digit of the factor."""
         e = self.exp(self.mul(x, 0.25))
-        out = factor
-        for _ in range(4):
+        out = self.mul(factor, self.mul(e, by) if by else e)
+        for _ in range(3):
             out = self.mul(out, e)
         return out
 
@@ -55,7 +55,7 @@ class Parts:
         """log |x + iy|: by its difference from 1 near 1, else by the larger part."""
         most, least = self.max(self.abs(x), self.abs(y)), self.min(self.abs(x), self.abs(y))
         near = self.mul(0.5, self.log1p(self.add(self.mul(self.sub(most, 1.0), self.add(most, 1.0)), self.square(least))))
-        ratio = self.choose(self.eq(most, 0.0), 0.0, self.div(least, most))
+        ratio = self.choose(self.eq(least, most), 1.0, self.div(least, most))  # of two zeros and of two infinities too
         far = self.add(self.log(most), self.mul(0.5, self.log1p(self.square(ratio))))
         return self.choose(band.pred(self.gt(most, 0.5), self.lt(most, 1.5)), near, far)
 
@@ -77,7 +77,7 @@ class Parts:
     def sqrt_of(self, x, y):
         sx, sy, back = self.scaled(x, y)
         t = self.mul(self.sqrt(self.mul(self.add(self.hypot(sx, sy), self.abs(sx)), 0.5)), back)
-        other = self.choose(self.eq(t, 0.0), y, self.mul(self.div(y, t), 0.5))
+        other = self.choose(bor.pred(self.eq(t, 0.0), self.eq(self.abs(y), INFINITY)), y, self.mul(self.div(y, t), 0.5))
         right = self.ge(x, 0.0)
         return self.choose(right, t, self.abs(other)), self.choose(right, other, self.copysign(t, y))
 
@@ -98,7 +98,7 @@ class Parts:
     def waves(self, x, cosine, sine):
         """cosh(x) * cosine, sinh(x) * sine. Beyond 40 both are e^|x| / 2, which may be infinite alone."""
         far, size = self.gt(self.abs(x), 40.0), self.abs(x)
-        some = lambda f, near: self.choose(far, self.choose(self.eq(f, 0.0), f, self.grown(self.mul(f, 0.5), size)), self.mul(near, f))
+        some = lambda f, near: self.choose(far, self.choose(self.eq(f, 0.0), f, self.grown(f, size, 0.5)), self.mul(near, f))
         return some(cosine, self.cosh(x)), some(self.choose(far, self.mul(self.copysign(1.0, x), sine), sine), self.sinh(x))
 
     def sinh_of(self, x, y):

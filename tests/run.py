@@ -88,6 +88,7 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("measured", "-m gen.measure --check --build {build}", "--sample 24", ""),
     ("functions", "tests/functions.py", "", ""),
     ("function_values", "tests/function_values.py {wb}", "--count 40 --targets sm_90", "--count 1000"),
+    ("complex_values", "tests/complex_values.py {wb}", "--targets sm_90", "--targets sm_75,sm_80,sm_86,sm_89,sm_90,sm_100,sm_120"),
     ("without_libdevice", "tests/without_libdevice.py {wb}", "--targets sm_90", "--all"),
     ("threads", "tests/sim_threads.py {run}", "", ""),
     ("semantics", "tests/sim_semantics.py {run}", "--every 4 --count 128", ""),
@@ -97,7 +98,7 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("random_fusions", "tests/fuzz/fusions.py {wb}", "60", "10000"),
     ("shaderdb", "tests/shaderdb/all.py", "", "--all"),
     ("corpus", "tests/corpus.py {wb} --shared {shared}", "", "--all"),
-    ("sweep", "tests/sweep.py {wb} --shared {shared}", "--every 80", ""),
+    ("sweep", "tests/sweep.py {wb} --shared {shared}", "--every 80", "--targets sm_75,sm_80,sm_86,sm_89,sm_90,sm_100,sm_120"),
 ]
 
 

@@ -1,0 +1,151 @@
+"""Complex functions at zeros of both signs, infinities, nan, and the least and largest numbers: the values of C11 Annex G.
+
+usage: complex_values.py WARPBURG [--targets sm_80,sm_90]
+
+Python's cmath has the tables of Annex G; where a result is out of its range it raises, and OVERFLOWS has what the exact one rounds to. Where a
+part of the operand is not finite HLO leaves the result open; ours is that of Annex G but for OPEN, which the test holds to be as it says.
+The results of finite operands are held to TOLERANCE units of the larger part; more closely they are held by `run --check`.
+
+Ends with `N passed, M failed`: a function, a type and a target each. exit 1 if M is not 0.
+"""
+from __future__ import annotations
+
+import argparse
+import cmath
+import math
+import struct
+import sys
+import tempfile
+from pathlib import Path
+from typing import Callable, Dict, Iterator, List, Optional, Tuple
+
+from warpburg_cli import Cli
+
+INF, NAN = math.inf, math.nan
+PARTS = {"c64": ("f32", 2.0**-149, 2.0**127, 2.0**-23), "c128": ("f64", 2.0**-1074, 2.0**1023, 2.0**-52)}  # least, a large one, a unit at 1
+TOLERANCE = 8
+FUNCTIONS: Dict[str, Callable[[complex], complex]] = {
+    "exponential": cmath.exp, "log": cmath.log, "sqrt": cmath.sqrt, "tanh": cmath.tanh, "sine": cmath.sin, "cosine": cmath.cos}
+
+
+def is_open(name: str, z: complex) -> bool:
+    """Operands where our result has a nan and Annex G knows better: a nan, or two infinities, beside what decides alone."""
+    x, y = z.real, z.imag
+    if name == "sine" or name == "cosine":  # of i z: sinh and cosh
+        x, y = y, x
+    if name == "exponential":
+        return math.isinf(x) and not math.isfinite(y)
+    if name == "log":
+        return math.isnan(x) and math.isinf(y) or math.isnan(y) and math.isinf(x)
+    if name == "sqrt":
+        return math.isnan(x) and math.isinf(y)
+    return not math.isfinite(y) and (x == 0 or math.isinf(x)) or math.isnan(x) and (y == 0 or math.isinf(x))
+
+
+def number(least: float, large: float) -> List[float]:
+    return [0.0, -0.0, 1.0, -1.0, 0.5, -3.0, INF, -INF, NAN, large, -large, least, 60.0, -60.0]
+
+
+def times_infinity(sign: float, of: float) -> float:
+    return of * sign if of == 0 or math.isnan(of) else math.copysign(INF, of * sign)
+
+
+def expected(name: str, z: complex) -> Optional[complex]:
+    """None: cmath raises an error of its own for what Annex G says of it, which is nan or of either sign."""
+    try:
+        return FUNCTIONS[name](z)
+    except OverflowError:
+        return overflow(name, z)
+    except ValueError:
+        return complex(-INF, cmath.phase(z)) if name == "log" and z == 0 else None
+
+
+def overflow(name: str, z: complex) -> Optional[complex]:
+    """e^x is infinite: each part is it times a cosine or a sine, of which only zeros stay what they are."""
+    x, y = z.real, z.imag
+    if name == "exponential":
+        return complex(times_infinity(1, math.cos(y)), times_infinity(1, math.sin(y)))
+    sign = math.copysign(1, y)
+    if name == "sine":
+        return complex(times_infinity(1, math.sin(x)), times_infinity(sign, math.cos(x)))
+    return complex(times_infinity(1, math.cos(x)), times_infinity(-sign, math.sin(x)))
+
+
+def rounded(x: float, part: str) -> float:
+    if part == "f64" or not math.isfinite(x):
+        return x
+    try:
+        return struct.unpack("<f", struct.pack("<f", x))[0]
+    except OverflowError:
+        return math.copysign(INF, x)
+
+
+def same(got: float, want: float, slack: float) -> bool:
+    if math.isnan(want) or math.isnan(got):
+        return math.isnan(want) and math.isnan(got)
+    if want == 0 or math.isinf(want) or math.isinf(got):
+        return got == want and (math.copysign(1, got) == math.copysign(1, want)) or want == 0 and 0 < abs(got) <= slack
+    return abs(got - want) <= slack
+
+
+def read_npy(path: Path, code: str) -> List[float]:
+    data = path.read_bytes()
+    start = 10 + struct.unpack("<H", data[8:10])[0]
+    return [x for (x,) in struct.iter_unpack("<" + code, data[start:])]
+
+
+def write_npy(path: Path, values: List[float], code: str, dtype: str) -> None:
+    head = f"{{'descr': '<{dtype}', 'fortran_order': False, 'shape': ({len(values) // 2},), }}"
+    head += " " * (-(len(head) + 11) % 64) + "\n"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + struct.pack(f"<{len(values)}{code}", *values))
+
+
+def faults(name: str, t: str, zs: List[complex], got: List[float]) -> Iterator[str]:
+    part, least, _, unit = PARTS[t]
+    for k, z in enumerate(zs):
+        want, re, im = expected(name, z), got[2 * k], got[2 * k + 1]
+        ours = f"{name} of ({z.real!r}, {z.imag!r}): ({re!r}, {im!r})"
+        if is_open(name, z):
+            if not math.isnan(re) and not math.isnan(im):
+                yield f"{ours} is listed as open"
+            continue
+        if want is None:
+            continue
+        finite = [abs(p) for p in (want.real, want.imag) if math.isfinite(p)]
+        slack = TOLERANCE * max([unit * max(finite, default=0.0), least])
+        if not same(re, rounded(want.real, part), slack) or not same(im, rounded(want.imag, part), slack):
+            yield f"{ours}, not ({want.real!r}, {want.imag!r})"
+
+
+def run(cli: Cli, name: str, t: str, target: str, folder: Path) -> List[str]:
+    part, least, large, _ = PARTS[t]
+    code = "f" if part == "f32" else "d"
+    zs = [complex(x, y) for x in number(least, large) for y in number(least, large)]
+    (folder / "f.hlo").write_text(f"HloModule f\nENTRY e {{\n  p = {t}[{len(zs)}]{{0}} parameter(0)\n  ROOT r = {t}[{len(zs)}]{{0}} {name}(p)\n}}\n")
+    write_npy(folder / "x.npy", [p for z in zs for p in (z.real, z.imag)], code, "c8" if t == "c64" else "c16")
+    p = cli.call("run", str(folder / "f.hlo"), "--target", target, "--check", "--input", str(folder / "x.npy"), "-o", str(folder))
+    if p.returncode:
+        return [p.stderr.strip()[-400:] or f"exit {p.returncode}"]
+    return list(faults(name, t, zs, read_npy(folder / "out0.npy", code)))
+
+
+def main() -> int:
+    p = argparse.ArgumentParser(description="complex functions at special values")
+    p.add_argument("warpburg")
+    p.add_argument("--targets", default="sm_80,sm_90")
+    o = p.parse_args()
+    cli, passed, failed = Cli(o.warpburg, 2), 0, 0
+    for target in o.targets.split(","):
+        for t in PARTS:
+            for name in FUNCTIONS:
+                with tempfile.TemporaryDirectory() as folder:
+                    found = run(cli, name, t, target, Path(folder))
+                passed, failed = passed + (not found), failed + bool(found)
+                for line in found[:8]:
+                    print(f"{target}, {t}: {line}")
+    print(f"{passed} passed, {failed} failed")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
