@@ -19,13 +19,12 @@ from pathlib import Path
 from typing import Dict, List, Tuple
 
 from golden import CASES, MISSING, PARTS, Golden
-from warpburg_cli import Cli
+from warpburg_cli import TOO_LARGE, Cli
 
 KNOWN = Path(__file__).with_name("foreign_known.tsv")
 PADDING = 256
 SAMPLE = 64         # blocks of a kernel without stored outputs that run where it has more threads than THREADS
 THREADS = 1 << 15
-TOO_LARGE = "of memory, this machine has"   # what the executable says of inputs for which there is no room
 
 
 def known() -> Dict[Tuple[str, str], Dict[str, str]]:

@@ -17,6 +17,7 @@ from typing import Callable, Dict, Iterable, List, Optional, Sequence, TypeVar
 
 TARGETS = tuple(f"sm_{n}" for n in sorted(int(p.stem[2:]) for p in Path(__file__).resolve().parent.parent.glob("patterns/sm*.py") if p.stem[2:].isdigit()))
 MAIN = "sm_90"      # what a sample takes besides one other target
+TOO_LARGE = "of memory, this machine has"  # what `run` says of inputs for which there is no room
 BATCH = 24          # files a process: enough to hide its start, few enough to keep both cores busy
 TIMEOUT = 600       # seconds a process
 
