@@ -10,7 +10,7 @@
 #include "pipe/pipe.h"
 
 enum { PLACES = 3 };
-static const int64_t most_elements = (int64_t)1 << 33; /* a GiB of bits */
+static const int64_t most_elements = (int64_t)1 << 34; /* two GiB of bits */
 
 /* A statement on the way to a store, with the nodes that it is the first to need. */
 typedef struct Work {

@@ -8,146 +8,9 @@
 
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 /* More elements than this are sampled for their error; elements compared at once. */
 enum { SAMPLE = 1 << 20, CHUNK = 64 };
-
-/* Parameters that are indices get small values in cases n and p: integers of a module that gathers, scatters or slices dynamically. */
-static bool has_indices(const HloModule *m)
-{
-    for (uint32_t k = 0; k < m->n_computations; k++)
-        for (uint32_t i = 0; i < m->computations[k]->n_instructions; i++) {
-            const HloOpcode op = m->computations[k]->instructions[i]->opcode;
-            if (op == HLO_GATHER || op == HLO_SCATTER || op == HLO_DYNAMIC_SLICE || op == HLO_DYNAMIC_UPDATE_SLICE) return true;
-        }
-    return false;
-}
-
-/* Leaf by leaf: a parameter that is a tuple has several inputs. */
-static const HloShape **input_shapes(WbbCx *cx, WbbArena *a, const HloComputation *c, uint32_t *n)
-{
-    *n = 0;
-    for (uint32_t i = 0; i < c->n_parameters; i++) *n += c->parameters[i]->shape->n_leaves;
-    const HloShape **shapes = WBB_NEW_N(a, const HloShape *, *n + 1), **leaves;
-    for (uint32_t i = 0, at = 0; i < c->n_parameters; i++) {
-        const uint32_t count = hlo_leaves(a, c->parameters[i]->shape, &leaves);
-        for (uint32_t k = 0; k < count; k++, at++) {
-            shapes[at] = leaves[k];
-            if (!bd_npy_bytes(sc_type_info[leaves[k]->type].hlo)) wbb_decline(cx, c->parameters[i]->loc, WHY_TYPE, "parameter %u has type %s, of which there are no inputs", i, sc_type_info[leaves[k]->type].hlo);
-        }
-    }
-    return shapes;
-}
-
-static bool is_ranged(const HloShape *s, bool indices)
-{
-    return indices && (s->type == SC_I32 || s->type == SC_U32 || s->type == SC_I64 || s->type == SC_U64);
-}
-
-/* The inputs are all made, whatever a sample of the blocks reads of them: beyond three quarters of the memory nothing else has room. */
-static void fit(WbbCx *cx, const HloModule *m, const HloShape *const *shapes, uint32_t n, const PipeRun *run)
-{
-    const double machine = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE), gib = (double)(1 << 30);
-    double bytes = 0;
-    for (uint32_t i = 0; i < n; i++) bytes += (double)hlo_elements(shapes[i]) * (double)bd_npy_bytes(sc_type_info[shapes[i]->type].hlo);
-    if (run->padding) bytes *= 2; /* copied to where there is room behind them */
-    if (bytes > 0.75 * machine) wbb_fail(cx, m->entry->loc, "the inputs take %.1f GiB of memory, this machine has %.1f", bytes / gib, machine / gib);
-}
-
-const void **pipe_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeRun *run)
-{
-    const HloComputation *c = m->entry;
-    uint32_t n_inputs;
-    const HloShape **shapes = input_shapes(cx, a, c, &n_inputs);
-    if (run->inputs && run->n_inputs != n_inputs) wbb_fail(cx, c->loc, "%u inputs given, %s has %u parameters", run->n_inputs, c->name, n_inputs);
-    const bool indices = has_indices(m);
-    const void **inputs = WBB_NEW_N(a, const void *, n_inputs + 1);
-    if (!run->inputs) fit(cx, m, shapes, n_inputs, run);
-    for (uint32_t i = 0; i < n_inputs; i++) {
-        const HloShape *s = shapes[i];
-        const char *type = sc_type_info[s->type].hlo;
-        if (run->inputs) {
-            size_t bytes;
-            inputs[i] = bd_read_npy(cx, a, run->inputs[i], type, s->dims, s->rank, &bytes);
-            continue;
-        }
-        const int64_t n = hlo_elements(s);
-        void *data = wbb_alloc(a, wbb_mul_size(a, (size_t)n, (size_t)bd_npy_bytes(type)) + 1);
-        bd_make_input(run->seed, i, type, n, run->which ? run->which : 'n', is_ranged(s, indices), data);
-        inputs[i] = data;
-    }
-    return inputs;
-}
-
-typedef struct {
-    const HloShape **shapes;
-    const PipeRun *run;
-    bool indices;
-} PipeMade;
-
-/* One input's elements at positions; see EvSource. */
-static void make_some(void *arg, int64_t number, const int64_t *positions, int64_t start, int64_t n, void *out)
-{
-    const PipeMade *made = arg;
-    const HloShape *s = made->shapes[number];
-    bd_make_input_at(made->run->seed, (uint64_t)number, sc_type_info[s->type].hlo, positions, start, n,
-                     made->run->which ? made->run->which : 'n', is_ranged(s, made->indices), out);
-}
-
-EvSource pipe_made_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeRun *run)
-{
-    uint32_t n;
-    PipeMade *made = WBB_NEW(a, PipeMade);
-    *made = (PipeMade){input_shapes(cx, a, m->entry, &n), run, has_indices(m)};
-    return (EvSource){make_some, made};
-}
-
-/* A constant's elements, one after the other. */
-static const void *constant(WbbCx *cx, WbbArena *a, const HloInstruction *x)
-{
-    if (!x->literal) wbb_decline(cx, x->loc, WHY_OPERATION, "the text leaves out the value of constant %s", x->name);
-    if (!x->literal_splat) return x->literal;
-    const size_t size = (size_t)sc_bytes(x->shape->type), n = (size_t)hlo_elements(x->shape);
-    uint8_t *all = wbb_alloc(a, wbb_mul_size(a, n, size) + 1);
-    for (size_t i = 0; i < n; i++) memcpy(all + i * size, x->literal, size);
-    return all;
-}
-
-/* Leaf `leaf` of what an operand of the fusion is: an input of the entry, or a constant. */
-static const void *value_of(WbbCx *cx, WbbArena *a, const HloFusion *f, const void *const *inputs, uint32_t operand, uint32_t leaf)
-{
-    const HloInstruction *x = f->fusion ? f->fusion->operands[operand] : f->body->parameters[operand];
-    for (;;) {
-        uint32_t k = 0;
-        if (x->opcode == HLO_GET_TUPLE_ELEMENT) {
-            for (; k < (uint32_t)x->number; k++) leaf += x->operands[0]->shape->elements[k]->n_leaves;
-            k = 0;
-        } else if (x->opcode == HLO_TUPLE) {
-            for (; leaf >= x->operands[k]->shape->n_leaves; k++) leaf -= x->operands[k]->shape->n_leaves;
-        } else if (x->opcode != HLO_COPY && !hlo_hands_on(x)) {
-            break;
-        }
-        x = x->operands[k];
-    }
-    if (x->opcode == HLO_CONSTANT) return constant(cx, a, x);
-    if (x->opcode != HLO_PARAMETER)
-        wbb_decline(cx, x->loc, WHY_OPERATION, "operand %u of the fusion is %s, not a parameter of the entry", operand, hlo_opcode_name(x->opcode));
-    const HloComputation *c = f->fusion ? f->body->module->entry : f->body;
-    for (int64_t k = 0; k < x->number; k++) leaf += c->parameters[k]->shape->n_leaves;
-    return inputs[leaf];
-}
-
-const void **pipe_operands(WbbCx *cx, WbbArena *a, const HloFusion *f, const void *const *inputs)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < f->body->n_parameters; i++) n += f->body->parameters[i]->shape->n_leaves;
-    const void **out = WBB_NEW_N(a, const void *, n + 1);
-    n = 0;
-    for (uint32_t i = 0; i < f->body->n_parameters; i++)
-        for (uint32_t k = 0; k < f->body->parameters[i]->shape->n_leaves; k++) out[n++] = value_of(cx, a, f, inputs, i, k);
-    return out;
-}
 
 void pipe_write_outputs(WbbCx *cx, WbbArena *a, const char *dir, uint32_t n, const EvValue *outputs)
 {
@@ -184,10 +47,8 @@ static bool is_as_it_is(const Bundle *b, int i, size_t padding)
     return same;
 }
 
-static Run prepare(WbbCx *cx, WbbArena *a, const Bundle *b, const HloFusion *f, const void *const *operands, size_t padding)
+static Run prepare(WbbCx *cx, WbbArena *a, const Bundle *b, const PipeOperands *operands, size_t padding)
 {
-    uint32_t leaves = 0;
-    for (uint32_t k = 0; k < f->body->n_parameters; k++) leaves += f->body->parameters[k]->shape->n_leaves;
     Run r = {.b = b, .memory = WBB_NEW_N(a, SimBuffer, b->n_buffers + 1)};
     int *leaf = WBB_NEW_N(a, int, b->n_buffers + 1);
     for (int i = 0; i < b->n_buffers; i++) {
@@ -197,13 +58,13 @@ static Run prepare(WbbCx *cx, WbbArena *a, const Bundle *b, const HloFusion *f, 
             share(&r, i);
             continue;
         }
-        const bool own = !is_as_it_is(b, i, padding) || d->arg >= (int)leaves;
-        void *bytes = own ? wbb_alloc(a, (size_t)d->bytes + padding + 16) : (void *)operands[d->arg]; /* the simulator refuses to write it */
+        if (d->role == BD_IN && d->arg >= (int)operands->n) wbb_fail(cx, (WbbLoc){0}, "the bundle has %d operands, its fusion %u", d->arg + 1, operands->n);
+        const void *array = d->role == BD_IN ? operands->arrays[d->arg] : NULL;
+        const bool own = !array || !is_as_it_is(b, i, padding);
+        void *bytes = own ? wbb_alloc(a, (size_t)d->bytes + padding + 16) : (void *)array; /* the simulator refuses to write it */
         r.memory[i] = (SimBuffer){.bytes = bytes, .size = (size_t)d->bytes, .role = d->role, .writes = d->writes, .initialised = d->init == BD_INIT_ZERO};
-        if (d->role == BD_IN) {
-            if (d->arg >= (int)leaves) wbb_fail(cx, (WbbLoc){0}, "the bundle has %d operands, its fusion %u", d->arg + 1, leaves);
-            if (own) bd_to_physical(cx, d, operands[d->arg], bytes);
-        }
+        if (d->role == BD_IN && !array) r.memory[i].source = pipe_pages(a, operands, d);
+        else if (d->role == BD_IN && own) bd_to_physical(cx, d, array, bytes);
     }
     r.leaf = leaf;
     return r;
@@ -252,32 +113,25 @@ static bool same_bits(const EvValue *a, int64_t i, const EvValue *b, int64_t k)
 }
 
 /* --- comparison ----------------------------------------------------------------------------------------------------------------- */
-/* The number of an element by its dimensions of that which lies at place `physical`. */
-static int64_t logical_index(const BdBuffer *d, int64_t physical)
-{
-    int64_t index[BD_MAX_RANK] = {0}, logical = 0;
-    for (int i = 0; i < d->rank; i++) {
-        index[d->minor_to_major[i]] = physical % d->dims[d->minor_to_major[i]];
-        physical /= d->dims[d->minor_to_major[i]];
-    }
-    for (int i = 0; i < d->rank; i++) logical = logical * d->dims[i] + index[i];
-    return logical;
-}
-
 typedef struct { int64_t *items; uint32_t n, room; } Places;
 
 /* Places in memory of the elements of leaf k that the run wrote. Of a large output a sample of the blocks writes little, so what is
- * untouched is passed over eight bytes at a time, and nothing is made that is as large. */
+ * untouched is passed over eight bytes at a time, or a page, and nothing is made that is as large. */
 static Places written_places(WbbArena *a, const Run *r, const PipeVerdict *v, uint32_t k)
 {
     const BdBuffer *d = &r->b->buffers[r->leaf[k]];
     const int64_t elements = bd_elements(d->dims, d->rank), each = d->bits < 8 ? 8 / d->bits : 1, wide = d->bits < 8 ? 1 : d->bits / 8;
     const int memory = d->init == BD_INIT_COPY && d->alias >= 0 ? d->alias : r->leaf[k];
     const uint8_t *written = v->report.written ? v->report.written[memory] : NULL;
+    const SimSource *source = r->memory[memory].source;
     Places out = {0};
     for (int64_t at = 0; written && at < d->bytes; at += wide) {
         uint64_t eight;
         for (; at % 8 == 0 && at + 8 <= d->bytes; at += 8) {
+            if (source && at % SIM_PAGE == 0 && !source->made[at / SIM_PAGE]) {
+                at += SIM_PAGE - 8;
+                continue;
+            }
             memcpy(&eight, written + at, 8);
             if (eight && eight != 0x0303030303030303) break;
         }
@@ -332,7 +186,7 @@ static int64_t same_chunk(const EvValue *got, const EvValue *plain, int64_t i, i
 }
 
 /* One leaf against the bounds. `got` and `plain` hold the elements at `positions` (NULL: all) in their order. */
-static void compare_leaf(WbbCx *cx, WbbArena *a, const HloComputation *c, const void *const *operands, EvMode mode, uint32_t n_leaves,
+static void compare_leaf(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands, EvMode mode, uint32_t n_leaves,
                          uint32_t leaf, const EvValue *got, const EvValue *plain, const int64_t *positions, int64_t n, PipeVerdict *v)
 {
     int64_t *suspects = WBB_NEW_N(a, int64_t, n + 1), *places = WBB_NEW_N(a, int64_t, n + 1), count = 0;
@@ -350,7 +204,7 @@ static void compare_leaf(WbbCx *cx, WbbArena *a, const HloComputation *c, const 
     if (!count) return;
     EvPositions *at = WBB_NEW_N(a, EvPositions, n_leaves);
     at[leaf] = (EvPositions){.positions = suspects, .n = count};
-    const EvResult *bounds = ev_run_at(cx, a, c, operands, mode, at);
+    const EvResult *bounds = pipe_evaluate(cx, a, c, operands, mode, at);
     const EvBound *b = bounds->outputs[leaf].data;
     const int64_t parts = parts_of(got);
     for (int64_t i = 0; i < count; i++) {
@@ -379,7 +233,7 @@ static double of_larger(ScType type, double part, double other)
     return larger > unit ? unit / larger : 1;
 }
 
-static void measure_error(WbbCx *cx, WbbArena *a, const HloComputation *c, const void *const *operands, uint32_t n_leaves, const EvValue *got,
+static void measure_error(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands, uint32_t n_leaves, const EvValue *got,
                           const EvPositions *at, PipeVerdict *v)
 {
     EvPositions *some = WBB_NEW_N(a, EvPositions, n_leaves + 1);
@@ -387,7 +241,7 @@ static void measure_error(WbbCx *cx, WbbArena *a, const HloComputation *c, const
         if (!sc_is_float(ev_part_type(got[k].type))) continue;
         some[k] = sample(a, at ? at[k].positions : NULL, at ? at[k].n : bd_elements(got[k].dims, got[k].rank));
     }
-    const EvResult *exact = ev_run_at(cx, a, c, operands, EV_F64, some);
+    const EvResult *exact = pipe_evaluate(cx, a, c, operands, EV_F64, some);
     for (uint32_t k = 0; k < n_leaves; k++) {
         const double *x = exact->outputs[k].data;
         const int64_t parts = parts_of(&got[k]), step = step_of(at ? at[k].n : bd_elements(got[k].dims, got[k].rank));
@@ -399,7 +253,7 @@ static void measure_error(WbbCx *cx, WbbArena *a, const HloComputation *c, const
     }
 }
 
-static void judge(WbbCx *cx, WbbArena *a, const HloFusion *f, const void *const *operands, const Run *r, const PipeRun *run, PipeVerdict *v)
+static void judge(WbbCx *cx, WbbArena *a, const HloFusion *f, const PipeOperands *operands, const Run *r, const PipeRun *run, PipeVerdict *v)
 {
     EvPositions *at = run->blocks ? WBB_NEW_N(a, EvPositions, r->n_leaves + 1) : NULL;
     EvValue *got = WBB_NEW_N(a, EvValue, r->n_leaves + 1);
@@ -410,11 +264,11 @@ static void judge(WbbCx *cx, WbbArena *a, const HloFusion *f, const void *const 
         }
         const Places places = written_places(a, r, v, k);
         int64_t *positions = WBB_NEW_N(a, int64_t, places.n + 1);
-        for (uint32_t i = 0; i < places.n; i++) positions[i] = logical_index(&r->b->buffers[r->leaf[k]], places.items[i]);
+        for (uint32_t i = 0; i < places.n; i++) positions[i] = pipe_logical_index(&r->b->buffers[r->leaf[k]], places.items[i]);
         at[k] = (EvPositions){.positions = positions, .n = places.n};
         got[k] = output_at(a, r, k, &places);
     }
-    const EvResult *plain = at ? ev_run_at(cx, a, f->body, operands, EV_PLAIN, at) : ev_run(cx, a, f->body, operands, EV_PLAIN);
+    const EvResult *plain = pipe_evaluate(cx, a, f->body, operands, EV_PLAIN, at);
     const EvMode mode = run->approx ? EV_BOUNDS_APPROX : EV_BOUNDS;
     for (uint32_t k = 0; k < r->n_leaves; k++) {
         const int64_t n = at ? at[k].n : bd_elements(got[k].dims, got[k].rank);
@@ -468,7 +322,7 @@ static void run_all(WbbCx *cx, WbbArena *a, const SimModule *ptx, const Run *r, 
 
 /* Where blocks or warps work together, run them in another order as well. Other bits are told; they are a fault if the bounds do
  * not allow them, as they do for sums of floats by atomic operations. */
-static void second_order(WbbCx *cx, WbbArena *a, const SimModule *ptx, const HloFusion *f, const void *const *operands, const Run *r, const Run *fresh,
+static void second_order(WbbCx *cx, WbbArena *a, const SimModule *ptx, const HloFusion *f, const PipeOperands *operands, const Run *r, const Run *fresh,
                          const PipeRun *run, PipeVerdict *v)
 {
     const SimOptions o = {.shuffle = true, .seed = run->shuffle ? run->order + 1 : 1, .padding = run->padding, .threads = run->threads};
@@ -507,10 +361,10 @@ static void on_gpu(WbbCx *cx, WbbArena *a, const Run *r, const Run *device, cons
 PipeVerdict pipe_run(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m, const PipeRun *run)
 {
     PipeVerdict v = {0};
-    if (run->blocks) wbb_arena_limit(a, (size_t)256 << 30); /* of outputs just what a sample writes is ever touched */
+    if (run->blocks) wbb_arena_limit(a, (size_t)1 << 40); /* just what a sample reads and writes is ever touched */
     const HloFusion f = hlo_fusion(cx, m);
-    const void **operands = pipe_operands(cx, a, &f, pipe_inputs(cx, a, m, run));
-    const Run r = prepare(cx, a, b, &f, operands, run->padding);
+    const PipeOperands operands = pipe_operands(cx, a, &f, m, run);
+    const Run r = prepare(cx, a, b, &operands, run->padding);
     const SimModule *ptx = sim_parse(cx, a, run->ptx_name ? run->ptx_name : "kernel.ptx", b->ptx);
     const SimOptions o = {.check = run->check, .shuffle = run->shuffle, .seed = run->shuffle ? run->order : run->seed, .blocks = run->blocks, .padding = run->padding, .threads = run->threads,
                           .ulp_noise = run->ulp_noise, .counts = run->counts ? &v.counts : NULL};
@@ -528,8 +382,8 @@ PipeVerdict pipe_run(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m
         pipe_write_outputs(cx, a, run->output_dir, r.n_leaves, got);
     }
     since = wbb_now_ms();
-    if ((run->check || (run->on_gpu && !v.exact)) && v.report.n_faults == 0) judge(cx, a, &f, operands, &device, run, &v);
-    if (again && v.report.n_faults == 0) second_order(cx, a, ptx, &f, operands, &r, &fresh, run, &v);
+    if ((run->check || (run->on_gpu && !v.exact)) && v.report.n_faults == 0) judge(cx, a, &f, &operands, &device, run, &v);
+    if (again && v.report.n_faults == 0) second_order(cx, a, ptx, &f, &operands, &r, &fresh, run, &v);
     v.ms_eval = wbb_now_ms() - since;
     return v;
 }

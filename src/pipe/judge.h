@@ -49,16 +49,32 @@ typedef struct {
     double ms_cpu;             /* of ms_run, what this process computed on all its threads */
 } PipeVerdict;
 
-/* judge.c */
-/* One logical array for each parameter of the entry, read or made; fails on a wrong number, type or shape. */
+/* inputs.c */
+/* One logical array for each parameter of the entry, read or made; fails on a wrong number, type or shape, and where the machine has
+ * no room for them. NULL for those of a sample of the blocks that pipe_pages and pipe_evaluate make in parts. */
 const void **pipe_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeRun *run);
 /* Made inputs, each element when it is asked for; `run` must outlive it. */
 EvSource pipe_made_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeRun *run);
+
+/* Values of the parameters of the fused computation, leaf by leaf, from those of the entry. */
+typedef struct {
+    uint32_t n;
+    const void **arrays; /* [n], logical; NULL for what is made in parts */
+    bool made;           /* some are NULL */
+    const struct PipeOrigin *origin;
+} PipeOperands;
+PipeOperands pipe_operands(WbbCx *cx, WbbArena *a, const HloFusion *f, const HloModule *m, const PipeRun *run);
+/* ev_run, or with positions ev_run_at, on these. */
+EvResult *pipe_evaluate(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands, EvMode mode, const EvPositions *at);
+/* The memory of a buffer whose operand is made in parts. */
+const SimSource *pipe_pages(WbbArena *a, const PipeOperands *operands, const BdBuffer *d);
+/* The logical number of the element that lies at place `physical` of a buffer. */
+int64_t pipe_logical_index(const BdBuffer *d, int64_t physical);
+
+/* judge.c */
 /* Write leaf k as DIR/outK.npy. */
 void pipe_write_outputs(WbbCx *cx, WbbArena *a, const char *dir, uint32_t n, const EvValue *outputs);
 PipeVerdict pipe_run(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m, const PipeRun *run);
-/* Values of the parameters of the fused computation, from those of the entry. */
-const void **pipe_operands(WbbCx *cx, WbbArena *a, const HloFusion *f, const void *const *inputs);
 
 /* foreign.c: a bundle around PTX that somebody else made of the module's fusion; grid, block and shared of `launch` are theirs. */
 Bundle *pipe_foreign(WbbCx *cx, WbbArena *a, const HloModule *m, const char *ptx, const char *entry, const BdLaunch *launch);

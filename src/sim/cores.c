@@ -110,6 +110,8 @@ static bool may_spread(const Block *b)
         const bool memory = op->kind == OP_LOAD || op->kind == OP_STORE, near = op->space == SIM_SHARED || op->space == SIM_LOCAL;
         if (op->kind == OP_CLOCK || op->kind == OP_SYSTEM || (op->kind == OP_ATOMIC && !near) || (memory && op->mode == SIM_STRONG && !near)) return false;
     }
+    for (int i = 1; i <= b->n_buffers; i++) /* of a sample: pages are made by one thread */
+        if (b->buffers[i].source) return false;
     /* Buffers that may be written twice, or hold something from the start, are watched for races: by one thread. */
     for (int i = 1; b->options->check && i <= b->n_buffers; i++)
         if (b->buffers[i].track && (b->buffers[i].multiple || b->buffers[i].initialised)) return false;

@@ -307,6 +307,7 @@ typedef struct {
     SimShadow *shadow;              /* NULL: races are not looked for */
     uint32_t *writers;              /* of each SIM_GRANULE bytes: 1 + number of the block that wrote last; or NULL */
     bool initialised;               /* it has contents from the start */
+    const SimSource *source;        /* which are made page by page; or NULL */
 } Segment;
 
 /* A barrier of a block: who came since it was last complete. */

@@ -29,13 +29,26 @@ static bool segment_at(Block *b, Warp *w, int lane, uint64_t address, Segment *s
         const uint32_t rank = (uint32_t)(address >> RANK_SHIFT & 255);
         const bool far = rank && rank <= (uint32_t)b->cluster->n && rank != b->rank + 1;
         Block *of = far ? b->cluster->blocks[rank - 1] : b;
-        *s = (Segment){of->shared, of->shared_written, of->shared_size, false, b->options->check, true, false, "shared memory", far ? NULL : b->shared_shadow, NULL, true};
+        *s = (Segment){of->shared, of->shared_written, of->shared_size, false, b->options->check, true, false, "shared memory", far ? NULL : b->shared_shadow, NULL, true, NULL};
     }
     else if (n == SEG_LOCAL) {
         size_t at = (size_t)lane * b->m->local_bytes;
-        *s = (Segment){w->local + at, w->local_written + at, b->m->local_bytes, false, b->options->check, true, false, "local memory", NULL, NULL, true};
+        *s = (Segment){w->local + at, w->local_written + at, b->m->local_bytes, false, b->options->check, true, false, "local memory", NULL, NULL, true, NULL};
     } else return false;
     return true;
+}
+
+/* The pages of [at, at + n), where a segment is made as it is needed. */
+static void make_pages(const Segment *s, uint64_t at, size_t n)
+{
+    for (uint64_t p = at / SIM_PAGE; p <= (at + n - 1) / SIM_PAGE; p++) {
+        if (s->source->made[p]) continue;
+        const uint64_t start = p * SIM_PAGE;
+        const size_t size = (size_t)WBB_MIN((uint64_t)SIM_PAGE, s->size - start);
+        s->source->make(s->source->arg, start, size, s->bytes + start);
+        if (s->written) memset(s->written + start, 3, size);
+        s->source->made[p] = 1;
+    }
 }
 
 /* Judge an access of `bytes` at `address`; `size` is that of one lane's. */
@@ -74,6 +87,7 @@ static Place judge(Block *b, Warp *w, const SimOp *op, int lane, uint64_t addres
     uint64_t n = address >> SEG_SHIFT;
     if (store && b->spread && b->options->check && n >= SEG_VARS && n < SEG_SHARED) b->stop = true; /* a variable */
     const Segment *kept = n <= (uint64_t)b->n_buffers ? &b->buffers[n] : NULL;
+    if (s.source && readable) make_pages(&s, at, readable);
     /* A place past the end of a padded buffer has nothing to point to. */
     if (!readable) return (Place){b->scratch, NULL, kept, NULL, 0, at, s.name};
     return (Place){s.bytes + at, s.track ? s.written + at : NULL, kept, s.shadow, readable, at, s.name};

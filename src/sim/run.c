@@ -139,7 +139,7 @@ static void make_segments(Block *b, const SimBuffer *buffers, int n)
         const SimBuffer *from = &buffers[i];
         static const char *const roles[] = {"input", "output", "temporary"};
         Segment *s = &b->buffers[i + 1];
-        *s = (Segment){.bytes = from->bytes, .size = from->size, .readonly = from->role == BD_IN, .initialised = from->initialised};
+        *s = (Segment){.bytes = from->bytes, .size = from->size, .readonly = from->role == BD_IN, .initialised = from->initialised, .source = from->source};
         s->name = wbb_format(b->arena, "%s buffer %d", roles[from->role], i);
         if (!check || from->role == BD_IN) continue;
         s->track = true;
@@ -147,7 +147,7 @@ static void make_segments(Block *b, const SimBuffer *buffers, int n)
         s->multiple = from->role == BD_TEMP || from->writes == BD_ATOMIC;
         s->complete = from->role == BD_OUT && from->writes == BD_ONCE && (!b->options->blocks || b->options->blocks >= grid_blocks(b->launch));
         /* 3: readable, but not written by the kernel. */
-        if (from->initialised && from->size) memset(s->written, 3, from->size);
+        if (from->initialised && from->size && !from->source) memset(s->written, 3, from->size);
         if (from->initialised) s->complete = false;
         if (from->initialised || s->multiple || from->size <= SMALL_OUTPUT) s->shadow = sim_shadow(b->arena, from->size, false, !s->multiple && !from->initialised);
         s->writers = WBB_NEW_N(b->arena, uint32_t, from->size / SIM_GRANULE + 1);

@@ -17,6 +17,15 @@
 
 typedef struct SimModule SimModule;
 
+/* Contents that are made where a load or a store comes near them: bytes [at, at + n) of a buffer, a page or the last part of one.
+ * Asked twice it gives the same. */
+enum { SIM_PAGE = 4096 };
+typedef struct {
+    void (*make)(void *arg, uint64_t at, size_t n, uint8_t *out);
+    void *arg;
+    uint8_t *made; /* of each page: it is there */
+} SimSource;
+
 /* Device memory behind arguments. The simulator reads and writes `bytes` in place. */
 typedef struct {
     void *bytes;
@@ -24,6 +33,7 @@ typedef struct {
     BdRole role;      /* BD_IN: a store to it is a fault */
     BdWrites writes;  /* of an output: which stores are faults under check */
     bool initialised; /* an output or temporary whose contents may be read from the start */
+    const SimSource *source; /* NULL: the contents are there */
 } SimBuffer;
 
 typedef enum { SIM_GLOBAL, SIM_SHARED, SIM_LOCAL, SIM_CONST, SIM_GENERIC, SIM_SPACES } SimSpace;

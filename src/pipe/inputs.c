@@ -1,0 +1,235 @@
+/* inputs.c: the inputs of a run: read, made whole, or made where something asks for them.
+ *
+ * Needs: a module and how its inputs come to be. Leaves: for each leaf of the fused computation's parameters an array, or nothing
+ * where a sample of the blocks reads little of much: then the simulator has its pages made, the evaluator its elements, and both
+ * get the same numbers, since each element is made from its place alone.
+ *
+ *     x = f32[3000000000] parameter(0), 12 blocks of 128 threads  ->  a few pages of 4 KiB, instead of 12 GB
+ */
+#include "pipe/judge.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum { LAZY = 1 << 24 }; /* bytes of an input that are made at once; a larger one of a sample is made in parts */
+
+/* Parameters that are indices get small values in cases n and p: integers of a module that gathers, scatters or slices dynamically. */
+static bool has_indices(const HloModule *m)
+{
+    for (uint32_t k = 0; k < m->n_computations; k++)
+        for (uint32_t i = 0; i < m->computations[k]->n_instructions; i++) {
+            const HloOpcode op = m->computations[k]->instructions[i]->opcode;
+            if (op == HLO_GATHER || op == HLO_SCATTER || op == HLO_DYNAMIC_SLICE || op == HLO_DYNAMIC_UPDATE_SLICE) return true;
+        }
+    return false;
+}
+
+/* Leaf by leaf: a parameter that is a tuple has several inputs. */
+static const HloShape **input_shapes(WbbCx *cx, WbbArena *a, const HloComputation *c, uint32_t *n)
+{
+    *n = 0;
+    for (uint32_t i = 0; i < c->n_parameters; i++) *n += c->parameters[i]->shape->n_leaves;
+    const HloShape **shapes = WBB_NEW_N(a, const HloShape *, *n + 1), **leaves;
+    for (uint32_t i = 0, at = 0; i < c->n_parameters; i++) {
+        const uint32_t count = hlo_leaves(a, c->parameters[i]->shape, &leaves);
+        for (uint32_t k = 0; k < count; k++, at++) {
+            shapes[at] = leaves[k];
+            if (!bd_npy_bytes(sc_type_info[leaves[k]->type].hlo)) wbb_decline(cx, c->parameters[i]->loc, WHY_TYPE, "parameter %u has type %s, of which there are no inputs", i, sc_type_info[leaves[k]->type].hlo);
+        }
+    }
+    return shapes;
+}
+
+static bool is_ranged(const HloShape *s, bool indices)
+{
+    return indices && (s->type == SC_I32 || s->type == SC_U32 || s->type == SC_I64 || s->type == SC_U64);
+}
+
+static size_t bytes_of(const HloShape *s) { return (size_t)bd_npy_bytes(sc_type_info[s->type].hlo); }
+
+/* Made in parts: much, of which a sample reads little, and whose elements are whole bytes in memory. */
+static bool is_lazy(const HloShape *s, const PipeRun *run)
+{
+    return run->blocks && !run->inputs && !run->on_gpu && bd_type_bits(sc_type_info[s->type].hlo) >= 8 && hlo_elements(s) > LAZY / (int64_t)bytes_of(s);
+}
+
+/* Inputs that are made whole are all there at once: beyond three quarters of the memory nothing else has room. */
+static void fit(WbbCx *cx, const HloModule *m, const HloShape *const *shapes, uint32_t n, const PipeRun *run)
+{
+    const double machine = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE), gib = (double)(1 << 30);
+    double bytes = 0;
+    for (uint32_t i = 0; i < n; i++) bytes += is_lazy(shapes[i], run) ? 0 : (double)hlo_elements(shapes[i]) * (double)bytes_of(shapes[i]);
+    if (run->padding) bytes *= 2; /* copied to where there is room behind them */
+    if (bytes > 0.75 * machine) wbb_fail(cx, m->entry->loc, "the inputs take %.1f GiB of memory, this machine has %.1f", bytes / gib, machine / gib);
+}
+
+const void **pipe_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeRun *run)
+{
+    const HloComputation *c = m->entry;
+    uint32_t n_inputs;
+    const HloShape **shapes = input_shapes(cx, a, c, &n_inputs);
+    if (run->inputs && run->n_inputs != n_inputs) wbb_fail(cx, c->loc, "%u inputs given, %s has %u parameters", run->n_inputs, c->name, n_inputs);
+    const bool indices = has_indices(m);
+    const void **inputs = WBB_NEW_N(a, const void *, n_inputs + 1);
+    if (!run->inputs) fit(cx, m, shapes, n_inputs, run);
+    for (uint32_t i = 0; i < n_inputs; i++) {
+        const HloShape *s = shapes[i];
+        const char *type = sc_type_info[s->type].hlo;
+        if (run->inputs) {
+            size_t bytes;
+            inputs[i] = bd_read_npy(cx, a, run->inputs[i], type, s->dims, s->rank, &bytes);
+        } else if (!is_lazy(s, run)) {
+            const int64_t n = hlo_elements(s);
+            void *data = wbb_alloc(a, wbb_mul_size(a, (size_t)n, bytes_of(s)) + 1);
+            bd_make_input(run->seed, i, type, n, run->which ? run->which : 'n', is_ranged(s, indices), data);
+            inputs[i] = data;
+        }
+    }
+    return inputs;
+}
+
+typedef struct {
+    const HloShape **shapes;
+    const PipeRun *run;
+    bool indices;
+} PipeMade;
+
+/* One input's elements at positions; see EvSource. */
+static void make_some(void *arg, int64_t number, const int64_t *positions, int64_t start, int64_t n, void *out)
+{
+    const PipeMade *made = arg;
+    const HloShape *s = made->shapes[number];
+    bd_make_input_at(made->run->seed, (uint64_t)number, sc_type_info[s->type].hlo, positions, start, n,
+                     made->run->which ? made->run->which : 'n', is_ranged(s, made->indices), out);
+}
+
+EvSource pipe_made_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeRun *run)
+{
+    uint32_t n;
+    PipeMade *made = WBB_NEW(a, PipeMade);
+    *made = (PipeMade){input_shapes(cx, a, m->entry, &n), run, has_indices(m)};
+    return (EvSource){make_some, made};
+}
+
+/* A constant's elements, one after the other. */
+static const void *constant(WbbCx *cx, WbbArena *a, const HloInstruction *x)
+{
+    if (!x->literal) wbb_decline(cx, x->loc, WHY_OPERATION, "the text leaves out the value of constant %s", x->name);
+    if (!x->literal_splat) return x->literal;
+    const size_t size = (size_t)sc_bytes(x->shape->type), n = (size_t)hlo_elements(x->shape);
+    uint8_t *all = wbb_alloc(a, wbb_mul_size(a, n, size) + 1);
+    for (size_t i = 0; i < n; i++) memcpy(all + i * size, x->literal, size);
+    return all;
+}
+
+/* Leaf `leaf` of what an operand of the fusion is: an input of the entry, whose number is left in `input`, or a constant. */
+static const void *value_of(WbbCx *cx, WbbArena *a, const HloFusion *f, const void *const *inputs, uint32_t operand, uint32_t leaf, int64_t *input)
+{
+    const HloInstruction *x = f->fusion ? f->fusion->operands[operand] : f->body->parameters[operand];
+    for (;;) {
+        uint32_t k = 0;
+        if (x->opcode == HLO_GET_TUPLE_ELEMENT) {
+            for (; k < (uint32_t)x->number; k++) leaf += x->operands[0]->shape->elements[k]->n_leaves;
+            k = 0;
+        } else if (x->opcode == HLO_TUPLE) {
+            for (; leaf >= x->operands[k]->shape->n_leaves; k++) leaf -= x->operands[k]->shape->n_leaves;
+        } else if (x->opcode != HLO_COPY && !hlo_hands_on(x)) {
+            break;
+        }
+        x = x->operands[k];
+    }
+    if (x->opcode == HLO_CONSTANT) return constant(cx, a, x);
+    if (x->opcode != HLO_PARAMETER)
+        wbb_decline(cx, x->loc, WHY_OPERATION, "operand %u of the fusion is %s, not a parameter of the entry", operand, hlo_opcode_name(x->opcode));
+    const HloComputation *c = f->fusion ? f->body->module->entry : f->body;
+    for (int64_t k = 0; k < x->number; k++) leaf += c->parameters[k]->shape->n_leaves;
+    *input = leaf;
+    return inputs[leaf];
+}
+
+struct PipeOrigin {
+    EvSource made;           /* inputs of the entry, by their number */
+    const void **arrays;     /* of each leaf; NULL: made */
+    const HloShape **shapes;
+    int64_t *input;          /* of each leaf that is made */
+};
+
+/* A leaf's elements at positions; see EvSource. */
+static void read_leaf(void *arg, int64_t number, const int64_t *positions, int64_t start, int64_t n, void *out)
+{
+    const struct PipeOrigin *o = arg;
+    const uint8_t *array = o->arrays[number];
+    if (!array) {
+        o->made.read(o->made.arg, o->input[number], positions, start, n, out);
+        return;
+    }
+    const size_t size = bytes_of(o->shapes[number]);
+    if (!positions) memcpy(out, array + (size_t)start * size, (size_t)n * size);
+    for (int64_t k = 0; positions && k < n; k++) memcpy((uint8_t *)out + (size_t)k * size, array + (size_t)positions[k] * size, size);
+}
+
+PipeOperands pipe_operands(WbbCx *cx, WbbArena *a, const HloFusion *f, const HloModule *m, const PipeRun *run)
+{
+    const void *const *inputs = pipe_inputs(cx, a, m, run);
+    struct PipeOrigin *o = WBB_NEW(a, struct PipeOrigin);
+    PipeOperands out = {.origin = o};
+    o->shapes = input_shapes(cx, a, f->body, &out.n);
+    o->arrays = out.arrays = WBB_NEW_N(a, const void *, out.n + 1);
+    o->input = WBB_NEW_N(a, int64_t, out.n + 1);
+    o->made = pipe_made_inputs(cx, a, m, run);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < f->body->n_parameters; i++)
+        for (uint32_t k = 0; k < f->body->parameters[i]->shape->n_leaves; k++, n++) {
+            out.arrays[n] = value_of(cx, a, f, inputs, i, k, &o->input[n]);
+            out.made = out.made || !out.arrays[n];
+        }
+    return out;
+}
+
+EvResult *pipe_evaluate(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands, EvMode mode, const EvPositions *at)
+{
+    const EvSource source = {read_leaf, (void *)operands->origin};
+    if (operands->made) return ev_run_from(cx, a, c, &source, mode, at);
+    return at ? ev_run_at(cx, a, c, operands->arrays, mode, at) : ev_run(cx, a, c, operands->arrays, mode);
+}
+
+/* --- memory that is made page by page --------------------------------------------------------------------------------------------- */
+int64_t pipe_logical_index(const BdBuffer *d, int64_t physical)
+{
+    int64_t index[BD_MAX_RANK] = {0}, logical = 0;
+    for (int i = 0; i < d->rank; i++) {
+        index[d->minor_to_major[i]] = physical % d->dims[d->minor_to_major[i]];
+        physical /= d->dims[d->minor_to_major[i]];
+    }
+    for (int i = 0; i < d->rank; i++) logical = logical * d->dims[i] + index[i];
+    return logical;
+}
+
+typedef struct {
+    const PipeOperands *operands;
+    const BdBuffer *buffer;
+} Pages;
+
+/* Bytes [at, at + n) of a buffer, of whole elements; see SimSource. */
+static void make_page(void *arg, uint64_t at, size_t n, uint8_t *out)
+{
+    const Pages *p = arg;
+    const BdBuffer *d = p->buffer;
+    const int64_t size = d->bits / 8, first = (int64_t)at / size, count = (int64_t)n / size;
+    bool plain = true;
+    for (int k = 0; k < d->rank; k++) plain = plain && d->minor_to_major[k] == d->rank - 1 - k;
+    int64_t positions[SIM_PAGE];
+    for (int64_t k = 0; !plain && k < count; k++) positions[k] = pipe_logical_index(d, first + k);
+    read_leaf((void *)p->operands->origin, d->arg, plain ? NULL : positions, first, count, out);
+}
+
+const SimSource *pipe_pages(WbbArena *a, const PipeOperands *operands, const BdBuffer *d)
+{
+    Pages *p = WBB_NEW(a, Pages);
+    SimSource *s = WBB_NEW(a, SimSource);
+    PipeOperands *kept = WBB_NEW(a, PipeOperands);
+    *kept = *operands;
+    *p = (Pages){kept, d};
+    *s = (SimSource){make_page, p, WBB_NEW_N(a, uint8_t, (size_t)d->bytes / SIM_PAGE + 1)};
+    return s;
+}
