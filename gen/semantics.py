@@ -92,10 +92,9 @@ MEANING: dict[str, dict[str, str]] = {
     "asinh": _libm("asinh"), "acosh": _libm("acosh"), "atanh": _libm("atanh"), "erf": _libm("erf"),
     "sqrt": {"F": "sqrt$(a)"}, "rsqrt": {"W": "1 / sqrt$(a)"}, "cbrt": _libm("cbrt"), "rcp": {"F": "1 / a"},
     "exp2z": {"W": "sc_normal((double)exp2$((T)sc_normal((double)a)))"}, "log2z": {"W": "sc_normal((double)log2$((T)sc_normal((double)a)))"},
-    # of f64 in long double
-    "rcpz": {"W": "sizeof(T) == 8 ? (T)sc_normal(1 / sc_normal((double)a)) : fabs$(a) < 0x1p-1022 ? copysign$((T)INFINITY, a) : "
-                  "fabs$(a) > 0x1p1022 ? copysign$((T)0, a) : 1 / a"},
-    "rsqrtz": {"W": "sizeof(T) == 8 ? (T)sc_normal(1 / sqrt((double)sc_normal((double)a))) : fabs$(a) < 0x1p-1022 ? copysign$((T)INFINITY, a) : 1 / sqrt$(a)"},
+    # of f64 in long double: PTX takes the upper word of the argument and gives one
+    "rcpz": {"W": "sizeof(T) == 8 ? (T)sc_normal(1 / sc_normal((double)a)) : (T)sc_upper(1 / sc_upper((double)a))"},
+    "rsqrtz": {"W": "sizeof(T) == 8 ? (T)sc_normal(1 / sqrt((double)sc_normal((double)a))) : (T)sc_upper(1 / sqrt(sc_upper((double)a)))"},
     "saturate": {"F": "a > 0 ? a < 1 ? a : 1 : 0"}, "two_over_pi": {"U": "(T)sc_two_over_pi((uint32_t)a)"},
 }
 

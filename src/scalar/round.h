@@ -148,6 +148,13 @@ static inline float sc_normal(double x)
     return fabsf(f) < 0x1p-126f ? copysignf(0.0f, f) : f;
 }
 
+/* The upper word of a double, with subnormals flushed to zero. */
+static inline double sc_upper(double x)
+{
+    const uint64_t bits = sc_bits_of_double(x), normal = bits & UINT64_C(0x7ff0000000000000);
+    return isnan(x) ? x : sc_double_of_bits(bits & (normal ? UINT64_C(0xffffffff00000000) : UINT64_C(1) << 63));
+}
+
 /* 32 bits of 2/pi behind 19 zero bytes, from byte k modulo 64: Payne and Hanek, "Radian Reduction for Trigonometric Functions" (1983). */
 static inline uint32_t sc_two_over_pi(uint32_t k)
 {
