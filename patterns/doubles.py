@@ -16,6 +16,16 @@ LOG = [float.fromhex(x) for x in (           # in z = s^2: (log((1 + s) / (1 - s
     '0x1.5555555555592p-1', '0x1.999999997ff2bp-2', '0x1.24924941e0829p-2', '0x1.c71c5214811cdp-3', '0x1.74663d04574f6p-3',
     '0x1.39a1e2daf37a4p-3', '0x1.2f041b8e6ae83p-3')]
 
+EXP2 = [float.fromhex(x) for x in (
+    '0x1p0', '0x1.62e42fefa39efp-1', '0x1.ebfbdff82c5a6p-3', '0x1.c6b08d704a12cp-5', '0x1.3b2ab6fb9fda6p-7', '0x1.5d87fe789e96fp-10',
+    '0x1.4309130f6cbdbp-13', '0x1.ffcbfc6685f06p-17', '0x1.62bfc6596be12p-20', '0x1.b52522bc15f8fp-24', '0x1.e61d43321746dp-28',
+    '0x1.e973179a994acp-32')]
+POW = [float.fromhex(x) for x in (           # in u^2: (log((2 + u) / (2 - u)) - u - u^3 / 12) / u^5
+    '0x1.9999999999996p-7', '0x1.2492492492f4bp-9', '0x1.c71c71c597986p-12', '0x1.745d1828c5b6p-14', '0x1.3b1364f1cde6cp-16',
+    '0x1.11206905d7b7bp-18', '0x1.de3e687dc7f69p-21', '0x1.eabdd44e8ef79p-23')]
+LOG2_E_LOW = float.fromhex('0x1.777d0ffda0d24p-56')
+TWELFTH, TWELFTH_LOW = float.fromhex('0x1.5555555555555p-4'), float.fromhex('0x1.5555555555555p-58')
+
 
 def horner(x, coefficients):
     out = coefficients[-1]
@@ -61,10 +71,11 @@ def exp_of(a):
     return scaled(n, horner(r, EXP))[0]
 
 
-def reciprocal(d):
-    """Of 1 <= d <= 4, off by 2^-45 of it."""
+def reciprocal(d, order=2):
+    """Of 1 <= d <= 4, off by 2^-45 of it; of order 3 by what rounding takes off."""
     y = cvt.f64.f32(rcpz.f32(cvt.f32.f64(d)))
-    return fma.f64(fma.f64(neg.f64(d), y, 1.0), y, y)
+    e = fma.f64(neg.f64(d), y, 1.0)
+    return fma.f64(fma.f64(e, e, e) if order == 3 else e, y, y)
 
 
 def logistic_of(a):
@@ -151,6 +162,94 @@ def log1p_of(a):
     return select.f64(gt.f64(a, -1.0), select.f64(lt.f64(a, INF), copysign.f64(out, a), a), select.f64(eq.f64(a, -1.0), -INF, NAN))
 
 
-SHORT = [rewrite(op.f64(a), of(a)) for op, of in ((exp, exp_of), (log, log_of), (log1p, log1p_of), (logistic, logistic_of))]
-LONG = [rewrite(op.f64(a), of(a)) for op, of in ((expm1, expm1_of), (tanh, tanh_of))]    # more steps than libdevice's, if smaller ones on most
+# --- pow: 2^(b log2 |a|), the logarithm as the sum of two -------------------------------------------------------------------------------------
+def rest_of_product(product, x, y):
+    return fma.f64(x, y, neg.f64(product))
+
+
+def log2_in_two(k, f):
+    """k + log2(1 + f). With u = 2 f / (2 + f), log(1 + f) = u + u^3/12 + u^5 p(u^2); what u and u^3/12 miss is carried along."""
+    inverse = reciprocal(add.f64(f, 2.0), 3)
+    u = mul.f64(add.f64(f, f), inverse)
+    left = sub.f64(f, u)
+    u_rest = mul.f64(fma.f64(neg.f64(u), f, add.f64(left, left)), inverse)       # (2 f - u (2 + f)) / (2 + f)
+    square = mul.f64(u, u)
+    cube = mul.f64(u, square)
+    cube_rest = fma.f64(u, rest_of_product(square, u, u), rest_of_product(cube, u, square))
+    third = mul.f64(cube, TWELFTH)
+    third_rest = fma.f64(cube_rest, TWELFTH, rest_of_product(third, cube, TWELFTH))
+    tail = fma.f64(cube, fma.f64(square, horner(square, POW), TWELFTH_LOW), third_rest)
+    log = add.f64(u, third)
+    rest = add.f64(sub.f64(third, sub.f64(log, u)), add.f64(tail, fma.f64(u_rest, mul.f64(square, fma.f64(square, 0.0625, 0.25)), u_rest)))
+    log2 = mul.f64(log, LOG2_E)
+    log2_rest = fma.f64(rest, LOG2_E, fma.f64(log, LOG2_E_LOW, rest_of_product(log2, log, LOG2_E)))
+    sum = add.f64(k, log2)
+    return sum, add.f64(log2_rest, sub.f64(log2, sub.f64(sum, k)))
+
+
+def power_of_sum(product, rest):
+    """2^(product + rest): beyond 1100 it is infinite or zero."""
+    far = gt.f64(abs.f64(product), 1100.0)
+    near = select.f64(far, copysign.f64(1100.0, product), product)
+    t = add.f64(near, WHOLE)
+    r = add.f64(sub.f64(near, sub.f64(t, WHOLE)), select.f64(far, 0.0, rest))
+    return scaled(low(t), horner(r, EXP2))[0]
+
+
+def pow_of(a, b):
+    """Special values as in the C standard, F.10.4.4. The logarithms of 0 and inf are infinite; b is cut to where any other a has
+    overflowed long ago."""
+    size = abs.f64(a)
+    subnormal = lt.f64(size, 2.0**-1022)
+    k, m = parted(select.f64(subnormal, mul.f64(size, 2.0**54), size))
+    log2, rest = log2_in_two(cvt.f64.i32(select.i32(subnormal, sub.i32(k, 54), k)), sub.f64(m, 1.0))
+    finite = lt.f64(size, INF)
+    log2 = select.f64(finite, select.f64(eq.f64(size, 0.0), -INF, log2), size)
+    cut = within(b, 2.0**100)
+    product = mul.f64(cut, log2)
+    power = power_of_sum(product, fma.f64(cut, rest, rest_of_product(product, cut, log2)))
+    half, whole = mul.f64(b, 0.5), trunc.f64(b)
+    is_odd = band.pred(eq.f64(whole, b), ne.f64(trunc.f64(half), half))
+    power = copysign.f64(power, select.f64(is_odd, a, 1.0))
+    power = select.f64(band.pred(band.pred(lt.f64(a, 0.0), finite), ne.f64(whole, b)), NAN, power)
+    return select.f64(bor.pred(eq.f64(a, 1.0), eq.f64(b, 0.0)), 1.0, power)
+
+
+# --- powers of a half and of a third: from what the machine guesses of them, with the error of the guess taken exactly -----------------------
+def rsqrt_of(a):
+    """r of 21 bits, so that r r is exact and with it e = 1 - a r r: 1 / sqrt(a) = r (1 + e/2 + 3/8 e^2 + ..). Of 0 and inf r has it."""
+    tiny = lt.f64(a, 2.0**-1022)
+    x = mul.f64(a, select.f64(tiny, 2.0**108, 1.0))
+    r = rsqrtz.f64(x)
+    e = fma.f64(neg.f64(x), mul.f64(r, r), 1.0)
+    out = fma.f64(r, mul.f64(e, fma.f64(e, 0.375, 0.5)), r)
+    return mul.f64(select.f64(eq.f64(add.f64(r, r), r), r, out), select.f64(tiny, 2.0**54, 1.0))
+
+
+def cbrt_of(a):
+    """|a| = 8^k x with 1 <= x < 8, and c near x^(-1/3) in f32: cbrt(x) = x c^2 (1 - e)^(-2/3) with e = 1 - x c^3; `low` is what rounding
+    took off x c^2. 0, inf and nan are what twice them is."""
+    tiny = lt.f64(abs.f64(a), 2.0**-1022)
+    size = bits.u64.f64(mul.f64(abs.f64(a), select.f64(tiny, 2.0**54, 1.0)))
+    k = band.u32(mulhi.u32(cvt.u32.u64(shrlx.u64(size, 32)), 0x55555556), 0xfff00000)
+    x = bits.f64.u64(sub.u64(size, shlx.u64(cvt.u64.u32(sub.u32(mul.u32(k, 3), 1023 << 20)), 32)))
+    c = cvt.f64.f32(exp2z.f32(mul.f32(log2z.f32(cvt.f32.f64(x)), -1 / 3)))
+    square = mul.f64(c, c)
+    y = mul.f64(x, square)
+    low = fma.f64(x, square, neg.f64(y))
+    e = fma.f64(neg.f64(low), c, fma.f64(neg.f64(y), c, 1.0))
+    y = add.f64(y, fma.f64(y, mul.f64(e, fma.f64(e, 5 / 9, 2 / 3)), low))
+    up = sub.u32(k, select.u32(tiny, 359 << 20, 341 << 20))
+    out = bits.f64.u64(add.u64(bits.u64.f64(y), shlx.u64(cvt.u64.u32(up), 32)))
+    twice = add.f64(a, a)
+    return select.f64(gt.f64(abs.f64(twice), abs.f64(a)), copysign.f64(out, a), twice)
+
+
+SHORT = [rewrite(op.f64(a), of(a)) for op, of in ((exp, exp_of), (log, log_of), (log1p, log1p_of), (logistic, logistic_of), (rsqrt, rsqrt_of))] + [
+    rewrite(pow.f64(a, b),                   pow_of(a, b))]
+LONG = [rewrite(op.f64(a), of(a)) for op, of in ((expm1, expm1_of), (tanh, tanh_of), (cbrt, cbrt_of))]  # on sm_120 libdevice's are shorter
 ALL = SHORT + LONG
+INSTR = [
+    asm (rcpz.f64(a),                        'rcp.approx.ftz.f64 %d, %a;',     err=rel(2**-20)),
+    asm (rsqrtz.f64(a),                      'rsqrt.approx.ftz.f64 %d, %a;',   err=rel(2**-20)),
+]

@@ -9,6 +9,7 @@ stand at each rule: ours, then libdevice's.
 from math import pi
 
 from gen.lang import *
+from patterns import doubles
 
 hexadecimal = lambda text: [float.fromhex(x) for x in text.split()]
 
@@ -23,9 +24,11 @@ INF, NAN = float('inf'), float('nan')
 
 EXPM1 = hexadecimal('0x1.fffffep-2 0x1.5554bp-3 0x1.555716p-5 0x1.12279ep-7 0x1.6b7376p-10')
 LOG = hexadecimal('0x1.5555a4p-2 -0x1.000042p-2 0x1.996966p-3 -0x1.54ef16p-3 0x1.2886b8p-3 -0x1.0d93f4p-3 0x1.aca08ep-4 -0x1.713e36p-5')
-TANH = hexadecimal('-0x1.5554dap-2 0x1.10f62ep-3 -0x1.b63f5ap-5 0x1.468044p-6 -0x1.4711d6p-8')
+TANH = hexadecimal('-0x1.55546cp-2 0x1.10ecb2p-3 -0x1.b641dcp-5 0x1.4d8f32p-6 -0x1.9a297p-8 0x1.155a94p-10')
 TWELFTH, TWELFTH_LOW = hexadecimal('0x1.555556p-4 -0x1.555556p-29')
 POW = hexadecimal('0x1.999aap-7 0x1.241a4ap-9 0x1.e8e598p-12')
+POW_BY_F64 = hexadecimal('0x1.71547652bedfap+1 0x1.ec709d12c01f1p-1 0x1.27777ff7edfb3p-1 0x1.a58d8p-2 0x1.5ce91p-2')        # in f64
+EXP2_BY_F64 = hexadecimal('0x1p+0 0x1.62e430af1c333p-1 0x1.ebfbdc3827c97p-3 0x1.c6aee8970f96bp-5 0x1.3b2d5p-7 0x1.5f3e5p-10 0x1.41f9ap-13')
 ERF = hexadecimal('0x1.06eba6p-3 -0x1.8126f4p-2 0x1.ce1d3ep-4 -0x1.b6b838p-6 0x1.48558cp-8 -0x1.3ed77ap-11')
 ERFC = hexadecimal('-0x1.0c5694p-12 -0x1.a08308p+0 -0x1.d691e4p-1 -0x1.33651ap-3 0x1.074976p-5 -0x1.20e92ap-8 0x1.2a4de4p-12')
 SIN = hexadecimal('-0x1.555546p-3 0x1.110778p-7 -0x1.9953fep-13')
@@ -78,10 +81,11 @@ def logistic_of(a):
 
 
 def tanh_of(a):
+    """The polynomial goes so far that what the machine's functions miss by counts little beyond."""
     square = mul.f32(a, a)
     small = fma.f32(mul.f32(horner(square, TANH), square), abs.f32(a), abs.f32(a))
     large = fma.f32(rcpz.f32(add.f32(exp2z.f32(mul.f32(abs.f32(a), 2 * LOG2_E)), 1.0)), -2.0, 1.0)
-    return with_sign(select.f32(lt.f32(abs.f32(a), 0.72), small, large), sign_of(a))
+    return with_sign(select.f32(lt.f32(abs.f32(a), 1.0), small, large), sign_of(a))
 
 
 def erf_of(a):
@@ -175,17 +179,35 @@ def log2_in_two(k, f):
     return sum, add.f32(log2_rest, rest_of_sum(sum, k, log2))
 
 
-def pow_of(a, b):
-    """Special values as in the C standard, F.10.4.4. Of 0 and inf the machine's functions give the right power; b is cut to where
-    any other a has overflowed long ago."""
-    k, f, size = taken_apart(abs.f32(a))
+def power_of_product(size, b):
+    """2^(b log2 size) of two floats."""
+    k, f, scaled = taken_apart(size)
     log2, log2_rest = log2_in_two(k, f)
     cut = min.f32(max.f32(b, -2.0**100), 2.0**100)
     product = mul.f32(cut, log2)
     rest = fma.f32(cut, log2_rest, rest_of_product(product, cut, log2))
     n, scale = whole(product, 1.0, -126, 126)
-    power = mul.f32(exp2z.f32(add.f32(sub.f32(product, n), rest)), scale)
-    power = select.f32(is_positive(size), power, exp2z.f32(mul.f32(b, log2z.f32(abs.f32(a)))))
+    return mul.f32(exp2z.f32(add.f32(sub.f32(product, n), rest)), scale), is_positive(scaled)
+
+
+def power_by_f64(size, b):
+    """The same in f64, rounded once; s = (m - 1) / (m + 1) of size = 2^k m. 2^n may overflow f32, and leave what is subnormal to it."""
+    k, m = doubles.parted(cvt.f64.f32(size))
+    d = add.f64(m, 1.0)
+    y = rcpz.f64(d)
+    s = mul.f64(sub.f64(m, 1.0), fma.f64(fma.f64(neg.f64(d), y, 1.0), y, y))
+    log2 = fma.f64(s, doubles.horner(mul.f64(s, s), POW_BY_F64), cvt.f64.i32(k))
+    product = doubles.within(mul.f64(cvt.f64.f32(min.f32(max.f32(b, -2.0**100), 2.0**100)), log2), 1000.0)
+    t = add.f64(product, doubles.WHOLE)
+    r = sub.f64(product, sub.f64(t, doubles.WHOLE))
+    return cvt.f32.f64(mul.f64(doubles.horner(r, EXP2_BY_F64), doubles.power_of_two(doubles.low(t)))), is_positive(size)
+
+
+def pow_of(a, b, power_of):
+    """Special values as in the C standard, F.10.4.4. Of 0 and inf the machine's functions give the right power; b is cut to where
+    any other a has overflowed long ago."""
+    power, is_usual = power_of(abs.f32(a), b)
+    power = select.f32(is_usual, power, exp2z.f32(mul.f32(b, log2z.f32(abs.f32(a)))))
     half, whole_b = mul.f32(b, 0.5), eq.f32(trunc.f32(b), b)
     is_odd = band.pred(whole_b, ne.f32(trunc.f32(half), half))
     power = with_sign(power, select.u32(is_odd, sign_of(a), 0))
@@ -316,24 +338,25 @@ def tan_in(q, r):
 F32 = [
     rewrite(exp.f32(a),                      exp_of(a),                   when=~approx),       # 8, 8
     rewrite(logistic.f32(a),                 logistic_of(a)),                                  # 10, 54 with a quotient
-    rewrite(tanh.f32(a),                     tanh_of(a),                  when=~approx),       # 14, 15
+    rewrite(tanh.f32(a),                     tanh_of(a),                  when=~approx),       # 15, 15
     rewrite(expm1.f32(a),                    expm1_of(a)),                                     # 17, 28
     rewrite(log.f32(a),                      log_of(a),                   when=~approx),       # 23, 24
     rewrite(log1p.f32(a),                    log1p_of(a)),                                     # 26, 26
     rewrite(cbrt.f32(a),                     cbrt_of(a)),                                      # 14, 16
     rewrite(erf.f32(a),                      erf_of(a)),                                       # 18, 28
-    rewrite(pow.f32(a, b),                   pow_of(a, b)),                                    # 86, 91
 ]
 
 VIA_F64 = [                                  # 37, 37, 42 instead of 75, 77, 75
     rewrite(sin.f32(a),                      sin_of(a, by_f64),           when=~approx),
     rewrite(cos.f32(a),                      cos_of(a, by_f64),           when=~approx),
     rewrite(tan.f32(a),                      tan_of(a, by_f64)),
+    rewrite(pow.f32(a, b),                   pow_of(a, b, power_by_f64)),                      # 75, 91
 ]
 VIA_F32 = [                                  # five more; for machines that do 64 operations of f32 in the time of one of f64
     rewrite(sin.f32(a),                      sin_of(a, by_f32),           when=~approx),
     rewrite(cos.f32(a),                      cos_of(a, by_f32),           when=~approx),
     rewrite(tan.f32(a),                      tan_of(a, by_f32)),
+    rewrite(pow.f32(a, b),                   pow_of(a, b, power_of_product)),                  # 86, 91
 ]
 
 X = cvt.f32.f16(a)                           # what an f16 comes to cannot be subnormal in f32

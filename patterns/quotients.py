@@ -57,7 +57,3 @@ VIA_F64 = [
     rewrite(sqrt.f32(a),                     cvt.f32.f64(root(cvt.f64.f32(a))),                                                         when=~approx),
     rewrite(div.bf16(a, b),                  cvt.bf16.f32(cvt.f32.f64(quotient(cvt.f64.bf16(a), cvt.f64.bf16(b), False))),              when=~approx),
 ]
-INSTR = [
-    asm (rcpz.f64(a),                         'rcp.approx.ftz.f64 %d, %a;',    err=rel(2**-20)),
-    asm (rsqrtz.f64(a),                       'rsqrt.approx.ftz.f64 %d, %a;',  err=rel(2**-20)),
-]

@@ -44,6 +44,5 @@ INSTR = [                                    # call and asm match what is writte
     machine.APPROXIMATE, machine.WIDEN_BF16, machine.SHIFT,
     machine.F8,
     machine.BF16_FROM_INTEGER,
-    quotients.INSTR,
     tiles.ALL, functions.LIBDEVICE,
 ]

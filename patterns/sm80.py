@@ -41,6 +41,5 @@ LOWER = [                                    # for each operation the first that
 INSTR = [                                    # call and asm match what is written; llvm and intr of tiles.py any number of lanes
     machine.APPROXIMATE, machine.WIDEN_BF16, machine.SHIFT,
     machine.F64_FROM_INTEGER,
-    quotients.INSTR,
     tiles.ALL, functions.LIBDEVICE,
 ]
