@@ -1,4 +1,4 @@
-"""The coefficients in patterns/polynomials.py are those that sollya found: patterns/coefficients/f32.txt."""
+"""The coefficients in patterns/polynomials.py and doubles.py are those that sollya found: patterns/coefficients/f32.txt and f64.txt."""
 from __future__ import annotations
 
 import re
@@ -10,11 +10,13 @@ from typing import Dict, List
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
 
-from patterns import polynomials  # noqa: E402
+from patterns import doubles, polynomials  # noqa: E402
 
 LISTS = {"expm1": "EXPM1", "log": "LOG", "pow": "POW", "tanh": "TANH", "erf": "ERF", "erfc": "ERFC", "sin": "SIN", "cos": "COS",
          "sin of f16": "SIN_OF_F16", "cos of f16": "COS_OF_F16", "log of f16": "LOG_OF_F16"}
 ERRORS = {"tanh": -24, "log": -27, "pow": -34, "erfc": -29, "cos": -30, "sin of f16": -18, "cos of f16": -18, "log of f16": -19}
+DOUBLES = {"exp": (doubles.EXP[2:], -56), "log": (doubles.LOG, -59), "exp2": (doubles.EXP2[1:], -57), "pow": (doubles.POW, -73),
+           "log2 for f32": (polynomials.POW_BY_F64, -36), "exp2 for f32": (polynomials.EXP2_BY_F64[1:], -28)}
 
 
 def found() -> Dict[str, List[float]]:
@@ -41,6 +43,19 @@ class Coefficients(unittest.TestCase):
     def test_errors_keep_their_limits(self) -> None:
         for title, (error, *_) in found().items():
             self.assertLessEqual(error, ERRORS.get(title, -26), title)
+
+    def test_those_of_f64(self) -> None:
+        """A line of f64.txt has the degree before the coefficient."""
+        text = ROOT.joinpath("patterns", "coefficients", "f64.txt").read_text()
+        tables = {m[1]: (int(m[2]), [float.fromhex(w.split()[1]) for w in m[3].splitlines()])
+                  for m in re.finditer(r"^(\w.*) 2\^\((-?\d+)/100\)\n((?: +\S+ \S+\n)+)", text, re.M)}
+        self.assertEqual(set(tables), set(DOUBLES))
+        for title, (coefficients, limit) in DOUBLES.items():
+            error, those = tables[title]
+            self.assertEqual(those, coefficients, title)
+            self.assertLessEqual(error, 100 * limit, title)
+        self.assertIn(f"1/12 {doubles.TWELFTH.hex()[:-2]}", text)
+        self.assertIn(doubles.LOG2_E_LOW.hex(), text)
 
     def test_constants_in_two_parts(self) -> None:
         for high, low, whole in ((polynomials.TWELFTH, polynomials.TWELFTH_LOW, 1 / 12), (polynomials.LOG2_E, polynomials.LOG2_E_LOW, 1.4426950408889634),
