@@ -115,9 +115,9 @@ def asm(left: Any, text: str, when: Optional[Cond] = None, err: Optional[float] 
 
 
 def words(left: Any, table: Any, when: Optional[Cond] = None) -> Rule:
-    """words(two_over_pi.u32(a), TABLE): word number a of an immediate table, a power of two of words of 32 bits; a wraps."""
-    if not isinstance(table, (list, tuple)) or len(table) & len(table) - 1 or not table or not all(isinstance(x, int) and 0 <= x < 2**32 for x in table):
-        fail("words(.., TABLE): a list of integers of 32 bits is expected, a power of two of them")
+    """words(two_over_pi.u32(a), TABLE): word number a of an immediate table, a power of two of words of a's type, u32 or u64; a wraps."""
+    if not isinstance(table, (list, tuple)) or len(table) & len(table) - 1 or not table or not all(isinstance(x, int) and 0 <= x < 2**64 for x in table):
+        fail("words(.., TABLE): a list of integers of 32 or 64 bits is expected, a power of two of them")
     return _rule("words", left, " ".join(f"{x:08x}" for x in table), when)
 
 

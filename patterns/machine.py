@@ -71,6 +71,7 @@ TUNE = [                                        # every heuristic is data
     tune('product.most',      value=2**26,  because='a millisecond of multiplications that a library does in tiles'),
     tune('fold.most',         value=512,    because='a loop body that the instruction cache holds many times over'),
     tune('section.most',      value=64,     because='a bisection of the blocks six deep, and no more code than that'),
+    tune('section.together', value=8,       because='a thread begins once for parts of one shape, and what they share is made once'),
     tune('section.elements',  value=4096,   because='blocks of its own are worth it where a part fills several'),
     tune('section.bytes',     value=128,    because='shorter runs of a part would fill cache lines in pieces'),
     tune('loop.max_turns',    value=1024,   because='more turns in one thread and the last threads keep the machine waiting'),

@@ -7,6 +7,7 @@ stand at each rule: ours, then libdevice's.
     expm1(a)   n = a / ln 2 rounded, r = a - n ln 2, 2^n (r + r^2 p(r)) + (2^n - 1)
 """
 from math import pi
+from struct import pack as packing, unpack
 
 from gen.lang import *
 from patterns import doubles
@@ -18,6 +19,7 @@ PI_2, PI_2_LOW = hexadecimal('0x1.921fb4p+0 0x1.4442d2p-24')           # both po
 PI_2_NEAR, PI_2_REST = hexadecimal('0x1.921fb6p+0 -0x1.777a5cp-25')
 LN_2, LN_2_LOW = hexadecimal('0x1.62e43p-1 -0x1.05c61p-29')
 ROUND = 1.5 * 2**23                          # added to a number below 2^22 it leaves the nearest integer, in the last bits
+ROUND_F64 = 1.5 * 2**52                      # below 2^51
 ONE = 127                                    # exponent of 1.0
 LEAST = 2.0**-126                            # that is normal
 INF, NAN = float('inf'), float('nan')
@@ -33,6 +35,8 @@ ERF = hexadecimal('0x1.06eba6p-3 -0x1.8126f4p-2 0x1.ce1d3ep-4 -0x1.b6b838p-6 0x1
 ERFC = hexadecimal('-0x1.0c5694p-12 -0x1.a08308p+0 -0x1.d691e4p-1 -0x1.33651ap-3 0x1.074976p-5 -0x1.20e92ap-8 0x1.2a4de4p-12')
 SIN = hexadecimal('-0x1.555546p-3 0x1.110778p-7 -0x1.9953fep-13')
 COS = hexadecimal('-0x1p-1 0x1.55554ap-5 -0x1.6c0c2ap-10 0x1.99e90ep-16')
+SIN_OF_QUARTERS = hexadecimal('0x1.2c198p-24 -0x1.4abbb8p-1 0x1.465e46p-4 -0x1.2d872cp-8')
+COS_OF_QUARTERS = hexadecimal('-0x1.3bd3ccp0 0x1.03c1b8p-2 -0x1.55b7cep-6 0x1.d684aep-11')
 SIN_OF_F16 = hexadecimal('-0x1.55441ap-3 0x1.0b7c58p-7')
 LOG_OF_F16 = hexadecimal('-0x1.fffd28p-2 0x1.552f12p-2 -0x1.009b58p-2 0x1.a66d6p-3 -0x1.575a38p-3 0x1.54fdc8p-4')
 COS_OF_F16 = hexadecimal('-0x1.ffffb2p-2 0x1.553e62p-5 -0x1.6448d8p-10')
@@ -217,12 +221,7 @@ def pow_of(a, b, power_of):
 
 
 # --- sin, cos: exact for every finite argument ----------------------------------------------------------------------------------------------
-def by_f64(p):
-    """Rounded once. Where f64 is slow, that is slower than two parts."""
-    return cvt.f32.f64(mul.f64(cvt.f64.i64(p), pi * 2.0**-65))
-
-
-def by_f32(p):
+def in_two(p):
     """The integer as a sum of two floats, times pi/2 as one."""
     upper = cvt.f32.i64(p)
     lower = cvt.f32.i64(sub.i64(p, cvt.i64.f32.approx(upper)))
@@ -254,6 +253,23 @@ def waves(r):
     return fma.f32(mul.f32(square, r), horner(square, SIN), r), fma.f32(square, horner(square, COS), 1.0)
 
 
+def quarters_of(a):
+    """q modulo 4 and y in -1/2..1/2 with a = (q + y) pi/2, in f64. Of 2/pi the part counts that the product with a moves to below 4: 53 bits, from which
+    q is taken without an error, and 53 more. A nan where a is not finite; -0 stays."""
+    x = cvt.f64.f32(a)
+    k = cvt.u64.u32(shlx.u32(band.u32(shrlx.u32(bits.u32.f32(a), 26), 31), 1))
+    upper, lower = (bits.f64.u64(two_over_pi_part.u64(n)) for n in (k, bor.u64(k, 1)))
+    j = fma.f64(x, upper, ROUND_F64)
+    y = fma.f64(x, lower, fma.f64(x, upper, neg.f64(sub.f64(j, ROUND_F64))))
+    return cvt.u32.u64(bits.u64.f64(j)), cvt.f32.f64(y)
+
+
+def waves_of(y):
+    """sin (y pi/2), cos (y pi/2). The first coefficient of the sine is what pi/2 has beyond its first part."""
+    square = mul.f32(y, y)
+    return fma.f32(y, PI_2, mul.f32(y, horner(square, SIN_OF_QUARTERS))), fma.f32(square, horner(square, COS_OF_QUARTERS), 1.0)
+
+
 def odd(q):
     return ne.u32(band.u32(q, 1), 0)
 
@@ -263,16 +279,26 @@ def negative(q):
     return band.u32(shlx.u32(q, 30), 1 << 31)
 
 
-def sin_of(a, scaled):
-    q, r = quarters(a, scaled)
-    s, c = waves(r)
-    return with_sign(select.f32(odd(q), c, s), bxor.u32(sign_of(a), negative(q)))
+def sin_of(q, waves):
+    s, c = waves
+    return with_sign(select.f32(odd(q), c, s), negative(q))
 
 
-def cos_of(a, scaled):
-    q, r = quarters(a, scaled)
-    s, c = waves(r)
+def cos_of(q, waves):
+    s, c = waves
     return with_sign(select.f32(odd(q), s, c), negative(add.u32(q, 1)))
+
+
+def by_f64(function, a):
+    q, y = quarters_of(a)
+    return function(q, waves_of(y))
+
+
+def by_f32(function, a):
+    """Of |a|: the cosine has no sign, of the others it is the result's."""
+    q, r = quarters(a, in_two)
+    t = function(q, waves(r))
+    return t if function is cos_of else with_sign(t, sign_of(a))
 
 
 # --- cbrt: a step of Newton's from a^(-2/3) by the machine ----------------------------------------------------------------------------------
@@ -291,12 +317,10 @@ def quotient(a, b):
     return fma.f32(fma.f32(neg.f32(first), b, a), inverse, first)
 
 
-def tan_of(a, scaled):
+def tan_of(q, waves):
     """In odd quarters -cos / sin."""
-    q, r = quarters(a, scaled)
-    s, c = waves(r)
-    t = quotient(select.f32(odd(q), c, s), select.f32(odd(q), neg.f32(s), c))
-    return with_sign(t, sign_of(a))
+    s, c = waves
+    return quotient(select.f32(odd(q), c, s), select.f32(odd(q), neg.f32(s), c))
 
 
 # --- 16 bits: fewer terms ---------------------------------------------------------------------------------------------------------------
@@ -346,16 +370,16 @@ F32 = [
     rewrite(erf.f32(a),                      erf_of(a)),                                       # 18, 28
 ]
 
-VIA_F64 = [                                  # 37, 37, 42 instead of 75, 77, 75
-    rewrite(sin.f32(a),                      sin_of(a, by_f64),           when=~approx),
-    rewrite(cos.f32(a),                      cos_of(a, by_f64),           when=~approx),
-    rewrite(tan.f32(a),                      tan_of(a, by_f64)),
+VIA_F64 = [                                  # 25, 26, 30 instead of 75, 77, 75
+    rewrite(sin.f32(a),                      by_f64(sin_of, a),           when=~approx),
+    rewrite(cos.f32(a),                      by_f64(cos_of, a),           when=~approx),
+    rewrite(tan.f32(a),                      by_f64(tan_of, a)),
     rewrite(pow.f32(a, b),                   pow_of(a, b, power_by_f64)),                      # 75, 91
 ]
-VIA_F32 = [                                  # five more; for machines that do 64 operations of f32 in the time of one of f64
-    rewrite(sin.f32(a),                      sin_of(a, by_f32),           when=~approx),
-    rewrite(cos.f32(a),                      cos_of(a, by_f32),           when=~approx),
-    rewrite(tan.f32(a),                      tan_of(a, by_f32)),
+VIA_F32 = [                                  # 42, 42, 47; for machines that do 64 operations of f32 in the time of one of f64
+    rewrite(sin.f32(a),                      by_f32(sin_of, a),           when=~approx),
+    rewrite(cos.f32(a),                      by_f32(cos_of, a),           when=~approx),
+    rewrite(tan.f32(a),                      by_f32(tan_of, a)),
     rewrite(pow.f32(a, b),                   pow_of(a, b, power_of_product)),                  # 86, 91
 ]
 
@@ -376,6 +400,13 @@ HALVES = [
 
 # --- select -----------------------------------------------------------------------------------------------------------------------------------
 BITS_OF_2_OVER_PI = bytes(19) + bytes.fromhex('a2f9836e4e441529fc2757d1f534ddc0db6295993c439041fe5163abdebbc561b7246e3a424dd2e006492eea09d1921c')
+
+
+def part_of_2_over_pi(at, shift):
+    x = int.from_bytes(BITS_OF_2_OVER_PI[at:at + 16], 'big') >> shift & 2**53 - 1
+    return unpack('Q', packing('d', x * 2.0**(shift - 128 - 8 * (at - 19))))[0]
+
+
 INSTR = [
     asm (exp2z.f32(a),                       'ex2.approx.ftz.f32 %d, %a;', err=rel(2**-22)),
     asm (log2z.f32(a),                       'lg2.approx.ftz.f32 %d, %a;', err=rel(2**-22)),
@@ -384,4 +415,5 @@ INSTR = [
     asm (saturate.f32(fma.f32(a, b, c)),     'fma.rn.sat.f32 %d, %a, %b, %c;'),
     asm (saturate.f32(a),                    'cvt.sat.f32.f32 %d, %a;'),
     words(two_over_pi.u32(a),                [int.from_bytes(BITS_OF_2_OVER_PI[k:k + 4], 'big') for k in range(64)]),
+    words(two_over_pi_part.u64(a),           [part_of_2_over_pi(at, shift) for at in [19] * 20 + [*range(20, 32)] for shift in (75, 22)]),
 ]

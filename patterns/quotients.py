@@ -12,7 +12,8 @@ and half a unit of a subnormal one with it. Because r is small, e is positive: z
 """
 from gen.lang import *
 
-SMALLER = 1 + 2.5 * 2.0**-20                 # by which the guess stays below 1 / y. The upper word of y and the guess are off by 2^-20 each; 1.5 would do
+LARGER = 2.5 * 2.0**-20                      # by so much of it the divisor, and the guess stays below 1 / y: the upper word of y and the guess are off by 2^-20 each
+NEAR_3_8, NEAR_7_3 = float.fromhex('0x1.7fffdp-2'), float.fromhex('0x1.2aaacp+1')  # the first times the second less one is a half; both have an upper word alone, and are immediate
 
 
 def positive(t):
@@ -23,8 +24,8 @@ def positive(t):
 
 
 def guess(y, cube):
-    """r and t such that 1 / y = r (1 + t), off by the cube or the square of 2^-18.2."""
-    r = rcpz.f64(mul.f64(y, SMALLER))
+    """r and t such that 1 / y = r (1 + t), off by the cube or the square of 2^-18.1."""
+    r = rcpz.f64(fma.f64(y, LARGER, y))
     e = fma.f64(neg.f64(y), r, 1.0)
     return r, positive(fma.f64(e, e, e) if cube else e)
 
@@ -45,8 +46,8 @@ def root(x):
     r makes it 2^-1074 where x is infinite, and s too."""
     r = bits.f64.u64(bor.u64(bits.u64.f64(rsqrtz.f64(add.f64(x, 2.0**-1000))), 1))
     s = mul.f64(x, r)
-    e, more = fma.f64(neg.f64(s), r, 1.0), fma.f64(neg.f64(s), r, 7 / 3)
-    return fma.f64(mul.f64(mul.f64(s, 0.375), e), more, s)
+    e, more = fma.f64(neg.f64(s), r, 1.0), fma.f64(neg.f64(s), r, NEAR_7_3)
+    return fma.f64(mul.f64(mul.f64(s, NEAR_3_8), e), more, s)
 
 
 # Machines that compute f64 at half the speed of f32. SASS instructions a lane: 9, 11, 11; of each more quotient by one divisor 4. ptxas 15, 13, 15 and

@@ -51,14 +51,20 @@ static void store_loop(Kernel *l, IrRef element)
     }
 }
 
+/* The same place of each part. */
 static void store_slab(Kernel *l, IrRef element)
 {
     const PartSection *s = l->s;
     const PartValue root = l->plan->roots[s->outputs[0]];
-    IrRef *index = WBB_NEW_N(l->arena, IrRef, s->space->rank + 1u);
-    ix_delinear(l->rw, s->space, element, index);
-    index[s->dim] = rw_add(l->rw, index[s->dim], ir_index(l->g, s->start));
-    store(l, s->outputs[0], part_shape(root.i, root.part), index, emit_value(l->e, root, index));
+    const uint32_t rank = s->space->rank;
+    IrRef *values = WBB_NEW_N(l->arena, IrRef, s->n_starts), *at = WBB_NEW_N(l->arena, IrRef, s->n_starts * (rank + 1u));
+    for (uint32_t k = 0; k < s->n_starts; k++) {
+        IrRef *index = at + k * (rank + 1u);
+        ix_delinear(l->rw, s->space, element, index);
+        index[s->dim] = rw_add(l->rw, index[s->dim], ir_index(l->g, s->starts[k]));
+        values[k] = emit_value(l->e, root, index);
+    }
+    for (uint32_t k = 0; k < s->n_starts; k++) store(l, s->outputs[0], part_shape(root.i, root.part), at + k * (rank + 1u), values[k]);
 }
 
 /* The value in the type of the output, which a bitcast may have changed. */
@@ -99,9 +105,11 @@ static void store_all(Kernel *l, IrRef element)
     else store_update(l, element);
 }
 
-/* The number of the thread as one variable: what is a multiple of the elements of a thread is then seen at once. */
+/* The number of the thread as one variable: what is a multiple of the elements of a thread is then seen at once. Where a block has a row,
+ * rows and what is along them are the block's and the thread's own numbers. */
 static IrRef number_of_thread(Kernel *l, int64_t n)
 {
+    if (l->s->exact && part_row_threads(l->s) == l->plan->block) return l->thread;
     if (n == 1 || ir_at(l->g, l->thread)->op == OP_VAR) return emit_let(l->e, "t", l->thread, 0, n - 1);
     const IrRef t = ir_let(l->g, emit_block(l->e), emit_name(l->e, "t"), l->thread, 0, n - 1);
     emit_bound(l->e, t);

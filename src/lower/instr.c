@@ -213,25 +213,25 @@ static LLVMValueRef assembly(LlBuild *b, const RwInstr *row, LLVMTypeRef result,
 }
 
 /* The words as an array in constant memory, once a module. */
-static LLVMValueRef table(LlBuild *b, const RwInstr *row, uint64_t number, uint32_t *n_words)
+static LLVMValueRef table(LlBuild *b, const RwInstr *row, uint64_t number, LLVMTypeRef type, uint32_t *n_words)
 {
     const char *name = wbb_format(b->arena, "words_%u", (unsigned)number);
     LLVMValueRef list[MAX_WORDS], have = LLVMGetNamedGlobal(b->module, name);
     uint32_t n = 0;
     for (const char *p = row->text; *p && n < MAX_WORDS; p += strspn(p, " ")) {
         char *end;
-        list[n++] = LLVMConstInt(b->i32, strtoull(p, &end, 16), false);
+        list[n++] = LLVMConstInt(type, strtoull(p, &end, 16), false);
         p = end;
     }
     if (n == 0 || n & (n - 1)) bad_row(b, row, "a table has a power of two of words");
     *n_words = n;
     if (have) return have;
-    LLVMValueRef g = LLVMAddGlobalInAddressSpace(b->module, LLVMArrayType2(b->i32, n), name, CONSTANT_MEMORY);
-    LLVMSetInitializer(g, LLVMConstArray2(b->i32, list, n));
+    LLVMValueRef g = LLVMAddGlobalInAddressSpace(b->module, LLVMArrayType2(type, n), name, CONSTANT_MEMORY);
+    LLVMSetInitializer(g, LLVMConstArray2(type, list, n));
     LLVMSetGlobalConstant(g, true);
     LLVMSetLinkage(g, LLVMInternalLinkage);
     LLVMSetUnnamedAddress(g, LLVMGlobalUnnamedAddr);
-    LLVMSetAlignment(g, 4);
+    LLVMSetAlignment(g, LLVMGetIntTypeWidth(type) / 8);
     return g;
 }
 
@@ -239,12 +239,13 @@ static LLVMValueRef table(LlBuild *b, const RwInstr *row, uint64_t number, uint3
 static LLVMValueRef word(LlBuild *b, const RwInstr *row, uint64_t number, LLVMValueRef at)
 {
     uint32_t n;
-    LLVMValueRef words = table(b, row, number, &n);
-    if (LLVMTypeOf(at) != b->i32) bad_row(b, row, "the number of a word has 32 bits");
-    LLVMValueRef place = LLVMBuildAnd(b->builder, at, LLVMConstInt(b->i32, n - 1, false), "");
-    LLVMValueRef address = LLVMBuildInBoundsGEP2(b->builder, b->i32, words, &place, 1, "");
-    LLVMValueRef v = LLVMBuildLoad2(b->builder, b->i32, address, "");
-    LLVMSetAlignment(v, 4);
+    LLVMTypeRef type = LLVMTypeOf(at);
+    if (type != b->i32 && type != b->i64) bad_row(b, row, "a word has 32 or 64 bits, and so has its number");
+    LLVMValueRef words = table(b, row, number, type, &n);
+    LLVMValueRef place = LLVMBuildAnd(b->builder, at, LLVMConstInt(type, n - 1, false), "");
+    LLVMValueRef address = LLVMBuildInBoundsGEP2(b->builder, type, words, &place, 1, "");
+    LLVMValueRef v = LLVMBuildLoad2(b->builder, type, address, "");
+    LLVMSetAlignment(v, LLVMGetIntTypeWidth(type) / 8);
     return v;
 }
 

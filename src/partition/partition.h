@@ -31,7 +31,7 @@ typedef struct {
 
 typedef enum {
     PART_LOOP,   /* every element of the outputs, in the order of output `outputs[0]` */
-    PART_SLAB,   /* of one output, the elements whose index in dimension `dim` is in start .. start + size of space */
+    PART_SLAB,   /* of one output, the elements whose index in dimension `dim` is in start .. start + size of space, for each of starts */
     PART_UPDATE, /* the elements that a dynamic-update-slice replaces, in place */
 } PartKind;
 
@@ -44,7 +44,8 @@ typedef struct {
     uint32_t *outputs, n_outputs;
     const HloShape *space;
     uint32_t dim;                 /* PART_SLAB */
-    int64_t start;
+    int64_t *starts;              /* [n_starts] of parts that one thread makes at the same place of each: what they share is made once */
+    uint32_t n_starts;
     const HloInstruction *update; /* PART_UPDATE */
     int64_t elements, vectors, tail; /* tail: threads */
     uint32_t group;               /* elements that only one thread may have: those of a byte of the outputs; 1 but for types under 8 bits */
@@ -93,6 +94,9 @@ const HloInstruction **part_updates(WbbCx *cx, WbbArena *a, PartPlan *p);
 
 /* sections.c: what there is to iterate over, and how: fills sections, block and grid of a plan that has its buffers and roots. */
 void part_sections(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, const HloInstruction *const *updates);
+
+/* Threads that have a row of the section's space, along its minor dimension; 0: it has one row, or threads have parts of two. */
+int64_t part_row_threads(const PartSection *s);
 
 /* plan.c: fusion and target live as long as the plan. */
 bool part_is_partial(const PartPlan *plan, uint32_t buffer); /* an output that is written at some places only */

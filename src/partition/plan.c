@@ -117,7 +117,8 @@ static void print_section(WbbBuf *out, const PartPlan *p, const PartSection *s)
 {
     wbb_putf(out, "  elements %lld, in the order of ", (long long)s->elements);
     hlo_print_shape(out, s->space);
-    if (s->kind == PART_SLAB) wbb_putf(out, ", from %lld on in dimension %u", (long long)s->start, s->dim);
+    for (uint32_t k = 0; k < s->n_starts; k++) wbb_putf(out, "%s %lld", k ? " and" : ", from", (long long)s->starts[k]);
+    if (s->n_starts) wbb_putf(out, " on in dimension %u", s->dim);
     if (s->kind == PART_UPDATE) wbb_putf(out, ", where %%%s puts them", s->update->name);
     if (p->n_sections > 1) {
         wbb_putf(out, "\n    blocks %u..%u make", s->first_block, s->first_block + s->blocks);

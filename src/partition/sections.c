@@ -7,6 +7,7 @@
  *
  *     gelu bf16[6,512,4096]                       =>   loop of 12582912, unroll 8, block 128, grid 12288, exact
  *     concatenate of f32[64,96] and f32[64,32]    =>   slab of columns 0..96, blocks 0..12; slab of columns 96..128, blocks 12..16
+ *     concatenate of two f32[64,96]               =>   slab of columns 0..96 and 96..192
  */
 #include "partition/partition.h"
 
@@ -69,12 +70,27 @@ static const HloInstruction *concatenate_below(Cutting *c, const HloInstruction 
         i = next;
     }
     if (i->opcode != HLO_CONCATENATE || part_is_packed(root->shape->type) || i->n_operands > tuned(c->t, "section.most")) return NULL;
-    if (hlo_elements(i->shape) / i->n_operands < tuned(c->t, "section.elements")) return NULL;
+    bool alike = i->n_operands <= tuned(c->t, "section.together");
+    for (uint32_t k = 1; k < i->n_operands; k++) alike = alike && hlo_same_dims(i->operands[k]->shape, i->operands[0]->shape);
+    if (!alike && hlo_elements(i->shape) / i->n_operands < tuned(c->t, "section.elements")) return NULL;
     for (uint32_t k = 0; k < i->n_operands; k++) {
         const int64_t bytes = run_of(i->operands[k]->shape, root->shape, (uint32_t)i->dimensions[0]) * sc_bytes(root->shape->type);
         if (bytes > 0 && bytes < tuned(c->t, "section.bytes")) return NULL;
     }
     return i;
+}
+
+/* The section of parts of that shape that has room for one more. */
+static PartSection *section_of(Cutting *c, uint32_t output, const HloShape *space)
+{
+    const int64_t most = tuned(c->t, "section.together");
+    for (uint32_t k = 0; k < c->sections.n; k++) {
+        PartSection *s = &c->sections.items[k];
+        if (s->kind == PART_SLAB && s->outputs[0] == output && hlo_same_dims(s->space, space) && s->n_starts < most) return s;
+    }
+    PartSection *s = add(c, PART_SLAB, output, space);
+    s->starts = WBB_NEW_N(c->arena, int64_t, (size_t)most);
+    return s;
 }
 
 static void add_slabs(Cutting *c, uint32_t output, const HloInstruction *concatenate)
@@ -87,14 +103,14 @@ static void add_slabs(Cutting *c, uint32_t output, const HloInstruction *concate
         for (uint32_t d = 0; d < whole->rank; d++) dims[d] = whole->dims[d];
         dims[dim] = concatenate->operands[k]->shape->dims[dim];
         if (hlo_elements(concatenate->operands[k]->shape) > 0) {
-            PartSection *s = add(c, PART_SLAB, output, part_like(c->arena, whole, dims));
+            PartSection *s = section_of(c, output, part_like(c->arena, whole, dims));
             s->dim = dim;
-            s->start = start;
+            s->starts[s->n_starts++] = start;
         }
         start += dims[dim];
     }
     c->p->kind = "concatenate";
-    c->p->why_kind = "blocks of their own for each operand: no thread chooses between them";
+    c->p->why_kind = "operands of one shape have the same threads, others blocks of their own: no thread chooses between them";
 }
 
 static void add_loop(Cutting *c, uint32_t output, const HloShape *shape)
@@ -161,7 +177,7 @@ static uint32_t bytes_an_element(const PartPlan *p, const PartSection *s)
     for (uint32_t k = 0; k < p->n_operands; k++)
         if (p->buffers[k].elements >= s->elements) sum += sc_bytes(p->buffers[k].shape->type);
     for (uint32_t k = 0; k < s->n_outputs; k++) sum += sc_bytes(p->buffers[p->n_operands + s->outputs[k]].shape->type);
-    return sum;
+    return sum * WBB_MAX(s->n_starts, 1u);
 }
 
 static uint32_t operations(const HloComputation *c)
@@ -277,6 +293,13 @@ static void choose_unroll(Cutting *c, PartSection *s)
 
 /* threads and blocks ---------------------------------------------------------------------------------------------------------------- */
 
+int64_t part_row_threads(const PartSection *s)
+{
+    int64_t row = 1;
+    for (uint32_t k = 0; k < s->space->rank && row == 1; k++) row = s->space->dims[s->space->minor_to_major[k]];
+    return s->kind == PART_LOOP && row < s->elements && row % s->unroll == 0 ? row / s->unroll : 0;
+}
+
 static void choose_block(WbbArena *a, PartPlan *p, const TgTarget *t)
 {
     const TgTune *tune = tg_tune(t, "loop.block", 0);
@@ -294,6 +317,12 @@ static void choose_block(WbbArena *a, PartPlan *p, const TgTarget *t)
         p->block /= 2;
         p->why_block = wbb_format(a, "%lld threads, smaller blocks reach more SMs", (long long)threads);
     }
+    const int64_t row = p->n_sections == 1 ? part_row_threads(&p->sections[0]) : 0;
+    if (row % t->warp == 0 && row >= most / 2 && row <= 2 * most && threads % row == 0 && threads / row >= t->sms) {
+        p->block = (uint32_t)row;
+        p->why_block = "a row: its number is the block's";
+        return;
+    }
     if (threads % p->block == 0 || p->n_sections > 1) return;
     for (uint32_t b = p->block; b >= p->block / 2 && b >= t->warp; b -= t->warp) {
         if (threads % b != 0) continue;
@@ -305,6 +334,8 @@ static void choose_block(WbbArena *a, PartPlan *p, const TgTarget *t)
 
 /* rounds of a thread ----------------------------------------------------------------------------------------------------------------- */
 
+enum { BRANCHES = 1 << 16 };
+
 /* Machine instructions of an element, roughly: what a library computes is many; what branches would have its rounds one after the other. */
 static int64_t weight(const HloComputation *c)
 {
@@ -315,7 +346,7 @@ static int64_t weight(const HloComputation *c)
         case HLO_DIVIDE: case HLO_SQRT: case HLO_RSQRT: case HLO_REMAINDER: case HLO_EXPONENTIAL: case HLO_LOG: case HLO_TANH: case HLO_LOGISTIC: sum += 12; break;
         case HLO_SINE: case HLO_COSINE: case HLO_TAN: case HLO_POWER: case HLO_ATAN2: case HLO_ERF: case HLO_CBRT: case HLO_EXPONENTIAL_MINUS_ONE:
         case HLO_LOG_PLUS_ONE: sum += 40; break;
-        case HLO_PAD: case HLO_CONCATENATE: case HLO_DYNAMIC_UPDATE_SLICE: sum += 1 << 16; break;
+        case HLO_PAD: case HLO_CONCATENATE: case HLO_DYNAMIC_UPDATE_SLICE: sum += BRANCHES; break;
         default: sum++;
         }
     }
@@ -329,10 +360,11 @@ static void choose_rounds(Cutting *c, PartSection *s)
     const TgTune *tune = tg_tune(t, "loop.rounds", 0);
     const HloComputation *body = c->p->fusion->body;
     s->rounds = 1;
-    if (s->kind != PART_LOOP || s->tail || c->p->n_sections > 1 || part_trips(c->arena, body)[body->root->id] > 1) return;
+    if (s->kind == PART_UPDATE || s->tail || part_trips(c->arena, body)[body->root->id] > 1) return;
     for (uint32_t k = 0; k < s->n_outputs; k++)
         if (c->p->buffers[c->p->n_operands + s->outputs[k]].alias >= 0) return;
-    const int64_t each = weight(body) * s->unroll, bytes = (int64_t)bytes_an_element(c->p, s) * s->unroll;
+    const int64_t own = s->kind == PART_SLAB ? BRANCHES : 0; /* of the concatenate, whose parts have no branch here */
+    const int64_t each = (weight(body) - own) * s->unroll, bytes = (int64_t)bytes_an_element(c->p, s) * s->unroll;
     uint32_t rounds = (uint32_t)tune->value;
     while (rounds > 1 && (s->vectors % ((int64_t)rounds * c->p->block) != 0 || s->vectors < rounds * tuned(t, "loop.min_threads") ||
                           each * rounds > tuned(t, "loop.round_work") || bytes * rounds > tuned(t, "loop.round_bytes"))) rounds /= 2;

@@ -13,6 +13,7 @@ sys.path.insert(0, str(ROOT))
 from patterns import doubles, polynomials  # noqa: E402
 
 LISTS = {"expm1": "EXPM1", "log": "LOG", "pow": "POW", "tanh": "TANH", "erf": "ERF", "erfc": "ERFC", "sin": "SIN", "cos": "COS",
+         "sin of quarters": "SIN_OF_QUARTERS", "cos of quarters": "COS_OF_QUARTERS",
          "sin of f16": "SIN_OF_F16", "cos of f16": "COS_OF_F16", "log of f16": "LOG_OF_F16"}
 ERRORS = {"tanh": -24, "log": -27, "pow": -34, "erfc": -29, "cos": -30, "sin of f16": -18, "cos of f16": -18, "log of f16": -19}
 DOUBLES = {"exp": (doubles.EXP[2:], -56), "log": (doubles.LOG, -59), "exp2": (doubles.EXP2[1:], -57), "pow": (doubles.POW, -73),
