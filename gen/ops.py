@@ -152,7 +152,7 @@ OPS = [
     Op("rsqrtz", 1, "same", "F", 14, "costly"),
     Op("saturate", 1, "same", "F", 6),       # into 0..1; nan is 0
     Op("two_over_pi", 1, "same", "U", 12),   # 32 bits of 19 zero bytes and the fraction 2/pi, from byte a modulo 64
-    Op("two_over_pi_part", 1, "same", "U", 12),  # of u64: a double's bits. Even a: 53 bits of those from byte a / 2 modulo 32; odd: the next 53
+    Op("two_over_pi_part", 1, "same", "U", 12),  # of u64: a double's bits. 53 bits of those from byte a modulo 32; the next 53 where a modulo 128 is 64 or more
 ]
 OP_BY_NAME = {o.name: o for o in OPS}
 

@@ -257,8 +257,8 @@ def quarters_of(a):
     """q modulo 4 and y in -1/2..1/2 with a = (q + y) pi/2, in f64. Of 2/pi the part counts that the product with a moves to below 4: 53 bits, from which
     q is taken without an error, and 53 more. A nan where a is not finite; -0 stays."""
     x = cvt.f64.f32(a)
-    k = cvt.u64.u32(shlx.u32(band.u32(shrlx.u32(bits.u32.f32(a), 26), 31), 1))
-    upper, lower = (bits.f64.u64(two_over_pi_part.u64(n)) for n in (k, bor.u64(k, 1)))
+    k = cvt.u64.u32(shrlx.u32(bits.u32.f32(a), 26))
+    upper, lower = (bits.f64.u64(two_over_pi_part.u64(n)) for n in (k, add.u64(k, 64)))
     j = fma.f64(x, upper, ROUND_F64)
     y = fma.f64(x, lower, fma.f64(x, upper, neg.f64(sub.f64(j, ROUND_F64))))
     return cvt.u32.u64(bits.u64.f64(j)), cvt.f32.f64(y)
@@ -415,5 +415,5 @@ INSTR = [
     asm (saturate.f32(fma.f32(a, b, c)),     'fma.rn.sat.f32 %d, %a, %b, %c;'),
     asm (saturate.f32(a),                    'cvt.sat.f32.f32 %d, %a;'),
     words(two_over_pi.u32(a),                [int.from_bytes(BITS_OF_2_OVER_PI[k:k + 4], 'big') for k in range(64)]),
-    words(two_over_pi_part.u64(a),           [part_of_2_over_pi(at, shift) for at in [19] * 20 + [*range(20, 32)] for shift in (75, 22)]),
+    words(two_over_pi_part.u64(a),           [part_of_2_over_pi(at, shift) for shift in (75, 22) for at in 2 * ([19] * 20 + [*range(20, 32)])]),
 ]

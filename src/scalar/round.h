@@ -169,14 +169,14 @@ static inline uint32_t sc_two_over_pi(uint32_t k)
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
-/* 2/pi as a sum of two doubles, from byte k/2 modulo 32 of the above or its first that is not zero: what comes before is multiples of 4 in a
- * product with a float whose exponent field is 8 * (k/2) or more. Even k: 53 bits; odd: the next 53. */
+/* 2/pi as a sum of two doubles, from byte k modulo 32 of the above or its first that is not zero: what comes before is multiples of 4 in a
+ * product with a float whose exponent field is 8 k or more. k below 64, modulo 128: 53 bits; from there on the next 53. */
 static inline uint64_t sc_two_over_pi_part(uint32_t k)
 {
-    const uint32_t at = WBB_MAX(k / 2 & 31, 19u);
+    const uint32_t at = WBB_MAX(k & 31, 19u);
     const uint64_t u = (uint64_t)sc_two_over_pi(at) << 32 | sc_two_over_pi(at + 4), v = (uint64_t)sc_two_over_pi(at + 8) << 32 | sc_two_over_pi(at + 12);
     const int unit = 8 * (19 - (int)at) - 53;
-    return sc_bits_of_double(k % 2 ? ldexp((double)((u & 0x7ff) << 42 | v >> 22), unit - 53) : ldexp((double)(u >> 11), unit));
+    return sc_bits_of_double(k & 64 ? ldexp((double)((u & 0x7ff) << 42 | v >> 22), unit - 53) : ldexp((double)(u >> 11), unit));
 }
 
 #endif
