@@ -373,12 +373,8 @@ F32 = [
 VIA_F64 = [                                  # 25, 26, 32 instead of 75, 77, 75
     rewrite(sin.f32(a),                      by_f64(sin_of, a),           when=~approx),
     rewrite(cos.f32(a),                      by_f64(cos_of, a),           when=~approx),
-<<<<<<< HEAD
-    rewrite(tan.f32(a),                      by_f64(tan_of, a)),
-    rewrite(pow.f32(a, b),                   pow_of(a, b, power_by_f64)),                      # 75, 91
-=======
     rewrite(tan.f32(a),                      with_sign(by_f64(tan_of, abs.f32(a)), sign_of(a))),     # a zero in the quotient has no sign
->>>>>>> f0a148c (tan keeps the zero's sign; measured functions, pages; where the work stands)
+    rewrite(pow.f32(a, b),                   pow_of(a, b, power_by_f64)),                      # 75, 91
 ]
 VIA_F32 = [                                  # 42, 42, 47; for machines that do 64 operations of f32 in the time of one of f64
     rewrite(sin.f32(a),                      by_f32(sin_of, a),           when=~approx),
