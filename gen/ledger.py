@@ -22,9 +22,10 @@ Errors = Dict[Tuple[str, str, bool], Tuple[float, float, float]]  # (operation, 
 Budgets = Dict[Tuple[str, str], Tuple[float, float, float]]
 Lines = Dict[str, Tuple[str, str]]  # key -> (state, text)
 UNSIMULATED = "WARPBURG_UNSIMULATED"  # set by `./dev rule` while it builds what is to be simulated: instruction rules need no line yet
+ERROR_MARGIN = 0.03  # by which an error may exceed what the ledger states: this share, and as many units
 HEAD = """# What each rule's proof came to: `./dev rule FILE:LINE` writes a rule's line, `./dev rule --all` all of them. The key is made from
 # what the rule means. exhausted: every value (w: bits of integers; index: a box). proved: by z3. tested: corner values and random bits, how many.
-# error: the largest seen, of what the budget allows. simulated: the instruction's PTX, run in the simulator on that many values.
+# error: the largest seen, of what the budget allows; own: the same where the instructions round correctly. simulated: the instruction's PTX, run in the simulator on that many values.
 """
 
 
@@ -113,6 +114,18 @@ def key(rule: Rule, errors: Errors, table: Optional[Budgets] = None) -> str:
             *meanings(nodes, load.budgets() if table is None else table),
             *(f"{n}={ops.CLASSES[n]}" for n in sorted(names)), *sorted(f"{k}:{v}" for k, v in errors.items() if k[0] in of and (k[1] not in ops.SMALL_FLOATS or k[1] in members))]
     return hashlib.sha256("\n".join(text).encode()).hexdigest()[:12]
+
+
+# --- errors that states name --------------------------------------------------------------------------------------------------------
+def errors_in(state: str) -> Dict[bool, Tuple[float, float]]:
+    """Of `error(0.81 of 1 ulp, own 0.51)` by whether it is under approx: the error, and the rule's own."""
+    found = re.findall(r"(approx-)?error\(([0-9.e+-]+) of [0-9.e+-]+ ulp, own ([0-9.e+-]+)\)", state)
+    return {bool(approx): (float(worst), float(own)) for approx, worst, own in found}
+
+
+def exceeds(now: Tuple[float, float], stated: Tuple[float, float]) -> bool:
+    """An error grew by more than another libm explains."""
+    return any(x > y * (1 + ERROR_MARGIN) + ERROR_MARGIN for x, y in zip(now, stated))
 
 
 # --- the file -----------------------------------------------------------------------------------------------------------------------

@@ -210,6 +210,9 @@ def scalar(i: Ins, args: List[Any]) -> Any:
     if "F" in (cls(i.type), cls(i.frm)):
         from gen import prove_floats
         return prove_floats.scalar(i, args, abstract)
+    if abstract and i.op in ("mulhi", "two_over_pi"):
+        from gen import prove_floats
+        return opaque(i.op, *prove_floats.ordered(*args)) if i.op == "mulhi" else opaque(i.op, args[0], args[0])
     if i.op == "mul" and cls(i.type) in "IU":  # products modulo the width, whatever width C takes them in
         return product(*args)
     if i.op == "pow16":

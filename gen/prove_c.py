@@ -33,10 +33,12 @@ WORKERS = 2
 
 @dataclass(frozen=True)
 class Domain:
-    """Where a variable's values come from: all of its type, these, or these and random ones."""
+    """Where a variable's values come from: all of its type, these, or these and random ones. side: these, of which all but 0 move an
+    inexact instruction."""
 
-    mode: str  # all list sample
+    mode: str  # all list sample side
     values: Tuple[int, ...] = ()
+    more: Tuple[int, ...] = ()  # to be drawn, too, but not combined with those of other variables
 
 
 @dataclass
@@ -54,6 +56,7 @@ class Result:
     cases: int = 0
     exhaustive: bool = False
     worst: float = 0  # error in units in the last place
+    own: float = 0  # the same where the functions that the right side uses are exact
     why: int = -2  # number in terms.bad, or -1 where the sides differ
     values: List[str] = field(default_factory=list)  # of all registers: hexadecimal "high:low", or "~decimal"
 
@@ -126,8 +129,8 @@ def job_text(number: int, job: Job) -> str:
     t = job.terms
     out = [f"J {number} {int(job.first)} {job.samples} {job.seed}"]
     for name, d in zip(t.types, job.domains):
-        mode = ("all", "list", "sample").index(d.mode)
-        out.append(f"V {TYPENUM[name]} {mode} {len(d.values)} {' '.join(f'{v:x}' for v in d.values)}")
+        mode, values = ("all", "list", "sample", "side").index(d.mode), d.values + d.more
+        out.append(f"V {TYPENUM[name]} {mode} {len(values)} {len(d.values)} {' '.join(f'{v:x}' for v in values)}")
     for i in t.code:
         a, b, c = (list(i.args) + [-1] * 3)[:3]
         line = f"I {KIND[i.kind]} {OPNUM.get(i.op, 0)} {TYPENUM[i.type]} {TYPENUM.get(i.frm, 0)} {a} {b} {c}"
@@ -145,7 +148,7 @@ def job_text(number: int, job: Job) -> str:
 def parse(line: str, result: List[Optional[Result]]) -> None:
     words = line.split()
     if words[0] == "ok":
-        result[int(words[1])] = Result(True, int(words[2]), words[3] == "1", float(words[4]))
+        result[int(words[1])] = Result(True, int(words[2]), words[3] == "1", float(words[4]), float(words[5]))
     else:
         result[int(words[1])] = Result(False, why=int(words[2]), values=words[4:])
 

@@ -1,10 +1,10 @@
 /* prove_driver: runs both sides of a rule over many values and compares them; what gen/prove_c.py builds, feeds and reads.
  *
  * Needs sc_loop (gen/semantics.py as C) and narrow_loop (the same at widths 1 to 7). Standard input holds jobs, one word after the
- * other: `J id first samples seed`, its variables `V type mode n value..`, its instructions `I kind op type from a b c ..`, `P reg`
+ * other: `J id first samples seed`, its variables `V type mode n m value..` (of the n values the first m are combined, all of them drawn), its instructions `I kind op type from a b c ..`, `P reg`
  * what must hold, `B reg` what must not happen, and `E left right contract ulp absolute`, which runs it. Leaves a line a job:
  *
- *     ok 17 65536 1 0 0       id, cases, exhaustive, measured error, cases where the left side was outside its domain
+ *     ok 17 65536 1 4.2 0.6   id, cases, exhaustive, measured error, the same where no instruction is moved
  *     bad 17 -1 2 hex..       id, which B failed or -1 for unequal sides, number of registers, their values
  *
  * Registers hold 1,024 values at a time. An exact integer (index values, constants of rules) is an __int128, a reference value of a
@@ -26,7 +26,7 @@ enum {                    /* kinds of instructions; the first is any operation o
     SCALAR, LITERAL, INT, OF, TO, ADD, SUB, MUL, CDIV, CMOD, FLOORDIV, MOD, MIN, MAX, EQ, NE, LT, LE, GT, GE, NUDGE, FUNCTION, GARBAGE,
     CPART, CREF
 };
-enum { ALL, LIST, SAMPLE }; /* where a variable's values come from */
+enum { ALL, LIST, SAMPLE, SIDE }; /* where a variable's values come from; SIDE: a list, which moves an inexact instruction where not 0 */
 enum { EQUAL, WITHIN_ULP, EQUAL_BUT_ZEROS, COMPLEX };
 
 typedef struct {
@@ -36,7 +36,7 @@ typedef struct {
 } Ins;
 
 typedef struct {
-    int type, mode, n;
+    int type, mode, n, m;
     Int *values;
 } Var;
 
@@ -130,14 +130,19 @@ static bool exact_step(const Ins *s, int r, int i)
 /* The same for types of 8 bits and below, whose values are few. */
 static double small_unit_at(int t, long double x)
 {
-    const int fraction = __builtin_ctzll(sc_from_f64((ScType)t, 2) - sc_from_f64((ScType)t, 1));
-    const int least = t == SC_F8E8M0FNU ? -127 : ilogb(sc_to_f64((ScType)t, 1));
+    static struct { bool known; int fraction, least; } of[EXACT];
+    if (!of[t].known) {
+        of[t].known = true;
+        of[t].fraction = __builtin_ctzll(sc_from_f64((ScType)t, 2) - sc_from_f64((ScType)t, 1));
+        of[t].least = t == SC_F8E8M0FNU ? -127 : ilogb(sc_to_f64((ScType)t, 1));
+    }
+    const int fraction = of[t].fraction, least = of[t].least;
     int e = 0;
     frexpl(x, &e);
     return ldexp(1, x == 0 || e - 1 - fraction < least ? least : e - 1 - fraction);
 }
 
-static long double largest_of(int t)
+static long double find_largest(int t)
 {
     if (t == SC_F64) return 0x1.fffffffffffffp1023L;
     if (sc_type_info[t].bits > 8) return (long double)sc_to_f64((ScType)t, t == SC_F16 ? 0x7bff : t == SC_BF16 ? 0x7f7f : 0x7f7fffff);
@@ -145,6 +150,13 @@ static long double largest_of(int t)
     for (uint64_t u = 0; u <= sc_mask((ScType)t); u++)
         if (isfinite(sc_to_f64((ScType)t, u))) most = fmax(most, sc_to_f64((ScType)t, u));
     return (long double)most;
+}
+
+static long double largest_of(int t) /* found once */
+{
+    static long double found[EXACT];
+    if (found[t] == 0) found[t] = find_largest(t);
+    return found[t];
 }
 
 /* exponent of the last place of a float type at x */
@@ -158,19 +170,11 @@ static double unit_at(int t, long double x)
     return ldexp(1, x == 0 || e - 1 - fraction < least ? least : e - 1 - fraction);
 }
 
-/* What an inexact instruction may give: its value, moved by a share x of it, y units in the last place and z besides, but never
- * beyond the bounds of its function. */
-static void nudge(const Ins *s, int r, int i)
+/* The same of what x is rounded to: below a power of two by less than half a unit, that of the power. */
+static double unit_near(int t, long double x)
 {
-    const double v = float_at(s->a, i);
-    const int side = (int)get(s->b, i);
-    double moved = v;
-    if (side && isfinite(v) && v != 0) moved = v + side * (fabs(v) * s->x + s->y * unit_at(s->type, v) + s->z);
-    if (isfinite(v) && (s->op == OP_TANH || s->op == OP_SIN || s->op == OP_COS || s->op == OP_ERF || s->op == OP_LOGISTIC))
-        moved = fmax(s->op == OP_LOGISTIC ? 0 : -1, fmin(1, moved));
-    if ((s->op == OP_POW || s->op == OP_ATAN2) && (moved < 0) != (v < 0)) moved = copysign(0, v); /* their sign is never in doubt */
-    uint64_t bits = sc_from_f64((ScType)s->type, moved);
-    memcpy(reg[r] + (size_t)i * bytes_of(s->type), &bits, bytes_of(s->type));
+    const double unit = unit_at(t, x);
+    return sc_type_info[t].bits <= 8 ? unit : unit_at(t, fabsl(x) + (long double)unit / 2);
 }
 
 static long double function(int op, long double x, long double y)
@@ -206,6 +210,36 @@ static long double function(int op, long double x, long double y)
     case OP_DIV: return x / y;
     default: fprintf(stderr, "no reference for %s\n", sc_op_info[op].name); exit(2);
     }
+}
+
+/* The exact value of an instruction of which v is the rounded one; v itself of most. */
+static double exactly(const Ins *s, int i, double v)
+{
+    const int op = s->op == OP_EXP2Z ? OP_EXP2 : s->op == OP_LOG2Z ? OP_LOG2 : s->op == OP_RCPZ ? OP_RCP : s->op == OP_RSQRTZ ? OP_RSQRT : s->op;
+    if (op != OP_EXP2 && op != OP_LOG2 && op != OP_RCP && op != OP_RSQRT) return v;
+    const double x = (double)function(op, (long double)float_at(s->a, i), 0);
+    return fabs(x - v) <= unit_at(s->type, v) ? x : v; /* subnormals are 0 to some */
+}
+
+/* What an inexact instruction may give: its value, moved by a share x of it, y units in the last place and z besides, but never beyond
+ * the bounds of its function, and rounded towards its value: what an instruction states holds of the result that it gives. */
+static void nudge(const Ins *s, int r, int i)
+{
+    const double v = float_at(s->a, i);
+    const int side = (int)get(s->b, i);
+    double moved = v, exact = v;
+    if (side && isfinite(v) && v != 0) {
+        if (s->x > 0) exact = exactly(&code[s->a], i, v);
+        moved = exact + side * (fabs(exact) * s->x + s->y * unit_at(s->type, v) + s->z);
+    }
+    if (isfinite(v) && (s->op == OP_TANH || s->op == OP_SIN || s->op == OP_COS || s->op == OP_ERF || s->op == OP_LOGISTIC))
+        moved = fmax(s->op == OP_LOGISTIC ? 0 : -1, fmin(1, moved));
+    if ((s->op == OP_POW || s->op == OP_ATAN2) && (moved < 0) != (v < 0)) moved = copysign(0, v); /* their sign is never in doubt */
+    if (s->op == OP_SIN && (moved == 0 || (moved < 0) != (v < 0))) moved = v; /* it is 0 at 0 alone */
+    uint64_t bits = sc_from_f64((ScType)s->type, moved);
+    const double got = sc_to_f64((ScType)s->type, bits);
+    if (fabs(got - exact) > fabs(moved - exact) && (got < 0) == (v < 0) && got != 0 && got != v) bits += fabs(got) > fabs(v) ? UINT64_MAX : 1;
+    memcpy(reg[r] + (size_t)i * bytes_of(s->type), &bits, bytes_of(s->type));
 }
 
 static Z complex_at(int re, int im, int i)
@@ -261,8 +295,8 @@ static bool equal(int l, int r, int i, bool zeros)
     return (isnan(x) && isnan(y)) || (zeros && x == 0 && y == 0);
 }
 
-/* Whether a value of a type may stand for the exact result; *worst: the largest error seen, in units in the last place. */
-static bool near(int l, int r, int i, double ulp, double absolute, double *worst)
+/* Whether a value of a type may stand for the exact result; *off: its error in units in the last place. */
+static bool near(int l, int r, int i, double ulp, double absolute, double *off)
 {
     const int t = type_of[r];
     const long double y = ((const long double *)(const void *)reg[l])[i], largest = largest_of(t);
@@ -274,15 +308,15 @@ static bool near(int l, int r, int i, double ulp, double absolute, double *worst
         if (t == SC_F8E8M0FNU && isnan(v) && y <= (long double)absolute) return true; /* what may be below 0 may be nan */
     }
     if (isnan(y) || isnan(v)) return isnan(y) && isnan(v);
-    const long double unit = (long double)unit_at(t, fabsl(y) > largest ? largest : y), limit = largest + (long double)unit_at(t, largest);
+    const long double unit = (long double)unit_near(t, fabsl(y) > largest ? largest : y), limit = largest + (long double)unit_at(t, largest);
     const long double want = fabsl(y) > limit ? copysignl(limit, y) : y, got = isinf(v) ? copysignl(limit, (long double)v) : (long double)v;
     const long double beyond = (fabsl(got - want) - (long double)absolute) / unit;
-    if ((double)beyond > *worst) *worst = (double)beyond;
+    *off = (double)beyond;
     return fabsl(got - want) <= (long double)(t == SC_F64 ? ulp + 1 : ulp) * unit + (long double)absolute;
 }
 
 /* The same of a part of a complex value: in units at the larger part. What is not finite, or divided by 0, is open. */
-static bool near_complex(int l, int r, int i, double ulp, double *worst)
+static bool near_complex(int l, int r, int i, double ulp, double *away)
 {
     const Ins *s = &code[l];
     const int t = type_of[r];
@@ -290,13 +324,13 @@ static bool near_complex(int l, int r, int i, double ulp, double *worst)
     const long double x = creall(z), y = cimagl(z), larger = fmaxl(fabsl(x), fabsl(y)), v = (long double)float_at(r, i);
     if (!isfinite(creall(a)) || !isfinite(cimagl(a)) || !isfinite(creall(b)) || !isfinite(cimagl(b)) || (s->op == OP_DIV && b == 0)) return true;
     if (!isfinite(x) || !isfinite(y) || larger > (long double)DBL_MAX) return true; /* the evaluator's reference is a double */
-    const long double largest = largest_of(t), unit = (long double)unit_at(t, fminl(larger, largest)), limit = largest + unit;
+    const long double largest = largest_of(t), unit = (long double)unit_near(t, fminl(larger, largest)), limit = largest + unit;
     const long double want = part_of(z, s->part), got = isinf(v) ? copysignl(limit, v) : v;
     const long double off = fabsl(got - fmaxl(-limit, fminl(limit, want))) / unit;
     const double more = complex_units(s->op, a, b);
     if (!isfinite(more)) return true;
     if (isnan(v)) return false;
-    if ((double)off - more > *worst) *worst = (double)off - more;
+    *away = (double)off - more;
     return (double)off <= ulp + more + 2;
 }
 
@@ -315,13 +349,26 @@ static double oddness(int r, int i)
 }
 
 typedef struct {
-    int64_t cases, outside;
-    double worst, least;
+    int64_t cases;
+    double worst, own, least; /* own: where nothing is moved */
     int why;
     unsigned char found[MAX_REGS][16];
 } Verdict;
 
 static Verdict verdict;
+
+/* Whether the sides agree; how far off the right one is goes into the verdict. */
+static bool agree(int l, int r, int i, int contract, double ulp, double absolute)
+{
+    if (contract != COMPLEX && contract != WITHIN_ULP) return equal(l, r, i, contract == EQUAL_BUT_ZEROS);
+    double off = 0;
+    const bool holds = contract == COMPLEX ? near_complex(l, r, i, ulp, &off) : near(l, r, i, ulp, absolute, &off);
+    bool moved = false;
+    for (int v = 0; v < n_vars; v++) moved |= var[v].mode == SIDE && get(v, i) != 0;
+    verdict.worst = fmax(verdict.worst, off);
+    if (!moved) verdict.own = fmax(verdict.own, off);
+    return holds;
+}
 
 static void judge(int count, int l, int r, int contract, double ulp, double absolute)
 {
@@ -333,7 +380,7 @@ static void judge(int count, int l, int r, int contract, double ulp, double abso
         int why = -2;
         for (int b = 0; b < n_bad && why == -2; b++)
             if (reg[bad[b]][i]) why = b;
-        if (why == -2 && !(contract == COMPLEX ? near_complex(l, r, i, ulp, &verdict.worst) : contract == WITHIN_ULP ? near(l, r, i, ulp, absolute, &verdict.worst) : equal(l, r, i, contract == EQUAL_BUT_ZEROS))) why = -1;
+        if (why == -2 && !agree(l, r, i, contract, ulp, absolute)) why = -1;
         if (why == -2) continue;
         double odd = 0;
         for (int v = 0; v < n_vars; v++) odd += oddness(v, i);
@@ -344,7 +391,7 @@ static void judge(int count, int l, int r, int contract, double ulp, double abso
 }
 
 /* --- values ---------------------------------------------------------------------------------------------------------------------- */
-static uint64_t count_of(const Var *v) { return v->mode == ALL ? UINT64_C(1) << bits_of(v->type) : (uint64_t)v->n; }
+static uint64_t count_of(const Var *v) { return v->mode == ALL ? UINT64_C(1) << bits_of(v->type) : (uint64_t)v->m; }
 
 static void set_nth(int v, int i, uint64_t n) { put(v, i, var[v].mode == ALL ? (Int)n : var[v].values[n]); }
 
@@ -359,14 +406,49 @@ static Int near_tie(uint64_t u, int bits)
     return u >> 10 & 1 ? -value : value;
 }
 
+/* A float at, or next to, a tie of rounding to fewer digits, of which the digits beyond those of f32 may be tiny. */
+static uint64_t near_float_tie(uint64_t u, int fraction)
+{
+    static const int kept[] = {2, 3, 7, 10, 23};
+    int k = kept[u % 5];
+    if (k >= fraction) k = 2;
+    uint64_t bits = random64() >> (63 - k) << (fraction - k - 1); /* k digits, and the one after them */
+    if (fraction > 23) bits += (uint64_t)((int64_t)(u >> 3 & 7) - 4) << (fraction - 23);
+    const uint64_t tiny = u >> 6 & 1 ? 1 : u >> 7 & 4095;
+    return bits + (u >> 19 & 1 ? tiny : u >> 20 & 1 ? -tiny : 0);
+}
+
+/* Bits of a float: listed ones, those next to them, any, ties, ordinary magnitudes, magnitudes like that of the variable before. */
+static uint64_t random_float(int v, int i)
+{
+    const int t = type_of[v], w = bits_of(t), fraction = t == SC_F16 ? 10 : t == SC_BF16 ? 7 : t == SC_F32 ? 23 : 52;
+    const uint64_t how = random64() & 15, u = random64(), one = ((UINT64_C(1) << (w - 2 - fraction)) - 1), low = random64() & ((UINT64_C(1) << fraction) - 1);
+    const bool before = v > 0 && type_of[v - 1] == t;
+    const uint64_t listed = (uint64_t)var[v].values[u % (uint64_t)var[v].n], sign = (u >> 63) << (w - 1);
+    const int64_t exponent = before ? (int64_t)((uint64_t)get(v - 1, i) >> fraction & (2 * one + 1)) : (int64_t)one;
+    const int64_t near = WBB_MAX(0, WBB_MIN((int64_t)(2 * one), exponent + (int64_t)(u >> 8 & 31) - 15));
+    if (how < 3) return listed;
+    if (how < 4) return listed ^ (low >> (u >> 32) % (uint64_t)fraction);
+    if (how < 6 && before) return (uint64_t)get(v - 1, i) + (u >> 8) % 5 - 2;
+    if (how < 8) return u;
+    if (how < 10) return sign | ((uint64_t)near << fraction) + near_float_tie(u >> 16, fraction);
+    if (how < 13) return sign | (one + (u >> 8) % 15 - 7) << fraction | low;
+    return sign | (uint64_t)near << fraction | low;
+}
+
 static void set_random(int v, int i)
 {
+    if (var[v].mode == SAMPLE && is_float(type_of[v]) && bits_of(type_of[v]) >= 16) {
+        put(v, i, (Int)random_float(v, i));
+        return;
+    }
     const uint64_t how = random64() & 7, u = random64();
-    if (var[v].mode != SAMPLE || how < 2) set_nth(v, i, u % count_of(&var[v]));
+    if (var[v].mode != SAMPLE) set_nth(v, i, u % count_of(&var[v]));
+    else if (how < 2) put(v, i, var[v].values[u % (uint64_t)var[v].n]);
     else if (type_of[v] == EXACT) put(v, i, (Int)((int64_t)u >> (how < 5 ? 56 : how < 7 ? 34 : 22)));
     else if (how < 4 && v > 0 && type_of[v] == type_of[v - 1]) put(v, i, get(v - 1, i) + (Int)(u % 5) - 2); /* near the one before */
-    else if (how == 6 && !is_float(type_of[v])) put(v, i, near_tie(u, bits_of(type_of[v])));
-    else put(v, i, (Int)(how == 4 && !is_float(type_of[v]) ? (uint64_t)((int64_t)u >> (u & 63)) : u));
+    else if (how == 6) put(v, i, near_tie(u, bits_of(type_of[v])));
+    else put(v, i, (Int)(how == 4 ? (uint64_t)((int64_t)u >> (u & 63)) : u));
 }
 
 /* All combinations of the listed values, the last variable fastest; then random ones where some are only samples. */
@@ -414,7 +496,7 @@ static Int read_int(void) /* hexadecimal with a sign: up to 128 bits */
 static void read_var(void)
 {
     Var *v = &var[n_vars++];
-    if (scanf("%d %d %d", &v->type, &v->mode, &v->n) != 3) exit(2);
+    if (scanf("%d %d %d %d", &v->type, &v->mode, &v->n, &v->m) != 4) exit(2);
     v->values = realloc(v->values, sizeof(Int) * (size_t)(v->n + 1));
     if (!v->values) exit(2);
     for (int i = 0; i < v->n; i++) v->values[i] = read_int();
@@ -443,10 +525,10 @@ static void finish(int id, bool first, int64_t samples)
     int l, r, contract;
     double ulp, absolute;
     if (scanf("%d %d %d %lf %lf", &l, &r, &contract, &ulp, &absolute) != 5) exit(2);
-    verdict.cases = verdict.outside = 0, verdict.worst = 0, verdict.why = -2;
+    verdict.cases = 0, verdict.worst = verdict.own = 0, verdict.why = -2;
     const bool all = run_values(samples, first, l, r, contract, ulp, absolute);
     if (verdict.why == -2) {
-        printf("ok %d %" PRId64 " %d %.17g\n", id, verdict.cases, all, verdict.worst);
+        printf("ok %d %" PRId64 " %d %.17g %.17g\n", id, verdict.cases, all, verdict.worst, verdict.own);
         return;
     }
     printf("bad %d %d %d", id, verdict.why, n_regs);

@@ -17,7 +17,6 @@ except ImportError:
     z3 = None  # type: ignore[assignment]
 
 SORTS = {"f16": (5, 11), "bf16": (8, 8), "f32": (8, 24), "f64": (11, 53)}
-COMMUTE = ("add", "mul", "fma")
 
 
 class Unsupported(Exception):
@@ -89,11 +88,64 @@ def conversion(i: Ins, a: Any) -> Any:
     return z3.fpToIEEEBV(z3.fpFPToFP(z3.RNE(), number(a, i.frm), sort(i.type)))
 
 
+EVEN, ODD = ("cos", "cosh"), ("sin", "tan", "sinh", "tanh", "asin", "atan", "asinh", "atanh", "cbrt", "erf", "trunc", "round_even", "round_afz")
+
+
+def is_zero(x: Any) -> Any:
+    return x << 1 == 0
+
+
+def is_finite(x: Any, t: str) -> Any:
+    fraction, w = SORTS[t][1] - 1, width(t)
+    return z3.Extract(w - 2, fraction, x) != (1 << w - 1 - fraction) - 1
+
+
+def zero_added(x: Any, zero: Any) -> Any:
+    """x + 0: x, but -0 only where both are."""
+    return z3.If(is_zero(x), x & zero, x)
+
+
+def ordered(x: Any, y: Any) -> List[Any]:
+    """Two operands that may change places: by what they are, not by how they are written."""
+    x, y = z3.simplify(x), z3.simplify(y)
+    return [x, y] if x.eq(y) else [z3.If(z3.ULE(x, y), x, y), z3.If(z3.ULE(x, y), y, x)]
+
+
 def opaque(i: Ins, args: List[Any]) -> Any:
-    """Any function of these operands; of products and sums, in any order."""
-    if i.op in COMMUTE:
-        args = sorted(args[:2], key=lambda x: x.get_id()) + args[2:]
-    return z3.Function(f"{i.op}.{i.type}.{i.frm}", *(a.sort() for a in args), z3.BitVecSort(width(i.type)))(*args)
+    """Any function of these operands, but for what all floats have in common: of products and sums the order and the signs are nothing,
+    0 and 1 do what they do, some functions are even, some odd. The sign of a nan is taken for nothing, too."""
+    t, w, name = i.type, width(i.type), i.op
+    sign = z3.BitVecVal(1 << w - 1, w)
+    of = lambda n, *xs: z3.Function(f"{n}.{t}.{i.frm}", *(x.sort() for x in xs), z3.BitVecSort(w))(*xs)
+    if name == "cvt" and t in SORTS and i.frm in SORTS:
+        least = 1 << width(i.frm) - 1
+        return of(name, args[0] & least - 1) & ~sign | z3.If(args[0] & least != 0, sign, z3.BitVecVal(0, w))
+    if name == "cvt" or t not in SORTS:
+        return of(name, *args)
+    size = [a & ~sign for a in args]
+    if name in ("mul", "div"):
+        one = z3.simplify(z3.fpToIEEEBV(z3.FPVal(1, sort(t))))
+        any_of = of(name, *(ordered(*size) if name == "mul" else size)) & ~sign
+        magnitude = any_of if name == "div" else z3.If(size[0] == one, size[1], z3.If(size[1] == one, size[0], any_of))
+        return magnitude | (args[0] ^ args[1]) & sign
+    if name in ("add", "sub"):
+        x, y = args[0], args[1] ^ sign if name == "sub" else args[1]
+        return z3.If(is_zero(x), zero_added(y, x), z3.If(is_zero(y), x, of("add", *ordered(x, y))))
+    if name == "fma":
+        product, none = (args[0] ^ args[1]) & sign, z3.Or(is_zero(args[0]), is_zero(args[1]))
+        x, y = ordered(*size[:2])
+        nothing = z3.And(none, is_finite(args[0], t), is_finite(args[1], t))
+        third = z3.If(is_zero(args[2]), z3.BitVecVal(0, w), args[2])  # its sign counts where the product is 0 alone
+        return z3.If(nothing, zero_added(args[2], product), of("fma", x, y, product, third))
+    if name == "hypot":
+        return of(name, *ordered(*size))
+    if name in EVEN:
+        return of(name, *size)
+    if name in ODD:
+        return of(name, *size) & ~sign | args[0] & sign
+    if name == "atan2":
+        return of(name, size[0], args[1]) & ~sign | args[0] & sign
+    return of(name, *args)
 
 
 def scalar(i: Ins, args: List[Any], abstract: bool) -> Any:
@@ -106,6 +158,8 @@ def scalar(i: Ins, args: List[Any], abstract: bool) -> Any:
     sign = z3.BitVecVal(1 << width(t) - 1, width(t))
     if name in ("neg", "abs"):
         return args[0] ^ sign if name == "neg" else args[0] & ~sign
+    if name == "copysign":
+        return args[0] & ~sign | args[1] & sign
     if name in ("max", "min"):
         return extreme(args[0], args[1], t, name == "max")
     if name == "is_finite":

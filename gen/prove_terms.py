@@ -240,7 +240,7 @@ class Builder:
         if not inside:
             return r
         flags = set(e.flags) | self.shared
-        if "approx" in flags and name == "cvt" and cls(t) in "IU":
+        if "approx" in flags and name == "cvt" and cls(t) in "IU" and cls(self.element(e.types[-1])) == "F":
             return self.add(Ins("garbage", t, (r, args[0])))  # what a nan becomes is the machine's business
         error = self.errors.get((name, t, "approx" in flags), (0, 0, 0)) if cls(t) == "F" else (0, 0, 0)
         return self.nudge(r, name, t, error) if any(error) else r

@@ -52,12 +52,10 @@ class Parts:
         return self.grown(self.cos(y), x), self.choose(self.eq(y, 0.0), y, self.grown(self.sin(y), x))
 
     def log_size(self, x, y):
-        """log |x + iy|: by its difference from 1 near 1, else by the larger part."""
+        """log |x + iy| by the larger part. What cancels where |x + iy| is near 1 is small against the angle."""
         most, least = self.max(self.abs(x), self.abs(y)), self.min(self.abs(x), self.abs(y))
-        near = self.mul(0.5, self.log1p(self.add(self.mul(self.sub(most, 1.0), self.add(most, 1.0)), self.square(least))))
         ratio = self.choose(self.eq(least, most), 1.0, self.div(least, most))  # of two zeros and of two infinities too
-        far = self.add(self.log(most), self.mul(0.5, self.log1p(self.square(ratio))))
-        return self.choose(band.pred(self.gt(most, 0.5), self.lt(most, 1.5)), near, far)
+        return self.add(self.log(most), self.mul(0.5, self.log1p(self.square(ratio))))
 
     def log_of(self, x, y):
         return self.log_size(x, y), self.atan2(y, x)

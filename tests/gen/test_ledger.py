@@ -89,6 +89,15 @@ class Command(unittest.TestCase):
         self.assertEqual(rule_command.chosen(rules, "patterns/x.py:9"), [])
 
 
+class Errors(unittest.TestCase):
+    def test_an_error_may_not_grow(self) -> None:
+        stated = ledger.errors_in("tested(f32: 9) error(4.27 of 5 ulp, own 1.09) approx-error(5.00 of 8 ulp, own 0.50)")
+        self.assertEqual(stated, {False: (4.27, 1.09), True: (5.0, 0.5)})
+        self.assertFalse(ledger.exceeds((4.30, 1.10), stated[False]))
+        self.assertTrue(ledger.exceeds((4.27, 1.20), stated[False]))
+        self.assertTrue(ledger.exceeds((4.80, 1.09), stated[False]))
+
+
 class Repository(unittest.TestCase):
     def test_every_rule_has_a_line_and_every_line_a_rule(self) -> None:
         sets = [load.load_index(), *(load.load_target(t) for t in load.targets())]
