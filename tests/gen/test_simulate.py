@@ -62,7 +62,7 @@ class Targets(unittest.TestCase):
         """cvt.f32x2.bf16x2 stands above the rule of one lane, which is not asked for pairs then."""
         kernels, faults = tile_kernels.kernels_on("sm90", "cvt.f32")
         self.assertEqual(faults, {})
-        self.assertEqual([k.rule.split(":")[0] for k in kernels if k.instance == "cvt.f32x2.bf16x2"], ["patterns/sm90.py"])
+        self.assertEqual([k.rule.split(":")[0] for k in kernels if k.instance == "cvt.f32x2.bf16x2"], ["patterns/machine.py"])
 
 
 class Judgement(unittest.TestCase):
