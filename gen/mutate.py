@@ -10,11 +10,12 @@ What a proof of a function holds a mutant to is the contract of the rule that it
 ledger states of that rule, the one with the instructions moved by theirs and the rule's own (ledger.exceeds is what `./dev rule --check`
 asks, too). So a coefficient that is off by a sixty-fourth, or by less, fails although the budget has room for it.
 
-Where a rule that states an error turns from one way of computing to another, both ways are right on a stretch around the threshold: that
-is how such rules are made, and no proof can or should tell thresholds of one stretch apart. There a constant that is only compared with,
-chosen or cut at is halved and doubled instead of moved by a sixty-fourth, as one mutant, which is killed if either is: it must matter
-that the threshold stands where it does, on one side at least. And < is not made <=, which moves one value from one way to the other, but
->=, which makes each way serve the values of the other. A comparison with 0 stays as strict as with integers.
+Where a rule that states an error, or corrects a guess of the machine, turns from one way of computing to another, both ways are right on a
+stretch around the threshold: that is how such rules are made, and no proof can or should tell thresholds of one stretch apart. There a
+constant that is only compared with, chosen or cut at is halved and doubled instead of moved by a sixty-fourth, as one mutant, which is
+killed if either is: it must matter that the threshold stands where it does, on one side at least. And < is not made <=, which moves one
+value from one way to the other, but >=, which makes each way serve the values of the other. A comparison with 0 stays as strict as with
+integers.
 """
 from __future__ import annotations
 
@@ -40,6 +41,7 @@ TWINS = [("add", "sub"), ("mul", "add"), ("max", "min"), ("lt", "le"), ("gt", "g
          ("logistic", "tanh"), ("atanh", "tanh"), ("rsqrt", "sqrt"), ("trunc", "floor"), ("sign", "abs"), ("bnot", "neg"), ("atan2", "pow")]
 TWIN = {**{b: a for a, b in reversed(TWINS)}, **dict(TWINS)}
 TURNED = {"lt": "ge", "ge": "lt", "le": "gt", "gt": "le", "eq": "ne", "ne": "eq"}
+GUESSES = ("exp2z", "log2z", "rcpz", "rsqrtz")
 SYMMETRIC = ("hypot", "mulhi")  # their operands may change places
 ARITH = {"+": "-", "-": "+", "*": "+", "//": "%", "%": "//"}
 RELATION = {"==": "!=", "!=": "==", "<": "<=", "<=": "<", ">": ">=", ">=": ">"}
@@ -112,6 +114,8 @@ def replacements(e: Any, threshold: bool, turned: bool) -> Iterator[Tuple[str, L
         v = e.value
         if isinstance(v, bool):
             yield f"{v} is {not v}", [Lit(not v)]
+        elif isinstance(v, int) and threshold:
+            yield f"{v} is {v // 2} or {v * 2}", [Lit(v // 2), Lit(v * 2)]
         elif isinstance(v, int):
             yield f"{v} is {v + 1}", [Lit(v + 1)]
             yield f"{v} is {v - 1}", [Lit(v - 1)]
@@ -146,7 +150,7 @@ def compared_zeros(every: Sequence[Any]) -> Set[int]:
 
 
 def is_threshold(e: Any) -> bool:
-    return isinstance(e, Lit) and isinstance(e.value, float) and e.value != 0 and abs(e.value) != float("inf")
+    return isinstance(e, Lit) and not isinstance(e.value, bool) and e.value != 0 and abs(e.value) != float("inf")
 
 
 def chosen_only(every: Sequence[Any]) -> Set[int]:
@@ -156,8 +160,8 @@ def chosen_only(every: Sequence[Any]) -> Set[int]:
 
 
 def has_error(r: Rule) -> bool:
-    """Some function at the root states how far it may be off."""
-    if prove_complex.is_complex(r):
+    """Some function at the root states how far it may be off; or the rule starts from a guess of the machine and corrects it."""
+    if prove_complex.is_complex(r) or any(isinstance(x, Node) and x.op.name in GUESSES for x in everything(r.right)):
         return True
     return isinstance(r.left, Node) and any(prove.budget_of(r, m, approx) for m in r.left.types[0].members for approx in modes_of(r))
 

@@ -131,7 +131,7 @@ def quotient(f):
 def parted(u):
     """k and m between the roots of 1/2 and 2: u = 2^k m."""
     above = add.i64(bits.i64.f64(u), ONE - ROOT_HALF)
-    k = sub.i32(cvt.i32.i64(shrax.i64(above, 52)), 1023)
+    k = sub.i32(cvt.i32.u64(shrlx.u64(bits.u64.i64(above), 52)), 1023)
     return k, bits.f64.i64(add.i64(band.i64(above, 2**52 - 1), ROOT_HALF))
 
 
@@ -151,10 +151,9 @@ def log_of(a):
 
 
 def log1p_of(a):
-    """Of u = a + 1 and of what rounding took off u; where u lies near 1 of a itself."""
+    """Of u = a + 1 and of what rounding took off u, which is all that u - 1 lacks of a below 2^53; where u lies near 1 of a itself."""
     u = add.f64(a, 1.0)
-    back = sub.f64(u, 1.0)
-    off = add.f64(sub.f64(a, back), sub.f64(1.0, sub.f64(u, back)))
+    off = sub.f64(a, sub.f64(u, 1.0))
     k, m = parted(u)
     near = eq.i32(k, 0)
     more = mul.f64(off, cvt.f64.f32(rcpz.f32(cvt.f32.f64(u))))
