@@ -53,11 +53,26 @@ static EvBound magnitude(Pair z)
     return from_to(hypot(a.lo.f, b.lo.f) * (1 - 0x1p-52), hypot(a.hi.f, b.hi.f) * (1 + 0x1p-52));
 }
 
+/* By 2^k: what rounds away below the least number is covered by the units that each part may be off. */
+static EvBound by_power(EvBound a, int k) { return a.flags ? a : from_to(ldexp(a.lo.f, k), ldexp(a.hi.f, k)); }
+static Pair pair_by_power(Pair z, int k) { return (Pair){by_power(z.re, k), by_power(z.im, k)}; }
+
+static int exponent(const Pair *z)
+{
+    const double most = fmax(size(&z->re), size(&z->im));
+    int k = 0;
+    if (most > 0 && isfinite(most)) frexp(most, &k);
+    return k;
+}
+
+/* With both at most 1, so that no square of a part leaves the range. */
 static Pair divided(Pair a, Pair b)
 {
+    const int of_a = exponent(&a), of_b = exponent(&b);
+    a = pair_by_power(a, -of_a), b = pair_by_power(b, -of_b);
     EvBound den = sum(square(b.re), square(b.im));
     EvBound re = sum(times(a.re, b.re), times(a.im, b.im)), im = f2(OP_SUB, times(a.im, b.re), times(a.re, b.im));
-    return (Pair){f2(OP_DIV, re, den), f2(OP_DIV, im, den)};
+    return pair_by_power((Pair){f2(OP_DIV, re, den), f2(OP_DIV, im, den)}, of_a - of_b);
 }
 
 static Pair exp_of(Pair z)
