@@ -182,6 +182,7 @@ EvBound ev_bound_convert(ScType t, ScType from, const EvBound *x)
     for (int k = 0; k < 2; k++) {
         End e = k ? hi(x) : lo(x);
         ends[k] = sc_is_float(from) ? sc_from_f64(from, e.f) : e.u & sc_mask(from);
+        if (sc_is_float(from) && isnan(sc_to_f64(from, ends[k]))) ends[k] = sc_from_f64(from, copysign(ev_largest(from), e.f)); /* no infinity */
         ev_value(OP_CVT, t, from, &ends[k], &r[k]);
     }
     if (sc_is_float(t)) {
