@@ -19,6 +19,7 @@ import tempfile
 from pathlib import Path
 from typing import Callable, Dict, Iterator, List, Optional, Tuple
 
+import npy
 from warpburg_cli import Cli
 
 INF, NAN = math.inf, math.nan
@@ -88,18 +89,6 @@ def same(got: float, want: float, slack: float) -> bool:
     return abs(got - want) <= slack
 
 
-def read_npy(path: Path, code: str) -> List[float]:
-    data = path.read_bytes()
-    start = 10 + struct.unpack("<H", data[8:10])[0]
-    return [x for (x,) in struct.iter_unpack("<" + code, data[start:])]
-
-
-def write_npy(path: Path, values: List[float], code: str, dtype: str) -> None:
-    head = f"{{'descr': '<{dtype}', 'fortran_order': False, 'shape': ({len(values) // 2},), }}"
-    head += " " * (-(len(head) + 11) % 64) + "\n"
-    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + struct.pack(f"<{len(values)}{code}", *values))
-
-
 def faults(name: str, t: str, zs: List[complex], got: List[float]) -> Iterator[str]:
     part, least, _, unit = PARTS[t]
     for k, z in enumerate(zs):
@@ -122,11 +111,11 @@ def run(cli: Cli, name: str, t: str, target: str, folder: Path) -> List[str]:
     code = "f" if part == "f32" else "d"
     zs = [complex(x, y) for x in number(least, large) for y in number(least, large)]
     (folder / "f.hlo").write_text(f"HloModule f\nENTRY e {{\n  p = {t}[{len(zs)}]{{0}} parameter(0)\n  ROOT r = {t}[{len(zs)}]{{0}} {name}(p)\n}}\n")
-    write_npy(folder / "x.npy", [p for z in zs for p in (z.real, z.imag)], code, "c8" if t == "c64" else "c16")
+    npy.write(folder / "x.npy", "<c8" if t == "c64" else "<c16", (len(zs),), struct.pack(f"<{2 * len(zs)}{code}", *(p for z in zs for p in (z.real, z.imag))))
     p = cli.call("run", str(folder / "f.hlo"), "--target", target, "--check", "--input", str(folder / "x.npy"), "-o", str(folder))
     if p.returncode:
         return [p.stderr.strip()[-400:] or f"exit {p.returncode}"]
-    return list(faults(name, t, zs, read_npy(folder / "out0.npy", code)))
+    return list(faults(name, t, zs, [x for (x,) in struct.iter_unpack("<" + code, npy.read(folder / "out0.npy"))]))
 
 
 def main() -> int:

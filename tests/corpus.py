@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Dict, List, Optional, Sequence, Tuple
 
 import golden
+import npy
 import programs
 from ptx_facts import complaints
 from warpburg_cli import MAIN, TARGETS, Cli, Compiled, shared_out
@@ -90,12 +91,6 @@ def check_own(cli: Cli, tally: Tally, files: Sequence[str], target: str, with_pt
         tally.add("own corpus", target, c.file, why)
 
 
-def write_npy(path: Path, kind: str, shape: Tuple[int, ...], data: bytes) -> None:
-    head = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}"
-    head += " " * (-(len(head) + 11) % 64) + "\n"
-    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + data)
-
-
 def check_gelu(cli: Cli, tally: Tally, target: str, with_ptxas: bool) -> None:
     """Every bf16 value in every lane of a vector, and what the machine code of GELU must be."""
     source = ROOT / "shaderdb" / "corpus" / "gelu.hlo"
@@ -105,7 +100,7 @@ def check_gelu(cli: Cli, tally: Tally, target: str, with_ptxas: bool) -> None:
         text = source.read_text(encoding="utf-8").replace("[6,512,4096]{2,1,0}", f"[{rows},{values}]{{1,0}}")
         small.write_text(text, encoding="utf-8")
         data = [(k + row) % values for row in range(rows) for k in range(values)]
-        write_npy(inputs, "<u2", (rows, values), struct.pack(f"<{rows * values}H", *data))
+        npy.write(inputs, "<u2", (rows, values), struct.pack(f"<{rows * values}H", *data))
         v = cli.run(str(small), target, "n", inputs=[str(inputs)])
         if v.ok:
             print(f"gelu, {target}: all 65,536 bf16 values inside the bounds, {v.facts['max_ulp']:.3g} ulp from f64 at most", flush=True)

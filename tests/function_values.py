@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "functions")]
 
 import exact  # noqa: E402
+import npy  # noqa: E402
 import values  # noqa: E402
 from gen import load, ops  # noqa: E402
 
@@ -149,16 +150,18 @@ def divided(op: str, x: int, y: int, n: int) -> int:
 
 
 # --- runs ---------------------------------------------------------------------------------------------------------------------------
-def npy(bits: Sequence[int], t: str) -> bytes:
+def packed(bits: Sequence[int], t: str) -> bytes:
+    return b"".join(b.to_bytes(width(t) // 8, "little") for b in bits)
+
+
+def kind_of(t: str) -> str:
     size = width(t) // 8
-    kind = {"f16": "<f2", "f32": "<f4", "f64": "<f8", "bf16": "<u2"}.get(t, f"{'|' if size == 1 else '<'}{'i' if t[0] == 's' else 'u'}{size}")
-    head = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': ({len(bits)},), }}".ljust(117) + "\n"
-    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + b"".join(b.to_bytes(size, "little") for b in bits)
+    return {"f16": "<f2", "f32": "<f4", "f64": "<f8", "bf16": "<u2"}.get(t, f"{'|' if size == 1 else '<'}{'i' if t[0] == 's' else 'u'}{size}")
 
 
-def read_npy(data: bytes, t: str) -> List[int]:
-    start, size = 10 + struct.unpack_from("<H", data, 8)[0], width(t) // 8
-    return [int.from_bytes(data[i:i + size], "little") for i in range(start, len(data), size)]
+def unpacked(data: bytes, t: str) -> List[int]:
+    size = width(t) // 8
+    return [int.from_bytes(data[i:i + size], "little") for i in range(0, len(data), size)]
 
 
 def module(cases: Sequence[Case], n: int) -> str:
@@ -189,14 +192,14 @@ def run(warpburg: str, target: str, cases: Sequence[Case], folder: Path) -> Tupl
     command = [warpburg, "run", str(folder / "values.hlo"), "--target", target, "-o", str(folder)]
     for i, column in enumerate([(c.frm, [row[k] for row in c.operands]) for c in cases for k in range(len(c.operands[0]))]):
         t, bits = column
-        (folder / f"in{i}.npy").write_bytes(npy(bits + [bits[0]] * (n - len(bits)), t))
+        npy.write(folder / f"in{i}.npy", kind_of(t), (n,), packed(bits + [bits[0]] * (n - len(bits)), t))
         command += ["--input", str(folder / f"in{i}.npy")]
     p = subprocess.run(command, capture_output=True, text=True)
     if p.returncode:
         return 0, [f"{target}: {', '.join(c.op for c in cases)} at {cases[0].type}: {(p.stderr or p.stdout).strip()[:300]}"]
     right, said = 0, []
     for k, c in enumerate(cases):
-        got = read_npy((folder / f"out{k}.npy").read_bytes(), c.type)
+        got = unpacked(npy.read(folder / f"out{k}.npy"), c.type)
         wrong = [i for i, want in enumerate(c.results) if not good(got[i], want, c.type)]
         right += len(c.results) - len(wrong)
         said += [f"{target}: {c.op} {c.type}({', '.join(f'{x:#x}' for x in c.operands[i])}{', ' + c.constant if c.constant else ''}) is {got[i]:#x}, "

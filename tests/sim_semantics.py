@@ -16,6 +16,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Callable, List, Tuple
 
+import npy
 from exact import BF16, E2M1, E2M3, E3M2, E4M3, E5M2, F16, F32, F64, MODES, Format, Value, add, decode, div, encode, flip, flush, flushed, fma, mul, negative, number, round_whole, sqrt
 
 # An instruction (what follows a colon is its last operand), letters of its operands and after > of its result, a formula on bits.
@@ -266,12 +267,6 @@ def kernel(name: str, types: str) -> str:
     return "\n".join(lines + ["st.global.b64 [%q3], %q7;", "ret;", "}", ""])
 
 
-def npy(path: Path, values: List[int]) -> None:
-    header = f"{{'descr': '<u8', 'fortran_order': False, 'shape': ({len(values)},), }}"
-    header += " " * (-(len(header) + 11) % 64) + "\n"
-    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack(f"<{len(values)}Q", *values))
-
-
 def complaint(program: str, row: Row, count: int, seed: int, folder: Path) -> str:
     name, types, formula = row
     from_, to = types.split(">")
@@ -281,7 +276,7 @@ def complaint(program: str, row: Row, count: int, seed: int, folder: Path) -> st
         near = r.choice((0, 0, 20, -20, 100, -120))
         operands.append([operand(r, t, near) for t in from_])
     for i, p in enumerate("abc"):
-        npy(folder / f"{p}.npy", [v[i] if i < len(v) else 0 for v in operands])
+        npy.write(folder / f"{p}.npy", "<u8", (len(operands),), struct.pack(f"<{len(operands)}Q", *(v[i] if i < len(v) else 0 for v in operands)))
     (folder / "k.ptx").write_text(kernel(name, types), encoding="utf-8")
     words = [program, "run", str(folder / "k.hlo"), "--ptx", str(folder / "k.ptx"), "--grid", str(count // 128), "--block", "128", "-o", str(folder / "out")]
     p = subprocess.run(words + [w for q in "abc" for w in ("--input", str(folder / f"{q}.npy"))], capture_output=True, text=True, timeout=60)

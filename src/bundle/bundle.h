@@ -92,6 +92,8 @@ void bd_write_npy(WbbCx *cx, const char *path, const char *type, const int64_t *
 /* layout.c: logical row-major order, as in .npy files, to and from the bytes of a buffer (physical order, s4/u4 packed) -- */
 int64_t bd_elements(const int64_t *dims, int rank);
 int64_t bd_physical_index(const int64_t *dims, const int *minor_to_major, int rank, int64_t logical);
+int64_t bd_logical_index(const BdBuffer *b, int64_t physical);
+bool bd_row_major(const BdBuffer *b);
 void bd_to_physical(WbbCx *cx, const BdBuffer *b, const void *logical, void *physical);
 void bd_to_logical(WbbCx *cx, const BdBuffer *b, const void *physical, void *logical);
 

@@ -28,7 +28,18 @@ int64_t bd_physical_index(const int64_t *dims, const int *minor_to_major, int ra
     return physical;
 }
 
-static bool row_major(const BdBuffer *b)
+int64_t bd_logical_index(const BdBuffer *d, int64_t physical)
+{
+    int64_t index[BD_MAX_RANK] = {0}, logical = 0;
+    for (int i = 0; i < d->rank; i++) {
+        index[d->minor_to_major[i]] = physical % d->dims[d->minor_to_major[i]];
+        physical /= d->dims[d->minor_to_major[i]];
+    }
+    for (int i = 0; i < d->rank; i++) logical = logical * d->dims[i] + index[i];
+    return logical;
+}
+
+bool bd_row_major(const BdBuffer *b)
 {
     for (int i = 0; i < b->rank; i++)
         if (b->minor_to_major[i] != b->rank - 1 - i) return false;
@@ -68,7 +79,7 @@ void bd_to_physical(WbbCx *cx, const BdBuffer *b, const void *logical, void *phy
     if (!size) wbb_fail(cx, (WbbLoc){0}, "type %s has no file format", b->type);
     const uint8_t *from = logical;
     uint8_t *to = physical;
-    if (b->bits >= 8 && row_major(b)) {
+    if (b->bits >= 8 && bd_row_major(b)) {
         if (n) memcpy(to, from, (size_t)n * size);
         return;
     }
@@ -88,7 +99,7 @@ void bd_to_logical(WbbCx *cx, const BdBuffer *b, const void *physical, void *log
     if (!size) wbb_fail(cx, (WbbLoc){0}, "type %s has no file format", b->type);
     const uint8_t *from = physical;
     uint8_t *to = logical;
-    if (b->bits >= 8 && row_major(b)) {
+    if (b->bits >= 8 && bd_row_major(b)) {
         if (n) memcpy(to, from, (size_t)n * size);
         return;
     }

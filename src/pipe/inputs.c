@@ -194,17 +194,6 @@ EvResult *pipe_evaluate(WbbCx *cx, WbbArena *a, const HloComputation *c, const P
 }
 
 /* --- memory that is made page by page --------------------------------------------------------------------------------------------- */
-int64_t pipe_logical_index(const BdBuffer *d, int64_t physical)
-{
-    int64_t index[BD_MAX_RANK] = {0}, logical = 0;
-    for (int i = 0; i < d->rank; i++) {
-        index[d->minor_to_major[i]] = physical % d->dims[d->minor_to_major[i]];
-        physical /= d->dims[d->minor_to_major[i]];
-    }
-    for (int i = 0; i < d->rank; i++) logical = logical * d->dims[i] + index[i];
-    return logical;
-}
-
 typedef struct {
     const PipeOperands *operands;
     const BdBuffer *buffer;
@@ -216,10 +205,9 @@ static void make_page(void *arg, uint64_t at, size_t n, uint8_t *out)
     const Pages *p = arg;
     const BdBuffer *d = p->buffer;
     const int64_t size = d->bits / 8, first = (int64_t)at / size, count = (int64_t)n / size;
-    bool plain = true;
-    for (int k = 0; k < d->rank; k++) plain = plain && d->minor_to_major[k] == d->rank - 1 - k;
+    const bool plain = bd_row_major(d);
     int64_t positions[SIM_PAGE];
-    for (int64_t k = 0; !plain && k < count; k++) positions[k] = pipe_logical_index(d, first + k);
+    for (int64_t k = 0; !plain && k < count; k++) positions[k] = bd_logical_index(d, first + k);
     read_leaf((void *)p->operands->origin, d->arg, plain ? NULL : positions, first, count, out);
 }
 

@@ -41,8 +41,7 @@ static void share(Run *r, int i)
 static bool is_as_it_is(const Bundle *b, int i, size_t padding)
 {
     const BdBuffer *d = &b->buffers[i];
-    bool same = d->role == BD_IN && d->bits >= 8 && padding == 0 && d->bytes > 0;
-    for (int k = 0; k < d->rank; k++) same = same && d->minor_to_major[k] == d->rank - 1 - k;
+    bool same = d->role == BD_IN && d->bits >= 8 && padding == 0 && d->bytes > 0 && bd_row_major(d);
     for (int k = 0; k < b->n_buffers; k++) same = same && !(b->buffers[k].init == BD_INIT_COPY && b->buffers[k].alias == i);
     return same;
 }
@@ -264,7 +263,7 @@ static void judge(WbbCx *cx, WbbArena *a, const HloFusion *f, const PipeOperands
         }
         const Places places = written_places(a, r, v, k);
         int64_t *positions = WBB_NEW_N(a, int64_t, places.n + 1);
-        for (uint32_t i = 0; i < places.n; i++) positions[i] = pipe_logical_index(&r->b->buffers[r->leaf[k]], places.items[i]);
+        for (uint32_t i = 0; i < places.n; i++) positions[i] = bd_logical_index(&r->b->buffers[r->leaf[k]], places.items[i]);
         at[k] = (EvPositions){.positions = positions, .n = places.n};
         got[k] = output_at(a, r, k, &places);
     }

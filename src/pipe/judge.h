@@ -68,8 +68,6 @@ PipeOperands pipe_operands(WbbCx *cx, WbbArena *a, const HloFusion *f, const Hlo
 EvResult *pipe_evaluate(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands, EvMode mode, const EvPositions *at);
 /* The memory of a buffer whose operand is made in parts. */
 const SimSource *pipe_pages(WbbArena *a, const PipeOperands *operands, const BdBuffer *d);
-/* The logical number of the element that lies at place `physical` of a buffer. */
-int64_t pipe_logical_index(const BdBuffer *d, int64_t physical);
 
 /* judge.c */
 /* Write leaf k as DIR/outK.npy. */
