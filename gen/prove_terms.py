@@ -73,8 +73,8 @@ def width(t: str) -> int:
 
 def bf16_bits(x: float) -> int:
     """Correctly rounded: through float with its last bit made odd where it is not exact."""
-    f = struct.unpack("<f", struct.pack("<f", x))[0]
-    u = struct.unpack("<I", struct.pack("<f", x))[0]
+    u = literal_bits(x, "f32")
+    f = struct.unpack("<f", struct.pack("<I", u))[0]
     if x != x:
         return u >> 16 | 0x40
     if f != x and abs(x) <= 3.4e38 and u & 1 == 0:
@@ -228,7 +228,10 @@ class Builder:
         if name == "pack":
             raise PatternError(self.rule.where, f"{e}: a rewrite sees one lane")
         if name == "idx":
-            return self.add(Ins("to", t, tuple(args)))
+            made = self.add(Ins("to", t, tuple(args)))
+            if not self.right_side:  # whoever made it has shown that it holds the value
+                self.t.pre.append(self.add(Ins("eq", EXACT, (self.add(Ins("of", EXACT, (made,))), args[0]))))
+            return made
         if t == EXACT:
             if name in ("floordiv", "mod"):
                 self.positive(args[1], e)

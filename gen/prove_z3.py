@@ -41,7 +41,11 @@ EXACT_OPS: Dict[str, Callable[[Any, Any], Any]] = {
     "min": lambda x, y: z3.If(x < y, x, y), "max": lambda x, y: z3.If(x > y, x, y),
     "eq": lambda x, y: x == y, "ne": lambda x, y: x != y, "lt": lambda x, y: x < y, "le": lambda x, y: x <= y,
     "gt": lambda x, y: x > y, "ge": lambda x, y: x >= y}
+COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 DIVIDES = ("cdiv", "cmod", "floordiv", "mod")
+
+
+def least(t: str) -> int: return -(1 << width(t) - 1) if cls(t) == "I" else 0
 
 
 class Formula:
@@ -61,6 +65,10 @@ class Formula:
             return z3.Int(f"v{n}")
         if t == "side":
             return z3.BitVecVal(0, 8)
+        if self.integers and cls(t) in "IU":
+            v = z3.Int(f"v{n}")
+            self.given += [v >= least(t), v < least(t) + (1 << width(t))]
+            return v
         v = z3.BitVec(f"v{n}", 8 if t == "pred" else width(t))
         if t == "pred":
             self.given.append(z3.ULE(v, 1))
@@ -83,6 +91,8 @@ class Formula:
 
     def instruction(self, i: Ins) -> Any:
         args = [self.reg[a] for a in i.args]
+        if self.integers and any(z3.is_int(a) for a in args) and i.kind in ("scalar", "of", "to"):
+            return self.of_integers(i, args)
         if i.kind == "scalar":
             return prove_bits.scalar(i, args)
         if i.kind == "literal":
@@ -104,6 +114,16 @@ class Formula:
             return q if i.kind in ("cdiv", "floordiv") else r
         r = EXACT_OPS[i.kind](*args)
         return z3.If(r, z3.BitVecVal(1, 8), z3.BitVecVal(0, 8)) if z3.is_bool(r) else r
+
+    def of_integers(self, i: Ins, args: List[Any]) -> Any:
+        """Beside integers without bounds those of a type are integers between its bounds; what is asked of them is how they compare."""
+        if i.kind == "of":
+            return args[0]
+        if i.kind == "to":
+            return (args[0] - least(i.type)) % (1 << width(i.type)) + least(i.type)
+        if i.op not in COMPARISONS:
+            raise prove_floats.Unsupported(i.op)
+        return z3.If(EXACT_OPS[i.op](*args), z3.BitVecVal(1, 8), z3.BitVecVal(0, 8))
 
     def lemmas(self) -> List[List[Any]]:
         """Facts about products that nonlinear arithmetic needs to see, in growing sets: what defines a quotient times each constant,

@@ -5,6 +5,7 @@ type of the rule's class and every number of lanes that PACKED says. gen/simulat
 """
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
@@ -219,6 +220,9 @@ def kernels_of_lower() -> Iterator[Kernel]:
 
 
 # --- which of them where ------------------------------------------------------------------------------------------------------------
+VECTOR = re.compile(r"\dx\d")  # of a type with lanes: f32x2
+
+
 def kernels_on(name: str, only: str) -> Tuple[List[Kernel], Dict[str, str]]:
     """What a target (`name` is its pattern file: sm90) has to run, and by rule why there is nothing."""
     rules = load.load_target(name)
@@ -237,7 +241,7 @@ def kernels_on(name: str, only: str) -> Tuple[List[Kernel], Dict[str, str]]:
         if not own:
             faults[r.name] = "no kernel satisfies its conditions"
         kernels += own
-        vectors |= {k.instance for k in made if r.kind in ("asm", "call") and "x" in k.instance.partition(".")[2]}
+        vectors |= {k.instance for k in made if r.kind in ("asm", "call") and VECTOR.search(k.instance)}
     return kernels + [k for k in kernels_of_lower() if only in k.rule], faults
 
 

@@ -2,6 +2,7 @@
 from gen.lang import *
 
 INF = float('inf')
+LARGEST = 2.0**127 * (2 - 2.0**-23)          # of f32
 
 WIDTHS = (8, 16, 32, 64)
 SIGNED, UNSIGNED = (i8, i16, i32, i64), (u8, u16, u32, u64)
@@ -47,8 +48,15 @@ SIMPLIFY = [
     rewrite(select.pred(True, a, b),         a),
     rewrite(select.pred(False, a, b),        b),
     rewrite(select.pred(a, b, b),            b),
+    rewrite(select[T](a, select[T](b, x, y), y), select[T](band.pred(a, b), x, y)),
+    rewrite(select[T](a, x, select[T](b, x, y)), select[T](bor.pred(a, b), x, y)),
+    rewrite(div[F](a, select[F](b, 2.0, 1.0)), mul[F](a, select[F](b, 0.5, 1.0))),  # the derivative of a maximum
     rewrite(cvt[F16].f32(cvt.f32[F16](a)),   a),                          # widening loses nothing
     rewrite(cvt.f32.f64(cvt.f64.f32(a)),     a),
+] + [                                        # what is known of an index decides
+    rewrite(op[I](idx[I](n), k),             op.index(n, k)) for op in (eq, ne, lt, le, gt, ge)
+] + [
+    rewrite(op[I](idx[I](n), idx[I](i)),     op.index(n, i)) for op in (eq, ne, lt, le, gt, ge)
 ]
 
 # --- lower: pred is one bit ------------------------------------------------------------------------------------------------------
@@ -95,6 +103,7 @@ SIGN = [
     rewrite(abs[U](a),                       a),
     rewrite(neg[N](a),                       sub[N](0, a)),
     rewrite(bnot[N](a),                      bxor[N](a, -1)),
+    rewrite(is_finite.f32(a),                le.f32(abs.f32(a), LARGEST)),          # of tests with infinity LLVM makes integer arithmetic
     rewrite(is_finite[F](a),                 lt[F](abs[F](a), INF)),
 ]
 

@@ -3,6 +3,7 @@ from gen.lang import *
 
 APPROXIMATE = [                                 # of the special function unit; the errors are those of the PTX manual
     asm (rsqrt.f32(a),                       'rsqrt.approx.f32 %d, %a;',  err=rel(2**-22.9)),
+    asm (div.f32.approx(1.0, a),             'rcp.approx.f32 %d, %a;',    err=rel(2**-23)),
     asm (div.f32.approx(a, b),               'div.full.f32 %d, %a, %b;',  err=rel(2**-22)),
     asm (sqrt.f32.approx(a),                 'sqrt.approx.f32 %d, %a;',   err=rel(2**-22.6)),
     asm (tanh.f32.approx(a),                 'tanh.approx.f32 %d, %a;',   err=rel(2**-10.9)),

@@ -159,9 +159,8 @@ IrRef emit_table_element(RwCx *rw, const HloShape *s, uint32_t table, const IrRe
     return ir_node(g, OP_LOAD, IR_TYPE(s->type, 0), 0, ir_node(g, OP_ARG, 0, 0, 0, 0, 0, table), row_major(rw, s, index), 0, 0);
 }
 
-IrRef emit_load(RwCx *rw, const HloShape *s, uint32_t buffer, const IrRef *index)
+IrRef emit_load(RwCx *rw, ScType type, uint32_t buffer, IrRef place)
 {
     IrGraph *g = rw_graph(rw);
-    const IrRef arg = ir_node(g, OP_ARG, 0, 0, 0, 0, 0, buffer);
-    return ir_node(g, OP_LOAD, IR_TYPE(s->type, 0), 0, arg, ix_linear(rw, s, index), 0, 0);
+    return ir_node(g, OP_LOAD, IR_TYPE(type, 0), 0, ir_node(g, OP_ARG, 0, 0, 0, 0, 0, buffer), place, 0, 0);
 }

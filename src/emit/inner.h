@@ -119,6 +119,9 @@ IrRef emit_let(EmitValues *e, const char *stem, IrRef index, int64_t lo, int64_t
 /* An integer element, clamped to lo..hi, as an index. */
 IrRef emit_start(EmitValues *e, IrRef integer, int64_t lo, int64_t hi);
 
+/* place.c */
+IrRef emit_place(EmitValues *e, IrRef place); /* the same place, with fewer divisions if that can be */
+
 /* An `if` that is being made: emit_if; the values of its body; emit_else; those of the other; emit_end_if. */
 typedef struct {
     IrStmt *s;         /* NULL: the condition is known, `known` says how, and code goes where it would go anyway */

@@ -73,7 +73,7 @@ static void find_homes(EmitValues *e)
     for (; e->homes < g->n; e->homes++) {
         const IrNode *n = ir_at(g, e->homes);
         uint32_t home = 0;
-        bool heavy = n->op == OP_LOAD || n->op == OP_APPLY || sc_op_info[n->op].costly;
+        bool heavy = (n->op == OP_LOAD && !ir_is_const(g, n->a[1])) || n->op == OP_APPLY || sc_op_info[n->op].costly; /* one place for all is near */
         if (n->op == OP_VAR) home = n->imm < e->vars_room ? e->var_home[n->imm] : 0;
         else if (n->op == OP_VALUE) home = n->imm < e->values_room ? e->value_home[n->imm] : 0;
         for (uint32_t i = 0, count = ir_arity(g, e->homes); i < count; i++) {

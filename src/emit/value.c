@@ -191,7 +191,10 @@ static void step_leaf(EmitValues *e, EmitFrame *f)
     if (is_table(f->i)) emit_done(e, f, emit_table_element(e->rw, f->i->shape, table_of(e, f->i), f->index));
     else if (f->i->opcode != HLO_PARAMETER) emit_done(e, f, emit_leaf(e->rw, f->i, f->index));
     else if (f->env) emit_done(e, f, e->envs.items[f->env][f->i->number]);
-    else emit_done(e, f, emit_load(e->rw, part_shape(f->i, f->part), e->plan->first_leaf[f->i->number] + f->part, f->index));
+    else {
+        const HloShape *s = part_shape(f->i, f->part);
+        emit_done(e, f, emit_load(e->rw, s->type, e->plan->first_leaf[f->i->number] + f->part, emit_place(e, ix_linear(e->rw, s, f->index))));
+    }
 }
 
 static EmitStep step_of(const HloInstruction *i)

@@ -27,8 +27,8 @@ static void pass_buffer(LlBuild *b, uint32_t buffer, uint32_t number)
     LLVMValueRef p = LLVMGetParam(b->function, number);
     b->pointers[buffer] = p;
     LLVMSetValueName2(p, x->name, strlen(x->name));
-    if (b->constant[buffer] || (x->output && !x->alias)) attribute(b, number + 1, "noalias", 0);
-    attribute(b, number + 1, x->output ? "writeonly" : "readonly", 0);
+    if (b->constant[buffer] || x->output) attribute(b, number + 1, "noalias", 0);
+    if (!x->alias) attribute(b, number + 1, x->output ? "writeonly" : "readonly", 0);
     if (x->align) attribute(b, number + 1, "align", x->align);
 }
 
@@ -90,6 +90,8 @@ static void make_kernel(LlBuild *b)
                             LLVMCreateStringAttribute(b->llvm, "nvvm.maxntid", 12, bound, (unsigned)strlen(bound)));
     for (uint32_t i = 0; i < n; i++) pass_buffer(b, i, i);
     for (uint32_t i = n; i < k->n_buffers; i++) make_table(b, i);
+    for (uint32_t i = 0; i < n; i++) /* an operand whose memory an output has is read there: one pointer */
+        if (k->buffers[i].alias) b->pointers[k->buffers[i].alias - 1] = b->pointers[i];
 }
 
 /* --- functions of the kernel ------------------------------------------------------------------------------------------------------ */
