@@ -12,6 +12,7 @@ and half a unit of a subnormal one with it. Because r is small, e is positive: z
 """
 from gen.lang import *
 
+INF = float('inf')
 LARGER = 2.5 * 2.0**-20                      # by so much of it the divisor, and the guess stays below 1 / y: the upper word of y and the guess are off by 2^-20 each
 NEAR_3_8, NEAR_7_3 = float.fromhex('0x1.7fffdp-2'), float.fromhex('0x1.2aaacp+1')  # the first times the second less one is a half; both have an upper word alone, and are immediate
 
@@ -50,11 +51,19 @@ def root(x):
     return fma.f64(mul.f64(mul.f64(s, NEAR_3_8), e), more, s)
 
 
+def length():
+    """Of (a, b) in f32. In f64 no square leaves the range, and 2^-1000 is small beside the least; an infinity beside a nan is one."""
+    x, y = cvt.f64.f32(a), cvt.f64.f32(b)
+    infinite = bor.pred(eq.f32(abs.f32(a), INF), eq.f32(abs.f32(b), INF))
+    return select.f32(infinite, INF, cvt.f32.f64(root(fma.f64(x, x, mul.f64(y, y)))))
+
+
 # Machines that compute f64 at half the speed of f32. SASS instructions a lane: 9, 11, 11; of each more quotient by one divisor 4. ptxas 15, 13, 15 and
-# its subroutines
+# its subroutines; a length 17, libdevice's 51
 VIA_F64 = [
     rewrite(div.f32(1.0, b),                 cvt.f32.f64(reciprocal(cvt.f64.f32(b))),                                                   when=~approx),
     rewrite(div.f32(a, b),                   cvt.f32.f64(quotient(cvt.f64.f32(a), cvt.f64.f32(b), True)),                               when=~approx),
     rewrite(sqrt.f32(a),                     cvt.f32.f64(root(cvt.f64.f32(a))),                                                         when=~approx),
+    rewrite(hypot.f32(a, b),                 length()),
     rewrite(div.bf16(a, b),                  cvt.bf16.f32(cvt.f32.f64(quotient(cvt.f64.bf16(a), cvt.f64.bf16(b), False))),              when=~approx),
 ]

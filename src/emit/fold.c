@@ -8,6 +8,8 @@
  */
 #include "emit/inner.h"
 
+enum { SHORT = 16 /* elements that need no loop */ };
+
 typedef struct {
     const IxNeeds *needs;
     bool products;       /* dot, convolution */
@@ -16,8 +18,9 @@ typedef struct {
     uint32_t n_inputs;   /* elements that are folded in at once */
     ScType type;         /* of the products' sum */
     IrRef *acc, *old, *x, *ranges;
-    uint32_t unroll, turn; /* elements of the last range that one turn of its loop folds, one after the other */
-    IrRef last;            /* the last range's loop, times unroll */
+    uint32_t whole;        /* of the ranges, the last ones, which have no loop */
+    uint32_t unroll, turn; /* elements that one turn of the innermost loop folds, one after the other: all of the whole ranges, or of the last */
+    IrRef last;            /* the last range's loop, times unroll; 0: it is whole */
     EmitLoop *loops;
     EmitChoice choice;
     const IrRef **index; /* of each input */
@@ -35,18 +38,24 @@ static ScType sum_type(const HloInstruction *i)
 }
 
 /* Neighbours along the last range are folded in one turn, so that their loads can be one and wait together: as many as the widest
- * access holds, or all of a short range, if the code stays small. */
-static uint32_t choose_unroll(const EmitValues *e, const EmitFrame *f, const Fold *w)
+ * access holds, or all of a short range or of several that are short together, if the code stays small. */
+static void choose_unroll(const EmitValues *e, const EmitFrame *f, Fold *w)
 {
-    if (w->empty || w->needs->n_ranges == 0) return 1;
-    const int64_t n = w->needs->sizes[w->needs->n_ranges - 1];
+    const uint32_t n = w->needs->n_ranges;
     const int64_t most = (int64_t)e->plan->fold_nodes / (4 + (int64_t)(f->env ? 1 : f->i->id));
+    w->unroll = 1;
+    if (w->empty || n == 0) return;
+    for (int64_t size; w->whole < n; w->whole++, w->unroll = (uint32_t)size) {
+        size = w->needs->sizes[n - 1 - w->whole];
+        if (size > SHORT) break;
+        size *= w->unroll;
+        if (size > SHORT || size > most) break;
+    }
+    if (w->whole) return;
     uint32_t bytes = 16;
     for (uint32_t k = 0; k < w->n_inputs; k++) bytes = WBB_MIN(bytes, sc_bytes(f->i->operands[k]->shape->type));
-    if (n <= 16 && n <= most) return (uint32_t)n;
-    uint32_t u = WBB_MIN(16 / bytes, 8u);
-    while (u > 1 && (n % u != 0 || u > most)) u /= 2;
-    return u;
+    w->unroll = WBB_MIN(16 / bytes, 8u);
+    while (w->unroll > 1 && (w->needs->sizes[n - 1] % w->unroll != 0 || w->unroll > most)) w->unroll /= 2;
 }
 
 static Fold *begin(EmitValues *e, EmitFrame *f)
@@ -75,8 +84,8 @@ static Fold *begin(EmitValues *e, EmitFrame *f)
 static void open_loops(EmitValues *e, EmitFrame *f, Fold *w)
 {
     const uint32_t n = w->needs->n_ranges;
-    w->unroll = choose_unroll(e, f, w);
-    for (uint32_t k = 0; k < n && !w->empty; k++) {
+    choose_unroll(e, f, w);
+    for (uint32_t k = 0; k + w->whole < n && !w->empty; k++) {
         const uint32_t u = k + 1 == n ? w->unroll : 1;
         const int64_t turns = w->needs->sizes[k] / u;
         w->ranges[k] = ir_index(e->g, 0);
@@ -85,11 +94,20 @@ static void open_loops(EmitValues *e, EmitFrame *f, Fold *w)
     }
 }
 
+/* Where this turn is in the ranges that have no loop, the last one running fastest, or in the last one. */
+static void place_turn(EmitValues *e, Fold *w)
+{
+    const uint32_t n = w->needs->n_ranges;
+    int64_t rest = w->turn;
+    for (uint32_t k = n; k-- > n - w->whole; rest /= w->needs->sizes[k]) w->ranges[k] = ir_index(e->g, rest % w->needs->sizes[k]);
+    if (w->last) w->ranges[n - 1] = rw_add(e->rw, w->last, ir_index(e->g, w->turn));
+}
+
 /* Open the `if` around what one element does, and find the index of each input. */
 static void open_element(EmitValues *e, EmitFrame *f, Fold *w)
 {
     for (uint32_t k = 0; k < w->n; k++) w->old[k] = w->acc[k];
-    if (w->last) w->ranges[w->needs->n_ranges - 1] = rw_add(e->rw, w->last, ir_index(e->g, w->turn));
+    if (!w->empty) place_turn(e, w);
     for (uint32_t k = 0; k < w->n_inputs && !w->empty; k++) {
         IxAccess access;
         ix_access(e->rw, e->arena, f->i, k, f->index, w->ranges, NULL, &access);

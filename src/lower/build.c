@@ -75,7 +75,10 @@ static LLVMValueRef load(LlBuild *b, IrRef r)
                         LLVMMetadataAsValue(b->llvm, LLVMMDNodeInContext2(b->llvm, NULL, 0)));
     if (out) return out;
     if (IR_LANES(n->type) == 1) v = LLVMBuildFreeze(b->builder, v, "");
-    if (IR_SC(n->type) == SC_PRED) v = LLVMBuildICmp(b->builder, LLVMIntNE, v, LLVMConstNull(LLVMTypeOf(v)), "");
+    if (IR_SC(n->type) == SC_PRED) { /* a byte of memory is 0 or 1, and is the number that the pred is */
+        v = LLVMBuildTrunc(b->builder, v, ll_type(b, n->type), "");
+        LLVMSetNUW(v, true);
+    }
     return v;
 }
 

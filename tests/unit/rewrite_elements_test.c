@@ -47,7 +47,7 @@ static void put_leaf(WbbBuf *b, ScType t)
 static bool of_program(ScOp op)
 {
     const ScOpInfo *o = &sc_op_info[op];
-    return o->hlo[0] || o->signature == SC_COMPARE;
+    return o->hlo[0] || o->signature == SC_COMPARE || op == OP_HYPOT; /* which abs of a complex value is */
 }
 
 /* An expression of type t; `rounded`: of operations that are correctly rounded only. */
