@@ -47,7 +47,7 @@ static void put_leaf(WbbBuf *b, ScType t)
 static bool of_program(ScOp op)
 {
     const ScOpInfo *o = &sc_op_info[op];
-    return o->hlo[0] || o->signature == SC_COMPARE || op == OP_HYPOT; /* which abs of a complex value is */
+    return o->hlo[0] || o->signature == SC_COMPARE;
 }
 
 /* An expression of type t; `rounded`: of operations that are correctly rounded only. */
@@ -202,6 +202,7 @@ static void element_body(WbbCx *cx, void *arg)
         }
     }
     element_trial(cx, e, "bnot.pred(bnot.pred(load %pred[0]))", SC_PRED, exact);
+    element_trial(cx, e, "hypot.f32(load %f32[0], load %f32[1])", SC_F32, sc_budget(OP_HYPOT, SC_F32, e->approx));
     element_trial(cx, e, "fma.bf16(load %bf16[0], load %bf16[1], load %bf16[2])", SC_BF16, exact);
     for (size_t i = 0; i < WBB_LEN(types) && !e->approx; i++) /* every conversion, and every pair that simplify knows */
         for (size_t j = 0; j < WBB_LEN(types); j++) {
