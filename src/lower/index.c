@@ -67,6 +67,27 @@ static void split(Split *s, const IrGraph *g, IrRef r)
     }
 }
 
+/* A variable that is an index and a constant is that index, and the constant joins the others: it may become part of the access, and
+ * neighbours have one register. */
+static void open_variables(LlBuild *b, Split *s)
+{
+    const IrGraph *g = b->g;
+    IrTerm *terms = WBB_NEW_N(b->arena, IrTerm, s->n);
+    for (uint32_t i = 0; i < s->n; i++) {
+        terms[i] = s->terms[i];
+        for (const IrNode *n = ir_at(g, terms[i].ref); n->op == OP_VAR && g->vars[n->imm].definition; n = ir_at(g, terms[i].ref)) {
+            Split d;
+            int64_t moved;
+            split(&d, g, g->vars[n->imm].definition);
+            if (d.n != 1 || d.terms->coefficient != 1) break;
+            if (__builtin_mul_overflow(d.constant, terms[i].coefficient, &moved) || __builtin_add_overflow(s->constant, moved, &moved)) break;
+            s->constant = moved;
+            terms[i].ref = d.terms->ref;
+        }
+    }
+    s->terms = terms;
+}
+
 typedef struct {
     WbbI128 low, high; /* every partial sum, in any order, lies between */
     WbbI128 first, last; /* the sum itself */
@@ -265,6 +286,7 @@ LLVMValueRef ll_address(LlBuild *b, uint32_t buffer, IrRef index)
     Split s;
     bool inside = true; /* p points into the buffer, or to its end, so far */
     split(&s, b->g, index);
+    open_variables(b, &s);
     if (s.n > 0) {
         const Reach x = reach(b, &s);
         inside = x.first >= 0 && x.last <= b->k->buffers[buffer].elements;
