@@ -8,8 +8,6 @@
  */
 #include "emit/inner.h"
 
-enum { SHORT = 16 /* elements that need no loop */ };
-
 typedef struct {
     const IxNeeds *needs;
     bool products;       /* dot, convolution */
@@ -37,8 +35,8 @@ static ScType sum_type(const HloInstruction *i)
     return t == SC_F64 || x == SC_F64 || y == SC_F64 ? SC_F64 : SC_F32;
 }
 
-/* Neighbours along the last range are folded in one turn, so that their loads can be one and wait together: as many as the widest
- * access holds, or all of a short range or of several that are short together, if the code stays small. */
+/* Neighbours along the last range are folded in one turn, so that their loads can be one and wait together; all of a short range or of
+ * several that are short together, if the code stays small. */
 static void choose_unroll(const EmitValues *e, const EmitFrame *f, Fold *w)
 {
     const uint32_t n = w->needs->n_ranges;
@@ -47,15 +45,14 @@ static void choose_unroll(const EmitValues *e, const EmitFrame *f, Fold *w)
     if (w->empty || n == 0) return;
     for (int64_t size; w->whole < n; w->whole++, w->unroll = (uint32_t)size) {
         size = w->needs->sizes[n - 1 - w->whole];
-        if (size > SHORT) break;
+        if (size > e->plan->fold_short) break;
         size *= w->unroll;
-        if (size > SHORT || size > most) break;
+        if (size > e->plan->fold_short || size > most) break;
     }
     if (w->whole) return;
-    uint32_t bytes = 16;
-    for (uint32_t k = 0; k < w->n_inputs; k++) bytes = WBB_MIN(bytes, sc_bytes(f->i->operands[k]->shape->type));
-    w->unroll = WBB_MIN(16 / bytes, 8u);
-    while (w->unroll > 1 && (w->needs->sizes[n - 1] % w->unroll != 0 || w->unroll > most)) w->unroll /= 2;
+    const int64_t size = w->needs->sizes[n - 1], whole_loads = size % 4 == 0 ? 4 : 1;
+    for (int64_t u = WBB_MIN(e->plan->fold_turn, most); u > 1 && w->unroll == 1; u--)
+        if (size % u == 0 && (u % whole_loads == 0 || u < 4)) w->unroll = (uint32_t)u;
 }
 
 static Fold *begin(EmitValues *e, EmitFrame *f)

@@ -67,6 +67,8 @@ typedef struct {
     uint32_t block, grid;  /* grid 0: there is nothing to do */
     uint32_t inline_limit; /* nodes of a value that is read at several indices: more than that become a function, .. */
     uint32_t inline_budget; /* .. and fewer, too, where the kernel has as many nodes */
+    uint32_t fold_short; /* elements that are folded without a loop, at the most */
+    uint32_t fold_turn;  /* elements that one turn of a loop folds, at the most */
     uint32_t fold_nodes; /* instructions that the elements of one turn of a loop may be, unrolled */
     const char *why_kind, *why_block, *why_grid, *why_inline;
 } PartPlan;

@@ -99,6 +99,8 @@ PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarg
     p.why_inline = most->because;
     p.inline_budget = (uint32_t)(tg_tune(target, "call.budget", 0)->value * (int64_t)WBB_MIN(fusion->body->n_instructions + 64, 1u << 24));
     p.fold_nodes = (uint32_t)tg_tune(target, "fold.most", 0)->value;
+    p.fold_short = (uint32_t)tg_tune(target, "fold.short", 0)->value;
+    p.fold_turn = (uint32_t)tg_tune(target, "fold.turn", 0)->value;
     part_sections(cx, a, &p, target, part_updates(cx, a, &p));
     return p;
 }

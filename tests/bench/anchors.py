@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Our machine code against XLA's own, over the fusions of real programs: the distribution, the ends of it, and what differs there.
 
-    anchors.py [WARPBURG] [--shared DIR] [--scale LMS] [--every N] [-j N] [--html OUT.html] [--check | --update] [--widths]
+    anchors.py [WARPBURG] [--shared DIR] [--scale LMS] [--every N] [-j N] [--approx] [--html OUT.html] [--check | --update] [--widths | --larger]
 
 For each file of DIR/corpus/programs that DIR/anchors/programs.tsv has a kernel for (sm_90, the same assembler): `sass * warps`, which is what
 the GPU issues, ours over theirs. Where either loops, executed instructions of both PTX texts in the simulator instead. Reductions,
@@ -9,7 +9,9 @@ transposes through shared memory and scatters stand apart, as do small sizes (S)
 
   --check    against anchors.tsv, which is committed: says which kernels got worse, and exits 1 if any did or a group's mean did
   --update   writes anchors.tsv
-  --widths   accesses narrower than XLA's, each with its reason of anchors_narrow.tsv; exits 1 at one without
+  --approx   ours with the machine's approximations, which XLA's quotients and roots are: the same work at the same accuracy
+  --widths   accesses narrower than XLA's, each with its reason; exits 1 at one without
+  --larger   kernels larger than XLA's, each with its reason; exits 1 at one without
 
 What ours is comes from `shaderdb/run`, with its cache; what theirs does by class is assembled once and kept by the hash of its PTX.
 """
@@ -38,7 +40,7 @@ sys.path[:0] = [str(HERE), str(ROOT), str(ROOT / "shaderdb")]
 from gen.sass import sections  # noqa: E402
 from tools import cache_folder, environment, find_warpburg  # noqa: E402
 
-BASELINE, NARROW = HERE / "anchors.tsv", HERE / "anchors_narrow.tsv"
+BASELINE = HERE / "anchors.tsv"
 SHOWN = 20
 WORSE = 1.02        # more than this of its baseline is a kernel that got worse
 SAMPLED = 2         # blocks of a kernel that loops
@@ -46,7 +48,7 @@ MOST_BYTES = 2**24  # that the simulator is asked to fill for a kernel that loop
 GROUPS = ("loops", "reductions", "transposes", "scatters")
 FEW = 3             # an operation of fewer kernels says nothing
 TYPED = re.compile(r"=\s*([a-z]\w*)\[[^=]*?\s(?!fusion|parameter)([a-z][\w\-]*)\(")
-REGISTERS, THREADS = 65536, 2048
+REGISTERS, THREADS, MULTIPROCESSORS = 65536, 2048, 132
 
 
 @dataclass
@@ -90,23 +92,9 @@ def occupancy(registers: int) -> int:
     return min(THREADS // 32, REGISTERS // (max(8, (registers + 7) // 8 * 8) * 32) // 4 * 4)
 
 
-def widths(text: str) -> Dict[int, int]:
-    """`4x1 16x2 4x2` -> {4: 3, 16: 2}"""
-    out: Dict[int, int] = {}
-    for word in text.split():
-        size, count = word.split("x")
-        out[int(size)] = out.get(int(size), 0) + int(count)
-    return out
-
-
-def narrower(p: Pair) -> str:
-    """Which of our accesses are narrower than theirs, on the whole: bytes an instruction moves in the mean; '' if none."""
-    out = []
-    for kind in ("ldg", "stg"):
-        mine, other = {int(k): n for k, n in p.ours[kind].items()}, widths(p.theirs[kind])
-        if mine and other and max(mine) < max(other):
-            out.append(f"{kind} {max(mine)} of {max(other)} bytes")
-    return ", ".join(out)
+def at_work(registers: int, warps: int) -> float:
+    """The share of a kernel's elements that a multiprocessor holds at once: of warps with more elements each it may hold fewer."""
+    return min(occupancy(registers), warps / MULTIPROCESSORS) / warps
 
 
 # --- what theirs is made of ----------------------------------------------------------------------------------------------------------
@@ -182,25 +170,25 @@ def launched(warpburg: str, words: List[str], blocks: int) -> float:
     return counts["warp_instructions"] * blocks / max(counts["blocks"], 1)
 
 
-def executed(warpburg: str, p: Pair, hlo: Path, ptx: Path, kept: Kept) -> Optional[Tuple[float, float]]:
+def executed(warpburg: str, p: Pair, hlo: Path, ptx: Path, kept: Kept, approx: bool) -> Optional[Tuple[float, float]]:
     """Of ours and theirs; of ours by the key of what was compiled, of theirs by its PTX."""
     grid, block = p.theirs["grid"].split(",")[0], p.theirs["block"].split(",")[0]
     if p.ours["bytes_min"] > MOST_BYTES:
         return None
-    mine = kept.get(f"ours {p.ours['key']}", lambda: launched(warpburg, [str(hlo), "--target", "sm_90"], math.prod(p.ours["grid"])))
+    mine = kept.get(f"ours {p.ours['key']}", lambda: launched(warpburg, [str(hlo), "--target", "sm_90", *(["--approx"] if approx else [])], math.prod(p.ours["grid"])))
     other = kept.get(f"theirs {hashlib.sha256(ptx.read_bytes()).hexdigest()[:24]}", lambda: launched(
         warpburg, [str(hlo), "--ptx", str(ptx), "--grid", grid, "--block", block, "--padding", "256"], int(grid)))
     return (mine, other) if mine and other else None
 
 
-def our_records(warpburg: str, folder: Path, files: List[str], jobs: int) -> Dict[str, Dict[str, Any]]:
+def our_records(warpburg: str, folder: Path, files: List[str], jobs: int, approx: bool) -> Dict[str, Dict[str, Any]]:
     with tempfile.TemporaryDirectory(prefix="anchors.") as work:
         chosen, out = Path(work) / "programs", Path(work) / "ours.jsonl"
         chosen.mkdir()
         for name in files:
             (chosen / name).symlink_to(folder / name)
         command = [sys.executable, str(ROOT / "shaderdb" / "run"), str(chosen), "--target", "sm_90", "-o", str(out), "--warpburg", warpburg,
-                   "-j", str(jobs), "--no-ms"]
+                   "-j", str(jobs), "--no-ms", *(["--approx"] if approx else [])]
         p = subprocess.run(command, env={**os.environ, **dict(environment())}, capture_output=True, text=True, check=False)
         if p.returncode:
             raise SystemExit(p.stderr)
@@ -208,7 +196,7 @@ def our_records(warpburg: str, folder: Path, files: List[str], jobs: int) -> Dic
             return {r["file"]: r for r in map(json.loads, lines)}
 
 
-def pairs_of(warpburg: str, shared: Path, scales: str, every: int, jobs: int) -> Tuple[List[Pair], Dict[str, int]]:
+def pairs_of(warpburg: str, shared: Path, scales: str, every: int, jobs: int, approx: bool = False) -> Tuple[List[Pair], Dict[str, int]]:
     """All pairs, and how many files have none, by reason."""
     folder = shared / "corpus" / "programs"
     with open(shared / "anchors" / "programs.tsv", encoding="utf-8", newline="") as text:
@@ -216,7 +204,7 @@ def pairs_of(warpburg: str, shared: Path, scales: str, every: int, jobs: int) ->
     with open(folder / "index.tsv", encoding="utf-8", newline="") as text:
         scale = {row["file"]: row["scale"] for row in csv.DictReader(text, delimiter="\t")}
     files = sorted(f for f in theirs if scale.get(f, "?") in scales)[::every]
-    ours = our_records(warpburg, folder, files, jobs)
+    ours = our_records(warpburg, folder, files, jobs, approx)
     ptx = {f: shared / "anchors" / "ptx" / "programs" / f"{f[:-4]}.ptx" for f in files}
     kept = Kept()
     classes = theirs_by_class(ptx, jobs, kept)
@@ -234,7 +222,7 @@ def pairs_of(warpburg: str, shared: Path, scales: str, every: int, jobs: int) ->
         out.append(Pair(f, scale[f], group_of(text, theirs[f]), r, theirs[f], classes[f], operations))
     with ThreadPoolExecutor(jobs) as pool:
         looping = [p for p in out if p.loops]
-        for p, found in zip(looping, pool.map(lambda p: executed(warpburg, p, folder / p.file, ptx[p.file], kept), looping)):
+        for p, found in zip(looping, pool.map(lambda p: executed(warpburg, p, folder / p.file, ptx[p.file], kept, approx), looping)):
             p.executed = found
     kept.write()
     unmeasured = sum(p.loops and not p.executed for p in out)
@@ -251,13 +239,14 @@ def mean(ratios: List[float]) -> float:
 def summary(pairs: List[Pair]) -> Dict[str, float]:
     ratios = sorted(p.ratio for p in pairs)
     lower = [p for p in pairs if occupancy(p.ours["regs"]) < occupancy(int(p.theirs["regs"]))]
+    idle = [p for p in lower if at_work(p.ours["regs"], p.ours["warps"]) < at_work(int(p.theirs["regs"]), int(p.theirs["warps"]))]
     programs: Dict[str, List[float]] = {}
     for p in pairs:
         programs.setdefault(p.file.split("__")[0], []).append(p.ratio)
     return {"kernels": len(pairs), "mean": mean(ratios), "programs": len(programs), "by program": mean([mean(r) for r in programs.values()]),
             "no larger": sum(r <= 1 for r in ratios) / len(ratios),
             **{f"{d} %": ratios[min(len(ratios) * d // 100, len(ratios) - 1)] for d in (10, 50, 90)},
-            "registers": mean([p.ours["regs"] / int(p.theirs["regs"]) for p in pairs]), "less occupancy": len(lower)}
+            "registers": mean([p.ours["regs"] / int(p.theirs["regs"]) for p in pairs]), "less occupancy": len(lower), "fewer at work": len(idle)}
 
 
 def parts(pairs: List[Pair]) -> List[Tuple[str, List[Pair]]]:
@@ -277,7 +266,8 @@ def report(pairs: List[Pair], left: Dict[str, int]) -> str:
         s = summary(some)
         lines.append(f"{name}: {len(some)} kernels, issued instructions over XLA's: geometric mean {s['mean']:.3f}, "
                      f"{s['by program']:.3f} where each of {s['programs']} programs counts once, no larger in {100 * s['no larger']:.1f} %, "
-                     f"deciles {s['10 %']:.2f} {s['50 %']:.2f} {s['90 %']:.2f}; registers {s['registers']:.2f}, fewer warps for them in {s['less occupancy']}")
+                     f"deciles {s['10 %']:.2f} {s['50 %']:.2f} {s['90 %']:.2f}; registers {s['registers']:.2f}, fewer warps for them in {s['less occupancy']}, "
+                     f"fewer elements at work in {s['fewer at work']}")
     lines.append("no pair: " + ", ".join(f"{n} {why}" for why, n in sorted(left.items())) if left else "every file has a pair")
     watched = sorted((p for p in pairs if p.group == "loops" and p.scale in "LM"), key=lambda p: (p.ratio, p.file))
     for title, some in ((f"worst {SHOWN} of loops, L and M", watched[:-SHOWN - 1:-1]), (f"best {SHOWN}", watched[:SHOWN])):
@@ -290,25 +280,6 @@ def report(pairs: List[Pair], left: Dict[str, int]) -> str:
     means = sorted(((mean(r), op, len(r)) for op, r in by.items() if len(r) >= FEW), reverse=True)
     lines.append("mean of the kernels that have an operation, worst first: " + ", ".join(f"{op} {m:.2f} ({n})" for m, op, n in means[:SHOWN]))
     return "\n".join(lines)
-
-
-OTHER_ORDER = {"reductions": "a thread reads along what it reduces, which need not be the order of memory",
-               "transposes": "a thread writes in the order of memory and reads across it; theirs goes through shared memory"}
-
-
-def check_widths(pairs: List[Pair]) -> int:
-    with open(NARROW, encoding="utf-8", newline="") as text:
-        reasons = {row["file"]: row["reason"] for row in csv.DictReader(text, delimiter="\t")}
-    found = {p.file: (p.group, narrower(p)) for p in pairs if narrower(p)}
-    bare = 0
-    for file, (group, what) in sorted(found.items(), key=lambda x: (x[1][0], x[0])):
-        reason = reasons.get(file) or OTHER_ORDER.get(group, "")
-        bare += not reason
-        print(f"{group}: {file}: {what}: {reason or 'no reason is stated'}")
-    for file in sorted(set(reasons) & {p.file for p in pairs} - set(found)):
-        print(f"{file}: no longer narrower: its line of {NARROW.name} can go")
-    print(f"{len(pairs)} kernels, {len(found)} with an access narrower than XLA's, {bare} of them without a reason")
-    return int(bare > 0)
 
 
 # --- baseline --------------------------------------------------------------------------------------------------------------------------
@@ -346,14 +317,20 @@ def main() -> int:
     p.add_argument("--html", default="")
     p.add_argument("--check", action="store_true")
     p.add_argument("--update", action="store_true")
+    p.add_argument("--approx", action="store_true")
     p.add_argument("--widths", action="store_true")
+    p.add_argument("--larger", action="store_true")
     o = p.parse_args()
     if not (o.shared / "anchors" / "programs.tsv").exists():
         print(f"skipped: anchors: {o.shared}/anchors is not there")
         return 0
-    pairs, left = pairs_of(find_warpburg(o.warpburg), o.shared, o.scale, o.every, o.jobs)
-    if o.widths:
-        return check_widths(pairs)
+    warpburg = find_warpburg(o.warpburg)
+    pairs, left = pairs_of(warpburg, o.shared, o.scale, o.every, o.jobs, o.approx)
+    if o.widths or o.larger:
+        import anchors_reasons as reasons
+        if o.widths:
+            return reasons.check_widths(pairs)
+        return reasons.check_larger(pairs, pairs_of(warpburg, o.shared, o.scale, o.every, o.jobs, True)[0])
     text = report(pairs, left)
     print(text)
     if o.html:

@@ -276,7 +276,7 @@ static const TgTune small_tunes[] = {
     {"loop.rounds", 0, 2, "test"}, {"loop.round_work", 0, 64, "test"}, {"loop.round_bytes", 0, 128, "test"},
     {"loop.max_turns", 0, 64, "test"}, {"call.min_nodes", 0, 64, "test"}, {"call.budget", 0, 64, "test"}, {"section.most", 0, 8, "test"},
     {"section.elements", 0, 16, "test"}, {"section.together", 0, 2, "test"}, {"reduce.max_turns", 0, 64, "test"}, {"reduce.most", 0, 1 << 20, "test"},
-    {"product.max_turns", 0, 64, "test"}, {"product.most", 0, 4096, "test"}, {"fold.most", 0, 64, "test"}, {"section.bytes", 0, 8, "test"},
+    {"product.max_turns", 0, 64, "test"}, {"product.most", 0, 4096, "test"}, {"fold.most", 0, 64, "test"}, {"fold.short", 0, 16, "test"}, {"fold.turn", 0, 4, "test"}, {"section.bytes", 0, 8, "test"},
 };
 static const RwTables no_tables = {.name = "none"};
 static const TgTarget small_target = {.name = "small", .warp = 4, .sms = 2, .vector_bytes = 16, .tables = &no_tables,
