@@ -32,11 +32,14 @@ def undoing(rules: List[Rule], told_already: List[Rule], is_new: Callable[[Rule]
     out: List[str] = []
     told: set = set()
     alone = {id(r) for r in told_already}
+    starts = {id(r): list(itertools.islice(instances.instances(r, sorted(set(instances.numbers_in(r)))), TERMS)) for r in rules}
     for depth, r in ((d, r) for d in range(1, DEPTH + 1) for r in rules):  # short circles first
         if id(r) in told:
             continue
-        for start, facts in itertools.islice(instances.instances(r, sorted(set(instances.numbers_in(r)))), TERMS):
-            found = _search(start, facts, r, by_root, depth)
+        for start, facts in list(starts[id(r)]):
+            found, all_of_it = _search(start, facts, r, by_root, depth)
+            if all_of_it:
+                starts[id(r)].remove((start, facts))
             circle = {id(by) for _, by in found or []}
             if found and not told & circle and not (len(circle) == 1 and circle <= alone):
                 told |= circle
@@ -80,20 +83,20 @@ def growing(rule: Rule, earlier: List[Rule]) -> str:
     """Why an index rule does not shrink, by a term that no earlier rule takes; empty if it does."""
     numbers = sorted(set(instances.numbers_in(rule)))
     for t, facts in itertools.islice(instances.instances(rule, numbers), MEASURED):
-        if any(next(terms.fires(e, t, facts), None) for e in earlier):
-            continue
         for env in itertools.islice(terms.fires(rule, t, facts), 1):
             made = _right(rule, env)
-            if made is not None and measure(made) >= measure(t):
+            if made is not None and measure(made) >= measure(t) and not any(next(terms.fires(e, t, facts), None) for e in earlier):
                 return f"does not shrink: ({MEASURE}) go from {measure(t)} to {measure(made)}, as {terms.show(t)} -> {terms.show(made)}"
     return ""
 
 
-def _search(start: Term, facts: Facts, first: Rule, by_root: Dict[Optional[str], List[Rule]], depth: int) -> Optional[List[Step]]:
-    """Depth first from `first` on."""
+def _search(start: Term, facts: Facts, first: Rule, by_root: Dict[Optional[str], List[Rule]], depth: int) -> Tuple[Optional[List[Step]], bool]:
+    """Depth first from `first` on; a circle, and whether a deeper search would see no more than this one."""
     budget = [STEPS]
+    whole = True
 
     def go(t: Term, path: List[Step]) -> Optional[List[Step]]:
+        nonlocal whole
         for rule, made in _rewrites(t, facts, by_root if path else {root_op(first.left): [first]}):
             budget[0] -= 1
             if budget[0] < 0:
@@ -101,13 +104,15 @@ def _search(start: Term, facts: Facts, first: Rule, by_root: Dict[Optional[str],
             way = [*path, (made, rule)]
             if _inside(start, made):
                 return way
-            if len(way) < depth and all(made != seen for seen, _ in path):
-                found = go(made, way)
+            if all(made != seen for seen, _ in path):
+                whole &= len(way) < depth
+                found = go(made, way) if len(way) < depth else None
                 if found:
                     return found
         return None
 
-    return go(start, [])
+    found = go(start, [])
+    return found, whole and budget[0] >= 0
 
 
 def _inside(t: Term, where: Term) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, List, Optional, Sequence, Tuple, Union
 
 from gen import ops as _ops
@@ -22,6 +23,7 @@ class PatternError(Exception):
         self.where, self.what = where, what
 
 
+@lru_cache(maxsize=None)
 def pattern_file(path: str) -> Optional[str]:
     """`patterns/NAME` if the file lies in a folder of that name; wherever the folder lies."""
     folder, _, name = path.replace("\\", "/").rpartition("/")
@@ -79,6 +81,7 @@ class Expr:
     condition without a message."""
 
     where: Tuple[str, int]
+    constant = False  # an expression over integer constants only
 
     def __init__(self) -> None:
         self.where = here()
@@ -121,7 +124,7 @@ class Var(Expr):
     """kind: 'value' any element value, 'index' any index expression, 'const' an integer constant, 'rest' what is left of a sum."""
 
     def __init__(self, name: str, kind: str) -> None:
-        self.name, self.kind, self.where = name, kind, ("gen/lang.py", 0)
+        self.name, self.kind, self.constant, self.where = name, kind, kind == "const", ("gen/lang.py", 0)
 
     def __str__(self) -> str: return self.name
 
@@ -129,12 +132,16 @@ class Var(Expr):
 class Width(Expr):
     """`w`: the width in bits of the type that the rule's class is bound to."""
 
+    constant = True
+
     def __init__(self) -> None: self.where = ("gen/lang.py", 0)
     def __str__(self) -> str: return "w"
 
 
 class Lit(Expr):
     """A literal; narrowed to the type that its place has when the rule matches."""
+
+    constant = True
 
     def __init__(self, value: Union[int, float, bool]) -> None:
         super().__init__()
@@ -148,7 +155,7 @@ class Arith(Expr):
 
     def __init__(self, op: str, x: Expr, y: Expr) -> None:
         super().__init__()
-        self.op, self.x, self.y = op, x, y
+        self.op, self.x, self.y, self.constant = op, x, y, x.constant and y.constant
 
     def __str__(self) -> str: return f"({self.x} {self.op} {self.y})"
 

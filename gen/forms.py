@@ -3,17 +3,16 @@ plain rules that one with modifiers stands for."""
 from __future__ import annotations
 
 import itertools
+from functools import lru_cache
 from typing import Dict, List, Optional, Tuple, Union
 
 from gen import ops
-from gen.expr import Arith, Cond, Expr, Guard, Lit, Node, Src, Type, Var, Width, children, parts
+from gen.expr import Arith, Cond, Expr, Guard, Lit, Node, Src, Type, Var, children, parts
 
 
 def is_const(e: Expr) -> bool:
     """An expression over integer constants only."""
-    if isinstance(e, Arith):
-        return is_const(e.x) and is_const(e.y)
-    return isinstance(e, (Lit, Width)) or (isinstance(e, Var) and e.kind == "const")
+    return e.constant
 
 
 def is_index(e: Expr) -> bool:
@@ -22,8 +21,9 @@ def is_index(e: Expr) -> bool:
         isinstance(e, Node) and e.op.sig != "compare" and e.types[0].name == "index")
 
 
+@lru_cache(maxsize=None)
 def terms_of(e: Expr) -> Tuple[List[Tuple[Expr, Optional[Expr]]], List[Tuple[int, Expr]]]:
-    """A + - * expression as terms (index expression, coefficient or None for 1) and signed constants."""
+    """A + - * expression as terms (index expression, coefficient or None for 1) and signed constants; nobody may change the lists."""
     if isinstance(e, Arith) and e.op in "+-":
         tx, cx = terms_of(e.x)
         ty, cy = terms_of(e.y)

@@ -35,11 +35,11 @@ def instances(r: Rule, numbers: List[int]) -> Iterator[Tuple[Term, Facts]]:
     rests: List[Term] = [("leaf", "rest"), constant(0, "index"), ("sum", 3, ((("leaf", "rest"), 1),))]
     if not any(v.kind == "rest" for v in variables):
         rests = rests[:1]
-    ks = list(itertools.islice(itertools.product(*choices), 40 * MOST))
     count = 0
-    for numbers_of, types, rest, flags, lanes in itertools.product(
-            ks, list(itertools.product(*(Type(c).members for c in classes))), rests,
-            [asked] if is_index(r.left) else [asked, FLAGS - refused], (1, 2) if any_lanes else (1,)):
+    others = list(itertools.product(itertools.product(*(Type(c).members for c in classes)), rests,
+                                    [asked] if is_index(r.left) else [asked, FLAGS - refused], (1, 2) if any_lanes else (1,)))
+    numbers_of_all = itertools.islice(itertools.product(*choices), 40 * MOST)
+    for numbers_of, (types, rest, flags, lanes) in ((n, o) for n in numbers_of_all for o in others):
         env = Env({id(v): rest if v.kind == "rest" else ("leaf", v.name) for v in variables if v.kind != "const"},
                   {id(v): k for v, k in zip(constants, numbers_of)}, dict(zip(classes, types)))
         made = _instance(r, env, lanes, flags)

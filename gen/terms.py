@@ -7,8 +7,10 @@ alone. instances.py enumerates the terms of a rule.
 """
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from functools import lru_cache
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from gen import guards, ops
 from gen.expr import Arith, Expr, Guard, Lit, Node, Not, Relation, Src, Type, Var, Width, children, parts
@@ -33,8 +35,9 @@ class Env:
     types: Dict[str, str] = field(default_factory=dict)
     flags: Optional[frozenset] = None  # that all matched nodes share
 
-    def copy(self) -> "Env":
-        return Env(dict(self.value), dict(self.konst), dict(self.types), self.flags)
+
+ARITH = {"+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod}
+RELATION = {"==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
 def evaluate(e: Expr, env: Env) -> int:
@@ -50,11 +53,7 @@ def evaluate(e: Expr, env: Env) -> int:
     x, y = evaluate(e.x, env), evaluate(e.y, env)
     if e.op in ("//", "%") and y <= 0:
         raise Undefined
-    return {"+": lambda: x + y, "-": lambda: x - y, "*": lambda: x * y, "//": lambda: x // y, "%": lambda: x % y}[e.op]()
-
-
-RELATION = {"==": lambda x, y: x == y, "!=": lambda x, y: x != y, "<": lambda x, y: x < y, "<=": lambda x, y: x <= y,
-            ">": lambda x, y: x > y, ">=": lambda x, y: x >= y}
+    return ARITH[e.op](x, y)
 
 
 def constant(value: Any, t: str) -> Term:
@@ -211,80 +210,93 @@ def subject_of(c: Guard, env: Env, n: int = 0) -> Term:
 
 
 # --- matching ------------------------------------------------------------------------------------------------------------------
-def match(p: Expr, t: Term, env: Env, any_lanes: bool) -> Iterator[Env]:
-    """Every way in which pattern p matches t."""
+# One Env for all ways: a generator binds, yields, and takes back what would decide on another way. Whole nodes stay: each way sets its own.
+def match(p: Expr, t: Term, env: Env, any_lanes: bool) -> Iterator[None]:
+    """Every way in which pattern p matches t; what it binds stands in env until the next way is asked for."""
     if isinstance(p, Src):
         for name in ("neg", "abs"):
             t = t[5][0] if t[0] == "op" and t[1] == name else t
         p = p.x
-    if isinstance(p, Var) and p.kind != "const":
-        if env.value.get(id(p), t) == t:
-            env = env.copy()
-            env.value[id(p)] = t
-            yield env
-    elif is_const(p):
+    if is_const(p):
         yield from _match_constant(p, t, env)
+    elif isinstance(p, Var):
+        was = env.value.get(id(p))
+        if was is None:
+            env.value[id(p)] = t
+            yield
+            del env.value[id(p)]
+        elif was == t:
+            yield
     elif isinstance(p, Node):
         yield from _match_node(p, t, env, any_lanes)
     elif isinstance(p, Arith) and p.op in ("//", "%"):
         if t[0] == "op" and t[1] == ("floordiv" if p.op == "//" else "mod"):
-            for bound in match(p.y, t[5][1], env, any_lanes):
-                for out in match(p.x, t[5][0], bound, any_lanes):
-                    out.value[id(p)] = t
-                    yield out
+            for _ in _match_all((p.y, p.x), t[5][::-1], env, any_lanes):
+                env.value[id(p)] = t
+                yield
     elif t[0] == "sum":
         yield from _match_sum(p, t, env, any_lanes)
 
 
-def _match_constant(p: Expr, t: Term, env: Env) -> Iterator[Env]:
+def _match_constant(p: Expr, t: Term, env: Env) -> Iterator[None]:
     if isinstance(p, Lit):
         if t[0] == "const" and constant(p.value, t[1]) == t and (isinstance(p.value, bool) == (t[1] == "pred")):
-            yield env
+            yield
         return
     n = integer(t)
     if n is None:
         return
-    free = [v for v in inside(p) if isinstance(v, Var) and id(v) not in env.konst]
-    for k in [None] if not free else [n] if isinstance(p, Var) else range(-70, 71):  # a constant that must be solved for
-        out = env.copy()
-        if free:
-            out.konst[id(free[0])] = k  # type: ignore[assignment]
+    free = [id(v) for v in inside(p) if isinstance(v, Var) and id(v) not in env.konst]
+    if len(free) > 1:
+        return
+    for k in (None,) if not free else (n,) if isinstance(p, Var) else range(-70, 71):  # a constant that must be solved for
+        if k is not None:
+            env.konst[free[0]] = k
         try:
-            if len(free) < 2 and evaluate(p, out) == n:
-                yield out
-                return
+            found = evaluate(p, env) == n
         except Undefined:
-            pass
+            found = False
+        if found:
+            yield
+            break
+    for v in free:
+        del env.konst[v]
 
 
+@lru_cache(maxsize=None)
 def inside(e: Expr) -> List[Expr]:
+    """e and all below it, shared parts again each time; nobody may change the list."""
     return [e, *(x for y in children(e) for x in inside(y))]
 
 
-def _match_node(p: Node, t: Term, env: Env, any_lanes: bool) -> Iterator[Env]:
-    if t[0] != "op" or t[1] != p.op.name or not set(p.flags) <= t[4] or len(t[2]) != len(p.types):
+def _match_node(p: Node, t: Term, env: Env, any_lanes: bool) -> Iterator[None]:
+    if t[0] != "op" or t[1] != p.op.name or not t[4].issuperset(p.flags) or len(t[2]) != len(p.types):
         return
-    env = env.copy()
+    flags, types = env.flags, env.types
     for x, name, lanes in zip(p.types, t[2], t[3]):
         if name not in x.members or (lanes != x.lanes and not any_lanes):
-            return
-        if x.is_class and env.types.setdefault(x.name, name) != name:
-            return
-    env.flags = t[4] if env.flags is None else env.flags & t[4]
-    env.value[id(p)] = t
-    for args in [t[5]] if "comm" not in p.op.props.split() else [t[5], t[5][::-1]]:
-        yield from _match_all(list(p.args), list(args), env, any_lanes)
+            break
+        if x.is_class and env.types.get(x.name) != name:
+            if x.name in env.types:
+                break
+            env.types = {**env.types, x.name: name}
+    else:
+        env.flags = t[4] if flags is None else flags & t[4]
+        env.value[id(p)] = t
+        for args in (t[5],) if "comm" not in p.op.props else (t[5], t[5][::-1]):
+            yield from _match_all(p.args, args, env, any_lanes)
+    env.flags, env.types = flags, types
 
 
-def _match_all(ps: List[Expr], ts: List[Term], env: Env, any_lanes: bool) -> Iterator[Env]:
-    if not ps:
-        yield env
+def _match_all(ps: Sequence[Expr], ts: Sequence[Term], env: Env, any_lanes: bool) -> Iterator[None]:
+    if len(ps) == 1:
+        yield from match(ps[0], ts[0], env, any_lanes)
         return
-    for bound in match(ps[0], ts[0], env, any_lanes):
-        yield from _match_all(ps[1:], ts[1:], bound, any_lanes)
+    for _ in match(ps[0], ts[0], env, any_lanes):
+        yield from _match_all(ps[1:], ts[1:], env, any_lanes)
 
 
-def _match_sum(p: Expr, t: Term, env: Env, any_lanes: bool) -> Iterator[Env]:
+def _match_sum(p: Expr, t: Term, env: Env, any_lanes: bool) -> Iterator[None]:
     found, constants = terms_of(p)
     rest = next((x for x, _ in found if isinstance(x, Var) and x.kind == "rest"), None)
     if rest is None and constants:  # n + k
@@ -305,7 +317,7 @@ def _match_sum(p: Expr, t: Term, env: Env, any_lanes: bool) -> Iterator[Env]:
             yield from _match_all([x, rest], [linear(yes, t[1] // n), left], env, any_lanes)
         return
 
-    def pick(todo: List[Tuple[Expr, Expr]], left: Tuple[Tuple[Term, int], ...], env: Env) -> Iterator[Env]:
+    def pick(todo: List[Tuple[Expr, Expr]], left: Tuple[Tuple[Term, int], ...]) -> Iterator[None]:
         if not todo:
             yield from match(rest, linear(list(left), t[1]), env, any_lanes)
             return
@@ -313,34 +325,45 @@ def _match_sum(p: Expr, t: Term, env: Env, any_lanes: bool) -> Iterator[Env]:
         if at is None:
             return
         x, k = todo[at]
+        free = isinstance(k, Var) and id(k) not in env.konst
         for i, (s, q) in enumerate(left):
-            out = env.copy()
-            if isinstance(k, Var):
-                out.konst.setdefault(id(k), q)
+            if free:
+                env.konst[id(k)] = q
             try:
-                if evaluate(k, out) == q:
-                    for bound in match(x, s, out, any_lanes):
-                        yield from pick(todo[:at] + todo[at + 1:], left[:i] + left[i + 1:], bound)
+                taken = evaluate(k, env) == q
             except Undefined:
-                pass
+                taken = False
+            for _ in match(x, s, env, any_lanes) if taken else ():
+                yield from pick(todo[:at] + todo[at + 1:], left[:i] + left[i + 1:])
+        if free:
+            del env.konst[id(k)]
 
-    yield from pick(wanted, t[2], env)
+    yield from pick(wanted, t[2])
 
 
 # --- firing -----------------------------------------------------------------------------------------------------------------------
 def _possible(p: Expr, t: Term) -> bool:
     """A quick look, operations only: false where p certainly does not match t."""
-    if not isinstance(p, Node):
-        return not isinstance(p, Lit) or t[0] == "const"
-    if t[0] != "op" or t[1] != p.op.name:
-        return False
-    return all(map(_possible, p.args, t[5])) or ("comm" in p.op.props and all(map(_possible, p.args, t[5][::-1])))
+    if is_const(p):
+        return t[0] == "const"
+    if isinstance(p, Node):
+        if t[0] != "op" or t[1] != p.op.name:
+            return False
+        return all(map(_possible, p.args, t[5])) or ("comm" in p.op.props and all(map(_possible, p.args, t[5][::-1])))
+    if not isinstance(p, Arith):
+        return True
+    if p.op in ("//", "%"):
+        return t[0] == "op" and t[1] == ("floordiv" if p.op == "//" else "mod") and _possible(p.x, t[5][0])
+    return t[0] == "sum" and all(isinstance(x, Var) or any(_possible(x, s) for s, _ in t[2]) for x, _ in terms_of(p)[0])
 
 
 def fires(r: Rule, t: Term, facts: Facts) -> Iterator[Env]:
-    """Every way in which r fires at the root of t."""
+    """Every way in which r fires at the root of t. The Env is for use until the next way is asked for."""
     if not _possible(r.left, t):
         return
-    for env in match(r.left, t, Env(), r.kind in ("llvm", "intr")):
+    env = Env()
+    for _ in match(r.left, t, env, r.kind in ("llvm", "intr")):
+        konst = env.konst.copy()  # `period` binds one more
         if satisfied(r, env, t, facts):
             yield env
+        env.konst = konst
