@@ -7,10 +7,13 @@ and line of the pattern that is at fault.
 """
 from __future__ import annotations
 
+import dis
 import sys
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, List, Optional, Sequence, Tuple, Union
+from types import CodeType, FrameType
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from gen import ops as _ops
 
@@ -30,13 +33,27 @@ def pattern_file(path: str) -> Optional[str]:
     return "patterns/" + name if folder.rpartition("/")[2] == "patterns" else None
 
 
+_starts: Dict[int, Tuple[CodeType, List[int], List[int]]] = {}  # by id of a code object, which is kept: where its lines start, and their numbers
+
+
+def line_of(f: FrameType) -> int:
+    """f.f_lineno, which counts from the start of the code each time: a list of some thousand rules is one such code."""
+    code = f.f_code
+    if id(code) not in _starts:
+        found = [(at, line) for at, line in dis.findlinestarts(code) if line is not None]
+        _starts[id(code)] = code, [at for at, _ in found], [line for _, line in found]
+    _, starts, lines = _starts[id(code)]
+    n = bisect_right(starts, f.f_lasti)
+    return lines[n - 1] if n else f.f_lineno
+
+
 def here() -> Tuple[str, int]:
     """File and line of the innermost frame in a pattern file; the file as `patterns/NAME`."""
-    f = sys._getframe(1)
+    f: Optional[FrameType] = sys._getframe(1)
     while f is not None:
         name = pattern_file(f.f_code.co_filename)
         if name:
-            return name, f.f_lineno
+            return name, line_of(f)
         f = f.f_back
     return "?", 0
 
@@ -205,7 +222,7 @@ class Src(Expr):
 
 def children(e: Any) -> Tuple[Expr, ...]:
     """What stands directly inside e."""
-    return tuple(e.args) if isinstance(e, Node) else (e.x, e.y) if isinstance(e, Arith) else (e.x,) if isinstance(e, Src) else ()
+    return e.args if isinstance(e, Node) else (e.x, e.y) if isinstance(e, Arith) else (e.x,) if isinstance(e, Src) else ()
 
 
 # --- conditions -------------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
@@ -101,6 +102,12 @@ def bound(rule: Rule, t: str) -> Dict[str, str]:
     return {rule.left.types[0].name: t} if rule.left.types[0].is_class else {}
 
 
+@lru_cache(maxsize=None)
+def operations(r: Rule) -> Tuple[Node, ...]:
+    """Of the right side."""
+    return tuple(n for n in load.walk(r.right) if isinstance(n, Node)) if isinstance(r.right, Expr) else ()
+
+
 def chain_of(by_op: Dict[str, List[Rule]], functions: Any, rule: Rule, t: str, approx: bool) -> Tuple[Rule, ...]:
     """The rule, and the first for each function of its right side, of theirs, ..."""
     out: Dict[int, Rule] = {}
@@ -111,9 +118,7 @@ def chain_of(by_op: Dict[str, List[Rule]], functions: Any, rule: Rule, t: str, a
             continue
         out[id(r)] = r
         binding = bound(r, at)
-        for n in load.walk(r.right) if isinstance(r.right, Expr) else ():
-            if not isinstance(n, Node):
-                continue
+        for n in operations(r):
             to, flag = binding.get(n.types[0].name, n.types[0].name), flagged or "approx" in n.flags
             if (n.op.name, to) in functions or "approx" in n.flags:
                 waiting += [(found, to, flag) for found in [x for x in by_op.get(n.op.name, []) if matches(x, n.op.name, to, flag)][:1]]

@@ -344,12 +344,14 @@ def _match_sum(p: Expr, t: Term, env: Env, any_lanes: bool) -> Iterator[None]:
 # --- firing -----------------------------------------------------------------------------------------------------------------------
 def _possible(p: Expr, t: Term) -> bool:
     """A quick look, operations only: false where p certainly does not match t."""
-    if is_const(p):
-        return t[0] == "const"
+    if isinstance(p, Var):
+        return not p.constant or t[0] == "const"
     if isinstance(p, Node):
         if t[0] != "op" or t[1] != p.op.name:
             return False
         return all(map(_possible, p.args, t[5])) or ("comm" in p.op.props and all(map(_possible, p.args, t[5][::-1])))
+    if p.constant:
+        return t[0] == "const"
     if not isinstance(p, Arith):
         return True
     if p.op in ("//", "%"):
