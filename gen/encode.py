@@ -1,9 +1,9 @@
 """Words and tries: how steps of match and build programs become the 32-bit words that src/rewrite/match.c runs.
 
 The rules of one root operation are merged into an ordered trie: a step is shared only with the rule just before, so the first rule
-of the list still wins. Where a root has many branches, a FILTER stands before them: for each property of a node that branches ask
-for (operation of an operand, of an operand's operand, element type) a table from the property to a row of bits, one a branch; the
-rows' common bits are the branches worth trying, in order.
+of the list still wins. Where a root has many branches, a FILTER stands before them: for each property of a node that tells them apart
+(operation of an operand, of an operand's operand, class of a constant there; element type) a table from the property to a row of bits,
+one a branch; the rows' common bits are the branches worth trying, in order.
 """
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ARITH = {"+": 0, "-": 1, "*": 2, "//": 3, "%": 4}
 REL = {"==": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
 
 FILTER_BRANCHES = 6  # fewer are tried one after another
-FILTER_KEYS = 6
+FILTER_KEYS = 10
 FILTER_MOST = 4096   # branches that the engine has room for
 
 Step = Tuple  # (word, a, b, c, extra..): extras are ("imm", value) or numbers, one word each
@@ -55,45 +55,96 @@ class Trie:
             node = node.children[-1][1]
 
 
-Key = Tuple[int, ...]  # a path of operands from the root, then what is looked at there: 0 operation, 1 element type, 2 class of constant
-SPECIAL = {0: 1, 1: 2, -1: 3, 2: 4}  # classes of constants: these, 5 for -0.0, 6 for any other; 0 where no constant stands
+Key = Tuple[int, ...]  # what is looked at, KIND or TYPE, then a path of operands from the root to the node it is looked at of
+KIND, TYPE = 0, 1  # its operation, of a constant its class; its element type
+SPECIAL = {0: 1, 1: 2, -1: 3, 2: 4}  # classes of constants: these, 5 for -0.0, 6 for any other
+CLASSES, ANY_CLASS = 7, 0x7E
+WIDTHS = sorted({t.bits for t in ops.TYPES if t.cls in "IUX"})
+VALUES = {KIND: (len(ops.OPS) + CLASSES + 3) // 4 * 4, TYPE: 64}
 
 
 def literal_classes(bits: int, is_float: int) -> int:
     """Classes that a literal can have once it is narrowed to the type of its place, as bits. Few digits survive any narrowing."""
     if not is_float:
-        value = bits - (1 << 64) if bits >> 63 else bits
-        wraps = value > 2 and value & value + 1 == 0  # all ones in some type, as -1 is
-        return 1 << SPECIAL[value] if value in SPECIAL else 0x7E if wraps else 1 << 6
+        value, out = bits - (1 << 64) if bits >> 63 else bits, 0
+        for w in WIDTHS:
+            if -1 << w - 1 <= value < 1 << w:  # of those types alone: slots.check_literal
+                narrowed = value & (1 << w) - 1
+                out |= 1 << SPECIAL.get(-1 if narrowed == (1 << w) - 1 else narrowed, 6)
+        return out or ANY_CLASS
     x = struct.unpack("<d", struct.pack("<Q", bits))[0]
     if x in SPECIAL:
         return 1 << 5 if bits >> 63 and x == 0 else 1 << SPECIAL[x]
-    return 1 << 6 if 0.25 <= abs(x) <= 8 and x * 4 == int(x * 4) and abs(x) in (0.25, 0.5, 1.5, 3.0, 4.0, 6.0, 8.0) else 0x7E
+    return 1 << 6 if 0.25 <= abs(x) <= 8 and x * 4 == int(x * 4) and abs(x) in (0.25, 0.5, 1.5, 3.0, 4.0, 6.0, 8.0) else ANY_CLASS
 
 
 def asked(steps: List[Step]) -> Dict[Key, int]:
-    """What a program asks of its node: key -> set of operations, types or classes of constants, as bits."""
+    """What a program asks of its node: key -> set of kinds or types, as bits."""
     out: Dict[Key, int] = {}
     path: Dict[int, Tuple[int, ...]] = {0: ()}
     for step in steps:
         word, slot = step[0], step[1]
         if word == "OP" and step[3] != NONE and step[2] in path:
             path[slot] = (*path[step[2]], step[3])
-            out[(*path[slot], 0)] = 1 << step[4]
+            out[(KIND, *path[slot])] = 1 << step[4]
         elif word == "ANY" and step[2] in path:
             path[slot] = (*path[step[2]], step[3])
         elif word == "LIT" and slot in path:
-            out[(*path[slot], 0)] = 1 << OPNUM["const"]
-            out[(*path[slot], 2)] = literal_classes(step[4][1], step[2])
+            out[(KIND, *path[slot])] = literal_classes(step[4][1], step[2]) << len(ops.OPS)
         elif word == "KONST" and step[2] in path:
-            out[(*path[step[2]], 0)] = 1 << OPNUM["const"]
+            out[(KIND, *path[step[2]])] = ANY_CLASS << len(ops.OPS)
         elif word == "TYPE" and slot in path:
-            out[(*path[slot], 1)] = 1 << (step[4] & 63)
+            out[(TYPE, *path[slot])] = 1 << (step[4] & 63)
         elif word == "CLASS" and slot in path:
-            out[(*path[slot], 1)] = step[4][1]
+            out[(TYPE, *path[slot])] = step[4][1]
         elif word in ("PICK", "SPLIT", "GROUP"):
             break
     return {k: v for k, v in out.items() if len(k) <= 3}
+
+
+def kinds_of_type(wanted: List[Dict[Key, int]]) -> Tuple[Key, List[int]]:
+    """The key of the type that all programs ask for, and of each the first type of its kind: types that some program takes alike, such as all
+    integers, are of one."""
+    key = (TYPE,) if all((TYPE,) in w for w in wanted) else (TYPE, 0)
+    groups: List[int] = []
+    for w in wanted:
+        types = w.get(key, -1)
+        for g in [g for g in groups if g & types]:
+            groups.remove(g)
+            types |= g
+        groups.append(types)
+    return key, [next(g & -g for g in groups if g & w.get(key, -1)) for w in wanted]
+
+
+def rows_of(key: Key, wanted: List[Dict[Key, int]]) -> List[int]:
+    """For each value that a key can have: the branches that it leaves, a bit each."""
+    out = [sum(1 << n for n, w in enumerate(wanted) if key not in w)] * VALUES[key[0]]
+    for n, w in enumerate(wanted):
+        bits = w.get(key, 0)
+        while bits:
+            out[(bits & -bits).bit_length() - 1] |= 1 << n
+            bits &= bits - 1
+    return out
+
+
+def best_keys(wanted: List[Dict[Key, int]], first: List[Key]) -> List[Tuple[Key, List[int]]]:
+    """The keys of a FILTER, with their rows. Behind `first`, each is the one that leaves the fewest of the branches that are there where
+    every key before gave the answer that leaves the most; of its answers those that leave the same count once, so that what no branch asks
+    for counts."""
+    rows = {k: rows_of(k, wanted) for k in sorted({k for w in wanted for k in w})}
+    left, out = (1 << len(wanted)) - 1, []
+
+    def leaves(k: Key) -> float:
+        different = {r & left for r in rows[k]}
+        return sum(bin(r).count("1") for r in different) / len(different)
+
+    while rows and len(out) < FILTER_KEYS:
+        key = first[len(out)] if len(out) < len(first) else min(rows, key=leaves)
+        if out and leaves(key) > 0.95 * bin(left).count("1"):
+            break
+        out.append((key, rows.pop(key)))
+        left = max((r & left for r in out[-1][1]), key=lambda r: bin(r).count("1"))
+    return out
 
 
 @dataclass
@@ -107,6 +158,7 @@ class Tables:
     n_filter: int = 0  # words of FILTERs and of what they look up
 
     numbers: Dict[int, int] = field(default_factory=dict)  # immediate -> its place
+    rows: Dict[Tuple[int, ...], int] = field(default_factory=dict)  # of a key of a FILTER -> their place among the immediates
 
     def immediate(self, bits: int) -> int:
         if bits not in self.numbers:
@@ -152,35 +204,33 @@ class Tables:
             self.n_filter += len(words)
         return self.tails[key]
 
-    def key_table(self, key: Key, wanted: List[Dict[Key, int]]) -> List[int]:
-        """Words of a key in a FILTER: its path; where the map from operation or type to row starts, where the rows."""
-        everybody = (1 << len(wanted)) - 1
-        anyway = sum(1 << n for n, w in enumerate(wanted) if key not in w)
-        rows: Dict[int, int] = {anyway: 0}
-        of = [0] * (64, 8)[key[-1] - 1] if key[-1] else [0] * ((len(ops.OPS) + 3) // 4 * 4)
-        for value in range(len(of)):
-            bits = sum(1 << n for n, w in enumerate(wanted) if key not in w or w[key] >> value & 1) & everybody
-            of[value] = rows.setdefault(bits, len(rows))
-        words = (len(wanted) + 63) // 64 * 2
-        data = [bits >> 32 * i & 0xFFFFFFFF for bits in rows for i in range(words)]
-        path = [*key[:-1], NONE, NONE][:2]
-        return [key[-1] | path[0] << 8 | path[1] << 16, self.blob([sum(of[i + j] << 8 * j for j in range(4)) for i in range(0, len(of), 4)]), self.blob(data)]
+    def key_table(self, key: Key, rows: List[int], n: int) -> List[int]:
+        """Words of a key of a FILTER of n branches: its path; where the map from value to row starts, where the rows."""
+        number = {bits: i for i, bits in enumerate(dict.fromkeys(rows))}
+        of = [number[bits] for bits in rows]
+        data = tuple(bits >> 64 * i & (1 << 64) - 1 for bits in number for i in range((n + 63) // 64))
+        if data not in self.rows:
+            self.rows[data] = len(self.imm)
+            self.imm += data
+        path = [*key[1:], NONE, NONE][:2]
+        return [key[0] | path[0] << 8 | path[1] << 16, self.blob([sum(of[i + j] << 8 * j for j in range(4)) for i in range(0, len(of), 4)]), self.rows[data]]
 
     def filtered(self, programs: List[Tuple[List[Step], Step]]) -> int:
-        """Many programs (steps and ACCEPT) behind one FILTER; returns its offset. Neighbours that ask the same share a branch."""
+        """Many programs (steps and ACCEPT) behind one FILTER; returns its offset. Those of one kind of types stand side by side, so that a
+        row is empty at one end; neighbours that ask the same share a branch."""
+        asks = [asked(steps) for steps, _ in programs]
+        key, kinds = kinds_of_type(asks)
         wanted: List[Dict[Key, int]] = []
         branches: List[Trie] = []
-        for steps, leaf in programs:
-            asks = asked(steps)
-            if not wanted or asks != wanted[-1]:
-                wanted.append(asks)
+        for n in sorted(range(len(programs)), key=lambda n: kinds[n]):
+            if not wanted or asks[n] != wanted[-1]:
+                wanted.append(asks[n])
                 branches.append(Trie())
-            branches[-1].insert(steps, leaf)
+            branches[-1].insert(*programs[n])
         if len(branches) > FILTER_MOST:
             raise ValueError(f"more than {FILTER_MOST} rules of one operation")
-        uses = {k: sum(k in w for w in wanted) for k in {k for w in wanted for k in w}}
-        keys = sorted((k for k in uses if uses[k] * 8 >= len(wanted)), key=lambda k: (-uses[k], k))[:FILTER_KEYS]
-        tables = [w for k in keys for w in self.key_table(k, wanted)]
+        keys = best_keys(wanted, [key] if len(set(kinds)) > 1 and len(wanted) > 64 else [])
+        tables = [w for k, rows in keys for w in self.key_table(k, rows, len(wanted))]
         at = len(self.code)
         self.code += [WORD["FILTER"] | len(keys) << 8 | len(wanted) << 16, *tables, *[0] * len(wanted)]
         self.n_filter += len(self.code) - at

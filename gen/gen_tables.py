@@ -93,7 +93,7 @@ def c_file(s: RuleSet, compiled: Compiled, own: str, owners: List[str], lowering
     name = s.values.get("name", "index")
     static, symbol = ("static ", "tables") if s.values else ("", "ix_tables")
     out.append(f"{static}const RwTables {symbol} = {{\n    .name = {c_text(name)}, .code = {begin}code, .n_code = {len(tables.code)}, "
-               f".n_build = {tables.n_build}, .n_filter = {tables.n_filter}, .imm = {begin}imm, .n_imm = {max(1, len(tables.imm))}, .entry = {begin}entry,\n    {f'.rules = rules, .n_rules = {len(s.rules)},' if s.rules else ''}")
+               f".n_build = {tables.n_build}, .n_filter = {tables.n_filter}, .imm = {begin}imm, .n_imm = {max(1, len(tables.imm))}, .n_rows = {sum(map(len, tables.rows))}, .entry = {begin}entry,\n    {f'.rules = rules, .n_rules = {len(s.rules)},' if s.rules else ''}")
     if instrs:
         out.append(f" .instrs = instrs, .n_instrs = {len(instrs)},")
     if s.packed:

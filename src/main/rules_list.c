@@ -66,8 +66,8 @@ static size_t text_bytes(const RwTables *t)
 
 static void put_size(RulesCall *c, const RwTables *t)
 {
-    const Part parts[] = {{"tries", (t->n_code - t->n_build - t->n_filter) * sizeof *t->code}, {"filters", t->n_filter * sizeof *t->code},
-                          {"builds", t->n_build * sizeof *t->code}, {"immediates", t->n_imm * sizeof *t->imm}, {"entries", sizeof(uint32_t[RW_STRATUM_COUNT][OP_COUNT])},
+    const Part parts[] = {{"tries", (t->n_code - t->n_build - t->n_filter) * sizeof *t->code}, {"filters", t->n_filter * sizeof *t->code + t->n_rows * sizeof *t->imm},
+                          {"builds", t->n_build * sizeof *t->code}, {"immediates", (t->n_imm - t->n_rows) * sizeof *t->imm}, {"entries", sizeof(uint32_t[RW_STRATUM_COUNT][OP_COUNT])},
                           {"tiles", t->n_instrs * sizeof *t->instrs}, {"packed", t->n_packed * sizeof *t->packed}, {"free", t->n_free * sizeof *t->free},
                           {"cold", t->n_rules * sizeof *t->rules}, {"texts", text_bytes(t)}};
     uint32_t by_stratum[RW_STRATUM_COUNT] = {0};

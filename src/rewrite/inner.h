@@ -4,7 +4,7 @@
 
 #include "rewrite/rewrite.h"
 
-enum { MAX_VALUES = 256, MAX_KONSTS = 64, MAX_TYPES = 4, MAX_CHOICES = 64, MAX_PICKS = 16, MAX_PAIRS = 64, TRACE_EVENTS = 4096 };
+enum { MAX_VALUES = 256, MAX_KONSTS = 64, MAX_TYPES = 4, MAX_CHOICES = 64, MAX_PICKS = 16, MAX_ROW = 64, TRACE_EVENTS = 4096 };
 
 typedef enum {
 #define WORD(name) W_##name,
@@ -54,8 +54,8 @@ typedef struct {
     uint32_t flags; /* that all matched nodes share */
     uint32_t rule;
     const RwTables *tables;
-    uint32_t n_pairs;
-    uint64_t branches[MAX_PAIRS]; /* of the FILTER: those that are worth trying, a bit each */
+    uint32_t from, to; /* words of branches[] that are not 0 lie there */
+    uint64_t branches[MAX_ROW]; /* of the FILTER: those that are worth trying, a bit each */
     uint32_t n_choices;
     Choice choices[MAX_CHOICES];
 } Match;

@@ -83,6 +83,12 @@ static bool check_type(const IrGraph *g, Match *m, uint32_t w, const uint64_t *i
     }
 }
 
+static inline bool take_operand(const IrGraph *g, Match *m, uint32_t w)
+{
+    const uint32_t b = arg_b(w);
+    return (m->value[arg_a(w)] = operand(g, m->value[b], small(w) ^ ((w & 63) == W_ANYX && m->swapped[b]))) != 0;
+}
+
 /* The step that is taken most. */
 static inline bool take_operation(const IrGraph *g, Match *m, uint32_t w)
 {
@@ -101,8 +107,8 @@ bool rw_match_step(RwCx *rw, const RwTables *t, Match *m, const uint32_t **pc, u
     switch (w & 63) {
     case W_OP:
     case W_OPX: return take_operation(g, m, w);
-    case W_ANY: return (m->value[a] = operand(g, m->value[b], small(w))) != 0;
-    case W_ANYX: return (m->value[a] = operand(g, m->value[b], small(w) ^ m->swapped[b])) != 0;
+    case W_ANY:
+    case W_ANYX: return take_operand(g, m, w);
     case W_TYPE:
     case W_CLASS:
     case W_TEQ: return check_type(g, m, w, t->imm);
@@ -127,7 +133,6 @@ bool rw_match_step(RwCx *rw, const RwTables *t, Match *m, const uint32_t **pc, u
 /* 0, 1, -1, 2 and -0.0 are worth telling apart: gen/encode.py, SPECIAL. */
 static uint32_t constant_class(const IrNode *n)
 {
-    if (n->op != OP_CONST) return 0;
     const ScType t = IR_SC(n->type);
     if (sc_is_float(t)) {
         const double x = sc_to_f64(t, n->imm);
@@ -136,43 +141,46 @@ static uint32_t constant_class(const IrNode *n)
     return n->imm <= 1 ? 1 + (uint32_t)n->imm : n->imm == sc_mask(t) ? 3 : n->imm == 2 ? 4 : 6;
 }
 
-/* What a key of a FILTER reads of the root: the operation that stands at a path of operands, its element type, its class as a constant. */
-static uint32_t property(const IrGraph *g, IrRef r, uint32_t key)
+/* What a key of a FILTER reads: element type, or operation and class of a constant, of what stands at a path of operands from the root. Where
+ * none stands, that of ref 0. Who asks for operands of the root knows that it has its own. */
+static uint32_t property(const IrGraph *g, const IrNode *n, uint32_t key)
 {
-    for (uint32_t k; (k = key >> 8 & 255) != 255; key = (key & 255) | (key >> 8 & 0xff00u) | 0xff0000u)
-        if ((r = operand(g, r, k)) == 0) return 0;
-    return (key & 3) == 0 ? ir_at(g, r)->op : (key & 3) == 1 ? (uint32_t)IR_SC(ir_at(g, r)->type) : constant_class(ir_at(g, r));
+    if (arg_a(key) != 255) n = ir_at(g, n->a[arg_a(key)]);
+    if (arg_b(key) != 255) n = ir_at(g, ir_in_pool(n) ? 0 : n->a[arg_b(key)]);
+    return key & 1 ? (uint32_t)IR_SC(n->type) : n->op == OP_CONST ? OP_COUNT + constant_class(n) : n->op;
 }
 
 /* The branches of a FILTER that the root's properties allow. After the FILTER word stand three words a key (path and kind; where its
- * map from property to row starts, a byte each; where its rows start), then where each branch starts. A row has a bit a branch, in
- * pairs of words; most nodes have no branch left after a few keys. */
-static void filter(const IrGraph *g, Match *m, const uint32_t *at)
+ * map from property to row starts, a byte each; where its rows start, among the immediates), then where each branch starts. A row has a
+ * bit a branch; most nodes have no branch left after a few keys. */
+static bool filter(const IrGraph *g, Match *m, const uint32_t *at)
 {
-    const uint32_t *code = m->tables->code, n_keys = arg_a(*at), pairs = ((*at >> 16) + 63) / 64;
-    assert(pairs <= MAX_PAIRS && n_keys > 0);
-    m->n_pairs = pairs;
-    for (uint32_t i = 0; i < n_keys; i++) {
-        const uint32_t *key = at + 1 + 3 * i, p = property(g, m->value[0], key[0]);
-        const uint32_t *row = code + key[2] + (code[key[1] + p / 4] >> (8 * (p % 4)) & 255) * pairs * 2;
-        uint64_t any = 0;
-        for (uint32_t w = 0; w < pairs; w++) {
-            const uint64_t bits = row[2 * w] | (uint64_t)row[2 * w + 1] << 32, left = i ? m->branches[w] & bits : bits;
-            m->branches[w] = left;
-            any |= left;
-        }
-        if (any) continue;
-        m->n_pairs = 0;
-        return;
+    const uint32_t *code = m->tables->code, *key = at + 1, *end = key + 3 * arg_a(*at), words = ((*at >> 16) + 63) / 64;
+    const IrNode *root = ir_at(g, m->value[0]);
+    uint64_t *left = m->branches;
+    uint32_t from = 0, to = words;
+    assert(words <= MAX_ROW && key < end);
+    for (uint32_t w = 0; w < words; w++) left[w] = UINT64_MAX;
+    for (; key < end && from < to; key += 3) {
+        const uint32_t p = property(g, root, key[0]);
+        const uint64_t *row = m->tables->imm + key[2] + (code[key[1] + p / 4] >> (8 * (p % 4)) & 255) * words;
+        for (uint32_t w = from; w < to; w++) left[w] &= row[w];
+        while (from < to && !left[to - 1]) to--;
+        while (from < to && !left[from]) from++;
     }
+    m->from = from;
+    m->to = to;
+    return from < to;
 }
 
 /* The first branch left from `from` on; `none` if there is none. */
 static uint32_t next_branch(const Match *m, uint32_t from, uint32_t none)
 {
+    uint32_t w = WBB_MAX(from / 64, m->from);
     uint64_t mask = UINT64_MAX << (from % 64);
-    for (uint32_t w = from / 64; w < m->n_pairs; w++, mask = UINT64_MAX)
-        if (m->branches[w] & mask) return WBB_MIN(w * 64 + (uint32_t)__builtin_ctzll(m->branches[w] & mask), none);
+    if (w > from / 64) mask = UINT64_MAX;
+    for (; w < m->to; w++, mask = UINT64_MAX)
+        if (m->branches[w] & mask) return w * 64 + (uint32_t)__builtin_ctzll(m->branches[w] & mask);
     return none;
 }
 
@@ -194,7 +202,6 @@ static bool run(RwCx *rw, Match *m, const uint32_t *pc, uint32_t next, const uin
         switch (w & 63) {
         case W_TRY: choose(m, here + (w >> 8), 0, m->n_picks); break;
         case W_FILTER: {
-            if (!next) filter(rw->g, m, here);
             const uint32_t n = w >> 16, branch = next_branch(m, next, n);
             if (!(ok = branch < n)) break;
             if (branch + 1 < n) choose(m, here, branch + 1, m->n_picks);
@@ -223,6 +230,13 @@ static bool run(RwCx *rw, Match *m, const uint32_t *pc, uint32_t next, const uin
             break;
         case W_OP:
         case W_OPX: ok = take_operation(rw->g, m, w); break;
+        case W_ANY:
+        case W_ANYX: ok = take_operand(rw->g, m, w); break;
+        case W_TYPE:
+        case W_CLASS:
+        case W_TEQ: ok = check_type(rw->g, m, w, t->imm); break;
+        case W_SAME: ok = m->value[arg_a(w)] == m->value[arg_b(w)]; break;
+        case W_LIT: ok = is_literal(rw->g, m->value[arg_a(w)], small(w) != 0, t->imm[w >> 16]); break;
         default: {
             const uint32_t *rest = pc; /* so that pc itself may stay in a register */
             ok = rw_match_step(rw, t, m, &rest, w);
@@ -249,7 +263,9 @@ bool rw_match(RwCx *rw, const RwTables *t, RwStratum stratum, IrRef root, Match 
     m->value[0] = root;
     m->flags = ir_at(rw->g, root)->flags;
     m->n_choices = m->n_picks = m->rest_slot = 0;
-    return run(rw, m, t->code + entry, 0, build);
+    const uint32_t *pc = t->code + entry;
+    if ((*pc & 63) == W_FILTER && !filter(rw->g, m, pc)) return false;
+    return run(rw, m, pc, 0, build);
 }
 
 bool rw_match_next(RwCx *rw, Match *m, const uint32_t **build)

@@ -55,7 +55,7 @@ typedef struct {
     uint32_t n_code;
     uint32_t n_build, n_filter; /* of those, words of build programs, and of FILTERs with their maps; the rest is tries */
     const uint64_t *imm;
-    uint32_t n_imm;
+    uint32_t n_imm, n_rows; /* of those, n_rows are rows of FILTERs */
     const uint32_t (*entry)[OP_COUNT]; /* [RW_STRATUM_COUNT]: where an operation's match program starts; 0: no rules */
     const RwRule *rules;
     uint32_t n_rules;
