@@ -25,19 +25,21 @@ RwCx *rw_new(WbbCx *cx, WbbArena *a, IrGraph *g, const RwTables *index, const Rw
 
 IrGraph *rw_graph(RwCx *rw) { return rw->g; }
 
-bool rw_is_index(const IrGraph *g, IrRef r)
+static inline bool is_index(const IrGraph *g, const IrNode *n)
 {
-    const IrNode *n = ir_at(g, r);
     if (IR_SC(n->type) == SC_INDEX) return true;
-    const bool compares = sc_op_info[n->op].signature == SC_COMPARE;
-    return compares && IR_SC(ir_at(g, n->a[0])->type) == SC_INDEX;
+    return IR_SC(n->type) == SC_PRED && sc_op_info[n->op].signature == SC_COMPARE && IR_SC(ir_at(g, n->a[0])->type) == SC_INDEX;
 }
+
+bool rw_is_index(const IrGraph *g, IrRef r) { return is_index(g, ir_at(g, r)); }
 
 /* --- one node ------------------------------------------------------------------------------------------------------------- */
 static IrRef fold(RwCx *rw, IrRef r)
 {
-    const IrNode n = *ir_at(rw->g, r);
-    if (n.op == OP_SUM || n.op == OP_IDX || !n.a[0] || sc_op_info[n.op].signature == SC_FRAME) return 0;
+    const IrNode *at = ir_at(rw->g, r);
+    if (ir_in_pool(at) || !at->a[0] || !ir_is_const(rw->g, at->a[0])) return 0; /* most nodes */
+    const IrNode n = *at;
+    if (sc_op_info[n.op].signature == SC_FRAME) return 0;
     uint64_t x[3] = {0, 0, 0}, bits;
     for (uint32_t i = 0; i < 3 && n.a[i]; i++) {
         if (!ir_is_const(rw->g, n.a[i])) return 0;
@@ -52,6 +54,7 @@ static IrRef fold(RwCx *rw, IrRef r)
 static IrRef fold_frame(RwCx *rw, IrRef r)
 {
     const IrGraph *g = rw->g;
+    if (sc_op_info[ir_at(g, r)->op].signature != SC_FRAME) return 0;
     const IrNode n = *ir_at(g, r);
     if (n.op == OP_IDX && ir_is_const(g, n.a[0])) return ir_const(rw->g, n.type, sc_from_i128(IR_SC(n.type), (int64_t)ir_at(g, n.a[0])->imm));
     if (n.op == OP_SPLAT && ir_is_const(g, n.a[0])) return ir_const(rw->g, n.type, ir_at(g, n.a[0])->imm);
@@ -70,7 +73,7 @@ static IrRef fold_frame(RwCx *rw, IrRef r)
 
 static IrRef apply(RwCx *rw, IrRef r)
 {
-    const bool index = rw_is_index(rw->g, r);
+    const bool index = is_index(rw->g, ir_at(rw->g, r));
     const int stratum = index ? RW_INDEX : rw->stratum;
     if (stratum < 0 || stratum == RW_SELECT) return 0;
     const RwTables *t = index ? rw->index : rw->target;
@@ -93,13 +96,16 @@ static IrRef apply(RwCx *rw, IrRef r)
     return 0;
 }
 
-static IrRef *normal_slot(RwCx *rw, IrRef r)
+static void grow_normal(RwCx *rw)
 {
-    if (rw->normal_room <= r) {
-        const uint32_t room = WBB_MAX(rw->g->room, r + 1);
-        rw->normal = wbb_grow(rw->arena, rw->normal, rw->normal_room * sizeof *rw->normal, room * sizeof *rw->normal);
-        rw->normal_room = room;
-    }
+    const uint32_t room = rw->g->room;
+    rw->normal = wbb_grow(rw->arena, rw->normal, rw->normal_room * sizeof *rw->normal, room * sizeof *rw->normal);
+    rw->normal_room = room;
+}
+
+static inline IrRef *normal_slot(RwCx *rw, IrRef r)
+{
+    if (rw->normal_room <= r) grow_normal(rw);
     return &rw->normal[r];
 }
 
@@ -127,7 +133,7 @@ static IrRef normalize(RwCx *rw, IrRef r)
     }
     rw->depth--;
     *normal_slot(rw, r) = n;
-    *normal_slot(rw, n) = n;
+    if (n != r) *normal_slot(rw, n) = n;
     return n;
 }
 
@@ -218,16 +224,21 @@ static IrRef mark_root(void *arg, IrRef r)
     return r;
 }
 
+static inline void need_one(WbbArena *a, IrRef x, IrRef r, uint8_t *need, IrRefs *stack)
+{
+    if (x > r && !need[x]) WBB_PUSH(a, stack, x);
+    need[x] = 1;
+}
+
 /* Mark what i needs; what the loop, now at r, has passed goes on the stack. */
 static inline void need_operands(const IrGraph *g, WbbArena *a, IrRef i, IrRef r, uint8_t *need, IrRefs *stack)
 {
     const IrNode *n = ir_at(g, i);
-    const uint32_t count = ir_in_pool(n) ? n->a[1] : 3;
-    for (uint32_t o = 0; o <= count; o++) {
-        const IrRef x = o < count ? ir_operand(g, i, o) : n->op == OP_VAR ? g->vars[n->imm].definition : 0;
-        if (x > r && !need[x]) WBB_PUSH(a, stack, x);
-        need[x] = 1;
-    }
+    if (ir_in_pool(n))
+        for (uint32_t o = 0; o < n->a[1]; o++) need_one(a, g->terms[n->a[0] + o].ref, r, need, stack);
+    else
+        for (uint32_t o = 0; o < 3; o++) need_one(a, n->a[o], r, need, stack);
+    if (n->op == OP_VAR) need_one(a, g->vars[n->imm].definition, r, need, stack);
 }
 
 /* Operands are older than their users, so this is a loop over refs, newest first; but for definitions of variables, which may be younger
@@ -294,7 +305,7 @@ static void sweep(RwCx *rw, IrKernel *k, bool index)
     const uint8_t *need = rw_needed(rw, scratch, k);
     IrRef *made = WBB_NEW_N(scratch, IrRef, n);
     for (IrRef r = 1; r < n; r++)
-        if (need[r]) made[r] = !index && rw_is_index(rw->g, r) ? r : rebuild(rw, r, made);
+        if (need[r]) made[r] = !index && is_index(rw->g, ir_at(rw->g, r)) ? r : rebuild(rw, r, made);
     rw->g->making_rule = rw->g->making_origin = 0;
     rw_replace(k, made);
     wbb_arena_free(scratch);
