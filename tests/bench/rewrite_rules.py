@@ -24,6 +24,7 @@ from gen import checks, encode, gen_tables, guards, load, ops  # noqa: E402
 
 SIZES = {300: (100_000, 2.0), 500: (100_000, 2.0), 3000: (350_000, 20.0)}  # rules: bytes, seconds
 NODES = 60_000
+ROUNDS = 5
 FLAGS = ["-std=c11", "-O2", "-DNDEBUG", "-D_POSIX_C_SOURCE=200809L", "-ffp-contract=off", '-DWBB_VERSION="bench"', "-w"]
 
 
@@ -108,11 +109,10 @@ def main() -> int:
         failed += not good
         print(f"{len(rules.rules)} synthetic rules: {size} bytes of tables, gen {seconds:.2f} s{'' if good else ': too much'}")
         programs[n] = build(own, common)
-    times = {}
-    for n in (300, 3000):  # in turns, best of both: a machine is never quiet
-        times[n] = nanoseconds(programs[n])
-    for n in (300, 3000):
-        times[n] = min(times[n], nanoseconds(programs[n]))
+    times = {300: float("inf"), 3000: float("inf")}
+    for _ in range(ROUNDS):  # in turns, best of all: a machine is never quiet
+        for n in times:
+            times[n] = min(times[n], nanoseconds(programs[n]))
     ratio = times[3000] / times[300]
     print(f"time a node, 3,000 rules against 300: {ratio:.2f} times (1.5 at most)")
     return 1 if failed or ratio > 1.5 else 0
