@@ -159,7 +159,7 @@ static bool filter(const IrGraph *g, Match *m, const uint32_t *at)
     const IrNode *root = ir_at(g, m->value[0]);
     uint64_t *left = m->branches;
     uint32_t from = 0, to = words;
-    assert(words <= MAX_ROW && key < end);
+    assert(words <= MAX_ROW);
     for (uint32_t w = 0; w < words; w++) left[w] = UINT64_MAX;
     for (; key < end && from < to; key += 3) {
         const uint32_t p = property(g, root, key[0]);
