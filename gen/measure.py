@@ -33,7 +33,7 @@ from gen.measured import Lowering, Row  # noqa: E402
 from gen.sass import instructions  # noqa: E402
 
 THREADS, WORKERS = 65536, 2
-EVERY = ("exp", "log", "log1p", "expm1", "tanh", "sin", "cos", "logistic", "erf", "cbrt", "rsqrt")  # of f32, every value in a slow run
+EVERY = ("erf", "cbrt", "rsqrt", "sqrt", "exp", "log", "log1p", "tanh", "expm1", "logistic", "sin", "cos", "tan")  # of f32, every value in a slow run
 STEP, SAMPLE_STEP, DRAWN, DRAWN_F32, SAMPLE = 257, 16381, 1 << 22, 1 << 24, 1 << 17
 FAR = 100 * math.pi  # of sin.approx and cos.approx the PTX manual says nothing beyond
 Job = Tuple[str, str]  # entry, line for tests/measure

@@ -64,7 +64,7 @@ static Place judge(Block *b, Warp *w, const SimOp *op, int lane, uint64_t addres
     }
     uint64_t at = (address & ((UINT64_C(1) << SEG_SHIFT) - 1)) - (address >> SEG_SHIFT < SEG_SHARED ? SEG_START : 0);
     if (address >> SEG_SHIFT == SEG_SHARED && (at >> RANK_SHIFT) <= (uint64_t)b->cluster->n) at &= (UINT64_C(1) << RANK_SHIFT) - 1;
-    if (at % size) {
+    if (at & (size - 1)) { /* sizes are powers of two */
         if (quiet) return (Place){0};
         sim_fault(b, w, op, lane, "misaligned %s of %zu bytes at byte %lld of %s", what, size, (long long)at, s.name);
         return (Place){0};
@@ -285,9 +285,12 @@ void sim_load(Block *b, Warp *w, const SimOp *op, uint32_t mask)
         }
     }
     memset(raw, 0, LANES * size);
+    Place p = {0}; /* of the lane before: tables are often read at one place */
+    uint64_t last = 0;
     for (uint32_t rest = mask; rest; rest &= rest - 1) {
         int l = __builtin_ctz(rest);
-        Place p = judge(b, w, op, l, address[l], size, size, false);
+        if (!p.bytes || address[l] != last) p = judge(b, w, op, l, address[l], size, size, false);
+        last = address[l];
         if (!p.bytes) continue;
         judge_read(b, w, op, l, &p, address[l], size);
         memcpy(raw + (size_t)l * size, p.bytes, p.size);
