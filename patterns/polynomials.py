@@ -73,15 +73,29 @@ def whole(a, unit, low, high):
 
 def exp_of(a):
     """Down to -126, so that 2^n is normal and the last product rounds to a subnormal once."""
-    n, scale = whole(a, LOG2_E, -126, 126)
+    n, scale = whole(a, LOG2_E, -126, 127)
     return mul.f32(exp2z.f32(fma.f32(a, LOG2_E_LOW, fma.f32(a, LOG2_E, neg.f32(n)))), scale)
 
 
-def logistic_of(a):
-    """2^n / (2^n + 2^(n - a / ln 2)): neither overflows, and small results are as exact as exp."""
+def parts_of_logistic(a):
+    """s and e such that the result is s / (s + e), 2^n and 2^(n - a / ln 2): neither overflows, and small results are as exact as exp."""
     n, scale = whole(a, LOG2_E, -126, 30)
-    f = fma.f32(neg.f32(a), LOG2_E_LOW, fma.f32(neg.f32(a), LOG2_E, n))
-    return mul.f32(scale, rcpz.f32(add.f32(scale, exp2z.f32(f))))
+    return scale, exp2z.f32(fma.f32(neg.f32(a), LOG2_E_LOW, fma.f32(neg.f32(a), LOG2_E, n)))
+
+
+def logistic_of(a):
+    """The reciprocal r is mended by what it leaves of 1, which takes back what it, and what rounding the sum, missed by. The sum is too large on
+    purpose: 1 - r e is then never below 0, and saturate may take it to 0 where it is a nan for e being infinite."""
+    s, e = parts_of_logistic(a)
+    r = rcpz.f32(fma.f32(e, 1 + 2**-21, s))
+    left = fma.f32(neg.f32(r), s, saturate.f32(fma.f32(neg.f32(r), e, 1.0)))
+    return mul.f32(s, fma.f32(r, left, r))
+
+
+def short_logistic(a):
+    """For 16 bits."""
+    s, e = parts_of_logistic(a)
+    return mul.f32(s, rcpz.f32(add.f32(s, e)))
 
 
 def tanh_of(a):
@@ -388,6 +402,7 @@ Y = cvt.f32.bf16(a)
 HALVES = [
     rewrite(exp.f16(a),                      cvt.f16.f32(exp2z.f32(mul.f32(X, LOG2_E)))),
     rewrite(logistic.f16(a),                 cvt.f16.f32(rcpz.f32(add.f32(exp2z.f32(mul.f32(X, -LOG2_E)), 1.0)))),
+    rewrite(logistic.bf16(a),                cvt.bf16.f32(short_logistic(Y))),
     rewrite(log.f16(a),                      cvt.f16.f32(log_of_f16(X)),                   when=~approx),
     rewrite(rsqrt.f16(a),                    cvt.f16.f32(rsqrtz.f32(X))),
     rewrite(sin.f16(a),                      cvt.f16.f32(sin_in(*few_quarters(X))),     when=~approx),

@@ -289,7 +289,7 @@ void sim_load(Block *b, Warp *w, const SimOp *op, uint32_t mask)
     uint64_t last = 0;
     for (uint32_t rest = mask; rest; rest &= rest - 1) {
         int l = __builtin_ctz(rest);
-        if (!p.bytes || address[l] != last) p = judge(b, w, op, l, address[l], size, size, false);
+        if (!p.bytes || address[l] != last || last >> SEG_SHIFT == SEG_LOCAL) p = judge(b, w, op, l, address[l], size, size, false);
         last = address[l];
         if (!p.bytes) continue;
         judge_read(b, w, op, l, &p, address[l], size);

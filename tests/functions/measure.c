@@ -84,25 +84,6 @@ static uint64_t value_of(const Job *j, uint64_t i, uint64_t k)
     return drawn(j, i, k);
 }
 
-/* Low bytes first, as every host here has them. Two widths by name, since these calls are most of a slow run. */
-static void put_value(char *at, uint64_t v, size_t width)
-{
-    const uint32_t word = (uint32_t)v;
-    if (width == 4) memcpy(at, &word, 4);
-    else if (width == 8) memcpy(at, &v, 8);
-    else memcpy(at, &v, width);
-}
-
-static uint64_t got_value(const char *at, size_t width)
-{
-    uint64_t v = 0;
-    uint32_t word;
-    if (width == 4) memcpy(&word, at, 4), v = word;
-    else if (width == 8) memcpy(&v, at, 8);
-    else memcpy(&v, at, width);
-    return v;
-}
-
 /* --- judging ------------------------------------------------------------------------------------------------------------------ */
 static void note_wrong(Job *j, const uint64_t at[2])
 {
@@ -122,33 +103,21 @@ static double distance(const Job *j, double got, long double y)
     return off <= 0 ? 0 : (double)(off / ex_unit(j->type, fminl(fabsl(want), largest)));
 }
 
-static double of_f32(uint64_t bits)
+/* Whether an f32 is clearly no further off than what was seen before: so are most, and no long double is needed to know it. y: libm's. */
+static inline bool seen_worse(double worst, float result, double y)
 {
-    const uint32_t word = (uint32_t)bits;
-    float x;
-    memcpy(&x, &word, 4);
-    return (double)x;
-}
-
-/* Whether an f32 is clearly no further off than what was seen before: so are most, and no long double is needed to know it. */
-static bool seen_worse(const Job *j, const uint64_t at[2], uint64_t bits)
-{
-    const double got = of_f32(bits), y = ex_double(j->op, of_f32(at[0]), of_f32(at[1])), size = fabs(y);
+    const double got = (double)result, size = fabs(y);
     uint64_t power;
     double unit;
     memcpy(&power, &size, 8);
     power &= UINT64_C(0x7ff) << 52;
     memcpy(&unit, &power, 8);
-    if (size >= 0x1p-126 && size < 0x1p127) return got != 0 && fabs(got - y) < (j->worst - 1e-6) * (unit * 0x1p-23);
-    return isnan(y) ? isnan(got) : j->worst >= 0.5 && got == (double)(float)y && !signbit(got) == !signbit(y); /* 0, inf, subnormal */
+    if (size >= 0x1p-126 && size < 0x1p127) return got != 0 && fabs(got - y) < (worst - 1e-6) * (unit * 0x1p-23);
+    return isnan(y) ? isnan(got) : worst >= 0.5 && got == (double)(float)y && !signbit(got) == !signbit(y); /* 0, inf, subnormal */
 }
 
 static void judge(Job *j, const uint64_t at[2], uint64_t bits)
 {
-    if (j->type == SC_F32 && j->plain && seen_worse(j, at, bits)) {
-        j->n++;
-        return;
-    }
     const double got = sc_to_f64(j->type, bits), x = sc_to_f64(j->type, at[0]), y = sc_to_f64(j->type, at[1]);
     double off;
     if (j->limit > 0 && !(fabs(x) <= j->limit)) return;
@@ -167,14 +136,44 @@ static void judge(Job *j, const uint64_t at[2], uint64_t bits)
     }
 }
 
+/* Of one operand of f32: judge() sees what may be worse than what was seen before. */
+static void judge_f32(Job *j, const float *x, const float *result, uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++) {
+        if (seen_worse(j->worst, result[i], ex_double(j->op, (double)x[i], 0))) {
+            j->n++;
+            continue;
+        }
+        uint32_t at, bits;
+        memcpy(&at, &x[i], 4), memcpy(&bits, &result[i], 4);
+        judge(j, (uint64_t[2]){at}, bits);
+    }
+}
+
 /* --- runs ----------------------------------------------------------------------------------------------------------------------- */
-/* One launch; what is beyond the last value is the first again. */
+/* The operands of values from..from + n; what is beyond is the first again. */
+static void put_operands(const Job *j, void *const memory[3], uint64_t from, uint64_t n)
+{
+    const size_t width = j->width;
+    uint32_t *words = memory[0];
+    const uint32_t first = (uint32_t)(j->first + (from - (uint64_t)j->n_edges) * j->step), step = (uint32_t)j->step;
+    if (j->all && j->arity == 1 && width == 4 && from >= (uint64_t)j->n_edges && n == j->shape.elements) {
+        for (uint64_t i = 0; i < n; i++) words[i] = first + (uint32_t)i * step;
+        return;
+    }
+    for (uint64_t i = 0; i < j->shape.elements; i++)
+        for (uint64_t k = 0; k < (uint64_t)j->arity; k++) {
+            const uint64_t v = value_of(j, from + (i < n ? i : 0), k);
+            memcpy((char *)memory[k] + i * width, &v, width); /* low bytes first, as every host here has them */
+        }
+}
+
+/* One launch. */
 static void chunk(WbbCx *cx, Job *j, void *const memory[3], uint64_t from, uint64_t count)
 {
     const size_t width = j->width;
     const uint64_t elements = j->shape.elements, n = WBB_MIN(count - from, elements);
-    for (uint64_t i = 0; i < elements; i++)
-        for (uint64_t k = 0; k < (uint64_t)j->arity; k++) put_value((char *)memory[k] + i * width, value_of(j, from + (i < n ? i : 0), k), width);
+    put_operands(j, memory, from, n);
     WbbArena *a = wbb_arena_new(cx);
     const int buffers = j->arity + 1, args[3] = {0, 1, 2};
     SimBuffer b[3];
@@ -184,10 +183,15 @@ static void chunk(WbbCx *cx, Job *j, void *const memory[3], uint64_t from, uint6
     sim_run(cx, a, j->module, &launch, b, buffers, &(SimOptions){.ulp_noise = j->noise > 0, .seed = (uint64_t)j->noise + from, .padding = PADDING}, &report);
     if (report.n_faults) wbb_fail(cx, (WbbLoc){0}, "%s: %s", j->entry, report.faults[0]);
     wbb_arena_free(a);
+    if (j->type == SC_F32 && j->arity == 1 && j->plain) {
+        judge_f32(j, memory[0], memory[2], n);
+        return;
+    }
     for (uint64_t i = 0; i < n; i++) {
-        uint64_t at[2] = {0};
-        for (int k = 0; k < j->arity; k++) at[k] = got_value((char *)memory[k] + i * width, width);
-        judge(j, at, got_value((char *)memory[2] + i * width, width));
+        uint64_t at[2] = {0}, bits = 0;
+        for (int k = 0; k < j->arity; k++) memcpy(&at[k], (char *)memory[k] + i * width, width);
+        memcpy(&bits, (char *)memory[2] + i * width, width);
+        judge(j, at, bits);
     }
 }
 
@@ -207,7 +211,7 @@ static bool next_job(WbbCx *cx, Job *j)
     return true;
 }
 
-static void put_operands(const Job *j, const uint64_t at[2])
+static void print_operands(const Job *j, const uint64_t at[2])
 {
     for (int k = 0; k < j->arity; k++) printf("%s%" PRIx64, k ? "," : "", at[k]);
 }
@@ -233,9 +237,9 @@ static void work(WbbCx *cx, void *arg)
         const uint64_t count = count_of(j);
         for (uint64_t i = 0; i < count; i += j->shape.elements) chunk(cx, j, memory, i, count);
         printf("%s %" PRIu64 " %.5f ", j->entry, j->n, j->worst);
-        put_operands(j, j->at);
+        print_operands(j, j->at);
         printf(" %" PRIu64 " ", j->wrong);
-        put_operands(j, j->wrong_at);
+        print_operands(j, j->wrong_at);
         printf("\n");
         fflush(stdout);
     }
