@@ -22,4 +22,8 @@ double ex_distance(ScOp op, double x, double y, double got, double otherwise);
 long double ex_unit(ScType t, long double x);
 long double ex_largest(ScType t);
 
+/* sieve.c. Marks which of n results of an f32 function of one operand may be off by more than `worst` units; false where it knows not the
+ * function, or n is no multiple of 256: then nothing is marked. */
+bool ex_sieve(ScOp op, const float *x, const float *got, uint64_t n, double worst, uint8_t *suspect);
+
 #endif
