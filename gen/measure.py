@@ -1,10 +1,11 @@
 """Measures lowerings of functions: each alone in a kernel, run in the simulator, held against the exact results.
 
-usage: python -m gen.measure --build FOLDER [--all | --check] [--only TEXT]
+usage: python -m gen.measure --build FOLDER [--all | --every | --check [--every]] [--only TEXT]
 
 Without a flag what patterns/measured.tsv lacks is measured from a sample, and what no rule has any more goes; --all measures as docs/functions.md
-states, whatever was measured from less (it may be stopped, and goes on where it was); --check writes nothing: a sample of each must be no worse
-than its line says, and every line must be there. A lowering that is not the first of its list is reached by switching off those before it.
+states, whatever was measured from less, and --every from every value the functions of EVERY at f32, two to eight minutes each (both may be stopped,
+and go on where they were); --check writes nothing: a sample of each, and with --every every value of those, must be no worse than its line
+says, and every line must be there. A lowering that is not the first of its list is reached by switching off those before it.
 
     arguments   16 bits and less, one operand: all        f32: every 257th pattern (sample: 16381st); every one for EVERY with --every
                 f64, and pairs: drawn, 2^24 of f32 and 2^22 of others (sample: 2^17); edges besides: powers of two, constants of the rules
@@ -245,13 +246,18 @@ def is_full(x: Lowering, row: Row, level: str) -> bool:
     return row.how == words(how, last, step) or row.how == "all"
 
 
+def swept(lowerings: Dict[str, List[Lowering]]) -> Dict[str, List[Lowering]]:
+    """Those of which every value is run."""
+    return {k: xs for k, xs in lowerings.items() if xs[0].type == "f32" and xs[0].op in EVERY and not xs[0].approx and xs[0].place == 0}
+
+
 def update(build: Path, every: List[Entry], level: str = "sample", only: str = "") -> List[str]:
     """Measures what has no line, or at a higher level what was measured from less; writes the file; messages of what failed."""
     rows = {k: r for k, r in measured.read().items() if k in dict(every)}
     missing = {k: xs for k, xs in by_key(every).items() if only in xs[0].function and
                (k not in rows or not counted(xs, rows[k]) or (level != "sample" and not is_full(xs[0], rows[k], level)))}
     if level == "every":
-        missing = {k: xs for k, xs in missing.items() if xs[0].type == "f32" and xs[0].op in EVERY and not xs[0].approx and xs[0].place == 0}
+        missing = swept(missing)
 
     def keep(row: Row) -> None:
         known = rows.get(row.key)
@@ -267,33 +273,35 @@ def update(build: Path, every: List[Entry], level: str = "sample", only: str = "
     return list(dict.fromkeys(faults)) + [f"{xs[0].function}: could not be measured" for k, xs in missing.items() if k not in found]
 
 
-def check(build: Path, every: List[Entry], only: str, most: int) -> Tuple[int, List[str]]:
+def check(build: Path, every: List[Entry], only: str, most: int, all_values: bool) -> Tuple[int, List[str]]:
     """(how many hold, messages): every lowering has a line, and a sample of its arguments is no worse than that says. most: lowerings that are
-    run, evenly chosen; 0: all."""
+    run, evenly chosen; 0: all. all_values: every value of those that have lines about every value."""
     rows, keys = measured.read(), by_key(every)
     out = [f"{xs[0].function} {xs[0].mode}: not measured with the rules as they are: run ./dev rule --all" for k, xs in keys.items() if k not in rows]
     todo = {k: xs for k, xs in keys.items() if k in rows and only in xs[0].function and not (xs[0].type in ops.SMALL_FLOATS and xs[0].approx)}
+    runs = [("every", {k: xs for k, xs in swept(todo).items() if rows[k].how == "all"})] if all_values else []
     if most:
         todo = dict(list(todo.items())[::max(1, len(todo) // most)])
-    found = rows_of(build, todo, "sample")
-    for k, xs in todo.items():
-        if k not in found or found[k].ulp > rows[k].ulp + 0.02 or (found[k].wrong and not rows[k].wrong):
-            out.append(f"{xs[0].function} {xs[0].mode}: the line says {rows[k].ulp:g} ulp, a sample " + (f"{found[k].ulp:g} at {found[k].at}" if k in found else "does not run"))
-    return len(todo) - len(out), out
+    for level, some in [("sample", todo), *runs]:
+        found, of = rows_of(build, some, level), "a sample" if level == "sample" else "every value"
+        for k, xs in some.items():
+            if k not in found or found[k].ulp > rows[k].ulp + 0.02 or (found[k].wrong and not rows[k].wrong):
+                out.append(f"{xs[0].function} {xs[0].mode}: the line says {rows[k].ulp:g} ulp, {of} " + (f"{found[k].ulp:g} at {found[k].at}" if k in found else "does not run"))
+    return len(todo) + sum(len(some) for _, some in runs) - len(out), out
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m gen.measure")
     parser.add_argument("--build", default="build")
     parser.add_argument("--all", action="store_true", help="2^24 values of f32, 2^22 of f64")
-    parser.add_argument("--every", action="store_true", help="every f32, for ten functions")
+    parser.add_argument("--every", action="store_true", help="every f32, for the functions of EVERY")
     parser.add_argument("--check", action="store_true", help="a sample, compared with the file")
     parser.add_argument("--sample", type=int, default=0, help="of --check: so many lowerings")
     parser.add_argument("--only", default="", help="only functions whose name holds this: exp.f32")
     args = parser.parse_args()
     every = measured.keyed([load.load_index(), *(load.load_target(t) for t in load.targets())])
     if args.check:
-        good, messages = check(Path(args.build), every, args.only, args.sample)
+        good, messages = check(Path(args.build), every, args.only, args.sample, args.every)
         print("\n".join([*messages, f"{good} passed, {len(messages)} failed"]))
         return int(bool(messages))
     messages = update(Path(args.build), every, "every" if args.every else "full" if args.all else "sample", args.only)

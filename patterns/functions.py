@@ -81,6 +81,8 @@ LOWER = polynomials.HALVES + TANH + EXP + LOG + RSQRT + WIDEN + WIDEN2 + APPROX 
 #                          line as in f32, would be run for every argument
 #   erf of f64             one range and 37 multiply-adds, 55 instructions and 1.4 ulp; two ranges within 1 ulp each would have more
 #   exp2, log2             have no list: no program of HLO asks for them and no rule lowers to them but for 16 bits and under --approx
+#   exp, logistic of f32   stand on ex2, 2 to 4 ulp by the PTX manual and 2 by what CUDA states of expf, the same formula: without ex2, by the
+#                          polynomial of expm1, exp has 16 instructions and more for its range, libdevice's 10
 #   expm1, tanh, cbrt of f64 on sm_120     see doubles.LONG
 # err: where it is less than the budget and a lowering counts on it. CUDA states 1 for exp; 2 leaves ex2.approx all of its error
 LIBDEVICE = doubles.INSTR + polynomials.INSTR + [

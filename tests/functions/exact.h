@@ -8,7 +8,14 @@
 
 #include "scalar/scalar.h"
 
-/* exact.c. Operands beyond an operation's own are not looked at. */
+/* Functions that HLO has as formulas alone, besides the operations of scalar/. */
+enum { EX_ERFC = OP_COUNT, EX_ERF_INV, EX_LGAMMA, EX_DIGAMMA };
+
+/* exact.c. An operation or one of these by name, OP_NONE if unknown; how many operands it has. */
+ScOp ex_named(const char *name);
+int ex_arity(ScOp op);
+
+/* Operands beyond an operation's own are not looked at. */
 double ex_double(ScOp op, double x, double y);
 long double ex_long(ScOp op, double x, double y);
 

@@ -189,9 +189,9 @@ static bool next_job(WbbCx *cx, Job *j)
     if (scanf("%63s %31s %31s %15s %" SCNi64 " %" SCNi64 " %" SCNi64 " %d %lf %lf %d", j->entry, j->name, j->type_name, j->how, (int64_t *)&j->first, (int64_t *)&j->last,
               (int64_t *)&j->step, &j->noise, &j->slack, &j->limit, &j->n_edges) != 11)
         return false;
-    j->op = sc_op_named(j->name, strlen(j->name)), j->type = sc_type_named(j->type_name, strlen(j->type_name));
+    j->op = ex_named(j->name), j->type = sc_type_named(j->type_name, strlen(j->type_name));
     if (j->op == OP_NONE || j->type == SC_NONE || j->n_edges > MOST_EDGES || j->n_edges < 0) wbb_fail(cx, (WbbLoc){0}, "%s: not a job", j->entry);
-    j->arity = sc_op_info[j->op].arity;
+    j->arity = ex_arity(j->op);
     j->width = sc_bytes(j->type), j->mask = sc_mask(j->type);
     j->all = !strcmp(j->how, "all"), j->plain = j->slack <= 0 && j->limit <= 0;
     for (int i = 0; i < j->n_edges; i++)
