@@ -78,6 +78,8 @@ FUNCTIONS: List[Entry] = [
     ("rsqrt", ALL, one((0.0, INF), (-0.0, -INF), (INF, 0.0), (-1.0, NAN), (-INF, NAN), (NAN, NAN)), "IEEE 754-2019, 9.2.1: rSqrt"),
     ("erf", ALL, one((0.0, 0.0), (-0.0, -0.0), (INF, 1), (-INF, -1), (NAN, NAN), (10.0, 1)), C + ".10.5.1"),
     ("logistic", ALL, one((0.0, "0x1p-1"), (-0.0, "0x1p-1"), (INF, 1), (-INF, 0.0), (NAN, NAN), (-1000.0, 0.0), (1000.0, 1)), "limits of 1 / (1 + e^-x)"),
+    ("logistic", ("f32",), one((-177.0, 0.0), (-3e38, 0.0), (-104.0, 0.0), (3e38, 1), (-100.0, "0x1.a8c1f14e2af5caf3dd92p-145"), (-16.75, "0xe44fac82f1a4fc2dd3a57p-108")),
+     "zero below ln(2^-150) = -103.97; 400-bit arithmetic"),
 ]
 
 EXACT: List[Entry] = [
