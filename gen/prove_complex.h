@@ -28,6 +28,7 @@ static Z complex_log1p(Z a)
 static Z complex_power(Z a, Z b)
 {
     if (b == 0) return 1;
+    if (a == 0 && cimagl(b) == 0) return creall(b) > 0 ? 0 : (long double)INFINITY;
     if (a == 0) return creall(b) > 0 ? 0 : pair_of((long double)NAN, (long double)NAN);
     const Z l = clogl(a);
     return cexpl(pair_of(creall(b) * creall(l) - cimagl(b) * cimagl(l), creall(b) * cimagl(l) + cimagl(b) * creall(l)));

@@ -315,7 +315,7 @@ static bool near(int l, int r, int i, double ulp, double absolute, double *off)
     return fabsl(got - want) <= (long double)(t == SC_F64 ? ulp + 1 : ulp) * unit + (long double)absolute;
 }
 
-/* The same of a part of a complex value: in units at the larger part. What is not finite, or divided by 0, is open. */
+/* The same of a part of a complex value: in units at the larger part. What is not finite, or divided by 0, is open, but for powers of 0. */
 static bool near_complex(int l, int r, int i, double ulp, double *away)
 {
     const Ins *s = &code[l];
@@ -323,6 +323,10 @@ static bool near_complex(int l, int r, int i, double ulp, double *away)
     const Z a = complex_at(s->a, s->b, i), b = complex_at(s->c, s->d, i), z = complex_step(s, i);
     const long double x = creall(z), y = cimagl(z), larger = fmaxl(fabsl(x), fabsl(y)), v = (long double)float_at(r, i);
     if (!isfinite(creall(a)) || !isfinite(cimagl(a)) || !isfinite(creall(b)) || !isfinite(cimagl(b)) || (s->op == OP_DIV && b == 0)) return true;
+    if (s->op == OP_POW && a == 0) { /* not open: 0, 1, infinity or nan */
+        const long double want = part_of(z, s->part), v = (long double)float_at(r, i);
+        return v == want || (isnan(v) && isnan(want));
+    }
     if (!isfinite(x) || !isfinite(y) || larger > (long double)DBL_MAX) return true; /* the evaluator's reference is a double */
     const long double largest = largest_of(t), unit = (long double)unit_near(t, fminl(larger, largest)), limit = largest + unit;
     const long double want = part_of(z, s->part), got = isinf(v) ? copysignl(limit, v) : v;
@@ -451,10 +455,51 @@ static void set_random(int v, int i)
     else put(v, i, (Int)(how == 4 ? (uint64_t)((int64_t)u >> (u & 63)) : u));
 }
 
-/* All combinations of the listed values, the last variable fastest; then random ones where some are only samples. */
-static bool run_values(int64_t samples, bool first, int l, int r, int contract, double ulp, double absolute)
+/* How a right value is judged against the left one. */
+typedef struct {
+    int l, r, contract;
+    double ulp, absolute;
+    bool first; /* stop where one fails */
+} Contract;
+
+/* The first n values of all variables; false where it is enough. */
+static bool try_values(int n, const Contract *c)
 {
-    uint64_t total = 1, at[16] = {0};
+    run_code();
+    judge(n, c->l, c->r, c->contract, c->ulp, c->absolute);
+    return verdict.why == -2 || !c->first;
+}
+
+/* All combinations of the listed values, the last variable fastest. */
+static bool run_product(uint64_t total, const Contract *c)
+{
+    uint64_t at[16] = {0};
+    for (uint64_t done = 0; done < total;) {
+        int n = 0;
+        for (; n < N && done < total; n++, done++) {
+            for (int v = 0; v < n_vars; v++) set_nth(v, n, at[v]);
+            for (int v = n_vars - 1; v >= 0 && ++at[v] == count_of(&var[v]); v--) at[v] = 0;
+        }
+        if (!try_values(n, c)) return false;
+    }
+    return true;
+}
+
+static bool run_random(int64_t samples, const Contract *c)
+{
+    for (int64_t done = 0; done < samples; done += N) {
+        for (int i = 0; i < N; i++)
+            for (int v = 0; v < n_vars; v++) set_random(v, i);
+        if (!try_values(N, c)) return false;
+    }
+    return true;
+}
+
+/* Combinations of the listed values, and random ones where some variables are only samples; random ones before, where one failure is enough:
+ * they meet most of what is wrong at once. */
+static bool run_values(int64_t samples, const Contract *c)
+{
+    uint64_t total = 1;
     bool all = true;
     for (int v = 0; v < n_vars; v++) {
         total *= count_of(&var[v]);
@@ -462,24 +507,11 @@ static bool run_values(int64_t samples, bool first, int l, int r, int contract, 
     }
     const uint64_t most = all ? UINT64_MAX : UINT64_C(1) << 17;
     const bool product = total <= most;
-    for (uint64_t done = 0; product && done < total;) {
-        int n = 0;
-        for (; n < N && done < total; n++, done++) {
-            for (int v = 0; v < n_vars; v++) set_nth(v, n, at[v]);
-            for (int v = n_vars - 1; v >= 0 && ++at[v] == count_of(&var[v]); v--) at[v] = 0;
-        }
-        run_code();
-        judge(n, l, r, contract, ulp, absolute);
-        if (verdict.why != -2 && first) return all;
-    }
     if (!product) samples += (int64_t)most;
-    for (int64_t done = 0; !all && done < samples; done += N) {
-        for (int i = 0; i < N; i++)
-            for (int v = 0; v < n_vars; v++) set_random(v, i);
-        run_code();
-        judge(N, l, r, contract, ulp, absolute);
-        if (verdict.why != -2 && first) break;
-    }
+    if (all) samples = 0;
+    if (c->first && !run_random(samples, c)) return all;
+    if (product) run_product(total, c);
+    if (!c->first) run_random(samples, c);
     return all;
 }
 
@@ -522,11 +554,10 @@ static void read_ins(void)
 
 static void finish(int id, bool first, int64_t samples)
 {
-    int l, r, contract;
-    double ulp, absolute;
-    if (scanf("%d %d %d %lf %lf", &l, &r, &contract, &ulp, &absolute) != 5) exit(2);
+    Contract c = {.first = first};
+    if (scanf("%d %d %d %lf %lf", &c.l, &c.r, &c.contract, &c.ulp, &c.absolute) != 5) exit(2);
     verdict.cases = 0, verdict.worst = verdict.own = 0, verdict.why = -2;
-    const bool all = run_values(samples, first, l, r, contract, ulp, absolute);
+    const bool all = run_values(samples, &c);
     if (verdict.why == -2) {
         printf("ok %d %" PRId64 " %d %.17g %.17g\n", id, verdict.cases, all, verdict.worst, verdict.own);
         return;

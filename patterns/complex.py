@@ -2,7 +2,7 @@
 functions.BUDGETS: units of the last place of the larger part, for finite operands; nothing overflows that the result does not."""
 from gen.lang import *
 
-LN_2, HALF_PI, INFINITY = 0.6931471805599453, 1.5707963267948966, float('inf')
+LN_2, HALF_PI, INFINITY, NAN = 0.6931471805599453, 1.5707963267948966, float('inf'), float('nan')
 KINDS = ((c64, f32), (c128, f64))
 
 
@@ -69,18 +69,23 @@ class Parts:
     def log1p_of(self, x, y):
         square = self.add(self.mul(x, self.add(x, 2.0)), self.square(y))
         beyond = self.add(x, 1.0)
-        near = self.mul(0.5, self.log1p(self.max(square, -1.0)))
+        near = self.mul(0.5, self.log1p(square))
         return self.choose(self.lt(self.abs(square), 0.5), near, self.log_size(beyond, y)), self.atan2(y, beyond)
 
-    def sqrt_of(self, x, y):
-        sx, sy, back = self.scaled(x, y)
-        t = self.mul(self.sqrt(self.mul(self.add(self.hypot(sx, sy), self.abs(sx)), 0.5)), back)
-        other = self.choose(bor.pred(self.eq(t, 0.0), self.eq(self.abs(y), INFINITY)), y, self.mul(self.div(y, t), 0.5))
+    def root(self, x, y, sx, sy, back=None, infinite=False):
+        """The square root of x + iy, of which sx + isy may be a multiple; its root times back is that of x + iy."""
+        t = self.sqrt(self.mul(self.add(self.hypot(sx, sy), self.abs(sx)), 0.5))
+        t = t if back is None else self.mul(t, back)
+        none = self.eq(t, 0.0)
+        other = self.choose(bor.pred(none, self.eq(self.abs(y), INFINITY)) if infinite else none, y, self.mul(self.div(y, t), 0.5))
         right = self.ge(x, 0.0)
         return self.choose(right, t, self.abs(other)), self.choose(right, other, self.copysign(t, y))
 
+    def sqrt_of(self, x, y):
+        return self.root(x, y, *self.scaled(x, y), infinite=True)
+
     def rsqrt_of(self, x, y):
-        p, q = self.sqrt_of(x, y)
+        p, q = self.root(x, y, *self.scaled(x, y))
         size = self.hypot(p, q)
         return self.div(self.div(p, size), size), self.neg(self.div(self.div(q, size), size))
 
@@ -94,8 +99,8 @@ class Parts:
         return self.mul(size, self.cos(angle)), self.mul(size, self.sin(angle))
 
     def waves(self, x, cosine, sine):
-        """cosh(x) * cosine, sinh(x) * sine. Beyond 40 both are e^|x| / 2, which may be infinite alone."""
-        far, size = self.gt(self.abs(x), 40.0), self.abs(x)
+        """cosh(x) * cosine, sinh(x) * sine. Beyond 22 both are e^|x| / 2, which may be infinite alone."""
+        far, size = self.gt(self.abs(x), 22.0), self.abs(x)
         some = lambda f, near: self.choose(far, self.choose(self.eq(f, 0.0), f, self.grown(f, size, 0.5)), self.mul(near, f))
         return some(cosine, self.cosh(x)), some(self.choose(far, self.mul(self.copysign(1.0, x), sine), sine), self.sinh(x))
 
@@ -146,25 +151,30 @@ class Parts:
     def log_twice(self, x, y):
         return self.add(self.log_size(x, y), LN_2)
 
-    def roots(self, x, y):
-        """The square roots of 1 - z and 1 + z."""
-        return (*self.sqrt_of(self.sub(1.0, x), self.neg(y)), *self.sqrt_of(self.add(x, 1.0), y))
+    def beside(self, x, y):
+        """The square root of x + iy, which may be next to 0 and lose its last digits there, but is not near the largest number."""
+        return self.root(x, y, x, y)
+
+    def precise(self, x, y):
+        """The same, with its last digits: next to 0 it is all that there is of acos and acosh."""
+        small = self.lt(self.max(self.abs(x), self.abs(y)), self.power(2 * self.digits - self.emax))
+        by, back = self.choose(small, self.power(2 * self.digits + 2), 1.0), self.choose(small, self.power(-self.digits - 1), 1.0)
+        return self.root(x, y, self.mul(x, by), self.mul(y, by), back)
 
     def asin_of(self, x, y):
-        p, q, r, s = self.roots(x, y)
+        (p, q), (r, s) = self.beside(self.sub(1.0, x), self.neg(y)), self.beside(self.add(x, 1.0), y)
         near = self.atan2(x, self.sub(self.mul(p, r), self.mul(q, s))), self.asinh(self.sub(self.mul(p, s), self.mul(q, r)))
         far = self.atan2(x, self.abs(y)), self.copysign(self.log_twice(x, y), y)
         return tuple(self.choose(self.huge(x, y), f, n) for f, n in zip(far, near))
 
     def acos_of(self, x, y):
-        p, q, r, s = self.roots(x, y)
+        (p, q), (r, s) = self.precise(self.sub(1.0, x), self.neg(y)), self.beside(self.add(x, 1.0), y)
         near = self.mul(2.0, self.atan2(p, r)), self.asinh(self.sub(self.mul(r, q), self.mul(s, p)))
         far = self.atan2(self.abs(y), x), self.neg(self.copysign(self.log_twice(x, y), y))
         return tuple(self.choose(self.huge(x, y), f, n) for f, n in zip(far, near))
 
     def acosh_of(self, x, y):
-        p, q = self.sqrt_of(self.sub(x, 1.0), y)
-        r, s = self.sqrt_of(self.add(x, 1.0), y)
+        (p, q), (r, s) = self.precise(self.sub(x, 1.0), y), self.beside(self.add(x, 1.0), y)
         near = self.asinh(self.add(self.mul(p, r), self.mul(q, s))), self.mul(2.0, self.atan2(q, r))
         far = self.log_twice(x, y), self.atan2(y, x)
         return tuple(self.choose(self.huge(x, y), f, n) for f, n in zip(far, near))
@@ -213,8 +223,8 @@ class Parts:
     def pow_of(self, x, y, u, v):
         p, q = self.exp_of(*self.mul_of(u, v, *self.log_of(x, y)))
         zero, one = band.pred(self.eq(x, 0.0), self.eq(y, 0.0)), band.pred(self.eq(u, 0.0), self.eq(v, 0.0))
-        nothing = self.choose(self.gt(u, 0.0), 0.0, self.choose(self.eq(v, 0.0), self.div(1.0, 0.0), self.div(0.0, 0.0)))
-        none = self.choose(bor.pred(self.gt(u, 0.0), self.eq(v, 0.0)), 0.0, self.div(0.0, 0.0))
+        nothing = self.choose(self.gt(u, 0.0), 0.0, self.choose(self.eq(v, 0.0), INFINITY, NAN))
+        none = self.choose(bor.pred(self.gt(u, 0.0), self.eq(v, 0.0)), 0.0, NAN)
         return self.choose(one, 1.0, self.choose(zero, nothing, p)), self.choose(one, 0.0, self.choose(zero, none, q))
 
 

@@ -5,7 +5,7 @@ from gen.lang import *
 INF = float('inf')
 LOG2_E = float.fromhex('0x1.71547652b82fep0')
 LN_2 = float.fromhex('0x1.62e42fefa38p-1'), float.fromhex('0x1.ef35793c7673p-45')       # in two parts, the first of 42 bits
-NAN = bits.f64.i64(0x7ff8 << 48)
+NAN = float('nan')
 ONE, ROOT_HALF = 0x3ff0 << 48, 0x3fe6a09e667f3bcd     # bits of 1 and of the square root of a half
 WHOLE = 1.5 * 2.0**52                        # what is added to it is rounded to an integer, which stands in its low word
 
@@ -204,7 +204,7 @@ def pow_of(a, b):
     log2, rest = log2_in_two(cvt.f64.i32(select.i32(subnormal, sub.i32(k, 54), k)), sub.f64(m, 1.0))
     finite = lt.f64(size, INF)
     log2 = select.f64(finite, select.f64(eq.f64(size, 0.0), -INF, log2), size)
-    cut = within(b, 2.0**100)
+    cut = within(b, 2.0**63)
     product = mul.f64(cut, log2)
     power = power_of_sum(product, fma.f64(cut, rest, rest_of_product(product, cut, log2)))
     half, whole = mul.f64(b, 0.5), trunc.f64(b)

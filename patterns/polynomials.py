@@ -22,6 +22,7 @@ ROUND = 1.5 * 2**23                          # added to a number below 2^22 it l
 ROUND_F64 = 1.5 * 2**52                      # below 2^51
 ONE = 127                                    # exponent of 1.0
 LEAST = 2.0**-126                            # that is normal
+FAR = 2.0**31                                # to this power anything but 1 and its like is 0 or inf
 INF, NAN = float('inf'), float('nan')
 
 EXPM1 = hexadecimal('0x1.fffffep-2 0x1.5554bp-3 0x1.555716p-5 0x1.12279ep-7 0x1.6b7376p-10')
@@ -201,7 +202,7 @@ def power_of_product(size, b):
     """2^(b log2 size) of two floats."""
     k, f, scaled = taken_apart(size)
     log2, log2_rest = log2_in_two(k, f)
-    cut = min.f32(max.f32(b, -2.0**100), 2.0**100)
+    cut = min.f32(max.f32(b, -FAR), FAR)
     product = mul.f32(cut, log2)
     rest = fma.f32(cut, log2_rest, rest_of_product(product, cut, log2))
     n, scale = whole(product, 1.0, -126, 126)
@@ -215,7 +216,7 @@ def power_by_f64(size, b):
     y = rcpz.f64(d)
     s = mul.f64(sub.f64(m, 1.0), fma.f64(fma.f64(neg.f64(d), y, 1.0), y, y))
     log2 = fma.f64(s, doubles.horner(mul.f64(s, s), POW_BY_F64), cvt.f64.i32(k))
-    product = doubles.within(mul.f64(cvt.f64.f32(min.f32(max.f32(b, -2.0**100), 2.0**100)), log2), 1000.0)
+    product = doubles.within(mul.f64(cvt.f64.f32(min.f32(max.f32(b, -FAR), FAR)), log2), 1000.0)
     t = add.f64(product, doubles.WHOLE)
     r = sub.f64(product, sub.f64(t, doubles.WHOLE))
     return cvt.f32.f64(mul.f64(doubles.horner(r, EXP2_BY_F64), doubles.power_of_two(doubles.low(t)))), is_positive(size)

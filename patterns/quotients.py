@@ -45,7 +45,7 @@ def reciprocal(y):
 def root(x):
     """s = x r and r is off by e, sqrt(x) = s (1 + e/2 + 3/8 e^2 + ..), e^2 3/8 + e/2 = 3/8 e (e + 4/3). Of 0 r is large and finite. A last bit in
     r makes it 2^-1074 where x is infinite, and s too."""
-    r = bits.f64.u64(bor.u64(bits.u64.f64(rsqrtz.f64(add.f64(x, 2.0**-1000))), 1))
+    r = bits.f64.u64(bor.u64(bits.u64.f64(rsqrtz.f64(add.f64(x, 2.0**-1022))), 1))
     s = mul.f64(x, r)
     e, more = fma.f64(neg.f64(s), r, 1.0), fma.f64(neg.f64(s), r, NEAR_7_3)
     return fma.f64(mul.f64(mul.f64(s, NEAR_3_8), e), more, s)
