@@ -198,6 +198,7 @@ def power_signed(x: Any, n: Any) -> Any:
     return z3.If(n >= 0, power(x, n), z3.If(x == 1, one, z3.If(x == -1, z3.If(odd, -one, one), zero)))
 
 
+TABLES = {"two_over_pi": 64, "two_over_pi_part": 128}  # any function of the place, modulo this
 CALLS: Dict[str, Callable[..., C]] = {"sc_popcnt": popcnt, "sc_length": length}
 
 
@@ -210,9 +211,12 @@ def scalar(i: Ins, args: List[Any]) -> Any:
     if "F" in (cls(i.type), cls(i.frm)):
         from gen import prove_floats
         return prove_floats.scalar(i, args, abstract)
-    if abstract and i.op in ("mulhi", "two_over_pi"):
+    if i.op in TABLES:
+        place = args[0] & TABLES[i.op] - 1
+        return opaque(i.op, place, place)
+    if abstract and i.op == "mulhi":
         from gen import prove_floats
-        return opaque(i.op, *prove_floats.ordered(*args)) if i.op == "mulhi" else opaque(i.op, args[0], args[0])
+        return opaque(i.op, *prove_floats.ordered(*args))
     if i.op == "mul" and cls(i.type) in "IU":  # products modulo the width, whatever width C takes them in
         return product(*args)
     if i.op == "pow16":

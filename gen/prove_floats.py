@@ -88,6 +88,7 @@ def conversion(i: Ins, a: Any) -> Any:
     return z3.fpToIEEEBV(z3.fpFPToFP(z3.RNE(), number(a, i.frm), sort(i.type)))
 
 
+ONE_AT_0, NONE_AT_0 = ("exp", "exp2", "cos", "cosh"), ("expm1", "log1p")  # the latter have their operand's sign, too
 EVEN, ODD = ("cos", "cosh"), ("sin", "tan", "sinh", "tanh", "asin", "atan", "asinh", "atanh", "cbrt", "erf", "trunc", "round_even", "round_afz")
 
 
@@ -120,6 +121,8 @@ def opaque(i: Ins, args: List[Any]) -> Any:
     if name == "cvt" and t in SORTS and i.frm in SORTS:
         least = 1 << width(i.frm) - 1
         return of(name, args[0] & least - 1) & ~sign | z3.If(args[0] & least != 0, sign, z3.BitVecVal(0, w))
+    if name == "cvt" and t in SORTS and cls(i.frm) in "IUP":
+        return z3.If(args[0] == 0, z3.BitVecVal(0, w), zero_added(of(name, *args), z3.BitVecVal(0, w)))  # of integers 0 alone is 0, and positive
     if name == "cvt" or t not in SORTS:
         return of(name, *args)
     size = [a & ~sign for a in args]
@@ -137,10 +140,13 @@ def opaque(i: Ins, args: List[Any]) -> Any:
         nothing = z3.And(none, is_finite(args[0], t), is_finite(args[1], t))
         third = z3.If(is_zero(args[2]), z3.BitVecVal(0, w), args[2])  # its sign counts where the product is 0 alone
         return z3.If(nothing, zero_added(args[2], product), of("fma", x, y, product, third))
+    if name in ONE_AT_0:
+        one = z3.simplify(z3.fpToIEEEBV(z3.FPVal(1, sort(t))))
+        return z3.If(is_zero(args[0]), one, of(name, *(size if name in EVEN else args)))
+    if name in NONE_AT_0:
+        return z3.If(is_zero(args[0]), args[0], of(name, *args) & ~sign | args[0] & sign)
     if name == "hypot":
         return of(name, *ordered(*size))
-    if name in EVEN:
-        return of(name, *size)
     if name in ODD:
         return of(name, *size) & ~sign | args[0] & sign
     if name == "atan2":

@@ -1,0 +1,279 @@
+"""Makes the mutants of a rule: operands swapped, constants changed, conditions dropped, operations replaced, one place at a time.
+
+Needs rules as load.py reads them; leaves a Mutant for each place, of which gen/mutate.py says whether the prover notices it. A change must
+matter to be a test of anything, so what a constant is for says how it is changed:
+
+    a number                  -c; c and a sixty-fourth of it, or, where no value shows that, as of what only mends the last digits, 2 c; an integer: one
+                              more, one less
+    a threshold               c / 2 or 2 c, as one mutant, which is killed if either is: it must matter that it stands where it does, on one side at
+                              least. In a rule that states an error or corrects a guess both ways are right on a stretch around it: that is how such
+                              rules are made, and no proof can or should tell thresholds of one stretch apart. A threshold is a constant that is only
+                              compared with, chosen or cut at; or added before the low digits are cut off, which says where one number turns to the
+                              next; or gone into what the machine is asked to guess an f64 of, which then is corrected. What is chosen to multiply with is a number
+    the same for the range    a power of two from 2^32 or below 2^-32, which keeps numbers from leaving the range of their type: its exponent / 2, or twice it
+    the same as bits          where it is taken from the bits of a float: one exponent more, one less
+    a mask                    an end of a run of ones, or a single one, moved by a bit either way, as one mutant, for the same reason
+    a factor of `mulhi`       c and a sixty-fourth of it: it stands for a fraction, of which its last digits are beyond what is asked for
+    a nan, a zero compared    not: neither has another value
+
+Masks, thresholds and fractions are those of rules that state an error or correct a guess; of all others each constant is a number. There < is made
+<=, here >=: each way serves the values of the other. A comparison with 0 stays as strict as with
+integers, but for that of a part of a complex value: on the axis between two half planes both ways are right.
+
+    mutants(rewrite(mul[N](a, 2), shl[N](a, 1)))    "2 is 3", "2 is 1", "1 is 2", "1 is 0", "shl is shrl", "operands of shl.N swapped"
+"""
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+
+from gen import ops, prove, prove_complex
+from gen.lang import All, Arith, Cond, Guard, Lit, Node, Not, Relation, Rule, Src, parts
+from gen.ledger import Errors, modes_of
+
+MOST = 24  # mutants of one rule; evenly chosen where it has more places
+TWINS = [("add", "sub"), ("mul", "add"), ("max", "min"), ("lt", "le"), ("gt", "ge"), ("eq", "ne"), ("band", "bor"), ("bxor", "bor"),
+         ("shl", "shrl"), ("shra", "shrl"), ("shlx", "shrlx"), ("shrax", "shrlx"), ("quot", "left"), ("div", "rem"), ("floor", "ceil"),
+         ("round_even", "round_afz"), ("neg", "abs"), ("exp", "expm1"), ("exp2", "exp"), ("log2", "log"), ("log1p", "log"), ("sin", "cos"),
+         ("sinh", "cosh"), ("asin", "acos"), ("asinh", "acosh"), ("tanh", "tan"), ("sqrt", "rsqrt"), ("cbrt", "sqrt"), ("erf", "tanh"),
+         ("logistic", "tanh"), ("atanh", "tanh"), ("rsqrt", "sqrt"), ("trunc", "floor"), ("sign", "abs"), ("bnot", "neg"), ("atan2", "pow")]
+TWIN = {**{b: a for a, b in reversed(TWINS)}, **dict(TWINS)}
+TURNED = {"lt": "ge", "ge": "lt", "le": "gt", "gt": "le", "eq": "ne", "ne": "eq"}
+GUESSES = ("exp2z", "log2z", "rcpz", "rsqrtz")
+SYMMETRIC = ("hypot", "mulhi")  # their operands may change places
+MASKING = ("band", "bor", "bxor")
+RANGE = 32
+FRACTION = {32: 23, 64: 52}  # bits of floats of that width
+ARITH = {"+": "-", "-": "+", "*": "+", "//": "%", "%": "//"}
+RELATION = {"==": "!=", "!=": "==", "<": "<=", "<=": "<", ">": ">=", ">=": ">"}
+Change = Tuple[str, List[Any]]  # in words; what it is replaced with, two where either will do
+
+
+@dataclass
+class Mutant:
+    rule: Rule
+    what: str
+    before: Optional[Rule] = None
+    dropped: str = ""  # the condition
+    cases: List[prove.Case] = field(default_factory=list)
+    stated: Dict[bool, Tuple[float, float]] = field(default_factory=dict)  # errors of the rule that it was made from: ledger.errors_in
+    errors: Errors = field(default_factory=dict)
+    other: "Optional[Mutant]" = None  # the same place moved the other way: one mutant with this one
+    open: List[prove.Case] = field(default_factory=list)  # that no value failed of, and not all were tried
+    coarse: bool = False  # killed by the other alone
+    fate: str = ""  # killed refused equal right survived
+
+
+# --- the parts of a rule ------------------------------------------------------------------------------------------------------------
+def copied(e: Any, memo: Dict[int, Any]) -> Any:
+    """e with the parts that memo names replaced; what is shared stays shared, what holds none of them stays the same object."""
+    if id(e) in memo:
+        return memo[id(e)]
+    out = e
+    if isinstance(e, Node):
+        args = [copied(x, memo) for x in e.args]
+        out = Node(e.op, e.types, e.flags, args) if any(x is not y for x, y in zip(args, e.args)) else e
+    elif isinstance(e, Arith):
+        out = Arith(e.op, copied(e.x, memo), copied(e.y, memo))
+    elif isinstance(e, Relation):
+        out = Relation(e.rel, copied(e.x, memo), copied(e.y, memo))
+    elif isinstance(e, Guard):
+        out = Guard(e.name, *(copied(x, memo) for x in e.args), word=e.word)
+    elif isinstance(e, Not):
+        out = Not(copied(e.x, memo))
+    elif isinstance(e, All):
+        out = All([copied(x, memo) for x in e.items])
+    memo[id(e)] = out
+    return out
+
+
+def everything(e: Any) -> List[Any]:
+    """e and all inside, conditions too, shared parts once, in a fixed order."""
+    out: Dict[int, Any] = {}
+
+    def visit(x: Any) -> None:
+        if id(x) in out or x is None:
+            return
+        out[id(x)] = x
+        inside = x.args if isinstance(x, (Node, Guard)) else (x.x, x.y) if isinstance(x, (Arith, Relation)) else (x.x,) if isinstance(x, (Not, Src)) else \
+            x.items if isinstance(x, All) else ()
+        for y in inside:
+            visit(y)
+
+    visit(e)
+    return list(out.values())
+
+
+class Users:
+    """Who uses each part, and what follows from it."""
+
+    def __init__(self, every: Sequence[Any]) -> None:
+        self.every = every
+        self.of: Dict[int, List[Node]] = {}
+        for x in every:
+            for a in x.args if isinstance(x, Node) else ():
+                self.of.setdefault(id(a), []).append(x)
+
+    def all_are(self, part: Any, *names: str) -> bool:
+        users = self.of.get(id(part), [])
+        return bool(users) and all(x.op.name in names for x in users)
+
+    def cut_off(self, x: Node) -> bool:
+        """Whether whoever uses x drops its low digits."""
+        number = lambda u, at: u.args[at].value if isinstance(u.args[at], Lit) else 0
+        drops = lambda u: (u.op.name == "band" and any(number(u, n) and not number(u, n) & 1 for n in (0, 1))) or \
+            (u.op.name in ("shrlx", "shrax") and number(u, 1) > 0 and u.args[0] is x)
+        users = self.of.get(id(x), [])
+        return bool(users) and all(map(drops, users))
+
+    def guessed(self, x: Node) -> bool:
+        """Whether x is what the machine is asked to guess an f64 of, and no more."""
+        return self.all_are(x, *GUESSES) and all(u.types[0].name == "f64" for u in self.of[id(x)])
+
+    def is_compared_zero(self, part: Any) -> bool:
+        """Their sign is nothing."""
+        return is_float(part) and part.value == 0 and any(x.op.sig == "compare" for x in self.of.get(id(part), [])) and \
+            all(x.op.sig == "compare" for x in self.of[id(part)])
+
+    def is_factor(self, part: Any) -> bool:
+        """Whether what is chosen of it and others only multiplies."""
+        users = self.of.get(id(part), [])
+        return bool(users) and all(x.op.name == "mul" or (x.op.name == "select" and x.args[0] is not part and self.is_factor(x)) for x in users)
+
+    def is_threshold(self, part: Any) -> bool:
+        if not may_turn(part) or self.is_factor(part):
+            return False
+        users = self.of.get(id(part), [])
+        return self.all_are(part, *prove.CHOICES) or (bool(users) and all(
+            self.guessed(x) if is_float(part) else x.op.name in ("add", "sub") and self.cut_off(x) for x in users))
+
+    def is_bits_of_float(self, part: Any) -> bool:
+        """An integer that is added to, or taken from, the bits of a float, and is none of few digits."""
+        return isinstance(part, Lit) and isinstance(part.value, int) and abs(part.value) >> 16 != 0 and self.is_threshold(part) and \
+            self.all_are(part, "add", "sub") and any(isinstance(a, Node) and a.op.name == "bits" for x in self.of[id(part)] for a in x.args)
+
+
+def is_float(e: Any) -> bool: return isinstance(e, Lit) and isinstance(e.value, float)
+
+
+def may_turn(e: Any) -> bool:
+    return isinstance(e, Lit) and not isinstance(e.value, bool) and e.value != 0 and abs(e.value) != float("inf")
+
+
+def has_error(r: Rule) -> bool:
+    """Some function at the root states how far it may be off; or the rule starts from a guess of the machine and corrects it."""
+    if prove_complex.is_complex(r) or any(isinstance(x, Node) and x.op.name in GUESSES for x in everything(r.right)):
+        return True
+    return isinstance(r.left, Node) and any(prove.budget_of(r, m, approx) for m in r.left.types[0].members for approx in modes_of(r))
+
+
+# --- changes ------------------------------------------------------------------------------------------------------------------------
+def replaced(v: Any, *by: Any) -> Change:
+    return f"{v!r} is {' or '.join(map(repr, by))}", [Lit(x) for x in by]
+
+
+def mask_changed(v: int, t: str) -> Iterator[Change]:
+    """The ends of the type stay."""
+    width, signed = ops.TYPE_BY_NAME[t].bits, t[0] == "i"
+    most = (1 << width) - 1
+    of_type = lambda x: x - most - 1 if signed and x >> width - 1 else x
+    u, bit = v & most, lambda n: v >> n & 1
+    if u & u - 1 == 0:
+        yield replaced(v, *(of_type(x & most) for x in (u >> 1, u << 1)))
+        return
+    for n in range(1, width):
+        if bit(n) != bit(n - 1):
+            yield replaced(v, of_type(u ^ 1 << n), of_type(u ^ 1 << n - 1))
+
+
+def float_changed(v: float, threshold: bool, inexact: bool) -> Iterator[Change]:
+    if v != v:
+        return
+    yield replaced(v, -v)
+    if v and abs(v) != float("inf"):
+        yield replaced(v, *moved_far(v)) if threshold else replaced(v, v * 1.015625, *([v * 2] if inexact else []))
+
+
+def moved_far(v: float) -> Tuple[float, float]:
+    """A threshold, nearer and further."""
+    fraction, exponent = math.frexp(v)
+    if abs(fraction) != 0.5 or abs(exponent - 1) < RANGE:
+        return v / 2, v * 2
+    power = lambda e: math.copysign(math.ldexp(1, e) if e < 1024 else math.inf, v)
+    return power((exponent - 1) // 2), power(2 * (exponent - 1))
+
+
+def integer_changed(e: Lit, users: Optional[Users]) -> Iterator[Change]:
+    """users: of a rule that has errors."""
+    v = e.value
+    t = next((x.types[-1].name for x in users.of.get(id(e), [])), "") if users else ""
+    width = ops.TYPE_BY_NAME[t].bits if t in ops.TYPE_BY_NAME else 0
+    if users and width > 1 and users.all_are(e, *MASKING):
+        yield from mask_changed(v, t)
+    elif users and width in FRACTION and users.is_bits_of_float(e):
+        yield from (replaced(v, v + d) for d in (1 << FRACTION[width], -1 << FRACTION[width]))
+    elif users and users.is_threshold(e):
+        yield replaced(v, v // 2, v * 2)
+    elif users and users.all_are(e, "mulhi"):
+        yield replaced(v, v + v // 64)
+    else:
+        yield from (replaced(v, v + d) for d in (1, -1))
+
+
+def node_changed(e: Node, turned: bool) -> Iterator[Change]:
+    if len(e.args) > 1 and "comm" not in e.op.props.split() and e.op.name not in SYMMETRIC:
+        i, j = (1, 2) if e.op.sig == "select" or e.op.name == "fma" else (0, 1)  # a product's factors may change places
+        args = list(e.args)
+        args[i], args[j] = args[j], args[i]
+        if args[i] is not args[j]:
+            yield f"operands of {e.name} swapped", [Node(e.op, e.types, e.flags, args)]
+    twin = ops.OP_BY_NAME.get((TURNED if turned else TWIN).get(e.op.name, ""))
+    if twin and twin.arity == e.op.arity and all(ops.TYPE_BY_NAME[m].cls in twin.classes for t in e.types for m in t.members):
+        yield f"{e.op.name} is {twin.name}", [Node(twin, e.types, e.flags, e.args)]
+
+
+def changes(e: Any, users: Users, inexact: bool, planes: bool = False) -> Iterator[Change]:
+    """Each small change of one part. inexact: of a rule that has errors; planes: of complex values."""
+    if isinstance(e, Lit):
+        v = e.value
+        if isinstance(v, bool):
+            yield replaced(v, not v)
+        elif isinstance(v, int):
+            yield from integer_changed(e, users if inexact else None)
+        elif not users.is_compared_zero(e):
+            yield from float_changed(v, inexact and users.is_threshold(e), inexact)
+    elif isinstance(e, Node):
+        yield from node_changed(e, inexact and e.op.sig == "compare" and (any(map(may_turn, e.args)) or (planes and e.op.name not in ("eq", "ne"))))
+    elif isinstance(e, Arith):
+        yield f"{e.op} is {ARITH[e.op]} in {e}", [Arith(ARITH[e.op], e.x, e.y)]
+        if e.op not in "+*":
+            yield f"operands of {e} swapped", [Arith(e.op, e.y, e.x)]
+    elif isinstance(e, Relation):
+        yield f"{e.rel} is {RELATION[e.rel]} in {e}", [Relation(RELATION[e.rel], e.x, e.y)]
+
+
+def with_change(r: Rule, memo: Dict[int, Any], when: Optional[Cond]) -> Rule:
+    return Rule(r.kind, copied(r.left, memo), copied(r.right, memo), None if when is None else copied(when, memo), r.where, r.err, r.instance)
+
+
+def mutants(r: Rule, most: int = MOST) -> List[Mutant]:
+    out = []
+    every = list({id(x): x for side in (r.left, r.right, r.when) for x in everything(side)}.values())
+    users, inexact = Users(every), has_error(r)
+    for part in every:
+        for what, some in changes(part, users, inexact, prove_complex.is_complex(r)):
+            made = [Mutant(with_change(r, {id(part): new}, r.when), what, r) for new in some]
+            made[0].other = made[1] if len(made) > 1 else None
+            out.append(made[0])
+    for n, c in enumerate(parts(r.when)):
+        flag = c.x if isinstance(c, Not) else c
+        if isinstance(flag, Guard) and not flag.args:
+            continue  # flags choose the contract
+        rest = [x for i, x in enumerate(parts(r.when)) if i != n]
+        out.append(Mutant(with_change(r, {}, All(rest) if rest else None), f"without {c}", r, str(c)))
+    step = max(1, -(-len(out) // most)) if most else 1
+    return [m for n, m in enumerate(out) if n % step == 0 or m.dropped]
+
+
+__all__ = ["MOST", "Mutant", "Users", "changes", "copied", "everything", "mutants", "with_change"]

@@ -1,0 +1,179 @@
+"""Whether a mutant is only another way of writing the rule that it was made from, by z3.
+
+Three questions, the cheapest first: whether it is right by itself, where z3 has what the rule computes; whether the part that was changed is
+the same where it stands, with everything but its nearest operands for any values; whether both right sides are one where functions are any
+functions of their operands, but for a few values, at which the mutant is tried.
+
+    q << 30 & 0x80000000 made q << 30 & 0x80000001     one for every q, so that the sine around them needs no look
+"""
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, Iterator, List, Set, Tuple
+
+from gen import ledger, ops, prove, prove_bits, prove_c, prove_complex, prove_floats, prove_z3
+from gen.lang import Expr, Node, PatternError, Rule, Var
+from gen.mutants import Mutant, copied, everything
+from gen.prove_terms import NotNarrow, Terms, build
+
+FEW = 6  # values at which a mutant may differ from the rule, if it is right at each
+DEPTHS = (1, 3, 6)  # how far below a change operands are looked into
+HIGHEST = 6  # parts above a change that are tried
+
+
+def shown(case: prove.Case) -> str:
+    return prove_z3.decide([case.terms])[0].state if prove_z3.present() and case.terms.contract not in ("ulp", "complex") else "unknown"
+
+
+def ways_up(x: Any, y: Any) -> Iterator[Any]:
+    """Pairs of a part before and after the change, the innermost first."""
+    if isinstance(x, Node) and isinstance(y, Node) and x is not y:
+        if x.op is y.op and len(x.args) == len(y.args):
+            for p, q in zip(x.args, y.args):
+                yield from ways_up(p, q)
+        yield x, y
+
+
+def nearest(x: Node, changed: Set[int], depth: int) -> Dict[int, Any]:
+    """Variables for what stands more than depth parts below the changed ones."""
+    level: Dict[int, int] = {}
+    of_complex: Set[int] = set()
+    waiting = [(x, 0)]
+    while waiting:
+        e, n = waiting.pop()
+        n = 0 if id(e) in changed else n + 1
+        if not isinstance(e, Node) or level.get(id(e), depth + 2) <= n:
+            continue
+        level[id(e)] = n
+        if n and e.op.name in ("re", "im"):
+            of_complex.add(id(e))
+        elif n <= depth:
+            waiting += [(a, n) for a in e.args]
+    return {i: Var(f"v{k}", "value") for k, (i, n) in enumerate(level.items()) if n > depth or i in of_complex}
+
+
+def hides_nans(whole: Expr, part: Node, t: str) -> bool:
+    """Whether nobody around a part of a float type looks at its bits or its sign, of which those of a nan are open."""
+    inside = lambda e: any(x is part for x in everything(e))
+    looks = lambda e: e.op.name == "bits" or (e.op.name == "copysign" and inside(e.args[1]))
+    return ops.TYPE_BY_NAME[t].cls != "F" or not any(isinstance(e, Node) and looks(e) and inside(e) for e in everything(whole))
+
+
+def places(m: Mutant) -> List[Tuple[Node, Node]]:
+    """Parts before and after the change, outside of which nothing differs, the innermost first."""
+    if m.before is None or m.rule.left is not m.before.left or m.dropped or str(m.rule.when) != str(m.before.when):
+        return []
+    after = ledger.spelled([m.rule.right])
+    found = {id(x): (x, y) for x, y in ways_up(m.before.right, m.rule.right)}
+    return [(x, y) for x, y in found.values() if ledger.spelled([copied(m.before.right, {id(x): y})]) == after][:HIGHEST]
+
+
+def same_in_place(m: Mutant, case: prove.Case) -> bool:
+    """What was changed is the same for any values of what it is made from, so that the rule is, too."""
+    return prove_z3.present() and any(same_part(m, x, y, depth, case) for x, y in places(m) for depth in DEPTHS)
+
+
+def same_part(m: Mutant, x: Node, y: Node, depth: int, case: prove.Case) -> bool:
+    t = case.bind.get(x.result.name, x.result.name)
+    if t in ops.COMPLEX or not hides_nans(m.before.right, x, t):  # type: ignore[union-attr, arg-type]
+        return False
+    old = {id(e) for e in everything(y)}
+    changed = {id(e) for e in everything(x) if id(e) not in old} | {id(x)}
+    leaves = nearest(x, changed, depth)
+    try:
+        terms = build(Rule("rewrite", copied(x, dict(leaves)), copied(y, dict(leaves)), None, m.rule.where), case.bind, {}, case.approx)
+        return prove_z3.same(terms) or (not any(i.op in prove_z3.HARD for i in terms.code) and prove_z3.decide_one(terms).state == "proved")
+    except (PatternError, NotNarrow, KeyError, prove_floats.Unsupported):
+        return False
+
+
+def same_as_before(m: Mutant, case: prove.Case) -> bool:
+    """The right side is another way of writing the right side that was."""
+    if m.before is None or not isinstance(m.before.right, Node) or m.dropped:
+        return False
+    before, after = m.before.right, m.rule.right
+    try:
+        if small_float(before, after):
+            whole = Rule("rewrite", before.args[0], after.args[0], None, m.rule.where)
+            return same_codes(build(whole, case.bind, {}, case.approx), before.types[0].name)
+        if all(isinstance(e, Node) and e.name == before.name and e.op.name in ("cvt", "cvtsat") and e.types[0].name in ops.SMALL_FLOATS for e in (before, after)):
+            whole = Rule("rewrite", before.args[0], after.args[0], None, m.rule.where)  # one conversion of what is the same
+            t = build(whole, case.bind, {}, case.approx)
+            return same(t, case) or (prove_z3.present() and prove_z3.decide_one(t).state == "proved")
+        is_complex = prove_complex.is_complex(m.before)
+        whole = Rule("rewrite", before, after, None, m.rule.where)
+        t = parts_of(whole, m.before, case) if is_complex else build(whole, case.bind, {}, case.approx)
+        t.contract = "zeros" if case.terms.contract in ("ulp", "complex") else t.contract  # the sign of a zero is no error
+        return same(t, case)
+    except (PatternError, NotNarrow):
+        return False
+
+
+def same(t: Terms, case: prove.Case) -> bool:
+    """Whether two sides are one where functions are any functions of their operands, but for a few values, at which the mutant is tried."""
+    if not prove_z3.present():
+        return False
+    prove_bits.abstract = True
+    try:
+        f = prove_z3.Formula(t)
+        goals = [f.wrong()]
+        # so much work that chance does not decide; of functions what is one at all is one soon
+        limit = 2 * prove_z3.LIMIT if case.terms.contract in ("ulp", "complex") else prove_z3.SIZED_LIMIT
+        for _ in range(FEW):
+            state, model = prove_z3.check(limit, *goals)
+            if state != "refuted":
+                return state == "proved"
+            found = {n: prove_z3.number(model, v) for n, v in enumerate(f.vars) if t.types[n] != "side"}
+            if not right_at({t.names[n]: v for n, v in found.items()}, case):
+                return False
+            goals.append(prove_z3.z3.Or(*(f.vars[n] != v for n, v in found.items())))
+        return False
+    except prove_floats.Unsupported:
+        return False
+    finally:
+        prove_bits.abstract = False
+
+
+def right_at(values: Dict[str, int], case: prove.Case) -> bool:
+    t = case.terms
+    where = [d if x == "side" else prove_c.Domain("list", (values.get(name, 0),)) for name, x, d in zip(t.names, t.types, prove.domains_of(t))]
+    return prove_c.run([prove_c.Job(t, where)])[0].ok
+
+
+def small_float(before: Any, after: Any) -> bool:
+    """Both are made of an integer, their code."""
+    return all(isinstance(e, Node) and e.op.name == "bits" and e.types[0].name in ops.SMALL_FLOATS for e in (before, after)) and before.types == after.types
+
+
+NANS: Dict[str, Callable[[int], bool]] = {  # of a code; others have one nan, 0x80
+    "f4e2m1fn": lambda c: False, "f8e3m4": lambda c: c & 127 > 0x70, "f8e4m3": lambda c: c & 127 > 0x78, "f8e5m2": lambda c: c & 127 > 0x7c,
+    "f8e4m3fn": lambda c: c & 127 == 127, "f8e8m0fnu": lambda c: c == 255}
+
+
+def same_codes(t: Terms, name: str) -> bool:
+    """Whether the codes of a small float are one, or nans, for all values: by z3, with floats as they are."""
+    if not prove_z3.present():
+        return False
+    try:
+        f = prove_z3.Formula(t)
+    except prove_floats.Unsupported:
+        return False
+    left, right = f.reg[t.left], f.reg[t.right]
+    nans = [c for c in range(1 << left.size()) if NANS.get(name, lambda c: c == 0x80)(c)]
+    nan = lambda x: prove_z3.z3.Or(*(x == c for c in nans))
+    other = prove_z3.z3.And(left != right, prove_z3.z3.Not(prove_z3.z3.And(nan(left), nan(right))))
+    wrong = prove_z3.z3.And(*f.given, prove_z3.z3.Or(other, *(f.reg[b] != 0 for b, _ in t.bad)))
+    return prove_z3.check(prove_z3.SIZED_LIMIT, wrong)[0] == "proved"
+
+
+def parts_of(whole: Rule, before: Rule, case: prove.Case) -> Terms:
+    """Both right sides of a rule of complex values, of the part that the case is of."""
+    assert isinstance(before.left, Node)
+    b = prove_complex.Parts(whole, {}, {}, False)
+    b.pairs = {}
+    t = "pred" if before.left.op.sig == "compare" else before.left.types[0].name
+    b.places(before.left, before.left.types[0].name)
+    side = lambda e: b.pair(e)[case.label.endswith(".im")] if t in ops.COMPLEX else b.value(e, t)
+    b.t.left, b.t.right = side(whole.left), side(whole.right)
+    if any(i.kind in ("cpart", "cref") for i in b.t.code):
+        raise PatternError(whole.where, "z3 has no complex functions")
+    return b.t
