@@ -325,7 +325,7 @@ static bool near_complex(int l, int r, int i, double ulp, double *away)
     if (!isfinite(creall(a)) || !isfinite(cimagl(a)) || !isfinite(creall(b)) || !isfinite(cimagl(b)) || (s->op == OP_DIV && b == 0)) return true;
     if (s->op == OP_POW && a == 0) { /* not open: 0, 1, infinity or nan */
         const long double want = part_of(z, s->part), v = (long double)float_at(r, i);
-        return v == want || (isnan(v) && isnan(want));
+        return (v == want && signbit(v) == signbit(want)) || (isnan(v) && isnan(want));
     }
     if (!isfinite(x) || !isfinite(y) || larger > (long double)DBL_MAX) return true; /* the evaluator's reference is a double */
     const long double largest = largest_of(t), unit = (long double)unit_near(t, fminl(larger, largest)), limit = largest + unit;

@@ -140,7 +140,10 @@ class Parts:
         return self.div(top, below), self.div(self.mul(e, s), below)
 
     def sign_of(self, x, y):
-        sx, sy, _ = self.scaled(x, y)
+        most = self.max(self.abs(x), self.abs(y))
+        large, small = self.gt(most, self.power(self.emax - 1)), self.lt(most, self.power(2 * self.digits - self.emax))
+        by = self.choose(large, 0.5, self.choose(small, self.power(self.emax - 1), 1.0))
+        sx, sy = self.mul(x, by), self.mul(y, by)
         size, none = self.hypot(sx, sy), band.pred(self.eq(x, 0.0), self.eq(y, 0.0))
         return self.choose(none, x, self.div(sx, size)), self.choose(none, y, self.div(sy, size))
 
@@ -157,7 +160,7 @@ class Parts:
 
     def precise(self, x, y):
         """The same, with its last digits: next to 0 it is all that there is of acos and acosh."""
-        small = self.lt(self.max(self.abs(x), self.abs(y)), self.power(2 * self.digits - self.emax))
+        small = self.lt(self.abs(y), self.power(2 * self.digits - self.emax))
         by, back = self.choose(small, self.power(2 * self.digits + 2), 1.0), self.choose(small, self.power(-self.digits - 1), 1.0)
         return self.root(x, y, self.mul(x, by), self.mul(y, by), back)
 
