@@ -160,9 +160,8 @@ class Parts:
 
     def precise(self, x, y):
         """The same, with its last digits: next to 0 it is all that there is of acos and acosh."""
-        small = self.lt(self.abs(y), self.power(2 * self.digits - self.emax))
-        by, back = self.choose(small, self.power(2 * self.digits + 2), 1.0), self.choose(small, self.power(-self.digits - 1), 1.0)
-        return self.root(x, y, self.mul(x, by), self.mul(y, by), back)
+        by = self.power(2 * self.digits + 2)
+        return self.root(x, y, self.mul(x, by), self.mul(y, by), self.power(-self.digits - 1))
 
     def asin_of(self, x, y):
         (p, q), (r, s) = self.beside(self.sub(1.0, x), self.neg(y)), self.beside(self.add(x, 1.0), y)
