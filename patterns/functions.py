@@ -1,6 +1,6 @@
 """Functions: how far a result may be off (BUDGETS), and by which way each is computed, best first."""
 from gen.lang import *
-from patterns import doubles, polynomials
+from patterns import doubles, halves, polynomials
 
 LOG2_E, LN_2 = 1.4426950408889634, 0.6931471805599453
 
@@ -73,7 +73,7 @@ APPROX = [
     rewrite(exp.f32.approx(a),       exp2.f32.approx(mul.f32(a, LOG2_E))),
     rewrite(log.f32.approx(a),       mul.f32(log2.f32.approx(a), LN_2)),
 ]
-LOWER = polynomials.HALVES + TANH + EXP + LOG + RSQRT + WIDEN + WIDEN2 + APPROX + polynomials.F32
+LOWER = halves.HALVES + TANH + EXP + LOG + RSQRT + WIDEN + WIDEN2 + APPROX + polynomials.F32
 
 # --- select: libdevice, linked late ---------------------------------------------------------------------------------------------------------
 # What stays libdevice's, or has no list, of the functions that ours were wanted for:

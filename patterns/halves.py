@@ -1,0 +1,69 @@
+"""Functions of f16 and bf16 as expressions: fewer terms than for f32, or the machine's approximation itself.
+
+Needs what polynomials.py reduces arguments by; leaves a list that functions.py puts before its own.
+
+    exp.f16(a)   2^(a / ln 2) in f32, which an f16 keeps inside the range
+"""
+from math import pi
+
+from gen.lang import *
+from patterns.polynomials import (COS_OF_F16, LN_2, LOG2_E, LOG_OF_F16, PI_2, PI_2_LOW, ROUND, SIN_OF_F16, exponent_of, horner, is_positive,
+                                  negative, odd, parts_of_logistic, quarters, roughly, sign_of, with_sign)
+
+
+def short_logistic(a):
+    """For 16 bits."""
+    s, e = parts_of_logistic(a)
+    return mul.f32(s, rcpz.f32(add.f32(s, e)))
+
+
+def few_quarters(a):
+    """q and r of an f16: two parts of pi/2 are enough up to 65504."""
+    j = fma.f32(a, 2 / pi, ROUND)
+    n = sub.f32(j, ROUND)
+    return bits.u32.f32(j), fma.f32(n, -PI_2_LOW, fma.f32(n, -PI_2, a))
+
+
+def few_waves(r):
+    """The sine as a product: -0 stays."""
+    square = mul.f32(r, r)
+    return mul.f32(r, fma.f32(square, horner(square, SIN_OF_F16), 1.0)), fma.f32(square, horner(square, COS_OF_F16), 1.0)
+
+
+def log_of_f16(a):
+    k = exponent_of(bits.i32.f32(a))
+    f = sub.f32(bits.f32.i32(sub.i32(bits.i32.f32(a), k)), 1.0)
+    log = fma.f32(cvt.f32.i32(k), LN_2 * 2.0**-23, fma.f32(mul.f32(f, f), horner(f, LOG_OF_F16), f))
+    return select.f32(is_positive(a), log, log2z.f32(a))
+
+
+def sin_in(q, r):
+    s, c = few_waves(r)
+    return with_sign(select.f32(odd(q), c, s), negative(q))
+
+
+def cos_in(q, r):
+    s, c = few_waves(r)
+    return with_sign(select.f32(odd(q), s, c), negative(add.u32(q, 1)))
+
+
+def tan_in(q, r):
+    s, c = few_waves(r)
+    return mul.f32(select.f32(odd(q), c, s), rcpz.f32(select.f32(odd(q), neg.f32(s), c)))
+
+
+X = cvt.f32.f16(a)                           # what an f16 comes to cannot be subnormal in f32
+Y = cvt.f32.bf16(a)
+HALVES = [
+    rewrite(exp.f16(a),                      cvt.f16.f32(exp2z.f32(mul.f32(X, LOG2_E)))),
+    rewrite(logistic.f16(a),                 cvt.f16.f32(rcpz.f32(add.f32(exp2z.f32(mul.f32(X, -LOG2_E)), 1.0)))),
+    rewrite(logistic.bf16(a),                cvt.bf16.f32(short_logistic(Y))),
+    rewrite(log.f16(a),                      cvt.f16.f32(log_of_f16(X)),                   when=~approx),
+    rewrite(rsqrt.f16(a),                    cvt.f16.f32(rsqrtz.f32(X))),
+    rewrite(sin.f16(a),                      cvt.f16.f32(sin_in(*few_quarters(X))),     when=~approx),
+    rewrite(cos.f16(a),                      cvt.f16.f32(cos_in(*few_quarters(X))),        when=~approx),
+    rewrite(tan.f16(a),                      cvt.f16.f32(tan_in(*few_quarters(X)))),
+    rewrite(sin.bf16(a),                     cvt.bf16.f32(with_sign(sin_in(*quarters(Y, roughly)), sign_of(Y))), when=~approx),
+    rewrite(cos.bf16(a),                     cvt.bf16.f32(cos_in(*quarters(Y, roughly))),           when=~approx),
+    rewrite(tan.bf16(a),                     cvt.bf16.f32(with_sign(tan_in(*quarters(Y, roughly)), sign_of(Y)))),
+]
