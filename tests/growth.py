@@ -71,7 +71,7 @@ def hashing(length: int) -> str:
 # name, generator, sizes: each twice the one before; code may grow to so many times what it was
 FAMILIES: List[Tuple[str, Callable[[int], str], Tuple[int, int, int], float]] = [
     ("diamonds of one shift", equal, (20, 40, 80), 2.6),
-    ("diamonds of many shifts", unequal, (20, 40, 80), 2.6),
+    ("diamonds of many shifts", unequal, (40, 80, 160), 2.6),
     ("chain", chain, (500, 1000, 2000), 2.2),
     ("hash", hashing, (4000, 8000, 16000), 2.2),
 ]
