@@ -201,7 +201,7 @@ def fused():
     part = sub.f64(total, product)
     lost = add.f64(sub.f64(product, sub.f64(total, part)), sub.f64(third, part))
     whole = bits.i64.f64(total)
-    toward = select.i64(ge.i64(bxor.i64(bits.i64.f64(lost), whole), 0), add.i64(whole, 1), sub.i64(whole, 1))
+    toward = add.i64(whole, bor.i64(shra.i64(bxor.i64(bits.i64.f64(lost), whole), 63), 1))  # -1 where the signs differ, else 1
     lossy = band.pred(bor.pred(lt.f64(lost, 0.0), gt.f64(lost, 0.0)), eq.i64(band.i64(whole, 1), 0))
     return bits.f64.i64(select.i64(lossy, toward, whole))
 

@@ -182,8 +182,8 @@ SOFTWARE = [                                 # what sm_89 is the first to conver
 # --- lower: what the machine converts, two at a time; it saturates, where HLO has nan and infinity ------------------------------------
 HARDWARE = [
     rewrite(cvt.f8e4m3fn.f32(a),             cvtsat.f8e4m3fn.f32(select.f32(gt.f32(abs.f32(a), 464.0), NAN, a))),
-    rewrite(cvt.f8e5m2.f32(a),               select.f8e5m2(ge.f32(abs.f32(a), 61440.0), select.f8e5m2(lt.f32(a, 0.0), bits.f8e5m2.u8(0xfc), bits.f8e5m2.u8(0x7c)),
-                                                 cvtsat.f8e5m2.f32(a))),
+    rewrite(cvt.f8e5m2.f32(a),               select.f8e5m2(ge.f32(a, 61440.0), bits.f8e5m2.u8(0x7c), select.f8e5m2(le.f32(a, -61440.0), bits.f8e5m2.u8(0xfc),
+                                                 cvtsat.f8e5m2.f32(a)))),
     rewrite(cvt.f32.f8e4m3fn(a),             cvt.f32.f16(cvt.f16.f8e4m3fn(a))),
     rewrite(cvt.f32.f8e5m2(a),               cvt.f32.f16(cvt.f16.f8e5m2(a))),
 ]
