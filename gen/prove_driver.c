@@ -455,15 +455,13 @@ static void set_random(int v, int i)
     else put(v, i, (Int)(how == 4 ? (uint64_t)((int64_t)u >> (u & 63)) : u));
 }
 
-/* How a right value is judged against the left one. */
-typedef struct {
+typedef struct { /* how a right value is judged against the left one */
     int l, r, contract;
     double ulp, absolute;
     bool first; /* stop where one fails */
 } Contract;
 
-/* The first n values of all variables; false where it is enough. */
-static bool try_values(int n, const Contract *c)
+static bool try_values(int n, const Contract *c) /* the first n values of all variables; false where it is enough */
 {
     run_code();
     judge(n, c->l, c->r, c->contract, c->ulp, c->absolute);

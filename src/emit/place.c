@@ -8,7 +8,7 @@
  */
 #include "emit/inner.h"
 
-enum { MOST = 64 /* nodes that are looked at */ };
+enum { MOST = 64 /* nodes that are looked at */, LEVELS = 16 };
 
 typedef struct {
     const IrGraph *g;
@@ -44,23 +44,27 @@ static IrRef definition(const IrGraph *g, IrRef x)
     return n->op == OP_VAR && g->vars[n->imm].kind == IR_LET ? g->vars[n->imm].definition : 0;
 }
 
-/* x with the definitions of the variables that are its terms in their place, and of those in these. */
+/* x with the definitions of the variables that are its terms in their place, and of those in these, a few levels deep. */
 static IrRef opened(EmitValues *e, IrRef x)
 {
     IrGraph *g = e->g;
-    for (bool again = true; again;) {
-        again = false;
-        if (definition(g, x)) return opened(e, definition(g, x));
+    for (int level = 0; level < LEVELS; level++) {
+        if (definition(g, x)) {
+            x = definition(g, x);
+            continue;
+        }
         const IrNode n = *ir_at(g, x);
         if (n.op != OP_SUM) return x;
         IrRef y = ir_index(g, (int64_t)n.imm);
+        bool found = false;
         for (uint32_t k = 0; k < n.a[1]; k++) {
             const IrTerm t = g->terms[n.a[0] + k];
             const IrRef inside = definition(g, t.ref);
-            again = again || inside;
+            found = found || inside;
             y = rw_add(e->rw, y, rw_scale(e->rw, inside ? inside : t.ref, t.coefficient));
         }
-        if (again) x = y;
+        if (!found) return x;
+        x = y;
     }
     return x;
 }
