@@ -153,14 +153,13 @@ IrRef emit_leaf(RwCx *rw, const HloInstruction *i, const IrRef *index)
     return iota(rw, i, index);
 }
 
-IrRef emit_table_element(RwCx *rw, const HloShape *s, uint32_t table, const IrRef *index)
-{
-    IrGraph *g = rw_graph(rw);
-    return ir_node(g, OP_LOAD, IR_TYPE(s->type, 0), 0, ir_node(g, OP_ARG, 0, 0, 0, 0, 0, table), row_major(rw, s, index), 0, 0);
-}
-
 IrRef emit_load(RwCx *rw, ScType type, uint32_t buffer, IrRef place)
 {
     IrGraph *g = rw_graph(rw);
     return ir_node(g, OP_LOAD, IR_TYPE(type, 0), 0, ir_node(g, OP_ARG, 0, 0, 0, 0, 0, buffer), place, 0, 0);
+}
+
+IrRef emit_table_element(RwCx *rw, const HloShape *s, uint32_t table, const IrRef *index)
+{
+    return emit_load(rw, s->type, table, row_major(rw, s, index));
 }

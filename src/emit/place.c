@@ -16,6 +16,12 @@ typedef struct {
     uint32_t n, divisions;
 } Walk;
 
+static IrRef definition(const IrGraph *g, IrRef x)
+{
+    const IrNode *n = ir_at(g, x);
+    return n->op == OP_VAR ? g->vars[n->imm].definition : 0;
+}
+
 /* Counts the divisions of x and of the definitions that it stands on; gives up at MOST nodes. */
 static bool count(Walk *w, IrRef x)
 {
@@ -26,7 +32,7 @@ static bool count(Walk *w, IrRef x)
     if (w->n == MOST) return false;
     w->seen[w->n++] = x;
     w->divisions += n.op == OP_FLOORDIV || n.op == OP_MOD;
-    if (n.op == OP_VAR) return !w->g->vars[n.imm].definition || count(w, w->g->vars[n.imm].definition);
+    if (n.op == OP_VAR) return !definition(w->g, x) || count(w, definition(w->g, x));
     for (uint32_t k = 0, count_of = ir_arity(w->g, x); k < count_of; k++)
         if (!count(w, ir_operand(w->g, x, k))) return false;
     return true;
@@ -36,12 +42,6 @@ static uint32_t divisions(const IrGraph *g, IrRef x)
 {
     Walk w = {.g = g};
     return count(&w, x) ? w.divisions : UINT32_MAX;
-}
-
-static IrRef definition(const IrGraph *g, IrRef x)
-{
-    const IrNode *n = ir_at(g, x);
-    return n->op == OP_VAR && g->vars[n->imm].kind == IR_LET ? g->vars[n->imm].definition : 0;
 }
 
 /* x with the definitions of the variables that are its terms in their place, and of those in these, a few levels deep. */
