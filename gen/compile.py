@@ -10,29 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Dict, List, Optional, Tuple
 
-from gen import ops
-from gen.encode import FLAGBIT, NONE, OPNUM, REL, TYPENUM, Step, bits_of
 from gen.expr import Arith, Expr, Guard, Lit, Node, PatternError, Src, Type, Var, parts
 from gen.forms import is_const, is_index, operand_variables, root_op, swappable, terms_of
 from gen.load import walk as inside
 from gen.lang import Free, Rule
 from gen.load import RuleSet
 from gen.slots import Slots
+from gen.words import FLAGBIT, NONE, OPNUM, TYPENUM, Program, Step, bits_of
 
 MAX_VARIANTS = 64  # orders of commutative operands a rule may be tried in
 MODIFIER = {"neg": 1, "abs": 2}
-
-
-@dataclass
-class Program:
-    """What one rule compiles to: steps up to and without ACCEPT, then the build."""
-
-    rule: Rule
-    root: str  # operation's name
-    steps: List[Step]
-    build: List[Step]
-    names: Dict[str, str]  # variable -> "v3" or "k0"
-    orders: int            # in how many orders of operands its rule is tried
 
 
 @dataclass

@@ -9,36 +9,14 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Dict, List, Tuple, Union
+from typing import Dict, List, Tuple
 
 from gen import ops
-
-if TYPE_CHECKING:
-    from gen.compile import Program
-
-OPNUM = {o.name: i for i, o in enumerate(ops.OPS)}
-TYPENUM = {t.name: i for i, t in enumerate(ops.TYPES)}
-FLAGBIT = {f: 1 << i for i, f in enumerate(ops.FLAGS)}
-NONE = 0xFF
-
-# Opcodes of the words; the C side has the same list in the same order (src/rewrite/code.def is written from it).
-WORDS = ("TRY FILTER SWAP OP OPX ANY ANYX TYPE CLASS TEQ FLAGS SAME LIT KONST SRC SPLIT GROUP OFFSET NEGATE PICK PICKV REST "
-         "KIMM KWIDTH KARITH CREL CFACT CAPART CPERIOD CFLAG ACCEPT "
-         "BNODE BLIT BKONST BSUM BINSTR BROOT").split()
-WORD = {name: i for i, name in enumerate(WORDS)}
-ARITH = {"+": 0, "-": 1, "*": 2, "//": 3, "%": 4}
-REL = {"==": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
+from gen.words import NONE, OPNUM, WORD, Program, Step
 
 FILTER_BRANCHES = 6  # fewer are tried one after another
 FILTER_KEYS = 10
 FILTER_MOST = 4096   # branches that the engine has room for
-
-Step = Tuple  # (word, a, b, c, extra..): extras are ("imm", value) or numbers, one word each
-
-
-def bits_of(value: Union[bool, int, float]) -> int:
-    """As 64 bits. Steps hold bits, since Python takes 0.0, -0.0, 0 and False for one key of a dictionary."""
-    return struct.unpack("<Q", struct.pack("<d", value))[0] if isinstance(value, float) else int(value) & (1 << 64) - 1
 
 
 @dataclass
@@ -249,12 +227,12 @@ class Tables:
             if try_at >= 0:
                 self.code[try_at] = WORD["TRY"] | (len(self.code) - try_at) << 8
 
-    def classes(self, programs: "List[Program]") -> None:
+    def classes(self, programs: List[Program]) -> None:
         """Masks of type classes before all literals, of other strata too: their numbers must be small."""
         for mask in sorted({s[4][1] for p in programs for s in p.steps if s[0] == "CLASS"}):
             self.immediate(mask)
 
-    def rules(self, programs: "List[Program]", first_rule: Dict[int, int]) -> Dict[str, int]:
+    def rules(self, programs: List[Program], first_rule: Dict[int, int]) -> Dict[str, int]:
         """Entry offset by root operation of one stratum's programs, in list order."""
         by_root: Dict[str, List[Tuple[List[Step], Step]]] = {}
         self.classes(programs)

@@ -153,7 +153,7 @@ def small_types() -> str:
     """How values of types of 8 bits and below are loaded and stored."""
     lines = [semantics.NARROW]
     for t in ops.SMALL_INTS + ops.SMALL_FLOATS:
-        n, width = semantics.NATIVE[t], ops.TYPE_BY_NAME[t].bits
+        width = ops.TYPE_BY_NAME[t].bits
         cut = f"{'SIGNED' if t[0] == 'i' else 'UNSIGNED'}({width}, x)"
         load, store = (cut, cut) if t in ops.SMALL_INTS else (f"sc_small_to_f64({enum('SC_', t)}, {cut})", f"(uint8_t)sc_small_from_f64({enum('SC_', t)}, x)")
         lines.append(f"#define LOAD_{t}(x) {load}\n#define STORE_{t}(x) {store}\n#define BITS_{t}(x) {cut}\n")

@@ -14,7 +14,7 @@ from typing import Any, Dict, List, Tuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from gen import checks, compile as comp, encode, guards, ledger, load, measured, ops
+from gen import checks, compile as comp, encode, guards, ledger, load, measured, ops, words
 from gen.expr import PatternError, parts
 from gen.lang import Rule
 from gen.load import STRATA, RuleSet
@@ -158,8 +158,8 @@ def main(argv: List[str]) -> int:
         return 1
     names = " ".join(f"X({s.name})" for s in targets)
     (out / "tg_targets.h").write_text(f"/* Generated from the names of patterns/sm*.py. */\n#define TG_TARGETS(X) {names}\n")
-    opcodes = "".join(f"WORD({w})\n" for w in encode.WORDS) + "".join(f"GUARD({g})\n" for g in guards.NUMBER)
-    (out / "code.def").write_text(f"/* Generated from gen/encode.py: opcodes of the words of RwTables.code, and facts of gen/guards.py. */\n{opcodes}")
+    opcodes = "".join(f"WORD({w})\n" for w in words.WORDS) + "".join(f"GUARD({g})\n" for g in guards.NUMBER)
+    (out / "code.def").write_text(f"/* Generated from gen/words.py: opcodes of the words of RwTables.code, and facts of gen/guards.py. */\n{opcodes}")
     for s in [index, *targets]:
         print(size_of(s, compiled[s.name][0], owners[s.name][0]))
     if lacking:

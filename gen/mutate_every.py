@@ -23,7 +23,8 @@ from gen import gen_scalar, ledger, load, ops, prove, prove_bits, prove_c, seman
 from gen.lang import Node, Rule
 from gen.mutants import Mutant
 from gen.mutate_same import places
-from gen.prove_terms import EXACT, Ins, Terms, build, cls, width
+from gen.prove_code import EXACT, Ins, Terms, cls, width
+from gen.prove_terms import build
 
 BITS, MOST_MOVED = 32, 2
 BITS_TOO = "bits"  # a contract: equal, nans too

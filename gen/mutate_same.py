@@ -13,7 +13,8 @@ from typing import Any, Callable, Dict, Iterator, List, Set, Tuple
 from gen import ledger, ops, prove, prove_bits, prove_c, prove_complex, prove_floats, prove_z3
 from gen.lang import Expr, Node, PatternError, Rule, Var
 from gen.mutants import Mutant, copied, everything
-from gen.prove_terms import NotNarrow, Terms, build
+from gen.prove_code import NotNarrow, Terms
+from gen.prove_terms import build
 
 FEW = 6  # values at which a mutant may differ from the rule, if it is right at each
 DEPTHS = (1, 3, 6)  # how far below a change operands are looked into

@@ -23,7 +23,8 @@ from gen import lang, load, ops, prove_c, prove_complex
 from gen.lang import Node, PatternError, Rule
 from gen.ledger import modes_of
 from gen.prove_c import Domain, Job, Result
-from gen.prove_terms import EXACT, Errors, NotNarrow, Terms, build, cls, literal_bits, width
+from gen.prove_code import EXACT, Errors, NotNarrow, Terms, cls, literal_bits, width
+from gen.prove_terms import build
 
 EXHAUST_BITS = 24  # of all variables together
 SIDES = 4  # inexact results that may move at once

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Tuple
 
 from gen import ops, semantics
-from gen.prove_terms import Ins, cls
+from gen.prove_code import Ins, cls
 
 try:
     import z3

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import List, Optional, Sequence, Tuple
 
 from gen import gen_scalar, ops, semantics
-from gen.prove_terms import EXACT, Terms, width
+from gen.prove_code import EXACT, Terms, width
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILT_FROM = ("src/base/base.h", "src/scalar/round.c", "src/scalar/round.h", "src/scalar/scalar.c", "src/scalar/scalar.h")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Optional
 from gen import guards
 from gen.lang import Guard, Node, Not, PatternError, Src, parts
 from gen.load import walk
+from gen.prove_code import EXACT, Ins, cls, width
 
 if TYPE_CHECKING:
     from gen.prove_terms import Builder
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
 
 def meaning(b: "Builder", c: Guard) -> Optional[int]:
     """Register that says whether a named condition holds; None where it is no assumption about values."""
-    from gen.prove_terms import EXACT, Ins, width
-
     if guards.BY_NAME[c.name].kind != "fact":
         return None
     place = b.var.get(id(c.args[0]))
@@ -64,8 +63,6 @@ def flagged(rule, flag: str) -> bool:  # type: ignore[no-untyped-def]
 
 def float_contract(b: "Builder", result: str) -> None:
     """nsz: the sign of a zero is free. nnan: no value is a nan."""
-    from gen.prove_terms import cls
-
     if cls(result) != "F":
         return
     if flagged(b.rule, "nsz"):
@@ -84,5 +81,3 @@ def modified(b: "Builder", e: Src, t: str) -> int:
     size = b.scalar("select", t, b.scalar("ge", "i8", how, two), b.scalar("abs", t, x), x)
     return b.scalar("select", t, odd, b.scalar("neg", t, size), size)
 
-
-__all__ = ["float_contract", "meaning", "modified"]

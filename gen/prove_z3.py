@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 from gen import prove_bits, prove_floats
 from gen.prove_bits import C
-from gen.prove_terms import EXACT, Ins, Terms, cls, width
+from gen.prove_code import EXACT, Ins, Terms, cls, width
 
 try:
     import z3

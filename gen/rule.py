@@ -21,10 +21,10 @@ sys.path.insert(0, str(ROOT))
 
 from gen import checks, ledger, load, measure, measured, prove, prove_c, prove_report, prove_z3, rule_loop  # noqa: E402
 from gen.lang import PatternError, Rule  # noqa: E402
-from gen.prove_terms import Errors  # noqa: E402
+from gen.prove_code import Errors  # noqa: E402
 
-PROVERS = ("prove.py", "prove_bits.py", "prove_c.py", "prove_complex.h", "prove_complex.py", "prove_driver.c", "prove_facts.py", "prove_floats.py", "prove_terms.py",
-           "prove_z3.py")
+PROVERS = ("prove.py", "prove_bits.py", "prove_c.py", "prove_code.py", "prove_complex.h", "prove_complex.py", "prove_driver.c", "prove_facts.py",
+           "prove_floats.py", "prove_terms.py", "prove_z3.py")
 
 
 def proved_rules(sets: Sequence[load.RuleSet]) -> List[Rule]:

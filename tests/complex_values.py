@@ -17,7 +17,7 @@ import struct
 import sys
 import tempfile
 from pathlib import Path
-from typing import Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Callable, Dict, Iterator, List, Optional
 
 import npy
 from warpburg_cli import Cli

@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.dont_write_bytecode = True
 
 from gen import mutate, mutate_every, prove, prove_z3  # noqa: E402
-from gen.lang import (Lit, N, U, a, add, b, band, bf16, bits, bnot, bxor, cvt, div, exp, exp2, fma, k, lt, min, mul, mulhi, n, quot, rcpz,  # noqa: E402,F401
+from gen.lang import (Lit, N, U, a, add, b, band, bits, bnot, bxor, cvt, div, exp, exp2, fma, k, lt, min, mul, mulhi, n, quot, rcpz,  # noqa: E402,F401
                       rewrite, select, shlx, shrlx, sin, sqrt, sub, within)  # noqa: E402,F401
 from gen.mutants import copied, everything  # noqa: E402
 

@@ -1,0 +1,100 @@
+"""The straight line of instructions that the prover judges: registers and their types, instructions, literals as bits.
+
+A register holds a value of an element type (`bf16`, or `i3` for three bits), an exact integer (`exact`: index values and the constants
+of rules), or the reference value of a function. Registers 0.. are the rule's variables. `pre` must hold for a rule to fire; what
+stands in `bad` must not happen on the right side: an operation outside the domain that the machine gives it.
+
+    r0 = a: i8   r1 = 1: i8   r2 = mul.i8 r0 r1        Terms(names ["a"], types ["i8"], code [Ins("literal", "i8", imm=1), Ins("scalar", "i8", (0, 1), "mul")])
+"""
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from typing import Dict, List, Tuple
+
+from gen import ops
+from gen.lang import Expr
+
+EXACT = "exact"
+RELATIONS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+Error = Tuple[float, float, float]  # share of the value, units in the last place, absolute
+Errors = Dict[Tuple[str, str, bool], Error]  # of (operation, type, approx): what the instructions or the budget say
+
+
+@dataclass(frozen=True)
+class Ins:
+    """kind: scalar (op of the table), literal, int, of (value to exact), to (exact to value), add .. ge (exact), nudge, function,
+    garbage."""
+
+    kind: str
+    type: str  # of the result; of the operands for relations
+    args: Tuple[int, ...] = ()
+    op: str = ""
+    frm: str = ""
+    imm: int = 0
+    error: Error = (0, 0, 0)
+
+
+@dataclass
+class Terms:
+    names: List[str] = field(default_factory=list)
+    types: List[str] = field(default_factory=list)  # of the variables
+    code: List[Ins] = field(default_factory=list)
+    pre: List[int] = field(default_factory=list)
+    bad: List[Tuple[int, str]] = field(default_factory=list)
+    left: int = 0
+    right: int = 0
+    contract: str = "equal"  # equal, zeros (nsz), ulp
+    budget: Tuple[float, float] = (0, 0)
+    note: Dict[int, Expr] = field(default_factory=dict)  # register -> what it is in the rule
+
+    def type_of(self, r: int) -> str:
+        if r < len(self.types):
+            return self.types[r]
+        i = self.code[r - len(self.types)]
+        if i.kind in RELATIONS.values() or (i.kind == "scalar" and ops.OP_BY_NAME[i.op].sig in ("compare", "test")):
+            return "pred"
+        return i.type
+
+
+def cls(t: str) -> str:
+    return "X" if t == EXACT else ops.TYPE_BY_NAME[t].cls if t in ops.TYPE_BY_NAME else t[0].upper()
+
+
+def width(t: str) -> int:
+    return 1 if t == "pred" else ops.TYPE_BY_NAME[t].bits if t in ops.TYPE_BY_NAME else int(t[1:])
+
+
+def bf16_bits(x: float) -> int:
+    """Correctly rounded: through float with its last bit made odd where it is not exact."""
+    u = literal_bits(x, "f32")
+    f = struct.unpack("<f", struct.pack("<I", u))[0]
+    if x != x:
+        return u >> 16 | 0x40
+    if f != x and abs(x) <= 3.4e38 and u & 1 == 0:
+        u += 1 if abs(f) < abs(x) else -1
+    return (u + 0x7FFF + (u >> 16 & 1)) >> 16
+
+
+def literal_bits(value: object, t: str) -> int:
+    """A literal narrowed to a type, as the engine does when the rule matches."""
+    if cls(t) != "F":
+        return int(value) & (1 << width(t)) - 1  # type: ignore[call-overload]
+    x = float(value)  # type: ignore[arg-type]
+    if t == "bf16":
+        return bf16_bits(x)
+    code = {"f16": ("<e", "<H"), "f32": ("<f", "<I"), "f64": ("<d", "<Q")}[t]
+    try:
+        return struct.unpack(code[1], struct.pack(code[0], x))[0]
+    except OverflowError:
+        return struct.unpack(code[1], struct.pack(code[0], float("inf") if x > 0 else float("-inf")))[0]
+
+
+def fits(value: object, t: str) -> bool:
+    """Whether an integer literal is a value of a narrow type; -1 is all ones of an unsigned one."""
+    n, w = int(value), width(t)  # type: ignore[call-overload]
+    return -1 << w - 1 <= n < 1 << w - 1 if cls(t) == "I" else -1 <= n < 1 << w
+
+
+class NotNarrow(Exception):
+    """A literal of the rule is no value of the narrow type."""

@@ -1,0 +1,45 @@
+"""The vocabulary of match and build programs: opcodes of the words that src/rewrite/match.c runs, numbers of operations, types and
+flags, steps before they are words, and what one rule compiles to.
+
+    rewrite(sub[N](a, 0), a)     steps ("CLASS", 0, 0, 0, classes of N), ("ANY", 1, 0, 0), ("ANY", 2, 0, 1), ("LIT", 2, 0, 0, 0); build ("BROOT", 1, 0, 0)
+"""
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Dict, List, Tuple, Union
+
+from gen import ops
+from gen.lang import Rule
+
+OPNUM = {o.name: i for i, o in enumerate(ops.OPS)}
+TYPENUM = {t.name: i for i, t in enumerate(ops.TYPES)}
+FLAGBIT = {f: 1 << i for i, f in enumerate(ops.FLAGS)}
+NONE = 0xFF
+
+# Opcodes of the words; the C side has the same list in the same order (src/rewrite/code.def is written from it).
+WORDS = ("TRY FILTER SWAP OP OPX ANY ANYX TYPE CLASS TEQ FLAGS SAME LIT KONST SRC SPLIT GROUP OFFSET NEGATE PICK PICKV REST "
+         "KIMM KWIDTH KARITH CREL CFACT CAPART CPERIOD CFLAG ACCEPT "
+         "BNODE BLIT BKONST BSUM BINSTR BROOT").split()
+WORD = {name: i for i, name in enumerate(WORDS)}
+ARITH = {"+": 0, "-": 1, "*": 2, "//": 3, "%": 4}
+REL = {"==": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
+
+Step = Tuple  # (word, a, b, c, extra..): extras are ("imm", value) or numbers, one word each
+
+
+def bits_of(value: Union[bool, int, float]) -> int:
+    """As 64 bits. Steps hold bits, since Python takes 0.0, -0.0, 0 and False for one key of a dictionary."""
+    return struct.unpack("<Q", struct.pack("<d", value))[0] if isinstance(value, float) else int(value) & (1 << 64) - 1
+
+
+@dataclass
+class Program:
+    """What one rule compiles to: steps up to and without ACCEPT, then the build."""
+
+    rule: Rule
+    root: str  # operation's name
+    steps: List[Step]
+    build: List[Step]
+    names: Dict[str, str]  # variable -> "v3" or "k0"
+    orders: int            # in how many orders of operands its rule is tried
