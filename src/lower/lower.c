@@ -125,24 +125,24 @@ static void generate(LlBuild *b)
 
 static void steps(LlBuild *b)
 {
-    double t0 = wbb_cpu_ms(), t1;
     open_module(b);
     ll_build(b);
     verify(b);
-    b->out.ms_build = (t1 = wbb_cpu_ms()) - t0;
     if (b->o->keep_llvm) b->out.llvm_before = ll_say_llvm(b);
 
-    t0 = wbb_cpu_ms();
+    double since = wbb_cpu_ms();
     ll_link(b);
     check(b, "linking");
-    b->out.ms_link = (t1 = wbb_cpu_ms()) - t0;
+    b->out.ms_link = wbb_cpu_ms() - since;
+
+    since = wbb_cpu_ms();
     optimise(b);
-    b->out.ms_optimise = wbb_cpu_ms() - t1;
+    b->out.ms_optimise = wbb_cpu_ms() - since;
     if (b->o->keep_llvm) b->out.llvm_after = ll_say_llvm(b);
 
-    t0 = wbb_cpu_ms();
+    since = wbb_cpu_ms();
     generate(b);
-    b->out.ms_codegen = wbb_cpu_ms() - t0;
+    b->out.ms_codegen = wbb_cpu_ms() - since;
 }
 
 static void body(WbbCx *cx, void *arg)

@@ -43,7 +43,7 @@ typedef struct {
     const char *llvm_before, *llvm_after; /* optimisation; NULL unless wanted */
     const char **libdevice;               /* functions called, in order of first call */
     uint32_t n_libdevice;
-    double ms_build, ms_link, ms_optimise, ms_codegen;
+    double ms_link, ms_optimise, ms_codegen; /* of this thread, in LLVM */
 } LlOutput;
 
 /* lower.c: fails with LLVM's message where LLVM refuses; declines with WHY_NO_LIBDEVICE where a function needs libdevice and

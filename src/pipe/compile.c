@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-const char *const pipe_room_name[PIPE_ROOMS] = {"hlo", "partition", "emit", "rewrite", "llvm", "bundle", "target"};
+const char *const pipe_room_name[PIPE_ROOMS] = {"hlo", "partition", "emit", "rewrite", "lower", "link", "optimise", "codegen", "bundle", "target"};
 const char *const pipe_stage_name[PIPE_STAGES] = {"hlo", "maps", "plan", "ir", "llvm", "ptx", "cubin", "json"};
 const char *const pipe_passes[] = {"simplify", "lower", "vectorize", "width", "select", NULL};
 
@@ -178,7 +178,11 @@ void pipe_compile(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file
     r->ptx = out.ptx;
     r->libdevice = out.libdevice;
     r->n_libdevice = out.n_libdevice;
-    lap(r, PIPE_LLVM, &since);
+    r->ms[PIPE_LINK] = out.ms_link;
+    r->ms[PIPE_OPTIMISE] = out.ms_optimise;
+    r->ms[PIPE_CODEGEN] = out.ms_codegen;
+    lap(r, PIPE_LOWER, &since);
+    r->ms[PIPE_LOWER] -= out.ms_link + out.ms_optimise + out.ms_codegen;
     if (o->assemble || o->stage == PIPE_AT_CUBIN) {
         const double start = wbb_now_ms();
         r->cubin = tg_assemble(cx, a, r->target, r->ptx, r->kernel->name);

@@ -16,8 +16,10 @@
 #include "target/target.h"
 
 /* Where milliseconds go: those of this thread alone, but for TARGET, which waits for ptxas, by the clock on the wall. Rooms are timed
- * from outside: index arithmetic is part of emit. */
-typedef enum { PIPE_HLO, PIPE_PARTITION, PIPE_EMIT, PIPE_REWRITE, PIPE_LLVM, PIPE_BUNDLE, PIPE_TARGET, PIPE_ROOMS } PipeRoom;
+ * from outside: index arithmetic is part of emit. The three after LOWER are LLVM's own. */
+typedef enum {
+    PIPE_HLO, PIPE_PARTITION, PIPE_EMIT, PIPE_REWRITE, PIPE_LOWER, PIPE_LINK, PIPE_OPTIMISE, PIPE_CODEGEN, PIPE_BUNDLE, PIPE_TARGET, PIPE_ROOMS
+} PipeRoom;
 extern const char *const pipe_room_name[PIPE_ROOMS];
 
 /* What --emit names, in the order in which it comes to be. */
