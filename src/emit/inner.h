@@ -155,12 +155,12 @@ static inline IrRef emit_as(EmitValues *e, IrRef x, ScType t)
 IrRef emit_between(EmitValues *e, IrRef x, WbbI128 lo, WbbI128 hi); /* inclusive */
 IrRef emit_inside(EmitValues *e, const IxAccess *access);
 
-/* choose.c, fold.c, function.c: the steps of each kind -------------------------------------------------------------------------- */
+/* bits.c, choose.c, fold.c, function.c: the steps of each kind ------------------------------------------------------------------ */
 void emit_step_pieces(EmitValues *e, EmitFrame *f);   /* pad, dynamic-update-slice */
 void emit_step_concat(EmitValues *e, EmitFrame *f);
 void emit_step_fold(EmitValues *e, EmitFrame *f);     /* reduce, reduce-window, dot, convolution */
 void emit_step_map(EmitValues *e, EmitFrame *f);      /* the body at each element */
-void emit_step_bits(EmitValues *e, EmitFrame *f);     /* bitcast-convert to another width */
+void emit_step_bits(EmitValues *e, EmitFrame *f);     /* bitcast and bitcast-convert to another width */
 void emit_step_function(EmitValues *e, EmitFrame *f); /* makes the function of an instruction, then calls it */
 void emit_call(EmitValues *e, EmitFrame *f, const HloInstruction *x, uint32_t part, const IrRef *index);
 

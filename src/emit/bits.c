@@ -1,0 +1,87 @@
+/* bits.c: bitcasts between elements of different widths: a wide one is put together of narrow ones, or a part of one is taken.
+ *
+ * Needs frames; leaves shifts of unsigned integers, little end first. The narrow elements of a wide one are the last dimension of a
+ * bitcast-convert, and neighbours in memory order of a bitcast.
+ *
+ *     bitcast-convert(f16[4,2]) to f32[4] at i
+ *       =>    bits.f32.u32(bor.u32(cvt.u32.u16(bits.u16.f16(load %p[2*i])), shl.u32(cvt.u32.u16(bits.u16.f16(load %p[2*i + 1])), 16)))
+ */
+#include "emit/inner.h"
+
+static ScType unsigned_of(uint32_t bits)
+{
+    switch (bits) {
+    case 2: return SC_U2;
+    case 4: return SC_U4;
+    case 8: return SC_U8;
+    case 16: return SC_U16;
+    case 32: return SC_U32;
+    default: return SC_U64;
+    }
+}
+
+typedef struct {
+    ScType narrow, wide; /* unsigned integers of these widths */
+    uint32_t n;          /* elements that are asked for */
+    uint32_t step;       /* bits of the narrow one */
+    IrRef which;         /* narrow result: which of the wide element's parts; else 0 */
+    IrRef sum;
+} Bits;
+
+/* The operand's element number k of those that make the result's. */
+static const IrRef *bits_index(EmitValues *e, EmitFrame *f, Bits *b, uint32_t k)
+{
+    const HloShape *to = f->i->shape, *from = f->i->operands[0]->shape;
+    const int64_t parts = (int64_t)(sc_type_info[b->wide].bits / b->step);
+    IrRef *index = WBB_NEW_N(e->arena, IrRef, from->rank + 1u);
+    if (f->i->opcode == HLO_BITCAST_CONVERT) {
+        for (uint32_t d = 0; d < from->rank; d++) index[d] = d < to->rank ? f->index[d] : ir_index(e->g, k);
+        if (b->which == 0 && b->n == 1) b->which = f->index[to->rank - 1];
+        return index;
+    }
+    const IrRef number = ix_linear(e->rw, to, f->index);
+    if (b->n > 1) {
+        ix_delinear(e->rw, from, rw_add(e->rw, rw_scale(e->rw, number, parts), ir_index(e->g, k)), index);
+    } else {
+        b->which = rw_mod(e->rw, number, parts);
+        ix_delinear(e->rw, from, rw_floordiv(e->rw, number, parts), index);
+    }
+    return index;
+}
+
+static Bits *bits_begin(EmitValues *e, EmitFrame *f)
+{
+    Bits *b = f->own = WBB_NEW(e->arena, Bits);
+    const uint32_t to = sc_type_info[f->i->shape->type].bits, from = sc_type_info[f->i->operands[0]->shape->type].bits;
+    b->step = WBB_MIN(to, from);
+    b->n = to > from ? to / from : 1;
+    b->narrow = unsigned_of(b->step), b->wide = unsigned_of(WBB_MAX(to, from));
+    return b;
+}
+
+static IrRef bits_as(EmitValues *e, IrRef x, ScType t)
+{
+    return IR_SC(ir_at(e->g, x)->type) == t ? x : ir_node(e->g, OP_BITS, IR_TYPE(t, 0), 0, x, 0, 0, 0);
+}
+
+/* Little end first: part k of a wide element is its bits from k * step on. */
+void emit_step_bits(EmitValues *e, EmitFrame *f)
+{
+    Bits *b = f->at ? f->own : bits_begin(e, f);
+    const IrType wide = IR_TYPE(b->wide, 0);
+    const uint32_t at = f->at++;
+    if (at > 0 && b->n > 1) {
+        const IrRef part = emit_as(e, bits_as(e, f->answer, b->narrow), b->wide), shift = ir_const(e->g, wide, (at - 1) * b->step);
+        const IrRef moved = at == 1 ? part : ir_node(e->g, OP_SHL, wide, 0, part, shift, 0, 0);
+        b->sum = b->sum ? ir_node(e->g, OP_BOR, wide, 0, b->sum, moved, 0, 0) : moved;
+    }
+    if (at < b->n) {
+        emit_want(e, f, f->i->operands[0], 0, bits_index(e, f, b, at));
+        return;
+    }
+    if (b->n == 1) {
+        const IrRef shift = ir_node(e->g, OP_IDX, wide, 0, rw_scale(e->rw, b->which, b->step), 0, 0, 0);
+        b->sum = emit_as(e, ir_node(e->g, OP_SHRL, wide, 0, bits_as(e, f->answer, b->wide), shift, 0, 0), b->narrow);
+    }
+    emit_done(e, f, bits_as(e, b->sum, f->i->shape->type));
+}
