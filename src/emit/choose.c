@@ -52,12 +52,14 @@ IrRef emit_between(EmitValues *e, IrRef x, WbbI128 lo, WbbI128 hi)
     return rw_make(e->rw, OP_BAND, IR_TYPE(SC_PRED, 0), 0, above, below, 0, 0);
 }
 
+/* Remainders last and side by side: LLVM asks for the parity of several indices at once. */
 IrRef emit_inside(EmitValues *e, const IxAccess *access)
 {
     const IrRef no = ir_const(e->g, IR_TYPE(SC_PRED, 0), 0);
     IrRef all = 0;
-    for (uint32_t k = 0; k < access->n_conditions && !access->never; k++) {
-        const IxConstraint *c = &access->conditions[k];
+    for (uint32_t n = 0; n < 2 * access->n_conditions && !access->never; n++) {
+        const IxConstraint *c = &access->conditions[n % access->n_conditions];
+        if ((ir_at(e->g, c->expression)->op == OP_MOD) != (n >= access->n_conditions)) continue;
         const IrRef one = emit_between(e, c->expression, c->lo, c->hi);
         if (one == no) return no;
         if (one) all = all ? rw_make(e->rw, OP_BAND, IR_TYPE(SC_PRED, 0), 0, all, one, 0, 0) : one;
