@@ -54,4 +54,4 @@ def write_records(path: Path, rows: Sequence[Dict[str, Any]]) -> None:
 
 def record(file: str, sass: int = 100, **more: Any) -> Dict[str, Any]:
     return {"file": file, "kernel": "k", "target": "sm_90", "count": 1, "status": "ok", "reason": "", "ptx": 50, "sass": sass, "warps": 4, "loops": 0,
-            "compile_ms": 1.0, "ms": {"llvm": 1.0}, "rules": {"patterns/a.py:1": 2}, **more}
+            "compile_ms": 1.0, "ms": {"codegen": 1.0}, "rules": {"patterns/a.py:1": 2}, **more}
