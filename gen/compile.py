@@ -124,7 +124,8 @@ class Compiler(Slots):
             self.fail("a sum pattern is one or more terms and `rest`, n + k, or 0 - n; other constants belong to the rest")
         if len(terms) == 1 and isinstance(terms[0][0], Var) and isinstance(terms[0][1], Var) and id(terms[0][1]) in self.konst:
             i, r = self.slot(), self.slot()
-            asked = [*inside(self.rule.right), *(x for c in parts(self.rule.when) if isinstance(c, Guard) for x in c.args)] if isinstance(self.rule.right, Expr) else []
+            guarded = [x for c in parts(self.rule.when) if isinstance(c, Guard) for x in c.args]
+            asked = [*inside(self.rule.right), *guarded] if isinstance(self.rule.right, Expr) else []
             self.steps.append(("SPLIT", i, slot, self.konst[id(terms[0][1])], r, int(not any(x is terms[0][0] for x in asked))))
             self.match_var(terms[0][0], i)
             self.match_var(rests[0], r)

@@ -1,5 +1,7 @@
-"""Termination, by terms: the measure of index rules, and rules that undo each other. From a term of each rule's left side every rule is tried, at the root and below it; coming
-back to the term, or to one that has it inside, is a circle, and it is printed with the rule of every step.
+"""Termination, by terms: the measure of index rules, and rules that undo each other.
+
+From a term of each rule's left side every rule is tried, at the root and below it; coming back to the term, or to one that has it inside, is a
+circle, and it is printed with the rule of every step.
 
     a.py:3: rules undo each other: (n // 6) -> ((n // 2) // 3) by a.py:3 -> (n // 6) by a.py:7
 """

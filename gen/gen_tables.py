@@ -93,7 +93,8 @@ def c_file(s: RuleSet, compiled: Compiled, own: str, owners: List[str], lowering
     name = s.values.get("name", "index")
     static, symbol = ("static ", "tables") if s.values else ("", "ix_tables")
     out.append(f"{static}const RwTables {symbol} = {{\n    .name = {c_text(name)}, .code = {begin}code, .n_code = {len(tables.code)}, "
-               f".n_build = {tables.n_build}, .n_filter = {tables.n_filter}, .imm = {begin}imm, .n_imm = {max(1, len(tables.imm))}, .n_rows = {sum(map(len, tables.rows))}, .entry = {begin}entry,\n    {f'.rules = rules, .n_rules = {len(s.rules)},' if s.rules else ''}")
+               f".n_build = {tables.n_build}, .n_filter = {tables.n_filter}, .imm = {begin}imm, .n_imm = {max(1, len(tables.imm))}, "
+               f".n_rows = {sum(map(len, tables.rows))}, .entry = {begin}entry,\n    {f'.rules = rules, .n_rules = {len(s.rules)},' if s.rules else ''}")
     if instrs:
         out.append(f" .instrs = instrs, .n_instrs = {len(instrs)},")
     if s.packed:
@@ -105,7 +106,8 @@ def c_file(s: RuleSet, compiled: Compiled, own: str, owners: List[str], lowering
         out.append(array("TgTune tunes", [f"{{{c_text(t.name)}, {t.bits}, {t.value}, {c_text(t.because)}}}," for t in s.tunes]))
         fields = ", ".join(f".{k} = {field_of(v)}" for k, v in s.values.items())
         out.append(array("TgLowering lowerings", lowerings))
-        more = (f", .tunes = tunes, .n_tunes = {len(s.tunes)}" if s.tunes else "") + (f", .lowerings = lowerings, .n_lowerings = {len(lowerings)}" if lowerings else "")
+        more = ((f", .tunes = tunes, .n_tunes = {len(s.tunes)}" if s.tunes else "") +
+                (f", .lowerings = lowerings, .n_lowerings = {len(lowerings)}" if lowerings else ""))
         out.append(f"const TgTarget tg_{s.name} = {{{fields},\n    .tables = &tables{more}}};\n")
     text = "".join(out)
     if s.values:

@@ -238,5 +238,5 @@ CONDITIONS = {g.name: _condition(g) for g in [*_guards.FACTS, *_guards.USES]}
 w = Width()
 globals().update({**OPERATIONS, **CLASSES, **TYPES, **GUARDS, **CONDITIONS, **VARIABLES})
 
-__all__ = [*OPERATIONS, *CLASSES, *TYPES, *GUARDS, *CONDITIONS, *VARIABLES, "w", "KiB", "has", "src", "relu", "sat", "satfinite", "lanes", "ramp", "free", "rewrite", "llvm", "intr", "call",
-           "asm", "words", "rel", "ulp", "packed", "tune", "target", "budget"]
+__all__ = [*OPERATIONS, *CLASSES, *TYPES, *GUARDS, *CONDITIONS, *VARIABLES, "w", "KiB", "has", "src", "relu", "sat", "satfinite", "lanes", "ramp", "free",
+           "rewrite", "llvm", "intr", "call", "asm", "words", "rel", "ulp", "packed", "tune", "target", "budget"]

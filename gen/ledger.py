@@ -25,7 +25,8 @@ UNSIMULATED = "WARPBURG_UNSIMULATED"  # set by `./dev rule` while it builds what
 ERROR_MARGIN = 0.03  # by which an error may exceed what the ledger states: this share, and as many units
 HEAD = """# What each rule's proof came to: `./dev rule FILE:LINE` writes a rule's line, `./dev rule --all` all of them. The key is made from
 # what the rule means. exhausted: every value (w: bits of integers; index: a box). proved: by z3. tested: corner values and random bits, how many.
-# error: the largest seen, of what the budget allows; own: the same where the instructions round correctly. simulated: the instruction's PTX, run in the simulator on that many values.
+# error: the largest seen, of what the budget allows; own: the same where the instructions round correctly. simulated: the instruction's PTX, \
+run in the simulator on that many values.
 """
 
 
@@ -112,7 +113,8 @@ def key(rule: Rule, errors: Errors, table: Optional[Budgets] = None) -> str:
     of, members = {n.op.name for n in nodes}, {m for n in nodes for t in n.types for m in t.members}
     text = [rule.kind, spelled([rule.left, rule.right]), str(rule.when), repr(rule.err),
             *meanings(nodes, load.budgets() if table is None else table),
-            *(f"{n}={ops.CLASSES[n]}" for n in sorted(names)), *sorted(f"{k}:{v}" for k, v in errors.items() if k[0] in of and (k[1] not in ops.SMALL_FLOATS or k[1] in members))]
+            *(f"{n}={ops.CLASSES[n]}" for n in sorted(names)),
+            *sorted(f"{k}:{v}" for k, v in errors.items() if k[0] in of and (k[1] not in ops.SMALL_FLOATS or k[1] in members))]
     return hashlib.sha256("\n".join(text).encode()).hexdigest()[:12]
 
 

@@ -175,8 +175,8 @@ def row_of(program: str, folder: Path, name: str, k: str, x: Lowering, level: st
         return None
     quiet, loud = found[0], found[-1]
     how, _, last, step = plan(x, level)
-    return Row(k, x.function, x.mode, float(quiet[2]), quiet[3], float(loud[2]), int(quiet[1]), words(how, last, step), int(quiet[4]), quiet[5] if quiet[4] != "0" else "-",
-               "-", x.rule.text[:160])
+    return Row(k, x.function, x.mode, float(quiet[2]), quiet[3], float(loud[2]), int(quiet[1]), words(how, last, step),
+               int(quiet[4]), quiet[5] if quiet[4] != "0" else "-", "-", x.rule.text[:160])
 
 
 Entry = Tuple[str, Lowering]
@@ -269,7 +269,8 @@ def update(build: Path, every: List[Entry], level: str = "sample", only: str = "
     found = rows_of(build, missing, level, keep)
     measured.write(rows)
     table = load.budgets()
-    faults = [f"{x.rule.where[0]}:{x.rule.where[1]}: error: {measured.fault(x, rows[k], table)}" for k, x in every if k in rows and measured.fault(x, rows[k], table)]
+    faults = [f"{x.rule.where[0]}:{x.rule.where[1]}: error: {measured.fault(x, rows[k], table)}"
+              for k, x in every if k in rows and measured.fault(x, rows[k], table)]
     return list(dict.fromkeys(faults)) + [f"{xs[0].function}: could not be measured" for k, xs in missing.items() if k not in found]
 
 
@@ -286,7 +287,8 @@ def check(build: Path, every: List[Entry], only: str, most: int, all_values: boo
         found, of = rows_of(build, some, level), "a sample" if level == "sample" else "every value"
         for k, xs in some.items():
             if k not in found or found[k].ulp > rows[k].ulp + 0.02 or (found[k].wrong and not rows[k].wrong):
-                out.append(f"{xs[0].function} {xs[0].mode}: the line says {rows[k].ulp:g} ulp, {of} " + (f"{found[k].ulp:g} at {found[k].at}" if k in found else "does not run"))
+                out.append(f"{xs[0].function} {xs[0].mode}: the line says {rows[k].ulp:g} ulp, {of} " +
+                           (f"{found[k].ulp:g} at {found[k].at}" if k in found else "does not run"))
     return len(todo) + sum(len(some) for _, some in runs) - len(out), out
 
 

@@ -9,7 +9,8 @@ matter to be a test of anything, so what a constant is for says how it is change
                               least. In a rule that states an error or corrects a guess both ways are right on a stretch around it: that is how such
                               rules are made, and no proof can or should tell thresholds of one stretch apart. A threshold is a constant that is only
                               compared with, chosen or cut at; or added before the low digits are cut off, which says where one number turns to the
-                              next; or gone into what the machine is asked to guess an f64 of, which then is corrected. What is chosen to multiply with is a number
+                              next; or gone into what the machine is asked to guess an f64 of, which then is corrected. What is chosen to
+                              multiply with is a number
     the same for the range    a power of two from 2^32 or below 2^-32, which keeps numbers from leaving the range of their type: its exponent / 2, or twice it
     the same as bits          where it is taken from the bits of a float: one exponent more, one less
     a mask                    an end of a run of ones, or a single one, moved by a bit either way, as one mutant, for the same reason

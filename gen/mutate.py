@@ -175,7 +175,8 @@ def tally(what: str, some: Sequence[Mutant]) -> Tally:
     n = {f: sum(m.fate == f for m in some) for f in ("killed", "equal", "right", "refused", "survived")}
     tried, coarse = len(some) - n["refused"], sum(m.coarse for m in some)
     print(f"{what}: {tried} mutants: {n['killed']} killed ({coarse} by the larger of two changes alone), {n['equal']} shown equal, "
-          f"{n['right']} as right over every value, {n['survived']} survive: {100 * (tried - n['survived']) / max(1, tried):.2f} % ({n['refused']} refused by gen/)")
+          f"{n['right']} as right over every value, {n['survived']} survive: {100 * (tried - n['survived']) / max(1, tried):.2f} % "
+          f"({n['refused']} refused by gen/)")
     return Tally(tried, n["survived"])
 
 
@@ -202,13 +203,15 @@ def main(argv: Sequence[str]) -> int:
     for m in stated(made, errors):
         prepare(m, errors)
     judge([m for _, m in made], args.every)
-    failed = [t for file in dict.fromkeys(r.where[0] for r, _ in made) for t in [tally(file, [m for r, m in made if r.where[0] == file])] if t.bad(args.sample > 0)]
+    tallies = [tally(file, [m for r, m in made if r.where[0] == file]) for file in dict.fromkeys(r.where[0] for r, _ in made)]
+    failed = [t for t in tallies if t.bad(args.sample > 0)]
     for r, m in made:
         if m.fate == "survived" or args.verbose:
             print(f"{r.name}: {m.fate}: {m.what}: {r.text}")
         if m.dropped and m.fate in ("equal", "right"):
             print(f"{r.name}: warning: condition not needed: {m.dropped}: {r.text}")
-    whole = tally(f"{len(rules)} rules, {f'at most {args.most} of each' if args.most else 'all places'}, {time.monotonic() - since:.0f} s", [m for _, m in made])
+    places = f"at most {args.most} of each" if args.most else "all places"
+    whole = tally(f"{len(rules)} rules, {places}, {time.monotonic() - since:.0f} s", [m for _, m in made])
     print(f"{whole.tried - whole.survived} passed, {whole.survived} failed")
     return int(whole.tried == 0 or whole.bad() or bool(failed))
 

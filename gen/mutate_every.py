@@ -208,8 +208,9 @@ int main(int argc, char **argv)
 %(values)s
 %(body)s
     }
-    for (int n = 0; n < MUTANTS; n++) 
-        printf("%%d %%llu %%llu %%.17g %%.17g %%.17g %%.17g\n", n, (unsigned long long)others[n], (unsigned long long)wrong[n], worst[n][0], worst[n][1], before[n][0], before[n][1]);
+    for (int n = 0; n < MUTANTS; n++)
+        printf("%%d %%llu %%llu %%.17g %%.17g %%.17g %%.17g\n", n, (unsigned long long)others[n], (unsigned long long)wrong[n],
+               worst[n][0], worst[n][1], before[n][0], before[n][1]);
     return 0;
 }
 """
@@ -235,7 +236,8 @@ def source(rule: Terms, others: Sequence[Terms], side: Sequence[int]) -> str:
         registers = b.registers(m)
         own, outside = registers[m.right], "".join(f" || {registers[r]}" for r, _ in m.bad)
         out.append(f"        if (!{alike(own, right)}{outside}) "
-                   f"differs({n}, {as_double(own, t)}, {as_double(right, t)}, {y}, moved, {int(i is not None)}, {'1' if i else alike(own, left)}{outside.replace('||', '&& !')});")
+                   f"differs({n}, {as_double(own, t)}, {as_double(right, t)}, {y}, moved, {int(i is not None)}, "
+                   f"{'1' if i else alike(own, left)}{outside.replace('||', '&& !')});")
     values, at, sides = [], 0, iter(side)
     for n, (name, x) in enumerate(zip(rule.names, rule.types)):
         if x == "side":
@@ -282,8 +284,9 @@ def run(text: str, bits: int, folder: Path, step: int) -> List[List[float]]:
     built = prove_c.program().parent
     here = folder / hashlib.sha256(text.encode()).hexdigest()[:16]
     here.with_suffix(".c").write_text(text)
-    prove_c.cc(["-std=gnu11", "-O2", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-w", "-I", str(built), "-I", str(prove_c.ROOT / "src"),
-                str(here.with_suffix(".c")), *(str(built / f"{o}.o") for o in ("sc_functions", "sc_tables", "scalar", "round")), "-lm", "-o", str(here)])
+    prove_c.cc(["-std=gnu11", "-O2", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-w",
+                "-I", str(built), "-I", str(prove_c.ROOT / "src"), str(here.with_suffix(".c")),
+                *(str(built / f"{o}.o") for o in ("sc_functions", "sc_tables", "scalar", "round")), "-lm", "-o", str(here)])
     pieces = 16 if bits > 20 else 1
     size = (1 << bits) // pieces
     one = lambda n: subprocess.run([str(here), str(n * size), str((n + 1) * size), str(step)], stdout=subprocess.PIPE, text=True, check=True).stdout

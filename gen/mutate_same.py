@@ -96,7 +96,8 @@ def same_as_before(m: Mutant, case: prove.Case) -> bool:
         if small_float(before, after):
             whole = Rule("rewrite", before.args[0], after.args[0], None, m.rule.where)
             return same_codes(build(whole, case.bind, {}, case.approx), before.types[0].name)
-        if all(isinstance(e, Node) and e.name == before.name and e.op.name in ("cvt", "cvtsat") and e.types[0].name in ops.SMALL_FLOATS for e in (before, after)):
+        if all(isinstance(e, Node) and e.name == before.name and e.op.name in ("cvt", "cvtsat") and e.types[0].name in ops.SMALL_FLOATS
+               for e in (before, after)):
             whole = Rule("rewrite", before.args[0], after.args[0], None, m.rule.where)  # one conversion of what is the same
             t = build(whole, case.bind, {}, case.approx)
             return same(t, case) or (prove_z3.present() and prove_z3.decide_one(t).state == "proved")

@@ -167,7 +167,8 @@ def integer_ties(t: str) -> Tuple[int, ...]:
 
 def leaving(t: str) -> Tuple[int, ...]:
     """Bits of the values between which exponentials leave the range, or a whole power of two of it: quarters of ln 2."""
-    powers = (-151, -149, -127, -126, -125, -24, -1, 0, 1, 24, 126, 127, 128) if t == "f32" else (-1076, -1074, -1023, -1022, -1021, -53, -1, 0, 1, 53, 1022, 1023, 1024)
+    powers = ((-151, -149, -127, -126, -125, -24, -1, 0, 1, 24, 126, 127, 128) if t == "f32" else
+              (-1076, -1074, -1023, -1022, -1021, -53, -1, 0, 1, 53, 1022, 1023, 1024))
     return tuple(literal_bits(0.6931471805599453 * (n + q / 4), t) for n in powers for q in (-2, -1, 0, 1, 2)) if t in ("f32", "f64") else ()
 
 

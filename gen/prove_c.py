@@ -72,7 +72,8 @@ def narrow_c() -> str:
                 assert text
                 t, keep = ("int8_t", "SIGNED") if signed else ("uint8_t", "UNSIGNED")
                 name, number = f"{o.name}_{'iu'[not signed]}{w}", 100 + w + (0 if signed else 10)
-                result = f"(uint8_t)({semantics.narrow_text(text, w, signed)})" if o.sig == "compare" else f"{keep}({w}, {semantics.narrow_text(text, w, signed)})"
+                meaning = semantics.narrow_text(text, w, signed)
+                result = f"(uint8_t)({meaning})" if o.sig == "compare" else f"{keep}({w}, {meaning})"
                 fetch = "".join(f" const {t} {x} = (({t} const *)p{x})[i];" for x in "abc"[:o.arity])
                 unused = "".join(f" (void)p{x};" for x in "abc"[o.arity:])
                 out.append(f"static void {name}(size_t n, void *r, const void *pa, const void *pb, const void *pc)\n"

@@ -6,8 +6,8 @@ stand at each rule: ours, then libdevice's.
 
     expm1(a)   n = a / ln 2 rounded, r = a - n ln 2, 2^n (r + r^2 p(r)) + (2^n - 1)
 """
-from math import pi
-from struct import pack as packing, unpack
+from struct import pack as packing
+from struct import unpack
 
 from gen.lang import *
 from patterns import doubles

@@ -13,8 +13,8 @@ and half a unit of a subnormal one with it. Because r is small, e is positive: z
 from gen.lang import *
 
 INF = float('inf')
-LARGER = 2.5 * 2.0**-20                      # by so much of it the divisor, and the guess stays below 1 / y: the upper word of y and the guess are off by 2^-20 each
-NEAR_3_8, NEAR_7_3 = float.fromhex('0x1.7fffdp-2'), float.fromhex('0x1.2aaacp+1')  # the first times the second less one is a half; both have an upper word alone, and are immediate
+LARGER = 2.5 * 2.0**-20  # by so much of it the divisor, and the guess stays below 1 / y: the upper word of y and the guess are off by 2^-20 each
+NEAR_3_8, NEAR_7_3 = float.fromhex('0x1.7fffdp-2'), float.fromhex('0x1.2aaacp+1')  # NEAR_3_8 (NEAR_7_3 - 1) is 1/2; both have an upper word alone: immediate
 
 
 def positive(t):

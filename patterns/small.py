@@ -60,9 +60,9 @@ WIDE = {f32: (u32, 32, 23, 127), f64: (u64, 64, 52, 1023)}  # integer of its bit
 def codes(t):
     """(code of nan, code above the largest finite value, the sign's bit)."""
     exponent, fraction, _, special = FORMATS[t]
-    sign = 1 << exponent + fraction
-    infinity = ((1 << exponent) - 1) << fraction
-    return {'ieee': (infinity | 1 << fraction - 1, infinity), 'ones': (sign - 1, sign - 1), 'minus zero': (sign, sign), 'none': (sign, sign - 1)}[special] + (sign,)
+    sign, infinity = 1 << exponent + fraction, ((1 << exponent) - 1) << fraction
+    return {'ieee': (infinity | 1 << fraction - 1, infinity), 'ones': (sign - 1, sign - 1),
+            'minus zero': (sign, sign), 'none': (sign, sign - 1)}[special] + (sign,)
 
 
 def bits_of(t):

@@ -117,7 +117,8 @@ def fusions() -> Iterator[Tuple[str, str]]:
         if t in FLOATS:
             random = f"u{bits_of(t)}"
             for to_type in ("s8", "s4", "u32", "s64"):
-                text = f"  a = {t}[{ELEMENTS}] parameter(0)\n  b = {random}[{ELEMENTS}] parameter(1)\n  ROOT r = {to_type}[{ELEMENTS}] stochastic-convert(a, b)\n"
+                text = (f"  a = {t}[{ELEMENTS}] parameter(0)\n  b = {random}[{ELEMENTS}] parameter(1)\n"
+                        f"  ROOT r = {to_type}[{ELEMENTS}] stochastic-convert(a, b)\n")
                 yield f"stochastic_{t}_{to_type}", f"stochastic_{t}_{to_type} {{\n{text}}}\n"
         small = [("add(a, b)" if t != "pred" else "and(a, b)"), "copy(a)"]
         yield f"wide_{t}", fusion(f"wide_{t}", t, [(t, x) for x in small] + ([("f32", "convert(a)")] if t not in COMPLEX else []), WIDE + 3)

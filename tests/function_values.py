@@ -98,7 +98,8 @@ def listed() -> Iterator[Case]:
 def drawn(t: str, count: int, rng: random.Random) -> List[int]:
     """Any bits, values of ordinary size, and corners."""
     f, n = FORMATS[t], width(t)
-    corners = [0, 1, 2, (1 << f.precision - 1) - 1, 1 << f.precision - 1, f.largest(), f.largest() - 1, of_fraction(1.0, t), of_fraction(1.0, t) - 1, of_fraction(3.0, t)]
+    corners = [0, 1, 2, (1 << f.precision - 1) - 1, 1 << f.precision - 1, f.largest(), f.largest() - 1,
+               of_fraction(1.0, t), of_fraction(1.0, t) - 1, of_fraction(3.0, t)]
     out = [c | s for c in corners for s in (0, 1 << n - 1)]
     while len(out) < count:
         out.append(rng.getrandbits(n) if len(out) % 2 else of_fraction(rng.uniform(-8, 8) * 2.0 ** rng.randrange(-12, 12), t))
@@ -123,7 +124,8 @@ def rounded(count: int, rng: random.Random) -> Iterator[Case]:
         for frm in ("s32", "u32", "s64", "u64"):
             n = width(frm)
             c = [rng.getrandbits(n) >> rng.randrange(n) for _ in range(count)] + [0, (1 << n) - 1, 1 << n - 1, (1 << n - 1) - 1]
-            yield Case("convert", t, frm, [(x,) for x in c], [exact.encode(f, Fraction(x - (1 << n) if frm[0] == "s" and x >> n - 1 else x)) for x in c], "IEEE 754-2019, 5.4.1")
+            yield Case("convert", t, frm, [(x,) for x in c],
+                       [exact.encode(f, Fraction(x - (1 << n) if frm[0] == "s" and x >> n - 1 else x)) for x in c], "IEEE 754-2019, 5.4.1")
 
 
 def left(f: exact.Format, a: int, b: int) -> int:
@@ -204,7 +206,8 @@ def run(warpburg: str, target: str, cases: Sequence[Case], folder: Path) -> Tupl
         right += len(c.results) - len(wrong)
         said += [f"{target}: {c.op} {c.type}({', '.join(f'{x:#x}' for x in c.operands[i])}{', ' + c.constant if c.constant else ''}) is {got[i]:#x}, "
                  f"{c.results[i]:#x} by {c.source}" if isinstance(c.results[i], int) else
-                 f"{target}: {c.op} {c.type}({c.operands[i][0]:#x}) is {got[i]:#x}, not within its budget of {float(c.results[i][0])!r}: {c.source}" for i in wrong]
+                 f"{target}: {c.op} {c.type}({c.operands[i][0]:#x}) is {got[i]:#x}, "
+                 f"not within its budget of {float(c.results[i][0])!r}: {c.source}" for i in wrong]
     return right, said
 
 

@@ -136,7 +136,8 @@ alone in a kernel that is run in the simulator.
   always the edges: every power of two, the constants of the formula, multiples of pi/2 and ln(2)/2, overflow and underflow, each with its
   neighbours; zeros, infinities, nans, subnormals. A nan, an infinity, or a zero or its sign that is another than it should be is a failure.
 - *sm_80*, ..: machine instructions beyond those of a kernel whose function is one instruction (neg; add), plus one. Of XLA: of its own kernel
-  for the same function on small arrays, read from its PTX, less its kernel for negation (16 bits: abs) plus one; subroutines that ptxas puts behind a kernel (of div, sqrt) are not in it, in ours
+  for the same function on small arrays, read from its PTX, less its kernel for negation (16 bits: abs) plus one; \
+subroutines that ptxas puts behind a kernel (of div, sqrt) are not in it, in ours
   they are.
 - *budget*: in units of the last place; under `--approx` some have an absolute part besides, and what stands as ulp is beyond that.
 """
@@ -144,11 +145,14 @@ alone in a kernel that is run in the simulator.
 
 def page(listed: Listed, xla: Dict[str, Theirs]) -> str:
     targets = sorted({w.split("=")[0] for _, r in listed if r for w in r.sass.split() if "=" in w}, key=lambda s: int(s[3:]))
-    head = ["| function | lowering | budget | ulp | at | noise | arguments | " + " | ".join(targets) + " | rule |", "|---|---|---:|---:|---|---:|---|" + "---:|" * len(targets) + "---|"]
+    head = ["| function | lowering | budget | ulp | at | noise | arguments | " + " | ".join(targets) + " | rule |",
+            "|---|---|---:|---:|---|---:|---|" + "---:|" * len(targets) + "---|"]
     out = [HEAD]
     for t, title in TYPES:
         out += [f"## {title}\n", *head, *table(listed, t, False, targets, xla), ""]
-    out += ["## f8, f4\n", "Through f32 and rounded: all values of all types of 8 bits and below, the worst of them. Here 0 is the value that rounding the exact one gives.\n",
+    out += ["## f8, f4\n",
+            "Through f32 and rounded: all values of all types of 8 bits and below, the worst of them. "
+            "Here 0 is the value that rounding the exact one gives.\n",
             "| function | types | ulp | at | wrong |", "|---|---:|---:|---|---:|", *small_table(listed), ""]
     for t, title in TYPES:
         out += [f"## {title} under --approx\n", *head, *table(listed, t, True, targets, xla), ""]
@@ -177,7 +181,8 @@ def measure_xla(build: Path, shared: Path) -> List[Theirs]:
             continue
         elements = str(measure.math.prod(map(int, dims[1].split(","))))
         block, grid = (r[columns.index(c)].split(",")[0] for c in ("block", "grid"))
-        p = subprocess.run([str(build / "tests" / "measure"), str(ptx), elements, grid, block], input=measure.job(x, r[1], "sample", 0), capture_output=True, text=True)
+        p = subprocess.run([str(build / "tests" / "measure"), str(ptx), elements, grid, block],
+                           input=measure.job(x, r[1], "sample", 0), capture_output=True, text=True)
         w = p.stdout.split()
         if not w:
             print(f"{file}: {p.stderr.strip()[:200]}")

@@ -9,7 +9,8 @@ DIR/corpus that normalisation changes (every tenth; with --all each): `warpburg 
 and normalising it again give.
 
 Outputs of batch-norms may differ by TOLERANCE of the largest element, which needs numpy: the definition does not say in which order
-they are rounded. So may sums whose reducer calls another computation: the evaluator adds with less error where it sees a plain sum. A module whose original the evaluator declines, or that takes longer than TIMEOUT, is not judged and counted as that.
+they are rounded. So may sums whose reducer calls another computation: the evaluator adds with less error where it sees a plain
+sum. A module whose original the evaluator declines, or that takes longer than TIMEOUT, is not judged and counted as that.
 Prints each failure, and ends with `N passed, M failed`; exit 1 if M is not 0.
 """
 import argparse

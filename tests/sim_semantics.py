@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Callable, List, Tuple
 
 import npy
-from exact import BF16, E2M1, E2M3, E3M2, E4M3, E5M2, F16, F32, F64, MODES, Format, Value, add, decode, div, encode, flip, flush, flushed, fma, mul, negative, number, round_whole, sqrt
+from exact import (BF16, E2M1, E2M3, E3M2, E4M3, E5M2, F16, F32, F64, MODES, Format, Value, add, decode, div, encode, flip, flush, flushed, fma, mul,
+                   negative, number, round_whole, sqrt)
 
 # An instruction (what follows a colon is its last operand), letters of its operands and after > of its result, a formula on bits.
 Row = Tuple[str, str, Callable[..., int]]
@@ -42,7 +43,8 @@ def integers() -> List[Row]:
             name = f"{s}{n}"
             rows += [(f"add.{name}", t * 2 + ">" + t, of(lambda a, b: a + b)), (f"sub.{name}", t * 2 + ">" + t, of(lambda a, b: a - b)),
                      (f"mul.lo.{name}", t * 2 + ">" + t, of(lambda a, b: a * b)), (f"mul.hi.{name}", t * 2 + ">" + t, of(lambda a, b, n=n: a * b >> n)),
-                     (f"mad.lo.{name}", t * 3 + ">" + t, of(lambda a, b, c: a * b + c)), (f"mad.hi.{name}", t * 3 + ">" + t, of(lambda a, b, c, n=n: (a * b >> n) + c)),
+                     (f"mad.lo.{name}", t * 3 + ">" + t, of(lambda a, b, c: a * b + c)),
+                     (f"mad.hi.{name}", t * 3 + ">" + t, of(lambda a, b, c, n=n: (a * b >> n) + c)),
                      (f"min.{name}", t * 2 + ">" + t, of(min)), (f"max.{name}", t * 2 + ">" + t, of(max)),
                      (f"sad.{name}", t * 3 + ">" + t, of(lambda a, b, c: c + abs(a - b))),
                      (f"shr.{name}", t + "s>" + t, lambda a, b, n=n, s=s: (signed(a, n) if s == "s" else a) >> min(b, n)),
@@ -51,10 +53,12 @@ def integers() -> List[Row]:
             for op, g in (("lt", lambda a, b: a < b), ("ge", lambda a, b: a >= b), ("eq", lambda a, b: a == b)):
                 rows.append((f"setp.{op}.{name}", t * 2 + ">p", of(g)))
         rows += [(f"shl.b{n}", t + "s>" + t, lambda a, b, n=n: a << b if b < n else 0), (f"xor.b{n}", t * 2 + ">" + t, lambda a, b: a ^ b),
-                 (f"cnot.b{n}", t + ">" + t, lambda a: a == 0), (f"neg.s{n}", t + ">" + t, lambda a: -a), (f"abs.s{n}", t + ">" + t, lambda a, n=n: abs(signed(a, n)))]
+                 (f"cnot.b{n}", t + ">" + t, lambda a: a == 0), (f"neg.s{n}", t + ">" + t, lambda a: -a),
+                 (f"abs.s{n}", t + ">" + t, lambda a, n=n: abs(signed(a, n)))]
     for n, t in ((16, "h"), (32, "w")):
         wide = "w" if n == 16 else "d"
-        rows += [(f"mul.wide.s{n}", t + t + ">" + wide, lambda a, b, n=n: signed(a, n) * signed(b, n)), (f"mul.wide.u{n}", t + t + ">" + wide, lambda a, b: a * b),
+        rows += [(f"mul.wide.s{n}", t + t + ">" + wide, lambda a, b, n=n: signed(a, n) * signed(b, n)),
+                 (f"mul.wide.u{n}", t + t + ">" + wide, lambda a, b: a * b),
                  (f"mad.wide.s{n}", t + t + wide + ">" + wide, lambda a, b, c, n=n: signed(a, n) * signed(b, n) + c)]
     return rows + bits() + packed()
 
@@ -93,11 +97,14 @@ def nth(mask: int, base: int, offset: int) -> int:
 
 def bits() -> List[Row]:
     rows: List[Row] = [
-        ("shf.l.wrap.b32", "wws>w", lambda a, b, c: (b << 32 | a) << (c & 31) >> 32), ("shf.l.clamp.b32", "wws>w", lambda a, b, c: (b << 32 | a) << min(c, 32) >> 32),
-        ("shf.r.wrap.b32", "wws>w", lambda a, b, c: (b << 32 | a) >> (c & 31)), ("shf.r.clamp.b32", "wws>w", lambda a, b, c: (b << 32 | a) >> min(c, 32)),
+        ("shf.l.wrap.b32", "wws>w", lambda a, b, c: (b << 32 | a) << (c & 31) >> 32),
+        ("shf.l.clamp.b32", "wws>w", lambda a, b, c: (b << 32 | a) << min(c, 32) >> 32),
+        ("shf.r.wrap.b32", "wws>w", lambda a, b, c: (b << 32 | a) >> (c & 31)),
+        ("shf.r.clamp.b32", "wws>w", lambda a, b, c: (b << 32 | a) >> min(c, 32)),
         ("prmt.b32", "www>w", lambda a, b, c: bytes_by(a, b, [c >> (4 * i) & 15 for i in range(4)])),
         ("fns.b32", "wss>w", nth), ("popc.b64", "d>w", lambda a: bin(a).count("1")), ("brev.b32", "w>w", lambda a: int(f"{a:032b}"[::-1], 2)),
-        ("brev.b64", "d>d", lambda a: int(f"{a:064b}"[::-1], 2)), ("clz.b64", "d>w", lambda a: 64 - a.bit_length()), ("clz.b32", "w>w", lambda a: 32 - a.bit_length()),
+        ("brev.b64", "d>d", lambda a: int(f"{a:064b}"[::-1], 2)), ("clz.b64", "d>w", lambda a: 64 - a.bit_length()),
+        ("clz.b32", "w>w", lambda a: 32 - a.bit_length()),
         ("bmsk.clamp.b32", "ss>w", lambda a, b: sum(1 << i for i in range(32) if a <= i < a + b)),
         ("bmsk.wrap.b32", "ss>w", lambda a, b: sum(1 << i for i in range(32) if a % 32 <= i < a % 32 + b % 32)),
         ("szext.clamp.s32", "ws>w", lambda a, b: a if b > 31 else field(a, 0, b, 32, True)), ("szext.wrap.u32", "ws>w", lambda a, b: a & ((1 << b % 32) - 1)),
@@ -115,7 +122,8 @@ def bits() -> List[Row]:
                       lambda a, n=n, s=s: (lambda k: n - 1 - k if k >= 0 else -1)((~a & ((1 << n) - 1) if s == "s" and a >> (n - 1) else a).bit_length() - 1))]
     rows += [(f"prmt.b32.{m}", "www>w", lambda a, b, c, t=t: bytes_by(a, b, [int(x) for x in reversed(t[c & 3])])) for m, t in PRMT.items()]
     for table in (0x96, 0xe8, 0x1b, 0x40):
-        rows.append((f"lop3.b32:{table}", "www>w", lambda a, b, c, k=table: sum((k >> ((a >> i & 1) << 2 | (b >> i & 1) << 1 | (c >> i & 1)) & 1) << i for i in range(32))))
+        rows.append((f"lop3.b32:{table}", "www>w",
+                     lambda a, b, c, k=table: sum((k >> ((a >> i & 1) << 2 | (b >> i & 1) << 1 | (c >> i & 1)) & 1) << i for i in range(32))))
     return rows
 
 
@@ -128,7 +136,8 @@ def packed() -> List[Row]:
         for t in "su":
             rows.append((f"dp4a.{s}32.{t}32", "www>w", lambda a, b, c, s=s, t=t: c + sum(part(a, i, 8, s) * part(b, i, 8, t) for i in range(4))))
             for k, half in enumerate(("lo", "hi")):
-                rows.append((f"dp2a.{half}.{s}32.{t}32", "www>w", lambda a, b, c, s=s, t=t, k=k: c + sum(part(a, i, 16, s) * part(b, 2 * k + i, 8, t) for i in range(2))))
+                rows.append((f"dp2a.{half}.{s}32.{t}32", "www>w",
+                             lambda a, b, c, s=s, t=t, k=k: c + sum(part(a, i, 16, s) * part(b, 2 * k + i, 8, t) for i in range(2))))
         for n in (2, 4, 8):
             rows.append((f"cvt.pack.sat.{s}{n}.s32.b32", "www>w", lambda a, b, c, s=s, n=n: clamp(signed(b, 32), n, s == "s") % (1 << n) |
                          clamp(signed(a, 32), n, s == "s") % (1 << n) << n | c << (2 * n)))
@@ -153,25 +162,29 @@ def floats() -> List[Row]:
             def of(g: Callable[..., int], f: Format = f, m: str = m) -> Callable[..., int]:
                 return lambda *v: g(f, *[decode(f, x) for x in v], m)
             rows += [(f"add.{m}.{name}", t * 2 + ">" + t, of(add)), (f"sub.{m}.{name}", t * 2 + ">" + t, of(lambda f, a, b, m: add(f, a, flip(b), m))),
-                     (f"mul.{m}.{name}", t * 2 + ">" + t, of(mul)), (f"fma.{m}.{name}", t * 3 + ">" + t, of(fma)), (f"div.{m}.{name}", t * 2 + ">" + t, of(div)),
-                     (f"rcp.{m}.{name}", t + ">" + t, of(lambda f, a, m: div(f, Fraction(1), a, m))), (f"sqrt.{m}.{name}", t + ">" + t, of(sqrt))]
+                     (f"mul.{m}.{name}", t * 2 + ">" + t, of(mul)), (f"fma.{m}.{name}", t * 3 + ">" + t, of(fma)),
+                     (f"div.{m}.{name}", t * 2 + ">" + t, of(div)), (f"rcp.{m}.{name}", t + ">" + t, of(lambda f, a, m: div(f, Fraction(1), a, m))),
+                     (f"sqrt.{m}.{name}", t + ">" + t, of(sqrt))]
     for m in MODES:
         def pair(g: Callable[..., int], m: str = m) -> Callable[..., int]:
             return lambda *v: sum(g(F32, *[decode(F32, x >> (32 * i) & 0xffffffff) for x in v], m) << (32 * i) for i in range(2))
-        rows += [(f"add.{m}.f32x2", "dd>d", pair(add)), (f"sub.{m}.f32x2", "dd>d", pair(lambda f, a, b, m: add(f, a, flip(b), m))), (f"mul.{m}.f32x2", "dd>d", pair(mul)), (f"fma.{m}.f32x2", "ddd>d", pair(fma))]
+        rows += [(f"add.{m}.f32x2", "dd>d", pair(add)), (f"sub.{m}.f32x2", "dd>d", pair(lambda f, a, b, m: add(f, a, flip(b), m))),
+                 (f"mul.{m}.f32x2", "dd>d", pair(mul)), (f"fma.{m}.f32x2", "ddd>d", pair(fma))]
     for name, g in (("add.rn.ftz.f32", add), ("mul.rz.ftz.f32", mul)):
         rows.append((name, "ff>f", lambda a, b, g=g, m=name[4:6]: flushed(g(F32, flush(decode(F32, a)), flush(decode(F32, b)), m))))
     for f, name in ((F16, "f16"), (BF16, "bf16")):
         rows += [(f"{op}.rn.{name}", "bb>b", lambda a, b, f=f, g=g: g(f, decode(f, a), decode(f, b), "rn")) for op, g in (("add", add), ("mul", mul))]
         rows += [(f"fma.rn.{name}", "bbb>b", lambda a, b, c, f=f: fma(f, decode(f, a), decode(f, b), decode(f, c), "rn")),
-                 (f"fma.rn.{name}x2", "www>w", lambda a, b, c, f=f: sum(fma(f, *[decode(f, x >> (16 * i) & 0xffff) for x in (a, b, c)], "rn") << (16 * i) for i in range(2))),
+                 (f"fma.rn.{name}x2", "www>w",
+                  lambda a, b, c, f=f: sum(fma(f, *[decode(f, x >> (16 * i) & 0xffff) for x in (a, b, c)], "rn") << (16 * i) for i in range(2))),
                  (f"add.f32.{name}", "bf>f", lambda a, b, f=f: add(F32, decode(f, a), decode(F32, b), "rn")),
                  (f"fma.rz.f32.{name}", "bbf>f", lambda a, b, c, f=f: fma(F32, decode(f, a), decode(f, b), decode(F32, c), "rz"))]
     for op in ("min", "max"):
         for nan in ("", ".NaN"):
             rows += [(f"{op}{nan}.{n}", t * 2 + ">" + t, lambda a, b, f=f, op=op, nan=nan: minmax(f, op == "max", bool(nan), a, b))
                      for f, t, n in ((F32, "f", "f32"), (F16, "b", "f16"), (BF16, "b", "bf16"))]
-            rows.append((f"{op}{nan}.f32", "fff>f", lambda a, b, c, op=op, nan=nan: minmax(F32, op == "max", bool(nan), minmax(F32, op == "max", bool(nan), a, b), c)))
+            rows.append((f"{op}{nan}.f32", "fff>f",
+                         lambda a, b, c, op=op, nan=nan: minmax(F32, op == "max", bool(nan), minmax(F32, op == "max", bool(nan), a, b), c)))
     return rows
 
 
@@ -195,14 +208,17 @@ def conversions() -> List[Row]:
                              (f"cvt.{m}.{name}.{s}{n}", to + ">" + t, lambda a, f=f, n=n, s=s, m=m: encode(f, Fraction(signed(a, n) if s == "s" else a), m))]
     for m in MODES:
         rows += [(f"cvt.{m}.{d[0]}.f32", "f>" + d[2], lambda a, f=d[1], m=m: encode(f, decode(F32, a), m)) for d in kinds[:2]]
-        rows += [(f"cvt.{m}.f32.f64", "g>f", lambda a, m=m: encode(F32, decode(F64, a), m)), (f"cvt.{m}.f16.f64", "g>b", lambda a, m=m: encode(F16, decode(F64, a), m)),
+        rows += [(f"cvt.{m}.f32.f64", "g>f", lambda a, m=m: encode(F32, decode(F64, a), m)),
+                 (f"cvt.{m}.f16.f64", "g>b", lambda a, m=m: encode(F16, decode(F64, a), m)),
                  (f"cvt.{m}i.f32.f32", "f>f", lambda a, m=m: whole(a, m))]
-    rows += [("cvt.f64.f32", "f>g", lambda a: encode(F64, decode(F32, a))), ("cvt.rna.tf32.f32", "f>w", lambda a: tf32(a, "rna")), ("cvt.rn.tf32.f32", "f>w", lambda a: tf32(a, "rn"))]
+    rows += [("cvt.f64.f32", "f>g", lambda a: encode(F64, decode(F32, a))),
+             ("cvt.rna.tf32.f32", "f>w", lambda a: tf32(a, "rna")), ("cvt.rn.tf32.f32", "f>w", lambda a: tf32(a, "rn"))]
     for name, f in (("e4m3", E4M3), ("e5m2", E5M2), ("e2m1", E2M1), ("e2m3", E2M3), ("e3m2", E3M2)):
         size = max(f.bits, 4) if f.bits < 5 else 8
         for relu in ("", ".relu"):
             rows.append((f"cvt.rn.satfinite{relu}.{name}x2.f32", "ff>h", lambda a, b, f=f, k=size, r=relu: saturated(f, b, r) | saturated(f, a, r) << k))
-        rows.append((f"cvt.rn.f16x2.{name}x2", "h>w", lambda a, f=f, k=size: sum(encode(F16, decode(f, a >> (k * i) & ((1 << f.bits) - 1))) << (16 * i) for i in range(2))))
+        rows.append((f"cvt.rn.f16x2.{name}x2", "h>w",
+                     lambda a, f=f, k=size: sum(encode(F16, decode(f, a >> (k * i) & ((1 << f.bits) - 1))) << (16 * i) for i in range(2))))
     return rows
 
 
@@ -230,9 +246,11 @@ def saturated(f: Format, a: int, relu: str) -> int:
 
 
 # --- running -------------------------------------------------------------------------------------------------------------------
-EDGES = {"w": [0, 1, 2, 31, 32, 33, 0x7fffffff, 0x80000000, 0xffffffff, 0xffff, 0x8000], "f": [0, 1, 0x7fffff, 0x800000, 0x3f800000, 0x3f7fffff, 0x4b000000, 0x7f7fffff,
-         0x7f800000, 0x7fc00001, 0x33800000, 0x477ff000, 0x4f000000, 0x5f000000, 0x43e00000, 0x40c00000], "g": [0, 1, 0xfffffffffffff, 0x10000000000000, 0x3ff0000000000000,
-         0x7fefffffffffffff, 0x7ff0000000000000, 0x7ff8000000000001, 0x3ca0000000000000, 0x41dfffffffc00000, 0x43e0000000000000, 0x36a0000000000000],
+EDGES = {"w": [0, 1, 2, 31, 32, 33, 0x7fffffff, 0x80000000, 0xffffffff, 0xffff, 0x8000],
+         "f": [0, 1, 0x7fffff, 0x800000, 0x3f800000, 0x3f7fffff, 0x4b000000, 0x7f7fffff,
+               0x7f800000, 0x7fc00001, 0x33800000, 0x477ff000, 0x4f000000, 0x5f000000, 0x43e00000, 0x40c00000],
+         "g": [0, 1, 0xfffffffffffff, 0x10000000000000, 0x3ff0000000000000, 0x7fefffffffffffff, 0x7ff0000000000000, 0x7ff8000000000001,
+               0x3ca0000000000000, 0x41dfffffffc00000, 0x43e0000000000000, 0x36a0000000000000],
          "b": [0, 1, 0x3ff, 0x400, 0x3c00, 0x7bff, 0x7c00, 0x7e00, 0x7f, 0x80, 0x3f80, 0x7f7f, 0x7f80, 0x7fff]}
 
 
@@ -244,8 +262,8 @@ def operand(r: random.Random, letter: str, near: int) -> int:
         v = r.choice(EDGES.get(letter, EDGES["w"]))
         return (v | r.getrandbits(1) << (n - 1) if letter in "fgb" else v | v << (n - 32) if n == 64 and r.random() < 0.5 else v) & ((1 << n) - 1)
     if letter in "fg" and r.random() < 0.6:  # exponents that meet
-        low = 23 if letter == "f" else 52
-        return r.getrandbits(1) << (n - 1) | ((127 if letter == "f" else 1023) + near + r.randrange(-3, 4)) << low | r.getrandbits(low) & -(1 << r.randrange(low))
+        low, bias = (23, 127) if letter == "f" else (52, 1023)
+        return r.getrandbits(1) << (n - 1) | (bias + near + r.randrange(-3, 4)) << low | r.getrandbits(low) & -(1 << r.randrange(low))
     return r.getrandbits(n)
 
 
@@ -260,7 +278,8 @@ def kernel(name: str, types: str) -> str:
     for i, p in enumerate("abco"):
         lines.append(f"ld.param.u64 %q{i}, [{p}]; add.s64 %q{i}, %q{i}, %q8;")
     for i, t in enumerate(from_):
-        lines.append(f"ld.global.b64 %d{i}, [%q{i}];" + (f" cvt.u16.u64 %h{i}, %d{i};" if register[t] == "%h" else f" cvt.u32.u64 %r{i}, %d{i};" if register[t] == "%r" else ""))
+        lines.append(f"ld.global.b64 %d{i}, [%q{i}];" + (f" cvt.u16.u64 %h{i}, %d{i};" if register[t] == "%h" else
+                                                         f" cvt.u32.u64 %r{i}, %d{i};" if register[t] == "%r" else ""))
     words = [f"{register[to]}8"] + [f"{register[t]}{i}" for i, t in enumerate(from_)] + ([last] if last else [])
     lines.append(f"{name} {', '.join(words)};")
     lines.append({"%h": "cvt.u64.u16 %q7, %h8;", "%r": "cvt.u64.u32 %q7, %r8;", "%d": "mov.b64 %q7, %d8;", "%p": "selp.b64 %q7, 1, 0, %p8;"}[register[to]])

@@ -175,7 +175,8 @@ def executed(warpburg: str, p: Pair, hlo: Path, ptx: Path, kept: Kept, approx: b
     grid, block = p.theirs["grid"].split(",")[0], p.theirs["block"].split(",")[0]
     if p.ours["bytes_min"] > MOST_BYTES:
         return None
-    mine = kept.get(f"ours {p.ours['key']}", lambda: launched(warpburg, [str(hlo), "--target", "sm_90", *(["--approx"] if approx else [])], math.prod(p.ours["grid"])))
+    mine = kept.get(f"ours {p.ours['key']}", lambda: launched(
+        warpburg, [str(hlo), "--target", "sm_90", *(["--approx"] if approx else [])], math.prod(p.ours["grid"])))
     other = kept.get(f"theirs {hashlib.sha256(ptx.read_bytes()).hexdigest()[:24]}", lambda: launched(
         warpburg, [str(hlo), "--ptx", str(ptx), "--grid", grid, "--block", block, "--padding", "256"], int(grid)))
     return (mine, other) if mine and other else None

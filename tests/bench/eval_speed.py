@@ -5,7 +5,8 @@
 
 Evaluates elementwise fusions (GELU by its tanh form, an integer hash, a chain of additions) in f32, bf16 and u32, whole, and the time of
 making the input and of moving it through one negation is taken off. Prints operations a second of processor time for each, of intervals
-too (--bounds, of a sixteenth of the elements), and of `--at` the milliseconds for 16 elements of 2^27. Exit status 4 if an elementwise fusion stays under 50 million a second.
+too (--bounds, of a sixteenth of the elements), and of `--at` the milliseconds for 16 elements of 2^27.
+Exit status 4 if an elementwise fusion stays under 50 million a second.
 """
 from __future__ import annotations
 

@@ -86,7 +86,8 @@ def build(folder: Path, common: Path) -> Path:
         sources += sorted((ROOT / "src" / room).glob("*.c"))
     sources += [common / "sc_tables.c", common / "sc_functions.c"]
     out = folder / "rewrite_nodes"
-    subprocess.run([os.environ.get("CC", "cc"), *FLAGS, f"-I{ROOT / 'src'}", f"-I{common}", f"-I{folder}", *map(str, sources), "-o", str(out), "-lm"], check=True)
+    subprocess.run([os.environ.get("CC", "cc"), *FLAGS, f"-I{ROOT / 'src'}", f"-I{common}", f"-I{folder}", *map(str, sources),
+                    "-o", str(out), "-lm"], check=True)
     return out
 
 

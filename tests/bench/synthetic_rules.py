@@ -14,8 +14,10 @@ import sys
 from typing import List
 
 DEPTHS = [1] * 583 + [2] * 1614 + [3] * 305 + [4] * 96 + [5] * 14 + [6] * 9 + [8] * 6 + [11] * 4 + [14] * 4
-INTEGER = (("add", "sub", "mul", "div", "rem", "max", "min", "band", "bor", "bxor", "shl", "shra", "shrl"), ("neg", "abs", "bnot", "popcnt", "clz", "sign"), ())
-FLOAT = (("add", "sub", "mul", "div", "max", "min", "pow", "rem"), ("neg", "abs", "floor", "ceil", "sqrt", "exp", "log", "sin", "cos", "sign", "rsqrt"), ("fma",))
+INTEGER = (("add", "sub", "mul", "div", "rem", "max", "min", "band", "bor", "bxor", "shl", "shra", "shrl"),
+           ("neg", "abs", "bnot", "popcnt", "clz", "sign"), ())
+FLOAT = (("add", "sub", "mul", "div", "max", "min", "pow", "rem"),
+         ("neg", "abs", "floor", "ceil", "sqrt", "exp", "log", "sin", "cos", "sign", "rsqrt"), ("fma",))
 RELATIONS = ("eq", "ne", "lt", "le", "gt", "ge")
 MOST_NODES = 60
 

@@ -79,7 +79,8 @@ class Checks(unittest.TestCase):
                  "never reached: patterns/sm80.py:2 matches every term it matches, for example mul.i8(a, 0)", 3)
         self.index("ALL = [rewrite(n // k, 0, when=within(n, 0, 8) & (k > 8)),\n       rewrite(n // k, 0, when=within(n, 0, 4) & (k > 9))]\n",
                    "never reached: patterns/indexing.py:2 matches every term it matches, for example (n // 12)", 3)
-        self.assertEqual(faults("", "ALL = [rewrite(n // k, 0, when=within(n, 0, 8) & (k > 8)),\n       rewrite(n // k, 0, when=within(n, 0, 4) & (k > 7))]\n"), [])
+        self.assertEqual(faults("", "ALL = [rewrite(n // k, 0, when=within(n, 0, 8) & (k > 8)),\n"
+                                    "       rewrite(n // k, 0, when=within(n, 0, 4) & (k > 7))]\n"), [])
         self.assertEqual(faults("", "ALL = [rewrite(n // k, 0, when=within(n, 0, k) & (k < 1000)),\n       rewrite(n // k, 0, when=within(n, 0, k))]\n"), [])
 
     def test_never_matches(self) -> None:

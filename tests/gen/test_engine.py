@@ -34,7 +34,8 @@ class Engine(unittest.TestCase):
         sources = [ROOT / "tests/gen/engine.c", ROOT / "src/target/target.c", folder / "sc_tables.c", folder / "sc_functions.c"]
         for room in ("base", "scalar", "ir", "rewrite"):
             sources += sorted((ROOT / "src" / room).glob("*.c"))
-        jobs = [subprocess.Popen([CC, *FLAGS, f"-I{ROOT / 'src'}", f"-I{folder}", "-c", str(s), "-o", str(folder / f"{s.stem}.{n}.o")]) for n, s in enumerate(sources)]
+        jobs = [subprocess.Popen([CC, *FLAGS, f"-I{ROOT / 'src'}", f"-I{folder}", "-c", str(s), "-o", str(folder / f"{s.stem}.{n}.o")])
+                for n, s in enumerate(sources)]
         assert not any(j.wait() for j in jobs)
 
     @classmethod
@@ -132,7 +133,8 @@ class Engine(unittest.TestCase):
 
     def test_ramp_is_solved_for(self) -> None:
         rules = "SIMPLIFY = [rewrite(add.i32x4(splat.i32x4(a), ramp(i32, 4, k, m)), splat.i32x4(a), when=m == 3)]\n"
-        ir = "kernel @k(%p: i32[3], %o: out i32[4]) block 1 grid 1 {{\n  store %o[0], add.i32x4(splat.i32x4(load %p[0]), pack.i32x4(pack.i32x2(5, 8), pack.i32x2(11, {})))\n}}\n"
+        ir = ("kernel @k(%p: i32[3], %o: out i32[4]) block 1 grid 1 {{\n"
+              "  store %o[0], add.i32x4(splat.i32x4(load %p[0]), pack.i32x4(pack.i32x2(5, 8), pack.i32x2(11, {})))\n}}\n")
         self.assertNotIn("add", self.run_on(rules, "", ir.format(14), "simplify"))
         self.assertIn("add", self.run_on(rules, "", ir.format(15), "simplify"))
 

@@ -78,6 +78,7 @@ class Measured(unittest.TestCase):
         """Those of patterns/doubles.py are what sollya found."""
         from patterns import doubles
         found: dict = {}
+        title: str = ""
         for line in (ROOT / "patterns" / "coefficients" / "f64.txt").read_text().splitlines():
             words = line.split()
             if line.startswith("    "):

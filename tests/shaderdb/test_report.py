@@ -64,7 +64,8 @@ class Report(unittest.TestCase):
         write_records(self.before, [record("a", 100), record("b", 200), record("c", 50, count=3), record("d", 10)])
         write_records(self.after, [record("a", 90), record("b", 220), record("c", 40, count=3), record("d", 10)])
         text = self.report("--metric", "sass")
-        for line in ("helped: sass: c k sm_90  50 -> 40 (-20.00%) (x3)", "helped: sass: a k sm_90  100 -> 90 (-10.00%)", "HURT:   sass: b k sm_90  200 -> 220 (+10.00%)",
+        for line in ("helped: sass: c k sm_90  50 -> 40 (-20.00%) (x3)", "helped: sass: a k sm_90  100 -> 90 (-10.00%)",
+                     "HURT:   sass: b k sm_90  200 -> 220 (+10.00%)",
                      "total sass in shared kernels: 460 -> 440 (-4.35%)", "sass in affected kernels: 450 -> 430 (-4.44%)", "helped: 2", "HURT: 1",
                      "helped stats (rel) min: 10.00% max: 20.00% mean: 15.00% median: 15.00%", "Inconclusive result.", "LOST: 0, GAINED: 0"):
             self.assertIn(line, text)

@@ -29,7 +29,8 @@ for n in names:
     if "crash" in n: os.abort()
     if "usage" in n: sys.exit(4)
     for t in words[words.index("--target") + 1].split(","):
-        out.write(json.dumps(dict(file=n, kernel="k", target=t, count=1, status="ok", reason="", ptx=1, compile_ms=time.time(), ms=dict(llvm=0.1), rules=dict())) + "\\n")
+        out.write(json.dumps(dict(file=n, kernel="k", target=t, count=1, status="ok", reason="", ptx=1,
+                                  compile_ms=time.time(), ms=dict(llvm=0.1), rules=dict())) + "\\n")
 """
 
 
@@ -70,7 +71,8 @@ class Run(unittest.TestCase):
         for name in ("b", "a"):
             (self.folder / name).mkdir()
             (self.folder / name / "f.hlo").write_text("")
-        call(sys.executable, SHADERDB / "run", self.folder / "b", self.folder / "a", "-o", self.out, "--warpburg", self.fake(), "--no-cache", "--target", "sm_90")
+        call(sys.executable, SHADERDB / "run", self.folder / "b", self.folder / "a", "-o", self.out, "--warpburg", self.fake(),
+             "--no-cache", "--target", "sm_90")
         self.assertEqual([r["file"] for r in records(self.out)], ["a/f.hlo", "b/f.hlo"])
 
     def test_crash_costs_one_file(self) -> None:
