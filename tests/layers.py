@@ -1,5 +1,5 @@
-"""The rooms of src/ keep to their walls: includes, prefixes of symbols, sizes of files, and who may print or end the process;
-and the build knows what its tables are made from.
+"""The rooms of src/ keep to their walls: includes, prefixes of symbols, and who may print or end the process; no file is too long to read;
+gen/ has no imports in a circle; and the build knows what its tables are made from.
 
 usage: layers.py [BUILD]      BUILD: a build folder, whose objects' symbols are checked
 
@@ -45,7 +45,8 @@ WITHOUT_LLVM_FILES = {"pipe/inputs.c", "pipe/judge.c", "main/run.c", "main/eval.
 PREFIX = {"base": "wbb_", "scalar": "sc_", "ir": "ir_", "rewrite": "rw_", "target": "tg_", "hlo": "hlo_", "eval": "ev_", "fuse": "fuse_", "index": "ix_",
           "partition": "part_", "emit": "emit_", "lower": "ll_", "bundle": "bd_", "sim": "sim_", "gpu": "gpu_", "pipe": "pipe_",
           "api": "wb_", "main": "main"}
-MAX_LINES = 600
+MAX_LINES, MAX_COLUMNS = {".c": 600, ".h": 600, ".py": 400}, 160  # columns of Python
+IMPORT = re.compile(r"(?m)^[ \t]*(?:from gen import (.+?)(?:  #.*)?$|(?:from|import) gen\.(\w+))")
 CALLS = re.compile(r"\b(malloc|calloc|realloc|free|printf|fprintf|puts|fputs|exit|abort)\s*\(")
 MAY_CALL = {  # why
     "base": None, "main": None,                                   # memory and messages are theirs
@@ -109,26 +110,51 @@ def check_build() -> List[str]:
     return [f"meson.build: error: {name} is missing among what the tables depend on" for name in names if name not in named]
 
 
+def check_sizes() -> List[str]:
+    faults = []
+    folders = ("src", "include", "gen", "patterns", "shaderdb", "tests")
+    for path in sorted(f for d in folders for f in (ROOT / d).rglob("*") if f.suffix in MAX_LINES):
+        lines = path.read_text().splitlines()
+        if len(lines) > MAX_LINES[path.suffix]:
+            faults.append(f"{path.relative_to(ROOT)}: error: {len(lines)} lines, {MAX_LINES[path.suffix]} at most")
+        faults += [f"{path.relative_to(ROOT)}:{n}: error: {len(x)} columns, {MAX_COLUMNS} at most" for n, x in enumerate(lines, 1)
+                   if path.suffix == ".py" and len(x) > MAX_COLUMNS]
+    return faults
+
+
+def names_of(m: "re.Match[str]") -> List[str]:
+    return [m[2]] if m[2] else re.findall(r"\w+", m[1])
+
+
+def check_circles() -> List[str]:
+    """Of gen/; an import that is indented is for TYPE_CHECKING, or of what may be absent."""
+    imports = {f.stem: {name for m in re.finditer(IMPORT, f.read_text()) if not m[0][0].isspace() for name in names_of(m)}
+               for f in (ROOT / "gen").glob("*.py")}
+    while True:
+        ends = {f for f, named in imports.items() if not named & imports.keys()}
+        if not ends:
+            return [f"gen/{f}.py: error: is in a circle of imports, or above one" for f in sorted(imports)]
+        imports = {f: named for f, named in imports.items() if f not in ends}
+
+
 def imported(file: Path, seen: Set[Path]) -> Set[Path]:
     """A file of gen/ and those of gen/ that it imports, directly or not."""
     if file in seen:
         return seen
     seen.add(file)
-    for m in re.finditer(r"(?m)^\s*(?:from gen import (.+?)(?:  #.*)?$|(?:from|import) gen\.(\w+))", file.read_text()):
-        for name in [m[2]] if m[2] else re.findall(r"\w+", m[1]):
+    for m in re.finditer(IMPORT, file.read_text()):
+        for name in names_of(m):
             if (file.parent / f"{name}.py").is_file():
                 imported(file.parent / f"{name}.py", seen)
     return seen
 
 
 def main(argv: List[str]) -> int:
-    faults: List[str] = check_build()
+    faults: List[str] = check_build() + check_sizes() + check_circles()
     files = sorted([*SRC.rglob("*.c"), *SRC.rglob("*.h")])
     for path in files:
         text = path.read_text()
         faults += check_includes(path, text) + check_calls(path, text)
-        if text.count("\n") > MAX_LINES:
-            faults.append(f"src/{path.relative_to(SRC)}: error: {text.count(chr(10))} lines, {MAX_LINES} at most")
     if len(argv) > 1:
         faults += check_symbols(Path(argv[1]))
     else:
