@@ -107,7 +107,7 @@ typedef struct SimFunc {
     SimSym **params, **rets; /* formals */
     uint64_t param_bytes;    /* entry: of all parameters */
     uint32_t depth;          /* calls below it */
-    int line;
+    WbbLoc loc;              /* of its name, where it was last declared */
     uint32_t cluster[3];     /* entry: .reqnctapercluster, or 0 */
 } SimFunc;
 

@@ -378,6 +378,7 @@ static SimFunc *find_func(Parser *p, const char *name, bool entry)
 /* Kernel parameters lie one after the other, each at its alignment, as in the constant bank of the hardware. */
 static void entry_params(Parser *p, SimFunc *f)
 {
+    f->n_params = 0, f->param_bytes = 0; /* of a declaration before */
     if (!sim_accept(&p->lex, "(")) return;
     while (!sim_accept(&p->lex, ")")) {
         sim_expect(&p->lex, ".param");
@@ -433,7 +434,7 @@ static void function(Parser *p, bool entry)
     leave_scope(p, before); /* the results come before the name, but the function's own symbol outlives them */
     SimFunc *f = find_func(p, name, entry);
     SimSym *outer = p->scope;
-    f->line = loc.line;
+    f->loc = loc;
     for (uint32_t i = 0; i < n_rets; i++) {
         SimSym *s = declare(p, rets[i]->kind, rets[i]->name);
         s->size = rets[i]->size, s->width = rets[i]->width, s->col = rets[i]->col;
@@ -493,7 +494,7 @@ static void add_system(Parser *p)
         SimOp *op = sim_emit(p, OP_SYSTEM);
         op->mode = (uint8_t)number;
         op->target = i;
-        op->line = f->line;
+        op->line = f->loc.line;
         sim_emit(p, OP_RET)->a = f->ret_col;
     }
 }

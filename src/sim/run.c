@@ -106,8 +106,12 @@ static void check_written(Block *b)
 
 static const SimFunc *find_entry(const SimModule *m, const BdLaunch *launch)
 {
-    for (uint32_t i = 0; i < m->funcs.n; i++)
-        if (m->funcs.items[i]->entry && strcmp(m->funcs.items[i]->name, launch->entry) == 0) return m->funcs.items[i];
+    for (uint32_t i = 0; i < m->funcs.n; i++) {
+        const SimFunc *f = m->funcs.items[i];
+        if (!f->entry || strcmp(f->name, launch->entry)) continue;
+        if (!f->defined) wbb_fail(m->cx, f->loc, "kernel %s has no body here", f->name);
+        return f;
+    }
     wbb_fail(m->cx, (WbbLoc){m->file, 0, 0}, "no kernel named %s", launch->entry);
 }
 
