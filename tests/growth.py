@@ -76,7 +76,7 @@ FAMILIES: List[Tuple[str, Callable[[int], str], Tuple[int, int, int], float]] = 
     ("hash", hashing, (4000, 8000, 16000), 2.2),
 ]
 MOST_OWN, MOST_LLVM = 500.0, 5000.0  # milliseconds
-MOST_TIME = 2.6  # times what half the size takes; below 20 ms it is noise
+MOST_TIME = 8.0  # times what a quarter of the size takes: the square would be 16; below 20 ms it is noise
 
 
 def of_llvm(ms: Dict[str, float]) -> float:
@@ -97,13 +97,13 @@ def main(argv: List[str]) -> int:
     passed = failed = 0
     with tempfile.TemporaryDirectory() as folder:
         for name, make, sizes, most in FAMILIES:
-            before: Tuple[int, float] = (0, 0.0)
+            before, first = 0, 0.0
             for size in sizes:
                 lines, own, llvm, noted = measure(argv[1], make(size), Path(folder))
                 faults = []
-                if before[0] and lines > most * before[0]:
+                if before and lines > most * before:
                     faults.append("the code grows too fast")
-                if before[0] and own > MOST_TIME * max(before[1], 20.0):
+                if size == sizes[-1] and own > MOST_TIME * max(first, 20.0):
                     faults.append("the time grows too fast")
                 if own > MOST_OWN or llvm > MOST_LLVM:
                     faults.append("it takes too long")
@@ -111,7 +111,7 @@ def main(argv: List[str]) -> int:
                     faults.append("a note that is not needed" if noted else "nobody says what it runs")
                 print(f"{name}, {size}: {lines} lines of PTX, {own:.1f} ms without LLVM, {llvm:.0f} ms of LLVM{''.join(': ' + f for f in faults)}")
                 passed, failed = passed + (not faults), failed + bool(faults)
-                before = (lines, own)
+                before, first = lines, first or own
     print(f"{passed} passed, {failed} failed")
     return int(failed > 0)
 
