@@ -129,6 +129,11 @@ def size_of(s: RuleSet, tables: encode.Tables, owner: str) -> str:
     return f"{s.name}: {len(s.rules)} rules, {size} bytes of tables ({4 * len(tables.code)} code, {8 * len(tables.imm)} immediates){worst(s)}"
 
 
+def code_def() -> str:
+    return ("/* Generated from gen/words.py: opcodes of the words of RwTables.code, and facts of gen/guards.py. */\n" +
+            "".join(f"WORD({w})\n" for w in words.WORDS) + "".join(f"GUARD({g})\n" for g in guards.NUMBER))
+
+
 def main(argv: List[str]) -> int:
     start, out = time.monotonic(), Path(argv[1])
     out.mkdir(parents=True, exist_ok=True)
@@ -160,8 +165,7 @@ def main(argv: List[str]) -> int:
         return 1
     names = " ".join(f"X({s.name})" for s in targets)
     (out / "tg_targets.h").write_text(f"/* Generated from the names of patterns/sm*.py. */\n#define TG_TARGETS(X) {names}\n")
-    opcodes = "".join(f"WORD({w})\n" for w in words.WORDS) + "".join(f"GUARD({g})\n" for g in guards.NUMBER)
-    (out / "code.def").write_text(f"/* Generated from gen/words.py: opcodes of the words of RwTables.code, and facts of gen/guards.py. */\n{opcodes}")
+    (out / "code.def").write_text(code_def())
     for s in [index, *targets]:
         print(size_of(s, compiled[s.name][0], owners[s.name][0]))
     if lacking:

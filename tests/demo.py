@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any, Dict, List
 
+from warpburg_cli import llvm_ms
+
 ROOT = Path(__file__).resolve().parent.parent
 FUSION = "shaderdb/corpus/gelu.hlo"
 
@@ -53,7 +55,7 @@ def report(wb: str, target: str) -> None:
     else:
         print("  machine    no ptxas here: PTX only")
     rooms = c["ms"]
-    llvm = sum(rooms[k] for k in ("link", "optimise", "codegen"))
+    llvm = llvm_ms(rooms)
     ours = sum(rooms.values()) - llvm - rooms["target"]
     print(f"  compiled   in {ours + llvm:.1f} ms, all but LLVM in {ours:.2f} ms; ptxas {rooms['target']:.0f} ms")
     for case, what in (("n", "random inputs"), ("e", "edge values")):

@@ -12,7 +12,9 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Callable, Dict, List, Tuple
+from typing import Callable, List, Tuple
+
+from warpburg_cli import llvm_ms
 
 
 def module(name: str, width: int, lines: List[str], root: str) -> str:
@@ -79,10 +81,6 @@ MOST_OWN, MOST_LLVM = 500.0, 5000.0  # milliseconds
 MOST_TIME = 8.0  # times what a quarter of the size takes: the square would be 16; below 20 ms it is noise
 
 
-def of_llvm(ms: Dict[str, float]) -> float:
-    return ms["link"] + ms["optimise"] + ms["codegen"]
-
-
 def measure(warpburg: str, text: str, folder: Path) -> Tuple[int, float, float, bool]:
     """Lines of PTX; milliseconds of all rooms but LLVM, and of LLVM, the least of three times; is there a note of what it runs?"""
     file = folder / "f.hlo"
@@ -90,7 +88,7 @@ def measure(warpburg: str, text: str, folder: Path) -> Tuple[int, float, float, 
     ptx = subprocess.run([warpburg, "compile", str(file), "--emit", "ptx"], capture_output=True, text=True, check=True).stdout
     said = subprocess.run([warpburg, "compile", "--time", *[str(file)] * 3], capture_output=True, text=True, check=True)
     runs = [{k: float(v) for k, v in re.findall(r"(\w+) ([0-9.]+)", line)} for line in said.stdout.splitlines()]
-    return ptx.count("\n"), min(ms["all"] - of_llvm(ms) for ms in runs), min(map(of_llvm, runs)), "may have to evaluate" in said.stderr
+    return ptx.count("\n"), min(ms["all"] - llvm_ms(ms) for ms in runs), min(map(llvm_ms, runs)), "may have to evaluate" in said.stderr
 
 
 def main(argv: List[str]) -> int:

@@ -16,9 +16,12 @@ import sys
 from pathlib import Path
 from typing import Dict, List
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from warpburg_cli import llvm_ms  # noqa: E402
+
 GELU = Path(__file__).resolve().parents[2] / "shaderdb" / "corpus" / "gelu.hlo"
 PER_PROCESS = 40
-LLVM = ("link", "optimise", "codegen")
 
 Ms = Dict[str, float]
 
@@ -51,7 +54,7 @@ def main() -> int:
     found = compiles(o.warpburg, o.target, files, o.times or (40 if len(files) == 1 else 3))
     if not found:
         sys.exit("none of them compiles")
-    own = [ms["all"] - sum(ms[room] for room in LLVM) for ms in found]
+    own = [ms["all"] - llvm_ms(ms) for ms in found]
     whole, without = statistics.median(ms["all"] for ms in found), statistics.median(own)
     for room in found[0]:
         median = statistics.median(ms[room] for ms in found)

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "bench")]
 
 import synthetic_rules  # noqa: E402
-from gen import checks, gen_tables, guards, load, ops, words  # noqa: E402
+from gen import checks, gen_tables, load, ops  # noqa: E402
 
 SIZES = {300: (100_000, 2.0), 500: (100_000, 2.0), 3000: (350_000, 20.0)}  # rules: bytes, seconds
 NODES = 60_000
@@ -75,8 +75,7 @@ def write(folder: Path, sets: List[load.RuleSet], compiled: dict) -> None:
     for s in sets:
         (folder / f"tables_{s.name}.c").write_text(gen_tables.c_file(s, compiled[s.name], "synthetic", [s.name], []))
     (folder / "tg_targets.h").write_text("#define TG_TARGETS(X) " + " ".join(f"X({s.name})" for s in sets[1:]) + "\n")
-    opcodes = "".join(f"WORD({w})\n" for w in words.WORDS) + "".join(f"GUARD({g})\n" for g in guards.NUMBER)
-    (folder / "code.def").write_text(opcodes)
+    (folder / "code.def").write_text(gen_tables.code_def())
 
 
 def build(folder: Path, common: Path) -> Path:
