@@ -1,4 +1,4 @@
-"""What is refused before any table is made, each with `file:line: error:`: mixed strata, sides or operands of another type, rules
+"""What is refused before any table is made, each with `file:line: error:`: mixed phases, sides or operands of another type, rules
 that are never reached, simplify rules that do not shrink, lowerings that go round in a circle, and operations that nothing
 selects."""
 from __future__ import annotations
@@ -10,7 +10,7 @@ from gen import compile as comp, cycles, instances, ledger, ops, terms
 from gen.expr import Arith, Expr, Guard, Lit, Node, Not, PatternError, Src, Type, Var, children, parts
 from gen.forms import is_const, is_index, root_op
 from gen.lang import Rule
-from gen.load import STRATA, RuleSet, of_feature, walk
+from gen.load import PHASES, RuleSet, of_feature, walk
 
 Key = Tuple[str, Tuple[str, ...], Tuple[str, ...]]  # operation, types, flags
 
@@ -21,36 +21,36 @@ def check(index: RuleSet, targets: List[RuleSet]) -> List[str]:
     is_new = newness([index, *targets])
     passed: Set[Tuple[int, ...]] = set()  # rules of lists that targets share, with those before them that have the same root, by id
     for s in [index, *targets]:
-        for stratum, rules in s.strata.items():
+        for phase, rules in s.phases.items():
             growing: List[Rule] = []
             before: Dict[Optional[str], List[Rule]] = {}  # rules that can be compiled, by the operation at the root
             for rule in rules:
                 try:
                     same_root = before.setdefault(root_op(rule.left), [])
-                    key = (STRATA.index(stratum), id(rule), *map(id, same_root))
+                    key = (PHASES.index(phase), id(rule), *map(id, same_root))
                     fresh = key not in passed
                     if fresh:
-                        check_stratum(rule, stratum)
+                        check_phase(rule, phase)
                         check_types(rule)
-                    comp.programs(s, stratum, rule)
+                    comp.programs(s, phase, rule)
                     if fresh:
                         check_reached(rule, same_root)
                     same_root.append(rule)
-                    if fresh and stratum == "simplify":
+                    if fresh and phase == "simplify":
                         check_shrinks(rule)
-                    why = cycles.growing(rule, same_root[:-1]) if stratum == "index" else ""
+                    why = cycles.growing(rule, same_root[:-1]) if phase == "index" else ""
                     if why:
                         raise PatternError(rule.where, why)
                     passed.add(key)
                 except PatternError as e:
                     faults.append(str(e))
                     growing.append(rule)
-            if stratum == "index" or (stratum == "simplify" and growing):  # where every rule shrinks there is no circle
+            if phase == "index" or (phase == "simplify" and growing):  # where every rule shrinks there is no circle
                 circles = cycles.undoing([r for same_root in before.values() for r in same_root], growing, is_new)
                 faults = [f for f in faults if not (cycles.MEASURE in f and any(c.startswith(f.split(" error:")[0]) for c in circles))] + circles
         if s is not index and not faults:
             try:
-                check_acyclic(s.strata["lower"], is_new)
+                check_acyclic(s.phases["lower"], is_new)
                 check_complete(s)
             except PatternError as e:
                 faults.append(str(e))
@@ -71,16 +71,16 @@ def newness(sets: List[RuleSet]) -> Callable[[Rule], bool]:
     return is_new
 
 
-def check_stratum(r: Rule, stratum: str) -> None:
+def check_phase(r: Rule, phase: str) -> None:
     index_root = is_index(r.left) or (isinstance(r.left, Node) and r.left.types[0].name == "index")
-    if index_root != (stratum == "index"):
-        raise PatternError(r.where, f"{r.left}: an {'index' if index_root else 'element'} rule in the {stratum} stratum")
-    if stratum != "index":
+    if index_root != (phase == "index"):
+        raise PatternError(r.where, f"{r.left}: an {'index' if index_root else 'element'} rule in the {phase} phase")
+    if phase != "index":
         for e in walk(r.left):
             if isinstance(e, Arith) and not is_const(e):
                 raise PatternError(r.where, f"{e}: an index pattern under an operation on elements; index rules hold in every pass")
-    if (stratum == "select") != (r.kind != "rewrite"):
-        raise PatternError(r.where, f"{r.kind}(..) does not belong to the {stratum} stratum")
+    if (phase == "isel") != (r.kind != "rewrite"):
+        raise PatternError(r.where, f"{r.kind}(..) does not belong to the {phase} phase")
 
 
 def type_of(e: Expr) -> Optional[Type]:
@@ -243,11 +243,11 @@ def general(r: Rule) -> bool:
 def check_complete(s: RuleSet) -> None:
     """Every operation that HLO can ask for, plain and (functions) under --approx, ends in tiles that match without condition."""
     lower: Dict[Tuple[str, Tuple[str, ...]], List[Tuple[Rule, Key, Set[Key]]]] = {}
-    for r in s.strata["lower"]:
+    for r in s.phases["lower"]:
         for root, made in edges_of(r):
             lower.setdefault(root[:2], []).append((r, root, made))
     tiles: Dict[Tuple[str, Tuple[str, ...]], List[Tuple[Rule, Set[str]]]] = {}
-    for r in s.strata["select"]:
+    for r in s.phases["isel"]:
         if isinstance(r.left, Node) and general(r):
             for types in expand(tuple(t.name for t in r.left.types)):
                 tiles.setdefault((r.left.op.name, types), []).append((r, set(r.left.flags)))

@@ -90,7 +90,7 @@ class Compiler(Slots):
         """Behind the modifiers that FREE lists for the operation that takes it; elsewhere than in select, behind both."""
         t = of.operand_type(list(map(id, of.args)).index(id(e)))
         mask = 3
-        for member in t.members if self.stratum == "select" else ():
+        for member in t.members if self.phase == "isel" else ():
             mask &= self.free.get((of.op.name, member), 0)
         s = self.slot()
         self.steps.append(("SRC", s, whole, mask))
@@ -256,11 +256,11 @@ def pack(slots: List[int]) -> int:
     return s[0] | s[1] << 8 | s[2] << 16
 
 
-def compile_rule(rule: Rule, row: int, stratum: str = "", free: Optional[List[Free]] = None) -> List[Program]:
+def compile_rule(rule: Rule, row: int, phase: str = "", free: Optional[List[Free]] = None) -> List[Program]:
     """All variants (operand orders) of a rule. row: of the target's instruction table, for select rules; free: the target's FREE."""
     if isinstance(rule.left, (Var, Lit, Src)) or is_const(rule.left):
         raise PatternError(rule.where, "the left side is no operation")
-    stratum = stratum or ("select" if isinstance(rule.right, str) else "index" if is_index(rule.left) else "lower")
+    phase = phase or ("isel" if isinstance(rule.right, str) else "index" if is_index(rule.left) else "lower")
     modifiers = {(f.op, f.type): sum(MODIFIER[m] for m in set(f.modifiers)) for f in free or []}
     nodes = swappable(rule.left, rule.when)
     if 2 ** len(nodes) > MAX_VARIANTS:
@@ -268,7 +268,7 @@ def compile_rule(rule: Rule, row: int, stratum: str = "", free: Optional[List[Fr
     out = []
     below = {id(n): n for n in nodes if n is not rule.left}
     for swap in (False, True) if any(n is rule.left for n in nodes) else (False,):  # at the root by programs, which FILTER tells apart
-        c = Compiler(rule, stratum, rule.kind in ("llvm", "intr"), free=modifiers, choices=below)
+        c = Compiler(rule, phase, rule.kind in ("llvm", "intr"), free=modifiers, choices=below)
         c.match(rule.left, 0, {id(rule.left): swap}, Type("index") if is_index(rule.left) else None)
         for cond in parts(rule.when):
             c.condition(cond)
@@ -282,14 +282,14 @@ def compile_rule(rule: Rule, row: int, stratum: str = "", free: Optional[List[Fr
     return out
 
 
-def programs(s: RuleSet, stratum: str, rule: Rule) -> List[Program]:
+def programs(s: RuleSet, phase: str, rule: Rule) -> List[Program]:
     """Of a rule of a set; made once, for all targets that share the rule: they differ in its row, and in FREE where src(..) asks for it."""
     if id(rule) not in s.programs:
         free = tuple(s.free) if any(isinstance(e, Src) for e in inside(rule.left)) else ()
-        if (stratum, free) not in rule.programs:
-            rule.programs[stratum, free] = compile_rule(rule, 0, stratum, list(free))
-        made = rule.programs[stratum, free]
-        s.programs[id(rule)] = [placed(p, s.row_of(rule)) for p in made] if stratum == "select" else made
+        if (phase, free) not in rule.programs:
+            rule.programs[phase, free] = compile_rule(rule, 0, phase, list(free))
+        made = rule.programs[phase, free]
+        s.programs[id(rule)] = [placed(p, s.row_of(rule)) for p in made] if phase == "isel" else made
     return s.programs[id(rule)]
 
 

@@ -53,7 +53,7 @@ def undoing(rules: List[Rule], told_already: List[Rule], is_new: Callable[[Rule]
     return out
 
 
-# --- the measure of the index stratum ---------------------------------------------------------------------------------------------------
+# --- the measure of the index phase ---------------------------------------------------------------------------------------------------
 MEASURE = "divisions, terms under them, additions and coefficients, uses, rank, constants"
 Measure = Tuple[int, int, int, int, int, int]
 

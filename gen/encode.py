@@ -228,12 +228,12 @@ class Tables:
                 self.code[try_at] = WORD["TRY"] | (len(self.code) - try_at) << 8
 
     def classes(self, programs: List[Program]) -> None:
-        """Masks of type classes before all literals, of other strata too: their numbers must be small."""
+        """Masks of type classes before all literals, of other phases too: their numbers must be small."""
         for mask in sorted({s[4][1] for p in programs for s in p.steps if s[0] == "CLASS"}):
             self.immediate(mask)
 
     def rules(self, programs: List[Program], first_rule: Dict[int, int]) -> Dict[str, int]:
-        """Entry offset by root operation of one stratum's programs, in list order."""
+        """Entry offset by root operation of one phase's programs, in list order."""
         by_root: Dict[str, List[Tuple[List[Step], Step]]] = {}
         self.classes(programs)
         for p in programs:

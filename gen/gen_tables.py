@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from gen import checks, compile as comp, encode, guards, ledger, load, measured, ops, words
 from gen.expr import PatternError, parts
 from gen.lang import Rule
-from gen.load import STRATA, RuleSet
+from gen.load import PHASES, RuleSet
 
 Compiled = Tuple[encode.Tables, Dict[str, Dict[str, int]], List[Rule]]
 KINDS = {"llvm": "RW_LLVM", "intr": "RW_INTR", "call": "RW_CALL", "asm": "RW_ASM", "words": "RW_WORDS"}
@@ -38,16 +38,16 @@ def array(declaration: str, rows: List[str]) -> str:
 
 
 def compile_set(s: RuleSet) -> Compiled:
-    """Tables, entry offsets by stratum and operation, and the rows of the instruction table."""
+    """Tables, entry offsets by phase and operation, and the rows of the instruction table."""
     number = {id(r): n for n, r in enumerate(s.rules)}
-    instrs = [r for r in s.strata.get("select", [])]
+    instrs = [r for r in s.phases.get("isel", [])]
     tables, entries = encode.Tables(), {}
-    made = {stratum: [p for r in s.strata.get(stratum, []) for p in comp.programs(s, stratum, r)] for stratum in STRATA}
+    made = {phase: [p for r in s.phases.get(phase, []) for p in comp.programs(s, phase, r)] for phase in PHASES}
     tables.classes([p for programs in made.values() for p in programs])
-    for stratum, programs in made.items():
+    for phase, programs in made.items():
         for p in programs:
             p.rule.names, p.rule.orders = " ".join(f"{name}={slot}" for name, slot in p.names.items()), p.orders
-        entries[stratum] = tables.rules(programs, number)
+        entries[phase] = tables.rules(programs, number)
     return tables, entries, instrs
 
 
@@ -65,11 +65,11 @@ def hot(s: RuleSet, compiled: Compiled, owners: List[str]) -> Tuple[str, str]:
     """What the engine runs, and what its names begin with. Targets whose rules come to the same have it once, in the file of the first."""
     tables, entries, _ = compiled
     imm, begin = tables.imm or [0], f"tg_{owners[0]}_" if len(owners) > 1 else ""
-    kinds = f"uint32_t {begin}code[{len(tables.code)}]", f"uint64_t {begin}imm[{len(imm)}]", f"uint32_t {begin}entry[RW_STRATUM_COUNT][OP_COUNT]"
+    kinds = f"uint32_t {begin}code[{len(tables.code)}]", f"uint64_t {begin}imm[{len(imm)}]", f"uint32_t {begin}entry[RW_PHASE_COUNT][OP_COUNT]"
     declared = "".join(f"extern const {k};\n" for k in kinds) if begin else ""
     if s.name != owners[0]:
         return declared, begin
-    rows = [f"    [RW_{n.upper()}] = {{{''.join(f' [OP_{op.upper()}] = {at},' for op, at in entries[n].items()) or ' 0'} }},\n" for n in STRATA]
+    rows = [f"    [RW_{n.upper()}] = {{{''.join(f' [OP_{op.upper()}] = {at},' for op, at in entries[n].items()) or ' 0'} }},\n" for n in PHASES]
     bodies = numbers(tables.code, "0x{:x}u", 10), numbers(imm, "0x{:x}u", 6), "".join(rows)
     return declared + "".join(f"{'' if begin else 'static '}const {k} = {{\n{body}}};\n" for k, body in zip(kinds, bodies)), begin
 
@@ -80,10 +80,10 @@ def c_file(s: RuleSet, compiled: Compiled, own: str, owners: List[str], lowering
     inputs = ", ".join([own, *sorted({r.where[0] for r in s.rules} - {own})])
     tables, _, instrs = compiled
     number = {id(r): n for n, r in enumerate(s.rules)}
-    stratum_of = {id(r): name for name, rules in s.strata.items() for r in rules}
+    phase_of = {id(r): name for name, rules in s.phases.items() for r in rules}
     arrays, begin = hot(s, compiled, owners)
     out = [f"/* Generated from {inputs}. */\n", '#include "target/target.h"\n\n', arrays]
-    out.append(array("RwRule rules", [f"{{{c_text(r.where[0])}, {r.where[1]}, {c_text(r.instance)}, {c_text(r.text)}, RW_{stratum_of[id(r)].upper()}, "
+    out.append(array("RwRule rules", [f"{{{c_text(r.where[0])}, {r.where[1]}, {c_text(r.instance)}, {c_text(r.text)}, RW_{phase_of[id(r)].upper()}, "
                                       f"{c_text(r.names)}, {c_text(conditions(r))}, {c_text(r.ledger)}}},"
                                       for r in s.rules]))
     out.append(array("RwInstr instrs", [f"{{{KINDS[r.kind]}, {len(comp.operands_of(r))}, {number[id(r)]}, {c_text(str(r.right))}}}, /* {r.left} */"
@@ -125,7 +125,7 @@ def worst(s: RuleSet) -> str:
 def size_of(s: RuleSet, tables: encode.Tables, owner: str) -> str:
     if s.name != owner:
         return f"{s.name}: {len(s.rules)} rules, tables of {owner}"
-    size = 4 * len(tables.code) + 8 * len(tables.imm) + 4 * len(STRATA) * len(ops.OPS)
+    size = 4 * len(tables.code) + 8 * len(tables.imm) + 4 * len(PHASES) * len(ops.OPS)
     return f"{s.name}: {len(s.rules)} rules, {size} bytes of tables ({4 * len(tables.code)} code, {8 * len(tables.imm)} immediates){worst(s)}"
 
 

@@ -31,7 +31,7 @@ class Rule:
     ledger: str = ""  # what its proof came to
     names: str = ""  # where a match binds its variables: "n=v2 k=k0"
     orders: int = 1  # of commutative operands that it is tried in
-    programs: Dict[Any, List[Any]] = field(default_factory=dict)  # what compile.py made of it, by stratum and FREE
+    programs: Dict[Any, List[Any]] = field(default_factory=dict)  # what compile.py made of it, by phase and FREE
 
     @property
     def name(self) -> str:
@@ -230,7 +230,7 @@ def has(word: Any) -> Cond:
 # --- names --------------------------------------------------------------------------------------------------------------------
 VARIABLES = {n: Var(n, k) for k, ns in (("value", "a b c x y"), ("index", "i j n"), ("const", "k m p q"), ("rest", "rest"))
              for n in ns.split()}
-OPERATIONS = {o.name: OpName(o) for o in _ops.OPS if o.name != "none"}
+OPERATIONS = {o.name: OpName(o) for o in _ops.OPS if o.name not in ("none", "call")}  # no rule matches a call; call(..) makes one
 CLASSES = {c: Type(c) for c in _ops.CLASSES}
 TYPES = {t.name: Type(t.name) for t in _ops.TYPES if t.cls not in "-"}
 GUARDS = {g.name: Guard(g.name) for g in _guards.FLAGS}

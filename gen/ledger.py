@@ -51,11 +51,11 @@ def modes_of(rule: Rule) -> List[bool]:
 def errors_of(targets: Sequence[load.RuleSet]) -> Errors:
     """Of each function: the error of the instruction that computes it, the larger where targets differ, else its budget. Under approx:
     the looser budget only where a lowering or an instruction of that flag exists."""
-    lowered = {(r.left.op.name, t, approx) for s in targets for r in s.strata.get("lower", []) if isinstance(r.left, Node)
+    lowered = {(r.left.op.name, t, approx) for s in targets for r in s.phases.get("lower", []) if isinstance(r.left, Node)
                for t in r.left.types[0].members for approx in modes_of(r)}
     stated: Errors = {}
     own = set(lowered)
-    for r in (r for s in targets for r in s.strata.get("select", []) if isinstance(r.left, Node)):
+    for r in (r for s in targets for r in s.phases.get("isel", []) if isinstance(r.left, Node)):
         assert isinstance(r.left, Node)
         for key in [(r.left.op.name, t, "approx" in r.left.flags) for t in r.left.types[0].members]:
             own.add(key)
@@ -185,12 +185,12 @@ def check(sets: Sequence[RuleSet]) -> List[str]:
     lines, faults, errors, table = read(), [], errors_of(sets), load.budgets()
     done: Set[int] = set()
     for s in sets:
-        for stratum, rules in s.strata.items():
+        for phase, rules in s.phases.items():
             for r in (r for r in rules if id(r) not in done):
                 done.add(id(r))
                 where = f"{r.where[0]}:{r.where[1]}"
                 r.ledger = lines.get(key(r, errors, table), ("", ""))[0]
-                if stratum == "select" and UNSIMULATED in os.environ:
+                if phase == "isel" and UNSIMULATED in os.environ:
                     continue
                 if not r.ledger:
                     faults.append(f"{where}: error: not proved: run ./dev rule {where}")

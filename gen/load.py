@@ -13,16 +13,16 @@ from typing import Any, Dict, List, Tuple
 from gen import lang, ops
 from gen.lang import Expr, Guard, Node, Not, PatternError, Rule
 
-STRATA = ("index", "simplify", "lower", "select")
+PHASES = ("index", "simplify", "lower", "isel")
 root = Path(__file__).resolve().parent.parent  # of the folder `patterns`
 
 
 @dataclass
 class RuleSet:
-    """One target's rules by stratum, or the target-free index rules."""
+    """One target's rules by phase, or the target-free index rules."""
 
     name: str
-    strata: Dict[str, List[Rule]]
+    phases: Dict[str, List[Rule]]
     packed: List[lang.Packed] = field(default_factory=list)
     free: List[lang.Free] = field(default_factory=list)
     tunes: List[lang.Tune] = field(default_factory=list)
@@ -34,12 +34,12 @@ class RuleSet:
 
     def row_of(self, rule: Rule) -> int:
         if not self.rows:
-            self.rows.update({id(r): n for n, r in reversed(list(enumerate(self.strata["select"])))})
+            self.rows.update({id(r): n for n, r in reversed(list(enumerate(self.phases["isel"])))})
         return self.rows[id(rule)]
 
     @property
     def rules(self) -> List[Rule]:
-        return [r for s in STRATA for r in self.strata.get(s, [])]
+        return [r for s in PHASES for r in self.phases.get(s, [])]
 
 
 def use(directory: Path) -> None:
@@ -143,8 +143,8 @@ def load_target(name: str) -> RuleSet:
     target = get(m, "TARGET")
     values = dict(target.values, name=target.name)
     features = values.get("features", ())
-    lists = {"simplify": "SIMPLIFY", "lower": "LOWER", "select": "INSTR"}
-    s = RuleSet(name, {stratum: [r for r in rules_of(m, of) if offered(r, features)] for stratum, of in lists.items()},
+    lists = {"simplify": "SIMPLIFY", "lower": "LOWER", "isel": "INSTR"}
+    s = RuleSet(name, {phase: [r for r in rules_of(m, of) if offered(r, features)] for phase, of in lists.items()},
                 flat(getattr(m, "PACKED", []), "PACKED"), flat(getattr(m, "FREE", []), "FREE"), flat(getattr(m, "TUNE", []), "TUNE"), values,
                 assignment_line(m, "INSTR", last=True))
     identify(s.rules)
@@ -201,4 +201,4 @@ def written(e: Any, size: Dict[int, int]) -> int:
     return size[id(e)]
 
 
-__all__ = ["RuleSet", "STRATA", "budgets", "load_index", "load_target", "targets", "text", "use", "walk"]
+__all__ = ["RuleSet", "PHASES", "budgets", "load_index", "load_target", "targets", "text", "use", "walk"]

@@ -89,8 +89,8 @@ def matches(rule: Rule, op: str, t: str, approx: bool) -> bool:
 def index_of(s: RuleSet) -> Dict[str, List[Rule]]:
     """Rules of functions by operation, in the order in which they are tried."""
     out: Dict[str, List[Rule]] = {}
-    for stratum in ("lower", "select"):
-        for r in s.strata.get(stratum, []):
+    for phase in ("lower", "isel"):
+        for r in s.phases.get(phase, []):
             if is_function(r):
                 assert isinstance(r.left, Node)
                 out.setdefault(r.left.op.name, []).append(r)

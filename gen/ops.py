@@ -66,7 +66,7 @@ CLASSES = {
 # Signatures. T is the type in an operation's name.
 #   same    (T, ..) -> T          compare (T, T) -> pred        test   (T) -> pred
 #   select  (pred, T, T) -> T     convert (S, ..) -> T, name is op.T.S
-#   leaf    no operands, an immediate; lower/ and the passes know it
+#   leaf    no operands, an immediate; llvm/ and the passes know it
 #   frame   structure that the passes make: load, pack, part, ...
 SIGNATURES = ("same", "compare", "test", "select", "convert", "leaf", "frame")
 
@@ -77,7 +77,7 @@ class Op:
     arity: int
     sig: str
     classes: str  # letters of Type.cls that T may have
-    rank: int  # order of the strata simplify and lower: a lowering goes to lower ranks
+    rank: int  # order of the phases simplify and lower: a lowering goes to lower ranks
     props: str = ""  # words: comm, costly
     hlo: Optional[str] = None  # HLO opcode with this meaning on elements
 
@@ -94,7 +94,7 @@ OPS = [
     Op("pack", 2, "frame", "PIUFC", 0),       # (x, y): lanes of x, then of y
     Op("part", 1, "frame", "PIUFC", 0),       # (x): lanes [immediate, immediate + lanes of the result)
     Op("splat", 1, "frame", "PIUFC", 0),      # (x): one value in all lanes
-    Op("apply", 0, "frame", "PIUFC", 0),     # of a function of the kernel; immediate: which, which result; index operands in the pool
+    Op("call", 0, "frame", "PIUFC", 0),     # of a function of the kernel; immediate: which, which result; index operands in the pool
     Op("instr", 3, "frame", "PIUF", 0),      # a selected tile; immediate: row of the target's instruction table
     Op("complex", 2, "convert", "FC", 1),    # complex.c64.f32(x, y): x + iy
     Op("re", 1, "convert", "FC", 1), Op("im", 1, "convert", "FC", 1),  # re.f32.c64(x)

@@ -28,8 +28,8 @@ PROVERS = ("prove.py", "prove_bits.py", "prove_c.py", "prove_code.py", "prove_co
 
 
 def proved_rules(sets: Sequence[load.RuleSet]) -> List[Rule]:
-    """Rewrites of all strata, each once."""
-    return list({id(r): r for s in sets for name in ("index", "simplify", "lower") for r in s.strata.get(name, [])}.values())
+    """Rewrites of all phases, each once."""
+    return list({id(r): r for s in sets for name in ("index", "simplify", "lower") for r in s.phases.get(name, [])}.values())
 
 
 def chosen(rules: Sequence[Rule], what: str) -> List[Rule]:
@@ -96,7 +96,7 @@ def compare(done: Dict[str, Tuple[str, str]], rules: Sequence[Rule], errors: Err
 
 def instructions(sets: Sequence[load.RuleSet]) -> List[Rule]:
     """Instruction rules of all targets, each once."""
-    return list({r.name: r for s in sets for r in s.strata.get("select", [])}.values())
+    return list({r.name: r for s in sets for r in s.phases.get("isel", [])}.values())
 
 
 def simulate(folder: Path, rules: Sequence[Rule], errors: Errors) -> Tuple[Dict[str, Tuple[str, str]], List[str]]:

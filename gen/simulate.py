@@ -6,7 +6,7 @@ usage: python -m gen.simulate [--warpburg build/warpburg] [--target sm90].. [--e
 One line a rule: `patterns/tiles.py:9 simulated(57344)`: so many results, over every type that the rule's class has and every number of
 lanes that PACKED says, each on the oldest and the newest target that has it (--every: on all); edge values in all combinations, then
 random bits. It must be this rule that was selected. An instruction with a stated error is run as far off as the PTX manual allows. ptxas
-assembles every kernel for its own target; without ptxas that is skipped, and said. What lower/ emits without a rule (load, store, pack,
+assembles every kernel for its own target; without ptxas that is skipped, and said. What llvm/ emits without a rule (load, store, pack,
 part, splat, index arithmetic) is run as well, under the names `lower: ...`.
 
 What this proves: operations on integers, comparisons, select and moves are written twice (gen/semantics.py, src/sim/ops_int.c); float
@@ -139,7 +139,7 @@ def main() -> int:
     parser.add_argument("--target", action="append", help="sm90 or sm_90; all if left out")
     parser.add_argument("--every", action="store_true", help="each kernel on all targets that have it, not on the oldest and the newest")
     parser.add_argument("--rule", default="", help="only rules whose identity or text holds this")
-    parser.add_argument("--verbose", action="store_true", help="the number of kernels, too, and what lower/ emits by itself")
+    parser.add_argument("--verbose", action="store_true", help="the number of kernels, too, and what llvm/ emits by itself")
     args = parser.parse_args()
     found = {t: kernels_on(t, args.rule) for t in [t.replace("_", "") for t in args.target or load.targets()]}
     by_kernel: Dict[Kernel, Result] = {}

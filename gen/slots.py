@@ -22,7 +22,7 @@ class Slots:
     """State while one variant of one rule is compiled."""
 
     rule: Rule
-    stratum: str
+    phase: str
     any_lanes: bool
     steps: List[Step] = field(default_factory=list)
     value: Dict[int, int] = field(default_factory=dict)  # id of a Var, Src or Node -> slot
@@ -164,16 +164,16 @@ class Slots:
     def guard(self, c: Guard, negate: bool) -> None:
         known = guards.BY_NAME[c.name]
         if known.kind == "feature":
-            if self.stratum == "index":
+            if self.phase == "index":
                 self.fail(f"{c}: index rules hold for every target")
             return
         if known.kind == "flag":
-            if self.stratum == "index":
+            if self.phase == "index":
                 self.fail(f"{c}: index arithmetic carries no flags")
             self.steps.append(("CFLAG", FLAGBIT[c.name], int(negate), 0))
             return
-        if known.kind == "use" and self.stratum != "select":
-            self.fail(f"{c}: uses are counted in select only; a {self.stratum} rule fires wherever it matches")
+        if known.kind == "use" and self.phase != "isel":
+            self.fail(f"{c}: uses are counted in select only; a {self.phase} rule fires wherever it matches")
         v = self.value.get(id(c.args[0]))
         if v is None:
             self.fail(f"{c}: {c.args[0]} is not bound by the left side")

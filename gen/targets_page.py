@@ -79,12 +79,12 @@ def tunes(sets: Sequence[RuleSet]) -> str:
     return table(sets, ["decision"], [c for c in cells if len(set(c[1])) > 1])
 
 
-def rules(sets: Sequence[RuleSet], stratum: str) -> str:
+def rules(sets: Sequence[RuleSet], phase: str) -> str:
     """Rules that some targets lack, as they are written: those of one line once, with how many more it makes."""
     lines: List[Dict[Tuple[str, ...], None]] = []
     for s in sets:
         by_line: Dict[Tuple[str, int], List[Rule]] = {}
-        for r in s.strata[stratum]:
+        for r in s.phases[phase]:
             by_line.setdefault(r.where, []).append(r)
         lines.append({tuple(r.text for r in of): None for of in by_line.values()})
     found = dict.fromkeys(x for of in lines for x in of)
@@ -102,7 +102,7 @@ def page() -> str:
     return (HEAD + facts(sets) + NOTES + "\n## Features\n\n" + features(sets) + "\n## Pairs\n\nWhat vectorising may build.\n\n" + packed(sets)
             + "\n## Decisions\n\nNumbers of `TUNE` that are not the same everywhere.\n\n" + tunes(sets)
             + "\n## Lowerings\n\nRules of `LOWER` that not every target has.\n\n" + rules(sets, "lower")
-            + "\n## Instructions\n\nRules of `INSTR` that not every target has.\n\n" + rules(sets, "select"))
+            + "\n## Instructions\n\nRules of `INSTR` that not every target has.\n\n" + rules(sets, "isel"))
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ FLAG_GUARDS = ("approx", "contract", "nnan", "nsz")
 
 @dataclass(frozen=True)
 class Kernel:
-    """One instance of a rule (or of lower/'s own work) as a kernel."""
+    """One instance of a rule (or of llvm/'s own work) as a kernel."""
 
     rule: str  # identity, or "lower: what"
     instance: str  # "add.bf16x2"
@@ -189,7 +189,7 @@ def kernels_of(r: Rule, packed: Sequence[lang.Packed]) -> Iterator[Kernel]:
 
 
 def kernels_of_lower() -> Iterator[Kernel]:
-    """What lower/ emits by itself: accesses of 8 to 128 bits, lanes taken apart and put together, index arithmetic."""
+    """What llvm/ emits by itself: accesses of 8 to 128 bits, lanes taken apart and put together, index arithmetic."""
     def one(what: str, operands: Dict[str, Type], result: Type, value: str) -> Kernel:
         return Kernel(f"lower: {what}", str(result), kernel_text(operands, result, value))
 
@@ -229,7 +229,7 @@ def kernels_on(name: str, only: str) -> Tuple[List[Kernel], Dict[str, str]]:
     kernels: List[Kernel] = []
     faults: Dict[str, str] = {}
     vectors: Set[str] = set()  # what an earlier rule takes whole, lanes and all: cvt.f32x2.bf16x2
-    for r in rules.strata["select"]:
+    for r in rules.phases["isel"]:
         if only not in f"{r.name} {r.text}":
             continue
         try:

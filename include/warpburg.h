@@ -62,7 +62,7 @@ WB_API const char *wb_kernel_json(const wb_kernel *k); /* launch descriptor, sch
 WB_API int wb_kernel_launch(const wb_kernel *k, wb_launch *launch);
 /* Milliseconds of processor time of room i (the one that waits for ptxas: of the clock), i < wb_kernel_rooms; its name in *name if that is not NULL. */
 WB_API double wb_kernel_ms(const wb_kernel *k, int i, const char **name);
-WB_API int wb_kernel_rooms(const wb_kernel *k);
+WB_API int wb_kernel_steps(const wb_kernel *k);
 
 #ifdef __cplusplus
 }

@@ -4,7 +4,7 @@ gen/ has no imports in a circle; and the build knows what its tables are made fr
 usage: layers.py [BUILD]      BUILD: a build folder, whose objects' symbols are checked
 
 ALLOWED is the table of rooms in the design, with three changes: hlo includes scalar (element types and the rounding of literals
-are one enumeration, not three); target and lower include rewrite's table types, and no more of it; the executable without LLVM
+are one enumeration, not three); target and llvm include rewrite's table types, and no more of it; the executable without LLVM
 uses pipe/judge.h, and no more of pipe.
 """
 from __future__ import annotations
@@ -31,7 +31,8 @@ ALLOWED: Dict[str, Set[str]] = {  # rooms, or single headers
     "index": {"base", "scalar", "ir", "rewrite", "hlo"},
     "partition": {"base", "scalar", "ir", "hlo", "index", "target"},
     "emit": {"base", "scalar", "ir", "rewrite", "hlo", "index", "partition", "target"},
-    "lower": {"base", "scalar", "ir", TABLES, "target"},
+    "vector": {"base", "scalar", "ir", "rewrite"},
+    "llvm": {"base", "scalar", "ir", TABLES, "target"},
     "bundle": {"base"},
     "sim": {"base", "bundle"},
     "gpu": {"base", "bundle"},
@@ -43,14 +44,14 @@ WITHOUT_LLVM_FILES = {"pipe/inputs.c", "pipe/judge.c", "main/run.c", "main/eval.
                       "main/verdict.h", "pipe/judge.h"}
 
 PREFIX = {"base": "wbb_", "scalar": "sc_", "ir": "ir_", "rewrite": "rw_", "target": "tg_", "hlo": "hlo_", "eval": "ev_", "fuse": "fuse_", "index": "ix_",
-          "partition": "part_", "emit": "emit_", "lower": "ll_", "bundle": "bd_", "sim": "sim_", "gpu": "gpu_", "pipe": "pipe_",
+          "partition": "part_", "emit": "emit_", "vector": "vec_", "llvm": "ll_", "bundle": "bd_", "sim": "sim_", "gpu": "gpu_", "pipe": "pipe_",
           "api": "wb_", "main": "main"}
 MAX_LINES, MAX_COLUMNS = {".c": 600, ".h": 600, ".py": 400}, 160  # columns of Python
 IMPORT = re.compile(r"(?m)^[ \t]*(?:from gen import (.+?)(?:  #.*)?$|(?:from|import) gen\.(\w+))")
 CALLS = re.compile(r"\b(malloc|calloc|realloc|free|printf|fprintf|puts|fputs|exit|abort)\s*\(")
 MAY_CALL = {  # why
     "base": None, "main": None,                                   # memory and messages are theirs
-    "lower": {"free"},                                            # LLVM's own objects
+    "llvm": {"free"},                                             # LLVM's own objects
     "rewrite/trace.c": {"fprintf", "abort"},                      # out of fuel: our own bug, with the last rules fired
     "ir/verify.c": {"fprintf", "abort"},                          # our own bug, with the node
 }
@@ -71,8 +72,8 @@ def check_includes(path: Path, text: str) -> List[str]:
         allowed = ALLOWED[room] if name not in WITHOUT_LLVM_FILES else WITHOUT_LLVM | {room}
         if target not in allowed and m[1] not in allowed:
             faults.append(f"src/{name}:{n}: error: {room} may not include {m[1]}")
-    if room != "lower":
-        faults += [f"src/{name}: error: LLVM outside lower/" for m in re.finditer(r'#\s*include\s*[<"]llvm', text)]
+    if room != "llvm":
+        faults += [f"src/{name}: error: LLVM outside llvm/" for m in re.finditer(r'#\s*include\s*<llvm', text)]
     return faults
 
 

@@ -103,7 +103,7 @@ def main() -> int:
     parser.add_argument("--verbose", action="store_true")
     args = parser.parse_args()
     build = Path(args.build).resolve()
-    rules = load.load_target(args.target).strata["select"]
+    rules = load.load_target(args.target).phases["isel"]
     done: Dict[str, str] = {}
     wrong: Dict[int, str] = {}
     without = 0

@@ -36,8 +36,8 @@ def functions() -> Dict[str, ops.Op]:
 def called(s: RuleSet, approx: bool) -> Set[Tuple[str, str]]:
     """(operation, type) that end in a call, by way of whatever the first rule for them makes."""
     by_root: Dict[str, List[object]] = {}
-    for stratum in ("lower", "select"):
-        for r in s.strata[stratum]:
+    for phase in ("lower", "isel"):
+        for r in s.phases[phase]:
             if isinstance(r.left, Node):
                 by_root.setdefault(r.left.op.name, []).append(r)
     known: Dict[Tuple[str, str, bool], bool] = {}

@@ -1,7 +1,7 @@
 /* api.c: the public boundary. Contexts and kernels of include/warpburg.h over pipe/. */
 #include "warpburg.h"
 
-#include "lower/lower.h"
+#include "llvm/llvm.h"
 #include "pipe/pipe.h"
 
 struct wb_kernel {
@@ -74,7 +74,7 @@ const char *wb_messages(const wb_context *c) { return c->cx->messages; }
 const char *wb_kernel_name(const wb_kernel *k) { return k->result.kernel->name; }
 const char *wb_kernel_ptx(const wb_kernel *k) { return k->result.ptx; }
 const char *wb_kernel_json(const wb_kernel *k) { return k->json; }
-int wb_kernel_rooms(const wb_kernel *k) { return (void)k, PIPE_ROOMS; }
+int wb_kernel_steps(const wb_kernel *k) { return (void)k, PIPE_STEPS; }
 
 int wb_kernel_launch(const wb_kernel *k, wb_launch *launch)
 {
@@ -92,7 +92,7 @@ int wb_kernel_launch(const wb_kernel *k, wb_launch *launch)
 
 double wb_kernel_ms(const wb_kernel *k, int i, const char **name)
 {
-    if (i < 0 || i >= PIPE_ROOMS) return 0;
-    if (name) *name = pipe_room_name[i];
+    if (i < 0 || i >= PIPE_STEPS) return 0;
+    if (name) *name = pipe_step_name[i];
     return k->result.ms[i];
 }

@@ -25,7 +25,7 @@ enum { FIRST_CHUNK = 16 << 10, LAST_CHUNK = 1 << 20, ALIGN = 16 };
 
 typedef struct WbbChunk {
     struct WbbChunk *next;
-    size_t room, used;
+    size_t capacity, used;
     _Alignas(16) unsigned char bytes[];
 } Chunk;
 
@@ -35,7 +35,7 @@ struct WbbArena {
     Chunk *chunk;         /* the one small requests come from; the others follow it */
     unsigned char *last;  /* newest small request: it ends at chunk->used */
     size_t total, limit;  /* bytes taken from the heap, and at most that many */
-    size_t next_room;
+    size_t next_capacity;
 };
 
 #ifdef __SANITIZE_ADDRESS__
@@ -50,8 +50,8 @@ static uint32_t log_of(size_t n) { return 63 - (uint32_t)__builtin_clzll(n); }
 static void give_back(WbbCx *cx, Chunk *c)
 {
     struct WbbCxInner *in = cx->inner;
-    const uint32_t class = log_of(c->room);
-    if (c->room < FIRST_CHUNK || class >= WBB_LEN(in->spare) || c->room > KEPT - WBB_MIN(in->spare_bytes, (size_t)KEPT)) {
+    const uint32_t class = log_of(c->capacity);
+    if (c->capacity < FIRST_CHUNK || class >= WBB_LEN(in->spare) || c->capacity > KEPT - WBB_MIN(in->spare_bytes, (size_t)KEPT)) {
         free(c);
         return;
     }
@@ -59,20 +59,20 @@ static void give_back(WbbCx *cx, Chunk *c)
     c->used = 0;
     c->next = in->spare[class];
     in->spare[class] = c;
-    in->spare_bytes += c->room;
+    in->spare_bytes += c->capacity;
 }
 
 /* One of the context's that has the room, and not four times as much; NULL if there is none. */
-static Chunk *spare_chunk(WbbCx *cx, size_t room)
+static Chunk *spare_chunk(WbbCx *cx, size_t capacity)
 {
     struct WbbCxInner *in = cx->inner;
-    for (uint32_t class = log_of(WBB_MAX(room, 1)), last = class + 2; class < last && class < WBB_LEN(in->spare); class++) {
+    for (uint32_t class = log_of(WBB_MAX(capacity, 1)), last = class + 2; class < last && class < WBB_LEN(in->spare); class++) {
         Chunk **at = &in->spare[class];
-        for (int tries = 0; *at && (*at)->room < room && tries < 8; tries++) at = &(*at)->next;
+        for (int tries = 0; *at && (*at)->capacity < capacity && tries < 8; tries++) at = &(*at)->next;
         Chunk *c = *at;
-        if (!c || c->room < room) continue;
+        if (!c || c->capacity < capacity) continue;
         *at = c->next;
-        in->spare_bytes -= c->room;
+        in->spare_bytes -= c->capacity;
         return c;
     }
     return NULL;
@@ -90,19 +90,19 @@ void wbb_arena_forget(WbbCx *cx)
     cx->inner->spare_bytes = KEPT;
 }
 
-static Chunk *add_chunk(WbbArena *a, size_t room)
+static Chunk *add_chunk(WbbArena *a, size_t capacity)
 {
-    if (room > a->limit || a->total > a->limit - room)
+    if (capacity > a->limit || a->total > a->limit - capacity)
         wbb_fail(a->cx, (WbbLoc){0}, "out of memory: an arena would grow above its limit of %zu bytes", a->limit);
-    if (room > SIZE_MAX - sizeof(Chunk)) wbb_fail(a->cx, (WbbLoc){0}, "out of memory: %zu bytes asked for", room);
-    Chunk *c = spare_chunk(a->cx, room);
+    if (capacity > SIZE_MAX - sizeof(Chunk)) wbb_fail(a->cx, (WbbLoc){0}, "out of memory: %zu bytes asked for", capacity);
+    Chunk *c = spare_chunk(a->cx, capacity);
     if (!c) {
-        c = calloc(1, sizeof(Chunk) + room);
-        if (!c) wbb_fail(a->cx, (WbbLoc){0}, "out of memory: %zu bytes asked for", room);
-        c->room = room;
+        c = calloc(1, sizeof(Chunk) + capacity);
+        if (!c) wbb_fail(a->cx, (WbbLoc){0}, "out of memory: %zu bytes asked for", capacity);
+        c->capacity = capacity;
     }
     c->next = NULL;
-    a->total += room;
+    a->total += capacity;
     return c;
 }
 
@@ -116,12 +116,12 @@ void *wbb_alloc(WbbArena *a, size_t bytes)
 {
     size_t need = round_up(a, bytes ? bytes : 1);
     Chunk *c = a->chunk;
-    if (c && need <= c->room - c->used) {
+    if (c && need <= c->capacity - c->used) {
         a->last = c->bytes + c->used;
         c->used += need;
         return a->last;
     }
-    if (need > a->next_room / 4) {
+    if (need > a->next_capacity / 4) {
         Chunk *own = add_chunk(a, need);
         own->used = need;
         /* Behind the current chunk, which still has room for small requests. */
@@ -134,8 +134,8 @@ void *wbb_alloc(WbbArena *a, size_t bytes)
         }
         return own->bytes;
     }
-    Chunk *fresh = add_chunk(a, a->next_room);
-    if (a->next_room < LAST_CHUNK) a->next_room *= 2;
+    Chunk *fresh = add_chunk(a, a->next_capacity);
+    if (a->next_capacity < LAST_CHUNK) a->next_capacity *= 2;
     fresh->next = c;
     a->chunk = fresh;
     a->last = fresh->bytes;
@@ -151,7 +151,7 @@ void *wbb_grow(WbbArena *a, void *old, size_t old_bytes, size_t new_bytes)
     if (c && a->last == old) {
         size_t start = (size_t)(a->last - c->bytes);
         size_t need = round_up(a, new_bytes);
-        if (need <= c->room - start) {
+        if (need <= c->capacity - start) {
             c->used = WBB_MAX(c->used, start + need);
             return old;
         }
@@ -195,7 +195,7 @@ WbbArena *wbb_arena_try_new(WbbCx *cx)
     if (!a) return NULL;
     a->cx = cx;
     a->limit = (size_t)4 << 30;
-    a->next_room = FIRST_CHUNK;
+    a->next_capacity = FIRST_CHUNK;
     a->older = cx->inner->arenas;
     if (a->older) a->older->newer = a;
     cx->inner->arenas = a;

@@ -3,11 +3,11 @@
  * Every room includes this header and nothing here knows of compilers.
  *
  * Memory comes from arenas. There are three lifetimes (context, one compile, one pass); an arena is passed to whoever
- * allocates. Nothing outside this room calls malloc or free.
+ * allocates. Nothing outside this module calls malloc or free.
  *
  * Failure is of three kinds. `wbb_fail`: the input is at fault; the message is `file:line:col: error: what was seen`.
  * `wbb_decline`: a well-formed input that is not compiled, with a reason from the closed list in why.def. `assert`: our own
- * bug. The first two unwind to the nearest `wbb_guard`, which returns a WbbStatus; no other function of a room returns an
+ * bug. The first two unwind to the nearest `wbb_guard`, which returns a WbbStatus; no other function of a module returns an
  * error code for them. Nothing prints, exits or aborts.
  *
  *     static void body(WbbCx *cx, void *arg) { if (bad) wbb_fail(cx, loc, "expected '(', found '%c'", c); }
@@ -92,11 +92,11 @@ size_t wbb_mul_size(WbbArena *a, size_t n, size_t size); /* fails on overflow */
 /* Append to a growable array { T *items; uint32_t n, room; } kept in an arena. */
 #define WBB_PUSH(arena, list, value)                                                                                     \
     do {                                                                                                                 \
-        if ((list)->n == (list)->room) {                                                                                 \
-            uint32_t wbb_room = (list)->room ? (list)->room * 2 : 8;                                                     \
-            (list)->items = wbb_grow((arena), (list)->items, (list)->room * sizeof *(list)->items,                       \
-                                     wbb_mul_size((arena), wbb_room, sizeof *(list)->items));                            \
-            (list)->room = wbb_room;                                                                                     \
+        if ((list)->n == (list)->capacity) {                                                                                 \
+            uint32_t wbb_capacity = (list)->capacity ? (list)->capacity * 2 : 8;                                                     \
+            (list)->items = wbb_grow((arena), (list)->items, (list)->capacity * sizeof *(list)->items,                       \
+                                     wbb_mul_size((arena), wbb_capacity, sizeof *(list)->items));                            \
+            (list)->capacity = wbb_capacity;                                                                                     \
         }                                                                                                                \
         (list)->items[(list)->n++] = (value);                                                                            \
     } while (0)
@@ -110,7 +110,7 @@ char *wbb_format(WbbArena *a, const char *format, ...) WBB_PRINTF(2, 3);
 typedef struct {
     WbbArena *arena;
     char *text;
-    size_t n, room;
+    size_t n, capacity;
 } WbbBuf;
 
 WbbBuf wbb_buf(WbbArena *a);

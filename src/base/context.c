@@ -57,12 +57,12 @@ static void append(WbbCx *cx, const char *text)
 {
     struct WbbCxInner *in = cx->inner;
     size_t n = strlen(text);
-    if (in->message_n + n + 1 > in->message_room) {
-        size_t room = (in->message_n + n + 1) * 2;
-        char *grown = realloc(in->message_text, room);
+    if (in->message_n + n + 1 > in->message_capacity) {
+        size_t capacity = (in->message_n + n + 1) * 2;
+        char *grown = realloc(in->message_text, capacity);
         if (!grown) return;
         in->message_text = grown;
-        in->message_room = room;
+        in->message_capacity = capacity;
     }
     memcpy(in->message_text + in->message_n, text, n + 1);
     in->message_n += n;

@@ -26,14 +26,14 @@ extern char **environ;
 /* Read to the end of fd; NULL with errno set if that fails. */
 static char *read_all(WbbArena *a, int fd, size_t hint, size_t *n)
 {
-    size_t room = hint + 4096, used = 0;
-    char *text = wbb_alloc(a, room);
+    size_t capacity = hint + 4096, used = 0;
+    char *text = wbb_alloc(a, capacity);
     for (;;) {
-        if (used + 1 == room) {
-            text = wbb_grow(a, text, room, room * 2);
-            room *= 2;
+        if (used + 1 == capacity) {
+            text = wbb_grow(a, text, capacity, capacity * 2);
+            capacity *= 2;
         }
-        ssize_t got = read(fd, text + used, room - used - 1);
+        ssize_t got = read(fd, text + used, capacity - used - 1);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return NULL;
         if (got == 0) break;

@@ -21,9 +21,9 @@ struct WbbCxInner {
     struct WbbChunk *spare[24]; /* chunks that arenas gave back, by log2 of their room, in no order */
     size_t spare_bytes;
     char *message_text;     /* backs cx->messages */
-    size_t message_n, message_room;
+    size_t message_n, message_capacity;
     WbbName *names; /* open addressing, a power of two; free slots have text NULL */
-    size_t name_n, name_room;
+    size_t name_n, name_capacity;
 };
 
 WbbArena *wbb_arena_try_new(WbbCx *cx); /* NULL if memory is exhausted */

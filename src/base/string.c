@@ -43,27 +43,27 @@ uint64_t wbb_hash(const void *bytes, size_t n, uint64_t seed)
 static void grow_names(WbbCx *cx)
 {
     struct WbbCxInner *in = cx->inner;
-    size_t room = in->name_room ? in->name_room * 2 : 1024;
-    WbbName *names = calloc(room, sizeof *names);
-    if (!names) wbb_fail(cx, (WbbLoc){0}, "out of memory: %zu names", room);
-    for (size_t i = 0; i < in->name_room; i++) {
+    size_t capacity = in->name_capacity ? in->name_capacity * 2 : 1024;
+    WbbName *names = calloc(capacity, sizeof *names);
+    if (!names) wbb_fail(cx, (WbbLoc){0}, "out of memory: %zu names", capacity);
+    for (size_t i = 0; i < in->name_capacity; i++) {
         if (!in->names[i].text) continue;
-        size_t k = in->names[i].hash & (room - 1);
-        while (names[k].text) k = (k + 1) & (room - 1);
+        size_t k = in->names[i].hash & (capacity - 1);
+        while (names[k].text) k = (k + 1) & (capacity - 1);
         names[k] = in->names[i];
     }
     free(in->names);
     in->names = names;
-    in->name_room = room;
+    in->name_capacity = capacity;
 }
 
 const char *wbb_intern(WbbCx *cx, const char *p, size_t n)
 {
     struct WbbCxInner *in = cx->inner;
-    if (in->name_n * 2 >= in->name_room) grow_names(cx);
+    if (in->name_n * 2 >= in->name_capacity) grow_names(cx);
     uint64_t hash = wbb_hash(p, n, 0);
-    size_t k = hash & (in->name_room - 1);
-    for (; in->names[k].text; k = (k + 1) & (in->name_room - 1)) {
+    size_t k = hash & (in->name_capacity - 1);
+    for (; in->names[k].text; k = (k + 1) & (in->name_capacity - 1)) {
         WbbName *name = &in->names[k];
         if (name->hash == hash && name->n == n && memcmp(name->text, p, n) == 0) return name->text;
     }
@@ -78,15 +78,15 @@ const char *wbb_intern_z(WbbCx *cx, const char *z) { return wbb_intern(cx, z, st
 
 static void reserve(WbbBuf *b, size_t more)
 {
-    if (more < b->room - b->n) return;
-    size_t room = WBB_MAX(b->room * 2, b->n + more + 1);
-    b->text = wbb_grow(b->arena, b->text, b->room, room);
-    b->room = room;
+    if (more < b->capacity - b->n) return;
+    size_t capacity = WBB_MAX(b->capacity * 2, b->n + more + 1);
+    b->text = wbb_grow(b->arena, b->text, b->capacity, capacity);
+    b->capacity = capacity;
 }
 
 WbbBuf wbb_buf(WbbArena *a)
 {
-    WbbBuf b = {.arena = a, .text = wbb_alloc(a, 64), .n = 0, .room = 64};
+    WbbBuf b = {.arena = a, .text = wbb_alloc(a, 64), .n = 0, .capacity = 64};
     return b;
 }
 
@@ -104,14 +104,14 @@ static void put_v(WbbBuf *b, const char *format, va_list args)
 {
     va_list again;
     va_copy(again, args);
-    int n = vsnprintf(b->text + b->n, b->room - b->n, format, args);
+    int n = vsnprintf(b->text + b->n, b->capacity - b->n, format, args);
     if (n < 0) {
         va_end(again);
         wbb_fail(wbb_arena_cx(b->arena), (WbbLoc){0}, "cannot format '%s'", format);
     }
-    if ((size_t)n >= b->room - b->n) {
+    if ((size_t)n >= b->capacity - b->n) {
         reserve(b, (size_t)n);
-        vsnprintf(b->text + b->n, b->room - b->n, format, again);
+        vsnprintf(b->text + b->n, b->capacity - b->n, format, again);
     }
     va_end(again);
     b->n += (size_t)n;

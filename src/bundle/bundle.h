@@ -1,7 +1,7 @@
 /* bundle: what a compiled fusion is on disk and in memory, and the data that its kernels are run on.
  *
- * A bundle is a directory: kernel.ptx, kernel.json (README.md of this room is its schema), fusion.hlo, and
- * kernel.TARGET.cubin if it was assembled. The room also owns the .npy files that inputs and outputs travel in, the order of
+ * A bundle is a directory: kernel.ptx, kernel.json (README.md of this module is its schema), fusion.hlo, and
+ * kernel.TARGET.cubin if it was assembled. The module also owns the .npy files that inputs and outputs travel in, the order of
  * elements in memory, and the generator of test inputs.
  *
  *     bd_write(cx, &bundle, "out");

@@ -131,7 +131,7 @@ typedef struct {
 } Level;
 
 typedef struct {
-    struct { Level *items; uint32_t n, room; } levels;
+    struct { Level *items; uint32_t n, capacity; } levels;
     uint32_t *parts, n; /* operands that have elements */
     int64_t *offsets;   /* where they begin */
 } Concat;

@@ -75,20 +75,20 @@ struct EmitValues {
     EmitFrame *top, *spare;
     IrRef answer;          /* of the bottom frame */
     EmitMemo *memo;
-    uint32_t n_memo, memo_room; /* a power of two */
+    uint32_t n_memo, memo_capacity; /* a power of two */
     EmitLet *lets;
-    uint32_t n_lets, lets_room; /* a power of two */
+    uint32_t n_lets, lets_capacity; /* a power of two */
     EmitInfo *info; /* by id, of the fusion's computation */
-    struct { IrRef **items; uint32_t n, room; } envs; /* [parameters] values of called computations; 0: NULL */
-    struct { const HloInstruction **items; uint32_t n, room; } tables; /* constants that are the kernel's last buffers */
-    struct { EmitScope *items; uint32_t n, room; } scopes;
-    struct { EmitIf *items; uint32_t n, room; } ifs;
+    struct { IrRef **items; uint32_t n, capacity; } envs; /* [parameters] values of called computations; 0: NULL */
+    struct { const HloInstruction **items; uint32_t n, capacity; } tables; /* constants that are the kernel's last buffers */
+    struct { EmitScope *items; uint32_t n, capacity; } scopes;
+    struct { EmitIf *items; uint32_t n, capacity; } ifs;
     uint32_t scope; /* the open one that is deepest */
     uint32_t *home; /* by node: the scope from which it is there */
     uint8_t *heavy; /* by node: it reads memory or computes something slow, or needs one that does, down to what statements bind */
-    uint32_t homes, homes_room; /* nodes known */
+    uint32_t homes, homes_capacity; /* nodes known */
     uint32_t *var_home, *value_home; /* by number */
-    uint32_t vars_room, values_room;
+    uint32_t vars_capacity, values_capacity;
     uint32_t n_names, letters, first_node;
     uint32_t n_made; /* instructions of the fusion whose value was made */
     uint32_t apart; /* nodes made for functions, which do not count for who calls them */
@@ -119,7 +119,7 @@ IrRef emit_let(EmitValues *e, const char *stem, IrRef index, int64_t lo, int64_t
 /* An integer element, clamped to lo..hi, as an index. */
 IrRef emit_start(EmitValues *e, IrRef integer, int64_t lo, int64_t hi);
 
-/* place.c */
+/* address.c */
 IrRef emit_place(EmitValues *e, IrRef place); /* the same place, with fewer divisions if that can be */
 
 /* An `if` that is being made: emit_if; the values of its body; emit_else; those of the other; emit_end_if. */
@@ -155,7 +155,7 @@ static inline IrRef emit_as(EmitValues *e, IrRef x, ScType t)
 IrRef emit_between(EmitValues *e, IrRef x, WbbI128 lo, WbbI128 hi); /* inclusive */
 IrRef emit_inside(EmitValues *e, const IxAccess *access);
 
-/* bits.c, choose.c, fold.c, function.c: the steps of each kind ------------------------------------------------------------------ */
+/* bits.c, choose.c, function.c, reduce.c: the steps of each kind ------------------------------------------------------------------ */
 void emit_step_pieces(EmitValues *e, EmitFrame *f);   /* pad, dynamic-update-slice */
 void emit_step_concat(EmitValues *e, EmitFrame *f);
 void emit_step_fold(EmitValues *e, EmitFrame *f);     /* reduce, reduce-window, dot, convolution */

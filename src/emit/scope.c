@@ -41,12 +41,12 @@ uint32_t emit_enter(EmitValues *e, IrBlock *b)
 
 IrBlock *emit_block(const EmitValues *e) { return e->scopes.items[e->scope].block; }
 
-static uint32_t *slot(EmitValues *e, uint32_t **array, uint32_t *room, uint32_t number)
+static uint32_t *slot(EmitValues *e, uint32_t **array, uint32_t *capacity, uint32_t number)
 {
-    if (number >= *room) {
+    if (number >= *capacity) {
         const uint32_t more = WBB_MAX(64, 2 * number);
-        *array = wbb_grow(e->arena, *array, *room * sizeof **array, more * sizeof **array);
-        *room = more;
+        *array = wbb_grow(e->arena, *array, *capacity * sizeof **array, more * sizeof **array);
+        *capacity = more;
     }
     return &(*array)[number];
 }
@@ -56,26 +56,26 @@ void emit_bound(EmitValues *e, IrRef leaf)
     const IrNode *n = ir_at(e->g, leaf);
     const uint32_t number = (uint32_t)n->imm;
     e->scope = new_scope(e, e->scope, emit_block(e));
-    if (n->op == OP_VALUE) *slot(e, &e->value_home, &e->values_room, number) = e->scope;
-    else *slot(e, &e->var_home, &e->vars_room, number) = e->scope;
+    if (n->op == OP_VALUE) *slot(e, &e->value_home, &e->values_capacity, number) = e->scope;
+    else *slot(e, &e->var_home, &e->vars_capacity, number) = e->scope;
 }
 
 /* The homes of all nodes made since the last look. */
 static void find_homes(EmitValues *e)
 {
     const IrGraph *g = e->g;
-    if (e->homes_room < g->n) {
-        const uint32_t room = WBB_MAX(g->n, 2 * e->homes_room);
-        e->home = wbb_grow(e->arena, e->home, e->homes_room * sizeof *e->home, room * sizeof *e->home);
-        e->heavy = wbb_grow(e->arena, e->heavy, e->homes_room, room);
-        e->homes_room = room;
+    if (e->homes_capacity < g->n) {
+        const uint32_t capacity = WBB_MAX(g->n, 2 * e->homes_capacity);
+        e->home = wbb_grow(e->arena, e->home, e->homes_capacity * sizeof *e->home, capacity * sizeof *e->home);
+        e->heavy = wbb_grow(e->arena, e->heavy, e->homes_capacity, capacity);
+        e->homes_capacity = capacity;
     }
     for (; e->homes < g->n; e->homes++) {
         const IrNode *n = ir_at(g, e->homes);
         uint32_t home = 0;
-        bool heavy = (n->op == OP_LOAD && !ir_is_const(g, n->a[1])) || n->op == OP_APPLY || sc_op_info[n->op].costly; /* one place for all is near */
-        if (n->op == OP_VAR) home = n->imm < e->vars_room ? e->var_home[n->imm] : 0;
-        else if (n->op == OP_VALUE) home = n->imm < e->values_room ? e->value_home[n->imm] : 0;
+        bool heavy = (n->op == OP_LOAD && !ir_is_const(g, n->a[1])) || n->op == OP_CALL || sc_op_info[n->op].costly; /* one place for all is near */
+        if (n->op == OP_VAR) home = n->imm < e->vars_capacity ? e->var_home[n->imm] : 0;
+        else if (n->op == OP_VALUE) home = n->imm < e->values_capacity ? e->value_home[n->imm] : 0;
         for (uint32_t i = 0, count = ir_arity(g, e->homes); i < count; i++) {
             const IrRef x = ir_operand(g, e->homes, i);
             home = WBB_MAX(home, e->home[x]);
@@ -104,7 +104,7 @@ static EmitLet *find_let(const EmitValues *e, IrRef definition, int64_t lo, int6
 {
     const int64_t key[3] = {definition, lo, hi};
     for (uint64_t h = wbb_hash(key, sizeof key, 5);; h++) {
-        EmitLet *l = &e->lets[h & (e->lets_room - 1)];
+        EmitLet *l = &e->lets[h & (e->lets_capacity - 1)];
         if (!l->definition || (l->definition == definition && l->lo == lo && l->hi == hi)) return l;
     }
 }
@@ -116,11 +116,11 @@ static void keep_let(EmitValues *e, EmitLet let)
         old->var = let.var;
         return;
     }
-    if (2 * ++e->n_lets > e->lets_room) {
+    if (2 * ++e->n_lets > e->lets_capacity) {
         const EmitLet *all = e->lets;
-        const uint32_t n = e->lets_room;
-        e->lets_room = 2 * n;
-        e->lets = WBB_NEW_N(e->arena, EmitLet, e->lets_room);
+        const uint32_t n = e->lets_capacity;
+        e->lets_capacity = 2 * n;
+        e->lets = WBB_NEW_N(e->arena, EmitLet, e->lets_capacity);
         for (uint32_t k = 0; k < n; k++)
             if (all[k].definition) *find_let(e, all[k].definition, all[k].lo, all[k].hi) = all[k];
     }

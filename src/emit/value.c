@@ -18,18 +18,18 @@ static EmitMemo *find(const EmitValues *e, uint32_t env, const HloInstruction *i
     const uint32_t rank = part_shape(i, part)->rank, key[] = {i->id, env, part};
     uint64_t h = wbb_hash(index, rank * sizeof *index, wbb_hash(key, sizeof key, 1));
     for (;; h++) {
-        EmitMemo *m = &e->memo[h & (e->memo_room - 1)];
+        EmitMemo *m = &e->memo[h & (e->memo_capacity - 1)];
         if (!m->i || (m->i == i && m->env == env && m->part == part && !memcmp(m->index, index, rank * sizeof *index))) return m;
     }
 }
 
 static void remember(EmitValues *e, EmitMemo entry)
 {
-    if (2 * ++e->n_memo > e->memo_room) {
+    if (2 * ++e->n_memo > e->memo_capacity) {
         const EmitMemo *old = e->memo;
-        const uint32_t n = e->memo_room;
-        e->memo_room = n * 2;
-        e->memo = WBB_NEW_N(e->arena, EmitMemo, e->memo_room);
+        const uint32_t n = e->memo_capacity;
+        e->memo_capacity = n * 2;
+        e->memo = WBB_NEW_N(e->arena, EmitMemo, e->memo_capacity);
         for (uint32_t k = 0; k < n; k++)
             if (old[k].i) *find(e, old[k].env, old[k].i, old[k].part, old[k].index) = old[k];
     }
@@ -257,10 +257,10 @@ EmitValues *emit_values(WbbCx *cx, WbbArena *a, RwCx *rw, IrKernel *k, const Par
     EmitValues *e = WBB_NEW(a, EmitValues);
     e->cx = cx, e->arena = a, e->rw = rw, e->g = rw_graph(rw), e->k = k;
     e->plan = plan;
-    e->memo_room = 256;
-    e->memo = WBB_NEW_N(a, EmitMemo, e->memo_room);
-    e->lets_room = 64;
-    e->lets = WBB_NEW_N(a, EmitLet, e->lets_room);
+    e->memo_capacity = 256;
+    e->memo = WBB_NEW_N(a, EmitMemo, e->memo_capacity);
+    e->lets_capacity = 64;
+    e->lets = WBB_NEW_N(a, EmitLet, e->lets_capacity);
     e->info = WBB_NEW_N(a, EmitInfo, plan->fusion->body->n_instructions + 1);
     const EmitScope everywhere = {.open = true};
     WBB_PUSH(a, &e->scopes, everywhere);

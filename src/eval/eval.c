@@ -14,7 +14,7 @@
 
 typedef struct {
     EvRef *items;
-    uint32_t n, room;
+    uint32_t n, capacity;
 } Refs;
 
 /* Leaves of the root, depth first; path[0] is the outermost element. */

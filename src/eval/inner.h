@@ -58,7 +58,7 @@ enum { EV_FIRST_SLAB = 1 << 12, EV_SLAB = 1 << 20, EV_BUCKETS = 1024, EV_BLOCK =
 /* Memory for lanes and lists: used again by each block. */
 typedef struct EvSlab {
     char *bytes;
-    size_t room, used;
+    size_t capacity, used;
     struct EvSlab *next;
 } EvSlab;
 

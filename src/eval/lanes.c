@@ -63,15 +63,15 @@ void ev_gather(void *to, const void *from, size_t bytes, const EvSet *set)
 void *ev_lanes(Ev *e, size_t bytes)
 {
     bytes = WBB_MAX((bytes + 15) & ~(size_t)15, 16);
-    while (e->slab && bytes > e->slab->room - e->slab->used) {
+    while (e->slab && bytes > e->slab->capacity - e->slab->used) {
         if (!e->slab->next) break;
         e->slab = e->slab->next;
         e->slab->used = 0;
     }
-    if (!e->slab || bytes > e->slab->room - e->slab->used) {
+    if (!e->slab || bytes > e->slab->capacity - e->slab->used) {
         EvSlab *s = WBB_NEW(e->arena, EvSlab);
-        s->room = WBB_MAX(bytes, e->slab ? WBB_MIN(4 * e->slab->room, (size_t)EV_SLAB) : (size_t)EV_FIRST_SLAB);
-        s->bytes = wbb_alloc(e->arena, s->room);
+        s->capacity = WBB_MAX(bytes, e->slab ? WBB_MIN(4 * e->slab->capacity, (size_t)EV_SLAB) : (size_t)EV_FIRST_SLAB);
+        s->bytes = wbb_alloc(e->arena, s->capacity);
         if (e->slab) e->slab->next = s;
         else e->slabs = s;
         e->slab = s;

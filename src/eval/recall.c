@@ -25,7 +25,7 @@ typedef struct {
     Table table;
     int64_t *position; /* [n] */
     char *lanes;       /* [n] */
-    uint32_t n, room;
+    uint32_t n, capacity;
 } Memory;
 
 static Table new_table(WbbArena *a, int64_t elements)
@@ -53,31 +53,31 @@ static Memory *memory_of(Ev *e, EvRef r)
     return m;
 }
 
-static void make_room(Ev *e, Memory *m, int64_t more, size_t bytes)
+static void grow(Ev *e, Memory *m, int64_t more, size_t bytes)
 {
-    if (m->n + more <= m->room) return;
-    const int64_t room = WBB_MAX(WBB_MAX(2 * (int64_t)m->room, m->n + more), FIRST_ROOM);
-    int64_t *position = WBB_NEW_N(e->home, int64_t, room);
-    char *lanes = wbb_alloc(e->home, wbb_mul_size(e->home, (size_t)room, bytes));
+    if (m->n + more <= m->capacity) return;
+    const int64_t capacity = WBB_MAX(WBB_MAX(2 * (int64_t)m->capacity, m->n + more), FIRST_ROOM);
+    int64_t *position = WBB_NEW_N(e->home, int64_t, capacity);
+    char *lanes = wbb_alloc(e->home, wbb_mul_size(e->home, (size_t)capacity, bytes));
     if (m->n) {
         memcpy(position, m->position, m->n * sizeof *position);
         memcpy(lanes, m->lanes, m->n * bytes);
     }
     m->position = position;
     m->lanes = lanes;
-    m->room = (uint32_t)room;
-    m->table = new_table(e->home, room);
+    m->capacity = (uint32_t)capacity;
+    m->table = new_table(e->home, capacity);
     for (uint32_t k = 0; k < m->n; k++) *slot_of(&m->table, position, position[k]) = k + 1;
 }
 
 static void remember(Ev *e, Memory *m, const EvSet *set, const char *lanes, size_t bytes)
 {
     if (set->n > MOST) return;
-    if (m->n + set->n > MOST && m->room) {
+    if (m->n + set->n > MOST && m->capacity) {
         memset(m->table.slot, 0, ((size_t)m->table.mask + 1) * sizeof *m->table.slot);
         m->n = 0;
     }
-    make_room(e, m, set->n, bytes);
+    grow(e, m, set->n, bytes);
     for (int64_t k = 0; k < set->n; k++) {
         const int64_t position = ev_position(set, k);
         uint32_t *slot = slot_of(&m->table, m->position, position);

@@ -21,7 +21,7 @@ typedef struct {
 
 typedef struct {
     Hit *items;
-    uint32_t n, room;
+    uint32_t n, capacity;
 } Hits;
 
 typedef struct {

@@ -19,13 +19,13 @@ typedef struct {
     WbbArena *arena;
     FuseParts parts;
     Slot *texts, *names; /* open addressing, by pointer: texts and names are interned */
-    uint32_t room;
+    uint32_t capacity;
 } Cut;
 
-static uint32_t slot_of(const Slot *table, uint32_t room, const char *text)
+static uint32_t slot_of(const Slot *table, uint32_t capacity, const char *text)
 {
-    uint32_t at = (uint32_t)wbb_hash(&text, sizeof text, 0) & (room - 1);
-    while (table[at].text && table[at].text != text) at = (at + 1) & (room - 1);
+    uint32_t at = (uint32_t)wbb_hash(&text, sizeof text, 0) & (capacity - 1);
+    while (table[at].text && table[at].text != text) at = (at + 1) & (capacity - 1);
     return at;
 }
 
@@ -38,15 +38,15 @@ static const char *unique_name(Cut *u, const char *name)
         if (!fine) *p = '_';
     }
     const char *wish = wbb_intern_z(u->cx, clean);
-    for (uint32_t n = 2; u->names[slot_of(u->names, u->room, wish)].text; n++) wish = wbb_intern_z(u->cx, wbb_format(u->arena, "%s.%u", clean, n));
-    u->names[slot_of(u->names, u->room, wish)].text = wish;
+    for (uint32_t n = 2; u->names[slot_of(u->names, u->capacity, wish)].text; n++) wish = wbb_intern_z(u->cx, wbb_format(u->arena, "%s.%u", clean, n));
+    u->names[slot_of(u->names, u->capacity, wish)].text = wish;
     return wish;
 }
 
 static void add(Cut *u, const HloInstruction *i, const char *text, bool library, uint64_t times)
 {
     const char *key = wbb_intern_z(u->cx, text);
-    Slot *s = &u->texts[slot_of(u->texts, u->room, key)];
+    Slot *s = &u->texts[slot_of(u->texts, u->capacity, key)];
     if (s->text) {
         u->parts.items[s->part].count += times;
         return;
@@ -78,10 +78,10 @@ static void cut(Cut *u, const HloComputation *c, uint64_t *times)
 
 FuseParts fuse_parts(WbbCx *cx, WbbArena *a, const HloModule *m)
 {
-    uint32_t n = 0, room = 16;
+    uint32_t n = 0, capacity = 16;
     for (uint32_t k = 0; k < m->n_computations; k++) n += m->computations[k]->n_instructions;
-    while (room < 2 * n) room *= 2;
-    Cut u = {.cx = cx, .arena = a, .texts = WBB_NEW_N(a, Slot, room), .names = WBB_NEW_N(a, Slot, room), .room = room};
+    while (capacity < 2 * n) capacity *= 2;
+    Cut u = {.cx = cx, .arena = a, .texts = WBB_NEW_N(a, Slot, capacity), .names = WBB_NEW_N(a, Slot, capacity), .capacity = capacity};
     uint64_t *times = WBB_NEW_N(a, uint64_t, m->n_computations + 1);
     times[m->entry->id] = 1;
     for (uint32_t k = m->n_computations; k-- > 0;) /* callers stand behind callees */

@@ -1,4 +1,4 @@
-/* fuse: which operations of an unfused module become one kernel. README.md of this room says how it decides.
+/* fuse: which operations of an unfused module become one kernel. README.md of this module says how it decides.
  *
  * A module as a framework hands it over is a graph of single operations. Here each computation is cut into parts: fusions, each of
  * them written out as a module of its own with names that depend on nothing but its content, and calls of libraries. Parts that are
@@ -22,7 +22,7 @@ typedef struct {
 
 typedef struct {
     FusePart *items;
-    uint32_t n, room;
+    uint32_t n, capacity;
 } FuseParts;
 
 /* fuse.c: the parts of a verified, normalised module, the entry's first. A fusion instruction of the module is a part as it stands. */

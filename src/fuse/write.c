@@ -19,7 +19,7 @@ typedef struct {
     const HloComputation **functions; /* written so far */
     HloComputation **stubs;
     uint32_t n_functions;
-    struct { HloInstruction **items; uint32_t n, room; } parameters; /* of the kernel */
+    struct { HloInstruction **items; uint32_t n, capacity; } parameters; /* of the kernel */
 } Writer;
 
 static HloComputation *write_function(Writer *w, const HloComputation *c);
@@ -88,7 +88,7 @@ static bool is_small_constant(const HloInstruction *i)
 static bool *members_of(WbbArena *a, const HloComputation *c, const FuseRole *roles, const HloInstruction *root)
 {
     bool *member = WBB_NEW_N(a, bool, c->n_instructions + 1);
-    struct { const HloInstruction **items; uint32_t n, room; } open = {0};
+    struct { const HloInstruction **items; uint32_t n, capacity; } open = {0};
     member[root->id] = true;
     WBB_PUSH(a, &open, root);
     while (open.n) {

@@ -1,4 +1,4 @@
-/* driver.h: the part of the CUDA driver's interface that the room uses, declared here because no CUDA header is needed to build.
+/* driver.h: the part of the CUDA driver's interface that the module uses, declared here because no CUDA header is needed to build.
  *
  * Sources: the CUDA Driver API reference, sections Initialization, Device Management, Primary Context, Module, Memory, Execution
  * Control, Event. Names with _v2 are what cuda.h maps the plain ones to.

@@ -40,7 +40,7 @@ typedef struct {
     bool retained;
     CuHandle module, copy_module, events[2];
     CuHandle *functions;                              /* by launch */
-    struct { CuPointer *items; uint32_t n, room; } held; /* all device memory */
+    struct { CuPointer *items; uint32_t n, capacity; } held; /* all device memory */
     char log[4096];                                   /* of the driver's compiler */
 } Gpu;
 

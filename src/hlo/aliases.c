@@ -43,7 +43,7 @@ static void read_aliases(HloReader *r, const HloInstruction *user)
 /* {(parameters)->result} */
 static void read_entry_layout(HloReader *r)
 {
-    struct { const HloShape **items; uint32_t n, room; } list = {0};
+    struct { const HloShape **items; uint32_t n, capacity; } list = {0};
     HloEntryLayout *e = &r->entry_layout;
     hlo_want(r, '{');
     hlo_peek(r);

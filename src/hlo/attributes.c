@@ -1,6 +1,6 @@
 /* attributes: what stands behind an instruction's operands.
  *
- * Needs: the cursor behind the closing parenthesis. Leaves: the fields of HloInstruction that later rooms interpret; the uses of
+ * Needs: the cursor behind the closing parenthesis. Leaves: the fields of HloInstruction that later modules interpret; the uses of
  * computations, to be resolved later; and everything else as balanced text, comments and line ends as one blank.
  *
  *     slice(p0), slice={[0:8:2]}, metadata={op_name="a"}
@@ -86,7 +86,7 @@ static void read_type(HloReader *r, HloInstruction *i)
 
 static void read_slices(HloReader *r, HloInstruction *i)
 {
-    struct { HloSlice *items; uint32_t n, room; } list = {0};
+    struct { HloSlice *items; uint32_t n, capacity; } list = {0};
     hlo_want(r, '{');
     if (!hlo_accept(r, '}')) {
         do {
@@ -116,7 +116,7 @@ static bool accept_here(HloReader *r, char c)
 /* low_high or low_high_interior, joined by 'x'; nothing for a scalar */
 static void read_padding(HloReader *r, HloInstruction *i)
 {
-    struct { HloPadding *items; uint32_t n, room; } list = {0};
+    struct { HloPadding *items; uint32_t n, capacity; } list = {0};
     int c = hlo_peek(r);
     if (c == '-' || (c >= '0' && c <= '9')) {
         do {
@@ -198,9 +198,9 @@ static void add_call(HloReader *r, HloInstruction *i, const char *attribute, Hlo
     HloComputation **called = (HloComputation **)(uintptr_t)i->called;
     const char **by = (const char **)(uintptr_t)i->called_by;
     if ((n & (n - 1)) == 0) {
-        uint32_t room = n ? n * 2 : 1;
-        called = wbb_grow(r->arena, called, n * sizeof *called, room * sizeof *called);
-        by = wbb_grow(r->arena, by, n * sizeof *by, room * sizeof *by);
+        uint32_t capacity = n ? n * 2 : 1;
+        called = wbb_grow(r->arena, called, n * sizeof *called, capacity * sizeof *called);
+        by = wbb_grow(r->arena, by, n * sizeof *by, capacity * sizeof *by);
     }
     called[n] = made;
     by[n] = attribute;

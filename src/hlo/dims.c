@@ -67,7 +67,7 @@ const char *hlo_attributes_but(WbbArena *a, const HloInstruction *i, const char 
 const int64_t *hlo_attribute_ints(WbbArena *a, const HloInstruction *i, const char *name, uint32_t *n)
 {
     const char *p = hlo_attribute(a, i, name);
-    struct { int64_t *items; uint32_t n, room; } list = {0};
+    struct { int64_t *items; uint32_t n, capacity; } list = {0};
     *n = 0;
     if (!p) return NULL;
     bool braces = *p == '{';

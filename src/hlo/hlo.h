@@ -132,7 +132,7 @@ void hlo_print(WbbBuf *out, const HloModule *m);
 void hlo_print_shape(WbbBuf *out, const HloShape *s);
 void hlo_print_instruction(WbbBuf *out, const HloInstruction *i);
 
-/* normalise.c, and behind it normalise_*.c: modules rewritten for later rooms. ---------------------------------------------------
+/* normalise.c, and behind it normalise_*.c: modules rewritten for later modules. ---------------------------------------------------
  * One pass: another module of the same parameters and outputs, or m itself if there is nothing to do. Places in the text stay. */
 typedef struct {
     const char *name, *what; /* `what` in one sentence */

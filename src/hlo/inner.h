@@ -15,12 +15,12 @@ typedef struct {
 
 typedef struct {
     HloCall *items;
-    uint32_t n, room;
+    uint32_t n, capacity;
 } HloCalls;
 
 typedef struct {
     HloComputation **items;
-    uint32_t n, room;
+    uint32_t n, capacity;
 } HloComputations;
 
 /* What a computation's signature says of its result. */
@@ -64,12 +64,12 @@ typedef struct {
 /* The instructions of one computation in the order of the text, with their operands still names: those of instruction k are
  * operands.items[first[k]] and the ones behind it. */
 typedef struct {
-    struct { HloInstruction **items; uint32_t n, room; } instructions;
-    struct { uint32_t *items; uint32_t n, room; } first;
-    struct { HloOperandText *items; uint32_t n, room; } operands;
-    struct { WbbLoc *items; uint32_t n, room; } names; /* where the name of instruction k stands */
-    struct { HloOperandText *items; uint32_t n, room; } pending; /* of instructions whose ')' has not been read */
-    struct { HloOrder *items; uint32_t n, room; } orders; /* those of one user stand together */
+    struct { HloInstruction **items; uint32_t n, capacity; } instructions;
+    struct { uint32_t *items; uint32_t n, capacity; } first;
+    struct { HloOperandText *items; uint32_t n, capacity; } operands;
+    struct { WbbLoc *items; uint32_t n, capacity; } names; /* where the name of instruction k stands */
+    struct { HloOperandText *items; uint32_t n, capacity; } pending; /* of instructions whose ')' has not been read */
+    struct { HloOrder *items; uint32_t n, capacity; } orders; /* those of one user stand together */
     HloInstruction *root;                              /* the one marked ROOT */
     bool bare; /* instructions without a computation: operands that nobody makes are parameters, if they have a shape */
 } HloDraft;
@@ -91,17 +91,17 @@ typedef struct {
     bool separator;   /* a `// -----` was skipped */
     bool literal_follows; /* behind the shape that is being read: a blank ends the shape */
     char *scratch;    /* text under construction: attributes of an instruction */
-    size_t scratch_n, scratch_room;
+    size_t scratch_n, scratch_capacity;
     HloModule *module;
     WbbBuf tables;    /* of the header */
     HloComputations computations;
     HloCalls calls;
-    struct { HloSignature *items; uint32_t n, room; } signatures;
-    struct { HloAlias *items; uint32_t n, room; } aliases;
+    struct { HloSignature *items; uint32_t n, capacity; } signatures;
+    struct { HloAlias *items; uint32_t n, capacity; } aliases;
     HloEntryLayout entry_layout;
     HloDraft spare;   /* storage for the next draft */
     HloNameSlot *names;
-    uint32_t names_room, owner;
+    uint32_t names_capacity, owner;
 } HloReader;
 
 /* A state to go back to. */

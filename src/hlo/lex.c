@@ -190,7 +190,7 @@ int64_t hlo_read_int(HloReader *r)
 
 const int64_t *hlo_read_ints(HloReader *r, uint32_t *n)
 {
-    struct { int64_t *items; uint32_t n, room; } list = {0};
+    struct { int64_t *items; uint32_t n, capacity; } list = {0};
     hlo_want(r, '{');
     if (!hlo_accept(r, '}')) {
         do WBB_PUSH(r->arena, &list, hlo_read_int(r));
@@ -292,10 +292,10 @@ void hlo_skip_balanced(HloReader *r)
 static void reserve(HloReader *r, size_t more)
 {
     size_t need = r->scratch_n + more;
-    if (need <= r->scratch_room) return;
-    size_t room = WBB_MAX(need, r->scratch_room * 2);
-    r->scratch = wbb_grow(r->arena, r->scratch, r->scratch_n, room);
-    r->scratch_room = room;
+    if (need <= r->scratch_capacity) return;
+    size_t capacity = WBB_MAX(need, r->scratch_capacity * 2);
+    r->scratch = wbb_grow(r->arena, r->scratch, r->scratch_n, capacity);
+    r->scratch_capacity = capacity;
 }
 
 void hlo_scratch_z(HloReader *r, const char *text)

@@ -23,7 +23,7 @@ typedef struct {
     const HloShape *shape;
     uint32_t size;          /* bytes of a value */
     unsigned char *items;   /* all values so far, once two differ */
-    size_t n, room;         /* values */
+    size_t n, capacity;         /* values */
     Value first;
 } Sink;
 
@@ -35,11 +35,11 @@ static void put(Sink *s, const Value *v)
         s->n++;
         return;
     }
-    if (s->n >= s->room || !s->items) {
-        size_t room = WBB_MAX((size_t)16, s->n * 2);
-        s->items = wbb_grow(s->r->arena, s->items, s->items ? s->n * s->size : 0, wbb_mul_size(s->r->arena, room, s->size));
-        for (size_t k = 0; s->room == 0 && k < s->n; k++) memcpy(s->items + k * s->size, s->first.bytes, s->size);
-        s->room = room;
+    if (s->n >= s->capacity || !s->items) {
+        size_t capacity = WBB_MAX((size_t)16, s->n * 2);
+        s->items = wbb_grow(s->r->arena, s->items, s->items ? s->n * s->size : 0, wbb_mul_size(s->r->arena, capacity, s->size));
+        for (size_t k = 0; s->capacity == 0 && k < s->n; k++) memcpy(s->items + k * s->size, s->first.bytes, s->size);
+        s->capacity = capacity;
     }
     memcpy(s->items + s->n++ * s->size, v->bytes, s->size);
 }

@@ -1,4 +1,4 @@
-/* module: questions about operations and modules that several rooms ask.
+/* module: questions about operations and modules that several modules ask.
  *
  * Needs: a parsed module. Leaves: nothing; all of it is reading.
  *

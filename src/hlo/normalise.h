@@ -1,4 +1,4 @@
-/* normalise: a module rewritten for later rooms, one small pass after the other; what the passes share.
+/* normalise: a module rewritten for later modules, one small pass after the other; what the passes share.
  *
  * A module is immutable, so a pass makes another: each computation is copied instruction by instruction, operands first, and a
  * pass says of an instruction what stands in its place. What it says is built with the hlo_new_ functions below, which append to
@@ -28,7 +28,7 @@ typedef struct {
 
 extern HloInstruction *const hlo_dropped;
 
-typedef struct { HloInstruction **items; uint32_t n, room; } HloInstructions;
+typedef struct { HloInstruction **items; uint32_t n, capacity; } HloInstructions;
 
 /* A computation under construction. */
 struct HloBuild {
@@ -43,7 +43,7 @@ struct HloBuild {
     const HloInstruction *at;     /* being replaced: gives place, metadata and the stem of names; NULL in a new computation */
     WbbLoc loc;                   /* of what is made without it */
     const char **names;           /* open addressing, by pointer: names are interned */
-    uint32_t names_room, n_names;
+    uint32_t names_capacity, n_names;
     const bool *fused;            /* [from->n_computations] reached by a fusion, a call or for each element, at whatever depth */
     const bool *marks;            /* [source->n_instructions] of the rewriter */
     uint64_t *total;              /* instructions of the new module so far, all computations */

@@ -17,26 +17,26 @@ HloInstruction *const hlo_dropped = &dropped;
 
 /* names -------------------------------------------------------------------------------------------------------------------- */
 
-static const char **name_slot(const char **names, uint32_t room, const char *name)
+static const char **name_slot(const char **names, uint32_t capacity, const char *name)
 {
     uint64_t h = (uint64_t)(uintptr_t)name * UINT64_C(0x9e3779b97f4a7c15);
-    uint32_t k = (uint32_t)(h >> 32) & (room - 1);
-    while (names[k] && names[k] != name) k = (k + 1) & (room - 1);
+    uint32_t k = (uint32_t)(h >> 32) & (capacity - 1);
+    while (names[k] && names[k] != name) k = (k + 1) & (capacity - 1);
     return &names[k];
 }
 
 /* False if the name is taken. */
 static bool take_name(HloBuild *b, const char *name)
 {
-    if (b->n_names * 2 >= b->names_room) {
-        uint32_t room = b->names_room ? b->names_room * 2 : 64;
-        const char **names = WBB_NEW_N(b->arena, const char *, room);
-        for (uint32_t k = 0; k < b->names_room; k++)
-            if (b->names[k]) *name_slot(names, room, b->names[k]) = b->names[k];
+    if (b->n_names * 2 >= b->names_capacity) {
+        uint32_t capacity = b->names_capacity ? b->names_capacity * 2 : 64;
+        const char **names = WBB_NEW_N(b->arena, const char *, capacity);
+        for (uint32_t k = 0; k < b->names_capacity; k++)
+            if (b->names[k]) *name_slot(names, capacity, b->names[k]) = b->names[k];
         b->names = names;
-        b->names_room = room;
+        b->names_capacity = capacity;
     }
-    const char **slot = name_slot(b->names, b->names_room, name);
+    const char **slot = name_slot(b->names, b->names_capacity, name);
     if (*slot) return false;
     *slot = name;
     b->n_names++;
@@ -237,7 +237,7 @@ static HloComputation *copy_computation(HloBuild *b, const HloRewriter *w, const
     b->marks = w->marks ? w->marks[source->id] : NULL;
     b->list = (HloInstructions){0};
     b->names = NULL;
-    b->names_room = b->n_names = 0;
+    b->names_capacity = b->n_names = 0;
     b->map = WBB_NEW_N(b->arena, HloInstruction *, source->n_instructions);
     for (uint32_t k = 0; k < source->n_instructions; k++) take_name(b, source->instructions[k]->name);
     for (uint32_t k = 0; k < source->n_instructions; k++) b->map[k] = replaced(b, w, source->instructions[k]);

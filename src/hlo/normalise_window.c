@@ -2,7 +2,7 @@
  *
  * Needs: a verified module. Leaves: a reduce-window of two inputs, the operand and the number of each of its elements, that finds
  * which element each window selects; and a scatter of the source to those numbers, into an array of the initial value. Both are
- * operations that later rooms have emitters for. The other form, for each element a search among the windows that hold it, needs
+ * operations that later modules have emitters for. The other form, for each element a search among the windows that hold it, needs
  * no atomics but reads each window as often as it has elements.
  *
  * A window that lies in the padding alone selects number -1, which is out of range: the scatter drops it. Where windows neither

@@ -343,7 +343,7 @@ static void refuse_nul(HloReader *r)
 
 uint32_t hlo_parse_all(WbbCx *cx, WbbArena *a, const char *file, const char *text, size_t n, HloModule ***modules)
 {
-    struct { HloModule **items; uint32_t n, room; } list = {0};
+    struct { HloModule **items; uint32_t n, capacity; } list = {0};
     HloReader r = {.cx = cx, .arena = a, .p = text, .end = text + n, .line_start = text, .line = 1};
     r.file = file ? wbb_intern_z(cx, file) : NULL;
     if (n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) r.line_start = r.p += 3; /* the byte order mark of some editors */

@@ -16,7 +16,7 @@
 static HloNameSlot *slot_of(HloReader *r, const char *name)
 {
     uint64_t h = (uint64_t)(uintptr_t)name * UINT64_C(0x9e3779b97f4a7c15);
-    size_t mask = r->names_room - 1;
+    size_t mask = r->names_capacity - 1;
     size_t k = (size_t)(h >> 32) & mask;
     while (r->names[k].owner == r->owner && r->names[k].name != name) k = (k + 1) & mask;
     return &r->names[k];
@@ -26,7 +26,7 @@ static HloNameSlot *slot_of(HloReader *r, const char *name)
 static const char *meant_name(HloReader *r, const char *name)
 {
     HloNearest s = hlo_nearest(name, strlen(name));
-    for (uint32_t k = 0; k < r->names_room; k++)
+    for (uint32_t k = 0; k < r->names_capacity; k++)
         if (r->names[k].owner == r->owner) hlo_nearer(&s, r->names[k].name);
     return hlo_meant(r->cx->arena, &s);
 }
@@ -35,11 +35,11 @@ static const char *meant_name(HloReader *r, const char *name)
 static void open_names(HloReader *r, uint32_t n)
 {
     r->owner++;
-    if (r->names_room && r->names_room / 2 >= n) return;
-    uint32_t room = 64;
-    while (room / 2 < n) room *= 2;
-    r->names = WBB_NEW_N(r->arena, HloNameSlot, room);
-    r->names_room = room;
+    if (r->names_capacity && r->names_capacity / 2 >= n) return;
+    uint32_t capacity = 64;
+    while (capacity / 2 < n) capacity *= 2;
+    r->names = WBB_NEW_N(r->arena, HloNameSlot, capacity);
+    r->names_capacity = capacity;
 }
 
 /* An instruction that is written as an operand: sine.anon.1, as far as free. */

@@ -160,7 +160,7 @@ static void read_layout(HloReader *r, HloShape *s)
 
 static const HloShape *read_tuple(HloReader *r)
 {
-    struct { const HloShape **items; uint32_t n, room; } list = {0};
+    struct { const HloShape **items; uint32_t n, capacity; } list = {0};
     hlo_deeper(r);
     hlo_want(r, '(');
     if (!hlo_accept(r, ')')) {

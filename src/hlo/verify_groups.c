@@ -51,7 +51,7 @@ static bool accept_number(Scan *s, int64_t *value)
 /* {1,2}, [1,2] or (1,2), one number at least. False if it is not that. */
 static bool accept_list(Scan *s, char open, char close, HloInts *list)
 {
-    struct { int64_t *items; uint32_t n, room; } got = {0};
+    struct { int64_t *items; uint32_t n, capacity; } got = {0};
     int64_t value = 0;
     if (!accept(s, open)) return false;
     do {
@@ -65,7 +65,7 @@ static bool accept_list(Scan *s, char open, char close, HloInts *list)
 /* {{0,1},{2,3}}, the numbers one after the other; the size of each list, 0 if they differ. */
 static bool accept_lists(Scan *s, HloInts *all, uint32_t *size)
 {
-    struct { int64_t *items; uint32_t n, room; } got = {0};
+    struct { int64_t *items; uint32_t n, capacity; } got = {0};
     HloInts list;
     *size = 0;
     if (!accept(s, '{')) return false;
@@ -128,8 +128,8 @@ static const char *accept_axis(Scan *s)
 /* mesh['x'=2,'y'=4] {'y'}; 'y':(2)2 is a part of an axis, 2 devices of it. */
 static int64_t mesh_size(Scan *s)
 {
-    struct { const char **items; uint32_t n, room; } names = {0};
-    struct { int64_t *items; uint32_t n, room; } sizes = {0};
+    struct { const char **items; uint32_t n, capacity; } names = {0};
+    struct { int64_t *items; uint32_t n, capacity; } sizes = {0};
     int64_t size = 0, product = 1;
     s->p += strlen("mesh");
     if (!accept(s, '[')) malformed_groups(s);

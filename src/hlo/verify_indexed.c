@@ -103,16 +103,16 @@ static void want_updates(HloJudge *j, const HloInstruction *i, uint32_t operand,
                          uint64_t dropped, const HloShape *indices, uint64_t vector)
 {
     const HloShape *u = hlo_array(j, i, operand);
-    WbbI128 room[HLO_RANK_LIMIT], batch[HLO_RANK_LIMIT];
-    uint32_t n_room = remaining(s, dropped, room), n_batch = remaining(indices, vector, batch), k = 0, b = 0;
-    if (g->update_window.n != n_room)
-        hlo_bad(j, i, "update_window_dims names %u dimensions, the window in %s has %u", g->update_window.n, hlo_brief(j, s), n_room);
-    if (u->rank != n_room + n_batch)
-        hlo_bad(j, i, "operand %u has shape %s, %u dimensions expected", operand, hlo_brief(j, u), n_room + n_batch);
+    WbbI128 window[HLO_RANK_LIMIT], batch[HLO_RANK_LIMIT];
+    uint32_t n_window = remaining(s, dropped, window), n_batch = remaining(indices, vector, batch), k = 0, b = 0;
+    if (g->update_window.n != n_window)
+        hlo_bad(j, i, "update_window_dims names %u dimensions, the window in %s has %u", g->update_window.n, hlo_brief(j, s), n_window);
+    if (u->rank != n_window + n_batch)
+        hlo_bad(j, i, "operand %u has shape %s, %u dimensions expected", operand, hlo_brief(j, u), n_window + n_batch);
     uint64_t at = want_ascending(j, i, "update_window_dims", g->update_window, u->rank);
     for (uint32_t d = 0; d < u->rank; d++) {
         bool in_window = at >> d & 1;
-        WbbI128 limit = in_window ? room[k++] : batch[b++];
+        WbbI128 limit = in_window ? window[k++] : batch[b++];
         if (in_window ? u->dims[d] > limit : u->dims[d] != limit)
             hlo_bad(j, i, "operand %u has shape %s: dimension %u is %lld, %s%lld expected", operand, hlo_brief(j, u), d,
                     (long long)u->dims[d], in_window ? "at most " : "", (long long)limit);

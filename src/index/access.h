@@ -11,8 +11,8 @@ typedef struct {
     const HloInstruction *i;
     uint32_t operand; /* of a target: which operand's element is given; else unused */
     uint32_t output;  /* leaf of the result */
-    struct { int64_t *items; uint32_t n, room; } sizes;
-    struct { IxStart *items; uint32_t n, room; } starts;
+    struct { int64_t *items; uint32_t n, capacity; } sizes;
+    struct { IxStart *items; uint32_t n, capacity; } starts;
 } IxList;
 
 typedef struct {
@@ -25,7 +25,7 @@ typedef struct {
     const IrRef *loops; /* one a listed size; the constant 0 where that is 1 */
     const IrRef *starts; /* one a listed start */
     IrRef *index;       /* to be filled */
-    struct { IxConstraint *items; uint32_t n, room; } conditions;
+    struct { IxConstraint *items; uint32_t n, capacity; } conditions;
     bool never;
 } IxAsk;
 

@@ -260,7 +260,7 @@ static void list_to_scatter(IxList *l)
 {
     IxList all = *l;
     list_scatter(&all);
-    l->starts.items = all.starts.items, l->starts.n = all.starts.n, l->starts.room = all.starts.room;
+    l->starts.items = all.starts.items, l->starts.n = all.starts.n, l->starts.capacity = all.starts.capacity;
 }
 
 /* The index vector of an element of the updates: its place among the dimensions that are not the window. */

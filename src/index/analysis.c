@@ -70,7 +70,7 @@ static IxMap *tidied(IxFlow *w, IxMap *m)
 static IxMaps answer(IxFlow *w, const IxReached *r, const HloShape *s, bool physical)
 {
     IxMaps maps = {.unknown = r->unknown};
-    struct { const char **items; uint32_t n, room; } texts = {0};
+    struct { const char **items; uint32_t n, capacity; } texts = {0};
     for (uint32_t k = 0; k < r->n && !r->unknown; k++) {
         IxMap *m = ix_map_copy(w->a, r->items[k]);
         for (uint32_t d = 0; physical && d < s->rank; d++)

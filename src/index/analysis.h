@@ -11,7 +11,7 @@ enum { IX_MANY = 128, IX_STEPS = 1 << 20 /* of one walk: calls of calls can doub
 /* Maps to one value, an array or a leaf of a tuple; what reached it without a map makes it unknown. */
 typedef struct {
     IxMap **items;
-    uint32_t n, room;
+    uint32_t n, capacity;
     bool unknown;
 } IxReached;
 
@@ -21,7 +21,7 @@ typedef struct {
     RwCx *rw;
     WbbArena *a;
     IrGraph *g;
-    struct { IxVar *items; uint32_t n, room; } pool;
+    struct { IxVar *items; uint32_t n, capacity; } pool;
     uint32_t steps;
 } IxFlow;
 

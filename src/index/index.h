@@ -56,9 +56,9 @@ typedef struct {
 
 typedef struct {
     IxState state;
-    struct { IxVar *items; uint32_t n, room; } vars; /* dimensions, then ranges, then run-time variables */
-    struct { IrRef *items; uint32_t n, room; } results;
-    struct { IxConstraint *items; uint32_t n, room; } constraints; /* their order means nothing */
+    struct { IxVar *items; uint32_t n, capacity; } vars; /* dimensions, then ranges, then run-time variables */
+    struct { IrRef *items; uint32_t n, capacity; } results;
+    struct { IxConstraint *items; uint32_t n, capacity; } constraints; /* their order means nothing */
 } IxMap;
 
 /* map.c: making one. */
@@ -218,7 +218,7 @@ void ix_target(RwCx *rw, WbbArena *a, const HloInstruction *i, uint32_t operand,
  * what may be needed, depending on values. None: no element is needed. */
 typedef struct {
     IxMap **items; /* IX_KNOWN, simplified, ranges and run-time variables that nothing uses left out */
-    uint32_t n, room;
+    uint32_t n, capacity;
     bool unknown; /* there is a way without a map (custom calls, control flow, collectives), or there are too many */
 } IxMaps;
 

@@ -13,7 +13,7 @@ typedef struct {
     RwCx *rw;
     WbbArena *arena;
     IxPair *pairs; /* an open hash table of `room` slots, a power of two; from 0: free */
-    uint32_t n, room;
+    uint32_t n, capacity;
 } IxSwap;
 
 /* map.c */

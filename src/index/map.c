@@ -96,19 +96,19 @@ IxMap *ix_map_copy(WbbArena *a, const IxMap *m)
 /* --- new nodes for old ones --------------------------------------------------------------------------------------------------- */
 static uint32_t slot_of(const IxSwap *s, IrRef from)
 {
-    uint32_t i = (from * 2654435761u) & (s->room - 1);
-    while (s->pairs[i].from && s->pairs[i].from != from) i = (i + 1) & (s->room - 1);
+    uint32_t i = (from * 2654435761u) & (s->capacity - 1);
+    while (s->pairs[i].from && s->pairs[i].from != from) i = (i + 1) & (s->capacity - 1);
     return i;
 }
 
-IrRef ix_swapped(const IxSwap *s, IrRef from) { return s->room ? s->pairs[slot_of(s, from)].to : 0; }
+IrRef ix_swapped(const IxSwap *s, IrRef from) { return s->capacity ? s->pairs[slot_of(s, from)].to : 0; }
 
 void ix_swap(IxSwap *s, IrRef from, IrRef to)
 {
-    if (s->n * 2 >= s->room) {
-        IxSwap grown = {.rw = s->rw, .arena = s->arena, .room = s->room ? s->room * 2 : 32};
-        grown.pairs = WBB_NEW_N(s->arena, IxPair, grown.room);
-        for (uint32_t i = 0; i < s->room; i++)
+    if (s->n * 2 >= s->capacity) {
+        IxSwap grown = {.rw = s->rw, .arena = s->arena, .capacity = s->capacity ? s->capacity * 2 : 32};
+        grown.pairs = WBB_NEW_N(s->arena, IxPair, grown.capacity);
+        for (uint32_t i = 0; i < s->capacity; i++)
             if (s->pairs[i].from) grown.pairs[slot_of(&grown, s->pairs[i].from)] = s->pairs[i];
         grown.n = s->n;
         *s = grown;

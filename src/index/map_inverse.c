@@ -27,8 +27,8 @@ typedef struct {
     RwCx *rw;
     WbbArena *a;
     IrGraph *g;
-    struct { Equation *items; uint32_t n, room; } equations;
-    struct { Digit *items; uint32_t n, room; } digits;
+    struct { Equation *items; uint32_t n, capacity; } equations;
+    struct { Digit *items; uint32_t n, capacity; } digits;
     IxSwap known; /* variables, and values taken apart */
 } Solver;
 
@@ -211,7 +211,7 @@ static void put_box(WbbBuf *out, const int64_t *lo, const int64_t *hi, uint32_t 
 static IxAnswer by_points(WbbArena *a, const IrGraph *g, const IxMap *m, const char **why)
 {
     const uint32_t n = m->results.n, n_vars = m->vars.n;
-    struct { Image *items; uint32_t n, room; } all = {0};
+    struct { Image *items; uint32_t n, capacity; } all = {0};
     int64_t *values = WBB_NEW_N(a, int64_t, n + 1u);
     WbbBuf b = wbb_buf(a);
     for (IxWalk w = ix_walk(a, m, UINT64_MAX, 0); ix_walk_next(&w);) {

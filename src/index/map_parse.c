@@ -268,7 +268,7 @@ static Value product(Reader *r)
 static Value expression(Reader *r)
 {
     const WbbLoc loc = here(r);
-    struct { IrTerm *items; uint32_t n, room; } terms = {0};
+    struct { IrTerm *items; uint32_t n, capacity; } terms = {0};
     WbbI128 c = 0;
     uint32_t depth = 0;
     Value first = {0};

@@ -21,7 +21,7 @@ static void use_points(RwCx *rw, WbbArena *a, IxMap *m)
     for (bool more = true; more;) {
         more = false;
         s = (IxSwap){.rw = rw, .arena = a};
-        for (uint32_t i = 0; i < points.room; i++)
+        for (uint32_t i = 0; i < points.capacity; i++)
             if (points.pairs[i].from) ix_swap(&s, points.pairs[i].from, points.pairs[i].to);
         for (uint32_t i = 0; i < m->results.n; i++) {
             const IrRef made = ix_rebuild(&s, m->results.items[i]);

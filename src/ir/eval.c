@@ -1,6 +1,6 @@
 /* eval.c: the reference meaning of a node, by the scalar functions.
  *
- * Needs a graph before `select`; leaves nothing. Tests and the audit of a wrong kernel use it; it is slow and obvious.
+ * Needs a graph before `isel`; leaves nothing. Tests and the audit of a wrong kernel use it; it is slow and obvious.
  *
  *     ir_eval(g, mul.f32(load %p[i], 0.5), leaf, ..)  =>  0.5f * leaf(load %p[i])
  */
@@ -32,7 +32,7 @@ static bool eval_node(Eval *e, IrRef r)
     const ScType type = IR_SC(n->type);
     uint64_t x[3] = {0, 0, 0};
     if (n->op == OP_CONST) return e->value[r] = n->imm, true;
-    if (n->op == OP_VAR || n->op == OP_LOAD || n->op == OP_VALUE || n->op == OP_APPLY) return e->value[r] = e->leaf(e->arg, e->g, r), true;
+    if (n->op == OP_VAR || n->op == OP_LOAD || n->op == OP_VALUE || n->op == OP_CALL) return e->value[r] = e->leaf(e->arg, e->g, r), true;
     if (n->op == OP_SUM) return eval_sum(e, n, &e->value[r]);
     if (IR_LANES(n->type) > 1 || n->op == OP_INSTR || n->op == OP_PACK || n->op == OP_PART || n->op == OP_ARG) return false;
     for (uint32_t i = 0; i < 3 && n->a[i]; i++) {
@@ -55,7 +55,7 @@ static void mark(const IrGraph *g, IrRef r, uint8_t *need)
         const IrNode *n = ir_at(g, i);
         if (n->op == OP_SUM)
             for (uint32_t k = 0; k < n->a[1]; k++) need[g->terms[n->a[0] + k].ref] = 1;
-        else if (n->op != OP_LOAD && n->op != OP_APPLY) /* a leaf: its index is the leaf function's business */
+        else if (n->op != OP_LOAD && n->op != OP_CALL) /* a leaf: its index is the leaf function's business */
             for (uint32_t k = 0; k < 3; k++) need[n->a[k]] = 1;
     }
 }

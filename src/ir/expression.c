@@ -366,7 +366,7 @@ static Value product(IrParser *p, IrType expected)
 /* The terms of a sum as they are read. */
 typedef struct {
     WbbI128 constant;
-    struct { IrTerm *items; uint32_t n, room; } terms;
+    struct { IrTerm *items; uint32_t n, capacity; } terms;
 } Sum;
 
 static void add(IrParser *p, Sum *s, Value v, bool minus)

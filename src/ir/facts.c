@@ -153,10 +153,10 @@ static IrFact compute(IrGraph *g, IrRef r)
 IrFact ir_fact(IrGraph *g, IrRef r)
 {
     assert(IR_SC(ir_at(g, r)->type) == SC_INDEX);
-    if (g->facts_room < g->room) {
-        g->facts = wbb_grow(g->arena, g->facts, g->facts_room * sizeof *g->facts, g->room * sizeof *g->facts);
-        g->fact_known = wbb_grow(g->arena, g->fact_known, g->facts_room, g->room);
-        g->facts_room = g->room;
+    if (g->facts_capacity < g->capacity) {
+        g->facts = wbb_grow(g->arena, g->facts, g->facts_capacity * sizeof *g->facts, g->capacity * sizeof *g->facts);
+        g->fact_known = wbb_grow(g->arena, g->fact_known, g->facts_capacity, g->capacity);
+        g->facts_capacity = g->capacity;
     }
     if (!g->fact_known[r]) {
         const IrFact f = compute(g, r);

@@ -58,11 +58,11 @@ static bool same_node(const IrGraph *g, const IrNode *x, const IrNode *y)
 
 static void grow_nodes(IrGraph *g)
 {
-    const uint32_t old = g->room, room = old * 2;
-    g->nodes = wbb_grow(g->arena, g->nodes, old * sizeof *g->nodes, wbb_mul_size(g->arena, room, sizeof *g->nodes));
-    g->rule = wbb_grow(g->arena, g->rule, old * sizeof *g->rule, room * sizeof *g->rule);
-    g->origin = wbb_grow(g->arena, g->origin, old * sizeof *g->origin, room * sizeof *g->origin);
-    g->room = room;
+    const uint32_t old = g->capacity, capacity = old * 2;
+    g->nodes = wbb_grow(g->arena, g->nodes, old * sizeof *g->nodes, wbb_mul_size(g->arena, capacity, sizeof *g->nodes));
+    g->rule = wbb_grow(g->arena, g->rule, old * sizeof *g->rule, capacity * sizeof *g->rule);
+    g->origin = wbb_grow(g->arena, g->origin, old * sizeof *g->origin, capacity * sizeof *g->origin);
+    g->capacity = capacity;
 }
 
 /* The table of slots is made of lines. A node is looked for first in the line of its newest operand, so that nodes made one after the
@@ -101,7 +101,7 @@ static IrRef cons(IrGraph *g, const IrNode *n)
 {
     const uint32_t h = hash_node(g, n), at = find_slot(g, n, h), low = g->n_slots - 1;
     if (g->slots[at]) return g->slots[at] & low;
-    if (g->n == g->room) grow_nodes(g);
+    if (g->n == g->capacity) grow_nodes(g);
     const IrRef r = g->n++;
     g->nodes[r] = *n;
     g->rule[r] = g->making_rule;
@@ -116,10 +116,10 @@ IrGraph *ir_graph_new(WbbCx *cx, WbbArena *a)
     IrGraph *g = WBB_NEW(a, IrGraph);
     g->cx = cx;
     g->arena = a;
-    g->room = FIRST_SLOTS / 2;
-    g->nodes = WBB_NEW_N(a, IrNode, g->room);
-    g->rule = WBB_NEW_N(a, uint32_t, g->room);
-    g->origin = WBB_NEW_N(a, uint32_t, g->room);
+    g->capacity = FIRST_SLOTS / 2;
+    g->nodes = WBB_NEW_N(a, IrNode, g->capacity);
+    g->rule = WBB_NEW_N(a, uint32_t, g->capacity);
+    g->origin = WBB_NEW_N(a, uint32_t, g->capacity);
     g->n = 1; /* ref 0 means none */
     g->n_slots = FIRST_SLOTS;
     g->slots = WBB_NEW_N(a, uint32_t, g->n_slots);
@@ -155,10 +155,10 @@ IrRef ir_index(IrGraph *g, int64_t value)
 
 uint32_t ir_var_new(IrGraph *g, const char *name, IrVarKind kind, int64_t lo, int64_t hi, IrRef definition)
 {
-    if (g->n_vars == g->vars_room) {
-        const uint32_t room = g->vars_room ? g->vars_room * 2 : 8;
-        g->vars = wbb_grow(g->arena, g->vars, g->vars_room * sizeof *g->vars, room * sizeof *g->vars);
-        g->vars_room = room;
+    if (g->n_vars == g->vars_capacity) {
+        const uint32_t capacity = g->vars_capacity ? g->vars_capacity * 2 : 8;
+        g->vars = wbb_grow(g->arena, g->vars, g->vars_capacity * sizeof *g->vars, capacity * sizeof *g->vars);
+        g->vars_capacity = capacity;
     }
     g->vars[g->n_vars] = (IrVar){.name = name, .kind = kind, .lo = lo, .hi = hi, .definition = definition};
     return g->n_vars++;
@@ -208,7 +208,7 @@ typedef struct {
     WbbI128 constant;
     IrTerm *terms;
     WbbI128 *coefficients;
-    uint32_t n, room;
+    uint32_t n, capacity;
     uint32_t *places, n_places; /* of long sums: by hash of a ref, its number in terms + 1 */
     bool overflow;
 } Adding;
@@ -255,11 +255,11 @@ static void add_term(Adding *s, WbbI128 k, IrRef r)
         s->overflow |= __builtin_add_overflow(s->coefficients[at], k, &s->coefficients[at]);
         return;
     }
-    if (s->n == s->room) {
-        const uint32_t room = s->room ? s->room * 2 : 8;
-        s->terms = wbb_grow(s->g->arena, s->terms, s->room * sizeof *s->terms, room * sizeof *s->terms);
-        s->coefficients = wbb_grow(s->g->arena, s->coefficients, s->room * sizeof *s->coefficients, room * sizeof *s->coefficients);
-        s->room = room;
+    if (s->n == s->capacity) {
+        const uint32_t capacity = s->capacity ? s->capacity * 2 : 8;
+        s->terms = wbb_grow(s->g->arena, s->terms, s->capacity * sizeof *s->terms, capacity * sizeof *s->terms);
+        s->coefficients = wbb_grow(s->g->arena, s->coefficients, s->capacity * sizeof *s->coefficients, capacity * sizeof *s->coefficients);
+        s->capacity = capacity;
     }
     s->terms[s->n].ref = r;
     s->coefficients[s->n++] = k;
@@ -311,10 +311,10 @@ static void finish(Adding *s)
 
 static uint32_t keep_terms(IrGraph *g, const IrTerm *terms, uint32_t n)
 {
-    if (g->n_terms + n > g->terms_room) {
-        const uint32_t room = WBB_MAX(g->terms_room * 2, g->n_terms + n + 32);
-        g->terms = wbb_grow(g->arena, g->terms, g->terms_room * sizeof *g->terms, room * sizeof *g->terms);
-        g->terms_room = room;
+    if (g->n_terms + n > g->terms_capacity) {
+        const uint32_t capacity = WBB_MAX(g->terms_capacity * 2, g->n_terms + n + 32);
+        g->terms = wbb_grow(g->arena, g->terms, g->terms_capacity * sizeof *g->terms, capacity * sizeof *g->terms);
+        g->terms_capacity = capacity;
     }
     memcpy(g->terms + g->n_terms, terms, n * sizeof *terms);
     return g->n_terms;
@@ -349,7 +349,7 @@ IrRef ir_sum(IrGraph *g, int64_t constant, const IrTerm *terms, uint32_t n, bool
 
 IrRef ir_call(IrGraph *g, uint32_t callee, uint32_t which, IrType type, const IrRef *args, uint32_t n)
 {
-    const IrNode node = {.op = OP_APPLY, .type = type & 0x3ffu, .a = {0, n, 0}, .imm = callee | (uint64_t)which << 32};
+    const IrNode node = {.op = OP_CALL, .type = type & 0x3ffu, .a = {0, n, 0}, .imm = callee | (uint64_t)which << 32};
     IrTerm *terms = WBB_NEW_N(g->arena, IrTerm, n + 1);
     for (uint32_t i = 0; i < n; i++) terms[i] = (IrTerm){.coefficient = 1, .ref = args[i]};
     return cons_sum(g, &node, terms);

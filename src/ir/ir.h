@@ -72,13 +72,13 @@ typedef struct {
     WbbCx *cx;
     WbbArena *arena;
     IrNode *nodes;
-    uint32_t n, room;
+    uint32_t n, capacity;
     IrTerm *terms;
-    uint32_t n_terms, terms_room;
+    uint32_t n_terms, terms_capacity;
     IrVar *vars;
-    uint32_t n_vars, vars_room;
+    uint32_t n_vars, vars_capacity;
     IrValue *values;
-    uint32_t n_values, values_room;
+    uint32_t n_values, values_capacity;
     uint32_t *slots; /* hash table of refs: graph.c */
     uint32_t n_slots;
     /* Side arrays, one entry a node; the first maker of a node keeps it. */
@@ -87,7 +87,7 @@ typedef struct {
     uint32_t making_rule, making_origin; /* what nodes made from now on get */
     IrFact *facts;    /* valid where fact_known */
     uint8_t *fact_known;
-    uint32_t facts_room;
+    uint32_t facts_capacity;
 } IrGraph;
 #define IR_INDEX_RULE 0x80000000u
 
@@ -105,7 +105,7 @@ typedef struct {
 typedef struct IrStmt IrStmt;
 typedef struct {
     IrStmt **items;
-    uint32_t n, room;
+    uint32_t n, capacity;
 } IrBlock;
 
 struct IrStmt {
@@ -151,7 +151,7 @@ typedef struct {
     uint32_t block, grid;
     IrBlock body;
     IrFunction **functions;
-    uint32_t n_functions, functions_room;
+    uint32_t n_functions, functions_capacity;
 } IrKernel;
 
 /* graph.c ---------------------------------------------------------------------------------------------------------------------
@@ -174,10 +174,17 @@ IrRef ir_call(IrGraph *g, uint32_t callee, uint32_t which, IrType type, const Ir
 #define IR_CALLEE(imm) ((uint32_t)(imm))
 #define IR_WHICH(imm) ((uint32_t)((imm) >> 32))
 static inline const IrNode *ir_at(const IrGraph *g, IrRef r) { return &g->nodes[r]; }
+/* An index, or a comparison of indices: what the index rules rewrite. */
+static inline bool ir_is_index(const IrGraph *g, IrRef r)
+{
+    const IrNode *n = ir_at(g, r);
+    if (IR_SC(n->type) == SC_INDEX) return true;
+    return IR_SC(n->type) == SC_PRED && sc_op_info[n->op].signature == SC_COMPARE && IR_SC(ir_at(g, n->a[0])->type) == SC_INDEX;
+}
 static inline bool ir_is_const(const IrGraph *g, IrRef r) { return g->nodes[r].op == OP_CONST; }
 uint32_t ir_operands(const IrGraph *g, IrRef r, IrRef out[3]); /* of any node but a sum and a call: how many, and which */
 /* Operands stand in the pool of terms. Every walk over operands asks, or uses the next two, which are for all nodes. */
-static inline bool ir_in_pool(const IrNode *n) { return n->op == OP_SUM || n->op == OP_APPLY; }
+static inline bool ir_in_pool(const IrNode *n) { return n->op == OP_SUM || n->op == OP_CALL; }
 static inline uint32_t ir_arity(const IrGraph *g, IrRef r)
 {
     const IrNode *n = ir_at(g, r);
@@ -194,13 +201,20 @@ int ir_compare(const IrGraph *g, IrRef x, IrRef y);             /* by structure,
 /* walk.c: which nodes there are --------------------------------------------------------------------------------------------------- */
 typedef struct {
     IrRef *items;
-    uint32_t n, room;
+    uint32_t n, capacity;
 } IrRefs;
 /* All that the statements of a block and of the blocks below it name, definitions of variables included, appended to `out`. */
 void ir_roots(const IrGraph *g, WbbArena *a, const IrBlock *b, IrRefs *out);
 /* From roots to all nodes below them, each once, operands before users. `mark`: by ref, all 0; is so again afterwards. */
 void ir_gather(const IrGraph *g, WbbArena *a, IrRefs *roots, uint8_t *mark);
 void ir_sort(WbbArena *a, IrRefs *list); /* operands before users */
+
+/* change.c: other nodes in the statements of a kernel -------------------------------------------------------------------------- */
+typedef IrRef (*IrMap)(void *arg, IrRef old);
+void ir_map_statements(IrKernel *k, IrMap map, void *arg); /* every ref that statements and functions name */
+uint8_t *ir_needed(const IrGraph *g, WbbArena *a, const IrKernel *k); /* by ref: not 0 where some statement needs it */
+/* Statements and definitions of variables from old refs to made[old]; a definition that was not made anew stays. */
+void ir_replace(IrKernel *k, IrRef *made);
 
 /* structure.c: values, results, functions -------------------------------------------------------------------------------------- */
 uint32_t ir_value_new(IrGraph *g, const char *name, IrType type);
@@ -228,16 +242,21 @@ bool ir_within(IrGraph *g, IrRef n, WbbI128 lo, WbbI128 hi); /* lo <= n < hi, pr
 bool ir_multiple(IrGraph *g, IrRef n, WbbI128 k);            /* k divides n, proved */
 bool ir_fits_i32(IrGraph *g, IrRef n);                        /* n and every partial result of it fit in 32 signed bits */
 
-/* along.c: how n moves along variable number `variable`, in blocks of `lanes` values that start at multiples of lanes. */
+/* stride.c: how n moves along variable number `variable`, in blocks of `lanes` values that start at multiples of lanes. */
 typedef struct {
     bool linear;     /* n at value l of a block is n at its first value plus l * stride; else the others say nothing but `first` */
     WbbI128 stride;  /* 0: constant in a block; 1: contiguous */
     IrFact first;    /* of n at the first value of a block: how the block is aligned */
-} IrAlong;
-IrAlong ir_along(IrGraph *g, IrRef n, uint32_t variable, int64_t lanes);
+} IrStride;
+IrStride ir_stride(IrGraph *g, IrRef n, uint32_t variable, int64_t lanes);
 /* Bits of n, an integer of 64 bits, that are 0, and that are 1, wherever it is evaluated. Nothing is known of what may leave 64 bits. */
 typedef struct { uint64_t zero, one; } IrBits;
 IrBits ir_bits(IrGraph *g, IrRef n);
+
+/* element_facts.c: what is known of an element wherever it is evaluated. Both look `depth` operations deep. */
+IrBits ir_element_bits(IrGraph *g, IrRef integer, uint32_t depth);
+enum { MAY_NAN = 1, MAY_INF = 2, MAY_NEGZERO = 4, MAY_FRACTION = 8, MAY_NEGATIVE = 16, MAY_EXCEED_1 = 32, MAY_ALL = 63 };
+uint32_t ir_float_may(IrGraph *g, IrRef x, uint32_t depth); /* of MAY_..: what x may be */
 
 /* print.c, parse.c, term.c, verify.c */
 void ir_print(WbbBuf *out, const IrKernel *k);

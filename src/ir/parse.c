@@ -96,7 +96,7 @@ static void function(IrParser *p)
     ir_expect(p, ")");
     ir_expect(p, "->");
     IrEnds ends = {0};
-    struct { IrType *items; uint32_t n, room; } types = {0};
+    struct { IrType *items; uint32_t n, capacity; } types = {0};
     do {
         ir_skip_space(p);
         const WbbLoc at = ir_here(p);

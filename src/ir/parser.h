@@ -19,14 +19,14 @@ typedef struct {
     int line;
     uint32_t nesting;
     bool free_names; /* a term by itself: a name that nothing binds is a variable of the type of its place */
-    struct { IrName *items; uint32_t n, room; } names; /* visible ones */
+    struct { IrName *items; uint32_t n, capacity; } names; /* visible ones */
     uint32_t *name_slots, n_name_slots, n_used_slots; /* hash table of numbers in `names` + 1, with some that name nothing any more */
-    struct { IrBuffer *items; uint32_t n, room; } buffers;
+    struct { IrBuffer *items; uint32_t n, capacity; } buffers;
     IrKernel *k; /* NULL: a term by itself */
-    struct { IrRef *items; uint32_t n, room; } same; /* same.items[r] = r */
+    struct { IrRef *items; uint32_t n, capacity; } same; /* same.items[r] = r */
 } IrParser;
 
-/* words.c: characters and words. `skip` passes white space and comments; `take` passes what it returns true for; `expect` fails
+/* lex.c: characters and words. `skip` passes white space and comments; `take` passes what it returns true for; `expect` fails
  * where something else stands. */
 WbbLoc ir_here(const IrParser *p);
 void ir_skip_space(IrParser *p);

@@ -1,4 +1,4 @@
-/* print.c: a node as text, in the form that README.md of this room describes; print_kernel.c writes kernels.
+/* print.c: a node as text, in the form that README.md of this module describes; print_kernel.c writes kernels.
  *
  * Needs a graph and, for a kernel, the names that were chosen; leaves the text. The operands of a commutative operation are written
  * in the order in which the text first shows them, which is the order of their ages after parsing.
@@ -211,7 +211,7 @@ void ir_put_expression(IrPrinter *p, IrRef r, IrType expected)
         put_factor(p, n->a[1]);
     } else if (n->op == OP_LOAD) {
         put_load(p, n);
-    } else if (n->op == OP_APPLY) {
+    } else if (n->op == OP_CALL) {
         put_apply(p, n);
     } else {
         put_call(p, n);

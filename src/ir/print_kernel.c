@@ -1,4 +1,4 @@
-/* print_kernel.c: a kernel as text, in the form that README.md of this room describes.
+/* print_kernel.c: a kernel as text, in the form that README.md of this module describes.
  *
  * Needs any kernel; leaves the text, and print(parse(text)) is the text again. Two things make that hold: a node that is named
  * (several uses, or deep) is named where the parser would make it, and the operands of a commutative operation are written in the

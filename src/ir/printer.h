@@ -27,7 +27,7 @@ typedef struct {
     const IrKernel *k; /* NULL when one node is printed */
     const IrGraph *g;
     WbbArena *scratch;
-    struct { IrPrinted *items; uint32_t n, room; } blocks;
+    struct { IrPrinted *items; uint32_t n, capacity; } blocks;
     uint32_t n_slots;
     /* by ref; of the body that is being printed */
     uint32_t *uses; /* times that the text shows it */

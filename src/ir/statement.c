@@ -89,8 +89,8 @@ static void let_statement(IrParser *p, IrBlock *b)
 
 /* A statement that leaves values: the names before '='. */
 typedef struct {
-    struct { const char **items; uint32_t n, room; } names;
-    struct { WbbLoc *items; uint32_t n, room; } locs;
+    struct { const char **items; uint32_t n, capacity; } names;
+    struct { WbbLoc *items; uint32_t n, capacity; } locs;
 } Results;
 
 static void bind_results(IrParser *p, const IrStmt *s, const Results *r)

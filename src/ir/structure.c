@@ -11,10 +11,10 @@
 
 uint32_t ir_value_new(IrGraph *g, const char *name, IrType type)
 {
-    if (g->n_values == g->values_room) {
-        const uint32_t room = g->values_room ? g->values_room * 2 : 8;
-        g->values = wbb_grow(g->arena, g->values, g->values_room * sizeof *g->values, room * sizeof *g->values);
-        g->values_room = room;
+    if (g->n_values == g->values_capacity) {
+        const uint32_t capacity = g->values_capacity ? g->values_capacity * 2 : 8;
+        g->values = wbb_grow(g->arena, g->values, g->values_capacity * sizeof *g->values, capacity * sizeof *g->values);
+        g->values_capacity = capacity;
     }
     g->values[g->n_values] = (IrValue){.name = name, .type = type};
     return g->n_values++;
@@ -76,12 +76,12 @@ uint32_t ir_add_function(IrKernel *k, IrFunction *f)
 {
     struct {
         IrFunction **items;
-        uint32_t n, room;
-    } list = {k->functions, k->n_functions, k->functions_room};
+        uint32_t n, capacity;
+    } list = {k->functions, k->n_functions, k->functions_capacity};
     WBB_PUSH(k->g->arena, &list, f);
     k->functions = list.items;
     k->n_functions = list.n;
-    k->functions_room = list.room;
+    k->functions_capacity = list.capacity;
     return list.n - 1;
 }
 

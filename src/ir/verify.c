@@ -17,7 +17,7 @@ typedef struct {
     bool *there;       /* by value: the same */
     bool *once;        /* by value: some statement binds it */
     uint32_t *checked; /* by ref: scope number in which its variables were found bound; 0: not yet */
-    struct { bool *items; uint32_t n, room; } open; /* by scope: it is around us */
+    struct { bool *items; uint32_t n, capacity; } open; /* by scope: it is around us */
     uint32_t scope;
     uint32_t callees;  /* functions below this number may be called */
 } Verify;
@@ -125,7 +125,7 @@ static void check_node(const Verify *v, IrRef r)
         if (n->imm >= v->g->n_values || v->g->values[n->imm].type != n->type) broken(v, r, "no such value");
         break;
     case OP_SUM: check_sum(v, r); break;
-    case OP_APPLY: check_call(v, r); break;
+    case OP_CALL: check_call(v, r); break;
     default: check_operands(v, r); check_frame(v, r);
     }
 }
@@ -146,7 +146,7 @@ static void check_nodes(const Verify *v)
 /* Every variable and value below r is bound here. `checked` keeps this linear: what was found so in a block around this one still is. */
 static void check_bound(Verify *v, IrRef root)
 {
-    struct { IrRef *items; uint32_t n, room; } stack = {0};
+    struct { IrRef *items; uint32_t n, capacity; } stack = {0};
     if (!root) broken(v, 0, "a statement without what it needs");
     WBB_PUSH(v->scratch, &stack, root);
     while (stack.n) {
@@ -156,7 +156,7 @@ static void check_bound(Verify *v, IrRef root)
         v->checked[r] = v->scope;
         if (n->op == OP_VAR && !v->bound[n->imm]) broken(v, root, "a variable that is not bound here");
         if (n->op == OP_VALUE && !v->there[n->imm]) broken(v, root, "a value that is not there");
-        if (n->op == OP_APPLY && IR_CALLEE(n->imm) >= v->callees) broken(v, root, "a call of a function that is not made yet");
+        if (n->op == OP_CALL && IR_CALLEE(n->imm) >= v->callees) broken(v, root, "a call of a function that is not made yet");
         if (n->op == OP_VAR || n->op == OP_CONST || n->op == OP_ARG || n->op == OP_VALUE) continue;
         for (uint32_t i = 0; i < ir_arity(v->g, r); i++) WBB_PUSH(v->scratch, &stack, ir_operand(v->g, r, i));
     }

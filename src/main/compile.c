@@ -1,5 +1,5 @@
 /* compile.c: `compile FILE.hlo`, and `run FILE.hlo`, which compiles first. */
-#include "lower/lower.h"
+#include "llvm/llvm.h"
 #include "main/verdict.h"
 #include "pipe/pipe.h"
 
@@ -13,7 +13,7 @@ static PipeOptions pipe_options(WbbCx *cx, const Options *o)
     if (o->print_after && strcmp(o->print_after, "all") && strcmp(o->print_after, "emit")) {
         const char *const *pass = pipe_passes;
         while (*pass && strcmp(*pass, o->print_after)) pass++;
-        if (!*pass) wbb_fail(cx, (WbbLoc){0}, "--print-after %s: emit, simplify, lower, vectorize, width, select or all expected", o->print_after);
+        if (!*pass) wbb_fail(cx, (WbbLoc){0}, "--print-after %s: emit, simplify, lower, vectorize, width, isel or all expected", o->print_after);
     }
     if (!o->emit) return p;
     p.stage = PIPE_STAGES;
@@ -27,8 +27,8 @@ static void put_time(WbbBuf *b, const PipeResult *r)
 {
     double all = 0;
     wbb_put(b, "ms:");
-    for (int i = 0; i < PIPE_ROOMS; i++) {
-        wbb_putf(b, " %s %.3f", pipe_room_name[i], r->ms[i]);
+    for (int i = 0; i < PIPE_STEPS; i++) {
+        wbb_putf(b, " %s %.3f", pipe_step_name[i], r->ms[i]);
         all += r->ms[i];
     }
     wbb_putf(b, " all %.3f\n", all);
@@ -53,8 +53,8 @@ static void put_json(WbbCx *cx, WbbArena *a, WbbBuf *b, const char *file, const 
             wbb_put(b, "}");
         }
     }
-    const RwAccess *x;
-    const uint32_t n = rw_accesses(r->rw, &x);
+    const VecAccess *x = r->accesses.items;
+    const uint32_t n = r->accesses.n;
     wbb_put(b, ", \"accesses\": [");
     for (uint32_t i = 0; i < n; i++) {
         const IrBuffer *buffer = &r->kernel->buffers[x[i].buffer];
@@ -76,7 +76,7 @@ static void put_json(WbbCx *cx, WbbArena *a, WbbBuf *b, const char *file, const 
         line = end + 1;
     }
     wbb_put(b, "], \"ms\": {");
-    for (int i = 0; i < PIPE_ROOMS; i++) wbb_putf(b, "%s\"%s\": %.3f", i ? ", " : "", pipe_room_name[i], r->ms[i]);
+    for (int i = 0; i < PIPE_STEPS; i++) wbb_putf(b, "%s\"%s\": %.3f", i ? ", " : "", pipe_step_name[i], r->ms[i]);
     wbb_put(b, "}");
     if (covers) {
         wbb_put(b, ", \"stores\": ");
@@ -192,6 +192,6 @@ WbbStatus main_run(WbbCx *cx, WbbArena *a, const Options *o)
     const PipeVerdict v = pipe_run(cx, a, &b, r.module, &run);
     const WbbStatus s = main_verdict(a, o, file, &v);
     char *culprit;
-    if (s == WBB_CHECK && rw_audit(r.rw, a, &culprit)) fprintf(stderr, "wrong rule: %s\n", culprit);
+    if (s == WBB_CHECK && pipe_audit(r.rw, a, &culprit)) fprintf(stderr, "wrong rule: %s\n", culprit);
     return s;
 }

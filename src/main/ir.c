@@ -8,7 +8,7 @@
  *     add.ir: @add: 5252 elements agree; patterns/tiles.py:10[add.f32]
  */
 #include "index/index.h"
-#include "lower/lower.h"
+#include "llvm/llvm.h"
 #include "main/main.h"
 #include "pipe/ir_check.h"
 #include "pipe/pipe.h"
@@ -30,7 +30,7 @@ static uint32_t pass_number(WbbCx *cx, const char *option, const char *name)
     uint32_t i = 0;
     while (pipe_passes[i] && strcmp(pipe_passes[i], name)) i++;
     if (!pipe_passes[i] && strcmp(name, "llvm"))
-        wbb_fail(cx, (WbbLoc){0}, "%s %s: simplify, lower, vectorize, width or select expected", option, name);
+        wbb_fail(cx, (WbbLoc){0}, "%s %s: simplify, lower, vectorize, width or isel expected", option, name);
     return i;
 }
 
@@ -48,7 +48,7 @@ static void one_pass(WbbCx *cx, WbbArena *a, Job *j, IrKernel *k)
     if (j->o->pass) {
         const uint32_t pass = pass_number(cx, "--pass", j->o->pass);
         rw_index(rw, k);
-        if (pipe_passes[pass]) pipe_pass(rw, k, j->t, pipe_passes[pass]);
+        if (pipe_passes[pass]) pipe_pass(rw, k, j->t, pipe_passes[pass], &(VecAccesses){0});
         ir_verify(k);
     }
     WbbBuf b = wbb_buf(a);
@@ -62,7 +62,7 @@ static LlOutput make(WbbCx *cx, WbbArena *a, const Job *j, IrKernel *k, RwCx *rw
 {
     rw_index(rw, k);
     for (uint32_t i = j->o->from ? pass_number(cx, "--from", j->o->from) : 0; pipe_passes[i]; i++) {
-        pipe_pass(rw, k, j->t, pipe_passes[i]);
+        pipe_pass(rw, k, j->t, pipe_passes[i], &(VecAccesses){0});
         ir_verify(k);
     }
     const LlOptions ll = {.cache = j->cache, .index_tables = &ix_tables, .lines = j->o->lines, .comments = j->o->emit && !j->o->lines,
@@ -98,7 +98,7 @@ static const char *rules_fired(WbbArena *a, const RwCx *rw, const TgTarget *t, c
     const uint32_t *counts = rw_counts(rw, false);
     for (int selecting = 1; selecting >= 0; selecting--)
         for (uint32_t i = 0; i < t->tables->n_rules; i++) {
-            if (!counts[i] || (t->tables->rules[i].stratum == RW_SELECT) != selecting) continue;
+            if (!counts[i] || (t->tables->rules[i].phase == RW_ISEL) != selecting) continue;
             wbb_putf(&b, "%s%s%s%s", comma, quote, rw_rule_name(a, t->tables, i), quote);
             comma = ", ";
         }

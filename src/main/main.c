@@ -13,7 +13,7 @@ static const Command commands[] = {
     {"map", "'TEXT' [--op NAME | --compose 'TEXT' | --inverse | --bijection | --enumerate | --check] [--samples N] [--seed N] [--json]; "
             "--files-from FILE [--op NAME] [--json]; --hlo FILE.hlo [--uses] [--physical] [--from NAME --to NAME] [--json]", main_map},
     {"ir", "FILE.ir.. [--pass PASS | [--from PASS] [--emit llvm|ptx|cubin] [-o DIR] [--check [--samples N] [--seed N] [--err E] [--ulp-noise]]] "
-           "[--target T] [--approx] [--trace] [--json] [--disable RULE]..; PASS: simplify|lower|vectorize|width|select", main_ir},
+           "[--target T] [--approx] [--trace] [--json] [--disable RULE]..; PASS: simplify|lower|vectorize|width|isel", main_ir},
     {"stats", "FILES.. [--files-from LIST] [--target T].. [-j N] [-o STATS.jsonl] [--cache DIR [--cache-limit MIB]] [--listing] [--approx] [--align N] "
               "[--disable RULE]..", main_stats},
     {"rules", "test|list|trace|why|cover|ablate|diff|size|budget|new-target .. (rules --help says more)", main_rules},

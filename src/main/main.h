@@ -13,7 +13,7 @@ typedef struct {
 
 typedef struct {
     Words files, inputs, disable, lets, rules, targets;
-    const char *target, *emit, *output, *print_after, *on, *which, *pass, *at, *stratum, *from, *patterns, *ptx, *grid, *block, *err, *op, *compose, *hlo, *to, *cache, *files_from;
+    const char *target, *emit, *output, *print_after, *on, *which, *pass, *at, *phase, *from, *patterns, *ptx, *grid, *block, *err, *op, *compose, *hlo, *to, *cache, *files_from;
     int64_t align, repeat, seed, blocks, order, samples, jobs, shared, padding, perturb, cache_limit;
     bool json, approx, trace, explain, time, lines, check, ulp_noise, f64, bounds, has_order, counts, help, flat, sass, normalise, enumerate, uses, physical, inverse, bijection, listing;
 } Options;

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const uint32_t no_entries[RW_STRATUM_COUNT][OP_COUNT]; /* no operation has rules */
+static const uint32_t no_entries[RW_PHASE_COUNT][OP_COUNT]; /* no operation has rules */
 static const RwTables no_tables = {.name = "none", .entry = no_entries};
 
 static void put_module(WbbCx *cx, WbbArena *a, const HloModule *m, const Options *o)

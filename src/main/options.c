@@ -29,7 +29,7 @@ static const Option options[] = {
     {"--at", WORD, offsetof(Options, at)},             {"--input", LIST, offsetof(Options, inputs)},
     {"--disable", LIST, offsetof(Options, disable)},   {"--help", FLAG, offsetof(Options, help)},
     {"--flat", FLAG, offsetof(Options, flat)},         {"--sass", FLAG, offsetof(Options, sass)},
-    {"--stratum", WORD, offsetof(Options, stratum)},   {"--from", WORD, offsetof(Options, from)},
+    {"--phase", WORD, offsetof(Options, phase)},   {"--from", WORD, offsetof(Options, from)},
     {"--patterns", WORD, offsetof(Options, patterns)}, {"--let", LIST, offsetof(Options, lets)},
     {"--ptx", WORD, offsetof(Options, ptx)},           {"--grid", WORD, offsetof(Options, grid)},
     {"--block", WORD, offsetof(Options, block)},       {"--shared", NUMBER, offsetof(Options, shared)},

@@ -14,10 +14,10 @@ typedef struct {
 } Tool;
 
 static const Tool tools[] = {
-    {"test", "TERM [--target T] [--stratum S] [--approx] [--let 'i in 0..8'].. [--disable RULE]..", "each rewrite of a term, step by step",
+    {"test", "TERM [--target T] [--phase S] [--approx] [--let 'i in 0..8'].. [--disable RULE]..", "each rewrite of a term, step by step",
      "TERM is written as in IR text: add.bf16(x, 0.0), (8*i + j) // 8. A name is any value of the type that its place has; --let 'j in 0..8'\n"
-     "bounds an index, --let 'x: bf16' gives a type where no place does. Without --stratum: simplify, lower, select, index rules in all.\n", 1, 1, main_rules_test},
-    {"list", "[--target T] [--stratum S] [--rule RULE].. [--flat]", "all rules, with what is proved of each",
+     "bounds an index, --let 'x: bf16' gives a type where no place does. Without --phase: simplify, lower, isel, index rules in all.\n", 1, 1, main_rules_test},
+    {"list", "[--target T] [--phase S] [--rule RULE].. [--flat]", "all rules, with what is proved of each",
      "--flat: one line a rule, `name: text`, as diff and grep like it.\n", 0, 0, main_rules_list},
     {"trace", "FILE.hlo [--target T] [--rule RULE].. [--approx]", "which rules fired where, in order, with the HLO instruction",
      "All firings of a compile, up to where LLVM begins. --rule FILE.py:LINE shows that rule's alone.\n", 1, 1, main_rules_trace},

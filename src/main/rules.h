@@ -30,8 +30,8 @@ WbbStatus main_rules_diff(RulesCall *c);       /* rules_diff.c */
 WbbStatus main_rules_new_target(RulesCall *c); /* rules_new.c */
 
 /* rules_names.c */
-extern const char *const main_stratum_name[RW_STRATUM_COUNT];
-int main_stratum(RulesCall *c); /* of --stratum; -1: not given; fails on any other word */
+extern const char *const main_phase_name[RW_PHASE_COUNT];
+int main_phase(RulesCall *c); /* of --phase; -1: not given; fails on any other word */
 /* Tables 0 and 1 of a target: the index rules, and its own. */
 const RwTables *main_tables(const TgTarget *t, int which);
 /* "patterns/arith.py:29[neg.F]" is meant by that, by "arith.py:29[neg.F]", and, as one of its line's, by "arith.py:29" */
@@ -50,7 +50,7 @@ const char *main_result_text(WbbArena *a, const IrGraph *g, const RwTables *t, I
 /* rules_corpus.c */
 typedef struct {
     const char **items;
-    uint32_t n, room;
+    uint32_t n, capacity;
 } RulesFiles;
 /* The .hlo files that words 1.. name, folders searched through, in order of name; fails if there are none. */
 RulesFiles main_corpus(RulesCall *c);

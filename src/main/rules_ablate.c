@@ -2,9 +2,9 @@
  *
  *     files   nodes     ptx  rule
  *         3     +12      +6  simplify  patterns/arith.py:25: ..     without it 12 nodes and 6 instructions more
- *        14  needed          select    patterns/tiles.py:11: ..     without it selection is incomplete
+ *        14  needed          isel      patterns/tiles.py:11: ..     without it selection is incomplete
  */
-#include "lower/lower.h"
+#include "llvm/llvm.h"
 #include "main/rules.h"
 
 #include <stdlib.h>
@@ -102,8 +102,8 @@ static bool wanted(RulesCall *c, const RwTables *t, uint32_t rule)
 
 /* The second round: for each rule asked for, each file in which it fired. */
 typedef struct {
-    struct { Worth *items; uint32_t n, room; } rules;
-    struct { Compile *items; uint32_t n, room; } compiles;
+    struct { Worth *items; uint32_t n, capacity; } rules;
+    struct { Compile *items; uint32_t n, capacity; } compiles;
 } Round;
 
 static Round second_round(RulesCall *c, const Ablation *b, const WbbStatus *status)
@@ -143,7 +143,7 @@ static void put_worth(RulesCall *c, const Worth *w)
     if (c->o->json) {
         wbb_put(c->out, "{\"rule\": ");
         wbb_put_json(c->out, w->name);
-        wbb_putf(c->out, ", \"stratum\": \"%s\", \"files\": %u, \"needed\": \"%s\"", main_stratum_name[w->tables->rules[w->number].stratum], w->files,
+        wbb_putf(c->out, ", \"phase\": \"%s\", \"files\": %u, \"needed\": \"%s\"", main_phase_name[w->tables->rules[w->number].phase], w->files,
                  w->needed ? w->needed : "");
         for (int m = 0; m < measures && !w->needed; m++) wbb_putf(c->out, ", \"%s\": %lld", measure_name[m], (long long)w->delta[m]);
         wbb_put(c->out, "}\n");
@@ -155,7 +155,7 @@ static void put_worth(RulesCall *c, const Worth *w)
         else if (w->files) wbb_putf(c->out, "%+8lld", (long long)w->delta[m]);
         else wbb_putf(c->out, "%8s", "-");
     }
-    wbb_putf(c->out, "  %-9s %s: %s\n", main_stratum_name[w->tables->rules[w->number].stratum], w->name, w->tables->rules[w->number].text);
+    wbb_putf(c->out, "  %-9s %s: %s\n", main_phase_name[w->tables->rules[w->number].phase], w->name, w->tables->rules[w->number].text);
 }
 
 static void close_caches(Ablation *b)

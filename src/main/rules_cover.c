@@ -74,7 +74,7 @@ static void put_json(RulesCall *c, const Cover *v)
         for (uint32_t i = 0; i < t->n_rules; i++) {
             wbb_put(c->out, "{\"rule\": ");
             wbb_put_json(c->out, rw_rule_name(c->arena, t, i));
-            wbb_putf(c->out, ", \"stratum\": \"%s\", \"hits\": %llu, \"files\": %u, \"examples\": [", main_stratum_name[t->rules[i].stratum],
+            wbb_putf(c->out, ", \"phase\": \"%s\", \"hits\": %llu, \"files\": %u, \"examples\": [", main_phase_name[t->rules[i].phase],
                      (unsigned long long)v->hits[which][i], v->in[which][i]);
             put_examples(c, v, which, i);
             wbb_put(c->out, "]}\n");
@@ -91,12 +91,12 @@ static void put_table(RulesCall *c, const Cover *v, uint32_t n_files)
         for (int which = 0; which < 2; which++) {
             const RwTables *t = main_tables(c->target, which);
             for (uint32_t i = 0; i < t->n_rules; i++) {
-                const char *stratum = main_stratum_name[t->rules[i].stratum], *name = rw_rule_name(c->arena, t, i);
+                const char *phase = main_phase_name[t->rules[i].phase], *name = rw_rule_name(c->arena, t, i);
                 if ((v->hits[which][i] == 0) != silent) continue;
                 if (silent && never++ == 0) wbb_put(c->out, "never:\n");
                 all++;
-                if (silent) wbb_putf(c->out, "  %-9s %s: %s\n", stratum, name, t->rules[i].text);
-                else wbb_putf(c->out, "%10llu %6u  %-9s %s: %s\n", (unsigned long long)v->hits[which][i], v->in[which][i], stratum, name, t->rules[i].text);
+                if (silent) wbb_putf(c->out, "  %-9s %s: %s\n", phase, name, t->rules[i].text);
+                else wbb_putf(c->out, "%10llu %6u  %-9s %s: %s\n", (unsigned long long)v->hits[which][i], v->in[which][i], phase, name, t->rules[i].text);
             }
         }
     }

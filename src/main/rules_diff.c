@@ -21,7 +21,7 @@ enum { MAX_CLASSES = 2 };
 typedef struct {
     const char *result; /* as text; where it has no tile, what it said */
     uint64_t hash;      /* of the result; 0: no tile */
-    struct { const RwRule **items; uint32_t n, room; } rules; /* that fired, in order */
+    struct { const RwRule **items; uint32_t n, capacity; } rules; /* that fired, in order */
 } Fate;
 
 /* Terms that differ for one reason. */
@@ -36,8 +36,8 @@ typedef struct {
     RulesCall *c;
     WbbCx *cx; /* of the trials */
     const TgTarget *target[2];
-    struct { const char **items; uint32_t n, room; } terms; /* all that were tried, interned */
-    struct { Difference *items; uint32_t n, room; } found;
+    struct { const char **items; uint32_t n, capacity; } terms; /* all that were tried, interned */
+    struct { Difference *items; uint32_t n, capacity; } found;
 } Diff;
 
 /* --- terms from left sides --------------------------------------------------------------------------------------------------- */
@@ -114,13 +114,13 @@ static void try_term(WbbCx *cx, void *arg)
     IrGraph *g = ir_graph_new(cx, a);
     IrRef r = ir_parse_term(cx, a, g, "term", x->term, NULL, 0);
     Term t = main_term_new(cx, a, g, x->target, x->d->c->o->approx);
-    for (RwStratum s = RW_SIMPLIFY; s <= RW_SELECT; s++) {
-        if (s != RW_SELECT) main_term_normal(&t, s, r);
+    for (RwPhase s = RW_SIMPLIFY; s <= RW_ISEL; s++) {
+        if (s != RW_ISEL) main_term_normal(&t, s, r);
         r = main_term_pass(&t, s, r);
     }
     for (uint32_t i = 0; i < t.steps.n; i++) {
         const TermStep *s = &t.steps.items[i];
-        if (!s->tables || s->stratum == RW_INDEX) continue;
+        if (!s->tables || s->phase == RW_INDEX) continue;
         const RwRule *rule = &s->tables->rules[s->rule];
         WBB_PUSH(a, &x->fate->rules, rule);
     }
@@ -380,11 +380,11 @@ WbbStatus main_rules_diff(RulesCall *c)
     diff_free(c, &d);
     diff_packed(c, &d);
     diff_tunes(c, &d);
-    for (int stratum = RW_SELECT; stratum >= RW_SIMPLIFY; stratum--) /* tiles have the plainest terms */
+    for (int phase = RW_ISEL; phase >= RW_SIMPLIFY; phase--) /* tiles have the plainest terms */
         for (int which = 0; which < 2; which++)
             for (uint32_t i = 0; i < d.target[which]->tables->n_rules; i++) {
                 const RwRule *r = &d.target[which]->tables->rules[i];
-                if (r->stratum == stratum) terms_of(&d, r->text);
+                if (r->phase == phase) terms_of(&d, r->text);
             }
     if (d.found.n) qsort(d.found.items, d.found.n, sizeof *d.found.items, by_use);
     for (uint32_t i = 0; i < d.found.n; i++) put_difference(c, &d, &d.found.items[i]);

@@ -12,7 +12,7 @@ static void put_flat(RulesCall *c, const RwTables *t, uint32_t i)
         wbb_putf(c->out, "%s: %s\n", name, r->text);
         return;
     }
-    wbb_putf(c->out, "{\"stratum\": \"%s\", \"name\": ", main_stratum_name[r->stratum]);
+    wbb_putf(c->out, "{\"phase\": \"%s\", \"name\": ", main_phase_name[r->phase]);
     wbb_put_json(c->out, name);
     wbb_put(c->out, ", \"text\": ");
     wbb_put_json(c->out, r->text);
@@ -24,18 +24,18 @@ static void put_flat(RulesCall *c, const RwTables *t, uint32_t i)
 static void put_for_people(RulesCall *c, const RwTables *t, uint32_t i)
 {
     const RwRule *r = &t->rules[i];
-    wbb_putf(c->out, "%-9s %s: %s", main_stratum_name[r->stratum], rw_rule_name(c->arena, t, i), r->text);
+    wbb_putf(c->out, "%-9s %s: %s", main_phase_name[r->phase], rw_rule_name(c->arena, t, i), r->text);
     wbb_putf(c->out, "%s%s\n", r->ledger[0] ? "  # " : "", r->ledger);
 }
 
 WbbStatus main_rules_list(RulesCall *c)
 {
-    const int only = main_stratum(c);
+    const int only = main_phase(c);
     for (uint32_t n = 0; n < c->o->rules.n; n++) main_rule_must_exist(c, c->o->rules.list[n]);
     for (int which = 0; which < 2; which++) {
         const RwTables *t = main_tables(c->target, which);
         for (uint32_t i = 0; i < t->n_rules; i++) {
-            bool wanted = (only < 0 || t->rules[i].stratum == only) && c->o->rules.n == 0;
+            bool wanted = (only < 0 || t->rules[i].phase == only) && c->o->rules.n == 0;
             for (uint32_t n = 0; n < c->o->rules.n; n++) wanted |= main_rule_is(c->arena, t, i, c->o->rules.list[n]);
             if (!wanted) continue;
             if (c->o->flat || c->o->json) put_flat(c, t, i);
@@ -67,12 +67,12 @@ static size_t text_bytes(const RwTables *t)
 static void put_size(RulesCall *c, const RwTables *t)
 {
     const Part parts[] = {{"tries", (t->n_code - t->n_build - t->n_filter) * sizeof *t->code}, {"filters", t->n_filter * sizeof *t->code + t->n_rows * sizeof *t->imm},
-                          {"builds", t->n_build * sizeof *t->code}, {"immediates", (t->n_imm - t->n_rows) * sizeof *t->imm}, {"entries", sizeof(uint32_t[RW_STRATUM_COUNT][OP_COUNT])},
+                          {"builds", t->n_build * sizeof *t->code}, {"immediates", (t->n_imm - t->n_rows) * sizeof *t->imm}, {"entries", sizeof(uint32_t[RW_PHASE_COUNT][OP_COUNT])},
                           {"tiles", t->n_instrs * sizeof *t->instrs}, {"packed", t->n_packed * sizeof *t->packed}, {"free", t->n_free * sizeof *t->free},
                           {"cold", t->n_rules * sizeof *t->rules}, {"texts", text_bytes(t)}};
-    uint32_t by_stratum[RW_STRATUM_COUNT] = {0};
-    for (uint32_t i = 0; i < t->n_rules; i++) by_stratum[t->rules[i].stratum]++;
-    const size_t hot = t->n_code * sizeof *t->code + t->n_imm * sizeof *t->imm + sizeof(uint32_t[RW_STRATUM_COUNT][OP_COUNT]);
+    uint32_t by_phase[RW_PHASE_COUNT] = {0};
+    for (uint32_t i = 0; i < t->n_rules; i++) by_phase[t->rules[i].phase]++;
+    const size_t hot = t->n_code * sizeof *t->code + t->n_imm * sizeof *t->imm + sizeof(uint32_t[RW_PHASE_COUNT][OP_COUNT]);
     if (c->o->json) {
         wbb_putf(c->out, "{\"tables\": \"%s\", \"rules\": %u", t->name, t->n_rules);
         for (size_t i = 0; i < WBB_LEN(parts); i++) wbb_putf(c->out, ", \"%s\": %zu", parts[i].name, parts[i].bytes);
@@ -81,11 +81,11 @@ static void put_size(RulesCall *c, const RwTables *t)
     }
     wbb_putf(c->out, "%s: %u rules (", t->name, t->n_rules);
     const char *comma = "";
-    for (int s = 0; s < RW_STRATUM_COUNT; s++)
-        if (by_stratum[s]) wbb_putf(c->out, "%s%u %s", comma, by_stratum[s], main_stratum_name[s]), comma = ", ";
+    for (int s = 0; s < RW_PHASE_COUNT; s++)
+        if (by_phase[s]) wbb_putf(c->out, "%s%u %s", comma, by_phase[s], main_phase_name[s]), comma = ", ";
     wbb_put(c->out, ")\n");
     static const char *const meaning[] = {"match programs, shared prefixes once", "which rules of a long list are worth trying", "programs that make right sides", "numbers that they name", "where an operation's trie starts", "rows of the instruction table",
-                                          "what vectorising may build", "modifiers that cost nothing", "file, line, stratum of a rule", "texts of rules and tiles"};
+                                          "what vectorising may build", "modifiers that cost nothing", "file, line, phase of a rule", "texts of rules and tiles"};
     for (size_t i = 0; i < WBB_LEN(parts); i++) wbb_putf(c->out, "  %-11s %7zu bytes  %s\n", parts[i].name, parts[i].bytes, meaning[i]);
     wbb_putf(c->out, "  %-11s %7zu bytes  the first five: what matching and building read; %.1f a rule\n", "hot", hot,
              t->n_rules ? (double)hot / t->n_rules : 0.0);

@@ -1,4 +1,4 @@
-/* rules_names.c: names of rules, strata and nodes, as the tools take and print them.
+/* rules_names.c: names of rules, phases and nodes, as the tools take and print them.
  *
  *     main_rule_is(a, t, 17, "arith.py:29")    // any instance of the rule on that line
  */
@@ -8,14 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const main_stratum_name[RW_STRATUM_COUNT] = {"index", "simplify", "lower", "select"};
+const char *const main_phase_name[RW_PHASE_COUNT] = {"index", "simplify", "lower", "isel"};
 
-int main_stratum(RulesCall *c)
+int main_phase(RulesCall *c)
 {
-    if (!c->o->stratum) return -1;
-    for (int s = 0; s < RW_STRATUM_COUNT; s++)
-        if (!strcmp(c->o->stratum, main_stratum_name[s])) return s;
-    wbb_fail(c->cx, (WbbLoc){0}, "--stratum %s: index, simplify, lower or select expected", c->o->stratum);
+    if (!c->o->phase) return -1;
+    for (int s = 0; s < RW_PHASE_COUNT; s++)
+        if (!strcmp(c->o->phase, main_phase_name[s])) return s;
+    wbb_fail(c->cx, (WbbLoc){0}, "--phase %s: index, simplify, lower or isel expected", c->o->phase);
 }
 
 const RwTables *main_tables(const TgTarget *t, int which) { return which == 0 ? &ix_tables : t->tables; }

@@ -149,7 +149,7 @@ WbbStatus main_rules_new_target(RulesCall *c)
     if (!c->o->json) wbb_putf(c->out, "%s is written: %s under a new name. To review, line by line:\n\n", new_file, old_file);
     review(c, new_file, text);
     if (c->o->json) return WBB_OK;
-    wbb_putf(c->out, "\nThen: name sm%s in meson.build, beside sm%s; look up %s in src/lower/cache.c, which says the PTX level that LLVM\n"
+    wbb_putf(c->out, "\nThen: name sm%s in meson.build, beside sm%s; look up %s in src/llvm/cache.c, which says the PTX level that LLVM\n"
                      "wants for it; build, which says what no rule selects; `./dev rule %s` proves what is new, and `warpburg rules diff %s %s` says\n"
                      "what has become different in meaning; `python -m gen.targets_page` writes docs/targets.md.\n", to + 3, from + 3, to, new_file, from, to);
     return WBB_OK;

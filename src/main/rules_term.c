@@ -18,19 +18,19 @@ Term main_term_new(WbbCx *cx, WbbArena *a, IrGraph *g, const TgTarget *t, bool a
     return (Term){.g = g, .rw = rw_new(cx, a, g, &ix_tables, t->tables, approx), .index = &ix_tables, .target = t->tables, .arena = a, .approx = approx};
 }
 
-static void add_step(Term *t, RwStratum stratum, const RwTables *tables, uint32_t rule, IrRef before, IrRef after)
+static void add_step(Term *t, RwPhase phase, const RwTables *tables, uint32_t rule, IrRef before, IrRef after)
 {
-    const TermStep s = {.stratum = stratum, .tables = tables, .rule = rule, .before = before, .after = after};
+    const TermStep s = {.phase = phase, .tables = tables, .rule = rule, .before = before, .after = after};
     if (t->steps.n == MAX_STEPS) wbb_fail(t->g->cx, (WbbLoc){0}, "more than %d steps: rewriting does not end", MAX_STEPS);
     WBB_PUSH(t->arena, &t->steps, s);
 }
 
 static IrRef *memo(Term *t, IrRef r)
 {
-    if (t->memo_room <= r) {
-        const uint32_t room = WBB_MAX(t->g->room, r + 1);
-        t->memo = wbb_grow(t->arena, t->memo, t->memo_room * sizeof *t->memo, room * sizeof *t->memo);
-        t->memo_room = room;
+    if (t->memo_capacity <= r) {
+        const uint32_t capacity = WBB_MAX(t->g->capacity, r + 1);
+        t->memo = wbb_grow(t->arena, t->memo, t->memo_capacity * sizeof *t->memo, capacity * sizeof *t->memo);
+        t->memo_capacity = capacity;
     }
     return &t->memo[r];
 }
@@ -67,11 +67,11 @@ static IrRef normal(Term *t, IrRef r)
     if (++t->depth > MAX_DEPTH) wbb_fail(t->g->cx, (WbbLoc){0}, "nested deeper than %d", MAX_DEPTH);
     IrRef now = on_normal_operands(t, r), next = 0;
     uint32_t rule = 0;
-    const RwStratum stratum = is_index(t->g, now) ? RW_INDEX : t->stratum;
-    if (stratum == RW_INDEX || t->stratum != RW_INDEX) next = rw_step(t->rw, stratum, now, &rule);
+    const RwPhase phase = is_index(t->g, now) ? RW_INDEX : t->phase;
+    if (phase == RW_INDEX || t->phase != RW_INDEX) next = rw_step(t->rw, phase, now, &rule);
     if (next) {
         const bool folded = rule == RW_FOLDED;
-        add_step(t, stratum, folded ? NULL : stratum == RW_INDEX ? t->index : t->target, folded ? TERM_FOLDED : rule, now, next);
+        add_step(t, phase, folded ? NULL : phase == RW_INDEX ? t->index : t->target, folded ? TERM_FOLDED : rule, now, next);
         now = normal(t, next);
     }
     t->depth--;
@@ -99,14 +99,14 @@ static IrRef mark_functions(Term *t, IrRef r)
 
 static void forget(Term *t)
 {
-    if (t->memo) memset(t->memo, 0, t->memo_room * sizeof *t->memo);
+    if (t->memo) memset(t->memo, 0, t->memo_capacity * sizeof *t->memo);
 }
 
-IrRef main_term_normal(Term *t, RwStratum stratum, IrRef r)
+IrRef main_term_normal(Term *t, RwPhase phase, IrRef r)
 {
     forget(t);
-    t->stratum = stratum;
-    if (stratum == RW_SIMPLIFY && t->approx) {
+    t->phase = phase;
+    if (phase == RW_SIMPLIFY && t->approx) {
         r = mark_functions(t, r);
         forget(t);
     }
@@ -116,10 +116,10 @@ IrRef main_term_normal(Term *t, RwStratum stratum, IrRef r)
 static void see(void *arg, const RwEvent *e)
 {
     Term *t = arg;
-    if (e->tables->rules[e->rule].stratum == RW_SELECT) add_step(t, RW_SELECT, e->tables, e->rule, e->root, e->result);
+    if (e->tables->rules[e->rule].phase == RW_ISEL) add_step(t, RW_ISEL, e->tables, e->rule, e->root, e->result);
 }
 
-IrRef main_term_pass(Term *t, RwStratum stratum, IrRef r)
+IrRef main_term_pass(Term *t, RwPhase phase, IrRef r)
 {
     IrKernel k = {.name = "term", .g = t->g, .block = 1, .grid = 1};
     IrStmt *s = ir_stmt(t->g, &k.body, IR_STORE);
@@ -127,7 +127,7 @@ IrRef main_term_pass(Term *t, RwStratum stratum, IrRef r)
     s->value = r;
     rw_index(t->rw, &k);
     rw_watch(t->rw, see, t);
-    if (stratum != RW_INDEX) rw_run(t->rw, &k, stratum);
+    if (phase != RW_INDEX) rw_run(t->rw, &k, phase);
     rw_watch(t->rw, NULL, NULL);
     return s->value;
 }

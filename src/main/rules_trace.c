@@ -5,7 +5,7 @@
 
 typedef struct {
     WbbArena *arena;
-    struct { RwEvent *items; uint32_t n, room; } events;
+    struct { RwEvent *items; uint32_t n, capacity; } events;
 } Seen;
 
 static void see(void *arg, const RwEvent *e)
@@ -24,16 +24,16 @@ static bool wanted(RulesCall *c, const RwEvent *e)
 static void put_event(RulesCall *c, const PipeResult *r, const RwEvent *e)
 {
     const IrGraph *g = r->kernel->g;
-    const char *stratum = main_stratum_name[e->tables->rules[e->rule].stratum], *name = rw_rule_name(c->arena, e->tables, e->rule);
+    const char *phase = main_phase_name[e->tables->rules[e->rule].phase], *name = rw_rule_name(c->arena, e->tables, e->rule);
     const char *before = main_node_text(c->arena, g, e->root, MAIN_SHALLOW), *after = main_result_text(c->arena, g, e->tables, e->result, MAIN_SHALLOW);
     before = main_kernel_text(c->arena, r->kernel, before);
     after = main_kernel_text(c->arena, r->kernel, after);
     const char *origin = main_origin(c->arena, r, e->root);
     if (!c->o->json) {
-        wbb_putf(c->out, "%-9s %s: %s -> %s%s%s\n", stratum, name, before, after, *origin ? "  <- " : "", origin);
+        wbb_putf(c->out, "%-9s %s: %s -> %s%s%s\n", phase, name, before, after, *origin ? "  <- " : "", origin);
         return;
     }
-    wbb_putf(c->out, "{\"stratum\": \"%s\", \"rule\": ", stratum);
+    wbb_putf(c->out, "{\"phase\": \"%s\", \"rule\": ", phase);
     wbb_put_json(c->out, name);
     wbb_put(c->out, ", \"before\": ");
     wbb_put_json(c->out, before);

@@ -13,7 +13,7 @@
 typedef struct {
     RulesCall *c;
     PipeResult r;
-    struct { RwEvent *items; uint32_t n, room; } events; /* of all rules */
+    struct { RwEvent *items; uint32_t n, capacity; } events; /* of all rules */
 } Compiled;
 
 static void see(void *arg, const RwEvent *e)
@@ -75,7 +75,7 @@ typedef struct {
     RwWhy why;
     uint32_t n_roots; /* nodes whose operation is the rule's */
     bool matches;     /* all of it */
-    bool taken;       /* another rule of the stratum fired there */
+    bool taken;       /* another rule of the phase fired there */
 } Nearest;
 
 /* Of equally near nodes, one that stayed as it was. */
@@ -86,12 +86,12 @@ static bool nearer(const Nearest *x, const Nearest *y)
     return p != q ? p > q : y->taken && !x->taken;
 }
 
-/* The firing of a rule of the same stratum at that node; NULL: none. */
-static const RwEvent *firing_at(const Compiled *x, IrRef node, RwStratum stratum)
+/* The firing of a rule of the same phase at that node; NULL: none. */
+static const RwEvent *firing_at(const Compiled *x, IrRef node, RwPhase phase)
 {
     for (uint32_t i = 0; i < x->events.n; i++) {
         const RwEvent *e = &x->events.items[i];
-        if (e->root == node && e->tables->rules[e->rule].stratum == stratum) return e;
+        if (e->root == node && e->tables->rules[e->rule].phase == phase) return e;
     }
     return NULL;
 }
@@ -114,7 +114,7 @@ static Nearest nearest_of(const Compiled *x, const RwTables *t, uint32_t rule)
         now.matches = rw_why(x->r.rw, t, rule, r, scratch, &now.why);
         const bool begins = now.matches || now.why.passed > 0;
         roots += begins;
-        now.taken = begins && firing_at(x, r, (RwStratum)t->rules[rule].stratum) != NULL;
+        now.taken = begins && firing_at(x, r, (RwPhase)t->rules[rule].phase) != NULL;
         if (begins && (!best.node || nearer(&now, &best))) {
             best = now;
             best.why.text = wbb_format(x->c->arena, "%s", now.why.text ? now.why.text : "");
@@ -129,10 +129,10 @@ static Nearest nearest_of(const Compiled *x, const RwTables *t, uint32_t rule)
 static const char *instead(const Compiled *x, const Nearest *b)
 {
     WbbArena *a = x->c->arena;
-    const RwEvent *e = firing_at(x, b->node, (RwStratum)b->tables->rules[b->rule].stratum);
+    const RwEvent *e = firing_at(x, b->node, (RwPhase)b->tables->rules[b->rule].phase);
     if (e) return wbb_format(a, "all of it matches, but %s: %s took the node: it stands first", rw_rule_name(a, e->tables, e->rule), e->tables->rules[e->rule].text);
     return wbb_format(a, "all of it matches, but the node is not there any more, or not yet, when the pass that has this rule (%s) runs",
-                      main_stratum_name[b->tables->rules[b->rule].stratum]);
+                      main_phase_name[b->tables->rules[b->rule].phase]);
 }
 
 static void put_nearest(const Compiled *x, const Nearest *b)
@@ -161,7 +161,7 @@ static void put_nearest(const Compiled *x, const Nearest *b)
     wbb_putf(c->out, "did not fire. Nearest of %u node%s as it does:\n", b->n_roots, b->n_roots == 1 ? " that begins" : "s that begin");
     wbb_putf(c->out, "  %s%s%s\n  %s", text_of(x, b->node), *origin ? "  <- " : "", origin, what);
     if (!b->matches) wbb_putf(c->out, " (%u of %u steps hold)", b->why.passed, b->why.total);
-    const RwEvent *e = b->taken && !b->matches ? firing_at(x, b->node, (RwStratum)b->tables->rules[b->rule].stratum) : NULL;
+    const RwEvent *e = b->taken && !b->matches ? firing_at(x, b->node, (RwPhase)b->tables->rules[b->rule].phase) : NULL;
     if (e) wbb_putf(c->out, "\n  %s took that node", rw_rule_name(c->arena, e->tables, e->rule));
     wbb_put(c->out, "\n");
 }

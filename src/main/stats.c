@@ -32,7 +32,7 @@ static int by_name(const void *x, const void *y) { return strcmp(*(const char *c
 /* Words of the command line and lines of --files-from, sorted, each once. */
 static void find_files(WbbCx *cx, WbbArena *a, StatsCall *call)
 {
-    struct { const char **items; uint32_t n, room; } list = {0};
+    struct { const char **items; uint32_t n, capacity; } list = {0};
     for (uint32_t k = 0; k < call->o->files.n; k++) WBB_PUSH(a, &list, call->o->files.list[k]);
     if (call->o->files_from) {
         size_t n;
@@ -61,7 +61,7 @@ static char *behind_key(char *line)
 
 static const char *sorted(WbbArena *a, const char *text)
 {
-    struct { const char **items; uint32_t n, room; } lines = {0};
+    struct { const char **items; uint32_t n, capacity; } lines = {0};
     char *p = wbb_format(a, "%s", text);
     while (*p) {
         const char *line = p;

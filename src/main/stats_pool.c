@@ -29,7 +29,7 @@ typedef struct {
     const StatsCall *call;
     Shared *shared;
     WbbArena *arena;
-    struct { StatsBad *items; uint32_t n, room; } bad;
+    struct { StatsBad *items; uint32_t n, capacity; } bad;
     char spool[STATS_MAX_JOBS][4096];
     pid_t pid[STATS_MAX_JOBS];
     bool suspicious[STATS_MAX_JOBS];

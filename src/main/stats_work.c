@@ -8,7 +8,7 @@
 #include "main/stats.h"
 
 #include "fuse/fuse.h"
-#include "lower/lower.h"
+#include "llvm/llvm.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -29,9 +29,9 @@ typedef struct {
     WbbArena *arena;  /* of the batch */
     PipeCache *cache;
     PipeStatOptions options;
-    struct { Row *items; uint32_t n, room; } rows;
-    struct { PipeStat *items; uint32_t n, room; } stats;
-    struct { uint32_t *items; uint32_t n, room; } files; /* whose parts are all in a batch */
+    struct { Row *items; uint32_t n, capacity; } rows;
+    struct { PipeStat *items; uint32_t n, capacity; } stats;
+    struct { uint32_t *items; uint32_t n, capacity; } files; /* whose parts are all in a batch */
     uint32_t waiting; /* kernels that ptxas has not seen */
     WbbArena *lines_arena;
     WbbBuf lines;     /* of files that are not done */
@@ -90,18 +90,18 @@ static void flush(Worker *k, bool whole)
         put_record(k, r, s);
     }
     alarm(0);
-    k->rows.items = NULL, k->rows.n = k->rows.room = 0;
-    k->stats.items = NULL, k->stats.n = k->stats.room = 0;
+    k->rows.items = NULL, k->rows.n = k->rows.capacity = 0;
+    k->stats.items = NULL, k->stats.n = k->stats.capacity = 0;
     const uint32_t files = k->files.n;
     uint32_t *kept = WBB_NEW_N(k->lines_arena, uint32_t, files + 1);
     if (files) memcpy(kept, k->files.items, files * sizeof *kept);
-    k->files.items = kept, k->files.room = files + 1;
+    k->files.items = kept, k->files.capacity = files + 1;
     k->waiting = 0;
     wbb_arena_free(k->arena);
     k->arena = wbb_arena_new(k->cx);
     if (whole) {
         write_files(k);
-        k->files.items = NULL, k->files.room = 0;
+        k->files.items = NULL, k->files.capacity = 0;
     }
 }
 

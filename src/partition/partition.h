@@ -73,7 +73,7 @@ typedef struct {
     const char *why_kind, *why_block, *why_grid, *why_inline;
 } PartPlan;
 
-/* select.c: what can be a loop. Declines everything else at the instruction that is at fault. */
+/* legality.c: what can be a loop. Declines everything else at the instruction that is at fault. */
 void part_check(WbbCx *cx, WbbArena *a, const HloComputation *body, const TgTarget *t);
 /* The value that leaf `part` of i is: an element of a tuple that was just made is what was put in. */
 PartValue part_value(const HloInstruction *i, uint32_t part);

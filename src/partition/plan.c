@@ -13,13 +13,13 @@
 typedef struct {
     WbbArena *arena;
     PartPlan *p;
-    uint32_t n, room, *slots; /* buffers so far; a hash table of their numbers + 1, by name */
+    uint32_t n, capacity, *slots; /* buffers so far; a hash table of their numbers + 1, by name */
 } Names;
 
 static uint32_t *slot_of(const Names *names, const char *name)
 {
     for (uint64_t h = wbb_hash(name, strlen(name), 0);; h++) {
-        uint32_t *slot = &names->slots[h & (names->room - 1)];
+        uint32_t *slot = &names->slots[h & (names->capacity - 1)];
         if (!*slot || !strcmp(names->p->buffers[*slot - 1].name, name)) return slot;
     }
 }
@@ -41,8 +41,8 @@ static void add_buffer(Names *names, const char *wish, const HloShape *s, bool o
 /* The instructions whose values the outputs are: the leaves of the root, depth first. */
 static void find_roots(WbbCx *cx, WbbArena *a, PartPlan *p, const HloInstruction *root)
 {
-    struct { const HloInstruction **items; uint32_t n, room; } stack = {0};
-    struct { PartValue *items; uint32_t n, room; } roots = {0};
+    struct { const HloInstruction **items; uint32_t n, capacity; } stack = {0};
+    struct { PartValue *items; uint32_t n, capacity; } roots = {0};
     WBB_PUSH(a, &stack, root);
     while (stack.n) {
         const HloInstruction *i = stack.items[--stack.n];
@@ -73,9 +73,9 @@ static void find_buffers(WbbArena *a, PartPlan *p)
         p->first_leaf[k] = p->n_operands;
         p->n_operands += body->parameters[k]->shape->n_leaves;
     }
-    Names names = {.arena = a, .p = p, .room = 64};
-    while (names.room < 2 * (p->n_operands + p->n_outputs + 1)) names.room *= 2;
-    names.slots = WBB_NEW_N(a, uint32_t, names.room);
+    Names names = {.arena = a, .p = p, .capacity = 64};
+    while (names.capacity < 2 * (p->n_operands + p->n_outputs + 1)) names.capacity *= 2;
+    names.slots = WBB_NEW_N(a, uint32_t, names.capacity);
     p->buffers = WBB_NEW_N(a, PartBuffer, p->n_operands + p->n_outputs + 1);
     for (uint32_t k = 0; k < body->n_parameters; k++) {
         const HloInstruction *x = body->parameters[k];

@@ -16,7 +16,7 @@ typedef struct {
     WbbArena *arena;
     PartPlan *p;
     const TgTarget *t;
-    struct { PartSection *items; uint32_t n, room; } sections;
+    struct { PartSection *items; uint32_t n, capacity; } sections;
     int64_t elements; /* of all sections */
 } Cutting;
 

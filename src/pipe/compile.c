@@ -1,32 +1,32 @@
 /* compile.c: HLO text to a bundle: the passes in their order.
  *
- *     parse -> plan -> emit -> simplify -> lower -> vectorize -> width -> select -> LLVM -> bundle -> ptxas
+ *     parse -> plan -> emit -> simplify -> lower -> vectorize -> width -> isel -> LLVM -> bundle -> ptxas
  */
 #include "pipe/pipe.h"
 
 #include "index/index.h"
-#include "lower/lower.h"
+#include "llvm/llvm.h"
 
 #include <string.h>
 
-const char *const pipe_room_name[PIPE_ROOMS] = {"hlo", "partition", "emit", "rewrite", "lower", "link", "optimise", "codegen", "bundle", "target"};
+const char *const pipe_step_name[PIPE_STEPS] = {"hlo", "partition", "emit", "rewrite", "build", "link", "optimise", "codegen", "bundle", "target"};
 const char *const pipe_stage_name[PIPE_STAGES] = {"hlo", "maps", "plan", "ir", "llvm", "ptx", "cubin", "json"};
-const char *const pipe_passes[] = {"simplify", "lower", "vectorize", "width", "select", NULL};
+const char *const pipe_passes[] = {"simplify", "lower", "vectorize", "width", "isel", NULL};
 
-void pipe_pass(RwCx *rw, IrKernel *k, const TgTarget *t, const char *pass)
+void pipe_pass(RwCx *rw, IrKernel *k, const TgTarget *t, const char *pass, VecAccesses *accesses)
 {
     if (!strcmp(pass, "simplify")) rw_run(rw, k, RW_SIMPLIFY);
     else if (!strcmp(pass, "lower")) rw_run(rw, k, RW_LOWER);
-    else if (!strcmp(pass, "vectorize")) rw_vectorize(rw, k, t->vector_bytes);
-    else if (!strcmp(pass, "width")) rw_width(rw, k);
-    else if (!strcmp(pass, "select")) rw_run(rw, k, RW_SELECT);
+    else if (!strcmp(pass, "vectorize")) *accesses = vec_vectorize(rw, k, t->vector_bytes);
+    else if (!strcmp(pass, "width")) vec_width(k);
+    else if (!strcmp(pass, "isel")) rw_run(rw, k, RW_ISEL);
     else assert(!"unknown pass");
 }
 
-static void lap(PipeResult *r, PipeRoom room, double *since)
+static void lap(PipeResult *r, PipeStep capacity, double *since)
 {
     const double now = wbb_cpu_ms();
-    r->ms[room] += now - *since;
+    r->ms[capacity] += now - *since;
     *since = now;
 }
 
@@ -105,7 +105,7 @@ static LlOrigin *origins_of(WbbArena *a, const HloComputation *c)
     return out;
 }
 
-/* emit .. select, with the IR printed after each pass that is asked for. */
+/* emit .. isel, with the IR printed after each pass that is asked for. */
 static void rewrite_passes(WbbCx *cx, WbbArena *a, const PipeOptions *o, PipeResult *r, double *since)
 {
     WbbBuf printed = wbb_buf(a);
@@ -113,7 +113,7 @@ static void rewrite_passes(WbbCx *cx, WbbArena *a, const PipeOptions *o, PipeRes
     if (all || (o->print_after && !strcmp(o->print_after, "emit"))) print_ir(&printed, "emit", r->kernel);
     ir_verify(r->kernel);
     for (const char *const *pass = pipe_passes; *pass; pass++) {
-        pipe_pass(r->rw, r->kernel, r->target, *pass);
+        pipe_pass(r->rw, r->kernel, r->target, *pass, &r->accesses);
         ir_verify(r->kernel);
         if (o->cover && !strcmp(*pass, "width")) r->cover = pipe_cover(cx, a, r->kernel, &r->plan, &r->stored);
         if (all || (o->print_after && !strcmp(o->print_after, *pass))) print_ir(&printed, *pass, r->kernel);
@@ -181,8 +181,8 @@ void pipe_compile(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file
     r->ms[PIPE_LINK] = out.ms_link;
     r->ms[PIPE_OPTIMISE] = out.ms_optimise;
     r->ms[PIPE_CODEGEN] = out.ms_codegen;
-    lap(r, PIPE_LOWER, &since);
-    r->ms[PIPE_LOWER] -= out.ms_link + out.ms_optimise + out.ms_codegen;
+    lap(r, PIPE_BUILD, &since);
+    r->ms[PIPE_BUILD] -= out.ms_link + out.ms_optimise + out.ms_codegen;
     if (o->assemble || o->stage == PIPE_AT_CUBIN) {
         const double start = wbb_now_ms();
         r->cubin = tg_assemble(cx, a, r->target, r->ptx, r->kernel->name);

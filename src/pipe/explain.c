@@ -5,15 +5,13 @@
 
 static void explain_accesses(WbbBuf *out, const PipeResult *r)
 {
-    const RwAccess *accesses;
-    const uint32_t n = rw_accesses(r->rw, &accesses);
-    for (uint32_t i = 0; i < n; i++) {
-        const RwAccess *x = &accesses[i];
+    for (uint32_t i = 0; i < r->accesses.n; i++) {
+        const VecAccess *x = &r->accesses.items[i];
         const IrBuffer *b = &r->kernel->buffers[x->buffer];
         wbb_putf(out, "  %-5s %%%s: %u x %u bytes (%u %s each), no wider because of %s\n", x->store ? "store" : "load", b->name, x->count,
                  x->lanes * sc_bytes(b->type), x->lanes, sc_type_info[b->type].name, x->why);
     }
-    if (n == 0 && r->plan.grid) wbb_put(out, "  every access is of one element: one element a thread\n");
+    if (r->accesses.n == 0 && r->plan.grid) wbb_put(out, "  every access is of one element: one element a thread\n");
 }
 
 static bool any_wide(const IrGraph *g)
@@ -55,7 +53,7 @@ void pipe_trace(WbbBuf *out, WbbArena *a, const RwCx *rw, uint32_t limit)
         for (uint32_t i = 0; i < n && shown < limit; i++) {
             const RwEvent *e = &events[i];
             const RwRule *r = &e->tables->rules[e->rule];
-            if (is_short && ((r->stratum == RW_INDEX) != index || shown_before(events, i))) continue;
+            if (is_short && ((r->phase == RW_INDEX) != index || shown_before(events, i))) continue;
             wbb_putf(out, "%s: %s\n", rw_rule_name(a, e->tables, e->rule), r->text);
             shown++;
         }

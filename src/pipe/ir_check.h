@@ -40,7 +40,7 @@ PipeReading *pipe_reading(WbbCx *cx, WbbArena *a, const PipeReference *r);
 /* One block of the launch. */
 void pipe_read_block(PipeReading *x, uint64_t block);
 /* What that lane of the store under way has read: (buffer, element) of up to `room` loads, in order. */
-uint32_t pipe_read_loads(const PipeReading *x, uint32_t lane, uint32_t room, uint32_t *buffer, int64_t *element);
+uint32_t pipe_read_loads(const PipeReading *x, uint32_t lane, uint32_t capacity, uint32_t *buffer, int64_t *element);
 
 /* ir_inputs.c: edge values, all combinations of those of the operands, then random bits -------------------------------------- */
 /* Elements first, first + 1, .. first + k.buffers[b].elements - 1 of every operand's endless sequence, into `memory`. */

@@ -211,7 +211,7 @@ static void evaluate(PipeReading *x, IrRef r)
         case OP_ARG: break;
         case OP_CONST: out[lane] = exactly(n->imm, true); break;
         case OP_VALUE: out[lane] = x->brought[x->first_lane[n->imm] + lane]; break;
-        case OP_APPLY: out[lane] = called(x, r); break;
+        case OP_CALL: out[lane] = called(x, r); break;
         case OP_VAR: out[lane] = exactly((uint64_t)x->vars[n->imm], false); break;
         case OP_SUM: out[lane] = exactly(sum_of(x, n), false); break;
         case OP_LOAD: out[lane] = loaded(x, n, lane); break;
@@ -302,20 +302,20 @@ PipeReading *pipe_reading(WbbCx *cx, WbbArena *a, const PipeReference *r)
     PipeReading *x = WBB_NEW(a, PipeReading);
     *x = (PipeReading){.cx = cx, .arena = a, .r = *r, .g = r->k->g};
     x->slot = WBB_NEW_N(a, uint32_t, x->g->n + 1);
-    uint32_t room = 1;
+    uint32_t capacity = 1;
     for (IrRef i = 1; i < x->g->n; i++) {
-        x->slot[i] = room;
-        room += IR_LANES(ir_at(x->g, i)->type);
+        x->slot[i] = capacity;
+        capacity += IR_LANES(ir_at(x->g, i)->type);
     }
-    x->values = WBB_NEW_N(a, PipeMeaning, room);
+    x->values = WBB_NEW_N(a, PipeMeaning, capacity);
     x->vars = WBB_NEW_N(a, int64_t, x->g->n_vars + 1);
     x->first_lane = WBB_NEW_N(a, uint32_t, x->g->n_values + 1);
-    room = 1;
+    capacity = 1;
     for (uint32_t i = 0; i < x->g->n_values; i++) {
-        x->first_lane[i] = room;
-        room += IR_LANES(x->g->values[i].type);
+        x->first_lane[i] = capacity;
+        capacity += IR_LANES(x->g->values[i].type);
     }
-    x->brought = WBB_NEW_N(a, PipeMeaning, room);
+    x->brought = WBB_NEW_N(a, PipeMeaning, capacity);
     x->mark = WBB_NEW_N(a, uint8_t, x->g->n);
     x->functions = WBB_NEW_N(a, Body, r->k->n_functions + 1);
     for (uint32_t i = 0; i < r->k->n_functions; i++) {
@@ -339,10 +339,10 @@ void pipe_read_block(PipeReading *x, uint64_t block)
     }
 }
 
-uint32_t pipe_read_loads(const PipeReading *x, uint32_t lane, uint32_t room, uint32_t *buffer, int64_t *element)
+uint32_t pipe_read_loads(const PipeReading *x, uint32_t lane, uint32_t capacity, uint32_t *buffer, int64_t *element)
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < x->under_way->nodes.n && n < room; i++) {
+    for (uint32_t i = 0; i < x->under_way->nodes.n && n < capacity; i++) {
         const IrNode *node = ir_at(x->g, x->under_way->nodes.items[i]);
         if (node->op != OP_LOAD) continue;
         buffer[n] = (uint32_t)ir_at(x->g, node->a[0])->imm;

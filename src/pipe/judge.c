@@ -112,7 +112,7 @@ static bool same_bits(const EvValue *a, int64_t i, const EvValue *b, int64_t k)
 }
 
 /* --- comparison ----------------------------------------------------------------------------------------------------------------- */
-typedef struct { int64_t *items; uint32_t n, room; } Places;
+typedef struct { int64_t *items; uint32_t n, capacity; } Places;
 
 /* Places in memory of the elements of leaf k that the run wrote. Of a large output a sample of the blocks writes little, so what is
  * untouched is passed over eight bytes at a time, or a page, and nothing is made that is as large. */

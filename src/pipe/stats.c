@@ -239,9 +239,9 @@ static void put_sass(WbbBuf *b, const TgSass *s, const TgUnit *u)
 static void put_ms(WbbBuf *b, const PipeStat *s)
 {
     double all = 0;
-    for (int k = 0; k < PIPE_ROOMS; k++) all += s->ms[k];
+    for (int k = 0; k < PIPE_STEPS; k++) all += s->ms[k];
     wbb_putf(b, ", \"compile_ms\": %.3f, \"ms\": {", all);
-    for (int k = 0; k < PIPE_ROOMS; k++) wbb_putf(b, "%s\"%s\": %.3f", k ? ", " : "", pipe_room_name[k], s->ms[k]);
+    for (int k = 0; k < PIPE_STEPS; k++) wbb_putf(b, "%s\"%s\": %.3f", k ? ", " : "", pipe_step_name[k], s->ms[k]);
     wbb_put(b, "}");
 }
 

@@ -18,7 +18,7 @@ typedef struct {
     uint32_t align;
     const char *const *disable;
     uint32_t n_disable;
-    struct LlCache *shared; /* of lower/, for this thread */
+    struct LlCache *shared; /* of llvm/, for this thread */
 } PipeStatOptions;
 
 /* Facts of PTX text. Bytes are of global memory, a thread, where every branch that skips something is not taken. */
@@ -42,7 +42,7 @@ typedef struct {
     uint32_t n_launches;
     const char *const *entries;
     uint64_t launched;   /* warps */
-    double ms[PIPE_ROOMS];
+    double ms[PIPE_STEPS];
     const char *rules;   /* a JSON object */
     /* Of pipe_stats_end: */
     const char *body;    /* members of a JSON object, without braces: everything but file, kernel and target */

@@ -11,7 +11,7 @@
 #include "pipe/stats.h"
 
 #include "index/index.h"
-#include "lower/lower.h"
+#include "llvm/llvm.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -42,10 +42,10 @@ static uint64_t hash_tables(const RwTables *t, uint64_t h)
 {
     h = wbb_hash(t->code, t->n_code * sizeof *t->code, h);
     h = wbb_hash(t->imm, t->n_imm * sizeof *t->imm, h);
-    h = wbb_hash(t->entry, RW_STRATUM_COUNT * sizeof *t->entry, h);
+    h = wbb_hash(t->entry, RW_PHASE_COUNT * sizeof *t->entry, h);
     for (uint32_t k = 0; k < t->n_rules; k++) {
         const RwRule *r = &t->rules[k];
-        h = hash_text(r->text, hash_text(r->instance, hash_text(r->file, h + r->line + ((uint64_t)r->stratum << 32))));
+        h = hash_text(r->text, hash_text(r->instance, hash_text(r->file, h + r->line + ((uint64_t)r->phase << 32))));
     }
     for (uint32_t k = 0; k < t->n_instrs; k++) h = hash_text(t->instrs[k].text, h + t->instrs[k].rule + ((uint64_t)t->instrs[k].kind << 32));
     for (uint32_t k = 0; k < t->n_packed; k++) {
@@ -247,7 +247,7 @@ typedef struct {
 
 typedef struct {
     Found *items;
-    uint32_t n, room;
+    uint32_t n, capacity;
     uint64_t bytes;
 } FoundList;
 

@@ -32,8 +32,8 @@ typedef struct {
 } Label;
 
 typedef struct {
-    struct { Line *items; uint32_t n, room; } lines;
-    struct { Label *items; uint32_t n, room; } labels;
+    struct { Line *items; uint32_t n, capacity; } lines;
+    struct { Label *items; uint32_t n, capacity; } labels;
 } Text;
 
 static const char *skip_blanks(const char *p)

@@ -51,7 +51,7 @@ static double of_body(Work *w, WbbArena *a, const IrBlock *body, const IrRef *yi
         const bool leaf = n->op == OP_VAR || n->op == OP_VALUE || n->op == OP_CONST || n->op == OP_ARG;
         for (uint32_t i = 0, count = leaf ? 0 : ir_arity(g, r); i < count; i++) times = WBB_MAX(times, w->nodes[ir_operand(g, r, i)]);
         w->nodes[r] = times;
-        if (n->op == OP_APPLY) all += times * calls[IR_CALLEE(n->imm)];
+        if (n->op == OP_CALL) all += times * calls[IR_CALLEE(n->imm)];
         else if (!leaf) all += times;
     }
     return all;

@@ -60,13 +60,13 @@ bool rw_fact(RwCx *rw, Guard guard, IrRef x, WbbI128 k, WbbI128 m)
     switch (guard) {
     case GUARD_within: return t == SC_INDEX && ir_within(rw->g, x, k, m);
     case GUARD_multiple: return t == SC_INDEX && ir_multiple(rw->g, x, k);
-    case GUARD_known_zero: return open_bits(t, k, rw_bits(rw->g, x, FACT_DEPTH).zero) == 0;
-    case GUARD_known_one: return open_bits(t, k, rw_bits(rw->g, x, FACT_DEPTH).one) == 0;
-    case GUARD_finite: return sc_is_float(t) && !(rw_may(rw->g, x, FACT_DEPTH) & (MAY_NAN | MAY_INF));
-    case GUARD_never_nan: return sc_is_float(t) && !(rw_may(rw->g, x, FACT_DEPTH) & MAY_NAN);
-    case GUARD_never_negzero: return sc_is_float(t) && !(rw_may(rw->g, x, FACT_DEPTH) & MAY_NEGZERO);
-    case GUARD_integral: return sc_is_float(t) && !(rw_may(rw->g, x, FACT_DEPTH) & (MAY_NAN | MAY_FRACTION));
-    case GUARD_unit: return sc_is_float(t) && !(rw_may(rw->g, x, FACT_DEPTH) & (MAY_NAN | MAY_NEGATIVE | MAY_EXCEED_1));
+    case GUARD_known_zero: return open_bits(t, k, ir_element_bits(rw->g, x, FACT_DEPTH).zero) == 0;
+    case GUARD_known_one: return open_bits(t, k, ir_element_bits(rw->g, x, FACT_DEPTH).one) == 0;
+    case GUARD_finite: return sc_is_float(t) && !(ir_float_may(rw->g, x, FACT_DEPTH) & (MAY_NAN | MAY_INF));
+    case GUARD_never_nan: return sc_is_float(t) && !(ir_float_may(rw->g, x, FACT_DEPTH) & MAY_NAN);
+    case GUARD_never_negzero: return sc_is_float(t) && !(ir_float_may(rw->g, x, FACT_DEPTH) & MAY_NEGZERO);
+    case GUARD_integral: return sc_is_float(t) && !(ir_float_may(rw->g, x, FACT_DEPTH) & (MAY_NAN | MAY_FRACTION));
+    case GUARD_unit: return sc_is_float(t) && !(ir_float_may(rw->g, x, FACT_DEPTH) & (MAY_NAN | MAY_NEGATIVE | MAY_EXCEED_1));
     case GUARD_once: return rw->uses && x < rw->n_uses && rw->uses[x] == 1;
     case GUARD_apart: case GUARD_period: /* CAPART, CPERIOD */
     case GUARD_COUNT: break;

@@ -66,26 +66,25 @@ struct RwCx {
     IrGraph *g;
     const RwTables *index, *target;
     bool approx;
-    int stratum; /* of the running pass; -1: none */
+    int phase; /* of the running pass; -1: none */
     IrRef *normal; /* by ref: what a node becomes in this pass (index nodes: for ever); 0: not yet */
-    uint32_t normal_room;
+    uint32_t normal_capacity;
     uint32_t *counts[2]; /* firings by rule: [0] target, [1] index */
     uint8_t *disabled[2];
     RwEvent trace[TRACE_EVENTS];
     uint32_t n_events; /* all that ever happened */
     uint32_t depth;
     uint32_t visits;      /* nodes that rules were looked up for */
-    const uint32_t *uses; /* by ref, while select runs; else NULL */
+    const uint32_t *uses; /* by ref, while isel runs; else NULL */
     uint32_t n_uses;
     bool plain;    /* one rule at a time: nodes are made as they stand */
     RwWatch watch; /* told of every firing; NULL: nobody */
     void *watch_arg;
-    struct { RwAccess *items; uint32_t n, room; } accesses;
 };
 
-/* match.c: the first rule of `stratum` whose left side matches `root`, then the next way to match, of that rule or a later one, as
+/* match.c: the first rule of `phase` whose left side matches `root`, then the next way to match, of that rule or a later one, as
  * long as true; m and *build say which. */
-bool rw_match(RwCx *rw, const RwTables *t, RwStratum stratum, IrRef root, Match *m, const uint32_t **build);
+bool rw_match(RwCx *rw, const RwTables *t, RwPhase phase, IrRef root, Match *m, const uint32_t **build);
 bool rw_match_next(RwCx *rw, Match *m, const uint32_t **build);
 bool rw_match_step(RwCx *rw, const RwTables *t, Match *m, const uint32_t **pc, uint32_t w); /* one that is neither a choice nor the end */
 /* sums.c */
@@ -99,7 +98,7 @@ bool rw_pick_bound(RwCx *rw, Match *m, uint32_t x, uint32_t s, WbbI128 k);
 void rw_rest_terms(const RwCx *rw, const Match *m, IrTerm *terms, uint32_t *n_terms, int64_t *constant);
 /* The same sum, terms on one value simplified by themselves first, so that the rules see few terms at a time. */
 IrRef rw_regroup(RwCx *rw, IrRef sum);
-IrRef rw_try_sum(RwCx *rw, int64_t constant, const IrTerm *terms, uint32_t n); /* sweep.c; 0: it leaves 64 bits */
+IrRef rw_try_sum(RwCx *rw, int64_t constant, const IrTerm *terms, uint32_t n); /* builder.c; 0: it leaves 64 bits */
 IrRef rw_rest(RwCx *rw, Match *m, uint32_t slot);
 /* guards.c: constants and conditions */
 bool rw_condition(RwCx *rw, Match *m, const uint32_t **pc, uint32_t w, const uint64_t *imm);
@@ -107,21 +106,13 @@ bool rw_apart(RwCx *rw, IrRef x, IrRef y, WbbI128 k); /* y - x >= k, proved */
 bool rw_period(RwCx *rw, IrRef n, WbbI128 k, WbbI128 *q); /* n // k is *q wherever n is evaluated */
 bool rw_konst(WbbI128 x, WbbI128 y, uint32_t fn, WbbI128 *result);
 bool rw_fact(RwCx *rw, Guard guard, IrRef x, WbbI128 k, WbbI128 m);
-/* facts.c: what is known of an element wherever it is evaluated */
-typedef struct { uint64_t zero, one; } Bits; /* bits that are never, always set */
-Bits rw_bits(IrGraph *g, IrRef r, uint32_t depth); /* of an integer; looks `depth` operations deep */
-enum { MAY_NAN = 1, MAY_INF = 2, MAY_NEGZERO = 4, MAY_FRACTION = 8, MAY_NEGATIVE = 16, MAY_EXCEED_1 = 32, MAY_ALL = 63 };
-uint32_t rw_may(IrGraph *g, IrRef r, uint32_t depth); /* of a float */
-/* build.c: the right side; 0 if constant arithmetic failed, which fails the match. Selected tiles: `row` and operands instead. */
+/* replacement.c: the right side; 0 if constant arithmetic failed, which fails the match. Selected tiles: `row` and operands instead. */
 IrRef rw_build(RwCx *rw, const RwTables *t, IrRef root, Match *m, const uint32_t *build);
 void rw_record(RwCx *rw, const RwTables *t, uint32_t rule, IrRef root, IrRef result);
 void rw_out_of_fuel(RwCx *rw, IrRef at); /* rewriting does not end: our own bug; prints the last firings and aborts */
-/* sweep.c */
-bool rw_is_index(const IrGraph *g, IrRef r); /* built through the index tables */
-uint8_t *rw_needed(RwCx *rw, WbbArena *a, const IrKernel *k); /* by ref: not 0 if some statement needs it */
-typedef IrRef (*RwMap)(void *arg, IrRef old);
-void rw_map_statements(IrKernel *k, RwMap map, void *arg); /* all that the statements name, those of functions included */
-/* Statements and definitions of variables from old refs to made[old]; a definition that was not made anew stays. */
-void rw_replace(IrKernel *k, IrRef *made);
+/* builder.c: the normal form of a node whose operands are normal */
+IrRef rw_normalize(RwCx *rw, IrRef r);
+/* isel.c */
+void rw_isel(RwCx *rw, IrKernel *k);
 
 #endif

@@ -255,9 +255,9 @@ static bool run(RwCx *rw, Match *m, const uint32_t *pc, uint32_t next, const uin
     }
 }
 
-bool rw_match(RwCx *rw, const RwTables *t, RwStratum stratum, IrRef root, Match *m, const uint32_t **build)
+bool rw_match(RwCx *rw, const RwTables *t, RwPhase phase, IrRef root, Match *m, const uint32_t **build)
 {
-    const uint32_t entry = t->entry[stratum][ir_at(rw->g, root)->op];
+    const uint32_t entry = t->entry[phase][ir_at(rw->g, root)->op];
     if (!entry) return false;
     m->tables = t;
     m->value[0] = root;

@@ -2,7 +2,7 @@
  *
  * A node of type index is always made through `rw_make`/`rw_sum`, which apply the index tables until none matches, so it is born
  * in normal form. The passes sweep a kernel once, from its statements, operands before users, and build every node through the
- * same door with the tables of their stratum.
+ * same door with the tables of their phase.
  *
  *     RwCx *rw = rw_new(cx, arena, g, index_tables, target_tables);
  *     IrRef n = rw_floordiv(rw, x, 8);
@@ -26,11 +26,11 @@ typedef struct {
 
 typedef void (*RwWatch)(void *arg, const RwEvent *e);
 
-/* sweep.c */
+/* builder.c, sweep.c */
 RwCx *rw_new(WbbCx *cx, WbbArena *a, IrGraph *g, const RwTables *index, const RwTables *target, bool approx);
 void rw_index(RwCx *rw, IrKernel *k); /* index nodes of a kernel that was not made through the door (a parsed one) */
-void rw_run(RwCx *rw, IrKernel *k, RwStratum stratum); /* RW_SIMPLIFY, RW_LOWER or RW_SELECT */
-/* The door. Folds constants, orders operands, applies rules of the index stratum, or of the pass that runs. */
+void rw_run(RwCx *rw, IrKernel *k, RwPhase phase); /* RW_SIMPLIFY, RW_LOWER or RW_ISEL */
+/* The door. Folds constants, orders operands, applies rules of the index phase, or of the pass that runs. */
 IrRef rw_make(RwCx *rw, ScOp op, IrType type, uint32_t flags, IrRef a, IrRef b, IrRef c, uint64_t imm);
 IrRef rw_sum(RwCx *rw, int64_t constant, const IrTerm *terms, uint32_t n);
 /* Short forms for index arithmetic; k > 0. */
@@ -42,24 +42,12 @@ IrRef rw_mod(RwCx *rw, IrRef x, int64_t k);
 IrRef rw_compare(RwCx *rw, ScOp op, IrRef x, IrRef y); /* index operands, pred result */
 void rw_disable(RwCx *rw, const char *rule); /* by identity "functions.py:17[tanh.bf16]"; fails if no rule has it */
 IrGraph *rw_graph(RwCx *rw);
+const RwTables *rw_target(const RwCx *rw);
 uint32_t rw_visits(const RwCx *rw); /* how often rules were looked up for a node, all passes so far */
 /* One step at a node whose operands are normal, for people who look on: its constants are folded (*rule = RW_FOLDED), or the first
- * rule that matches builds its right side as it stands, no rule applied within. 0: nothing to do. Not for RW_SELECT. */
+ * rule that matches builds its right side as it stands, no rule applied within. 0: nothing to do. Not for RW_ISEL. */
 #define RW_FOLDED UINT32_MAX
-IrRef rw_step(RwCx *rw, RwStratum stratum, IrRef root, uint32_t *rule);
-
-/* An access that vectorising made, and what stopped it from being twice as wide. */
-typedef struct {
-    uint32_t buffer;
-    bool store;
-    uint32_t lanes, count; /* elements of one access; how many such accesses a thread makes */
-    const char *why;
-} RwAccess;
-
-/* vectorize.c, width.c */
-void rw_vectorize(RwCx *rw, IrKernel *k, uint32_t vector_bytes);
-uint32_t rw_accesses(const RwCx *rw, const RwAccess **accesses);
-void rw_width(RwCx *rw, IrKernel *k);
+IrRef rw_step(RwCx *rw, RwPhase phase, IrRef root, uint32_t *rule);
 
 /* why.c: does one rule match one node? Nothing is built, and no uses are counted (`once` never holds here). Of several ways to match, the one
  * that gets farthest: how many of its steps hold, and in words the first that does not: "operand 1 is add (bf16), not mul",
@@ -75,8 +63,5 @@ uint32_t rw_trace(const RwCx *rw, const RwEvent **events); /* oldest first */
 void rw_watch(RwCx *rw, RwWatch watch, void *arg);         /* all firings from now on, as they happen; NULL: no more */
 const uint32_t *rw_counts(const RwCx *rw, bool index);     /* firings by rule number, of the target's or the index tables */
 char *rw_rule_name(WbbArena *a, const RwTables *t, uint32_t rule); /* "patterns/functions.py:17[tanh.bf16]" */
-/* The audit of a kernel that came out wrong: evaluate both sides of every firing that is still in the trace on sampled values; the
- * first rule whose result differs from its root by far more than rounding is named in *message. False: none does. */
-bool rw_audit(RwCx *rw, WbbArena *a, char **message);
 
 #endif

@@ -9,7 +9,7 @@
 #include "base/base.h"
 #include "scalar/scalar.h"
 
-typedef enum { RW_INDEX, RW_SIMPLIFY, RW_LOWER, RW_SELECT, RW_STRATUM_COUNT } RwStratum;
+typedef enum { RW_INDEX, RW_SIMPLIFY, RW_LOWER, RW_ISEL, RW_PHASE_COUNT } RwPhase;
 
 /* Cold data of a rule: traces, errors and coverage only. */
 typedef struct {
@@ -17,7 +17,7 @@ typedef struct {
     uint32_t line;
     const char *instance; /* "[logistic.bf16]", "" where file and line say enough */
     const char *text;     /* "add.bf16(a, b) -> fma.bf16(a, 1.0, b)" */
-    uint8_t stratum;
+    uint8_t phase;
     const char *names;    /* where a match binds the rule's variables: "n=v2 k=k0" */
     const char *when;     /* its conditions, one a line: "within(n, 0, k)\nk > 1" */
     const char *ledger;   /* what its proof came to: "exhausted(f16,bf16) tested(f32,f64: 65594)"; "" without one */

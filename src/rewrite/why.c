@@ -262,7 +262,7 @@ bool rw_why(RwCx *rw, const RwTables *t, uint32_t rule, IrRef node, WbbArena *a,
     Why *y = WBB_NEW(a, Why);
     *y = (Why){.rw = rw, .t = t, .arena = a, .rule = rule};
     const RwRule *r = &t->rules[rule];
-    const uint32_t *entry = t->entry[r->stratum];
+    const uint32_t *entry = t->entry[r->phase];
     y->n_conditions = count_lines(r->when);
     const uint32_t own = ir_at(rw->g, node)->op;
     for (uint32_t pass = 0; pass < 2 && !y->found; pass++) /* the node's own operation first: the common case is quick */

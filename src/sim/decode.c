@@ -94,9 +94,9 @@ uint32_t sim_const_column(Parser *p, int width, int from, uint64_t value)
     WBB_PUSH(p->arena, &p->m->consts, c);
     p->const_hash[k] = p->m->consts.n;
     if (p->m->consts.n * 2 > p->const_mask) { /* double the hash */
-        uint32_t room = (p->const_mask + 1) * 4;
-        p->const_mask = room - 1;
-        p->const_hash = WBB_NEW_N(p->arena, uint32_t, room);
+        uint32_t capacity = (p->const_mask + 1) * 4;
+        p->const_mask = capacity - 1;
+        p->const_hash = WBB_NEW_N(p->arena, uint32_t, capacity);
         for (uint32_t i = 0; i < p->m->consts.n; i++) {
             const SimConst *old = &p->m->consts.items[i];
             uint32_t at = (uint32_t)(wbb_hash(&old->value, sizeof old->value, (uint64_t)(old->width + 16 * old->from)) & p->const_mask);

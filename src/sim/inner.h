@@ -138,13 +138,13 @@ enum {
 struct SimModule {
     WbbCx *cx;
     const char *file, *text;
-    struct { SimOp *items; uint32_t n, room; } ops;
-    struct { SimCol *items; uint32_t n, room; } cols;
-    struct { SimConst *items; uint32_t n, room; } consts;
-    struct { SimFunc **items; uint32_t n, room; } funcs;
-    struct { SimVar *items; uint32_t n, room; } vars;
-    struct { SimPlace *items; uint32_t n, room; } places;
-    struct { uint32_t *items; uint32_t n, room; } targets; /* of branch tables */
+    struct { SimOp *items; uint32_t n, capacity; } ops;
+    struct { SimCol *items; uint32_t n, capacity; } cols;
+    struct { SimConst *items; uint32_t n, capacity; } consts;
+    struct { SimFunc **items; uint32_t n, capacity; } funcs;
+    struct { SimVar *items; uint32_t n, capacity; } vars;
+    struct { SimPlace *items; uint32_t n, capacity; } places;
+    struct { uint32_t *items; uint32_t n, capacity; } targets; /* of branch tables */
     uint32_t file_bytes;     /* of one register file */
     uint64_t shared_bytes;   /* static */
     uint64_t shared_align;
@@ -217,12 +217,12 @@ typedef struct {
     const SimRow **rows;     /* hash of the instruction table, by interned name */
     const char **row_names;
     uint32_t row_mask;
-    struct { SimFixup *items; uint32_t n, room; } fixups; /* operations and branch tables that name a label */
-    struct { SimSym **items; uint32_t n, room; } labels;  /* of this function */
-    struct { SimCall *items; uint32_t n, room; } calls;
+    struct { SimFixup *items; uint32_t n, capacity; } fixups; /* operations and branch tables that name a label */
+    struct { SimSym **items; uint32_t n, capacity; } labels;  /* of this function */
+    struct { SimCall *items; uint32_t n, capacity; } calls;
     uint32_t *const_hash;    /* columns of constants by value and width */
     uint32_t const_mask;
-    struct { const char **items; uint32_t n, room; } files; /* of .file, by number */
+    struct { const char **items; uint32_t n, capacity; } files; /* of .file, by number */
     int place;               /* current .loc, index + 1 */
     uint32_t scope_depth;
     bool first;              /* the next operation is the first of its instruction */
@@ -380,8 +380,8 @@ typedef struct Block {
     uint32_t busy;    /* barriers somebody waits at or has come to */
     Cluster *cluster;
     uint32_t rank, ticks;
-    struct { Copy *items; uint32_t n, room; } copies;
-    struct { MbarrierClock *items; uint32_t n, room; } mbarriers;
+    struct { Copy *items; uint32_t n, capacity; } copies;
+    struct { MbarrierClock *items; uint32_t n, capacity; } mbarriers;
 } Block;
 
 void sim_run_warp(Block *b, Warp *w);

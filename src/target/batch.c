@@ -22,7 +22,7 @@ typedef struct {
 
 typedef struct {
     Word *items;
-    uint32_t n, room;
+    uint32_t n, capacity;
 } Words;
 
 /* Behind a comment or a string at p; p itself if there is none. */

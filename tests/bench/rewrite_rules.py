@@ -51,7 +51,7 @@ def make(folder: Path, n: int) -> Tuple[load.RuleSet, int, float]:
         try:
             start = time.process_time()
             sets = [load.load_index(), load.load_target(target)]
-            sets[1].strata.update(lower=[], select=[])
+            sets[1].phases.update(lower=[], isel=[])
             faults = [f for f in checks.check(sets[0], sets[1:]) if "selection is incomplete" not in f]
             bad = {int(f.split(":")[1]) - 3 for f in faults if f.startswith("patterns/synthetic.py:")}
             if not bad and not faults and len(lines) <= n:

@@ -1,4 +1,4 @@
-"""What rules cost in tables: bytes a rule by stratum, and the words of the longest way through each trie.
+"""What rules cost in tables: bytes a rule by phase, and the words of the longest way through each trie.
 
 usage: rule_size.py
 """
@@ -17,11 +17,11 @@ def main() -> int:
         tables, _, _ = gen_tables.compile_set(s)
         size = 4 * len(tables.code) + 8 * len(tables.imm)
         print(f"{s.name}: {len(s.rules)} rules, {size} bytes, {size / len(s.rules):.1f} a rule")
-        for stratum, rules in s.strata.items():
+        for phase, rules in s.phases.items():
             programs = [p for r in rules for p in comp.compile_rule(r, 0)]
             steps = [len(p.steps) for p in programs] or [0]
             build = [len(p.build) for p in programs] or [0]
-            print(f"  {stratum:9} {len(rules):4} rules in {len(programs):4} programs; match steps {sum(steps) / len(steps):5.1f} on average, "
+            print(f"  {phase:9} {len(rules):4} rules in {len(programs):4} programs; match steps {sum(steps) / len(steps):5.1f} on average, "
                   f"{max(steps)} at most; build steps {sum(build) / len(build):5.1f}, {max(build)}")
     return 0
 

@@ -1,7 +1,7 @@
 /* hlo_fuzz: any bytes are read as HLO text or refused with a place; what is read prints to text that reads and prints the same, and
  * so does its normal form.
  *
- * Needs: libFuzzer (clang -fsanitize=fuzzer,address,undefined), the rooms base, scalar and hlo; or -DFUZZ_FILES and any
+ * Needs: libFuzzer (clang -fsanitize=fuzzer,address,undefined), the modules base, scalar and hlo; or -DFUZZ_FILES and any
  * compiler, which gives a program that runs the files it is named. Leaves: a crash where the promise does not hold.
  *
  *     python3 tests/fuzz/hlo_fuzz.py build-fuzz/tests/hlo_fuzz 600

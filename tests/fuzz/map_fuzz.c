@@ -1,7 +1,7 @@
 /* map_fuzz: any bytes are read as the text of a map or refused with a place; what is read prints to text that reads and prints the same;
  * simplified it has the same points and values, and simplified again it is the same text.
  *
- * Needs: libFuzzer (clang -fsanitize=fuzzer,address,undefined), the rooms base to index; or -DFUZZ_FILES and any compiler, which
+ * Needs: libFuzzer (clang -fsanitize=fuzzer,address,undefined), the modules base to index; or -DFUZZ_FILES and any compiler, which
  * gives a program that runs the files it is named. Leaves: a crash where the promise does not hold.
  *
  *     python3 tests/fuzz/map_fuzz.py build-fuzz/tests/map_fuzz 600
@@ -50,7 +50,7 @@ static void simplify(WbbCx *cx, void *arg)
     j->map = ix_map_simplify(j->rw, j->arena, j->map, false);
 }
 
-/* Others of the room, which must not crash. */
+/* Others of the module, which must not crash. */
 static void transform(WbbCx *cx, void *arg)
 {
     const Job *j = arg;

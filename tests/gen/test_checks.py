@@ -56,10 +56,10 @@ class Checks(unittest.TestCase):
                  "never reached: patterns/sm80.py:2 matches every term it matches, for example add.f32(mul.f32(a, b), c)", 3)
 
     def test_strata(self) -> None:
-        self.one("SIMPLIFY = [rewrite(n // 1, n)]\n", "(n // 1): an index rule in the simplify stratum")
-        self.index("ALL = [rewrite(neg.f32(neg.f32(a)), a)]\n", "neg.f32(neg.f32(a)): an element rule in the index stratum")
-        self.one("LOWER = [llvm(add.f32(a, b), 'fadd')]\n", "llvm(..) does not belong to the lower stratum")
-        self.one("INSTR = [rewrite(tanh.f32(a), exp.f32(a))]\n", "rewrite(..) does not belong to the select stratum")
+        self.one("SIMPLIFY = [rewrite(n // 1, n)]\n", "(n // 1): an index rule in the simplify phase")
+        self.index("ALL = [rewrite(neg.f32(neg.f32(a)), a)]\n", "neg.f32(neg.f32(a)): an element rule in the index phase")
+        self.one("LOWER = [llvm(add.f32(a, b), 'fadd')]\n", "llvm(..) does not belong to the lower phase")
+        self.one("INSTR = [rewrite(tanh.f32(a), exp.f32(a))]\n", "rewrite(..) does not belong to the isel phase")
         self.one("LOWER = [rewrite(cvt.f32.i64(idx.i64(n // k)), cvt.f32.i64(idx.i64(n)))]\n",
                  "(n // k): an index pattern under an operation on elements; index rules hold in every pass")
 

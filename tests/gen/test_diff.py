@@ -34,7 +34,7 @@ class Diff(unittest.TestCase):
 
     def test_every_rule_of_one_alone_is_explained(self) -> None:
         """A rule that one target has and the other has not fires for some witness, unless both end alike without it."""
-        texts = {t: {r["text"]: r["name"] for r in rules("list", "--target", t) if r["stratum"] != "index"} for t in (X, Y)}
+        texts = {t: {r["text"]: r["name"] for r in rules("list", "--target", t) if r["phase"] != "index"} for t in (X, Y)}
         found = [d for d in rules("diff", X, Y) if d["section"] == "rules"]
         for target, other in ((X, Y), (Y, X)):
             named = {name for d in found for name in d[target]["rules"]}

@@ -112,24 +112,24 @@ class Engine(unittest.TestCase):
     def test_free_modifiers_may_be_said_twice(self) -> None:
         tiles = ("INSTR = [asm(add.f32(neg.f32(a), b), 'sub.f32 %d, %b, %a;'), llvm(neg.f32(a), 'fneg'), llvm(mul.f32(a, b), 'fmul')]\n")
         expr = "mul.f32(add.f32(neg.f32(a), b), neg.f32(a))"
-        self.assertIn("no INSTR rule takes add.f32", self.value(tiles, expr, passes="select"))
-        self.assertIn("instr.f32<0>(a, b)", self.value(tiles + "FREE = [free(neg, on=add.f32)]\n", expr, passes="select"))
+        self.assertIn("no INSTR rule takes add.f32", self.value(tiles, expr, passes="isel"))
+        self.assertIn("instr.f32<0>(a, b)", self.value(tiles + "FREE = [free(neg, on=add.f32)]\n", expr, passes="isel"))
 
     def test_uses(self) -> None:
         tiles = "INSTR = [asm(sub.f32(a, b), 'x', when=once(b)), llvm(sub.f32(a, b), 'fsub'), llvm(mul.f32(a, b), 'fmul')]\n"
-        self.assertIn("instr.f32<0>", self.value(tiles, "sub.f32(a, mul.f32(b, c))", passes="select"))
-        self.assertNotIn("instr.f32<0>", self.value(tiles, "sub.f32(mul.f32(b, c), mul.f32(b, c))", passes="select"))
+        self.assertIn("instr.f32<0>", self.value(tiles, "sub.f32(a, mul.f32(b, c))", passes="isel"))
+        self.assertNotIn("instr.f32<0>", self.value(tiles, "sub.f32(mul.f32(b, c), mul.f32(b, c))", passes="isel"))
 
     def test_destination_modifiers_and_lanes(self) -> None:
         tiles = ("INSTR = [asm(relu(add.f32(a, b)), 'relu'), asm(sat(mul.f32(a, b)), 'sat'), llvm(add.f32(a, b), 'fadd'), llvm(mul.f32(a, b), 'fmul')]\n")
-        self.assertEqual(self.value(tiles, "max.f32(add.f32(a, b), 0.0)", passes="select"), "instr.f32<0>(a, b)")
-        self.assertEqual(self.value(tiles, "min.f32(max.f32(mul.f32(a, b), 0.0), 1.0)", passes="select"), "instr.f32<1>(a, b)")
+        self.assertEqual(self.value(tiles, "max.f32(add.f32(a, b), 0.0)", passes="isel"), "instr.f32<0>(a, b)")
+        self.assertEqual(self.value(tiles, "min.f32(max.f32(mul.f32(a, b), 0.0), 1.0)", passes="isel"), "instr.f32<1>(a, b)")
         tiles = "INSTR = [asm(mul.f32x2(pack.f32x2(a, b), lanes(f32, 1.0, 2.0)), 'two'), asm(mul.f32x2(splat.f32x2(a), splat.f32x2(b)), 'one')]\n"
         ir = ("kernel @k(%p: f32[3], %o: out f32[2]) block 1 grid 1 {\n  store %o[0], mul.f32x2(pack.f32x2(load %p[0], load %p[1]), "
               "pack.f32x2(1.0, 2.0))\n}\n")
-        self.assertIn("instr.f32x2<0>(load %p[0], load %p[1])", self.run_on(tiles, "", ir, "select"))
+        self.assertIn("instr.f32x2<0>(load %p[0], load %p[1])", self.run_on(tiles, "", ir, "isel"))
         ir = "kernel @k(%p: f32[3], %o: out f32[2]) block 1 grid 1 {\n  store %o[0], mul.f32x2(splat.f32x2(load %p[0]), splat.f32x2(load %p[1]))\n}\n"
-        self.assertIn("instr.f32x2<1>(load %p[0], load %p[1])", self.run_on(tiles, "", ir, "select"))
+        self.assertIn("instr.f32x2<1>(load %p[0], load %p[1])", self.run_on(tiles, "", ir, "isel"))
 
     def test_ramp_is_solved_for(self) -> None:
         rules = "SIMPLIFY = [rewrite(add.i32x4(splat.i32x4(a), ramp(i32, 4, k, m)), splat.i32x4(a), when=m == 3)]\n"

@@ -47,7 +47,7 @@ class Kernels(unittest.TestCase):
     def test_every_rule_makes_a_kernel(self) -> None:
         for target in load.targets():
             s = load.load_target(target)
-            for r in s.strata["select"]:
+            for r in s.phases["isel"]:
                 self.assertGreater(len(list(tile_kernels.kernels_of(r, s.packed))), 0, r.name)
 
 

@@ -29,7 +29,7 @@ static void test_compile(void **state)
         assert_true(wb_kernel_launch(k, &l));
         assert_int_equal(l.n_arguments, 2);
         assert_true((uint64_t)l.grid[0] * l.block[0] >= 1 && (uint64_t)l.grid[0] * l.block[0] <= 1024);
-        assert_true(wb_kernel_rooms(k) > 0 && wb_kernel_ms(k, 0, NULL) >= 0);
+        assert_true(wb_kernel_steps(k) > 0 && wb_kernel_ms(k, 0, NULL) >= 0);
     }
     wb_context_free(cx);
 }

@@ -71,7 +71,7 @@ static void test_arena(void **state)
 
     struct {
         int *items;
-        uint32_t n, room;
+        uint32_t n, capacity;
     } list = {0};
     for (int i = 0; i < 100000; i++) {
         WBB_PUSH(cx->arena, &list, i);

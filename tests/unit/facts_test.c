@@ -165,7 +165,7 @@ static void check_expression(World *w, IrRef r, Found *found)
     const IrFact f = ir_fact(w->g, r);
     const IrBits b = ir_bits(w->g, r);
     const int64_t lanes = (int64_t)1 << dice(w, 4);
-    const IrAlong along = ir_along(w->g, r, 0, lanes);
+    const IrStride along = ir_stride(w->g, r, 0, lanes);
     const IrVar v = w->g->vars[0], u = w->g->vars[1];
     assert_true((b.zero & b.one) == 0);
     for (w->values[1] = u.lo; w->values[1] <= u.hi; w->values[1]++)
@@ -215,7 +215,7 @@ static void test_definitions(void **state)
     const IrRef v = ir_var(g, ir_var_new(g, "v", IR_LET, 5, 1000, d));
     const IrFact f = ir_fact(g, v);
     assert_true(f.lo == 11 && f.hi == 795 && f.mod == 8 && f.rem == 3);
-    assert_true(ir_along(g, v, 0, 4).linear && ir_along(g, v, 0, 4).stride == 8);
+    assert_true(ir_stride(g, v, 0, 4).linear && ir_stride(g, v, 0, 4).stride == 8);
     wbb_cx_free(cx);
 }
 
@@ -233,7 +233,7 @@ static void test_far(void **state)
         x = ir_node(g, i % 3 ? OP_FLOORDIV : OP_MUL, IR_TYPE(SC_INDEX, 0), 0, y, i % 3 ? ir_index(g, 3) : x, 0, 0);
         assert_true(ir_fact(g, x).lo < ir_fact(g, x).hi);
         (void)ir_bits(g, x);
-        (void)ir_along(g, x, 0, 8);
+        (void)ir_stride(g, x, 0, 8);
     }
     wbb_cx_free(cx);
 }

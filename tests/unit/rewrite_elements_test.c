@@ -156,7 +156,7 @@ static void element_trial(WbbCx *cx, Elements *e, const char *value, ScType t, S
     compare(a, rw, k, before, t, exact, "simplify", value);
     rw_run(rw, k, RW_LOWER);
     compare(a, rw, k, before, t, allowed, "lower", value);
-    rw_run(rw, k, RW_SELECT); /* declines where no tile fits */
+    rw_run(rw, k, RW_ISEL); /* declines where no tile fits */
     ir_verify(k);
     for (uint32_t i = 0; i < rw->target->n_rules; i++) e->counts[i] += rw_counts(rw, false)[i];
     wbb_arena_free(a);
@@ -224,7 +224,7 @@ static void elements(const char *target)
     const RwTables *t = tg_find(target)->tables;
     uint32_t silent = 0;
     for (uint32_t i = 0; i < t->n_rules; i++) {
-        if (counts[i] || t->rules[i].stratum == RW_SELECT) continue;
+        if (counts[i] || t->rules[i].phase == RW_ISEL) continue;
         if (strstr(t->rules[i].file, "complex.py")) continue; /* 64 bits hold no complex value: tests/element_types.py runs these */
         printf("%s: never fired: %s:%u%s: %s\n", target, t->rules[i].file, t->rules[i].line, t->rules[i].instance, t->rules[i].text);
         silent++;
@@ -249,8 +249,8 @@ static void fact_trial(WbbCx *cx, ScType t, uint32_t *claims)
     const char *text = wbb_format(a, "%s", b.text + start);
     wbb_put(&b, "\n}\n");
     IrKernel *k = ir_parse(cx, a, "facts.ir", b.text, strlen(b.text));
-    const Bits known = rw_bits(k->g, root_of(k), 6);
-    const uint32_t may = rw_may(k->g, root_of(k), 6);
+    const IrBits known = ir_element_bits(k->g, root_of(k), 6);
+    const uint32_t may = ir_float_may(k->g, root_of(k), 6);
     *claims += sc_is_int(t) ? (known.zero | known.one) != 0 : sc_is_float(t) && may != MAY_ALL;
     for (Leaves l = {0}; l.sample < SAMPLES; l.sample++) {
         uint64_t x;

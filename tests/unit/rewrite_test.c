@@ -1,6 +1,7 @@
 /* rewrite: every rule on indices keeps the value of what it rewrites: random index expressions against exact integers; the engine: sums,
  * rules switched off, the audit, and that rewriting is linear. */
 #include "index/index.h"
+#include "pipe/pipe.h"
 #include "rewrite/inner.h"
 #include "target/target.h"
 
@@ -238,9 +239,9 @@ static void test_disable_needs_a_rule(void **state)
 
 /* neg.f32(a) -> abs.f32(a), which is wrong */
 static const uint32_t wrong_code[] = {0, W_ANY | 1u << 8, W_ACCEPT, 0, 5, W_BNODE | 2u << 8, OP_ABS | (uint32_t)SC_F32 << 16, 0xffff01, W_BROOT | 2u << 8};
-static const uint32_t wrong_entry[RW_STRATUM_COUNT][OP_COUNT] = {[RW_SIMPLIFY] = {[OP_NEG] = 1}};
+static const uint32_t wrong_entry[RW_PHASE_COUNT][OP_COUNT] = {[RW_SIMPLIFY] = {[OP_NEG] = 1}};
 static const RwRule wrong_rules[] = {
-    {.file = "patterns/wrong.py", .line = 7, .instance = "[neg.f32]", .text = "neg.f32(a) -> abs.f32(a)", .stratum = RW_SIMPLIFY}};
+    {.file = "patterns/wrong.py", .line = 7, .instance = "[neg.f32]", .text = "neg.f32(a) -> abs.f32(a)", .phase = RW_SIMPLIFY}};
 static const RwTables wrong_tables = {.name = "wrong", .code = wrong_code, .n_code = WBB_LEN(wrong_code), .entry = wrong_entry, .rules = wrong_rules, .n_rules = 1};
 
 static void audit_body(WbbCx *cx, void *arg)
@@ -255,7 +256,7 @@ static void audit_body(WbbCx *cx, void *arg)
     assert_int_equal(rw_trace(rw, &events), 1);
     assert_string_equal(rw_rule_name(a, events[0].tables, events[0].rule), "patterns/wrong.py:7[neg.f32]");
     char *message;
-    assert_true(rw_audit(rw, a, &message));
+    assert_true(pipe_audit(rw, a, &message));
     assert_non_null(strstr(message, "patterns/wrong.py:7[neg.f32]: neg.f32(load"));
     assert_int_equal(k->g->rule[ir_at(k->g, k->body.items[0]->value)->a[0]], 1); /* provenance: rule 0, plus one */
 }

@@ -1,0 +1,87 @@
+/* change.c: a kernel's statements with other nodes in them, and the nodes that they need.
+ *
+ * Needs any kernel; leaves it with each node that its statements, functions and variables name replaced, or a mark for each node
+ * below them. A pass that builds nodes anew marks what is needed, makes it in order of refs, and replaces it:
+ *
+ *     const uint8_t *need = ir_needed(g, scratch, k);
+ *     for (IrRef r = 1; r < n; r++) if (need[r]) made[r] = ..;
+ *     ir_replace(k, made);
+ */
+#include "ir/ir.h"
+
+static void map_block(IrBlock *b, IrMap map, void *arg)
+{
+    for (uint32_t i = 0; i < b->n; i++) {
+        IrStmt *s = b->items[i];
+        if (s->index) s->index = map(arg, s->index);
+        if (s->value) s->value = map(arg, s->value);
+        if (s->condition) s->condition = map(arg, s->condition);
+        for (uint32_t r = 0; r < s->n_results; r++) {
+            IrResult *x = &s->results[r];
+            if (x->init) x->init = map(arg, x->init);
+            x->yield = map(arg, x->yield);
+            if (x->otherwise) x->otherwise = map(arg, x->otherwise);
+        }
+        map_block(&s->body, map, arg);
+        map_block(&s->otherwise, map, arg);
+    }
+}
+
+void ir_map_statements(IrKernel *k, IrMap map, void *arg)
+{
+    for (uint32_t i = 0; i < k->n_functions; i++) {
+        IrFunction *f = k->functions[i];
+        map_block(&f->body, map, arg);
+        for (uint32_t y = 0; y < f->n_yields; y++) f->yields[y] = map(arg, f->yields[y]);
+    }
+    map_block(&k->body, map, arg);
+}
+
+static IrRef mark_root(void *arg, IrRef r)
+{
+    ((uint8_t *)arg)[r] = 1;
+    return r;
+}
+
+static inline void need_one(WbbArena *a, IrRef x, IrRef r, uint8_t *need, IrRefs *stack)
+{
+    if (x > r && !need[x]) WBB_PUSH(a, stack, x);
+    need[x] = 1;
+}
+
+/* Mark what i needs; what the loop, now at r, has passed goes on the stack. */
+static inline void need_operands(const IrGraph *g, WbbArena *a, IrRef i, IrRef r, uint8_t *need, IrRefs *stack)
+{
+    const IrNode *n = ir_at(g, i);
+    if (ir_in_pool(n))
+        for (uint32_t o = 0; o < n->a[1]; o++) need_one(a, g->terms[n->a[0] + o].ref, r, need, stack);
+    else
+        for (uint32_t o = 0; o < 3; o++) need_one(a, n->a[o], r, need, stack);
+    if (n->op == OP_VAR) need_one(a, g->vars[n->imm].definition, r, need, stack);
+}
+
+/* Operands are older than their users, so this is a loop over refs, newest first; but for definitions of variables, which may be younger
+ * than these. */
+uint8_t *ir_needed(const IrGraph *g, WbbArena *a, const IrKernel *k)
+{
+    uint8_t *need = WBB_NEW_N(a, uint8_t, g->n);
+    IrKernel same = *k; /* mark_root maps each ref to itself */
+    IrRefs stack = {0};
+    ir_map_statements(&same, mark_root, need);
+    for (IrRef r = g->n - 1; r > 0; r--) {
+        if (!need[r]) continue;
+        need_operands(g, a, r, r, need, &stack);
+        while (stack.n) need_operands(g, a, stack.items[--stack.n], r, need, &stack);
+    }
+    need[0] = 0;
+    return need;
+}
+
+static IrRef replacement(void *made, IrRef old) { return ((const IrRef *)made)[old]; }
+
+void ir_replace(IrKernel *k, IrRef *made)
+{
+    ir_map_statements(k, replacement, made);
+    for (uint32_t v = 0; v < k->g->n_vars; v++)
+        if (made[k->g->vars[v].definition]) k->g->vars[v].definition = made[k->g->vars[v].definition];
+}

@@ -1,0 +1,297 @@
+/* index.c: index arithmetic and addresses.
+ *
+ * Needs emitted operands; leaves LLVM values of 32 bits, or of 64 where a node carries SC_FLAG_WIDE. A sum adds what depends on
+ * outer scopes first, so that LLVM can move it out of a loop, and its constant last. In an address the constant is a step of its
+ * own: accesses that differ in it alone share one register and have immediate offsets.
+ *
+ *     load %x[1024*bid + 8*tid + 8]:bf16x8
+ *     ->  %i = add (mul %bid, 128), %tid; %p = gep [8 x bfloat], %x, zext %i; load (gep bfloat, %p, 8)      ld.v4.b32 [%rd+16]
+ */
+#include "ir/facts.h"
+#include "llvm/inner.h"
+
+#include <string.h>
+
+static bool fits_i32(WbbI128 x)
+{
+    return x >= INT32_MIN && x <= INT32_MAX;
+}
+
+bool ll_is_wide(const IrGraph *g, IrRef r)
+{
+    const IrNode *n = ir_at(g, r);
+    return (n->flags & SC_FLAG_WIDE) || (n->op == OP_CONST && !fits_i32((int64_t)n->imm));
+}
+
+/* x, of an index node with the fact f, in 64 or 32 bits */
+static LLVMValueRef resize(LlBuild *b, LLVMValueRef x, bool wide, WbbI128 low)
+{
+    LLVMTypeRef to = wide ? b->i64 : b->i32;
+    const unsigned have = LLVMGetIntTypeWidth(LLVMTypeOf(x)), want = wide ? 64 : 32;
+    if (have == want) return x;
+    if (have > want) return LLVMBuildTrunc(b->builder, x, to, "");
+    if (low < 0) return LLVMBuildSExt(b->builder, x, to, "");
+    return LLVMBuildZExt(b->builder, x, to, "");
+}
+
+LLVMValueRef ll_index(LlBuild *b, IrRef r, bool wide)
+{
+    const IrNode *n = ir_at(b->g, r);
+    if (n->op == OP_CONST) return LLVMConstInt(wide ? b->i64 : b->i32, n->imm, true);
+    return resize(b, b->values[r], wide, ir_fact(b->g, r).lo);
+}
+
+/* Terms of a sum, or the one term that another node is. */
+typedef struct {
+    const IrTerm *terms;
+    uint32_t n;
+    int64_t constant;
+    IrTerm one;
+} Split;
+
+static void split(Split *s, const IrGraph *g, IrRef r)
+{
+    const IrNode *n = ir_at(g, r);
+    s->constant = 0;
+    if (n->op == OP_SUM) {
+        s->terms = g->terms + n->a[0];
+        s->n = n->a[1];
+        s->constant = (int64_t)n->imm;
+    } else if (n->op == OP_CONST) {
+        s->n = 0;
+        s->constant = (int64_t)n->imm;
+    } else {
+        s->one = (IrTerm){1, r};
+        s->terms = &s->one;
+        s->n = 1;
+    }
+}
+
+/* A variable that is an index and a constant is that index, and the constant joins the others: it may become part of the access, and
+ * neighbours have one register. */
+static void open_variables(LlBuild *b, Split *s)
+{
+    const IrGraph *g = b->g;
+    IrTerm *terms = WBB_NEW_N(b->arena, IrTerm, s->n);
+    for (uint32_t i = 0; i < s->n; i++) {
+        terms[i] = s->terms[i];
+        for (const IrNode *n = ir_at(g, terms[i].ref); n->op == OP_VAR && g->vars[n->imm].definition; n = ir_at(g, terms[i].ref)) {
+            Split d;
+            int64_t moved;
+            split(&d, g, g->vars[n->imm].definition);
+            if (d.n != 1 || d.terms->coefficient != 1) break;
+            if (__builtin_mul_overflow(d.constant, terms[i].coefficient, &moved) || __builtin_add_overflow(s->constant, moved, &moved)) break;
+            s->constant = moved;
+            terms[i].ref = d.terms->ref;
+        }
+    }
+    s->terms = terms;
+}
+
+typedef struct {
+    WbbI128 low, high; /* every partial sum, in any order, lies between */
+    WbbI128 first, last; /* the sum itself */
+    bool narrow_factors;
+} Reach;
+
+static Reach reach(const LlBuild *b, const Split *s)
+{
+    Reach x = {0, 0, 0, 0, true};
+    for (uint32_t i = 0; i < s->n; i++) {
+        const IrFact f = ir_fact(b->g, s->terms[i].ref);
+        const WbbI128 c = s->terms[i].coefficient;
+        const WbbI128 p = c * f.lo, q = c * f.hi, low = WBB_MIN(p, q), high = WBB_MAX(p, q);
+        x.first += low;
+        x.last += high;
+        x.low += WBB_MIN(low, 0);
+        x.high += WBB_MAX(high, 0);
+        if (!fits_i32(c)) x.narrow_factors = false;
+    }
+    return x;
+}
+
+/* LLVM's sum of the terms: those of outer scopes first, and negative ones after positive. */
+static LLVMValueRef add_terms(LlBuild *b, const Split *s, const Reach *x, bool wide)
+{
+    const bool exact = wide || (fits_i32(x->low) && fits_i32(x->high)), positive = exact && x->low >= 0;
+    LLVMTypeRef type = wide ? b->i64 : b->i32;
+    LLVMValueRef sum = NULL;
+    bool *done = WBB_NEW_N(b->arena, bool, s->n + 1);
+    for (uint32_t round = 0; round < s->n; round++) {
+        uint32_t best = s->n;
+        for (uint32_t i = 0; i < s->n; i++) {
+            if (done[i]) continue;
+            if (best == s->n) {
+                best = i;
+                continue;
+            }
+            const LlScope *scopes = b->places.scopes;
+            const uint32_t here = scopes[b->places.depth[s->terms[i].ref]].depth;
+            const uint32_t there = scopes[b->places.depth[s->terms[best].ref]].depth;
+            const bool plus = s->terms[i].coefficient > 0, best_plus = s->terms[best].coefficient > 0;
+            if (here < there || (here == there && plus && !best_plus)) best = i;
+        }
+        done[best] = true;
+        const int64_t c = s->terms[best].coefficient;
+        LLVMValueRef v = ll_index(b, s->terms[best].ref, wide);
+        const bool subtract = c < 0 && c != INT64_MIN && sum;
+        const int64_t factor = subtract ? -c : c;
+        if (factor != 1) {
+            v = LLVMBuildMul(b->builder, v, LLVMConstInt(type, (uint64_t)factor, true), "");
+            if (LLVMIsABinaryOperator(v)) {
+                LLVMSetNSW(v, exact);
+                LLVMSetNUW(v, positive);
+            }
+        }
+        if (!sum) {
+            sum = v;
+            continue;
+        }
+        sum = subtract ? LLVMBuildSub(b->builder, sum, v, "") : LLVMBuildAdd(b->builder, sum, v, "");
+        if (LLVMIsABinaryOperator(sum)) {
+            LLVMSetNSW(sum, exact);
+            LLVMSetNUW(sum, positive && !subtract);
+        }
+    }
+    return sum ? sum : LLVMConstInt(type, 0, false);
+}
+
+static LLVMValueRef sum(LlBuild *b, IrRef r)
+{
+    Split s;
+    split(&s, b->g, r);
+    const Reach x = reach(b, &s);
+    const bool result_wide = ll_is_wide(b->g, r), wide = result_wide || !x.narrow_factors;
+    LLVMValueRef v = add_terms(b, &s, &x, wide);
+    if (s.constant) {
+        v = LLVMBuildAdd(b->builder, v, LLVMConstInt(wide ? b->i64 : b->i32, (uint64_t)s.constant, true), "");
+        const bool exact = wide || (fits_i32(x.low) && fits_i32(x.high));
+        if (LLVMIsABinaryOperator(v)) LLVMSetNSW(v, exact);
+    }
+    return resize(b, v, result_wide, 0);
+}
+
+/* Floor of x / d and what it leaves; d > 0. */
+static LLVMValueRef divide(LlBuild *b, IrRef r, bool remainder)
+{
+    const IrNode *n = ir_at(b->g, r);
+    const IrRef x = n->a[0], d = n->a[1];
+    const bool result_wide = ll_is_wide(b->g, r), wide = result_wide || ll_is_wide(b->g, x) || ll_is_wide(b->g, d);
+    LLVMValueRef p = ll_index(b, x, wide), q = ll_index(b, d, wide), v;
+    LLVMBuilderRef at = b->builder;
+    const uint64_t k = ir_is_const(b->g, d) ? ir_at(b->g, d)->imm : 0;
+    LLVMTypeRef type = LLVMTypeOf(p);
+    if (ir_fact(b->g, x).lo >= 0) {
+        v = remainder ? LLVMBuildURem(at, p, q, "") : LLVMBuildUDiv(at, p, q, "");
+    } else if (k && (k & (k - 1)) == 0) {
+        v = remainder ? LLVMBuildAnd(at, p, LLVMConstInt(type, k - 1, false), "")
+                      : LLVMBuildAShr(at, p, LLVMConstInt(type, (unsigned)__builtin_ctzll(k), false), "");
+    } else {
+        LLVMValueRef left = LLVMBuildSRem(at, p, q, "");
+        LLVMValueRef below = LLVMBuildICmp(at, LLVMIntSLT, left, LLVMConstNull(type), "");
+        v = remainder ? LLVMBuildSelect(at, below, LLVMBuildAdd(at, left, q, ""), left, "")
+                      : LLVMBuildAdd(at, LLVMBuildSDiv(at, p, q, ""), LLVMBuildSExt(at, below, type, ""), "");
+    }
+    return resize(b, v, result_wide, 0);
+}
+
+static LLVMValueRef choose(LlBuild *b, IrRef r, const char *name)
+{
+    const IrNode *n = ir_at(b->g, r);
+    const bool result_wide = ll_is_wide(b->g, r);
+    const bool wide = result_wide || ll_is_wide(b->g, n->a[0]) || ll_is_wide(b->g, n->a[1]);
+    LLVMValueRef args[2] = {ll_index(b, n->a[0], wide), ll_index(b, n->a[1], wide)};
+    LLVMTypeRef over = LLVMTypeOf(args[0]), type;
+    LLVMValueRef f = ll_function(b, ll_intrinsic(name, strlen(name)), &over, 1, &type);
+    return resize(b, LLVMBuildCall2(b->builder, type, f, args, 2, ""), result_wide, 0);
+}
+
+LLVMValueRef ll_index_node(LlBuild *b, IrRef r)
+{
+    switch ((ScOp)ir_at(b->g, r)->op) {
+    case OP_SUM: return sum(b, r);
+    case OP_FLOORDIV: return divide(b, r, false);
+    case OP_MOD: return divide(b, r, true);
+    case OP_MAX: return choose(b, r, "llvm.smax");
+    case OP_MIN: return choose(b, r, "llvm.smin");
+    default: return NULL;
+    }
+}
+
+/* NULL where the operation is no comparison of index values */
+LLVMValueRef ll_index_compare(LlBuild *b, IrRef r)
+{
+    const IrNode *n = ir_at(b->g, r);
+    LLVMIntPredicate predicate;
+    switch ((ScOp)n->op) {
+    case OP_EQ: predicate = LLVMIntEQ; break;
+    case OP_NE: predicate = LLVMIntNE; break;
+    case OP_LT: predicate = LLVMIntSLT; break;
+    case OP_LE: predicate = LLVMIntSLE; break;
+    case OP_GT: predicate = LLVMIntSGT; break;
+    case OP_GE: predicate = LLVMIntSGE; break;
+    default: return NULL;
+    }
+    if (IR_SC(ir_at(b->g, n->a[0])->type) != SC_INDEX) return NULL;
+    const bool wide = ll_is_wide(b->g, n->a[0]) || ll_is_wide(b->g, n->a[1]);
+    return LLVMBuildICmp(b->builder, predicate, ll_index(b, n->a[0], wide), ll_index(b, n->a[1], wide), "");
+}
+
+LLVMValueRef ll_index_cast(LlBuild *b, IrRef r)
+{
+    const IrNode *n = ir_at(b->g, r);
+    LLVMTypeRef to = ll_type(b, n->type);
+    const unsigned want = LLVMGetIntTypeWidth(to);
+    LLVMValueRef x = ll_index(b, n->a[0], ll_is_wide(b->g, n->a[0]) || (want == 64 && ir_is_const(b->g, n->a[0])));
+    const unsigned have = LLVMGetIntTypeWidth(LLVMTypeOf(x));
+    if (have == want) return x;
+    if (have > want) return LLVMBuildTrunc(b->builder, x, to, "");
+    return ir_fact(b->g, n->a[0]).lo >= 0 ? LLVMBuildZExt(b->builder, x, to, "") : LLVMBuildSExt(b->builder, x, to, "");
+}
+
+static LLVMValueRef step(LlBuild *b, LLVMTypeRef element, LLVMValueRef from, LLVMValueRef by, bool inside)
+{
+    return inside ? LLVMBuildInBoundsGEP2(b->builder, element, from, &by, 1, "")
+                  : LLVMBuildGEP2(b->builder, element, from, &by, 1, "");
+}
+
+/* The largest factor of all coefficients: the step of an address takes it, and one multiplication is left of two. */
+static int64_t common_factor(const Split *s)
+{
+    uint64_t g = 0;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const uint64_t c = (uint64_t)s->terms[i].coefficient;
+        g = ir_gcd(s->terms[i].coefficient < 0 ? 0 - c : c, g);
+    }
+    return g && g <= INT32_MAX ? (int64_t)g : 1;
+}
+
+/* base + terms, in steps of their common factor: what is multiplied is small, so that it stays in 32 bits, and other accesses have it too. */
+static LLVMValueRef step_terms(LlBuild *b, LLVMTypeRef element, LLVMValueRef base, Split *s, bool inside)
+{
+    const int64_t factor = common_factor(s);
+    IrTerm *terms = WBB_NEW_N(b->arena, IrTerm, s->n);
+    for (uint32_t i = 0; i < s->n; i++) terms[i] = (IrTerm){s->terms[i].coefficient / factor, s->terms[i].ref};
+    const Split small = {.terms = terms, .n = s->n};
+    const Reach x = reach(b, &small);
+    const bool wide = !x.narrow_factors || !fits_i32(x.first) || !fits_i32(x.last);
+    LLVMValueRef v = s->n == 1 && terms[0].coefficient == 1 ? ll_index(b, terms[0].ref, ll_is_wide(b->g, terms[0].ref)) : add_terms(b, &small, &x, wide);
+    return step(b, factor == 1 ? element : LLVMArrayType2(element, (uint64_t)factor), base, resize(b, v, true, x.first), inside);
+}
+
+LLVMValueRef ll_address(LlBuild *b, uint32_t buffer, IrRef index)
+{
+    LLVMTypeRef element = ll_memory_type(b, IR_TYPE(b->k->buffers[buffer].type, 0));
+    LLVMValueRef p = b->pointers[buffer];
+    Split s;
+    bool inside = true; /* p points into the buffer, or to its end, so far */
+    split(&s, b->g, index);
+    open_variables(b, &s);
+    if (s.n > 0) {
+        const Reach x = reach(b, &s);
+        inside = x.first >= 0 && x.last <= b->k->buffers[buffer].elements;
+        p = step_terms(b, element, p, &s, inside);
+    }
+    if (s.constant) p = step(b, element, p, LLVMConstInt(b->i64, (uint64_t)s.constant, true), inside);
+    return p;
+}

@@ -1,0 +1,296 @@
+/* instr.c: a selected tile to LLVM: a row of the target's instruction table.
+ *
+ * Needs emitted operands; leaves one LLVM value. A row's text is a name of the menu, or a name with its arguments where some are
+ * fixed: "llvm.ctlz(%a, i1 0)", "sub(0, %a)"; a bare number has the type of the first operand. llvm and intr rows take any number
+ * of lanes. Inline assembly sees registers: 16 bits are "h", 32 "r" or "f", 64 "l" or "d"; bytes are widened, pred is 0 or 1 in
+ * 32 bits, and packed values are bitcast to the integer of their size.
+ *
+ * A table of words lies in constant memory.
+ *
+ *     asm "tanh.approx.f32 %d, %a;"  ->  call float asm "tanh.approx.f32 $0, $1;", "=f,f"(float %x)
+ */
+#include "llvm/inner.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_WORDS = 256, CONSTANT_MEMORY = 4 }; /* the latter an address space */
+
+static void bad_row(LlBuild *b, const RwInstr *row, const char *what) WBB_NORETURN;
+static void bad_row(LlBuild *b, const RwInstr *row, const char *what)
+{
+    const RwRule *rule = row->rule < b->t->tables->n_rules ? &b->t->tables->rules[row->rule] : NULL;
+    const WbbLoc at = {rule ? rule->file : NULL, rule ? (int)rule->line : 0, 0};
+    wbb_fail(b->cx, at, "instruction '%s': %s", row->text, what);
+}
+
+/* "(%a, i1 0)" */
+static void parse_args(LlBuild *b, const RwInstr *row, LlRow *out, const char *p)
+{
+    for (p++; *p != ')';) {
+        while (*p == ' ' || *p == ',') p++;
+        if (out->n_args == WBB_LEN(out->args)) bad_row(b, row, "more than four arguments");
+        int8_t operand = -1;
+        uint8_t bits = 0;
+        int64_t value = 0;
+        if (*p == '%' && p[1] >= 'a' && p[1] <= 'c') {
+            operand = (int8_t)(p[1] - 'a');
+            p += 2;
+        } else {
+            char *end;
+            if (*p == 'i') {
+                bits = (uint8_t)strtol(p + 1, &end, 10);
+                p = end;
+            }
+            value = strtoll(p, &end, 10);
+            if (end == p) bad_row(b, row, "an argument is neither an operand nor a number");
+            p = end;
+        }
+        out->args[out->n_args].operand = operand;
+        out->args[out->n_args].bits = bits;
+        out->args[out->n_args++].value = value;
+        while (*p == ' ') p++;
+        if (*p != ',' && *p != ')') bad_row(b, row, "',' or ')' is missing");
+    }
+}
+
+static LlRow *parse_row(LlBuild *b, const RwInstr *row)
+{
+    LlRow *out = WBB_NEW(b->arena, LlRow);
+    if (row->kind == RW_ASM || row->kind == RW_WORDS) return out;
+    const size_t n = strcspn(row->text, "(");
+    if (row->kind == RW_LLVM && !(out->opcode = ll_opcode(row->text, n))) bad_row(b, row, "not an opcode or intrinsic of llvm/intrinsics.c");
+    if (row->kind == RW_INTR && !(out->intrinsic = ll_intrinsic(row->text, n))) bad_row(b, row, "not an opcode or intrinsic of llvm/intrinsics.c");
+    if (row->text[n]) {
+        parse_args(b, row, out, row->text + n);
+        return out;
+    }
+    out->n_args = row->n_operands;
+    for (uint32_t i = 0; i < out->n_args; i++) out->args[i].operand = (int8_t)i;
+    return out;
+}
+
+static LLVMValueRef constant_arg(LlBuild *b, LLVMTypeRef like, uint8_t bits, int64_t value)
+{
+    LLVMTypeRef type = bits ? LLVMIntTypeInContext(b->llvm, bits) : like;
+    const bool vector = LLVMGetTypeKind(type) == LLVMVectorTypeKind;
+    LLVMTypeRef one = vector ? LLVMGetElementType(type) : type;
+    LLVMValueRef x = LLVMGetTypeKind(one) == LLVMIntegerTypeKind ? LLVMConstInt(one, (uint64_t)value, true)
+                                                                 : LLVMConstReal(one, (double)value);
+    return vector ? ll_splat(b, x, LLVMGetVectorSize(type)) : x;
+}
+
+static LLVMValueRef opcode(LlBuild *b, const RwInstr *row, const LlOpcode *o, LLVMTypeRef result, LLVMValueRef *x, uint32_t n)
+{
+    static const uint8_t arity[] = {[LL_BINARY] = 2, [LL_CAST] = 1, [LL_ICMP] = 2, [LL_FCMP] = 2, [LL_FNEG] = 1, [LL_SELECT] = 3};
+    if (arity[o->form] != n) bad_row(b, row, "wrong number of operands");
+    if (n > 1 && LLVMTypeOf(x[n - 1]) != LLVMTypeOf(x[n - 2])) bad_row(b, row, "operands of different types");
+    switch ((LlForm)o->form) {
+    case LL_BINARY: return LLVMBuildBinOp(b->builder, (LLVMOpcode)o->code, x[0], x[1], "");
+    case LL_CAST: return LLVMBuildCast(b->builder, (LLVMOpcode)o->code, x[0], result, "");
+    case LL_ICMP: return LLVMBuildICmp(b->builder, (LLVMIntPredicate)o->code, x[0], x[1], "");
+    case LL_FCMP: return LLVMBuildFCmp(b->builder, (LLVMRealPredicate)o->code, x[0], x[1], "");
+    case LL_FNEG: return LLVMBuildFNeg(b->builder, x[0], "");
+    case LL_SELECT: return LLVMBuildSelect(b->builder, x[0], x[1], x[2], "");
+    }
+    return NULL;
+}
+
+static LLVMValueRef intrinsic(LlBuild *b, const RwInstr *row, const LlIntrinsic *in, LLVMTypeRef result, LLVMValueRef *x, uint32_t n)
+{
+    LLVMTypeRef over[4], type;
+    const size_t n_over = strlen(in->overloads);
+    for (size_t i = 0; i < n_over; i++) {
+        const char c = in->overloads[i];
+        if (c != 'r' && (uint32_t)(c - 'a') >= n) bad_row(b, row, "wrong number of operands");
+        over[i] = c == 'r' ? result : LLVMTypeOf(x[c - 'a']);
+    }
+    LLVMValueRef f = ll_function(b, in, over, n_over, &type);
+    if (LLVMCountParamTypes(type) != n) bad_row(b, row, "wrong number of operands");
+    LLVMTypeRef parameters[4];
+    LLVMGetParamTypes(type, parameters);
+    for (uint32_t i = 0; i < n; i++)
+        if (parameters[i] != LLVMTypeOf(x[i])) bad_row(b, row, "an operand has another type than the intrinsic");
+    if (LLVMGetReturnType(type) != result) bad_row(b, row, "the result has another type than the intrinsic");
+    return LLVMBuildCall2(b->builder, type, f, x, n, "");
+}
+
+static void note_libdevice(LlBuild *b, const char *name)
+{
+    LlOutput *out = &b->out;
+    for (uint32_t i = 0; i < out->n_libdevice; i++)
+        if (strcmp(out->libdevice[i], name) == 0) return;
+    struct {
+        const char **items;
+        uint32_t n, capacity;
+    } list = {out->libdevice, out->n_libdevice, b->libdevice_capacity};
+    WBB_PUSH(b->arena, &list, name);
+    out->libdevice = list.items;
+    out->n_libdevice = list.n;
+    b->libdevice_capacity = list.capacity;
+}
+
+static LLVMValueRef library(LlBuild *b, const RwInstr *row, LLVMTypeRef result, LLVMValueRef *x, uint32_t n)
+{
+    LLVMTypeRef parameters[4];
+    for (uint32_t i = 0; i < n; i++) parameters[i] = LLVMTypeOf(x[i]);
+    LLVMTypeRef type = LLVMFunctionType(result, parameters, n, false);
+    LLVMValueRef f = LLVMGetNamedFunction(b->module, row->text);
+    if (!f) f = LLVMAddFunction(b->module, row->text, type);
+    if (LLVMGlobalGetValueType(f) != type) bad_row(b, row, "called with different types");
+    note_libdevice(b, row->text);
+    return LLVMBuildCall2(b->builder, type, f, x, n, "");
+}
+
+/* The register that holds a value of this type: its LLVM type, and its constraint letter. */
+static LLVMTypeRef register_of(LlBuild *b, const RwInstr *row, LLVMTypeRef type, char *letter)
+{
+    const LLVMTypeKind kind = LLVMGetTypeKind(type);
+    if (kind == LLVMFloatTypeKind) return *letter = 'f', type;
+    if (kind == LLVMDoubleTypeKind) return *letter = 'd', type;
+    if (type == b->i1) return *letter = 'r', b->i32;
+    if (type == b->i8) return *letter = 'h', b->i16;
+    switch (LLVMSizeOfTypeInBits(LLVMGetModuleDataLayout(b->module), type)) {
+    case 16: return *letter = 'h', b->i16;
+    case 32: return *letter = 'r', b->i32;
+    case 64: return *letter = 'l', b->i64;
+    default: bad_row(b, row, "no register holds an operand of this size");
+    }
+}
+
+static LLVMValueRef into_register(LlBuild *b, LLVMValueRef x, LLVMTypeRef reg)
+{
+    LLVMTypeRef type = LLVMTypeOf(x);
+    if (type == reg) return x;
+    if (type == b->i1 || type == b->i8) return LLVMBuildZExt(b->builder, x, reg, "");
+    return LLVMBuildBitCast(b->builder, x, reg, "");
+}
+
+static LLVMValueRef out_of_register(LlBuild *b, LLVMValueRef x, LLVMTypeRef type)
+{
+    if (LLVMTypeOf(x) == type) return x;
+    if (type == b->i1) return LLVMBuildICmp(b->builder, LLVMIntNE, x, LLVMConstNull(LLVMTypeOf(x)), "");
+    if (type == b->i8) return LLVMBuildTrunc(b->builder, x, type, "");
+    return LLVMBuildBitCast(b->builder, x, type, "");
+}
+
+/* %d %a %b %c -> $0 $1 $2 $3, where no letter or digit follows */
+static const char *template(LlBuild *b, const char *text)
+{
+    WbbBuf out = wbb_buf(b->arena);
+    for (const char *p = text; *p; p++) {
+        const char next = p[0] == '%' && p[1] ? p[2] : 'x';
+        const bool word = (next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z') || (next >= '0' && next <= '9') || next == '_';
+        if (*p == '$') wbb_put(&out, "$$");
+        else if (*p != '%' || word || !strchr("dabc", p[1])) wbb_put_n(&out, p, 1);
+        else {
+            wbb_putf(&out, "$%d", p[1] == 'd' ? 0 : p[1] - 'a' + 1);
+            p++;
+        }
+    }
+    return out.text;
+}
+
+static LLVMValueRef assembly(LlBuild *b, const RwInstr *row, LLVMTypeRef result, LLVMValueRef *x, uint32_t n)
+{
+    char constraints[16] = "=", *c = constraints + 1;
+    LLVMTypeRef parameters[4];
+    LLVMTypeRef out = register_of(b, row, result, c++);
+    for (uint32_t i = 0; i < n; i++) {
+        *c++ = ',';
+        parameters[i] = register_of(b, row, LLVMTypeOf(x[i]), c++);
+        x[i] = into_register(b, x[i], parameters[i]);
+    }
+    const char *text = template(b, row->text);
+    LLVMTypeRef type = LLVMFunctionType(out, parameters, n, false);
+    LLVMValueRef f = LLVMGetInlineAsm(type, text, strlen(text), constraints, (size_t)(c - constraints), false, false,
+                                      LLVMInlineAsmDialectATT, false);
+    LLVMValueRef call = LLVMBuildCall2(b->builder, type, f, x, n, "");
+    LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, ll_attribute(b, "memory", 0)); /* none */
+    LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, ll_attribute(b, "nounwind", 0));
+    LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, ll_attribute(b, "willreturn", 0));
+    return out_of_register(b, call, result);
+}
+
+/* The words as an array in constant memory, once a module. */
+static LLVMValueRef table(LlBuild *b, const RwInstr *row, uint64_t number, LLVMTypeRef type, uint32_t *n_words)
+{
+    const char *name = wbb_format(b->arena, "words_%u", (unsigned)number);
+    LLVMValueRef list[MAX_WORDS], have = LLVMGetNamedGlobal(b->module, name);
+    uint32_t n = 0;
+    for (const char *p = row->text; *p && n < MAX_WORDS; p += strspn(p, " ")) {
+        char *end;
+        list[n++] = LLVMConstInt(type, strtoull(p, &end, 16), false);
+        p = end;
+    }
+    if (n == 0 || n & (n - 1)) bad_row(b, row, "a table has a power of two of words");
+    *n_words = n;
+    if (have) return have;
+    LLVMValueRef g = LLVMAddGlobalInAddressSpace(b->module, LLVMArrayType2(type, n), name, CONSTANT_MEMORY);
+    LLVMSetInitializer(g, LLVMConstArray2(type, list, n));
+    LLVMSetGlobalConstant(g, true);
+    LLVMSetLinkage(g, LLVMInternalLinkage);
+    LLVMSetUnnamedAddress(g, LLVMGlobalUnnamedAddr);
+    LLVMSetAlignment(g, LLVMGetIntTypeWidth(type) / 8);
+    return g;
+}
+
+/* LLVM drops the mask where it knows that the number is small enough. */
+static LLVMValueRef word(LlBuild *b, const RwInstr *row, uint64_t number, LLVMValueRef at)
+{
+    uint32_t n;
+    LLVMTypeRef type = LLVMTypeOf(at);
+    if (type != b->i32 && type != b->i64) bad_row(b, row, "a word has 32 or 64 bits, and so has its number");
+    LLVMValueRef words = table(b, row, number, type, &n);
+    LLVMValueRef place = LLVMBuildAnd(b->builder, at, LLVMConstInt(type, n - 1, false), "");
+    LLVMValueRef address = LLVMBuildInBoundsGEP2(b->builder, type, words, &place, 1, "");
+    LLVMValueRef v = LLVMBuildLoad2(b->builder, type, address, "");
+    LLVMSetAlignment(v, LLVMGetIntTypeWidth(type) / 8);
+    return v;
+}
+
+static void set_flags(LLVMValueRef v, uint32_t flags)
+{
+    LLVMFastMathFlags f = LLVMFastMathNone;
+    if (flags & SC_FLAG_CONTRACT) f |= LLVMFastMathAllowContract;
+    if (flags & SC_FLAG_NNAN) f |= LLVMFastMathNoNaNs;
+    if (flags & SC_FLAG_NSZ) f |= LLVMFastMathNoSignedZeros;
+    if (flags & SC_FLAG_APPROX) f |= LLVMFastMathApproxFunc;
+    if (f != LLVMFastMathNone && LLVMIsAInstruction(v) && LLVMCanValueUseFastMathFlags(v)) LLVMSetFastMathFlags(v, f);
+}
+
+LLVMValueRef ll_instr(LlBuild *b, IrRef r)
+{
+    const IrNode *node = ir_at(b->g, r);
+    assert(node->imm < b->t->tables->n_instrs);
+    const RwInstr *row = &b->t->tables->instrs[node->imm];
+    if (!b->rows[node->imm]) b->rows[node->imm] = parse_row(b, row);
+    const LlRow *parsed = b->rows[node->imm];
+
+    IrRef operands[3];
+    const uint32_t n_operands = ir_operands(b->g, r, operands);
+    if (n_operands != row->n_operands) bad_row(b, row, "wrong number of operands");
+    LLVMTypeRef result = ll_type(b, node->type);
+    LLVMValueRef x[4] = {NULL}, v = NULL;
+    uint32_t n = parsed->n_args;
+    if (row->kind == RW_ASM || row->kind == RW_WORDS) {
+        n = n_operands;
+        for (uint32_t i = 0; i < n; i++) x[i] = b->values[operands[i]];
+    }
+    for (uint32_t i = 0; i < parsed->n_args; i++) {
+        const int8_t o = parsed->args[i].operand;
+        if (o >= (int)n_operands) bad_row(b, row, "an argument that is no operand");
+        LLVMTypeRef like = n_operands ? LLVMTypeOf(b->values[operands[0]]) : result;
+        x[i] = o >= 0 ? b->values[operands[o]] : constant_arg(b, like, parsed->args[i].bits, parsed->args[i].value);
+    }
+    switch ((RwInstrKind)row->kind) {
+    case RW_LLVM: v = opcode(b, row, parsed->opcode, result, x, n); break;
+    case RW_INTR: v = intrinsic(b, row, parsed->intrinsic, result, x, n); break;
+    case RW_CALL: v = library(b, row, result, x, n); break;
+    case RW_ASM: v = assembly(b, row, result, x, n); break;
+    case RW_WORDS: v = word(b, row, node->imm, x[0]); break;
+    }
+    if (LLVMTypeOf(v) != result) bad_row(b, row, "gives another type than the node has");
+    set_flags(v, node->flags);
+    return v;
+}

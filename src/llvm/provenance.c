@@ -1,0 +1,269 @@
+/* provenance.c: says in LLVM's and in PTX text what made each instruction.
+ *
+ * Needs texts whose places are numbers of makers (lines.c); leaves the texts as they would be without places, with a comment behind
+ * each instruction, or with `.loc` that name lines of pattern files, inlined at lines of the HLO file: nothing but those two kinds of
+ * file, by the names under which they were given. What LLVM made on its own says so.
+ *
+ *     .loc 1 7 0                          add.rn.f32 %r3, %r1, %r2;       // patterns/tiles.py:9 add.f32 <- %add.3
+ *     add.rn.f32 %r3, %r1, %r2;    ->     ld.param.b64 %rd1, [k_param_0]; // LLVM: parameter
+ */
+#include "llvm/inner.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { COLUMN = 64 };
+
+static const RwRule *rule_of(const LlBuild *b, const LlMaker *m)
+{
+    const uint32_t number = m->rule & ~IR_INDEX_RULE;
+    const RwTables *t = m->rule & IR_INDEX_RULE ? b->o->index_tables : b->t->tables;
+    return number && t && number <= t->n_rules ? &t->rules[number - 1] : NULL;
+}
+
+static const LlOrigin *origin_of(const LlBuild *b, const LlMaker *m)
+{
+    return m->origin && m->origin <= b->o->n_origins ? &b->o->origins[m->origin - 1] : NULL;
+}
+
+/* The root of a rule's left side, its class by the type that it had here: "add.F(a, b) -> .." of bf16x2 is "add.bf16x2". */
+static void put_root(WbbBuf *out, const RwRule *rule, IrType type)
+{
+    const size_t n = strcspn(rule->text, "(");
+    for (size_t i = 0; i < n; i++) {
+        const bool word = i > 0 && rule->text[i - 1] == '.' && rule->text[i] >= 'A' && rule->text[i] <= 'Z';
+        if (!word) {
+            wbb_put_n(out, rule->text + i, 1);
+            continue;
+        }
+        while (i + 1 < n && rule->text[i + 1] != '.') i++;
+        wbb_put(out, sc_type_info[IR_SC(type)].name);
+        if (IR_LANES(type) > 1) wbb_putf(out, "x%u", IR_LANES(type));
+    }
+}
+
+static const char *buffer_name(const LlBuild *b, const LlMaker *m) { return b->k->buffers[m->detail].name; }
+
+static const char *comment(LlBuild *b, LlMaker *m)
+{
+    if (m->text) return m->text;
+    WbbBuf out = wbb_buf(b->arena);
+    const RwRule *rule = rule_of(b, m);
+    const LlOrigin *origin = origin_of(b, m);
+    if (rule) wbb_putf(&out, "%s:%u%s ", rule->file, rule->line, rule->instance);
+    switch ((LlWhat)m->what) {
+    case LL_BY_LLVM: wbb_put(&out, "LLVM"); break;
+    case LL_BY_INSTR:
+        if (rule && !rule->instance[0]) put_root(&out, rule, m->detail);
+        else if (rule) out.text[--out.n] = 0; /* the instance says the operation */
+        else wbb_put(&out, "instr");
+        break;
+    case LL_BY_INDEX: wbb_put(&out, "index"); break;
+    case LL_BY_LOAD: wbb_putf(&out, "load %%%s", buffer_name(b, m)); break;
+    case LL_BY_STORE: wbb_putf(&out, "store %%%s", buffer_name(b, m)); break;
+    case LL_BY_LANES: wbb_put(&out, "lanes"); break;
+    case LL_BY_LOOP: wbb_put(&out, "for"); break;
+    case LL_BY_BRANCH: wbb_put(&out, "if"); break;
+    case LL_BY_RETURN: wbb_put(&out, "end"); break;
+    }
+    if (origin) wbb_putf(&out, " <- %%%s", origin->name);
+    return m->text = out.text;
+}
+
+/* One comment behind a line, in its own column. */
+static void put_line(WbbBuf *out, const char *line, size_t n, const char *mark, const char *text)
+{
+    size_t column = 0;
+    for (size_t i = 0; i < n; i++) column = line[i] == '\t' ? (column / 8 + 1) * 8 : column + 1;
+    wbb_put_n(out, line, n);
+    wbb_putf(out, "%*s%s %s\n", column < COLUMN ? (int)(COLUMN - column) : 1, "", mark, text);
+}
+
+/* --- PTX -------------------------------------------------------------------------------------------------------------------------- */
+typedef struct {
+    LlBuild *b;
+    WbbBuf out;
+    bool comments;        /* else `.loc` */
+    uint32_t now, said;   /* maker of what comes, and of the last `.loc` */
+    bool library;         /* in a function of libdevice that was not inlined */
+    const char *files[64]; /* `.file` numbers, from 1 */
+    uint32_t n_files, n_names;
+    WbbBuf names;         /* of HLO instructions, as strings for debuggers */
+    uint32_t *name_of;    /* by origin: label number + 1 */
+} Ptx;
+
+static bool starts(const char *line, const char *with) { return strncmp(line, with, strlen(with)) == 0; }
+
+/* Lines that only LLVM's debug information brings. */
+static bool is_debug(const char *line)
+{
+    return starts(line, "\t.loc\t") || starts(line, "\t.file\t") || starts(line, "$L__tmp") || starts(line, "$L__func_begin") ||
+           starts(line, "$L__func_end") || starts(line, "\t.section\t.debug_macinfo");
+}
+
+/* In a body: not a directive, a label, a brace or a comment. */
+static bool is_instruction(const char *line, size_t n)
+{
+    while (n && (*line == '\t' || *line == ' ')) line++, n--;
+    if (n == 0 || *line == '.' || *line == '/' || *line == '{' || *line == '}' || *line == ')' || *line == '(' || *line == '$') return false;
+    return memchr(line, ';', n) != NULL;
+}
+
+static uint32_t file_number(Ptx *p, const char *file)
+{
+    for (uint32_t i = 0; i < p->n_files; i++)
+        if (!strcmp(p->files[i], file)) return i + 1;
+    if (p->n_files == WBB_LEN(p->files)) return 0;
+    p->files[p->n_files++] = file;
+    return p->n_files;
+}
+
+/* The label of a name. Debuggers may be told of an inlined place only after the place itself. */
+static uint32_t name_number(Ptx *p, uint32_t hlo_file, uint32_t number)
+{
+    const LlOrigin *origin = &p->b->o->origins[number];
+    if (p->name_of[number]) return p->name_of[number] - 1;
+    p->name_of[number] = ++p->n_names;
+    wbb_putf(&p->out, "\t.loc\t%u %u %u\n", hlo_file, origin->line, origin->column);
+    const char *name = origin->name;
+    wbb_putf(&p->names, "$L__info_string%u:\n\t.b8 ", p->n_names - 1);
+    for (; *name; name++) wbb_putf(&p->names, "%u,", (unsigned)(unsigned char)*name);
+    wbb_put(&p->names, "0\n");
+    return p->n_names - 1;
+}
+
+/* The rule's line, inlined at the HLO instruction's; of what no rule made, the HLO line alone, or line 0. */
+static void put_loc(Ptx *p)
+{
+    const LlMaker *m = &p->b->makers.items[p->now];
+    if (p->now == p->said) return;
+    p->said = p->now;
+    const RwRule *rule = rule_of(p->b, m);
+    const LlOrigin *origin = origin_of(p->b, m);
+    const uint32_t hlo = origin && p->b->o->hlo_file ? file_number(p, p->b->o->hlo_file) : 0;
+    const uint32_t file = rule ? file_number(p, rule->file) : 0;
+    if (file && hlo) {
+        const uint32_t name = name_number(p, hlo, m->origin - 1);
+        wbb_putf(&p->out, "\t.loc\t%u %u 0, function_name $L__info_string%u, inlined_at %u %u %u\n", file, rule->line, name, hlo, origin->line, origin->column);
+    } else if (file) wbb_putf(&p->out, "\t.loc\t%u %u 0\n", file, rule->line);
+    else if (hlo) wbb_putf(&p->out, "\t.loc\t%u %u %u\n", hlo, origin->line, origin->column);
+    else if (p->n_files) wbb_put(&p->out, "\t.loc\t1 0 0\n");
+}
+
+static const char *saying(Ptx *p, const char *line)
+{
+    while (*line == '\t' || *line == ' ') line++;
+    if (p->library) return "libdevice";
+    if (starts(line, "ld.param")) return "LLVM: parameter";
+    return comment(p->b, &p->b->makers.items[p->now]);
+}
+
+/* Is the function that this line begins one of the kernel's? Their names begin with its name. */
+static bool is_own(const LlBuild *b, const char *line, size_t n)
+{
+    while (n > 0 && line[n - 1] != '(') n--; /* the parameters' */
+    size_t start = n ? n - 1 : 0;
+    while (start > 0 && line[start - 1] != ' ' && line[start - 1] != '\t') start--;
+    const size_t length = strlen(b->k->name);
+    return b->k->n_functions && n > start + length && !strncmp(line + start, b->k->name, length) && line[start + length] == '_';
+}
+
+static const char *ptx_text(LlBuild *b, const char *text, bool comments, size_t *n_out)
+{
+    Ptx p = {.b = b, .out = wbb_buf(b->arena), .comments = comments, .names = wbb_buf(b->arena)};
+    p.name_of = WBB_NEW_N(b->arena, uint32_t, b->o->n_origins + 1);
+    for (const char *line = text, *next; *line; line = next) {
+        const char *end = strchr(line, '\n');
+        const size_t n = end ? (size_t)(end - line) : strlen(line);
+        next = end ? end + 1 : line + n;
+        if (starts(line, "\t.loc\t")) {
+            char *after;
+            (void)strtoul(line + strlen("\t.loc\t"), &after, 10);
+            p.now = (uint32_t)strtoul(after, NULL, 10);
+            if (p.now >= b->makers.n) p.now = 0;
+        }
+        if (is_debug(line)) continue;
+        if (starts(line, ".visible .entry")) p.library = false, p.now = p.said = 0;
+        else if (starts(line, ".func") || starts(line, ".weak .func") || starts(line, ".visible .func")) p.library = !is_own(b, line, n), p.now = p.said = 0;
+        if (!is_instruction(line, n) || memchr(line, '[', n) == line + 1) {
+            wbb_put_n(&p.out, line, (size_t)(next - line));
+            continue;
+        }
+        if (comments) {
+            put_line(&p.out, line, n, "//", saying(&p, line));
+            continue;
+        }
+        if (!p.library) put_loc(&p);
+        wbb_put_n(&p.out, line, (size_t)(next - line));
+    }
+    if (!comments) {
+        for (uint32_t i = 0; i < p.n_files; i++) wbb_putf(&p.out, "\t.file\t%u \"%s\"\n", i + 1, p.files[i]);
+        if (p.n_names) wbb_putf(&p.out, "\t.section\t.debug_str\n\t{\n%s\t}\n", p.names.text);
+    }
+    *n_out = p.out.n;
+    return p.out.text;
+}
+
+void ll_say_ptx(LlBuild *b)
+{
+    if (!b->lines) return;
+    const char *text = b->out.ptx;
+    if (b->o->comments) b->out.ptx_commented = ptx_text(b, text, true, &(size_t){0});
+    if (b->o->lines) {
+        b->out.ptx = ptx_text(b, text, false, &b->out.n_ptx);
+        return;
+    }
+    WbbBuf plain = wbb_buf(b->arena);
+    for (const char *line = text; *line;) {
+        const char *end = strchr(line, '\n');
+        const size_t n = end ? (size_t)(end - line) + 1 : strlen(line);
+        if (!is_debug(line)) wbb_put_n(&plain, line, n);
+        line += n;
+    }
+    b->out.ptx = plain.text;
+    b->out.n_ptx = plain.n;
+}
+
+/* --- LLVM ------------------------------------------------------------------------------------------------------------------------ */
+/* Numbers of the makers of all instructions, in the order in which they are printed. */
+static uint32_t *numbers(LlBuild *b, LLVMModuleRef module, uint32_t *n)
+{
+    struct {
+        uint32_t *items;
+        uint32_t n, capacity;
+    } list = {0};
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+        for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(f); block; block = LLVMGetNextBasicBlock(block))
+            for (LLVMValueRef i = LLVMGetFirstInstruction(block); i; i = LLVMGetNextInstruction(i)) {
+                const uint32_t line = LLVMInstructionGetDebugLoc(i) ? LLVMGetDebugLocLine(i) : 0;
+                WBB_PUSH(b->arena, &list, line < b->makers.n ? line : 0);
+            }
+    *n = list.n;
+    return list.items;
+}
+
+const char *ll_say_llvm(LlBuild *b)
+{
+    const char *text;
+    if (!b->lines) {
+        ll_take_text(b, LLVMPrintModuleToString(b->module), &text, NULL);
+        return text;
+    }
+    LLVMModuleRef copy = LLVMCloneModule(b->module);
+    uint32_t n, at = 0;
+    const uint32_t *makers = numbers(b, copy, &n);
+    LLVMStripModuleDebugInfo(copy);
+    ll_take_text(b, LLVMPrintModuleToString(copy), &text, NULL);
+    LLVMDisposeModule(copy);
+    if (!b->o->comments) return text;
+    WbbBuf out = wbb_buf(b->arena);
+    for (const char *line = text, *next; *line; line = next) {
+        const char *end = strchr(line, '\n');
+        const size_t length = end ? (size_t)(end - line) : strlen(line);
+        next = end ? end + 1 : line + length;
+        const bool instruction = starts(line, "  ") && line[2] != ' ' && line[2] != ']' && length > 2; /* cases of a switch stand deeper */
+        if (instruction && at < n) put_line(&out, line, length, ";", comment(b, &b->makers.items[makers[at++]]));
+        else wbb_put_n(&out, line, (size_t)(next - line));
+    }
+    return out.text;
+}

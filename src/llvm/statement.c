@@ -1,0 +1,183 @@
+/* statement.c: statements to LLVM IR.
+ *
+ * Needs the function that is being built and scopes that are numbered as they are entered here; leaves blocks. What an `if` leaves is
+ * a phi where its branches join, what a `for` carries a phi at its head; what it leaves is what its last turn yields.
+ *
+ *     s = for k in 0..8 carry acc = 0.0:f32 { yield .. }  ->  loop: %k = phi [0, ..], [%next, ..]; %acc = phi [0.0, ..], [%s, ..]
+ */
+#include "llvm/inner.h"
+
+static void emit_block(LlBuild *b, const IrBlock *block, uint32_t scope);
+
+static void emit_store(LlBuild *b, const IrStmt *s, uint32_t scope)
+{
+    const IrType type = ir_at(b->g, s->value)->type;
+    const uint32_t align = ll_access_align(b, &b->k->buffers[s->buffer], type, s->index);
+    const bool packed = ll_is_packed(IR_SC(type));
+    ll_demand(b, s->value, false);
+    if (!packed || !ir_is_const(b->g, s->index)) ll_demand(b, s->index, !packed);
+    ll_at_scope(b, scope);
+    ll_lines_at(b, s->index);
+    if (packed) {
+        LLVMValueRef index = ll_index(b, s->index, ll_is_wide(b->g, s->index));
+        ll_lines_store(b, s);
+        ll_store_packed(b, b->values[s->value], b->pointers[s->buffer], index, type, align);
+        return;
+    }
+    LLVMValueRef address = ll_address(b, s->buffer, s->index);
+    ll_lines_store(b, s);
+    LLVMValueRef v = b->values[s->value];
+    if (IR_SC(type) == SC_PRED) v = LLVMBuildZExt(b->builder, v, ll_memory_type(b, type), "");
+    LLVMValueRef at = LLVMBuildStore(b->builder, v, address);
+    LLVMSetAlignment(at, align);
+}
+
+static LLVMBasicBlockRef new_block(LlBuild *b, const char *name)
+{
+    return LLVMAppendBasicBlockInContext(b->llvm, b->function, name);
+}
+
+LlEnd ll_scope(LlBuild *b, const IrBlock *statements, LLVMBasicBlockRef block, const IrRef *yields, uint32_t n)
+{
+    const uint32_t scope = b->next_scope++;
+    LlEnd end = {.values = WBB_NEW_N(b->arena, LLVMValueRef, n + 1)};
+    b->points[scope].block = block;
+    b->open[scope] = true;
+    emit_block(b, statements, scope);
+    for (uint32_t i = 0; i < n; i++) ll_demand(b, yields[i], false);
+    for (uint32_t i = 0; i < n; i++) end.values[i] = b->values[yields[i]];
+    b->open[scope] = false;
+    end.block = b->points[scope].block;
+    return end;
+}
+
+/* A branch, and the way from its end to where the branches join. */
+static LlEnd branch(LlBuild *b, const IrStmt *s, bool otherwise, LLVMBasicBlockRef block, LLVMBasicBlockRef join)
+{
+    IrRef *yields = WBB_NEW_N(b->arena, IrRef, s->n_results + 1);
+    for (uint32_t i = 0; i < s->n_results; i++) yields[i] = otherwise ? s->results[i].otherwise : s->results[i].yield;
+    const LlEnd end = ll_scope(b, otherwise ? &s->otherwise : &s->body, block, yields, s->n_results);
+    LLVMPositionBuilderAtEnd(b->builder, end.block);
+    ll_lines_control(b, LL_BY_BRANCH);
+    LLVMBuildBr(b->builder, join);
+    return end;
+}
+
+static void emit_if(LlBuild *b, const IrStmt *s, uint32_t scope)
+{
+    ll_demand(b, s->condition, false);
+    ll_at_scope(b, scope);
+    ll_lines_control(b, LL_BY_BRANCH);
+    const bool both = s->otherwise.n > 0 || s->n_results > 0;
+    LLVMBasicBlockRef then = new_block(b, "then"), otherwise = both ? new_block(b, "else") : NULL, join = new_block(b, "join");
+    b->points[scope].end = LLVMBuildCondBr(b->builder, b->values[s->condition], then, both ? otherwise : join);
+    const LlEnd yes = branch(b, s, false, then, join);
+    LlEnd no = {0};
+    if (both) no = branch(b, s, true, otherwise, join);
+    else b->next_scope++; /* the empty else */
+    b->points[scope] = (LlPoint){join, NULL};
+    if (s->n_results) LLVMPositionBuilderAtEnd(b->builder, join);
+    if (s->n_results) ll_lines_control(b, LL_BY_BRANCH);
+    for (uint32_t i = 0; i < s->n_results; i++) {
+        LLVMValueRef phi = LLVMBuildPhi(b->builder, LLVMTypeOf(yes.values[i]), "");
+        LLVMValueRef values[2] = {yes.values[i], no.values[i]};
+        LLVMBasicBlockRef blocks[2] = {yes.block, no.block};
+        LLVMAddIncoming(phi, values, blocks, 2);
+        b->brought[s->results[i].value] = phi;
+    }
+}
+
+static uint32_t count_scopes(const IrBlock *block)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < block->n; i++) {
+        const IrStmt *s = block->items[i];
+        if (s->kind == IR_IF) n += 2 + count_scopes(&s->body) + count_scopes(&s->otherwise);
+        if (s->kind == IR_FOR) n += 1 + count_scopes(&s->body);
+    }
+    return n;
+}
+
+/* What is carried into the first turn; and what is left where there is none. */
+static void carry_in(LlBuild *b, const IrStmt *s)
+{
+    for (uint32_t i = 0; i < s->n_results; i++) ll_demand(b, s->results[i].init, false);
+    for (uint32_t i = 0; i < s->n_results; i++) b->brought[s->results[i].value] = b->values[s->results[i].init];
+}
+
+/* The test is at the bottom: a loop runs at least once. */
+static void emit_for(LlBuild *b, const IrStmt *s, uint32_t scope)
+{
+    const IrVar *var = &b->g->vars[s->var];
+    carry_in(b, s);
+    if (var->hi < var->lo) {
+        b->next_scope += 1 + count_scopes(&s->body);
+        return;
+    }
+    const bool wide = var->lo < INT32_MIN || var->hi >= INT32_MAX;
+    LLVMTypeRef type = wide ? b->i64 : b->i32;
+    LLVMBasicBlockRef body = new_block(b, "loop"), after = new_block(b, "after"), before = b->points[scope].block;
+    IrRef *yields = WBB_NEW_N(b->arena, IrRef, s->n_results + 1);
+    ll_at_scope(b, scope);
+    ll_lines_control(b, LL_BY_LOOP);
+    b->points[scope].end = LLVMBuildBr(b->builder, body);
+    LLVMPositionBuilderAtEnd(b->builder, body);
+    LLVMValueRef counter = LLVMBuildPhi(b->builder, type, "");
+    b->vars[s->var] = counter;
+    for (uint32_t i = 0; i < s->n_results; i++) {
+        LLVMValueRef init = b->brought[s->results[i].value], phi = LLVMBuildPhi(b->builder, LLVMTypeOf(init), "");
+        LLVMAddIncoming(phi, &init, &before, 1);
+        b->brought[s->results[i].carried] = phi;
+        yields[i] = s->results[i].yield;
+    }
+    const LlEnd end = ll_scope(b, &s->body, body, yields, s->n_results);
+    LLVMBasicBlockRef last = end.block;
+    LLVMPositionBuilderAtEnd(b->builder, last);
+    ll_lines_control(b, LL_BY_LOOP);
+    LLVMValueRef next = LLVMBuildNSWAdd(b->builder, counter, LLVMConstInt(type, 1, false), "");
+    LLVMValueRef more = LLVMBuildICmp(b->builder, LLVMIntSLE, next, LLVMConstInt(type, (uint64_t)var->hi, true), "");
+    LLVMBuildCondBr(b->builder, more, body, after);
+    LLVMValueRef values[2] = {LLVMConstInt(type, (uint64_t)var->lo, true), next};
+    LLVMBasicBlockRef blocks[2] = {before, last};
+    LLVMAddIncoming(counter, values, blocks, 2);
+    for (uint32_t i = 0; i < s->n_results; i++) {
+        LLVMAddIncoming(b->brought[s->results[i].carried], &end.values[i], &last, 1);
+        b->brought[s->results[i].value] = end.values[i];
+    }
+    b->points[scope] = (LlPoint){after, NULL};
+}
+
+/* What is known at run time only: as many bits as its interval needs. */
+static LLVMValueRef as_index(LlBuild *b, const IrStmt *s)
+{
+    const IrVar *var = &b->g->vars[s->var];
+    const bool wide = var->lo < INT32_MIN || var->hi > INT32_MAX;
+    LLVMTypeRef to = wide ? b->i64 : b->i32;
+    LLVMValueRef v = b->values[s->value];
+    const unsigned have = LLVMGetIntTypeWidth(LLVMTypeOf(v)), want = wide ? 64 : 32;
+    if (have == want) return v;
+    if (have > want) return LLVMBuildTrunc(b->builder, v, to, "");
+    return sc_is_signed(IR_SC(ir_at(b->g, s->value)->type)) ? LLVMBuildSExt(b->builder, v, to, "") : LLVMBuildZExt(b->builder, v, to, "");
+}
+
+static void emit_let(LlBuild *b, const IrStmt *s, uint32_t scope)
+{
+    const IrRef is = s->value ? s->value : b->g->vars[s->var].definition;
+    ll_demand(b, is, false);
+    ll_at_scope(b, scope);
+    if (s->value) ll_lines_at(b, is);
+    b->vars[s->var] = s->value ? as_index(b, s) : ll_index(b, is, ll_is_wide(b->g, is));
+}
+
+static void emit_block(LlBuild *b, const IrBlock *block, uint32_t scope)
+{
+    for (uint32_t i = 0; i < block->n; i++) {
+        const IrStmt *s = block->items[i];
+        switch (s->kind) {
+        case IR_STORE: emit_store(b, s, scope); break;
+        case IR_IF: emit_if(b, s, scope); break;
+        case IR_FOR: emit_for(b, s, scope); break;
+        case IR_BIND: emit_let(b, s, scope); break;
+        }
+    }
+}

@@ -1,0 +1,88 @@
+/* type.c: types, constants, and what else every file of the module asks of LLVM.
+ *
+ * A value of type pred is i1, in memory a byte; index values are i32 or i64 (index.c); floats of 8 bits and below are integers, which
+ * rules compute with. Elements narrower than a byte and complex ones: forms.c. Vectors are vectors.
+ *
+ *     bf16x8 -> <8 x bfloat>; pred in memory -> i8; ll_const(bf16x2, 0x3f80) -> <2 x bfloat> splat (1.0)
+ */
+#include "llvm/inner.h"
+
+#include <string.h>
+
+static LLVMTypeRef scalar(LlBuild *b, ScType t)
+{
+    switch (t) {
+    case SC_PRED: return b->i1;
+    case SC_F16: return LLVMHalfTypeInContext(b->llvm);
+    case SC_BF16: return LLVMBFloatTypeInContext(b->llvm);
+    case SC_F32: return LLVMFloatTypeInContext(b->llvm);
+    case SC_F64: return LLVMDoubleTypeInContext(b->llvm);
+    case SC_INDEX: return b->i32;
+    default: break;
+    }
+    const uint16_t bits = sc_type_info[t].bits;
+    if (bits < 1 || bits > 64)
+        wbb_decline(b->cx, (WbbLoc){0}, WHY_TYPE, "@%s: values of type %s", b->k->name, sc_type_info[t].name);
+    return LLVMIntTypeInContext(b->llvm, bits);
+}
+
+LLVMTypeRef ll_type(LlBuild *b, IrType type)
+{
+    if (ll_parts(type) == 2) return LLVMVectorType(scalar(b, IR_SC(type) == SC_C64 ? SC_F32 : SC_F64), 2 * IR_LANES(type));
+    LLVMTypeRef t = scalar(b, IR_SC(type));
+    return IR_LANES(type) == 1 ? t : LLVMVectorType(t, IR_LANES(type));
+}
+
+LLVMTypeRef ll_memory_type(LlBuild *b, IrType type)
+{
+    if (ll_parts(type) == 2) return ll_type(b, type);
+    LLVMTypeRef t = IR_SC(type) == SC_PRED || ll_is_packed(IR_SC(type)) ? b->i8 : scalar(b, IR_SC(type));
+    return IR_LANES(type) == 1 ? t : LLVMVectorType(t, IR_LANES(type));
+}
+
+LLVMValueRef ll_splat(LlBuild *b, LLVMValueRef x, uint32_t lanes)
+{
+    LLVMTypeRef vector = LLVMVectorType(LLVMTypeOf(x), lanes);
+    LLVMValueRef first = LLVMBuildInsertElement(b->builder, LLVMGetPoison(vector), x, LLVMConstInt(b->i32, 0, false), "");
+    LLVMValueRef zeros = LLVMConstNull(LLVMVectorType(b->i32, lanes));
+    return LLVMBuildShuffleVector(b->builder, first, LLVMGetPoison(vector), zeros, "");
+}
+
+LLVMValueRef ll_const(LlBuild *b, IrType type, uint64_t bits)
+{
+    LLVMTypeRef t = scalar(b, IR_SC(type));
+    LLVMValueRef one = sc_is_float(IR_SC(type)) && LLVMGetTypeKind(t) != LLVMIntegerTypeKind ? LLVMConstFPFromBits(t, &bits)
+                                                                                            : LLVMConstInt(t, bits, false);
+    const uint32_t lanes = IR_LANES(type);
+    if (lanes == 1) return one;
+    LLVMValueRef *all = WBB_NEW_N(b->arena, LLVMValueRef, lanes);
+    for (uint32_t i = 0; i < lanes; i++) all[i] = one;
+    return LLVMConstVector(all, lanes);
+}
+
+/* The declaration of an intrinsic, overloaded by `types`. */
+LLVMValueRef ll_function(LlBuild *b, const LlIntrinsic *in, LLVMTypeRef *types, size_t n, LLVMTypeRef *type)
+{
+    const unsigned id = LLVMLookupIntrinsicID(in->name, strlen(in->name));
+    *type = LLVMIntrinsicGetType(b->llvm, id, types, n);
+    return LLVMGetIntrinsicDeclaration(b->module, id, types, n);
+}
+
+LLVMAttributeRef ll_attribute(LlBuild *b, const char *name, uint64_t value)
+{
+    const unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+    assert(kind && "an attribute that this LLVM does not know");
+    return LLVMCreateEnumAttribute(b->llvm, kind, value);
+}
+
+void ll_take_text(LlBuild *b, char *text, const char **out, size_t *n)
+{
+    b->text = text; /* disposed of with the compile should the arena be full */
+    const size_t length = strlen(text);
+    char *copy = wbb_alloc(b->arena, length + 1);
+    memcpy(copy, text, length + 1);
+    *out = copy;
+    if (n) *n = length;
+    b->text = NULL;
+    LLVMDisposeMessage(text);
+}

@@ -1,0 +1,182 @@
+/* builder.c: makes every node that rules apply to.
+ *
+ * Needs normal operands; leaves the node in normal form: constants are folded and the rules of its phase applied until none
+ * matches, so a second sweep changes nothing and facts are final. Index nodes always go through the index rules; element nodes
+ * through the rules of the running pass.
+ *
+ *     rw_floordiv(rw, 8*t + v, 8)   with v in 0..8   =>   t
+ */
+#include "rewrite/inner.h"
+
+enum { MAX_DEPTH = 1000, MAX_FIRINGS = 1000000 }; /* of rules that fire within rules, and one after the other: asserts, the phases end long before */
+enum { LONG_SUM = 24 };
+
+RwCx *rw_new(WbbCx *cx, WbbArena *a, IrGraph *g, const RwTables *index, const RwTables *target, bool approx)
+{
+    RwCx *rw = WBB_NEW(a, RwCx);
+    *rw = (RwCx){.cx = cx, .arena = a, .g = g, .index = index, .target = target, .approx = approx, .phase = -1};
+    rw->counts[0] = WBB_NEW_N(a, uint32_t, target->n_rules + 1);
+    rw->counts[1] = WBB_NEW_N(a, uint32_t, index->n_rules + 1);
+    rw->disabled[0] = WBB_NEW_N(a, uint8_t, target->n_rules + 1);
+    rw->disabled[1] = WBB_NEW_N(a, uint8_t, index->n_rules + 1);
+    return rw;
+}
+
+IrGraph *rw_graph(RwCx *rw) { return rw->g; }
+const RwTables *rw_target(const RwCx *rw) { return rw->target; }
+
+/* --- one node ------------------------------------------------------------------------------------------------------------- */
+static IrRef fold(RwCx *rw, IrRef r)
+{
+    const IrNode *at = ir_at(rw->g, r);
+    if (ir_in_pool(at) || !at->a[0] || !ir_is_const(rw->g, at->a[0])) return 0; /* most nodes */
+    const IrNode n = *at;
+    if (sc_op_info[n.op].signature == SC_FRAME) return 0;
+    uint64_t x[3] = {0, 0, 0}, bits;
+    for (uint32_t i = 0; i < 3 && n.a[i]; i++) {
+        if (!ir_is_const(rw->g, n.a[i])) return 0;
+        x[i] = ir_at(rw->g, n.a[i])->imm;
+    }
+    const ScType from = IR_SC(ir_at(rw->g, n.a[0])->type), type = IR_SC(n.type);
+    const uint8_t sig = sc_op_info[n.op].signature;
+    if (!sc_eval((ScOp)n.op, sig == SC_COMPARE || sig == SC_TEST ? from : type, from, x, &bits)) return 0;
+    return type == SC_INDEX ? ir_index(rw->g, (int64_t)bits) : ir_const(rw->g, n.type, bits);
+}
+
+static IrRef fold_frame(RwCx *rw, IrRef r)
+{
+    const IrGraph *g = rw->g;
+    if (sc_op_info[ir_at(g, r)->op].signature != SC_FRAME) return 0;
+    const IrNode n = *ir_at(g, r);
+    if (n.op == OP_IDX && ir_is_const(g, n.a[0])) return ir_const(rw->g, n.type, sc_from_i128(IR_SC(n.type), (int64_t)ir_at(g, n.a[0])->imm));
+    if (n.op == OP_SPLAT && ir_is_const(g, n.a[0])) return ir_const(rw->g, n.type, ir_at(g, n.a[0])->imm);
+    if (n.op == OP_PACK && n.a[0] == n.a[1] && ir_is_const(g, n.a[0])) return ir_const(rw->g, n.type, ir_at(g, n.a[0])->imm);
+    if (n.op != OP_PART) return 0;
+    const IrNode x = *ir_at(g, n.a[0]);
+    if (x.type == n.type) return n.a[0];
+    if (x.op == OP_CONST) return ir_const(rw->g, n.type, x.imm);
+    if (x.op == OP_SPLAT) return IR_LANES(n.type) == 1 ? x.a[0] : rw_make(rw, OP_SPLAT, n.type, 0, x.a[0], 0, 0, 0);
+    if (x.op != OP_PACK) return 0;
+    const uint64_t half = IR_LANES(x.type) / 2;
+    if (n.imm + IR_LANES(n.type) <= half) return rw_make(rw, OP_PART, n.type, 0, x.a[0], 0, 0, n.imm);
+    if (n.imm >= half) return rw_make(rw, OP_PART, n.type, 0, x.a[1], 0, 0, n.imm - half);
+    return 0;
+}
+
+static IrRef apply(RwCx *rw, IrRef r)
+{
+    const bool index = ir_is_index(rw->g, r);
+    const int phase = index ? RW_INDEX : rw->phase;
+    if (phase < 0 || phase == RW_ISEL) return 0;
+    const RwTables *t = index ? rw->index : rw->target;
+    Match m;
+    const uint32_t *build;
+    rw->visits++;
+    for (bool ok = rw_match(rw, t, (RwPhase)phase, r, &m, &build); ok; ok = rw_match_next(rw, &m, &build)) {
+        const uint32_t rule = m.rule, outer_rule = rw->g->making_rule, outer_origin = rw->g->making_origin;
+        rw->g->making_rule = (rule + 1) | (index ? IR_INDEX_RULE : 0);
+        if (rw->g->origin[r]) rw->g->making_origin = rw->g->origin[r];
+        const IrRef result = rw_build(rw, t, r, &m, build);
+        rw->g->making_rule = outer_rule;
+        rw->g->making_origin = outer_origin;
+        if (result) {
+            assert(result != r);
+            rw_record(rw, t, rule, r, result);
+            return result;
+        }
+    }
+    return 0;
+}
+
+static void grow_normal(RwCx *rw)
+{
+    const uint32_t capacity = rw->g->capacity;
+    rw->normal = wbb_grow(rw->arena, rw->normal, rw->normal_capacity * sizeof *rw->normal, capacity * sizeof *rw->normal);
+    rw->normal_capacity = capacity;
+}
+
+static inline IrRef *normal_slot(RwCx *rw, IrRef r)
+{
+    if (rw->normal_capacity <= r) grow_normal(rw);
+    return &rw->normal[r];
+}
+
+/* The normal form of a node whose operands are normal. */
+IrRef rw_normalize(RwCx *rw, IrRef r)
+{
+    if (rw->plain) return r;
+    const IrRef known = *normal_slot(rw, r);
+    if (known) return known;
+    if (rw->depth == MAX_DEPTH) rw_out_of_fuel(rw, r);
+    rw->depth++;
+    IrRef n = r;
+    for (uint32_t firings = 0;; firings++) {
+        if (firings == MAX_FIRINGS) rw_out_of_fuel(rw, r);
+        IrRef next = fold_frame(rw, n);
+        if (!next) next = fold(rw, n);
+        if (!next && ir_at(rw->g, n)->op == OP_SUM && ir_at(rw->g, n)->a[1] > LONG_SUM) next = rw_regroup(rw, n);
+        if (!next || next == n) next = apply(rw, n);
+        if (!next || next == n) break;
+        n = next;
+        const IrRef known_next = *normal_slot(rw, n);
+        if (!known_next) continue;
+        n = known_next;
+        break;
+    }
+    rw->depth--;
+    *normal_slot(rw, r) = n;
+    if (n != r) *normal_slot(rw, n) = n;
+    return n;
+}
+
+IrRef rw_step(RwCx *rw, RwPhase phase, IrRef root, uint32_t *rule)
+{
+    const RwTables *t = phase == RW_INDEX ? rw->index : rw->target;
+    Match m;
+    const uint32_t *build;
+    *rule = RW_FOLDED;
+    rw->plain = true;
+    IrRef result = fold_frame(rw, root);
+    if (!result) result = fold(rw, root);
+    for (bool ok = !result && rw_match(rw, t, phase, root, &m, &build); ok && !result; ok = !result && rw_match_next(rw, &m, &build)) {
+        *rule = m.rule;
+        result = rw_build(rw, t, root, &m, build);
+    }
+    rw->plain = false;
+    return result;
+}
+
+IrRef rw_make(RwCx *rw, ScOp op, IrType type, uint32_t flags, IrRef a, IrRef b, IrRef c, uint64_t imm)
+{
+    return rw_normalize(rw, ir_node(rw->g, op, type, flags, a, b, c, imm));
+}
+
+IrRef rw_sum(RwCx *rw, int64_t constant, const IrTerm *terms, uint32_t n)
+{
+    return rw_normalize(rw, ir_sum(rw->g, constant, terms, n, NULL));
+}
+
+IrRef rw_try_sum(RwCx *rw, int64_t constant, const IrTerm *terms, uint32_t n)
+{
+    bool overflow = false;
+    const IrRef r = ir_sum(rw->g, constant, terms, n, &overflow);
+    return overflow ? 0 : rw_normalize(rw, r);
+}
+
+IrRef rw_add(RwCx *rw, IrRef x, IrRef y) { return rw_sum(rw, 0, (IrTerm[]){{1, x}, {1, y}}, 2); }
+IrRef rw_sub(RwCx *rw, IrRef x, IrRef y) { return rw_sum(rw, 0, (IrTerm[]){{1, x}, {-1, y}}, 2); }
+IrRef rw_scale(RwCx *rw, IrRef x, int64_t k) { return rw_sum(rw, 0, (IrTerm[]){{k, x}}, 1); }
+
+IrRef rw_floordiv(RwCx *rw, IrRef x, int64_t k)
+{
+    assert(k > 0);
+    return rw_make(rw, OP_FLOORDIV, IR_TYPE(SC_INDEX, 0), 0, x, ir_index(rw->g, k), 0, 0);
+}
+
+IrRef rw_mod(RwCx *rw, IrRef x, int64_t k)
+{
+    assert(k > 0);
+    return rw_make(rw, OP_MOD, IR_TYPE(SC_INDEX, 0), 0, x, ir_index(rw->g, k), 0, 0);
+}
+
+IrRef rw_compare(RwCx *rw, ScOp op, IrRef x, IrRef y) { return rw_make(rw, op, IR_TYPE(SC_PRED, 0), 0, x, y, 0, 0); }

@@ -1,0 +1,103 @@
+/* replacement.c: the right side of a rule, through the same door as every other node.
+ *
+ * A build program fills slots in order: constants (KIMM, KWIDTH, KARITH), BNODE (an operation), BLIT and BKONST (a constant of a
+ * type), BSUM (a sum of slots with coefficients), and ends with BROOT (the result) or BINSTR (a selected tile and its operands).
+ * Nodes carry the flags that are written and those that all matched nodes share.
+ */
+#include "rewrite/inner.h"
+
+/* mode 1: the class bound in slot `number`; else the type itself */
+static IrType type_of(const Match *m, uint32_t mode, uint32_t number)
+{
+    return mode ? IR_TYPE(m->type[number], 0) : number;
+}
+
+static IrRef operand(RwCx *rw, Match *m, uint32_t slots, uint32_t k)
+{
+    const uint32_t s = slots >> (8 * k) & 255;
+    return s == 255 ? 0 : rw_rest(rw, m, s);
+}
+
+/* The root is left to whoever asked for it: firing by firing, not one within the other. */
+static bool is_root(uint32_t next) { return (next & 63) == W_BROOT; }
+
+static IrRef build_sum(RwCx *rw, Match *m, uint32_t n, uint32_t constant, const uint32_t *slots)
+{
+    IrTerm few[MAX_PICKS], *terms = few;
+    uint32_t count = 0;
+    int64_t left = 0;
+    assert(n <= MAX_PICKS);
+    for (uint32_t i = 0; i < n; i++) { /* what is left of a sum goes into the new one term by term */
+        if ((slots[i] & 255) != m->rest_slot || m->rest_slot == 0 || slots[i] >> 8 != 255) continue;
+        terms = WBB_NEW_N(rw->arena, IrTerm, n + ir_at(rw->g, m->rest.sum)->a[1]);
+        rw_rest_terms(rw, m, terms, &count, &left);
+        break;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t k = slots[i] >> 8 & 255;
+        const WbbI128 c = k == 255 ? 1 : m->konst[k];
+        if (c < INT64_MIN || c > INT64_MAX) return 0;
+        if (terms != few && (slots[i] & 255) == m->rest_slot) continue;
+        terms[count++] = (IrTerm){.coefficient = (int64_t)c, .ref = rw_rest(rw, m, slots[i] & 255)};
+    }
+    const WbbI128 c = left + (constant == 255 ? 0 : m->konst[constant]);
+    if (c < INT64_MIN || c > INT64_MAX) return 0;
+    bool overflow = false;
+    return is_root(slots[n]) ? ir_sum(rw->g, (int64_t)c, terms, count, &overflow) : rw_try_sum(rw, (int64_t)c, terms, count);
+}
+
+static IrRef build_constant(RwCx *rw, IrType type, bool is_float, uint64_t imm)
+{
+    union { uint64_t u; double d; } bits = {.u = imm};
+    const ScType t = IR_SC(type);
+    if (t == SC_INDEX) return ir_index(rw->g, (int64_t)imm);
+    return ir_const(rw->g, type, is_float ? sc_from_f64(t, bits.d) : sc_from_i128(t, (int64_t)imm));
+}
+
+/* A tile: its operands are old nodes, which the selecting sweep replaces. */
+static IrRef build_instr(RwCx *rw, Match *m, IrRef root, uint32_t row, uint32_t slots)
+{
+    return ir_node(rw->g, OP_INSTR, ir_at(rw->g, root)->type, m->flags, operand(rw, m, slots, 0), operand(rw, m, slots, 1),
+                   operand(rw, m, slots, 2), row);
+}
+
+IrRef rw_build(RwCx *rw, const RwTables *t, IrRef root, Match *m, const uint32_t *pc)
+{
+    for (;;) {
+        const uint32_t w = *pc++, a = w >> 8 & 255, b = w >> 16 & 255, c = w >> 24;
+        switch (w & 63) {
+        case W_KIMM: m->konst[a] = (int64_t)t->imm[*pc++]; break;
+        case W_KWIDTH: m->konst[a] = sc_type_info[m->type[b]].bits; break;
+        case W_KARITH:
+            if (!rw_konst(m->konst[b], m->konst[c], *pc++, &m->konst[a])) return 0;
+            break;
+        case W_BNODE: {
+            const uint32_t what = pc[0], slots = pc[1];
+            pc += 2;
+            const IrType type = type_of(m, c, what >> 16);
+            const IrRef x = operand(rw, m, slots, 0), y = operand(rw, m, slots, 1), z = operand(rw, m, slots, 2);
+            m->value[a] = is_root(*pc) ? ir_node(rw->g, (ScOp)(what & 0xffff), type, b | m->flags, x, y, z, 0)
+                                       : rw_make(rw, (ScOp)(what & 0xffff), type, b | m->flags, x, y, z, 0);
+            break;
+        }
+        case W_BLIT: {
+            const uint32_t number = pc[0], imm = pc[1];
+            pc += 2;
+            m->value[a] = build_constant(rw, type_of(m, c, number), b != 0, t->imm[imm]);
+            break;
+        }
+        case W_BKONST: {
+            const ScType type = IR_SC(type_of(m, c, *pc++));
+            m->value[a] = ir_const(rw->g, IR_TYPE(type, 0), sc_from_i128(type, m->konst[b]));
+            break;
+        }
+        case W_BSUM:
+            if ((m->value[a] = build_sum(rw, m, b, c, pc)) == 0) return 0;
+            pc += b;
+            break;
+        case W_BINSTR: return build_instr(rw, m, root, pc[0], pc[1]);
+        case W_BROOT: return rw_rest(rw, m, a);
+        default: assert(!"a build program holds a match step"); return 0;
+        }
+    }
+}
