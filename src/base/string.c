@@ -100,7 +100,7 @@ void wbb_put_n(WbbBuf *b, const char *p, size_t n)
 
 void wbb_put(WbbBuf *b, const char *z) { wbb_put_n(b, z, strlen(z)); }
 
-static void put_v(WbbBuf *b, const char *format, va_list args)
+void wbb_put_v(WbbBuf *b, const char *format, va_list args)
 {
     va_list again;
     va_copy(again, args);
@@ -121,7 +121,7 @@ void wbb_putf(WbbBuf *b, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    put_v(b, format, args);
+    wbb_put_v(b, format, args);
     va_end(args);
 }
 
@@ -130,7 +130,7 @@ char *wbb_format(WbbArena *a, const char *format, ...)
     WbbBuf b = wbb_buf(a);
     va_list args;
     va_start(args, format);
-    put_v(&b, format, args);
+    wbb_put_v(&b, format, args);
     va_end(args);
     return b.text;
 }
