@@ -75,12 +75,6 @@ typedef struct {
 } HloDraft;
 
 typedef struct {
-    const char *name;
-    void *what;     /* an HloInstruction, or an HloComputation */
-    uint32_t owner; /* the computation, counted from 1; other numbers mean a free slot */
-} HloNameSlot;
-
-typedef struct {
     WbbCx *cx;
     WbbArena *arena;
     const char *file;
@@ -100,8 +94,7 @@ typedef struct {
     struct { HloAlias *items; uint32_t n, capacity; } aliases;
     HloEntryLayout entry_layout;
     HloDraft spare;   /* storage for the next draft */
-    HloNameSlot *names;
-    uint32_t names_capacity, owner;
+    WbbMap names;     /* by interned name, the instructions of a computation; then the computations of the module */
 } HloReader;
 
 /* A state to go back to. */

@@ -42,8 +42,7 @@ struct HloBuild {
     HloInstruction **map;         /* [source->n_instructions] what stands for each */
     const HloInstruction *at;     /* being replaced: gives place, metadata and the stem of names; NULL in a new computation */
     WbbLoc loc;                   /* of what is made without it */
-    const char **names;           /* open addressing, by pointer: names are interned */
-    uint32_t names_capacity, n_names;
+    WbbMap names;                 /* interned names that are taken in this computation */
     const bool *fused;            /* [from->n_computations] reached by a fusion, a call or for each element, at whatever depth */
     const bool *marks;            /* [source->n_instructions] of the rewriter */
     uint64_t *total;              /* instructions of the new module so far, all computations */

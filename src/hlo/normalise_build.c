@@ -17,30 +17,12 @@ HloInstruction *const hlo_dropped = &dropped;
 
 /* names -------------------------------------------------------------------------------------------------------------------- */
 
-static const char **name_slot(const char **names, uint32_t capacity, const char *name)
-{
-    uint64_t h = (uint64_t)(uintptr_t)name * UINT64_C(0x9e3779b97f4a7c15);
-    uint32_t k = (uint32_t)(h >> 32) & (capacity - 1);
-    while (names[k] && names[k] != name) k = (k + 1) & (capacity - 1);
-    return &names[k];
-}
-
 /* False if the name is taken. */
 static bool take_name(HloBuild *b, const char *name)
 {
-    if (b->n_names * 2 >= b->names_capacity) {
-        uint32_t capacity = b->names_capacity ? b->names_capacity * 2 : 64;
-        const char **names = WBB_NEW_N(b->arena, const char *, capacity);
-        for (uint32_t k = 0; k < b->names_capacity; k++)
-            if (b->names[k]) *name_slot(names, capacity, b->names[k]) = b->names[k];
-        b->names = names;
-        b->names_capacity = capacity;
-    }
-    const char **slot = name_slot(b->names, b->names_capacity, name);
-    if (*slot) return false;
-    *slot = name;
-    b->n_names++;
-    return true;
+    const uint32_t before = b->names.n;
+    wbb_map_put(&b->names, wbb_key(name));
+    return b->names.n > before;
 }
 
 const char *hlo_own_name(HloBuild *b, const char *wish)
@@ -188,7 +170,8 @@ static HloComputation *close_computation(HloBuild *b, HloComputation *c, HloInst
 HloBuild hlo_begin_computation(HloBuild *caller, uint32_t n, const HloShape *const *parameters)
 {
     HloBuild b = {.cx = caller->cx, .arena = caller->arena, .from = caller->from, .made = caller->made, .fused = caller->fused,
-                  .computations = caller->computations, .total = caller->total, .loc = caller->at->loc};
+                  .computations = caller->computations, .total = caller->total, .loc = caller->at->loc,
+                  .names = {.arena = caller->arena}};
     for (uint32_t k = 0; k < n; k++) {
         HloInstruction *p = hlo_new(&b, HLO_PARAMETER, parameters[k], 0, NULL);
         p->name = hlo_own_name(&b, wbb_format(b.arena, "p%u", k));
@@ -236,8 +219,7 @@ static HloComputation *copy_computation(HloBuild *b, const HloRewriter *w, const
     b->source = source;
     b->marks = w->marks ? w->marks[source->id] : NULL;
     b->list = (HloInstructions){0};
-    b->names = NULL;
-    b->names_capacity = b->n_names = 0;
+    wbb_map_clear(&b->names);
     b->map = WBB_NEW_N(b->arena, HloInstruction *, source->n_instructions);
     for (uint32_t k = 0; k < source->n_instructions; k++) take_name(b, source->instructions[k]->name);
     for (uint32_t k = 0; k < source->n_instructions; k++) b->map[k] = replaced(b, w, source->instructions[k]);
@@ -274,7 +256,7 @@ const HloModule *hlo_rewrite(WbbCx *cx, WbbArena *a, const HloModule *m, const H
     if (!needed(m, w)) return m;
     HloComputations list = {0};
     uint64_t total = 0;
-    HloBuild b = {.cx = cx, .arena = a, .from = m, .computations = &list, .total = &total};
+    HloBuild b = {.cx = cx, .arena = a, .from = m, .computations = &list, .total = &total, .names = {.arena = a}};
     HloModule *made = WBB_NEW(a, HloModule);
     *made = *m;
     b.made = WBB_NEW_N(a, HloComputation *, m->n_computations);

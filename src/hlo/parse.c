@@ -345,6 +345,7 @@ uint32_t hlo_parse_all(WbbCx *cx, WbbArena *a, const char *file, const char *tex
 {
     struct { HloModule **items; uint32_t n, capacity; } list = {0};
     HloReader r = {.cx = cx, .arena = a, .p = text, .end = text + n, .line_start = text, .line = 1};
+    r.names.arena = a;
     r.file = file ? wbb_intern_z(cx, file) : NULL;
     if (n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) r.line_start = r.p += 3; /* the byte order mark of some editors */
     if (n) refuse_nul(&r);
