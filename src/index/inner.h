@@ -6,14 +6,8 @@
 
 /* Nodes and what becomes of them: from variables to what is put there, and every node built anew since. */
 typedef struct {
-    IrRef from, to;
-} IxPair;
-
-typedef struct {
     RwCx *rw;
-    WbbArena *arena;
-    IxPair *pairs; /* an open hash table of `room` slots, a power of two; from 0: free */
-    uint32_t n, capacity;
+    WbbMap nodes; /* by old node, the new one */
 } IxSwap;
 
 /* map.c */

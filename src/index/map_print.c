@@ -218,15 +218,15 @@ void ix_map_json(WbbBuf *out, IrGraph *g, const IxMap *m)
 /* --- how much there is to compute ------------------------------------------------------------------------------------------------- */
 typedef struct {
     IrGraph *g;
-    IxSwap seen;
+    WbbMap seen; /* nodes */
     IxCost *cost;
 } Counting;
 
 static void count(Counting *c, IrRef r)
 {
     const IrNode *n = ir_at(c->g, r);
-    if (n->op == OP_CONST || n->op == OP_VAR || ix_swapped(&c->seen, r)) return;
-    ix_swap(&c->seen, r, r);
+    if (n->op == OP_CONST || n->op == OP_VAR || wbb_map_get(&c->seen, r)) return;
+    wbb_map_put(&c->seen, r);
     if (n->op != OP_SUM) {
         if (n->op == OP_FLOORDIV || n->op == OP_MOD) {
             const IrFact x = ir_fact(c->g, n->a[0]), k = ir_fact(c->g, n->a[1]);
