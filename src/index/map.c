@@ -151,7 +151,7 @@ IrRef ix_rebuild(IxSwap *s, IrRef r)
     return made;
 }
 
-void ix_map_rebuild(IxSwap *s, IxMap *m)
+static void rebuild_map(IxSwap *s, IxMap *m)
 {
     for (uint32_t i = 0; i < m->results.n; i++) m->results.items[i] = ix_rebuild(s, m->results.items[i]);
     for (uint32_t i = 0; i < m->constraints.n; i++) m->constraints.items[i].expression = ix_rebuild(s, m->constraints.items[i].expression);
@@ -176,7 +176,7 @@ IxMap *ix_map_renew(RwCx *rw, WbbArena *a, const IxMap *m, const IxVar *vars)
     }
     for (uint32_t i = 0; i < m->results.n; i++) WBB_PUSH(a, &made->results, m->results.items[i]);
     for (uint32_t i = 0; i < m->constraints.n; i++) WBB_PUSH(a, &made->constraints, m->constraints.items[i]);
-    ix_map_rebuild(&s, made);
+    rebuild_map(&s, made);
     return made;
 }
 
