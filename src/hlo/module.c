@@ -35,9 +35,9 @@ HloOpcode hlo_opcode_named(const char *name, size_t n)
     return HLO_OPCODE_COUNT;
 }
 
-const char *hlo_spelled(const HloInstruction *i) { return i->spelling ? i->spelling : hlo_opcode_name(i->opcode); }
+const char *hlo_opcode_text(const HloInstruction *i) { return i->spelling ? i->spelling : hlo_opcode_name(i->opcode); }
 
-HloOpcode hlo_started(const HloInstruction *i)
+HloOpcode hlo_started_opcode(const HloInstruction *i)
 {
     if (i->opcode != HLO_ASYNC_START || !i->spelling) return i->opcode;
     return hlo_opcode_named(i->spelling, strlen(i->spelling) - strlen("-start"));
@@ -81,7 +81,7 @@ HloFusion hlo_fusion(WbbCx *cx, const HloModule *m)
                 wbb_decline(cx, i->loc, WHY_MANY_FUSIONS, "the entry holds more than one fusion: '%s' and '%s'", fusion->name,
                             i->name);
             fusion = i;
-        } else if (!stands_around_a_fusion(i->opcode) && !hlo_hands_on(i)) {
+        } else if (!stands_around_a_fusion(i->opcode) && !hlo_forwards_operand(i)) {
             other = i;
         }
     }

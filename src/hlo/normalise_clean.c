@@ -28,7 +28,7 @@ static bool is_identity(const HloInstruction *i)
     return false;
 }
 
-static HloInstruction *rewrite_identity(HloBuild *b, const HloInstruction *i)
+static HloInstruction *rewrite_identity(HloBuilder *b, const HloInstruction *i)
 {
     return is_identity(i) ? hlo_mapped(b, i->operands[0]) : NULL;
 }
@@ -45,9 +45,9 @@ static bool is_barrier(const HloInstruction *i)
     return i->opcode == HLO_OPT_BARRIER || i->opcode == HLO_DOMAIN || i->opcode == HLO_ADD_DEPENDENCY;
 }
 
-bool hlo_hands_on(const HloInstruction *i) { return is_identity(i) || is_barrier(i); }
+bool hlo_forwards_operand(const HloInstruction *i) { return is_identity(i) || is_barrier(i); }
 
-static HloInstruction *rewrite_barrier(HloBuild *b, const HloInstruction *i)
+static HloInstruction *rewrite_barrier(HloBuilder *b, const HloInstruction *i)
 {
     return is_barrier(i) ? hlo_mapped(b, i->operands[0]) : NULL;
 }
@@ -67,7 +67,7 @@ static bool is_dynamic(const HloInstruction *i)
     return dynamic; /* tuples in tuples and custom calls: not looked into */
 }
 
-static HloInstruction *rewrite_size(HloBuild *b, const HloInstruction *i)
+static HloInstruction *rewrite_size(HloBuilder *b, const HloInstruction *i)
 {
     if (i->opcode != HLO_GET_DIMENSION_SIZE) return NULL;
     return hlo_new_scalar(b, SC_I32, (double)i->operands[0]->shape->dims[i->dimensions[0]]);
@@ -93,7 +93,7 @@ static bool is_copy(const HloInstruction *i)
     return i->opcode == HLO_COPY && hlo_same_layout(i->shape, i->operands[0]->shape);
 }
 
-static HloInstruction *rewrite_copy(HloBuild *b, const HloInstruction *i)
+static HloInstruction *rewrite_copy(HloBuilder *b, const HloInstruction *i)
 {
     return is_copy(i) && !b->marks[i->id] ? hlo_mapped(b, i->operands[0]) : NULL;
 }
@@ -133,7 +133,7 @@ static bool is_tuple(const HloInstruction *i)
 }
 
 /* All elements of one tuple, in order: that tuple. The root stays a tuple made here: its elements are the outputs. */
-static HloInstruction *whole_tuple(HloBuild *b, const HloInstruction *i)
+static HloInstruction *whole_tuple(HloBuilder *b, const HloInstruction *i)
 {
     const HloInstruction *first = i->operands[0];
     if (first->opcode != HLO_GET_TUPLE_ELEMENT || i == b->source->root) return NULL;
@@ -146,7 +146,7 @@ static HloInstruction *whole_tuple(HloBuild *b, const HloInstruction *i)
     return whole ? hlo_mapped(b, tuple) : NULL;
 }
 
-static HloInstruction *rewrite_tuple(HloBuild *b, const HloInstruction *i)
+static HloInstruction *rewrite_tuple(HloBuilder *b, const HloInstruction *i)
 {
     if (i->opcode == HLO_TUPLE && i->n_operands) return whole_tuple(b, i);
     if (i->opcode != HLO_GET_TUPLE_ELEMENT) return NULL;
@@ -216,7 +216,7 @@ static bool find_called(Life *l, const HloModule *m)
     return uncalled;
 }
 
-static HloInstruction *rewrite_dead(HloBuild *b, const HloInstruction *i) { return b->marks[i->id] ? NULL : hlo_dropped; }
+static HloInstruction *rewrite_dead(HloBuilder *b, const HloInstruction *i) { return b->marks[i->id] ? NULL : hlo_dropped; }
 
 const HloModule *hlo_pass_dead(WbbCx *cx, WbbArena *a, const HloModule *m)
 {

@@ -160,7 +160,7 @@ static void put_operands(WbbBuf *out, const HloInstruction *i)
 static void put_attributes(WbbBuf *out, const HloInstruction *i)
 {
     static const char *const directions[] = {"EQ", "NE", "LT", "LE", "GT", "GE"};
-    const HloOpcode op = hlo_started(i);
+    const HloOpcode op = hlo_started_opcode(i);
     if (i->dimensions) {
         wbb_put(out, ", dimensions={");
         for (uint32_t k = 0; k < i->n_dimensions; k++) wbb_putf(out, k ? ",%lld" : "%lld", (long long)i->dimensions[k]);
@@ -196,7 +196,7 @@ void hlo_print_instruction(WbbBuf *out, const HloInstruction *i)
     wbb_put(out, " = ");
     hlo_print_shape(out, i->shape);
     wbb_put(out, " ");
-    wbb_put(out, hlo_spelled(i));
+    wbb_put(out, hlo_opcode_text(i));
     put_operands(out, i);
     put_attributes(out, i);
 }

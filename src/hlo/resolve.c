@@ -25,10 +25,10 @@ static HloNameSlot *slot_of(HloReader *r, const char *name)
 /* For a message: of the names in the table the one that is nearest. */
 static const char *meant_name(HloReader *r, const char *name)
 {
-    HloNearest s = hlo_nearest(name, strlen(name));
+    HloSuggestion s = hlo_suggest_begin(name, strlen(name));
     for (uint32_t k = 0; k < r->names_capacity; k++)
-        if (r->names[k].owner == r->owner) hlo_nearer(&s, r->names[k].name);
-    return hlo_meant(r->cx->arena, &s);
+        if (r->names[k].owner == r->owner) hlo_suggest_candidate(&s, r->names[k].name);
+    return hlo_suggestion(r->cx->arena, &s);
 }
 
 /* An empty table for n names. Slots of former owners count as free. */
@@ -81,7 +81,7 @@ static void check_typed(HloReader *r, const HloInstruction *user, uint32_t k, Hl
     if (!operand->shape) {
         operand->shape = o->shape;
     } else if (!hlo_same_shape(o->shape, operand->shape)) {
-        wbb_fail(r->cx, o->loc, "%s: operand %u is written as %s, but '%s' has shape %s", hlo_spelled(user), k,
+        wbb_fail(r->cx, o->loc, "%s: operand %u is written as %s, but '%s' has shape %s", hlo_opcode_text(user), k,
                  hlo_shape_text(r->cx->arena, o->shape), o->name, hlo_shape_text(r->cx->arena, operand->shape));
     }
 }
@@ -90,7 +90,7 @@ static HloInstruction *named(HloReader *r, const HloInstruction *user, uint32_t 
 {
     HloNameSlot *slot = slot_of(r, o->name);
     if (slot->owner == r->owner) return slot->what;
-    wbb_fail(r->cx, o->loc, "%s: operand %u: no instruction is named '%s' in this computation%s", hlo_spelled(user), k, o->name,
+    wbb_fail(r->cx, o->loc, "%s: operand %u: no instruction is named '%s' in this computation%s", hlo_opcode_text(user), k, o->name,
              meant_name(r, o->name));
 }
 
@@ -146,7 +146,7 @@ static bool resolve_predecessors(HloReader *r, HloDraft *d)
         const HloNameSlot *slot = slot_of(r, o->name);
         if (slot->owner != r->owner)
             wbb_fail(r->cx, o->loc, "%s: control-predecessors: no instruction is named '%s' in this computation%s",
-                     hlo_spelled(o->user), o->name, meant_name(r, o->name));
+                     hlo_opcode_text(o->user), o->name, meant_name(r, o->name));
         pool[k] = slot->what;
         if (k == 0 || d->orders.items[k - 1].user != o->user) o->user->predecessors = pool + k;
         sorted = sorted && pool[k]->id < o->user->id;
@@ -185,7 +185,7 @@ static void sort_instructions(HloReader *r, HloDraft *d)
             const HloInstruction *need = need_of(i, next[at]++ - 1);
             if (done[need->id]) continue;
             if (next[need->id])
-                wbb_fail(r->cx, i->loc, "%s: a cycle: '%s' needs '%s', which needs it in turn", hlo_spelled(i), i->name,
+                wbb_fail(r->cx, i->loc, "%s: a cycle: '%s' needs '%s', which needs it in turn", hlo_opcode_text(i), i->name,
                          need->name);
             next[need->id] = 1;
             stack[depth++] = need->id;
@@ -266,7 +266,7 @@ static void resolve_calls(HloReader *r)
         const HloCall *call = &r->calls.items[k];
         const HloNameSlot *slot = slot_of(r, call->name);
         if (slot->owner != r->owner)
-            wbb_fail(r->cx, call->loc, "%s: no computation is named '%s'%s", hlo_spelled(call->user), call->name,
+            wbb_fail(r->cx, call->loc, "%s: no computation is named '%s'%s", hlo_opcode_text(call->user), call->name,
                      meant_name(r, call->name));
         ((HloComputation **)(uintptr_t)call->user->called)[call->index] = slot->what;
     }
@@ -307,7 +307,7 @@ static void sort_computations(HloReader *r)
                 order[n_order++] = f->c;
                 depth--;
             } else if (state[callee->id] == 1) {
-                wbb_fail(r->cx, user->loc, "%s: a cycle: computation '%s' is called while it runs", hlo_spelled(user),
+                wbb_fail(r->cx, user->loc, "%s: a cycle: computation '%s' is called while it runs", hlo_opcode_text(user),
                          callee->name);
             } else if (state[callee->id] == 0) {
                 state[callee->id] = 1;

@@ -82,12 +82,12 @@ static void read_dims(HloReader *r, HloShape *s)
     int64_t dims[HLO_RANK_LIMIT];
     uint32_t rank = 0;
     WbbLoc loc = hlo_here(r);
-    hlo_want(r, '[');
+    hlo_expect(r, '[');
     if (!hlo_accept(r, ']')) {
         do {
             if (rank == HLO_RANK_LIMIT) wbb_fail(r->cx, hlo_here(r), "a shape has more than %d dimensions", HLO_RANK_LIMIT);
             if (hlo_accept(r, '<')) {
-                hlo_want(r, '=');
+                hlo_expect(r, '=');
                 s->dynamic |= UINT64_C(1) << rank;
             }
             hlo_skip(r);
@@ -95,10 +95,10 @@ static void read_dims(HloReader *r, HloShape *s)
             if (r->p < r->end && *r->p == '?')
                 wbb_fail(r->cx, hlo_here(r), "a dimension without a bound, '?': sizes, or bounds as in <=8, are needed");
             dims[rank] = hlo_read_int(r);
-            if (dims[rank] < 0) wbb_fail(r->cx, hlo_at(r, at), "a dimension is negative: %lld", (long long)dims[rank]);
+            if (dims[rank] < 0) wbb_fail(r->cx, hlo_loc_at(r, at), "a dimension is negative: %lld", (long long)dims[rank]);
             rank++;
         } while (hlo_accept(r, ','));
-        hlo_want(r, ']');
+        hlo_expect(r, ']');
     }
     int64_t *own = WBB_NEW_N(r->arena, int64_t, rank ? rank : 1);
     memcpy(own, dims, rank * sizeof *own);
@@ -113,7 +113,7 @@ static void read_tiling(HloReader *r, HloShape *s)
     hlo_skip(r);
     const char *start = r->p;
     while (hlo_peek(r) != '}') {
-        if (r->p == r->end || *r->p == '{' || *r->p == ']' || *r->p == ')' || *r->p == '"') hlo_expected(r, "'}' behind a layout");
+        if (r->p == r->end || *r->p == '{' || *r->p == ']' || *r->p == ')' || *r->p == '"') hlo_fail_expected(r, "'}' behind a layout");
         if (*r->p == '(') hlo_skip_balanced(r);
         else r->p++;
     }
@@ -150,7 +150,7 @@ static void read_layout(HloReader *r, HloShape *s)
     bool named = n > 0 || s->rank == 0;
     if (n && n != s->rank) wbb_fail(r->cx, loc, "a layout names %u of %u dimensions", n, s->rank);
     if (hlo_accept(r, ':')) read_tiling(r, s);
-    hlo_want(r, '}');
+    hlo_expect(r, '}');
     s->has_layout = named || s->tiling;
     if (!n) return;
     uint8_t *own = WBB_NEW_N(r->arena, uint8_t, n);
@@ -161,14 +161,14 @@ static void read_layout(HloReader *r, HloShape *s)
 static const HloShape *read_tuple(HloReader *r)
 {
     struct { const HloShape **items; uint32_t n, capacity; } list = {0};
-    hlo_deeper(r);
-    hlo_want(r, '(');
+    hlo_enter_level(r);
+    hlo_expect(r, '(');
     if (!hlo_accept(r, ')')) {
         do {
             const HloShape *element = hlo_read_shape(r);
             WBB_PUSH(r->arena, &list, element);
         } while (hlo_accept(r, ','));
-        hlo_want(r, ')');
+        hlo_expect(r, ')');
     }
     r->depth--;
     return hlo_make_tuple(r->arena, list.n, list.items);
@@ -193,11 +193,11 @@ static const HloShape *read_array(HloReader *r)
     s->type = n ? hlo_type_named(word, n) : SC_NONE;
     if (n == 0 || hlo_peek(r) != '[') {
         r->p = at;
-        hlo_expected(r, "a shape");
+        hlo_fail_expected(r, "a shape");
     }
     if (s->type == SC_NONE)
-        wbb_fail(r->cx, hlo_at(r, at), "unknown element type '%.*s'%s", (int)WBB_MIN(n, 40), word,
-                 hlo_meant_type(r->cx->arena, word, n));
+        wbb_fail(r->cx, hlo_loc_at(r, at), "unknown element type '%.*s'%s", (int)WBB_MIN(n, 40), word,
+                 hlo_suggest_type(r->cx->arena, word, n));
     read_dims(r, s);
     s->minor_to_major = default_layout(r->arena, s->rank);
     read_layout(r, s);
@@ -210,11 +210,11 @@ const HloShape *hlo_read_shape(HloReader *r)
     if (c == '(') return read_tuple(r);
     if (c == 'b' && r->end - r->p > 1 && r->p[1] == '(') {
         r->p += 2;
-        hlo_deeper(r);
+        hlo_enter_level(r);
         HloShape *s = WBB_NEW(r->arena, HloShape);
         *s = *hlo_read_shape(r);
         s->buffer = true;
-        hlo_want(r, ')');
+        hlo_expect(r, ')');
         r->depth--;
         return s;
     }
