@@ -124,8 +124,6 @@ uint32_t hlo_parse_all(WbbCx *cx, WbbArena *a, const char *file, const char *tex
 /* verify.c and verify_*.c: called by hlo_parse. Shapes, types, operand counts and called computations of every instruction fit, or a
  * wbb_fail at i->loc. */
 void hlo_verify(WbbCx *cx, const HloModule *m);
-/* For who makes instructions: the same for one, whose operands and computations have their shapes; i->shape is set if NULL. */
-void hlo_settle(WbbCx *cx, WbbArena *a, HloInstruction *i);
 
 /* print.c, print_literal.c: text that parses back to the same module. */
 void hlo_print(WbbBuf *out, const HloModule *m);

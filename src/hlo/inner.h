@@ -132,19 +132,24 @@ void hlo_scratch(HloReader *r, const char *from, const char *to); /* append, com
 void hlo_scratch_z(HloReader *r, const char *text);     /* append as it is */
 const char *hlo_scratch_end(HloReader *r, size_t from); /* what was appended since then, as a text of its own */
 
-/* shape.c */
+/* parse_shape.c */
 bool hlo_at_shape(HloReader *r);
 const HloShape *hlo_read_shape(HloReader *r);
+
+/* shape.c */
 ScType hlo_type_named(const char *name, size_t n); /* of elements, as HLO writes it; SC_NONE if there is none */
+const uint8_t *hlo_default_layout(WbbArena *a, uint32_t rank); /* rank-1, .., 0 */
 const HloShape *hlo_make_array(WbbArena *a, ScType type, uint32_t rank, const int64_t *dims);
 const HloShape *hlo_make_tuple(WbbArena *a, uint32_t n, const HloShape *const *elements);
 const char *hlo_shape_text(WbbArena *a, const HloShape *s); /* without layouts, for messages */
 
-/* literal.c: the literal of a constant, or with i = NULL one to be checked and forgotten */
+/* parse_literal.c: the literal of a constant, or with i = NULL one to be checked and forgotten */
 void hlo_read_literal(HloReader *r, const HloShape *s, HloInstruction *i);
 
 /* module.c */
 const char *hlo_opcode_text(const HloInstruction *i); /* "negate-start", "negate" */
+bool hlo_is_identity_call(const HloInstruction *i);
+bool hlo_is_barrier(const HloInstruction *i);
 
 /* dims.c: attributes as text, ", name=value, ..", of an instruction or a header */
 typedef struct {
@@ -166,12 +171,12 @@ const char *hlo_suggest_opcode(WbbArena *a, const char *word, size_t n);
 const char *hlo_suggest_type(WbbArena *a, const char *word, size_t n);
 const char *hlo_suggest_attribute(WbbArena *a, const HloInstruction *i, const char *name); /* one that stands in the place of `name` */
 
-/* attributes.c: everything behind the operands */
+/* parse_attributes.c: everything behind the operands */
 void hlo_read_attributes(HloReader *r, HloDraft *d, HloInstruction *i);
 void hlo_set_no_attributes(HloReader *r, HloInstruction *i); /* of an instruction nested in another's operands */
 const char *hlo_read_raw_attributes(HloReader *r, bool header); /* of a header or a computation */
 
-/* aliases.c: the value of an attribute of i, or with NULL of the header, before it is kept as text; and what it said, checked at the
+/* parse_aliases.c: the value of an attribute of i, or with NULL of the header, before it is kept as text; and what it said, checked at the
  * end. The cursor stays. */
 void hlo_note_aliases(HloReader *r, const char *name, const HloInstruction *i);
 void hlo_check_aliases(HloReader *r);
@@ -233,7 +238,6 @@ void hlo_require_combiner(HloVerifier *v, const HloInstruction *i, const HloComp
 /* How often window d fits into `size` elements: dilation puts gaps between elements, padding goes around what that gives. */
 WbbI128 hlo_window_count(HloVerifier *v, const HloInstruction *i, uint32_t d, int64_t size);
 
-void hlo_verify_instruction(HloVerifier *v, HloInstruction *i); /* any operation */
 /* verify_groups.c: devices in a group of a collective; 0 if the text does not say. All groups have one size if `uniform`. */
 int64_t hlo_group_size(HloVerifier *v, const HloInstruction *i, bool uniform);
 void hlo_require_device_pairs(HloVerifier *v, const HloInstruction *i); /* source_target_pairs=: no source twice, no target twice */
@@ -247,7 +251,6 @@ bool hlo_verify_control(HloVerifier *v, HloInstruction *i); /* verify_control.c 
 bool hlo_verify_remote(HloVerifier *v, HloInstruction *i);  /* verify_remote.c */
 
 /* print.c, print_literal.c */
-void hlo_put_shape(WbbBuf *out, const HloShape *s, bool layouts);
 void hlo_put_literal(WbbBuf *out, const HloInstruction *i);
 
 #endif

@@ -59,6 +59,12 @@ static HloInstruction *append(HloBuilder *b, HloInstruction *i)
     return i;
 }
 
+void hlo_set_attributes(HloBuilder *b, HloInstruction *i, const char *text)
+{
+    const char *metadata = b->at ? hlo_attribute(b->arena, b->at, "metadata") : NULL;
+    i->attributes = metadata ? wbb_format(b->arena, "%s, metadata=%s", text, metadata) : text;
+}
+
 HloInstruction *hlo_new(HloBuilder *b, HloOpcode op, const HloShape *s, uint32_t n, HloInstruction *const *operands)
 {
     HloInstruction *i = WBB_NEW(b->arena, HloInstruction);
@@ -73,6 +79,13 @@ HloInstruction *hlo_new(HloBuilder *b, HloOpcode op, const HloShape *s, uint32_t
     }
     i->name = hlo_unique_name(b, name);
     return append(b, i);
+}
+
+HloInstruction *hlo_new_get_tuple_element(HloBuilder *b, HloInstruction *tuple, int64_t index)
+{
+    HloInstruction *i = hlo_new(b, HLO_GET_TUPLE_ELEMENT, tuple->shape->elements[index], 1, &tuple);
+    i->number = index;
+    return i;
 }
 
 HloInstruction *hlo_mapped(const HloBuilder *b, const HloInstruction *old) { return b->map[old->id]; }

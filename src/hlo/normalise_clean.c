@@ -15,46 +15,26 @@
 
 /* identity: custom calls that say where a value lives, or how it is split over devices, and not what it is ------------------- */
 
-static bool is_identity(const HloInstruction *i)
-{
-    static const char *const targets[] = {
-        "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement", "MoveToHost", "MoveToDevice", "Pin",
-        "Unpin", "LayoutConstraint", "xla.sdy.FuncResultSharding", "xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape",
-    };
-    if (i->opcode != HLO_CUSTOM_CALL || !i->target || i->n_operands != 1 || !hlo_same_shape(i->shape, i->operands[0]->shape))
-        return false; /* where the shape of a shard differs it does compute */
-    for (size_t k = 0; k < WBB_LEN(targets); k++)
-        if (strcmp(i->target, targets[k]) == 0) return true;
-    return false;
-}
-
 static HloInstruction *rewrite_identity(HloBuilder *b, const HloInstruction *i)
 {
-    return is_identity(i) ? hlo_mapped(b, i->operands[0]) : NULL;
+    return hlo_is_identity_call(i) ? hlo_mapped(b, i->operands[0]) : NULL;
 }
 
 const HloModule *hlo_pass_identity(WbbCx *cx, WbbArena *a, const HloModule *m)
 {
-    return hlo_rewrite(cx, a, m, &(HloRewriter){.applies = is_identity, .rewrite = rewrite_identity});
+    return hlo_rewrite(cx, a, m, &(HloRewriter){.applies = hlo_is_identity_call, .rewrite = rewrite_identity});
 }
 
 /* barrier: what orders operations and leaves their values alone --------------------------------------------------------------- */
 
-static bool is_barrier(const HloInstruction *i)
-{
-    return i->opcode == HLO_OPT_BARRIER || i->opcode == HLO_DOMAIN || i->opcode == HLO_ADD_DEPENDENCY;
-}
-
-bool hlo_forwards_operand(const HloInstruction *i) { return is_identity(i) || is_barrier(i); }
-
 static HloInstruction *rewrite_barrier(HloBuilder *b, const HloInstruction *i)
 {
-    return is_barrier(i) ? hlo_mapped(b, i->operands[0]) : NULL;
+    return hlo_is_barrier(i) ? hlo_mapped(b, i->operands[0]) : NULL;
 }
 
 const HloModule *hlo_pass_barrier(WbbCx *cx, WbbArena *a, const HloModule *m)
 {
-    return hlo_rewrite(cx, a, m, &(HloRewriter){.applies = is_barrier, .rewrite = rewrite_barrier});
+    return hlo_rewrite(cx, a, m, &(HloRewriter){.applies = hlo_is_barrier, .rewrite = rewrite_barrier});
 }
 
 /* size: how large a dimension is, in a module where no dimension's size is known at run time only ------------------------------- */

@@ -164,13 +164,6 @@ HloInstruction *hlo_new_tuple(HloBuilder *b, uint32_t n, HloInstruction *const *
     return hlo_new(b, HLO_TUPLE, hlo_make_tuple(b->arena, n, elements), n, parts);
 }
 
-HloInstruction *hlo_new_get_tuple_element(HloBuilder *b, HloInstruction *tuple, int64_t index)
-{
-    HloInstruction *i = hlo_new(b, HLO_GET_TUPLE_ELEMENT, tuple->shape->elements[index], 1, &tuple);
-    i->number = index;
-    return i;
-}
-
 const char *hlo_ints_attribute(HloBuilder *b, const char *name, HloInts list)
 {
     WbbBuf text = wbb_buf(b->arena);
@@ -178,12 +171,6 @@ const char *hlo_ints_attribute(HloBuilder *b, const char *name, HloInts list)
     for (uint32_t k = 0; k < list.n; k++) wbb_putf(&text, k ? ",%lld" : "%lld", (long long)list.items[k]);
     wbb_put(&text, "}");
     return text.text;
-}
-
-void hlo_set_attributes(HloBuilder *b, HloInstruction *i, const char *text)
-{
-    const char *metadata = b->at ? hlo_attribute(b->arena, b->at, "metadata") : NULL;
-    i->attributes = metadata ? wbb_format(b->arena, "%s, metadata=%s", text, metadata) : text;
 }
 
 HloComputation *hlo_new_adder(HloBuilder *b, ScType type)

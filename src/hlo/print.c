@@ -32,14 +32,14 @@ static void put_layout(WbbBuf *out, const HloShape *s)
 }
 
 /* Depth is bounded: HLO_NESTING_LIMIT. */
-void hlo_put_shape(WbbBuf *out, const HloShape *s, bool layouts)
+static void put_shape(WbbBuf *out, const HloShape *s, bool layouts)
 {
     if (s->buffer) wbb_put(out, "b(");
     if (s->type == SC_TUPLE) {
         wbb_put(out, "(");
         for (uint32_t k = 0; k < s->n_elements; k++) {
             if (k) wbb_put(out, ", ");
-            hlo_put_shape(out, s->elements[k], layouts);
+            put_shape(out, s->elements[k], layouts);
         }
         wbb_put(out, ")");
     } else {
@@ -56,12 +56,12 @@ void hlo_put_shape(WbbBuf *out, const HloShape *s, bool layouts)
     if (s->buffer) wbb_put(out, ")");
 }
 
-void hlo_print_shape(WbbBuf *out, const HloShape *s) { hlo_put_shape(out, s, true); }
+void hlo_print_shape(WbbBuf *out, const HloShape *s) { put_shape(out, s, true); }
 
 const char *hlo_shape_text(WbbArena *a, const HloShape *s)
 {
     WbbBuf out = wbb_buf(a);
-    hlo_put_shape(&out, s, false);
+    put_shape(&out, s, false);
     return out.text;
 }
 

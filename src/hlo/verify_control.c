@@ -131,13 +131,7 @@ static void verify_async_start(HloVerifier *v, HloInstruction *i)
         hlo_invalid(v, i, "%u operands found, but the shape begins with %s", i->n_operands, hlo_short_shape(v, in));
     for (uint32_t k = 0; k < i->n_operands; k++)
         hlo_require_shape(v, i, hlo_operand_name(v, k), i->operands[k]->shape, in->elements[k]);
-    if (i->spelling) { /* negate-start(x) is judged as negate(x) */
-        HloInstruction inner = *i;
-        inner.opcode = hlo_started_opcode(i);
-        inner.shape = s->elements[1];
-        hlo_verify_instruction(v, &inner);
-        return;
-    }
+    if (i->spelling) return; /* verify.c verifies the operation that it starts */
     const HloComputation *c = hlo_only_computation(v, i);
     require_arguments(v, i, c, false);
     hlo_require_shape(v, i, "element 1 of the result", s->elements[1], c->root->shape);

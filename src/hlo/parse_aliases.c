@@ -1,4 +1,4 @@
-/* aliases: what a text says of the buffers outside: the layout of the entry, and which outputs share a buffer with an operand.
+/* parse_aliases: what a text says of the buffers outside: the layout of the entry, and which outputs share a buffer with an operand.
  *
  * Needs: the cursor on the value of the attribute, which is kept as text too. Leaves: what it names, to be checked when the module has
  * been verified; then a wbb_fail where it stands if there is no such output or operand, or if their shapes differ.

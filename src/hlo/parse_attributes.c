@@ -1,4 +1,4 @@
-/* attributes: what stands behind an instruction's operands.
+/* parse_attributes: what stands behind an instruction's operands.
  *
  * Needs: the cursor behind the closing parenthesis. Leaves: the fields of HloInstruction that later modules interpret; the uses of
  * computations, to be resolved later; and everything else as balanced text, comments and line ends as one blank.

@@ -1,4 +1,4 @@
-/* literal: the values of a constant.
+/* parse_literal: the values of a constant.
  *
  * Needs: the cursor on the first character behind `constant(`, and the constant's shape. Leaves: HloInstruction.literal, packed
  * in logical row-major order, each value rounded once to its type; NULL for an elided literal `{...}` or a tuple.
