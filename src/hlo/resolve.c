@@ -23,9 +23,9 @@ static void *named(const HloReader *r, const char *name)
 /* For a message: of the names in the table the one that is nearest. */
 static const char *meant_name(HloReader *r, const char *name)
 {
-    HloNearest s = hlo_nearest(name, strlen(name));
-    for (uint32_t k = 0; k < r->names.n; k++) hlo_nearer(&s, (const char *)(uintptr_t)r->names.entries[k].key);
-    return hlo_meant(r->cx->arena, &s);
+    HloSuggestion s = hlo_suggest_begin(name, strlen(name));
+    for (uint32_t k = 0; k < r->names.n; k++) hlo_suggest_candidate(&s, (const char *)(uintptr_t)r->names.entries[k].key);
+    return hlo_suggestion(r->cx->arena, &s);
 }
 
 /* An instruction that is written as an operand: sine.anon.1, as far as free. */
@@ -64,7 +64,7 @@ static void check_typed(HloReader *r, const HloInstruction *user, uint32_t k, Hl
     if (!operand->shape) {
         operand->shape = o->shape;
     } else if (!hlo_same_shape(o->shape, operand->shape)) {
-        wbb_fail(r->cx, o->loc, "%s: operand %u is written as %s, but '%s' has shape %s", hlo_spelled(user), k,
+        wbb_fail(r->cx, o->loc, "%s: operand %u is written as %s, but '%s' has shape %s", hlo_opcode_text(user), k,
                  hlo_shape_text(r->cx->arena, o->shape), o->name, hlo_shape_text(r->cx->arena, operand->shape));
     }
 }
@@ -73,7 +73,7 @@ static HloInstruction *operand_named(HloReader *r, const HloInstruction *user, u
 {
     HloInstruction *i = named(r, o->name);
     if (i) return i;
-    wbb_fail(r->cx, o->loc, "%s: operand %u: no instruction is named '%s' in this computation%s", hlo_spelled(user), k, o->name,
+    wbb_fail(r->cx, o->loc, "%s: operand %u: no instruction is named '%s' in this computation%s", hlo_opcode_text(user), k, o->name,
              meant_name(r, o->name));
 }
 
@@ -129,7 +129,7 @@ static bool resolve_predecessors(HloReader *r, HloDraft *d)
         pool[k] = named(r, o->name);
         if (!pool[k])
             wbb_fail(r->cx, o->loc, "%s: control-predecessors: no instruction is named '%s' in this computation%s",
-                     hlo_spelled(o->user), o->name, meant_name(r, o->name));
+                     hlo_opcode_text(o->user), o->name, meant_name(r, o->name));
         if (k == 0 || d->orders.items[k - 1].user != o->user) o->user->predecessors = pool + k;
         sorted = sorted && pool[k]->id < o->user->id;
     }
@@ -167,7 +167,7 @@ static void sort_instructions(HloReader *r, HloDraft *d)
             const HloInstruction *need = need_of(i, next[at]++ - 1);
             if (done[need->id]) continue;
             if (next[need->id])
-                wbb_fail(r->cx, i->loc, "%s: a cycle: '%s' needs '%s', which needs it in turn", hlo_spelled(i), i->name,
+                wbb_fail(r->cx, i->loc, "%s: a cycle: '%s' needs '%s', which needs it in turn", hlo_opcode_text(i), i->name,
                          need->name);
             next[need->id] = 1;
             stack[depth++] = need->id;
@@ -248,7 +248,7 @@ static void resolve_calls(HloReader *r)
         const HloCall *call = &r->calls.items[k];
         HloComputation *c = named(r, call->name);
         if (!c)
-            wbb_fail(r->cx, call->loc, "%s: no computation is named '%s'%s", hlo_spelled(call->user), call->name,
+            wbb_fail(r->cx, call->loc, "%s: no computation is named '%s'%s", hlo_opcode_text(call->user), call->name,
                      meant_name(r, call->name));
         ((HloComputation **)(uintptr_t)call->user->called)[call->index] = c;
     }
@@ -289,7 +289,7 @@ static void sort_computations(HloReader *r)
                 order[n_order++] = f->c;
                 depth--;
             } else if (state[callee->id] == 1) {
-                wbb_fail(r->cx, user->loc, "%s: a cycle: computation '%s' is called while it runs", hlo_spelled(user),
+                wbb_fail(r->cx, user->loc, "%s: a cycle: computation '%s' is called while it runs", hlo_opcode_text(user),
                          callee->name);
             } else if (state[callee->id] == 0) {
                 state[callee->id] = 1;

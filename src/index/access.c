@@ -35,7 +35,7 @@ const IxFamily *ix_family(WbbArena *a, const HloInstruction *i)
     case HLO_FFT: return &ix_transform;
     case HLO_BATCH_NORM_INFERENCE: return &ix_batch_norm;
     case HLO_BATCH_NORM_TRAINING: case HLO_BATCH_NORM_GRAD: return &ix_features;
-    default: return hlo_is_elementwise(i->opcode) ? &ix_elementwise : hlo_hands_on(i) ? &ix_moving : NULL;
+    default: return hlo_is_elementwise(i->opcode) ? &ix_elementwise : hlo_forwards_operand(i) ? &ix_moving : NULL;
     }
 }
 
@@ -65,7 +65,7 @@ const IxFamily *ix_target_family(WbbArena *a, const HloInstruction *i, uint32_t 
     case HLO_FFT: return &ix_to_transform;
     case HLO_BATCH_NORM_INFERENCE: return &ix_to_batch_norm;
     case HLO_BATCH_NORM_TRAINING: case HLO_BATCH_NORM_GRAD: return &ix_to_features;
-    default: return hlo_is_elementwise(i->opcode) || hlo_hands_on(i) ? &ix_to_same : NULL;
+    default: return hlo_is_elementwise(i->opcode) || hlo_forwards_operand(i) ? &ix_to_same : NULL;
     }
 }
 

@@ -313,7 +313,7 @@ void ix_step_back(IxFlow *w, const HloInstruction *i, uint32_t leaf, const IxRea
         reach_all(w, &sink.to[sink.first[0] + element_offset(i) + leaf], from);
         return;
     }
-    if (hlo_hands_on(i)) {
+    if (hlo_forwards_operand(i)) {
         reach_all(w, &sink.to[sink.first[0] + leaf], from);
         return;
     }
@@ -355,7 +355,7 @@ void ix_step_forward(IxFlow *w, const HloInstruction *i, uint32_t operand, uint3
         if (leaf >= offset && leaf - offset < i->shape->n_leaves) reach_all(w, &sink.to[sink.first[0] + leaf - offset], from);
         return;
     }
-    if (hlo_hands_on(i)) {
+    if (hlo_forwards_operand(i)) {
         if (operand == 0) reach_all(w, &sink.to[sink.first[0] + leaf], from);
         return;
     }
