@@ -1,6 +1,6 @@
 /* measure: how far a function's results are from the exact ones, in fractions of a unit in the last place, and where it is worst.
  *
- * Needs PTX whose kernel ENTRY stores op(a[i], b[i]) for i below ELEMENTS, 65536 in blocks of 256 where that is not said (gen/measure.py
+ * Needs PTX whose kernel ENTRY stores op(a[i], b[i]) for i below ELEMENTS, 65536 in blocks of 256 where that is not said (gen/proof/measure.py
  * writes it; or another compiler's), and a job a line on standard
  * input: `ENTRY OP TYPE HOW FIRST LAST STEP NOISE SLACK LIMIT n EDGE..`. Leaves a line a job:
  *

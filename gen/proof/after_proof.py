@@ -19,7 +19,7 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 from gen import ledger
 from gen.lang import Rule
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 WORKERS = 2
 SAMPLE = 40  # files of --shared
 TIMEOUT = 20  # seconds a compile may take
