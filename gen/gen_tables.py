@@ -20,7 +20,7 @@ from gen.lang import Rule
 from gen.load import PHASES, RuleSet
 
 Compiled = Tuple[encode.Tables, Dict[str, Dict[str, int]], List[Rule]]
-KINDS = {"llvm": "RW_LLVM", "intr": "RW_INTR", "call": "RW_CALL", "asm": "RW_ASM", "words": "RW_WORDS"}
+KINDS = {"llvm": "RW_LLVM", "intr": "RW_INTR", "call": "RW_CALL", "asm": "RW_ASM", "lookup": "RW_LOOKUP"}
 
 
 def c_text(s: str) -> str:

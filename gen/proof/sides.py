@@ -15,7 +15,7 @@ from gen.lang import All, Arith, Cond, Expr, Guard, Lit, Node, Not, PatternError
 from gen.load import walk
 from gen.proof.code import EXACT, RELATIONS, Error, Errors, Ins, NotNarrow, Terms, cls, fits, literal_bits, width
 
-UNDEFINED = {"quot": "divides by 0 or -1", "left": "divides by 0 or -1", "shlx": "shifts by the width or more",
+UNDEFINED = {"divx": "divides by 0 or -1", "remx": "divides by 0 or -1", "shlx": "shifts by the width or more",
              "shrlx": "shifts by the width or more", "shrax": "shifts by the width or more"}
 INT_OPS = {"+": "add", "-": "sub", "*": "mul", "//": "cdiv", "%": "cmod"}
 
@@ -177,7 +177,7 @@ class Builder:
         return free
 
     def outside(self, name: str, t: str, b: int) -> int:
-        if name in ("quot", "left"):
+        if name in ("divx", "remx"):
             zero = self.scalar("eq", t, b, self.literal(t, 0))
             return zero if cls(t) == "U" else self.scalar("bor", "pred", zero, self.scalar("eq", t, b, self.literal(t, -1)))
         amount, n = self.add(Ins("of", EXACT, (b,))), self.integer(width(t))

@@ -20,7 +20,7 @@ except ImportError:
 
 LIMIT = 1_000_000  # z3's own measure of work, so that a slow machine proves what a fast one does
 SIZED_LIMIT = 20_000_000  # of a piece that is known to be easy: it is not the limit that decides
-HARD = ("mul", "div", "rem", "quot", "left", "pow", "pow16", "fma", "sqrt")
+HARD = ("mul", "div", "rem", "divx", "remx", "pow", "pow16", "fma", "sqrt")
 MOST_HARD = 6  # of these operations; beyond, their circuits outgrow what is worth waiting for
 WIDE = 136  # bits of exact integers beside bit vectors: products of two constants of 64 bits
 
