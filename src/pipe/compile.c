@@ -115,7 +115,7 @@ static void rewrite_passes(WbbCx *cx, WbbArena *a, const PipeOptions *o, PipeRes
     for (const char *const *pass = pipe_passes; *pass; pass++) {
         pipe_pass(r->rw, r->kernel, r->target, *pass, &r->accesses);
         ir_verify(r->kernel);
-        if (o->cover && !strcmp(*pass, "width")) r->cover = pipe_cover(cx, a, r->kernel, &r->plan, &r->stored);
+        if (o->check_thread_map && !strcmp(*pass, "width")) r->thread_map_fault = pipe_thread_map(cx, a, r->kernel, &r->plan, &r->stored_elements);
         if (all || (o->print_after && !strcmp(o->print_after, *pass))) print_ir(&printed, *pass, r->kernel);
     }
     r->printed = printed.text;

@@ -40,7 +40,7 @@ typedef struct {
     bool assemble;           /* also a cubin, where ptxas is found */
     struct LlCache *cache; /* of llvm/, shared by several compiles; NULL: none */
     bool rules_only;       /* stop where LLVM would begin, with nothing printed: kernel and rw are all that is asked for */
-    bool cover;            /* go through all stores of all threads: `cover` */
+    bool check_thread_map; /* enumerate the stores of all threads: fill thread_map_fault */
     RwWatch watch;         /* told of every firing; NULL: nobody */
     void *watch_arg;
 } PipeOptions;
@@ -60,8 +60,8 @@ typedef struct {
     VecAccesses accesses; /* that vectorising made */
     Bundle *bundle;
     const char *emitted, *printed; /* texts asked for; "" if none */
-    const char *cover;     /* what is wrong with the stores, where that was asked for; NULL: each element once */
-    int64_t stored;        /* elements, then */
+    const char *thread_map_fault; /* with check_thread_map: the first fault of the stores; NULL: each element is stored once */
+    int64_t stored_elements;      /* with check_thread_map: how many elements are stored */
     double work; /* of a kernel with functions: pipe_work of it; else 0 */
     double ms[PIPE_STEPS];
 } PipeResult;
@@ -74,7 +74,7 @@ void pipe_pass(RwCx *rw, IrKernel *k, const TgTarget *t, const char *pass, VecAc
 
 /* thread_map.c: the fault in what all threads of a kernel store, after `width`: an element twice or never, or none of a buffer's; NULL where
  * each is stored once. *stored: how many are. Of an output in place, those that its sections have. No plan: all of every output. */
-const char *pipe_cover(WbbCx *cx, WbbArena *a, const IrKernel *k, const PartPlan *plan, int64_t *stored);
+const char *pipe_thread_map(WbbCx *cx, WbbArena *a, const IrKernel *k, const PartPlan *plan, int64_t *stored);
 
 /* work.c: operations that one thread evaluates at most, all branches taken. Of a kernel after any pass. */
 double pipe_work(WbbCx *cx, const IrKernel *k);
