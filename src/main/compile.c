@@ -80,7 +80,7 @@ static void put_json(WbbCx *cx, WbbArena *a, WbbBuf *b, const char *file, const 
     wbb_put(b, "}");
     if (covers) {
         wbb_put(b, ", \"stores\": ");
-        wbb_put_json(b, r->cover ? r->cover : "");
+        wbb_put_json(b, r->thread_map_fault ? r->thread_map_fault : "");
     }
     wbb_put(b, "}\n");
 }
@@ -88,8 +88,8 @@ static void put_json(WbbCx *cx, WbbArena *a, WbbBuf *b, const char *file, const 
 /* --bijection, for people. */
 static void put_cover(WbbBuf *b, const char *file, const PipeResult *r)
 {
-    if (r->cover) wbb_putf(b, "%s: fault: %s\n", file, r->cover);
-    else wbb_putf(b, "%s: %lld elements, each stored once\n", file, (long long)r->stored);
+    if (r->thread_map_fault) wbb_putf(b, "%s: fault: %s\n", file, r->thread_map_fault);
+    else wbb_putf(b, "%s: %lld elements, each stored once\n", file, (long long)r->stored_elements);
 }
 
 /* One file; `judge`: run what came out and say what fired wrongly. */
@@ -99,7 +99,7 @@ static WbbStatus one_file(WbbCx *cx, WbbArena *a, const Options *o, const char *
     const char *text = wbb_read_file(cx, a, file, &n);
     PipeOptions p = pipe_options(cx, o);
     p.cache = cache;
-    p.cover = o->bijection;
+    p.check_thread_map = o->bijection;
     p.assemble = o->output != NULL || o->json;
     const bool prints = o->emit || (!o->output && !o->json && !o->explain && !o->trace && !o->time && !o->print_after && !o->bijection);
     p.comments = prints && !p.lines;
@@ -120,7 +120,7 @@ static WbbStatus one_file(WbbCx *cx, WbbArena *a, const Options *o, const char *
     }
     if (o->time) put_time(&b, &r);
     fputs(b.text, stdout);
-    return r.cover ? WBB_CHECK : WBB_OK;
+    return r.thread_map_fault ? WBB_CHECK : WBB_OK;
 }
 
 /* Several files in one process: one bad file does not stop the others; the worst status is the answer. */
