@@ -1,4 +1,4 @@
-/* command.h: what a command takes, as tables; parser and --help are made from these tables alone.
+/* command.h: what a command takes, as tables; parser, --help and man pages are made from these tables alone.
  *
  * A command declares a struct for what it takes, and a row for each positional argument and each option with the offset of its field.
  *
@@ -141,6 +141,9 @@ typedef struct {
 } Exit;
 /* Exit statuses of a command, or with NULL of any command; returns their number. */
 uint32_t main_exits(const Command *c, Exit out[5]);
+
+/* man.c: a page of the whole program (at->command NULL), or of one command ---------------------------------------------------- */
+void main_man(WbbBuf *b, const Path *at);
 
 /* dispatch.c ------------------------------------------------------------------------------------------------------------------- */
 extern const Option main_program_options[]; /* what every program takes in place of a command */

@@ -13,6 +13,7 @@
 const Option main_program_options[] = {
     {.name = "--help", .kind = OPTION_FLAG, .text = "print this help", .letter = 'h'},
     {.name = "--version", .kind = OPTION_FLAG, .text = "print name and version"},
+    {.name = "--man", .kind = OPTION_FLAG, .text = "print the man page; of one command where its name follows"},
     {0}};
 
 typedef struct {
@@ -81,12 +82,23 @@ static int help(const Session *s, WbbArena *a, FILE *to, int argc, char **argv)
     return print(to, &b);
 }
 
+static int man(const Session *s, WbbArena *a, int argc, char **argv)
+{
+    WbbBuf b = wbb_buf(a);
+    int used;
+    const Path program = {.program = s->program}, at = argc ? find(s, a, argc, argv, &used) : program;
+    if (argc && !at.command) return WBB_USAGE;
+    main_man(&b, &at);
+    return print(stdout, &b);
+}
+
 /* The program's own options; -1: the first word is none of them. */
 static int own_option(const Session *s, WbbArena *a)
 {
     const char *word = s->argc ? s->argv[0] : "", *name = s->program->name;
     if (!s->argc) return help(s, a, stderr, 0, NULL);
     if (!strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "help")) return help(s, a, stdout, s->argc - 1, s->argv + 1);
+    if (!strcmp(word, "--man")) return man(s, a, s->argc - 1, s->argv + 1);
     if (!strcmp(word, "--version")) return printf("%s %s\n", name, WBB_VERSION), WBB_OK;
     return -1;
 }
