@@ -1,4 +1,4 @@
-/* command.h: what a command takes, as tables; parser, --help and man pages are made from these tables alone.
+/* command.h: what a command takes, as tables; parser, --help, man pages and completions are made from these tables alone.
  *
  * A command declares a struct for what it takes, and a row for each positional argument and each option with the offset of its field.
  *
@@ -144,6 +144,11 @@ uint32_t main_exits(const Command *c, Exit out[5]);
 
 /* man.c: a page of the whole program (at->command NULL), or of one command ---------------------------------------------------- */
 void main_man(WbbBuf *b, const Path *at);
+
+/* complete.c ------------------------------------------------------------------------------------------------------------------- */
+void main_completions(WbbBuf *b, const Program *p, const char *shell); /* "bash", "zsh" or "fish" */
+/* Every option of every command, one a line: command, name, letter or -, kind, argument or -, text; with tabs between. */
+void main_list_options(WbbBuf *b, const Program *p);
 
 /* dispatch.c ------------------------------------------------------------------------------------------------------------------- */
 extern const Option main_program_options[]; /* what every program takes in place of a command */

@@ -14,6 +14,8 @@ const Option main_program_options[] = {
     {.name = "--help", .kind = OPTION_FLAG, .text = "print this help", .letter = 'h'},
     {.name = "--version", .kind = OPTION_FLAG, .text = "print name and version"},
     {.name = "--man", .kind = OPTION_FLAG, .text = "print the man page; of one command where its name follows"},
+    {.name = "--completions", .kind = OPTION_WORD, .argument = "SHELL", .text = "print what completes command lines in a shell", .choices = {.words = "bash zsh fish"}},
+    {.name = "--options", .kind = OPTION_FLAG, .text = "print a line for every option of every command, with tabs between columns"},
     {0}};
 
 typedef struct {
@@ -96,10 +98,22 @@ static int man(const Session *s, WbbArena *a, int argc, char **argv)
 static int own_option(const Session *s, WbbArena *a)
 {
     const char *word = s->argc ? s->argv[0] : "", *name = s->program->name;
+    WbbBuf b = wbb_buf(a);
     if (!s->argc) return help(s, a, stderr, 0, NULL);
     if (!strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "help")) return help(s, a, stdout, s->argc - 1, s->argv + 1);
     if (!strcmp(word, "--man")) return man(s, a, s->argc - 1, s->argv + 1);
     if (!strcmp(word, "--version")) return printf("%s %s\n", name, WBB_VERSION), WBB_OK;
+    if (!strcmp(word, "--options")) {
+        main_list_options(&b, s->program);
+        return print(stdout, &b);
+    }
+    if (!strcmp(word, "--completions")) {
+        const char *shell = s->argc > 1 ? s->argv[1] : "";
+        if (strcmp(shell, "bash") && strcmp(shell, "zsh") && strcmp(shell, "fish"))
+            return fprintf(stderr, "%s: --completions %s: bash, zsh or fish expected\n", name, shell), WBB_USAGE;
+        main_completions(&b, s->program, shell);
+        return print(stdout, &b);
+    }
     return -1;
 }
 
