@@ -3,7 +3,7 @@
 usage: function_values.py WARPBURG [--targets sm_80,sm_90] [--count N] [--verbose]
 
 Each operation is an output of a fusion of its type, which has operands of its own. Divisions, square roots, remainders and conversions between
-floats and from integers are held against exact rational arithmetic (exact.py), integer division by constants and by variables against
+floats and from integers are held against exact rational arithmetic (exact_floats.py), integer division by constants and by variables against
 Python's. Ends with `N passed, M failed`: a value on a target each.
 """
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "functions")]
 
-import exact  # noqa: E402
+import exact_floats as exact  # noqa: E402
 import npy  # noqa: E402
 import values  # noqa: E402
 from gen import load, ops  # noqa: E402

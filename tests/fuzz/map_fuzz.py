@@ -19,7 +19,7 @@ from libfuzzer import fuzz
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
-from index_text import random_map  # noqa: E402
+from index_map_text import random_map  # noqa: E402
 
 LONGEST = 1 << 10
 

@@ -14,7 +14,7 @@ from common import FUSION, SHADERDB, WARPBURG, call, records
 loader = importlib.machinery.SourceFileLoader("bench", str(SHADERDB / "bench"))
 bench = importlib.util.module_from_spec(importlib.util.spec_from_loader("bench", loader))
 loader.exec_module(bench)
-FAKE = Path(WARPBURG).parent / "tests" / "libgpu_fake.so"
+FAKE = Path(WARPBURG).parent / "tests" / "libfake_cuda_driver.so"
 
 
 def line(file: str, ms: float, status: str = "ok") -> dict:

@@ -1,4 +1,4 @@
-/* gpu: the way of a bundle through the driver, with a driver that runs kernels in the simulator (tests/gpu_fake.c). What is asserted:
+/* gpu: the way of a bundle through the driver, with a driver that runs kernels in the simulator (tests/fake_cuda_driver.c). What is asserted:
  * results, the calls that were made, and that each error of the driver becomes ours and leaves nothing behind. */
 #define _POSIX_C_SOURCE 200809L
 #include "gpu/gpu.h"
@@ -153,7 +153,7 @@ static void test_nobody_there(void **state)
 
 int main(void)
 {
-    if (!getenv("WARPBURG_LIBCUDA")) return puts("skipped: WARPBURG_LIBCUDA does not name tests/gpu_fake"), 77;
+    if (!getenv("WARPBURG_LIBCUDA")) return puts("skipped: WARPBURG_LIBCUDA does not name libfake_cuda_driver"), 77;
     setenv("FAKE_CUDA_LOG", log_file, 1);
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_once), cmocka_unit_test(test_cubin), cmocka_unit_test(test_times), cmocka_unit_test(test_errors),
                                        cmocka_unit_test(test_bad_ptx), cmocka_unit_test(test_nobody_there)};

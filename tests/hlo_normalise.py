@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Normalisation keeps the meaning: the evaluator gives the same bits for a module before and after it.
 
-    normalise.py WARPBURG [--shared DIR] [--all] [-j N]
+    hlo_normalise.py WARPBURG [--shared DIR] [--all] [-j N]
 
 For every text of tests/lit/normalise/ whose first line does not begin with `// RUN: not` or `// UNEVALUATED`, and every fusion of
 DIR/corpus that normalisation changes (every tenth; with --all each): `warpburg hlo --normalise`, and for texts of our own also the

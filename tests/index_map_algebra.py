@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Index maps against brute force: the tables of the corpus, and random maps.
 
-    index_maps.py WARPBURG [--shared DIR] [--random N] [--seed N]
+    index_map_algebra.py WARPBURG [--shared DIR] [--random N] [--seed N]
 
 Every row of simplify, canonicalize, transform, compose and roundtrip.tsv: our map and the expected one have the same domain and the same
 values at every point (at SAMPLES of them where there are more), and ours needs no more operations. Rows where ours is shorter, and
@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from index_text import Map, cost, parse, random_map  # noqa: E402
+from index_map_text import Map, cost, parse, random_map  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLES = 3000

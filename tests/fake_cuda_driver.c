@@ -1,4 +1,4 @@
-/* gpu_fake: a CUDA driver without a GPU: the entry points that src/gpu uses, with the simulator behind them.
+/* fake_cuda_driver: a CUDA driver without a GPU: the entry points that src/gpu uses, with the simulator behind them.
  *
  * Built as a shared library that tests name in WARPBURG_LIBCUDA. Device memory is the host's, set to 0xa5 before it is given out; a
  * launch hands every allocation to the simulator. FAKE_CUDA_LOG names a file to which each call appends its name;

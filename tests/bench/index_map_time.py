@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """What simplifying an index map costs: the maps of the corpus, random ones, and sums of many terms.
 
-    index_maps.py BUILD [--shared DIR] [--random N]
+    index_map_time.py BUILD [--shared DIR] [--random N]
 
-Builds and runs BUILD/tests/index_maps. Bounds: median 20 microseconds, 99th percentile 500, a sum of 1,000 terms 5 ms; exit 1 beyond.
+Builds and runs BUILD/tests/index_map_time. Bounds: median 20 microseconds, 99th percentile 500, a sum of 1,000 terms 5 ms; exit 1 beyond.
 """
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def main() -> int:
     parser.add_argument("--shared", type=Path, default=ROOT.parent / "shared")
     parser.add_argument("--random", type=int, default=5000)
     args = parser.parse_args()
-    subprocess.run(["ninja", "--quiet", "-C", args.build, "tests/index_maps"], check=True)
+    subprocess.run(["ninja", "--quiet", "-C", args.build, "tests/index_map_time"], check=True)
     folder = args.shared / "corpus" / "index-maps"
     texts = []
     for table, column in COLUMNS.items():
@@ -43,7 +43,7 @@ def main() -> int:
             if lines:
                 files.append(Path(made, name))
                 files[-1].write_text("\n".join(lines) + "\n", encoding="utf-8")
-        return subprocess.run([str(Path(args.build, "tests", "index_maps").resolve()), *map(str, files)], check=False).returncode
+        return subprocess.run([str(Path(args.build, "tests", "index_map_time").resolve()), *map(str, files)], check=False).returncode
 
 
 if __name__ == "__main__":

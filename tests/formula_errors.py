@@ -1,6 +1,6 @@
 """Functions whose error is not a lowering's: formulas of HLO (erfc, erf-inv, lgamma, digamma, ..), exact operations, integers, complex values.
 
-usage: formulas.py WARPBURG [--shared FOLDER] [--update]
+usage: formula_errors.py WARPBURG [--shared FOLDER] [--update]
 
 The small kernels of the corpus that are one such function are compiled for sm_90, and those of one or two floats run in the simulator beside XLA's
 kernel for the same text, by tests/measure. A formula is no more exact than its text: what is owed is that ours is no further off than XLA's, by more
@@ -157,8 +157,8 @@ def main() -> int:
         TABLE.write_text("\n".join(["\t".join(Found._fields), *("\t".join(map(str, x)) for x in found)]) + "\n", encoding="utf-8")
     known = {x.function: x for x in read()}
     faults = [f"{x.function}: {worse(x)}" for x in found if worse(x)]
-    faults += [f"{x.function}: {x.ulp:g} ulp, the table says {known[x.function].ulp if x.function in known else 'nothing'}: run tests/formulas.py --update"
-               for x in found if x.function not in known or abs(x.ulp - known[x.function].ulp) > 0.02 * x.ulp + 0.02]
+    faults += [f"{x.function}: {x.ulp:g} ulp, the table says {known[x.function].ulp if x.function in known else 'nothing'}: "
+               "run tests/formula_errors.py --update" for x in found if x.function not in known or abs(x.ulp - known[x.function].ulp) > 0.02 * x.ulp + 0.02]
     print("\n".join([*faults, f"{2 * len(found) - len(faults)} passed, {len(faults)} failed"]))
     return int(bool(faults))
 

@@ -3,7 +3,7 @@
 Runs `eval --bounds --perturb N` over random fusions of its own and over fusions of the shared corpus, and prints how wide the
 intervals are. A fusion that the evaluator declines is counted, not failed. Ends with `N passed, M failed`, in fusions.
 
-    bounds.py build/warpburg [--every 10] [--runs 8] [--random 100] [--only gelu] [--tightness] [--approx]
+    eval_bounds.py build/warpburg [--every 10] [--runs 8] [--random 100] [--only gelu] [--tightness] [--approx]
 
 --tightness: lists the fusions with the widest intervals.
 """

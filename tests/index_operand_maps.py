@@ -1,6 +1,6 @@
 """Maps of operations against those of another implementation: ../shared/corpus/index-maps/analysis.tsv.
 
-usage: index_analysis.py build/warpburg --shared ../shared [--every N] [--verbose]
+usage: index_operand_maps.py build/warpburg --shared ../shared [--every N] [--verbose]
 
 A row says which elements of one value an element of another needs, or where it goes. Ours must name the same elements at every point, or at
 a sample of points where there are many. Run-time values are the same for both: whatever element of whatever instruction they are, a

@@ -1,7 +1,7 @@
 """Wrong instruction rules are found: each rule's template in the table of one target is replaced by a wrong one (operands swapped, another
 opcode, predicate, function, constant or rounding), the compiler is linked with that table, and gen/simulate.py must refuse the rule.
 
-usage: tile_mutants.py BUILD [--target sm90] [--verbose]        BUILD: a build folder; its compiler and ninja are used
+usage: instruction_mutants.py BUILD [--target sm90] [--verbose]        BUILD: a build folder; its compiler and ninja are used
 
 All rules are mutated in one build: each is simulated alone, so they do not disturb each other. What widens a type under 8 bits stands in
 the kernels of other rules, too, to store their results: it is mutated in a build of its own.

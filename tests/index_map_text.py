@@ -1,4 +1,4 @@
-"""The text of index maps, read and evaluated by the book, and random texts; for tests/index_maps.py and others.
+"""The text of index maps, read and evaluated by the book, and random texts; for tests/index_map_algebra.py and others.
 
 Shares nothing with what it judges: expressions become Python expressions over exact integers. `/` rounds down, `mod` leaves
 0 <= r < |b|.

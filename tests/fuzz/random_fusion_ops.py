@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, List
 
 if TYPE_CHECKING:
-    from fusions import Fusion, Value
+    from random_fusions import Fusion, Value
 
 FLOATS = ["f16", "bf16", "f32", "f64"]
 BITS = {"s4": 4, "u4": 4, "s8": 8, "u8": 8, "f8e5m2": 8, "f8e4m3fn": 8, "s16": 16, "u16": 16, "f16": 16, "bf16": 16, "s32": 32, "u32": 32,

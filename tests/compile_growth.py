@@ -1,7 +1,7 @@
 """Code and time against the size of a fusion: stacked diamonds, whose values are read at two indices at every step, long chains, and
 hashes of up to 16,000 instructions.
 
-usage: growth.py WARPBURG        prints a line a size, then `N passed, M failed`: growth beyond linear is a failure, and so is a largest
+usage: compile_growth.py WARPBURG        prints a line a size, then `N passed, M failed`: growth beyond linear is a failure, and so is a largest
 size that takes our rooms 0.5 s or LLVM 5 s of processor time. Diamonds stay small as code, but what they run doubles with each: whoever
 compiles the largest must be told, and nobody else.
 """

@@ -4,7 +4,7 @@ Integers are Python's, floats are fractions that are rounded once, as the manual
 Each instruction runs over COUNT lanes in one kernel; a result that differs in a bit is printed with its operands. A nan of f32 and
 narrower must be the manual's, of f64 any. Needs nothing but the simulator. Ends with `N passed, M failed`.
 
-    sim_semantics.py build/warpburg-run [--count 4096] [--seed 1] [--only add.rz]
+    sim_instructions.py build/warpburg-run [--count 4096] [--seed 1] [--only add.rz]
 """
 import argparse
 import random
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Callable, List, Tuple
 
 import npy
-from exact import (BF16, E2M1, E2M3, E3M2, E4M3, E5M2, F16, F32, F64, MODES, Format, Value, add, decode, div, encode, flip, flush, flushed, fma, mul,
+from exact_floats import (BF16, E2M1, E2M3, E3M2, E4M3, E5M2, F16, F32, F64, MODES, Format, Value, add, decode, div, encode, flip, flush, flushed, fma, mul,
                    negative, number, round_whole, sqrt)
 
 # An instruction (what follows a colon is its last operand), letters of its operands and after > of its result, a formula on bits.

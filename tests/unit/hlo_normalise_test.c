@@ -1,4 +1,4 @@
-/* normalise: what comes out keeps the promises of hlo.h, whatever went in. That it keeps the meaning is tests/normalise.py's part. */
+/* normalise: what comes out keeps the promises of hlo.h, whatever went in. That it keeps the meaning is tests/hlo_normalise.py's part. */
 #include "hlo/hlo.h"
 
 #include <setjmp.h>

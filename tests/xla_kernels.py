@@ -2,13 +2,13 @@
 
 Needs ../shared: anchors (PTX and launches), corpus (HLO) and golden (inputs by seed, outputs, tolerances), and numpy. Each kernel runs
 on the inputs of each stored case with `run FILE.hlo --ptx FILE.ptx`, 256 bytes of padding behind every buffer, as the README of the
-anchors asks. Kernels without stored outputs run on case n and must only end. Misses that are understood stand in foreign_known.tsv,
+anchors asks. Kernels without stored outputs run on case n and must only end. Misses that are understood stand in xla_kernels_known.tsv,
 each with whose fault it is; one that is listed and does not differ any more is a failure, so that the list stays true. Where the list
 says `inside`, what differs from the stored outputs must lie inside the evaluator's bounds for every case: the program allows it.
 
 Kernels differ in work by six orders of magnitude: --most leaves out those of many threads; those without stored outputs run a sample.
 
-    foreign.py build/warpburg-run [--every 10] [--most 65536] [--only softmax] [--part programs]
+    xla_kernels.py build/warpburg-run [--every 10] [--most 65536] [--only softmax] [--part programs]
 """
 import argparse
 import csv
@@ -21,7 +21,7 @@ from typing import Dict, List, Tuple
 from golden import CASES, MISSING, PARTS, Golden
 from warpburg_cli import TOO_LARGE, Cli
 
-KNOWN = Path(__file__).with_name("foreign_known.tsv")
+KNOWN = Path(__file__).with_name("xla_kernels_known.tsv")
 PADDING = 256
 SAMPLE = 64         # blocks of a kernel without stored outputs that run where it has more threads than THREADS
 THREADS = 1 << 15

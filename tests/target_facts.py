@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What is said of the targets, held against others: ptxas, the text of the pattern files, and the page that shows them side by side.
 
-    targets.py WARPBURG [--all]
+    target_facts.py WARPBURG [--all]
 
 1. Each word of `features=` as gen/features.py means it: ptxas runs its PTX on exactly the targets that have it.
 2. LLVM takes each target with its PTX level, and ptxas what comes out.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """HLO text prints back: parse(print(m)) is m, for every module of a corpus.
 
-    roundtrip.py WARPBURG [--shared DIR] [--all] [-j N]
+    hlo_round_trip.py WARPBURG [--shared DIR] [--all] [-j N]
 
 Each .hlo of shaderdb/corpus and of every folder of DIR/corpus, the models included (every tenth, with --all every one), goes
 through `warpburg hlo` twice. Asked of it:

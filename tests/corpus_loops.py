@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Real fusions through the whole of warpburg: compile, assemble, run under --check, compare with stored outputs.
 
-    corpus.py WARPBURG [--shared DIR] [--all] [--targets sm_75,sm_90] [-j N]
+    corpus_loops.py WARPBURG [--shared DIR] [--all] [--targets sm_75,sm_90] [-j N]
 
 Three sets, with --all each fusion once for every target, without it for sm_90 and one other in turn:
 
@@ -24,8 +24,8 @@ from typing import Dict, List, Optional, Sequence, Tuple
 
 import golden
 import npy
-import programs
-from ptx_facts import complaints
+import corpus_loop_files
+from ptx_index_width import complaints
 from warpburg_cli import MAIN, TARGETS, Cli, Compiled, shared_out
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -200,7 +200,7 @@ def check_programs(cli: Cli, tally: Tally, shared: Path, all_of_them: bool, targ
         print(f"skipped: stored outputs: {shared / 'golden'} is not there")
     else:
         stored = golden.Golden(shared / "golden", "programs")
-    found = programs.select(folder)
+    found = corpus_loop_files.select(folder)
     small, large = found["S"], sorted(found["L"] + found["M"])
     print(f"programs: {len(small)} files of scale S, {len(large)} of L and M; one in {every} is taken", flush=True)
     if stored:

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Every fusion of the corpus on two targets: compiled, assembled, run under --check, compared with what is stored.
 
-    sweep.py WARPBURG [--shared DIR] [--every N] [--only TEXT] [--targets sm_80,sm_90] [-j N] [--update]
+    corpus_outcomes.py WARPBURG [--shared DIR] [--every N] [--only TEXT] [--targets sm_80,sm_90] [-j N] [--update]
 
-The parts are emitter-tests, fusions, blocks, and of programs all that corpus.py does not run. Of each kernel the elements that its
+The parts are emitter-tests, fusions, blocks, and of programs all that corpus_loops.py does not run. Of each kernel the elements that its
 threads store are enumerated: each once. A kernel of few threads is run whole, one of more by a sample of its blocks, of which just what
-they write is evaluated. What is declined stands in sweep_known.tsv, with the word of its reason, and so does what is not run or may
+they write is evaluated. What is declined stands in corpus_outcomes_known.tsv, with the word of its reason, and so does what is not run or may
 differ from what is stored, and why; another reason, or one that no longer holds, is a failure. --update writes that file anew, with what
 was seen. Ends with `N passed, M failed`, where a file counts once for a target; exit 1 if M is not 0.
 """
@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Dict, List, Optional, Sequence, Tuple
 
 import golden
-import programs
+import corpus_loop_files
 from warpburg_cli import MAIN, TOO_LARGE, Cli, Compiled
 
 ROOT = Path(__file__).resolve().parent.parent
-KNOWN = Path(__file__).with_name("sweep_known.tsv")
+KNOWN = Path(__file__).with_name("corpus_outcomes_known.tsv")
 PARTS = ("emitter-tests", "fusions", "blocks", "programs")
 WHOLE = 1 << 15     # threads that are all run
 BLOCKS = 12         # of a larger kernel
@@ -44,7 +44,7 @@ def files_of(shared: Path, part: str) -> List[str]:
     folder = shared / "corpus" / part
     if part != "programs":
         return sorted(str(f.relative_to(folder)) for f in folder.rglob("*.hlo"))
-    elsewhere = {Path(f).name for f in programs.select(folder)["S"]}
+    elsewhere = {Path(f).name for f in corpus_loop_files.select(folder)["S"]}
     return sorted(f.name for f in folder.glob("*.hlo") if f.name not in elsewhere)
 
 

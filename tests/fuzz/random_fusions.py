@@ -3,7 +3,7 @@
 All element types, odd, single, empty and large shapes, layouts of every order, every operation that a loop takes. The text of a fusion
 follows from its seed alone.
 
-usage: fusions.py WARPBURG [COUNT] [SEED] [FOLDER]     prints what fails, with its text kept in FOLDER (build/fuzz); exit 1 if something did
+usage: random_fusions.py WARPBURG [COUNT] [SEED] [FOLDER]     prints what fails, with its text kept in FOLDER (build/fuzz); exit 1 if something did
 """
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Dict, List, Optional, Tuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from fusion_ops import FLOATS, OPS, of_type, volume  # noqa: E402
+from random_fusion_ops import FLOATS, OPS, of_type, volume  # noqa: E402
 from warpburg_cli import MAIN, TARGETS  # noqa: E402
 
 INTS = ["s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64"]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What is left to compute in every index map over a corpus, before and after simplification.
 
-    index_census.py WARPBURG [--shared DIR] [--every N | --all] [-j N] [--list N]
+    index_map_op_counts.py WARPBURG [--shared DIR] [--every N | --all] [-j N] [--list N]
 
 For the maps of every operand of every instruction of every tenth (--every N) file of DIR/corpus (--all: each), and for where operands' elements go:
 the number of divisions, remainders, multiplications, additions and comparisons as the maps are made with no rule, and as they are

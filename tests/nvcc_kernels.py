@@ -4,7 +4,7 @@ So the simulator is not judged by our own dialect of PTX alone. cuda/NAME.cu has
 is launched. Each is compiled for every architecture that nvcc knows among those named here and run under --check on case n. Without
 nvcc the test says so and passes nothing. Ends with `N passed, M failed`.
 
-    cuda.py build/warpburg-run
+    nvcc_kernels.py build/warpburg-run
 """
 import re
 import shutil
@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-FOLDER = Path(__file__).with_name("cuda")
+FOLDER = Path(__file__).with_name("nvcc_kernels")
 TARGETS = ("sm_75", "sm_80", "sm_90", "sm_100", "sm_120")
 
 

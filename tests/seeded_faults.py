@@ -1,10 +1,10 @@
-"""Planted bugs: small PTX files with one fault each, found and named by `run --check`; their correct twins pass.
+"""Seeded faults: small PTX files with one fault each, found and named by `run --check`; their correct twins pass.
 
-planted/NAME.bug.ptx says in its first lines which HLO it claims to be, how it is launched, which fault must be reported and, where
+seeded_faults/NAME.bug.ptx says in its first lines which HLO it claims to be, how it is launched, which fault must be reported and, where
 one thread is at fault, which; the report must name the line marked `<- here`. NAME.ok.ptx differs as little as possible and must
 give the HLO's result without a report. Ends with `N passed, M failed`.
 
-    planted.py build/warpburg-run
+    seeded_faults.py build/warpburg-run
 """
 import re
 import subprocess
@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import List
 
-FOLDER = Path(__file__).with_name("planted")
+FOLDER = Path(__file__).with_name("seeded_faults")
 
 
 def field(text: str, name: str, default: str = "") -> str:
@@ -60,7 +60,7 @@ def main() -> int:
     alone = [f.name for f in bugs if not Path(str(f).replace(".bug.", ".ok.")).exists()]
     for name in alone:
         print(f"{name} has no correct twin")
-    print(f"{len(bugs)} planted bugs and {len(files) - len(bugs)} correct twins")
+    print(f"{len(bugs)} seeded faults and {len(files) - len(bugs)} correct twins")
     print(f"{len(files) - failed} passed, {failed + len(alone)} failed")
     return int(failed + len(alone) > 0)
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Random pattern files through gen/: each ends in tables or in messages with file and line, never in a Python traceback.
 
-    rules_fuzz.py [N] [SEED]
+    random_rules.py [N] [SEED]
 """
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
  * into a graph of its own (reading is not counted), the best of some rounds; then sums of many terms, where time must grow with their
  * number alone. Exit 1 beyond a bound.
  *
- *     python3 tests/bench/index_maps.py build
+ *     python3 tests/bench/index_map_time.py build
  */
 #include "index/index.h"
 

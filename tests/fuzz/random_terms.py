@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Random terms through the rules of every target: what is stored keeps its meaning.
 
-    terms_fuzz.py WARPBURG [N] [SEED]
+    random_terms.py WARPBURG [N] [SEED]
 
 A term is a kernel of IR that loads operands and stores one random expression of them; constants that rules look for (0, 1, -1, powers
 of two) and repeated operands are frequent, so that rules fire. `warpburg ir --check` rewrites, selects and compiles it, runs it in the
