@@ -62,7 +62,7 @@ MAY_CALL = {  # modules or files, with the reason; None: anything
 # error, and so is an entry that is no circle any more. "Not recursive" means that moving a function to another file ends the circle.
 CIRCLES: List[Tuple[str, str, str]] = [
     ("base", "arena context", "a context owns arenas; an arena that gets no memory fails through its context"),
-    ("emit", "bits choose fold function kernel place scope value", "recursive: a step of emit_value needs the values of its operands"),
+    ("emit", "address bits choose function kernel reduce scope value", "recursive: a step of emit_value needs the values of its operands"),
     ("eval", "apply bits bounds bounds_complex bounds_float bounds_int complex compute control conv demand dot eval fold gather lanes mac move "
      "perturb random recall reduce scan scatter select_scatter sort window",
      "recursive: an operation demands elements of its operands, which their operations compute"),
@@ -76,7 +76,7 @@ CIRCLES: List[Tuple[str, str, str]] = [
     ("ir", "expression parse statement term", "recursive, as the grammar is: functions hold statements, statements expressions, expressions functions' names"),
     ("llvm", "build function statement", "recursive: a value may call a function, whose body is built of statements and values"),
     ("llvm", "forms type", "not recursive: type.c calls ll_is_packed and ll_parts of forms.c"),
-    ("rewrite", "build guards match sums sweep", "recursive: what a rule builds is rewritten, and matching a sum builds its rest"),
+    ("rewrite", "builder guards match replacement sums", "recursive: what a rule builds is rewritten as it is built"),
     ("sim", "atomic barrier block convert copy cores decode decode_flow decode_lanes decode_rare lanes_op matrix memory operand parse run shadow system warp",
      "not recursive: the tables of instructions name functions that call what the files of the tables share"),
 ]
@@ -117,13 +117,18 @@ class Symbols(NamedTuple):
     used: Dict[str, Dict[str, Set[str]]]
 
 
+def source_of(object: Path) -> Path:
+    module, file = object.name[len("src_"):-len(".o")].split("_", 1)
+    return SRC / module / file
+
+
 def symbols_of(build: Path) -> Symbols:
-    objects = sorted(map(str, build.glob("*.p/src_*.c.o")))
+    objects = [str(o) for o in sorted(build.glob("*.p/src_*.c.o")) if source_of(o).is_file()]  # a renamed file leaves its old object behind
     text = subprocess.run(["nm", "-A", "-g", *objects], capture_output=True, text=True, check=True).stdout if objects else ""
     found = Symbols(defaultdict(lambda: defaultdict(set)), defaultdict(lambda: defaultdict(set)))
     for line in text.splitlines():
         object, _, words = line.partition(":")
-        module, file = Path(object).name[len("src_"):-len(".o")].split("_", 1)
+        module, file = source_of(Path(object)).relative_to(SRC).parts
         kind, symbol = words.split()[-2:]
         (found.used if kind == "U" else found.defined)[module][file].add(symbol)
     return found
