@@ -1,9 +1,11 @@
-"""Code and time against the size of a fusion: stacked diamonds, whose values are read at two indices at every step, long chains, and
-hashes of up to 16,000 instructions.
+"""Code size and compile time grow no faster than the fusion: stacked diamonds, in which each step reads the one before at two indices; long
+chains; hashes of up to 16,000 instructions.
 
-usage: compile_growth.py WARPBURG        prints a line a size, then `N passed, M failed`: growth beyond linear is a failure, and so is a largest
-size that takes our rooms 0.5 s or LLVM 5 s of processor time. Diamonds stay small as code, but what they run doubles with each: whoever
-compiles the largest must be told, and nobody else.
+usage: compile_growth.py WARPBURG        prints a line for each size, then `N passed, M failed`
+
+A size fails where the code is more than the family's factor longer than at half the size, where the largest size takes more than MOST_TIME
+times as long as the smallest, or where warpburg without LLVM takes more than 0.5 s or LLVM 5 s of processor time. The code of
+diamonds stays small, but each diamond doubles the work of the kernel: the compiler must warn of the largest stacks, and of nothing else.
 """
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ def module(name: str, width: int, lines: List[str], root: str) -> str:
 
 
 def diamonds(depth: int, shift: Callable[[int], int], width: int) -> str:
-    """a[k+1] = a[k] + a[k] moved by shift(k)"""
+    """a[k+1][i] = a[k][i] + a[k][i - shift(k)]"""
     lines = []
     for k in range(depth):
         s = shift(k)
@@ -50,7 +52,7 @@ ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
 
 
 def hashing(length: int) -> str:
-    """Rounds of threefry, a key word injected after every fourth: so many instructions, none of them idle."""
+    """About `length` instructions of the Threefry generator: rounds, with a word of the key added after every fourth. Every value is used."""
     lines = []
     for r, by in enumerate(ROTATIONS):
         for name, value in (("l", by), ("r", 32 - by)):
@@ -70,7 +72,7 @@ def hashing(length: int) -> str:
     return module(f"hash{length}", 65536, lines, "float")
 
 
-# name, generator, sizes: each twice the one before; code may grow to so many times what it was
+# Name, generator, three sizes, each twice the one before, and the factor by which the code may grow from one to the next.
 FAMILIES: List[Tuple[str, Callable[[int], str], Tuple[int, int, int], float]] = [
     ("diamonds of one shift", equal, (20, 40, 80), 2.6),
     ("diamonds of many shifts", unequal, (40, 80, 160), 2.6),
@@ -78,11 +80,11 @@ FAMILIES: List[Tuple[str, Callable[[int], str], Tuple[int, int, int], float]] = 
     ("hash", hashing, (4000, 8000, 16000), 2.2),
 ]
 MOST_OWN, MOST_LLVM = 500.0, 5000.0  # milliseconds
-MOST_TIME = 8.0  # times what a quarter of the size takes: the square would be 16; below 20 ms it is noise
+MOST_TIME = 8.0  # of the largest size over that of a quarter of it, where linear is 4 and quadratic 16; times below 20 ms count as 20
 
 
 def measure(warpburg: str, text: str, folder: Path) -> Tuple[int, float, float, bool]:
-    """Lines of PTX; milliseconds of all rooms but LLVM, and of LLVM, the least of three times; is there a note of what it runs?"""
+    """Lines of PTX; milliseconds without LLVM, and of LLVM, each the least of three; whether the compiler warned of repeated work."""
     file = folder / "f.hlo"
     file.write_text(text)
     ptx = subprocess.run([warpburg, "compile", str(file), "--emit", "ptx"], capture_output=True, text=True, check=True).stdout
@@ -106,7 +108,7 @@ def main(argv: List[str]) -> int:
                 if own > MOST_OWN or llvm > MOST_LLVM:
                     faults.append("it takes too long")
                 if noted and "diamonds" not in name or not noted and "diamonds" in name and size == sizes[-1]:
-                    faults.append("a note that is not needed" if noted else "nobody says what it runs")
+                    faults.append("a warning that is not needed" if noted else "no warning of the repeated work")
                 print(f"{name}, {size}: {lines} lines of PTX, {own:.1f} ms without LLVM, {llvm:.0f} ms of LLVM{''.join(': ' + f for f in faults)}")
                 passed, failed = passed + (not faults), failed + bool(faults)
                 before, first = lines, first or own

@@ -1,6 +1,6 @@
-"""Which fusions of the shared corpus of real programs are those of this version: kLoop, operations and types that it compiles.
+"""The loop fusions of the shared corpus of real programs that must compile: of kind kLoop, with OPERATIONS and TYPES only.
 
-Needs ../shared/corpus/programs (index.tsv and the .hlo files). `select` leaves their paths by scale, sorted.
+Needs ../shared/corpus/programs (index.tsv and the .hlo files). `select` returns their paths by scale (S, M, L), sorted.
 
     files = select(Path("../shared/corpus/programs"));  len(files["S"]), len(files["M"]) + len(files["L"])   ->   251, 473
 """

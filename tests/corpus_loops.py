@@ -1,18 +1,17 @@
 #!/usr/bin/env python3
-"""Real fusions through the whole of warpburg: compile, assemble, run under --check, compare with stored outputs.
+"""Loop fusions, end to end: compiled, assembled, run under --check, compared with golden outputs.
 
     corpus_loops.py WARPBURG [--shared DIR] [--all] [--targets sm_75,sm_90] [-j N]
 
-Three sets, with --all each fusion once for every target, without it for sm_90 and one other in turn:
+Three sets of fusions; with --all each for every target, else for sm_90 and one other in turn:
 
-1. shaderdb/corpus/: all elements, cases e, n and p; GELU besides over all 65,536 bf16 values, with what its machine code must be.
-2. DIR/corpus/programs, scale S: the same, and the outputs of `run` and of `eval` against DIR/golden/programs.
+1. shaderdb/corpus/: every element is compared, on cases e, n and p. GELU is also run on all 65,536 bf16 values, and its machine code is checked.
+2. DIR/corpus/programs, scale S: the same, and the outputs of `run` and `eval` are compared with DIR/golden/programs.
 3. DIR/corpus/programs, scales L and M: compiled and assembled.
 
-Of 2 and 3 every tenth file, with --all every one. Without DIR (../shared beside the repository by default), numpy or ptxas the part
-that needs it is left out with a line that says so. Prints each failure with its reason and ends with `N passed, M failed`, where a fusion
-counts once for a target (and once for `eval`) however much of it was judged; exit 1 if M is not 0. A fusion that warpburg declines
-has not failed; it is counted by its reason.
+Of 2 and 3 every tenth file, with --all every one. Parts that need DIR (by default ../shared beside the repository), numpy or ptxas are skipped
+without it, with a line that says so. Prints each failure with its reason and ends with `N passed, M failed`: a fusion counts once for each
+target, and once for `eval`; exit 1 if M is not 0. A fusion that warpburg declines does not fail; it is counted by its reason.
 """
 import argparse
 import struct
@@ -32,12 +31,12 @@ ROOT = Path(__file__).resolve().parent.parent
 CASES = "enp"
 COMPILE_ONLY = {"elements_2_31.hlo"}        # 4 GiB a buffer
 ORDER = ("passed", "declined", "failed")
-MOST_SASS = {"sm_75": 70.0}                 # of GELU for each bf16 element; sm_75 rounds by integer arithmetic
-USUAL_SASS = 9.4
+USUAL_SASS = 9.4                            # machine instructions of GELU for each bf16 element, at most
+MOST_SASS = {"sm_75": 70.0}                 # the same, where a target needs more: sm_75 rounds by integer arithmetic
 
 
 class Tally:
-    """What happened to each (part, target), and to each file and target over all its parts; failures are printed as they come."""
+    """Outcomes counted by (part, target), and the worst outcome of each file and target. Prints failures as they come."""
 
     def __init__(self) -> None:
         self.counts: Dict[Tuple[str, str], Counter] = {}
@@ -55,7 +54,7 @@ class Tally:
             print(f"{word}: {part}, {Path(file).name}, {target}: {why}", flush=True)
 
     def total(self, word: str) -> int:
-        """Files and targets, each counted once."""
+        """How many pairs of file and target have this outcome."""
         return sum(w == word for w in self.worst.values())
 
     def print(self) -> None:
@@ -70,7 +69,7 @@ def assembled(c: Compiled) -> bool:
     return "sass" in c.facts or c.facts.get("grid") == 0
 
 
-# our own ----------------------------------------------------------------------------------------------------------------------
+# --- shaderdb/corpus ----------------------------------------------------------------------------------------------------------------
 
 
 def check_own(cli: Cli, tally: Tally, files: Sequence[str], target: str, with_ptxas: bool) -> None:
@@ -88,11 +87,11 @@ def check_own(cli: Cli, tally: Tally, files: Sequence[str], target: str, with_pt
         return ""
 
     for c, why in zip(compiled, cli.each(one, compiled)):
-        tally.add("own corpus", target, c.file, why)
+        tally.add("shaderdb/corpus", target, c.file, why)
 
 
 def check_gelu(cli: Cli, tally: Tally, target: str, with_ptxas: bool) -> None:
-    """Every bf16 value in every lane of a vector, and what the machine code of GELU must be."""
+    """Runs GELU with every bf16 value in every lane of a vector, and checks its PTX and machine code."""
     source = ROOT / "shaderdb" / "corpus" / "gelu.hlo"
     rows, values = 16, 1 << 16
     with tempfile.TemporaryDirectory() as folder:
@@ -106,7 +105,7 @@ def check_gelu(cli: Cli, tally: Tally, target: str, with_ptxas: bool) -> None:
             print(f"gelu, {target}: all 65,536 bf16 values inside the bounds, {v.facts['max_ulp']:.3g} ulp from f64 at most", flush=True)
         tally.add("gelu, all 65,536 bf16 values", target, str(source), v.why)
         noisy = [cli.run(str(small), target, "n", seed=seed, inputs=[str(inputs)], noise=True).why for seed in range(4 if target == MAIN else 1)]
-        tally.add("gelu, all of them with approximate instructions at their worst", target, str(source), "; ".join(filter(None, noisy)))
+        tally.add("gelu, the same with the errors that approximate instructions may have", target, str(source), "; ".join(filter(None, noisy)))
     ptx = cli.call("compile", str(source), "--target", target, "--emit", "ptx").stdout
     c = cli.compile([str(source)], target)[0]
     why = [] if c.status == "ok" else [c.why]
@@ -116,28 +115,28 @@ def check_gelu(cli: Cli, tally: Tally, target: str, with_ptxas: bool) -> None:
     if c.status == "ok" and with_ptxas:
         f = c.facts
         if list(f["ldg"]) != ["16"] or list(f["stg"]) != ["16"]:
-            why.append(f"loads {f['ldg']}, stores {f['stg']}: 16 bytes each expected")
+            why.append(f"loads {f['ldg']}, stores {f['stg']}: expected 16 bytes each")
         if f["stack_bytes"] or f["ldl"] or f["stl"]:
             why.append(f"local memory: {f['stack_bytes']} bytes, {f['ldl']} loads, {f['stl']} stores")
         if f["branch"]:
             why.append(f"{f['branch']} branches")
         elements = 8 * sum(f["ldg"].values())
         if f["sass"] > elements * MOST_SASS.get(target, USUAL_SASS):
-            why.append(f"{f['sass']} SASS instructions for {elements} elements, {MOST_SASS.get(target, USUAL_SASS)} each at most expected")
-    tally.add("gelu, shape of the code", target, str(source), "; ".join(why))
+            why.append(f"{f['sass']} SASS instructions for {elements} elements, expected at most {MOST_SASS.get(target, USUAL_SASS)} each")
+    tally.add("gelu, the code", target, str(source), "; ".join(why))
 
 
-# real programs ----------------------------------------------------------------------------------------------------------------
+# --- real programs ------------------------------------------------------------------------------------------------------------------
 
 
 def small_program(cli: Cli, stored: Optional[golden.Golden], file: str, targets: Sequence[str]) -> List[Tuple[str, str, str, bool]]:
-    """(part, target, why, declined) of each judgement of a file that compiled."""
+    """Runs and evaluates a file that compiled: (part, target, why, declined) of each comparison."""
     out = []
-    agrees = "programs S against stored outputs"
+    agrees = "programs S against golden outputs"
     with tempfile.TemporaryDirectory() as folder:
         for target in [*targets, "eval"]:
             check = differs = ""
-            wider = golden.UNDERSTOOD.get(Path(file).name, (1.0, ""))[0] if target != "eval" else 1.0
+            wider = golden.WIDER.get(Path(file).name, (1.0, ""))[0] if target != "eval" else 1.0
             declined, compared = False, 0
             for case in CASES:
                 seed = stored.seed(file, case) if stored else None
@@ -177,7 +176,7 @@ def check_small(cli: Cli, tally: Tally, stored: Optional[golden.Golden], by_targ
 
 
 def compile_all(cli: Cli, tally: Tally, part: str, files: Sequence[str], target: str, with_ptxas: bool) -> List[Compiled]:
-    """Compile and assemble; leaves those that did."""
+    """Compiles and assembles the files; returns those that succeeded."""
     good = []
     for c in cli.compile(files, target):
         why = c.why or ("not assembled" if with_ptxas and not assembled(c) else "")
@@ -195,29 +194,29 @@ def check_programs(cli: Cli, tally: Tally, shared: Path, all_of_them: bool, targ
         return
     stored = None
     if golden.MISSING:
-        print(f"skipped: stored outputs: {golden.MISSING}")
+        print(f"skipped: golden outputs: {golden.MISSING}")
     elif not (shared / "golden" / "programs" / "index.tsv").exists():
-        print(f"skipped: stored outputs: {shared / 'golden'} is not there")
+        print(f"skipped: golden outputs: {shared / 'golden'} is not there")
     else:
         stored = golden.Golden(shared / "golden", "programs")
     found = corpus_loop_files.select(folder)
     small, large = found["S"], sorted(found["L"] + found["M"])
-    print(f"programs: {len(small)} files of scale S, {len(large)} of L and M; one in {every} is taken", flush=True)
+    print(f"programs: {len(small)} files of scale S, {len(large)} of L and M; 1 in {every} is taken", flush=True)
     if stored:
         bare = [Path(f).name for f in small[::every] if not any(stored.seed(f, case) is not None for case in CASES)]
-        print(f"programs S: nothing is stored for {len(bare)} of {len(small[::every])}: {', '.join(bare)}", flush=True)
-    for file in sorted(golden.UNDERSTOOD.keys() & {Path(f).name for f in small[::every]}):
-        print(f"understood: {file}, {golden.UNDERSTOOD[file][0]} times the stored tolerance: {golden.UNDERSTOOD[file][1]}")
+        print(f"programs S: {len(bare)} of {len(small[::every])} have no golden outputs: {', '.join(bare)}", flush=True)
+    for file in sorted(golden.WIDER.keys() & {Path(f).name for f in small[::every]}):
+        print(f"known: {file}, {golden.WIDER[file][0]} times the stored tolerance: {golden.WIDER[file][1]}")
     check_small(cli, tally, stored, out(small[::every], targets), with_ptxas)
     for target, files in out(large[::every], targets).items():
         compile_all(cli, tally, "programs L and M", files, target, with_ptxas)
 
 
 def main() -> int:
-    p = argparse.ArgumentParser(description="real fusions through the whole of warpburg")
+    p = argparse.ArgumentParser(description="loop fusions, end to end")
     p.add_argument("warpburg")
     p.add_argument("--shared", type=Path, default=ROOT.parent / "shared")
-    p.add_argument("--all", action="store_true", help="every file, not every tenth; on every target")
+    p.add_argument("--all", action="store_true", help="every file instead of every tenth, on every target")
     p.add_argument("--targets", default=",".join(TARGETS))
     p.add_argument("-j", type=int, default=2, dest="jobs")
     o = p.parse_args()
@@ -225,7 +224,7 @@ def main() -> int:
     own = sorted(str(f) for f in (ROOT / "shaderdb" / "corpus").glob("*.hlo"))
     with_ptxas = "sass" in cli.compile([str(ROOT / "shaderdb" / "corpus" / "gelu.hlo")], targets[0])[0].facts
     if not with_ptxas:
-        print("skipped: assembling and what is asserted of machine code: no ptxas")
+        print("skipped: assembling, and the checks of machine code: no ptxas")
     for target, files in (whole if o.all else shared_out)(own, targets).items():
         check_own(cli, tally, files, target, with_ptxas)
         check_gelu(cli, tally, target, with_ptxas)

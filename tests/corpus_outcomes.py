@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Every fusion of the corpus on two targets: compiled, assembled, run under --check, compared with what is stored.
+"""Every fusion of the corpus that corpus_loops.py does not run: compiled and right, or declined for the known reason.
 
     corpus_outcomes.py WARPBURG [--shared DIR] [--every N] [--only TEXT] [--targets sm_80,sm_90] [-j N] [--update]
 
-The parts are emitter-tests, fusions, blocks, and of programs all that corpus_loops.py does not run. Of each kernel the elements that its
-threads store are enumerated: each once. A kernel of few threads is run whole, one of more by a sample of its blocks, of which just what
-they write is evaluated. What is declined stands in corpus_outcomes_known.tsv, with the word of its reason, and so does what is not run or may
-differ from what is stored, and why; another reason, or one that no longer holds, is a failure. --update writes that file anew, with what
-was seen. Ends with `N passed, M failed`, where a file counts once for a target; exit 1 if M is not 0.
+The parts are emitter-tests, fusions, blocks, and the rest of programs. Each file is compiled, assembled, and its stores are enumerated: every element
+must be stored exactly once. Kernels of few threads are run under --check and compared with golden outputs; of larger ones a sample of blocks is
+run, and what these write is compared with the evaluator's bounds. corpus_outcomes_known.tsv lists the files that are declined, with the
+reason's word, those that are not run, and those that may differ from the golden outputs; another outcome than the listed one is a failure. --update
+rewrites that list with the outcomes seen. Ends with `N passed, M failed`: a file counts once for each target; exit 1 if M is not 0.
 """
 import argparse
 import csv
@@ -25,15 +25,15 @@ from warpburg_cli import MAIN, TOO_LARGE, Cli, Compiled
 ROOT = Path(__file__).resolve().parent.parent
 KNOWN = Path(__file__).with_name("corpus_outcomes_known.tsv")
 PARTS = ("emitter-tests", "fusions", "blocks", "programs")
-WHOLE = 1 << 15     # threads that are all run
-BLOCKS = 12         # of a larger kernel
-SECONDS = 600       # a run
-OTHERWISE = ("not run", "stored")  # words of files that are compiled: too large to be run; right, and not what is stored
+WHOLE = 1 << 15     # threads up to which a kernel is run whole
+BLOCKS = 12         # blocks that are run of a larger kernel
+SECONDS = 600       # for a run
+EXCEPTIONS = ("not run", "stored")  # words of files that compile: too large to be run; right, but different from the golden outputs
 Key = Tuple[str, str]  # part, path in it
 
 
 def known(path: Path = KNOWN) -> Dict[Key, Tuple[str, str]]:
-    """(part, file) -> (word, why): declined for the reason of that word, or one of OTHERWISE."""
+    """(part, file) -> (word, why). The word is the reason for which the file is declined, or one of EXCEPTIONS."""
     if not path.exists():
         return {}
     with open(path, encoding="utf-8", newline="") as lines:
@@ -48,7 +48,7 @@ def files_of(shared: Path, part: str) -> List[str]:
     return sorted(f.name for f in folder.glob("*.hlo") if f.name not in elsewhere)
 
 
-class Sweep:
+class Outcomes:
     def __init__(self, compiler: Cli, cli: Cli, shared: Path, with_ptxas: bool) -> None:
         self.compiler, self.cli, self.shared, self.with_ptxas = compiler, cli, shared, with_ptxas
         self.known = known()
@@ -62,14 +62,14 @@ class Sweep:
             self.counts[what] += 1
 
     def judge(self, part: str, file: str, c: Compiled, stored: Optional[golden.Golden]) -> str:
-        """Why a kernel that was compiled is wrong; "" if it is not."""
+        """Why a compiled kernel fails; empty if it passes."""
         if self.with_ptxas and "sass" not in c.facts and c.facts.get("grid") != 0:
             return "not assembled"
-        cover = c.facts.get("stores", "")
-        if cover:
-            return f"stores: {cover}"
+        stores = c.facts.get("stores", "")
+        if stores:
+            return f"stores: {stores}"
         word = self.known.get((part, file), ("", ""))[0]
-        if word in OTHERWISE:
+        if word in EXCEPTIONS:
             self.seen[part, file] = self.known[part, file]
         if word == "not run":
             return ""
@@ -87,10 +87,10 @@ class Sweep:
                 return f"case {case}: {v.why}"
             if not whole or seed is None or not stored:
                 return ""
-            self.count("compared with stored outputs")
+            self.count("compared with golden outputs")
             why = stored.differs(file, case, Path(to))
-            understood = (part, file, case) in golden.known() or word == "stored"
-            return f"case {case}: {why}" if why and not understood else ""
+            listed = (part, file, case) in golden.known() or word == "stored"
+            return f"case {case}: {why}" if why and not listed else ""
 
     def one(self, part: str, file: str, c: Compiled, stored: Optional[golden.Golden]) -> None:
         word, reason = self.known.get((part, file), ("", ""))
@@ -100,8 +100,8 @@ class Sweep:
             self.seen[part, file] = (said, reason or c.why.split("declined: ")[-1].split(": ", 1)[-1])
             why = "" if word == said else f"declined: {c.why}"
             self.count(f"declined: {said}")
-        elif c.status == "ok" and word not in ("", *OTHERWISE):
-            why = f"stands in {KNOWN.name} as declined ({word}), and works"
+        elif c.status == "ok" and word not in ("", *EXCEPTIONS):
+            why = f"is listed in {KNOWN.name} as declined ({word}) and compiles"
         elif c.status == "ok":
             why = self.judge(part, file, c, stored)
         with self.lock:
@@ -123,11 +123,11 @@ def update(seen: Dict[Key, Tuple[str, str]], path: Path = KNOWN) -> None:
 
 
 def main() -> int:
-    p = argparse.ArgumentParser(description="every fusion of the corpus on two targets")
+    p = argparse.ArgumentParser(description="every fusion of the corpus that corpus_loops.py does not run")
     p.add_argument("warpburg")
     p.add_argument("--shared", type=Path, default=ROOT.parent / "shared")
     p.add_argument("--every", type=int, default=1)
-    p.add_argument("--only", default="", help="files whose path has this in it")
+    p.add_argument("--only", default="", help="only files whose path contains this")
     p.add_argument("--parts", default=",".join(PARTS))
     p.add_argument("--targets", default="sm_80,sm_90")
     p.add_argument("-j", type=int, default=2, dest="jobs")
@@ -137,22 +137,22 @@ def main() -> int:
         print(f"skipped: {o.shared / 'corpus'} is not there\n0 passed, 0 failed")
         return 0
     if golden.MISSING:
-        print(f"skipped: stored outputs: {golden.MISSING}")
-    compiler = Cli(o.warpburg, o.jobs, 3600)  # two dozen files a process, stores of 2^33 elements among them
+        print(f"skipped: golden outputs: {golden.MISSING}")
+    compiler = Cli(o.warpburg, o.jobs, 3600)  # a process compiles two dozen files, and enumerates up to 2^33 stores of each
     with_ptxas = "sass" in compiler.compile([str(ROOT / "shaderdb" / "corpus" / "gelu.hlo")], o.targets.split(",")[0])[0].facts
     if not with_ptxas:
         print("skipped: assembling: no ptxas")
-    sweep = Sweep(compiler, Cli(o.warpburg, o.jobs, SECONDS), o.shared, with_ptxas)
+    outcomes = Outcomes(compiler, Cli(o.warpburg, o.jobs, SECONDS), o.shared, with_ptxas)
     for part in o.parts.split(","):
         files = [f for f in files_of(o.shared, part)[::o.every] if o.only in f]
         for target in o.targets.split(","):
-            sweep.part(part, files, target)
-    for what, n in sorted(sweep.counts.items()):
+            outcomes.part(part, files, target)
+    for what, n in sorted(outcomes.counts.items()):
         print(f"{n} {what}")
     if o.update:
-        update(sweep.seen)
-    print(f"{sweep.passed} passed, {sweep.failed} failed")
-    return 1 if sweep.failed else 0
+        update(outcomes.seen)
+    print(f"{outcomes.passed} passed, {outcomes.failed} failed")
+    return 1 if outcomes.failed else 0
 
 
 if __name__ == "__main__":

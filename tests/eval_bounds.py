@@ -1,7 +1,7 @@
-"""Bounds against perturbed evaluations: whatever chance makes of what HLO leaves open must lie inside.
+"""Perturbed evaluations lie inside the evaluator's bounds: whatever HLO leaves open is decided at random, and the result must be inside.
 
-Runs `eval --bounds --perturb N` over random fusions of its own and over fusions of the shared corpus, and prints how wide the
-intervals are. A fusion that the evaluator declines is counted, not failed. Ends with `N passed, M failed`, in fusions.
+Runs `eval --bounds --perturb N` over random fusions and over fusions of the shared corpus, and prints how wide the intervals are. A
+fusion that the evaluator declines counts as declined, not as failed. Ends with `N passed, M failed`, in fusions.
 
     eval_bounds.py build/warpburg [--every 10] [--runs 8] [--random 100] [--only gelu] [--tightness] [--approx]
 
@@ -24,7 +24,7 @@ from typing import Dict, List, Sequence, Tuple
 from warpburg_cli import Cli
 
 CASES = "enp"
-LIMIT = 10  # seconds an evaluation; sums of sums of large rows may take longer
+LIMIT = 10  # seconds an evaluation, after which a fusion counts as declined; nested sums of large rows take longer
 FLOATS = ("f16", "bf16", "f32", "f64", "f8e4m3fn", "f8e5m2", "f8e4m3fnuz", "f8e5m2fnuz", "f8e4m3b11fnuz", "f8e3m4", "f4e2m1fn")
 INTS = ("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64")
 UNARY = ("abs negate sign floor ceil round-nearest-afz round-nearest-even exponential exponential-minus-one log log-plus-one logistic "
@@ -39,7 +39,7 @@ SHAPE = "[6,5]"
 
 @dataclass
 class Found:
-    """What one fusion's runs said; `width` is the median over its elements of the worst case."""
+    """The results of one fusion; `width` is the median width of its elements' intervals on case p, in ulp."""
     file: str
     why: str = ""
     declined: bool = False
@@ -50,7 +50,7 @@ class Found:
 
 
 class Maker:
-    """A random fusion: a handful of values of any type, each made from those before it."""
+    """A random fusion: a few values of any type, each computed from earlier ones."""
 
     def __init__(self, seed: int) -> None:
         self.r = random.Random(seed)
@@ -66,7 +66,7 @@ class Maker:
         return name
 
     def any(self, kind: str) -> str:
-        """A value of a type, one of the last few more often than an old one, so that errors pile up."""
+        """A value of a type, mostly one of the last three, so that errors accumulate."""
         have = self.values[kind]
         return self.r.choice(have[-3:] if self.r.random() < 0.7 else have)
 
@@ -113,7 +113,7 @@ def check(cli: Cli, file: str, runs: int, approx: bool) -> Found:
         try:
             p = subprocess.run(words + (["--approx"] if approx else []), capture_output=True, text=True, errors="replace", timeout=LIMIT)
         except subprocess.TimeoutExpired:
-            found.declined, found.why = True, f"no end within {LIMIT} s"
+            found.declined, found.why = True, f"not done within {LIMIT} s"
             return found
         if p.returncode == 3:
             found.declined, found.why = True, p.stderr.strip()[-200:]
@@ -158,14 +158,14 @@ def main() -> int:
     p = argparse.ArgumentParser(description="bounds against perturbed evaluations")
     p.add_argument("warpburg")
     p.add_argument("--shared", type=Path, default=Path(__file__).resolve().parents[2] / "shared")
-    p.add_argument("--every", type=int, default=10, help="one file of so many")
+    p.add_argument("--every", type=int, default=10, help="every Nth file")
     p.add_argument("--runs", type=int, default=8, help="perturbed evaluations of each case")
     p.add_argument("--random", type=int, default=100, help="random fusions")
-    p.add_argument("--seed", type=int, default=1, help="of the random fusions")
-    p.add_argument("--only", default="", help="files whose path has this in it")
+    p.add_argument("--seed", type=int, default=1, help="seed of the random fusions")
+    p.add_argument("--only", default="", help="only files whose path contains this")
     p.add_argument("--approx", action="store_true")
     p.add_argument("--tightness", action="store_true")
-    p.add_argument("--keep", type=Path, help="a folder for the random fusions")
+    p.add_argument("--keep", type=Path, help="a folder in which the random fusions are kept")
     p.add_argument("-j", type=int, default=2, dest="jobs")
     o = p.parse_args()
     cli = Cli(o.warpburg, o.jobs)

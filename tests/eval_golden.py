@@ -24,7 +24,7 @@ GENERATED = "pred s4 u4 s8 u8 s16 u16 s32 u32 s64 u64 f8e4m3fn f8e5m2 f16 bf16 f
 
 
 def generated_inputs(cli: Cli, reference, count: int = 5000) -> List[str]:
-    """What differs between the inputs that warpburg makes and those of inputs.py: every type, every case, ranged indices too."""
+    """How the inputs that warpburg generates differ from those of inputs.py: for every type and case, ranged indices included."""
     bad = []
     for case in CASES:
         for ranged in (False, True):
@@ -32,7 +32,7 @@ def generated_inputs(cli: Cli, reference, count: int = 5000) -> List[str]:
             lines = [f"  p{k} = {t}[{count}] parameter({k})" for k, t in enumerate(kinds)]
             lines += [f"  c{k} = {t}[{count}] copy(p{k})" for k, t in enumerate(kinds)]
             results = ", ".join(f"{t}[{count}]" for t in kinds)
-            if ranged:  # what makes an index of each of them
+            if ranged:  # with a dynamic-slice, their elements are indices
                 lines += ["  zero = s32[] constant(0)", f"  d = {kinds[0]}[1] dynamic-slice(p0, zero), dynamic_slice_sizes={{1}}"]
             lines.append(f"  ROOT t = ({results}) tuple({', '.join(f'c{k}' for k in range(len(kinds)))})")
             with tempfile.TemporaryDirectory() as folder:
@@ -51,7 +51,7 @@ def generated_inputs(cli: Cli, reference, count: int = 5000) -> List[str]:
 
 
 def evaluate(cli: Cli, stored: Golden, root: Path, file: str, case: str) -> Tuple[str, str]:
-    """("agrees" | "differs" | "declined" | "failed" | "missing", why) of one case of one file."""
+    """The outcome of one case of one file: ("agrees" | "differs" | "declined" | "failed" | "missing", why)."""
     seed = stored.seed(file, case, doubtful=True)
     if seed is None:
         return "missing", ""
@@ -64,18 +64,18 @@ def evaluate(cli: Cli, stored: Golden, root: Path, file: str, case: str) -> Tupl
 
 
 def main() -> int:
-    p = argparse.ArgumentParser(description="the evaluator against every stored output")
+    p = argparse.ArgumentParser(description="the evaluator against every golden output")
     p.add_argument("warpburg")
     p.add_argument("--shared", type=Path, default=Path(__file__).resolve().parents[2] / "shared")
-    p.add_argument("--every", type=int, default=1, help="one file of so many")
-    p.add_argument("--only", default="", help="files whose path has this in it")
+    p.add_argument("--every", type=int, default=1, help="every Nth file")
+    p.add_argument("--only", default="", help="only files whose path contains this")
     p.add_argument("-j", type=int, default=2, dest="jobs")
     o = p.parse_args()
     if MISSING or not (o.shared / "golden").is_dir():
-        print(f"skipped: stored outputs: {MISSING or o.shared / 'golden'} {'' if MISSING else 'is not there'}")
+        print(f"skipped: golden outputs: {MISSING or o.shared / 'golden'} {'' if MISSING else 'is not there'}")
         print("0 passed, 0 failed")
         return 0
-    cli, understood = Cli(o.warpburg, o.jobs), known()
+    cli, rows_known = Cli(o.warpburg, o.jobs), known()
     counts: Counter = Counter()
     wrong = generated_inputs(cli, checker(o.shared / "golden"))
     bad = len(wrong)
@@ -87,15 +87,15 @@ def main() -> int:
         results = cli.each(lambda fc: evaluate(cli, stored, root, *fc), work)
         failed = set()
         for (f, c), (word, why) in zip(work, results):
-            fault, reason = understood.get((part, f, c), ("", ""))
-            counts[f"{word}, understood ({fault})" if fault else word] += 1
+            fault, reason = rows_known.get((part, f, c), ("", ""))
+            counts[f"{word}, known ({fault})" if fault else word] += 1
             if fault and word == "agrees":
-                print(f"understood, but agrees: {part}/{f} {c}")
+                print(f"agrees, but listed in golden_known.tsv: {part}/{f} {c}")
                 failed.add(f)
             elif word == "agrees":
                 continue
             elif fault:
-                print(f"understood: {part}/{f} {c}: {fault}: {reason}")
+                print(f"known: {part}/{f} {c}: {fault}: {reason}")
             else:
                 print(f"{word}: {part}/{f} {c}: {why}", flush=True)
                 failed.add(f)

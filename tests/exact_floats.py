@@ -1,4 +1,4 @@
-"""Floats of any format in exact arithmetic: a value is a fraction, an infinity, a nan or -0, and is rounded once at the end.
+"""Floats of any format in exact arithmetic: a value is a fraction, an infinity, a nan or -0, and a result is rounded once.
 
     encode(BF16, Fraction(257, 256))        # 0x3f80: ties to even
     add(F32, Fraction(1), Fraction(-1), "rm")   # 0x80000000: -0
@@ -42,7 +42,7 @@ def decode(f: Format, bits: int) -> Value:
 
 
 def encode(f: Format, v: Value, mode: str = "rn", zero: int = 0) -> int:
-    """Bits of a value, rounded; `zero` is the sign of a result that is exactly 0."""
+    """The bits of a value, rounded; `zero`: the sign of a result that is exactly 0."""
     top = 1 << (f.bits - 1)
     beyond = f.largest() + 1 if f.infinite else f.nan
     if v == "nan":
@@ -68,7 +68,7 @@ def log2(v: Fraction) -> int:
 
 
 def round_whole(v: Fraction, mode: str, negative: bool = False) -> int:
-    """A magnitude to a whole number; `negative` is the sign it lost."""
+    """Rounds a magnitude to an integer; `negative`: whether the value is negative."""
     low, rest = v.numerator // v.denominator, v - v.numerator // v.denominator
     if mode == "rn":
         return low + (rest > Fraction(1, 2) or (rest == Fraction(1, 2) and low & 1))
@@ -138,7 +138,7 @@ def sqrt(f: Format, a: Value, mode: str) -> int:
         return f.nan
     if a in ("inf", "-0") or a == 0:
         return encode(f, a)
-    shift = 2 * (f.precision + 4 + abs(log2(a)))  # an even power that leaves enough bits of the root, and a sticky one below them
+    shift = 2 * (f.precision + 4 + abs(log2(a)))  # an even exponent that gives the root enough bits, and a sticky bit below them
     scaled = a * Fraction(2) ** shift
     root = isqrt(scaled.numerator // scaled.denominator)
     exact = root * root == scaled

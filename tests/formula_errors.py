@@ -1,11 +1,11 @@
-"""Functions whose error is not a lowering's: formulas of HLO (erfc, erf-inv, lgamma, digamma, ..), exact operations, integers, complex values.
+"""The errors of functions that are not HLO operations but formulas of them (erfc, erf-inv, lgamma, digamma, ..), and of exact operations.
 
 usage: formula_errors.py WARPBURG [--shared FOLDER] [--update]
 
-The small kernels of the corpus that are one such function are compiled for sm_90, and those of one or two floats run in the simulator beside XLA's
-kernel for the same text, by tests/measure. A formula is no more exact than its text: what is owed is that ours is no further off than XLA's, by more
-than a tenth of that and half a unit, and exact where exact is owed. Without --update tests/functions/formulas.tsv must say what is found;
-docs/functions.md shows it. Ends with `N passed, M failed`.
+The corpus has small kernels of one such function each. They are compiled for sm_90; those of one or two floats run in the simulator, by
+tests/measure, and so does XLA's kernel for the same text. A formula is no more exact than its text, so our error may be at most a tenth and
+half a unit larger than XLA's; exact operations must be exact. Of integers and complex values only the machine instructions are counted.
+tests/functions/formulas.tsv must agree with what is found (--update writes it); docs/functions.md shows it. Ends with `N passed, M failed`.
 """
 from __future__ import annotations
 
@@ -25,32 +25,34 @@ from gen.sass import instructions  # noqa: E402
 
 TABLE = ROOT / "tests" / "functions" / "formulas.tsv"
 FORMULAS = {"erfc": "erfc", "erf_inv": "erf_inv", "lgamma": "lgamma", "digamma": "digamma", "exp2": "exp2", "atan": "atan", "hypot": "hypot"}
-EXACT = {"floor": "floor", "ceil": "ceil", "rint": "round_even", "sign": "sign", "fmod": "rem", "copysign": "copysign", "abs": "abs"}  # the corpus' names, ours
+# The corpus's names of functions: ours.
+EXACT = {"floor": "floor", "ceil": "ceil", "rint": "round_even", "sign": "sign", "fmod": "rem", "copysign": "copysign", "abs": "abs"}
 COUNTED = ("clz", "popcnt", "div", "rem", "floordiv", "exp", "log", "pow", "sin", "sqrt", "mul", "angle")  # of integers and complex values
 POINTS = {"f32": [0x3F800000, 0x40000000, 0x7F7FFFFF, 0x7F800000, 0x7FC00000, 1, 0], "f64": [0x3FF0 << 48, 0x4000 << 48, 0x7FF0 << 48, 1, 0]}
 TENTH = 1.1
 
 
-FORMULA_TEXT = """erfc, erf-inv, lgamma, digamma, exp2 and atan are no operations of HLO: what asks for them writes a formula, and every operation of that is
-within its budget. How far the formula is off is its own: XLA's kernel for the same text is as far. *wrong*: zeros, infinities and nans that should
-be others (0 for both signs of digamma is one). SASS is that of the whole kernel, for sm_90.
+FORMULA_TEXT = """erfc, erf-inv, lgamma, digamma, exp2 and atan are not operations of HLO: programs write them as formulas. Each operation of a formula is
+within its budget; the error of the formula itself is shared by XLA's kernel for the same text. *wrong*: results that are a zero, infinity or nan and
+should be another (digamma at 0, of both signs, is one). SASS is that of the whole kernel, for sm_90.
 """
-EXACT_TEXT = """Exact for every value: floor, ceil, rounding to even, sign, and the remainder at any quotient. Rounding away from zero, conversions, quotients
-and roots are held against rational arithmetic by `tests/function_values.py`, and by the proofs of their rules (`patterns/ledger.txt`).
+EXACT_TEXT = """Exact for every value: floor, ceil, rounding to even, sign, and the remainder at any quotient. `tests/function_values.py` compares rounding
+away from zero, conversions, quotients and roots with rational arithmetic, and their rules are proved (`patterns/ledger.txt`).
 """
-COUNTED_TEXT = """Integers are exact: by proof (`patterns/ledger.txt`) and by `tests/function_values.py`. Of complex values the ledger states the error of each
-formula (`error(..)`, in units of the larger part, with its parts as far off as their budgets allow); special values are in `tests/complex_values.py`.
+COUNTED_TEXT = """Integers are exact: their rules are proved (`patterns/ledger.txt`), and `tests/function_values.py` runs them. For complex values the ledger
+states the error of each formula (`error(..)`, in units of the larger part, where its operations miss by their budgets); `tests/complex_values.py` has
+their special values.
 """
 
 
 class Found(NamedTuple):
     function: str
     file: str
-    values: int  # 0: only its instructions were counted
+    values: int  # 0: not measured, only the instructions were counted
     ulp: float
     at: str
     wrong: int
-    sass: int  # of the whole kernel, as below
+    sass: int  # machine instructions of the whole kernel
     xla_ulp: float
     xla_at: str
     xla_wrong: int
@@ -64,7 +66,7 @@ def read() -> List[Found]:
 
 
 def job(entry: str, name: str, t: str) -> str:
-    """For tests/measure: 16 bits whole, f32 by a step, f64 and pairs drawn; and a few points with both signs."""
+    """The arguments, as tests/measure reads them: all of 16 bits, every Nth of f32, random f64 and pairs; and POINTS with both signs."""
     width = int(re.sub(r"\D", "", t))
     points = [p | s for p in POINTS.get(t, []) for s in (0, 1 << width - 1)]
     how = f"all 0 {1 << width} 1" if width == 16 else "all 0 0x100000000 16381" if t == "f32" else "drawn 1 131072 1"
@@ -79,7 +81,7 @@ def run(program: Path, ptx: Path, shape: Tuple[int, int, int], line: str) -> Lis
 
 
 def compiled(warpburg: Path, hlo: Path, folder: Path) -> Tuple[Path, str, int, int]:
-    """(PTX, entry, blocks, threads); the cubin lies beside it where ptxas is here."""
+    """(PTX, entry, blocks, threads); the cubin is written beside the PTX where ptxas is found."""
     subprocess.run([str(warpburg), "compile", str(hlo), "--target", "sm_90", "-o", str(folder)], check=True, stdout=subprocess.DEVNULL)
     launch = json.loads((folder / "kernel.json").read_text())["launches"][0]
     return folder / "kernel.ptx", launch["entry"], launch["grid"][0], launch["block"][0]
@@ -124,12 +126,12 @@ def measured(warpburg: Path, shared: Path) -> List[Found]:
 
 
 def worse(x: Found) -> str:
-    """Why ours falls behind XLA's; empty if it does not."""
+    """Why the error is too large; empty if it is not."""
     if x.wrong > x.xla_wrong:
-        return f"{x.wrong} specials that should be others, {x.xla_wrong} of XLA's"
+        return f"{x.wrong} wrong zeros, infinities or nans; XLA's has {x.xla_wrong}"
     if x.function.split(".")[0] in EXACT and (x.ulp or x.wrong):
-        return f"{x.ulp:g} ulp at {x.at}, {x.wrong} wrong: exact is owed"
-    return f"{x.ulp:g} ulp at {x.at}, {x.xla_ulp:g} of XLA's" if x.ulp > TENTH * x.xla_ulp + 0.5 else ""
+        return f"{x.ulp:g} ulp at {x.at}, {x.wrong} wrong: must be exact"
+    return f"{x.ulp:g} ulp at {x.at}; XLA's kernel: {x.xla_ulp:g}" if x.ulp > TENTH * x.xla_ulp + 0.5 else ""
 
 
 def page() -> List[str]:

@@ -18,8 +18,8 @@ from typing import Dict, List, Optional, Set, Tuple
 PARTS = ("programs", "blocks", "fusions", "emitter-tests")
 CASES = "enp"
 
-# Differences that are understood and nobody's fault: how many times the stored tolerance `run` may miss by, and why.
-UNDERSTOOD = {
+# Files whose outputs may differ by more than the stored tolerance: by how many times, and why.
+WIDER = {
     "un_lgamma_f32.S__loop_select_fusion.hlo":
         (1.5, "terms of size 2 cancel to -0.11, where the 1 ulp that log and log-plus-one may miss by is more than 4 times the "
               "distance of the stored value from f64"),
@@ -29,11 +29,11 @@ try:
     import numpy as np
     MISSING = ""
 except ImportError:
-    MISSING = "this Python has no numpy"
+    MISSING = "numpy is not installed"
 
 
 def checker(folder: Path):
-    """golden_check.py as a module; it imports its neighbour inputs.py."""
+    """The folder's golden_check.py as a module; it imports inputs.py beside it."""
     sys.path.insert(0, str(folder))
     spec = importlib.util.spec_from_file_location("golden_check", folder / "golden_check.py")
     assert spec and spec.loader
@@ -56,11 +56,11 @@ class Golden:
         self.doubtful: Set[Tuple[str, ...]] = {tuple(line.split("\t")[:2]) for line in lines}
 
     def _key(self, file: str, case: str) -> Tuple[str, str]:
-        """Rows know a file by its path within the part; its name alone is as good where the part has no folders."""
+        """The key of a file's rows: its path within the part, or its name where the part has no folders."""
         return (file, case) if (file, case) in self.rows else (Path(file).name, case)
 
     def seed(self, file: str, case: str, doubtful: bool = False) -> Optional[int]:
-        """`doubtful`: also of a case that the stored table itself calls doubtful."""
+        """The seed of the inputs; None if nothing is stored, or if the data calls the case doubtful and `doubtful` is not set."""
         key = self._key(file, case)
         rows = self.rows.get(key)
         return int(rows[0]["seed"]) if rows and (doubtful or key not in self.doubtful) else None
@@ -101,6 +101,6 @@ class Golden:
 
 
 def known(path: Path = Path(__file__).with_name("golden_known.tsv")) -> Dict[Tuple[str, str, str], Tuple[str, str]]:
-    """(part, file, case) -> (whose fault, why) of the disagreements that are understood."""
+    """(part, file, case) -> (whose fault, why) of the disagreements with a known cause."""
     with open(path, encoding="utf-8", newline="") as lines:
         return {(r["part"], r["file"], r["case"]): (r["fault"], r["why"]) for r in csv.DictReader(lines, delimiter="\t")}

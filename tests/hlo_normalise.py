@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
-"""Normalisation keeps the meaning: the evaluator gives the same bits for a module before and after it.
+"""Normalisation keeps the meaning of a module: the evaluator gives the same bits before and after.
 
     hlo_normalise.py WARPBURG [--shared DIR] [--all] [-j N]
 
-For every text of tests/lit/normalise/ whose first line does not begin with `// RUN: not` or `// UNEVALUATED`, and every fusion of
-DIR/corpus that normalisation changes (every tenth; with --all each): `warpburg hlo --normalise`, and for texts of our own also the
---pass of their RUN lines, then `warpburg eval` of both for the cases e, n and p. What was printed must also be what printing it again
-and normalising it again give.
+The modules are the texts of tests/lit/normalise/ whose first line begins neither with `// RUN: not` nor with `// UNEVALUATED`, and the fusions
+of DIR/corpus (every tenth; with --all each). Each goes through `warpburg hlo --normalise`, and each text of tests/lit also through the --pass
+of its RUN lines. If that changes the module, `warpburg eval` must give the same outputs for both on cases e, n and p, and the printed
+text must stay the same when it is printed or normalised again.
 
-Outputs of batch-norms may differ by TOLERANCE of the largest element, which needs numpy: the definition does not say in which order
-they are rounded. So may sums whose reducer calls another computation: the evaluator adds with less error where it sees a plain
-sum. A module whose original the evaluator declines, or that takes longer than TIMEOUT, is not judged and counted as that.
-Prints each failure, and ends with `N passed, M failed`; exit 1 if M is not 0.
+Outputs of batch-norms may differ by TOLERANCE of the largest element (with numpy): their definition leaves the order of roundings open.
+So may sums whose reducer calls another computation: the evaluator adds a plain sum with less error. A module that the evaluator declines,
+or that takes longer than TIMEOUT, is not judged; their number is printed. Ends with `N passed, M failed`; exit 1 if M is not 0.
 """
 import argparse
 import re
@@ -43,21 +42,21 @@ class Judge:
         try:
             return subprocess.run([self.program, *words], capture_output=True, text=True, errors="replace", timeout=TIMEOUT)
         except subprocess.TimeoutExpired:
-            return subprocess.CompletedProcess(words, 3, "", f"no end within {TIMEOUT} s")
+            return subprocess.CompletedProcess(words, 3, "", f"not done within {TIMEOUT} s")
 
     def rewritten(self, file: Path, words: Sequence[str]) -> Optional[str]:
-        """The text after the pass; None if the pass has nothing to do."""
+        """The text after the pass; None if the pass changes nothing."""
         p = self.call("hlo", str(file), *words)
         if p.returncode:
             raise RuntimeError(f"{' '.join(words)}: exit {p.returncode}: {p.stderr.strip()}")
         return None if p.stdout == self.call("hlo", str(file)).stdout else p.stdout
 
-    def settles(self, after: Path, words: Sequence[str]) -> str:
+    def repeats(self, after: Path, words: Sequence[str]) -> str:
         text = after.read_text(encoding="utf-8")
         if self.call("hlo", str(after)).stdout != text:
-            return "what was printed parses to something else"
+            return "the printed text prints differently when it is read again"
         if self.call("hlo", str(after), *words).stdout != text:
-            return "a second time changes it again"
+            return "the pass changes its own result"
         return ""
 
     def differs(self, before: Path, after: Path, case: str, folder: Path, loose: bool) -> str:
@@ -68,7 +67,7 @@ class Judge:
             if p.returncode == 3 and name == "before":
                 return UNJUDGED
             if p.returncode:
-                return f"eval of the text {name}: {p.stderr.strip().splitlines()[-1] if p.stderr.strip() else p.returncode}"
+                return f"eval of the module {name}: {p.stderr.strip().splitlines()[-1] if p.stderr.strip() else p.returncode}"
             outputs.append(sorted(to.iterdir()))
         if [f.name for f in outputs[0]] != [f.name for f in outputs[1]]:
             return "other outputs"
@@ -78,25 +77,26 @@ class Judge:
         return ""
 
     def judge(self, file: Path, words: Sequence[str]) -> Optional[str]:
-        """None: nothing changes. Else why it is wrong, or "", or UNJUDGED."""
+        """None if the pass changes nothing; else "" if the result is right, UNJUDGED, or why it is wrong."""
         try:
             text = self.rewritten(file, words)
         except RuntimeError as e:
             return str(e)
         if text is None:
             return None
-        loose = may_round_otherwise(self.call("hlo", str(file)).stdout)
+        loose = may_round_differently(self.call("hlo", str(file)).stdout)
         with tempfile.TemporaryDirectory() as folder:
             after = Path(folder, "after.hlo")
             after.write_text(text, encoding="utf-8")
-            why = self.settles(after, words)
+            why = self.repeats(after, words)
             for case in CASES:
                 why = why or self.differs(file, after, case, Path(folder), loose)
         return why
 
 
-def may_round_otherwise(text: str) -> bool:
-    """`text` as warpburg prints it: a computation begins and ends with a line."""
+def may_round_differently(text: str) -> bool:
+    """Whether the module has a batch-norm, or a reducer that calls a computation. `text`: as warpburg prints it, the braces of a computation at
+    the ends of lines."""
     for name in set(re.findall(r"to_apply=%?([\w.-]+)", text)):
         body = re.search(r"^%?" + re.escape(name) + r" \{\n(.*?)^\}", text, re.M | re.S)
         if body and re.search(r" (fusion|call)\(", body.group(1)):
@@ -105,7 +105,7 @@ def may_round_otherwise(text: str) -> bool:
 
 
 def numbers(path: Path) -> Tuple["np.ndarray", float]:
-    """The values of an output, and how far off they may be of the largest: bf16 is stored as its bits."""
+    """The values of an output, and by how much of the largest they may differ. bf16 is stored as u2."""
     a = np.load(path)
     if a.dtype == np.uint16:
         return (a.astype(np.uint32) << 16).view(np.float32).astype("f8"), 2.0**-7

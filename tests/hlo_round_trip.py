@@ -4,11 +4,11 @@
     hlo_round_trip.py WARPBURG [--shared DIR] [--all] [-j N]
 
 Each .hlo of shaderdb/corpus and of every folder of DIR/corpus, the models included (every tenth, with --all every one), goes
-through `warpburg hlo` twice. Asked of it:
+through `warpburg hlo` twice:
 
-1. the second text is the first: nothing changes by being printed and read;
-2. the first text has the operations of the original, by name and opcode: nothing is lost or made up. The original is read by a
-   regular expression here, not by warpburg.
+1. The second text must be the first.
+2. The first text must have the same operations as the original, by name and opcode. A regular expression reads them from the original,
+   independently of warpburg's parser.
 
 Prints each failure and ends with `N passed, M failed`; exit 1 if M is not 0.
 """
@@ -26,7 +26,7 @@ from typing import List, Tuple
 
 ROOT = Path(__file__).resolve().parent.parent
 COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.S)
-# name = shape opcode(   where a shape has no '=' and an opcode stands directly before its parenthesis
+# name = shape opcode(   where the shape has no '=' and the opcode is directly followed by its parenthesis
 INSTRUCTION = re.compile(r"(?:^|[\s{}])%?([A-Za-z_0-9][\w.-]*)\s*=\s*(?:[a-z][a-z0-9]*\[[^=]*?|\([^=]*?\)\s*)?\b([a-z][a-z0-9-]*)\(")
 
 
@@ -37,13 +37,13 @@ def operations(text: str) -> Counter:
 
 
 def printed(warpburg: str, path: str) -> Tuple[str, str]:
-    """The text, and what is wrong."""
+    """(printed text, error message)."""
     p = subprocess.run([warpburg, "hlo", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=120)
     return p.stdout, "" if p.returncode == 0 else p.stderr.strip() or f"exit {p.returncode}"
 
 
 def judge(warpburg: str, file: Path) -> str:
-    """Why a file does not come back; empty if it does."""
+    """Why the file fails; empty if it passes."""
     once, why = printed(warpburg, str(file))
     if why:
         return why
@@ -52,14 +52,14 @@ def judge(warpburg: str, file: Path) -> str:
         f.flush()
         twice, why = printed(warpburg, f.name)
     if why:
-        return f"what it printed is refused: {why}"
+        return f"the printed text is refused: {why}"
     if once != twice:
         line = next(k for k, (a, b) in enumerate(zip(once.split("\n"), twice.split("\n") + [""])) if a != b)
-        return f"printed twice, line {line + 1} differs"
+        return f"line {line + 1} differs when the printed text is printed again"
     before, after = operations(file.read_text(encoding="utf-8")), operations(once)
     lost, made = before - after, after - before
     if lost or made:
-        return f"{sum(lost.values())} instructions lost ({list(lost)[:3]}), {sum(made.values())} made up ({list(made)[:3]})"
+        return f"{sum(lost.values())} instructions are missing ({list(lost)[:3]}), {sum(made.values())} are new ({list(made)[:3]})"
     return ""
 
 

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""Index maps against brute force: the tables of the corpus, and random maps.
+"""Simplified, transformed and composed index maps keep their values at every point: tables of the corpus, and random maps.
 
     index_map_algebra.py WARPBURG [--shared DIR] [--random N] [--seed N]
 
-Every row of simplify, canonicalize, transform, compose and roundtrip.tsv: our map and the expected one have the same domain and the same
-values at every point (at SAMPLES of them where there are more), and ours needs no more operations. Rows where ours is shorter, and
-rows where it is longer, are listed; a longer one fails.
+For every row of simplify, canonicalize, transform, compose and roundtrip.tsv our map must have the same domain as the expected one and the same
+values at every point (at SAMPLES of them where there are more), and no more operations. Rows in which ours has fewer are listed.
 
-N random maps, up to six operations deep, coefficients of both signs and up to 2**40, constraints: the simplified map against the text
-as written, with an evaluator of our own (exact integers), and simplified again it must not change.
+N random maps, up to six operations deep, with constraints and coefficients of both signs up to 2**40, must keep the values of their text when
+they are simplified, and stay as they are when they are simplified again. index_map_text.py evaluates both, in exact integers.
 
 Prints each failure, and ends with `N passed, M failed`; exit 1 if M is not 0.
 """
@@ -32,7 +31,7 @@ TABLES = ("simplify", "canonicalize", "transform", "compose", "roundtrip")
 
 
 def points(m: Map, most: int, dice: random.Random) -> List[Tuple[int, ...]]:
-    """All points of the intervals, or `most` of them, half of the values near an end. A variable without an interval is any integer."""
+    """All points of the intervals, or `most` random ones with half of the coordinates near an end. An unbounded variable gets -60 to 60."""
     ranges = [(-60, 60) if lo == -2**63 else (lo, hi) for _, lo, hi in m.variables]
     size = 1
     for lo, hi in ranges:
@@ -49,14 +48,14 @@ def points(m: Map, most: int, dice: random.Random) -> List[Tuple[int, ...]]:
 
 
 def differ(x: Map, y: Map, most: int, dice: random.Random) -> str:
-    """Where two maps over the same variables differ, in words; empty if nowhere."""
+    """How two maps over the same variables differ, in words; empty if they do not."""
     for name, a, b in (("first", x, y), ("second", y, x)):
         if a.state == "UNDEFINED" or b.state == "UNDEFINED":
             return "" if a.state == b.state else "only one is undefined"
         if a.state == "KNOWN EMPTY":
             continue
         if b.state != "KNOWN EMPTY" and len(a.variables) != len(b.variables):
-            return "other variables"
+            return "they have different numbers of variables"
         for p in points(a, most, dice):
             u, v = a.at(p), b.at(p)
             if u != v:
@@ -82,7 +81,7 @@ class Judge:
             print(f"failed: {name}: {why}", flush=True)
 
     def compare(self, name: str, ours: str, expected: str, written: Optional[str] = None) -> None:
-        """Ours is the map of `expected`, and of `written`; no more operations."""
+        """Our map must equal `expected`, and `written` where given, and have no more operations."""
         dice = random.Random(self.seed)
         try:
             x, y = parse(ours), parse(expected)

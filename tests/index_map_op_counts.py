@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""What is left to compute in every index map over a corpus, before and after simplification.
+"""Operations in the index maps of a corpus, before and after simplification.
 
     index_map_op_counts.py WARPBURG [--shared DIR] [--every N | --all] [-j N] [--list N]
 
-For the maps of every operand of every instruction of every tenth (--every N) file of DIR/corpus (--all: each), and for where operands' elements go:
-the number of divisions, remainders, multiplications, additions and comparisons as the maps are made with no rule, and as they are
-simplified, a line for each folder. A quotient that the facts know must not be left over: each one fails. --list N prints the N
-commonest shapes of the divisions and remainders that stay.
+The maps are those of every instruction of every tenth file of DIR/corpus (--every N; --all: of each file): which elements of its operands it reads,
+and which elements use an operand's element. For each folder a line has the number of divisions, remainders, multiplications, additions
+and comparisons without any rule, and after simplification. No division or remainder may remain whose quotient follows from the intervals of its
+operands. --list N prints the N most frequent shapes of those that remain.
 
-Ends with `N passed, M failed`: files whose maps were counted, files with something left over or that could not be read.
+Ends with `N passed, M failed`, in files.
 """
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def total(found: List[Dict[str, Any]]) -> Counter:
 
 
 def shapes(found: List[Dict[str, Any]]) -> Counter:
-    """Results and constraints with a division or remainder; numbers and variables made alike."""
+    """Results and constraints with a division or remainder, with every number as `k` and every variable as `i`."""
     kept: Counter = Counter()
     for m in found:
         for e in m["results"] + [c["expression"] for c in m["constraints"]]:
@@ -63,7 +63,7 @@ def judge(program: str, file: Path) -> Tuple[str, Counter, Counter, Counter]:
             kept.update(shapes(found))
     except (RuntimeError, subprocess.TimeoutExpired) as e:
         return str(e), before, after, kept
-    return f"{after['provable']} quotients that the facts know are left" if after["provable"] else "", before, after, kept
+    return f"{after['provable']} quotients of known value remain" if after["provable"] else "", before, after, kept
 
 
 def row(name: str, before: Counter, after: Counter) -> str:

@@ -1,7 +1,6 @@
-"""The text of index maps, read and evaluated by the book, and random texts; for tests/index_map_algebra.py and others.
+"""Index maps in text: a reader, an evaluator and a generator of random maps, independent of warpburg; for index_map_algebra.py and others.
 
-Shares nothing with what it judges: expressions become Python expressions over exact integers. `/` rounds down, `mod` leaves
-0 <= r < |b|.
+Expressions become Python expressions over exact integers. `/` rounds down; `mod` gives r with 0 <= r < |b|.
 
     parse("(d0)[s0] -> (d0 * 4 + s0), domain: d0 in [0, 7], s0 in [0, 3]").at((2, 1))     # (9,)
 """
@@ -170,7 +169,7 @@ def parse(text: str) -> Map:
 
 
 def cost(m: Map) -> int:
-    """Operations, and one for each constraint."""
+    """The number of operations, plus one for each constraint."""
     return m.operations + len(m.constraints)
 
 
@@ -207,7 +206,7 @@ def _expression(dice: random.Random, names: List[str], depth: int) -> str:
 
 
 def random_map(dice: random.Random) -> str:
-    """As XLA's analysis makes them, and worse: up to four variables, up to two constraints."""
+    """A random map with up to four variables and up to two constraints: like those of XLA's analysis, and more irregular ones."""
     counts = [dice.randint(1, 2), dice.randint(0, 2), dice.choice((0, 0, 0, 1))]
     kinds = [[f"{prefix}{i}" for i in range(n)] for prefix, n in zip(("d", "s", "rt"), counts)]
     names = sum(kinds, [])

@@ -1,11 +1,11 @@
-"""Maps of operations against those of another implementation: ../shared/corpus/index-maps/analysis.tsv.
+"""Which elements an operation reads: our index maps against those of another implementation, ../shared/corpus/index-maps/analysis.tsv.
 
 usage: index_operand_maps.py build/warpburg --shared ../shared [--every N] [--verbose]
 
-A row says which elements of one value an element of another needs, or where it goes. Ours must name the same elements at every point, or at
-a sample of points where there are many. Run-time values are the same for both: whatever element of whatever instruction they are, a
-number made of its name and place, in range or not. Rows we disagree with are named in OTHERWISE, with the reason and how they relate.
-Then the maps of every N-th module of the corpus, both ways: each line must be read as a map again.
+A row has the map from an element of one value to the elements of another that it needs, or that need it. Our map must name the same
+elements at every point, or at a sample of points where there are many. A run-time value, which is an element of some instruction, gets the same
+number in both maps: a hash of the instruction's name and the element's index, in range or not. DIFFERENT lists the rows in which our map is
+meant to differ, and why. Then the maps of every N-th module of the corpus are printed in both directions, and each must be readable as a map.
 """
 import argparse
 import itertools
@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import Callable, Dict, List, Optional, Set, Tuple
 
 POINTS = 60         # of the dimensions, for each row
-INNER = 4000        # of the ranges, for each point: a row with more is compared at fewer dimensions of smaller ranges
+INNER = 4000        # of the ranges, for each point: a row with more is compared at fewer points and on shorter ranges
 
-# row: (how ours relates to theirs, why). "less": ours names some of theirs; "more": theirs are some of ours.
-OTHERWISE: Dict[str, Tuple[str, str]] = {
-    "GroupIndexingMapsByProducers.1": ("more", "theirs stop at the transposes; ours follow all ways"),
-    "ScanOp.1": ("more", "a scan carries values on: an output needs what stands before it"),
-    "ConvolutionOp_BatchGroups.1": ("less", "an output feature sees the batches of its own group"),
+# row: (relation, why). "less": our elements are among those of the reference; "more": those of the reference are among ours.
+DIFFERENT: Dict[str, Tuple[str, str]] = {
+    "GroupIndexingMapsByProducers.1": ("more", "the reference stops at the transposes; ours follows all operands"),
+    "ScanOp.1": ("more", "an output of a scan needs every element before it"),
+    "ConvolutionOp_BatchGroups.1": ("less", "an output feature reads the batches of its own group only"),
 }
 
 Point = Tuple[int, ...]
@@ -38,7 +38,7 @@ class Variable:
     lo: int
     hi: int
     source: str = ""
-    place: Optional["Map"] = None
+    index: Optional["Map"] = None
     clamp: Tuple[int, int] = (0, 0)
 
 
@@ -53,13 +53,13 @@ class Map:
 
 
 def python(expression: str) -> str:
-    text = re.sub(r"\bceil[dD]iv\b", "//-", expression)  # does not occur in this table; a wrong sign would show
+    text = re.sub(r"\bceil[dD]iv\b", "//-", expression)  # not an operator of Python: the table has none
     text = re.sub(r"\bfloor[dD]iv\b|/", "//", text)
     return re.sub(r"\bmod\b", "%", text)
 
 
 def split(text: str) -> List[str]:
-    """At commas outside of brackets."""
+    """Splits at commas outside of brackets."""
     parts, depth, at = [], 0, 0
     for k, c in enumerate(text):
         depth += (c in "([{") - (c in ")]}")
@@ -99,20 +99,20 @@ def _function(expression: str) -> Callable[[Dict[str, int]], Point]:
 
 
 def attach(m: Map, texts: List[str]) -> Map:
-    """Where the run-time variables stand: `rt0 = %x @ MAP[, clamped to [LO, HI]]`."""
+    """Adds the sources of the run-time variables: `rt0 = %x @ MAP[, clamped to [LO, HI]]`."""
     for v, text in zip(m.runtime, texts):
         found = re.match(r"(\w+) = (\S+) @ (.*?)(?:, clamped to \[(-?\d+), (-?\d+)\])?$", text)
         assert found and found.group(1) == v.name, text
-        v.source, v.place = found.group(2).lstrip("%"), parse_map(found.group(3))
+        v.source, v.index = found.group(2).lstrip("%"), parse_map(found.group(3))
         v.clamp = (int(found.group(4)), int(found.group(5))) if found.group(4) else (v.lo, v.hi)
     return m
 
 
-def value_of(source: str, place: Point) -> int:
-    """Of any element of any instruction: in the range of most dimensions, often, and beyond."""
+def value_of(source: str, index: Point) -> int:
+    """The number that stands for an element of an instruction: often in the range of a dimension, sometimes beyond."""
     if source.startswith("constant("):
         return int(source[9:-1])
-    mixed = zlib.crc32(repr((source, place)).encode())
+    mixed = zlib.crc32(repr((source, index)).encode())
     return (mixed >> 8) % (10, 100, 10000)[mixed % 3] - (mixed >> 4) % 5
 
 
@@ -126,8 +126,8 @@ def named(m: Map, point: Point) -> Set[Point]:
         values.update({v.name: x for v, x in zip(m.ranges, inner)})
         inside = True
         for v in m.runtime:
-            assert v.place
-            x = value_of(v.source, v.place.results(values))
+            assert v.index
+            x = value_of(v.source, v.index.results(values))
             values[v.name] = min(max(x, v.clamp[0]), v.clamp[1])
             inside = inside and v.lo <= values[v.name] <= v.hi
         if inside and all(lo <= f(values) <= hi for f, lo, hi in m.constraints):
@@ -154,36 +154,37 @@ def sample(dims: List[Tuple[int, int]], most: int, seed: str) -> List[Point]:
 
 
 def shrink(maps: List[Map], limits: Dict[str, int]) -> None:
-    """Long ranges in both are cut to the same length, which compares a part of them."""
+    """Shortens long ranges of all maps to the same length, so that a part of them is compared."""
     for m in maps:
         for v in m.ranges:
             v.hi = min(v.hi, v.lo + limits["length"] - 1)
 
 
-def compare(row: str, theirs: List[Map], ours: List[Map]) -> str:
-    """'' or what differs."""
-    relation = OTHERWISE.get(row, ("equal", ""))[0]
-    if relation == "equal" and sorted(m.text for m in theirs) == sorted(m.text for m in ours) and not any(m.runtime for m in ours):
+def compare(row: str, reference: List[Map], ours: List[Map]) -> str:
+    """How the maps differ; empty if they do not."""
+    relation = DIFFERENT.get(row, ("equal", ""))[0]
+    if relation == "equal" and sorted(m.text for m in reference) == sorted(m.text for m in ours) and not any(m.runtime for m in ours):
         return ""
-    if not theirs or not ours:
-        return "" if not theirs and not ours else f"theirs {[m.text for m in theirs]}, ours {[m.text for m in ours]}"
-    if len(theirs[0].dims) != len(ours[0].dims):
-        return f"{len(theirs[0].dims)} dimensions, ours {len(ours[0].dims)}"
-    dims = [(min(m.dims[k].lo for m in theirs + ours), max(m.dims[k].hi for m in theirs + ours)) for k in range(len(ours[0].dims))]
-    most = max(inner_points(m) for m in theirs + ours)
+    if not reference or not ours:
+        return "" if not reference and not ours else f"reference {[m.text for m in reference]}, ours {[m.text for m in ours]}"
+    if len(reference[0].dims) != len(ours[0].dims):
+        return f"{len(reference[0].dims)} dimensions, ours {len(ours[0].dims)}"
+    dims = [(min(m.dims[k].lo for m in reference + ours), max(m.dims[k].hi for m in reference + ours)) for k in range(len(ours[0].dims))]
+    most = max(inner_points(m) for m in reference + ours)
     points = sample(dims, max(POINTS * INNER // max(most, INNER), 3), row)
     for point in points:
-        a: Set[Point] = set().union(*[named(m, point) for m in theirs])
+        a: Set[Point] = set().union(*[named(m, point) for m in reference])
         b: Set[Point] = set().union(*[named(m, point) for m in ours])
         good = {"equal": a == b, "less": b <= a, "more": a <= b}[relation]
         if not good:
             only = sorted(a - b)[:2], sorted(b - a)[:2]
-            return f"at {point} theirs alone {only[0]}, ours alone {only[1]}; theirs {[m.text for m in theirs]}, ours {[m.text for m in ours]}"
+            return (f"at {point} only the reference names {only[0]}, only ours {only[1]}; reference {[m.text for m in reference]}, "
+                    f"ours {[m.text for m in ours]}")
     return ""
 
 
 class Module:
-    """What a row's words mean in its module: the root, and numbers of parameters."""
+    """The module of a row: its root, and the numbers of its parameters by name."""
 
     def __init__(self, path: Path) -> None:
         self.path, text = path, path.read_text()
@@ -234,7 +235,7 @@ class Module:
 
 
 def check(program: str, shared: Path, rows: List[Dict[str, str]]) -> str:
-    """Rows of one question."""
+    """Compares the rows that ask for the same map; why they differ, or empty."""
     row = rows[0]
     if row["to"] == "none":
         return ""
@@ -242,22 +243,22 @@ def check(program: str, shared: Path, rows: List[Dict[str, str]]) -> str:
     lines = module.ask(program, row)
     unknown = not lines or not all(line["known"] for line in lines)
     if row["expected"] == "unknown indexing":
-        return ""  # knowing more is no fault
+        return ""  # ours may be known
     if unknown:
-        return "unknown to us"
-    theirs = []
+        return "ours is unknown"
+    reference = []
     for r in rows:
         if r["expected"] != "KNOWN EMPTY":
-            theirs.append(attach(parse_map(r["expected"]), [t for t in r["runtime"].split(" | ") if t]))
-    return compare(row["name"], theirs, module.maps(lines))
+            reference.append(attach(parse_map(r["expected"]), [t for t in r["runtime"].split(" | ") if t]))
+    return compare(row["name"], reference, module.maps(lines))
 
 
-def sweep(program: str, files: List[Path]) -> List[str]:
-    """What is wrong with the maps of these modules, both ways."""
+def check_printed(program: str, files: List[Path]) -> List[str]:
+    """Errors in the printed maps of these modules, in both directions."""
     wrong = []
     for file in files:
-        for way in ([], ["--uses", "--physical"]):
-            done = subprocess.run([program, "map", "--hlo", str(file), *way], capture_output=True, text=True, timeout=120, check=False)
+        for direction in ([], ["--uses", "--physical"]):
+            done = subprocess.run([program, "map", "--hlo", str(file), *direction], capture_output=True, text=True, timeout=120, check=False)
             maps = [line.split(": ", 1)[1] for line in done.stdout.splitlines() if line.startswith("%")]
             if done.returncode:
                 wrong.append(f"{file}: status {done.returncode}: {done.stderr.strip()[-200:]}")
@@ -280,7 +281,7 @@ def main() -> int:
     args = parser.parse_args()
     table = Path(args.shared) / "corpus" / "index-maps" / "analysis.tsv"
     if not table.is_file():
-        print(f"skipped: {table} is not here\n0 passed, 0 failed")
+        print(f"skipped: {table} is not there\n0 passed, 0 failed")
         return 0
     head, *lines = [line.split("\t") for line in table.read_text().splitlines()]
     rows = [dict(zip(head, line + [""] * (len(head) - len(line)))) for line in lines]
@@ -299,11 +300,11 @@ def main() -> int:
         elif args.verbose:
             print(f"{group[0]['name']}: {len(group)} rows agree")
     files = sorted((Path(args.shared) / "corpus").glob("**/*.hlo"))[::args.every]
-    wrong = sweep(args.program, files)
-    print("\n".join(wrong + [f"maps of {len(files)} modules printed, both ways"]))
+    wrong = check_printed(args.program, files)
+    print("\n".join(wrong + [f"maps of {len(files)} modules printed, in both directions"]))
     passed, failed = passed + 2 * len(files) - len(wrong), failed + len(wrong)
-    for name, (relation, reason) in OTHERWISE.items():
-        print(f"otherwise: {name}: {relation} than theirs: {reason}")
+    for name, (relation, reason) in DIFFERENT.items():
+        print(f"different: {name}: {relation} than the reference: {reason}")
     print(f"{passed} passed, {failed} failed")
     return int(failed > 0)
 

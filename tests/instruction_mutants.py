@@ -1,10 +1,10 @@
-"""Wrong instruction rules are found: each rule's template in the table of one target is replaced by a wrong one (operands swapped, another
-opcode, predicate, function, constant or rounding), the compiler is linked with that table, and gen/simulate.py must refuse the rule.
+"""Wrong instruction rules are found: the template of each rule of a target is replaced by a wrong one (operands swapped, another opcode,
+predicate, function, constant or rounding), the compiler is linked with that table, and gen/simulate.py must refuse the rule.
 
-usage: instruction_mutants.py BUILD [--target sm90] [--verbose]        BUILD: a build folder; its compiler and ninja are used
+usage: instruction_mutants.py BUILD [--target sm90] [--verbose]        BUILD: a build folder, whose compiler and ninja are used
 
-All rules are mutated in one build: each is simulated alone, so they do not disturb each other. What widens a type under 8 bits stands in
-the kernels of other rules, too, to store their results: it is mutated in a build of its own.
+All rules are mutated in one build, since each is simulated in kernels of its own. The exception are rules that widen a type under 8 bits: kernels
+of other rules use them to store results, so they are mutated in a second build.
 """
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ CALL: Dict[str, str] = {
     "asin": "atan", "acos": "asin", "asinh": "sinh", "acosh": "log", "atanh": "tanh", "erf": "tanh", "cbrt": "sqrt", "pow": "atan2", "atan2": "pow",
     "fmod": "remainder", "rsqrt": "rcbrt",
 }
-ASM = [  # the first that applies
+ASM = [  # the first that applies is used
     ("mul.hi", "mul.lo"), ("%a, %b;", "%b, %a;"), ("rsqrt.approx", "sqrt.approx"), ("sqrt.approx", "rsqrt.approx"), ("tanh.approx", "ex2.approx"),
     ("ex2.approx", "lg2.approx"), ("lg2.approx", "ex2.approx"),
     ("sin.approx", "cos.approx"), ("cos.approx", "sin.approx"), ("-65536", "-65535"), ("cvt.rn.f64.s64", "cvt.rz.f64.s64"),
@@ -60,7 +60,7 @@ def mutant(kind: str, text: str) -> Optional[str]:
     if kind == "INTR":
         return INTR.get(text)
     if kind == "WORDS":
-        return None  # a table: tests of the functions that look it up notice each of its words
+        return None  # a lookup table: the tests of the functions that use it cover each of its words
     if kind == "CALL":
         name = text[len("__nv_"):]
         single = name not in CALL and name.endswith("f")
@@ -74,7 +74,7 @@ def widens(rule: Rule) -> bool:
 
 
 def link(build: Path, tables: Path, out: Path) -> None:
-    """The build's own commands, for one table: its object stands before the archive that holds the right one."""
+    """Compiles the table and links the compiler with it, by the commands of the build; its object precedes the archive with the right table."""
     said = subprocess.run(["ninja", "-C", str(build), "-t", "commands", "warpburg"], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
     compiles = [shlex.split(c) for c in said if f"/{tables.name}" in c or f" {tables.name}" in c]
     one = next(c for c in compiles if "-c" in c)
@@ -90,7 +90,7 @@ def link(build: Path, tables: Path, out: Path) -> None:
 
 
 def run(program: Path, name: str, only: str = "") -> Dict[str, simulate.Result]:
-    """By rule, on one target."""
+    """The results by rule on a target, of all rules or those whose name holds `only`."""
     kernels, faults = tile_kernels.kernels_on(name, only)
     results = simulate.by_rule(simulate.simulate(str(program), name.replace("sm", "sm_"), kernels, assembled=False)[0])
     return {**results, **{rule: simulate.Result(faults=[f]) for rule, f in faults.items()}}
@@ -141,8 +141,8 @@ def main() -> int:
     for r in survivors:
         print(f"{r}: {done[r]}: not noticed")
     for r, said in refused.items():
-        print(f"{r}: refused, though it is as it was: {said[:200]}")
-    print(f"{len(done)} wrong instruction rules of {args.target}, {without} without a wrong twin (casts that only one opcode does)")
+        print(f"{r}: refused, though it was not mutated: {said[:200]}")
+    print(f"{len(done)} wrong instruction rules of {args.target}; {without} rules have no mutant (casts with a single opcode)")
     print(f"{len(done) - len(survivors)} passed, {len(survivors) + len(refused)} failed")
     return int(bool(survivors or refused))
 

@@ -1,8 +1,7 @@
-"""Kernels that nvcc compiles from CUDA C of ours, in the simulator: what they compute is right and nothing is reported.
+"""Kernels compiled by nvcc run right in the simulator, without a report: it is tested with more PTX than warpburg's own.
 
-So the simulator is not judged by our own dialect of PTX alone. cuda/NAME.cu has one kernel `k`, cuda/NAME.hlo what it computes and how it
-is launched. Each is compiled for every architecture that nvcc knows among those named here and run under --check on case n. Without
-nvcc the test says so and passes nothing. Ends with `N passed, M failed`.
+nvcc_kernels/NAME.cu has one kernel `k`, nvcc_kernels/NAME.hlo what it computes and how it is launched. Each is compiled for each of
+TARGETS, and run under --check on case n. Without nvcc the suite is skipped. Ends with `N passed, M failed`.
 
     nvcc_kernels.py build/warpburg-run
 """
@@ -41,7 +40,7 @@ def complaint(program: str, compiler: str, source: Path, target: str) -> str:
 def main() -> int:
     compiler = nvcc()
     if not compiler:
-        print("skipped: kernels of CUDA C: nvcc is not here")
+        print("skipped: kernels of CUDA C: nvcc is not installed")
         print("0 passed, 0 failed")
         return 0
     passed = failed = 0

@@ -1,7 +1,7 @@
-"""What a PTX text must not have where index arithmetic is proved to fit 32 bits.
+"""Finds 64-bit index arithmetic and integer divisions in PTX, for kernels whose indices fit 32 bits.
 
-Reads the instructions of LLVM's NVPTX text, one a line. Allowed in 64 bits: a parameter, and what makes an address of it: `mul.wide`
-of a 32-bit number, and its sum with a parameter or with another address.
+Reads LLVM's PTX, one instruction a line. In 64 bits only addresses are allowed: a parameter, `mul.wide` of a 32-bit number, and its sum with a
+parameter or another address.
 
     complaints("...\\n\\tdiv.u32 %r3, %r1, %r2;\\n...")   ->   ["div.u32: a division or remainder"]
 """
@@ -14,7 +14,7 @@ WIDE = re.compile(r"\.[sub]64$")
 
 
 def complaints(ptx: str) -> List[str]:
-    """Each instruction that should not be there, with the reason; empty where all is well."""
+    """The instructions that are not allowed, each with the reason."""
     code = re.sub(r"//.*", "", ptx)
     found: List[str] = []
     addresses: Set[str] = set()

@@ -1,8 +1,8 @@
-"""Seeded faults: small PTX files with one fault each, found and named by `run --check`; their correct twins pass.
+"""`run --check` finds and names the fault in small PTX files with one fault each, and passes their correct twins.
 
-seeded_faults/NAME.bug.ptx says in its first lines which HLO it claims to be, how it is launched, which fault must be reported and, where
-one thread is at fault, which; the report must name the line marked `<- here`. NAME.ok.ptx differs as little as possible and must
-give the HLO's result without a report. Ends with `N passed, M failed`.
+The first lines of seeded_faults/NAME.bug.ptx have the HLO that it implements, its launch, the fault that must be reported and, where a single
+thread is at fault, that thread; the report must name the line marked `<- here`. NAME.ok.ptx differs as little as possible, and must give
+the HLO's result without a report. Ends with `N passed, M failed`.
 
     seeded_faults.py build/warpburg-run
 """
@@ -32,7 +32,7 @@ def run(program: str, file: Path, text: str) -> "subprocess.CompletedProcess[str
 
 
 def complaint(program: str, file: Path) -> str:
-    """Why the file does not do as it says; empty if it does."""
+    """Why the file fails; empty if it passes."""
     text = file.read_text(encoding="utf-8")
     p = run(program, file, text)
     said = p.stdout + p.stderr

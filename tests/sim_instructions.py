@@ -1,8 +1,8 @@
-"""What single PTX instructions compute, against formulas in exact arithmetic that share nothing with the simulator.
+"""Single PTX instructions in the simulator, against formulas in exact arithmetic.
 
-Integers are Python's, floats are fractions that are rounded once, as the manual of PTX says; operands are edge values and random bits.
-Each instruction runs over COUNT lanes in one kernel; a result that differs in a bit is printed with its operands. A nan of f32 and
-narrower must be the manual's, of f64 any. Needs nothing but the simulator. Ends with `N passed, M failed`.
+The formulas use Python's integers, and fractions that are rounded once as the PTX manual says; they share no code with the simulator. Operands are
+edge values and random bits. Each instruction runs over COUNT lanes in one kernel; a result that differs in a bit is printed with its
+operands. A nan of 32 bits or fewer must have the manual's bits, a nan of f64 may have any. Ends with `N passed, M failed`.
 
     sim_instructions.py build/warpburg-run [--count 4096] [--seed 1] [--only add.rz]
 """
@@ -20,9 +20,9 @@ import npy
 from exact_floats import (BF16, E2M1, E2M3, E3M2, E4M3, E5M2, F16, F32, F64, MODES, Format, Value, add, decode, div, encode, flip, flush, flushed, fma, mul,
                    negative, number, round_whole, sqrt)
 
-# An instruction (what follows a colon is its last operand), letters of its operands and after > of its result, a formula on bits.
+# An instruction (text after a colon is its last operand); a letter for each operand and, after >, for the result; a formula on bits.
 Row = Tuple[str, str, Callable[..., int]]
-WIDTH = {"p": 1, "h": 16, "w": 32, "d": 64, "f": 32, "g": 64, "s": 32, "b": 16}  # f and g hold floats, s is small as a rule, b a float of 16 bits
+WIDTH = {"p": 1, "h": 16, "w": 32, "d": 64, "f": 32, "g": 64, "s": 32, "b": 16}  # f, g, b: floats of 32, 64 and 16 bits; s: mostly a small integer
 
 
 def signed(v: int, n: int) -> int:
@@ -261,7 +261,7 @@ def operand(r: random.Random, letter: str, near: int) -> int:
     if r.random() < 0.3:
         v = r.choice(EDGES.get(letter, EDGES["w"]))
         return (v | r.getrandbits(1) << (n - 1) if letter in "fgb" else v | v << (n - 32) if n == 64 and r.random() < 0.5 else v) & ((1 << n) - 1)
-    if letter in "fg" and r.random() < 0.6:  # exponents that meet
+    if letter in "fg" and r.random() < 0.6:  # exponents close to each other
         low, bias = (23, 127) if letter == "f" else (52, 1023)
         return r.getrandbits(1) << (n - 1) | (bias + near + r.randrange(-3, 4)) << low | r.getrandbits(low) & -(1 << r.randrange(low))
     return r.getrandbits(n)
@@ -315,7 +315,7 @@ def main() -> int:
     p.add_argument("warpburg")
     p.add_argument("--count", type=int, default=1024, help="lanes an instruction, a multiple of 128")
     p.add_argument("--seed", type=int, default=1)
-    p.add_argument("--every", type=int, default=1, help="one instruction of so many")
+    p.add_argument("--every", type=int, default=1, help="every Nth instruction")
     p.add_argument("--only", default="")
     o = p.parse_args()
     passed = failed = 0

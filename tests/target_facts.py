@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""What is said of the targets, held against others: ptxas, the text of the pattern files, and the page that shows them side by side.
+"""The facts that pattern files state of a target agree with ptxas, with `rules diff` and with docs/targets.md.
 
     target_facts.py WARPBURG [--all]
 
-1. Each word of `features=` as gen/features.py means it: ptxas runs its PTX on exactly the targets that have it.
-2. LLVM takes each target with its PTX level, and ptxas what comes out.
-3. What FREE says costs nothing, and nothing else: the machine code of the operation is as long with the modifier as without. On the oldest and
-   the newest target; with --all on every one.
-4. `warpburg rules diff A B` and `diff patterns/a.py patterns/b.py` differ in the same: facts, forms, decisions and rules. Neighbours, and the
-   oldest against the newest; with --all every pair.
-5. docs/targets.md is what gen/targets_page.py makes of the pattern files as they are.
+1. ptxas takes the PTX of each word of `features=` (gen/features.py) on exactly the targets that have the word.
+2. LLVM takes each target with its PTX level, and ptxas takes LLVM's PTX.
+3. The modifiers in FREE, and no others, cost nothing: the machine code is as long with the modifier as without. On the oldest and the newest
+   target; with --all on every one.
+4. `warpburg rules diff A B` and `diff patterns/a.py patterns/b.py` show the same facts, forms, decisions and rules. For neighbours, and for the
+   oldest and the newest; with --all for every pair.
+5. docs/targets.md is what gen/targets_page.py makes of the pattern files.
 
 Ends with `N passed, M failed`.
 """
@@ -46,8 +46,8 @@ def taken(ptxas: str, folder: Path, target: str, level: str, body: str) -> bool:
 
 
 def features(ptxas: str, sets: Sequence[RuleSet]) -> List[Tuple[str, str]]:
-    """(what was asked, what is wrong) of each word, and of each target's own PTX."""
-    out = [(f"feature {w}", "" if w in FEATURES else "gen/features.py does not say what it means") for s in sets for w in s.values["features"]
+    """(the word, why it fails or empty) of each word of `features=`."""
+    out = [(f"feature {w}", "" if w in FEATURES else "gen/features.py has no PTX for it") for s in sets for w in s.values["features"]
            if w not in FEATURES]
     asked = [(s, w) for w in FEATURES for s in sets]
     with tempfile.TemporaryDirectory() as tmp, ThreadPoolExecutor(JOBS) as pool:
@@ -60,11 +60,11 @@ def features(ptxas: str, sets: Sequence[RuleSet]) -> List[Tuple[str, str]]:
 
 
 def assembled(warpburg: str, ptxas: str, s: RuleSet) -> str:
-    """A kernel by LLVM for the target, and by ptxas."""
+    """Compiles GELU for the target, by LLVM and ptxas; why that fails, or empty."""
     name, level = s.values["name"], s.values["ptx"]
     p = subprocess.run([warpburg, "compile", "shaderdb/corpus/gelu.hlo", "--target", name, "--emit", "ptx"], cwd=ROOT, capture_output=True, text=True)
     if f".version {level}" not in p.stdout or f".target {name}\n" not in p.stdout:
-        return f"no PTX of it: {p.stderr[:300]}"
+        return f"no PTX for it: {p.stderr[:300]}"
     with tempfile.NamedTemporaryFile("w", suffix=".ptx") as f:
         f.write(p.stdout)
         f.flush()
@@ -77,7 +77,7 @@ REGISTER = {"f16": "b16", "bf16": "b16", "f32": "f32", "f64": "f64"}
 
 
 def operation(op: str, t: str, modifier: str) -> str:
-    """A kernel: op on what it loads, the first operand under a modifier."""
+    """A kernel that loads operands and applies op to them, the first one under a modifier."""
     name = f"{op}.rn.{t}" if op == "fma" or (t in ("f32", "f64") and op in ("add", "mul")) else f"{op}.{t}"
     n, size = 3 if op == "fma" else 2, {"f16": 2, "bf16": 2, "f32": 4, "f64": 8}[t]
     loads = "".join(f"ld.global.{REGISTER[t].replace('f', 'b')} r{i}, [p+{size * i}]; " for i in range(n))
@@ -96,7 +96,7 @@ def assembly(ptxas: str, s: RuleSet, op: str, t: str, modifier: str, folder: Pat
 
 
 def modifiers(ptxas: str, s: RuleSet) -> str:
-    """Where FREE and the length of the machine code disagree."""
+    """The modifiers for which FREE and the length of the machine code disagree."""
     out, free = [], {(f.op, f.type, m) for f in s.free for m in f.modifiers}
     asked = [(op, t, m) for op in OPERATIONS for t in REGISTER for m in ("", "neg", "abs")]
     with tempfile.TemporaryDirectory() as tmp, ThreadPoolExecutor(JOBS) as pool:
@@ -105,13 +105,13 @@ def modifiers(ptxas: str, s: RuleSet) -> str:
         plain = length[op, t, ""]
         costs = length[op, t, m] != plain or not plain
         if m and costs == ((op, t, m) in free):
-            out.append(f"{m} of an operand of {op}.{t} makes {plain} instructions {length[op, t, m]}")
+            out.append(f"{op}.{t} takes {plain} instructions, with {m} of an operand {length[op, t, m]}")
     return "; ".join(out)
 
 
 # --- the text of a pattern file -----------------------------------------------------------------------------------------------------------
 def sections(name: str) -> Dict[str, str]:
-    """Each section's text."""
+    """The text of each section of a pattern file."""
     text = (load.root / "patterns" / f"{name}.py").read_text()
     found = [(n.targets[0].id, ast.get_source_segment(text, n) or "") for n in ast.parse(text).body
              if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)]
@@ -120,13 +120,13 @@ def sections(name: str) -> Dict[str, str]:
 
 
 def changed(x: str, y: str) -> List[str]:
-    """Lines of one text alone, comments aside."""
+    """The lines that only one of the texts has, without comments."""
     bare = [[line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith("#")] for text in (x, y)]
     return [line[2:] for line in difflib.ndiff(*bare) if line[:1] in "+-"]
 
 
 def keywords(text: str) -> Dict[str, str]:
-    """The facts of TARGET as they are written."""
+    """The facts of TARGET as text, by name."""
     call = ast.parse(text).body[0].value  # type: ignore[attr-defined]
     return {"name": ast.unparse(call.args[0]), **{k.arg: ast.unparse(k.value) for k in call.keywords}}
 
@@ -141,7 +141,7 @@ def said(warpburg: str, x: RuleSet, y: RuleSet) -> List[Dict]:
 
 
 def facts(text_x: str, text_y: str) -> Set[str]:
-    """What TARGET says differently, as `rules diff` names it."""
+    """The facts of TARGET that differ, by the names of `rules diff`."""
     x, y = keywords(text_x), keywords(text_y)
     differ = {k for k in x.keys() | y.keys() if x.get(k) != y.get(k)} - {"name", "features"}
     return differ | {f"features {w}" for w in set(words(text_x)) ^ set(words(text_y))}
@@ -152,20 +152,20 @@ def tunes(s: RuleSet) -> Dict[str, int]:
 
 
 def own_rules(x: RuleSet, y: RuleSet) -> List[str]:
-    """Rules of x whose text y does not have, by name."""
+    """The names of the rules of x whose text y lacks."""
     there = {r.text for r in y.rules}
     return [r.name for r in x.rules if r.text not in there]
 
 
 def disagreement(warpburg: str, x: RuleSet, y: RuleSet) -> str:
-    """Empty where both diffs name the same."""
+    """How the two diffs disagree; empty if they agree."""
     found, text_x, text_y = said(warpburg, x, y), sections(x.name), sections(y.name)
     rows: Dict[str, Set[str]] = {s: {r["name"] for r in found if r["section"] == s} for s in ("TARGET", "PACKED", "FREE", "TUNE")}
     out: List[str] = []
 
     def same(what: str, tool: Set[str], text: Set[str]) -> None:
-        out.extend(f"{what}: rules diff alone names {n}" for n in sorted(tool - text))
-        out.extend(f"{what}: diff alone names {n}" for n in sorted(text - tool))
+        out.extend(f"{what}: only rules diff names {n}" for n in sorted(tool - text))
+        out.extend(f"{what}: only diff names {n}" for n in sorted(text - tool))
 
     same("TARGET", rows["TARGET"], facts(text_x["TARGET"], text_y["TARGET"]))
     tune_x, tune_y = tunes(x), tunes(y)
@@ -173,29 +173,29 @@ def disagreement(warpburg: str, x: RuleSet, y: RuleSet) -> str:
     same("PACKED", {str(len(rows["PACKED"]))}, {str(len(set(x.packed) ^ set(y.packed)))})
     free = [{(f.op, f.type, m) for f in s.free for m in f.modifiers} for s in (x, y)]
     same("FREE", {str(len(rows["FREE"]))}, {str(len(free[0] ^ free[1]))})
-    for section in ("PACKED", "FREE", "TUNE"):  # a line that is written differently means something else
+    for section in ("PACKED", "FREE", "TUNE"):  # in these sections a different line means a difference
         lines = [line for line in changed(text_x[section], text_y[section]) if "because=" not in line or section != "TUNE"]
         if lines and not rows[section]:
-            out.append(f"{section}: diff alone shows {lines[0]}")
+            out.append(f"{section}: only diff shows {lines[0]}")
     rules = [r for r in found if r["section"] == "rules"]
     lines = [line for section in ("SIMPLIFY", "LOWER", "INSTR") for line in changed(text_x[section], text_y[section])]
     if bool(lines) and not rules:
-        out.append(f"rules: diff alone shows {lines[0]}")
+        out.append(f"rules: only diff shows {lines[0]}")
     for s, other in ((x, y), (y, x)):
         named = {n for r in rules for n in r[s.values["name"]]["rules"]}
-        plain = [n for n in own_rules(s, other) if "[" not in n]  # of those that one line makes several one may stand for all
-        out.extend(f"rules: {n} of {s.values['name']} alone is in no difference that rules diff shows" for n in plain if n not in named)
+        plain = [n for n in own_rules(s, other) if "[" not in n]  # of the instances of one line `rules diff` may show only one
+        out.extend(f"rules: only {s.values['name']} has {n}, and rules diff does not show it" for n in plain if n not in named)
     if not rules and any(own_rules(a, b) for a, b in ((x, y), (y, x))):
         out.append("rules: they differ, and rules diff shows none")
     return "; ".join(out[:5])
 
 
-# --- all of it ------------------------------------------------------------------------------------------------------------------------------
+# --- the page, and everything ------------------------------------------------------------------------------------------------------------------------------
 def page() -> str:
     there = targets_page.PAGE.read_text() if targets_page.PAGE.exists() else ""
     made = targets_page.page()
     line = next((n for n, (a, b) in enumerate(zip(there.splitlines() + [""], made.splitlines() + [""]), 1) if a != b), 0)
-    return "" if there == made else f"from line {line} on it is not what the pattern files say: run python -m gen.targets_page"
+    return "" if there == made else f"out of date from line {line} on: run python -m gen.targets_page"
 
 
 def main() -> int:
@@ -208,7 +208,7 @@ def main() -> int:
     results: List[Tuple[str, str]] = []
     ptxas = simulate.ptxas_of()
     if ptxas is None:
-        print("skipped: what ptxas takes: it is not here (WARPBURG_PTXAS)")
+        print("skipped: comparisons with ptxas: not found (WARPBURG_PTXAS can name it)")
     else:
         results += features(ptxas, sets)
         results += [(f"free modifiers of {s.values['name']}", modifiers(ptxas, s)) for s in (sets if args.all else (sets[0], sets[-1]))]

@@ -1,12 +1,13 @@
-"""PTX that is not ours, in our simulator: the kernels that XLA itself emits for the shared corpus give the stored outputs.
+"""XLA's own kernels for the shared corpus give the golden outputs in the simulator.
 
-Needs ../shared: anchors (PTX and launches), corpus (HLO) and golden (inputs by seed, outputs, tolerances), and numpy. Each kernel runs
-on the inputs of each stored case with `run FILE.hlo --ptx FILE.ptx`, 256 bytes of padding behind every buffer, as the README of the
-anchors asks. Kernels without stored outputs run on case n and must only end. Misses that are understood stand in xla_kernels_known.tsv,
-each with whose fault it is; one that is listed and does not differ any more is a failure, so that the list stays true. Where the list
-says `inside`, what differs from the stored outputs must lie inside the evaluator's bounds for every case: the program allows it.
+Needs numpy and, of the shared data, anchors (PTX and launches), corpus (HLO) and golden (seeds of inputs, outputs, tolerances). Each kernel runs
+on the inputs of each case with golden outputs, by `run FILE.hlo --ptx FILE.ptx`, with 256 bytes of padding behind every buffer, as the README
+of the anchors asks. Kernels without golden outputs run on case n and must end. Differences with a known cause are listed in
+xla_kernels_known.tsv, each with whose fault it is; a listed kernel that no longer differs is a failure, so the list stays true. Outputs of a kernel
+that is listed as `inside` must lie inside the evaluator's bounds in every case.
 
-Kernels differ in work by six orders of magnitude: --most leaves out those of many threads; those without stored outputs run a sample.
+Kernels differ in work by six orders of magnitude: --most leaves out those of many threads, and of large ones without golden outputs a sample of
+blocks is run.
 
     xla_kernels.py build/warpburg-run [--every 10] [--most 65536] [--only softmax] [--part programs]
 """
@@ -23,12 +24,12 @@ from warpburg_cli import TOO_LARGE, Cli
 
 KNOWN = Path(__file__).with_name("xla_kernels_known.tsv")
 PADDING = 256
-SAMPLE = 64         # blocks of a kernel without stored outputs that run where it has more threads than THREADS
+SAMPLE = 64         # blocks that are run of a kernel without golden outputs and with more than THREADS threads
 THREADS = 1 << 15
 
 
 def known() -> Dict[Tuple[str, str], Dict[str, str]]:
-    """(part, file) -> its row: whose fault, whether it lies inside the bounds, why."""
+    """(part, file) -> its row: whose fault, whether the outputs are inside the bounds, why."""
     with open(KNOWN, encoding="utf-8", newline="") as lines:
         return {(r["part"], r["file"]): r for r in csv.DictReader(lines, delimiter="\t")}
 
@@ -57,7 +58,7 @@ def seeds(stored: Golden, file: str) -> List[Tuple[str, int]]:
 
 
 def outside(cli: Cli, shared: Path, part: str, stored: Golden, row: Dict[str, str]) -> str:
-    """Where a kernel leaves the bounds of its program; empty: nowhere."""
+    """Why the outputs are not inside the bounds; empty if they are."""
     for case, seed in seeds(stored, row["file"]):
         p = cli.call(*command(shared, part, row), "--check", "--case", case, "--seed", str(seed))
         if p.returncode:
@@ -66,7 +67,7 @@ def outside(cli: Cli, shared: Path, part: str, stored: Golden, row: Dict[str, st
 
 
 def run(cli: Cli, shared: Path, part: str, stored: Golden, row: Dict[str, str]) -> Tuple[str, str]:
-    """("agrees" | "runs" | "differs" | "failed" | "declined" | "too large", why) of one kernel over all its cases."""
+    """The outcome of a kernel over all its cases: ("agrees" | "runs" | "differs" | "failed" | "declined" | "too large", why)."""
     file = row["file"]
     words = [*command(shared, part, row), "--json"]
     cases = seeds(stored, file)
@@ -91,41 +92,41 @@ def last(p) -> str:
 
 
 def main() -> int:
-    p = argparse.ArgumentParser(description="the PTX of another compiler in the simulator")
+    p = argparse.ArgumentParser(description="XLA's kernels in the simulator")
     p.add_argument("warpburg")
     p.add_argument("--shared", type=Path, default=Path(__file__).resolve().parents[2] / "shared")
-    p.add_argument("--every", type=int, default=1, help="one kernel of so many")
-    p.add_argument("--most", type=int, default=0, help="no kernel of more threads; 0: all of them")
-    p.add_argument("--least", type=int, default=0, help="no kernel of fewer threads")
-    p.add_argument("--only", default="", help="files whose path has this in it")
+    p.add_argument("--every", type=int, default=1, help="every Nth kernel")
+    p.add_argument("--most", type=int, default=0, help="leave out kernels with more threads; 0: none")
+    p.add_argument("--least", type=int, default=0, help="leave out kernels with fewer threads")
+    p.add_argument("--only", default="", help="only files whose path contains this")
     p.add_argument("--part", default="", help="one of " + ", ".join(PARTS))
     p.add_argument("-j", type=int, default=2, dest="jobs")
     o = p.parse_args()
     if MISSING or not (o.shared / "anchors").is_dir() or not (o.shared / "golden").is_dir():
-        print(f"skipped: the PTX of another compiler: {MISSING or o.shared / 'anchors'} {'' if MISSING else 'is not there'}")
+        print(f"skipped: XLA's kernels: {MISSING or o.shared / 'anchors'} {'' if MISSING else 'is not there'}")
         print("0 passed, 0 failed")
         return 0
-    cli, understood = Cli(o.warpburg, o.jobs), known()
+    cli, rows_known = Cli(o.warpburg, o.jobs), known()
     counts: Counter = Counter()
     passed = failed = 0
     for part in [o.part] if o.part else PARTS:
         stored = Golden(o.shared / "golden", part)
         rows = [r for r in launches(o.shared / "anchors" / f"{part}.tsv") if o.only in r["file"] and o.least <= threads(r) <= (o.most or 1 << 62)][::o.every]
         for row, (word, why) in zip(rows, cli.each(lambda r: run(cli, o.shared, part, stored, r), rows)):
-            listed = understood.get((part, row["file"]))
+            listed = rows_known.get((part, row["file"]))
             good = word in ("agrees", "runs")
-            left = outside(cli, o.shared, part, stored, row) if listed and listed["bounds"] == "inside" else ""
-            counts[word + (", understood" if listed else "")] += 1
+            why_outside = outside(cli, o.shared, part, stored, row) if listed and listed["bounds"] == "inside" else ""
+            counts[word + (", known" if listed else "")] += 1
             if word == "too large":
                 print(f"skipped: {part}/{row['file']}: {why}", flush=True)
                 continue
-            if good == bool(listed) or left:
-                print(f"{word}{', but listed as understood' if listed else ''}: {part}/{row['file']}: {left or why}", flush=True)
+            if good == bool(listed) or why_outside:
+                print(f"{word}{', but listed in ' + KNOWN.name if listed else ''}: {part}/{row['file']}: {why_outside or why}", flush=True)
                 failed += 1
             else:
                 passed += 1
                 if listed:
-                    print(f"understood: {part}/{row['file']}: {listed['fault']}, {listed['bounds']} the bounds: {listed['why']}", flush=True)
+                    print(f"known: {part}/{row['file']}: {listed['fault']}, {listed['bounds']} the bounds: {listed['why']}", flush=True)
     print(", ".join(f"{n} {word}" for word, n in sorted(counts.items())))
     print(f"{passed} passed, {failed} failed")
     return int(failed > 0)

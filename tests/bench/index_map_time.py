@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What simplifying an index map costs: the maps of the corpus, random ones, and sums of many terms.
+"""Time of simplifying index maps: the maps of the corpus, random ones, and sums of many terms.
 
     index_map_time.py BUILD [--shared DIR] [--random N]
 

@@ -1,5 +1,5 @@
-"""Operations of random fusions that choose between operands, start where a value says, or fold elements. Each takes a fusion under
-construction and a value of it, and gives a new value, or the same where it cannot."""
+"""Operations of random fusions: selections, dynamic slices and updates, gathers, reductions and others. Each function takes a fusion under
+construction and one of its values, and returns a new value, or the same value where the operation does not apply."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, List
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 FLOATS = ["f16", "bf16", "f32", "f64"]
 BITS = {"s4": 4, "u4": 4, "s8": 8, "u8": 8, "f8e5m2": 8, "f8e4m3fn": 8, "s16": 16, "u16": 16, "f16": 16, "bf16": 16, "s32": 32, "u32": 32,
         "f32": 32, "s64": 64, "u64": 64, "f64": 64}
-LIMIT = 6000  # elements of a value
+LIMIT = 6000  # elements of a value, at most
 
 
 def listed(numbers: List[int]) -> str:
@@ -56,7 +56,7 @@ def concatenate(f: "Fusion", v: "Value") -> "Value":
 
 
 def of_type(f: "Fusion", v: "Value") -> "Value":
-    """What few types have an operation for, or what changes the type by its bits."""
+    """An operation that only some types have, or a bitcast-convert."""
     name, t, dims = v
     if t in ("c64", "c128"):
         return f.emit("f32" if t == "c64" else "f64", dims, f"{f.r.choice(['real', 'imag', 'abs'])}({name})")
@@ -122,7 +122,7 @@ def gather(f: "Fusion", v: "Value") -> "Value":
 
 
 def body(f: "Fusion", t: str) -> str:
-    """The name of a reduction's body, written the first time."""
+    """The name of a random reducer for the type, which is added to the module."""
     if t in ("c64", "c128"):
         ops = ["add", "multiply"]
     elif t == "pred":
@@ -176,7 +176,7 @@ def dot(f: "Fusion", v: "Value") -> "Value":
 
 
 def dense(f: "Fusion", v: "Value") -> "Value":
-    """A constant whose elements differ, as an operand."""
+    """Adds a constant whose elements differ."""
     name, t, dims = v
     if t not in ("s8", "s32", "u64", "f16", "f32", "f64") or not 0 < volume(dims) <= 300 or len(dims) > 2:
         return v

@@ -1,9 +1,9 @@
-"""Random loop fusions, differential: each is compiled, run in the simulator under --check and compared with the evaluator.
+"""Random loop fusions: each is compiled, run in the simulator, and compared with the evaluator's bounds.
 
-All element types, odd, single, empty and large shapes, layouts of every order, every operation that a loop takes. The text of a fusion
-follows from its seed alone.
+They have all element types; odd, single, empty and large shapes; layouts of any order; every operation of loop fusions. The seed alone determines
+the text of a fusion.
 
-usage: random_fusions.py WARPBURG [COUNT] [SEED] [FOLDER]     prints what fails, with its text kept in FOLDER (build/fuzz); exit 1 if something did
+usage: random_fusions.py WARPBURG [COUNT] [SEED] [FOLDER]     failures are printed and their texts kept in FOLDER (build/fuzz); exit 1 if any
 """
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Fusion:
     def __init__(self, r: random.Random) -> None:
         self.r, self.lines, self.values, self.parameters = r, [], [], []  # type: ignore[var-annotated]
         self.n = 0
-        self.bodies: Dict[str, str] = {}  # of reductions and maps, by name
-        self.shapes: Dict[str, str] = {}  # of values, with their layouts
+        self.bodies: Dict[str, str] = {}  # reducers and mapped computations, by name
+        self.shapes: Dict[str, str] = {}  # shapes of values, with their layouts
         self.layouts = r.random() < 0.3
 
     def emit(self, t: str, dims: List[int], op: str, attributes: str = "") -> Value:
@@ -58,7 +58,7 @@ class Fusion:
         return v
 
     def same(self, t: str, dims: List[int]) -> Value:
-        """A value of that type and shape: an old one, a new parameter, a broadcast constant or an iota."""
+        """A value of the type and shape: an earlier one, a new parameter, a broadcast constant or an iota."""
         fits = [v for v in self.values if v[1] == t and v[2] == dims]
         roll = self.r.random()
         if fits and roll < 0.6:
@@ -122,12 +122,12 @@ class Fusion:
 
 
 def any_of(r: random.Random, only: Optional[List[str]] = None) -> List[str]:
-    """Types to choose one from: the usual ones more often than the others."""
+    """A random group of types, most often the usual ones."""
     return only or r.choices([FLOATS + INTS, SMALL, NIBBLES, COMPLEX, ["pred"]], [75, 10, 8, 4, 3])[0]
 
 
 def factors(r: random.Random, n: int) -> List[int]:
-    """Dimensions of product n."""
+    """Random dimensions whose product is n."""
     if n == 0:
         return [r.choice([1, 3]), 0]
     out: List[int] = []
@@ -195,7 +195,7 @@ def generate(seed: int) -> str:
 
 
 def judge(warpburg: str, file: Path, seed: int) -> Tuple[List[int], str]:
-    """Exit statuses on two targets, the second of them another with each seed, and what was said of those that are not 0."""
+    """Exit statuses on two targets, of which the second depends on the seed, and the messages where they are not 0."""
     file.write_text(generate(seed))
     outcome, said = [], []
     others = [t for t in TARGETS if t != MAIN]

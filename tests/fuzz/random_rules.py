@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Random pattern files through gen/: each ends in tables or in messages with file and line, never in a Python traceback.
+"""Random pattern files: gen/ makes tables of each or refuses it with messages that have file and line, and never ends in a traceback.
 
     random_rules.py [N] [SEED]
 """
@@ -61,7 +61,7 @@ def main() -> int:
                 print(f"{text}{index}no place: {f}")
                 return 1
         good += not found
-    print(f"{n} random pattern files: {good} became tables, {n - good} were refused with their lines")
+    print(f"{n} random pattern files: {good} compiled, {n - good} refused with file and line")
     print(f"{n} passed, 0 failed")
     return 0
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Random terms through the rules of every target: what is stored keeps its meaning.
+"""Random terms keep their values through the rules of every target.
 
     random_terms.py WARPBURG [N] [SEED]
 
-A term is a kernel of IR that loads operands and stores one random expression of them; constants that rules look for (0, 1, -1, powers
-of two) and repeated operands are frequent, so that rules fire. `warpburg ir --check` rewrites, selects and compiles it, runs it in the
-simulator on edge values and random bits, and compares each element with the evaluation of the term as it was written.
+A term is an IR kernel that loads operands and stores one random expression of them. Constants that rules match (0, 1, -1, powers of two) and
+repeated operands are frequent, so that rules fire. `warpburg ir --check` rewrites and compiles the kernel, runs it in the simulator on edge
+values and random bits, and compares each element with the value of the original term.
 
-    mul.i32(sub.i32(a, a), 4)  ->  simplify: 0, stored; the evaluator says 0 as well
+    mul.i32(sub.i32(a, a), 4)  ->  simplify gives 0; the value of the original term is 0 as well
 """
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Maker:
 
 
 def check(warpburg: str, target: str, files: List[Path]) -> List[str]:
-    """Of each file: nothing if its meaning was kept, else what was said."""
+    """For each file an empty text if it keeps its values, else the message."""
     p = subprocess.run([warpburg, "ir", "--check", "--json", "--target", target, *map(str, files)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     rows = [json.loads(line) for line in p.stdout.splitlines()]
     said = ["" if row["status"] == "ok" else str(row.get("first") or row.get("message", "")) for row in rows]

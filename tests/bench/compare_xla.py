@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
-"""Our machine code against XLA's own, over the fusions of real programs: the distribution, the ends of it, and what differs there.
+"""Our machine code against XLA's, over the fusions of real programs: the distribution of the ratio, and the best and worst kernels.
 
-    anchors.py [WARPBURG] [--shared DIR] [--scale LMS] [--every N] [-j N] [--approx] [--html OUT.html] [--check | --update] [--widths | --larger]
+    compare_xla.py [WARPBURG] [--shared DIR] [--scale LMS] [--every N] [-j N] [--approx] [--html OUT.html] [--check | --update] [--widths | --larger]
 
-For each file of DIR/corpus/programs that DIR/anchors/programs.tsv has a kernel for (sm_90, the same assembler): `sass * warps`, which is what
-the GPU issues, ours over theirs. Where either loops, executed instructions of both PTX texts in the simulator instead. Reductions,
-transposes through shared memory and scatters stand apart, as do small sizes (S), where the ratio measures the rounding of blocks.
+The files are those of DIR/corpus/programs for which DIR/anchors/programs.tsv has XLA's kernel (sm_90, the same assembler). The ratio is that of
+`sass * warps`, the instructions that the GPU issues, ours over XLA's. Where either kernel has a loop, it is that of the instructions executed in
+the simulator. Reductions, transposes through shared memory and scatters are groups of their own, and so are small sizes (S), where the
+ratio depends on how blocks are rounded up.
 
-  --check    against anchors.tsv, which is committed: says which kernels got worse, and exits 1 if any did or a group's mean did
-  --update   writes anchors.tsv
-  --approx   ours with the machine's approximations, which XLA's quotients and roots are: the same work at the same accuracy
-  --widths   accesses narrower than XLA's, each with its reason; exits 1 at one without
-  --larger   kernels larger than XLA's, each with its reason; exits 1 at one without
+  --check    compares with compare_xla.tsv, which is committed; names the kernels that got worse, and exits 1 if there is one
+  --update   writes compare_xla.tsv
+  --approx   compiles ours with --approx: XLA's quotients and roots are approximate, so both have the same accuracy
+  --widths   lists the accesses narrower than XLA's, each with its reason; exits 1 if a reason is missing
+  --larger   lists the kernels larger than XLA's, each with its reason; exits 1 if a reason is missing
 
-What ours is comes from `shaderdb/run`, with its cache; what theirs does by class is assembled once and kept by the hash of its PTX.
+Our kernels come from `shaderdb/run`, with its cache. XLA's are assembled and classified once, and the result is kept by the hash of the PTX.
 """
 from __future__ import annotations
 
@@ -40,20 +41,20 @@ sys.path[:0] = [str(HERE), str(ROOT), str(ROOT / "shaderdb")]
 from gen.sass import sections  # noqa: E402
 from tools import cache_folder, environment, find_warpburg  # noqa: E402
 
-BASELINE = HERE / "anchors.tsv"
+BASELINE = HERE / "compare_xla.tsv"
 SHOWN = 20
-WORSE = 1.02        # more than this of its baseline is a kernel that got worse
-SAMPLED = 2         # blocks of a kernel that loops
-MOST_BYTES = 2**24  # that the simulator is asked to fill for a kernel that loops
+WORSE = 1.02        # times its baseline: above this a kernel got worse
+SAMPLED = 2         # blocks that are run of a kernel with a loop
+MOST_BYTES = 2**24  # of the buffers of a kernel with a loop; larger ones are not run
 GROUPS = ("loops", "reductions", "transposes", "scatters")
-FEW = 3             # an operation of fewer kernels says nothing
+FEW = 3             # kernels that an operation needs for a mean of its own
 TYPED = re.compile(r"=\s*([a-z]\w*)\[[^=]*?\s(?!fusion|parameter)([a-z][\w\-]*)\(")
 REGISTERS, THREADS, MULTIPROCESSORS = 65536, 2048, 132
 
 
 @dataclass
 class Pair:
-    """A fusion: our record of shaderdb, their row of the table with the classes of its machine code."""
+    """A fusion: our record of shaderdb, XLA's row of the table, and XLA's machine instructions by class."""
     file: str
     scale: str
     group: str
@@ -61,7 +62,7 @@ class Pair:
     theirs: Dict[str, str]
     classes: Dict[str, int]
     operations: List[str]       # with their types: add.f32
-    executed: Optional[Tuple[float, float]] = None   # warp instructions, where either loops
+    executed: Optional[Tuple[float, float]] = None   # warp instructions of both, where either has a loop
 
     @property
     def ratio(self) -> float:
@@ -74,7 +75,7 @@ class Pair:
         return bool(self.ours["loops"] or int(self.theirs["loops"]))
 
     def difference(self) -> str:
-        """Machine instructions by class for each of their warps, ours less theirs, the largest first."""
+        """Our machine instructions less XLA's, by class and for each warp of XLA's kernel, the largest difference first."""
         scale = self.ours["warps"] / int(self.theirs["warps"])
         mine = {k: n * scale for k, n in self.ours["classes"].items()}
         gaps = {k: mine.get(k, 0) - self.classes.get(k, 0) for k in {*mine, *self.classes}}
@@ -84,22 +85,22 @@ class Pair:
         t = self.theirs
         how = " executed" if self.executed else ""
         return (f"  {self.ratio:5.2f}{how}  {self.file[:-4]}: {self.ours['sass']} x {self.ours['warps']} warps, {self.ours['regs']} registers; "
-                f"theirs {t['sass']} x {t['warps']}, {t['regs']}\n           {self.difference()}")
+                f"XLA's {t['sass']} x {t['warps']}, {t['regs']}\n           {self.difference()}")
 
 
 def occupancy(registers: int) -> int:
-    """Warps of a multiprocessor that so many registers a thread leave: they are handed out by 8 a thread, warps by fours."""
+    """Warps that fit a multiprocessor with so many registers a thread, which are allocated 8 at a time; warps 4 at a time."""
     return min(THREADS // 32, REGISTERS // (max(8, (registers + 7) // 8 * 8) * 32) // 4 * 4)
 
 
 def at_work(registers: int, warps: int) -> float:
-    """The share of a kernel's elements that a multiprocessor holds at once: of warps with more elements each it may hold fewer."""
+    """The share of a kernel's elements that its resident warps on one multiprocessor work on."""
     return min(occupancy(registers), warps / MULTIPROCESSORS) / warps
 
 
-# --- what theirs is made of ----------------------------------------------------------------------------------------------------------
+# --- XLA's kernels by class ----------------------------------------------------------------------------------------------------------
 def class_table() -> Dict[int, str]:
-    """Operation -> class, from the table that warpburg itself counts by."""
+    """Operation -> class, from the table that warpburg counts by."""
     text = (ROOT / "src" / "target" / "sass_class.c").read_text(encoding="utf-8")
     return {int(op, 16): name.lower() for op, name in re.findall(r"\{(0x[0-9a-f]+), TG_(\w+)\}", text)}
 
@@ -115,14 +116,14 @@ def classes_of(ptx: Path, table: Dict[int, str], ptxas: str) -> Dict[str, int]:
         words = [struct.unpack_from("<Q", code, at)[0] for at in range(0, len(code), 16)]
         while words and words[-1] & 0x1FF == 0x118:
             words.pop()
-        for word in words[:-1]:      # the last is a branch to itself
+        for word in words[:-1]:      # without the last, a branch to itself
             kind = table.get(word & 0x1FF, "other")
             counts[kind] = counts.get(kind, 0) + 1
     return counts
 
 
 class Kept:
-    """What was found out before, in a file beside shaderdb's cache."""
+    """Results of earlier runs, in a file beside shaderdb's cache."""
 
     def __init__(self) -> None:
         self.path = Path(cache_folder()).parent / "anchors.json"
@@ -160,7 +161,7 @@ def group_of(text: str, theirs: Dict[str, str]) -> str:
 
 
 def launched(warpburg: str, words: List[str], blocks: int) -> float:
-    """Warp instructions of a whole launch, from a sample of its blocks; 0 where the simulator cannot say."""
+    """Warp instructions of a launch, extrapolated from a sample of its blocks; 0 where the simulator does not finish."""
     command = ["timeout", "20", warpburg, "run", *words, "--counts", "--json", "--blocks", str(SAMPLED)]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     try:
@@ -171,7 +172,7 @@ def launched(warpburg: str, words: List[str], blocks: int) -> float:
 
 
 def executed(warpburg: str, p: Pair, hlo: Path, ptx: Path, kept: Kept, approx: bool) -> Optional[Tuple[float, float]]:
-    """Of ours and theirs; of ours by the key of what was compiled, of theirs by its PTX."""
+    """Warp instructions of both kernels, kept under the key of our compilation and the hash of XLA's PTX."""
     grid, block = p.theirs["grid"].split(",")[0], p.theirs["block"].split(",")[0]
     if p.ours["bytes_min"] > MOST_BYTES:
         return None
@@ -198,7 +199,7 @@ def our_records(warpburg: str, folder: Path, files: List[str], jobs: int, approx
 
 
 def pairs_of(warpburg: str, shared: Path, scales: str, every: int, jobs: int, approx: bool = False) -> Tuple[List[Pair], Dict[str, int]]:
-    """All pairs, and how many files have none, by reason."""
+    """The pairs, and how many files have none, by reason."""
     folder = shared / "corpus" / "programs"
     with open(shared / "anchors" / "programs.tsv", encoding="utf-8", newline="") as text:
         theirs = {row["file"]: row for row in csv.DictReader(text, delimiter="\t") if row["status"] == "ok"}
@@ -251,7 +252,7 @@ def summary(pairs: List[Pair]) -> Dict[str, float]:
 
 
 def parts(pairs: List[Pair]) -> List[Tuple[str, List[Pair]]]:
-    """Named groups that have members: each group's large and medium ones, then its small ones."""
+    """The groups that have members, with their names: of each group the large and medium files, then the small ones."""
     out = []
     for group in GROUPS:
         for scales, name in (("LM", f"{group}, L and M"), ("S", f"{group}, S")):
@@ -269,10 +270,10 @@ def report(pairs: List[Pair], left: Dict[str, int]) -> str:
                      f"{s['by program']:.3f} where each of {s['programs']} programs counts once, no larger in {100 * s['no larger']:.1f} %, "
                      f"deciles {s['10 %']:.2f} {s['50 %']:.2f} {s['90 %']:.2f}; registers {s['registers']:.2f}, fewer warps for them in {s['less occupancy']}, "
                      f"fewer elements at work in {s['fewer at work']}")
-    lines.append("no pair: " + ", ".join(f"{n} {why}" for why, n in sorted(left.items())) if left else "every file has a pair")
+    lines.append("without a pair: " + ", ".join(f"{n} {why}" for why, n in sorted(left.items())) if left else "every file has a pair")
     watched = sorted((p for p in pairs if p.group == "loops" and p.scale in "LM"), key=lambda p: (p.ratio, p.file))
     for title, some in ((f"worst {SHOWN} of loops, L and M", watched[:-SHOWN - 1:-1]), (f"best {SHOWN}", watched[:SHOWN])):
-        lines.append(f"{title}; by class for each of their warps:")
+        lines.append(f"{title}; by class for each warp of XLA's:")
         lines += [p.describe() for p in some]
     by: Dict[str, List[float]] = {}
     for p in watched:
@@ -309,11 +310,11 @@ def check_baseline(pairs: List[Pair]) -> int:
 
 
 def main() -> int:
-    p = argparse.ArgumentParser(description="our machine code against XLA's own")
+    p = argparse.ArgumentParser(description="our machine code against XLA's")
     p.add_argument("warpburg", nargs="?", default="")
     p.add_argument("--shared", type=Path, default=ROOT.parent / "shared")
     p.add_argument("--scale", default="LMS")
-    p.add_argument("--every", type=int, default=1, help="one file in N")
+    p.add_argument("--every", type=int, default=1, help="every Nth file")
     p.add_argument("-j", type=int, default=2, dest="jobs")
     p.add_argument("--html", default="")
     p.add_argument("--check", action="store_true")
@@ -328,14 +329,14 @@ def main() -> int:
     warpburg = find_warpburg(o.warpburg)
     pairs, left = pairs_of(warpburg, o.shared, o.scale, o.every, o.jobs, o.approx)
     if o.widths or o.larger:
-        import anchors_reasons as reasons
+        import compare_xla_reasons as reasons
         if o.widths:
             return reasons.check_widths(pairs)
         return reasons.check_larger(pairs, pairs_of(warpburg, o.shared, o.scale, o.every, o.jobs, True)[0])
     text = report(pairs, left)
     print(text)
     if o.html:
-        from anchors_page import write_page
+        from compare_xla_page import write_page
         write_page(o.html, pairs, text)
     if o.update:
         write_baseline(pairs)

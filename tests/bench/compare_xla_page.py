@@ -1,7 +1,7 @@
-"""The comparison with XLA's machine code as one self-contained page: a scatter plot of issued instructions, and a table to sort.
+"""The comparison with XLA's machine code as one self-contained page: a scatter plot of issued instructions, and a sortable table.
 
-Nothing is fetched. A dot is a kernel: across, what XLA's issues; up, what ours does, both as powers of ten; below the line ours is less. The
-table has every kernel with what differs by class; a click on a dot finds its row.
+The page loads nothing. A dot is a kernel: x is the instructions that XLA's issues, y those that ours issues, both as powers of ten; below the
+line ours issues fewer. The table has every kernel with the differences by class; a click on a dot selects its row.
 """
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ pre { background: var(--panel); border: 1px solid var(--line); border-radius: 6p
 <script>
 "use strict";
 const rows = JSON.parse(document.getElementById("data").textContent), $ = id => document.getElementById(id);
-const names = ["kernel", "group", "ratio", "ours", "warps", "registers", "theirs", "their warps", "their registers", "by class, for each of their warps"];
+const names = ["kernel", "group", "ratio", "ours", "warps", "registers", "XLA's", "XLA's warps", "XLA's registers",
+  "difference by class, for each warp of XLA's"];
 let by = 2, down = true, found = -1;
 function draw() {
   const word = $("find").value.toLowerCase(), group = $("group").value;
@@ -91,7 +92,7 @@ draw();
 
 
 def plot(rows: List[List[Any]], issued: List[List[float]]) -> str:
-    """Axes, the line of equality and the dots, in a box of 640 by 480."""
+    """The plot as SVG, in a box of 640 by 480: axes, the line of equality and the dots."""
     if not rows:
         return ""
     low = math.floor(math.log10(max(min(map(min, issued)), 1)))
@@ -112,7 +113,7 @@ def plot(rows: List[List[Any]], issued: List[List[float]]) -> str:
 
 
 def write_page(path: str, pairs: List[Any], text: str) -> None:
-    """pairs: of anchors.py; text: its report."""
+    """pairs: of compare_xla.py; text: its report."""
     rows, issued = [], []
     for p in pairs:
         t: Dict[str, str] = p.theirs

@@ -1,6 +1,7 @@
-"""Where ours is not as good as XLA's own, and why: for `anchors.py --widths` and `--larger`.
+"""Kernels of ours that are worse than XLA's, each with its reason: for `compare_xla.py --widths` and `--larger`.
 
-anchors_narrow.tsv and anchors_larger.tsv hold the reasons that a person found, a file each; what can be found out is not written there.
+compare_xla_narrow.tsv and compare_xla_larger.tsv have the reasons that a person found, one for each file. Reasons that follow from the kernel are
+determined here.
 """
 from __future__ import annotations
 
@@ -9,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Dict, List
 
 if TYPE_CHECKING:
-    from anchors import Pair
+    from compare_xla import Pair
 
 HERE = Path(__file__).resolve().parent
-NARROW, LARGER = HERE / "anchors_narrow.tsv", HERE / "anchors_larger.tsv"
+NARROW, LARGER = HERE / "compare_xla_narrow.tsv", HERE / "compare_xla_larger.tsv"
 
 
 def written(path: Path) -> Dict[str, str]:
@@ -21,9 +22,9 @@ def written(path: Path) -> Dict[str, str]:
 
 
 def outdated(path: Path, pairs: List[Pair], needed: List[str]) -> None:
-    """Lines that nothing asks for any more."""
+    """Prints the rows of a file of reasons that no kernel needs any more."""
     for file in sorted(set(written(path)) & {p.file for p in pairs} - set(needed)):
-        print(f"{file}: its line of {path.name} can go")
+        print(f"{file}: {path.name} need not list it any more")
 
 
 # --- widths ------------------------------------------------------------------------------------------------------------------------------
@@ -37,7 +38,7 @@ def widths(text: str) -> Dict[int, int]:
 
 
 def narrower(p: Pair) -> str:
-    """Which of our accesses are narrower than theirs, on the whole: bytes an instruction moves in the mean; '' if none."""
+    """Our accesses whose widest is narrower than XLA's widest; empty if none."""
     out = []
     for kind in ("ldg", "stg"):
         mine, other = {int(k): n for k, n in p.ours[kind].items()}, widths(p.theirs[kind])
@@ -46,8 +47,8 @@ def narrower(p: Pair) -> str:
     return ", ".join(out)
 
 
-OTHER_ORDER = {"reductions": "a thread reads along what it reduces, which need not be the order of memory",
-               "transposes": "a thread writes in the order of memory and reads across it; theirs goes through shared memory"}
+OTHER_ORDER = {"reductions": "a thread reads along the dimension that it reduces, which need not be the minor one",
+               "transposes": "a thread writes in memory order and reads with a stride; XLA's goes through shared memory"}
 
 
 def check_widths(pairs: List[Pair]) -> int:
@@ -64,11 +65,11 @@ def check_widths(pairs: List[Pair]) -> int:
 
 
 # --- size --------------------------------------------------------------------------------------------------------------------------------
-ROUNDED = ("divide", "sqrt", "rsqrt", "power", "log-plus-one")  # whose quotients and roots are rounded correctly, where XLA's are the machine's
+ROUNDED = ("divide", "sqrt", "rsqrt", "power", "log-plus-one")  # ours are rounded correctly, XLA's are the machine's approximations
 
 
 def check_larger(pairs: List[Pair], approximate: List[Pair]) -> int:
-    """Of loops, large and medium ones. Where ours with approximate quotients and roots is no larger, that they are exact is the reason."""
+    """Large and medium loops. If ours is no larger when it is compiled with --approx, exact quotients and roots are the reason."""
     reasons, at_equal = written(LARGER), {p.file: p.ratio for p in approximate}
     larger = sorted((p for p in pairs if p.group == "loops" and p.scale in "LM" and p.ratio > 1), key=lambda p: (-p.ratio, p.file))
     bare, exact, needed = 0, 0, []
@@ -76,12 +77,12 @@ def check_larger(pairs: List[Pair], approximate: List[Pair]) -> int:
         ratio = at_equal.get(p.file, p.ratio)
         if ratio <= 1 and any(o.split(".")[0] in ROUNDED for o in p.operations):
             exact += 1
-            print(f"{p.ratio:.2f} {p.file}: quotients and roots are rounded correctly; {ratio:.2f} where they are approximate, as theirs")
+            print(f"{p.ratio:.2f} {p.file}: quotients and roots are rounded correctly; {ratio:.2f} with --approx, as in XLA's")
             continue
         needed.append(p.file)
         bare += p.file not in reasons
         print(f"{p.ratio:.2f} {p.file}: {reasons.get(p.file) or 'no reason is stated'}")
     outdated(LARGER, pairs, needed)
-    print(f"{len(larger)} kernels larger than XLA's: {exact} for the rounding of quotients and roots, {len(needed) - bare} for a reason of their "
-          f"own, {bare} without a reason")
+    print(f"{len(larger)} kernels larger than XLA's: {exact} because of exact quotients and roots, {len(needed) - bare} for other reasons, "
+          f"{bare} without a reason")
     return int(bare > 0)
