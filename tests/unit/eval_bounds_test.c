@@ -1,11 +1,9 @@
-/* bounds: intervals against every value in them (small types) or many (others), and what intervals must not lose. */
+/* eval_bounds: interval arithmetic contains the result of every value (small types) or of many values (others), and stays tight. */
 #include "eval/bounds.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 static uint64_t state_of_chance = 7;
 
@@ -20,7 +18,7 @@ static uint64_t chance(void)
 static EvBound exact(ScType t, uint64_t bits) { return ev_bound_exact(t, bits); }
 static EvBound f32_bound(double lo, double hi) { return (EvBound){{.f = lo}, {.f = hi}, 0}; }
 
-/* Is -0 told from +0 as well? */
+/* Whether the bound contains the value, with -0 and +0 distinguished. */
 static bool holds(ScType t, uint64_t bits, const EvBound *b)
 {
     double x = sc_is_float(t) ? sc_to_f64(t, bits) : 1;
@@ -53,7 +51,7 @@ static EvBound int_bound(ScType t, uint64_t a, uint64_t b)
     return swapped ? (EvBound){y.lo, x.hi, 0} : (EvBound){x.lo, y.hi, 0};
 }
 
-/* Every interval of 4-bit integers and all their values. */
+/* All intervals of 2-bit and 4-bit integers, and all their values. */
 static void test_small_integers(void **state)
 {
     (void)state;
@@ -118,7 +116,7 @@ static EvBound float_bound(ScType t, uint64_t a, uint64_t b, bool nan)
     return (EvBound){{.f = swapped ? y : x}, {.f = swapped ? x : y}, nan ? EV_MAYBE_NAN : 0};
 }
 
-/* A value of the interval: an end, a zero in it, or some code between the ends. */
+/* A value of the interval: an end, a zero, a nan, or a random code between the ends. */
 static uint64_t value_in(ScType t, const EvBound *b, unsigned v)
 {
     uint64_t low = sc_from_f64(t, b->lo.f), high = sc_from_f64(t, b->hi.f);
@@ -164,7 +162,7 @@ static void test_conversions(void **state)
     (void)state;
     for (unsigned n = 0; n < 60000; n++) {
         ScType from = (ScType)(SC_PRED + chance() % (SC_F64 - SC_PRED + 1)), to = (ScType)(SC_PRED + chance() % (SC_F64 - SC_PRED + 1));
-        EvBound x[2] = {{{0}, {0}, 0}, {{0}, {0}, 0}}; /* a report shows two operands */
+        EvBound x[2] = {{{0}, {0}, 0}, {{0}, {0}, 0}}; /* check reports two operands */
         x[0] = sc_is_float(from) ? float_bound(from, some_float(from), some_float(from), chance() % 8 == 0)
                                  : int_bound(from, chance() & sc_mask(from), (chance() >> (chance() % 64)) & sc_mask(from));
         if (from == SC_F4E2M1FN) x[0].flags = 0;
@@ -176,7 +174,7 @@ static void test_conversions(void **state)
     }
 }
 
-/* What is worth more than being sound. */
+/* Intervals that must be no wider than this. */
 static void test_tight(void **state)
 {
     (void)state;
@@ -197,10 +195,10 @@ static void test_tight(void **state)
     const EvBound square[2] = {f32_bound(-3, 2), f32_bound(2, 2)};
     r = ev_bound_op(OP_POW, SC_F32, SC_F32, square, false);
     assert_true(r.lo.f >= 0 && r.hi.f > 8.99 && r.hi.f < 9.01);
-    r = ev_bound_op(OP_CVT, SC_F8E4M3FN, SC_F32, &(EvBound){{.f = 400}, {.f = 1e9}, 0}, false); /* overflow is nan there */
+    r = ev_bound_op(OP_CVT, SC_F8E4M3FN, SC_F32, &(EvBound){{.f = 400}, {.f = 1e9}, 0}, false); /* the type overflows to nan */
     assert_true(r.flags == EV_MAYBE_NAN && r.lo.f == 384 && r.hi.f == 448);
     r = ev_bound_op(OP_EXP, SC_F32, SC_F32, &(EvBound){{.f = 0}, {.f = 0}, 0}, false);
-    assert_true(r.lo.f == 1 - 4.5 * 0x1p-23 && r.hi.f == 1 + 4 * 0x1p-23); /* no f32 lies between that and 4.5 */
+    assert_true(r.lo.f == 1 - 4.5 * 0x1p-23 && r.hi.f == 1 + 4 * 0x1p-23); /* 1 + 4.5 ulp is not an f32 */
 }
 
 int main(void)

@@ -1,49 +1,12 @@
-/* eval: small computations whose results one can write down, in each of the three readings. */
-#include "eval/eval.h"
+/* eval_modes: small computations with known results, in each of the evaluator's modes: plain, in f64, and as bounds. */
+#include "eval_run.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-typedef struct {
-    const char *text;
-    const void *const *inputs;
-    EvMode mode;
-    const EvPositions *at;
-    WbbArena *arena;
-    EvResult *result;
-} Job;
-
-static void body(WbbCx *cx, void *arg)
-{
-    Job *j = arg;
-    HloModule *m = hlo_parse(cx, j->arena, "test.hlo", j->text, strlen(j->text));
-    j->result = j->at ? ev_run_at(cx, j->arena, m->entry, j->inputs, j->mode, j->at)
-                      : ev_run(cx, j->arena, m->entry, j->inputs, j->mode);
-}
-
-static int setup(void **state)
-{
-    *state = wbb_cx_new();
-    return *state == NULL;
-}
-
-static int teardown(void **state)
-{
-    wbb_cx_free(*state);
-    return 0;
-}
 
 /* The one output of the text; lives as long as the context. */
 static const void *run(WbbCx *cx, const char *text, const void *const *inputs, EvMode mode)
 {
-    Job j = {.text = text, .inputs = inputs, .mode = mode, .arena = cx->arena};
-    WbbStatus s = wbb_guard(cx, body, &j);
-    if (s != WBB_OK) print_error("%s\n", cx->messages);
-    assert_int_equal(s, WBB_OK);
-    return j.result->outputs[0].data;
+    return run_eval(cx, text, inputs, mode, NULL)->outputs[0].data;
 }
 
 static void expect(const float *got, const float *wanted, int n)
@@ -69,7 +32,7 @@ static void test_moves(void **state)
     expect(r, (const float[]){7, 1, 2}, 3);
     r = run(*state, "e { x = f32[2] parameter(0) ROOT t = f32[2,3] broadcast(x), dimensions={0} }", six_input, EV_PLAIN);
     expect(r, (const float[]){1, 1, 1, 2, 2, 2}, 6);
-    /* The same memory, read in another order. */
+    /* A bitcast reads the same memory in another order. */
     r = run(*state, "e { x = f32[2,3]{0,1} parameter(0) ROOT t = f32[3,2]{1,0} bitcast(x) }", six_input, EV_PLAIN);
     expect(r, (const float[]){1, 4, 2, 5, 3, 6}, 6);
 }
@@ -111,14 +74,14 @@ static void test_modes(void **state)
     assert_int_equal(*(const uint16_t *)run(*state, text, in, EV_PLAIN), 0x402e); /* 2.71875 */
     assert_true(fabs(*(const double *)run(*state, text, in, EV_F64) - exp(1)) < 1e-15);
     const EvBound *b = run(*state, text, in, EV_BOUNDS);
-    assert_true(b->lo.f == 2.703125 && b->hi.f == 2.71875 && !b->flags); /* within one unit of e */
+    assert_true(b->lo.f == 2.703125 && b->hi.f == 2.71875 && !b->flags); /* one ulp below and above e */
     assert_true(ev_bounds_contains(SC_BF16, 0x402e, b));
     assert_false(ev_bounds_contains(SC_BF16, 0x402c, b));
     assert_true(ev_ulp_distance(SC_BF16, 0x3f81, 1.0) == 1);
     assert_true(ev_ulp_distance(SC_F32, 0x7fc00000, (double)NAN) == 0);
 }
 
-/* An uncertain comparison lets both sides of a select through, and an uncertain pole everything. */
+/* If a comparison may go either way, the bounds of a select contain both sides; where a divisor may be 0, the bounds contain everything. */
 static void test_bounds(void **state)
 {
     const float x = 0.5f;
@@ -131,7 +94,7 @@ static void test_bounds(void **state)
     assert_true(ev_bounds_contains(SC_F32, 0x7fc00000, b));
     b = run(*state, "e { x = f32[] parameter(0) ROOT r = f32[] add(x, x) }", in, EV_BOUNDS);
     assert_true(b->lo.f == 1 && b->hi.f == 1 && !b->flags);
-    /* The looser budgets: an absolute error where the result is near 0, and none where nothing was to be rounded. */
+    /* Budgets with an absolute part: it counts where the result is near 0, and not where the result is exact. */
     const float pi = 3.14159274f;
     const void *const angle[] = {&pi};
     const char *sine = "e { x = f32[] parameter(0) ROOT r = f32[] sine(x) }";
@@ -149,20 +112,18 @@ static void test_bounds(void **state)
 
 static void test_positions(void **state)
 {
-    WbbCx *cx = *state;
     const int64_t wanted[3] = {2, 0, 2};
     const EvPositions at = {wanted, 3};
-    Job j = {.text = sum_text, .inputs = six_input, .at = &at, .arena = cx->arena};
-    assert_int_equal(wbb_guard(cx, body, &j), WBB_OK);
-    assert_int_equal(j.result->outputs[0].dims[0], 3);
-    expect(j.result->outputs[0].data, (const float[]){9, 5, 9}, 3);
+    const EvResult *r = run_eval(*state, sum_text, six_input, EV_PLAIN, &at);
+    assert_int_equal(r->outputs[0].dims[0], 3);
+    expect(r->outputs[0].data, (const float[]){9, 5, 9}, 3);
 }
 
 static void test_declines(void **state)
 {
     WbbCx *cx = *state;
-    Job j = {.text = "e { x = f32[6] parameter(0) ROOT r = f32[6] custom-call(x), custom_call_target=\"t\" }", .inputs = six_input, .arena = cx->arena};
-    assert_int_equal(wbb_guard(cx, body, &j), WBB_DECLINED);
+    EvalJob j = {.text = "e { x = f32[6] parameter(0) ROOT r = f32[6] custom-call(x), custom_call_target=\"t\" }", .inputs = six_input};
+    assert_int_equal(wbb_guard(cx, evaluate_text, &j), WBB_DECLINED);
     assert_int_equal(cx->why, WHY_LIBRARY);
     static const struct {
         const char *text;
@@ -174,21 +135,21 @@ static void test_declines(void **state)
         {"e { ROOT c = f32[6] constant({...}) }", WHY_OPERATION},
     };
     for (size_t i = 0; i < WBB_LEN(others); i++) {
-        Job w = {.text = others[i].text, .inputs = six_input, .arena = cx->arena};
-        if (wbb_guard(cx, body, &w) != WBB_DECLINED || cx->why != others[i].why) fail_msg("%s\n%s", others[i].text, cx->messages);
+        EvalJob w = {.text = others[i].text, .inputs = six_input};
+        if (wbb_guard(cx, evaluate_text, &w) != WBB_DECLINED || cx->why != others[i].why) fail_msg("%s\n%s", others[i].text, cx->messages);
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_moves, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_dynamic, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_reduce_and_calls, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_modes, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_bounds, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_positions, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_declines, setup, teardown),
+        TEST(test_moves),
+        TEST(test_dynamic),
+        TEST(test_reduce_and_calls),
+        TEST(test_modes),
+        TEST(test_bounds),
+        TEST(test_positions),
+        TEST(test_declines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

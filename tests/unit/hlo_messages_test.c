@@ -1,5 +1,5 @@
-/* hlo_mistakes: what people get wrong is said in one line, at its place, with the word that was probably meant; and a text that ends
- * anywhere is refused with a place or is a shorter module, never read beyond its end. */
+/* hlo_messages: common mistakes get a message of one line, at their place, with the word that was probably meant. A truncated text is refused at
+ * a place or is a shorter module, and is never read beyond its end. */
 #include "hlo_texts.h"
 
 #include <stdlib.h>
@@ -55,7 +55,7 @@ static void test_order(void **state)
     wbb_cx_clear(*state);
     assert_int_equal(wbb_guard(*state, parse, &j), WBB_OK);
     const HloComputation *e = j.module->entry;
-    assert_string_equal(e->instructions[1]->name, "b"); /* what runs before stands before */
+    assert_string_equal(e->instructions[1]->name, "b"); /* a control predecessor comes first */
     assert_string_equal(e->instructions[2]->name, "a");
     assert_int_equal(e->instructions[2]->n_predecessors, 2);
     assert_ptr_equal(e->instructions[2]->predecessors[0], e->instructions[1]);
@@ -115,7 +115,7 @@ static void test_groups(void **state)
     static const char *const good[] = {
         P8 "r = f32[16] all-gather(p), dimensions={0}, replica_groups=[4,2]<=[2,4]T(1,0)",
         P8 "r = f32[16] all-gather(p), dimensions={0}, replica_groups=mesh['x'=2,'y'=4] {'y':(2)2}",
-        P8 "r = f32[32] all-gather(p), dimensions={0}, replica_groups={{0,1}}, channel_id=1", /* and two partitions each */
+        P8 "r = f32[32] all-gather(p), dimensions={0}, replica_groups={{0,1}}, channel_id=1", /* two replicas of two partitions each */
         P8 "r = f32[8] all-reduce(p), replica_groups={{0,1},{2}}, to_apply={ a = f32[] parameter(0) b = f32[] parameter(1) c = add(a, b) }",
     };
     refuse(*state, bad, WBB_LEN(bad));
@@ -145,7 +145,7 @@ static void test_outside(void **state)
     accept(*state, good, WBB_LEN(good));
 }
 
-/* Tight: what another tool may print without a blank, and broadcasts that an old text leaves to the reader. */
+/* Texts of other tools: without blanks, and with implicit broadcasts. */
 static void test_terse(void **state)
 {
     static const char *const good[] = {
@@ -174,7 +174,7 @@ static void test_cut(void **state)
     for (size_t k = 0; k < WBB_LEN(texts); k++) {
         const size_t n = strlen(texts[k]);
         for (size_t cut = 0; cut <= n; cut++) {
-            char *copy = malloc(cut ? cut : 1); /* of its own size: a sanitizer sees what is read behind it */
+            char *copy = malloc(cut ? cut : 1); /* of the exact size, so that a sanitizer detects reads beyond the end */
             memcpy(copy, texts[k], cut);
             Job j = {.arena = wbb_arena_new(cx), .text = copy, .n = cut};
             wbb_cx_clear(cx);

@@ -1,11 +1,9 @@
-/* normalise: what comes out keeps the promises of hlo.h, whatever went in. That it keeps the meaning is tests/hlo_normalise.py's part. */
+/* hlo_normalise: the normal form keeps the promises of hlo.h for any module. tests/hlo_normalise.py tests that it keeps the meaning. */
 #include "hlo/hlo.h"
 
-#include <setjmp.h>
-#include <stdio.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <stdio.h>
 
 typedef struct {
     const char *text, *pass;
@@ -22,20 +20,8 @@ static void body(WbbCx *cx, void *arg)
 static Job run(WbbCx *cx, const char *text, const char *pass)
 {
     Job j = {.text = text, .pass = pass};
-    if (wbb_guard(cx, body, &j) != WBB_OK) fail_msg("%s in: %.2000s", cx->messages, text);
+    succeed_on(cx, body, &j, text);
     return j;
-}
-
-static int open_job(void **state)
-{
-    *state = wbb_cx_new();
-    return *state ? 0 : -1;
-}
-
-static int close_job(void **state)
-{
-    wbb_cx_free(*state);
-    return 0;
 }
 
 static void check_computation(const HloModule *m, const HloComputation *c)
@@ -116,7 +102,7 @@ static const char everything[] =
     "  ROOT t = (f32[5], f32[4,6]) tuple(g, im)\n"
     "}\n";
 
-/* Each pass alone, and all of them; a second time there is nothing to do. */
+/* Each pass alone, and all of them; a second run changes nothing. */
 static void test_promises(void **state)
 {
     WbbCx *cx = *state;
@@ -149,20 +135,20 @@ static void test_untouched(void **state)
     assert_null(hlo_pass(cx, cx->arena, j.parsed, "no such pass"));
 }
 
-/* A message about what a pass made points at what it was made of. */
-static void test_places(void **state)
+/* An instruction made by a pass has the location of the one that it was made from. */
+static void test_locations(void **state)
 {
     const Job j = run(*state, everything, NULL);
     const HloInstruction *i = named(j.made, "sas.reduce-window"), *was = named(j.parsed, "sas");
     assert_non_null(i);
     assert_int_equal(i->loc.line, was->loc.line);
     assert_string_equal(i->loc.file, "t.hlo");
-    const HloInstruction *inlined = named(j.made, "s"); /* of the body of `two`, on line 4 */
+    const HloInstruction *inlined = named(j.made, "s"); /* from the body of `two`, on line 4 */
     assert_non_null(inlined);
     assert_int_equal(inlined->loc.line, 4);
 }
 
-/* Sixty calls that double: some stay calls, and the module stays small. */
+/* Of sixty nested calls, each of which would double the module, some are not inlined, so that the module stays small. */
 static void test_limit(void **state)
 {
     WbbCx *cx = *state;
@@ -180,7 +166,7 @@ static void test_limit(void **state)
     assert_true(n <= (1 << 20) + 200);
 }
 
-/* Nothing is lost that the text says of an instruction: metadata of what is replaced stands on what replaces it. */
+/* The replacement of an instruction keeps its metadata. */
 static void test_metadata(void **state)
 {
     static const char text[] = "ENTRY e { p = f32[8] parameter(0) s = f32[] parameter(1)\n"
@@ -195,11 +181,11 @@ static void test_metadata(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_promises, open_job, close_job),
-        cmocka_unit_test_setup_teardown(test_untouched, open_job, close_job),
-        cmocka_unit_test_setup_teardown(test_places, open_job, close_job),
-        cmocka_unit_test_setup_teardown(test_limit, open_job, close_job),
-        cmocka_unit_test_setup_teardown(test_metadata, open_job, close_job),
+        TEST(test_promises),
+        TEST(test_untouched),
+        TEST(test_locations),
+        TEST(test_limit),
+        TEST(test_metadata),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,9 @@
-/* hlo: what is parsed is what was written, prints back, and what does not fit is refused at its place. */
+/* hlo_parse: modules are parsed as written and print back; what is wrong is refused at its place. */
 #include "hlo/hlo.h"
 
-#include <setjmp.h>
-#include <stdio.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <stdio.h>
 
 typedef struct {
     WbbArena *arena;
@@ -34,19 +32,7 @@ static void find_fusion(WbbCx *cx, void *arg)
     j->fusion = hlo_fusion(cx, j->module);
 }
 
-static int open_job(void **state)
-{
-    *state = wbb_cx_new();
-    return *state ? 0 : -1;
-}
-
-static int close_job(void **state)
-{
-    wbb_cx_free(*state);
-    return 0;
-}
-
-/* A module that must parse. Its arena is the context's. */
+/* Parses a text, which must succeed, in the context's arena. */
 static HloModule *module_of(WbbCx *cx, const char *text)
 {
     Job j = {.arena = cx->arena, .text = text};
@@ -83,7 +69,7 @@ static void test_opcodes(void **state)
     assert_false(hlo_is_elementwise(HLO_BROADCAST));
 }
 
-/* Each operation on operands that mostly do not suit it, with and without a shape: judged, whatever the judgement. */
+/* Each operation on operands that are mostly wrong for it, with and without a shape: it is accepted or refused, and nothing crashes. */
 static void test_every_operation(void **state)
 {
     WbbCx *cx = *state;
@@ -104,7 +90,7 @@ static void test_every_operation(void **state)
     }
 }
 
-/* Every odd spelling at once, against the exact text that it prints as; that text prints as itself. */
+/* Unusual spellings, and the exact text that they print as, which prints as itself. */
 static void test_print(void **state)
 {
     WbbCx *cx = *state;
@@ -378,7 +364,7 @@ static void test_bad_shapes(void **state)
     refuse(*state, bad, WBB_LEN(bad));
 }
 
-/* Ten thousand levels of anything are an error, and so is a tuple of 2^40 parts made in 40 lines. */
+/* Ten thousand levels of nesting are an error, and so is a tuple of 2^40 parts built in 40 lines. */
 static void test_hostile(void **state)
 {
     WbbCx *cx = *state;
@@ -404,7 +390,7 @@ static void test_hostile(void **state)
     assert_non_null(strstr(cx->messages, "tuple: the result would be a tuple of more than 65536 arrays"));
 }
 
-/* What is declared and not written takes no memory, or is refused where it stands. */
+/* Huge sizes that are only declared take no memory, or are refused at their place. */
 static void test_huge(void **state)
 {
     WbbCx *cx = *state;
@@ -437,7 +423,7 @@ static void test_huge(void **state)
     module_of(cx, "c = f32[536870912] constant({...})");
 }
 
-/* 65,536 parts compared by each of 5,000 calls, were they not remembered; and as many parts inferred again and again. */
+/* 5,000 calls with a tuple of 65,536 parts: comparing or inferring its shape anew for each call would take too long. */
 static void test_large_tuples(void **state)
 {
     WbbCx *cx = *state;
@@ -464,7 +450,7 @@ static void test_large_tuples(void **state)
     refuse(cx, &bad, 1);
 }
 
-/* A chain as long as the text: sorting it backwards must not recurse. */
+/* A long chain of instructions in reverse order: sorting it must not recurse. */
 static void test_long_chain(void **state)
 {
     WbbCx *cx = *state;
@@ -509,7 +495,7 @@ static void test_fusion(void **state)
     assert_int_equal(cx->why, WHY_NO_FUSION);
 }
 
-/* Forms that XLA accepts beside the plain ones. */
+/* Further forms that XLA accepts. */
 static void test_lenient(void **state)
 {
     WbbCx *cx = *state;
@@ -558,7 +544,6 @@ static void test_attributes(void **state)
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, open_job, close_job)
     const struct CMUnitTest tests[] = {
         TEST(test_opcodes), TEST(test_every_operation), TEST(test_print), TEST(test_order), TEST(test_infer), TEST(test_literals),
         TEST(test_bad_text), TEST(test_bad_shapes), TEST(test_hostile), TEST(test_huge), TEST(test_long_chain), TEST(test_large_tuples), TEST(test_fusion),

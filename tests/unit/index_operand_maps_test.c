@@ -1,20 +1,11 @@
-/* index: what maps say an element needs, against what it turns out to need. Each input element of small random instructions is changed,
- * and the evaluator tells which outputs change with it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+/* index_operand_maps: the elements that maps say an output needs, against those that it does need: each input element of small random instructions
+ * is changed, and the evaluator shows which outputs change. */
 #include "eval/eval.h"
-#include "hlo/hlo.h"
-#include "index/index.h"
+
+#include "index_fixture.h"
 #include "index_modules.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-static const RwTables no_tables = {.name = "none"};
 
 /* A module with its inputs and results. */
 typedef struct {
@@ -32,7 +23,7 @@ typedef struct {
 
 static int64_t elements(const HloShape *s) { return hlo_elements(s); }
 
-/* Data are integers of few bits, all sums of which are exact. Starts lie around the dimensions, beyond them too. */
+/* Data are small integers, so that sums are exact. Starts are in and slightly out of the range of the dimensions. */
 static void fill(Trial *t, ScType type, void *data, int64_t element, bool anew)
 {
     if (type == SC_F32) ((float *)data)[element] = (float)(between(t->maker, 1, 9) + (anew ? 1000 : 0));
@@ -72,7 +63,7 @@ static int64_t linear(const HloShape *s, const int64_t *at)
     return n;
 }
 
-/* The run-time variables of a point, one after the other; false where a value is outside of a narrowed interval. */
+/* Sets the run-time variables of a point in order; false where a value is outside of a narrowed interval. */
 static bool read_starts(Trial *t, const IxMap *m, int64_t *point)
 {
     const IrGraph *g = rw_graph(t->rw);
@@ -84,8 +75,8 @@ static bool read_starts(Trial *t, const IxMap *m, int64_t *point)
         assert_int_equal(v->source->opcode, HLO_PARAMETER);
         place.vars.items = m->vars.items, place.vars.n = m->vars.n;
         place.results.items = v->at, place.results.n = v->n_at;
-        for (uint32_t p = k; p < m->vars.n; p++) point[p] = m->vars.items[p].lo; /* not used, but in range */
-        if (ix_map_eval(g, &place, point, at) != IX_INSIDE) fail_msg("a start has no place");
+        for (uint32_t p = k; p < m->vars.n; p++) point[p] = m->vars.items[p].lo; /* not read, but must be in range */
+        if (ix_map_eval(g, &place, point, at) != IX_INSIDE) fail_msg("the index of a start is outside of its map's domain");
         const int64_t value = integer(v->source->shape, t->inputs[v->source->number], linear(v->source->shape, at));
         point[k] = WBB_MIN(WBB_MAX(value, v->clamp_lo), v->clamp_hi);
         if (point[k] < v->lo || point[k] > v->hi) return false;
@@ -93,7 +84,7 @@ static bool read_starts(Trial *t, const IxMap *m, int64_t *point)
     return true;
 }
 
-/* Marks pairs [from * n_to + to] that the maps name. */
+/* Marks the pairs [from * n_to + to] that the maps name. */
 static void mark(Trial *t, const IxMaps *maps, const HloShape *from, const HloShape *to, bool turned, uint8_t *pairs)
 {
     const IrGraph *g = rw_graph(t->rw);
@@ -113,7 +104,7 @@ static void mark(Trial *t, const IxMaps *maps, const HloShape *from, const HloSh
     }
 }
 
-/* Is what maps name needed, all of it? Not where values decide. */
+/* Whether every element that the map names is needed; it is not where values select among elements. */
 static bool is_exact(const Trial *t, uint32_t operand)
 {
     switch (t->kind) {
@@ -122,7 +113,7 @@ static bool is_exact(const Trial *t, uint32_t operand)
     case KIND_PAD: case KIND_DYNAMIC_SLICE: case KIND_GATHER: case KIND_FUSION: return operand == 0;
     case KIND_DYNAMIC_UPDATE: return operand == 1;
     case KIND_SCATTER: return operand != 1;
-    case KIND_REDUCE: return operand < t->i->n_operands / 2; /* an output of two need not look at both init values */
+    case KIND_REDUCE: return operand < t->i->n_operands / 2; /* one output of two need not use both initial values */
     default: return true;
     }
 }
@@ -190,101 +181,80 @@ static void try_kind(Kind kind, int trials)
     assert_true(changed > 0);
 }
 
-/* --- what an emitter asks --------------------------------------------------------------------------------------------------------- */
+/* --- queries of the emitter -------------------------------------------------------------------------------------------------------- */
 
-typedef struct {
-    const char *text;
-    WbbArena *a;
-    RwCx *rw;
-    const HloModule *module;
-} Asked;
-
-static void open_module(WbbCx *cx, void *arg)
+static IrRef variable(const Fixture *q, const char *name, int64_t n)
 {
-    Asked *q = arg;
-    q->a = wbb_arena_new(cx);
-    q->module = hlo_parse(cx, q->a, "t.hlo", q->text, strlen(q->text));
-    q->rw = rw_new(cx, q->a, ir_graph_new(cx, q->a), &ix_tables, &no_tables, false);
-}
-
-static IrRef variable(const Asked *q, const char *name, int64_t n)
-{
-    IrGraph *g = rw_graph(q->rw);
+    IrGraph *g = q->g;
     return ir_var(g, ir_var_new(g, name, IR_LOOP, 0, n - 1, 0));
 }
 
-static const char *text_of(const Asked *q, IrRef r)
+static const char *text_of(const Fixture *q, IrRef r)
 {
-    WbbBuf b = wbb_buf(q->a);
-    ir_print_node(&b, rw_graph(q->rw), r);
+    WbbBuf b = wbb_buf(q->arena);
+    ir_print_node(&b, q->g, r);
     return b.text;
 }
 
 static void test_pad(void **state)
 {
     (void)state;
-    Asked q = {.text = "HloModule m\nENTRY e {\np = f32[6,4] parameter(0)\nz = f32[] parameter(1)\nROOT r = f32[12,4] pad(p, z), padding=1_0_1x0_0\n}\n"};
-    WbbCx *cx = wbb_cx_new();
-    assert_int_equal(wbb_guard(cx, open_module, &q), WBB_OK);
+    Fixture q = fixture("HloModule m\nENTRY e {\np = f32[6,4] parameter(0)\nz = f32[] parameter(1)\nROOT r = f32[12,4] pad(p, z), padding=1_0_1x0_0\n}\n");
     const HloInstruction *i = q.module->entry->root;
     const IrRef out[] = {variable(&q, "i", 12), variable(&q, "j", 4)};
-    const IxNeeds needs = ix_needs(q.a, i);
+    const IxNeeds needs = ix_needs(q.arena, i);
     assert_true(needs.known && needs.n_ranges == 0 && needs.n_starts == 0);
     IxAccess access;
-    ix_access(q.rw, q.a, i, 0, out, NULL, NULL, &access);
+    ix_access(q.rw, q.arena, i, 0, out, NULL, NULL, &access);
     assert_false(access.never);
-    assert_int_equal(access.n_conditions, 2); /* of i alone: 0 <= i - 1, no remainder; j is proved */
+    assert_int_equal(access.n_conditions, 2); /* of i: 0 <= i - 1 and remainder 0; those of j always hold */
     assert_string_equal(text_of(&q, access.conditions[0].expression), "i - 1");
     assert_true(access.index[1] == out[1] && ix_inside(q.rw, &access) != 0);
-    ix_access(q.rw, q.a, i, 1, out, NULL, NULL, &access);
+    ix_access(q.rw, q.arena, i, 1, out, NULL, NULL, &access);
     assert_true(access.n_conditions == 0 && ix_inside(q.rw, &access) == 0);
     const IrRef first[] = {ir_index(rw_graph(q.rw), 0), out[1]};
-    ix_access(q.rw, q.a, i, 0, first, NULL, NULL, &access);
+    ix_access(q.rw, q.arena, i, 0, first, NULL, NULL, &access);
     assert_true(access.never);
     assert_int_equal(ir_at(rw_graph(q.rw), ix_inside(q.rw, &access))->imm, 0);
-    wbb_cx_free(cx);
+    close_fixture(&q);
 }
 
 static void test_dynamic_slice(void **state)
 {
     (void)state;
-    Asked q = {.text = "HloModule m\nENTRY e {\np = f32[32,5] parameter(0)\ni = s8[] parameter(1)\nj = s8[] parameter(2)\n"
-                       "ROOT r = f32[8,5] dynamic-slice(p, i, j), dynamic_slice_sizes={8,5}\n}\n"};
-    WbbCx *cx = wbb_cx_new();
-    assert_int_equal(wbb_guard(cx, open_module, &q), WBB_OK);
+    Fixture q = fixture("HloModule m\nENTRY e {\np = f32[32,5] parameter(0)\ni = s8[] parameter(1)\nj = s8[] parameter(2)\n"
+                       "ROOT r = f32[8,5] dynamic-slice(p, i, j), dynamic_slice_sizes={8,5}\n}\n");
     const HloInstruction *i = q.module->entry->root;
     const IrRef out[] = {variable(&q, "x", 8), variable(&q, "y", 5)}, starts[] = {variable(&q, "t", 25)};
-    const IxNeeds needs = ix_needs(q.a, i);
-    assert_int_equal(needs.n_starts, 1); /* the other is 0 whatever it says */
+    const IxNeeds needs = ix_needs(q.arena, i);
+    assert_int_equal(needs.n_starts, 1); /* the other start is always clamped to 0 */
     assert_true(needs.starts[0].operand == 1 && needs.starts[0].lo == 0 && needs.starts[0].hi == 24);
     IxAccess access;
-    ix_access(q.rw, q.a, i, 0, out, NULL, starts, &access);
+    ix_access(q.rw, q.arena, i, 0, out, NULL, starts, &access);
     assert_string_equal(text_of(&q, access.index[0]), "x + t");
     assert_true(access.index[1] == out[1] && access.n_conditions == 0);
-    wbb_cx_free(cx);
+    close_fixture(&q);
 }
 
-/* The interval of a scatter's start is wider than what fits, by one on each side where the type allows. */
+/* The interval of a scatter's start exceeds the valid starts by one on each side, where the type has such values. */
 static void test_scatter(void **state)
 {
     (void)state;
-    Asked q = {.text = "HloModule m\n" ADD "ENTRY e {\np = f32[9] parameter(0)\ni = s32[3,1] parameter(1)\nu = f32[3,2] parameter(2)\n"
+    Fixture q = fixture("HloModule m\n" ADD "ENTRY e {\np = f32[9] parameter(0)\ni = s32[3,1] parameter(1)\nu = f32[3,2] parameter(2)\n"
                        "ROOT r = f32[9] scatter(p, i, u), update_window_dims={1}, inserted_window_dims={}, scatter_dims_to_operand_dims={0}, "
-                       "index_vector_dim=1, to_apply=add\n}\n"};
-    WbbCx *cx = wbb_cx_new();
-    assert_int_equal(wbb_guard(cx, open_module, &q), WBB_OK);
+                       "index_vector_dim=1, to_apply=add\n}\n");
     const HloInstruction *i = q.module->entry->root;
-    const IxNeeds needs = ix_target_needs(q.a, i, 2);
+    const IxNeeds needs = ix_target_needs(q.arena, i, 2);
     assert_true(needs.known && needs.n_ranges == 0 && needs.n_starts == 1 && needs.starts[0].lo == -1 && needs.starts[0].hi == 8);
     const IrRef in[] = {variable(&q, "v", 3), variable(&q, "w", 2)}, t = ir_var(rw_graph(q.rw), ir_var_new(rw_graph(q.rw), "t", IR_LOOP, -1, 8, 0));
     IrRef at[2];
-    ix_target_start(q.rw, q.a, i, 2, 0, in, at);
+    ix_target_start(q.rw, q.arena, i, 2, 0, in, at);
     assert_true(at[0] == in[0] && text_of(&q, at[1])[0] == '0');
     IxAccess target;
-    ix_target(q.rw, q.a, i, 2, in, NULL, &t, &target);
+    ix_target(q.rw, q.arena, i, 2, in, NULL, &t, &target);
     assert_true(target.n_conditions == 1 && target.conditions[0].expression == t && target.conditions[0].lo == 0 && target.conditions[0].hi == 7);
     assert_string_equal(text_of(&q, target.index[0]), "w + t");
-    wbb_cx_free(cx);
+    close_fixture(&q);
 }
 
 static int trials(void)
@@ -293,17 +263,17 @@ static int trials(void)
     return n ? atoi(n) : 25;
 }
 
-#define TEST(name, from, to) \
+#define TEST_KINDS(name, from, to) \
     static void name(void **state) \
     { \
         (void)state; \
         for (int kind = from; kind <= to; kind++) try_kind((Kind)kind, trials()); \
     }
-TEST(test_moves, KIND_ELEMENTWISE, KIND_CONCATENATE)
-TEST(test_starts, KIND_DYNAMIC_SLICE, KIND_SCATTER)
-TEST(test_windows, KIND_REDUCE, KIND_SELECT_SCATTER)
-TEST(test_rows, KIND_SORT, KIND_BATCH_NORM)
-TEST(test_fusions, KIND_FUSION, KIND_FUSION)
+TEST_KINDS(test_moves, KIND_ELEMENTWISE, KIND_CONCATENATE)
+TEST_KINDS(test_starts, KIND_DYNAMIC_SLICE, KIND_SCATTER)
+TEST_KINDS(test_windows, KIND_REDUCE, KIND_SELECT_SCATTER)
+TEST_KINDS(test_rows, KIND_SORT, KIND_BATCH_NORM)
+TEST_KINDS(test_fusions, KIND_FUSION, KIND_FUSION)
 
 int main(void)
 {

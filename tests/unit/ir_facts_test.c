@@ -1,27 +1,24 @@
-/* facts: what is known of index nodes against every value that they take. Transfer functions over all small facts; whole expressions over
+/* ir_facts: facts of index nodes against every value that the nodes take. Transfer functions are tested on all small facts, whole expressions on
  * all values of their variables. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "ir/facts.h"
+
+#include "random.h"
+#include "unit.h"
 
 #include <stdlib.h>
 
 enum { LOW = -4, HIGH = 4, MODS = 4, MAX_FACTS = 400 };
 
 static int64_t floor_div(int64_t x, int64_t k) { return x / k - (x % k < 0); }
-static int64_t left_over(int64_t x, int64_t k) { return x - floor_div(x, k) * k; }
+static int64_t rem(int64_t x, int64_t k) { return x - floor_div(x, k) * k; }
 
 static bool holds(IrFact f, int64_t x)
 {
     if (x < f.lo || x > f.hi) return false;
-    return f.mod == 0 ? x == f.lo : left_over(x, (int64_t)f.mod) == (int64_t)f.rem;
+    return f.mod == 0 ? x == f.lo : rem(x, (int64_t)f.mod) == (int64_t)f.rem;
 }
 
-/* All facts whose interval ends at values that have the residue. */
+/* All facts with small intervals whose ends have the residue. */
 static uint32_t small_facts(IrFact *facts)
 {
     uint32_t n = 0;
@@ -29,8 +26,8 @@ static uint32_t small_facts(IrFact *facts)
         for (int64_t hi = lo; hi <= HIGH; hi++)
             for (int64_t mod = 1; mod <= MODS; mod++) {
                 if (lo == hi && mod == 1) facts[n++] = ir_constant_fact(lo);
-                if (lo == hi || left_over(lo, mod) != left_over(hi, mod)) continue;
-                facts[n++] = (IrFact){.lo = lo, .hi = hi, .mod = (uint64_t)mod, .rem = (uint64_t)left_over(lo, mod)};
+                if (lo == hi || rem(lo, mod) != rem(hi, mod)) continue;
+                facts[n++] = (IrFact){.lo = lo, .hi = hi, .mod = (uint64_t)mod, .rem = (uint64_t)rem(lo, mod)};
                 assert_true(n < MAX_FACTS);
             }
     return n;
@@ -40,8 +37,8 @@ typedef struct {
     const char *name;
     IrFact (*fact)(IrFact, IrFact);
     int64_t (*value)(int64_t, int64_t);
-    bool positive; /* the second operand is */
-    bool tight;    /* the interval of intervals alone is the smallest */
+    bool positive; /* only positive second operands */
+    bool tight;    /* for operands with intervals alone the result is the smallest interval */
 } Transfer;
 
 static int64_t mul(int64_t x, int64_t y) { return x * y; }
@@ -71,7 +68,7 @@ static void test_transfer_functions(void **state)
 {
     static const Transfer all[] = {{"mul", ir_mul_fact, mul, false, true},
                                    {"floordiv", ir_floordiv_fact, floor_div, true, true},
-                                   {"mod", ir_mod_fact, left_over, true, false},
+                                   {"mod", ir_mod_fact, rem, true, false},
                                    {"min", ir_min_fact, least, false, true},
                                    {"max", ir_max_fact, most, false, true}};
     IrFact facts[MAX_FACTS];
@@ -96,7 +93,7 @@ static void test_sums(void **state)
                 for (int64_t p = (int64_t)x.lo; p <= x.hi; p++)
                     for (int64_t q = (int64_t)y.lo; q <= y.hi; q++)
                         if (holds(x, p) && holds(y, q)) assert_true(holds(f, p + c * q));
-                assert_true(f.lo == x.lo + c * (c > 0 ? y.lo : y.hi)); /* both ends are values */
+                assert_true(f.lo == x.lo + c * (c > 0 ? y.lo : y.hi)); /* the ends are attained */
                 assert_true(f.hi == x.hi + c * (c > 0 ? y.hi : y.lo));
             }
 }
@@ -106,37 +103,30 @@ enum { VARIABLES = 2, EXPRESSIONS = 6000 };
 
 typedef struct {
     IrGraph *g;
-    uint64_t random;
     IrRef variables[VARIABLES];
     int64_t values[VARIABLES];
-} World;
+} Fixture;
 
-static uint32_t dice(World *w, uint32_t n)
-{
-    w->random = w->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (uint32_t)(w->random >> 33) % n;
-}
-
-static IrRef some_expression(World *w, uint32_t depth)
+static IrRef some_expression(Fixture *w, uint32_t depth)
 {
     static const int64_t factors[] = {1, 1, -1, 2, 4, 8, 3, -2, 6, 5}, divisors[] = {2, 4, 8, 3, 6, 5, 16};
-    if (depth == 0) return dice(w, 5) ? w->variables[dice(w, VARIABLES)] : ir_index(w->g, (int64_t)dice(w, 20) - 5);
+    if (depth == 0) return below(5) ? w->variables[below(VARIABLES)] : ir_index(w->g, (int64_t)below(20) - 5);
     const IrRef x = some_expression(w, depth - 1), y = some_expression(w, depth - 1);
-    const IrRef k = ir_index(w->g, divisors[dice(w, WBB_LEN(divisors))]);
-    switch (dice(w, 8)) {
+    const IrRef k = ir_index(w->g, divisors[below(WBB_LEN(divisors))]);
+    switch (below(8)) {
     case 0: return ir_node(w->g, OP_FLOORDIV, IR_TYPE(SC_INDEX, 0), 0, x, k, 0, 0);
     case 1: return ir_node(w->g, OP_MOD, IR_TYPE(SC_INDEX, 0), 0, x, k, 0, 0);
     case 2: return ir_node(w->g, OP_MIN, IR_TYPE(SC_INDEX, 0), 0, x, y, 0, 0);
     case 3: return ir_node(w->g, OP_MAX, IR_TYPE(SC_INDEX, 0), 0, x, y, 0, 0);
     case 4: return ir_node(w->g, OP_MUL, IR_TYPE(SC_INDEX, 0), 0, x, y, 0, 0);
     default: {
-        const IrTerm terms[] = {{factors[dice(w, WBB_LEN(factors))], x}, {factors[dice(w, WBB_LEN(factors))], y}};
-        return ir_sum(w->g, (int64_t)dice(w, 9) - 4, terms, 2, NULL);
+        const IrTerm terms[] = {{factors[below(WBB_LEN(factors))], x}, {factors[below(WBB_LEN(factors))], y}};
+        return ir_sum(w->g, (int64_t)below(9) - 4, terms, 2, NULL);
     }
     }
 }
 
-static int64_t value(const World *w, IrRef r)
+static int64_t value(const Fixture *w, IrRef r)
 {
     const IrNode n = *ir_at(w->g, r);
     if (n.op == OP_CONST) return (int64_t)n.imm;
@@ -149,7 +139,7 @@ static int64_t value(const World *w, IrRef r)
     const int64_t x = value(w, n.a[0]), y = value(w, n.a[1]);
     switch (n.op) {
     case OP_FLOORDIV: return floor_div(x, y);
-    case OP_MOD: return left_over(x, y);
+    case OP_MOD: return rem(x, y);
     case OP_MIN: return least(x, y);
     case OP_MAX: return most(x, y);
     default: return x * y;
@@ -157,20 +147,20 @@ static int64_t value(const World *w, IrRef r)
 }
 
 typedef struct {
-    int64_t bits, strides; /* found, so that the test cannot pass by nothing being known */
+    int64_t bits, strides; /* how many facts were found: a test without facts would prove nothing */
 } Found;
 
-static void check_expression(World *w, IrRef r, Found *found)
+static void check_expression(Fixture *w, IrRef r, Found *found)
 {
     const IrFact f = ir_fact(w->g, r);
     const IrBits b = ir_bits(w->g, r);
-    const int64_t lanes = (int64_t)1 << dice(w, 4);
+    const int64_t lanes = (int64_t)1 << below(4);
     const IrStride along = ir_stride(w->g, r, 0, lanes);
     const IrVar v = w->g->vars[0], u = w->g->vars[1];
     assert_true((b.zero & b.one) == 0);
     for (w->values[1] = u.lo; w->values[1] <= u.hi; w->values[1]++)
         for (w->values[0] = v.lo; w->values[0] <= v.hi; w->values[0]++) {
-            const int64_t x = value(w, r), lane = left_over(w->values[0], lanes);
+            const int64_t x = value(w, r), lane = rem(w->values[0], lanes);
             assert_true(holds(f, x));
             assert_true((b.zero & (uint64_t)x) == 0 && (b.one & ~(uint64_t)x) == 0);
             if (w->values[0] - lane < v.lo) continue;
@@ -191,12 +181,13 @@ static void test_expressions(void **state)
     for (uint32_t k = 0; k < EXPRESSIONS; k++) {
         WbbCx *cx = wbb_cx_new();
         WbbArena *a = wbb_arena_new(cx);
-        World w = {.g = ir_graph_new(cx, a), .random = k};
+        Fixture w = {.g = ir_graph_new(cx, a)};
+        seed = k;
         for (uint32_t v = 0; v < VARIABLES; v++) {
-            const int64_t lo = dice(&w, 3) ? 0 : (int64_t)dice(&w, 20) - 10;
-            w.variables[v] = ir_var(w.g, ir_var_new(w.g, "v", IR_LOOP, lo, lo + dice(&w, 3) * 16 + dice(&w, 4), 0));
+            const int64_t lo = below(3) ? 0 : (int64_t)below(20) - 10;
+            w.variables[v] = ir_var(w.g, ir_var_new(w.g, "v", IR_LOOP, lo, lo + below(3) * 16 + below(4), 0));
         }
-        check_expression(&w, some_expression(&w, 1 + dice(&w, 4)), &found);
+        check_expression(&w, some_expression(&w, 1 + below(4)), &found);
         wbb_arena_free(a);
         wbb_cx_free(cx);
     }
@@ -204,7 +195,7 @@ static void test_expressions(void **state)
     assert_true(found.bits > EXPRESSIONS);
 }
 
-/* Where a variable's definition says more than its interval, and the other way round. */
+/* Variables whose definition is tighter than their interval, and the reverse. */
 static void test_definitions(void **state)
 {
     (void)state;
@@ -219,7 +210,7 @@ static void test_definitions(void **state)
     wbb_cx_free(cx);
 }
 
-/* Nothing overflows, whatever the constants. */
+/* Facts do not overflow, even with extreme constants. */
 static void test_far(void **state)
 {
     (void)state;
@@ -238,7 +229,7 @@ static void test_far(void **state)
     wbb_cx_free(cx);
 }
 
-/* 32 bits, or not: the last element of an array is one less than its size. */
+/* Whether indices fit 32 bits: the last index of an array is one less than its size. */
 static void test_width(void **state)
 {
     (void)state;
@@ -249,10 +240,10 @@ static void test_width(void **state)
     for (uint32_t k = 0; k < WBB_LEN(elements); k++) {
         const IrRef i = ir_var(g, ir_var_new(g, "i", IR_LOOP, 0, elements[k] - 1, 0));
         assert_int_equal(ir_fits_i32(g, i), fits[k]);
-        /* a partial result counts, too */
+        /* partial results must fit, too */
         const IrRef back = ir_sum(g, 0, (IrTerm[]){{2, i}, {-1, i}}, 2, NULL), half = ir_node(g, OP_FLOORDIV, IR_TYPE(SC_INDEX, 0), 0, i, ir_index(g, 2), 0, 0);
         assert_int_equal(ir_fits_i32(g, back), fits[k]);
-        assert_true(ir_fits_i32(g, half)); /* what is computed from i in 64 bits may itself be narrow */
+        assert_true(ir_fits_i32(g, half)); /* a node computed from a wide one may be narrow */
         const IrRef j = ir_var(g, ir_var_new(g, "j", IR_LOOP, 0, 1023, 0)), k1 = ir_sum(g, 0, (IrTerm[]){{elements[k] / 1024, j}, {-1, half}}, 2, NULL);
         assert_int_equal(ir_fits_i32(g, k1), k < 3);
     }

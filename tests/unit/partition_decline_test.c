@@ -1,18 +1,16 @@
-/* partition: whatever is declined says what was seen and a reason of the closed list. */
+/* partition_decline: every opcode that is declined gets a message and a reason of the closed list. */
 #include "partition/partition.h"
 
-#include <setjmp.h>
-#include <stdio.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <stdio.h>
 
 static void decline(WbbCx *cx, void *arg)
 {
     part_decline(cx, arg);
 }
 
-/* Every opcode of HLO; those without a row of their own are operations on elements or moves, which the emitters take. */
+/* Every opcode of HLO. Those without a row are elementwise operations or moves, which the emitter takes. */
 static void test_every_opcode(void **state)
 {
     (void)state;

@@ -1,10 +1,7 @@
-/* stats: facts of PTX, bytes by theory, many kernels through one ptxas. */
+/* pipe_stats: facts of PTX, the least bytes that a fusion must move, many kernels in one run of ptxas. */
 #include "pipe/stats.h"
 
-#include <setjmp.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 static const char looped[] = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(\n.param .u64 a\n)\n.maxntid 128\n{\n.reg .b32 %r<9>; .reg .pred %p<3>;\n"
                              "// a comment; with a semicolon\n"
@@ -64,19 +61,19 @@ static void test_bytes_min(void **state)
     (void)state;
     check_bytes("ENTRY e { p = bf16[64] parameter(0) q = f32[] parameter(1) c = f32[64] convert(p) b = f32[64] broadcast(q), dimensions={} "
                 "ROOT y = f32[64] add(c, b) }", 64 * 2 + 4 + 64 * 4);
-    /* a slice of the operand is all that is read */
+    /* only the slice of the operand is read */
     check_bytes("ENTRY e { p = f32[64] parameter(0) ROOT y = f32[16] slice(p), slice={[8:24]} }", 16 * 4 + 16 * 4);
-    /* an update in place reads and writes the update */
+    /* an update in place reads and writes only the update */
     check_bytes("ENTRY e { p = f32[64] parameter(0) u = f32[4] parameter(1) i = s32[] parameter(2) ROOT y = f32[64] dynamic-update-slice(p, u, i) }",
                 4 * 4 + 4 + 4 * 4);
     /* an operand that is passed twice is read once */
     check_bytes("f { a = f32[8] parameter(0) b = f32[8] parameter(1) ROOT c = f32[8] add(a, b) } "
                 "ENTRY e { p = f32[8] parameter(0) ROOT y = f32[8] fusion(p, p), kind=kLoop, calls=f }", 2 * 8 * 4);
-    /* two of 4 bits are a byte; an operand that nobody reads costs nothing */
+    /* two elements of 4 bits take a byte; an operand without users costs nothing */
     check_bytes("ENTRY e { p = s4[9] parameter(0) q = f32[9] parameter(1) ROOT y = s4[9] add(p, p) }", 5 + 5);
 }
 
-/* A global, a function and an entry of the same names in each, one of them that of an operation; the third is refused. */
+/* Modules with the same names of a global, a function and an entry, one of which is also an opcode; ptxas refuses the third module. */
 static const char *module(WbbArena *a, int k)
 {
     return wbb_format(a, ".version 7.8\n.target sm_80\n.address_size 64\n.global .align 4 .b8 table[8] = {1, 2, 3, 4, 5, 6, 7, %d};\n"
@@ -113,7 +110,7 @@ static void test_batch(void **state)
     if (wbb_guard(cx, assemble, &j) != WBB_OK) fail_msg("%s", cx->messages);
     assert_null(units[0].refused);
     assert_non_null(units[0].cubin.bytes);
-    assert_ptr_equal(units[0].cubin.bytes, units[1].cubin.bytes); /* one run */
+    assert_ptr_equal(units[0].cubin.bytes, units[1].cubin.bytes); /* assembled together */
     assert_string_not_equal(units[0].prefix, units[1].prefix);
     assert_int_equal(wbb_guard(cx, read_first, &j), WBB_OK);
     assert_in_range(j.sass.sass, 4, 40);

@@ -1,21 +1,14 @@
-/* cover: stores of all threads, gone through: each element once, and every way in which that can be wrong. */
-#ifndef _POSIX_C_SOURCE
-#define _POSIX_C_SOURCE 200809L
-#endif
+/* pipe_thread_map: the thread map check accepts kernels that store each element once, and finds each kind of error. */
 #include "pipe/pipe.h"
 
-#include <setjmp.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 typedef struct {
-    const char *text, *fault; /* part of it; NULL: none */
+    const char *text, *fault; /* part of the message; NULL: no fault */
     int64_t stored;
 } Case;
 
-/* Each output is to be stored wholly; one in place, as far as its update is long. */
+/* All elements of an output must be stored. */
 static const Case cases[] = {
     {"kernel @f(%out: out f32[1000]) block 128 grid 8 { if lt.index(128*bid + tid, 1000) { let t = 128*bid + tid in 0..1000 store %out[t], 1.0 } }", NULL, 1000},
     {"kernel @f(%out: out f32[1024]) block 128 grid 2 { for v in 0..4 { store %out[4*(128*bid + tid) + v], 1.0 } }", NULL, 1024},

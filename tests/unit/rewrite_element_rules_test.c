@@ -1,19 +1,14 @@
-/* rewrite: every rule on elements keeps the value of what it rewrites: random expressions of every operation and type, through simplify,
- * lower and select of each target, against their own meaning; and what is known of their values is true of them. */
+/* rewrite_element_rules: every rule on elements keeps the value of the term that it rewrites. Random expressions of every operation and type go
+ * through the passes simplify, lower and isel of each target, and are compared with their own value; facts of elements are true. */
 #include "index/index.h"
 #include "rewrite/inner.h"
 #include "target/target.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "random.h"
+#include "unit.h"
+
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "random.h"
 
 /* --- element expressions ------------------------------------------------------------------------------------------------------ */
 typedef struct {
@@ -34,7 +29,7 @@ static void put_leaf(WbbBuf *b, ScType t)
 {
     static const char *const floats[] = {"0.0", "-0.0", "1.0", "-1.0", "2.5", "inf", "nan"};
     static const char *const ints[] = {"0", "1", "2", "3", "7", "100"};
-    static const char *const fractions[] = {"1.0", "2.0", "0.5"}; /* what every float of 8 bits has */
+    static const char *const fractions[] = {"1.0", "2.0", "0.5"}; /* every float type of 8 bits has these */
     const bool narrow = sc_type_info[t].bits < 8;
     if (below(3)) wbb_putf(b, "load %%%s[%u]", name_of(t), below(3));
     else if (t == SC_PRED) wbb_put(b, below(2) ? "true" : "false");
@@ -50,7 +45,7 @@ static bool of_program(ScOp op)
     return o->hlo[0] || o->signature == SC_COMPARE;
 }
 
-/* An expression of type t; `rounded`: of operations that are correctly rounded only. */
+/* Writes a random expression of type t; `rounded`: with correctly rounded operations only. */
 static void put_value(WbbBuf *b, ScType t, int depth, bool rounded)
 {
     for (int tries = 0; depth > 0 && tries < 40; tries++) {
@@ -69,7 +64,7 @@ static void put_value(WbbBuf *b, ScType t, int depth, bool rounded)
         if (o->signature == SC_CONVERT) {
             from = random_type();
             if (from == t || (op == OP_BITS && (sc_type_info[from].bits != sc_type_info[t].bits || from == SC_PRED || t == SC_PRED))) continue;
-            if (op == OP_BITS && sc_is_float(from) && !sc_is_float(t)) continue; /* which of the nans it is nobody says */
+            if (op == OP_BITS && sc_is_float(from) && !sc_is_float(t)) continue; /* the bits of a nan are open */
             wbb_putf(b, "%s.%s.%s(", o->name, name_of(t), name_of(from));
         } else {
             wbb_putf(b, "%s.%s(", o->name, name_of(from));
@@ -101,7 +96,7 @@ static uint64_t leaf_value(void *arg, const IrGraph *g, IrRef r)
     return sc_from_i128(t, ints[h / 5 % WBB_LEN(ints)]);
 }
 
-/* Steps from one value to the other among the values of a float type. */
+/* The distance of two values of a float type, in values of the type. */
 static double steps(ScType t, uint64_t x, uint64_t y)
 {
     const double p = sc_to_f64(t, x), q = sc_to_f64(t, y);
@@ -156,7 +151,7 @@ static void element_trial(WbbCx *cx, Elements *e, const char *value, ScType t, S
     compare(a, rw, k, before, t, exact, "simplify", value);
     rw_run(rw, k, RW_LOWER);
     compare(a, rw, k, before, t, allowed, "lower", value);
-    rw_run(rw, k, RW_ISEL); /* declines where no tile fits */
+    rw_run(rw, k, RW_ISEL); /* declines where no rule selects a node */
     ir_verify(k);
     for (uint32_t i = 0; i < rw->target->n_rules; i++) e->counts[i] += rw_counts(rw, false)[i];
     wbb_arena_free(a);
@@ -166,7 +161,7 @@ static void element_body(WbbCx *cx, void *arg)
 {
     Elements *e = arg;
     WbbArena *a = wbb_arena_new(cx);
-    for (ScOp op = (ScOp)0; op < OP_COUNT; op++) /* each operation alone at each type, its operands leaves: within its budget */
+    for (ScOp op = (ScOp)0; op < OP_COUNT; op++) /* each operation at each type, on leaves: within its budget */
         for (size_t i = 0; i < WBB_LEN(types); i++) {
             const ScOpInfo *o = &sc_op_info[op];
             if (!of_program(op) || !strchr(o->classes, sc_type_info[types[i]].cls) || o->signature == SC_CONVERT) continue;
@@ -190,7 +185,7 @@ static void element_body(WbbCx *cx, void *arg)
         put_value(&b, t, 1 + (int)below(3), true);
         element_trial(cx, e, b.text, t, exact);
     }
-    for (size_t i = 0; i < WBB_LEN(types) && !e->approx; i++) { /* what chance does not write */
+    for (size_t i = 0; i < WBB_LEN(types) && !e->approx; i++) { /* expressions that random ones seldom contain */
         const char *t = name_of(types[i]), cls = sc_type_info[types[i]].cls;
         const char *x = wbb_format(a, "load %%%s[0]", t), *y = wbb_format(a, "load %%%s[1]", t), *c = "load %pred[0]", *d = "load %pred[1]";
         element_trial(cx, e, wbb_format(a, "select.%s(%s, select.%s(%s, %s, %s), %s)", t, c, t, d, x, y, y), types[i], exact);
@@ -204,7 +199,7 @@ static void element_body(WbbCx *cx, void *arg)
     element_trial(cx, e, "bnot.pred(bnot.pred(load %pred[0]))", SC_PRED, exact);
     element_trial(cx, e, "hypot.f32(load %f32[0], load %f32[1])", SC_F32, sc_budget(OP_HYPOT, SC_F32, e->approx));
     element_trial(cx, e, "fma.bf16(load %bf16[0], load %bf16[1], load %bf16[2])", SC_BF16, exact);
-    for (size_t i = 0; i < WBB_LEN(types) && !e->approx; i++) /* every conversion, and every pair that simplify knows */
+    for (size_t i = 0; i < WBB_LEN(types) && !e->approx; i++) /* every conversion, and every pair of conversions */
         for (size_t j = 0; j < WBB_LEN(types); j++) {
             if (i == j) continue;
             element_trial(cx, e, wbb_format(a, "cvt.%s.%s(load %%%s[0])", name_of(types[i]), name_of(types[j]), name_of(types[j])), types[i], exact);
@@ -219,13 +214,13 @@ static void elements(const char *target)
     static uint32_t counts[4096];
     memset(counts, 0, sizeof counts);
     seed = 2;
-    guarded(element_body, &(Elements){.target = target, .trials = 12000, .counts = counts});
-    guarded(element_body, &(Elements){.target = target, .approx = true, .counts = counts});
+    succeed_alone(element_body, &(Elements){.target = target, .trials = 12000, .counts = counts});
+    succeed_alone(element_body, &(Elements){.target = target, .approx = true, .counts = counts});
     const RwTables *t = tg_find(target)->tables;
     uint32_t silent = 0;
     for (uint32_t i = 0; i < t->n_rules; i++) {
         if (counts[i] || t->rules[i].phase == RW_ISEL) continue;
-        if (strstr(t->rules[i].file, "complex.py")) continue; /* 64 bits hold no complex value: tests/element_types.py runs these */
+        if (strstr(t->rules[i].file, "complex.py")) continue; /* complex values exceed this test's 64 bits: tests/element_types.py runs them */
         printf("%s: never fired: %s:%u%s: %s\n", target, t->rules[i].file, t->rules[i].line, t->rules[i].instance, t->rules[i].text);
         silent++;
     }
@@ -236,7 +231,7 @@ static void test_sm75(void **state) { (void)state; elements("sm_75"); }
 static void test_sm80(void **state) { (void)state; elements("sm_80"); }
 static void test_sm90(void **state) { (void)state; elements("sm_90"); }
 
-/* --- facts of elements are true ---------------------------------------------------------------------------------------------------- */
+/* --- facts of elements ------------------------------------------------------------------------------------------------------------- */
 static void fact_trial(WbbCx *cx, ScType t, uint32_t *claims)
 {
     WbbArena *a = wbb_arena_new(cx);
@@ -284,7 +279,7 @@ static void test_facts(void **state)
 {
     (void)state;
     seed = 9;
-    guarded(facts_body, NULL);
+    succeed_alone(facts_body, NULL);
 }
 
 int main(void)

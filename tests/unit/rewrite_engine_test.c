@@ -1,25 +1,20 @@
-/* rewrite: every rule on indices keeps the value of what it rewrites: random index expressions against exact integers; the engine: sums,
- * rules switched off, the audit, and that rewriting is linear. */
+/* rewrite_engine: every rule on indices keeps the value of the term that it rewrites: random index expressions against exact integers. The engine:
+ * sums, disabled rules, the audit; rewriting takes linear time. */
 #include "index/index.h"
 #include "pipe/pipe.h"
 #include "rewrite/inner.h"
 #include "target/target.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "random.h"
+#include "unit.h"
+
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "random.h"
 
 /* --- index expressions ------------------------------------------------------------------------------------------------------- */
 enum { VARS = 3, MAX_TREE = 200 };
 typedef struct {
-    char op; /* v variable, c constant, + * / % m(in) M(ax) */
+    char op; /* v: variable, c: constant, + * / %, m: min, M: max */
     int a, b;
     int64_t k;
 } Tree;
@@ -65,11 +60,11 @@ static int random_term(Term *t, int depth)
     if (which < 11) return push(t, '%', x, 0, k);
     if (which == 11) return push(t, below(2) ? 'm' : 'M', x, 0, (int64_t)below(60) - 20);
     if (which == 12) return push(t, '*', x, 0, -k);
-    if (below(8) == 0) { /* x less its quotient, or its remainder */
+    if (below(8) == 0) { /* k*x less a multiple of its quotient or remainder */
         const int part = push(t, below(2) ? '/' : '%', x, 0, k + 1);
         return push(t, '+', push(t, '*', x, 0, k), push(t, '*', part, 0, t->node[part].op == '/' ? -k * (k + 1) : -k), 0);
     }
-    /* what was taken apart, to be joined: (x / p % q) * m + x / (p*q) * q*m and its relatives */
+    /* digits of x, which rules join again: (x / p % q) * m + x / (p*q) * q*m and similar sums */
     const int64_t p = small[1 + below(4)], q = small[1 + below(4)], m = small[below(4)];
     if (which == 13) return push(t, '+', push(t, '*', push(t, '%', x, 0, p), 0, m), push(t, '*', push(t, '/', x, 0, p), 0, p * m), 0);
     const int digit = push(t, '*', push(t, '%', push(t, '/', x, 0, p), 0, q), 0, which == 14 ? m : p * m);
@@ -174,7 +169,7 @@ static void test_index_rules(void **state)
     (void)state;
     uint32_t counts[512] = {0};
     seed = 1;
-    guarded(index_body, counts);
+    succeed_alone(index_body, counts);
     for (uint32_t i = 0; i < ix_tables.n_rules; i++)
         if (!counts[i]) fail_msg("%s:%u never fired: %s", ix_tables.rules[i].file, ix_tables.rules[i].line, ix_tables.rules[i].text);
 }
@@ -205,20 +200,20 @@ static void test_sums(void **state)
     static const char abc[] = "  let a = tid in 0..100\n  let b = bid in 0..100\n  let c = tid + bid in 0..4\n";
     static const char low[] = "  let a = tid in 0..1\n  let b = bid in 0..100\n";
     const Case cases[] = {
-        {abc, "(8*a + 4*b + c) // 4", "2*a + b", NULL},               /* split: all that is divisible, the rest within 0..4 */
-        {abc, "(8*a + 4*b + c + 7) // 4", "2*a + (c + 3) // 4 + b + 1", NULL}, /* the constant floored */
+        {abc, "(8*a + 4*b + c) // 4", "2*a + b", NULL},               /* split off the divisible terms; the rest is in 0..4 */
+        {abc, "(8*a + 4*b + c + 7) // 4", "2*a + (c + 3) // 4 + b + 1", NULL}, /* the constant is split, too */
         {abc, "(8*a - 5) % 4 + c", "c + 3", NULL},
-        {abc, "(4*a + c) // 12", "a // 3", NULL},                      /* pick */
+        {abc, "(4*a + c) // 12", "a // 3", NULL},                      /* one term is divided */
         {abc, "(4*a + c) // 10", "(4*a + c) // 10", NULL},             /* 4 does not divide 10 */
-        {abc, "(3*a + c) // 12", "(3*a + c) // 12", NULL},             /* the rest reaches 3 */
-        {low, "(8*a + 6*b) // 12", "b // 2", NULL},                    /* the first term fails its conditions, the second is tried */
-        {abc, "4*(a // 4) + a % 4", "a", NULL},                        /* join, with a computed coefficient */
+        {abc, "(3*a + c) // 12", "(3*a + c) // 12", NULL},             /* the rest may be 3 */
+        {low, "(8*a + 6*b) // 12", "b // 2", NULL},                    /* the conditions fail for the first term and hold for the second */
+        {abc, "4*(a // 4) + a % 4", "a", NULL},                        /* joined, with a computed coefficient */
         {abc, "8*(a // 4) + a % 4", "8*(a // 4) + a % 4", NULL},
         {abc, "a // 100 + c", "c", NULL},
         {abc, "(b // 4) // 5", "b // 20", NULL},
         {abc, "(b // 4) // 5", "(b // 4) // 5", "indexing.py:33"},
     };
-    for (size_t i = 0; i < WBB_LEN(cases); i++) guarded(case_body, (void *)&cases[i]);
+    for (size_t i = 0; i < WBB_LEN(cases); i++) succeed_alone(case_body, (void *)&cases[i]);
 }
 
 static void unknown_rule(WbbCx *cx, void *arg)
@@ -237,7 +232,7 @@ static void test_disable_needs_a_rule(void **state)
     wbb_cx_free(cx);
 }
 
-/* neg.f32(a) -> abs.f32(a), which is wrong */
+/* A wrong rule: neg.f32(a) -> abs.f32(a). */
 static const uint32_t wrong_code[] = {0, W_ANY | 1u << 8, W_ACCEPT, 0, 5, W_BNODE | 2u << 8, OP_ABS | (uint32_t)SC_F32 << 16, 0xffff01, W_BROOT | 2u << 8};
 static const uint32_t wrong_entry[RW_PHASE_COUNT][OP_COUNT] = {[RW_SIMPLIFY] = {[OP_NEG] = 1}};
 static const RwRule wrong_rules[] = {
@@ -258,16 +253,16 @@ static void audit_body(WbbCx *cx, void *arg)
     char *message;
     assert_true(pipe_audit(rw, a, &message));
     assert_non_null(strstr(message, "patterns/wrong.py:7[neg.f32]: neg.f32(load"));
-    assert_int_equal(k->g->rule[ir_at(k->g, k->body.items[0]->value)->a[0]], 1); /* provenance: rule 0, plus one */
+    assert_int_equal(k->g->rule[ir_at(k->g, k->body.items[0]->value)->a[0]], 1); /* provenance: the number of the rule plus 1 */
 }
 
-static void test_audit_names_the_rule(void **state) { (void)state; guarded(audit_body, NULL); }
+static void test_audit_names_the_rule(void **state) { (void)state; succeed_alone(audit_body, NULL); }
 
-/* --- rewriting is linear -------------------------------------------------------------------------------------------------------- */
+/* --- linear time ----------------------------------------------------------------------------------------------------------------- */
 typedef struct {
     bool tree;
     uint32_t n;
-    double visits; /* a node */
+    double visits; /* of each node */
 } Shape;
 
 static IrRef leaf_load(IrGraph *g, uint32_t i)
@@ -290,7 +285,7 @@ static void shape_body(WbbCx *cx, void *arg)
     IrRef x = leaf_load(k.g, 0);
     if (s->tree) x = balanced(k.g, s->n / 5, 0);
     else
-        for (uint32_t i = 0; i < s->n; i++) x = ir_node(k.g, i % 3 ? OP_NEG : OP_EXP, IR_TYPE(SC_F32, 0), 0, x, 0, 0, 0); /* neg of neg goes */
+        for (uint32_t i = 0; i < s->n; i++) x = ir_node(k.g, i % 3 ? OP_NEG : OP_EXP, IR_TYPE(SC_F32, 0), 0, x, 0, 0, 0); /* neg of neg is simplified */
     IrStmt *store = ir_stmt(k.g, &k.body, IR_STORE);
     store->index = ir_index(k.g, 0);
     store->value = x;
@@ -307,7 +302,7 @@ static void test_linear(void **state)
         double first = 0;
         for (uint32_t n = 1000; n <= 100000; n *= 10) {
             Shape s = {.tree = tree != 0, .n = n};
-            guarded(shape_body, &s);
+            succeed_alone(shape_body, &s);
             if (n == 1000) first = s.visits;
             assert_true(s.visits > 0.1 && s.visits <= first * 1.05);
         }

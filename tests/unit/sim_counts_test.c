@@ -1,11 +1,9 @@
-/* counts: what the simulator counts, against numbers worked out by hand; and that the order of warps can be changed. */
+/* sim_counts: the simulator's counts against numbers worked out by hand, and the shuffled order of warps. */
 #include "sim/sim.h"
 
-#include <setjmp.h>
-#include <stdio.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <stdio.h>
 
 typedef struct {
     const char *body;
@@ -51,7 +49,7 @@ static void test_classes(void **state)
     const SimCounts *c = &r.counts;
     assert_int_equal(c->threads, 40);
     assert_int_equal(c->warps, 2);
-    assert_int_equal(c->warps_by[SIM_CLASS_INTEGER], 2 + 2 + 1); /* the last one in the first warp alone */
+    assert_int_equal(c->warps_by[SIM_CLASS_INTEGER], 2 + 2 + 1); /* the last one only in the first warp */
     assert_int_equal(c->threads_by[SIM_CLASS_INTEGER], 40 + 40 + 16);
     assert_int_equal(c->threads_by[SIM_CLASS_F32], 40);
     assert_int_equal(c->threads_by[SIM_CLASS_F64], 40);
@@ -74,13 +72,13 @@ static void test_sectors(void **state)
     assert_int_equal(t->bytes, 512);
     assert_int_equal(t->sectors, 16);
     assert_int_equal(t->widths[4], 1);
-    r = run("mul.wide.u32 %rd3, %r1, 128;\nadd.s64 %rd4, %rd1, %rd3;\nld.b32 %r2, [%rd4];", 32, (SimOptions){0}); /* generic; a sector each */
+    r = run("mul.wide.u32 %rd3, %r1, 128;\nadd.s64 %rd4, %rd1, %rd3;\nld.b32 %r2, [%rd4];", 32, (SimOptions){0}); /* a generic load; each lane reads a sector of its own */
     assert_int_equal(t->sectors, 32);
     assert_int_equal(t->bytes, 128);
-    r = run("ld.global.b32 %r2, [%rd1];", 32, (SimOptions){0}); /* all the same */
+    r = run("ld.global.b32 %r2, [%rd1];", 32, (SimOptions){0}); /* all lanes read the same word */
     assert_int_equal(t->sectors, 1);
     r = run("st.local.b32 [l], %r1;\nred.global.add.u32 [%rd2], 1;", 32, (SimOptions){0});
-    assert_int_equal(r.counts.memory[SIM_LOCAL][SIM_STORED].sectors, 4); /* 32 words side by side */
+    assert_int_equal(r.counts.memory[SIM_LOCAL][SIM_STORED].sectors, 4); /* 32 adjacent words */
     assert_int_equal(r.counts.memory[SIM_GLOBAL][SIM_UPDATED].sectors, 1);
     assert_int_equal(r.counts.memory[SIM_GLOBAL][SIM_UPDATED].requests, 1);
     assert_int_equal(r.out[0], 32);
@@ -99,7 +97,7 @@ static void test_banks(void **state)
         {"shl.b32 %r2, %r1, 7;\nmov.u32 %r3, s;\nadd.u32 %r2, %r2, %r3;\nst.shared.b32 [%r2], %r1;", 32, 31, SIM_STORED}, /* one bank */
         {"mul.lo.u32 %r2, %r1, 132;\nmov.u32 %r3, s;\nadd.u32 %r2, %r2, %r3;\nst.shared.b32 [%r2], %r1;", 1, 0, SIM_STORED}, /* padded */
         {"shl.b32 %r2, %r1, 4;\nmov.u32 %r3, s;\nadd.u32 %r2, %r2, %r3;\nst.shared.v4.b32 [%r2], {%r1, %r1, %r1, %r1};", 4, 0, SIM_STORED},
-        /* a matrix of 8 rows is one turn of 8 lanes: rows side by side, and rows that all begin in bank 0 */
+        /* a matrix of 8 rows is one access of 8 lanes: adjacent rows, and rows that all begin in bank 0 */
         {"shl.b32 %r2, %r1, 4;\nmov.u32 %r3, s;\nadd.u32 %r2, %r2, %r3;\nldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r3, %r4, %r5, %r6}, [%r2];", 4, 0, SIM_LOADED},
         {"shl.b32 %r2, %r1, 7;\nmov.u32 %r3, s;\nadd.u32 %r2, %r2, %r3;\nldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r3, %r4, %r5, %r6}, [%r2];", 32, 28, SIM_LOADED},
         {"mul.lo.u32 %r2, %r1, 144;\nmov.u32 %r3, s;\nadd.u32 %r2, %r2, %r3;\nldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r3}, [%r2];", 1, 0, SIM_LOADED}, /* padded */
@@ -120,7 +118,7 @@ static void test_divergence(void **state)
     assert_int_equal(r.counts.divergent, 1); /* the second warp */
 }
 
-/* Each warp's first lane takes a number; which one it gets is its turn. */
+/* The first lane of each warp increments a counter, which gives the order of the warps. */
 static void test_order(void **state)
 {
     (void)state;
@@ -133,7 +131,7 @@ static void test_order(void **state)
         const Run r = run(text, 1024, (SimOptions){.shuffle = true, .seed = seed});
         uint32_t seen = 0;
         for (int i = 0; i < 32; i++) seen |= 1u << r.out[i + 1];
-        assert_int_equal(seen, UINT32_MAX); /* every warp came once */
+        assert_int_equal(seen, UINT32_MAX); /* every warp ran once */
         other += memcmp(r.out, plain.out, sizeof r.out) != 0;
     }
     assert_true(other >= 3);
