@@ -50,7 +50,8 @@ PREFIX = {"base": "wbb_", "scalar": "sc_", "ir": "ir_", "rewrite": "rw_", "targe
 MAX_LINES = {".c": 600, ".h": 600, ".py": 400}
 MAX_COLUMNS = {".c": 120, ".h": 120, ".py": 160}
 LONG_LINES_OF_C_FAIL = False  # while False, their number is printed and nothing fails
-IMPORT = re.compile(r"(?m)^[ \t]*(?:from gen import (.+?)(?:  #.*)?$|(?:from|import) gen\.(\w+))")
+IMPORT = re.compile(r"(?m)^([ \t]*)(?:from (gen(?:\.\w+)*) import (.+?)(?:  #.*)?$|import (gen(?:\.\w+)+))")
+GEN_FOLDERS = ("gen", "gen/proof", "gen/mutation")  # a file imports from its own folder and from those before it
 CALLS = re.compile(r"\b(malloc|calloc|realloc|free|printf|fprintf|puts|fputs|exit|abort)\s*\(")
 MAY_CALL = {  # modules or files, with the reason; None: anything
     "base": None, "main": None,                                   # memory is base's, messages are main's
@@ -61,18 +62,13 @@ MAY_CALL = {  # modules or files, with the reason; None: anything
 # Files of a module that call each other in a circle, directly or through a table, with the reason. A circle that is not in the list is an
 # error, and so is an entry that is no circle any more. "Not recursive" means that moving a function to another file ends the circle.
 CIRCLES: List[Tuple[str, str, str]] = [
+    ("base", "map string", "not recursive: interned strings are in a map, which calls wbb_hash of string.c"),
     ("base", "arena context", "a context owns arenas; an arena that gets no memory fails through its context"),
     ("emit", "address bits choose function kernel reduce scope value", "recursive: a step of emit_value needs the values of its operands"),
-    ("eval", "apply bits bounds bounds_complex bounds_float bounds_int complex compute control conv demand dot eval fold gather lanes mac move "
+    ("eval", "apply bits bounds bounds_complex bounds_float bounds_int complex compute control conv demand dot eval exact fold gather lanes mac move "
      "perturb random recall reduce scan scatter select_scatter sort window",
      "recursive: an operation demands elements of its operands, which their operations compute"),
-    ("hlo", "attributes parse", "recursive: an attribute may be a computation, whose instructions have attributes"),
-    ("hlo", "module normalise_build normalise_clean normalise_new shape suggest", "not recursive: module.c calls hlo_hands_on of normalise_clean.c"),
-    ("hlo", "verify verify_control verify_elements verify_groups verify_indexed verify_library verify_moves verify_reductions verify_remote",
-     "not recursive: verify.c has the table of checks and the functions that the checks share"),
-    ("index", "access access_move access_row access_start access_window target_move target_window",
-     "not recursive: access.c has the table of operations and the functions that its rows share"),
-    ("index", "analysis analysis_step", "recursive: a step through a call analyses the called computation"),
+    ("hlo", "parse parse_attributes", "recursive: an attribute may be a computation, whose instructions have attributes"),
     ("ir", "expression parse statement term", "recursive, as the grammar is: functions hold statements, statements expressions, expressions functions' names"),
     ("llvm", "build function statement", "recursive: a value may call a function, whose body is built of statements and values"),
     ("llvm", "forms type", "not recursive: type.c calls ll_is_packed and ll_parts of forms.c"),
@@ -256,30 +252,37 @@ def check_readme() -> List[str]:
     return faults + [f"tests/meson.build: error: unit/{name}_test.c is not built" for name in sorted(units) if f"'{name}'" not in meson]
 
 
-def names_of(m: "re.Match[str]") -> List[str]:
-    return [m[2]] if m[2] else re.findall(r"\w+", m[1])
+def imports_of(file: Path, indented: bool = True) -> Set[Path]:
+    """The files of gen/ that a file imports. An indented import is one for TYPE_CHECKING, or of a module that may be absent."""
+    found: Set[Path] = set()
+    for m in re.finditer(IMPORT, file.read_text()):
+        if m[1] and not indented:
+            continue
+        base = ROOT / (m[2] or m[4]).replace(".", "/")
+        names = [base] if base.with_suffix(".py").is_file() else [base / name for name in re.findall(r"\w+", m[3] or "")]
+        found |= {name.with_suffix(".py") for name in names if name.with_suffix(".py").is_file()}
+    return found
 
 
 def check_imports() -> List[str]:
-    """No imports of gen/ in a circle. An indented import does not count: it is for TYPE_CHECKING, or of what may be absent."""
-    imports = {f.stem: {name for m in re.finditer(IMPORT, f.read_text()) if not m[0][0].isspace() for name in names_of(m)}
-               for f in (ROOT / "gen").glob("*.py")}
+    """No imports in a circle in gen/, and none from a folder of GEN_FOLDERS to a later one."""
+    folder = {f: n for n, name in enumerate(GEN_FOLDERS) for f in (ROOT / name).glob("*.py")}
+    imports = {f: imports_of(f, indented=False) for f in folder}
+    faults = [f"{f.relative_to(ROOT)}: error: {GEN_FOLDERS[folder[f]]}/ may not import {g.relative_to(ROOT)}"
+              for f in sorted(folder) for g in sorted(imports_of(f)) if folder[g] > folder[f]]
     while True:
         ends = {f for f, named in imports.items() if not named & imports.keys()}
         if not ends:
-            return [f"gen/{f}.py: error: is in a circle of imports, or imports one" for f in sorted(imports)]
+            return faults + [f"{f.relative_to(ROOT)}: error: is in a circle of imports, or imports one" for f in sorted(imports)]
         imports = {f: named for f, named in imports.items() if f not in ends}
 
 
 def imported(file: Path, seen: Set[Path]) -> Set[Path]:
     """A file of gen/ and those of gen/ that it imports, directly or not."""
-    if file in seen:
-        return seen
-    seen.add(file)
-    for m in re.finditer(IMPORT, file.read_text()):
-        for name in names_of(m):
-            if (file.parent / f"{name}.py").is_file():
-                imported(file.parent / f"{name}.py", seen)
+    if file not in seen:
+        seen.add(file)
+        for other in imports_of(file):
+            imported(other, seen)
     return seen
 
 

@@ -66,10 +66,10 @@ def layers(args: argparse.Namespace) -> Counts:
 # The suites that are programs of their own: name, command, further arguments of a plain run, and of one with --all. Each prints
 # `N passed, M failed` last. {wb} and {run} are the executables, {build} their folder, {shared} the shared data.
 PROGRAMS: List[Tuple[str, str, str, str]] = [
-    ("rule_proofs", "-m gen.rule --check --build {build}", "", ""),
-    ("rule_mutants", "-m gen.mutate", "--sample 12", ""),
-    ("rule_mutants_record", "-m gen.mutate", "--again 100003", "--again 997"),
-    ("instruction_rules", "-m gen.simulate --warpburg {wb}", "", "--every"),
+    ("rule_proofs", "-m gen.proof.rule --check --build {build}", "", ""),
+    ("rule_mutants", "-m gen.mutation.mutate", "--sample 12", ""),
+    ("rule_mutants_record", "-m gen.mutation.mutate", "--again 100003", "--again 997"),
+    ("instruction_rules", "-m gen.proof.simulate --warpburg {wb}", "", "--every"),
     ("target_facts", "tests/target_facts.py {wb}", "", "--all"),
     ("instruction_mutants", "tests/instruction_mutants.py {build}", "", ""),
     ("random_rules", "tests/fuzz/random_rules.py", "200", "3000"),
@@ -84,7 +84,7 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("seeded_faults", "tests/seeded_faults.py {run}", "", ""),
     ("nvcc_kernels", "tests/nvcc_kernels.py {run}", "", ""),
     ("libdevice_errors", "tests/libdevice_errors.py {build}/tests/libdevice_errors --sample", "", ""),
-    ("function_errors", "-m gen.measure --check --build {build}", "--sample 24", "--every"),
+    ("function_errors", "-m gen.proof.measure --check --build {build}", "--sample 24", "--every"),
     ("functions_page", "tests/functions_page.py", "", ""),
     ("formula_errors", "tests/formula_errors.py {wb} --shared {shared}", "", ""),
     ("function_values", "tests/function_values.py {wb}", "--count 40 --targets sm_90", "--count 1000"),

@@ -4,11 +4,10 @@
  * Leaves: the lanes of the accumulators.
  *
  * HLO leaves the order of a sum of floats open. In EV_PLAIN it is taken in f64 and rounded once, which is in the middle of what
- * the orders give. In EV_BOUNDS every order counts: the interval is the sum of the intervals, widened by (number of additions) *
- * (half a unit at 1) * (sum of magnitudes), which bounds the error of every order (Higham, Accuracy and Stability of Numerical
- * Algorithms, 2nd ed., section 4.2). A product of floats is widened by that many relative roundings; where the magnitudes above
- * 1 or those below 1 multiply out of the range, some order overflows or vanishes, and nothing is known. Other computations are
- * applied in the order of the steps.
+ * the orders give. In EV_BOUNDS every order counts: the interval is the sum of the intervals, widened as exact.c says. A product of
+ * floats is widened by that many relative roundings, but where its factors have so few digits that no order rounds; where the
+ * magnitudes above 1 or those below 1 multiply out of the range, some order overflows or vanishes, and nothing is known. Other
+ * computations are applied in the order of the steps.
  *
  *     add on f32, lane 0: 0, then 3, 4, 5      12;   with bounds [12 - 4e-6, 12 + 4e-6]
  */
@@ -26,8 +25,9 @@ struct EvFold {
     ScOp op;           /* of a body that is one operation on its two parameters, else OP_NONE */
     ScType type;       /* of the accumulators of array 0 */
     bool widened;      /* EV_PLAIN, sums of floats: lanes[0] is f64 */
-    double *magnitude; /* EV_BOUNDS, sums of floats: of the finite parts */
+    EvTerms *terms;    /* EV_BOUNDS, sums of floats: of each accumulator */
     double *above, *below; /* EV_BOUNDS, products of floats: log2 of the product of the magnitudes over 1, and of those under 1 */
+    double *digits;    /* the same: binary digits that the exact product may need; infinity: some factor is not one known number */
     int64_t steps;
 };
 
@@ -83,6 +83,8 @@ static void note_factors(EvFold *f, const uint32_t *lanes, int64_t n, const EvBo
         int64_t lane = lanes ? lanes[k] : k;
         double a = fabs(x[k].lo.f), b = fabs(x[k].hi.f);
         bool zero = x[k].lo.f <= 0 && x[k].hi.f >= 0;
+        const int digits = x[k].lo.f == x[k].hi.f && isfinite(a) ? ev_digits(a) : -1;
+        f->digits[lane] += digits < 0 ? (double)INFINITY : digits > 1 ? digits : 0;
         if (x[k].flags & EV_MUST_NAN) continue;
         f->above[lane] += log2(fmax(fmax(a, b), 1));
         f->below[lane] += zero ? (a == 0 && b == 0 ? 0 : -(double)INFINITY) : log2(fmin(fmin(a, b), 1));
@@ -101,27 +103,28 @@ bool ev_fold_begin(Ev *e, EvFold *f)
     if (e->mode != EV_BOUNDS) return in_order && (sum || (f->op == OP_MUL && sc_is_float(f->type)));
     const EvBound *acc = f->lanes[0];
     if (sum) {
-        f->magnitude = WBB_NEW_N(e->block, double, f->n * f->parts);
+        f->terms = WBB_NEW_N(e->block, EvTerms, f->n * f->parts);
         for (int64_t k = 0; k < f->n * f->parts; k++) {
-            double m = fmax(fabs(acc[k].lo.f), fabs(acc[k].hi.f));
-            f->magnitude[k] = isfinite(m) ? m : 0;
+            f->terms[k] = EV_NO_TERMS;
+            if (!(acc[k].flags & EV_MUST_NAN)) ev_add_term(&f->terms[k], acc[k].lo.f, acc[k].hi.f);
         }
     } else if (f->op == OP_MUL && sc_is_float(f->type)) {
         f->above = WBB_NEW_N(e->block, double, f->n);
         f->below = WBB_NEW_N(e->block, double, f->n);
+        f->digits = WBB_NEW_N(e->block, double, f->n);
         note_factors(f, NULL, f->n, acc);
     }
     return false;
 }
 
-static void add_bound(EvBound *a, const EvBound *x, double *magnitude)
+static void add_bound(EvBound *a, const EvBound *x, EvTerms *terms)
 {
-    double m = fmax(fabs(x->lo.f), fabs(x->hi.f));
     a->flags |= x->flags;
     if (x->flags & EV_MUST_NAN) return;
     bool opposite = (a->hi.f == (double)INFINITY && x->lo.f == -(double)INFINITY) ||
                     (a->lo.f == -(double)INFINITY && x->hi.f == (double)INFINITY);
-    if (isfinite(m)) *magnitude += m;
+    ev_add_term(terms, x->lo.f, x->hi.f);
+    if (x->flags & EV_MAYBE_NAN) terms->unit = 0;
     if (opposite) {
         *a = (EvBound){{.f = -(double)INFINITY}, {.f = (double)INFINITY}, a->flags | EV_MAYBE_NAN};
     } else {
@@ -136,7 +139,7 @@ static void add_bounds(EvFold *f, const uint32_t *lanes, int64_t n, const EvBoun
     for (int64_t k = 0; k < n; k++) {
         int64_t lane = lanes ? lanes[k] : k;
         for (int64_t p = 0; p < f->parts; p++)
-            add_bound(&acc[lane * f->parts + p], &x[k * f->parts + p], &f->magnitude[lane * f->parts + p]);
+            add_bound(&acc[lane * f->parts + p], &x[k * f->parts + p], &f->terms[lane * f->parts + p]);
     }
 }
 
@@ -191,7 +194,7 @@ static void apply(Ev *part, EvFold *f, const uint32_t *lanes, int64_t n, void *c
 void ev_fold(Ev *part, EvFold *f, const uint32_t *lanes, int64_t n, void *const *x)
 {
     f->steps++;
-    if (f->magnitude) {
+    if (f->terms) {
         add_bounds(f, lanes, n, x[0]);
     } else if (f->widened) {
         add_wide(part, f, lanes, n, x[0]);
@@ -203,17 +206,6 @@ void ev_fold(Ev *part, EvFold *f, const uint32_t *lanes, int64_t n, void *const 
 
 static const EvBound nothing_known = {{.f = -(double)INFINITY}, {.f = (double)INFINITY}, EV_MAYBE_NAN};
 
-/* Every order: the interval of exact sums, widened by the largest error; that of this sum of doubles is in it. */
-void ev_close_sum(ScType t, EvBound *a, double magnitude, int64_t additions, double absolute)
-{
-    double unit = ev_ulp(t, 1.0) / 2 + 0x1p-53;
-    if (a->flags & EV_MUST_NAN) return;
-    double error = magnitude * ((double)additions * unit * 1.125) + (double)additions * absolute;
-    if (!(magnitude + error <= ev_largest(t))) *a = nothing_known;
-    if (isfinite(a->lo.f)) a->lo.f = sc_to_f64(t, sc_from_f64(t, a->lo.f - error));
-    if (isfinite(a->hi.f)) a->hi.f = sc_to_f64(t, sc_from_f64(t, a->hi.f + error));
-}
-
 static void close_product(EvFold *f)
 {
     EvBound *acc = f->lanes[0];
@@ -221,6 +213,10 @@ static void close_product(EvFold *f)
     for (int64_t k = 0; k < f->n; k++) {
         EvBound *a = &acc[k];
         if (f->steps < 2) continue;
+        if (f->digits[k] <= 1 - log2(unit) && f->above[k] <= top && (f->below[k] >= least || f->below[k] == -(double)INFINITY)) {
+            if (f->below[k] == -(double)INFINITY) a->lo.f = -0.0, a->hi.f = 0.0;
+            continue;
+        }
         if (f->above[k] > top || f->below[k] < least) { /* also where this order made nan of an overflow */
             *a = nothing_known;
             continue;
@@ -234,8 +230,8 @@ static void close_product(EvFold *f)
 
 void **ev_fold_end(Ev *e, EvFold *f)
 {
-    if (f->magnitude)
-        for (int64_t k = 0; k < f->n * f->parts; k++) ev_close_sum(f->type, &((EvBound *)f->lanes[0])[k], f->magnitude[k], f->steps, 0);
+    if (f->terms)
+        for (int64_t k = 0; k < f->n * f->parts; k++) ev_close_sum(f->type, &((EvBound *)f->lanes[0])[k], f->terms[k], f->steps, 0);
     if (f->above) close_product(f);
     if (f->widened && f->type != SC_F64) {
         const double *acc = f->lanes[0];

@@ -8,6 +8,8 @@
 
 #include "eval/eval.h"
 
+#include <math.h>
+
 /* Positions start, start + 1, .. (list NULL) or list[0], list[1], ..; equal sets of one block are one pointer. */
 typedef struct EvSet {
     int64_t n, start;
@@ -179,6 +181,19 @@ const int64_t *ev_by_layout(Ev *e, const HloShape *to, const HloShape *from, con
 /* apply.c: a computation of scalars on n lanes at once: x: lanes of each leaf of its parameters; out: of its root */
 void ev_apply(Ev *e, const HloComputation *c, int64_t n, void *const *x, void **out);
 
+/* exact.c: the terms of a sum of floats, and whether the order of its additions can matter */
+typedef struct {
+    double magnitude; /* the sum of the absolute values of the finite ones */
+    double unit;      /* a power of two that divides every term; infinity: all are 0 so far; 0: some term is not one known number */
+} EvTerms;
+#define EV_NO_TERMS ((EvTerms){0, (double)INFINITY})
+void ev_add_term(EvTerms *terms, double lo, double hi); /* a term in [lo, hi], neither nan */
+/* The interval [a->lo, a->hi] of the sums of the terms' exact values, in double, becomes what any order of that many additions, each
+ * rounded to type t or wider, may give; each term may be off by `absolute` besides. */
+void ev_close_sum(ScType t, EvBound *a, EvTerms terms, int64_t additions, double absolute);
+/* Bits from the first to the last that is 1 in a finite x; 0 of 0. */
+int ev_digits(double x);
+
 /* fold.c: elements folded into accumulators, one for each lane. See there. */
 typedef struct EvFold EvFold;
 EvFold *ev_fold_new(Ev *e, const HloComputation *c, uint32_t n_arrays, const ScType *types, int64_t n);
@@ -189,9 +204,6 @@ void *ev_fold_lanes(Ev *e, Ev *part, const EvTask *t, const EvFold *f, uint32_t 
 /* x[array]: element k goes to lane lanes[k] (NULL: lane k), each lane at most once. Memory of `part` only. */
 void ev_fold(Ev *part, EvFold *f, const uint32_t *lanes, int64_t n, void *const *x);
 void **ev_fold_end(Ev *e, EvFold *f);
-/* An interval sum of doubles -> what any order of that many additions, rounded to type t, may give, each of its terms off by at most
- * `absolute` besides. */
-void ev_close_sum(ScType t, EvBound *a, double magnitude, int64_t additions, double absolute);
 
 /* reduce.c, window.c, select_scatter.c, scatter.c, dot.c, conv.c, sort.c, control.c, scan.c, random.c, bits.c: one step of the operation */
 EvFold *ev_fold_of(Ev *e, EvTask *t); /* of operands x.., init..; NULL: a start value was asked for */

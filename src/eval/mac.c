@@ -24,7 +24,7 @@ typedef struct {
     uint64_t i;
     bool unknown; /* EV_BOUNDS, integers: some factor is not one value */
     EvBound b[2];
-    double magnitude[2];
+    EvTerms terms[2];
     int64_t additions;
 } Sum;
 
@@ -65,7 +65,7 @@ static void widen(const Ev *e, Kind kind, ScType own, const void *lanes, int64_t
     }
 }
 
-static void add_product(EvBound *sum, double *magnitude, const EvBound *a, const EvBound *b, bool negative)
+static void add_product(EvBound *sum, EvTerms *terms, const EvBound *a, const EvBound *b, bool negative)
 {
     double least = (double)INFINITY, largest = -(double)INFINITY;
     sum->flags |= a->flags | b->flags;
@@ -80,8 +80,10 @@ static void add_product(EvBound *sum, double *magnitude, const EvBound *a, const
         least = fmin(least, p);
         largest = fmax(largest, p);
     }
-    double low = negative ? -largest : least, high = negative ? -least : largest, m = fmax(fabs(low), fabs(high));
-    if (isfinite(m)) *magnitude += m;
+    double low = negative ? -largest : least, high = negative ? -least : largest;
+    ev_add_term(terms, low, high);
+    if (low == high && fma(a->lo.f, b->lo.f, negative ? low : -low) != 0) terms->unit = 0; /* rounded to a double */
+    if ((a->flags | b->flags) & EV_MAYBE_NAN) terms->unit = 0;
     if ((sum->hi.f == (double)INFINITY && low == -(double)INFINITY) || (sum->lo.f == -(double)INFINITY && high == (double)INFINITY)) {
         *sum = (EvBound){{.f = -(double)INFINITY}, {.f = (double)INFINITY}, sum->flags | EV_MAYBE_NAN};
         return;
@@ -95,7 +97,7 @@ static void multiply_bounds(Sum *s, ScType x, ScType y, const EvBound *a, const 
     uint64_t bits[2];
     if (sc_is_float(x) || sc_is_float(y)) {
         EvBound u = sc_is_float(x) ? *a : ev_bound_convert(SC_F64, x, a), v = sc_is_float(y) ? *b : ev_bound_convert(SC_F64, y, b);
-        add_product(&s->b[0], &s->magnitude[0], &u, &v, false);
+        add_product(&s->b[0], &s->terms[0], &u, &v, false);
         return;
     }
     if (!ev_bound_single(x, a, &bits[0]) || !ev_bound_single(y, b, &bits[1])) s->unknown = true;
@@ -142,7 +144,7 @@ static void multiply(Kind kind, const HloInstruction *i, Sum *s, const char *a, 
             for (int re = 0; re < 2; re++)
                 for (int im = 0; im < 2; im++) {
                     int part = re ^ im;
-                    add_product(&s->b[part], &s->magnitude[part], &x[2 * k * sa + re], &y[2 * k * sb + im], re && im);
+                    add_product(&s->b[part], &s->terms[part], &x[2 * k * sa + re], &y[2 * k * sb + im], re && im);
                 }
         break;
     }
@@ -201,7 +203,7 @@ static EvBound narrowed(ScType t, const Sum *s, int part)
 {
     EvBound b = s->b[part];
     if (!sc_is_float(t)) return ev_bound_any(t);
-    ev_close_sum(t, &b, s->magnitude[part], s->additions + 1, ev_ulp(t, 0) / 2); /* a product may underflow */
+    ev_close_sum(t, &b, s->terms[part], s->additions + 1, ev_ulp(t, 0) / 2); /* a product may underflow */
     return b;
 }
 
@@ -276,7 +278,7 @@ static int64_t some(Ev *e, Ev *part, EvTask *t, Kind kind, const EvProducts *p, 
     char *x[2] = {NULL, NULL};
     for (uint32_t k = 0; k < 2 && n; k++) x[k] = picked(e, part, t, kind, k, list[k], n);
     for (int64_t k = 0; k < count; done += products[k++]) {
-        Sum s = {0};
+        Sum s = {.terms = {EV_NO_TERMS, EV_NO_TERMS}};
         size_t at = (size_t)done * wide_bytes[kind];
         if (products[k] && terms) add_terms(kind, terms, x[0] + at, 1, x[1] + at, 1, products[k]);
         else if (products[k]) multiply(kind, t->ref.i, &s, x[0] + at, 1, x[1] + at, 1, products[k]);
@@ -305,7 +307,7 @@ void *ev_products(Ev *e, EvTask *t, const EvProducts *p)
     const char *x[2] = {whole(e, t, kind, 0), whole(e, t, kind, 1)};
     EvSegment *segments = ev_lanes(e, wbb_mul_size(e->arena, (size_t)p->segments, sizeof *segments));
     for (int64_t k = 0; k < n; k++) {
-        Sum s = {0};
+        Sum s = {.terms = {EV_NO_TERMS, EV_NO_TERMS}};
         uint32_t found = p->find(p->arg, ev_walk_to(&walk, ev_position(t->set, k)), segments);
         for (uint32_t j = 0; j < found; j++) {
             const char *a = x[0] + segments[j].at[0] * (int64_t)wide_bytes[kind], *b = x[1] + segments[j].at[1] * (int64_t)wide_bytes[kind];
