@@ -103,13 +103,11 @@ void emit_call(EmitValues *e, EmitFrame *f, const HloInstruction *x, uint32_t pa
 /* Made at each index: what a parameter, a constant or an iota is costs less than a call. */
 static bool is_leaf(const HloInstruction *i) { return i->opcode == HLO_PARAMETER || i->opcode == HLO_CONSTANT || i->opcode == HLO_IOTA; }
 
-enum { CALL_NODES = 4 }; /* what a call takes at least: smaller values are never worth one */
-
 /* Has it been computed, at another index, and took too many nodes for doing so again? */
 static bool needs_function(const EmitValues *e, const EmitInfo *info)
 {
     const bool full = e->g->n - e->first_node > e->plan->inline_budget;
-    const bool costly = info->cost > e->plan->inline_limit || (info->cost > CALL_NODES && full);
+    const bool costly = info->cost > e->plan->inline_limit || (info->cost > e->plan->call_nodes && full);
     return info->computed && !info->in_progress && costly;
 }
 

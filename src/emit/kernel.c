@@ -18,7 +18,7 @@ typedef struct {
     IrGraph *g;
     WbbArena *arena;
     const PartPlan *plan;
-    const PartSection *s;
+    const PartRange *s;
     IrRef bid, tid;
     IrRef thread; /* number of the thread in the section */
     IrRef starts[HLO_RANK_LIMIT]; /* of an update, in every dimension; 0: not known yet */
@@ -34,7 +34,7 @@ static void store(Kernel *l, uint32_t output, const HloShape *shape, const IrRef
 /* All values are there before the first is stored: an output in place may be what another reads. */
 static void store_loop(Kernel *l, IrRef element)
 {
-    const PartSection *s = l->s;
+    const PartRange *s = l->s;
     IrRef *values = WBB_NEW_N(l->arena, IrRef, s->n_outputs);
     for (uint32_t k = 0; k < s->n_outputs; k++) {
         const PartValue root = l->plan->roots[s->outputs[k]];
@@ -52,7 +52,7 @@ static void store_loop(Kernel *l, IrRef element)
 /* The same place of each part. */
 static void store_slab(Kernel *l, IrRef element)
 {
-    const PartSection *s = l->s;
+    const PartRange *s = l->s;
     const PartValue root = l->plan->roots[s->outputs[0]];
     const uint32_t rank = s->space->rank;
     IrRef *values = WBB_NEW_N(l->arena, IrRef, s->n_starts), *at = WBB_NEW_N(l->arena, IrRef, s->n_starts * (rank + 1u));
@@ -99,7 +99,7 @@ static void store_update(Kernel *l, IrRef element)
 static void store_all(Kernel *l, IrRef element)
 {
     if (l->s->kind == PART_LOOP) store_loop(l, element);
-    else if (l->s->kind == PART_SLAB) store_slab(l, element);
+    else if (l->s->kind == PART_CONCATENATE) store_slab(l, element);
     else store_update(l, element);
 }
 
@@ -129,10 +129,10 @@ static void store_lanes(Kernel *l, uint32_t n, IrRef first)
 
 static void main_part(Kernel *l)
 {
-    const PartSection *p = l->s;
-    const IrRef t = number_of_thread(l, p->vectors - (p->rounds - 1) * (int64_t)l->plan->block);
+    const PartRange *p = l->s;
+    const IrRef t = number_of_thread(l, p->vectors - (p->coarsening - 1) * (int64_t)l->plan->block);
     if (p->kind == PART_UPDATE) find_starts(l);
-    for (uint32_t r = 0; r < p->rounds; r++) {
+    for (uint32_t r = 0; r < p->coarsening; r++) {
         const IrRef run = rw_add(l->rw, t, ir_index(l->g, (int64_t)r * l->plan->block));
         if (p->unroll == 1) store_all(l, run);
         else store_lanes(l, p->unroll, rw_scale(l->rw, run, p->unroll));
@@ -141,7 +141,7 @@ static void main_part(Kernel *l)
 
 static void tail_part(Kernel *l)
 {
-    const PartSection *p = l->s;
+    const PartRange *p = l->s;
     const IrRef first = ir_index(l->g, ((int64_t)p->unroll - 1) * p->vectors);
     const IrRef r = emit_let(l->e, "r", rw_add(l->rw, l->thread, first), p->unroll * p->vectors, p->elements - 1);
     if (p->kind == PART_UPDATE) find_starts(l);
@@ -159,7 +159,7 @@ static IrRef packed(Kernel *l, const IrRef *values, ScType t, uint32_t at, uint3
 /* The last elements, fewer than fill the bytes that they are in. All values are there before the first is stored. */
 static void store_left(Kernel *l, int64_t first, uint32_t left)
 {
-    const PartSection *s = l->s;
+    const PartRange *s = l->s;
     IrRef *values = WBB_NEW_N(l->arena, IrRef, s->n_outputs * left);
     for (uint32_t k = 0; k < s->n_outputs; k++)
         for (uint32_t j = 0; j < left; j++) {
@@ -195,27 +195,27 @@ static IrStmt *only_below(Kernel *l, IrRef x, int64_t bound)
 /* The tail where several elements are a byte: a thread for each group of them, the last of which may be short. */
 static void tail_groups(Kernel *l)
 {
-    const PartSection *p = l->s;
-    const int64_t begin = p->unroll * p->vectors, full = (p->elements - begin) / p->group, left = (p->elements - begin) % p->group;
+    const PartRange *p = l->s;
+    const int64_t begin = p->unroll * p->vectors, full = (p->elements - begin) / p->packed_group, left = (p->elements - begin) % p->packed_group;
     const uint32_t here = l->e->scope;
     IrStmt *s = full && left ? only_below(l, l->thread, p->vectors + full) : NULL;
     if (full) {
         const IrRef r = emit_let(l->e, "r", rw_sub(l->rw, l->thread, ir_index(l->g, p->vectors)), 0, full - 1);
-        store_lanes(l, p->group, rw_add(l->rw, rw_scale(l->rw, r, p->group), ir_index(l->g, begin)));
+        store_lanes(l, p->packed_group, rw_add(l->rw, rw_scale(l->rw, r, p->packed_group), ir_index(l->g, begin)));
     }
     emit_switch(l->e, here);
     if (!left) return;
     if (s) emit_enter(l->e, &s->otherwise);
-    store_left(l, begin + full * p->group, (uint32_t)left);
+    store_left(l, begin + full * p->packed_group, (uint32_t)left);
 }
 
 static void section(Kernel *l, uint32_t number)
 {
-    const PartSection *p = l->s = &l->plan->sections[number];
+    const PartRange *p = l->s = &l->plan->ranges[number];
     const uint32_t outer = l->e->scope;
     const IrRef block = emit_let(l->e, "b", rw_sub(l->rw, l->bid, ir_index(l->g, p->first_block)), 0, (int64_t)p->blocks - 1);
     const uint32_t inside = l->e->scope;
-    l->thread = rw_add(l->rw, rw_scale(l->rw, block, (int64_t)l->plan->block * p->rounds), l->tid);
+    l->thread = rw_add(l->rw, rw_scale(l->rw, block, (int64_t)l->plan->block * p->coarsening), l->tid);
     IrStmt *s = p->exact ? NULL : only_below(l, l->thread, p->vectors);
     if (p->vectors) main_part(l);
     emit_switch(l->e, inside);
@@ -223,7 +223,7 @@ static void section(Kernel *l, uint32_t number)
         assert(s || !p->vectors);
         if (s) emit_enter(l->e, &s->otherwise);
         only_below(l, l->thread, p->vectors + p->tail);
-        if (p->group > 1) tail_groups(l);
+        if (p->packed_group > 1) tail_groups(l);
         else tail_part(l);
     }
     emit_switch(l->e, outer);
@@ -237,7 +237,7 @@ static void sections(Kernel *l, uint32_t lo, uint32_t hi)
         return;
     }
     const uint32_t middle = lo + (hi - lo) / 2, outer = l->e->scope;
-    IrStmt *s = only_below(l, l->bid, l->plan->sections[middle].first_block);
+    IrStmt *s = only_below(l, l->bid, l->plan->ranges[middle].first_block);
     assert(s);
     sections(l, lo, middle);
     emit_switch(l->e, outer);
@@ -273,6 +273,6 @@ IrKernel *emit_kernel(WbbCx *cx, WbbArena *a, RwCx *rw, const PartPlan *plan)
     l->bid = ir_var(g, ir_var_new(g, "bid", IR_BID, 0, (int64_t)plan->grid - 1, 0));
     l->tid = ir_var(g, ir_var_new(g, "tid", IR_TID, 0, (int64_t)plan->block - 1, 0));
     if (plan->grid == 1) l->bid = ir_index(g, 0);
-    sections(l, 0, plan->n_sections);
+    sections(l, 0, plan->n_ranges);
     return k;
 }

@@ -49,18 +49,18 @@ static ScType sum_type(const HloInstruction *i)
 static void choose_unroll(const EmitValues *e, const EmitFrame *f, Reduce *w)
 {
     const uint32_t n = w->needs->n_ranges;
-    const int64_t most = (int64_t)e->plan->fold_nodes / (4 + (int64_t)(f->env ? 1 : f->i->id)); /* an element: all instructions before this one */
+    const int64_t most = (int64_t)e->plan->reduce_nodes / (4 + (int64_t)(f->env ? 1 : f->i->id)); /* an element: all instructions before this one */
     w->unroll = 1;
     if (w->empty || n == 0) return;
     for (int64_t size; w->straight < n; w->straight++, w->unroll = (uint32_t)size) {
         size = w->needs->sizes[n - 1 - w->straight];
-        if (size > e->plan->fold_short) break;
+        if (size > e->plan->reduce_straight) break;
         size *= w->unroll;
-        if (size > e->plan->fold_short || size > most) break;
+        if (size > e->plan->reduce_straight || size > most) break;
     }
     if (w->straight) return;
     const int64_t size = w->needs->sizes[n - 1], wide = size % 4 == 0 ? 4 : 1; /* whole accesses of four, where the range has no others */
-    for (int64_t u = WBB_MIN(e->plan->fold_turn, most); u > 1 && w->unroll == 1; u--)
+    for (int64_t u = WBB_MIN(e->plan->reduce_unroll, most); u > 1 && w->unroll == 1; u--)
         if (size % u == 0 && (u % wide == 0 || u < 4)) w->unroll = (uint32_t)u;
 }
 

@@ -8,7 +8,8 @@
  */
 #include "emit/inner.h"
 
-enum { CHEAP = 12 /* nodes of both branches that may be computed without asking which is needed */ };
+/* Records that are searched for the one of the last statement: it is almost always among the latest, and each `if` of a large body searches. */
+enum { RECORDS = 16 };
 
 static uint32_t new_scope(EmitValues *e, uint32_t parent, IrBlock *b)
 {
@@ -191,7 +192,7 @@ static EmitIfRecord *to_join(EmitValues *e, IrRef condition, uint32_t n, const I
     if (e->top && e->top->env) return NULL; /* a parameter of a called body may be a result of that `if` */
     for (uint32_t k = 0; k < n; k++)
         if (depends_on_result(e, b->items[b->n - 1], values[k])) return NULL;
-    for (uint32_t k = e->ifs.n; k-- > 0 && k + 16 > e->ifs.n;)
+    for (uint32_t k = e->ifs.n; k-- > 0 && k + RECORDS > e->ifs.n;)
         if (e->ifs.items[k].s == b->items[b->n - 1]) return &e->ifs.items[k];
     return NULL;
 }
@@ -252,7 +253,7 @@ static bool is_cheap(EmitValues *e, const EmitIf *c, uint32_t n, const IrRef *th
         same = same && then[k] == otherwise[k];
         costly = costly || emit_is_costly(e, then[k]) || emit_is_costly(e, otherwise[k]);
     }
-    return same || (!costly && e->g->n - c->nodes <= CHEAP);
+    return same || (!costly && e->g->n - c->nodes <= e->plan->select_nodes);
 }
 
 void emit_end_if(EmitValues *e, EmitIf *c, uint32_t n, const IrRef *then, const IrRef *otherwise, IrRef *values)

@@ -90,15 +90,15 @@ static uint32_t table_of(EmitValues *e, const HloInstruction *i)
     return k->n_buffers++;
 }
 
-static bool is_table(const HloInstruction *i)
+static bool is_table(const EmitValues *e, const HloInstruction *i)
 {
-    return i->opcode == HLO_CONSTANT && !i->literal_splat && hlo_elements(i->shape) > PART_DENSE_LIMIT;
+    return i->opcode == HLO_CONSTANT && !i->literal_splat && hlo_elements(i->shape) > e->plan->constant_selects;
 }
 
 static void step_leaf(EmitValues *e, EmitFrame *f)
 {
     IrRef value;
-    if (is_table(f->i)) {
+    if (is_table(e, f->i)) {
         value = emit_table_element(e->rw, f->i->shape, table_of(e, f->i), f->index);
     } else if (f->i->opcode != HLO_PARAMETER) {
         value = emit_leaf(e->rw, f->i, f->index);

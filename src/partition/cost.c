@@ -1,4 +1,4 @@
-/* cost.c: how many elements one thread folds for one element of an instruction.
+/* cost.c: how many elements one thread takes for one element of an instruction.
  *
  * Needs a verified computation; leaves a number for each instruction. Loops inside loops multiply, loops beside each other do not.
  *
