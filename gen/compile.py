@@ -16,7 +16,7 @@ from gen.load import walk as inside
 from gen.lang import Free, Rule
 from gen.load import RuleSet
 from gen.slots import Slots
-from gen.words import FLAGBIT, NONE, OPNUM, TYPENUM, Program, Step, bits_of
+from gen.opcodes import FLAGBIT, NONE, OPNUM, TYPENUM, Program, Step, bits_of
 
 MAX_VARIANTS = 64  # orders of commutative operands a rule may be tried in
 MODIFIER = {"neg": 1, "abs": 2}

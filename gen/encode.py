@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Dict, List, Tuple
 
 from gen import ops
-from gen.words import NONE, OPNUM, WORD, Program, Step
+from gen.opcodes import NONE, OPNUM, WORD, Program, Step
 
 FILTER_BRANCHES = 6  # fewer are tried one after another
 FILTER_KEYS = 10

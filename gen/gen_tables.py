@@ -14,13 +14,13 @@ from typing import Any, Dict, List, Tuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from gen import checks, compile as comp, encode, guards, ledger, load, measured, ops, words
+from gen import checks, compile as comp, encode, guards, ledger, load, measured, opcodes, ops
 from gen.expr import PatternError, parts
 from gen.lang import Rule
 from gen.load import PHASES, RuleSet
 
 Compiled = Tuple[encode.Tables, Dict[str, Dict[str, int]], List[Rule]]
-KINDS = {"llvm": "RW_LLVM", "intr": "RW_INTR", "call": "RW_CALL", "asm": "RW_ASM", "words": "RW_WORDS"}
+KINDS = {"llvm": "RW_LLVM", "intr": "RW_INTR", "call": "RW_CALL", "asm": "RW_ASM", "lookup": "RW_LOOKUP"}
 
 
 def c_text(s: str) -> str:
@@ -130,8 +130,8 @@ def size_of(s: RuleSet, tables: encode.Tables, owner: str) -> str:
 
 
 def code_def() -> str:
-    return ("/* Generated from gen/words.py: opcodes of the words of RwTables.code, and facts of gen/guards.py. */\n" +
-            "".join(f"WORD({w})\n" for w in words.WORDS) + "".join(f"GUARD({g})\n" for g in guards.NUMBER))
+    return ("/* Generated from gen/opcodes.py: opcodes of the words of RwTables.code, and facts of gen/guards.py. */\n" +
+            "".join(f"WORD({w})\n" for w in opcodes.WORDS) + "".join(f"GUARD({g})\n" for g in guards.NUMBER))
 
 
 def main(argv: List[str]) -> int:

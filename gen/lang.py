@@ -20,7 +20,7 @@ KiB = 1024
 # --- records ------------------------------------------------------------------------------------------------------------------
 @dataclass(eq=False)
 class Rule:
-    kind: str  # rewrite llvm intr call asm words
+    kind: str  # rewrite llvm intr call asm lookup
     left: Expr
     right: Union[Expr, str]
     when: Optional[Cond]
@@ -114,11 +114,11 @@ def asm(left: Any, text: str, when: Optional[Cond] = None, err: Optional[float] 
     return _rule("asm", left, text, when, err)
 
 
-def words(left: Any, table: Any, when: Optional[Cond] = None) -> Rule:
-    """words(two_over_pi.u32(a), TABLE): word number a of an immediate table, a power of two of words of a's type, u32 or u64; a wraps."""
+def lookup(left: Any, table: Any, when: Optional[Cond] = None) -> Rule:
+    """lookup(two_over_pi.u32(a), TABLE): word number a of an immediate table, a power of two of words of a's type, u32 or u64; a wraps."""
     if not isinstance(table, (list, tuple)) or len(table) & len(table) - 1 or not table or not all(isinstance(x, int) and 0 <= x < 2**64 for x in table):
-        fail("words(.., TABLE): a list of integers of 32 or 64 bits is expected, a power of two of them")
-    return _rule("words", left, " ".join(f"{x:08x}" for x in table), when)
+        fail("lookup(.., TABLE): a list of integers of 32 or 64 bits is expected, a power of two of them")
+    return _rule("lookup", left, " ".join(f"{x:08x}" for x in table), when)
 
 
 def packed(what: Any, lanes: int, *items: Any) -> List[Packed]:
@@ -239,4 +239,4 @@ w = Width()
 globals().update({**OPERATIONS, **CLASSES, **TYPES, **GUARDS, **CONDITIONS, **VARIABLES})
 
 __all__ = [*OPERATIONS, *CLASSES, *TYPES, *GUARDS, *CONDITIONS, *VARIABLES, "w", "KiB", "has", "src", "relu", "sat", "satfinite", "lanes", "ramp", "free",
-           "rewrite", "llvm", "intr", "call", "asm", "words", "rel", "ulp", "packed", "tune", "target", "budget"]
+           "rewrite", "llvm", "intr", "call", "asm", "lookup", "rel", "ulp", "packed", "tune", "target", "budget"]

@@ -35,7 +35,7 @@ class Row:
     at: str
     noise: float  # the same with approximate instructions anywhere within the bounds that the PTX manual states
     values: int
-    how: str  # "all", "every 257", "drawn", "edges": see gen/measure.py
+    how: str  # "all", "every 257", "drawn", "edges": see gen/proof/measure.py
     wrong: int
     wrong_at: str
     sass: str  # "sm_80=14 sm_90=13": machine instructions beyond those of a kernel without a function

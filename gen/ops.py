@@ -114,7 +114,7 @@ OPS = [
     Op("shl", 2, "same", "IU", 12, "", "shift-left"), Op("shra", 2, "same", "IU", 12, "", "shift-right-arithmetic"),
     Op("shrl", 2, "same", "IU", 12, "", "shift-right-logical"),
     # what a GPU divides and shifts: only where the divisor is neither 0 nor -1, the amount below the width
-    Op("quot", 2, "same", "IU", 10, "costly"), Op("left", 2, "same", "IU", 10, "costly"),
+    Op("divx", 2, "same", "IU", 10, "costly"), Op("remx", 2, "same", "IU", 10, "costly"),
     Op("shlx", 2, "same", "IU", 5), Op("shrax", 2, "same", "IU", 5), Op("shrlx", 2, "same", "IU", 5),
     Op("pow16", 2, "same", "IU", 35, "costly"),  # a ** (b modulo 2**16)
     Op("fma", 3, "same", "F", 3),

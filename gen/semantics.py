@@ -55,8 +55,8 @@ MEANING: dict[str, dict[str, str]] = {
     "mul": {"P": "a & b", **_wrap("*")},
     "div": _both(_DIV_I, _DIV_U, F="a / b"),
     "rem": _both(_REM_I, _REM_U, F="fmod$(a, b)"),
-    "quot": _both(_DIV_I, _DIV_U),
-    "left": _both(_REM_I, _REM_U),
+    "divx": _both(_DIV_I, _DIV_U),
+    "remx": _both(_REM_I, _REM_U),
     # by repeated squaring; a negative exponent leaves 1, -1 or 0. glibc's powl(-inf, -2**63) is inf, its pow is right
     "pow": _both("(T)sc_pow_signed(a, b)", "(T)sc_pow_unsigned(a, b)", W="isinf(a) ? (T)pow((double)a, (double)b) : pow$(a, b)"),
     "pow16": _both("(T)sc_pow_unsigned((uint64_t)a, (uint64_t)b & 0xffff)", "(T)sc_pow_unsigned(a, b & 0xffff)"),

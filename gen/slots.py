@@ -1,6 +1,6 @@
 """What a rule's program binds and computes: slots for values, constants and type classes; arithmetic of constants; conditions.
 
-Needs the pattern's expressions; leaves steps (see words.py). compile.py walks the two sides of a rule on top of it.
+Needs the pattern's expressions; leaves steps (see opcodes.py). compile.py walks the two sides of a rule on top of it.
 
     (m % k == 0) & within(rest, 0, k)   ->   KARITH k3 = k1 % k0, KIMM k4 = 0, CREL k3 == k4, KIMM k5 = 0, CFACT within v4 k5 k0
 """
@@ -12,7 +12,7 @@ from typing import Dict, List, Optional, Tuple
 from gen import guards, ops
 from gen.expr import All, Arith, Cond, Expr, Guard, Lit, Not, PatternError, Relation, Type, Var, Width
 from gen.lang import Rule
-from gen.words import ARITH, FLAGBIT, REL, TYPENUM, Step, bits_of
+from gen.opcodes import ARITH, FLAGBIT, REL, TYPENUM, Step, bits_of
 
 FLIP = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 

@@ -72,14 +72,14 @@ PRED = [
 
 # --- lower: HLO's integers, where x / 0 is all ones, x % 0 is x, MIN / -1 is MIN, and a shift by the width or more is empty ---------
 DIVIDE = [
-    rewrite(div[N](a, k),                    quot[N](a, k),               when=k > 0),
-    rewrite(rem[N](a, k),                    left[N](a, k),               when=k > 0),
-    rewrite(div[U](a, b),                    select[U](eq[U](b, 0), -1, quot[U](a, max[U](b, 1)))),
-    rewrite(rem[U](a, b),                    select[U](eq[U](b, 0), a, left[U](a, max[U](b, 1)))),
+    rewrite(div[N](a, k),                    divx[N](a, k),               when=k > 0),
+    rewrite(rem[N](a, k),                    remx[N](a, k),               when=k > 0),
+    rewrite(div[U](a, b),                    select[U](eq[U](b, 0), -1, divx[U](a, max[U](b, 1)))),
+    rewrite(rem[U](a, b),                    select[U](eq[U](b, 0), a, remx[U](a, max[U](b, 1)))),
     rewrite(div[I](a, b),                    select[I](eq[I](b, 0), -1, select[I](eq[I](b, -1), neg[I](a),
-                                                 quot[I](a, select[I](bor.pred(eq[I](b, 0), eq[I](b, -1)), 1, b))))),
+                                                 divx[I](a, select[I](bor.pred(eq[I](b, 0), eq[I](b, -1)), 1, b))))),
     rewrite(rem[I](a, b),                    select[I](eq[I](b, 0), a, select[I](eq[I](b, -1), 0,
-                                                 left[I](a, select[I](bor.pred(eq[I](b, 0), eq[I](b, -1)), 1, b))))),
+                                                 remx[I](a, select[I](bor.pred(eq[I](b, 0), eq[I](b, -1)), 1, b))))),
 ]
 SHIFT = [
     rewrite(shl[N](a, k),                    shlx[N](a, k),               when=(k > 0) & (k < w)),

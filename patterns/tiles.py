@@ -30,7 +30,7 @@ INTEGER = [
     llvm(op[N](a, b),                        name)
     for op, name in ((add, 'add'), (sub, 'sub'), (mul, 'mul'), (band, 'and'), (bor, 'or'), (bxor, 'xor'), (shlx, 'shl'), (shrlx, 'lshr'), (shrax, 'ashr'))
 ] + [
-    llvm(op[t](a, b),                        f'{sign}{name}') for t, sign in ((I, 's'), (U, 'u')) for op, name in ((quot, 'div'), (left, 'rem'))
+    llvm(op[t](a, b),                        f'{sign}{name}') for t, sign in ((I, 's'), (U, 'u')) for op, name in ((divx, 'div'), (remx, 'rem'))
 ] + [
     intr(op[t](a, b),                        f'llvm.{sign}{name}') for t, sign in ((I, 's'), (U, 'u')) for op, name in ((max, 'max'), (min, 'min'))
 ] + [

@@ -21,7 +21,7 @@ from typing import Dict, List, NamedTuple, Tuple
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from gen.sass import instructions  # noqa: E402
+from gen.proof.sass import instructions  # noqa: E402
 
 TABLE = ROOT / "tests" / "functions" / "formulas.tsv"
 FORMULAS = {"erfc": "erfc", "erf_inv": "erf_inv", "lgamma": "lgamma", "digamma": "digamma", "exp2": "exp2", "atan": "atan", "hypot": "hypot"}

@@ -47,7 +47,8 @@ PREFIX = {"base": "wbb_", "scalar": "sc_", "ir": "ir_", "rewrite": "rw_", "targe
           "partition": "part_", "emit": "emit_", "vector": "vec_", "llvm": "ll_", "bundle": "bd_", "sim": "sim_", "gpu": "gpu_", "pipe": "pipe_",
           "api": "wb_", "main": "main"}
 MAX_LINES, MAX_COLUMNS = {".c": 600, ".h": 600, ".py": 400}, 160  # columns of Python
-IMPORT = re.compile(r"(?m)^[ \t]*(?:from gen import (.+?)(?:  #.*)?$|(?:from|import) gen\.(\w+))")
+IMPORT = re.compile(r"(?m)^([ \t]*)(?:from (gen(?:\.\w+)*) import (.+?)(?:  #.*)?$|import (gen(?:\.\w+)+))")
+GEN_FOLDERS = ("gen", "gen/proof", "gen/mutation")  # a file imports from its own folder and from those before it
 CALLS = re.compile(r"\b(malloc|calloc|realloc|free|printf|fprintf|puts|fputs|exit|abort)\s*\(")
 MAY_CALL = {  # why
     "base": None, "main": None,                                   # memory and messages are theirs
@@ -123,30 +124,37 @@ def check_sizes() -> List[str]:
     return faults
 
 
-def names_of(m: "re.Match[str]") -> List[str]:
-    return [m[2]] if m[2] else re.findall(r"\w+", m[1])
+def imports_of(file: Path, indented: bool = True) -> Set[Path]:
+    """The files of gen/ that a file imports. An indented import is one for TYPE_CHECKING, or of a module that may be absent."""
+    found: Set[Path] = set()
+    for m in re.finditer(IMPORT, file.read_text()):
+        if m[1] and not indented:
+            continue
+        base = ROOT / (m[2] or m[4]).replace(".", "/")
+        names = [base] if base.with_suffix(".py").is_file() else [base / name for name in re.findall(r"\w+", m[3] or "")]
+        found |= {name.with_suffix(".py") for name in names if name.with_suffix(".py").is_file()}
+    return found
 
 
 def check_circles() -> List[str]:
-    """Of gen/; an import that is indented is for TYPE_CHECKING, or of what may be absent."""
-    imports = {f.stem: {name for m in re.finditer(IMPORT, f.read_text()) if not m[0][0].isspace() for name in names_of(m)}
-               for f in (ROOT / "gen").glob("*.py")}
+    """No imports in a circle in gen/, and none from a folder of GEN_FOLDERS to a later one."""
+    folder = {f: n for n, name in enumerate(GEN_FOLDERS) for f in (ROOT / name).glob("*.py")}
+    imports = {f: imports_of(f, indented=False) for f in folder}
+    faults = [f"{f.relative_to(ROOT)}: error: {GEN_FOLDERS[folder[f]]}/ may not import {g.relative_to(ROOT)}"
+              for f in sorted(folder) for g in sorted(imports_of(f)) if folder[g] > folder[f]]
     while True:
         ends = {f for f, named in imports.items() if not named & imports.keys()}
         if not ends:
-            return [f"gen/{f}.py: error: is in a circle of imports, or above one" for f in sorted(imports)]
+            return faults + [f"{f.relative_to(ROOT)}: error: is in a circle of imports, or above one" for f in sorted(imports)]
         imports = {f: named for f, named in imports.items() if f not in ends}
 
 
 def imported(file: Path, seen: Set[Path]) -> Set[Path]:
     """A file of gen/ and those of gen/ that it imports, directly or not."""
-    if file in seen:
-        return seen
-    seen.add(file)
-    for m in re.finditer(IMPORT, file.read_text()):
-        for name in names_of(m):
-            if (file.parent / f"{name}.py").is_file():
-                imported(file.parent / f"{name}.py", seen)
+    if file not in seen:
+        seen.add(file)
+        for other in imports_of(file):
+            imported(other, seen)
     return seen
 
 

@@ -65,10 +65,10 @@ def layers(args: argparse.Namespace) -> Counts:
 
 # Programs that end with `N passed, M failed`: name, words, more words without and with --all. {wb}, {run}: the executables; {shared}.
 PROGRAMS: List[Tuple[str, str, str, str]] = [
-    ("proofs", "-m gen.rule --check --build {build}", "", ""),
-    ("mutants", "-m gen.mutate", "--sample 12", ""),
-    ("mutants_every", "-m gen.mutate", "--again 100003", "--again 997"),
-    ("tiles", "-m gen.simulate --warpburg {wb}", "", "--every"),
+    ("proofs", "-m gen.proof.rule --check --build {build}", "", ""),
+    ("mutants", "-m gen.mutation.mutate", "--sample 12", ""),
+    ("mutants_every", "-m gen.mutation.mutate", "--again 100003", "--again 997"),
+    ("tiles", "-m gen.proof.simulate --warpburg {wb}", "", "--every"),
     ("targets", "tests/targets.py {wb}", "", "--all"),
     ("tile_mutants", "tests/tile_mutants.py {build}", "", ""),
     ("rules_fuzz", "tests/fuzz/rules_fuzz.py", "200", "3000"),
@@ -83,7 +83,7 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("planted", "tests/planted.py {run}", "", ""),
     ("cuda", "tests/cuda.py {run}", "", ""),
     ("libdevice", "tests/libdevice.py {build}/tests/accuracy --sample", "", ""),
-    ("measured", "-m gen.measure --check --build {build}", "--sample 24", "--every"),
+    ("measured", "-m gen.proof.measure --check --build {build}", "--sample 24", "--every"),
     ("functions", "tests/functions.py", "", ""),
     ("formulas", "tests/formulas.py {wb} --shared {shared}", "", ""),
     ("function_values", "tests/function_values.py {wb}", "--count 40 --targets sm_90", "--count 1000"),

@@ -30,7 +30,8 @@ from typing import Dict, List, Sequence, Set, Tuple
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from gen import load, sass, simulate, targets_page  # noqa: E402
+from gen import load, targets_page  # noqa: E402
+from gen.proof import sass, simulate  # noqa: E402
 from gen.features import FEATURES  # noqa: E402
 from gen.load import RuleSet  # noqa: E402
 

@@ -1,5 +1,5 @@
 """Wrong instruction rules are found: each rule's template in the table of one target is replaced by a wrong one (operands swapped, another
-opcode, predicate, function, constant or rounding), the compiler is linked with that table, and gen/simulate.py must refuse the rule.
+opcode, predicate, function, constant or rounding), the compiler is linked with that table, and gen/proof/simulate.py must refuse the rule.
 
 usage: tile_mutants.py BUILD [--target sm90] [--verbose]        BUILD: a build folder; its compiler and ninja are used
 
@@ -20,10 +20,11 @@ from typing import Dict, Optional
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from gen import load, simulate, tile_kernels  # noqa: E402
+from gen import load  # noqa: E402
+from gen.proof import simulate, tile_kernels  # noqa: E402
 from gen.lang import Node, Rule  # noqa: E402
 
-ROW = re.compile(r'^    \{RW_(LLVM|INTR|CALL|ASM|WORDS), (\d+), (\d+), "([^"]*)"\},')
+ROW = re.compile(r'^    \{RW_(LLVM|INTR|CALL|ASM|LOOKUP), (\d+), (\d+), "([^"]*)"\},')
 LLVM: Dict[str, str] = {
     "fadd": "fsub", "fsub": "fsub(%b, %a)", "fmul": "fadd", "fdiv": "fdiv(%b, %a)", "add": "sub", "sub": "sub(%b, %a)", "mul": "add", "and": "or",
     "or": "xor", "xor": "or", "shl": "lshr", "lshr": "ashr", "ashr": "lshr", "sdiv": "udiv", "udiv": "sdiv", "srem": "urem", "urem": "srem",
@@ -59,7 +60,7 @@ def mutant(kind: str, text: str) -> Optional[str]:
         return LLVM.get(text)
     if kind == "INTR":
         return INTR.get(text)
-    if kind == "WORDS":
+    if kind == "LOOKUP":
         return None  # a table: tests of the functions that look it up notice each of its words
     if kind == "CALL":
         name = text[len("__nv_"):]

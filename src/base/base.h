@@ -117,9 +117,61 @@ WbbBuf wbb_buf(WbbArena *a);
 void wbb_put(WbbBuf *b, const char *z);
 void wbb_put_n(WbbBuf *b, const char *p, size_t n);
 void wbb_putf(WbbBuf *b, const char *format, ...) WBB_PRINTF(2, 3);
+void wbb_put_v(WbbBuf *b, const char *format, va_list args) WBB_PRINTF(2, 0);
 void wbb_put_json(WbbBuf *b, const char *z);      /* quoted and escaped */
 void wbb_put_i128(WbbBuf *b, WbbI128 value);      /* decimal */
 uint64_t wbb_hash(const void *bytes, size_t n, uint64_t seed); /* fixed for all time: results may be stored */
+
+/* json_writer.c -------------------------------------------------------------------------------------------------------
+ * One value a call, after a comma where one is due; `key` is NULL but in an object. Brackets: '{' '}' or '[' ']'. */
+void wbb_json_open(WbbBuf *b, const char *key, char bracket);
+void wbb_json_close(WbbBuf *b, char bracket);
+void wbb_json_text(WbbBuf *b, const char *key, const char *z); /* quoted and escaped; NULL: null */
+void wbb_json_int(WbbBuf *b, const char *key, int64_t value);
+void wbb_json_uint(WbbBuf *b, const char *key, uint64_t value);
+void wbb_json_bool(WbbBuf *b, const char *key, bool value);
+/* What is JSON already: a number with its decimals, a value or several members written elsewhere. */
+void wbb_json_putf(WbbBuf *b, const char *key, const char *format, ...) WBB_PRINTF(3, 4);
+void wbb_json_line(WbbBuf *b, uint32_t indent); /* the next value begins a line, after so many blanks */
+
+/* map.c ---------------------------------------------------------------------------------------------------------------
+ * A hash map with 64-bit keys, or with byte strings as keys, which it copies. Zeroed memory with an arena is an empty
+ * map. The number of an entry, e - m.entries, never changes and counts from 0: the caller may index arrays by it. */
+typedef struct {
+    uint64_t key;
+    union { /* the caller's; 0 in a new entry */
+        uint64_t value;
+        void *pointer;
+    };
+} WbbEntry;
+
+typedef struct {
+    WbbArena *arena;
+    WbbEntry *entries; /* [n], in the order in which they were made */
+    uint32_t *slots;   /* [n_slots], a power of two; see map.c */
+    uint32_t n, n_slots;
+    bool of_bytes;     /* keys are byte strings */
+} WbbMap;
+
+static inline uint64_t wbb_key(const void *pointer) { return (uint64_t)(uintptr_t)pointer; }
+WbbEntry *wbb_map_get(const WbbMap *m, uint64_t key); /* NULL: none; an entry may move at the next put */
+WbbEntry *wbb_map_put(WbbMap *m, uint64_t key);       /* the entry of the key, made now if there is none */
+WbbEntry *wbb_map_get_bytes(const WbbMap *m, const void *bytes, size_t n);
+WbbEntry *wbb_map_put_bytes(WbbMap *m, const void *bytes, size_t n);
+const char *wbb_map_text(const WbbEntry *e); /* the map's copy of a byte string, NUL-terminated; it never moves */
+void wbb_map_reserve(WbbMap *m, uint32_t n); /* so that n keys fit without growing */
+void wbb_map_clear(WbbMap *m);               /* forgets all keys and keeps the memory */
+
+/* pool.c --------------------------------------------------------------------------------------------------------------
+ * Tasks 0 .. n-1 on several threads. */
+typedef struct WbbPool WbbPool;
+enum { WBB_POOL_THREADS = 64 }; /* at most */
+typedef void WbbPoolWork(WbbPool *p, void *arg, uint32_t worker); /* 0, the caller's thread, and up */
+/* Calls `work` once on each thread; returns the number of threads when all are done. `part`: tasks taken at once. */
+uint32_t wbb_pool_run(uint32_t threads, uint64_t n, uint64_t part, WbbPoolWork *work, void *arg);
+bool wbb_pool_take(WbbPool *p, uint64_t *first, uint64_t *end); /* tasks first .. end-1; false: none is left */
+void wbb_pool_stop(WbbPool *p);                                 /* no task is taken from now on */
+uint32_t wbb_pool_threads(int64_t asked, uint64_t n);           /* as asked, or one a core if that is 0; n at most */
 
 /* file.c --------------------------------------------------------------------------------------------------------------
  * Paths are as the user wrote them. A file that cannot be read or written is a wbb_fail that names it. */

@@ -172,7 +172,6 @@ void wbb_cx_free(WbbCx *cx)
     wbb_arena_forget(cx);
     while (cx->inner->arenas) wbb_arena_free(cx->inner->arenas);
     free(cx->inner->message_text);
-    free(cx->inner->names);
     free(cx->inner);
     free(cx);
 }
@@ -193,5 +192,6 @@ WbbCx *wbb_cx_new(void)
         wbb_cx_free(cx);
         return NULL;
     }
+    inner->names.arena = cx->arena;
     return cx;
 }

@@ -6,13 +6,6 @@
 
 struct WbbGuard;
 
-/* One interned text. */
-typedef struct {
-    const char *text;
-    size_t n;
-    uint64_t hash;
-} WbbName;
-
 struct WbbChunk;
 
 struct WbbCxInner {
@@ -22,8 +15,7 @@ struct WbbCxInner {
     size_t spare_bytes;
     char *message_text;     /* backs cx->messages */
     size_t message_n, message_capacity;
-    WbbName *names; /* open addressing, a power of two; free slots have text NULL */
-    size_t name_n, name_capacity;
+    WbbMap names;           /* interned texts */
 };
 
 WbbArena *wbb_arena_try_new(WbbCx *cx); /* NULL if memory is exhausted */

@@ -11,7 +11,6 @@
 #include "base/inner.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static uint64_t read64(const unsigned char *p)
@@ -40,38 +39,9 @@ uint64_t wbb_hash(const void *bytes, size_t n, uint64_t seed)
     return mix(h ^ tail);
 }
 
-static void grow_names(WbbCx *cx)
-{
-    struct WbbCxInner *in = cx->inner;
-    size_t capacity = in->name_capacity ? in->name_capacity * 2 : 1024;
-    WbbName *names = calloc(capacity, sizeof *names);
-    if (!names) wbb_fail(cx, (WbbLoc){0}, "out of memory: %zu names", capacity);
-    for (size_t i = 0; i < in->name_capacity; i++) {
-        if (!in->names[i].text) continue;
-        size_t k = in->names[i].hash & (capacity - 1);
-        while (names[k].text) k = (k + 1) & (capacity - 1);
-        names[k] = in->names[i];
-    }
-    free(in->names);
-    in->names = names;
-    in->name_capacity = capacity;
-}
-
 const char *wbb_intern(WbbCx *cx, const char *p, size_t n)
 {
-    struct WbbCxInner *in = cx->inner;
-    if (in->name_n * 2 >= in->name_capacity) grow_names(cx);
-    uint64_t hash = wbb_hash(p, n, 0);
-    size_t k = hash & (in->name_capacity - 1);
-    for (; in->names[k].text; k = (k + 1) & (in->name_capacity - 1)) {
-        WbbName *name = &in->names[k];
-        if (name->hash == hash && name->n == n && memcmp(name->text, p, n) == 0) return name->text;
-    }
-    char *text = wbb_alloc(cx->arena, n + 1);
-    if (n) memcpy(text, p, n);
-    in->names[k] = (WbbName){text, n, hash};
-    in->name_n++;
-    return text;
+    return wbb_map_text(wbb_map_put_bytes(&cx->inner->names, p, n));
 }
 
 const char *wbb_intern_z(WbbCx *cx, const char *z) { return wbb_intern(cx, z, strlen(z)); }
@@ -100,7 +70,7 @@ void wbb_put_n(WbbBuf *b, const char *p, size_t n)
 
 void wbb_put(WbbBuf *b, const char *z) { wbb_put_n(b, z, strlen(z)); }
 
-static void put_v(WbbBuf *b, const char *format, va_list args)
+void wbb_put_v(WbbBuf *b, const char *format, va_list args)
 {
     va_list again;
     va_copy(again, args);
@@ -121,7 +91,7 @@ void wbb_putf(WbbBuf *b, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    put_v(b, format, args);
+    wbb_put_v(b, format, args);
     va_end(args);
 }
 
@@ -130,7 +100,7 @@ char *wbb_format(WbbArena *a, const char *format, ...)
     WbbBuf b = wbb_buf(a);
     va_list args;
     va_start(args, format);
-    put_v(&b, format, args);
+    wbb_put_v(&b, format, args);
     va_end(args);
     return b.text;
 }

@@ -12,32 +12,33 @@
 
 /* memo ------------------------------------------------------------------------------------------------------------------------- */
 
-static EmitMemo *find(const EmitValues *e, uint32_t env, const HloInstruction *i, uint32_t part, const IrRef *index)
+/* What a value is remembered by: as much of `index` as it has dimensions. */
+typedef struct {
+    const HloInstruction *i;
+    uint32_t env, part;
+    IrRef index[HLO_RANK_LIMIT];
+} Key;
+
+static size_t make_key(Key *key, uint32_t env, const HloInstruction *i, uint32_t part, const IrRef *index)
 {
-    const uint32_t rank = part_shape(i, part)->rank, key[] = {i->id, env, part};
-    uint64_t h = wbb_hash(index, rank * sizeof *index, wbb_hash(key, sizeof key, 1));
-    for (;; h++) {
-        EmitMemo *m = &e->memo[h & (e->memo_capacity - 1)];
-        if (!m->i || (m->i == i && m->env == env && m->part == part && !memcmp(m->index, index, rank * sizeof *index))) return m;
-    }
+    const size_t bytes = part_shape(i, part)->rank * sizeof *index;
+    key->i = i, key->env = env, key->part = part;
+    if (bytes) memcpy(key->index, index, bytes);
+    return offsetof(Key, index) + bytes;
 }
 
-static void remember(EmitValues *e, EmitMemo entry)
+/* 0: none. */
+static IrRef remembered(const EmitValues *e, uint32_t env, const HloInstruction *i, uint32_t part, const IrRef *index)
 {
-    if (2 * ++e->n_memo > e->memo_capacity) {
-        const EmitMemo *old = e->memo;
-        const uint32_t n = e->memo_capacity;
-        e->memo_capacity = n * 2;
-        e->memo = WBB_NEW_N(e->arena, EmitMemo, e->memo_capacity);
-        for (uint32_t k = 0; k < n; k++)
-            if (old[k].i) *find(e, old[k].env, old[k].i, old[k].part, old[k].index) = old[k];
-    }
-    *find(e, entry.env, entry.i, entry.part, entry.index) = entry;
+    Key key;
+    const WbbEntry *known = wbb_map_get_bytes(&e->memo, &key, make_key(&key, env, i, part, index));
+    return known ? (IrRef)known->value : 0;
 }
 
 void emit_remember(EmitValues *e, const EmitFrame *f, uint32_t part, IrRef value)
 {
-    remember(e, (EmitMemo){f->i, f->env, part, f->index, value});
+    Key key;
+    wbb_map_put_bytes(&e->memo, &key, make_key(&key, f->env, f->i, part, f->index))->value = value;
 }
 
 /* frames ----------------------------------------------------------------------------------------------------------------------- */
@@ -47,7 +48,7 @@ static void push(EmitValues *e, EmitStep step, PartValue v, uint32_t env, const 
     EmitFrame *f = e->spare;
     if (f) e->spare = f->caller;
     else f = WBB_NEW(e->arena, EmitFrame);
-    if (e->g->n - e->first_node > EMIT_MAX_NODES || e->n_memo > EMIT_MAX_NODES)
+    if (e->g->n - e->first_node > EMIT_MAX_NODES || e->memo.n > EMIT_MAX_NODES)
         wbb_decline(e->cx, v.i->loc, WHY_SIZE, "the body needs more than %d nodes", EMIT_MAX_NODES);
     *f = (EmitFrame){.caller = e->top, .step = step, .i = v.i, .part = v.part, .env = env, .index = index,
                      .nodes_before = e->g->n - e->function_nodes, .computed_before = e->n_computed};
@@ -116,9 +117,9 @@ void emit_want_in(EmitValues *e, EmitFrame *f, uint32_t env, const HloInstructio
     static const IrRef of_scalar[1] = {0};
     if (!index) index = of_scalar;
     const PartValue v = part_value(x, part);
-    const EmitMemo *m = find(e, env, v.i, v.part, index);
-    if (m->i && emit_is_available(e, m->value)) {
-        f->result = m->value;
+    const IrRef known = remembered(e, env, v.i, v.part, index);
+    if (known && emit_is_available(e, known)) {
+        f->result = known;
         return;
     }
     EmitStep step = e->step_of(v.i);

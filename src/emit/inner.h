@@ -49,19 +49,6 @@ typedef struct {
     bool open;
 } EmitScope;
 
-typedef struct {
-    const HloInstruction *i; /* NULL: free */
-    uint32_t env, part;
-    const IrRef *index;
-    IrRef value;
-} EmitMemo;
-
-/* A variable that a `let` binds, found by what it stands for. */
-typedef struct {
-    IrRef definition, var; /* 0: free */
-    int64_t lo, hi;
-} EmitLet;
-
 /* An `if` of emit_if. While it is the last statement of its block, another one of the same condition joins it. */
 typedef struct {
     IrStmt *s;
@@ -88,10 +75,8 @@ struct EmitValues {
     EmitStep function_step;                       /* function.c */
     EmitFrame *top, *spare;
     IrRef result;          /* of the bottom frame */
-    EmitMemo *memo;
-    uint32_t n_memo, memo_capacity; /* a power of two */
-    EmitLet *lets;
-    uint32_t n_lets, lets_capacity; /* a power of two */
+    WbbMap memo;           /* values, by instruction and index */
+    WbbMap lets;           /* variables that a `let` bound, by definition and interval */
     EmitInfo *info; /* by id, of the fusion's computation */
     struct { IrRef **items; uint32_t n, capacity; } envs; /* [parameters] values of called computations; 0: NULL */
     struct { const HloInstruction **items; uint32_t n, capacity; } tables; /* constants that are the kernel's last buffers */

@@ -101,42 +101,22 @@ bool emit_is_costly(EmitValues *e, IrRef value)
 
 /* variables -------------------------------------------------------------------------------------------------------------------- */
 
-static EmitLet *find_let(const EmitValues *e, IrRef definition, int64_t lo, int64_t hi)
+/* The variable that a `let` bound last for a definition in an interval; value 0: none yet. */
+static WbbEntry *let_of(EmitValues *e, IrRef definition, int64_t lo, int64_t hi)
 {
     const int64_t key[3] = {definition, lo, hi};
-    for (uint64_t h = wbb_hash(key, sizeof key, 5);; h++) {
-        EmitLet *l = &e->lets[h & (e->lets_capacity - 1)];
-        if (!l->definition || (l->definition == definition && l->lo == lo && l->hi == hi)) return l;
-    }
-}
-
-static void keep_let(EmitValues *e, EmitLet let)
-{
-    EmitLet *old = find_let(e, let.definition, let.lo, let.hi);
-    if (old->definition) {
-        old->var = let.var;
-        return;
-    }
-    if (2 * ++e->n_lets > e->lets_capacity) {
-        const EmitLet *all = e->lets;
-        const uint32_t n = e->lets_capacity;
-        e->lets_capacity = 2 * n;
-        e->lets = WBB_NEW_N(e->arena, EmitLet, e->lets_capacity);
-        for (uint32_t k = 0; k < n; k++)
-            if (all[k].definition) *find_let(e, all[k].definition, all[k].lo, all[k].hi) = all[k];
-    }
-    *find_let(e, let.definition, let.lo, let.hi) = let;
+    return wbb_map_put_bytes(&e->lets, key, sizeof key);
 }
 
 IrRef emit_let(EmitValues *e, const char *stem, IrRef index, int64_t lo, int64_t hi)
 {
     if (lo == hi) return ir_index(e->g, lo);
     if (ir_within(e->g, index, lo, (WbbI128)hi + 1)) return index;
-    const EmitLet *known = find_let(e, index, lo, hi);
-    if (known->definition && emit_is_available(e, known->var)) return known->var;
+    WbbEntry *known = let_of(e, index, lo, hi);
+    if (known->value && emit_is_available(e, (IrRef)known->value)) return (IrRef)known->value;
     const IrRef var = ir_let(e->g, emit_block(e), emit_name(e, stem), index, lo, hi);
     emit_bound(e, var);
-    keep_let(e, (EmitLet){index, var, lo, hi});
+    known->value = var;
     return var;
 }
 
@@ -162,11 +142,11 @@ IrRef emit_start(EmitValues *e, IrRef integer, int64_t lo, int64_t hi)
     }
     if (n.op == OP_IDX && ir_within(e->g, n.a[0], lo, (WbbI128)hi + 1)) return n.a[0];
     const IrRef value = clamped(e, integer, t, lo, hi);
-    const EmitLet *known = find_let(e, value, lo, hi);
-    if (known->definition && emit_is_available(e, known->var)) return known->var;
+    WbbEntry *known = let_of(e, value, lo, hi);
+    if (known->value && emit_is_available(e, (IrRef)known->value)) return (IrRef)known->value;
     const IrRef var = ir_let_value(e->g, emit_block(e), emit_name(e, "s"), value, lo, hi);
     emit_bound(e, var);
-    keep_let(e, (EmitLet){value, var, lo, hi});
+    known->value = var;
     return var;
 }
 

@@ -140,10 +140,7 @@ EmitValues *emit_values(WbbCx *cx, WbbArena *a, RwCx *rw, IrKernel *k, const Par
     e->cx = cx, e->arena = a, e->rw = rw, e->g = rw_graph(rw), e->k = k;
     e->plan = plan;
     e->step_of = step_of, e->function_step = emit_step_function;
-    e->memo_capacity = 256;
-    e->memo = WBB_NEW_N(a, EmitMemo, e->memo_capacity);
-    e->lets_capacity = 64;
-    e->lets = WBB_NEW_N(a, EmitLet, e->lets_capacity);
+    e->memo.arena = e->lets.arena = a;
     e->info = WBB_NEW_N(a, EmitInfo, plan->fusion->body->n_instructions + 1);
     const EmitScope everywhere = {.open = true};
     WBB_PUSH(a, &e->scopes, everywhere);

@@ -7,27 +7,13 @@
  */
 #include "fuse/fuse.h"
 
-#include <string.h>
-
-typedef struct {
-    const char *text; /* interned */
-    uint32_t part;
-} Slot;
-
 typedef struct {
     WbbCx *cx;
     WbbArena *arena;
     FuseParts parts;
-    Slot *texts, *names; /* open addressing, by pointer: texts and names are interned */
-    uint32_t capacity;
+    WbbMap texts; /* by interned text: the number of its part + 1 */
+    WbbMap names; /* interned names of parts */
 } Cut;
-
-static uint32_t slot_of(const Slot *table, uint32_t capacity, const char *text)
-{
-    uint32_t at = (uint32_t)wbb_hash(&text, sizeof text, 0) & (capacity - 1);
-    while (table[at].text && table[at].text != text) at = (at + 1) & (capacity - 1);
-    return at;
-}
 
 /* Letters, digits, '_', '.', '-': what a file may be called, too. */
 static const char *unique_name(Cut *u, const char *name)
@@ -38,22 +24,23 @@ static const char *unique_name(Cut *u, const char *name)
         if (!fine) *p = '_';
     }
     const char *wish = wbb_intern_z(u->cx, clean);
-    for (uint32_t n = 2; u->names[slot_of(u->names, u->capacity, wish)].text; n++) wish = wbb_intern_z(u->cx, wbb_format(u->arena, "%s.%u", clean, n));
-    u->names[slot_of(u->names, u->capacity, wish)].text = wish;
+    for (uint32_t n = 2; wbb_map_get(&u->names, wbb_key(wish)); n++)
+        wish = wbb_intern_z(u->cx, wbb_format(u->arena, "%s.%u", clean, n));
+    wbb_map_put(&u->names, wbb_key(wish));
     return wish;
 }
 
 static void add(Cut *u, const HloInstruction *i, const char *text, bool library, uint64_t times)
 {
     const char *key = wbb_intern_z(u->cx, text);
-    Slot *s = &u->texts[slot_of(u->texts, u->capacity, key)];
-    if (s->text) {
-        u->parts.items[s->part].count += times;
+    WbbEntry *e = wbb_map_put(&u->texts, wbb_key(key));
+    if (e->value) {
+        u->parts.items[e->value - 1].count += times;
         return;
     }
-    *s = (Slot){key, u->parts.n};
     const FusePart part = {.name = unique_name(u, i->name), .text = library ? NULL : key, .at = i, .count = times};
     WBB_PUSH(u->arena, &u->parts, part);
+    e->value = u->parts.n;
 }
 
 static void cut(Cut *u, const HloComputation *c, uint64_t *times)
@@ -78,10 +65,7 @@ static void cut(Cut *u, const HloComputation *c, uint64_t *times)
 
 FuseParts fuse_parts(WbbCx *cx, WbbArena *a, const HloModule *m)
 {
-    uint32_t n = 0, capacity = 16;
-    for (uint32_t k = 0; k < m->n_computations; k++) n += m->computations[k]->n_instructions;
-    while (capacity < 2 * n) capacity *= 2;
-    Cut u = {.cx = cx, .arena = a, .texts = WBB_NEW_N(a, Slot, capacity), .names = WBB_NEW_N(a, Slot, capacity), .capacity = capacity};
+    Cut u = {.cx = cx, .arena = a, .texts = {.arena = a}, .names = {.arena = a}};
     uint64_t *times = WBB_NEW_N(a, uint64_t, m->n_computations + 1);
     times[m->entry->id] = 1;
     for (uint32_t k = m->n_computations; k-- > 0;) /* callers stand behind callees */

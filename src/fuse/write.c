@@ -33,7 +33,7 @@ static HloInstruction *renamed(Writer *w, const HloInstruction *i, const char *n
     *copy = *i;
     copy->name = name;
     copy->n_predecessors = 0;
-    copy->attributes = hlo_attributes_but(w->arena, i, unneeded);
+    copy->attributes = hlo_attributes_without(w->arena, i, unneeded);
     HloInstruction **operands = WBB_NEW_N(w->arena, HloInstruction *, i->n_operands + 1);
     for (uint32_t k = 0; k < i->n_operands; k++) operands[k] = map[i->operands[k]->id];
     copy->operands = operands;
@@ -153,7 +153,7 @@ const char *fuse_write(WbbArena *a, const HloComputation *c, const FuseRole *rol
                                                "original_value", NULL};
         put_all(&w, &w.out, root->called[0]);
         for (uint32_t k = 0; k < root->n_operands; k++) parameter(&w, root->operands[k]->shape);
-        more = hlo_attributes_but(a, root, unneeded);
+        more = hlo_attributes_without(a, root, unneeded);
     } else {
         const bool *member = members_of(a, c, roles, root);
         put_members(&w, c, member, root);
@@ -186,7 +186,7 @@ const char *fuse_write_call(WbbArena *a, const HloInstruction *i)
     copy.name = "v0";
     copy.operands = list;
     copy.n_predecessors = copy.n_called = 0;
-    copy.attributes = hlo_attributes_but(a, i, unneeded);
+    copy.attributes = hlo_attributes_without(a, i, unneeded);
     hlo_print_instruction(&b, &copy);
     return b.text;
 }

@@ -52,7 +52,7 @@ const char *hlo_attribute(WbbArena *a, const HloInstruction *i, const char *name
     return NULL;
 }
 
-const char *hlo_attributes_but(WbbArena *a, const HloInstruction *i, const char *const *names)
+const char *hlo_attributes_without(WbbArena *a, const HloInstruction *i, const char *const *names)
 {
     WbbBuf b = wbb_buf(a);
     HloAttribute at;

@@ -124,8 +124,6 @@ uint32_t hlo_parse_all(WbbCx *cx, WbbArena *a, const char *file, const char *tex
 /* verify.c and verify_*.c: called by hlo_parse. Shapes, types, operand counts and called computations of every instruction fit, or a
  * wbb_fail at i->loc. */
 void hlo_verify(WbbCx *cx, const HloModule *m);
-/* For who makes instructions: the same for one, whose operands and computations have their shapes; i->shape is set if NULL. */
-void hlo_settle(WbbCx *cx, WbbArena *a, HloInstruction *i);
 
 /* print.c, print_literal.c: text that parses back to the same module. */
 void hlo_print(WbbBuf *out, const HloModule *m);
@@ -139,15 +137,15 @@ typedef struct {
     const HloModule *(*run)(WbbCx *cx, WbbArena *a, const HloModule *m);
 } HloPass;
 extern const HloPass hlo_passes[]; /* in order; name NULL after the last */
-const HloModule *hlo_pass(WbbCx *cx, WbbArena *a, const HloModule *m, const char *name); /* verified; NULL: no such pass */
+const HloModule *hlo_run_pass(WbbCx *cx, WbbArena *a, const HloModule *m, const char *name); /* verified; NULL: no such pass */
 const HloModule *hlo_normalise(WbbCx *cx, WbbArena *a, const HloModule *m);              /* all of them */
-bool hlo_hands_on(const HloInstruction *i); /* its value is operand 0: custom calls that only place or shard, opt-barrier, .. */
+bool hlo_forwards_operand(const HloInstruction *i); /* its value is operand 0: custom calls that only place or shard, opt-barrier, .. */
 
 /* module.c */
 HloFusion hlo_fusion(WbbCx *cx, const HloModule *m); /* declines: no fusion, more than one */
 const char *hlo_opcode_name(HloOpcode op);
 HloOpcode hlo_opcode_named(const char *name, size_t n); /* HLO_OPCODE_COUNT if unknown */
-HloOpcode hlo_started(const HloInstruction *i);         /* NEGATE of `negate-start`; of all else its opcode */
+HloOpcode hlo_started_opcode(const HloInstruction *i);         /* NEGATE of `negate-start`; of all else its opcode */
 /* Element i of the result needs element i of each operand, and no more. But the bounds of clamp and the choice of select may be
  * scalars, and bitcast-convert to another width is none. */
 bool hlo_is_elementwise(HloOpcode op);
@@ -166,7 +164,7 @@ int64_t hlo_attribute_int(WbbArena *a, const HloInstruction *i, const char *name
 bool hlo_attribute_true(WbbArena *a, const HloInstruction *i, const char *name); /* is_stable=true */
 double hlo_attribute_f64(WbbArena *a, const HloInstruction *i, const char *name, double otherwise); /* epsilon=1e-05 */
 /* i->attributes without those of these names; the list ends with NULL. */
-const char *hlo_attributes_but(WbbArena *a, const HloInstruction *i, const char *const *names);
+const char *hlo_attributes_without(WbbArena *a, const HloInstruction *i, const char *const *names);
 
 typedef struct { const int64_t *items; uint32_t n; } HloInts; /* items is never NULL */
 

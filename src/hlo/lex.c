@@ -34,13 +34,13 @@ static bool is_word(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == '.' || c == '-';
 }
 
-WbbLoc hlo_at(const HloReader *r, const char *p)
+WbbLoc hlo_loc_at(const HloReader *r, const char *p)
 {
     ptrdiff_t col = p - r->line_start + 1;
     return (WbbLoc){r->file, r->line, col > INT32_MAX ? 0 : (int)col};
 }
 
-WbbLoc hlo_here(const HloReader *r) { return hlo_at(r, r->p); }
+WbbLoc hlo_here(const HloReader *r) { return hlo_loc_at(r, r->p); }
 
 HloMark hlo_mark(const HloReader *r) { return (HloMark){r->p, r->line_start, r->line}; }
 
@@ -105,7 +105,7 @@ bool hlo_accept(HloReader *r, char c)
     return true;
 }
 
-void hlo_expected(HloReader *r, const char *what)
+void hlo_fail_expected(HloReader *r, const char *what)
 {
     hlo_skip(r);
     WbbLoc loc = hlo_here(r);
@@ -122,14 +122,14 @@ void hlo_expected(HloReader *r, const char *what)
     wbb_fail(r->cx, loc, "expected %s, found '%s'", what, seen);
 }
 
-void hlo_want(HloReader *r, char c)
+void hlo_expect(HloReader *r, char c)
 {
     if (hlo_accept(r, c)) return;
     const char what[] = {'\'', c, '\'', 0};
-    hlo_expected(r, what);
+    hlo_fail_expected(r, what);
 }
 
-void hlo_deeper(HloReader *r)
+void hlo_enter_level(HloReader *r)
 {
     if (++r->depth > HLO_NESTING_LIMIT)
         wbb_fail(r->cx, hlo_here(r), "nested more than %d levels deep", HLO_NESTING_LIMIT);
@@ -165,7 +165,7 @@ const char *hlo_read_name(HloReader *r, const char *what)
     while (p < r->end && is_word(*p) && !(*p == '-' && p + 1 < r->end && p[1] == '>')) p++;
     if (p == text || (!percent && (is_digit(*text) || *text == '-' || *text == '.'))) {
         hlo_rewind(r, start);
-        hlo_expected(r, what);
+        hlo_fail_expected(r, what);
     }
     r->p = p;
     return wbb_intern(r->cx, text, (size_t)(p - text));
@@ -177,12 +177,12 @@ int64_t hlo_read_int(HloReader *r)
     const char *start = r->p;
     bool negative = r->p < r->end && *r->p == '-';
     const char *p = r->p + negative;
-    if (p == r->end || !is_digit(*p)) hlo_expected(r, "an integer");
+    if (p == r->end || !is_digit(*p)) hlo_fail_expected(r, "an integer");
     int64_t value = 0;
     for (; p < r->end && is_digit(*p); p++) {
         int digit = *p - '0';
         if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, negative ? -digit : digit, &value))
-            wbb_fail(r->cx, hlo_at(r, start), "integer does not fit 64 bits");
+            wbb_fail(r->cx, hlo_loc_at(r, start), "integer does not fit 64 bits");
     }
     r->p = p;
     return value;
@@ -191,11 +191,11 @@ int64_t hlo_read_int(HloReader *r)
 const int64_t *hlo_read_ints(HloReader *r, uint32_t *n)
 {
     struct { int64_t *items; uint32_t n, capacity; } list = {0};
-    hlo_want(r, '{');
+    hlo_expect(r, '{');
     if (!hlo_accept(r, '}')) {
         do WBB_PUSH(r->arena, &list, hlo_read_int(r));
         while (hlo_accept(r, ','));
-        hlo_want(r, '}');
+        hlo_expect(r, '}');
     }
     static const int64_t none[1];
     *n = list.n;
@@ -219,7 +219,7 @@ static void skip_string(HloReader *r)
 
 const char *hlo_read_string(HloReader *r)
 {
-    if (hlo_peek(r) != '"') hlo_expected(r, "a string");
+    if (hlo_peek(r) != '"') hlo_fail_expected(r, "a string");
     const char *text = r->p + 1;
     skip_string(r);
     return wbb_intern(r->cx, text, (size_t)(r->p - 1 - text));
@@ -286,7 +286,7 @@ void hlo_skip_balanced(HloReader *r)
             r->p++;
         }
     }
-    if (r->p == start) hlo_expected(r, "a value");
+    if (r->p == start) hlo_fail_expected(r, "a value");
 }
 
 static void reserve(HloReader *r, size_t more)

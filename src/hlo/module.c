@@ -35,9 +35,9 @@ HloOpcode hlo_opcode_named(const char *name, size_t n)
     return HLO_OPCODE_COUNT;
 }
 
-const char *hlo_spelled(const HloInstruction *i) { return i->spelling ? i->spelling : hlo_opcode_name(i->opcode); }
+const char *hlo_opcode_text(const HloInstruction *i) { return i->spelling ? i->spelling : hlo_opcode_name(i->opcode); }
 
-HloOpcode hlo_started(const HloInstruction *i)
+HloOpcode hlo_started_opcode(const HloInstruction *i)
 {
     if (i->opcode != HLO_ASYNC_START || !i->spelling) return i->opcode;
     return hlo_opcode_named(i->spelling, strlen(i->spelling) - strlen("-start"));
@@ -61,6 +61,28 @@ bool hlo_is_elementwise(HloOpcode op)
     }
 }
 
+/* Custom calls that say where a value lives or how it is split over devices, and leave it as it is. */
+bool hlo_is_identity_call(const HloInstruction *i)
+{
+    static const char *const targets[] = {
+        "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement", "MoveToHost", "MoveToDevice", "Pin",
+        "Unpin", "LayoutConstraint", "xla.sdy.FuncResultSharding", "xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape",
+    };
+    if (i->opcode != HLO_CUSTOM_CALL || !i->target || i->n_operands != 1 || !hlo_same_shape(i->shape, i->operands[0]->shape))
+        return false; /* a shard of another shape is computed */
+    for (size_t k = 0; k < WBB_LEN(targets); k++)
+        if (strcmp(i->target, targets[k]) == 0) return true;
+    return false;
+}
+
+/* Operations that order others and leave the value as it is. */
+bool hlo_is_barrier(const HloInstruction *i)
+{
+    return i->opcode == HLO_OPT_BARRIER || i->opcode == HLO_DOMAIN || i->opcode == HLO_ADD_DEPENDENCY;
+}
+
+bool hlo_forwards_operand(const HloInstruction *i) { return hlo_is_identity_call(i) || hlo_is_barrier(i); }
+
 static bool stands_around_a_fusion(HloOpcode op)
 {
     switch (op) {
@@ -81,7 +103,7 @@ HloFusion hlo_fusion(WbbCx *cx, const HloModule *m)
                 wbb_decline(cx, i->loc, WHY_MANY_FUSIONS, "the entry holds more than one fusion: '%s' and '%s'", fusion->name,
                             i->name);
             fusion = i;
-        } else if (!stands_around_a_fusion(i->opcode) && !hlo_hands_on(i)) {
+        } else if (!stands_around_a_fusion(i->opcode) && !hlo_forwards_operand(i)) {
             other = i;
         }
     }

@@ -38,7 +38,7 @@ static const HloModule *run(WbbCx *cx, WbbArena *a, const HloModule *m, const Hl
     return made;
 }
 
-const HloModule *hlo_pass(WbbCx *cx, WbbArena *a, const HloModule *m, const char *name)
+const HloModule *hlo_run_pass(WbbCx *cx, WbbArena *a, const HloModule *m, const char *name)
 {
     for (const HloPass *p = hlo_passes; p->name; p++)
         if (strcmp(p->name, name) == 0) return run(cx, a, m, p);

@@ -13,7 +13,7 @@
 #include "hlo/normalise.h"
 
 typedef struct {
-    HloBuild *b;
+    HloBuilder *b;
     const HloShape *shape;   /* of x */
     ScType type;             /* computed in */
     int64_t feature;
@@ -24,7 +24,7 @@ typedef struct {
     HloComputation *adder;
 } Norm;
 
-static Norm open_norm(HloBuild *b, const HloInstruction *i)
+static Norm open_norm(HloBuilder *b, const HloInstruction *i)
 {
     Norm m = {.b = b, .shape = i->operands[0]->shape, .feature = hlo_attribute_int(b->arena, i, "feature_index", 0), .n = 1};
     m.type = sc_type_info[m.shape->type].bits < 32 ? SC_F32 : m.shape->type;
@@ -74,7 +74,7 @@ static HloInstruction *normalised(const Norm *m, HloInstruction *centred, HloIns
     return with(m, HLO_ADD, x, offset);
 }
 
-static HloInstruction *inference(HloBuild *b, const HloInstruction *i)
+static HloInstruction *inference(HloBuilder *b, const HloInstruction *i)
 {
     Norm m = open_norm(b, i);
     HloInstruction *x[5];
@@ -83,14 +83,14 @@ static HloInstruction *inference(HloBuild *b, const HloInstruction *i)
     return hlo_new_convert(b, normalised(&m, centred, x[4], x[1], x[2]), i->shape->type);
 }
 
-static HloInstruction *triple(HloBuild *b, const HloInstruction *i, HloInstruction *x, HloInstruction *y, HloInstruction *z)
+static HloInstruction *triple(HloBuilder *b, const HloInstruction *i, HloInstruction *x, HloInstruction *y, HloInstruction *z)
 {
     HloInstruction *parts[] = {x, y, z};
     for (uint32_t k = 0; k < 3; k++) parts[k] = hlo_new_convert(b, parts[k], i->shape->elements[k]->type);
     return hlo_new_tuple(b, 3, parts);
 }
 
-static HloInstruction *training(HloBuild *b, const HloInstruction *i)
+static HloInstruction *training(HloBuilder *b, const HloInstruction *i)
 {
     Norm m = open_norm(b, i);
     HloInstruction *x = operand(&m, i, 0), *scale = operand(&m, i, 1), *offset = operand(&m, i, 2), *n = number(&m);
@@ -103,7 +103,7 @@ static HloInstruction *training(HloBuild *b, const HloInstruction *i)
     return triple(b, i, y, mean, variance);
 }
 
-static HloInstruction *grad(HloBuild *b, const HloInstruction *i)
+static HloInstruction *grad(HloBuilder *b, const HloInstruction *i)
 {
     Norm m = open_norm(b, i);
     HloInstruction *x[5];
@@ -129,7 +129,7 @@ static bool is_batch_norm(const HloInstruction *i)
     return i->opcode == HLO_BATCH_NORM_INFERENCE || i->opcode == HLO_BATCH_NORM_TRAINING || i->opcode == HLO_BATCH_NORM_GRAD;
 }
 
-static HloInstruction *rewrite(HloBuild *b, const HloInstruction *i)
+static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
 {
     switch (i->opcode) {
     case HLO_BATCH_NORM_INFERENCE: return inference(b, i);

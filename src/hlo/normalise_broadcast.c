@@ -68,7 +68,7 @@ static bool is_implicit(const HloInstruction *i)
 }
 
 /* x with the dimensions of i: those of size 1 that do not stay go first. */
-static HloInstruction *widened(HloBuild *b, const HloInstruction *i, HloInstruction *x)
+static HloInstruction *widened(HloBuilder *b, const HloInstruction *i, HloInstruction *x)
 {
     const bool by_list = x->shape->rank && x->shape->rank < i->shape->rank;
     int64_t dims[HLO_RANK_LIMIT], to[HLO_RANK_LIMIT];
@@ -82,11 +82,11 @@ static HloInstruction *widened(HloBuild *b, const HloInstruction *i, HloInstruct
     return hlo_new_broadcast(b, hlo_new_reshape(b, x, n, dims), i->shape, to, n);
 }
 
-static HloInstruction *rewrite_implicit(HloBuild *b, const HloInstruction *i)
+static HloInstruction *rewrite_implicit(HloBuilder *b, const HloInstruction *i)
 {
     if (!is_implicit(i)) return NULL;
     if (i->opcode == HLO_BROADCAST) {
-        HloInstruction *copy = hlo_copied(b, i);
+        HloInstruction *copy = hlo_copy(b, i);
         const uint32_t n = i->operands[0]->shape->rank;
         int64_t *dimensions = WBB_NEW_N(b->arena, int64_t, n);
         for (uint32_t d = 0; d < n; d++) dimensions[d] = i->shape->rank - n + d;
@@ -100,7 +100,7 @@ static HloInstruction *rewrite_implicit(HloBuild *b, const HloInstruction *i)
         operands[k] = hlo_mapped(b, i->operands[k]);
         if (is_small(i, k)) operands[k] = widened(b, i, operands[k]);
     }
-    HloInstruction *copy = hlo_copied_on(b, i, operands);
+    HloInstruction *copy = hlo_copy_with_operands(b, i, operands);
     copy->dimensions = NULL;
     copy->n_dimensions = 0;
     return copy;
@@ -123,7 +123,7 @@ static bool is_clamp(const HloInstruction *i)
     return i->operands[0]->shape->rank == 0 || (i->opcode == HLO_CLAMP && i->operands[2]->shape->rank == 0);
 }
 
-static HloInstruction *rewrite_clamp(HloBuild *b, const HloInstruction *i)
+static HloInstruction *rewrite_clamp(HloBuilder *b, const HloInstruction *i)
 {
     if (!is_clamp(i)) return NULL;
     HloInstruction *operands[3];
@@ -131,7 +131,7 @@ static HloInstruction *rewrite_clamp(HloBuild *b, const HloInstruction *i)
         operands[k] = hlo_mapped(b, i->operands[k]);
         if (operands[k]->shape->rank == 0) operands[k] = hlo_new_splat(b, operands[k], i->shape->rank, i->shape->dims);
     }
-    return hlo_copied_on(b, i, operands);
+    return hlo_copy_with_operands(b, i, operands);
 }
 
 const HloModule *hlo_pass_clamp(WbbCx *cx, WbbArena *a, const HloModule *m)

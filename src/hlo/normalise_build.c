@@ -17,33 +17,15 @@ HloInstruction *const hlo_dropped = &dropped;
 
 /* names -------------------------------------------------------------------------------------------------------------------- */
 
-static const char **name_slot(const char **names, uint32_t capacity, const char *name)
-{
-    uint64_t h = (uint64_t)(uintptr_t)name * UINT64_C(0x9e3779b97f4a7c15);
-    uint32_t k = (uint32_t)(h >> 32) & (capacity - 1);
-    while (names[k] && names[k] != name) k = (k + 1) & (capacity - 1);
-    return &names[k];
-}
-
 /* False if the name is taken. */
-static bool take_name(HloBuild *b, const char *name)
+static bool take_name(HloBuilder *b, const char *name)
 {
-    if (b->n_names * 2 >= b->names_capacity) {
-        uint32_t capacity = b->names_capacity ? b->names_capacity * 2 : 64;
-        const char **names = WBB_NEW_N(b->arena, const char *, capacity);
-        for (uint32_t k = 0; k < b->names_capacity; k++)
-            if (b->names[k]) *name_slot(names, capacity, b->names[k]) = b->names[k];
-        b->names = names;
-        b->names_capacity = capacity;
-    }
-    const char **slot = name_slot(b->names, b->names_capacity, name);
-    if (*slot) return false;
-    *slot = name;
-    b->n_names++;
-    return true;
+    const uint32_t before = b->names.n;
+    wbb_map_put(&b->names, wbb_key(name));
+    return b->names.n > before;
 }
 
-const char *hlo_own_name(HloBuild *b, const char *wish)
+const char *hlo_unique_name(HloBuilder *b, const char *wish)
 {
     const char *name = wbb_intern_z(b->cx, wish);
     for (uint32_t k = 1; !take_name(b, name); k++) name = wbb_intern_z(b->cx, wbb_format(b->arena, "%s.%u", wish, k));
@@ -52,14 +34,20 @@ const char *hlo_own_name(HloBuild *b, const char *wish)
 
 /* instructions --------------------------------------------------------------------------------------------------------------- */
 
-static HloInstruction *append(HloBuild *b, HloInstruction *i)
+static HloInstruction *append(HloBuilder *b, HloInstruction *i)
 {
     WBB_PUSH(b->arena, &b->list, i);
     ++*b->total;
     return i;
 }
 
-HloInstruction *hlo_new(HloBuild *b, HloOpcode op, const HloShape *s, uint32_t n, HloInstruction *const *operands)
+void hlo_set_attributes(HloBuilder *b, HloInstruction *i, const char *text)
+{
+    const char *metadata = b->at ? hlo_attribute(b->arena, b->at, "metadata") : NULL;
+    i->attributes = metadata ? wbb_format(b->arena, "%s, metadata=%s", text, metadata) : text;
+}
+
+HloInstruction *hlo_new(HloBuilder *b, HloOpcode op, const HloShape *s, uint32_t n, HloInstruction *const *operands)
 {
     HloInstruction *i = WBB_NEW(b->arena, HloInstruction);
     HloInstruction **own = WBB_NEW_N(b->arena, HloInstruction *, n);
@@ -69,16 +57,23 @@ HloInstruction *hlo_new(HloBuild *b, HloOpcode op, const HloShape *s, uint32_t n
     if (b->at) {
         i->loc = b->at->loc;
         name = wbb_format(b->arena, "%s.%s", b->at->name, name);
-        hlo_new_attributes(b, i, "");
+        hlo_set_attributes(b, i, "");
     }
-    i->name = hlo_own_name(b, name);
+    i->name = hlo_unique_name(b, name);
     return append(b, i);
 }
 
-HloInstruction *hlo_mapped(const HloBuild *b, const HloInstruction *old) { return b->map[old->id]; }
+HloInstruction *hlo_new_get_tuple_element(HloBuilder *b, HloInstruction *tuple, int64_t index)
+{
+    HloInstruction *i = hlo_new(b, HLO_GET_TUPLE_ELEMENT, tuple->shape->elements[index], 1, &tuple);
+    i->number = index;
+    return i;
+}
+
+HloInstruction *hlo_mapped(const HloBuilder *b, const HloInstruction *old) { return b->map[old->id]; }
 
 /* An instruction of the old module, or of a computation made already, on other operands. */
-static HloInstruction *duplicate(HloBuild *b, const HloInstruction *i, HloInstruction *const *operands)
+static HloInstruction *duplicate(HloBuilder *b, const HloInstruction *i, HloInstruction *const *operands)
 {
     HloInstruction *copy = WBB_NEW(b->arena, HloInstruction);
     HloInstruction **own = WBB_NEW_N(b->arena, HloInstruction *, i->n_operands);
@@ -89,14 +84,14 @@ static HloInstruction *duplicate(HloBuild *b, const HloInstruction *i, HloInstru
     return append(b, copy);
 }
 
-static HloInstruction **gathered(HloBuild *b, const HloInstruction *i, HloInstruction *const *map)
+static HloInstruction **gathered(HloBuilder *b, const HloInstruction *i, HloInstruction *const *map)
 {
     HloInstruction **operands = WBB_NEW_N(b->arena, HloInstruction *, i->n_operands);
     for (uint32_t k = 0; k < i->n_operands; k++) operands[k] = map[i->operands[k]->id];
     return operands;
 }
 
-HloInstruction *hlo_copied_on(HloBuild *b, const HloInstruction *i, HloInstruction *const *operands)
+HloInstruction *hlo_copy_with_operands(HloBuilder *b, const HloInstruction *i, HloInstruction *const *operands)
 {
     HloInstruction *copy = duplicate(b, i, operands);
     HloComputation **called = WBB_NEW_N(b->arena, HloComputation *, i->n_called);
@@ -105,7 +100,7 @@ HloInstruction *hlo_copied_on(HloBuild *b, const HloInstruction *i, HloInstructi
     return copy;
 }
 
-HloInstruction *hlo_copied(HloBuild *b, const HloInstruction *i) { return hlo_copied_on(b, i, gathered(b, i, b->map)); }
+HloInstruction *hlo_copy(HloBuilder *b, const HloInstruction *i) { return hlo_copy_with_operands(b, i, gathered(b, i, b->map)); }
 
 bool hlo_same_layout(const HloShape *x, const HloShape *y)
 {
@@ -119,13 +114,13 @@ bool hlo_same_layout(const HloShape *x, const HloShape *y)
 }
 
 /* x with the layout of s; of a tuple each element, as deep as shapes nest. */
-static HloInstruction *laid_out(HloBuild *b, HloInstruction *x, const HloShape *s)
+static HloInstruction *laid_out(HloBuilder *b, HloInstruction *x, const HloShape *s)
 {
     if (hlo_same_layout(x->shape, s)) return x;
     if (s->type != SC_TUPLE) return hlo_new(b, HLO_COPY, s, 1, &x);
     HloInstruction **parts = WBB_NEW_N(b->arena, HloInstruction *, s->n_elements);
     for (uint32_t k = 0; k < s->n_elements; k++) {
-        HloInstruction *part = x->opcode == HLO_TUPLE ? x->operands[k] : hlo_new_element(b, x, k);
+        HloInstruction *part = x->opcode == HLO_TUPLE ? x->operands[k] : hlo_new_get_tuple_element(b, x, k);
         parts[k] = laid_out(b, part, s->elements[k]);
     }
     return hlo_new(b, HLO_TUPLE, s, s->n_elements, parts);
@@ -143,7 +138,7 @@ static bool any_layout(HloOpcode op)
     }
 }
 
-HloInstruction *hlo_inlined(HloBuild *b, const HloComputation *c, HloInstruction *const *operands)
+HloInstruction *hlo_inline(HloBuilder *b, const HloComputation *c, HloInstruction *const *operands)
 {
     const HloComputation *body = b->made[c->id];
     if (*b->total + body->n_instructions > HLO_INLINE_LIMIT) return NULL;
@@ -155,14 +150,14 @@ HloInstruction *hlo_inlined(HloBuild *b, const HloComputation *c, HloInstruction
             continue;
         }
         map[k] = duplicate(b, i, gathered(b, i, map));
-        map[k]->name = hlo_own_name(b, i->name);
+        map[k]->name = hlo_unique_name(b, i->name);
     }
     return map[body->root->id];
 }
 
 /* computations --------------------------------------------------------------------------------------------------------------- */
 
-static HloComputation *close_computation(HloBuild *b, HloComputation *c, HloInstruction *root)
+static HloComputation *close_computation(HloBuilder *b, HloComputation *c, HloInstruction *root)
 {
     c->instructions = b->list.items;
     c->n_instructions = b->list.n;
@@ -185,19 +180,20 @@ static HloComputation *close_computation(HloBuild *b, HloComputation *c, HloInst
     return c;
 }
 
-HloBuild hlo_begin_computation(HloBuild *caller, uint32_t n, const HloShape *const *parameters)
+HloBuilder hlo_begin_computation(HloBuilder *caller, uint32_t n, const HloShape *const *parameters)
 {
-    HloBuild b = {.cx = caller->cx, .arena = caller->arena, .from = caller->from, .made = caller->made, .fused = caller->fused,
-                  .computations = caller->computations, .total = caller->total, .loc = caller->at->loc};
+    HloBuilder b = {.cx = caller->cx, .arena = caller->arena, .from = caller->from, .made = caller->made, .fused = caller->fused,
+                  .computations = caller->computations, .total = caller->total, .loc = caller->at->loc,
+                  .names = {.arena = caller->arena}};
     for (uint32_t k = 0; k < n; k++) {
         HloInstruction *p = hlo_new(&b, HLO_PARAMETER, parameters[k], 0, NULL);
-        p->name = hlo_own_name(&b, wbb_format(b.arena, "p%u", k));
+        p->name = hlo_unique_name(&b, wbb_format(b.arena, "p%u", k));
         p->number = k;
     }
     return b;
 }
 
-HloComputation *hlo_end_computation(HloBuild *b, const char *name, HloInstruction *root)
+HloComputation *hlo_end_computation(HloBuilder *b, const char *name, HloInstruction *root)
 {
     HloComputation *c = WBB_NEW(b->arena, HloComputation);
     const char *unique = wbb_intern_z(b->cx, name);
@@ -215,12 +211,12 @@ HloComputation *hlo_end_computation(HloBuild *b, const char *name, HloInstructio
 }
 
 /* What the rewriter says of i, in the layout of i; if it is new, under its name. */
-static HloInstruction *replaced(HloBuild *b, const HloRewriter *w, const HloInstruction *i)
+static HloInstruction *replaced(HloBuilder *b, const HloRewriter *w, const HloInstruction *i)
 {
     uint32_t before = b->list.n;
     b->at = i;
     HloInstruction *r = w->rewrite(b, i);
-    if (!r) return hlo_copied(b, i);
+    if (!r) return hlo_copy(b, i);
     if (r == hlo_dropped) return NULL;
     bool is_new = b->list.n > before && r == b->list.items[b->list.n - 1];
     if (is_new && i->shape->type != SC_TUPLE && any_layout(r->opcode)) r->shape = i->shape;
@@ -229,15 +225,14 @@ static HloInstruction *replaced(HloBuild *b, const HloRewriter *w, const HloInst
     return r;
 }
 
-static HloComputation *copy_computation(HloBuild *b, const HloRewriter *w, const HloComputation *source)
+static HloComputation *copy_computation(HloBuilder *b, const HloRewriter *w, const HloComputation *source)
 {
     HloComputation *c = WBB_NEW(b->arena, HloComputation);
     *c = *source;
     b->source = source;
     b->marks = w->marks ? w->marks[source->id] : NULL;
     b->list = (HloInstructions){0};
-    b->names = NULL;
-    b->names_capacity = b->n_names = 0;
+    wbb_map_clear(&b->names);
     b->map = WBB_NEW_N(b->arena, HloInstruction *, source->n_instructions);
     for (uint32_t k = 0; k < source->n_instructions; k++) take_name(b, source->instructions[k]->name);
     for (uint32_t k = 0; k < source->n_instructions; k++) b->map[k] = replaced(b, w, source->instructions[k]);
@@ -274,7 +269,7 @@ const HloModule *hlo_rewrite(WbbCx *cx, WbbArena *a, const HloModule *m, const H
     if (!needed(m, w)) return m;
     HloComputations list = {0};
     uint64_t total = 0;
-    HloBuild b = {.cx = cx, .arena = a, .from = m, .computations = &list, .total = &total};
+    HloBuilder b = {.cx = cx, .arena = a, .from = m, .computations = &list, .total = &total, .names = {.arena = a}};
     HloModule *made = WBB_NEW(a, HloModule);
     *made = *m;
     b.made = WBB_NEW_N(a, HloComputation *, m->n_computations);

@@ -15,46 +15,26 @@
 
 /* identity: custom calls that say where a value lives, or how it is split over devices, and not what it is ------------------- */
 
-static bool is_identity(const HloInstruction *i)
+static HloInstruction *rewrite_identity(HloBuilder *b, const HloInstruction *i)
 {
-    static const char *const targets[] = {
-        "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement", "MoveToHost", "MoveToDevice", "Pin",
-        "Unpin", "LayoutConstraint", "xla.sdy.FuncResultSharding", "xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape",
-    };
-    if (i->opcode != HLO_CUSTOM_CALL || !i->target || i->n_operands != 1 || !hlo_same_shape(i->shape, i->operands[0]->shape))
-        return false; /* where the shape of a shard differs it does compute */
-    for (size_t k = 0; k < WBB_LEN(targets); k++)
-        if (strcmp(i->target, targets[k]) == 0) return true;
-    return false;
-}
-
-static HloInstruction *rewrite_identity(HloBuild *b, const HloInstruction *i)
-{
-    return is_identity(i) ? hlo_mapped(b, i->operands[0]) : NULL;
+    return hlo_is_identity_call(i) ? hlo_mapped(b, i->operands[0]) : NULL;
 }
 
 const HloModule *hlo_pass_identity(WbbCx *cx, WbbArena *a, const HloModule *m)
 {
-    return hlo_rewrite(cx, a, m, &(HloRewriter){.applies = is_identity, .rewrite = rewrite_identity});
+    return hlo_rewrite(cx, a, m, &(HloRewriter){.applies = hlo_is_identity_call, .rewrite = rewrite_identity});
 }
 
 /* barrier: what orders operations and leaves their values alone --------------------------------------------------------------- */
 
-static bool is_barrier(const HloInstruction *i)
+static HloInstruction *rewrite_barrier(HloBuilder *b, const HloInstruction *i)
 {
-    return i->opcode == HLO_OPT_BARRIER || i->opcode == HLO_DOMAIN || i->opcode == HLO_ADD_DEPENDENCY;
-}
-
-bool hlo_hands_on(const HloInstruction *i) { return is_identity(i) || is_barrier(i); }
-
-static HloInstruction *rewrite_barrier(HloBuild *b, const HloInstruction *i)
-{
-    return is_barrier(i) ? hlo_mapped(b, i->operands[0]) : NULL;
+    return hlo_is_barrier(i) ? hlo_mapped(b, i->operands[0]) : NULL;
 }
 
 const HloModule *hlo_pass_barrier(WbbCx *cx, WbbArena *a, const HloModule *m)
 {
-    return hlo_rewrite(cx, a, m, &(HloRewriter){.applies = is_barrier, .rewrite = rewrite_barrier});
+    return hlo_rewrite(cx, a, m, &(HloRewriter){.applies = hlo_is_barrier, .rewrite = rewrite_barrier});
 }
 
 /* size: how large a dimension is, in a module where no dimension's size is known at run time only ------------------------------- */
@@ -67,7 +47,7 @@ static bool is_dynamic(const HloInstruction *i)
     return dynamic; /* tuples in tuples and custom calls: not looked into */
 }
 
-static HloInstruction *rewrite_size(HloBuild *b, const HloInstruction *i)
+static HloInstruction *rewrite_size(HloBuilder *b, const HloInstruction *i)
 {
     if (i->opcode != HLO_GET_DIMENSION_SIZE) return NULL;
     return hlo_new_scalar(b, SC_I32, (double)i->operands[0]->shape->dims[i->dimensions[0]]);
@@ -93,7 +73,7 @@ static bool is_copy(const HloInstruction *i)
     return i->opcode == HLO_COPY && hlo_same_layout(i->shape, i->operands[0]->shape);
 }
 
-static HloInstruction *rewrite_copy(HloBuild *b, const HloInstruction *i)
+static HloInstruction *rewrite_copy(HloBuilder *b, const HloInstruction *i)
 {
     return is_copy(i) && !b->marks[i->id] ? hlo_mapped(b, i->operands[0]) : NULL;
 }
@@ -133,7 +113,7 @@ static bool is_tuple(const HloInstruction *i)
 }
 
 /* All elements of one tuple, in order: that tuple. The root stays a tuple made here: its elements are the outputs. */
-static HloInstruction *whole_tuple(HloBuild *b, const HloInstruction *i)
+static HloInstruction *whole_tuple(HloBuilder *b, const HloInstruction *i)
 {
     const HloInstruction *first = i->operands[0];
     if (first->opcode != HLO_GET_TUPLE_ELEMENT || i == b->source->root) return NULL;
@@ -146,7 +126,7 @@ static HloInstruction *whole_tuple(HloBuild *b, const HloInstruction *i)
     return whole ? hlo_mapped(b, tuple) : NULL;
 }
 
-static HloInstruction *rewrite_tuple(HloBuild *b, const HloInstruction *i)
+static HloInstruction *rewrite_tuple(HloBuilder *b, const HloInstruction *i)
 {
     if (i->opcode == HLO_TUPLE && i->n_operands) return whole_tuple(b, i);
     if (i->opcode != HLO_GET_TUPLE_ELEMENT) return NULL;
@@ -216,7 +196,7 @@ static bool find_called(Life *l, const HloModule *m)
     return uncalled;
 }
 
-static HloInstruction *rewrite_dead(HloBuild *b, const HloInstruction *i) { return b->marks[i->id] ? NULL : hlo_dropped; }
+static HloInstruction *rewrite_dead(HloBuilder *b, const HloInstruction *i) { return b->marks[i->id] ? NULL : hlo_dropped; }
 
 const HloModule *hlo_pass_dead(WbbCx *cx, WbbArena *a, const HloModule *m)
 {

@@ -36,7 +36,7 @@ static bool counts_up(HloInts list, int64_t from, uint32_t n)
     return true;
 }
 
-static HloInts count_up(HloBuild *b, int64_t from, uint32_t n)
+static HloInts count_up(HloBuilder *b, int64_t from, uint32_t n)
 {
     int64_t *items = WBB_NEW_N(b->arena, int64_t, n + 1);
     for (uint32_t k = 0; k < n; k++) items[k] = from + k;
@@ -51,7 +51,7 @@ static bool holds(HloInts list, int64_t value)
 }
 
 /* Indices as rows: the vector's dimension last, all others as one. */
-static Indices rows(HloBuild *b, HloInstruction *x, const Starts *s)
+static Indices rows(HloBuilder *b, HloInstruction *x, const Starts *s)
 {
     const HloShape *shape = x->shape;
     Indices r = {.k = s->map.n};
@@ -81,7 +81,7 @@ static ScType counting_type(const Indices *r, const Starts *s, ScType type)
 }
 
 /* The column of starts in dimension d of the operand. */
-static HloInstruction *column(HloBuild *b, const Indices *r, const Starts *s, int64_t d)
+static HloInstruction *column(HloBuilder *b, const Indices *r, const Starts *s, int64_t d)
 {
     const int64_t dims[] = {r->matrix->shape->dims[0], 1};
     const ScType type = r->matrix->shape->type;
@@ -96,7 +96,7 @@ static HloInstruction *column(HloBuild *b, const Indices *r, const Starts *s, in
     return hlo_new_splat(b, hlo_new_scalar(b, type, 0), 2, dims);
 }
 
-static Indices in_order(HloBuild *b, HloInstruction *x, const Starts *s)
+static Indices in_order(HloBuilder *b, HloInstruction *x, const Starts *s)
 {
     Indices r = rows(b, x, s);
     r.kept = counts_up(s->map, 0, s->map.n) && s->operand_batching.n == 0;
@@ -121,7 +121,7 @@ static bool gather_is_canonical(const HloInstruction *i, const HloGatherDims *d)
 }
 
 /* The window's dimensions that the text has, after those of the batch: to the places that offset_dims gives them. */
-static HloInstruction *spread_window(HloBuild *b, const HloInstruction *i, HloInstruction *g, const Indices *r, const HloGatherDims *d)
+static HloInstruction *spread_window(HloBuilder *b, const HloInstruction *i, HloInstruction *g, const Indices *r, const HloGatherDims *d)
 {
     int64_t dims[HLO_RANK_LIMIT], order[HLO_RANK_LIMIT];
     uint32_t n = 0, batch = 0, window = r->n_batch;
@@ -134,7 +134,7 @@ static HloInstruction *spread_window(HloBuild *b, const HloInstruction *i, HloIn
     return hlo_new_transpose(b, hlo_new_reshape(b, g, n, dims), order);
 }
 
-static HloInstruction *rewrite_gather(HloBuild *b, const HloInstruction *i)
+static HloInstruction *rewrite_gather(HloBuilder *b, const HloInstruction *i)
 {
     if (i->opcode != HLO_GATHER) return NULL;
     const HloGatherDims d = hlo_gather_dims(b->arena, i);
@@ -152,10 +152,10 @@ static HloInstruction *rewrite_gather(HloBuild *b, const HloInstruction *i)
     HloInstruction *operands[] = {hlo_mapped(b, i->operands[0]), r.matrix};
     HloInstruction *g = hlo_new(b, HLO_GATHER, hlo_make_array(b->arena, s->type, s->rank + 1, dims), 2, operands);
     const HloInts none = count_up(b, 0, 0);
-    hlo_new_attributes(b, g, wbb_format(b->arena, "%s%s%s, index_vector_dim=1%s%s", hlo_new_ints(b, "offset_dims", count_up(b, 1, s->rank)),
-                                        hlo_new_ints(b, "collapsed_slice_dims", none),
-                                        hlo_new_ints(b, "start_index_map", count_up(b, 0, r.k)),
-                                        hlo_new_ints(b, "slice_sizes", d.slice_sizes),
+    hlo_set_attributes(b, g, wbb_format(b->arena, "%s%s%s, index_vector_dim=1%s%s", hlo_ints_attribute(b, "offset_dims", count_up(b, 1, s->rank)),
+                                        hlo_ints_attribute(b, "collapsed_slice_dims", none),
+                                        hlo_ints_attribute(b, "start_index_map", count_up(b, 0, r.k)),
+                                        hlo_ints_attribute(b, "slice_sizes", d.slice_sizes),
                                         d.sorted && r.kept ? ", indices_are_sorted=true" : ""));
     return spread_window(b, i, g, &r, &d);
 }
@@ -177,7 +177,7 @@ static bool scatter_is_canonical(const HloInstruction *i, const HloScatterDims *
 }
 
 /* Updates as rows of whole windows. */
-static HloInstruction *window_rows(HloBuild *b, HloInstruction *updates, const HloScatterDims *d, uint32_t rank)
+static HloInstruction *window_rows(HloBuilder *b, HloInstruction *updates, const HloScatterDims *d, uint32_t rank)
 {
     const HloShape *s = updates->shape;
     int64_t order[HLO_RANK_LIMIT], dims[HLO_RANK_LIMIT];
@@ -197,7 +197,7 @@ static HloInstruction *window_rows(HloBuild *b, HloInstruction *updates, const H
     return hlo_new_reshape(b, hlo_new_transpose(b, updates, order), rank + 1, dims);
 }
 
-static HloInstruction *rewrite_scatter(HloBuild *b, const HloInstruction *i)
+static HloInstruction *rewrite_scatter(HloBuilder *b, const HloInstruction *i)
 {
     if (i->opcode != HLO_SCATTER) return NULL;
     const HloScatterDims d = hlo_scatter_dims(b->arena, i);
@@ -211,10 +211,10 @@ static HloInstruction *rewrite_scatter(HloBuild *b, const HloInstruction *i)
         operands[n + 1 + k] = window_rows(b, hlo_mapped(b, i->operands[n + 1 + k]), &d, rank);
     }
     operands[n] = r.matrix;
-    HloInstruction *s = hlo_copied_on(b, i, operands);
-    hlo_new_attributes(b, s, wbb_format(b->arena, "%s%s%s, index_vector_dim=1%s%s", hlo_new_ints(b, "update_window_dims", count_up(b, 1, rank)),
-                                        hlo_new_ints(b, "inserted_window_dims", count_up(b, 0, 0)),
-                                        hlo_new_ints(b, "scatter_dims_to_operand_dims", count_up(b, 0, r.k)),
+    HloInstruction *s = hlo_copy_with_operands(b, i, operands);
+    hlo_set_attributes(b, s, wbb_format(b->arena, "%s%s%s, index_vector_dim=1%s%s", hlo_ints_attribute(b, "update_window_dims", count_up(b, 1, rank)),
+                                        hlo_ints_attribute(b, "inserted_window_dims", count_up(b, 0, 0)),
+                                        hlo_ints_attribute(b, "scatter_dims_to_operand_dims", count_up(b, 0, r.k)),
                                         d.sorted && r.kept ? ", indices_are_sorted=true" : "", d.unique ? ", unique_indices=true" : ""));
     return s;
 }

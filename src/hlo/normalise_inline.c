@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-static HloInstruction **mapped_operands(HloBuild *b, const HloInstruction *i)
+static HloInstruction **mapped_operands(HloBuilder *b, const HloInstruction *i)
 {
     HloInstruction **operands = WBB_NEW_N(b->arena, HloInstruction *, i->n_operands);
     for (uint32_t k = 0; k < i->n_operands; k++) operands[k] = hlo_mapped(b, i->operands[k]);
@@ -35,19 +35,19 @@ static const HloInstruction *started(const HloInstruction *i)
 }
 
 /* `negate-start(x)` is `negate(x)` with the result's shape. */
-static HloInstruction *plain(HloBuild *b, const HloInstruction *done, const HloInstruction *start)
+static HloInstruction *plain(HloBuilder *b, const HloInstruction *done, const HloInstruction *start)
 {
     HloInstruction **operands = mapped_operands(b, start);
-    const HloOpcode op = hlo_started(start);
-    if (op == HLO_FUSION && start->n_called == 1) return hlo_inlined(b, start->called[0], operands);
-    HloInstruction *i = hlo_copied_on(b, start, operands);
+    const HloOpcode op = hlo_started_opcode(start);
+    if (op == HLO_FUSION && start->n_called == 1) return hlo_inline(b, start->called[0], operands);
+    HloInstruction *i = hlo_copy_with_operands(b, start, operands);
     i->opcode = op;
     i->spelling = NULL;
     i->shape = done->shape;
     return i;
 }
 
-static HloInstruction *rewrite_async(HloBuild *b, const HloInstruction *i)
+static HloInstruction *rewrite_async(HloBuilder *b, const HloInstruction *i)
 {
     if (!is_async(i)) return NULL;
     const HloInstruction *start = started(i);
@@ -57,7 +57,7 @@ static HloInstruction *rewrite_async(HloBuild *b, const HloInstruction *i)
         return hlo_same_shape(x->shape, i->shape) ? hlo_new(b, HLO_COPY, i->shape, 1, &x) : NULL;
     }
     if (start->spelling) return plain(b, i, start);
-    return start->n_called == 1 ? hlo_inlined(b, start->called[0], mapped_operands(b, start)) : NULL;
+    return start->n_called == 1 ? hlo_inline(b, start->called[0], mapped_operands(b, start)) : NULL;
 }
 
 const HloModule *hlo_pass_async(WbbCx *cx, WbbArena *a, const HloModule *m)
@@ -69,9 +69,9 @@ const HloModule *hlo_pass_async(WbbCx *cx, WbbArena *a, const HloModule *m)
 
 static bool is_call(const HloInstruction *i) { return i->opcode == HLO_CALL && i->n_called == 1; }
 
-static HloInstruction *rewrite_call(HloBuild *b, const HloInstruction *i)
+static HloInstruction *rewrite_call(HloBuilder *b, const HloInstruction *i)
 {
-    return is_call(i) ? hlo_inlined(b, i->called[0], mapped_operands(b, i)) : NULL;
+    return is_call(i) ? hlo_inline(b, i->called[0], mapped_operands(b, i)) : NULL;
 }
 
 const HloModule *hlo_pass_call(WbbCx *cx, WbbArena *a, const HloModule *m)
@@ -81,10 +81,10 @@ const HloModule *hlo_pass_call(WbbCx *cx, WbbArena *a, const HloModule *m)
 
 /* nested ---------------------------------------------------------------------------------------------------------------------- */
 
-static HloInstruction *rewrite_nested(HloBuild *b, const HloInstruction *i)
+static HloInstruction *rewrite_nested(HloBuilder *b, const HloInstruction *i)
 {
     const bool inside = i->opcode == HLO_FUSION && i->n_called == 1 && b->fused[b->source->id];
-    return inside ? hlo_inlined(b, i->called[0], mapped_operands(b, i)) : NULL;
+    return inside ? hlo_inline(b, i->called[0], mapped_operands(b, i)) : NULL;
 }
 
 const HloModule *hlo_pass_nested(WbbCx *cx, WbbArena *a, const HloModule *m)
@@ -119,7 +119,7 @@ static bool works_on_arrays(const HloComputation *c)
 }
 
 /* x in that type: HLO lets a map's operand and its body's parameter differ in precision. */
-static HloInstruction *in_type(HloBuild *b, HloInstruction *x, ScType type)
+static HloInstruction *in_type(HloBuilder *b, HloInstruction *x, ScType type)
 {
     if (x->shape->type == type) return x;
     return hlo_new(b, HLO_CONVERT, hlo_make_array(b->arena, type, x->shape->rank, x->shape->dims), 1, &x);
@@ -127,7 +127,7 @@ static HloInstruction *in_type(HloBuild *b, HloInstruction *x, ScType type)
 
 static bool is_map(const HloInstruction *i) { return i->opcode == HLO_MAP && i->n_called == 1; }
 
-static HloInstruction *rewrite_map(HloBuild *b, const HloInstruction *i)
+static HloInstruction *rewrite_map(HloBuilder *b, const HloInstruction *i)
 {
     if (!is_map(i)) return NULL;
     const HloComputation *c = b->made[i->called[0]->id];
@@ -147,9 +147,9 @@ static HloInstruction *rewrite_map(HloBuild *b, const HloInstruction *i)
         for (uint32_t j = 0; j < old->n_operands; j++) operands[j] = map[old->operands[j]->id];
         const HloShape *s = old->opcode == HLO_CONSTANT ? old->shape
                                                         : hlo_make_array(b->arena, old->shape->type, i->shape->rank, i->shape->dims);
-        map[k] = hlo_copied_on(b, old, operands);
+        map[k] = hlo_copy_with_operands(b, old, operands);
         map[k]->shape = s;
-        map[k]->name = hlo_own_name(b, old->name);
+        map[k]->name = hlo_unique_name(b, old->name);
         if (old->opcode == HLO_CONSTANT) map[k] = hlo_new_splat(b, map[k], i->shape->rank, i->shape->dims);
     }
     return in_type(b, map[c->root->id], i->shape->type);

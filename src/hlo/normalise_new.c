@@ -8,30 +8,30 @@
 
 #include <string.h>
 
-static int64_t *own_ints(HloBuild *b, const int64_t *list, uint32_t n)
+static int64_t *own_ints(HloBuilder *b, const int64_t *list, uint32_t n)
 {
     int64_t *own = WBB_NEW_N(b->arena, int64_t, n ? n : 1);
     for (uint32_t k = 0; k < n; k++) own[k] = list[k];
     return own;
 }
 
-static const HloShape *array(HloBuild *b, ScType type, uint32_t rank, const int64_t *dims)
+static const HloShape *array(HloBuilder *b, ScType type, uint32_t rank, const int64_t *dims)
 {
     return hlo_make_array(b->arena, type, rank, dims);
 }
 
-HloInstruction *hlo_new_unary(HloBuild *b, HloOpcode op, HloInstruction *x)
+HloInstruction *hlo_new_unary(HloBuilder *b, HloOpcode op, HloInstruction *x)
 {
     return hlo_new(b, op, array(b, x->shape->type, x->shape->rank, x->shape->dims), 1, &x);
 }
 
-HloInstruction *hlo_new_binary(HloBuild *b, HloOpcode op, HloInstruction *x, HloInstruction *y)
+HloInstruction *hlo_new_binary(HloBuilder *b, HloOpcode op, HloInstruction *x, HloInstruction *y)
 {
     HloInstruction *operands[] = {x, y};
     return hlo_new(b, op, array(b, x->shape->type, x->shape->rank, x->shape->dims), 2, operands);
 }
 
-HloInstruction *hlo_new_compare(HloBuild *b, HloDirection d, HloInstruction *x, HloInstruction *y)
+HloInstruction *hlo_new_compare(HloBuilder *b, HloDirection d, HloInstruction *x, HloInstruction *y)
 {
     HloInstruction *operands[] = {x, y};
     HloInstruction *i = hlo_new(b, HLO_COMPARE, array(b, SC_PRED, x->shape->rank, x->shape->dims), 2, operands);
@@ -39,19 +39,19 @@ HloInstruction *hlo_new_compare(HloBuild *b, HloDirection d, HloInstruction *x, 
     return i;
 }
 
-HloInstruction *hlo_new_select(HloBuild *b, HloInstruction *choice, HloInstruction *x, HloInstruction *y)
+HloInstruction *hlo_new_select(HloBuilder *b, HloInstruction *choice, HloInstruction *x, HloInstruction *y)
 {
     HloInstruction *operands[] = {choice, x, y};
     return hlo_new(b, HLO_SELECT, array(b, x->shape->type, x->shape->rank, x->shape->dims), 3, operands);
 }
 
-HloInstruction *hlo_new_convert(HloBuild *b, HloInstruction *x, ScType type)
+HloInstruction *hlo_new_convert(HloBuilder *b, HloInstruction *x, ScType type)
 {
     if (x->shape->type == type) return x;
     return hlo_new(b, HLO_CONVERT, array(b, type, x->shape->rank, x->shape->dims), 1, &x);
 }
 
-HloInstruction *hlo_new_scalar(HloBuild *b, ScType type, double value)
+HloInstruction *hlo_new_scalar(HloBuilder *b, ScType type, double value)
 {
     HloInstruction *i = hlo_new(b, HLO_CONSTANT, array(b, type, 0, NULL), 0, NULL);
     char *bytes = wbb_alloc(b->arena, sc_bytes(type));
@@ -61,7 +61,7 @@ HloInstruction *hlo_new_scalar(HloBuild *b, ScType type, double value)
     return i;
 }
 
-HloInstruction *hlo_new_broadcast(HloBuild *b, HloInstruction *x, const HloShape *like, const int64_t *dimensions, uint32_t n)
+HloInstruction *hlo_new_broadcast(HloBuilder *b, HloInstruction *x, const HloShape *like, const int64_t *dimensions, uint32_t n)
 {
     HloInstruction *i = hlo_new(b, HLO_BROADCAST, array(b, x->shape->type, like->rank, like->dims), 1, &x);
     i->dimensions = own_ints(b, dimensions, n);
@@ -69,26 +69,26 @@ HloInstruction *hlo_new_broadcast(HloBuild *b, HloInstruction *x, const HloShape
     return i;
 }
 
-HloInstruction *hlo_new_splat(HloBuild *b, HloInstruction *scalar, uint32_t rank, const int64_t *dims)
+HloInstruction *hlo_new_splat(HloBuilder *b, HloInstruction *scalar, uint32_t rank, const int64_t *dims)
 {
     if (rank == 0) return scalar;
     return hlo_new_broadcast(b, scalar, array(b, scalar->shape->type, rank, dims), NULL, 0);
 }
 
-HloInstruction *hlo_new_iota(HloBuild *b, ScType type, uint32_t rank, const int64_t *dims, int64_t along)
+HloInstruction *hlo_new_iota(HloBuilder *b, ScType type, uint32_t rank, const int64_t *dims, int64_t along)
 {
     HloInstruction *i = hlo_new(b, HLO_IOTA, array(b, type, rank, dims), 0, NULL);
     i->number = along;
     return i;
 }
 
-HloInstruction *hlo_new_reshape(HloBuild *b, HloInstruction *x, uint32_t rank, const int64_t *dims)
+HloInstruction *hlo_new_reshape(HloBuilder *b, HloInstruction *x, uint32_t rank, const int64_t *dims)
 {
     const HloShape *s = array(b, x->shape->type, rank, dims);
     return hlo_same_dims(x->shape, s) ? x : hlo_new(b, HLO_RESHAPE, s, 1, &x);
 }
 
-HloInstruction *hlo_new_transpose(HloBuild *b, HloInstruction *x, const int64_t *permutation)
+HloInstruction *hlo_new_transpose(HloBuilder *b, HloInstruction *x, const int64_t *permutation)
 {
     uint32_t rank = x->shape->rank;
     int64_t dims[HLO_RANK_LIMIT];
@@ -104,7 +104,7 @@ HloInstruction *hlo_new_transpose(HloBuild *b, HloInstruction *x, const int64_t 
     return i;
 }
 
-HloInstruction *hlo_new_column(HloBuild *b, HloInstruction *matrix, int64_t column)
+HloInstruction *hlo_new_column(HloBuilder *b, HloInstruction *matrix, int64_t column)
 {
     const int64_t dims[] = {matrix->shape->dims[0], 1};
     if (matrix->shape->dims[1] == 1) return matrix;
@@ -117,7 +117,7 @@ HloInstruction *hlo_new_column(HloBuild *b, HloInstruction *matrix, int64_t colu
     return i;
 }
 
-HloInstruction *hlo_new_concatenate(HloBuild *b, uint32_t n, HloInstruction *const *parts, int64_t along)
+HloInstruction *hlo_new_concatenate(HloBuilder *b, uint32_t n, HloInstruction *const *parts, int64_t along)
 {
     if (n == 1) return parts[0];
     const HloShape *s = parts[0]->shape;
@@ -130,7 +130,7 @@ HloInstruction *hlo_new_concatenate(HloBuild *b, uint32_t n, HloInstruction *con
     return i;
 }
 
-void hlo_new_call(HloBuild *b, HloInstruction *i, const char *attribute, HloComputation *c)
+void hlo_set_computation(HloBuilder *b, HloInstruction *i, const char *attribute, HloComputation *c)
 {
     HloComputation **called = WBB_NEW(b->arena, HloComputation *);
     const char **by = WBB_NEW(b->arena, const char *);
@@ -141,7 +141,7 @@ void hlo_new_call(HloBuild *b, HloInstruction *i, const char *attribute, HloComp
     i->n_called = 1;
 }
 
-HloInstruction *hlo_new_reduce(HloBuild *b, HloInstruction *x, HloInstruction *init, const int64_t *dimensions, uint32_t n, HloComputation *c)
+HloInstruction *hlo_new_reduce(HloBuilder *b, HloInstruction *x, HloInstruction *init, const int64_t *dimensions, uint32_t n, HloComputation *c)
 {
     HloInstruction *operands[] = {x, init};
     int64_t dims[HLO_RANK_LIMIT];
@@ -153,25 +153,18 @@ HloInstruction *hlo_new_reduce(HloBuild *b, HloInstruction *x, HloInstruction *i
     HloInstruction *i = hlo_new(b, HLO_REDUCE, array(b, init->shape->type, rank, dims), 2, operands);
     i->dimensions = own_ints(b, dimensions, n);
     i->n_dimensions = n;
-    hlo_new_call(b, i, "to_apply", c);
+    hlo_set_computation(b, i, "to_apply", c);
     return i;
 }
 
-HloInstruction *hlo_new_tuple(HloBuild *b, uint32_t n, HloInstruction *const *parts)
+HloInstruction *hlo_new_tuple(HloBuilder *b, uint32_t n, HloInstruction *const *parts)
 {
     const HloShape **elements = WBB_NEW_N(b->arena, const HloShape *, n);
     for (uint32_t k = 0; k < n; k++) elements[k] = parts[k]->shape;
     return hlo_new(b, HLO_TUPLE, hlo_make_tuple(b->arena, n, elements), n, parts);
 }
 
-HloInstruction *hlo_new_element(HloBuild *b, HloInstruction *tuple, int64_t index)
-{
-    HloInstruction *i = hlo_new(b, HLO_GET_TUPLE_ELEMENT, tuple->shape->elements[index], 1, &tuple);
-    i->number = index;
-    return i;
-}
-
-const char *hlo_new_ints(HloBuild *b, const char *name, HloInts list)
+const char *hlo_ints_attribute(HloBuilder *b, const char *name, HloInts list)
 {
     WbbBuf text = wbb_buf(b->arena);
     wbb_putf(&text, ", %s={", name);
@@ -180,16 +173,10 @@ const char *hlo_new_ints(HloBuild *b, const char *name, HloInts list)
     return text.text;
 }
 
-void hlo_new_attributes(HloBuild *b, HloInstruction *i, const char *text)
-{
-    const char *metadata = b->at ? hlo_attribute(b->arena, b->at, "metadata") : NULL;
-    i->attributes = metadata ? wbb_format(b->arena, "%s, metadata=%s", text, metadata) : text;
-}
-
-HloComputation *hlo_new_adder(HloBuild *b, ScType type)
+HloComputation *hlo_new_adder(HloBuilder *b, ScType type)
 {
     const HloShape *s = array(b, type, 0, NULL), *shapes[] = {s, s};
-    HloBuild inner = hlo_begin_computation(b, 2, shapes);
+    HloBuilder inner = hlo_begin_computation(b, 2, shapes);
     HloInstruction *sum = hlo_new_binary(&inner, HLO_ADD, inner.list.items[0], inner.list.items[1]);
     return hlo_end_computation(&inner, wbb_format(b->arena, "add.%s", sc_type_info[type].hlo), sum);
 }

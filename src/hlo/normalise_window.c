@@ -16,17 +16,17 @@
 
 #include <string.h>
 
-static HloInstruction *parameter(HloBuild *b, uint32_t k) { return b->list.items[k]; }
+static HloInstruction *parameter(HloBuilder *b, uint32_t k) { return b->list.items[k]; }
 
 /* (kept, its number, next, its number) -> the one that stays. Numbers below 0 are those of no element: the initial value, padding. */
-static HloComputation *chooser(HloBuild *b, const HloComputation *select, ScType type, ScType index)
+static HloComputation *chooser(HloBuilder *b, const HloComputation *select, ScType type, ScType index)
 {
     const HloShape *value = hlo_make_array(b->arena, type, 0, NULL), *number = hlo_make_array(b->arena, index, 0, NULL);
     const HloShape *shapes[] = {value, number, value, number};
-    HloBuild in = hlo_begin_computation(b, 4, shapes);
+    HloBuilder in = hlo_begin_computation(b, 4, shapes);
     HloInstruction *kept = parameter(&in, 0), *kept_number = parameter(&in, 1), *next = parameter(&in, 2), *next_number = parameter(&in, 3);
     HloInstruction *zero = hlo_new_scalar(&in, index, 0), *operands[] = {kept, next};
-    HloInstruction *chosen = hlo_inlined(&in, select, operands);
+    HloInstruction *chosen = hlo_inline(&in, select, operands);
     if (!chosen) return NULL;
     HloInstruction *some = hlo_new_compare(&in, HLO_GE, kept_number, zero), *none = hlo_new_compare(&in, HLO_LT, next_number, zero);
     HloInstruction *stays = hlo_new_binary(&in, HLO_OR, hlo_new_binary(&in, HLO_AND, some, chosen), none);
@@ -35,7 +35,7 @@ static HloComputation *chooser(HloBuild *b, const HloComputation *select, ScType
     return hlo_end_computation(&in, wbb_format(b->arena, "%s.kept", select->name), hlo_new_tuple(&in, 2, parts));
 }
 
-static HloInstruction *searched(HloBuild *b, const HloInstruction *i, HloInstruction *x, HloInstruction *numbers, HloComputation *c)
+static HloInstruction *searched(HloBuilder *b, const HloInstruction *i, HloInstruction *x, HloInstruction *numbers, HloComputation *c)
 {
     const HloShape *source = i->operands[1]->shape;
     HloInstruction *zero = hlo_new_scalar(b, x->shape->type, 0), *none = hlo_new_scalar(b, numbers->shape->type, -1);
@@ -46,7 +46,7 @@ static HloInstruction *searched(HloBuild *b, const HloInstruction *i, HloInstruc
     HloInstruction *w = hlo_new(b, HLO_REDUCE_WINDOW, hlo_make_tuple(b->arena, 2, parts), 4, operands);
     w->windows = i->windows;
     w->n_windows = i->n_windows;
-    hlo_new_call(b, w, "to_apply", c);
+    hlo_set_computation(b, w, "to_apply", c);
     return w;
 }
 
@@ -59,7 +59,7 @@ static bool apart(const HloInstruction *i)
     return true;
 }
 
-static HloComputation *called(const HloBuild *b, const HloInstruction *i, const char *attribute)
+static HloComputation *called(const HloBuilder *b, const HloInstruction *i, const char *attribute)
 {
     for (uint32_t k = 0; k < i->n_called; k++)
         if (strcmp(i->called_by[k], attribute) == 0) return b->made[i->called[k]->id];
@@ -79,7 +79,7 @@ static bool is_select_and_scatter(const HloInstruction *i)
     return x && x->rank && i->windows && i->n_windows == x->rank && source_of(i, "select") && source_of(i, "scatter");
 }
 
-static HloInstruction *rewrite(HloBuild *b, const HloInstruction *i)
+static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
 {
     if (!is_select_and_scatter(i)) return NULL;
     HloInstruction *x = hlo_mapped(b, i->operands[0]), *source = hlo_mapped(b, i->operands[1]), *init = hlo_mapped(b, i->operands[2]);
@@ -88,13 +88,13 @@ static HloInstruction *rewrite(HloBuild *b, const HloInstruction *i)
     HloComputation *c = chooser(b, source_of(i, "select"), x->shape->type, index);
     if (!c) return NULL;
     HloInstruction *numbers = hlo_new_reshape(b, hlo_new_iota(b, index, 1, &n, 0), x->shape->rank, x->shape->dims);
-    HloInstruction *found = hlo_new_element(b, searched(b, i, x, numbers, c), 1);
+    HloInstruction *found = hlo_new_get_tuple_element(b, searched(b, i, x, numbers, c), 1);
     HloInstruction *start = hlo_new_splat(b, hlo_new_convert(b, init, x->shape->type), 1, &n), *rows = hlo_new_reshape(b, found, 2, column);
     HloInstruction *operands[] = {start, rows, hlo_new_reshape(b, source, 1, &many)};
     HloInstruction *result = hlo_new(b, HLO_SCATTER, operands[0]->shape, 3, operands);
-    hlo_new_call(b, result, "to_apply", called(b, i, "scatter"));
+    hlo_set_computation(b, result, "to_apply", called(b, i, "scatter"));
     const char *unique = apart(i) ? ", unique_indices=true" : "";
-    hlo_new_attributes(b, result,
+    hlo_set_attributes(b, result,
                        wbb_format(b->arena, ", update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, "
                                             "index_vector_dim=1%s", unique));
     return hlo_new_reshape(b, result, x->shape->rank, x->shape->dims);

@@ -41,7 +41,7 @@ static void read_opcode(HloReader *r, HloInstruction *i)
     hlo_skip(r);
     WbbLoc loc = hlo_here(r);
     size_t n = hlo_word(r, &text);
-    if (n == 0) hlo_expected(r, "an operation");
+    if (n == 0) hlo_fail_expected(r, "an operation");
     i->loc = loc;
     i->opcode = hlo_opcode_named(text, n);
     if (i->opcode != HLO_OPCODE_COUNT) return;
@@ -50,7 +50,7 @@ static void read_opcode(HloReader *r, HloInstruction *i)
     else if (ends_with(text, n, "-update", &head)) i->opcode = HLO_ASYNC_UPDATE;
     else if (ends_with(text, n, "-done", &head)) i->opcode = HLO_ASYNC_DONE;
     if (head == 0 || !can_start(hlo_opcode_named(text, head)))
-        wbb_fail(r->cx, loc, "unknown operation '%.*s'%s", (int)WBB_MIN(n, 60), text, hlo_meant_opcode(r->cx->arena, text, n));
+        wbb_fail(r->cx, loc, "unknown operation '%.*s'%s", (int)WBB_MIN(n, 60), text, hlo_suggest_opcode(r->cx->arena, text, n));
     i->spelling = wbb_intern(r->cx, text, n);
 }
 
@@ -61,9 +61,9 @@ static void check_count(HloReader *r, const HloInstruction *i)
 #include "hlo/opcodes.def"
 #undef HLO_OP
     };
-    int want = counts[hlo_started(i)];
+    int want = counts[hlo_started_opcode(i)];
     if (want >= 0 && i->n_operands != (uint32_t)want)
-        wbb_fail(r->cx, i->loc, "%s: %u operands found, %d expected", hlo_spelled(i), i->n_operands, want);
+        wbb_fail(r->cx, i->loc, "%s: %u operands found, %d expected", hlo_opcode_text(i), i->n_operands, want);
 }
 
 static void read_operation(HloReader *r, HloDraft *d, HloInstruction *i, WbbLoc loc);
@@ -85,11 +85,11 @@ static void read_operand(HloReader *r, HloDraft *d)
     o.name = hlo_read_name(r, "the name of an operand");
     if (!percent && hlo_peek(r) == '(') {
         hlo_rewind(r, start);
-        hlo_deeper(r);
+        hlo_enter_level(r);
         o.nested = WBB_NEW(r->arena, HloInstruction);
         o.nested->shape = o.shape;
         read_operation(r, d, o.nested, o.loc);
-        hlo_no_attributes(r, o.nested);
+        hlo_set_no_attributes(r, o.nested);
         r->depth--;
     }
     WBB_PUSH(r->arena, &d->pending, o);
@@ -99,7 +99,7 @@ static void read_operand(HloReader *r, HloDraft *d)
 static void read_operation(HloReader *r, HloDraft *d, HloInstruction *i, WbbLoc loc)
 {
     read_opcode(r, i);
-    hlo_want(r, '(');
+    hlo_expect(r, '(');
     uint32_t before = d->pending.n;
     if (i->opcode == HLO_PARAMETER) {
         i->number = hlo_read_int(r);
@@ -110,7 +110,7 @@ static void read_operation(HloReader *r, HloDraft *d, HloInstruction *i, WbbLoc 
         do read_operand(r, d);
         while (hlo_accept(r, ','));
     }
-    hlo_want(r, ')');
+    hlo_expect(r, ')');
     i->n_operands = d->pending.n - before;
     check_count(r, i);
     WBB_PUSH(r->arena, &d->first, d->operands.n);
@@ -130,7 +130,7 @@ static void read_instruction(HloReader *r, HloDraft *d)
     WbbLoc loc = hlo_here(r);
     if (!d->bare || !hlo_at_shape(r)) {
         i->name = hlo_read_name(r, "an instruction or '}'");
-        hlo_want(r, '=');
+        hlo_expect(r, '=');
     }
     if (hlo_at_shape(r)) i->shape = hlo_read_shape(r);
     if (root && d->root) wbb_fail(r->cx, loc, "a second ROOT: '%s' is the first", d->root->name);
@@ -172,10 +172,10 @@ static HloComputation *read_instructions(HloReader *r, const char *name, WbbLoc 
 
 HloComputation *hlo_read_body(HloReader *r, const char *name, WbbLoc loc)
 {
-    hlo_deeper(r);
-    hlo_want(r, '{');
+    hlo_enter_level(r);
+    hlo_expect(r, '{');
     HloComputation *c = read_instructions(r, name, loc, false);
-    hlo_want(r, '}');
+    hlo_expect(r, '}');
     r->depth--;
     return c;
 }
@@ -189,13 +189,13 @@ static HloSignature read_signature(HloReader *r)
     if (!hlo_accept(r, ')')) {
         do {
             (void)hlo_read_name(r, "the name of a parameter");
-            hlo_want(r, ':');
+            hlo_expect(r, ':');
             (void)hlo_read_shape(r);
         } while (hlo_accept(r, ','));
-        hlo_want(r, ')');
+        hlo_expect(r, ')');
     }
-    hlo_want(r, '-');
-    if (r->p == r->end || *r->p != '>') hlo_expected(r, "'->' and the shape of the result");
+    hlo_expect(r, '-');
+    if (r->p == r->end || *r->p != '>') hlo_fail_expected(r, "'->' and the shape of the result");
     r->p++;
     hlo_peek(r);
     s.loc = hlo_here(r);
@@ -221,7 +221,7 @@ static void read_computation(HloReader *r, bool entry)
     const char *name = wbb_intern_z(r->cx, "entry");
     if (!entry || (hlo_peek(r) != '{' && hlo_peek(r) != '(')) name = hlo_read_name(r, "the name of a computation");
     HloSignature signature = read_signature(r);
-    if (hlo_peek(r) != '{') hlo_expected(r, "'{' and the body of a computation");
+    if (hlo_peek(r) != '{') hlo_fail_expected(r, "'{' and the body of a computation");
     HloComputation *c = hlo_read_body(r, name, loc);
     signature.computation = c;
     if (signature.result) WBB_PUSH(r->arena, &r->signatures, signature);
@@ -237,7 +237,7 @@ static void read_header(HloReader *r)
     hlo_peek(r);
     const char *start = r->p;
     while (r->p < r->end && (unsigned char)*r->p > ' ' && *r->p != ',' && *r->p != ':' && *r->p != '{') r->p++;
-    if (r->p == start) hlo_expected(r, "the name of the module");
+    if (r->p == start) hlo_fail_expected(r, "the name of the module");
     r->module->name = wbb_intern(r->cx, start, (size_t)(r->p - start));
     r->module->header = true;
     (void)hlo_accept(r, ':');
@@ -302,15 +302,15 @@ static HloModule *read_module(HloReader *r)
             else read_computation(r, false);
         }
     }
-    if (r->computations.n == 0) hlo_expected(r, "a computation");
+    if (r->computations.n == 0) hlo_fail_expected(r, "a computation");
     if (!m->entry) m->entry = r->computations.items[r->computations.n - 1];
     if (!m->header) m->name = m->entry->name;
     hlo_resolve_module(r);
-    hlo_settle_module(r->cx, r->arena, m);
+    hlo_infer_shapes(r->cx, r->arena, m);
     check_signatures(r);
     hlo_expand_broadcasts(r->cx, r->arena, m);
     hlo_verify(r->cx, m);
-    hlo_check_outside(r);
+    hlo_check_aliases(r);
     return m;
 }
 
@@ -338,13 +338,14 @@ static void refuse_nul(HloReader *r)
         r->line++;
         r->line_start = p + 1;
     }
-    wbb_fail(r->cx, hlo_at(r, nul), "the text holds a NUL byte");
+    wbb_fail(r->cx, hlo_loc_at(r, nul), "the text holds a NUL byte");
 }
 
 uint32_t hlo_parse_all(WbbCx *cx, WbbArena *a, const char *file, const char *text, size_t n, HloModule ***modules)
 {
     struct { HloModule **items; uint32_t n, capacity; } list = {0};
     HloReader r = {.cx = cx, .arena = a, .p = text, .end = text + n, .line_start = text, .line = 1};
+    r.names.arena = a;
     r.file = file ? wbb_intern_z(cx, file) : NULL;
     if (n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) r.line_start = r.p += 3; /* the byte order mark of some editors */
     if (n) refuse_nul(&r);

@@ -32,14 +32,14 @@ static void put_layout(WbbBuf *out, const HloShape *s)
 }
 
 /* Depth is bounded: HLO_NESTING_LIMIT. */
-void hlo_put_shape(WbbBuf *out, const HloShape *s, bool layouts)
+static void put_shape(WbbBuf *out, const HloShape *s, bool layouts)
 {
     if (s->buffer) wbb_put(out, "b(");
     if (s->type == SC_TUPLE) {
         wbb_put(out, "(");
         for (uint32_t k = 0; k < s->n_elements; k++) {
             if (k) wbb_put(out, ", ");
-            hlo_put_shape(out, s->elements[k], layouts);
+            put_shape(out, s->elements[k], layouts);
         }
         wbb_put(out, ")");
     } else {
@@ -56,12 +56,12 @@ void hlo_put_shape(WbbBuf *out, const HloShape *s, bool layouts)
     if (s->buffer) wbb_put(out, ")");
 }
 
-void hlo_print_shape(WbbBuf *out, const HloShape *s) { hlo_put_shape(out, s, true); }
+void hlo_print_shape(WbbBuf *out, const HloShape *s) { put_shape(out, s, true); }
 
 const char *hlo_shape_text(WbbArena *a, const HloShape *s)
 {
     WbbBuf out = wbb_buf(a);
-    hlo_put_shape(&out, s, false);
+    put_shape(&out, s, false);
     return out.text;
 }
 
@@ -160,7 +160,7 @@ static void put_operands(WbbBuf *out, const HloInstruction *i)
 static void put_attributes(WbbBuf *out, const HloInstruction *i)
 {
     static const char *const directions[] = {"EQ", "NE", "LT", "LE", "GT", "GE"};
-    const HloOpcode op = hlo_started(i);
+    const HloOpcode op = hlo_started_opcode(i);
     if (i->dimensions) {
         wbb_put(out, ", dimensions={");
         for (uint32_t k = 0; k < i->n_dimensions; k++) wbb_putf(out, k ? ",%lld" : "%lld", (long long)i->dimensions[k]);
@@ -196,7 +196,7 @@ void hlo_print_instruction(WbbBuf *out, const HloInstruction *i)
     wbb_put(out, " = ");
     hlo_print_shape(out, i->shape);
     wbb_put(out, " ");
-    wbb_put(out, hlo_spelled(i));
+    wbb_put(out, hlo_opcode_text(i));
     put_operands(out, i);
     put_attributes(out, i);
 }

@@ -13,50 +13,33 @@
 
 #include <string.h>
 
-static HloNameSlot *slot_of(HloReader *r, const char *name)
+/* The instruction, or the computation, of that name; NULL if there is none. */
+static void *named(const HloReader *r, const char *name)
 {
-    uint64_t h = (uint64_t)(uintptr_t)name * UINT64_C(0x9e3779b97f4a7c15);
-    size_t mask = r->names_capacity - 1;
-    size_t k = (size_t)(h >> 32) & mask;
-    while (r->names[k].owner == r->owner && r->names[k].name != name) k = (k + 1) & mask;
-    return &r->names[k];
+    const WbbEntry *e = wbb_map_get(&r->names, wbb_key(name));
+    return e ? e->pointer : NULL;
 }
 
 /* For a message: of the names in the table the one that is nearest. */
 static const char *meant_name(HloReader *r, const char *name)
 {
-    HloNearest s = hlo_nearest(name, strlen(name));
-    for (uint32_t k = 0; k < r->names_capacity; k++)
-        if (r->names[k].owner == r->owner) hlo_nearer(&s, r->names[k].name);
-    return hlo_meant(r->cx->arena, &s);
-}
-
-/* An empty table for n names. Slots of former owners count as free. */
-static void open_names(HloReader *r, uint32_t n)
-{
-    r->owner++;
-    if (r->names_capacity && r->names_capacity / 2 >= n) return;
-    uint32_t capacity = 64;
-    while (capacity / 2 < n) capacity *= 2;
-    r->names = WBB_NEW_N(r->arena, HloNameSlot, capacity);
-    r->names_capacity = capacity;
+    HloSuggestion s = hlo_suggest_begin(name, strlen(name));
+    for (uint32_t k = 0; k < r->names.n; k++) hlo_suggest_candidate(&s, (const char *)(uintptr_t)r->names.entries[k].key);
+    return hlo_suggestion(r->cx->arena, &s);
 }
 
 /* An instruction that is written as an operand: sine.anon.1, as far as free. */
 static void name_nested(HloReader *r, HloInstruction *i, uint32_t *number)
 {
-    HloNameSlot *slot = NULL;
-    do {
-        i->name = wbb_intern_z(r->cx, wbb_format(r->arena, "%s.anon.%u", hlo_opcode_name(i->opcode), ++*number));
-        slot = slot_of(r, i->name);
-    } while (slot->owner == r->owner);
-    *slot = (HloNameSlot){i->name, i, r->owner};
+    do i->name = wbb_intern_z(r->cx, wbb_format(r->arena, "%s.anon.%u", hlo_opcode_name(i->opcode), ++*number));
+    while (named(r, i->name));
+    wbb_map_put(&r->names, wbb_key(i->name))->pointer = i;
 }
 
 static void name_instructions(HloReader *r, const HloComputation *c, HloDraft *d)
 {
     if (d->instructions.n > (UINT32_C(1) << 30)) wbb_fail(r->cx, c->loc, "a computation has too many instructions");
-    open_names(r, d->bare ? d->instructions.n + d->operands.n : d->instructions.n);
+    wbb_map_clear(&r->names);
     uint32_t unnamed = 0;
     for (uint32_t k = 0; k < d->instructions.n; k++) {
         HloInstruction *i = d->instructions.items[k];
@@ -65,11 +48,11 @@ static void name_instructions(HloReader *r, const HloComputation *c, HloDraft *d
             unnamed++;
             continue;
         }
-        HloNameSlot *slot = slot_of(r, i->name);
-        if (slot->owner == r->owner)
+        const HloInstruction *other = named(r, i->name);
+        if (other)
             wbb_fail(r->cx, d->names.items[k], "the name '%s' is given twice: first on line %d", i->name,
-                     ((const HloInstruction *)slot->what)->loc.line);
-        *slot = (HloNameSlot){i->name, i, r->owner};
+                     other->loc.line);
+        wbb_map_put(&r->names, wbb_key(i->name))->pointer = i;
     }
     for (uint32_t k = 0, number = 0; unnamed && k < d->instructions.n; k++)
         if (!d->instructions.items[k]->name) name_nested(r, d->instructions.items[k], &number);
@@ -81,16 +64,16 @@ static void check_typed(HloReader *r, const HloInstruction *user, uint32_t k, Hl
     if (!operand->shape) {
         operand->shape = o->shape;
     } else if (!hlo_same_shape(o->shape, operand->shape)) {
-        wbb_fail(r->cx, o->loc, "%s: operand %u is written as %s, but '%s' has shape %s", hlo_spelled(user), k,
+        wbb_fail(r->cx, o->loc, "%s: operand %u is written as %s, but '%s' has shape %s", hlo_opcode_text(user), k,
                  hlo_shape_text(r->cx->arena, o->shape), o->name, hlo_shape_text(r->cx->arena, operand->shape));
     }
 }
 
-static HloInstruction *named(HloReader *r, const HloInstruction *user, uint32_t k, const HloOperandText *o)
+static HloInstruction *operand_named(HloReader *r, const HloInstruction *user, uint32_t k, const HloOperandText *o)
 {
-    HloNameSlot *slot = slot_of(r, o->name);
-    if (slot->owner == r->owner) return slot->what;
-    wbb_fail(r->cx, o->loc, "%s: operand %u: no instruction is named '%s' in this computation%s", hlo_spelled(user), k, o->name,
+    HloInstruction *i = named(r, o->name);
+    if (i) return i;
+    wbb_fail(r->cx, o->loc, "%s: operand %u: no instruction is named '%s' in this computation%s", hlo_opcode_text(user), k, o->name,
              meant_name(r, o->name));
 }
 
@@ -102,11 +85,11 @@ static void add_parameters(HloReader *r, HloDraft *d)
     for (uint32_t k = 0; k < n; k++) number += d->instructions.items[k]->opcode == HLO_PARAMETER;
     for (uint32_t k = 0; k < d->operands.n; k++) {
         HloOperandText *o = &d->operands.items[k];
-        if (o->nested || !o->shape || (o->name && slot_of(r, o->name)->owner == r->owner)) continue;
+        if (o->nested || !o->shape || (o->name && named(r, o->name))) continue;
         HloInstruction *p = WBB_NEW(r->arena, HloInstruction);
         *p = (HloInstruction){.opcode = HLO_PARAMETER, .name = o->name, .shape = o->shape, .id = d->instructions.n, .number = number++,
                               .attributes = "", .loc = o->loc};
-        if (p->name) *slot_of(r, p->name) = (HloNameSlot){p->name, p, r->owner};
+        if (p->name) wbb_map_put(&r->names, wbb_key(p->name))->pointer = p;
         else name_nested(r, p, &anonymous);
         o->nested = p;
         WBB_PUSH(r->arena, &d->instructions, p);
@@ -126,7 +109,7 @@ static bool resolve_operands(HloReader *r, HloDraft *d)
         i->operands = pool + first;
         for (uint32_t j = 0; j < i->n_operands; j++) {
             const HloOperandText *o = &d->operands.items[first + j];
-            HloInstruction *operand = o->nested ? o->nested : named(r, i, j, o);
+            HloInstruction *operand = o->nested ? o->nested : operand_named(r, i, j, o);
             pool[first + j] = operand;
             operand->n_users++;
             sorted = sorted && operand->id < k;
@@ -143,11 +126,10 @@ static bool resolve_predecessors(HloReader *r, HloDraft *d)
     bool sorted = true;
     for (uint32_t k = 0; k < d->orders.n; k++) {
         const HloOrder *o = &d->orders.items[k];
-        const HloNameSlot *slot = slot_of(r, o->name);
-        if (slot->owner != r->owner)
+        pool[k] = named(r, o->name);
+        if (!pool[k])
             wbb_fail(r->cx, o->loc, "%s: control-predecessors: no instruction is named '%s' in this computation%s",
-                     hlo_spelled(o->user), o->name, meant_name(r, o->name));
-        pool[k] = slot->what;
+                     hlo_opcode_text(o->user), o->name, meant_name(r, o->name));
         if (k == 0 || d->orders.items[k - 1].user != o->user) o->user->predecessors = pool + k;
         sorted = sorted && pool[k]->id < o->user->id;
     }
@@ -185,7 +167,7 @@ static void sort_instructions(HloReader *r, HloDraft *d)
             const HloInstruction *need = need_of(i, next[at]++ - 1);
             if (done[need->id]) continue;
             if (next[need->id])
-                wbb_fail(r->cx, i->loc, "%s: a cycle: '%s' needs '%s', which needs it in turn", hlo_spelled(i), i->name,
+                wbb_fail(r->cx, i->loc, "%s: a cycle: '%s' needs '%s', which needs it in turn", hlo_opcode_text(i), i->name,
                          need->name);
             next[need->id] = 1;
             stack[depth++] = need->id;
@@ -237,26 +219,26 @@ void hlo_resolve_instructions(HloReader *r, HloComputation *c, HloDraft *d)
 static void name_computations(HloReader *r)
 {
     uint32_t n = r->computations.n;
-    open_names(r, n);
+    wbb_map_clear(&r->names);
     for (uint32_t k = 0; k < n; k++) {
         HloComputation *c = r->computations.items[k];
         c->id = k;
         if (!c->name) continue;
-        HloNameSlot *slot = slot_of(r, c->name);
-        if (slot->owner == r->owner) wbb_fail(r->cx, c->loc, "the name '%s' is given to two computations", c->name);
-        *slot = (HloNameSlot){c->name, c, r->owner};
+        WbbEntry *e = wbb_map_put(&r->names, wbb_key(c->name));
+        if (e->pointer) wbb_fail(r->cx, c->loc, "the name '%s' is given to two computations", c->name);
+        e->pointer = c;
     }
     /* Those written inline: inline.1, inline.2, .. as far as free. */
     uint32_t number = 0;
     for (uint32_t k = 0; k < n; k++) {
         HloComputation *c = r->computations.items[k];
-        HloNameSlot *slot = NULL;
         while (!c->name) {
             const char *name = wbb_intern_z(r->cx, wbb_format(r->arena, "inline.%u", ++number));
-            slot = slot_of(r, name);
-            if (slot->owner != r->owner) c->name = name;
+            WbbEntry *e = wbb_map_put(&r->names, wbb_key(name));
+            if (e->pointer) continue;
+            c->name = name;
+            e->pointer = c;
         }
-        if (slot) *slot = (HloNameSlot){c->name, c, r->owner};
     }
 }
 
@@ -264,11 +246,11 @@ static void resolve_calls(HloReader *r)
 {
     for (uint32_t k = 0; k < r->calls.n; k++) {
         const HloCall *call = &r->calls.items[k];
-        const HloNameSlot *slot = slot_of(r, call->name);
-        if (slot->owner != r->owner)
-            wbb_fail(r->cx, call->loc, "%s: no computation is named '%s'%s", hlo_spelled(call->user), call->name,
+        HloComputation *c = named(r, call->name);
+        if (!c)
+            wbb_fail(r->cx, call->loc, "%s: no computation is named '%s'%s", hlo_opcode_text(call->user), call->name,
                      meant_name(r, call->name));
-        ((HloComputation **)(uintptr_t)call->user->called)[call->index] = slot->what;
+        ((HloComputation **)(uintptr_t)call->user->called)[call->index] = c;
     }
 }
 
@@ -307,7 +289,7 @@ static void sort_computations(HloReader *r)
                 order[n_order++] = f->c;
                 depth--;
             } else if (state[callee->id] == 1) {
-                wbb_fail(r->cx, user->loc, "%s: a cycle: computation '%s' is called while it runs", hlo_spelled(user),
+                wbb_fail(r->cx, user->loc, "%s: a cycle: computation '%s' is called while it runs", hlo_opcode_text(user),
                          callee->name);
             } else if (state[callee->id] == 0) {
                 state[callee->id] = 1;

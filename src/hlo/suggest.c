@@ -41,9 +41,9 @@ static uint32_t slips(const char *x, size_t n, const char *y, size_t m)
     return rows[n % 3][m];
 }
 
-HloNearest hlo_nearest(const char *word, size_t n) { return (HloNearest){.word = word, .n = n, .slips = UINT32_MAX}; }
+HloSuggestion hlo_suggest_begin(const char *word, size_t n) { return (HloSuggestion){.word = word, .n = n, .slips = UINT32_MAX}; }
 
-void hlo_nearer(HloNearest *s, const char *candidate)
+void hlo_suggest_candidate(HloSuggestion *s, const char *candidate)
 {
     const uint32_t found = slips(s->word, s->n, candidate, strlen(candidate));
     if (found > WBB_MIN(2, s->n / 3) || found > s->slips) return;
@@ -52,12 +52,12 @@ void hlo_nearer(HloNearest *s, const char *candidate)
     s->best = candidate;
 }
 
-const char *hlo_meant(WbbArena *a, const HloNearest *s)
+const char *hlo_suggestion(WbbArena *a, const HloSuggestion *s)
 {
     return s->best ? wbb_format(a, ", did you mean '%s'?", s->best) : "";
 }
 
-const char *hlo_meant_opcode(WbbArena *a, const char *word, size_t n)
+const char *hlo_suggest_opcode(WbbArena *a, const char *word, size_t n)
 {
     static const struct { const char *other, *ours; } names[] = {
         {"cast", "convert"}, {"concat", "concatenate"}, {"cos", "cosine"}, {"cross-replica-sum", "all-reduce"}, {"div", "divide"},
@@ -65,38 +65,38 @@ const char *hlo_meant_opcode(WbbArena *a, const char *word, size_t n)
         {"min", "minimum"}, {"mod", "remainder"}, {"mul", "multiply"}, {"neg", "negate"}, {"pow", "power"}, {"rem", "remainder"},
         {"shift-right", "shift-right-logical"}, {"sigmoid", "logistic"}, {"sin", "sine"}, {"sub", "subtract"}, {"where", "select"},
     };
-    HloNearest s = hlo_nearest(word, n);
+    HloSuggestion s = hlo_suggest_begin(word, n);
     for (size_t k = 0; k < WBB_LEN(names); k++)
-        if (slips(word, n, names[k].other, strlen(names[k].other)) == 0) s = (HloNearest){.word = word, .n = n, .best = names[k].ours};
-    for (uint32_t op = 0; op < HLO_OPCODE_COUNT; op++) hlo_nearer(&s, hlo_opcode_name((HloOpcode)op));
-    return hlo_meant(a, &s);
+        if (slips(word, n, names[k].other, strlen(names[k].other)) == 0) s = (HloSuggestion){.word = word, .n = n, .best = names[k].ours};
+    for (uint32_t op = 0; op < HLO_OPCODE_COUNT; op++) hlo_suggest_candidate(&s, hlo_opcode_name((HloOpcode)op));
+    return hlo_suggestion(a, &s);
 }
 
-const char *hlo_meant_type(WbbArena *a, const char *word, size_t n)
+const char *hlo_suggest_type(WbbArena *a, const char *word, size_t n)
 {
     static const struct { const char *other, *ours; } prefixes[] = {
         {"bfloat", "bf"}, {"float", "f"}, {"fp", "f"}, {"uint", "u"}, {"ui", "u"}, {"int", "s"}, {"si", "s"}, {"i", "s"}, {"bool", "pred"},
         {"half", "f16"}, {"double", "f64"}, {"complex", "c"},
     };
-    HloNearest s = hlo_nearest(word, n);
+    HloSuggestion s = hlo_suggest_begin(word, n);
     for (size_t k = 0; k < WBB_LEN(prefixes) && !s.best; k++) {
         const size_t head = strlen(prefixes[k].other);
         if (n < head || memcmp(word, prefixes[k].other, head) != 0) continue;
         const char *ours = wbb_format(a, "%s%.*s", prefixes[k].ours, (int)WBB_MIN(n - head, LONGEST), word + head);
-        if (hlo_type_named(ours, strlen(ours)) != SC_NONE) s = (HloNearest){.word = word, .n = n, .best = ours};
+        if (hlo_type_named(ours, strlen(ours)) != SC_NONE) s = (HloSuggestion){.word = word, .n = n, .best = ours};
     }
     for (size_t t = 0; t < WBB_LEN(sc_type_info); t++)
-        if (sc_type_info[t].hlo[0]) hlo_nearer(&s, sc_type_info[t].hlo);
-    return hlo_meant(a, &s);
+        if (sc_type_info[t].hlo[0]) hlo_suggest_candidate(&s, sc_type_info[t].hlo);
+    return hlo_suggestion(a, &s);
 }
 
-const char *hlo_meant_attribute(WbbArena *a, const HloInstruction *i, const char *name)
+const char *hlo_suggest_attribute(WbbArena *a, const HloInstruction *i, const char *name)
 {
     HloAttribute at;
     for (const char *p = i->attributes; hlo_next_attribute(&p, &at);) {
         const char *there = wbb_format(a, "%.*s", (int)WBB_MIN(at.n_name, LONGEST), at.name);
-        HloNearest s = hlo_nearest(there, strlen(there));
-        hlo_nearer(&s, name);
+        HloSuggestion s = hlo_suggest_begin(there, strlen(there));
+        hlo_suggest_candidate(&s, name);
         if (s.best) return wbb_format(a, ", is it meant by %s=?", there);
     }
     return "";

@@ -1,290 +1,51 @@
-/* verify: shapes and types of every instruction fit, and so do calls; a shape that the text leaves out is found here.
+/* verify: checks the shapes, types and calls of every instruction; infers the shapes that the text omits.
  *
- * Needs: a resolved module. Leaves: a shape on every instruction; the first instruction that does not fit is a wbb_fail at its place.
+ * Needs: a resolved HLO module. Leaves: a shape on every instruction; the first invalid instruction is a wbb_fail at its location.
  *
- * Instructions are judged in the module's order, so operands and called computations have their shapes already. For each operation
- * one function of verify_*.c checks the operands and says what the result must be (hlo_give..); what is given twice must agree.
- * This file holds what those functions are made of.
+ * Instructions are visited in the HLO module's order, so operands and called computations already have shapes. Each operation has one
+ * function in a verify_*.c file, which checks the operands and states the result (hlo_set_result..). verify_require.c holds the checks
+ * that those functions are made of.
  *
  *     x.hlo:4:18: error: add: operand 1 has shape f32[4], f32[8] expected
  */
 #include "hlo/inner.h"
 
-#include <stdio.h>
-#include <string.h>
-
-void hlo_bad(HloJudge *j, const HloInstruction *i, const char *format, ...)
+/* Calls the function that verifies the operation. */
+static void dispatch(HloVerifier *v, HloInstruction *i)
 {
-    char text[1024];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    wbb_fail(j->cx, i->loc, "%s: %s", hlo_spelled(i), text);
-}
-
-const char *hlo_brief(HloJudge *j, const HloShape *s)
-{
-    return s->n_leaves > 8 ? wbb_format(j->scratch, "a tuple of %u arrays", s->n_leaves) : hlo_shape_text(j->scratch, s);
-}
-
-const char *hlo_operand_name(HloJudge *j, uint32_t k)
-{
-    static const char *const names[] = {"operand 0", "operand 1", "operand 2", "operand 3"};
-    return k < WBB_LEN(names) ? names[k] : wbb_format(j->scratch, "operand %u", k);
-}
-
-/* What operands are ----------------------------------------------------------------------------------------------------------- */
-
-void hlo_want_count(HloJudge *j, const HloInstruction *i, uint32_t least, uint32_t most)
-{
-    uint32_t n = i->n_operands;
-    if (n >= least && n <= most) return;
-    if (least == most) hlo_bad(j, i, "%u operands found, %u expected", n, least);
-    if (n < least) hlo_bad(j, i, "%u operands found, at least %u expected", n, least);
-    hlo_bad(j, i, "%u operands found, at most %u expected", n, most);
-}
-
-const HloShape *hlo_array(HloJudge *j, const HloInstruction *i, uint32_t k)
-{
-    if (i->n_operands <= k) hlo_want_count(j, i, k + 1, UINT32_MAX);
-    const HloShape *s = i->operands[k]->shape;
-    if (s->type == SC_TUPLE) hlo_bad(j, i, "operand %u is a tuple, an array expected", k);
-    return s;
-}
-
-static const char *kind_of(const char *classes)
-{
-    static const struct { const char *classes, *kind; } kinds[] = {
-        {"F", "a float"}, {"FC", "a float or a complex"}, {"C", "a complex"}, {"IU", "an integer"}, {"U", "an unsigned integer"},
-        {"PIU", "an integer or pred"}, {"IUF", "an integer or a float"}, {"IUFC", "a number"}, {"PIUF", "a real or pred"},
-        {"PIUFC", "a number or pred"}, {"PIUFC-", "an array"},
-    };
-    for (size_t k = 0; k < WBB_LEN(kinds); k++)
-        if (strcmp(kinds[k].classes, classes) == 0) return kinds[k].kind;
-    return "another";
-}
-
-void hlo_want_class(HloJudge *j, const HloInstruction *i, uint32_t k, const char *classes)
-{
-    const HloShape *s = i->operands[k]->shape;
-    if (s->type != SC_TUPLE && strchr(classes, sc_type_info[s->type].cls)) return;
-    hlo_bad(j, i, "operand %u has shape %s, %s type expected", k, hlo_brief(j, s), kind_of(classes));
-}
-
-void hlo_want_type(HloJudge *j, const HloInstruction *i, const char *what, const HloShape *s, ScType type)
-{
-    if (s->type == type) return;
-    hlo_bad(j, i, "%s has shape %s, element type %s expected", what, hlo_brief(j, s),
-            type == SC_TUPLE ? "tuple" : sc_type_info[type].hlo);
-}
-
-static size_t pair_slot(const HloShape *x, const HloShape *y)
-{
-    return (size_t)(((uint64_t)(uintptr_t)x * 31 + (uint64_t)(uintptr_t)y) * UINT64_C(0x9e3779b97f4a7c15) >> 56);
-}
-
-bool hlo_paired(const HloPair *table, const HloShape *x, const HloShape *y)
-{
-    const HloPair *p = &table[pair_slot(x, y)];
-    return p->x == x && p->y == y;
-}
-
-void hlo_pair(HloPair *table, const HloShape *x, const HloShape *y)
-{
-    HloPair *p = &table[pair_slot(x, y)];
-    if (!p->x || p->x->n_leaves <= x->n_leaves) *p = (HloPair){x, y};
-}
-
-/* hlo_same_shape, but pairs of tuples that it has seen are not walked again. */
-static bool same(HloJudge *j, const HloShape *x, const HloShape *y)
-{
-    if (x == y) return true;
-    if (x->type != SC_TUPLE || y->type != SC_TUPLE) return hlo_same_shape(x, y);
-    if (x->n_elements != y->n_elements) return false;
-    if (hlo_paired(j->same, x, y)) return true;
-    for (uint32_t k = 0; k < x->n_elements; k++)
-        if (!same(j, x->elements[k], y->elements[k])) return false;
-    hlo_pair(j->same, x, y);
-    return true;
-}
-
-void hlo_want_shape(HloJudge *j, const HloInstruction *i, const char *what, const HloShape *s, const HloShape *expected)
-{
-    if (same(j, s, expected)) return;
-    hlo_bad(j, i, "%s has shape %s, %s expected", what, hlo_brief(j, s), hlo_brief(j, expected));
-}
-
-void hlo_want_dims(HloJudge *j, const HloInstruction *i, const char *what, const HloShape *s, const HloShape *expected)
-{
-    if (s->type != SC_TUPLE && hlo_same_dims(s, expected)) return;
-    ScType type = s->type == SC_TUPLE ? expected->type : s->type;
-    hlo_bad(j, i, "%s has shape %s, %s expected", what, hlo_brief(j, s),
-            hlo_shape_text(j->scratch, hlo_make_array(j->scratch, type, expected->rank, expected->dims)));
-}
-
-void hlo_want_scalar(HloJudge *j, const HloInstruction *i, uint32_t k, ScType type)
-{
-    const HloShape *s = hlo_array(j, i, k);
-    if (s->rank || s->type != type)
-        hlo_bad(j, i, "operand %u has shape %s, %s[] expected", k, hlo_brief(j, s), sc_type_info[type].hlo);
-}
-
-void hlo_want_rank(HloJudge *j, const HloInstruction *i, const char *name, uint32_t n, const HloShape *s)
-{
-    if (n != s->rank) hlo_bad(j, i, "%s names %u dimensions, the operand %s has %u", name, n, hlo_brief(j, s), s->rank);
-}
-
-uint64_t hlo_want_dimensions(HloJudge *j, const HloInstruction *i, const char *name, HloInts list, uint32_t rank)
-{
-    uint64_t seen = 0;
-    for (uint32_t k = 0; k < list.n; k++) {
-        long long d = list.items[k];
-        if (d < 0 || d >= rank) hlo_bad(j, i, "%s names dimension %lld of %u", name, d, rank);
-        if (seen >> d & 1) hlo_bad(j, i, "%s names dimension %lld twice", name, d);
-        seen |= UINT64_C(1) << d;
-    }
-    return seen;
-}
-
-int64_t hlo_want_dimension(HloJudge *j, const HloInstruction *i, uint32_t rank)
-{
-    if (!i->dimensions) hlo_bad(j, i, "the attribute dimensions= is missing%s", hlo_meant_attribute(j->scratch, i, "dimensions"));
-    if (i->n_dimensions != 1) hlo_bad(j, i, "dimensions names %u dimensions, one expected", i->n_dimensions);
-    hlo_want_dimensions(j, i, "dimensions", (HloInts){i->dimensions, 1}, rank);
-    return i->dimensions[0];
-}
-
-bool hlo_joins(ScType type, ScType into) { return type == into || (sc_is_float(type) && sc_is_float(into)); }
-
-/* What the result is ---------------------------------------------------------------------------------------------------------- */
-
-static const char *dims_text(HloJudge *j, ScType type, uint32_t rank, const WbbI128 *dims)
-{
-    WbbBuf text = wbb_buf(j->scratch);
-    wbb_put(&text, sc_type_info[type].hlo);
-    wbb_put(&text, "[");
-    for (uint32_t d = 0; d < rank; d++) {
-        if (d) wbb_put(&text, ",");
-        wbb_put_i128(&text, dims[d]);
-    }
-    wbb_put(&text, "]");
-    return text.text;
-}
-
-void hlo_want_array(HloJudge *j, const HloInstruction *i, const char *what, const HloShape *s, ScType type, uint32_t rank,
-                    const WbbI128 *dims)
-{
-    if (s->type == SC_TUPLE) hlo_bad(j, i, "%s is a tuple, an array expected", what);
-    hlo_want_type(j, i, what, s, type);
-    bool right = s->rank == rank;
-    for (uint32_t d = 0; right && d < rank; d++) right = s->dims[d] == dims[d];
-    if (!right) hlo_bad(j, i, "%s has shape %s, %s expected", what, hlo_brief(j, s), dims_text(j, type, rank, dims));
-}
-
-/* Sizes are bounded as those of the text are: see check_size in shape.c. */
-static const HloShape *make(HloJudge *j, WbbArena *a, const HloInstruction *i, ScType type, uint32_t rank, const WbbI128 *dims)
-{
-    int64_t own[HLO_RANK_LIMIT], size = sc_bytes(type) ? sc_bytes(type) : 1;
-    if (rank > HLO_RANK_LIMIT) hlo_bad(j, i, "the result would have %u dimensions", rank);
-    for (uint32_t d = 0; d < rank; d++) {
-        own[d] = (int64_t)dims[d];
-        if (dims[d] < 0 || dims[d] > INT64_MAX || (own[d] && __builtin_mul_overflow(size, own[d], &size)))
-            hlo_bad(j, i, "the result would have more than 2^63 bytes: %s", dims_text(j, type, rank, dims));
-    }
-    return hlo_make_array(a, type, rank, own);
-}
-
-const HloShape *hlo_make_result(HloJudge *j, const HloInstruction *i, ScType type, uint32_t rank, const WbbI128 *dims)
-{
-    return make(j, i->shape ? j->scratch : j->arena, i, type, rank, dims);
-}
-
-void hlo_given(HloJudge *j, const HloInstruction *i)
-{
-    if (!i->shape) hlo_bad(j, i, "its shape is missing and does not follow from its operands");
-}
-
-void hlo_give(HloJudge *j, HloInstruction *i, ScType type, uint32_t rank, const WbbI128 *dims)
-{
-    if (i->shape) hlo_want_array(j, i, "the result", i->shape, type, rank, dims);
-    else i->shape = make(j, j->arena, i, type, rank, dims);
-}
-
-void hlo_give_shape(HloJudge *j, HloInstruction *i, const HloShape *s)
-{
-    if (i->shape) hlo_want_shape(j, i, "the result", i->shape, s);
-    else i->shape = s;
-}
-
-void hlo_give_type(HloJudge *j, HloInstruction *i, ScType type, const HloShape *dims_of)
-{
-    if (!i->shape) {
-        i->shape = hlo_make_array(j->arena, type, dims_of->rank, dims_of->dims);
-        return;
-    }
-    hlo_want_dims(j, i, "the result", i->shape, dims_of);
-    hlo_want_type(j, i, "the result", i->shape, type);
-}
-
-void hlo_give_parts(HloJudge *j, HloInstruction *i, uint32_t n, const HloShape *const *parts)
-{
-    if (n == 1) {
-        hlo_give_shape(j, i, parts[0]);
-        return;
-    }
-    if (i->shape) {
-        bool right = i->shape->type == SC_TUPLE && i->shape->n_elements == n;
-        if (!right) hlo_bad(j, i, "the result has shape %s, a tuple of %u expected", hlo_brief(j, i->shape), n);
-        for (uint32_t k = 0; k < n; k++)
-            hlo_want_shape(j, i, wbb_format(j->scratch, "element %u of the result", k), i->shape->elements[k], parts[k]);
-        return;
-    }
-    const HloShape **own = WBB_NEW_N(j->arena, const HloShape *, n);
-    uint64_t leaves = 0;
-    for (uint32_t k = 0; k < n; k++) {
-        own[k] = parts[k];
-        leaves += parts[k]->n_leaves;
-        if (parts[k]->depth >= HLO_NESTING_LIMIT) hlo_bad(j, i, "nested more than %d levels deep", HLO_NESTING_LIMIT);
-        if (leaves > HLO_LEAVES_LIMIT) hlo_bad(j, i, "the result would be a tuple of more than %d arrays", HLO_LEAVES_LIMIT);
-    }
-    i->shape = hlo_make_tuple(j->arena, n, own);
-}
-
-/* The module ------------------------------------------------------------------------------------------------------------------ */
-
-void hlo_judge(HloJudge *j, HloInstruction *i)
-{
-    bool judged = hlo_judge_element(j, i) || hlo_judge_move(j, i) || hlo_judge_indexed(j, i) || hlo_judge_reduction(j, i) ||
-                  hlo_judge_control(j, i) || hlo_judge_library(j, i) || hlo_judge_remote(j, i);
-    assert(judged && "every operation has a function that judges it");
-    (void)judged;
+    bool verified = hlo_verify_element(v, i) || hlo_verify_move(v, i) || hlo_verify_indexed(v, i) || hlo_verify_reduction(v, i) ||
+                    hlo_verify_control(v, i) || hlo_verify_library(v, i) || hlo_verify_remote(v, i);
+    assert(verified && "every operation has a function that verifies it");
+    (void)verified;
     assert(i->shape);
 }
 
-static void judge_module(WbbCx *cx, WbbArena *a, const HloModule *m, bool shapeless)
+static void verify_instruction(HloVerifier *v, HloInstruction *i)
 {
-    HloJudge j = {.cx = cx, .arena = a, .scratch = wbb_arena_new(cx)};
+    dispatch(v, i);
+    if (i->opcode != HLO_ASYNC_START || !i->spelling) return;
+    HloInstruction started = *i; /* negate-start(x) is verified as negate(x) too */
+    started.opcode = hlo_started_opcode(i);
+    started.shape = i->shape->elements[1];
+    dispatch(v, &started);
+}
+
+static void verify_module(WbbCx *cx, WbbArena *a, const HloModule *m, bool only_shapeless)
+{
+    HloVerifier v = {.cx = cx, .arena = a, .scratch = wbb_arena_new(cx)};
     uint64_t leaves = 0;
     for (uint32_t c = 0; c < m->n_computations; c++)
         for (uint32_t k = 0; k < m->computations[c]->n_instructions; k++) {
             HloInstruction *i = m->computations[c]->instructions[k];
-            if (shapeless && i->shape) continue;
-            hlo_judge(&j, i);
+            if (only_shapeless && i->shape) continue;
+            verify_instruction(&v, i);
             leaves += i->shape->n_leaves;
-            if (shapeless && leaves > HLO_INFERRED_LIMIT)
-                hlo_bad(&j, i, "the shapes that the text leaves out have more than %d arrays in all", HLO_INFERRED_LIMIT);
+            if (only_shapeless && leaves > HLO_INFERRED_LIMIT)
+                hlo_invalid(&v, i, "the shapes that the text leaves out have more than %d arrays in all", HLO_INFERRED_LIMIT);
         }
-    wbb_arena_free(j.scratch);
+    wbb_arena_free(v.scratch);
 }
 
-void hlo_verify(WbbCx *cx, const HloModule *m) { judge_module(cx, cx->arena, m, false); }
+void hlo_verify(WbbCx *cx, const HloModule *m) { verify_module(cx, cx->arena, m, false); }
 
-void hlo_settle_module(WbbCx *cx, WbbArena *a, const HloModule *m) { judge_module(cx, a, m, true); }
-
-void hlo_settle(WbbCx *cx, WbbArena *a, HloInstruction *i)
-{
-    HloJudge j = {.cx = cx, .arena = a, .scratch = wbb_arena_new(cx)};
-    hlo_judge(&j, i);
-    wbb_arena_free(j.scratch);
-}
+void hlo_infer_shapes(WbbCx *cx, WbbArena *a, const HloModule *m) { verify_module(cx, a, m, true); }

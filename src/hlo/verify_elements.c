@@ -32,13 +32,13 @@ static char class_of(const HloShape *s) { return sc_type_info[s->type].cls; }
 
 /* Of an instruction without a shape, whose operands are judged when it has one: the dimensions of its operands, and where these are
  * of different sizes, which an old text means as a broadcast, the largest in each dimension. */
-static const HloShape *common_shape(HloJudge *j, const HloInstruction *i, ScType type)
+static const HloShape *common_shape(HloVerifier *v, const HloInstruction *i, ScType type)
 {
-    const HloShape *most = hlo_array(j, i, 0);
+    const HloShape *most = hlo_array_operand(v, i, 0);
     WbbI128 dims[HLO_RANK_LIMIT];
     bool same = most->type == type;
     for (uint32_t k = 1; k < i->n_operands; k++) {
-        const HloShape *s = hlo_array(j, i, k);
+        const HloShape *s = hlo_array_operand(v, i, k);
         same = same && hlo_same_dims(s, most);
         if (s->rank > most->rank) most = s;
     }
@@ -49,23 +49,23 @@ static const HloShape *common_shape(HloJudge *j, const HloInstruction *i, ScType
         for (uint32_t d = 0; s->rank == most->rank && d < s->rank; d++)
             if (dims[d] == 1) dims[d] = s->dims[d];
     }
-    return hlo_make_result(j, i, type, most->rank, dims);
+    return hlo_make_result(v, i, type, most->rank, dims);
 }
 
 /* All operands agree, and the result with them. Of two that disagree, the one that differs from the result is at fault. */
-static void judge_same(HloJudge *j, HloInstruction *i)
+static void verify_same(HloVerifier *v, HloInstruction *i)
 {
     const HloShape *expected = i->operands[0]->shape;
     if (i->opcode == HLO_COPY && expected->type == SC_TUPLE) {
-        hlo_give_shape(j, i, expected);
+        hlo_set_result_shape(v, i, expected);
         return;
     }
     if (i->n_operands > 1 && hlo_same_shape(i->operands[1]->shape, i->shape)) expected = i->shape;
     for (uint32_t k = 0; k < i->n_operands; k++) {
-        hlo_want_shape(j, i, hlo_operand_name(j, k), i->operands[k]->shape, expected);
-        hlo_want_class(j, i, k, classes_of(i->opcode));
+        hlo_require_shape(v, i, hlo_operand_name(v, k), i->operands[k]->shape, expected);
+        hlo_require_class(v, i, k, classes_of(i->opcode));
     }
-    hlo_give_shape(j, i, expected);
+    hlo_set_result_shape(v, i, expected);
 }
 
 /* The type of the elements of a result whose dimensions follow from all operands together; SC_NONE where they do not. */
@@ -81,125 +81,125 @@ static ScType joint_type(const HloInstruction *i)
     }
 }
 
-static void judge_abs_real_imag(HloJudge *j, HloInstruction *i)
+static void verify_abs_real_imag(HloVerifier *v, HloInstruction *i)
 {
-    const HloShape *s = hlo_array(j, i, 0);
-    hlo_want_class(j, i, 0, i->opcode == HLO_ABS ? "IUFC" : "FC");
-    hlo_give_type(j, i, s->type == SC_C64 ? SC_F32 : s->type == SC_C128 ? SC_F64 : s->type, s);
+    const HloShape *s = hlo_array_operand(v, i, 0);
+    hlo_require_class(v, i, 0, i->opcode == HLO_ABS ? "IUFC" : "FC");
+    hlo_set_result_type(v, i, s->type == SC_C64 ? SC_F32 : s->type == SC_C128 ? SC_F64 : s->type, s);
 }
 
-static void judge_select(HloJudge *j, HloInstruction *i)
+static void verify_select(HloVerifier *v, HloInstruction *i)
 {
     const HloShape *choice = i->operands[0]->shape, *s = i->operands[1]->shape;
-    if (choice->type == SC_TUPLE || s->type == SC_TUPLE) hlo_bad(j, i, "a tuple cannot be selected");
-    hlo_want_type(j, i, "operand 0", choice, SC_PRED);
-    if (choice->rank) hlo_want_dims(j, i, "operand 0", choice, s);
-    hlo_want_shape(j, i, "operand 2", i->operands[2]->shape, s);
-    hlo_give_shape(j, i, s);
+    if (choice->type == SC_TUPLE || s->type == SC_TUPLE) hlo_invalid(v, i, "a tuple cannot be selected");
+    hlo_require_type(v, i, "operand 0", choice, SC_PRED);
+    if (choice->rank) hlo_require_dims(v, i, "operand 0", choice, s);
+    hlo_require_shape(v, i, "operand 2", i->operands[2]->shape, s);
+    hlo_set_result_shape(v, i, s);
 }
 
-static void judge_clamp(HloJudge *j, HloInstruction *i)
+static void verify_clamp(HloVerifier *v, HloInstruction *i)
 {
     const HloShape *s = i->operands[1]->shape;
-    hlo_want_class(j, i, 1, "PIUF");
+    hlo_require_class(v, i, 1, "PIUF");
     for (uint32_t k = 0; k <= 2; k += 2) {
         const HloShape *bound = i->operands[k]->shape;
-        if (bound->rank || bound->type == SC_TUPLE) hlo_want_shape(j, i, hlo_operand_name(j, k), bound, s);
-        hlo_want_type(j, i, hlo_operand_name(j, k), bound, s->type);
+        if (bound->rank || bound->type == SC_TUPLE) hlo_require_shape(v, i, hlo_operand_name(v, k), bound, s);
+        hlo_require_type(v, i, hlo_operand_name(v, k), bound, s->type);
     }
-    hlo_give_shape(j, i, s);
+    hlo_set_result_shape(v, i, s);
 }
 
-static void judge_compare(HloJudge *j, HloInstruction *i)
+static void verify_compare(HloVerifier *v, HloInstruction *i)
 {
     const HloShape *s = i->operands[0]->shape;
-    hlo_want_class(j, i, 0, i->direction == HLO_EQ || i->direction == HLO_NE ? "PIUFC" : "PIUF");
-    hlo_want_shape(j, i, "operand 1", i->operands[1]->shape, s);
-    hlo_give_type(j, i, SC_PRED, s);
+    hlo_require_class(v, i, 0, i->direction == HLO_EQ || i->direction == HLO_NE ? "PIUFC" : "PIUF");
+    hlo_require_shape(v, i, "operand 1", i->operands[1]->shape, s);
+    hlo_set_result_type(v, i, SC_PRED, s);
 }
 
-static void judge_complex(HloJudge *j, HloInstruction *i)
+static void verify_complex(HloVerifier *v, HloInstruction *i)
 {
-    const HloShape *s = hlo_array(j, i, 0);
-    if (s->type != SC_F32 && s->type != SC_F64) hlo_bad(j, i, "operand 0 has shape %s, type f32 or f64 expected", hlo_brief(j, s));
-    hlo_want_shape(j, i, "operand 1", i->operands[1]->shape, s);
-    hlo_give_type(j, i, s->type == SC_F32 ? SC_C64 : SC_C128, s);
+    const HloShape *s = hlo_array_operand(v, i, 0);
+    if (s->type != SC_F32 && s->type != SC_F64) hlo_invalid(v, i, "operand 0 has shape %s, type f32 or f64 expected", hlo_short_shape(v, s));
+    hlo_require_shape(v, i, "operand 1", i->operands[1]->shape, s);
+    hlo_set_result_type(v, i, s->type == SC_F32 ? SC_C64 : SC_C128, s);
 }
 
-static void judge_convert(HloJudge *j, HloInstruction *i)
+static void verify_convert(HloVerifier *v, HloInstruction *i)
 {
     const HloShape *s = i->operands[0]->shape;
-    hlo_want_class(j, i, 0, "PIUFC");
-    hlo_given(j, i);
-    hlo_want_dims(j, i, "the result", i->shape, s);
-    if (class_of(i->shape) == '-') hlo_bad(j, i, "the result has shape %s, which holds no values", hlo_brief(j, i->shape));
+    hlo_require_class(v, i, 0, "PIUFC");
+    hlo_require_written_shape(v, i);
+    hlo_require_dims(v, i, "the result", i->shape, s);
+    if (class_of(i->shape) == '-') hlo_invalid(v, i, "the result has shape %s, which holds no values", hlo_short_shape(v, i->shape));
     if (class_of(s) == 'C' && class_of(i->shape) != 'C')
-        hlo_bad(j, i, "a complex operand, but a result of shape %s", hlo_brief(j, i->shape));
+        hlo_invalid(v, i, "a complex operand, but a result of shape %s", hlo_short_shape(v, i->shape));
 }
 
 /* The random bits have the width of the operand, whose low ones they are added to. */
-static void judge_stochastic_convert(HloJudge *j, HloInstruction *i)
+static void verify_stochastic_convert(HloVerifier *v, HloInstruction *i)
 {
     const HloShape *s = i->operands[0]->shape;
-    hlo_want_class(j, i, 0, "F");
-    hlo_want_class(j, i, 1, "U");
-    hlo_want_dims(j, i, "operand 1", i->operands[1]->shape, s);
+    hlo_require_class(v, i, 0, "F");
+    hlo_require_class(v, i, 1, "U");
+    hlo_require_dims(v, i, "operand 1", i->operands[1]->shape, s);
     if (sc_type_info[i->operands[1]->shape->type].bits != sc_type_info[s->type].bits)
-        hlo_bad(j, i, "operand 1 has shape %s, unsigned integers of %u bits expected", hlo_brief(j, i->operands[1]->shape),
+        hlo_invalid(v, i, "operand 1 has shape %s, unsigned integers of %u bits expected", hlo_short_shape(v, i->operands[1]->shape),
                 sc_type_info[s->type].bits);
-    hlo_given(j, i);
-    hlo_want_dims(j, i, "the result", i->shape, s);
+    hlo_require_written_shape(v, i);
+    hlo_require_dims(v, i, "the result", i->shape, s);
     if (!strchr("IUF", class_of(i->shape)))
-        hlo_bad(j, i, "the result has shape %s, floats or integers expected", hlo_brief(j, i->shape));
+        hlo_invalid(v, i, "the result has shape %s, floats or integers expected", hlo_short_shape(v, i->shape));
 }
 
 /* bitcast-convert between types of different width: the wider has one dimension less. */
-static void judge_bitcast_convert(HloJudge *j, HloInstruction *i)
+static void verify_bitcast_convert(HloVerifier *v, HloInstruction *i)
 {
-    const HloShape *s = hlo_array(j, i, 0), *t = i->shape;
-    hlo_given(j, i);
-    if (t->type == SC_TUPLE) hlo_bad(j, i, "the result is a tuple, an array expected");
+    const HloShape *s = hlo_array_operand(v, i, 0), *t = i->shape;
+    hlo_require_written_shape(v, i);
+    if (t->type == SC_TUPLE) hlo_invalid(v, i, "the result is a tuple, an array expected");
     if (class_of(s) == '-' || class_of(t) == '-')
-        hlo_bad(j, i, "%s cannot be read as %s", hlo_brief(j, s), hlo_brief(j, t));
+        hlo_invalid(v, i, "%s cannot be read as %s", hlo_short_shape(v, s), hlo_short_shape(v, t));
     uint32_t from = sc_type_info[s->type].bits, to = sc_type_info[t->type].bits;
     if (from == to) {
-        hlo_want_dims(j, i, "the result", t, s);
+        hlo_require_dims(v, i, "the result", t, s);
         return;
     }
     const HloShape *wide = from > to ? s : t, *narrow = from > to ? t : s;
     uint32_t ratio = WBB_MAX(from, to) / WBB_MIN(from, to);
     bool fits = narrow->rank == wide->rank + 1 && (!wide->rank || memcmp(narrow->dims, wide->dims, wide->rank * sizeof(int64_t)) == 0) &&
                 narrow->dims[wide->rank] == ratio;
-    if (!fits) hlo_bad(j, i, "%s cannot be read as %s", hlo_brief(j, s), hlo_brief(j, t));
+    if (!fits) hlo_invalid(v, i, "%s cannot be read as %s", hlo_short_shape(v, s), hlo_short_shape(v, t));
 }
 
-bool hlo_judge_element(HloJudge *j, HloInstruction *i)
+bool hlo_verify_element(HloVerifier *v, HloInstruction *i)
 {
     if (!hlo_is_elementwise(i->opcode)) return false;
     const ScType joint = i->shape ? SC_NONE : joint_type(i);
     if (joint != SC_NONE) {
-        i->shape = common_shape(j, i, joint);
+        i->shape = common_shape(v, i, joint);
         return true;
     }
     switch (i->opcode) {
-    case HLO_ABS: case HLO_REAL: case HLO_IMAG: judge_abs_real_imag(j, i); break;
-    case HLO_SELECT: judge_select(j, i); break;
-    case HLO_CLAMP: judge_clamp(j, i); break;
-    case HLO_COMPARE: judge_compare(j, i); break;
-    case HLO_COMPLEX: judge_complex(j, i); break;
-    case HLO_CONVERT: judge_convert(j, i); break;
-    case HLO_BITCAST_CONVERT: judge_bitcast_convert(j, i); break;
-    case HLO_STOCHASTIC_CONVERT: judge_stochastic_convert(j, i); break;
+    case HLO_ABS: case HLO_REAL: case HLO_IMAG: verify_abs_real_imag(v, i); break;
+    case HLO_SELECT: verify_select(v, i); break;
+    case HLO_CLAMP: verify_clamp(v, i); break;
+    case HLO_COMPARE: verify_compare(v, i); break;
+    case HLO_COMPLEX: verify_complex(v, i); break;
+    case HLO_CONVERT: verify_convert(v, i); break;
+    case HLO_BITCAST_CONVERT: verify_bitcast_convert(v, i); break;
+    case HLO_STOCHASTIC_CONVERT: verify_stochastic_convert(v, i); break;
     case HLO_IS_FINITE:
-        hlo_want_class(j, i, 0, "FC");
-        hlo_give_type(j, i, SC_PRED, i->operands[0]->shape);
+        hlo_require_class(v, i, 0, "FC");
+        hlo_set_result_type(v, i, SC_PRED, i->operands[0]->shape);
         break;
     case HLO_REDUCE_PRECISION:
         if (i->number < 1 || i->number > 31 || i->number2 < 0 || i->number2 > 63)
-            hlo_bad(j, i, "%lld exponent and %lld mantissa bits", (long long)i->number, (long long)i->number2);
-        judge_same(j, i);
+            hlo_invalid(v, i, "%lld exponent and %lld mantissa bits", (long long)i->number, (long long)i->number2);
+        verify_same(v, i);
         break;
-    default: judge_same(j, i); break;
+    default: verify_same(v, i); break;
     }
     return true;
 }

@@ -18,7 +18,7 @@
 enum { DEVICES_LIMIT = 1 << 24 };
 
 typedef struct {
-    HloJudge *j;
+    HloVerifier *v;
     const HloInstruction *i;
     const char *name, *text; /* of the attribute */
     const char *p;
@@ -26,7 +26,7 @@ typedef struct {
 
 static void malformed(const Scan *s, const char *expected)
 {
-    hlo_bad(s->j, s->i, "%s=%.60s, %s expected", s->name, s->text, expected);
+    hlo_invalid(s->v, s->i, "%s=%.60s, %s expected", s->name, s->text, expected);
 }
 
 static void malformed_groups(const Scan *s) { malformed(s, "{{0,1},{2,3}}, [2,2]<=[4] or mesh['x'=2] {'x'}"); }
@@ -44,7 +44,7 @@ static bool accept_number(Scan *s, int64_t *value)
     while (*s->p == ' ') s->p++;
     if (*s->p < '0' || *s->p > '9') return false;
     for (*value = 0; *s->p >= '0' && *s->p <= '9'; s->p++) *value = WBB_MIN(*value * 10 + (*s->p - '0'), DEVICES_LIMIT);
-    if (*value >= DEVICES_LIMIT) hlo_bad(s->j, s->i, "%s names a device beyond %d", s->name, DEVICES_LIMIT);
+    if (*value >= DEVICES_LIMIT) hlo_invalid(s->v, s->i, "%s names a device beyond %d", s->name, DEVICES_LIMIT);
     return true;
 }
 
@@ -56,7 +56,7 @@ static bool accept_list(Scan *s, char open, char close, HloInts *list)
     if (!accept(s, open)) return false;
     do {
         if (!accept_number(s, &value)) return false;
-        WBB_PUSH(s->j->scratch, &got, value);
+        WBB_PUSH(s->v->scratch, &got, value);
     } while (accept(s, ','));
     *list = (HloInts){got.items, got.n};
     return accept(s, close);
@@ -72,7 +72,7 @@ static bool accept_lists(Scan *s, HloInts *all, uint32_t *size)
     for (bool first = true;; first = false) {
         if (!accept_list(s, '{', '}', &list)) return false;
         *size = first || *size == list.n ? list.n : 0;
-        for (uint32_t k = 0; k < list.n; k++) WBB_PUSH(s->j->scratch, &got, list.items[k]);
+        for (uint32_t k = 0; k < list.n; k++) WBB_PUSH(s->v->scratch, &got, list.items[k]);
         if (!accept(s, ',')) break;
     }
     *all = (HloInts){got.items, got.n};
@@ -86,14 +86,14 @@ static int in_order(const void *x, const void *y)
 }
 
 /* Of every step-th number no two are the same. */
-static void want_distinct(const Scan *s, HloInts list, uint32_t first, uint32_t step, const char *what)
+static void require_distinct(const Scan *s, HloInts list, uint32_t first, uint32_t step, const char *what)
 {
-    int64_t *sorted = WBB_NEW_N(s->j->scratch, int64_t, list.n);
+    int64_t *sorted = WBB_NEW_N(s->v->scratch, int64_t, list.n);
     uint32_t n = 0;
     for (uint32_t k = first; k < list.n; k += step) sorted[n++] = list.items[k];
     qsort(sorted, n, sizeof *sorted, in_order);
     for (uint32_t k = 1; k < n; k++)
-        if (sorted[k] == sorted[k - 1]) hlo_bad(s->j, s->i, "%s names %s %lld twice", s->name, what, (long long)sorted[k]);
+        if (sorted[k] == sorted[k - 1]) hlo_invalid(s->v, s->i, "%s names %s %lld twice", s->name, what, (long long)sorted[k]);
 }
 
 /* [groups, size]<=[dims]T(permutation) */
@@ -106,11 +106,11 @@ static int64_t counted_size(Scan *s)
     for (uint32_t k = 0; k < dims.n && there <= DEVICES_LIMIT; k++) there *= dims.items[k];
     for (uint32_t k = 0; k < shape.n; k++) taken *= shape.items[k];
     if (there != taken)
-        hlo_bad(s->j, s->i, "%s=%.60s: %lld groups of %lld are not as many devices as on the right", s->name, s->text,
+        hlo_invalid(s->v, s->i, "%s=%.60s: %lld groups of %lld are not as many devices as on the right", s->name, s->text,
                 (long long)shape.items[0], (long long)shape.items[1]);
     if (accept(s, 'T')) {
         if (!accept_list(s, '(', ')', &order) || order.n != dims.n) malformed_groups(s);
-        hlo_want_dimensions(s->j, s->i, "the transposition of replica_groups", order, dims.n);
+        hlo_require_dimensions(s->v, s->i, "the transposition of replica_groups", order, dims.n);
     }
     return shape.items[1];
 }
@@ -122,7 +122,7 @@ static const char *accept_axis(Scan *s)
     const char *start = s->p, *end = strchr(start, '\'');
     if (!end) malformed_groups(s);
     s->p = end + 1;
-    return wbb_intern(s->j->cx, start, (size_t)(end - start));
+    return wbb_intern(s->v->cx, start, (size_t)(end - start));
 }
 
 /* mesh['x'=2,'y'=4] {'y'}; 'y':(2)2 is a part of an axis, 2 devices of it. */
@@ -134,9 +134,9 @@ static int64_t mesh_size(Scan *s)
     s->p += strlen("mesh");
     if (!accept(s, '[')) malformed_groups(s);
     do {
-        WBB_PUSH(s->j->scratch, &names, accept_axis(s));
+        WBB_PUSH(s->v->scratch, &names, accept_axis(s));
         if (!accept(s, '=') || !accept_number(s, &size)) malformed_groups(s);
-        WBB_PUSH(s->j->scratch, &sizes, size);
+        WBB_PUSH(s->v->scratch, &sizes, size);
     } while (accept(s, ','));
     if (!accept(s, ']')) malformed_groups(s);
     if (strchr(s->p, '<')) return 0; /* device_ids of the mesh: nothing that counts devices */
@@ -145,7 +145,7 @@ static int64_t mesh_size(Scan *s)
         const char *axis = accept_axis(s);
         uint32_t k = 0;
         while (k < names.n && names.items[k] != axis) k++;
-        if (k == names.n) hlo_bad(s->j, s->i, "%s names axis '%s', which the mesh has not", s->name, axis);
+        if (k == names.n) hlo_invalid(s->v, s->i, "%s names axis '%s', which the mesh has not", s->name, axis);
         size = sizes.items[k];
         HloInts before;
         if (accept(s, ':') && !(accept_list(s, '(', ')', &before) && accept_number(s, &size))) malformed_groups(s);
@@ -154,9 +154,9 @@ static int64_t mesh_size(Scan *s)
     return product;
 }
 
-int64_t hlo_group_size(HloJudge *j, const HloInstruction *i, bool uniform)
+int64_t hlo_group_size(HloVerifier *v, const HloInstruction *i, bool uniform)
 {
-    Scan s = {j, i, "replica_groups", hlo_attribute(j->scratch, i, "replica_groups"), NULL};
+    Scan s = {v, i, "replica_groups", hlo_attribute(v->scratch, i, "replica_groups"), NULL};
     HloInts all;
     uint32_t size = 0;
     if (!s.text || strcmp(s.text, "{}") == 0) return 0;
@@ -164,19 +164,19 @@ int64_t hlo_group_size(HloJudge *j, const HloInstruction *i, bool uniform)
     if (*s.p == '[') return counted_size(&s);
     if (strncmp(s.p, "mesh[", 5) == 0) return mesh_size(&s);
     if (!accept_lists(&s, &all, &size) || *s.p) malformed_groups(&s);
-    want_distinct(&s, all, 0, 1, "device");
-    if (uniform && !size) hlo_bad(j, i, "replica_groups=%.60s: groups of one size expected", s.text);
+    require_distinct(&s, all, 0, 1, "device");
+    if (uniform && !size) hlo_invalid(v, i, "replica_groups=%.60s: groups of one size expected", s.text);
     return size;
 }
 
-void hlo_want_pairs_of_devices(HloJudge *j, const HloInstruction *i)
+void hlo_require_device_pairs(HloVerifier *v, const HloInstruction *i)
 {
-    Scan s = {j, i, "source_target_pairs", hlo_attribute(j->scratch, i, "source_target_pairs"), NULL};
+    Scan s = {v, i, "source_target_pairs", hlo_attribute(v->scratch, i, "source_target_pairs"), NULL};
     HloInts all;
     uint32_t size = 0;
     if (!s.text || strcmp(s.text, "{}") == 0) return;
     s.p = s.text;
     if (!accept_lists(&s, &all, &size) || *s.p || size != 2) malformed(&s, "{{0,1},{1,0}}");
-    want_distinct(&s, all, 0, 2, "source");
-    want_distinct(&s, all, 1, 2, "target");
+    require_distinct(&s, all, 0, 2, "source");
+    require_distinct(&s, all, 1, 2, "target");
 }

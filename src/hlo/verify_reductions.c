@@ -11,229 +11,229 @@
 
 #include <string.h>
 
-const HloComputation *hlo_one_called(HloJudge *j, const HloInstruction *i)
+const HloComputation *hlo_only_computation(HloVerifier *v, const HloInstruction *i)
 {
-    if (i->n_called != 1) hlo_bad(j, i, "%u computations are named, one expected", i->n_called);
+    if (i->n_called != 1) hlo_invalid(v, i, "%u computations are named, one expected", i->n_called);
     return i->called[0];
 }
 
 /* Parameter k of a computation is a scalar that takes values of this type. */
-static void want_parameter(HloJudge *j, const HloInstruction *i, const HloComputation *c, uint32_t k, ScType type)
+static void require_parameter(HloVerifier *v, const HloInstruction *i, const HloComputation *c, uint32_t k, ScType type)
 {
     const HloShape *s = c->parameters[k]->shape;
-    if (s->type != SC_TUPLE && s->rank == 0 && hlo_joins(type, s->type)) return;
-    hlo_bad(j, i, "parameter %u of '%s' has shape %s, %s[] expected", k, c->name, hlo_brief(j, s), sc_type_info[type].hlo);
+    if (s->type != SC_TUPLE && s->rank == 0 && hlo_compatible_types(type, s->type)) return;
+    hlo_invalid(v, i, "parameter %u of '%s' has shape %s, %s[] expected", k, c->name, hlo_short_shape(v, s), sc_type_info[type].hlo);
 }
 
-static void want_parameters(HloJudge *j, const HloInstruction *i, const HloComputation *c, uint32_t n)
+static void require_parameters(HloVerifier *v, const HloInstruction *i, const HloComputation *c, uint32_t n)
 {
-    if (c->n_parameters != n) hlo_bad(j, i, "'%s' has %u parameters, %u expected", c->name, c->n_parameters, n);
+    if (c->n_parameters != n) hlo_invalid(v, i, "'%s' has %u parameters, %u expected", c->name, c->n_parameters, n);
 }
 
-static void want_root(HloJudge *j, const HloInstruction *i, const HloComputation *c, const HloShape *s, ScType type)
+static void require_root(HloVerifier *v, const HloInstruction *i, const HloComputation *c, const HloShape *s, ScType type)
 {
-    if (s->type != SC_TUPLE && s->rank == 0 && hlo_joins(s->type, type)) return;
-    hlo_bad(j, i, "'%s' returns %s, %s[] expected", c->name, hlo_brief(j, s), sc_type_info[type].hlo);
+    if (s->type != SC_TUPLE && s->rank == 0 && hlo_compatible_types(s->type, type)) return;
+    hlo_invalid(v, i, "'%s' returns %s, %s[] expected", c->name, hlo_short_shape(v, s), sc_type_info[type].hlo);
 }
 
-void hlo_want_combiner(HloJudge *j, const HloInstruction *i, const HloComputation *c, uint32_t n, const HloShape *const *values)
+void hlo_require_combiner(HloVerifier *v, const HloInstruction *i, const HloComputation *c, uint32_t n, const HloShape *const *values)
 {
     const HloShape *root = c->root->shape;
-    want_parameters(j, i, c, 2 * n);
-    for (uint32_t k = 0; k < 2 * n; k++) want_parameter(j, i, c, k, values[k % n]->type);
+    require_parameters(v, i, c, 2 * n);
+    for (uint32_t k = 0; k < 2 * n; k++) require_parameter(v, i, c, k, values[k % n]->type);
     if (n == 1) {
-        want_root(j, i, c, root, values[0]->type);
+        require_root(v, i, c, root, values[0]->type);
         return;
     }
     if (root->type != SC_TUPLE || root->n_elements != n)
-        hlo_bad(j, i, "'%s' returns %s, a tuple of %u scalars expected", c->name, hlo_brief(j, root), n);
-    for (uint32_t k = 0; k < n; k++) want_root(j, i, c, root->elements[k], values[k]->type);
+        hlo_invalid(v, i, "'%s' returns %s, a tuple of %u scalars expected", c->name, hlo_short_shape(v, root), n);
+    for (uint32_t k = 0; k < n; k++) require_root(v, i, c, root->elements[k], values[k]->type);
 }
 
 /* A computation of two scalars that returns a pred. */
-static void want_predicate(HloJudge *j, const HloInstruction *i, const HloComputation *c, uint32_t n, const HloShape *const *values)
+static void require_predicate(HloVerifier *v, const HloInstruction *i, const HloComputation *c, uint32_t n, const HloShape *const *values)
 {
-    want_parameters(j, i, c, 2 * n);
-    for (uint32_t k = 0; k < 2 * n; k++) want_parameter(j, i, c, k, values[k / 2]->type);
+    require_parameters(v, i, c, 2 * n);
+    for (uint32_t k = 0; k < 2 * n; k++) require_parameter(v, i, c, k, values[k / 2]->type);
     if (c->root->shape->type != SC_PRED || c->root->shape->rank)
-        hlo_bad(j, i, "'%s' returns %s, pred[] expected", c->name, hlo_brief(j, c->root->shape));
+        hlo_invalid(v, i, "'%s' returns %s, pred[] expected", c->name, hlo_short_shape(v, c->root->shape));
 }
 
-static const HloShape *first_input(HloJudge *j, const HloInstruction *i)
+static const HloShape *first_input(HloVerifier *v, const HloInstruction *i)
 {
     if (i->n_operands == 0 || i->n_operands % 2)
-        hlo_bad(j, i, "%u operands found, as many inputs as initial values expected", i->n_operands);
-    return hlo_array(j, i, 0);
+        hlo_invalid(v, i, "%u operands found, as many inputs as initial values expected", i->n_operands);
+    return hlo_array_operand(v, i, 0);
 }
 
 /* n inputs of the dimensions of the first and n initial values; each result has these dimensions and the type of its initial
  * value. */
-static void judge_inputs(HloJudge *j, HloInstruction *i, uint32_t rank, const WbbI128 *dims)
+static void verify_inputs(HloVerifier *v, HloInstruction *i, uint32_t rank, const WbbI128 *dims)
 {
     uint32_t n = i->n_operands / 2;
-    const HloShape **parts = WBB_NEW_N(j->scratch, const HloShape *, n);
+    const HloShape **parts = WBB_NEW_N(v->scratch, const HloShape *, n);
     for (uint32_t k = 0; k < n; k++) {
-        const HloShape *s = hlo_array(j, i, k);
-        ScType type = hlo_array(j, i, n + k)->type;
-        hlo_want_dims(j, i, hlo_operand_name(j, k), s, hlo_array(j, i, 0));
-        if (!hlo_joins(type, s->type)) hlo_want_scalar(j, i, n + k, s->type);
-        hlo_want_scalar(j, i, n + k, type);
-        parts[k] = hlo_make_result(j, i, type, rank, dims);
+        const HloShape *s = hlo_array_operand(v, i, k);
+        ScType type = hlo_array_operand(v, i, n + k)->type;
+        hlo_require_dims(v, i, hlo_operand_name(v, k), s, hlo_array_operand(v, i, 0));
+        if (!hlo_compatible_types(type, s->type)) hlo_require_scalar(v, i, n + k, s->type);
+        hlo_require_scalar(v, i, n + k, type);
+        parts[k] = hlo_make_result(v, i, type, rank, dims);
     }
-    hlo_want_combiner(j, i, hlo_one_called(j, i), n, parts);
-    hlo_give_parts(j, i, n, parts);
+    hlo_require_combiner(v, i, hlo_only_computation(v, i), n, parts);
+    hlo_set_result_parts(v, i, n, parts);
 }
 
-static void judge_reduce(HloJudge *j, HloInstruction *i)
+static void verify_reduce(HloVerifier *v, HloInstruction *i)
 {
-    const HloShape *s = first_input(j, i);
-    uint64_t reduced = hlo_want_dimensions(j, i, "dimensions", (HloInts){i->dimensions, i->n_dimensions}, s->rank);
+    const HloShape *s = first_input(v, i);
+    uint64_t reduced = hlo_require_dimensions(v, i, "dimensions", (HloInts){i->dimensions, i->n_dimensions}, s->rank);
     WbbI128 dims[HLO_RANK_LIMIT];
     uint32_t rank = 0;
     for (uint32_t d = 0; d < s->rank; d++)
         if (!(reduced >> d & 1)) dims[rank++] = s->dims[d];
-    judge_inputs(j, i, rank, dims);
+    verify_inputs(v, i, rank, dims);
 }
 
-WbbI128 hlo_window_count(HloJudge *j, const HloInstruction *i, uint32_t d, int64_t size)
+WbbI128 hlo_window_count(HloVerifier *v, const HloInstruction *i, uint32_t d, int64_t size)
 {
     const HloWindow *w = &i->windows[d];
     if (w->size < 1 || w->stride < 1 || w->lhs_dilate < 1 || w->rhs_dilate < 1)
-        hlo_bad(j, i, "size, stride and dilation of a window are at least 1: dimension %u", d);
+        hlo_invalid(v, i, "size, stride and dilation of a window are at least 1: dimension %u", d);
     WbbI128 base = size ? (WbbI128)(size - 1) * w->lhs_dilate + 1 : 0;
     WbbI128 window = (WbbI128)(w->size - 1) * w->rhs_dilate + 1;
     base += (WbbI128)w->low + w->high;
     return base < window ? 0 : (base - window) / w->stride + 1;
 }
 
-static void judge_reduce_window(HloJudge *j, HloInstruction *i)
+static void verify_reduce_window(HloVerifier *v, HloInstruction *i)
 {
-    const HloShape *s = first_input(j, i);
+    const HloShape *s = first_input(v, i);
     WbbI128 dims[HLO_RANK_LIMIT];
-    hlo_want_rank(j, i, "window", i->n_windows, s);
-    for (uint32_t d = 0; d < s->rank; d++) dims[d] = hlo_window_count(j, i, d, s->dims[d]);
-    judge_inputs(j, i, s->rank, dims);
+    hlo_require_rank(v, i, "window", i->n_windows, s);
+    for (uint32_t d = 0; d < s->rank; d++) dims[d] = hlo_window_count(v, i, d, s->dims[d]);
+    verify_inputs(v, i, s->rank, dims);
 }
 
 /* Of each window of operand 0 `select` chooses an element, and `scatter` combines the element of operand 1 into its place. */
-static void judge_select_and_scatter(HloJudge *j, HloInstruction *i)
+static void verify_select_and_scatter(HloVerifier *v, HloInstruction *i)
 {
-    const HloShape *s = hlo_array(j, i, 0), *source = hlo_array(j, i, 1);
+    const HloShape *s = hlo_array_operand(v, i, 0), *source = hlo_array_operand(v, i, 1);
     WbbI128 dims[HLO_RANK_LIMIT];
-    hlo_want_rank(j, i, "window", i->n_windows, s);
+    hlo_require_rank(v, i, "window", i->n_windows, s);
     for (uint32_t d = 0; d < s->rank; d++) {
-        dims[d] = hlo_window_count(j, i, d, s->dims[d]);
-        if (i->windows[d].lhs_dilate != 1 || i->windows[d].rhs_dilate != 1) hlo_bad(j, i, "the window is dilated: dimension %u", d);
+        dims[d] = hlo_window_count(v, i, d, s->dims[d]);
+        if (i->windows[d].lhs_dilate != 1 || i->windows[d].rhs_dilate != 1) hlo_invalid(v, i, "the window is dilated: dimension %u", d);
     }
-    hlo_want_array(j, i, "operand 1", source, hlo_joins(source->type, s->type) ? source->type : s->type, s->rank, dims);
-    ScType init = hlo_array(j, i, 2)->type;
-    hlo_want_scalar(j, i, 2, hlo_joins(init, s->type) ? init : s->type);
+    hlo_require_array(v, i, "operand 1", source, hlo_compatible_types(source->type, s->type) ? source->type : s->type, s->rank, dims);
+    ScType init = hlo_array_operand(v, i, 2)->type;
+    hlo_require_scalar(v, i, 2, hlo_compatible_types(init, s->type) ? init : s->type);
     if (i->n_called != 2 || i->called_by[0] == i->called_by[1])
-        hlo_bad(j, i, "%u computations are named, one for select= and one for scatter= expected", i->n_called);
+        hlo_invalid(v, i, "%u computations are named, one for select= and one for scatter= expected", i->n_called);
     for (uint32_t k = 0; k < 2; k++) {
-        if (strcmp(i->called_by[k], "select") == 0) want_predicate(j, i, i->called[k], 1, &s);
-        else hlo_want_combiner(j, i, i->called[k], 1, &source);
+        if (strcmp(i->called_by[k], "select") == 0) require_predicate(v, i, i->called[k], 1, &s);
+        else hlo_require_combiner(v, i, i->called[k], 1, &source);
     }
-    hlo_give_shape(j, i, s);
+    hlo_set_result_shape(v, i, s);
 }
 
 /* The comparator takes two elements of each operand, the pairs one after the other. */
-static void judge_sort(HloJudge *j, HloInstruction *i)
+static void verify_sort(HloVerifier *v, HloInstruction *i)
 {
     uint32_t n = i->n_operands;
-    const HloShape *first = hlo_array(j, i, 0);
-    const HloShape **parts = WBB_NEW_N(j->scratch, const HloShape *, n);
-    hlo_want_dimension(j, i, first->rank);
+    const HloShape *first = hlo_array_operand(v, i, 0);
+    const HloShape **parts = WBB_NEW_N(v->scratch, const HloShape *, n);
+    hlo_require_dimension(v, i, first->rank);
     for (uint32_t k = 0; k < n; k++) {
-        parts[k] = hlo_array(j, i, k);
-        hlo_want_dims(j, i, hlo_operand_name(j, k), parts[k], first);
+        parts[k] = hlo_array_operand(v, i, k);
+        hlo_require_dims(v, i, hlo_operand_name(v, k), parts[k], first);
     }
-    want_predicate(j, i, hlo_one_called(j, i), n, parts);
-    hlo_give_parts(j, i, n, parts);
+    require_predicate(v, i, hlo_only_computation(v, i), n, parts);
+    hlo_set_result_parts(v, i, n, parts);
 }
 
 /* dimensions= is of an older HLO and says nothing: a map is of every element. */
-static void judge_map(HloJudge *j, HloInstruction *i)
+static void verify_map(HloVerifier *v, HloInstruction *i)
 {
-    const HloShape *first = hlo_array(j, i, 0);
-    const HloComputation *c = hlo_one_called(j, i);
-    want_parameters(j, i, c, i->n_operands);
+    const HloShape *first = hlo_array_operand(v, i, 0);
+    const HloComputation *c = hlo_only_computation(v, i);
+    require_parameters(v, i, c, i->n_operands);
     for (uint32_t k = 0; k < i->n_operands; k++) {
-        hlo_want_dims(j, i, hlo_operand_name(j, k), hlo_array(j, i, k), first);
-        want_parameter(j, i, c, k, i->operands[k]->shape->type);
+        hlo_require_dims(v, i, hlo_operand_name(v, k), hlo_array_operand(v, i, k), first);
+        require_parameter(v, i, c, k, i->operands[k]->shape->type);
     }
-    hlo_want_dimensions(j, i, "dimensions", (HloInts){i->dimensions, i->n_dimensions}, first->rank);
+    hlo_require_dimensions(v, i, "dimensions", (HloInts){i->dimensions, i->n_dimensions}, first->rank);
     const HloShape *root = c->root->shape;
-    if (root->type == SC_TUPLE || root->rank) hlo_bad(j, i, "'%s' returns %s, a scalar expected", c->name, hlo_brief(j, root));
-    hlo_give_type(j, i, root->type, first);
+    if (root->type == SC_TUPLE || root->rank) hlo_invalid(v, i, "'%s' returns %s, a scalar expected", c->name, hlo_short_shape(v, root));
+    hlo_set_result_type(v, i, root->type, first);
 }
 
 /* s without dimension d. */
-static const HloShape *row_of(HloJudge *j, const HloShape *s, int64_t d)
+static const HloShape *row_of(HloVerifier *v, const HloShape *s, int64_t d)
 {
     int64_t dims[HLO_RANK_LIMIT];
     uint32_t rank = 0;
     for (uint32_t k = 0; k < s->rank; k++)
         if (k != d) dims[rank++] = s->dims[k];
-    return hlo_make_array(j->scratch, s->type, rank, dims);
+    return hlo_make_array(v->scratch, s->type, rank, dims);
 }
 
 /* Inputs are taken row by row along a dimension, and num_carries last operands are handed from row to row. The computation takes a
  * row of each input and the carries, and returns a row of each output and the carries; so does the result. */
-static void judge_scan(HloJudge *j, HloInstruction *i)
+static void verify_scan(HloVerifier *v, HloInstruction *i)
 {
-    const HloComputation *c = hlo_one_called(j, i);
-    int64_t carries = hlo_attribute_int(j->scratch, i, "num_carries", -1);
-    hlo_given(j, i);
-    if (carries < 0 || carries > i->n_operands) hlo_bad(j, i, "num_carries is %lld of %u operands", (long long)carries, i->n_operands);
+    const HloComputation *c = hlo_only_computation(v, i);
+    int64_t carries = hlo_attribute_int(v->scratch, i, "num_carries", -1);
+    hlo_require_written_shape(v, i);
+    if (carries < 0 || carries > i->n_operands) hlo_invalid(v, i, "num_carries is %lld of %u operands", (long long)carries, i->n_operands);
     uint32_t inputs = i->n_operands - (uint32_t)carries;
-    want_parameters(j, i, c, i->n_operands);
+    require_parameters(v, i, c, i->n_operands);
     int64_t along = 0;
     for (uint32_t k = 0; k < i->n_operands; k++) {
-        const HloShape *s = hlo_array(j, i, k);
-        if (k < inputs) along = hlo_want_dimension(j, i, s->rank);
-        hlo_want_shape(j, i, wbb_format(j->scratch, "parameter %u of '%s'", k, c->name), c->parameters[k]->shape,
-                       k < inputs ? row_of(j, s, along) : s);
+        const HloShape *s = hlo_array_operand(v, i, k);
+        if (k < inputs) along = hlo_require_dimension(v, i, s->rank);
+        hlo_require_shape(v, i, wbb_format(v->scratch, "parameter %u of '%s'", k, c->name), c->parameters[k]->shape,
+                       k < inputs ? row_of(v, s, along) : s);
     }
     const HloShape *root = c->root->shape, *result = i->shape;
     uint32_t n = root->type == SC_TUPLE ? root->n_elements : 1, made = result->type == SC_TUPLE ? result->n_elements : 1;
     if (n != made || n < carries)
-        hlo_bad(j, i, "the result has shape %s, but '%s' returns %s", hlo_brief(j, result), c->name, hlo_brief(j, root));
+        hlo_invalid(v, i, "the result has shape %s, but '%s' returns %s", hlo_short_shape(v, result), c->name, hlo_short_shape(v, root));
     for (uint32_t k = 0; k < n; k++) {
         const HloShape *part = result->type == SC_TUPLE ? result->elements[k] : result;
         const HloShape *row = root->type == SC_TUPLE ? root->elements[k] : root;
         bool output = k < n - carries;
         if (output && (part->type == SC_TUPLE || part->rank <= along))
-            hlo_bad(j, i, "element %u of the result has shape %s", k, hlo_brief(j, part));
-        hlo_want_shape(j, i, wbb_format(j->scratch, "element %u of what '%s' returns", k, c->name), row,
-                       output ? row_of(j, part, along) : part);
+            hlo_invalid(v, i, "element %u of the result has shape %s", k, hlo_short_shape(v, part));
+        hlo_require_shape(v, i, wbb_format(v->scratch, "element %u of what '%s' returns", k, c->name), row,
+                       output ? row_of(v, part, along) : part);
     }
 }
 
 /* The k largest (smallest) of each row, and where they were. */
-static void judge_topk(HloJudge *j, HloInstruction *i)
+static void verify_topk(HloVerifier *v, HloInstruction *i)
 {
-    hlo_want_count(j, i, 1, 1);
-    const HloShape *s = hlo_array(j, i, 0);
-    int64_t k = hlo_attribute_int(j->scratch, i, "k", -1);
+    hlo_require_count(v, i, 1, 1);
+    const HloShape *s = hlo_array_operand(v, i, 0);
+    int64_t k = hlo_attribute_int(v->scratch, i, "k", -1);
     WbbI128 dims[HLO_RANK_LIMIT];
     if (s->rank == 0 || k < 0 || k > s->dims[s->rank - 1])
-        hlo_bad(j, i, "the %lld first of %s", (long long)k, hlo_brief(j, s));
+        hlo_invalid(v, i, "the %lld first of %s", (long long)k, hlo_short_shape(v, s));
     for (uint32_t d = 0; d < s->rank; d++) dims[d] = d + 1u < s->rank ? s->dims[d] : k;
-    const HloShape *parts[2] = {hlo_make_result(j, i, s->type, s->rank, dims), hlo_make_result(j, i, SC_I32, s->rank, dims)};
-    hlo_give_parts(j, i, 2, parts);
+    const HloShape *parts[2] = {hlo_make_result(v, i, s->type, s->rank, dims), hlo_make_result(v, i, SC_I32, s->rank, dims)};
+    hlo_set_result_parts(v, i, 2, parts);
 }
 
-bool hlo_judge_reduction(HloJudge *j, HloInstruction *i)
+bool hlo_verify_reduction(HloVerifier *v, HloInstruction *i)
 {
     switch (i->opcode) {
-    case HLO_REDUCE: judge_reduce(j, i); return true;
-    case HLO_REDUCE_WINDOW: judge_reduce_window(j, i); return true;
-    case HLO_SELECT_AND_SCATTER: judge_select_and_scatter(j, i); return true;
-    case HLO_SORT: judge_sort(j, i); return true;
-    case HLO_MAP: judge_map(j, i); return true;
-    case HLO_SCAN: judge_scan(j, i); return true;
-    case HLO_TOPK: judge_topk(j, i); return true;
+    case HLO_REDUCE: verify_reduce(v, i); return true;
+    case HLO_REDUCE_WINDOW: verify_reduce_window(v, i); return true;
+    case HLO_SELECT_AND_SCATTER: verify_select_and_scatter(v, i); return true;
+    case HLO_SORT: verify_sort(v, i); return true;
+    case HLO_MAP: verify_map(v, i); return true;
+    case HLO_SCAN: verify_scan(v, i); return true;
+    case HLO_TOPK: verify_topk(v, i); return true;
     default: return false;
     }
 }

@@ -35,7 +35,7 @@ const IxFamily *ix_family(WbbArena *a, const HloInstruction *i)
     case HLO_FFT: return &ix_transform;
     case HLO_BATCH_NORM_INFERENCE: return &ix_batch_norm;
     case HLO_BATCH_NORM_TRAINING: case HLO_BATCH_NORM_GRAD: return &ix_features;
-    default: return hlo_is_elementwise(i->opcode) ? &ix_elementwise : hlo_hands_on(i) ? &ix_moving : NULL;
+    default: return hlo_is_elementwise(i->opcode) ? &ix_elementwise : hlo_forwards_operand(i) ? &ix_moving : NULL;
     }
 }
 
@@ -65,75 +65,8 @@ const IxFamily *ix_target_family(WbbArena *a, const HloInstruction *i, uint32_t 
     case HLO_FFT: return &ix_to_transform;
     case HLO_BATCH_NORM_INFERENCE: return &ix_to_batch_norm;
     case HLO_BATCH_NORM_TRAINING: case HLO_BATCH_NORM_GRAD: return &ix_to_features;
-    default: return hlo_is_elementwise(i->opcode) || hlo_hands_on(i) ? &ix_to_same : NULL;
+    default: return hlo_is_elementwise(i->opcode) || hlo_forwards_operand(i) ? &ix_to_same : NULL;
     }
-}
-
-/* --- for families ---------------------------------------------------------------------------------------------------------------- */
-
-void ix_list_size(IxList *l, int64_t size) { WBB_PUSH(l->a, &l->sizes, size); }
-
-void ix_list_start(IxList *l, uint32_t operand, uint32_t dimension, int64_t last, bool open)
-{
-    const ScType t = l->i->operands[operand]->shape->type;
-    const uint64_t largest = sc_is_signed(t) ? sc_mask(t) >> 1 : sc_mask(t);
-    const bool wide = open && last >= 0;
-    IxStart s = {operand, 0, WBB_MAX(last, 0), dimension};
-    if (wide && sc_is_signed(t)) s.lo = -1;
-    if (wide && last < INT64_MAX) s.hi = last + 1;
-    if ((uint64_t)s.hi > largest) s.hi = (int64_t)largest;
-    WBB_PUSH(l->a, &l->starts, s);
-}
-
-void ix_require(IxAsk *q, IrRef expression, int64_t lo, int64_t hi)
-{
-    const IrFact f = ir_fact(q->g, expression);
-    if (f.lo >= lo && f.hi <= hi) return;
-    const WbbI128 first = f.mod ? lo + (((WbbI128)f.rem - lo) % (WbbI128)f.mod + (WbbI128)f.mod) % (WbbI128)f.mod : f.lo;
-    if (f.lo > hi || f.hi < lo || first > hi) q->never = true;
-    for (uint32_t k = 0; k < q->conditions.n; k++) {
-        const IxConstraint *c = &q->conditions.items[k];
-        if (c->expression == expression && c->lo == lo && c->hi == hi) return;
-    }
-    const IxConstraint c = {expression, lo, hi};
-    WBB_PUSH(q->a, &q->conditions, c);
-}
-
-IrRef ix_index(IxAsk *q, int64_t value) { return ir_index(q->g, value); }
-IrRef ix_shift(IxAsk *q, IrRef x, int64_t by) { return rw_add(q->rw, x, ir_index(q->g, by)); }
-IrRef ix_unshift(IxAsk *q, IrRef x, int64_t by) { return rw_sub(q->rw, x, ir_index(q->g, by)); }
-
-int64_t ix_apart(const HloPadding *p) { return p->interior == INT64_MAX ? p->interior : p->interior + 1; }
-
-IrRef ix_quotient(IxAsk *q, IrRef x, int64_t k, int64_t n)
-{
-    const WbbI128 last = ((WbbI128)n - 1) * k;
-    if (n <= 0) {
-        q->never = true;
-        return ix_index(q, 0);
-    }
-    ix_require(q, x, 0, last > INT64_MAX ? INT64_MAX : (int64_t)last);
-    if (n == 1) return ix_index(q, 0);
-    if (k == 1) return x;
-    ix_require(q, rw_mod(q->rw, x, k), 0, 0);
-    return rw_floordiv(q->rw, x, k);
-}
-
-bool ix_holds(HloInts list, int64_t d)
-{
-    for (uint32_t k = 0; k < list.n; k++)
-        if (list.items[k] == d) return true;
-    return false;
-}
-
-const HloShape *ix_leaf(WbbArena *a, const HloShape *s, uint32_t leaf)
-{
-    const HloShape **leaves;
-    if (s->type != SC_TUPLE) return s;
-    const uint32_t n = hlo_leaves(a, s, &leaves);
-    assert(leaf < n);
-    (void)n;
-    return leaves[leaf];
 }
 
 /* --- between what is listed and what is public ----------------------------------------------------------------------------------- */
@@ -163,10 +96,10 @@ IxNeeds ix_family_needs(const IxFamily *f, WbbArena *a, const HloInstruction *i,
 }
 
 /* A question with all that is listed: constants where the public has nothing. starts NULL: they are not asked for. */
-static IxAsk question(RwCx *rw, const IxList *l, const IrRef *from, const IrRef *ranges, const IrRef *starts)
+static IxQuery question(RwCx *rw, const IxList *l, const IrRef *from, const IrRef *ranges, const IrRef *starts)
 {
     IrRef *loops = WBB_NEW_N(l->a, IrRef, l->sizes.n + 1u), *values = WBB_NEW_N(l->a, IrRef, l->starts.n + 1u);
-    IxAsk q = {.rw = rw, .g = rw_graph(rw), .a = l->a, .i = l->i, .operand = l->operand, .output = l->output, .from = from,
+    IxQuery q = {.rw = rw, .g = rw_graph(rw), .a = l->a, .i = l->i, .operand = l->operand, .output = l->output, .from = from,
                .loops = loops, .starts = values};
     for (uint32_t k = 0, n = 0; k < l->sizes.n; k++)
         loops[k] = l->sizes.items[k] == 1 || !ranges ? ir_index(q.g, 0) : ranges[n++];
@@ -178,7 +111,7 @@ static IxAsk question(RwCx *rw, const IxList *l, const IrRef *from, const IrRef 
 void ix_family_start(const IxFamily *f, RwCx *rw, IxList of, uint32_t k, const IrRef *from, const IrRef *ranges, IrRef *at)
 {
     const IxList l = listed(f, of);
-    IxAsk q = question(rw, &l, from, ranges, NULL);
+    IxQuery q = question(rw, &l, from, ranges, NULL);
     uint32_t number = 0;
     for (uint32_t seen = 0; number < l.starts.n; number++)
         if (!is_one_value(&l.starts.items[number]) && seen++ == k) break;
@@ -189,7 +122,7 @@ void ix_family_start(const IxFamily *f, RwCx *rw, IxList of, uint32_t k, const I
 bool ix_family_component(const IxFamily *f, RwCx *rw, IxList of, const IrRef *from, const IrRef *ranges, IrRef *at)
 {
     const IxList l = listed(f, of);
-    IxAsk q = question(rw, &l, from, ranges, NULL);
+    IxQuery q = question(rw, &l, from, ranges, NULL);
     for (uint32_t k = 0; k < l.starts.n; k++) {
         if (l.starts.items[k].operand != of.operand) continue;
         f->start(&q, k, ir_index(q.g, 0), at);
@@ -202,7 +135,7 @@ void ix_family_access(const IxFamily *f, RwCx *rw, IxList of, uint32_t rank, con
                       IxAccess *access)
 {
     const IxList l = listed(f, of);
-    IxAsk q = question(rw, &l, from, ranges, starts);
+    IxQuery q = question(rw, &l, from, ranges, starts);
     q.index = WBB_NEW_N(of.a, IrRef, rank + 1u);
     for (uint32_t k = 0; k < rank; k++) q.index[k] = ir_index(q.g, 0);
     q.never = is_empty(ix_leaf(of.a, of.i->shape, of.output)) || is_empty(of.i->operands[of.operand]->shape);
@@ -230,56 +163,4 @@ void ix_access(RwCx *rw, WbbArena *a, const HloInstruction *i, uint32_t operand,
 {
     const HloShape *s = i->operands[operand]->shape;
     ix_family_access(ix_family(a, i), rw, (IxList){.a = a, .i = i, .operand = operand}, s->rank, out, ranges, starts, access);
-}
-
-IxNeeds ix_target_needs(WbbArena *a, const HloInstruction *i, uint32_t operand)
-{
-    return ix_family_needs(ix_target_family(a, i, operand), a, i, operand, 0);
-}
-
-void ix_target_start(RwCx *rw, WbbArena *a, const HloInstruction *i, uint32_t operand, uint32_t k, const IrRef *in, IrRef *at)
-{
-    ix_family_start(ix_target_family(a, i, operand), rw, (IxList){.a = a, .i = i, .operand = operand}, k, in, NULL, at);
-}
-
-void ix_target(RwCx *rw, WbbArena *a, const HloInstruction *i, uint32_t operand, const IrRef *in, const IrRef *ranges,
-               const IrRef *starts, IxAccess *target)
-{
-    const HloShape *s = ix_leaf(a, i->shape, 0);
-    ix_family_access(ix_target_family(a, i, operand), rw, (IxList){.a = a, .i = i, .operand = operand}, s->rank, in, ranges, starts, target);
-}
-
-static IrRef bound(RwCx *rw, const IxConstraint *c)
-{
-    IrGraph *g = rw_graph(rw);
-    const IrType pred = IR_TYPE(SC_PRED, 0);
-    const IrFact f = ir_fact(g, c->expression);
-    if (c->lo == c->hi) return rw_compare(rw, OP_EQ, c->expression, ir_index(g, c->lo));
-    const IrRef low = f.lo >= c->lo ? 0 : rw_compare(rw, OP_GE, c->expression, ir_index(g, c->lo));
-    const IrRef high = f.hi <= c->hi ? 0 : rw_compare(rw, OP_LE, c->expression, ir_index(g, c->hi));
-    return !low ? high : !high ? low : ir_node(g, OP_BAND, pred, 0, low, high, 0, 0);
-}
-
-IrRef ix_inside(RwCx *rw, const IxAccess *access)
-{
-    IrGraph *g = rw_graph(rw);
-    const IrType pred = IR_TYPE(SC_PRED, 0);
-    IrRef all = 0;
-    if (access->never) return ir_const(g, pred, 0);
-    for (uint32_t k = 0; k < access->n_conditions; k++) {
-        const IrRef one = bound(rw, &access->conditions[k]);
-        if (ir_is_const(g, one)) {
-            if (!ir_at(g, one)->imm) return one;
-            continue;
-        }
-        all = all ? ir_node(g, OP_BAND, pred, 0, all, one, 0, 0) : one;
-    }
-    return all;
-}
-
-int64_t ix_concat_offset(const HloInstruction *i, uint32_t k)
-{
-    int64_t offset = 0;
-    for (uint32_t p = 0; p < k; p++) offset += i->operands[p]->shape->dims[i->dimensions[0]];
-    return offset;
 }

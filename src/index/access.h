@@ -27,12 +27,12 @@ typedef struct {
     IrRef *index;       /* to be filled */
     struct { IxConstraint *items; uint32_t n, capacity; } conditions;
     bool never;
-} IxAsk;
+} IxQuery;
 
 typedef struct {
     void (*list)(IxList *l);                                       /* NULL: neither ranges nor starts */
-    void (*start)(IxAsk *q, uint32_t k, IrRef component, IrRef *at); /* where listed start k stands; component: its place in a vector of starts */
-    void (*access)(IxAsk *q);
+    void (*start)(IxQuery *q, uint32_t k, IrRef component, IrRef *at); /* where listed start k stands; component: its place in a vector of starts */
+    void (*access)(IxQuery *q);
 } IxFamily;
 
 /* access.c */
@@ -49,17 +49,18 @@ bool ix_family_component(const IxFamily *f, RwCx *rw, IxList of, const IrRef *fr
 /* Which dimension of operand `operand` counts the components of a vector of starts; -1: it holds none. */
 int ix_vector_dimension(WbbArena *a, const HloInstruction *i, uint32_t operand);
 
+/* query.c */
 void ix_list_size(IxList *l, int64_t size);
 /* A start in `dimension` of the operand that is indexed: clamped to 0 .. last; `open`: a window that begins elsewhere is skipped. */
 void ix_list_start(IxList *l, uint32_t operand, uint32_t dimension, int64_t last, bool open);
-void ix_require(IxAsk *q, IrRef expression, int64_t lo, int64_t hi);
-IrRef ix_index(IxAsk *q, int64_t value);
-IrRef ix_shift(IxAsk *q, IrRef x, int64_t by);
-IrRef ix_unshift(IxAsk *q, IrRef x, int64_t by); /* x - by: that is not x + -by for the least of all integers */
-int64_t ix_apart(const HloPadding *p); /* how far apart a pad puts two elements; the largest integer only where there is one */
+void ix_require(IxQuery *q, IrRef expression, int64_t lo, int64_t hi);
+IrRef ix_index(IxQuery *q, int64_t value);
+IrRef ix_plus(IxQuery *q, IrRef x, int64_t by);
+IrRef ix_minus(IxQuery *q, IrRef x, int64_t by); /* x - by: that is not x + -by for the least of all integers */
+int64_t ix_pad_step(const HloPadding *p); /* how far apart a pad puts two elements; the largest integer only where there is one */
 /* The exact quotient x / k, required to be one and to be in 0 .. n-1. */
-IrRef ix_quotient(IxAsk *q, IrRef x, int64_t k, int64_t n);
-bool ix_holds(HloInts list, int64_t d);
+IrRef ix_quotient(IxQuery *q, IrRef x, int64_t k, int64_t n);
+bool ix_contains(HloInts list, int64_t d);
 const HloShape *ix_leaf(WbbArena *a, const HloShape *s, uint32_t leaf); /* of a tuple; an array itself */
 
 /* operand.c: the index of what lies at the same place in memory, whatever the layouts */

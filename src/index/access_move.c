@@ -9,35 +9,35 @@
 #include "index/access.h"
 
 /* Operands of the result's dimensions, and scalars that all elements share. */
-static void elementwise(IxAsk *q)
+static void elementwise(IxQuery *q)
 {
     const HloShape *s = q->i->operands[q->operand]->shape;
     for (uint32_t d = 0; d < s->rank; d++) q->index[d] = q->from[d];
 }
 
-static void moving(IxAsk *q)
+static void moving(IxQuery *q)
 {
     if (ix_has_map(q->i, q->operand)) ix_operand(q->rw, q->a, q->i, q->operand, q->from, q->index);
     else if (q->operand == 0) elementwise(q); /* an operation that hands its operand on */
     else q->never = true;
 }
 
-static void pad(IxAsk *q)
+static void pad(IxQuery *q)
 {
     const HloShape *s = q->i->operands[0]->shape;
     if (q->operand) return; /* the value that fills is a scalar */
     for (uint32_t d = 0; d < s->rank; d++) {
         const HloPadding *p = &q->i->paddings[d];
-        q->index[d] = ix_quotient(q, ix_unshift(q, q->from[d], p->low), ix_apart(p), s->dims[d]);
+        q->index[d] = ix_quotient(q, ix_minus(q, q->from[d], p->low), ix_pad_step(p), s->dims[d]);
     }
 }
 
-static void concatenate(IxAsk *q)
+static void concatenate(IxQuery *q)
 {
     const HloShape *s = q->i->operands[q->operand]->shape;
     const int64_t along = q->i->dimensions[0];
     elementwise(q);
-    q->index[along] = ix_quotient(q, ix_unshift(q, q->from[along], ix_concat_offset(q->i, q->operand)), 1, s->dims[along]);
+    q->index[along] = ix_quotient(q, ix_minus(q, q->from[along], ix_concat_offset(q->i, q->operand)), 1, s->dims[along]);
 }
 
 /* Elements of another width: several of the narrow ones, along a last dimension, are one of the wide ones. */
@@ -47,7 +47,7 @@ static void list_parts(IxList *l)
     if (s->rank > l->i->shape->rank) ix_list_size(l, s->dims[s->rank - 1u]);
 }
 
-static void bitcast_convert(IxAsk *q)
+static void bitcast_convert(IxQuery *q)
 {
     const HloShape *s = q->i->operands[0]->shape;
     for (uint32_t d = 0; d < s->rank; d++) q->index[d] = d < q->i->shape->rank ? q->from[d] : q->loops[0];

@@ -15,7 +15,7 @@ static int64_t sorted_dimension(const HloInstruction *i)
 
 static void list_sort(IxList *l) { ix_list_size(l, l->i->operands[0]->shape->dims[sorted_dimension(l->i)]); }
 
-static void sort(IxAsk *q)
+static void sort(IxQuery *q)
 {
     const HloShape *s = q->i->operands[q->operand]->shape;
     for (uint32_t d = 0; d < s->rank; d++) q->index[d] = d == sorted_dimension(q->i) ? q->loops[0] : q->from[d];
@@ -26,7 +26,7 @@ static void list_to_sort(IxList *l)
     ix_list_size(l, ix_leaf(l->a, l->i->shape, l->output)->dims[sorted_dimension(l->i)]);
 }
 
-static void to_sort(IxAsk *q)
+static void to_sort(IxQuery *q)
 {
     const HloShape *s = ix_leaf(q->a, q->i->shape, q->output);
     for (uint32_t d = 0; d < s->rank; d++) q->index[d] = d == sorted_dimension(q->i) ? q->loops[0] : q->from[d];
@@ -52,7 +52,7 @@ static void list_scan(IxList *l)
     for (uint32_t d = 0; d < s->rank; d++) ix_list_size(l, s->dims[d]);
 }
 
-static void scan(IxAsk *q)
+static void scan(IxQuery *q)
 {
     const HloShape *s = q->i->operands[q->operand]->shape;
     const int64_t along = q->i->dimensions[0];
@@ -69,7 +69,7 @@ static void list_to_scan(IxList *l)
     for (uint32_t d = 0; d < s->rank; d++) ix_list_size(l, s->dims[d]);
 }
 
-static void to_scan(IxAsk *q)
+static void to_scan(IxQuery *q)
 {
     const HloShape *s = ix_leaf(q->a, q->i->shape, q->output);
     const int64_t along = q->i->dimensions[0];
@@ -89,7 +89,7 @@ static void list_matrix(IxList *l)
     for (uint32_t d = s->rank - 2u; d < s->rank; d++) ix_list_size(l, s->dims[d]);
 }
 
-static void matrix(IxAsk *q)
+static void matrix(IxQuery *q)
 {
     const HloShape *s = q->i->operands[q->operand]->shape;
     for (uint32_t d = 0; d < s->rank; d++) q->index[d] = d + 2 < s->rank ? q->from[d] : q->loops[d + 2 - s->rank];
@@ -101,7 +101,7 @@ static void list_to_matrix(IxList *l)
     for (uint32_t d = s->rank - 2u; d < s->rank; d++) ix_list_size(l, s->dims[d]);
 }
 
-static void to_matrix(IxAsk *q)
+static void to_matrix(IxQuery *q)
 {
     const HloShape *s = q->i->shape;
     for (uint32_t d = 0; d < s->rank; d++) q->index[d] = d + 2 < s->rank ? q->from[d] : q->loops[d + 2 - s->rank];
@@ -120,7 +120,7 @@ static void list_transform(IxList *l)
     for (uint32_t d = s->rank - transformed(l->a, l->i); d < s->rank; d++) ix_list_size(l, s->dims[d]);
 }
 
-static void transform(IxAsk *q)
+static void transform(IxQuery *q)
 {
     const uint32_t rank = q->i->operands[0]->shape->rank, kept = rank - transformed(q->a, q->i);
     for (uint32_t d = 0; d < rank; d++) q->index[d] = d < kept ? q->from[d] : q->loops[d - kept];
@@ -132,7 +132,7 @@ static void list_to_transform(IxList *l)
     for (uint32_t d = s->rank - transformed(l->a, l->i); d < s->rank; d++) ix_list_size(l, s->dims[d]);
 }
 
-static void batch_norm(IxAsk *q)
+static void batch_norm(IxQuery *q)
 {
     const HloShape *s = q->i->operands[q->operand]->shape;
     if (q->operand) q->index[0] = q->from[hlo_attribute_int(q->a, q->i, "feature_index", 0)];
@@ -151,7 +151,7 @@ static void list_others(IxList *l, const HloShape *s)
         if (d != feature_of(l->a, l->i, s)) ix_list_size(l, s->dims[d]);
 }
 
-static void feature(IxAsk *q, const HloShape *from, const HloShape *to)
+static void feature(IxQuery *q, const HloShape *from, const HloShape *to)
 {
     const int64_t there = feature_of(q->a, q->i, to);
     for (int64_t d = 0, loop = 0; d < to->rank; d++)
@@ -159,9 +159,9 @@ static void feature(IxAsk *q, const HloShape *from, const HloShape *to)
 }
 
 static void list_features(IxList *l) { list_others(l, l->i->operands[l->operand]->shape); }
-static void features(IxAsk *q) { feature(q, ix_leaf(q->a, q->i->shape, q->output), q->i->operands[q->operand]->shape); }
+static void features(IxQuery *q) { feature(q, ix_leaf(q->a, q->i->shape, q->output), q->i->operands[q->operand]->shape); }
 static void list_to_features(IxList *l) { list_others(l, ix_leaf(l->a, l->i->shape, l->output)); }
-static void to_features(IxAsk *q) { feature(q, q->i->operands[q->operand]->shape, ix_leaf(q->a, q->i->shape, q->output)); }
+static void to_features(IxQuery *q) { feature(q, q->i->operands[q->operand]->shape, ix_leaf(q->a, q->i->shape, q->output)); }
 
 const IxFamily ix_sort = {list_sort, NULL, sort};
 const IxFamily ix_scan = {list_scan, NULL, scan};

@@ -23,7 +23,7 @@ static void list_slice_starts(IxList *l, uint32_t first, const HloShape *whole, 
         ix_list_start(l, is_vector(l->i, first) ? first : first + d, d, whole->dims[d] - part->dims[d], false);
 }
 
-static void slice_start(IxAsk *q, uint32_t k, IrRef component, IrRef *at)
+static void slice_start(IxQuery *q, uint32_t k, IrRef component, IrRef *at)
 {
     const uint32_t first = q->i->opcode == HLO_DYNAMIC_SLICE ? 1 : 2;
     (void)k;
@@ -32,7 +32,7 @@ static void slice_start(IxAsk *q, uint32_t k, IrRef component, IrRef *at)
 
 static void list_slice(IxList *l) { list_slice_starts(l, 1, l->i->operands[0]->shape, l->i->shape); }
 
-static void slice(IxAsk *q)
+static void slice(IxQuery *q)
 {
     const HloShape *s = q->i->operands[q->operand]->shape;
     assert(q->operand == 0);
@@ -41,7 +41,7 @@ static void slice(IxAsk *q)
 
 static void list_update(IxList *l) { list_slice_starts(l, 2, l->i->shape, l->i->operands[1]->shape); }
 
-static void update(IxAsk *q)
+static void update(IxQuery *q)
 {
     const HloShape *s = q->i->operands[q->operand]->shape;
     assert(q->operand < 2);
@@ -62,7 +62,7 @@ static void list_gather(IxList *l)
 }
 
 /* Which index vector: the batch dimensions of the result, in order, are those of the indices without the vectors' own. */
-static void vector_at(IxAsk *q, const HloGatherDims *d, IrRef component, IrRef *at)
+static void vector_at(IxQuery *q, const HloGatherDims *d, IrRef component, IrRef *at)
 {
     const uint32_t rank = q->i->operands[1]->shape->rank;
     for (uint32_t p = 0, out = 0; p < rank; p++) {
@@ -70,19 +70,19 @@ static void vector_at(IxAsk *q, const HloGatherDims *d, IrRef component, IrRef *
             at[p] = component;
             continue;
         }
-        while (ix_holds(d->offset, out)) out++;
+        while (ix_contains(d->offset, out)) out++;
         at[p] = q->from[out++];
     }
 }
 
-static void gather_start(IxAsk *q, uint32_t k, IrRef component, IrRef *at)
+static void gather_start(IxQuery *q, uint32_t k, IrRef component, IrRef *at)
 {
     const HloGatherDims d = hlo_gather_dims(q->a, q->i);
     (void)k;
     vector_at(q, &d, component, at);
 }
 
-static void gather(IxAsk *q)
+static void gather(IxQuery *q)
 {
     const HloGatherDims d = hlo_gather_dims(q->a, q->i);
     const HloShape *s = q->i->operands[0]->shape;
@@ -93,7 +93,7 @@ static void gather(IxAsk *q)
     vector_at(q, &d, ix_index(q, 0), batch);
     for (uint32_t k = 0; k < d.operand_batching.n; k++) q->index[d.operand_batching.items[k]] = batch[d.indices_batching.items[k]];
     for (uint32_t p = 0, next = 0; p < s->rank; p++)
-        if (!ix_holds(d.collapsed, p) && !ix_holds(d.operand_batching, p) && next < d.offset.n)
+        if (!ix_contains(d.collapsed, p) && !ix_contains(d.operand_batching, p) && next < d.offset.n)
             q->index[p] = rw_add(q->rw, q->index[p], q->from[d.offset.items[next++]]);
 }
 
@@ -110,7 +110,7 @@ static Windows windows_of(const HloInstruction *i, const HloScatterDims *d)
     const HloShape *s = i->operands[0]->shape, *updates = i->operands[i->n_operands - 1]->shape;
     Windows w;
     for (uint32_t p = 0, next = 0; p < s->rank; p++) {
-        const bool none = ix_holds(d->inserted_window, p) || ix_holds(d->input_batching, p);
+        const bool none = ix_contains(d->inserted_window, p) || ix_contains(d->input_batching, p);
         w.window[p] = none ? -1 : (int)d->update_window.items[next++];
         w.size[p] = none ? 1 : updates->dims[w.window[p]];
     }
@@ -141,7 +141,7 @@ static void list_scatter(IxList *l)
     }
 }
 
-static void scatter_start(IxAsk *q, uint32_t k, IrRef component, IrRef *at)
+static void scatter_start(IxQuery *q, uint32_t k, IrRef component, IrRef *at)
 {
     const HloScatterDims d = hlo_scatter_dims(q->a, q->i);
     const HloShape *indices = q->i->operands[indices_of(q->i)]->shape;
@@ -150,7 +150,7 @@ static void scatter_start(IxAsk *q, uint32_t k, IrRef component, IrRef *at)
         at[p] = p == d.index_vector_dim ? component : paired(&d, p) >= 0 ? q->from[paired(&d, p)] : q->loops[next++];
 }
 
-static void scatter(IxAsk *q)
+static void scatter(IxQuery *q)
 {
     const HloScatterDims d = hlo_scatter_dims(q->a, q->i);
     const Windows w = windows_of(q->i, &d);
@@ -161,7 +161,7 @@ static void scatter(IxAsk *q)
         return;
     }
     assert(q->operand > indices_of(q->i));
-    for (uint32_t p = 0; p < s->rank; p++) start[p] = ix_holds(d.input_batching, p) ? q->from[p] : ix_index(q, 0);
+    for (uint32_t p = 0; p < s->rank; p++) start[p] = ix_contains(d.input_batching, p) ? q->from[p] : ix_index(q, 0);
     for (uint32_t k = 0; k < d.operand_map.n; k++) start[d.operand_map.items[k]] = q->starts[k];
     for (uint32_t p = 0; p < s->rank; p++) ix_require(q, start[p], 0, s->dims[p] - w.size[p]);
     for (uint32_t p = 0; p < s->rank; p++) {
@@ -170,7 +170,7 @@ static void scatter(IxAsk *q)
     }
     scatter_start(q, 0, ix_index(q, 0), vector);
     for (uint32_t p = 0, outer = 0; p < updates->rank; p++) {
-        if (ix_holds(d.update_window, p)) continue;
+        if (ix_contains(d.update_window, p)) continue;
         if (outer == d.index_vector_dim) outer++;
         q->index[p] = vector[outer++];
     }
@@ -178,13 +178,13 @@ static void scatter(IxAsk *q)
 
 /* --- the other way --------------------------------------------------------------------------------------------------------------- */
 
-static void to_slice_of(IxAsk *q)
+static void to_slice_of(IxQuery *q)
 {
     for (uint32_t d = 0; d < q->i->shape->rank; d++)
         q->index[d] = ix_quotient(q, rw_sub(q->rw, q->from[d], q->starts[d]), 1, q->i->shape->dims[d]);
 }
 
-static void to_update(IxAsk *q)
+static void to_update(IxQuery *q)
 {
     for (uint32_t d = 0; d < q->i->shape->rank; d++) q->index[d] = rw_add(q->rw, q->from[d], q->starts[d]);
 }
@@ -207,7 +207,7 @@ static void list_to_gather(IxList *l)
     list_gather(l);
 }
 
-static void to_gather_start(IxAsk *q, uint32_t k, IrRef component, IrRef *at)
+static void to_gather_start(IxQuery *q, uint32_t k, IrRef component, IrRef *at)
 {
     const HloGatherDims d = hlo_gather_dims(q->a, q->i);
     (void)k;
@@ -215,7 +215,7 @@ static void to_gather_start(IxAsk *q, uint32_t k, IrRef component, IrRef *at)
         at[p] = p == d.index_vector_dim ? component : gather_paired(&d, p) >= 0 ? q->from[gather_paired(&d, p)] : q->loops[next++];
 }
 
-static void to_gather(IxAsk *q)
+static void to_gather(IxQuery *q)
 {
     const HloGatherDims d = hlo_gather_dims(q->a, q->i);
     const HloShape *s = q->i->operands[0]->shape, *to = q->i->shape;
@@ -223,14 +223,14 @@ static void to_gather(IxAsk *q)
     for (uint32_t p = 0; p < s->rank; p++) start[p] = ix_index(q, 0);
     for (uint32_t k = 0; k < d.start_map.n; k++) start[d.start_map.items[k]] = q->starts[k];
     for (uint32_t p = 0, next = 0; p < s->rank; p++) {
-        if (ix_holds(d.operand_batching, p)) continue;
-        const bool collapsed = ix_holds(d.collapsed, p);
+        if (ix_contains(d.operand_batching, p)) continue;
+        const bool collapsed = ix_contains(d.collapsed, p);
         const IrRef within = ix_quotient(q, rw_sub(q->rw, q->from[p], start[p]), 1, collapsed ? 1 : d.slice_sizes.items[p]);
         if (!collapsed) q->index[d.offset.items[next++]] = within;
     }
     to_gather_start(q, 0, ix_index(q, 0), vector);
     for (uint32_t out = 0, p = 0; out < to->rank; out++) {
-        if (ix_holds(d.offset, out)) continue;
+        if (ix_contains(d.offset, out)) continue;
         if (p == d.index_vector_dim) p++;
         q->index[out] = vector[p++];
     }
@@ -243,11 +243,11 @@ static void list_gathered_by(IxList *l)
     for (uint32_t k = 0; k < d.offset.n; k++) ix_list_size(l, l->i->shape->dims[d.offset.items[k]]);
 }
 
-static void to_gathered_by(IxAsk *q)
+static void to_gathered_by(IxQuery *q)
 {
     const HloGatherDims d = hlo_gather_dims(q->a, q->i);
     for (uint32_t out = 0, p = 0, loop = 0; out < q->i->shape->rank; out++) {
-        if (ix_holds(d.offset, out)) {
+        if (ix_contains(d.offset, out)) {
             q->index[out] = q->loops[loop++];
             continue;
         }
@@ -264,7 +264,7 @@ static void list_to_scatter(IxList *l)
 }
 
 /* The index vector of an element of the updates: its place among the dimensions that are not the window. */
-static void to_scatter_start(IxAsk *q, uint32_t k, IrRef component, IrRef *at)
+static void to_scatter_start(IxQuery *q, uint32_t k, IrRef component, IrRef *at)
 {
     const HloScatterDims d = hlo_scatter_dims(q->a, q->i);
     (void)k;
@@ -273,12 +273,12 @@ static void to_scatter_start(IxAsk *q, uint32_t k, IrRef component, IrRef *at)
             at[p] = component;
             continue;
         }
-        while (ix_holds(d.update_window, from)) from++;
+        while (ix_contains(d.update_window, from)) from++;
         at[p] = q->from[from++];
     }
 }
 
-static void to_scatter(IxAsk *q)
+static void to_scatter(IxQuery *q)
 {
     const HloScatterDims d = hlo_scatter_dims(q->a, q->i);
     const Windows w = windows_of(q->i, &d);
@@ -289,7 +289,7 @@ static void to_scatter(IxAsk *q)
     for (uint32_t k = 0; k < d.input_batching.n; k++) q->index[d.input_batching.items[k]] = vector[d.indices_batching.items[k]];
     for (uint32_t k = 0; k < d.operand_map.n; k++) q->index[d.operand_map.items[k]] = q->starts[k];
     for (uint32_t p = 0; p < s->rank; p++) {
-        if (!ix_holds(d.input_batching, p)) ix_require(q, q->index[p], 0, s->dims[p] - w.size[p]);
+        if (!ix_contains(d.input_batching, p)) ix_require(q, q->index[p], 0, s->dims[p] - w.size[p]);
         if (w.window[p] >= 0) q->index[p] = rw_add(q->rw, q->index[p], q->from[w.window[p]]);
     }
 }

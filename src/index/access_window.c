@@ -16,24 +16,24 @@ static void list_reduce(IxList *l)
 {
     const HloShape *s = l->i->operands[0]->shape;
     for (uint32_t d = 0; d < s->rank; d++)
-        if (ix_holds(reduced(l->i), d)) ix_list_size(l, s->dims[d]);
+        if (ix_contains(reduced(l->i), d)) ix_list_size(l, s->dims[d]);
 }
 
-static void reduce(IxAsk *q)
+static void reduce(IxQuery *q)
 {
     const HloShape *s = q->i->operands[q->operand]->shape;
     if (q->operand >= q->i->n_operands / 2) return; /* what a sum begins with is a scalar */
     for (uint32_t d = 0, loop = 0, out = 0; d < s->rank; d++)
-        q->index[d] = ix_holds(reduced(q->i), d) ? q->loops[loop++] : q->from[out++];
+        q->index[d] = ix_contains(reduced(q->i), d) ? q->loops[loop++] : q->from[out++];
 }
 
 /* --- windows --------------------------------------------------------------------------------------------------------------------- */
 
 /* Where element `at` of the window at `out` lies in a dimension of n elements. */
-static IrRef in_window(IxAsk *q, const HloWindow *w, IrRef out, IrRef at, int64_t n)
+static IrRef in_window(IxQuery *q, const HloWindow *w, IrRef out, IrRef at, int64_t n)
 {
     const IrRef place = rw_add(q->rw, rw_scale(q->rw, out, w->stride), rw_scale(q->rw, at, w->rhs_dilate));
-    return ix_quotient(q, ix_unshift(q, place, w->low), w->lhs_dilate, n);
+    return ix_quotient(q, ix_minus(q, place, w->low), w->lhs_dilate, n);
 }
 
 static void list_window(IxList *l)
@@ -41,7 +41,7 @@ static void list_window(IxList *l)
     for (uint32_t d = 0; d < l->i->n_windows; d++) ix_list_size(l, l->i->windows[d].size);
 }
 
-static void window(IxAsk *q)
+static void window(IxQuery *q)
 {
     const HloShape *s = q->i->operands[q->operand]->shape;
     if (q->operand >= q->i->n_operands / 2) return;
@@ -56,14 +56,14 @@ static void list_select_scatter(IxList *l)
     list_window(l);
 }
 
-static void select_scatter(IxAsk *q)
+static void select_scatter(IxQuery *q)
 {
     const HloShape *source = q->i->operands[1]->shape;
     if (q->operand == 2) return;
     for (uint32_t d = 0; d < source->rank; d++) {
         const HloWindow *w = &q->i->windows[d];
         const IrRef first = rw_sub(q->rw, q->from[d], rw_scale(q->rw, q->loops[d], w->rhs_dilate));
-        q->index[d] = ix_quotient(q, ix_shift(q, first, w->low), w->stride, source->dims[d]);
+        q->index[d] = ix_quotient(q, ix_plus(q, first, w->low), w->stride, source->dims[d]);
         if (q->operand == 0) q->index[d] = in_window(q, w, q->index[d], q->loops[source->rank + d], q->i->shape->dims[d]);
     }
 }
@@ -79,7 +79,7 @@ static void list_dot(IxList *l)
 
 /* The result has the batch dimensions, the free ones of the left operand, those of the right one. The scales of a scaled-dot, operands
  * 2 and 3, have the dimensions of their operand but for a factor: one scale for several elements. */
-static void dot(IxAsk *q)
+static void dot(IxQuery *q)
 {
     const HloDotDims d = hlo_dot_dims(q->a, q->i);
     const uint32_t side = q->operand % 2;
@@ -89,7 +89,7 @@ static void dot(IxAsk *q)
     if (side) next = q->i->operands[0]->shape->rank - d.lhs_contracting.n;
     if (scale->rank != s->rank) return; /* one scale for all */
     for (uint32_t p = 0; p < s->rank; p++)
-        if (!ix_holds(batch, p) && !ix_holds(contracting, p)) q->index[p] = q->from[next++];
+        if (!ix_contains(batch, p) && !ix_contains(contracting, p)) q->index[p] = q->from[next++];
     for (uint32_t k = 0; k < batch.n; k++) q->index[batch.items[k]] = q->from[k];
     for (uint32_t k = 0; k < contracting.n; k++) q->index[contracting.items[k]] = q->loops[k];
     for (uint32_t p = 0; q->operand > 1 && p < s->rank; p++)
@@ -107,7 +107,7 @@ static void list_convolution(IxList *l)
 
 /* Output feature o belongs to group o / (outputs / groups) and sees the inputs of that feature group, the part of the batch of that
  * batch group. Both operands have the conditions of operand 0: only then does a product take part. */
-static void convolution(IxAsk *q)
+static void convolution(IxQuery *q)
 {
     const HloConvDims d = hlo_conv_dims(q->a, q->i);
     const HloShape *x = q->i->operands[0]->shape, *kernel = q->i->operands[1]->shape;

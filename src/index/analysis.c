@@ -11,42 +11,6 @@
 
 #include <string.h>
 
-bool ix_is_call(const HloInstruction *i)
-{
-    if (i->opcode != HLO_FUSION && i->opcode != HLO_CALL) return false;
-    if (i->n_called == 0 || i->called[0]->n_parameters != i->n_operands) return false;
-    return !strcmp(i->called_by[0], "calls") || !strcmp(i->called_by[0], "to_apply");
-}
-
-uint32_t *ix_leaf_numbers(WbbArena *a, const HloComputation *c)
-{
-    uint32_t *first = WBB_NEW_N(a, uint32_t, c->n_instructions + 1u);
-    for (uint32_t k = 0; k < c->n_instructions; k++) first[k + 1] = first[k] + c->instructions[k]->shape->n_leaves;
-    return first;
-}
-
-void ix_flow_back(IxFlow *w, const HloComputation *c, IxReached *at, const uint32_t *first)
-{
-    for (uint32_t id = c->n_instructions; id-- > 0;) {
-        const HloInstruction *i = c->instructions[id];
-        uint32_t *operands = WBB_NEW_N(w->a, uint32_t, i->n_operands + 1u);
-        for (uint32_t k = 0; k < i->n_operands; k++) operands[k] = first[i->operands[k]->id];
-        for (uint32_t l = 0; l < i->shape->n_leaves; l++) ix_step_back(w, i, l, &at[first[id] + l], (IxSink){at, operands});
-    }
-}
-
-void ix_flow_on(IxFlow *w, const HloComputation *c, IxReached *at, const uint32_t *first)
-{
-    for (uint32_t id = 0; id < c->n_instructions; id++) {
-        const HloInstruction *i = c->instructions[id];
-        uint32_t result = first[id];
-        for (uint32_t k = 0; k < i->n_operands; k++) {
-            const HloInstruction *x = i->operands[k];
-            for (uint32_t l = 0; l < x->shape->n_leaves; l++) ix_step_on(w, i, k, l, &at[first[x->id] + l], (IxSink){at, &result});
-        }
-    }
-}
-
 /* --- whole questions ------------------------------------------------------------------------------------------------------------- */
 
 static IxFlow new_flow(RwCx *rw, WbbArena *a) { return (IxFlow){.rw = rw, .a = a, .g = rw_graph(rw)}; }
@@ -119,21 +83,9 @@ IxMaps *ix_outputs_of(RwCx *rw, WbbArena *a, const HloInstruction *i, IxEnd inpu
     IxMaps *maps = WBB_NEW_N(a, IxMaps, i->shape->n_leaves + 1u);
     IxMap *start = ix_identity(&w, ix_leaf(a, i->operands[input.operand]->shape, input.leaf), physical);
     if (start) ix_reach(&w, &from, start);
-    ix_step_on(&w, i, input.operand, input.leaf, &from, (IxSink){to, &first});
+    ix_step_forward(&w, i, input.operand, input.leaf, &from, (IxSink){to, &first});
     for (uint32_t l = 0; l < i->shape->n_leaves; l++) maps[l] = answer(&w, &to[l], ix_leaf(a, i->shape, l), physical);
     return maps;
-}
-
-IxMaps ix_output_to_input(RwCx *rw, WbbArena *a, const HloInstruction *i, IxEnd output, IxEnd input, bool physical)
-{
-    uint32_t before = 0;
-    for (uint32_t k = 0; k < input.operand; k++) before += i->operands[k]->shape->n_leaves;
-    return ix_inputs_of(rw, a, i, output.leaf, physical)[before + input.leaf];
-}
-
-IxMaps ix_input_to_output(RwCx *rw, WbbArena *a, const HloInstruction *i, IxEnd input, IxEnd output, bool physical)
-{
-    return ix_outputs_of(rw, a, i, input, physical)[output.leaf];
 }
 
 IxMaps ix_between(RwCx *rw, WbbArena *a, const HloComputation *c, const HloInstruction *from, const HloInstruction *to, bool physical)
@@ -144,6 +96,6 @@ IxMaps ix_between(RwCx *rw, WbbArena *a, const HloComputation *c, const HloInstr
     IxMap *start = ix_identity(&w, ix_leaf(a, from->shape, 0), physical);
     if (start) ix_reach(&w, &at[first[from->id]], start);
     if (from->id > to->id) ix_flow_back(&w, c, at, first);
-    else ix_flow_on(&w, c, at, first);
+    else ix_flow_forward(&w, c, at, first);
     return answer(&w, &at[first[to->id]], ix_leaf(a, to->shape, 0), physical);
 }

@@ -6,7 +6,7 @@
 #include "index/inner.h"
 
 /* More maps than this to one value are not told apart: what lies behind is unknown. */
-enum { IX_MANY = 128, IX_STEPS = 1 << 20 /* of one walk: calls of calls can double at each level */ };
+enum { IX_MAX_MAPS = 128, IX_MAX_STEPS = 1 << 20 /* of one walk: calls of calls can double at each level */ };
 
 /* Maps to one value, an array or a leaf of a tuple; what reached it without a map makes it unknown. */
 typedef struct {
@@ -31,19 +31,20 @@ typedef struct {
     uint32_t *first;
 } IxSink;
 
-/* analysis_step.c: from leaf `leaf` of i's result, reached by m, to the leaves of its operands; and from an operand's to i's. */
+/* analysis_flow.c */
+/* From leaf `leaf` of i's result, which the maps in `from` reach, to the leaves of its operands. */
 void ix_step_back(IxFlow *w, const HloInstruction *i, uint32_t leaf, const IxReached *from, IxSink sink);
-void ix_step_on(IxFlow *w, const HloInstruction *i, uint32_t operand, uint32_t leaf, const IxReached *from, IxSink sink);
-/* The map from a shape's leaf to itself, d0 .. to (d0, ..), physical: dimensions in the order of memory, major first. NULL: it has no elements. */
-IxMap *ix_identity(IxFlow *w, const HloShape *s, bool physical);
-void ix_reach(IxFlow *w, IxReached *r, IxMap *m); /* one more, unless it is there */
-
-/* analysis.c */
+/* From leaf `leaf` of operand number `operand` to the leaves of i's result. */
+void ix_step_forward(IxFlow *w, const HloInstruction *i, uint32_t operand, uint32_t leaf, const IxReached *from, IxSink sink);
+/* All steps of a computation, users before operands, or operands before users. at: the maps that reach each leaf; first: where the
+ * leaves of each instruction begin in it (ix_leaf_numbers). */
 void ix_flow_back(IxFlow *w, const HloComputation *c, IxReached *at, const uint32_t *first);
-void ix_flow_on(IxFlow *w, const HloComputation *c, IxReached *at, const uint32_t *first);
-/* For each instruction of c, where its leaves begin in a list of all; [n_instructions + 1], the last is their number. */
+void ix_flow_forward(IxFlow *w, const HloComputation *c, IxReached *at, const uint32_t *first);
+/* By instruction of c: the number of its first leaf among all leaves. [n_instructions + 1], the last is their count. */
 uint32_t *ix_leaf_numbers(WbbArena *a, const HloComputation *c);
-/* Does the value of i come from a computation that is called once, with i's operands as its parameters? */
-bool ix_is_call(const HloInstruction *i);
+/* The map from an array to itself, (d0, ..) to (d0, ..); physical: d0, .. are the dimensions in the order of memory, major first.
+ * NULL: a tuple, or no elements. */
+IxMap *ix_identity(IxFlow *w, const HloShape *s, bool physical);
+void ix_reach(IxFlow *w, IxReached *r, IxMap *m); /* adds m, unless r has it */
 
 #endif

@@ -110,12 +110,6 @@ uint32_t ix_map_union(RwCx *rw, WbbArena *a, const IxMap *const *maps, uint32_t 
 void ix_put_expression(WbbBuf *out, const IrGraph *g, IrRef r);
 void ix_map_print(WbbBuf *out, const IrGraph *g, const IxMap *m); /* no line end; constraints sorted by their text */
 void ix_map_json(WbbBuf *out, IrGraph *g, const IxMap *m);  /* one object */
-bool ix_map_unbounded(const IxMap *m);                            /* nothing is said about any variable: no domain is printed */
-typedef struct {
-    uint32_t div, rem, mul, add, compare; /* min, max and each bound of a constraint are compares; equal nodes count once */
-    uint32_t provable;                    /* of div and rem: how many have a quotient that the facts know */
-} IxCost;
-IxCost ix_map_cost(IrGraph *g, WbbArena *a, const IxMap *m);
 
 /* map_points.c: maps by definition, with no fact and no rule. */
 typedef enum { IX_OUTSIDE, IX_INSIDE, IX_OVERFLOW /* an operation leaves 64 bits: no value */ } IxValue;
@@ -199,18 +193,8 @@ void ix_start(RwCx *rw, WbbArena *a, const HloInstruction *i, uint32_t k, const 
 /* out: [rank of the result; of a tuple result, of its leaves]; ranges and starts as ix_needs says. */
 void ix_access(RwCx *rw, WbbArena *a, const HloInstruction *i, uint32_t operand, const IrRef *out, const IrRef *ranges,
                const IrRef *starts, IxAccess *access);
-/* The conditions as one node of type pred, 0 if there are none, the constant false where access->never. */
-IrRef ix_inside(RwCx *rw, const IxAccess *access);
 /* Along the dimension of a concatenate: where operand k begins; of k = n_operands, the size of the result. */
 int64_t ix_concat_offset(const HloInstruction *i, uint32_t k);
-
-/* The other way: where in the result the element `in` of an operand goes. Ranges are here the dimensions of the result that the
- * operand does not have (broadcast, dot, init values). known: as above, for this operand. scatter: operand k of the updates, the
- * starts at ix_target_start's index in the indices; conditions: the window fits. dynamic-update-slice: operand 1, clamped starts. */
-IxNeeds ix_target_needs(WbbArena *a, const HloInstruction *i, uint32_t operand);
-void ix_target_start(RwCx *rw, WbbArena *a, const HloInstruction *i, uint32_t operand, uint32_t k, const IrRef *in, IrRef *at);
-void ix_target(RwCx *rw, WbbArena *a, const HloInstruction *i, uint32_t operand, const IrRef *in, const IrRef *ranges,
-               const IrRef *starts, IxAccess *target);
 
 /* --- analysis ---------------------------------------------------------------------------------------------------------------------
  * Maps between the elements of two values, a fusion's as well as a single operation's. Several maps hold all at once: each names some
@@ -228,9 +212,6 @@ typedef struct {
 } IxEnd;
 
 /* analysis.c, analysis_step.c. physical: indices of both ends run over the dimensions in the order of memory, major first. */
-IxMaps ix_output_to_input(RwCx *rw, WbbArena *a, const HloInstruction *i, IxEnd output, IxEnd input, bool physical);
-IxMaps ix_input_to_output(RwCx *rw, WbbArena *a, const HloInstruction *i, IxEnd input, IxEnd output, bool physical);
-/* The same for all leaves of all operands, one operand after the other; and for all leaves of the result. */
 IxMaps *ix_inputs_of(RwCx *rw, WbbArena *a, const HloInstruction *i, uint32_t output_leaf, bool physical);
 IxMaps *ix_outputs_of(RwCx *rw, WbbArena *a, const HloInstruction *i, IxEnd input, bool physical);
 /* Between two instructions of a computation: what `from` needs of `to` if that stands before it, else where from's elements go in `to`. */

@@ -6,21 +6,14 @@
 
 /* Nodes and what becomes of them: from variables to what is put there, and every node built anew since. */
 typedef struct {
-    IrRef from, to;
-} IxPair;
-
-typedef struct {
     RwCx *rw;
-    WbbArena *arena;
-    IxPair *pairs; /* an open hash table of `room` slots, a power of two; from 0: free */
-    uint32_t n, capacity;
+    WbbMap nodes; /* by old node, the new one */
 } IxSwap;
 
 /* map.c */
 void ix_swap(IxSwap *s, IrRef from, IrRef to);
 IrRef ix_swapped(const IxSwap *s, IrRef from); /* 0: not yet */
 IrRef ix_rebuild(IxSwap *s, IrRef r);         /* r with what was swapped, through the doors */
-void ix_map_rebuild(IxSwap *s, IxMap *m);     /* in place: results, constraints, where run-time values stand */
 IrRef ix_product(IrGraph *g, IrRef x, IrRef y, WbbI128 *coefficient); /* x * y, neither constant, is the result times coefficient */
 IrRef ix_variable(IrGraph *g, const char *name, int64_t lo, int64_t hi); /* a new graph variable */
 void ix_map_insert(WbbArena *a, IxMap *m, IxVar v);                      /* where its kind stands */

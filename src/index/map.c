@@ -94,29 +94,13 @@ IxMap *ix_map_copy(WbbArena *a, const IxMap *m)
 }
 
 /* --- new nodes for old ones --------------------------------------------------------------------------------------------------- */
-static uint32_t slot_of(const IxSwap *s, IrRef from)
+IrRef ix_swapped(const IxSwap *s, IrRef from)
 {
-    uint32_t i = (from * 2654435761u) & (s->capacity - 1);
-    while (s->pairs[i].from && s->pairs[i].from != from) i = (i + 1) & (s->capacity - 1);
-    return i;
+    const WbbEntry *e = wbb_map_get(&s->nodes, from);
+    return e ? (IrRef)e->value : 0;
 }
 
-IrRef ix_swapped(const IxSwap *s, IrRef from) { return s->capacity ? s->pairs[slot_of(s, from)].to : 0; }
-
-void ix_swap(IxSwap *s, IrRef from, IrRef to)
-{
-    if (s->n * 2 >= s->capacity) {
-        IxSwap grown = {.rw = s->rw, .arena = s->arena, .capacity = s->capacity ? s->capacity * 2 : 32};
-        grown.pairs = WBB_NEW_N(s->arena, IxPair, grown.capacity);
-        for (uint32_t i = 0; i < s->capacity; i++)
-            if (s->pairs[i].from) grown.pairs[slot_of(&grown, s->pairs[i].from)] = s->pairs[i];
-        grown.n = s->n;
-        *s = grown;
-    }
-    IxPair *p = &s->pairs[slot_of(s, from)];
-    s->n += p->from == 0;
-    *p = (IxPair){from, to};
-}
+void ix_swap(IxSwap *s, IrRef from, IrRef to) { wbb_map_put(&s->nodes, from)->value = to; }
 
 /* Products of two factors, neither a constant, belong to no rule: coefficients of single terms move out of them. */
 IrRef ix_product(IrGraph *g, IrRef x, IrRef y, WbbI128 *coefficient)
@@ -152,7 +136,7 @@ IrRef ix_rebuild(IxSwap *s, IrRef r)
     const IrNode n = *ir_at(g, r);
     IrRef made = r;
     if (n.op == OP_SUM) {
-        IrTerm *terms = WBB_NEW_N(s->arena, IrTerm, n.a[1]);
+        IrTerm *terms = WBB_NEW_N(s->nodes.arena, IrTerm, n.a[1]);
         for (uint32_t i = 0; i < n.a[1]; i++) {
             const IrTerm t = g->terms[n.a[0] + i];
             terms[i] = (IrTerm){.coefficient = t.coefficient, .ref = ix_rebuild(s, t.ref)};
@@ -167,14 +151,14 @@ IrRef ix_rebuild(IxSwap *s, IrRef r)
     return made;
 }
 
-void ix_map_rebuild(IxSwap *s, IxMap *m)
+static void rebuild_map(IxSwap *s, IxMap *m)
 {
     for (uint32_t i = 0; i < m->results.n; i++) m->results.items[i] = ix_rebuild(s, m->results.items[i]);
     for (uint32_t i = 0; i < m->constraints.n; i++) m->constraints.items[i].expression = ix_rebuild(s, m->constraints.items[i].expression);
     for (uint32_t i = 0; i < m->vars.n; i++) {
         IxVar *v = &m->vars.items[i];
         if (!v->at) continue;
-        IrRef *at = WBB_NEW_N(s->arena, IrRef, v->n_at + 1);
+        IrRef *at = WBB_NEW_N(s->nodes.arena, IrRef, v->n_at + 1);
         for (uint32_t k = 0; k < v->n_at; k++) at[k] = ix_rebuild(s, v->at[k]);
         v->at = at;
     }
@@ -183,7 +167,7 @@ void ix_map_rebuild(IxSwap *s, IxMap *m)
 IxMap *ix_map_renew(RwCx *rw, WbbArena *a, const IxMap *m, const IxVar *vars)
 {
     IxMap *made = ix_map_of_state(a, m->state);
-    IxSwap s = {.rw = rw, .arena = a};
+    IxSwap s = {.rw = rw, .nodes = {.arena = a}};
     for (uint32_t i = 0; i < m->vars.n; i++) {
         IxVar v = vars[i];
         v.node = ix_variable(rw_graph(rw), v.name, v.lo, v.hi);
@@ -192,7 +176,7 @@ IxMap *ix_map_renew(RwCx *rw, WbbArena *a, const IxMap *m, const IxVar *vars)
     }
     for (uint32_t i = 0; i < m->results.n; i++) WBB_PUSH(a, &made->results, m->results.items[i]);
     for (uint32_t i = 0; i < m->constraints.n; i++) WBB_PUSH(a, &made->constraints, m->constraints.items[i]);
-    ix_map_rebuild(&s, made);
+    rebuild_map(&s, made);
     return made;
 }
 
@@ -201,13 +185,13 @@ typedef struct {
     const IrGraph *g;
     const IxMap *m;
     uint8_t *used; /* by number of the map's variable */
-    IxSwap seen;
+    WbbMap seen; /* nodes */
 } Uses;
 
 static void mark(Uses *u, IrRef r)
 {
-    if (ix_swapped(&u->seen, r)) return;
-    ix_swap(&u->seen, r, r);
+    if (wbb_map_get(&u->seen, r)) return;
+    wbb_map_put(&u->seen, r);
     const IrNode *n = ir_at(u->g, r);
     if (n->op == OP_SUM) {
         for (uint32_t i = 0; i < n->a[1]; i++) mark(u, u->g->terms[n->a[0] + i].ref);

@@ -157,7 +157,7 @@ static bool in_i64(IrFact f) { return f.lo >= INT64_MIN && f.hi <= INT64_MAX; }
 IxMap *ix_map_inverse(RwCx *rw, WbbArena *a, const IxMap *map)
 {
     const IxMap *m = ix_map_simplify(rw, a, map, false);
-    Solver s = {.rw = rw, .a = a, .g = rw_graph(rw), .known = {.rw = rw, .arena = a}};
+    Solver s = {.rw = rw, .a = a, .g = rw_graph(rw), .known = {.rw = rw, .nodes = {.arena = a}}};
     if (m->state != IX_KNOWN) return ix_map_of_state(a, m->state);
     IxMap *made = ix_map_new(a);
     for (uint32_t i = 0; i < m->results.n; i++) {
@@ -168,7 +168,7 @@ IxMap *ix_map_inverse(RwCx *rw, WbbArena *a, const IxMap *map)
     for (uint32_t i = 0; i < m->vars.n; i++)
         if (m->vars.items[i].lo == m->vars.items[i].hi) ix_swap(&s.known, m->vars.items[i].node, ir_index(s.g, m->vars.items[i].lo));
     solve(&s);
-    IxSwap back = {.rw = rw, .arena = a};
+    IxSwap back = {.rw = rw, .nodes = {.arena = a}};
     for (uint32_t i = 0; i < m->vars.n; i++) {
         const IxVar *v = &m->vars.items[i];
         const IrRef found = ix_swapped(&s.known, v->node);

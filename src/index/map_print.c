@@ -145,7 +145,7 @@ static void put_constraints(WbbBuf *out, const IrGraph *g, const IxMap *m, const
     for (uint32_t i = 0; i < n; i++, comma = ", ") wbb_putf(out, "%s%s", comma, texts[i]);
 }
 
-bool ix_map_unbounded(const IxMap *m)
+static bool is_unbounded(const IxMap *m)
 {
     for (uint32_t i = 0; i < m->vars.n; i++)
         if (m->vars.items[i].lo != INT64_MIN || m->vars.items[i].hi != INT64_MAX) return false;
@@ -167,7 +167,7 @@ void ix_map_print(WbbBuf *out, const IrGraph *g, const IxMap *m)
         ix_put_expression(out, g, m->results.items[i]);
     }
     wbb_put(out, ")");
-    if (ix_map_unbounded(m)) return; /* an expression for all integers */
+    if (is_unbounded(m)) return; /* an expression for all integers */
     const char *comma = ", domain: ";
     for (uint32_t i = 0; i < m->vars.n; i++, comma = ", ") {
         wbb_putf(out, "%s%s", comma, m->vars.items[i].name);
@@ -176,6 +176,56 @@ void ix_map_print(WbbBuf *out, const IrGraph *g, const IxMap *m)
     put_constraints(out, g, m, comma);
 }
 
+/* --- how much there is to compute ------------------------------------------------------------------------------------------------- */
+typedef struct {
+    uint32_t div, rem, mul, add, compare; /* min, max and each bound of a constraint are compares; equal nodes count once */
+    uint32_t provable;                    /* of div and rem: how many have a quotient that the facts know */
+} Cost;
+
+typedef struct {
+    IrGraph *g;
+    WbbMap seen; /* nodes */
+    Cost *cost;
+} Counting;
+
+static void count(Counting *c, IrRef r)
+{
+    const IrNode *n = ir_at(c->g, r);
+    if (n->op == OP_CONST || n->op == OP_VAR || wbb_map_get(&c->seen, r)) return;
+    wbb_map_put(&c->seen, r);
+    if (n->op != OP_SUM) {
+        if (n->op == OP_FLOORDIV || n->op == OP_MOD) {
+            const IrFact x = ir_fact(c->g, n->a[0]), k = ir_fact(c->g, n->a[1]);
+            c->cost->provable += k.lo == k.hi && ir_floor_div(x.lo, k.lo) == ir_floor_div(x.hi, k.lo);
+        }
+        if (n->op == OP_FLOORDIV) c->cost->div++;
+        else if (n->op == OP_MOD) c->cost->rem++;
+        else if (n->op == OP_MUL) c->cost->mul++;
+        else c->cost->compare++;
+        count(c, n->a[0]);
+        count(c, n->a[1]);
+        return;
+    }
+    c->cost->add += n->a[1] - 1 + (n->imm != 0);
+    for (uint32_t i = 0; i < n->a[1]; i++) {
+        const int64_t k = c->g->terms[n->a[0] + i].coefficient;
+        if (k != 1 && k != -1) c->cost->mul++;
+        if (k == -1 && i == 0) c->cost->add++;
+        count(c, c->g->terms[n->a[0] + i].ref);
+    }
+}
+
+static Cost cost_of(IrGraph *g, WbbArena *a, const IxMap *m)
+{
+    Cost cost = {0};
+    Counting c = {.g = g, .seen = {.arena = a}, .cost = &cost};
+    for (uint32_t i = 0; i < m->results.n; i++) count(&c, m->results.items[i]);
+    for (uint32_t i = 0; i < m->constraints.n; i++) count(&c, m->constraints.items[i].expression);
+    cost.compare += 2 * m->constraints.n;
+    return cost;
+}
+
+/* --- JSON ------------------------------------------------------------ */
 static void put_variables_json(WbbBuf *out, const IxMap *m, IxKind kind, const char *key)
 {
     const char *comma = "";
@@ -211,50 +261,6 @@ void ix_map_json(WbbBuf *out, IrGraph *g, const IxMap *m)
         ix_put_expression(out, g, c.expression);
         wbb_putf(out, "\", \"lo\": %lld, \"hi\": %lld}", (long long)c.lo, (long long)c.hi);
     }
-    const IxCost k = ix_map_cost(g, out->arena, m);
+    const Cost k = cost_of(g, out->arena, m);
     wbb_putf(out, "], \"cost\": {\"div\": %u, \"rem\": %u, \"mul\": %u, \"add\": %u, \"compare\": %u, \"provable\": %u}}", k.div, k.rem, k.mul, k.add, k.compare, k.provable);
-}
-
-/* --- how much there is to compute ------------------------------------------------------------------------------------------------- */
-typedef struct {
-    IrGraph *g;
-    IxSwap seen;
-    IxCost *cost;
-} Counting;
-
-static void count(Counting *c, IrRef r)
-{
-    const IrNode *n = ir_at(c->g, r);
-    if (n->op == OP_CONST || n->op == OP_VAR || ix_swapped(&c->seen, r)) return;
-    ix_swap(&c->seen, r, r);
-    if (n->op != OP_SUM) {
-        if (n->op == OP_FLOORDIV || n->op == OP_MOD) {
-            const IrFact x = ir_fact(c->g, n->a[0]), k = ir_fact(c->g, n->a[1]);
-            c->cost->provable += k.lo == k.hi && ir_floor_div(x.lo, k.lo) == ir_floor_div(x.hi, k.lo);
-        }
-        if (n->op == OP_FLOORDIV) c->cost->div++;
-        else if (n->op == OP_MOD) c->cost->rem++;
-        else if (n->op == OP_MUL) c->cost->mul++;
-        else c->cost->compare++;
-        count(c, n->a[0]);
-        count(c, n->a[1]);
-        return;
-    }
-    c->cost->add += n->a[1] - 1 + (n->imm != 0);
-    for (uint32_t i = 0; i < n->a[1]; i++) {
-        const int64_t k = c->g->terms[n->a[0] + i].coefficient;
-        if (k != 1 && k != -1) c->cost->mul++;
-        if (k == -1 && i == 0) c->cost->add++;
-        count(c, c->g->terms[n->a[0] + i].ref);
-    }
-}
-
-IxCost ix_map_cost(IrGraph *g, WbbArena *a, const IxMap *m)
-{
-    IxCost cost = {0};
-    Counting c = {.g = g, .seen = {.arena = a}, .cost = &cost};
-    for (uint32_t i = 0; i < m->results.n; i++) count(&c, m->results.items[i]);
-    for (uint32_t i = 0; i < m->constraints.n; i++) count(&c, m->constraints.items[i].expression);
-    cost.compare += 2 * m->constraints.n;
-    return cost;
 }

@@ -11,18 +11,20 @@
 /* An expression that a constraint holds at one value is that value in the results: s0 mod 4 under s0 mod 4 in [1, 1]. */
 static void use_points(RwCx *rw, WbbArena *a, IxMap *m)
 {
-    IxSwap s = {.rw = rw, .arena = a};
+    IxSwap s = {.rw = rw, .nodes = {.arena = a}};
     for (uint32_t i = 0; i < m->constraints.n; i++) {
         const IxConstraint c = m->constraints.items[i];
         if (c.lo == c.hi) ix_swap(&s, c.expression, ir_index(rw_graph(rw), c.lo));
     }
-    if (s.n == 0) return;
+    if (s.nodes.n == 0) return;
     const IxSwap points = s;
     for (bool more = true; more;) {
         more = false;
-        s = (IxSwap){.rw = rw, .arena = a};
-        for (uint32_t i = 0; i < points.capacity; i++)
-            if (points.pairs[i].from) ix_swap(&s, points.pairs[i].from, points.pairs[i].to);
+        s = (IxSwap){.rw = rw, .nodes = {.arena = a}};
+        for (uint32_t i = 0; i < points.nodes.n; i++) {
+            const WbbEntry *e = &points.nodes.entries[i];
+            ix_swap(&s, (IrRef)e->key, (IrRef)e->value);
+        }
         for (uint32_t i = 0; i < m->results.n; i++) {
             const IrRef made = ix_rebuild(&s, m->results.items[i]);
             more |= made != m->results.items[i]; /* fewer operations every time */
@@ -36,7 +38,7 @@ IxMap *ix_map_simplify(RwCx *rw, WbbArena *a, const IxMap *m, bool keep_points)
     if (m->state != IX_KNOWN) return ix_map_of_state(a, m->state);
     IxMap *made = ix_map_solve(rw, a, m, !keep_points);
     if (made->state != IX_KNOWN) return ix_map_of_state(a, made->state);
-    IxSwap s = {.rw = rw, .arena = a};
+    IxSwap s = {.rw = rw, .nodes = {.arena = a}};
     for (uint32_t i = 0; i < m->vars.n; i++) {
         const IxVar *v = &made->vars.items[i];
         ix_swap(&s, m->vars.items[i].node, !keep_points && v->lo == v->hi ? ir_index(rw_graph(rw), v->lo) : v->node);

@@ -374,7 +374,7 @@ static bool same(const IxMap *x, const IxMap *y)
 static IxMap *fresh(RwCx *rw, WbbArena *a, const IxMap *m, bool points)
 {
     IxMap *made = ix_map_of_state(a, m->state);
-    IxSwap s = {.rw = rw, .arena = a};
+    IxSwap s = {.rw = rw, .nodes = {.arena = a}};
     bool moved = false;
     for (uint32_t i = 0; i < m->vars.n; i++) {
         const IxVar *v = &m->vars.items[i];

@@ -58,7 +58,7 @@ IxMap *ix_map_compose(RwCx *rw, WbbArena *a, const IxMap *first, const IxMap *se
     if (first->results.n != inner)
         wbb_fail(rw_graph(rw)->cx, (WbbLoc){0}, "%u results cannot be the %u dimensions of the second map", first->results.n, inner);
     IxMap *m = ix_map_new(a);
-    IxSwap f = {.rw = rw, .arena = a}, s = {.rw = rw, .arena = a};
+    IxSwap f = {.rw = rw, .nodes = {.arena = a}}, s = {.rw = rw, .nodes = {.arena = a}};
     copy_variables(rw, a, m, first, IX_DIMENSION, &f);
     for (uint32_t kind = IX_RANGE; kind <= IX_RUNTIME; kind++) {
         copy_variables(rw, a, m, second, (IxKind)kind, &s);
@@ -177,7 +177,7 @@ IxMap *ix_map_rescale_symbols(RwCx *rw, WbbArena *a, const IxMap *m)
     IrGraph *g = rw_graph(rw);
     if (m->state != IX_KNOWN) return ix_map_of_state(a, m->state);
     IxMap *made = ix_map_new(a);
-    IxSwap s = {.rw = rw, .arena = a};
+    IxSwap s = {.rw = rw, .nodes = {.arena = a}};
     for (uint32_t i = 0; i < m->vars.n; i++) {
         IxVar v = m->vars.items[i];
         const IxConstraint *c = v.kind == IX_RANGE ? step_of(g, m, i) : NULL;

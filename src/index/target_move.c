@@ -16,7 +16,7 @@ static void list_all(IxList *l)
     for (uint32_t d = 0; d < s->rank; d++) ix_list_size(l, s->dims[d]);
 }
 
-static void to_all(IxAsk *q)
+static void to_all(IxQuery *q)
 {
     const HloShape *s = ix_leaf(q->a, q->i->shape, q->output);
     for (uint32_t d = 0; d < s->rank; d++) q->index[d] = q->loops[d];
@@ -33,7 +33,7 @@ static void list_same(IxList *l)
     if (is_shared(l->i, l->operand)) list_all(l);
 }
 
-static void to_same(IxAsk *q)
+static void to_same(IxQuery *q)
 {
     if (is_shared(q->i, q->operand)) to_all(q);
     else
@@ -47,7 +47,7 @@ static void list_batch_norm(IxList *l)
         if (d != feature) ix_list_size(l, l->i->shape->dims[d]);
 }
 
-static void to_batch_norm(IxAsk *q)
+static void to_batch_norm(IxQuery *q)
 {
     const int64_t feature = hlo_attribute_int(q->a, q->i, "feature_index", 0);
     for (uint32_t d = 0, loop = 0; d < q->i->shape->rank; d++)
@@ -73,14 +73,14 @@ static void list_broadcast(IxList *l)
         if (!among(l->i, d, &k) || s->dims[k] != l->i->shape->dims[d]) ix_list_size(l, l->i->shape->dims[d]);
 }
 
-static void to_broadcast(IxAsk *q)
+static void to_broadcast(IxQuery *q)
 {
     const HloShape *s = q->i->operands[0]->shape;
     for (uint32_t d = 0, k = 0, loop = 0; d < q->i->shape->rank; d++)
         q->index[d] = !among(q->i, d, &k) || s->dims[k] != q->i->shape->dims[d] ? q->loops[loop++] : q->from[k];
 }
 
-static void to_moved(IxAsk *q)
+static void to_moved(IxQuery *q)
 {
     const HloShape *s = q->i->operands[0]->shape, *to = q->i->shape;
     switch (q->i->opcode) {
@@ -93,26 +93,26 @@ static void to_moved(IxAsk *q)
             q->index[d] = q->from[q->i->dimensions[d]];
         } else if (q->i->opcode == HLO_SLICE) {
             const HloSlice *c = &q->i->slices[d];
-            q->index[d] = ix_quotient(q, ix_unshift(q, q->from[d], c->start), c->stride, to->dims[d]);
+            q->index[d] = ix_quotient(q, ix_minus(q, q->from[d], c->start), c->stride, to->dims[d]);
         } else { /* reverse */
             q->index[d] = among(q->i, d, &k) ? rw_sub(q->rw, ix_index(q, s->dims[d] - 1), q->from[d]) : q->from[d];
         }
     }
 }
 
-static void to_pad(IxAsk *q)
+static void to_pad(IxQuery *q)
 {
     for (uint32_t d = 0; d < q->i->shape->rank; d++) {
         const HloPadding *p = &q->i->paddings[d];
-        q->index[d] = ix_quotient(q, ix_shift(q, rw_scale(q->rw, q->from[d], ix_apart(p)), p->low), 1, q->i->shape->dims[d]);
+        q->index[d] = ix_quotient(q, ix_plus(q, rw_scale(q->rw, q->from[d], ix_pad_step(p)), p->low), 1, q->i->shape->dims[d]);
     }
 }
 
-static void to_concatenate(IxAsk *q)
+static void to_concatenate(IxQuery *q)
 {
     const int64_t along = q->i->dimensions[0];
     for (uint32_t d = 0; d < q->i->shape->rank; d++) q->index[d] = q->from[d];
-    q->index[along] = ix_shift(q, q->from[along], ix_concat_offset(q->i, q->operand));
+    q->index[along] = ix_plus(q, q->from[along], ix_concat_offset(q->i, q->operand));
 }
 
 static void list_parts(IxList *l)
@@ -121,7 +121,7 @@ static void list_parts(IxList *l)
     if (l->i->shape->rank > s->rank) ix_list_size(l, l->i->shape->dims[s->rank]);
 }
 
-static void to_bitcast_convert(IxAsk *q)
+static void to_bitcast_convert(IxQuery *q)
 {
     const uint32_t rank = q->i->operands[0]->shape->rank;
     for (uint32_t d = 0; d < q->i->shape->rank; d++) q->index[d] = d < rank ? q->from[d] : q->loops[0];

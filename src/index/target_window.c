@@ -8,12 +8,12 @@
  */
 #include "index/access.h"
 
-static void to_reduce(IxAsk *q)
+static void to_reduce(IxQuery *q)
 {
     const HloInts reduced = {q->i->dimensions, q->i->n_dimensions};
     const HloShape *s = q->i->operands[0]->shape;
     for (uint32_t d = 0, out = 0; d < s->rank; d++)
-        if (!ix_holds(reduced, d)) q->index[out++] = q->from[d];
+        if (!ix_contains(reduced, d)) q->index[out++] = q->from[d];
 }
 
 /* --- windows --------------------------------------------------------------------------------------------------------------------- */
@@ -24,19 +24,19 @@ static void list_window(IxList *l)
 }
 
 /* The window, of n, in which the element is number `at`. */
-static IrRef window_of(IxAsk *q, const HloWindow *w, IrRef element, IrRef at, int64_t n)
+static IrRef window_of(IxQuery *q, const HloWindow *w, IrRef element, IrRef at, int64_t n)
 {
     const IrRef place = rw_sub(q->rw, rw_scale(q->rw, element, w->lhs_dilate), rw_scale(q->rw, at, w->rhs_dilate));
-    return ix_quotient(q, ix_shift(q, place, w->low), w->stride, n);
+    return ix_quotient(q, ix_plus(q, place, w->low), w->stride, n);
 }
 
-static IrRef element_of(IxAsk *q, const HloWindow *w, IrRef window, IrRef at, int64_t n)
+static IrRef element_of(IxQuery *q, const HloWindow *w, IrRef window, IrRef at, int64_t n)
 {
     const IrRef place = rw_add(q->rw, rw_scale(q->rw, window, w->stride), rw_scale(q->rw, at, w->rhs_dilate));
-    return ix_quotient(q, ix_unshift(q, place, w->low), w->lhs_dilate, n);
+    return ix_quotient(q, ix_minus(q, place, w->low), w->lhs_dilate, n);
 }
 
-static void to_window(IxAsk *q)
+static void to_window(IxQuery *q)
 {
     const HloShape *s = ix_leaf(q->a, q->i->shape, q->output);
     for (uint32_t d = 0; d < s->rank; d++) q->index[d] = window_of(q, &q->i->windows[d], q->from[d], q->loops[d], s->dims[d]);
@@ -49,7 +49,7 @@ static void list_select_scatter(IxList *l)
     if (l->operand == 0) list_window(l);
 }
 
-static void to_select_scatter(IxAsk *q)
+static void to_select_scatter(IxQuery *q)
 {
     const HloShape *s = q->i->shape, *source = q->i->operands[1]->shape;
     for (uint32_t d = 0; d < s->rank; d++) {
@@ -78,14 +78,14 @@ static void list_dot(IxList *l)
     const HloInts own = side ? d.rhs_contracting : d.lhs_contracting;
     const HloShape *other = l->i->operands[!side]->shape, *s = l->i->operands[side]->shape;
     for (uint32_t p = 0; p < other->rank; p++)
-        if (!ix_holds(batch, p) && !ix_holds(contracting, p)) ix_list_size(l, other->dims[p]);
+        if (!ix_contains(batch, p) && !ix_contains(contracting, p)) ix_list_size(l, other->dims[p]);
     if (l->operand < 2) return;
     const bool shared = l->i->operands[l->operand]->shape->rank != s->rank;
     for (uint32_t p = 0; p < s->rank; p++)
-        if (!ix_holds(own, p)) ix_list_size(l, shared ? s->dims[p] : factor(l->i, l->operand, p));
+        if (!ix_contains(own, p)) ix_list_size(l, shared ? s->dims[p] : factor(l->i, l->operand, p));
 }
 
-static void to_dot(IxAsk *q)
+static void to_dot(IxQuery *q)
 {
     const HloDotDims d = hlo_dot_dims(q->a, q->i);
     const uint32_t side = q->operand % 2, n_batch = d.lhs_batch.n;
@@ -98,7 +98,7 @@ static void to_dot(IxAsk *q)
     const bool shared = q->i->operands[q->operand]->shape->rank != s->rank;
     for (uint32_t k = 0; k < n_other; k++) q->index[other + k] = q->loops[k];
     for (uint32_t p = 0; p < s->rank; p++) {
-        if (ix_holds(contracting, p)) continue;
+        if (ix_contains(contracting, p)) continue;
         IrRef there = shared ? q->loops[block] : q->from[p];
         if (q->operand > 1 && !shared)
             there = rw_add(q->rw, rw_scale(q->rw, there, factor(q->i, q->operand, p)), q->loops[block]);
@@ -106,7 +106,7 @@ static void to_dot(IxAsk *q)
         uint32_t place = own;
         for (uint32_t k = 0; k < batch.n; k++)
             if (batch.items[k] == (int64_t)p) place = k;
-        if (!ix_holds(batch, p)) own++;
+        if (!ix_contains(batch, p)) own++;
         q->index[place] = there;
     }
 }
@@ -127,7 +127,7 @@ static void list_convolution(IxList *l)
     ix_list_size(l, s->dims[d.out_batch]);
 }
 
-static void from_input(IxAsk *q, const HloConvDims *d)
+static void from_input(IxQuery *q, const HloConvDims *d)
 {
     const HloShape *s = q->i->shape;
     const int64_t outputs = s->dims[d->out_feature], batch = s->dims[d->out_batch];
@@ -142,7 +142,7 @@ static void from_input(IxAsk *q, const HloConvDims *d)
             window_of(q, &q->i->windows[k], q->from[d->lhs_spatial[k]], q->loops[k], s->dims[d->out_spatial[k]]);
 }
 
-static void from_kernel(IxAsk *q, const HloConvDims *d)
+static void from_kernel(IxQuery *q, const HloConvDims *d)
 {
     const HloShape *x = q->i->operands[0]->shape;
     for (uint32_t k = 0; k < d->n_spatial; k++) {
@@ -155,7 +155,7 @@ static void from_kernel(IxAsk *q, const HloConvDims *d)
     q->index[d->out_feature] = q->from[d->rhs_output];
 }
 
-static void to_convolution(IxAsk *q)
+static void to_convolution(IxQuery *q)
 {
     const HloConvDims d = hlo_conv_dims(q->a, q->i);
     if (q->operand == 0) from_input(q, &d);

@@ -217,7 +217,6 @@ uint8_t *ir_needed(const IrGraph *g, WbbArena *a, const IrKernel *k); /* by ref:
 void ir_replace(IrKernel *k, IrRef *made);
 
 /* structure.c: values, results, functions -------------------------------------------------------------------------------------- */
-uint32_t ir_value_new(IrGraph *g, const char *name, IrType type);
 IrRef ir_value(IrGraph *g, uint32_t number);
 /* One more result of a `for`: makes the value after it and the one that its body sees, both called `name` or by what is made of it,
  * and gives its number i. ir_value(g, s->results[i].carried) is for the body, results[i].yield is to be set, and
@@ -242,21 +241,12 @@ bool ir_within(IrGraph *g, IrRef n, WbbI128 lo, WbbI128 hi); /* lo <= n < hi, pr
 bool ir_multiple(IrGraph *g, IrRef n, WbbI128 k);            /* k divides n, proved */
 bool ir_fits_i32(IrGraph *g, IrRef n);                        /* n and every partial result of it fit in 32 signed bits */
 
-/* stride.c: how n moves along variable number `variable`, in blocks of `lanes` values that start at multiples of lanes. */
-typedef struct {
-    bool linear;     /* n at value l of a block is n at its first value plus l * stride; else the others say nothing but `first` */
-    WbbI128 stride;  /* 0: constant in a block; 1: contiguous */
-    IrFact first;    /* of n at the first value of a block: how the block is aligned */
-} IrStride;
-IrStride ir_stride(IrGraph *g, IrRef n, uint32_t variable, int64_t lanes);
-/* Bits of n, an integer of 64 bits, that are 0, and that are 1, wherever it is evaluated. Nothing is known of what may leave 64 bits. */
-typedef struct { uint64_t zero, one; } IrBits;
-IrBits ir_bits(IrGraph *g, IrRef n);
-
-/* element_facts.c: what is known of an element wherever it is evaluated. Both look `depth` operations deep. */
+/* element_facts.c: what is known of an element wherever it is evaluated. Both functions look `depth` operations deep. */
+typedef struct { uint64_t zero, one; } IrBits; /* bits that are known to be 0, and to be 1 */
 IrBits ir_element_bits(IrGraph *g, IrRef integer, uint32_t depth);
+/* The classes of floats that a value may belong to: a set bit says "possible", a clear bit "never". */
 enum { MAY_NAN = 1, MAY_INF = 2, MAY_NEGZERO = 4, MAY_FRACTION = 8, MAY_NEGATIVE = 16, MAY_EXCEED_1 = 32, MAY_ALL = 63 };
-uint32_t ir_float_may(IrGraph *g, IrRef x, uint32_t depth); /* of MAY_..: what x may be */
+uint32_t ir_float_may(IrGraph *g, IrRef x, uint32_t depth);
 
 /* print.c, parse.c, term.c, verify.c */
 void ir_print(WbbBuf *out, const IrKernel *k);

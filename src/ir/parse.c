@@ -146,6 +146,7 @@ IrKernel *ir_parse(WbbCx *cx, WbbArena *a, const char *file, const char *text, s
     IrKernel *k = WBB_NEW(a, IrKernel);
     k->g = ir_graph_new(cx, a);
     IrParser p = {.cx = cx, .arena = a, .g = k->g, .file = file, .p = text, .end = text + n, .line_start = text, .line = 1};
+    p.numbers.arena = a;
     p.k = k;
     kernel(&p, k);
     return k;

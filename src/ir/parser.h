@@ -20,7 +20,7 @@ typedef struct {
     uint32_t nesting;
     bool free_names; /* a term by itself: a name that nothing binds is a variable of the type of its place */
     struct { IrName *items; uint32_t n, capacity; } names; /* visible ones */
-    uint32_t *name_slots, n_name_slots, n_used_slots; /* hash table of numbers in `names` + 1, with some that name nothing any more */
+    WbbMap numbers; /* by interned name, its last number in `names` + 1 */
     struct { IrBuffer *items; uint32_t n, capacity; } buffers;
     IrKernel *k; /* NULL: a term by itself */
     struct { IrRef *items; uint32_t n, capacity; } same; /* same.items[r] = r */

@@ -236,7 +236,7 @@ void ir_put_node(IrPrinter *p, IrRef r, IrType expected)
 
 IrPrinter ir_printer(WbbBuf *out, WbbArena *scratch, const IrGraph *g)
 {
-    IrPrinter p = {.out = out, .g = g, .scratch = scratch, .depth_left = -1};
+    IrPrinter p = {.out = out, .g = g, .scratch = scratch, .depth_left = -1, .words = {.arena = scratch}};
     p.uses = WBB_NEW_N(scratch, uint32_t, g->n);
     p.deep = WBB_NEW_N(scratch, uint8_t, g->n);
     p.named = WBB_NEW_N(scratch, bool, g->n);

@@ -102,47 +102,52 @@ static void choose_names(IrPrinter *p, const IrRefs *nodes)
     }
 }
 
-static IrWord *word_at(IrPrinter *p, const char *name)
+/* A name that is known, or NULL. */
+static IrWord *known_word(const IrPrinter *p, const char *name)
 {
-    for (uint64_t h = wbb_hash(name, strlen(name), 5);; h++) {
-        IrWord *w = &p->words[h & (p->n_words - 1)];
-        if (!w->name || !strcmp(w->name, name)) return w;
+    const WbbEntry *e = wbb_map_get_bytes(&p->words, name, strlen(name));
+    return e ? e->pointer : NULL;
+}
+
+static IrWord *word_of(IrPrinter *p, const char *name)
+{
+    WbbEntry *e = wbb_map_put_bytes(&p->words, name, strlen(name));
+    if (!e->pointer) {
+        IrWord *w = WBB_NEW(p->scratch, IrWord);
+        w->name = wbb_map_text(e);
+        e->pointer = w;
     }
+    return e->pointer;
 }
 
 static void collect_words(IrPrinter *p)
 {
     const IrGraph *g = p->g;
-    p->n_words = 16;
-    while (p->n_words < 4 * (g->n_vars + g->n_values)) p->n_words *= 2;
-    p->words = WBB_NEW_N(p->scratch, IrWord, p->n_words);
     p->vars = WBB_NEW_N(p->scratch, const char *, g->n_vars + 1);
     p->values = WBB_NEW_N(p->scratch, const char *, g->n_values + 1);
-    for (uint32_t i = 0; i < g->n_vars; i++) word_at(p, p->vars[i] = g->vars[i].name)->name = g->vars[i].name;
-    for (uint32_t i = 0; i < g->n_values; i++) word_at(p, p->values[i] = g->values[i].name)->name = g->values[i].name;
+    for (uint32_t i = 0; i < g->n_vars; i++) word_of(p, p->vars[i] = g->vars[i].name);
+    for (uint32_t i = 0; i < g->n_values; i++) word_of(p, p->values[i] = g->values[i].name);
 }
 
 /* The name that is written for `name` from here on: another one where that name has a meaning here already. */
 static const char *bind(IrPrinter *p, const char *name)
 {
-    IrWord *w = word_at(p, name);
+    IrWord *first = word_of(p, name), *w = first;
     while (w->visible) {
-        const char *other = wbb_format(p->scratch, "%s_%u", name, 2 + word_at(p, name)->others++);
-        if (word_at(p, other)->name) continue;
-        w = word_at(p, other);
-        w->name = other;
+        const char *other = wbb_format(p->scratch, "%s_%u", name, 2 + first->others++);
+        if (!known_word(p, other)) w = word_of(p, other);
     }
     w->visible = true;
     return w->name;
 }
 
-static void unbind(IrPrinter *p, const char *name) { word_at(p, name)->visible = false; }
+static void unbind(IrPrinter *p, const char *name) { word_of(p, name)->visible = false; }
 
 static uint32_t fresh_name(IrPrinter *p)
 {
     char name[16];
     do snprintf(name, sizeof name, "x%u", ++p->n_names);
-    while (word_at(p, name)->name);
+    while (known_word(p, name));
     return p->n_names;
 }
 
@@ -270,7 +275,7 @@ static void put_statement(IrPrinter *p, const IrStmt *s, uint32_t depth)
     case IR_FOR: put_for(p, s); break;
     case IR_IF: put_if(p, s); break;
     }
-    for (uint32_t i = 0; i < s->n_results; i++) word_at(p, p->values[s->results[i].value])->visible = true;
+    for (uint32_t i = 0; i < s->n_results; i++) word_of(p, p->values[s->results[i].value])->visible = true;
     wbb_put(p->out, "\n");
 }
 
@@ -381,8 +386,10 @@ void ir_print(WbbBuf *out, const IrKernel *k)
     IrPrinter p = ir_printer(out, scratch, k->g);
     p.k = k;
     collect_words(&p);
-    for (uint32_t i = 0; i < k->g->n_vars; i++)
-        if (k->g->vars[i].kind == IR_BID || k->g->vars[i].kind == IR_TID) word_at(&p, k->g->vars[i].name)->visible = true;
+    for (uint32_t i = 0; i < k->g->n_vars; i++) {
+        const IrVar *v = &k->g->vars[i];
+        if (v->kind == IR_BID || v->kind == IR_TID) word_of(&p, v->name)->visible = true;
+    }
     wbb_putf(out, "kernel @%s(", k->name);
     put_buffers(&p);
     wbb_putf(out, ") block %u grid %u ", k->block, k->grid);

@@ -17,7 +17,7 @@ typedef struct {
 } IrPrinted;
 
 typedef struct {
-    const char *name; /* NULL: free */
+    const char *name;
     bool visible;
     uint32_t others; /* names made of it so far */
 } IrWord;
@@ -42,8 +42,7 @@ typedef struct {
     IrRef *heads;
     uint32_t n_ages, n_names, next_block;
     const char **vars, **values; /* by number: as they are written; NULL: by their own names */
-    IrWord *words;               /* hash table of all names */
-    uint32_t n_words;
+    WbbMap words;                /* of all names, an IrWord each */
     int depth_left; /* when one node is printed */
 } IrPrinter;
 

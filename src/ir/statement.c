@@ -10,40 +10,20 @@
 
 static const IrType INDEX = IR_TYPE(SC_INDEX, 0), PRED = IR_TYPE(SC_PRED, 0);
 
-/* The slot that holds a name, or a free one. Names are interned and none hides another. A block's end makes names invisible by making
- * the list shorter; a slot whose number another name has got since names nothing any more, until the table is made anew. */
-static uint32_t *name_slot(const IrParser *p, const char *z)
-{
-    for (uint64_t h = wbb_hash(&z, sizeof z, 9);; h++) {
-        uint32_t *slot = &p->name_slots[h & (p->n_name_slots - 1)];
-        if (*slot == 0 || p->names.items[*slot - 1].name == z) return slot;
-    }
-}
-
-static void make_name_slots(IrParser *p)
-{
-    p->n_name_slots = 64;
-    while (p->n_name_slots < 4 * p->names.n) p->n_name_slots *= 2;
-    p->name_slots = WBB_NEW_N(p->arena, uint32_t, p->n_name_slots);
-    for (uint32_t i = 0; i < p->names.n; i++) *name_slot(p, p->names.items[i].name) = i + 1;
-    p->n_used_slots = p->names.n;
-}
-
 void ir_bind_name(IrParser *p, const char *z, IrRef node)
 {
-    if (2 * p->n_used_slots >= p->n_name_slots) make_name_slots(p);
-    uint32_t *slot = name_slot(p, z);
-    if (*slot == 0) p->n_used_slots++;
     const IrName n = {.name = z, .node = node};
     WBB_PUSH(p->arena, &p->names, n);
-    *slot = p->names.n;
+    wbb_map_put(&p->numbers, wbb_key(z))->value = p->names.n;
 }
 
+/* No name hides another. The end of a block hides names by making the list shorter: the number of a hidden name is
+ * beyond its end, or another name's by now. */
 IrRef ir_named(IrParser *p, const char *z)
 {
-    if (!p->n_name_slots) return 0;
-    const uint32_t at = *name_slot(p, z);
-    return at && at <= p->names.n && p->names.items[at - 1].name == z ? p->names.items[at - 1].node : 0;
+    const WbbEntry *e = wbb_map_get(&p->numbers, wbb_key(z));
+    if (!e || e->value > p->names.n || p->names.items[e->value - 1].name != z) return 0;
+    return p->names.items[e->value - 1].node;
 }
 
 void ir_name(IrParser *p, WbbLoc loc, const char *z, IrRef node)

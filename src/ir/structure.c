@@ -9,7 +9,7 @@
  */
 #include "ir/ir.h"
 
-uint32_t ir_value_new(IrGraph *g, const char *name, IrType type)
+static uint32_t new_value(IrGraph *g, const char *name, IrType type)
 {
     if (g->n_values == g->values_capacity) {
         const uint32_t capacity = g->values_capacity ? g->values_capacity * 2 : 8;
@@ -42,8 +42,8 @@ uint32_t ir_carry(IrGraph *g, IrStmt *s, const char *name, IrRef init)
     const IrType type = ir_at(g, init)->type;
     IrResult *r = ir_result_new(g, s);
     r->init = init;
-    r->value = ir_value_new(g, name, type);
-    r->carried = ir_value_new(g, name, type);
+    r->value = new_value(g, name, type);
+    r->carried = new_value(g, name, type);
     return s->n_results - 1;
 }
 
@@ -53,7 +53,7 @@ IrRef ir_result(IrGraph *g, IrStmt *s, const char *name, IrRef yield, IrRef othe
     IrResult *r = ir_result_new(g, s);
     r->yield = yield;
     r->otherwise = otherwise;
-    r->value = ir_value_new(g, name, ir_at(g, yield)->type);
+    r->value = new_value(g, name, ir_at(g, yield)->type);
     return ir_value(g, r->value);
 }
 

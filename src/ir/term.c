@@ -80,7 +80,7 @@ static void begin(IrParser *p, const char *file, const char *text)
 
 IrRef ir_parse_term(WbbCx *cx, WbbArena *a, IrGraph *g, const char *file, const char *text, const char *const *lets, uint32_t n_lets)
 {
-    IrParser p = {.cx = cx, .arena = a, .g = g, .free_names = true};
+    IrParser p = {.cx = cx, .arena = a, .g = g, .free_names = true, .numbers = {.arena = a}};
     for (uint32_t i = 0; i < n_lets; i++) {
         begin(&p, lets[i], lets[i]);
         let(&p);

@@ -196,35 +196,6 @@ void ll_functions(LlBuild *b)
 }
 
 /* --- calls ------------------------------------------------------------------------------------------------------------------------ */
-static bool same_call(const IrGraph *g, IrRef x, IrRef y)
-{
-    const IrNode *p = ir_at(g, x), *q = ir_at(g, y);
-    if (IR_CALLEE(p->imm) != IR_CALLEE(q->imm)) return false;
-    for (uint32_t i = 0; i < p->a[1]; i++)
-        if (ir_operand(g, x, i) != ir_operand(g, y, i)) return false;
-    return true;
-}
-
-static LlCalled *find_called(LlBuild *b, IrRef r)
-{
-    uint64_t h = wbb_hash(&(uint32_t){IR_CALLEE(ir_at(b->g, r)->imm)}, sizeof(uint32_t), 7);
-    for (uint32_t i = 0; i < ir_arity(b->g, r); i++) h = wbb_hash(&(IrRef){ir_operand(b->g, r, i)}, sizeof(IrRef), h);
-    for (;; h++) {
-        LlCalled *c = &b->called[h & (b->called_capacity - 1)];
-        if (!c->r || same_call(b->g, c->r, r)) return c;
-    }
-}
-
-static void grow_called(LlBuild *b)
-{
-    const LlCalled *old = b->called;
-    const uint32_t n = b->called_capacity;
-    b->called_capacity = n ? n * 2 : 64;
-    b->called = WBB_NEW_N(b->arena, LlCalled, b->called_capacity);
-    for (uint32_t i = 0; i < n; i++)
-        if (old[i].r) *find_called(b, old[i].r) = old[i];
-}
-
 static LLVMValueRef call(LlBuild *b, IrRef r)
 {
     const LlCallee *c = &b->callees[IR_CALLEE(ir_at(b->g, r)->imm)];
@@ -237,15 +208,26 @@ static LLVMValueRef call(LlBuild *b, IrRef r)
     return LLVMBuildCall2(b->builder, c->type, c->function, args, n, "");
 }
 
+/* The last call of the same function with the same arguments; its value is NULL if there was none. */
+static LlCalled *called(LlBuild *b, IrRef r)
+{
+    const uint32_t n = ir_arity(b->g, r);
+    uint32_t *key = WBB_NEW_N(b->arena, uint32_t, n + 1);
+    key[0] = IR_CALLEE(ir_at(b->g, r)->imm);
+    for (uint32_t i = 0; i < n; i++) key[i + 1] = ir_operand(b->g, r, i);
+    WbbEntry *e = wbb_map_put_bytes(&b->called, key, (n + 1) * sizeof *key);
+    if (!e->pointer) e->pointer = WBB_NEW(b->arena, LlCalled);
+    return e->pointer;
+}
+
 /* One call for all its results. */
 LLVMValueRef ll_call(LlBuild *b, IrRef r)
 {
     const uint32_t which = IR_WHICH(ir_at(b->g, r)->imm);
     if (b->k->functions[IR_CALLEE(ir_at(b->g, r)->imm)]->n_yields == 1) return call(b, r);
-    if (2 * b->n_called >= b->called_capacity) grow_called(b);
-    LlCalled *made = find_called(b, r);
-    if (!made->r) b->n_called++;
-    if (!made->r || !b->open[made->scope] || made->scope > b->places.home[r]->scope) /* one of a scope around this one is there */
-        *made = (LlCalled){r, b->places.home[r]->scope, call(b, r)};
+    LlCalled *made = called(b, r);
+    const uint32_t scope = b->places.home[r]->scope;
+    if (!made->value || !b->open[made->scope] || made->scope > scope) /* else that of an enclosing scope serves */
+        *made = (LlCalled){scope, call(b, r)};
     return LLVMBuildExtractValue(b->builder, made->value, which, "");
 }

@@ -86,7 +86,6 @@ typedef struct {
 
 /* A call, all results of which are there where its scope is open. */
 typedef struct {
-    IrRef r; /* 0: free */
     uint32_t scope;
     LLVMValueRef value;
 } LlCalled;
@@ -125,8 +124,7 @@ typedef struct {
     LLVMValueRef *pointers; /* by buffer: the parameter of the function that is being built; NULL: it has none */
     bool *constant;       /* by buffer: no store changes it */
     LlCallee *callees;    /* by function of the kernel */
-    LlCalled *called;     /* hash table of calls that gave several results */
-    uint32_t n_called, called_capacity;
+    WbbMap called;        /* by function and arguments, an LlCalled for calls of several results */
     IrRef *stack;         /* of nodes to be emitted */
     uint32_t n_stack, stack_capacity;
     LlRow **rows; /* by number in the instruction table */
@@ -141,7 +139,7 @@ typedef struct {
         LlMaker *items;
         uint32_t n, capacity;
     } makers;
-    uint32_t *maker_slots, n_maker_slots; /* hash table of numbers of makers */
+    WbbMap maker_numbers; /* by what a maker says, its number in `makers` */
     LLVMMemoryBufferRef memory;
     LLVMPassBuilderOptionsRef passes;
     char *text; /* LLVM's */

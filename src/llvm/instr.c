@@ -57,7 +57,7 @@ static void parse_args(LlBuild *b, const RwInstr *row, LlRow *out, const char *p
 static LlRow *parse_row(LlBuild *b, const RwInstr *row)
 {
     LlRow *out = WBB_NEW(b->arena, LlRow);
-    if (row->kind == RW_ASM || row->kind == RW_WORDS) return out;
+    if (row->kind == RW_ASM || row->kind == RW_LOOKUP) return out;
     const size_t n = strcspn(row->text, "(");
     if (row->kind == RW_LLVM && !(out->opcode = ll_opcode(row->text, n))) bad_row(b, row, "not an opcode or intrinsic of llvm/intrinsics.c");
     if (row->kind == RW_INTR && !(out->intrinsic = ll_intrinsic(row->text, n))) bad_row(b, row, "not an opcode or intrinsic of llvm/intrinsics.c");
@@ -273,7 +273,7 @@ LLVMValueRef ll_instr(LlBuild *b, IrRef r)
     LLVMTypeRef result = ll_type(b, node->type);
     LLVMValueRef x[4] = {NULL}, v = NULL;
     uint32_t n = parsed->n_args;
-    if (row->kind == RW_ASM || row->kind == RW_WORDS) {
+    if (row->kind == RW_ASM || row->kind == RW_LOOKUP) {
         n = n_operands;
         for (uint32_t i = 0; i < n; i++) x[i] = b->values[operands[i]];
     }
@@ -288,7 +288,7 @@ LLVMValueRef ll_instr(LlBuild *b, IrRef r)
     case RW_INTR: v = intrinsic(b, row, parsed->intrinsic, result, x, n); break;
     case RW_CALL: v = library(b, row, result, x, n); break;
     case RW_ASM: v = assembly(b, row, result, x, n); break;
-    case RW_WORDS: v = word(b, row, node->imm, x[0]); break;
+    case RW_LOOKUP: v = word(b, row, node->imm, x[0]); break;
     }
     if (LLVMTypeOf(v) != result) bad_row(b, row, "gives another type than the node has");
     set_flags(v, node->flags);

@@ -175,7 +175,7 @@ bool ll_menu_has(const RwInstr *row)
     case RW_INTR: return ll_intrinsic(row->text, n) != NULL;
     case RW_CALL: return strncmp(row->text, "__nv_", 5) == 0;
     case RW_ASM: return strstr(row->text, "%d") != NULL;
-    case RW_WORDS: return strspn(row->text, "0123456789abcdef ") == strlen(row->text);
+    case RW_LOOKUP: return strspn(row->text, "0123456789abcdef ") == strlen(row->text);
     }
     return false;
 }

@@ -36,7 +36,6 @@ void ll_lines_begin(LlBuild *b)
     b->lines_file = file;
     const LlMaker nobody = {0};
     WBB_PUSH(b->arena, &b->makers, nobody); /* number 0: LLVM itself */
-    b->maker_slots = WBB_NEW_N(b->arena, uint32_t, b->n_maker_slots = 256);
 }
 
 void ll_lines_function(LlBuild *b, const char *name)
@@ -48,37 +47,15 @@ void ll_lines_function(LlBuild *b, const char *name)
     LLVMSetSubprogram(b->function, b->program);
 }
 
-static uint64_t hash(const LlMaker *m)
-{
-    const uint32_t key[4] = {m->what, m->rule, m->origin, m->detail};
-    return wbb_hash(key, sizeof key, 3);
-}
-
-static uint32_t *slot_of(LlBuild *b, const LlMaker *m)
-{
-    for (uint64_t h = hash(m);; h++) {
-        uint32_t *slot = &b->maker_slots[h & (b->n_maker_slots - 1)];
-        const LlMaker *other = &b->makers.items[*slot];
-        if (*slot == 0 || (other->what == m->what && other->rule == m->rule && other->origin == m->origin && other->detail == m->detail)) return slot;
-    }
-}
-
-static void grow_slots(LlBuild *b)
-{
-    b->n_maker_slots *= 2;
-    b->maker_slots = WBB_NEW_N(b->arena, uint32_t, b->n_maker_slots);
-    for (uint32_t i = 1; i < b->makers.n; i++) *slot_of(b, &b->makers.items[i]) = i;
-}
-
 static uint32_t number_of(LlBuild *b, const LlMaker *m)
 {
-    if (b->makers.n * 2 > b->n_maker_slots) grow_slots(b);
-    uint32_t *slot = slot_of(b, m);
-    if (*slot == 0) {
-        *slot = b->makers.n;
+    const uint32_t key[4] = {m->what, m->rule, m->origin, m->detail};
+    WbbEntry *e = wbb_map_put_bytes(&b->maker_numbers, key, sizeof key);
+    if (e->value == 0) {
+        e->value = b->makers.n;
         WBB_PUSH(b->arena, &b->makers, *m);
     }
-    return *slot;
+    return (uint32_t)e->value;
 }
 
 static void set(LlBuild *b, LlMaker m)

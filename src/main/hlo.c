@@ -33,7 +33,7 @@ WbbStatus main_hlo(WbbCx *cx, WbbArena *a, const Options *o)
     WbbBuf b = wbb_buf(a);
     for (uint32_t k = 0; k < count; k++) {
         const HloModule *m = modules[k];
-        if (o->pass) m = hlo_pass(cx, a, m, o->pass);
+        if (o->pass) m = hlo_run_pass(cx, a, m, o->pass);
         if (!m) refuse_pass(cx, a, o->pass);
         if (o->normalise) m = hlo_normalise(cx, a, m);
         if (k) wbb_put(&b, "\n// -----\n\n");

@@ -106,10 +106,10 @@ const char *main_origin(WbbArena *a, const PipeResult *r, IrRef node)
 
 const char *main_result_text(WbbArena *a, const IrGraph *g, const RwTables *t, IrRef result, int depth)
 {
-    static const char *const kind[] = {"llvm", "intr", "call", "asm", "words"};
+    static const char *const kind[] = {"llvm", "intr", "call", "asm", "lookup"};
     const IrNode *n = ir_at(g, result);
     if (n->op != OP_INSTR) return main_node_text(a, g, result, depth);
     const RwInstr *row = &t->instrs[n->imm];
-    const bool table = row->kind == RW_WORDS; /* too long to be read */
+    const bool table = row->kind == RW_LOOKUP; /* too long to be read */
     return wbb_format(a, table ? "%s '%.26s ..'" : "%s '%s'", kind[row->kind], row->text);
 }

@@ -141,7 +141,7 @@ static void put_tiles(Term *t, WbbBuf *b, IrRef r, int depth)
     }
     const RwInstr *row = &t->target->instrs[n->imm];
     const bool asm_text = row->kind == RW_ASM;
-    wbb_putf(b, asm_text ? "'%s'(" : "%s(", row->kind == RW_WORDS ? "words" : row->text);
+    wbb_putf(b, asm_text ? "'%s'(" : "%s(", row->kind == RW_LOOKUP ? "lookup" : row->text);
     for (uint32_t i = 0; i < 3 && n->a[i]; i++) {
         if (i) wbb_put(b, ", ");
         put_tiles(t, b, n->a[i], depth - 1);

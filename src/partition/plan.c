@@ -11,31 +11,22 @@
 /* buffers ------------------------------------------------------------------------------------------------------------------ */
 
 typedef struct {
-    WbbArena *arena;
     PartPlan *p;
-    uint32_t n, capacity, *slots; /* buffers so far; a hash table of their numbers + 1, by name */
+    WbbMap taken; /* names of the buffers so far, in their order */
 } Names;
-
-static uint32_t *slot_of(const Names *names, const char *name)
-{
-    for (uint64_t h = wbb_hash(name, strlen(name), 0);; h++) {
-        uint32_t *slot = &names->slots[h & (names->capacity - 1)];
-        if (!*slot || !strcmp(names->p->buffers[*slot - 1].name, name)) return slot;
-    }
-}
 
 static void add_buffer(Names *names, const char *wish, const HloShape *s, bool output)
 {
-    char *name = wbb_format(names->arena, "%s", wish);
+    char *name = wbb_format(names->taken.arena, "%s", wish);
     for (char *c = name; *c; c++) {
         const bool fine = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || strchr("_.-", *c);
         if (!fine) *c = '_';
     }
     char *result = name;
-    for (uint32_t k = 1; *slot_of(names, result); k++) result = wbb_format(names->arena, "%s.%u", name, k);
-    uint32_t *slot = slot_of(names, result);
-    names->p->buffers[names->n] = (PartBuffer){result, s, hlo_elements(s), output, -1};
-    *slot = ++names->n;
+    for (uint32_t k = 1; wbb_map_get_bytes(&names->taken, result, strlen(result)); k++)
+        result = wbb_format(names->taken.arena, "%s.%u", name, k);
+    wbb_map_put_bytes(&names->taken, result, strlen(result));
+    names->p->buffers[names->taken.n - 1] = (PartBuffer){result, s, hlo_elements(s), output, -1};
 }
 
 /* A bound on the memory of a plan; a launch takes far fewer parameters. */
@@ -76,9 +67,7 @@ static void find_buffers(WbbArena *a, PartPlan *p)
         p->first_leaf[k] = p->n_operands;
         p->n_operands += body->parameters[k]->shape->n_leaves;
     }
-    Names names = {.arena = a, .p = p, .capacity = 64};
-    while (names.capacity < 2 * (p->n_operands + p->n_outputs + 1)) names.capacity *= 2;
-    names.slots = WBB_NEW_N(a, uint32_t, names.capacity);
+    Names names = {.p = p, .taken = {.arena = a}};
     p->buffers = WBB_NEW_N(a, PartBuffer, p->n_operands + p->n_outputs + 1);
     for (uint32_t k = 0; k < body->n_parameters; k++) {
         const HloInstruction *x = body->parameters[k];

@@ -133,7 +133,7 @@ static const void *value_of(WbbCx *cx, WbbArena *a, const HloFusion *f, const vo
             k = 0;
         } else if (x->opcode == HLO_TUPLE) {
             for (; leaf >= x->operands[k]->shape->n_leaves; k++) leaf -= x->operands[k]->shape->n_leaves;
-        } else if (x->opcode != HLO_COPY && !hlo_hands_on(x)) {
+        } else if (x->opcode != HLO_COPY && !hlo_forwards_operand(x)) {
             break;
         }
         x = x->operands[k];

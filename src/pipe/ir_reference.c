@@ -2,7 +2,7 @@
  *
  * Needs a kernel as it was read, before any pass, and its memory; leaves nothing, but tells each stored element's meaning. An
  * operation that rounds correctly gives bits, by the scalar functions. A function with a budget gives an interval, and what is
- * computed of intervals is an interval, by the bounds of eval/. Where an operation promises nothing (quot by 0 or -1, shlx by the
+ * computed of intervals is an interval, by the bounds of eval/. Where an operation promises nothing (divx by 0 or -1, shlx by the
  * width or more, cvt.i64.f32.approx of nan; contract, which may round once or twice) the value is anything.
  *
  *     store %out[t], tanh.f32(load %in[t])    %in[t] = 1:  0.76159406 .. 0.76159436, 3 ulp each way
@@ -98,8 +98,8 @@ static bool guesses_nothing(double x, uint64_t bits)
 static bool promises_nothing(const IrNode *n, ScType type, ScType from, const uint64_t *v)
 {
     switch ((ScOp)n->op) {
-    case OP_QUOT:
-    case OP_LEFT: return v[1] == 0 || (sc_is_signed(type) && v[1] == sc_mask(type));
+    case OP_DIVX:
+    case OP_REMX: return v[1] == 0 || (sc_is_signed(type) && v[1] == sc_mask(type));
     case OP_SHLX:
     case OP_SHRLX:
     case OP_SHRAX: return v[1] >= sc_type_info[type].bits;

@@ -24,13 +24,13 @@ typedef struct {
 } RwRule;
 
 /* What a selected tile becomes. `text`:
- *   llvm  an LLVM instruction: "fadd", "icmp slt", "fcmp oeq", "select", "fptrunc", ...
- *   intr  an intrinsic: "llvm.fma"; or with its arguments "llvm.ctlz(%a, i1 0)" where some are fixed
- *   call  a function of libdevice: "__nv_tanhf"
- *   asm   PTX: "tanh.approx.f32 %d, %a;" with %d the result and %a %b %c the operands
- *   words an immediate table of 2^n words of 32 bits, hexadecimal: "00000000 a2f9836e"; the operand is the number of one, modulo 2^n
+ *   llvm    an LLVM instruction: "fadd", "icmp slt", "fcmp oeq", "select", "fptrunc", ...
+ *   intr    an intrinsic: "llvm.fma"; or with its arguments "llvm.ctlz(%a, i1 0)" where some are fixed
+ *   call    a function of libdevice: "__nv_tanhf"
+ *   asm     PTX: "tanh.approx.f32 %d, %a;" with %d the result and %a %b %c the operands
+ *   lookup  an immediate table of 2^n words of 32 bits, hexadecimal: "00000000 a2f9836e"; the operand is a word's number, modulo 2^n
  * Operands of the instr node are the rule's variables in order of first appearance: %a, %b, %c. */
-typedef enum { RW_LLVM, RW_INTR, RW_CALL, RW_ASM, RW_WORDS } RwInstrKind;
+typedef enum { RW_LLVM, RW_INTR, RW_CALL, RW_ASM, RW_LOOKUP } RwInstrKind;
 typedef struct {
     uint8_t kind, n_operands;
     uint32_t rule; /* number in rules[] */

@@ -1,5 +1,5 @@
-/* What the files of vectorising share: lanes_mark.c finds what differs from lane to lane, lanes_value.c makes nodes in all lanes or in
- * one, vectorize.c writes the statements. */
+/* lanes.h: the state of vectorising, which the files of vector/ share: lanes_mark.c finds what differs from lane to
+ * lane, lanes_value.c makes nodes in all lanes or in one, vectorize.c writes the statements. */
 #ifndef VEC_LANES_H
 #define VEC_LANES_H
 
@@ -7,7 +7,8 @@
 
 enum { MAX_LANES = 32 };
 
-/* What became of a node, a variable or a value that differs from lane to lane. */
+/* The values that a node, a variable or a value of a statement has in the lanes: a scalar each, pairs, or accesses of
+ * several lanes. */
 typedef enum { SCALARS, PAIRS, LOADS } LaneForm;
 typedef struct {
     uint8_t form;
@@ -15,49 +16,87 @@ typedef struct {
     IrRef at[MAX_LANES];      /* PAIRS: at[2j]; LOADS: at[start] is the access */
 } LaneValue;
 
+/* What is known of one node. All zero, but for `replacement`, unless the node belongs to the loop at hand. */
+typedef struct {
+    LaneValue *value;       /* in all lanes; NULL: not made */
+    uint32_t number;        /* its position in Lanes.nodes + 1; 0: it belongs to no loop at hand */
+    uint32_t request_scope; /* the scope in which all lanes of it were requested; 0: none */
+    IrRef scalar;           /* in one lane alone; holds where scalar_scope is Lanes.scalar_scope */
+    uint32_t scalar_scope;
+    IrRef replacement; /* after all loops: what the node becomes where values are replaced; 0: not known yet */
+    bool varies;       /* differs from lane to lane */
+    bool chained;      /* depends on what is carried from one lane to the next */
+    bool visited;      /* by the walk at hand */
+} LaneNode;
+
+/* What is known of a variable or of a value that a statement binds. */
+typedef struct {
+    LaneValue *value;
+    bool varies, chained; /* as of a node */
+} LaneBinding;
+
 typedef struct {
     RwCx *rw;
     IrGraph *g;
     VecAccesses accesses;
     const IrKernel *k;
-    WbbArena *arena; /* of the loop at hand */
     uint32_t vector_bytes;
-    /* by ref, growing with the graph; only those of `nodes` are not 0 */
-    LaneValue **value;
-    uint8_t *varies, *chained, *mark;
-    uint32_t *seen;         /* in which scope all lanes of it were asked for at once */
-    IrRef *lone;            /* in the region at hand: of one lane, as a scalar of its own */
-    uint32_t *lone_region;
-    uint32_t *place;        /* number in `nodes` + 1 */
-    uint32_t nodes_capacity;
-    /* by number of a variable and of a value */
-    struct LaneBound { LaneValue *value; uint8_t varies, chained; } *vars, *values;
-    uint32_t vars_capacity, values_capacity;
-    struct { IrRef *items; uint32_t n, capacity; } left; /* by number of a value that no statement leaves any more: what it is; 0: it is */
-    bool some_left;
+
+    /* Grown on access, by vec_node, vec_variable and vec_value. */
+    LaneNode *nodes_by_ref;
+    uint8_t *gather_marks; /* of ir_gather, by ref, as long as nodes_by_ref */
+    LaneBinding *variables, *values;
+    uint32_t nodes_capacity, variables_capacity, values_capacity;
+
+    IrRefs replaced_values; /* by number of a value: the node that it is since its loop is gone; 0: it is still bound */
 
     /* of the loop at hand */
+    WbbArena *arena;
     const IrStmt *loop;
-    uint32_t lanes, n; /* n: refs when it was met */
-    IrRefs nodes;      /* that it needs */
-    bool *sequential;  /* by its statements: lane after lane, since it depends on what is carried from lane to lane */
-    struct { bool *items; uint32_t n, capacity; } open; /* by scope */
-    uint32_t scope, region;
-    IrRefs asked, stack; /* to be made; on the way */
+    uint32_t lanes;
+    IrRefs nodes;     /* all that the loop needs, operands first */
+    bool *sequential; /* by statement of the loop's body: done lane after lane, since it depends on carried values */
+    struct { bool *items; uint32_t n, capacity; } open_scopes; /* by scope: is it around the current statement? */
+    uint32_t scope;        /* the current one */
+    uint32_t scalar_scope; /* the current stretch of statements of one lane; scalars of earlier ones are not in scope */
+    IrRefs requested;      /* nodes to be made in all lanes */
+    IrRefs stack;
 } Lanes;
 
 /* lanes_mark.c: fills nodes, varies, chained, sequential. */
-void vec_lanes_mark(Lanes *l, const IrStmt *loop);
-void vec_lanes_grow(Lanes *l); /* all arrays are as large as the graph */
+void vec_mark_loop(Lanes *l, const IrStmt *loop);
+void vec_grow_nodes(Lanes *l, IrRef r); /* nodes_by_ref reaches to r, new records are zero */
+LaneBinding *vec_grow_bindings(const Lanes *l, LaneBinding *bindings, uint32_t *capacity, uint32_t number);
+
+/* The record of a node; the pointer holds until another node's record is asked for. */
+static inline LaneNode *vec_node(Lanes *l, IrRef r)
+{
+    if (r >= l->nodes_capacity) vec_grow_nodes(l, r);
+    return &l->nodes_by_ref[r];
+}
+static inline LaneBinding *vec_variable(Lanes *l, uint32_t number)
+{
+    if (number >= l->variables_capacity)
+        l->variables = vec_grow_bindings(l, l->variables, &l->variables_capacity, number);
+    return &l->variables[number];
+}
+static inline LaneBinding *vec_value(Lanes *l, uint32_t number)
+{
+    if (number >= l->values_capacity) l->values = vec_grow_bindings(l, l->values, &l->values_capacity, number);
+    return &l->values[number];
+}
 
 /* lanes_value.c */
-void vec_lanes_ask(Lanes *l, IrRef r);   /* r is needed in all lanes, here */
-void vec_lanes_make(Lanes *l);           /* all that was asked for, operands first */
-LaneForm vec_lanes_form(const Lanes *l, IrType type); /* of a value that statements carry or leave */
-IrRef vec_lane(Lanes *l, IrRef r, uint32_t lane); /* of what was asked for: as a scalar */
-IrRef vec_lanes(Lanes *l, IrRef r, uint32_t lane, uint32_t count); /* lanes [lane, lane + count); count a power of two, lane a multiple of it */
-IrRef vec_lone(Lanes *l, IrRef r, uint32_t lane); /* where one lane is alone */
-uint32_t vec_lanes_widest(Lanes *l, uint32_t buffer, const IrRef *index, uint32_t lane, const char **why);
-void vec_lanes_note(Lanes *l, uint32_t buffer, bool store, uint32_t width, const char *why);
+void vec_request(Lanes *l, IrRef r);  /* all lanes of r are needed, in the current scope; 0: nothing */
+void vec_make_requested(Lanes *l);    /* makes all that was requested, operands first */
+/* The form of a value of this type that statements carry or result in. */
+LaneForm vec_binding_form(const Lanes *l, IrType type);
+IrRef vec_lane(Lanes *l, IrRef r, uint32_t lane); /* one lane, as a scalar, of a node that was requested and made */
+/* The same for lanes [lane, lane + count), as one node; count is a power of two, lane a multiple of it. */
+IrRef vec_lanes(Lanes *l, IrRef r, uint32_t lane, uint32_t count);
+IrRef vec_scalar(Lanes *l, IrRef r, uint32_t lane); /* r among the statements of one lane alone */
+/* How many lanes, from `lane` on, one access of `buffer` takes; *why: what stops it from being twice as wide. */
+uint32_t vec_access_width(Lanes *l, uint32_t buffer, const IrRef *index, uint32_t lane, const char **why);
+void vec_record_access(Lanes *l, uint32_t buffer, bool store, uint32_t width, const char *why);
 
 #endif

@@ -1,12 +1,15 @@
-/* lanes_value.c: nodes in all lanes, or in one.
+/* lanes_value.c: the values that nodes have in all lanes, or in one.
  *
- * Needs marks; leaves nodes. What differs from lane to lane becomes n scalars, or n/2 pairs where the target's PACKED table has its
- * operation at two lanes, or accesses as wide as they may be; values change form on demand by `part` and `pack`. Loads of
- * neighbouring lanes become one access as wide as these allow: the index sums differ by exactly 1, the first index is a multiple of
- * the width (facts), and the bytes do not exceed the target's widest access or the buffer's alignment.
+ * Needs marks; leaves nodes. A node that differs from lane to lane becomes n scalars, or n/2 pairs where the target's
+ * PACKED table has its operation at two lanes, or accesses as wide as possible; `part` and `pack` change the form on
+ * demand. Loads of neighbouring lanes become one access as wide as these allow: the indices differ by exactly 1 from
+ * lane to lane, the first one is a multiple of the width (by facts), and the bytes exceed neither the target's widest
+ * access nor the buffer's alignment.
  *
- * All lanes of a node are made at once where all of them run. Where one lane is alone (in the branch of a condition that differs),
- * a node that all lanes made in a block around it is part of that; any other is a scalar of its own. What has several lanes already, made of a loop around this one, is a scalar here.
+ * Where all lanes run, all lanes of a node are made at once. Where one lane runs alone, in the branch of a condition
+ * that differs, a node that was made in all lanes in a scope around the branch is a part of that; any other node is
+ * made as a scalar of that lane. A node that has several lanes already, from a loop of lanes around this one, counts as
+ * a scalar.
  *
  *     load %in[8*t + v] in lanes 0..8 of bf16  =>  x = load.bf16x8 %in[8*t]; lane 3: part.bf16<3>(x)
  */
@@ -28,16 +31,17 @@ static bool packs(const RwTables *t, const IrNode *n, ScType from)
     return false;
 }
 
-/* Pairs where any operation takes pairs of the type. */
-LaneForm vec_lanes_form(const Lanes *l, IrType type)
+/* Pairs where some operation of the target takes pairs of the type. */
+LaneForm vec_binding_form(const Lanes *l, IrType type)
 {
     const RwTables *t = rw_target(l->rw);
     for (uint32_t i = 0; l->lanes > 1 && IR_LANES(type) == 1 && i < t->n_packed; i++)
-        if (t->packed[i].lanes == 2 && t->packed[i].type == IR_SC(type) && t->packed[i].from == IR_SC(type)) return PAIRS;
+        if (t->packed[i].lanes == 2 && t->packed[i].type == IR_SC(type) && t->packed[i].from == IR_SC(type))
+            return PAIRS;
     return SCALARS;
 }
 
-/* --- forms of a value ----------------------------------------------------------------------------------------------------------- */
+/* --- forms of a value --------------------------------------------------------------------------------------------- */
 /* The access of a LOADS value that holds a lane: its first lane. */
 static uint32_t access_of(const LaneValue *v, uint32_t lane)
 {
@@ -53,30 +57,32 @@ static IrRef scalar_of(Lanes *l, const LaneValue *v, IrType type, uint32_t lane)
     return rw_make(l->rw, OP_PART, type, 0, v->at[first], 0, 0, lane - first);
 }
 
-static bool varies(const Lanes *l, IrRef r) { return r < l->n && l->varies[r]; }
+static bool varies(Lanes *l, IrRef r) { return vec_node(l, r)->varies; }
 
 IrRef vec_lane(Lanes *l, IrRef r, uint32_t lane)
 {
-    return varies(l, r) ? scalar_of(l, l->value[r], with_lanes(ir_at(l->g, r)->type, 1), lane) : r;
+    return varies(l, r) ? scalar_of(l, vec_node(l, r)->value, with_lanes(ir_at(l->g, r)->type, 1), lane) : r;
 }
 
 IrRef vec_lanes(Lanes *l, IrRef r, uint32_t lane, uint32_t count)
 {
     if (count == 1) return vec_lane(l, r, lane);
     const IrType type = with_lanes(ir_at(l->g, r)->type, count);
-    const LaneValue *v = varies(l, r) ? l->value[r] : NULL;
+    const LaneValue *v = varies(l, r) ? vec_node(l, r)->value : NULL;
     if (!v) return rw_make(l->rw, OP_SPLAT, type, 0, r, 0, 0, 0);
     if (v->form == PAIRS && count == 2) return v->at[lane];
     if (v->form == LOADS) {
         const uint32_t first = access_of(v, lane);
-        if (lane + count <= first + v->width[first]) return rw_make(l->rw, OP_PART, type, 0, v->at[first], 0, 0, lane - first);
+        if (lane + count <= first + v->width[first])
+            return rw_make(l->rw, OP_PART, type, 0, v->at[first], 0, 0, lane - first);
     }
     const IrRef low = vec_lanes(l, r, lane, count / 2), high = vec_lanes(l, r, lane + count / 2, count / 2);
     return rw_make(l->rw, OP_PACK, type, 0, low, high, 0, 0);
 }
 
-/* --- accesses -------------------------------------------------------------------------------------------------------------------- */
-static bool follows(Lanes *l, IrRef x, IrRef y)
+/* --- accesses ----------------------------------------------------------------------------------------------------- */
+/* y = x + 1? */
+static bool is_next(Lanes *l, IrRef x, IrRef y)
 {
     const IrRef d = rw_sub(l->rw, y, x);
     return ir_is_const(l->g, d) && ir_at(l->g, d)->imm == 1;
@@ -90,21 +96,21 @@ static uint32_t widest(Lanes *l, uint32_t buffer, const IrRef *index, uint32_t l
         if (2 * w * bits > 8 * l->vector_bytes) return *why = "the widest access of the target", w;
         if (2 * w * bits > 8 * b->align) return *why = "the alignment of the buffer", w;
         if (lane + 2 * w > l->lanes) return *why = "all that a thread needs at once", w;
-        if (!ir_multiple(l->g, index[lane], 2 * w)) return *why = "the first index is not a multiple of the next width", w;
+        if (!ir_multiple(l->g, index[lane], 2 * w))
+            return *why = "the first index is not a multiple of the next width", w;
         for (uint32_t i = lane; i + 1 < lane + 2 * w; i++)
-            if (!follows(l, index[i], index[i + 1])) return *why = "neighbouring lanes are not neighbours in memory", w;
+            if (!is_next(l, index[i], index[i + 1])) return *why = "neighbouring lanes are not neighbours in memory", w;
     }
 }
 
-/* How many lanes from `lane` on one access of `buffer` can take; says in `why` what stopped it from being twice as wide. A part of a
- * byte is no access. */
-uint32_t vec_lanes_widest(Lanes *l, uint32_t buffer, const IrRef *index, uint32_t lane, const char **why)
+/* An access is at least a byte: fewer elements are accessed one by one. */
+uint32_t vec_access_width(Lanes *l, uint32_t buffer, const IrRef *index, uint32_t lane, const char **why)
 {
     const uint32_t w = widest(l, buffer, index, lane, why);
     return w * sc_type_info[l->k->buffers[buffer].type].bits < 8 ? 1 : w;
 }
 
-void vec_lanes_note(Lanes *l, uint32_t buffer, bool store, uint32_t width, const char *why)
+void vec_record_access(Lanes *l, uint32_t buffer, bool store, uint32_t width, const char *why)
 {
     VecAccess a = {.buffer = buffer, .store = store, .lanes = width, .count = 1, .why = why};
     for (uint32_t i = 0; i < l->accesses.n; i++) {
@@ -126,18 +132,18 @@ static void load_lanes(Lanes *l, IrRef r, LaneValue *v)
     v->form = LOADS;
     for (uint32_t i = 0; i < l->lanes;) {
         const char *why;
-        const uint32_t w = vec_lanes_widest(l, buffer, index, i, &why);
+        const uint32_t w = vec_access_width(l, buffer, index, i, &why);
         v->width[i] = (uint8_t)w;
         v->at[i] = rw_make(l->rw, OP_LOAD, with_lanes(n.type, w), n.flags, n.a[0], index[i], 0, 0);
-        if (i == 0 || index[i] != index[i - 1]) vec_lanes_note(l, buffer, false, w, why);
+        if (i == 0 || index[i] != index[i - 1]) vec_record_access(l, buffer, false, w, why);
         i += w;
     }
 }
 
-/* --- one lane of a node ------------------------------------------------------------------------------------------------------------ */
+/* --- one lane of a node ------------------------------------------------------------------------------------------- */
 typedef IrRef (*OneLane)(Lanes *l, IrRef r, uint32_t lane);
 
-/* The node with the operands that it has in a lane. */
+/* The node r in a lane; `operand` gives its operands there. */
 static IrRef in_lane(Lanes *l, IrRef r, uint32_t lane, OneLane operand)
 {
     RwCx *rw = l->rw;
@@ -160,24 +166,34 @@ static IrRef in_lane(Lanes *l, IrRef r, uint32_t lane, OneLane operand)
     return rw_make(rw, (ScOp)n.op, n.type, n.flags, x[0], x[1], x[2], n.imm);
 }
 
-static const LaneValue *leaf_value(const Lanes *l, const IrNode *n)
+static bool is_leaf(const IrNode *n) { return n->op == OP_VAR || n->op == OP_VALUE; }
+
+static const LaneValue *leaf_value(Lanes *l, const IrNode *n)
 {
-    return n->op == OP_VAR ? l->vars[n->imm].value : l->values[n->imm].value;
+    const uint32_t number = (uint32_t)n->imm;
+    return n->op == OP_VAR ? vec_variable(l, number)->value : vec_value(l, number)->value;
 }
 
-static void node_lanes(Lanes *l, IrRef r)
+/* Does the target compute two lanes of node n at once? */
+static bool is_packed(Lanes *l, const IrNode *n, bool index)
+{
+    if (l->lanes == 1 || IR_LANES(n->type) > 1 || index || n->op == OP_CALL || n->op == OP_LOAD) return false;
+    return packs(rw_target(l->rw), n, IR_SC(ir_at(l->g, n->a[0])->type));
+}
+
+static void make_lanes(Lanes *l, IrRef r)
 {
     IrGraph *g = l->g;
     const IrNode n = *ir_at(g, r);
-    LaneValue *v = l->value[r] = WBB_NEW(l->arena, LaneValue);
+    LaneValue *v = vec_node(l, r)->value = WBB_NEW(l->arena, LaneValue);
     g->making_rule = g->rule[r];
     g->making_origin = g->origin[r];
     v->form = SCALARS;
-    if (n.op == OP_VAR || n.op == OP_VALUE) {
+    if (is_leaf(&n)) {
         *v = *leaf_value(l, &n);
     } else if (n.op == OP_LOAD && IR_LANES(n.type) == 1) {
         load_lanes(l, r, v);
-    } else if (l->lanes > 1 && IR_LANES(n.type) == 1 && n.op != OP_CALL && n.op != OP_LOAD && !ir_is_index(g, r) && packs(rw_target(l->rw), &n, IR_SC(ir_at(g, n.a[0])->type))) {
+    } else if (is_packed(l, &n, ir_is_index(g, r))) {
         v->form = PAIRS;
         for (uint32_t i = 0; i < l->lanes; i += 2) {
             IrRef x[3] = {0, 0, 0};
@@ -189,53 +205,57 @@ static void node_lanes(Lanes *l, IrRef r)
     }
 }
 
-/* --- on demand ------------------------------------------------------------------------------------------------------------------------ */
-static bool is_leaf(const IrNode *n) { return n->op == OP_VAR || n->op == OP_VALUE; }
-
-/* All lanes of it were asked for in a block around this place, or in this one. */
-static bool is_seen(const Lanes *l, IrRef r) { return l->seen[r] && l->open.items[l->seen[r]]; }
-
-void vec_lanes_ask(Lanes *l, IrRef root)
+/* --- on demand ---------------------------------------------------------------------------------------------------- */
+/* All lanes of r were requested in the current scope, or in one around it. */
+static bool is_requested(Lanes *l, IrRef r)
 {
-    if (!varies(l, root) || is_seen(l, root)) return;
+    const uint32_t scope = vec_node(l, r)->request_scope;
+    return scope && l->open_scopes.items[scope];
+}
+
+void vec_request(Lanes *l, IrRef root)
+{
+    if (!varies(l, root) || is_requested(l, root)) return;
     l->stack.n = 0;
-    l->seen[root] = l->scope;
+    vec_node(l, root)->request_scope = l->scope;
     WBB_PUSH(l->arena, &l->stack, root);
     while (l->stack.n) {
         const IrRef r = l->stack.items[--l->stack.n];
-        if (!l->value[r]) WBB_PUSH(l->arena, &l->asked, r);
+        if (!vec_node(l, r)->value) WBB_PUSH(l->arena, &l->requested, r);
         if (is_leaf(ir_at(l->g, r))) continue;
         for (uint32_t i = 0; i < ir_arity(l->g, r); i++) {
             const IrRef x = ir_operand(l->g, r, i);
-            if (!varies(l, x) || is_seen(l, x)) continue;
-            l->seen[x] = l->scope;
+            if (!varies(l, x) || is_requested(l, x)) continue;
+            vec_node(l, x)->request_scope = l->scope;
             WBB_PUSH(l->arena, &l->stack, x);
         }
     }
 }
 
-void vec_lanes_make(Lanes *l)
+void vec_make_requested(Lanes *l)
 {
-    ir_sort(l->arena, &l->asked);
-    for (uint32_t i = 0; i < l->asked.n; i++) node_lanes(l, l->asked.items[i]);
-    l->asked.n = 0;
+    ir_sort(l->arena, &l->requested);
+    for (uint32_t i = 0; i < l->requested.n; i++) make_lanes(l, l->requested.items[i]);
+    l->requested.n = 0;
     l->g->making_rule = l->g->making_origin = 0;
 }
 
-/* 0: not made yet */
-static IrRef lone_made(Lanes *l, IrRef r, uint32_t lane)
+/* The scalar that r already is in the lane; 0: it is not made yet. */
+static IrRef known_scalar(Lanes *l, IrRef r, uint32_t lane)
 {
     const IrNode *n = ir_at(l->g, r);
-    if (!varies(l, r)) return r;
+    const LaneNode *known = vec_node(l, r);
+    if (!known->varies) return r;
     if (is_leaf(n)) return scalar_of(l, leaf_value(l, n), with_lanes(n->type, 1), lane);
-    if (is_seen(l, r) && !l->chained[r]) return vec_lane(l, r, lane);
-    return l->lone_region[r] == l->region ? l->lone[r] : 0;
+    if (is_requested(l, r) && !known->chained) return vec_lane(l, r, lane);
+    return known->scalar_scope == l->scalar_scope ? known->scalar : 0;
 }
 
-IrRef vec_lone(Lanes *l, IrRef root, uint32_t lane)
+/* Operands first, without recursion. */
+IrRef vec_scalar(Lanes *l, IrRef root, uint32_t lane)
 {
     IrGraph *g = l->g;
-    const IrRef known = lone_made(l, root, lane);
+    const IrRef known = known_scalar(l, root, lane);
     if (known) return known;
     l->stack.n = 0;
     WBB_PUSH(l->arena, &l->stack, root);
@@ -244,18 +264,21 @@ IrRef vec_lone(Lanes *l, IrRef root, uint32_t lane)
         const uint32_t before = l->stack.n;
         for (uint32_t i = ir_arity(g, r); i-- > 0;) {
             const IrRef x = ir_operand(g, r, i);
-            if (!lone_made(l, x, lane)) WBB_PUSH(l->arena, &l->stack, x);
+            if (!known_scalar(l, x, lane)) WBB_PUSH(l->arena, &l->stack, x);
         }
-        if (l->stack.n > before) continue; /* operands first */
+        if (l->stack.n > before) continue;
         l->stack.n--;
-        if (l->lone_region[r] == l->region) continue;
+        if (vec_node(l, r)->scalar_scope == l->scalar_scope) continue;
         g->making_rule = g->rule[r];
         g->making_origin = g->origin[r];
-        l->lone[r] = in_lane(l, r, lane, lone_made);
-        l->lone_region[r] = l->region;
-        if (ir_at(g, r)->op == OP_LOAD)
-            vec_lanes_note(l, (uint32_t)ir_at(g, ir_at(g, r)->a[0])->imm, false, 1, "each lane decides by itself whether it reads");
+        const IrRef made = in_lane(l, r, lane, known_scalar);
+        LaneNode *n = vec_node(l, r);
+        n->scalar = made;
+        n->scalar_scope = l->scalar_scope;
+        if (ir_at(g, r)->op != OP_LOAD) continue;
+        const uint32_t buffer = (uint32_t)ir_at(g, ir_at(g, r)->a[0])->imm;
+        vec_record_access(l, buffer, false, 1, "each lane decides by itself whether it reads");
     }
     g->making_rule = g->making_origin = 0;
-    return l->lone[root];
+    return vec_node(l, root)->scalar;
 }

@@ -1,7 +1,7 @@
 /* vector: loops over lanes become vectors, and index arithmetic gets its width.
  *
- * Needs a kernel after `lower`; leaves straight code on packed elements, accesses as wide as divisibility allows, and 32-bit
- * index arithmetic wherever that is proved to be enough.
+ * Needs a kernel after `lower`; leaves straight code on packed elements, accesses as wide as divisibility allows, and
+ * 32-bit index arithmetic wherever that is proved to be enough.
  *
  *     VecAccesses accesses = vec_vectorize(rw, kernel, target->vector_bytes);
  *     vec_width(kernel);
@@ -12,12 +12,12 @@
 #include "ir/ir.h"
 #include "rewrite/rewrite.h"
 
-/* An access that vectorising made, and what stopped it from being twice as wide. */
+/* An access that vectorising made. */
 typedef struct {
     uint32_t buffer;
     bool store;
     uint32_t lanes, count; /* elements of one access; how many such accesses a thread makes */
-    const char *why;
+    const char *why;       /* for messages: what stopped it from being twice as wide */
 } VecAccess;
 
 typedef struct {
@@ -25,9 +25,9 @@ typedef struct {
     uint32_t n, capacity;
 } VecAccesses;
 
-/* vectorize.c: the accesses live as long as the graph. */
+/* vectorize.c: makes straight code of every `for .. lanes`, and lists the accesses, which live as long as the graph. */
 VecAccesses vec_vectorize(RwCx *rw, IrKernel *k, uint32_t vector_bytes);
-/* width.c */
+/* width.c: marks the index nodes that need 64 bits. */
 void vec_width(IrKernel *k);
 
 #endif

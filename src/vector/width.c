@@ -1,7 +1,9 @@
 /* width.c: 32 or 64 bits for each index expression, by proof.
  *
- * Needs final sums (after vectorising); leaves SC_FLAG_WIDE on every index node whose value, or a partial result of which, may
- * leave 32 signed bits. All others are computed in 32 bits. Nodes are copied, not simplified again: they are final.
+ * Needs final sums (after vectorising); leaves SC_FLAG_WIDE on every index node that may leave 32 signed bits, or a
+ * partial result of which may. All others are computed in 32 bits. Nodes are copied and not simplified again.
+ *
+ *     8*t + v, t in 0..2**28   =>   sum.wide(8*wide(t) + v)
  */
 #include "vector/vector.h"
 

@@ -37,7 +37,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path[:0] = [str(HERE), str(ROOT), str(ROOT / "shaderdb")]
 
-from gen.sass import sections  # noqa: E402
+from gen.proof.sass import sections  # noqa: E402
 from tools import cache_folder, environment, find_warpburg  # noqa: E402
 
 BASELINE = HERE / "anchors.tsv"

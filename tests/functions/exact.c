@@ -1,13 +1,14 @@
 /* exact: the functions by libm in double and long double, and by MPFR with 200 bits.
  *
- * Needs: nothing; MPFR where WITH_MPFR is set. Leaves: exact.h. libm's double is off by less than 2^-28 units of an f32, its long double
- * by a few thousandths of a unit of an f64: enough to find where an error is largest, which MPFR then measures.
+ * Needs MPFR; leaves exact.h. libm's double is off by less than 2^-28 units of an f32, its long double by a few thousandths of a unit of
+ * an f64: enough to find where an error is largest, which MPFR then measures.
  *
  *     ex_double(OP_LOGISTIC, -800, 0) = 0; ex_long of the same = 3.67e-348
  */
 #include "exact.h"
 
 #include <math.h>
+#include <mpfr.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,9 +152,6 @@ long double ex_unit(ScType t, long double x)
 long double ex_largest(ScType t) { return format_of(t).largest; }
 
 /* --- 200 bits ------------------------------------------------------------------------------------------------------------------- */
-#ifdef WITH_MPFR
-#include <mpfr.h>
-
 enum { PRECISION = 200 };
 
 typedef int One(mpfr_t, const mpfr_t, mpfr_rnd_t);
@@ -216,8 +214,6 @@ static bool precise(mpfr_t r, ScOp op, const mpfr_t x, const mpfr_t y)
     return true;
 }
 
-bool ex_is_precise(void) { return true; }
-
 double ex_distance(ScOp op, double x, double y, double got, double otherwise)
 {
     static bool ready;
@@ -233,12 +229,3 @@ double ex_distance(ScOp op, double x, double y, double got, double otherwise)
     mpfr_mul_2si(r, r, e - 52 < -1074 ? 1074 : 52 - e, MPFR_RNDN);
     return fabs(mpfr_get_d(r, MPFR_RNDN));
 }
-#else
-bool ex_is_precise(void) { return false; }
-
-double ex_distance(ScOp op, double x, double y, double got, double otherwise)
-{
-    (void)op, (void)x, (void)y, (void)got;
-    return otherwise;
-}
-#endif

@@ -15,22 +15,20 @@ enum { EX_ERFC = OP_COUNT, EX_ERF_INV, EX_LGAMMA, EX_DIGAMMA };
 ScOp ex_named(const char *name);
 int ex_arity(ScOp op);
 
-/* Operands beyond an operation's own are not looked at. */
+/* Operands beyond the operation's arity are ignored. */
 double ex_double(ScOp op, double x, double y);
 long double ex_long(ScOp op, double x, double y);
 
-/* Whether this program was built with MPFR. */
-bool ex_is_precise(void);
-/* |got - op(x, y)| in units of the last place of an f64 at the exact result, by 200 bits; `otherwise` where that says less: for infinities,
- * zeros, results above the largest value, and without MPFR. */
+/* |got - op(x, y)| in units of the last place of an f64 at the exact result, by 200 bits; `otherwise` where those bits give no distance:
+ * for infinities, zeros, results above the largest value, and functions that MPFR lacks. */
 double ex_distance(ScOp op, double x, double y, double got, double otherwise);
 
 /* The last place of a type at x, and its largest finite value. */
 long double ex_unit(ScType t, long double x);
 long double ex_largest(ScType t);
 
-/* sieve.c. Marks which of n results of an f32 function of one operand may be off by more than `worst` units; false where it knows not the
- * function, or n is no multiple of 256: then nothing is marked. */
+/* sieve.c. Marks which of n results of an f32 function of one operand may be off by more than `worst` units. Returns false, and marks
+ * nothing, where it does not know the function or n is not a multiple of 256. */
 bool ex_sieve(ScOp op, const float *x, const float *got, uint64_t n, double worst, uint8_t *suspect);
 
 #endif

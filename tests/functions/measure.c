@@ -1,6 +1,6 @@
 /* measure: how far a function's results are from the exact ones, in fractions of a unit in the last place, and where it is worst.
  *
- * Needs PTX whose kernel ENTRY stores op(a[i], b[i]) for i below ELEMENTS, 65536 in blocks of 256 where that is not said (gen/measure.py
+ * Needs PTX whose kernel ENTRY stores op(a[i], b[i]) for i below ELEMENTS, 65536 in blocks of 256 where that is not said (gen/proof/measure.py
  * writes it; or another compiler's), and a job a line on standard
  * input: `ENTRY OP TYPE HOW FIRST LAST STEP NOISE SLACK LIMIT n EDGE..`. Leaves a line a job:
  *
@@ -111,7 +111,7 @@ static void judge(Job *j, const uint64_t at[2], uint64_t bits)
     j->n++;
     if (j->type == SC_F64) {
         off = distance(j, got, ex_long(j->op, x, y));
-        if (ex_is_precise() && off >= 0 && (j->n < FIRST_EXACT || off > j->worst - 0.02)) off = ex_distance(j->op, x, y, got, off);
+        if (off >= 0 && (j->n < FIRST_EXACT || off > j->worst - 0.02)) off = ex_distance(j->op, x, y, got, off);
     } else if (sc_type_info[j->type].bits <= 8) { /* what has no infinity, or no zero, is as its conversion has it */
         const double rounded = sc_to_f64(j->type, sc_from_f64(j->type, ex_double(j->op, x, y)));
         off = got == rounded || (isnan(got) && isnan(rounded)) ? 0 : distance(j, got, (long double)ex_double(j->op, x, y));

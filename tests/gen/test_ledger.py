@@ -9,7 +9,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.dont_write_bytecode = True
 
-from gen import ledger, load, rule as rule_command  # noqa: E402
+from gen import ledger, load  # noqa: E402
+from gen.proof import rule as rule_command  # noqa: E402
 from gen.lang import F, N, Rule, a, add, b, k, mul, rewrite, tanh  # noqa: E402
 from gen.load import RuleSet  # noqa: E402
 

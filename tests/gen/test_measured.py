@@ -10,7 +10,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
 
-from gen import load, measure, measured  # noqa: E402
+from gen import load, measured  # noqa: E402
+from gen.proof import measure  # noqa: E402
 from gen.measured import Row  # noqa: E402
 
 

@@ -1,4 +1,4 @@
-"""gen/mutate.py: each way of breaking a rule is made, is noticed, and is not mixed up with what is only another way to write it."""
+"""gen/mutation/mutate.py: each way of breaking a rule is made, is noticed, and is not mixed up with what is only another way to write it."""
 from __future__ import annotations
 
 import sys
@@ -9,10 +9,11 @@ from typing import Any, Dict
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.dont_write_bytecode = True
 
-from gen import mutate, mutate_every, prove, prove_z3  # noqa: E402
-from gen.lang import (Lit, N, U, a, add, b, band, bits, bnot, bxor, cvt, div, exp, exp2, fma, k, lt, min, mul, mulhi, n, quot, rcpz,  # noqa: E402,F401
+from gen.proof import prove, z3_formula  # noqa: E402
+from gen.mutation import every_value, mutate  # noqa: E402
+from gen.lang import (Lit, N, U, a, add, b, band, bits, bnot, bxor, cvt, div, exp, exp2, fma, k, lt, min, mul, mulhi, n, divx, rcpz,  # noqa: E402,F401
                       rewrite, select, shlx, shrlx, sin, sqrt, sub, within)  # noqa: E402,F401
-from gen.mutants import copied, everything  # noqa: E402
+from gen.mutation.mutants import copied, everything  # noqa: E402
 
 
 def fates(rule: Any) -> Dict[str, str]:
@@ -49,7 +50,7 @@ class Mutants(unittest.TestCase):
             self.assertIsNone(what[name].other)
         self.assertIn("5 is 6", {m.what for m in mutate.mutants(rewrite(band.u32(a, 5), band.u32(5, a)))})  # where nothing may be off: a number
 
-    @unittest.skipUnless(prove_z3.present(), "z3 is not here")
+    @unittest.skipUnless(z3_formula.present(), "z3 is not here")
     def test_what_is_the_same_where_it_stands(self) -> None:
         sign = band.u32(shlx.u32(bits.u32.f32(a), 30), 1 << 31)
         rule = rewrite(sin.f32(a), bits.f32.u32(bxor.u32(bits.u32.f32(sin.f32(a)), sign)))
@@ -67,19 +68,19 @@ class Mutants(unittest.TestCase):
             m.rule.left = rule.left
             mutate.prepare(m, {})
             c = prove.cases_of(rule, {})[0]
-            self.assertEqual(mutate_every.judge(c, [(m, m.cases[0])]), [state])
+            self.assertEqual(every_value.judge(c, [(m, m.cases[0])]), [state])
 
     def test_one_that_differs_at_a_value_where_it_is_right(self) -> None:
-        if prove_z3.present():  # at 7 the other way gives 7, too
+        if z3_formula.present():  # at 7 the other way gives 7, too
             self.assertEqual(fates(rewrite(min[U](a, 7), select[U](lt[U](a, 7), a, 7)))["lt is le"], "equal")
 
     def test_wrong_ones_are_killed(self) -> None:
-        found = fates(rewrite(div[N](a, k), quot[N](a, k), when=k > 0))
-        self.assertEqual(found["quot is left"], "killed")
+        found = fates(rewrite(div[N](a, k), divx[N](a, k), when=k > 0))
+        self.assertEqual(found["divx is remx"], "killed")
         self.assertEqual(found["without k > 0"], "killed")
-        self.assertEqual(found["operands of quot.N swapped"], "killed")
+        self.assertEqual(found["operands of divx.N swapped"], "killed")
 
-    @unittest.skipUnless(prove_z3.present(), "z3 is not here")
+    @unittest.skipUnless(z3_formula.present(), "z3 is not here")
     def test_right_ones_are_shown_right(self) -> None:
         self.assertEqual(fates(rewrite(mul.bf16(a, b), fma.bf16(a, b, -0.0)))["-0.0 is 0.0"], "killed")
         self.assertEqual(fates(rewrite(n // k, 0, when=within(n, 0, k) & (k > 0)))["without k > 0"], "equal")

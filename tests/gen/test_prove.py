@@ -1,4 +1,4 @@
-"""gen/prove*.py: wrong rules are found, with the smallest counterexample; right ones get the state they deserve; both judges agree."""
+"""gen/proof/: wrong rules are found, with the smallest counterexample; right ones get the state they deserve; both judges agree."""
 from __future__ import annotations
 
 import sys
@@ -9,10 +9,11 @@ from typing import Any, List, Tuple
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.dont_write_bytecode = True
 
-from gen import guards, lang, load, ops, prove, prove_c, prove_report, prove_z3  # noqa: E402
-from gen.lang import (F16, I, N, a, add, b, div, finite, i, k, known_zero, m, mul, n, never_nan, never_negzero, quot, rest, rewrite,  # noqa: E402
+from gen import guards, lang, load, ops  # noqa: E402
+from gen.proof import driver, prove, report, z3_formula  # noqa: E402
+from gen.lang import (F16, I, N, a, add, b, div, finite, i, k, known_zero, m, mul, n, never_nan, never_negzero, divx, rest, rewrite,  # noqa: E402
                       select, shl, shlx, sub, tanh, within)
-from gen.prove_code import Ins, Terms, cls, width  # noqa: E402
+from gen.proof.code import Ins, Terms, cls, width  # noqa: E402
 
 ERRORS = {("tanh", "f32", True): (2**-10.9, 0, 0), ("exp", "f32", False): (0, 1, 0)}
 
@@ -24,7 +25,7 @@ def proof(rule: Any, **more: Any) -> prove.Proof:
 
 class Wrong(unittest.TestCase):
     def refused(self, rule: Any, *texts: str) -> str:
-        message = "\n".join(prove_report.report([proof(rule, solver=False)]))
+        message = "\n".join(report.report([proof(rule, solver=False)]))
         for t in texts:
             self.assertIn(t, message)
         return message
@@ -40,7 +41,7 @@ class Wrong(unittest.TestCase):
         self.refused(rewrite(mul[N](a, 2), a), "0x")
 
     def test_outside_the_domain(self) -> None:
-        self.refused(rewrite(div[N](a, b), quot[N](a, b)), "outside its domain, quot.N: divides by 0 or -1")
+        self.refused(rewrite(div[N](a, b), divx[N](a, b)), "outside its domain, divx.N: divides by 0 or -1")
         self.refused(rewrite(shl[N](a, k), shlx[N](a, k), when=k > 0), "shifts by the width or more")
 
     def test_no_case_is_no_proof(self) -> None:
@@ -89,18 +90,18 @@ class Right(unittest.TestCase):
         self.assertEqual(proof(rule, solver=False).state, proof(rule, solver=False).state)
 
 
-@unittest.skipUnless(prove_z3.present(), "z3 is not here")
+@unittest.skipUnless(z3_formula.present(), "z3 is not here")
 class Solver(unittest.TestCase):
     def test_proves_and_refutes(self) -> None:
         self.assertEqual(proof(rewrite(mul.i64(a, 1), a)).state, "proved(i64)")
         self.assertEqual(proof(rewrite((i*k + rest) // k, i + rest // k)).state, "proved(index)")
         wrong = rewrite(select.u64(lang.eq.u64(a, 0x123456789ABCDEF), 0, a), a)  # no sample meets it
-        said = prove_report.report([proof(wrong)])
+        said = report.report([proof(wrong)])
         self.assertIn("0x0123456789abcdef", said[0])
 
     def test_reads_what_c_runs(self) -> None:
         """z3's reading of each operation on corner values against the C of gen/semantics.py."""
-        jobs: List[prove_c.Job] = []
+        jobs: List[driver.Job] = []
         named: List[str] = []
         for name, t, frm in operations():
             for values in samples(ops.OP_BY_NAME[name], frm):
@@ -108,15 +109,15 @@ class Solver(unittest.TestCase):
                 terms.left = len(values)
                 terms.code.append(Ins("literal", terms.type_of(terms.left), imm=by_z3(terms, values)))
                 terms.right = len(values) + 1
-                jobs.append(prove_c.Job(terms, [prove_c.Domain("list", (v,)) for v in values]))
+                jobs.append(driver.Job(terms, [driver.Domain("list", (v,)) for v in values]))
                 named.append(f"{name}.{t}.{frm}({', '.join(map(hex, values))})")
         self.assertGreater(len(jobs), 2000)
-        self.assertEqual([w for w, r in zip(named, prove_c.run(jobs)) if not r.ok], [])
+        self.assertEqual([w for w, r in zip(named, driver.run(jobs)) if not r.ok], [])
 
 
 def operations() -> List[Tuple[str, str, str]]:
     floats = "add sub mul div fma max min neg abs sign floor ceil trunc round_even round_afz is_finite eq ne lt le gt ge select".split()
-    ints = "add sub mul div rem max min band bor bxor shl shra shrl pow popcnt clz neg abs sign bnot lt eq select quot left".split()
+    ints = "add sub mul div rem max min band bor bxor shl shra shrl pow popcnt clz neg abs sign bnot lt eq select divx remx".split()
     out = [(o, t, t) for t in ("f16", "bf16", "f32") for o in floats] + [(o, t, t) for t in ("i8", "u8", "i32", "u64", "i64") for o in ints]
     pairs = (("i8", "f32"), ("u32", "f32"), ("i64", "f64"), ("bf16", "f32"), ("f16", "f32"), ("f32", "bf16"), ("bf16", "i64"), ("f16", "u32"),
              ("f32", "u64"), ("u8", "i32"), ("i64", "i8"), ("pred", "f32"), ("i32", "pred"))
@@ -138,11 +139,11 @@ def samples(op: ops.Op, t: str) -> List[Tuple[int, ...]]:
 def by_z3(terms: Terms, values: Tuple[int, ...]) -> int:
     import z3
     regs = [z3.BitVecVal(v, 8 if x == "pred" else width(x)) for x, v in zip(terms.types, values)]
-    got = z3.simplify(prove_z3.prove_bits.scalar(terms.code[0], regs))
+    got = z3.simplify(z3_formula.z3_bits.scalar(terms.code[0], regs))
     t = terms.type_of(terms.left)
     if not z3.is_bv_value(got):  # a nan's bits are open
         s = z3.Solver()
-        s.add(z3.Not(prove_z3.prove_floats.is_nan(got, t)))
+        s.add(z3.Not(z3_formula.z3_floats.is_nan(got, t)))
         assert cls(t) == "F" and s.check() == z3.unsat, got
         return {"f16": 0x7E00, "bf16": 0x7FC0, "f32": 0x7FC00000}[t]
     return got.as_long()

@@ -26,7 +26,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 sys.dont_write_bytecode = True
 
-from gen import load, prove_z3, rule  # noqa: E402
+from gen import load  # noqa: E402
+from gen.proof import rule, z3_formula  # noqa: E402
 
 README = ROOT / "patterns" / "README.md"
 WARPBURG = Path(os.environ.get("WARPBURG", ROOT / "build" / "warpburg"))
@@ -64,7 +65,7 @@ class Scratch:
                 failed = rule.main([place])
         finally:
             load.use(ROOT)
-        if not failed and not prove_z3.present():
+        if not failed and not z3_formula.present():
             return None
         return re.sub(r"^\d+ rules, \d+ proved now.*\n", "", said.getvalue(), flags=re.M).strip("\n")
 

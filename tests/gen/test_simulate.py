@@ -1,11 +1,12 @@
-"""Kernels that gen/simulate.py makes of instruction rules."""
+"""Kernels that gen/proof/simulate.py makes of instruction rules."""
 import sys
 import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 
-from gen import load, ops, simulate, tile_kernels  # noqa: E402
+from gen import load, ops  # noqa: E402
+from gen.proof import simulate, tile_kernels  # noqa: E402
 from gen.lang import Rule, a, add, asm, b, bf16, cvt, fma, intr, k, llvm, packed, rel, shlx, ulp, w  # noqa: E402
 
 

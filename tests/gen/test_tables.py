@@ -12,7 +12,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from small import ROOT  # noqa: E402
-from gen import compile as comp, encode, gen_tables, lang, load, words  # noqa: E402
+from gen import compile as comp, encode, gen_tables, lang, load, opcodes  # noqa: E402
 
 
 def make(out: Path, seed: str) -> float:
@@ -55,7 +55,7 @@ class Tables(unittest.TestCase):
     def test_literals_stay_apart(self) -> None:
         a, add, mul = lang.VARIABLES["a"], lang.OPERATIONS["add"].f32, lang.OPERATIONS["mul"].f32
         left = self.programs(lang.rewrite(add(a, 0.0), a), lang.rewrite(add(a, -0.0), a), lang.rewrite(add(a, 0), a))
-        self.assertEqual(len({w for w in left.code if w & 63 == words.WORD["LIT"] and w >> 8 & 255 == 2}), 3)
+        self.assertEqual(len({w for w in left.code if w & 63 == opcodes.WORD["LIT"] and w >> 8 & 255 == 2}), 3)
         self.assertEqual(sorted(left.imm), [0, 1 << 63])
         right = self.programs(lang.rewrite(add(a, 1.0), mul(a, 0.0)), lang.rewrite(add(a, 2.0), mul(a, -0.0)), lang.rewrite(add(a, 3.0), mul(a, 0)))
         self.assertEqual(len(right.tails), 3)

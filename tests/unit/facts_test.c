@@ -156,37 +156,19 @@ static int64_t value(const World *w, IrRef r)
     }
 }
 
-typedef struct {
-    int64_t bits, strides; /* found, so that the test cannot pass by nothing being known */
-} Found;
-
-static void check_expression(World *w, IrRef r, Found *found)
+/* Counts the facts that say something, so that the test cannot pass by knowing nothing. */
+static void check_expression(World *w, IrRef r, int64_t *residues)
 {
     const IrFact f = ir_fact(w->g, r);
-    const IrBits b = ir_bits(w->g, r);
-    const int64_t lanes = (int64_t)1 << dice(w, 4);
-    const IrStride along = ir_stride(w->g, r, 0, lanes);
     const IrVar v = w->g->vars[0], u = w->g->vars[1];
-    assert_true((b.zero & b.one) == 0);
     for (w->values[1] = u.lo; w->values[1] <= u.hi; w->values[1]++)
-        for (w->values[0] = v.lo; w->values[0] <= v.hi; w->values[0]++) {
-            const int64_t x = value(w, r), lane = left_over(w->values[0], lanes);
-            assert_true(holds(f, x));
-            assert_true((b.zero & (uint64_t)x) == 0 && (b.one & ~(uint64_t)x) == 0);
-            if (w->values[0] - lane < v.lo) continue;
-            w->values[0] -= lane;
-            const int64_t first = value(w, r);
-            w->values[0] += lane;
-            assert_true(holds(along.first, first));
-            if (along.linear) assert_true(x == first + (int64_t)along.stride * lane);
-        }
-    found->bits += __builtin_popcountll((b.zero | b.one) << 1 & 1023);
-    found->strides += along.linear && lanes > 1;
+        for (w->values[0] = v.lo; w->values[0] <= v.hi; w->values[0]++) assert_true(holds(f, value(w, r)));
+    *residues += f.mod != 1;
 }
 
 static void test_expressions(void **state)
 {
-    Found found = {0, 0};
+    int64_t residues = 0;
     (void)state;
     for (uint32_t k = 0; k < EXPRESSIONS; k++) {
         WbbCx *cx = wbb_cx_new();
@@ -196,12 +178,11 @@ static void test_expressions(void **state)
             const int64_t lo = dice(&w, 3) ? 0 : (int64_t)dice(&w, 20) - 10;
             w.variables[v] = ir_var(w.g, ir_var_new(w.g, "v", IR_LOOP, lo, lo + dice(&w, 3) * 16 + dice(&w, 4), 0));
         }
-        check_expression(&w, some_expression(&w, 1 + dice(&w, 4)), &found);
+        check_expression(&w, some_expression(&w, 1 + dice(&w, 4)), &residues);
         wbb_arena_free(a);
         wbb_cx_free(cx);
     }
-    assert_true(found.strides > EXPRESSIONS / 8);
-    assert_true(found.bits > EXPRESSIONS);
+    assert_true(residues > EXPRESSIONS / 8);
 }
 
 /* Where a variable's definition says more than its interval, and the other way round. */
@@ -215,7 +196,6 @@ static void test_definitions(void **state)
     const IrRef v = ir_var(g, ir_var_new(g, "v", IR_LET, 5, 1000, d));
     const IrFact f = ir_fact(g, v);
     assert_true(f.lo == 11 && f.hi == 795 && f.mod == 8 && f.rem == 3);
-    assert_true(ir_stride(g, v, 0, 4).linear && ir_stride(g, v, 0, 4).stride == 8);
     wbb_cx_free(cx);
 }
 
@@ -232,8 +212,6 @@ static void test_far(void **state)
         assert_true(f.lo < f.hi);
         x = ir_node(g, i % 3 ? OP_FLOORDIV : OP_MUL, IR_TYPE(SC_INDEX, 0), 0, y, i % 3 ? ir_index(g, 3) : x, 0, 0);
         assert_true(ir_fact(g, x).lo < ir_fact(g, x).hi);
-        (void)ir_bits(g, x);
-        (void)ir_stride(g, x, 0, 8);
     }
     wbb_cx_free(cx);
 }

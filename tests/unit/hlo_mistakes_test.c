@@ -82,7 +82,7 @@ static void test_started(void **state)
     refuse(*state, bad, WBB_LEN(bad));
     Job j = job(*state, P8 "s = ((f32[8], f32[8]), pred[8], u32[]) compare-start(p, p), direction=GE, type=TOTALORDER\nd = compare-done(s)");
     assert_int_equal(wbb_guard(*state, parse, &j), WBB_OK);
-    assert_int_equal(hlo_started(j.module->entry->instructions[1]), HLO_COMPARE);
+    assert_int_equal(hlo_started_opcode(j.module->entry->instructions[1]), HLO_COMPARE);
     WbbBuf out = wbb_buf(j.arena);
     hlo_print_instruction(&out, j.module->entry->instructions[1]);
     assert_string_equal(out.text, "s = ((f32[8], f32[8]), pred[8], u32[]) compare-start(p, p), direction=GE, type=TOTALORDER");

@@ -8,7 +8,7 @@
 
 #include "eval/eval.h"
 #include "hlo/hlo.h"
-#include "index/index.h"
+#include "index/access.h"
 #include "index_modules.h"
 
 #include <stdlib.h>
@@ -140,8 +140,8 @@ static void compare(Trial *t, uint32_t operand, uint32_t leaf, const EvResult *b
     const HloShape *in = t->i->operands[operand]->shape, *out = t->i->shape->type == SC_TUPLE ? t->i->shape->elements[leaf] : t->i->shape;
     const int64_t n_in = elements(in), n_out = elements(out);
     const size_t bytes = sc_bytes(in->type), out_bytes = sc_bytes(out->type);
-    const IxMaps needs = ix_output_to_input(t->rw, t->a, t->i, (IxEnd){.leaf = leaf}, (IxEnd){.operand = operand}, false);
-    const IxMaps uses = ix_input_to_output(t->rw, t->a, t->i, (IxEnd){.operand = operand}, (IxEnd){.leaf = leaf}, false);
+    const IxMaps needs = ix_inputs_of(t->rw, t->a, t->i, leaf, false)[operand]; /* no operand is a tuple */
+    const IxMaps uses = ix_outputs_of(t->rw, t->a, t->i, (IxEnd){.operand = operand}, false)[leaf];
     uint8_t *needed = WBB_NEW_N(t->a, uint8_t, n_in * n_out + 1), *used = WBB_NEW_N(t->a, uint8_t, n_in * n_out + 1);
     mark(t, &needs, out, in, false, needed); /* [out][in] */
     mark(t, &uses, in, out, true, used);
@@ -235,13 +235,12 @@ static void test_pad(void **state)
     assert_false(access.never);
     assert_int_equal(access.n_conditions, 2); /* of i alone: 0 <= i - 1, no remainder; j is proved */
     assert_string_equal(text_of(&q, access.conditions[0].expression), "i - 1");
-    assert_true(access.index[1] == out[1] && ix_inside(q.rw, &access) != 0);
+    assert_true(access.index[1] == out[1]);
     ix_access(q.rw, q.a, i, 1, out, NULL, NULL, &access);
-    assert_true(access.n_conditions == 0 && ix_inside(q.rw, &access) == 0);
+    assert_true(access.n_conditions == 0);
     const IrRef first[] = {ir_index(rw_graph(q.rw), 0), out[1]};
     ix_access(q.rw, q.a, i, 0, first, NULL, NULL, &access);
     assert_true(access.never);
-    assert_int_equal(ir_at(rw_graph(q.rw), ix_inside(q.rw, &access))->imm, 0);
     wbb_cx_free(cx);
 }
 
@@ -274,14 +273,16 @@ static void test_scatter(void **state)
     WbbCx *cx = wbb_cx_new();
     assert_int_equal(wbb_guard(cx, open_module, &q), WBB_OK);
     const HloInstruction *i = q.module->entry->root;
-    const IxNeeds needs = ix_target_needs(q.a, i, 2);
+    const IxFamily *family = ix_target_family(q.a, i, 2);
+    const IxNeeds needs = ix_family_needs(family, q.a, i, 2, 0);
     assert_true(needs.known && needs.n_ranges == 0 && needs.n_starts == 1 && needs.starts[0].lo == -1 && needs.starts[0].hi == 8);
     const IrRef in[] = {variable(&q, "v", 3), variable(&q, "w", 2)}, t = ir_var(rw_graph(q.rw), ir_var_new(rw_graph(q.rw), "t", IR_LOOP, -1, 8, 0));
     IrRef at[2];
-    ix_target_start(q.rw, q.a, i, 2, 0, in, at);
+    const IxList of = {.a = q.a, .i = i, .operand = 2};
+    ix_family_start(family, q.rw, of, 0, in, NULL, at);
     assert_true(at[0] == in[0] && text_of(&q, at[1])[0] == '0');
     IxAccess target;
-    ix_target(q.rw, q.a, i, 2, in, NULL, &t, &target);
+    ix_family_access(family, q.rw, of, 1, in, NULL, &t, &target);
     assert_true(target.n_conditions == 1 && target.conditions[0].expression == t && target.conditions[0].lo == 0 && target.conditions[0].hi == 7);
     assert_string_equal(text_of(&q, target.index[0]), "w + t");
     wbb_cx_free(cx);

@@ -34,8 +34,8 @@ static const RwInstr rows[N_ROWS] = {
     [SELECT] = {RW_LLVM, 3, 0, "select"},
     [BYTES] = {RW_ASM, 2, 0, "add.s16 %d, %a, %b;"},
     [CHOOSE] = {RW_ASM, 2, 0, "{ .reg .pred %pick; setp.ne.s32 %pick, %b, 0; selp.b32 %d, %a, 0, %pick; }"},
-    [WORDS] = {RW_WORDS, 1, 0, "00000001 00000000 a2f9836e ffffffff"},
-    [UNEVEN] = {RW_WORDS, 1, 1, "00000001 00000000 a2f9836e"},
+    [WORDS] = {RW_LOOKUP, 1, 0, "00000001 00000000 a2f9836e ffffffff"},
+    [UNEVEN] = {RW_LOOKUP, 1, 1, "00000001 00000000 a2f9836e"},
 };
 static const RwTables tables = {.name = "test", .rules = rules, .n_rules = 3, .instrs = rows, .n_instrs = N_ROWS};
 static const TgTarget sm80 = {.name = "sm_80", .ptx = "8.8", .tables = &tables};

@@ -16,7 +16,7 @@ static void body(WbbCx *cx, void *arg)
 {
     Job *j = arg;
     j->parsed = hlo_parse(cx, cx->arena, "t.hlo", j->text, strlen(j->text));
-    j->made = j->pass ? hlo_pass(cx, cx->arena, j->parsed, j->pass) : hlo_normalise(cx, cx->arena, j->parsed);
+    j->made = j->pass ? hlo_run_pass(cx, cx->arena, j->parsed, j->pass) : hlo_normalise(cx, cx->arena, j->parsed);
 }
 
 static Job run(WbbCx *cx, const char *text, const char *pass)
@@ -146,7 +146,7 @@ static void test_untouched(void **state)
     WbbCx *cx = *state;
     const Job j = run(cx, text, NULL);
     assert_ptr_equal(j.made, j.parsed);
-    assert_null(hlo_pass(cx, cx->arena, j.parsed, "no such pass"));
+    assert_null(hlo_run_pass(cx, cx->arena, j.parsed, "no such pass"));
 }
 
 /* A message about what a pass made points at what it was made of. */

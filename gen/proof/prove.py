@@ -8,7 +8,7 @@ For each binding of a rule's type classes the strongest of:
 
 Floats are equal if their bits are, or if both are nan. A function may be off by its budget: the instructions that compute it are moved
 by their own errors to either side, and the result is held against the exact one. `own` is what the rule itself misses by, where those
-instructions round correctly; the ledger has both, and neither may grow unseen (gen/rule.py).
+instructions round correctly; the ledger has both, and neither may grow unseen (gen/proof/rule.py).
 
     proofs = prove(rules, errors_of(targets))        proofs[0].state      "exhausted(w=1..8) proved(i16..u64)"
 """
@@ -19,12 +19,13 @@ import struct
 from dataclasses import dataclass, field
 from typing import Dict, Iterable, List, Optional, Sequence, Tuple
 
-from gen import lang, load, ops, prove_c, prove_complex
+from gen import lang, load, ops
+from gen.proof import complex_parts, driver
 from gen.lang import Node, PatternError, Rule
 from gen.ledger import modes_of
-from gen.prove_c import Domain, Job, Result
-from gen.prove_code import EXACT, Errors, NotNarrow, Terms, cls, literal_bits, width
-from gen.prove_terms import build
+from gen.proof.driver import Domain, Job, Result
+from gen.proof.code import EXACT, Errors, NotNarrow, Terms, cls, literal_bits, width
+from gen.proof.sides import build
 
 EXHAUST_BITS = 24  # of all variables together
 SIDES = 4  # inexact results that may move at once
@@ -84,8 +85,8 @@ def classes_of(rule: Rule) -> List[str]:
 
 
 def cases_of(rule: Rule, errors: Errors) -> List[Case]:
-    if prove_complex.is_complex(rule):
-        return [Case(label, False, terms) for label, terms in prove_complex.terms_of(rule, errors)]
+    if complex_parts.is_complex(rule):
+        return [Case(label, False, terms) for label, terms in complex_parts.terms_of(rule, errors)]
     names, out = classes_of(rule), []
     written = [e for side in (rule.left, rule.right) if isinstance(side, lang.Expr) for e in load.walk(side) if isinstance(e, Node)]
     pinned = {t.name for e in written for t in e.types if not t.is_class and t.name != "pred"} | {"" for e in written if e.op.sig == "convert"}
@@ -102,7 +103,7 @@ def cases_of(rule: Rule, errors: Errors) -> List[Case]:
 
 def narrow_cases(rule: Rule, name: str, sign: str, errors: Errors) -> List[Case]:
     out = []
-    for w in prove_c.NARROW:
+    for w in driver.NARROW:
         try:
             out.append(Case(f"{sign}{w}", False, build(rule, {name: f"{sign}{w}"}, errors), {name: f"{sign}{w}"}))
         except NotNarrow:
@@ -245,18 +246,18 @@ def judged(case: Case, r: Result) -> Outcome:
 
 def prove(rules: Sequence[Rule], errors: Errors, solver: bool = True, samples: int = 1 << 16) -> List[Proof]:
     """A proof for each rule, in order. Without z3 what only it can prove is tested."""
-    from gen import prove_z3
+    from gen.proof import z3_formula
 
     cases = [(n, c) for n, r in enumerate(rules) for c in cases_of(r, errors)]
-    results = prove_c.run([job_of(c, samples) for _, c in cases])
+    results = driver.run([job_of(c, samples) for _, c in cases])
     proofs = [Proof(r) for r in rules]
     for (n, c), r in zip(cases, results):
-        if not (r.ok and r.cases == 0 and c.label[1:] in map(str, prove_c.NARROW)):  # no such constant in so few bits
+        if not (r.ok and r.cases == 0 and c.label[1:] in map(str, driver.NARROW)):  # no such constant in so few bits
             proofs[n].outcomes.append(judged(c, r))
-    if solver and prove_z3.present():
+    if solver and z3_formula.present():
         wanted = [o for p in proofs for o in p.outcomes if o.case.terms.contract not in ("ulp", "complex") and
                   (o.state == "tested" or (o.state == "exhausted" and is_index(o.case.terms)))]
-        for o, answer in zip(wanted, prove_z3.decide([o.case.terms for o in wanted])):
+        for o, answer in zip(wanted, z3_formula.decide([o.case.terms for o in wanted])):
             if answer.state == "proved":
                 o.state = "proved"
             elif answer.state == "refuted":
@@ -267,11 +268,11 @@ def prove(rules: Sequence[Rule], errors: Errors, solver: bool = True, samples: i
 def confirm(o: Outcome, values: Dict[int, int]) -> None:
     """Runs z3's counterexample, so that both judges agree on it and all registers are known."""
     domains = [Domain("list", (values.get(n, 0),)) for n in range(len(o.case.terms.types))]
-    r = prove_c.run([Job(o.case.terms, domains)])[0]
+    r = driver.run([Job(o.case.terms, domains)])[0]
     if r.ok and not is_bits(o.case.terms):  # z3 leaves the bits of a nan open
         return
     if r.ok:
-        raise PatternError(("gen/prove_z3.py", 0), f"z3 and C disagree: {o.case.label} {values}")
+        raise PatternError(("gen/proof/z3_formula.py", 0), f"z3 and C disagree: {o.case.label} {values}")
     o.state, o.result = "failed", r
 
 

@@ -67,7 +67,7 @@ void ix_reach(IxFlow *w, IxReached *r, IxMap *m)
     if (r->unknown) return;
     for (uint32_t k = 0; k < r->n; k++)
         if (same_map(r->items[k], m)) return;
-    if (r->n == IX_MANY) r->unknown = true;
+    if (r->n == IX_MAX_MAPS) r->unknown = true;
     else WBB_PUSH(w->a, r, m);
 }
 
@@ -176,8 +176,8 @@ static IrRef start_variable(IxFlow *w, IxMap *m, const HloInstruction *source, c
 /* Is this still a step that may be taken? */
 static bool count_step(IxFlow *w, uint32_t n)
 {
-    w->steps = w->steps + n > IX_STEPS ? IX_STEPS : w->steps + n;
-    return w->steps < IX_STEPS;
+    w->steps = w->steps + n > IX_MAX_STEPS ? IX_MAX_STEPS : w->steps + n;
+    return w->steps < IX_MAX_STEPS;
 }
 
 /* What an instruction asks for, around one map that reached it. */
@@ -269,7 +269,24 @@ static uint32_t element_offset(const HloInstruction *i)
     return offset;
 }
 
-/* A computation that i calls on its operands, or hands on. */
+/* --- whole computations ---------------------------------------------------------------------------------------------------------- */
+
+/* Does the value of i come from a computation that is called once, with i's operands as its parameters? */
+static bool is_call(const HloInstruction *i)
+{
+    if (i->opcode != HLO_FUSION && i->opcode != HLO_CALL) return false;
+    if (i->n_called == 0 || i->called[0]->n_parameters != i->n_operands) return false;
+    return !strcmp(i->called_by[0], "calls") || !strcmp(i->called_by[0], "to_apply");
+}
+
+uint32_t *ix_leaf_numbers(WbbArena *a, const HloComputation *c)
+{
+    uint32_t *first = WBB_NEW_N(a, uint32_t, c->n_instructions + 1u);
+    for (uint32_t k = 0; k < c->n_instructions; k++) first[k + 1] = first[k] + c->instructions[k]->shape->n_leaves;
+    return first;
+}
+
+/* A step enters a called computation, so steps and walks call each other. */
 static void call_back(IxFlow *w, const HloInstruction *i, uint32_t leaf, const IxReached *from, IxSink sink)
 {
     const HloComputation *c = i->called[0];
@@ -281,6 +298,8 @@ static void call_back(IxFlow *w, const HloInstruction *i, uint32_t leaf, const I
         for (uint32_t l = 0; l < c->parameters[k]->shape->n_leaves; l++)
             reach_all(w, &sink.to[sink.first[k] + l], &at[first[c->parameters[k]->id] + l]);
 }
+
+/* --- steps -------------------------------------------------------------------------------------------------------------------- */
 
 void ix_step_back(IxFlow *w, const HloInstruction *i, uint32_t leaf, const IxReached *from, IxSink sink)
 {
@@ -294,11 +313,11 @@ void ix_step_back(IxFlow *w, const HloInstruction *i, uint32_t leaf, const IxRea
         reach_all(w, &sink.to[sink.first[0] + element_offset(i) + leaf], from);
         return;
     }
-    if (hlo_hands_on(i)) {
+    if (hlo_forwards_operand(i)) {
         reach_all(w, &sink.to[sink.first[0] + leaf], from);
         return;
     }
-    if (ix_is_call(i) && count_step(w, i->called[0]->n_instructions)) {
+    if (is_call(i) && count_step(w, i->called[0]->n_instructions)) {
         call_back(w, i, leaf, from, sink);
         return;
     }
@@ -312,17 +331,17 @@ void ix_step_back(IxFlow *w, const HloInstruction *i, uint32_t leaf, const IxRea
         }
 }
 
-static void call_on(IxFlow *w, const HloInstruction *i, uint32_t operand, uint32_t leaf, const IxReached *from, IxSink sink)
+static void call_forward(IxFlow *w, const HloInstruction *i, uint32_t operand, uint32_t leaf, const IxReached *from, IxSink sink)
 {
     const HloComputation *c = i->called[0];
     uint32_t *first = ix_leaf_numbers(w->a, c);
     IxReached *at = WBB_NEW_N(w->a, IxReached, first[c->n_instructions] + 1u);
     reach_all(w, &at[first[c->parameters[operand]->id] + leaf], from);
-    ix_flow_on(w, c, at, first);
+    ix_flow_forward(w, c, at, first);
     for (uint32_t l = 0; l < i->shape->n_leaves; l++) reach_all(w, &sink.to[sink.first[0] + l], &at[first[c->root->id] + l]);
 }
 
-void ix_step_on(IxFlow *w, const HloInstruction *i, uint32_t operand, uint32_t leaf, const IxReached *from, IxSink sink)
+void ix_step_forward(IxFlow *w, const HloInstruction *i, uint32_t operand, uint32_t leaf, const IxReached *from, IxSink sink)
 {
     if (from->n == 0 && !from->unknown) return;
     if (i->opcode == HLO_TUPLE) {
@@ -336,12 +355,12 @@ void ix_step_on(IxFlow *w, const HloInstruction *i, uint32_t operand, uint32_t l
         if (leaf >= offset && leaf - offset < i->shape->n_leaves) reach_all(w, &sink.to[sink.first[0] + leaf - offset], from);
         return;
     }
-    if (hlo_hands_on(i)) {
+    if (hlo_forwards_operand(i)) {
         if (operand == 0) reach_all(w, &sink.to[sink.first[0] + leaf], from);
         return;
     }
-    if (ix_is_call(i) && count_step(w, i->called[0]->n_instructions)) {
-        call_on(w, i, operand, leaf, from, sink);
+    if (is_call(i) && count_step(w, i->called[0]->n_instructions)) {
+        call_forward(w, i, operand, leaf, from, sink);
         return;
     }
     const IxFamily *f = ix_target_family(w->a, i, operand);
@@ -351,6 +370,30 @@ void ix_step_on(IxFlow *w, const HloInstruction *i, uint32_t operand, uint32_t l
         for (uint32_t n = 0; f && n < from->n; n++) {
             Step s = {.w = w, .family = f, .of = {.a = w->a, .i = i, .operand = operand, .output = l}, .before = from->items[n]};
             take(&s, ix_leaf(w->a, i->shape, l)->rank, to);
+        }
+    }
+}
+
+/* --- walks ------------------------------------------------------------------------------------------------------------------- */
+
+void ix_flow_back(IxFlow *w, const HloComputation *c, IxReached *at, const uint32_t *first)
+{
+    for (uint32_t id = c->n_instructions; id-- > 0;) {
+        const HloInstruction *i = c->instructions[id];
+        uint32_t *operands = WBB_NEW_N(w->a, uint32_t, i->n_operands + 1u);
+        for (uint32_t k = 0; k < i->n_operands; k++) operands[k] = first[i->operands[k]->id];
+        for (uint32_t l = 0; l < i->shape->n_leaves; l++) ix_step_back(w, i, l, &at[first[id] + l], (IxSink){at, operands});
+    }
+}
+
+void ix_flow_forward(IxFlow *w, const HloComputation *c, IxReached *at, const uint32_t *first)
+{
+    for (uint32_t id = 0; id < c->n_instructions; id++) {
+        const HloInstruction *i = c->instructions[id];
+        uint32_t result = first[id];
+        for (uint32_t k = 0; k < i->n_operands; k++) {
+            const HloInstruction *x = i->operands[k];
+            for (uint32_t l = 0; l < x->shape->n_leaves; l++) ix_step_forward(w, i, k, l, &at[first[x->id] + l], (IxSink){at, &result});
         }
     }
 }

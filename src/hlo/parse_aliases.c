@@ -1,4 +1,4 @@
-/* aliases: what a text says of the buffers outside: the layout of the entry, and which outputs share a buffer with an operand.
+/* parse_aliases: what a text says of the buffers outside: the layout of the entry, and which outputs share a buffer with an operand.
  *
  * Needs: the cursor on the value of the attribute, which is kept as text too. Leaves: what it names, to be checked when the module has
  * been verified; then a wbb_fail where it stands if there is no such output or operand, or if their shapes differ.
@@ -20,24 +20,24 @@ static HloPath read_path(HloReader *r)
 /* { {output}: (operand, {index}, kind), .. }; an old text has the operand's number alone: {0}: 1 */
 static void read_aliases(HloReader *r, const HloInstruction *user)
 {
-    hlo_want(r, '{');
+    hlo_expect(r, '{');
     if (hlo_accept(r, '}')) return;
     do {
         hlo_peek(r);
         HloAlias a = {.user = user, .loc = hlo_here(r)};
         a.output = read_path(r);
-        hlo_want(r, ':');
+        hlo_expect(r, ':');
         bool full = hlo_accept(r, '(');
         a.operand = hlo_read_int(r);
         if (full) {
-            hlo_want(r, ',');
+            hlo_expect(r, ',');
             a.index = read_path(r);
             if (hlo_accept(r, ',')) (void)hlo_read_name(r, "may-alias or must-alias");
-            hlo_want(r, ')');
+            hlo_expect(r, ')');
         }
         WBB_PUSH(r->arena, &r->aliases, a);
     } while (hlo_accept(r, ','));
-    hlo_want(r, '}');
+    hlo_expect(r, '}');
 }
 
 /* {(parameters)->result} */
@@ -45,24 +45,24 @@ static void read_entry_layout(HloReader *r)
 {
     struct { const HloShape **items; uint32_t n, capacity; } list = {0};
     HloEntryLayout *e = &r->entry_layout;
-    hlo_want(r, '{');
+    hlo_expect(r, '{');
     hlo_peek(r);
     e->loc = hlo_here(r);
-    hlo_want(r, '(');
+    hlo_expect(r, '(');
     if (!hlo_accept(r, ')')) {
         do WBB_PUSH(r->arena, &list, hlo_read_shape(r));
         while (hlo_accept(r, ','));
-        hlo_want(r, ')');
+        hlo_expect(r, ')');
     }
-    hlo_want(r, '-');
-    hlo_want(r, '>');
+    hlo_expect(r, '-');
+    hlo_expect(r, '>');
     e->result = hlo_read_shape(r);
     e->parameters = list.items;
     e->n = list.n;
-    hlo_want(r, '}');
+    hlo_expect(r, '}');
 }
 
-void hlo_look_at_value(HloReader *r, const char *name, const HloInstruction *i)
+void hlo_note_aliases(HloReader *r, const char *name, const HloInstruction *i)
 {
     HloMark start = hlo_mark(r);
     if (i ? strcmp(name, "output_to_operand_aliasing") == 0 : strcmp(name, "input_output_alias") == 0) read_aliases(r, i);
@@ -121,7 +121,7 @@ static void check_entry_layout(HloReader *r)
                  hlo_shape_text(r->cx->arena, e->result), entry->root->name, hlo_shape_text(r->cx->arena, entry->root->shape));
 }
 
-void hlo_check_outside(HloReader *r)
+void hlo_check_aliases(HloReader *r)
 {
     if (r->entry_layout.result) check_entry_layout(r);
     for (uint32_t k = 0; k < r->aliases.n; k++) check_alias(r, &r->aliases.items[k]);

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Iterator, List, Set, Tuple
 
-from gen import ledger, ops, prove, prove_bits, prove_c, prove_complex, prove_floats, prove_z3
+from gen import ledger, ops
+from gen.proof import complex_parts, driver, prove, z3_bits, z3_floats, z3_formula
 from gen.lang import Expr, Node, PatternError, Rule, Var
-from gen.mutants import Mutant, copied, everything
-from gen.prove_code import NotNarrow, Terms
-from gen.prove_terms import build
+from gen.mutation.mutants import Mutant, copied, everything
+from gen.proof.code import NotNarrow, Terms
+from gen.proof.sides import build
 
 FEW = 6  # values at which a mutant may differ from the rule, if it is right at each
 DEPTHS = (1, 3, 6)  # how far below a change operands are looked into
@@ -22,7 +23,7 @@ HIGHEST = 6  # parts above a change that are tried
 
 
 def shown(case: prove.Case) -> str:
-    return prove_z3.decide([case.terms])[0].state if prove_z3.present() and case.terms.contract not in ("ulp", "complex") else "unknown"
+    return z3_formula.decide([case.terms])[0].state if z3_formula.present() and case.terms.contract not in ("ulp", "complex") else "unknown"
 
 
 def ways_up(x: Any, y: Any) -> Iterator[Any]:
@@ -70,7 +71,7 @@ def places(m: Mutant) -> List[Tuple[Node, Node]]:
 
 def same_in_place(m: Mutant, case: prove.Case) -> bool:
     """What was changed is the same for any values of what it is made from, so that the rule is, too."""
-    return prove_z3.present() and any(same_part(m, x, y, depth, case) for x, y in places(m) for depth in DEPTHS)
+    return z3_formula.present() and any(same_part(m, x, y, depth, case) for x, y in places(m) for depth in DEPTHS)
 
 
 def same_part(m: Mutant, x: Node, y: Node, depth: int, case: prove.Case) -> bool:
@@ -82,8 +83,8 @@ def same_part(m: Mutant, x: Node, y: Node, depth: int, case: prove.Case) -> bool
     leaves = nearest(x, changed, depth)
     try:
         terms = build(Rule("rewrite", copied(x, dict(leaves)), copied(y, dict(leaves)), None, m.rule.where), case.bind, {}, case.approx)
-        return prove_z3.same(terms) or (not any(i.op in prove_z3.HARD for i in terms.code) and prove_z3.decide_one(terms).state == "proved")
-    except (PatternError, NotNarrow, KeyError, prove_floats.Unsupported):
+        return z3_formula.same(terms) or (not any(i.op in z3_formula.HARD for i in terms.code) and z3_formula.decide_one(terms).state == "proved")
+    except (PatternError, NotNarrow, KeyError, z3_floats.Unsupported):
         return False
 
 
@@ -100,8 +101,8 @@ def same_as_before(m: Mutant, case: prove.Case) -> bool:
                for e in (before, after)):
             whole = Rule("rewrite", before.args[0], after.args[0], None, m.rule.where)  # one conversion of what is the same
             t = build(whole, case.bind, {}, case.approx)
-            return same(t, case) or (prove_z3.present() and prove_z3.decide_one(t).state == "proved")
-        is_complex = prove_complex.is_complex(m.before)
+            return same(t, case) or (z3_formula.present() and z3_formula.decide_one(t).state == "proved")
+        is_complex = complex_parts.is_complex(m.before)
         whole = Rule("rewrite", before, after, None, m.rule.where)
         t = parts_of(whole, m.before, case) if is_complex else build(whole, case.bind, {}, case.approx)
         t.contract = "zeros" if case.terms.contract in ("ulp", "complex") else t.contract  # the sign of a zero is no error
@@ -112,33 +113,33 @@ def same_as_before(m: Mutant, case: prove.Case) -> bool:
 
 def same(t: Terms, case: prove.Case) -> bool:
     """Whether two sides are one where functions are any functions of their operands, but for a few values, at which the mutant is tried."""
-    if not prove_z3.present():
+    if not z3_formula.present():
         return False
-    prove_bits.abstract = True
+    z3_bits.abstract = True
     try:
-        f = prove_z3.Formula(t)
+        f = z3_formula.Formula(t)
         goals = [f.wrong()]
         # so much work that chance does not decide; of functions what is one at all is one soon
-        limit = 2 * prove_z3.LIMIT if case.terms.contract in ("ulp", "complex") else prove_z3.SIZED_LIMIT
+        limit = 2 * z3_formula.LIMIT if case.terms.contract in ("ulp", "complex") else z3_formula.SIZED_LIMIT
         for _ in range(FEW):
-            state, model = prove_z3.check(limit, *goals)
+            state, model = z3_formula.check(limit, *goals)
             if state != "refuted":
                 return state == "proved"
-            found = {n: prove_z3.number(model, v) for n, v in enumerate(f.vars) if t.types[n] != "side"}
+            found = {n: z3_formula.number(model, v) for n, v in enumerate(f.vars) if t.types[n] != "side"}
             if not right_at({t.names[n]: v for n, v in found.items()}, case):
                 return False
-            goals.append(prove_z3.z3.Or(*(f.vars[n] != v for n, v in found.items())))
+            goals.append(z3_formula.z3.Or(*(f.vars[n] != v for n, v in found.items())))
         return False
-    except prove_floats.Unsupported:
+    except z3_floats.Unsupported:
         return False
     finally:
-        prove_bits.abstract = False
+        z3_bits.abstract = False
 
 
 def right_at(values: Dict[str, int], case: prove.Case) -> bool:
     t = case.terms
-    where = [d if x == "side" else prove_c.Domain("list", (values.get(name, 0),)) for name, x, d in zip(t.names, t.types, prove.domains_of(t))]
-    return prove_c.run([prove_c.Job(t, where)])[0].ok
+    where = [d if x == "side" else driver.Domain("list", (values.get(name, 0),)) for name, x, d in zip(t.names, t.types, prove.domains_of(t))]
+    return driver.run([driver.Job(t, where)])[0].ok
 
 
 def small_float(before: Any, after: Any) -> bool:
@@ -153,24 +154,24 @@ NANS: Dict[str, Callable[[int], bool]] = {  # of a code; others have one nan, 0x
 
 def same_codes(t: Terms, name: str) -> bool:
     """Whether the codes of a small float are one, or nans, for all values: by z3, with floats as they are."""
-    if not prove_z3.present():
+    if not z3_formula.present():
         return False
     try:
-        f = prove_z3.Formula(t)
-    except prove_floats.Unsupported:
+        f = z3_formula.Formula(t)
+    except z3_floats.Unsupported:
         return False
     left, right = f.reg[t.left], f.reg[t.right]
     nans = [c for c in range(1 << left.size()) if NANS.get(name, lambda c: c == 0x80)(c)]
-    nan = lambda x: prove_z3.z3.Or(*(x == c for c in nans))
-    other = prove_z3.z3.And(left != right, prove_z3.z3.Not(prove_z3.z3.And(nan(left), nan(right))))
-    wrong = prove_z3.z3.And(*f.given, prove_z3.z3.Or(other, *(f.reg[b] != 0 for b, _ in t.bad)))
-    return prove_z3.check(prove_z3.SIZED_LIMIT, wrong)[0] == "proved"
+    nan = lambda x: z3_formula.z3.Or(*(x == c for c in nans))
+    other = z3_formula.z3.And(left != right, z3_formula.z3.Not(z3_formula.z3.And(nan(left), nan(right))))
+    wrong = z3_formula.z3.And(*f.given, z3_formula.z3.Or(other, *(f.reg[b] != 0 for b, _ in t.bad)))
+    return z3_formula.check(z3_formula.SIZED_LIMIT, wrong)[0] == "proved"
 
 
 def parts_of(whole: Rule, before: Rule, case: prove.Case) -> Terms:
     """Both right sides of a rule of complex values, of the part that the case is of."""
     assert isinstance(before.left, Node)
-    b = prove_complex.Parts(whole, {}, {}, False)
+    b = complex_parts.Parts(whole, {}, {}, False)
     b.pairs = {}
     t = "pred" if before.left.op.sig == "compare" else before.left.types[0].name
     b.places(before.left, before.left.types[0].name)

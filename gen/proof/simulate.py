@@ -1,7 +1,7 @@
 """Every instruction rule (llvm, intr, call, asm), alone, in the simulator: a kernel is made whose stored value is the rule's left side,
 warpburg selects for it, and `warpburg ir --check` compares what its PTX gives with the reference meaning of the operations.
 
-usage: python -m gen.simulate [--warpburg build/warpburg] [--target sm90].. [--every] [--rule TEXT] [--verbose]
+usage: python -m gen.proof.simulate [--warpburg build/warpburg] [--target sm90].. [--every] [--rule TEXT] [--verbose]
 
 One line a rule: `patterns/tiles.py:9 simulated(57344)`: so many results, over every type that the rule's class has and every number of
 lanes that PACKED says, each on the oldest and the newest target that has it (--every: on all); edge values in all combinations, then
@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
 from gen import load
-from gen.tile_kernels import Kernel, chosen, kernels_on
+from gen.proof.tile_kernels import Kernel, chosen, kernels_on
 
 
 @dataclass
@@ -134,7 +134,7 @@ def by_rule(results: Dict[Kernel, Result]) -> Dict[str, Result]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m gen.simulate")
+    parser = argparse.ArgumentParser(prog="python -m gen.proof.simulate")
     parser.add_argument("--warpburg", default="build/warpburg")
     parser.add_argument("--target", action="append", help="sm90 or sm_90; all if left out")
     parser.add_argument("--every", action="store_true", help="each kernel on all targets that have it, not on the oldest and the newest")

@@ -1,5 +1,5 @@
 """The kernels in which instruction rules are run alone: each stores the value of a rule's left side, made of loaded operands, over every
-type of the rule's class and every number of lanes that PACKED says. gen/simulate.py runs them.
+type of the rule's class and every number of lanes that PACKED says. gen/proof/simulate.py runs them.
 
     kernels_on("sm90", "patterns/tiles.py:9")      the kernels of one rule on one target, and why others have none
 """

@@ -1,4 +1,4 @@
-"""The C side of proofs: builds src-side reference semantics and prove_driver.c into one program, and runs jobs through it.
+"""The C side of proofs: builds src-side reference semantics and driver.c into one program, and runs jobs through it.
 
 The program depends on what operations mean (ops.py, semantics.py, src/scalar) and on nothing of the rules: they are its input. It
 lies under build/prove/, named for the bytes that it was made from.
@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import List, Optional, Sequence, Tuple
 
 from gen import gen_scalar, ops, semantics
-from gen.prove_code import EXACT, Terms, width
+from gen.proof.code import EXACT, Terms, width
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 BUILT_FROM = ("src/base/base.h", "src/scalar/round.c", "src/scalar/round.h", "src/scalar/scalar.c", "src/scalar/scalar.h")
 KINDS = ("scalar literal int of to add sub mul cdiv cmod floordiv mod min max eq ne lt le gt ge nudge function garbage cpart cref").split()
 KIND = {k: n for n, k in enumerate(KINDS)}
@@ -89,9 +89,9 @@ def program() -> Path:
     tables = gen_scalar.tables_c().split("/* plain, then with approx */")[0]  # budgets are input, too
     texts = {"sc_tables.h": gen_scalar.tables_h(), "sc_tables.c": tables, "sc_functions.c": gen_scalar.functions_c(), "narrow.c": narrow_c(),
              "narrow.h": '#include "scalar/scalar.h"\nScLoop narrow_loop(int op, int type);\n'}
-    driver = Path(__file__).with_name("prove_driver.c")
+    driver = Path(__file__).with_name("driver.c")
     digest = hashlib.sha256()
-    for text in [*texts.values(), driver.read_text(), driver.with_name("prove_complex.h").read_text(), *(ROOT.joinpath(f).read_text() for f in BUILT_FROM)]:
+    for text in [*texts.values(), driver.read_text(), driver.with_name("complex_reference.h").read_text(), *(ROOT.joinpath(f).read_text() for f in BUILT_FROM)]:
         digest.update(text.encode())
     where = Path(os.environ.get("WARPBURG_PROVE", ROOT / "build" / "prove")) / digest.hexdigest()[:16]
     done = where / "prove_driver"

@@ -6,7 +6,7 @@ of them over all ways in which inexact instructions may lie on either side of wh
 more is asked. Where it does not, and the sides of the rule are to be equal, it is wrong; of a function its error is taken, from a reference in
 double, and held against the errors that the ledger states of the rule. That takes minutes a rule, so what came of it is committed:
 
-    383edf1af7a6 equal  patterns/polynomials.py:375: add is sub        a line of patterns/mutants.txt, which `python -m gen.mutate --every` writes
+    383edf1af7a6 equal  patterns/polynomials.py:375: add is sub        a line of patterns/mutants.txt, which `python -m gen.mutation.mutate --every` writes
 """
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
-from gen import gen_scalar, ledger, load, ops, prove, prove_bits, prove_c, semantics
+from gen import gen_scalar, ledger, load, ops, semantics
+from gen.proof import driver, prove, z3_bits
 from gen.lang import Node, Rule
-from gen.mutants import Mutant
-from gen.mutate_same import places
-from gen.prove_code import EXACT, Ins, Terms, cls, width
-from gen.prove_terms import build
+from gen.mutation.mutants import Mutant
+from gen.mutation.equivalent import places
+from gen.proof.code import EXACT, Ins, Terms, cls, width
+from gen.proof.sides import build
 
 BITS, MOST_MOVED = 32, 2
 BITS_TOO = "bits"  # a contract: equal, nans too
 FIRST = 100_003  # one value in so many, before all
 WORKERS = 2
-HEAD = """# Mutants of rules that samples do not tell from them, over every value: `python -m gen.mutate --every` writes this, --again shows every line anew.
-# The key is made from what the rule means, the errors that it states, and the change. equal: at no value another; right: off by no more than the rule
-# states; killed: at some value wrong.
+HEAD = """# Mutants of rules that samples do not tell from them, over every value: `python -m gen.mutation.mutate --every` writes this,
+# --again judges every line anew. The key is made from what the rule means, the errors that it states,
+# and the change. equal: at no value another; right: off by no more than the rule states; killed: at some value wrong.
 """
 RELATIONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 FLOAT = {"f32": "float", "f64": "double"}
@@ -119,8 +120,8 @@ def scalar(i: Ins, args: Sequence[str], types: Sequence[str]) -> str:
     if i.op == "bits":
         return f"({{ {stored(i.type)} to; memcpy(&to, &{args[0]}, sizeof to); to; }})"
     load_one = lambda t, wide: gen_scalar.load_store(t, wide)
-    if i.op in prove_bits.TABLES:
-        return f"{i.op}[(uint32_t){args[0]} & {prove_bits.TABLES[i.op] - 1}]"
+    if i.op in z3_bits.TABLES:
+        return f"{i.op}[(uint32_t){args[0]} & {z3_bits.TABLES[i.op] - 1}]"
     if i.op == "cvt":
         operand, expr = semantics.conversion(i.type, i.frm)
         return f"({{ const {operand} a = {load_one(i.frm, False)[0]}({args[0]}); (void)a; {expr}; }})"
@@ -148,7 +149,7 @@ PROGRAM = r"""
 enum { MUTANTS = %(count)d, BITS = %(fraction)d, LEAST = %(least)d };
 
 
-/* As in prove_driver.c: what an inexact instruction may give. */
+/* As in driver.c: what an inexact instruction may give. */
 static inline double nudged_f64(double v, double e, int side, double share)
 {
     if (!side || !isfinite(v) || v == 0) return v;
@@ -281,11 +282,11 @@ def joined(lines: Sequence[Sequence[float]]) -> List[float]:
 def run(text: str, bits: int, folder: Path, step: int) -> List[List[float]]:
     """Of each mutant: at how many values another, at how many wrong, the errors with nothing and with something moved, those of the rule at the
     same values."""
-    built = prove_c.program().parent
+    built = driver.program().parent
     here = folder / hashlib.sha256(text.encode()).hexdigest()[:16]
     here.with_suffix(".c").write_text(text)
-    prove_c.cc(["-std=gnu11", "-O2", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-w",
-                "-I", str(built), "-I", str(prove_c.ROOT / "src"), str(here.with_suffix(".c")),
+    driver.cc(["-std=gnu11", "-O2", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-w",
+                "-I", str(built), "-I", str(driver.ROOT / "src"), str(here.with_suffix(".c")),
                 *(str(built / f"{o}.o") for o in ("sc_functions", "sc_tables", "scalar", "round")), "-lm", "-o", str(here)])
     pieces = 16 if bits > 20 else 1
     size = (1 << bits) // pieces

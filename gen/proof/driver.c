@@ -1,4 +1,4 @@
-/* prove_driver: runs both sides of a rule over many values and compares them; what gen/prove_c.py builds, feeds and reads.
+/* prove_driver: runs both sides of a rule over many values and compares them; what gen/proof/driver.py builds, feeds and reads.
  *
  * Needs sc_loop (gen/semantics.py as C) and narrow_loop (the same at widths 1 to 7). Standard input holds jobs, one word after the
  * other: `J id first samples seed`, its variables `V type mode n m value..` (of the n values the first m are combined, all of them drawn), its instructions `I kind op type from a b c ..`, `P reg`
@@ -96,7 +96,7 @@ static void put(int r, int i, Int v)
     memcpy(reg[r] + (size_t)i * bytes_of(t), &u, bytes_of(t));
 }
 
-#include "prove_complex.h"
+#include "complex_reference.h"
 
 static double float_at(int r, int i)
 {

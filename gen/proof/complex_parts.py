@@ -13,8 +13,8 @@ from typing import Dict, Iterator, Tuple
 from gen import load, ops
 from gen.lang import Expr, Node, Rule, Var
 from gen.load import walk
-from gen.prove_code import Errors, Ins, Terms
-from gen.prove_terms import Builder
+from gen.proof.code import Errors, Ins, Terms
+from gen.proof.sides import Builder
 
 Pair = Tuple[int, int]
 SIDES = 4  # inexact results that may move at once

@@ -1,4 +1,4 @@
-/* attributes: what stands behind an instruction's operands.
+/* parse_attributes: what stands behind an instruction's operands.
  *
  * Needs: the cursor behind the closing parenthesis. Leaves: the fields of HloInstruction that later modules interpret; the uses of
  * computations, to be resolved later; and everything else as balanced text, comments and line ends as one blank.
@@ -50,7 +50,7 @@ static const struct {
 
 static int find(const HloInstruction *i, const char *name)
 {
-    const HloOpcode op = hlo_started(i);
+    const HloOpcode op = hlo_started_opcode(i);
     for (size_t k = 0; k < WBB_LEN(table); k++) {
         if (table[k].name[0] != name[0] || strcmp(table[k].name, name) != 0) continue;
         bool window = table[k].attribute == A_WINDOW;
@@ -69,7 +69,7 @@ static void read_direction(HloReader *r, HloInstruction *i)
         i->direction = (HloDirection)k;
         return;
     }
-    hlo_expected(r, "a direction: EQ, NE, LT, LE, GT or GE");
+    hlo_fail_expected(r, "a direction: EQ, NE, LT, LE, GT or GE");
 }
 
 static void read_type(HloReader *r, HloInstruction *i)
@@ -81,25 +81,25 @@ static void read_type(HloReader *r, HloInstruction *i)
         i->total_order = k == 0;
         return;
     }
-    hlo_expected(r, "a type of comparison: TOTALORDER, FLOAT, SIGNED or UNSIGNED");
+    hlo_fail_expected(r, "a type of comparison: TOTALORDER, FLOAT, SIGNED or UNSIGNED");
 }
 
 static void read_slices(HloReader *r, HloInstruction *i)
 {
     struct { HloSlice *items; uint32_t n, capacity; } list = {0};
-    hlo_want(r, '{');
+    hlo_expect(r, '{');
     if (!hlo_accept(r, '}')) {
         do {
             HloSlice s = {.stride = 1};
-            hlo_want(r, '[');
+            hlo_expect(r, '[');
             s.start = hlo_read_int(r);
-            hlo_want(r, ':');
+            hlo_expect(r, ':');
             s.limit = hlo_read_int(r);
             if (hlo_accept(r, ':')) s.stride = hlo_read_int(r);
-            hlo_want(r, ']');
+            hlo_expect(r, ']');
             WBB_PUSH(r->arena, &list, s);
         } while (hlo_accept(r, ','));
-        hlo_want(r, '}');
+        hlo_expect(r, '}');
     }
     i->slices = list.items ? list.items : WBB_NEW(r->arena, HloSlice);
     i->n_windows = list.n;
@@ -121,7 +121,7 @@ static void read_padding(HloReader *r, HloInstruction *i)
     if (c == '-' || (c >= '0' && c <= '9')) {
         do {
             HloPadding p = {.low = hlo_read_int(r)};
-            if (!accept_here(r, '_')) hlo_expected(r, "'_' and the high edge of a padding");
+            if (!accept_here(r, '_')) hlo_fail_expected(r, "'_' and the high edge of a padding");
             p.high = hlo_read_int(r);
             if (accept_here(r, '_')) p.interior = hlo_read_int(r);
             WBB_PUSH(r->arena, &list, p);
@@ -136,10 +136,10 @@ static void read_window_field(HloReader *r, HloInstruction *i, HloWindow *w, uin
     static const char *const names[] = {"size", "stride", "pad", "lhs_dilate", "rhs_dilate", "rhs_reversal"};
     size_t field = 0;
     while (field < WBB_LEN(names) && !hlo_at_word(r, names[field])) field++;
-    if (field == WBB_LEN(names)) hlo_expected(r, "a field of a window: size, stride, pad, lhs_dilate, rhs_dilate or rhs_reversal");
+    if (field == WBB_LEN(names)) hlo_fail_expected(r, "a field of a window: size, stride, pad, lhs_dilate, rhs_dilate or rhs_reversal");
     WbbLoc loc = hlo_here(r);
     r->p += strlen(names[field]);
-    hlo_want(r, '=');
+    hlo_expect(r, '=');
     uint32_t d = 0;
     do {
         if (d == HLO_RANK_LIMIT) wbb_fail(r->cx, loc, "a window has more than %d dimensions", HLO_RANK_LIMIT);
@@ -149,7 +149,7 @@ static void read_window_field(HloReader *r, HloInstruction *i, HloWindow *w, uin
         case 1: w[d].stride = value; break;
         case 2:
             w[d].low = value;
-            if (!accept_here(r, '_')) hlo_expected(r, "'_' and the high edge of a padding");
+            if (!accept_here(r, '_')) hlo_fail_expected(r, "'_' and the high edge of a padding");
             w[d].high = hlo_read_int(r);
             break;
         case 3: w[d].lhs_dilate = value; break;
@@ -159,7 +159,7 @@ static void read_window_field(HloReader *r, HloInstruction *i, HloWindow *w, uin
         d++;
     } while (accept_here(r, 'x'));
     if (*n && d != *n)
-        wbb_fail(r->cx, loc, "%s: the window has %u dimensions, %s has %u", hlo_spelled(i), *n, names[field], d);
+        wbb_fail(r->cx, loc, "%s: the window has %u dimensions, %s has %u", hlo_opcode_text(i), *n, names[field], d);
     *n = d;
 }
 
@@ -168,7 +168,7 @@ static void read_window(HloReader *r, HloInstruction *i)
     HloWindow w[HLO_RANK_LIMIT];
     uint32_t n = 0;
     for (size_t d = 0; d < WBB_LEN(w); d++) w[d] = (HloWindow){.size = 1, .stride = 1, .lhs_dilate = 1, .rhs_dilate = 1};
-    hlo_want(r, '{');
+    hlo_expect(r, '{');
     while (!hlo_accept(r, '}')) read_window_field(r, i, w, &n);
     HloWindow *own = WBB_NEW_N(r->arena, HloWindow, n ? n : 1);
     memcpy(own, w, n * sizeof *own);
@@ -225,13 +225,13 @@ static void read_calls(HloReader *r, HloInstruction *i, const char *attribute)
         add_call(r, i, attribute, NULL);
         WBB_PUSH(r->arena, &r->calls, call);
     } while (list && hlo_accept(r, ','));
-    if (list) hlo_want(r, '}');
+    if (list) hlo_expect(r, '}');
 }
 
 /* A conditional's branches in the order of its operands: true, then false. */
 static void order_branches(HloReader *r, HloInstruction *i, uint32_t first_call)
 {
-    if (hlo_started(i) != HLO_CONDITIONAL || i->n_called != 2 || strcmp(i->called_by[0], "false_computation") != 0) return;
+    if (hlo_started_opcode(i) != HLO_CONDITIONAL || i->n_called != 2 || strcmp(i->called_by[0], "false_computation") != 0) return;
     HloComputation **called = (HloComputation **)(uintptr_t)i->called;
     const char **by = (const char **)(uintptr_t)i->called_by;
     HloComputation *c = called[0];
@@ -277,11 +277,11 @@ static void skip_typed_literal(HloReader *r)
         return;
     }
     r->literal_follows = false;
-    hlo_deeper(r);
-    hlo_want(r, '(');
+    hlo_enter_level(r);
+    hlo_expect(r, '(');
     do skip_typed_literal(r);
     while (hlo_accept(r, ','));
-    hlo_want(r, ')');
+    hlo_expect(r, ')');
     r->depth--;
 }
 
@@ -298,7 +298,7 @@ static void read_literal_value(HloReader *r)
 /* {%a, b}: instructions of the same computation. */
 static void read_predecessors(HloReader *r, HloDraft *d, HloInstruction *i)
 {
-    hlo_want(r, '{');
+    hlo_expect(r, '{');
     if (hlo_accept(r, '}')) return;
     do {
         hlo_peek(r);
@@ -307,7 +307,7 @@ static void read_predecessors(HloReader *r, HloDraft *d, HloInstruction *i)
         WBB_PUSH(r->arena, &d->orders, o);
         i->n_predecessors++;
     } while (hlo_accept(r, ','));
-    hlo_want(r, '}');
+    hlo_expect(r, '}');
 }
 
 static void read_known(HloReader *r, HloDraft *d, HloInstruction *i, Attribute attribute, const char *name)
@@ -330,7 +330,7 @@ static void read_known(HloReader *r, HloDraft *d, HloInstruction *i, Attribute a
 }
 
 /* What an operation cannot do without. */
-static void want_attributes(HloReader *r, const HloInstruction *i, uint32_t seen)
+static void require_attributes(HloReader *r, const HloInstruction *i, uint32_t seen)
 {
     static const struct { HloOpcode opcode; Attribute attribute; const char *name; } needs[] = {
         {HLO_IOTA, A_IOTA, "iota_dimension"}, {HLO_GET_TUPLE_ELEMENT, A_INDEX, "index"},
@@ -343,17 +343,17 @@ static void want_attributes(HloReader *r, const HloInstruction *i, uint32_t seen
         {HLO_SCATTER, A_CALLS, "to_apply"}, {HLO_REDUCE_WINDOW, A_CALLS, "to_apply"},
         {HLO_SORT, A_CALLS, "to_apply"}, {HLO_CUSTOM_CALL, A_TARGET, "custom_call_target"},
     };
-    const HloOpcode op = hlo_started(i);
+    const HloOpcode op = hlo_started_opcode(i);
     for (size_t k = 0; k < WBB_LEN(needs); k++)
         if (needs[k].opcode == op && !(seen >> needs[k].attribute & 1))
-            wbb_fail(r->cx, i->loc, "%s: the attribute %s= is missing%s", hlo_spelled(i), needs[k].name,
-                     hlo_meant_attribute(r->cx->arena, i, needs[k].name));
+            wbb_fail(r->cx, i->loc, "%s: the attribute %s= is missing%s", hlo_opcode_text(i), needs[k].name,
+                     hlo_suggest_attribute(r->cx->arena, i, needs[k].name));
 }
 
-void hlo_no_attributes(HloReader *r, HloInstruction *i)
+void hlo_set_no_attributes(HloReader *r, HloInstruction *i)
 {
     i->attributes = "";
-    want_attributes(r, i, 0);
+    require_attributes(r, i, 0);
 }
 
 void hlo_read_attributes(HloReader *r, HloDraft *d, HloInstruction *i)
@@ -365,10 +365,10 @@ void hlo_read_attributes(HloReader *r, HloDraft *d, HloInstruction *i)
         hlo_peek(r);
         WbbLoc loc = hlo_here(r);
         const char *name = hlo_read_name(r, "the name of an attribute");
-        hlo_want(r, '=');
+        hlo_expect(r, '=');
         int k = find(i, name);
         if (k < 0) {
-            hlo_look_at_value(r, name, i);
+            hlo_note_aliases(r, name, i);
             read_raw(r, name);
             continue;
         }
@@ -380,7 +380,7 @@ void hlo_read_attributes(HloReader *r, HloDraft *d, HloInstruction *i)
     }
     i->attributes = hlo_scratch_end(r, before);
     order_branches(r, i, first_call);
-    want_attributes(r, i, seen);
+    require_attributes(r, i, seen);
 }
 
 const char *hlo_read_raw_attributes(HloReader *r, bool header)
@@ -388,8 +388,8 @@ const char *hlo_read_raw_attributes(HloReader *r, bool header)
     size_t before = r->scratch_n;
     while (hlo_accept(r, ',')) {
         const char *name = hlo_read_name(r, "the name of an attribute");
-        hlo_want(r, '=');
-        if (header) hlo_look_at_value(r, name, NULL);
+        hlo_expect(r, '=');
+        if (header) hlo_note_aliases(r, name, NULL);
         read_raw(r, name);
     }
     return hlo_scratch_end(r, before);

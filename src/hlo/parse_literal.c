@@ -1,4 +1,4 @@
-/* literal: the values of a constant.
+/* parse_literal: the values of a constant.
  *
  * Needs: the cursor on the first character behind `constant(`, and the constant's shape. Leaves: HloInstruction.literal, packed
  * in logical row-major order, each value rounded once to its type; NULL for an elided literal `{...}` or a tuple.
@@ -105,7 +105,7 @@ static uint64_t read_float(HloReader *r, ScType t)
     bool number = n && *end == 0 && ((*text >= '0' && *text <= '9') || *text == '.' || *text == 'i');
     if (!number) {
         hlo_rewind(r, start);
-        if (n == 0) hlo_expected(r, "a number");
+        if (n == 0) hlo_fail_expected(r, "a number");
         bad_value(r, t, negative ? word : word + 1);
     }
     uint64_t bits = sc_parse_float(t, word);
@@ -155,7 +155,7 @@ static uint64_t read_integer(HloReader *r, ScType t)
     if (t == SC_U64 && value >= INT64_MIN) low = INT64_MIN; /* -1 is all ones: XLA's own texts say it so */
     if (right && value >= low && value <= high) return sc_from_i128(t, value);
     hlo_rewind(r, start);
-    if (length == 0) hlo_expected(r, "an integer");
+    if (length == 0) hlo_fail_expected(r, "an integer");
     if (right) wbb_fail(r->cx, hlo_here(r), "%s is out of the range of %s", word, sc_type_info[t].hlo);
     bad_value(r, t, word);
     return 0;
@@ -171,7 +171,7 @@ static uint64_t read_pred(HloReader *r)
     if (n == 4 && memcmp(word, "true", 4) == 0) return 1;
     if (n == 5 && memcmp(word, "false", 5) == 0) return 0;
     hlo_rewind(r, start);
-    hlo_expected(r, "true or false");
+    hlo_fail_expected(r, "true or false");
 }
 
 static uint64_t read_part(HloReader *r, ScType t)
@@ -191,9 +191,9 @@ static void read_value(Sink *s)
         bool pair = hlo_accept(r, '(');
         part[0] = read_part(r, half);
         if (pair) {
-            hlo_want(r, ',');
+            hlo_expect(r, ',');
             part[1] = read_part(r, half);
-            hlo_want(r, ')');
+            hlo_expect(r, ')');
         }
         for (uint32_t k = 0; k < s->size; k++) v.bytes[k] = (unsigned char)(part[2 * k / s->size] >> 8 * (k % (s->size / 2)));
     } else {
@@ -210,16 +210,16 @@ static void read_nested(Sink *s)
     const HloShape *shape = s->shape;
     int64_t count[HLO_RANK_LIMIT];
     uint32_t level = 0;
-    hlo_want(r, '{');
+    hlo_expect(r, '{');
     count[level++] = 0;
     for (;;) {
         bool closing = hlo_peek(r) == '}';
         if (!closing || count[level - 1]) {
             if (count[level - 1]) {
-                if (!closing) hlo_want(r, ',');
+                if (!closing) hlo_expect(r, ',');
             }
             if (!closing && level < shape->rank) {
-                hlo_want(r, '{');
+                hlo_expect(r, '{');
                 count[level++] = 0;
                 continue;
             }
@@ -230,7 +230,7 @@ static void read_nested(Sink *s)
             }
         }
         WbbLoc loc = hlo_here(r);
-        hlo_want(r, '}');
+        hlo_expect(r, '}');
         level--;
         if (count[level] != shape->dims[level])
             wbb_fail(r->cx, loc, "dimension %u of the literal has %lld elements, %lld expected", level, (long long)count[level],
@@ -248,7 +248,7 @@ static bool accept_elided(HloReader *r)
         hlo_skip(r);
         if (r->end - r->p >= 3 && memcmp(r->p, "...", 3) == 0) {
             r->p += 3;
-            hlo_want(r, '}');
+            hlo_expect(r, '}');
             return true;
         }
     }
@@ -297,12 +297,12 @@ static void read_array(HloReader *r, const HloShape *shape, HloInstruction *i)
 
 static void read_tuple(HloReader *r, const HloShape *s)
 {
-    hlo_want(r, '(');
+    hlo_expect(r, '(');
     for (uint32_t k = 0; k < s->n_elements; k++) {
-        if (k) hlo_want(r, ',');
+        if (k) hlo_expect(r, ',');
         hlo_read_literal(r, s->elements[k], NULL);
     }
-    hlo_want(r, ')');
+    hlo_expect(r, ')');
 }
 
 void hlo_read_literal(HloReader *r, const HloShape *s, HloInstruction *i)
@@ -313,7 +313,7 @@ void hlo_read_literal(HloReader *r, const HloShape *s, HloInstruction *i)
     }
     hlo_skip(r);
     const char *start = r->p;
-    hlo_deeper(r);
+    hlo_enter_level(r);
     if (!accept_elided(r)) read_tuple(r, s);
     r->depth--;
     if (!i) return;

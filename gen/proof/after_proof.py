@@ -19,7 +19,7 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 from gen import ledger
 from gen.lang import Rule
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 WORKERS = 2
 SAMPLE = 40  # files of --shared
 TIMEOUT = 20  # seconds a compile may take
@@ -76,7 +76,7 @@ def rows(text: str) -> Iterator[Dict[str, Any]]:
 def simulated(folder: Path, names: Sequence[str]) -> Tuple[Dict[str, str], List[str]]:
     """(state by name of each instruction rule, messages of what failed)."""
     only = ["--rule", names[0]] if len(names) == 1 else []
-    _, text = call([sys.executable, "-m", "gen.simulate", "--warpburg", str(folder / "warpburg"), *only])
+    _, text = call([sys.executable, "-m", "gen.proof.simulate", "--warpburg", str(folder / "warpburg"), *only])
     states = dict(m for line in text.splitlines() for m in re.findall(r"^(patterns/\S+) (simulated\(\d+\))$", line))
     bad = [line for line in text.splitlines() if not re.search(r"^patterns/\S+ simulated\(|^\d+ passed, |not assembled", line)]
     return states, bad

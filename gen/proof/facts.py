@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Optional
 from gen import guards
 from gen.lang import Guard, Node, Not, PatternError, Src, parts
 from gen.load import walk
-from gen.prove_code import EXACT, Ins, cls, width
+from gen.proof.code import EXACT, Ins, cls, width
 
 if TYPE_CHECKING:
-    from gen.prove_terms import Builder
+    from gen.proof.sides import Builder
 
 
 def meaning(b: "Builder", c: Guard) -> Optional[int]:

@@ -1,4 +1,4 @@
-/* prove_complex.h: what functions of complex values are, exactly: long double, principal branches as in C. Part of prove_driver.c. */
+/* complex_reference.h: what functions of complex values are, exactly: long double, principal branches as in C. Part of driver.c. */
 #include <complex.h>
 
 typedef long double complex Z;

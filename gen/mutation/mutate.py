@@ -1,11 +1,12 @@
 """Breaks every rule in small ways, one at a time, and sees whether the prover notices: a proof that a wrong rule passes proves nothing.
 
-usage: python -m gen.mutate [--sample N] [--most N] [--rule TEXT] [--every] [--verbose]
+usage: python -m gen.mutation.mutate [--sample N] [--most N] [--rule TEXT] [--every] [--verbose]
 
-gen/mutants.py says what is broken, and how: where it has two changes for one place, one of them must be killed. A mutant must fail its proof, or be
-shown equal to its rule by z3 (gen/mutate_same.py), or be as right as it over every value of its operands (gen/mutate_every.py). One that only samples
-failed to tell from a right rule has survived; at most 1 % of those of a pattern file may. A dropped condition that nothing needs is reported: it only
-keeps the rule from firing (or, where it says so, from going on for ever).
+gen/mutation/mutants.py says what is changed and how: where it makes two changes for one place, one of them must be killed. A mutant must
+fail its proof, or be shown equal to its rule by z3 (gen/mutation/equivalent.py), or be as right as its rule at every value of its operands
+(gen/mutation/every_value.py). A mutant that only samples fail to tell from its rule has survived; at most 1 % of a pattern file's mutants
+may survive. A dropped condition that no proof needs is reported: it only keeps the rule from firing, or, where the report says so, keeps
+rewriting from never ending.
 
 What a proof of a function holds a mutant to is the contract of the rule that it was made from: the budget, and the two errors that the
 ledger states of that rule, the one with the instructions moved by theirs and the rule's own (ledger.exceeds is what `./dev rule --check`
@@ -21,11 +22,13 @@ import time
 from dataclasses import replace
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from gen import checks, ledger, load, mutate_every, prove, prove_c
+from gen import checks, ledger, load
+from gen.proof import driver, prove
+from gen.mutation import every_value
 from gen.lang import PatternError, Rule
 from gen.ledger import Errors
-from gen.mutants import MOST, Mutant, mutants
-from gen.mutate_same import same_as_before, same_in_place, shown
+from gen.mutation.mutants import MOST, Mutant, mutants
+from gen.mutation.equivalent import same_as_before, same_in_place, shown
 
 ALLOWED = 0.01
 PRODUCT = 1 << 17  # combinations that the driver tries
@@ -75,7 +78,7 @@ class Rules:
 def kill(alive: Sequence[Mutant], some: Callable[[Mutant], List[prove.Case]], samples: int, rules: Rules) -> Dict[int, List[prove.Outcome]]:
     """Runs some cases of each; those of which one fails are killed. The outcomes of the others, by mutant."""
     jobs = [(m, c) for m in alive for c in some(m)]
-    results = prove_c.run([prove.job_of(c, samples, True) for _, c in jobs])
+    results = driver.run([prove.job_of(c, samples, True) for _, c in jobs])
     out: Dict[int, List[prove.Outcome]] = {id(m): [] for m in alive}
     worse = []
     for (m, c), r in zip(jobs, results):
@@ -95,8 +98,8 @@ def kill(alive: Sequence[Mutant], some: Callable[[Mutant], List[prove.Case]], sa
 def compare(worse: Sequence[Any], samples: int, rules: Rules) -> None:
     """Kills those of which the rule itself misses by less on the same values."""
     like = [rules.case(m, c) for m, c, _ in worse]
-    jobs = [prove_c.Job(b.terms, prove.domains_of(c.terms), samples) for (_, c, _), b in zip(worse, like) if b]
-    found = iter(prove_c.run(jobs))
+    jobs = [driver.Job(b.terms, prove.domains_of(c.terms), samples) for (_, c, _), b in zip(worse, like) if b]
+    found = iter(driver.run(jobs))
     for (m, _, o), b in zip(worse, like):
         r = next(found) if b else None
         if r is None or not r.ok or ledger.exceeds((o.worst, o.own), (r.worst, r.own)):
@@ -116,23 +119,23 @@ def by_samples(some: Sequence[Mutant], rules: Rules) -> None:
     look_closer([m for m in alive if not m.fate and m.stated], rules)
 
 
-def directed(b: prove.Case) -> prove_c.Job:
+def directed(b: prove.Case) -> driver.Job:
     """All combinations of the values that a rule turns at, nothing moved."""
-    where = [d if d.mode != "side" else prove_c.Domain("side", (0,)) for d in prove.domains_of(b.terms)]
+    where = [d if d.mode != "side" else driver.Domain("side", (0,)) for d in prove.domains_of(b.terms)]
     all_of = lambda d: replace(d, values=tuple(dict.fromkeys(d.values + d.more)), more=())
     joined = [all_of(d) if d.mode == "sample" else d for d in where]
-    return prove_c.Job(b.terms, joined if math.prod(len(d.values) for d in joined) <= PRODUCT else where)
+    return driver.Job(b.terms, joined if math.prod(len(d.values) for d in joined) <= PRODUCT else where)
 
 
 def look_closer(left: Sequence[Mutant], rules: Rules) -> None:
     """Survivors of rules that state an error once more, over more values: each against the errors of its own rule on the same values."""
     jobs = [(m, c, b) for m in left for c in m.cases for b in [rules.case(m, c)] if b]
-    drawn = lambda b: prove_c.Job(b.terms, prove.domains_of(b.terms), CLOSER >> 2 * (b.terms.contract == "complex"))
+    drawn = lambda b: driver.Job(b.terms, prove.domains_of(b.terms), CLOSER >> 2 * (b.terms.contract == "complex"))
     own = {id(b): b for _, _, b in jobs}
     for way in (directed, drawn):
-        values = dict(zip(own, prove_c.run([way(b) for b in own.values()])))
+        values = dict(zip(own, driver.run([way(b) for b in own.values()])))
         open_ = [(m, c, b) for m, c, b in jobs if not m.fate]
-        for (m, c, b), r in zip(open_, prove_c.run([replace(way(b), terms=c.terms) for _, c, b in open_])):
+        for (m, c, b), r in zip(open_, driver.run([replace(way(b), terms=c.terms) for _, c, b in open_])):
             was = values[id(b)]
             if not r.ok or (was.ok and ledger.exceeds((r.worst, r.own), (was.worst, was.own))):
                 m.fate = "killed"
@@ -140,12 +143,12 @@ def look_closer(left: Sequence[Mutant], rules: Rules) -> None:
 
 def by_proof(some: Sequence[Mutant], rules: Rules, every: bool) -> None:
     """What is left: by z3, and over every value, where that was run."""
-    mutate_every.settle([m for m in some if not m.fate], rules.case, False)
+    every_value.settle([m for m in some if not m.fate], rules.case, False)
     for m in (m for m in some if not m.fate):
         answers = {"proved" if same_in_place(m, c) or same_as_before(m, c) else shown(c) for c in m.open}
         m.fate = "killed" if "refuted" in answers else "survived" if "unknown" in answers else "equal"
     if every:
-        mutate_every.settle([m for m in some if m.fate == "survived"], rules.case, True)
+        every_value.settle([m for m in some if m.fate == "survived"], rules.case, True)
 
 
 def judge(all_mutants: Sequence[Mutant], every: bool = False) -> None:
@@ -181,7 +184,7 @@ def tally(what: str, some: Sequence[Mutant]) -> Tally:
 
 
 def main(argv: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m gen.mutate", description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m gen.mutation.mutate", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--sample", type=int, default=0, help="every Nth mutant only")
     parser.add_argument("--rule", default="", help="rules whose name holds this")
     parser.add_argument("--most", type=int, default=MOST, help="mutants of a rule; 0: at every place")
@@ -194,8 +197,8 @@ def main(argv: Sequence[str]) -> int:
     errors = ledger.errors_of(sets)
     rules = {id(r): r for s in sets for name in ("index", "simplify", "lower") for r in s.phases.get(name, []) if args.rule in r.name}
     if args.again:
-        every = stated([(r, m) for r in rules.values() if mutate_every.has_few_bits(r) for m in mutants(r, 0)], errors)
-        good, bad = mutate_every.again(every, lambda m: prepare(m, errors), Rules().case, args.again)
+        every = stated([(r, m) for r in rules.values() if every_value.has_few_bits(r) for m in mutants(r, 0)], errors)
+        good, bad = every_value.again(every, lambda m: prepare(m, errors), Rules().case, args.again)
         print(f"{good} passed, {bad} failed")
         return int(bad > 0)
     made = [(r, m) for r in rules.values() for m in mutants(r, args.most)]

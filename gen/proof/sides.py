@@ -1,4 +1,4 @@
-"""Both sides of a rule, at one binding of its type classes, as one straight line of instructions (prove_code.py): what the driver runs and
+"""Both sides of a rule, at one binding of its type classes, as one straight line of instructions (code.py): what the driver runs and
 z3 reads.
 
     terms = build(rule, {"N": "i8"}, errors)      rewrite(mul[N](a, 1), a)     r0 = a: i8   r1 = 1: i8   r2 = mul.i8 r0 r1
@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import Dict, Optional, Set, Tuple
 
-from gen import ops, prove_facts
+from gen import ops
+from gen.proof import facts
 from gen.forms import is_const
 from gen.lang import All, Arith, Cond, Expr, Guard, Lit, Node, Not, PatternError, Relation, Rule, Src, Type, Var, Width, parts
 from gen.load import walk
-from gen.prove_code import EXACT, RELATIONS, Error, Errors, Ins, NotNarrow, Terms, cls, fits, literal_bits, width
+from gen.proof.code import EXACT, RELATIONS, Error, Errors, Ins, NotNarrow, Terms, cls, fits, literal_bits, width
 
-UNDEFINED = {"quot": "divides by 0 or -1", "left": "divides by 0 or -1", "shlx": "shifts by the width or more",
+UNDEFINED = {"divx": "divides by 0 or -1", "remx": "divides by 0 or -1", "shlx": "shifts by the width or more",
              "shrlx": "shifts by the width or more", "shrax": "shifts by the width or more"}
 INT_OPS = {"+": "add", "-": "sub", "*": "mul", "//": "cdiv", "%": "cmod"}
 
@@ -104,7 +105,7 @@ class Builder:
             return self.literal(t, e.value)
         if isinstance(e, Src):
             if id(e.x) not in self.modified:  # the same modifiers wherever it stands
-                self.modified[id(e.x)] = prove_facts.modified(self, e, t)
+                self.modified[id(e.x)] = facts.modified(self, e, t)
             return self.modified[id(e.x)]
         key = (id(e), t, self.right_side and id(e) not in self.left_ids)
         if key not in self.memo:
@@ -176,7 +177,7 @@ class Builder:
         return free
 
     def outside(self, name: str, t: str, b: int) -> int:
-        if name in ("quot", "left"):
+        if name in ("divx", "remx"):
             zero = self.scalar("eq", t, b, self.literal(t, 0))
             return zero if cls(t) == "U" else self.scalar("bor", "pred", zero, self.scalar("eq", t, b, self.literal(t, -1)))
         amount, n = self.add(Ins("of", EXACT, (b,))), self.integer(width(t))
@@ -198,7 +199,7 @@ class Builder:
         if isinstance(c, Relation):
             return self.add(Ins(RELATIONS[c.rel], EXACT, (self.constant(c.x), self.constant(c.y))))
         assert isinstance(c, Guard)
-        return prove_facts.meaning(self, c)
+        return facts.meaning(self, c)
 
 
 def shared_flags(rule: Rule) -> Set[str]:
@@ -225,7 +226,7 @@ def build(rule: Rule, bind: Dict[str, str], errors: Errors, approx: bool = False
         b.t.contract, b.t.budget = "ulp", budget
     else:
         b.t.left = b.value(left, t)
-        prove_facts.float_contract(b, t)
+        facts.float_contract(b, t)
     for c in parts(rule.when):
         r = b.condition(c)
         if r is not None:

@@ -16,15 +16,16 @@ import time
 from pathlib import Path
 from typing import Dict, List, Sequence, Set, Tuple
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from gen import checks, ledger, load, measure, measured, prove, prove_c, prove_report, prove_z3, rule_loop  # noqa: E402
+from gen import checks, ledger, load, measured  # noqa: E402
+from gen.proof import after_proof, driver, measure, prove, report, z3_formula  # noqa: E402
 from gen.lang import PatternError, Rule  # noqa: E402
-from gen.prove_code import Errors  # noqa: E402
+from gen.proof.code import Errors  # noqa: E402
 
-PROVERS = ("prove.py", "prove_bits.py", "prove_c.py", "prove_code.py", "prove_complex.h", "prove_complex.py", "prove_driver.c", "prove_facts.py",
-           "prove_floats.py", "prove_terms.py", "prove_z3.py")
+PROVERS = ("prove.py", "z3_bits.py", "driver.py", "code.py", "complex_reference.h", "complex_parts.py", "driver.c", "facts.py",
+           "z3_floats.py", "sides.py", "z3_formula.py")
 
 
 def proved_rules(sets: Sequence[load.RuleSet]) -> List[Rule]:
@@ -45,16 +46,16 @@ def chosen(rules: Sequence[Rule], what: str) -> List[Rule]:
 
 # --- proofs, each once for each content -----------------------------------------------------------------------------------------------
 def prover_version() -> str:
-    digest = hashlib.sha256(str(prove_c.program()).encode())
+    digest = hashlib.sha256(str(driver.program()).encode())
     for name in PROVERS:
         digest.update(Path(__file__).with_name(name).read_bytes())
-    digest.update(b"z3" if prove_z3.present() else b"no z3")
+    digest.update(b"z3" if z3_formula.present() else b"no z3")
     return digest.hexdigest()[:12]
 
 
 def states_of(rules: Sequence[Rule], errors: Errors, fresh: bool) -> Tuple[Dict[str, Tuple[str, str]], List[str], int]:
     """(key -> (state, text), messages, how many were proved now). What the same prover said of the same meaning is not asked again."""
-    store = prove_c.program().parent / f"states-{prover_version()}.json"
+    store = driver.program().parent / f"states-{prover_version()}.json"
     known: Dict[str, str] = json.loads(store.read_text()) if store.exists() and not fresh else {}
     keys = {id(r): ledger.key(r, errors) for r in rules}
     todo = list({keys[id(r)]: r for r in rules if keys[id(r)] not in known}.values())
@@ -62,7 +63,7 @@ def states_of(rules: Sequence[Rule], errors: Errors, fresh: bool) -> Tuple[Dict[
     known.update({keys[id(p.rule)]: p.state for p in proofs if not p.failed})
     store.write_text(json.dumps(known, sort_keys=True, indent=0))
     done = {keys[id(r)]: (known[keys[id(r)]], load.text(r.left) + " -> " + r.text.split(" -> ", 1)[1]) for r in rules if keys[id(r)] in known}
-    return done, prove_report.report(proofs), len(todo)
+    return done, report.report(proofs), len(todo)
 
 
 def strength(state: str) -> Tuple[Set[str], int, str]:
@@ -89,7 +90,7 @@ def compare(done: Dict[str, Tuple[str, str]], rules: Sequence[Rule], errors: Err
         where = f"{r.where[0]}:{r.where[1]}"
         if k not in lines:
             out.append(f"{where}: error: not proved: run ./dev rule {where}")
-        elif k in done and weaker(done[k][0], lines[k][0]) and not ("proved" in lines[k][0] and not prove_z3.present()):
+        elif k in done and weaker(done[k][0], lines[k][0]) and not ("proved" in lines[k][0] and not z3_formula.present()):
             out.append(f"{where}: error: the ledger says {lines[k][0]}, the proof {done[k][0]}: run ./dev rule {where}")
     return list(dict.fromkeys(out))
 
@@ -103,10 +104,10 @@ def simulate(folder: Path, rules: Sequence[Rule], errors: Errors) -> Tuple[Dict[
     """The program is built, and each of these instruction rules run alone in its simulator: (key -> (state, text), messages)."""
     if not rules:
         return {}, []
-    rc, text = rule_loop.build(folder, unsimulated=True)
+    rc, text = after_proof.build(folder, unsimulated=True)
     if rc:
         return {}, [text.strip()]
-    states, failed = rule_loop.simulated(folder, [r.name for r in rules])
+    states, failed = after_proof.simulated(folder, [r.name for r in rules])
     silent = [f"{r.where[0]}:{r.where[1]}: error: not simulated: {r.text}" for r in rules if r.name not in states and not any(r.name in m for m in failed)]
     return {ledger.key(r, errors): (states[r.name], r.text) for r in rules if r.name in states}, failed + silent
 
@@ -116,7 +117,7 @@ def measure_new(folder: Path, sets: Sequence[load.RuleSet]) -> List[str]:
     every = measured.keyed(sets)
     if not measured.path().exists() or all(k in measured.read() for k, _ in every):
         return []
-    rc, text = rule_loop.build(folder)
+    rc, text = after_proof.build(folder)
     return [text.strip()] if rc else measure.update(folder, every)
 
 
@@ -131,18 +132,18 @@ def loop(args: argparse.Namespace, rules: Sequence[Rule], sets: Sequence[load.Ru
     """Build, tests, hits, corpus; messages of what failed."""
     targets = few(sets, rules)
     folder = (ROOT / args.build).resolve()
-    rc, text = rule_loop.build(folder)
+    rc, text = after_proof.build(folder)
     if rc:
         return [text.strip()]
-    said = rule_loop.tests(folder, rules if args.what else [], targets)
+    said = after_proof.tests(folder, rules if args.what else [], targets)
     print(said, flush=True)
-    files = rule_loop.corpus((ROOT / args.shared).resolve())
+    files = after_proof.corpus((ROOT / args.shared).resolve())
     if args.what:
-        counts = rule_loop.hits(folder, rules, files, targets)
+        counts = after_proof.hits(folder, rules, files, targets)
         for r in rules:
             n, of = counts.get(r.name, (0, 0))
             print(f"{r.name}: " + (f"fires {n} times in {of} compiles of {len(files) * len(targets)}" if n else "never fires in the corpus"))
-    print("\n".join(rule_loop.delta(folder, files, targets)), flush=True)
+    print("\n".join(after_proof.delta(folder, files, targets)), flush=True)
     return ["a test failed"] if "FAIL" in said else []
 
 
@@ -194,7 +195,7 @@ def main(argv: Sequence[str]) -> int:
         messages = measure_new((ROOT / args.build).resolve(), sets) or loop(args, wanted, sets)
     if messages:
         print("\n".join(messages), file=sys.stderr)
-    weak = [] if prove_z3.present() else ["z3 is not here: what it proves was only tested"]
+    weak = [] if z3_formula.present() else ["z3 is not here: what it proves was only tested"]
     failed = len({m.split(": error")[0].split(" failed")[0] for m in messages})
     print("; ".join([f"{len(wanted)} rules, {fresh} proved now, {failed} failed, {time.monotonic() - since:.1f} s", *weak]))
     if args.check:

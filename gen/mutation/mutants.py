@@ -1,6 +1,6 @@
 """Makes the mutants of a rule: operands swapped, constants changed, conditions dropped, operations replaced, one place at a time.
 
-Needs rules as load.py reads them; leaves a Mutant for each place, of which gen/mutate.py says whether the prover notices it. A change must
+Needs rules as load.py reads them; leaves a Mutant for each place, of which gen/mutation/mutate.py says whether the prover notices it. A change must
 matter to be a test of anything, so what a constant is for says how it is changed:
 
     a number                  -c; c and a sixty-fourth of it, or, where no value shows that, as of what only mends the last digits, 2 c; an integer: one
@@ -29,13 +29,14 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
-from gen import ops, prove, prove_complex
+from gen import ops
+from gen.proof import complex_parts, prove
 from gen.lang import All, Arith, Cond, Guard, Lit, Node, Not, Relation, Rule, Src, parts
 from gen.ledger import Errors, modes_of
 
 MOST = 24  # mutants of one rule; evenly chosen where it has more places
 TWINS = [("add", "sub"), ("mul", "add"), ("max", "min"), ("lt", "le"), ("gt", "ge"), ("eq", "ne"), ("band", "bor"), ("bxor", "bor"),
-         ("shl", "shrl"), ("shra", "shrl"), ("shlx", "shrlx"), ("shrax", "shrlx"), ("quot", "left"), ("div", "rem"), ("floor", "ceil"),
+         ("shl", "shrl"), ("shra", "shrl"), ("shlx", "shrlx"), ("shrax", "shrlx"), ("divx", "remx"), ("div", "rem"), ("floor", "ceil"),
          ("round_even", "round_afz"), ("neg", "abs"), ("exp", "expm1"), ("exp2", "exp"), ("log2", "log"), ("log1p", "log"), ("sin", "cos"),
          ("sinh", "cosh"), ("asin", "acos"), ("asinh", "acosh"), ("tanh", "tan"), ("sqrt", "rsqrt"), ("cbrt", "sqrt"), ("erf", "tanh"),
          ("logistic", "tanh"), ("atanh", "tanh"), ("rsqrt", "sqrt"), ("trunc", "floor"), ("sign", "abs"), ("bnot", "neg"), ("atan2", "pow")]
@@ -164,7 +165,7 @@ def may_turn(e: Any) -> bool:
 
 def has_error(r: Rule) -> bool:
     """Some function at the root states how far it may be off; or the rule starts from a guess of the machine and corrects it."""
-    if prove_complex.is_complex(r) or any(isinstance(x, Node) and x.op.name in GUESSES for x in everything(r.right)):
+    if complex_parts.is_complex(r) or any(isinstance(x, Node) and x.op.name in GUESSES for x in everything(r.right)):
         return True
     return isinstance(r.left, Node) and any(prove.budget_of(r, m, approx) for m in r.left.types[0].members for approx in modes_of(r))
 
@@ -263,7 +264,7 @@ def mutants(r: Rule, most: int = MOST) -> List[Mutant]:
     every = list({id(x): x for side in (r.left, r.right, r.when) for x in everything(side)}.values())
     users, inexact = Users(every), has_error(r)
     for part in every:
-        for what, some in changes(part, users, inexact, prove_complex.is_complex(r)):
+        for what, some in changes(part, users, inexact, complex_parts.is_complex(r)):
             made = [Mutant(with_change(r, {id(part): new}, r.when), what, r) for new in some]
             made[0].other = made[1] if len(made) > 1 else None
             out.append(made[0])

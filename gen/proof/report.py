@@ -12,8 +12,8 @@ from typing import List, Tuple
 
 from gen import load, ops
 from gen.lang import Expr, Node
-from gen.prove import Outcome, Proof
-from gen.prove_code import EXACT, cls, width
+from gen.proof.prove import Outcome, Proof
+from gen.proof.code import EXACT, cls, width
 
 
 def exact_value(text: str) -> int:

@@ -1,6 +1,6 @@
 """What integer operations mean to z3: the C expressions of gen/semantics.py, read as bit vectors with C's promotions.
 
-Floats are prove_floats.py's. In abstract mode a product, a quotient, a shift by a variable is any function of its operands: that is
+Floats are z3_floats.py's. In abstract mode a product, a quotient, a shift by a variable is any function of its operands: that is
 enough where both sides ask for the same ones, and costs next to nothing.
 """
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Tuple
 
 from gen import ops, semantics
-from gen.prove_code import Ins, cls
+from gen.proof.code import Ins, cls
 
 try:
     import z3
@@ -117,9 +117,9 @@ class Reader:
             args.append(self.expression())
         self.take(")")
         if name not in CALLS:
-            from gen import prove_floats
+            from gen.proof import z3_floats
 
-            raise prove_floats.Unsupported(name)
+            raise z3_floats.Unsupported(name)
         return CALLS[name](*args)
 
 
@@ -209,14 +209,14 @@ def scalar(i: Ins, args: List[Any]) -> Any:
     if i.op == "bits":
         return args[0]
     if "F" in (cls(i.type), cls(i.frm)):
-        from gen import prove_floats
-        return prove_floats.scalar(i, args, abstract)
+        from gen.proof import z3_floats
+        return z3_floats.scalar(i, args, abstract)
     if i.op in TABLES:
         place = args[0] & TABLES[i.op] - 1
         return opaque(i.op, place, place)
     if abstract and i.op == "mulhi":
-        from gen import prove_floats
-        return opaque(i.op, *prove_floats.ordered(*args))
+        from gen.proof import z3_floats
+        return opaque(i.op, *z3_floats.ordered(*args))
     if i.op == "mul" and cls(i.type) in "IU":  # products modulo the width, whatever width C takes them in
         return product(*args)
     if i.op == "pow16":

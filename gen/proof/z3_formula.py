@@ -1,4 +1,4 @@
-"""The z3 side of proofs: both sides of a rule as one formula. Values are bit vectors (prove_bits.py, prove_floats.py); index values and
+"""The z3 side of proofs: both sides of a rule as one formula. Values are bit vectors (z3_bits.py, z3_floats.py); index values and
 their constants are mathematical integers.
 
 z3 is not needed to build: where it is not installed, nothing here is used, and what it had proved stays as the ledger says.
@@ -9,9 +9,9 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Sequence, Tuple
 
-from gen import prove_bits, prove_floats
-from gen.prove_bits import C
-from gen.prove_code import EXACT, Ins, Terms, cls, width
+from gen.proof import z3_bits, z3_floats
+from gen.proof.z3_bits import C
+from gen.proof.code import EXACT, Ins, Terms, cls, width
 
 try:
     import z3
@@ -20,7 +20,7 @@ except ImportError:
 
 LIMIT = 1_000_000  # z3's own measure of work, so that a slow machine proves what a fast one does
 SIZED_LIMIT = 20_000_000  # of a piece that is known to be easy: it is not the limit that decides
-HARD = ("mul", "div", "rem", "quot", "left", "pow", "pow16", "fma", "sqrt")
+HARD = ("mul", "div", "rem", "divx", "remx", "pow", "pow16", "fma", "sqrt")
 MOST_HARD = 6  # of these operations; beyond, their circuits outgrow what is worth waiting for
 WIDE = 136  # bits of exact integers beside bit vectors: products of two constants of 64 bits
 
@@ -94,7 +94,7 @@ class Formula:
         if self.integers and any(z3.is_int(a) for a in args) and i.kind in ("scalar", "of", "to"):
             return self.of_integers(i, args)
         if i.kind == "scalar":
-            return prove_bits.scalar(i, args)
+            return z3_bits.scalar(i, args)
         if i.kind == "literal":
             return z3.BitVecVal(i.imm, 8 if i.type == "pred" else width(i.type))
         if i.kind == "int":
@@ -102,9 +102,9 @@ class Formula:
         if i.kind == "of":
             return C(args[0], cls(self.t.type_of(i.args[0])) == "I").to(WIDE, True).bits
         if i.kind == "garbage":
-            return z3.If(prove_floats.is_nan(args[1], self.t.type_of(i.args[1])), z3.BitVecVal(0xA5A5A5A5A5A5A5A5, width(i.type)), args[0])
+            return z3.If(z3_floats.is_nan(args[1], self.t.type_of(i.args[1])), z3.BitVecVal(0xA5A5A5A5A5A5A5A5, width(i.type)), args[0])
         if i.kind in ("nudge", "function"):
-            raise prove_floats.Unsupported(i.kind)
+            raise z3_floats.Unsupported(i.kind)
         if i.kind == "to":
             return z3.Extract(width(i.type) - 1, 0, args[0])
         if i.kind in DIVIDES:
@@ -122,7 +122,7 @@ class Formula:
         if i.kind == "to":
             return (args[0] - least(i.type)) % (1 << width(i.type)) + least(i.type)
         if i.op not in COMPARISONS:
-            raise prove_floats.Unsupported(i.op)
+            raise z3_floats.Unsupported(i.op)
         return z3.If(EXACT_OPS[i.op](*args), z3.BitVecVal(1, 8), z3.BitVecVal(0, 8))
 
     def lemmas(self) -> List[List[Any]]:
@@ -145,7 +145,7 @@ class Formula:
         fires = [self.reg[p] != 0 for p in self.t.pre]
         bad = [self.reg[b] != 0 for b, _ in self.t.bad]
         t = self.t.type_of(self.t.left)
-        differ = prove_floats.differ(left, right, t, self.t.contract == "zeros") if cls(t) == "F" else left != right
+        differ = z3_floats.differ(left, right, t, self.t.contract == "zeros") if cls(t) == "F" else left != right
         return z3.And(*self.given, *fires, z3.Or(differ, *bad))
 
 
@@ -191,11 +191,11 @@ def check(limit: int, *facts: Any) -> Tuple[str, Any]:
 
 def abstractly(t: Terms) -> bool:
     """Whether the sides are equal already where hard operations are any functions."""
-    prove_bits.abstract = True
+    z3_bits.abstract = True
     try:
         return check(LIMIT, Formula(t).wrong())[0] == "proved"
     finally:
-        prove_bits.abstract = False
+        z3_bits.abstract = False
 
 
 def sized(f: Formula, goal: Any) -> Answer:
@@ -230,7 +230,7 @@ def decide_one(t: Terms) -> Answer:
         if sum(i.op in HARD for i in t.code) > MOST_HARD:
             return Answer("unknown")
         f = Formula(t)
-    except prove_floats.Unsupported:
+    except z3_floats.Unsupported:
         return Answer("unknown")
     goal = f.wrong()
     if is_sized(t):
@@ -268,7 +268,7 @@ def same(t: Terms) -> bool:
     """Whether two sides are one where functions are any functions of their operands."""
     try:
         return present() and abstractly(t)
-    except prove_floats.Unsupported:
+    except z3_floats.Unsupported:
         return False
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, List
 
 from gen import ops
-from gen.prove_code import Ins, cls, width
+from gen.proof.code import Ins, cls, width
 
 try:
     import z3

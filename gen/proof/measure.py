@@ -1,6 +1,6 @@
 """Measures lowerings of functions: each alone in a kernel, run in the simulator, held against the exact results.
 
-usage: python -m gen.measure --build FOLDER [--all | --every | --check [--every]] [--only TEXT]
+usage: python -m gen.proof.measure --build FOLDER [--all | --every | --check [--every]] [--only TEXT]
 
 Without a flag what patterns/measured.tsv lacks is measured from a sample, and what no rule has any more goes; --all measures as docs/functions.md
 states, whatever was measured from less, and --every from every value the functions of EVERY at f32, two to eight minutes each (both may be stopped,
@@ -25,13 +25,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Dict, Iterable, List, Optional, Sequence, Set, Tuple
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from gen import load, measured, ops, simulate, tile_kernels  # noqa: E402
+from gen import load, measured, ops  # noqa: E402
+from gen.proof import simulate, tile_kernels  # noqa: E402
 from gen.lang import Expr, Lit  # noqa: E402
 from gen.measured import Lowering, Row  # noqa: E402
-from gen.sass import instructions  # noqa: E402
+from gen.proof.sass import instructions  # noqa: E402
 
 THREADS, WORKERS = 65536, 2
 EVERY = ("erf", "cbrt", "rsqrt", "sqrt", "exp", "log", "log1p", "tanh", "expm1", "logistic", "sin", "cos", "tan")  # of f32, every value in a slow run
@@ -293,7 +294,7 @@ def check(build: Path, every: List[Entry], only: str, most: int, all_values: boo
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m gen.measure")
+    parser = argparse.ArgumentParser(prog="python -m gen.proof.measure")
     parser.add_argument("--build", default="build")
     parser.add_argument("--all", action="store_true", help="2^24 values of f32, 2^22 of f64")
     parser.add_argument("--every", action="store_true", help="every f32, for the functions of EVERY")
