@@ -1,9 +1,10 @@
-/* decline.c: why an operation is not code of a fusion: a reason from the closed list, and a sentence that says what was seen.
+/* decline.c: why an operation cannot be code of a fusion: a reason of the closed list, and a sentence that says what
+ * was seen.
  *
- * Needs a verified instruction that no emitter takes; does not return. Every opcode has a row or falls to the two last kinds; a
- * unit test walks opcodes.def and holds each to a sentence of its own kind.
+ * Needs a verified instruction that no emitter handles; does not return. Each opcode has a row, or is a custom-call, or
+ * gets the last sentence; a unit test checks every opcode of opcodes.def.
  *
- *     ROOT d = f32[8] sort(a), ..   =>   "x.hlo:5:3: declined: library: sort of f32[8]: a sort is the work of a library"
+ *     ROOT d = f32[8] sort(a), ..   =>   "x.hlo:5:3: declined: library: sort of f32[8]: a sort is the work of a .."
  */
 #include "partition/partition.h"
 
@@ -99,8 +100,10 @@ void part_decline(WbbCx *cx, const HloInstruction *i)
 {
     const char *name = i->spelling ? i->spelling : hlo_opcode_name(i->opcode);
     if (i->opcode == HLO_CUSTOM_CALL)
-        wbb_decline(cx, i->loc, WHY_LIBRARY, "custom-call of '%s'%s: its code is not in the text", i->target ? i->target : "", operands(cx, i));
+        wbb_decline(cx, i->loc, WHY_LIBRARY, "custom-call of '%s'%s: its code is not in the text",
+                    i->target ? i->target : "", operands(cx, i));
     for (size_t k = 0; k < WBB_LEN(rows); k++)
-        if (rows[k].opcode == i->opcode) wbb_decline(cx, i->loc, rows[k].why, "%s%s: %s", name, operands(cx, i), rows[k].sentence);
+        if (rows[k].opcode == i->opcode)
+            wbb_decline(cx, i->loc, rows[k].why, "%s%s: %s", name, operands(cx, i), rows[k].sentence);
     wbb_decline(cx, i->loc, WHY_OPERATION, "%s%s: no scalar operation has this meaning", name, operands(cx, i));
 }

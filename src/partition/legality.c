@@ -1,8 +1,9 @@
-/* legality.c: may this fusion be a loop? Declines its first instruction that no loop may have, with the reason: decline.c.
+/* legality.c: may this fusion be a loop? Declines its first instruction that no loop may have, with the reason:
+ * decline.c.
  *
- * Needs a verified computation; leaves nothing. A loop may have operations that move elements (reshape, pad, gather, ..), leaves (constant,
- * iota, parameter), elementwise operations with a meaning in gen/ops.py, and reductions, windows and products of no more elements than one
- * thread takes in reasonable time.
+ * Needs a verified computation; leaves nothing. A loop may have operations that move elements (reshape, pad, gather,
+ * ..), leaves (constant, iota, parameter), elementwise operations with a meaning in gen/ops.py, and reductions, windows
+ * and products of no more elements than one thread takes in reasonable time.
  *
  *     %r = f32[8] reduce(f32[8,65536] ..)   =>   "gelu.hlo:7:3: declined: reduction: ..."
  */
@@ -67,11 +68,13 @@ static void check_constant(WbbCx *cx, const HloInstruction *i)
 bool part_same_width(const HloInstruction *i)
 {
     const HloShape *from = i->operands[0]->shape;
-    return hlo_elements(i->shape) == hlo_elements(from) && sc_type_info[i->shape->type].bits == sc_type_info[from->type].bits &&
+    return hlo_elements(i->shape) == hlo_elements(from) &&
+           sc_type_info[i->shape->type].bits == sc_type_info[from->type].bits &&
            (i->opcode == HLO_BITCAST || hlo_same_dims(i->shape, from));
 }
 
-/* A bitcast to elements of another width takes parts of elements, or joins them: as integers, so of types that have those. */
+/* A bitcast to elements of another width takes parts of elements, or joins them: as integers, so of types that have
+ * those. */
 static void check_bitcast(WbbCx *cx, const HloInstruction *i)
 {
     const ScTypeInfo *to = &sc_type_info[i->shape->type], *from = &sc_type_info[i->operands[0]->shape->type];
@@ -88,8 +91,9 @@ static int64_t trips_of(const HloInstruction *i, const int64_t *trips)
     return trips[i->id] / most;
 }
 
-/* By id: only elementwise operations and views lie between the instruction and the root, so each of its elements is computed once. A reduction
- * among these is what the fusion is for: threads must share its sums, and a loop is no substitute. */
+/* By id: only elementwise operations and views lie between the instruction and the root, so each of its elements is
+ * computed once. A reduction among these is what the fusion is for: threads must share its sums, and a loop is no
+ * substitute. */
 static const bool *heroes(WbbArena *a, const HloComputation *body)
 {
     bool *at = WBB_NEW_N(a, bool, body->n_instructions + 1);
@@ -111,16 +115,18 @@ static void check_per_output(WbbCx *cx, const HloInstruction *i, int64_t trips, 
     const bool product = i->opcode == HLO_DOT || i->opcode == HLO_CONVOLUTION;
     const TgTune *most = tg_tune(t, product ? "product.max_per_output" : "reduce.max_per_output", 0);
     if (trips > most->value && product)
-        wbb_decline(cx, i->loc, WHY_LIBRARY, "%s: sums %lld products per output; one thread sums at most %lld: %s", name, (long long)trips,
-                    (long long)most->value, most->because);
+        wbb_decline(cx, i->loc, WHY_LIBRARY, "%s: sums %lld products per output; one thread sums at most %lld: %s",
+                    name, (long long)trips, (long long)most->value, most->because);
     if (trips > most->value && hero)
-        wbb_decline(cx, i->loc, WHY_REDUCTION, "%s: reduces %lld elements per output; one thread reduces at most %lld: %s", name,
-                    (long long)trips, (long long)most->value, most->because);
+        wbb_decline(cx, i->loc, WHY_REDUCTION,
+                    "%s: reduces %lld elements per output; one thread reduces at most %lld: %s", name, (long long)trips,
+                    (long long)most->value, most->because);
     if (!product) return;
     const TgTune *all = tg_tune(t, "product.max_total", 0);
     const WbbI128 products = (WbbI128)hlo_elements(i->shape) * trips;
     if (products > all->value)
-        wbb_decline(cx, i->loc, WHY_LIBRARY, "%s: %lld outputs of %lld products each; more than %lld in all are left to a library: %s", name,
+        wbb_decline(cx, i->loc, WHY_LIBRARY,
+                    "%s: %lld outputs of %lld products each; more than %lld in all are left to a library: %s", name,
                     (long long)hlo_elements(i->shape), (long long)trips, (long long)all->value, all->because);
 }
 
@@ -134,22 +140,27 @@ static WbbI128 total_of(WbbArena *a, const HloInstruction *i, const int64_t *tri
     return sum;
 }
 
-/* What all threads reduce for all outputs: a loop that sums a row again for each element of the row is correct, but may take hours. */
+/* What all threads reduce for all outputs: a loop that sums a row again for each element of the row is correct, but
+ * may take hours. */
 static void check_total(WbbCx *cx, WbbArena *a, const HloComputation *body, const int64_t *trips, const TgTarget *t)
 {
     const TgTune *most = tg_tune(t, "reduce.max_total", 0);
     const HloInstruction *root = body->root, *longest = body->root;
     WbbI128 all = 0;
-    for (uint32_t k = 0; root->opcode == HLO_TUPLE && k < root->n_operands; k++) all += total_of(a, root->operands[k], trips);
+    for (uint32_t k = 0; root->opcode == HLO_TUPLE && k < root->n_operands; k++)
+        all += total_of(a, root->operands[k], trips);
     if (root->opcode != HLO_TUPLE) all = total_of(a, root, trips);
     if (all <= most->value) return;
     for (uint32_t n = body->n_instructions; n-- > 0;)
         if (trips_of(body->instructions[n], trips) > trips_of(longest, trips)) longest = body->instructions[n];
-    wbb_decline(cx, longest->loc, WHY_REDUCTION, "%s: all outputs together reduce %lld elements; a loop reduces at most %lld: %s",
-                hlo_opcode_name(longest->opcode), (long long)WBB_MIN(all, (WbbI128)INT64_MAX), (long long)most->value, most->because);
+    wbb_decline(cx, longest->loc, WHY_REDUCTION,
+                "%s: all outputs together reduce %lld elements; a loop reduces at most %lld: %s",
+                hlo_opcode_name(longest->opcode), (long long)WBB_MIN(all, (WbbI128)INT64_MAX), (long long)most->value,
+                most->because);
 }
 
-/* An operation is named by the type of its operands where that is a test or a comparison, else by the type of its result. */
+/* An operation is named by the type of its operands where that is a test or a comparison, else by the type of its
+ * result. */
 static void check_elementwise(WbbCx *cx, const HloInstruction *i, ScOp op)
 {
     const ScType result = i->shape->type, first = i->n_operands ? i->operands[0]->shape->type : result;
@@ -165,7 +176,8 @@ static bool handled(const HloInstruction *i)
     return !i->spelling && (has_emitter(i->opcode) || sc_op_of_hlo(hlo_opcode_name(i->opcode)) != OP_NONE);
 }
 
-/* Before any check of types: an operation that no emitter handles is the better reason, and any such operation is better than a token. */
+/* Before any check of types: an operation that no emitter handles is the better reason, and any such operation is
+ * better than a token. */
 static void check_operations(WbbCx *cx, const HloComputation *body)
 {
     const HloInstruction *token = NULL;
@@ -186,7 +198,8 @@ static void check_body(WbbCx *cx, WbbArena *a, const HloComputation *body, const
     for (uint32_t n = 0; n < body->n_instructions; n++) {
         const HloInstruction *i = body->instructions[n];
         check_type(cx, i);
-        const bool reduces = i->opcode == HLO_REDUCE || i->opcode == HLO_REDUCE_WINDOW || i->opcode == HLO_DOT || i->opcode == HLO_CONVOLUTION;
+        const bool reduces = i->opcode == HLO_REDUCE || i->opcode == HLO_REDUCE_WINDOW || i->opcode == HLO_DOT ||
+                             i->opcode == HLO_CONVOLUTION;
         if (reduces && !trips) trips = part_trips(a, body), hero = heroes(a, body);
         if (reduces) check_per_output(cx, i, trips_of(i, trips), i->opcode == HLO_REDUCE && hero[n], t);
         if (i->opcode == HLO_CONSTANT) check_constant(cx, i);
@@ -205,7 +218,8 @@ void part_check(WbbCx *cx, WbbArena *a, const HloComputation *body, const TgTarg
         if (!wanted[k]) continue;
         check_body(cx, a, c, t);
         for (uint32_t n = 0; n < c->n_instructions; n++)
-            for (uint32_t j = 0; j < c->instructions[n]->n_called; j++) wanted[c->instructions[n]->called[j]->id] = true;
+            for (uint32_t j = 0; j < c->instructions[n]->n_called; j++)
+                wanted[c->instructions[n]->called[j]->id] = true;
     }
 }
 

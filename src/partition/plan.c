@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* buffers ------------------------------------------------------------------------------------------------------------------ */
+/* buffers ----------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     PartPlan *p;
@@ -19,7 +19,8 @@ static void add_buffer(Names *names, const char *wish, const HloShape *s, bool o
 {
     char *name = wbb_format(names->taken.arena, "%s", wish);
     for (char *c = name; *c; c++) {
-        const bool fine = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || strchr("_.-", *c);
+        const bool fine =
+            (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || strchr("_.-", *c);
         if (!fine) *c = '_';
     }
     char *result = name;
@@ -73,10 +74,12 @@ static void find_buffers(WbbArena *a, PartPlan *p)
         const HloInstruction *x = body->parameters[k];
         const HloShape **leaves;
         const uint32_t n = hlo_leaves(a, x->shape, &leaves);
-        for (uint32_t l = 0; l < n; l++) add_buffer(&names, n == 1 ? x->name : wbb_format(a, "%s.%u", x->name, l), leaves[l], false);
+        for (uint32_t l = 0; l < n; l++)
+            add_buffer(&names, n == 1 ? x->name : wbb_format(a, "%s.%u", x->name, l), leaves[l], false);
     }
     for (uint32_t k = 0; k < p->n_outputs; k++)
-        add_buffer(&names, p->n_outputs == 1 ? "out" : wbb_format(a, "out%u", k), part_shape(p->roots[k].i, p->roots[k].part), true);
+        add_buffer(&names, p->n_outputs == 1 ? "out" : wbb_format(a, "out%u", k),
+                   part_shape(p->roots[k].i, p->roots[k].part), true);
 }
 
 /* Limits of the code of one element. */
@@ -116,7 +119,7 @@ bool part_is_partial(const PartPlan *p, uint32_t buffer)
     return true; /* also where an update has no elements, and so no range */
 }
 
-/* text --------------------------------------------------------------------------------------------------------------------- */
+/* text -------------------------------------------------------------------------------------------------------- */
 
 static void print_range(WbbBuf *out, const PartPlan *p, const PartRange *r)
 {
@@ -127,12 +130,15 @@ static void print_range(WbbBuf *out, const PartPlan *p, const PartRange *r)
     if (r->kind == PART_UPDATE) wbb_putf(out, ", where %%%s puts them", r->update->name);
     if (p->n_ranges > 1) {
         wbb_putf(out, "\n    blocks %u..%u make", r->first_block, r->first_block + r->blocks);
-        for (uint32_t k = 0; k < r->n_outputs && k < 8; k++) wbb_putf(out, " %%%s", p->buffers[p->n_operands + r->outputs[k]].name);
+        for (uint32_t k = 0; k < r->n_outputs && k < 8; k++)
+            wbb_putf(out, " %%%s", p->buffers[p->n_operands + r->outputs[k]].name);
         if (r->n_outputs > 8) wbb_putf(out, " and %u more", r->n_outputs - 8);
     }
     wbb_putf(out, "\n  unroll %u: %s\n", r->unroll, r->why_unroll);
     if (r->coarsening > 1) wbb_putf(out, "  coarsening %u: %s\n", r->coarsening, r->why_coarsening);
-    if (r->tail) wbb_putf(out, "  tail %lld: %s\n", (long long)r->tail, r->packed_group > 1 ? "threads with a byte each" : "threads with one element each");
+    if (r->tail)
+        wbb_putf(out, "  tail %lld: %s\n", (long long)r->tail,
+                 r->packed_group > 1 ? "threads with a byte each" : "threads with one element each");
 }
 
 void part_print(WbbBuf *out, const PartPlan *p)
@@ -141,7 +147,8 @@ void part_print(WbbBuf *out, const PartPlan *p)
     for (uint32_t k = 0; k < p->n_ranges; k++) print_range(out, p, &p->ranges[k]);
     wbb_putf(out, "  block %u: %s\n", p->block, p->why_block);
     wbb_putf(out, "  grid %u: %s\n", p->grid, p->why_grid);
-    wbb_putf(out, "  values read at several indices become functions from %u nodes on: %s\n", p->inline_limit, p->why_inline);
+    wbb_putf(out, "  values read at several indices become functions from %u nodes on: %s\n", p->inline_limit,
+             p->why_inline);
     for (uint32_t k = 0; k < p->n_operands + p->n_outputs; k++) {
         wbb_putf(out, "  %s %%%s ", p->buffers[k].output ? "out" : "in", p->buffers[k].name);
         hlo_print_shape(out, p->buffers[k].shape);

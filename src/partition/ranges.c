@@ -1,12 +1,14 @@
-/* ranges.c: what a launch iterates over: its ranges, the elements of a thread in each, the threads of a block, the blocks.
+/* ranges.c: what a launch iterates over: its ranges, the elements of a thread in each, the threads of a block, the
+ * blocks.
  *
- * Needs buffers, roots and updates in place; leaves ranges that together make every output once. Outputs of equal size share one.
- * Elements a thread: as many as the widest accesses to the narrowest type hold, then fewer where the machine would not be full, where
- * a thread would touch too many bytes or the code would be too long, and where halving once makes it divide the elements. Threads a
- * block: the target's number, or one near it that divides the threads, so that no bounds check is needed.
+ * Needs buffers, roots and updates in place; leaves ranges that together make every output once. Outputs of equal size
+ * share one. Elements a thread: as many as the widest accesses to the narrowest type hold, then fewer where the machine
+ * would not be full, where a thread would touch too many bytes or the code would be too long, and where halving once
+ * makes it divide the elements. Threads a block: the target's number, or one near it that divides the threads, so that
+ * no bounds check is needed.
  *
  *     gelu bf16[6,512,4096]                       =>   loop of 12582912, unroll 8, block 128, grid 12288, exact
- *     concatenate of f32[64,96] and f32[64,32]    =>   a range of columns 0..96, blocks 0..12; one of columns 96..128, blocks 12..16
+ *     concatenate of f32[64,96] and f32[64,32]    =>   columns 0..96 by blocks 0..12; columns 96..128 by blocks 12..16
  *     concatenate of two f32[64,96]               =>   one range of columns 0..96 and 96..192
  */
 #include "partition/partition.h"
@@ -22,7 +24,7 @@ typedef struct {
 
 static int64_t tuned(const TgTarget *t, const char *name) { return tg_tune(t, name, 0)->value; }
 
-/* which ranges ----------------------------------------------------------------------------------------------------------------- */
+/* which ranges ------------------------------------------------------------------------------------------------ */
 
 static PartRange *add(Cutting *c, PartKind kind, uint32_t output, const HloShape *space)
 {
@@ -54,7 +56,8 @@ static int64_t contiguous(const HloShape *part, const HloShape *whole, uint32_t 
     return n;
 }
 
-/* A concatenate that is the root, or from which only elementwise operations lead to it, with operands large enough for ranges of their own. */
+/* A concatenate that is the root, or from which only elementwise operations lead to it, with operands large enough
+ * for ranges of their own. */
 static const HloInstruction *concatenate_below(Cutting *c, const HloInstruction *root)
 {
     const HloInstruction *i = root;
@@ -62,7 +65,8 @@ static const HloInstruction *concatenate_below(Cutting *c, const HloInstruction 
         const HloInstruction *next = NULL;
         for (uint32_t k = 0; k < i->n_operands; k++) {
             const HloInstruction *x = part_value(i->operands[k], 0).i;
-            const bool leaf = x->opcode == HLO_PARAMETER || x->opcode == HLO_CONSTANT || x->opcode == HLO_IOTA || x->opcode == HLO_BROADCAST;
+            const bool leaf = x->opcode == HLO_PARAMETER || x->opcode == HLO_CONSTANT || x->opcode == HLO_IOTA ||
+                              x->opcode == HLO_BROADCAST;
             if (!leaf && next && next != x) return NULL;
             if (!leaf) next = x;
         }
@@ -72,10 +76,12 @@ static const HloInstruction *concatenate_below(Cutting *c, const HloInstruction 
     if (i->opcode != HLO_CONCATENATE || part_is_packed(root->shape->type)) return NULL;
     if (i->n_operands > tuned(c->t, "range.max_count")) return NULL;
     bool alike = i->n_operands <= tuned(c->t, "range.max_parts");
-    for (uint32_t k = 1; k < i->n_operands; k++) alike = alike && hlo_same_dims(i->operands[k]->shape, i->operands[0]->shape);
+    for (uint32_t k = 1; k < i->n_operands; k++)
+        alike = alike && hlo_same_dims(i->operands[k]->shape, i->operands[0]->shape);
     if (!alike && hlo_elements(i->shape) / i->n_operands < tuned(c->t, "range.min_elements")) return NULL;
     for (uint32_t k = 0; k < i->n_operands; k++) {
-        const int64_t bytes = contiguous(i->operands[k]->shape, root->shape, (uint32_t)i->dimensions[0]) * sc_bytes(root->shape->type);
+        const int64_t bytes =
+            contiguous(i->operands[k]->shape, root->shape, (uint32_t)i->dimensions[0]) * sc_bytes(root->shape->type);
         if (bytes > 0 && bytes < tuned(c->t, "range.min_bytes")) return NULL;
     }
     return i;
@@ -87,7 +93,9 @@ static PartRange *range_of(Cutting *c, uint32_t output, const HloShape *space)
     const int64_t most = tuned(c->t, "range.max_parts");
     for (uint32_t k = 0; k < c->ranges.n; k++) {
         PartRange *r = &c->ranges.items[k];
-        if (r->kind == PART_CONCATENATE && r->outputs[0] == output && hlo_same_dims(r->space, space) && r->n_starts < most) return r;
+        if (r->kind == PART_CONCATENATE && r->outputs[0] == output && hlo_same_dims(r->space, space) &&
+            r->n_starts < most)
+            return r;
     }
     PartRange *r = add(c, PART_CONCATENATE, output, space);
     r->starts = WBB_NEW_N(c->arena, int64_t, (size_t)most);
@@ -111,7 +119,8 @@ static void add_concatenate(Cutting *c, uint32_t output, const HloInstruction *c
         start += dims[dim];
     }
     c->p->kind = "concatenate";
-    c->p->why_kind = "operands of one shape share threads, others have blocks of their own: no thread chooses between operands";
+    c->p->why_kind =
+        "operands of one shape share threads, others have blocks of their own: no thread chooses between operands";
 }
 
 static void add_loop(Cutting *c, uint32_t output, const HloShape *shape)
@@ -164,14 +173,15 @@ static void cut(Cutting *c, const HloInstruction *const *updates)
             add_loop(c, k, s);
         }
     }
-    const bool loops = c->ranges.n > 1 && c->ranges.items[0].kind == PART_LOOP && c->ranges.items[c->ranges.n - 1].kind == PART_LOOP;
+    const bool loops =
+        c->ranges.n > 1 && c->ranges.items[0].kind == PART_LOOP && c->ranges.items[c->ranges.n - 1].kind == PART_LOOP;
     if (loops) {
         p->kind = "slices";
         p->why_kind = "outputs of different sizes have blocks of their own";
     }
 }
 
-/* elements a thread --------------------------------------------------------------------------------------------------------------- */
+/* elements a thread ------------------------------------------------------------------------------------------- */
 
 /* Bytes of buffers that are accessed once for each element: smaller ones are broadcast and stay in a cache. */
 static uint32_t bytes_an_element(const PartPlan *p, const PartRange *r)
@@ -211,8 +221,8 @@ static void halve(WbbArena *a, PartRange *r, int64_t limit, int64_t each, const 
     }
 }
 
-/* The largest power of two that divides every edge of the concatenates and pads of so many elements, along their minor dimension. *row: set to 0
- * where one of them has rows of another length. */
+/* The largest power of two that divides every edge of the concatenates and pads of so many elements, along their
+ * minor dimension. *row: set to 0 where one of them has rows of another length. */
 static int64_t edges(const HloComputation *c, int64_t elements, int64_t *row)
 {
     int64_t all = 0; /* bits of all edges */
@@ -232,7 +242,8 @@ static int64_t edges(const HloComputation *c, int64_t elements, int64_t *row)
     return all ? all & -all : INT64_MAX;
 }
 
-/* Edges at the same offsets of every row: a thread takes whole rows, so the operand of each of its elements is known. */
+/* Edges at the same offsets of every row: a thread takes whole rows, so the operand of each of its elements is
+ * known. */
 static bool whole_rows(Cutting *c, PartRange *r, int64_t row, uint32_t narrow)
 {
     const int64_t most = tuned(c->t, "loop.max_row"), min_threads = tuned(c->t, "loop.min_threads");
@@ -243,7 +254,8 @@ static bool whole_rows(Cutting *c, PartRange *r, int64_t row, uint32_t narrow)
         rows *= 2;
     if (rows * row % 2) return false; /* lanes are taken in pairs */
     r->unroll = (uint32_t)(rows * row);
-    r->why_unroll = wbb_format(c->arena, "%lld whole rows of %lld: the operand of each element is known", (long long)rows, (long long)row);
+    r->why_unroll = wbb_format(c->arena, "%lld whole rows of %lld: the operand of each element is known",
+                               (long long)rows, (long long)row);
     return true;
 }
 
@@ -269,7 +281,8 @@ static void limit_unroll(Cutting *c, PartRange *r, uint32_t narrow, uint32_t wid
         halve_once(c->arena, r, "%lld bytes of the widest buffer, two accesses", (long long)(r->unroll / 2 * wide));
     halve(c->arena, r, tuned(t, "loop.max_bytes"), bytes, "a thread touches %lld bytes an element", bytes);
     halve(c->arena, r, tuned(t, "loop.max_body"), body, "the body has %lld operations", body);
-    halve(c->arena, r, tuned(t, "loop.max_iterations"), iterations, "an element takes %lld iterations of loops", iterations);
+    halve(c->arena, r, tuned(t, "loop.max_iterations"), iterations, "an element takes %lld iterations of loops",
+          iterations);
     if (r->unroll > 2 && r->elements % r->unroll != 0 && r->elements % (r->unroll / 2) == 0)
         halve_once(c->arena, r, "divides the elements, which %lld does not", r->unroll);
 }
@@ -296,11 +309,12 @@ static void choose_unroll(Cutting *c, PartRange *r)
         r->unroll = r->packed_group;
         r->why_unroll = "a byte of the output";
     }
-    while (r->kind != PART_LOOP && r->unroll > 1 && row % r->unroll != 0) /* its rows are not contiguous in the output */
+    /* its rows are not contiguous in the output */
+    while (r->kind != PART_LOOP && r->unroll > 1 && row % r->unroll != 0)
         halve_once(c->arena, r, "divides a row of %lld elements", (long long)row);
 }
 
-/* threads and blocks ---------------------------------------------------------------------------------------------------------------- */
+/* threads and blocks ------------------------------------------------------------------------------------------ */
 
 int64_t part_row_threads(const PartRange *r)
 {
@@ -309,8 +323,8 @@ int64_t part_row_threads(const PartRange *r)
     return r->kind == PART_LOOP && row < r->elements && row % r->unroll == 0 ? row / r->unroll : 0;
 }
 
-/* Threads a block: the target's number; fewer where threads are few, so that every SM has a block; a row of threads where that is near, so
- * that a row's number is the block's; else a multiple of a warp that divides the threads. */
+/* Threads a block: the target's number; fewer where threads are few, so that every SM has a block; a row of threads
+ * where that is near, so that a row's number is the block's; else a multiple of a warp that divides the threads. */
 static void choose_block(WbbArena *a, PartPlan *p, const TgTarget *t)
 {
     const TgTune *tune = tg_tune(t, "loop.block", 0);
@@ -329,7 +343,8 @@ static void choose_block(WbbArena *a, PartPlan *p, const TgTarget *t)
         p->why_block = wbb_format(a, "%lld threads, smaller blocks reach more SMs", (long long)threads);
     }
     const int64_t row = p->n_ranges == 1 ? part_row_threads(&p->ranges[0]) : 0;
-    if (row % t->warp == 0 && row >= most / factor && row <= factor * most && threads % row == 0 && threads / row >= t->sms) {
+    if (row % t->warp == 0 && row >= most / factor && row <= factor * most && threads % row == 0 &&
+        threads / row >= t->sms) {
         p->block = (uint32_t)row;
         p->why_block = "a row: its number is the block's";
         return;
@@ -343,19 +358,20 @@ static void choose_block(WbbArena *a, PartPlan *p, const TgTarget *t)
     }
 }
 
-/* vectors a thread ------------------------------------------------------------------------------------------------------------------- */
+/* vectors a thread -------------------------------------------------------------------------------------------- */
 
-/* Machine instructions of an element, roughly. `branch`: of an operation that becomes one; the vectors of a thread would branch one after the
- * other. */
+/* Machine instructions of an element, roughly. `branch`: of an operation that becomes one; the vectors of a thread
+ * would branch one after the other. */
 static int64_t work(const TgTarget *t, const HloComputation *c, int64_t branch)
 {
     const int64_t short_function = tuned(t, "work.function"), long_function = tuned(t, "work.long_function");
     int64_t sum = 0;
     for (uint32_t k = 0; k < c->n_instructions; k++) {
         switch (c->instructions[k]->opcode) {
-        case HLO_PARAMETER: case HLO_CONSTANT: case HLO_TUPLE: case HLO_GET_TUPLE_ELEMENT: case HLO_BROADCAST: case HLO_BITCAST: break;
-        case HLO_DIVIDE: case HLO_SQRT: case HLO_RSQRT: case HLO_REMAINDER: case HLO_EXPONENTIAL: case HLO_LOG: case HLO_TANH:
-        case HLO_LOGISTIC: sum += short_function; break;
+        case HLO_PARAMETER: case HLO_CONSTANT: case HLO_TUPLE: case HLO_GET_TUPLE_ELEMENT: case HLO_BROADCAST:
+        case HLO_BITCAST: break;
+        case HLO_DIVIDE: case HLO_SQRT: case HLO_RSQRT: case HLO_REMAINDER: case HLO_EXPONENTIAL: case HLO_LOG:
+        case HLO_TANH: case HLO_LOGISTIC: sum += short_function; break;
         case HLO_SINE: case HLO_COSINE: case HLO_TAN: case HLO_POWER: case HLO_ATAN2: case HLO_ERF: case HLO_CBRT:
         case HLO_EXPONENTIAL_MINUS_ONE: case HLO_LOG_PLUS_ONE: sum += long_function; break;
         case HLO_PAD: case HLO_CONCATENATE: case HLO_DYNAMIC_UPDATE_SLICE: sum += branch; break;
@@ -365,8 +381,8 @@ static int64_t work(const TgTarget *t, const HloComputation *c, int64_t branch)
     return sum;
 }
 
-/* A thread with several vectors starts once, computes its addresses once and has several accesses in flight: worth it while the machine stays
- * full and a vector takes little work. */
+/* A thread with several vectors starts once, computes its addresses once and has several accesses in flight: worth
+ * it while the machine stays full and a vector takes little work. */
 static void choose_coarsening(Cutting *c, PartRange *r)
 {
     const TgTarget *t = c->t;
@@ -378,7 +394,8 @@ static void choose_coarsening(Cutting *c, PartRange *r)
         if (c->p->buffers[c->p->n_operands + r->outputs[k]].alias >= 0) return;
     const int64_t branch = tuned(t, "loop.coarse_work") + 1;                  /* too much for any coarsening */
     const int64_t concatenate = r->kind == PART_CONCATENATE ? branch : 0; /* which has no branch here */
-    const int64_t each = (work(t, body, branch) - concatenate) * r->unroll, bytes = (int64_t)bytes_an_element(c->p, r) * r->unroll;
+    const int64_t each = (work(t, body, branch) - concatenate) * r->unroll;
+    const int64_t bytes = (int64_t)bytes_an_element(c->p, r) * r->unroll;
     uint32_t n = (uint32_t)tune->value;
     while (n > 1 && (r->vectors % ((int64_t)n * c->p->block) != 0 || r->vectors < n * tuned(t, "loop.min_threads") ||
                      each * n > tuned(t, "loop.coarse_work") || bytes * n > tuned(t, "loop.coarse_bytes")))
@@ -405,8 +422,10 @@ void part_ranges(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, const H
     for (uint32_t k = 0; k < p->n_ranges; k++) {
         PartRange *r = &p->ranges[k];
         choose_coarsening(&c, r);
-        const int64_t threads = r->vectors / r->coarsening + r->tail, blocks = threads / p->block + (threads % p->block != 0);
-        if (grid + blocks > INT32_MAX) wbb_decline(cx, p->fusion->body->root->loc, WHY_SIZE, "%lld blocks and more", (long long)(grid + blocks));
+        const int64_t threads = r->vectors / r->coarsening + r->tail;
+        const int64_t blocks = threads / p->block + (threads % p->block != 0);
+        if (grid + blocks > INT32_MAX)
+            wbb_decline(cx, p->fusion->body->root->loc, WHY_SIZE, "%lld blocks and more", (long long)(grid + blocks));
         r->first_block = (uint32_t)grid;
         r->blocks = (uint32_t)blocks;
         r->exact = r->tail == 0 && threads % p->block == 0;
