@@ -1,14 +1,16 @@
 /* address.c: the offset of an operand's element, with as few divisions as possible.
  *
- * Needs variables that state bounds; leaves the offset itself, or one in which they are replaced by their definitions. A branch states what
- * it knows of an index by a variable, which hides the definition from the sum in which it is a term.
+ * Needs variables that state bounds; leaves the offset itself, or one in which they are replaced by their definitions.
+ * A branch states what it knows of an index by a variable, which hides the definition from the sum in which it is a
+ * term.
  *
  *     if lt.index(0, t % 4) { let d = 16*(t % 4) - 1 in 0..63   load %p[64*(t // 4) + d] }
  *       =>   let d' = 16*t - 1 in 0..4032   load %p[d']
  */
 #include "emit/inner.h"
 
-/* Limits on the time this takes, for each load: nodes that are counted, definitions within definitions that are opened. */
+/* Limits on the time this takes, for each load: nodes that are counted, definitions within definitions that are
+ * opened. */
 enum { MAX_NODES = 64, MAX_LEVELS = 16 };
 
 typedef struct {
