@@ -1,6 +1,6 @@
 """What the words of `features=` in a target's file mean: what `has('word')` asks for, with a line of PTX that only such machines run.
 
-tests/targets.py gives each line to ptxas for every target: it must take it where the target has the word, and refuse it where not.
+tests/target_facts.py gives each line to ptxas for every target: it must take it where the target has the word, and refuse it where not.
 
     FEATURES["redux"].ptx      ".reg .b32 a; mov.b32 a, 1; redux.sync.add.s32 a, a, -1;"
 """

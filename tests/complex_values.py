@@ -2,11 +2,11 @@
 
 usage: complex_values.py WARPBURG [--targets sm_80,sm_90]
 
-Python's cmath has the tables of Annex G; where a result is out of its range it raises, and OVERFLOWS has what the exact one rounds to. Where a
-part of the operand is not finite HLO leaves the result open; ours is that of Annex G but for OPEN, which the test holds to be as it says.
-The results of finite operands are held to TOLERANCE units of the larger part; more closely they are held by `run --check`.
+Python's cmath follows Annex G. Where a result overflows, cmath raises an error, and overflow() gives the value that the exact result rounds to.
+For operands with an infinite or nan part HLO leaves the result open. Ours must be that of Annex G, except at the operands of is_open(), where
+ours must be nan. Results of finite operands may miss by TOLERANCE units in the last place of the larger part; `run --check` is stricter.
 
-Ends with `N passed, M failed`: a function, a type and a target each. exit 1 if M is not 0.
+Ends with `N passed, M failed`, in functions times types times targets; exit 1 if M is not 0.
 """
 from __future__ import annotations
 
@@ -23,16 +23,17 @@ import npy
 from warpburg_cli import Cli
 
 INF, NAN = math.inf, math.nan
-PARTS = {"c64": ("f32", 2.0**-149, 2.0**127, 2.0**-23), "c128": ("f64", 2.0**-1074, 2.0**1023, 2.0**-52)}  # least, a large one, a unit at 1
+# The type of a part, its least number, a large one, and its unit in the last place at 1.
+PARTS = {"c64": ("f32", 2.0**-149, 2.0**127, 2.0**-23), "c128": ("f64", 2.0**-1074, 2.0**1023, 2.0**-52)}
 TOLERANCE = 8
 FUNCTIONS: Dict[str, Callable[[complex], complex]] = {
     "exponential": cmath.exp, "log": cmath.log, "sqrt": cmath.sqrt, "tanh": cmath.tanh, "sine": cmath.sin, "cosine": cmath.cos}
 
 
 def is_open(name: str, z: complex) -> bool:
-    """Operands where our result has a nan and Annex G knows better: a nan, or two infinities, beside what decides alone."""
+    """Operands where our result has a nan and that of Annex G has none: a part is nan or infinite, and the other part decides alone."""
     x, y = z.real, z.imag
-    if name == "sine" or name == "cosine":  # of i z: sinh and cosh
+    if name == "sine" or name == "cosine":  # sin z = -i sinh(i z), cos z = cosh(i z)
         x, y = y, x
     if name == "exponential":
         return math.isinf(x) and not math.isfinite(y)
@@ -52,7 +53,7 @@ def times_infinity(sign: float, of: float) -> float:
 
 
 def expected(name: str, z: complex) -> Optional[complex]:
-    """None: cmath raises an error of its own for what Annex G says of it, which is nan or of either sign."""
+    """None where cmath raises a domain error: there Annex G has a nan, or leaves the sign open."""
     try:
         return FUNCTIONS[name](z)
     except OverflowError:
@@ -62,7 +63,7 @@ def expected(name: str, z: complex) -> Optional[complex]:
 
 
 def overflow(name: str, z: complex) -> Optional[complex]:
-    """e^x is infinite: each part is it times a cosine or a sine, of which only zeros stay what they are."""
+    """The result where e^x overflows: each part is infinity times a cosine or sine, and a zero where that is zero."""
     x, y = z.real, z.imag
     if name == "exponential":
         return complex(times_infinity(1, math.cos(y)), times_infinity(1, math.sin(y)))

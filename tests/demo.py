@@ -1,4 +1,4 @@
-"""The main job, end to end: a GELU fusion from HLO text to machine code, run in the simulator and checked, for two targets.
+"""./dev demo: compiles a GELU fusion for two targets, runs it in the simulator, and checks every element.
 
 usage: demo.py WARPBURG
 """
@@ -53,11 +53,11 @@ def report(wb: str, target: str) -> None:
     if "sass" in c:
         print(f"  machine    {c['sass']} SASS instructions for 8 elements, {c['regs']} registers, {c['stack_bytes']} bytes of stack")
     else:
-        print("  machine    no ptxas here: PTX only")
-    rooms = c["ms"]
-    llvm = llvm_ms(rooms)
-    ours = sum(rooms.values()) - llvm - rooms["target"]
-    print(f"  compiled   in {ours + llvm:.1f} ms, all but LLVM in {ours:.2f} ms; ptxas {rooms['target']:.0f} ms")
+        print("  machine    ptxas was not found: PTX only")
+    ms = c["ms"]
+    llvm = llvm_ms(ms)
+    ours = sum(ms.values()) - llvm - ms["target"]
+    print(f"  compiled   in {ours + llvm:.1f} ms, of which {ours:.2f} ms without LLVM; ptxas {ms['target']:.0f} ms")
     for case, what in (("n", "random inputs"), ("e", "edge values")):
         v = run_case(wb, target, case)
         print(f"  {what:<14} {v['compared']:,} elements, all inside the bounds of HLO; {v['max_ulp']:.3g} ulp from f64 at most; "
@@ -71,7 +71,7 @@ def report(wb: str, target: str) -> None:
 def main() -> int:
     for target in ("sm_90", "sm_80"):
         report(sys.argv[1], target)
-    print("\nboth kernels are right")
+    print("\nboth kernels are correct")
     return 0
 
 

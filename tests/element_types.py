@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Every elementwise operation at every type it is there for, and every conversion: fusions made here, run against the evaluator.
+"""Every elementwise operation at every type that it takes, and every conversion: compiled, run, and compared with the evaluator's bounds.
 
     element_types.py WARPBURG [--all] [--targets sm_75,sm_90] [--only TEXT] [-j N] [--keep DIR]
 
-A fusion has one type and up to OUTPUTS operations, each an output of its own; conversions are one fusion for each type converted from.
-Each is compiled, assembled where ptxas is here, and run with --check, case e (edge values) and n; 1,037 elements, which no unroll and
-no block divides, and once wide enough that a thread has a vector. What warpburg declines must stand in DECLINED with its reason; what
-stands there and works is a failure, too. Without --all every 16th fusion is taken, for one target. Ends with `N passed, M failed`.
+A generated fusion has operands of one type and up to OUTPUTS operations, each an output of its own; conversions from a type are fusions of
+their own. Each is compiled, assembled where ptxas is found, and run under --check on cases e (edge values) and n. It has 1,037 elements, which no
+unroll factor and no block size divides; a further fusion of each type is so large that a thread has a vector. What warpburg declines must be
+listed in DECLINED with its reason, and what is listed must be declined. Without --all every 16th fusion is run, for one target. Ends with
+`N passed, M failed`.
 """
 import argparse
 import subprocess
@@ -54,7 +55,7 @@ def bits_of(t: str) -> int:
 
 
 def reductions(t: str) -> Iterator[Tuple[int, int]]:
-    """reduce-precision: more, as many, fewer bits than the type has."""
+    """(exponent bits, mantissa bits) of reduce-precision: more than the type has, as many, and fewer."""
     yield from ((8, 7), (5, 10), (5, 2), (4, 3), (3, 1), (8, 23), (2, 0)) if t in ("f16", "bf16", "f32", "f64") else ((4, 1), (3, 2), (2, 0))
 
 
@@ -84,7 +85,7 @@ def operations(t: str) -> Iterator[Operation]:
 
 
 def fusion(name: str, t: str, ops: List[Operation], n: int) -> str:
-    """One output an operation; operands that nothing reads are left out."""
+    """A fusion with an output for each operation; operands that no operation reads are left out."""
     lines, used = [], " ".join(text for _, text in ops)
     wanted = [(x, "pred" if x == "p" else t) for x in "abcp" if any(f"{left}{x}{right}" in used for left in "( " for right in ",)")]
     for k, (x, of) in enumerate(wanted):
@@ -101,7 +102,7 @@ def convertible(to: str, t: str) -> bool:
 
 
 def fusions() -> Iterator[Tuple[str, str]]:
-    """(name, text) of all of them, in order."""
+    """(name, text) of every fusion, in order."""
     for t in ("pred", *NUMBERS, *COMPLEX):
         every = list(operations(t))
         for k in range(0, len(every), OUTPUTS):
@@ -131,14 +132,14 @@ def run(warpburg: str, path: Path, target: str, case: str) -> Tuple[int, str]:
 
 
 def check(warpburg: str, path: Path, target: str) -> str:
-    """Empty where all is well."""
+    """Why the fusion fails; empty if it passes."""
     for case in "en":
         rc, text = run(warpburg, path, target, case)
         if rc == 3 and path.stem in DECLINED:
             return ""
         if rc:
             return f"case {case}, exit {rc}: {text[:400]}"
-    return f"stands in DECLINED ({DECLINED[path.stem]}), and works" if path.stem in DECLINED else ""
+    return f"is listed in DECLINED ({DECLINED[path.stem]}) and works" if path.stem in DECLINED else ""
 
 
 def main() -> int:
@@ -148,7 +149,7 @@ def main() -> int:
     parser.add_argument("--targets", default=",".join(TARGETS))
     parser.add_argument("--only", default="")
     parser.add_argument("-j", type=int, default=2)
-    parser.add_argument("--keep", help="the fusions are written here, and stay")
+    parser.add_argument("--keep", help="a folder in which the fusions are kept")
     args = parser.parse_args()
     targets = args.targets.split(",")
     chosen = [(n, t) for n, t in fusions() if args.only in n]

@@ -1,10 +1,10 @@
-"""Functions at the arguments of functions/values.py, and operations that owe correct rounding at drawn ones: compiled, and run in the simulator.
+"""Functions at the arguments of functions/values.py, and correctly rounded operations at random ones: compiled, and run in the simulator.
 
 usage: function_values.py WARPBURG [--targets sm_80,sm_90] [--count N] [--verbose]
 
-Each operation is an output of a fusion of its type, which has operands of its own. Divisions, square roots, remainders and conversions between
-floats and from integers are held against exact rational arithmetic (exact.py), integer division by constants and by variables against
-Python's. Ends with `N passed, M failed`: a value on a target each.
+Operations of one type are outputs of one fusion, each with operands of its own. Divisions, square roots, remainders and conversions between
+floats and from integers are compared with exact rational arithmetic (exact_floats.py), integer division by constants and by variables with
+Python's. Ends with `N passed, M failed`, in values times targets.
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "functions")]
 
-import exact  # noqa: E402
+import exact_floats as exact  # noqa: E402
 import npy  # noqa: E402
 import values  # noqa: E402
 from gen import load, ops  # noqa: E402
@@ -32,7 +32,7 @@ OP_OF = {o.hlo: o.name for o in ops.OPS if o.hlo}
 
 
 class Case(NamedTuple):
-    """An operation at one type, with its operands' bits and what each result may be: bits, or an exact value and a budget in units."""
+    """An operation at one type, with the bits of its operands and each expected result: bits, or an exact value and a budget in ulp."""
 
     op: str
     type: str
@@ -40,7 +40,7 @@ class Case(NamedTuple):
     operands: List[Tuple[int, ...]]
     results: List[Any]
     source: str
-    constant: str = ""  # a second operand that is a constant, as HLO text
+    constant: str = ""  # the second operand where it is a constant, as HLO text
 
 
 # --- bits ---------------------------------------------------------------------------------------------------------------------------
@@ -96,7 +96,7 @@ def listed() -> Iterator[Case]:
 
 
 def drawn(t: str, count: int, rng: random.Random) -> List[int]:
-    """Any bits, values of ordinary size, and corners."""
+    """Random bits, values of ordinary size, and edge values."""
     f, n = FORMATS[t], width(t)
     corners = [0, 1, 2, (1 << f.precision - 1) - 1, 1 << f.precision - 1, f.largest(), f.largest() - 1,
                of_fraction(1.0, t), of_fraction(1.0, t) - 1, of_fraction(3.0, t)]
@@ -107,7 +107,7 @@ def drawn(t: str, count: int, rng: random.Random) -> List[int]:
 
 
 def rounded(count: int, rng: random.Random) -> Iterator[Case]:
-    """IEEE 754-2019, 5.4.1 and 5.4.2: as if computed exactly, then rounded once."""
+    """Operations that IEEE 754-2019, 5.4.1 and 5.4.2, rounds correctly: the exact result, rounded once."""
     for t, f in FORMATS.items():
         a, b = drawn(t, count, rng), drawn(t, count, rng)
         rng.shuffle(b)
@@ -116,7 +116,7 @@ def rounded(count: int, rng: random.Random) -> Iterator[Case]:
         yield Case("sqrt", t, t, [(x,) for x in a], [exact.sqrt(f, x, "rn") for x in p], "IEEE 754-2019, 5.4.1")
         pairs = [(x * s, y) for x in values.FMOD[t] for y in values.FMOD[t] for s in (1, -1)]
         found = [(of_fraction(x, t), of_fraction(y, t)) for x, y in pairs]
-        yield Case("remainder", t, t, found, [left(f, x, y) for x, y in found], "C23, 7.12.10.1: x - n y, exact")
+        yield Case("remainder", t, t, found, [truncated_remainder(f, x, y) for x, y in found], "C23, 7.12.10.1: x - n y, exact")
         for frm, g in FORMATS.items():
             if frm != t:
                 c = drawn(frm, count, rng)
@@ -128,13 +128,13 @@ def rounded(count: int, rng: random.Random) -> Iterator[Case]:
                        [exact.encode(f, Fraction(x - (1 << n) if frm[0] == "s" and x >> n - 1 else x)) for x in c], "IEEE 754-2019, 5.4.1")
 
 
-def left(f: exact.Format, a: int, b: int) -> int:
+def truncated_remainder(f: exact.Format, a: int, b: int) -> int:
     x, y = exact.number(exact.decode(f, a)), exact.number(exact.decode(f, b))
     return exact.encode(f, x - y * int(x / y), zero=a >> f.bits - 1) if y else f.nan
 
 
 def divisions(rng: random.Random) -> Iterator[Case]:
-    """By constants and by variables, toward zero."""
+    """Integer division and remainder by constants and by variables, which truncate."""
     for t in ("s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64"):
         n, signed = width(t), t[0] == "s"
         low, high = (-(1 << n - 1), (1 << n - 1) - 1) if signed else (0, (1 << n) - 1)
@@ -188,7 +188,7 @@ def module(cases: Sequence[Case], n: int) -> str:
 
 
 def run(warpburg: str, target: str, cases: Sequence[Case], folder: Path) -> Tuple[int, List[str]]:
-    """(values that are right, messages): the cases as outputs of one fusion; all have as many values as the longest."""
+    """(how many values are right, messages). The cases are outputs of one fusion, so shorter lists are padded with their first value."""
     n = max(len(c.operands) for c in cases)
     (folder / "values.hlo").write_text(module(cases, n))
     command = [warpburg, "run", str(folder / "values.hlo"), "--target", target, "-o", str(folder)]
@@ -215,7 +215,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("warpburg")
     parser.add_argument("--targets", default="sm_80,sm_90")
-    parser.add_argument("--count", type=int, default=200, help="drawn values of an operation")
+    parser.add_argument("--count", type=int, default=200, help="random values of each operation")
     args = parser.parse_args()
     rng = random.Random(9)
     groups: Dict[Tuple[str, bool], List[Case]] = {}

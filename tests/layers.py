@@ -1,25 +1,26 @@
-"""The rooms of src/ keep to their walls: includes, prefixes of symbols, and who may print or end the process; no file is too long to read;
-gen/ has no imports in a circle; and the build knows what its tables are made from.
+"""The structure of the source: which module may include which, prefixes of symbols, who may print or end the process, which files of a
+module call each other in circles, lengths of files and lines, imports of gen/, what the build's tables depend on, and tests/README.md.
 
-usage: layers.py [BUILD]      BUILD: a build folder, whose objects' symbols are checked
+usage: layers.py [BUILD] [--columns]
+    BUILD       a build folder; its objects are checked for prefixes and circles
+    --columns   list the lines of C that are too long
 
-ALLOWED is the table of rooms in the design, with three changes: hlo includes scalar (element types and the rounding of literals
-are one enumeration, not three); target and llvm include rewrite's table types, and no more of it; the executable without LLVM
-uses pipe/judge.h, and no more of pipe.
+Each rule is a table below; where a rule has an exception, the table has the reason.
 """
 from __future__ import annotations
 
 import re
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
-from typing import Dict, List, Set
+from typing import Dict, List, NamedTuple, Set, Tuple
 
 ROOT = Path(__file__).resolve().parent.parent
 SRC = ROOT / "src"
 
 TABLES = "rewrite/tables.h"
-ALLOWED: Dict[str, Set[str]] = {  # rooms, or single headers
+ALLOWED: Dict[str, Set[str]] = {  # what a module may include: modules, or single headers
     "base": set(),
     "scalar": {"base"},
     "ir": {"base", "scalar"},
@@ -40,22 +41,41 @@ ALLOWED: Dict[str, Set[str]] = {  # rooms, or single headers
 EVERYTHING = set(ALLOWED)
 ALLOWED.update(pipe=EVERYTHING, api=EVERYTHING | {"pipe", "warpburg.h"}, main=EVERYTHING | {"pipe"})
 WITHOUT_LLVM = {"base", "scalar", "bundle", "hlo", "eval", "sim", "gpu", "pipe/judge.h"}  # what warpburg-run is made of
-WITHOUT_LLVM_FILES = {"pipe/inputs.c", "pipe/judge.c", "main/run.c", "main/eval.c", "main/run_main.c", "main/dispatch.c", "main/options.c", "main/main.h",
-                      "main/verdict.h", "pipe/judge.h"}
+WITHOUT_LLVM_FILES = {"pipe/inputs.c", "pipe/judge.c", "main/complete.c", "main/counts.c", "main/dispatch.c", "main/eval.c", "main/help.c",
+                      "main/man.c", "main/parse.c", "main/run.c", "main/run_main.c", "main/command.h", "main/main.h", "main/run.h", "pipe/judge.h"}
 
 PREFIX = {"base": "wbb_", "scalar": "sc_", "ir": "ir_", "rewrite": "rw_", "target": "tg_", "hlo": "hlo_", "eval": "ev_", "fuse": "fuse_", "index": "ix_",
           "partition": "part_", "emit": "emit_", "vector": "vec_", "llvm": "ll_", "bundle": "bd_", "sim": "sim_", "gpu": "gpu_", "pipe": "pipe_",
           "api": "wb_", "main": "main"}
-MAX_LINES, MAX_COLUMNS = {".c": 600, ".h": 600, ".py": 400}, 160  # columns of Python
+MAX_LINES = {".c": 600, ".h": 600, ".py": 400}
+MAX_COLUMNS = {".c": 120, ".h": 120, ".py": 160}
+LONG_LINES_OF_C_FAIL = False  # while False, their number is printed and nothing fails
 IMPORT = re.compile(r"(?m)^([ \t]*)(?:from (gen(?:\.\w+)*) import (.+?)(?:  #.*)?$|import (gen(?:\.\w+)+))")
 GEN_FOLDERS = ("gen", "gen/proof", "gen/mutation")  # a file imports from its own folder and from those before it
 CALLS = re.compile(r"\b(malloc|calloc|realloc|free|printf|fprintf|puts|fputs|exit|abort)\s*\(")
-MAY_CALL = {  # why
-    "base": None, "main": None,                                   # memory and messages are theirs
+MAY_CALL = {  # modules or files, with the reason; None: anything
+    "base": None, "main": None,                                   # memory is base's, messages are main's
     "llvm": {"free"},                                             # LLVM's own objects
-    "rewrite/trace.c": {"fprintf", "abort"},                      # out of fuel: our own bug, with the last rules fired
-    "ir/verify.c": {"fprintf", "abort"},                          # our own bug, with the node
+    "rewrite/trace.c": {"fprintf", "abort"},                      # a bug of ours: rewriting does not end; with the last rules fired
+    "ir/verify.c": {"fprintf", "abort"},                          # a bug of ours, with the node
 }
+# Files of a module that call each other in a circle, directly or through a table, with the reason. A circle that is not in the list is an
+# error, and so is an entry that is no circle any more. "Not recursive" means that moving a function to another file ends the circle.
+CIRCLES: List[Tuple[str, str, str]] = [
+    ("base", "map string", "not recursive: interned strings are in a map, which calls wbb_hash of string.c"),
+    ("base", "arena context", "a context owns arenas; an arena that gets no memory fails through its context"),
+    ("emit", "address bits choose function kernel reduce scope value", "recursive: a step of emit_value needs the values of its operands"),
+    ("eval", "apply bits bounds bounds_complex bounds_float bounds_int complex compute control conv demand dot eval exact fold gather lanes mac move "
+     "perturb random recall reduce scan scatter select_scatter sort window",
+     "recursive: an operation demands elements of its operands, which their operations compute"),
+    ("hlo", "parse parse_attributes", "recursive: an attribute may be a computation, whose instructions have attributes"),
+    ("ir", "expression parse statement term", "recursive, as the grammar is: functions hold statements, statements expressions, expressions functions' names"),
+    ("llvm", "build function statement", "recursive: a value may call a function, whose body is built of statements and values"),
+    ("llvm", "forms type", "not recursive: type.c calls ll_is_packed and ll_parts of forms.c"),
+    ("rewrite", "builder guards match replacement sums", "recursive: what a rule builds is rewritten as it is built"),
+    ("sim", "atomic barrier block convert copy cores decode decode_flow decode_lanes decode_rare lanes_op matrix memory operand parse run shadow system warp",
+     "not recursive: the tables of instructions name functions that call what the files of the tables share"),
+]
 
 
 def without_comments(text: str) -> str:
@@ -63,47 +83,122 @@ def without_comments(text: str) -> str:
 
 
 def check_includes(path: Path, text: str) -> List[str]:
-    room, name = path.relative_to(SRC).parts[0], str(path.relative_to(SRC))
+    module, name = path.relative_to(SRC).parts[0], str(path.relative_to(SRC))
     faults = []
     for n, line in enumerate(text.splitlines(), 1):
         m = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
-        if not m or "/" not in m[1] or m[1].split("/")[0] == room:
+        if not m or "/" not in m[1] or m[1].split("/")[0] == module:
             continue
         target = m[1].split("/")[0]
-        allowed = ALLOWED[room] if name not in WITHOUT_LLVM_FILES else WITHOUT_LLVM | {room}
+        allowed = ALLOWED[module] if name not in WITHOUT_LLVM_FILES else WITHOUT_LLVM | {module}
         if target not in allowed and m[1] not in allowed:
-            faults.append(f"src/{name}:{n}: error: {room} may not include {m[1]}")
-    if room != "llvm":
+            faults.append(f"src/{name}:{n}: error: {module} may not include {m[1]}")
+    if module != "llvm":
         faults += [f"src/{name}: error: LLVM outside llvm/" for m in re.finditer(r'#\s*include\s*<llvm', text)]
     return faults
 
 
 def check_calls(path: Path, text: str) -> List[str]:
-    room, name = path.relative_to(SRC).parts[0], str(path.relative_to(SRC))
-    allowed = MAY_CALL.get(name, MAY_CALL.get(room, set()))
+    module, name = path.relative_to(SRC).parts[0], str(path.relative_to(SRC))
+    allowed = MAY_CALL.get(name, MAY_CALL.get(module, set()))
     if allowed is None:
         return []
     return [f"src/{name}:{n}: error: {m[1]} outside base/ and main/" for n, line in enumerate(without_comments(text).splitlines(), 1)
             for m in CALLS.finditer(line) if m[1] not in allowed]
 
 
-def check_symbols(build: Path) -> List[str]:
-    """Every symbol that an object of a room defines for others has the room's prefix."""
-    faults, seen = [], 0
-    for o in sorted(build.glob("*.p/src_*.o")):
-        room = o.name.split("_")[1]
-        text = subprocess.run(["nm", "-g", "--defined-only", str(o)], capture_output=True, text=True, check=True).stdout
-        for symbol in (line.split()[-1] for line in text.splitlines()):
-            seen += 1
-            if not symbol.startswith((PREFIX[room], "__", "DW.")):
-                faults.append(f"{o.name}: error: {symbol} has not the prefix {PREFIX[room]}")
-    if not seen:
-        faults.append(f"{build}: error: no objects of rooms")
+class Symbols(NamedTuple):
+    """The symbols of the objects of src/, each object under its module and file: {"emit": {"value.c": {"emit_value", ..}}}."""
+    defined: Dict[str, Dict[str, Set[str]]]
+    used: Dict[str, Dict[str, Set[str]]]
+
+
+def source_of(object: Path) -> Path:
+    module, file = object.name[len("src_"):-len(".o")].split("_", 1)
+    return SRC / module / file
+
+
+def symbols_of(build: Path) -> Symbols:
+    objects = [str(o) for o in sorted(build.glob("*.p/src_*.c.o")) if source_of(o).is_file()]  # a renamed file leaves its old object behind
+    text = subprocess.run(["nm", "-A", "-g", *objects], capture_output=True, text=True, check=True).stdout if objects else ""
+    found = Symbols(defaultdict(lambda: defaultdict(set)), defaultdict(lambda: defaultdict(set)))
+    for line in text.splitlines():
+        object, _, words = line.partition(":")
+        module, file = source_of(Path(object)).relative_to(SRC).parts
+        kind, symbol = words.split()[-2:]
+        (found.used if kind == "U" else found.defined)[module][file].add(symbol)
+    return found
+
+
+def check_prefixes(symbols: Symbols) -> List[str]:
+    """Every symbol that an object of a module defines for others has the module's prefix."""
+    return [f"src/{module}/{file}: error: {symbol} lacks the prefix {PREFIX[module]}" for module, files in symbols.defined.items()
+            for file, names in files.items() for symbol in sorted(names) if not symbol.startswith((PREFIX[module], "__", "DW."))]
+
+
+def circles_in(calls: Dict[str, Dict[str, str]]) -> List[List[str]]:
+    """The circles of a graph {file: {called file: symbol}}: its strongly connected components of two files and more, by Tarjan's algorithm."""
+    order: Dict[str, int] = {}
+    lowest: Dict[str, int] = {}
+    stack: List[str] = []
+    found: List[List[str]] = []
+
+    def visit(file: str) -> None:
+        order[file] = lowest[file] = len(order)
+        stack.append(file)
+        for callee in calls.get(file, {}):
+            if callee not in order:
+                visit(callee)
+            if callee in stack:
+                lowest[file] = min(lowest[file], lowest[callee])
+        if lowest[file] == order[file]:
+            at = stack.index(file)
+            if len(stack) - at > 1:
+                found.append(sorted(stack[at:]))
+            del stack[at:]
+
+    for file in sorted(calls):
+        if file not in order:
+            visit(file)
+    return found
+
+
+def shown(calls: Dict[str, Dict[str, str]], circle: List[str]) -> str:
+    """A shortest way round from the first file of a circle: `a.c -> b.c (f) -> a.c (g)`."""
+    ways, seen = [[circle[0]]], {circle[0]}
+    while True:
+        way = ways.pop(0)
+        for callee in calls[way[-1]]:
+            if callee == circle[0]:
+                steps = zip([*way, callee], [*way[1:], callee])
+                return way[0] + "".join(f" -> {b} ({calls[a][b]})" for a, b in steps)
+            if callee in circle and callee not in seen:
+                seen.add(callee)
+                ways.append([*way, callee])
+
+
+def check_circles(symbols: Symbols) -> List[str]:
+    """The circles of files of a module, by calls and tables, are those that CIRCLES lists."""
+    faults = []
+    for module in sorted(symbols.used):
+        owner = {symbol: file for file, names in symbols.defined[module].items() for symbol in names}
+        calls: Dict[str, Dict[str, str]] = defaultdict(dict)
+        for file, names in symbols.used[module].items():
+            for symbol in sorted(names & owner.keys()):
+                if owner[symbol] != file:
+                    calls[file].setdefault(owner[symbol], symbol)
+        found = circles_in(calls)
+        if found:
+            print(f"circles: {module}: " + ", ".join(f"{len(c)} files" for c in found))
+        listed = [sorted(f"{name}.c" for name in names.split()) for m, names, _ in CIRCLES if m == module]
+        faults += [f"src/{module}: error: these files call each other in a circle that CIRCLES does not list: {' '.join(c)}; {shown(calls, c)}"
+                   for c in found if c not in listed]
+        faults += [f"src/{module}: error: CIRCLES lists files that are no such circle any more: {' '.join(c)}" for c in listed if c not in found]
     return faults
 
 
 def check_build() -> List[str]:
-    """The build knows every file that tables are made from: an edit of one it does not know would change nothing."""
+    """meson.build names every file that the tables are made from; an edit of a file that it does not name would rebuild nothing."""
     text = (ROOT / "meson.build").read_text()
     named = {f"patterns/{name}.py" for name in re.findall(r"\bsm\d+\b", re.search(r"(?m)^targets = .*", text)[0])}
     named |= set(re.findall(r"'((?:patterns|gen)/[^']+)'", text))
@@ -112,16 +207,49 @@ def check_build() -> List[str]:
     return [f"meson.build: error: {name} is missing among what the tables depend on" for name in names if name not in named]
 
 
-def check_sizes() -> List[str]:
-    faults = []
+def table_lines(text: str) -> Set[int]:
+    """The lines, from 1, of initialisers of arrays and of lists of macro calls (`    X(a, b) \\`): tables of data, which may be wide."""
+    code, lines = without_comments(text), set()
+    for m in re.finditer(r"\]\s*=\s*\{", code):
+        depth, end = 1, m.end()
+        while depth and end < len(code):
+            depth += {"{": 1, "}": -1}.get(code[end], 0)
+            end += 1
+        lines |= set(range(code.count("\n", 0, m.start()) + 1, code.count("\n", 0, end) + 2))
+    return lines | {n for n, line in enumerate(code.splitlines(), 1) if re.match(r"\s+[A-Z][A-Z0-9_]*\(.*\)\s*\\$", line)}
+
+
+def check_sizes(listed: bool) -> List[str]:
+    """Lengths of files and of lines; `listed`: print each line of C that is too long."""
+    faults, long = [], []
     folders = ("src", "include", "gen", "patterns", "shaderdb", "tests")
     for path in sorted(f for d in folders for f in (ROOT / d).rglob("*") if f.suffix in MAX_LINES):
-        lines = path.read_text().splitlines()
+        text, name, most = path.read_text(), path.relative_to(ROOT), MAX_COLUMNS[path.suffix]
+        lines = text.splitlines()
         if len(lines) > MAX_LINES[path.suffix]:
-            faults.append(f"{path.relative_to(ROOT)}: error: {len(lines)} lines, {MAX_LINES[path.suffix]} at most")
-        faults += [f"{path.relative_to(ROOT)}:{n}: error: {len(x)} columns, {MAX_COLUMNS} at most" for n, x in enumerate(lines, 1)
-                   if path.suffix == ".py" and len(x) > MAX_COLUMNS]
-    return faults
+            faults.append(f"{name}: error: {len(lines)} lines, {MAX_LINES[path.suffix]} at most")
+        over = {n: len(re.sub(r"\s*\\$", "", x)) for n, x in enumerate(lines, 1)}
+        over = {n: columns for n, columns in over.items() if columns > most}
+        tables = table_lines(text) if over and path.suffix != ".py" else set()
+        texts = [f"{name}:{n}: error: {columns} columns, {most} at most" for n, columns in over.items() if n not in tables]
+        if path.suffix == ".py":
+            faults += texts
+        else:
+            long += texts
+    print("\n".join([*(long if listed else []), f"columns: {len(long)} lines of C, tables of data apart, have more than {MAX_COLUMNS['.c']}"]))
+    return faults + (long if LONG_LINES_OF_C_FAIL else [])
+
+
+def check_readme() -> List[str]:
+    """tests/README.md names each suite, unit test and Python file of tests/, and the build each unit test."""
+    text, faults = (ROOT / "tests" / "README.md").read_text(), []
+    suites = re.findall(r'(?m)^    \("(\w+)", "', (ROOT / "tests" / "run.py").read_text())
+    units = [f.stem[:-len("_test")] for f in (ROOT / "tests" / "unit").glob("*_test.c")]
+    files = [str(f.relative_to(ROOT / "tests")) for d in ("tests", "tests/bench", "tests/fuzz") for f in (ROOT / d).glob("*.py")]
+    names = {*suites, *units, *(f for f in files if Path(f).stem not in suites)}
+    faults += [f"tests/README.md: error: {name} is missing" for name in sorted(names) if f"`{name}`" not in text]
+    meson = (ROOT / "tests" / "meson.build").read_text()
+    return faults + [f"tests/meson.build: error: unit/{name}_test.c is not built" for name in sorted(units) if f"'{name}'" not in meson]
 
 
 def imports_of(file: Path, indented: bool = True) -> Set[Path]:
@@ -136,7 +264,7 @@ def imports_of(file: Path, indented: bool = True) -> Set[Path]:
     return found
 
 
-def check_circles() -> List[str]:
+def check_imports() -> List[str]:
     """No imports in a circle in gen/, and none from a folder of GEN_FOLDERS to a later one."""
     folder = {f: n for n, name in enumerate(GEN_FOLDERS) for f in (ROOT / name).glob("*.py")}
     imports = {f: imports_of(f, indented=False) for f in folder}
@@ -145,7 +273,7 @@ def check_circles() -> List[str]:
     while True:
         ends = {f for f, named in imports.items() if not named & imports.keys()}
         if not ends:
-            return faults + [f"{f.relative_to(ROOT)}: error: is in a circle of imports, or above one" for f in sorted(imports)]
+            return faults + [f"{f.relative_to(ROOT)}: error: is in a circle of imports, or imports one" for f in sorted(imports)]
         imports = {f: named for f, named in imports.items() if f not in ends}
 
 
@@ -159,15 +287,17 @@ def imported(file: Path, seen: Set[Path]) -> Set[Path]:
 
 
 def main(argv: List[str]) -> int:
-    faults: List[str] = check_build() + check_sizes() + check_circles()
+    words = [w for w in argv[1:] if w != "--columns"]
+    faults: List[str] = check_build() + check_sizes("--columns" in argv) + check_imports() + check_readme()
     files = sorted([*SRC.rglob("*.c"), *SRC.rglob("*.h")])
     for path in files:
         text = path.read_text()
         faults += check_includes(path, text) + check_calls(path, text)
-    if len(argv) > 1:
-        faults += check_symbols(Path(argv[1]))
+    if words:
+        symbols = symbols_of(Path(words[0]))
+        faults += check_prefixes(symbols) + check_circles(symbols) if symbols.defined else [f"{words[0]}: error: holds no objects of src/"]
     else:
-        print("skipped: symbols (no build folder given)")
+        print("skipped: prefixes of symbols and circles (no build folder given)")
     print("\n".join([*faults, f"layers: {len(files)} files, {len(faults)} faults"]))
     return 1 if faults else 0
 

@@ -1,4 +1,4 @@
-"""Arrays as .npy files of version 1.0, without numpy: the bytes are the caller's."""
+"""Reads and writes .npy files of version 1.0 without numpy, as bytes."""
 from __future__ import annotations
 
 import struct
@@ -7,7 +7,7 @@ from typing import Tuple
 
 
 def write(path: Path, kind: str, shape: Tuple[int, ...], data: bytes) -> None:
-    """kind: as numpy says it, "<f4"."""
+    """kind: numpy's name of the type, such as "<f4"."""
     head = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}"
     head += " " * (-(len(head) + 11) % 64) + "\n"
     path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + data)

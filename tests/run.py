@@ -1,7 +1,7 @@
-"""Every test, in one line of summary: unit tests (cmocka through meson), text tests (lit), gen/ (unittest), layers, and the programs of
-PROGRAMS: proofs and their mutants, evaluator, simulator, random fusions, corpora.
+"""Runs the test suites and sums up what passed and failed: unit tests (cmocka, through meson), text tests (lit), the tests of gen/ and
+of shaderdb (unittest), the checks of layers.py, and the programs listed in PROGRAMS. tests/README.md describes each suite.
 
-usage: run.py --build DIR [--all] [--shared DIR] [--only lit,corpus]
+usage: run.py --build DIR [--all] [--shared DIR] [--only lit,corpus_loops] [--list]
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Counts = Tuple[int, int]  # passed, failed
 
 
 def call(command: List[str]) -> Tuple[int, str]:
-    """Runs a command from the root, printing what it prints as it comes; its exit status and text."""
+    """Runs a command in the root folder and passes its output on line by line. Returns its exit status and output."""
     p = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     lines: List[str] = []
     assert p.stdout
@@ -44,14 +44,14 @@ def unit(args: argparse.Namespace) -> Counts:
 def lit(args: argparse.Namespace) -> Counts:
     program = shutil.which("lit-22") or shutil.which("lit")
     if program is None:
-        print("skipped: lit is not here (llvm-22-tools)")
+        print("skipped: lit is not installed (llvm-22-tools)")
         return 0, 0
     rc, text = call([program, "--param", f"warpburg={Path(args.build).resolve() / 'warpburg'}", "tests/lit"])
     passed, failed = number(r"Passed\s*:\s*(\d+)", text), number(r"Failed\s*:\s*(\d+)", text) + number(r"Unresolved\s*:\s*(\d+)", text)
     return passed, failed or int(rc != 0)
 
 
-def python(args: argparse.Namespace) -> Counts:
+def gen(args: argparse.Namespace) -> Counts:
     rc, text = call([sys.executable, "-m", "unittest", "discover", "-s", "tests/gen", "-p", "test_*.py"])
     ran = number(r"^Ran (\d+) tests?", text)
     bad = number(r"failures=(\d+)", text) + number(r"errors=(\d+)", text)
@@ -63,47 +63,48 @@ def layers(args: argparse.Namespace) -> Counts:
     return int(rc == 0), int(rc != 0)
 
 
-# Programs that end with `N passed, M failed`: name, words, more words without and with --all. {wb}, {run}: the executables; {shared}.
+# The suites that are programs of their own: name, command, further arguments of a plain run, and of one with --all. Each prints
+# `N passed, M failed` last. {wb} and {run} are the executables, {build} their folder, {shared} the shared data.
 PROGRAMS: List[Tuple[str, str, str, str]] = [
-    ("proofs", "-m gen.proof.rule --check --build {build}", "", ""),
-    ("mutants", "-m gen.mutation.mutate", "--sample 12", ""),
-    ("mutants_every", "-m gen.mutation.mutate", "--again 100003", "--again 997"),
-    ("tiles", "-m gen.proof.simulate --warpburg {wb}", "", "--every"),
-    ("targets", "tests/targets.py {wb}", "", "--all"),
-    ("tile_mutants", "tests/tile_mutants.py {build}", "", ""),
-    ("rules_fuzz", "tests/fuzz/rules_fuzz.py", "200", "3000"),
-    ("terms_fuzz", "tests/fuzz/terms_fuzz.py {wb}", "60", "2000"),
-    ("roundtrip", "tests/roundtrip.py {wb} --shared {shared}", "", "--all"),
-    ("index_analysis", "tests/index_analysis.py {wb} --shared {shared}", "", "--every 4"),
-    ("normalise", "tests/normalise.py {wb} --shared {shared}", "", "--all"),
-    ("index_maps", "tests/index_maps.py {wb} --shared {shared}", "--random 2000", "--random 100000"),
-    ("index_census", "tests/index_census.py {wb} --shared {shared}", "--every 40", "--all"),
-    ("stored", "tests/golden.py {wb} --shared {shared}", "--every 10", ""),
-    ("bounds", "tests/bounds.py {wb} --shared {shared}", "--every 60 --random 60", "--every 10 --tightness"),
-    ("planted", "tests/planted.py {run}", "", ""),
-    ("cuda", "tests/cuda.py {run}", "", ""),
-    ("libdevice", "tests/libdevice.py {build}/tests/accuracy --sample", "", ""),
-    ("measured", "-m gen.proof.measure --check --build {build}", "--sample 24", "--every"),
-    ("functions", "tests/functions.py", "", ""),
-    ("formulas", "tests/formulas.py {wb} --shared {shared}", "", ""),
+    ("rule_proofs", "-m gen.proof.rule --check --build {build}", "", ""),
+    ("rule_mutants", "-m gen.mutation.mutate", "--sample 12", ""),
+    ("rule_mutants_record", "-m gen.mutation.mutate", "--again 100003", "--again 997"),
+    ("instruction_rules", "-m gen.proof.simulate --warpburg {wb}", "", "--every"),
+    ("target_facts", "tests/target_facts.py {wb}", "", "--all"),
+    ("instruction_mutants", "tests/instruction_mutants.py {build}", "", ""),
+    ("random_rules", "tests/fuzz/random_rules.py", "200", "3000"),
+    ("random_terms", "tests/fuzz/random_terms.py {wb}", "60", "2000"),
+    ("hlo_round_trip", "tests/hlo_round_trip.py {wb} --shared {shared}", "", "--all"),
+    ("index_operand_maps", "tests/index_operand_maps.py {wb} --shared {shared}", "", "--every 4"),
+    ("hlo_normalise", "tests/hlo_normalise.py {wb} --shared {shared}", "", "--all"),
+    ("index_map_algebra", "tests/index_map_algebra.py {wb} --shared {shared}", "--random 2000", "--random 100000"),
+    ("index_map_op_counts", "tests/index_map_op_counts.py {wb} --shared {shared}", "--every 40", "--all"),
+    ("eval_golden", "tests/eval_golden.py {wb} --shared {shared}", "--every 10", ""),
+    ("eval_bounds", "tests/eval_bounds.py {wb} --shared {shared}", "--every 60 --random 60", "--every 10 --tightness"),
+    ("seeded_faults", "tests/seeded_faults.py {run}", "", ""),
+    ("nvcc_kernels", "tests/nvcc_kernels.py {run}", "", ""),
+    ("libdevice_errors", "tests/libdevice_errors.py {build}/tests/libdevice_errors --sample", "", ""),
+    ("function_errors", "-m gen.proof.measure --check --build {build}", "--sample 24", "--every"),
+    ("functions_page", "tests/functions_page.py", "", ""),
+    ("formula_errors", "tests/formula_errors.py {wb} --shared {shared}", "", ""),
     ("function_values", "tests/function_values.py {wb}", "--count 40 --targets sm_90", "--count 1000"),
     ("complex_values", "tests/complex_values.py {wb}", "--targets sm_90", "--targets sm_75,sm_80,sm_86,sm_89,sm_90,sm_100,sm_120"),
     ("without_libdevice", "tests/without_libdevice.py {wb}", "--targets sm_90", "--all"),
-    ("threads", "tests/sim_threads.py {run}", "", ""),
-    ("semantics", "tests/sim_semantics.py {run}", "--every 4 --count 128", ""),
-    ("foreign", "tests/foreign.py {run} --shared {shared}", "--most 16384 --every 40", "--most 65536 --every 10"),
-    ("growth", "tests/growth.py {wb}", "", ""),
-    ("types", "tests/element_types.py {wb}", "", "--all"),
-    ("random_fusions", "tests/fuzz/fusions.py {wb}", "60", "10000"),
+    ("sim_threads", "tests/sim_threads.py {run}", "", ""),
+    ("sim_instructions", "tests/sim_instructions.py {run}", "--every 4 --count 128", ""),
+    ("xla_kernels", "tests/xla_kernels.py {run} --shared {shared}", "--most 16384 --every 40", "--most 65536 --every 10"),
+    ("compile_growth", "tests/compile_growth.py {wb}", "", ""),
+    ("element_types", "tests/element_types.py {wb}", "", "--all"),
+    ("random_fusions", "tests/fuzz/random_fusions.py {wb}", "60", "10000"),
     ("shaderdb", "tests/shaderdb/all.py", "", "--all"),
-    ("corpus", "tests/corpus.py {wb} --shared {shared}", "", "--all"),
-    ("sweep", "tests/sweep.py {wb} --shared {shared}", "--every 80", "--targets sm_75,sm_80,sm_86,sm_89,sm_90,sm_100,sm_120"),
+    ("corpus_loops", "tests/corpus_loops.py {wb} --shared {shared}", "", "--all"),
+    ("corpus_outcomes", "tests/corpus_outcomes.py {wb} --shared {shared}", "--every 80", "--targets sm_75,sm_80,sm_86,sm_89,sm_90,sm_100,sm_120"),
 ]
 
 
-def program(words: str, some: str, every: str) -> Callable[[argparse.Namespace], Counts]:
+def program(command: str, sample: str, full: str) -> Callable[[argparse.Namespace], Counts]:
     def run(args: argparse.Namespace) -> Counts:
-        text = f"{words} {every if args.all else some}".format(wb=Path(args.build) / "warpburg", run=Path(args.build) / "warpburg-run",
+        text = f"{command} {full if args.all else sample}".format(wb=Path(args.build) / "warpburg", run=Path(args.build) / "warpburg-run",
                                                               shared=args.shared, build=args.build)
         rc, said = call([sys.executable, *text.split()])
         return number(r"^(\d+) passed, \d+ failed", said), number(r"^\d+ passed, (\d+) failed", said) or int(rc != 0)
@@ -115,15 +116,23 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", default="build")
     parser.add_argument("--shared", default="../shared")
-    parser.add_argument("--all", action="store_true", help="every file of --shared instead of a fixed tenth")
-    parser.add_argument("--only", default="", help="suites by name, with commas between")
+    parser.add_argument("--all", action="store_true", help="the long tests: every file, target and sample")
+    parser.add_argument("--only", default="", help="run these suites, separated by commas")
+    parser.add_argument("--list", action="store_true", help="print the names of the suites")
     args = parser.parse_args()
+    suites: List[Tuple[str, Callable[[argparse.Namespace], Counts]]] = [("unit", unit), ("lit", lit), ("gen", gen), ("layers", layers)]
+    suites += [(name, program(*words)) for name, *words in PROGRAMS]
+    if args.list:
+        print("\n".join(name for name, _ in suites))
+        return 0
+    only = args.only.split(",") if args.only else []
+    unknown = set(only) - {name for name, _ in suites}
+    if unknown:
+        parser.error(f"no suite {', '.join(sorted(unknown))}; --list prints their names")
     os.environ["WARPBURG"] = str(Path(args.build).resolve() / "warpburg")
     passed = failed = 0
-    suites: List[Tuple[str, Callable[[argparse.Namespace], Counts]]] = [("unit", unit), ("lit", lit), ("python", python), ("layers", layers)]
-    suites += [(name, program(*words)) for name, *words in PROGRAMS]
     for name, suite in suites:
-        if args.only and name not in args.only.split(","):
+        if only and name not in only:
             continue
         print(f"--- {name}", flush=True)
         since = time.monotonic()

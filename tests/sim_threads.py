@@ -1,8 +1,8 @@
-"""What a launch gives on several host threads of the simulator is what it gives on one: outputs, reports, faults and counts.
+"""The simulator on several host threads gives the outputs, reports, faults and counts of one thread.
 
-Kernels of 1024 blocks: a plain one, one with shared memory and barriers, one that counts by atomic operations, and some with faults that
-concern several blocks or stand in late ones. Each runs plainly and under --check with several -j; all that is printed, but times, and
-the output must be equal, and what was to be said must be said. Ends with `N passed, M failed`.
+The kernels have 1024 blocks: a plain one, one with shared memory and barriers, one with atomics, and some with faults that involve several
+blocks or occur in late ones. Each runs with and without --check, with noise, and with a sample of blocks, with several -j. Outputs and all
+printed text except times must be equal, and the expected fault must be named. Ends with `N passed, M failed`.
 
     sim_threads.py build/warpburg-run
 """
@@ -19,7 +19,7 @@ N = BLOCKS * BLOCK
 
 class Case(NamedTuple):
     body: str
-    plain: str = ""    # what must be said without and with --check; nothing: no fault
+    plain: str = ""    # part of the fault without --check; empty: no fault
     checked: str = ""
     module: str = ""   # before the kernel
 
@@ -76,7 +76,7 @@ def complaint(program: str, folder: Path, name: str, case: Case) -> str:
         said, output, expected = run(program, folder, name, [*mode, "-j", "1"])
         for threads in ("2", "3", "8"):
             if run(program, folder, name, [*mode, "-j", threads])[:2] != (said, output):
-                return f"{' '.join(mode)} -j {threads} is not like one thread"
+                return f"{' '.join(mode)} -j {threads} differs from one thread"
         if wanted is None:
             continue
         if wanted not in said or ('"faults": []' in said) != (not wanted):

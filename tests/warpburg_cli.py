@@ -1,7 +1,6 @@
-"""The warpburg executable as Python calls: compile many files in one process, run and evaluate one file.
+"""The warpburg executable as Python calls: compile many files in one process, run or evaluate one file.
 
-Needs nothing but the executable. Every call is a process of its own at low priority, so a crash is a failure of one file and not of the
-test. Paths of results are the caller's.
+Every call is a process of its own at low priority, so a crash fails one file and not the whole test. The caller names the folders for outputs.
 
     cli = Cli("build/warpburg", jobs=2)
     for c in cli.compile(["a.hlo", "b.hlo"], "sm_90"): print(c.file, c.status, c.facts.get("sass"), c.why)
@@ -16,22 +15,22 @@ from pathlib import Path
 from typing import Callable, Dict, Iterable, List, Optional, Sequence, TypeVar
 
 TARGETS = tuple(f"sm_{n}" for n in sorted(int(p.stem[2:]) for p in Path(__file__).resolve().parent.parent.glob("patterns/sm*.py") if p.stem[2:].isdigit()))
-MAIN = "sm_90"      # what a sample takes besides one other target
-TOO_LARGE = "of memory, this machine has"  # what `run` says of inputs for which there is no room
-BATCH = 24          # files a process: enough to hide its start, few enough to keep both cores busy
+MAIN = "sm_90"      # the target that every file of a sample is compiled for, besides one other
+TOO_LARGE = "of memory, this machine has"  # part of the message of `run` for inputs that do not fit in memory
+BATCH = 24          # files a process: enough to amortise its start, few enough to keep all cores busy
 TIMEOUT = 600       # seconds a process
 
 A = TypeVar("A")
 B = TypeVar("B")
 
 
-def llvm_ms(rooms: Dict[str, float]) -> float:
-    """LLVM's own part of the milliseconds by room that --time and --json say."""
-    return rooms["link"] + rooms["optimise"] + rooms["codegen"]
+def llvm_ms(steps: Dict[str, float]) -> float:
+    """LLVM's share of the milliseconds that --time and --json give for each step."""
+    return steps["link"] + steps["optimise"] + steps["codegen"]
 
 
 def shared_out(files: Sequence[str], targets: Sequence[str]) -> Dict[str, List[str]]:
-    """By target the files it takes where not every target takes all: MAIN has all of them, the others one after the other."""
+    """Distributes files over targets: MAIN gets all of them, and of the other targets each gets its share."""
     others = [t for t in targets if t != MAIN]
     return {t: [f for i, f in enumerate(files) if t == MAIN or others[i % len(others)] == t] for t in targets}
 
@@ -67,7 +66,7 @@ class Cli:
         self.pool = ThreadPoolExecutor(max_workers=max(jobs, 1))
 
     def each(self, work: Callable[[A], B], items: Iterable[A]) -> List[B]:
-        """work(item) for each, several at once, results in order."""
+        """work(item) for each item, several at a time; the results in order."""
         return list(self.pool.map(work, items))
 
     def call(self, *words: str) -> "subprocess.CompletedProcess[str]":
@@ -75,7 +74,7 @@ class Cli:
         try:
             return subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=self.timeout)
         except subprocess.TimeoutExpired:
-            return subprocess.CompletedProcess(command, 124, "", f"no end within {self.timeout} s")
+            return subprocess.CompletedProcess(command, 124, "", f"not done within {self.timeout} s")
 
     def _batch(self, files: Sequence[str], target: str, options: Sequence[str]) -> List[Compiled]:
         p = self.call("compile", *files, "--target", target, "--json", *options)
@@ -83,7 +82,7 @@ class Cli:
         for line in p.stdout.splitlines():
             facts = json.loads(line)
             lines[facts["file"]] = facts
-        if p.returncode < 0 and len(files) > 1:          # a crash: find whose
+        if p.returncode < 0 and len(files) > 1:          # a crash: find the file
             return [c for f in files for c in self._batch([f], target, options)]
         out = []
         for f in files:
@@ -99,14 +98,14 @@ class Cli:
         return out
 
     def compile(self, files: Sequence[str], target: str, options: Sequence[str] = ()) -> List[Compiled]:
-        """Compile and, where ptxas is found, assemble each file; one result a file, in order."""
+        """Compiles each file, and assembles it where ptxas is found; one result for each file, in order."""
         batches = [files[i:i + BATCH] for i in range(0, len(files), BATCH)]
         return [c for batch in self.each(lambda b: self._batch(b, target, options), batches) for c in batch]
 
     def run(self, file: str, target: str, case: str, seed: int = 0, inputs: Sequence[str] = (), to: Optional[str] = None,
             noise: bool = False, blocks: int = 0) -> Verdict:
-        """`run --check`: every element compared with what HLO allows; `to`: a folder for the outputs; `noise`: approximate
-        instructions miss by as much as their manual lets them; `blocks`: a sample of so many, 0 for all."""
+        """`run --check`: compares every element with the bounds. `to`: a folder for the outputs; `noise`: approximate instructions
+        err at random within what the PTX manual allows; `blocks`: how many blocks are run, 0 for all."""
         words = ["run", file, "--target", target, "--check", "--json", "--case", case, "--seed", str(seed), *(["--ulp-noise"] if noise else [])]
         words += ["--blocks", str(blocks)] if blocks else []
         for i in inputs:

@@ -1,10 +1,10 @@
-"""Every function at every type compiles, with --approx and without, with libdevice and without it where one of ours or the machine's computes it.
+"""Every function at every type compiles with libdevice, and without it wherever a rule or an instruction computes the function.
 
 usage: without_libdevice.py WARPBURG [--targets sm_80,sm_90] [--all]
 
-Without libdevice a function that nothing else computes must be declined, by a message that names what it calls. Which functions these are the
-lists of lowerings say (gen/measured.py), and through what their types are computed. Without --all one type of 8 bits stands for all, and every
-fourth of the functions that must be declined is tried. Ends with `N passed, M failed`.
+Without libdevice, a function that only libdevice computes must be declined with a message that names the libdevice function. The lists of lowerings
+(gen/measured.py) tell which functions these are. All with and without --approx. Without --all only one type of 8 bits is tried, and every fourth
+of the functions that must be declined. Ends with `N passed, M failed`.
 """
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ COMPLEX = ("c64", "c128")
 
 
 def functions() -> Dict[str, ops.Op]:
-    """By HLO opcode: what is costly and not arithmetic, and what complex values have of it."""
+    """The functions by HLO opcode: the costly operations on floats, and roundings."""
     return {o.hlo: o for o in ops.OPS if o.hlo and "F" in o.classes and ("costly" in o.props or o.name in ("sign", "floor", "ceil", "round_even", "round_afz"))}
 
 
 def called(s: RuleSet, approx: bool) -> Set[Tuple[str, str]]:
-    """(operation, type) that end in a call, by way of whatever the first rule for them makes."""
+    """(operation, type) whose first rules lead to a call, directly or through the operations that they rewrite to."""
     by_root: Dict[str, List[object]] = {}
     for phase in ("lower", "isel"):
         for r in s.phases[phase]:
@@ -64,7 +64,7 @@ def called(s: RuleSet, approx: bool) -> Set[Tuple[str, str]]:
 
     for o in functions().values():
         for t in (*ops.SMALL_FLOATS, "f16", "bf16", "f32", "f64", *COMPLEX):
-            ends(o.name, t, approx and t not in COMPLEX)  # --approx marks operations on real values
+            ends(o.name, t, approx and t not in COMPLEX)  # --approx marks real operations only
     return {(op, t) for (op, t, flagged), v in known.items() if v and flagged == (approx and t not in COMPLEX)}
 
 
@@ -92,7 +92,7 @@ def compiled(warpburg: str, file: Path, target: str, approx: bool, there: bool) 
 
 
 def tries(warpburg: str, target: str, every: bool, folder: Path) -> Iterator[str]:
-    """A message for each that fails, an empty text for each that does not."""
+    """For each compilation why it fails, or an empty text."""
     s = load.load_target(target.replace("_", ""))
     for approx in (False, True):
         needs, declined = called(s, approx), 0

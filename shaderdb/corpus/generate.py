@@ -20,7 +20,7 @@ from catalogue import FUSIONS, Fusion  # noqa: E402
 HEAD = """# Corpus
 
 Fusions written for warpburg, one a file. `*.hlo` here are written by hand and are run and judged, element by element, by
-`tests/corpus.py`; `../README.md` says what each is there for. `generated/` is written by `generate.py` from the families in
+`tests/corpus_loops.py`; `../README.md` says what each is there for. `generated/` is written by `generate.py` from the families in
 `elements.py`, `movement.py`, `sums.py` and `science.py`; `generate.py --check` fails where they differ. Names end in the size class: `L`
 a real size, `S` small and odd, so that tails and bounds checks show. What the compiler declines is a line of the report like any other.
 

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* memo -------------------------------------------------------------------------------------------------------- */
+/* remembered values ---------------------------------------------------------------------------------------- */
 
 /* What a value is remembered by: as much of `index` as it has dimensions. */
 typedef struct {

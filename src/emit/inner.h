@@ -78,7 +78,7 @@ struct EmitValues {
     EmitFrame *top, *spare;
     IrRef result;          /* of the bottom frame */
     WbbMap memo;           /* values, by instruction and index */
-    WbbMap lets;           /* variables that a `let` bound, by definition and interval */
+    WbbMap lets;           /* variables that a `let` binds, by definition and interval */
     EmitInfo *info; /* by id, of the fusion's computation */
     struct { IrRef **items; uint32_t n, capacity; } envs; /* [parameters] values of called computations; 0: NULL */
     /* constants that are the kernel's last buffers */

@@ -1,10 +1,10 @@
-"""What compiling costs, in processor time: medians over compiles, by room, and what share of the whole that is.
+"""Processor time of compiling: medians by step of the compiler, and their share of the whole.
 
 usage: compile_time.py WARPBURG [FILE.hlo | FOLDER].. [--times N] [--target T] [--most MS] [--most-own MS]
 
-Without files, GELU of the corpus. Each file is compiled N times, 40 files to a process, so that LLVM's start is shared as it is in a
-program that compiles; of each file the best time counts, and a file that is declined counts nowhere. Exit 1 where the median of the
-whole exceeds --most, or that of everything but LLVM --most-own. Assembling is no part of it.
+Without files, GELU of shaderdb/corpus is compiled. Each file is compiled N times, 40 files a process, so that LLVM's start is amortised as in a
+program that embeds the compiler. The best time of each file counts; declined files do not count, and neither does ptxas. Exit 1 where the median of
+the whole exceeds --most, or that of everything but LLVM exceeds --most-own.
 """
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ Ms = Dict[str, float]
 
 
 def compiles(warpburg: str, target: str, files: List[Path], times: int) -> List[Ms]:
-    """Of each file that is not declined, by room, its best compile."""
+    """The best compile of each file that is not declined: milliseconds by step."""
     out: List[Ms] = []
     for k in range(0, len(files), PER_PROCESS):
         some = [str(f) for f in files[k:k + PER_PROCESS]]
         command = [warpburg, "compile", "--target", target, "--time", *[f for f in some for _ in range(times)]]
         text = subprocess.run(command, capture_output=True, text=True, check=False).stdout
-        runs = [{room: float(ms) for room, ms in re.findall(r"(\w+) ([0-9.]+)", line)} for line in text.splitlines() if line.startswith("ms: ")]
-        # A declined file is declined every time, so the lines of one file stand together.
+        runs = [{step: float(ms) for step, ms in re.findall(r"(\w+) ([0-9.]+)", line)} for line in text.splitlines() if line.startswith("ms: ")]
+        # A declined file prints no line in any of its compiles, so the lines of a file are adjacent.
         out += [min(runs[i:i + times], key=lambda ms: ms["all"]) for i in range(0, len(runs), times)]
     return out
 
 
 def main() -> int:
-    p = argparse.ArgumentParser(description="what compiling costs, in processor time")
+    p = argparse.ArgumentParser(description="processor time of compiling")
     p.add_argument("warpburg")
     p.add_argument("paths", nargs="*", type=Path)
     p.add_argument("--times", type=int, default=0, help="compiles of each file; 3, or 40 of a single one")
@@ -53,12 +53,12 @@ def main() -> int:
         files += sorted(path.rglob("*.hlo")) if path.is_dir() else [path]
     found = compiles(o.warpburg, o.target, files, o.times or (40 if len(files) == 1 else 3))
     if not found:
-        sys.exit("none of them compiles")
+        sys.exit("no file compiles")
     own = [ms["all"] - llvm_ms(ms) for ms in found]
     whole, without = statistics.median(ms["all"] for ms in found), statistics.median(own)
-    for room in found[0]:
-        median = statistics.median(ms[room] for ms in found)
-        print(f"{room:10} {median:8.3f} ms {100 * median / whole:5.1f} %")
+    for step in found[0]:
+        median = statistics.median(ms[step] for ms in found)
+        print(f"{step:10} {median:8.3f} ms {100 * median / whole:5.1f} %")
     print(f"{len(found)} of {len(files)} files compile; median {whole:.2f} ms, without LLVM {without:.3f} ms; "
           f"most {max(ms['all'] for ms in found):.0f} ms, without LLVM {max(own):.1f} ms")
     return int(whole > o.most or without > o.most_own)

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""How many scalar operations a second the evaluator does on one core.
+"""Scalar operations a second of the evaluator, on one core.
 
     eval_speed.py WARPBURG [--elements N]
 
-Evaluates elementwise fusions (GELU by its tanh form, an integer hash, a chain of additions) in f32, bf16 and u32, whole, and the time of
-making the input and of moving it through one negation is taken off. Prints operations a second of processor time for each, of intervals
-too (--bounds, of a sixteenth of the elements), and of `--at` the milliseconds for 16 elements of 2^27.
-Exit status 4 if an elementwise fusion stays under 50 million a second.
+Evaluates elementwise fusions (the tanh form of GELU, an integer hash, a chain of additions) in f32, bf16 and u32. The time of a single negation, which
+includes making the input, is subtracted. Prints operations a second of processor time for each, also of intervals (--bounds, on a sixteenth of the
+elements), and the milliseconds in which `--at` evaluates 16 of 2^27 elements. Exit status 4 if a fusion does fewer than 50 million a second.
 """
 from __future__ import annotations
 

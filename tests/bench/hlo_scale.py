@@ -1,11 +1,10 @@
-"""What reading HLO costs as modules grow: milliseconds and bytes for each MB of text, at 1, 2 and 4 times a size.
+"""Time and memory of reading HLO as modules grow: milliseconds and bytes for each MB of text, at 1, 2 and 4 times a size.
 
-usage: hlo_scale.py WARPBURG [MODEL.hlo] [N]      MODEL: the largest of ../shared/corpus/models; N, runs of which the best counts: 9
+usage: hlo_scale.py WARPBURG [MODEL.hlo] [N]      MODEL: by default the largest of ../shared/corpus/models; N: runs, of which the best counts (9)
 
-The module of 4 MB that a bound is stated for is made from the model: its computations, again and again under other names, up to that
-size. Prints a table and then whether 4 MB parse and verify in under 100 ms and under 10 bytes a byte, and whether time and memory
-are linear (four times the size, at most five times the cost); exit 1 if not. Time is that of the CPU, yet a busy machine shares its caches too:
-the bound of 100 ms is for one free core.
+Modules of a given size are made from copies of the model's computations under other names. Prints a table; exit 1 unless 4 MB parse and verify in
+less than 100 ms and 10 bytes of memory for each byte of text, and four times the size costs at most five times as much time and memory.
+Times are processor times, but other processes on the machine slow them down, too: the bound of 100 ms is for one free core.
 """
 from __future__ import annotations
 
@@ -18,14 +17,14 @@ from typing import List, Tuple
 
 MODELS = Path(__file__).resolve().parents[3] / "shared" / "corpus" / "models"
 MB = 1 << 20
-# computations begin and end at the margin
+# the first and last line of a computation are not indented
 COMPUTATION = re.compile(r"^(ENTRY )?(%?[\w.-]+)[^\n]*\{\n.*?^\}[^\n]*\n", re.M | re.S)
 CALL = re.compile(r"\b(to_apply|calls|body|condition|select|scatter|true_computation|false_computation)=(%?[\w.-]+)")
 CALLS = re.compile(r"\b(branch_computations|called_computations)=\{([^}]*)\}")
 
 
 def renamed(text: str, suffix: str) -> str:
-    """A computation whose name, and the names of those that it calls, end with suffix; no ENTRY."""
+    """A copy of a computation, with the suffix on its name and the names of those that it calls, and without ENTRY."""
     text = CALL.sub(lambda m: f"{m.group(1)}={m.group(2)}{suffix}", text)
     text = CALLS.sub(lambda m: f"{m.group(1)}={{{', '.join(n.strip() + suffix for n in m.group(2).split(','))}}}", text)
     return re.sub(r"^(?:ENTRY )?(%?[\w.-]+)", lambda m: m.group(1) + suffix, text, count=1)

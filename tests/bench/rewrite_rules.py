@@ -1,9 +1,9 @@
-"""What many rules cost: tables, gen/ and time per node, of 300, 500 and 3,000 synthetic rules, measured in one run.
+"""The cost of many rules: size of tables, time of gen/ and time a node with 300, 500 and 3,000 synthetic rules.
 
-usage: rewrite_rules.py [FOLDER]      FOLDER keeps what is built; a temporary one if not given, which stays too
+usage: rewrite_rules.py [FOLDER]      FOLDER: where the engines are built and kept, by default a new temporary folder
 
-Asserts the budgets: 500 rules under 100 kB and 2 s, 3,000 under 350 kB and 20 s, time a node at most 1.5 times that of 300 rules.
-Needs a C compiler; the engine is built as it is shipped.
+Bounds: 500 rules take less than 100 kB and 2 s, 3,000 less than 350 kB and 20 s, and the time a node with 3,000 is at most 1.5 times that
+with 300; exit 1 otherwise. Needs a C compiler; the engine is built with optimisation and without assertions.
 """
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FLAGS = ["-std=c11", "-O2", "-DNDEBUG", "-D_POSIX_C_SOURCE=200809L", "-ffp-contr
 
 
 def pattern_files(folder: Path, lines: List[str]) -> None:
-    """The rules of the tree, for one target, with these for SIMPLIFY."""
+    """Writes the pattern files of one target, with these rules as SIMPLIFY."""
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(ROOT / "patterns", folder, ignore=shutil.ignore_patterns("__pycache__"))
     for other in load.targets()[:-1]:
@@ -42,7 +42,7 @@ def pattern_files(folder: Path, lines: List[str]) -> None:
 
 
 def make(folder: Path, n: int) -> Tuple[load.RuleSet, int, float]:
-    """Tables of n rules that gen/ finds no fault with: hidden ones are left out and replaced."""
+    """Writes tables of n rules; rules that gen/ refuses, as those that an earlier rule hides, are left out and replaced."""
     lines = synthetic_rules.rules(n + n // 4)
     target = load.targets()[-1]
     while True:
@@ -67,7 +67,7 @@ def make(folder: Path, n: int) -> Tuple[load.RuleSet, int, float]:
 
 
 def thinned(lines: List[str], n: int) -> List[str]:
-    """n of the lines, evenly: every depth keeps its share."""
+    """n of the lines, evenly spaced, so that every depth keeps its share."""
     return [lines[i * len(lines) // n] for i in range(n)] if len(lines) > n else lines
 
 
@@ -79,10 +79,10 @@ def write(folder: Path, sets: List[load.RuleSet], compiled: dict) -> None:
 
 
 def build(folder: Path, common: Path) -> Path:
-    """rewrite_nodes with the tables of a folder."""
+    """Compiles rewrite_nodes with the tables of a folder."""
     sources = [ROOT / "tests/bench/rewrite_nodes.c", ROOT / "src/target/target.c", *sorted(folder.glob("tables_*.c"))]
-    for room in ("base", "scalar", "ir", "rewrite"):
-        sources += sorted((ROOT / "src" / room).glob("*.c"))
+    for module in ("base", "scalar", "ir", "rewrite"):
+        sources += sorted((ROOT / "src" / module).glob("*.c"))
     sources += [common / "sc_tables.c", common / "sc_functions.c"]
     out = folder / "rewrite_nodes"
     subprocess.run([os.environ.get("CC", "cc"), *FLAGS, f"-I{ROOT / 'src'}", f"-I{common}", f"-I{folder}", *map(str, sources),
@@ -97,7 +97,7 @@ def nanoseconds(program: Path) -> float:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="what many rules cost")
+    parser = argparse.ArgumentParser(description="the cost of many rules")
     parser.add_argument("folder", type=Path, nargs="?")
     folder = (parser.parse_args().folder or Path(tempfile.mkdtemp())).resolve()
     folder.mkdir(parents=True, exist_ok=True)
@@ -113,7 +113,7 @@ def main() -> int:
         print(f"{len(rules.rules)} synthetic rules: {size} bytes of tables, gen {seconds:.2f} s{'' if good else ': too much'}")
         programs[n] = build(own, common)
     times = {300: float("inf"), 3000: float("inf")}
-    for _ in range(ROUNDS):  # in turns, best of all: a machine is never quiet
+    for _ in range(ROUNDS):  # alternating, and the best of each, since other processes disturb
         for n in times:
             times[n] = min(times[n], nanoseconds(programs[n]))
     ratio = times[3000] / times[300]

@@ -1,4 +1,4 @@
-"""What rules cost in tables: bytes a rule by phase, and the words of the longest way through each trie.
+"""The size of rules in tables: bytes a rule by phase, and the lengths of their match and build programs.
 
 usage: rule_size.py
 """

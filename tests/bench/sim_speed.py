@@ -1,7 +1,7 @@
-"""How fast the simulator is: million instructions of a lane in a second of one core, GELU of bf16 and of f32, plainly and under --check.
+"""The speed of the simulator: million lane instructions a second of one core, for GELU in bf16 and f32, with and without --check.
 
-Needs compiled bundles, which `warpburg` makes. Counted are the launch's own instructions and the processor time that it took, the best
-of some runs; what makes inputs and judges outputs is not. The aims are 1000 and, under --check, 300.
+Counts the instructions and the processor time of the launch alone, without making inputs and judging outputs; the best of several runs.
+The aims are 1000 and, under --check, 300. Needs warpburg, to compile the bundles.
 
     sim_speed.py build/warpburg [--repeat 5] [--threads 1]
 """
@@ -19,7 +19,7 @@ AIMS = {False: 1000, True: 300}
 
 
 def measured(words: List[str], repeat: int, clock: str) -> float:
-    """million instructions a second, the best of some runs"""
+    """Million instructions a second, the best of several runs."""
     best = 0.0
     for _ in range(repeat):
         p = subprocess.run(words, stdout=subprocess.PIPE, text=True)
@@ -35,7 +35,7 @@ def main() -> int:
     p = argparse.ArgumentParser(description="speed of the simulator")
     p.add_argument("warpburg")
     p.add_argument("--repeat", type=int, default=5)
-    p.add_argument("--threads", type=int, default=1, help="host threads; more than one are measured by the clock on the wall")
+    p.add_argument("--threads", type=int, default=1, help="host threads; with more than one, elapsed time is measured")
     o = p.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         for name in ("gelu", "gelu_f32"):

@@ -1,11 +1,10 @@
-"""Rules of the shape that a large driver's algebraic rules have, in any number, for measuring tables and matching.
+"""Any number of random rules with the shapes of a large driver's algebraic rules, for measuring tables and matching.
 
-usage: synthetic_rules.py N [SEED]     prints the list
+usage: synthetic_rules.py N [SEED]     prints a pattern file
 
-Depths are drawn as they are distributed there (22 % of depth 1, 61 % of depth 2, and so on up to 14), a fifth of the operations are
-ternary, a quarter of the leaves are literals or constants, a fifth of the rules are pinned to one type. A right side is a variable
-of the left or one operation on two of them, so that every rule shrinks. Every left side names a literal: rules without one would take all
-that comes.
+The depths have the distribution of that driver (22 % of depth 1, 61 % of depth 2, and so on up to 14). A fifth of the operations are ternary, a
+quarter of the leaves are literals or constants, a fifth of the rules have a fixed type. A right side is a variable of the left side, or
+one operation on two of them, so that every rule shrinks its term. Every left side has a literal; without one it would match too much.
 """
 from __future__ import annotations
 
@@ -53,7 +52,7 @@ class Maker:
         return v
 
     def operation(self, depth: int, ternary: bool) -> str:
-        """Exactly `depth` operations deep along one operand."""
+        """A term that is exactly `depth` operations deep along one operand."""
         self.nodes += 1
         two, one, three = FLOAT if self.is_float else INTEGER
         r = self.r
@@ -86,7 +85,7 @@ class Maker:
 
 
 def rules(n: int, seed: int = 1) -> List[str]:
-    """n different rules as lines of a pattern file, larger left sides first, as rules must stand."""
+    """n different rules as lines of a pattern file, larger left sides first, so that no rule hides a later one."""
     maker, found = Maker(seed), {}
     while len(found) < n:
         line = maker.rule()

@@ -1,7 +1,7 @@
-"""What functions must give at certain arguments, and which standard or paper says so. Data of tests/function_values.py.
+"""The results of functions at certain arguments, with the standard or paper that defines them. Data of tests/function_values.py.
 
-An entry: HLO opcode, types, [(operands, result)], source. A number is rounded to the type and a result of it meant to the bit (all nans are
-one); text as a result is the exact value, to 80 bits and more, which may be missed by the function's budget.
+An entry: HLO opcode, types, [(operands, result)], source. Numbers are rounded to the type; a result that is a number must be met to the bit (all
+nans count as equal). A result that is a text is the exact value to 80 bits and more, which the function may miss by its budget.
 """
 from __future__ import annotations
 

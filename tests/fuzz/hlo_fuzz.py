@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""The fuzzer of HLO text over seeds made of our own tests.
+"""Runs the fuzzer of HLO text (hlo_fuzz.c) on seeds from the tests.
 
     hlo_fuzz.py FUZZER [SECONDS] [FOLDER]
 
-FUZZER: hlo_fuzz of a build with `CC=clang meson setup build-fuzz -Dfuzz=true`. Seeds are every .hlo of tests/lit and shaderdb/corpus
-without its directives, each module of a file with several also by itself; words come from hlo.dict. What the fuzzer keeps goes to
-FOLDER (a new one by default, removed at the end). Runs for SECONDS (600) on one core; exit 1 if anything was found: the fuzzer names
-the file that it wrote.
+FUZZER: hlo_fuzz of a build with `CC=clang meson setup build-fuzz -Dfuzz=true`. Seeds are the .hlo files of tests/lit and shaderdb/corpus,
+without their directives; each module of a file with several is a seed of its own, too. The dictionary is hlo.dict. The fuzzer keeps its corpus in
+FOLDER (by default a temporary one). It runs for SECONDS (600) on one core; exit 1 if it found a failure, whose input it writes and names.
 """
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A libFuzzer program over seeds that are texts: what fuzzers of this folder share."""
+"""Runs a libFuzzer program on seeds that are texts; for hlo_fuzz.py and map_fuzz.py."""
 from __future__ import annotations
 
 import subprocess
@@ -8,7 +8,7 @@ from typing import List
 
 
 def fuzz(argv: List[str], name: str, texts: List[str], longest: int) -> int:
-    """argv: PROGRAM [SECONDS [FOLDER to keep what was found]]. `name`: of the dictionary NAME.dict. 0, or 1 where it found something."""
+    """argv: SCRIPT FUZZER [SECONDS [FOLDER]], as the callers document it; `name`: the dictionary is NAME.dict. Returns 1 if it found a failure, else 0."""
     seconds = argv[2] if len(argv) > 2 else "600"
     with tempfile.TemporaryDirectory() as made:
         kept = Path(argv[3]) if len(argv) > 3 else Path(made, "kept")

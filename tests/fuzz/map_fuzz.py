@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The fuzzer of index maps over seeds made of random maps and our own tests.
+"""Runs the fuzzer of index maps (map_fuzz.c) on random maps and seeds from the tests.
 
     map_fuzz.py FUZZER [SECONDS] [FOLDER]
 
-FUZZER: map_fuzz of a build with `CC=clang meson setup build-fuzz -Dfuzz=true`. Seeds are the maps of tests/lit/map and random ones;
-words come from map.dict. What the fuzzer keeps goes to FOLDER (a new one by default, removed at the end). Runs for SECONDS (600) on
-one core; exit 1 if anything was found: the fuzzer names the file that it wrote.
+FUZZER: map_fuzz of a build with `CC=clang meson setup build-fuzz -Dfuzz=true`. Seeds are the maps of tests/lit/map and random ones; the dictionary is
+map.dict. The fuzzer keeps its corpus in FOLDER (by default a temporary one). It runs for SECONDS (600) on one core; exit 1 if it found a
+failure, whose input it writes and names.
 """
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from libfuzzer import fuzz
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
-from index_text import random_map  # noqa: E402
+from index_map_text import random_map  # noqa: E402
 
 LONGEST = 1 << 10
 

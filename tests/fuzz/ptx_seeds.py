@@ -1,4 +1,4 @@
-"""Texts for ptx_fuzz to start from: kernels of the tests, and kernels that warpburg makes of its own corpus where it is given.
+"""Writes seeds for ptx_fuzz: the kernels of the tests and, where warpburg is given, its kernels for shaderdb/corpus.
 
     ptx_seeds.py FOLDER [build/warpburg]
     build-fuzz/tests/ptx_fuzz -dict=tests/fuzz/ptx.dict -max_len=16384 FOLDER
@@ -15,7 +15,7 @@ TARGETS = ("sm_80", "sm_90")
 
 
 def kernels(program: List[str]) -> Iterator[bytes]:
-    for file in sorted([*(ROOT / "tests" / "planted").glob("*.ptx"), *(ROOT / "tests" / "lit" / "sim").rglob("*.ptx")]):
+    for file in sorted([*(ROOT / "tests" / "seeded_faults").glob("*.ptx"), *(ROOT / "tests" / "lit" / "sim").rglob("*.ptx")]):
         yield file.read_bytes()
     for file in sorted((ROOT / "shaderdb" / "corpus").glob("*.hlo")) if program else []:
         for target in TARGETS:
@@ -29,7 +29,7 @@ def main() -> int:
     folder.mkdir(parents=True, exist_ok=True)
     n = 0
     for text in kernels(sys.argv[2:3]):
-        lines = (line.split(b"//")[0].strip() for line in text.splitlines())  # comments only cost time
+        lines = (line.split(b"//")[0].strip() for line in text.splitlines())  # without comments, which only cost time
         short = b"\n".join(line for line in lines if line) + b"\n"
         if len(short) <= LONGEST:
             (folder / hashlib.sha1(short).hexdigest()).write_bytes(short)

@@ -12,13 +12,13 @@ config.test_exec_root = os.path.join(os.path.dirname(os.path.abspath(lit_config.
 
 
 def tool(name):
-    """LLVM's FileCheck and not come with a version behind their names, or in a folder of their version."""
+    """The path of LLVM's FileCheck or not, which are installed with a version in their names or in a folder of their version."""
     folders = [lit_config.params.get("tools", ""), "/usr/lib/llvm-22/bin"]
     for candidate in [os.path.join(f, name) for f in folders] + [name + "-22", name]:
         found = shutil.which(candidate)
         if found:
             return found
-    lit_config.fatal(f"{name} is not here (llvm-22-tools)")
+    lit_config.fatal(f"{name} is not installed (llvm-22-tools)")
 
 
 config.substitutions += [

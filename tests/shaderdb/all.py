@@ -1,8 +1,8 @@
-"""Tests of shaderdb: its programs, its corpus, and the corpus against the baseline.
+"""The tests of shaderdb: the unit tests beside this file, the generated corpus, and the corpus against its baseline.
 
-    all.py [--all]      --all: also on a Dask cluster, where distributed is installed
+    all.py [--all]      --all: also the test with a Dask cluster, where distributed is installed
 
-Prints the report against shaderdb/baseline.json, which fails if anything moved; ends with `N passed, M failed`.
+Prints the report against shaderdb/baseline.json, which must show no change; ends with `N passed, M failed`.
 """
 from __future__ import annotations
 

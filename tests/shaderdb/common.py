@@ -1,4 +1,4 @@
-"""What the tests of shaderdb share: where things are, small files, and calls of its programs."""
+"""Shared by the tests of shaderdb: paths, small HLO files, and calls of its programs."""
 from __future__ import annotations
 
 import json
@@ -26,7 +26,7 @@ ENTRY e {{
 
 
 def write_corpus(folder: Path, n: int = 5) -> None:
-    """So many good files, one that is declined and one that is no module."""
+    """Writes a corpus: n fusions that compile, one that is declined, and one file that is no module."""
     for k in range(n):
         (folder / f"f{k:02}.hlo").write_text(FUSION.format(n=1024 + k, op="negate", name=f"k{k}"))
     (folder / "declined.hlo").write_text("HloModule d\nENTRY e {\n  p = f32[4,4] parameter(0)\n  ROOT q = f32[4,4] dot(p, p), lhs_contracting_dims={1}, "

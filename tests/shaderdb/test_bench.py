@@ -1,4 +1,4 @@
-"""shaderdb/bench: what it reads and compares; and the whole of it on a driver that runs kernels in the simulator, where that was built."""
+"""shaderdb/bench: reading and comparing results, and a complete run on the CUDA driver that runs kernels in the simulator, where it was built."""
 from __future__ import annotations
 
 import importlib.machinery
@@ -14,7 +14,7 @@ from common import FUSION, SHADERDB, WARPBURG, call, records
 loader = importlib.machinery.SourceFileLoader("bench", str(SHADERDB / "bench"))
 bench = importlib.util.module_from_spec(importlib.util.spec_from_loader("bench", loader))
 loader.exec_module(bench)
-FAKE = Path(WARPBURG).parent / "tests" / "libgpu_fake.so"
+FAKE = Path(WARPBURG).parent / "tests" / "libfake_cuda_driver.so"
 
 
 def line(file: str, ms: float, status: str = "ok") -> dict:
@@ -46,7 +46,7 @@ class Bench(unittest.TestCase):
             self.assertIn("skipped: there is no GPU", p.stdout)
             self.assertEqual(records(out)[0]["status"], "declined")
 
-    @unittest.skipUnless(FAKE.exists(), "the driver without a GPU was not built")
+    @unittest.skipUnless(FAKE.exists(), "fake_cuda_driver was not built")
     def test_whole(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "a.hlo").write_text(FUSION.format(n=4096, op="negate", name="k"))

@@ -63,7 +63,7 @@ class Cluster(unittest.TestCase):
     def test_same_bytes_with_a_worker_killed(self) -> None:
         local, remote = self.top / "local.jsonl", self.top / "remote.jsonl"
         run(self.corpus, local, "--no-cache", "--no-ms")
-        slow = self.top / "warpburg"    # so that the middle is long enough to be hit
+        slow = self.top / "warpburg"    # slow enough to kill a worker during the run
         slow.write_text(f'#!/bin/sh\nsleep 0.5\necho x >> {self.top}/calls\nexec {WARPBURG} "$@"\n')
         slow.chmod(0o755)
         command = [sys.executable, str(SHADERDB / "run"), str(self.corpus), "-o", str(remote), "--warpburg", str(slow), "--no-cache", "--no-ms",
@@ -81,7 +81,7 @@ class Cluster(unittest.TestCase):
         self.assertEqual(remote.read_bytes(), local.read_bytes())
 
     def test_warm_with_times(self) -> None:
-        """One cache for both: even compile times are the same."""
+        """Both runs use one cache, so even the compile times are equal."""
         local, remote, cache = self.top / "local.jsonl", self.top / "remote.jsonl", str(self.top / "cache")
         run(self.corpus, local, "--cache", cache)
         run(self.corpus, remote, "--cache", cache, "--cluster", self.address)

@@ -1,4 +1,4 @@
-"""shaderdb/report.py: what it says is worked out by hand."""
+"""shaderdb/report.py: its numbers against numbers computed by hand."""
 from __future__ import annotations
 
 import json
@@ -28,13 +28,13 @@ class Intervals(unittest.TestCase):
             self.assertAlmostEqual(intervals.student(df), t, places=4)
 
     def test_median_rank(self) -> None:
-        """From tables of the sign test."""
+        """Ranks from published tables of the sign test."""
         for n, k in ((1, 0), (5, 0), (6, 1), (8, 1), (9, 2), (11, 2), (12, 3), (20, 6), (50, 18), (100, 40)):
             self.assertEqual(intervals.median_rank(n), k, n)
         self.assertEqual(intervals.median_rank(1000), 469)
 
     def test_coverage(self) -> None:
-        """Of 400 samples of a skewed distribution, 95 % of the medians' intervals hold the median."""
+        """For 95 % of 400 samples of a skewed distribution the interval contains the median."""
         source = random.Random(1)
         inside = 0
         for _ in range(400):
@@ -112,7 +112,7 @@ class Report(unittest.TestCase):
         self.assertIn("helped: sass: b k sm_90  5 -> 4", self.report())
 
     def test_another_compiler(self) -> None:
-        """A .tsv is matched by file: it calls kernels its own way, and knows one target."""
+        """Rows of a .tsv are matched by file: it has other names for kernels, and one target."""
         columns = "file kernel status ptx sass regs spill_bytes smem_bytes block grid shared warps loops ldg stg lds sts bar shfl atom branch mufu compile_ms"
         rows = ["a.L__x.hlo their_name ok 60 120 20 0 0 128,1,1 8,1,1 0 4 0 4x1_16x2 16x1   0 0 0 0 0 3.5", "b.L__x.hlo  crash"]
         lines = ["\t".join(columns.split())]

@@ -84,7 +84,7 @@ class Run(unittest.TestCase):
         self.assertEqual(len(status), 7)
 
     def test_crash_within_stats(self) -> None:
-        """The assembler takes its caller with it for one kernel: that one has failed, the others have not."""
+        """ptxas kills warpburg while it assembles one kernel: that kernel fails, the others pass."""
         write_corpus(self.folder, 6)
         run(self.folder, self.out, "--no-cache", "--target", "sm_90", WARPBURG_PTXAS=self.script("ptxas", CRASHES))
         why = {r["kernel"]: r.get("message", "") for r in records(self.out) if r["status"] == "failed"}
@@ -106,7 +106,7 @@ class Run(unittest.TestCase):
 
 class Files(unittest.TestCase):
     def test_order_spilled(self) -> None:
-        """Names that do not fit in memory come in the same order."""
+        """The order of names is the same when they are sorted in several parts."""
         names = [f"{(k * 7919) % 5003:05}/x.hlo" for k in range(5003)]
         kept = files.CHUNK
         files.CHUNK = 100

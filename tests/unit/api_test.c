@@ -1,4 +1,4 @@
-/* api: the public boundary: kernels, messages and statuses; an error ends nothing but its own call. */
+/* api: the public interface: kernels, messages and statuses. An error ends only the call in which it occurs. */
 #include "warpburg.h"
 
 #include <setjmp.h>

@@ -1,10 +1,7 @@
-/* base: guards nest and unwind, arenas grow and refuse, names are shared, texts and files come back as written. */
+/* base: guards nest and unwind, arenas grow and refuse, equal strings are shared, files are read back as written. */
 #include "base/base.h"
 
-#include <setjmp.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 static void fails(WbbCx *cx, void *arg)
 {
@@ -87,7 +84,7 @@ static void test_arena(void **state)
     wbb_cx_free(cx);
 }
 
-/* The context keeps what an arena gives back: the next one gets it zeroed, whatever was asked for before and is asked for now. */
+/* The context keeps the memory of a freed arena; the next arena gets it zeroed, for allocations of any size. */
 static void test_arena_again(void **state)
 {
     (void)state;

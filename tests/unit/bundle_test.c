@@ -1,10 +1,7 @@
-/* bundle: a bundle comes back as written, bad descriptors are refused where they are bad, data keeps its order and bits. */
+/* bundle: a bundle is read back as written, bad descriptors are refused at their place, data keeps its order and bits. */
 #include "bundle/bundle.h"
 
-#include <setjmp.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 static const int args[] = {0, 1, 0};
 
@@ -47,7 +44,7 @@ static void test_round_trip(void **state)
 
 static void parse(WbbCx *cx, void *arg) { bd_parse(cx, cx->arena, "kernel.json", arg); }
 
-/* Replace one piece of a good descriptor and expect a message. */
+/* Replaces a part of a good descriptor; reading it must fail with this message. */
 static void refuse(const char *from, const char *to, const char *message)
 {
     WbbCx *cx = wbb_cx_new();
@@ -164,7 +161,7 @@ static void test_npy(void **state)
 static void test_inputs(void **state)
 {
     (void)state;
-    /* mix(0) is 0: +0.5 * -1 times the first scale. */
+    /* mix(0) is 0, so the first value is 0.5 times -1 times the first scale. */
     float x[64];
     double y[64];
     bd_make_input(0, 0, "f32", 64, 'n', false, x);

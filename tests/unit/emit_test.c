@@ -1,30 +1,25 @@
-/* emit: kernels of small fusions, run thread by thread by a little interpreter of IR statements. Every element of every output is
- * stored exactly once, and is what the evaluator says. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+/* emit: kernels of small fusions, run thread by thread by a small interpreter of IR statements. Every element of every output is stored
+ * exactly once, with the evaluator's value. */
 #include "emit/emit.h"
 #include "eval/eval.h"
 #include "hlo/hlo.h"
 #include "index/index.h"
 #include "target/target.h"
 
-#include <stdio.h>
-#include <string.h>
+#include "unit.h"
 
-/* A kernel at work: buffers in physical order, an element in 64 bits. */
+#include <stdio.h>
+
+/* A kernel while it runs. Buffers are in physical order; an element takes 64 bits. */
 typedef struct {
     const IrKernel *k;
     uint64_t **buffers;
-    uint32_t **stores;    /* of outputs: how often each element was */
+    uint32_t **stores;    /* of outputs: how often each element was stored */
     int64_t *variables;   /* by number */
     uint64_t *values;     /* by number */
-    uint64_t *value;      /* by ref, of this thread and lane */
-    uint8_t *wanted;      /* by ref: some statement needs it */
-    const char *wrong;    /* the first thing that may not happen */
+    uint64_t *value;      /* by ref, in this thread and lane */
+    uint8_t *wanted;      /* by ref: a statement needs it */
+    const char *wrong;    /* the first error */
 } Machine;
 
 static uint64_t at(Machine *m, IrRef r);
@@ -69,7 +64,7 @@ static uint64_t compute(Machine *m, IrRef r)
 
 static uint64_t at(Machine *m, IrRef r) { return m->value[r]; }
 
-/* All values that are wanted, in order: operands are older than users. */
+/* Computes all values that the roots need, in order of their refs: operands precede users. */
 static void refresh(Machine *m, const IrRef *roots, uint32_t n)
 {
     const IrGraph *g = m->k->g;
@@ -166,7 +161,7 @@ static void run_kernel(WbbArena *a, Machine *m)
         }
 }
 
-/* Physical number of the element whose row-major number is given. */
+/* The physical index of an element with a given row-major index. */
 static int64_t physical(const HloShape *s, int64_t element)
 {
     int64_t index[64], result = 0, stride = 1;
@@ -186,7 +181,7 @@ static uint64_t element_of(ScType t, const void *data, int64_t i)
     return bits;
 }
 
-/* Values that tell elements apart and reach the corners of their type. */
+/* Values that differ between elements and include edge values of the type. */
 static uint64_t some_value(ScType t, int64_t i)
 {
     static const double corners[] = {0.0, -0.0, 1.0, -1.5, 0.25, 3.0, -7.0, 100.0, 1e-3, 2.5};
@@ -268,7 +263,7 @@ static void do_job(WbbCx *cx, void *arg)
     }
 }
 
-/* A target whose machine is full with one thread, so that small shapes are unrolled, too. */
+/* A target that is fully occupied by one thread, so that small shapes are unrolled, too. */
 static const TgTune small_tunes[] = {
     {"loop.unroll", 64, 2, "test"},  {"loop.unroll", 32, 4, "test"},       {"loop.unroll", 16, 8, "test"},
     {"loop.unroll", 8, 16, "test"},
@@ -283,8 +278,6 @@ static const TgTune small_tunes[] = {
 static const RwTables no_tables = {.name = "none"};
 static const TgTarget small_target = {.name = "small", .warp = 4, .sms = 2, .vector_bytes = 16, .tables = &no_tables,
                                       .tunes = small_tunes, .n_tunes = (uint32_t)WBB_LEN(small_tunes)};
-
-#ifndef EMIT_TEST_NO_MAIN
 
 static Job check(const char *text, bool compile_only)
 {
@@ -310,7 +303,7 @@ static void declined(const char *text, WbbWhy why, const char *message)
 
 #define MODULE(body) "HloModule m\n\nENTRY e {\n" body "}\n"
 
-/* Sizes around the block (32), the unroll (4) and their product: with and without bounds check and tail. */
+/* Sizes around the block size (32), the unroll factor (4) and their product: with and without bounds check and tail. */
 static void test_sizes(void **state)
 {
     (void)state;
@@ -373,7 +366,7 @@ static void test_unroll(void **state)
     check(MODULE("  p = s8[65536,32768]{1,0} parameter(0)\n  ROOT r = s8[65536,32768]{1,0} negate(p)\n"), true);
 }
 
-/* Operands chosen by the index, starts that values give, elements folded in loops. */
+/* Operands that depend on the index, run-time starts, and reduce loops. */
 static void test_choices(void **state)
 {
     (void)state;
@@ -395,7 +388,7 @@ static void test_choices(void **state)
     check(MODULE("  p = u32[33]{0} parameter(0)\n  b = u8[33,4]{1,0} bitcast-convert(p)\n  c = u8[33,4]{1,0} not(b)\n  ROOT r = s16[33,2]{1,0} bitcast-convert(u32[33]{0} bitcast-convert(c))\n"), false);
 }
 
-/* A chain that doubles its users at every step is as many nodes as steps. */
+/* A chain in which each step uses the one before twice takes a number of nodes linear in the steps. */
 static void test_shared(void **state)
 {
     (void)state;
@@ -428,4 +421,3 @@ int main(void)
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
-#endif

@@ -1,4 +1,4 @@
-/* eval, what HLO leaves open to misreading: one operation on constants, and the constant that it is equal to.
+/* eval_semantics: operations whose meaning is easily mistaken: one operation on constants, and the constant that it equals.
  *
  * Sources. Integer division by zero and overflow, shifts past the width, saturating conversions, nan in min and max, sign, total order:
  * XLA's operation semantics and its HloEvaluator, (hlo_evaluator_typed_visitor).
@@ -7,14 +7,12 @@
  */
 #include "eval/eval.h"
 
-#include <setjmp.h>
-#include <stdio.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <stdio.h>
 
 typedef struct {
-    const char *operation;     /* "divide s32 s32": its name, its operands' type, the result's */
+    const char *operation;     /* "divide s32 s32": opcode, type of the operands, type of the result */
     const char *operands[3];
     const char *wanted;
     const char *attributes;
@@ -171,7 +169,7 @@ static void body(WbbCx *cx, void *arg)
 
 static bool is_nan(ScType t, uint64_t bits) { return sc_is_float(t) && sc_to_f64(t, bits) != sc_to_f64(t, bits); }
 
-/* Equal bits; nans are one. */
+/* The bits are equal; all nans count as equal. */
 static void test_plain(void **state)
 {
     (void)state;
@@ -190,7 +188,7 @@ static void test_plain(void **state)
     }
 }
 
-/* What the plain reading gives is allowed. */
+/* The bounds contain the plain result. */
 static void test_bounds(void **state)
 {
     (void)state;

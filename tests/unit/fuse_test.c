@@ -1,10 +1,7 @@
-/* fuse: what becomes one kernel, what a library call, and what counts as the same. */
+/* fuse: which operations become one kernel and which a library call, and which parts are equal and counted once. */
 #include "fuse/fuse.h"
 
-#include <setjmp.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 typedef struct {
     WbbArena *arena;
@@ -16,7 +13,7 @@ static void cut(WbbCx *cx, void *arg)
 {
     Job *j = arg;
     j->parts = fuse_parts(cx, j->arena, hlo_normalise(cx, j->arena, hlo_parse(cx, j->arena, "t.hlo", j->text, strlen(j->text))));
-    for (uint32_t k = 0; k < j->parts.n; k++) { /* what is written is a module with one fusion */
+    for (uint32_t k = 0; k < j->parts.n; k++) { /* each kernel is written as a module with one fusion */
         const FusePart *p = &j->parts.items[k];
         if (!p->text) continue;
         const HloModule *m = hlo_parse(cx, j->arena, p->name, p->text, strlen(p->text));
@@ -24,7 +21,7 @@ static void cut(WbbCx *cx, void *arg)
     }
 }
 
-/* "y x1, d (dot) x2": names, library calls with their operation, counts */
+/* `expected` has the parts with their counts, library calls with their operation: "y x1, d (dot) x2". */
 static void check(const char *text, const char *expected)
 {
     WbbCx *cx = wbb_cx_new();
@@ -45,11 +42,11 @@ static void test_elementwise_is_one(void **state)
 {
     (void)state;
     check("ENTRY e { p = f32[8] parameter(0) a = f32[8] sine(p) b = f32[8] add(a, p) ROOT y = f32[8] multiply(a, b) }", "y x1");
-    /* nothing to compute, nothing to do */
+    /* without a computation there is no part */
     check("ENTRY e { p = f32[8] parameter(0) ROOT t = (f32[8]) tuple(p) }", "");
 }
 
-/* What two kernels need is computed once; what is only moved or converted, in both. */
+/* A value that two kernels need is computed once; a move or conversion is repeated in both. */
 static void test_shared_values(void **state)
 {
     (void)state;
@@ -67,13 +64,13 @@ static void test_shared_values(void **state)
 static void test_reductions(void **state)
 {
     (void)state;
-    /* what stands before it and what follows elementwise is its kernel */
+    /* a reduction's kernel includes its operands and the elementwise operations on its result */
     check(ADD "ENTRY e { p = f32[8,64] parameter(0) q = f32[8,64] multiply(p, p) z = f32[] constant(0) r = f32[8] reduce(q, z), dimensions={1}, to_apply=add "
               "ROOT y = f32[8] sqrt(r) }", "y x1");
-    /* a reader of another size is another kernel */
+    /* a user of another size is a kernel of its own */
     check(ADD "ENTRY e { p = f32[8,64] parameter(0) z = f32[] constant(0) r = f32[8] reduce(p, z), dimensions={1}, to_apply=add "
               "b = f32[8,64] broadcast(r), dimensions={0} ROOT y = f32[8,64] divide(p, b) }", "r x1, y x1");
-    /* and two reductions are never one */
+    /* two reductions never share a kernel */
     check(ADD "ENTRY e { p = f32[8,64] parameter(0) z = f32[] constant(0) r = f32[8] reduce(p, z), dimensions={1}, to_apply=add "
               "q = f32[8,64] sine(p) s = f32[8] reduce(q, z), dimensions={1}, to_apply=add ROOT y = f32[8] add(r, s) }", "r x1, y x1");
 }
@@ -82,11 +79,11 @@ static void test_aliases_make_no_code(void **state)
 {
     (void)state;
     check("ENTRY e { p = f32[8,8] parameter(0) s = f32[8,8] sine(p) r = f32[64] reshape(s) ROOT t = (f32[64]) tuple(r) }", "s x1");
-    /* between two layouts a reshape moves elements */
+    /* a reshape between different layouts moves elements */
     check("ENTRY e { p = f32[8,4]{0,1} parameter(0) ROOT r = f32[32]{0} reshape(p) }", "r x1");
 }
 
-/* Bodies of loops count once for each loop that names them; equal parts of different places are one. */
+/* The body of a loop counts once for each loop that uses it; equal parts of different computations are one part. */
 static void test_counts(void **state)
 {
     (void)state;

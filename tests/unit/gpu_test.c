@@ -1,14 +1,11 @@
-/* gpu: the way of a bundle through the driver, with a driver that runs kernels in the simulator (tests/gpu_fake.c). What is asserted:
- * results, the calls that were made, and that each error of the driver becomes ours and leaves nothing behind. */
-#define _POSIX_C_SOURCE 200809L
+/* gpu: a bundle runs through the CUDA driver interface, on a driver that runs kernels in the simulator (tests/fake_cuda_driver.c). Asserted are the
+ * results, the calls that were made, and that each error of the driver becomes a message and leaks nothing. */
 #include "gpu/gpu.h"
 
-#include <setjmp.h>
+#include "unit.h"
+
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 enum { N = 64 };
 static const char ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry twice(.param .u64 a, .param .u64 b)\n{\n.reg .b32 %r<4>;\n.reg .b64 %rd<6>;\n"
@@ -85,7 +82,7 @@ static void test_once(void **state)
 static void test_cubin(void **state)
 {
     (void)state;
-    const Job j = run((Job){.text = "this is not PTX", .cubin = ptx}); /* the fake takes text for machine code */
+    const Job j = run((Job){.text = "this is not PTX", .cubin = ptx}); /* the fake driver accepts PTX as machine code */
     assert_int_equal(j.status, WBB_OK);
     assert_true(j.report.cubin);
     assert_int_equal(j.out[5], 30);
@@ -96,10 +93,10 @@ static void test_times(void **state)
     (void)state;
     const Job j = run((Job){.options = {.repeat = 100}});
     assert_int_equal(j.status, WBB_OK);
-    assert_int_equal(j.report.copies, 64);                    /* two caches of the smallest size reckoned with, 64 at most */
-    assert_int_equal(calls("cuLaunchKernel"), 1 + 1 + 100 + 1 + 20); /* once, warm, timed, copy warm, copy timed */
+    assert_int_equal(j.report.copies, 64);                    /* copies that fill twice the assumed cache, 64 at most */
+    assert_int_equal(calls("cuLaunchKernel"), 1 + 1 + 100 + 1 + 20); /* the run, warm-up, timed, copies: warm-up, timed */
     assert_int_equal(calls("cuEventElapsedTime"), 2);
-    assert_true(j.report.ms == 0.5);                          /* each launch takes half a millisecond there */
+    assert_true(j.report.ms == 0.5);                          /* a launch takes half a millisecond on the fake driver */
     assert_true(j.report.gb_per_s > 0 && j.report.copy_gb_per_s > 33 && j.report.copy_gb_per_s < 34);
     assert_all_given_back();
 }
@@ -119,7 +116,7 @@ static void test_errors(void **state)
         assert_int_equal(j.status, WBB_FAILED);
         assert_non_null(strstr(j.message, names[i]));
         assert_non_null(strstr(j.message, "CUDA_ERROR_OUT_OF_MEMORY (2): out of memory"));
-        assert_int_equal(calls("cuDevicePrimaryCtxRelease_v2"), i == 4 || i > 5); /* what was retained */
+        assert_int_equal(calls("cuDevicePrimaryCtxRelease_v2"), i == 4 || i > 5); /* released if it was retained */
     }
 }
 
@@ -129,7 +126,7 @@ static void test_bad_ptx(void **state)
     const Job j = run((Job){.text = ".version 8.0\n.target sm_80\n.address_size 64\nnonsense\n"});
     assert_int_equal(j.status, WBB_FAILED);
     assert_non_null(strstr(j.message, "CUDA_ERROR_INVALID_PTX"));
-    assert_non_null(strstr(j.message, "module:4")); /* the compiler's own words */
+    assert_non_null(strstr(j.message, "module:4")); /* the driver's log */
     assert_int_equal(calls("cuModuleUnload"), 0);
     assert_int_equal(calls("cuDevicePrimaryCtxRelease_v2"), 1);
 }
@@ -153,7 +150,7 @@ static void test_nobody_there(void **state)
 
 int main(void)
 {
-    if (!getenv("WARPBURG_LIBCUDA")) return puts("skipped: WARPBURG_LIBCUDA does not name tests/gpu_fake"), 77;
+    if (!getenv("WARPBURG_LIBCUDA")) return puts("skipped: WARPBURG_LIBCUDA does not name libfake_cuda_driver"), 77;
     setenv("FAKE_CUDA_LOG", log_file, 1);
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_once), cmocka_unit_test(test_cubin), cmocka_unit_test(test_times), cmocka_unit_test(test_errors),
                                        cmocka_unit_test(test_bad_ptx), cmocka_unit_test(test_nobody_there)};

@@ -111,7 +111,7 @@ static void test_infer(void **state)
     }
 }
 
-/* Where it does not follow, the message says so. */
+/* Operations whose shape the operands and attributes do not determine are refused. */
 static void test_not_inferred(void **state)
 {
     WbbCx *cx = *state;
@@ -145,7 +145,7 @@ static void assert_ints(HloInts list, uint32_t n, const int64_t *want)
 
 #define INTS(...) (uint32_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__}
 
-/* The roles of dimensions, by name. */
+/* The roles of dimensions, with their names. */
 static void test_dims(void **state)
 {
     WbbCx *cx = *state;

@@ -1,4 +1,4 @@
-/* hlo_texts.h: short texts, and a test that each is read or refused with the message that it should get. For the tests of hlo/.
+/* hlo_texts.h: short HLO texts, and a check that each is accepted or refused with the given message. For the tests of hlo/.
  *
  *     static const Bad bad[] = {{P8 "r = s32[8] is-finite(p)", "2:12: error: is-finite: the result has shape s32[8], .."}};
  *     refuse(*state, bad, WBB_LEN(bad));
@@ -9,11 +9,9 @@
 
 #include "hlo/hlo.h"
 
-#include <setjmp.h>
-#include <stdio.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <stdio.h>
 
 typedef struct {
     WbbArena *arena;
@@ -30,23 +28,9 @@ static inline void parse(WbbCx *cx, void *arg)
     j->module = hlo_parse(cx, j->arena, "t.hlo", j->text, j->n);
 }
 
-static inline int open_job(void **state)
-{
-    *state = wbb_cx_new();
-    return *state ? 0 : -1;
-}
-
-static inline int close_job(void **state)
-{
-    wbb_cx_free(*state);
-    return 0;
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, open_job, close_job)
-
 typedef struct { const char *text, *message; } Bad;
 
-/* The message is "t.hlo:" and then this. */
+/* Each text must be refused with the message "t.hlo:" and then `message`. */
 static inline void refuse(WbbCx *cx, const Bad *bad, size_t n)
 {
     for (size_t k = 0; k < n; k++) {
@@ -59,7 +43,7 @@ static inline void refuse(WbbCx *cx, const Bad *bad, size_t n)
     }
 }
 
-/* What texts begin with. */
+/* Beginnings of texts. */
 #define P8 "p = f32[8] parameter(0)\n"
 #define P24 "p = f32[2,4] parameter(0)\n"
 #define ADD "m { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = add(a, b) }\n"

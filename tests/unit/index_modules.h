@@ -1,4 +1,4 @@
-/* Random modules of one instruction, small enough for every element to be tried: text of each kind of operation that has a map.
+/* index_modules.h: random modules of one instruction, small enough to test every element: a text for each kind of operation that has a map.
  *
  *     Maker m = {arena, seed};
  *     const char *text = make_module(&m, KIND_GATHER);
@@ -56,7 +56,7 @@ static Dims permutation(Maker *m, int64_t n)
     return p;
 }
 
-/* Some of 0 .. n-1, ascending. */
+/* A random ascending subset of 0 .. n-1. */
 static Dims subset(Maker *m, int64_t n)
 {
     Dims s = {0};
@@ -65,14 +65,14 @@ static Dims subset(Maker *m, int64_t n)
     return s;
 }
 
-static bool has(Dims s, int64_t x)
+static bool contains(Dims s, int64_t x)
 {
     for (int64_t k = 0; k < s.n; k++)
         if (s.d[k] == x) return true;
     return false;
 }
 
-/* The same elements in other dimensions. */
+/* Other dimensions with the same number of elements. */
 static Dims refactored(Maker *m, Dims s)
 {
     Dims r = {0};
@@ -182,7 +182,7 @@ static const char *make_move(Maker *m, Kind kind)
     return entry(m, TEXT("p = %s parameter(0)\nROOT r = %s reverse(p), dimensions={%s}\n", x, x, list(m, subset(m, s.n))));
 }
 
-/* --- starts ----------------------------------------------------------------------------------------------------------------------- */
+/* --- run-time starts --------------------------------------------------------------------------------------------------------------- */
 
 static const char *make_dynamic(Maker *m, bool update)
 {
@@ -204,10 +204,10 @@ static const char *make_dynamic(Maker *m, bool update)
     return entry(m, TEXT("p = %s parameter(0)\n%sROOT r = %s dynamic-slice(p%s), dynamic_slice_sizes={%s}\n", x, head.text, y, starts.text, list(m, part)));
 }
 
-/* What gather and scatter share: windows of an operand, and index vectors that say where they begin. */
+/* The dimensions of a gather or scatter: windows of an operand, and index vectors with their starts. */
 typedef struct {
-    Dims operand, window, batching, collapsed, start_map, indices, paired, whole; /* whole: dimensions of gather's result, scatter's updates */
-    Dims offset;                                                                  /* where the window is in it */
+    Dims operand, window, batching, collapsed, start_map, indices, paired, whole; /* whole: gather's result, scatter's updates */
+    Dims offset;                                                                  /* the window's dimensions in `whole` */
     int64_t vector;
 } Indexed;
 
@@ -222,7 +222,7 @@ static Indexed random_indexed(Maker *m)
         if (part == 0 && x.batching.n == 0) x.batching.d[x.batching.n++] = k;
         else if (part < 3) x.collapsed.d[x.collapsed.n++] = k;
         else kept.d[kept.n++] = x.window.d[k];
-        if (!has(x.batching, k) && below(m, 4)) started.d[started.n++] = k;
+        if (!contains(x.batching, k) && below(m, 4)) started.d[started.n++] = k;
     }
     const Dims order = permutation(m, started.n);
     x.start_map.n = started.n;
@@ -266,14 +266,14 @@ static const char *make_scatter(Maker *m)
                              list(m, x.collapsed), list(m, x.start_map), batching, (long long)x.vector));
 }
 
-/* --- many for one ----------------------------------------------------------------------------------------------------------------- */
+/* --- reductions, windows, dot -------------------------------------------------------------------------------------------------------------- */
 
 static const char *make_reduce(Maker *m)
 {
     const Dims from = random_dims(m, 1, 4, 3), gone = subset(m, from.n);
     Dims to = {0};
     for (int64_t k = 0; k < from.n; k++)
-        if (!has(gone, k)) to.d[to.n++] = from.d[k];
+        if (!contains(gone, k)) to.d[to.n++] = from.d[k];
     const char *x = shape(m, "f32", from), *y = shape(m, "f32", to);
     if (below(m, 2)) return entry_add(m, TEXT("p = %s parameter(0)\nz = f32[] parameter(1)\nROOT r = %s reduce(p, z), dimensions={%s}, to_apply=add\n", x, y, list(m, gone)));
     return TEXT("HloModule m\nboth { a = f32[] parameter(0)\n b = f32[] parameter(1)\n c = f32[] parameter(2)\n d = f32[] parameter(3)\n e = f32[] add(a, c)\n"
@@ -282,7 +282,7 @@ static const char *make_reduce(Maker *m)
                 "ROOT r = (%s, %s) reduce(p, q, z, w), dimensions={%s}, to_apply=both\n}\n", x, x, y, y, list(m, gone));
 }
 
-/* A window over n elements, and the number of its places: 0 if there is none. */
+/* A random window over n elements; returns the number of its positions, 0 if there is none. */
 static int64_t random_window(Maker *m, int64_t n, bool dilated, WbbBuf out[6], bool first)
 {
     const int64_t size = between(m, 1, 3), stride = between(m, 1, 3), lo = between(m, dilated ? -1 : 0, 2), hi = between(m, dilated ? -1 : 0, 2);
@@ -427,7 +427,7 @@ static const char *make_batch_norm(Maker *m)
     return entry(m, TEXT("%sc = %s parameter(3)\nd = %s parameter(4)\nROOT r = %s batch-norm-inference(x, g, b, c, d), %s\n", head, v, v, x, tail));
 }
 
-/* --- several in a row ------------------------------------------------------------------------------------------------------------- */
+/* --- fusions of several operations ----------------------------------------------------------------------------------------------------------- */
 
 static const char *make_fusion(Maker *m)
 {

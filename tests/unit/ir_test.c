@@ -1,17 +1,9 @@
-/* ir: the text parses and prints back, bad text is refused with a place, sums are canonical, broken kernels are found. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+/* ir: texts parse and print back, bad texts are refused at their place, sums are canonical, and the verifier finds broken kernels. */
 #include "ir/ir.h"
 
-#include <string.h>
+#include "unit.h"
 
 typedef struct {
-    WbbCx *cx;
-    WbbArena *arena;
     const char *text;
     char *printed;
 } Round;
@@ -19,46 +11,31 @@ typedef struct {
 static void parse_print(WbbCx *cx, void *arg)
 {
     Round *r = arg;
-    const IrKernel *k = ir_parse(cx, r->arena, "t.ir", r->text, strlen(r->text));
+    const IrKernel *k = ir_parse(cx, cx->arena, "t.ir", r->text, strlen(r->text));
     ir_verify(k);
-    WbbBuf b = wbb_buf(r->arena);
+    WbbBuf b = wbb_buf(cx->arena);
     ir_print(&b, k);
     r->printed = b.text;
-}
-
-static Round new_round(void)
-{
-    Round r = {.cx = wbb_cx_new()};
-    r.arena = wbb_arena_new(r.cx);
-    return r;
-}
-
-static void free_round(Round *r)
-{
-    wbb_arena_free(r->arena);
-    wbb_cx_free(r->cx);
 }
 
 /* `text` prints as `expected`, and that as itself. */
 static void prints(const char *text, const char *expected)
 {
-    Round r = new_round();
-    r.text = text;
-    if (wbb_guard(r.cx, parse_print, &r) != WBB_OK) fail_msg("%s", r.cx->messages);
-    assert_string_equal(r.printed, expected);
-    r.text = r.printed;
-    assert_int_equal(wbb_guard(r.cx, parse_print, &r), WBB_OK);
-    assert_string_equal(r.printed, expected);
-    free_round(&r);
+    WbbCx *cx = wbb_cx_new();
+    Round once = {.text = text};
+    succeed_on(cx, parse_print, &once, text);
+    assert_string_equal(once.printed, expected);
+    Round twice = {.text = once.printed};
+    succeed_on(cx, parse_print, &twice, twice.text);
+    assert_string_equal(twice.printed, expected);
+    wbb_cx_free(cx);
 }
 
 static void refused(const char *text, const char *message)
 {
-    Round r = new_round();
-    r.text = text;
-    assert_int_equal(wbb_guard(r.cx, parse_print, &r), WBB_FAILED);
-    if (!strstr(r.cx->messages, message)) fail_msg("'%s' is not in '%s'", message, r.cx->messages);
-    free_round(&r);
+    WbbCx *cx = wbb_cx_new();
+    stop(cx, parse_print, &(Round){.text = text}, WBB_FAILED, message);
+    wbb_cx_free(cx);
 }
 
 #define HEAD "kernel @k(%in: f32[64], %out: out f32[64]) block 32 grid 2 "
@@ -147,14 +124,13 @@ static void test_vectors(void **state)
     prints(text, text);
 }
 
-/* Ages of operands differ between the graph that was printed and the one that is parsed; the text must not. */
+/* The order in which operands were made may differ between the printed graph and the parsed one; the text must not. */
 static void test_operand_order(void **state)
 {
-    (void)state;
-    Round r = new_round();
+    WbbCx *cx = *state;
     IrKernel k = {.name = "k", .block = 1, .grid = 1};
     IrBuffer buffers[2] = {{"in", SC_F32, 64, false, 16, 0, NULL}, {"out", SC_F32, 64, true, 16, 0, NULL}};
-    IrGraph *g = k.g = ir_graph_new(r.cx, r.arena);
+    IrGraph *g = k.g = ir_graph_new(cx, cx->arena);
     k.buffers = buffers, k.n_buffers = 2;
     const IrType f32 = IR_TYPE(SC_F32, 0);
     const IrRef arg = ir_node(g, OP_ARG, 0, 0, 0, 0, 0, 0);
@@ -166,29 +142,27 @@ static void test_operand_order(void **state)
         s->buffer = 1, s->index = ir_index(g, i), s->value = values[i];
     }
     ir_verify(&k);
-    WbbBuf out = wbb_buf(r.arena);
+    WbbBuf out = wbb_buf(cx->arena);
     ir_print(&out, &k);
     prints(out.text, out.text);
-    free_round(&r);
 }
 
 static void test_deep(void **state)
 {
-    (void)state;
-    Round r = new_round();
-    WbbBuf b = wbb_buf(r.arena);
+    WbbCx *cx = *state;
+    Round r = {0};
+    WbbBuf b = wbb_buf(cx->arena);
     wbb_put(&b, HEAD "{\n  x0 = load %in[tid]\n");
     for (int i = 1; i < 3000; i++) wbb_putf(&b, "  x%d = neg.f32(abs.f32(x%d))\n", i, i - 1);
     wbb_put(&b, "  store %out[tid], x2999\n}\n");
     r.text = b.text;
-    assert_int_equal(wbb_guard(r.cx, parse_print, &r), WBB_OK);
+    assert_int_equal(wbb_guard(cx, parse_print, &r), WBB_OK);
     prints(r.printed, r.printed);
-    free_round(&r);
 }
 
 static void test_refused(void **state)
 {
-    (void)state;
+    WbbCx *cx = *state;
     refused("", "t.ir:1:1: error: expected 'kernel', found the end");
     refused("kernel @k(%a: f32[4]", "expected ','");
     refused("kernel @k(%a: f33[4]) block 1 grid 1 {}", "t.ir:1:15: error: no type is called 'f33'");
@@ -227,49 +201,46 @@ static void test_refused(void **state)
     refused(HEAD "{ store %out[0], nan(7) }", "is no nan of f32");
     refused(HEAD "{ store %out[-\n\n y], 1.0 }", "t.ir:3:2: error: nothing is called 'y'");
     refused(HEAD "{ store %out[0], \x01 }", "byte 0x01");
-    Round r = new_round();
-    WbbBuf b = wbb_buf(r.arena);
+    WbbBuf b = wbb_buf(cx->arena);
     wbb_put(&b, HEAD "{ store %out[0], ");
     for (int i = 0; i < 100000; i++) wbb_put(&b, "neg.f32(");
     refused(b.text, "nested deeper than");
-    b = wbb_buf(r.arena);
+    b = wbb_buf(cx->arena);
     wbb_put(&b, HEAD "{ store %out[");
     for (int i = 0; i < 100000; i++) wbb_put(&b, "(");
     refused(b.text, "nested deeper than");
-    free_round(&r);
 }
 
 /* Any prefix of a good text, and any text with one byte changed, parses or is refused. */
 static void test_damaged(void **state)
 {
-    (void)state;
+    WbbCx *cx = *state;
     const char *good = HEAD "{ let t = 32*bid + tid in 0..64 for v in 0..2 lanes 2 { x = load.f32x2 %in[t // 2] "
                             "store %out[2*t + v], part.f32<1>(add.f32x2(x, 1.5)) } if lt.index(t, 3) { } else { } "
                             "a, b = for k in 0..2 carry c = 0.0:f32, d = 1:i32 { e = if lt.i32(d, 3) { yield c } else { yield 1.0 } yield e, d } "
                             "let r = index(b) in 0..2 store %out[r], a }";
     const size_t n = strlen(good);
-    Round r = new_round();
-    char *copy = wbb_format(r.arena, "%s", good);
+    Round r = {0};
+    char *copy = wbb_format(cx->arena, "%s", good);
     for (size_t i = 0; i < n; i++) {
         static const char bytes[] = "x0%.-({\n";
         copy[i] = '\0';
         r.text = copy;
-        wbb_guard(r.cx, parse_print, &r);
+        wbb_guard(cx, parse_print, &r);
         for (size_t j = 0; bytes[j]; j++) {
             copy[i] = bytes[j];
-            wbb_guard(r.cx, parse_print, &r);
+            wbb_guard(cx, parse_print, &r);
         }
         copy[i] = good[i];
     }
     r.text = good;
-    assert_int_equal(wbb_guard(r.cx, parse_print, &r), WBB_OK);
-    free_round(&r);
+    assert_int_equal(wbb_guard(cx, parse_print, &r), WBB_OK);
 }
 
 static void test_structure_round_trip(void **state)
 {
     (void)state;
-    /* names that mean something already get another; carried and left values may share one */
+    /* names that are taken get a suffix; a carried value and a result may have the same name */
     prints("kernel @k(%in: f32[64], %out: out f32[8]) block 8 grid 1 { func @f(i in 0..8) -> f32, pred { yield load %in[i], lt.index(i, 3) } "
            "a = for k in 0..8 carry a = 0.0:f32 { yield add.f32(a, call @f(k)) } "
            "b, c = if call @f<1>(tid) { yield a, 1:i32 } else { yield 2, 3 } let r = index(c) in 0..4 store %out[tid], mul.f32(b, load %in[r]) }",
@@ -303,14 +274,13 @@ static void test_structure_refused(void **state)
 #undef IN
 }
 
-/* What is built by calls is what the text says. */
+/* A kernel built by calls equals the one parsed from its text. */
 static void test_structure_built(void **state)
 {
-    (void)state;
-    Round r = new_round();
+    WbbCx *cx = *state;
     const char *text = "kernel @k(%out: out f32[8]) block 8 grid 1 { s = for k in 0..3 carry s = 1.0:f32 { yield add.f32(s, s) } store %out[0], s }";
-    IrKernel *k = ir_parse(r.cx, r.arena, "t.ir", text, strlen(text));
-    IrGraph *g = ir_graph_new(r.cx, r.arena);
+    IrKernel *k = ir_parse(cx, cx->arena, "t.ir", text, strlen(text));
+    IrGraph *g = ir_graph_new(cx, cx->arena);
     IrKernel made = *k;
     made.g = g;
     made.body = (IrBlock){0};
@@ -323,25 +293,24 @@ static void test_structure_built(void **state)
     store->index = ir_index(g, 0);
     store->value = ir_value(g, loop->results[i].value);
     ir_verify(&made);
-    WbbBuf a = wbb_buf(r.arena), b = wbb_buf(r.arena);
+    WbbBuf a = wbb_buf(cx->arena), b = wbb_buf(cx->arena);
     ir_print(&a, k);
     ir_print(&b, &made);
     assert_string_equal(a.text, b.text);
     IrRefs nodes = {0};
-    ir_roots(g, r.arena, &made.body, &nodes);
-    ir_gather(g, r.arena, &nodes, WBB_NEW_N(r.arena, uint8_t, g->n));
-    assert_int_equal(nodes.n, 5); /* 1.0, what is carried, their sum, 0, what is left */
+    ir_roots(g, cx->arena, &made.body, &nodes);
+    ir_gather(g, cx->arena, &nodes, WBB_NEW_N(cx->arena, uint8_t, g->n));
+    assert_int_equal(nodes.n, 5); /* 1.0, the carried value, their sum, 0, the result */
     for (uint32_t n = 1; n < nodes.n; n++) assert_true(nodes.items[n - 1] < nodes.items[n]);
-    free_round(&r);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_what_a_person_writes), cmocka_unit_test(test_index),
-        cmocka_unit_test(test_wide),       cmocka_unit_test(test_vectors),    cmocka_unit_test(test_operand_order),        cmocka_unit_test(test_deep),
-        cmocka_unit_test(test_refused),    cmocka_unit_test(test_damaged),    cmocka_unit_test(test_structure_round_trip),
-        cmocka_unit_test(test_structure_refused), cmocka_unit_test(test_structure_built),
+        TEST(test_round_trip), TEST(test_what_a_person_writes), TEST(test_index),
+        TEST(test_wide),       TEST(test_vectors),    TEST(test_operand_order),        TEST(test_deep),
+        TEST(test_refused),    TEST(test_damaged),    TEST(test_structure_round_trip),
+        TEST(test_structure_refused), TEST(test_structure_built),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

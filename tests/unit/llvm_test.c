@@ -1,20 +1,15 @@
-/* lower: selected kernels become PTX with the accesses, types and places that were asked for, and LLVM's refusals become errors. */
-#ifndef _POSIX_C_SOURCE
-#define _POSIX_C_SOURCE 200809L
-#endif
+/* llvm: selected kernels become PTX with the expected accesses, types and line numbers, and errors of LLVM become messages. */
 #include "llvm/llvm.h"
 
-#include <setjmp.h>
-#include <stdlib.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <stdlib.h>
 
 static const RwRule rules[] = {
     {.file = "patterns/sm90.py", .line = 31, .instance = "", .text = "", .phase = RW_ISEL},
     {.file = "patterns/sm90.py", .line = 32, .instance = "", .text = "", .phase = RW_ISEL},
     {.file = "patterns/arith.py", .line = 7, .instance = "", .text = "", .phase = RW_ISEL}};
-/* The number in <> of an instr in the texts below. */
+/* Rows of the instruction table; the texts below name them as instr.TYPE<ROW>. */
 enum { FMUL, FADD, FMA, FPEXT, TANH, FPTRUNC, NV_TANHF, FDIV, COS, CTLZ, NEGATE, UNKNOWN, MISSING, OLT, SELECT, BYTES, CHOOSE, WORDS, UNEVEN, N_ROWS };
 static const RwInstr rows[N_ROWS] = {
     [FMUL] = {RW_LLVM, 2, 0, "fmul"},
@@ -102,18 +97,7 @@ static WbbStatus run(Fixture *f, Job *j)
 
 static void good(Fixture *f, Job *j)
 {
-    const WbbStatus status = run(f, j);
-    if (status != WBB_OK) fail_msg("%s", f->cx->messages);
-}
-
-static void has(const char *text, const char *part)
-{
-    if (!strstr(text, part)) fail_msg("'%s' is not in\n%s", part, text);
-}
-
-static void has_not(const char *text, const char *part)
-{
-    if (strstr(text, part)) fail_msg("'%s' is in\n%s", part, text);
+    if (run(f, j) != WBB_OK) fail_msg("%s", f->cx->messages);
 }
 
 static void in_order(const char *text, const char *first, const char *second)
@@ -123,12 +107,12 @@ static void in_order(const char *text, const char *first, const char *second)
     if (strstr(text, first) > strstr(text, second)) fail_msg("'%s' comes before '%s' in\n%s", second, first, text);
 }
 
-static void test_menu(void **state)
+static void test_intrinsics(void **state)
 {
     Fixture *f = *state;
-    assert_null(ll_menu_check(f->arena));
-    assert_true(ll_menu_has(&rows[CTLZ]));
-    assert_false(ll_menu_has(&rows[UNKNOWN]));
+    assert_null(ll_check_intrinsics(f->arena));
+    assert_true(ll_has_instr(&rows[CTLZ]));
+    assert_false(ll_has_instr(&rows[UNKNOWN]));
 }
 
 #define GELU_HEAD                                                                                                        \
@@ -136,7 +120,7 @@ static void test_menu(void **state)
     "  x = load.bf16x8 %in[1024*bid + 8*tid]\n"
 #define GELU_TAIL                                                                                                        \
     "  store %out[1024*bid + 8*tid], pack.bf16x8(pack.bf16x4(y0, y2), pack.bf16x4(y4, y6))\n}\n"
-/* The second half of GELU's arithmetic on a pair, given the first: s = x*x, u = 1 + tanh(..) by the target's own rules. */
+/* GELU on a pair of elements, as the rules of sm_90 and of sm_80 select it. */
 #define PAIR90(i)                                                                                                        \
     "  p" i " = part.bf16x2<" i ">(x)\n"                                                                                 \
     "  d" i " = instr.bf16x2<0>(instr.bf16x2<0>(instr.bf16x2<0>(p" i ", p" i "), p" i "), 0.044715:bf16x2)\n"            \
@@ -168,7 +152,7 @@ static void test_gelu(void **state)
     good(f, &ampere);
     has(ampere.out.ptx, "fma.rn.bf16x2");
     has_not(ampere.out.ptx, "mul.rn.bf16x2");
-    if (!hopper.sass.sass) return; /* no ptxas on this machine */
+    if (!hopper.sass.sass) return; /* ptxas was not found */
     assert_in_range(hopper.sass.sass, 40, 68);
     assert_in_range(ampere.sass.sass, 40, 69);
     assert_int_equal(hopper.sass.ldg[4], 1);
@@ -197,15 +181,15 @@ static void test_same_text_again(void **state)
     Job first = {.text = GELU_HEAD PAIR90("0") PAIR90("2") PAIR90("4") PAIR90("6") GELU_TAIL}, second = first;
     first.options.lines = second.options.lines = true;
     good(f, &first);
-    second.options.keep_llvm = true; /* which keeps names, too */
+    second.options.keep_llvm = true; /* keeps names, too */
     LlCache *shared = f->cache;
-    f->cache = NULL; /* its own */
+    f->cache = NULL; /* a cache of its own */
     good(f, &second);
     f->cache = shared;
     assert_string_equal(first.out.ptx, second.out.ptx);
 }
 
-/* Scalar loads beside each other become one where facts give the first its alignment. */
+/* Adjacent scalar loads become one vector load where facts prove the alignment of the first. */
 static void test_neighbours(void **state)
 {
     Fixture *f = *state;
@@ -256,7 +240,7 @@ static void test_index(void **state)
     has(j.out.llvm_before, "llvm.smax.i32");
 }
 
-static void test_places(void **state)
+static void test_scopes(void **state)
 {
     Fixture *f = *state;
     Job j = {.text = "kernel @k(%a: f32[1024], %b: f32[1024], %p: pred[1024], %out: out f32[4096]) block 128 grid 8 {\n"
@@ -319,8 +303,8 @@ static void test_libdevice(void **state)
     has(f->cx->messages, "there is no function __nv_no_such_function");
 }
 
-/* An immediate table: once in constant memory, and no mask where the number is small enough. */
-static void test_words(void **state)
+/* A lookup table is stored once in constant memory, and its index is not masked where it is known to be in range. */
+static void test_lookup_table(void **state)
 {
     Fixture *f = *state;
     Job j = {.text = "kernel @k(%a: u32[1024], %b: out u32[1024], %c: out u32[1024]) block 128 grid 8 {\n"
@@ -335,7 +319,7 @@ static void test_words(void **state)
     Job uneven = {.text = "kernel @k(%a: u32[1024], %b: out u32[1024]) block 128 grid 8 {\n"
                           "  store %b[tid], instr.u32<18>(load.u32 %a[tid])\n}\n"};
     assert_int_equal(run(f, &uneven), WBB_FAILED);
-    has(f->cx->messages, "patterns/sm90.py:32: error: instruction '00000001 00000000 a2f9836e': a table has a power of two of words");
+    has(f->cx->messages, "patterns/sm90.py:32: error: instruction '00000001 00000000 a2f9836e': the number of words of a lookup table is a power of two");
 }
 
 static void test_no_libdevice(void **state)
@@ -361,8 +345,8 @@ static void test_refusals(void **state)
     assert_int_equal(run(f, &unknown), WBB_FAILED);
     has(f->cx->messages, "patterns/sm90.py:32: error: instruction 'fmull': not an opcode or intrinsic");
 
-#ifndef __SANITIZE_ADDRESS__ /* what LLVM had in hand when it gave up is lost, which a leak checker rightly reports */
-    /* LLVM would end the process over this one: cosine without the flag for approximate functions. */
+#ifndef __SANITIZE_ADDRESS__ /* LLVM leaks its state after a fatal error, which a leak checker reports */
+    /* A fatal error of LLVM, which would end the process: cosine without the flag for approximate functions. */
     Job fatal = {.text = "kernel @k(%a: f32[1024], %out: out f32[1024]) block 128 grid 8 {\n"
                          "  store %out[tid], instr.f32<8>(load.f32 %a[tid])\n}\n"};
     assert_int_equal(run(f, &fatal), WBB_FAILED);
@@ -381,7 +365,7 @@ static void test_refusals(void **state)
     const TgTarget old = {.name = "sm_90", .ptx = "7.0", .tables = &tables}, none = {.name = "sm_999", .ptx = "8.8", .tables = &tables};
     Job version = {.text = "kernel @k(%out: out f32[1024]) block 128 grid 8 {\n  store %out[tid], 1.0:f32\n}\n", .target = &old};
     assert_int_equal(run(f, &version), WBB_FAILED);
-    has(f->cx->messages, "'sm_90' and PTX 7.0");
+    has(f->cx->messages, "'sm_90' does not support PTX 7.0");
     version.target = &none;
     assert_int_equal(run(f, &version), WBB_FAILED);
     has(f->cx->messages, "'sm_999'");
@@ -394,17 +378,17 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_menu, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_intrinsics, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_gelu, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_lines, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_same_text_again, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_neighbours, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_addresses, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_index, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_places, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_scopes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_types, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_libdevice, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_words, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_lookup_table, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_no_libdevice, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_refusals, set_up, tear_down),
     };

@@ -1,11 +1,9 @@
-/* scalar: names, conversions and the meaning of one operation, at the places where languages and machines differ. */
+/* scalar: names, conversions and the values of single operations, where languages and machines differ. */
 #include "scalar/scalar.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 #define PI 3.14159265358979323846
 
@@ -88,7 +86,7 @@ static void test_floats(void **state)
     assert_int_equal(op2(OP_MUL, SC_F16, 0x7bff, f(SC_F16, 2)), 0x7c00);
 }
 
-/* 1 + 2^-8 is a tie of bf16; a third operand far below decides, which a rounding to f32 in between would lose. */
+/* 1 + 2^-8 is a tie of bf16, which a tiny third operand decides; rounding to f32 in between would lose it. */
 static void test_fma_rounds_once(void **state)
 {
     (void)state;
@@ -115,7 +113,7 @@ static void test_conversions(void **state)
     assert_int_equal(op1(OP_CVT, SC_PRED, SC_F32, f(SC_F32, 0.5)), 1);
     assert_int_equal(op1(OP_CVT, SC_I8, SC_I32, 0x1ff), 0xff);
     assert_int_equal(op1(OP_CVT, SC_I64, SC_I8, 0x80), (uint64_t)-128);
-    /* 2^60 + 2^52 is a tie of bf16; the 1 decides, which double does not hold. */
+    /* 2^60 + 2^52 is a tie of bf16, which the 1 decides; converting to double would lose it. */
     uint64_t just_above = (UINT64_C(1) << 60) + (UINT64_C(1) << 52) + 1;
     assert_true(sc_to_f64(SC_BF16, op1(OP_CVT, SC_BF16, SC_I64, just_above)) == 0x1p60 + 0x1p53);
     assert_true(sc_to_f64(SC_BF16, op1(OP_CVT, SC_BF16, SC_I64, just_above - 1)) == 0x1p60);
@@ -127,7 +125,7 @@ static void test_conversions(void **state)
     assert_false(sc_eval(OP_TANH, SC_I32, SC_I32, &x, &r));
 }
 
-/* Every code of the small types comes back through f64, and the values between round to the nearer one. */
+/* Every code of the small types survives conversion to f64 and back, and values between two codes round to the nearer one. */
 static void test_small_floats(void **state)
 {
     (void)state;
@@ -167,7 +165,7 @@ static void test_loops_and_budgets(void **state)
             assert_true(sc_budget((ScOp)op, (ScType)t, true).ulp >= sc_budget((ScOp)op, (ScType)t, false).ulp);
 }
 
-/* Exact results rounded once, from 400-bit arithmetic: for each function one of the hardest of some thousands, and two others. */
+/* Correctly rounded results from 400-bit arithmetic: for each function the hardest of some thousands of arguments, and two others. */
 static const struct {
     ScOp op;
     uint64_t a, b, result;
@@ -238,7 +236,7 @@ static const struct {
     {OP_RSQRT, wide_rsqrt}, {OP_CBRT, cbrtl}, {OP_RCP, wide_rcp},
 };
 
-/* The last place of a type at x, and its largest value. */
+/* The unit in the last place of a type at x. */
 static Wide last_place(ScType t, Wide x)
 {
     int e = 0, fraction = t == SC_F16 ? 10 : t == SC_BF16 ? 7 : 23, least = t == SC_F16 ? -24 : t == SC_BF16 ? -133 : -149;
@@ -255,7 +253,7 @@ static bool close_to(ScType t, uint64_t bits, Wide exact)
     return fabsl(got - exact) <= 0.51L * last_place(t, exact);
 }
 
-/* Every value of f16 and bf16, and a sample of f32, against long double: within 0.51 units in the last place, special values as C. */
+/* All values of f16 and bf16 and a sample of f32, against long double: within 0.51 units in the last place; special values as in C. */
 static void test_functions_everywhere(void **state)
 {
     (void)state;
@@ -272,7 +270,7 @@ static void test_functions_everywhere(void **state)
             }
 }
 
-/* C11 Annex F.10, where implementations like to differ. */
+/* C11 Annex F.10, where implementations often differ. */
 static void test_special_values(void **state)
 {
     (void)state;

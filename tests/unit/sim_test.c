@@ -1,16 +1,14 @@
-/* sim: what instructions compute, how lanes meet, and that each planted fault is found and named.
+/* sim: the results of instructions, convergence of lanes, and the report of each seeded fault.
  *
- * The fault files stand in tests/lit/sim/faults; the folder is given by SIM_FAULTS, or found from the source root.
+ * The files with faults are in tests/lit/sim/faults, or in the folder that SIM_FAULTS names.
  */
 #include "sim/sim.h"
 
+#include "unit.h"
+
 #include <math.h>
-#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 typedef struct {
     const char *file, *text;
@@ -30,7 +28,7 @@ static void run_body(WbbCx *cx, void *arg)
     sim_run(cx, cx->arena, m, &launch, r->buffers, 2, &r->options, &r->report);
 }
 
-/* One block that runs `body` for each of n lanes: %r1 and %rd1 are in[i] (32 and 64 bits), %r9 or %rd9 go to out[i]. */
+/* Runs `body` in one block of n threads: %r1 and %rd1 are in[i] (32 and 64 bits); %rs9, %r9 or %rd9 is stored to out[i]. */
 static void compute(const char *body, int bytes, const uint64_t *in, uint64_t *out, uint32_t n)
 {
     WbbCx *cx = wbb_cx_new();
@@ -53,7 +51,7 @@ static void compute(const char *body, int bytes, const uint64_t *in, uint64_t *o
     wbb_cx_free(cx);
 }
 
-/* a in the low half, b in the high half of one input. */
+/* An input with a in its low half and b in its high half. */
 static uint64_t two(uint32_t a, uint32_t b) { return a | (uint64_t)b << 32; }
 
 static uint64_t once(const char *body, int bytes, uint64_t in)
@@ -155,18 +153,18 @@ static void test_floats(void **state)
     assert_int_equal(once("tanh.approx.f32 %r9, %r1;", 4, f(30)), f(1));
 }
 
-/* f16 and bf16 against wider arithmetic of the host, on values that make double rounding visible. */
+/* f16 and bf16 on values that would show double rounding. */
 static void test_halves(void **state)
 {
     (void)state;
     assert_int_equal(once("fma.rn.bf16 %rs9, %rs1, %rs2, %rs1;", 2, two(0x3f80, 0x3b80)), 0x3f80);
-    /* 1.0078125 * 1.0078125 is a tie in bf16 but for its last bit: up. */
+    /* 1.0078125 * 1.0078125 is just above a tie of bf16 and rounds up. */
     assert_int_equal(once("mul.rn.bf16 %rs9, %rs1, %rs2;", 2, two(0x3f81, 0x3f81)), 0x3f82);
     assert_int_equal(once("mov.b16 %rs3, 1; fma.rn.bf16 %rs9, %rs1, %rs2, %rs3;", 2, two(0x3f80, 0x3f80)), 0x3f80);
     assert_int_equal(once("mov.b16 %rs3, 1; mov.b16 %rs4, 0x3b80; mov.b16 %rs5, 0x3f81; fma.rn.f16 %rs9, %rs1, %rs2, %rs3;", 2, two(0x3c01, 0x7800)), 0x7801);
     assert_int_equal(once("add.rn.f16x2 %r9, %r1, %r2;", 4, two(0x7bff3c00, 0x7bff3c00)), 0x7c004000);
     assert_int_equal(once("max.NaN.bf16x2 %r9, %r1, %r2;", 4, two(0x7fc03f80, 0x3f803f81)), 0x7fff3f81);
-    /* 1 < 2 in the low halves, 2 < 1 in the high ones; nan is less than nothing, or than everything. */
+    /* 1 < 2 in the low halves, 2 < 1 in the high ones; with nan lt is false and ltu is true. */
     const char *pick = "selp.b32 %r3, 1, 0, %p1; selp.b32 %r4, 2, 0, %p2; or.b32 %r9, %r3, %r4;";
     static const struct { const char *op; uint32_t a, b, result; } pairs[] = {
         {"setp.lt.f16x2 %p1|%p2, %r1, %r2;", 0x40003c00, 0x3c004000, 1}, {"setp.lt.bf16x2 %p1|%p2, %r1, %r2;", 0x3f804000, 0x40003f80, 2},
@@ -208,13 +206,13 @@ static void test_fma(void **state)
         double a;
         memcpy(&a, &in[i], 8);
         if (a != a || isinf(fma(a, a, a))) continue;
-        assert_in_range(out[i], 0, 1); /* nearest is at most one step away from zero */
+        assert_in_range(out[i], 0, 1); /* rounding to nearest differs from rounding toward zero by one step at most */
         differ += (int)out[i];
     }
     assert_in_range(differ, 20, 200);
 }
 
-/* Lanes that part meet again, in loops too. */
+/* Lanes that diverge converge again, also in loops. */
 static void test_divergence(void **state)
 {
     (void)state;
@@ -237,12 +235,12 @@ static void test_divergence(void **state)
 
 typedef struct {
     const char *name, *message;
-} Planted;
+} Seeded;
 
 static void test_faults(void **state)
 {
     (void)state;
-    static const Planted planted[] = {
+    static const Seeded seeded[] = {
         {"correct", NULL},
         {"out_of_bounds_load", "thread (63,0,0): load of 4 bytes out of bounds: byte 256 of input buffer 0, which has 256"},
         {"out_of_bounds_store", "thread (0,0,0): store of 4 bytes out of bounds: byte -4 of output buffer 1"},
@@ -259,9 +257,9 @@ static void test_faults(void **state)
     };
     const char *folder = getenv("SIM_FAULTS");
     if (!folder) folder = "tests/lit/sim/faults";
-    for (size_t i = 0; i < WBB_LEN(planted); i++) {
+    for (size_t i = 0; i < WBB_LEN(seeded); i++) {
         WbbCx *cx = wbb_cx_new();
-        char *path = wbb_format(cx->arena, "%s/%s.ptx", folder, planted[i].name);
+        char *path = wbb_format(cx->arena, "%s/%s.ptx", folder, seeded[i].name);
         if (!wbb_file_exists(path)) {
             print_message("%s is missing: set SIM_FAULTS\n", path);
             wbb_cx_free(cx);
@@ -271,18 +269,18 @@ static void test_faults(void **state)
         r.buffers[0] = (SimBuffer){.bytes = wbb_alloc(cx->arena, 256), .size = 256, .role = BD_IN};
         r.buffers[1] = (SimBuffer){.bytes = wbb_alloc(cx->arena, 256), .size = 256, .role = BD_OUT};
         WbbStatus s = wbb_guard(cx, run_body, &r);
-        if (strcmp(planted[i].name, "unknown") == 0) {
+        if (strcmp(seeded[i].name, "unknown") == 0) {
             assert_int_equal(s, WBB_FAILED);
             assert_non_null(strstr(cx->messages, "unknown.ptx:16:2: error: unknown instruction: frobnicate.b32 %r2, %r1;"));
         } else {
             assert_int_equal(s, WBB_OK);
-            if (!planted[i].message) assert_int_equal(r.report.n_faults, 0);
-            else if (!r.report.n_faults || !strstr(r.report.faults[0], planted[i].message)) {
-                print_error("%s: %s\n", planted[i].name, r.report.n_faults ? r.report.faults[0] : "no fault found");
+            if (!seeded[i].message) assert_int_equal(r.report.n_faults, 0);
+            else if (!r.report.n_faults || !strstr(r.report.faults[0], seeded[i].message)) {
+                print_error("%s: %s\n", seeded[i].name, r.report.n_faults ? r.report.faults[0] : "no fault found");
                 fail();
             }
         }
-        if (strcmp(planted[i].name, "unwritten_read") == 0) assert_non_null(strstr(r.report.faults[0], "(from fusion.hlo:7)"));
+        if (strcmp(seeded[i].name, "unwritten_read") == 0) assert_non_null(strstr(r.report.faults[0], "(from fusion.hlo:7)"));
         wbb_cx_free(cx);
     }
 }

@@ -1,20 +1,17 @@
-/* target: targets are found by name, and a cubin is read as the assembler wrote it, or refused where it is damaged. */
+/* target: targets are found by name; a cubin is read as ptxas wrote it, or refused if it is damaged. */
 #include "target/target.h"
 
-#include <setjmp.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
-
-/* 16-byte and 2-byte loads, a 4-byte store, shared memory, a barrier, a shuffle, an atomic */
+/* Loads of 16 and 2 bytes, a store of 4 bytes, shared memory, a barrier, a shuffle, an atomic. */
 static const char ptx[] = ".version 7.8\n.target sm_80\n.address_size 64\n"
                           ".visible .entry k(.param .u64 a)\n{\n"
-                          ".reg .b64 %p; .reg .b32 %r<8>; .reg .b16 %h; .reg .f32 %f; .shared .align 4 .b8 room[128];\n"
+                          ".reg .b64 %p; .reg .b32 %r<8>; .reg .b16 %h; .reg .f32 %f; .shared .align 4 .b8 tile[128];\n"
                           "ld.param.u64 %p, [a]; mov.u32 %r5, %tid.x; mad.wide.u32 %p, %r5, 32, %p;\n"
                           "cvta.to.global.u64 %p, %p;\n"
                           "ld.volatile.global.v4.b32 {%r0, %r1, %r2, %r3}, [%p]; ld.volatile.global.b16 %h, [%p+16];\n"
                           "cvt.u32.u16 %r4, %h; add.u32 %r4, %r4, %r0; xor.b32 %r4, %r4, %r3; mov.b32 %f, %r4; sin.approx.f32 %f, %f;\n"
-                          "mov.b32 %r4, %f; st.shared.b32 [room], %r4; bar.sync 0; ld.shared.b32 %r4, [room];\n"
+                          "mov.b32 %r4, %f; st.shared.b32 [tile], %r4; bar.sync 0; ld.shared.b32 %r4, [tile];\n"
                           "shfl.sync.bfly.b32 %r2, %r2, 1, 31, -1; xor.b32 %r4, %r4, %r2; atom.global.cas.b32 %r4, [%p+24], %r4, %r1;\n"
                           "st.global.b32 [%p+20], %r4;\nret;\n}\n";
 
@@ -55,7 +52,7 @@ static void test_numbers(void **state)
     const TgTarget *t = tg_find("sm_90");
     assert_non_null(t);
     assert_int_equal(tg_tune(t, "loop.unroll", 16)->value, 8);
-    assert_int_equal(tg_tune(t, "loop.block", 16)->bits, 0); /* holds for any */
+    assert_int_equal(tg_tune(t, "loop.block", 16)->bits, 0); /* for all widths */
 }
 
 static void test_generations(void **state)
@@ -81,7 +78,7 @@ static void test_generations(void **state)
     }
     uint32_t n = 0;
     const TgTarget *const *all = tg_all(&n);
-    for (uint32_t i = 0; i < n; i++) /* what the engine runs is stored once where it is the same */
+    for (uint32_t i = 0; i < n; i++) /* targets with equal rules share their tables */
         for (uint32_t k = 0; k < i; k++) {
             const RwTables *x = all[i]->tables, *y = all[k]->tables;
             const bool alike = x->n_code == y->n_code && x->n_imm == y->n_imm && !memcmp(x->code, y->code, x->n_code * sizeof *x->code) &&
@@ -111,7 +108,7 @@ static void test_sass(void **state)
     assert_int_equal(j.sass.bar, 1);
     assert_int_equal(j.sass.shfl, 1);
     assert_int_equal(j.sass.atom, 1);
-    assert_int_equal(j.sass.branch, 0); /* not the one behind the end */
+    assert_int_equal(j.sass.branch, 0); /* without the one that follows the kernel's end */
     assert_int_equal(j.sass.mufu, 1);
 
     j.kernel = "other";
@@ -121,7 +118,7 @@ static void test_sass(void **state)
     wbb_cx_free(cx);
 }
 
-/* Every prefix of a cubin is refused or read, and nothing outside of it is. */
+/* Every prefix of a cubin is read or refused, and nothing beyond it is read. */
 static void test_damaged(void **state)
 {
     (void)state;

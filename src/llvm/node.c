@@ -1,0 +1,226 @@
+/* node.c: emits the nodes of a kernel as LLVM IR.
+ *
+ * Needs the scopes of each node (scopes.c) and the insert point of each open scope (statement.c); leaves LLVM values. A
+ * node is emitted when the first statement needs it, at the insert point of its scope: at the end of the scope's last
+ * block, or before the branch into the inner scope that is open.
+ *
+ *     store %out[8*t], max(load %in[8*t], 0.0)  ->  %p = getelementptr ..; %x = load ..; call @llvm.maximum..
+ */
+#include "llvm/inner.h"
+
+#include <string.h>
+
+void ll_at_scope(LlBuild *b, uint32_t scope)
+{
+    const LlInsertPoint *p = &b->points[scope];
+    if (p->before) LLVMPositionBuilderBefore(b->builder, p->before);
+    else LLVMPositionBuilderAtEnd(b->builder, p->block);
+}
+
+/* Reads a special register. LLVM is not told its interval: it would turn a sum whose terms share no bits into an `or`,
+ * and the machine has one instruction for a product and a sum, but none for a product and an `or`. */
+static LLVMValueRef special(LlBuild *b, const char *name)
+{
+    LLVMTypeRef type;
+    LLVMValueRef f = ll_function(b, ll_intrinsic(name, strlen(name)), NULL, 0, &type);
+    return LLVMBuildCall2(b->builder, type, f, NULL, 0, "");
+}
+
+static LLVMValueRef variable(LlBuild *b, IrRef r)
+{
+    const uint32_t number = (uint32_t)ir_at(b->g, r)->imm;
+    const IrVar *var = &b->g->vars[number];
+    LLVMValueRef v = b->vars[number];
+    if (!v && var->kind == IR_BID) v = special(b, "llvm.nvvm.read.ptx.sreg.ctaid.x");
+    if (!v && var->kind == IR_TID) v = special(b, "llvm.nvvm.read.ptx.sreg.tid.x");
+    assert(v && "a variable is used outside the scope that binds it");
+    const bool wide = ll_is_wide(b->g, r);
+    const unsigned have = LLVMGetIntTypeWidth(LLVMTypeOf(v));
+    if (have == (wide ? 64u : 32u)) return v;
+    if (!wide) return LLVMBuildTrunc(b->builder, v, b->i32, "");
+    return var->lo >= 0 ? LLVMBuildZExt(b->builder, v, b->i64, "") : LLVMBuildSExt(b->builder, v, b->i64, "");
+}
+
+/* The alignment that facts prove of an access's address, at most the buffer's own. For a wide access the vectoriser has
+ * proved its own size. LLVM merges neighbouring scalar loads if the first is aligned for the merged load, and rounds
+ * three of them up to four; so the alignment stated never lets a merged load reach beyond the end of the buffer. */
+uint32_t ll_access_align(LlBuild *b, const IrBuffer *buffer, IrType type, IrRef index)
+{
+    uint32_t align = sc_bytes(IR_SC(type));
+    const WbbI128 last = ir_fact(b->g, index).hi;
+    WbbI128 elements = ll_is_packed(IR_SC(type)) ? 8 / sc_type_info[IR_SC(type)].bits : 1; /* in `align` bytes */
+    while (align < buffer->align && ir_multiple(b->g, index, 2 * elements) && last + 2 * elements <= buffer->elements) {
+        elements *= 2;
+        align *= 2;
+    }
+    return align;
+}
+
+/* A scalar load is frozen, which adds no instruction: without it the code generator turns a select of two loads into
+ * one load from a selected address. That load waits for the condition, and the pointers are read from parameter space
+ * by a computed address. */
+static LLVMValueRef load(LlBuild *b, IrRef r)
+{
+    const IrNode *n = ir_at(b->g, r);
+    const uint32_t buffer = (uint32_t)ir_at(b->g, n->a[0])->imm;
+    const uint32_t align = ll_access_align(b, &b->k->buffers[buffer], n->type, n->a[1]);
+    LLVMValueRef v, out = NULL;
+    if (ll_is_packed(IR_SC(n->type))) {
+        ll_lines_at(b, r);
+        LLVMValueRef index = ll_index(b, n->a[1], ll_is_wide(b->g, n->a[1]));
+        out = ll_load_packed(b, b->pointers[buffer], index, n->type, align, &v);
+    } else {
+        ll_lines_at(b, n->a[1]);
+        LLVMValueRef at = ll_address(b, buffer, n->a[1]);
+        ll_lines_at(b, r);
+        v = LLVMBuildLoad2(b->builder, ll_memory_type(b, n->type), at, "");
+        LLVMSetAlignment(v, align);
+    }
+    if (b->constant[buffer])
+        LLVMSetMetadata(v, LLVMGetMDKindIDInContext(b->llvm, "invariant.load", 14),
+                        LLVMMetadataAsValue(b->llvm, LLVMMDNodeInContext2(b->llvm, NULL, 0)));
+    if (out) return out;
+    if (IR_LANES(n->type) == 1) v = LLVMBuildFreeze(b->builder, v, "");
+    if (IR_SC(n->type) == SC_PRED) { /* in memory a pred is a byte, 0 or 1 */
+        v = LLVMBuildTrunc(b->builder, v, ll_type(b, n->type), "");
+        LLVMSetNUW(v, true);
+    }
+    return v;
+}
+
+/* Lanes first .. first + count - 1 of the concatenation of x and y. */
+static LLVMValueRef lanes(LlBuild *b, LLVMValueRef x, LLVMValueRef y, uint32_t first, uint32_t count)
+{
+    LLVMValueRef *mask = WBB_NEW_N(b->arena, LLVMValueRef, count);
+    for (uint32_t i = 0; i < count; i++) mask[i] = LLVMConstInt(b->i32, first + i, false);
+    return LLVMBuildShuffleVector(b->builder, x, y, LLVMConstVector(mask, count), "");
+}
+
+static LLVMValueRef part(LlBuild *b, const IrNode *n)
+{
+    LLVMValueRef x = b->values[n->a[0]];
+    const uint32_t count = IR_LANES(n->type), from = IR_LANES(ir_at(b->g, n->a[0])->type);
+    const uint32_t parts = ll_parts(n->type);
+    assert(n->imm + count <= from);
+    if (count == from) return x;
+    if (parts == 2) return lanes(b, x, LLVMGetPoison(LLVMTypeOf(x)), 2 * (uint32_t)n->imm, 2 * count);
+    if (count == 1) return LLVMBuildExtractElement(b->builder, x, LLVMConstInt(b->i32, n->imm, false), "");
+    return lanes(b, x, LLVMGetPoison(LLVMTypeOf(x)), (uint32_t)n->imm, count);
+}
+
+static LLVMValueRef pack(LlBuild *b, const IrNode *n)
+{
+    LLVMValueRef x = b->values[n->a[0]], y = b->values[n->a[1]];
+    const uint32_t count = IR_LANES(n->type) * ll_parts(n->type);
+    if (count > 2) return lanes(b, x, y, 0, count);
+    LLVMValueRef v = LLVMGetPoison(ll_type(b, n->type));
+    v = LLVMBuildInsertElement(b->builder, v, x, LLVMConstInt(b->i32, 0, false), "");
+    return LLVMBuildInsertElement(b->builder, v, y, LLVMConstInt(b->i32, 1, false), "");
+}
+
+static LLVMValueRef emit_node(LlBuild *b, IrRef r)
+{
+    const IrNode *n = ir_at(b->g, r);
+    LLVMValueRef v = NULL;
+    switch ((ScOp)n->op) {
+    case OP_CONST: return IR_SC(n->type) == SC_INDEX ? NULL : ll_const(b, n->type, n->imm); /* see ll_index */
+    case OP_ARG: return NULL;
+    case OP_VAR: return variable(b, r);
+    case OP_VALUE: return b->results[n->imm];
+    case OP_CALL: return ll_call(b, r);
+    case OP_LOAD: return load(b, r);
+    case OP_IDX: return ll_index_cast(b, r);
+    case OP_PACK: return pack(b, n);
+    case OP_PART: return part(b, n);
+    case OP_SPLAT:
+        if (ll_parts(n->type) == 2) return ll_splat_pairs(b, b->values[n->a[0]], IR_LANES(n->type));
+        return ll_splat(b, b->values[n->a[0]], IR_LANES(n->type));
+    case OP_COMPLEX:
+    case OP_RE:
+    case OP_IM: return ll_complex(b, n);
+    case OP_INSTR: return ll_instr(b, r);
+    default: break;
+    }
+    if (IR_SC(n->type) == SC_INDEX) v = ll_index_node(b, r);
+    if (!v) v = ll_index_compare(b, r);
+    if (!v)
+        wbb_decline(b->cx, (WbbLoc){0}, WHY_NO_RULE, "@%s: %s.%s on %s", b->k->name, sc_op_info[n->op].name,
+                    sc_type_info[IR_SC(n->type)].name, b->t->name);
+    return v;
+}
+
+static void push(LlBuild *b, IrRef r)
+{
+    struct {
+        IrRef *items;
+        uint32_t n, capacity;
+    } list = {b->stack, b->n_stack, b->stack_capacity};
+    WBB_PUSH(b->arena, &list, r);
+    b->stack = list.items;
+    b->n_stack = list.n;
+    b->stack_capacity = list.capacity;
+}
+
+/* Index constants are made by each use; an `arg` is a buffer, which b->pointers holds. */
+static bool has_no_value(const LlBuild *b, IrRef r)
+{
+    const IrNode *n = ir_at(b->g, r);
+    return n->op == OP_ARG || (n->op == OP_CONST && IR_SC(n->type) == SC_INDEX);
+}
+
+/* Is b->values[r] the value of r here? Every use of a node is inside one of the scopes that emit it, so a scope of its
+ * list that is not open is finished: drop it. */
+static bool is_available(LlBuild *b, IrRef r)
+{
+    LlScopeList **list = &b->scopes.emitted[r];
+    while (*list && !b->open[(*list)->scope]) {
+        *list = (*list)->next;
+        b->values[r] = NULL;
+    }
+    return b->values[r] != NULL;
+}
+
+/* Push the operands of r that are not available. The sum in an address is computed by the address (ll_address), so of
+ * an address the terms are pushed, not the sum. */
+static void push_operands(LlBuild *b, IrRef r, bool address)
+{
+    const IrNode *n = ir_at(b->g, r);
+    if (address && n->op != OP_SUM) {
+        if (!is_available(b, r) && !has_no_value(b, r)) push(b, r);
+        return;
+    }
+    if (n->op == OP_LOAD && !ll_is_packed(IR_SC(n->type))) {
+        push_operands(b, n->a[1], true);
+        return;
+    }
+    for (uint32_t i = ir_arity(b->g, r); i-- > 0;) {
+        const IrRef x = ir_operand(b->g, r, i);
+        if (!is_available(b, x) && !has_no_value(b, x)) push(b, x);
+    }
+}
+
+/* Emit what is on the stack above its first n entries, operands before users. */
+static void emit_stack(LlBuild *b, uint32_t n)
+{
+    while (b->n_stack > n) {
+        const IrRef r = b->stack[b->n_stack - 1];
+        const uint32_t before = b->n_stack;
+        if (!is_available(b, r) && !has_no_value(b, r)) push_operands(b, r, false);
+        if (b->n_stack > before) continue;
+        b->n_stack--;
+        if (is_available(b, r) || has_no_value(b, r)) continue;
+        assert(b->scopes.emitted[r]);
+        ll_at_scope(b, b->scopes.emitted[r]->scope);
+        ll_lines_at(b, r);
+        b->values[r] = emit_node(b, r);
+    }
+}
+
+/* `address`: r is the index of an access. */
+void ll_demand(LlBuild *b, IrRef r, bool address)
+{
+    const uint32_t n = b->n_stack;
+    if (address) push_operands(b, r, true);
+    else push(b, r);
+    emit_stack(b, n);
+}

@@ -1,0 +1,322 @@
+/* fake_cuda_driver: a CUDA driver without a GPU: the entry points that src/gpu uses, with the simulator behind them.
+ *
+ * Built as a shared library that tests name in WARPBURG_LIBCUDA. Device memory is the host's, set to 0xa5 before it is given out; a
+ * launch hands every allocation to the simulator. FAKE_CUDA_LOG names a file to which each call appends its name;
+ * FAKE_CUDA_FAIL="NAME:CODE" makes one entry point return an error; FAKE_CUDA_DEVICES is how many there are, 1; FAKE_CUDA_WRONG
+ * flips a bit of what is copied back.
+ */
+#include "gpu/driver.h"
+#include "sim/sim.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXPORT __attribute__((visibility("default")))
+enum { MOST = 4096, INVALID = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_PTX = 218, NOT_FOUND = 500, LAUNCH_FAILED = 719 };
+
+typedef struct {
+    char *text, *entry;
+} Module;
+
+static struct {
+    unsigned char *at;
+    size_t bytes;
+} memory[MOST];
+static double clock_ms;
+
+/* True if the call is to fail, with the code in *code. */
+static int called(const char *name)
+{
+    const char *log = getenv("FAKE_CUDA_LOG"), *fail = getenv("FAKE_CUDA_FAIL");
+    FILE *f = log ? fopen(log, "a") : NULL;
+    if (f) fprintf(f, "%s\n", name), fclose(f);
+    const size_t n = strlen(name);
+    return fail && !strncmp(fail, name, n) && fail[n] == ':' ? atoi(fail + n + 1) : 0;
+}
+#define CALLED(NAME)                      \
+    do {                                  \
+        const int code = called(NAME);    \
+        if (code) return code;            \
+    } while (0)
+
+EXPORT CuResult cuInit(unsigned flags)
+{
+    (void)flags;
+    CALLED("cuInit");
+    return 0;
+}
+
+EXPORT CuResult cuDeviceGetCount(int *n)
+{
+    CALLED("cuDeviceGetCount");
+    *n = getenv("FAKE_CUDA_DEVICES") ? atoi(getenv("FAKE_CUDA_DEVICES")) : 1;
+    return 0;
+}
+
+EXPORT CuResult cuDeviceGet(CuDevice *device, int number)
+{
+    CALLED("cuDeviceGet");
+    *device = number;
+    return 0;
+}
+
+EXPORT CuResult cuDeviceGetName(char *name, int size, CuDevice device)
+{
+    (void)device;
+    CALLED("cuDeviceGetName");
+    snprintf(name, (size_t)size, "simulated device");
+    return 0;
+}
+
+EXPORT CuResult cuDeviceGetAttribute(int *value, int attribute, CuDevice device)
+{
+    (void)device;
+    CALLED("cuDeviceGetAttribute");
+    *value = attribute == CU_ATTRIBUTE_MAJOR ? 9 : attribute == CU_ATTRIBUTE_MINOR ? 0 : attribute == CU_ATTRIBUTE_L2_BYTES ? 1 << 16 : 0;
+    return 0;
+}
+
+EXPORT CuResult cuDevicePrimaryCtxRetain(CuHandle *context, CuDevice device)
+{
+    static int something;
+    (void)device;
+    CALLED("cuDevicePrimaryCtxRetain");
+    *context = &something;
+    return 0;
+}
+
+EXPORT CuResult cuDevicePrimaryCtxRelease_v2(CuDevice device)
+{
+    (void)device;
+    CALLED("cuDevicePrimaryCtxRelease_v2");
+    return 0;
+}
+
+EXPORT CuResult cuCtxSetCurrent(CuHandle context)
+{
+    CALLED("cuCtxSetCurrent");
+    return context ? 0 : INVALID;
+}
+
+EXPORT CuResult cuCtxSynchronize(void)
+{
+    CALLED("cuCtxSynchronize");
+    return 0;
+}
+
+static void parse(WbbCx *cx, void *arg)
+{
+    WbbArena *a = wbb_arena_new(cx);
+    sim_parse(cx, a, "module", arg);
+    wbb_arena_free(a);
+}
+
+EXPORT CuResult cuModuleLoadDataEx(CuHandle *module, const void *image, unsigned n, int *options, void **values)
+{
+    CALLED("cuModuleLoadDataEx");
+    WbbCx *cx = wbb_cx_new();
+    char *text = malloc(strlen(image) + 1);
+    strcpy(text, image);
+    const WbbStatus s = wbb_guard(cx, parse, text);
+    for (unsigned i = 0; i < n && s != WBB_OK; i++)
+        if (options[i] == CU_JIT_ERROR_LOG) snprintf(values[i], 200, "%s", cx->messages);
+    wbb_cx_free(cx);
+    if (s != WBB_OK) return free(text), INVALID_PTX;
+    Module *m = calloc(1, sizeof *m);
+    m->text = text;
+    *module = m;
+    return 0;
+}
+
+EXPORT CuResult cuModuleUnload(CuHandle module)
+{
+    CALLED("cuModuleUnload");
+    Module *m = module;
+    free(m->text);
+    free(m->entry);
+    free(m);
+    return 0;
+}
+
+EXPORT CuResult cuModuleGetFunction(CuHandle *function, CuHandle module, const char *name)
+{
+    CALLED("cuModuleGetFunction");
+    Module *m = module;
+    if (!strstr(m->text, name)) return NOT_FOUND;
+    free(m->entry); /* one kernel a module is enough here */
+    m->entry = strcpy(malloc(strlen(name) + 1), name);
+    *function = m;
+    return 0;
+}
+
+EXPORT CuResult cuFuncSetAttribute(CuHandle function, int attribute, int value)
+{
+    CALLED("cuFuncSetAttribute");
+    return function && attribute == CU_FUNCTION_DYNAMIC_SHARED && value > 0 ? 0 : INVALID;
+}
+
+EXPORT CuResult cuMemAlloc_v2(CuPointer *pointer, size_t bytes)
+{
+    CALLED("cuMemAlloc_v2");
+    for (int i = 0; i < MOST; i++) {
+        if (memory[i].at) continue;
+        memory[i].at = malloc(bytes);
+        memory[i].bytes = bytes;
+        memset(memory[i].at, 0xa5, bytes);
+        *pointer = (CuPointer)(uintptr_t)memory[i].at;
+        return 0;
+    }
+    return OUT_OF_MEMORY;
+}
+
+/* The allocation that holds bytes at p; -1: none. */
+static int holder(CuPointer p, size_t bytes)
+{
+    for (int i = 0; i < MOST; i++) {
+        const CuPointer at = (CuPointer)(uintptr_t)memory[i].at;
+        if (memory[i].at && p >= at && p + bytes <= at + memory[i].bytes) return i;
+    }
+    return -1;
+}
+
+EXPORT CuResult cuMemFree_v2(CuPointer pointer)
+{
+    CALLED("cuMemFree_v2");
+    const int i = holder(pointer, 0);
+    if (i < 0) return INVALID;
+    free(memory[i].at);
+    memory[i].at = NULL;
+    return 0;
+}
+
+EXPORT CuResult cuMemGetInfo_v2(size_t *available, size_t *total)
+{
+    CALLED("cuMemGetInfo_v2");
+    *available = *total = (size_t)1 << 28;
+    return 0;
+}
+
+EXPORT CuResult cuMemcpyHtoD_v2(CuPointer to, const void *from, size_t bytes)
+{
+    CALLED("cuMemcpyHtoD_v2");
+    if (holder(to, bytes) < 0) return INVALID;
+    memcpy((void *)(uintptr_t)to, from, bytes);
+    return 0;
+}
+
+EXPORT CuResult cuMemcpyDtoH_v2(void *to, CuPointer from, size_t bytes)
+{
+    CALLED("cuMemcpyDtoH_v2");
+    if (holder(from, bytes) < 0) return INVALID;
+    memcpy(to, (void *)(uintptr_t)from, bytes);
+    if (getenv("FAKE_CUDA_WRONG") && bytes) *(unsigned char *)to ^= 1;
+    return 0;
+}
+
+EXPORT CuResult cuMemsetD8_v2(CuPointer to, unsigned char value, size_t bytes)
+{
+    CALLED("cuMemsetD8_v2");
+    if (holder(to, bytes) < 0) return INVALID;
+    memset((void *)(uintptr_t)to, value, bytes);
+    return 0;
+}
+
+/* One launch in the simulator; every allocation is a buffer that may be read and written. */
+typedef struct {
+    const Module *module;
+    const BdLaunch *launch;
+    int faults;
+} Launch;
+
+static void simulate(WbbCx *cx, void *arg)
+{
+    Launch *l = arg;
+    WbbArena *a = wbb_arena_new(cx);
+    SimBuffer *b = WBB_NEW_N(a, SimBuffer, MOST);
+    for (int i = 0; i < MOST; i++) b[i] = (SimBuffer){.bytes = memory[i].at, .size = memory[i].at ? memory[i].bytes : 0, .role = BD_TEMP, .writes = BD_ATOMIC, .initialised = true};
+    SimReport r = {0};
+    sim_run(cx, a, sim_parse(cx, a, "module", l->module->text), l->launch, b, MOST, &(SimOptions){0}, &r);
+    l->faults = r.n_faults;
+    wbb_arena_free(a);
+}
+
+/* Parameters of the kernel: those between the parentheses behind its name. */
+static int parameters_of(const Module *m)
+{
+    int n = 0;
+    const char *at = strstr(m->text, ".entry");
+    while (at && strncmp(at + 7, m->entry, strlen(m->entry))) at = strstr(at + 1, ".entry");
+    for (; at && *at && *at != ')'; at++) n += !strncmp(at, ".param", 6);
+    return n;
+}
+
+EXPORT CuResult cuLaunchKernel(CuHandle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, CuHandle stream, void **parameters,
+                               void **extra)
+{
+    (void)stream, (void)extra;
+    CALLED("cuLaunchKernel");
+    const Module *m = function;
+    static int args[MOST];
+    const int n = parameters_of(m);
+    for (int i = 0; i < n; i++) {
+        args[i] = holder(*(CuPointer *)parameters[i], 0);
+        if (args[i] < 0) return INVALID;
+    }
+    const BdLaunch launch = {.entry = m->entry, .grid = {gx, gy, gz}, .block = {bx, by, bz}, .cluster = {1, 1, 1}, .shared = shared, .n_args = n, .args = args};
+    Launch l = {m, &launch, 0};
+    WbbCx *cx = wbb_cx_new();
+    const WbbStatus s = wbb_guard(cx, simulate, &l);
+    if (s != WBB_OK) fprintf(stderr, "%s", cx->messages);
+    wbb_cx_free(cx);
+    clock_ms += 0.5;
+    return s == WBB_OK && !l.faults ? 0 : LAUNCH_FAILED;
+}
+
+EXPORT CuResult cuEventCreate(CuHandle *event, unsigned flags)
+{
+    (void)flags;
+    CALLED("cuEventCreate");
+    *event = calloc(1, sizeof(double));
+    return 0;
+}
+
+EXPORT CuResult cuEventRecord(CuHandle event, CuHandle stream)
+{
+    (void)stream;
+    CALLED("cuEventRecord");
+    *(double *)event = clock_ms;
+    return 0;
+}
+
+EXPORT CuResult cuEventSynchronize(CuHandle event)
+{
+    CALLED("cuEventSynchronize");
+    return event ? 0 : INVALID;
+}
+
+EXPORT CuResult cuEventElapsedTime(float *ms, CuHandle from, CuHandle to)
+{
+    CALLED("cuEventElapsedTime");
+    *ms = (float)(*(double *)to - *(double *)from);
+    return 0;
+}
+
+EXPORT CuResult cuEventDestroy_v2(CuHandle event)
+{
+    CALLED("cuEventDestroy_v2");
+    free(event);
+    return 0;
+}
+
+EXPORT CuResult cuGetErrorName(CuResult error, const char **text)
+{
+    *text = error == OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : error == INVALID_PTX ? "CUDA_ERROR_INVALID_PTX" : error == LAUNCH_FAILED ? "CUDA_ERROR_LAUNCH_FAILED" : NULL;
+    return *text ? 0 : INVALID;
+}
+
+EXPORT CuResult cuGetErrorString(CuResult error, const char **text)
+{
+    *text = error == OUT_OF_MEMORY ? "out of memory" : error == INVALID_PTX ? "a PTX JIT compilation failed" : error == LAUNCH_FAILED ? "unspecified launch failure" : NULL;
+    return *text ? 0 : INVALID;
+}

@@ -1,0 +1,152 @@
+"""Wrong instruction rules are found: the template of each rule of a target is replaced by a wrong one (operands swapped, another opcode,
+predicate, function, constant or rounding), the compiler is linked with that table, and gen/proof/simulate.py must refuse the rule.
+
+usage: instruction_mutants.py BUILD [--target sm90] [--verbose]        BUILD: a build folder, whose compiler and ninja are used
+
+All rules are mutated in one build, since each is simulated in kernels of its own. The exception are rules that widen a type under 8 bits: kernels
+of other rules use them to store results, so they are mutated in a second build.
+"""
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Dict, Optional
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from gen import load  # noqa: E402
+from gen.proof import simulate, tile_kernels  # noqa: E402
+from gen.lang import Node, Rule  # noqa: E402
+
+ROW = re.compile(r'^    \{RW_(LLVM|INTR|CALL|ASM|LOOKUP), (\d+), (\d+), "([^"]*)"\},')
+LLVM: Dict[str, str] = {
+    "fadd": "fsub", "fsub": "fsub(%b, %a)", "fmul": "fadd", "fdiv": "fdiv(%b, %a)", "add": "sub", "sub": "sub(%b, %a)", "mul": "add", "and": "or",
+    "or": "xor", "xor": "or", "shl": "lshr", "lshr": "ashr", "ashr": "lshr", "sdiv": "udiv", "udiv": "sdiv", "srem": "urem", "urem": "srem",
+    "select": "select(%a, %c, %b)", "sext": "zext", "zext": "sext", "sitofp": "uitofp", "uitofp": "sitofp",
+    "fcmp oeq": "fcmp ueq", "fcmp une": "fcmp one", "fcmp olt": "fcmp ole", "fcmp ole": "fcmp ule", "fcmp ogt": "fcmp olt", "fcmp oge": "fcmp ogt",
+    "icmp eq": "icmp uge", "icmp ne": "icmp ugt", "icmp slt": "icmp sle", "icmp sle": "icmp ule", "icmp sgt": "icmp ugt", "icmp sge": "icmp sgt",
+    "icmp ult": "icmp slt", "icmp ule": "icmp ult", "icmp ugt": "icmp uge", "icmp uge": "icmp sge",
+}
+INTR: Dict[str, str] = {
+    "llvm.fma": "llvm.fma(%a, %c, %b)", "llvm.fabs": "llvm.floor", "llvm.maximum": "llvm.maxnum", "llvm.minimum": "llvm.minnum", "llvm.sqrt": "llvm.fabs",
+    "llvm.floor": "llvm.ceil", "llvm.ceil": "llvm.floor", "llvm.roundeven": "llvm.round", "llvm.round": "llvm.roundeven", "llvm.smax": "llvm.umax",
+    "llvm.smin": "llvm.umin", "llvm.umax": "llvm.smax", "llvm.umin": "llvm.smin", "llvm.ctpop": "llvm.ctlz(%a, i1 0)",
+    "llvm.ctlz(%a, i1 0)": "llvm.cttz(%a, i1 0)", "llvm.abs(%a, i1 0)": "llvm.bitreverse",
+    "llvm.nvvm.f2i.rz": "llvm.nvvm.f2ui.rz", "llvm.nvvm.f2ui.rz": "llvm.nvvm.f2i.rz", "llvm.nvvm.f2ll.rz": "llvm.nvvm.f2ull.rz",
+    "llvm.nvvm.f2ull.rz": "llvm.nvvm.f2ll.rz", "llvm.nvvm.d2i.rz": "llvm.nvvm.d2ui.rz", "llvm.nvvm.d2ui.rz": "llvm.nvvm.d2i.rz",
+    "llvm.nvvm.d2ll.rz": "llvm.nvvm.d2ull.rz", "llvm.nvvm.d2ull.rz": "llvm.nvvm.d2ll.rz",
+}
+CALL: Dict[str, str] = {
+    "exp": "exp2", "expm1": "exp", "log": "log2", "log1p": "log", "tanh": "erf", "tan": "sin", "sin": "cos", "cos": "sin", "sinh": "asinh", "cosh": "exp",
+    "asin": "atan", "acos": "asin", "asinh": "sinh", "acosh": "log", "atanh": "tanh", "erf": "tanh", "cbrt": "sqrt", "pow": "atan2", "atan2": "pow",
+    "fmod": "remainder", "rsqrt": "rcbrt",
+}
+ASM = [  # the first that applies is used
+    ("mul.hi", "mul.lo"), ("%a, %b;", "%b, %a;"), ("rsqrt.approx", "sqrt.approx"), ("sqrt.approx", "rsqrt.approx"), ("tanh.approx", "ex2.approx"),
+    ("ex2.approx", "lg2.approx"), ("lg2.approx", "ex2.approx"),
+    ("sin.approx", "cos.approx"), ("cos.approx", "sin.approx"), ("-65536", "-65535"), ("cvt.rn.f64.s64", "cvt.rz.f64.s64"),
+    ("cvt.rn.f64.u64", "cvt.rz.f64.u64"), (".s32 %d", ".u32 %d"), (".u32 %d", ".s32 %d"), ("l, %a, 16", "l, %a, 15"),
+]
+
+
+def mutant(kind: str, text: str) -> Optional[str]:
+    if kind == "LLVM":
+        return LLVM.get(text)
+    if kind == "INTR":
+        return INTR.get(text)
+    if kind == "LOOKUP":
+        return None  # a lookup table: the tests of the functions that use it cover each of its words
+    if kind == "CALL":
+        name = text[len("__nv_"):]
+        single = name not in CALL and name.endswith("f")
+        other = CALL.get(name[:-1] if single else name)
+        return f"__nv_{other}{'f' if single else ''}" if other else None
+    return next((text.replace(a, b, 1) for a, b in ASM if a in text), None)
+
+
+def widens(rule: Rule) -> bool:
+    return isinstance(rule.left, Node) and rule.left.op.name == "cvt" and rule.left.types[0].name == "N" and rule.left.types[-1].name in ("I4", "U4")
+
+
+def link(build: Path, tables: Path, out: Path) -> None:
+    """Compiles the table and links the compiler with it, by the commands of the build; its object precedes the archive with the right table."""
+    said = subprocess.run(["ninja", "-C", str(build), "-t", "commands", "warpburg"], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+    compiles = [shlex.split(c) for c in said if f"/{tables.name}" in c or f" {tables.name}" in c]
+    one = next(c for c in compiles if "-c" in c)
+    source = next(i for i, word in enumerate(one) if word.endswith(tables.name))
+    one[source], one[one.index("-o") + 1] = str(tables), str(tables.with_suffix(".o"))
+    drop = [i for i, word in enumerate(one) if word in ("-MQ", "-MF")]
+    words = [w for i, w in enumerate(one) if w != "-MD" and i not in drop and i - 1 not in drop]
+    subprocess.run(words + ["-O0", "-w"], cwd=build, check=True)
+    last = shlex.split(said[-1])
+    at = last.index("-o")
+    last[at + 1] = str(out)
+    subprocess.run(last[:at + 2] + [str(tables.with_suffix(".o"))] + last[at + 2:], cwd=build, check=True)
+
+
+def run(program: Path, name: str, only: str = "") -> Dict[str, simulate.Result]:
+    """The results by rule on a target, of all rules or those whose name holds `only`."""
+    kernels, faults = tile_kernels.kernels_on(name, only)
+    results = simulate.by_rule(simulate.simulate(str(program), name.replace("sm", "sm_"), kernels, assembled=False)[0])
+    return {**results, **{rule: simulate.Result(faults=[f]) for rule, f in faults.items()}}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("build")
+    parser.add_argument("--target", default="sm90")
+    parser.add_argument("--verbose", action="store_true")
+    args = parser.parse_args()
+    build = Path(args.build).resolve()
+    rules = load.load_target(args.target).phases["isel"]
+    done: Dict[str, str] = {}
+    wrong: Dict[int, str] = {}
+    without = 0
+    with tempfile.TemporaryDirectory(prefix="warpburg-") as tmp:
+        name = f"tables_{args.target}.c"
+        lines = (build / name).read_text().splitlines()
+        rows = [i for i, line in enumerate(lines) if ROW.match(line)]
+        if len(rows) != len(rules):
+            print(f"{name} has {len(rows)} instructions, the pattern file {len(rules)}: build first\n0 passed, 1 failed")
+            return 1
+        for rule, i in zip(rules, rows):
+            m = ROW.match(lines[i])
+            assert m
+            other = mutant(m[1], m[4])
+            if other is None:
+                without += 1
+                continue
+            wrong[i] = lines[i].replace(f'"{m[4]}"', f'"{other}"')
+            done[rule.name] = f"{m[4]} -> {other}"
+        tables, out = Path(tmp) / name, Path(tmp) / "warpburg"
+        stores = {i for rule, i in zip(rules, rows) if widens(rule)}
+        tables.write_text("\n".join(line if i in stores else wrong.get(i, line) for i, line in enumerate(lines)) + "\n")
+        link(build, tables, out)
+        results = run(out, args.target)
+        apart = [rule.name for rule, i in zip(rules, rows) if i in stores and rule.name in done]
+        refused = {r: x.faults[0] for r, x in results.items() if x.faults and (r not in done or r in apart)}
+        tables.write_text("\n".join(wrong.get(i, line) if i in stores else line for i, line in enumerate(lines)) + "\n")
+        link(build, tables, out)
+        for r in apart:
+            results[r] = run(out, args.target, only=r)[r]
+    survivors = [r for r in done if not results[r].faults]
+    for r in done:
+        if args.verbose and r not in survivors:
+            print(f"{r}: {done[r]}: {results[r].faults[0][:160]}")
+    for r in survivors:
+        print(f"{r}: {done[r]}: not noticed")
+    for r, said in refused.items():
+        print(f"{r}: refused, though it was not mutated: {said[:200]}")
+    print(f"{len(done)} wrong instruction rules of {args.target}; {without} rules have no mutant (casts with a single opcode)")
+    print(f"{len(done) - len(survivors)} passed, {len(survivors) + len(refused)} failed")
+    return int(bool(survivors or refused))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
