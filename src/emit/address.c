@@ -15,7 +15,7 @@ enum { MAX_NODES = 64, MAX_LEVELS = 16 };
 
 typedef struct {
     const IrGraph *g;
-    IrRef seen[MAX_NODES];
+    IrRef counted[MAX_NODES];
     uint32_t n, divisions;
 } Walk;
 
@@ -31,9 +31,9 @@ static bool count(Walk *w, IrRef x)
     const IrNode n = *ir_at(w->g, x);
     if (n.op == OP_CONST) return true;
     for (uint32_t k = 0; k < w->n; k++)
-        if (w->seen[k] == x) return true;
+        if (w->counted[k] == x) return true;
     if (w->n == MAX_NODES) return false;
-    w->seen[w->n++] = x;
+    w->counted[w->n++] = x;
     w->divisions += n.op == OP_FLOORDIV || n.op == OP_MOD;
     if (n.op == OP_VAR) return !definition(w->g, x) || count(w, definition(w->g, x));
     for (uint32_t k = 0, count_of = ir_arity(w->g, x); k < count_of; k++)

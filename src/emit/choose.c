@@ -43,7 +43,7 @@ static void drop_remainder(EmitValues *e, IrRef *x, WbbI128 *lo, WbbI128 *hi, bo
     }
 }
 
-IrRef emit_between(EmitValues *e, IrRef x, WbbI128 lo, WbbI128 hi)
+static IrRef between(EmitValues *e, IrRef x, WbbI128 lo, WbbI128 hi)
 {
     const IrFact f = ir_fact(e->g, x);
     if (f.lo > hi || f.hi < lo) return ir_const(e->g, IR_TYPE(SC_PRED, 0), 0);
@@ -63,7 +63,7 @@ IrRef emit_inside(EmitValues *e, const IxAccess *access)
     for (uint32_t n = 0; n < 2 * access->n_conditions && !access->never; n++) {
         const IxConstraint *c = &access->conditions[n % access->n_conditions];
         if ((ir_at(e->g, c->expression)->op == OP_MOD) != (n >= access->n_conditions)) continue;
-        const IrRef one = emit_between(e, c->expression, c->lo, c->hi);
+        const IrRef one = between(e, c->expression, c->lo, c->hi);
         if (one == no) return no;
         if (one) all = all ? rw_make(e->rw, OP_BAND, IR_TYPE(SC_PRED, 0), 0, all, one, 0, 0) : one;
     }
@@ -154,7 +154,7 @@ static void descend(EmitValues *e, EmitFrame *f, uint32_t lo, uint32_t hi)
     while (hi - lo > 1) {
         Level l = {.lo = lo, .middle = lo + (hi - lo) / 2, .hi = hi};
         const IrRef at = f->index[f->i->dimensions[0]];
-        l.branch = emit_if(e, emit_between(e, at, 0, (WbbI128)c->offsets[l.middle] - 1));
+        l.branch = emit_if(e, between(e, at, 0, (WbbI128)c->offsets[l.middle] - 1));
         if (l.branch.s) {
             WBB_PUSH(e->arena, &c->levels, l);
             hi = l.middle;

@@ -133,7 +133,6 @@ IrBlock *emit_block(const EmitValues *e);           /* where statements go now *
 /* a variable or a value, bound by what now ends the block: opens its scope */
 void emit_bound(EmitValues *e, IrRef leaf);
 bool emit_is_available(EmitValues *e, IrRef value); /* may it be used here? */
-bool emit_is_costly(EmitValues *e, IrRef value);
 /* The index itself where facts put it in lo..hi, else a variable that does. */
 IrRef emit_let(EmitValues *e, const char *stem, IrRef index, int64_t lo, int64_t hi);
 /* An integer element, clamped to lo..hi, as an index. */
@@ -176,7 +175,6 @@ static inline IrRef emit_as(EmitValues *e, IrRef x, ScType t)
 }
 
 /* choose.c: conditions as nodes of type pred; 0: always true. */
-IrRef emit_between(EmitValues *e, IrRef x, WbbI128 lo, WbbI128 hi); /* inclusive */
 IrRef emit_inside(EmitValues *e, const IxAccess *access);
 
 /* choose.c, bits.c, function.c, reduce.c: the steps of each kind ---------------------------------------------- */

@@ -96,7 +96,7 @@ bool emit_is_available(EmitValues *e, IrRef value)
     return e->scopes.items[e->scope_of[value]].open;
 }
 
-bool emit_is_costly(EmitValues *e, IrRef value)
+static bool is_costly(EmitValues *e, IrRef value)
 {
     find_scopes(e);
     return e->costly[value];
@@ -240,7 +240,7 @@ static bool is_cheap(EmitValues *e, const EmitIf *c, uint32_t n, const IrRef *th
     bool same = true, costly = false;
     for (uint32_t k = 0; k < n; k++) {
         same = same && then[k] == otherwise[k];
-        costly = costly || emit_is_costly(e, then[k]) || emit_is_costly(e, otherwise[k]);
+        costly = costly || is_costly(e, then[k]) || is_costly(e, otherwise[k]);
     }
     return same || (!costly && e->g->n - c->nodes <= e->plan->select_nodes);
 }

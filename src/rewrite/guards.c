@@ -1,7 +1,7 @@
 /* guards.c: constants and conditions of a match: `when=`.
  *
  * Needs what the match has bound; decides one step. Constants are exact in 128 bits; an overflow, or a divisor that is
- * not positive, fails the match. Each fact of gen/guards.py has one case in rw_fact; it holds only if it is proved for
+ * not positive, fails the match. Each fact of gen/guards.py has one case in fact; it holds only if it is proved for
  * every value of the node.
  *
  *   KIMM d, imm             k[d] = a number
@@ -55,7 +55,7 @@ static uint64_t open_bits(ScType t, WbbI128 mask, uint64_t known)
     return (uint64_t)mask & sc_mask(t) & ~known;
 }
 
-bool rw_fact(RwCx *rw, Guard guard, IrRef x, WbbI128 k, WbbI128 m)
+static bool fact(RwCx *rw, Guard guard, IrRef x, WbbI128 k, WbbI128 m)
 {
     const ScType t = IR_SC(ir_at(rw->g, x)->type);
     switch (guard) {
@@ -76,14 +76,14 @@ bool rw_fact(RwCx *rw, Guard guard, IrRef x, WbbI128 k, WbbI128 m)
     return false;
 }
 
-bool rw_apart(RwCx *rw, IrRef x, IrRef y, WbbI128 k)
+static bool apart(RwCx *rw, IrRef x, IrRef y, WbbI128 k)
 {
     bool overflow = false;
     const IrRef difference = ir_sum(rw->g, 0, (IrTerm[]){{1, y}, {-1, x}}, 2, &overflow);
     return !overflow && ir_fact(rw->g, difference).lo >= k;
 }
 
-bool rw_period(RwCx *rw, IrRef n, WbbI128 k, WbbI128 *q)
+static bool period(RwCx *rw, IrRef n, WbbI128 k, WbbI128 *q)
 {
     const IrFact f = ir_fact(rw->g, n);
     if (k <= 0 || f.lo < INT64_MIN || f.hi > INT64_MAX) return false;
@@ -100,11 +100,11 @@ bool rw_condition(RwCx *rw, Match *m, const uint32_t **pc, uint32_t w, const uin
     case W_KARITH: return rw_konst(m->konst[b], m->konst[c], *(*pc)++, &m->konst[a]);
     case W_CREL: return relation(m->konst[a], m->konst[b], c);
     case W_CFACT: {
-        const uint32_t fact = *(*pc)++;
-        return rw_fact(rw, (Guard)(fact & 255), rw_rest(rw, m, a), m->konst[b], m->konst[c]) == !(fact >> 8);
+        const uint32_t asked = *(*pc)++;
+        return fact(rw, (Guard)(asked & 255), rw_rest(rw, m, a), m->konst[b], m->konst[c]) == !(asked >> 8);
     }
-    case W_CAPART: return rw_apart(rw, rw_rest(rw, m, a), rw_rest(rw, m, b), m->konst[c]) == !*(*pc)++;
-    case W_CPERIOD: return rw_period(rw, rw_rest(rw, m, b), m->konst[c], &m->konst[a]);
+    case W_CAPART: return apart(rw, rw_rest(rw, m, a), rw_rest(rw, m, b), m->konst[c]) == !*(*pc)++;
+    case W_CPERIOD: return period(rw, rw_rest(rw, m, b), m->konst[c], &m->konst[a]);
     case W_CFLAG: return b ? (ir_at(rw->g, m->value[0])->flags & a) == 0 : (m->flags & a) == a;
     default: assert(!"a match program holds a build step"); return false;
     }

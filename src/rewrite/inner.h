@@ -115,10 +115,7 @@ IrRef rw_try_sum(RwCx *rw, int64_t constant, const IrTerm *terms, uint32_t n);
 IrRef rw_rest(RwCx *rw, Match *m, uint32_t slot);
 /* guards.c: constants and conditions */
 bool rw_condition(RwCx *rw, Match *m, const uint32_t **pc, uint32_t w, const uint64_t *imm);
-bool rw_apart(RwCx *rw, IrRef x, IrRef y, WbbI128 k); /* y - x >= k, proved */
-bool rw_period(RwCx *rw, IrRef n, WbbI128 k, WbbI128 *q); /* n // k is *q for every value of n */
 bool rw_konst(WbbI128 x, WbbI128 y, uint32_t fn, WbbI128 *result);
-bool rw_fact(RwCx *rw, Guard guard, IrRef x, WbbI128 k, WbbI128 m);
 /* replacement.c: the right side; 0 if constant arithmetic fails, which fails the match. Of isel: an instr node on
  * old operands. */
 IrRef rw_build(RwCx *rw, const RwTables *t, IrRef root, Match *m, const uint32_t *build);

@@ -136,7 +136,7 @@ static void name_place(Why *y, uint32_t w)
     const uint32_t a = w >> 8 & 255, b = w >> 16 & 255, op = w & 63;
     const uint32_t k = (w >> 6 & 3) ^ ((op == W_OPX || op == W_ANYX) && y->failed.m.swapped[b]);
     if (op == W_PICK) y->place[a] = "a term of the sum";
-    else if (op == W_SPLIT || op == W_GROUP) y->place[a] = "what is divisible";
+    else if (op == W_SPLIT || op == W_GROUP) y->place[a] = "the divisible part";
     else if (op == W_SRC) y->place[a] = y->place[b];
     else if (((op == W_OP || op == W_OPX) && k != 3) || op == W_ANY || op == W_ANYX)
         y->place[a] = b == 0 ? wbb_format(y->arena, "operand %u", k)
@@ -191,7 +191,7 @@ static const char *failure(Why *y)
         return wbb_format(y->arena, "%s is %s, no integer constant", place_of(y, b),
                           node_name(y, y->failed.m.value[b]));
     case W_SPLIT: return "the constant divides no term of the sum";
-    case W_GROUP: return "the larger terms of the sum have no common divisor that what is left fits into";
+    case W_GROUP: return "the larger terms of the sum have no common divisor that the others stay below";
     case W_OFFSET: return "the sum has no constant";
     case W_NEGATE: return "the sum begins with a positive term";
     case W_PICK: return "the sum has no such term";
