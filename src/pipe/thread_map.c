@@ -200,9 +200,9 @@ static int64_t expected(const IrKernel *k, const PartPlan *p, uint32_t buffer)
     if (!p) return k->buffers[buffer].elements;
     const int64_t all = p->buffers[buffer].elements;
     int64_t n = 0;
-    for (uint32_t s = 0; s < p->n_sections; s++)
-        for (uint32_t o = 0; o < p->sections[s].n_outputs; o++)
-            if (p->n_operands + p->sections[s].outputs[o] == buffer) n += p->sections[s].elements;
+    for (uint32_t s = 0; s < p->n_ranges; s++)
+        for (uint32_t o = 0; o < p->ranges[s].n_outputs; o++)
+            if (p->n_operands + p->ranges[s].outputs[o] == buffer) n += p->ranges[s].elements;
     return p->buffers[buffer].alias < 0 ? all : n;
 }
 
