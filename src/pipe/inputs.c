@@ -208,8 +208,7 @@ EvResult *pipe_evaluate(WbbCx *cx, WbbArena *a, const HloComputation *c, const P
     return at ? ev_run_at(cx, a, c, operands->arrays, mode, at) : ev_run(cx, a, c, operands->arrays, mode);
 }
 
-/* --- memory that is made page by page
- * ------------------------------------------------------------------------------------ */
+/* --- memory that is made page by page ----------------------------------------------------------------------------- */
 typedef struct {
     const PipeOperands *operands;
     const BdBuffer *buffer;

@@ -44,8 +44,7 @@ struct PipeInterpreter {
     const Step *current_store;
 };
 
-/* --- preparation
- * --------------------------------------------------------------------------------------------------------- */
+/* --- preparation -------------------------------------------------------------------------------------------------- */
 /* Add to the roots in `nodes` all nodes that they need, operands first. */
 static void gather(PipeInterpreter *x, IrRefs *nodes)
 {
@@ -86,8 +85,7 @@ static Body plan_block(PipeInterpreter *x, const IrBlock *b)
     return body;
 }
 
-/* --- one operation on one lane
- * ------------------------------------------------------------------------------------------- */
+/* --- one operation on one lane ------------------------------------------------------------------------------------ */
 static PipeExpected exactly(uint64_t bits, bool moved)
 {
     return (PipeExpected){.known = PIPE_EXACT, .moved = moved, .bits = bits};
@@ -178,8 +176,7 @@ static PipeExpected operate(const PipeInterpreter *x, const IrNode *n, ScType ty
     return r;
 }
 
-/* --- one node, all lanes
- * ------------------------------------------------------------------------------------------------- */
+/* --- one node, all lanes ------------------------------------------------------------------------------------------ */
 static PipeExpected *lanes_of(const PipeInterpreter *x, IrRef r) { return &x->values[x->slot[r]]; }
 
 static uint64_t sum_of(const PipeInterpreter *x, const IrNode *n)
@@ -249,8 +246,7 @@ static void evaluate(PipeInterpreter *x, IrRef r)
     }
 }
 
-/* --- statements
- * ---------------------------------------------------------------------------------------------------------- */
+/* --- statements --------------------------------------------------------------------------------------------------- */
 /* The value of a variable. One that is bound to an element must be in its interval: a kernel that breaks this has no
  * meaning. */
 static int64_t index_of(PipeInterpreter *x, const IrStmt *s)

@@ -118,8 +118,7 @@ static bool same_bits(const EvValue *a, int64_t i, const EvValue *b, int64_t k)
     return part_at(a, i, 0) == part_at(b, k, 0) && (parts_of(a) == 1 || part_at(a, i, 1) == part_at(b, k, 1));
 }
 
-/* --- comparison
- * ---------------------------------------------------------------------------------------------------------- */
+/* --- comparison --------------------------------------------------------------------------------------------------- */
 typedef struct { int64_t *items; uint32_t n, capacity; } Offsets;
 
 /* Offsets in memory of the elements of leaf k that the run wrote. Of a large output a sample of the blocks writes
@@ -298,8 +297,7 @@ static void judge(WbbCx *cx, WbbArena *a, const HloFusion *f, const PipeOperands
     measure_error(cx, a, f->body, operands, r->n_leaves, got, at, v);
 }
 
-/* --- further runs: in another order, on a GPU
- * ---------------------------------------------------------------------------- */
+/* --- further runs: in another order, on a GPU --------------------------------------------------------------------- */
 /* A run with copies of the buffers. */
 static Run copy_of(WbbArena *a, const Run *r, size_t padding)
 {

@@ -37,8 +37,7 @@ typedef struct {
     const char *fault; /* NULL: none so far */
 } ThreadMap;
 
-/* --- which statements and nodes matter
- * ----------------------------------------------------------------------------------- */
+/* --- which statements and nodes matter ---------------------------------------------------------------------------- */
 static bool leads_to_store(const IrBlock *b)
 {
     for (uint32_t i = 0; i < b->n; i++) {
@@ -91,8 +90,7 @@ static uint32_t collect(ThreadMap *c, const IrBlock *b, Work **items)
     return list.n;
 }
 
-/* --- one thread
- * ---------------------------------------------------------------------------------------------------------- */
+/* --- one thread --------------------------------------------------------------------------------------------------- */
 static int64_t run_time_value(const ThreadMap *c, const IrVar *v)
 {
     return c->position == 0 ? v->lo : c->position == 1 ? v->lo + (v->hi - v->lo) / 2 : v->hi;
@@ -187,8 +185,7 @@ static void run_list(ThreadMap *c, const Work *items, uint32_t n)
     }
 }
 
-/* --- all threads
- * --------------------------------------------------------------------------------------------------------- */
+/* --- all threads -------------------------------------------------------------------------------------------------- */
 static void run_grid(ThreadMap *c, const Work *items, uint32_t n)
 {
     uint32_t bid = UINT32_MAX, tid = UINT32_MAX;
