@@ -13,8 +13,7 @@
 #include "ir/ir.h"
 #include "sim/sim.h"
 
-/* ir_reference.c: interprets a kernel of IR thread by thread, with the reference semantics of each operation
- * ----------------- */
+/* ir_reference.c: interprets a kernel of IR thread by thread, with the reference semantics of each operation */
 typedef enum { PIPE_ANY, PIPE_EXACT, PIPE_BOUND } PipeKnown; /* any value; these bits; a value within bounds */
 typedef struct {
     uint8_t known;
@@ -47,8 +46,7 @@ void pipe_interpret_block(PipeInterpreter *x, uint64_t block);
 uint32_t pipe_loads_of_store(const PipeInterpreter *x, uint32_t lane, uint32_t capacity, uint32_t *buffer,
                              int64_t *element);
 
-/* ir_inputs.c: sequences of inputs: all combinations of the operands' edge values, then random bits
- * ------------------------- */
+/* ir_inputs.c: sequences of inputs: all combinations of the operands' edge values, then random bits */
 /* Fills `memory` of every operand b with elements first .. first + k.buffers[b].elements - 1 of its infinite
  * sequence. */
 void pipe_ir_inputs(const IrKernel *k, uint64_t seed, int64_t first, void *const *memory);
@@ -58,8 +56,7 @@ int64_t pipe_ir_combinations(const IrKernel *k, bool *all);
 /* How complex a value is: 0 for 0, small for simple values. The counterexample with the simplest operands is shown. */
 uint32_t pipe_ir_complexity(ScType t, uint64_t bits);
 
-/* ir_check.c
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ir_check.c */
 typedef struct {
     uint64_t seed;
     int64_t samples; /* elements of each operand to try at least; 0: all combinations of edge values and 4,096 more */
