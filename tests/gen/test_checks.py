@@ -34,7 +34,7 @@ class Checks(unittest.TestCase):
         self.one("LOWER = [rewrite(tanh.bf16(a), tanh.f32(cvt.f32.bf16(a)))]\n",
                  "tanh.f32(cvt.f32.bf16(a)) is f32 where the left side takes bf16")
         self.one("LOWER = [rewrite(tanh.f32(a), exp.f32(cvt.f64.f32(a)))]\n", "cvt.f64.f32(a) is f64 where exp.f32 takes f32")
-        self.one("LOWER = [rewrite(tanh.f32(a), cvt.f32.bf16(a))]\n", "a is f32 in one place and bf16 in cvt.f32.bf16")
+        self.one("LOWER = [rewrite(tanh.f32(a), cvt.f32.bf16(a))]\n", "a is bf16 in cvt.f32.bf16 and f32 elsewhere")
 
     def test_literal_of_its_type(self) -> None:
         self.one("SIMPLIFY = [rewrite(max.i8(a, 300), a)]\n", "300 is no value of type i8")
@@ -103,16 +103,16 @@ class Checks(unittest.TestCase):
 
     def test_lowering_circle(self) -> None:
         self.one("LOWER = [rewrite(tanh.f32(a), exp.f32(a)),\n         rewrite(exp.f32(a), tanh.f32(a))]\n",
-                 "lowering goes round in a circle: tanh.f32 (patterns/sm80.py:2) -> exp.f32 (patterns/sm80.py:3) -> tanh.f32", 3)
+                 "lowering goes in a circle: tanh.f32 (patterns/sm80.py:2) -> exp.f32 (patterns/sm80.py:3) -> tanh.f32", 3)
 
     def test_lowering_circle_through_flags(self) -> None:
         self.one("LOWER = [rewrite(tanh.f32(a), tanh.f32.approx(a))]\n",
-                 "lowering goes round in a circle: tanh.f32.approx (patterns/sm80.py:2) -> tanh.f32.approx")
+                 "lowering goes in a circle: tanh.f32.approx (patterns/sm80.py:2) -> tanh.f32.approx")
         self.assertEqual(faults("LOWER = [rewrite(tanh.f32(a), tanh.f32.approx(a), when=~approx)]\n"), [])
 
     def test_lowering_circle_through_inherited_flags(self) -> None:
         self.one("LOWER = [rewrite(tanh.f32.approx(a), exp.f32(a)),\n         rewrite(exp.f32.approx(a), tanh.f32(a))]\n",
-                 "lowering goes round in a circle: tanh.f32.approx (patterns/sm80.py:2) -> exp.f32.approx (patterns/sm80.py:3) -> tanh.f32.approx", 3)
+                 "lowering goes in a circle: tanh.f32.approx (patterns/sm80.py:2) -> exp.f32.approx (patterns/sm80.py:3) -> tanh.f32.approx", 3)
 
     def test_selection_is_complete(self) -> None:
         found = faults("INSTR = [llvm(add[T](a, b), 'add')]\n", incomplete=True)
@@ -141,9 +141,9 @@ class Checks(unittest.TestCase):
         self.one(f"LOWER = [rewrite({sum_of(3)}, exp.f32(a))]\n", "128 orders of operands to try, 64 at most")
 
     def test_tile_operands(self) -> None:
-        self.one("INSTR = [asm(add.f32(mul.f32(a, b), mul.f32(c, x)), 'fma')]\n", "a tile has three operands at most; a, b, c, x are 4")
+        self.one("INSTR = [asm(add.f32(mul.f32(a, b), mul.f32(c, x)), 'fma')]\n", "an instruction has three operands at most; a, b, c, x are 4")
         self.one("INSTR = [asm(mul.i32(a, k), 'shl.b32 %d, %a, %b;')]\n",
-                 "k is a constant and no operand of a tile; write a value variable or the number")
+                 "k is a constant; operands of an instruction are values: write a value variable or the number")
 
     def test_sums(self) -> None:
         self.index("ALL = [rewrite((i*k + 3) // k, i)]\n", "a sum pattern is one or more terms and `rest`, n + k, or 0 - n; other constants belong to the rest")
