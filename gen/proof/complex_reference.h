@@ -1,4 +1,5 @@
-/* complex_reference.h: reference values of functions of complex values, in long double, with C's principal branches. Part of driver.c. */
+/* complex_reference.h: reference values of functions of complex values, in long double, with C's principal branches.
+ * Part of driver.c. */
 #include <complex.h>
 
 typedef long double complex Z;

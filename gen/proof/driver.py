@@ -90,8 +90,9 @@ def program() -> Path:
     texts = {"sc_tables.h": gen_scalar.tables_h(), "sc_tables.c": tables, "sc_functions.c": gen_scalar.functions_c(), "narrow.c": narrow_c(),
              "narrow.h": '#include "scalar/scalar.h"\nScLoop narrow_loop(int op, int type);\n'}
     driver = Path(__file__).with_name("driver.c")
+    own = [driver, driver.with_name("float_reference.h"), driver.with_name("complex_reference.h")]
     digest = hashlib.sha256()
-    for text in [*texts.values(), driver.read_text(), driver.with_name("complex_reference.h").read_text(), *(ROOT.joinpath(f).read_text() for f in BUILT_FROM)]:
+    for text in [*texts.values(), *(f.read_text() for f in (*own, *(ROOT / f for f in BUILT_FROM)))]:
         digest.update(text.encode())
     where = Path(os.environ.get("WARPBURG_PROVE", ROOT / "build" / "prove")) / digest.hexdigest()[:16]
     done = where / "prove_driver"

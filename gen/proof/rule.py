@@ -25,7 +25,7 @@ from gen.lang import PatternError, Rule  # noqa: E402
 from gen.proof.code import Errors  # noqa: E402
 
 PROVERS = ("prove.py", "z3_bits.py", "driver.py", "code.py", "complex_reference.h", "complex_parts.py", "driver.c", "facts.py",
-           "z3_floats.py", "sides.py", "z3_formula.py")
+           "float_reference.h", "z3_floats.py", "sides.py", "z3_formula.py")
 
 
 def proved_rules(sets: Sequence[load.RuleSet]) -> List[Rule]:

@@ -1,4 +1,4 @@
-"""gen/checks.py and gen/compile.py refuse rules that are wrong by themselves or beside the others."""
+"""gen/checks.py and gen/compile.py refuse rules that are wrong by themselves or together with others."""
 from __future__ import annotations
 
 import sys
@@ -74,7 +74,7 @@ class Checks(unittest.TestCase):
         both = "".join(f"rewrite(max.{t}(a, a), a), " for t in ("f16", "bf16"))
         self.one(f"SIMPLIFY = [{both}\n            rewrite(max[F16](a, a), a)]\n", "never reached: patterns/sm80.py:2[max.f16], patterns/sm80.py:2[max.bf16] "
                  "together match every term it matches, for example max.f16(a, a)", 3)
-        self.assertEqual(faults("SIMPLIFY = [rewrite(max.f16(a, a), a),\n            rewrite(max[F16](a, a), a)]\n"), [])  # bf16 is left
+        self.assertEqual(faults("SIMPLIFY = [rewrite(max.f16(a, a), a),\n            rewrite(max[F16](a, a), a)]\n"), [])  # bf16 remains reachable
         self.one("SIMPLIFY = [rewrite(mul[N](a, k), 0, when=k == 0),\n            rewrite(mul[N](a, 0), 0)]\n",
                  "never reached: patterns/sm80.py:2 matches every term it matches, for example mul.i8(a, 0)", 3)
         self.index("ALL = [rewrite(n // k, 0, when=within(n, 0, 8) & (k > 8)),\n       rewrite(n // k, 0, when=within(n, 0, 4) & (k > 9))]\n",
@@ -119,12 +119,12 @@ class Checks(unittest.TestCase):
         self.assertEqual(found, ["patterns/sm80.py:2: error: selection is incomplete: no INSTR rule takes add.pred (HLO has it)"])
         self.assertEqual(faults("LOWER = [rewrite(add.pred(a, b), bor.pred(a, b))]\n", incomplete=True),
                          ["patterns/sm80.py:2: error: selection is incomplete: no INSTR rule takes bor.pred (patterns/sm80.py:2 lowers add.pred to it)"])
-        # a tile under a condition, or of two nodes, takes only some
+        # an instruction rule with a condition, or of two nodes, does not match every add
         for tile in ("llvm(add.pred(a, b), 'or', when=approx)", "llvm(add.pred(a, add.pred(b, c)), 'or')"):
             self.assertEqual(faults(f"INSTR = [{tile}]\n", incomplete=True), found)
 
     def test_selection_by_a_feature(self) -> None:
-        """A tile under has(..) takes everything where the target has the word, and nothing where it has not."""
+        """An instruction rule with has(..) is unconditional on a target with the feature, and absent on others."""
         lower = "LOWER = [rewrite(add.pred(a, b), bor.pred(a, b))]\n"
         head = "TARGET = target('sm_80', features=('logic',)); "
         missing = "patterns/sm80.py:3: error: selection is incomplete: no INSTR rule takes "
@@ -147,7 +147,7 @@ class Checks(unittest.TestCase):
 
     def test_sums(self) -> None:
         self.index("ALL = [rewrite((i*k + 3) // k, i)]\n", "a sum pattern is one or more terms and `rest`, n + k, or 0 - n; other constants belong to the rest")
-        # terms in any order: the one that binds the coefficient of the other may come last
+        # the term that binds the coefficient of another may come last
         self.assertEqual(faults("", "ALL = [rewrite((n // k)*(k*m) + (n % k)*m + rest, n*m + rest)]\n"), [])
 
     def test_left_side_is_an_operation(self) -> None:

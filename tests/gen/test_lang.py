@@ -1,4 +1,4 @@
-"""The rule language refuses what is no rule, with the file and the line of the pattern."""
+"""The rule language refuses what is not a rule, with file and line of the pattern."""
 from __future__ import annotations
 
 import sys
