@@ -234,7 +234,14 @@ static const Example examples[] = {
     {"ir add.ir --check --target sm_80", "is what is made of the kernel what its text means?"},
     {0}};
 const Command main_ir = {
-    .name = "ir", .summary = "parse, rewrite, compile and check kernels of the fusion IR",
-    .details = "Without --pass, --emit or --check the kernel is verified and printed.", .positionals = positionals, .options = options,
-    .examples = examples, .declined = "no rule selects an instruction for an operation",
-    .check = "with --check: an element differs, or the simulator found a fault", .size = sizeof(IrOptions), .run = ir};
+    .name = "ir",
+    .summary = "parse, rewrite, compile and check kernels of the fusion IR",
+    .details = "Without --pass, --emit or --check the kernel is verified and printed.",
+    .positionals = positionals,
+    .options = options,
+    .examples = examples,
+    .declined = "no rule selects an instruction for an operation",
+    .check = "with --check: an element differs, or the simulator found a fault",
+    .size = sizeof(IrOptions),
+    .run = ir,
+};

@@ -232,6 +232,14 @@ static const Example examples[] = {
     {"map --hlo gelu.hlo --from root --to p0", "which elements of p0 an element of the root reads"},
     {0}};
 const Command main_map = {
-    .name = "map", .summary = "simplify, transform and check index maps", .details = "docs/index-maps.md describes the text of a map.",
-    .positionals = positionals, .options = options, .examples = examples, .declined = "with --hlo: an operation is not supported",
-    .check = "--check found a difference, or there is no inverse or no bijection", .size = sizeof(MapOptions), .run = map};
+    .name = "map",
+    .summary = "simplify, transform and check index maps",
+    .details = "docs/index-maps.md describes the text of a map.",
+    .positionals = positionals,
+    .options = options,
+    .examples = examples,
+    .declined = "with --hlo: an operation is not supported",
+    .check = "--check found a difference, or there is no inverse or no bijection",
+    .size = sizeof(MapOptions),
+    .run = map,
+};

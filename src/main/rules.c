@@ -26,7 +26,9 @@ static const Command *const tools[] = {
     &main_rules_diff, &main_rules_size, &main_rules_budget, &main_rules_new_target, NULL};
 
 const Command main_rules = {
-    .name = "rules", .summary = "look at the rules: what they do, where they fire, what they are worth",
+    .name = "rules",
+    .summary = "look at the rules: what they do, where they fire, what they are worth",
     .details = "A rule is named by its place, patterns/arith.py:29[neg.F]; arith.py:29 means every rule of that line. "
                "patterns/README.md describes how to write one.",
-    .tools = tools};
+    .tools = tools,
+};

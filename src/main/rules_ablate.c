@@ -230,7 +230,13 @@ static const Option options[] = {
     {0}};
 static const Example examples[] = {{"rules ablate shaderdb/corpus --rule arith.py:29", "what the rules of that line save in the corpus"}, {0}};
 const Command main_rules_ablate = {
-    .name = "ablate", .summary = "say what each rule is worth over a corpus",
-    .details = "Compiles each file in which a rule fired again without it, and prints the nodes, PTX instructions and machine instructions "
-               "that this adds, most worth first. A rule that nothing compiles without is needed.",
-    .positionals = positionals, .options = options, .examples = examples, .size = sizeof(AblateOptions), .run = ablate};
+    .name = "ablate",
+    .summary = "say what each rule is worth over a corpus",
+    .details = "Compiles each file in which a rule fired again without it, and prints the nodes, PTX instructions and "
+               "machine instructions that this adds, most worth first. A rule that nothing compiles without is needed.",
+    .positionals = positionals,
+    .options = options,
+    .examples = examples,
+    .size = sizeof(AblateOptions),
+    .run = ablate,
+};

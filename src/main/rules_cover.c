@@ -149,6 +149,12 @@ static const Option options[] = {
     {0}};
 static const Example examples[] = {{"rules cover shaderdb/corpus", "how often each rule fires over the corpus"}, {0}};
 const Command main_rules_cover = {
-    .name = "cover", .summary = "count how often each rule fires over a corpus, and say which never do",
-    .details = "Compiles every file as far as LLVM. A file that is declined counts with what fired until then.", .positionals = positionals,
-    .options = options, .examples = examples, .size = sizeof(CoverOptions), .run = cover};
+    .name = "cover",
+    .summary = "count how often each rule fires over a corpus, and say which never do",
+    .details = "Compiles every file as far as LLVM. A file that is declined counts with what fired until then.",
+    .positionals = positionals,
+    .options = options,
+    .examples = examples,
+    .size = sizeof(CoverOptions),
+    .run = cover,
+};

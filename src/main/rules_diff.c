@@ -408,7 +408,13 @@ static const Positional positionals[] = {
 static const Option options[] = {MAIN_OPTION_APPROX(DiffOptions), MAIN_OPTION_JSON(DiffOptions), {0}};
 static const Example examples[] = {{"rules diff sm_80 sm_90", "numbers that differ, and terms that end differently on the two"}, {0}};
 const Command main_rules_diff = {
-    .name = "diff", .summary = "say what differs in meaning between two targets, with a term that shows it",
-    .details = "Terms are made from the left sides of all rules of both targets, rewritten by both, and compared. Rules that differ in "
-               "their text alone are not shown.",
-    .positionals = positionals, .options = options, .examples = examples, .size = sizeof(DiffOptions), .run = diff};
+    .name = "diff",
+    .summary = "say what differs in meaning between two targets, with a term that shows it",
+    .details = "Terms are made from the left sides of all rules of both targets, rewritten by both, and compared. "
+               "Rules that differ in their text alone are not shown.",
+    .positionals = positionals,
+    .options = options,
+    .examples = examples,
+    .size = sizeof(DiffOptions),
+    .run = diff,
+};

@@ -185,17 +185,32 @@ static const Option list_table[] = {
     {0}};
 static const Example list_examples[] = {{"rules list --phase simplify", "the rules that simplify, and what is proved of each"}, {0}};
 const Command main_rules_list = {
-    .name = "list", .summary = "print all rules, and what is proved of each", .options = list_table, .examples = list_examples,
-    .size = sizeof(ListOptions), .run = list};
+    .name = "list",
+    .summary = "print all rules, and what is proved of each",
+    .options = list_table,
+    .examples = list_examples,
+    .size = sizeof(ListOptions),
+    .run = list,
+};
 
 static const Option size_table[] = {MAIN_OPTION_JSON(TableOptions), {0}};
 static const Example size_examples[] = {{"rules size", "bytes of each part of each table"}, {0}};
 const Command main_rules_size = {
-    .name = "size", .summary = "print the bytes of the tables that rules become", .options = size_table, .examples = size_examples,
-    .size = sizeof(TableOptions), .run = size};
+    .name = "size",
+    .summary = "print the bytes of the tables that rules become",
+    .options = size_table,
+    .examples = size_examples,
+    .size = sizeof(TableOptions),
+    .run = size,
+};
 
 static const Option budget_table[] = {MAIN_OPTION_TARGET(TableOptions), MAIN_OPTION_JSON(TableOptions), {0}};
 static const Example budget_examples[] = {{"rules budget --target sm_80", "functions of sm_80, and every way to compute each"}, {0}};
 const Command main_rules_budget = {
-    .name = "budget", .summary = "print how far functions may be off, what computes them, and how far off that is",
-    .options = budget_table, .examples = budget_examples, .size = sizeof(TableOptions), .run = budget};
+    .name = "budget",
+    .summary = "print how far functions may be off, what computes them, and how far off that is",
+    .options = budget_table,
+    .examples = budget_examples,
+    .size = sizeof(TableOptions),
+    .run = budget,
+};

@@ -169,6 +169,13 @@ static const Option options[] = {
     {0}};
 static const Example examples[] = {{"rules new-target sm_103 --from sm_100", "patterns/sm103.py, and what to look at in it"}, {0}};
 const Command main_rules_new_target = {
-    .name = "new-target", .summary = "make a pattern file for a new target from an old one, and list what to review in it",
-    .details = "Copies DIR/smYY.py to DIR/smXX.py under the new name, and prints every line that states a fact of the old machine.",
-    .positionals = positionals, .options = options, .examples = examples, .size = sizeof(NewTargetOptions), .run = new_target};
+    .name = "new-target",
+    .summary = "make a pattern file for a new target from an old one, and list what to review in it",
+    .details = "Copies DIR/smYY.py to DIR/smXX.py under the new name, and prints every line that states a fact of the "
+               "old machine.",
+    .positionals = positionals,
+    .options = options,
+    .examples = examples,
+    .size = sizeof(NewTargetOptions),
+    .run = new_target,
+};

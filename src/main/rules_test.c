@@ -111,8 +111,14 @@ static const Example examples[] = {
     {"rules test '(i*8 + j) // 8' --let 'j in 0..8'", "index arithmetic"},
     {0}};
 const Command main_rules_test = {
-    .name = "test", .summary = "rewrite a term step by step",
-    .details = "A name is any value of the type that its place has. Without --phase the term is simplified, lowered and selected; index "
-               "arithmetic is rewritten by the index rules.",
-    .positionals = positionals, .options = options, .examples = examples, .declined = "no rule selects an instruction for an operation",
-    .size = sizeof(TestOptions), .run = test};
+    .name = "test",
+    .summary = "rewrite a term step by step",
+    .details = "A name is any value of the type that its place has. Without --phase the term is simplified, lowered "
+               "and selected; index arithmetic is rewritten by the index rules.",
+    .positionals = positionals,
+    .options = options,
+    .examples = examples,
+    .declined = "no rule selects an instruction for an operation",
+    .size = sizeof(TestOptions),
+    .run = test,
+};

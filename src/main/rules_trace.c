@@ -83,6 +83,12 @@ static const Option options[] = {
     {0}};
 static const Example examples[] = {{"rules trace gelu.hlo --rule arith.py:29", "where the rules of that line fired"}, {0}};
 const Command main_rules_trace = {
-    .name = "trace", .summary = "print which rules fired where, in order, with the HLO instruction they served",
-    .positionals = positionals, .options = options, .examples = examples, .declined = "the fusion is declined; the message has the reason",
-    .size = sizeof(TraceOptions), .run = trace};
+    .name = "trace",
+    .summary = "print which rules fired where, in order, with the HLO instruction they served",
+    .positionals = positionals,
+    .options = options,
+    .examples = examples,
+    .declined = "the fusion is declined; the message has the reason",
+    .size = sizeof(TraceOptions),
+    .run = trace,
+};

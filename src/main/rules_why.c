@@ -204,7 +204,14 @@ static const Option options[] = {
     MAIN_OPTION_TARGET(WhyOptions), MAIN_OPTION_APPROX(WhyOptions), MAIN_OPTION_DISABLE(WhyOptions), MAIN_OPTION_JSON(WhyOptions), {0}};
 static const Example examples[] = {{"rules why arith.py:25 swish.hlo", "the node at which most of that rule matched, and what failed there"}, {0}};
 const Command main_rules_why = {
-    .name = "why", .summary = "say why a rule did not fire: the nearest miss, and what failed there",
-    .details = "Of all nodes that were ever made, the one at which most of the rule matched. Where the rule did fire: where.",
-    .positionals = positionals, .options = options, .examples = examples, .declined = "the fusion is declined; the message has the reason",
-    .size = sizeof(WhyOptions), .run = why};
+    .name = "why",
+    .summary = "say why a rule did not fire: the nearest miss, and what failed there",
+    .details = "Of all nodes that were ever made, the one at which most of the rule matched. Where the rule did fire: "
+               "where.",
+    .positionals = positionals,
+    .options = options,
+    .examples = examples,
+    .declined = "the fusion is declined; the message has the reason",
+    .size = sizeof(WhyOptions),
+    .run = why,
+};
