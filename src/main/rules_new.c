@@ -87,11 +87,12 @@ static void put_item(RulesCall *c, const char *file, const Line *l, const char *
     while (p < end && *p == ' ') p++;
     while (end > p && end[-1] == ' ') end--;
     if (c->json) {
-        wbb_put(c->out, "{\"file\": ");
-        wbb_put_json(c->out, file);
-        wbb_putf(c->out, ", \"line\": %u, \"section\": \"%s\", \"text\": ", l->number, section);
-        wbb_put_json(c->out, wbb_format(c->arena, "%.*s", (int)(end - p), p));
-        wbb_put(c->out, "}\n");
+        WbbBuf *b = main_json_begin(c);
+        wbb_json_text(b, "file", file);
+        wbb_json_uint(b, "line", l->number);
+        wbb_json_text(b, "section", section);
+        wbb_json_text(b, "text", wbb_format(c->arena, "%.*s", (int)(end - p), p));
+        main_json_end(c);
         return;
     }
     wbb_putf(c->out, "  %s:%u: %.*s\n", file, l->number, (int)(end - p), p);
