@@ -22,6 +22,9 @@ typedef struct {
 /* rules.c: the call of a tool; its end prints `out` on stdout and returns `status`. */
 RulesCall *main_rules_call(const Call *call, const char *target, bool json);
 WbbStatus main_rules_end(const RulesCall *c, WbbStatus status);
+/* With --json: begin and end an object, which is a line of `out`; the first returns `out`. */
+WbbBuf *main_json_begin(const RulesCall *c);
+void main_json_end(const RulesCall *c);
 
 /* The tools. */
 extern const Command main_rules_list, main_rules_size, main_rules_budget;                     /* rules_list.c */
