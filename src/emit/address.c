@@ -1,18 +1,19 @@
-/* address.c: where an operand's element lies, said with as few divisions as can be.
+/* address.c: the offset of an operand's element, with as few divisions as possible.
  *
- * Needs variables that state bounds; leaves the index itself, or one that sees through them. A branch says what it knows of an index by
- * a variable, which hides what the index is made of from the sum that it stands in.
+ * Needs variables that state bounds; leaves the offset itself, or one in which they are replaced by their definitions. A branch states what
+ * it knows of an index by a variable, which hides the definition from the sum in which it is a term.
  *
  *     if lt.index(0, t % 4) { let d = 16*(t % 4) - 1 in 0..63   load %p[64*(t // 4) + d] }
  *       =>   let d' = 16*t - 1 in 0..4032   load %p[d']
  */
 #include "emit/inner.h"
 
-enum { MOST = 64 /* nodes that are looked at */, LEVELS = 16 };
+/* Limits on the time this takes, for each load: nodes that are counted, definitions within definitions that are opened. */
+enum { MAX_NODES = 64, MAX_LEVELS = 16 };
 
 typedef struct {
     const IrGraph *g;
-    IrRef seen[MOST];
+    IrRef seen[MAX_NODES];
     uint32_t n, divisions;
 } Walk;
 
@@ -22,14 +23,14 @@ static IrRef definition(const IrGraph *g, IrRef x)
     return n->op == OP_VAR ? g->vars[n->imm].definition : 0;
 }
 
-/* Counts the divisions of x and of the definitions that it stands on; gives up at MOST nodes. */
+/* Counts the divisions of x and of the definitions of its variables; false: there are more than MAX_NODES nodes. */
 static bool count(Walk *w, IrRef x)
 {
     const IrNode n = *ir_at(w->g, x);
     if (n.op == OP_CONST) return true;
     for (uint32_t k = 0; k < w->n; k++)
         if (w->seen[k] == x) return true;
-    if (w->n == MOST) return false;
+    if (w->n == MAX_NODES) return false;
     w->seen[w->n++] = x;
     w->divisions += n.op == OP_FLOORDIV || n.op == OP_MOD;
     if (n.op == OP_VAR) return !definition(w->g, x) || count(w, definition(w->g, x));
@@ -44,11 +45,11 @@ static uint32_t divisions(const IrGraph *g, IrRef x)
     return count(&w, x) ? w.divisions : UINT32_MAX;
 }
 
-/* x with the definitions of the variables that are its terms in their place, and of those in these, a few levels deep. */
+/* x, each variable among its terms replaced by its definition, and so on in these. */
 static IrRef opened(EmitValues *e, IrRef x)
 {
     IrGraph *g = e->g;
-    for (int level = 0; level < LEVELS; level++) {
+    for (int level = 0; level < MAX_LEVELS; level++) {
         if (definition(g, x)) {
             x = definition(g, x);
             continue;
@@ -69,7 +70,7 @@ static IrRef opened(EmitValues *e, IrRef x)
     return x;
 }
 
-IrRef emit_place(EmitValues *e, IrRef x)
+IrRef emit_address(EmitValues *e, IrRef x)
 {
     const IrRef y = opened(e, x);
     if (y == x || divisions(e->g, y) >= divisions(e->g, x)) return x;

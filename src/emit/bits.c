@@ -1,6 +1,6 @@
 /* bits.c: bitcasts between elements of different widths: a wide one is put together of narrow ones, or a part of one is taken.
  *
- * Needs frames; leaves shifts of unsigned integers, little end first. The narrow elements of a wide one are the last dimension of a
+ * Leaves shifts of unsigned integers, little end first. The narrow elements of a wide one are the last dimension of a
  * bitcast-convert, and neighbours in memory order of a bitcast.
  *
  *     bitcast-convert(f16[4,2]) to f32[4] at i
@@ -22,7 +22,7 @@ static ScType unsigned_of(uint32_t bits)
 
 typedef struct {
     ScType narrow, wide; /* unsigned integers of these widths */
-    uint32_t n;          /* elements that are asked for */
+    uint32_t n;          /* elements of the operand that one of the result takes */
     uint32_t step;       /* bits of the narrow one */
     IrRef which;         /* narrow result: which of the wide element's parts; else 0 */
     IrRef sum;
@@ -51,7 +51,7 @@ static const IrRef *bits_index(EmitValues *e, EmitFrame *f, Bits *b, uint32_t k)
 
 static Bits *bits_begin(EmitValues *e, EmitFrame *f)
 {
-    Bits *b = f->own = WBB_NEW(e->arena, Bits);
+    Bits *b = f->data = WBB_NEW(e->arena, Bits);
     const uint32_t to = sc_type_info[f->i->shape->type].bits, from = sc_type_info[f->i->operands[0]->shape->type].bits;
     b->step = WBB_MIN(to, from);
     b->n = to > from ? to / from : 1;
@@ -67,21 +67,22 @@ static IrRef bits_as(EmitValues *e, IrRef x, ScType t)
 /* Little end first: part k of a wide element is its bits from k * step on. */
 void emit_step_bits(EmitValues *e, EmitFrame *f)
 {
-    Bits *b = f->at ? f->own : bits_begin(e, f);
+    Bits *b = f->data ? f->data : bits_begin(e, f);
     const IrType wide = IR_TYPE(b->wide, 0);
-    const uint32_t at = f->at++;
-    if (at > 0 && b->n > 1) {
-        const IrRef part = emit_as(e, bits_as(e, f->answer, b->narrow), b->wide), shift = ir_const(e->g, wide, (at - 1) * b->step);
-        const IrRef moved = at == 1 ? part : ir_node(e->g, OP_SHL, wide, 0, part, shift, 0, 0);
+    if (f->asked > 0 && b->n > 1) {
+        const IrRef part = emit_as(e, bits_as(e, f->result, b->narrow), b->wide);
+        const IrRef shift = ir_const(e->g, wide, (f->asked - 1) * b->step);
+        const IrRef moved = f->asked == 1 ? part : ir_node(e->g, OP_SHL, wide, 0, part, shift, 0, 0);
         b->sum = b->sum ? ir_node(e->g, OP_BOR, wide, 0, b->sum, moved, 0, 0) : moved;
     }
-    if (at < b->n) {
-        emit_want(e, f, f->i->operands[0], 0, bits_index(e, f, b, at));
+    if (f->asked < b->n) {
+        const IrRef *index = bits_index(e, f, b, f->asked++);
+        emit_want(e, f, f->i->operands[0], 0, index);
         return;
     }
     if (b->n == 1) {
         const IrRef shift = ir_node(e->g, OP_IDX, wide, 0, rw_scale(e->rw, b->which, b->step), 0, 0, 0);
-        b->sum = emit_as(e, ir_node(e->g, OP_SHRL, wide, 0, bits_as(e, f->answer, b->wide), shift, 0, 0), b->narrow);
+        b->sum = emit_as(e, ir_node(e->g, OP_SHRL, wide, 0, bits_as(e, f->result, b->wide), shift, 0, 0), b->narrow);
     }
     emit_done(e, f, bits_as(e, b->sum, f->i->shape->type));
 }

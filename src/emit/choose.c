@@ -1,7 +1,7 @@
 /* choose.c: operations that take an element from one operand or another, by the index.
  *
- * Needs frames; leaves an `if` where facts do not decide. A concatenate of many operands is asked by bisection; where they are slices of
- * one array that goes around its end, it is that array, at a remainder.
+ * Leaves an `if` where facts do not decide. The operand of a concatenate is found by bisection; a concatenate of slices that is one array,
+ * rotated, is read as that array, at a remainder.
  *
  *     pad of f32[8] to f32[16], low 3, at i   =>   c = if ge.index(i, 3) .. { let d = i - 3 in 0..8  yield load %p[d] } else { yield %z }
  */
@@ -69,64 +69,61 @@ IrRef emit_inside(EmitValues *e, const IxAccess *access)
 
 /* pad: operand 0 inside, else operand 1. dynamic-update-slice: the update, operand 1, inside, else operand 0. ------------------------ */
 
+enum { PAD_STARTS, PAD_INSIDE, PAD_OUTSIDE };
+
 typedef struct {
     const IxNeeds *needs;
     IrRef *starts;
     IxAccess access;
-    EmitChoice choice;
+    EmitIf branch;
     IrRef then, otherwise;
-} Pieces;
+} Pad;
 
-static Pieces *pieces_begin(EmitValues *e, EmitFrame *f)
+static Pad *pad_begin(EmitValues *e, EmitFrame *f)
 {
-    Pieces *p = f->own = WBB_NEW(e->arena, Pieces);
+    Pad *p = f->data = WBB_NEW(e->arena, Pad);
     p->needs = emit_needs(e, f);
     p->starts = WBB_NEW_N(e->arena, IrRef, p->needs->n_starts + 1);
     return p;
 }
 
-static void want_start(EmitValues *e, EmitFrame *f, uint32_t k, const IxNeeds *needs)
+/* Of a condition that is known, only the operand that it selects is asked for. */
+void emit_step_pad(EmitValues *e, EmitFrame *f)
 {
-    const HloInstruction *x = f->i->operands[needs->starts[k].operand];
-    IrRef *index = WBB_NEW_N(e->arena, IrRef, x->shape->rank + 1u);
-    ix_start(e->rw, e->arena, f->i, k, f->index, NULL, index);
-    emit_want(e, f, x, 0, index);
-}
-
-void emit_step_pieces(EmitValues *e, EmitFrame *f)
-{
-    Pieces *p = f->at ? f->own : pieces_begin(e, f);
-    const uint32_t at = f->at++, n = p->needs->n_starts, inner = f->i->opcode == HLO_PAD ? 0 : 1;
+    Pad *p = f->data ? f->data : pad_begin(e, f);
+    const uint32_t inner = f->i->opcode == HLO_PAD ? 0 : 1;
     const HloInstruction *inside = f->i->operands[inner], *outside = f->i->operands[1 - inner];
-    if (at > 0 && at <= n) p->starts[at - 1] = emit_start(e, f->answer, p->needs->starts[at - 1].lo, p->needs->starts[at - 1].hi);
-    if (at < n) {
-        want_start(e, f, at, p->needs);
-        return;
-    }
-    switch (at - n) {
-    case 0:
+    const ScType t = f->i->shape->type;
+    switch (f->state) {
+    case PAD_STARTS:
+        if (!emit_starts(e, f, p->needs, p->starts)) return;
         ix_access(e->rw, e->arena, f->i, inner, f->index, NULL, p->starts, &p->access);
-        p->choice = emit_if(e, emit_inside(e, &p->access));
-        if (p->choice.known) emit_want(e, f, inside, 0, stated(e, &p->access, inside->shape));
-        break;
-    case 1:
-        p->then = f->answer ? emit_as(e, f->answer, f->i->shape->type) : 0;
-        emit_else(e, &p->choice);
-        if (p->choice.s || !p->choice.known) emit_want(e, f, outside, 0, f->index); /* padding is a scalar: no index */
-        break;
+        p->branch = emit_if(e, emit_inside(e, &p->access));
+        emit_next(f, PAD_INSIDE);
+        if (p->branch.known) emit_want(e, f, inside, 0, stated(e, &p->access, inside->shape));
+        return;
+    case PAD_INSIDE:
+        p->then = f->result ? emit_as(e, f->result, t) : 0;
+        emit_else(e, &p->branch);
+        emit_next(f, PAD_OUTSIDE);
+        if (p->branch.s || !p->branch.known) emit_want(e, f, outside, 0, f->index); /* padding is a scalar: no index */
+        return;
     default:
-        p->otherwise = f->answer ? emit_as(e, f->answer, f->i->shape->type) : 0;
-        emit_end_if(e, &p->choice, 1, &p->then, &p->otherwise, &p->then);
+        p->otherwise = f->result ? emit_as(e, f->result, t) : 0;
+        emit_end_if(e, &p->branch, 1, &p->then, &p->otherwise, &p->then);
         emit_done(e, f, p->then);
     }
 }
 
 /* concatenate ----------------------------------------------------------------------------------------------------------------------- */
 
+enum { CONCAT_OPEN, CONCAT_VALUE };
+
 /* One level of the bisection: of the operands with elements, lo .. hi-1. */
 typedef struct {
-    uint32_t lo, middle, hi, turn;
-    EmitChoice choice;
+    uint32_t lo, middle, hi;
+    bool in_else;
+    EmitIf branch;
     IrRef then;
 } Level;
 
@@ -138,27 +135,27 @@ typedef struct {
 
 static void want_part(EmitValues *e, EmitFrame *f, uint32_t part)
 {
-    const Concat *c = f->own;
+    const Concat *c = f->data;
     const HloShape *s = f->i->operands[c->parts[part]]->shape;
-    const uint32_t along = (uint32_t)f->i->dimensions[0];
+    const uint32_t dim = (uint32_t)f->i->dimensions[0];
     IrRef *index = WBB_NEW_N(e->arena, IrRef, s->rank + 1u);
     for (uint32_t d = 0; d < s->rank; d++) index[d] = f->index[d];
-    index[along] = emit_let(e, "d", rw_sub(e->rw, f->index[along], ir_index(e->g, c->offsets[part])), 0, s->dims[along] - 1);
+    index[dim] = emit_let(e, "d", rw_sub(e->rw, f->index[dim], ir_index(e->g, c->offsets[part])), 0, s->dims[dim] - 1);
     emit_want(e, f, f->i->operands[c->parts[part]], 0, index);
 }
 
 /* Go down from parts lo .. hi-1 to one of them, which is asked for. */
 static void descend(EmitValues *e, EmitFrame *f, uint32_t lo, uint32_t hi)
 {
-    Concat *c = f->own;
+    Concat *c = f->data;
     while (hi - lo > 1) {
         Level l = {.lo = lo, .middle = lo + (hi - lo) / 2, .hi = hi};
-        const IrRef along = f->index[f->i->dimensions[0]];
-        l.choice = emit_if(e, emit_between(e, along, 0, (WbbI128)c->offsets[l.middle] - 1));
-        if (l.choice.s) {
+        const IrRef at = f->index[f->i->dimensions[0]];
+        l.branch = emit_if(e, emit_between(e, at, 0, (WbbI128)c->offsets[l.middle] - 1));
+        if (l.branch.s) {
             WBB_PUSH(e->arena, &c->levels, l);
             hi = l.middle;
-        } else if (l.choice.known) {
+        } else if (l.branch.known) {
             hi = l.middle;
         } else {
             lo = l.middle;
@@ -167,22 +164,23 @@ static void descend(EmitValues *e, EmitFrame *f, uint32_t lo, uint32_t hi)
     want_part(e, f, lo);
 }
 
-/* Of an array that goes around: one element of it, wherever that is. */
+/* Of a rotated array: its element, counted from where the rotation begins. */
 static void want_rotated(EmitValues *e, EmitFrame *f)
 {
     const HloInstruction *first = f->i->operands[0];
-    const uint32_t along = (uint32_t)f->i->dimensions[0];
+    const uint32_t dim = (uint32_t)f->i->dimensions[0];
     IrRef *index = WBB_NEW_N(e->arena, IrRef, f->i->shape->rank + 1u);
     for (uint32_t d = 0; d < f->i->shape->rank; d++) index[d] = f->index[d];
-    const IrRef at = rw_add(e->rw, f->index[along], ir_index(e->g, first->slices[along].start));
-    index[along] = rw_make(e->rw, OP_MOD, IR_TYPE(SC_INDEX, 0), 0, at, ir_index(e->g, f->i->shape->dims[along]), 0, 0);
+    const IrRef at = rw_add(e->rw, f->index[dim], ir_index(e->g, first->slices[dim].start));
+    index[dim] = rw_make(e->rw, OP_MOD, IR_TYPE(SC_INDEX, 0), 0, at, ir_index(e->g, f->i->shape->dims[dim]), 0, 0);
     emit_want(e, f, first->operands[0], 0, index);
 }
 
 void emit_step_concat(EmitValues *e, EmitFrame *f)
 {
-    if (f->at++ == 0) {
-        Concat *c = f->own = WBB_NEW(e->arena, Concat);
+    if (f->state == CONCAT_OPEN) {
+        emit_next(f, CONCAT_VALUE);
+        Concat *c = f->data = WBB_NEW(e->arena, Concat);
         if (part_is_rotation(f->i)) {
             want_rotated(e, f);
             return;
@@ -198,17 +196,18 @@ void emit_step_concat(EmitValues *e, EmitFrame *f)
         descend(e, f, 0, c->n);
         return;
     }
-    Concat *c = f->own;
-    IrRef value = emit_as(e, f->answer, f->i->shape->type);
+    Concat *c = f->data;
+    IrRef value = emit_as(e, f->result, f->i->shape->type);
     while (c->levels.n) {
         Level *l = &c->levels.items[c->levels.n - 1];
-        if (l->turn++ == 0) {
+        if (!l->in_else) {
+            l->in_else = true;
             l->then = value;
-            emit_else(e, &l->choice);
+            emit_else(e, &l->branch);
             descend(e, f, l->middle, l->hi);
             return;
         }
-        emit_end_if(e, &l->choice, 1, &l->then, &value, &value);
+        emit_end_if(e, &l->branch, 1, &l->then, &value, &value);
         c->levels.n--;
     }
     emit_done(e, f, value);

@@ -153,10 +153,10 @@ IrRef emit_leaf(RwCx *rw, const HloInstruction *i, const IrRef *index)
     return iota(rw, i, index);
 }
 
-IrRef emit_load(RwCx *rw, ScType type, uint32_t buffer, IrRef place)
+IrRef emit_load(RwCx *rw, ScType type, uint32_t buffer, IrRef offset)
 {
     IrGraph *g = rw_graph(rw);
-    return ir_node(g, OP_LOAD, IR_TYPE(type, 0), 0, ir_node(g, OP_ARG, 0, 0, 0, 0, 0, buffer), place, 0, 0);
+    return ir_node(g, OP_LOAD, IR_TYPE(type, 0), 0, ir_node(g, OP_ARG, 0, 0, 0, 0, 0, buffer), offset, 0, 0);
 }
 
 IrRef emit_table_element(RwCx *rw, const HloShape *s, uint32_t table, const IrRef *index)

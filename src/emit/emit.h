@@ -34,7 +34,7 @@ IrRef emit_convert(IrGraph *g, ScType to, ScType from, IrRef x);              /*
 IrRef emit_reduce_precision(RwCx *rw, ScType t, IrRef x, uint32_t exponent_bits, uint32_t mantissa_bits);
 IrRef emit_stochastic_convert(RwCx *rw, ScType to, ScType from, ScType random, IrRef x, IrRef bits);
 IrRef emit_leaf(RwCx *rw, const HloInstruction *i, const IrRef *index);       /* constant or iota */
-IrRef emit_load(RwCx *rw, ScType type, uint32_t buffer, IrRef place);          /* an element of an operand, by its place in memory */
+IrRef emit_load(RwCx *rw, ScType type, uint32_t buffer, IrRef offset);          /* an element of an operand, by its place in memory */
 /* An element of a constant of more elements than are told apart by selects: from table number `table` of the kernel, row by row. */
 IrRef emit_table_element(RwCx *rw, const HloShape *s, uint32_t table, const IrRef *index);
 

@@ -12,8 +12,6 @@
  */
 #include "emit/inner.h"
 
-#include <string.h>
-
 typedef struct {
     EmitValues *e;
     RwCx *rw;
@@ -246,18 +244,6 @@ static void sections(Kernel *l, uint32_t lo, uint32_t hi)
     emit_enter(l->e, &s->otherwise);
     sections(l, middle, hi);
     emit_switch(l->e, outer);
-}
-
-/* `_` alone is PTX's sink. */
-const char *emit_identifier(WbbArena *a, const char *wish)
-{
-    if (!strcmp(wish, "_")) return "kernel";
-    char *name = wbb_format(a, "%s%s", *wish >= '0' && *wish <= '9' ? "_" : "", wish);
-    for (char *c = name; *c; c++) {
-        const bool fine = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9');
-        if (!fine) *c = '_';
-    }
-    return name;
 }
 
 static IrKernel *new_kernel(WbbArena *a, IrGraph *g, const PartPlan *p)

@@ -1,31 +1,40 @@
-/* reduce.c: values that take many elements: reductions, windows, products of matrices, convolutions; and bodies at each element.
+/* reduce.c: operations that take many elements: reductions, windows, dot products, convolutions; and map, a body at each element.
  *
- * Needs frames; leaves a `for` for each range of the operation, one inside the other, which carries the accumulators, and in the
- * innermost the body that folds one element in. Reductions fold in the type that their body has; sums of products in f32 or wider,
- * or in the result's integers, which wrap.
+ * Leaves a `for` for each range of the operation, one inside the other, which carries the accumulators; the innermost combines one or
+ * several elements with them in each iteration. Short ranges have no loop. Reductions accumulate in the type that their body has; sums of
+ * products in f32 or wider, or in the result's integers, which wrap.
  *
  *     reduce(f32[4,8], 0), dimensions={1}, add at i    =>    a = for k in 0..8 carry b = 0.0 { yield add.f32(b, load %p[8*i + k]) }
  */
 #include "emit/inner.h"
 
+enum {
+    REDUCE_INITS,   /* asks for the initial values, then opens the loops */
+    REDUCE_ELEMENT, /* begins the next element of an iteration: its indices, an `if` where it may not take part */
+    REDUCE_INPUTS,  /* asks for the element of each input; combines products */
+    REDUCE_BODY,    /* asks for the results of the reduction's body */
+    REDUCE_COMBINED,/* ends the element */
+    REDUCE_END,     /* closes the loops and finishes */
+};
+
 typedef struct {
     const IxNeeds *needs;
     bool products;       /* dot, convolution */
-    bool empty;          /* nothing takes part */
+    bool empty;          /* a range has no elements: the result is the initial value */
     uint32_t n;          /* accumulators */
-    uint32_t n_inputs;   /* elements that are folded in at once */
+    uint32_t n_inputs;   /* arrays whose elements are combined with them */
     ScType type;         /* of the products' sum */
     IrRef *acc, *old, *x, *ranges;
-    uint32_t whole;        /* of the ranges, the last ones, which have no loop */
-    uint32_t unroll, turn; /* elements that one turn of the innermost loop folds, one after the other: all of the whole ranges, or of the last */
-    IrRef last;            /* the last range's loop, times unroll; 0: it is whole */
+    uint32_t straight;        /* of the ranges, the last ones, which have no loop */
+    uint32_t unroll, element; /* elements that one iteration of the innermost loop combines, in order; which of them comes next */
+    IrRef last;               /* number of the last range's loop, times unroll; 0: it has none */
     EmitLoop *loops;
-    EmitChoice choice;
+    EmitIf branch;
     const IrRef **index; /* of each input */
     uint32_t env;
-} Fold;
+} Reduce;
 
-/* What products are summed in: at least as wide as each factor and the result. */
+/* The type that products are summed in: at least as wide as each factor and the result. */
 static ScType sum_type(const HloInstruction *i)
 {
     ScType t = i->shape->type;
@@ -35,29 +44,29 @@ static ScType sum_type(const HloInstruction *i)
     return t == SC_F64 || x == SC_F64 || y == SC_F64 ? SC_F64 : SC_F32;
 }
 
-/* Neighbours along the last range are folded in one turn, so that their loads can be one and wait together; all of a short range or of
- * several that are short together, if the code stays small. */
-static void choose_unroll(const EmitValues *e, const EmitFrame *f, Fold *w)
+/* Neighbours along the last range are combined in one iteration, so that their loads become one wide load, or are in flight together: all
+ * elements of a short range, or of several whose product is short, as long as the code stays small. */
+static void choose_unroll(const EmitValues *e, const EmitFrame *f, Reduce *w)
 {
     const uint32_t n = w->needs->n_ranges;
-    const int64_t most = (int64_t)e->plan->fold_nodes / (4 + (int64_t)(f->env ? 1 : f->i->id));
+    const int64_t most = (int64_t)e->plan->fold_nodes / (4 + (int64_t)(f->env ? 1 : f->i->id)); /* an element: all instructions before this one */
     w->unroll = 1;
     if (w->empty || n == 0) return;
-    for (int64_t size; w->whole < n; w->whole++, w->unroll = (uint32_t)size) {
-        size = w->needs->sizes[n - 1 - w->whole];
+    for (int64_t size; w->straight < n; w->straight++, w->unroll = (uint32_t)size) {
+        size = w->needs->sizes[n - 1 - w->straight];
         if (size > e->plan->fold_short) break;
         size *= w->unroll;
         if (size > e->plan->fold_short || size > most) break;
     }
-    if (w->whole) return;
-    const int64_t size = w->needs->sizes[n - 1], whole_loads = size % 4 == 0 ? 4 : 1;
+    if (w->straight) return;
+    const int64_t size = w->needs->sizes[n - 1], wide = size % 4 == 0 ? 4 : 1; /* whole accesses of four, where the range has no others */
     for (int64_t u = WBB_MIN(e->plan->fold_turn, most); u > 1 && w->unroll == 1; u--)
-        if (size % u == 0 && (u % whole_loads == 0 || u < 4)) w->unroll = (uint32_t)u;
+        if (size % u == 0 && (u % wide == 0 || u < 4)) w->unroll = (uint32_t)u;
 }
 
-static Fold *begin(EmitValues *e, EmitFrame *f)
+static Reduce *begin(EmitValues *e, EmitFrame *f)
 {
-    Fold *w = f->own = WBB_NEW(e->arena, Fold);
+    Reduce *w = f->data = WBB_NEW(e->arena, Reduce);
     w->needs = emit_needs(e, f);
     w->products = f->i->opcode == HLO_DOT || f->i->opcode == HLO_CONVOLUTION;
     w->n = w->products ? 1 : f->i->n_operands / 2;
@@ -77,48 +86,51 @@ static Fold *begin(EmitValues *e, EmitFrame *f)
     return w;
 }
 
-/* Open the loops. */
-static void open_loops(EmitValues *e, EmitFrame *f, Fold *w)
+static void open_loops(EmitValues *e, EmitFrame *f, Reduce *w)
 {
     const uint32_t n = w->needs->n_ranges;
     choose_unroll(e, f, w);
-    for (uint32_t k = 0; k + w->whole < n && !w->empty; k++) {
+    for (uint32_t k = 0; k + w->straight < n && !w->empty; k++) {
         const uint32_t u = k + 1 == n ? w->unroll : 1;
-        const int64_t turns = w->needs->sizes[k] / u;
+        const int64_t iterations = w->needs->sizes[k] / u;
         w->ranges[k] = ir_index(e->g, 0);
-        if (turns > 1) w->loops[k] = emit_for(e, "k", turns, w->n, w->acc, &w->ranges[k]);
+        if (iterations > 1) w->loops[k] = emit_for(e, "k", iterations, w->n, w->acc, &w->ranges[k]);
         if (k + 1 == n) w->last = rw_scale(e->rw, w->ranges[k], u);
     }
 }
 
-/* Where this turn is in the ranges that have no loop, the last one running fastest, or in the last one. */
-static void place_turn(EmitValues *e, Fold *w)
+/* The element's index in the ranges that have no loop, the last one running fastest, or in the last range. */
+static void find_ranges(EmitValues *e, Reduce *w)
 {
     const uint32_t n = w->needs->n_ranges;
-    int64_t rest = w->turn;
-    for (uint32_t k = n; k-- > n - w->whole; rest /= w->needs->sizes[k]) w->ranges[k] = ir_index(e->g, rest % w->needs->sizes[k]);
-    if (w->last) w->ranges[n - 1] = rw_add(e->rw, w->last, ir_index(e->g, w->turn));
+    int64_t rest = w->element;
+    for (uint32_t k = n; k-- > n - w->straight; rest /= w->needs->sizes[k]) w->ranges[k] = ir_index(e->g, rest % w->needs->sizes[k]);
+    if (w->last) w->ranges[n - 1] = rw_add(e->rw, w->last, ir_index(e->g, w->element));
 }
 
-/* Open the `if` around what one element does, and find the index of each input. */
-static void open_element(EmitValues *e, EmitFrame *f, Fold *w)
+/* Opens the `if` around the code of one element and finds the index of each input; false: the element takes no part. */
+static bool open_element(EmitValues *e, EmitFrame *f, Reduce *w)
 {
-    for (uint32_t k = 0; k < w->n; k++) w->old[k] = w->acc[k];
-    if (!w->empty) place_turn(e, w);
-    for (uint32_t k = 0; k < w->n_inputs && !w->empty; k++) {
+    find_ranges(e, w);
+    for (uint32_t k = 0; k < w->n_inputs; k++) {
         IxAccess access;
         ix_access(e->rw, e->arena, f->i, k, f->index, w->ranges, NULL, &access);
-        if (k == 0) w->choice = emit_if_of(e, emit_inside(e, &access), w->n, w->acc);
-        if (k == 0 && !w->choice.s && !w->choice.known) return;
+        if (k == 0) w->branch = emit_if_using(e, emit_inside(e, &access), w->n, w->acc);
+        if (!w->branch.s && !w->branch.known) return false;
         const HloShape *s = f->i->operands[k]->shape;
         IrRef *index = WBB_NEW_N(e->arena, IrRef, s->rank + 1u);
         for (uint32_t d = 0; d < s->rank; d++) index[d] = emit_let(e, "d", access.index[d], 0, s->dims[d] - 1);
         w->index[k] = index;
     }
+    for (uint32_t k = 0; k < w->n; k++) {
+        w->old[k] = emit_in_branch(e, &w->branch, false, w->acc[k]);
+        w->acc[k] = emit_in_branch(e, &w->branch, true, w->acc[k]);
+    }
+    return true;
 }
 
 /* acc + x * y */
-static IrRef add_product(EmitValues *e, const Fold *w)
+static IrRef add_product(EmitValues *e, const Reduce *w)
 {
     const IrType t = IR_TYPE(w->type, 0);
     const IrRef x = emit_as(e, w->x[0], w->type), y = emit_as(e, w->x[1], w->type);
@@ -128,7 +140,7 @@ static IrRef add_product(EmitValues *e, const Fold *w)
 }
 
 /* The accumulators and the elements as parameters of the reduction's body. */
-static void bind(EmitValues *e, const EmitFrame *f, Fold *w)
+static void bind(EmitValues *e, const EmitFrame *f, Reduce *w)
 {
     const HloComputation *c = f->i->called[0];
     IrRef *args = WBB_NEW_N(e->arena, IrRef, 2 * w->n);
@@ -139,7 +151,7 @@ static void bind(EmitValues *e, const EmitFrame *f, Fold *w)
     w->env = emit_env(e, 2 * w->n, args);
 }
 
-static void close_loops(EmitValues *e, EmitFrame *f, Fold *w)
+static void close_loops(EmitValues *e, EmitFrame *f, Reduce *w)
 {
     for (uint32_t k = w->needs->n_ranges; k-- > 0;)
         if (w->loops[k].s) emit_end_for(e, &w->loops[k], w->n, w->acc);
@@ -151,69 +163,79 @@ static void close_loops(EmitValues *e, EmitFrame *f, Fold *w)
     emit_done(e, f, w->acc[f->part]);
 }
 
-/* The step `at` of those for one element: its inputs, then the results of the body. True when it is folded in. */
-static bool fold_element(EmitValues *e, EmitFrame *f, Fold *w, uint32_t at)
-{
-    const uint32_t results = w->products ? 0 : w->n, end = w->n_inputs + results;
-    if (at > 0 && at <= w->n_inputs) w->x[at - 1] = f->answer;
-    else if (at > w->n_inputs) w->acc[at - w->n_inputs - 1] = emit_as(e, f->answer, part_shape(f->i, at - w->n_inputs - 1)->type);
-    if (at == 0) {
-        open_element(e, f, w);
-        if (!w->choice.s && !w->choice.known) return true;
-        for (uint32_t k = 0; k < w->n; k++) {
-            w->acc[k] = emit_seen(e, &w->choice, true, w->old[k]);
-            w->old[k] = emit_seen(e, &w->choice, false, w->old[k]);
-        }
-    }
-    if (at == w->n_inputs) {
-        if (w->products) w->acc[0] = add_product(e, w);
-        else bind(e, f, w);
-    }
-    if (at < w->n_inputs) {
-        emit_want(e, f, f->i->operands[at], 0, w->index[at]);
-        return false;
-    }
-    if (at < end) {
-        emit_want_in(e, f, w->env, f->i->called[0]->root, at - w->n_inputs, NULL);
-        return false;
-    }
-    emit_else(e, &w->choice);
-    emit_end_if(e, &w->choice, w->n, w->acc, w->old, w->acc);
-    return true;
-}
+static ScType type_of(const EmitFrame *f, uint32_t accumulator) { return part_shape(f->i, accumulator)->type; }
 
-/* In order: the initial values, then element by element; each step takes in what the one before has asked for. */
-void emit_step_fold(EmitValues *e, EmitFrame *f)
+/* More than 60 lines with its comments: one state after the other. */
+void emit_step_reduce(EmitValues *e, EmitFrame *f)
 {
-    Fold *w = f->own ? f->own : begin(e, f);
-    const uint32_t inits = w->products ? 0 : w->n;
-    const uint32_t at = f->at++;
-    if (at > 0 && at <= inits) w->acc[at - 1] = emit_as(e, f->answer, part_shape(f->i, at - 1)->type);
-    if (at < inits) {
-        emit_want(e, f, f->i->operands[w->n + at], 0, NULL);
-        return;
-    }
-    if (at == inits && w->turn == 0) open_loops(e, f, w);
-    if (!w->empty) {
-        if (!fold_element(e, f, w, at - inits)) return;
-        if (++w->turn < w->unroll) {
-            f->answer = inits ? w->acc[inits - 1] : 0; /* which the first step takes in again */
-            f->at = inits;
+    Reduce *w = f->data ? f->data : begin(e, f);
+    const uint32_t asked = f->asked;
+    switch (f->state) {
+    case REDUCE_INITS:
+        if (asked > 0) w->acc[asked - 1] = emit_as(e, f->result, type_of(f, asked - 1));
+        if (!w->products && asked < w->n) {
+            f->asked++;
+            emit_want(e, f, f->i->operands[w->n + asked], 0, NULL);
             return;
         }
+        open_loops(e, f, w);
+        emit_next(f, w->empty ? REDUCE_END : REDUCE_ELEMENT);
+        return;
+    case REDUCE_ELEMENT:
+        if (w->element == w->unroll) emit_next(f, REDUCE_END);
+        else if (open_element(e, f, w)) emit_next(f, REDUCE_INPUTS);
+        else w->element++;
+        return;
+    case REDUCE_INPUTS:
+        if (asked > 0) w->x[asked - 1] = f->result;
+        if (asked < w->n_inputs) {
+            f->asked++;
+            emit_want(e, f, f->i->operands[asked], 0, w->index[asked]);
+            return;
+        }
+        if (w->products) w->acc[0] = add_product(e, w);
+        else bind(e, f, w);
+        emit_next(f, w->products ? REDUCE_COMBINED : REDUCE_BODY);
+        return;
+    case REDUCE_BODY:
+        if (asked > 0) w->acc[asked - 1] = emit_as(e, f->result, type_of(f, asked - 1));
+        if (asked < w->n) {
+            f->asked++;
+            emit_want_in(e, f, w->env, f->i->called[0]->root, asked, NULL);
+            return;
+        }
+        emit_next(f, REDUCE_COMBINED);
+        return;
+    case REDUCE_COMBINED:
+        emit_else(e, &w->branch);
+        emit_end_if(e, &w->branch, w->n, w->acc, w->old, w->acc);
+        w->element++;
+        emit_next(f, REDUCE_ELEMENT);
+        return;
+    default:
+        close_loops(e, f, w);
     }
-    close_loops(e, f, w);
 }
 
 /* map -------------------------------------------------------------------------------------------------------------------------------- */
 
+enum { MAP_OPERANDS, MAP_BODY };
+
 void emit_step_map(EmitValues *e, EmitFrame *f)
 {
     const HloComputation *c = f->i->called[0];
-    const uint32_t n = f->i->n_operands, at = f->at++;
-    if (at == 0) f->x = WBB_NEW_N(e->arena, IrRef, n + 1);
-    else if (at <= n) f->x[at - 1] = emit_as(e, f->answer, c->parameters[at - 1]->shape->type);
-    if (at < n) emit_want(e, f, f->i->operands[at], 0, f->index);
-    else if (at == n) emit_want_in(e, f, emit_env(e, n, f->x), c->root, 0, NULL);
-    else emit_done(e, f, emit_as(e, f->answer, f->i->shape->type));
+    const uint32_t n = f->i->n_operands, asked = f->asked;
+    if (f->state == MAP_BODY) {
+        emit_done(e, f, emit_as(e, f->result, f->i->shape->type));
+        return;
+    }
+    if (!f->operands) f->operands = WBB_NEW_N(e->arena, IrRef, n + 1);
+    if (asked > 0) f->operands[asked - 1] = emit_as(e, f->result, c->parameters[asked - 1]->shape->type);
+    if (asked < n) {
+        f->asked++;
+        emit_want(e, f, f->i->operands[asked], 0, f->index);
+        return;
+    }
+    emit_next(f, MAP_BODY);
+    emit_want_in(e, f, emit_env(e, n, f->operands), c->root, 0, NULL);
 }

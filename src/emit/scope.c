@@ -1,10 +1,10 @@
 /* scope.c: blocks, and where a value may be used.
  *
- * Needs statements made through these functions; leaves blocks in which every use stands below what it uses. Each variable and each
- * result of a statement opens a scope; a node's home is the deepest scope among those of its leaves. An `if` whose branches turn out
- * to be cheap and free of statements becomes a select; one with the condition of the statement just before it joins that.
+ * Leaves blocks in which every use stands below what it uses. Each variable and each result of a statement opens a scope; a node's scope is
+ * the deepest among those of its leaves. An `if` whose branches are cheap and have no statements becomes a select; one with the condition of
+ * the statement just before it joins that.
  *
- *     if c {  let d = i - 3 in 0..8    yield load %p[d]  }         home of the load: the scope that d opens; closed after the `}`
+ *     if c {  let d = i - 3 in 0..8    yield load %p[d]  }         the load's scope is the one that d opens; it ends at the `}`
  */
 #include "emit/inner.h"
 
@@ -56,46 +56,46 @@ void emit_bound(EmitValues *e, IrRef leaf)
     const IrNode *n = ir_at(e->g, leaf);
     const uint32_t number = (uint32_t)n->imm;
     e->scope = new_scope(e, e->scope, emit_block(e));
-    if (n->op == OP_VALUE) *slot(e, &e->value_home, &e->values_capacity, number) = e->scope;
-    else *slot(e, &e->var_home, &e->vars_capacity, number) = e->scope;
+    if (n->op == OP_VALUE) *slot(e, &e->value_scope, &e->values_capacity, number) = e->scope;
+    else *slot(e, &e->var_scope, &e->vars_capacity, number) = e->scope;
 }
 
-/* The homes of all nodes made since the last look. */
-static void find_homes(EmitValues *e)
+/* Scope and cost of all nodes made since the last call. A load at a constant offset is cheap: all threads read it, so it is in a cache. */
+static void find_scopes(EmitValues *e)
 {
     const IrGraph *g = e->g;
-    if (e->homes_capacity < g->n) {
-        const uint32_t capacity = WBB_MAX(g->n, 2 * e->homes_capacity);
-        e->home = wbb_grow(e->arena, e->home, e->homes_capacity * sizeof *e->home, capacity * sizeof *e->home);
-        e->heavy = wbb_grow(e->arena, e->heavy, e->homes_capacity, capacity);
-        e->homes_capacity = capacity;
+    if (e->known_capacity < g->n) {
+        const uint32_t capacity = WBB_MAX(g->n, 2 * e->known_capacity);
+        e->scope_of = wbb_grow(e->arena, e->scope_of, e->known_capacity * sizeof *e->scope_of, capacity * sizeof *e->scope_of);
+        e->costly = wbb_grow(e->arena, e->costly, e->known_capacity, capacity);
+        e->known_capacity = capacity;
     }
-    for (; e->homes < g->n; e->homes++) {
-        const IrNode *n = ir_at(g, e->homes);
-        uint32_t home = 0;
-        bool heavy = (n->op == OP_LOAD && !ir_is_const(g, n->a[1])) || n->op == OP_CALL || sc_op_info[n->op].costly; /* one place for all is near */
-        if (n->op == OP_VAR) home = n->imm < e->vars_capacity ? e->var_home[n->imm] : 0;
-        else if (n->op == OP_VALUE) home = n->imm < e->values_capacity ? e->value_home[n->imm] : 0;
-        for (uint32_t i = 0, count = ir_arity(g, e->homes); i < count; i++) {
-            const IrRef x = ir_operand(g, e->homes, i);
-            home = WBB_MAX(home, e->home[x]);
-            heavy = heavy || e->heavy[x];
+    for (; e->n_known < g->n; e->n_known++) {
+        const IrNode *n = ir_at(g, e->n_known);
+        uint32_t scope = 0;
+        bool costly = (n->op == OP_LOAD && !ir_is_const(g, n->a[1])) || n->op == OP_CALL || sc_op_info[n->op].costly;
+        if (n->op == OP_VAR) scope = n->imm < e->vars_capacity ? e->var_scope[n->imm] : 0;
+        else if (n->op == OP_VALUE) scope = n->imm < e->values_capacity ? e->value_scope[n->imm] : 0;
+        for (uint32_t i = 0, count = ir_arity(g, e->n_known); i < count; i++) {
+            const IrRef x = ir_operand(g, e->n_known, i);
+            scope = WBB_MAX(scope, e->scope_of[x]);
+            costly = costly || e->costly[x];
         }
-        e->home[e->homes] = home;
-        e->heavy[e->homes] = heavy;
+        e->scope_of[e->n_known] = scope;
+        e->costly[e->n_known] = costly;
     }
 }
 
-bool emit_is_there(EmitValues *e, IrRef value)
+bool emit_is_available(EmitValues *e, IrRef value)
 {
-    find_homes(e);
-    return e->scopes.items[e->home[value]].open;
+    find_scopes(e);
+    return e->scopes.items[e->scope_of[value]].open;
 }
 
-bool emit_is_heavy(EmitValues *e, IrRef value)
+bool emit_is_costly(EmitValues *e, IrRef value)
 {
-    find_homes(e);
-    return e->heavy[value];
+    find_scopes(e);
+    return e->costly[value];
 }
 
 /* variables -------------------------------------------------------------------------------------------------------------------- */
@@ -112,7 +112,7 @@ IrRef emit_let(EmitValues *e, const char *stem, IrRef index, int64_t lo, int64_t
     if (lo == hi) return ir_index(e->g, lo);
     if (ir_within(e->g, index, lo, (WbbI128)hi + 1)) return index;
     WbbEntry *known = let_of(e, index, lo, hi);
-    if (known->value && emit_is_there(e, (IrRef)known->value)) return (IrRef)known->value;
+    if (known->value && emit_is_available(e, (IrRef)known->value)) return (IrRef)known->value;
     const IrRef var = ir_let(e->g, emit_block(e), emit_name(e, stem), index, lo, hi);
     emit_bound(e, var);
     known->value = var;
@@ -142,7 +142,7 @@ IrRef emit_start(EmitValues *e, IrRef integer, int64_t lo, int64_t hi)
     if (n.op == OP_IDX && ir_within(e->g, n.a[0], lo, (WbbI128)hi + 1)) return n.a[0];
     const IrRef value = clamped(e, integer, t, lo, hi);
     WbbEntry *known = let_of(e, value, lo, hi);
-    if (known->value && emit_is_there(e, (IrRef)known->value)) return (IrRef)known->value;
+    if (known->value && emit_is_available(e, (IrRef)known->value)) return (IrRef)known->value;
     const IrRef var = ir_let_value(e->g, emit_block(e), emit_name(e, "s"), value, lo, hi);
     emit_bound(e, var);
     known->value = var;
@@ -151,40 +151,40 @@ IrRef emit_start(EmitValues *e, IrRef integer, int64_t lo, int64_t hi)
 
 /* if --------------------------------------------------------------------------------------------------------------------------- */
 
-/* A value that both branches will use is made of a result of s, and no result itself: inside s it has no counterpart. */
-static bool is_made_of(EmitValues *e, const IrStmt *s, IrRef value)
+/* Does the value depend on a result of s, without being one? Inside s it has no counterpart. */
+static bool depends_on_result(EmitValues *e, const IrStmt *s, IrRef value)
 {
     if (!s->n_results) return false;
-    find_homes(e);
-    if (e->home[value] < e->value_home[s->results[0].value]) return false;
+    find_scopes(e);
+    if (e->scope_of[value] < e->value_scope[s->results[0].value]) return false;
     const IrNode *n = ir_at(e->g, value);
     for (uint32_t k = 0; n->op == OP_VALUE && k < s->n_results; k++)
         if (s->results[k].value == n->imm) return false;
     return true;
 }
 
-/* The last statement of the block, if it is an `if` of this condition that emit_if made, and may take the values' users in. */
-static EmitIf *to_join(EmitValues *e, IrRef condition, uint32_t n, const IrRef *values)
+/* The record of the block's last statement, if that is an `if` of this condition which what uses `values` may join; else NULL. */
+static EmitIfRecord *to_join(EmitValues *e, IrRef condition, uint32_t n, const IrRef *values)
 {
     const IrBlock *b = emit_block(e);
     if (!b->n || b->items[b->n - 1]->kind != IR_IF || b->items[b->n - 1]->condition != condition) return NULL;
-    if (e->top && e->top->env) return NULL; /* parameters of a called body may be results of that very `if` */
+    if (e->top && e->top->env) return NULL; /* a parameter of a called body may be a result of that `if` */
     for (uint32_t k = 0; k < n; k++)
-        if (is_made_of(e, b->items[b->n - 1], values[k])) return NULL;
+        if (depends_on_result(e, b->items[b->n - 1], values[k])) return NULL;
     for (uint32_t k = e->ifs.n; k-- > 0 && k + 16 > e->ifs.n;)
         if (e->ifs.items[k].s == b->items[b->n - 1]) return &e->ifs.items[k];
     return NULL;
 }
 
-EmitChoice emit_if_of(EmitValues *e, IrRef condition, uint32_t n, const IrRef *values)
+EmitIf emit_if_using(EmitValues *e, IrRef condition, uint32_t n, const IrRef *values)
 {
-    EmitChoice c = {.known = true, .outer = e->scope, .nodes = e->g->n};
+    EmitIf c = {.known = true, .outer = e->scope, .nodes = e->g->n};
     if (!condition) return c;
     if (ir_is_const(e->g, condition)) {
         c.known = ir_at(e->g, condition)->imm != 0;
         return c;
     }
-    const EmitIf *joined = to_join(e, condition, n, values);
+    const EmitIfRecord *joined = to_join(e, condition, n, values);
     if (joined) {
         c.s = joined->s;
         c.record = (uint32_t)(joined - e->ifs.items);
@@ -194,15 +194,15 @@ EmitChoice emit_if_of(EmitValues *e, IrRef condition, uint32_t n, const IrRef *v
     c.s = ir_stmt(e->g, emit_block(e), IR_IF);
     c.s->condition = condition;
     c.record = e->ifs.n;
-    const EmitIf record = {.s = c.s, .before = e->scope};
+    const EmitIfRecord record = {.s = c.s, .before = e->scope};
     WBB_PUSH(e->arena, &e->ifs, record);
     emit_enter(e, &c.s->body);
     return c;
 }
 
-EmitChoice emit_if(EmitValues *e, IrRef condition) { return emit_if_of(e, condition, 0, NULL); }
+EmitIf emit_if(EmitValues *e, IrRef condition) { return emit_if_using(e, condition, 0, NULL); }
 
-IrRef emit_seen(const EmitValues *e, const EmitChoice *c, bool then, IrRef value)
+IrRef emit_in_branch(const EmitValues *e, const EmitIf *c, bool then, IrRef value)
 {
     const IrNode *n = ir_at(e->g, value);
     for (uint32_t k = 0; c->s && n->op == OP_VALUE && k < c->s->n_results; k++)
@@ -210,10 +210,10 @@ IrRef emit_seen(const EmitValues *e, const EmitChoice *c, bool then, IrRef value
     return value;
 }
 
-void emit_else(EmitValues *e, EmitChoice *c)
+void emit_else(EmitValues *e, EmitIf *c)
 {
     if (!c->s) return;
-    EmitIf *r = &e->ifs.items[c->record];
+    EmitIfRecord *r = &e->ifs.items[c->record];
     r->then_end = e->scope;
     if (r->else_end) {
         emit_switch(e, r->else_end);
@@ -223,25 +223,25 @@ void emit_else(EmitValues *e, EmitChoice *c)
     emit_enter(e, &c->s->otherwise);
 }
 
-/* Nothing but nodes in both branches, few and light ones: a select does it. */
-static bool is_cheap(EmitValues *e, const EmitChoice *c, uint32_t n, const IrRef *then, const IrRef *otherwise)
+/* Both branches have nodes alone, few and cheap ones: a select does it. */
+static bool is_cheap(EmitValues *e, const EmitIf *c, uint32_t n, const IrRef *then, const IrRef *otherwise)
 {
     if (c->s->n_results || c->s->body.n || c->s->otherwise.n) return false;
-    bool same = true, heavy = false;
+    bool same = true, costly = false;
     for (uint32_t k = 0; k < n; k++) {
         same = same && then[k] == otherwise[k];
-        heavy = heavy || emit_is_heavy(e, then[k]) || emit_is_heavy(e, otherwise[k]);
+        costly = costly || emit_is_costly(e, then[k]) || emit_is_costly(e, otherwise[k]);
     }
-    return same || (!heavy && e->g->n - c->nodes <= CHEAP);
+    return same || (!costly && e->g->n - c->nodes <= CHEAP);
 }
 
-void emit_end_if(EmitValues *e, EmitChoice *c, uint32_t n, const IrRef *then, const IrRef *otherwise, IrRef *values)
+void emit_end_if(EmitValues *e, EmitIf *c, uint32_t n, const IrRef *then, const IrRef *otherwise, IrRef *values)
 {
     if (!c->s) {
         for (uint32_t k = 0; k < n; k++) values[k] = c->known ? then[k] : otherwise[k];
         return;
     }
-    EmitIf *r = &e->ifs.items[c->record];
+    EmitIfRecord *r = &e->ifs.items[c->record];
     r->else_end = e->scope;
     const bool cheap = is_cheap(e, c, n, then, otherwise);
     emit_switch(e, c->outer);

@@ -1,12 +1,13 @@
-/* cache.c: LLVM's code generators for our targets, and its fatal errors.
+/* cache.c: LLVM's code generators for the targets, and LLVM's fatal errors.
  *
- * Needs a target; leaves a target machine, kept for the next compile. LLVM accepts an unknown processor with no more than a
- * message on stderr, and left alone takes the first PTX version that has a processor, under which many instructions fail to
- * select: what exists stands here, and the version is the target's own.
+ * Needs a target; leaves a target machine, kept for the next compile. LLVM only prints a warning for an unknown
+ * processor, and by default uses the first PTX version that has the processor, for which it cannot select many
+ * instructions. So this file lists the processors, and the PTX version is the target's own.
  *
- * Between instruction selection and what we have optimised, LLVM's code generator reassociates sums and looks for products to share,
- * and what it knows of a sum of n terms takes n terms: hashes of many rounds are quadratic (16,000 operations, 17 s). So there
- * are two machines: that one, and one for huge bodies, which selects and no more (0.6 s; ptxas makes the same code of both).
+ * Before it selects instructions, LLVM's code generator reassociates sums and looks for common products, in time
+ * proportional to the terms of each sum: it is quadratic for a hash of many rounds (16,000 operations take 17 s). So a
+ * target has two machines: the usual one, and one for huge functions that leaves these improvements out (0.6 s; ptxas
+ * makes the same code of both).
  *
  *     ll_machine(s, sm_90, false): -mcpu=sm_90 -mattr=+ptx88 -O2
  */
@@ -15,7 +16,8 @@
 #include <string.h>
 #include <threads.h>
 
-/* Processors that ptxas 13 takes, and the first PTX version (times ten) that has them: a lower one is a fatal error of LLVM. */
+/* The processors that ptxas 13 knows, and the first PTX version (times ten) of each: LLVM ends with a fatal error for a
+ * lower one. */
 static const struct {
     const char *name;
     uint32_t first;
@@ -25,16 +27,16 @@ static const struct {
     {"sm_103a", 88}, {"sm_103f", 88}, {"sm_110", 90},  {"sm_110a", 90}, {"sm_110f", 90}, {"sm_120", 87},
     {"sm_120a", 87}, {"sm_120f", 88}, {"sm_121", 88},  {"sm_121a", 88}, {"sm_121f", 88},
 };
-enum { LAST_VERSION = 90 }; /* that LLVM 22 writes */
+enum { LAST_VERSION = 90 }; /* the last that LLVM 22 writes */
 
 static once_flag initialised = ONCE_FLAG_INIT;
 
-/* LLVM's handler takes no argument and must not return, hence one place per thread to jump to. */
+/* LLVM's handler has no argument of ours and must not return; so each thread has one target to jump to. */
 static _Thread_local LlFatal *catching;
 
 static void on_fatal(const char *reason)
 {
-    if (!catching) return; /* not ours: LLVM goes on to end the process, as it would without us */
+    if (!catching) return; /* not in a compile of ours: LLVM ends the process */
     const size_t n = WBB_MIN(strlen(reason), sizeof catching->text - 1);
     memcpy(catching->text, reason, n);
     catching->text[n] = 0;
@@ -52,15 +54,16 @@ static void initialise(void)
 
 LlFatal *ll_catch(LlFatal *f)
 {
-    LlFatal *former = catching;
+    LlFatal *previous = catching;
     catching = f;
-    return former;
+    return previous;
 }
 
-/* "8.8" -> 88; 0 if it is nothing of the kind */
+/* "8.8" -> 88; 0 for a text of another form */
 static uint32_t ptx_version(const char *text)
 {
-    if (strlen(text) != 3 || text[0] < '0' || text[0] > '9' || text[1] != '.' || text[2] < '0' || text[2] > '9') return 0;
+    static const char digits[] = "0123456789";
+    if (strlen(text) != 3 || !strchr(digits, text[0]) || text[1] != '.' || !strchr(digits, text[2])) return 0;
     return (uint32_t)(text[0] - '0') * 10 + (uint32_t)(text[2] - '0');
 }
 
@@ -68,10 +71,10 @@ static LLVMTargetMachineRef machine_new(LlCache *s, const TgTarget *t, bool huge
 {
     size_t i = 0;
     while (i < WBB_LEN(processors) && strcmp(processors[i].name, t->name) != 0) i++;
-    if (i == WBB_LEN(processors)) wbb_fail(s->cx, (WbbLoc){0}, "target '%s' is no processor that this version knows", t->name);
+    if (i == WBB_LEN(processors)) wbb_fail(s->cx, (WbbLoc){0}, "target '%s' is not a known processor", t->name);
     const uint32_t version = ptx_version(t->ptx);
     if (version < processors[i].first || version > LAST_VERSION)
-        wbb_fail(s->cx, (WbbLoc){0}, "target '%s' and PTX %s do not go together", t->name, t->ptx);
+        wbb_fail(s->cx, (WbbLoc){0}, "target '%s' does not support PTX %s", t->name, t->ptx);
     const char *feature = wbb_format(s->arena, "+ptx%u", version);
     call_once(&initialised, initialise);
 
@@ -82,8 +85,9 @@ static LLVMTargetMachineRef machine_new(LlCache *s, const TgTarget *t, bool huge
         LLVMDisposeMessage(message);
         wbb_fail(s->cx, (WbbLoc){0}, "LLVM: %s", text);
     }
-    return LLVMCreateTargetMachine(target, "nvptx64-nvidia-cuda", t->name, feature,
-                                   huge ? LLVMCodeGenLevelNone : LLVMCodeGenLevelDefault, LLVMRelocDefault, LLVMCodeModelDefault);
+    const LLVMCodeGenOptLevel level = huge ? LLVMCodeGenLevelNone : LLVMCodeGenLevelDefault;
+    return LLVMCreateTargetMachine(target, "nvptx64-nvidia-cuda", t->name, feature, level, LLVMRelocDefault,
+                                   LLVMCodeModelDefault);
 }
 
 LLVMTargetMachineRef ll_machine(LlCache *s, const TgTarget *t, bool huge)
@@ -91,7 +95,7 @@ LLVMTargetMachineRef ll_machine(LlCache *s, const TgTarget *t, bool huge)
     for (uint32_t i = 0; i < s->n_machines; i++)
         if (s->machines[i].target == t && s->machines[i].huge == huge) return s->machines[i].machine;
     LLVMTargetMachineRef made = machine_new(s, t, huge);
-    if (s->n_machines == WBB_LEN(s->machines)) { /* the oldest goes */
+    if (s->n_machines == WBB_LEN(s->machines)) { /* dispose of the oldest */
         LLVMDisposeTargetMachine(s->machines[0].machine);
         memmove(s->machines, s->machines + 1, sizeof s->machines - sizeof *s->machines);
         s->n_machines--;

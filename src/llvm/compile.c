@@ -1,8 +1,9 @@
-/* compile.c: the way of one kernel through LLVM: build, link libdevice, optimise, generate code.
+/* compile.c: one kernel through LLVM: build the module, link libdevice, optimise, generate code.
  *
- * Needs a kernel after `isel`; leaves PTX text. Whatever LLVM reports is an error of ours: diagnostics of severity error,
- * which LLVM's own functions do not return; functions that nobody defines, which the assembler would meet; and fatal errors,
- * after which LLVM's objects are left alone. All others are disposed of on every path.
+ * Needs a kernel after `isel`; leaves PTX text. The compile fails on everything that LLVM reports: diagnostics of
+ * severity error, which LLVM's functions do not return; functions without a definition, which the assembler would
+ * reject; and fatal errors, after which LLVM's objects are neither used nor disposed of. On every other path they are
+ * disposed of.
  *
  *     out.ptx: ".version 8.8 .target sm_90 .. .visible .entry gelu( .. ) .maxntid 128 { .. }"
  */
@@ -11,15 +12,18 @@
 #include <llvm-c/Analysis.h>
 #include <string.h>
 
-/* As good as O2 on every kernel tried, at a quarter of its time. */
-#define FUNCTION_PASSES                                                                                                  \
-    "function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(loop-rotate,licm),"     \
+/* As good as O2 on every kernel tried, in a quarter of its time. */
+#define FUNCTION_PASSES                                                                                   \
+    "function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(loop-rotate,licm)," \
     "early-cse<memssa>,dce)"
 static const char passes_alone[] = FUNCTION_PASSES;
 static const char passes_with_library[] = "function(simplifycfg),always-inline,globaldce," FUNCTION_PASSES;
-/* What of the code generator's own improvements a huge body would miss: constants of addresses come last, where loads take them. */
+/* For huge functions, whose machine leaves its own improvements out: split constants off addresses, so that loads take
+ * them as immediate offsets. */
 static const char passes_huge[] = "function(separate-const-offset-from-gep,early-cse)";
-enum { MANY_SUMS = 200 }; /* 0.1 s; index arithmetic of real fusions stays below that, hashes of hundreds of rounds do not */
+/* From this number of integer sums and products on a function is huge: at it, the usual machine takes 0.1 s. Index
+ * arithmetic of real fusions has at most 164; hashes of hundreds of rounds have thousands. */
+enum { MANY_SUMS = 200 };
 
 static void on_diagnostic(LLVMDiagnosticInfoRef info, void *arg)
 {
@@ -80,7 +84,8 @@ static void run_passes(LlBuild *b, const char *passes)
     check(b, "optimising");
 }
 
-/* Additions and products of integers: as long as they may hang together, the code generator's improvements take their number squared. */
+/* Has a function so many integer additions and products that the usual machine, quadratic in their number, takes too
+ * long? */
 static bool is_huge(LlBuild *b)
 {
     for (LLVMValueRef f = LLVMGetFirstFunction(b->module); f; f = LLVMGetNextFunction(f)) {
@@ -120,15 +125,15 @@ static void generate(LlBuild *b)
     char *ptx = wbb_alloc(b->arena, b->out.n_ptx + 1);
     memcpy(ptx, LLVMGetBufferStart(b->memory), b->out.n_ptx);
     b->out.ptx = ptx;
-    ll_say_ptx(b);
+    ll_annotate_ptx(b);
 }
 
-static void steps(LlBuild *b)
+static void compile(LlBuild *b)
 {
     open_module(b);
     ll_build(b);
     verify(b);
-    if (b->o->keep_llvm) b->out.llvm_before = ll_say_llvm(b);
+    if (b->o->keep_llvm) b->out.llvm_before = ll_print_llvm(b);
 
     double since = wbb_cpu_ms();
     ll_link(b);
@@ -138,14 +143,15 @@ static void steps(LlBuild *b)
     since = wbb_cpu_ms();
     optimise(b);
     b->out.ms_optimise = wbb_cpu_ms() - since;
-    if (b->o->keep_llvm) b->out.llvm_after = ll_say_llvm(b);
+    if (b->o->keep_llvm) b->out.llvm_after = ll_print_llvm(b);
 
     since = wbb_cpu_ms();
     generate(b);
     b->out.ms_codegen = wbb_cpu_ms() - since;
 }
 
-static void body(WbbCx *cx, void *arg)
+/* Called by wbb_guard. */
+static void catch_fatal(WbbCx *cx, void *arg)
 {
     LlBuild *b = arg;
     LlFatal *fatal = WBB_NEW(b->arena, LlFatal);
@@ -154,7 +160,7 @@ static void body(WbbCx *cx, void *arg)
         b->abandoned = true;
         wbb_fail(cx, (WbbLoc){0}, "@%s: LLVM gave up: %s", b->k->name, fatal->text);
     }
-    steps(b);
+    compile(b);
 }
 
 static void dispose(LlBuild *b)
@@ -182,9 +188,9 @@ LlOutput ll_compile(WbbCx *cx, WbbArena *a, const IrKernel *k, const TgTarget *t
     b->t = t;
     b->o = o;
     b->cache = o->cache ? o->cache : ll_cache_new(cx);
-    LlFatal *former = ll_catch(NULL);
-    const WbbStatus status = wbb_guard(cx, body, b);
-    ll_catch(former);
+    LlFatal *previous = ll_catch(NULL);
+    const WbbStatus status = wbb_guard(cx, catch_fatal, b);
+    ll_catch(previous);
     dispose(b);
     if (!o->cache) ll_cache_free(b->cache);
     if (status != WBB_OK) wbb_rethrow(cx, status);

@@ -1,27 +1,26 @@
-/* forms.c: values whose form in LLVM is not that of a number: elements narrower than a byte, and complex ones.
+/* forms.c: values without a scalar LLVM type of their own in memory: elements narrower than a byte, and complex
+ * elements.
  *
- * Needs emitted operands; leaves LLVM values. A type of 2 or 4 bits is iN as a value and has 8/N elements to a byte in memory, the
- * first in the low bits: an access is one of words, from which the lanes are shifted out. Whoever stores owns whole bytes; a scalar
- * load takes its bits out of the byte. A complex value is a vector of its parts, <2 x float>, and several lanes are one vector of all.
+ * Needs emitted operands; leaves LLVM values. An element of 2 or 4 bits is iN as a value; memory holds 8/N of them in a
+ * byte, the first in the low bits. A vector access loads or stores whole words, and shifts the lanes out of or into
+ * them. A store covers whole bytes; a scalar load shifts its bits out of a byte. A complex value is a vector of its two
+ * parts, <2 x float>, and a vector of complex lanes is one vector of all their parts.
  *
- *     load.i4x8 %in[8*t]       ->  %w = load i32, ptr (gep i8, %in, lshr (8*t), 1); lanes trunc (lshr %w, 0), (lshr %w, 4), ..
+ *     load.i4x8 %in[8*t]       ->  %w = load i32, ptr (gep i8, %in, lshr (8*t), 1); lanes trunc (lshr %w, 4*i)
  *     complex.c64.f32(x, y)    ->  <2 x float> (x, y);   re.f32.c64(z)  ->  extractelement z, 0
  */
 #include "llvm/inner.h"
 
-bool ll_is_packed(ScType t) { return t != SC_PRED && sc_type_info[t].bits > 0 && sc_type_info[t].bits < 8; }
-uint32_t ll_parts(IrType t) { return sc_type_info[IR_SC(t)].cls == 'C' ? 2 : 1; }
-
 static LLVMValueRef number(LLVMTypeRef t, uint64_t n) { return LLVMConstInt(t, n, false); }
 
-/* The words that an access of this many bits is made of. */
+/* The LLVM type of an access of this many bits. */
 static LLVMTypeRef words(LlBuild *b, uint32_t bits)
 {
     if (bits <= 32) return LLVMIntTypeInContext(b->llvm, bits < 8 ? 8 : bits);
     return LLVMVectorType(b->i32, bits / 32);
 }
 
-/* Bit `at` of the words and what follows it, in the low bits of an integer. */
+/* The bits of the words from bit `at` on, in the low bits of an integer. */
 static LLVMValueRef from_bit(LlBuild *b, LLVMValueRef w, uint32_t at)
 {
     LLVMTypeRef type = LLVMTypeOf(w);
@@ -31,7 +30,7 @@ static LLVMValueRef from_bit(LlBuild *b, LLVMValueRef w, uint32_t at)
     return at ? LLVMBuildLShr(b->builder, w, number(type, at), "") : w;
 }
 
-/* The byte in which an element begins. */
+/* The address of the byte in which element `index` begins. */
 static LLVMValueRef byte_address(LlBuild *b, LLVMValueRef base, LLVMValueRef index, uint32_t bits)
 {
     LLVMTypeRef type = LLVMTypeOf(index);
@@ -40,7 +39,8 @@ static LLVMValueRef byte_address(LlBuild *b, LLVMValueRef base, LLVMValueRef ind
     return LLVMBuildGEP2(b->builder, b->i8, base, &byte, 1, "");
 }
 
-LLVMValueRef ll_load_packed(LlBuild *b, LLVMValueRef base, LLVMValueRef index, IrType type, uint32_t align, LLVMValueRef *load)
+LLVMValueRef ll_load_packed(LlBuild *b, LLVMValueRef base, LLVMValueRef index, IrType type, uint32_t align,
+                            LLVMValueRef *load)
 {
     const uint32_t bits = sc_type_info[IR_SC(type)].bits, lanes = IR_LANES(type);
     LLVMTypeRef one = ll_type(b, type & 63u);
@@ -49,8 +49,8 @@ LLVMValueRef ll_load_packed(LlBuild *b, LLVMValueRef base, LLVMValueRef index, I
     *load = w;
     if (lanes == 1) {
         LLVMTypeRef type_of_index = LLVMTypeOf(index);
-        LLVMValueRef place = LLVMBuildAnd(b->builder, index, number(type_of_index, 8 / bits - 1), "");
-        LLVMValueRef narrow = type_of_index == b->i32 ? place : LLVMBuildTrunc(b->builder, place, b->i32, "");
+        LLVMValueRef in_byte = LLVMBuildAnd(b->builder, index, number(type_of_index, 8 / bits - 1), "");
+        LLVMValueRef narrow = type_of_index == b->i32 ? in_byte : LLVMBuildTrunc(b->builder, in_byte, b->i32, "");
         LLVMValueRef shift = LLVMBuildMul(b->builder, narrow, number(b->i32, bits), "");
         LLVMValueRef whole = LLVMBuildZExt(b->builder, LLVMBuildFreeze(b->builder, w, ""), b->i32, "");
         return LLVMBuildTrunc(b->builder, LLVMBuildLShr(b->builder, whole, shift, ""), one, "");
@@ -63,9 +63,11 @@ LLVMValueRef ll_load_packed(LlBuild *b, LLVMValueRef base, LLVMValueRef index, I
     return v;
 }
 
-LLVMValueRef ll_store_packed(LlBuild *b, LLVMValueRef v, LLVMValueRef base, LLVMValueRef index, IrType type, uint32_t align)
+LLVMValueRef ll_store_packed(LlBuild *b, LLVMValueRef v, LLVMValueRef base, LLVMValueRef index, IrType type,
+                             uint32_t align)
 {
-    const uint32_t bits = sc_type_info[IR_SC(type)].bits, lanes = IR_LANES(type), all = bits * lanes, word = WBB_MIN(all, 32);
+    const uint32_t bits = sc_type_info[IR_SC(type)].bits, lanes = IR_LANES(type);
+    const uint32_t all = bits * lanes, word = WBB_MIN(all, 32);
     if (all < 8) wbb_fail(b->cx, (WbbLoc){0}, "@%s: a store of %u bits: a thread stores whole bytes", b->k->name, all);
     LLVMTypeRef type_of_word = LLVMIntTypeInContext(b->llvm, word), whole = words(b, all);
     LLVMValueRef out = LLVMGetPoison(whole);
@@ -84,7 +86,7 @@ LLVMValueRef ll_store_packed(LlBuild *b, LLVMValueRef v, LLVMValueRef base, LLVM
     return store;
 }
 
-/* Every second element from `first` on. */
+/* Elements first, first + 2, .. of x. */
 static LLVMValueRef halves(LlBuild *b, LLVMValueRef x, uint32_t first, uint32_t count)
 {
     if (count == 1) return LLVMBuildExtractElement(b->builder, x, number(b->i32, first), "");

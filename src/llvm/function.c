@@ -1,11 +1,12 @@
-/* function.c: the kernel and its functions as LLVM functions, and calls.
+/* function.c: builds the kernel and its functions as LLVM functions.
  *
- * Needs places, the functions in an order in which callees come first; leaves the kernel, of calling convention ptx_kernel, and one
- * internal function for each of the IR, which takes the buffers that it or its callees read, then its indices, in 32 bits where their
- * intervals fit. Several results are a struct. Nothing is inlined: the emitter has decided what is code of its own.
+ * Needs a kernel after `isel`, its functions ordered with callees first; leaves an LLVM module with the kernel, of
+ * calling convention ptx_kernel, and one internal function for each function of the kernel. That takes a pointer to
+ * each buffer that it or its callees read, then its indices, in 32 bits where their intervals fit, and returns several
+ * results as a struct. Functions are not inlined: src/emit has decided what becomes a function.
  *
  *     kernel @relu(%in: bf16[4096], %out: out bf16[4096]) block 128 grid 4 { .. }
- *     ->  define ptx_kernel void @relu(ptr addrspace(1) noalias readonly align 16 %in, ptr addrspace(1) noalias writeonly .. %out)
+ *     ->  define ptx_kernel void @relu(ptr addrspace(1) noalias readonly align 16 %in, ptr addrspace(1) .. %out)
  *     func @row(i in 0..512) -> f32 { .. load %in[..] .. }
  *     ->  define internal float @relu_row(ptr addrspace(1) .. %in, i32 %i)
  */
@@ -13,14 +14,15 @@
 
 #include <string.h>
 
-enum { PTX_KERNEL = 71, GLOBAL = 1, READS_ARGUMENTS = 1 }; /* the last: memory(argmem: read), as LLVM's attribute holds it */
+/* READS_ARGUMENTS: LLVM's encoding of memory(argmem: read) */
+enum { PTX_KERNEL = 71, GLOBAL = 1, READS_ARGUMENTS = 1 };
 
 static void attribute(LlBuild *b, LLVMAttributeIndex at, const char *name, uint64_t value)
 {
     LLVMAddAttributeAtIndex(b->function, at, ll_attribute(b, name, value));
 }
 
-/* The buffer is parameter `number`. */
+/* Make parameter `number` the pointer of the buffer, with the attributes that follow from how the kernel uses it. */
 static void pass_buffer(LlBuild *b, uint32_t buffer, uint32_t number)
 {
     const IrBuffer *x = &b->k->buffers[buffer];
@@ -32,7 +34,7 @@ static void pass_buffer(LlBuild *b, uint32_t buffer, uint32_t number)
     if (x->align) attribute(b, number + 1, "align", x->align);
 }
 
-/* What PTX takes as the name of an entry; LLVM would write any other as it is. */
+/* The letters of a PTX identifier. LLVM does not check or rewrite the names of functions. */
 static const char name_letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$";
 
 static bool is_identifier(const char *name)
@@ -41,7 +43,7 @@ static bool is_identifier(const char *name)
     return *name && !digit && strspn(name, name_letters) == strlen(name);
 }
 
-/* A name for what the kernel brings with it. */
+/* A name in the module for a function or table of the kernel: the kernel's name comes first. */
 static const char *name_of(LlBuild *b, const char *own)
 {
     char *name = wbb_format(b->arena, "%s_%s", b->k->name, own);
@@ -50,7 +52,7 @@ static const char *name_of(LlBuild *b, const char *own)
     return name;
 }
 
-/* The bytes of a table as they lie in memory: elements narrower than a byte are packed, low bits first. */
+/* A constant with the bytes of a table in memory: elements narrower than a byte are packed, low bits first. */
 static void make_table(LlBuild *b, uint32_t buffer)
 {
     const IrBuffer *x = &b->k->buffers[buffer];
@@ -60,7 +62,8 @@ static void make_table(LlBuild *b, uint32_t buffer)
     if (ll_is_packed(x->type)) {
         const size_t each = 8 / bits;
         uint8_t *packed = WBB_NEW_N(b->arena, uint8_t, n / each + 2);
-        for (size_t i = 0; i < n; i++) packed[i / each] = (uint8_t)(packed[i / each] | (bytes[i] & sc_mask(x->type)) << i % each * bits);
+        for (size_t i = 0; i < n; i++)
+            packed[i / each] = (uint8_t)(packed[i / each] | (bytes[i] & sc_mask(x->type)) << i % each * bits);
         n = (n + each - 1) / each;
         bytes = packed;
     }
@@ -90,29 +93,30 @@ static void make_kernel(LlBuild *b)
                             LLVMCreateStringAttribute(b->llvm, "nvvm.maxntid", 12, bound, (unsigned)strlen(bound)));
     for (uint32_t i = 0; i < n; i++) pass_buffer(b, i, i);
     for (uint32_t i = n; i < k->n_buffers; i++) make_table(b, i);
-    for (uint32_t i = 0; i < n; i++) /* an operand whose memory an output has is read there: one pointer */
+    for (uint32_t i = 0; i < n; i++) /* an operand that an in-place output aliases is read by the output's pointer */
         if (k->buffers[i].alias) b->pointers[k->buffers[i].alias - 1] = b->pointers[i];
 }
 
-/* --- functions of the kernel ------------------------------------------------------------------------------------------------------ */
-static bool is_wide(const IrVar *v) { return v->lo < INT32_MIN || v->hi > INT32_MAX; }
-
-/* Which buffers each function reads, by the homes of loads and calls. */
+/* --- functions of the kernel
+ * --------------------------------------------------------------------------------------------- */
+/* The buffers that each function reads: those of the loads emitted in its scopes, and those of its callees. */
 static void find_reads(LlBuild *b)
 {
     struct Call {
         uint32_t callee;
         struct Call *next;
     } **calls = WBB_NEW_N(b->arena, struct Call *, b->k->n_functions + 1);
-    for (uint32_t f = 0; f < b->k->n_functions; f++) b->callees[f].reads = WBB_NEW_N(b->arena, bool, b->k->n_buffers + 1);
-    uint32_t number = 0, *of = WBB_NEW_N(b->arena, uint32_t, b->places.n_scopes); /* the function of a root; n_functions: the kernel */
-    for (uint32_t s = 1; s < b->places.n_scopes; s++)
-        if (b->places.scopes[s].root == s) of[s] = number++;
+    for (uint32_t f = 0; f < b->k->n_functions; f++)
+        b->callees[f].reads = WBB_NEW_N(b->arena, bool, b->k->n_buffers + 1);
+    /* of[root]: number of the function that the scope belongs to; the kernel's is n_functions */
+    uint32_t number = 0, *of = WBB_NEW_N(b->arena, uint32_t, b->scopes.n);
+    for (uint32_t s = 1; s < b->scopes.n; s++)
+        if (b->scopes.items[s].root == s) of[s] = number++;
     for (IrRef r = 1; r < b->g->n; r++) {
         const IrNode *n = ir_at(b->g, r);
         if (n->op != OP_LOAD && n->op != OP_CALL) continue;
-        for (const LlHome *h = b->places.home[r]; h; h = h->next) {
-            const uint32_t f = of[b->places.scopes[h->scope].root];
+        for (const LlScopeList *s = b->scopes.emitted[r]; s; s = s->next) {
+            const uint32_t f = of[b->scopes.items[s->scope].root];
             if (f == b->k->n_functions) continue;
             if (n->op == OP_LOAD) {
                 b->callees[f].reads[ir_at(b->g, n->a[0])->imm] = true;
@@ -141,7 +145,7 @@ static void make_function(LlBuild *b, const IrFunction *f, LlCallee *c)
     uint32_t n = 0, at = 0;
     for (uint32_t i = 0; i < b->k->n_buffers; i++)
         if (c->reads[i]) types[n++] = LLVMPointerTypeInContext(b->llvm, GLOBAL);
-    for (uint32_t i = 0; i < f->n_params; i++) types[n++] = is_wide(&b->g->vars[f->params[i]]) ? b->i64 : b->i32;
+    for (uint32_t i = 0; i < f->n_params; i++) types[n++] = ll_is_wide_var(&b->g->vars[f->params[i]]) ? b->i64 : b->i32;
     c->result = result_type(b, f);
     c->type = LLVMFunctionType(c->result, types, n, false);
     b->function = c->function = LLVMAddFunction(b->module, name_of(b, f->name), c->type);
@@ -166,68 +170,56 @@ static void build_function(LlBuild *b, const IrFunction *f, LlCallee *c)
 {
     make_function(b, f, c);
     ll_lines_function(b, LLVMGetValueName(b->function));
-    const LlEnd end = ll_scope(b, &f->body, LLVMAppendBasicBlockInContext(b->llvm, b->function, "entry"), f->yields, f->n_yields);
+    LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(b->llvm, b->function, "entry");
+    const LlScopeEnd end = ll_scope(b, &f->body, entry, f->yields, f->n_yields);
     LLVMPositionBuilderAtEnd(b->builder, end.block);
     ll_lines_control(b, LL_BY_RETURN);
     LLVMValueRef v = end.values[0];
     if (f->n_yields > 1) v = LLVMGetPoison(c->result);
-    for (uint32_t i = 0; f->n_yields > 1 && i < f->n_yields; i++) v = LLVMBuildInsertValue(b->builder, v, end.values[i], i, "");
+    for (uint32_t i = 0; f->n_yields > 1 && i < f->n_yields; i++)
+        v = LLVMBuildInsertValue(b->builder, v, end.values[i], i, "");
     LLVMBuildRet(b->builder, v);
 }
 
-void ll_functions(LlBuild *b)
+static void build_kernel(LlBuild *b)
+{
+    make_kernel(b);
+    ll_lines_function(b, b->k->name);
+    LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(b->llvm, b->function, "entry");
+    const LlScopeEnd end = ll_scope(b, &b->k->body, entry, NULL, 0);
+    LLVMPositionBuilderAtEnd(b->builder, end.block);
+    ll_lines_control(b, LL_BY_RETURN);
+    LLVMBuildRetVoid(b->builder);
+}
+
+static void allocate(LlBuild *b)
 {
     const IrKernel *k = b->k;
-    if (!is_identifier(k->name)) wbb_fail(b->cx, (WbbLoc){0}, "@%s: a kernel's name is letters, digits, _ and $", k->name);
+    b->scopes = ll_assign_scopes(b->arena, k, b->t->tables);
+    b->points = WBB_NEW_N(b->arena, LlInsertPoint, b->scopes.n);
+    b->open = WBB_NEW_N(b->arena, bool, b->scopes.n);
+    b->next_scope = 1;
+    b->values = WBB_NEW_N(b->arena, LLVMValueRef, b->g->n);
+    b->vars = WBB_NEW_N(b->arena, LLVMValueRef, b->g->n_vars + 1);
+    b->results = WBB_NEW_N(b->arena, LLVMValueRef, b->g->n_values + 1);
+    b->rows = WBB_NEW_N(b->arena, LlRow *, b->t->tables->n_instrs + 1);
     b->pointers = WBB_NEW_N(b->arena, LLVMValueRef, k->n_buffers + 1);
     b->constant = WBB_NEW_N(b->arena, bool, k->n_buffers + 1);
     b->callees = WBB_NEW_N(b->arena, LlCallee, k->n_functions + 1);
     for (uint32_t i = 0; i < k->n_buffers; i++) b->constant[i] = !k->buffers[i].output;
     for (uint32_t i = 0; i < k->n_buffers; i++)
         if (k->buffers[i].alias) b->constant[k->buffers[i].alias - 1] = false;
+}
+
+void ll_build(LlBuild *b)
+{
+    const IrKernel *k = b->k;
+    if (!is_identifier(k->name))
+        wbb_fail(b->cx, (WbbLoc){0}, "@%s: a kernel's name is letters, digits, _ and $", k->name);
+    allocate(b);
+    ll_lines_begin(b);
     if (k->n_functions) find_reads(b);
     for (uint32_t i = 0; i < k->n_functions; i++) build_function(b, k->functions[i], &b->callees[i]);
-    make_kernel(b);
-    ll_lines_function(b, k->name);
-    const LlEnd end = ll_scope(b, &k->body, LLVMAppendBasicBlockInContext(b->llvm, b->function, "entry"), NULL, 0);
-    LLVMPositionBuilderAtEnd(b->builder, end.block);
-    ll_lines_control(b, LL_BY_RETURN);
-    LLVMBuildRetVoid(b->builder);
-}
-
-/* --- calls ------------------------------------------------------------------------------------------------------------------------ */
-static LLVMValueRef call(LlBuild *b, IrRef r)
-{
-    const LlCallee *c = &b->callees[IR_CALLEE(ir_at(b->g, r)->imm)];
-    const IrFunction *f = b->k->functions[IR_CALLEE(ir_at(b->g, r)->imm)];
-    LLVMValueRef *args = WBB_NEW_N(b->arena, LLVMValueRef, b->k->n_buffers + f->n_params + 1);
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < b->k->n_buffers; i++)
-        if (c->reads[i]) args[n++] = b->pointers[i];
-    for (uint32_t i = 0; i < f->n_params; i++) args[n++] = ll_index(b, ir_operand(b->g, r, i), is_wide(&b->g->vars[f->params[i]]));
-    return LLVMBuildCall2(b->builder, c->type, c->function, args, n, "");
-}
-
-/* The last call of the same function with the same arguments; its value is NULL if there was none. */
-static LlCalled *called(LlBuild *b, IrRef r)
-{
-    const uint32_t n = ir_arity(b->g, r);
-    uint32_t *key = WBB_NEW_N(b->arena, uint32_t, n + 1);
-    key[0] = IR_CALLEE(ir_at(b->g, r)->imm);
-    for (uint32_t i = 0; i < n; i++) key[i + 1] = ir_operand(b->g, r, i);
-    WbbEntry *e = wbb_map_put_bytes(&b->called, key, (n + 1) * sizeof *key);
-    if (!e->pointer) e->pointer = WBB_NEW(b->arena, LlCalled);
-    return e->pointer;
-}
-
-/* One call for all its results. */
-LLVMValueRef ll_call(LlBuild *b, IrRef r)
-{
-    const uint32_t which = IR_WHICH(ir_at(b->g, r)->imm);
-    if (b->k->functions[IR_CALLEE(ir_at(b->g, r)->imm)]->n_yields == 1) return call(b, r);
-    LlCalled *made = called(b, r);
-    const uint32_t scope = b->places.home[r]->scope;
-    if (!made->value || !b->open[made->scope] || made->scope > scope) /* else that of an enclosing scope serves */
-        *made = (LlCalled){scope, call(b, r)};
-    return LLVMBuildExtractValue(b->builder, made->value, which, "");
+    build_kernel(b);
+    ll_lines_end(b);
 }

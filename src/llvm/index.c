@@ -1,11 +1,12 @@
 /* index.c: index arithmetic and addresses.
  *
- * Needs emitted operands; leaves LLVM values of 32 bits, or of 64 where a node carries SC_FLAG_WIDE. A sum adds what depends on
- * outer scopes first, so that LLVM can move it out of a loop, and its constant last. In an address the constant is a step of its
- * own: accesses that differ in it alone share one register and have immediate offsets.
+ * Needs emitted operands; leaves LLVM values of 32 bits, or of 64 where a node carries SC_FLAG_WIDE. A sum adds its
+ * terms from outer scopes first, so that LLVM can move partial sums out of loops, and its constant last. In an address
+ * the constant is a getelementptr of its own: accesses that differ only in the constant share one register and have
+ * immediate offsets.
  *
- *     load %x[1024*bid + 8*tid + 8]:bf16x8
- *     ->  %i = add (mul %bid, 128), %tid; %p = gep [8 x bfloat], %x, zext %i; load (gep bfloat, %p, 8)      ld.v4.b32 [%rd+16]
+ *     load %x[1024*bid + 8*tid + 8]:bf16x8        in PTX ld.v4.b32 [%rd+16]
+ *     ->  %i = add (mul %bid, 128), %tid; %p = gep [8 x bfloat], %x, zext %i; load (gep bfloat, %p, 8)
  */
 #include "ir/facts.h"
 #include "llvm/inner.h"
@@ -23,7 +24,7 @@ bool ll_is_wide(const IrGraph *g, IrRef r)
     return (n->flags & SC_FLAG_WIDE) || (n->op == OP_CONST && !fits_i32((int64_t)n->imm));
 }
 
-/* x, of an index node with the fact f, in 64 or 32 bits */
+/* x in 64 or 32 bits; `low` is the least value that it may have. */
 static LLVMValueRef resize(LlBuild *b, LLVMValueRef x, bool wide, WbbI128 low)
 {
     LLVMTypeRef to = wide ? b->i64 : b->i32;
@@ -41,7 +42,7 @@ LLVMValueRef ll_index(LlBuild *b, IrRef r, bool wide)
     return resize(b, b->values[r], wide, ir_fact(b->g, r).lo);
 }
 
-/* Terms of a sum, or the one term that another node is. */
+/* An index as constant + terms: a node that is neither a sum nor a constant is one term. */
 typedef struct {
     const IrTerm *terms;
     uint32_t n;
@@ -67,20 +68,23 @@ static void split(Split *s, const IrGraph *g, IrRef r)
     }
 }
 
-/* A variable that is an index and a constant is that index, and the constant joins the others: it may become part of the access, and
- * neighbours have one register. */
-static void open_variables(LlBuild *b, Split *s)
+/* Replace each variable that is defined as an index plus a constant by that index, and add the constant to the sum's:
+ * accesses whose addresses differ by a constant then share one register. */
+static void expand_variables(LlBuild *b, Split *s)
 {
     const IrGraph *g = b->g;
     IrTerm *terms = WBB_NEW_N(b->arena, IrTerm, s->n);
     for (uint32_t i = 0; i < s->n; i++) {
         terms[i] = s->terms[i];
-        for (const IrNode *n = ir_at(g, terms[i].ref); n->op == OP_VAR && g->vars[n->imm].definition; n = ir_at(g, terms[i].ref)) {
+        for (;;) {
+            const IrNode *n = ir_at(g, terms[i].ref);
             Split d;
             int64_t moved;
+            if (n->op != OP_VAR || !g->vars[n->imm].definition) break;
             split(&d, g, g->vars[n->imm].definition);
             if (d.n != 1 || d.terms->coefficient != 1) break;
-            if (__builtin_mul_overflow(d.constant, terms[i].coefficient, &moved) || __builtin_add_overflow(s->constant, moved, &moved)) break;
+            if (__builtin_mul_overflow(d.constant, terms[i].coefficient, &moved)) break;
+            if (__builtin_add_overflow(s->constant, moved, &moved)) break;
             s->constant = moved;
             terms[i].ref = d.terms->ref;
         }
@@ -89,14 +93,14 @@ static void open_variables(LlBuild *b, Split *s)
 }
 
 typedef struct {
-    WbbI128 low, high; /* every partial sum, in any order, lies between */
-    WbbI128 first, last; /* the sum itself */
-    bool narrow_factors;
-} Reach;
+    WbbI128 low, high;   /* bounds of every partial sum of the terms, in any order */
+    WbbI128 first, last; /* bounds of the sum of the terms */
+    bool narrow_factors; /* every coefficient fits 32 bits */
+} TermBounds;
 
-static Reach reach(const LlBuild *b, const Split *s)
+static TermBounds term_bounds(const LlBuild *b, const Split *s)
 {
-    Reach x = {0, 0, 0, 0, true};
+    TermBounds x = {0, 0, 0, 0, true};
     for (uint32_t i = 0; i < s->n; i++) {
         const IrFact f = ir_fact(b->g, s->terms[i].ref);
         const WbbI128 c = s->terms[i].coefficient;
@@ -110,27 +114,34 @@ static Reach reach(const LlBuild *b, const Split *s)
     return x;
 }
 
-/* LLVM's sum of the terms: those of outer scopes first, and negative ones after positive. */
-static LLVMValueRef add_terms(LlBuild *b, const Split *s, const Reach *x, bool wide)
+/* The term to add next: of the terms that are left, one of the outermost scope, of these a positive one if there is
+ * one. */
+static uint32_t next_term(const LlBuild *b, const Split *s, const bool *done)
+{
+    uint32_t best = s->n;
+    for (uint32_t i = 0; i < s->n; i++) {
+        if (done[i]) continue;
+        if (best == s->n) {
+            best = i;
+            continue;
+        }
+        const uint32_t depth = b->scopes.items[b->scopes.bound_in[s->terms[i].ref]].depth;
+        const uint32_t best_depth = b->scopes.items[b->scopes.bound_in[s->terms[best].ref]].depth;
+        const bool plus = s->terms[i].coefficient > 0, best_plus = s->terms[best].coefficient > 0;
+        if (depth < best_depth || (depth == best_depth && plus && !best_plus)) best = i;
+    }
+    return best;
+}
+
+/* The sum of the terms, in the order of next_term. */
+static LLVMValueRef add_terms(LlBuild *b, const Split *s, const TermBounds *x, bool wide)
 {
     const bool exact = wide || (fits_i32(x->low) && fits_i32(x->high)), positive = exact && x->low >= 0;
     LLVMTypeRef type = wide ? b->i64 : b->i32;
     LLVMValueRef sum = NULL;
     bool *done = WBB_NEW_N(b->arena, bool, s->n + 1);
-    for (uint32_t round = 0; round < s->n; round++) {
-        uint32_t best = s->n;
-        for (uint32_t i = 0; i < s->n; i++) {
-            if (done[i]) continue;
-            if (best == s->n) {
-                best = i;
-                continue;
-            }
-            const LlScope *scopes = b->places.scopes;
-            const uint32_t here = scopes[b->places.depth[s->terms[i].ref]].depth;
-            const uint32_t there = scopes[b->places.depth[s->terms[best].ref]].depth;
-            const bool plus = s->terms[i].coefficient > 0, best_plus = s->terms[best].coefficient > 0;
-            if (here < there || (here == there && plus && !best_plus)) best = i;
-        }
+    for (uint32_t k = 0; k < s->n; k++) {
+        const uint32_t best = next_term(b, s, done);
         done[best] = true;
         const int64_t c = s->terms[best].coefficient;
         LLVMValueRef v = ll_index(b, s->terms[best].ref, wide);
@@ -160,7 +171,7 @@ static LLVMValueRef sum(LlBuild *b, IrRef r)
 {
     Split s;
     split(&s, b->g, r);
-    const Reach x = reach(b, &s);
+    const TermBounds x = term_bounds(b, &s);
     const bool result_wide = ll_is_wide(b->g, r), wide = result_wide || !x.narrow_factors;
     LLVMValueRef v = add_terms(b, &s, &x, wide);
     if (s.constant) {
@@ -171,7 +182,7 @@ static LLVMValueRef sum(LlBuild *b, IrRef r)
     return resize(b, v, result_wide, 0);
 }
 
-/* Floor of x / d and what it leaves; d > 0. */
+/* The floor of x / d, or the remainder; d > 0. */
 static LLVMValueRef divide(LlBuild *b, IrRef r, bool remainder)
 {
     const IrNode *n = ir_at(b->g, r);
@@ -187,15 +198,15 @@ static LLVMValueRef divide(LlBuild *b, IrRef r, bool remainder)
         v = remainder ? LLVMBuildAnd(at, p, LLVMConstInt(type, k - 1, false), "")
                       : LLVMBuildAShr(at, p, LLVMConstInt(type, (unsigned)__builtin_ctzll(k), false), "");
     } else {
-        LLVMValueRef left = LLVMBuildSRem(at, p, q, "");
-        LLVMValueRef below = LLVMBuildICmp(at, LLVMIntSLT, left, LLVMConstNull(type), "");
-        v = remainder ? LLVMBuildSelect(at, below, LLVMBuildAdd(at, left, q, ""), left, "")
-                      : LLVMBuildAdd(at, LLVMBuildSDiv(at, p, q, ""), LLVMBuildSExt(at, below, type, ""), "");
+        LLVMValueRef rem = LLVMBuildSRem(at, p, q, "");
+        LLVMValueRef negative = LLVMBuildICmp(at, LLVMIntSLT, rem, LLVMConstNull(type), "");
+        v = remainder ? LLVMBuildSelect(at, negative, LLVMBuildAdd(at, rem, q, ""), rem, "")
+                      : LLVMBuildAdd(at, LLVMBuildSDiv(at, p, q, ""), LLVMBuildSExt(at, negative, type, ""), "");
     }
     return resize(b, v, result_wide, 0);
 }
 
-static LLVMValueRef choose(LlBuild *b, IrRef r, const char *name)
+static LLVMValueRef min_or_max(LlBuild *b, IrRef r, const char *name)
 {
     const IrNode *n = ir_at(b->g, r);
     const bool result_wide = ll_is_wide(b->g, r);
@@ -212,13 +223,12 @@ LLVMValueRef ll_index_node(LlBuild *b, IrRef r)
     case OP_SUM: return sum(b, r);
     case OP_FLOORDIV: return divide(b, r, false);
     case OP_MOD: return divide(b, r, true);
-    case OP_MAX: return choose(b, r, "llvm.smax");
-    case OP_MIN: return choose(b, r, "llvm.smin");
+    case OP_MAX: return min_or_max(b, r, "llvm.smax");
+    case OP_MIN: return min_or_max(b, r, "llvm.smin");
     default: return NULL;
     }
 }
 
-/* NULL where the operation is no comparison of index values */
 LLVMValueRef ll_index_compare(LlBuild *b, IrRef r)
 {
     const IrNode *n = ir_at(b->g, r);
@@ -249,13 +259,15 @@ LLVMValueRef ll_index_cast(LlBuild *b, IrRef r)
     return ir_fact(b->g, n->a[0]).lo >= 0 ? LLVMBuildZExt(b->builder, x, to, "") : LLVMBuildSExt(b->builder, x, to, "");
 }
 
-static LLVMValueRef step(LlBuild *b, LLVMTypeRef element, LLVMValueRef from, LLVMValueRef by, bool inside)
+/* The address `by` elements after `from`; inside: both are in one object or at its end. */
+static LLVMValueRef offset(LlBuild *b, LLVMTypeRef element, LLVMValueRef from, LLVMValueRef by, bool inside)
 {
     return inside ? LLVMBuildInBoundsGEP2(b->builder, element, from, &by, 1, "")
                   : LLVMBuildGEP2(b->builder, element, from, &by, 1, "");
 }
 
-/* The largest factor of all coefficients: the step of an address takes it, and one multiplication is left of two. */
+/* The greatest common factor of the coefficients. It becomes part of the element size of a getelementptr, which
+ * multiplies anyway. */
 static int64_t common_factor(const Split *s)
 {
     uint64_t g = 0;
@@ -266,17 +278,20 @@ static int64_t common_factor(const Split *s)
     return g && g <= INT32_MAX ? (int64_t)g : 1;
 }
 
-/* base + terms, in steps of their common factor: what is multiplied is small, so that it stays in 32 bits, and other accesses have it too. */
-static LLVMValueRef step_terms(LlBuild *b, LLVMTypeRef element, LLVMValueRef base, Split *s, bool inside)
+/* base + terms, in units of their common factor: the quotients are small, so they stay in 32 bits, and accesses to
+ * other types share them. */
+static LLVMValueRef offset_terms(LlBuild *b, LLVMTypeRef element, LLVMValueRef base, Split *s, bool inside)
 {
     const int64_t factor = common_factor(s);
     IrTerm *terms = WBB_NEW_N(b->arena, IrTerm, s->n);
     for (uint32_t i = 0; i < s->n; i++) terms[i] = (IrTerm){s->terms[i].coefficient / factor, s->terms[i].ref};
     const Split small = {.terms = terms, .n = s->n};
-    const Reach x = reach(b, &small);
+    const TermBounds x = term_bounds(b, &small);
     const bool wide = !x.narrow_factors || !fits_i32(x.first) || !fits_i32(x.last);
-    LLVMValueRef v = s->n == 1 && terms[0].coefficient == 1 ? ll_index(b, terms[0].ref, ll_is_wide(b->g, terms[0].ref)) : add_terms(b, &small, &x, wide);
-    return step(b, factor == 1 ? element : LLVMArrayType2(element, (uint64_t)factor), base, resize(b, v, true, x.first), inside);
+    const bool one = s->n == 1 && terms[0].coefficient == 1;
+    LLVMValueRef v = one ? ll_index(b, terms[0].ref, ll_is_wide(b->g, terms[0].ref)) : add_terms(b, &small, &x, wide);
+    LLVMTypeRef unit = factor == 1 ? element : LLVMArrayType2(element, (uint64_t)factor);
+    return offset(b, unit, base, resize(b, v, true, x.first), inside);
 }
 
 LLVMValueRef ll_address(LlBuild *b, uint32_t buffer, IrRef index)
@@ -284,14 +299,14 @@ LLVMValueRef ll_address(LlBuild *b, uint32_t buffer, IrRef index)
     LLVMTypeRef element = ll_memory_type(b, IR_TYPE(b->k->buffers[buffer].type, 0));
     LLVMValueRef p = b->pointers[buffer];
     Split s;
-    bool inside = true; /* p points into the buffer, or to its end, so far */
+    bool inside = true; /* p points into the buffer or to its end */
     split(&s, b->g, index);
-    open_variables(b, &s);
+    expand_variables(b, &s);
     if (s.n > 0) {
-        const Reach x = reach(b, &s);
+        const TermBounds x = term_bounds(b, &s);
         inside = x.first >= 0 && x.last <= b->k->buffers[buffer].elements;
-        p = step_terms(b, element, p, &s, inside);
+        p = offset_terms(b, element, p, &s, inside);
     }
-    if (s.constant) p = step(b, element, p, LLVMConstInt(b->i64, (uint64_t)s.constant, true), inside);
+    if (s.constant) p = offset(b, element, p, LLVMConstInt(b->i64, (uint64_t)s.constant, true), inside);
     return p;
 }

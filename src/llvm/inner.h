@@ -1,4 +1,6 @@
-/* What the files of llvm/ share with each other and with nobody else. */
+/* inner.h: the declarations that the files of llvm/ share, private to the module.
+ *
+ * Calls go one way: compile.c -> function.c -> statement.c -> node.c -> call.c, instr.c, index.c, forms.c -> type.c. */
 #ifndef LL_INNER_H
 #define LL_INNER_H
 
@@ -10,7 +12,8 @@
 
 #include "llvm/llvm.h"
 
-/* intrinsics.c ---------------------------------------------------------------------------------------------------------------------- */
+/* intrinsics.c
+ * ------------------------------------------------------------------------------------------------------------ */
 typedef enum { LL_BINARY, LL_CAST, LL_ICMP, LL_FCMP, LL_FNEG, LL_SELECT } LlForm;
 typedef struct {
     const char *name; /* "icmp slt" */
@@ -20,33 +23,35 @@ typedef struct {
 } LlOpcode;
 typedef struct {
     const char *name;
-    const char *overloads; /* which types make the overload, in order: r result, a b c operands; "" if not overloaded */
+    const char *overloads; /* the overloaded types, in order: r result, a b c operands; "" if not overloaded */
     bool costly;
 } LlIntrinsic;
-const LlOpcode *ll_opcode(const char *name, size_t n); /* NULL if not on the menu */
+const LlOpcode *ll_opcode(const char *name, size_t n); /* NULL: not in the table */
 const LlIntrinsic *ll_intrinsic(const char *name, size_t n);
 
-/* scopes.c: a scope is a block of the kernel. 0 is around all; then come the bodies of functions and the kernel's with what is in
- * them, numbered as the statements that open them come, an `if` before its `else`. --------------------------------------------- */
+/* scopes.c: a scope is a block of the kernel. Scope 0 encloses all others. The bodies of the functions follow, then the
+ * body of the kernel, each before the blocks inside it; blocks are numbered in the order of their statements, an `if`
+ * before its `else`. */
 typedef struct {
     uint32_t parent, depth;
-    uint32_t root;    /* the body that it is in */
-    uint32_t partner; /* of a branch: the other one */
+    uint32_t root;    /* the scope of the enclosing body */
+    uint32_t partner; /* of a branch: the other branch */
     bool loop;        /* else a branch or a body */
 } LlScope;
-typedef struct LlHome {
+typedef struct LlScopeList {
     uint32_t scope;
-    struct LlHome *next; /* a later scope, and none within the other */
-} LlHome;
+    struct LlScopeList *next; /* in ascending order; no scope of a list encloses another */
+} LlScopeList;
 typedef struct {
-    LlScope *scopes;
-    uint32_t n_scopes;
-    LlHome **home;   /* by ref: the scopes where a node is emitted, in order; NULL: nothing needs it */
-    uint32_t *depth; /* by ref: the innermost scope that binds what the node depends on */
-} LlPlaces;
-LlPlaces ll_place(WbbArena *a, const IrKernel *k, const RwTables *t);
+    LlScope *items;
+    uint32_t n;
+    LlScopeList **emitted; /* by ref: the scopes in which a node is emitted; NULL: no statement needs it */
+    uint32_t *bound_in;    /* by ref: the innermost scope that binds a variable or value the node depends on */
+} LlScopes;
+LlScopes ll_assign_scopes(WbbArena *a, const IrKernel *k, const RwTables *t);
 
-/* cache.c: code generators, LLVM's errors ------------------------------------------------------------------------------------ */
+/* cache.c: code generators and LLVM's fatal errors
+ * ------------------------------------------------------------------------- */
 typedef struct {
     jmp_buf jump;
     char text[512];
@@ -60,51 +65,60 @@ struct LlCache {
         bool huge;
     } machines[16];
     uint32_t n_machines;
-    const char *libdevice; /* path and bytes, once read */
+    const char *libdevice; /* path; NULL: not read yet */
     const char *bytes;
     size_t n_bytes;
 };
-LLVMTargetMachineRef ll_machine(LlCache *s, const TgTarget *t, bool huge); /* huge: selects instructions and improves none */
-void ll_forget_machine(LlCache *s, const TgTarget *t); /* after a fatal error: neither is to be trusted, nor to be disposed */
-LlFatal *ll_catch(LlFatal *f);                           /* fatal errors of this thread go to f from now on; returns the former */
+LLVMTargetMachineRef ll_machine(LlCache *s, const TgTarget *t, bool huge); /* huge: without LLVM's own improvements */
+/* after a fatal error: drops the machines without disposing them */
+void ll_forget_machine(LlCache *s, const TgTarget *t);
+/* fatal errors of this thread go to f; returns the previous one */
+LlFatal *ll_catch(LlFatal *f);
 
 /* What made an instruction: a rule (as in IrGraph.rule), a kind of work, an HLO instruction (as in IrGraph.origin). */
-typedef enum { LL_BY_LLVM, LL_BY_INSTR, LL_BY_INDEX, LL_BY_LOAD, LL_BY_STORE, LL_BY_LANES, LL_BY_LOOP, LL_BY_BRANCH, LL_BY_RETURN } LlWhat;
+typedef enum {
+    LL_BY_LLVM, LL_BY_INSTR, LL_BY_INDEX, LL_BY_LOAD, LL_BY_STORE, LL_BY_LANES, LL_BY_LOOP, LL_BY_BRANCH, LL_BY_RETURN
+} LlWhat;
 typedef struct {
     uint32_t what, rule, origin;
-    uint32_t detail;        /* load, store: buffer; instr: type */
-    LLVMMetadataRef place, in; /* in that function */
-    const char *text;       /* of its comment, once made */
+    uint32_t detail;          /* load, store: buffer; instr: type */
+    LLVMMetadataRef location; /* debug location whose line is the maker's number */
+    LLVMMetadataRef function; /* the function of `location` */
+    const char *text;         /* its comment; NULL: not made yet */
 } LlMaker;
 
 /* A function of the kernel. */
 typedef struct {
     LLVMValueRef function;
     LLVMTypeRef type, result;
-    bool *reads; /* by buffer: it is a parameter */
+    bool *reads; /* by buffer: true if it is a parameter */
 } LlCallee;
 
-/* A call, all results of which are there where its scope is open. */
+/* A call with several results, available while its scope is open. */
 typedef struct {
     uint32_t scope;
     LLVMValueRef value;
 } LlCalled;
 
-/* One compile. */
+/* Where the nodes of a scope are emitted. */
 typedef struct {
-    LLVMBasicBlockRef block; /* the end of what is there */
-    LLVMValueRef end;        /* the branch into the scope that is open below this one, else NULL */
-} LlPoint;
+    LLVMBasicBlockRef block; /* the last block of the scope so far */
+    LLVMValueRef before;     /* insert before this branch into an open inner scope; NULL: at the end of `block` */
+} LlInsertPoint;
+
+/* A row of the instruction table, parsed. */
 typedef struct {
     const LlOpcode *opcode;
     const LlIntrinsic *intrinsic;
     uint32_t n_args;
     struct {
         int8_t operand; /* 0..2; -1: the constant below */
-        uint8_t bits;   /* of the constant's type; 0: as the first operand */
+        uint8_t bits;   /* width of the constant's type; 0: the type of the first operand */
         int64_t value;
     } args[4];
 } LlRow;
+
+/* One compile. */
 typedef struct {
     WbbCx *cx;
     WbbArena *arena;
@@ -114,18 +128,19 @@ typedef struct {
     const LlOptions *o;
     LlCache *cache;
     LlOutput out;
-    LlPlaces places;
-    LlPoint *points;      /* by scope */
-    bool *open;           /* by scope: its statements are being built */
-    uint32_t next_scope;  /* to be entered */
-    LLVMValueRef *values; /* by ref: in the home that is open */
-    LLVMValueRef *vars;   /* by number */
-    LLVMValueRef *brought; /* by number of IrValue */
-    LLVMValueRef *pointers; /* by buffer: the parameter of the function that is being built; NULL: it has none */
-    bool *constant;       /* by buffer: no store changes it */
-    LlCallee *callees;    /* by function of the kernel */
-    WbbMap called;        /* by function and arguments, an LlCalled for calls of several results */
-    IrRef *stack;         /* of nodes to be emitted */
+    LlScopes scopes;
+    LlInsertPoint *points;  /* by scope */
+    bool *open;             /* by scope: its statements are being built */
+    uint32_t next_scope;    /* number of the scope that is entered next */
+    LLVMValueRef *values;   /* by ref: the value in the open scope that emitted the node; see is_available in node.c */
+    LLVMValueRef *vars;     /* by number of IrVar */
+    LLVMValueRef *results;  /* by number of IrValue */
+    /* by buffer: its pointer in the function that is being built; NULL: the function does not read it */
+    LLVMValueRef *pointers;
+    bool *constant;         /* by buffer: no store changes it */
+    LlCallee *callees;      /* by function of the kernel */
+    WbbMap called;          /* by function and arguments, an LlCalled for calls of several results */
+    IrRef *stack;           /* nodes to emit */
     uint32_t n_stack, stack_capacity;
     LlRow **rows; /* by number in the instruction table */
     uint32_t libdevice_capacity;
@@ -134,7 +149,7 @@ typedef struct {
     LLVMModuleRef module;
     LLVMBuilderRef builder;
     LLVMDIBuilderRef lines;
-    LLVMMetadataRef lines_file, program; /* the function that is being built, as debug information knows it */
+    LLVMMetadataRef lines_file, program; /* debug information: the file of makers, the function that is being built */
     struct {
         LlMaker *items;
         uint32_t n, capacity;
@@ -142,75 +157,81 @@ typedef struct {
     WbbMap maker_numbers; /* by what a maker says, its number in `makers` */
     LLVMMemoryBufferRef memory;
     LLVMPassBuilderOptionsRef passes;
-    char *text; /* LLVM's */
+    char *text; /* allocated by LLVM, disposed of with the compile */
     LLVMTargetMachineRef machine;
     LLVMValueRef function;
     LLVMTypeRef i1, i8, i16, i32, i64;
-    bool abandoned; /* a fatal error: nothing of LLVM may be touched any more */
+    bool abandoned; /* after a fatal error: LLVM's objects must not be used or disposed of */
     uint32_t n_errors;
     char diagnostics[2048];
 } LlBuild;
 
 /* type.c */
 LLVMTypeRef ll_type(LlBuild *b, IrType type);          /* of a value: pred is i1 */
-LLVMTypeRef ll_memory_type(LlBuild *b, IrType type);   /* in memory: pred is i8; declines types without a form */
+LLVMTypeRef ll_memory_type(LlBuild *b, IrType type);   /* in memory: pred is i8; declines types that LLVM lacks */
+bool ll_is_packed(ScType t);                           /* several elements in a byte */
+uint32_t ll_parts(IrType t);                           /* elements of LLVM's vector per lane: 2 for complex, else 1 */
 LLVMValueRef ll_splat(LlBuild *b, LLVMValueRef x, uint32_t lanes);
 LLVMValueRef ll_const(LlBuild *b, IrType type, uint64_t bits);
 LLVMValueRef ll_function(LlBuild *b, const LlIntrinsic *in, LLVMTypeRef *types, size_t n, LLVMTypeRef *type);
 LLVMAttributeRef ll_attribute(LlBuild *b, const char *name, uint64_t value);
-void ll_take_text(LlBuild *b, char *text, const char **out, size_t *n); /* LLVM's string into the arena */
+/* copies LLVM's string to the arena, disposes of it */
+void ll_take_text(LlBuild *b, char *text, const char **out, size_t *n);
 
 /* index.c */
-LLVMValueRef ll_index(LlBuild *b, IrRef r, bool wide);  /* the value of an emitted index node, in 64 or 32 bits */
-LLVMValueRef ll_index_node(LlBuild *b, IrRef r);        /* emit: sum, floordiv, mod, max, min */
-LLVMValueRef ll_index_compare(LlBuild *b, IrRef r);
-LLVMValueRef ll_index_cast(LlBuild *b, IrRef r);        /* idx */
+LLVMValueRef ll_index(LlBuild *b, IrRef r, bool wide); /* the value of an emitted index node, in 64 or 32 bits */
+LLVMValueRef ll_index_node(LlBuild *b, IrRef r);       /* emits sum, floordiv, mod, max, min */
+LLVMValueRef ll_index_compare(LlBuild *b, IrRef r);    /* emits a comparison of index values; NULL: it is not one */
+LLVMValueRef ll_index_cast(LlBuild *b, IrRef r);       /* emits idx */
 LLVMValueRef ll_address(LlBuild *b, uint32_t buffer, IrRef index);
-bool ll_is_wide(const IrGraph *g, IrRef r);
+bool ll_is_wide(const IrGraph *g, IrRef r);            /* computed in 64 bits */
+static inline bool ll_is_wide_var(const IrVar *v) { return v->lo < INT32_MIN || v->hi > INT32_MAX; }
 
 /* forms.c */
-bool ll_is_packed(ScType t);     /* several elements to a byte */
-uint32_t ll_parts(IrType t);     /* elements of LLVM's vector to a lane: 2 of complex values, else 1 */
-/* An access to packed elements from `index` on; of a load, *load is LLVM's instruction. align: what facts prove of its bytes. */
-LLVMValueRef ll_load_packed(LlBuild *b, LLVMValueRef base, LLVMValueRef index, IrType type, uint32_t align, LLVMValueRef *load);
-LLVMValueRef ll_store_packed(LlBuild *b, LLVMValueRef v, LLVMValueRef base, LLVMValueRef index, IrType type, uint32_t align);
-LLVMValueRef ll_complex(LlBuild *b, const IrNode *n); /* emit: complex, re, im */
+/* Accesses to packed elements, the first at element `index`, of proved byte alignment `align`. *load: LLVM's load
+ * instruction. */
+LLVMValueRef ll_load_packed(LlBuild *b, LLVMValueRef base, LLVMValueRef index, IrType type, uint32_t align,
+                            LLVMValueRef *load);
+LLVMValueRef ll_store_packed(LlBuild *b, LLVMValueRef v, LLVMValueRef base, LLVMValueRef index, IrType type,
+                             uint32_t align);
+LLVMValueRef ll_complex(LlBuild *b, const IrNode *n); /* emits complex, re, im */
 LLVMValueRef ll_splat_pairs(LlBuild *b, LLVMValueRef x, uint32_t lanes);
 
 /* instr.c */
 LLVMValueRef ll_instr(LlBuild *b, IrRef r);
 
-/* build.c */
-void ll_build(LlBuild *b);
-bool ll_is_made(LlBuild *b, IrRef r);  /* b->values[r] holds here */
+/* call.c */
+LLVMValueRef ll_call(LlBuild *b, IrRef r); /* emits a call */
+
+/* node.c */
+/* emits r and its operands where they are not available; see node.c */
 void ll_demand(LlBuild *b, IrRef r, bool address);
-uint32_t ll_access_align(LlBuild *b, const IrBuffer *buffer, IrType type, IrRef index);
-void ll_at_scope(LlBuild *b, uint32_t scope); /* the builder, to the end of what the scope has so far */
+uint32_t ll_access_align(LlBuild *b, const IrBuffer *buffer, IrType type, IrRef index); /* bytes */
+void ll_at_scope(LlBuild *b, uint32_t scope);      /* moves the builder to the insert point of the scope */
 
 /* statement.c */
-/* Build the statements of a new scope, which begins in `block`, and then what it yields. */
 typedef struct {
-    LLVMBasicBlockRef block; /* where it ends */
-    LLVMValueRef *values;    /* what it yields */
-} LlEnd;
-LlEnd ll_scope(LlBuild *b, const IrBlock *statements, LLVMBasicBlockRef block, const IrRef *yields, uint32_t n);
+    LLVMBasicBlockRef block; /* the last block of the scope */
+    LLVMValueRef *values;    /* of the yields */
+} LlScopeEnd;
+/* Builds the statements of the next scope, from `block` on, and its n yields. */
+LlScopeEnd ll_scope(LlBuild *b, const IrBlock *statements, LLVMBasicBlockRef block, const IrRef *yields, uint32_t n);
 
 /* function.c */
-void ll_functions(LlBuild *b);          /* those of the kernel, and the kernel's own */
-LLVMValueRef ll_call(LlBuild *b, IrRef r); /* emit: a call */
+void ll_build(LlBuild *b); /* the kernel and its functions */
 
 /* lines.c */
 void ll_lines_begin(LlBuild *b);
-void ll_lines_function(LlBuild *b, const char *name); /* what comes is in b->function */
-/* Instructions built from now on belong to the node r, to a store, to a loop or a branch. */
+void ll_lines_function(LlBuild *b, const char *name); /* b->function is the function that is built from here on */
+/* Instructions built from here on belong to the node r, to a store, to a loop or a branch. */
 void ll_lines_at(LlBuild *b, IrRef r);
 void ll_lines_store(LlBuild *b, const IrStmt *s);
 void ll_lines_control(LlBuild *b, LlWhat what);
 void ll_lines_end(LlBuild *b);
 
 /* provenance.c */
-void ll_say_ptx(LlBuild *b);         /* out.ptx as it came from LLVM to what was asked for */
-const char *ll_say_llvm(LlBuild *b); /* the module as text */
+void ll_annotate_ptx(LlBuild *b);      /* out.ptx from LLVM's text to the text that the options ask for */
+const char *ll_print_llvm(LlBuild *b); /* the module as text, with comments if the options ask for them */
 
 /* libdevice.c */
 void ll_link(LlBuild *b);

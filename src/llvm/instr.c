@@ -1,11 +1,10 @@
-/* instr.c: a selected tile to LLVM: a row of the target's instruction table.
+/* instr.c: emits a selected instruction: a row of the target's instruction table.
  *
- * Needs emitted operands; leaves one LLVM value. A row's text is a name of the menu, or a name with its arguments where some are
- * fixed: "llvm.ctlz(%a, i1 0)", "sub(0, %a)"; a bare number has the type of the first operand. llvm and intr rows take any number
- * of lanes. Inline assembly sees registers: 16 bits are "h", 32 "r" or "f", 64 "l" or "d"; bytes are widened, pred is 0 or 1 in
- * 32 bits, and packed values are bitcast to the integer of their size.
- *
- * A table of words lies in constant memory.
+ * Needs emitted operands; leaves one LLVM value. The text of an llvm or intr row is a name of the tables in
+ * intrinsics.c, with its arguments where some are constant: "llvm.ctlz(%a, i1 0)", "sub(0, %a)"; a number without a
+ * type has the type of the first operand. These rows take any number of lanes. Inline assembly sees registers: 16 bits
+ * are "h", 32 "r" or "f", 64 "l" or "d"; bytes are widened, pred is 0 or 1 in 32 bits, and vectors are bitcast to the
+ * integer of their size. A lookup table is an array in constant memory.
  *
  *     asm "tanh.approx.f32 %d, %a;"  ->  call float asm "tanh.approx.f32 $0, $1;", "=f,f"(float %x)
  */
@@ -14,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_WORDS = 256, CONSTANT_MEMORY = 4 }; /* the latter an address space */
+enum { MAX_WORDS = 256, CONSTANT_SPACE = 4 }; /* CONSTANT_SPACE: LLVM's address space of constant memory */
 
 static void bad_row(LlBuild *b, const RwInstr *row, const char *what) WBB_NORETURN;
 static void bad_row(LlBuild *b, const RwInstr *row, const char *what)
@@ -24,7 +23,7 @@ static void bad_row(LlBuild *b, const RwInstr *row, const char *what)
     wbb_fail(b->cx, at, "instruction '%s': %s", row->text, what);
 }
 
-/* "(%a, i1 0)" */
+/* Parse the arguments of a row, "(%a, i1 0)", from `p` on. */
 static void parse_args(LlBuild *b, const RwInstr *row, LlRow *out, const char *p)
 {
     for (p++; *p != ')';) {
@@ -59,8 +58,10 @@ static LlRow *parse_row(LlBuild *b, const RwInstr *row)
     LlRow *out = WBB_NEW(b->arena, LlRow);
     if (row->kind == RW_ASM || row->kind == RW_LOOKUP) return out;
     const size_t n = strcspn(row->text, "(");
-    if (row->kind == RW_LLVM && !(out->opcode = ll_opcode(row->text, n))) bad_row(b, row, "not an opcode or intrinsic of llvm/intrinsics.c");
-    if (row->kind == RW_INTR && !(out->intrinsic = ll_intrinsic(row->text, n))) bad_row(b, row, "not an opcode or intrinsic of llvm/intrinsics.c");
+    if (row->kind == RW_LLVM) out->opcode = ll_opcode(row->text, n);
+    if (row->kind == RW_INTR) out->intrinsic = ll_intrinsic(row->text, n);
+    if ((row->kind == RW_LLVM && !out->opcode) || (row->kind == RW_INTR && !out->intrinsic))
+        bad_row(b, row, "not an opcode or intrinsic of llvm/intrinsics.c");
     if (row->text[n]) {
         parse_args(b, row, out, row->text + n);
         return out;
@@ -80,9 +81,12 @@ static LLVMValueRef constant_arg(LlBuild *b, LLVMTypeRef like, uint8_t bits, int
     return vector ? ll_splat(b, x, LLVMGetVectorSize(type)) : x;
 }
 
-static LLVMValueRef opcode(LlBuild *b, const RwInstr *row, const LlOpcode *o, LLVMTypeRef result, LLVMValueRef *x, uint32_t n)
+static LLVMValueRef opcode(LlBuild *b, const RwInstr *row, const LlOpcode *o, LLVMTypeRef result, LLVMValueRef *x,
+                           uint32_t n)
 {
-    static const uint8_t arity[] = {[LL_BINARY] = 2, [LL_CAST] = 1, [LL_ICMP] = 2, [LL_FCMP] = 2, [LL_FNEG] = 1, [LL_SELECT] = 3};
+    static const uint8_t arity[] = {
+        [LL_BINARY] = 2, [LL_CAST] = 1, [LL_ICMP] = 2, [LL_FCMP] = 2, [LL_FNEG] = 1, [LL_SELECT] = 3,
+    };
     if (arity[o->form] != n) bad_row(b, row, "wrong number of operands");
     if (n > 1 && LLVMTypeOf(x[n - 1]) != LLVMTypeOf(x[n - 2])) bad_row(b, row, "operands of different types");
     switch ((LlForm)o->form) {
@@ -96,7 +100,8 @@ static LLVMValueRef opcode(LlBuild *b, const RwInstr *row, const LlOpcode *o, LL
     return NULL;
 }
 
-static LLVMValueRef intrinsic(LlBuild *b, const RwInstr *row, const LlIntrinsic *in, LLVMTypeRef result, LLVMValueRef *x, uint32_t n)
+static LLVMValueRef intrinsic(LlBuild *b, const RwInstr *row, const LlIntrinsic *in, LLVMTypeRef result,
+                              LLVMValueRef *x, uint32_t n)
 {
     LLVMTypeRef over[4], type;
     const size_t n_over = strlen(in->overloads);
@@ -110,11 +115,12 @@ static LLVMValueRef intrinsic(LlBuild *b, const RwInstr *row, const LlIntrinsic 
     LLVMTypeRef parameters[4];
     LLVMGetParamTypes(type, parameters);
     for (uint32_t i = 0; i < n; i++)
-        if (parameters[i] != LLVMTypeOf(x[i])) bad_row(b, row, "an operand has another type than the intrinsic");
-    if (LLVMGetReturnType(type) != result) bad_row(b, row, "the result has another type than the intrinsic");
+        if (parameters[i] != LLVMTypeOf(x[i])) bad_row(b, row, "an operand's type is not the intrinsic's");
+    if (LLVMGetReturnType(type) != result) bad_row(b, row, "the result's type is not the intrinsic's");
     return LLVMBuildCall2(b->builder, type, f, x, n, "");
 }
 
+/* Add a name to out.libdevice, once. */
 static void note_libdevice(LlBuild *b, const char *name)
 {
     LlOutput *out = &b->out;
@@ -142,7 +148,7 @@ static LLVMValueRef library(LlBuild *b, const RwInstr *row, LLVMTypeRef result, 
     return LLVMBuildCall2(b->builder, type, f, x, n, "");
 }
 
-/* The register that holds a value of this type: its LLVM type, and its constraint letter. */
+/* The LLVM type and the constraint letter of the register that holds a value of this type. */
 static LLVMTypeRef register_of(LlBuild *b, const RwInstr *row, LLVMTypeRef type, char *letter)
 {
     const LLVMTypeKind kind = LLVMGetTypeKind(type);
@@ -174,15 +180,15 @@ static LLVMValueRef out_of_register(LlBuild *b, LLVMValueRef x, LLVMTypeRef type
     return LLVMBuildBitCast(b->builder, x, type, "");
 }
 
-/* %d %a %b %c -> $0 $1 $2 $3, where no letter or digit follows */
+/* LLVM's template of an assembly text: %d %a %b %c, not followed by a letter or digit, become $0 $1 $2 $3. */
 static const char *template(LlBuild *b, const char *text)
 {
     WbbBuf out = wbb_buf(b->arena);
     for (const char *p = text; *p; p++) {
         const char next = p[0] == '%' && p[1] ? p[2] : 'x';
-        const bool word = (next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z') || (next >= '0' && next <= '9') || next == '_';
+        const bool longer = strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", next) && next;
         if (*p == '$') wbb_put(&out, "$$");
-        else if (*p != '%' || word || !strchr("dabc", p[1])) wbb_put_n(&out, p, 1);
+        else if (*p != '%' || longer || !strchr("dabc", p[1])) wbb_put_n(&out, p, 1);
         else {
             wbb_putf(&out, "$%d", p[1] == 'd' ? 0 : p[1] - 'a' + 1);
             p++;
@@ -206,14 +212,15 @@ static LLVMValueRef assembly(LlBuild *b, const RwInstr *row, LLVMTypeRef result,
     LLVMValueRef f = LLVMGetInlineAsm(type, text, strlen(text), constraints, (size_t)(c - constraints), false, false,
                                       LLVMInlineAsmDialectATT, false);
     LLVMValueRef call = LLVMBuildCall2(b->builder, type, f, x, n, "");
-    LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, ll_attribute(b, "memory", 0)); /* none */
-    LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, ll_attribute(b, "nounwind", 0));
-    LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, ll_attribute(b, "willreturn", 0));
+    static const char *const attributes[] = {"memory", "nounwind", "willreturn"}; /* memory 0: none */
+    for (size_t i = 0; i < WBB_LEN(attributes); i++)
+        LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                                 ll_attribute(b, attributes[i], 0));
     return out_of_register(b, call, result);
 }
 
-/* The words as an array in constant memory, once a module. */
-static LLVMValueRef table(LlBuild *b, const RwInstr *row, uint64_t number, LLVMTypeRef type, uint32_t *n_words)
+/* The array of a lookup table, row `number` of the instruction table: one global in a module. */
+static LLVMValueRef lookup_table(LlBuild *b, const RwInstr *row, uint64_t number, LLVMTypeRef type, uint32_t *n_words)
 {
     const char *name = wbb_format(b->arena, "words_%u", (unsigned)number);
     LLVMValueRef list[MAX_WORDS], have = LLVMGetNamedGlobal(b->module, name);
@@ -223,10 +230,10 @@ static LLVMValueRef table(LlBuild *b, const RwInstr *row, uint64_t number, LLVMT
         list[n++] = LLVMConstInt(type, strtoull(p, &end, 16), false);
         p = end;
     }
-    if (n == 0 || n & (n - 1)) bad_row(b, row, "a table has a power of two of words");
+    if (n == 0 || n & (n - 1)) bad_row(b, row, "the number of words of a lookup table is a power of two");
     *n_words = n;
     if (have) return have;
-    LLVMValueRef g = LLVMAddGlobalInAddressSpace(b->module, LLVMArrayType2(type, n), name, CONSTANT_MEMORY);
+    LLVMValueRef g = LLVMAddGlobalInAddressSpace(b->module, LLVMArrayType2(type, n), name, CONSTANT_SPACE);
     LLVMSetInitializer(g, LLVMConstArray2(type, list, n));
     LLVMSetGlobalConstant(g, true);
     LLVMSetLinkage(g, LLVMInternalLinkage);
@@ -235,15 +242,17 @@ static LLVMValueRef table(LlBuild *b, const RwInstr *row, uint64_t number, LLVMT
     return g;
 }
 
-/* LLVM drops the mask where it knows that the number is small enough. */
-static LLVMValueRef word(LlBuild *b, const RwInstr *row, uint64_t number, LLVMValueRef at)
+/* The word at index `at`, masked to the size of the table; LLVM removes the mask where it knows that the index is in
+ * range. */
+static LLVMValueRef lookup(LlBuild *b, const RwInstr *row, uint64_t number, LLVMValueRef at)
 {
     uint32_t n;
     LLVMTypeRef type = LLVMTypeOf(at);
-    if (type != b->i32 && type != b->i64) bad_row(b, row, "a word has 32 or 64 bits, and so has its number");
-    LLVMValueRef words = table(b, row, number, type, &n);
-    LLVMValueRef place = LLVMBuildAnd(b->builder, at, LLVMConstInt(type, n - 1, false), "");
-    LLVMValueRef address = LLVMBuildInBoundsGEP2(b->builder, type, words, &place, 1, "");
+    if (type != b->i32 && type != b->i64)
+        bad_row(b, row, "the index of a lookup table has the width of its words, 32 or 64 bits");
+    LLVMValueRef words = lookup_table(b, row, number, type, &n);
+    LLVMValueRef index = LLVMBuildAnd(b->builder, at, LLVMConstInt(type, n - 1, false), "");
+    LLVMValueRef address = LLVMBuildInBoundsGEP2(b->builder, type, words, &index, 1, "");
     LLVMValueRef v = LLVMBuildLoad2(b->builder, type, address, "");
     LLVMSetAlignment(v, LLVMGetIntTypeWidth(type) / 8);
     return v;
@@ -279,7 +288,7 @@ LLVMValueRef ll_instr(LlBuild *b, IrRef r)
     }
     for (uint32_t i = 0; i < parsed->n_args; i++) {
         const int8_t o = parsed->args[i].operand;
-        if (o >= (int)n_operands) bad_row(b, row, "an argument that is no operand");
+        if (o >= (int)n_operands) bad_row(b, row, "an argument names an operand that the row does not have");
         LLVMTypeRef like = n_operands ? LLVMTypeOf(b->values[operands[0]]) : result;
         x[i] = o >= 0 ? b->values[operands[o]] : constant_arg(b, like, parsed->args[i].bits, parsed->args[i].value);
     }
@@ -288,9 +297,9 @@ LLVMValueRef ll_instr(LlBuild *b, IrRef r)
     case RW_INTR: v = intrinsic(b, row, parsed->intrinsic, result, x, n); break;
     case RW_CALL: v = library(b, row, result, x, n); break;
     case RW_ASM: v = assembly(b, row, result, x, n); break;
-    case RW_LOOKUP: v = word(b, row, node->imm, x[0]); break;
+    case RW_LOOKUP: v = lookup(b, row, node->imm, x[0]); break;
     }
-    if (LLVMTypeOf(v) != result) bad_row(b, row, "gives another type than the node has");
+    if (LLVMTypeOf(v) != result) bad_row(b, row, "the result's type is not the node's");
     set_flags(v, node->flags);
     return v;
 }

@@ -1,8 +1,9 @@
-/* intrinsics.c: every LLVM instruction and intrinsic that an instruction table may name.
+/* intrinsics.c: the tables of LLVM opcodes and intrinsics that a target's instruction table may name.
  *
- * Needs nothing; leaves lookups by name. Names move between versions of LLVM, and its own lookup takes any name that starts like
- * an intrinsic's, so ll_menu_check compares each entry with what this LLVM calls it. Libdevice functions and inline assembly are
- * not on the menu: their text is their name.
+ * Needs nothing; leaves lookups by name. Versions of LLVM rename intrinsics, and LLVM's own lookup accepts any name
+ * that starts with an intrinsic's name; so ll_check_intrinsics compares each entry with the name that this LLVM uses.
+ * The text of an instruction that calls libdevice is the function's name and that of inline assembly its template:
+ * neither is in these tables.
  *
  *     ll_opcode("icmp slt", 8)   -> {LL_ICMP, LLVMIntSLT}
  *     ll_intrinsic("llvm.fma")   -> overloaded by the result's type
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Both lists are sorted by name. */
+/* Both tables are sorted by name. */
 static const LlOpcode opcodes[] = {
     {"add", LL_BINARY, LLVMAdd, false},
     {"and", LL_BINARY, LLVMAnd, false},
@@ -75,7 +76,7 @@ static const LlIntrinsic intrinsics[] = {
     {"llvm.bswap", "r", false},
     {"llvm.ceil", "r", false},
     {"llvm.copysign", "r", false},
-    {"llvm.cos", "r", true}, /* with flag approx only */
+    {"llvm.cos", "r", true}, /* only with flag approx */
     {"llvm.ctlz", "r", false},
     {"llvm.ctpop", "r", false},
     {"llvm.cttz", "r", false},
@@ -131,17 +132,17 @@ static const LlIntrinsic intrinsics[] = {
     {"llvm.rint", "r", false},
     {"llvm.round", "r", false},
     {"llvm.roundeven", "r", false},
-    {"llvm.sin", "r", true}, /* with flag approx only */
+    {"llvm.sin", "r", true}, /* only with flag approx */
     {"llvm.smax", "r", false},
     {"llvm.smin", "r", false},
     {"llvm.sqrt", "r", true},
-    {"llvm.tanh", "r", true}, /* with flag approx only */
+    {"llvm.tanh", "r", true}, /* only with flag approx */
     {"llvm.trunc", "r", false},
     {"llvm.umax", "r", false},
     {"llvm.umin", "r", false},
 };
 
-/* Both kinds of entry begin with their name. */
+/* Binary search. The first member of both kinds of entry is the name. */
 static const void *find(const void *list, size_t n, size_t size, const char *name, size_t length)
 {
     size_t low = 0, high = n;
@@ -167,7 +168,7 @@ const LlIntrinsic *ll_intrinsic(const char *name, size_t n)
     return find(intrinsics, WBB_LEN(intrinsics), sizeof *intrinsics, name, n);
 }
 
-bool ll_menu_has(const RwInstr *row)
+bool ll_has_instr(const RwInstr *row)
 {
     size_t n = strcspn(row->text, "(");
     switch ((RwInstrKind)row->kind) {
@@ -180,22 +181,25 @@ bool ll_menu_has(const RwInstr *row)
     return false;
 }
 
-const char *ll_menu_check(WbbArena *a)
+const char *ll_check_intrinsics(WbbArena *a)
 {
     for (size_t i = 1; i < WBB_LEN(opcodes); i++)
-        if (strcmp(opcodes[i - 1].name, opcodes[i].name) >= 0) return wbb_format(a, "menu: '%s' is out of order", opcodes[i].name);
+        if (strcmp(opcodes[i - 1].name, opcodes[i].name) >= 0)
+            return wbb_format(a, "opcode table: '%s' is out of order", opcodes[i].name);
     for (size_t i = 0; i < WBB_LEN(intrinsics); i++) {
         const LlIntrinsic *in = &intrinsics[i];
-        if (i > 0 && strcmp(intrinsics[i - 1].name, in->name) >= 0) return wbb_format(a, "menu: '%s' is out of order", in->name);
+        if (i > 0 && strcmp(intrinsics[i - 1].name, in->name) >= 0)
+            return wbb_format(a, "intrinsic table: '%s' is out of order", in->name);
         const unsigned id = LLVMLookupIntrinsicID(in->name, strlen(in->name));
-        if (id == 0) return wbb_format(a, "menu: this LLVM has no '%s'", in->name);
+        if (id == 0) return wbb_format(a, "intrinsic table: this LLVM has no '%s'", in->name);
         const bool overloaded = LLVMIntrinsicIsOverloaded(id);
         if (overloaded != (in->overloads[0] != 0))
-            return wbb_format(a, "menu: '%s' %s overloaded in this LLVM", in->name, overloaded ? "is" : "is not");
+            return wbb_format(a, "intrinsic table: '%s' %s overloaded in this LLVM", in->name,
+                              overloaded ? "is" : "is not");
         size_t n = 0;
         const char *name = LLVMIntrinsicGetName(id, &n);
         if (n != strlen(in->name) || strncmp(name, in->name, n) != 0)
-            return wbb_format(a, "menu: this LLVM takes '%s' for '%.*s'", in->name, (int)n, name);
+            return wbb_format(a, "intrinsic table: this LLVM takes '%s' for '%.*s'", in->name, (int)n, name);
     }
     return NULL;
 }

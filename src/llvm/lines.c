@@ -1,9 +1,10 @@
-/* lines.c: what made each LLVM instruction: the rule, the node's kind, the HLO instruction.
+/* lines.c: records what made each LLVM instruction: the rule, the kind of node, the HLO instruction.
  *
- * Needs a module under construction; leaves debug information whose line numbers are numbers of a table of makers, LlMaker: LLVM
- * carries them through every pass, inlining included (a body without debug information takes the place of its call, so libdevice's
- * code counts for the rule that called it), and gives what it merges or makes on its own line 0 or none. provenance.c turns the
- * numbers into comments or `.loc`. LLVM's text is the same with and without, but for directives and labels.
+ * Needs a module under construction; leaves debug information whose line numbers are indices into a table of makers,
+ * LlMaker. LLVM keeps them through every pass. An inlined body without debug information gets the location of its call,
+ * so libdevice's code counts for the rule that called it. Instructions that LLVM merges or makes on its own have line 0
+ * or no location. provenance.c turns the numbers into comments or `.loc`. With and without this, LLVM's text differs in
+ * directives and labels only.
  *
  *     tanh.f32 of %tanh.3, by patterns/sm90.py:31  ->  maker 7  ->  !DILocation(line: 7)  ->  .loc 1 7 0
  */
@@ -13,13 +14,13 @@
 #include <string.h>
 #include <threads.h>
 
-enum { DIRECTIVES_ONLY = 3 }; /* LLVM has this emission kind, its C header does not name it */
+enum { DIRECTIVES_ONLY = 3 }; /* an emission kind of LLVM that its C header does not name */
 
-static once_flag unknown_told = ONCE_FLAG_INIT;
+static once_flag options_set = ONCE_FLAG_INIT;
 
-/* An instruction that LLVM makes on its own must not look like the one before it. LLVM has no other way to ask for that than an
- * option of the process; it changes nothing but where `.loc` of line 0 stand. */
-static void tell_unknown(void)
+/* An instruction that LLVM makes on its own must not keep the location of the instruction before it. LLVM offers only
+ * an option of the process for that; the option does no more than add `.loc` with line 0. */
+static void set_options(void)
 {
     static const char *const options[] = {"warpburg", "-use-unknown-locations=Enable"};
     LLVMParseCommandLineOptions((int)WBB_LEN(options), options, "");
@@ -28,22 +29,22 @@ static void tell_unknown(void)
 void ll_lines_begin(LlBuild *b)
 {
     if (!b->o->lines && !b->o->comments) return;
-    call_once(&unknown_told, tell_unknown);
+    call_once(&options_set, set_options);
     b->lines = LLVMCreateDIBuilder(b->module);
     LLVMMetadataRef file = LLVMDIBuilderCreateFile(b->lines, "makers", 6, "", 0);
     LLVMDIBuilderCreateCompileUnit(b->lines, LLVMDWARFSourceLanguageC, file, "warpburg", 8, true, "", 0, 0, "", 0,
                                    (LLVMDWARFEmissionKind)DIRECTIVES_ONLY, 0, false, false, "", 0, "", 0);
     b->lines_file = file;
     const LlMaker nobody = {0};
-    WBB_PUSH(b->arena, &b->makers, nobody); /* number 0: LLVM itself */
+    WBB_PUSH(b->arena, &b->makers, nobody); /* number 0: LLVM */
 }
 
 void ll_lines_function(LlBuild *b, const char *name)
 {
     if (!b->lines) return;
     LLVMMetadataRef type = LLVMDIBuilderCreateSubroutineType(b->lines, b->lines_file, NULL, 0, LLVMDIFlagZero);
-    b->program = LLVMDIBuilderCreateFunction(b->lines, b->lines_file, name, strlen(name), name, strlen(name), b->lines_file, 0, type, false, true, 0,
-                                             LLVMDIFlagZero, true);
+    b->program = LLVMDIBuilderCreateFunction(b->lines, b->lines_file, name, strlen(name), name, strlen(name),
+                                             b->lines_file, 0, type, false, true, 0, LLVMDIFlagZero, true);
     LLVMSetSubprogram(b->function, b->program);
 }
 
@@ -61,9 +62,12 @@ static uint32_t number_of(LlBuild *b, const LlMaker *m)
 static void set(LlBuild *b, LlMaker m)
 {
     const uint32_t n = number_of(b, &m);
-    LlMaker *made = &b->makers.items[n];
-    if (!made->place || made->in != b->program) made->in = b->program, made->place = LLVMDIBuilderCreateDebugLocation(b->llvm, n, 0, b->program, NULL);
-    LLVMSetCurrentDebugLocation2(b->builder, made->place);
+    LlMaker *maker = &b->makers.items[n];
+    if (!maker->location || maker->function != b->program) {
+        maker->function = b->program;
+        maker->location = LLVMDIBuilderCreateDebugLocation(b->llvm, n, 0, b->program, NULL);
+    }
+    LLVMSetCurrentDebugLocation2(b->builder, maker->location);
 }
 
 void ll_lines_at(LlBuild *b, IrRef r)
@@ -71,8 +75,10 @@ void ll_lines_at(LlBuild *b, IrRef r)
     if (!b->lines) return;
     const IrNode *n = ir_at(b->g, r);
     LlMaker m = {.what = LL_BY_INDEX, .rule = b->g->rule[r], .origin = b->g->origin[r]};
-    if (n->op == OP_LOAD) m = (LlMaker){.what = LL_BY_LOAD, .origin = m.origin, .detail = (uint32_t)ir_at(b->g, n->a[0])->imm};
-    else if (n->op == OP_PACK || n->op == OP_PART || n->op == OP_SPLAT) m = (LlMaker){.what = LL_BY_LANES, .origin = m.origin};
+    const uint32_t buffer = n->op == OP_LOAD ? (uint32_t)ir_at(b->g, n->a[0])->imm : 0;
+    const bool lanes = n->op == OP_PACK || n->op == OP_PART || n->op == OP_SPLAT;
+    if (n->op == OP_LOAD) m = (LlMaker){.what = LL_BY_LOAD, .origin = m.origin, .detail = buffer};
+    else if (lanes) m = (LlMaker){.what = LL_BY_LANES, .origin = m.origin};
     else if (n->op == OP_INSTR) m.what = LL_BY_INSTR, m.detail = n->type;
     else if (!(m.rule & IR_INDEX_RULE)) m.rule = 0;
     set(b, m);

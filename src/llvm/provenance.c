@@ -1,8 +1,9 @@
-/* provenance.c: says in LLVM's and in PTX text what made each instruction.
+/* provenance.c: writes into LLVM's and PTX text what made each instruction.
  *
- * Needs texts whose places are numbers of makers (lines.c); leaves the texts as they would be without places, with a comment behind
- * each instruction, or with `.loc` that name lines of pattern files, inlined at lines of the HLO file: nothing but those two kinds of
- * file, by the names under which they were given. What LLVM made on its own says so.
+ * Needs texts with debug locations whose lines are numbers of makers (lines.c); leaves the texts without these
+ * locations, with a comment after each instruction, or with `.loc` directives that name lines of pattern files, inlined
+ * at lines of the HLO file. Files have the names under which they were given. Instructions that LLVM made on its own
+ * are marked as such.
  *
  *     .loc 1 7 0                          add.rn.f32 %r3, %r1, %r2;       // patterns/tiles.py:9 add.f32 <- %add.3
  *     add.rn.f32 %r3, %r1, %r2;    ->     ld.param.b64 %rd1, [k_param_0]; // LLVM: parameter
@@ -26,7 +27,8 @@ static const LlOrigin *origin_of(const LlBuild *b, const LlMaker *m)
     return m->origin && m->origin <= b->o->n_origins ? &b->o->origins[m->origin - 1] : NULL;
 }
 
-/* The root of a rule's left side, its class by the type that it had here: "add.F(a, b) -> .." of bf16x2 is "add.bf16x2". */
+/* The root of a rule's left side, with the type that its type class stands for: "add.F(a, b) -> .." at bf16x2 is
+ * "add.bf16x2". */
 static void put_root(WbbBuf *out, const RwRule *rule, IrType type)
 {
     const size_t n = strcspn(rule->text, "(");
@@ -44,7 +46,7 @@ static void put_root(WbbBuf *out, const RwRule *rule, IrType type)
 
 static const char *buffer_name(const LlBuild *b, const LlMaker *m) { return b->k->buffers[m->detail].name; }
 
-static const char *comment(LlBuild *b, LlMaker *m)
+static const char *comment_of(LlBuild *b, LlMaker *m)
 {
     if (m->text) return m->text;
     WbbBuf out = wbb_buf(b->arena);
@@ -55,7 +57,7 @@ static const char *comment(LlBuild *b, LlMaker *m)
     case LL_BY_LLVM: wbb_put(&out, "LLVM"); break;
     case LL_BY_INSTR:
         if (rule && !rule->instance[0]) put_root(&out, rule, m->detail);
-        else if (rule) out.text[--out.n] = 0; /* the instance says the operation */
+        else if (rule) out.text[--out.n] = 0; /* the instance names the operation; drop the blank */
         else wbb_put(&out, "instr");
         break;
     case LL_BY_INDEX: wbb_put(&out, "index"); break;
@@ -70,7 +72,7 @@ static const char *comment(LlBuild *b, LlMaker *m)
     return m->text = out.text;
 }
 
-/* One comment behind a line, in its own column. */
+/* A line with a comment in column COLUMN. */
 static void put_line(WbbBuf *out, const char *line, size_t n, const char *mark, const char *text)
 {
     size_t column = 0;
@@ -79,33 +81,37 @@ static void put_line(WbbBuf *out, const char *line, size_t n, const char *mark, 
     wbb_putf(out, "%*s%s %s\n", column < COLUMN ? (int)(COLUMN - column) : 1, "", mark, text);
 }
 
-/* --- PTX -------------------------------------------------------------------------------------------------------------------------- */
+/* --- PTX
+ * ----------------------------------------------------------------------------------------------------------------- */
 typedef struct {
     LlBuild *b;
     WbbBuf out;
-    bool comments;        /* else `.loc` */
-    uint32_t now, said;   /* maker of what comes, and of the last `.loc` */
-    bool library;         /* in a function of libdevice that was not inlined */
+    bool comments;        /* write comments; else `.loc` */
+    uint32_t now, last;   /* the maker of the next instruction, and of the last `.loc` */
+    bool library;         /* in a libdevice function that was not inlined */
     const char *files[64]; /* `.file` numbers, from 1 */
     uint32_t n_files, n_names;
-    WbbBuf names;         /* of HLO instructions, as strings for debuggers */
-    uint32_t *name_of;    /* by origin: label number + 1 */
+    WbbBuf names;         /* names of HLO instructions, as strings for debuggers */
+    uint32_t *name_of;    /* by origin: number of its label + 1; 0: none yet */
 } Ptx;
 
 static bool starts(const char *line, const char *with) { return strncmp(line, with, strlen(with)) == 0; }
 
-/* Lines that only LLVM's debug information brings. */
+/* Is it a line that LLVM writes for debug information only? */
 static bool is_debug(const char *line)
 {
-    return starts(line, "\t.loc\t") || starts(line, "\t.file\t") || starts(line, "$L__tmp") || starts(line, "$L__func_begin") ||
-           starts(line, "$L__func_end") || starts(line, "\t.section\t.debug_macinfo");
+    static const char *const begins[] = {"\t.loc\t", "\t.file\t", "$L__tmp", "$L__func_begin", "$L__func_end",
+                                         "\t.section\t.debug_macinfo"};
+    for (size_t i = 0; i < WBB_LEN(begins); i++)
+        if (starts(line, begins[i])) return true;
+    return false;
 }
 
-/* In a body: not a directive, a label, a brace or a comment. */
+/* Not a directive, a label, a brace or a comment. */
 static bool is_instruction(const char *line, size_t n)
 {
     while (n && (*line == '\t' || *line == ' ')) line++, n--;
-    if (n == 0 || *line == '.' || *line == '/' || *line == '{' || *line == '}' || *line == ')' || *line == '(' || *line == '$') return false;
+    if (n == 0 || memchr("./{})($", *line, 7)) return false;
     return memchr(line, ';', n) != NULL;
 }
 
@@ -118,7 +124,8 @@ static uint32_t file_number(Ptx *p, const char *file)
     return p->n_files;
 }
 
-/* The label of a name. Debuggers may be told of an inlined place only after the place itself. */
+/* The number of the label of an instruction's name. A location must have been mentioned before code is inlined at
+ * it. */
 static uint32_t name_number(Ptx *p, uint32_t hlo_file, uint32_t number)
 {
     const LlOrigin *origin = &p->b->o->origins[number];
@@ -132,40 +139,42 @@ static uint32_t name_number(Ptx *p, uint32_t hlo_file, uint32_t number)
     return p->n_names - 1;
 }
 
-/* The rule's line, inlined at the HLO instruction's; of what no rule made, the HLO line alone, or line 0. */
+/* `.loc` of the rule, inlined at the HLO instruction; without a rule the HLO line alone, or line 0. */
 static void put_loc(Ptx *p)
 {
     const LlMaker *m = &p->b->makers.items[p->now];
-    if (p->now == p->said) return;
-    p->said = p->now;
+    if (p->now == p->last) return;
+    p->last = p->now;
     const RwRule *rule = rule_of(p->b, m);
     const LlOrigin *origin = origin_of(p->b, m);
     const uint32_t hlo = origin && p->b->o->hlo_file ? file_number(p, p->b->o->hlo_file) : 0;
     const uint32_t file = rule ? file_number(p, rule->file) : 0;
     if (file && hlo) {
         const uint32_t name = name_number(p, hlo, m->origin - 1);
-        wbb_putf(&p->out, "\t.loc\t%u %u 0, function_name $L__info_string%u, inlined_at %u %u %u\n", file, rule->line, name, hlo, origin->line, origin->column);
+        wbb_putf(&p->out, "\t.loc\t%u %u 0, function_name $L__info_string%u, inlined_at %u %u %u\n", file, rule->line,
+                 name, hlo, origin->line, origin->column);
     } else if (file) wbb_putf(&p->out, "\t.loc\t%u %u 0\n", file, rule->line);
     else if (hlo) wbb_putf(&p->out, "\t.loc\t%u %u %u\n", hlo, origin->line, origin->column);
     else if (p->n_files) wbb_put(&p->out, "\t.loc\t1 0 0\n");
 }
 
-static const char *saying(Ptx *p, const char *line)
+static const char *ptx_comment(Ptx *p, const char *line)
 {
     while (*line == '\t' || *line == ' ') line++;
     if (p->library) return "libdevice";
     if (starts(line, "ld.param")) return "LLVM: parameter";
-    return comment(p->b, &p->b->makers.items[p->now]);
+    return comment_of(p->b, &p->b->makers.items[p->now]);
 }
 
-/* Is the function that this line begins one of the kernel's? Their names begin with its name. */
-static bool is_own(const LlBuild *b, const char *line, size_t n)
+/* Is the function that this line begins one of the kernel's functions? Their names begin with the kernel's name. */
+static bool is_kernel_function(const LlBuild *b, const char *line, size_t n)
 {
-    while (n > 0 && line[n - 1] != '(') n--; /* the parameters' */
+    while (n > 0 && line[n - 1] != '(') n--; /* of the parameters */
     size_t start = n ? n - 1 : 0;
     while (start > 0 && line[start - 1] != ' ' && line[start - 1] != '\t') start--;
     const size_t length = strlen(b->k->name);
-    return b->k->n_functions && n > start + length && !strncmp(line + start, b->k->name, length) && line[start + length] == '_';
+    return b->k->n_functions && n > start + length && !strncmp(line + start, b->k->name, length) &&
+           line[start + length] == '_';
 }
 
 static const char *ptx_text(LlBuild *b, const char *text, bool comments, size_t *n_out)
@@ -183,14 +192,17 @@ static const char *ptx_text(LlBuild *b, const char *text, bool comments, size_t 
             if (p.now >= b->makers.n) p.now = 0;
         }
         if (is_debug(line)) continue;
-        if (starts(line, ".visible .entry")) p.library = false, p.now = p.said = 0;
-        else if (starts(line, ".func") || starts(line, ".weak .func") || starts(line, ".visible .func")) p.library = !is_own(b, line, n), p.now = p.said = 0;
+        const bool entry = starts(line, ".visible .entry");
+        if (entry || starts(line, ".func") || starts(line, ".weak .func") || starts(line, ".visible .func")) {
+            p.library = !entry && !is_kernel_function(b, line, n);
+            p.now = p.last = 0;
+        }
         if (!is_instruction(line, n) || memchr(line, '[', n) == line + 1) {
             wbb_put_n(&p.out, line, (size_t)(next - line));
             continue;
         }
         if (comments) {
-            put_line(&p.out, line, n, "//", saying(&p, line));
+            put_line(&p.out, line, n, "//", ptx_comment(&p, line));
             continue;
         }
         if (!p.library) put_loc(&p);
@@ -204,7 +216,7 @@ static const char *ptx_text(LlBuild *b, const char *text, bool comments, size_t 
     return p.out.text;
 }
 
-void ll_say_ptx(LlBuild *b)
+void ll_annotate_ptx(LlBuild *b)
 {
     if (!b->lines) return;
     const char *text = b->out.ptx;
@@ -224,8 +236,9 @@ void ll_say_ptx(LlBuild *b)
     b->out.n_ptx = plain.n;
 }
 
-/* --- LLVM ------------------------------------------------------------------------------------------------------------------------ */
-/* Numbers of the makers of all instructions, in the order in which they are printed. */
+/* --- LLVM
+ * ---------------------------------------------------------------------------------------------------------------- */
+/* The makers of all instructions, in the order in which LLVM prints them. */
 static uint32_t *numbers(LlBuild *b, LLVMModuleRef module, uint32_t *n)
 {
     struct {
@@ -242,7 +255,7 @@ static uint32_t *numbers(LlBuild *b, LLVMModuleRef module, uint32_t *n)
     return list.items;
 }
 
-const char *ll_say_llvm(LlBuild *b)
+const char *ll_print_llvm(LlBuild *b)
 {
     const char *text;
     if (!b->lines) {
@@ -261,8 +274,9 @@ const char *ll_say_llvm(LlBuild *b)
         const char *end = strchr(line, '\n');
         const size_t length = end ? (size_t)(end - line) : strlen(line);
         next = end ? end + 1 : line + length;
-        const bool instruction = starts(line, "  ") && line[2] != ' ' && line[2] != ']' && length > 2; /* cases of a switch stand deeper */
-        if (instruction && at < n) put_line(&out, line, length, ";", comment(b, &b->makers.items[makers[at++]]));
+        /* Cases of a switch are indented more deeply. */
+        const bool instruction = starts(line, "  ") && line[2] != ' ' && line[2] != ']' && length > 2;
+        if (instruction && at < n) put_line(&out, line, length, ";", comment_of(b, &b->makers.items[makers[at++]]));
         else wbb_put_n(&out, line, (size_t)(next - line));
     }
     return out.text;

@@ -1,14 +1,15 @@
-/* scopes.c: decides for every node the scopes in which it is emitted.
+/* scopes.c: decides in which scopes each node is emitted.
  *
- * Needs a kernel after `isel`; leaves LlPlaces. A node goes into the innermost block that dominates all its uses, and from there
- * outside every loop it does not depend on. Loads, calls and costly operations, and what is made of them, never move above their
- * `if`: where two branches need one and no block that runs anyway does, each has its own. What both branches of one `if` need runs
- * anyway. What two functions need, each has. Where more than MAX_COPIES branches need a node and nothing of it can go wrong (every load
- * below it lies in its buffer, by facts), it is made once, around them all: code does not grow with the number of branches.
+ * Needs a kernel after `isel`; leaves LlScopes. A cheap node is emitted in the innermost scope that encloses all its
+ * uses, moved out of every loop that it does not depend on. Loads, calls, costly operations and all nodes that use them
+ * are anchored: they never move above an `if`, so a node that only some branches need is emitted in each of those
+ * branches. A node that both branches of one `if` need is emitted before the `if`. Each function emits its own nodes. A
+ * node that more than MAX_COPIES branches need is emitted once, around them all, if it cannot fault (facts prove that
+ * every load below it is inside its buffer): the size of the code then does not grow with the number of branches.
  *
- *     if c { store out[i], f(x); }             f(x) costly: emitted in the branch
- *     if c { .. f(x) .. } if d { .. f(x) .. }  in both
- *     for v in 0..4 { .. y + v .. }            y: outside of the loop
+ *     if c { store out[i], f(x); }             f(x) is costly: emitted in the branch
+ *     if c { .. f(x) .. } if d { .. f(x) .. }  emitted in both branches
+ *     for v in 0..4 { .. y + v .. }            y: emitted before the loop
  */
 #include "llvm/inner.h"
 
@@ -16,7 +17,7 @@
 
 enum { MAX_COPIES = 4 };
 
-/* A scope that needs a node. */
+/* A list of the scopes that use a node. */
 typedef struct Use {
     uint32_t scope;
     struct Use *next;
@@ -27,20 +28,21 @@ typedef struct {
     const IrGraph *g;
     const RwTables *tables;
     WbbArena *arena;
-    LlPlaces p;
+    LlScopes out;
     struct { LlScope *items; uint32_t n, capacity; } scopes;
-    uint32_t *binder, *brought; /* by variable, by value: the scope that binds it */
-    Use **uses;                 /* by ref */
-    bool *anchored;             /* by ref: not above its `if` */
-    bool *risky;                /* by ref: a load or a call below it may go wrong where it is not asked for */
-    struct { uint32_t *items; uint32_t n, capacity; } set; /* scopes of the node at hand */
-    uint32_t *mark;             /* by scope: the last node of whose set it is one */
-} Placing;
+    uint32_t *var_scope, *value_scope; /* by variable, by value: the scope that binds it */
+    Use **uses;                        /* by ref */
+    bool *anchored;                    /* by ref: never moved above an `if` */
+    bool *may_fault;                   /* by ref: a load or call below it may fault where the branch is not taken */
+    struct { uint32_t *items; uint32_t n, capacity; } set; /* the scopes chosen for the current node */
+    uint32_t *mark;                    /* by scope: the last node whose set the scope is in */
+} Assignment;
 
-static uint32_t open_scope(Placing *x, uint32_t parent, bool loop)
+static uint32_t open_scope(Assignment *x, uint32_t parent, bool loop)
 {
     const uint32_t number = x->scopes.n, depth = number ? x->scopes.items[parent].depth + 1 : 0;
-    const LlScope scope = {.parent = parent, .depth = depth, .root = depth < 2 ? number : x->scopes.items[parent].root, .loop = loop};
+    const LlScope scope = {.parent = parent, .depth = depth, .root = depth < 2 ? number : x->scopes.items[parent].root,
+                           .loop = loop};
     WBB_PUSH(x->arena, &x->scopes, scope);
     return number;
 }
@@ -54,7 +56,7 @@ static uint32_t common(const LlScope *s, uint32_t x, uint32_t y)
     return x;
 }
 
-static void use(Placing *x, IrRef r, uint32_t scope)
+static void add_use(Assignment *x, IrRef r, uint32_t scope)
 {
     if (r == 0 || (x->uses[r] && x->uses[r]->scope == scope)) return;
     Use *u = WBB_NEW(x->arena, Use);
@@ -62,12 +64,13 @@ static void use(Placing *x, IrRef r, uint32_t scope)
     x->uses[r] = u;
 }
 
-/* --- statements ------------------------------------------------------------------------------------------------------------------ */
-static void walk(Placing *x, const IrBlock *block, uint32_t scope);
+/* --- statements
+ * ---------------------------------------------------------------------------------------------------------- */
+static void walk(Assignment *x, const IrBlock *block, uint32_t scope);
 
-static void walk_if(Placing *x, const IrStmt *s, uint32_t scope)
+static void walk_if(Assignment *x, const IrStmt *s, uint32_t scope)
 {
-    use(x, s->condition, scope);
+    add_use(x, s->condition, scope);
     const uint32_t then = open_scope(x, scope, false);
     walk(x, &s->body, then);
     const uint32_t otherwise = open_scope(x, scope, false);
@@ -75,61 +78,63 @@ static void walk_if(Placing *x, const IrStmt *s, uint32_t scope)
     x->scopes.items[then].partner = otherwise;
     x->scopes.items[otherwise].partner = then;
     for (uint32_t i = 0; i < s->n_results; i++) {
-        use(x, s->results[i].yield, then);
-        use(x, s->results[i].otherwise, otherwise);
+        add_use(x, s->results[i].yield, then);
+        add_use(x, s->results[i].otherwise, otherwise);
     }
 }
 
-static void walk_for(Placing *x, const IrStmt *s, uint32_t scope)
+static void walk_for(Assignment *x, const IrStmt *s, uint32_t scope)
 {
     const uint32_t inner = open_scope(x, scope, true);
-    x->binder[s->var] = inner;
+    x->var_scope[s->var] = inner;
     for (uint32_t i = 0; i < s->n_results; i++) {
-        use(x, s->results[i].init, scope);
-        x->brought[s->results[i].carried] = inner;
+        add_use(x, s->results[i].init, scope);
+        x->value_scope[s->results[i].carried] = inner;
     }
     walk(x, &s->body, inner);
-    for (uint32_t i = 0; i < s->n_results; i++) use(x, s->results[i].yield, inner);
+    for (uint32_t i = 0; i < s->n_results; i++) add_use(x, s->results[i].yield, inner);
 }
 
-/* The statements' own uses, and which scope binds what. Scopes are numbered as ll_build enters them. */
-static void walk(Placing *x, const IrBlock *block, uint32_t scope)
+/* Record what the statements use and which scope binds each variable and value. ll_scope enters scopes in the same
+ * order. */
+static void walk(Assignment *x, const IrBlock *block, uint32_t scope)
 {
     for (uint32_t i = 0; i < block->n; i++) {
         const IrStmt *s = block->items[i];
         switch (s->kind) {
         case IR_STORE:
-            use(x, s->index, scope);
-            use(x, s->value, scope);
+            add_use(x, s->index, scope);
+            add_use(x, s->value, scope);
             break;
         case IR_IF: walk_if(x, s, scope); break;
         case IR_FOR: walk_for(x, s, scope); break;
         case IR_BIND:
-            use(x, s->value ? s->value : x->g->vars[s->var].definition, scope);
-            x->binder[s->var] = scope;
+            add_use(x, s->value ? s->value : x->g->vars[s->var].definition, scope);
+            x->var_scope[s->var] = scope;
             break;
         }
-        for (uint32_t r = 0; r < s->n_results; r++) x->brought[s->results[r].value] = scope;
+        for (uint32_t r = 0; r < s->n_results; r++) x->value_scope[s->results[r].value] = scope;
     }
 }
 
-/* Scope 0 holds what is there anyway; in it stand the functions and the kernel. */
-static void walk_kernel(Placing *x)
+/* Scope 0 encloses the bodies of the functions and of the kernel. */
+static void walk_kernel(Assignment *x)
 {
     const IrKernel *k = x->k;
     open_scope(x, 0, false);
     for (uint32_t i = 0; i < k->n_functions; i++) {
         const IrFunction *f = k->functions[i];
         const uint32_t scope = open_scope(x, 0, false);
-        for (uint32_t p = 0; p < f->n_params; p++) x->binder[f->params[p]] = scope;
+        for (uint32_t p = 0; p < f->n_params; p++) x->var_scope[f->params[p]] = scope;
         walk(x, &f->body, scope);
-        for (uint32_t y = 0; y < f->n_yields; y++) use(x, f->yields[y], scope);
+        for (uint32_t y = 0; y < f->n_yields; y++) add_use(x, f->yields[y], scope);
     }
     walk(x, &k->body, open_scope(x, 0, false));
 }
 
-/* --- nodes ------------------------------------------------------------------------------------------------------------------------ */
-static bool is_heavy(const Placing *x, const IrNode *n)
+/* --- nodes
+ * --------------------------------------------------------------------------------------------------------------- */
+static bool is_costly(const Assignment *x, const IrNode *n)
 {
     if (n->op == OP_LOAD || n->op == OP_CALL) return true;
     if (n->op != OP_INSTR) return sc_op_info[n->op].costly;
@@ -147,32 +152,34 @@ static bool is_heavy(const Placing *x, const IrNode *n)
     return true;
 }
 
-static bool lies_within(const Placing *x, const IrNode *load)
+static bool is_in_buffer(const Assignment *x, const IrNode *load)
 {
     const IrBuffer *b = &x->k->buffers[ir_at(x->g, load->a[0])->imm];
     return ir_within(x->k->g, load->a[1], 0, (WbbI128)b->elements - IR_LANES(load->type) + 1);
 }
 
-/* The innermost scope that binds what r depends on, and whether it is anchored; operands are done. */
-static void depend(Placing *x, IrRef r)
+/* Fill bound_in, anchored and may_fault of r; its operands are filled already. */
+static void analyse(Assignment *x, IrRef r)
 {
     const IrNode *n = ir_at(x->g, r);
     const LlScope *s = x->scopes.items;
     uint32_t deepest = 0;
-    if (n->op == OP_VAR) deepest = x->binder[n->imm];
-    if (n->op == OP_VALUE) deepest = x->brought[n->imm];
-    x->anchored[r] = is_heavy(x, n);
-    x->risky[r] = n->op == OP_CALL || (n->op == OP_LOAD && !lies_within(x, n));
+    if (n->op == OP_VAR) deepest = x->var_scope[n->imm];
+    if (n->op == OP_VALUE) deepest = x->value_scope[n->imm];
+    x->anchored[r] = is_costly(x, n);
+    x->may_fault[r] = n->op == OP_CALL || (n->op == OP_LOAD && !is_in_buffer(x, n));
     for (uint32_t i = 0; i < ir_arity(x->g, r); i++) {
         const IrRef o = ir_operand(x->g, r, i);
-        if (s[x->p.depth[o]].depth > s[deepest].depth) deepest = x->p.depth[o];
+        if (s[x->out.bound_in[o]].depth > s[deepest].depth) deepest = x->out.bound_in[o];
         if (x->anchored[o]) x->anchored[r] = true;
-        if (x->risky[o]) x->risky[r] = true;
+        if (x->may_fault[o]) x->may_fault[r] = true;
     }
-    x->p.depth[r] = deepest;
+    x->out.bound_in[r] = deepest;
 }
 
-static uint32_t hoist(const Placing *x, uint32_t scope, uint32_t bound, bool anchored)
+/* The outermost scope to which a node that `scope` uses can move: out of loops inside `bound`, and out of branches if
+ * it is not anchored and an enclosing loop is left. */
+static uint32_t hoist(const Assignment *x, uint32_t scope, uint32_t bound, bool anchored)
 {
     const LlScope *s = x->scopes.items;
     uint32_t best = scope;
@@ -183,24 +190,25 @@ static uint32_t hoist(const Placing *x, uint32_t scope, uint32_t bound, bool anc
     return best;
 }
 
-/* Is it in the set, or a scope around it? */
-static bool covered(const Placing *x, uint32_t scope, IrRef r, bool proper)
+/* Is `scope` (proper: only a scope around it), or a scope around it, in the set of r? */
+static bool is_emitted_around(const Assignment *x, uint32_t scope, IrRef r, bool proper)
 {
     const LlScope *s = x->scopes.items;
-    const uint32_t top = s[x->p.depth[r]].depth;
+    const uint32_t top = s[x->out.bound_in[r]].depth;
     for (uint32_t t = proper ? s[scope].parent : scope; t && s[t].depth >= top; t = s[t].parent)
         if (x->mark[t] == r) return true;
     return false;
 }
 
-/* One more scope that needs the anchored node r. */
-static void insert(Placing *x, uint32_t scope, IrRef r)
+/* Add a scope that uses the anchored node r. If both branches of an `if` are in the set, the scope of the `if` replaces
+ * them. */
+static void insert(Assignment *x, uint32_t scope, IrRef r)
 {
     for (;;) {
-        scope = hoist(x, scope, x->p.depth[r], true);
-        if (covered(x, scope, r, false)) return;
+        scope = hoist(x, scope, x->out.bound_in[r], true);
+        if (is_emitted_around(x, scope, r, false)) return;
         const LlScope *s = &x->scopes.items[scope];
-        if (!s->partner || x->mark[s->partner] != r || x->p.depth[r] == scope) break;
+        if (!s->partner || x->mark[s->partner] != r || x->out.bound_in[r] == scope) break;
         x->mark[s->partner] = 0;
         scope = s->parent;
     }
@@ -214,64 +222,66 @@ static int by_number(const void *x, const void *y)
     return p < q ? -1 : p > q;
 }
 
-/* Where r is emitted: x->set, in order. */
-static void choose(Placing *x, IrRef r)
+/* Choose the scopes in which r is emitted: x->set, in ascending order. */
+static void choose_scopes(Assignment *x, IrRef r)
 {
     const Use *uses = x->uses[r];
     const LlScope *s = x->scopes.items;
     x->set.n = 0;
     if (!uses->next) { /* most nodes */
-        const uint32_t home = hoist(x, uses->scope, x->p.depth[r], x->anchored[r]);
-        WBB_PUSH(x->arena, &x->set, home);
+        const uint32_t scope = hoist(x, uses->scope, x->out.bound_in[r], x->anchored[r]);
+        WBB_PUSH(x->arena, &x->set, scope);
         return;
     }
     uint32_t n = 0;
     if (x->anchored[r]) {
         for (; uses; uses = uses->next) insert(x, uses->scope, r);
         for (uint32_t i = 0; i < x->set.n; i++)
-            if (x->mark[x->set.items[i]] == r && !covered(x, x->set.items[i], r, true)) x->set.items[n++] = x->set.items[i];
+            if (x->mark[x->set.items[i]] == r && !is_emitted_around(x, x->set.items[i], r, true))
+                x->set.items[n++] = x->set.items[i];
         x->set.n = n;
     } else {
         for (; uses; uses = uses->next) WBB_PUSH(x->arena, &x->set, uses->scope);
     }
     qsort(x->set.items, x->set.n, sizeof *x->set.items, by_number);
-    if (x->anchored[r] && (n <= MAX_COPIES || x->risky[r])) return;
+    if (x->anchored[r] && (n <= MAX_COPIES || x->may_fault[r])) return;
     n = 0;
     for (uint32_t i = 0; i < x->set.n; i++) {
         const uint32_t scope = x->set.items[i];
-        if (n && s[x->set.items[n - 1]].root == s[scope].root) x->set.items[n - 1] = common(s, x->set.items[n - 1], scope);
+        if (n && s[x->set.items[n - 1]].root == s[scope].root)
+            x->set.items[n - 1] = common(s, x->set.items[n - 1], scope);
         else x->set.items[n++] = scope;
     }
     x->set.n = n;
-    for (uint32_t i = 0; i < n; i++) x->set.items[i] = hoist(x, x->set.items[i], x->p.depth[r], false);
+    for (uint32_t i = 0; i < n; i++) x->set.items[i] = hoist(x, x->set.items[i], x->out.bound_in[r], false);
 }
 
-LlPlaces ll_place(WbbArena *a, const IrKernel *k, const RwTables *t)
+LlScopes ll_assign_scopes(WbbArena *a, const IrKernel *k, const RwTables *t)
 {
-    Placing x = {.k = k, .g = k->g, .tables = t, .arena = a};
+    Assignment x = {.k = k, .g = k->g, .tables = t, .arena = a};
     const uint32_t n = k->g->n;
-    x.p.home = WBB_NEW_N(a, LlHome *, n);
-    x.p.depth = WBB_NEW_N(a, uint32_t, n);
-    x.binder = WBB_NEW_N(a, uint32_t, k->g->n_vars + 1);
-    x.brought = WBB_NEW_N(a, uint32_t, k->g->n_values + 1);
+    x.out.emitted = WBB_NEW_N(a, LlScopeList *, n);
+    x.out.bound_in = WBB_NEW_N(a, uint32_t, n);
+    x.var_scope = WBB_NEW_N(a, uint32_t, k->g->n_vars + 1);
+    x.value_scope = WBB_NEW_N(a, uint32_t, k->g->n_values + 1);
     x.uses = WBB_NEW_N(a, Use *, n);
     x.anchored = WBB_NEW_N(a, bool, n);
-    x.risky = WBB_NEW_N(a, bool, n);
+    x.may_fault = WBB_NEW_N(a, bool, n);
     walk_kernel(&x);
     x.mark = WBB_NEW_N(a, uint32_t, x.scopes.n);
-    for (IrRef r = 1; r < n; r++) depend(&x, r);
-    for (IrRef r = n; r-- > 1;) { /* users before operands */
+    for (IrRef r = 1; r < n; r++) analyse(&x, r);
+    for (IrRef r = n; r-- > 1;) { /* users before operands: a user's scopes are uses of its operands */
         if (!x.uses[r]) continue;
-        choose(&x, r);
-        LlHome **next = &x.p.home[r];
+        choose_scopes(&x, r);
+        LlScopeList **next = &x.out.emitted[r];
         for (uint32_t i = 0; i < x.set.n; i++) {
-            *next = WBB_NEW(a, LlHome);
-            **next = (LlHome){x.set.items[i], NULL};
+            *next = WBB_NEW(a, LlScopeList);
+            **next = (LlScopeList){x.set.items[i], NULL};
             next = &(*next)->next;
-            for (uint32_t o = 0; o < ir_arity(x.g, r); o++) use(&x, ir_operand(x.g, r, o), x.set.items[i]);
+            for (uint32_t o = 0; o < ir_arity(x.g, r); o++) add_use(&x, ir_operand(x.g, r, o), x.set.items[i]);
         }
     }
-    x.p.scopes = x.scopes.items;
-    x.p.n_scopes = x.scopes.n;
-    return x.p;
+    x.out.items = x.scopes.items;
+    x.out.n = x.scopes.n;
+    return x.out;
 }

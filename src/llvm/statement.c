@@ -1,9 +1,11 @@
-/* statement.c: statements to LLVM IR.
+/* statement.c: builds statements as LLVM basic blocks.
  *
- * Needs the function that is being built and scopes that are numbered as they are entered here; leaves blocks. What an `if` leaves is
- * a phi where its branches join, what a `for` carries a phi at its head; what it leaves is what its last turn yields.
+ * Needs the function that is being built, and scopes numbered in the order in which ll_scope enters them (scopes.c);
+ * leaves blocks. A result of an `if` is a phi in the block where its branches join. A value that a `for` carries is a
+ * phi at the loop's head; the result is the value that the last iteration yields.
  *
- *     s = for k in 0..8 carry acc = 0.0:f32 { yield .. }  ->  loop: %k = phi [0, ..], [%next, ..]; %acc = phi [0.0, ..], [%s, ..]
+ *     s = for k in 0..8 carry acc = 0.0:f32 { yield .. }
+ *     ->  loop: %k = phi [0, ..], [%next, ..]; %acc = phi [0.0, ..], [%s, ..]
  */
 #include "llvm/inner.h"
 
@@ -37,10 +39,10 @@ static LLVMBasicBlockRef new_block(LlBuild *b, const char *name)
     return LLVMAppendBasicBlockInContext(b->llvm, b->function, name);
 }
 
-LlEnd ll_scope(LlBuild *b, const IrBlock *statements, LLVMBasicBlockRef block, const IrRef *yields, uint32_t n)
+LlScopeEnd ll_scope(LlBuild *b, const IrBlock *statements, LLVMBasicBlockRef block, const IrRef *yields, uint32_t n)
 {
     const uint32_t scope = b->next_scope++;
-    LlEnd end = {.values = WBB_NEW_N(b->arena, LLVMValueRef, n + 1)};
+    LlScopeEnd end = {.values = WBB_NEW_N(b->arena, LLVMValueRef, n + 1)};
     b->points[scope].block = block;
     b->open[scope] = true;
     emit_block(b, statements, scope);
@@ -51,12 +53,12 @@ LlEnd ll_scope(LlBuild *b, const IrBlock *statements, LLVMBasicBlockRef block, c
     return end;
 }
 
-/* A branch, and the way from its end to where the branches join. */
-static LlEnd branch(LlBuild *b, const IrStmt *s, bool otherwise, LLVMBasicBlockRef block, LLVMBasicBlockRef join)
+/* Build a branch of an `if`, and the jump from its end to the block `join`. */
+static LlScopeEnd branch(LlBuild *b, const IrStmt *s, bool otherwise, LLVMBasicBlockRef block, LLVMBasicBlockRef join)
 {
     IrRef *yields = WBB_NEW_N(b->arena, IrRef, s->n_results + 1);
     for (uint32_t i = 0; i < s->n_results; i++) yields[i] = otherwise ? s->results[i].otherwise : s->results[i].yield;
-    const LlEnd end = ll_scope(b, otherwise ? &s->otherwise : &s->body, block, yields, s->n_results);
+    const LlScopeEnd end = ll_scope(b, otherwise ? &s->otherwise : &s->body, block, yields, s->n_results);
     LLVMPositionBuilderAtEnd(b->builder, end.block);
     ll_lines_control(b, LL_BY_BRANCH);
     LLVMBuildBr(b->builder, join);
@@ -69,13 +71,14 @@ static void emit_if(LlBuild *b, const IrStmt *s, uint32_t scope)
     ll_at_scope(b, scope);
     ll_lines_control(b, LL_BY_BRANCH);
     const bool both = s->otherwise.n > 0 || s->n_results > 0;
-    LLVMBasicBlockRef then = new_block(b, "then"), otherwise = both ? new_block(b, "else") : NULL, join = new_block(b, "join");
-    b->points[scope].end = LLVMBuildCondBr(b->builder, b->values[s->condition], then, both ? otherwise : join);
-    const LlEnd yes = branch(b, s, false, then, join);
-    LlEnd no = {0};
+    LLVMBasicBlockRef then = new_block(b, "then"), otherwise = both ? new_block(b, "else") : NULL;
+    LLVMBasicBlockRef join = new_block(b, "join");
+    b->points[scope].before = LLVMBuildCondBr(b->builder, b->values[s->condition], then, both ? otherwise : join);
+    const LlScopeEnd yes = branch(b, s, false, then, join);
+    LlScopeEnd no = {0};
     if (both) no = branch(b, s, true, otherwise, join);
-    else b->next_scope++; /* the empty else */
-    b->points[scope] = (LlPoint){join, NULL};
+    else b->next_scope++; /* skip the scope of the empty else */
+    b->points[scope] = (LlInsertPoint){join, NULL};
     if (s->n_results) LLVMPositionBuilderAtEnd(b->builder, join);
     if (s->n_results) ll_lines_control(b, LL_BY_BRANCH);
     for (uint32_t i = 0; i < s->n_results; i++) {
@@ -83,7 +86,7 @@ static void emit_if(LlBuild *b, const IrStmt *s, uint32_t scope)
         LLVMValueRef values[2] = {yes.values[i], no.values[i]};
         LLVMBasicBlockRef blocks[2] = {yes.block, no.block};
         LLVMAddIncoming(phi, values, blocks, 2);
-        b->brought[s->results[i].value] = phi;
+        b->results[s->results[i].value] = phi;
     }
 }
 
@@ -98,20 +101,20 @@ static uint32_t count_scopes(const IrBlock *block)
     return n;
 }
 
-/* What is carried into the first turn; and what is left where there is none. */
+/* The carried values of the first iteration, which are the results of a loop without iterations. */
 static void carry_in(LlBuild *b, const IrStmt *s)
 {
     for (uint32_t i = 0; i < s->n_results; i++) ll_demand(b, s->results[i].init, false);
-    for (uint32_t i = 0; i < s->n_results; i++) b->brought[s->results[i].value] = b->values[s->results[i].init];
+    for (uint32_t i = 0; i < s->n_results; i++) b->results[s->results[i].value] = b->values[s->results[i].init];
 }
 
-/* The test is at the bottom: a loop runs at least once. */
+/* The loop's test is at its bottom, so a loop without iterations is not built at all. */
 static void emit_for(LlBuild *b, const IrStmt *s, uint32_t scope)
 {
     const IrVar *var = &b->g->vars[s->var];
     carry_in(b, s);
     if (var->hi < var->lo) {
-        b->next_scope += 1 + count_scopes(&s->body);
+        b->next_scope += 1 + count_scopes(&s->body); /* skip the scopes of the body */
         return;
     }
     const bool wide = var->lo < INT32_MIN || var->hi >= INT32_MAX;
@@ -120,17 +123,17 @@ static void emit_for(LlBuild *b, const IrStmt *s, uint32_t scope)
     IrRef *yields = WBB_NEW_N(b->arena, IrRef, s->n_results + 1);
     ll_at_scope(b, scope);
     ll_lines_control(b, LL_BY_LOOP);
-    b->points[scope].end = LLVMBuildBr(b->builder, body);
+    b->points[scope].before = LLVMBuildBr(b->builder, body);
     LLVMPositionBuilderAtEnd(b->builder, body);
     LLVMValueRef counter = LLVMBuildPhi(b->builder, type, "");
     b->vars[s->var] = counter;
     for (uint32_t i = 0; i < s->n_results; i++) {
-        LLVMValueRef init = b->brought[s->results[i].value], phi = LLVMBuildPhi(b->builder, LLVMTypeOf(init), "");
+        LLVMValueRef init = b->results[s->results[i].value], phi = LLVMBuildPhi(b->builder, LLVMTypeOf(init), "");
         LLVMAddIncoming(phi, &init, &before, 1);
-        b->brought[s->results[i].carried] = phi;
+        b->results[s->results[i].carried] = phi;
         yields[i] = s->results[i].yield;
     }
-    const LlEnd end = ll_scope(b, &s->body, body, yields, s->n_results);
+    const LlScopeEnd end = ll_scope(b, &s->body, body, yields, s->n_results);
     LLVMBasicBlockRef last = end.block;
     LLVMPositionBuilderAtEnd(b->builder, last);
     ll_lines_control(b, LL_BY_LOOP);
@@ -141,23 +144,23 @@ static void emit_for(LlBuild *b, const IrStmt *s, uint32_t scope)
     LLVMBasicBlockRef blocks[2] = {before, last};
     LLVMAddIncoming(counter, values, blocks, 2);
     for (uint32_t i = 0; i < s->n_results; i++) {
-        LLVMAddIncoming(b->brought[s->results[i].carried], &end.values[i], &last, 1);
-        b->brought[s->results[i].value] = end.values[i];
+        LLVMAddIncoming(b->results[s->results[i].carried], &end.values[i], &last, 1);
+        b->results[s->results[i].value] = end.values[i];
     }
-    b->points[scope] = (LlPoint){after, NULL};
+    b->points[scope] = (LlInsertPoint){after, NULL};
 }
 
-/* What is known at run time only: as many bits as its interval needs. */
+/* An integer element that a variable is bound to, in the width that the variable's interval needs. */
 static LLVMValueRef as_index(LlBuild *b, const IrStmt *s)
 {
-    const IrVar *var = &b->g->vars[s->var];
-    const bool wide = var->lo < INT32_MIN || var->hi > INT32_MAX;
+    const bool wide = ll_is_wide_var(&b->g->vars[s->var]);
     LLVMTypeRef to = wide ? b->i64 : b->i32;
     LLVMValueRef v = b->values[s->value];
     const unsigned have = LLVMGetIntTypeWidth(LLVMTypeOf(v)), want = wide ? 64 : 32;
     if (have == want) return v;
     if (have > want) return LLVMBuildTrunc(b->builder, v, to, "");
-    return sc_is_signed(IR_SC(ir_at(b->g, s->value)->type)) ? LLVMBuildSExt(b->builder, v, to, "") : LLVMBuildZExt(b->builder, v, to, "");
+    const bool is_signed = sc_is_signed(IR_SC(ir_at(b->g, s->value)->type));
+    return is_signed ? LLVMBuildSExt(b->builder, v, to, "") : LLVMBuildZExt(b->builder, v, to, "");
 }
 
 static void emit_let(LlBuild *b, const IrStmt *s, uint32_t scope)

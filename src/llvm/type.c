@@ -1,13 +1,17 @@
-/* type.c: types, constants, and what else every file of the module asks of LLVM.
+/* type.c: LLVM types, constants and declarations.
  *
- * A value of type pred is i1, in memory a byte; index values are i32 or i64 (index.c); floats of 8 bits and below are integers, which
- * rules compute with. Elements narrower than a byte and complex ones: forms.c. Vectors are vectors.
+ * Needs an open module; leaves LLVM types and values. A value of type pred is i1, in memory a byte. Index values are
+ * i32 or i64 (index.c). Floats of 8 bits and fewer are integers: rules compute with their bits. forms.c accesses
+ * elements narrower than a byte and complex elements.
  *
  *     bf16x8 -> <8 x bfloat>; pred in memory -> i8; ll_const(bf16x2, 0x3f80) -> <2 x bfloat> splat (1.0)
  */
 #include "llvm/inner.h"
 
 #include <string.h>
+
+bool ll_is_packed(ScType t) { return t != SC_PRED && sc_type_info[t].bits > 0 && sc_type_info[t].bits < 8; }
+uint32_t ll_parts(IrType t) { return sc_type_info[IR_SC(t)].cls == 'C' ? 2 : 1; }
 
 static LLVMTypeRef scalar(LlBuild *b, ScType t)
 {
@@ -28,7 +32,10 @@ static LLVMTypeRef scalar(LlBuild *b, ScType t)
 
 LLVMTypeRef ll_type(LlBuild *b, IrType type)
 {
-    if (ll_parts(type) == 2) return LLVMVectorType(scalar(b, IR_SC(type) == SC_C64 ? SC_F32 : SC_F64), 2 * IR_LANES(type));
+    if (ll_parts(type) == 2) {
+        LLVMTypeRef part = scalar(b, IR_SC(type) == SC_C64 ? SC_F32 : SC_F64);
+        return LLVMVectorType(part, 2 * IR_LANES(type));
+    }
     LLVMTypeRef t = scalar(b, IR_SC(type));
     return IR_LANES(type) == 1 ? t : LLVMVectorType(t, IR_LANES(type));
 }
@@ -43,16 +50,16 @@ LLVMTypeRef ll_memory_type(LlBuild *b, IrType type)
 LLVMValueRef ll_splat(LlBuild *b, LLVMValueRef x, uint32_t lanes)
 {
     LLVMTypeRef vector = LLVMVectorType(LLVMTypeOf(x), lanes);
-    LLVMValueRef first = LLVMBuildInsertElement(b->builder, LLVMGetPoison(vector), x, LLVMConstInt(b->i32, 0, false), "");
-    LLVMValueRef zeros = LLVMConstNull(LLVMVectorType(b->i32, lanes));
-    return LLVMBuildShuffleVector(b->builder, first, LLVMGetPoison(vector), zeros, "");
+    LLVMValueRef zeros = LLVMConstNull(LLVMVectorType(b->i32, lanes)), poison = LLVMGetPoison(vector);
+    LLVMValueRef first = LLVMBuildInsertElement(b->builder, poison, x, LLVMConstInt(b->i32, 0, false), "");
+    return LLVMBuildShuffleVector(b->builder, first, poison, zeros, "");
 }
 
 LLVMValueRef ll_const(LlBuild *b, IrType type, uint64_t bits)
 {
     LLVMTypeRef t = scalar(b, IR_SC(type));
-    LLVMValueRef one = sc_is_float(IR_SC(type)) && LLVMGetTypeKind(t) != LLVMIntegerTypeKind ? LLVMConstFPFromBits(t, &bits)
-                                                                                            : LLVMConstInt(t, bits, false);
+    const bool is_float = sc_is_float(IR_SC(type)) && LLVMGetTypeKind(t) != LLVMIntegerTypeKind;
+    LLVMValueRef one = is_float ? LLVMConstFPFromBits(t, &bits) : LLVMConstInt(t, bits, false);
     const uint32_t lanes = IR_LANES(type);
     if (lanes == 1) return one;
     LLVMValueRef *all = WBB_NEW_N(b->arena, LLVMValueRef, lanes);
@@ -77,7 +84,7 @@ LLVMAttributeRef ll_attribute(LlBuild *b, const char *name, uint64_t value)
 
 void ll_take_text(LlBuild *b, char *text, const char **out, size_t *n)
 {
-    b->text = text; /* disposed of with the compile should the arena be full */
+    b->text = text; /* if the arena's allocation fails, the end of the compile disposes of it */
     const size_t length = strlen(text);
     char *copy = wbb_alloc(b->arena, length + 1);
     memcpy(copy, text, length + 1);

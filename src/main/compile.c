@@ -1,25 +1,24 @@
 /* compile.c: `compile FILE.hlo`, and `run FILE.hlo`, which compiles first. */
 #include "llvm/llvm.h"
-#include "main/verdict.h"
+#include "main/run.h"
 #include "pipe/pipe.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static PipeOptions pipe_options(WbbCx *cx, const Options *o)
+typedef struct {
+    Words files, disable;
+    const char *target, *emit, *output, *print_after;
+    int64_t align;
+    bool approx, lines, trace, explain, bijection, time, json;
+} CompileOptions;
+
+static PipeOptions pipe_options(const CompileOptions *o)
 {
-    PipeOptions p = {.target = o->target, .approx = o->approx, .align = (uint32_t)o->align, .lines = o->lines, .disable = o->disable.list,
+    PipeOptions p = {.target = o->target, .approx = o->approx, .align = (uint32_t)o->align, .lines = o->lines, .disable = o->disable.items,
                      .n_disable = o->disable.n, .print_after = o->print_after, .stage = PIPE_AT_PTX};
-    if (o->print_after && strcmp(o->print_after, "all") && strcmp(o->print_after, "emit")) {
-        const char *const *pass = pipe_passes;
-        while (*pass && strcmp(*pass, o->print_after)) pass++;
-        if (!*pass) wbb_fail(cx, (WbbLoc){0}, "--print-after %s: emit, simplify, lower, vectorize, width, isel or all expected", o->print_after);
-    }
-    if (!o->emit) return p;
-    p.stage = PIPE_STAGES;
-    for (int i = 0; i < PIPE_STAGES; i++)
+    for (int i = 0; o->emit && i < PIPE_STAGES; i++)
         if (!strcmp(o->emit, pipe_stage_name[i])) p.stage = (PipeStage)i;
-    if (p.stage == PIPE_STAGES) wbb_fail(cx, (WbbLoc){0}, "--emit %s: hlo, maps, plan, ir, llvm, ptx, cubin or json expected", o->emit);
     return p;
 }
 
@@ -80,7 +79,7 @@ static void put_json(WbbCx *cx, WbbArena *a, WbbBuf *b, const char *file, const 
     wbb_put(b, "}");
     if (covers) {
         wbb_put(b, ", \"stores\": ");
-        wbb_put_json(b, r->cover ? r->cover : "");
+        wbb_put_json(b, r->thread_map_fault ? r->thread_map_fault : "");
     }
     wbb_put(b, "}\n");
 }
@@ -88,18 +87,18 @@ static void put_json(WbbCx *cx, WbbArena *a, WbbBuf *b, const char *file, const 
 /* --bijection, for people. */
 static void put_cover(WbbBuf *b, const char *file, const PipeResult *r)
 {
-    if (r->cover) wbb_putf(b, "%s: fault: %s\n", file, r->cover);
-    else wbb_putf(b, "%s: %lld elements, each stored once\n", file, (long long)r->stored);
+    if (r->thread_map_fault) wbb_putf(b, "%s: fault: %s\n", file, r->thread_map_fault);
+    else wbb_putf(b, "%s: %lld elements, each stored once\n", file, (long long)r->stored_elements);
 }
 
 /* One file; `judge`: run what came out and say what fired wrongly. */
-static WbbStatus one_file(WbbCx *cx, WbbArena *a, const Options *o, const char *file, LlCache *cache)
+static WbbStatus one_file(WbbCx *cx, WbbArena *a, const CompileOptions *o, const char *file, LlCache *cache)
 {
     size_t n;
     const char *text = wbb_read_file(cx, a, file, &n);
-    PipeOptions p = pipe_options(cx, o);
+    PipeOptions p = pipe_options(o);
     p.cache = cache;
-    p.cover = o->bijection;
+    p.check_thread_map = o->bijection;
     p.assemble = o->output != NULL || o->json;
     const bool prints = o->emit || (!o->output && !o->json && !o->explain && !o->trace && !o->time && !o->print_after && !o->bijection);
     p.comments = prints && !p.lines;
@@ -120,12 +119,12 @@ static WbbStatus one_file(WbbCx *cx, WbbArena *a, const Options *o, const char *
     }
     if (o->time) put_time(&b, &r);
     fputs(b.text, stdout);
-    return r.cover ? WBB_CHECK : WBB_OK;
+    return r.thread_map_fault ? WBB_CHECK : WBB_OK;
 }
 
 /* Several files in one process: one bad file does not stop the others; the worst status is the answer. */
 typedef struct {
-    const Options *o;
+    const CompileOptions *o;
     const char *file;
     LlCache *cache;
     WbbStatus status;
@@ -140,7 +139,7 @@ static void guarded_file(WbbCx *cx, void *arg)
 }
 
 /* One JSON line; the message is what was said of this file. */
-static void print_refusal(WbbCx *cx, const Options *o, const char *file, WbbStatus s, size_t before)
+static void print_refusal(WbbCx *cx, const CompileOptions *o, const char *file, WbbStatus s, size_t before)
 {
     WbbArena *a = wbb_arena_new(cx);
     WbbBuf b = wbb_buf(a);
@@ -154,15 +153,15 @@ static void print_refusal(WbbCx *cx, const Options *o, const char *file, WbbStat
     wbb_arena_free(a);
 }
 
-WbbStatus main_compile(WbbCx *cx, WbbArena *a, const Options *o)
+static WbbStatus compile(const Call *call)
 {
-    (void)a;
-    if (o->files.n == 0) return fputs("compile: a file expected\n", stderr), WBB_USAGE;
-    if (o->output && o->files.n > 1) return fputs("compile: -o DIR takes one file\n", stderr), WBB_USAGE;
+    WbbCx *cx = call->cx;
+    const CompileOptions *o = call->options;
+    if (o->output && o->files.n > 1) return main_usage(call, "--output takes one file");
     LlCache *cache = ll_cache_new(cx);
     WbbStatus worst = WBB_OK;
     for (uint32_t i = 0; i < o->files.n; i++) {
-        File f = {.o = o, .file = o->files.list[i], .cache = cache};
+        File f = {.o = o, .file = o->files.items[i], .cache = cache};
         const size_t before = strlen(cx->messages);
         WbbStatus s = wbb_guard(cx, guarded_file, &f);
         if (s == WBB_OK) s = f.status;
@@ -174,24 +173,96 @@ WbbStatus main_compile(WbbCx *cx, WbbArena *a, const Options *o)
     return worst;
 }
 
-WbbStatus main_run(WbbCx *cx, WbbArena *a, const Options *o)
+/* Compile, run and judge; a bundle, or PTX of another compiler, is only run. */
+static WbbStatus run(const Call *call)
 {
-    if (o->files.n != 1) return fputs("run: one file or bundle expected\n", stderr), WBB_USAGE;
-    const char *file = o->files.list[0];
-    if (o->ptx || wbb_is_dir(file)) return main_run_bundle(cx, a, o);
-    main_check_on(cx, o);
+    WbbCx *cx = call->cx;
+    WbbArena *a = call->arena;
+    const RunOptions *o = call->options;
+    if (o->ptx || wbb_is_dir(o->file)) return main_run_without_compiling(call);
     size_t n;
-    const char *text = wbb_read_file(cx, a, file, &n);
-    PipeOptions p = pipe_options(cx, o);
+    const char *text = wbb_read_file(cx, a, o->file, &n);
+    const CompileOptions c = {.target = o->target, .approx = o->approx, .align = o->align, .lines = o->lines, .disable = o->disable};
+    PipeOptions p = pipe_options(&c);
     p.comments = o->check && !p.lines; /* a fault shows its line, with the rule and the HLO instruction that made it */
     PipeResult r;
-    pipe_compile(cx, a, &p, file, text, n, &r);
-    const PipeRun run = main_run_options(o);
+    pipe_compile(cx, a, &p, o->file, text, n, &r);
+    const PipeRun options = main_run_options(o);
     Bundle b = *r.bundle;
     if (p.comments) b.ptx = r.emitted;
-    const PipeVerdict v = pipe_run(cx, a, &b, r.module, &run);
-    const WbbStatus s = main_verdict(a, o, file, &v);
+    const PipeVerdict v = pipe_run(cx, a, &b, r.module, &options);
+    const WbbStatus s = main_verdict(a, o, o->file, &v);
     char *culprit;
     if (s == WBB_CHECK && pipe_audit(r.rw, a, &culprit)) fprintf(stderr, "wrong rule: %s\n", culprit);
     return s;
 }
+
+/* --- tables ------------------------------------------------------------------------------------------------------------------------ */
+const char *main_target_names(WbbArena *a)
+{
+    uint32_t n;
+    const TgTarget *const *all = tg_all(&n);
+    WbbBuf b = wbb_buf(a);
+    for (uint32_t i = 0; i < n; i++) wbb_putf(&b, "%s%s", i ? " " : "", all[i]->name);
+    return b.text;
+}
+
+const char *main_pass_names(WbbArena *a)
+{
+    WbbBuf b = wbb_buf(a);
+    for (const char *const *p = pipe_passes; *p; p++) wbb_putf(&b, "%s%s", p == pipe_passes ? "" : " ", *p);
+    return b.text;
+}
+
+static const char *stage_names(WbbArena *a)
+{
+    WbbBuf b = wbb_buf(a);
+    for (int i = 0; i < PIPE_STAGES; i++) wbb_putf(&b, "%s%s", i ? " " : "", pipe_stage_name[i]);
+    return b.text;
+}
+
+static const char *printed_passes(WbbArena *a) { return wbb_format(a, "emit %s all", main_pass_names(a)); }
+
+static const Positional compile_positionals[] = {
+    {SEVERAL("FILE.hlo", CompileOptions, files, "HLO text of one fusion"), .value = VALUE_FILE}, {0}};
+static const Option compile_table[] = {
+    MAIN_OPTION_TARGET(CompileOptions),
+    {WORD("--emit", CompileOptions, emit, "STAGE", "print what the compile is at this stage"), .choices = {.list = stage_names}},
+    {WORD("--output", CompileOptions, output, "DIR", "write a bundle to DIR: kernel.json, kernel.ptx, fusion.hlo and, where ptxas is found, a cubin"), .letter = 'o', .value = VALUE_FOLDER},
+    MAIN_OPTION_APPROX(CompileOptions),
+    MAIN_OPTION_ALIGN(CompileOptions),
+    MAIN_OPTION_LINES(CompileOptions),
+    {WORD("--print-after", CompileOptions, print_after, "PASS", "print the kernel as it is after a pass"), .choices = {.list = printed_passes}},
+    {FLAG("--trace", CompileOptions, trace, "print the rules that fired, in order")},
+    {FLAG("--explain", CompileOptions, explain, "print what kept accesses from being wider, and which functions are linked")},
+    {FLAG("--bijection", CompileOptions, bijection, "go through the stores of all threads: each element of an output must be stored exactly once")},
+    {FLAG("--time", CompileOptions, time, "print the milliseconds that each part of the compile took")},
+    MAIN_OPTION_JSON(CompileOptions),
+    MAIN_OPTION_DISABLE(CompileOptions),
+    {0}};
+static const Example compile_examples[] = {
+    {"compile gelu.hlo --target sm_80 --emit ir", "the kernel that the fusion becomes, before rewriting"},
+    {"compile gelu.hlo -o out --explain", "a bundle, and the reasons for its shape"},
+    {0}};
+const Command main_compile = {
+    .name = "compile", .summary = "compile fusions to PTX and machine code",
+    .details = "Prints PTX, unless an option asks for something else.", .positionals = compile_positionals, .options = compile_table,
+    .examples = compile_examples, .declined = "a fusion is declined; the message has the reason",
+    .check = "with --bijection: an element is not stored exactly once", .size = sizeof(CompileOptions), .run = compile};
+
+static const Positional run_positionals[] = {
+    {ONE("FILE.hlo|BUNDLE", RunOptions, file, "HLO text of a fusion, or a folder that `compile -o` wrote"), .value = VALUE_FILE},
+    {0}};
+static const Option run_compiling[] = {
+    MAIN_OPTION_TARGET(RunOptions), MAIN_OPTION_ALIGN(RunOptions), MAIN_OPTION_LINES(RunOptions), MAIN_OPTION_DISABLE(RunOptions), {0}};
+static const Example run_examples[] = {
+    {"run gelu.hlo --check --case e", "compile a fusion, run it on edge values and judge every element"},
+    {"run gelu.hlo --ptx theirs.ptx --grid 512 --block 128 --check", "the same for PTX of another compiler"},
+    {0}};
+const Command main_run = {
+    .name = "run", .summary = "run a fusion in the simulator or on a GPU, and judge what it computes",
+    .details = "Compiles HLO text first; a bundle is run as it is. Where an element is wrong, both sides of every rule that fired are "
+               "evaluated, and the message names the rule at fault.",
+    .positionals = run_positionals, .options = run_compiling, .more_options = main_run_table, .examples = run_examples,
+    .declined = "the fusion is declined; the message has the reason",
+    .check = "a fault, an element outside the bounds, or a GPU that differs from the simulator", .size = sizeof(RunOptions), .run = run};

@@ -6,7 +6,7 @@
  *     instructions: 5120 by threads, 160 by warps: f32 32, load 32, store 32, ..
  *     global load: 32 requests of 16 bytes, 16384 bytes, 512 sectors
  */
-#include "main/verdict.h"
+#include "main/run.h"
 
 #define ULL(x) ((unsigned long long)(x))
 

@@ -5,6 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
+typedef struct {
+    const char *file, *output, *which, *at;
+    Words inputs;
+    int64_t seed, perturb;
+    bool f64, bounds, approx, json;
+} EvalOptions;
+
 /* --bounds: DIR/lo0.npy, hi0.npy (floats as f64, integers in 64 bits, complex as c128) and nan0.npy (EV_MAYBE_NAN, EV_MUST_NAN; of the
  * imaginary part two bits higher). */
 static void write_bounds(WbbCx *cx, WbbArena *a, const char *dir, uint32_t k, const EvValue *v)
@@ -62,7 +69,7 @@ static void print_few(WbbArena *a, const EvValue *v, bool bounds, uint32_t k)
  * module SAMPLE of each output. */
 enum { SAMPLE = 8, LARGE = 1 << 15 };
 
-static WbbStatus check_bounds(WbbCx *cx, WbbArena *a, const Options *o, const HloModule *m, const PipeRun *run)
+static WbbStatus check_bounds(WbbCx *cx, WbbArena *a, const EvalOptions *o, const HloModule *m, const PipeRun *run)
 {
     const HloShape **leaves;
     const uint32_t count = hlo_leaves(a, m->entry->root->shape, &leaves);
@@ -87,12 +94,12 @@ static WbbStatus check_bounds(WbbCx *cx, WbbArena *a, const Options *o, const Hl
                (long long)s.outside, (long long)s.compared, (long long)s.floats, s.median, (long long)s.open);
     }
     if (!s.outside) return WBB_OK;
-    fprintf(stderr, "%s: outside the bounds: %s\n", o->files.list[0], s.first);
+    fprintf(stderr, "%s: outside the bounds: %s\n", o->file, s.first);
     return WBB_CHECK;
 }
 
 /* --at: the same positions of each output; made inputs are made where they are needed only. */
-static const EvResult *run_some(WbbCx *cx, WbbArena *a, const Options *o, const HloModule *m, const PipeRun *run, EvMode mode)
+static const EvResult *run_some(WbbCx *cx, WbbArena *a, const EvalOptions *o, const HloModule *m, const PipeRun *run, EvMode mode)
 {
     const HloShape **leaves;
     const uint32_t count = hlo_leaves(a, m->entry->root->shape, &leaves);
@@ -111,15 +118,17 @@ static const EvResult *run_some(WbbCx *cx, WbbArena *a, const Options *o, const 
     return ev_run_from(cx, a, m->entry, &made, mode, at);
 }
 
-WbbStatus main_eval(WbbCx *cx, WbbArena *a, const Options *o)
+static WbbStatus eval(const Call *call)
 {
-    if (o->files.n != 1) return fputs("eval: one file expected\n", stderr), WBB_USAGE;
-    if (o->f64 && o->bounds) return fputs("eval: --f64 or --bounds, not both\n", stderr), WBB_USAGE;
-    if (!o->bounds && (o->perturb || o->approx)) return fputs("eval: --perturb and --approx go with --bounds\n", stderr), WBB_USAGE;
+    WbbCx *cx = call->cx;
+    WbbArena *a = call->arena;
+    const EvalOptions *o = call->options;
+    if (o->f64 && o->bounds) return main_usage(call, "--f64 or --bounds, not both");
+    if (!o->bounds && (o->perturb || o->approx)) return main_usage(call, "--perturb and --approx go with --bounds");
     size_t n;
-    const char *text = wbb_read_file(cx, a, o->files.list[0], &n);
-    const HloModule *m = hlo_parse(cx, a, o->files.list[0], text, n);
-    const PipeRun run = {.seed = (uint64_t)o->seed, .which = o->which ? o->which[0] : 'n', .inputs = o->inputs.n ? o->inputs.list : NULL, .n_inputs = o->inputs.n};
+    const char *text = wbb_read_file(cx, a, o->file, &n);
+    const HloModule *m = hlo_parse(cx, a, o->file, text, n);
+    const PipeRun run = {.seed = (uint64_t)o->seed, .which = o->which[0], .inputs = o->inputs.n ? o->inputs.items : NULL, .n_inputs = o->inputs.n};
     const EvMode mode = o->f64 ? EV_F64 : !o->bounds ? EV_PLAIN : o->approx ? EV_BOUNDS_APPROX : EV_BOUNDS;
     const bool bounds = mode == EV_BOUNDS || mode == EV_BOUNDS_APPROX;
     if (bounds && o->perturb) return check_bounds(cx, a, o, m, &run);
@@ -133,3 +142,26 @@ WbbStatus main_eval(WbbCx *cx, WbbArena *a, const Options *o)
     for (uint32_t k = 0; k < r->n; k++) print_few(a, &r->outputs[k], bounds, k);
     return WBB_OK;
 }
+
+static const Positional positionals[] = {{ONE("FILE.hlo", EvalOptions, file, "HLO text of a module"), .value = VALUE_FILE}, {0}};
+static const Option options[] = {
+    MAIN_OPTION_INPUTS(EvalOptions),
+    MAIN_OPTION_SEED(EvalOptions, "made values follow from N"),
+    MAIN_OPTION_CASE(EvalOptions),
+    {FLAG("--f64", EvalOptions, f64, "compute every float as f64, without rounding to its type")},
+    {FLAG("--bounds", EvalOptions, bounds, "compute the interval that each element must lie in")},
+    {FLAG("--approx", EvalOptions, approx, "with --bounds: allow functions their larger errors")},
+    {NUMBER("--perturb", EvalOptions, perturb, "N", "with --bounds: check them by N evaluations in which chance decides what HLO leaves open"), .most = UINT32_MAX},
+    {WORD("--at", EvalOptions, at, "POSITIONS.npy", "evaluate only these elements of each output"), .value = VALUE_FILE},
+    {WORD("--output", EvalOptions, output, "DIR", "write out0.npy and so on to DIR; with --bounds lo0.npy, hi0.npy and nan0.npy"), .letter = 'o', .value = VALUE_FOLDER},
+    {FLAG("--json", EvalOptions, json, "with --perturb: print a JSON object")},
+    {0}};
+static const Example examples[] = {
+    {"eval gelu.hlo --case e --bounds", "the intervals in which the elements must lie, on edge values"},
+    {"eval gelu.hlo --input x.npy -o out", "the outputs for an input of one's own"},
+    {0}};
+const Command main_eval = {
+    .name = "eval", .summary = "evaluate a module by the meaning of its operations",
+    .details = "Prints the first elements of each output, or writes all of them.", .positionals = positionals, .options = options,
+    .examples = examples, .declined = "an operation has no meaning that can be evaluated",
+    .check = "with --perturb: an evaluation left the bounds", .size = sizeof(EvalOptions), .run = eval};

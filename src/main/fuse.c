@@ -6,6 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
+typedef struct {
+    const char *file, *output;
+} FuseOptions;
+
 /* "12 of fusion.3: multiply" */
 static void put_part(WbbBuf *b, const FusePart *p)
 {
@@ -31,12 +35,14 @@ static void write_folder(WbbCx *cx, WbbArena *a, const FuseParts *parts, const c
     wbb_write_file(cx, wbb_format(a, "%s/index.tsv", folder), index.text, index.n);
 }
 
-WbbStatus main_fuse(WbbCx *cx, WbbArena *a, const Options *o)
+static WbbStatus fuse(const Call *call)
 {
-    if (o->files.n != 1) return fputs("fuse: one file expected\n", stderr), WBB_USAGE;
+    WbbCx *cx = call->cx;
+    WbbArena *a = call->arena;
+    const FuseOptions *o = call->options;
     size_t n;
-    const char *text = wbb_read_file(cx, a, o->files.list[0], &n);
-    const FuseParts parts = fuse_parts(cx, a, hlo_normalise(cx, a, hlo_parse(cx, a, o->files.list[0], text, n)));
+    const char *text = wbb_read_file(cx, a, o->file, &n);
+    const FuseParts parts = fuse_parts(cx, a, hlo_normalise(cx, a, hlo_parse(cx, a, o->file, text, n)));
     if (o->output) {
         write_folder(cx, a, &parts, o->output);
         return WBB_OK;
@@ -49,3 +55,13 @@ WbbStatus main_fuse(WbbCx *cx, WbbArena *a, const Options *o)
     fputs(b.text, stdout);
     return WBB_OK;
 }
+
+static const Positional positionals[] = {{ONE("FILE.hlo", FuseOptions, file, "HLO text of an unfused module"), .value = VALUE_FILE}, {0}};
+static const Option options[] = {
+    {WORD("--output", FuseOptions, output, "DIR", "write a file for each part, and their list to DIR/index.tsv"), .letter = 'o', .value = VALUE_FOLDER},
+    {0}};
+static const Example examples[] = {{"fuse model.hlo -o parts", "a folder of fusions that `compile` takes one by one"}, {0}};
+const Command main_fuse = {
+    .name = "fuse", .summary = "cut an unfused module into kernels and library calls",
+    .details = "Prints the parts, one module after the other, each with the number of times it occurs.", .positionals = positionals,
+    .options = options, .examples = examples, .declined = "an operation is not supported", .size = sizeof(FuseOptions), .run = fuse};

@@ -7,24 +7,23 @@
 #include <string.h>
 #include <time.h>
 
-static void refuse_pass(WbbCx *cx, WbbArena *a, const char *name)
-{
-    WbbBuf names = wbb_buf(a);
-    for (const HloPass *p = hlo_passes; p->name; p++)
-        wbb_putf(&names, "%s%s", p == hlo_passes ? "" : p[1].name ? ", " : " or ", p->name);
-    wbb_fail(cx, (WbbLoc){0}, "--pass %s: %s expected", name, names.text);
-}
+typedef struct {
+    const char *file, *pass;
+    bool normalise, time;
+} HloOptions;
 
-WbbStatus main_hlo(WbbCx *cx, WbbArena *a, const Options *o)
+static WbbStatus hlo(const Call *call)
 {
-    if (o->files.n != 1) return fputs("hlo: one file expected\n", stderr), WBB_USAGE;
-    if (o->pass && o->normalise) return fputs("hlo: --pass NAME or --normalise, not both\n", stderr), WBB_USAGE;
+    WbbCx *cx = call->cx;
+    WbbArena *a = call->arena;
+    const HloOptions *o = call->options;
+    if (o->pass && o->normalise) return main_usage(call, "--pass or --normalise, not both");
     size_t n;
-    const char *text = wbb_read_file(cx, a, o->files.list[0], &n);
+    const char *text = wbb_read_file(cx, a, o->file, &n);
     HloModule **modules;
     const clock_t since = clock();
     const size_t before = wbb_arena_bytes(a) + wbb_arena_bytes(cx->arena);
-    const uint32_t count = hlo_parse_all(cx, a, o->files.list[0], text, n, &modules);
+    const uint32_t count = hlo_parse_all(cx, a, o->file, text, n, &modules);
     if (o->time) {
         printf("parsed and verified: %.3f ms of CPU time, %zu bytes of text, %zu bytes of memory\n", 1000.0 * (double)(clock() - since) / CLOCKS_PER_SEC, n,
                wbb_arena_bytes(a) + wbb_arena_bytes(cx->arena) - before);
@@ -34,7 +33,6 @@ WbbStatus main_hlo(WbbCx *cx, WbbArena *a, const Options *o)
     for (uint32_t k = 0; k < count; k++) {
         const HloModule *m = modules[k];
         if (o->pass) m = hlo_run_pass(cx, a, m, o->pass);
-        if (!m) refuse_pass(cx, a, o->pass);
         if (o->normalise) m = hlo_normalise(cx, a, m);
         if (k) wbb_put(&b, "\n// -----\n\n");
         hlo_print(&b, m);
@@ -42,3 +40,21 @@ WbbStatus main_hlo(WbbCx *cx, WbbArena *a, const Options *o)
     fputs(b.text, stdout);
     return WBB_OK;
 }
+
+static const char *pass_names(WbbArena *a)
+{
+    WbbBuf b = wbb_buf(a);
+    for (const HloPass *p = hlo_passes; p->name; p++) wbb_putf(&b, "%s%s", p == hlo_passes ? "" : " ", p->name);
+    return b.text;
+}
+
+static const Positional positionals[] = {{ONE("FILE.hlo", HloOptions, file, "HLO text of one or more modules"), .value = VALUE_FILE}, {0}};
+static const Option options[] = {
+    {WORD("--pass", HloOptions, pass, "NAME", "run one pass of normalisation"), .choices = {.list = pass_names}},
+    {FLAG("--normalise", HloOptions, normalise, "run all passes, as every compile does")},
+    {FLAG("--time", HloOptions, time, "print what parsing and verifying cost instead of the text")},
+    {0}};
+static const Example examples[] = {{"hlo gelu.hlo --normalise", "the module as the compiler sees it"}, {0}};
+const Command main_hlo = {
+    .name = "hlo", .summary = "parse and verify HLO text, and print it", .positionals = positionals, .options = options,
+    .examples = examples, .declined = "an operation is not supported", .size = sizeof(HloOptions), .run = hlo};

@@ -18,26 +18,32 @@
 #include <string.h>
 
 typedef struct {
-    const Options *o;
+    Words files, disable;
+    const char *target, *pass, *from, *emit, *output, *err;
+    int64_t samples, seed;
+    bool approx, lines, trace, check, ulp_noise, json;
+} IrOptions;
+
+typedef struct {
+    const IrOptions *o;
     const TgTarget *t;
     LlCache *cache;
     const char *file;
     WbbStatus status;
 } Job;
 
-static uint32_t pass_number(WbbCx *cx, const char *option, const char *name)
+/* "llvm" is behind the last. */
+static uint32_t pass_number(const char *name)
 {
     uint32_t i = 0;
     while (pipe_passes[i] && strcmp(pipe_passes[i], name)) i++;
-    if (!pipe_passes[i] && strcmp(name, "llvm"))
-        wbb_fail(cx, (WbbLoc){0}, "%s %s: simplify, lower, vectorize, width or isel expected", option, name);
     return i;
 }
 
 static RwCx *engine(WbbCx *cx, WbbArena *a, const Job *j, IrKernel *k)
 {
     RwCx *rw = rw_new(cx, a, k->g, &ix_tables, j->t->tables, j->o->approx);
-    for (uint32_t i = 0; i < j->o->disable.n; i++) rw_disable(rw, j->o->disable.list[i]);
+    for (uint32_t i = 0; i < j->o->disable.n; i++) rw_disable(rw, j->o->disable.items[i]);
     return rw;
 }
 
@@ -46,7 +52,7 @@ static void one_pass(WbbCx *cx, WbbArena *a, Job *j, IrKernel *k)
 {
     RwCx *rw = engine(cx, a, j, k);
     if (j->o->pass) {
-        const uint32_t pass = pass_number(cx, "--pass", j->o->pass);
+        const uint32_t pass = pass_number(j->o->pass);
         rw_index(rw, k);
         if (pipe_passes[pass]) pipe_pass(rw, k, j->t, pipe_passes[pass], &(VecAccesses){0});
         ir_verify(k);
@@ -61,7 +67,7 @@ static void one_pass(WbbCx *cx, WbbArena *a, Job *j, IrKernel *k)
 static LlOutput make(WbbCx *cx, WbbArena *a, const Job *j, IrKernel *k, RwCx *rw)
 {
     rw_index(rw, k);
-    for (uint32_t i = j->o->from ? pass_number(cx, "--from", j->o->from) : 0; pipe_passes[i]; i++) {
+    for (uint32_t i = j->o->from ? pass_number(j->o->from) : 0; pipe_passes[i]; i++) {
         pipe_pass(rw, k, j->t, pipe_passes[i], &(VecAccesses){0});
         ir_verify(k);
     }
@@ -73,8 +79,6 @@ static LlOutput make(WbbCx *cx, WbbArena *a, const Job *j, IrKernel *k, RwCx *rw
 static void emit(WbbCx *cx, WbbArena *a, const Job *j, const IrKernel *k, const LlOutput *out)
 {
     const char *what = j->o->emit;
-    if (strcmp(what, "llvm") && strcmp(what, "ptx") && strcmp(what, "cubin"))
-        wbb_fail(cx, (WbbLoc){0}, "--emit %s: llvm, ptx or cubin expected", what);
     if (strcmp(what, "cubin")) {
         fputs(*what == 'l' ? out->llvm_after : out->ptx_commented ? out->ptx_commented : out->ptx, stdout);
         return;
@@ -90,7 +94,7 @@ static void emit(WbbCx *cx, WbbArena *a, const Job *j, const IrKernel *k, const 
     wbb_write_file(cx, wbb_format(a, "%s/%s", j->o->output, path), c.bytes, c.n);
 }
 
-/* Names of the rules that fired, those that select first. */
+/* Names of the rules that fired, instruction selection first. */
 static const char *rules_fired(WbbArena *a, const RwCx *rw, const TgTarget *t, const char *quote)
 {
     WbbBuf b = wbb_buf(a);
@@ -186,16 +190,15 @@ static void print_refusal(WbbCx *cx, const Job *j, WbbStatus s, size_t before)
     fputs(b.text, stdout);
 }
 
-WbbStatus main_ir(WbbCx *cx, WbbArena *a, const Options *o)
+static WbbStatus ir(const Call *call)
 {
-    (void)a;
-    if (o->files.n == 0) return fputs("ir: a file expected\n", stderr), WBB_USAGE;
+    WbbCx *cx = call->cx;
+    const IrOptions *o = call->options;
     const TgTarget *t = tg_find(o->target);
-    if (!t) wbb_fail(cx, (WbbLoc){0}, "--target %s: no such target", o->target);
     LlCache *cache = ll_cache_new(cx);
     WbbStatus worst = WBB_OK;
     for (uint32_t i = 0; i < o->files.n; i++) {
-        Job j = {.o = o, .t = t, .cache = cache, .file = o->files.list[i]};
+        Job j = {.o = o, .t = t, .cache = cache, .file = o->files.items[i]};
         const size_t before = strlen(cx->messages);
         WbbStatus s = wbb_guard(cx, one_file, &j);
         if (s == WBB_OK) s = j.status;
@@ -205,3 +208,33 @@ WbbStatus main_ir(WbbCx *cx, WbbArena *a, const Options *o)
     ll_cache_free(cache);
     return worst;
 }
+
+static const char *passes_to_llvm(WbbArena *a) { return wbb_format(a, "%s llvm", main_pass_names(a)); }
+
+static const Positional positionals[] = {{SEVERAL("FILE.ir", IrOptions, files, "text of a kernel of the fusion IR"), .value = VALUE_FILE}, {0}};
+static const Option options[] = {
+    MAIN_OPTION_TARGET(IrOptions),
+    {WORD("--pass", IrOptions, pass, "PASS", "run one pass and print the kernel"), .choices = {.list = main_pass_names}},
+    {WORD("--from", IrOptions, from, "PASS", "with --emit or --check: the kernel is as before this pass"), .choices = {.list = passes_to_llvm}},
+    {WORD("--emit", IrOptions, emit, "STAGE", "compile the kernel and print this stage"), .choices = {.words = "llvm ptx cubin"}},
+    {FLAG("--check", IrOptions, check, "compile the kernel, run it in the simulator and compare it with what the text means")},
+    {NUMBER("--samples", IrOptions, samples, "N", "with --check: values of each operand at least (default: all combinations of edge values, and 4096 more)")},
+    MAIN_OPTION_SEED(IrOptions, "with --check: values follow from N"),
+    {WORD("--err", IrOptions, err, "E", "with --check: the error that functions may have, 2e-7 or 2ulp, instead of their budget")},
+    {FLAG("--ulp-noise", IrOptions, ulp_noise, "with --check: let approximate instructions miss by as much as the PTX manual allows")},
+    {WORD("--output", IrOptions, output, "DIR", "write KERNEL.ptx, or with --emit cubin the cubin, to DIR"), .letter = 'o', .value = VALUE_FOLDER},
+    MAIN_OPTION_APPROX(IrOptions),
+    MAIN_OPTION_LINES(IrOptions),
+    {FLAG("--trace", IrOptions, trace, "with --pass: print the rules that fired, in order")},
+    MAIN_OPTION_JSON(IrOptions),
+    MAIN_OPTION_DISABLE(IrOptions),
+    {0}};
+static const Example examples[] = {
+    {"ir add.ir --pass simplify --trace", "the kernel after one pass, and the rules that fired"},
+    {"ir add.ir --check --target sm_80", "is what is made of the kernel what its text means?"},
+    {0}};
+const Command main_ir = {
+    .name = "ir", .summary = "parse, rewrite, compile and check kernels of the fusion IR",
+    .details = "Without --pass, --emit or --check the kernel is verified and printed.", .positionals = positionals, .options = options,
+    .examples = examples, .declined = "no rule selects an instruction for an operation",
+    .check = "with --check: an element differs, or the simulator found a fault", .size = sizeof(IrOptions), .run = ir};

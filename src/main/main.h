@@ -1,45 +1,40 @@
-/* main: the command line. One file a command; options are one table in options.c. */
+/* main: the command line: one file for a command, with the table of what it takes (command.h).
+ *
+ * main.c and run_main.c list the commands of the two executables; dispatch.c calls one. This header has the commands, and the rows
+ * of those options that several commands take; T is the command's struct, which has a field of the option's name.
+ */
 #ifndef MAIN_MAIN_H
 #define MAIN_MAIN_H
 
-#include "base/base.h"
+#include "main/command.h"
 
-enum { MAIN_MAX_LIST = 4096 };
+/* Without a compiler: run.c, eval.c. */
+extern const Command main_run_bundle, main_eval;
+/* With it: compile.c has main_compile and main_run; the others are each in the file of their name. */
+extern const Command main_compile, main_run, main_hlo, main_fuse, main_map, main_ir, main_stats, main_rules;
 
-typedef struct {
-    const char *list[MAIN_MAX_LIST];
-    uint32_t n;
-} Words;
+/* Rows of options. */
+#define MAIN_OPTION_JSON(T) {FLAG("--json", T, json, "print JSON, one object a line")}
+#define MAIN_OPTION_TARGET(T)                                                                                             \
+    {WORD("--target", T, target, "SM", "compile for this GPU generation"), .standard = "sm_90", .choices = {.list = main_target_names}}
+#define MAIN_OPTION_APPROX(T)                                                                                             \
+    {FLAG("--approx", T, approx, "allow functions the larger errors of `rules budget`")}
+#define MAIN_OPTION_DISABLE(T)                                                                                            \
+    {LIST("--disable", T, disable, "RULE", "do not apply a rule, FILE.py:LINE or FILE.py:LINE[INSTANCE]")}
+#define MAIN_OPTION_ALIGN(T)                                                                                              \
+    {NUMBER("--align", T, align, "BYTES", "alignment of every buffer"), .standard = "16", .choices = {.words = "1 2 4 8 16 32 64 128 256"}}
+#define MAIN_OPTION_LINES(T)                                                                                              \
+    {FLAG("--lines", T, lines, "put the lines of rules and of the HLO text into the PTX, as .loc")}
+#define MAIN_OPTION_JOBS(T, what, standard)                                                                               \
+    {NUMBER("--jobs", T, jobs, "N", what " (default: the number of cores, " standard " at most)"), .letter = 'j'}
+#define MAIN_OPTION_INPUTS(T)                                                                                             \
+    {LIST("--input", T, inputs, "F.npy", "value of the next parameter, instead of made values"), .value = VALUE_FILE}
+#define MAIN_OPTION_SEED(T, what) {NUMBER("--seed", T, seed, "N", what), .standard = "0"}
+#define MAIN_OPTION_CASE(T)                                                                                               \
+    {WORD("--case", T, which, "CASE", "which values are made; e: with edge values, p: without negative floats"), .standard = "n", .choices = {.words = "n e p"}}
 
-typedef struct {
-    Words files, inputs, disable, lets, rules, targets;
-    const char *target, *emit, *output, *print_after, *on, *which, *pass, *at, *phase, *from, *patterns, *ptx, *grid, *block, *err, *op, *compose, *hlo, *to, *cache, *files_from;
-    int64_t align, repeat, seed, blocks, order, samples, jobs, shared, padding, perturb, cache_limit;
-    bool json, approx, trace, explain, time, lines, check, ulp_noise, f64, bounds, has_order, counts, help, flat, sass, normalise, enumerate, uses, physical, inverse, bijection, listing;
-} Options;
-
-/* options.c: false after a message on stderr: usage. */
-bool main_options(Options *o, int argc, char **argv);
-
-/* run.c, eval.c: no compiler needed. compile.c, ir.c, rules.c: the whole of it. Each prints its results on stdout; failures and
- * declines go the way of base.h. Exit status of what did not fail. */
-WbbStatus main_run_bundle(WbbCx *cx, WbbArena *a, const Options *o);
-WbbStatus main_eval(WbbCx *cx, WbbArena *a, const Options *o);
-WbbStatus main_hlo(WbbCx *cx, WbbArena *a, const Options *o);
-WbbStatus main_fuse(WbbCx *cx, WbbArena *a, const Options *o);
-WbbStatus main_compile(WbbCx *cx, WbbArena *a, const Options *o);
-WbbStatus main_run(WbbCx *cx, WbbArena *a, const Options *o);
-WbbStatus main_ir(WbbCx *cx, WbbArena *a, const Options *o);
-WbbStatus main_map(WbbCx *cx, WbbArena *a, const Options *o);
-WbbStatus main_map_hlo(WbbCx *cx, WbbArena *a, const Options *o);
-WbbStatus main_rules(WbbCx *cx, WbbArena *a, const Options *o);
-WbbStatus main_stats(WbbCx *cx, WbbArena *a, const Options *o);
-
-/* dispatch.c: run one command of a table; prints messages; the exit status of the process. */
-typedef struct {
-    const char *name, *usage;
-    WbbStatus (*run)(WbbCx *cx, WbbArena *a, const Options *o);
-} Command;
-int main_dispatch(const char *program, const Command *commands, size_t n, int argc, char **argv);
+/* compile.c: for rows: names of targets, and of the passes of a kernel. */
+const char *main_target_names(WbbArena *a);
+const char *main_pass_names(WbbArena *a);
 
 #endif

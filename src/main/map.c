@@ -10,7 +10,7 @@
  */
 #include "hlo/hlo.h"
 #include "index/index.h"
-#include "main/main.h"
+#include "main/map.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static void put_map(WbbArena *a, IrGraph *g, const IxMap *m, bool json)
     puts(b.text);
 }
 
-static WbbStatus enumerate(WbbCx *cx, WbbArena *a, const IrGraph *g, const IxMap *m, const Options *o)
+static WbbStatus enumerate(WbbCx *cx, WbbArena *a, const IrGraph *g, const IxMap *m, const MapOptions *o)
 {
     const uint64_t box = ix_map_box(m), most = o->samples ? (uint64_t)o->samples : LISTED;
     if (box > most && !o->samples)
@@ -53,7 +53,7 @@ static WbbStatus enumerate(WbbCx *cx, WbbArena *a, const IrGraph *g, const IxMap
     return WBB_OK;
 }
 
-static WbbStatus check(WbbArena *a, IrGraph *g, const IxMap *written, const IxMap *simplified, const Options *o)
+static WbbStatus check(WbbArena *a, IrGraph *g, const IxMap *written, const IxMap *simplified, const MapOptions *o)
 {
     uint64_t compared = 0;
     const uint64_t most = o->samples ? (uint64_t)o->samples : CHECKED;
@@ -120,7 +120,7 @@ static WbbStatus unite(RwCx *rw, WbbArena *a, IxMap **maps, uint32_t n, bool jso
     return WBB_OK;
 }
 
-static WbbStatus bijection(RwCx *rw, WbbArena *a, const IxMap *m, const Options *o)
+static WbbStatus bijection(RwCx *rw, WbbArena *a, const IxMap *m, const MapOptions *o)
 {
     static const char *const words[] = {[IX_NO] = "no", [IX_YES] = "yes", [IX_OPEN] = "open"};
     const char *why;
@@ -130,7 +130,7 @@ static WbbStatus bijection(RwCx *rw, WbbArena *a, const IxMap *m, const Options 
     return answer == IX_YES ? WBB_OK : WBB_CHECK;
 }
 
-static WbbStatus inverse(RwCx *rw, WbbArena *a, const IxMap *m, const Options *o)
+static WbbStatus inverse(RwCx *rw, WbbArena *a, const IxMap *m, const MapOptions *o)
 {
     const IxMap *made = ix_map_inverse(rw, a, m);
     if (made) {
@@ -148,7 +148,7 @@ static WbbStatus inverse(RwCx *rw, WbbArena *a, const IxMap *m, const Options *o
 /* One map a line, one answer a line: the map, or the message that refuses it. */
 typedef struct {
     WbbArena *a;
-    const Options *o;
+    const MapOptions *o;
     const char *text;
     size_t n;
 } Line;
@@ -163,7 +163,7 @@ static void one_line(WbbCx *cx, void *arg)
     put_map(l->a, g, m, l->o->json);
 }
 
-static WbbStatus lines(WbbCx *cx, WbbArena *a, const Options *o)
+static WbbStatus lines(WbbCx *cx, WbbArena *a, const MapOptions *o)
 {
     size_t n;
     const char *text = wbb_read_file(cx, a, o->files_from, &n);
@@ -181,17 +181,20 @@ static WbbStatus lines(WbbCx *cx, WbbArena *a, const Options *o)
     return worst;
 }
 
-WbbStatus main_map(WbbCx *cx, WbbArena *a, const Options *o)
+static WbbStatus map(const Call *call)
 {
-    if (o->hlo) return main_map_hlo(cx, a, o);
-    if (o->files_from && o->files.n == 0) return lines(cx, a, o);
+    WbbCx *cx = call->cx;
+    WbbArena *a = call->arena;
+    const MapOptions *o = call->options;
+    if (o->hlo) return main_map_hlo(call);
+    if (o->files_from && o->texts.n == 0) return lines(cx, a, o);
     const bool several = o->op && !strcmp(o->op, "union");
-    if (o->files.n == 0 || (o->files.n > 1 && !several)) return fputs("map: the text of one map, or --hlo FILE, expected\n", stderr), WBB_USAGE;
+    if (o->texts.n == 0 || (o->texts.n > 1 && !several)) return main_usage(call, "the text of one map, or --hlo FILE, expected");
     IrGraph *g = ir_graph_new(cx, a);
     RwCx *rw = rw_new(cx, a, g, &ix_tables, &no_tables, false);
-    IxMap **read = WBB_NEW_N(a, IxMap *, o->files.n);
-    for (uint32_t i = 0; i < o->files.n; i++) read[i] = read_map(rw, a, o->files.list[i]);
-    if (several) return unite(rw, a, read, o->files.n, o->json);
+    IxMap **read = WBB_NEW_N(a, IxMap *, o->texts.n);
+    for (uint32_t i = 0; i < o->texts.n; i++) read[i] = read_map(rw, a, o->texts.items[i]);
+    if (several) return unite(rw, a, read, o->texts.n, o->json);
     const IxMap *written = read[0];
     if (o->compose) written = ix_map_compose(rw, a, written, read_map(rw, a, o->compose));
     if (o->inverse) return inverse(rw, a, written, o);
@@ -203,3 +206,32 @@ WbbStatus main_map(WbbCx *cx, WbbArena *a, const Options *o)
     put_map(a, g, m, o->json);
     return WBB_OK;
 }
+
+static const Positional positionals[] = {{ANY("TEXT", MapOptions, texts, "an index map; several with --op union")}, {0}};
+static const Option options[] = {
+    {WORD("--op", MapOptions, op, "NAME", "make another map of it; docs/index-maps.md describes the operations"), .standard = "simplify", .choices = {.words = "read simplify keep-points remove-unused-vars remove-unused-symbols rescale-symbols symbols-to-dimensions "
+                 "ranges-to-dimensions(0) union",
+                 .open = true}},
+    {WORD("--compose", MapOptions, compose, "TEXT", "apply the map TEXT to the results")},
+    {FLAG("--inverse", MapOptions, inverse, "print the map from the results back to the variables")},
+    {FLAG("--bijection", MapOptions, bijection, "say whether different points have different values that fill a box")},
+    {FLAG("--enumerate", MapOptions, enumerate, "print each point of the domain and its values")},
+    {FLAG("--check", MapOptions, check, "compare the simplified map with the text as it is written")},
+    {NUMBER("--samples", MapOptions, samples, "N", "points that --check and --enumerate visit at most")},
+    MAIN_OPTION_SEED(MapOptions, "with --check: the points of a sample follow from N"),
+    {WORD("--files-from", MapOptions, files_from, "FILE", "read a map from each line, and print an answer a line"), .value = VALUE_FILE},
+    {WORD("--hlo", MapOptions, hlo, "FILE.hlo", "print the map of every operand of every instruction"), .value = VALUE_FILE},
+    {FLAG("--uses", MapOptions, uses, "with --hlo: where the elements of operands go")},
+    {FLAG("--physical", MapOptions, physical, "with --hlo: dimensions in the order of memory")},
+    {WORD("--from", MapOptions, from, "NAME", "with --hlo and --to: between two instructions of one computation")},
+    {WORD("--to", MapOptions, to, "NAME", "see --from")},
+    MAIN_OPTION_JSON(MapOptions),
+    {0}};
+static const Example examples[] = {
+    {"map '(d0) -> ((d0 * 8 + 3) / 4), domain: d0 in [0, 9]'", "the map, simplified"},
+    {"map --hlo gelu.hlo --from root --to p0", "which elements of p0 an element of the root reads"},
+    {0}};
+const Command main_map = {
+    .name = "map", .summary = "simplify, transform and check index maps", .details = "docs/index-maps.md describes the text of a map.",
+    .positionals = positionals, .options = options, .examples = examples, .declined = "with --hlo: an operation is not supported",
+    .check = "--check found a difference, or there is no inverse or no bijection", .size = sizeof(MapOptions), .run = map};

@@ -7,7 +7,7 @@
  */
 #include "hlo/hlo.h"
 #include "index/index.h"
-#include "main/main.h"
+#include "main/map.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 static const uint32_t no_entries[RW_PHASE_COUNT][OP_COUNT]; /* no operation has rules */
 static const RwTables no_tables = {.name = "none", .entry = no_entries};
 
-static void put_module(WbbCx *cx, WbbArena *a, const HloModule *m, const Options *o)
+static void put_module(WbbCx *cx, WbbArena *a, const HloModule *m, const MapOptions *o)
 {
     const IxView view = {.targets = o->uses, .physical = o->physical, .json = o->json};
     for (uint32_t c = 0; c < m->n_computations; c++) {
@@ -30,12 +30,15 @@ static void put_module(WbbCx *cx, WbbArena *a, const HloModule *m, const Options
     }
 }
 
-WbbStatus main_map_hlo(WbbCx *cx, WbbArena *a, const Options *o)
+WbbStatus main_map_hlo(const Call *call)
 {
+    WbbCx *cx = call->cx;
+    WbbArena *a = call->arena;
+    const MapOptions *o = call->options;
     size_t n;
     HloModule **modules;
-    if (o->files.n) return fputs("map: the text of a map or --hlo FILE, not both\n", stderr), WBB_USAGE;
-    if (!o->from != !o->to) return fputs("map: --from NAME and --to NAME go together\n", stderr), WBB_USAGE;
+    if (o->texts.n) return main_usage(call, "the text of a map or --hlo FILE, not both");
+    if (!o->from != !o->to) return main_usage(call, "--from and --to go together");
     const char *text = wbb_read_file(cx, a, o->hlo, &n);
     const uint32_t count = hlo_parse_all(cx, a, o->hlo, text, n, &modules);
     for (uint32_t k = 0; k < count; k++) put_module(cx, a, modules[k], o);

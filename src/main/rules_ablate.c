@@ -26,7 +26,15 @@ typedef struct {
 } Compile;
 
 typedef struct {
+    Words paths, rules;
+    const char *target;
+    int64_t jobs;
+    bool sass, approx, json;
+} AblateOptions;
+
+typedef struct {
     RulesCall *c;
+    const AblateOptions *o;
     const RulesFiles *files;
     Compile *compiles;
     uint32_t *counts[2]; /* of the first round: by file, then rule */
@@ -72,7 +80,7 @@ static void one_compile(WbbCx *cx, WbbArena *a, void *arg, uint32_t i, uint32_t 
 {
     Ablation *b = arg;
     Compile *x = &b->compiles[i];
-    const Options *o = b->c->o;
+    const AblateOptions *o = b->o;
     if (!b->caches[worker]) {
         b->cache_cx[worker] = wbb_cx_new();
         if (b->cache_cx[worker]) b->caches[worker] = ll_cache_new(b->cache_cx[worker]);
@@ -93,13 +101,6 @@ static void one_compile(WbbCx *cx, WbbArena *a, void *arg, uint32_t i, uint32_t 
     }
 }
 
-static bool wanted(RulesCall *c, const RwTables *t, uint32_t rule)
-{
-    bool yes = c->o->rules.n == 0;
-    for (uint32_t i = 0; i < c->o->rules.n; i++) yes |= main_rule_is(c->arena, t, rule, c->o->rules.list[i]);
-    return yes;
-}
-
 /* The second round: for each rule asked for, each file in which it fired. */
 typedef struct {
     struct { Worth *items; uint32_t n, capacity; } rules;
@@ -112,7 +113,7 @@ static Round second_round(RulesCall *c, const Ablation *b, const WbbStatus *stat
     for (int which = 0; which < 2; which++) {
         const RwTables *t = main_tables(c->target, which);
         for (uint32_t i = 0; i < t->n_rules; i++) {
-            if (!wanted(c, t, i)) continue;
+            if (!main_rule_is_one_of(c->arena, t, i, &b->o->rules)) continue;
             Worth w = {.tables = t, .number = i, .name = rw_rule_name(c->arena, t, i)};
             for (uint32_t f = 0; f < b->files->n; f++) {
                 if (status[f] != WBB_OK || !b->counts[which][(size_t)f * t->n_rules + i]) continue;
@@ -120,7 +121,7 @@ static Round second_round(RulesCall *c, const Ablation *b, const WbbStatus *stat
                 WBB_PUSH(c->arena, &r.compiles, x);
                 w.files++;
             }
-            if (w.files || c->o->rules.n) WBB_PUSH(c->arena, &r.rules, w);
+            if (w.files || b->o->rules.n) WBB_PUSH(c->arena, &r.rules, w);
         }
     }
     return r;
@@ -137,10 +138,10 @@ static int by_worth(const void *x, const void *y)
     return strcmp(p->name, q->name);
 }
 
-static void put_worth(RulesCall *c, const Worth *w)
+static void put_worth(RulesCall *c, const Worth *w, bool sass)
 {
-    const int measures = c->o->sass ? MEASURES : SASS;
-    if (c->o->json) {
+    const int measures = sass ? MEASURES : SASS;
+    if (c->json) {
         wbb_put(c->out, "{\"rule\": ");
         wbb_put_json(c->out, w->name);
         wbb_putf(c->out, ", \"phase\": \"%s\", \"files\": %u, \"needed\": \"%s\"", main_phase_name[w->tables->rules[w->number].phase], w->files,
@@ -171,7 +172,7 @@ static Worth *weigh(RulesCall *c, Ablation *b, const Compile *first, Round *r)
     WbbStatus *status = WBB_NEW_N(c->arena, WbbStatus, r->compiles.n + 1);
     WbbWhy *why = WBB_NEW_N(c->arena, WbbWhy, r->compiles.n + 1);
     b->compiles = r->compiles.items;
-    main_each(c, r->compiles.n, one_compile, b, status, why);
+    main_each(b->o->jobs, r->compiles.n, one_compile, b, status, why);
     for (uint32_t i = 0; i < r->compiles.n; i++) {
         const Compile *x = &r->compiles.items[i];
         Worth *w = &r->rules.items[x->rule];
@@ -182,18 +183,20 @@ static Worth *weigh(RulesCall *c, Ablation *b, const Compile *first, Round *r)
     return r->rules.items;
 }
 
-WbbStatus main_rules_ablate(RulesCall *c)
+static WbbStatus ablate(const Call *call)
 {
-    for (uint32_t i = 0; i < c->o->rules.n; i++) main_rule_must_exist(c, c->o->rules.list[i]);
-    if (c->o->sass && !tg_find_ptxas(c->cx, c->arena)) wbb_fail(c->cx, (WbbLoc){0}, "--sass: ptxas is not here");
-    const RulesFiles files = main_corpus(c);
+    const AblateOptions *o = call->options;
+    RulesCall *c = main_rules_call(call, o->target, o->json);
+    main_rules_must_exist(c, &o->rules);
+    if (o->sass && !tg_find_ptxas(c->cx, c->arena)) wbb_fail(c->cx, (WbbLoc){0}, "--sass: ptxas is not here");
+    const RulesFiles files = main_corpus(c, &o->paths);
     Compile *first = WBB_NEW_N(c->arena, Compile, files.n);
     for (uint32_t i = 0; i < files.n; i++) first[i].file = i;
-    Ablation b = {.c = c, .files = &files, .compiles = first};
+    Ablation b = {.c = c, .o = o, .files = &files, .compiles = first};
     for (int which = 0; which < 2; which++) b.counts[which] = WBB_NEW_N(c->arena, uint32_t, (size_t)files.n * main_tables(c->target, which)->n_rules + 1);
     WbbStatus *status = WBB_NEW_N(c->arena, WbbStatus, files.n);
     WbbWhy *why = WBB_NEW_N(c->arena, WbbWhy, files.n);
-    main_each(c, files.n, one_compile, &b, status, why);
+    main_each(o->jobs, files.n, one_compile, &b, status, why);
     Round r = second_round(c, &b, status);
     const Worth *worth = weigh(c, &b, first, &r);
     close_caches(&b);
@@ -204,13 +207,30 @@ WbbStatus main_rules_ablate(RulesCall *c)
         failed += status[i] == WBB_FAILED;
         for (int m = 0; m < MEASURES && status[i] == WBB_OK; m++) all.size[m] += first[i].size.size[m];
     }
-    if (!c->o->json) {
+    if (!c->json) {
         wbb_putf(c->out, "%u of %u files compile: %u nodes, %u PTX instructions", compiled, files.n, all.size[NODES], all.size[PTX]);
-        if (c->o->sass) wbb_putf(c->out, ", %u machine instructions", all.size[SASS]);
-        wbb_putf(c->out, ". Without the rule (needed: selection is incomplete then):\n files   nodes     ptx%s  rule\n", c->o->sass ? "    sass" : "");
+        if (o->sass) wbb_putf(c->out, ", %u machine instructions", all.size[SASS]);
+        wbb_putf(c->out, ". Without the rule (needed: selection is incomplete then):\n files   nodes     ptx%s  rule\n", o->sass ? "    sass" : "");
     }
-    for (uint32_t i = 0; i < r.rules.n; i++) put_worth(c, &worth[i]);
-    if (!c->o->json && r.rules.n == 0) wbb_put(c->out, "no rule fires\n");
+    for (uint32_t i = 0; i < r.rules.n; i++) put_worth(c, &worth[i], o->sass);
+    if (!c->json && r.rules.n == 0) wbb_put(c->out, "no rule fires\n");
     if (failed) wbb_note(c->cx, (WbbLoc){0}, "%u file%s failed; `warpburg compile` says why", failed, failed == 1 ? "" : "s");
-    return failed ? WBB_FAILED : WBB_OK;
+    return main_rules_end(c, failed ? WBB_FAILED : WBB_OK);
 }
+
+static const Positional positionals[] = {
+    {SEVERAL("FILE.hlo|FOLDER", AblateOptions, paths, "HLO text, or a folder that is searched for .hlo files"), .value = VALUE_FILE}, {0}};
+static const Option options[] = {
+    MAIN_OPTION_TARGET(AblateOptions),
+    MAIN_OPTION_RULE(AblateOptions, "only what this rule is worth"),
+    {FLAG("--sass", AblateOptions, sass, "count machine instructions too; needs ptxas")},
+    MAIN_OPTION_APPROX(AblateOptions),
+    MAIN_OPTION_JOBS(AblateOptions, "threads", "64"),
+    MAIN_OPTION_JSON(AblateOptions),
+    {0}};
+static const Example examples[] = {{"rules ablate shaderdb/corpus --rule arith.py:29", "what the rules of that line save in the corpus"}, {0}};
+const Command main_rules_ablate = {
+    .name = "ablate", .summary = "say what each rule is worth over a corpus",
+    .details = "Compiles each file in which a rule fired again without it, and prints the nodes, PTX instructions and machine instructions "
+               "that this adds, most worth first. A rule that nothing compiles without is needed.",
+    .positionals = positionals, .options = options, .examples = examples, .size = sizeof(AblateOptions), .run = ablate};

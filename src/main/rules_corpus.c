@@ -1,7 +1,7 @@
 /* rules_corpus.c: the files of a corpus, and many tasks over them at once.
  *
- *     RulesFiles f = main_corpus(c);                    // words 1.. of the command line, folders searched through
- *     main_each(c, f.n, one_file, &my, status, why);
+ *     RulesFiles f = main_corpus(c, &o->paths);         // words of the command line, folders searched through
+ *     main_each(o->jobs, f.n, one_file, &my, status, why);
  */
 #include "main/rules.h"
 
@@ -33,11 +33,11 @@ static void search(RulesCall *c, RulesFiles *files, const char *folder, int dept
     closedir(d);
 }
 
-RulesFiles main_corpus(RulesCall *c)
+RulesFiles main_corpus(RulesCall *c, const Words *words)
 {
     RulesFiles files = {0};
-    for (uint32_t i = 1; i < c->o->files.n; i++) {
-        const char *word = c->o->files.list[i];
+    for (uint32_t i = 0; i < words->n; i++) {
+        const char *word = words->items[i];
         const uint32_t before = files.n;
         if (!wbb_file_exists(word)) wbb_fail(c->cx, (WbbLoc){0}, "%s: no such file or folder", word);
         if (wbb_is_dir(word)) search(c, &files, word, 0);
@@ -86,11 +86,10 @@ static void *work(void *arg)
     }
 }
 
-void main_each(RulesCall *c, uint32_t n, RulesTask task, void *arg, WbbStatus *status, WbbWhy *why)
+void main_each(int64_t asked, uint32_t n, RulesTask task, void *arg, WbbStatus *status, WbbWhy *why)
 {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    const int64_t asked = c->o->jobs ? c->o->jobs : cores;
-    const uint32_t jobs = (uint32_t)WBB_MAX(1, WBB_MIN(WBB_MIN(asked, MAIN_MAX_JOBS), (int64_t)n));
+    const uint32_t jobs = (uint32_t)WBB_MAX(1, WBB_MIN(WBB_MIN(asked ? asked : cores, MAIN_MAX_JOBS), (int64_t)n));
     Queue q = {.n = n, .task = task, .arg = arg, .status = status, .why = why};
     Worker workers[MAIN_MAX_JOBS];
     pthread_t threads[MAIN_MAX_JOBS];

@@ -5,7 +5,15 @@
 #include <string.h>
 
 typedef struct {
+    Words paths, disable;
+    const char *target;
+    int64_t jobs;
+    bool approx, json;
+} CoverOptions;
+
+typedef struct {
     RulesCall *c;
+    const CoverOptions *o;
     const RulesFiles *files;
     pthread_mutex_t lock;
     uint64_t *hits[2]; /* by table and rule */
@@ -36,11 +44,11 @@ static void add(Cover *v, const RwCx *rw, uint32_t file)
 static void compile(WbbCx *cx, void *arg)
 {
     One *one = arg;
-    const Options *o = one->cover->c->o;
+    const CoverOptions *o = one->cover->o;
     WbbArena *a = wbb_arena_new(cx);
     size_t n;
     const char *text = wbb_read_file(cx, a, one->file, &n);
-    const PipeOptions p = {.target = o->target, .approx = o->approx, .rules_only = true, .disable = o->disable.list, .n_disable = o->disable.n, .stage = PIPE_AT_PTX};
+    const PipeOptions p = {.target = o->target, .approx = o->approx, .rules_only = true, .disable = o->disable.items, .n_disable = o->disable.n, .stage = PIPE_AT_PTX};
     pipe_compile(cx, a, &p, one->file, text, n, &one->result);
 }
 
@@ -103,10 +111,12 @@ static void put_table(RulesCall *c, const Cover *v, uint32_t n_files)
     wbb_putf(c->out, "%u of %u rules of %s fire over %u file%s, %u never\n", all - never, all, c->target->name, n_files, n_files == 1 ? "" : "s", never);
 }
 
-WbbStatus main_rules_cover(RulesCall *c)
+static WbbStatus cover(const Call *call)
 {
-    const RulesFiles files = main_corpus(c);
-    Cover v = {.c = c, .files = &files, .lock = PTHREAD_MUTEX_INITIALIZER};
+    const CoverOptions *o = call->options;
+    RulesCall *c = main_rules_call(call, o->target, o->json);
+    const RulesFiles files = main_corpus(c, &o->paths);
+    Cover v = {.c = c, .o = o, .files = &files, .lock = PTHREAD_MUTEX_INITIALIZER};
     for (int which = 0; which < 2; which++) {
         const uint32_t n = main_tables(c->target, which)->n_rules;
         v.hits[which] = WBB_NEW_N(c->arena, uint64_t, n + 1);
@@ -115,8 +125,8 @@ WbbStatus main_rules_cover(RulesCall *c)
     }
     WbbStatus *status = WBB_NEW_N(c->arena, WbbStatus, files.n);
     WbbWhy *why = WBB_NEW_N(c->arena, WbbWhy, files.n);
-    main_each(c, files.n, one_file, &v, status, why);
-    if (c->o->json) put_json(c, &v);
+    main_each(o->jobs, files.n, one_file, &v, status, why);
+    if (c->json) put_json(c, &v);
     else put_table(c, &v, files.n);
     uint32_t declined[WHY_COUNT] = {0}, failed = 0;
     for (uint32_t i = 0; i < files.n; i++) {
@@ -125,5 +135,20 @@ WbbStatus main_rules_cover(RulesCall *c)
     }
     for (int i = 0; i < WHY_COUNT; i++)
         if (declined[i]) wbb_note(c->cx, (WbbLoc){0}, "%u declined: %s", declined[i], wbb_why_name((WbbWhy)i));
-    return failed ? WBB_FAILED : WBB_OK;
+    return main_rules_end(c, failed ? WBB_FAILED : WBB_OK);
 }
+
+static const Positional positionals[] = {
+    {SEVERAL("FILE.hlo|FOLDER", CoverOptions, paths, "HLO text, or a folder that is searched for .hlo files"), .value = VALUE_FILE}, {0}};
+static const Option options[] = {
+    MAIN_OPTION_TARGET(CoverOptions),
+    MAIN_OPTION_APPROX(CoverOptions),
+    MAIN_OPTION_DISABLE(CoverOptions),
+    MAIN_OPTION_JOBS(CoverOptions, "threads", "64"),
+    MAIN_OPTION_JSON(CoverOptions),
+    {0}};
+static const Example examples[] = {{"rules cover shaderdb/corpus", "how often each rule fires over the corpus"}, {0}};
+const Command main_rules_cover = {
+    .name = "cover", .summary = "count how often each rule fires over a corpus, and say which never do",
+    .details = "Compiles every file as far as LLVM. A file that is declined counts with what fired until then.", .positionals = positionals,
+    .options = options, .examples = examples, .size = sizeof(CoverOptions), .run = cover};

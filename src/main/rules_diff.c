@@ -33,7 +33,13 @@ typedef struct {
 } Difference;
 
 typedef struct {
+    const char *first, *second; /* targets */
+    bool approx, json;
+} DiffOptions;
+
+typedef struct {
     RulesCall *c;
+    bool approx;
     WbbCx *cx; /* of the trials */
     const TgTarget *target[2];
     struct { const char **items; uint32_t n, capacity; } terms; /* all that were tried, interned */
@@ -113,7 +119,7 @@ static void try_term(WbbCx *cx, void *arg)
     WbbArena *a = x->arena;
     IrGraph *g = ir_graph_new(cx, a);
     IrRef r = ir_parse_term(cx, a, g, "term", x->term, NULL, 0);
-    Term t = main_term_new(cx, a, g, x->target, x->d->c->o->approx);
+    Term t = main_term_new(cx, a, g, x->target, x->d->approx);
     for (RwPhase s = RW_SIMPLIFY; s <= RW_ISEL; s++) {
         if (s != RW_ISEL) main_term_normal(&t, s, r);
         r = main_term_pass(&t, s, r);
@@ -219,7 +225,7 @@ static void terms_of(Diff *d, const char *text)
 /* --- output ------------------------------------------------------------------------------------------------------------------------ */
 static void put_row(RulesCall *c, const char *section, const char *name, const char *x, const char *y, const Diff *d)
 {
-    if (c->o->json) {
+    if (c->json) {
         wbb_putf(c->out, "{\"section\": \"%s\", \"name\": ", section);
         wbb_put_json(c->out, name);
         wbb_putf(c->out, ", \"%s\": ", d->target[0]->name);
@@ -330,7 +336,7 @@ static void put_fate(RulesCall *c, const TgTarget *t, const Fate *f)
 
 static void put_difference(RulesCall *c, const Diff *d, const Difference *x)
 {
-    if (!c->o->json) {
+    if (!c->json) {
         wbb_putf(c->out, "\n%s", x->term);
         if (x->more) wbb_putf(c->out, "      and %u more term%s", x->more, x->more == 1 ? "" : "s");
         wbb_put(c->out, "\n");
@@ -371,11 +377,13 @@ static int by_use(const void *x, const void *y)
     return inner ? inner : (p->number > q->number) - (p->number < q->number);
 }
 
-WbbStatus main_rules_diff(RulesCall *c)
+static WbbStatus diff(const Call *call)
 {
-    Diff d = {.c = c, .cx = wbb_cx_new(), .target = {target_named(c, c->o->files.list[1]), target_named(c, c->o->files.list[2])}};
+    const DiffOptions *o = call->options;
+    RulesCall *c = main_rules_call(call, NULL, o->json);
+    Diff d = {.c = c, .approx = o->approx, .cx = wbb_cx_new(), .target = {target_named(c, o->first), target_named(c, o->second)}};
     if (!d.cx) wbb_fail(c->cx, (WbbLoc){0}, "out of memory");
-    if (!c->o->json) put_row(c, "", "", d.target[0]->name, d.target[1]->name, &d);
+    if (!c->json) put_row(c, "", "", d.target[0]->name, d.target[1]->name, &d);
     diff_numbers(c, &d);
     diff_free(c, &d);
     diff_packed(c, &d);
@@ -389,6 +397,18 @@ WbbStatus main_rules_diff(RulesCall *c)
     if (d.found.n) qsort(d.found.items, d.found.n, sizeof *d.found.items, by_use);
     for (uint32_t i = 0; i < d.found.n; i++) put_difference(c, &d, &d.found.items[i]);
     wbb_cx_free(d.cx);
-    if (!c->o->json) wbb_putf(c->out, "\n%u terms tried, %u ways in which they end differently\n", d.terms.n, d.found.n);
-    return WBB_OK;
+    if (!c->json) wbb_putf(c->out, "\n%u terms tried, %u ways in which they end differently\n", d.terms.n, d.found.n);
+    return main_rules_end(c, WBB_OK);
 }
+
+static const Positional positionals[] = {
+    {ONE("TARGET", DiffOptions, first, "sm_80, or the name of its file, sm80"), .choices = {.list = main_target_names, .open = true}},
+    {ONE("TARGET2", DiffOptions, second, "the other target"), .choices = {.list = main_target_names, .open = true}},
+    {0}};
+static const Option options[] = {MAIN_OPTION_APPROX(DiffOptions), MAIN_OPTION_JSON(DiffOptions), {0}};
+static const Example examples[] = {{"rules diff sm_80 sm_90", "numbers that differ, and terms that end differently on the two"}, {0}};
+const Command main_rules_diff = {
+    .name = "diff", .summary = "say what differs in meaning between two targets, with a term that shows it",
+    .details = "Terms are made from the left sides of all rules of both targets, rewritten by both, and compared. Rules that differ in "
+               "their text alone are not shown.",
+    .positionals = positionals, .options = options, .examples = examples, .size = sizeof(DiffOptions), .run = diff};

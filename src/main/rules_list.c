@@ -3,12 +3,23 @@
 
 #include <string.h>
 
+typedef struct {
+    const char *target, *phase;
+    Words rules;
+    bool flat, json;
+} ListOptions;
+
+typedef struct {
+    const char *target;
+    bool json;
+} TableOptions; /* of size and budget */
+
 /* One rule as JSON, or the line that a target's .rules file has. */
 static void put_flat(RulesCall *c, const RwTables *t, uint32_t i)
 {
     const RwRule *r = &t->rules[i];
     const char *name = rw_rule_name(c->arena, t, i);
-    if (!c->o->json) {
+    if (!c->json) {
         wbb_putf(c->out, "%s: %s\n", name, r->text);
         return;
     }
@@ -28,21 +39,22 @@ static void put_for_people(RulesCall *c, const RwTables *t, uint32_t i)
     wbb_putf(c->out, "%s%s\n", r->ledger[0] ? "  # " : "", r->ledger);
 }
 
-WbbStatus main_rules_list(RulesCall *c)
+static WbbStatus list(const Call *call)
 {
-    const int only = main_phase(c);
-    for (uint32_t n = 0; n < c->o->rules.n; n++) main_rule_must_exist(c, c->o->rules.list[n]);
+    const ListOptions *o = call->options;
+    RulesCall *c = main_rules_call(call, o->target, o->json);
+    const int only = main_phase(o->phase);
+    main_rules_must_exist(c, &o->rules);
     for (int which = 0; which < 2; which++) {
         const RwTables *t = main_tables(c->target, which);
         for (uint32_t i = 0; i < t->n_rules; i++) {
-            bool wanted = (only < 0 || t->rules[i].phase == only) && c->o->rules.n == 0;
-            for (uint32_t n = 0; n < c->o->rules.n; n++) wanted |= main_rule_is(c->arena, t, i, c->o->rules.list[n]);
-            if (!wanted) continue;
-            if (c->o->flat || c->o->json) put_flat(c, t, i);
+            const bool of_phase = o->rules.n || only < 0 || t->rules[i].phase == only;
+            if (!of_phase || !main_rule_is_one_of(c->arena, t, i, &o->rules)) continue;
+            if (o->flat || o->json) put_flat(c, t, i);
             else put_for_people(c, t, i);
         }
     }
-    return WBB_OK;
+    return main_rules_end(c, WBB_OK);
 }
 
 /* --- size -------------------------------------------------------------------------------------------------------------------- */
@@ -73,7 +85,7 @@ static void put_size(RulesCall *c, const RwTables *t)
     uint32_t by_phase[RW_PHASE_COUNT] = {0};
     for (uint32_t i = 0; i < t->n_rules; i++) by_phase[t->rules[i].phase]++;
     const size_t hot = t->n_code * sizeof *t->code + t->n_imm * sizeof *t->imm + sizeof(uint32_t[RW_PHASE_COUNT][OP_COUNT]);
-    if (c->o->json) {
+    if (c->json) {
         wbb_putf(c->out, "{\"tables\": \"%s\", \"rules\": %u", t->name, t->n_rules);
         for (size_t i = 0; i < WBB_LEN(parts); i++) wbb_putf(c->out, ", \"%s\": %zu", parts[i].name, parts[i].bytes);
         wbb_putf(c->out, ", \"hot\": %zu}\n", hot);
@@ -91,13 +103,15 @@ static void put_size(RulesCall *c, const RwTables *t)
              t->n_rules ? (double)hot / t->n_rules : 0.0);
 }
 
-WbbStatus main_rules_size(RulesCall *c)
+static WbbStatus size(const Call *call)
 {
+    const TableOptions *o = call->options;
+    RulesCall *c = main_rules_call(call, NULL, o->json);
     uint32_t n;
     const TgTarget *const *all = tg_all(&n);
-    put_size(c, main_tables(c->target, 0));
+    put_size(c, main_tables(all[0], 0));
     for (uint32_t i = 0; i < n; i++) put_size(c, all[i]->tables);
-    return WBB_OK;
+    return main_rules_end(c, WBB_OK);
 }
 
 /* --- budget ------------------------------------------------------------------------------------------------------------------- */
@@ -112,7 +126,7 @@ static const char *taken(RulesCall *c, const TgLowering *l)
 static void put_lowering(RulesCall *c, const TgLowering *l, const char *comma)
 {
     const char *rule = rw_rule_name(c->arena, c->target->tables, l->rule);
-    if (c->o->json) {
+    if (c->json) {
         wbb_putf(c->out, "%s{\"rule\": \"%s\", \"approx\": %s, \"ulp\": %.4f, \"noise_ulp\": %.4f, \"sass\": %u}", comma, rule, l->approx ? "true" : "false", l->ulp,
                  l->noise, l->sass);
         return;
@@ -127,7 +141,7 @@ static void put_lowering(RulesCall *c, const TgLowering *l, const char *comma)
 static void put_budget(RulesCall *c, ScOp op, ScType t)
 {
     const ScBudget plain = sc_budget(op, t, false), approx = sc_budget(op, t, true);
-    if (c->o->json) {
+    if (c->json) {
         wbb_putf(c->out, "{\"op\": \"%s\", \"type\": \"%s\", \"ulp\": %g, \"approx_ulp\": %g, \"approx_absolute\": %g, \"lowerings\": [", sc_op_info[op].name,
                  sc_type_info[t].name, plain.ulp, approx.ulp, approx.absolute);
     } else {
@@ -142,13 +156,15 @@ static void put_budget(RulesCall *c, ScOp op, ScType t)
         put_lowering(c, l, comma);
         comma = ", ";
     }
-    if (c->o->json) wbb_put(c->out, "]}\n");
+    if (c->json) wbb_put(c->out, "]}\n");
 }
 
-WbbStatus main_rules_budget(RulesCall *c)
+static WbbStatus budget(const Call *call)
 {
+    const TableOptions *o = call->options;
+    RulesCall *c = main_rules_call(call, o->target, o->json);
     static const ScType types[] = {SC_F16, SC_BF16, SC_F32, SC_F64};
-    if (!c->o->json)
+    if (!c->json)
         wbb_putf(c->out, "how far a result may be off, in units in the last place of its type; what is not listed is correctly rounded\n"
                  "below each function what computes it on %s, the first that is there: how far off it was measured, its machine instructions, its rule\n", c->target->name);
     for (int op = 0; op < OP_COUNT; op++)
@@ -156,5 +172,30 @@ WbbStatus main_rules_budget(RulesCall *c)
             const ScBudget b = sc_budget((ScOp)op, types[t], false), loose = sc_budget((ScOp)op, types[t], true);
             if (b.ulp > 0 || b.absolute > 0 || loose.ulp > 0 || loose.absolute > 0) put_budget(c, (ScOp)op, types[t]);
         }
-    return WBB_OK;
+    return main_rules_end(c, WBB_OK);
 }
+
+/* --- tables ------------------------------------------------------------------------------------------------------------------------ */
+static const Option list_table[] = {
+    MAIN_OPTION_TARGET(ListOptions),
+    MAIN_OPTION_PHASE(ListOptions),
+    MAIN_OPTION_RULE(ListOptions, "only this rule, of whatever phase"),
+    {FLAG("--flat", ListOptions, flat, "one line for each rule, `NAME: TEXT`, for diff and grep")},
+    MAIN_OPTION_JSON(ListOptions),
+    {0}};
+static const Example list_examples[] = {{"rules list --phase simplify", "the rules that simplify, and what is proved of each"}, {0}};
+const Command main_rules_list = {
+    .name = "list", .summary = "print all rules, and what is proved of each", .options = list_table, .examples = list_examples,
+    .size = sizeof(ListOptions), .run = list};
+
+static const Option size_table[] = {MAIN_OPTION_JSON(TableOptions), {0}};
+static const Example size_examples[] = {{"rules size", "bytes of each part of each table"}, {0}};
+const Command main_rules_size = {
+    .name = "size", .summary = "print the bytes of the tables that rules become", .options = size_table, .examples = size_examples,
+    .size = sizeof(TableOptions), .run = size};
+
+static const Option budget_table[] = {MAIN_OPTION_TARGET(TableOptions), MAIN_OPTION_JSON(TableOptions), {0}};
+static const Example budget_examples[] = {{"rules budget --target sm_80", "functions of sm_80, and every way to compute each"}, {0}};
+const Command main_rules_budget = {
+    .name = "budget", .summary = "print how far functions may be off, what computes them, and how far off that is",
+    .options = budget_table, .examples = budget_examples, .size = sizeof(TableOptions), .run = budget};

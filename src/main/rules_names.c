@@ -10,12 +10,18 @@
 
 const char *const main_phase_name[RW_PHASE_COUNT] = {"index", "simplify", "lower", "isel"};
 
-int main_phase(RulesCall *c)
+int main_phase(const char *name)
 {
-    if (!c->o->phase) return -1;
-    for (int s = 0; s < RW_PHASE_COUNT; s++)
-        if (!strcmp(c->o->phase, main_phase_name[s])) return s;
-    wbb_fail(c->cx, (WbbLoc){0}, "--phase %s: index, simplify, lower or isel expected", c->o->phase);
+    int s = name ? 0 : -1;
+    while (name && s < RW_PHASE_COUNT && strcmp(name, main_phase_name[s])) s++;
+    return s;
+}
+
+const char *main_phase_names(WbbArena *a)
+{
+    WbbBuf b = wbb_buf(a);
+    for (int s = 0; s < RW_PHASE_COUNT; s++) wbb_putf(&b, "%s%s", s ? " " : "", main_phase_name[s]);
+    return b.text;
 }
 
 const RwTables *main_tables(const TgTarget *t, int which) { return which == 0 ? &ix_tables : t->tables; }
@@ -59,6 +65,18 @@ void main_rule_must_exist(RulesCall *c, const char *name)
     if (near) wbb_fail(c->cx, (WbbLoc){0}, "%s: %s has no such rule in %s; the nearest is %s:%u", name, c->target->name, file, file, near);
     wbb_fail(c->cx, (WbbLoc){0}, "%s: no rule of %s has that name; names are FILE.py:LINE or FILE.py:LINE[INSTANCE], and `warpburg rules list --target %s` prints all",
              name, c->target->name, c->target->name);
+}
+
+void main_rules_must_exist(RulesCall *c, const Words *names)
+{
+    for (uint32_t i = 0; i < names->n; i++) main_rule_must_exist(c, names->items[i]);
+}
+
+bool main_rule_is_one_of(WbbArena *a, const RwTables *t, uint32_t rule, const Words *names)
+{
+    bool yes = names->n == 0;
+    for (uint32_t i = 0; i < names->n; i++) yes |= main_rule_is(a, t, rule, names->items[i]);
+    return yes;
 }
 
 int main_depth(WbbArena *a, const IrGraph *g, IrRef r)

@@ -8,8 +8,12 @@
 #include "main/rules.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <string.h>
+
+typedef struct {
+    const char *to, *from, *patterns;
+    bool json;
+} NewTargetOptions;
 
 /* "sm_100a" is the file sm100a.py */
 static const char *file_of(RulesCall *c, const char *folder, const char *target)
@@ -82,7 +86,7 @@ static void put_item(RulesCall *c, const char *file, const Line *l, const char *
     const char *p = l->at, *end = l->at + l->n;
     while (p < end && *p == ' ') p++;
     while (end > p && end[-1] == ' ') end--;
-    if (c->o->json) {
+    if (c->json) {
         wbb_put(c->out, "{\"file\": ");
         wbb_put_json(c->out, file);
         wbb_putf(c->out, ", \"line\": %u, \"section\": \"%s\", \"text\": ", l->number, section);
@@ -116,7 +120,7 @@ static void review(RulesCall *c, const char *file, const char *text)
     for (Line l = {.at = text}; next_line(&l);) {
         const Section *s = section_at(&l);
         const bool outside = l.n && !s && l.at[0] != ' ' && l.at[0] != ']' && l.at[0] != ')';
-        if (s && !c->o->json) wbb_putf(c->out, "%s: %s\n", s->name, s->why);
+        if (s && !c->json) wbb_putf(c->out, "%s: %s\n", s->name, s->why);
         if (s) now = s;
         else if (outside) now = NULL;
         if (!now || !strcmp(now->name, "SIMPLIFY")) continue;
@@ -135,10 +139,12 @@ static bool has_target(RulesCall *c, const char *name)
     wbb_fail(c->cx, (WbbLoc){0}, "--from %s: no such target; there are%s", name, known.text);
 }
 
-WbbStatus main_rules_new_target(RulesCall *c)
+static WbbStatus new_target(const Call *call)
 {
-    const char *to = c->o->files.list[1], *from = c->o->from, *folder = c->o->patterns ? c->o->patterns : "patterns";
-    if (!from) return fprintf(stderr, "rules new-target: --from sm_YY is missing: which target is nearest to %s?\n", to), WBB_USAGE;
+    const NewTargetOptions *o = call->options;
+    RulesCall *c = main_rules_call(call, NULL, o->json);
+    const char *to = o->to, *from = o->from, *folder = o->patterns;
+    if (!from) return main_usage(call, "--from sm_YY is missing: which target is nearest to %s?", to);
     const char *new_file = file_of(c, folder, to), *old_file = file_of(c, folder, from);
     if (!wbb_is_dir(folder)) wbb_fail(c->cx, (WbbLoc){0}, "%s: no such folder; --patterns DIR names where the pattern files lie", folder);
     if (!wbb_file_exists(old_file)) has_target(c, from);
@@ -146,11 +152,23 @@ WbbStatus main_rules_new_target(RulesCall *c)
     size_t n;
     const char *text = renamed(c, wbb_read_file(c->cx, c->arena, old_file, &n), old_file, from, to);
     wbb_write_file(c->cx, new_file, text, strlen(text));
-    if (!c->o->json) wbb_putf(c->out, "%s is written: %s under a new name. To review, line by line:\n\n", new_file, old_file);
+    if (!c->json) wbb_putf(c->out, "%s is written: %s under a new name. To review, line by line:\n\n", new_file, old_file);
     review(c, new_file, text);
-    if (c->o->json) return WBB_OK;
+    if (c->json) return main_rules_end(c, WBB_OK);
     wbb_putf(c->out, "\nThen: name sm%s in meson.build, beside sm%s; look up %s in src/llvm/cache.c, which says the PTX level that LLVM\n"
                      "wants for it; build, which says what no rule selects; `./dev rule %s` proves what is new, and `warpburg rules diff %s %s` says\n"
                      "what has become different in meaning; `python -m gen.targets_page` writes docs/targets.md.\n", to + 3, from + 3, to, new_file, from, to);
-    return WBB_OK;
+    return main_rules_end(c, WBB_OK);
 }
+
+static const Positional positionals[] = {{ONE("sm_XX", NewTargetOptions, to, "the new target")}, {0}};
+static const Option options[] = {
+    {WORD("--from", NewTargetOptions, from, "sm_YY", "the target whose file is copied"), .choices = {.list = main_target_names, .open = true}},
+    {WORD("--patterns", NewTargetOptions, patterns, "DIR", "the folder of pattern files"), .standard = "patterns", .value = VALUE_FOLDER},
+    MAIN_OPTION_JSON(NewTargetOptions),
+    {0}};
+static const Example examples[] = {{"rules new-target sm_103 --from sm_100", "patterns/sm103.py, and what to look at in it"}, {0}};
+const Command main_rules_new_target = {
+    .name = "new-target", .summary = "make a pattern file for a new target from an old one, and list what to review in it",
+    .details = "Copies DIR/smYY.py to DIR/smXX.py under the new name, and prints every line that states a fact of the old machine.",
+    .positionals = positionals, .options = options, .examples = examples, .size = sizeof(NewTargetOptions), .run = new_target};

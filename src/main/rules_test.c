@@ -17,7 +17,7 @@ static void put_step(RulesCall *c, Term *t, const TermStep *s, const char *headi
     const char *rule = s->tables ? rw_rule_name(c->arena, s->tables, s->rule) : silent[s->rule];
     const int depth = s->phase == RW_ISEL ? MAIN_SHALLOW : MAIN_DEEP;
     const char *before = main_node_text(c->arena, t->g, s->before, depth), *after = main_result_text(c->arena, t->g, t->target, s->after, depth);
-    if (!c->o->json) {
+    if (!c->json) {
         wbb_putf(c->out, "%-9s %s: %s -> %s\n", heading, rule, before, after);
         return;
     }
@@ -39,7 +39,7 @@ static void put_steps(RulesCall *c, Term *t, RwPhase pass, uint32_t first)
         put_step(c, t, &t->steps.items[i], strcmp(name, last) ? name : "");
         last = name;
     }
-    if (first == t->steps.n && !c->o->json) wbb_putf(c->out, "%-9s nothing fires\n", main_phase_name[pass]);
+    if (first == t->steps.n && !c->json) wbb_putf(c->out, "%-9s nothing fires\n", main_phase_name[pass]);
 }
 
 /* One pass: single steps, and the engine's own result, which decides. */
@@ -52,7 +52,7 @@ static IrRef one_pass(RulesCall *c, Term *t, RwPhase pass, IrRef r)
     *c->out = wbb_buf(c->arena);
     const IrRef engine = main_term_pass(t, pass, r);
     put_steps(c, t, pass, first);
-    if (result && engine != result && !c->o->json)
+    if (result && engine != result && !c->json)
         wbb_putf(c->out, "%-9s the engine, which applies rules within a right side while it makes it, ends with %s\n", "", main_node_text(c->arena, t->g, engine, MAIN_DEEP));
     return engine;
 }
@@ -60,7 +60,7 @@ static IrRef one_pass(RulesCall *c, Term *t, RwPhase pass, IrRef r)
 static void put_result(RulesCall *c, Term *t, IrRef r)
 {
     const char *text = main_term_text(t, r);
-    if (!c->o->json) {
+    if (!c->json) {
         wbb_putf(c->out, "%-9s %s\n", "result", text);
         return;
     }
@@ -69,13 +69,21 @@ static void put_result(RulesCall *c, Term *t, IrRef r)
     wbb_putf(c->out, ", \"steps\": %u}\n", t->steps.n);
 }
 
-WbbStatus main_rules_test(RulesCall *c)
+typedef struct {
+    const char *term, *target, *phase;
+    Words lets, disable;
+    bool approx, json;
+} TestOptions;
+
+static WbbStatus test(const Call *call)
 {
-    const int only = main_phase(c);
+    const TestOptions *o = call->options;
+    RulesCall *c = main_rules_call(call, o->target, o->json);
+    const int only = main_phase(o->phase);
     IrGraph *g = ir_graph_new(c->cx, c->arena);
-    IrRef r = ir_parse_term(c->cx, c->arena, g, "term", c->o->files.list[1], c->o->lets.list, c->o->lets.n);
-    Term t = main_term_new(c->cx, c->arena, g, c->target, c->o->approx);
-    for (uint32_t i = 0; i < c->o->disable.n; i++) rw_disable(t.rw, c->o->disable.list[i]);
+    IrRef r = ir_parse_term(c->cx, c->arena, g, "term", o->term, o->lets.items, o->lets.n);
+    Term t = main_term_new(c->cx, c->arena, g, c->target, o->approx);
+    for (uint32_t i = 0; i < o->disable.n; i++) rw_disable(t.rw, o->disable.items[i]);
     const ScType type = IR_SC(ir_at(g, r)->type);
     const ScType first = ir_at(g, r)->a[0] && ir_at(g, r)->op != OP_SUM ? IR_SC(ir_at(g, ir_at(g, r)->a[0])->type) : type;
     if (type == SC_INDEX || first == SC_INDEX || only == RW_INDEX) {
@@ -86,5 +94,25 @@ WbbStatus main_rules_test(RulesCall *c)
             if (only < 0 || only == (int)s) r = one_pass(c, &t, s, r);
     }
     put_result(c, &t, r);
-    return WBB_OK;
+    return main_rules_end(c, WBB_OK);
 }
+
+static const Positional positionals[] = {{ONE("TERM", TestOptions, term, "a term as in IR text: add.bf16(x, 0.0), (8*i + j) // 8")}, {0}};
+static const Option options[] = {
+    MAIN_OPTION_TARGET(TestOptions),
+    MAIN_OPTION_PHASE(TestOptions),
+    {LIST("--let", TestOptions, lets, "LET", "what a name is: 'j in 0..8' bounds an index, 'x: bf16' gives a type")},
+    MAIN_OPTION_APPROX(TestOptions),
+    MAIN_OPTION_DISABLE(TestOptions),
+    MAIN_OPTION_JSON(TestOptions),
+    {0}};
+static const Example examples[] = {
+    {"rules test 'mul.bf16(a, b)' --target sm_80", "what sm_80, which cannot multiply bf16, does instead"},
+    {"rules test '(i*8 + j) // 8' --let 'j in 0..8'", "index arithmetic"},
+    {0}};
+const Command main_rules_test = {
+    .name = "test", .summary = "rewrite a term step by step",
+    .details = "A name is any value of the type that its place has. Without --phase the term is simplified, lowered and selected; index "
+               "arithmetic is rewritten by the index rules.",
+    .positionals = positionals, .options = options, .examples = examples, .declined = "no rule selects an instruction for an operation",
+    .size = sizeof(TestOptions), .run = test};

@@ -14,13 +14,6 @@ static void see(void *arg, const RwEvent *e)
     WBB_PUSH(s->arena, &s->events, *e);
 }
 
-static bool wanted(RulesCall *c, const RwEvent *e)
-{
-    bool yes = c->o->rules.n == 0;
-    for (uint32_t i = 0; i < c->o->rules.n; i++) yes |= main_rule_is(c->arena, e->tables, e->rule, c->o->rules.list[i]);
-    return yes;
-}
-
 static void put_event(RulesCall *c, const PipeResult *r, const RwEvent *e)
 {
     const IrGraph *g = r->kernel->g;
@@ -29,7 +22,7 @@ static void put_event(RulesCall *c, const PipeResult *r, const RwEvent *e)
     before = main_kernel_text(c->arena, r->kernel, before);
     after = main_kernel_text(c->arena, r->kernel, after);
     const char *origin = main_origin(c->arena, r, e->root);
-    if (!c->o->json) {
+    if (!c->json) {
         wbb_putf(c->out, "%-9s %s: %s -> %s%s%s\n", phase, name, before, after, *origin ? "  <- " : "", origin);
         return;
     }
@@ -44,14 +37,22 @@ static void put_event(RulesCall *c, const PipeResult *r, const RwEvent *e)
     wbb_put(c->out, "}\n");
 }
 
-WbbStatus main_rules_trace(RulesCall *c)
+typedef struct {
+    const char *file, *target;
+    Words rules, disable;
+    bool approx, json;
+} TraceOptions;
+
+static WbbStatus trace(const Call *call)
 {
-    for (uint32_t i = 0; i < c->o->rules.n; i++) main_rule_must_exist(c, c->o->rules.list[i]);
-    const char *file = c->o->files.list[1];
+    const TraceOptions *o = call->options;
+    RulesCall *c = main_rules_call(call, o->target, o->json);
+    main_rules_must_exist(c, &o->rules);
+    const char *file = o->file;
     size_t n;
     const char *text = wbb_read_file(c->cx, c->arena, file, &n);
     Seen seen = {.arena = c->arena};
-    const PipeOptions p = {.target = c->target->name, .approx = c->o->approx, .rules_only = true, .disable = c->o->disable.list, .n_disable = c->o->disable.n,
+    const PipeOptions p = {.target = c->target->name, .approx = o->approx, .rules_only = true, .disable = o->disable.items, .n_disable = o->disable.n,
                            .stage = PIPE_AT_PTX, .watch = see, .watch_arg = &seen};
     PipeResult r;
     pipe_compile(c->cx, c->arena, &p, file, text, n, &r);
@@ -59,15 +60,29 @@ WbbStatus main_rules_trace(RulesCall *c)
     uint8_t *met[2] = {WBB_NEW_N(c->arena, uint8_t, main_tables(c->target, 0)->n_rules + 1), WBB_NEW_N(c->arena, uint8_t, c->target->tables->n_rules + 1)};
     for (uint32_t i = 0; i < seen.events.n; i++) {
         const RwEvent *e = &seen.events.items[i];
-        if (!wanted(c, e)) continue;
+        if (!main_rule_is_one_of(c->arena, e->tables, e->rule, &o->rules)) continue;
         uint8_t *before = &met[e->tables == c->target->tables][e->rule];
         distinct += !*before;
         *before = 1;
         shown++;
         put_event(c, &r, e);
     }
-    if (c->o->json) return WBB_OK;
+    if (c->json) return main_rules_end(c, WBB_OK);
     wbb_putf(c->out, "%u firing%s of %u rule%s\n", shown, shown == 1 ? "" : "s", distinct, distinct == 1 ? "" : "s");
-    if (!shown && c->o->rules.n) wbb_putf(c->out, "`warpburg rules why %s %s` says what failed\n", c->o->rules.list[0], file);
-    return WBB_OK;
+    if (!shown && o->rules.n) wbb_putf(c->out, "`warpburg rules why %s %s` says what failed\n", o->rules.items[0], file);
+    return main_rules_end(c, WBB_OK);
 }
+
+static const Positional positionals[] = {{ONE("FILE.hlo", TraceOptions, file, "HLO text of a fusion"), .value = VALUE_FILE}, {0}};
+static const Option options[] = {
+    MAIN_OPTION_TARGET(TraceOptions),
+    MAIN_OPTION_RULE(TraceOptions, "only the firings of this rule"),
+    MAIN_OPTION_APPROX(TraceOptions),
+    MAIN_OPTION_DISABLE(TraceOptions),
+    MAIN_OPTION_JSON(TraceOptions),
+    {0}};
+static const Example examples[] = {{"rules trace gelu.hlo --rule arith.py:29", "where the rules of that line fired"}, {0}};
+const Command main_rules_trace = {
+    .name = "trace", .summary = "print which rules fired where, in order, with the HLO instruction they served",
+    .positionals = positionals, .options = options, .examples = examples, .declined = "the fusion is declined; the message has the reason",
+    .size = sizeof(TraceOptions), .run = trace};

@@ -11,7 +11,14 @@
 #include <string.h>
 
 typedef struct {
+    const char *rule, *file, *target;
+    Words disable;
+    bool approx, json;
+} WhyOptions;
+
+typedef struct {
     RulesCall *c;
+    const WhyOptions *o;
     PipeResult r;
     struct { RwEvent *items; uint32_t n, capacity; } events; /* of all rules */
 } Compiled;
@@ -25,11 +32,11 @@ static void see(void *arg, const RwEvent *e)
 static void compile(WbbCx *cx, void *arg)
 {
     Compiled *x = arg;
-    const Options *o = x->c->o;
-    const char *file = o->files.list[2];
+    const WhyOptions *o = x->o;
+    const char *file = o->file;
     size_t n;
     const char *text = wbb_read_file(cx, x->c->arena, file, &n);
-    const PipeOptions p = {.target = x->c->target->name, .approx = o->approx, .rules_only = true, .disable = o->disable.list, .n_disable = o->disable.n,
+    const PipeOptions p = {.target = x->c->target->name, .approx = o->approx, .rules_only = true, .disable = o->disable.items, .n_disable = o->disable.n,
                            .stage = PIPE_AT_PTX, .watch = see, .watch_arg = x};
     pipe_compile(cx, x->c->arena, &p, file, text, n, &x->r);
 }
@@ -51,7 +58,7 @@ static uint32_t put_firings(const Compiled *x, const char *name)
         if (!main_rule_is(c->arena, e->tables, e->rule, name)) continue;
         const char *origin = main_origin(c->arena, &x->r, e->root), *rule = rw_rule_name(c->arena, e->tables, e->rule);
         n++;
-        if (c->o->json) {
+        if (c->json) {
             wbb_put(c->out, "{\"rule\": ");
             wbb_put_json(c->out, rule);
             wbb_put(c->out, ", \"fired\": true, \"node\": ");
@@ -63,7 +70,7 @@ static uint32_t put_firings(const Compiled *x, const char *name)
             wbb_putf(c->out, "fired: %s: %s%s%s\n", rule, text_of(x, e->root), *origin ? "  <- " : "", origin);
         }
     }
-    if (n > SHOWN && !c->o->json) wbb_putf(c->out, "and %u times more; `warpburg rules trace %s --rule %s` shows them all\n", n - SHOWN, c->o->files.list[2], name);
+    if (n > SHOWN && !c->json) wbb_putf(c->out, "and %u times more; `warpburg rules trace %s --rule %s` shows them all\n", n - SHOWN, x->o->file, name);
     return n;
 }
 
@@ -141,7 +148,7 @@ static void put_nearest(const Compiled *x, const Nearest *b)
     const char *rule = rw_rule_name(c->arena, b->tables, b->rule), *what = b->matches ? instead(x, b) : b->node ? b->why.text : "";
     const char *origin = b->node ? main_origin(c->arena, &x->r, b->node) : "";
     if (x->r.kernel) what = main_kernel_text(c->arena, x->r.kernel, what);
-    if (c->o->json) {
+    if (c->json) {
         wbb_put(c->out, "{\"rule\": ");
         wbb_put_json(c->out, rule);
         wbb_put(c->out, ", \"fired\": false, \"node\": ");
@@ -166,14 +173,16 @@ static void put_nearest(const Compiled *x, const Nearest *b)
     wbb_put(c->out, "\n");
 }
 
-WbbStatus main_rules_why(RulesCall *c)
+static WbbStatus why(const Call *call)
 {
-    const char *name = c->o->files.list[1];
+    const WhyOptions *o = call->options;
+    RulesCall *c = main_rules_call(call, o->target, o->json);
+    const char *name = o->rule;
     main_rule_must_exist(c, name);
-    Compiled x = {.c = c};
+    Compiled x = {.c = c, .o = o};
     const WbbStatus s = wbb_guard(c->cx, compile, &x);
     if (s == WBB_FAILED || !x.r.rw) wbb_rethrow(c->cx, s);
-    if (put_firings(&x, name)) return s;
+    if (put_firings(&x, name)) return main_rules_end(c, s);
     Nearest best = {.why = {.total = 1}};
     for (int which = 0; which < 2; which++) {
         const RwTables *t = main_tables(c->target, which);
@@ -184,5 +193,18 @@ WbbStatus main_rules_why(RulesCall *c)
         }
     }
     put_nearest(&x, &best);
-    return s;
+    return main_rules_end(c, s);
 }
+
+static const Positional positionals[] = {
+    {ONE("RULE", WhyOptions, rule, "FILE.py:LINE or FILE.py:LINE[INSTANCE]")},
+    {ONE("FILE.hlo", WhyOptions, file, "HLO text of a fusion"), .value = VALUE_FILE},
+    {0}};
+static const Option options[] = {
+    MAIN_OPTION_TARGET(WhyOptions), MAIN_OPTION_APPROX(WhyOptions), MAIN_OPTION_DISABLE(WhyOptions), MAIN_OPTION_JSON(WhyOptions), {0}};
+static const Example examples[] = {{"rules why arith.py:25 swish.hlo", "the node at which most of that rule matched, and what failed there"}, {0}};
+const Command main_rules_why = {
+    .name = "why", .summary = "say why a rule did not fire: the nearest miss, and what failed there",
+    .details = "Of all nodes that were ever made, the one at which most of the rule matched. Where the rule did fire: where.",
+    .positionals = positionals, .options = options, .examples = examples, .declined = "the fusion is declined; the message has the reason",
+    .size = sizeof(WhyOptions), .run = why};

@@ -1,5 +1,5 @@
 /* run.c: `run BUNDLE`: run a bundle in the simulator and judge it. Needs no compiler. */
-#include "main/verdict.h"
+#include "main/run.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,29 +8,46 @@
 
 enum { MAX_THREADS = 16 };
 
+const Option main_run_table[] = {
+    {WORD("--on", RunOptions, on, "WHERE", "run in the simulator, or on a GPU as well and compare"), .standard = "sim", .choices = {.words = "sim gpu"}},
+    {NUMBER("--repeat", RunOptions, repeat, "N", "with --on gpu: time N runs"), .most = 1000000},
+    {FLAG("--check", RunOptions, check, "check every access to memory, and every element of the outputs by the bounds of `eval --bounds`")},
+    {FLAG("--approx", RunOptions, approx, "allow functions the larger errors of `rules budget`")},
+    MAIN_OPTION_INPUTS(RunOptions),
+    {WORD("--output", RunOptions, output, "DIR", "write the outputs to DIR/out0.npy and so on"), .letter = 'o', .value = VALUE_FOLDER},
+    MAIN_OPTION_SEED(RunOptions, "made values, and the choice of --blocks, follow from N"),
+    MAIN_OPTION_CASE(RunOptions),
+    {NUMBER("--blocks", RunOptions, blocks, "N", "run a sample of N blocks and judge what they wrote")},
+    {NUMBER("--order", RunOptions, order, "N", "run blocks and warps in an order that follows from N"), .given = offsetof(RunOptions, has_order)},
+    {FLAG("--ulp-noise", RunOptions, ulp_noise, "let approximate instructions miss by as much as the PTX manual allows")},
+    {FLAG("--counts", RunOptions, counts, "print the instructions and memory accesses that were executed")},
+    MAIN_OPTION_JOBS(RunOptions, "threads of the host that run blocks", "16"),
+    {FLAG("--time", RunOptions, time, "print the milliseconds of running and of judging")},
+    MAIN_OPTION_JSON(RunOptions),
+    {WORD("--ptx", RunOptions, ptx, "THEIRS.ptx", "run this PTX, of any compiler, on the inputs of FILE.hlo"), .value = VALUE_FILE},
+    {WORD("--grid", RunOptions, grid, "X,Y,Z", "with --ptx: blocks of the launch (default: 1,1,1)")},
+    {WORD("--block", RunOptions, block, "X,Y,Z", "with --ptx: threads of a block (default: 1,1,1)")},
+    {NUMBER("--shared", RunOptions, shared, "BYTES", "with --ptx: dynamic shared memory of a block")},
+    {NUMBER("--padding", RunOptions, padding, "BYTES", "zeros behind each buffer that loads may read")},
+    {0}};
+
 /* As many threads as asked for by -j; else as many as there are cores. */
-static uint32_t host_threads(const Options *o)
+static uint32_t host_threads(const RunOptions *o)
 {
     const int64_t cores = o->jobs ? o->jobs : (int64_t)sysconf(_SC_NPROCESSORS_ONLN);
     return (uint32_t)WBB_MAX(1, WBB_MIN(cores, MAX_THREADS));
 }
 
-PipeRun main_run_options(const Options *o)
+PipeRun main_run_options(const RunOptions *o)
 {
-    return (PipeRun){.check = o->check, .seed = (uint64_t)o->seed, .order = (uint64_t)o->order, .which = o->which ? o->which[0] : 'n',
-                     .inputs = o->inputs.n ? o->inputs.list : NULL, .n_inputs = o->inputs.n, .blocks = (uint64_t)o->blocks,
-                     .shuffle = o->has_order, .ulp_noise = o->ulp_noise, .counts = o->counts, .on_gpu = o->on && !strcmp(o->on, "gpu"), .repeat = (uint32_t)o->repeat, .approx = o->approx, .padding = (size_t)o->padding, .ptx_name = o->ptx, .output_dir = o->output,
+    return (PipeRun){.check = o->check, .seed = (uint64_t)o->seed, .order = (uint64_t)o->order, .which = o->which[0],
+                     .inputs = o->inputs.n ? o->inputs.items : NULL, .n_inputs = o->inputs.n, .blocks = (uint64_t)o->blocks,
+                     .shuffle = o->has_order, .ulp_noise = o->ulp_noise, .counts = o->counts, .on_gpu = !strcmp(o->on, "gpu"), .repeat = (uint32_t)o->repeat, .approx = o->approx, .padding = (size_t)o->padding, .ptx_name = o->ptx, .output_dir = o->output,
                      .threads = host_threads(o)};
 }
 
-void main_check_on(WbbCx *cx, const Options *o)
-{
-    if (o->on && strcmp(o->on, "sim") && strcmp(o->on, "gpu")) wbb_fail(cx, (WbbLoc){0}, "--on %s: sim or gpu expected", o->on);
-    if (o->repeat > 1000000) wbb_fail(cx, (WbbLoc){0}, "--repeat %lld: a million runs at most", (long long)o->repeat);
-}
-
 /* What a GPU did, for people. */
-static void put_gpu(WbbBuf *b, const Options *o, const char *name, const PipeVerdict *v)
+static void put_gpu(WbbBuf *b, const RunOptions *o, const char *name, const PipeVerdict *v)
 {
     const GpuReport *g = &v->gpu;
     wbb_putf(b, "%s: ran on %s (%s) from %s\n", name, g->device, g->arch, g->cubin ? "the bundle's cubin" : "PTX, by the driver's compiler");
@@ -51,7 +68,7 @@ static void put_gpu_json(WbbBuf *b, const PipeVerdict *v)
              g->cubin ? "cubin" : "ptx", v->exact ? "true" : "false", (long long)v->differ, g->ms, g->gb_per_s, g->copy_gb_per_s, g->share);
 }
 
-static void put_json(WbbBuf *b, const Options *o, const char *name, const PipeVerdict *v)
+static void put_json(WbbBuf *b, const RunOptions *o, const char *name, const PipeVerdict *v)
 {
     wbb_put(b, "{\"file\": ");
     wbb_put_json(b, name);
@@ -76,7 +93,7 @@ static void put_json(WbbBuf *b, const Options *o, const char *name, const PipeVe
     wbb_put(b, "}\n");
 }
 
-WbbStatus main_verdict(WbbArena *a, const Options *o, const char *name, const PipeVerdict *v)
+WbbStatus main_verdict(WbbArena *a, const RunOptions *o, const char *name, const PipeVerdict *v)
 {
     WbbBuf b = wbb_buf(a);
     if (o->json) {
@@ -109,12 +126,11 @@ static void read_extent(WbbCx *cx, const char *option, const char *text, uint32_
 }
 
 /* `run FILE.hlo --ptx FILE.ptx --grid .. --block ..`: PTX of whatever origin, run on the fusion's inputs. */
-static WbbStatus run_foreign(WbbCx *cx, WbbArena *a, const Options *o)
+static WbbStatus run_foreign(WbbCx *cx, WbbArena *a, const RunOptions *o)
 {
-    if (o->files.n != 1) return fputs("run --ptx: one file of HLO expected\n", stderr), WBB_USAGE;
     size_t n;
-    const char *text = wbb_read_file(cx, a, o->files.list[0], &n);
-    const HloModule *m = hlo_parse(cx, a, o->files.list[0], text, n);
+    const char *text = wbb_read_file(cx, a, o->file, &n);
+    const HloModule *m = hlo_parse(cx, a, o->file, text, n);
     const char *ptx = wbb_read_file(cx, a, o->ptx, &n);
     BdLaunch launch = {.cluster = {1, 1, 1}, .shared = o->shared};
     read_extent(cx, "--grid", o->grid, launch.grid);
@@ -127,14 +143,28 @@ static WbbStatus run_foreign(WbbCx *cx, WbbArena *a, const Options *o)
     return main_verdict(a, o, o->ptx, &v);
 }
 
-WbbStatus main_run_bundle(WbbCx *cx, WbbArena *a, const Options *o)
+WbbStatus main_run_without_compiling(const Call *call)
 {
+    WbbCx *cx = call->cx;
+    WbbArena *a = call->arena;
+    const RunOptions *o = call->options;
     if (o->ptx) return run_foreign(cx, a, o);
-    if (o->files.n != 1) return fputs("run: one bundle expected\n", stderr), WBB_USAGE;
-    main_check_on(cx, o);
-    const Bundle *b = bd_read(cx, a, o->files.list[0]);
-    const HloModule *m = hlo_parse(cx, a, wbb_format(a, "%s/fusion.hlo", o->files.list[0]), b->hlo, strlen(b->hlo));
+    const Bundle *b = bd_read(cx, a, o->file);
+    const HloModule *m = hlo_parse(cx, a, wbb_format(a, "%s/fusion.hlo", o->file), b->hlo, strlen(b->hlo));
     const PipeRun run = main_run_options(o);
     const PipeVerdict v = pipe_run(cx, a, b, m, &run);
-    return main_verdict(a, o, o->files.list[0], &v);
+    return main_verdict(a, o, o->file, &v);
 }
+
+static const Positional positionals[] = {
+    {ONE("BUNDLE", RunOptions, file, "folder that `compile -o` wrote; with --ptx the HLO text of a fusion"), .value = VALUE_FILE},
+    {0}};
+static const Example examples[] = {
+    {"run out --check --case e", "run a bundle on edge values and judge every element"},
+    {"run gelu.hlo --ptx theirs.ptx --grid 512 --block 128 --check", "the same for PTX of another compiler"},
+    {0}};
+const Command main_run_bundle = {
+    .name = "run", .summary = "run a bundle in the simulator or on a GPU, and judge what it computes", .positionals = positionals,
+    .options = main_run_table, .examples = examples, .declined = "the evaluator declines the HLO text",
+    .check = "a fault, an element outside the bounds, or a GPU that differs from the simulator", .size = sizeof(RunOptions),
+    .run = main_run_without_compiling};

@@ -1,10 +1,13 @@
 /* run_main.c: warpburg-run, what a machine needs that only runs bundles: no LLVM, no rules. */
 #include "main/main.h"
 
-static const Command commands[] = {
-    {"run", "BUNDLE [--on sim|gpu [--repeat N]] [--check [--approx]] [--input F.npy].. [-o DIR] [--seed N --case e|n|p] [--blocks N] [--order SEED] [--ulp-noise] [--counts] [-j THREADS] [--time] [--json]",
-     main_run_bundle},
-    {"eval", "FILE.hlo [--input F.npy].. [-o DIR] [--seed N --case e|n|p] [--f64 | --bounds [--approx] [--perturb N]] [--at POSITIONS.npy]", main_eval},
-};
+static const Command *const commands[] = {&main_run_bundle, &main_eval, NULL};
 
-int main(int argc, char **argv) { return main_dispatch("warpburg-run", commands, WBB_LEN(commands), argc, argv); }
+static const Example variables[] = {{"WARPBURG_LIBCUDA", "the CUDA driver that `run --on gpu` loads, instead of libcuda.so.1"}, {0}};
+
+static const Program program = {
+    .name = "warpburg-run", .summary = "run and judge GPU kernels that warpburg compiled",
+    .details = "The part of warpburg that needs no compiler: the simulator of PTX and the evaluator of HLO text.",
+    .commands = commands, .variables = variables, .see = "warpburg"};
+
+int main(int argc, char **argv) { return main_dispatch(&program, argc, argv); }

@@ -8,7 +8,14 @@
 enum { STATS_MAX_JOBS = 64, STATS_MAX_TARGETS = 16 };
 
 typedef struct {
-    const Options *o;
+    Words files, targets, disable;
+    const char *files_from, *output, *cache;
+    int64_t cache_limit, align, jobs;
+    bool listing, approx;
+} StatsOptions;
+
+typedef struct {
+    const StatsOptions *o;
     const char *const *files;
     uint32_t n_files;
     const TgTarget *targets[STATS_MAX_TARGETS];

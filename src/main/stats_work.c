@@ -258,10 +258,10 @@ static void one_file(Worker *k, uint32_t file)
 
 void main_stats_work(WbbCx *cx, const StatsWork *w)
 {
-    const Options *o = w->call->o;
+    const StatsOptions *o = w->call->o;
     Worker k = {.w = w, .cx = cx, .arena = wbb_arena_new(cx), .lines_arena = wbb_arena_new(cx)};
     LlCache *shared = ll_cache_new(cx);
-    k.options = (PipeStatOptions){.approx = o->approx, .align = (uint32_t)o->align, .disable = o->disable.list, .n_disable = o->disable.n, .shared = shared};
+    k.options = (PipeStatOptions){.approx = o->approx, .align = (uint32_t)o->align, .disable = o->disable.items, .n_disable = o->disable.n, .shared = shared};
     k.cache = pipe_cache_open(cx, cx->arena, w->call->cache, w->call->cache_limit);
     k.lines = wbb_buf(k.lines_arena);
     for (uint32_t file; w->next(w->arg, &file);) {

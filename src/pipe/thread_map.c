@@ -217,7 +217,7 @@ static void judge(Cover *c, const PartPlan *p)
     }
 }
 
-const char *pipe_cover(WbbCx *cx, WbbArena *a, const IrKernel *k, const PartPlan *p, int64_t *stored)
+const char *pipe_thread_map(WbbCx *cx, WbbArena *a, const IrKernel *k, const PartPlan *p, int64_t *stored)
 {
     WbbArena *scratch = wbb_arena_new(cx);
     Cover c = {.cx = cx, .arena = scratch, .k = k, .g = k->g};

@@ -60,6 +60,12 @@ typedef struct {
     Choice choices[MAX_CHOICES];
 } Match;
 
+/* The last step of a program that failed, over all choices, and what was bound then. */
+typedef struct {
+    const uint32_t *step;
+    Match m;
+} Farthest;
+
 struct RwCx {
     WbbCx *cx;
     WbbArena *arena;
@@ -86,7 +92,8 @@ struct RwCx {
  * long as true; m and *build say which. */
 bool rw_match(RwCx *rw, const RwTables *t, RwPhase phase, IrRef root, Match *m, const uint32_t **build);
 bool rw_match_next(RwCx *rw, Match *m, const uint32_t **build);
-bool rw_match_step(RwCx *rw, const RwTables *t, Match *m, const uint32_t **pc, uint32_t w); /* one that is neither a choice nor the end */
+/* One rule on one node: the steps of `program` from its second word to an ACCEPT, which holds no TRY and no FILTER. False: see *farthest. */
+bool rw_match_program(RwCx *rw, const RwTables *t, const uint32_t *program, IrRef root, Farthest *farthest);
 /* sums.c */
 bool rw_split(RwCx *rw, Match *m, uint32_t d, uint32_t s, WbbI128 k, uint32_t r, bool only_rest);
 bool rw_group(RwCx *rw, Match *m, uint32_t d, uint32_t s, uint32_t k, uint32_t more, uint32_t *next);

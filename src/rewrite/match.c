@@ -62,7 +62,7 @@ static bool integer_constant(const IrGraph *g, IrRef r, WbbI128 *k)
     return true;
 }
 
-static IrRef behind_modifiers(const IrGraph *g, IrRef r, uint32_t mask)
+static IrRef without_modifiers(const IrGraph *g, IrRef r, uint32_t mask)
 {
     if (mask & 1 && ir_at(g, r)->op == OP_NEG && sc_is_float(IR_SC(ir_at(g, r)->type))) r = ir_at(g, r)->a[0];
     if (mask & 2 && ir_at(g, r)->op == OP_ABS && sc_is_float(IR_SC(ir_at(g, r)->type))) r = ir_at(g, r)->a[0];
@@ -100,23 +100,15 @@ static inline bool take_operation(const IrGraph *g, Match *m, uint32_t w)
     return true;
 }
 
-bool rw_match_step(RwCx *rw, const RwTables *t, Match *m, const uint32_t **pc, uint32_t w)
+/* A step that is taken seldom, conditions included. */
+static bool take_step(RwCx *rw, const RwTables *t, Match *m, const uint32_t **pc, uint32_t w)
 {
     IrGraph *g = rw->g;
     const uint32_t a = arg_a(w), b = arg_b(w), c = arg_c(w);
     switch (w & 63) {
-    case W_OP:
-    case W_OPX: return take_operation(g, m, w);
-    case W_ANY:
-    case W_ANYX: return take_operand(g, m, w);
-    case W_TYPE:
-    case W_CLASS:
-    case W_TEQ: return check_type(g, m, w, t->imm);
     case W_FLAGS: return (ir_at(g, m->value[a])->flags & b) == b;
-    case W_SAME: return m->value[a] == m->value[b];
-    case W_LIT: return is_literal(g, m->value[a], small(w) != 0, t->imm[w >> 16]);
     case W_KONST: return integer_constant(g, m->value[b], &m->konst[a]);
-    case W_SRC: return (m->value[a] = behind_modifiers(g, m->value[b], c)) != 0;
+    case W_SRC: return (m->value[a] = without_modifiers(g, m->value[b], c)) != 0;
     case W_SPLIT: return rw_split(rw, m, a, b, m->konst[c], *(*pc)++, small(w) != 0);
     case W_OFFSET: return rw_offset(rw, m, a, b, c);
     case W_NEGATE: return rw_negate(rw, m, a, b);
@@ -190,8 +182,20 @@ static void choose(Match *m, const uint32_t *at, uint32_t next, uint32_t n_picks
     m->choices[m->n_choices++] = (Choice){.at = at, .next = next, .n_picks = n_picks, .flags = m->flags};
 }
 
-/* From *pc on to the next ACCEPT. `next`: what is left of the choice that *pc resumes. */
-static bool run(RwCx *rw, Match *m, const uint32_t *pc, uint32_t next, const uint32_t **build)
+/* To the latest choice. */
+static inline void go_back(Match *m, const uint32_t **pc, uint32_t *next)
+{
+    const Choice *top = &m->choices[--m->n_choices];
+    *pc = top->at;
+    *next = top->next;
+    m->n_picks = top->n_picks;
+    m->flags = top->flags;
+    m->rest_slot = 0;
+}
+
+/* Runs from `pc` to the next ACCEPT; false: no choice is left. `next`: where the choice that `pc` resumes goes on. With `farthest` the step
+ * farthest in the program that failed is remembered, and a rule that is switched off matches, too. */
+static bool run(RwCx *rw, Match *m, const uint32_t *pc, uint32_t next, const uint32_t **build, Farthest *farthest)
 {
     const RwTables *t = m->tables;
     const uint8_t *disabled = rw->disabled[t == rw->index];
@@ -225,7 +229,7 @@ static bool run(RwCx *rw, Match *m, const uint32_t *pc, uint32_t next, const uin
         case W_ACCEPT:
             m->rule = pc[0];
             *build = t->code + pc[1];
-            ok = !disabled[m->rule];
+            ok = farthest || !disabled[m->rule];
             if (ok) return true;
             break;
         case W_OP:
@@ -239,41 +243,50 @@ static bool run(RwCx *rw, Match *m, const uint32_t *pc, uint32_t next, const uin
         case W_LIT: ok = is_literal(rw->g, m->value[arg_a(w)], small(w) != 0, t->imm[w >> 16]); break;
         default: {
             const uint32_t *rest = pc; /* so that pc itself may stay in a register */
-            ok = rw_match_step(rw, t, m, &rest, w);
+            ok = take_step(rw, t, m, &rest, w);
             pc = rest;
         }
         }
         next = 0;
         if (ok) continue;
+        if (farthest && here > farthest->step) *farthest = (Farthest){.step = here, .m = *m};
         if (m->n_choices == 0) return false;
-        const Choice *top = &m->choices[--m->n_choices];
-        pc = top->at;
-        next = top->next;
-        m->n_picks = top->n_picks;
-        m->flags = top->flags;
-        m->rest_slot = 0;
+        go_back(m, &pc, &next);
     }
+}
+
+static void begin(const RwCx *rw, Match *m, const RwTables *t, IrRef root)
+{
+    m->tables = t;
+    m->value[0] = root;
+    m->flags = ir_at(rw->g, root)->flags;
+    m->n_choices = m->n_picks = m->rest_slot = 0;
 }
 
 bool rw_match(RwCx *rw, const RwTables *t, RwPhase phase, IrRef root, Match *m, const uint32_t **build)
 {
     const uint32_t entry = t->entry[phase][ir_at(rw->g, root)->op];
     if (!entry) return false;
-    m->tables = t;
-    m->value[0] = root;
-    m->flags = ir_at(rw->g, root)->flags;
-    m->n_choices = m->n_picks = m->rest_slot = 0;
+    begin(rw, m, t, root);
     const uint32_t *pc = t->code + entry;
     if ((*pc & 63) == W_FILTER && !filter(rw->g, m, pc)) return false;
-    return run(rw, m, pc, 0, build);
+    return run(rw, m, pc, 0, build, NULL);
 }
 
 bool rw_match_next(RwCx *rw, Match *m, const uint32_t **build)
 {
     if (m->n_choices == 0) return false;
-    const Choice top = m->choices[--m->n_choices];
-    m->n_picks = top.n_picks;
-    m->flags = top.flags;
-    m->rest_slot = 0;
-    return run(rw, m, top.at, top.next, build);
+    const uint32_t *pc;
+    uint32_t next;
+    go_back(m, &pc, &next);
+    return run(rw, m, pc, next, build, NULL);
+}
+
+bool rw_match_program(RwCx *rw, const RwTables *t, const uint32_t *program, IrRef root, Farthest *farthest)
+{
+    Match m;
+    const uint32_t *build;
+    begin(rw, &m, t, root);
+    farthest->step = program;
+    return run(rw, &m, program + 1, 0, &build, farthest);
 }

@@ -1,7 +1,8 @@
-/* why.c: why does a rule not match here? One rule on one node, step by step, without building anything.
+/* why.c: why does a rule not match here? One rule on one node; nothing is built.
  *
- * Needs the tables' cold data: where a match binds the rule's variables, and its conditions as text. A rule's own program is a way
- * through the trie to its ACCEPT; of several (orders of commutative operands, terms of a sum) the one that gets farthest counts.
+ * Needs the tables' cold data: where a match binds the rule's variables, and its conditions as text. Copies the steps of the rule, a way
+ * through the trie to its ACCEPT, to a program of their own, lets match.c run it, and says in words which step failed. A rule that is tried
+ * with the operands of its root in either order has two ways; the one that gets farthest counts.
  *
  *     patterns/indexing.py:13 at (tid // 4): 3 of 4 steps; within(n, 0, k) fails: n in [0, 7], k = 4
  */
@@ -11,20 +12,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_STEPS = 512, MAX_WORDS = 4096 };
+enum { MAX_PROGRAM = 1024 }; /* words */
 
 typedef struct {
     RwCx *rw;
     const RwTables *t;
     WbbArena *arena;
-    uint32_t rule, n, n_conditions, root_op;
-    const uint32_t *steps[MAX_STEPS]; /* the way to ACCEPT */
-    const char *place[MAX_VALUES];
-    Match m;
+    uint32_t rule, root_op;
+    uint32_t program[MAX_PROGRAM], end; /* of one way: a word that is no step, the steps, ACCEPT at `end` */
+    Farthest failed;
+    const char *place[MAX_VALUES]; /* by slot: "operand 1 of operand 0"; NULL: the node */
     RwWhy best;
     bool found, matched;
 } Why;
 
+/* Words behind the first of a step. */
 static uint32_t extra_words(uint32_t w)
 {
     switch (w & 63) {
@@ -72,10 +74,10 @@ static void put_value(Why *y, WbbBuf *b, const char *name, size_t length, const 
     wbb_put_n(b, name, length);
     if (*slot == 'k') {
         wbb_put(b, " = ");
-        wbb_put_i128(b, y->m.konst[s]);
+        wbb_put_i128(b, y->failed.m.konst[s]);
         return;
     }
-    const IrRef r = rw_rest(y->rw, &y->m, s);
+    const IrRef r = rw_rest(y->rw, &y->failed.m, s);
     wbb_put(b, " is ");
     ir_print_node(b, y->rw->g, r);
     if (IR_SC(ir_at(y->rw->g, r)->type) != SC_INDEX || ir_is_const(y->rw->g, r)) return;
@@ -121,32 +123,60 @@ static const char *type_text(Why *y, uint32_t type)
     return IR_LANES(type) > 1 ? wbb_format(y->arena, "%sx%u", name, IR_LANES(type)) : name;
 }
 
-static const char *failure(Why *y, uint32_t at)
+/* --- the step that failed ------------------------------------------------------------------------------------------------------ */
+static const uint32_t *step_after(const uint32_t *step) { return step + 1 + extra_words(*step); }
+
+/* Where a step binds its slot. */
+static void name_place(Why *y, uint32_t w)
 {
-    const uint32_t *pc = y->steps[at], w = *pc, a = w >> 8 & 255, b = w >> 16 & 255, c = w >> 24;
-    uint32_t conditions_behind = 0;
-    for (uint32_t i = at + 1; i < y->n; i++) conditions_behind += is_condition(*y->steps[i]);
-    const uint32_t here = conditions_behind + is_condition(w); /* this and later ones */
-    if (is_condition(w) && here <= y->n_conditions) return condition_text(y, y->n_conditions - here);
-    const IrRef r = y->m.value[a];
-    const char *place = y->place[a] ? y->place[a] : "the node";
+    const uint32_t a = w >> 8 & 255, b = w >> 16 & 255, op = w & 63;
+    const uint32_t k = (w >> 6 & 3) ^ ((op == W_OPX || op == W_ANYX) && y->failed.m.swapped[b]);
+    if (op == W_PICK) y->place[a] = "a term of the sum";
+    else if (op == W_SPLIT || op == W_GROUP) y->place[a] = "what is divisible";
+    else if (op == W_SRC) y->place[a] = y->place[b];
+    else if (((op == W_OP || op == W_OPX) && k != 3) || op == W_ANY || op == W_ANYX)
+        y->place[a] = b == 0 ? wbb_format(y->arena, "operand %u", k)
+                             : wbb_format(y->arena, "operand %u of %s", k, y->place[b] ? y->place[b] : "it");
+}
+
+static const char *place_of(const Why *y, uint32_t slot) { return y->place[slot] ? y->place[slot] : "the node"; }
+
+/* The number of the rule's condition that `step` is; UINT32_MAX: it is none that the rule's text has. */
+static uint32_t condition_number(const Why *y, const uint32_t *step)
+{
+    if (!is_condition(*step)) return UINT32_MAX;
+    const uint32_t written = count_lines(y->t->rules[y->rule].when);
+    uint32_t from_here = 0; /* conditions stand last, in the order of the text, behind those that the compiler of rules adds */
+    for (; step < y->program + y->end; step = step_after(step)) from_here += is_condition(*step);
+    return from_here <= written ? written - from_here : UINT32_MAX;
+}
+
+/* More than 60 lines: a sentence for each kind of step. */
+static const char *failure(Why *y)
+{
+    const uint32_t *at = y->failed.step, w = *at, a = w >> 8 & 255, b = w >> 16 & 255, c = w >> 24;
+    for (const uint32_t *step = y->program + 1; step <= at; step = step_after(step)) name_place(y, *step);
+    const uint32_t condition = condition_number(y, at);
+    if (condition != UINT32_MAX) return condition_text(y, condition);
+    const IrRef r = y->failed.m.value[a];
+    const char *place = place_of(y, a);
     switch (w & 63) {
     case W_OP:
     case W_OPX: return wbb_format(y->arena, "%s is %s, not %s", place, node_name(y, r), sc_op_info[c].name);
     case W_ANY:
-    case W_ANYX: return wbb_format(y->arena, "%s has no such operand", y->place[b] ? y->place[b] : "the node");
+    case W_ANYX: return wbb_format(y->arena, "%s has no such operand", place_of(y, b));
     case W_TYPE: return wbb_format(y->arena, "%s has type %s, not %s", place, type_text(y, ir_at(y->rw->g, r)->type), type_text(y, w >> 16));
     case W_CLASS: return wbb_format(y->arena, "%s has type %s, which is not of the rule's class", place, type_text(y, ir_at(y->rw->g, r)->type));
-    case W_TEQ: return wbb_format(y->arena, "%s has type %s, not %s", place, type_text(y, ir_at(y->rw->g, r)->type), sc_type_info[y->m.type[b]].name);
+    case W_TEQ: return wbb_format(y->arena, "%s has type %s, not %s", place, type_text(y, ir_at(y->rw->g, r)->type), sc_type_info[y->failed.m.type[b]].name);
     case W_FLAGS: {
         WbbBuf flags = wbb_buf(y->arena);
         for (uint32_t f = 0; f < SC_FLAG_COUNT; f++)
             if (b >> f & 1 && !(ir_at(y->rw->g, r)->flags >> f & 1)) wbb_putf(&flags, " %s", sc_flag_name[f]);
         return wbb_format(y->arena, "%s lacks the flag%s", place, flags.text);
     }
-    case W_SAME: return wbb_format(y->arena, "%s is not the same value as %s", place, y->place[b] ? y->place[b] : "the node");
+    case W_SAME: return wbb_format(y->arena, "%s is not the same value as %s", place, place_of(y, b));
     case W_LIT: return wbb_format(y->arena, "%s is %s, not the constant of the rule", place, node_name(y, r));
-    case W_KONST: return wbb_format(y->arena, "%s is %s, no integer constant", y->place[b] ? y->place[b] : "the node", node_name(y, y->m.value[b]));
+    case W_KONST: return wbb_format(y->arena, "%s is %s, no integer constant", place_of(y, b), node_name(y, y->failed.m.value[b]));
     case W_SPLIT: return "the constant divides no term of the sum";
     case W_GROUP: return "the larger terms of the sum have no common divisor that what is left fits into";
     case W_OFFSET: return "the sum has no constant";
@@ -154,105 +184,57 @@ static const char *failure(Why *y, uint32_t at)
     case W_PICK: return "the sum has no such term";
     case W_PICKV: return "the sum does not have these terms";
     case W_KARITH: return "arithmetic of constants fails: too large, or a divisor that is not positive";
-    case W_CREL: return wbb_format(y->arena, "a constant is %lld where %lld is expected", (long long)y->m.konst[a], (long long)y->m.konst[b]);
+    case W_CREL: return wbb_format(y->arena, "a constant is %lld where %lld is expected", (long long)y->failed.m.konst[a], (long long)y->failed.m.konst[b]);
     default: return c ? "a condition fails" : "a step fails";
     }
 }
 
-/* --- one way through the trie ------------------------------------------------------------------------------------------------- */
-static void name_place(Why *y, uint32_t w)
-{
-    const uint32_t a = w >> 8 & 255, b = w >> 16 & 255, op = w & 63;
-    const uint32_t k = (w >> 6 & 3) ^ ((op == W_OPX || op == W_ANYX) && y->m.swapped[b]);
-    if (op == W_PICK) y->place[a] = "a term of the sum";
-    else if (op == W_SPLIT || op == W_GROUP) y->place[a] = "what is divisible";
-    else if (op == W_SRC) y->place[a] = y->place[b];
-    else if (((op == W_OP || op == W_OPX) && k != 3) || op == W_ANY || op == W_ANYX)
-        y->place[a] = b == 0 ? wbb_format(y->arena, "operand %u", k) : wbb_format(y->arena, "operand %u of %s", k, y->place[b] ? y->place[b] : "it");
-}
-
-static void note(Why *y, uint32_t at, uint32_t passed, uint32_t total)
-{
-    if (y->best.text && passed <= y->best.passed) return;
-    y->best = (RwWhy){.passed = passed, .total = total, .text = at < y->n ? failure(y, at) : "it matches"};
-}
-
-static bool follow(Why *y, uint32_t at, uint32_t passed, uint32_t total)
-{
-    for (; at < y->n; at++) {
-        const uint32_t *pc = y->steps[at] + 1, w = *y->steps[at];
-        name_place(y, w);
-        if ((w & 63) == W_SWAP) {
-            const uint32_t flags = y->m.flags, n_picks = y->m.n_picks;
-            for (uint8_t swap = 0; swap < 2; swap++) {
-                y->m.swapped[w >> 8 & 255] = swap;
-                y->m.flags = flags;
-                y->m.n_picks = n_picks;
-                y->m.rest_slot = 0;
-                if (follow(y, at + 1, passed, total)) return true;
-            }
-            return false;
-        }
-        if ((w & 63) == W_PICK || (w & 63) == W_GROUP) {
-            const uint32_t before = y->m.n_picks, flags = y->m.flags, a = w >> 8 & 255, b = w >> 16 & 255, c = w >> 24;
-            uint32_t next = 0;
-            bool any = false;
-            while ((w & 63) == W_PICK ? rw_pick(y->rw, &y->m, a, b, c, *pc, &next) : rw_group(y->rw, &y->m, a, b, c, *pc, &next)) {
-                any = true;
-                if (follow(y, at + 1, passed + 1, total)) return true;
-                y->m.n_picks = before;
-                y->m.flags = flags;
-                y->m.rest_slot = 0;
-            }
-            if (!any) note(y, at, passed, total);
-            return false;
-        }
-        if (!rw_match_step(y->rw, y->t, &y->m, &pc, w)) return note(y, at, passed, total), false;
-        passed += decides(w);
-    }
-    note(y, at, passed, total);
-    return true;
-}
-
+/* --- the ways of a rule through the trie ----------------------------------------------------------------------------------------- */
 static void one_way(Why *y, IrRef node)
 {
-    uint32_t total = 1;
-    for (uint32_t i = 0; i < y->n; i++) total += decides(*y->steps[i]);
+    uint32_t total = 1, passed = 1; /* the root's operation, then steps that may fail */
     y->found = true;
+    for (const uint32_t *step = y->program + 1; step < y->program + y->end; step = step_after(step)) total += decides(*step);
     if (ir_at(y->rw->g, node)->op != y->root_op) {
         const char *text = wbb_format(y->arena, "the node is %s, not %s", node_name(y, node), sc_op_info[y->root_op].name);
         if (!y->best.text) y->best = (RwWhy){.passed = 0, .total = total, .text = text};
         return;
     }
-    y->m.value[0] = node;
-    y->m.flags = ir_at(y->rw->g, node)->flags;
-    y->m.n_picks = y->m.rest_slot = 0;
-    y->matched |= follow(y, 0, 1, total);
+    if (rw_match_program(y->rw, y->t, y->program, node, &y->failed)) {
+        y->matched = true;
+        y->best = (RwWhy){.passed = total, .total = total, .text = "it matches"};
+        return;
+    }
+    for (const uint32_t *step = y->program + 1; step < y->failed.step; step = step_after(step)) passed += decides(*step);
+    if (!y->best.text || passed > y->best.passed) y->best = (RwWhy){.passed = passed, .total = total, .text = failure(y)};
 }
 
+/* Copies steps to y->program from word n on, along each branch of the trie at pc. */
 static void ways(Why *y, const uint32_t *pc, uint32_t n, IrRef node)
 {
     while (!y->matched) {
-        const uint32_t w = *pc;
+        const uint32_t w = *pc, words = 1 + extra_words(w);
         switch (w & 63) {
-        case W_TRY: {
+        case W_TRY:
             ways(y, pc + 1, n, node);
             pc += w >> 8;
             continue;
-        }
         case W_FILTER: {
             const uint32_t n_keys = w >> 8 & 255, branches = w >> 16;
             for (uint32_t i = 0; i < branches && !y->matched; i++) ways(y, y->t->code + pc[1 + 3 * n_keys + i], n, node);
             return;
         }
         case W_ACCEPT:
-            y->n = n;
-            if (pc[1] == y->rule) one_way(y, node);
+            if (pc[1] != y->rule) return;
+            y->end = n;
+            memcpy(y->program + n, pc, 3 * sizeof *pc);
+            one_way(y, node);
             return;
         default:
-            assert(n < MAX_STEPS);
-            y->steps[n++] = pc;
-            pc += 1 + extra_words(w);
+            assert(n + words + 3 <= MAX_PROGRAM);
+            memcpy(y->program + n, pc, words * sizeof *pc);
+            n += words;
+            pc += words;
         }
     }
 }
@@ -261,15 +243,12 @@ bool rw_why(RwCx *rw, const RwTables *t, uint32_t rule, IrRef node, WbbArena *a,
 {
     Why *y = WBB_NEW(a, Why);
     *y = (Why){.rw = rw, .t = t, .arena = a, .rule = rule};
-    const RwRule *r = &t->rules[rule];
-    const uint32_t *entry = t->entry[r->phase];
-    y->n_conditions = count_lines(r->when);
-    const uint32_t own = ir_at(rw->g, node)->op;
+    const uint32_t *entry = t->entry[t->rules[rule].phase], of_node = ir_at(rw->g, node)->op;
     for (uint32_t pass = 0; pass < 2 && !y->found; pass++) /* the node's own operation first: the common case is quick */
         for (uint32_t op = 0; op < OP_COUNT && !y->found; op++) {
-            if (!entry[op] || (op == own) != (pass == 0)) continue;
+            if (!entry[op] || (op == of_node) != (pass == 0)) continue;
             y->root_op = op;
-            ways(y, t->code + entry[op], 0, node);
+            ways(y, t->code + entry[op], 1, node);
         }
     *why = y->best;
     if (!why->text) why->text = "the rule has no program";

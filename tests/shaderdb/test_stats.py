@@ -78,7 +78,7 @@ class Stats(unittest.TestCase):
 
     def test_usage(self) -> None:
         self.assertEqual(subprocess.run([WARPBURG, "stats"], capture_output=True, check=False).returncode, 2)
-        call(WARPBURG, "stats", "x.hlo", "--target", "sm_1", rc=1)
+        call(WARPBURG, "stats", "x.hlo", "--target", "sm_1", rc=2)
 
 
 class Cache(unittest.TestCase):

@@ -107,12 +107,12 @@ static void in_order(const char *text, const char *first, const char *second)
     if (strstr(text, first) > strstr(text, second)) fail_msg("'%s' comes before '%s' in\n%s", second, first, text);
 }
 
-static void test_opcode_table(void **state)
+static void test_intrinsics(void **state)
 {
     Fixture *f = *state;
-    assert_null(ll_menu_check(f->arena));
-    assert_true(ll_menu_has(&rows[CTLZ]));
-    assert_false(ll_menu_has(&rows[UNKNOWN]));
+    assert_null(ll_check_intrinsics(f->arena));
+    assert_true(ll_has_instr(&rows[CTLZ]));
+    assert_false(ll_has_instr(&rows[UNKNOWN]));
 }
 
 #define GELU_HEAD                                                                                                        \
@@ -319,7 +319,7 @@ static void test_lookup_table(void **state)
     Job uneven = {.text = "kernel @k(%a: u32[1024], %b: out u32[1024]) block 128 grid 8 {\n"
                           "  store %b[tid], instr.u32<18>(load.u32 %a[tid])\n}\n"};
     assert_int_equal(run(f, &uneven), WBB_FAILED);
-    has(f->cx->messages, "patterns/sm90.py:32: error: instruction '00000001 00000000 a2f9836e': a table has a power of two of words");
+    has(f->cx->messages, "patterns/sm90.py:32: error: instruction '00000001 00000000 a2f9836e': the number of words of a lookup table is a power of two");
 }
 
 static void test_no_libdevice(void **state)
@@ -365,7 +365,7 @@ static void test_refusals(void **state)
     const TgTarget old = {.name = "sm_90", .ptx = "7.0", .tables = &tables}, none = {.name = "sm_999", .ptx = "8.8", .tables = &tables};
     Job version = {.text = "kernel @k(%out: out f32[1024]) block 128 grid 8 {\n  store %out[tid], 1.0:f32\n}\n", .target = &old};
     assert_int_equal(run(f, &version), WBB_FAILED);
-    has(f->cx->messages, "'sm_90' and PTX 7.0");
+    has(f->cx->messages, "'sm_90' does not support PTX 7.0");
     version.target = &none;
     assert_int_equal(run(f, &version), WBB_FAILED);
     has(f->cx->messages, "'sm_999'");
@@ -378,7 +378,7 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_opcode_table, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_intrinsics, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_gelu, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_lines, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_same_text_again, set_up, tear_down),

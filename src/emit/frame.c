@@ -1,0 +1,155 @@
+/* frame.c: values on demand: what was computed is remembered, what was not gets a frame.
+ *
+ * Needs the step of each operation (value.c). A value is remembered by instruction and index, so that what several users read at one index is
+ * computed once. Frames stand on a list of their own: a chain of a hundred thousand operations takes no C stack. What is read at several
+ * indices is computed at each where that is cheap, and else becomes a function, called with the index: function.c.
+ *
+ *     value(%add, (i, j))   asks for   value(%bias.broadcast, (i, j)), that for value(%bias, (j)), that is load %bias[j]
+ */
+#include "emit/inner.h"
+
+#include <string.h>
+
+/* values that are remembered ------------------------------------------------------------------------------------------------------------------------- */
+
+/* What a value is remembered by: as much of `index` as it has dimensions. */
+typedef struct {
+    const HloInstruction *i;
+    uint32_t env, part;
+    IrRef index[HLO_RANK_LIMIT];
+} Key;
+
+static size_t make_key(Key *key, uint32_t env, const HloInstruction *i, uint32_t part, const IrRef *index)
+{
+    const size_t bytes = part_shape(i, part)->rank * sizeof *index;
+    key->i = i, key->env = env, key->part = part;
+    if (bytes) memcpy(key->index, index, bytes);
+    return offsetof(Key, index) + bytes;
+}
+
+/* 0: none. */
+static IrRef remembered(const EmitValues *e, uint32_t env, const HloInstruction *i, uint32_t part, const IrRef *index)
+{
+    Key key;
+    const WbbEntry *known = wbb_map_get_bytes(&e->memo, &key, make_key(&key, env, i, part, index));
+    return known ? (IrRef)known->value : 0;
+}
+
+void emit_remember(EmitValues *e, const EmitFrame *f, uint32_t part, IrRef value)
+{
+    Key key;
+    wbb_map_put_bytes(&e->memo, &key, make_key(&key, f->env, f->i, part, f->index))->value = value;
+}
+
+/* frames ----------------------------------------------------------------------------------------------------------------------- */
+
+static void push(EmitValues *e, EmitStep step, PartValue v, uint32_t env, const IrRef *index)
+{
+    EmitFrame *f = e->spare;
+    if (f) e->spare = f->caller;
+    else f = WBB_NEW(e->arena, EmitFrame);
+    if (e->g->n - e->first_node > EMIT_MAX_NODES || e->memo.n > EMIT_MAX_NODES)
+        wbb_decline(e->cx, v.i->loc, WHY_SIZE, "the body needs more than %d nodes", EMIT_MAX_NODES);
+    *f = (EmitFrame){.caller = e->top, .step = step, .i = v.i, .part = v.part, .env = env, .index = index,
+                     .nodes_before = e->g->n - e->function_nodes, .computed_before = e->n_computed};
+    e->top = f;
+}
+
+void emit_done(EmitValues *e, EmitFrame *f, IrRef value)
+{
+    assert(e->top == f && value);
+    emit_remember(e, f, f->part, value);
+    if (f->env == 0) {
+        EmitInfo *info = &e->info[f->i->id];
+        if (!info->computed) e->n_computed++;
+        info->cost = info->computed ? e->g->n - e->function_nodes - f->nodes_before : e->n_computed - f->computed_before;
+        info->computed = true;
+    }
+    e->top = f->caller;
+    if (f->caller) f->caller->result = value;
+    else e->result = value;
+    f->caller = e->spare;
+    e->spare = f;
+}
+
+uint32_t emit_env(EmitValues *e, uint32_t n, const IrRef *args)
+{
+    IrRef *copy = WBB_NEW_N(e->arena, IrRef, n + 1);
+    memcpy(copy, args, n * sizeof *args);
+    WBB_PUSH(e->arena, &e->envs, copy);
+    return e->envs.n - 1;
+}
+
+const IxNeeds *emit_needs(EmitValues *e, const EmitFrame *f)
+{
+    const IxNeeds **kept = f->env == 0 ? &e->info[f->i->id].needs : NULL;
+    if (kept && *kept) return *kept;
+    IxNeeds *needs = WBB_NEW(e->arena, IxNeeds);
+    *needs = ix_needs(e->arena, f->i);
+    if (kept) *kept = needs;
+    return needs;
+}
+
+void emit_call(EmitValues *e, EmitFrame *f, const HloInstruction *x, uint32_t part, const IrRef *index)
+{
+    const HloShape *s = part_shape(x, part);
+    const uint32_t origin = e->g->making_origin;
+    e->g->making_origin = x->id + 1;
+    f->result = ir_call(e->g, e->info[x->id].function - 1, part, IR_TYPE(s->type, 0), index, s->rank);
+    e->g->making_origin = origin;
+}
+
+/* asking ------------------------------------------------------------------------------------------------------------------------- */
+
+/* Made at each index: what a parameter, a constant or an iota is costs less than a call. */
+static bool is_leaf(const HloInstruction *i) { return i->opcode == HLO_PARAMETER || i->opcode == HLO_CONSTANT || i->opcode == HLO_IOTA; }
+
+enum { CALL_NODES = 4 }; /* what a call takes at least: smaller values are never worth one */
+
+/* Has it been computed, at another index, and took too many nodes for doing so again? */
+static bool needs_function(const EmitValues *e, const EmitInfo *info)
+{
+    const bool full = e->g->n - e->first_node > e->plan->inline_budget;
+    const bool costly = info->cost > e->plan->inline_limit || (info->cost > CALL_NODES && full);
+    return info->computed && !info->in_progress && costly;
+}
+
+void emit_want_in(EmitValues *e, EmitFrame *f, uint32_t env, const HloInstruction *x, uint32_t part, const IrRef *index)
+{
+    static const IrRef of_scalar[1] = {0};
+    if (!index) index = of_scalar;
+    const PartValue v = part_value(x, part);
+    const IrRef known = remembered(e, env, v.i, v.part, index);
+    if (known && emit_is_available(e, known)) {
+        f->result = known;
+        return;
+    }
+    EmitStep step = e->step_of(v.i);
+    if (env == 0 && !is_leaf(v.i)) {
+        const EmitInfo *info = &e->info[v.i->id];
+        if (info->function) {
+            emit_call(e, f, v.i, v.part, index);
+            return;
+        }
+        if (needs_function(e, info)) step = e->function_step;
+    }
+    push(e, step, v, env, index);
+}
+
+void emit_want(EmitValues *e, EmitFrame *f, const HloInstruction *x, uint32_t part, const IrRef *index)
+{
+    emit_want_in(e, f, f->env, x, part, index);
+}
+
+bool emit_starts(EmitValues *e, EmitFrame *f, const IxNeeds *needs, IrRef *starts)
+{
+    const uint32_t k = f->asked;
+    if (k > 0) starts[k - 1] = emit_start(e, f->result, needs->starts[k - 1].lo, needs->starts[k - 1].hi);
+    if (k == needs->n_starts) return true;
+    const HloInstruction *x = f->i->operands[needs->starts[k].operand];
+    IrRef *index = WBB_NEW_N(e->arena, IrRef, x->shape->rank + 1u);
+    ix_start(e->rw, e->arena, f->i, k, f->index, NULL, index);
+    f->asked++;
+    emit_want(e, f, x, 0, index);
+    return false;
+}

@@ -1,0 +1,115 @@
+/* passes.c: the passes of a compile in their order, as data, and the passes over the IR by name.
+ *
+ * Each row says which forms of the input a pass needs, which it makes, which no longer hold after it, and why it runs
+ * directly after the pass of the row above. pipe_check_passes verifies that each pass finds what it needs; pipe_compile
+ * checks the same of the calls that it makes, in pipe_begin_pass.
+ *
+ *     width needs STRAIGHT, which vectorize makes; swapped: "pass width needs a form that no pass above it leaves"
+ */
+#include "pipe/pipe.h"
+
+#include <string.h>
+
+/* Forms of the input, as far as it is compiled. */
+enum {
+    MODULE = 1 << 0,   /* the HLO module, parsed and verified */
+    NORMAL = 1 << 1,   /* the module in normal form, and its fusion */
+    PLAN = 1 << 2,     /* grid, block and the elements of each thread */
+    KERNEL = 1 << 3,   /* a kernel of IR whose index nodes are in normal form */
+    SIMPLE = 1 << 4,   /* no rule of phase simplify applies to an element node */
+    LOWERED = 1 << 5,  /* every element operation is one that the target has */
+    STRAIGHT = 1 << 6, /* no loop over lanes */
+    WIDTHS = 1 << 7,   /* SC_FLAG_WIDE on the index nodes that need 64 bits */
+    INSTRS = 1 << 8,   /* every element operation is a row of the target's instruction table */
+    PTX = 1 << 9,
+    CUBIN = 1 << 10,   /* machine code, where ptxas was asked for and found */
+    BUNDLE = 1 << 11,
+};
+
+/* The arguments of a pass over the IR. */
+typedef struct {
+    RwCx *rw;
+    IrKernel *kernel;
+    const TgTarget *target;
+    VecAccesses *accesses;
+} Ir;
+
+static void simplify(const Ir *p) { rw_run(p->rw, p->kernel, RW_SIMPLIFY); }
+static void lower(const Ir *p) { rw_run(p->rw, p->kernel, RW_LOWER); }
+static void vectorize(const Ir *p) { *p->accesses = vec_vectorize(p->rw, p->kernel, p->target->vector_bytes); }
+static void width(const Ir *p) { vec_width(p->kernel); }
+static void isel(const Ir *p) { rw_run(p->rw, p->kernel, RW_ISEL); }
+
+typedef struct {
+    const char *name;
+    uint32_t needs, makes, ends;
+    void (*run)(const Ir *p); /* NULL: pipe_compile calls it */
+    const char *because;      /* why it runs directly after the pass above */
+} Pass;
+
+static const Pass passes[] = {
+    {"parse", 0, MODULE, 0, NULL,
+     "it reads the input"},
+    {"normalise", MODULE, NORMAL, 0, NULL,
+     "it rewrites instructions, whose types and shapes parsing has verified"},
+    {"plan", NORMAL, PLAN, 0, NULL,
+     "it knows the few instructions of normal form, and no others"},
+    {"emit", PLAN | NORMAL, KERNEL, 0, NULL,
+     "the plan decides which elements a thread computes, and so every loop and index"},
+    {"simplify", KERNEL, SIMPLE, 0, simplify,
+     "emit translates instruction by instruction, and leaves redundant operations"},
+    {"lower", SIMPLE, LOWERED, SIMPLE, lower,
+     "algebra matches HLO's operations, not the many nodes that lowering makes of one"},
+    {"vectorize", LOWERED, STRAIGHT, 0, vectorize,
+     "the target's table of packed operations lists lowered operations"},
+    {"width", STRAIGHT, WIDTHS, 0, width,
+     "vectorize makes the last index nodes: each copy of a loop over lanes has its own"},
+    {"isel", LOWERED | WIDTHS, INSTRS, LOWERED, isel,
+     "no other pass can read instructions, and width copies what it reads"},
+    {"llvm", INSTRS | STRAIGHT | WIDTHS, PTX, 0, NULL,
+     "each instruction is one of LLVM IR, each index node is of known width"},
+    {"assemble", PTX, CUBIN, 0, NULL,
+     "ptxas reads PTX"},
+    {"bundle", PLAN | PTX, BUNDLE, 0, NULL,
+     "it holds the machine code beside the PTX"},
+};
+
+const char *const pipe_passes[] = {"simplify", "lower", "vectorize", "width", "isel", NULL};
+
+static const Pass *find(const char *name)
+{
+    for (size_t i = 0; i < WBB_LEN(passes); i++)
+        if (!strcmp(passes[i].name, name)) return &passes[i];
+    return NULL;
+}
+
+const char *pipe_check_passes(WbbArena *a)
+{
+    uint32_t forms = 0, n = 0;
+    for (size_t i = 0; i < WBB_LEN(passes); i++) {
+        const Pass *p = &passes[i];
+        if (p->needs & ~forms) return wbb_format(a, "pass %s needs a form that no pass above it leaves", p->name);
+        forms = (forms | p->makes) & ~p->ends;
+        if (!p->because[0]) return wbb_format(a, "pass %s has no reason", p->name);
+        if (!p->run) continue;
+        if (!pipe_passes[n] || strcmp(pipe_passes[n], p->name))
+            return wbb_format(a, "pass %s is not in pipe_passes", p->name);
+        n++;
+    }
+    return pipe_passes[n] ? wbb_format(a, "pass %s has no row", pipe_passes[n]) : NULL;
+}
+
+uint32_t pipe_begin_pass(const char *name, uint32_t forms)
+{
+    const Pass *p = find(name);
+    assert(p && "a pass without a row");
+    assert(!(p->needs & ~forms) && "a pass that needs what no pass before it has left");
+    return (forms | p->makes) & ~p->ends;
+}
+
+void pipe_pass(RwCx *rw, IrKernel *k, const TgTarget *t, const char *pass, VecAccesses *accesses)
+{
+    const Pass *p = find(pass);
+    assert(p && p->run && "not a pass over the IR");
+    p->run(&(Ir){rw, k, t, accesses});
+}
