@@ -1,9 +1,9 @@
-/* fake_cuda_driver: a CUDA driver without a GPU: the entry points that src/gpu uses, with the simulator behind them.
+/* fake_cuda_driver: a CUDA driver that runs kernels in the simulator: the entry points that src/gpu uses.
  *
- * Built as a shared library that tests name in WARPBURG_LIBCUDA. Device memory is the host's, set to 0xa5 before it is given out; a
- * launch hands every allocation to the simulator. FAKE_CUDA_LOG names a file to which each call appends its name;
- * FAKE_CUDA_FAIL="NAME:CODE" makes one entry point return an error; FAKE_CUDA_DEVICES is how many there are, 1; FAKE_CUDA_WRONG
- * flips a bit of what is copied back.
+ * Built as a shared library, which tests name in WARPBURG_LIBCUDA. Device memory is host memory, filled with 0xa5 when it is allocated; a
+ * launch gives every allocation to the simulator. FAKE_CUDA_LOG names a file to which each call appends its name;
+ * FAKE_CUDA_FAIL="NAME:CODE" makes an entry point return an error; FAKE_CUDA_DEVICES is the number of devices, by default 1;
+ * FAKE_CUDA_WRONG flips a bit of what is copied back.
  */
 #include "gpu/driver.h"
 #include "sim/sim.h"
@@ -25,7 +25,7 @@ static struct {
 } memory[MOST];
 static double clock_ms;
 
-/* True if the call is to fail, with the code in *code. */
+/* Whether the call must fail, with the code in *code. */
 static int called(const char *name)
 {
     const char *log = getenv("FAKE_CUDA_LOG"), *fail = getenv("FAKE_CUDA_FAIL");
@@ -144,7 +144,7 @@ EXPORT CuResult cuModuleGetFunction(CuHandle *function, CuHandle module, const c
     CALLED("cuModuleGetFunction");
     Module *m = module;
     if (!strstr(m->text, name)) return NOT_FOUND;
-    free(m->entry); /* one kernel a module is enough here */
+    free(m->entry); /* the tests have one kernel in a module */
     m->entry = strcpy(malloc(strlen(name) + 1), name);
     *function = m;
     return 0;
@@ -222,7 +222,7 @@ EXPORT CuResult cuMemsetD8_v2(CuPointer to, unsigned char value, size_t bytes)
     return 0;
 }
 
-/* One launch in the simulator; every allocation is a buffer that may be read and written. */
+/* Runs a launch in the simulator; every allocation is a buffer that may be read and written. */
 typedef struct {
     const Module *module;
     const BdLaunch *launch;
@@ -241,7 +241,7 @@ static void simulate(WbbCx *cx, void *arg)
     wbb_arena_free(a);
 }
 
-/* Parameters of the kernel: those between the parentheses behind its name. */
+/* The number of the kernel's parameters, between the parentheses after its name. */
 static int parameters_of(const Module *m)
 {
     int n = 0;

@@ -1,8 +1,7 @@
-/* What simplifying an index map costs.
+/* index_map_time.c: the time of simplifying index maps.
  *
- * Needs a file with the text of a map a line; leaves on stdout the median and the 99th percentile of one simplification, each map read
- * into a graph of its own (reading is not counted), the best of some rounds; then sums of many terms, where time must grow with their
- * number alone. Exit 1 beyond a bound.
+ * Needs files with the text of a map on each line. Prints the median and the 99th percentile of the time of one simplification, without
+ * reading the map, the best of several rounds; then the times of sums of many terms, which must be linear. Exit 1 beyond a bound.
  *
  *     python3 tests/bench/index_map_time.py build
  */
@@ -17,7 +16,7 @@ enum { ROUNDS = 5, MAX_MAPS = 200000 };
 
 static const RwTables no_tables = {.name = "none"};
 
-/* Of this process alone: others on the machine do not count. */
+/* Processor time of this process. */
 static double cpu_us(void)
 {
     struct timespec t;
@@ -45,7 +44,7 @@ static void simplify(WbbCx *cx, void *arg)
     wbb_arena_free(a);
 }
 
-/* The best of some rounds; below 0 where the text is refused. */
+/* The time of one simplification, the best of several rounds; negative where the text is refused. */
 static double cost(WbbCx *cx, const char *text, size_t n)
 {
     double best = -1;
@@ -90,7 +89,7 @@ static bool file_of_maps(WbbCx *cx, const char *path)
     return ok;
 }
 
-/* terms: like d0 * 1 + d1 * 2 + .. under `/`, and as results of their own. `mixed`: divisions and remainders among the terms. */
+/* A map with so many terms, as d0 * 1 + d1 * 2 + .. under `/`, and as results of their own. `mixed`: some terms are divisions and remainders. */
 static double sum_of(WbbCx *cx, uint32_t terms, bool mixed)
 {
     WbbArena *a = wbb_arena_new(cx);

@@ -1,12 +1,11 @@
-/* rewrite_nodes.c: how long a pass takes per node, and how often rules are looked up.
+/* rewrite_nodes.c: the time of a pass for each node, and how often rules are looked up.
  *
  *     rewrite_nodes random N [TARGET]   random operations of all types; prints nanoseconds a node, visits a node, firings
  *     rewrite_nodes linear [TARGET]     a chain and a balanced tree of 1,000, 10,000 and 100,000 nodes; exit 1 where visits a node
  *                                       grow by more than 5 %, or time a node more than fourfold
  *
- * The best of several runs, each on a graph of its own, in one context, which keeps the memory: after the first run the system's pages
- * are there. Where assertions are on, the second sweep, which must change nothing, is part of the time: `meson setup -Dbuildtype=release
- * -Db_ndebug=true` for what the engine takes.
+ * Each time is the best of several runs, each on a graph of its own, in one context, so that later runs need no new memory. With assertions
+ * the time includes the second sweep, which checks that nothing changes; `meson setup -Dbuildtype=release -Db_ndebug=true` is without it.
  */
 #include "rewrite/rewrite.h"
 #include "target/target.h"
@@ -27,7 +26,7 @@ typedef struct {
 
 static uint64_t seed;
 
-/* Of this process alone: others on the machine do not count. */
+/* Processor time of this process. */
 static double cpu_ns(void) { return (double)clock() * (1e9 / CLOCKS_PER_SEC); }
 
 static uint32_t below(uint32_t n)
@@ -54,7 +53,7 @@ static void store(IrKernel *k, uint32_t buffer, uint32_t at, IrRef value)
     s->value = value;
 }
 
-/* One operation of type t on values that are there already. */
+/* A random operation of type t on earlier values. */
 static IrRef operation(IrGraph *g, ScType t, const IrRef *pool, uint32_t n)
 {
     static const ScOp both[] = {OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_REM, OP_MAX, OP_MIN, OP_NEG, OP_ABS, OP_SIGN, OP_SELECT, OP_SELECT};

@@ -1,4 +1,4 @@
-/* exact: the functions by libm in double and long double, and by MPFR with 200 bits.
+/* exact: functions of floats, by libm in double and long double, and by MPFR with 200 bits.
  *
  * Needs MPFR; leaves exact.h. libm's double is off by less than 2^-28 units of an f32, its long double by a few thousandths of a unit of
  * an f64: enough to find where an error is largest, which MPFR then measures.
@@ -27,13 +27,13 @@ ScOp ex_named(const char *name)
 
 int ex_arity(ScOp op) { return (int)op >= OP_COUNT ? 1 : sc_op_info[op].arity; }
 
-/* Newton's steps on whichever of erf and 1 - erf keeps its digits, from an approximation that is off by a few thousandths. */
+/* Newton's iteration on erf or 1 - erf, whichever does not cancel, from an approximation with an error of a few thousandths. */
 static long double erf_inverse(long double x)
 {
     const long double size = fabsl(x), half_root_pi = 0.8862269254527580136490837416705726L;
     if (!(size < 1)) return size == 1 ? copysignl(INFINITY, x) : NAN;
     if (size < 1e-3L) return x == 0 ? x : x * half_root_pi * (1 + 0.2617993877991494365385536152732919L * x * x + 0.14393173084921978L * x * x * x * x);
-    const long double l = logl(1 - size * size), m = 4.3307467508L + l / 2; /* Winitzki's */
+    const long double l = logl(1 - size * size), m = 4.3307467508L + l / 2; /* Winitzki's approximation */
     long double y = sqrtl(sqrtl(m * m - l / 0.147L) - m);
     for (int i = 0; i < 5; i++) y += (size < 0.5L ? size - erfl(y) : erfcl(y) - (1 - size)) * half_root_pi * expl(y * y);
     return copysignl(y, x);
@@ -51,7 +51,7 @@ static long double digamma(long double x)
     return logl(x) - 0.5L / x - z * (1 / 12.0L - z * (1 / 120.0L - z * (1 / 252.0L - z * (1 / 240.0L - z * (1 / 132.0L - z * (691 / 32760.0L - z / 12)))))) - less;
 }
 
-/* Both zeros and infinities as IEEE 754-2008, 9.2.1 has them. */
+/* Zeros and infinities of both signs as in IEEE 754-2008, 9.2.1. */
 static long double rsqrt_long(long double x) { return x == 0 ? copysignl(INFINITY, x) : 1 / sqrtl(x); }
 
 #define OF(NAME, T, s)                                                                                       \
@@ -86,7 +86,7 @@ static long double rsqrt_long(long double x) { return x == 0 ? copysignl(INFINIT
         case OP_RSQRT: return (T)rsqrt_long((long double)x);                                                 \
         case OP_CBRT: return cbrt##s(x);                                                                     \
         case OP_RCP: return 1 / x;                                                                           \
-        case OP_POW: return isinf(x) ? (T)pow((double)x, (double)y) : pow##s(x, y); /* glibc's powl errs at -inf */ \
+        case OP_POW: return isinf(x) ? (T)pow((double)x, (double)y) : pow##s(x, y); /* glibc's powl is wrong at -inf */ \
         case OP_ATAN2: return atan2##s(x, y);                                                                \
         case OP_HYPOT: return hypot##s(x, y);                                                                \
         case OP_DIV: return x / y;                                                                           \
@@ -119,7 +119,7 @@ typedef struct {
     bool known;
 } Format;
 
-/* Read off the type's values: the distance of 2 and its next, the smallest value, the largest. */
+/* Derived from the type's values: the distance of 2 and the next value, the smallest value, the largest. */
 static Format format_of(ScType t)
 {
     static Format all[SC_TYPE_COUNT];

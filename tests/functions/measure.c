@@ -1,17 +1,18 @@
-/* measure: how far a function's results are from the exact ones, in fractions of a unit in the last place, and where it is worst.
+/* measure: the largest error of a function in the simulator, in units in the last place, and where it occurs.
  *
- * Needs PTX whose kernel ENTRY stores op(a[i], b[i]) for i below ELEMENTS, 65536 in blocks of 256 where that is not said (gen/proof/measure.py
- * writes it; or another compiler's), and a job a line on standard
- * input: `ENTRY OP TYPE HOW FIRST LAST STEP NOISE SLACK LIMIT n EDGE..`. Leaves a line a job:
+ * Needs PTX whose kernel ENTRY stores op(a[i], b[i]) for i below ELEMENTS (by default 65536, in blocks of 256), as gen/proof/measure.py
+ * writes it, and a job on each line of standard input: `ENTRY OP TYPE HOW FIRST LAST STEP NOISE SLACK LIMIT n EDGE..`. Prints a line for
+ * each job:
  *
- *     k0 65536 0.50012 3c01 0 0    entry, how many values, worst and the bits of its operands, how many wrong special results and the first
+ *     k0 65536 0.50012 3c01 0 0    entry, number of values, largest error, bits of its operands, number of wrong specials, the first
  *
- * The unit is that of the exact result; infinity stands one step above the largest value; what misses by less than SLACK misses by
- * nothing. A nan, infinity or zero that should be another, or a zero of the wrong sign, is no distance and is counted. Exact is: libm in
- * double for up to 32 bits; for f64 MPFR with 200 bits wherever long double finds the error near the worst, and for the first values
- * anyway. HOW: `all` FIRST <= bits < LAST by STEP; `drawn` LAST values from seed FIRST, half of any bits, half of ordinary size. Edges, in
- * bits, come first, in all pairs where there are two operands. NOISE above 0 moves approximate instructions within their bounds, as this
- * seed says. Operands beyond LIMIT are not judged, where it is not 0.
+ * HOW: `all`: the bits FIRST <= bits < LAST by STEP; `drawn`: LAST values from the seed FIRST, half with random bits, half of ordinary size.
+ * Edges, in bits, come first, in all pairs where there are two operands. NOISE above 0 is the seed of errors of approximate instructions
+ * within their bounds. Errors below SLACK count as 0. Operands beyond LIMIT are skipped, unless it is 0.
+ *
+ * The unit is that of the exact result; infinity counts as the value after the largest. A wrong nan, infinity, zero or sign of zero is no error
+ * in units; it is counted apart. The exact result is libm's in double for up to 32 bits. For f64 it is MPFR's with 200 bits for the first
+ * values, and wherever long double finds an error near the largest.
  *
  *     echo 'k0 exp f32 all 0 0x100000000 257 0 0 0 1 42b17218' | measure k.ptx
  */
@@ -26,7 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_EDGES = 32768, MOST_ELEMENTS = 65536, FIRST_EXACT = 1024, PADDING = 256 }; /* bytes that other compilers' kernels may read behind a buffer */
+enum { MOST_EDGES = 32768, MOST_ELEMENTS = 65536, FIRST_EXACT = 1024, PADDING = 256 }; /* bytes behind a buffer that kernels of other compilers may read */
 
 typedef struct {
     uint64_t elements;
@@ -39,7 +40,7 @@ typedef struct {
     ScType type;
     int arity;
     size_t width; /* bytes of a value */
-    bool all, plain; /* HOW; nothing is let through: neither SLACK nor LIMIT */
+    bool all, plain; /* HOW; neither SLACK nor LIMIT is set */
     uint64_t mask, first, last, step;
     int noise;
     double slack, limit;
@@ -59,7 +60,7 @@ static uint64_t mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* Operand k of value i: any bits, or between 2^-20 and 2^7 in size, by turns. */
+/* Operand k of value i: alternately random bits, and between 2^-20 and 2^7 in size. */
 static uint64_t drawn(const Job *j, uint64_t i, uint64_t k)
 {
     const uint64_t h = mix(i * 2 + k + UINT64_C(0x9e3779b97f4a7c15) * (j->first + 1));
@@ -68,7 +69,7 @@ static uint64_t drawn(const Job *j, uint64_t i, uint64_t k)
     return sc_from_f64(j->type, ldexp(1 + (double)(h & 0xfffffffffffff) * 0x1p-52, exponent) * (h >> 57 & 1 ? -1 : 1));
 }
 
-/* How many values there are, and the i-th. */
+/* The number of values, and the i-th. */
 static uint64_t count_of(const Job *j)
 {
     const uint64_t edges = (uint64_t)j->n_edges, swept = j->all ? (j->last - j->first + j->step - 1) / j->step : j->last;
@@ -90,7 +91,7 @@ static void note_wrong(Job *j, const uint64_t at[2])
     if (!j->wrong++) memcpy(j->wrong_at, at, sizeof j->wrong_at);
 }
 
-/* The distance of `got` from y, which is exact to long double's accuracy; negative: another special value than y. */
+/* The error of `got` where y is the exact result in long double; negative if `got` is a wrong special value. */
 static double distance(const Job *j, double got, long double y)
 {
     const long double largest = ex_largest(j->type), limit = largest + ex_unit(j->type, largest);
@@ -112,7 +113,7 @@ static void judge(Job *j, const uint64_t at[2], uint64_t bits)
     if (j->type == SC_F64) {
         off = distance(j, got, ex_long(j->op, x, y));
         if (off >= 0 && (j->n < FIRST_EXACT || off > j->worst - 0.02)) off = ex_distance(j->op, x, y, got, off);
-    } else if (sc_type_info[j->type].bits <= 8) { /* what has no infinity, or no zero, is as its conversion has it */
+    } else if (sc_type_info[j->type].bits <= 8) { /* in types without infinity or zero, the conversion decides */
         const double rounded = sc_to_f64(j->type, sc_from_f64(j->type, ex_double(j->op, x, y)));
         off = got == rounded || (isnan(got) && isnan(rounded)) ? 0 : distance(j, got, (long double)ex_double(j->op, x, y));
     } else off = distance(j, got, (long double)ex_double(j->op, x, y));
@@ -123,7 +124,7 @@ static void judge(Job *j, const uint64_t at[2], uint64_t bits)
     }
 }
 
-/* Of f32 most results are clearly no further off than what was seen before, and need no long double to know it. */
+/* Most errors of f32 are clearly below the largest so far, and need no long double. */
 static void judge_f32(Job *j, const float *x, const float *result, uint64_t n)
 {
     static uint8_t suspect[MOST_ELEMENTS];
@@ -139,7 +140,7 @@ static void judge_f32(Job *j, const float *x, const float *result, uint64_t n)
     }
 }
 
-/* The operands of values from..from + n; what is beyond is the first again. */
+/* The operands of values from..from + n; beyond the last value the first is repeated. */
 static void put_operands(const Job *j, void *const memory[3], uint64_t from, uint64_t n)
 {
     const size_t width = j->width;
@@ -152,7 +153,7 @@ static void put_operands(const Job *j, void *const memory[3], uint64_t from, uin
     for (uint64_t i = 0; i < j->shape.elements; i++)
         for (uint64_t k = 0; k < (uint64_t)j->arity; k++) {
             const uint64_t v = value_of(j, from + (i < n ? i : 0), k);
-            memcpy((char *)memory[k] + i * width, &v, width); /* low bytes first, as every host here has them */
+            memcpy((char *)memory[k] + i * width, &v, width); /* the host is little-endian */
         }
 }
 

@@ -1,6 +1,6 @@
-/* ptx_fuzz: whatever text comes in, the reader of PTX accepts it or refuses it with a place; a kernel that it accepts runs to an end.
+/* ptx_fuzz: any text is read as PTX or refused at a place, and a kernel that is read runs to an end.
  *
- * A kernel gets as many buffers of 256 bytes as it has parameters, one block of 64 threads and few steps.
+ * A kernel gets a buffer of 256 bytes for each parameter, one block of 64 threads and a small budget of instructions.
  *
  *     CC=clang meson setup build-fuzz -Dfuzz=true && ninja -C build-fuzz && build-fuzz/tests/ptx_fuzz -dict=tests/fuzz/ptx.dict FOLDER
  */
@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!text) return 0;
     if (size) memcpy(text, data, size);
     text[size] = 0;
-    for (int n = 2; n < 4; n++) { /* most kernels have two or three parameters; another number is refused */
+    for (int n = 2; n < 4; n++) { /* most kernels have two or three parameters; a wrong number is refused */
         WbbCx *cx = wbb_cx_new();
         if (!cx) break;
         wbb_arena_limit(cx->arena, (size_t)1 << 30);

@@ -1,14 +1,14 @@
-/* accuracy: how far a function of libdevice, run in the simulator, is from the right result.
+/* accuracy: the largest error of a function of libdevice in the simulator.
  *
- * Needs PTX with a kernel k_FUNCTION that applies the function to each element of its buffers. Prints one line: how many arguments, the largest
- * distance, and the argument where it is. The distance is NVIDIA's: units in the last place between the result and the correctly
- * rounded one, so an integer. What is right is libm in double precision for f32, and in long double for f64. A nan is right where
- * libm has one; both zeros count as one place, since only values are published.
+ * Needs PTX with a kernel k_FUNCTION that applies the function to each element of its buffers. Prints one line: the number of arguments, the
+ * largest error, and the argument where it occurs. The error is NVIDIA's measure: the distance from the correctly rounded result in units
+ * in the last place, an integer. The correct result is libm's, in double for f32 and in long double for f64. A nan is correct where libm
+ * has one; zeros of both signs count as equal, since only values are published.
  *
- *     accuracy expf.ptx expf 0 4294967296 257   ->   expf 16711936 1 0x1.285aa4p-13 0x1.0012cp+0 0x1.0012bep+0
+ *     libdevice_errors expf.ptx expf 0 4294967296 257   ->   expf 16711936 1 0x1.285aa4p-13 0x1.0012cp+0 0x1.0012bep+0
  *
- * f32 of one argument: bit patterns first, first + step, .. below last. All else: `last - first` pairs or values that a generator
- * makes of `first`, half of them of ordinary size, half of any bits.
+ * f32 of one argument: bit patterns first, first + step, .. below last. All others: `last - first` random pairs or values from the seed
+ * `first`, half of ordinary size, half with random bits.
  */
 #define _XOPEN_SOURCE 700 /* Bessel functions */
 #include "base/base.h"
@@ -28,7 +28,7 @@ typedef struct {
     double (*two)(double, double);
     long double (*one_long)(long double);
     long double (*two_long)(long double, long double);
-    double low, high; /* judged arguments of one-argument functions; 0, 0: all */
+    double low, high; /* interval of compared arguments, with one argument; 0, 0: all */
 } Function;
 
 static double rsqrt_of(double x) { return 1 / sqrt(x); }
@@ -44,7 +44,7 @@ static long double rhypot_long(long double x, long double y) { return 1 / hypotl
 static long double exp10_long(long double x) { return powl(10, x); }
 static const long double pi_long = 3.14159265358979323846264338327950288L;
 
-/* The argument is cut down exactly first: nearest multiple of a half, then a small angle. */
+/* Reduces the argument exactly to the nearest multiple of a half and a small angle. */
 static long double sinpi_long(long double x)
 {
     if (!isfinite(x)) return NAN;
@@ -63,7 +63,7 @@ static long double cospi_long(long double x)
     return quarter == 1 || quarter == 2 ? -v : v;
 }
 
-/* Solves erfc(y) = p or erf(y) = p for y >= 0 by Halley's steps from `y`. */
+/* Solves erfc(y) = p or erf(y) = p for y >= 0 by Halley's iteration from `y`. */
 static double solved(double (*f)(double), double sign, double p, double y)
 {
     for (int i = 0; i < 60; i++) {
@@ -90,7 +90,7 @@ static double erfcinv_of(double p)
 
 static double normcdfinv_of(double p) { return p >= 0 && p <= 1 ? -M_SQRT2 * erfcinv_of(2 * p) : NAN; }
 
-/* erfc's own series far out, where it underflows. */
+/* The asymptotic series of erfc, where erfc underflows. */
 static double erfcx_of(double x)
 {
     if (x > 50) return M_2_SQRTPI / 2 / x * (1 - 1 / (2 * x * x) + 3 / (4 * x * x * x * x));
@@ -109,7 +109,7 @@ static const Function functions[] = {
     {"sqrt", 1, sqrt, NULL, sqrt_long, NULL, 0, 0},
     {"fdim", 2, NULL, fdim, NULL, fdim_long, 0, 0},
     {"nearbyint", 1, nearbyint, NULL, nearbyintl, NULL, 0, 0},
-    {"lgamma", 1, lgamma, NULL, lgammal, NULL, -2.264, INFINITY}, /* published for what is outside of -10.001 .. -2.264 */
+    {"lgamma", 1, lgamma, NULL, lgammal, NULL, -2.264, INFINITY}, /* published for arguments outside of -10.001 .. -2.264 */
     {"rsqrt", 1, rsqrt_of, NULL, rsqrt_long, NULL, 0, 0},
     {"rcbrt", 1, rcbrt_of, NULL, rcbrt_long, NULL, 0, 0},
     {"rhypot", 2, NULL, rhypot_of, NULL, rhypot_long, 0, 0},
@@ -138,7 +138,7 @@ typedef struct {
     uint64_t got, wanted;
 } Job;
 
-/* Bits in the order of the values; both zeros are at 0. */
+/* An integer in the order of the values; both zeros are 0. */
 static int64_t place32(uint32_t u) { return u >> 31 ? -(int64_t)(u & 0x7fffffffu) : (int64_t)u; }
 static int64_t place64(uint64_t u) { return u >> 63 ? -(int64_t)(u & INT64_MAX) : (int64_t)u; }
 
@@ -174,7 +174,7 @@ static uint64_t mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* Argument number k of element i: any bits, or a value between 2^-20 and 2^7 in size, by turns. */
+/* Argument k of element i: alternately random bits, and between 2^-20 and 2^7 in size. */
 static uint64_t sampled(const Job *j, uint64_t i, uint64_t k)
 {
     const uint64_t h = mix(i * 2 + k + UINT64_C(0x9e3779b97f4a7c15) * (j->first + 1));
@@ -227,7 +227,7 @@ static void compare64(Job *j, const uint64_t *const in[2], const uint64_t *out, 
     }
 }
 
-/* One launch: elements `from` on, at most CHUNK of them; returns how many. */
+/* A launch with at most CHUNK elements, beginning with `from`; returns their number. */
 static size_t chunk(WbbCx *cx, Job *j, void *const memory[MOST], uint64_t from, uint64_t count)
 {
     const size_t n = (size_t)WBB_MIN(count - from, (uint64_t)CHUNK), width = j->is_double ? 8 : 4;
@@ -237,7 +237,7 @@ static size_t chunk(WbbCx *cx, Job *j, void *const memory[MOST], uint64_t from, 
     for (uint64_t i = 0; i < filled; i++) {
         for (uint64_t k = 0; k < (uint64_t)j->f->arguments; k++) {
             const uint64_t v = all ? j->first + (from + i) * j->step : sampled(j, from + i, k);
-            memcpy((char *)memory[k] + i * width, &v, width); /* low bytes first, as every host here has them */
+            memcpy((char *)memory[k] + i * width, &v, width); /* the host is little-endian */
         }
     }
     WbbArena *a = wbb_arena_new(cx);
