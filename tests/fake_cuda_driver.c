@@ -1,9 +1,9 @@
 /* fake_cuda_driver: a CUDA driver that runs kernels in the simulator: the entry points that src/gpu uses.
  *
- * Built as a shared library, which tests name in WARPBURG_LIBCUDA. Device memory is host memory, filled with 0xa5 when it is allocated; a
- * launch gives every allocation to the simulator. FAKE_CUDA_LOG names a file to which each call appends its name;
- * FAKE_CUDA_FAIL="NAME:CODE" makes an entry point return an error; FAKE_CUDA_DEVICES is the number of devices, by default 1;
- * FAKE_CUDA_WRONG flips a bit of what is copied back.
+ * Built as a shared library, which tests name in WARPBURG_LIBCUDA. Device memory is host memory, filled with 0xa5 when
+ * it is allocated; a launch gives every allocation to the simulator. FAKE_CUDA_LOG names a file to which each call
+ * appends its name; FAKE_CUDA_FAIL="NAME:CODE" makes an entry point return an error; FAKE_CUDA_DEVICES is the number of
+ * devices, by default 1; FAKE_CUDA_WRONG flips a bit of what is copied back.
  */
 #include "gpu/driver.h"
 #include "sim/sim.h"

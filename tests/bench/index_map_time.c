@@ -1,7 +1,8 @@
 /* index_map_time.c: the time of simplifying index maps.
  *
- * Needs files with the text of a map on each line. Prints the median and the 99th percentile of the time of one simplification, without
- * reading the map, the best of several rounds; then the times of sums of many terms, which must be linear. Exit 1 beyond a bound.
+ * Needs files with the text of a map on each line. Prints the median and the 99th percentile of the time of one
+ * simplification, without reading the map, the best of several rounds; then the times of sums of many terms, which must
+ * be linear. Exit 1 beyond a bound.
  *
  *     python3 tests/bench/index_map_time.py build
  */
@@ -89,7 +90,8 @@ static bool file_of_maps(WbbCx *cx, const char *path)
     return ok;
 }
 
-/* A map with so many terms, as d0 * 1 + d1 * 2 + .. under `/`, and as results of their own. `mixed`: some terms are divisions and remainders. */
+/* A map with so many terms, as d0 * 1 + d1 * 2 + .. under `/`, and as results of their own. `mixed`: some terms are
+ * divisions and remainders. */
 static double sum_of(WbbCx *cx, uint32_t terms, bool mixed)
 {
     WbbArena *a = wbb_arena_new(cx);

@@ -4,8 +4,9 @@
  *     rewrite_nodes linear [TARGET]     a chain and a balanced tree of 1,000, 10,000 and 100,000 nodes; exit 1 where visits a node
  *                                       grow by more than 5 %, or time a node more than fourfold
  *
- * Each time is the best of several runs, each on a graph of its own, in one context, so that later runs need no new memory. With assertions
- * the time includes the second sweep, which checks that nothing changes; `meson setup -Dbuildtype=release -Db_ndebug=true` is without it.
+ * Each time is the best of several runs, each on a graph of its own, in one context, so that later runs need no new
+ * memory. With assertions the time includes the second sweep, which checks that nothing changes; `meson setup
+ * -Dbuildtype=release -Db_ndebug=true` is without it.
  */
 #include "rewrite/rewrite.h"
 #include "target/target.h"

@@ -1,7 +1,7 @@
 /* exact: functions of floats, by libm in double and long double, and by MPFR with 200 bits.
  *
- * Needs MPFR; leaves exact.h. libm's double is off by less than 2^-28 units of an f32, its long double by a few thousandths of a unit of
- * an f64: enough to find where an error is largest, which MPFR then measures.
+ * Needs MPFR; leaves exact.h. libm's double is off by less than 2^-28 units of an f32, its long double by a few
+ * thousandths of a unit of an f64: enough to find where an error is largest, which MPFR then measures.
  *
  *     ex_double(OP_LOGISTIC, -800, 0) = 0; ex_long of the same = 3.67e-348
  */
@@ -27,7 +27,8 @@ ScOp ex_named(const char *name)
 
 int ex_arity(ScOp op) { return (int)op >= OP_COUNT ? 1 : sc_op_info[op].arity; }
 
-/* Newton's iteration on erf or 1 - erf, whichever does not cancel, from an approximation with an error of a few thousandths. */
+/* Newton's iteration on erf or 1 - erf, whichever does not cancel, from an approximation with an error of a few
+ * thousandths. */
 static long double erf_inverse(long double x)
 {
     const long double size = fabsl(x), half_root_pi = 0.8862269254527580136490837416705726L;
@@ -39,7 +40,8 @@ static long double erf_inverse(long double x)
     return copysignl(y, x);
 }
 
-/* By the recurrence to where the asymptotic series is exact, by reflection below 0: Abramowitz and Stegun, 6.3.5, 6.3.7, 6.3.18. */
+/* By the recurrence to where the asymptotic series is exact, by reflection below 0: Abramowitz and Stegun, 6.3.5,
+ * 6.3.7, 6.3.18. */
 static long double digamma(long double x)
 {
     const long double pi = 3.1415926535897932384626433832795029L;
@@ -112,7 +114,7 @@ OF(of_long, long double, l)
 double ex_double(ScOp op, double x, double y) { return of_double(op, x, y); }
 long double ex_long(ScOp op, double x, double y) { return of_long(op, (long double)x, (long double)y); }
 
-/* --- types -------------------------------------------------------------------------------------------------------------------- */
+/* --- types -------------------------------------------------------------------------------------------------------- */
 typedef struct {
     int fraction, least; /* bits of it; exponent of the last place of subnormals */
     long double largest;
@@ -151,7 +153,7 @@ long double ex_unit(ScType t, long double x)
 
 long double ex_largest(ScType t) { return format_of(t).largest; }
 
-/* --- 200 bits ------------------------------------------------------------------------------------------------------------------- */
+/* --- 200 bits ----------------------------------------------------------------------------------------------------- */
 enum { PRECISION = 200 };
 
 typedef int One(mpfr_t, const mpfr_t, mpfr_rnd_t);

@@ -1,18 +1,19 @@
 /* measure: the largest error of a function in the simulator, in units in the last place, and where it occurs.
  *
- * Needs PTX whose kernel ENTRY stores op(a[i], b[i]) for i below ELEMENTS (by default 65536, in blocks of 256), as gen/proof/measure.py
- * writes it, and a job on each line of standard input: `ENTRY OP TYPE HOW FIRST LAST STEP NOISE SLACK LIMIT n EDGE..`. Prints a line for
- * each job:
+ * Needs PTX whose kernel ENTRY stores op(a[i], b[i]) for i below ELEMENTS (by default 65536, in blocks of 256), as
+ * gen/proof/measure.py writes it, and a job on each line of standard input: `ENTRY OP TYPE HOW FIRST LAST STEP NOISE
+ * SLACK LIMIT n EDGE..`. Prints a line for each job:
  *
  *     k0 65536 0.50012 3c01 0 0    entry, number of values, largest error, bits of its operands, number of wrong specials, the first
  *
- * HOW: `all`: the bits FIRST <= bits < LAST by STEP; `drawn`: LAST values from the seed FIRST, half with random bits, half of ordinary size.
- * Edges, in bits, come first, in all pairs where there are two operands. NOISE above 0 is the seed of errors of approximate instructions
- * within their bounds. Errors below SLACK count as 0. Operands beyond LIMIT are skipped, unless it is 0.
+ * HOW: `all`: the bits FIRST <= bits < LAST by STEP; `drawn`: LAST values from the seed FIRST, half with random bits,
+ * half of ordinary size. Edges, in bits, come first, in all pairs where there are two operands. NOISE above 0 is the
+ * seed of errors of approximate instructions within their bounds. Errors below SLACK count as 0. Operands beyond LIMIT
+ * are skipped, unless it is 0.
  *
- * The unit is that of the exact result; infinity counts as the value after the largest. A wrong nan, infinity, zero or sign of zero is no error
- * in units; it is counted apart. The exact result is libm's in double for up to 32 bits. For f64 it is MPFR's with 200 bits for the first
- * values, and wherever long double finds an error near the largest.
+ * The unit is that of the exact result; infinity counts as the value after the largest. A wrong nan, infinity, zero or
+ * sign of zero is no error in units; it is counted apart. The exact result is libm's in double for up to 32 bits. For
+ * f64 it is MPFR's with 200 bits for the first values, and wherever long double finds an error near the largest.
  *
  *     echo 'k0 exp f32 all 0 0x100000000 257 0 0 0 1 42b17218' | measure k.ptx
  */
@@ -85,7 +86,7 @@ static uint64_t value_of(const Job *j, uint64_t i, uint64_t k)
     return drawn(j, i, k);
 }
 
-/* --- judging ------------------------------------------------------------------------------------------------------------------ */
+/* --- judging ------------------------------------------------------------------------------------------------------ */
 static void note_wrong(Job *j, const uint64_t at[2])
 {
     if (!j->wrong++) memcpy(j->wrong_at, at, sizeof j->wrong_at);

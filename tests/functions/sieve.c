@@ -1,8 +1,8 @@
 /* sieve: marks the results of f32 whose error may exceed the largest so far, so that exact.c need measure only these.
  *
- * Needs exact.h, and -ffast-math, with which glibc has vector functions (with errors of 4 units of a double at most, 2^-27 of a unit of f32).
- * Leaves marks. Without vector functions it is as slow as exact.c. Comparisons with nan are undefined under -ffast-math, so special
- * values are recognised by their bits.
+ * Needs exact.h, and -ffast-math, with which glibc has vector functions (with errors of 4 units of a double at most,
+ * 2^-27 of a unit of f32). Leaves marks. Without vector functions it is as slow as exact.c. Comparisons with nan are
+ * undefined under -ffast-math, so special values are recognised by their bits.
  *
  *     exp at 65536 arguments without a larger error: no mark, in a tenth of the time
  */
@@ -71,8 +71,8 @@ CLONES static bool values(ScOp op, const float *restrict from, double *restrict 
     }
 }
 
-/* No mark where the exact result is ordinary and the error is below `worst`, where both are nan, or where the result is correctly rounded and
- * `worst` is at least 0.5. */
+/* No mark where the exact result is ordinary and the error is below `worst`, where both are nan, or where the result is
+ * correctly rounded and `worst` is at least 0.5. */
 CLONES static void mark(double worst, const float *restrict got, const double *restrict y, uint8_t *restrict suspect)
 {
     const uint64_t least = bits64(0x1p-126), most = bits64(0x1p127), exponent = UINT64_C(0x7ff) << 52, sign = UINT64_C(1) << 63;

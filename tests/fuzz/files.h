@@ -1,5 +1,5 @@
-/* files.h: makes a fuzzer a program that reads the given files, for machines without libFuzzer and to reproduce a crash. A fuzzer includes it after
- * its LLVMFuzzerTestOneInput. Without -DFUZZ_FILES it has no effect.
+/* files.h: makes a fuzzer a program that reads the given files, for machines without libFuzzer and to reproduce a
+ * crash. A fuzzer includes it after its LLVMFuzzerTestOneInput. Without -DFUZZ_FILES it has no effect.
  *
  *     cc -DFUZZ_FILES tests/fuzz/map_fuzz.c .. && ./map_fuzz crash-1234
  */

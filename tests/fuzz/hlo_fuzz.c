@@ -1,8 +1,8 @@
-/* hlo_fuzz: any bytes are read as HLO text or refused at a place. What is read prints to a text that reads and prints the same, and so does its
- * normal form.
+/* hlo_fuzz: any bytes are read as HLO text or refused at a place. What is read prints to a text that reads and prints
+ * the same, and so does its normal form.
  *
- * Needs libFuzzer (clang -fsanitize=fuzzer,address,undefined) and the modules base, scalar and hlo. With -DFUZZ_FILES any compiler makes a
- * program that reads the given files (files.h). Crashes where the property does not hold.
+ * Needs libFuzzer (clang -fsanitize=fuzzer,address,undefined) and the modules base, scalar and hlo. With -DFUZZ_FILES
+ * any compiler makes a program that reads the given files (files.h). Crashes where the property does not hold.
  *
  *     python3 tests/fuzz/hlo_fuzz.py build-fuzz/tests/hlo_fuzz 600
  */

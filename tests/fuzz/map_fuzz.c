@@ -1,8 +1,9 @@
-/* map_fuzz: any bytes are read as the text of an index map or refused at a place. What is read prints to a text that reads and prints the same. The
- * simplified map has the same points and values, and simplifying it again changes nothing.
+/* map_fuzz: any bytes are read as the text of an index map or refused at a place. What is read prints to a text that
+ * reads and prints the same. The simplified map has the same points and values, and simplifying it again changes
+ * nothing.
  *
- * Needs libFuzzer (clang -fsanitize=fuzzer,address,undefined) and the modules base to index. With -DFUZZ_FILES any compiler makes a program
- * that reads the given files (files.h). Crashes where the property does not hold.
+ * Needs libFuzzer (clang -fsanitize=fuzzer,address,undefined) and the modules base to index. With -DFUZZ_FILES any
+ * compiler makes a program that reads the given files (files.h). Crashes where the property does not hold.
  *
  *     python3 tests/fuzz/map_fuzz.py build-fuzz/tests/map_fuzz 600
  */

@@ -1,14 +1,15 @@
 /* accuracy: the largest error of a function of libdevice in the simulator.
  *
- * Needs PTX with a kernel k_FUNCTION that applies the function to each element of its buffers. Prints one line: the number of arguments, the
- * largest error, and the argument where it occurs. The error is NVIDIA's measure: the distance from the correctly rounded result in units
- * in the last place, an integer. The correct result is libm's, in double for f32 and in long double for f64. A nan is correct where libm
- * has one; zeros of both signs count as equal, since only values are published.
+ * Needs PTX with a kernel k_FUNCTION that applies the function to each element of its buffers. Prints one line: the
+ * number of arguments, the largest error, and the argument where it occurs. The error is NVIDIA's measure: the distance
+ * from the correctly rounded result in units in the last place, an integer. The correct result is libm's, in double for
+ * f32 and in long double for f64. A nan is correct where libm has one; zeros of both signs count as equal, since only
+ * values are published.
  *
  *     libdevice_errors expf.ptx expf 0 4294967296 257   ->   expf 16711936 1 0x1.285aa4p-13 0x1.0012cp+0 0x1.0012bep+0
  *
- * f32 of one argument: bit patterns first, first + step, .. below last. All others: `last - first` random pairs or values from the seed
- * `first`, half of ordinary size, half with random bits.
+ * f32 of one argument: bit patterns first, first + step, .. below last. All others: `last - first` random pairs or
+ * values from the seed `first`, half of ordinary size, half with random bits.
  */
 #define _XOPEN_SOURCE 700 /* Bessel functions */
 #include "base/base.h"

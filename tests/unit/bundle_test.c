@@ -1,4 +1,5 @@
-/* bundle: a bundle is read back as written, bad descriptors are refused at their place, data keeps its order and bits. */
+/* bundle: a bundle is read back as written, bad descriptors are refused at their place, data keeps its order and
+ * bits. */
 #include "bundle/bundle.h"
 
 #include "unit.h"

@@ -1,5 +1,5 @@
-/* emit: kernels of small fusions, run thread by thread by a small interpreter of IR statements. Every element of every output is stored
- * exactly once, with the evaluator's value. */
+/* emit: kernels of small fusions, run thread by thread by a small interpreter of IR statements. Every element of every
+ * output is stored exactly once, with the evaluator's value. */
 #include "emit/emit.h"
 #include "eval/eval.h"
 #include "hlo/hlo.h"

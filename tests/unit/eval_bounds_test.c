@@ -1,4 +1,5 @@
-/* eval_bounds: interval arithmetic contains the result of every value (small types) or of many values (others), and stays tight. */
+/* eval_bounds: interval arithmetic contains the result of every value (small types) or of many values (others), and
+ * stays tight. */
 #include "eval/bounds.h"
 
 #include "unit.h"

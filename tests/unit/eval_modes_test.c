@@ -81,7 +81,8 @@ static void test_modes(void **state)
     assert_true(ev_ulp_distance(SC_F32, 0x7fc00000, (double)NAN) == 0);
 }
 
-/* If a comparison may go either way, the bounds of a select contain both sides; where a divisor may be 0, the bounds contain everything. */
+/* If a comparison may go either way, the bounds of a select contain both sides; where a divisor may be 0, the bounds
+ * contain everything. */
 static void test_bounds(void **state)
 {
     const float x = 0.5f;

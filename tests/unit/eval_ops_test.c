@@ -1,10 +1,11 @@
-/* eval_ops: operations that read more than one element of an operand: dot, convolution, windows, scatter, sort, scan, control flow. Each is
- * evaluated whole and at single positions, plain, in f64 and as bounds. */
+/* eval_ops: operations that read more than one element of an operand: dot, convolution, windows, scatter, sort, scan,
+ * control flow. Each is evaluated whole and at single positions, plain, in f64 and as bounds. */
 #include "eval_run.h"
 
 #include <math.h>
 
-/* Output `leaf` must have these n values: evaluated whole, by position from last to first, in f64, and inside its bounds. */
+/* Output `leaf` must have these n values: evaluated whole, by position from last to first, in f64, and inside its
+ * bounds. */
 static void expect(WbbCx *cx, const char *text, const void *const *inputs, uint32_t leaf, const float *wanted, int n)
 {
     const EvResult *r = run_eval(cx, text, inputs, EV_PLAIN, NULL);
@@ -81,7 +82,8 @@ static void test_convolution(void **state)
            six_input, 0, WITH(2, 24));
     expect(*state, "e { x = f32[1,2,3] parameter(0) k = f32[2,3,1] constant({{{1},{1},{1}},{{0},{0},{1}}}) ROOT c = f32[1,3,1] convolution(x, k), window={size=2 pad=0_1 lhs_dilate=2}, dim_labels=b0f_0io->b0f }",
            six_input, 0, WITH(6, 6, 15));
-    /* Feature groups: each output feature reads its own input feature. Batch groups: each reads its own part of the batch. */
+    /* Feature groups: each output feature reads its own input feature. Batch groups: each reads its own part of the
+     * batch. */
     expect(*state, "e { x = f32[1,1,6] parameter(0) k = f32[1,1,6] constant({{{1,2,3,4,5,6}}}) ROOT c = f32[1,1,6] convolution(x, k), window={size=1}, dim_labels=b0f_0io->b0f, feature_group_count=6 }",
            six_input, 0, WITH(1, 4, 9, 16, 25, 36));
     expect(*state, "e { x = f32[6,1,1] parameter(0) k = f32[1,1,2] constant({{{1,10}}}) ROOT c = f32[3,1,2] convolution(x, k), window={size=1}, dim_labels=b0f_0io->b0f, batch_group_count=2 }",
@@ -295,7 +297,8 @@ static void demand_body(WbbCx *cx, void *arg)
     d->result = ev_run_from(cx, d->arena, m->entry, &d->source, EV_PLAIN, &d->at);
 }
 
-/* Three nested sums, each over rows that depend on the one before. Evaluating a few rows reads the input a few times, not once for each element. */
+/* Three nested sums, each over rows that depend on the one before. Evaluating a few rows reads the input a few times,
+ * not once for each element. */
 static void test_nested_demand(void **state)
 {
     WbbCx *cx = *state;
@@ -325,7 +328,8 @@ static void sound_body(WbbCx *cx, void *arg)
     assert_true(s.compared > 0);
 }
 
-/* Sums of products and windows in random order lie inside the bounds, although small types overflow, cancel and underflow on the way. */
+/* Sums of products and windows in random order lie inside the bounds, although small types overflow, cancel and
+ * underflow on the way. */
 static void test_any_order(void **state)
 {
     static const char *const texts[] = {

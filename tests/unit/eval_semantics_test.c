@@ -1,8 +1,9 @@
-/* eval_semantics: operations whose meaning is easily mistaken: one operation on constants, and the constant that it equals.
+/* eval_semantics: operations whose meaning is easily mistaken: one operation on constants, and the constant that it
+ * equals.
  *
- * Sources. Integer division by zero and overflow, shifts past the width, saturating conversions, nan in min and max, sign, total order:
- * XLA's operation semantics and its HloEvaluator, (hlo_evaluator_typed_visitor).
- * f8 and f4: "FP8 Formats for Deep Learning" (Micikevicius et al., 2022), the fnuz types as in the MLIR documentation of their
+ * Sources. Integer division by zero and overflow, shifts past the width, saturating conversions, nan in min and max,
+ * sign, total order: XLA's operation semantics and its HloEvaluator, (hlo_evaluator_typed_visitor). f8 and f4: "FP8
+ * Formats for Deep Learning" (Micikevicius et al., 2022), the fnuz types as in the MLIR documentation of their
  * semantics, OCP Microscaling Formats 1.0 for f4e2m1fn and f8e8m0fnu. Rounding to nearest even: IEEE 754-2019, 4.3.1.
  */
 #include "eval/eval.h"

@@ -1,5 +1,5 @@
-/* hlo_messages: common mistakes get a message of one line, at their place, with the word that was probably meant. A truncated text is refused at
- * a place or is a shorter module, and is never read beyond its end. */
+/* hlo_messages: common mistakes get a message of one line, at their place, with the word that was probably meant. A
+ * truncated text is refused at a place or is a shorter module, and is never read beyond its end. */
 #include "hlo_texts.h"
 
 #include <stdlib.h>

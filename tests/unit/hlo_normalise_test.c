@@ -1,4 +1,5 @@
-/* hlo_normalise: the normal form keeps the promises of hlo.h for any module. tests/hlo_normalise.py tests that it keeps the meaning. */
+/* hlo_normalise: the normal form keeps the promises of hlo.h for any module. tests/hlo_normalise.py tests that it keeps
+ * the meaning. */
 #include "hlo/hlo.h"
 
 #include "unit.h"
@@ -148,7 +149,8 @@ static void test_locations(void **state)
     assert_int_equal(inlined->loc.line, 4);
 }
 
-/* Of sixty nested calls, each of which would double the module, some are not inlined, so that the module stays small. */
+/* Of sixty nested calls, each of which would double the module, some are not inlined, so that the module stays
+ * small. */
 static void test_limit(void **state)
 {
     WbbCx *cx = *state;

@@ -57,7 +57,8 @@ static void test_opcodes(void **state)
     assert_false(hlo_is_elementwise(HLO_BROADCAST));
 }
 
-/* Each operation on operands that are mostly wrong for it, with and without a shape: it is accepted or refused, and nothing crashes. */
+/* Each operation on operands that are mostly wrong for it, with and without a shape: it is accepted or refused, and
+ * nothing crashes. */
 static void test_every_operation(void **state)
 {
     WbbCx *cx = *state;

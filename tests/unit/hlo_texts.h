@@ -1,4 +1,5 @@
-/* hlo_texts.h: short HLO texts, and a check that each is accepted or refused with the given message. For the tests of hlo/.
+/* hlo_texts.h: short HLO texts, and a check that each is accepted or refused with the given message. For the tests of
+ * hlo/.
  *
  *     static const Bad bad[] = {{P8 "r = s32[8] is-finite(p)", "2:12: error: is-finite: the result has shape s32[8], .."}};
  *     refuse(*state, bad, WBB_LEN(bad));

@@ -82,8 +82,8 @@ static void test_order(void **state)
     }
 }
 
-/* Constraints x < y < z < x would narrow their intervals by one value at a time; that is cut short, the values stay, and simplifying
- * again changes nothing. */
+/* Constraints x < y < z < x would narrow their intervals by one value at a time; that is cut short, the values stay,
+ * and simplifying again changes nothing. */
 static void test_creeping(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* index_modules.h: random modules of one instruction, small enough to test every element: a text for each kind of operation that has a map.
+/* index_modules.h: random modules of one instruction, small enough to test every element: a text for each kind of
+ * operation that has a map.
  *
  *     Maker m = {arena, seed};
  *     const char *text = make_module(&m, KIND_GATHER);
@@ -99,7 +100,7 @@ static const char *layout(Maker *m, const char *type, Dims s)
 static const char *entry(Maker *m, const char *body) { return TEXT("HloModule m\nENTRY e {\n%s}\n", body); }
 static const char *entry_add(Maker *m, const char *body) { return TEXT("HloModule m\n" ADD "ENTRY e {\n%s}\n", body); }
 
-/* --- moves ------------------------------------------------------------------------------------------------------------------------ */
+/* --- moves -------------------------------------------------------------------------------------------------------- */
 
 static const char *make_broadcast(Maker *m)
 {
@@ -182,7 +183,7 @@ static const char *make_move(Maker *m, Kind kind)
     return entry(m, TEXT("p = %s parameter(0)\nROOT r = %s reverse(p), dimensions={%s}\n", x, x, list(m, subset(m, s.n))));
 }
 
-/* --- run-time starts --------------------------------------------------------------------------------------------------------------- */
+/* --- run-time starts ---------------------------------------------------------------------------------------------- */
 
 static const char *make_dynamic(Maker *m, bool update)
 {
@@ -266,7 +267,7 @@ static const char *make_scatter(Maker *m)
                              list(m, x.collapsed), list(m, x.start_map), batching, (long long)x.vector));
 }
 
-/* --- reductions, windows, dot -------------------------------------------------------------------------------------------------------------- */
+/* --- reductions, windows, dot ------------------------------------------------------------------------------------- */
 
 static const char *make_reduce(Maker *m)
 {
@@ -384,7 +385,7 @@ static const char *make_convolution(Maker *m)
     }
 }
 
-/* --- rows ------------------------------------------------------------------------------------------------------------------------- */
+/* --- rows --------------------------------------------------------------------------------------------------------- */
 
 static const char *make_sort(Maker *m)
 {
@@ -427,7 +428,7 @@ static const char *make_batch_norm(Maker *m)
     return entry(m, TEXT("%sc = %s parameter(3)\nd = %s parameter(4)\nROOT r = %s batch-norm-inference(x, g, b, c, d), %s\n", head, v, v, x, tail));
 }
 
-/* --- fusions of several operations ----------------------------------------------------------------------------------------------------------- */
+/* --- fusions of several operations -------------------------------------------------------------------------------- */
 
 static const char *make_fusion(Maker *m)
 {

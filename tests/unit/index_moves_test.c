@@ -1,5 +1,5 @@
-/* index_moves: the index maps of moves against the definition of the operation, element by element. A map is built once with variables and
- * evaluated at every index. */
+/* index_moves: the index maps of moves against the definition of the operation, element by element. A map is built once
+ * with variables and evaluated at every index. */
 #include "index_fixture.h"
 
 enum { MAX_RANK = 8 };

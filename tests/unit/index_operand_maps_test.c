@@ -1,5 +1,5 @@
-/* index_operand_maps: the elements that maps say an output needs, against those that it does need: each input element of small random instructions
- * is changed, and the evaluator shows which outputs change. */
+/* index_operand_maps: the elements that maps say an output needs, against those that it does need: each input element
+ * of small random instructions is changed, and the evaluator shows which outputs change. */
 #include "eval/eval.h"
 #include "index/access.h"
 
@@ -182,7 +182,7 @@ static void try_kind(Kind kind, int trials)
     assert_true(changed > 0);
 }
 
-/* --- queries of the emitter -------------------------------------------------------------------------------------------------------- */
+/* --- queries of the emitter --------------------------------------------------------------------------------------- */
 
 static IrRef variable(const Fixture *q, const char *name, int64_t n)
 {

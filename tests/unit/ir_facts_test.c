@@ -1,5 +1,5 @@
-/* ir_facts: facts of index nodes against every value that the nodes take. Transfer functions are tested on all small facts, whole expressions on
- * all values of their variables. */
+/* ir_facts: facts of index nodes against every value that the nodes take. Transfer functions are tested on all small
+ * facts, whole expressions on all values of their variables. */
 #include "ir/facts.h"
 
 #include "random.h"
@@ -98,7 +98,7 @@ static void test_sums(void **state)
             }
 }
 
-/* --- expressions ------------------------------------------------------------------------------------------------------------------------ */
+/* --- expressions -------------------------------------------------------------------------------------------------- */
 enum { VARIABLES = 2, EXPRESSIONS = 6000 };
 
 typedef struct {

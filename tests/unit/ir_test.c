@@ -1,4 +1,5 @@
-/* ir: texts parse and print back, bad texts are refused at their place, sums are canonical, and the verifier finds broken kernels. */
+/* ir: texts parse and print back, bad texts are refused at their place, sums are canonical, and the verifier finds
+ * broken kernels. */
 #include "ir/ir.h"
 
 #include "unit.h"

@@ -1,4 +1,5 @@
-/* llvm: selected kernels become PTX with the expected accesses, types and line numbers, and errors of LLVM become messages. */
+/* llvm: selected kernels become PTX with the expected accesses, types and line numbers, and errors of LLVM become
+ * messages. */
 #include "llvm/llvm.h"
 
 #include "unit.h"

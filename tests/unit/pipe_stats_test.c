@@ -73,7 +73,8 @@ static void test_bytes_min(void **state)
     check_bytes("ENTRY e { p = s4[9] parameter(0) q = f32[9] parameter(1) ROOT y = s4[9] add(p, p) }", 5 + 5);
 }
 
-/* Modules with the same names of a global, a function and an entry, one of which is also an opcode; ptxas refuses the third module. */
+/* Modules with the same names of a global, a function and an entry, one of which is also an opcode; ptxas refuses the
+ * third module. */
 static const char *module(WbbArena *a, int k)
 {
     return wbb_format(a, ".version 7.8\n.target sm_80\n.address_size 64\n.global .align 4 .b8 table[8] = {1, 2, 3, 4, 5, 6, 7, %d};\n"

@@ -1,5 +1,6 @@
-/* rewrite_element_rules: every rule on elements keeps the value of the term that it rewrites. Random expressions of every operation and type go
- * through the passes simplify, lower and isel of each target, and are compared with their own value; facts of elements are true. */
+/* rewrite_element_rules: every rule on elements keeps the value of the term that it rewrites. Random expressions of
+ * every operation and type go through the passes simplify, lower and isel of each target, and are compared with their
+ * own value; facts of elements are true. */
 #include "index/index.h"
 #include "rewrite/inner.h"
 #include "target/target.h"
@@ -10,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* --- element expressions ------------------------------------------------------------------------------------------------------ */
+/* --- element expressions ------------------------------------------------------------------------------------------ */
 typedef struct {
     const char *target;
     bool approx;
@@ -231,7 +232,7 @@ static void test_sm75(void **state) { (void)state; elements("sm_75"); }
 static void test_sm80(void **state) { (void)state; elements("sm_80"); }
 static void test_sm90(void **state) { (void)state; elements("sm_90"); }
 
-/* --- facts of elements ------------------------------------------------------------------------------------------------------------- */
+/* --- facts of elements -------------------------------------------------------------------------------------------- */
 static void fact_trial(WbbCx *cx, ScType t, uint32_t *claims)
 {
     WbbArena *a = wbb_arena_new(cx);

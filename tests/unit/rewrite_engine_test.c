@@ -1,5 +1,5 @@
-/* rewrite_engine: every rule on indices keeps the value of the term that it rewrites: random index expressions against exact integers. The engine:
- * sums, disabled rules, the audit; rewriting takes linear time. */
+/* rewrite_engine: every rule on indices keeps the value of the term that it rewrites: random index expressions against
+ * exact integers. The engine: sums, disabled rules, the audit; rewriting takes linear time. */
 #include "index/index.h"
 #include "pipe/pipe.h"
 #include "rewrite/inner.h"
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* --- index expressions ------------------------------------------------------------------------------------------------------- */
+/* --- index expressions -------------------------------------------------------------------------------------------- */
 enum { VARS = 3, MAX_TREE = 200 };
 typedef struct {
     char op; /* v: variable, c: constant, + * / %, m: min, M: max */
@@ -174,7 +174,7 @@ static void test_index_rules(void **state)
         if (!counts[i]) fail_msg("%s:%u never fired: %s", ix_tables.rules[i].file, ix_tables.rules[i].line, ix_tables.rules[i].text);
 }
 
-/* --- the engine -------------------------------------------------------------------------------------------------------------- */
+/* --- the engine --------------------------------------------------------------------------------------------------- */
 typedef struct {
     const char *vars, *expr, *want, *disable;
 } Case;
@@ -258,7 +258,7 @@ static void audit_body(WbbCx *cx, void *arg)
 
 static void test_audit_names_the_rule(void **state) { (void)state; succeed_alone(audit_body, NULL); }
 
-/* --- linear time ----------------------------------------------------------------------------------------------------------------- */
+/* --- linear time -------------------------------------------------------------------------------------------------- */
 typedef struct {
     bool tree;
     uint32_t n;

@@ -125,7 +125,8 @@ static void test_conversions(void **state)
     assert_false(sc_eval(OP_TANH, SC_I32, SC_I32, &x, &r));
 }
 
-/* Every code of the small types survives conversion to f64 and back, and values between two codes round to the nearer one. */
+/* Every code of the small types survives conversion to f64 and back, and values between two codes round to the nearer
+ * one. */
 static void test_small_floats(void **state)
 {
     (void)state;
@@ -165,7 +166,8 @@ static void test_loops_and_budgets(void **state)
             assert_true(sc_budget((ScOp)op, (ScType)t, true).ulp >= sc_budget((ScOp)op, (ScType)t, false).ulp);
 }
 
-/* Correctly rounded results from 400-bit arithmetic: for each function the hardest of some thousands of arguments, and two others. */
+/* Correctly rounded results from 400-bit arithmetic: for each function the hardest of some thousands of arguments, and
+ * two others. */
 static const struct {
     ScOp op;
     uint64_t a, b, result;
@@ -253,7 +255,8 @@ static bool close_to(ScType t, uint64_t bits, Wide exact)
     return fabsl(got - exact) <= 0.51L * last_place(t, exact);
 }
 
-/* All values of f16 and bf16 and a sample of f32, against long double: within 0.51 units in the last place; special values as in C. */
+/* All values of f16 and bf16 and a sample of f32, against long double: within 0.51 units in the last place; special
+ * values as in C. */
 static void test_functions_everywhere(void **state)
 {
     (void)state;

@@ -28,7 +28,8 @@ static void run_body(WbbCx *cx, void *arg)
     sim_run(cx, cx->arena, m, &launch, r->buffers, 2, &r->options, &r->report);
 }
 
-/* Runs `body` in one block of n threads: %r1 and %rd1 are in[i] (32 and 64 bits); %rs9, %r9 or %rd9 is stored to out[i]. */
+/* Runs `body` in one block of n threads: %r1 and %rd1 are in[i] (32 and 64 bits); %rs9, %r9 or %rd9 is stored to
+ * out[i]. */
 static void compute(const char *body, int bytes, const uint64_t *in, uint64_t *out, uint32_t n)
 {
     WbbCx *cx = wbb_cx_new();
