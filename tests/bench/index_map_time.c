@@ -84,7 +84,8 @@ static bool file_of_maps(WbbCx *cx, const char *path)
     }
     if (count == 0) return fprintf(stderr, "%s: no map\n", path), false;
     qsort(costs, count, sizeof *costs, by_size);
-    printf("%zu maps: median %.1f us, 99th percentile %.1f us, slowest %.1f us: %s\n", count, costs[count / 2], costs[count * 99 / 100], most, slowest);
+    printf("%zu maps: median %.1f us, 99th percentile %.1f us, slowest %.1f us: %s\n", count, costs[count / 2],
+           costs[count * 99 / 100], most, slowest);
     const bool ok = costs[count / 2] < 20 && costs[count * 99 / 100] < 500;
     wbb_arena_free(a);
     return ok;
@@ -101,7 +102,9 @@ static double sum_of(WbbCx *cx, uint32_t terms, bool mixed)
     wbb_put(&b, ") -> ((");
     for (uint32_t i = 0; i < terms; i++) {
         if (!mixed) wbb_putf(&b, "%sd%u * %u", i ? " + " : "", i, i + 1);
-        else wbb_putf(&b, "%s%s", i ? " + " : "", wbb_format(a, i % 2 ? "(d%u mod 4) * %u" : "(d%u / 4) * %u", i / 2, i % 2 ? 1 : 4));
+        else
+            wbb_putf(&b, "%s%s", i ? " + " : "",
+                     wbb_format(a, i % 2 ? "(d%u mod 4) * %u" : "(d%u / 4) * %u", i / 2, i % 2 ? 1 : 4));
     }
     wbb_put(&b, ") / 64), domain: ");
     for (uint32_t i = 0; i < terms; i++) wbb_putf(&b, "%sd%u in [0, 99]", i ? ", " : "", i);
@@ -118,7 +121,8 @@ static void measure(WbbCx *cx, void *arg)
         for (uint32_t terms = 250; terms <= 4000; terms *= 2) {
             const double c = sum_of(cx, terms, mixed != 0);
             if (terms == 1000) thousand = c;
-            printf("%s of %u terms: %.0f us, %.2f us a term\n", mixed ? "a sum of quotients and remainders" : "a sum", terms, c, c / terms);
+            printf("%s of %u terms: %.0f us, %.2f us a term\n", mixed ? "a sum of quotients and remainders" : "a sum",
+                   terms, c, c / terms);
         }
         *ok &= thousand >= 0 && thousand < 5000;
     }

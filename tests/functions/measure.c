@@ -4,7 +4,8 @@
  * gen/proof/measure.py writes it, and a job on each line of standard input: `ENTRY OP TYPE HOW FIRST LAST STEP NOISE
  * SLACK LIMIT n EDGE..`. Prints a line for each job:
  *
- *     k0 65536 0.50012 3c01 0 0    entry, number of values, largest error, bits of its operands, number of wrong specials, the first
+ *     k0 65536 0.50012 3c01 0 0    entry, number of values, largest error, bits of its operands, number of wrong
+ *                                  specials, the first of them
  *
  * HOW: `all`: the bits FIRST <= bits < LAST by STEP; `drawn`: LAST values from the seed FIRST, half with random bits,
  * half of ordinary size. Edges, in bits, come first, in all pairs where there are two operands. NOISE above 0 is the
@@ -28,7 +29,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_EDGES = 32768, MOST_ELEMENTS = 65536, FIRST_EXACT = 1024, PADDING = 256 }; /* bytes behind a buffer that kernels of other compilers may read */
+/* PADDING: bytes behind a buffer, which kernels of other compilers may read. */
+enum { MOST_EDGES = 32768, MOST_ELEMENTS = 65536, FIRST_EXACT = 1024, PADDING = 256 };
 
 typedef struct {
     uint64_t elements;
@@ -73,7 +75,8 @@ static uint64_t drawn(const Job *j, uint64_t i, uint64_t k)
 /* The number of values, and the i-th. */
 static uint64_t count_of(const Job *j)
 {
-    const uint64_t edges = (uint64_t)j->n_edges, swept = j->all ? (j->last - j->first + j->step - 1) / j->step : j->last;
+    const uint64_t edges = (uint64_t)j->n_edges,
+                   swept = j->all ? (j->last - j->first + j->step - 1) / j->step : j->last;
     return swept + (j->arity == 2 ? edges * edges : edges);
 }
 
@@ -100,7 +103,8 @@ static double distance(const Job *j, double got, long double y)
     if (isinf(y)) return (long double)got == y ? 0 : -1;
     if (y == 0 ? got != 0 : isinf(got) && fabsl(y) < largest - 8 * ex_unit(j->type, largest)) return -1;
     if (got == 0 && !signbit(got) != !signbit(y)) return -1;
-    const long double want = fabsl(y) > limit ? copysignl(limit, y) : y, have = isinf(got) ? copysignl(limit, (long double)got) : (long double)got;
+    const long double want = fabsl(y) > limit ? copysignl(limit, y) : y,
+                      have = isinf(got) ? copysignl(limit, (long double)got) : (long double)got;
     const long double off = fabsl(have - want) - (long double)j->slack;
     return off <= 0 ? 0 : (double)(off / ex_unit(j->type, fminl(fabsl(want), largest)));
 }
@@ -116,7 +120,8 @@ static void judge(Job *j, const uint64_t at[2], uint64_t bits)
         if (off >= 0 && (j->n < FIRST_EXACT || off > j->worst - 0.02)) off = ex_distance(j->op, x, y, got, off);
     } else if (sc_type_info[j->type].bits <= 8) { /* in types without infinity or zero, the conversion decides */
         const double rounded = sc_to_f64(j->type, sc_from_f64(j->type, ex_double(j->op, x, y)));
-        off = got == rounded || (isnan(got) && isnan(rounded)) ? 0 : distance(j, got, (long double)ex_double(j->op, x, y));
+        off = got == rounded || (isnan(got) && isnan(rounded)) ? 0
+                                                               : distance(j, got, (long double)ex_double(j->op, x, y));
     } else off = distance(j, got, (long double)ex_double(j->op, x, y));
     if (off < 0) note_wrong(j, at);
     else if (off > j->worst) {
@@ -167,10 +172,18 @@ static void chunk(WbbCx *cx, Job *j, void *const memory[3], uint64_t from, uint6
     WbbArena *a = wbb_arena_new(cx);
     const int buffers = j->arity + 1, args[3] = {0, 1, 2};
     SimBuffer b[3];
-    for (int i = 0; i < buffers; i++) b[i] = (SimBuffer){.bytes = memory[i == j->arity ? 2 : i], .size = elements * width, .role = i == j->arity ? BD_OUT : BD_IN};
-    const BdLaunch launch = {.entry = j->entry, .grid = {j->shape.blocks, 1, 1}, .block = {j->shape.threads, 1, 1}, .cluster = {1, 1, 1}, .n_args = buffers, .args = args};
+    for (int i = 0; i < buffers; i++)
+        b[i] = (SimBuffer){
+            .bytes = memory[i == j->arity ? 2 : i], .size = elements * width, .role = i == j->arity ? BD_OUT : BD_IN};
+    const BdLaunch launch = {.entry = j->entry,
+                             .grid = {j->shape.blocks, 1, 1},
+                             .block = {j->shape.threads, 1, 1},
+                             .cluster = {1, 1, 1},
+                             .n_args = buffers,
+                             .args = args};
     SimReport report = {0};
-    sim_run(cx, a, j->module, &launch, b, buffers, &(SimOptions){.ulp_noise = j->noise > 0, .seed = (uint64_t)j->noise + from, .padding = PADDING}, &report);
+    sim_run(cx, a, j->module, &launch, b, buffers,
+            &(SimOptions){.ulp_noise = j->noise > 0, .seed = (uint64_t)j->noise + from, .padding = PADDING}, &report);
     if (report.n_faults) wbb_fail(cx, (WbbLoc){0}, "%s: %s", j->entry, report.faults[0]);
     wbb_arena_free(a);
     if (j->type == SC_F32 && j->arity == 1 && j->plain && n <= MOST_ELEMENTS) {
@@ -188,16 +201,19 @@ static void chunk(WbbCx *cx, Job *j, void *const memory[3], uint64_t from, uint6
 static bool next_job(WbbCx *cx, Job *j)
 {
     *j = (Job){.module = j->module, .shape = j->shape};
-    if (scanf("%63s %31s %31s %15s %" SCNi64 " %" SCNi64 " %" SCNi64 " %d %lf %lf %d", j->entry, j->name, j->type_name, j->how, (int64_t *)&j->first, (int64_t *)&j->last,
-              (int64_t *)&j->step, &j->noise, &j->slack, &j->limit, &j->n_edges) != 11)
+    if (scanf("%63s %31s %31s %15s %" SCNi64 " %" SCNi64 " %" SCNi64 " %d %lf %lf %d", j->entry, j->name, j->type_name,
+              j->how, (int64_t *)&j->first, (int64_t *)&j->last, (int64_t *)&j->step, &j->noise, &j->slack, &j->limit,
+              &j->n_edges) != 11)
         return false;
     j->op = ex_named(j->name), j->type = sc_type_named(j->type_name, strlen(j->type_name));
-    if (j->op == OP_NONE || j->type == SC_NONE || j->n_edges > MOST_EDGES || j->n_edges < 0) wbb_fail(cx, (WbbLoc){0}, "%s: not a job", j->entry);
+    if (j->op == OP_NONE || j->type == SC_NONE || j->n_edges > MOST_EDGES || j->n_edges < 0)
+        wbb_fail(cx, (WbbLoc){0}, "%s: not a job", j->entry);
     j->arity = ex_arity(j->op);
     j->width = sc_bytes(j->type), j->mask = sc_mask(j->type);
     j->all = !strcmp(j->how, "all"), j->plain = j->slack <= 0 && j->limit <= 0;
     for (int i = 0; i < j->n_edges; i++)
-        if (scanf("%" SCNx64, &j->edges[i]) != 1) wbb_fail(cx, (WbbLoc){0}, "%s: %d edges expected", j->entry, j->n_edges);
+        if (scanf("%" SCNx64, &j->edges[i]) != 1)
+            wbb_fail(cx, (WbbLoc){0}, "%s: %d edges expected", j->entry, j->n_edges);
     return true;
 }
 
@@ -243,7 +259,9 @@ int main(int argc, char **argv)
         return 2;
     }
     Call call = {argv[1], {MOST_ELEMENTS, 256, 256}};
-    if (argc == 5) call.shape = (Shape){strtoull(argv[2], NULL, 10), (uint32_t)strtoul(argv[3], NULL, 10), (uint32_t)strtoul(argv[4], NULL, 10)};
+    if (argc == 5)
+        call.shape = (Shape){strtoull(argv[2], NULL, 10), (uint32_t)strtoul(argv[3], NULL, 10),
+                             (uint32_t)strtoul(argv[4], NULL, 10)};
     WbbCx *cx = wbb_cx_new();
     const WbbStatus s = wbb_guard(cx, work, &call);
     if (s != WBB_OK) fprintf(stderr, "%s", cx->messages);

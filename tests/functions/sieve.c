@@ -12,7 +12,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#if defined __x86_64__ && defined __gnu_linux__ && defined __GNUC__ && !defined __clang__ && !defined __SANITIZE_ADDRESS__
+#if defined __x86_64__ && defined __gnu_linux__ && defined __GNUC__ && !defined __clang__ &&                           \
+    !defined __SANITIZE_ADDRESS__
 #define CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
 #else
 #define CLONES
@@ -75,13 +76,15 @@ CLONES static bool values(ScOp op, const float *restrict from, double *restrict 
  * correctly rounded and `worst` is at least 0.5. */
 CLONES static void mark(double worst, const float *restrict got, const double *restrict y, uint8_t *restrict suspect)
 {
-    const uint64_t least = bits64(0x1p-126), most = bits64(0x1p127), exponent = UINT64_C(0x7ff) << 52, sign = UINT64_C(1) << 63;
+    const uint64_t least = bits64(0x1p-126), most = bits64(0x1p127), exponent = UINT64_C(0x7ff) << 52,
+                   sign = UINT64_C(1) << 63;
     const bool rounded = worst >= 0.5;
     for (int i = 0; i < BLOCK; i++) {
         const uint64_t size = bits64(y[i]) & ~sign;
         const uint32_t have = bits32(got[i]), plain = have & 0x7fffffff;
         const double unit = of_bits(size & exponent) * 0x1p-23;
-        const bool near = (size >= least) & (size < most) & (plain != 0) & (plain < 0x7f800000) & (fabs((double)got[i] - y[i]) < (worst - 1e-6) * unit);
+        const bool near = (size >= least) & (size < most) & (plain != 0) & (plain < 0x7f800000) &
+                          (fabs((double)got[i] - y[i]) < (worst - 1e-6) * unit);
         const bool same = rounded & (bits32((float)y[i]) == have), nan = (size > exponent) & (plain > 0x7f800000);
         suspect[i] = !(near | same | nan);
     }

@@ -2,7 +2,8 @@
  *
  * A kernel gets a buffer of 256 bytes for each parameter, one block of 64 threads and a small budget of instructions.
  *
- *     CC=clang meson setup build-fuzz -Dfuzz=true && ninja -C build-fuzz && build-fuzz/tests/ptx_fuzz -dict=tests/fuzz/ptx.dict FOLDER
+ *     CC=clang meson setup build-fuzz -Dfuzz=true && ninja -C build-fuzz
+ *     build-fuzz/tests/ptx_fuzz -dict=tests/fuzz/ptx.dict FOLDER
  */
 #include "sim/sim.h"
 
@@ -26,9 +27,19 @@ static void body(WbbCx *cx, void *arg)
     if (!entry) return;
     SimBuffer buffers[BUFFERS];
     for (int i = 0; i < BUFFERS; i++)
-        buffers[i] = (SimBuffer){.bytes = wbb_alloc(a, BUFFER), .size = BUFFER, .role = i ? BD_OUT : BD_IN, .writes = i > 1 ? BD_ATOMIC : BD_ONCE, .initialised = i > 2};
+        buffers[i] = (SimBuffer){.bytes = wbb_alloc(a, BUFFER),
+                                 .size = BUFFER,
+                                 .role = i ? BD_OUT : BD_IN,
+                                 .writes = i > 1 ? BD_ATOMIC : BD_ONCE,
+                                 .initialised = i > 2};
     const SimOptions options = {.check = true, .budget = 2000};
-    const BdLaunch launch = {.entry = entry, .grid = {2, 1, 1}, .block = {64, 1, 1}, .cluster = {1, 1, 1}, .shared = 64, .n_args = c->n_args, .args = args};
+    const BdLaunch launch = {.entry = entry,
+                             .grid = {2, 1, 1},
+                             .block = {64, 1, 1},
+                             .cluster = {1, 1, 1},
+                             .shared = 64,
+                             .n_args = c->n_args,
+                             .args = args};
     SimReport report;
     sim_run(cx, a, m, &launch, buffers, BUFFERS, &options, &report);
 }

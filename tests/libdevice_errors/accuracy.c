@@ -80,7 +80,11 @@ static double erfinv_of(double x)
     const double a = fabs(x);
     if (!(a < 1)) return a == 1 ? copysign(INFINITY, x) : NAN;
     const double guess = sqrt(-log1p(-a)) / 1.2;
-    return copysign(a == 0 ? 0 : a < 1e-6 ? a * (1 / M_2_SQRTPI) : a < 0.5 ? solved(erf, 1, a, guess * guess < a ? a : guess * guess) : solved(erfc, -1, 1 - a, guess), x);
+    return copysign(a == 0     ? 0
+                    : a < 1e-6 ? a * (1 / M_2_SQRTPI)
+                    : a < 0.5  ? solved(erf, 1, a, guess * guess < a ? a : guess * guess)
+                               : solved(erfc, -1, 1 - a, guess),
+                    x);
 }
 
 static double erfcinv_of(double p)
@@ -208,7 +212,8 @@ static void compare32(Job *j, const uint32_t *const in[2], const uint32_t *out, 
         const float got = f32_of(out[i]);
         j->n++;
         if (want == got || (isnan(want) && isnan(got))) continue;
-        const uint64_t d = isnan(want) || isnan(got) ? UINT32_MAX : (uint64_t)llabs(place32(bits32(want)) - place32(out[i]));
+        const uint64_t d = isnan(want) || isnan(got) ? UINT32_MAX
+                                                     : (uint64_t)llabs(place32(bits32(want)) - place32(out[i]));
         note(j, d, (const uint64_t[2]){in[0][i], j->f->arguments == 2 ? in[1][i] : 0}, out[i], bits32(want));
     }
 }
@@ -223,7 +228,9 @@ static void compare64(Job *j, const uint64_t *const in[2], const uint64_t *out, 
         j->n++;
         if (want == got || (isnan(want) && isnan(got))) continue;
         const int64_t a = place64(bits64(want)), b = place64(out[i]);
-        const uint64_t d = isnan(want) || isnan(got) ? UINT32_MAX : a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a;
+        const uint64_t d = isnan(want) || isnan(got) ? UINT32_MAX
+                           : a > b                   ? (uint64_t)a - (uint64_t)b
+                                                     : (uint64_t)b - (uint64_t)a;
         note(j, d, (const uint64_t[2]){in[0][i], j->f->arguments == 2 ? in[1][i] : 0}, out[i], bits64(want));
     }
 }
@@ -244,8 +251,14 @@ static size_t chunk(WbbCx *cx, Job *j, void *const memory[MOST], uint64_t from, 
     WbbArena *a = wbb_arena_new(cx);
     SimBuffer b[MOST];
     const int args[MOST] = {0, 1, 2};
-    for (int i = 0; i < buffers; i++) b[i] = (SimBuffer){.bytes = memory[i], .size = filled * width, .role = i + 1 == buffers ? BD_OUT : BD_IN};
-    const BdLaunch launch = {.entry = j->entry, .grid = {(uint32_t)blocks, 1, 1}, .block = {THREADS, 1, 1}, .cluster = {1, 1, 1}, .n_args = buffers, .args = args};
+    for (int i = 0; i < buffers; i++)
+        b[i] = (SimBuffer){.bytes = memory[i], .size = filled * width, .role = i + 1 == buffers ? BD_OUT : BD_IN};
+    const BdLaunch launch = {.entry = j->entry,
+                             .grid = {(uint32_t)blocks, 1, 1},
+                             .block = {THREADS, 1, 1},
+                             .cluster = {1, 1, 1},
+                             .n_args = buffers,
+                             .args = args};
     SimReport report = {0};
     sim_run(cx, a, j->module, &launch, b, buffers, &(SimOptions){0}, &report);
     if (report.n_faults) wbb_fail(cx, (WbbLoc){0}, "%s", report.faults[0]);
@@ -269,7 +282,10 @@ static bool find(Job *j, const char *name)
     return false;
 }
 
-static void print_value(const Job *j, uint64_t bits) { printf(" %a", j->is_double ? f64_of(bits) : (double)f32_of((uint32_t)bits)); }
+static void print_value(const Job *j, uint64_t bits)
+{
+    printf(" %a", j->is_double ? f64_of(bits) : (double)f32_of((uint32_t)bits));
+}
 
 static void one(WbbCx *cx, Job *j)
 {
@@ -295,7 +311,11 @@ static void work(WbbCx *cx, void *arg)
     const SimModule *m = sim_parse(cx, a, w->argv[1], text);
     for (int i = 2; i + 3 < w->argc; i += 4) {
         char *const *at = w->argv + i;
-        Job j = {.module = m, .entry = wbb_format(a, "k_%s", at[0]), .first = strtoull(at[1], NULL, 0), .last = strtoull(at[2], NULL, 0), .step = strtoull(at[3], NULL, 0)};
+        Job j = {.module = m,
+                 .entry = wbb_format(a, "k_%s", at[0]),
+                 .first = strtoull(at[1], NULL, 0),
+                 .last = strtoull(at[2], NULL, 0),
+                 .step = strtoull(at[3], NULL, 0)};
         if (!find(&j, at[0])) wbb_fail(cx, (WbbLoc){0}, "%s: there is nothing to compare it with", at[0]);
         one(cx, &j);
         printf("%s %llu %llu", at[0], (unsigned long long)j.n, (unsigned long long)j.worst);

@@ -66,10 +66,13 @@ static void test_every_operation(void **state)
     for (int op = 0; op < HLO_OPCODE_COUNT; op++) {
         for (uint32_t k = 0; k < 7 * WBB_LEN(shapes) * WBB_LEN(operands); k++) {
             WbbBuf text = wbb_buf(cx->arena);
-            wbb_putf(&text, "p = f32[8] parameter(0)\nt = ((f32[8]), f32[8]) parameter(1)\nk = token[] after-all()\nr = %s %s(",
-                     shapes[k / 7 % WBB_LEN(shapes)], hlo_opcode_name((HloOpcode)op));
+            wbb_putf(
+                &text,
+                "p = f32[8] parameter(0)\nt = ((f32[8]), f32[8]) parameter(1)\nk = token[] after-all()\nr = %s %s(",
+                shapes[k / 7 % WBB_LEN(shapes)], hlo_opcode_name((HloOpcode)op));
             for (uint32_t n = 0; n < k % 7; n++) wbb_putf(&text, n ? ", %s" : "%s", operands[k / 7 / WBB_LEN(shapes)]);
-            wbb_put(&text, "), dimensions={0}, to_apply={ a = f32[] parameter(0) b = f32[] parameter(1) }, window={size=1}");
+            wbb_put(&text,
+                    "), dimensions={0}, to_apply={ a = f32[] parameter(0) b = f32[] parameter(1) }, window={size=1}");
             Job j = {.arena = wbb_arena_new(cx), .text = text.text, .n = text.n};
             wbb_cx_clear(cx);
             WbbStatus s = wbb_guard(cx, parse, &j);
@@ -85,7 +88,8 @@ static void test_print(void **state)
     WbbCx *cx = *state;
     const char *text =
         "// RUN: nothing\n"
-        "HloModule odd:, is_scheduled=true, entry_computation_layout={(f32[8]{0}, (s32[], f32[2,3]{1,0}))->(f32[], s32[])}\n"
+        "HloModule odd:, is_scheduled=true, entry_computation_layout={(f32[8]{0}, (s32[], f32[2,3]{1,0}))->(f32[], "
+        "s32[])}\n"
         "FileNames\n1 \"a.py\"\n\nStackFrames\n1 {file_location_id=1}\n\n"
         "%add (x: f32[], y: f32[]) -> f32[] {\n"
         "  %x = f32[] parameter(0)\n  %y = f32[] parameter(1)\n"
@@ -105,10 +109,13 @@ static void test_print(void **state)
         "}\n";
     HloModule *m = module_of(cx, text);
     const char *once = printed(cx, m);
-    assert_string_equal(once,
-        "HloModule odd, is_scheduled=true, entry_computation_layout={(f32[8]{0}, (s32[], f32[2,3]{1,0}))->(f32[], s32[])}\n\n"
+    assert_string_equal(
+        once,
+        "HloModule odd, is_scheduled=true, entry_computation_layout={(f32[8]{0}, (s32[], f32[2,3]{1,0}))->(f32[], "
+        "s32[])}\n\n"
         "FileNames\n1 \"a.py\"\nStackFrames\n1 {file_location_id=1}\n\n"
-        "add {\n  x = f32[] parameter(0)\n  y = f32[] parameter(1)\n  ROOT s = f32[] add(x, y)\n}, execution_thread=\"t\"\n\n"
+        "add {\n  x = f32[] parameter(0)\n  y = f32[] parameter(1)\n  ROOT s = f32[] add(x, y)\n}, "
+        "execution_thread=\"t\"\n\n"
         "inline.1 {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT m = f32[] maximum(a, b)\n}\n\n"
         "ENTRY main.1 {\n"
         "  p = f32[8]{0} parameter(0), sharding={devices=[2]<=[2]}\n"
@@ -406,7 +413,8 @@ static void test_large_tuples(void **state)
         wbb_putf(&twice, "(%s, %s)", shape.text, shape.text);
         shape = twice;
     }
-    wbb_putf(&text, "f { p = %s parameter(0) q = %s parameter(1) ROOT z = f32[] constant(0) }\n", shape.text, shape.text);
+    wbb_putf(&text, "f { p = %s parameter(0) q = %s parameter(1) ROOT z = f32[] constant(0) }\n", shape.text,
+             shape.text);
     wbb_put(&text, "ENTRY e {\nt0 = f32[] parameter(0)\n");
     for (int k = 1; k <= 16; k++) wbb_putf(&text, "t%d = tuple(t%d, t%d)\n", k, k - 1, k - 1);
     size_t before = text.n;
@@ -418,7 +426,9 @@ static void test_large_tuples(void **state)
     text.n = before;
     for (int k = 0; k < 100; k++) wbb_putf(&text, "c%d = opt-barrier(t16)\n", k);
     wbb_put(&text, "}");
-    const Bad bad = {text.text, "82:7: error: opt-barrier: the shapes that the text leaves out have more than 4194304 arrays in all"};
+    const Bad bad = {
+        text.text,
+        "82:7: error: opt-barrier: the shapes that the text leaves out have more than 4194304 arrays in all"};
     refuse(cx, &bad, 1);
 }
 
@@ -451,17 +461,20 @@ static void test_fusion(void **state)
 {
     WbbCx *cx = *state;
     HloFusion f = {0};
-    assert_int_equal(fusion_of(cx, BODY "ENTRY e { " P8 "ROOT g = f32[8] fusion(p), kind=kLoop, calls=f }", &f), WBB_OK);
+    assert_int_equal(fusion_of(cx, BODY "ENTRY e { " P8 "ROOT g = f32[8] fusion(p), kind=kLoop, calls=f }", &f),
+                     WBB_OK);
     assert_string_equal(f.name, "g");
     assert_string_equal(f.body->name, "f");
     assert_string_equal(f.fusion->kind, "kLoop");
-    assert_int_equal(fusion_of(cx, BODY "ENTRY e { " P8 "c = copy(p) g = fusion(c), kind=kLoop, calls=f ROOT t = tuple(g) }", &f),
-                     WBB_OK);
+    assert_int_equal(
+        fusion_of(cx, BODY "ENTRY e { " P8 "c = copy(p) g = fusion(c), kind=kLoop, calls=f ROOT t = tuple(g) }", &f),
+        WBB_OK);
     assert_string_equal(f.name, "g");
     assert_int_equal(fusion_of(cx, BODY, &f), WBB_OK);
     assert_null(f.fusion);
     assert_string_equal(f.name, "f");
-    assert_int_equal(fusion_of(cx, BODY "ENTRY e { " P8 "g = fusion(p), calls=f h = fusion(g), calls=f }", &f), WBB_DECLINED);
+    assert_int_equal(fusion_of(cx, BODY "ENTRY e { " P8 "g = fusion(p), calls=f h = fusion(g), calls=f }", &f),
+                     WBB_DECLINED);
     assert_int_equal(cx->why, WHY_MANY_FUSIONS);
     assert_int_equal(fusion_of(cx, BODY "ENTRY e { " P8 "g = fusion(p), calls=f ROOT h = sine(g) }", &f), WBB_DECLINED);
     assert_int_equal(cx->why, WHY_NO_FUSION);
@@ -478,10 +491,12 @@ static void test_lenient(void **state)
     module_of(cx, P24 "r = u8[2,4,4] bitcast-convert(p)\ns = f32[2,4] bitcast-convert(r)");
     module_of(cx, "p = f16[20] parameter(0)\nr = s16[4,5] bitcast(p)");
     assert_true(bits_at(module_of(cx, "m = u64[] constant(-1)")->entry->root, 0) == UINT64_MAX);
-    module_of(cx, "\xef\xbb\xbfHloModule m:\r// Garbage }\rENTRY c1 {\r// Foo\rROOT k = f32[1]{0} constant({12345}) // x\r}");
+    module_of(
+        cx, "\xef\xbb\xbfHloModule m:\r// Garbage }\rENTRY c1 {\r// Foo\rROOT k = f32[1]{0} constant({12345}) // x\r}");
     module_of(cx, "HloModule m:\r\n// Garbage }\r\nENTRY c1 {\r\nROOT k = f32[1] {0} constant({ /* a */ 1 })\r\n}\r\n");
-    module_of(cx, "m { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = add(a, b) }\nENTRY e {\nc = f32[] constant(1)\n"
-                  "r = reduce-window(c, c), to_apply=m }");
+    module_of(
+        cx, "m { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = add(a, b) }\nENTRY e {\nc = f32[] constant(1)\n"
+            "r = reduce-window(c, c), to_apply=m }");
 }
 
 static void test_modules(void **state)
@@ -500,8 +515,9 @@ static void test_modules(void **state)
 static void test_attributes(void **state)
 {
     WbbCx *cx = *state;
-    HloModule *m = module_of(cx, "c = f32[] custom-call(), custom_call_target=\"a\\\"b\", metadata={op_name=\"x, k=9\"}, "
-                                 "k={ 1,-2 , 3}, n=4, s=a_b");
+    HloModule *m = module_of(cx,
+                             "c = f32[] custom-call(), custom_call_target=\"a\\\"b\", metadata={op_name=\"x, k=9\"}, "
+                             "k={ 1,-2 , 3}, n=4, s=a_b");
     const HloInstruction *c = m->entry->root;
     uint32_t n = 0;
     assert_string_equal(c->target, "a\\\"b");
