@@ -1,9 +1,9 @@
-/* fake_cuda_driver: a CUDA driver without a GPU: the entry points that src/gpu uses, with the simulator behind them.
+/* fake_cuda_driver: a CUDA driver that runs kernels in the simulator: the entry points that src/gpu uses.
  *
- * Built as a shared library that tests name in WARPBURG_LIBCUDA. Device memory is the host's, set to 0xa5 before it is given out; a
- * launch hands every allocation to the simulator. FAKE_CUDA_LOG names a file to which each call appends its name;
- * FAKE_CUDA_FAIL="NAME:CODE" makes one entry point return an error; FAKE_CUDA_DEVICES is how many there are, 1; FAKE_CUDA_WRONG
- * flips a bit of what is copied back.
+ * Built as a shared library, which tests name in WARPBURG_LIBCUDA. Device memory is host memory, filled with 0xa5 when
+ * it is allocated; a launch gives every allocation to the simulator. FAKE_CUDA_LOG names a file to which each call
+ * appends its name; FAKE_CUDA_FAIL="NAME:CODE" makes an entry point return an error; FAKE_CUDA_DEVICES is the number of
+ * devices, by default 1; FAKE_CUDA_WRONG flips a bit of what is copied back.
  */
 #include "gpu/driver.h"
 #include "sim/sim.h"
@@ -13,7 +13,8 @@
 #include <string.h>
 
 #define EXPORT __attribute__((visibility("default")))
-enum { MOST = 4096, INVALID = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_PTX = 218, NOT_FOUND = 500, LAUNCH_FAILED = 719 };
+enum { MOST = 4096, INVALID = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_PTX = 218, NOT_FOUND = 500,
+       LAUNCH_FAILED = 719 };
 
 typedef struct {
     char *text, *entry;
@@ -25,7 +26,7 @@ static struct {
 } memory[MOST];
 static double clock_ms;
 
-/* True if the call is to fail, with the code in *code. */
+/* Whether the call must fail, with the code in *code. */
 static int called(const char *name)
 {
     const char *log = getenv("FAKE_CUDA_LOG"), *fail = getenv("FAKE_CUDA_FAIL");
@@ -73,7 +74,10 @@ EXPORT CuResult cuDeviceGetAttribute(int *value, int attribute, CuDevice device)
 {
     (void)device;
     CALLED("cuDeviceGetAttribute");
-    *value = attribute == CU_ATTRIBUTE_MAJOR ? 9 : attribute == CU_ATTRIBUTE_MINOR ? 0 : attribute == CU_ATTRIBUTE_L2_BYTES ? 1 << 16 : 0;
+    *value = attribute == CU_ATTRIBUTE_MAJOR      ? 9
+             : attribute == CU_ATTRIBUTE_MINOR    ? 0
+             : attribute == CU_ATTRIBUTE_L2_BYTES ? 1 << 16
+                                                  : 0;
     return 0;
 }
 
@@ -144,7 +148,7 @@ EXPORT CuResult cuModuleGetFunction(CuHandle *function, CuHandle module, const c
     CALLED("cuModuleGetFunction");
     Module *m = module;
     if (!strstr(m->text, name)) return NOT_FOUND;
-    free(m->entry); /* one kernel a module is enough here */
+    free(m->entry); /* the tests have one kernel in a module */
     m->entry = strcpy(malloc(strlen(name) + 1), name);
     *function = m;
     return 0;
@@ -222,7 +226,7 @@ EXPORT CuResult cuMemsetD8_v2(CuPointer to, unsigned char value, size_t bytes)
     return 0;
 }
 
-/* One launch in the simulator; every allocation is a buffer that may be read and written. */
+/* Runs a launch in the simulator; every allocation is a buffer that may be read and written. */
 typedef struct {
     const Module *module;
     const BdLaunch *launch;
@@ -234,14 +238,19 @@ static void simulate(WbbCx *cx, void *arg)
     Launch *l = arg;
     WbbArena *a = wbb_arena_new(cx);
     SimBuffer *b = WBB_NEW_N(a, SimBuffer, MOST);
-    for (int i = 0; i < MOST; i++) b[i] = (SimBuffer){.bytes = memory[i].at, .size = memory[i].at ? memory[i].bytes : 0, .role = BD_TEMP, .writes = BD_ATOMIC, .initialised = true};
+    for (int i = 0; i < MOST; i++)
+        b[i] = (SimBuffer){.bytes = memory[i].at,
+                           .size = memory[i].at ? memory[i].bytes : 0,
+                           .role = BD_TEMP,
+                           .writes = BD_ATOMIC,
+                           .initialised = true};
     SimReport r = {0};
     sim_run(cx, a, sim_parse(cx, a, "module", l->module->text), l->launch, b, MOST, &(SimOptions){0}, &r);
     l->faults = r.n_faults;
     wbb_arena_free(a);
 }
 
-/* Parameters of the kernel: those between the parentheses behind its name. */
+/* The number of the kernel's parameters, between the parentheses after its name. */
 static int parameters_of(const Module *m)
 {
     int n = 0;
@@ -251,8 +260,8 @@ static int parameters_of(const Module *m)
     return n;
 }
 
-EXPORT CuResult cuLaunchKernel(CuHandle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, CuHandle stream, void **parameters,
-                               void **extra)
+EXPORT CuResult cuLaunchKernel(CuHandle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                               unsigned bz, unsigned shared, CuHandle stream, void **parameters, void **extra)
 {
     (void)stream, (void)extra;
     CALLED("cuLaunchKernel");
@@ -263,7 +272,13 @@ EXPORT CuResult cuLaunchKernel(CuHandle function, unsigned gx, unsigned gy, unsi
         args[i] = holder(*(CuPointer *)parameters[i], 0);
         if (args[i] < 0) return INVALID;
     }
-    const BdLaunch launch = {.entry = m->entry, .grid = {gx, gy, gz}, .block = {bx, by, bz}, .cluster = {1, 1, 1}, .shared = shared, .n_args = n, .args = args};
+    const BdLaunch launch = {.entry = m->entry,
+                             .grid = {gx, gy, gz},
+                             .block = {bx, by, bz},
+                             .cluster = {1, 1, 1},
+                             .shared = shared,
+                             .n_args = n,
+                             .args = args};
     Launch l = {m, &launch, 0};
     WbbCx *cx = wbb_cx_new();
     const WbbStatus s = wbb_guard(cx, simulate, &l);
@@ -311,12 +326,18 @@ EXPORT CuResult cuEventDestroy_v2(CuHandle event)
 
 EXPORT CuResult cuGetErrorName(CuResult error, const char **text)
 {
-    *text = error == OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : error == INVALID_PTX ? "CUDA_ERROR_INVALID_PTX" : error == LAUNCH_FAILED ? "CUDA_ERROR_LAUNCH_FAILED" : NULL;
+    *text = error == OUT_OF_MEMORY   ? "CUDA_ERROR_OUT_OF_MEMORY"
+            : error == INVALID_PTX   ? "CUDA_ERROR_INVALID_PTX"
+            : error == LAUNCH_FAILED ? "CUDA_ERROR_LAUNCH_FAILED"
+                                     : NULL;
     return *text ? 0 : INVALID;
 }
 
 EXPORT CuResult cuGetErrorString(CuResult error, const char **text)
 {
-    *text = error == OUT_OF_MEMORY ? "out of memory" : error == INVALID_PTX ? "a PTX JIT compilation failed" : error == LAUNCH_FAILED ? "unspecified launch failure" : NULL;
+    *text = error == OUT_OF_MEMORY   ? "out of memory"
+            : error == INVALID_PTX   ? "a PTX JIT compilation failed"
+            : error == LAUNCH_FAILED ? "unspecified launch failure"
+                                     : NULL;
     return *text ? 0 : INVALID;
 }

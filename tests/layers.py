@@ -64,14 +64,14 @@ MAY_CALL = {  # modules or files, with the reason; None: anything
 CIRCLES: List[Tuple[str, str, str]] = [
     ("base", "map string", "not recursive: interned strings are in a map, which calls wbb_hash of string.c"),
     ("base", "arena context", "a context owns arenas; an arena that gets no memory fails through its context"),
-    ("emit", "address bits choose function kernel reduce scope value", "recursive: a step of emit_value needs the values of its operands"),
     ("eval", "apply bits bounds bounds_complex bounds_float bounds_int complex compute control conv demand dot eval exact fold gather lanes mac move "
      "perturb random recall reduce scan scatter select_scatter sort window",
      "recursive: an operation demands elements of its operands, which their operations compute"),
     ("hlo", "parse parse_attributes", "recursive: an attribute may be a computation, whose instructions have attributes"),
     ("ir", "expression parse statement term", "recursive, as the grammar is: functions hold statements, statements expressions, expressions functions' names"),
-    ("llvm", "build function statement", "recursive: a value may call a function, whose body is built of statements and values"),
-    ("llvm", "forms type", "not recursive: type.c calls ll_is_packed and ll_parts of forms.c"),
+    ("main", "complete dispatch help man parse", "not recursive: main_program_options is in dispatch.c, and main_synopsis in help.c"),
+    ("main", "rules rules_ablate rules_cover rules_diff rules_list rules_new rules_test rules_trace rules_why",
+     "not recursive: rules.c has the commands and the functions that they share"),
     ("rewrite", "builder guards match replacement sums", "recursive: what a rule builds is rewritten as it is built"),
     ("sim", "atomic barrier block convert copy cores decode decode_flow decode_lanes decode_rare lanes_op matrix memory operand parse run shadow system warp",
      "not recursive: the tables of instructions name functions that call what the files of the tables share"),

@@ -1,8 +1,8 @@
-/* What simplifying an index map costs.
+/* index_map_time.c: the time of simplifying index maps.
  *
- * Needs a file with the text of a map a line; leaves on stdout the median and the 99th percentile of one simplification, each map read
- * into a graph of its own (reading is not counted), the best of some rounds; then sums of many terms, where time must grow with their
- * number alone. Exit 1 beyond a bound.
+ * Needs files with the text of a map on each line. Prints the median and the 99th percentile of the time of one
+ * simplification, without reading the map, the best of several rounds; then the times of sums of many terms, which must
+ * be linear. Exit 1 beyond a bound.
  *
  *     python3 tests/bench/index_map_time.py build
  */
@@ -17,7 +17,7 @@ enum { ROUNDS = 5, MAX_MAPS = 200000 };
 
 static const RwTables no_tables = {.name = "none"};
 
-/* Of this process alone: others on the machine do not count. */
+/* Processor time of this process. */
 static double cpu_us(void)
 {
     struct timespec t;
@@ -45,7 +45,7 @@ static void simplify(WbbCx *cx, void *arg)
     wbb_arena_free(a);
 }
 
-/* The best of some rounds; below 0 where the text is refused. */
+/* The time of one simplification, the best of several rounds; negative where the text is refused. */
 static double cost(WbbCx *cx, const char *text, size_t n)
 {
     double best = -1;
@@ -84,13 +84,15 @@ static bool file_of_maps(WbbCx *cx, const char *path)
     }
     if (count == 0) return fprintf(stderr, "%s: no map\n", path), false;
     qsort(costs, count, sizeof *costs, by_size);
-    printf("%zu maps: median %.1f us, 99th percentile %.1f us, slowest %.1f us: %s\n", count, costs[count / 2], costs[count * 99 / 100], most, slowest);
+    printf("%zu maps: median %.1f us, 99th percentile %.1f us, slowest %.1f us: %s\n", count, costs[count / 2],
+           costs[count * 99 / 100], most, slowest);
     const bool ok = costs[count / 2] < 20 && costs[count * 99 / 100] < 500;
     wbb_arena_free(a);
     return ok;
 }
 
-/* terms: like d0 * 1 + d1 * 2 + .. under `/`, and as results of their own. `mixed`: divisions and remainders among the terms. */
+/* A map with so many terms, as d0 * 1 + d1 * 2 + .. under `/`, and as results of their own. `mixed`: some terms are
+ * divisions and remainders. */
 static double sum_of(WbbCx *cx, uint32_t terms, bool mixed)
 {
     WbbArena *a = wbb_arena_new(cx);
@@ -100,7 +102,9 @@ static double sum_of(WbbCx *cx, uint32_t terms, bool mixed)
     wbb_put(&b, ") -> ((");
     for (uint32_t i = 0; i < terms; i++) {
         if (!mixed) wbb_putf(&b, "%sd%u * %u", i ? " + " : "", i, i + 1);
-        else wbb_putf(&b, "%s%s", i ? " + " : "", wbb_format(a, i % 2 ? "(d%u mod 4) * %u" : "(d%u / 4) * %u", i / 2, i % 2 ? 1 : 4));
+        else
+            wbb_putf(&b, "%s%s", i ? " + " : "",
+                     wbb_format(a, i % 2 ? "(d%u mod 4) * %u" : "(d%u / 4) * %u", i / 2, i % 2 ? 1 : 4));
     }
     wbb_put(&b, ") / 64), domain: ");
     for (uint32_t i = 0; i < terms; i++) wbb_putf(&b, "%sd%u in [0, 99]", i ? ", " : "", i);
@@ -117,7 +121,8 @@ static void measure(WbbCx *cx, void *arg)
         for (uint32_t terms = 250; terms <= 4000; terms *= 2) {
             const double c = sum_of(cx, terms, mixed != 0);
             if (terms == 1000) thousand = c;
-            printf("%s of %u terms: %.0f us, %.2f us a term\n", mixed ? "a sum of quotients and remainders" : "a sum", terms, c, c / terms);
+            printf("%s of %u terms: %.0f us, %.2f us a term\n", mixed ? "a sum of quotients and remainders" : "a sum",
+                   terms, c, c / terms);
         }
         *ok &= thousand >= 0 && thousand < 5000;
     }

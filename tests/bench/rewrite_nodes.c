@@ -1,12 +1,13 @@
-/* rewrite_nodes.c: how long a pass takes per node, and how often rules are looked up.
+/* rewrite_nodes.c: the time of a pass for each node, and how often rules are looked up.
  *
- *     rewrite_nodes random N [TARGET]   random operations of all types; prints nanoseconds a node, visits a node, firings
- *     rewrite_nodes linear [TARGET]     a chain and a balanced tree of 1,000, 10,000 and 100,000 nodes; exit 1 where visits a node
- *                                       grow by more than 5 %, or time a node more than fourfold
+ *     rewrite_nodes random N [TARGET]   random operations of all types; prints nanoseconds and visits a node, and
+ *                                       the number of firings
+ *     rewrite_nodes linear [TARGET]     a chain and a balanced tree of 1,000, 10,000 and 100,000 nodes; exit 1 where
+ *                                       visits a node grow by more than 5 %, or time a node more than fourfold
  *
- * The best of several runs, each on a graph of its own, in one context, which keeps the memory: after the first run the system's pages
- * are there. Where assertions are on, the second sweep, which must change nothing, is part of the time: `meson setup -Dbuildtype=release
- * -Db_ndebug=true` for what the engine takes.
+ * Each time is the best of several runs, each on a graph of its own, in one context, so that later runs need no new
+ * memory. With assertions the time includes the second sweep, which checks that nothing changes; `meson setup
+ * -Dbuildtype=release -Db_ndebug=true` is without it.
  */
 #include "rewrite/rewrite.h"
 #include "target/target.h"
@@ -27,7 +28,7 @@ typedef struct {
 
 static uint64_t seed;
 
-/* Of this process alone: others on the machine do not count. */
+/* Processor time of this process. */
 static double cpu_ns(void) { return (double)clock() * (1e9 / CLOCKS_PER_SEC); }
 
 static uint32_t below(uint32_t n)
@@ -54,7 +55,7 @@ static void store(IrKernel *k, uint32_t buffer, uint32_t at, IrRef value)
     s->value = value;
 }
 
-/* One operation of type t on values that are there already. */
+/* A random operation of type t on earlier values. */
 static IrRef operation(IrGraph *g, ScType t, const IrRef *pool, uint32_t n)
 {
     static const ScOp both[] = {OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_REM, OP_MAX, OP_MIN, OP_NEG, OP_ABS, OP_SIGN, OP_SELECT, OP_SELECT};
@@ -62,7 +63,9 @@ static IrRef operation(IrGraph *g, ScType t, const IrRef *pool, uint32_t n)
     static const ScOp floats[] = {OP_FLOOR, OP_CEIL, OP_SQRT, OP_EXP, OP_LOG, OP_SIN, OP_COS, OP_RSQRT, OP_POW, OP_FMA, OP_FMA};
     const bool is_float = sc_is_float(t);
     const uint32_t common = below(2);
-    const ScOp op = common ? both[below(WBB_LEN(both))] : is_float ? floats[below(WBB_LEN(floats))] : ints[below(WBB_LEN(ints))];
+    const ScOp op = common     ? both[below(WBB_LEN(both))]
+                    : is_float ? floats[below(WBB_LEN(floats))]
+                               : ints[below(WBB_LEN(ints))];
     const IrType type = IR_TYPE(t, 0);
     IrRef x[3] = {0, 0, 0};
     for (int i = 0; i < sc_op_info[op].arity; i++) {
@@ -90,7 +93,8 @@ static void random_terms(IrKernel *k, uint32_t n)
 static void chain(IrKernel *k, uint32_t n)
 {
     IrRef x = leaf(k->g, SC_F32, 0);
-    for (uint32_t i = 0; i < n; i++) x = ir_node(k->g, i % 3 ? OP_ADD : OP_MUL, IR_TYPE(SC_F32, 0), 0, x, leaf(k->g, SC_F32, 1 + i % 7), 0, 0);
+    for (uint32_t i = 0; i < n; i++)
+        x = ir_node(k->g, i % 3 ? OP_ADD : OP_MUL, IR_TYPE(SC_F32, 0), 0, x, leaf(k->g, SC_F32, 1 + i % 7), 0, 0);
     store(k, 0, 0, x);
 }
 
@@ -130,8 +134,8 @@ static void measure(Job *job)
         if (wbb_guard(cx, once, job) != WBB_OK) fprintf(stderr, "%s\n", cx->messages), exit(1);
     }
     wbb_cx_free(cx);
-    printf("%-6s %6u nodes: %6.1f ns a node, %.2f million nodes a second, %.3f visits a node, %u firings\n", job->shape, job->nodes, job->ns,
-           1e3 / job->ns, (double)job->visits / job->nodes, job->firings);
+    printf("%-6s %6u nodes: %6.1f ns a node, %.2f million nodes a second, %.3f visits a node, %u firings\n", job->shape,
+           job->nodes, job->ns, 1e3 / job->ns, (double)job->visits / job->nodes, job->firings);
 }
 
 static int linear(const char *target)
@@ -145,7 +149,8 @@ static int linear(const char *target)
             measure(&job);
             const double visits = (double)job.visits / job.nodes;
             if (n == 1000) first_visits = visits, first_ns = job.ns;
-            if (visits > first_visits * 1.05) bad = 1, printf("visits a node grow from %.3f to %.3f\n", first_visits, visits);
+            if (visits > first_visits * 1.05)
+                bad = 1, printf("visits a node grow from %.3f to %.3f\n", first_visits, visits);
             if (job.ns > first_ns * 4) bad = 1, printf("time a node grows from %.1f to %.1f ns\n", first_ns, job.ns);
         }
     }
@@ -155,7 +160,8 @@ static int linear(const char *target)
 int main(int argc, char **argv)
 {
     if (argc > 1 && !strcmp(argv[1], "linear")) return linear(argc > 2 ? argv[2] : "sm_90");
-    if (argc < 3 || strcmp(argv[1], "random")) return fputs("usage: rewrite_nodes random N [TARGET] | linear [TARGET]\n", stderr), 2;
+    if (argc < 3 || strcmp(argv[1], "random"))
+        return fputs("usage: rewrite_nodes random N [TARGET] | linear [TARGET]\n", stderr), 2;
     Job job = {.shape = "random", .target = argc > 3 ? argv[3] : "sm_90", .n = (uint32_t)strtoul(argv[2], NULL, 10)};
     if (!tg_find(job.target)) return fprintf(stderr, "%s: no such target\n", job.target), 2;
     measure(&job);

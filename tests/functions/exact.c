@@ -1,7 +1,7 @@
-/* exact: the functions by libm in double and long double, and by MPFR with 200 bits.
+/* exact: functions of floats, by libm in double and long double, and by MPFR with 200 bits.
  *
- * Needs MPFR; leaves exact.h. libm's double is off by less than 2^-28 units of an f32, its long double by a few thousandths
- * of a unit of an f64: enough to find where an error is largest, which MPFR then measures.
+ * Needs MPFR; leaves exact.h. libm's double is off by less than 2^-28 units of an f32, its long double by a few
+ * thousandths of a unit of an f64: enough to find where an error is largest, which MPFR then measures.
  *
  *     ex_double(OP_LOGISTIC, -800, 0) = 0; ex_long of the same = 3.67e-348
  */
@@ -27,19 +27,25 @@ ScOp ex_named(const char *name)
 
 int ex_arity(ScOp op) { return (int)op >= OP_COUNT ? 1 : sc_op_info[op].arity; }
 
-/* Newton's steps on whichever of erf and 1 - erf keeps its digits, from an approximation that is off by a few thousandths. */
+/* Newton's iteration on erf or 1 - erf, whichever does not cancel, from an approximation with an error of a few
+ * thousandths. */
 static long double erf_inverse(long double x)
 {
     const long double size = fabsl(x), half_root_pi = 0.8862269254527580136490837416705726L;
     if (!(size < 1)) return size == 1 ? copysignl(INFINITY, x) : NAN;
-    if (size < 1e-3L) return x == 0 ? x : x * half_root_pi * (1 + 0.2617993877991494365385536152732919L * x * x + 0.14393173084921978L * x * x * x * x);
-    const long double l = logl(1 - size * size), m = 4.3307467508L + l / 2; /* Winitzki's */
+    if (size < 1e-3L)
+        return x == 0 ? x
+                      : x * half_root_pi *
+                            (1 + 0.2617993877991494365385536152732919L * x * x + 0.14393173084921978L * x * x * x * x);
+    const long double l = logl(1 - size * size), m = 4.3307467508L + l / 2; /* Winitzki's approximation */
     long double y = sqrtl(sqrtl(m * m - l / 0.147L) - m);
-    for (int i = 0; i < 5; i++) y += (size < 0.5L ? size - erfl(y) : erfcl(y) - (1 - size)) * half_root_pi * expl(y * y);
+    for (int i = 0; i < 5; i++)
+        y += (size < 0.5L ? size - erfl(y) : erfcl(y) - (1 - size)) * half_root_pi * expl(y * y);
     return copysignl(y, x);
 }
 
-/* By the recurrence to where the asymptotic series is exact, by reflection below 0: Abramowitz and Stegun, 6.3.5, 6.3.7, 6.3.18. */
+/* By the recurrence to where the asymptotic series is exact, by reflection below 0: Abramowitz and Stegun, 6.3.5,
+ * 6.3.7, 6.3.18. */
 static long double digamma(long double x)
 {
     const long double pi = 3.1415926535897932384626433832795029L;
@@ -48,63 +54,70 @@ static long double digamma(long double x)
     long double less = 0;
     for (; x < 30; x++) less += 1 / x;
     const long double z = 1 / (x * x);
-    return logl(x) - 0.5L / x - z * (1 / 12.0L - z * (1 / 120.0L - z * (1 / 252.0L - z * (1 / 240.0L - z * (1 / 132.0L - z * (691 / 32760.0L - z / 12)))))) - less;
+    return logl(x) - 0.5L / x -
+           z * (1 / 12.0L -
+                z * (1 / 120.0L -
+                     z * (1 / 252.0L - z * (1 / 240.0L - z * (1 / 132.0L - z * (691 / 32760.0L - z / 12)))))) -
+           less;
 }
 
-/* Both zeros and infinities as IEEE 754-2008, 9.2.1 has them. */
+/* Zeros and infinities of both signs as in IEEE 754-2008, 9.2.1. */
 static long double rsqrt_long(long double x) { return x == 0 ? copysignl(INFINITY, x) : 1 / sqrtl(x); }
 
-#define OF(NAME, T, s)                                                                                       \
-    static T NAME(ScOp op, T x, T y)                                                                         \
-    {                                                                                                        \
-        switch ((int)op) {                                                                                   \
-        case EX_ERFC: return erfc##s(x);                                                                     \
-        case EX_LGAMMA: return lgamma##s(x);                                                                 \
-        case EX_ERF_INV: return (T)erf_inverse((long double)x);                                              \
-        case EX_DIGAMMA: return (T)digamma((long double)x);                                                  \
-        case OP_EXP: return exp##s(x);                                                                       \
-        case OP_EXPM1: return expm1##s(x);                                                                   \
-        case OP_EXP2: return exp2##s(x);                                                                     \
-        case OP_LOG: return log##s(x);                                                                       \
-        case OP_LOG1P: return log1p##s(x);                                                                   \
-        case OP_LOG2: return log2##s(x);                                                                     \
-        case OP_LOGISTIC: return x < 0 ? exp##s(x) / (1 + exp##s(x)) : 1 / (1 + exp##s(-x));                 \
-        case OP_TANH: return tanh##s(x);                                                                     \
-        case OP_TAN: return tan##s(x);                                                                       \
-        case OP_SIN: return sin##s(x);                                                                       \
-        case OP_COS: return cos##s(x);                                                                       \
-        case OP_SINH: return sinh##s(x);                                                                     \
-        case OP_COSH: return cosh##s(x);                                                                     \
-        case OP_ASIN: return asin##s(x);                                                                     \
-        case OP_ACOS: return acos##s(x);                                                                     \
-        case OP_ATAN: return atan##s(x);                                                                     \
-        case OP_ASINH: return asinh##s(x);                                                                   \
-        case OP_ACOSH: return acosh##s(x);                                                                   \
-        case OP_ATANH: return atanh##s(x);                                                                   \
-        case OP_ERF: return erf##s(x);                                                                       \
-        case OP_SQRT: return sqrt##s(x);                                                                     \
-        case OP_RSQRT: return (T)rsqrt_long((long double)x);                                                 \
-        case OP_CBRT: return cbrt##s(x);                                                                     \
-        case OP_RCP: return 1 / x;                                                                           \
-        case OP_POW: return isinf(x) ? (T)pow((double)x, (double)y) : pow##s(x, y); /* glibc's powl errs at -inf */ \
-        case OP_ATAN2: return atan2##s(x, y);                                                                \
-        case OP_HYPOT: return hypot##s(x, y);                                                                \
-        case OP_DIV: return x / y;                                                                           \
-        case OP_REM: return fmod##s(x, y);                                                                   \
-        case OP_FLOOR: return floor##s(x);                                                                   \
-        case OP_CEIL: return ceil##s(x);                                                                     \
-        case OP_TRUNC: return trunc##s(x);                                                                   \
-        case OP_ROUND_EVEN: return rint##s(x);                                                               \
-        case OP_ROUND_AFZ: return round##s(x);                                                               \
-        case OP_SIGN: return x > 0 ? 1 : x < 0 ? -1 : x;                                                     \
-        case OP_ABS: return fabs##s(x);                                                                      \
-        case OP_NEG: return -x;                                                                              \
-        case OP_ADD: return x + y;                                                                           \
-        case OP_SUB: return x - y;                                                                           \
-        case OP_MUL: return x * y;                                                                           \
-        case OP_COPYSIGN: return copysign##s(x, y);                                                          \
-        default: fprintf(stderr, "no reference for %s\n", (int)op < OP_COUNT ? sc_op_info[op].name : "a formula"); exit(2);                     \
-        }                                                                                                    \
+#define OF(NAME, T, s)                                                                                                 \
+    static T NAME(ScOp op, T x, T y)                                                                                   \
+    {                                                                                                                  \
+        switch ((int)op) {                                                                                             \
+        case EX_ERFC: return erfc##s(x);                                                                               \
+        case EX_LGAMMA: return lgamma##s(x);                                                                           \
+        case EX_ERF_INV: return (T)erf_inverse((long double)x);                                                        \
+        case EX_DIGAMMA: return (T)digamma((long double)x);                                                            \
+        case OP_EXP: return exp##s(x);                                                                                 \
+        case OP_EXPM1: return expm1##s(x);                                                                             \
+        case OP_EXP2: return exp2##s(x);                                                                               \
+        case OP_LOG: return log##s(x);                                                                                 \
+        case OP_LOG1P: return log1p##s(x);                                                                             \
+        case OP_LOG2: return log2##s(x);                                                                               \
+        case OP_LOGISTIC: return x < 0 ? exp##s(x) / (1 + exp##s(x)) : 1 / (1 + exp##s(-x));                           \
+        case OP_TANH: return tanh##s(x);                                                                               \
+        case OP_TAN: return tan##s(x);                                                                                 \
+        case OP_SIN: return sin##s(x);                                                                                 \
+        case OP_COS: return cos##s(x);                                                                                 \
+        case OP_SINH: return sinh##s(x);                                                                               \
+        case OP_COSH: return cosh##s(x);                                                                               \
+        case OP_ASIN: return asin##s(x);                                                                               \
+        case OP_ACOS: return acos##s(x);                                                                               \
+        case OP_ATAN: return atan##s(x);                                                                               \
+        case OP_ASINH: return asinh##s(x);                                                                             \
+        case OP_ACOSH: return acosh##s(x);                                                                             \
+        case OP_ATANH: return atanh##s(x);                                                                             \
+        case OP_ERF: return erf##s(x);                                                                                 \
+        case OP_SQRT: return sqrt##s(x);                                                                               \
+        case OP_RSQRT: return (T)rsqrt_long((long double)x);                                                           \
+        case OP_CBRT: return cbrt##s(x);                                                                               \
+        case OP_RCP: return 1 / x;                                                                                     \
+        case OP_POW:                                                                                                   \
+            return isinf(x) ? (T)pow((double)x, (double)y) : pow##s(x, y); /* glibc's powl is wrong at -inf */         \
+        case OP_ATAN2: return atan2##s(x, y);                                                                          \
+        case OP_HYPOT: return hypot##s(x, y);                                                                          \
+        case OP_DIV: return x / y;                                                                                     \
+        case OP_REM: return fmod##s(x, y);                                                                             \
+        case OP_FLOOR: return floor##s(x);                                                                             \
+        case OP_CEIL: return ceil##s(x);                                                                               \
+        case OP_TRUNC: return trunc##s(x);                                                                             \
+        case OP_ROUND_EVEN: return rint##s(x);                                                                         \
+        case OP_ROUND_AFZ: return round##s(x);                                                                         \
+        case OP_SIGN: return x > 0 ? 1 : x < 0 ? -1 : x;                                                               \
+        case OP_ABS: return fabs##s(x);                                                                                \
+        case OP_NEG: return -x;                                                                                        \
+        case OP_ADD: return x + y;                                                                                     \
+        case OP_SUB: return x - y;                                                                                     \
+        case OP_MUL: return x * y;                                                                                     \
+        case OP_COPYSIGN: return copysign##s(x, y);                                                                    \
+        default:                                                                                                       \
+            fprintf(stderr, "no reference for %s\n", (int)op < OP_COUNT ? sc_op_info[op].name : "a formula");          \
+            exit(2);                                                                                                   \
+        }                                                                                                              \
     }
 OF(of_double, double, )
 OF(of_long, long double, l)
@@ -112,14 +125,14 @@ OF(of_long, long double, l)
 double ex_double(ScOp op, double x, double y) { return of_double(op, x, y); }
 long double ex_long(ScOp op, double x, double y) { return of_long(op, (long double)x, (long double)y); }
 
-/* --- types -------------------------------------------------------------------------------------------------------------------- */
+/* --- types -------------------------------------------------------------------------------------------------------- */
 typedef struct {
     int fraction, least; /* bits of it; exponent of the last place of subnormals */
     long double largest;
     bool known;
 } Format;
 
-/* Read off the type's values: the distance of 2 and its next, the smallest value, the largest. */
+/* Derived from the type's values: the distance of 2 and the next value, the smallest value, the largest. */
 static Format format_of(ScType t)
 {
     static Format all[SC_TYPE_COUNT];
@@ -151,7 +164,7 @@ long double ex_unit(ScType t, long double x)
 
 long double ex_largest(ScType t) { return format_of(t).largest; }
 
-/* --- 200 bits ------------------------------------------------------------------------------------------------------------------- */
+/* --- 200 bits ----------------------------------------------------------------------------------------------------- */
 enum { PRECISION = 200 };
 
 typedef int One(mpfr_t, const mpfr_t, mpfr_rnd_t);

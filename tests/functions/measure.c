@@ -1,17 +1,20 @@
-/* measure: how far a function's results are from the exact ones, in fractions of a unit in the last place, and where it is worst.
+/* measure: the largest error of a function in the simulator, in units in the last place, and where it occurs.
  *
- * Needs PTX whose kernel ENTRY stores op(a[i], b[i]) for i below ELEMENTS, 65536 in blocks of 256 where that is not said (gen/proof/measure.py
- * writes it; or another compiler's), and a job a line on standard
- * input: `ENTRY OP TYPE HOW FIRST LAST STEP NOISE SLACK LIMIT n EDGE..`. Leaves a line a job:
+ * Needs PTX whose kernel ENTRY stores op(a[i], b[i]) for i below ELEMENTS (by default 65536, in blocks of 256), as
+ * gen/proof/measure.py writes it, and a job on each line of standard input: `ENTRY OP TYPE HOW FIRST LAST STEP NOISE
+ * SLACK LIMIT n EDGE..`. Prints a line for each job:
  *
- *     k0 65536 0.50012 3c01 0 0    entry, how many values, worst and the bits of its operands, how many wrong special results and the first
+ *     k0 65536 0.50012 3c01 0 0    entry, number of values, largest error, bits of its operands, number of wrong
+ *                                  specials, the first of them
  *
- * The unit is that of the exact result; infinity stands one step above the largest value; what misses by less than SLACK misses by
- * nothing. A nan, infinity or zero that should be another, or a zero of the wrong sign, is no distance and is counted. Exact is: libm in
- * double for up to 32 bits; for f64 MPFR with 200 bits wherever long double finds the error near the worst, and for the first values
- * anyway. HOW: `all` FIRST <= bits < LAST by STEP; `drawn` LAST values from seed FIRST, half of any bits, half of ordinary size. Edges, in
- * bits, come first, in all pairs where there are two operands. NOISE above 0 moves approximate instructions within their bounds, as this
- * seed says. Operands beyond LIMIT are not judged, where it is not 0.
+ * HOW: `all`: the bits FIRST <= bits < LAST by STEP; `drawn`: LAST values from the seed FIRST, half with random bits,
+ * half of ordinary size. Edges, in bits, come first, in all pairs where there are two operands. NOISE above 0 is the
+ * seed of errors of approximate instructions within their bounds. Errors below SLACK count as 0. Operands beyond LIMIT
+ * are skipped, unless it is 0.
+ *
+ * The unit is that of the exact result; infinity counts as the value after the largest. A wrong nan, infinity, zero or
+ * sign of zero is no error in units; it is counted apart. The exact result is libm's in double for up to 32 bits. For
+ * f64 it is MPFR's with 200 bits for the first values, and wherever long double finds an error near the largest.
  *
  *     echo 'k0 exp f32 all 0 0x100000000 257 0 0 0 1 42b17218' | measure k.ptx
  */
@@ -26,7 +29,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_EDGES = 32768, MOST_ELEMENTS = 65536, FIRST_EXACT = 1024, PADDING = 256 }; /* bytes that other compilers' kernels may read behind a buffer */
+/* PADDING: bytes behind a buffer, which kernels of other compilers may read. */
+enum { MOST_EDGES = 32768, MOST_ELEMENTS = 65536, FIRST_EXACT = 1024, PADDING = 256 };
 
 typedef struct {
     uint64_t elements;
@@ -39,7 +43,7 @@ typedef struct {
     ScType type;
     int arity;
     size_t width; /* bytes of a value */
-    bool all, plain; /* HOW; nothing is let through: neither SLACK nor LIMIT */
+    bool all, plain; /* HOW; neither SLACK nor LIMIT is set */
     uint64_t mask, first, last, step;
     int noise;
     double slack, limit;
@@ -59,7 +63,7 @@ static uint64_t mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* Operand k of value i: any bits, or between 2^-20 and 2^7 in size, by turns. */
+/* Operand k of value i: alternately random bits, and between 2^-20 and 2^7 in size. */
 static uint64_t drawn(const Job *j, uint64_t i, uint64_t k)
 {
     const uint64_t h = mix(i * 2 + k + UINT64_C(0x9e3779b97f4a7c15) * (j->first + 1));
@@ -68,10 +72,11 @@ static uint64_t drawn(const Job *j, uint64_t i, uint64_t k)
     return sc_from_f64(j->type, ldexp(1 + (double)(h & 0xfffffffffffff) * 0x1p-52, exponent) * (h >> 57 & 1 ? -1 : 1));
 }
 
-/* How many values there are, and the i-th. */
+/* The number of values, and the i-th. */
 static uint64_t count_of(const Job *j)
 {
-    const uint64_t edges = (uint64_t)j->n_edges, swept = j->all ? (j->last - j->first + j->step - 1) / j->step : j->last;
+    const uint64_t edges = (uint64_t)j->n_edges,
+                   swept = j->all ? (j->last - j->first + j->step - 1) / j->step : j->last;
     return swept + (j->arity == 2 ? edges * edges : edges);
 }
 
@@ -84,13 +89,13 @@ static uint64_t value_of(const Job *j, uint64_t i, uint64_t k)
     return drawn(j, i, k);
 }
 
-/* --- judging ------------------------------------------------------------------------------------------------------------------ */
+/* --- judging ------------------------------------------------------------------------------------------------------ */
 static void note_wrong(Job *j, const uint64_t at[2])
 {
     if (!j->wrong++) memcpy(j->wrong_at, at, sizeof j->wrong_at);
 }
 
-/* The distance of `got` from y, which is exact to long double's accuracy; negative: another special value than y. */
+/* The error of `got` where y is the exact result in long double; negative if `got` is a wrong special value. */
 static double distance(const Job *j, double got, long double y)
 {
     const long double largest = ex_largest(j->type), limit = largest + ex_unit(j->type, largest);
@@ -98,7 +103,8 @@ static double distance(const Job *j, double got, long double y)
     if (isinf(y)) return (long double)got == y ? 0 : -1;
     if (y == 0 ? got != 0 : isinf(got) && fabsl(y) < largest - 8 * ex_unit(j->type, largest)) return -1;
     if (got == 0 && !signbit(got) != !signbit(y)) return -1;
-    const long double want = fabsl(y) > limit ? copysignl(limit, y) : y, have = isinf(got) ? copysignl(limit, (long double)got) : (long double)got;
+    const long double want = fabsl(y) > limit ? copysignl(limit, y) : y,
+                      have = isinf(got) ? copysignl(limit, (long double)got) : (long double)got;
     const long double off = fabsl(have - want) - (long double)j->slack;
     return off <= 0 ? 0 : (double)(off / ex_unit(j->type, fminl(fabsl(want), largest)));
 }
@@ -112,9 +118,10 @@ static void judge(Job *j, const uint64_t at[2], uint64_t bits)
     if (j->type == SC_F64) {
         off = distance(j, got, ex_long(j->op, x, y));
         if (off >= 0 && (j->n < FIRST_EXACT || off > j->worst - 0.02)) off = ex_distance(j->op, x, y, got, off);
-    } else if (sc_type_info[j->type].bits <= 8) { /* what has no infinity, or no zero, is as its conversion has it */
+    } else if (sc_type_info[j->type].bits <= 8) { /* in types without infinity or zero, the conversion decides */
         const double rounded = sc_to_f64(j->type, sc_from_f64(j->type, ex_double(j->op, x, y)));
-        off = got == rounded || (isnan(got) && isnan(rounded)) ? 0 : distance(j, got, (long double)ex_double(j->op, x, y));
+        off = got == rounded || (isnan(got) && isnan(rounded)) ? 0
+                                                               : distance(j, got, (long double)ex_double(j->op, x, y));
     } else off = distance(j, got, (long double)ex_double(j->op, x, y));
     if (off < 0) note_wrong(j, at);
     else if (off > j->worst) {
@@ -123,7 +130,7 @@ static void judge(Job *j, const uint64_t at[2], uint64_t bits)
     }
 }
 
-/* Of f32 most results are clearly no further off than what was seen before, and need no long double to know it. */
+/* Most errors of f32 are clearly below the largest so far, and need no long double. */
 static void judge_f32(Job *j, const float *x, const float *result, uint64_t n)
 {
     static uint8_t suspect[MOST_ELEMENTS];
@@ -139,7 +146,7 @@ static void judge_f32(Job *j, const float *x, const float *result, uint64_t n)
     }
 }
 
-/* The operands of values from..from + n; what is beyond is the first again. */
+/* The operands of values from..from + n; beyond the last value the first is repeated. */
 static void put_operands(const Job *j, void *const memory[3], uint64_t from, uint64_t n)
 {
     const size_t width = j->width;
@@ -152,7 +159,7 @@ static void put_operands(const Job *j, void *const memory[3], uint64_t from, uin
     for (uint64_t i = 0; i < j->shape.elements; i++)
         for (uint64_t k = 0; k < (uint64_t)j->arity; k++) {
             const uint64_t v = value_of(j, from + (i < n ? i : 0), k);
-            memcpy((char *)memory[k] + i * width, &v, width); /* low bytes first, as every host here has them */
+            memcpy((char *)memory[k] + i * width, &v, width); /* the host is little-endian */
         }
 }
 
@@ -165,10 +172,18 @@ static void chunk(WbbCx *cx, Job *j, void *const memory[3], uint64_t from, uint6
     WbbArena *a = wbb_arena_new(cx);
     const int buffers = j->arity + 1, args[3] = {0, 1, 2};
     SimBuffer b[3];
-    for (int i = 0; i < buffers; i++) b[i] = (SimBuffer){.bytes = memory[i == j->arity ? 2 : i], .size = elements * width, .role = i == j->arity ? BD_OUT : BD_IN};
-    const BdLaunch launch = {.entry = j->entry, .grid = {j->shape.blocks, 1, 1}, .block = {j->shape.threads, 1, 1}, .cluster = {1, 1, 1}, .n_args = buffers, .args = args};
+    for (int i = 0; i < buffers; i++)
+        b[i] = (SimBuffer){
+            .bytes = memory[i == j->arity ? 2 : i], .size = elements * width, .role = i == j->arity ? BD_OUT : BD_IN};
+    const BdLaunch launch = {.entry = j->entry,
+                             .grid = {j->shape.blocks, 1, 1},
+                             .block = {j->shape.threads, 1, 1},
+                             .cluster = {1, 1, 1},
+                             .n_args = buffers,
+                             .args = args};
     SimReport report = {0};
-    sim_run(cx, a, j->module, &launch, b, buffers, &(SimOptions){.ulp_noise = j->noise > 0, .seed = (uint64_t)j->noise + from, .padding = PADDING}, &report);
+    sim_run(cx, a, j->module, &launch, b, buffers,
+            &(SimOptions){.ulp_noise = j->noise > 0, .seed = (uint64_t)j->noise + from, .padding = PADDING}, &report);
     if (report.n_faults) wbb_fail(cx, (WbbLoc){0}, "%s: %s", j->entry, report.faults[0]);
     wbb_arena_free(a);
     if (j->type == SC_F32 && j->arity == 1 && j->plain && n <= MOST_ELEMENTS) {
@@ -186,16 +201,19 @@ static void chunk(WbbCx *cx, Job *j, void *const memory[3], uint64_t from, uint6
 static bool next_job(WbbCx *cx, Job *j)
 {
     *j = (Job){.module = j->module, .shape = j->shape};
-    if (scanf("%63s %31s %31s %15s %" SCNi64 " %" SCNi64 " %" SCNi64 " %d %lf %lf %d", j->entry, j->name, j->type_name, j->how, (int64_t *)&j->first, (int64_t *)&j->last,
-              (int64_t *)&j->step, &j->noise, &j->slack, &j->limit, &j->n_edges) != 11)
+    if (scanf("%63s %31s %31s %15s %" SCNi64 " %" SCNi64 " %" SCNi64 " %d %lf %lf %d", j->entry, j->name, j->type_name,
+              j->how, (int64_t *)&j->first, (int64_t *)&j->last, (int64_t *)&j->step, &j->noise, &j->slack, &j->limit,
+              &j->n_edges) != 11)
         return false;
     j->op = ex_named(j->name), j->type = sc_type_named(j->type_name, strlen(j->type_name));
-    if (j->op == OP_NONE || j->type == SC_NONE || j->n_edges > MOST_EDGES || j->n_edges < 0) wbb_fail(cx, (WbbLoc){0}, "%s: not a job", j->entry);
+    if (j->op == OP_NONE || j->type == SC_NONE || j->n_edges > MOST_EDGES || j->n_edges < 0)
+        wbb_fail(cx, (WbbLoc){0}, "%s: not a job", j->entry);
     j->arity = ex_arity(j->op);
     j->width = sc_bytes(j->type), j->mask = sc_mask(j->type);
     j->all = !strcmp(j->how, "all"), j->plain = j->slack <= 0 && j->limit <= 0;
     for (int i = 0; i < j->n_edges; i++)
-        if (scanf("%" SCNx64, &j->edges[i]) != 1) wbb_fail(cx, (WbbLoc){0}, "%s: %d edges expected", j->entry, j->n_edges);
+        if (scanf("%" SCNx64, &j->edges[i]) != 1)
+            wbb_fail(cx, (WbbLoc){0}, "%s: %d edges expected", j->entry, j->n_edges);
     return true;
 }
 
@@ -241,7 +259,9 @@ int main(int argc, char **argv)
         return 2;
     }
     Call call = {argv[1], {MOST_ELEMENTS, 256, 256}};
-    if (argc == 5) call.shape = (Shape){strtoull(argv[2], NULL, 10), (uint32_t)strtoul(argv[3], NULL, 10), (uint32_t)strtoul(argv[4], NULL, 10)};
+    if (argc == 5)
+        call.shape = (Shape){strtoull(argv[2], NULL, 10), (uint32_t)strtoul(argv[3], NULL, 10),
+                             (uint32_t)strtoul(argv[4], NULL, 10)};
     WbbCx *cx = wbb_cx_new();
     const WbbStatus s = wbb_guard(cx, work, &call);
     if (s != WBB_OK) fprintf(stderr, "%s", cx->messages);

@@ -1,10 +1,10 @@
-/* sieve: which results of f32 may be further off than what was seen before; exact.c judges these alone.
+/* sieve: marks the results of f32 whose error may exceed the largest so far, so that exact.c need measure only these.
  *
- * Needs: exact.h; to be compiled with -ffast-math, with which libm has functions of vectors (glibc's, off by 4 units of a double at most,
- * which is 2^-27 of one of f32). Leaves: marks. Without such a libm the same loops are as slow as exact.c. Nothing here relies on what
- * comparisons say of nan: specials are told by their bits.
+ * Needs exact.h, and -ffast-math, with which glibc has vector functions (with errors of 4 units of a double at most,
+ * 2^-27 of a unit of f32). Leaves marks. Without vector functions it is as slow as exact.c. Comparisons with nan are
+ * undefined under -ffast-math, so special values are recognised by their bits.
  *
- *     exp at 65536 arguments of which none is worse than the worst: no mark, in a tenth of the time
+ *     exp at 65536 arguments without a larger error: no mark, in a tenth of the time
  */
 #include "exact.h"
 
@@ -12,7 +12,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#if defined __x86_64__ && defined __gnu_linux__ && defined __GNUC__ && !defined __clang__ && !defined __SANITIZE_ADDRESS__
+#if defined __x86_64__ && defined __gnu_linux__ && defined __GNUC__ && !defined __clang__ &&                           \
+    !defined __SANITIZE_ADDRESS__
 #define CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
 #else
 #define CLONES
@@ -48,7 +49,7 @@ static inline double of_bits(uint64_t b)
     }                                                                                                        \
     return true;
 
-/* Of a block; false: this function is not here. */
+/* The exact results of a block; false if the function is not known here. */
 CLONES static bool values(ScOp op, const float *restrict from, double *restrict y)
 {
     switch (op) {
@@ -71,16 +72,19 @@ CLONES static bool values(ScOp op, const float *restrict from, double *restrict 
     }
 }
 
-/* A result is let pass that is nearer than the worst, where the exact one is ordinary; else what rounding the exact one gives, or a nan like it. */
+/* No mark where the exact result is ordinary and the error is below `worst`, where both are nan, or where the result is
+ * correctly rounded and `worst` is at least 0.5. */
 CLONES static void mark(double worst, const float *restrict got, const double *restrict y, uint8_t *restrict suspect)
 {
-    const uint64_t least = bits64(0x1p-126), most = bits64(0x1p127), exponent = UINT64_C(0x7ff) << 52, sign = UINT64_C(1) << 63;
+    const uint64_t least = bits64(0x1p-126), most = bits64(0x1p127), exponent = UINT64_C(0x7ff) << 52,
+                   sign = UINT64_C(1) << 63;
     const bool rounded = worst >= 0.5;
     for (int i = 0; i < BLOCK; i++) {
         const uint64_t size = bits64(y[i]) & ~sign;
         const uint32_t have = bits32(got[i]), plain = have & 0x7fffffff;
         const double unit = of_bits(size & exponent) * 0x1p-23;
-        const bool near = (size >= least) & (size < most) & (plain != 0) & (plain < 0x7f800000) & (fabs((double)got[i] - y[i]) < (worst - 1e-6) * unit);
+        const bool near = (size >= least) & (size < most) & (plain != 0) & (plain < 0x7f800000) &
+                          (fabs((double)got[i] - y[i]) < (worst - 1e-6) * unit);
         const bool same = rounded & (bits32((float)y[i]) == have), nan = (size > exponent) & (plain > 0x7f800000);
         suspect[i] = !(near | same | nan);
     }

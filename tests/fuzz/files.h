@@ -1,5 +1,5 @@
-/* files.h: a fuzzer as a program that runs the files it is named, for machines without libFuzzer and for a crash that is to be seen
- * again. A fuzzer includes it behind its LLVMFuzzerTestOneInput; without -DFUZZ_FILES it is nothing.
+/* files.h: makes a fuzzer a program that reads the given files, for machines without libFuzzer and to reproduce a
+ * crash. A fuzzer includes it after its LLVMFuzzerTestOneInput. Without -DFUZZ_FILES it has no effect.
  *
  *     cc -DFUZZ_FILES tests/fuzz/map_fuzz.c .. && ./map_fuzz crash-1234
  */

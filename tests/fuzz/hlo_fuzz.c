@@ -1,8 +1,8 @@
-/* hlo_fuzz: any bytes are read as HLO text or refused with a place; what is read prints to text that reads and prints the same, and
- * so does its normal form.
+/* hlo_fuzz: any bytes are read as HLO text or refused at a place. What is read prints to a text that reads and prints
+ * the same, and so does its normal form.
  *
- * Needs: libFuzzer (clang -fsanitize=fuzzer,address,undefined), the modules base, scalar and hlo; or -DFUZZ_FILES and any
- * compiler, which gives a program that runs the files it is named. Leaves: a crash where the promise does not hold.
+ * Needs libFuzzer (clang -fsanitize=fuzzer,address,undefined) and the modules base, scalar and hlo. With -DFUZZ_FILES
+ * any compiler makes a program that reads the given files (files.h). Crashes where the property does not hold.
  *
  *     python3 tests/fuzz/hlo_fuzz.py build-fuzz/tests/hlo_fuzz 600
  */
@@ -54,7 +54,7 @@ static void normalise(WbbCx *cx, void *arg)
     for (uint32_t k = 0; k < j->n_modules; k++) j->normal[k] = *hlo_normalise(cx, j->arena, j->modules[k]);
 }
 
-/* Printing a huge repeated shape may meet the arena's limit: that is no finding. */
+/* Printing a huge repeated shape may reach the arena's limit, which is no failure. */
 static void check_again(WbbCx *cx, Job *j)
 {
     if (wbb_guard(cx, print, j) != WBB_OK) return;
@@ -88,7 +88,7 @@ static void check_normal_form(WbbCx *cx, Job *j)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-    /* Neither the end nor a NUL behind it may be relied on. */
+    /* A copy of the exact size, so that a sanitizer detects reads beyond the end. */
     char *text = malloc(n ? n : 1);
     WbbCx *cx = wbb_cx_new();
     if (!cx || !text) abort();

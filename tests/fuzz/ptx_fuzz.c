@@ -1,8 +1,9 @@
-/* ptx_fuzz: whatever text comes in, the reader of PTX accepts it or refuses it with a place; a kernel that it accepts runs to an end.
+/* ptx_fuzz: any text is read as PTX or refused at a place, and a kernel that is read runs to an end.
  *
- * A kernel gets as many buffers of 256 bytes as it has parameters, one block of 64 threads and few steps.
+ * A kernel gets a buffer of 256 bytes for each parameter, one block of 64 threads and a small budget of instructions.
  *
- *     CC=clang meson setup build-fuzz -Dfuzz=true && ninja -C build-fuzz && build-fuzz/tests/ptx_fuzz -dict=tests/fuzz/ptx.dict FOLDER
+ *     CC=clang meson setup build-fuzz -Dfuzz=true && ninja -C build-fuzz
+ *     build-fuzz/tests/ptx_fuzz -dict=tests/fuzz/ptx.dict FOLDER
  */
 #include "sim/sim.h"
 
@@ -26,9 +27,19 @@ static void body(WbbCx *cx, void *arg)
     if (!entry) return;
     SimBuffer buffers[BUFFERS];
     for (int i = 0; i < BUFFERS; i++)
-        buffers[i] = (SimBuffer){.bytes = wbb_alloc(a, BUFFER), .size = BUFFER, .role = i ? BD_OUT : BD_IN, .writes = i > 1 ? BD_ATOMIC : BD_ONCE, .initialised = i > 2};
+        buffers[i] = (SimBuffer){.bytes = wbb_alloc(a, BUFFER),
+                                 .size = BUFFER,
+                                 .role = i ? BD_OUT : BD_IN,
+                                 .writes = i > 1 ? BD_ATOMIC : BD_ONCE,
+                                 .initialised = i > 2};
     const SimOptions options = {.check = true, .budget = 2000};
-    const BdLaunch launch = {.entry = entry, .grid = {2, 1, 1}, .block = {64, 1, 1}, .cluster = {1, 1, 1}, .shared = 64, .n_args = c->n_args, .args = args};
+    const BdLaunch launch = {.entry = entry,
+                             .grid = {2, 1, 1},
+                             .block = {64, 1, 1},
+                             .cluster = {1, 1, 1},
+                             .shared = 64,
+                             .n_args = c->n_args,
+                             .args = args};
     SimReport report;
     sim_run(cx, a, m, &launch, buffers, BUFFERS, &options, &report);
 }
@@ -40,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!text) return 0;
     if (size) memcpy(text, data, size);
     text[size] = 0;
-    for (int n = 2; n < 4; n++) { /* most kernels have two or three parameters; another number is refused */
+    for (int n = 2; n < 4; n++) { /* most kernels have two or three parameters; a wrong number is refused */
         WbbCx *cx = wbb_cx_new();
         if (!cx) break;
         wbb_arena_limit(cx->arena, (size_t)1 << 30);

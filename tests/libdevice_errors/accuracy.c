@@ -1,14 +1,15 @@
-/* accuracy: how far a function of libdevice, run in the simulator, is from the right result.
+/* accuracy: the largest error of a function of libdevice in the simulator.
  *
- * Needs PTX with a kernel k_FUNCTION that applies the function to each element of its buffers. Prints one line: how many arguments, the largest
- * distance, and the argument where it is. The distance is NVIDIA's: units in the last place between the result and the correctly
- * rounded one, so an integer. What is right is libm in double precision for f32, and in long double for f64. A nan is right where
- * libm has one; both zeros count as one place, since only values are published.
+ * Needs PTX with a kernel k_FUNCTION that applies the function to each element of its buffers. Prints one line: the
+ * number of arguments, the largest error, and the argument where it occurs. The error is NVIDIA's measure: the distance
+ * from the correctly rounded result in units in the last place, an integer. The correct result is libm's, in double for
+ * f32 and in long double for f64. A nan is correct where libm has one; zeros of both signs count as equal, since only
+ * values are published.
  *
- *     accuracy expf.ptx expf 0 4294967296 257   ->   expf 16711936 1 0x1.285aa4p-13 0x1.0012cp+0 0x1.0012bep+0
+ *     libdevice_errors expf.ptx expf 0 4294967296 257   ->   expf 16711936 1 0x1.285aa4p-13 0x1.0012cp+0 0x1.0012bep+0
  *
- * f32 of one argument: bit patterns first, first + step, .. below last. All else: `last - first` pairs or values that a generator
- * makes of `first`, half of them of ordinary size, half of any bits.
+ * f32 of one argument: bit patterns first, first + step, .. below last. All others: `last - first` random pairs or
+ * values from the seed `first`, half of ordinary size, half with random bits.
  */
 #define _XOPEN_SOURCE 700 /* Bessel functions */
 #include "base/base.h"
@@ -28,7 +29,7 @@ typedef struct {
     double (*two)(double, double);
     long double (*one_long)(long double);
     long double (*two_long)(long double, long double);
-    double low, high; /* judged arguments of one-argument functions; 0, 0: all */
+    double low, high; /* interval of compared arguments, with one argument; 0, 0: all */
 } Function;
 
 static double rsqrt_of(double x) { return 1 / sqrt(x); }
@@ -44,7 +45,7 @@ static long double rhypot_long(long double x, long double y) { return 1 / hypotl
 static long double exp10_long(long double x) { return powl(10, x); }
 static const long double pi_long = 3.14159265358979323846264338327950288L;
 
-/* The argument is cut down exactly first: nearest multiple of a half, then a small angle. */
+/* Reduces the argument exactly to the nearest multiple of a half and a small angle. */
 static long double sinpi_long(long double x)
 {
     if (!isfinite(x)) return NAN;
@@ -63,7 +64,7 @@ static long double cospi_long(long double x)
     return quarter == 1 || quarter == 2 ? -v : v;
 }
 
-/* Solves erfc(y) = p or erf(y) = p for y >= 0 by Halley's steps from `y`. */
+/* Solves erfc(y) = p or erf(y) = p for y >= 0 by Halley's iteration from `y`. */
 static double solved(double (*f)(double), double sign, double p, double y)
 {
     for (int i = 0; i < 60; i++) {
@@ -79,7 +80,11 @@ static double erfinv_of(double x)
     const double a = fabs(x);
     if (!(a < 1)) return a == 1 ? copysign(INFINITY, x) : NAN;
     const double guess = sqrt(-log1p(-a)) / 1.2;
-    return copysign(a == 0 ? 0 : a < 1e-6 ? a * (1 / M_2_SQRTPI) : a < 0.5 ? solved(erf, 1, a, guess * guess < a ? a : guess * guess) : solved(erfc, -1, 1 - a, guess), x);
+    return copysign(a == 0     ? 0
+                    : a < 1e-6 ? a * (1 / M_2_SQRTPI)
+                    : a < 0.5  ? solved(erf, 1, a, guess * guess < a ? a : guess * guess)
+                               : solved(erfc, -1, 1 - a, guess),
+                    x);
 }
 
 static double erfcinv_of(double p)
@@ -90,7 +95,7 @@ static double erfcinv_of(double p)
 
 static double normcdfinv_of(double p) { return p >= 0 && p <= 1 ? -M_SQRT2 * erfcinv_of(2 * p) : NAN; }
 
-/* erfc's own series far out, where it underflows. */
+/* The asymptotic series of erfc, where erfc underflows. */
 static double erfcx_of(double x)
 {
     if (x > 50) return M_2_SQRTPI / 2 / x * (1 - 1 / (2 * x * x) + 3 / (4 * x * x * x * x));
@@ -109,7 +114,7 @@ static const Function functions[] = {
     {"sqrt", 1, sqrt, NULL, sqrt_long, NULL, 0, 0},
     {"fdim", 2, NULL, fdim, NULL, fdim_long, 0, 0},
     {"nearbyint", 1, nearbyint, NULL, nearbyintl, NULL, 0, 0},
-    {"lgamma", 1, lgamma, NULL, lgammal, NULL, -2.264, INFINITY}, /* published for what is outside of -10.001 .. -2.264 */
+    {"lgamma", 1, lgamma, NULL, lgammal, NULL, -2.264, INFINITY}, /* published for arguments outside of -10.001 .. -2.264 */
     {"rsqrt", 1, rsqrt_of, NULL, rsqrt_long, NULL, 0, 0},
     {"rcbrt", 1, rcbrt_of, NULL, rcbrt_long, NULL, 0, 0},
     {"rhypot", 2, NULL, rhypot_of, NULL, rhypot_long, 0, 0},
@@ -138,7 +143,7 @@ typedef struct {
     uint64_t got, wanted;
 } Job;
 
-/* Bits in the order of the values; both zeros are at 0. */
+/* An integer in the order of the values; both zeros are 0. */
 static int64_t place32(uint32_t u) { return u >> 31 ? -(int64_t)(u & 0x7fffffffu) : (int64_t)u; }
 static int64_t place64(uint64_t u) { return u >> 63 ? -(int64_t)(u & INT64_MAX) : (int64_t)u; }
 
@@ -174,7 +179,7 @@ static uint64_t mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* Argument number k of element i: any bits, or a value between 2^-20 and 2^7 in size, by turns. */
+/* Argument k of element i: alternately random bits, and between 2^-20 and 2^7 in size. */
 static uint64_t sampled(const Job *j, uint64_t i, uint64_t k)
 {
     const uint64_t h = mix(i * 2 + k + UINT64_C(0x9e3779b97f4a7c15) * (j->first + 1));
@@ -207,7 +212,8 @@ static void compare32(Job *j, const uint32_t *const in[2], const uint32_t *out, 
         const float got = f32_of(out[i]);
         j->n++;
         if (want == got || (isnan(want) && isnan(got))) continue;
-        const uint64_t d = isnan(want) || isnan(got) ? UINT32_MAX : (uint64_t)llabs(place32(bits32(want)) - place32(out[i]));
+        const uint64_t d = isnan(want) || isnan(got) ? UINT32_MAX
+                                                     : (uint64_t)llabs(place32(bits32(want)) - place32(out[i]));
         note(j, d, (const uint64_t[2]){in[0][i], j->f->arguments == 2 ? in[1][i] : 0}, out[i], bits32(want));
     }
 }
@@ -222,12 +228,14 @@ static void compare64(Job *j, const uint64_t *const in[2], const uint64_t *out, 
         j->n++;
         if (want == got || (isnan(want) && isnan(got))) continue;
         const int64_t a = place64(bits64(want)), b = place64(out[i]);
-        const uint64_t d = isnan(want) || isnan(got) ? UINT32_MAX : a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a;
+        const uint64_t d = isnan(want) || isnan(got) ? UINT32_MAX
+                           : a > b                   ? (uint64_t)a - (uint64_t)b
+                                                     : (uint64_t)b - (uint64_t)a;
         note(j, d, (const uint64_t[2]){in[0][i], j->f->arguments == 2 ? in[1][i] : 0}, out[i], bits64(want));
     }
 }
 
-/* One launch: elements `from` on, at most CHUNK of them; returns how many. */
+/* A launch with at most CHUNK elements, beginning with `from`; returns their number. */
 static size_t chunk(WbbCx *cx, Job *j, void *const memory[MOST], uint64_t from, uint64_t count)
 {
     const size_t n = (size_t)WBB_MIN(count - from, (uint64_t)CHUNK), width = j->is_double ? 8 : 4;
@@ -237,14 +245,20 @@ static size_t chunk(WbbCx *cx, Job *j, void *const memory[MOST], uint64_t from, 
     for (uint64_t i = 0; i < filled; i++) {
         for (uint64_t k = 0; k < (uint64_t)j->f->arguments; k++) {
             const uint64_t v = all ? j->first + (from + i) * j->step : sampled(j, from + i, k);
-            memcpy((char *)memory[k] + i * width, &v, width); /* low bytes first, as every host here has them */
+            memcpy((char *)memory[k] + i * width, &v, width); /* the host is little-endian */
         }
     }
     WbbArena *a = wbb_arena_new(cx);
     SimBuffer b[MOST];
     const int args[MOST] = {0, 1, 2};
-    for (int i = 0; i < buffers; i++) b[i] = (SimBuffer){.bytes = memory[i], .size = filled * width, .role = i + 1 == buffers ? BD_OUT : BD_IN};
-    const BdLaunch launch = {.entry = j->entry, .grid = {(uint32_t)blocks, 1, 1}, .block = {THREADS, 1, 1}, .cluster = {1, 1, 1}, .n_args = buffers, .args = args};
+    for (int i = 0; i < buffers; i++)
+        b[i] = (SimBuffer){.bytes = memory[i], .size = filled * width, .role = i + 1 == buffers ? BD_OUT : BD_IN};
+    const BdLaunch launch = {.entry = j->entry,
+                             .grid = {(uint32_t)blocks, 1, 1},
+                             .block = {THREADS, 1, 1},
+                             .cluster = {1, 1, 1},
+                             .n_args = buffers,
+                             .args = args};
     SimReport report = {0};
     sim_run(cx, a, j->module, &launch, b, buffers, &(SimOptions){0}, &report);
     if (report.n_faults) wbb_fail(cx, (WbbLoc){0}, "%s", report.faults[0]);
@@ -268,7 +282,10 @@ static bool find(Job *j, const char *name)
     return false;
 }
 
-static void print_value(const Job *j, uint64_t bits) { printf(" %a", j->is_double ? f64_of(bits) : (double)f32_of((uint32_t)bits)); }
+static void print_value(const Job *j, uint64_t bits)
+{
+    printf(" %a", j->is_double ? f64_of(bits) : (double)f32_of((uint32_t)bits));
+}
 
 static void one(WbbCx *cx, Job *j)
 {
@@ -294,7 +311,11 @@ static void work(WbbCx *cx, void *arg)
     const SimModule *m = sim_parse(cx, a, w->argv[1], text);
     for (int i = 2; i + 3 < w->argc; i += 4) {
         char *const *at = w->argv + i;
-        Job j = {.module = m, .entry = wbb_format(a, "k_%s", at[0]), .first = strtoull(at[1], NULL, 0), .last = strtoull(at[2], NULL, 0), .step = strtoull(at[3], NULL, 0)};
+        Job j = {.module = m,
+                 .entry = wbb_format(a, "k_%s", at[0]),
+                 .first = strtoull(at[1], NULL, 0),
+                 .last = strtoull(at[2], NULL, 0),
+                 .step = strtoull(at[3], NULL, 0)};
         if (!find(&j, at[0])) wbb_fail(cx, (WbbLoc){0}, "%s: there is nothing to compare it with", at[0]);
         one(cx, &j);
         printf("%s %llu %llu", at[0], (unsigned long long)j.n, (unsigned long long)j.worst);

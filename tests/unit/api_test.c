@@ -9,9 +9,12 @@
 
 #include <cmocka.h>
 
-static const char good[] = "HloModule f\n\nENTRY e {\n  p = f32[1024]{0} parameter(0)\n  ROOT r = f32[1024]{0} negate(p)\n}\n";
-static const char bad[] = "HloModule f\n\nENTRY e {\n  p = f32[1024]{0} parameter(0)\n  ROOT r = f32[1024]{0} frobnicate(p)\n}\n";
-static const char empty[] = "HloModule f\n\nENTRY e {\n  p = f32[0]{0} parameter(0)\n  ROOT r = f32[0]{0} negate(p)\n}\n";
+static const char good[] =
+    "HloModule f\n\nENTRY e {\n  p = f32[1024]{0} parameter(0)\n  ROOT r = f32[1024]{0} negate(p)\n}\n";
+static const char bad[] =
+    "HloModule f\n\nENTRY e {\n  p = f32[1024]{0} parameter(0)\n  ROOT r = f32[1024]{0} frobnicate(p)\n}\n";
+static const char empty[] =
+    "HloModule f\n\nENTRY e {\n  p = f32[0]{0} parameter(0)\n  ROOT r = f32[0]{0} negate(p)\n}\n";
 
 static void test_compile(void **state)
 {

@@ -1,4 +1,5 @@
-/* bundle: a bundle is read back as written, bad descriptors are refused at their place, data keeps its order and bits. */
+/* bundle: a bundle is read back as written, bad descriptors are refused at their place, data keeps its order and
+ * bits. */
 #include "bundle/bundle.h"
 
 #include "unit.h"
@@ -7,12 +8,45 @@ static const int args[] = {0, 1, 0};
 
 static Bundle sample(BdBuffer buffers[2], BdLaunch *launch)
 {
-    buffers[0] = (BdBuffer){.role = BD_IN, .type = "bf16", .rank = 2, .dims = {3, 4}, .minor_to_major = {0, 1}, .bits = 16, .bytes = 24, .align = 16, .alias = -1};
-    buffers[1] = (BdBuffer){.role = BD_OUT, .type = "s4", .rank = 1, .dims = {5}, .minor_to_major = {0}, .bits = 4, .bytes = 3, .align = 16, .alias = -1,
-                            .init = BD_INIT_ZERO, .writes = BD_SOME};
-    *launch = (BdLaunch){.entry = "k\"1", .grid = {7, 1, 1}, .block = {128, 2, 1}, .cluster = {1, 1, 1}, .shared = 64, .n_args = 3, .args = args};
-    return (Bundle){.version = BD_VERSION, .compiler = "warpburg test", .target = "sm_90", .hash = "00ff", .n_buffers = 2, .buffers = buffers,
-                    .n_launches = 1, .launches = launch, .ptx = ".version 8.8\n", .hlo = "HloModule m\n", .cubin = "\0\1\2", .cubin_bytes = 3};
+    buffers[0] = (BdBuffer){.role = BD_IN,
+                            .type = "bf16",
+                            .rank = 2,
+                            .dims = {3, 4},
+                            .minor_to_major = {0, 1},
+                            .bits = 16,
+                            .bytes = 24,
+                            .align = 16,
+                            .alias = -1};
+    buffers[1] = (BdBuffer){.role = BD_OUT,
+                            .type = "s4",
+                            .rank = 1,
+                            .dims = {5},
+                            .minor_to_major = {0},
+                            .bits = 4,
+                            .bytes = 3,
+                            .align = 16,
+                            .alias = -1,
+                            .init = BD_INIT_ZERO,
+                            .writes = BD_SOME};
+    *launch = (BdLaunch){.entry = "k\"1",
+                         .grid = {7, 1, 1},
+                         .block = {128, 2, 1},
+                         .cluster = {1, 1, 1},
+                         .shared = 64,
+                         .n_args = 3,
+                         .args = args};
+    return (Bundle){.version = BD_VERSION,
+                    .compiler = "warpburg test",
+                    .target = "sm_90",
+                    .hash = "00ff",
+                    .n_buffers = 2,
+                    .buffers = buffers,
+                    .n_launches = 1,
+                    .launches = launch,
+                    .ptx = ".version 8.8\n",
+                    .hlo = "HloModule m\n",
+                    .cubin = "\0\1\2",
+                    .cubin_bytes = 3};
 }
 
 static void round_trip(WbbCx *cx, void *arg)
@@ -81,7 +115,8 @@ static void test_json(void **state)
 {
     (void)state;
     WbbCx *cx = wbb_cx_new();
-    BdJson *v = bd_json_parse(cx, cx->arena, "x", "{\"a\\u00e9\\ud83d\\ude00\": [1, -9223372036854775808, 9223372036854775808, true]}");
+    BdJson *v = bd_json_parse(cx, cx->arena, "x",
+                              "{\"a\\u00e9\\ud83d\\ude00\": [1, -9223372036854775808, 9223372036854775808, true]}");
     const BdJson *list = bd_json_get(v, "a\xc3\xa9\xf0\x9f\x98\x80");
     assert_non_null(list);
     assert_int_equal(list->n, 4);
@@ -108,7 +143,8 @@ static void test_layout(void **state)
     assert_memory_equal(physical, expected, sizeof expected);
     bd_to_logical(cx, &b, physical, back);
     assert_memory_equal(back, logical, sizeof logical);
-    for (int64_t i = 0; i < 6; i++) assert_int_equal(physical[bd_physical_index(b.dims, b.minor_to_major, 2, i)], logical[i]);
+    for (int64_t i = 0; i < 6; i++)
+        assert_int_equal(physical[bd_physical_index(b.dims, b.minor_to_major, 2, i)], logical[i]);
 
     BdBuffer s4 = {.type = "s4", .rank = 1, .dims = {5}, .minor_to_major = {0}, .bits = 4, .bytes = 3};
     const int8_t values[] = {-8, 7, -1, 0, 3};

@@ -1,5 +1,5 @@
-/* emit: kernels of small fusions, run thread by thread by a small interpreter of IR statements. Every element of every output is stored
- * exactly once, with the evaluator's value. */
+/* emit: kernels of small fusions, run thread by thread by a small interpreter of IR statements. Every element of every
+ * output is stored exactly once, with the evaluator's value. */
 #include "emit/emit.h"
 #include "eval/eval.h"
 #include "hlo/hlo.h"
@@ -72,7 +72,8 @@ static void refresh(Machine *m, const IrRef *roots, uint32_t n)
     for (uint32_t i = 0; i < n; i++) m->wanted[roots[i]] = 1;
     for (IrRef r = g->n - 1; r > 0; r--) {
         const IrNode *node = ir_at(g, r);
-        if (!m->wanted[r] || node->op == OP_CONST || node->op == OP_VAR || node->op == OP_VALUE || node->op == OP_ARG) continue;
+        if (!m->wanted[r] || node->op == OP_CONST || node->op == OP_VAR || node->op == OP_VALUE || node->op == OP_ARG)
+            continue;
         if (node->op == OP_SUM)
             for (uint32_t i = 0; i < node->a[1]; i++) m->wanted[g->terms[node->a[0] + i].ref] = 1;
         else
@@ -255,10 +256,11 @@ static void do_job(WbbCx *cx, void *arg)
             const uint64_t want = element_of(s->type, expected->outputs[o].data, i), have = machine.buffers[b][p];
             const bool both_nan = sc_is_float(s->type) && sc_to_f64(s->type, want) != sc_to_f64(s->type, want) &&
                                   sc_to_f64(s->type, have) != sc_to_f64(s->type, have);
-            if (machine.stores[b][p] != 1) j->wrong = machine.stores[b][p] ? "an element stored twice" : "an element not stored";
+            if (machine.stores[b][p] != 1)
+                j->wrong = machine.stores[b][p] ? "an element stored twice" : "an element not stored";
             else if (want != have && !both_nan)
-                j->wrong = wbb_format(j->arena, "output %u element %lld is %llx, not %llx", o, (long long)i, (unsigned long long)have,
-                                      (unsigned long long)want);
+                j->wrong = wbb_format(j->arena, "output %u element %lld is %llx, not %llx", o, (long long)i,
+                                      (unsigned long long)have, (unsigned long long)want);
         }
     }
 }
@@ -282,7 +284,11 @@ static const TgTarget small_target = {.name = "small", .warp = 4, .sms = 2, .vec
 static Job check(const char *text, bool compile_only)
 {
     WbbCx *cx = wbb_cx_new();
-    Job j = {.name = "t.hlo", .text = text, .target = &small_target, .arena = wbb_arena_new(cx), .compile_only = compile_only};
+    Job j = {.name = "t.hlo",
+             .text = text,
+             .target = &small_target,
+             .arena = wbb_arena_new(cx),
+             .compile_only = compile_only};
     if (wbb_guard(cx, do_job, &j) != WBB_OK) fail_msg("%s", cx->messages);
     if (j.wrong) fail_msg("%s\n%s%s", j.wrong, text, j.kernel);
     wbb_arena_free(j.arena);
@@ -310,7 +316,8 @@ static void test_sizes(void **state)
     static const int sizes[] = {0, 1, 2, 3, 4, 5, 31, 32, 33, 64, 96, 127, 128, 129, 131, 256, 260, 384, 511, 1000};
     for (size_t i = 0; i < WBB_LEN(sizes); i++) {
         char text[400];
-        snprintf(text, sizeof text, MODULE("  p = f32[%d]{0} parameter(0)\n  ROOT r = f32[%d]{0} negate(p)\n"), sizes[i], sizes[i]);
+        snprintf(text, sizeof text, MODULE("  p = f32[%d]{0} parameter(0)\n  ROOT r = f32[%d]{0} negate(p)\n"),
+                 sizes[i], sizes[i]);
         const Job j = check(text, false);
         assert_int_equal(j.blocks == 0, sizes[i] == 0);
     }
@@ -320,49 +327,71 @@ static void test_moves(void **state)
 {
     (void)state;
     check(MODULE("  p = bf16[6,10]{0,1} parameter(0)\n  t = bf16[10,6]{1,0} transpose(p), dimensions={1,0}\n"
-                 "  s = bf16[4,3]{1,0} slice(t), slice={[1:9:2], [0:6:2]}\n  ROOT r = bf16[4,3]{0,1} reverse(s), dimensions={1}\n"), false);
-    check(MODULE("  p = f32[4,6,5]{2,1,0} parameter(0)\n  a = f32[2,12,5]{2,1,0} reshape(p)\n  b = f32[2,12,1,5]{3,2,1,0} reshape(a)\n"
-                 "  ROOT r = f32[24,5]{0,1} bitcast(b)\n"), false);
+                 "  s = bf16[4,3]{1,0} slice(t), slice={[1:9:2], [0:6:2]}\n  ROOT r = bf16[4,3]{0,1} reverse(s), "
+                 "dimensions={1}\n"),
+          false);
+    check(MODULE("  p = f32[4,6,5]{2,1,0} parameter(0)\n  a = f32[2,12,5]{2,1,0} reshape(p)\n  b = "
+                 "f32[2,12,1,5]{3,2,1,0} reshape(a)\n"
+                 "  ROOT r = f32[24,5]{0,1} bitcast(b)\n"),
+          false);
     check(MODULE("  p = f32[3,8]{0,1} parameter(0)\n  ROOT r = f32[2,3,4]{1,2,0} bitcast(p)\n"), false);
     check(MODULE("  p = s32[7]{0} parameter(0)\n  b = s32[5,7,3]{2,1,0} broadcast(p), dimensions={1}\n"
-                 "  q = s32[5,7,3]{0,2,1} parameter(1)\n  c = s32[5,7,3]{2,1,0} copy(q)\n  ROOT r = s32[5,7,3]{2,1,0} subtract(b, c)\n"), false);
-    check(MODULE("  p = u16[1,33,1]{2,1,0} parameter(0)\n  a = u16[33]{0} reshape(p)\n  ROOT r = u16[1,1,33]{2,1,0} reshape(a)\n"), false);
+                 "  q = s32[5,7,3]{0,2,1} parameter(1)\n  c = s32[5,7,3]{2,1,0} copy(q)\n  ROOT r = s32[5,7,3]{2,1,0} "
+                 "subtract(b, c)\n"),
+          false);
+    check(MODULE("  p = u16[1,33,1]{2,1,0} parameter(0)\n  a = u16[33]{0} reshape(p)\n  ROOT r = u16[1,1,33]{2,1,0} "
+                 "reshape(a)\n"),
+          false);
 }
 
 static void test_elements(void **state)
 {
     (void)state;
     check(MODULE("  p = f32[40]{0} parameter(0)\n  lo = f32[] constant(-1.5)\n  hi = f32[] constant(2)\n"
-                 "  c = f32[40]{0} clamp(lo, p, hi)\n  z = f32[] constant(0.5)\n  b = f32[40]{0} broadcast(z), dimensions={}\n"
-                 "  g = pred[40]{0} compare(c, b), direction=GT\n  ROOT r = f32[40]{0} select(g, c, b)\n"), false);
-    check(MODULE("  p = f16[40]{0} parameter(0)\n  q = f16[40]{0} parameter(1)\n  a = pred[40]{0} compare(p, q), direction=LT, type=TOTALORDER\n"
-                 "  b = pred[40]{0} compare(p, q), direction=NE\n  ROOT r = pred[40]{0} xor(a, b)\n"), false);
-    check(MODULE("  p = f64[40]{0} parameter(0)\n  a = s8[40]{0} convert(p)\n  b = pred[40]{0} convert(a)\n  c = bf16[40]{0} convert(b)\n"
-                 "  d = u16[40]{0} bitcast-convert(c)\n  ROOT r = u64[40]{0} convert(d)\n"), false);
+                 "  c = f32[40]{0} clamp(lo, p, hi)\n  z = f32[] constant(0.5)\n  b = f32[40]{0} broadcast(z), "
+                 "dimensions={}\n"
+                 "  g = pred[40]{0} compare(c, b), direction=GT\n  ROOT r = f32[40]{0} select(g, c, b)\n"),
+          false);
+    check(MODULE("  p = f16[40]{0} parameter(0)\n  q = f16[40]{0} parameter(1)\n  a = pred[40]{0} compare(p, q), "
+                 "direction=LT, type=TOTALORDER\n"
+                 "  b = pred[40]{0} compare(p, q), direction=NE\n  ROOT r = pred[40]{0} xor(a, b)\n"),
+          false);
+    check(MODULE("  p = f64[40]{0} parameter(0)\n  a = s8[40]{0} convert(p)\n  b = pred[40]{0} convert(a)\n  c = "
+                 "bf16[40]{0} convert(b)\n"
+                 "  d = u16[40]{0} bitcast-convert(c)\n  ROOT r = u64[40]{0} convert(d)\n"),
+          false);
     check(MODULE("  i = f32[6,9]{1,0} iota(), iota_dimension=1\n  k = u32[6,9]{1,0} iota(), iota_dimension=0\n"
                  "  c = f32[6,9]{1,0} convert(k)\n  ROOT r = f32[6,9]{1,0} add(i, c)\n"), false);
-    check(MODULE("  c = s32[2,3]{0,1} constant({ {1, 2, 3}, {4, 5, 6} })\n  p = s32[2,3,7]{2,1,0} parameter(0)\n"
-                 "  b = s32[2,3,7]{2,1,0} broadcast(c), dimensions={0,1}\n  ROOT r = s32[2,3,7]{2,1,0} multiply(b, p)\n"), false);
+    check(
+        MODULE("  c = s32[2,3]{0,1} constant({ {1, 2, 3}, {4, 5, 6} })\n  p = s32[2,3,7]{2,1,0} parameter(0)\n"
+               "  b = s32[2,3,7]{2,1,0} broadcast(c), dimensions={0,1}\n  ROOT r = s32[2,3,7]{2,1,0} multiply(b, p)\n"),
+        false);
     check(MODULE("  p = f32[]{} parameter(0)\n  ROOT r = f32[] add(p, p)\n"), false);
 }
 
 static void test_tuple(void **state)
 {
     (void)state;
-    check("HloModule m\n\nf {\n  p = f32[5,8]{1,0} parameter(0)\n  e = f32[5,8]{1,0} abs(p)\n  n = f32[5,8]{1,0} negate(e)\n"
+    check("HloModule m\n\nf {\n  p = f32[5,8]{1,0} parameter(0)\n  e = f32[5,8]{1,0} abs(p)\n  n = f32[5,8]{1,0} "
+          "negate(e)\n"
           "  b = f32[40]{0} bitcast(e)\n  q = f32[8,5]{0,1} transpose(n), dimensions={1,0}\n"
           "  ROOT t = (f32[5,8]{1,0}, f32[40]{0}, f32[8,5]{0,1}) tuple(n, b, q)\n}\n\n"
-          "ENTRY e {\n  p = f32[5,8]{1,0} parameter(0)\n  ROOT r = (f32[5,8]{1,0}, f32[40]{0}, f32[8,5]{0,1}) fusion(p), kind=kLoop, calls=f\n}\n",
+          "ENTRY e {\n  p = f32[5,8]{1,0} parameter(0)\n  ROOT r = (f32[5,8]{1,0}, f32[40]{0}, f32[8,5]{0,1}) "
+          "fusion(p), kind=kLoop, calls=f\n}\n",
           false);
 }
 
 static void test_unroll(void **state)
 {
     (void)state;
-    assert_int_equal(check(MODULE("  p = bf16[1024]{0} parameter(0)\n  ROOT r = bf16[1024]{0} negate(p)\n"), false).unroll, 8);
-    assert_int_equal(check(MODULE("  p = bf16[1028]{0} parameter(0)\n  ROOT r = bf16[1028]{0} negate(p)\n"), false).unroll, 4);
-    assert_int_equal(check(MODULE("  p = bf16[1029]{0} parameter(0)\n  ROOT r = bf16[1029]{0} negate(p)\n"), false).unroll, 8);
-    assert_int_equal(check(MODULE("  p = pred[1024]{0} parameter(0)\n  ROOT r = f32[1024]{0} convert(p)\n"), false).unroll, 8);
+    assert_int_equal(
+        check(MODULE("  p = bf16[1024]{0} parameter(0)\n  ROOT r = bf16[1024]{0} negate(p)\n"), false).unroll, 8);
+    assert_int_equal(
+        check(MODULE("  p = bf16[1028]{0} parameter(0)\n  ROOT r = bf16[1028]{0} negate(p)\n"), false).unroll, 4);
+    assert_int_equal(
+        check(MODULE("  p = bf16[1029]{0} parameter(0)\n  ROOT r = bf16[1029]{0} negate(p)\n"), false).unroll, 8);
+    assert_int_equal(
+        check(MODULE("  p = pred[1024]{0} parameter(0)\n  ROOT r = f32[1024]{0} convert(p)\n"), false).unroll, 8);
     check(MODULE("  p = s8[65536,32768]{1,0} parameter(0)\n  ROOT r = s8[65536,32768]{1,0} negate(p)\n"), true);
 }
 
@@ -370,22 +399,36 @@ static void test_unroll(void **state)
 static void test_choices(void **state)
 {
     (void)state;
-    check(MODULE("  p = s32[7,9]{1,0} parameter(0)\n  z = s32[] parameter(1)\n  ROOT r = s32[11,15]{1,0} pad(p, z), padding=3_1x-1_-1_1\n"), false);
-    check(MODULE("  p = s32[7,9]{0,1} parameter(0)\n  q = s32[7,0]{1,0} parameter(1)\n  s = s32[7,4]{1,0} parameter(2)\n"
-                 "  ROOT r = s32[7,22]{1,0} concatenate(p, q, s, p), dimensions={1}\n"), false);
-    check(MODULE("  p = s32[64,8]{1,0} parameter(0)\n  q = s32[32,8]{1,0} parameter(1)\n  ROOT r = s32[96,8]{1,0} concatenate(p, q), dimensions={0}\n"), false);
+    check(MODULE("  p = s32[7,9]{1,0} parameter(0)\n  z = s32[] parameter(1)\n  ROOT r = s32[11,15]{1,0} pad(p, z), "
+                 "padding=3_1x-1_-1_1\n"),
+          false);
+    check(
+        MODULE("  p = s32[7,9]{0,1} parameter(0)\n  q = s32[7,0]{1,0} parameter(1)\n  s = s32[7,4]{1,0} parameter(2)\n"
+               "  ROOT r = s32[7,22]{1,0} concatenate(p, q, s, p), dimensions={1}\n"),
+        false);
+    check(MODULE("  p = s32[64,8]{1,0} parameter(0)\n  q = s32[32,8]{1,0} parameter(1)\n  ROOT r = s32[96,8]{1,0} "
+                 "concatenate(p, q), dimensions={0}\n"),
+          false);
     check(MODULE("  p = s32[9,30]{1,0} parameter(0)\n  a = s8[] parameter(1)\n  b = u64[] parameter(2)\n"
                  "  ROOT r = s32[4,30]{1,0} dynamic-slice(p, a, b), dynamic_slice_sizes={4,30}\n"), false);
     check(MODULE("  p = s32[9,30]{1,0} parameter(0)\n  u = s32[2,7]{1,0} parameter(1)\n  a = s32[] parameter(2)\n"
-                 "  d = s32[9,30]{1,0} dynamic-update-slice(p, u, a, a)\n  ROOT r = s32[9,30]{1,0} add(d, p)\n"), false);
-    check(MODULE("  p = s32[9,30]{1,0} parameter(0)\n  i = s32[5,2]{1,0} parameter(1)\n  ROOT r = s32[5,3,4]{2,1,0} gather(p, i), offset_dims={1,2}, "
-                 "collapsed_slice_dims={}, start_index_map={0,1}, index_vector_dim=1, slice_sizes={3,4}\n"), false);
-    check("HloModule m\n\nmx {\n  a = s32[] parameter(0)\n  b = s32[] parameter(1)\n  ROOT c = s32[] maximum(a, b)\n}\n\nENTRY e {\n"
-          "  p = s32[6,17]{1,0} parameter(0)\n  z = s32[] constant(-100)\n  w = s32[6,9]{1,0} reduce-window(p, z), window={size=1x3 stride=1x2 pad=0_0x1_1}, "
-          "to_apply=mx\n  ROOT r = s32[6]{0} reduce(w, z), dimensions={1}, to_apply=mx\n}\n", false);
+                 "  d = s32[9,30]{1,0} dynamic-update-slice(p, u, a, a)\n  ROOT r = s32[9,30]{1,0} add(d, p)\n"),
+          false);
+    check(MODULE("  p = s32[9,30]{1,0} parameter(0)\n  i = s32[5,2]{1,0} parameter(1)\n  ROOT r = s32[5,3,4]{2,1,0} "
+                 "gather(p, i), offset_dims={1,2}, "
+                 "collapsed_slice_dims={}, start_index_map={0,1}, index_vector_dim=1, slice_sizes={3,4}\n"),
+          false);
+    check("HloModule m\n\nmx {\n  a = s32[] parameter(0)\n  b = s32[] parameter(1)\n  ROOT c = s32[] maximum(a, "
+          "b)\n}\n\nENTRY e {\n"
+          "  p = s32[6,17]{1,0} parameter(0)\n  z = s32[] constant(-100)\n  w = s32[6,9]{1,0} reduce-window(p, z), "
+          "window={size=1x3 stride=1x2 pad=0_0x1_1}, "
+          "to_apply=mx\n  ROOT r = s32[6]{0} reduce(w, z), dimensions={1}, to_apply=mx\n}\n",
+          false);
     check(MODULE("  p = s8[6,17]{1,0} parameter(0)\n  q = s8[17,3]{1,0} parameter(1)\n"
                  "  ROOT r = s32[6,3]{1,0} dot(p, q), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"), false);
-    check(MODULE("  p = u32[33]{0} parameter(0)\n  b = u8[33,4]{1,0} bitcast-convert(p)\n  c = u8[33,4]{1,0} not(b)\n  ROOT r = s16[33,2]{1,0} bitcast-convert(u32[33]{0} bitcast-convert(c))\n"), false);
+    check(MODULE("  p = u32[33]{0} parameter(0)\n  b = u8[33,4]{1,0} bitcast-convert(p)\n  c = u8[33,4]{1,0} not(b)\n  "
+                 "ROOT r = s16[33,2]{1,0} bitcast-convert(u32[33]{0} bitcast-convert(c))\n"),
+          false);
 }
 
 /* A chain in which each step uses the one before twice takes a number of nodes linear in the steps. */
@@ -396,7 +439,8 @@ static void test_shared(void **state)
     WbbArena *a = wbb_arena_new(cx);
     WbbBuf b = wbb_buf(a);
     wbb_put(&b, "HloModule m\n\nENTRY e {\n  x0 = s32[8]{0} parameter(0)\n");
-    for (int i = 1; i <= 2000; i++) wbb_putf(&b, "  %sx%d = s32[8]{0} add(x%d, x%d)\n", i == 2000 ? "ROOT " : "", i, i - 1, i - 1);
+    for (int i = 1; i <= 2000; i++)
+        wbb_putf(&b, "  %sx%d = s32[8]{0} add(x%d, x%d)\n", i == 2000 ? "ROOT " : "", i, i - 1, i - 1);
     wbb_put(&b, "}\n");
     check(b.text, false);
     wbb_arena_free(a);
@@ -406,11 +450,14 @@ static void test_shared(void **state)
 static void test_declined(void **state)
 {
     (void)state;
-    declined("HloModule m\n\nadd {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT c = f32[] add(a, b)\n}\n\nENTRY e {\n"
-             "  p = f32[80]{0} parameter(0)\n  z = f32[] constant(0)\n  ROOT r = f32[] reduce(p, z), dimensions={0}, to_apply=add\n}\n",
+    declined("HloModule m\n\nadd {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT c = f32[] add(a, "
+             "b)\n}\n\nENTRY e {\n"
+             "  p = f32[80]{0} parameter(0)\n  z = f32[] constant(0)\n  ROOT r = f32[] reduce(p, z), dimensions={0}, "
+             "to_apply=add\n}\n",
              WHY_REDUCTION, "reduces 80 elements per output");
     declined(MODULE("  p = f32[64,65]{1,0} parameter(0)\n  q = f32[65,2]{1,0} parameter(1)\n"
-                    "  ROOT r = f32[64,2]{1,0} dot(p, q), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"), WHY_LIBRARY, "sums 65 products per output");
+                    "  ROOT r = f32[64,2]{1,0} dot(p, q), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"),
+             WHY_LIBRARY, "sums 65 products per output");
 }
 
 int main(void)

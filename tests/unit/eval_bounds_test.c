@@ -1,4 +1,5 @@
-/* eval_bounds: interval arithmetic contains the result of every value (small types) or of many values (others), and stays tight. */
+/* eval_bounds: interval arithmetic contains the result of every value (small types) or of many values (others), and
+ * stays tight. */
 #include "eval/bounds.h"
 
 #include "unit.h"
@@ -34,10 +35,12 @@ static void check(ScOp op, ScType t, ScType from, const EvBound *b, const uint64
     ScType out = sc_op_info[op].signature == SC_COMPARE || sc_op_info[op].signature == SC_TEST ? SC_PRED : t;
     if (!ev_value(op, t, from, x, &got)) return;
     if (holds(out, got, r)) return;
-    print_error("%s.%s(%llx, %llx) = %llx is outside [%g, %g] flags %u or [%lld, %lld]; operands [%g, %g] %u and [%g, %g] %u, or [%lld, %lld], [%lld, %lld]\n",
-                sc_op_info[op].name, sc_type_info[t].name, (unsigned long long)x[0], (unsigned long long)x[1], (unsigned long long)got, r->lo.f,
-                r->hi.f, r->flags, (long long)r->lo.i, (long long)r->hi.i, b[0].lo.f, b[0].hi.f, b[0].flags, b[1].lo.f, b[1].hi.f, b[1].flags,
-                (long long)b[0].lo.i, (long long)b[0].hi.i, (long long)b[1].lo.i, (long long)b[1].hi.i);
+    print_error("%s.%s(%llx, %llx) = %llx is outside [%g, %g] flags %u or [%lld, %lld]; operands [%g, %g] %u and [%g, "
+                "%g] %u, or [%lld, %lld], [%lld, %lld]\n",
+                sc_op_info[op].name, sc_type_info[t].name, (unsigned long long)x[0], (unsigned long long)x[1],
+                (unsigned long long)got, r->lo.f, r->hi.f, r->flags, (long long)r->lo.i, (long long)r->hi.i, b[0].lo.f,
+                b[0].hi.f, b[0].flags, b[1].lo.f, b[1].hi.f, b[1].flags, (long long)b[0].lo.i, (long long)b[0].hi.i,
+                (long long)b[1].lo.i, (long long)b[1].hi.i);
     fail();
 }
 
@@ -61,7 +64,8 @@ static void test_small_integers(void **state)
         uint64_t m = sc_mask(t);
         for (unsigned o = 0; o < WBB_LEN(int_ops); o++) {
             ScOp op = int_ops[o];
-            if (sc_op_info[op].arity == 2 && sc_type_info[t].bits == 4 && (o + k) % 2 && op != OP_DIV && op != OP_REM) continue;
+            if (sc_op_info[op].arity == 2 && sc_type_info[t].bits == 4 && (o + k) % 2 && op != OP_DIV && op != OP_REM)
+                continue;
             for (uint64_t a = 0; a <= m; a++)
                 for (uint64_t b = a; b <= m; b++)
                     for (uint64_t c = 0; c <= (sc_op_info[op].arity == 2 ? m : 0); c++)
@@ -95,7 +99,10 @@ static void test_integers(void **state)
                 for (unsigned v = 0; v < 12; v++) {
                     uint64_t value[2];
                     for (unsigned p = 0; p < 2; p++) {
-                        uint64_t span = x[p].hi.u - x[p].lo.u, step = v == 0 ? 0 : v == 1 ? span : span == UINT64_MAX ? chance() : chance() % (span + 1);
+                        uint64_t span = x[p].hi.u - x[p].lo.u, step = v == 0               ? 0
+                                                                      : v == 1             ? span
+                                                                      : span == UINT64_MAX ? chance()
+                                                                                           : chance() % (span + 1);
                         value[p] = (x[p].lo.u + step) & sc_mask(t);
                     }
                     check(int_ops[o], t, t, x, value, &r);
@@ -123,7 +130,10 @@ static uint64_t value_in(ScType t, const EvBound *b, unsigned v)
     if (b->flags & EV_MUST_NAN || (v == 3 && b->flags)) return sc_from_f64(t, (double)NAN);
     if (v < 2) return v ? high : low;
     for (unsigned k = 0; k < 20; k++) {
-        uint64_t bits = v == 2 ? 0 : v == 4 ? sc_from_f64(t, -0.0) : k < 10 ? low + chance() % 4 : chance() & sc_mask(t);
+        uint64_t bits = v == 2   ? 0
+                        : v == 4 ? sc_from_f64(t, -0.0)
+                        : k < 10 ? low + chance() % 4
+                                 : chance() & sc_mask(t);
         if (!isnan(sc_to_f64(t, bits)) && holds(t, bits, b)) return bits;
     }
     return low;
@@ -149,11 +159,17 @@ static void test_floats(void **state)
                 EvBound x[2];
                 for (unsigned p = 0; p < 2; p++) {
                     uint64_t a = some_float(t);
-                    x[p] = float_bound(t, a, chance() % 3 ? some_float(t) : chance() % 2 ? a : (a + chance() % 5) & sc_mask(t), chance() % 8 == 0);
+                    x[p] = float_bound(t, a,
+                                       chance() % 3   ? some_float(t)
+                                       : chance() % 2 ? a
+                                                      : (a + chance() % 5) & sc_mask(t),
+                                       chance() % 8 == 0);
                     if (t == SC_F4E2M1FN) x[p].flags = 0;
                 }
                 EvBound r = ev_bound_op(float_ops[o], t, t, x, false);
-                for (unsigned v = 0; v < 25; v++) check(float_ops[o], t, t, x, (uint64_t[2]){value_in(t, &x[0], v % 5), value_in(t, &x[1], v / 5)}, &r);
+                for (unsigned v = 0; v < 25; v++)
+                    check(float_ops[o], t, t, x, (uint64_t[2]){value_in(t, &x[0], v % 5), value_in(t, &x[1], v / 5)},
+                          &r);
             }
 }
 
@@ -161,10 +177,12 @@ static void test_conversions(void **state)
 {
     (void)state;
     for (unsigned n = 0; n < 60000; n++) {
-        ScType from = (ScType)(SC_PRED + chance() % (SC_F64 - SC_PRED + 1)), to = (ScType)(SC_PRED + chance() % (SC_F64 - SC_PRED + 1));
+        ScType from = (ScType)(SC_PRED + chance() % (SC_F64 - SC_PRED + 1)),
+               to = (ScType)(SC_PRED + chance() % (SC_F64 - SC_PRED + 1));
         EvBound x[2] = {{{0}, {0}, 0}, {{0}, {0}, 0}}; /* check reports two operands */
-        x[0] = sc_is_float(from) ? float_bound(from, some_float(from), some_float(from), chance() % 8 == 0)
-                                 : int_bound(from, chance() & sc_mask(from), (chance() >> (chance() % 64)) & sc_mask(from));
+        x[0] = sc_is_float(from)
+                   ? float_bound(from, some_float(from), some_float(from), chance() % 8 == 0)
+                   : int_bound(from, chance() & sc_mask(from), (chance() >> (chance() % 64)) & sc_mask(from));
         if (from == SC_F4E2M1FN) x[0].flags = 0;
         EvBound r = ev_bound_op(OP_CVT, to, from, x, false);
         for (unsigned v = 0; v < 5; v++) {
@@ -195,7 +213,8 @@ static void test_tight(void **state)
     const EvBound square[2] = {f32_bound(-3, 2), f32_bound(2, 2)};
     r = ev_bound_op(OP_POW, SC_F32, SC_F32, square, false);
     assert_true(r.lo.f >= 0 && r.hi.f > 8.99 && r.hi.f < 9.01);
-    r = ev_bound_op(OP_CVT, SC_F8E4M3FN, SC_F32, &(EvBound){{.f = 400}, {.f = 1e9}, 0}, false); /* the type overflows to nan */
+    r = ev_bound_op(OP_CVT, SC_F8E4M3FN, SC_F32, &(EvBound){{.f = 400}, {.f = 1e9}, 0},
+                    false); /* the type overflows to nan */
     assert_true(r.flags == EV_MAYBE_NAN && r.lo.f == 384 && r.hi.f == 448);
     r = ev_bound_op(OP_EXP, SC_F32, SC_F32, &(EvBound){{.f = 0}, {.f = 0}, 0}, false);
     assert_true(r.lo.f == 1 - 4.5 * 0x1p-23 && r.hi.f == 1 + 4 * 0x1p-23); /* 1 + 4.5 ulp is not an f32 */

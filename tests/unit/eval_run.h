@@ -1,6 +1,6 @@
 /* eval_run.h: evaluates a module given as text. For the tests of eval/.
  *
- *     const EvResult *r = run_eval(cx, "e { x = f32[2] parameter(0) ROOT y = f32[2] negate(x) }", inputs, EV_PLAIN, NULL);
+ *     run_eval(cx, "e { x = f32[2] parameter(0) ROOT y = f32[2] negate(x) }", inputs, EV_PLAIN, NULL)->outputs[0].data
  */
 #ifndef EVAL_RUN_H
 #define EVAL_RUN_H
@@ -25,7 +25,8 @@ static inline void evaluate_text(WbbCx *cx, void *arg)
 }
 
 /* The outputs, at these positions or whole where `at` is NULL; they live as long as the context. */
-static inline const EvResult *run_eval(WbbCx *cx, const char *text, const void *const *inputs, EvMode mode, const EvPositions *at)
+static inline const EvResult *run_eval(WbbCx *cx, const char *text, const void *const *inputs, EvMode mode,
+                                       const EvPositions *at)
 {
     EvalJob j = {.text = text, .inputs = inputs, .mode = mode, .at = at};
     succeed_on(cx, evaluate_text, &j, text);

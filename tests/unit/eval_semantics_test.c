@@ -1,8 +1,9 @@
-/* eval_semantics: operations whose meaning is easily mistaken: one operation on constants, and the constant that it equals.
+/* eval_semantics: operations whose meaning is easily mistaken: one operation on constants, and the constant that it
+ * equals.
  *
- * Sources. Integer division by zero and overflow, shifts past the width, saturating conversions, nan in min and max, sign, total order:
- * XLA's operation semantics and its HloEvaluator, (hlo_evaluator_typed_visitor).
- * f8 and f4: "FP8 Formats for Deep Learning" (Micikevicius et al., 2022), the fnuz types as in the MLIR documentation of their
+ * Sources. Integer division by zero and overflow, shifts past the width, saturating conversions, nan in min and max,
+ * sign, total order: XLA's operation semantics and its HloEvaluator, (hlo_evaluator_typed_visitor). f8 and f4: "FP8
+ * Formats for Deep Learning" (Micikevicius et al., 2022), the fnuz types as in the MLIR documentation of their
  * semantics, OCP Microscaling Formats 1.0 for f4e2m1fn and f8e8m0fnu. Rounding to nearest even: IEEE 754-2019, 4.3.1.
  */
 #include "eval/eval.h"
@@ -160,9 +161,10 @@ static void body(WbbCx *cx, void *arg)
     if (sscanf(j->c->operation, "%39s %19s %19s", name, from, to) != 3) fail();
     wbb_put(&t, "e {");
     bool select = strcmp(name, "select") == 0;
-    for (int k = 0; k < 3 && j->c->operands[k]; k++) wbb_putf(&t, " x%d = %s[] constant(%s)", k, select && k == 0 ? "pred" : from, j->c->operands[k]);
-    wbb_putf(&t, " ROOT r = %s[] %s(x0%s%s)%s%s }", to, name, j->c->operands[1] ? ", x1" : "", j->c->operands[2] ? ", x2" : "",
-             j->c->attributes ? ", " : "", j->c->attributes ? j->c->attributes : "");
+    for (int k = 0; k < 3 && j->c->operands[k]; k++)
+        wbb_putf(&t, " x%d = %s[] constant(%s)", k, select && k == 0 ? "pred" : from, j->c->operands[k]);
+    wbb_putf(&t, " ROOT r = %s[] %s(x0%s%s)%s%s }", to, name, j->c->operands[1] ? ", x1" : "",
+             j->c->operands[2] ? ", x2" : "", j->c->attributes ? ", " : "", j->c->attributes ? j->c->attributes : "");
     j->result = evaluate(cx, t.text, j->mode);
     j->wanted = evaluate(cx, wbb_format(cx->arena, "e { ROOT c = %s[] constant(%s) }", to, j->c->wanted), EV_PLAIN);
 }
@@ -176,14 +178,15 @@ static void test_plain(void **state)
     for (size_t k = 0; k < WBB_LEN(cases); k++) {
         WbbCx *cx = wbb_cx_new();
         Job j = {.c = &cases[k], .mode = EV_PLAIN};
-        if (wbb_guard(cx, body, &j) != WBB_OK) fail_msg("%s(%s): %s", cases[k].operation, cases[k].operands[0], cx->messages);
+        if (wbb_guard(cx, body, &j) != WBB_OK)
+            fail_msg("%s(%s): %s", cases[k].operation, cases[k].operands[0], cx->messages);
         uint64_t got[2] = {0}, wanted[2] = {0};
         ScType t = j.result->outputs[0].type;
         memcpy(got, j.result->outputs[0].data, sc_bytes(t));
         memcpy(wanted, j.wanted->outputs[0].data, sc_bytes(t));
         if (memcmp(got, wanted, sizeof got) != 0 && !(is_nan(t, got[0]) && is_nan(t, wanted[0])))
-            fail_msg("%s(%s, %s) is 0x%llx, not %s", cases[k].operation, cases[k].operands[0], cases[k].operands[1] ? cases[k].operands[1] : "",
-                     (unsigned long long)got[0], cases[k].wanted);
+            fail_msg("%s(%s, %s) is 0x%llx, not %s", cases[k].operation, cases[k].operands[0],
+                     cases[k].operands[1] ? cases[k].operands[1] : "", (unsigned long long)got[0], cases[k].wanted);
         wbb_cx_free(cx);
     }
 }
@@ -195,15 +198,16 @@ static void test_bounds(void **state)
     for (size_t k = 0; k < WBB_LEN(cases); k++) {
         WbbCx *cx = wbb_cx_new();
         Job j = {.c = &cases[k], .mode = EV_BOUNDS};
-        if (wbb_guard(cx, body, &j) != WBB_OK) fail_msg("%s(%s): %s", cases[k].operation, cases[k].operands[0], cx->messages);
+        if (wbb_guard(cx, body, &j) != WBB_OK)
+            fail_msg("%s(%s): %s", cases[k].operation, cases[k].operands[0], cx->messages);
         ScType t = j.wanted->outputs[0].type, part = ev_part_type(t);
         for (int p = 0; p < (part == t ? 1 : 2); p++) {
             uint64_t wanted = 0;
             const EvBound *b = (const EvBound *)j.result->outputs[0].data + p;
             memcpy(&wanted, (const char *)j.wanted->outputs[0].data + (size_t)p * sc_bytes(part), sc_bytes(part));
             if (!ev_bounds_contains(part, wanted & sc_mask(part), b))
-                fail_msg("%s(%s, %s): bounds [%g, %g] are without %s", cases[k].operation, cases[k].operands[0], cases[k].operands[1] ? cases[k].operands[1] : "",
-                         b->lo.f, b->hi.f, cases[k].wanted);
+                fail_msg("%s(%s, %s): bounds [%g, %g] are without %s", cases[k].operation, cases[k].operands[0],
+                         cases[k].operands[1] ? cases[k].operands[1] : "", b->lo.f, b->hi.f, cases[k].wanted);
         }
         wbb_cx_free(cx);
     }

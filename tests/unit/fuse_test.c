@@ -12,7 +12,8 @@ typedef struct {
 static void cut(WbbCx *cx, void *arg)
 {
     Job *j = arg;
-    j->parts = fuse_parts(cx, j->arena, hlo_normalise(cx, j->arena, hlo_parse(cx, j->arena, "t.hlo", j->text, strlen(j->text))));
+    j->parts = fuse_parts(cx, j->arena,
+                          hlo_normalise(cx, j->arena, hlo_parse(cx, j->arena, "t.hlo", j->text, strlen(j->text))));
     for (uint32_t k = 0; k < j->parts.n; k++) { /* each kernel is written as a module with one fusion */
         const FusePart *p = &j->parts.items[k];
         if (!p->text) continue;
@@ -41,7 +42,8 @@ static void check(const char *text, const char *expected)
 static void test_elementwise_is_one(void **state)
 {
     (void)state;
-    check("ENTRY e { p = f32[8] parameter(0) a = f32[8] sine(p) b = f32[8] add(a, p) ROOT y = f32[8] multiply(a, b) }", "y x1");
+    check("ENTRY e { p = f32[8] parameter(0) a = f32[8] sine(p) b = f32[8] add(a, p) ROOT y = f32[8] multiply(a, b) }",
+          "y x1");
     /* without a computation there is no part */
     check("ENTRY e { p = f32[8] parameter(0) ROOT t = (f32[8]) tuple(p) }", "");
 }
@@ -50,9 +52,10 @@ static void test_elementwise_is_one(void **state)
 static void test_shared_values(void **state)
 {
     (void)state;
-    static const char *const text = "ENTRY e { p = f32[8,8] parameter(0) a = f32[8,8] %s(p) d = f32[8,8] dot(p, p), lhs_contracting_dims={1}, "
-                                    "rhs_contracting_dims={0} x = f32[8,8] add(a, d) g = f32[8,8] dot(x, p), lhs_contracting_dims={1}, "
-                                    "rhs_contracting_dims={0} y = f32[8,8] subtract(a, g) ROOT t = (f32[8,8], f32[8,8]) tuple(x, y) }";
+    static const char *const text =
+        "ENTRY e { p = f32[8,8] parameter(0) a = f32[8,8] %s(p) d = f32[8,8] dot(p, p), lhs_contracting_dims={1}, "
+        "rhs_contracting_dims={0} x = f32[8,8] add(a, d) g = f32[8,8] dot(x, p), lhs_contracting_dims={1}, "
+        "rhs_contracting_dims={0} y = f32[8,8] subtract(a, g) ROOT t = (f32[8,8], f32[8,8]) tuple(x, y) }";
     WbbCx *cx = wbb_cx_new();
     check(wbb_format(cx->arena, text, "sine"), "a x1, d (dot) x2, x x1, y x1");
     check(wbb_format(cx->arena, text, "negate"), "d (dot) x2, x x1, y x1");
@@ -65,20 +68,28 @@ static void test_reductions(void **state)
 {
     (void)state;
     /* a reduction's kernel includes its operands and the elementwise operations on its result */
-    check(ADD "ENTRY e { p = f32[8,64] parameter(0) q = f32[8,64] multiply(p, p) z = f32[] constant(0) r = f32[8] reduce(q, z), dimensions={1}, to_apply=add "
-              "ROOT y = f32[8] sqrt(r) }", "y x1");
+    check(ADD "ENTRY e { p = f32[8,64] parameter(0) q = f32[8,64] multiply(p, p) z = f32[] constant(0) r = f32[8] "
+              "reduce(q, z), dimensions={1}, to_apply=add "
+              "ROOT y = f32[8] sqrt(r) }",
+          "y x1");
     /* a user of another size is a kernel of its own */
-    check(ADD "ENTRY e { p = f32[8,64] parameter(0) z = f32[] constant(0) r = f32[8] reduce(p, z), dimensions={1}, to_apply=add "
-              "b = f32[8,64] broadcast(r), dimensions={0} ROOT y = f32[8,64] divide(p, b) }", "r x1, y x1");
+    check(ADD "ENTRY e { p = f32[8,64] parameter(0) z = f32[] constant(0) r = f32[8] reduce(p, z), dimensions={1}, "
+              "to_apply=add "
+              "b = f32[8,64] broadcast(r), dimensions={0} ROOT y = f32[8,64] divide(p, b) }",
+          "r x1, y x1");
     /* two reductions never share a kernel */
-    check(ADD "ENTRY e { p = f32[8,64] parameter(0) z = f32[] constant(0) r = f32[8] reduce(p, z), dimensions={1}, to_apply=add "
-              "q = f32[8,64] sine(p) s = f32[8] reduce(q, z), dimensions={1}, to_apply=add ROOT y = f32[8] add(r, s) }", "r x1, y x1");
+    check(ADD "ENTRY e { p = f32[8,64] parameter(0) z = f32[] constant(0) r = f32[8] reduce(p, z), dimensions={1}, "
+              "to_apply=add "
+              "q = f32[8,64] sine(p) s = f32[8] reduce(q, z), dimensions={1}, to_apply=add ROOT y = f32[8] add(r, s) }",
+          "r x1, y x1");
 }
 
 static void test_aliases_make_no_code(void **state)
 {
     (void)state;
-    check("ENTRY e { p = f32[8,8] parameter(0) s = f32[8,8] sine(p) r = f32[64] reshape(s) ROOT t = (f32[64]) tuple(r) }", "s x1");
+    check(
+        "ENTRY e { p = f32[8,8] parameter(0) s = f32[8,8] sine(p) r = f32[64] reshape(s) ROOT t = (f32[64]) tuple(r) }",
+        "s x1");
     /* a reshape between different layouts moves elements */
     check("ENTRY e { p = f32[8,4]{0,1} parameter(0) ROOT r = f32[32]{0} reshape(p) }", "r x1");
 }
@@ -87,31 +98,40 @@ static void test_aliases_make_no_code(void **state)
 static void test_counts(void **state)
 {
     (void)state;
-    check("body { s = (s32[], f32[8]) parameter(0) i = s32[] get-tuple-element(s), index=0 x = f32[8] get-tuple-element(s), index=1 one = s32[] constant(1) "
+    check("body { s = (s32[], f32[8]) parameter(0) i = s32[] get-tuple-element(s), index=0 x = f32[8] "
+          "get-tuple-element(s), index=1 one = s32[] constant(1) "
           "j = s32[] add(i, one) y = f32[8] sine(x) ROOT t = (s32[], f32[8]) tuple(j, y) } "
-          "cond { s = (s32[], f32[8]) parameter(0) i = s32[] get-tuple-element(s), index=0 n = s32[] constant(10) ROOT c = pred[] compare(i, n), direction=LT } "
+          "cond { s = (s32[], f32[8]) parameter(0) i = s32[] get-tuple-element(s), index=0 n = s32[] constant(10) ROOT "
+          "c = pred[] compare(i, n), direction=LT } "
           "ENTRY e { p = (s32[], f32[8]) parameter(0) w = (s32[], f32[8]) while(p), condition=cond, body=body "
           "v = (s32[], f32[8]) while(w), condition=cond, body=body x = f32[8] get-tuple-element(v), index=1 "
-          "ROOT z = f32[8] sine(x), metadata={op_name=\"another\"} }", "z x3, c x2, j x2");
+          "ROOT z = f32[8] sine(x), metadata={op_name=\"another\"} }",
+          "z x3, c x2, j x2");
 }
 
 static void test_fusions_stay(void **state)
 {
     (void)state;
-    check("f { a = f32[8] parameter(0) ROOT n = f32[8] negate(a) } ENTRY e { p = f32[8] parameter(0) x = f32[8] fusion(p), kind=kLoop, calls=f "
-          "y = f32[8] sine(x) ROOT z = f32[8] fusion(y), kind=kLoop, calls=f, metadata={op_name=\"m\"} }", "x x2, y x1");
+    check("f { a = f32[8] parameter(0) ROOT n = f32[8] negate(a) } ENTRY e { p = f32[8] parameter(0) x = f32[8] "
+          "fusion(p), kind=kLoop, calls=f "
+          "y = f32[8] sine(x) ROOT z = f32[8] fusion(y), kind=kLoop, calls=f, metadata={op_name=\"m\"} }",
+          "x x2, y x1");
 }
 
 static void test_canonical_text(void **state)
 {
     (void)state;
     WbbCx *cx = wbb_cx_new();
-    Job j = {.arena = wbb_arena_new(cx), .text = "ENTRY e { long.name = f32[8] parameter(0) c = f32[] constant(2) b = f32[8] broadcast(c), dimensions={} "
-                                                 "ROOT y = f32[8] multiply(b, long.name), metadata={op_name=\"m\"} }"};
+    Job j = {
+        .arena = wbb_arena_new(cx),
+        .text =
+            "ENTRY e { long.name = f32[8] parameter(0) c = f32[] constant(2) b = f32[8] broadcast(c), dimensions={} "
+            "ROOT y = f32[8] multiply(b, long.name), metadata={op_name=\"m\"} }"};
     assert_int_equal(wbb_guard(cx, cut, &j), WBB_OK);
     assert_int_equal(j.parts.n, 1);
     assert_string_equal(j.parts.items[0].text,
-                        "HloModule part\n\nbody {\n  p0 = f32[8] parameter(0)\n  v0 = f32[] constant(2)\n  v1 = f32[8] broadcast(v0), dimensions={}\n"
+                        "HloModule part\n\nbody {\n  p0 = f32[8] parameter(0)\n  v0 = f32[] constant(2)\n  v1 = f32[8] "
+                        "broadcast(v0), dimensions={}\n"
                         "  ROOT v2 = f32[8] multiply(v1, p0)\n}\n\nENTRY main {\n  p0 = f32[8] parameter(0)\n"
                         "  ROOT fusion = f32[8] fusion(p0), kind=kLoop, calls=body\n}\n");
     wbb_cx_free(cx);

@@ -1,5 +1,6 @@
-/* gpu: a bundle runs through the CUDA driver interface, on a driver that runs kernels in the simulator (tests/fake_cuda_driver.c). Asserted are the
- * results, the calls that were made, and that each error of the driver becomes a message and leaks nothing. */
+/* gpu: a bundle runs through the CUDA driver interface, on a driver that runs kernels in the simulator
+ * (tests/fake_cuda_driver.c). Asserted are the results, the calls that were made, and that each error of the driver
+ * becomes a message and leaks nothing. */
 #include "gpu/gpu.h"
 
 #include "unit.h"
@@ -8,8 +9,10 @@
 #include <stdlib.h>
 
 enum { N = 64 };
-static const char ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry twice(.param .u64 a, .param .u64 b)\n{\n.reg .b32 %r<4>;\n.reg .b64 %rd<6>;\n"
-                          "ld.param.u64 %rd1, [a];\nld.param.u64 %rd2, [b];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd3, %r1, 4;\nadd.s64 %rd4, %rd1, %rd3;\nadd.s64 %rd5, %rd2, %rd3;\n"
+static const char ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry twice(.param .u64 a, .param "
+                          ".u64 b)\n{\n.reg .b32 %r<4>;\n.reg .b64 %rd<6>;\n"
+                          "ld.param.u64 %rd1, [a];\nld.param.u64 %rd2, [b];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd3, "
+                          "%r1, 4;\nadd.s64 %rd4, %rd1, %rd3;\nadd.s64 %rd5, %rd2, %rd3;\n"
                           "ld.global.b32 %r2, [%rd4];\nadd.u32 %r2, %r2, %r2;\nst.global.b32 [%rd5], %r2;\nret;\n}\n";
 
 typedef struct {
@@ -26,8 +29,15 @@ static void body(WbbCx *cx, void *arg)
 {
     Job *j = arg;
     const int args[] = {0, 1};
-    BdLaunch launch = {.entry = "twice", .grid = {1, 1, 1}, .block = {N, 1, 1}, .cluster = {1, 1, 1}, .n_args = 2, .args = args};
-    const Bundle b = {.target = "sm_90", .n_buffers = 2, .n_launches = 1, .launches = &launch, .ptx = j->text, .cubin = j->cubin, .cubin_bytes = sizeof ptx};
+    BdLaunch launch = {
+        .entry = "twice", .grid = {1, 1, 1}, .block = {N, 1, 1}, .cluster = {1, 1, 1}, .n_args = 2, .args = args};
+    const Bundle b = {.target = "sm_90",
+                      .n_buffers = 2,
+                      .n_launches = 1,
+                      .launches = &launch,
+                      .ptx = j->text,
+                      .cubin = j->cubin,
+                      .cubin_bytes = sizeof ptx};
     GpuBuffer memory[] = {{j->in, sizeof j->in, false}, {j->out, sizeof j->out, true}};
     j->report = gpu_run(cx, cx->arena, &b, &launch, memory, &j->options);
 }
@@ -94,7 +104,8 @@ static void test_times(void **state)
     const Job j = run((Job){.options = {.repeat = 100}});
     assert_int_equal(j.status, WBB_OK);
     assert_int_equal(j.report.copies, 64);                    /* copies that fill twice the assumed cache, 64 at most */
-    assert_int_equal(calls("cuLaunchKernel"), 1 + 1 + 100 + 1 + 20); /* the run, warm-up, timed, copies: warm-up, timed */
+    assert_int_equal(calls("cuLaunchKernel"),
+                     1 + 1 + 100 + 1 + 20); /* the run, warm-up, timed, copies: warm-up, timed */
     assert_int_equal(calls("cuEventElapsedTime"), 2);
     assert_true(j.report.ms == 0.5);                          /* a launch takes half a millisecond on the fake driver */
     assert_true(j.report.gb_per_s > 0 && j.report.copy_gb_per_s > 33 && j.report.copy_gb_per_s < 34);

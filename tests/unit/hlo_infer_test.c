@@ -121,7 +121,8 @@ static void test_not_inferred(void **state)
         "all-gather(p), dimensions={0}", "negate-start(p)", "stochastic-convert(p, u)",
     };
     for (size_t k = 0; k < WBB_LEN(operations); k++) {
-        Job j = job(cx, wbb_format(cx->arena, P8 "z = f32[] constant(0)\nu = u32[8] constant({...})\nr = %s", operations[k]));
+        Job j = job(
+            cx, wbb_format(cx->arena, P8 "z = f32[] constant(0)\nu = u32[8] constant({...})\nr = %s", operations[k]));
         wbb_cx_clear(cx);
         assert_int_equal(wbb_guard(cx, parse, &j), WBB_FAILED);
         if (!strstr(cx->messages, "its shape is missing and does not follow from its operands"))
@@ -156,9 +157,10 @@ static void test_dims(void **state)
     assert_ints(dot.rhs_batch, INTS(2));
     assert_ints(dot.lhs_contracting, INTS(2));
     assert_ints(dot.rhs_contracting, INTS(0));
-    HloConvDims c = hlo_conv_dims(cx->arena, root_of(cx, "x = f32[1,9,8,6] parameter(0)\nk = f32[16,2,3,3] parameter(1)\n"
-                                                         "r = convolution(x, k), dim_labels=b10f_o1i0->f0b1, "
-                                                         "feature_group_count=2, window={size=3x2}"));
+    HloConvDims c = hlo_conv_dims(cx->arena,
+                                  root_of(cx, "x = f32[1,9,8,6] parameter(0)\nk = f32[16,2,3,3] parameter(1)\n"
+                                              "r = convolution(x, k), dim_labels=b10f_o1i0->f0b1, "
+                                              "feature_group_count=2, window={size=3x2}"));
     assert_true(c.known);
     assert_int_equal(c.n_spatial, 2);
     assert_int_equal(c.feature_groups, 2);
@@ -179,17 +181,20 @@ static void test_dims(void **state)
     assert_ints(g.slice_sizes, INTS(1, 8));
     assert_int_equal(g.index_vector_dim, 2);
     assert_true(g.sorted);
-    HloScatterDims s = hlo_scatter_dims(cx->arena, root_of(cx, ADD E P24 "q = s32[3,1] parameter(1)\nu = f32[3,4] parameter(2)\n"
-        "ROOT r = scatter(p, q, u), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, "
-        "index_vector_dim=1, unique_indices=true, to_apply=m }"));
+    HloScatterDims s = hlo_scatter_dims(
+        cx->arena, root_of(cx, ADD E P24 "q = s32[3,1] parameter(1)\nu = f32[3,4] parameter(2)\n"
+                                         "ROOT r = scatter(p, q, u), update_window_dims={1}, inserted_window_dims={0}, "
+                                         "scatter_dims_to_operand_dims={0}, "
+                                         "index_vector_dim=1, unique_indices=true, to_apply=m }"));
     assert_ints(s.update_window, INTS(1));
     assert_ints(s.inserted_window, INTS(0));
     assert_ints(s.operand_map, INTS(0));
     assert_int_equal(s.input_batching.n, 0);
     assert_true(s.unique);
     assert_false(s.sorted);
-    const HloInstruction *bn = root_of(cx, P24 "s = f32[4] parameter(1)\n"
-                                               "r = batch-norm-inference(p, s, s, s, s), epsilon=1e-05, feature_index=1");
+    const HloInstruction *bn = root_of(cx,
+                                       P24 "s = f32[4] parameter(1)\n"
+                                           "r = batch-norm-inference(p, s, s, s, s), epsilon=1e-05, feature_index=1");
     assert_true(hlo_attribute_f64(cx->arena, bn, "epsilon", 0) == 1e-05);
     assert_int_equal(hlo_attribute_int(cx->arena, bn, "feature_index", -1), 1);
     assert_int_equal(hlo_attribute_int(cx->arena, bn, "epsilon", -1), -1);

@@ -1,5 +1,5 @@
-/* hlo_messages: common mistakes get a message of one line, at their place, with the word that was probably meant. A truncated text is refused at
- * a place or is a shorter module, and is never read beyond its end. */
+/* hlo_messages: common mistakes get a message of one line, at their place, with the word that was probably meant. A
+ * truncated text is refused at a place or is a shorter module, and is never read beyond its end. */
 #include "hlo_texts.h"
 
 #include <stdlib.h>
@@ -80,12 +80,14 @@ static void test_started(void **state)
          "2:25: error: compare-start: 2 operands found, but the shape begins with (f32[8])"},
     };
     refuse(*state, bad, WBB_LEN(bad));
-    Job j = job(*state, P8 "s = ((f32[8], f32[8]), pred[8], u32[]) compare-start(p, p), direction=GE, type=TOTALORDER\nd = compare-done(s)");
+    Job j = job(*state, P8 "s = ((f32[8], f32[8]), pred[8], u32[]) compare-start(p, p), direction=GE, "
+                           "type=TOTALORDER\nd = compare-done(s)");
     assert_int_equal(wbb_guard(*state, parse, &j), WBB_OK);
     assert_int_equal(hlo_started_opcode(j.module->entry->instructions[1]), HLO_COMPARE);
     WbbBuf out = wbb_buf(j.arena);
     hlo_print_instruction(&out, j.module->entry->instructions[1]);
-    assert_string_equal(out.text, "s = ((f32[8], f32[8]), pred[8], u32[]) compare-start(p, p), direction=GE, type=TOTALORDER");
+    assert_string_equal(out.text,
+                        "s = ((f32[8], f32[8]), pred[8], u32[]) compare-start(p, p), direction=GE, type=TOTALORDER");
 }
 
 static void test_groups(void **state)
@@ -174,7 +176,8 @@ static void test_cut(void **state)
     for (size_t k = 0; k < WBB_LEN(texts); k++) {
         const size_t n = strlen(texts[k]);
         for (size_t cut = 0; cut <= n; cut++) {
-            char *copy = malloc(cut ? cut : 1); /* of the exact size, so that a sanitizer detects reads beyond the end */
+            char *copy = malloc(cut ? cut
+                                    : 1); /* of the exact size, so that a sanitizer detects reads beyond the end */
             memcpy(copy, texts[k], cut);
             Job j = {.arena = wbb_arena_new(cx), .text = copy, .n = cut};
             wbb_cx_clear(cx);

@@ -1,4 +1,5 @@
-/* hlo_normalise: the normal form keeps the promises of hlo.h for any module. tests/hlo_normalise.py tests that it keeps the meaning. */
+/* hlo_normalise: the normal form keeps the promises of hlo.h for any module. tests/hlo_normalise.py tests that it keeps
+ * the meaning. */
 #include "hlo/hlo.h"
 
 #include "unit.h"
@@ -74,7 +75,8 @@ static const char everything[] =
     "add { x = f32[] parameter(0) y = f32[] parameter(1) ROOT s = f32[] add(x, y) }\n"
     "add.f32 { x = f32[] parameter(0) y = f32[] parameter(1) ROOT s = f32[] add(x, y) }\n"
     "ge { x = f32[] parameter(0) y = f32[] parameter(1) ROOT s = pred[] compare(x, y), direction=GE }\n"
-    "two { x = f32[] parameter(0) y = f32[] parameter(1) c = f32[] constant(2) s = f32[] add(x, y) ROOT m = f32[] multiply(s, c) }\n"
+    "two { x = f32[] parameter(0) y = f32[] parameter(1) c = f32[] constant(2) s = f32[] add(x, y) ROOT m = f32[] "
+    "multiply(s, c) }\n"
     "callee { a = f32[4,6] parameter(0) ROOT n = f32[4,6] negate(a) }\n"
     "ENTRY e {\n"
     "  x = f32[4,6] parameter(0)\n"
@@ -92,7 +94,8 @@ static const char everything[] =
     "  bn = (f32[4,6], f32[6], f32[6]) batch-norm-training(cl, sc, off), epsilon=0.001, feature_index=1\n"
     "  b0 = f32[4,6] get-tuple-element(bn), index=0\n"
     "  sas = f32[4,6] select-and-scatter(b0, src, zero), window={size=2x2 stride=2x2}, select=ge, scatter=add\n"
-    "  g = f32[5] gather(sas, idx), offset_dims={}, collapsed_slice_dims={0,1}, start_index_map={1,0}, index_vector_dim=1, "
+    "  g = f32[5] gather(sas, idx), offset_dims={}, collapsed_slice_dims={0,1}, start_index_map={1,0}, "
+    "index_vector_dim=1, "
     "slice_sizes={1,1}\n"
     "  sct = f32[4,6] scatter(b0, idx, upd), update_window_dims={}, inserted_window_dims={0,1}, "
     "scatter_dims_to_operand_dims={0,1}, index_vector_dim=1, to_apply=add\n"
@@ -148,20 +151,24 @@ static void test_locations(void **state)
     assert_int_equal(inlined->loc.line, 4);
 }
 
-/* Of sixty nested calls, each of which would double the module, some are not inlined, so that the module stays small. */
+/* Of sixty nested calls, each of which would double the module, some are not inlined, so that the module stays
+ * small. */
 static void test_limit(void **state)
 {
     WbbCx *cx = *state;
     WbbBuf b = wbb_buf(cx->arena);
     wbb_put(&b, "f0 { p = f32[] parameter(0) ROOT n = f32[] negate(p) }\n");
     for (int k = 1; k <= 60; k++)
-        wbb_putf(&b, "f%d { p = f32[] parameter(0) a = f32[] call(p), to_apply=f%d ROOT b = f32[] call(a), to_apply=f%d }\n", k, k - 1, k - 1);
+        wbb_putf(
+            &b, "f%d { p = f32[] parameter(0) a = f32[] call(p), to_apply=f%d ROOT b = f32[] call(a), to_apply=f%d }\n",
+            k, k - 1, k - 1);
     wbb_put(&b, "ENTRY e { p = f32[] parameter(0) ROOT r = f32[] call(p), to_apply=f60 }\n");
     const Job j = run(cx, b.text, NULL);
     uint64_t n = 0;
     bool called = false;
     for (uint32_t c = 0; c < j.made->n_computations; c++) n += j.made->computations[c]->n_instructions;
-    for (uint32_t c = 0; c < j.made->n_computations; c++) called = called || j.made->computations[c]->root->opcode == HLO_CALL;
+    for (uint32_t c = 0; c < j.made->n_computations; c++)
+        called = called || j.made->computations[c]->root->opcode == HLO_CALL;
     assert_true(called);
     assert_true(n <= (1 << 20) + 200);
 }

@@ -1,42 +1,30 @@
 /* hlo_parse: modules are parsed as written and print back; what is wrong is refused at its place. */
-#include "hlo/hlo.h"
-
-#include "unit.h"
-
-#include <stdio.h>
+#include "hlo_texts.h"
 
 typedef struct {
-    WbbArena *arena;
     const char *text;
-    HloModule *module;
-    HloModule **modules;
+    HloModule *module, **modules;
     uint32_t n_modules;
     HloFusion fusion;
-} Job;
-
-static void parse(WbbCx *cx, void *arg)
-{
-    Job *j = arg;
-    j->module = hlo_parse(cx, j->arena, "t.hlo", j->text, strlen(j->text));
-}
+} Parsed;
 
 static void parse_all(WbbCx *cx, void *arg)
 {
-    Job *j = arg;
-    j->n_modules = hlo_parse_all(cx, j->arena, "t.hlo", j->text, strlen(j->text), &j->modules);
+    Parsed *p = arg;
+    p->n_modules = hlo_parse_all(cx, cx->arena, "t.hlo", p->text, strlen(p->text), &p->modules);
 }
 
 static void find_fusion(WbbCx *cx, void *arg)
 {
-    Job *j = arg;
-    j->fusion = hlo_fusion(cx, j->module);
+    Parsed *p = arg;
+    p->fusion = hlo_fusion(cx, p->module);
 }
 
 /* Parses a text, which must succeed, in the context's arena. */
 static HloModule *module_of(WbbCx *cx, const char *text)
 {
-    Job j = {.arena = cx->arena, .text = text};
-    if (wbb_guard(cx, parse, &j) != WBB_OK) fail_msg("%s in: %s", cx->messages, text);
+    Job j = job(cx, text);
+    succeed_on(cx, parse, &j, text);
     return j.module;
 }
 
@@ -69,7 +57,8 @@ static void test_opcodes(void **state)
     assert_false(hlo_is_elementwise(HLO_BROADCAST));
 }
 
-/* Each operation on operands that are mostly wrong for it, with and without a shape: it is accepted or refused, and nothing crashes. */
+/* Each operation on operands that are mostly wrong for it, with and without a shape: it is accepted or refused, and
+ * nothing crashes. */
 static void test_every_operation(void **state)
 {
     WbbCx *cx = *state;
@@ -77,11 +66,14 @@ static void test_every_operation(void **state)
     for (int op = 0; op < HLO_OPCODE_COUNT; op++) {
         for (uint32_t k = 0; k < 7 * WBB_LEN(shapes) * WBB_LEN(operands); k++) {
             WbbBuf text = wbb_buf(cx->arena);
-            wbb_putf(&text, "p = f32[8] parameter(0)\nt = ((f32[8]), f32[8]) parameter(1)\nk = token[] after-all()\nr = %s %s(",
-                     shapes[k / 7 % WBB_LEN(shapes)], hlo_opcode_name((HloOpcode)op));
+            wbb_putf(
+                &text,
+                "p = f32[8] parameter(0)\nt = ((f32[8]), f32[8]) parameter(1)\nk = token[] after-all()\nr = %s %s(",
+                shapes[k / 7 % WBB_LEN(shapes)], hlo_opcode_name((HloOpcode)op));
             for (uint32_t n = 0; n < k % 7; n++) wbb_putf(&text, n ? ", %s" : "%s", operands[k / 7 / WBB_LEN(shapes)]);
-            wbb_put(&text, "), dimensions={0}, to_apply={ a = f32[] parameter(0) b = f32[] parameter(1) }, window={size=1}");
-            Job j = {.arena = wbb_arena_new(cx), .text = text.text};
+            wbb_put(&text,
+                    "), dimensions={0}, to_apply={ a = f32[] parameter(0) b = f32[] parameter(1) }, window={size=1}");
+            Job j = {.arena = wbb_arena_new(cx), .text = text.text, .n = text.n};
             wbb_cx_clear(cx);
             WbbStatus s = wbb_guard(cx, parse, &j);
             assert_true(s == WBB_OK || (s == WBB_FAILED && strncmp(cx->messages, "t.hlo:", 6) == 0));
@@ -96,7 +88,8 @@ static void test_print(void **state)
     WbbCx *cx = *state;
     const char *text =
         "// RUN: nothing\n"
-        "HloModule odd:, is_scheduled=true, entry_computation_layout={(f32[8]{0}, (s32[], f32[2,3]{1,0}))->(f32[], s32[])}\n"
+        "HloModule odd:, is_scheduled=true, entry_computation_layout={(f32[8]{0}, (s32[], f32[2,3]{1,0}))->(f32[], "
+        "s32[])}\n"
         "FileNames\n1 \"a.py\"\n\nStackFrames\n1 {file_location_id=1}\n\n"
         "%add (x: f32[], y: f32[]) -> f32[] {\n"
         "  %x = f32[] parameter(0)\n  %y = f32[] parameter(1)\n"
@@ -116,10 +109,13 @@ static void test_print(void **state)
         "}\n";
     HloModule *m = module_of(cx, text);
     const char *once = printed(cx, m);
-    assert_string_equal(once,
-        "HloModule odd, is_scheduled=true, entry_computation_layout={(f32[8]{0}, (s32[], f32[2,3]{1,0}))->(f32[], s32[])}\n\n"
+    assert_string_equal(
+        once,
+        "HloModule odd, is_scheduled=true, entry_computation_layout={(f32[8]{0}, (s32[], f32[2,3]{1,0}))->(f32[], "
+        "s32[])}\n\n"
         "FileNames\n1 \"a.py\"\nStackFrames\n1 {file_location_id=1}\n\n"
-        "add {\n  x = f32[] parameter(0)\n  y = f32[] parameter(1)\n  ROOT s = f32[] add(x, y)\n}, execution_thread=\"t\"\n\n"
+        "add {\n  x = f32[] parameter(0)\n  y = f32[] parameter(1)\n  ROOT s = f32[] add(x, y)\n}, "
+        "execution_thread=\"t\"\n\n"
         "inline.1 {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT m = f32[] maximum(a, b)\n}\n\n"
         "ENTRY main.1 {\n"
         "  p = f32[8]{0} parameter(0), sharding={devices=[2]<=[2]}\n"
@@ -220,146 +216,129 @@ static void test_literals(void **state)
     assert_string_equal(printed(cx, module_of(cx, once)), once);
 }
 
-typedef struct { const char *text, *message; } Bad;
-
-static void refuse(WbbCx *cx, const Bad *bad, size_t n)
-{
-    for (size_t k = 0; k < n; k++) {
-        Job j = {.arena = cx->arena, .text = bad[k].text};
-        wbb_cx_clear(cx);
-        assert_int_equal(wbb_guard(cx, parse, &j), WBB_FAILED);
-        char want[300];
-        snprintf(want, sizeof want, "%s\n", bad[k].message);
-        assert_string_equal(cx->messages, want);
-    }
-}
-
 static void test_bad_text(void **state)
 {
     static const Bad bad[] = {
-        {"", "t.hlo:1:1: error: expected a computation, found the end of the text"},
+        {"", "1:1: error: expected a computation, found the end of the text"},
         {"HloModule m\n\nENTRY e {\n  p = f32[8] parameter(0)\n",
-         "t.hlo:5:1: error: expected an instruction or '}', found the end of the text"},
+         "5:1: error: expected an instruction or '}', found the end of the text"},
         {"e {\n p = f32[8] parameter(0)\n ROOT x = f32[8] frobnicate(p)\n}",
-         "t.hlo:3:18: error: unknown operation 'frobnicate'"},
+         "3:18: error: unknown operation 'frobnicate'"},
         {"e {\n p = f32[8] parameter(0)\n ROOT x = f32[8] add(p, q)\n}",
-         "t.hlo:3:25: error: add: operand 1: no instruction is named 'q' in this computation"},
-        {"e {\n p = f32[8] parameter(0)\n x = f32[8] add(p)\n}", "t.hlo:3:13: error: add: 1 operands found, 2 expected"},
+         "3:25: error: add: operand 1: no instruction is named 'q' in this computation"},
+        {"e {\n p = f32[8] parameter(0)\n x = f32[8] add(p)\n}", "3:13: error: add: 1 operands found, 2 expected"},
         {"e {\n p = f32[8] parameter(0)\n p = f32[8] negate(p)\n}",
-         "t.hlo:3:2: error: the name 'p' is given twice: first on line 2"},
+         "3:2: error: the name 'p' is given twice: first on line 2"},
         {"e {\n a = f32[8] negate(b)\n b = f32[8] negate(a)\n}",
-         "t.hlo:3:13: error: negate: a cycle: 'b' needs 'a', which needs it in turn"},
-        {"e {\n a = f32[] call(), to_apply=e\n}", "t.hlo:2:12: error: call: a cycle: computation 'e' is called while it runs"},
-        {"e {\n a = f32[] call(), to_apply=f\n}", "t.hlo:2:29: error: call: no computation is named 'f'"},
+         "3:13: error: negate: a cycle: 'b' needs 'a', which needs it in turn"},
+        {"e {\n a = f32[] call(), to_apply=e\n}", "2:12: error: call: a cycle: computation 'e' is called while it runs"},
+        {"e {\n a = f32[] call(), to_apply=f\n}", "2:29: error: call: no computation is named 'f'"},
         {"e { a = f32[] constant(1) }\ne { a = f32[] constant(1) }",
-         "t.hlo:2:1: error: the name 'e' is given to two computations"},
-        {"a = f33[2] parameter(0)", "t.hlo:1:5: error: unknown element type 'f33', did you mean 'f32'?"},
-        {"a = f32[2]{2} parameter(0)", "t.hlo:1:12: error: a layout is not a permutation of the 1 dimensions"},
+         "2:1: error: the name 'e' is given to two computations"},
+        {"a = f33[2] parameter(0)", "1:5: error: unknown element type 'f33', did you mean 'f32'?"},
+        {"a = f32[2]{2} parameter(0)", "1:12: error: a layout is not a permutation of the 1 dimensions"},
         {"a = f32[4294967296,4294967296] parameter(0)",
-         "t.hlo:1:8: error: dimension product overflows: the array has more than 2^63 bytes"},
-        {"a = f32[99999999999999999999] parameter(0)", "t.hlo:1:9: error: integer does not fit 64 bits"},
-        {"a = f32[2] constant({1})", "t.hlo:1:23: error: dimension 0 of the literal has 1 elements, 2 expected"},
-        {"a = s8[] constant(128)", "t.hlo:1:19: error: 128 is out of the range of s8"},
-        {"a = f16[] constant(-65520)", "t.hlo:1:20: error: -65520 is out of the range of f16"},
-        {"a = f32[] constant(1e400)", "t.hlo:1:20: error: 1e400 is out of the range of f32"},
-        {"a = c64[] constant((0, -1e100))", "t.hlo:1:24: error: -1e100 is out of the range of f32"},
-        {"a = f8e4m3fn[] constant(1000)", "t.hlo:1:25: error: 1000 is out of the range of f8e4m3fn"},
-        {"a = bf16[] constant(nan(0x3ff))", "t.hlo:1:31: error: a nan of type bf16 has no payload 0x3ff"},
-        {"a = f8e4m3fn[] constant(nan(0x1))", "t.hlo:1:33: error: a nan of type f8e4m3fn has no payload 0x1"},
-        {"a = u4[] constant(-1)", "t.hlo:1:19: error: -1 is out of the range of u4"},
-        {"a = u64[] constant(18446744073709551616)", "t.hlo:1:20: error: 18446744073709551616 is out of the range of u64"},
-        {"a = f32[2,3] constant({1, 2, 3, 4, 5, 6})", "t.hlo:1:24: error: expected '{', found '1'"},
-        {"a = f32[2] constant({1,{2}})", "t.hlo:1:24: error: expected a number, found '{'"},
+         "1:8: error: dimension product overflows: the array has more than 2^63 bytes"},
+        {"a = f32[99999999999999999999] parameter(0)", "1:9: error: integer does not fit 64 bits"},
+        {"a = f32[2] constant({1})", "1:23: error: dimension 0 of the literal has 1 elements, 2 expected"},
+        {"a = s8[] constant(128)", "1:19: error: 128 is out of the range of s8"},
+        {"a = f16[] constant(-65520)", "1:20: error: -65520 is out of the range of f16"},
+        {"a = f32[] constant(1e400)", "1:20: error: 1e400 is out of the range of f32"},
+        {"a = c64[] constant((0, -1e100))", "1:24: error: -1e100 is out of the range of f32"},
+        {"a = f8e4m3fn[] constant(1000)", "1:25: error: 1000 is out of the range of f8e4m3fn"},
+        {"a = bf16[] constant(nan(0x3ff))", "1:31: error: a nan of type bf16 has no payload 0x3ff"},
+        {"a = f8e4m3fn[] constant(nan(0x1))", "1:33: error: a nan of type f8e4m3fn has no payload 0x1"},
+        {"a = u4[] constant(-1)", "1:19: error: -1 is out of the range of u4"},
+        {"a = u64[] constant(18446744073709551616)", "1:20: error: 18446744073709551616 is out of the range of u64"},
+        {"a = f32[2,3] constant({1, 2, 3, 4, 5, 6})", "1:24: error: expected '{', found '1'"},
+        {"a = f32[2] constant({1,{2}})", "1:24: error: expected a number, found '{'"},
         {"e (x: f32[]) -> f32[2] {\n x = f32[] parameter(0)\n}",
-         "t.hlo:1:17: error: the signature of 'e' says f32[2], its root 'x' has shape f32[]"},
-        {"e {\n a = f32[] constant(1)\n b = add(f32[], a)\n}", "t.hlo:3:15: error: expected the name of an operand, found ','"},
+         "1:17: error: the signature of 'e' says f32[2], its root 'x' has shape f32[]"},
+        {"e {\n a = f32[] constant(1)\n b = add(f32[], a)\n}", "3:15: error: expected the name of an operand, found ','"},
         {"e {\n a = f32[] constant(1)\n b = add(a, transpose(a))\n}",
-         "t.hlo:3:13: error: transpose: the attribute dimensions= is missing"},
-        {"a = s8[] constant(1.5)", "t.hlo:1:19: error: '1.5' is not a value of type s8"},
-        {"a = f32[] constant(x)", "t.hlo:1:20: error: 'x' is not a value of type f32"},
+         "3:13: error: transpose: the attribute dimensions= is missing"},
+        {"a = s8[] constant(1.5)", "1:19: error: '1.5' is no value of type s8"},
+        {"a = f32[] constant(x)", "1:20: error: 'x' is no value of type f32"},
         {"a = f32[] parameter(1)",
-         "t.hlo:1:11: error: parameter: number 1, but the computation has 1 parameters, numbered from 0"},
-        {"a = f32[] constant(1), metadata={op_name=\"x}", "t.hlo:1:42: error: a string has no closing '\"'"},
-        {"a = f32[] constant(1), metadata={[}", "t.hlo:1:35: error: expected ']', found '}'"},
-        {"a = f32[] constant(1) /* b", "t.hlo:1:23: error: a comment that begins with '/*' has no end"},
+         "1:11: error: parameter: number 1, but the computation has 1 parameters, numbered from 0"},
+        {"a = f32[] constant(1), metadata={op_name=\"x}", "1:42: error: a string has no closing '\"'"},
+        {"a = f32[] constant(1), metadata={[}", "1:35: error: expected ']', found '}'"},
+        {"a = f32[] constant(1) /* b", "1:23: error: a comment that begins with '/*' has no end"},
         {"p = f32[8] parameter(0)\nc = pred[8] compare(p, p), direction=XX",
-         "t.hlo:2:38: error: expected a direction: EQ, NE, LT, LE, GT or GE, found 'XX'"},
+         "2:38: error: expected a direction: EQ, NE, LT, LE, GT or GE, found 'XX'"},
         {"p = f32[8] parameter(0)\nc = pred[8] compare(p, p)",
-         "t.hlo:2:13: error: compare: the attribute direction= is missing"},
+         "2:13: error: compare: the attribute direction= is missing"},
         {"p = f32[8] parameter(0)\nc = convert(p)",
-         "t.hlo:2:5: error: convert: its shape is missing and does not follow from its operands"},
+         "2:5: error: convert: its shape is missing and does not follow from its operands"},
         {"p = f32[8] parameter(0)\nc = f32[8] negate(f32[4] p)",
-         "t.hlo:2:19: error: negate: operand 0 is written as f32[4], but 'p' has shape f32[8]"},
+         "2:19: error: negate: operand 0 is written as f32[4], but 'p' has shape f32[8]"},
         {"ENTRY a { p = f32[] constant(1) } ENTRY b { p = f32[] constant(1) }",
-         "t.hlo:1:41: error: a second ENTRY: 'a' is the first"},
+         "1:41: error: a second ENTRY: 'a' is the first"},
         {"HloModule a\ne { p = f32[] constant(1) }\nHloModule b\ne { p = f32[] constant(1) }",
-         "t.hlo:4:1: error: the text holds 2 modules, one expected: 'e' is in the second"},
+         "4:1: error: the text holds 2 modules, one expected: 'e' is in the second"},
     };
     refuse(*state, bad, WBB_LEN(bad));
 }
-
-#define P8 "p = f32[8] parameter(0)\n"
-#define P24 "p = f32[2,4] parameter(0)\n"
 
 static void test_bad_shapes(void **state)
 {
     static const Bad bad[] = {
         {P8 "q = f32[4] parameter(1)\nr = f32[8] add(p, q)",
-         "t.hlo:3:12: error: add: operand 1 has shape f32[4], f32[8] expected"},
+         "3:12: error: add: operand 1 has shape f32[4], f32[8] expected"},
         {P8 "q = f32[4] parameter(1)\nr = f32[8] add(q, p)",
-         "t.hlo:3:12: error: add: operand 0 has shape f32[4], f32[8] expected"},
-        {P8 "r = f32[4] negate(p)", "t.hlo:2:12: error: negate: the result has shape f32[4], f32[8] expected"},
-        {P8 "r = f32[8] and(p, p)", "t.hlo:2:12: error: and: operand 0 has shape f32[8], an integer or pred type expected"},
-        {P8 "r = f32[8] select(p, p, p)", "t.hlo:2:12: error: select: operand 0 has shape f32[8], element type pred expected"},
+         "3:12: error: add: operand 0 has shape f32[4], f32[8] expected"},
+        {P8 "r = f32[4] negate(p)", "2:12: error: negate: the result has shape f32[4], f32[8] expected"},
+        {P8 "r = f32[8] and(p, p)", "2:12: error: and: operand 0 has shape f32[8], an integer or pred type expected"},
+        {P8 "r = f32[8] select(p, p, p)", "2:12: error: select: operand 0 has shape f32[8], element type pred expected"},
         {P8 "r = s32[8] compare(p, p), direction=LT",
-         "t.hlo:2:12: error: compare: the result has shape s32[8], element type pred expected"},
+         "2:12: error: compare: the result has shape s32[8], element type pred expected"},
         {P8 "r = f32[8] clamp(q, p, q)\nq = f32[4] parameter(1)",
-         "t.hlo:2:12: error: clamp: operand 0 has shape f32[4], f32[8] expected"},
-        {P8 "r = s32[4] convert(p)", "t.hlo:2:12: error: convert: the result has shape s32[4], s32[8] expected"},
-        {P8 "r = f32[4,8] broadcast(p), dimensions={2}", "t.hlo:2:14: error: broadcast: dimensions names dimension 2 of 2"},
+         "2:12: error: clamp: operand 0 has shape f32[4], f32[8] expected"},
+        {P8 "r = s32[4] convert(p)", "2:12: error: convert: the result has shape s32[4], s32[8] expected"},
+        {P8 "r = f32[4,8] broadcast(p), dimensions={2}", "2:14: error: broadcast: dimensions names dimension 2 of 2"},
         {P8 "r = f32[4,8] broadcast(p), dimensions={0}",
-         "t.hlo:2:14: error: broadcast: dimension 0 of the operand f32[8] becomes dimension 0 of the result f32[4,8]"},
+         "2:14: error: broadcast: dimension 0 of the operand f32[8] becomes dimension 0 of the result f32[4,8]"},
         {"r = f32[4] iota(), iota_dimension=1",
-         "t.hlo:1:12: error: iota: iota_dimension is 1, the result f32[4] has 1 dimensions"},
-        {P24 "r = f32[9] reshape(p)", "t.hlo:2:12: error: reshape: 8 elements in f32[2,4], 9 in the result f32[9]"},
-        {P24 "r = f16[8] bitcast(p)", "t.hlo:2:12: error: bitcast: f32[2,4] and the result f16[8] differ in size"},
-        {P24 "r = f16[2,4] bitcast-convert(p)", "t.hlo:2:14: error: bitcast-convert: f32[2,4] cannot be read as f16[2,4]"},
-        {P8 "r = f32[9] slice(p), slice={[0:9]}", "t.hlo:2:12: error: slice: dimension 0 is sliced [0:9:1], but has size 8"},
+         "1:12: error: iota: iota_dimension is 1, the result f32[4] has 1 dimensions"},
+        {P24 "r = f32[9] reshape(p)", "2:12: error: reshape: 8 elements in f32[2,4], 9 in the result f32[9]"},
+        {P24 "r = f16[8] bitcast(p)", "2:12: error: bitcast: f32[2,4] and the result f16[8] differ in size"},
+        {P24 "r = f16[2,4] bitcast-convert(p)", "2:14: error: bitcast-convert: f32[2,4] cannot be read as f16[2,4]"},
+        {P8 "r = f32[9] slice(p), slice={[0:9]}", "2:12: error: slice: dimension 0 is sliced [0:9:1], but has size 8"},
         {P24 "r = f32[2,4] transpose(p), dimensions={1,0}",
-         "t.hlo:2:14: error: transpose: the result has shape f32[2,4], f32[4,2] expected"},
-        {P24 "r = f32[2,4] transpose(p), dimensions={1,1}", "t.hlo:2:14: error: transpose: dimensions names dimension 1 twice"},
-        {P24 "r = f32[2,4] reverse(p), dimensions={-1}", "t.hlo:2:14: error: reverse: dimensions names dimension -1 of 2"},
+         "2:14: error: transpose: the result has shape f32[2,4], f32[4,2] expected"},
+        {P24 "r = f32[2,4] transpose(p), dimensions={1,1}", "2:14: error: transpose: dimensions names dimension 1 twice"},
+        {P24 "r = f32[2,4] reverse(p), dimensions={-1}", "2:14: error: reverse: dimensions names dimension -1 of 2"},
         {P8 "r = f32[8] concatenate(p, p), dimensions={0}",
-         "t.hlo:2:12: error: concatenate: the result has shape f32[8], f32[16] expected"},
+         "2:12: error: concatenate: the result has shape f32[8], f32[16] expected"},
         {P8 "z = f32[] constant(0)\nr = f32[8] pad(p, z), padding=-1_1_2",
-         "t.hlo:3:12: error: pad: the result has shape f32[8], f32[22] expected"},
-        {P8 "r = (f32[8], f32[4]) tuple(p, p)", "t.hlo:2:22: error: tuple: operand 1 has shape f32[8], f32[4] expected"},
+         "3:12: error: pad: the result has shape f32[8], f32[22] expected"},
+        {P8 "r = (f32[8], f32[4]) tuple(p, p)", "2:22: error: tuple: operand 1 has shape f32[8], f32[4] expected"},
         {P8 "t = tuple(p)\nr = f32[8] get-tuple-element(t), index=1",
-         "t.hlo:3:12: error: get-tuple-element: element 1 of operand 0, a tuple of 1 elements"},
+         "3:12: error: get-tuple-element: element 1 of operand 0, a tuple of 1 elements"},
         {P8 "i = s32[] constant(0)\nr = f32[9] dynamic-slice(p, i), dynamic_slice_sizes={9}",
-         "t.hlo:3:12: error: dynamic-slice: size 9 of dimension 0, which has 8"},
+         "3:12: error: dynamic-slice: size 9 of dimension 0, which has 8"},
         {P8 "r = f32[8] dynamic-update-slice(p, p)",
-         "t.hlo:2:12: error: dynamic-update-slice: 0 start indices found, 1 expected"},
+         "2:12: error: dynamic-update-slice: 0 start indices found, 1 expected"},
         {"f { a = f32[4] parameter(0) }\nENTRY e {\n" P8 "r = f32[8] fusion(p), kind=kLoop, calls=f }",
-         "t.hlo:4:12: error: fusion: operand 0 has shape f32[8], f32[4] expected"},
+         "4:12: error: fusion: operand 0 has shape f32[8], f32[4] expected"},
         {"f { a = f32[8] parameter(0) }\nENTRY e {\n" P8 "r = f32[4] fusion(p), kind=kLoop, calls=f }",
-         "t.hlo:4:12: error: fusion: the result has shape f32[4], f32[8] expected"},
+         "4:12: error: fusion: the result has shape f32[4], f32[8] expected"},
         {"f { a = f32[8] parameter(0) }\nENTRY e {\n" P8 "r = f32[8] fusion(p, p), kind=kLoop, calls=f }",
-         "t.hlo:4:12: error: fusion: 2 operands found, 'f' has 1 parameters"},
+         "4:12: error: fusion: 2 operands found, 'f' has 1 parameters"},
         {"f { a = f32[2,4]{0,1} parameter(0) }\nENTRY e {\n" P24 "r = f32[2,4] fusion(p), kind=kLoop, calls=f }",
-         "t.hlo:4:14: error: fusion: operand 0 has layout f32[2,4], f32[2,4]{0,1} expected inside"},
+         "4:14: error: fusion: operand 0 has layout f32[2,4], f32[2,4]{0,1} expected inside"},
         {"m { a = f32[] parameter(0) }\nENTRY e {\n" P8
          "z = f32[] constant(0)\nr = f32[] reduce(p, z), dimensions={0}, to_apply=m }",
-         "t.hlo:5:11: error: reduce: 'm' has 1 parameters, 2 expected"},
+         "5:11: error: reduce: 'm' has 1 parameters, 2 expected"},
         {"m { a = f32[] parameter(0) b = f32[] parameter(1) }\nENTRY e {\n" P8
          "z = f32[] constant(0)\nr = f32[8] reduce(p, z), dimensions={0}, to_apply=m }",
-         "t.hlo:5:12: error: reduce: the result has shape f32[8], f32[] expected"},
+         "5:12: error: reduce: the result has shape f32[8], f32[] expected"},
         {"m { a = f32[] parameter(0) b = f32[] parameter(1) }\nENTRY e {\n" P8
          "z = f32[] constant(0)\nr = f32[8] reduce-window(p, z), window={size=3 stride=2 pad=1_0}, to_apply=m }",
-         "t.hlo:5:12: error: reduce-window: the result has shape f32[8], f32[4] expected"},
+         "5:12: error: reduce-window: the result has shape f32[8], f32[4] expected"},
         {"p = f32[30,20] parameter(0)\nq = s32[10,2] parameter(1)\nr = f32[10,4,7] gather(p, q), offset_dims={1,2}, "
          "collapsed_slice_dims={}, start_index_map={1,0}, index_vector_dim=1, slice_sizes={4,8}",
-         "t.hlo:3:17: error: gather: the result has shape f32[10,4,7], f32[10,4,8] expected"},
+         "3:17: error: gather: the result has shape f32[10,4,7], f32[10,4,8] expected"},
     };
     refuse(*state, bad, WBB_LEN(bad));
 }
@@ -376,7 +355,7 @@ static void test_hostile(void **state)
         const char *again = again_of[k];
         wbb_put(&text, opens[k]);
         for (int d = 0; d < 10000; d++) wbb_put(&text, again);
-        Job j = {.arena = cx->arena, .text = text.text};
+        Job j = job(cx, text.text);
         wbb_cx_clear(cx);
         assert_int_equal(wbb_guard(cx, parse, &j), WBB_FAILED);
         assert_non_null(strstr(cx->messages, "nested more than 200 levels deep"));
@@ -384,7 +363,7 @@ static void test_hostile(void **state)
     WbbBuf text = wbb_buf(cx->arena);
     wbb_put(&text, "t0 = f32[] parameter(0)\n");
     for (int d = 1; d <= 40; d++) wbb_putf(&text, "t%d = tuple(t%d, t%d)\n", d, d - 1, d - 1);
-    Job j = {.arena = cx->arena, .text = text.text};
+    Job j = job(cx, text.text);
     wbb_cx_clear(cx);
     assert_int_equal(wbb_guard(cx, parse, &j), WBB_FAILED);
     assert_non_null(strstr(cx->messages, "tuple: the result would be a tuple of more than 65536 arrays"));
@@ -395,23 +374,23 @@ static void test_huge(void **state)
 {
     WbbCx *cx = *state;
     static const Bad bad[] = {
-        {"c = f32[536870912] constant(0)", "t.hlo:1:29: error: a literal of 536870912 f32 is larger than 2^29 bytes"},
-        {"c = s8[1000000000] constant({1, 2})", "t.hlo:1:29: error: a literal of 1000000000 s8 is larger than 2^29 bytes"},
-        {"c = f32[4194304] constant({1, 2})", "t.hlo:1:32: error: dimension 0 of the literal has 2 elements, 4194304 expected"},
+        {"c = f32[536870912] constant(0)", "1:29: error: a literal of 536870912 f32: at most 2^29 bytes are taken"},
+        {"c = s8[1000000000] constant({1, 2})", "1:29: error: a literal of 1000000000 s8: at most 2^29 bytes are taken"},
+        {"c = f32[4194304] constant({1, 2})", "1:32: error: dimension 0 of the literal has 2 elements, 4194304 expected"},
         {"p = f32[] parameter(0)\nb = f32[4294967296,4294967296] broadcast(p), dimensions={}",
-         "t.hlo:2:8: error: dimension product overflows: the array has more than 2^63 bytes"},
+         "2:8: error: dimension product overflows: the array has more than 2^63 bytes"},
         {"p = f32[1073741824,1] parameter(0)\nq = f32[1,4611686018427387904] parameter(1)\nr = add(p, q)",
-         "t.hlo:2:8: error: dimension product overflows: the array has more than 2^63 bytes"},
+         "2:8: error: dimension product overflows: the array has more than 2^63 bytes"},
         {"p = f32[1073741824,1] parameter(0)\nq = f32[1,2147483648] parameter(1)\nr = add(p, q)",
-         "t.hlo:3:5: error: add: the result would have more than 2^63 bytes: f32[1073741824,2147483648]"},
-        {"p = f32[4611686018427387903] parameter(0)\nr = concatenate(p, p, p), dimensions={0}", "t.hlo:1:8: error: dimension product "
+         "3:5: error: add: the result would have more than 2^63 bytes: f32[1073741824,2147483648]"},
+        {"p = f32[4611686018427387903] parameter(0)\nr = concatenate(p, p, p), dimensions={0}", "1:8: error: dimension product "
          "overflows: the array has more than 2^63 bytes"},
         {"p = s8[9223372036854775807] parameter(0)\nr = concatenate(p, p, p), dimensions={0}",
-         "t.hlo:2:5: error: concatenate: the result would have more than 2^63 bytes: s8[27670116110564327421]"},
+         "2:5: error: concatenate: the result would have more than 2^63 bytes: s8[27670116110564327421]"},
         {"p = s8[4] parameter(0)\nz = s8[] constant(0)\nr = pad(p, z), "
          "padding=9223372036854775807_9223372036854775807_9223372036854775807",
-         "t.hlo:3:5: error: pad: the result would have more than 2^63 bytes: s8[46116860184273879039]"},
-        {"p = s8[99999999999] parameter(0)\nr = dot(p, p)", "t.hlo:2:5: error: dot: the result would have more than 2^63 bytes: "
+         "3:5: error: pad: the result would have more than 2^63 bytes: s8[46116860184273879039]"},
+        {"p = s8[99999999999] parameter(0)\nr = dot(p, p)", "2:5: error: dot: the result would have more than 2^63 bytes: "
          "s8[99999999999,99999999999]"},
     };
     refuse(cx, bad, WBB_LEN(bad));
@@ -434,7 +413,8 @@ static void test_large_tuples(void **state)
         wbb_putf(&twice, "(%s, %s)", shape.text, shape.text);
         shape = twice;
     }
-    wbb_putf(&text, "f { p = %s parameter(0) q = %s parameter(1) ROOT z = f32[] constant(0) }\n", shape.text, shape.text);
+    wbb_putf(&text, "f { p = %s parameter(0) q = %s parameter(1) ROOT z = f32[] constant(0) }\n", shape.text,
+             shape.text);
     wbb_put(&text, "ENTRY e {\nt0 = f32[] parameter(0)\n");
     for (int k = 1; k <= 16; k++) wbb_putf(&text, "t%d = tuple(t%d, t%d)\n", k, k - 1, k - 1);
     size_t before = text.n;
@@ -446,7 +426,9 @@ static void test_large_tuples(void **state)
     text.n = before;
     for (int k = 0; k < 100; k++) wbb_putf(&text, "c%d = opt-barrier(t16)\n", k);
     wbb_put(&text, "}");
-    const Bad bad = {text.text, "t.hlo:82:7: error: opt-barrier: the shapes that the text omits have more than 4194304 arrays in all"};
+    const Bad bad = {
+        text.text,
+        "82:7: error: opt-barrier: the shapes that the text leaves out have more than 4194304 arrays in all"};
     refuse(cx, &bad, 1);
 }
 
@@ -466,7 +448,7 @@ static void test_long_chain(void **state)
 
 static WbbStatus fusion_of(WbbCx *cx, const char *text, HloFusion *f)
 {
-    Job j = {.arena = cx->arena, .module = module_of(cx, text)};
+    Parsed j = {.module = module_of(cx, text)};
     wbb_cx_clear(cx);
     WbbStatus s = wbb_guard(cx, find_fusion, &j);
     *f = j.fusion;
@@ -479,17 +461,20 @@ static void test_fusion(void **state)
 {
     WbbCx *cx = *state;
     HloFusion f = {0};
-    assert_int_equal(fusion_of(cx, BODY "ENTRY e { " P8 "ROOT g = f32[8] fusion(p), kind=kLoop, calls=f }", &f), WBB_OK);
+    assert_int_equal(fusion_of(cx, BODY "ENTRY e { " P8 "ROOT g = f32[8] fusion(p), kind=kLoop, calls=f }", &f),
+                     WBB_OK);
     assert_string_equal(f.name, "g");
     assert_string_equal(f.body->name, "f");
     assert_string_equal(f.fusion->kind, "kLoop");
-    assert_int_equal(fusion_of(cx, BODY "ENTRY e { " P8 "c = copy(p) g = fusion(c), kind=kLoop, calls=f ROOT t = tuple(g) }", &f),
-                     WBB_OK);
+    assert_int_equal(
+        fusion_of(cx, BODY "ENTRY e { " P8 "c = copy(p) g = fusion(c), kind=kLoop, calls=f ROOT t = tuple(g) }", &f),
+        WBB_OK);
     assert_string_equal(f.name, "g");
     assert_int_equal(fusion_of(cx, BODY, &f), WBB_OK);
     assert_null(f.fusion);
     assert_string_equal(f.name, "f");
-    assert_int_equal(fusion_of(cx, BODY "ENTRY e { " P8 "g = fusion(p), calls=f h = fusion(g), calls=f }", &f), WBB_DECLINED);
+    assert_int_equal(fusion_of(cx, BODY "ENTRY e { " P8 "g = fusion(p), calls=f h = fusion(g), calls=f }", &f),
+                     WBB_DECLINED);
     assert_int_equal(cx->why, WHY_MANY_FUSIONS);
     assert_int_equal(fusion_of(cx, BODY "ENTRY e { " P8 "g = fusion(p), calls=f ROOT h = sine(g) }", &f), WBB_DECLINED);
     assert_int_equal(cx->why, WHY_NO_FUSION);
@@ -506,16 +491,18 @@ static void test_lenient(void **state)
     module_of(cx, P24 "r = u8[2,4,4] bitcast-convert(p)\ns = f32[2,4] bitcast-convert(r)");
     module_of(cx, "p = f16[20] parameter(0)\nr = s16[4,5] bitcast(p)");
     assert_true(bits_at(module_of(cx, "m = u64[] constant(-1)")->entry->root, 0) == UINT64_MAX);
-    module_of(cx, "\xef\xbb\xbfHloModule m:\r// Garbage }\rENTRY c1 {\r// Foo\rROOT k = f32[1]{0} constant({12345}) // x\r}");
+    module_of(
+        cx, "\xef\xbb\xbfHloModule m:\r// Garbage }\rENTRY c1 {\r// Foo\rROOT k = f32[1]{0} constant({12345}) // x\r}");
     module_of(cx, "HloModule m:\r\n// Garbage }\r\nENTRY c1 {\r\nROOT k = f32[1] {0} constant({ /* a */ 1 })\r\n}\r\n");
-    module_of(cx, "m { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = add(a, b) }\nENTRY e {\nc = f32[] constant(1)\n"
-                  "r = reduce-window(c, c), to_apply=m }");
+    module_of(
+        cx, "m { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = add(a, b) }\nENTRY e {\nc = f32[] constant(1)\n"
+            "r = reduce-window(c, c), to_apply=m }");
 }
 
 static void test_modules(void **state)
 {
     WbbCx *cx = *state;
-    Job j = {.arena = cx->arena, .text = "HloModule a\ne { p = f32[] constant(1) }\n// -----\nf { p = s32[] constant(2) }\n"
+    Parsed j = {.text = "HloModule a\ne { p = f32[] constant(1) }\n// -----\nf { p = s32[] constant(2) }\n"
                                          "HloModule c\nx = f32[] constant(3)"};
     assert_int_equal(wbb_guard(cx, parse_all, &j), WBB_OK);
     assert_int_equal(j.n_modules, 3);
@@ -528,8 +515,9 @@ static void test_modules(void **state)
 static void test_attributes(void **state)
 {
     WbbCx *cx = *state;
-    HloModule *m = module_of(cx, "c = f32[] custom-call(), custom_call_target=\"a\\\"b\", metadata={op_name=\"x, k=9\"}, "
-                                 "k={ 1,-2 , 3}, n=4, s=a_b");
+    HloModule *m = module_of(cx,
+                             "c = f32[] custom-call(), custom_call_target=\"a\\\"b\", metadata={op_name=\"x, k=9\"}, "
+                             "k={ 1,-2 , 3}, n=4, s=a_b");
     const HloInstruction *c = m->entry->root;
     uint32_t n = 0;
     assert_string_equal(c->target, "a\\\"b");

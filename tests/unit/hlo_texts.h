@@ -1,6 +1,7 @@
-/* hlo_texts.h: short HLO texts, and a check that each is accepted or refused with the given message. For the tests of hlo/.
+/* hlo_texts.h: short HLO texts, and a check that each is accepted or refused with the given message. For the tests of
+ * hlo/.
  *
- *     static const Bad bad[] = {{P8 "r = s32[8] is-finite(p)", "2:12: error: is-finite: the result has shape s32[8], .."}};
+ *     static const Bad bad[] = {{P8 "r = s32[8] is-finite(p)", "2:12: error: is-finite: the result has shape .."}};
  *     refuse(*state, bad, WBB_LEN(bad));
  *     Job j = job(cx, P8 "ROOT r = sine(p)");     wbb_guard(cx, parse, &j) == WBB_OK, j.module
  */
@@ -20,7 +21,10 @@ typedef struct {
     HloModule *module;
 } Job;
 
-static inline Job job(WbbCx *cx, const char *text) { return (Job){.arena = cx->arena, .text = text, .n = strlen(text)}; }
+static inline Job job(WbbCx *cx, const char *text)
+{
+    return (Job){.arena = cx->arena, .text = text, .n = strlen(text)};
+}
 
 static inline void parse(WbbCx *cx, void *arg)
 {

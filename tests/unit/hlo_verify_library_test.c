@@ -1,4 +1,5 @@
-/* hlo_verify_library: each check of library operations, calls and communication, by a text that it refuses, with the message and its place. */
+/* hlo_verify_library: each check of library operations, calls and communication, by a text that it refuses, with the
+ * message and its place. */
 #include "hlo_texts.h"
 
 static void test_library(void **state)

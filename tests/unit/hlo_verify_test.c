@@ -1,4 +1,5 @@
-/* hlo_verify: each check of elementwise operations, moves and reductions, by a text that it refuses, with the message and its place. */
+/* hlo_verify: each check of elementwise operations, moves and reductions, by a text that it refuses, with the message
+ * and its place. */
 #include "hlo_texts.h"
 
 static void test_elements(void **state)

@@ -28,16 +28,19 @@ static void test_made(void **state)
     ix_map_result(w.arena, m, rw_add(w.rw, rw_add(w.rw, rw_scale(w.rw, d, 4), s), rt));
     ix_map_constrain(w.arena, m, rw_add(w.rw, d, s), 0, 8);
     assert_int_equal(ix_map_count(m, IX_RANGE), 1);
-    prints(&w, m, "(d0)[k]{rt0} -> (d0 * 4 + rt0 + k), domain: d0 in [0, 7], k in [0, 3], rt0 in [0, 9], d0 + k in [0, 8]");
+    prints(&w, m,
+           "(d0)[k]{rt0} -> (d0 * 4 + rt0 + k), domain: d0 in [0, 7], k in [0, 3], rt0 in [0, 9], d0 + k in [0, 8]");
     /* composing rewrites the index of the run-time variable, too */
-    IxMap *first = map(&w, "(d0) -> (d0 * 2 + 1), domain: d0 in [0, 3]"), *both = ix_map_compose(w.rw, w.arena, first, m);
+    IxMap *first = map(&w, "(d0) -> (d0 * 2 + 1), domain: d0 in [0, 3]"),
+          *both = ix_map_compose(w.rw, w.arena, first, m);
     const IxVar *u = &both->vars.items[ix_map_find(both, "rt0")];
     assert_ptr_equal(u->source, &start);
     WbbBuf b = wbb_buf(w.arena);
     ix_put_expression(&b, w.g, u->at[0]);
     assert_string_equal(b.text, "d0");
     prints(&w, ix_map_simplify(w.rw, w.arena, both, false),
-           "(d0)[k]{rt0} -> (d0 * 8 + k + rt0 + 4), domain: d0 in [0, 3], k in [0, 3], rt0 in [0, 9], d0 * 2 + k in [0, 7]");
+           "(d0)[k]{rt0} -> (d0 * 8 + k + rt0 + 4), domain: d0 in [0, 3], k in [0, 3], rt0 in [0, 9], d0 * 2 + k in "
+           "[0, 7]");
     close_fixture(&w);
 }
 
@@ -45,7 +48,8 @@ static void test_made(void **state)
 static void test_values(void **state)
 {
     (void)state;
-    static const char text[] = "(d0)[s0] -> ((d0 * 8 + s0) / 8, s0), domain: d0 in [0, 3], s0 in [0, 9], d0 + s0 in [0, 5], s0 mod 2 in [1, 1]";
+    static const char text[] = "(d0)[s0] -> ((d0 * 8 + s0) / 8, s0), domain: d0 in [0, 3], s0 in [0, 9], d0 + s0 in "
+                               "[0, 5], s0 mod 2 in [1, 1]";
     Fixture w = fixture(NULL);
     IxMap *m = map(&w, text);
     IxMap *once = ix_map_simplify(w.rw, w.arena, m, false);
@@ -55,11 +59,13 @@ static void test_values(void **state)
     (void)ix_map_inverse(w.rw, w.arena, once);
     prints(&w, m, text);
     prints(&w, once, "(d0)[s0] -> (d0, s0), domain: d0 in [0, 3], s0 in [1, 5], d0 + s0 in [1, 5], s0 mod 2 in [1, 1]");
-    prints(&w, ix_map_simplify(w.rw, w.arena, m, false), "(d0)[s0] -> (d0, s0), domain: d0 in [0, 3], s0 in [1, 5], d0 + s0 in [1, 5], s0 mod 2 in [1, 1]");
+    prints(&w, ix_map_simplify(w.rw, w.arena, m, false),
+           "(d0)[s0] -> (d0, s0), domain: d0 in [0, 3], s0 in [1, 5], d0 + s0 in [1, 5], s0 mod 2 in [1, 1]");
     uint64_t compared = 0;
     assert_null(ix_map_differ(w.arena, w.g, m, once, 1000, 0, &compared));
     assert_int_equal(compared, 40);
-    assert_non_null(ix_map_differ(w.arena, w.g, m, map(&w, "(d0)[s0] -> (d0, s0 + 1), domain: d0 in [0, 3], s0 in [0, 9]"), 1000, 0, &compared));
+    assert_non_null(ix_map_differ(
+        w.arena, w.g, m, map(&w, "(d0)[s0] -> (d0, s0 + 1), domain: d0 in [0, 3], s0 in [0, 9]"), 1000, 0, &compared));
     close_fixture(&w);
 }
 
@@ -82,13 +88,14 @@ static void test_order(void **state)
     }
 }
 
-/* Constraints x < y < z < x would narrow their intervals by one value at a time; that is cut short, the values stay, and simplifying
- * again changes nothing. */
+/* Constraints x < y < z < x would narrow their intervals by one value at a time; that is cut short, the values stay,
+ * and simplifying again changes nothing. */
 static void test_creeping(void **state)
 {
     (void)state;
     Fixture w = fixture(NULL);
-    IxMap *m = map(&w, "(a, b, c) -> (a), domain: a in [0, 1000000], b in [0, 1000000], c in [0, 1000000], a - b in [1, 5], b - c in [1, 5], c - a in [1, 5]");
+    IxMap *m = map(&w, "(a, b, c) -> (a), domain: a in [0, 1000000], b in [0, 1000000], c in [0, 1000000], a - b in "
+                       "[1, 5], b - c in [1, 5], c - a in [1, 5]");
     IxMap *once = ix_map_simplify(w.rw, w.arena, m, false);
     WbbBuf x = wbb_buf(w.arena), y = wbb_buf(w.arena);
     ix_map_print(&x, w.g, once);

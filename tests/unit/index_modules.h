@@ -1,4 +1,5 @@
-/* index_modules.h: random modules of one instruction, small enough to test every element: a text for each kind of operation that has a map.
+/* index_modules.h: random modules of one instruction, small enough to test every element: a text for each kind of
+ * operation that has a map.
  *
  *     Maker m = {arena, seed};
  *     const char *text = make_module(&m, KIND_GATHER);
@@ -9,9 +10,32 @@
 #include "base/base.h"
 
 typedef enum {
-    KIND_ELEMENTWISE, KIND_CLAMP, KIND_BROADCAST, KIND_RESHAPE, KIND_BITCAST, KIND_BITCAST_CONVERT, KIND_TRANSPOSE, KIND_SLICE, KIND_REVERSE,
-    KIND_PAD, KIND_CONCATENATE, KIND_DYNAMIC_SLICE, KIND_DYNAMIC_UPDATE, KIND_GATHER, KIND_SCATTER, KIND_REDUCE, KIND_WINDOW, KIND_DOT,
-    KIND_CONVOLUTION, KIND_SELECT_SCATTER, KIND_SORT, KIND_SCAN, KIND_TOPK, KIND_BATCH_NORM, KIND_FUSION, KINDS
+    KIND_ELEMENTWISE,
+    KIND_CLAMP,
+    KIND_BROADCAST,
+    KIND_RESHAPE,
+    KIND_BITCAST,
+    KIND_BITCAST_CONVERT,
+    KIND_TRANSPOSE,
+    KIND_SLICE,
+    KIND_REVERSE,
+    KIND_PAD,
+    KIND_CONCATENATE,
+    KIND_DYNAMIC_SLICE,
+    KIND_DYNAMIC_UPDATE,
+    KIND_GATHER,
+    KIND_SCATTER,
+    KIND_REDUCE,
+    KIND_WINDOW,
+    KIND_DOT,
+    KIND_CONVOLUTION,
+    KIND_SELECT_SCATTER,
+    KIND_SORT,
+    KIND_SCAN,
+    KIND_TOPK,
+    KIND_BATCH_NORM,
+    KIND_FUSION,
+    KINDS
 } Kind;
 
 typedef struct {
@@ -99,14 +123,15 @@ static const char *layout(Maker *m, const char *type, Dims s)
 static const char *entry(Maker *m, const char *body) { return TEXT("HloModule m\nENTRY e {\n%s}\n", body); }
 static const char *entry_add(Maker *m, const char *body) { return TEXT("HloModule m\n" ADD "ENTRY e {\n%s}\n", body); }
 
-/* --- moves ------------------------------------------------------------------------------------------------------------------------ */
+/* --- moves -------------------------------------------------------------------------------------------------------- */
 
 static const char *make_broadcast(Maker *m)
 {
     const Dims to = random_dims(m, 0, 4, 3), kept = subset(m, to.n);
     Dims from = {.n = kept.n};
     for (int64_t k = 0; k < kept.n; k++) from.d[k] = to.d[kept.d[k]];
-    return entry(m, TEXT("p = %s parameter(0)\nROOT r = %s broadcast(p), dimensions={%s}\n", shape(m, "f32", from), shape(m, "f32", to), list(m, kept)));
+    return entry(m, TEXT("p = %s parameter(0)\nROOT r = %s broadcast(p), dimensions={%s}\n", shape(m, "f32", from),
+                         shape(m, "f32", to), list(m, kept)));
 }
 
 static const char *make_transpose(Maker *m)
@@ -114,7 +139,8 @@ static const char *make_transpose(Maker *m)
     const Dims from = random_dims(m, 0, 4, 4), p = permutation(m, from.n);
     Dims to = {.n = from.n};
     for (int64_t k = 0; k < from.n; k++) to.d[k] = from.d[p.d[k]];
-    return entry(m, TEXT("p = %s parameter(0)\nROOT r = %s transpose(p), dimensions={%s}\n", shape(m, "f32", from), shape(m, "f32", to), list(m, p)));
+    return entry(m, TEXT("p = %s parameter(0)\nROOT r = %s transpose(p), dimensions={%s}\n", shape(m, "f32", from),
+                         shape(m, "f32", to), list(m, p)));
 }
 
 static const char *make_slice(Maker *m)
@@ -127,7 +153,8 @@ static const char *make_slice(Maker *m)
         to.d[k] = (hi - lo + step - 1) / step;
         wbb_putf(&b, "%s[%lld:%lld:%lld]", k ? ", " : "", (long long)lo, (long long)hi, (long long)step);
     }
-    return entry(m, TEXT("p = %s parameter(0)\nROOT r = %s slice(p), slice={%s}\n", shape(m, "f32", from), shape(m, "f32", to), b.text ? b.text : ""));
+    return entry(m, TEXT("p = %s parameter(0)\nROOT r = %s slice(p), slice={%s}\n", shape(m, "f32", from),
+                         shape(m, "f32", to), b.text ? b.text : ""));
 }
 
 static const char *make_pad(Maker *m)
@@ -142,7 +169,8 @@ static const char *make_pad(Maker *m)
         to.d[k] = full + lo + hi;
         wbb_putf(&b, "%s%lld_%lld_%lld", k ? "x" : "", (long long)lo, (long long)hi, (long long)interior);
     }
-    return entry(m, TEXT("p = %s parameter(0)\nz = f32[] parameter(1)\nROOT r = %s pad(p, z), padding=%s\n", shape(m, "f32", from), shape(m, "f32", to), b.text));
+    return entry(m, TEXT("p = %s parameter(0)\nz = f32[] parameter(1)\nROOT r = %s pad(p, z), padding=%s\n",
+                         shape(m, "f32", from), shape(m, "f32", to), b.text));
 }
 
 static const char *make_concatenate(Maker *m)
@@ -157,7 +185,8 @@ static const char *make_concatenate(Maker *m)
         wbb_putf(&head, "p%lld = %s parameter(%lld)\n", (long long)k, shape(m, "f32", s), (long long)k);
         wbb_putf(&operands, "%sp%lld", k ? ", " : "", (long long)k);
     }
-    return entry(m, TEXT("%sROOT r = %s concatenate(%s), dimensions={%lld}\n", head.text, shape(m, "f32", to), operands.text, (long long)along));
+    return entry(m, TEXT("%sROOT r = %s concatenate(%s), dimensions={%lld}\n", head.text, shape(m, "f32", to),
+                         operands.text, (long long)along));
 }
 
 static const char *make_bitcast_convert(Maker *m)
@@ -173,16 +202,23 @@ static const char *make_move(Maker *m, Kind kind)
 {
     const Dims s = random_dims(m, 0, 4, 4);
     const char *x = shape(m, "f32", s);
-    if (kind == KIND_ELEMENTWISE) return entry(m, TEXT("p = %s parameter(0)\nq = %s parameter(1)\nROOT r = %s add(p, q)\n", x, x, x));
+    if (kind == KIND_ELEMENTWISE)
+        return entry(m, TEXT("p = %s parameter(0)\nq = %s parameter(1)\nROOT r = %s add(p, q)\n", x, x, x));
     if (kind == KIND_CLAMP) {
-        return entry(m, TEXT("l = f32[] parameter(0)\np = %s parameter(1)\nh = %s parameter(2)\nROOT r = %s clamp(l, p, h)\n", x, below(m, 2) ? x : "f32[]", x));
+        return entry(
+            m, TEXT("l = f32[] parameter(0)\np = %s parameter(1)\nh = %s parameter(2)\nROOT r = %s clamp(l, p, h)\n", x,
+                    below(m, 2) ? x : "f32[]", x));
     }
-    if (kind == KIND_RESHAPE) return entry(m, TEXT("p = %s parameter(0)\nROOT r = %s reshape(p)\n", x, shape(m, "f32", refactored(m, s))));
-    if (kind == KIND_BITCAST) return entry(m, TEXT("p = %s parameter(0)\nROOT r = %s bitcast(p)\n", layout(m, "f32", s), layout(m, "f32", refactored(m, s))));
-    return entry(m, TEXT("p = %s parameter(0)\nROOT r = %s reverse(p), dimensions={%s}\n", x, x, list(m, subset(m, s.n))));
+    if (kind == KIND_RESHAPE)
+        return entry(m, TEXT("p = %s parameter(0)\nROOT r = %s reshape(p)\n", x, shape(m, "f32", refactored(m, s))));
+    if (kind == KIND_BITCAST)
+        return entry(m, TEXT("p = %s parameter(0)\nROOT r = %s bitcast(p)\n", layout(m, "f32", s),
+                             layout(m, "f32", refactored(m, s))));
+    return entry(m,
+                 TEXT("p = %s parameter(0)\nROOT r = %s reverse(p), dimensions={%s}\n", x, x, list(m, subset(m, s.n))));
 }
 
-/* --- run-time starts --------------------------------------------------------------------------------------------------------------- */
+/* --- run-time starts ---------------------------------------------------------------------------------------------- */
 
 static const char *make_dynamic(Maker *m, bool update)
 {
@@ -200,14 +236,18 @@ static const char *make_dynamic(Maker *m, bool update)
     if (vector) wbb_putf(&head, "i = %s[%lld] parameter(%d)\n", type, (long long)whole.n, 1 + update);
     if (vector) wbb_put(&starts, ", i");
     const char *x = shape(m, "f32", whole), *y = shape(m, "f32", part);
-    if (update) return entry(m, TEXT("p = %s parameter(0)\nu = %s parameter(1)\n%sROOT r = %s dynamic-update-slice(p, u%s)\n", x, y, head.text, x, starts.text));
-    return entry(m, TEXT("p = %s parameter(0)\n%sROOT r = %s dynamic-slice(p%s), dynamic_slice_sizes={%s}\n", x, head.text, y, starts.text, list(m, part)));
+    if (update)
+        return entry(m, TEXT("p = %s parameter(0)\nu = %s parameter(1)\n%sROOT r = %s dynamic-update-slice(p, u%s)\n",
+                             x, y, head.text, x, starts.text));
+    return entry(m, TEXT("p = %s parameter(0)\n%sROOT r = %s dynamic-slice(p%s), dynamic_slice_sizes={%s}\n", x,
+                         head.text, y, starts.text, list(m, part)));
 }
 
 /* The dimensions of a gather or scatter: windows of an operand, and index vectors with their starts. */
 typedef struct {
-    Dims operand, window, batching, collapsed, start_map, indices, paired, whole; /* whole: gather's result, scatter's updates */
-    Dims offset;                                                                  /* the window's dimensions in `whole` */
+    Dims operand, window, batching, collapsed, start_map, indices, paired,
+        whole; /* whole: gather's result, scatter's updates */
+    Dims offset; /* the window's dimensions in `whole` */
     int64_t vector;
 } Indexed;
 
@@ -249,24 +289,33 @@ static Indexed random_indexed(Maker *m)
 static const char *make_gather(Maker *m)
 {
     const Indexed x = random_indexed(m);
-    const char *batching = x.batching.n ? TEXT(", operand_batching_dims={%s}, start_indices_batching_dims={%s}", list(m, x.batching), list(m, x.paired)) : "";
-    return entry(m, TEXT("p = %s parameter(0)\ni = %s parameter(1)\nROOT r = %s gather(p, i), offset_dims={%s}, collapsed_slice_dims={%s}, start_index_map={%s}%s, "
+    const char *batching = x.batching.n ? TEXT(", operand_batching_dims={%s}, start_indices_batching_dims={%s}",
+                                               list(m, x.batching), list(m, x.paired))
+                                        : "";
+    return entry(m, TEXT("p = %s parameter(0)\ni = %s parameter(1)\nROOT r = %s gather(p, i), offset_dims={%s}, "
+                         "collapsed_slice_dims={%s}, start_index_map={%s}%s, "
                          "index_vector_dim=%lld, slice_sizes={%s}\n",
-                         shape(m, "f32", x.operand), shape(m, "s32", x.indices), shape(m, "f32", x.whole), list(m, x.offset), list(m, x.collapsed), list(m, x.start_map),
-                         batching, (long long)x.vector, list(m, x.window)));
+                         shape(m, "f32", x.operand), shape(m, "s32", x.indices), shape(m, "f32", x.whole),
+                         list(m, x.offset), list(m, x.collapsed), list(m, x.start_map), batching, (long long)x.vector,
+                         list(m, x.window)));
 }
 
 static const char *make_scatter(Maker *m)
 {
     const Indexed x = random_indexed(m);
-    const char *batching = x.batching.n ? TEXT(", input_batching_dims={%s}, scatter_indices_batching_dims={%s}", list(m, x.batching), list(m, x.paired)) : "";
-    return entry_add(m, TEXT("p = %s parameter(0)\ni = %s parameter(1)\nu = %s parameter(2)\nROOT r = %s scatter(p, i, u), update_window_dims={%s}, "
-                             "inserted_window_dims={%s}, scatter_dims_to_operand_dims={%s}%s, index_vector_dim=%lld, to_apply=add\n",
-                             shape(m, "f32", x.operand), shape(m, "s32", x.indices), shape(m, "f32", x.whole), shape(m, "f32", x.operand), list(m, x.offset),
-                             list(m, x.collapsed), list(m, x.start_map), batching, (long long)x.vector));
+    const char *batching = x.batching.n ? TEXT(", input_batching_dims={%s}, scatter_indices_batching_dims={%s}",
+                                               list(m, x.batching), list(m, x.paired))
+                                        : "";
+    return entry_add(
+        m, TEXT("p = %s parameter(0)\ni = %s parameter(1)\nu = %s parameter(2)\nROOT r = %s scatter(p, i, u), "
+                "update_window_dims={%s}, "
+                "inserted_window_dims={%s}, scatter_dims_to_operand_dims={%s}%s, index_vector_dim=%lld, to_apply=add\n",
+                shape(m, "f32", x.operand), shape(m, "s32", x.indices), shape(m, "f32", x.whole),
+                shape(m, "f32", x.operand), list(m, x.offset), list(m, x.collapsed), list(m, x.start_map), batching,
+                (long long)x.vector));
 }
 
-/* --- reductions, windows, dot -------------------------------------------------------------------------------------------------------------- */
+/* --- reductions, windows, dot ------------------------------------------------------------------------------------- */
 
 static const char *make_reduce(Maker *m)
 {
@@ -275,17 +324,24 @@ static const char *make_reduce(Maker *m)
     for (int64_t k = 0; k < from.n; k++)
         if (!contains(gone, k)) to.d[to.n++] = from.d[k];
     const char *x = shape(m, "f32", from), *y = shape(m, "f32", to);
-    if (below(m, 2)) return entry_add(m, TEXT("p = %s parameter(0)\nz = f32[] parameter(1)\nROOT r = %s reduce(p, z), dimensions={%s}, to_apply=add\n", x, y, list(m, gone)));
-    return TEXT("HloModule m\nboth { a = f32[] parameter(0)\n b = f32[] parameter(1)\n c = f32[] parameter(2)\n d = f32[] parameter(3)\n e = f32[] add(a, c)\n"
-                " g = f32[] add(b, d)\n h = f32[] add(g, c)\n k = f32[] add(e, d)\n ROOT t = (f32[], f32[]) tuple(k, h)\n }\n"
-                "ENTRY m { p = %s parameter(0)\n q = %s parameter(1)\n z = f32[] parameter(2)\n w = f32[] parameter(3)\n"
-                "ROOT r = (%s, %s) reduce(p, q, z, w), dimensions={%s}, to_apply=both\n}\n", x, x, y, y, list(m, gone));
+    if (below(m, 2))
+        return entry_add(m, TEXT("p = %s parameter(0)\nz = f32[] parameter(1)\nROOT r = %s reduce(p, z), "
+                                 "dimensions={%s}, to_apply=add\n",
+                                 x, y, list(m, gone)));
+    return TEXT(
+        "HloModule m\nboth { a = f32[] parameter(0)\n b = f32[] parameter(1)\n c = f32[] parameter(2)\n d = f32[] "
+        "parameter(3)\n e = f32[] add(a, c)\n"
+        " g = f32[] add(b, d)\n h = f32[] add(g, c)\n k = f32[] add(e, d)\n ROOT t = (f32[], f32[]) tuple(k, h)\n }\n"
+        "ENTRY m { p = %s parameter(0)\n q = %s parameter(1)\n z = f32[] parameter(2)\n w = f32[] parameter(3)\n"
+        "ROOT r = (%s, %s) reduce(p, q, z, w), dimensions={%s}, to_apply=both\n}\n",
+        x, x, y, y, list(m, gone));
 }
 
 /* A random window over n elements; returns the number of its positions, 0 if there is none. */
 static int64_t random_window(Maker *m, int64_t n, bool dilated, WbbBuf out[6], bool first)
 {
-    const int64_t size = between(m, 1, 3), stride = between(m, 1, 3), lo = between(m, dilated ? -1 : 0, 2), hi = between(m, dilated ? -1 : 0, 2);
+    const int64_t size = between(m, 1, 3), stride = between(m, 1, 3), lo = between(m, dilated ? -1 : 0, 2),
+                  hi = between(m, dilated ? -1 : 0, 2);
     const int64_t base = dilated ? between(m, 1, 2) : 1, spread = dilated ? between(m, 1, 2) : 1;
     const int64_t whole = (n - 1) * base + 1 + lo + hi, window = (size - 1) * spread + 1;
     const int64_t values[] = {size, stride, 0, base, spread, below(m, 2)};
@@ -298,7 +354,8 @@ static int64_t random_window(Maker *m, int64_t n, bool dilated, WbbBuf out[6], b
 
 static const char *window_text(Maker *m, WbbBuf w[6], bool dilated, bool reversal)
 {
-    return TEXT("window={size=%s stride=%s pad=%s%s%s}", w[0].text, w[1].text, w[2].text, dilated ? TEXT(" lhs_dilate=%s rhs_dilate=%s", w[3].text, w[4].text) : "",
+    return TEXT("window={size=%s stride=%s pad=%s%s%s}", w[0].text, w[1].text, w[2].text,
+                dilated ? TEXT(" lhs_dilate=%s rhs_dilate=%s", w[3].text, w[4].text) : "",
                 reversal ? TEXT(" rhs_reversal=%s", w[5].text) : "");
 }
 
@@ -313,16 +370,23 @@ static const char *make_window(Maker *m, bool select)
         for (int64_t d = 0; d < from.n; d++) fits &= (to.d[d] = random_window(m, from.d[d], !select, w, d == 0)) > 0;
         if (!fits) continue;
         const char *x = shape(m, "f32", from), *y = shape(m, "f32", to), *window = window_text(m, w, !select, false);
-        if (!select) return entry_add(m, TEXT("p = %s parameter(0)\nz = f32[] parameter(1)\nROOT r = %s reduce-window(p, z), %s, to_apply=add\n", x, y, window));
-        return TEXT("HloModule m\n" ADD "ge { gx = f32[] parameter(0)\n gy = f32[] parameter(1)\n ROOT gr = pred[] compare(gx, gy), direction=GE\n }\n"
-                    "ENTRY e {\np = %s parameter(0)\ns = %s parameter(1)\nz = f32[] parameter(2)\nROOT r = %s select-and-scatter(p, s, z), %s, select=ge, scatter=add\n}\n",
+        if (!select)
+            return entry_add(
+                m,
+                TEXT("p = %s parameter(0)\nz = f32[] parameter(1)\nROOT r = %s reduce-window(p, z), %s, to_apply=add\n",
+                     x, y, window));
+        return TEXT("HloModule m\n" ADD "ge { gx = f32[] parameter(0)\n gy = f32[] parameter(1)\n ROOT gr = pred[] "
+                                        "compare(gx, gy), direction=GE\n }\n"
+                    "ENTRY e {\np = %s parameter(0)\ns = %s parameter(1)\nz = f32[] parameter(2)\nROOT r = %s "
+                    "select-and-scatter(p, s, z), %s, select=ge, scatter=add\n}\n",
                     x, y, x, window);
     }
 }
 
 static const char *make_dot(Maker *m)
 {
-    const Dims batch = random_dims(m, 0, 1, 3), sum = random_dims(m, 0, 2, 3), left = random_dims(m, 0, 1, 3), right = random_dims(m, 0, 1, 3);
+    const Dims batch = random_dims(m, 0, 1, 3), sum = random_dims(m, 0, 2, 3), left = random_dims(m, 0, 1, 3),
+               right = random_dims(m, 0, 1, 3);
     Dims side[2], batches[2], sums[2], to = {0};
     for (int s = 0; s < 2; s++) {
         const Dims own = s ? right : left;
@@ -339,9 +403,11 @@ static const char *make_dot(Maker *m)
     for (int64_t k = 0; k < batch.n; k++) to.d[to.n++] = batch.d[k];
     if (left.n) to.d[to.n++] = left.d[0];
     if (right.n) to.d[to.n++] = right.d[0];
-    return entry(m, TEXT("p = %s parameter(0)\nq = %s parameter(1)\nROOT r = %s dot(p, q), lhs_batch_dims={%s}, rhs_batch_dims={%s}, lhs_contracting_dims={%s}, "
+    return entry(m, TEXT("p = %s parameter(0)\nq = %s parameter(1)\nROOT r = %s dot(p, q), lhs_batch_dims={%s}, "
+                         "rhs_batch_dims={%s}, lhs_contracting_dims={%s}, "
                          "rhs_contracting_dims={%s}\n",
-                         shape(m, "f32", side[0]), shape(m, "f32", side[1]), shape(m, "f32", to), list(m, batches[0]), list(m, batches[1]), list(m, sums[0]), list(m, sums[1])));
+                         shape(m, "f32", side[0]), shape(m, "f32", side[1]), shape(m, "f32", to), list(m, batches[0]),
+                         list(m, batches[1]), list(m, sums[0]), list(m, sums[1])));
 }
 
 static const char *labels(Maker *m, Dims order, const char *names)
@@ -363,9 +429,12 @@ static Dims placed(Dims order, Dims values)
 static const char *make_convolution(Maker *m)
 {
     for (;;) {
-        const int64_t spatial = between(m, 0, 2), feature_groups = between(m, 1, 2), batch_groups = feature_groups == 1 ? between(m, 1, 2) : 1;
-        const int64_t features = between(m, 1, 2), outputs = feature_groups * batch_groups * between(m, 1, 2), batch = between(m, 1, 2);
-        Dims x = {2 + spatial, {batch * batch_groups, features * feature_groups}}, k = {2 + spatial, {features, outputs}}, y = {2 + spatial, {batch, outputs}};
+        const int64_t spatial = between(m, 0, 2), feature_groups = between(m, 1, 2),
+                      batch_groups = feature_groups == 1 ? between(m, 1, 2) : 1;
+        const int64_t features = between(m, 1, 2), outputs = feature_groups * batch_groups * between(m, 1, 2),
+                      batch = between(m, 1, 2);
+        Dims x = {2 + spatial, {batch * batch_groups, features * feature_groups}},
+             k = {2 + spatial, {features, outputs}}, y = {2 + spatial, {batch, outputs}};
         WbbBuf w[6];
         bool fits = true;
         for (int p = 0; p < 6; p++) w[p] = wbb_buf(m->a);
@@ -378,20 +447,25 @@ static const char *make_convolution(Maker *m)
         if (!fits) continue;
         const Dims px = permutation(m, x.n), pk = permutation(m, x.n), py = permutation(m, x.n);
         const char *window = spatial ? TEXT("%s, ", window_text(m, w, true, true)) : "";
-        return entry(m, TEXT("p = %s parameter(0)\nq = %s parameter(1)\nROOT r = %s convolution(p, q), %sdim_labels=%s_%s->%s, feature_group_count=%lld, batch_group_count=%lld\n",
-                             shape(m, "f32", placed(px, x)), shape(m, "f32", placed(pk, k)), shape(m, "f32", placed(py, y)), window, labels(m, px, "bf01"),
-                             labels(m, pk, "io01"), labels(m, py, "bf01"), (long long)feature_groups, (long long)batch_groups));
+        return entry(m, TEXT("p = %s parameter(0)\nq = %s parameter(1)\nROOT r = %s convolution(p, q), "
+                             "%sdim_labels=%s_%s->%s, feature_group_count=%lld, batch_group_count=%lld\n",
+                             shape(m, "f32", placed(px, x)), shape(m, "f32", placed(pk, k)),
+                             shape(m, "f32", placed(py, y)), window, labels(m, px, "bf01"), labels(m, pk, "io01"),
+                             labels(m, py, "bf01"), (long long)feature_groups, (long long)batch_groups));
     }
 }
 
-/* --- rows ------------------------------------------------------------------------------------------------------------------------- */
+/* --- rows --------------------------------------------------------------------------------------------------------- */
 
 static const char *make_sort(Maker *m)
 {
     const Dims s = random_dims(m, 1, 3, 3);
     const char *x = shape(m, "f32", s);
-    return TEXT("HloModule m\nlt { a = f32[] parameter(0)\n b = f32[] parameter(1)\n c = f32[] parameter(2)\n d = f32[] parameter(3)\n ROOT l = pred[] compare(a, b), direction=LT\n }\n"
-                "ENTRY e {\np = %s parameter(0)\nq = %s parameter(1)\nROOT r = (%s, %s) sort(p, q), dimensions={%lld}, to_apply=lt\n}\n", x, x, x, x, (long long)below(m, s.n));
+    return TEXT("HloModule m\nlt { a = f32[] parameter(0)\n b = f32[] parameter(1)\n c = f32[] parameter(2)\n d = "
+                "f32[] parameter(3)\n ROOT l = pred[] compare(a, b), direction=LT\n }\n"
+                "ENTRY e {\np = %s parameter(0)\nq = %s parameter(1)\nROOT r = (%s, %s) sort(p, q), dimensions={%lld}, "
+                "to_apply=lt\n}\n",
+                x, x, x, x, (long long)below(m, s.n));
 }
 
 static const char *make_scan(Maker *m)
@@ -402,8 +476,10 @@ static const char *make_scan(Maker *m)
     for (int64_t k = 0; k < s.n; k++)
         if (k != along) row.d[row.n++] = s.d[k];
     const char *x = shape(m, "f32", s), *y = shape(m, "f32", row);
-    return TEXT("HloModule m\nstep { a = %s parameter(0)\n b = %s parameter(1)\n c = %s add(a, b)\n ROOT t = (%s, %s) tuple(c, c)\n }\n"
-                "ENTRY e {\np = %s parameter(0)\nz = %s parameter(1)\nROOT r = (%s, %s) scan(p, z), dimensions={%lld}, is_reverse=%s, num_carries=1, to_apply=step\n}\n",
+    return TEXT("HloModule m\nstep { a = %s parameter(0)\n b = %s parameter(1)\n c = %s add(a, b)\n ROOT t = (%s, %s) "
+                "tuple(c, c)\n }\n"
+                "ENTRY e {\np = %s parameter(0)\nz = %s parameter(1)\nROOT r = (%s, %s) scan(p, z), dimensions={%lld}, "
+                "is_reverse=%s, num_carries=1, to_apply=step\n}\n",
                 y, y, y, y, y, x, y, x, y, (long long)along, below(m, 2) ? "true" : "false");
 }
 
@@ -412,7 +488,8 @@ static const char *make_topk(Maker *m)
     const Dims s = random_dims(m, 1, 2, 4);
     Dims to = s;
     const int64_t k = to.d[s.n - 1] = between(m, 1, s.d[s.n - 1]);
-    return entry(m, TEXT("p = %s parameter(0)\nROOT r = (%s, %s) topk(p), k=%lld, largest=true\n", shape(m, "f32", s), shape(m, "f32", to), shape(m, "s32", to), (long long)k));
+    return entry(m, TEXT("p = %s parameter(0)\nROOT r = (%s, %s) topk(p), k=%lld, largest=true\n", shape(m, "f32", s),
+                         shape(m, "f32", to), shape(m, "s32", to), (long long)k));
 }
 
 static const char *make_batch_norm(Maker *m)
@@ -422,12 +499,18 @@ static const char *make_batch_norm(Maker *m)
     const char *x = shape(m, "f32", s), *v = TEXT("f32[%lld]", (long long)s.d[feature]);
     const char *head = TEXT("x = %s parameter(0)\ng = %s parameter(1)\nb = %s parameter(2)\n", x, v, v);
     const char *tail = TEXT("epsilon=0.5, feature_index=%lld", (long long)feature);
-    if (which == 0) return entry(m, TEXT("%sROOT r = (%s, %s, %s) batch-norm-training(x, g, b), %s\n", head, x, v, v, tail));
-    if (which == 1) return entry(m, TEXT("%sw = %s parameter(3)\ny = %s parameter(4)\nROOT r = (%s, %s, %s) batch-norm-grad(x, g, b, w, y), %s\n", head, v, x, x, v, v, tail));
-    return entry(m, TEXT("%sc = %s parameter(3)\nd = %s parameter(4)\nROOT r = %s batch-norm-inference(x, g, b, c, d), %s\n", head, v, v, x, tail));
+    if (which == 0)
+        return entry(m, TEXT("%sROOT r = (%s, %s, %s) batch-norm-training(x, g, b), %s\n", head, x, v, v, tail));
+    if (which == 1)
+        return entry(m, TEXT("%sw = %s parameter(3)\ny = %s parameter(4)\nROOT r = (%s, %s, %s) batch-norm-grad(x, g, "
+                             "b, w, y), %s\n",
+                             head, v, x, x, v, v, tail));
+    return entry(
+        m, TEXT("%sc = %s parameter(3)\nd = %s parameter(4)\nROOT r = %s batch-norm-inference(x, g, b, c, d), %s\n",
+                head, v, v, x, tail));
 }
 
-/* --- fusions of several operations ----------------------------------------------------------------------------------------------------------- */
+/* --- fusions of several operations -------------------------------------------------------------------------------- */
 
 static const char *make_fusion(Maker *m)
 {
@@ -467,8 +550,10 @@ static const char *make_fusion(Maker *m)
         if (s.n == 0) s = (Dims){1, {1}}, text = TEXT("reshape(%s)", from);
         wbb_putf(&b, "%sv%lld = %s %s\n", v + 1 == steps ? "ROOT " : "", (long long)v, shape(m, "f32", s), text);
     }
-    return TEXT("HloModule m\nf {\nx = %s parameter(0)\nz = f32[] parameter(1)\ni = s32[] parameter(2)\nj = s32[] parameter(3)\n%s}\nENTRY e {\np = %s parameter(0)\n"
-                "q = f32[] parameter(1)\nk = s32[] parameter(2)\nl = s32[] parameter(3)\nROOT r = %s fusion(p, q, k, l), kind=kLoop, calls=f\n}\n",
+    return TEXT("HloModule m\nf {\nx = %s parameter(0)\nz = f32[] parameter(1)\ni = s32[] parameter(2)\nj = s32[] "
+                "parameter(3)\n%s}\nENTRY e {\np = %s parameter(0)\n"
+                "q = f32[] parameter(1)\nk = s32[] parameter(2)\nl = s32[] parameter(3)\nROOT r = %s fusion(p, q, k, "
+                "l), kind=kLoop, calls=f\n}\n",
                 first, b.text, first, shape(m, "f32", s));
 }
 

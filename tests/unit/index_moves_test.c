@@ -1,5 +1,5 @@
-/* index_moves: the index maps of moves against the definition of the operation, element by element. A map is built once with variables and
- * evaluated at every index. */
+/* index_moves: the index maps of moves against the definition of the operation, element by element. A map is built once
+ * with variables and evaluated at every index. */
 #include "index_fixture.h"
 
 enum { MAX_RANK = 8 };
@@ -64,7 +64,8 @@ static void expected(const HloInstruction *i, uint32_t operand, const int64_t *o
         for (uint32_t d = 0; d < s->rank; d++) in[i->dimensions[d]] = out[d];
     } else {
         for (uint32_t d = 0; d < s->rank; d++) in[d] = out[d];
-        for (uint32_t d = 0; d < s->rank && i->opcode == HLO_SLICE; d++) in[d] = i->slices[d].start + out[d] * i->slices[d].stride;
+        for (uint32_t d = 0; d < s->rank && i->opcode == HLO_SLICE; d++)
+            in[d] = i->slices[d].start + out[d] * i->slices[d].stride;
         for (uint32_t d = 0; d < i->n_dimensions && i->opcode == HLO_REVERSE; d++)
             in[i->dimensions[d]] = s->dims[i->dimensions[d]] - 1 - out[i->dimensions[d]];
     }
@@ -115,19 +116,25 @@ static void check(const char *text)
 static void test_moves(void **state)
 {
     (void)state;
-    check(MODULE("  p = f32[3,4,5]{0,2,1} parameter(0)\n  ROOT t = f32[5,3,4]{2,0,1} transpose(p), dimensions={2,0,1}\n"));
+    check(MODULE(
+        "  p = f32[3,4,5]{0,2,1} parameter(0)\n  ROOT t = f32[5,3,4]{2,0,1} transpose(p), dimensions={2,0,1}\n"));
     check(MODULE("  p = f32[9,7]{1,0} parameter(0)\n  s = f32[3,7]{0,1} slice(p), slice={[1:8:3], [0:7]}\n"
                  "  ROOT r = f32[3,7]{1,0} reverse(s), dimensions={0,1}\n"));
-    check(MODULE("  p = f32[4,1]{1,0} parameter(0)\n  z = f32[] parameter(1)\n  b = f32[2,4,3,1]{3,2,1,0} broadcast(p), dimensions={1,3}\n"
-                 "  c = f32[2,4,3,1]{3,2,1,0} broadcast(z), dimensions={}\n  ROOT a = f32[2,4,3,1]{3,2,1,0} add(b, c)\n"));
+    check(MODULE(
+        "  p = f32[4,1]{1,0} parameter(0)\n  z = f32[] parameter(1)\n  b = f32[2,4,3,1]{3,2,1,0} broadcast(p), "
+        "dimensions={1,3}\n"
+        "  c = f32[2,4,3,1]{3,2,1,0} broadcast(z), dimensions={}\n  ROOT a = f32[2,4,3,1]{3,2,1,0} add(b, c)\n"));
 }
 
 static void test_reshape(void **state)
 {
     (void)state;
-    check(MODULE("  p = f32[2,3,8,5]{3,2,1,0} parameter(0)\n  a = f32[6,8,5]{2,1,0} reshape(p)\n  b = f32[6,2,4,5]{3,2,1,0} reshape(a)\n"
-                 "  c = f32[1,12,1,4,5,1]{5,4,3,2,1,0} reshape(b)\n  d = f32[240]{0} reshape(c)\n  ROOT e = f32[16,15]{1,0} reshape(d)\n"));
-    check(MODULE("  p = f32[6,4]{0,1} parameter(0)\n  a = f32[4,6]{0,1} reshape(p)\n  ROOT b = f32[8,3]{1,0} reshape(a)\n"));
+    check(MODULE("  p = f32[2,3,8,5]{3,2,1,0} parameter(0)\n  a = f32[6,8,5]{2,1,0} reshape(p)\n  b = "
+                 "f32[6,2,4,5]{3,2,1,0} reshape(a)\n"
+                 "  c = f32[1,12,1,4,5,1]{5,4,3,2,1,0} reshape(b)\n  d = f32[240]{0} reshape(c)\n  ROOT e = "
+                 "f32[16,15]{1,0} reshape(d)\n"));
+    check(MODULE(
+        "  p = f32[6,4]{0,1} parameter(0)\n  a = f32[4,6]{0,1} reshape(p)\n  ROOT b = f32[8,3]{1,0} reshape(a)\n"));
     check(MODULE("  p = f32[] parameter(0)\n  a = f32[1,1]{1,0} reshape(p)\n  ROOT b = f32[1]{0} reshape(a)\n"));
 }
 
@@ -154,13 +161,15 @@ static void test_text(void **state)
     prints(MODULE("  p = f32[16,17,3]{2,1,0} parameter(0)\n  ROOT a = f32[51,16]{0,1} bitcast(p)\n"),
            "%a bitcast operand 0 %p: (d0, d1) -> (d1, d0 / 3, d0 mod 3), domain: d0 in [0, 50], d1 in [0, 15]\n");
     prints(MODULE("  p = f32[10,20]{1,0} parameter(0)\n  r = f32[10,20]{1,0} reverse(p), dimensions={0}\n"
-                  "  t = f32[20,10]{1,0} transpose(r), dimensions={1,0}\n  ROOT s = f32[5,10]{1,0} slice(t), slice={[1:20:4], [0:10]}\n"),
+                  "  t = f32[20,10]{1,0} transpose(r), dimensions={1,0}\n  ROOT s = f32[5,10]{1,0} slice(t), "
+                  "slice={[1:20:4], [0:10]}\n"),
            "%r reverse operand 0 %p: (d0, d1) -> (-d0 + 9, d1), domain: d0 in [0, 9], d1 in [0, 19]\n"
            "%t transpose operand 0 %r: (d0, d1) -> (d1, d0), domain: d0 in [0, 19], d1 in [0, 9]\n"
            "%s slice operand 0 %t: (d0, d1) -> (d0 * 4 + 1, d1), domain: d0 in [0, 4], d1 in [0, 9]\n");
-    prints(MODULE("  p = f32[] parameter(0)\n  q = f32[0]{0} parameter(1)\n  b = f32[4]{0} broadcast(p), dimensions={}\n"
-                  "  ROOT c = f32[0]{0} negate(q)\n"),
-           "%b broadcast operand 0 %p: (d0) -> (), domain: d0 in [0, 3]\n%c negate operand 0 %q: KNOWN EMPTY\n");
+    prints(
+        MODULE("  p = f32[] parameter(0)\n  q = f32[0]{0} parameter(1)\n  b = f32[4]{0} broadcast(p), dimensions={}\n"
+               "  ROOT c = f32[0]{0} negate(q)\n"),
+        "%b broadcast operand 0 %p: (d0) -> (), domain: d0 in [0, 3]\n%c negate operand 0 %q: KNOWN EMPTY\n");
 }
 
 int main(void)

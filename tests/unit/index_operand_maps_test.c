@@ -1,5 +1,5 @@
-/* index_operand_maps: the elements that maps say an output needs, against those that it does need: each input element of small random instructions
- * is changed, and the evaluator shows which outputs change. */
+/* index_operand_maps: the elements that maps say an output needs, against those that it does need: each input element
+ * of small random instructions is changed, and the evaluator shows which outputs change. */
 #include "eval/eval.h"
 #include "index/access.h"
 
@@ -77,7 +77,8 @@ static bool read_starts(Trial *t, const IxMap *m, int64_t *point)
         place.vars.items = m->vars.items, place.vars.n = m->vars.n;
         place.results.items = v->at, place.results.n = v->n_at;
         for (uint32_t p = k; p < m->vars.n; p++) point[p] = m->vars.items[p].lo; /* not read, but must be in range */
-        if (ix_map_eval(g, &place, point, at) != IX_INSIDE) fail_msg("the index of a start is outside of its map's domain");
+        if (ix_map_eval(g, &place, point, at) != IX_INSIDE)
+            fail_msg("the index of a start is outside of its map's domain");
         const int64_t value = integer(v->source->shape, t->inputs[v->source->number], linear(v->source->shape, at));
         point[k] = WBB_MIN(WBB_MAX(value, v->clamp_lo), v->clamp_hi);
         if (point[k] < v->lo || point[k] > v->hi) return false;
@@ -109,8 +110,13 @@ static void mark(Trial *t, const IxMaps *maps, const HloShape *from, const HloSh
 static bool is_exact(const Trial *t, uint32_t operand)
 {
     switch (t->kind) {
-    case KIND_CLAMP: case KIND_SORT: case KIND_SCAN: case KIND_TOPK: case KIND_SELECT_SCATTER: case KIND_BITCAST_CONVERT: case KIND_BATCH_NORM:
-        return false;
+    case KIND_CLAMP:
+    case KIND_SORT:
+    case KIND_SCAN:
+    case KIND_TOPK:
+    case KIND_SELECT_SCATTER:
+    case KIND_BITCAST_CONVERT:
+    case KIND_BATCH_NORM: return false;
     case KIND_PAD: case KIND_DYNAMIC_SLICE: case KIND_GATHER: case KIND_FUSION: return operand == 0;
     case KIND_DYNAMIC_UPDATE: return operand == 1;
     case KIND_SCATTER: return operand != 1;
@@ -129,7 +135,8 @@ static void complain(const Trial *t, uint32_t operand, int64_t out, int64_t in, 
 
 static void compare(Trial *t, uint32_t operand, uint32_t leaf, const EvResult *before)
 {
-    const HloShape *in = t->i->operands[operand]->shape, *out = t->i->shape->type == SC_TUPLE ? t->i->shape->elements[leaf] : t->i->shape;
+    const HloShape *in = t->i->operands[operand]->shape,
+                   *out = t->i->shape->type == SC_TUPLE ? t->i->shape->elements[leaf] : t->i->shape;
     const int64_t n_in = elements(in), n_out = elements(out);
     const size_t bytes = sc_bytes(in->type), out_bytes = sc_bytes(out->type);
     const IxMaps needs = ix_inputs_of(t->rw, t->a, t->i, leaf, false)[operand]; /* no operand is a tuple */
@@ -144,13 +151,16 @@ static void compare(Trial *t, uint32_t operand, uint32_t leaf, const EvResult *b
         const EvResult *after = ev_run(t->cx, t->a, t->module->entry, (const void *const *)t->inputs, EV_PLAIN);
         memcpy(p, old, bytes);
         for (int64_t y = 0; y < n_out; y++) {
-            const bool changed = memcmp((char *)before->outputs[leaf].data + (size_t)y * out_bytes, (char *)after->outputs[leaf].data + (size_t)y * out_bytes, out_bytes);
+            const bool changed = memcmp((char *)before->outputs[leaf].data + (size_t)y * out_bytes,
+                                        (char *)after->outputs[leaf].data + (size_t)y * out_bytes, out_bytes);
             const bool named = needed[y * n_in + x];
             t->named += named, t->changed += changed;
             if (changed && !named) complain(t, operand, y, x, "needs, and no map says so, input");
-            if (changed && !used[y * n_in + x]) complain(t, operand, y, x, "is where, and no map says so, there goes input");
+            if (changed && !used[y * n_in + x])
+                complain(t, operand, y, x, "is where, and no map says so, there goes input");
             if (named && !changed && is_exact(t, operand)) complain(t, operand, y, x, "does not need input");
-            if (used[y * n_in + x] != named && is_exact(t, operand)) complain(t, operand, y, x, "is seen otherwise from input");
+            if (used[y * n_in + x] != named && is_exact(t, operand))
+                complain(t, operand, y, x, "is seen otherwise from input");
         }
     }
 }
@@ -182,7 +192,7 @@ static void try_kind(Kind kind, int trials)
     assert_true(changed > 0);
 }
 
-/* --- queries of the emitter -------------------------------------------------------------------------------------------------------- */
+/* --- queries of the emitter --------------------------------------------------------------------------------------- */
 
 static IrRef variable(const Fixture *q, const char *name, int64_t n)
 {
@@ -200,7 +210,8 @@ static const char *text_of(const Fixture *q, IrRef r)
 static void test_pad(void **state)
 {
     (void)state;
-    Fixture q = fixture("HloModule m\nENTRY e {\np = f32[6,4] parameter(0)\nz = f32[] parameter(1)\nROOT r = f32[12,4] pad(p, z), padding=1_0_1x0_0\n}\n");
+    Fixture q = fixture("HloModule m\nENTRY e {\np = f32[6,4] parameter(0)\nz = f32[] parameter(1)\nROOT r = f32[12,4] "
+                        "pad(p, z), padding=1_0_1x0_0\n}\n");
     const HloInstruction *i = q.module->entry->root;
     const IrRef out[] = {variable(&q, "i", 12), variable(&q, "j", 4)};
     const IxNeeds needs = ix_needs(q.arena, i);
@@ -222,8 +233,9 @@ static void test_pad(void **state)
 static void test_dynamic_slice(void **state)
 {
     (void)state;
-    Fixture q = fixture("HloModule m\nENTRY e {\np = f32[32,5] parameter(0)\ni = s8[] parameter(1)\nj = s8[] parameter(2)\n"
-                       "ROOT r = f32[8,5] dynamic-slice(p, i, j), dynamic_slice_sizes={8,5}\n}\n");
+    Fixture q = fixture(
+        "HloModule m\nENTRY e {\np = f32[32,5] parameter(0)\ni = s8[] parameter(1)\nj = s8[] parameter(2)\n"
+        "ROOT r = f32[8,5] dynamic-slice(p, i, j), dynamic_slice_sizes={8,5}\n}\n");
     const HloInstruction *i = q.module->entry->root;
     const IrRef out[] = {variable(&q, "x", 8), variable(&q, "y", 5)}, starts[] = {variable(&q, "t", 25)};
     const IxNeeds needs = ix_needs(q.arena, i);
@@ -240,13 +252,16 @@ static void test_dynamic_slice(void **state)
 static void test_scatter(void **state)
 {
     (void)state;
-    Fixture q = fixture("HloModule m\n" ADD "ENTRY e {\np = f32[9] parameter(0)\ni = s32[3,1] parameter(1)\nu = f32[3,2] parameter(2)\n"
-                       "ROOT r = f32[9] scatter(p, i, u), update_window_dims={1}, inserted_window_dims={}, scatter_dims_to_operand_dims={0}, "
-                       "index_vector_dim=1, to_apply=add\n}\n");
+    Fixture q = fixture("HloModule m\n" ADD
+                        "ENTRY e {\np = f32[9] parameter(0)\ni = s32[3,1] parameter(1)\nu = f32[3,2] parameter(2)\n"
+                        "ROOT r = f32[9] scatter(p, i, u), update_window_dims={1}, inserted_window_dims={}, "
+                        "scatter_dims_to_operand_dims={0}, "
+                        "index_vector_dim=1, to_apply=add\n}\n");
     const HloInstruction *i = q.module->entry->root;
     const IxFamily *family = ix_target_family(q.arena, i, 2);
     const IxNeeds needs = ix_family_needs(family, q.arena, i, 2, 0);
-    assert_true(needs.known && needs.n_ranges == 0 && needs.n_starts == 1 && needs.starts[0].lo == -1 && needs.starts[0].hi == 8);
+    assert_true(needs.known && needs.n_ranges == 0 && needs.n_starts == 1 && needs.starts[0].lo == -1 &&
+                needs.starts[0].hi == 8);
     const IrRef in[] = {variable(&q, "v", 3), variable(&q, "w", 2)}, t = ir_var(rw_graph(q.rw), ir_var_new(rw_graph(q.rw), "t", IR_LOOP, -1, 8, 0));
     IrRef at[2];
     const IxList of = {.a = q.arena, .i = i, .operand = 2};
@@ -254,7 +269,8 @@ static void test_scatter(void **state)
     assert_true(at[0] == in[0] && text_of(&q, at[1])[0] == '0');
     IxAccess target;
     ix_family_access(family, q.rw, of, 1, in, NULL, &t, &target);
-    assert_true(target.n_conditions == 1 && target.conditions[0].expression == t && target.conditions[0].lo == 0 && target.conditions[0].hi == 7);
+    assert_true(target.n_conditions == 1 && target.conditions[0].expression == t && target.conditions[0].lo == 0 &&
+                target.conditions[0].hi == 7);
     assert_string_equal(text_of(&q, target.index[0]), "w + t");
     close_fixture(&q);
 }

@@ -1,5 +1,5 @@
-/* ir_facts: facts of index nodes against every value that the nodes take. Transfer functions are tested on all small facts, whole expressions on
- * all values of their variables. */
+/* ir_facts: facts of index nodes against every value that the nodes take. Transfer functions are tested on all small
+ * facts, whole expressions on all values of their variables. */
 #include "ir/facts.h"
 
 #include "random.h"
@@ -57,11 +57,12 @@ static void check_pair(const Transfer *t, IrFact x, IrFact y, int64_t *checked)
             hi = WBB_MAX(hi, value);
             ++*checked;
             if (!holds(f, value))
-                fail_msg("%s(%ld, %ld) = %ld is not in [%ld, %ld], %lu modulo %lu", t->name, i, k, value, (long)f.lo, (long)f.hi, f.rem, f.mod);
+                fail_msg("%s(%ld, %ld) = %ld is not in [%ld, %ld], %lu modulo %lu", t->name, i, k, value, (long)f.lo,
+                         (long)f.hi, f.rem, f.mod);
         }
     if (t->tight && x.mod <= 1 && y.mod <= 1 && lo <= hi && (f.lo != lo || f.hi != hi))
-        fail_msg("%s of [%ld, %ld] and [%ld, %ld] is [%ld, %ld], not [%ld, %ld]", t->name, (long)x.lo, (long)x.hi, (long)y.lo, (long)y.hi, lo, hi,
-                 (long)f.lo, (long)f.hi);
+        fail_msg("%s of [%ld, %ld] and [%ld, %ld] is [%ld, %ld], not [%ld, %ld]", t->name, (long)x.lo, (long)x.hi,
+                 (long)y.lo, (long)y.hi, lo, hi, (long)f.lo, (long)f.hi);
 }
 
 static void test_transfer_functions(void **state)
@@ -98,7 +99,7 @@ static void test_sums(void **state)
             }
 }
 
-/* --- expressions ------------------------------------------------------------------------------------------------------------------------ */
+/* --- expressions -------------------------------------------------------------------------------------------------- */
 enum { VARIABLES = 2, EXPRESSIONS = 6000 };
 
 typedef struct {
@@ -133,7 +134,8 @@ static int64_t value(const Fixture *w, IrRef r)
     if (n.op == OP_VAR) return w->values[n.imm];
     if (n.op == OP_SUM) {
         int64_t sum = (int64_t)n.imm;
-        for (uint32_t i = 0; i < n.a[1]; i++) sum += w->g->terms[n.a[0] + i].coefficient * value(w, w->g->terms[n.a[0] + i].ref);
+        for (uint32_t i = 0; i < n.a[1]; i++)
+            sum += w->g->terms[n.a[0] + i].coefficient * value(w, w->g->terms[n.a[0] + i].ref);
         return sum;
     }
     const int64_t x = value(w, n.a[0]), y = value(w, n.a[1]);
@@ -219,10 +221,12 @@ static void test_width(void **state)
         const IrRef i = ir_var(g, ir_var_new(g, "i", IR_LOOP, 0, elements[k] - 1, 0));
         assert_int_equal(ir_fits_i32(g, i), fits[k]);
         /* partial results must fit, too */
-        const IrRef back = ir_sum(g, 0, (IrTerm[]){{2, i}, {-1, i}}, 2, NULL), half = ir_node(g, OP_FLOORDIV, IR_TYPE(SC_INDEX, 0), 0, i, ir_index(g, 2), 0, 0);
+        const IrRef back = ir_sum(g, 0, (IrTerm[]){{2, i}, {-1, i}}, 2, NULL),
+                    half = ir_node(g, OP_FLOORDIV, IR_TYPE(SC_INDEX, 0), 0, i, ir_index(g, 2), 0, 0);
         assert_int_equal(ir_fits_i32(g, back), fits[k]);
         assert_true(ir_fits_i32(g, half)); /* a node computed from a wide one may be narrow */
-        const IrRef j = ir_var(g, ir_var_new(g, "j", IR_LOOP, 0, 1023, 0)), k1 = ir_sum(g, 0, (IrTerm[]){{elements[k] / 1024, j}, {-1, half}}, 2, NULL);
+        const IrRef j = ir_var(g, ir_var_new(g, "j", IR_LOOP, 0, 1023, 0)),
+                    k1 = ir_sum(g, 0, (IrTerm[]){{elements[k] / 1024, j}, {-1, half}}, 2, NULL);
         assert_int_equal(ir_fits_i32(g, k1), k < 3);
     }
     wbb_cx_free(cx);

@@ -1,4 +1,5 @@
-/* ir: texts parse and print back, bad texts are refused at their place, sums are canonical, and the verifier finds broken kernels. */
+/* ir: texts parse and print back, bad texts are refused at their place, sums are canonical, and the verifier finds
+ * broken kernels. */
 #include "ir/ir.h"
 
 #include "unit.h"
@@ -81,20 +82,22 @@ static void test_what_a_person_writes(void **state)
 static void test_index(void **state)
 {
     (void)state;
-    prints(HEAD "{\n"
-                "  x1 = (32*bid - tid) // 7\n"
-                "  if lt.index(min.index(tid, x1), -3) {\n"
-                "    store %out[-3*((tid // 8) % 4) - x1 + 5], cvt.f32.i32(idx.i32(x1))\n"
-                "  }\n"
-                "  store %out[-(7 // 2) % 4 + 9223372036854775807], floor.f32.approx.nnan(load %in[floordiv.wide(tid, 3)])\n"
-                "}\n",
-           HEAD "{\n"
-                "  x1 = (32*bid - tid) // 7\n"
-                "  if lt.index(min.index(tid, x1), -3) {\n"
-                "    store %out[-3*((tid // 8) % 4) - x1 + 5], cvt.f32.i32(idx.i32(x1))\n"
-                "  }\n"
-                "  store %out[-(7 // 2) % 4 + 9223372036854775807], floor.f32.approx.nnan(load %in[floordiv.wide(tid, 3)])\n"
-                "}\n");
+    prints(HEAD
+           "{\n"
+           "  x1 = (32*bid - tid) // 7\n"
+           "  if lt.index(min.index(tid, x1), -3) {\n"
+           "    store %out[-3*((tid // 8) % 4) - x1 + 5], cvt.f32.i32(idx.i32(x1))\n"
+           "  }\n"
+           "  store %out[-(7 // 2) % 4 + 9223372036854775807], floor.f32.approx.nnan(load %in[floordiv.wide(tid, 3)])\n"
+           "}\n",
+           HEAD
+           "{\n"
+           "  x1 = (32*bid - tid) // 7\n"
+           "  if lt.index(min.index(tid, x1), -3) {\n"
+           "    store %out[-3*((tid // 8) % 4) - x1 + 5], cvt.f32.i32(idx.i32(x1))\n"
+           "  }\n"
+           "  store %out[-(7 // 2) % 4 + 9223372036854775807], floor.f32.approx.nnan(load %in[floordiv.wide(tid, 3)])\n"
+           "}\n");
 }
 
 static void test_wide(void **state)
@@ -114,13 +117,14 @@ static void test_wide(void **state)
 static void test_vectors(void **state)
 {
     (void)state;
-    const char *text = HEAD "{\n"
-                            "  x1 = part.f32x2<2>(load.f32x8 %in[8*tid])\n"
-                            "  store %out[8*tid], pack.f32x4(instr.f32x2<12>(x1, 0.5:f32x2), add.f32x2(x1, 1.0))\n"
-                            "  store %out[8*tid + 4], select.f32x2(lt.f32x2(x1, splat.f32x2(3.0)), part.f32x2<0>(0.25:f32x4), 2.0)\n"
-                            "  store %out[8*tid + 6], -inf\n"
-                            "  store %out[8*tid + 7], nan(0x7fc00001)\n"
-                            "}\n";
+    const char *text = HEAD
+        "{\n"
+        "  x1 = part.f32x2<2>(load.f32x8 %in[8*tid])\n"
+        "  store %out[8*tid], pack.f32x4(instr.f32x2<12>(x1, 0.5:f32x2), add.f32x2(x1, 1.0))\n"
+        "  store %out[8*tid + 4], select.f32x2(lt.f32x2(x1, splat.f32x2(3.0)), part.f32x2<0>(0.25:f32x4), 2.0)\n"
+        "  store %out[8*tid + 6], -inf\n"
+        "  store %out[8*tid + 7], nan(0x7fc00001)\n"
+        "}\n";
     prints(text, text);
 }
 
@@ -217,7 +221,8 @@ static void test_damaged(void **state)
     WbbCx *cx = *state;
     const char *good = HEAD "{ let t = 32*bid + tid in 0..64 for v in 0..2 lanes 2 { x = load.f32x2 %in[t // 2] "
                             "store %out[2*t + v], part.f32<1>(add.f32x2(x, 1.5)) } if lt.index(t, 3) { } else { } "
-                            "a, b = for k in 0..2 carry c = 0.0:f32, d = 1:i32 { e = if lt.i32(d, 3) { yield c } else { yield 1.0 } yield e, d } "
+                            "a, b = for k in 0..2 carry c = 0.0:f32, d = 1:i32 { e = if lt.i32(d, 3) { yield c } else "
+                            "{ yield 1.0 } yield e, d } "
                             "let r = index(b) in 0..2 store %out[r], a }";
     const size_t n = strlen(good);
     Round r = {0};
@@ -241,9 +246,11 @@ static void test_structure_round_trip(void **state)
 {
     (void)state;
     /* names that are taken get a suffix; a carried value and a result may have the same name */
-    prints("kernel @k(%in: f32[64], %out: out f32[8]) block 8 grid 1 { func @f(i in 0..8) -> f32, pred { yield load %in[i], lt.index(i, 3) } "
+    prints("kernel @k(%in: f32[64], %out: out f32[8]) block 8 grid 1 { func @f(i in 0..8) -> f32, pred { yield load "
+           "%in[i], lt.index(i, 3) } "
            "a = for k in 0..8 carry a = 0.0:f32 { yield add.f32(a, call @f(k)) } "
-           "b, c = if call @f<1>(tid) { yield a, 1:i32 } else { yield 2, 3 } let r = index(c) in 0..4 store %out[tid], mul.f32(b, load %in[r]) }",
+           "b, c = if call @f<1>(tid) { yield a, 1:i32 } else { yield 2, 3 } let r = index(c) in 0..4 store %out[tid], "
+           "mul.f32(b, load %in[r]) }",
            "kernel @k(%in: f32[64], %out: out f32[8]) block 8 grid 1 {\n"
            "  func @f(i in 0..8) -> f32, pred {\n    yield load %in[i], lt.index(i, 3)\n  }\n"
            "  a = for k in 0..8 carry a = 0.0:f32 {\n    yield add.f32(a, call @f(k))\n  }\n"
@@ -268,9 +275,11 @@ static void test_structure_refused(void **state)
     refused(IN "{ store %out[tid], call @f(tid) }", "no function is called '@f'");
     refused(IN "{ func @f(i in 0..8) -> f32 { yield call @f(i) } }", "no function is called '@f' so far");
     refused(IN "{ func @f(i in 0..8) -> f32 { yield 1.0 } store %out[tid], call @f() }", "'@f' has 1 parameters");
-    refused(IN "{ func @f(i in 0..8) -> f32 { yield 1.0 } store %out[tid], call @f<1>(tid) }", "the number of the result");
+    refused(IN "{ func @f(i in 0..8) -> f32 { yield 1.0 } store %out[tid], call @f<1>(tid) }",
+            "the number of the result");
     refused("kernel @k(%a: f32[8], %b: inout %a f32[9]) block 8 grid 1 { }", "one type and size");
-    refused("kernel @k(%a: f32[8], %b: inout %a f32[8], %c: inout %a f32[8]) block 8 grid 1 { }", "another output already");
+    refused("kernel @k(%a: f32[8], %b: inout %a f32[8], %c: inout %a f32[8]) block 8 grid 1 { }",
+            "another output already");
 #undef IN
 }
 
@@ -278,7 +287,8 @@ static void test_structure_refused(void **state)
 static void test_structure_built(void **state)
 {
     WbbCx *cx = *state;
-    const char *text = "kernel @k(%out: out f32[8]) block 8 grid 1 { s = for k in 0..3 carry s = 1.0:f32 { yield add.f32(s, s) } store %out[0], s }";
+    const char *text = "kernel @k(%out: out f32[8]) block 8 grid 1 { s = for k in 0..3 carry s = 1.0:f32 { yield "
+                       "add.f32(s, s) } store %out[0], s }";
     IrKernel *k = ir_parse(cx, cx->arena, "t.ir", text, strlen(text));
     IrGraph *g = ir_graph_new(cx, cx->arena);
     IrKernel made = *k;

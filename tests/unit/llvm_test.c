@@ -1,4 +1,5 @@
-/* llvm: selected kernels become PTX with the expected accesses, types and line numbers, and errors of LLVM become messages. */
+/* llvm: selected kernels become PTX with the expected accesses, types and line numbers, and errors of LLVM become
+ * messages. */
 #include "llvm/llvm.h"
 
 #include "unit.h"
@@ -10,7 +11,8 @@ static const RwRule rules[] = {
     {.file = "patterns/sm90.py", .line = 32, .instance = "", .text = "", .phase = RW_ISEL},
     {.file = "patterns/arith.py", .line = 7, .instance = "", .text = "", .phase = RW_ISEL}};
 /* Rows of the instruction table; the texts below name them as instr.TYPE<ROW>. */
-enum { FMUL, FADD, FMA, FPEXT, TANH, FPTRUNC, NV_TANHF, FDIV, COS, CTLZ, NEGATE, UNKNOWN, MISSING, OLT, SELECT, BYTES, CHOOSE, WORDS, UNEVEN, N_ROWS };
+enum { FMUL, FADD, FMA, FPEXT, TANH, FPTRUNC, NV_TANHF, FDIV, COS, CTLZ, NEGATE, UNKNOWN, MISSING, OLT, SELECT,
+       BYTES, CHOOSE, WORDS, UNEVEN, N_ROWS };
 static const RwInstr rows[N_ROWS] = {
     [FMUL] = {RW_LLVM, 2, 0, "fmul"},
     [FADD] = {RW_LLVM, 2, 1, "fadd"},
@@ -52,7 +54,8 @@ static void compile(WbbCx *cx, void *arg)
     IrKernel *k = ir_parse(cx, j->arena, "test.ir", j->text, strlen(j->text));
     for (IrRef r = 1; r < k->g->n; r++) {
         if (ir_at(k->g, r)->op == OP_INSTR) k->g->rule[r] = rows[ir_at(k->g, r)->imm].rule + 1;
-        if (ir_at(k->g, r)->type == SC_INDEX && !ir_fits_i32(k->g, r)) k->g->nodes[r].flags |= SC_FLAG_WIDE; /* as `width` does */
+        if (ir_at(k->g, r)->type == SC_INDEX && !ir_fits_i32(k->g, r))
+            k->g->nodes[r].flags |= SC_FLAG_WIDE; /* as `width` does */
     }
     j->out = ll_compile(cx, j->arena, k, j->target, &j->options);
     if (!j->assemble) return;
@@ -148,7 +151,8 @@ static void test_gelu(void **state)
     has(hopper.out.ptx, "mul.rn.bf16x2");
     has(hopper.out.ptx, "cvt.rn.bf16x2.f32");
     assert_int_equal(strlen(hopper.out.ptx), hopper.out.n_ptx);
-    Job ampere = {.text = GELU_HEAD PAIR80("0") PAIR80("2") PAIR80("4") PAIR80("6") GELU_TAIL, .target = &sm80, .assemble = true};
+    Job ampere = {
+        .text = GELU_HEAD PAIR80("0") PAIR80("2") PAIR80("4") PAIR80("6") GELU_TAIL, .target = &sm80, .assemble = true};
     good(f, &ampere);
     has(ampere.out.ptx, "fma.rn.bf16x2");
     has_not(ampere.out.ptx, "mul.rn.bf16x2");
@@ -258,7 +262,8 @@ static void test_scopes(void **state)
     has(t, "load i8");
     has(t, "trunc nuw i8");
     in_order(t, "then:", "load float, ptr addrspace(1) %");
-    const char *loop = strstr(t, "\nloop:"), *first = strstr(t, "load float"), *second = first ? strstr(first + 1, "load float") : NULL;
+    const char *loop = strstr(t, "\nloop:"), *first = strstr(t, "load float"),
+               *second = first ? strstr(first + 1, "load float") : NULL;
     assert_true(loop && first && second);
     assert_true(first < loop); /* %a[i] does not depend on v */
     assert_true(second > loop);
@@ -268,7 +273,8 @@ static void test_scopes(void **state)
 static void test_types(void **state)
 {
     Fixture *f = *state;
-    Job j = {.text = "kernel @k(%a: i8[1024], %p: pred[1024], %x: f32[1024], %o: out i8[1024], %q: out pred[1024], %y: out i32[1024])"
+    Job j = {.text = "kernel @k(%a: i8[1024], %p: pred[1024], %x: f32[1024], %o: out i8[1024], %q: out pred[1024], %y: "
+                     "out i32[1024])"
                      " block 128 grid 1 {\n"
                      "  b = load.i8 %a[tid]\n"
                      "  store %o[tid], instr.i8<15>(b, instr.i8<10>(b))\n"
@@ -311,7 +317,9 @@ static void test_lookup_table(void **state)
                      "  x = load.u32 %a[tid]\n  store %b[tid], instr.u32<17>(x)\n"
                      "  store %c[tid], instr.u32<17>(idx.u32(tid // 32))\n}\n"};
     good(f, &j);
-    in_order(j.out.ptx, ".const .align 4 .b8 words_17[16] = {1, 0, 0, 0, 0, 0, 0, 0, 110, 131, 249, 162, 255, 255, 255, 255}", "ld.const.b32");
+    in_order(j.out.ptx,
+             ".const .align 4 .b8 words_17[16] = {1, 0, 0, 0, 0, 0, 0, 0, 110, 131, 249, 162, 255, 255, 255, 255}",
+             "ld.const.b32");
     has_not(strstr(j.out.ptx, "words_17[16]") + 1, "words_17[16]");
     const char *mask = strstr(j.out.ptx, "and.b32");
     if (!mask || strstr(mask + 1, "and.b32")) fail_msg("one mask is expected in\n%s", j.out.ptx);
@@ -319,7 +327,8 @@ static void test_lookup_table(void **state)
     Job uneven = {.text = "kernel @k(%a: u32[1024], %b: out u32[1024]) block 128 grid 8 {\n"
                           "  store %b[tid], instr.u32<18>(load.u32 %a[tid])\n}\n"};
     assert_int_equal(run(f, &uneven), WBB_FAILED);
-    has(f->cx->messages, "patterns/sm90.py:32: error: instruction '00000001 00000000 a2f9836e': the number of words of a lookup table is a power of two");
+    has(f->cx->messages, "patterns/sm90.py:32: error: instruction '00000001 00000000 a2f9836e': the number of words of "
+                         "a lookup table is a power of two");
 }
 
 static void test_no_libdevice(void **state)
@@ -362,8 +371,10 @@ static void test_refusals(void **state)
     assert_int_equal(run(f, &name), WBB_FAILED);
     has(f->cx->messages, "@k.1: a kernel's name");
 
-    const TgTarget old = {.name = "sm_90", .ptx = "7.0", .tables = &tables}, none = {.name = "sm_999", .ptx = "8.8", .tables = &tables};
-    Job version = {.text = "kernel @k(%out: out f32[1024]) block 128 grid 8 {\n  store %out[tid], 1.0:f32\n}\n", .target = &old};
+    const TgTarget old = {.name = "sm_90", .ptx = "7.0", .tables = &tables},
+                   none = {.name = "sm_999", .ptx = "8.8", .tables = &tables};
+    Job version = {.text = "kernel @k(%out: out f32[1024]) block 128 grid 8 {\n  store %out[tid], 1.0:f32\n}\n",
+                   .target = &old};
     assert_int_equal(run(f, &version), WBB_FAILED);
     has(f->cx->messages, "'sm_90' does not support PTX 7.0");
     version.target = &none;

@@ -22,7 +22,8 @@ static void test_every_opcode(void **state)
     uint32_t of_their_own = 0;
     for (int op = 0; op < HLO_OPCODE_COUNT; op++) {
         WbbCx *cx = wbb_cx_new();
-        HloInstruction i = {.opcode = (HloOpcode)op, .name = "i", .shape = &shape, .attributes = "", .loc = {"t.hlo", 3, 4}};
+        HloInstruction i = {
+            .opcode = (HloOpcode)op, .name = "i", .shape = &shape, .attributes = "", .loc = {"t.hlo", 3, 4}};
         assert_int_equal(wbb_guard(cx, decline, &i), WBB_DECLINED);
         assert_non_null(strstr(cx->messages, "t.hlo:3:4: declined: "));
         assert_non_null(strstr(cx->messages, hlo_opcode_name(i.opcode)));

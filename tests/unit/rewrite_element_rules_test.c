@@ -1,5 +1,6 @@
-/* rewrite_element_rules: every rule on elements keeps the value of the term that it rewrites. Random expressions of every operation and type go
- * through the passes simplify, lower and isel of each target, and are compared with their own value; facts of elements are true. */
+/* rewrite_element_rules: every rule on elements keeps the value of the term that it rewrites. Random expressions of
+ * every operation and type go through the passes simplify, lower and isel of each target, and are compared with their
+ * own value; facts of elements are true. */
 #include "index/index.h"
 #include "rewrite/inner.h"
 #include "target/target.h"
@@ -10,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* --- element expressions ------------------------------------------------------------------------------------------------------ */
+/* --- element expressions ------------------------------------------------------------------------------------------ */
 typedef struct {
     const char *target;
     bool approx;
@@ -63,7 +64,9 @@ static void put_value(WbbBuf *b, ScType t, int depth, bool rounded)
         if (op == OP_POW && sc_is_int(t) && below(4)) continue;
         if (o->signature == SC_CONVERT) {
             from = random_type();
-            if (from == t || (op == OP_BITS && (sc_type_info[from].bits != sc_type_info[t].bits || from == SC_PRED || t == SC_PRED))) continue;
+            if (from == t ||
+                (op == OP_BITS && (sc_type_info[from].bits != sc_type_info[t].bits || from == SC_PRED || t == SC_PRED)))
+                continue;
             if (op == OP_BITS && sc_is_float(from) && !sc_is_float(t)) continue; /* the bits of a nan are open */
             wbb_putf(b, "%s.%s.%s(", o->name, name_of(t), name_of(from));
         } else {
@@ -91,7 +94,8 @@ static uint64_t leaf_value(void *arg, const IrGraph *g, IrRef r)
     static const double edges[] = {0, -0.0, 1, -1, 0.5, 3, -2.5, 100, -100, 65504, 1e-7, 1e30, -1e30, 127, 128, -129, 32767.5, 1e-40, 4e9, 2e19};
     if (t == SC_PRED) return h & 1;
     if (h % 5 == 0) return (h >> 8) & sc_mask(t);
-    if (sc_is_float(t)) return sc_from_f64(t, h % 5 == 1 ? (double)(int64_t)(h >> 8) / 0x1p52 : edges[h / 5 % WBB_LEN(edges)]);
+    if (sc_is_float(t))
+        return sc_from_f64(t, h % 5 == 1 ? (double)(int64_t)(h >> 8) / 0x1p52 : edges[h / 5 % WBB_LEN(edges)]);
     static const int64_t ints[] = {0, 1, -1, 2, 3, 7, 8, 31, 32, 33, 63, 64, 127, -128, 255, 32767, INT32_MIN, INT32_MAX, INT64_MIN, INT64_MAX, 5, 15, 16};
     return sc_from_i128(t, ints[h / 5 % WBB_LEN(ints)]);
 }
@@ -121,7 +125,8 @@ static const ScBudget exact = {0, 0};
 
 static IrRef root_of(const IrKernel *k) { return k->body.items[0]->value; }
 
-static void compare(WbbArena *a, RwCx *rw, const IrKernel *k, IrRef before, ScType t, ScBudget allowed, const char *pass, const char *text)
+static void compare(WbbArena *a, RwCx *rw, const IrKernel *k, IrRef before, ScType t, ScBudget allowed,
+                    const char *pass, const char *text)
 {
     for (Leaves l = {0}; l.sample < SAMPLES; l.sample++) {
         uint64_t x, y;
@@ -130,9 +135,9 @@ static void compare(WbbArena *a, RwCx *rw, const IrKernel *k, IrRef before, ScTy
         if (same(t, x, y, allowed)) continue;
         WbbBuf b = wbb_buf(a);
         ir_print_node(&b, k->g, root_of(k));
-        fail_msg("%s: %s\n%s\nsample %u: %g (0x%llx) expected, %g (0x%llx) found (%g steps, %g allowed)\nafter: %s", rw->target->name, pass, text,
-                 (unsigned)l.sample, sc_to_f64(t, x), (unsigned long long)x, sc_to_f64(t, y), (unsigned long long)y,
-                 sc_is_float(t) ? steps(t, x, y) : 0.0, allowed.ulp, b.text);
+        fail_msg("%s: %s\n%s\nsample %u: %g (0x%llx) expected, %g (0x%llx) found (%g steps, %g allowed)\nafter: %s",
+                 rw->target->name, pass, text, (unsigned)l.sample, sc_to_f64(t, x), (unsigned long long)x,
+                 sc_to_f64(t, y), (unsigned long long)y, sc_is_float(t) ? steps(t, x, y) : 0.0, allowed.ulp, b.text);
     }
 }
 
@@ -164,7 +169,8 @@ static void element_body(WbbCx *cx, void *arg)
     for (ScOp op = (ScOp)0; op < OP_COUNT; op++) /* each operation at each type, on leaves: within its budget */
         for (size_t i = 0; i < WBB_LEN(types); i++) {
             const ScOpInfo *o = &sc_op_info[op];
-            if (!of_program(op) || !strchr(o->classes, sc_type_info[types[i]].cls) || o->signature == SC_CONVERT) continue;
+            if (!of_program(op) || !strchr(o->classes, sc_type_info[types[i]].cls) || o->signature == SC_CONVERT)
+                continue;
             const bool test = o->signature == SC_COMPARE || o->signature == SC_TEST;
             for (int n = 0; n < 12; n++) {
                 WbbBuf b = wbb_buf(a);
@@ -187,13 +193,19 @@ static void element_body(WbbCx *cx, void *arg)
     }
     for (size_t i = 0; i < WBB_LEN(types) && !e->approx; i++) { /* expressions that random ones seldom contain */
         const char *t = name_of(types[i]), cls = sc_type_info[types[i]].cls;
-        const char *x = wbb_format(a, "load %%%s[0]", t), *y = wbb_format(a, "load %%%s[1]", t), *c = "load %pred[0]", *d = "load %pred[1]";
-        element_trial(cx, e, wbb_format(a, "select.%s(%s, select.%s(%s, %s, %s), %s)", t, c, t, d, x, y, y), types[i], exact);
-        element_trial(cx, e, wbb_format(a, "select.%s(%s, %s, select.%s(%s, %s, %s))", t, c, x, t, d, x, y), types[i], exact);
-        if (cls == 'F') element_trial(cx, e, wbb_format(a, "div.%s(%s, select.%s(%s, 2.0, 1.0))", t, x, t, c), types[i], exact);
+        const char *x = wbb_format(a, "load %%%s[0]", t), *y = wbb_format(a, "load %%%s[1]", t), *c = "load %pred[0]",
+                   *d = "load %pred[1]";
+        element_trial(cx, e, wbb_format(a, "select.%s(%s, select.%s(%s, %s, %s), %s)", t, c, t, d, x, y, y), types[i],
+                      exact);
+        element_trial(cx, e, wbb_format(a, "select.%s(%s, %s, select.%s(%s, %s, %s))", t, c, x, t, d, x, y), types[i],
+                      exact);
+        if (cls == 'F')
+            element_trial(cx, e, wbb_format(a, "div.%s(%s, select.%s(%s, 2.0, 1.0))", t, x, t, c), types[i], exact);
         for (ScOp op = OP_EQ; op <= OP_GE && cls == 'I' && sc_type_info[types[i]].bits >= 8; op++) {
-            element_trial(cx, e, wbb_format(a, "%s.%s(idx.%s(3*tid - 7), 11)", sc_op_info[op].name, t, t), SC_PRED, exact);
-            element_trial(cx, e, wbb_format(a, "%s.%s(idx.%s(3*tid - 7), idx.%s(tid))", sc_op_info[op].name, t, t, t), SC_PRED, exact);
+            element_trial(cx, e, wbb_format(a, "%s.%s(idx.%s(3*tid - 7), 11)", sc_op_info[op].name, t, t), SC_PRED,
+                          exact);
+            element_trial(cx, e, wbb_format(a, "%s.%s(idx.%s(3*tid - 7), idx.%s(tid))", sc_op_info[op].name, t, t, t),
+                          SC_PRED, exact);
         }
     }
     element_trial(cx, e, "bnot.pred(bnot.pred(load %pred[0]))", SC_PRED, exact);
@@ -202,9 +214,14 @@ static void element_body(WbbCx *cx, void *arg)
     for (size_t i = 0; i < WBB_LEN(types) && !e->approx; i++) /* every conversion, and every pair of conversions */
         for (size_t j = 0; j < WBB_LEN(types); j++) {
             if (i == j) continue;
-            element_trial(cx, e, wbb_format(a, "cvt.%s.%s(load %%%s[0])", name_of(types[i]), name_of(types[j]), name_of(types[j])), types[i], exact);
-            element_trial(cx, e, wbb_format(a, "cvt.%s.%s(cvt.%s.%s(load %%%s[0]))", name_of(types[i]), name_of(types[j]), name_of(types[j]),
-                                            name_of(types[i]), name_of(types[i])), types[i], exact);
+            element_trial(
+                cx, e,
+                wbb_format(a, "cvt.%s.%s(load %%%s[0])", name_of(types[i]), name_of(types[j]), name_of(types[j])),
+                types[i], exact);
+            element_trial(cx, e,
+                          wbb_format(a, "cvt.%s.%s(cvt.%s.%s(load %%%s[0]))", name_of(types[i]), name_of(types[j]),
+                                     name_of(types[j]), name_of(types[i]), name_of(types[i])),
+                          types[i], exact);
         }
     wbb_arena_free(a);
 }
@@ -220,8 +237,10 @@ static void elements(const char *target)
     uint32_t silent = 0;
     for (uint32_t i = 0; i < t->n_rules; i++) {
         if (counts[i] || t->rules[i].phase == RW_ISEL) continue;
-        if (strstr(t->rules[i].file, "complex.py")) continue; /* complex values exceed this test's 64 bits: tests/element_types.py runs them */
-        printf("%s: never fired: %s:%u%s: %s\n", target, t->rules[i].file, t->rules[i].line, t->rules[i].instance, t->rules[i].text);
+        if (strstr(t->rules[i].file, "complex.py"))
+            continue; /* complex values exceed this test's 64 bits: tests/element_types.py runs them */
+        printf("%s: never fired: %s:%u%s: %s\n", target, t->rules[i].file, t->rules[i].line, t->rules[i].instance,
+               t->rules[i].text);
         silent++;
     }
     assert_int_equal(silent, 0);
@@ -231,7 +250,7 @@ static void test_sm75(void **state) { (void)state; elements("sm_75"); }
 static void test_sm80(void **state) { (void)state; elements("sm_80"); }
 static void test_sm90(void **state) { (void)state; elements("sm_90"); }
 
-/* --- facts of elements ------------------------------------------------------------------------------------------------------------- */
+/* --- facts of elements -------------------------------------------------------------------------------------------- */
 static void fact_trial(WbbCx *cx, ScType t, uint32_t *claims)
 {
     WbbArena *a = wbb_arena_new(cx);
@@ -261,8 +280,9 @@ static void fact_trial(WbbCx *cx, ScType t, uint32_t *claims)
             wrong |= v == 0 && 1 / v < 0 && !(may & MAY_NEGZERO);
             wrong |= finite && !(may & MAY_FRACTION) && v < 0x1p53 && v > -0x1p53 && (double)(int64_t)v != v;
         }
-        if (wrong) fail_msg("%s: 0x%llx, but known zero 0x%llx, one 0x%llx, may 0x%x", text, (unsigned long long)x, (unsigned long long)known.zero,
-                            (unsigned long long)known.one, (unsigned)may);
+        if (wrong)
+            fail_msg("%s: 0x%llx, but known zero 0x%llx, one 0x%llx, may 0x%x", text, (unsigned long long)x,
+                     (unsigned long long)known.zero, (unsigned long long)known.one, (unsigned)may);
     }
     wbb_arena_free(a);
 }

@@ -1,5 +1,5 @@
-/* rewrite_engine: every rule on indices keeps the value of the term that it rewrites: random index expressions against exact integers. The engine:
- * sums, disabled rules, the audit; rewriting takes linear time. */
+/* rewrite_engine: every rule on indices keeps the value of the term that it rewrites: random index expressions against
+ * exact integers. The engine: sums, disabled rules, the audit; rewriting takes linear time. */
 #include "index/index.h"
 #include "pipe/pipe.h"
 #include "rewrite/inner.h"
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* --- index expressions ------------------------------------------------------------------------------------------------------- */
+/* --- index expressions -------------------------------------------------------------------------------------------- */
 enum { VARS = 3, MAX_TREE = 200 };
 typedef struct {
     char op; /* v: variable, c: constant, + * / %, m: min, M: max */
@@ -51,7 +51,8 @@ static const int64_t small[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 5};
 
 static int random_term(Term *t, int depth)
 {
-    if (depth == 0 || t->n > 40) return below(5) ? push(t, 'v', (int)below(VARS), 0, 0) : push(t, 'c', 0, 0, (int64_t)below(40) - 20);
+    if (depth == 0 || t->n > 40)
+        return below(5) ? push(t, 'v', (int)below(VARS), 0, 0) : push(t, 'c', 0, 0, (int64_t)below(40) - 20);
     const int64_t k = small[below(WBB_LEN(small))];
     const uint32_t which = below(16);
     const int x = random_term(t, depth - 1);
@@ -62,11 +63,14 @@ static int random_term(Term *t, int depth)
     if (which == 12) return push(t, '*', x, 0, -k);
     if (below(8) == 0) { /* k*x less a multiple of its quotient or remainder */
         const int part = push(t, below(2) ? '/' : '%', x, 0, k + 1);
-        return push(t, '+', push(t, '*', x, 0, k), push(t, '*', part, 0, t->node[part].op == '/' ? -k * (k + 1) : -k), 0);
+        return push(t, '+', push(t, '*', x, 0, k), push(t, '*', part, 0, t->node[part].op == '/' ? -k * (k + 1) : -k),
+                    0);
     }
     /* digits of x, which rules join again: (x / p % q) * m + x / (p*q) * q*m and similar sums */
     const int64_t p = small[1 + below(4)], q = small[1 + below(4)], m = small[below(4)];
-    if (which == 13) return push(t, '+', push(t, '*', push(t, '%', x, 0, p), 0, m), push(t, '*', push(t, '/', x, 0, p), 0, p * m), 0);
+    if (which == 13)
+        return push(t, '+', push(t, '*', push(t, '%', x, 0, p), 0, m), push(t, '*', push(t, '/', x, 0, p), 0, p * m),
+                    0);
     const int digit = push(t, '*', push(t, '%', push(t, '/', x, 0, p), 0, q), 0, which == 14 ? m : p * m);
     if (which == 14) return push(t, '+', digit, push(t, '*', push(t, '/', x, 0, p * q), 0, q * m), 0);
     return push(t, '+', push(t, '*', push(t, '%', x, 0, p), 0, m), digit, 0);
@@ -89,7 +93,10 @@ static IrRef build(RwCx *rw, const Term *t, int i, const IrRef *var, bool swappe
     return rw_make(rw, n->op == 'm' ? OP_MIN : OP_MAX, IR_TYPE(SC_INDEX, 0), 0, x, ir_index(rw_graph(rw), n->k), 0, 0);
 }
 
-static uint64_t var_value(void *arg, const IrGraph *g, IrRef leaf) { return (uint64_t)((const int64_t *)arg)[ir_at(g, leaf)->imm]; }
+static uint64_t var_value(void *arg, const IrGraph *g, IrRef leaf)
+{
+    return (uint64_t)((const int64_t *)arg)[ir_at(g, leaf)->imm];
+}
 
 static void wrong(WbbArena *a, RwCx *rw, IrRef r, const int64_t *x, int64_t want, int64_t got)
 {
@@ -104,8 +111,8 @@ static void wrong(WbbArena *a, RwCx *rw, IrRef r, const int64_t *x, int64_t want
     }
     wbb_put(&b, "\n  ");
     ir_print_node(&b, rw_graph(rw), r);
-    fail_msg("a, b, c = %lld, %lld, %lld: %lld expected, %lld found%s", (long long)x[0], (long long)x[1], (long long)x[2], (long long)want,
-             (long long)got, b.text);
+    fail_msg("a, b, c = %lld, %lld, %lld: %lld expected, %lld found%s", (long long)x[0], (long long)x[1],
+             (long long)x[2], (long long)want, (long long)got, b.text);
 }
 
 enum { INDEX_TRIALS = 30000, POINTS = 8 };
@@ -138,11 +145,13 @@ static void index_trial(WbbCx *cx, uint32_t *counts)
     const int other = below(3) ? push(&t, 'c', 0, 0, (int64_t)below(60) - 20) : random_term(&t, 1);
     const IrRef limit = build(rw, &t, other, var, false);
     const bool behind = below(2);
-    const IrRef holds = behind ? rw_compare(rw, relations[relation], r, limit) : rw_compare(rw, relations[relation], limit, r);
+    const IrRef holds = behind ? rw_compare(rw, relations[relation], r, limit)
+                               : rw_compare(rw, relations[relation], limit, r);
     for (int p = 0; p < POINTS; p++) {
         int64_t x[VARS], values[16] = {0};
         uint64_t got, again, is_true;
-        for (int i = 0; i < VARS; i++) values[first + (uint32_t)i] = x[i] = t.lo[i] + below((uint32_t)(t.hi[i] - t.lo[i] + 1));
+        for (int i = 0; i < VARS; i++)
+            values[first + (uint32_t)i] = x[i] = t.lo[i] + below((uint32_t)(t.hi[i] - t.lo[i] + 1));
         const int64_t want = meaning(&t, root, x);
         assert_true(ir_eval(g, r, var_value, values, &got) && ir_eval(g, swapped, var_value, values, &again));
         assert_true(ir_eval(g, holds, var_value, values, &is_true));
@@ -171,10 +180,12 @@ static void test_index_rules(void **state)
     seed = 1;
     succeed_alone(index_body, counts);
     for (uint32_t i = 0; i < ix_tables.n_rules; i++)
-        if (!counts[i]) fail_msg("%s:%u never fired: %s", ix_tables.rules[i].file, ix_tables.rules[i].line, ix_tables.rules[i].text);
+        if (!counts[i])
+            fail_msg("%s:%u never fired: %s", ix_tables.rules[i].file, ix_tables.rules[i].line,
+                     ix_tables.rules[i].text);
 }
 
-/* --- the engine -------------------------------------------------------------------------------------------------------------- */
+/* --- the engine --------------------------------------------------------------------------------------------------- */
 typedef struct {
     const char *vars, *expr, *want, *disable;
 } Case;
@@ -183,7 +194,9 @@ static void case_body(WbbCx *cx, void *arg)
 {
     const Case *c = arg;
     WbbArena *a = wbb_arena_new(cx);
-    const char *text = wbb_format(a, "kernel @k(%%out: out i64[1]) block 1024 grid 1024 {\n%s  store %%out[0], idx.i64(%s)\n}\n", c->vars, c->expr);
+    const char *text = wbb_format(
+        a, "kernel @k(%%out: out i64[1]) block 1024 grid 1024 {\n%s  store %%out[0], idx.i64(%s)\n}\n", c->vars,
+        c->expr);
     IrKernel *k = ir_parse(cx, a, "case.ir", text, strlen(text));
     RwCx *rw = rw_new(cx, a, k->g, &ix_tables, tg_find("sm_90")->tables, false);
     if (c->disable) rw_disable(rw, c->disable);
@@ -237,13 +250,19 @@ static const uint32_t wrong_code[] = {0, W_ANY | 1u << 8, W_ACCEPT, 0, 5, W_BNOD
 static const uint32_t wrong_entry[RW_PHASE_COUNT][OP_COUNT] = {[RW_SIMPLIFY] = {[OP_NEG] = 1}};
 static const RwRule wrong_rules[] = {
     {.file = "patterns/wrong.py", .line = 7, .instance = "[neg.f32]", .text = "neg.f32(a) -> abs.f32(a)", .phase = RW_SIMPLIFY}};
-static const RwTables wrong_tables = {.name = "wrong", .code = wrong_code, .n_code = WBB_LEN(wrong_code), .entry = wrong_entry, .rules = wrong_rules, .n_rules = 1};
+static const RwTables wrong_tables = {.name = "wrong",
+                                      .code = wrong_code,
+                                      .n_code = WBB_LEN(wrong_code),
+                                      .entry = wrong_entry,
+                                      .rules = wrong_rules,
+                                      .n_rules = 1};
 
 static void audit_body(WbbCx *cx, void *arg)
 {
     (void)arg;
     WbbArena *a = wbb_arena_new(cx);
-    static const char text[] = "kernel @k(%in: f32[1], %out: out f32[1]) block 1 grid 1 {\n  store %out[0], add.f32(neg.f32(load %in[0]), 1.0)\n}\n";
+    static const char text[] = "kernel @k(%in: f32[1], %out: out f32[1]) block 1 grid 1 {\n  store %out[0], "
+                               "add.f32(neg.f32(load %in[0]), 1.0)\n}\n";
     IrKernel *k = ir_parse(cx, a, "audit.ir", text, sizeof text - 1);
     RwCx *rw = rw_new(cx, a, k->g, &ix_tables, &wrong_tables, false);
     rw_run(rw, k, RW_SIMPLIFY);
@@ -253,12 +272,13 @@ static void audit_body(WbbCx *cx, void *arg)
     char *message;
     assert_true(pipe_audit(rw, a, &message));
     assert_non_null(strstr(message, "patterns/wrong.py:7[neg.f32]: neg.f32(load"));
-    assert_int_equal(k->g->rule[ir_at(k->g, k->body.items[0]->value)->a[0]], 1); /* provenance: the number of the rule plus 1 */
+    assert_int_equal(k->g->rule[ir_at(k->g, k->body.items[0]->value)->a[0]],
+                     1); /* provenance: the number of the rule plus 1 */
 }
 
 static void test_audit_names_the_rule(void **state) { (void)state; succeed_alone(audit_body, NULL); }
 
-/* --- linear time ----------------------------------------------------------------------------------------------------------------- */
+/* --- linear time -------------------------------------------------------------------------------------------------- */
 typedef struct {
     bool tree;
     uint32_t n;
@@ -267,12 +287,15 @@ typedef struct {
 
 static IrRef leaf_load(IrGraph *g, uint32_t i)
 {
-    return ir_node(g, OP_LOAD, IR_TYPE(SC_F32, 0), 0, ir_node(g, OP_ARG, IR_TYPE(SC_NONE, 0), 0, 0, 0, 0, 0), ir_index(g, i), 0, 0);
+    return ir_node(g, OP_LOAD, IR_TYPE(SC_F32, 0), 0, ir_node(g, OP_ARG, IR_TYPE(SC_NONE, 0), 0, 0, 0, 0, 0),
+                   ir_index(g, i), 0, 0);
 }
 
 static IrRef balanced(IrGraph *g, uint32_t n, uint32_t first)
 {
-    if (n < 2) return ir_node(g, OP_NEG, IR_TYPE(SC_F32, 0), 0, ir_node(g, OP_NEG, IR_TYPE(SC_F32, 0), 0, leaf_load(g, first), 0, 0, 0), 0, 0, 0);
+    if (n < 2)
+        return ir_node(g, OP_NEG, IR_TYPE(SC_F32, 0), 0,
+                       ir_node(g, OP_NEG, IR_TYPE(SC_F32, 0), 0, leaf_load(g, first), 0, 0, 0), 0, 0, 0);
     const IrRef x = balanced(g, n / 2, first), y = balanced(g, n - n / 2, first + n / 2);
     return ir_node(g, OP_ADD, IR_TYPE(SC_F32, 0), 0, x, y, 0, 0);
 }
@@ -285,7 +308,8 @@ static void shape_body(WbbCx *cx, void *arg)
     IrRef x = leaf_load(k.g, 0);
     if (s->tree) x = balanced(k.g, s->n / 5, 0);
     else
-        for (uint32_t i = 0; i < s->n; i++) x = ir_node(k.g, i % 3 ? OP_NEG : OP_EXP, IR_TYPE(SC_F32, 0), 0, x, 0, 0, 0); /* neg of neg is simplified */
+        for (uint32_t i = 0; i < s->n; i++)
+            x = ir_node(k.g, i % 3 ? OP_NEG : OP_EXP, IR_TYPE(SC_F32, 0), 0, x, 0, 0, 0); /* neg of neg is simplified */
     IrStmt *store = ir_stmt(k.g, &k.body, IR_STORE);
     store->index = ir_index(k.g, 0);
     store->value = x;

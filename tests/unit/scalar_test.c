@@ -125,7 +125,8 @@ static void test_conversions(void **state)
     assert_false(sc_eval(OP_TANH, SC_I32, SC_I32, &x, &r));
 }
 
-/* Every code of the small types survives conversion to f64 and back, and values between two codes round to the nearer one. */
+/* Every code of the small types survives conversion to f64 and back, and values between two codes round to the nearer
+ * one. */
 static void test_small_floats(void **state)
 {
     (void)state;
@@ -165,7 +166,8 @@ static void test_loops_and_budgets(void **state)
             assert_true(sc_budget((ScOp)op, (ScType)t, true).ulp >= sc_budget((ScOp)op, (ScType)t, false).ulp);
 }
 
-/* Correctly rounded results from 400-bit arithmetic: for each function the hardest of some thousands of arguments, and two others. */
+/* Correctly rounded results from 400-bit arithmetic: for each function the hardest of some thousands of arguments, and
+ * two others. */
 static const struct {
     ScOp op;
     uint64_t a, b, result;
@@ -216,7 +218,8 @@ static void test_f64_functions(void **state)
     for (size_t k = 0; k < WBB_LEN(f64_results); k++) {
         uint64_t x[2] = {f64_results[k].a, f64_results[k].b}, r = 0;
         assert_true(sc_eval(f64_results[k].op, SC_F64, SC_F64, x, &r));
-        if (r != f64_results[k].result) print_error("%s of 0x%llx\n", sc_op_info[f64_results[k].op].name, (unsigned long long)x[0]);
+        if (r != f64_results[k].result)
+            print_error("%s of 0x%llx\n", sc_op_info[f64_results[k].op].name, (unsigned long long)x[0]);
         assert_int_equal(r, f64_results[k].result);
     }
 }
@@ -239,21 +242,30 @@ static const struct {
 /* The unit in the last place of a type at x. */
 static Wide last_place(ScType t, Wide x)
 {
-    int e = 0, fraction = t == SC_F16 ? 10 : t == SC_BF16 ? 7 : 23, least = t == SC_F16 ? -24 : t == SC_BF16 ? -133 : -149;
+    int e = 0,
+        fraction = t == SC_F16    ? 10
+                   : t == SC_BF16 ? 7
+                                  : 23,
+        least = t == SC_F16    ? -24
+                : t == SC_BF16 ? -133
+                               : -149;
     frexpl(x, &e);
     return ldexpl(1, WBB_MAX(e - 1 - fraction, least));
 }
 
 static bool close_to(ScType t, uint64_t bits, Wide exact)
 {
-    Wide got = (Wide)sc_to_f64(t, bits), largest = t == SC_F16 ? 65504.0L : t == SC_BF16 ? 0x1.fep127L : 0x1.fffffep127L;
+    Wide got = (Wide)sc_to_f64(t, bits), largest = t == SC_F16    ? 65504.0L
+                                                   : t == SC_BF16 ? 0x1.fep127L
+                                                                  : 0x1.fffffep127L;
     if (isnan(exact) || isnan(got)) return isnan(exact) && isnan(got);
     if (isinf(got)) return fabsl(exact) >= largest && (exact > 0) == (got > 0);
     if (exact == 0) return got == 0 && signbit(got) == signbit(exact);
     return fabsl(got - exact) <= 0.51L * last_place(t, exact);
 }
 
-/* All values of f16 and bf16 and a sample of f32, against long double: within 0.51 units in the last place; special values as in C. */
+/* All values of f16 and bf16 and a sample of f32, against long double: within 0.51 units in the last place; special
+ * values as in C. */
 static void test_functions_everywhere(void **state)
 {
     (void)state;
@@ -265,7 +277,8 @@ static void test_functions_everywhere(void **state)
                 uint64_t x = t == SC_F32 ? n * 65537 % UINT64_C(0x100000000) ^ (n << 11 & 0xfff) : n;
                 uint64_t r = op1(functions[o].op, t, t, x);
                 if (close_to(t, r, functions[o].f((Wide)sc_to_f64(t, x)))) continue;
-                print_error("%s.%s of 0x%llx is 0x%llx\n", sc_op_info[functions[o].op].name, sc_type_info[t].name, (unsigned long long)x, (unsigned long long)r);
+                print_error("%s.%s of 0x%llx is 0x%llx\n", sc_op_info[functions[o].op].name, sc_type_info[t].name,
+                            (unsigned long long)x, (unsigned long long)r);
                 fail();
             }
 }

@@ -18,11 +18,16 @@ static void body(WbbCx *cx, void *arg)
     static const int args[] = {0, 1};
     Run *r = arg;
     static uint32_t in[4096];
-    const char *text = wbb_format(cx->arena,
-                                  ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 a, .param .u64 b)\n{\n.reg .pred %%p<8>;\n"
-                                  ".reg .b32 %%r<16>;\n.reg .f32 %%f<8>;\n.reg .b64 %%rd<16>;\n.shared .align 16 .b8 s[8192];\n.local .align 16 .b8 l[16];\n"
-                                  "ld.param.u64 %%rd1, [a];\nld.param.u64 %%rd2, [b];\nmov.u32 %%r1, %%tid.x;\n%s\nret;\n}\n", r->body);
-    const BdLaunch launch = {.entry = "k", .grid = {1, 1, 1}, .block = {r->threads, 1, 1}, .cluster = {1, 1, 1}, .n_args = 2, .args = args};
+    const char *text = wbb_format(
+        cx->arena,
+        ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 a, .param .u64 b)\n{\n.reg .pred "
+        "%%p<8>;\n"
+        ".reg .b32 %%r<16>;\n.reg .f32 %%f<8>;\n.reg .b64 %%rd<16>;\n.shared .align 16 .b8 s[8192];\n.local .align 16 "
+        ".b8 l[16];\n"
+        "ld.param.u64 %%rd1, [a];\nld.param.u64 %%rd2, [b];\nmov.u32 %%r1, %%tid.x;\n%s\nret;\n}\n",
+        r->body);
+    const BdLaunch launch = {
+        .entry = "k", .grid = {1, 1, 1}, .block = {r->threads, 1, 1}, .cluster = {1, 1, 1}, .n_args = 2, .args = args};
     const SimBuffer buffers[] = {{.bytes = in, .size = sizeof in, .role = BD_IN}, {.bytes = r->out, .size = sizeof r->out, .role = BD_OUT, .writes = BD_ATOMIC, .initialised = true}};
     SimReport report = {0};
     r->options.counts = &r->counts;
@@ -43,9 +48,11 @@ static Run run(const char *text, uint32_t threads, SimOptions options)
 static void test_classes(void **state)
 {
     (void)state;
-    const Run r = run("add.u32 %r2, %r1, 1;\nmov.b32 %f1, %r2;\nadd.f32 %f2, %f1, %f1;\nex2.approx.f32 %f3, %f2;\ncvt.f64.f32 %rd3, %f3;\nfma.rn.f64 %rd3, %rd3, %rd3, %rd3;\n"
-                      "shfl.sync.bfly.b32 %r3, %r2, 1, 31, -1;\nsetp.lt.u32 %p1, %r1, 16;\n@%p1 add.u32 %r2, %r2, 1;\nbar.sync 0;",
-                      40, (SimOptions){0});
+    const Run r = run(
+        "add.u32 %r2, %r1, 1;\nmov.b32 %f1, %r2;\nadd.f32 %f2, %f1, %f1;\nex2.approx.f32 %f3, %f2;\ncvt.f64.f32 %rd3, "
+        "%f3;\nfma.rn.f64 %rd3, %rd3, %rd3, %rd3;\n"
+        "shfl.sync.bfly.b32 %r3, %r2, 1, 31, -1;\nsetp.lt.u32 %p1, %r1, 16;\n@%p1 add.u32 %r2, %r2, 1;\nbar.sync 0;",
+        40, (SimOptions){0});
     const SimCounts *c = &r.counts;
     assert_int_equal(c->threads, 40);
     assert_int_equal(c->warps, 2);
@@ -66,13 +73,16 @@ static void test_classes(void **state)
 static void test_sectors(void **state)
 {
     (void)state;
-    Run r = run("mul.wide.u32 %rd3, %r1, 16;\nadd.s64 %rd4, %rd1, %rd3;\nld.global.v4.b32 {%r2, %r3, %r4, %r5}, [%rd4];", 32, (SimOptions){0});
+    Run r = run(
+        "mul.wide.u32 %rd3, %r1, 16;\nadd.s64 %rd4, %rd1, %rd3;\nld.global.v4.b32 {%r2, %r3, %r4, %r5}, [%rd4];", 32,
+        (SimOptions){0});
     const SimTraffic *t = &r.counts.memory[SIM_GLOBAL][SIM_LOADED];
     assert_int_equal(t->requests, 1);
     assert_int_equal(t->bytes, 512);
     assert_int_equal(t->sectors, 16);
     assert_int_equal(t->widths[4], 1);
-    r = run("mul.wide.u32 %rd3, %r1, 128;\nadd.s64 %rd4, %rd1, %rd3;\nld.b32 %r2, [%rd4];", 32, (SimOptions){0}); /* a generic load; each lane reads a sector of its own */
+    r = run("mul.wide.u32 %rd3, %r1, 128;\nadd.s64 %rd4, %rd1, %rd3;\nld.b32 %r2, [%rd4];", 32,
+            (SimOptions){0}); /* a generic load; each lane reads a sector of its own */
     assert_int_equal(t->sectors, 32);
     assert_int_equal(t->bytes, 128);
     r = run("ld.global.b32 %r2, [%rd1];", 32, (SimOptions){0}); /* all lanes read the same word */
@@ -113,7 +123,8 @@ static void test_banks(void **state)
 static void test_divergence(void **state)
 {
     (void)state;
-    const Run r = run("setp.lt.u32 %p1, %r1, 40;\n@%p1 bra A;\nadd.u32 %r2, %r1, 1;\nA:\nsetp.lt.u32 %p1, %r1, 8;", 64, (SimOptions){0});
+    const Run r = run("setp.lt.u32 %p1, %r1, 40;\n@%p1 bra A;\nadd.u32 %r2, %r1, 1;\nA:\nsetp.lt.u32 %p1, %r1, 8;", 64,
+                      (SimOptions){0});
     assert_int_equal(r.counts.branches, 2);
     assert_int_equal(r.counts.divergent, 1); /* the second warp */
 }
@@ -122,7 +133,8 @@ static void test_divergence(void **state)
 static void test_order(void **state)
 {
     (void)state;
-    static const char text[] = "and.b32 %r2, %r1, 31;\nsetp.ne.u32 %p1, %r2, 0;\n@%p1 exit;\natom.global.add.u32 %r3, [%rd2], 1;\nshr.u32 %r4, %r1, 5;\nadd.u32 %r4, %r4, 1;\n"
+    static const char text[] = "and.b32 %r2, %r1, 31;\nsetp.ne.u32 %p1, %r2, 0;\n@%p1 exit;\natom.global.add.u32 %r3, "
+                               "[%rd2], 1;\nshr.u32 %r4, %r1, 5;\nadd.u32 %r4, %r4, 1;\n"
                                "mul.wide.u32 %rd3, %r4, 4;\nadd.s64 %rd4, %rd2, %rd3;\nst.global.b32 [%rd4], %r3;";
     const Run plain = run(text, 1024, (SimOptions){0});
     int other = 0;

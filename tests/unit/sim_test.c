@@ -24,22 +24,31 @@ static void run_body(WbbCx *cx, void *arg)
     static const int args[] = {0, 1};
     Run *r = arg;
     SimModule *m = sim_parse(cx, cx->arena, r->file, r->text);
-    BdLaunch launch = {.entry = "k", .grid = {1, 1, 1}, .block = {r->threads, 1, 1}, .cluster = {1, 1, 1}, .n_args = 2, .args = args};
+    BdLaunch launch = {
+        .entry = "k", .grid = {1, 1, 1}, .block = {r->threads, 1, 1}, .cluster = {1, 1, 1}, .n_args = 2, .args = args};
     sim_run(cx, cx->arena, m, &launch, r->buffers, 2, &r->options, &r->report);
 }
 
-/* Runs `body` in one block of n threads: %r1 and %rd1 are in[i] (32 and 64 bits); %rs9, %r9 or %rd9 is stored to out[i]. */
+/* Runs `body` in one block of n threads: %r1 and %rd1 are in[i] (32 and 64 bits); %rs9, %r9 or %rd9 is stored to
+ * out[i]. */
 static void compute(const char *body, int bytes, const uint64_t *in, uint64_t *out, uint32_t n)
 {
     WbbCx *cx = wbb_cx_new();
     WbbBuf b = wbb_buf(cx->arena);
     wbb_putf(&b,
-             ".version 8.8\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 a, .param .u64 b)\n{\n.reg .pred %%p<9>;\n"
-             ".reg .b16 %%rs<10>;\n.reg .b32 %%r<10>;\n.reg .b64 %%rd<10>;\n.reg .b32 %%t; .reg .b64 %%pa, %%pb, %%o;\nld.param.b64 %%pa, [a];\n"
-             "ld.param.b64 %%pb, [b];\nmov.u32 %%t, %%tid.x;\nmul.wide.u32 %%o, %%t, 8;\nadd.s64 %%pa, %%pa, %%o;\nadd.s64 %%pb, %%pb, %%o;\n"
-             "ld.global.b64 %%rd1, [%%pa];\ncvt.u32.u64 %%r1, %%rd1;\nshr.u64 %%rd2, %%rd1, 32;\ncvt.u32.u64 %%r2, %%rd2;\ncvt.u16.u32 %%rs1, %%r1;\n"
+             ".version 8.8\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 a, .param .u64 b)\n{\n.reg "
+             ".pred %%p<9>;\n"
+             ".reg .b16 %%rs<10>;\n.reg .b32 %%r<10>;\n.reg .b64 %%rd<10>;\n.reg .b32 %%t; .reg .b64 %%pa, %%pb, "
+             "%%o;\nld.param.b64 %%pa, [a];\n"
+             "ld.param.b64 %%pb, [b];\nmov.u32 %%t, %%tid.x;\nmul.wide.u32 %%o, %%t, 8;\nadd.s64 %%pa, %%pa, "
+             "%%o;\nadd.s64 %%pb, %%pb, %%o;\n"
+             "ld.global.b64 %%rd1, [%%pa];\ncvt.u32.u64 %%r1, %%rd1;\nshr.u64 %%rd2, %%rd1, 32;\ncvt.u32.u64 %%r2, "
+             "%%rd2;\ncvt.u16.u32 %%rs1, %%r1;\n"
              "cvt.u16.u32 %%rs2, %%r2;\nmov.b32 %%r9, 0;\n%s\n%sst.global.b64 [%%pb], %%rd9;\nret;\n}\n",
-             body, bytes == 4 ? "cvt.u64.u32 %rd9, %r9;\n" : bytes == 2 ? "cvt.u64.u16 %rd9, %rs9;\n" : "");
+             body,
+             bytes == 4   ? "cvt.u64.u32 %rd9, %r9;\n"
+             : bytes == 2 ? "cvt.u64.u16 %rd9, %rs9;\n"
+                          : "");
     Run r = {.file = "test.ptx", .text = b.text, .threads = n, .options = {.check = true}};
     r.buffers[0] = (SimBuffer){.bytes = memcpy(wbb_alloc(cx->arena, 8 * n), in, 8 * n), .size = 8 * n, .role = BD_IN};
     r.buffers[1] = (SimBuffer){.bytes = out, .size = 8 * n, .role = BD_OUT};
@@ -94,7 +103,8 @@ static void test_integers(void **state)
     assert_int_equal(once("bfi.b32 %r9, %r1, %r2, 8, 4;", 4, two(0xff, 0)), 0xf00);
     assert_int_equal(once("prmt.b32 %r9, %r1, %r2, 0x7610;", 4, two(0x11223344, 0x55667788)), 0x55663344u);
     assert_int_equal(once("prmt.b32 %r9, %r1, 0, 0x8888;", 4, 0x80), 0xffffffffu);
-    assert_int_equal(once("lop3.b32 %r9, %r1, %r2, -1, 0x96;", 4, two(0xff00ff00u, 0x0ff00ff0u)), ~(0xff00ff00u ^ 0x0ff00ff0u));
+    assert_int_equal(once("lop3.b32 %r9, %r1, %r2, -1, 0x96;", 4, two(0xff00ff00u, 0x0ff00ff0u)),
+                     ~(0xff00ff00u ^ 0x0ff00ff0u));
     assert_int_equal(once("popc.b32 %r9, %r1;", 4, 0xf00f), 8);
     assert_int_equal(once("clz.b64 %r9, %rd1;", 4, 1), 63);
     assert_int_equal(once("brev.b32 %r9, %r1;", 4, 1), 0x80000000u);
@@ -126,7 +136,8 @@ static void test_floats(void **state)
     assert_int_equal(once("setp.ne.f32 %p1, %r1, %r2; selp.b32 %r9, 1, 0, %p1;", 4, two(nan, f(3))), 0);
     assert_int_equal(once("tanh.approx.f32 %r9, %r1;", 4, nan), nan);
     uint64_t in[512], out[512];
-    for (int i = 0; i < 512; i++) in[i] = (i & 1 ? 0x80000000u : 0) + (uint32_t)i * 0x7f8000u / 2; /* from 0 to near infinity */
+    for (int i = 0; i < 512; i++)
+        in[i] = (i & 1 ? 0x80000000u : 0) + (uint32_t)i * 0x7f8000u / 2; /* from 0 to near infinity */
     for (int i = 0; i < 256; i++) in[i] = f((float)(i - 128) * 0x1.23p-4f);
     compute("tanh.approx.f32 %r9, %r1;", 4, in, out, 512);
     for (int i = 0; i < 512; i++) {
@@ -161,7 +172,10 @@ static void test_halves(void **state)
     /* 1.0078125 * 1.0078125 is just above a tie of bf16 and rounds up. */
     assert_int_equal(once("mul.rn.bf16 %rs9, %rs1, %rs2;", 2, two(0x3f81, 0x3f81)), 0x3f82);
     assert_int_equal(once("mov.b16 %rs3, 1; fma.rn.bf16 %rs9, %rs1, %rs2, %rs3;", 2, two(0x3f80, 0x3f80)), 0x3f80);
-    assert_int_equal(once("mov.b16 %rs3, 1; mov.b16 %rs4, 0x3b80; mov.b16 %rs5, 0x3f81; fma.rn.f16 %rs9, %rs1, %rs2, %rs3;", 2, two(0x3c01, 0x7800)), 0x7801);
+    assert_int_equal(
+        once("mov.b16 %rs3, 1; mov.b16 %rs4, 0x3b80; mov.b16 %rs5, 0x3f81; fma.rn.f16 %rs9, %rs1, %rs2, %rs3;", 2,
+             two(0x3c01, 0x7800)),
+        0x7801);
     assert_int_equal(once("add.rn.f16x2 %r9, %r1, %r2;", 4, two(0x7bff3c00, 0x7bff3c00)), 0x7c004000);
     assert_int_equal(once("max.NaN.bf16x2 %r9, %r1, %r2;", 4, two(0x7fc03f80, 0x3f803f81)), 0x7fff3f81);
     /* 1 < 2 in the low halves, 2 < 1 in the high ones; with nan lt is false and ltu is true. */
@@ -179,7 +193,8 @@ static void test_halves(void **state)
     assert_int_equal(once("cvt.rn.f16.f32 %rs9, %r1;", 2, f(0x1p-25f)), 0);
     assert_int_equal(once("cvt.rn.f16.f32 %rs9, %r1;", 2, f(0x1.8p-25f)), 1);
     assert_int_equal(once("cvt.rn.f16.f32 %rs9, %r1;", 2, f(65520.0f)), 0x7c00);
-    for (uint32_t h = 0; h < 0x7c00; h += 61) assert_int_equal(once("cvt.f32.f16 %r9, %rs1; cvt.rn.f16.f32 %rs9, %r9;", 2, h), h);
+    for (uint32_t h = 0; h < 0x7c00; h += 61)
+        assert_int_equal(once("cvt.f32.f16 %r9, %rs1; cvt.rn.f16.f32 %rs9, %r9;", 2, h), h);
     assert_int_equal(once("cvt.f32.f16 %r9, %rs1;", 4, 1), f(0x1p-24f));
 }
 
@@ -200,7 +215,8 @@ static void test_fma(void **state)
         float r = fmaf(a, b, a);
         assert_int_equal(out[i], r != r ? 0x7fffffffu : f(r));
     }
-    compute("fma.rn.f64 %rd9, %rd1, %rd1, %rd1; fma.rz.f64 %rd8, %rd1, %rd1, %rd1; sub.s64 %rd9, %rd9, %rd8;", 8, in, out, 256);
+    compute("fma.rn.f64 %rd9, %rd1, %rd1, %rd1; fma.rz.f64 %rd8, %rd1, %rd1, %rd1; sub.s64 %rd9, %rd9, %rd8;", 8, in,
+            out, 256);
     int differ = 0;
     for (int i = 0; i < 256; i++) {
         double a;
@@ -218,18 +234,27 @@ static void test_divergence(void **state)
     (void)state;
     uint64_t in[64], out[64];
     for (uint32_t i = 0; i < 64; i++) in[i] = i;
-    compute("mov.b32 %r3, %r1; $loop: setp.eq.s32 %p1, %r3, 0; @%p1 bra $end; add.s32 %r9, %r9, %r3; sub.s32 %r3, %r3, 1; bra $loop; $end:", 4, in, out, 64);
+    compute("mov.b32 %r3, %r1; $loop: setp.eq.s32 %p1, %r3, 0; @%p1 bra $end; add.s32 %r9, %r9, %r3; sub.s32 %r3, %r3, "
+            "1; bra $loop; $end:",
+            4, in, out, 64);
     for (uint32_t i = 0; i < 64; i++) assert_int_equal(out[i], i * (i + 1) / 2);
-    compute("and.b32 %r3, %r1, 1; setp.eq.s32 %p1, %r3, 0; @%p1 bra $cold; mov.b32 %r4, 7; $join: shfl.sync.bfly.b32 %r9, %r4, 1, 31, -1; bra $end;"
-            "$cold: mov.b32 %r4, 9; bra $join; $end:", 4, in, out, 64);
+    compute("and.b32 %r3, %r1, 1; setp.eq.s32 %p1, %r3, 0; @%p1 bra $cold; mov.b32 %r4, 7; $join: shfl.sync.bfly.b32 "
+            "%r9, %r4, 1, 31, -1; bra $end;"
+            "$cold: mov.b32 %r4, 9; bra $join; $end:",
+            4, in, out, 64);
     for (uint32_t i = 0; i < 64; i++) assert_int_equal(out[i], i & 1 ? 9 : 7);
-    compute("and.b32 %r3, %r1, 1; setp.eq.s32 %p1, %r3, 0; @%p1 mov.pred %p2, -1; @%p2 mov.b32 %r9, 5;", 4, in, out, 64);
+    compute("and.b32 %r3, %r1, 1; setp.eq.s32 %p1, %r3, 0; @%p1 mov.pred %p2, -1; @%p2 mov.b32 %r9, 5;", 4, in, out,
+            64);
     for (uint32_t i = 0; i < 64; i++) assert_int_equal(out[i], i & 1 ? 0 : 5);
-    compute("ts: .branchtargets $a, $b, $c; rem.u32 %r3, %r1, 3; brx.idx %r3, ts; $a: mov.b32 %r9, 1; bra $end; $b: mov.b32 %r9, 2; bra $end;"
-            "$c: mov.b32 %r9, 3; $end:", 4, in, out, 64);
+    compute("ts: .branchtargets $a, $b, $c; rem.u32 %r3, %r1, 3; brx.idx %r3, ts; $a: mov.b32 %r9, 1; bra $end; $b: "
+            "mov.b32 %r9, 2; bra $end;"
+            "$c: mov.b32 %r9, 3; $end:",
+            4, in, out, 64);
     for (uint32_t i = 0; i < 64; i++) assert_int_equal(out[i], i % 3 + 1);
-    compute(".shared .align 4 .b8 s[256]; mov.u32 %r3, s; shl.b32 %r4, %r1, 2; add.s32 %r4, %r4, %r3; st.shared.b32 [%r4], %r1; bar.sync 0;"
-            "xor.b32 %r4, %r4, 252; ld.shared.b32 %r9, [%r4];", 4, in, out, 64);
+    compute(".shared .align 4 .b8 s[256]; mov.u32 %r3, s; shl.b32 %r4, %r1, 2; add.s32 %r4, %r4, %r3; st.shared.b32 "
+            "[%r4], %r1; bar.sync 0;"
+            "xor.b32 %r4, %r4, 252; ld.shared.b32 %r9, [%r4];",
+            4, in, out, 64);
     for (uint32_t i = 0; i < 64; i++) assert_int_equal(out[i], 63 - i);
 }
 
@@ -265,13 +290,17 @@ static void test_faults(void **state)
             wbb_cx_free(cx);
             skip();
         }
-        Run r = {.file = path, .text = wbb_read_file(cx, cx->arena, path, NULL), .threads = 64, .options = {.check = true, .budget = 10000}};
+        Run r = {.file = path,
+                 .text = wbb_read_file(cx, cx->arena, path, NULL),
+                 .threads = 64,
+                 .options = {.check = true, .budget = 10000}};
         r.buffers[0] = (SimBuffer){.bytes = wbb_alloc(cx->arena, 256), .size = 256, .role = BD_IN};
         r.buffers[1] = (SimBuffer){.bytes = wbb_alloc(cx->arena, 256), .size = 256, .role = BD_OUT};
         WbbStatus s = wbb_guard(cx, run_body, &r);
         if (strcmp(seeded[i].name, "unknown") == 0) {
             assert_int_equal(s, WBB_FAILED);
-            assert_non_null(strstr(cx->messages, "unknown.ptx:16:2: error: unknown instruction: frobnicate.b32 %r2, %r1;"));
+            assert_non_null(
+                strstr(cx->messages, "unknown.ptx:16:2: error: unknown instruction: frobnicate.b32 %r2, %r1;"));
         } else {
             assert_int_equal(s, WBB_OK);
             if (!seeded[i].message) assert_int_equal(r.report.n_faults, 0);
@@ -280,7 +309,8 @@ static void test_faults(void **state)
                 fail();
             }
         }
-        if (strcmp(seeded[i].name, "unwritten_read") == 0) assert_non_null(strstr(r.report.faults[0], "(from fusion.hlo:7)"));
+        if (strcmp(seeded[i].name, "unwritten_read") == 0)
+            assert_non_null(strstr(r.report.faults[0], "(from fusion.hlo:7)"));
         wbb_cx_free(cx);
     }
 }
@@ -292,7 +322,8 @@ static void test_blocks(void **state)
     SimOptions sampled = {.blocks = 17, .seed = 5}, shuffled = {.shuffle = true, .seed = 9};
     assert_int_equal(sim_block(&launch, &sampled, 0), 0);
     assert_int_equal(sim_block(&launch, &sampled, 16), 2999);
-    for (uint64_t i = 1; i < 17; i++) assert_true(sim_block(&launch, &sampled, i) > sim_block(&launch, &sampled, i - 1));
+    for (uint64_t i = 1; i < 17; i++)
+        assert_true(sim_block(&launch, &sampled, i) > sim_block(&launch, &sampled, i - 1));
     uint8_t seen[3000] = {0};
     for (uint64_t i = 0; i < 3000; i++) seen[sim_block(&launch, &shuffled, i)]++;
     for (int i = 0; i < 3000; i++) assert_int_equal(seen[i], 1);

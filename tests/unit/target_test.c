@@ -4,16 +4,17 @@
 #include "unit.h"
 
 /* Loads of 16 and 2 bytes, a store of 4 bytes, shared memory, a barrier, a shuffle, an atomic. */
-static const char ptx[] = ".version 7.8\n.target sm_80\n.address_size 64\n"
-                          ".visible .entry k(.param .u64 a)\n{\n"
-                          ".reg .b64 %p; .reg .b32 %r<8>; .reg .b16 %h; .reg .f32 %f; .shared .align 4 .b8 tile[128];\n"
-                          "ld.param.u64 %p, [a]; mov.u32 %r5, %tid.x; mad.wide.u32 %p, %r5, 32, %p;\n"
-                          "cvta.to.global.u64 %p, %p;\n"
-                          "ld.volatile.global.v4.b32 {%r0, %r1, %r2, %r3}, [%p]; ld.volatile.global.b16 %h, [%p+16];\n"
-                          "cvt.u32.u16 %r4, %h; add.u32 %r4, %r4, %r0; xor.b32 %r4, %r4, %r3; mov.b32 %f, %r4; sin.approx.f32 %f, %f;\n"
-                          "mov.b32 %r4, %f; st.shared.b32 [tile], %r4; bar.sync 0; ld.shared.b32 %r4, [tile];\n"
-                          "shfl.sync.bfly.b32 %r2, %r2, 1, 31, -1; xor.b32 %r4, %r4, %r2; atom.global.cas.b32 %r4, [%p+24], %r4, %r1;\n"
-                          "st.global.b32 [%p+20], %r4;\nret;\n}\n";
+static const char ptx[] =
+    ".version 7.8\n.target sm_80\n.address_size 64\n"
+    ".visible .entry k(.param .u64 a)\n{\n"
+    ".reg .b64 %p; .reg .b32 %r<8>; .reg .b16 %h; .reg .f32 %f; .shared .align 4 .b8 tile[128];\n"
+    "ld.param.u64 %p, [a]; mov.u32 %r5, %tid.x; mad.wide.u32 %p, %r5, 32, %p;\n"
+    "cvta.to.global.u64 %p, %p;\n"
+    "ld.volatile.global.v4.b32 {%r0, %r1, %r2, %r3}, [%p]; ld.volatile.global.b16 %h, [%p+16];\n"
+    "cvt.u32.u16 %r4, %h; add.u32 %r4, %r4, %r0; xor.b32 %r4, %r4, %r3; mov.b32 %f, %r4; sin.approx.f32 %f, %f;\n"
+    "mov.b32 %r4, %f; st.shared.b32 [tile], %r4; bar.sync 0; ld.shared.b32 %r4, [tile];\n"
+    "shfl.sync.bfly.b32 %r2, %r2, 1, 31, -1; xor.b32 %r4, %r4, %r2; atom.global.cas.b32 %r4, [%p+24], %r4, %r1;\n"
+    "st.global.b32 [%p+20], %r4;\nret;\n}\n";
 
 typedef struct {
     WbbArena *arena;
@@ -81,7 +82,8 @@ static void test_generations(void **state)
     for (uint32_t i = 0; i < n; i++) /* targets with equal rules share their tables */
         for (uint32_t k = 0; k < i; k++) {
             const RwTables *x = all[i]->tables, *y = all[k]->tables;
-            const bool alike = x->n_code == y->n_code && x->n_imm == y->n_imm && !memcmp(x->code, y->code, x->n_code * sizeof *x->code) &&
+            const bool alike = x->n_code == y->n_code && x->n_imm == y->n_imm &&
+                               !memcmp(x->code, y->code, x->n_code * sizeof *x->code) &&
                                !memcmp(x->imm, y->imm, x->n_imm * sizeof *x->imm);
             assert_int_equal(alike, x->code == y->code);
         }

@@ -35,7 +35,8 @@ static inline int close_context(void **state)
 static inline void succeed_on(WbbCx *cx, void (*body)(WbbCx *, void *), void *arg, const char *text)
 {
     const WbbStatus status = wbb_guard(cx, body, arg);
-    if (status != WBB_OK) fail_msg("status %d: %s%s%.2000s", (int)status, cx->messages, text ? "in: " : "", text ? text : "");
+    if (status != WBB_OK)
+        fail_msg("status %d: %s%s%.2000s", (int)status, cx->messages, text ? "in: " : "", text ? text : "");
 }
 
 static inline void succeed(WbbCx *cx, void (*body)(WbbCx *, void *), void *arg) { succeed_on(cx, body, arg, NULL); }
