@@ -69,7 +69,6 @@ CIRCLES: List[Tuple[str, str, str]] = [
      "perturb random recall reduce scan scatter select_scatter sort window",
      "recursive: an operation demands elements of its operands, which their operations compute"),
     ("hlo", "parse parse_attributes", "recursive: an attribute may be a computation, whose instructions have attributes"),
-    ("ir", "expression parse statement term", "recursive, as the grammar is: functions hold statements, statements expressions, expressions functions' names"),
     ("llvm", "build function statement", "recursive: a value may call a function, whose body is built of statements and values"),
     ("llvm", "forms type", "not recursive: type.c calls ll_is_packed and ll_parts of forms.c"),
     ("rewrite", "builder guards match replacement sums", "recursive: what a rule builds is rewritten as it is built"),
