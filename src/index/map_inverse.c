@@ -230,7 +230,7 @@ static IxAnswer by_points(WbbArena *a, const IrGraph *g, const IxMap *m, const c
         const Image image = {kept, kept + n, n};
         WBB_PUSH(a, &all, image);
     }
-    if (all.n == 0) return *why = "there is no point", IX_YES;
+    if (all.n == 0) return *why = "the domain is empty", IX_YES;
     qsort(all.items, all.n, sizeof *all.items, by_values);
     int64_t *lo = WBB_NEW_N(a, int64_t, n + 1u), *hi = WBB_NEW_N(a, int64_t, n + 1u);
     for (uint32_t i = 0; i < all.n; i++) {
@@ -271,7 +271,7 @@ IxAnswer ix_map_bijection(RwCx *rw, WbbArena *a, const IxMap *map, uint64_t most
     const IxMap *m = ix_map_simplify(rw, a, map, false);
     *why = "it could not be decided";
     if (m->state == IX_UNKNOWN) return IX_OPEN;
-    if (m->state == IX_EMPTY) return *why = "there is no point", IX_YES;
+    if (m->state == IX_EMPTY) return *why = "the domain is empty", IX_YES;
     if (ix_map_box(m) <= most) return by_points(a, rw_graph(rw), m, why);
     const IxMap *inverse = ix_map_inverse(rw, a, m);
     if (!inverse || inverse->state != IX_KNOWN) return IX_OPEN;

@@ -211,8 +211,8 @@ static WbbI128 inverse(WbbI128 c, WbbI128 k)
     return floor_mod(x, k);
 }
 
-/* x mod k = rem, where x is a sum: says the same with small coefficients, no constant and no common factor with k.
- * False: it is said so already. */
+/* Rewrites x mod k = rem, where x is a sum, to small coefficients, no constant and no common factor with k. False: it
+ * has that form already. */
 static bool learn_residue(Round *r, IrRef x, WbbI128 k, WbbI128 rem)
 {
     const IrNode n = *ir_at(r->g, x);
@@ -233,7 +233,7 @@ static bool learn_residue(Round *r, IrRef x, WbbI128 k, WbbI128 rem)
         r->next->state = IX_EMPTY;
         return true;
     }
-    if (g == k) return true; /* nothing is rem of x: 0 mod k = 0 */
+    if (g == k) return true; /* all terms are multiples of k: 0 mod k = 0 */
     WbbI128 factor = terms[0].coefficient < 0 ? -1 : 1;
     if (count == 1) factor = inverse(terms[0].coefficient / g, k / g);
     if (!changed && g == 1 && factor == 1) return false;

@@ -142,8 +142,8 @@ typedef struct {
     const void *table; /* a constant of the kernel, no parameter: its elements, sc_bytes(type) each; NULL: memory */
 } IrBuffer;
 
-/* Code of its own that computes its results from index arguments. Its body may load, and call functions with smaller
- * numbers; it stores nothing. bid and tid are in scope. */
+/* A separate piece of code that computes its results from index arguments. Its body may load, and call functions with
+ * smaller numbers; it stores nothing. bid and tid are in scope. */
 typedef struct {
     const char *name; /* without '@' */
     uint32_t *params; /* numbers of variables, IR_PARAM */

@@ -11,7 +11,7 @@
 
 static const IrType INDEX = IR_TYPE(SC_INDEX, 0);
 
-void ir_bind_name(IrParser *p, const char *z, IrRef node)
+static void bind_name(IrParser *p, const char *z, IrRef node)
 {
     const IrName n = {.name = z, .node = node};
     WBB_PUSH(p->arena, &p->names, n);
@@ -34,14 +34,14 @@ void ir_name(IrParser *p, WbbLoc loc, const char *z, IrRef node)
     for (size_t i = 0; i < WBB_LEN(taken); i++)
         if (!strcmp(z, taken[i])) wbb_fail(p->cx, loc, "'%s' is a word of the language", z);
     if (ir_named(p, z)) wbb_fail(p->cx, loc, "'%s' has a meaning here already", z);
-    ir_bind_name(p, z, node);
+    bind_name(p, z, node);
 }
 
 IrRef ir_new_variable(IrParser *p, const char *name, IrType type, int64_t lo, int64_t hi)
 {
     const uint32_t var = ir_var_new(p->g, name, IR_LOOP, lo, hi, 0);
     const IrRef node = ir_node(p->g, OP_VAR, type, 0, 0, 0, 0, var);
-    ir_bind_name(p, name, node);
+    bind_name(p, name, node);
     return node;
 }
 

@@ -51,8 +51,8 @@ static inline bool ir_is_digit(char c) { return c >= '0' && c <= '9'; }
 static inline bool ir_is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
 /* names.c */
-void ir_bind_name(IrParser *p, const char *z, IrRef node);        /* z means node from here to the end of the block */
-void ir_name(IrParser *p, WbbLoc loc, const char *z, IrRef node); /* the same; fails if z means something already */
+/* z means node from here to the end of the block; fails if z means something already. */
+void ir_name(IrParser *p, WbbLoc loc, const char *z, IrRef node);
 IrRef ir_named(IrParser *p, const char *z);                       /* the node of a visible name; 0: there is none */
 /* A new variable of a term, bound to its name; one about which nothing is said. */
 IrRef ir_new_variable(IrParser *p, const char *name, IrType type, int64_t lo, int64_t hi);
