@@ -64,8 +64,7 @@ MAY_CALL = {  # modules or files, with the reason; None: anything
 CIRCLES: List[Tuple[str, str, str]] = [
     ("base", "map string", "not recursive: interned strings are in a map, which calls wbb_hash of string.c"),
     ("base", "arena context", "a context owns arenas; an arena that gets no memory fails through its context"),
-    ("eval", "apply bits bounds bounds_complex bounds_float bounds_int complex compute control conv demand dot eval exact fold gather lanes mac move "
-     "perturb random recall reduce scan scatter select_scatter sort window",
+    ("eval", "accumulate apply bits control conv demand dot eval gather mac move random recall reduce scan scatter select_scatter sort window",
      "recursive: an operation demands elements of its operands, which their operations compute"),
     ("hlo", "parse parse_attributes", "recursive: an attribute may be a computation, whose instructions have attributes"),
     ("main", "complete dispatch help man parse", "not recursive: main_program_options is in dispatch.c, and main_synopsis in help.c"),

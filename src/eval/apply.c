@@ -101,7 +101,7 @@ static void one_by_one(Ev *e, const HloComputation *c, int64_t n, void *const *x
         ev_begin(run);
         for (uint32_t k = 0; k < leaves; k++) {
             size_t size = ev_lane_bytes(e->mode, ev_leaf_shape(c->root->shape, k)->type);
-            const void *made = ev_demand(run, ev_resolve_leaf(run, run->root, c->root, k), ev_run_set(run, 0, 1));
+            const void *made = ev_demand(run, ev_resolve_leaf(run, run->root, c->root, k), ev_range_set(run, 0, 1));
             memcpy((char *)out[k] + (size_t)lane * size, made, size);
         }
         ev_part_end(e);

@@ -14,132 +14,12 @@
 #include <math.h>
 #include <string.h>
 
-static const ScOp compare_op[] = {[HLO_EQ] = OP_EQ, [HLO_NE] = OP_NE, [HLO_LT] = OP_LT,
-                                  [HLO_LE] = OP_LE, [HLO_GT] = OP_GT, [HLO_GE] = OP_GE};
-
-EvBound ev_bound_nan(void)
-{
-    return (EvBound){{.f = (double)INFINITY}, {.f = -(double)INFINITY}, EV_MUST_NAN | EV_MAYBE_NAN};
-}
-
-EvBound ev_bound_exact(ScType t, uint64_t bits)
-{
-    EvBound b = {{.u = bits}, {.u = bits}, 0};
-    if (sc_is_float(t)) {
-        b.lo.f = b.hi.f = sc_to_f64(t, bits);
-        if (isnan(b.lo.f)) return ev_bound_nan();
-    } else if (sc_is_signed(t)) {
-        b.lo.i = b.hi.i = (int64_t)sc_to_i128(t, bits);
-    }
-    return b;
-}
-
-EvBound ev_bound_any(ScType t)
-{
-    if (t == SC_F8E8M0FNU) return (EvBound){{.f = 0x1p-127}, {.f = 0x1p127}, EV_MAYBE_NAN};
-    if (sc_is_float(t)) return (EvBound){{.f = -(double)INFINITY}, {.f = (double)INFINITY}, t == SC_F4E2M1FN ? 0 : EV_MAYBE_NAN};
-    EvBound b = {{.u = 0}, {.u = sc_mask(t)}, 0};
-    if (sc_is_signed(t)) {
-        b.hi.i = (int64_t)(sc_mask(t) >> 1);
-        b.lo.i = -b.hi.i - 1;
-    }
-    return b;
-}
-
-EvBound *ev_bound_unknown(Ev *e, ScType t, int64_t n)
-{
-    ScType p = ev_part_type(t);
-    const EvBound any = ev_bound_any(p);
-    EvBound *r = ev_lanes(e, wbb_mul_size(e->arena, (size_t)n, ev_lane_bytes(EV_BOUNDS, t)));
-    ev_fill(r, &any, sizeof any, p == t ? n : 2 * n);
-    return r;
-}
-
-bool ev_bound_single(ScType t, const EvBound *b, uint64_t *bits)
-{
-    if (sc_is_float(t)) {
-        if (b->flags || b->lo.f != b->hi.f || signbit(b->lo.f) != signbit(b->hi.f)) return false;
-        *bits = sc_from_f64(t, b->lo.f);
-        return true;
-    }
-    *bits = b->lo.u & sc_mask(t);
-    return b->lo.u == b->hi.u;
-}
-
 /* As above, but nan is a value: the operations that compute do not look at its payload. */
 static bool value_of(ScType t, const EvBound *b, uint64_t *bits)
 {
     if (!(b->flags & EV_MUST_NAN)) return ev_bound_single(t, b, bits);
     *bits = sc_from_f64(t, (double)NAN);
     return true;
-}
-
-/* Ends of type t compared: -1, 0, 1. */
-typedef union {
-    double f;
-    int64_t i;
-    uint64_t u;
-} End;
-
-static End lo(const EvBound *b) { return (End){.u = b->lo.u}; }
-static End hi(const EvBound *b) { return (End){.u = b->hi.u}; }
-
-static int order(ScType t, End a, End b)
-{
-    if (sc_is_float(t)) return (a.f > b.f) - (a.f < b.f);
-    if (sc_is_signed(t)) return (a.i > b.i) - (a.i < b.i);
-    return (a.u > b.u) - (a.u < b.u);
-}
-
-/* As ends of intervals, where -0 is below +0. */
-static bool below(ScType t, End a, End b)
-{
-    return order(t, a, b) < 0 || (sc_is_float(t) && a.f == 0 && b.f == 0 && signbit(a.f) && !signbit(b.f));
-}
-
-EvBound ev_bound_union(ScType t, EvBound a, EvBound b)
-{
-    uint32_t flags = (a.flags | b.flags) & EV_MAYBE_NAN;
-    if (a.flags & b.flags & EV_MUST_NAN) return a;
-    EvBound r = a.flags & EV_MUST_NAN ? b : a;
-    if (!((a.flags | b.flags) & EV_MUST_NAN)) {
-        if (below(t, lo(&b), lo(&r))) r.lo = b.lo;
-        if (below(t, hi(&r), hi(&b))) r.hi = b.hi;
-    }
-    r.flags = flags;
-    return r;
-}
-
-bool ev_value(ScOp op, ScType t, ScType from, const uint64_t *x, uint64_t *r)
-{
-    if (sc_eval(op, t, from, x, r)) return true;
-    if (op == OP_CVT) {
-        *r = sc_is_float(from) ? sc_from_f64(t, sc_to_f64(from, x[0])) : sc_from_i128(t, sc_to_i128(from, x[0]));
-        return true;
-    }
-    uint64_t wide[3] = {0};
-    ScSignature sig = (ScSignature)sc_op_info[op].signature;
-    bool is_float = sc_is_float(t), by_bits = op == OP_CLZ || op == OP_POPCNT || op == OP_SHRL; /* look at no sign */
-    bool by_sign = op == OP_SHRA; /* whatever the type says, the top bit is one */
-    ScType in = is_float ? SC_F64 : (sc_is_signed(t) && !by_bits) || by_sign ? SC_I8 : SC_U8;
-    unsigned above = 8u - sc_type_info[t].bits;
-    if (sc_type_info[t].bits > 8) return false;
-    for (unsigned k = 0; k < sc_op_info[op].arity; k++) {
-        if (sig == SC_SELECT && k == 0) wide[k] = x[k];
-        else if (is_float) wide[k] = sc_from_f64(SC_F64, sc_to_f64(t, x[k]));
-        else if (by_sign && k == 0) wide[k] = (uint64_t)((int8_t)(uint8_t)(x[k] << above) >> above) & 0xff;
-        else wide[k] = by_bits || by_sign ? x[k] & sc_mask(t) : (uint64_t)sc_to_i128(t, x[k]) & 0xff;
-    }
-    if (!sc_eval(op, in, in, wide, r)) return false;
-    if (sig == SC_COMPARE || sig == SC_TEST) return true;
-    if (op == OP_CLZ) *r -= above;
-    *r = is_float ? sc_from_f64(t, sc_to_f64(SC_F64, *r)) : *r & sc_mask(t);
-    return true;
-}
-
-EvBound ev_bound_pred(bool may_be_false, bool may_be_true)
-{
-    return (EvBound){{.u = may_be_false ? 0 : 1}, {.u = may_be_true ? 1 : 0}, 0};
 }
 
 /* What a comparison of numbers may say; then what nan adds. */
@@ -149,11 +29,11 @@ static EvBound compare(ScOp op, ScType t, const EvBound *a, const EvBound *b)
     if (op == OP_GE) return compare(OP_LE, t, b, a);
     bool yes = false, no = false, numbers = !((a->flags | b->flags) & EV_MUST_NAN);
     if (numbers) {
-        bool apart = order(t, lo(a), hi(b)) > 0 || order(t, lo(b), hi(a)) > 0;
-        bool same = order(t, lo(a), hi(a)) == 0 && order(t, lo(b), hi(b)) == 0 && order(t, lo(a), lo(b)) == 0;
+        bool apart = ev_order(t, ev_lo(a), ev_hi(b)) > 0 || ev_order(t, ev_lo(b), ev_hi(a)) > 0;
+        bool same = ev_order(t, ev_lo(a), ev_hi(a)) == 0 && ev_order(t, ev_lo(b), ev_hi(b)) == 0 && ev_order(t, ev_lo(a), ev_lo(b)) == 0;
         switch (op) {
-        case OP_LT: yes = order(t, lo(a), hi(b)) < 0, no = order(t, hi(a), lo(b)) >= 0; break;
-        case OP_LE: yes = order(t, lo(a), hi(b)) <= 0, no = order(t, hi(a), lo(b)) > 0; break;
+        case OP_LT: yes = ev_order(t, ev_lo(a), ev_hi(b)) < 0, no = ev_order(t, ev_hi(a), ev_lo(b)) >= 0; break;
+        case OP_LE: yes = ev_order(t, ev_lo(a), ev_hi(b)) <= 0, no = ev_order(t, ev_hi(a), ev_lo(b)) > 0; break;
         case OP_EQ: yes = !apart, no = !same; break;
         default: yes = !same, no = !apart; break;
         }
@@ -165,7 +45,7 @@ static EvBound compare(ScOp op, ScType t, const EvBound *a, const EvBound *b)
     return ev_bound_pred(no, yes);
 }
 
-static WbbI128 wide(ScType t, End e) { return sc_is_signed(t) ? (WbbI128)e.i : (WbbI128)e.u; }
+static WbbI128 wide(ScType t, EvEnd e) { return sc_is_signed(t) ? (WbbI128)e.i : (WbbI128)e.u; }
 
 /* The value 0 may be told from others by its sign: -0 is false too. */
 EvBound ev_bound_convert(ScType t, ScType from, const EvBound *x)
@@ -177,10 +57,10 @@ EvBound ev_bound_convert(ScType t, ScType from, const EvBound *x)
         return compare(OP_NE, from, x, &zero);
     }
     if (sc_is_float(from) && sc_is_float(t)) return ev_bound_narrow(t, *x);
-    if (!sc_is_float(from) && !sc_is_float(t)) return ev_bound_wrapped(t, wide(from, lo(x)), wide(from, hi(x)));
+    if (!sc_is_float(from) && !sc_is_float(t)) return ev_bound_wrapped(t, wide(from, ev_lo(x)), wide(from, ev_hi(x)));
     if (x->flags & EV_MUST_NAN) return ev_bound_exact(t, 0);
     for (int k = 0; k < 2; k++) {
-        End e = k ? hi(x) : lo(x);
+        EvEnd e = k ? ev_hi(x) : ev_lo(x);
         ends[k] = sc_is_float(from) ? sc_from_f64(from, e.f) : e.u & sc_mask(from);
         if (sc_is_float(from) && isnan(sc_to_f64(from, ends[k]))) ends[k] = sc_from_f64(from, copysign(ev_largest(from), e.f)); /* no infinity */
         ev_value(OP_CVT, t, from, &ends[k], &r[k]);
@@ -250,7 +130,7 @@ static EvBound special(const HloInstruction *i, const EvBound *x)
         return r;
     }
     case HLO_MULHI: return ev_bound_mulhi(t, x);
-    default: return compare_total(compare_op[i->direction], from, x);
+    default: return compare_total(ev_compare_op(i->direction), from, x);
     }
 }
 

@@ -178,13 +178,6 @@ static bool known(ScType p, const Pair *x, double *parts)
     return true;
 }
 
-double ev_complex_units(const HloInstruction *i, const double (*x)[2])
-{
-    if (i->opcode != HLO_POWER) return 0;
-    double m = hypot(x[0][0], x[0][1]);
-    return m > 0 && isfinite(m) ? 16 * hypot(x[1][0], x[1][1]) * hypot(log(m), atan2(x[0][1], x[0][0])) : 0;
-}
-
 /* The most that |y log x| may be. */
 static double exponent_size(const Pair *x)
 {

@@ -130,8 +130,6 @@ bool ev_complex_value(const HloInstruction *i, const double (*x)[2], double *r)
     return true;
 }
 
-ScType ev_part_type(ScType t) { return t == SC_C64 ? SC_F32 : t == SC_C128 ? SC_F64 : t; }
-
 static void load(ScType t, const void *lanes, int64_t k, double *parts)
 {
     ScType p = ev_part_type(t);

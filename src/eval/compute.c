@@ -12,9 +12,6 @@
 #include <math.h>
 #include <string.h>
 
-static const ScOp compare_op[] = {[HLO_EQ] = OP_EQ, [HLO_NE] = OP_NE, [HLO_LT] = OP_LT,
-                                  [HLO_LE] = OP_LE, [HLO_GT] = OP_GT, [HLO_GE] = OP_GE};
-
 static bool is_small_int(ScType t) { return sc_is_int(t) && sc_type_info[t].bits < 8; }
 static bool is_small_float(ScType t) { return sc_is_float(t) && sc_type_info[t].bits <= 8; }
 
@@ -92,12 +89,6 @@ static void *run_op(Ev *e, const HloInstruction *i, ScOp op, ScType t, int64_t n
     return r;
 }
 
-int64_t ev_total_key(ScType t, uint64_t bits)
-{
-    uint64_t sign = (sc_mask(t) >> 1) + 1;
-    return bits & sign ? -(int64_t)(bits & ~sign) - 1 : (int64_t)bits;
-}
-
 /* compare type=TOTALORDER: -nan below -inf, -0 below +0, +inf below nan. */
 static void *compare_total(Ev *e, const HloInstruction *i, ScType t, int64_t n, void *const *x)
 {
@@ -107,36 +98,8 @@ static void *compare_total(Ev *e, const HloInstruction *i, ScType t, int64_t n, 
         for (int64_t k = 0; k < n; k++) key[p][k] = ev_total_key(t, ev_get(t, x[p], k));
     }
     void *r = ev_lanes(e, (size_t)n);
-    sc_loop(compare_op[i->direction], SC_I64, SC_I64)((size_t)n, r, key[0], key[1], NULL);
+    sc_loop(ev_compare_op(i->direction), SC_I64, SC_I64)((size_t)n, r, key[0], key[1], NULL);
     return r;
-}
-
-/* reduce-precision: fraction rounded to even on the bits; an exponent out of the range is infinity or zero. */
-static uint64_t reduced(unsigned exponent, unsigned fraction, uint64_t bits, unsigned to_exponent, unsigned to_fraction)
-{
-    uint64_t sign = UINT64_C(1) << (exponent + fraction), infinity = ((UINT64_C(1) << exponent) - 1) << fraction;
-    uint64_t mag = bits & (sign - 1), s = bits & sign;
-    if (mag > infinity) return bits;
-    if (to_fraction < fraction) {
-        uint64_t last = UINT64_C(1) << (fraction - to_fraction);
-        mag = (mag + (last >> 1) - 1 + (mag & last ? 1 : 0)) & ~(last - 1);
-    }
-    if (to_exponent < exponent) {
-        uint64_t bias = (UINT64_C(1) << (exponent - 1)) - 1, to_bias = (UINT64_C(1) << (to_exponent - 1)) - 1;
-        if (mag >> fraction > bias + to_bias) mag = infinity;
-        else if (mag >> fraction <= bias - to_bias) mag = 0;
-    }
-    return s | mag;
-}
-
-uint64_t ev_reduced(ScType t, uint64_t bits, const HloInstruction *i)
-{
-    unsigned fraction = (unsigned)-ilogb(ev_ulp(t, 1.0)), exponent = sc_type_info[t].bits - 1u - fraction;
-    unsigned to_exponent = (unsigned)i->number, to_fraction = (unsigned)i->number2;
-    if (sc_type_info[t].bits >= 16) return reduced(exponent, fraction, bits, to_exponent, to_fraction);
-    /* 8 bits and below, not all of them with an infinity: by way of f64, which has room for every exponent */
-    uint64_t wide = reduced(11, 52, sc_from_f64(SC_F64, sc_to_f64(t, bits)), to_exponent < exponent ? to_exponent : 11, to_fraction);
-    return sc_from_f64(t, sc_to_f64(SC_F64, wide));
 }
 
 static void *reduce_precision(Ev *e, const HloInstruction *i, ScType t, int64_t n, void *x)
@@ -160,7 +123,7 @@ static void *mulhi(Ev *e, ScType t, int64_t n, void *const *x)
 
 static ScOp op_of(const Ev *e, const HloInstruction *i)
 {
-    ScOp op = i->opcode == HLO_COMPARE ? compare_op[i->direction] : sc_op_of_hlo(hlo_opcode_name(i->opcode));
+    ScOp op = i->opcode == HLO_COMPARE ? ev_compare_op(i->direction) : sc_op_of_hlo(hlo_opcode_name(i->opcode));
     if (op == OP_NONE) wbb_decline(e->cx, i->loc, WHY_OPERATION, "the evaluator has no %s", hlo_opcode_name(i->opcode));
     return op;
 }

@@ -45,7 +45,7 @@ static bool branches(Ev *e, EvTask *t, uint32_t *first, uint32_t *last)
     const HloInstruction *i = t->ref.i;
     EvRef choice = ev_operand(e, t, 0);
     ScType type = ev_ref_shape(choice)->type;
-    const void *lanes = ev_need(e, choice, ev_run_set(e, 0, 1));
+    const void *lanes = ev_need(e, choice, ev_range_set(e, 0, 1));
     if (!lanes) return false;
     int64_t low, high, count = i->n_called;
     if (!ev_int_of(e, type, lanes, 0, &low)) {
@@ -96,7 +96,7 @@ void *ev_conditional(Ev *e, EvTask *t)
 void ev_iterate(Ev *e, const HloComputation *c, void *const *state, WbbArena *to, void **out)
 {
     Ev *run = ev_sub(e, c, state);
-    ev_keep_heavy(run, run->root);
+    ev_keep_costly(run, run->root);
     for (uint32_t k = 0; k < c->root->shape->n_leaves; k++) {
         EvRef r = ev_resolve_leaf(run, run->root, c->root, k);
         const HloShape *s = ev_ref_shape(r);
@@ -118,7 +118,7 @@ static bool goes_on(Ev *e, const HloInstruction *i, void *const *state)
     Ev *run = ev_sub(e, c, state);
     int64_t value = 0;
     ev_begin(run);
-    const void *lanes = ev_demand(run, ev_resolve(run, run->root, c->root, NULL, 0), ev_run_set(run, 0, 1));
+    const void *lanes = ev_demand(run, ev_resolve(run, run->root, c->root, NULL, 0), ev_range_set(run, 0, 1));
     if (!ev_int_of(run, SC_PRED, lanes, 0, &value))
         wbb_decline(e->cx, i->loc, WHY_CONTROL_FLOW, "whether %s goes on depends on a value that is known within bounds only", i->name);
     ev_part_end(e);
@@ -147,9 +147,9 @@ void *ev_while(Ev *e, EvTask *t)
     void *wanted = NULL;
     for (uint32_t k = 0; k < n; k++) {
         const HloShape *s = ev_leaf_shape(i->shape, k);
-        size_t bytes = ev_lane_bytes(e->mode, s->type), all = wbb_mul_size(e->home, (size_t)hlo_elements(s), bytes);
+        size_t bytes = ev_lane_bytes(e->mode, s->type), all = wbb_mul_size(e->kept_arena, (size_t)hlo_elements(s), bytes);
         if (!state[k]) continue;
-        void *kept = memcpy(wbb_alloc(e->home, all), state[k], all);
+        void *kept = memcpy(wbb_alloc(e->kept_arena, all), state[k], all);
         ev_keep(e, (EvRef){t->ref.frame, i, k}, k, kept);
         if (k != t->ref.leaf) continue;
         wanted = ev_lanes(e, (size_t)t->set->n * bytes);

@@ -50,14 +50,7 @@ void *ev_convolution(Ev *e, EvTask *t)
     const HloInstruction *i = t->ref.i;
     Conv c = {.d = hlo_conv_dims(e->block, i), .elements = 1};
     if (!c.d.known) wbb_decline(e->cx, i->loc, WHY_OPERATION, "the evaluator needs dim_labels of %s that name every dimension", i->name);
-    for (int p = 0; p < 2; p++) {
-        int64_t n = 1;
-        const HloShape *s = i->operands[p]->shape;
-        for (int d = s->rank - 1; d >= 0; d--) {
-            c.stride[p][d] = n;
-            n *= s->dims[d];
-        }
-    }
+    for (int p = 0; p < 2; p++) ev_strides(i->operands[p]->shape, c.stride[p]);
     for (uint32_t d = 0; d < c.d.n_spatial; d++) {
         c.in[d] = i->operands[0]->shape->dims[c.d.lhs_spatial[d]];
         c.elements *= i->windows[d].size;

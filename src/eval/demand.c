@@ -26,7 +26,7 @@ static const EvSet *intern_set(Ev *e, uint64_t hash, EvSet s)
     return made;
 }
 
-const EvSet *ev_run_set(Ev *e, int64_t start, int64_t n)
+const EvSet *ev_range_set(Ev *e, int64_t start, int64_t n)
 {
     int64_t key[2] = {start, n};
     return intern_set(e, wbb_hash(key, sizeof key, 1), (EvSet){.n = n, .start = start});
@@ -36,7 +36,7 @@ const EvSet *ev_list_set(Ev *e, const int64_t *list, int64_t n)
 {
     int64_t k = 1;
     while (k < n && list[k] == list[0] + k) k++;
-    if (n == 0 || k == n) return ev_run_set(e, n ? list[0] : 0, n);
+    if (n == 0 || k == n) return ev_range_set(e, n ? list[0] : 0, n);
     const uint64_t hash = wbb_hash(list, (size_t)n * sizeof *list, 2);
     return intern_set(e, hash, (EvSet){.n = n, .start = list[0], .list = list});
 }
@@ -57,7 +57,7 @@ void ev_put_memo(Ev *e, EvRef r, uint32_t leaf, const EvSet *set, void *data)
 
 void ev_keep(Ev *e, EvRef r, uint32_t leaf, void *data)
 {
-    EvMemo *m = WBB_NEW(e->home, EvMemo);
+    EvMemo *m = WBB_NEW(e->kept_arena, EvMemo);
     *m = (EvMemo){NULL, leaf, data, r.frame->kept[r.i->id]};
     r.frame->kept[r.i->id] = m;
 }
@@ -133,6 +133,13 @@ void *ev_need(Ev *e, EvRef r, const EvSet *set)
 
 EvRef ev_operand(Ev *e, const EvTask *t, uint32_t k) { return ev_resolve(e, t->ref.frame, t->ref.i->operands[k], NULL, 0); }
 
+void *ev_leaf_result(Ev *e, EvTask *t, void **lanes, uint32_t n)
+{
+    for (uint32_t k = 0; k < n; k++)
+        if (k != t->ref.leaf) ev_put_memo(e, t->ref, k, t->set, lanes[k]);
+    return lanes[t->ref.leaf];
+}
+
 /* Bounds of clamp and the predicate of select may be scalars where the result is not: their lane stands for all. */
 static void *spread(Ev *e, ScType t, int64_t n, const void *one)
 {
@@ -164,7 +171,7 @@ static void *elementwise(Ev *e, EvTask *t)
         EvRef r = ev_operand(e, t, k);
         const HloShape *s = ev_ref_shape(r);
         bool scalar = s->rank == 0 && i->shape->rank != 0, degenerate = !scalar && s->rank == i->shape->rank && !hlo_same_dims(s, i->shape);
-        x[k] = ev_need(e, r, scalar ? ev_run_set(e, 0, 1) : degenerate ? of_degenerate(e, s, i->shape, t->set) : t->set);
+        x[k] = ev_need(e, r, scalar ? ev_range_set(e, 0, 1) : degenerate ? of_degenerate(e, s, i->shape, t->set) : t->set);
         if (x[k] && scalar) x[k] = spread(e, s->type, t->set->n, x[k]);
         all = all && x[k];
     }

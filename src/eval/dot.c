@@ -15,22 +15,6 @@ typedef struct {
     int64_t size[HLO_RANK_LIMIT], step[2][HLO_RANK_LIMIT];
 } Dot;
 
-static bool holds(HloInts list, int64_t d)
-{
-    for (uint32_t k = 0; k < list.n; k++)
-        if (list.items[k] == d) return true;
-    return false;
-}
-
-static void strides_of(const HloShape *s, int64_t *stride)
-{
-    int64_t n = 1;
-    for (int d = s->rank - 1; d >= 0; d--) {
-        stride[d] = n;
-        n *= s->dims[d];
-    }
-}
-
 static uint32_t find(const void *arg, const int64_t *at, EvSegment *list)
 {
     const Dot *d = arg;
@@ -63,10 +47,10 @@ void *ev_dot(Ev *e, EvTask *t)
     for (int p = 0; p < 2; p++) {
         const HloShape *s = i->operands[p]->shape;
         int64_t stride[HLO_RANK_LIMIT];
-        strides_of(s, stride);
+        ev_strides(s, stride);
         for (uint32_t k = 0; k < batch[p].n; k++) d.factor[p][k] = stride[batch[p].items[k]];
         for (uint32_t k = 0; k < s->rank; k++)
-            if (!holds(batch[p], k) && !holds(contracting[p], k)) d.factor[p][next++] = stride[k];
+            if (!ev_holds(batch[p], k) && !ev_holds(contracting[p], k)) d.factor[p][next++] = stride[k];
         for (uint32_t k = 0; k < contracting[p].n; k++) {
             int64_t dim = contracting[p].items[k];
             bool last = k + 1 == contracting[p].n;

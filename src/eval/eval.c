@@ -54,7 +54,7 @@ static void run_all(Ev *e, EvRef r, char *data)
     for (int64_t at = 0; at < n; at += size) {
         ev_begin(e);
         int64_t lanes = WBB_MIN(size, n - at);
-        memcpy(data + (size_t)at * bytes, ev_demand(e, r, ev_run_set(e, at, lanes)), (size_t)lanes * bytes);
+        memcpy(data + (size_t)at * bytes, ev_demand(e, r, ev_range_set(e, at, lanes)), (size_t)lanes * bytes);
         ev_end(e);
     }
 }
@@ -70,7 +70,7 @@ void *ev_all(Ev *e, EvRef r)
     bool there = r.i->opcode == HLO_PARAMETER && (e->state || (!e->source && e->mode == EV_PLAIN && sc_type_info[s->type].bits >= 8));
     uint32_t number = there ? ev_first_leaf(e->root->c, r.i->number) + r.leaf : 0;
     if (there) return e->state ? e->state[number] : (void *)e->inputs[number];
-    char *data = wbb_alloc(e->home, wbb_mul_size(e->home, (size_t)n, ev_lane_bytes(e->mode, s->type)));
+    char *data = wbb_alloc(e->kept_arena, wbb_mul_size(e->kept_arena, (size_t)n, ev_lane_bytes(e->mode, s->type)));
     Ev *part = ev_part(e);
     part->filling = r.i;
     run_all(part, ev_part_ref(part, r), data);
@@ -79,7 +79,7 @@ void *ev_all(Ev *e, EvRef r)
     return data;
 }
 
-static bool is_heavy(HloOpcode op)
+static bool is_costly(HloOpcode op)
 {
     switch (op) {
     case HLO_REDUCE: case HLO_REDUCE_WINDOW: case HLO_SELECT_AND_SCATTER: case HLO_SCATTER: case HLO_DOT: case HLO_CONVOLUTION:
@@ -90,11 +90,11 @@ static bool is_heavy(HloOpcode op)
 }
 
 /* Asked for one inside the other, more than EV_DEPTH of them would be declined. */
-static uint32_t count_heavy(const HloModule *m)
+static uint32_t count_costly(const HloModule *m)
 {
     uint32_t n = 0;
     for (uint32_t c = 0; c < m->n_computations; c++)
-        for (uint32_t k = 0; k < m->computations[c]->n_instructions; k++) n += is_heavy(m->computations[c]->instructions[k]->opcode);
+        for (uint32_t k = 0; k < m->computations[c]->n_instructions; k++) n += is_costly(m->computations[c]->instructions[k]->opcode);
     return n;
 }
 
@@ -108,14 +108,14 @@ static bool *find_live(Ev *e, const HloComputation *c)
     return live;
 }
 
-void ev_keep_heavy(Ev *e, EvFrame *f)
+void ev_keep_costly(Ev *e, EvFrame *f)
 {
     const bool *live = find_live(e, f->c);
     for (uint32_t k = 0; k < f->c->n_instructions; k++) {
         const HloInstruction *i = f->c->instructions[k];
         if (!live[k]) continue;
-        if (i->opcode == HLO_FUSION || i->opcode == HLO_CALL || ev_is_expanded(i)) ev_keep_heavy(e, ev_callee(e, f, i, 0));
-        for (uint32_t leaf = 0; is_heavy(i->opcode) && leaf < i->shape->n_leaves; leaf++) ev_all(e, (EvRef){f, i, leaf});
+        if (i->opcode == HLO_FUSION || i->opcode == HLO_CALL || ev_is_expanded(i)) ev_keep_costly(e, ev_callee(e, f, i, 0));
+        for (uint32_t leaf = 0; is_costly(i->opcode) && leaf < i->shape->n_leaves; leaf++) ev_all(e, (EvRef){f, i, leaf});
     }
 }
 
@@ -164,7 +164,7 @@ static void run_body(WbbCx *cx, void *arg)
     q->result->outputs = WBB_NEW_N(q->arena, EvValue, leaves.n);
     int64_t wanted = 0;
     for (uint32_t k = 0; q->at && k < leaves.n; k++) wanted += q->at[k].n;
-    if (!q->at || wanted >= EV_MANY || count_heavy(e->root->c->module) >= EV_DEPTH) ev_keep_heavy(e, e->root);
+    if (!q->at || wanted >= EV_MANY || count_costly(e->root->c->module) >= EV_DEPTH) ev_keep_costly(e, e->root);
     for (uint32_t k = 0; k < leaves.n; k++) {
         EvRef r = leaves.items[k];
         const HloShape *s = ev_ref_shape(r);

@@ -58,7 +58,7 @@ static Ev *new_run(WbbCx *cx)
     WbbArena *arena = wbb_arena_new(cx);
     Ev *e = WBB_NEW(arena, Ev);
     e->cx = cx;
-    e->arena = e->home = arena;
+    e->arena = e->kept_arena = arena;
     return e;
 }
 
@@ -91,7 +91,7 @@ Ev *ev_part(Ev *whole)
 {
     Ev *e = inside(whole);
     e->whole = whole;
-    e->home = whole->home;
+    e->kept_arena = whole->kept_arena;
     e->inputs = whole->inputs;
     e->source = whole->source;
     e->state = whole->state;

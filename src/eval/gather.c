@@ -11,12 +11,7 @@
 #include "eval/inner.h"
 
 typedef struct {
-    const int64_t *items;
-    uint32_t n;
-} Ints;
-
-typedef struct {
-    Ints offset_dims, collapsed, start_map, slice_sizes, operand_batch, index_batch;
+    HloInts offset_dims, collapsed, start_map, slice_sizes, operand_batch, index_batch;
     int64_t vector_dim;
 } Dims;
 
@@ -24,26 +19,19 @@ typedef struct {
     EvMove *indices, *elements;
 } State;
 
-static Ints ints(Ev *e, const HloInstruction *i, const char *name)
+static HloInts ints(Ev *e, const HloInstruction *i, const char *name)
 {
-    Ints list = {NULL, 0};
+    HloInts list = {NULL, 0};
     list.items = hlo_attribute_ints(e->block, i, name, &list.n);
     if (!list.items) list.n = 0;
     return list;
-}
-
-static bool holds(Ints list, int64_t d)
-{
-    for (uint32_t k = 0; k < list.n; k++)
-        if (list.items[k] == d) return true;
-    return false;
 }
 
 static Dims dims_of(Ev *e, const HloInstruction *i)
 {
     Dims d = {ints(e, i, "offset_dims"), ints(e, i, "collapsed_slice_dims"), ints(e, i, "start_index_map"),
               ints(e, i, "slice_sizes"), ints(e, i, "operand_batching_dims"), ints(e, i, "start_indices_batching_dims"), 0};
-    Ints vector = ints(e, i, "index_vector_dim");
+    HloInts vector = ints(e, i, "index_vector_dim");
     if (vector.n != 1 || d.slice_sizes.n != i->operands[0]->shape->rank)
         wbb_decline(e->cx, i->loc, WHY_OPERATION, "the evaluator cannot read the attributes of %s", i->name);
     d.vector_dim = vector.items[0];
@@ -55,7 +43,7 @@ static void index_coordinates(const HloInstruction *i, const Dims *d, const int6
 {
     uint32_t rank = i->operands[1]->shape->rank, next = 0;
     for (uint32_t k = 0; k < i->shape->rank; k++) {
-        if (holds(d->offset_dims, k)) continue;
+        if (ev_holds(d->offset_dims, k)) continue;
         if (next == d->vector_dim) next++;
         if (next < rank) at[next++] = out[k];
     }
@@ -100,7 +88,7 @@ static EvMove *want_elements(Ev *e, EvTask *t, const Dims *d, const void *indice
         index_coordinates(i, d, out, batch);
         for (uint32_t p = 0; p < d->operand_batch.n; p++) at[d->operand_batch.items[p]] = batch[d->index_batch.items[p]];
         for (uint32_t dim = 0, next = 0; dim < in->rank; dim++)
-            if (!holds(d->collapsed, dim) && !holds(d->operand_batch, dim) && next < d->offset_dims.n)
+            if (!ev_holds(d->collapsed, dim) && !ev_holds(d->operand_batch, dim) && next < d->offset_dims.n)
                 at[dim] += out[d->offset_dims.items[next++]];
         list[k] = ev_linear(in, at);
     }

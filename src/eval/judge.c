@@ -43,6 +43,8 @@ static int least_exponent(ScType t)
     }
 }
 
+ScType ev_part_type(ScType t) { return t == SC_C64 ? SC_F32 : t == SC_C128 ? SC_F64 : t; }
+
 double ev_ulp(ScType t, double x)
 {
     int e = 0;

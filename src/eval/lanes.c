@@ -166,3 +166,12 @@ bool ev_int_of(const Ev *e, ScType t, const void *lanes, int64_t k, int64_t *val
     *value = wide > INT64_MAX ? INT64_MAX : (int64_t)wide;
     return true;
 }
+
+EvBound *ev_bound_unknown(Ev *e, ScType t, int64_t n)
+{
+    ScType p = ev_part_type(t);
+    const EvBound any = ev_bound_any(p);
+    EvBound *r = ev_lanes(e, wbb_mul_size(e->arena, (size_t)n, ev_lane_bytes(EV_BOUNDS, t)));
+    ev_fill(r, &any, sizeof any, p == t ? n : 2 * n);
+    return r;
+}

@@ -243,7 +243,7 @@ static char *whole(Ev *e, EvTask *t, Kind kind, uint32_t operand)
     const HloShape *s = ev_ref_shape(r);
     int64_t n = hlo_elements(s);
     const void *lanes = ev_all(e, r);
-    kept = wbb_alloc(e->home, wbb_mul_size(e->home, (size_t)n, wide_bytes[kind]));
+    kept = wbb_alloc(e->kept_arena, wbb_mul_size(e->kept_arena, (size_t)n, wide_bytes[kind]));
     widen(e, kind, s->type, lanes, n, kept);
     ev_keep(e, r, leaf, kept);
     return kept;

@@ -45,7 +45,7 @@ static void take_distinct(Ev *e, Source *s, const int64_t *positions, int64_t n,
     for (int64_t k = 0; k < n; k++) place[positions[k]] = 1;
     for (int64_t p = 0; p < elements; p++) count += place[p];
     if (count == elements) {
-        s->set = ev_run_set(e, 0, elements);
+        s->set = ev_range_set(e, 0, elements);
         s->take = positions;
         return;
     }
@@ -68,7 +68,7 @@ void ev_move_source(Ev *e, EvMove *m, EvRef r, const int64_t *positions, const u
     *s = (Source){.ref = r, .lanes = lanes, .n = n};
     int64_t elements = hlo_elements(ev_ref_shape(r)), steps = 1;
     if (elements == 1) {
-        s->set = ev_run_set(e, 0, 1);
+        s->set = ev_range_set(e, 0, 1);
         s->one = true;
         return;
     }
@@ -127,15 +127,6 @@ void *ev_move_finish(Ev *e, ScType t, EvMove *m)
     return made;
 }
 
-static void strides_of(const HloShape *s, int64_t *strides)
-{
-    int64_t n = 1;
-    for (int d = s->rank - 1; d >= 0; d--) {
-        strides[d] = n;
-        n *= s->dims[d];
-    }
-}
-
 /* Position offset + sum of factor[d] * coordinate d, for each position of the set in `shape`. */
 static int64_t *affine(Ev *e, const EvSet *set, const HloShape *shape, int64_t offset, const int64_t *factor)
 {
@@ -158,7 +149,7 @@ static int64_t *affine(Ev *e, const EvSet *set, const HloShape *shape, int64_t o
 static const int64_t *by_strides(Ev *e, const HloInstruction *i, const HloShape *from, const EvSet *set)
 {
     int64_t strides[HLO_RANK_LIMIT], factor[HLO_RANK_LIMIT] = {0}, offset = 0;
-    strides_of(from, strides);
+    ev_strides(from, strides);
     for (uint32_t d = 0; d < from->rank; d++) {
         switch (i->opcode) {
         case HLO_BROADCAST: factor[i->dimensions[d]] += strides[d]; break;
@@ -199,7 +190,7 @@ const int64_t *ev_by_layout(Ev *e, const HloShape *to, const HloShape *from, con
     }
     int64_t *list = affine(e, set, to, 0, factor);
     if (row_major(from)) return list;
-    strides_of(from, strides);
+    ev_strides(from, strides);
     for (int64_t k = 0; k < set->n; k++) {
         int64_t rest = list[k], sum = 0;
         for (uint32_t m = 0; m < from->rank; m++) {
@@ -318,7 +309,7 @@ static int starts(Ev *e, EvTask *t, uint32_t first, const HloShape *in, const Hl
     for (uint32_t d = 0; d < in->rank; d++) {
         bool vector = i->operands[first]->shape->rank == 1; /* the old form: one array of all indices */
         EvRef r = ev_operand(e, t, vector ? first : first + d);
-        void *lanes = ev_need(e, r, ev_run_set(e, vector ? d : 0, 1));
+        void *lanes = ev_need(e, r, ev_range_set(e, vector ? d : 0, 1));
         if (!lanes) state = 0;
         else if (!ev_int_of(e, ev_ref_shape(r)->type, lanes, 0, &start[d])) state = state ? -1 : 0;
         start[d] = WBB_MAX(WBB_MIN(start[d], in->dims[d] - window->dims[d]), 0);
@@ -340,7 +331,7 @@ static EvMove *dynamic_slice(Ev *e, EvTask *t)
     int64_t start[HLO_RANK_LIMIT] = {0}, strides[HLO_RANK_LIMIT], offset = 0;
     int known = starts(e, t, 1, in, i->shape, start);
     if (known <= 0) return known ? unknown(e, t) : NULL;
-    strides_of(in, strides);
+    ev_strides(in, strides);
     for (uint32_t d = 0; d < in->rank; d++) offset += start[d] * strides[d];
     EvMove *m = ev_move_new(e, t->set->n, 1);
     ev_move_source(e, m, ev_operand(e, t, 0), affine(e, t->set, i->shape, offset, strides), NULL, t->set->n);

@@ -142,7 +142,7 @@ void *ev_random_bits(Ev *e, EvTask *t)
     uint64_t words[4] = {0};
     int64_t n_words = hlo_elements(in) * sc_type_info[in->type].bits / 64;
     if (n_words < 2 || n_words > 3) wbb_decline(e->cx, i->loc, WHY_OPERATION, "a generator with a state of %lld words", (long long)n_words);
-    const void *state = ev_need(e, ev_operand(e, t, 0), ev_run_set(e, 0, hlo_elements(in)));
+    const void *state = ev_need(e, ev_operand(e, t, 0), ev_range_set(e, 0, hlo_elements(in)));
     if (!state) return NULL;
     if (!read_state(e, in, state, words)) return ev_bound_unknown(e, s->type, t->set->n);
     const HloShape *bits = i->shape->elements[1];

@@ -5,7 +5,7 @@
  *
  * The parts of a reduction ask for their operands at lists that repeat positions and overlap from part to part: where an operand is made
  * from another reduction, each of its elements would be reduced again and again, and again for each reduction further in. A run over
- * all elements keeps whole arrays instead (ev_keep_heavy).
+ * all elements keeps whole arrays instead (ev_keep_costly).
  *
  *     r = f32[2,3] broadcast(sum), dimensions={0}     at {0, 3, 1, 4}: sum at {0, 1, 0, 1}, computed at {0, 1}
  */
@@ -26,8 +26,8 @@ static Memory *memory_of(Ev *e, EvRef r)
 {
     Memory *m = ev_kept(r, r.leaf | remembered);
     if (m) return m;
-    m = WBB_NEW(e->home, Memory);
-    m->known.arena = e->home;
+    m = WBB_NEW(e->kept_arena, Memory);
+    m->known.arena = e->kept_arena;
     ev_keep(e, r, r.leaf | remembered, m);
     return m;
 }
@@ -39,7 +39,7 @@ static void remember(Ev *e, Memory *m, const EvSet *set, const char *lanes, size
     const uint32_t most = m->known.n + (uint32_t)set->n;
     if (most > m->capacity) {
         const uint32_t capacity = WBB_MAX(2 * m->capacity, most);
-        m->lanes = wbb_grow(e->home, m->lanes, m->known.n * bytes, wbb_mul_size(e->home, capacity, bytes));
+        m->lanes = wbb_grow(e->kept_arena, m->lanes, m->known.n * bytes, wbb_mul_size(e->kept_arena, capacity, bytes));
         m->capacity = capacity;
     }
     for (int64_t k = 0; k < set->n; k++) {

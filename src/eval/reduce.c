@@ -19,7 +19,7 @@ typedef struct {
 static Paths find_paths(Ev *e, const HloInstruction *i, const EvSet *set, const HloShape *result)
 {
     const HloShape *in = i->operands[0]->shape;
-    int64_t stride[HLO_RANK_LIMIT], n = 1;
+    int64_t stride[HLO_RANK_LIMIT];
     EvWalk walk = ev_walk(result);
     bool gone[HLO_RANK_LIMIT] = {false};
     Paths p = {WBB_NEW_N(e->block, int64_t, set->n), NULL, 1};
@@ -27,10 +27,7 @@ static Paths find_paths(Ev *e, const HloInstruction *i, const EvSet *set, const 
         gone[i->dimensions[k]] = true;
         p.reduced *= in->dims[i->dimensions[k]];
     }
-    for (int d = in->rank - 1; d >= 0; d--) {
-        stride[d] = n;
-        n *= in->dims[d];
-    }
+    ev_strides(in, stride);
     for (int64_t k = 0; k < set->n; k++) {
         const int64_t *at = ev_walk_to(&walk, ev_position(set, k));
         for (uint32_t d = 0, kept = 0; d < in->rank; d++)
@@ -49,7 +46,7 @@ static Paths find_paths(Ev *e, const HloInstruction *i, const EvSet *set, const 
 }
 
 /* Fold reduced elements [from, from + count). */
-static void fold_part(Ev *e, Ev *part, EvTask *t, EvFold *f, const Paths *p, int64_t from, int64_t count)
+static void add_part(Ev *e, Ev *part, EvTask *t, EvAccumulator *f, const Paths *p, int64_t from, int64_t count)
 {
     const HloInstruction *i = t->ref.i;
     uint32_t n_arrays = i->n_operands / 2;
@@ -61,48 +58,41 @@ static void fold_part(Ev *e, Ev *part, EvTask *t, EvFold *f, const Paths *p, int
     const EvSet *set = ev_list_set(part, list, count * n);
     char **lanes = WBB_NEW_N(part->block, char *, n_arrays);
     void **x = WBB_NEW_N(part->block, void *, n_arrays);
-    for (uint32_t k = 0; k < n_arrays; k++) lanes[k] = ev_fold_lanes(e, part, t, f, k, k, set);
+    for (uint32_t k = 0; k < n_arrays; k++) lanes[k] = ev_acc_lanes(e, part, t, f, k, k, set);
     for (int64_t r = 0; r < count; r++) {
         for (uint32_t k = 0; k < n_arrays; k++)
             x[k] = lanes[k] + (size_t)(r * n) * ev_lane_bytes(e->mode, ev_leaf_shape(i->shape, k)->type);
-        ev_fold(part, f, NULL, n, x);
+        ev_acc_add(part, f, NULL, n, x);
     }
     ev_end(part);
 }
 
-EvFold *ev_fold_of(Ev *e, EvTask *t)
+EvAccumulator *ev_acc_of_operands(Ev *e, EvTask *t)
 {
     const HloInstruction *i = t->ref.i;
     uint32_t n_arrays = i->n_operands / 2;
     ScType *types = WBB_NEW_N(e->block, ScType, n_arrays);
     for (uint32_t k = 0; k < n_arrays; k++) types[k] = ev_leaf_shape(i->shape, k)->type;
-    EvFold *f = ev_fold_new(e, i->called[0], n_arrays, types, t->set->n);
+    EvAccumulator *f = ev_acc_new(e, i->called[0], n_arrays, types, t->set->n);
     bool all = true;
     for (uint32_t k = 0; k < n_arrays; k++) {
-        void *init = ev_need(e, ev_operand(e, t, n_arrays + k), ev_run_set(e, 0, 1));
-        if (init) ev_fold_init(e, f, k, ev_as(e, types[k], i->operands[n_arrays + k]->shape->type, 1, init), 1);
+        void *init = ev_need(e, ev_operand(e, t, n_arrays + k), ev_range_set(e, 0, 1));
+        if (init) ev_acc_init(e, f, k, ev_as(e, types[k], i->operands[n_arrays + k]->shape->type, 1, init), 1);
         all = all && init;
     }
     return all ? f : NULL;
 }
 
-void *ev_fold_result(Ev *e, EvTask *t, void **lanes, uint32_t n)
-{
-    for (uint32_t k = 0; k < n; k++)
-        if (k != t->ref.leaf) ev_put_memo(e, t->ref, k, t->set, lanes[k]);
-    return lanes[t->ref.leaf];
-}
-
 void *ev_reduce(Ev *e, EvTask *t)
 {
-    EvFold *f = ev_fold_of(e, t);
+    EvAccumulator *f = ev_acc_of_operands(e, t);
     if (!f) return NULL;
-    bool shuffle = ev_fold_begin(e, f);
+    bool shuffle = ev_acc_begin(e, f);
     Paths p = find_paths(e, t->ref.i, t->set, ev_ref_shape(t->ref));
     if (shuffle) ev_shuffle(e, p.offset, p.reduced);
     Ev *part = ev_part(e);
     int64_t size = WBB_MAX(EV_BLOCK / WBB_MAX(t->set->n, 1), 1);
-    for (int64_t at = 0; at < p.reduced; at += size) fold_part(e, part, t, f, &p, at, WBB_MIN(size, p.reduced - at));
+    for (int64_t at = 0; at < p.reduced; at += size) add_part(e, part, t, f, &p, at, WBB_MIN(size, p.reduced - at));
     ev_part_end(e);
-    return ev_fold_result(e, t, ev_fold_end(e, f), t->ref.i->n_operands / 2);
+    return ev_leaf_result(e, t, ev_acc_end(e, f), t->ref.i->n_operands / 2);
 }

@@ -39,7 +39,7 @@ static void put_slice(const Rows *r, int64_t at, char *array, const char *slice)
 
 static void *new_array(Ev *e, const HloShape *s)
 {
-    return wbb_alloc(e->home, wbb_mul_size(e->home, (size_t)hlo_elements(s), ev_lane_bytes(e->mode, s->type)));
+    return wbb_alloc(e->kept_arena, wbb_mul_size(e->kept_arena, (size_t)hlo_elements(s), ev_lane_bytes(e->mode, s->type)));
 }
 
 /* Every place along the dimension: outputs to `made`, the last carried values behind them. */

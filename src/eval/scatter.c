@@ -30,15 +30,8 @@ typedef struct {
     uint32_t n_arrays;
     bool unknown; /* EV_BOUNDS: some index is not one value */
     Hits hits;
-    EvFold *fold;
+    EvAccumulator *fold;
 } State;
-
-static bool holds(HloInts list, int64_t d)
-{
-    for (uint32_t k = 0; k < list.n; k++)
-        if (list.items[k] == d) return true;
-    return false;
-}
 
 /* Wanted positions -> lanes. Several lanes may want the same position. */
 typedef struct {
@@ -90,9 +83,9 @@ static Parts parts_of(const State *s)
 {
     Parts p = {0, 0, {0}, {0}, {0}};
     for (uint32_t d = 0; d < s->updates->rank; d++)
-        if (!holds(s->d.update_window, d)) p.outer[p.n_outer++] = d;
+        if (!ev_holds(s->d.update_window, d)) p.outer[p.n_outer++] = d;
     for (uint32_t d = 0; d < s->in->rank; d++) {
-        if (holds(s->d.inserted_window, d) || holds(s->d.input_batching, d)) continue;
+        if (ev_holds(s->d.inserted_window, d) || ev_holds(s->d.input_batching, d)) continue;
         p.window[p.n_window] = (uint32_t)s->d.update_window.items[p.n_window];
         p.operand[p.n_window++] = d;
     }
@@ -169,11 +162,10 @@ static void find_hits(Ev *e, State *s, const EvSet *set, const void *indices)
 {
     const Parts p = parts_of(s);
     const Wanted w = want(e, set);
-    int64_t outer[HLO_RANK_LIMIT] = {0}, stride[HLO_RANK_LIMIT], in_stride[HLO_RANK_LIMIT], start[HLO_RANK_LIMIT], n = 1;
+    int64_t outer[HLO_RANK_LIMIT] = {0}, stride[HLO_RANK_LIMIT], in_stride[HLO_RANK_LIMIT], start[HLO_RANK_LIMIT];
     if (hlo_elements(s->updates) == 0 || set->n == 0) return;
-    for (int d = s->updates->rank - 1; d >= 0; n *= s->updates->dims[d--]) stride[d] = n;
-    n = 1;
-    for (int d = s->in->rank - 1; d >= 0; n *= s->in->dims[d--]) in_stride[d] = n;
+    ev_strides(s->updates, stride);
+    ev_strides(s->in, in_stride);
     Few few = {.n = 0};
     int64_t window = 1;
     for (uint32_t k = 0; k < p.n_window; k++) window *= s->updates->dims[p.window[k]];
@@ -245,8 +237,8 @@ static void combine(Ev *e, Ev *part, EvTask *t, State *s, const Hit *hits, uint3
         lanes[k] = hits[k].lane;
     }
     const EvSet *set = ev_list_set(part, list, n);
-    for (uint32_t k = 0; k < s->n_arrays; k++) x[k] = ev_fold_lanes(e, part, t, s->fold, k, s->n_arrays + 1 + k, set);
-    ev_fold(part, s->fold, lanes, n, x);
+    for (uint32_t k = 0; k < s->n_arrays; k++) x[k] = ev_acc_lanes(e, part, t, s->fold, k, s->n_arrays + 1 + k, set);
+    ev_acc_add(part, s->fold, lanes, n, x);
     ev_end(part);
 }
 
@@ -261,7 +253,7 @@ static void any_of(Ev *e, EvTask *t, State *s, void *lanes, const Hit *hits, uin
     for (uint32_t k = 0; k < n; k++) list[k] = hits[k].update;
     Ev *part = ev_part(e);
     ev_begin(part);
-    const EvBound *x = ev_fold_lanes(e, part, t, s->fold, 0, 2, ev_list_set(part, list, n));
+    const EvBound *x = ev_acc_lanes(e, part, t, s->fold, 0, 2, ev_list_set(part, list, n));
     for (int64_t k = 0; k < n; k++)
         for (int64_t p = 0; p < per; p++) {
             EvBound *to = &r[hits[k].lane * per + p];
@@ -275,11 +267,11 @@ static bool prepare(Ev *e, EvTask *t, State *s)
     const HloInstruction *i = t->ref.i;
     ScType *types = WBB_NEW_N(e->block, ScType, s->n_arrays);
     for (uint32_t k = 0; k < s->n_arrays; k++) types[k] = i->operands[k]->shape->type;
-    s->fold = ev_fold_new(e, i->called[0], s->n_arrays, types, t->set->n);
+    s->fold = ev_acc_new(e, i->called[0], s->n_arrays, types, t->set->n);
     bool all = true;
     for (uint32_t k = 0; k < s->n_arrays; k++) {
         const void *x = ev_need(e, ev_operand(e, t, k), t->set);
-        if (x) ev_fold_init(e, s->fold, k, x, t->set->n);
+        if (x) ev_acc_init(e, s->fold, k, x, t->set->n);
         all = all && x;
     }
     return all;
@@ -305,8 +297,8 @@ void *ev_scatter(Ev *e, EvTask *t)
     }
     const bool one = n == 1 && overwrites(i->called[0]), either = e->mode == EV_BOUNDS && one;
     bool shuffle = e->noise && one;
-    if (!either) shuffle = ev_fold_begin(e, s->fold) || shuffle;
-    else lanes = ev_fold_end(e, s->fold);
+    if (!either) shuffle = ev_acc_begin(e, s->fold) || shuffle;
+    else lanes = ev_acc_end(e, s->fold);
     if (shuffle) shuffle_hits(e, &s->hits);
     uint32_t rounds = sort_into_rounds(e, &s->hits, t->set->n, &ends);
     Ev *part = either ? NULL : ev_part(e);
@@ -316,7 +308,7 @@ void *ev_scatter(Ev *e, EvTask *t)
     }
     if (!either) {
         ev_part_end(e);
-        lanes = ev_fold_end(e, s->fold);
+        lanes = ev_acc_end(e, s->fold);
     }
-    return ev_fold_result(e, t, lanes, n);
+    return ev_leaf_result(e, t, lanes, n);
 }

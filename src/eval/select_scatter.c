@@ -109,7 +109,7 @@ static void shuffle_windows(Ev *e, Windows *w)
 }
 
 /* Fold the values into the lanes; each round has a lane at most once. */
-static void scatter(Ev *e, Ev *part, EvTask *t, EvFold *f, const Windows *w)
+static void scatter(Ev *e, Ev *part, EvTask *t, EvAccumulator *f, const Windows *w)
 {
     const HloInstruction *i = t->ref.i;
     int64_t total = hlo_elements(i->shape), left = w->n;
@@ -142,8 +142,8 @@ static void scatter(Ev *e, Ev *part, EvTask *t, EvFold *f, const Windows *w)
             }
         }
         if (n) {
-            void *x = ev_fold_lanes(e, part, t, f, 0, 1, ev_list_set(part, list, n));
-            ev_fold(part, f, lanes, n, &x);
+            void *x = ev_acc_lanes(e, part, t, f, 0, 1, ev_list_set(part, list, n));
+            ev_acc_add(part, f, lanes, n, &x);
         }
         ev_end(part);
     }
@@ -152,13 +152,13 @@ static void scatter(Ev *e, Ev *part, EvTask *t, EvFold *f, const Windows *w)
 void *ev_select_and_scatter(Ev *e, EvTask *t)
 {
     const HloInstruction *i = t->ref.i;
-    void *init = ev_need(e, ev_operand(e, t, 2), ev_run_set(e, 0, 1));
+    void *init = ev_need(e, ev_operand(e, t, 2), ev_range_set(e, 0, 1));
     if (!init) return NULL;
     ScType *type = WBB_NEW(e->block, ScType);
     *type = i->shape->type;
-    EvFold *f = ev_fold_new(e, i->called[1], 1, type, t->set->n);
-    ev_fold_init(e, f, 0, ev_as(e, *type, i->operands[2]->shape->type, 1, init), 1);
-    const bool shuffle = ev_fold_begin(e, f);
+    EvAccumulator *f = ev_acc_new(e, i->called[1], 1, type, t->set->n);
+    ev_acc_init(e, f, 0, ev_as(e, *type, i->operands[2]->shape->type, 1, init), 1);
+    const bool shuffle = ev_acc_begin(e, f);
     Windows w = find_windows(e, i, t->set);
     int64_t elements = 1;
     for (uint32_t d = 0; d < i->n_windows; d++) elements *= i->windows[d].size;
@@ -174,5 +174,5 @@ void *ev_select_and_scatter(Ev *e, EvTask *t)
     if (!unknown) scatter(e, part, t, f, &w);
     ev_part_end(e);
     if (unknown) return ev_bound_unknown(e, i->shape->type, t->set->n);
-    return ev_fold_end(e, f)[0];
+    return ev_acc_end(e, f)[0];
 }

@@ -197,5 +197,5 @@ void *ev_sort(Ev *e, EvTask *t)
             else memcpy(to, (char *)x[k] + (size_t)order[row * rows.length + s->w.place[j]] * bytes, bytes);
         }
     }
-    return ev_fold_result(e, t, lanes, i->n_operands);
+    return ev_leaf_result(e, t, lanes, i->n_operands);
 }

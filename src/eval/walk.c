@@ -8,15 +8,27 @@
  */
 #include "eval/inner.h"
 
+int64_t ev_strides(const HloShape *s, int64_t *stride)
+{
+    int64_t n = 1;
+    for (int d = s->rank - 1; d >= 0; d--) {
+        stride[d] = n;
+        n *= s->dims[d];
+    }
+    return n;
+}
+
+bool ev_holds(HloInts list, int64_t d)
+{
+    for (uint32_t k = 0; k < list.n; k++)
+        if (list.items[k] == d) return true;
+    return false;
+}
+
 EvWalk ev_walk(const HloShape *s)
 {
     EvWalk w = {.shape = s, .position = -1};
-    int64_t n = 1;
-    for (int d = s->rank - 1; d >= 0; d--) {
-        w.stride[d] = n;
-        n *= s->dims[d];
-    }
-    w.narrow = n <= UINT32_MAX;
+    w.narrow = ev_strides(s, w.stride) <= UINT32_MAX;
     return w;
 }
 

@@ -37,11 +37,8 @@ static Table new_table(Ev *e, const HloInstruction *i, const HloShape *in, const
 {
     const EvWindows w = {in->rank, i->windows, in->dims};
     Table t = {.elements = 1};
-    int64_t stride[HLO_RANK_LIMIT], n = 1;
-    for (int d = in->rank - 1; d >= 0; d--) {
-        stride[d] = n;
-        n *= in->dims[d];
-    }
+    int64_t stride[HLO_RANK_LIMIT];
+    ev_strides(in, stride);
     for (uint32_t d = 0; d < in->rank; d++) {
         int64_t size = i->windows[d].size;
         t.elements *= size;
@@ -84,7 +81,7 @@ static Step find_step(Ev *part, const HloInstruction *i, const Table *table, con
 }
 
 /* Some steps at once: their elements are asked for together. */
-static int64_t fold_steps(Ev *e, Ev *part, EvTask *t, EvFold *f, const Table *table, int64_t from)
+static int64_t add_steps(Ev *e, Ev *part, EvTask *t, EvAccumulator *f, const Table *table, int64_t from)
 {
     const HloInstruction *i = t->ref.i;
     uint32_t n_arrays = i->n_operands / 2;
@@ -100,10 +97,10 @@ static int64_t fold_steps(Ev *e, Ev *part, EvTask *t, EvFold *f, const Table *ta
         char **lanes = WBB_NEW_N(part->block, char *, n_arrays);
         void **x = WBB_NEW_N(part->block, void *, n_arrays);
         const EvSet *set = ev_list_set(part, list, n);
-        for (uint32_t k = 0; k < n_arrays; k++) lanes[k] = ev_fold_lanes(e, part, t, f, k, k, set);
+        for (uint32_t k = 0; k < n_arrays; k++) lanes[k] = ev_acc_lanes(e, part, t, f, k, k, set);
         for (int64_t k = 0, done = 0; k < most; done += steps[k++].n) {
             for (uint32_t j = 0; j < n_arrays; j++) x[j] = lanes[j] + (size_t)done * ev_lane_bytes(e->mode, ev_leaf_shape(i->shape, j)->type);
-            if (steps[k].n) ev_fold(part, f, steps[k].n == t->set->n ? NULL : steps[k].lanes, steps[k].n, x);
+            if (steps[k].n) ev_acc_add(part, f, steps[k].n == t->set->n ? NULL : steps[k].lanes, steps[k].n, x);
         }
     }
     ev_end(part);
@@ -113,9 +110,9 @@ static int64_t fold_steps(Ev *e, Ev *part, EvTask *t, EvFold *f, const Table *ta
 void *ev_reduce_window(Ev *e, EvTask *t)
 {
     const HloInstruction *i = t->ref.i;
-    EvFold *f = ev_fold_of(e, t);
+    EvAccumulator *f = ev_acc_of_operands(e, t);
     if (!f) return NULL;
-    const bool shuffle = ev_fold_begin(e, f);
+    const bool shuffle = ev_acc_begin(e, f);
     const HloShape *in = i->operands[0]->shape;
     Table table = new_table(e, i, in, ev_ref_shape(t->ref));
     if (shuffle) {
@@ -125,7 +122,7 @@ void *ev_reduce_window(Ev *e, EvTask *t)
     }
     bool empty = hlo_elements(in) == 0;
     Ev *part = ev_part(e);
-    for (int64_t at = 0; at < table.elements && !empty;) at += fold_steps(e, part, t, f, &table, at);
+    for (int64_t at = 0; at < table.elements && !empty;) at += add_steps(e, part, t, f, &table, at);
     ev_part_end(e);
-    return ev_fold_result(e, t, ev_fold_end(e, f), i->n_operands / 2);
+    return ev_leaf_result(e, t, ev_acc_end(e, f), i->n_operands / 2);
 }

@@ -16,7 +16,7 @@
 #include <math.h>
 #include <string.h>
 
-struct EvFold {
+struct EvAccumulator {
     const HloComputation *c;
     uint32_t n_arrays;
     const ScType *types;
@@ -43,16 +43,16 @@ static ScOp single_op(const HloComputation *c, ScType type)
     return op == OP_NONE || (swapped && !sc_op_info[op].commutative) ? OP_NONE : op;
 }
 
-EvFold *ev_fold_new(Ev *e, const HloComputation *c, uint32_t n_arrays, const ScType *types, int64_t n)
+EvAccumulator *ev_acc_new(Ev *e, const HloComputation *c, uint32_t n_arrays, const ScType *types, int64_t n)
 {
-    EvFold *f = WBB_NEW(e->block, EvFold);
-    *f = (EvFold){.c = c, .n_arrays = n_arrays, .types = types, .n = n, .parts = 1, .op = n_arrays == 1 ? single_op(c, types[0]) : OP_NONE};
+    EvAccumulator *f = WBB_NEW(e->block, EvAccumulator);
+    *f = (EvAccumulator){.c = c, .n_arrays = n_arrays, .types = types, .n = n, .parts = 1, .op = n_arrays == 1 ? single_op(c, types[0]) : OP_NONE};
     f->type = ev_lane_type(e->mode, types[0]);
     f->lanes = WBB_NEW_N(e->block, void *, n_arrays);
     return f;
 }
 
-void ev_fold_init(Ev *e, EvFold *f, uint32_t array, const void *lanes, int64_t n)
+void ev_acc_init(Ev *e, EvAccumulator *f, uint32_t array, const void *lanes, int64_t n)
 {
     size_t bytes = ev_lane_bytes(e->mode, f->types[array]);
     char *acc = ev_lanes(e, wbb_mul_size(e->arena, (size_t)f->n, bytes));
@@ -61,14 +61,14 @@ void ev_fold_init(Ev *e, EvFold *f, uint32_t array, const void *lanes, int64_t n
     f->lanes[array] = acc;
 }
 
-void *ev_fold_lanes(Ev *e, Ev *part, const EvTask *t, const EvFold *f, uint32_t array, uint32_t operand, const EvSet *set)
+void *ev_acc_lanes(Ev *e, Ev *part, const EvTask *t, const EvAccumulator *f, uint32_t array, uint32_t operand, const EvSet *set)
 {
     const EvRef r = ev_part_ref(part, ev_operand(e, t, operand));
     return ev_as(part, f->types[array], ev_ref_shape(r)->type, set->n, ev_demand(part, r, set));
 }
 
 /* The accumulators of a sum to f64. */
-static void widen(Ev *e, EvFold *f)
+static void widen(Ev *e, EvAccumulator *f)
 {
     int64_t n = f->n * f->parts;
     double *acc = ev_lanes(e, (size_t)n * sizeof *acc);
@@ -77,7 +77,7 @@ static void widen(Ev *e, EvFold *f)
     f->widened = true;
 }
 
-static void note_factors(EvFold *f, const uint32_t *lanes, int64_t n, const EvBound *x)
+static void note_factors(EvAccumulator *f, const uint32_t *lanes, int64_t n, const EvBound *x)
 {
     for (int64_t k = 0; k < n; k++) {
         int64_t lane = lanes ? lanes[k] : k;
@@ -91,7 +91,7 @@ static void note_factors(EvFold *f, const uint32_t *lanes, int64_t n, const EvBo
     }
 }
 
-bool ev_fold_begin(Ev *e, EvFold *f)
+bool ev_acc_begin(Ev *e, EvAccumulator *f)
 {
     bool complex = sc_type_info[f->type].cls == 'C', sum = f->op == OP_ADD && (sc_is_float(f->type) || complex);
     if (sum && complex) {
@@ -133,7 +133,7 @@ static void add_bound(EvBound *a, const EvBound *x, EvTerms *terms)
     }
 }
 
-static void add_bounds(EvFold *f, const uint32_t *lanes, int64_t n, const EvBound *x)
+static void add_bounds(EvAccumulator *f, const uint32_t *lanes, int64_t n, const EvBound *x)
 {
     EvBound *acc = f->lanes[0];
     for (int64_t k = 0; k < n; k++) {
@@ -143,7 +143,7 @@ static void add_bounds(EvFold *f, const uint32_t *lanes, int64_t n, const EvBoun
     }
 }
 
-static void add_wide(Ev *part, EvFold *f, const uint32_t *lanes, int64_t n, const void *x)
+static void add_wide(Ev *part, EvAccumulator *f, const uint32_t *lanes, int64_t n, const void *x)
 {
     double *acc = f->lanes[0];
     const double *one = x;
@@ -164,7 +164,7 @@ static void add_wide(Ev *part, EvFold *f, const uint32_t *lanes, int64_t n, cons
 }
 
 /* Any computation: the accumulators of these lanes, the step, and back. */
-static void apply(Ev *part, EvFold *f, const uint32_t *lanes, int64_t n, void *const *x)
+static void apply(Ev *part, EvAccumulator *f, const uint32_t *lanes, int64_t n, void *const *x)
 {
     uint32_t arrays = f->n_arrays;
     void **operands = WBB_NEW_N(part->block, void *, 2 * arrays), **out = WBB_NEW_N(part->block, void *, arrays);
@@ -191,7 +191,7 @@ static void apply(Ev *part, EvFold *f, const uint32_t *lanes, int64_t n, void *c
     }
 }
 
-void ev_fold(Ev *part, EvFold *f, const uint32_t *lanes, int64_t n, void *const *x)
+void ev_acc_add(Ev *part, EvAccumulator *f, const uint32_t *lanes, int64_t n, void *const *x)
 {
     f->steps++;
     if (f->terms) {
@@ -206,7 +206,7 @@ void ev_fold(Ev *part, EvFold *f, const uint32_t *lanes, int64_t n, void *const 
 
 static const EvBound nothing_known = {{.f = -(double)INFINITY}, {.f = (double)INFINITY}, EV_MAYBE_NAN};
 
-static void close_product(EvFold *f)
+static void close_product(EvAccumulator *f)
 {
     EvBound *acc = f->lanes[0];
     double unit = ev_ulp(f->type, 1.0), top = log2(ev_largest(f->type)) - 1, least = log2(ev_ulp(f->type, 0)) - log2(unit) + 1;
@@ -228,7 +228,7 @@ static void close_product(EvFold *f)
     }
 }
 
-void **ev_fold_end(Ev *e, EvFold *f)
+void **ev_acc_end(Ev *e, EvAccumulator *f)
 {
     if (f->terms)
         for (int64_t k = 0; k < f->n * f->parts; k++) ev_close_sum(f->type, &((EvBound *)f->lanes[0])[k], f->terms[k], f->steps, 0);
