@@ -1,11 +1,12 @@
 /* bounds: for each element the interval of results that HLO allows.
  *
- * Needs: intervals of the operands. Leaves: intervals that hold every allowed result, as tight as the ends tell: monotone
- * operations are taken at the ends, others give a larger interval or everything. Nan is told apart: never, maybe, must.
+ * Needs: intervals of the operands. Leaves: intervals that hold every allowed result. Monotone operations are evaluated
+ * at the ends, which gives the tightest interval; others give a larger interval, or anything. Flags say whether the
+ * result may be nan or must be nan.
  *
- * Single values (both ends equal) go through an operation exactly as they do in EV_PLAIN, whatever the operation is, as long as
- * its budget is 0. The others are in bounds_int.c, bounds_float.c and bounds_complex.c. An operation whose operands are the same
- * array knows that they are the same value.
+ * Single values (both ends equal) are computed exactly as in EV_PLAIN, for every operation whose budget is 0. Other
+ * operands are in bounds_int.c, bounds_float.c and bounds_complex.c. An operation whose operands are the same array
+ * knows that they are the same value.
  *
  *     s32 lt([1, 3], [2, 2]) = false or true;   select([0, 1], [1, 2], [5, 6]) = [1, 6];   f32 subtract(x, x) = [0, 0]
  */
@@ -14,7 +15,7 @@
 #include <math.h>
 #include <string.h>
 
-/* As above, but nan is a value: the operations that compute do not look at its payload. */
+/* As ev_bound_single, but nan is a value as well: arithmetic does not depend on its payload. */
 static bool value_of(ScType t, const EvBound *b, uint64_t *bits)
 {
     if (!(b->flags & EV_MUST_NAN)) return ev_bound_single(t, b, bits);
@@ -22,7 +23,7 @@ static bool value_of(ScType t, const EvBound *b, uint64_t *bits)
     return true;
 }
 
-/* What a comparison of numbers may say; then what nan adds. */
+/* First the outcomes that numbers allow, then those that nan adds. */
 static EvBound compare(ScOp op, ScType t, const EvBound *a, const EvBound *b)
 {
     if (op == OP_GT) return compare(OP_LT, t, b, a);
@@ -30,7 +31,8 @@ static EvBound compare(ScOp op, ScType t, const EvBound *a, const EvBound *b)
     bool yes = false, no = false, numbers = !((a->flags | b->flags) & EV_MUST_NAN);
     if (numbers) {
         bool apart = ev_order(t, ev_lo(a), ev_hi(b)) > 0 || ev_order(t, ev_lo(b), ev_hi(a)) > 0;
-        bool same = ev_order(t, ev_lo(a), ev_hi(a)) == 0 && ev_order(t, ev_lo(b), ev_hi(b)) == 0 && ev_order(t, ev_lo(a), ev_lo(b)) == 0;
+        bool same = ev_order(t, ev_lo(a), ev_hi(a)) == 0 && ev_order(t, ev_lo(b), ev_hi(b)) == 0 &&
+                    ev_order(t, ev_lo(a), ev_lo(b)) == 0;
         switch (op) {
         case OP_LT: yes = ev_order(t, ev_lo(a), ev_hi(b)) < 0, no = ev_order(t, ev_hi(a), ev_lo(b)) >= 0; break;
         case OP_LE: yes = ev_order(t, ev_lo(a), ev_hi(b)) <= 0, no = ev_order(t, ev_hi(a), ev_lo(b)) > 0; break;
@@ -47,7 +49,7 @@ static EvBound compare(ScOp op, ScType t, const EvBound *a, const EvBound *b)
 
 static WbbI128 wide(ScType t, EvEnd e) { return sc_is_signed(t) ? (WbbI128)e.i : (WbbI128)e.u; }
 
-/* The value 0 may be told from others by its sign: -0 is false too. */
+/* To pred: whether the value differs from 0; -0 is 0 too. */
 EvBound ev_bound_convert(ScType t, ScType from, const EvBound *x)
 {
     uint64_t ends[2], r[2];
@@ -62,7 +64,8 @@ EvBound ev_bound_convert(ScType t, ScType from, const EvBound *x)
     for (int k = 0; k < 2; k++) {
         EvEnd e = k ? ev_hi(x) : ev_lo(x);
         ends[k] = sc_is_float(from) ? sc_from_f64(from, e.f) : e.u & sc_mask(from);
-        if (sc_is_float(from) && isnan(sc_to_f64(from, ends[k]))) ends[k] = sc_from_f64(from, copysign(ev_largest(from), e.f)); /* no infinity */
+        if (sc_is_float(from) && isnan(sc_to_f64(from, ends[k])))
+            ends[k] = sc_from_f64(from, copysign(ev_largest(from), e.f)); /* no infinity */
         ev_value(OP_CVT, t, from, &ends[k], &r[k]);
     }
     if (sc_is_float(t)) {
@@ -96,7 +99,7 @@ EvBound ev_bound_op(ScOp op, ScType t, ScType from, const EvBound *x, bool appro
     return sc_is_float(t) ? ev_bound_float(op, t, x, approx) : ev_bound_int(op, t, x);
 }
 
-/* compare type=TOTALORDER. Nothing is known of the sign of a nan: it may be below everything or above it. */
+/* compare type=TOTALORDER. The sign of a nan is not known, so a nan may be below or above everything. */
 static EvBound compare_total(ScOp op, ScType t, const EvBound *x)
 {
     EvBound key[2];
@@ -110,7 +113,7 @@ static EvBound compare_total(ScOp op, ScType t, const EvBound *x)
     return compare(op, SC_I64, &key[0], &key[1]);
 }
 
-/* Operations that are no ScOp. */
+/* Operations without a ScOp. */
 static EvBound special(const HloInstruction *i, const EvBound *x)
 {
     ScType t = i->shape->type, from = i->operands[0]->shape->type;
@@ -134,7 +137,7 @@ static EvBound special(const HloInstruction *i, const EvBound *x)
     }
 }
 
-/* One element of a comparison or operation of a value with itself. */
+/* A comparison or operation of a value with itself; false: no better bound than for two different operands. */
 static bool same(ScOp op, ScType t, const EvBound *x, bool approx, EvBound *r)
 {
     if (sc_op_info[op].signature == SC_COMPARE) {

@@ -1,6 +1,7 @@
 /* What the files of eval/ share about intervals: see bounds.c.
  *
- * An interval of floats orders -0 below +0: [-0, 1] holds both zeros, [+0, 1] only the positive one. 1/x needs the difference.
+ * An interval of floats orders -0 below +0: [-0, 1] holds both zeros, [+0, 1] only the positive one. 1/x needs the
+ * difference.
  */
 #ifndef EV_BOUNDS_H
 #define EV_BOUNDS_H
@@ -53,8 +54,8 @@ EvBound ev_bound_wrapped(ScType t, WbbI128 least, WbbI128 largest);
 
 /* bounds_float.c: operations on floats that are not single values, or whose function has a budget */
 EvBound ev_bound_float(ScOp op, ScType t, const EvBound *x, bool approx);
-/* op(x, x) where both operands are the same unknown value: x - x is 0, and x * x is not negative. False: no better bound than
- * for two different operands. */
+/* op(x, x) where both operands are the same unknown value: x - x is 0, and x * x is not negative. False: no better
+ * bound than for two different operands. */
 bool ev_bound_same(ScOp op, ScType t, const EvBound *x, bool approx, EvBound *r);
 /* An interval of f64 rounded to a type; sets EV_MAYBE_NAN where overflow gives nan in that type. */
 EvBound ev_bound_narrow(ScType t, EvBound x);

@@ -1,9 +1,10 @@
 /* compute: elementwise operations on lanes, in EV_PLAIN and EV_F64.
  *
- * Needs: the lanes of every operand, as many as are wanted of the result. Leaves: the result's lanes, never in place.
+ * Needs: the lanes of every operand, as many as are wanted of the result. Leaves: the lanes of the result, never in
+ * place.
  *
- * The work is sc_loop's. Types without loops are taken where they have one: integers under 8 bits in 8 and cut again, floats of
- * 8 bits and below in f64 and rounded once, which is as good as their own.
+ * sc_loop does the work. Types without loops are computed in a type that has one: integers under 8 bits in 8 bits and
+ * then cut, floats of 8 bits and below in f64 and then rounded once, which gives the correctly rounded result.
  *
  *     r = bf16 add(a, b): sc_loop(OP_ADD, SC_BF16, ..); in EV_F64: sc_loop(OP_ADD, SC_F64, ..)
  */
@@ -26,7 +27,8 @@ static void *convert(Ev *e, ScType to, ScType from, int64_t n, void *x)
     }
     for (int64_t k = 0; k < n; k++) {
         uint64_t bits = ev_get(from, x, k);
-        ev_set(to, r, k, sc_is_float(from) ? sc_from_f64(to, sc_to_f64(from, bits)) : sc_from_i128(to, sc_to_i128(from, bits)));
+        ev_set(to, r, k,
+               sc_is_float(from) ? sc_from_f64(to, sc_to_f64(from, bits)) : sc_from_i128(to, sc_to_i128(from, bits)));
     }
     return r;
 }
@@ -40,8 +42,8 @@ void *ev_as(Ev *e, ScType to, ScType from, int64_t n, void *lanes)
     return r;
 }
 
-/* The type in which an operation on t is done. */
-static ScType done_in(ScType t)
+/* The type in which an operation on t is computed. */
+static ScType computed_in(ScType t)
 {
     if (is_small_float(t)) return SC_F64;
     if (is_small_int(t)) return sc_is_signed(t) ? SC_I8 : SC_U8;
@@ -53,7 +55,7 @@ static void cut(ScType t, void *lanes, int64_t n)
     for (int64_t k = 0; k < n; k++) ev_set(t, lanes, k, ev_get(t, lanes, k));
 }
 
-/* Operations on integers under 8 bits that look at the width: in 8 bits they would be others. */
+/* Operations on integers under 8 bits whose result depends on the width. */
 static void *one_by_one(Ev *e, ScOp op, ScType t, int64_t n, void *const *x)
 {
     void *r = ev_lanes(e, (size_t)n * sc_bytes(t));
@@ -65,16 +67,18 @@ static void *one_by_one(Ev *e, ScOp op, ScType t, int64_t n, void *const *x)
     return r;
 }
 
-/* One operation whose operands (but a select's predicate) and result (but a comparison's) are of type t. */
+/* One operation whose operands and result are of type t, except for the predicate of a select and the result of a
+ * comparison. */
 static void *run_op(Ev *e, const HloInstruction *i, ScOp op, ScType t, int64_t n, void *const *x)
 {
     const ScOpInfo *info = &sc_op_info[op];
-    ScType in = done_in(t), out = info->signature == SC_COMPARE || info->signature == SC_TEST ? SC_PRED : in;
+    ScType in = computed_in(t), out = info->signature == SC_COMPARE || info->signature == SC_TEST ? SC_PRED : in;
     bool widths = op == OP_CLZ || op == OP_POPCNT || op == OP_SHRL || op == OP_SHRA;
     if (is_small_int(t) && widths) return one_by_one(e, op, t, n, x);
     ScLoop loop = sc_loop(op, in, in);
     if (!loop)
-        wbb_decline(e->cx, i->loc, WHY_TYPE, "the evaluator has no %s of %s", hlo_opcode_name(i->opcode), sc_type_info[t].name);
+        wbb_decline(e->cx, i->loc, WHY_TYPE, "the evaluator has no %s of %s", hlo_opcode_name(i->opcode),
+                    sc_type_info[t].name);
     void *v[3] = {0};
     for (unsigned k = 0; k < info->arity; k++) {
         bool predicate = info->signature == SC_SELECT && k == 0;
@@ -135,22 +139,22 @@ static void *on_bounds(Ev *e, const HloInstruction *i, int64_t n, void *const *x
     if (sc_type_info[type].cls == 'C' || sc_type_info[from].cls == 'C') return ev_bounds_complex(e, i, n, x);
     if (i->opcode == HLO_BITCAST_CONVERT) return ev_bits(e, type, from, n, x[0]);
     EvBound *r = ev_lanes(e, (size_t)n * sizeof *r);
-    bool own = i->opcode == HLO_CLAMP || i->opcode == HLO_REDUCE_PRECISION || i->opcode == HLO_MULHI || i->opcode == HLO_REAL ||
-               i->opcode == HLO_IMAG || (i->opcode == HLO_COMPARE && i->total_order);
-    ev_bounds(i, own ? OP_NONE : op_of(e, i), e->approx, n, r, x);
+    bool without_op = i->opcode == HLO_CLAMP || i->opcode == HLO_REDUCE_PRECISION || i->opcode == HLO_MULHI ||
+                      i->opcode == HLO_REAL || i->opcode == HLO_IMAG || (i->opcode == HLO_COMPARE && i->total_order);
+    ev_bounds(i, without_op ? OP_NONE : op_of(e, i), e->approx, n, r, x);
     return r;
 }
 
 void *ev_elementwise(Ev *e, const HloInstruction *i, int64_t n, void *const *x)
 {
     if (e->mode == EV_BOUNDS) return on_bounds(e, i, n, x);
-    ScType own = i->shape->type, own_from = i->operands[i->opcode == HLO_SELECT ? 1 : 0]->shape->type;
-    ScType t = ev_lane_type(e->mode, own), from = ev_lane_type(e->mode, own_from);
+    ScType type = i->shape->type, from_type = i->operands[i->opcode == HLO_SELECT ? 1 : 0]->shape->type;
+    ScType t = ev_lane_type(e->mode, type), from = ev_lane_type(e->mode, from_type);
     if (sc_type_info[t].cls == 'C' || sc_type_info[from].cls == 'C') return ev_complex(e, i, n, x);
     switch (i->opcode) {
     case HLO_COPY: return x[0];
     case HLO_CONVERT: return convert(e, t, from, n, x[0]);
-    case HLO_BITCAST_CONVERT: return ev_bits(e, own, own_from, n, x[0]);
+    case HLO_BITCAST_CONVERT: return ev_bits(e, type, from_type, n, x[0]);
     case HLO_REDUCE_PRECISION: return reduce_precision(e, i, t, n, x[0]);
     case HLO_COMPLEX: return ev_complex(e, i, n, x);
     case HLO_REAL: return x[0];

@@ -1,11 +1,13 @@
 /* conv: convolutions: any order of dimensions, groups, strides, padding, dilation of both operands, reversal.
  *
- * Needs: the verified dimension numbers and window. Leaves: where the products of a result lie; mac.c adds them.
+ * Needs: the verified dimension numbers and window. Leaves: the positions of the products of a result; mac.c adds them.
  *
- * Feature groups: output feature o belongs to group o / (outputs / groups) and sees the inputs of that group only. Batch groups: it
- * sees the part of the batch that belongs to its group. (The definition of ConvWithGeneralPadding in XLA's operation semantics.)
+ * Feature groups: output feature o belongs to group o / (outputs / groups) and reads the inputs of that group only.
+ * Batch groups: it reads the part of the batch that belongs to its group. (ConvWithGeneralPadding in XLA's operation
+ * semantics.)
  *
- *     f32[1,3,1] convolution(f32[1,4,1] x, f32[2,1,1] k), window={size=2}, dim_labels=b0f_0io->b0f     at (0, 1, 0): x[1] k[0] + x[2] k[1]
+ *     f32[1,3,1] convolution(f32[1,4,1] x, f32[2,1,1] k), window={size=2}, dim_labels=b0f_0io->b0f
+ *         at (0, 1, 0): x[1] k[0] + x[2] k[1]
  */
 #include "eval/inner.h"
 
@@ -49,7 +51,9 @@ void *ev_convolution(Ev *e, EvTask *t)
 {
     const HloInstruction *i = t->ref.i;
     Conv c = {.d = hlo_conv_dims(e->block, i), .elements = 1};
-    if (!c.d.known) wbb_decline(e->cx, i->loc, WHY_OPERATION, "the evaluator needs dim_labels of %s that name every dimension", i->name);
+    if (!c.d.known)
+        wbb_decline(e->cx, i->loc, WHY_OPERATION, "the evaluator needs dim_labels of %s that name every dimension",
+                    i->name);
     for (int p = 0; p < 2; p++) ev_strides(i->operands[p]->shape, c.stride[p]);
     for (uint32_t d = 0; d < c.d.n_spatial; d++) {
         c.in[d] = i->operands[0]->shape->dims[c.d.lhs_spatial[d]];

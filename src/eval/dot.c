@@ -1,17 +1,18 @@
 /* dot: matrix products, with any number of batch, contracted and free dimensions.
  *
- * Needs: the verified dimension numbers. Leaves: where the products of a result lie; mac.c adds them.
+ * Needs: the verified dimension numbers. Leaves: the positions of the products of a result; mac.c adds them.
  *
- * The result's dimensions are the batch dimensions, then the free ones of each operand, in order.
+ * The dimensions of the result are the batch dimensions, then the free ones of each operand, in order.
  *
- *     f32[2,4] dot(f32[2,3] a, f32[3,4] b), lhs_contracting_dims={1}, rhs_contracting_dims={0}     at (1, 2): a[1,:] . b[:,2]
+ *     f32[2,4] dot(f32[2,3] a, f32[3,4] b), lhs_contracting_dims={1}, rhs_contracting_dims={0}     at (1, 2): a[1,:] .
+ * b[:,2]
  */
 #include "eval/inner.h"
 
 typedef struct {
-    uint32_t rank;               /* of the result */
-    int64_t factor[2][HLO_RANK_LIMIT]; /* a step in the result's dimension d is that many elements in each operand */
-    uint32_t n_outer;            /* contracted dimensions but for the last */
+    uint32_t rank;                     /* of the result */
+    int64_t factor[2][HLO_RANK_LIMIT]; /* stride of the result's dimension d in each operand */
+    uint32_t n_outer;                  /* contracted dimensions except for the last */
     int64_t size[HLO_RANK_LIMIT], step[2][HLO_RANK_LIMIT];
 } Dot;
 
@@ -38,7 +39,8 @@ static uint32_t find(const void *arg, const int64_t *at, EvSegment *list)
 void *ev_dot(Ev *e, EvTask *t)
 {
     const HloInstruction *i = t->ref.i;
-    if (i->n_operands != 2) wbb_decline(e->cx, i->loc, WHY_LIBRARY, "a sparse dot is a call of a library, and is not evaluated");
+    if (i->n_operands != 2)
+        wbb_decline(e->cx, i->loc, WHY_LIBRARY, "a sparse dot is a library call, and is not evaluated");
     HloDotDims n = hlo_dot_dims(e->block, i);
     HloInts batch[2] = {n.lhs_batch, n.rhs_batch}, contracting[2] = {n.lhs_contracting, n.rhs_contracting};
     Dot d = {.rank = i->shape->rank};

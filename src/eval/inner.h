@@ -1,12 +1,13 @@
 /* What the files of eval/ share: the state of an evaluation, and how an operation gets the elements of its operands.
  *
  * An evaluation (Ev) proceeds by demand, one block of elements at a time. A set is a list of positions of an array;
- * ev_demand returns the lanes of an array at a set: one element for each position, in the order of the set. Lanes, lists and
- * memos live as long as the block.
+ * ev_demand returns the lanes of an array at a set: one element for each position, in the order of the set. Lanes,
+ * lists and memos live as long as the block.
  *
- * The files of operations (reduce.c, dot.c, sort.c, ..) and demand.c call each other in a circle, and are one thing: step() of
- * demand.c dispatches to the operation, the operation demands elements of its operands, and these are computed by step() again.
- * Files that only compute on lanes (compute.c, complex.c, the bounds, lanes.c, walk.c) are outside of the circle.
+ * The files of operations (reduce.c, dot.c, sort.c, ..) and demand.c call each other in a circle, and are one thing:
+ * step() of demand.c dispatches to the operation, the operation demands elements of its operands, and these are
+ * computed by step() again. Files that only compute on lanes (compute.c, complex.c, the bounds, lanes.c, walk.c) are
+ * outside of the circle.
  */
 #ifndef EV_INNER_H
 #define EV_INNER_H
@@ -69,13 +70,13 @@ typedef struct EvSlab {
     struct EvSlab *next;
 } EvSlab;
 
-/* An evaluation. Work inside a step runs in an evaluation of its own, whose blocks can be dropped while the block of the step
- * goes on. There are two kinds:
+/* An evaluation. Work inside a step runs in an evaluation of its own, whose blocks can be dropped while the block of
+ * the step goes on. There are two kinds:
  *
- *   - a part of `whole` computes elements of the same computation: its frames mirror those of `whole`, and it shares what
- *     `whole` keeps (frames' `kept`, in `kept_arena`);
- *   - a sub-evaluation (`whole` NULL, `state` set) evaluates another computation, whose parameters are lanes: an iteration of a
- *     loop, or a computation applied to one element. */
+ *   - a part of `whole` computes elements of the same computation: its frames mirror those of `whole`, and it shares
+ * what `whole` keeps (frames' `kept`, in `kept_arena`);
+ *   - a sub-evaluation (`whole` NULL, `state` set) evaluates another computation, whose parameters are lanes: an
+ * iteration of a loop, or a computation applied to one element. */
 typedef struct Ev {
     WbbCx *cx;
     WbbArena *arena;               /* frames and slabs of this evaluation */
@@ -85,7 +86,7 @@ typedef struct Ev {
     struct Ev *whole;              /* the evaluation that this is a part of; NULL if it is none */
     EvMode mode;                   /* EV_BOUNDS for EV_BOUNDS_APPROX as well */
     bool approx;                   /* EV_BOUNDS: by the looser budgets */
-    uint64_t *noise;               /* EV_PLAIN: state of the random numbers that decide what HLO leaves open; NULL: none */
+    uint64_t *noise; /* EV_PLAIN: state of the random numbers that decide what HLO leaves open; NULL: none */
     const void *const *inputs;     /* one array for each leaf of each parameter, or */
     const EvSource *source;        /* a function that makes elements of them, or */
     void *const *state;            /* the lanes of all elements of each leaf of each parameter */
@@ -122,11 +123,13 @@ const HloComputation *ev_expansion(Ev *e, const HloInstruction *i); /* NULL if t
 
 /* demand.c */
 const EvSet *ev_range_set(Ev *e, int64_t start, int64_t n);
-const EvSet *ev_list_set(Ev *e, const int64_t *list, int64_t n); /* `list` is not copied; it must live as long as the block */
-/* Inside a step: the lanes if they are known; else NULL, a task that computes them is pushed, and the step is repeated when
- * they are known. */
+const EvSet *ev_list_set(Ev *e, const int64_t *list,
+                         int64_t n); /* `list` is not copied; it must live as long as the block */
+/* Inside a step: the lanes if they are known; else NULL, a task that computes them is pushed, and the step is repeated
+ * when they are known. */
 void *ev_need(Ev *e, EvRef r, const EvSet *set);
-void *ev_demand(Ev *e, EvRef r, const EvSet *set); /* the lanes; computes them; not inside a step of the same evaluation */
+void *ev_demand(Ev *e, EvRef r,
+                const EvSet *set); /* the lanes; computes them; not inside a step of the same evaluation */
 EvRef ev_operand(Ev *e, const EvTask *t, uint32_t k);
 /* lanes[leaf] for the leaf that the task wants; those of the other n - 1 leaves become memos. */
 void *ev_leaf_result(Ev *e, EvTask *t, void **lanes, uint32_t n);
@@ -149,7 +152,8 @@ void ev_set(ScType t, void *data, int64_t k, uint64_t bits);
 void ev_gather(void *to, const void *from, size_t bytes, const EvSet *set);
 void *ev_import(Ev *e, ScType t, const void *raw, const EvSet *set); /* values of type t at positions -> lanes */
 void *ev_bits(Ev *e, ScType to, ScType from, int64_t n, void *lanes); /* bitcast to another type of the same width */
-bool ev_int_of(const Ev *e, ScType t, const void *lanes, int64_t k, int64_t *value); /* false: an interval, not one value */
+bool ev_int_of(const Ev *e, ScType t, const void *lanes, int64_t k,
+               int64_t *value);                        /* false: an interval, not one value */
 EvBound *ev_bound_unknown(Ev *e, ScType t, int64_t n); /* n lanes that may be anything */
 
 /* walk.c */
@@ -167,8 +171,8 @@ int64_t ev_strides(const HloShape *s, int64_t *stride); /* row-major strides; re
 bool ev_holds(HloInts list, int64_t d);                 /* is d in the list? */
 
 /* compute.c */
-/* Mixed precision: an operand of another float type than the operation's is converted to `to`. Other lanes are returned as they
- * are. */
+/* Mixed precision: an operand of another float type than the operation's is converted to `to`. Other lanes are returned
+ * as they are. */
 void *ev_as(Ev *e, ScType to, ScType from, int64_t n, void *lanes);
 void *ev_elementwise(Ev *e, const HloInstruction *i, int64_t n, void *const *x);
 /* interval.c; operations on intervals are in bounds.h */
@@ -199,7 +203,7 @@ void ev_apply(Ev *e, const HloComputation *c, int64_t n, void *const *x, void **
 /* exact.c: the terms of a sum of floats, and whether the order of its additions can matter */
 typedef struct {
     double magnitude; /* sum of the absolute values of the finite terms */
-    double unit;      /* a power of two that divides every term; infinity: all are 0; 0: some term is not a known number */
+    double unit; /* a power of two that divides every term; infinity: all are 0; 0: some term is not a known number */
 } EvTerms;
 #define EV_NO_TERMS ((EvTerms){0, (double)INFINITY})
 void ev_add_term(EvTerms *terms, double lo, double hi); /* a term in [lo, hi], neither nan */
@@ -218,8 +222,8 @@ bool ev_acc_begin(Ev *e, EvAccumulator *a);
 /* Lanes of an operand of the task, demanded in `part` and converted to the type of accumulator array `array`. */
 void *ev_acc_lanes(Ev *e, Ev *part, const EvTask *t, const EvAccumulator *a, uint32_t array, uint32_t operand,
                    const EvSet *set);
-/* One step: element k of x[array] is combined into lane lanes[k] (NULL: lane k); each lane occurs at most once. Allocates in
- * `part` only. */
+/* One step: element k of x[array] is combined into lane lanes[k] (NULL: lane k); each lane occurs at most once.
+ * Allocates in `part` only. */
 void ev_acc_add(Ev *part, EvAccumulator *a, const uint32_t *lanes, int64_t n, void *const *x);
 void **ev_acc_end(Ev *e, EvAccumulator *a);
 
@@ -238,7 +242,8 @@ void *ev_scan(Ev *e, EvTask *t);
 void *ev_map(Ev *e, EvTask *t);                /* control.c */
 void *ev_while(Ev *e, EvTask *t);
 void *ev_conditional(Ev *e, EvTask *t);
-/* Lanes of all leaves of the computation's root, allocated in `to`; a leaf that is returned unchanged is state[k] itself. */
+/* Lanes of all leaves of the computation's root, allocated in `to`; a leaf that is returned unchanged is state[k]
+ * itself. */
 void ev_iterate(Ev *e, const HloComputation *c, void *const *state, WbbArena *to, void **out);
 void *ev_random_bits(Ev *e, EvTask *t);        /* random.c */
 void *ev_stochastic_convert(Ev *e, EvTask *t);
@@ -251,8 +256,8 @@ typedef struct {
     const HloWindow *windows;
     const int64_t *in;         /* size of each dimension of the input */
 } EvWindows;
-/* The input coordinate in dimension d of a window element at result coordinate `out`; -1: in the padding, or between dilated
- * elements. */
+/* The input coordinate in dimension d of a window element at result coordinate `out`; -1: in the padding, or between
+ * dilated elements. */
 int64_t ev_window_at(const EvWindows *w, uint32_t d, int64_t out, int64_t element);
 
 /* mac.c: sums of products, for dot and convolution */
@@ -262,7 +267,8 @@ typedef struct {
 typedef struct {
     int64_t count, step[2];   /* products of a segment; distance from one factor to the next in each operand */
     int64_t segments;         /* at most that many a result */
-    uint32_t (*find)(const void *arg, const int64_t *at, EvSegment *list); /* the segments of the result at coordinates `at` */
+    uint32_t (*find)(const void *arg, const int64_t *at,
+                     EvSegment *list); /* the segments of the result at coordinates `at` */
     const void *arg;
 } EvProducts;
 void *ev_products(Ev *e, EvTask *t, const EvProducts *p);
@@ -270,6 +276,6 @@ void *ev_products(Ev *e, EvTask *t, const EvProducts *p);
 /* eval.c */
 void *ev_all(Ev *e, EvRef r);               /* all lanes of an array; computed once and kept */
 void ev_copy_all(Ev *e, EvRef r, void *to); /* all lanes, block by block; not inside a block */
-void ev_keep_costly(Ev *e, EvFrame *f);     /* computes and keeps all costly operations that the root of the frame needs */
+void ev_keep_costly(Ev *e, EvFrame *f); /* computes and keeps all costly operations that the root of the frame needs */
 
 #endif

@@ -28,7 +28,8 @@ EvBound ev_bound_exact(ScType t, uint64_t bits)
 EvBound ev_bound_any(ScType t)
 {
     if (t == SC_F8E8M0FNU) return (EvBound){{.f = 0x1p-127}, {.f = 0x1p127}, EV_MAYBE_NAN};
-    if (sc_is_float(t)) return (EvBound){{.f = -(double)INFINITY}, {.f = (double)INFINITY}, t == SC_F4E2M1FN ? 0 : EV_MAYBE_NAN};
+    if (sc_is_float(t))
+        return (EvBound){{.f = -(double)INFINITY}, {.f = (double)INFINITY}, t == SC_F4E2M1FN ? 0 : EV_MAYBE_NAN};
     EvBound b = {{.u = 0}, {.u = sc_mask(t)}, 0};
     if (sc_is_signed(t)) {
         b.hi.i = (int64_t)(sc_mask(t) >> 1);
@@ -53,7 +54,7 @@ EvBound ev_bound_pred(bool may_be_false, bool may_be_true)
     return (EvBound){{.u = may_be_false ? 0 : 1}, {.u = may_be_true ? 1 : 0}, 0};
 }
 
-/* As ends of intervals, where -0 is below +0. */
+/* Is a below b, where -0 is below +0? */
 static bool below(ScType t, EvEnd a, EvEnd b)
 {
     return ev_order(t, a, b) < 0 || (sc_is_float(t) && a.f == 0 && b.f == 0 && signbit(a.f) && !signbit(b.f));

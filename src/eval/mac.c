@@ -1,10 +1,11 @@
 /* mac: sums of products, for dot and convolution.
  *
- * Needs: for each result the segments of the operands whose products it sums. Leaves: the lanes wanted.
+ * Needs: for each result the segments of the operands whose products it sums. Leaves: the wanted lanes.
  *
- * Floats are multiplied and added in f64 and rounded once, as sums are in fold.c; integers modulo 2^64, then cut; pred: any of
- * both. In EV_BOUNDS the products are intervals and their sum is taken in any order, each product rounded or not. Where few results
- * are wanted of large operands, just their elements are asked for; else the operands are taken whole, once.
+ * Floats are multiplied and added in f64 and rounded once, as sums are in accumulate.c; integers modulo 2^64, then cut;
+ * pred and integers mix. In EV_BOUNDS the products are intervals and their sum is taken in any order, each product
+ * rounded or not. Where few results of large operands are wanted, only their elements are demanded; else the operands
+ * are computed whole, once.
  */
 #include "eval/bounds.h"
 
@@ -12,17 +13,18 @@
 #include <string.h>
 
 enum { CHUNK = 1 << 16, KIND_SHIFT = 24 };
-static const uint32_t widened = UINT32_C(1) << 31; /* of the leaf under which a widened operand is kept */
+static const uint32_t widened = UINT32_C(1) << 31; /* a widened operand is kept under leaf | widened | kind */
 
 typedef enum { FLOATS, INTEGERS, COMPLEX, BOUNDS, COMPLEX_BOUNDS } Kind;
 
-static const size_t wide_bytes[] = {sizeof(double), sizeof(int64_t), 2 * sizeof(double), sizeof(EvBound), 2 * sizeof(EvBound)};
+static const size_t wide_bytes[] = {sizeof(double), sizeof(int64_t), 2 * sizeof(double), sizeof(EvBound),
+                                    2 * sizeof(EvBound)};
 
-/* What is summed up for one result: [0] re, [1] im. */
+/* The sum for one result: [0] re, [1] im. */
 typedef struct {
     double f[2];
     uint64_t i;
-    bool unknown; /* EV_BOUNDS, integers: some factor is not one value */
+    bool unknown; /* EV_BOUNDS, integers: some factor is an interval */
     EvBound b[2];
     EvTerms terms[2];
     int64_t additions;
@@ -84,7 +86,8 @@ static void add_product(EvBound *sum, EvTerms *terms, const EvBound *a, const Ev
     ev_add_term(terms, low, high);
     if (low == high && fma(a->lo.f, b->lo.f, negative ? low : -low) != 0) terms->unit = 0; /* rounded to a double */
     if ((a->flags | b->flags) & EV_MAYBE_NAN) terms->unit = 0;
-    if ((sum->hi.f == (double)INFINITY && low == -(double)INFINITY) || (sum->lo.f == -(double)INFINITY && high == (double)INFINITY)) {
+    if ((sum->hi.f == (double)INFINITY && low == -(double)INFINITY) ||
+        (sum->lo.f == -(double)INFINITY && high == (double)INFINITY)) {
         *sum = (EvBound){{.f = -(double)INFINITY}, {.f = (double)INFINITY}, sum->flags | EV_MAYBE_NAN};
         return;
     }
@@ -96,7 +99,8 @@ static void multiply_bounds(Sum *s, ScType x, ScType y, const EvBound *a, const 
 {
     uint64_t bits[2];
     if (sc_is_float(x) || sc_is_float(y)) {
-        EvBound u = sc_is_float(x) ? *a : ev_bound_convert(SC_F64, x, a), v = sc_is_float(y) ? *b : ev_bound_convert(SC_F64, y, b);
+        EvBound u = sc_is_float(x) ? *a : ev_bound_convert(SC_F64, x, a),
+                v = sc_is_float(y) ? *b : ev_bound_convert(SC_F64, y, b);
         add_product(&s->b[0], &s->terms[0], &u, &v, false);
         return;
     }
@@ -104,8 +108,9 @@ static void multiply_bounds(Sum *s, ScType x, ScType y, const EvBound *a, const 
     else s->i += (uint64_t)(sc_to_i128(x, bits[0]) * sc_to_i128(y, bits[1]));
 }
 
-/* n products more; a and b hold elements as widened, apart by the steps. */
-static void multiply(Kind kind, const HloInstruction *i, Sum *s, const char *a, int64_t sa, const char *b, int64_t sb, int64_t n)
+/* Adds n products. a and b: widened elements, sa and sb elements apart. */
+static void multiply(Kind kind, const HloInstruction *i, Sum *s, const char *a, int64_t sa, const char *b, int64_t sb,
+                     int64_t n)
 {
     s->additions += n;
     switch (kind) {
@@ -151,7 +156,8 @@ static void multiply(Kind kind, const HloInstruction *i, Sum *s, const char *a, 
     }
 }
 
-/* Chance decides what is open of a sum of products: their order and whether they are rounded; each addition is. [0] re, [1] im. */
+/* A perturbed sum of products: each addition is rounded; random numbers decide the order and whether the products are
+ * rounded. [0] re, [1] im. */
 typedef struct {
     double *items[2];
     int64_t n[2];
@@ -178,10 +184,10 @@ static void sum_terms(Ev *e, ScType part, Terms *t, Sum *s)
     const bool rounded = ev_random(e) % 2;
     for (int p = 0; p < 2; p++) {
         double *x = t->items[p], sum = 0;
-        for (int64_t left = t->n[p]; left > 0; left--) {
-            const int64_t k = (int64_t)(ev_random(e) % (uint64_t)left);
+        for (int64_t remaining = t->n[p]; remaining > 0; remaining--) {
+            const int64_t k = (int64_t)(ev_random(e) % (uint64_t)remaining);
             const double one = rounded ? sc_to_f64(part, sc_from_f64(part, x[k])) : x[k];
-            x[k] = x[left - 1];
+            x[k] = x[remaining - 1];
             sum = sc_to_f64(part, sc_from_f64(part, sum + one));
         }
         s->f[p] = sum;
@@ -194,7 +200,8 @@ static Terms *new_terms(Ev *e, Kind kind, const EvProducts *p)
     if (!e->noise || (kind != FLOATS && kind != COMPLEX) || ev_random(e) % 2) return NULL;
     Terms *t = WBB_NEW(e->block, Terms);
     const int64_t each = kind == COMPLEX ? 2 : 1;
-    for (int64_t k = 0; k < each; k++) t->items[k] = ev_lanes(e, wbb_mul_size(e->arena, (size_t)(each * p->segments * p->count), sizeof(double)));
+    for (int64_t k = 0; k < each; k++)
+        t->items[k] = ev_lanes(e, wbb_mul_size(e->arena, (size_t)(each * p->segments * p->count), sizeof(double)));
     return t;
 }
 
@@ -233,7 +240,7 @@ static void store(const Ev *e, Kind kind, const HloInstruction *i, const Sum *s,
     }
 }
 
-/* The whole operand, widened, kept for the run; and how it is held. */
+/* All elements of the operand, widened and kept. */
 static char *whole(Ev *e, EvTask *t, Kind kind, uint32_t operand)
 {
     EvRef r = ev_operand(e, t, operand);
@@ -249,7 +256,7 @@ static char *whole(Ev *e, EvTask *t, Kind kind, uint32_t operand)
     return kept;
 }
 
-/* Positions of one operand, as widened elements in that order. */
+/* The widened elements of one operand at these positions. */
 static char *picked(Ev *e, Ev *part, EvTask *t, Kind kind, uint32_t operand, const int64_t *list, int64_t n)
 {
     EvRef r = ev_part_ref(part, ev_operand(e, t, operand));
@@ -259,11 +266,14 @@ static char *picked(Ev *e, Ev *part, EvTask *t, Kind kind, uint32_t operand, con
     return made;
 }
 
-/* Results [from, ..) by asking for just their elements; how many were done. */
-static int64_t some(Ev *e, Ev *part, EvTask *t, Kind kind, const EvProducts *p, Terms *terms, EvWalk *walk, int64_t from, char *lanes)
+/* Computes results [from, ..) from demanded elements only; returns how many. */
+static int64_t some(Ev *e, Ev *part, EvTask *t, Kind kind, const EvProducts *p, Terms *terms, EvWalk *walk,
+                    int64_t from, char *lanes)
 {
     ev_begin(part);
-    int64_t each = wbb_mul_size(part->arena, (size_t)p->segments, (size_t)WBB_MAX(p->count, 1)) > CHUNK ? 1 : CHUNK / (p->segments * WBB_MAX(p->count, 1));
+    int64_t each = wbb_mul_size(part->arena, (size_t)p->segments, (size_t)WBB_MAX(p->count, 1)) > CHUNK
+                       ? 1
+                       : CHUNK / (p->segments * WBB_MAX(p->count, 1));
     int64_t count = WBB_MIN(each, t->set->n - from), n = 0, done = 0;
     EvSegment *segments = ev_lanes(part, (size_t)p->segments * sizeof *segments);
     int64_t *products = ev_list(part, count), *list[2];
@@ -310,7 +320,8 @@ void *ev_products(Ev *e, EvTask *t, const EvProducts *p)
         Sum s = {.terms = {EV_NO_TERMS, EV_NO_TERMS}};
         uint32_t found = p->find(p->arg, ev_walk_to(&walk, ev_position(t->set, k)), segments);
         for (uint32_t j = 0; j < found; j++) {
-            const char *a = x[0] + segments[j].at[0] * (int64_t)wide_bytes[kind], *b = x[1] + segments[j].at[1] * (int64_t)wide_bytes[kind];
+            const char *a = x[0] + segments[j].at[0] * (int64_t)wide_bytes[kind],
+                       *b = x[1] + segments[j].at[1] * (int64_t)wide_bytes[kind];
             if (terms) add_terms(kind, terms, a, p->step[0], b, p->step[1], p->count);
             else multiply(kind, i, &s, a, p->step[0], b, p->step[1], p->count);
         }

@@ -1,8 +1,8 @@
-/* perturb: a run in which everything that HLO leaves open is decided by chance.
+/* perturb: an evaluation in which random numbers decide everything that HLO leaves open.
  *
- * Needs: a run in EV_PLAIN whose `noise` is set. Leaves: results of functions moved within their budgets, of complex ones within
- * theirs, and random orders for sums. Whatever it gives is what some right kernel may give, so it must lie in the bounds: the
- * evaluator's own proof that they are sound, and the code that it takes is the real one.
+ * Needs: an evaluation in EV_PLAIN whose `noise` is set. Leaves: results of functions moved within their budgets, those
+ * of complex functions within theirs, and random orders for sums. Every result is one that some correct kernel may
+ * give, so it must lie in the bounds: soundness.c checks them with the evaluator's own code.
  *
  *     bf16 tanh(1) = 0.7617: budget 1: 0.7578, 0.7617 or 0.7656
  */
@@ -19,7 +19,7 @@ uint64_t ev_random(Ev *e)
     return z ^ (z >> 31);
 }
 
-/* In [-1, 1], the ends more often than not: there bounds fail first. */
+/* A number in [-1, 1], more often than not an end, where wrong bounds fail first. */
 static double unit(Ev *e)
 {
     uint64_t r = ev_random(e);
@@ -27,7 +27,7 @@ static double unit(Ev *e)
     return (double)(int64_t)(r >> 11) * 0x1p-52 - 1;
 }
 
-/* A value of the type at most `miss` from the exact y; the rounded y where chance finds none. */
+/* A value of the type at most `miss` from the exact y; y rounded where the random choice finds none. */
 static double moved(Ev *e, ScType t, double y, double miss)
 {
     double v = sc_to_f64(t, sc_from_f64(t, y + unit(e) * miss));
@@ -35,7 +35,10 @@ static double moved(Ev *e, ScType t, double y, double miss)
     return fabs(v - y) <= miss ? v : sc_to_f64(t, sc_from_f64(t, y));
 }
 
-static bool nowhere_negative(ScOp op) { return op == OP_EXP || op == OP_EXP2 || op == OP_LOGISTIC || op == OP_COSH || op == OP_ACOSH; }
+static bool nowhere_negative(ScOp op)
+{
+    return op == OP_EXP || op == OP_EXP2 || op == OP_LOGISTIC || op == OP_COSH || op == OP_ACOSH;
+}
 
 void ev_perturb(Ev *e, ScOp op, ScType t, int64_t n, void *const *x, void *r)
 {
@@ -43,7 +46,8 @@ void ev_perturb(Ev *e, ScOp op, ScType t, int64_t n, void *const *x, void *r)
     if ((budget.ulp == 0 && budget.absolute == 0) || sc_op_info[op].arity > 2) return;
     for (int64_t k = 0; k < n; k++) {
         uint64_t wide[2] = {0}, y_bits = 0;
-        for (unsigned p = 0; p < sc_op_info[op].arity; p++) wide[p] = sc_from_f64(SC_F64, sc_to_f64(t, ev_get(t, x[p], k)));
+        for (unsigned p = 0; p < sc_op_info[op].arity; p++)
+            wide[p] = sc_from_f64(SC_F64, sc_to_f64(t, ev_get(t, x[p], k)));
         sc_eval(op, SC_F64, SC_F64, wide, &y_bits);
         double y = sc_to_f64(SC_F64, y_bits), exact = sc_to_f64(t, ev_get(t, r, k));
         if (!isfinite(y) || !isfinite(exact) || (y == 0 && budget.absolute == 0)) continue;
@@ -53,7 +57,7 @@ void ev_perturb(Ev *e, ScOp op, ScType t, int64_t n, void *const *x, void *r)
     }
 }
 
-/* A product's parts by their formula, the products rounded or not. */
+/* The parts of a product by the formula; each of the inner products is rounded or not. */
 static void formula(Ev *e, ScType p, const double (*x)[2], double *r)
 {
     for (unsigned part = 0; part < 2; part++) {

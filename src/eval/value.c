@@ -1,6 +1,7 @@
 /* value: what operations do to one value, where sc_eval has no function for it.
  *
- * Needs: the bits of operands. Leaves: the bits of the result. Types under 8 bits are computed in a wider type and cut or rounded.
+ * Needs: the bits of operands. Leaves: the bits of the result. Types under 8 bits are computed in a wider type and cut
+ * or rounded.
  *
  *     ev_value(OP_ADD, SC_U4, SC_U4, {15, 2}, &r)      r = 1
  */
@@ -24,8 +25,9 @@ bool ev_value(ScOp op, ScType t, ScType from, const uint64_t *x, uint64_t *r)
     }
     uint64_t wide[3] = {0};
     ScSignature sig = (ScSignature)sc_op_info[op].signature;
-    bool is_float = sc_is_float(t), by_bits = op == OP_CLZ || op == OP_POPCNT || op == OP_SHRL; /* look at no sign */
-    bool by_sign = op == OP_SHRA; /* whatever the type says, the top bit is one */
+    bool is_float = sc_is_float(t),
+         by_bits = op == OP_CLZ || op == OP_POPCNT || op == OP_SHRL; /* independent of the sign */
+    bool by_sign = op == OP_SHRA; /* the top bit is the sign, even in an unsigned type */
     ScType in = is_float ? SC_F64 : (sc_is_signed(t) && !by_bits) || by_sign ? SC_I8 : SC_U8;
     unsigned above = 8u - sc_type_info[t].bits;
     if (sc_type_info[t].bits > 8) return false;
@@ -48,7 +50,8 @@ int64_t ev_total_key(ScType t, uint64_t bits)
     return bits & sign ? -(int64_t)(bits & ~sign) - 1 : (int64_t)bits;
 }
 
-/* reduce-precision: fraction rounded to even on the bits; an exponent out of the range is infinity or zero. */
+/* reduce-precision on the bits: the fraction is rounded to nearest even; an exponent out of range gives infinity or
+ * zero. */
 static uint64_t reduced(unsigned exponent, unsigned fraction, uint64_t bits, unsigned to_exponent, unsigned to_fraction)
 {
     uint64_t sign = UINT64_C(1) << (exponent + fraction), infinity = ((UINT64_C(1) << exponent) - 1) << fraction;
@@ -71,8 +74,9 @@ uint64_t ev_reduced(ScType t, uint64_t bits, const HloInstruction *i)
     unsigned fraction = (unsigned)-ilogb(ev_ulp(t, 1.0)), exponent = sc_type_info[t].bits - 1u - fraction;
     unsigned to_exponent = (unsigned)i->number, to_fraction = (unsigned)i->number2;
     if (sc_type_info[t].bits >= 16) return reduced(exponent, fraction, bits, to_exponent, to_fraction);
-    /* 8 bits and below, not all of them with an infinity: by way of f64, which has room for every exponent */
-    uint64_t wide = reduced(11, 52, sc_from_f64(SC_F64, sc_to_f64(t, bits)), to_exponent < exponent ? to_exponent : 11, to_fraction);
+    /* Types of 8 bits and below, some without an infinity, go through f64, which holds all of their exponents. */
+    uint64_t wide = reduced(11, 52, sc_from_f64(SC_F64, sc_to_f64(t, bits)), to_exponent < exponent ? to_exponent : 11,
+                            to_fraction);
     return sc_from_f64(t, sc_to_f64(SC_F64, wide));
 }
 

@@ -1,7 +1,7 @@
-/* walk: positions of an array as coordinates, and back.
+/* walk: positions of an array as coordinates, and back; strides.
  *
- * Needs: a shape without empty dimensions. Leaves: coordinates for one position after the other; neighbours, and steps along
- * one dimension (what a transpose asks for), cost no division.
+ * Needs: a shape without empty dimensions. Leaves: coordinates for one position after the other. A step to a neighbour,
+ * or along one dimension (as a transpose makes), costs no division.
  *
  *     EvWalk w = ev_walk(shape);
  *     for (..) { const int64_t *at = ev_walk_to(&w, position); .. }
@@ -32,7 +32,7 @@ EvWalk ev_walk(const HloShape *s)
     return w;
 }
 
-/* A step of a stride, from a known position, that stays in its row. */
+/* Takes a step that is the stride of one dimension and stays inside that dimension; else false. */
 static bool stepped(EvWalk *w, int64_t step)
 {
     const HloShape *s = w->shape;

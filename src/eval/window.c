@@ -1,9 +1,9 @@
-/* window: reductions of windows that slide over an array, and where the elements of a window lie.
+/* window: reductions of windows that slide over an array, and the positions of the elements of a window.
  *
- * Needs: window={size, stride, pad, lhs_dilate, rhs_dilate}. Leaves: for reduce-window the lanes wanted.
+ * Needs: window={size, stride, pad, lhs_dilate, rhs_dilate}. Leaves: for reduce-window the wanted lanes.
  *
- * Padding may be negative, the input dilated (elements stand lhs_dilate apart) and the window too. Positions outside the input, and
- * between dilated elements, take no part: a reduction of an empty window is its init value.
+ * Padding may be negative; the input may be dilated (elements are lhs_dilate apart), and the window too. Positions
+ * outside the input, and between dilated elements, take no part: the reduction of an empty window is its init value.
  *
  *     f32[4] reduce-window(f32[4] x, 0), window={size=3 pad=1_1}, to_apply=add     at {0}: x[0] + x[1]
  */
@@ -18,19 +18,18 @@ int64_t ev_window_at(const EvWindows *w, uint32_t d, int64_t out, int64_t elemen
     return x < w->in[d] ? x : -1;
 }
 
-/* Elements of a step: for these lanes, the input at these positions. */
+/* One step: the lanes that take an element, and its positions in the input. */
 typedef struct {
     uint32_t *lanes;
     int64_t *positions, n;
 } Step;
 
-/* Of each dimension whose window has more than one element or position: the part of a position for (coordinate, element), or -1. */
+/* For each dimension d, part[d][coordinate * size + element] is the summand of the position in the input, or -1. */
 typedef struct {
     uint32_t n;
-    uint32_t dim[HLO_RANK_LIMIT];
     int64_t *part[HLO_RANK_LIMIT];
     int64_t elements; /* of the window */
-    int64_t *order;   /* of its elements; NULL: as they stand */
+    int64_t *order;   /* order of its elements; NULL: row-major */
 } Table;
 
 static Table new_table(Ev *e, const HloInstruction *i, const HloShape *in, const HloShape *out)
@@ -42,7 +41,6 @@ static Table new_table(Ev *e, const HloInstruction *i, const HloShape *in, const
     for (uint32_t d = 0; d < in->rank; d++) {
         int64_t size = i->windows[d].size;
         t.elements *= size;
-        t.dim[t.n] = d;
         int64_t *part = t.part[t.n++] = WBB_NEW_N(e->block, int64_t, out->dims[d] * size);
         for (int64_t o = 0; o < out->dims[d]; o++)
             for (int64_t k = 0; k < size; k++) {
@@ -53,7 +51,8 @@ static Table new_table(Ev *e, const HloInstruction *i, const HloShape *in, const
     return t;
 }
 
-static Step find_step(Ev *part, const HloInstruction *i, const Table *table, const EvSet *set, const HloShape *out, int64_t element)
+static Step find_step(Ev *part, const HloInstruction *i, const Table *table, const EvSet *set, const HloShape *out,
+                      int64_t element)
 {
     Step s = {ev_lanes(part, (size_t)set->n * sizeof *s.lanes), ev_list(part, set->n), 0};
     int64_t at_element[HLO_RANK_LIMIT];
@@ -80,8 +79,8 @@ static Step find_step(Ev *part, const HloInstruction *i, const Table *table, con
     return s;
 }
 
-/* Some steps at once: their elements are asked for together. */
-static int64_t add_steps(Ev *e, Ev *part, EvTask *t, EvAccumulator *f, const Table *table, int64_t from)
+/* Some steps at once: their elements are demanded together. */
+static int64_t add_steps(Ev *e, Ev *part, EvTask *t, EvAccumulator *acc, const Table *table, int64_t from)
 {
     const HloInstruction *i = t->ref.i;
     uint32_t n_arrays = i->n_operands / 2;
@@ -90,17 +89,19 @@ static int64_t add_steps(Ev *e, Ev *part, EvTask *t, EvAccumulator *f, const Tab
     Step *steps = WBB_NEW_N(part->block, Step, most);
     int64_t *list = ev_list(part, most * t->set->n);
     for (int64_t k = 0; k < most; k++) {
-        steps[k] = find_step(part, i, table, t->set, ev_ref_shape(t->ref), table->order ? table->order[from + k] : from + k);
+        steps[k] =
+            find_step(part, i, table, t->set, ev_ref_shape(t->ref), table->order ? table->order[from + k] : from + k);
         for (int64_t j = 0; j < steps[k].n; j++) list[n++] = steps[k].positions[j];
     }
     if (n) {
         char **lanes = WBB_NEW_N(part->block, char *, n_arrays);
         void **x = WBB_NEW_N(part->block, void *, n_arrays);
         const EvSet *set = ev_list_set(part, list, n);
-        for (uint32_t k = 0; k < n_arrays; k++) lanes[k] = ev_acc_lanes(e, part, t, f, k, k, set);
+        for (uint32_t k = 0; k < n_arrays; k++) lanes[k] = ev_acc_lanes(e, part, t, acc, k, k, set);
         for (int64_t k = 0, done = 0; k < most; done += steps[k++].n) {
-            for (uint32_t j = 0; j < n_arrays; j++) x[j] = lanes[j] + (size_t)done * ev_lane_bytes(e->mode, ev_leaf_shape(i->shape, j)->type);
-            if (steps[k].n) ev_acc_add(part, f, steps[k].n == t->set->n ? NULL : steps[k].lanes, steps[k].n, x);
+            for (uint32_t j = 0; j < n_arrays; j++)
+                x[j] = lanes[j] + (size_t)done * ev_lane_bytes(e->mode, ev_leaf_shape(i->shape, j)->type);
+            if (steps[k].n) ev_acc_add(part, acc, steps[k].n == t->set->n ? NULL : steps[k].lanes, steps[k].n, x);
         }
     }
     ev_end(part);
@@ -110,9 +111,9 @@ static int64_t add_steps(Ev *e, Ev *part, EvTask *t, EvAccumulator *f, const Tab
 void *ev_reduce_window(Ev *e, EvTask *t)
 {
     const HloInstruction *i = t->ref.i;
-    EvAccumulator *f = ev_acc_of_operands(e, t);
-    if (!f) return NULL;
-    const bool shuffle = ev_acc_begin(e, f);
+    EvAccumulator *acc = ev_acc_of_operands(e, t);
+    if (!acc) return NULL;
+    const bool shuffle = ev_acc_begin(e, acc);
     const HloShape *in = i->operands[0]->shape;
     Table table = new_table(e, i, in, ev_ref_shape(t->ref));
     if (shuffle) {
@@ -122,7 +123,7 @@ void *ev_reduce_window(Ev *e, EvTask *t)
     }
     bool empty = hlo_elements(in) == 0;
     Ev *part = ev_part(e);
-    for (int64_t at = 0; at < table.elements && !empty;) at += add_steps(e, part, t, f, &table, at);
+    for (int64_t at = 0; at < table.elements && !empty;) at += add_steps(e, part, t, acc, &table, at);
     ev_part_end(e);
-    return ev_leaf_result(e, t, ev_acc_end(e, f), i->n_operands / 2);
+    return ev_leaf_result(e, t, ev_acc_end(e, acc), i->n_operands / 2);
 }
