@@ -83,7 +83,7 @@ static void widen(Ev *e, EvAccumulator *a)
 {
     int64_t n = a->n * a->parts;
     double *acc = ev_lanes(e, (size_t)n * sizeof *acc);
-    for (int64_t k = 0; k < n; k++) acc[k] = sc_to_f64(a->type, ev_get(a->type, a->lanes[0], k));
+    ev_doubles(a->type, acc, a->lanes[0], n);
     a->lanes[0] = acc;
     a->widened = true;
 }
@@ -160,10 +160,7 @@ static void add_wide(Ev *part, EvAccumulator *a, const uint32_t *lanes, int64_t 
     const double *one = x;
     if (a->type != SC_F64) {
         double *wide = ev_lanes(part, (size_t)(n * a->parts) * sizeof *wide);
-        ScLoop loop = sc_loop(OP_CVT, SC_F64, a->type);
-        if (loop) loop((size_t)(n * a->parts), wide, x, NULL, NULL);
-        else
-            for (int64_t k = 0; k < n * a->parts; k++) wide[k] = sc_to_f64(a->type, ev_get(a->type, x, k));
+        ev_doubles(a->type, wide, x, n * a->parts);
         one = wide;
     }
     if (!lanes) {

@@ -23,28 +23,24 @@ typedef struct {
     int64_t elements;   /* of the window */
 } Conv;
 
-static uint32_t find(const void *arg, const int64_t *at, EvSegment *list)
+static bool find(const void *arg, const int64_t *at, int64_t segment, int64_t *position)
 {
     const Conv *c = arg;
     int64_t o = at[c->d.out_feature];
     int64_t lhs = (at[c->d.out_batch] + o / c->per_batch * c->batch) * c->stride[0][c->d.lhs_batch];
     lhs += o / c->per_group * c->features * c->stride[0][c->d.lhs_feature];
     int64_t rhs = o * c->stride[1][c->d.rhs_output];
-    uint32_t n = 0;
-    for (int64_t element = 0; element < c->elements; element++) {
-        int64_t rest = element, x[2] = {lhs, rhs};
-        bool inside = true;
-        for (uint32_t d = c->d.n_spatial; d-- > 0 && inside;) {
-            const HloWindow *w = &c->w.windows[d];
-            int64_t k = rest % w->size, p = ev_window_at(&c->w, d, at[c->d.out_spatial[d]], k);
-            rest /= w->size;
-            inside = p >= 0;
-            x[0] += p * c->stride[0][c->d.lhs_spatial[d]];
-            x[1] += (w->reversal ? w->size - 1 - k : k) * c->stride[1][c->d.rhs_spatial[d]];
-        }
-        if (inside) list[n++] = (EvSegment){{x[0], x[1]}};
+    bool inside = true;
+    for (uint32_t d = c->d.n_spatial; d-- > 0; segment /= c->w.windows[d].size) {
+        const HloWindow *w = &c->w.windows[d];
+        int64_t k = segment % w->size, p = ev_window_at(&c->w, d, at[c->d.out_spatial[d]], k);
+        inside = inside && p >= 0;
+        lhs += p * c->stride[0][c->d.lhs_spatial[d]];
+        rhs += (w->reversal ? w->size - 1 - k : k) * c->stride[1][c->d.rhs_spatial[d]];
     }
-    return n;
+    position[0] = lhs;
+    position[1] = rhs;
+    return inside;
 }
 
 void *ev_convolution(Ev *e, EvTask *t)
@@ -65,7 +61,10 @@ void *ev_convolution(Ev *e, EvTask *t)
     c.per_group = WBB_MAX(outputs / WBB_MAX(c.d.feature_groups, 1), 1);
     c.per_batch = WBB_MAX(outputs / WBB_MAX(c.d.batch_groups, 1), 1);
     c.batch = i->shape->dims[c.d.out_batch];
+    const uint32_t right = UINT32_C(1) << c.d.out_feature;
     EvProducts products = {.count = c.features, .step = {c.stride[0][c.d.lhs_feature], c.stride[1][c.d.rhs_input]},
-                           .segments = WBB_MAX(c.elements, 1), .find = find, .arg = &c};
+                           .segments = c.elements, .find = find, .arg = &c, .padded = true,
+                           .left = ~right, .right = right, .group = WBB_MIN(c.per_group, c.per_batch)};
+    if (c.elements == 0) products.segments = 1, products.count = 0;
     return ev_products(e, t, &products);
 }

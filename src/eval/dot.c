@@ -16,24 +16,15 @@ typedef struct {
     int64_t size[HLO_RANK_LIMIT], step[2][HLO_RANK_LIMIT];
 } Dot;
 
-static uint32_t find(const void *arg, const int64_t *at, EvSegment *list)
+static bool find(const void *arg, const int64_t *at, int64_t segment, int64_t *position)
 {
     const Dot *d = arg;
-    int64_t base[2] = {0, 0}, counter[HLO_RANK_LIMIT] = {0};
-    uint32_t n = 0;
+    position[0] = position[1] = 0;
     for (uint32_t k = 0; k < d->rank; k++)
-        for (int p = 0; p < 2; p++) base[p] += at[k] * d->factor[p][k];
-    for (;;) {
-        list[n++] = (EvSegment){{base[0], base[1]}};
-        uint32_t k = d->n_outer;
-        while (k-- > 0) {
-            for (int p = 0; p < 2; p++) base[p] += d->step[p][k];
-            if (++counter[k] < d->size[k]) break;
-            for (int p = 0; p < 2; p++) base[p] -= counter[k] * d->step[p][k];
-            counter[k] = 0;
-        }
-        if (k == UINT32_MAX) return n;
-    }
+        for (int p = 0; p < 2; p++) position[p] += at[k] * d->factor[p][k];
+    for (uint32_t k = d->n_outer; k-- > 0; segment /= d->size[k])
+        for (int p = 0; p < 2; p++) position[p] += segment % d->size[k] * d->step[p][k];
+    return true;
 }
 
 void *ev_dot(Ev *e, EvTask *t)
@@ -44,7 +35,7 @@ void *ev_dot(Ev *e, EvTask *t)
     HloDotDims n = hlo_dot_dims(e->block, i);
     HloInts batch[2] = {n.lhs_batch, n.rhs_batch}, contracting[2] = {n.lhs_contracting, n.rhs_contracting};
     Dot d = {.rank = i->shape->rank};
-    EvProducts products = {.count = 1, .segments = 1, .find = find, .arg = &d};
+    EvProducts products = {.count = 1, .segments = 1, .find = find, .arg = &d, .group = INT64_MAX};
     uint32_t next = batch[0].n;
     for (int p = 0; p < 2; p++) {
         const HloShape *s = i->operands[p]->shape;
@@ -52,7 +43,10 @@ void *ev_dot(Ev *e, EvTask *t)
         ev_strides(s, stride);
         for (uint32_t k = 0; k < batch[p].n; k++) d.factor[p][k] = stride[batch[p].items[k]];
         for (uint32_t k = 0; k < s->rank; k++)
-            if (!ev_holds(batch[p], k) && !ev_holds(contracting[p], k)) d.factor[p][next++] = stride[k];
+            if (!ev_holds(batch[p], k) && !ev_holds(contracting[p], k)) {
+                *(p ? &products.right : &products.left) |= UINT32_C(1) << next;
+                d.factor[p][next++] = stride[k];
+            }
         for (uint32_t k = 0; k < contracting[p].n; k++) {
             int64_t dim = contracting[p].items[k];
             bool last = k + 1 == contracting[p].n;

@@ -40,16 +40,25 @@ static int64_t block_size(const Ev *e)
     return n;
 }
 
-/* Operations that read all of their operands whatever is wanted: computed in one block. */
-static bool at_once(const HloInstruction *i)
+/* Operations that are computed in one block: those that read all of their operands whatever is wanted, and those that
+ * are faster for all elements at once (matrix.c). */
+static bool at_once(const Ev *e, const HloInstruction *i)
 {
-    return i->opcode == HLO_SCATTER || i->opcode == HLO_SORT || i->opcode == HLO_SELECT_AND_SCATTER ||
-           i->opcode == HLO_WHILE || i->opcode == HLO_SCAN;
+    switch (i->opcode) {
+    case HLO_SCATTER:
+    case HLO_SORT:
+    case HLO_SELECT_AND_SCATTER:
+    case HLO_WHILE:
+    case HLO_SCAN: return true;
+    case HLO_DOT:
+    case HLO_CONVOLUTION: return e->mode != EV_BOUNDS && !e->noise;
+    default: return false;
+    }
 }
 
 void ev_copy_all(Ev *e, EvRef r, void *to)
 {
-    int64_t n = hlo_elements(ev_ref_shape(r)), size = at_once(r.i) ? n : block_size(e);
+    int64_t n = hlo_elements(ev_ref_shape(r)), size = at_once(e, r.i) ? n : block_size(e);
     size_t bytes = ev_lane_bytes(e->mode, ev_ref_shape(r)->type);
     for (int64_t at = 0; at < n; at += size) {
         ev_begin(e);

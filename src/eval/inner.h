@@ -151,6 +151,7 @@ uint64_t ev_get(ScType t, const void *data, int64_t k);
 void ev_set(ScType t, void *data, int64_t k, uint64_t bits);
 void ev_gather(void *to, const void *from, size_t bytes, const EvSet *set);
 void *ev_import(Ev *e, ScType t, const void *raw, const EvSet *set); /* values of type t at positions -> lanes */
+void ev_doubles(ScType t, double *to, const void *values, int64_t n); /* n real values of type t */
 void *ev_bits(Ev *e, ScType to, ScType from, int64_t n, void *lanes); /* bitcast to another type of the same width */
 bool ev_int_of(const Ev *e, ScType t, const void *lanes, int64_t k,
                int64_t *value);                        /* false: an interval, not one value */
@@ -260,18 +261,23 @@ typedef struct {
  * dilated elements. */
 int64_t ev_window_at(const EvWindows *w, uint32_t d, int64_t out, int64_t element);
 
-/* mac.c: sums of products, for dot and convolution */
+/* mac.c: sums of products, for dot and convolution. The products of a result are those of its segments, in order. */
 typedef struct {
-    int64_t at[2]; /* position of the first product's factor in each operand */
-} EvSegment;
-typedef struct {
-    int64_t count, step[2];   /* products of a segment; distance from one factor to the next in each operand */
-    int64_t segments;         /* at most that many a result */
-    uint32_t (*find)(const void *arg, const int64_t *at,
-                     EvSegment *list); /* the segments of the result at coordinates `at` */
+    int64_t count, step[2]; /* products of a segment; distance from one factor to the next in each operand */
+    int64_t segments;
+    /* The positions of the first factors of a segment of the result at coordinates `at`. False: the result lacks the
+     * segment; position[1] is set all the same. */
+    bool (*find)(const void *arg, const int64_t *at, int64_t segment, int64_t *position);
     const void *arg;
+    bool padded; /* some results may lack some segments */
+    /* Sets of dimensions of the result (bit d: dimension d). The positions in the right operand do not depend on the
+     * dimensions in `left`, nor those in the left operand on those in `right`, within `group` neighbouring results. */
+    uint32_t left, right;
+    int64_t group;
 } EvProducts;
 void *ev_products(Ev *e, EvTask *t, const EvProducts *p);
+/* matrix.c: all results at once. False: not computed, since the operation does not fit. */
+bool ev_matrix(Ev *e, EvTask *t, const EvProducts *p, bool float_products, void *lanes);
 
 /* eval.c */
 void *ev_all(Ev *e, EvRef r);               /* all lanes of an array; computed once and kept */

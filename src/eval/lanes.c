@@ -99,7 +99,7 @@ static void import_bounds(ScType t, EvBound *r, const void *raw, int64_t n)
     for (int64_t k = 0; k < (p == t ? n : 2 * n); k++) r[k] = ev_bound_exact(p, ev_get(p, raw, k));
 }
 
-static void import_doubles(ScType t, double *r, const void *raw, int64_t n)
+void ev_doubles(ScType t, double *r, const void *raw, int64_t n)
 {
     ScLoop widen = sc_loop(OP_CVT, SC_F64, t);
     if (widen) {
@@ -127,8 +127,8 @@ void *ev_import(Ev *e, ScType t, const void *raw, const EvSet *set)
     if (e->mode == EV_BOUNDS) import_bounds(t, lanes, values, set->n);
     else if (small)
         for (int64_t k = 0; k < set->n; k++) ev_set(t, lanes, k, ev_get(t, values, k));
-    else if (cls == 'C') import_doubles(SC_F32, lanes, values, 2 * set->n);
-    else import_doubles(t, lanes, values, set->n);
+    else if (cls == 'C') ev_doubles(SC_F32, lanes, values, 2 * set->n);
+    else ev_doubles(t, lanes, values, set->n);
     return lanes;
 }
 

@@ -275,15 +275,17 @@ static int64_t some(Ev *e, Ev *part, EvTask *t, Kind kind, const EvProducts *p, 
                        ? 1
                        : CHUNK / (p->segments * WBB_MAX(p->count, 1));
     int64_t count = WBB_MIN(each, t->set->n - from), n = 0, done = 0;
-    EvSegment *segments = ev_lanes(part, (size_t)p->segments * sizeof *segments);
     int64_t *products = ev_list(part, count), *list[2];
     for (int k = 0; k < 2; k++) list[k] = ev_list(part, count * p->segments * p->count);
     for (int64_t k = 0; k < count; k++) {
-        uint32_t found = p->find(p->arg, ev_walk_to(walk, ev_position(t->set, from + k)), segments);
-        products[k] = found * p->count;
-        for (uint32_t j = 0; j < found; j++)
+        const int64_t *at = ev_walk_to(walk, ev_position(t->set, from + k)), before = n;
+        int64_t position[2];
+        for (int64_t j = 0; j < p->segments; j++) {
+            if (!p->find(p->arg, at, j, position)) continue;
             for (int64_t m = 0; m < p->count; m++, n++)
-                for (int o = 0; o < 2; o++) list[o][n] = segments[j].at[o] + m * p->step[o];
+                for (int o = 0; o < 2; o++) list[o][n] = position[o] + m * p->step[o];
+        }
+        products[k] = n - before;
     }
     char *x[2] = {NULL, NULL};
     for (uint32_t k = 0; k < 2 && n; k++) x[k] = picked(e, part, t, kind, k, list[k], n);
@@ -314,14 +316,18 @@ void *ev_products(Ev *e, EvTask *t, const EvProducts *p)
         ev_part_end(e);
         return lanes;
     }
+    const bool all_results = !t->set->list && n == hlo_elements(i->shape);
+    if (all_results && !terms && (kind == FLOATS || kind == INTEGERS) && ev_matrix(e, t, p, kind == FLOATS, lanes))
+        return lanes;
     const char *x[2] = {whole(e, t, kind, 0), whole(e, t, kind, 1)};
-    EvSegment *segments = ev_lanes(e, wbb_mul_size(e->arena, (size_t)p->segments, sizeof *segments));
     for (int64_t k = 0; k < n; k++) {
         Sum s = {.terms = {EV_NO_TERMS, EV_NO_TERMS}};
-        uint32_t found = p->find(p->arg, ev_walk_to(&walk, ev_position(t->set, k)), segments);
-        for (uint32_t j = 0; j < found; j++) {
-            const char *a = x[0] + segments[j].at[0] * (int64_t)wide_bytes[kind],
-                       *b = x[1] + segments[j].at[1] * (int64_t)wide_bytes[kind];
+        const int64_t *at = ev_walk_to(&walk, ev_position(t->set, k));
+        int64_t position[2];
+        for (int64_t j = 0; j < p->segments; j++) {
+            if (!p->find(p->arg, at, j, position)) continue;
+            const char *a = x[0] + position[0] * (int64_t)wide_bytes[kind],
+                       *b = x[1] + position[1] * (int64_t)wide_bytes[kind];
             if (terms) add_terms(kind, terms, a, p->step[0], b, p->step[1], p->count);
             else multiply(kind, i, &s, a, p->step[0], b, p->step[1], p->count);
         }
