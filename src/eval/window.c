@@ -113,7 +113,7 @@ void *ev_reduce_window(Ev *e, EvTask *t)
     const HloInstruction *i = t->ref.i;
     EvAccumulator *acc = ev_acc_of_operands(e, t);
     if (!acc) return NULL;
-    const bool shuffle = ev_acc_begin(e, acc);
+    const bool shuffle = ev_acc_begin(e, acc, ev_serial(e, i) != NULL);
     const HloShape *in = i->operands[0]->shape;
     Table table = new_table(e, i, in, ev_ref_shape(t->ref));
     if (shuffle) {
