@@ -62,7 +62,7 @@ class Run(unittest.TestCase):
         self.assertEqual([(r["file"], r["kernel"], r["target"]) for r in got], sorted((r["file"], r["kernel"], r["target"]) for r in got))
         self.assertIn("z/y/f.hlo", {r["file"] for r in got})
         self.assertIn("33 files", said.stderr)
-        self.assertNotIn("\r", said.stderr)     # nobody watches
+        self.assertNotIn("\r", said.stderr)     # stderr is no terminal
         again = self.top / "again.jsonl"
         run(self.folder, again, "--no-cache", "--batch", "7", "--no-ms")
         self.assertEqual(again.read_bytes(), self.out.read_bytes())
