@@ -68,7 +68,6 @@ CIRCLES: List[Tuple[str, str, str]] = [
      "perturb random recall reduce scan scatter select_scatter sort window",
      "recursive: an operation demands elements of its operands, which their operations compute"),
     ("hlo", "parse parse_attributes", "recursive: an attribute may be a computation, whose instructions have attributes"),
-    ("ir", "expression parse statement term", "recursive, as the grammar is: functions hold statements, statements expressions, expressions functions' names"),
     ("main", "complete dispatch help man parse", "not recursive: main_program_options is in dispatch.c, and main_synopsis in help.c"),
     ("main", "rules rules_ablate rules_cover rules_diff rules_list rules_new rules_test rules_trace rules_why",
      "not recursive: rules.c has the commands and the functions that they share"),

@@ -96,6 +96,7 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("compile_growth", "tests/compile_growth.py {wb}", "", ""),
     ("element_types", "tests/element_types.py {wb}", "", "--all"),
     ("random_fusions", "tests/fuzz/random_fusions.py {wb}", "60", "10000"),
+    ("command_line", "tests/command_line.py {wb} {run}", "", ""),
     ("shaderdb", "tests/shaderdb/all.py", "", "--all"),
     ("corpus_loops", "tests/corpus_loops.py {wb} --shared {shared}", "", "--all"),
     ("corpus_outcomes", "tests/corpus_outcomes.py {wb} --shared {shared}", "--every 80", "--targets sm_75,sm_80,sm_86,sm_89,sm_90,sm_100,sm_120"),

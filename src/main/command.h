@@ -147,7 +147,7 @@ void main_man(WbbBuf *b, const Path *at);
 
 /* complete.c ------------------------------------------------------------------------------------------------------------------- */
 void main_completions(WbbBuf *b, const Program *p, const char *shell); /* "bash", "zsh" or "fish" */
-/* Every option of every command, one a line: command, name, letter or -, kind, argument or -, text; with tabs between. */
+/* Every option of every command, one a line: command, name, letter, kind, argument, choices, text, with tabs between; - for what it has not. */
 void main_list_options(WbbBuf *b, const Program *p);
 
 /* dispatch.c ------------------------------------------------------------------------------------------------------------------- */

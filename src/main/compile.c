@@ -1,4 +1,11 @@
-/* compile.c: `compile FILE.hlo`, and `run FILE.hlo`, which compiles first. */
+/* compile.c: `compile FILE.hlo..`, and `run FILE.hlo`, which compiles first.
+ *
+ * Needs files of HLO text, one fusion each. Leaves on stdout PTX or what the options ask for, with -o a bundle, and an exit status:
+ * one bad file does not stop the others, a failed one counts before a declined one.
+ *
+ *     warpburg compile gelu.hlo --json
+ *     {"file": "gelu.hlo", "kernel": "gelu", "target": "sm_90", "status": "ok", "block": 128, "grid": 12288, ..
+ */
 #include "llvm/llvm.h"
 #include "main/run.h"
 #include "pipe/pipe.h"
@@ -33,65 +40,90 @@ static void put_time(WbbBuf *b, const PipeResult *r)
     wbb_putf(b, " all %.3f\n", all);
 }
 
-static void put_json(WbbCx *cx, WbbArena *a, WbbBuf *b, const char *file, const PipeResult *r, bool covers)
+static void put_widths(WbbBuf *b, const char *key, const uint32_t *counts)
 {
-    wbb_put(b, "{\"file\": ");
-    wbb_put_json(b, file);
-    wbb_putf(b, ", \"kernel\": \"%s\", \"target\": \"%s\", \"status\": \"ok\", \"block\": %u, \"grid\": %u", r->kernel->name, r->target->name, r->plan.block, r->plan.grid);
-    if (r->cubin.bytes && r->plan.grid) {
-        const TgSass s = tg_sass(cx, &r->cubin, r->kernel->name);
-        wbb_putf(b, ", \"sass\": %u, \"regs\": %u, \"stack_bytes\": %u, \"branch\": %u, \"mufu\": %u, \"ldl\": %u, \"stl\": %u", s.sass, s.regs,
-                 s.stack_bytes, s.branch, s.mufu, s.ldl, s.stl);
-        for (int store = 0; store < 2; store++) {
-            wbb_putf(b, ", \"%s\": {", store ? "stg" : "ldg");
-            const char *comma = "";
-            for (int w = 0; w < 6; w++) {
-                const uint32_t n = store ? s.stg[w] : s.ldg[w];
-                if (n) wbb_putf(b, "%s\"%d\": %u", comma, 1 << w, n), comma = ", ";
-            }
-            wbb_put(b, "}");
-        }
-    }
-    const VecAccess *x = r->accesses.items;
-    const uint32_t n = r->accesses.n;
-    wbb_put(b, ", \"accesses\": [");
-    for (uint32_t i = 0; i < n; i++) {
-        const IrBuffer *buffer = &r->kernel->buffers[x[i].buffer];
-        wbb_putf(b, "%s{\"kind\": \"%s\", \"buffer\": \"%s\", \"bytes\": %u, \"count\": %u, \"why\": ", i ? ", " : "", x[i].store ? "store" : "load", buffer->name,
-                 x[i].lanes * sc_bytes(buffer->type), x[i].count);
-        wbb_put_json(b, x[i].why);
-        wbb_put(b, "}");
-    }
-    wbb_put(b, "], \"libdevice\": [");
-    for (uint32_t i = 0; i < r->n_libdevice; i++) wbb_putf(b, "%s\"%s\"", i ? ", " : "", r->libdevice[i]);
-    wbb_put(b, "], \"trace\": [");
-    WbbBuf trace = wbb_buf(a);
-    pipe_trace(&trace, a, r->rw, 5);
-    const char *line = trace.text;
-    for (int i = 0; *line; i++) {
-        const char *end = strchr(line, '\n');
-        if (i) wbb_put(b, ", ");
-        wbb_put_json(b, wbb_format(a, "%.*s", (int)(end - line), line));
-        line = end + 1;
-    }
-    wbb_put(b, "], \"ms\": {");
-    for (int i = 0; i < PIPE_STEPS; i++) wbb_putf(b, "%s\"%s\": %.3f", i ? ", " : "", pipe_step_name[i], r->ms[i]);
-    wbb_put(b, "}");
-    if (covers) {
-        wbb_put(b, ", \"stores\": ");
-        wbb_put_json(b, r->thread_map_fault ? r->thread_map_fault : "");
-    }
-    wbb_put(b, "}\n");
+    wbb_json_open(b, key, '{');
+    for (int w = 0; w < 6; w++)
+        if (counts[w]) wbb_json_uint(b, wbb_format(b->arena, "%d", 1 << w), counts[w]);
+    wbb_json_close(b, '}');
 }
 
-/* --bijection, for people. */
-static void put_cover(WbbBuf *b, const char *file, const PipeResult *r)
+static void put_sass(WbbBuf *b, const TgSass *s)
+{
+    const struct {
+        const char *name;
+        uint32_t count;
+    } rows[] = {{"sass", s->sass}, {"regs", s->regs}, {"stack_bytes", s->stack_bytes}, {"branch", s->branch},
+                {"mufu", s->mufu}, {"ldl", s->ldl},   {"stl", s->stl}};
+    for (size_t i = 0; i < WBB_LEN(rows); i++) wbb_json_uint(b, rows[i].name, rows[i].count);
+    put_widths(b, "ldg", s->ldg);
+    put_widths(b, "stg", s->stg);
+}
+
+static void put_accesses(WbbBuf *b, const PipeResult *r)
+{
+    wbb_json_open(b, "accesses", '[');
+    for (uint32_t i = 0; i < r->accesses.n; i++) {
+        const VecAccess *x = &r->accesses.items[i];
+        const IrBuffer *buffer = &r->kernel->buffers[x->buffer];
+        wbb_json_open(b, NULL, '{');
+        wbb_json_text(b, "kind", x->store ? "store" : "load");
+        wbb_json_text(b, "buffer", buffer->name);
+        wbb_json_uint(b, "bytes", x->lanes * sc_bytes(buffer->type));
+        wbb_json_uint(b, "count", x->count);
+        wbb_json_text(b, "why", x->why);
+        wbb_json_close(b, '}');
+    }
+    wbb_json_close(b, ']');
+}
+
+/* The first firings of the trace. */
+static void put_trace(WbbBuf *b, WbbArena *a, const PipeResult *r)
+{
+    WbbBuf trace = wbb_buf(a);
+    pipe_trace(&trace, a, r->rw, 5);
+    wbb_json_open(b, "trace", '[');
+    for (const char *line = trace.text; *line;) {
+        const char *end = strchr(line, '\n');
+        wbb_json_text(b, NULL, wbb_format(a, "%.*s", (int)(end - line), line));
+        line = end + 1;
+    }
+    wbb_json_close(b, ']');
+}
+
+static void put_json(WbbCx *cx, WbbArena *a, WbbBuf *b, const char *file, const PipeResult *r, bool with_stores)
+{
+    wbb_json_open(b, NULL, '{');
+    wbb_json_text(b, "file", file);
+    wbb_json_text(b, "kernel", r->kernel->name);
+    wbb_json_text(b, "target", r->target->name);
+    wbb_json_text(b, "status", "ok");
+    wbb_json_uint(b, "block", r->plan.block);
+    wbb_json_uint(b, "grid", r->plan.grid);
+    if (r->cubin.bytes && r->plan.grid) {
+        const TgSass s = tg_sass(cx, &r->cubin, r->kernel->name);
+        put_sass(b, &s);
+    }
+    put_accesses(b, r);
+    wbb_json_open(b, "libdevice", '[');
+    for (uint32_t i = 0; i < r->n_libdevice; i++) wbb_json_text(b, NULL, r->libdevice[i]);
+    wbb_json_close(b, ']');
+    put_trace(b, a, r);
+    wbb_json_open(b, "ms", '{');
+    for (int i = 0; i < PIPE_STEPS; i++) wbb_json_putf(b, pipe_step_name[i], "%.3f", r->ms[i]);
+    wbb_json_close(b, '}');
+    if (with_stores) wbb_json_text(b, "stores", r->thread_map_fault ? r->thread_map_fault : "");
+    wbb_json_close(b, '}');
+    wbb_put(b, "\n");
+}
+
+/* --bijection without --json */
+static void put_stores(WbbBuf *b, const char *file, const PipeResult *r)
 {
     if (r->thread_map_fault) wbb_putf(b, "%s: fault: %s\n", file, r->thread_map_fault);
     else wbb_putf(b, "%s: %lld elements, each stored once\n", file, (long long)r->stored_elements);
 }
 
-/* One file; `judge`: run what came out and say what fired wrongly. */
 static WbbStatus one_file(WbbCx *cx, WbbArena *a, const CompileOptions *o, const char *file, LlCache *cache)
 {
     size_t n;
@@ -100,7 +132,9 @@ static WbbStatus one_file(WbbCx *cx, WbbArena *a, const CompileOptions *o, const
     p.cache = cache;
     p.check_thread_map = o->bijection;
     p.assemble = o->output != NULL || o->json;
-    const bool prints = o->emit || (!o->output && !o->json && !o->explain && !o->trace && !o->time && !o->print_after && !o->bijection);
+    const bool asks_else =
+        o->output || o->json || o->explain || o->trace || o->time || o->print_after || o->bijection;
+    const bool prints = o->emit || !asks_else;
     p.comments = prints && !p.lines;
     PipeResult r;
     pipe_compile(cx, a, &p, file, text, n, &r);
@@ -113,7 +147,7 @@ static WbbStatus one_file(WbbCx *cx, WbbArena *a, const CompileOptions *o, const
     else if (prints) wbb_put(&b, r.emitted);
     if (r.bundle) {
         if (o->explain) pipe_explain(&b, &r);
-        if (o->bijection && !o->json) put_cover(&b, file, &r);
+        if (o->bijection && !o->json) put_stores(&b, file, &r);
         if (o->trace) pipe_trace(&b, a, r.rw, UINT32_MAX);
         if (o->json) put_json(cx, a, &b, file, &r, o->bijection);
     }
@@ -122,7 +156,7 @@ static WbbStatus one_file(WbbCx *cx, WbbArena *a, const CompileOptions *o, const
     return r.thread_map_fault ? WBB_CHECK : WBB_OK;
 }
 
-/* Several files in one process: one bad file does not stop the others; the worst status is the answer. */
+/* A file under a guard of its own. */
 typedef struct {
     const CompileOptions *o;
     const char *file;
@@ -138,18 +172,19 @@ static void guarded_file(WbbCx *cx, void *arg)
     wbb_arena_free(a);
 }
 
-/* One JSON line; the message is what was said of this file. */
+/* The JSON line of a file that failed or was declined. `before`: length of cx->messages before the file. */
 static void print_refusal(WbbCx *cx, const CompileOptions *o, const char *file, WbbStatus s, size_t before)
 {
     WbbArena *a = wbb_arena_new(cx);
     WbbBuf b = wbb_buf(a);
-    wbb_put(&b, "{\"file\": ");
-    wbb_put_json(&b, file);
-    wbb_putf(&b, ", \"target\": \"%s\", \"status\": \"%s\", \"reason\": \"%s\", \"message\": ", o->target,
-             s == WBB_DECLINED ? "declined" : "failed", s == WBB_DECLINED ? wbb_why_name(cx->why) : "");
-    wbb_put_json(&b, cx->messages + before);
-    wbb_put(&b, "}\n");
-    fputs(b.text, stdout);
+    wbb_json_open(&b, NULL, '{');
+    wbb_json_text(&b, "file", file);
+    wbb_json_text(&b, "target", o->target);
+    wbb_json_text(&b, "status", s == WBB_DECLINED ? "declined" : "failed");
+    wbb_json_text(&b, "reason", s == WBB_DECLINED ? wbb_why_name(cx->why) : "");
+    wbb_json_text(&b, "message", cx->messages + before);
+    wbb_json_close(&b, '}');
+    puts(b.text);
     wbb_arena_free(a);
 }
 
@@ -184,7 +219,7 @@ static WbbStatus run(const Call *call)
     const char *text = wbb_read_file(cx, a, o->file, &n);
     const CompileOptions c = {.target = o->target, .approx = o->approx, .align = o->align, .lines = o->lines, .disable = o->disable};
     PipeOptions p = pipe_options(&c);
-    p.comments = o->check && !p.lines; /* a fault shows its line, with the rule and the HLO instruction that made it */
+    p.comments = o->check && !p.lines; /* a fault prints its line of PTX, and with it the rule and the HLO instruction */
     PipeResult r;
     pipe_compile(cx, a, &p, o->file, text, n, &r);
     const PipeRun options = main_run_options(o);
@@ -245,10 +280,17 @@ static const Example compile_examples[] = {
     {"compile gelu.hlo -o out --explain", "a bundle, and the reasons for its shape"},
     {0}};
 const Command main_compile = {
-    .name = "compile", .summary = "compile fusions to PTX and machine code",
-    .details = "Prints PTX, unless an option asks for something else.", .positionals = compile_positionals, .options = compile_table,
-    .examples = compile_examples, .declined = "a fusion is declined; the message has the reason",
-    .check = "with --bijection: an element is not stored exactly once", .size = sizeof(CompileOptions), .run = compile};
+    .name = "compile",
+    .summary = "compile fusions to PTX and machine code",
+    .details = "Prints PTX, unless an option asks for something else.",
+    .positionals = compile_positionals,
+    .options = compile_table,
+    .examples = compile_examples,
+    .declined = "a fusion is declined; the message has the reason",
+    .check = "with --bijection: an element is not stored exactly once",
+    .size = sizeof(CompileOptions),
+    .run = compile,
+};
 
 static const Positional run_positionals[] = {
     {ONE("FILE.hlo|BUNDLE", RunOptions, file, "HLO text of a fusion, or a folder that `compile -o` wrote"), .value = VALUE_FILE},
@@ -260,9 +302,16 @@ static const Example run_examples[] = {
     {"run gelu.hlo --ptx theirs.ptx --grid 512 --block 128 --check", "the same for PTX of another compiler"},
     {0}};
 const Command main_run = {
-    .name = "run", .summary = "run a fusion in the simulator or on a GPU, and judge what it computes",
-    .details = "Compiles HLO text first; a bundle is run as it is. Where an element is wrong, both sides of every rule that fired are "
-               "evaluated, and the message names the rule at fault.",
-    .positionals = run_positionals, .options = run_compiling, .more_options = main_run_table, .examples = run_examples,
+    .name = "run",
+    .summary = "run a fusion in the simulator or on a GPU, and judge what it computes",
+    .details = "Compiles HLO text first; a bundle is run as it is. Where an element is wrong, both sides of every "
+               "rule that fired are evaluated, and the message names the rule at fault.",
+    .positionals = run_positionals,
+    .options = run_compiling,
+    .more_options = main_run_table,
+    .examples = run_examples,
     .declined = "the fusion is declined; the message has the reason",
-    .check = "a fault, an element outside the bounds, or a GPU that differs from the simulator", .size = sizeof(RunOptions), .run = run};
+    .check = "a fault, an element outside the bounds, or a GPU that differs from the simulator",
+    .size = sizeof(RunOptions),
+    .run = run,
+};

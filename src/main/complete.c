@@ -324,8 +324,9 @@ void main_completions(WbbBuf *b, const Program *p, const char *shell)
 static void list_option(WbbBuf *b, const char *command, const Option *o)
 {
     static const char *const kind[] = {"flag", "number", "word", "list"};
-    wbb_putf(b, "%s\t%s\t%c\t%s\t%s\t%s\n", command, o->name, o->letter ? o->letter : '-', kind[o->kind], o->argument ? o->argument : "-",
-             main_option_text(b->arena, o));
+    const char *choices = main_choices(b->arena, &o->choices, " ", " ");
+    wbb_putf(b, "%s\t%s\t%c\t%s\t%s\t%s\t%s\n", command, o->name, o->letter ? o->letter : '-', kind[o->kind],
+             o->argument ? o->argument : "-", choices ? choices : "-", o->text);
 }
 
 void main_list_options(WbbBuf *b, const Program *p)

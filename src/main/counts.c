@@ -1,7 +1,7 @@
 /* counts.c: what a kernel executed, as text and as JSON: `run --counts`.
  *
- * Needs SimCounts of all launches of a run. The text leaves out what is zero; the JSON has every class and, of memory, each space and
- * kind of access that occurred, so that two compilers' objects can be subtracted key by key.
+ * Needs SimCounts of all launches of a run. The text leaves out what is zero; the JSON has every class, and each space and kind of
+ * access to memory that occurred, so that two compilers' objects can be subtracted key by key.
  *
  *     instructions: 5120 by threads, 160 by warps: f32 32, load 32, store 32, ..
  *     global load: 32 requests of 16 bytes, 16384 bytes, 512 sectors
@@ -44,47 +44,62 @@ void main_put_counts(WbbBuf *b, const SimCounts *c)
     text_memory(b, c);
 }
 
-static void json_classes(WbbBuf *b, const char *name, const uint64_t counts[SIM_CLASSES])
+static void json_classes(WbbBuf *b, const char *key, const uint64_t counts[SIM_CLASSES])
 {
-    wbb_putf(b, ", \"%s\": {", name);
-    for (int k = 0; k < SIM_CLASSES; k++) wbb_putf(b, "%s\"%s\": %llu", k ? ", " : "", sim_class_name[k], ULL(counts[k]));
-    wbb_put(b, "}");
+    wbb_json_open(b, key, '{');
+    for (int k = 0; k < SIM_CLASSES; k++) wbb_json_uint(b, sim_class_name[k], counts[k]);
+    wbb_json_close(b, '}');
 }
 
-static void json_traffic(WbbBuf *b, const SimTraffic *t, bool shared)
+static void json_traffic(WbbBuf *b, const char *key, const SimTraffic *t, bool shared)
 {
-    wbb_putf(b, "{\"requests\": %llu, \"bytes\": %llu", ULL(t->requests), ULL(t->bytes));
-    if (shared) wbb_putf(b, ", \"wavefronts\": %llu, \"conflicts\": %llu", ULL(t->wavefronts), ULL(t->conflicts));
-    else wbb_putf(b, ", \"sectors\": %llu", ULL(t->sectors));
-    wbb_put(b, ", \"widths\": {");
-    bool first = true;
-    for (int w = 0; w < 6; w++) {
-        if (!t->widths[w]) continue;
-        wbb_putf(b, "%s\"%d\": %llu", first ? "" : ", ", 1 << w, ULL(t->widths[w]));
-        first = false;
+    wbb_json_open(b, key, '{');
+    wbb_json_uint(b, "requests", t->requests);
+    wbb_json_uint(b, "bytes", t->bytes);
+    if (shared) {
+        wbb_json_uint(b, "wavefronts", t->wavefronts);
+        wbb_json_uint(b, "conflicts", t->conflicts);
+    } else {
+        wbb_json_uint(b, "sectors", t->sectors);
     }
-    wbb_put(b, "}}");
+    wbb_json_open(b, "widths", '{');
+    for (int w = 0; w < 6; w++)
+        if (t->widths[w]) wbb_json_uint(b, wbb_format(b->arena, "%d", 1 << w), t->widths[w]);
+    wbb_json_close(b, '}');
+    wbb_json_close(b, '}');
 }
 
-void main_put_counts_json(WbbBuf *b, const SimCounts *c)
+/* Spaces and kinds of access that occurred. */
+static void json_memory(WbbBuf *b, const SimCounts *c)
 {
-    wbb_putf(b, "{\"launches\": %llu, \"blocks\": %llu, \"warps\": %llu, \"threads\": %llu, \"thread_instructions\": %llu, \"warp_instructions\": %llu",
-             ULL(c->launches), ULL(c->blocks), ULL(c->warps), ULL(c->threads), ULL(c->thread_instructions), ULL(c->warp_instructions));
-    json_classes(b, "by_threads", c->threads_by);
-    json_classes(b, "by_warps", c->warps_by);
-    wbb_putf(b, ", \"branches\": %llu, \"divergent\": %llu, \"memory\": {", ULL(c->branches), ULL(c->divergent));
-    bool first_space = true;
+    wbb_json_open(b, "memory", '{');
     for (int space = 0; space < SIM_SPACES; space++) {
-        bool first = true;
+        bool is_open = false;
         for (int kind = 0; kind < SIM_ACCESSES; kind++) {
             const SimTraffic *t = &c->memory[space][kind];
             if (!t->requests) continue;
-            if (first) wbb_putf(b, "%s\"%s\": {", first_space ? "" : ", ", sim_space_name[space]);
-            wbb_putf(b, "%s\"%s\": ", first ? "" : ", ", sim_access_name[kind]);
-            json_traffic(b, t, space == SIM_SHARED);
-            first = first_space = false;
+            if (!is_open) wbb_json_open(b, sim_space_name[space], '{');
+            is_open = true;
+            json_traffic(b, sim_access_name[kind], t, space == SIM_SHARED);
         }
-        if (!first) wbb_put(b, "}");
+        if (is_open) wbb_json_close(b, '}');
     }
-    wbb_put(b, "}}");
+    wbb_json_close(b, '}');
+}
+
+void main_put_counts_json(WbbBuf *b, const char *key, const SimCounts *c)
+{
+    wbb_json_open(b, key, '{');
+    wbb_json_uint(b, "launches", c->launches);
+    wbb_json_uint(b, "blocks", c->blocks);
+    wbb_json_uint(b, "warps", c->warps);
+    wbb_json_uint(b, "threads", c->threads);
+    wbb_json_uint(b, "thread_instructions", c->thread_instructions);
+    wbb_json_uint(b, "warp_instructions", c->warp_instructions);
+    json_classes(b, "by_threads", c->threads_by);
+    json_classes(b, "by_warps", c->warps_by);
+    wbb_json_uint(b, "branches", c->branches);
+    wbb_json_uint(b, "divergent", c->divergent);
+    json_memory(b, c);
+    wbb_json_close(b, '}');
 }

@@ -1,4 +1,11 @@
-/* eval.c: `eval FILE.hlo`: what the module means, by the evaluator. */
+/* eval.c: `eval FILE.hlo`: the outputs of a module, or the bounds that they must lie in, by the evaluator.
+ *
+ * Needs HLO text, and inputs from files or made from --case and --seed. Leaves the first elements of each output on stdout, or all of
+ * them in .npy files.
+ *
+ *     warpburg eval gelu.hlo --bounds
+ *     output 0: bf16, 12582912 elements: [0.0537, 0.0539] ..
+ */
 #include "main/main.h"
 #include "pipe/judge.h"
 
@@ -12,8 +19,8 @@ typedef struct {
     bool f64, bounds, approx, json;
 } EvalOptions;
 
-/* --bounds: DIR/lo0.npy, hi0.npy (floats as f64, integers in 64 bits, complex as c128) and nan0.npy (EV_MAYBE_NAN, EV_MUST_NAN; of the
- * imaginary part two bits higher). */
+/* The bounds of output k: DIR/lo0.npy and hi0.npy, with floats as f64, integers in 64 bits and complex values as c128; DIR/nan0.npy,
+ * with the flags EV_MAYBE_NAN and EV_MUST_NAN, those of an imaginary part two bits higher. */
 static void write_bounds(WbbCx *cx, WbbArena *a, const char *dir, uint32_t k, const EvValue *v)
 {
     int64_t n = 1;
@@ -47,7 +54,7 @@ static void put_part(WbbBuf *b, const EvValue *v, bool bounds, int64_t i)
     else wbb_putf(b, "%llu", (unsigned long long)(bits & sc_mask(type)));
 }
 
-/* A line of the first elements, complex ones as (re, im). */
+/* A line with the first elements; a complex one is (re, im). */
 static void print_few(WbbArena *a, const EvValue *v, bool bounds, uint32_t k)
 {
     const bool complex = ev_part_type(v->type) != v->type;
@@ -65,8 +72,8 @@ static void print_few(WbbArena *a, const EvValue *v, bool bounds, uint32_t k)
     printf("output %u: %s, %lld elements:%s%s\n", k, sc_type_info[v->type].hlo, (long long)n, b.text ? b.text : "", n > 8 ? " .." : "");
 }
 
-/* --bounds --perturb N: N evaluations in which chance decides what HLO leaves open, held against the bounds: all elements, of a large
- * module SAMPLE of each output. */
+/* --bounds --perturb N: compare N evaluations, in which chance decides what HLO leaves open, with the bounds: all elements, or SAMPLE
+ * of each output where outputs and inputs have more than LARGE. */
 enum { SAMPLE = 8, LARGE = 1 << 15 };
 
 static WbbStatus check_bounds(WbbCx *cx, WbbArena *a, const EvalOptions *o, const HloModule *m, const PipeRun *run)
@@ -87,8 +94,15 @@ static WbbStatus check_bounds(WbbCx *cx, WbbArena *a, const EvalOptions *o, cons
     const void *const *inputs = run->inputs ? pipe_inputs(cx, a, m, run) : NULL;
     const EvSoundness s = ev_soundness(cx, a, m->entry, inputs, &made, o->approx, elements > LARGE ? at : NULL, (uint64_t)o->seed, (uint32_t)o->perturb);
     if (o->json) {
-        printf("{\"compared\": %lld, \"outside\": %lld, \"floats\": %lld, \"open\": %lld, \"median_ulp\": %.17g}\n", (long long)s.compared,
-               (long long)s.outside, (long long)s.floats, (long long)s.open, s.median > 1e300 ? -1 : s.median);
+        WbbBuf b = wbb_buf(a);
+        wbb_json_open(&b, NULL, '{');
+        wbb_json_int(&b, "compared", s.compared);
+        wbb_json_int(&b, "outside", s.outside);
+        wbb_json_int(&b, "floats", s.floats);
+        wbb_json_int(&b, "open", s.open);
+        wbb_json_putf(&b, "median_ulp", "%.17g", s.median > 1e300 ? -1 : s.median);
+        wbb_json_close(&b, '}');
+        puts(b.text);
     } else {
         printf("%lld of %lld outside the bounds; half of %lld intervals are at most %.3g ulp wide, %lld hold infinity or nan\n",
                (long long)s.outside, (long long)s.compared, (long long)s.floats, s.median, (long long)s.open);
@@ -98,7 +112,7 @@ static WbbStatus check_bounds(WbbCx *cx, WbbArena *a, const EvalOptions *o, cons
     return WBB_CHECK;
 }
 
-/* --at: the same positions of each output; made inputs are made where they are needed only. */
+/* --at: evaluate the same positions of each output. Elements of made inputs are made on demand. */
 static const EvResult *run_some(WbbCx *cx, WbbArena *a, const EvalOptions *o, const HloModule *m, const PipeRun *run, EvMode mode)
 {
     const HloShape **leaves;
@@ -161,7 +175,14 @@ static const Example examples[] = {
     {"eval gelu.hlo --input x.npy -o out", "the outputs for an input of one's own"},
     {0}};
 const Command main_eval = {
-    .name = "eval", .summary = "evaluate a module by the meaning of its operations",
-    .details = "Prints the first elements of each output, or writes all of them.", .positionals = positionals, .options = options,
-    .examples = examples, .declined = "an operation has no meaning that can be evaluated",
-    .check = "with --perturb: an evaluation left the bounds", .size = sizeof(EvalOptions), .run = eval};
+    .name = "eval",
+    .summary = "evaluate a module by the meaning of its operations",
+    .details = "Prints the first elements of each output, or writes all of them.",
+    .positionals = positionals,
+    .options = options,
+    .examples = examples,
+    .declined = "an operation has no meaning that can be evaluated",
+    .check = "with --perturb: an evaluation left the bounds",
+    .size = sizeof(EvalOptions),
+    .run = eval,
+};

@@ -62,6 +62,13 @@ static const Option options[] = {
     {0}};
 static const Example examples[] = {{"fuse model.hlo -o parts", "a folder of fusions that `compile` takes one by one"}, {0}};
 const Command main_fuse = {
-    .name = "fuse", .summary = "cut an unfused module into kernels and library calls",
-    .details = "Prints the parts, one module after the other, each with the number of times it occurs.", .positionals = positionals,
-    .options = options, .examples = examples, .declined = "an operation is not supported", .size = sizeof(FuseOptions), .run = fuse};
+    .name = "fuse",
+    .summary = "cut an unfused module into kernels and library calls",
+    .details = "Prints the parts, one module after the other, each with the number of times it occurs.",
+    .positionals = positionals,
+    .options = options,
+    .examples = examples,
+    .declined = "an operation is not supported",
+    .size = sizeof(FuseOptions),
+    .run = fuse,
+};

@@ -56,5 +56,12 @@ static const Option options[] = {
     {0}};
 static const Example examples[] = {{"hlo gelu.hlo --normalise", "the module as the compiler sees it"}, {0}};
 const Command main_hlo = {
-    .name = "hlo", .summary = "parse and verify HLO text, and print it", .positionals = positionals, .options = options,
-    .examples = examples, .declined = "an operation is not supported", .size = sizeof(HloOptions), .run = hlo};
+    .name = "hlo",
+    .summary = "parse and verify HLO text, and print it",
+    .positionals = positionals,
+    .options = options,
+    .examples = examples,
+    .declined = "an operation is not supported",
+    .size = sizeof(HloOptions),
+    .run = hlo,
+};

@@ -1,11 +1,12 @@
 /* ir.c: `ir FILE.ir`: a kernel of the fusion IR as text.
  *
- * `--pass NAME`: that pass, text to text; alone: parsed, verified and printed. `--emit llvm|ptx|cubin`: all the way, with the passes
- * from `--from PASS` on. `--check`: made, run in the simulator and compared with what the text means (pipe/ir_check.h); several files
- * share one process.
+ * Needs IR text. Without options it is parsed, verified and printed; with `--pass NAME` one pass runs before. `--emit llvm|ptx|cubin`
+ * compiles the kernel, beginning with the pass that `--from PASS` names. `--check` compiles it, runs it in the simulator and compares
+ * the outputs with what the text means (pipe/ir_check.h). Several files are taken one by one, as `compile` takes them.
  *
- *     ir add.ir --check --target sm_80
- *     add.ir: @add: 5252 elements agree; patterns/tiles.py:10[add.f32]
+ *     warpburg ir add.ir --check --target sm_80
+ *     add.ir: @add: 5252 elements agree
+ *         made by patterns/tiles.py:10[add.f32]
  */
 #include "index/index.h"
 #include "llvm/llvm.h"
@@ -32,7 +33,7 @@ typedef struct {
     WbbStatus status;
 } Job;
 
-/* "llvm" is behind the last. */
+/* The number of a pass; of "llvm" the number of passes. */
 static uint32_t pass_number(const char *name)
 {
     uint32_t i = 0;
@@ -47,7 +48,7 @@ static RwCx *engine(WbbCx *cx, WbbArena *a, const Job *j, IrKernel *k)
     return rw;
 }
 
-/* Text to text. */
+/* Text to text, with one pass or none. */
 static void one_pass(WbbCx *cx, WbbArena *a, Job *j, IrKernel *k)
 {
     RwCx *rw = engine(cx, a, j, k);
@@ -63,8 +64,8 @@ static void one_pass(WbbCx *cx, WbbArena *a, Job *j, IrKernel *k)
     fputs(b.text, stdout);
 }
 
-/* To PTX. */
-static LlOutput make(WbbCx *cx, WbbArena *a, const Job *j, IrKernel *k, RwCx *rw)
+/* A kernel to PTX. */
+static LlOutput compile(WbbCx *cx, WbbArena *a, const Job *j, IrKernel *k, RwCx *rw)
 {
     rw_index(rw, k);
     for (uint32_t i = j->o->from ? pass_number(j->o->from) : 0; pipe_passes[i]; i++) {
@@ -95,34 +96,54 @@ static void emit(WbbCx *cx, WbbArena *a, const Job *j, const IrKernel *k, const 
 }
 
 /* Names of the rules that fired, instruction selection first. */
-static const char *rules_fired(WbbArena *a, const RwCx *rw, const TgTarget *t, const char *quote)
+static Words rules_fired(WbbArena *a, const RwCx *rw, const TgTarget *t)
 {
-    WbbBuf b = wbb_buf(a);
-    const char *comma = "";
+    Words names = {0};
     const uint32_t *counts = rw_counts(rw, false);
     for (int selecting = 1; selecting >= 0; selecting--)
         for (uint32_t i = 0; i < t->tables->n_rules; i++) {
             if (!counts[i] || (t->tables->rules[i].phase == RW_ISEL) != selecting) continue;
-            wbb_putf(&b, "%s%s%s%s", comma, quote, rw_rule_name(a, t->tables, i), quote);
-            comma = ", ";
+            const char *name = rw_rule_name(a, t->tables, i);
+            WBB_PUSH(a, &names, name);
         }
-    return b.text;
+    return names;
 }
 
-static void put_json(WbbArena *a, const Job *j, const char *kernel, const PipeIrCheck *c, const char *rules)
+static void put_json(WbbArena *a, const Job *j, const char *kernel, const PipeIrCheck *c, const Words *rules)
 {
     WbbBuf b = wbb_buf(a);
-    const char *status = c->report.n_faults ? "fault" : c->wrong ? "wrong" : "ok";
-    wbb_put(&b, "{\"file\": ");
-    wbb_put_json(&b, j->file);
-    wbb_putf(&b, ", \"kernel\": \"%s\", \"target\": \"%s\", \"status\": \"%s\", \"compared\": %lld, \"skipped\": %lld, \"wrong\": %lld, \"all\": %s, \"rules\": [%s]",
-             kernel, j->t->name, status, (long long)c->compared, (long long)c->skipped, (long long)c->wrong, c->all ? "true" : "false", rules);
-    if (c->first || c->report.n_faults) {
-        wbb_put(&b, ", \"first\": ");
-        wbb_put_json(&b, c->report.n_faults ? c->report.faults[0] : c->first);
+    wbb_json_open(&b, NULL, '{');
+    wbb_json_text(&b, "file", j->file);
+    wbb_json_text(&b, "kernel", kernel);
+    wbb_json_text(&b, "target", j->t->name);
+    wbb_json_text(&b, "status", c->report.n_faults ? "fault" : c->wrong ? "wrong" : "ok");
+    wbb_json_int(&b, "compared", c->compared);
+    wbb_json_int(&b, "skipped", c->skipped);
+    wbb_json_int(&b, "wrong", c->wrong);
+    wbb_json_bool(&b, "all", c->all);
+    wbb_json_open(&b, "rules", '[');
+    for (uint32_t i = 0; i < rules->n; i++) wbb_json_text(&b, NULL, rules->items[i]);
+    wbb_json_close(&b, ']');
+    if (c->first || c->report.n_faults) wbb_json_text(&b, "first", c->report.n_faults ? c->report.faults[0] : c->first);
+    wbb_json_close(&b, '}');
+    puts(b.text);
+}
+
+static void put_text(const Job *j, const char *kernel, const PipeIrCheck *c, const Words *rules)
+{
+    for (int i = 0; i < c->report.n_faults; i++) printf("%s: fault: %s\n", j->file, c->report.faults[i]);
+    if (c->wrong) {
+        printf("%s: %lld of %lld elements differ; with the plainest operands:\n  %s\n", j->file, (long long)c->wrong,
+               (long long)c->compared, c->first);
+    } else if (!c->report.n_faults) {
+        printf("%s: @%s: %lld elements agree%s", j->file, kernel, (long long)c->compared,
+               c->all ? ", all values there are" : "");
+        if (c->skipped) printf(", %lld where nothing is promised", (long long)c->skipped);
+        puts("");
     }
-    wbb_put(&b, "}\n");
-    fputs(b.text, stdout);
+    printf("    made by");
+    for (uint32_t i = 0; i < rules->n; i++) printf("%s %s", i ? "," : "", rules->items[i]);
+    puts(rules->n ? "" : " ");
 }
 
 /* "1e-6", "2ulp" */
@@ -136,24 +157,18 @@ static PipeErr err_of(WbbCx *cx, const char *text)
     return ulp ? (PipeErr){.ulp = x} : (PipeErr){.relative = x};
 }
 
-static WbbStatus check(WbbCx *cx, WbbArena *a, const Job *j, const char *text, size_t n, const IrKernel *k, const LlOutput *out, const RwCx *rw)
+static WbbStatus check(WbbCx *cx, WbbArena *a, const Job *j, const char *text, size_t n, const IrKernel *k,
+                       const LlOutput *out, const RwCx *rw)
 {
-    const PipeIrOptions p = {.seed = (uint64_t)j->o->seed, .samples = j->o->samples, .err = err_of(cx, j->o->err), .ulp_noise = j->o->ulp_noise};
+    const PipeIrOptions p = {.seed = (uint64_t)j->o->seed,
+                             .samples = j->o->samples,
+                             .err = err_of(cx, j->o->err),
+                             .ulp_noise = j->o->ulp_noise};
     const PipeIrCheck c = pipe_ir_check(cx, a, j->file, text, n, out->ptx, &p);
-    const WbbStatus status = c.wrong || c.report.n_faults ? WBB_CHECK : WBB_OK;
-    if (j->o->json) {
-        put_json(a, j, k->name, &c, rules_fired(a, rw, j->t, "\""));
-        return status;
-    }
-    for (int i = 0; i < c.report.n_faults; i++) printf("%s: fault: %s\n", j->file, c.report.faults[i]);
-    if (c.wrong) printf("%s: %lld of %lld elements differ; with the plainest operands:\n  %s\n", j->file, (long long)c.wrong, (long long)c.compared, c.first);
-    else if (status == WBB_OK) {
-        printf("%s: @%s: %lld elements agree%s", j->file, k->name, (long long)c.compared, c.all ? ", all values there are" : "");
-        if (c.skipped) printf(", %lld where nothing is promised", (long long)c.skipped);
-        puts("");
-    }
-    printf("    made by %s\n", rules_fired(a, rw, j->t, ""));
-    return status;
+    const Words rules = rules_fired(a, rw, j->t);
+    if (j->o->json) put_json(a, j, k->name, &c, &rules);
+    else put_text(j, k->name, &c, &rules);
+    return c.wrong || c.report.n_faults ? WBB_CHECK : WBB_OK;
 }
 
 static void one_file(WbbCx *cx, void *arg)
@@ -168,7 +183,7 @@ static void one_file(WbbCx *cx, void *arg)
         one_pass(cx, a, j, k);
     } else {
         RwCx *rw = engine(cx, a, j, k);
-        const LlOutput out = make(cx, a, j, k, rw);
+        const LlOutput out = compile(cx, a, j, k, rw);
         if (j->o->emit) emit(cx, a, j, k, &out);
         if (j->o->output && !(j->o->emit && !strcmp(j->o->emit, "cubin"))) {
             wbb_make_dir(cx, j->o->output);
@@ -179,15 +194,17 @@ static void one_file(WbbCx *cx, void *arg)
     wbb_arena_free(a);
 }
 
+/* The JSON line of a file that failed or was declined. `before`: length of cx->messages before the file. */
 static void print_refusal(WbbCx *cx, const Job *j, WbbStatus s, size_t before)
 {
     WbbBuf b = wbb_buf(cx->arena);
-    wbb_put(&b, "{\"file\": ");
-    wbb_put_json(&b, j->file);
-    wbb_putf(&b, ", \"target\": \"%s\", \"status\": \"%s\", \"message\": ", j->t->name, s == WBB_DECLINED ? "declined" : "failed");
-    wbb_put_json(&b, cx->messages + before);
-    wbb_put(&b, "}\n");
-    fputs(b.text, stdout);
+    wbb_json_open(&b, NULL, '{');
+    wbb_json_text(&b, "file", j->file);
+    wbb_json_text(&b, "target", j->t->name);
+    wbb_json_text(&b, "status", s == WBB_DECLINED ? "declined" : "failed");
+    wbb_json_text(&b, "message", cx->messages + before);
+    wbb_json_close(&b, '}');
+    puts(b.text);
 }
 
 static WbbStatus ir(const Call *call)
@@ -234,7 +251,14 @@ static const Example examples[] = {
     {"ir add.ir --check --target sm_80", "is what is made of the kernel what its text means?"},
     {0}};
 const Command main_ir = {
-    .name = "ir", .summary = "parse, rewrite, compile and check kernels of the fusion IR",
-    .details = "Without --pass, --emit or --check the kernel is verified and printed.", .positionals = positionals, .options = options,
-    .examples = examples, .declined = "no rule selects an instruction for an operation",
-    .check = "with --check: an element differs, or the simulator found a fault", .size = sizeof(IrOptions), .run = ir};
+    .name = "ir",
+    .summary = "parse, rewrite, compile and check kernels of the fusion IR",
+    .details = "Without --pass, --emit or --check the kernel is verified and printed.",
+    .positionals = positionals,
+    .options = options,
+    .examples = examples,
+    .declined = "no rule selects an instruction for an operation",
+    .check = "with --check: an element differs, or the simulator found a fault",
+    .size = sizeof(IrOptions),
+    .run = ir,
+};

@@ -11,9 +11,14 @@ static const Example variables[] = {
     {0}};
 
 static const Program program = {
-    .name = "warpburg", .summary = "compile HLO fusions to GPU kernels by proved rules",
-    .details = "Reads fusions as HLO text, plans a kernel, rewrites its arithmetic by the rules of the target and prints PTX. "
-               "Runs kernels in a simulator and judges every element they store by the meaning of the HLO text; no GPU is needed.",
-    .commands = commands, .variables = variables, .see = "warpburg\\-run"};
+    .name = "warpburg",
+    .summary = "compile HLO fusions to GPU kernels by proved rules",
+    .details = "Reads fusions as HLO text, plans a kernel, rewrites its arithmetic by the rules of the target and "
+               "prints PTX. Runs kernels in a simulator and judges every element they store by the meaning of the HLO "
+               "text; no GPU is needed.",
+    .commands = commands,
+    .variables = variables,
+    .see = "warpburg\\-run",
+};
 
 int main(int argc, char **argv) { return main_dispatch(&program, argc, argv); }

@@ -1,11 +1,10 @@
 /* map.c: `map 'TEXT'`: an index map, simplified and printed.
  *
- * `--op NAME` makes another map of it first, `--compose 'TEXT2'` puts TEXT2 after it. `--enumerate` lists points and values, `--check`
- * compares the map as written with the simplified one at every point, or at --samples N of them. `--hlo FILE`: the map of every operand
- * of every instruction.
- * `--files-from FILE`: a map a line, an answer a line.
+ * `--op NAME` transforms the map, `--compose 'TEXT2'` applies TEXT2 to its results. `--enumerate` lists points and values. `--check`
+ * compares the map as written with the simplified one, at every point or at --samples N of them. `--files-from FILE` reads a map from
+ * each line and prints an answer a line. `--hlo FILE`: map_hlo.c.
  *
- *     map '(d0) -> ((d0 * 8 + 3) / 4), domain: d0 in [0, 9]'
+ *     warpburg map '(d0) -> ((d0 * 8 + 3) / 4), domain: d0 in [0, 9]'
  *     (d0) -> (d0 * 2), domain: d0 in [0, 9]
  */
 #include "hlo/hlo.h"
@@ -16,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHECKED = 1 << 20, LISTED = 1 << 20 };
+enum { CHECKED = 1 << 20, LISTED = 1 << 20 }; /* points at most, where --samples is not given */
 
 static const RwTables no_tables = {.name = "none"};
 
@@ -27,6 +26,20 @@ static void put_map(WbbArena *a, IrGraph *g, const IxMap *m, bool json)
     WbbBuf b = wbb_buf(a);
     if (json) ix_map_json(&b, g, m);
     else ix_map_print(&b, g, m);
+    puts(b.text);
+}
+
+static void put_point(WbbArena *a, const char *point, const char *values, bool json)
+{
+    WbbBuf b = wbb_buf(a);
+    if (json) {
+        wbb_json_open(&b, NULL, '{');
+        wbb_json_text(&b, "point", point);
+        wbb_json_text(&b, "values", values);
+        wbb_json_close(&b, '}');
+    } else {
+        wbb_putf(&b, "%s -> %s", point, values);
+    }
     puts(b.text);
 }
 
@@ -41,13 +54,11 @@ static WbbStatus enumerate(WbbCx *cx, WbbArena *a, const IrGraph *g, const IxMap
     for (IxWalk w = ix_walk(a, m, UINT64_MAX, 0); listed < most && ix_walk_next(&w);) {
         const IxValue v = ix_map_eval(g, m, w.point, values);
         if (v == IX_OUTSIDE) continue;
-        WbbBuf b = wbb_buf(a);
-        if (o->json) wbb_put(&b, "{\"point\": \"");
-        ix_put_point(&b, m, w.point);
-        wbb_put(&b, o->json ? "\", \"values\": \"" : " -> ");
-        if (v == IX_INSIDE) ix_put_values(&b, values, m->results.n);
-        else wbb_put(&b, "outside 64 bits");
-        puts(wbb_format(a, "%s%s", b.text, o->json ? "\"}" : ""));
+        WbbBuf point = wbb_buf(a), value = wbb_buf(a);
+        ix_put_point(&point, m, w.point);
+        if (v == IX_INSIDE) ix_put_values(&value, values, m->results.n);
+        else wbb_put(&value, "outside 64 bits");
+        put_point(a, point.text, value.text, o->json);
         listed++;
     }
     return WBB_OK;
@@ -60,11 +71,13 @@ static WbbStatus check(WbbArena *a, IrGraph *g, const IxMap *written, const IxMa
     const char *differ = ix_map_differ(a, g, written, simplified, most, (uint64_t)o->seed, &compared);
     if (o->json) {
         WbbBuf b = wbb_buf(a);
-        wbb_putf(&b, "{\"status\": \"%s\", \"compared\": %llu, \"all\": %s", differ ? "wrong" : "ok", (unsigned long long)compared,
-                 ix_map_box(written) <= most ? "true" : "false");
-        if (differ) wbb_put(&b, ", \"first\": ");
-        if (differ) wbb_put_json(&b, differ);
-        puts(wbb_format(a, "%s}", b.text));
+        wbb_json_open(&b, NULL, '{');
+        wbb_json_text(&b, "status", differ ? "wrong" : "ok");
+        wbb_json_uint(&b, "compared", compared);
+        wbb_json_bool(&b, "all", ix_map_box(written) <= most);
+        if (differ) wbb_json_text(&b, "first", differ);
+        wbb_json_close(&b, '}');
+        puts(b.text);
     } else {
         put_map(a, g, simplified, false);
         if (differ) printf("wrong: %s\n", differ);
@@ -77,6 +90,7 @@ static WbbStatus check(WbbArena *a, IrGraph *g, const IxMap *written, const IxMa
 static const char *const op_names = "read, simplify, keep-points, remove-unused-vars, remove-unused-symbols, rescale-symbols, symbols-to-dimensions or "
                                     "ranges-to-dimensions(I,..), any of them with +simplify behind it; union of several texts";
 
+/* `list` is "0,2)". */
 static IxMap *ranges_to_dimensions(WbbCx *cx, RwCx *rw, WbbArena *a, const IxMap *m, const char *list)
 {
     uint32_t numbers[64], n = 0;
@@ -92,7 +106,7 @@ static IxMap *ranges_to_dimensions(WbbCx *cx, RwCx *rw, WbbArena *a, const IxMap
     wbb_fail(cx, (WbbLoc){0}, "--op ranges-to-dimensions(%s: numbers of ranges in brackets expected, as in ranges-to-dimensions(0,2)", list);
 }
 
-/* What `op` makes of a map; NULL if there is no such operation. */
+/* The map that the operation `op` makes; NULL: no such operation. */
 static IxMap *transformed(WbbCx *cx, RwCx *rw, WbbArena *a, const IxMap *m, const char *op)
 {
     static const char ranges[] = "ranges-to-dimensions(";
@@ -115,9 +129,20 @@ static IxMap *transformed(WbbCx *cx, RwCx *rw, WbbArena *a, const IxMap *m, cons
 static WbbStatus unite(RwCx *rw, WbbArena *a, IxMap **maps, uint32_t n, bool json)
 {
     IxMap **made = WBB_NEW_N(a, IxMap *, n + 1u);
-    const uint32_t left = ix_map_union(rw, a, (const IxMap *const *)maps, n, made);
-    for (uint32_t i = 0; i < left; i++) put_map(a, rw_graph(rw), made[i], json);
+    const uint32_t made_maps = ix_map_union(rw, a, (const IxMap *const *)maps, n, made);
+    for (uint32_t i = 0; i < made_maps; i++) put_map(a, rw_graph(rw), made[i], json);
     return WBB_OK;
+}
+
+/* {"bijection": "no", "why": ".."} */
+static void put_answer(WbbArena *a, const char *key, const char *answer, const char *why)
+{
+    WbbBuf b = wbb_buf(a);
+    wbb_json_open(&b, NULL, '{');
+    wbb_json_text(&b, key, answer);
+    wbb_json_text(&b, "why", why);
+    wbb_json_close(&b, '}');
+    puts(b.text);
 }
 
 static WbbStatus bijection(RwCx *rw, WbbArena *a, const IxMap *m, const MapOptions *o)
@@ -125,7 +150,7 @@ static WbbStatus bijection(RwCx *rw, WbbArena *a, const IxMap *m, const MapOptio
     static const char *const words[] = {[IX_NO] = "no", [IX_YES] = "yes", [IX_OPEN] = "open"};
     const char *why;
     const IxAnswer answer = ix_map_bijection(rw, a, m, o->samples ? (uint64_t)o->samples : CHECKED, &why);
-    if (o->json) printf("{\"bijection\": \"%s\", \"why\": \"%s\"}\n", words[answer], why);
+    if (o->json) put_answer(a, "bijection", words[answer], why);
     else printf("%s: %s\n", answer == IX_YES ? "a bijection" : answer == IX_NO ? "no bijection" : "not proved to be a bijection", why);
     return answer == IX_YES ? WBB_OK : WBB_CHECK;
 }
@@ -140,12 +165,12 @@ static WbbStatus inverse(RwCx *rw, WbbArena *a, const IxMap *m, const MapOptions
     const char *why;
     const IxAnswer answer = ix_map_bijection(rw, a, m, CHECKED, &why);
     const bool twice = answer == IX_NO && strstr(why, " both give ");
-    if (o->json) printf("{\"inverse\": null, \"why\": \"%s\"}\n", twice ? why : "none was found");
+    if (o->json) put_answer(a, "inverse", NULL, twice ? why : "none was found");
     else printf("no inverse%s%s\n", twice ? ": " : " was found", twice ? why : "");
     return WBB_CHECK;
 }
 
-/* One map a line, one answer a line: the map, or the message that refuses it. */
+/* --files-from: a map from each line, an answer a line: the map, or the message that refuses it. */
 typedef struct {
     WbbArena *a;
     const MapOptions *o;
@@ -158,7 +183,7 @@ static void one_line(WbbCx *cx, void *arg)
     const Line *l = arg;
     IrGraph *g = ir_graph_new(cx, l->a);
     RwCx *rw = rw_new(cx, l->a, g, &ix_tables, &no_tables, false);
-    const IxMap *written = ix_map_parse(rw, l->a, "map", l->text, l->n), *m = transformed(cx, rw, l->a, written, l->o->op ? l->o->op : "simplify");
+    const IxMap *written = ix_map_parse(rw, l->a, "map", l->text, l->n), *m = transformed(cx, rw, l->a, written, l->o->op);
     if (!m) wbb_fail(cx, (WbbLoc){0}, "--op %s: %s expected", l->o->op, op_names);
     put_map(l->a, g, m, l->o->json);
 }
@@ -188,7 +213,7 @@ static WbbStatus map(const Call *call)
     const MapOptions *o = call->options;
     if (o->hlo) return main_map_hlo(call);
     if (o->files_from && o->texts.n == 0) return lines(cx, a, o);
-    const bool several = o->op && !strcmp(o->op, "union");
+    const bool several = !strcmp(o->op, "union");
     if (o->texts.n == 0 || (o->texts.n > 1 && !several)) return main_usage(call, "the text of one map, or --hlo FILE, expected");
     IrGraph *g = ir_graph_new(cx, a);
     RwCx *rw = rw_new(cx, a, g, &ix_tables, &no_tables, false);
@@ -199,7 +224,7 @@ static WbbStatus map(const Call *call)
     if (o->compose) written = ix_map_compose(rw, a, written, read_map(rw, a, o->compose));
     if (o->inverse) return inverse(rw, a, written, o);
     if (o->bijection) return bijection(rw, a, written, o);
-    const IxMap *m = transformed(cx, rw, a, written, o->op ? o->op : "simplify");
+    const IxMap *m = transformed(cx, rw, a, written, o->op);
     if (!m) wbb_fail(cx, (WbbLoc){0}, "--op %s: %s expected", o->op, op_names);
     if (o->enumerate) return enumerate(cx, a, g, m, o);
     if (o->check) return check(a, g, written, m, o);
@@ -232,6 +257,14 @@ static const Example examples[] = {
     {"map --hlo gelu.hlo --from root --to p0", "which elements of p0 an element of the root reads"},
     {0}};
 const Command main_map = {
-    .name = "map", .summary = "simplify, transform and check index maps", .details = "docs/index-maps.md describes the text of a map.",
-    .positionals = positionals, .options = options, .examples = examples, .declined = "with --hlo: an operation is not supported",
-    .check = "--check found a difference, or there is no inverse or no bijection", .size = sizeof(MapOptions), .run = map};
+    .name = "map",
+    .summary = "simplify, transform and check index maps",
+    .details = "docs/index-maps.md describes the text of a map.",
+    .positionals = positionals,
+    .options = options,
+    .examples = examples,
+    .declined = "with --hlo: an operation is not supported",
+    .check = "--check found a difference, or there is no inverse or no bijection",
+    .size = sizeof(MapOptions),
+    .run = map,
+};

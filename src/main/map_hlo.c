@@ -1,9 +1,10 @@
 /* map_hlo.c: `map --hlo FILE`: the maps of every operand of every instruction, of all computations of all modules of a file.
  *
- * `--uses` turns them round: where the elements of each operand go. `--physical` counts dimensions in the order of memory. `--from NAME
- * --to NAME`: between two instructions of one computation, all ways there are. `--op read`: as they are made, no rule applied.
+ * Needs HLO text. `--uses` prints the inverse maps: where the elements of each operand go. `--physical` numbers dimensions in the order
+ * of memory. `--from NAME --to NAME` prints the maps between two instructions, each NAME or COMPUTATION/NAME, of the last
+ * computation that has both. `--op read` applies no rule.
  *
- *     map --hlo gelu.hlo --from root --to p0
+ *     warpburg map --hlo gelu.hlo --from root --to p0
  */
 #include "hlo/hlo.h"
 #include "index/index.h"
@@ -17,12 +18,13 @@ static const RwTables no_tables = {.name = "none", .entry = no_entries};
 
 static void put_module(WbbCx *cx, WbbArena *a, const HloModule *m, const MapOptions *o)
 {
+    const bool read = !strcmp(o->op, "read");
     const IxView view = {.targets = o->uses, .physical = o->physical, .json = o->json};
     for (uint32_t c = 0; c < m->n_computations; c++) {
+        if (o->from && m->computations[c] != m->entry) continue;
         WbbArena *pass = wbb_arena_new(cx); /* a large module has many maps */
         WbbBuf b = wbb_buf(pass);
-        RwCx *rw = rw_new(cx, pass, ir_graph_new(cx, pass), o->op && !strcmp(o->op, "read") ? &no_tables : &ix_tables, &no_tables, false);
-        if (o->from && m->computations[c] != m->entry) continue;
+        RwCx *rw = rw_new(cx, pass, ir_graph_new(cx, pass), read ? &no_tables : &ix_tables, &no_tables, false);
         if (o->from) ix_print_between(&b, cx, rw, a, m, o->from, o->to, &view);
         else ix_print_maps(&b, rw, pass, m->computations[c], &view);
         if (b.text) fputs(b.text, stdout);

@@ -21,12 +21,26 @@ WbbStatus main_rules_end(const RulesCall *c, WbbStatus status)
     return status;
 }
 
+WbbBuf *main_json_begin(const RulesCall *c)
+{
+    wbb_json_open(c->out, NULL, '{');
+    return c->out;
+}
+
+void main_json_end(const RulesCall *c)
+{
+    wbb_json_close(c->out, '}');
+    wbb_put(c->out, "\n");
+}
+
 static const Command *const tools[] = {
     &main_rules_test, &main_rules_list, &main_rules_trace,  &main_rules_why,        &main_rules_cover, &main_rules_ablate,
     &main_rules_diff, &main_rules_size, &main_rules_budget, &main_rules_new_target, NULL};
 
 const Command main_rules = {
-    .name = "rules", .summary = "look at the rules: what they do, where they fire, what they are worth",
+    .name = "rules",
+    .summary = "look at the rules: what they do, where they fire, what they are worth",
     .details = "A rule is named by its place, patterns/arith.py:29[neg.F]; arith.py:29 means every rule of that line. "
                "patterns/README.md describes how to write one.",
-    .tools = tools};
+    .tools = tools,
+};

@@ -6,6 +6,7 @@
  */
 #include "llvm/llvm.h"
 #include "main/rules.h"
+#include "pipe/stats.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,8 +39,8 @@ typedef struct {
     const RulesFiles *files;
     Compile *compiles;
     uint32_t *counts[2]; /* of the first round: by file, then rule */
-    LlCache *caches[MAIN_MAX_JOBS];
-    WbbCx *cache_cx[MAIN_MAX_JOBS];
+    LlCache *caches[WBB_POOL_THREADS];
+    WbbCx *cache_cx[WBB_POOL_THREADS];
 } Ablation;
 
 typedef struct {
@@ -60,22 +61,6 @@ static uint32_t nodes_of(WbbArena *a, const IrKernel *k)
     return nodes.n;
 }
 
-/* Lines that are instructions: not labels, directives, declarations or comments. */
-static uint32_t ptx_instructions(const char *ptx)
-{
-    uint32_t n = 0;
-    for (const char *line = ptx, *end; *line; line = *end ? end + 1 : end) {
-        end = strchr(line, '\n');
-        if (!end) end = line + strlen(line);
-        while (line < end && (*line == ' ' || *line == '\t')) line++;
-        const char *comment = line;
-        while (comment < end && !(comment[0] == '/' && comment[1] == '/')) comment++;
-        while (comment > line && (comment[-1] == ' ' || comment[-1] == '\t')) comment--;
-        n += comment > line && comment[-1] == ';' && *line != '.';
-    }
-    return n;
-}
-
 static void one_compile(WbbCx *cx, WbbArena *a, void *arg, uint32_t i, uint32_t worker)
 {
     Ablation *b = arg;
@@ -92,7 +77,7 @@ static void one_compile(WbbCx *cx, WbbArena *a, void *arg, uint32_t i, uint32_t 
     PipeResult r;
     pipe_compile(cx, a, &p, file, text, n, &r);
     x->size.size[NODES] = nodes_of(a, r.kernel);
-    x->size.size[PTX] = ptx_instructions(r.ptx);
+    x->size.size[PTX] = pipe_ptx_facts(a, r.ptx).instructions;
     if (o->sass && r.cubin.bytes && r.plan.grid) x->size.size[SASS] = tg_sass(cx, &r.cubin, r.kernel->name).sass;
     if (x->without) return;
     for (int which = 0; which < 2; which++) {
@@ -138,30 +123,32 @@ static int by_worth(const void *x, const void *y)
     return strcmp(p->name, q->name);
 }
 
-static void put_worth(RulesCall *c, const Worth *w, bool sass)
+static void put_worth_json(RulesCall *c, const Worth *w, int measures)
 {
-    const int measures = sass ? MEASURES : SASS;
-    if (c->json) {
-        wbb_put(c->out, "{\"rule\": ");
-        wbb_put_json(c->out, w->name);
-        wbb_putf(c->out, ", \"phase\": \"%s\", \"files\": %u, \"needed\": \"%s\"", main_phase_name[w->tables->rules[w->number].phase], w->files,
-                 w->needed ? w->needed : "");
-        for (int m = 0; m < measures && !w->needed; m++) wbb_putf(c->out, ", \"%s\": %lld", measure_name[m], (long long)w->delta[m]);
-        wbb_put(c->out, "}\n");
-        return;
-    }
+    WbbBuf *b = main_json_begin(c);
+    wbb_json_text(b, "rule", w->name);
+    wbb_json_text(b, "phase", main_phase_name[w->tables->rules[w->number].phase]);
+    wbb_json_uint(b, "files", w->files);
+    wbb_json_text(b, "needed", w->needed ? w->needed : "");
+    for (int m = 0; m < measures && !w->needed; m++) wbb_json_int(b, measure_name[m], w->delta[m]);
+    main_json_end(c);
+}
+
+static void put_worth(RulesCall *c, const Worth *w, int measures)
+{
+    const RwRule *rule = &w->tables->rules[w->number];
     wbb_putf(c->out, "%6u", w->files);
     for (int m = 0; m < measures; m++) {
         if (w->needed) wbb_putf(c->out, "%8s", m ? "" : "needed");
         else if (w->files) wbb_putf(c->out, "%+8lld", (long long)w->delta[m]);
         else wbb_putf(c->out, "%8s", "-");
     }
-    wbb_putf(c->out, "  %-9s %s: %s\n", main_phase_name[w->tables->rules[w->number].phase], w->name, w->tables->rules[w->number].text);
+    wbb_putf(c->out, "  %-9s %s: %s\n", main_phase_name[rule->phase], w->name, rule->text);
 }
 
 static void close_caches(Ablation *b)
 {
-    for (int i = 0; i < MAIN_MAX_JOBS; i++) {
+    for (int i = 0; i < WBB_POOL_THREADS; i++) {
         if (b->caches[i]) ll_cache_free(b->caches[i]);
         if (b->cache_cx[i]) wbb_cx_free(b->cache_cx[i]);
     }
@@ -212,7 +199,11 @@ static WbbStatus ablate(const Call *call)
         if (o->sass) wbb_putf(c->out, ", %u machine instructions", all.size[SASS]);
         wbb_putf(c->out, ". Without the rule (needed: selection is incomplete then):\n files   nodes     ptx%s  rule\n", o->sass ? "    sass" : "");
     }
-    for (uint32_t i = 0; i < r.rules.n; i++) put_worth(c, &worth[i], o->sass);
+    const int measures = o->sass ? MEASURES : SASS;
+    for (uint32_t i = 0; i < r.rules.n; i++) {
+        if (c->json) put_worth_json(c, &worth[i], measures);
+        else put_worth(c, &worth[i], measures);
+    }
     if (!c->json && r.rules.n == 0) wbb_put(c->out, "no rule fires\n");
     if (failed) wbb_note(c->cx, (WbbLoc){0}, "%u file%s failed; `warpburg compile` says why", failed, failed == 1 ? "" : "s");
     return main_rules_end(c, failed ? WBB_FAILED : WBB_OK);
@@ -230,7 +221,13 @@ static const Option options[] = {
     {0}};
 static const Example examples[] = {{"rules ablate shaderdb/corpus --rule arith.py:29", "what the rules of that line save in the corpus"}, {0}};
 const Command main_rules_ablate = {
-    .name = "ablate", .summary = "say what each rule is worth over a corpus",
-    .details = "Compiles each file in which a rule fired again without it, and prints the nodes, PTX instructions and machine instructions "
-               "that this adds, most worth first. A rule that nothing compiles without is needed.",
-    .positionals = positionals, .options = options, .examples = examples, .size = sizeof(AblateOptions), .run = ablate};
+    .name = "ablate",
+    .summary = "say what each rule is worth over a corpus",
+    .details = "Compiles each file in which a rule fired again without it, and prints the nodes, PTX instructions and "
+               "machine instructions that this adds, most worth first. A rule that nothing compiles without is needed.",
+    .positionals = positionals,
+    .options = options,
+    .examples = examples,
+    .size = sizeof(AblateOptions),
+    .run = ablate,
+};

@@ -63,31 +63,24 @@ static void one_file(WbbCx *cx, WbbArena *a, void *arg, uint32_t i, uint32_t wor
     if (s != WBB_OK) wbb_rethrow(cx, s);
 }
 
-/* The first files in which a rule fired. */
-static void put_examples(RulesCall *c, const Cover *v, int which, uint32_t rule)
+static void put_json(RulesCall *c, const Cover *v, int which, uint32_t rule)
 {
-    enum { MOST = 8 };
+    enum { EXAMPLES = 8 };
+    const RwTables *t = main_tables(c->target, which);
+    WbbBuf *b = main_json_begin(c);
+    wbb_json_text(b, "rule", rw_rule_name(c->arena, t, rule));
+    wbb_json_text(b, "phase", main_phase_name[t->rules[rule].phase]);
+    wbb_json_uint(b, "hits", v->hits[which][rule]);
+    wbb_json_uint(b, "files", v->in[which][rule]);
+    wbb_json_open(b, "examples", '[');
     uint32_t n = 0;
-    for (uint32_t i = 0; i < v->files->n && n < MOST; i++) {
+    for (uint32_t i = 0; i < v->files->n && n < EXAMPLES; i++) {
         if (!v->where[which][rule * v->files->n + i]) continue;
-        if (n++) wbb_put(c->out, ", ");
-        wbb_put_json(c->out, v->files->items[i]);
+        wbb_json_text(b, NULL, v->files->items[i]);
+        n++;
     }
-}
-
-static void put_json(RulesCall *c, const Cover *v)
-{
-    for (int which = 0; which < 2; which++) {
-        const RwTables *t = main_tables(c->target, which);
-        for (uint32_t i = 0; i < t->n_rules; i++) {
-            wbb_put(c->out, "{\"rule\": ");
-            wbb_put_json(c->out, rw_rule_name(c->arena, t, i));
-            wbb_putf(c->out, ", \"phase\": \"%s\", \"hits\": %llu, \"files\": %u, \"examples\": [", main_phase_name[t->rules[i].phase],
-                     (unsigned long long)v->hits[which][i], v->in[which][i]);
-            put_examples(c, v, which, i);
-            wbb_put(c->out, "]}\n");
-        }
-    }
+    wbb_json_close(b, ']');
+    main_json_end(c);
 }
 
 /* Rules that fire, in the order of their lists, then those that do not. */
@@ -126,8 +119,9 @@ static WbbStatus cover(const Call *call)
     WbbStatus *status = WBB_NEW_N(c->arena, WbbStatus, files.n);
     WbbWhy *why = WBB_NEW_N(c->arena, WbbWhy, files.n);
     main_each(o->jobs, files.n, one_file, &v, status, why);
-    if (c->json) put_json(c, &v);
-    else put_table(c, &v, files.n);
+    for (int which = 0; which < 2 && c->json; which++)
+        for (uint32_t i = 0; i < main_tables(c->target, which)->n_rules; i++) put_json(c, &v, which, i);
+    if (!c->json) put_table(c, &v, files.n);
     uint32_t declined[WHY_COUNT] = {0}, failed = 0;
     for (uint32_t i = 0; i < files.n; i++) {
         if (status[i] == WBB_DECLINED) declined[why[i]]++;
@@ -149,6 +143,12 @@ static const Option options[] = {
     {0}};
 static const Example examples[] = {{"rules cover shaderdb/corpus", "how often each rule fires over the corpus"}, {0}};
 const Command main_rules_cover = {
-    .name = "cover", .summary = "count how often each rule fires over a corpus, and say which never do",
-    .details = "Compiles every file as far as LLVM. A file that is declined counts with what fired until then.", .positionals = positionals,
-    .options = options, .examples = examples, .size = sizeof(CoverOptions), .run = cover};
+    .name = "cover",
+    .summary = "count how often each rule fires over a corpus, and say which never do",
+    .details = "Compiles every file as far as LLVM. A file that is declined counts with what fired until then.",
+    .positionals = positionals,
+    .options = options,
+    .examples = examples,
+    .size = sizeof(CoverOptions),
+    .run = cover,
+};

@@ -226,13 +226,12 @@ static void terms_of(Diff *d, const char *text)
 static void put_row(RulesCall *c, const char *section, const char *name, const char *x, const char *y, const Diff *d)
 {
     if (c->json) {
-        wbb_putf(c->out, "{\"section\": \"%s\", \"name\": ", section);
-        wbb_put_json(c->out, name);
-        wbb_putf(c->out, ", \"%s\": ", d->target[0]->name);
-        wbb_put_json(c->out, x);
-        wbb_putf(c->out, ", \"%s\": ", d->target[1]->name);
-        wbb_put_json(c->out, y);
-        wbb_put(c->out, "}\n");
+        WbbBuf *b = main_json_begin(c);
+        wbb_json_text(b, "section", section);
+        wbb_json_text(b, "name", name);
+        wbb_json_text(b, d->target[0]->name, x);
+        wbb_json_text(b, d->target[1]->name, y);
+        main_json_end(c);
         return;
     }
     wbb_putf(c->out, "%-8s %-28s %-12s %s\n", section, name, x, y);
@@ -334,31 +333,33 @@ static void put_fate(RulesCall *c, const TgTarget *t, const Fate *f)
     wbb_putf(c->out, "  %-6s = %s\n", f->rules.n ? "" : t->name, f->result);
 }
 
-static void put_difference(RulesCall *c, const Diff *d, const Difference *x)
+static void put_difference_json(RulesCall *c, const Diff *d, const Difference *x)
 {
-    if (!c->json) {
-        wbb_putf(c->out, "\n%s", x->term);
-        if (x->more) wbb_putf(c->out, "      and %u more term%s", x->more, x->more == 1 ? "" : "s");
-        wbb_put(c->out, "\n");
-        for (int which = 0; which < 2; which++) put_fate(c, d->target[which], &x->fate[which]);
-        return;
-    }
-    wbb_put(c->out, "{\"section\": \"rules\", \"term\": ");
-    wbb_put_json(c->out, x->term);
-    wbb_putf(c->out, ", \"more\": %u", x->more);
+    WbbBuf *b = main_json_begin(c);
+    wbb_json_text(b, "section", "rules");
+    wbb_json_text(b, "term", x->term);
+    wbb_json_uint(b, "more", x->more);
     for (int which = 0; which < 2; which++) {
         const Fate *f = &x->fate[which];
-        wbb_putf(c->out, ", \"%s\": {\"result\": ", d->target[which]->name);
-        wbb_put_json(c->out, f->result);
-        wbb_put(c->out, ", \"rules\": [");
+        wbb_json_open(b, d->target[which]->name, '{');
+        wbb_json_text(b, "result", f->result);
+        wbb_json_open(b, "rules", '[');
         for (uint32_t i = 0; i < f->rules.n; i++) {
             const RwRule *r = f->rules.items[i];
-            if (i) wbb_put(c->out, ", ");
-            wbb_put_json(c->out, wbb_format(c->arena, "%s:%u%s", r->file, r->line, r->instance));
+            wbb_json_text(b, NULL, wbb_format(c->arena, "%s:%u%s", r->file, r->line, r->instance));
         }
-        wbb_put(c->out, "]}");
+        wbb_json_close(b, ']');
+        wbb_json_close(b, '}');
     }
-    wbb_put(c->out, "}\n");
+    main_json_end(c);
+}
+
+static void put_difference(RulesCall *c, const Diff *d, const Difference *x)
+{
+    wbb_putf(c->out, "\n%s", x->term);
+    if (x->more) wbb_putf(c->out, "      and %u more term%s", x->more, x->more == 1 ? "" : "s");
+    wbb_put(c->out, "\n");
+    for (int which = 0; which < 2; which++) put_fate(c, d->target[which], &x->fate[which]);
 }
 
 static const TgTarget *target_named(RulesCall *c, const char *word)
@@ -395,7 +396,10 @@ static WbbStatus diff(const Call *call)
                 if (r->phase == phase) terms_of(&d, r->text);
             }
     if (d.found.n) qsort(d.found.items, d.found.n, sizeof *d.found.items, by_use);
-    for (uint32_t i = 0; i < d.found.n; i++) put_difference(c, &d, &d.found.items[i]);
+    for (uint32_t i = 0; i < d.found.n; i++) {
+        if (c->json) put_difference_json(c, &d, &d.found.items[i]);
+        else put_difference(c, &d, &d.found.items[i]);
+    }
     wbb_cx_free(d.cx);
     if (!c->json) wbb_putf(c->out, "\n%u terms tried, %u ways in which they end differently\n", d.terms.n, d.found.n);
     return main_rules_end(c, WBB_OK);
@@ -408,7 +412,13 @@ static const Positional positionals[] = {
 static const Option options[] = {MAIN_OPTION_APPROX(DiffOptions), MAIN_OPTION_JSON(DiffOptions), {0}};
 static const Example examples[] = {{"rules diff sm_80 sm_90", "numbers that differ, and terms that end differently on the two"}, {0}};
 const Command main_rules_diff = {
-    .name = "diff", .summary = "say what differs in meaning between two targets, with a term that shows it",
-    .details = "Terms are made from the left sides of all rules of both targets, rewritten by both, and compared. Rules that differ in "
-               "their text alone are not shown.",
-    .positionals = positionals, .options = options, .examples = examples, .size = sizeof(DiffOptions), .run = diff};
+    .name = "diff",
+    .summary = "say what differs in meaning between two targets, with a term that shows it",
+    .details = "Terms are made from the left sides of all rules of both targets, rewritten by both, and compared. "
+               "Rules that differ in their text alone are not shown.",
+    .positionals = positionals,
+    .options = options,
+    .examples = examples,
+    .size = sizeof(DiffOptions),
+    .run = diff,
+};

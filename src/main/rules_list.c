@@ -1,4 +1,8 @@
-/* rules_list.c: `rules list`, `rules size`, `rules budget`: what the tables hold. */
+/* rules_list.c: `rules list`, `rules size`, `rules budget`: the contents of the tables that rules become.
+ *
+ *     warpburg rules list --phase lower --flat
+ *     patterns/arith.py:152: mul.bf16(a, b) -> fma.bf16(a, b, -0.0)
+ */
 #include "main/rules.h"
 
 #include <string.h>
@@ -14,7 +18,7 @@ typedef struct {
     bool json;
 } TableOptions; /* of size and budget */
 
-/* One rule as JSON, or the line that a target's .rules file has. */
+/* A rule as JSON, or as in the .rules file of a target. */
 static void put_flat(RulesCall *c, const RwTables *t, uint32_t i)
 {
     const RwRule *r = &t->rules[i];
@@ -23,16 +27,15 @@ static void put_flat(RulesCall *c, const RwTables *t, uint32_t i)
         wbb_putf(c->out, "%s: %s\n", name, r->text);
         return;
     }
-    wbb_putf(c->out, "{\"phase\": \"%s\", \"name\": ", main_phase_name[r->phase]);
-    wbb_put_json(c->out, name);
-    wbb_put(c->out, ", \"text\": ");
-    wbb_put_json(c->out, r->text);
-    wbb_put(c->out, ", \"ledger\": ");
-    wbb_put_json(c->out, r->ledger);
-    wbb_put(c->out, "}\n");
+    WbbBuf *b = main_json_begin(c);
+    wbb_json_text(b, "phase", main_phase_name[r->phase]);
+    wbb_json_text(b, "name", name);
+    wbb_json_text(b, "text", r->text);
+    wbb_json_text(b, "ledger", r->ledger);
+    main_json_end(c);
 }
 
-static void put_for_people(RulesCall *c, const RwTables *t, uint32_t i)
+static void put_with_ledger(RulesCall *c, const RwTables *t, uint32_t i)
 {
     const RwRule *r = &t->rules[i];
     wbb_putf(c->out, "%-9s %s: %s", main_phase_name[r->phase], rw_rule_name(c->arena, t, i), r->text);
@@ -51,54 +54,80 @@ static WbbStatus list(const Call *call)
             const bool of_phase = o->rules.n || only < 0 || t->rules[i].phase == only;
             if (!of_phase || !main_rule_is_one_of(c->arena, t, i, &o->rules)) continue;
             if (o->flat || o->json) put_flat(c, t, i);
-            else put_for_people(c, t, i);
+            else put_with_ledger(c, t, i);
         }
     }
     return main_rules_end(c, WBB_OK);
 }
 
-/* --- size -------------------------------------------------------------------------------------------------------------------- */
-typedef struct {
-    const char *name;
-    size_t bytes;
-} Part;
-
-/* Strings that several rules share are counted once, as a linker keeps them. */
+/* --- size ------------------------------------------------------------------------------------- */
+/* Bytes of texts. Strings that several rules share are counted once, as a linker keeps them. */
 static size_t text_bytes(const RwTables *t)
 {
     size_t bytes = 0;
     for (uint32_t i = 0; i < t->n_rules; i++) {
         const RwRule *r = &t->rules[i];
-        bytes += strlen(r->text) + strlen(r->names) + strlen(r->when) + strlen(r->ledger) + 4 + (r->instance[0] ? strlen(r->instance) + 1 : 0);
+        bytes += strlen(r->text) + strlen(r->names) + strlen(r->when) + strlen(r->ledger) + 4;
+        if (r->instance[0]) bytes += strlen(r->instance) + 1;
         if (i == 0 || strcmp(r->file, t->rules[i - 1].file)) bytes += strlen(r->file) + 1;
     }
     for (uint32_t i = 0; i < t->n_instrs; i++) bytes += strlen(t->instrs[i].text) + 1;
     return bytes;
 }
 
+typedef struct {
+    const char *name;
+    size_t bytes;
+    const char *meaning;
+} Part;
+enum { PARTS = 10, HOT = 5 }; /* HOT: parts that matching and building read */
+
+static void parts_of(const RwTables *t, Part parts[PARTS])
+{
+    const size_t code = sizeof *t->code, imm = sizeof *t->imm;
+    const Part all[PARTS] = {
+        {"tries", (t->n_code - t->n_build - t->n_filter) * code, "match programs, shared prefixes once"},
+        {"filters", t->n_filter * code + t->n_rows * imm, "which rules of a long list are worth trying"},
+        {"builds", t->n_build * code, "programs that make right sides"},
+        {"immediates", (t->n_imm - t->n_rows) * imm, "numbers that they name"},
+        {"entries", sizeof(uint32_t[RW_PHASE_COUNT][OP_COUNT]), "where an operation's trie starts"},
+        {"tiles", t->n_instrs * sizeof *t->instrs, "rows of the instruction table"},
+        {"packed", t->n_packed * sizeof *t->packed, "what vectorising may build"},
+        {"free", t->n_free * sizeof *t->free, "modifiers that cost nothing"},
+        {"cold", t->n_rules * sizeof *t->rules, "file, line, phase of a rule"},
+        {"texts", text_bytes(t), "texts of rules and tiles"}};
+    memcpy(parts, all, sizeof all);
+}
+
+static void put_size_json(RulesCall *c, const RwTables *t, const Part *parts, size_t hot)
+{
+    WbbBuf *b = main_json_begin(c);
+    wbb_json_text(b, "tables", t->name);
+    wbb_json_uint(b, "rules", t->n_rules);
+    for (int i = 0; i < PARTS; i++) wbb_json_uint(b, parts[i].name, parts[i].bytes);
+    wbb_json_uint(b, "hot", hot);
+    main_json_end(c);
+}
+
 static void put_size(RulesCall *c, const RwTables *t)
 {
-    const Part parts[] = {{"tries", (t->n_code - t->n_build - t->n_filter) * sizeof *t->code}, {"filters", t->n_filter * sizeof *t->code + t->n_rows * sizeof *t->imm},
-                          {"builds", t->n_build * sizeof *t->code}, {"immediates", (t->n_imm - t->n_rows) * sizeof *t->imm}, {"entries", sizeof(uint32_t[RW_PHASE_COUNT][OP_COUNT])},
-                          {"tiles", t->n_instrs * sizeof *t->instrs}, {"packed", t->n_packed * sizeof *t->packed}, {"free", t->n_free * sizeof *t->free},
-                          {"cold", t->n_rules * sizeof *t->rules}, {"texts", text_bytes(t)}};
-    uint32_t by_phase[RW_PHASE_COUNT] = {0};
-    for (uint32_t i = 0; i < t->n_rules; i++) by_phase[t->rules[i].phase]++;
-    const size_t hot = t->n_code * sizeof *t->code + t->n_imm * sizeof *t->imm + sizeof(uint32_t[RW_PHASE_COUNT][OP_COUNT]);
+    Part parts[PARTS];
+    size_t hot = 0;
+    parts_of(t, parts);
+    for (int i = 0; i < HOT; i++) hot += parts[i].bytes;
     if (c->json) {
-        wbb_putf(c->out, "{\"tables\": \"%s\", \"rules\": %u", t->name, t->n_rules);
-        for (size_t i = 0; i < WBB_LEN(parts); i++) wbb_putf(c->out, ", \"%s\": %zu", parts[i].name, parts[i].bytes);
-        wbb_putf(c->out, ", \"hot\": %zu}\n", hot);
+        put_size_json(c, t, parts, hot);
         return;
     }
+    uint32_t by_phase[RW_PHASE_COUNT] = {0};
+    for (uint32_t i = 0; i < t->n_rules; i++) by_phase[t->rules[i].phase]++;
     wbb_putf(c->out, "%s: %u rules (", t->name, t->n_rules);
     const char *comma = "";
     for (int s = 0; s < RW_PHASE_COUNT; s++)
         if (by_phase[s]) wbb_putf(c->out, "%s%u %s", comma, by_phase[s], main_phase_name[s]), comma = ", ";
     wbb_put(c->out, ")\n");
-    static const char *const meaning[] = {"match programs, shared prefixes once", "which rules of a long list are worth trying", "programs that make right sides", "numbers that they name", "where an operation's trie starts", "rows of the instruction table",
-                                          "what vectorising may build", "modifiers that cost nothing", "file, line, phase of a rule", "texts of rules and tiles"};
-    for (size_t i = 0; i < WBB_LEN(parts); i++) wbb_putf(c->out, "  %-11s %7zu bytes  %s\n", parts[i].name, parts[i].bytes, meaning[i]);
+    for (int i = 0; i < PARTS; i++)
+        wbb_putf(c->out, "  %-11s %7zu bytes  %s\n", parts[i].name, parts[i].bytes, parts[i].meaning);
     wbb_putf(c->out, "  %-11s %7zu bytes  the first five: what matching and building read; %.1f a rule\n", "hot", hot,
              t->n_rules ? (double)hot / t->n_rules : 0.0);
 }
@@ -114,49 +143,63 @@ static WbbStatus size(const Call *call)
     return main_rules_end(c, WBB_OK);
 }
 
-/* --- budget ------------------------------------------------------------------------------------------------------------------- */
-/* What is taken in the end: the tile's text, or where a rewrite leads. */
-static const char *taken(RulesCall *c, const TgLowering *l)
+/* --- budget ----------------------------------------------------------------------------------- */
+/* What computes a function: the text of the instruction, or what its rule makes of it. */
+static const char *made_by(RulesCall *c, const TgLowering *l)
 {
     const RwTables *t = c->target->tables;
     const char *arrow = strstr(t->rules[l->rule].text, " -> ");
     return arrow ? wbb_format(c->arena, "%.60s", arrow + 4) : t->rules[l->rule].text;
 }
 
-static void put_lowering(RulesCall *c, const TgLowering *l, const char *comma)
+static void put_lowering(RulesCall *c, const TgLowering *l)
 {
     const char *rule = rw_rule_name(c->arena, c->target->tables, l->rule);
-    if (c->json) {
-        wbb_putf(c->out, "%s{\"rule\": \"%s\", \"approx\": %s, \"ulp\": %.4f, \"noise_ulp\": %.4f, \"sass\": %u}", comma, rule, l->approx ? "true" : "false", l->ulp,
-                 l->noise, l->sass);
-        return;
-    }
     wbb_putf(c->out, "    %-9s", l->approx ? "--approx" : "");
     if (l->ulp < 0) wbb_put(c->out, "     not measured");
     else wbb_putf(c->out, "%8.2f ulp", l->ulp);
     if (l->sass) wbb_putf(c->out, " %5u sass", l->sass);
-    wbb_putf(c->out, "  %s  %s\n", rule, taken(c, l));
+    wbb_putf(c->out, "  %s  %s\n", rule, made_by(c, l));
+}
+
+static void put_lowering_json(RulesCall *c, const TgLowering *l)
+{
+    WbbBuf *b = c->out;
+    wbb_json_open(b, NULL, '{');
+    wbb_json_text(b, "rule", rw_rule_name(c->arena, c->target->tables, l->rule));
+    wbb_json_bool(b, "approx", l->approx);
+    wbb_json_putf(b, "ulp", "%.4f", l->ulp);
+    wbb_json_putf(b, "noise_ulp", "%.4f", l->noise);
+    wbb_json_uint(b, "sass", l->sass);
+    wbb_json_close(b, '}');
 }
 
 static void put_budget(RulesCall *c, ScOp op, ScType t)
 {
     const ScBudget plain = sc_budget(op, t, false), approx = sc_budget(op, t, true);
     if (c->json) {
-        wbb_putf(c->out, "{\"op\": \"%s\", \"type\": \"%s\", \"ulp\": %g, \"approx_ulp\": %g, \"approx_absolute\": %g, \"lowerings\": [", sc_op_info[op].name,
-                 sc_type_info[t].name, plain.ulp, approx.ulp, approx.absolute);
+        WbbBuf *b = main_json_begin(c);
+        wbb_json_text(b, "op", sc_op_info[op].name);
+        wbb_json_text(b, "type", sc_type_info[t].name);
+        wbb_json_putf(b, "ulp", "%g", plain.ulp);
+        wbb_json_putf(b, "approx_ulp", "%g", approx.ulp);
+        wbb_json_putf(b, "approx_absolute", "%g", approx.absolute);
+        wbb_json_open(b, "lowerings", '[');
     } else {
-        wbb_putf(c->out, "%-10s %-5s %4g ulp   --approx %g ulp", sc_op_info[op].name, sc_type_info[t].name, plain.ulp, approx.ulp);
+        wbb_putf(c->out, "%-10s %-5s %4g ulp   --approx %g ulp", sc_op_info[op].name, sc_type_info[t].name, plain.ulp,
+                 approx.ulp);
         if (approx.absolute > 0) wbb_putf(c->out, " and %.3g besides", approx.absolute);
         wbb_put(c->out, "\n");
     }
-    const char *comma = "";
     for (uint32_t i = 0; i < c->target->n_lowerings; i++) {
         const TgLowering *l = &c->target->lowerings[i];
         if (l->op != op || l->type != t) continue;
-        put_lowering(c, l, comma);
-        comma = ", ";
+        if (c->json) put_lowering_json(c, l);
+        else put_lowering(c, l);
     }
-    if (c->json) wbb_put(c->out, "]}\n");
+    if (!c->json) return;
+    wbb_json_close(c->out, ']');
+    main_json_end(c);
 }
 
 static WbbStatus budget(const Call *call)
@@ -165,12 +208,14 @@ static WbbStatus budget(const Call *call)
     RulesCall *c = main_rules_call(call, o->target, o->json);
     static const ScType types[] = {SC_F16, SC_BF16, SC_F32, SC_F64};
     if (!c->json)
-        wbb_putf(c->out, "how far a result may be off, in units in the last place of its type; what is not listed is correctly rounded\n"
-                 "below each function what computes it on %s, the first that is there: how far off it was measured, its machine instructions, its rule\n", c->target->name);
+        wbb_putf(c->out, "how far a result may be off, in units in the last place of its type; what is not listed is correctly "
+                 "rounded\nbelow each function what computes it on %s, the first that is there: how far off it was measured, "
+                 "its machine instructions, its rule\n", c->target->name);
     for (int op = 0; op < OP_COUNT; op++)
         for (size_t t = 0; t < WBB_LEN(types); t++) {
-            const ScBudget b = sc_budget((ScOp)op, types[t], false), loose = sc_budget((ScOp)op, types[t], true);
-            if (b.ulp > 0 || b.absolute > 0 || loose.ulp > 0 || loose.absolute > 0) put_budget(c, (ScOp)op, types[t]);
+            const ScBudget plain = sc_budget((ScOp)op, types[t], false), approx = sc_budget((ScOp)op, types[t], true);
+            const bool may_be_off = plain.ulp > 0 || plain.absolute > 0 || approx.ulp > 0 || approx.absolute > 0;
+            if (may_be_off) put_budget(c, (ScOp)op, types[t]);
         }
     return main_rules_end(c, WBB_OK);
 }
@@ -185,17 +230,32 @@ static const Option list_table[] = {
     {0}};
 static const Example list_examples[] = {{"rules list --phase simplify", "the rules that simplify, and what is proved of each"}, {0}};
 const Command main_rules_list = {
-    .name = "list", .summary = "print all rules, and what is proved of each", .options = list_table, .examples = list_examples,
-    .size = sizeof(ListOptions), .run = list};
+    .name = "list",
+    .summary = "print all rules, and what is proved of each",
+    .options = list_table,
+    .examples = list_examples,
+    .size = sizeof(ListOptions),
+    .run = list,
+};
 
 static const Option size_table[] = {MAIN_OPTION_JSON(TableOptions), {0}};
 static const Example size_examples[] = {{"rules size", "bytes of each part of each table"}, {0}};
 const Command main_rules_size = {
-    .name = "size", .summary = "print the bytes of the tables that rules become", .options = size_table, .examples = size_examples,
-    .size = sizeof(TableOptions), .run = size};
+    .name = "size",
+    .summary = "print the bytes of the tables that rules become",
+    .options = size_table,
+    .examples = size_examples,
+    .size = sizeof(TableOptions),
+    .run = size,
+};
 
 static const Option budget_table[] = {MAIN_OPTION_TARGET(TableOptions), MAIN_OPTION_JSON(TableOptions), {0}};
 static const Example budget_examples[] = {{"rules budget --target sm_80", "functions of sm_80, and every way to compute each"}, {0}};
 const Command main_rules_budget = {
-    .name = "budget", .summary = "print how far functions may be off, what computes them, and how far off that is",
-    .options = budget_table, .examples = budget_examples, .size = sizeof(TableOptions), .run = budget};
+    .name = "budget",
+    .summary = "print how far functions may be off, what computes them, and how far off that is",
+    .options = budget_table,
+    .examples = budget_examples,
+    .size = sizeof(TableOptions),
+    .run = budget,
+};

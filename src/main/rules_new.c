@@ -87,11 +87,12 @@ static void put_item(RulesCall *c, const char *file, const Line *l, const char *
     while (p < end && *p == ' ') p++;
     while (end > p && end[-1] == ' ') end--;
     if (c->json) {
-        wbb_put(c->out, "{\"file\": ");
-        wbb_put_json(c->out, file);
-        wbb_putf(c->out, ", \"line\": %u, \"section\": \"%s\", \"text\": ", l->number, section);
-        wbb_put_json(c->out, wbb_format(c->arena, "%.*s", (int)(end - p), p));
-        wbb_put(c->out, "}\n");
+        WbbBuf *b = main_json_begin(c);
+        wbb_json_text(b, "file", file);
+        wbb_json_uint(b, "line", l->number);
+        wbb_json_text(b, "section", section);
+        wbb_json_text(b, "text", wbb_format(c->arena, "%.*s", (int)(end - p), p));
+        main_json_end(c);
         return;
     }
     wbb_putf(c->out, "  %s:%u: %.*s\n", file, l->number, (int)(end - p), p);
@@ -169,6 +170,13 @@ static const Option options[] = {
     {0}};
 static const Example examples[] = {{"rules new-target sm_103 --from sm_100", "patterns/sm103.py, and what to look at in it"}, {0}};
 const Command main_rules_new_target = {
-    .name = "new-target", .summary = "make a pattern file for a new target from an old one, and list what to review in it",
-    .details = "Copies DIR/smYY.py to DIR/smXX.py under the new name, and prints every line that states a fact of the old machine.",
-    .positionals = positionals, .options = options, .examples = examples, .size = sizeof(NewTargetOptions), .run = new_target};
+    .name = "new-target",
+    .summary = "make a pattern file for a new target from an old one, and list what to review in it",
+    .details = "Copies DIR/smYY.py to DIR/smXX.py under the new name, and prints every line that states a fact of the "
+               "old machine.",
+    .positionals = positionals,
+    .options = options,
+    .examples = examples,
+    .size = sizeof(NewTargetOptions),
+    .run = new_target,
+};

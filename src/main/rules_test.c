@@ -21,13 +21,12 @@ static void put_step(RulesCall *c, Term *t, const TermStep *s, const char *headi
         wbb_putf(c->out, "%-9s %s: %s -> %s\n", heading, rule, before, after);
         return;
     }
-    wbb_putf(c->out, "{\"phase\": \"%s\", \"rule\": ", main_phase_name[s->phase]);
-    wbb_put_json(c->out, rule);
-    wbb_put(c->out, ", \"before\": ");
-    wbb_put_json(c->out, before);
-    wbb_put(c->out, ", \"after\": ");
-    wbb_put_json(c->out, after);
-    wbb_put(c->out, "}\n");
+    WbbBuf *b = main_json_begin(c);
+    wbb_json_text(b, "phase", main_phase_name[s->phase]);
+    wbb_json_text(b, "rule", rule);
+    wbb_json_text(b, "before", before);
+    wbb_json_text(b, "after", after);
+    main_json_end(c);
 }
 
 /* Steps from `first` on, under the name of their phase where that changes. */
@@ -42,18 +41,19 @@ static void put_steps(RulesCall *c, Term *t, RwPhase pass, uint32_t first)
     if (first == t->steps.n && !c->json) wbb_putf(c->out, "%-9s nothing fires\n", main_phase_name[pass]);
 }
 
-/* One pass: single steps, and the engine's own result, which decides. */
+/* One pass: prints its single steps; returns what the engine makes of the term. */
 static IrRef one_pass(RulesCall *c, Term *t, RwPhase pass, IrRef r)
 {
     const uint32_t first = t->steps.n;
     IrRef result = 0;
     if (pass != RW_ISEL) result = main_term_normal(t, pass, r);
-    fputs(c->out->text, stdout); /* what there is so far, should the pass decline */
+    fputs(c->out->text, stdout); /* printed even if the pass declines */
     *c->out = wbb_buf(c->arena);
     const IrRef engine = main_term_pass(t, pass, r);
     put_steps(c, t, pass, first);
     if (result && engine != result && !c->json)
-        wbb_putf(c->out, "%-9s the engine, which applies rules within a right side while it makes it, ends with %s\n", "", main_node_text(c->arena, t->g, engine, MAIN_DEEP));
+        wbb_putf(c->out, "%-9s the engine, which rewrites the parts of a right side while it makes them, ends with %s\n", "",
+                 main_node_text(c->arena, t->g, engine, MAIN_DEEP));
     return engine;
 }
 
@@ -64,9 +64,10 @@ static void put_result(RulesCall *c, Term *t, IrRef r)
         wbb_putf(c->out, "%-9s %s\n", "result", text);
         return;
     }
-    wbb_put(c->out, "{\"result\": ");
-    wbb_put_json(c->out, text);
-    wbb_putf(c->out, ", \"steps\": %u}\n", t->steps.n);
+    WbbBuf *b = main_json_begin(c);
+    wbb_json_text(b, "result", text);
+    wbb_json_uint(b, "steps", t->steps.n);
+    main_json_end(c);
 }
 
 typedef struct {
@@ -111,8 +112,14 @@ static const Example examples[] = {
     {"rules test '(i*8 + j) // 8' --let 'j in 0..8'", "index arithmetic"},
     {0}};
 const Command main_rules_test = {
-    .name = "test", .summary = "rewrite a term step by step",
-    .details = "A name is any value of the type that its place has. Without --phase the term is simplified, lowered and selected; index "
-               "arithmetic is rewritten by the index rules.",
-    .positionals = positionals, .options = options, .examples = examples, .declined = "no rule selects an instruction for an operation",
-    .size = sizeof(TestOptions), .run = test};
+    .name = "test",
+    .summary = "rewrite a term step by step",
+    .details = "A name is any value of the type that its place has. Without --phase the term is simplified, lowered "
+               "and selected; index arithmetic is rewritten by the index rules.",
+    .positionals = positionals,
+    .options = options,
+    .examples = examples,
+    .declined = "no rule selects an instruction for an operation",
+    .size = sizeof(TestOptions),
+    .run = test,
+};

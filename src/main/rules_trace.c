@@ -26,15 +26,13 @@ static void put_event(RulesCall *c, const PipeResult *r, const RwEvent *e)
         wbb_putf(c->out, "%-9s %s: %s -> %s%s%s\n", phase, name, before, after, *origin ? "  <- " : "", origin);
         return;
     }
-    wbb_putf(c->out, "{\"phase\": \"%s\", \"rule\": ", phase);
-    wbb_put_json(c->out, name);
-    wbb_put(c->out, ", \"before\": ");
-    wbb_put_json(c->out, before);
-    wbb_put(c->out, ", \"after\": ");
-    wbb_put_json(c->out, after);
-    wbb_put(c->out, ", \"hlo\": ");
-    wbb_put_json(c->out, origin);
-    wbb_put(c->out, "}\n");
+    WbbBuf *b = main_json_begin(c);
+    wbb_json_text(b, "phase", phase);
+    wbb_json_text(b, "rule", name);
+    wbb_json_text(b, "before", before);
+    wbb_json_text(b, "after", after);
+    wbb_json_text(b, "hlo", origin);
+    main_json_end(c);
 }
 
 typedef struct {
@@ -83,6 +81,12 @@ static const Option options[] = {
     {0}};
 static const Example examples[] = {{"rules trace gelu.hlo --rule arith.py:29", "where the rules of that line fired"}, {0}};
 const Command main_rules_trace = {
-    .name = "trace", .summary = "print which rules fired where, in order, with the HLO instruction they served",
-    .positionals = positionals, .options = options, .examples = examples, .declined = "the fusion is declined; the message has the reason",
-    .size = sizeof(TraceOptions), .run = trace};
+    .name = "trace",
+    .summary = "print which rules fired where, in order, with the HLO instruction they served",
+    .positionals = positionals,
+    .options = options,
+    .examples = examples,
+    .declined = "the fusion is declined; the message has the reason",
+    .size = sizeof(TraceOptions),
+    .run = trace,
+};

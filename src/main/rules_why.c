@@ -59,13 +59,12 @@ static uint32_t put_firings(const Compiled *x, const char *name)
         const char *origin = main_origin(c->arena, &x->r, e->root), *rule = rw_rule_name(c->arena, e->tables, e->rule);
         n++;
         if (c->json) {
-            wbb_put(c->out, "{\"rule\": ");
-            wbb_put_json(c->out, rule);
-            wbb_put(c->out, ", \"fired\": true, \"node\": ");
-            wbb_put_json(c->out, text_of(x, e->root));
-            wbb_put(c->out, ", \"hlo\": ");
-            wbb_put_json(c->out, origin);
-            wbb_put(c->out, "}\n");
+            WbbBuf *b = main_json_begin(c);
+            wbb_json_text(b, "rule", rule);
+            wbb_json_bool(b, "fired", true);
+            wbb_json_text(b, "node", text_of(x, e->root));
+            wbb_json_text(b, "hlo", origin);
+            main_json_end(c);
         } else if (n <= SHOWN) {
             wbb_putf(c->out, "fired: %s: %s%s%s\n", rule, text_of(x, e->root), *origin ? "  <- " : "", origin);
         }
@@ -142,33 +141,42 @@ static const char *instead(const Compiled *x, const Nearest *b)
                       main_phase_name[b->tables->rules[b->rule].phase]);
 }
 
-static void put_nearest(const Compiled *x, const Nearest *b)
+static void put_nearest_json(const Compiled *x, const Nearest *n, const char *what, const char *origin)
 {
     RulesCall *c = x->c;
-    const char *rule = rw_rule_name(c->arena, b->tables, b->rule), *what = b->matches ? instead(x, b) : b->node ? b->why.text : "";
-    const char *origin = b->node ? main_origin(c->arena, &x->r, b->node) : "";
+    WbbBuf *b = main_json_begin(c);
+    wbb_json_text(b, "rule", rw_rule_name(c->arena, n->tables, n->rule));
+    wbb_json_bool(b, "fired", false);
+    wbb_json_text(b, "node", n->node ? text_of(x, n->node) : "");
+    wbb_json_text(b, "hlo", origin);
+    wbb_json_uint(b, "roots", n->n_roots);
+    wbb_json_uint(b, "passed", n->why.passed);
+    wbb_json_uint(b, "of", n->why.total);
+    wbb_json_text(b, "why", what);
+    main_json_end(c);
+}
+
+static void put_nearest(const Compiled *x, const Nearest *n)
+{
+    RulesCall *c = x->c;
+    const RwRule *rule = &n->tables->rules[n->rule];
+    const char *what = n->matches ? instead(x, n) : n->node ? n->why.text : "";
+    const char *origin = n->node ? main_origin(c->arena, &x->r, n->node) : "";
     if (x->r.kernel) what = main_kernel_text(c->arena, x->r.kernel, what);
     if (c->json) {
-        wbb_put(c->out, "{\"rule\": ");
-        wbb_put_json(c->out, rule);
-        wbb_put(c->out, ", \"fired\": false, \"node\": ");
-        wbb_put_json(c->out, b->node ? text_of(x, b->node) : "");
-        wbb_put(c->out, ", \"hlo\": ");
-        wbb_put_json(c->out, origin);
-        wbb_putf(c->out, ", \"roots\": %u, \"passed\": %u, \"of\": %u, \"why\": ", b->n_roots, b->why.passed, b->why.total);
-        wbb_put_json(c->out, what);
-        wbb_put(c->out, "}\n");
+        put_nearest_json(x, n, what, origin);
         return;
     }
-    wbb_putf(c->out, "%s: %s\n", rule, b->tables->rules[b->rule].text);
-    if (!b->node) {
+    wbb_putf(c->out, "%s: %s\n", rw_rule_name(c->arena, n->tables, n->rule), rule->text);
+    if (!n->node) {
         wbb_put(c->out, "did not fire: no node that was ever made is of the operation and type that it begins with\n");
         return;
     }
-    wbb_putf(c->out, "did not fire. Nearest of %u node%s as it does:\n", b->n_roots, b->n_roots == 1 ? " that begins" : "s that begin");
-    wbb_putf(c->out, "  %s%s%s\n  %s", text_of(x, b->node), *origin ? "  <- " : "", origin, what);
-    if (!b->matches) wbb_putf(c->out, " (%u of %u steps hold)", b->why.passed, b->why.total);
-    const RwEvent *e = b->taken && !b->matches ? firing_at(x, b->node, (RwPhase)b->tables->rules[b->rule].phase) : NULL;
+    wbb_putf(c->out, "did not fire. Nearest of %u node%s as it does:\n", n->n_roots,
+             n->n_roots == 1 ? " that begins" : "s that begin");
+    wbb_putf(c->out, "  %s%s%s\n  %s", text_of(x, n->node), *origin ? "  <- " : "", origin, what);
+    if (!n->matches) wbb_putf(c->out, " (%u of %u steps hold)", n->why.passed, n->why.total);
+    const RwEvent *e = n->taken && !n->matches ? firing_at(x, n->node, (RwPhase)rule->phase) : NULL;
     if (e) wbb_putf(c->out, "\n  %s took that node", rw_rule_name(c->arena, e->tables, e->rule));
     wbb_put(c->out, "\n");
 }
@@ -204,7 +212,14 @@ static const Option options[] = {
     MAIN_OPTION_TARGET(WhyOptions), MAIN_OPTION_APPROX(WhyOptions), MAIN_OPTION_DISABLE(WhyOptions), MAIN_OPTION_JSON(WhyOptions), {0}};
 static const Example examples[] = {{"rules why arith.py:25 swish.hlo", "the node at which most of that rule matched, and what failed there"}, {0}};
 const Command main_rules_why = {
-    .name = "why", .summary = "say why a rule did not fire: the nearest miss, and what failed there",
-    .details = "Of all nodes that were ever made, the one at which most of the rule matched. Where the rule did fire: where.",
-    .positionals = positionals, .options = options, .examples = examples, .declined = "the fusion is declined; the message has the reason",
-    .size = sizeof(WhyOptions), .run = why};
+    .name = "why",
+    .summary = "say why a rule did not fire: the nearest miss, and what failed there",
+    .details = "Of all nodes that were ever made, the one at which most of the rule matched. Where the rule did fire: "
+               "where.",
+    .positionals = positionals,
+    .options = options,
+    .examples = examples,
+    .declined = "the fusion is declined; the message has the reason",
+    .size = sizeof(WhyOptions),
+    .run = why,
+};

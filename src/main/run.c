@@ -1,10 +1,16 @@
-/* run.c: `run BUNDLE`: run a bundle in the simulator and judge it. Needs no compiler. */
+/* run.c: `run BUNDLE`, `run FILE.hlo --ptx THEIRS.ptx`, and what `run` prints. Needs no compiler.
+ *
+ * Needs a bundle, or PTX with its launch, and the HLO text of its fusion. Leaves a verdict on stdout: faults, elements outside the
+ * bounds, with a GPU what differs from the simulator; exit status 4 if there is any.
+ *
+ *     warpburg-run run out --check
+ *     out: 12582912 elements inside the bounds, 0.5 ulp from f64 at most, no fault
+ */
 #include "main/run.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { MAX_THREADS = 16 };
 
@@ -31,88 +37,95 @@ const Option main_run_table[] = {
     {NUMBER("--padding", RunOptions, padding, "BYTES", "zeros behind each buffer that loads may read")},
     {0}};
 
-/* As many threads as asked for by -j; else as many as there are cores. */
-static uint32_t host_threads(const RunOptions *o)
-{
-    const int64_t cores = o->jobs ? o->jobs : (int64_t)sysconf(_SC_NPROCESSORS_ONLN);
-    return (uint32_t)WBB_MAX(1, WBB_MIN(cores, MAX_THREADS));
-}
-
 PipeRun main_run_options(const RunOptions *o)
 {
     return (PipeRun){.check = o->check, .seed = (uint64_t)o->seed, .order = (uint64_t)o->order, .which = o->which[0],
                      .inputs = o->inputs.n ? o->inputs.items : NULL, .n_inputs = o->inputs.n, .blocks = (uint64_t)o->blocks,
                      .shuffle = o->has_order, .ulp_noise = o->ulp_noise, .counts = o->counts, .on_gpu = !strcmp(o->on, "gpu"), .repeat = (uint32_t)o->repeat, .approx = o->approx, .padding = (size_t)o->padding, .ptx_name = o->ptx, .output_dir = o->output,
-                     .threads = host_threads(o)};
+                     .threads = wbb_pool_threads(o->jobs, MAX_THREADS)};
 }
 
-/* What a GPU did, for people. */
 static void put_gpu(WbbBuf *b, const RunOptions *o, const char *name, const PipeVerdict *v)
 {
     const GpuReport *g = &v->gpu;
-    wbb_putf(b, "%s: ran on %s (%s) from %s\n", name, g->device, g->arch, g->cubin ? "the bundle's cubin" : "PTX, by the driver's compiler");
-    if (!v->differ) wbb_putf(b, "%s: every bit as in the simulator\n", name);
-    else if (v->exact) wbb_putf(b, "%s: fault: %lld bytes are not the simulator's; the first: %s\n", name, (long long)v->differ, v->first_differ);
-    else wbb_putf(b, "%s: %lld bytes are not the simulator's, as approximate instructions or the order of atomic operations may have it; judged by the bounds\n", name,
-                  (long long)v->differ);
+    wbb_putf(b, "%s: ran on %s (%s) from %s\n", name, g->device, g->arch,
+             g->cubin ? "the bundle's cubin" : "PTX, by the driver's compiler");
+    if (!v->differ)
+        wbb_putf(b, "%s: every bit as in the simulator\n", name);
+    else if (v->exact)
+        wbb_putf(b, "%s: fault: %lld bytes are not the simulator's; the first: %s\n", name, (long long)v->differ,
+                 v->first_differ);
+    else
+        wbb_putf(b, "%s: %lld bytes are not the simulator's, as approximate instructions or the order of atomic "
+                 "operations may have it; judged by the bounds\n", name, (long long)v->differ);
     if (o->repeat)
-        wbb_putf(b, "%s: %.6f ms a run over %u sets of buffers, %.1f GB/s, %.3f of a copy's %.1f\n", name, g->ms, g->copies, g->gb_per_s, g->share, g->copy_gb_per_s);
+        wbb_putf(b, "%s: %.6f ms a run over %u sets of buffers, %.1f GB/s, %.3f of a copy's %.1f\n", name, g->ms,
+                 g->copies, g->gb_per_s, g->share, g->copy_gb_per_s);
 }
 
 static void put_gpu_json(WbbBuf *b, const PipeVerdict *v)
 {
     const GpuReport *g = &v->gpu;
-    wbb_put(b, ", \"gpu\": {\"device\": ");
-    wbb_put_json(b, g->device);
-    wbb_putf(b, ", \"arch\": \"%s\", \"from\": \"%s\", \"exact\": %s, \"differ\": %lld, \"ms\": %.6f, \"gb_per_s\": %.3f, \"copy_gb_per_s\": %.3f, \"share\": %.5f}", g->arch,
-             g->cubin ? "cubin" : "ptx", v->exact ? "true" : "false", (long long)v->differ, g->ms, g->gb_per_s, g->copy_gb_per_s, g->share);
+    wbb_json_open(b, "gpu", '{');
+    wbb_json_text(b, "device", g->device);
+    wbb_json_text(b, "arch", g->arch);
+    wbb_json_text(b, "from", g->cubin ? "cubin" : "ptx");
+    wbb_json_bool(b, "exact", v->exact);
+    wbb_json_int(b, "differ", v->differ);
+    wbb_json_putf(b, "ms", "%.6f", g->ms);
+    wbb_json_putf(b, "gb_per_s", "%.3f", g->gb_per_s);
+    wbb_json_putf(b, "copy_gb_per_s", "%.3f", g->copy_gb_per_s);
+    wbb_json_putf(b, "share", "%.5f", g->share);
+    wbb_json_close(b, '}');
 }
 
 static void put_json(WbbBuf *b, const RunOptions *o, const char *name, const PipeVerdict *v)
 {
-    wbb_put(b, "{\"file\": ");
-    wbb_put_json(b, name);
-    wbb_putf(b, ", \"compared\": %lld, \"outside\": %lld, \"max_ulp\": %.17g, \"instructions\": %llu, \"ms_run\": %.3f, \"ms_cpu\": %.3f, \"ms_eval\": %.3f, \"faults\": [",
-             (long long)v->compared, (long long)v->outside, v->max_ulp, (unsigned long long)v->report.instructions, v->ms_run, v->ms_cpu, v->ms_eval);
-    for (int i = 0; i < v->report.n_faults; i++) {
-        if (i) wbb_put(b, ", ");
-        wbb_put_json(b, v->report.faults[i]);
-    }
-    wbb_put(b, "], \"first\": ");
-    if (v->first) wbb_put_json(b, v->first);
-    else wbb_put(b, "null");
-    if (v->order) {
-        wbb_put(b, ", \"order\": ");
-        wbb_put_json(b, v->order);
-    }
+    wbb_json_open(b, NULL, '{');
+    wbb_json_text(b, "file", name);
+    wbb_json_int(b, "compared", v->compared);
+    wbb_json_int(b, "outside", v->outside);
+    wbb_json_putf(b, "max_ulp", "%.17g", v->max_ulp);
+    wbb_json_uint(b, "instructions", v->report.instructions);
+    wbb_json_putf(b, "ms_run", "%.3f", v->ms_run);
+    wbb_json_putf(b, "ms_cpu", "%.3f", v->ms_cpu);
+    wbb_json_putf(b, "ms_eval", "%.3f", v->ms_eval);
+    wbb_json_open(b, "faults", '[');
+    for (int i = 0; i < v->report.n_faults; i++) wbb_json_text(b, NULL, v->report.faults[i]);
+    wbb_json_close(b, ']');
+    wbb_json_text(b, "first", v->first);
+    if (v->order) wbb_json_text(b, "order", v->order);
     if (v->gpu.device) put_gpu_json(b, v);
-    if (o->counts) {
-        wbb_put(b, ", \"counts\": ");
-        main_put_counts_json(b, &v->counts);
-    }
-    wbb_put(b, "}\n");
+    if (o->counts) main_put_counts_json(b, "counts", &v->counts);
+    wbb_json_close(b, '}');
+    wbb_put(b, "\n");
+}
+
+static void put_text(WbbBuf *b, const RunOptions *o, const char *name, const PipeVerdict *v)
+{
+    for (int i = 0; i < v->report.n_faults; i++) wbb_putf(b, "%s: fault: %s\n", name, v->report.faults[i]);
+    if (v->gpu.device) put_gpu(b, o, name, v);
+    if (v->order) wbb_putf(b, "%s: %s%s\n", name, v->outside ? "fault: " : "", v->order);
+    if (v->outside)
+        wbb_putf(b, "%s: %lld of %lld elements outside the bounds; first: %s\n", name, (long long)v->outside,
+                 (long long)v->compared, v->first);
+    if (o->check && !v->outside && !v->report.n_faults)
+        wbb_putf(b, "%s: %lld elements inside the bounds, %.3g ulp from f64 at most, no fault\n", name,
+                 (long long)v->compared, v->max_ulp);
+    if (o->counts) main_put_counts(b, &v->counts);
+    if (o->time) wbb_putf(b, "ms: run %.1f, judge %.1f\n", v->ms_run, v->ms_eval);
 }
 
 WbbStatus main_verdict(WbbArena *a, const RunOptions *o, const char *name, const PipeVerdict *v)
 {
     WbbBuf b = wbb_buf(a);
-    if (o->json) {
-        put_json(&b, o, name, v);
-    } else {
-        for (int i = 0; i < v->report.n_faults; i++) wbb_putf(&b, "%s: fault: %s\n", name, v->report.faults[i]);
-        if (v->gpu.device) put_gpu(&b, o, name, v);
-        if (v->order) wbb_putf(&b, "%s: %s%s\n", name, v->outside ? "fault: " : "", v->order);
-        if (v->outside) wbb_putf(&b, "%s: %lld of %lld elements outside the bounds; first: %s\n", name, (long long)v->outside, (long long)v->compared, v->first);
-        if (o->check && !v->outside && !v->report.n_faults)
-            wbb_putf(&b, "%s: %lld elements inside the bounds, %.3g ulp from f64 at most, no fault\n", name, (long long)v->compared, v->max_ulp);
-        if (o->counts) main_put_counts(&b, &v->counts);
-        if (o->time) wbb_putf(&b, "ms: run %.1f, judge %.1f\n", v->ms_run, v->ms_eval);
-    }
+    if (o->json) put_json(&b, o, name, v);
+    else put_text(&b, o, name, v);
     fputs(b.text, stdout);
     return v->outside || v->report.n_faults || (v->exact && v->differ) ? WBB_CHECK : WBB_OK;
 }
 
-/* "128,1,1" or "128": as many threads or blocks in x, y, z; none given: one. */
+/* "128,1,1" or "128" as numbers for x, y and z; a number that is not given is 1. */
 static void read_extent(WbbCx *cx, const char *option, const char *text, uint32_t extent[3])
 {
     for (int d = 0; d < 3; d++) extent[d] = 1;
@@ -125,7 +138,7 @@ static void read_extent(WbbCx *cx, const char *option, const char *text, uint32_
     }
 }
 
-/* `run FILE.hlo --ptx FILE.ptx --grid .. --block ..`: PTX of whatever origin, run on the fusion's inputs. */
+/* `run FILE.hlo --ptx THEIRS.ptx --grid .. --block ..`: PTX of any origin, run on the inputs of the fusion. */
 static WbbStatus run_foreign(WbbCx *cx, WbbArena *a, const RunOptions *o)
 {
     size_t n;
@@ -164,7 +177,13 @@ static const Example examples[] = {
     {"run gelu.hlo --ptx theirs.ptx --grid 512 --block 128 --check", "the same for PTX of another compiler"},
     {0}};
 const Command main_run_bundle = {
-    .name = "run", .summary = "run a bundle in the simulator or on a GPU, and judge what it computes", .positionals = positionals,
-    .options = main_run_table, .examples = examples, .declined = "the evaluator declines the HLO text",
-    .check = "a fault, an element outside the bounds, or a GPU that differs from the simulator", .size = sizeof(RunOptions),
-    .run = main_run_without_compiling};
+    .name = "run",
+    .summary = "run a bundle in the simulator or on a GPU, and judge what it computes",
+    .positionals = positionals,
+    .options = main_run_table,
+    .examples = examples,
+    .declined = "the evaluator declines the HLO text",
+    .check = "a fault, an element outside the bounds, or a GPU that differs from the simulator",
+    .size = sizeof(RunOptions),
+    .run = main_run_without_compiling,
+};

@@ -34,8 +34,8 @@ WbbStatus main_run_without_compiling(const Call *call); /* a bundle, or --ptx */
 /* Prints; WBB_CHECK if something was found. */
 WbbStatus main_verdict(WbbArena *a, const RunOptions *o, const char *name, const PipeVerdict *v);
 
-/* counts.c: as lines; as one JSON object. */
+/* counts.c: as lines; as a JSON object under `key`. */
 void main_put_counts(WbbBuf *b, const SimCounts *c);
-void main_put_counts_json(WbbBuf *b, const SimCounts *c);
+void main_put_counts_json(WbbBuf *b, const char *key, const SimCounts *c);
 
 #endif

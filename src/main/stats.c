@@ -108,7 +108,14 @@ static const Option options[] = {
     {0}};
 static const Example examples[] = {{"stats *.hlo --target sm_80,sm_90 -o stats.jsonl", "every kernel of a folder, on two targets"}, {0}};
 const Command main_stats = {
-    .name = "stats", .summary = "describe every kernel of every file in numbers",
-    .details = "Compiles and assembles; prints a JSON object a line, sorted by file, kernel and target. A kernel that is declined, or that "
-               "ends the compiler, has a record that says so. shaderdb/README.md describes the columns.",
-    .positionals = positionals, .options = options, .examples = examples, .size = sizeof(StatsOptions), .run = stats};
+    .name = "stats",
+    .summary = "describe every kernel of every file in numbers",
+    .details = "Compiles and assembles; prints a JSON object a line, sorted by file, kernel and target. A kernel that "
+               "is declined, or that ends the compiler, has a record that says so. shaderdb/README.md describes the "
+               "columns.",
+    .positionals = positionals,
+    .options = options,
+    .examples = examples,
+    .size = sizeof(StatsOptions),
+    .run = stats,
+};

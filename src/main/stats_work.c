@@ -10,7 +10,6 @@
 #include "fuse/fuse.h"
 #include "llvm/llvm.h"
 
-#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -42,19 +41,17 @@ typedef struct {
 static void put_record(Worker *k, const Row *r, const PipeStat *s)
 {
     WbbBuf *b = &k->lines;
-    const char *target = s->target->name;
-    wbb_putf(b, "%s\t%s\t%s\t{\"file\": ", r->file, r->kernel, target);
-    wbb_put_json(b, r->file);
-    wbb_put(b, ", \"kernel\": ");
-    wbb_put_json(b, r->kernel);
-    wbb_putf(b, ", \"target\": \"%s\", \"count\": %" PRIu64 ", ", target, r->count);
-    wbb_put(b, s->body);
-    if (r->key) wbb_putf(b, ", \"key\": \"%s\"", pipe_cache_name(k->arena, r->key));
-    if (k->w->call->o->listing && s->listing && s->listing[0]) {
-        wbb_put(b, ", \"listing\": ");
-        wbb_put_json(b, s->listing);
-    }
-    wbb_put(b, "}\n");
+    wbb_putf(b, "%s\t%s\t%s\t", r->file, r->kernel, s->target->name);
+    wbb_json_open(b, NULL, '{');
+    wbb_json_text(b, "file", r->file);
+    wbb_json_text(b, "kernel", r->kernel);
+    wbb_json_text(b, "target", s->target->name);
+    wbb_json_uint(b, "count", r->count);
+    wbb_json_putf(b, NULL, "%s", s->body);
+    if (r->key) wbb_json_text(b, "key", pipe_cache_name(k->arena, r->key));
+    if (k->w->call->o->listing && s->listing && s->listing[0]) wbb_json_text(b, "listing", s->listing);
+    wbb_json_close(b, '}');
+    wbb_put(b, "\n");
 }
 
 static void write_all(int fd, const char *p, size_t n)

@@ -236,7 +236,7 @@ static void test_bad_text(void **state)
         {"e { a = f32[] constant(1) }\ne { a = f32[] constant(1) }",
          "2:1: error: the name 'e' is given to two computations"},
         {"a = f33[2] parameter(0)", "1:5: error: unknown element type 'f33', did you mean 'f32'?"},
-        {"a = f32[2]{2} parameter(0)", "1:12: error: a layout is no permutation of the 1 dimensions"},
+        {"a = f32[2]{2} parameter(0)", "1:12: error: a layout is not a permutation of the 1 dimensions"},
         {"a = f32[4294967296,4294967296] parameter(0)",
          "1:8: error: dimension product overflows: the array has more than 2^63 bytes"},
         {"a = f32[99999999999999999999] parameter(0)", "1:9: error: integer does not fit 64 bits"},
