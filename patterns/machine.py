@@ -1,7 +1,7 @@
-"""What several generations have alike: instructions that LLVM has no name for, and decisions that hold on all of them."""
+"""What several generations share: instructions that LLVM has no name for, and tuning values."""
 from gen.lang import *
 
-APPROXIMATE = [                                 # of the special function unit; the errors are those of the PTX manual
+APPROXIMATE = [                                 # the special function unit; errors from the PTX manual
     asm (rsqrt.f32(a),                       'rsqrt.approx.f32 %d, %a;',  err=rel(2**-22.9)),
     asm (div.f32.approx(1.0, a),             'rcp.approx.f32 %d, %a;',    err=rel(2**-23)),
     asm (div.f32.approx(a, b),               'div.full.f32 %d, %a, %b;',  err=rel(2**-22)),
@@ -12,14 +12,14 @@ APPROXIMATE = [                                 # of the special function unit; 
     asm (sin.f32.approx(a),                  'sin.approx.f32 %d, %a;',    err=rel(2**-20.5)),
     asm (cos.f32.approx(a),                  'cos.approx.f32 %d, %a;',    err=rel(2**-20.5)),
 ]
-WIDEN_BF16 = [                                  # two at a time, with a shift and a mask; LLVM takes six instructions more
+WIDEN_BF16 = [                                  # two at a time by a shift and a mask; LLVM needs six more instructions
     asm (cvt.f32x2.bf16x2(a),                '{ .reg .b32 l, h; shl.b32 l, %a, 16; and.b32 h, %a, -65536; mov.b64 %d, {l, h}; }'),
 ]
-SHIFT = [                                       # by 32 or more: nothing is left, or the sign, as HLO says
+SHIFT = [                                       # a shift by 32 or more gives 0 or the sign, as in HLO
     asm (op[t](a, b),                        f'{name} %d, %a, %b;')
     for t in (i32, u32) for op, name in ((shl, 'shl.b32'), (shrl, 'shr.u32'), (shra, 'shr.s32'))
 ]
-F64_FROM_INTEGER = [                            # before sm_90, on the way from an integer to bf16
+F64_FROM_INTEGER = [                            # before sm_90: a step of the conversion from integer to bf16
     asm (cvt.f64.i32.approx(a),              'cvt.rn.f64.s32 %d, %a;'),
     asm (cvt.f64.u32.approx(a),              'cvt.rn.f64.u32 %d, %a;'),
     asm (cvt.f64.i64.approx(a),              'cvt.rn.f64.s64 %d, %a;'),
