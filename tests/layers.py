@@ -64,7 +64,6 @@ MAY_CALL = {  # modules or files, with the reason; None: anything
 CIRCLES: List[Tuple[str, str, str]] = [
     ("base", "map string", "not recursive: interned strings are in a map, which calls wbb_hash of string.c"),
     ("base", "arena context", "a context owns arenas; an arena that gets no memory fails through its context"),
-    ("emit", "address bits choose function kernel reduce scope value", "recursive: a step of emit_value needs the values of its operands"),
     ("eval", "apply bits bounds bounds_complex bounds_float bounds_int complex compute control conv demand dot eval exact fold gather lanes mac move "
      "perturb random recall reduce scan scatter select_scatter sort window",
      "recursive: an operation demands elements of its operands, which their operations compute"),
