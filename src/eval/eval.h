@@ -65,6 +65,11 @@ EvResult *ev_run(WbbCx *cx, WbbArena *arena, const HloComputation *c, const void
 EvResult *ev_run_at(WbbCx *cx, WbbArena *arena, const HloComputation *c, const void *const *inputs, EvMode mode,
                     const EvPositions *at);
 
+/* Elements of leaf `leaf` of an instruction inside c, at positions: of c itself, or where `call` is not NULL of the computation that this
+ * fusion or call of c names. */
+EvValue ev_value_at(WbbCx *cx, WbbArena *arena, const HloComputation *c, const HloInstruction *call, const HloInstruction *i, uint32_t leaf,
+                    const EvSource *source, EvMode mode, EvPositions at);
+
 /* As ev_run_at; `at` NULL: all elements. */
 EvResult *ev_run_from(WbbCx *cx, WbbArena *arena, const HloComputation *c, const EvSource *source, EvMode mode, const EvPositions *at);
 

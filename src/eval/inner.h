@@ -185,8 +185,9 @@ void ev_apply(Ev *e, const HloComputation *c, int64_t n, void *const *x, void **
 typedef struct {
     double magnitude; /* the sum of the absolute values of the finite ones */
     double unit;      /* a power of two that divides every term; infinity: all are 0 so far; 0: some term is not one known number */
+    int64_t n;        /* terms that may be other than 0: adding a 0 rounds nothing */
 } EvTerms;
-#define EV_NO_TERMS ((EvTerms){0, (double)INFINITY})
+#define EV_NO_TERMS ((EvTerms){0, (double)INFINITY, 0})
 void ev_add_term(EvTerms *terms, double lo, double hi); /* a term in [lo, hi], neither nan */
 /* The interval [a->lo, a->hi] of the sums of the terms' exact values, in double, becomes what any order of that many additions, each
  * rounded to type t or wider, may give; each term may be off by `absolute` besides. */

@@ -85,6 +85,12 @@ static void put_json(WbbBuf *b, const RunOptions *o, const char *name, const Pip
         wbb_put(b, ", \"order\": ");
         wbb_put_json(b, v->order);
     }
+    if (v->spikes) {
+        wbb_putf(b, ", \"spikes\": {\"reductions\": %u, \"judged\": %u, \"here\": %u, \"assignments\": %u, \"unjudged\": ", v->spikes->n, v->spikes->judged,
+                 v->spikes->here, v->spikes->assignments);
+        wbb_put_json(b, v->spikes->unjudged);
+        wbb_put(b, "}");
+    }
     if (v->gpu.device) put_gpu_json(b, v);
     if (o->counts) {
         wbb_put(b, ", \"counts\": ");
@@ -105,6 +111,9 @@ WbbStatus main_verdict(WbbArena *a, const RunOptions *o, const char *name, const
         if (v->outside) wbb_putf(&b, "%s: %lld of %lld elements outside the bounds; first: %s\n", name, (long long)v->outside, (long long)v->compared, v->first);
         if (o->check && !v->outside && !v->report.n_faults)
             wbb_putf(&b, "%s: %lld elements inside the bounds, %.3g ulp from f64 at most, no fault\n", name, (long long)v->compared, v->max_ulp);
+        if (v->spikes && v->spikes->n)
+            wbb_putf(&b, "%s: %u of %u reductions have one possible result each on these inputs%s%s\n", name, v->spikes->here, v->spikes->n,
+                     *v->spikes->unjudged ? "; no inputs were found for " : "", v->spikes->unjudged);
         if (o->counts) main_put_counts(&b, &v->counts);
         if (o->time) wbb_putf(&b, "ms: run %.1f, judge %.1f\n", v->ms_run, v->ms_eval);
     }

@@ -63,6 +63,16 @@ static void fit(WbbCx *cx, const HloModule *m, const HloShape *const *shapes, ui
     if (bytes > 0.75 * machine) wbb_fail(cx, m->entry->loc, "the inputs take %.1f GiB of memory, this machine has %.1f", bytes / gib, machine / gib);
 }
 
+PipeRun pipe_with_spikes(WbbCx *cx, WbbArena *a, const HloModule *m, PipeRun run, const PipeSpikes **spikes)
+{
+    *spikes = NULL;
+    if (run.which != 's' || run.inputs) return run;
+    *spikes = pipe_spikes(cx, a, m, run.seed);
+    if ((*spikes)->here) run.made = &(*spikes)->source;
+    else run.which = 'n';
+    return run;
+}
+
 const void **pipe_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeRun *run)
 {
     const HloComputation *c = m->entry;
@@ -81,7 +91,8 @@ const void **pipe_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeR
         } else if (!is_lazy(s, run)) {
             const int64_t n = hlo_elements(s);
             void *data = wbb_alloc(a, wbb_mul_size(a, (size_t)n, bytes_of(s)) + 1);
-            bd_make_input(run->seed, i, type, n, run->which ? run->which : 'n', is_ranged(s, indices), data);
+            if (run->made) run->made->read(run->made->arg, i, NULL, 0, n, data);
+            else bd_make_input(run->seed, i, type, n, run->which ? run->which : 'n', is_ranged(s, indices), data);
             inputs[i] = data;
         }
     }
@@ -106,6 +117,7 @@ static void make_some(void *arg, int64_t number, const int64_t *positions, int64
 EvSource pipe_made_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeRun *run)
 {
     uint32_t n;
+    if (run->made) return *run->made;
     PipeMade *made = WBB_NEW(a, PipeMade);
     *made = (PipeMade){input_shapes(cx, a, m->entry, &n), run, has_indices(m)};
     return (EvSource){make_some, made};

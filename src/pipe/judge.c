@@ -357,9 +357,10 @@ static void on_gpu(WbbCx *cx, WbbArena *a, const Run *r, const Run *device, cons
     v->differ = differing(a, device, r, &v->first_differ);
 }
 
-PipeVerdict pipe_run(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m, const PipeRun *run)
+PipeVerdict pipe_run(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m, const PipeRun *options)
 {
     PipeVerdict v = {0};
+    const PipeRun own = pipe_with_spikes(cx, a, m, *options, &v.spikes), *run = &own;
     if (run->blocks) wbb_arena_limit(a, (size_t)1 << 40); /* just what a sample reads and writes is ever touched */
     const HloFusion f = hlo_fusion(cx, m);
     const PipeOperands operands = pipe_operands(cx, a, &f, m, run);

@@ -11,13 +11,15 @@
 #include "eval/eval.h"
 #include "gpu/gpu.h"
 #include "hlo/hlo.h"
+#include "pipe/spikes.h"
 #include "sim/sim.h"
 
 /* How inputs come to be, and how the simulator runs. */
 typedef struct {
     bool check;                /* memory checks and comparison; else the kernels are only run */
     uint64_t seed;
-    char which;                /* e, n or p: how inputs are made */
+    char which;                /* e, n, p or s: how inputs are made */
+    const EvSource *made;      /* instead: elements of the inputs of the entry; NULL: by seed and case */
     const char *const *inputs; /* .npy files in parameter order; NULL: made */
     uint32_t n_inputs;
     uint64_t blocks;           /* run a sample of so many blocks; 0: all */
@@ -35,6 +37,7 @@ typedef struct {
 } PipeRun;
 
 typedef struct {
+    const PipeSpikes *spikes;  /* case s: which reductions are judged exactly; else NULL */
     int64_t compared, outside; /* elements compared with the bounds; how many were not inside */
     double max_ulp;            /* distance from the f64 reading; of a million floats an output at most */
     SimReport report;          /* of the launch */
@@ -50,6 +53,9 @@ typedef struct {
 } PipeVerdict;
 
 /* inputs.c */
+/* The run with its inputs chosen: in case s those of *spikes where some reduction is judged by them, else those of case n. Other cases stay
+ * as they are, and *spikes is NULL. */
+PipeRun pipe_with_spikes(WbbCx *cx, WbbArena *a, const HloModule *m, PipeRun run, const PipeSpikes **spikes);
 /* One logical array for each parameter of the entry, read or made; fails on a wrong number, type or shape, and where the machine has
  * no room for them. NULL for those of a sample of the blocks that pipe_pages and pipe_evaluate make in parts. */
 const void **pipe_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeRun *run);
