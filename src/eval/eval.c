@@ -204,6 +204,15 @@ static EvResult *run(WbbCx *cx, WbbArena *arena, const HloComputation *c, const 
     return finish(cx, &q);
 }
 
+EvResult *ev_run_in_order(WbbCx *cx, WbbArena *arena, const HloComputation *c, const void *const *inputs, const EvSource *source, EvMode mode,
+                          const EvPositions *at, const EvOrder *order)
+{
+    Request q = {.e = ev_new(cx, c, inputs, mode), .arena = arena, .at = at};
+    q.e->source = source;
+    q.e->order = order;
+    return finish(cx, &q);
+}
+
 EvValue ev_value_at(WbbCx *cx, WbbArena *arena, const HloComputation *c, const HloInstruction *call, const HloInstruction *i, uint32_t leaf,
                     const EvSource *source, EvMode mode, EvPositions at)
 {

@@ -70,8 +70,9 @@ typedef struct {
     const struct PipeOrigin *origin;
 } PipeOperands;
 PipeOperands pipe_operands(WbbCx *cx, WbbArena *a, const HloFusion *f, const HloModule *m, const PipeRun *run);
-/* ev_run, or with positions ev_run_at, on these. */
-EvResult *pipe_evaluate(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands, EvMode mode, const EvPositions *at);
+/* ev_run, or with positions ev_run_at, on these; with an order ev_run_in_order. */
+EvResult *pipe_evaluate(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands, const EvOrder *order, EvMode mode,
+                        const EvPositions *at);
 /* The memory of a buffer whose operand is made in parts. */
 const SimSource *pipe_pages(WbbArena *a, const PipeOperands *operands, const BdBuffer *d);
 
