@@ -1,6 +1,9 @@
-"""What is refused before any table is made, each with `file:line: error:`: mixed phases, sides or operands of another type, rules
-that are never reached, simplify rules that do not shrink, lowerings that go round in a circle, and operations that nothing
-selects."""
+"""Checks of the rules before tables are made; each fault is a `file:line: error:`. Refused are: a rule of another phase; sides or
+operands of different types; a rule that is never reached; an index or simplify rule that does not shrink; lowering rules in a circle; an
+operation for which no instruction is selected.
+
+    patterns/arith.py:31: error: never reached: patterns/arith.py:29 matches every term it matches, for example add.f16(a, 0.0)
+"""
 from __future__ import annotations
 
 from functools import lru_cache
@@ -16,10 +19,10 @@ Key = Tuple[str, Tuple[str, ...], Tuple[str, ...]]  # operation, types, flags
 
 
 def check(index: RuleSet, targets: List[RuleSet]) -> List[str]:
-    """All faults of all rules, in order; the first fault of a rule only."""
+    """The faults of all rules in order, one for each rule."""
     faults: List[str] = []
     is_new = newness([index, *targets])
-    passed: Set[Tuple[int, ...]] = set()  # rules of lists that targets share, with those before them that have the same root, by id
+    passed: Set[Tuple[int, ...]] = set()  # ids of a rule that passed, and of the earlier rules with its root: targets share lists
     for s in [index, *targets]:
         for phase, rules in s.phases.items():
             growing: List[Rule] = []
@@ -58,7 +61,7 @@ def check(index: RuleSet, targets: List[RuleSet]) -> List[str]:
 
 
 def newness(sets: List[RuleSet]) -> Callable[[Rule], bool]:
-    """Whether a rule has no line in the ledger yet: of several that contradict each other it is the one to be named."""
+    """A function that says whether a rule has no ledger line yet. Of rules that undo each other the message names the newest."""
     known: Dict[str, object] = {}
 
     def is_new(r: Rule) -> bool:
@@ -84,20 +87,20 @@ def check_phase(r: Rule, phase: str) -> None:
 
 
 def type_of(e: Expr) -> Optional[Type]:
-    """None where the place decides: variables of element values, and literals."""
+    """None for variables of element values and for literals, whose type is that of the operand position."""
     return e.result if isinstance(e, Node) else Type("index") if is_index(e) and not is_const(e) else None
 
 
 def check_types(r: Rule) -> None:
-    """Both sides have one type, each operand has the type of its place, each variable one type in all of its places."""
+    """Both sides have the same type, each operand has the type that its operation takes, each variable one type throughout."""
     var: Dict[int, Type] = {}
 
-    def place(e: Expr, want: Type, of: str) -> None:
+    def expect(e: Expr, want: Type, of: str) -> None:
         e = e.x if isinstance(e, Src) else e
         if isinstance(e, Var) and e.kind == "value":
             was = var.setdefault(id(e), want)
             if str(was) != str(want):
-                raise PatternError(r.where, f"{e} is {was} in one place and {want} in {of}")
+                raise PatternError(r.where, f"{e} is {want} in {of} and {was} elsewhere")
         found = type_of(e)
         if found is not None and str(found) != str(want):
             raise PatternError(r.where, f"{e} is {found} where {of} takes {want}")
@@ -105,16 +108,16 @@ def check_types(r: Rule) -> None:
     sides = [s for s in (r.left, r.right) if isinstance(s, Expr)]
     for e in (x for s in sides for x in walk(s)):
         for n, a in enumerate(e.args if isinstance(e, Node) else ()):
-            place(a, e.operand_type(n), e.name)
+            expect(a, e.operand_type(n), e.name)
         for a in (e.x, e.y) if isinstance(e, Arith) and not is_const(e) else ():
-            place(a, Type("index"), e.op)
+            expect(a, Type("index"), e.op)
     if len(sides) == 2:
-        place(sides[1], type_of(sides[0]) or Type("index"), "the left side")
+        expect(sides[1], type_of(sides[0]) or Type("index"), "the left side")
 
 
 # --- never reached ----------------------------------------------------------------------------------------------------------------
 def check_reached(r: Rule, earlier: List[Rule]) -> None:
-    """Some term that r matches is matched by no earlier rule with the same root."""
+    """r must match a term that no earlier rule with the same root matches."""
     if not earlier:
         return
     numbers: List[int] = []
@@ -137,7 +140,7 @@ def check_reached(r: Rule, earlier: List[Rule]) -> None:
 
 # --- termination ------------------------------------------------------------------------------------------------------------------
 def size(e: Expr) -> Tuple[int, int, int, int]:
-    """Nodes, uses of variables, sum of ranks, size of constants."""
+    """What simplify rules decrease, in lexicographic order: nodes, uses of variables, sum of ranks, sum of constants."""
     inside = walk(e)
     uses = [a for x in inside for a in children(x)] + [e]
     literals = [x.value for x in inside if isinstance(x, Lit)]
@@ -147,7 +150,7 @@ def size(e: Expr) -> Tuple[int, int, int, int]:
 
 
 def uses(e: Expr) -> Dict[str, int]:
-    """How often each variable of values is used, shared parts once."""
+    """How often each variable except constants is used; a shared part counts once."""
     inside = walk(e)
     out: Dict[str, int] = {}
     for x in [*(a for x in inside for a in children(x)), e]:
@@ -163,7 +166,7 @@ def check_shrinks(r: Rule) -> None:
         raise PatternError(r.where, f"does not shrink: (nodes, variable uses, rank, constants) go from {left} to {right}")
     uses_left, uses_right = uses(r.left), uses(r.right)
     for v in uses_right:
-        if uses_right[v] > uses_left.get(v, 0):  # what the variable stands for may be of any size
+        if uses_right[v] > uses_left.get(v, 0):  # the variable may stand for a term of any size
             raise PatternError(r.where, f"does not shrink: {v} is used {uses_left.get(v, 0)} times on the left, {uses_right[v]} on the right")
 
 
@@ -176,7 +179,7 @@ def expand(types: Tuple[str, ...]) -> List[Tuple[str, ...]]:
 
 @lru_cache(maxsize=None)
 def edges_of(r: Rule) -> List[Tuple[Key, Set[Key]]]:
-    """For each instance of a rule: the root's key and the keys its right side makes."""
+    """For each binding of a rule's type classes: the key of the root, and the keys of the nodes that its right side makes."""
     assert isinstance(r.left, Node) and isinstance(r.right, Expr)
     names = sorted({t.name for e in walk(r.left) if isinstance(e, Node) for t in e.types if t.is_class})
     out = []
@@ -190,17 +193,17 @@ def edges_of(r: Rule) -> List[Tuple[Key, Set[Key]]]:
 
 
 def excluded(r: Rule) -> Set[str]:
-    """Flags whose absence the rule's condition asks for."""
+    """Flags that the rule's condition asks to be absent."""
     return {c.x.name for c in parts(r.when) if isinstance(c, Not) and isinstance(c.x, Guard)}
 
 
 def inherit(made: Key, root: Key) -> Key:
-    """What is made carries the flags that are written and those that the matched nodes share."""
+    """The key with the flags that a made node has: those written in the rule and those that all matched nodes have."""
     return made[0], made[1], tuple(f for f in ops.FLAGS if f in made[2] or f in root[2])
 
 
 def check_acyclic(rules: List[Rule], is_new: Callable[[Rule], bool]) -> None:
-    """No way of firing leads from an operation back to itself. A rule that names no flag matches flagged nodes, too."""
+    """No sequence of lowerings leads from an operation back to itself. A rule that names no flag also matches flagged nodes."""
     by_op: Dict[Tuple[str, Tuple[str, ...]], List[Tuple[Key, Rule, Set[Key]]]] = {}
     for r in rules:
         for root, made in edges_of(r):
@@ -218,7 +221,7 @@ def check_acyclic(rules: List[Rule], is_new: Callable[[Rule], bool]) -> None:
                     way = way[next(i for i, (x, _) in enumerate(way) if x == m):]
                     circle = " -> ".join(f"{show(x)} ({by.name})" for x, by in way)
                     at = next((by for _, by in way if is_new(by)), r)
-                    raise PatternError(at.where, f"lowering goes round in a circle: {circle} -> {show(m)}")
+                    raise PatternError(at.where, f"lowering goes in a circle: {circle} -> {show(m)}")
                 if m not in state:
                     visit(m, [*path, (k, r)])
         state[k] = 2
@@ -233,15 +236,15 @@ def show(k: Key) -> str:
     return ".".join([k[0], *k[1], *k[2]])
 
 
-# --- selection is complete -----------------------------------------------------------------------------------------------------------
+# --- isel is complete -----------------------------------------------------------------------------------------------------------
 def general(r: Rule) -> bool:
-    """Matches every node of its operation at its types: plain distinct variables, at most a condition on `approx`."""
+    """Whether r's left side is its operation on distinct variables: it matches every node of that operation at its types."""
     assert isinstance(r.left, Node)
     return all(isinstance(a, Var) and a.kind in ("value", "index") for a in r.left.args) and len({id(a) for a in r.left.args}) == len(r.left.args)
 
 
 def check_complete(s: RuleSet) -> None:
-    """Every operation that HLO can ask for, plain and (functions) under --approx, ends in tiles that match without condition."""
+    """Every operation of HLO (functions also under --approx) lowers to operations for which an unconditional instruction rule exists."""
     lower: Dict[Tuple[str, Tuple[str, ...]], List[Tuple[Rule, Key, Set[Key]]]] = {}
     for r in s.phases["lower"]:
         for root, made in edges_of(r):
@@ -254,8 +257,8 @@ def check_complete(s: RuleSet) -> None:
     seen: Set[Key] = set()
 
     def always(r: Rule, flags: Set[str], k: Key) -> bool:
-        """r matches every node of that key."""
-        asked = [c for c in parts(r.when) if not of_feature(c)]  # what has(..) asks for this target has: load.offered
+        """Whether r matches every node of key k."""
+        asked = [c for c in parts(r.when) if not of_feature(c)]  # the target has the features of its rules: load.offered
         return general(r) and flags <= set(k[2]) and all(isinstance(c, Not) and isinstance(c.x, Guard) and c.x.name not in k[2] for c in asked)
 
     def reach(k: Key, why: str, where: Tuple[str, int]) -> None:
@@ -277,7 +280,7 @@ def check_complete(s: RuleSet) -> None:
 
 
 def sources() -> List[Key]:
-    """Every operation on elements that HLO can ask for, at every type that is computed with."""
+    """The keys of every operation on elements that HLO has, at every type that is computed with."""
     out: List[Key] = []
     for o in ops.OPS:
         if o.hlo is None and o.sig != "compare":

@@ -1,9 +1,8 @@
-"""A rule to match steps and build steps.
+"""Compiles a rule to match steps and build steps.
 
-Each rule becomes a list of match steps (tuples, so that encode.py can merge equal prefixes) and a list of build steps; one program
-for each order of commutative operands that must be tried. src/rewrite/match.c describes the words that the steps become.
-
-Slots are numbered along a path: v0 is the root; t0.. are the classes a rule binds, k0.. its constants.
+A rule becomes a list of match steps (tuples, so that encode.py can merge equal prefixes) and a list of build steps: one program for
+each order of the root's operands that must be tried; a SWAP step tries both orders below the root. src/rewrite/match.c describes the
+words that encode.py makes of the steps. v0 is the slot of the root; t0.. hold the types of the rule's classes, k0.. its constants.
 """
 from __future__ import annotations
 
@@ -26,15 +25,15 @@ MODIFIER = {"neg": 1, "abs": 2}
 class Compiler(Slots):
     """One variant of one rule, both sides."""
 
-    free: Dict[Tuple[str, str], int] = field(default_factory=dict)  # (operation, type) -> modifiers that cost nothing; select only
+    free: Dict[Tuple[str, str], int] = field(default_factory=dict)  # (operation, type) -> modifiers of operands at no cost; isel only
     choices: Dict[int, Node] = field(default_factory=dict)          # nodes below the root whose operands are tried in both orders, by id
-    divisor: int = NONE                                             # k slot of what the sum that is matched next is divided by
-    swapping: List[int] = field(default_factory=list)               # slots of those
-    source: Dict[int, List[int]] = field(default_factory=dict)      # id of a Var under src(..) -> slots of the wholes
+    divisor: int = NONE                                             # k slot of the divisor of the sum that is matched next
+    swapping: List[int] = field(default_factory=list)               # slots of the nodes of `choices`
+    source: Dict[int, List[int]] = field(default_factory=dict)      # id of a Var under src(..) -> slots of the modified values
 
     # --- left side -----------------------------------------------------------------------------------------------------
     def match(self, e: Expr, slot: int, swaps: Dict[int, bool], implied: Optional[Type]) -> None:
-        """Steps that check that slot's node matches e. `implied`: the type that its place already gives it."""
+        """Steps that match the node in `slot` with e. implied: the type that the operand position already gives it."""
         if isinstance(e, Var):
             self.match_var(e, slot, implied)
         elif isinstance(e, Lit):
@@ -43,7 +42,7 @@ class Compiler(Slots):
         elif isinstance(e, Node):
             self.match_node(e, slot, swaps, implied)
         elif isinstance(e, Src):
-            self.fail(f"{e} stands under an operation on elements")
+            self.fail(f"{e} must be the operand of an operation on elements")
         elif is_const(e):
             k = self.kslot()
             self.steps.append(("KONST", k, slot, 0))
@@ -51,7 +50,7 @@ class Compiler(Slots):
         elif isinstance(e, Arith) and e.op in ("//", "%"):
             y = self.slot()
             self.steps.append(("ANY", y, slot, 1))
-            self.match(e.y, y, swaps, None)  # the divisor first: it binds what a split needs
+            self.match(e.y, y, swaps, None)  # the divisor first: SPLIT and GROUP need its constant
             self.divisor = self.konst.get(id(e.y), NONE) if isinstance(e.y, Var) else NONE
             self.value[id(e)] = slot
             self.operand(e.x, None, slot, 0, swaps, Type("index"))
@@ -73,7 +72,7 @@ class Compiler(Slots):
 
     def operand(self, e: Expr, of: Optional[Node], slot: int, k: int, swaps: Dict[int, bool], implied: Optional[Type],
                 typed: bool = False) -> None:
-        """Fetch operand k of slot and match it. of: the pattern's node that it belongs to; typed: its type must be checked here."""
+        """Fetch operand k of slot and match it. of: the pattern's node whose operand it is; typed: check its type here."""
         name = root_op(e)
         s = self.slot()
         x = "X" if slot in self.swapping and k < 2 else ""
@@ -87,7 +86,7 @@ class Compiler(Slots):
             self.match(e, s, swaps, implied)
 
     def match_source(self, e: Src, of: Node, whole: int, implied: Optional[Type]) -> None:
-        """Behind the modifiers that FREE lists for the operation that takes it; elsewhere than in select, behind both."""
+        """Binds the value under the modifiers neg and abs. In isel only those modifiers that FREE lists for the operation are skipped."""
         t = of.operand_type(list(map(id, of.args)).index(id(e)))
         mask = 3
         for member in t.members if self.phase == "isel" else ():
@@ -137,9 +136,9 @@ class Compiler(Slots):
             self.match_var(terms[0][0], i)
             self.match_var(rests[0], r)
             return
-        # picks: a free or bound coefficient first, computed ones once what they need is bound
+        # pick terms with an unbound or bound coefficient first; those with a computed one once its constants are bound
         if any(s[0] in ("PICK", "REST") for s in self.steps):
-            self.fail(f"{e}: one sum of a pattern may pick terms")
+            self.fail(f"{e}: only one sum of a pattern may pick terms")
         waiting = list(terms)
         while waiting:
             for t in waiting:
@@ -154,7 +153,7 @@ class Compiler(Slots):
         self.match_var(rests[0], r)
 
     def match_whole(self, e: Arith, terms: List[Tuple[Expr, Optional[Expr]]], constants: List[Tuple[int, Expr]], rests: List[Expr], slot: int) -> bool:
-        """n + k: all of a sum, and its constant. 0 - n: a sum that begins with a negative term."""
+        """n + k: a sum without its constant, and the constant. 0 - n: the negation of a sum whose first term is negative."""
         if rests or len(terms) != 1 or not isinstance(terms[0][0], Var) or id(terms[0][0]) in self.value:
             return False
         (n, k), i = terms[0], self.slot()
@@ -183,11 +182,11 @@ class Compiler(Slots):
 
     # --- right side ----------------------------------------------------------------------------------------------------------
     def build(self, e: Expr, t: Optional[Type], out: List[Step]) -> int:
-        """Slot that holds e on the right side; t: the type its place asks for."""
+        """Slot that holds e on the right side. t: the type of its operand position."""
         if isinstance(e, Src):
             wholes = self.source.get(id(e.x), [])
             if len(wholes) != 1:
-                self.fail(f"{e} stands {len(wholes)} times on the left side; once is what the right side can name")
+                self.fail(f"{e} occurs {len(wholes)} times on the left side; the right side can use it only if it occurs once")
             return wholes[0]
         if isinstance(e, Var) and e.kind != "const":
             if id(e) not in self.value:
@@ -207,13 +206,13 @@ class Compiler(Slots):
         return self.build_index(e, out)
 
     def tile(self, row: int, out: List[Step]) -> None:
-        """An instruction and its operands; one under src(..) is the whole, whose modifiers the assembler folds."""
+        """An instruction and its operands. The operand of src(a) is the modified value: LLVM and ptxas fold the modifiers."""
         operands = operand_variables(self.rule.left)
         for v in operands:
             if v.kind == "const":
-                self.fail(f"{v} is a constant and no operand of a tile; write a value variable or the number")
+                self.fail(f"{v} is a constant; operands of an instruction are values: write a value variable or the number")
         if len(operands) > 3:
-            self.fail(f"a tile has three operands at most; {', '.join(map(str, operands))} are {len(operands)}")
+            self.fail(f"an instruction has three operands at most; {', '.join(map(str, operands))} are {len(operands)}")
         slots = [self.source.get(id(v), [self.value[id(v)]])[0] for v in operands]
         out.append(("BINSTR", len(slots), 0, 0, row, pack(slots)))
 
@@ -229,7 +228,7 @@ class Compiler(Slots):
 
     def build_index(self, e: Expr, out: List[Step]) -> int:
         if isinstance(e, Arith) and e.op in ("//", "%") and not is_const(e):
-            if not isinstance(e.y, Lit):  # a divisor that is not positive fails the match, as all arithmetic of constants does
+            if not isinstance(e.y, Lit):  # the match fails where the divisor is not positive, as in all arithmetic of constants
                 k = self.constant(e.y, out)
                 self.arithmetic("//", k, k, out)
             x = self.build(e.x, Type("index"), out)
@@ -257,7 +256,7 @@ def pack(slots: List[int]) -> int:
 
 
 def compile_rule(rule: Rule, row: int, phase: str = "", free: Optional[List[Free]] = None) -> List[Program]:
-    """All variants (operand orders) of a rule. row: of the target's instruction table, for select rules; free: the target's FREE."""
+    """All variants of a rule, by operand order of the root. row: of the target's instruction table, for isel rules; free: the target's FREE."""
     if isinstance(rule.left, (Var, Lit, Src)) or is_const(rule.left):
         raise PatternError(rule.where, "the left side is no operation")
     phase = phase or ("isel" if isinstance(rule.right, str) else "index" if is_index(rule.left) else "lower")
@@ -267,7 +266,7 @@ def compile_rule(rule: Rule, row: int, phase: str = "", free: Optional[List[Free
         raise PatternError(rule.where, f"{2 ** len(nodes)} orders of operands to try, {MAX_VARIANTS} at most")
     out = []
     below = {id(n): n for n in nodes if n is not rule.left}
-    for swap in (False, True) if any(n is rule.left for n in nodes) else (False,):  # at the root by programs, which FILTER tells apart
+    for swap in (False, True) if any(n is rule.left for n in nodes) else (False,):  # at the root one program for each order: a FILTER can tell them apart
         c = Compiler(rule, phase, rule.kind in ("llvm", "intr"), free=modifiers, choices=below)
         c.match(rule.left, 0, {id(rule.left): swap}, Type("index") if is_index(rule.left) else None)
         for cond in parts(rule.when):
@@ -283,7 +282,7 @@ def compile_rule(rule: Rule, row: int, phase: str = "", free: Optional[List[Free
 
 
 def programs(s: RuleSet, phase: str, rule: Rule) -> List[Program]:
-    """Of a rule of a set; made once, for all targets that share the rule: they differ in its row, and in FREE where src(..) asks for it."""
+    """Programs of a rule of a set. Targets that share a rule share its programs: only the row differs, and FREE where the rule has src(..)."""
     if id(rule) not in s.programs:
         free = tuple(s.free) if any(isinstance(e, Src) for e in inside(rule.left)) else ()
         if (phase, free) not in rule.programs:
@@ -294,7 +293,7 @@ def programs(s: RuleSet, phase: str, rule: Rule) -> List[Program]:
 
 
 def placed(p: Program, row: int) -> Program:
-    """A tile's program with its row of a target's instruction table."""
+    """An instruction rule's program with its row of the target's instruction table."""
     return replace(p, build=[(*x[:4], row, *x[5:]) if x[0] == "BINSTR" else x for x in p.build])
 
 

@@ -1,7 +1,7 @@
-"""Termination, by terms: the measure of index rules, and rules that undo each other.
+"""Termination: the measure that index rules decrease, and a search for rules that undo each other.
 
-From a term of each rule's left side every rule is tried, at the root and below it; coming back to the term, or to one that has it inside, is a
-circle, and it is printed with the rule of every step.
+The search starts from a term of each rule's left side and applies every rule, at the root and below it. If it comes back to the term, or
+to one that contains it, it has found a circle, and prints it with the rule of each step.
 
     a.py:3: rules undo each other: (n // 6) -> ((n // 2) // 3) by a.py:3 -> (n // 6) by a.py:7
 """
@@ -17,7 +17,7 @@ from gen.lang import Rule
 from gen.terms import Env, Facts, Term
 
 DEPTH = 4       # rules in a circle
-TERMS = 6       # of each rule that circles are looked for from
+TERMS = 6       # of each rule, to start the search from
 STEPS = 400     # per term
 MEASURED = 150  # terms of each index rule that are measured
 DIVIDES = ("floordiv", "mod")
@@ -26,8 +26,8 @@ Step = Tuple[Term, Rule]
 
 
 def undoing(rules: List[Rule], told_already: List[Rule], is_new: Callable[[Rule], bool]) -> List[str]:
-    """One message for each circle found, at its newest rule or the one that it starts from; none for a circle of one rule that has its
-    message."""
+    """One message for each circle, at its newest rule, else at its first. told_already: rules with a message; a circle of one of them alone
+    gets none."""
     by_root: Dict[Optional[str], List[Rule]] = {}
     for r in rules:
         by_root.setdefault(root_op(r.left), []).append(r)
@@ -59,7 +59,7 @@ Measure = Tuple[int, int, int, int, int, int]
 
 
 def measure(t: Term) -> Measure:
-    """What an index rule must make smaller, the first of these that changes deciding. A division of constants counts as its result."""
+    """What an index rule must decrease, in lexicographic order. A division of constants counts as its result."""
     divisions = under = additions = uses = rank = constants = 0
     todo = [t]
     while todo:
@@ -82,7 +82,7 @@ def measure(t: Term) -> Measure:
 
 
 def growing(rule: Rule, earlier: List[Rule]) -> str:
-    """Why an index rule does not shrink, by a term that no earlier rule takes; empty if it does."""
+    """Why an index rule does not shrink, with a term that no earlier rule matches; empty if it shrinks."""
     numbers = sorted(set(instances.numbers_in(rule)))
     for t, facts in itertools.islice(instances.instances(rule, numbers), MEASURED):
         for env in itertools.islice(terms.fires(rule, t, facts), 1):
@@ -93,7 +93,7 @@ def growing(rule: Rule, earlier: List[Rule]) -> str:
 
 
 def _search(start: Term, facts: Facts, first: Rule, by_root: Dict[Optional[str], List[Rule]], depth: int) -> Tuple[Optional[List[Step]], bool]:
-    """Depth first from `first` on; a circle, and whether a deeper search would see no more than this one."""
+    """Searches depth first, with `first` as the first rule. Returns a circle or None, and whether a deeper search could find no more."""
     budget = [STEPS]
     whole = True
 
@@ -130,7 +130,7 @@ def _root(t: Term) -> Optional[str]:
 
 
 def _rewrites(t: Term, facts: Facts, by_root: Dict[Optional[str], List[Rule]]) -> Iterator[Tuple[Rule, Term]]:
-    """Every term that one rule makes of t, at its root or inside."""
+    """Every term that one application of a rule makes of t, at its root or inside it."""
     for rule in by_root.get(_root(t), []):
         for env in terms.fires(rule, t, facts):
             made = _right(rule, env)

@@ -1,9 +1,9 @@
-"""Words and tries: how steps of match and build programs become the 32-bit words that src/rewrite/match.c runs.
+"""Encodes the steps of match and build programs as the 32-bit words that src/rewrite/match.c runs.
 
-The rules of one root operation are merged into an ordered trie: a step is shared only with the rule just before, so the first rule
-of the list still wins. Where a root has many branches, a FILTER stands before them: for each property of a node that tells them apart
-(operation of an operand, of an operand's operand, class of a constant there; element type) a table from the property to a row of bits,
-one a branch; the rows' common bits are the branches worth trying, in order.
+The rules of one root operation are merged into an ordered trie. A rule shares steps only with the rule just before it, so the first rule
+of the list still wins. Where a root has many branches, a FILTER comes before them. It looks at properties of the node that distinguish
+the branches (the operation of an operand or of an operand's operand, the class of a constant there, the element type); a table maps each
+value of a property to a row of bits, one for each branch. The branches in the intersection of the rows are tried in order.
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gen.opcodes import NONE, OPNUM, WORD, Program, Step
 
 FILTER_BRANCHES = 6  # fewer are tried one after another
 FILTER_KEYS = 10
-FILTER_MOST = 4096   # branches that the engine has room for
+FILTER_MOST = 4096   # the most branches that the engine supports
 
 
 @dataclass
@@ -24,8 +24,8 @@ class Trie:
     children: List[Tuple[Step, "Trie"]] = field(default_factory=list)
 
     def insert(self, steps: List[Step], leaf: Step) -> None:
-        """Behind everything that is there; shares steps with the rule just before. Not from a PICK or GROUP on: there the next term
-        would be tried for the first of the rules only after all of them had failed at this one."""
+        """Adds a program after all others, sharing steps with the last one. Steps from a PICK or GROUP on are not shared: these try the
+        terms of a sum in turn, and a shared one would try all rules at a term before the first rule at the next term."""
         node = self
         for s in [*steps, leaf]:
             if not node.children or node.children[-1][0] != s or s[0] in ("PICK", "GROUP"):
@@ -33,20 +33,20 @@ class Trie:
             node = node.children[-1][1]
 
 
-Key = Tuple[int, ...]  # what is looked at, KIND or TYPE, then a path of operands from the root to the node it is looked at of
-KIND, TYPE = 0, 1  # its operation, of a constant its class; its element type
-SPECIAL = {0: 1, 1: 2, -1: 3, 2: 4}  # classes of constants: these, 5 for -0.0, 6 for any other
+Key = Tuple[int, ...]  # a property, KIND or TYPE, then the path of operands from the root to the node that has it
+KIND, TYPE = 0, 1  # the operation, or the class of a constant; the element type
+SPECIAL = {0: 1, 1: 2, -1: 3, 2: 4}  # value -> class of constants; -0.0 has class 5, other values 6
 CLASSES, ANY_CLASS = 7, 0x7E
 WIDTHS = sorted({t.bits for t in ops.TYPES if t.cls in "IUX"})
 VALUES = {KIND: (len(ops.OPS) + CLASSES + 3) // 4 * 4, TYPE: 64}
 
 
 def literal_classes(bits: int, is_float: int) -> int:
-    """Classes that a literal can have once it is narrowed to the type of its place, as bits. Few digits survive any narrowing."""
+    """Classes, as bits, that a literal can have after conversion to the type of its operand position: floats of few digits keep theirs."""
     if not is_float:
         value, out = bits - (1 << 64) if bits >> 63 else bits, 0
         for w in WIDTHS:
-            if -1 << w - 1 <= value < 1 << w:  # of those types alone: slots.check_literal
+            if -1 << w - 1 <= value < 1 << w:  # only types that can hold it: slots.check_literal
                 narrowed = value & (1 << w) - 1
                 out |= 1 << SPECIAL.get(-1 if narrowed == (1 << w) - 1 else narrowed, 6)
         return out or ANY_CLASS
@@ -57,7 +57,7 @@ def literal_classes(bits: int, is_float: int) -> int:
 
 
 def asked(steps: List[Step]) -> Dict[Key, int]:
-    """What a program asks of its node: key -> set of kinds or types, as bits."""
+    """What a program requires of its node: property -> set of kinds or types, as bits."""
     out: Dict[Key, int] = {}
     path: Dict[int, Tuple[int, ...]] = {0: ()}
     for step in steps:
@@ -81,8 +81,8 @@ def asked(steps: List[Step]) -> Dict[Key, int]:
 
 
 def kinds_of_type(wanted: List[Dict[Key, int]]) -> Tuple[Key, List[int]]:
-    """The key of the type that all programs ask for, and of each the first type of its kind: types that some program takes alike, such as all
-    integers, are of one."""
+    """The key of the type that all programs ask for, and a group for each program, named by its first type. Types that one program accepts
+    together, such as all integers, are in one group."""
     key = (TYPE,) if all((TYPE,) in w for w in wanted) else (TYPE, 0)
     groups: List[int] = []
     for w in wanted:
@@ -95,7 +95,7 @@ def kinds_of_type(wanted: List[Dict[Key, int]]) -> Tuple[Key, List[int]]:
 
 
 def rows_of(key: Key, wanted: List[Dict[Key, int]]) -> List[int]:
-    """For each value that a key can have: the branches that it leaves, a bit each."""
+    """For each value of a property, the branches that accept it, as bits."""
     out = [sum(1 << n for n, w in enumerate(wanted) if key not in w)] * VALUES[key[0]]
     for n, w in enumerate(wanted):
         bits = w.get(key, 0)
@@ -106,37 +106,37 @@ def rows_of(key: Key, wanted: List[Dict[Key, int]]) -> List[int]:
 
 
 def best_keys(wanted: List[Dict[Key, int]], first: List[Key]) -> List[Tuple[Key, List[int]]]:
-    """The keys of a FILTER, with their rows. Behind `first`, each is the one that leaves the fewest of the branches that are there where
-    every key before gave the answer that leaves the most; of its answers those that leave the same count once, so that what no branch asks
-    for counts."""
+    """The keys of a FILTER, with their rows. The keys after `first` are chosen greedily: each leaves the fewest branches on average, of those
+    that remain if every key before it leaves as many as it can. Values that leave the same branches count once in the average, so that
+    values that no branch accepts do not dominate it."""
     rows = {k: rows_of(k, wanted) for k in sorted({k for w in wanted for k in w})}
-    left, out = (1 << len(wanted)) - 1, []
+    remaining, out = (1 << len(wanted)) - 1, []
 
     def leaves(k: Key) -> float:
-        different = {r & left for r in rows[k]}
+        different = {r & remaining for r in rows[k]}
         return sum(bin(r).count("1") for r in different) / len(different)
 
     while rows and len(out) < FILTER_KEYS:
         key = first[len(out)] if len(out) < len(first) else min(rows, key=leaves)
-        if out and leaves(key) > 0.95 * bin(left).count("1"):
+        if out and leaves(key) > 0.95 * bin(remaining).count("1"):
             break
         out.append((key, rows.pop(key)))
-        left = max((r & left for r in out[-1][1]), key=lambda r: bin(r).count("1"))
+        remaining = max((r & remaining for r in out[-1][1]), key=lambda r: bin(r).count("1"))
     return out
 
 
 @dataclass
 class Tables:
-    """Code under construction; word 0 is never a program, so offset 0 means none."""
+    """Tables under construction. No program starts at word 0, so offset 0 means none."""
 
     code: List[int] = field(default_factory=lambda: [0])
     imm: List[int] = field(default_factory=list)
     tails: Dict[Tuple[Step, ...], int] = field(default_factory=dict)
     n_build: int = 0  # words of build programs
-    n_filter: int = 0  # words of FILTERs and of what they look up
+    n_filter: int = 0  # words of FILTERs and of their maps
 
-    numbers: Dict[int, int] = field(default_factory=dict)  # immediate -> its place
-    rows: Dict[Tuple[int, ...], int] = field(default_factory=dict)  # of a key of a FILTER -> their place among the immediates
+    numbers: Dict[int, int] = field(default_factory=dict)  # immediate -> its index
+    rows: Dict[Tuple[int, ...], int] = field(default_factory=dict)  # rows of a key of a FILTER -> their index among the immediates
 
     def immediate(self, bits: int) -> int:
         if bits not in self.numbers:
@@ -145,7 +145,7 @@ class Tables:
         return self.numbers[bits]
 
     def put(self, s: Step) -> None:
-        """A step's words. The commonest take one: opcode in 6 bits, a small number in 2, three operands of a byte each."""
+        """Appends a step's words. Common steps take one word: opcode in 6 bits, a small number in 2, three operands of a byte each."""
         word, a, b, c, *more = s
         head = WORD[word]
         if word in ("OP", "OPX", "ANY", "ANYX"):
@@ -183,7 +183,7 @@ class Tables:
         return self.tails[key]
 
     def key_table(self, key: Key, rows: List[int], n: int) -> List[int]:
-        """Words of a key of a FILTER of n branches: its path; where the map from value to row starts, where the rows."""
+        """Words of a key of a FILTER of n branches: its path, the offset of the map from value to row, the index of the rows."""
         number = {bits: i for i, bits in enumerate(dict.fromkeys(rows))}
         of = [number[bits] for bits in rows]
         data = tuple(bits >> 64 * i & (1 << 64) - 1 for bits in number for i in range((n + 63) // 64))
@@ -194,8 +194,8 @@ class Tables:
         return [key[0] | path[0] << 8 | path[1] << 16, self.blob([sum(of[i + j] << 8 * j for j in range(4)) for i in range(0, len(of), 4)]), self.rows[data]]
 
     def filtered(self, programs: List[Tuple[List[Step], Step]]) -> int:
-        """Many programs (steps and ACCEPT) behind one FILTER; returns its offset. Those of one kind of types stand side by side, so that a
-        row is empty at one end; neighbours that ask the same share a branch."""
+        """Encodes programs (steps and ACCEPT) behind one FILTER; returns its offset. Programs of one group of types are adjacent, so that rows
+        are empty at one end. Adjacent programs with the same requirements share a branch."""
         asks = [asked(steps) for steps, _ in programs]
         key, kinds = kinds_of_type(asks)
         wanted: List[Dict[Key, int]] = []
@@ -228,7 +228,7 @@ class Tables:
                 self.code[try_at] = WORD["TRY"] | (len(self.code) - try_at) << 8
 
     def classes(self, programs: List[Program]) -> None:
-        """Masks of type classes before all literals, of other phases too: their numbers must be small."""
+        """Adds the masks of type classes before all literals, also those of other phases: their indices must be small."""
         for mask in sorted({s[4][1] for p in programs for s in p.steps if s[0] == "CLASS"}):
             self.immediate(mask)
 

@@ -1,7 +1,7 @@
-"""What patterns are made of: types, expressions, conditions, and the names of operations that collect types until called.
+"""The classes that patterns are made of: types, expressions, conditions, and names of operations, which collect types until called.
 
-Needs the table of operations; leaves objects that lang.py gives names to. Everything raises `PatternError`, which carries the file
-and line of the pattern that is at fault.
+Needs the table of operations; leaves objects that lang.py gives names to. Every fault raises a `PatternError`, which carries the file
+and line of the faulty pattern.
 
     add.bf16(a, 0.0)  ->  Node(add, (bf16,), (), [Var a, Lit 0.0])
 """
@@ -28,16 +28,16 @@ class PatternError(Exception):
 
 @lru_cache(maxsize=None)
 def pattern_file(path: str) -> Optional[str]:
-    """`patterns/NAME` if the file lies in a folder of that name; wherever the folder lies."""
+    """`patterns/NAME` if the file lies in a folder named patterns, wherever that folder is; else None."""
     folder, _, name = path.replace("\\", "/").rpartition("/")
     return "patterns/" + name if folder.rpartition("/")[2] == "patterns" else None
 
 
-_starts: Dict[int, Tuple[CodeType, List[int], List[int]]] = {}  # by id of a code object, which is kept: where its lines start, and their numbers
+_starts: Dict[int, Tuple[CodeType, List[int], List[int]]] = {}  # id of a code object -> it, kept alive; where its lines start; their numbers
 
 
 def line_of(f: FrameType) -> int:
-    """f.f_lineno, which counts from the start of the code each time: a list of some thousand rules is one such code."""
+    """As f.f_lineno, which searches the code object from its start each time; a list of some thousand rules is one code object."""
     code = f.f_code
     if id(code) not in _starts:
         found = [(at, line) for at, line in dis.findlinestarts(code) if line is not None]
@@ -83,7 +83,7 @@ class Type:
 
 
 def parse_type(text: str) -> Optional[Type]:
-    """`bf16`, `bf16x2`; None if it is no type."""
+    """The type that `bf16` or `bf16x2` names; None if the text names no type."""
     if text in _ops.TYPE_BY_NAME and text != "none":
         return Type(text)
     base, x, lanes = text.rpartition("x")
@@ -94,8 +94,8 @@ def parse_type(text: str) -> Optional[Type]:
 
 # --- expressions ------------------------------------------------------------------------------------------------------------
 class Expr:
-    """Base of everything that a pattern is made of. `bool()` of one raises: `and` and chained comparisons cannot lose half a
-    condition without a message."""
+    """Base class of all parts of a pattern. `bool()` raises: with `and` or a chained comparison Python would silently drop half of a
+    condition."""
 
     where: Tuple[str, int]
     constant = False  # an expression over integer constants only
@@ -125,7 +125,7 @@ class Expr:
     def __rtruediv__(self, o: Any) -> "Expr": return self.unknown("/")
 
     def unknown(self, op: str) -> "Expr":
-        fail(f"{self}: {op} is not among the arithmetic of constants, which is + - * // %; of element values write the operation, as in shl.i32(a, b)")
+        fail(f"{self}: {op} is not among the arithmetic of constants, which is + - * // %; for element values write the operation, as in shl.i32(a, b)")
         return self
 
     def __eq__(self, o: Any) -> "Cond": return Relation("==", self, lift(o))  # type: ignore[override]
@@ -138,7 +138,7 @@ class Expr:
 
 
 class Var(Expr):
-    """kind: 'value' any element value, 'index' any index expression, 'const' an integer constant, 'rest' what is left of a sum."""
+    """kind: 'value' any element value, 'index' any index expression, 'const' an integer constant, 'rest' the remaining terms of a sum."""
 
     def __init__(self, name: str, kind: str) -> None:
         self.name, self.kind, self.constant, self.where = name, kind, kind == "const", ("gen/lang.py", 0)
@@ -156,7 +156,7 @@ class Width(Expr):
 
 
 class Lit(Expr):
-    """A literal; narrowed to the type that its place has when the rule matches."""
+    """A literal; converted to the type of its operand position when the rule matches."""
 
     constant = True
 
@@ -178,7 +178,7 @@ class Arith(Expr):
 
 
 class Node(Expr):
-    """An operation on element values (or on index values, where it has a value as result)."""
+    """An operation on element values; on index values where the result is an element value."""
 
     def __init__(self, op: _ops.Op, types: Sequence[Type], flags: Sequence[str], args: Sequence[Expr]) -> None:
         super().__init__()
@@ -208,8 +208,8 @@ class Node(Expr):
 
 
 class Src(Expr):
-    """`src(a)`: a through what its operation takes for nothing: a, neg a, abs a, or neg abs a. `a` is the value behind; where src(a)
-    stands on the right, or is a tile's operand, it is the whole again."""
+    """`src(a)` matches a, neg a, abs a or neg abs a, where the operation takes these modifiers of an operand at no cost. The variable a is
+    bound to the unmodified value. On the right side, and as operand of an instruction, src(a) is the modified value."""
 
     def __init__(self, x: Expr) -> None:
         super().__init__()
@@ -221,7 +221,7 @@ class Src(Expr):
 
 
 def children(e: Any) -> Tuple[Expr, ...]:
-    """What stands directly inside e."""
+    """The direct subexpressions of e."""
     return e.args if isinstance(e, Node) else (e.x, e.y) if isinstance(e, Arith) else (e.x,) if isinstance(e, Src) else ()
 
 
@@ -309,9 +309,9 @@ class OpName:
 
     def __call__(self, *args: Any, **named: Any) -> Node:
         if named:
-            fail(f"{self}: {', '.join(named)}= belongs to the rule, behind its last side: rewrite(left, right, when=..)")
+            fail(f"{self}: {', '.join(named)}= belongs to the rule, after the right side: rewrite(left, right, when=..)")
         if self._op.name in ("const", "var", "arg", "load", "part", "instr", "sum"):
-            fail(f"{self}: the passes make these; a pattern takes one as a value: write a variable")
+            fail(f"{self}: only passes make this operation; a pattern matches it with a variable")
         o, want = self._op, 2 if self._op.sig == "convert" else 1
         if len(self._types) != want:
             fail(f"{self}: {want} type{'s' if want > 1 else ''} expected in the name, {len(self._types)} found")

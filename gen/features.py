@@ -1,6 +1,6 @@
-"""What the words of `features=` in a target's file mean: what `has('word')` asks for, with a line of PTX that only such machines run.
+"""The words of `features=` in a target's file, which `has('word')` asks for: what each means, and PTX that needs the feature.
 
-tests/target_facts.py gives each line to ptxas for every target: it must take it where the target has the word, and refuse it where not.
+tests/target_facts.py gives the PTX of each word to ptxas for every target: ptxas must accept it exactly where the target lists the word.
 
     FEATURES["redux"].ptx      ".reg .b32 a; mov.b32 a, 1; redux.sync.add.s32 a, a, -1;"
 """
@@ -30,7 +30,7 @@ FEATURES: Dict[str, Feature] = {
     "bf16.fma": Feature("bf16: fma, max, min, neg, abs, and conversions from f32", HALF + "fma.rn.bf16 a, a, a, a;"),
     "max.nan": Feature("max and min that give nan where an operand is nan; of f16 at all", FLOAT + "max.NaN.f32 a, a, a;"),
     "redux": Feature("reductions of 32-bit integers over a warp", PAIR + "redux.sync.add.s32 a, a, -1;"),
-    "cp.async": Feature("copies from global to shared memory that pass no register", ADDRESS + SHARED + "cp.async.ca.shared.global [q], [p], 4;"),
+    "cp.async": Feature("copies from global to shared memory without a register", ADDRESS + SHARED + "cp.async.ca.shared.global [q], [p], 4;"),
     "mbarrier": Feature("barriers that count arrivals, in shared memory", SHARED + "mbarrier.init.shared.b64 [q], 1;"),
     "mma.bf16": Feature("tensor cores on bf16", PAIR + ".reg .f32 c; mov.f32 c, 0f3f800000; mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 "
                         "{c, c, c, c}, {a, a}, {a}, {c, c, c, c};"),
@@ -45,7 +45,7 @@ FEATURES: Dict[str, Feature] = {
     "cluster": Feature("clusters of blocks", "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;"),
     "bulk.copy": Feature("copies of any size by one thread", ADDRESS + SHARED + "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
                          "[q], [p], 16, [q];"),
-    "dependent.launch": Feature("a kernel that starts before the one it waits for has ended", "griddepcontrol.wait;"),
+    "dependent.launch": Feature("a kernel that starts before the kernel that it depends on has ended", "griddepcontrol.wait;"),
     "elect": Feature("one thread of a warp chosen", ".reg .b32 a; .reg .pred p; elect.sync a|p, -1;"),
     "max3": Feature("max and min of three f32", FLOAT + "max.f32 a, a, a, a;"),
     "add.f32x2": Feature("add, mul, fma on two f32", ADDRESS + "add.rn.f32x2 p, p, p;"),

@@ -1,5 +1,5 @@
-"""What a pattern expression is: constant, index, sum of terms; which operation it asks for; where operand order must be tried; the
-plain rules that one with modifiers stands for."""
+"""Questions about a pattern expression: is it constant, an index, a sum of which terms; which operation must its match have; where must
+both operand orders be tried; which plain rules does a rule with src(..) stand for."""
 from __future__ import annotations
 
 import itertools
@@ -23,7 +23,7 @@ def is_index(e: Expr) -> bool:
 
 @lru_cache(maxsize=None)
 def terms_of(e: Expr) -> Tuple[List[Tuple[Expr, Optional[Expr]]], List[Tuple[int, Expr]]]:
-    """A + - * expression as terms (index expression, coefficient or None for 1) and signed constants; nobody may change the lists."""
+    """A + - * expression as terms (index expression, coefficient or None for 1) and signed constants. Cached: do not change the lists."""
     if isinstance(e, Arith) and e.op in "+-":
         tx, cx = terms_of(e.x)
         ty, cy = terms_of(e.y)
@@ -42,7 +42,7 @@ def terms_of(e: Expr) -> Tuple[List[Tuple[Expr, Optional[Expr]]], List[Tuple[int
 
 
 def root_op(e: Expr) -> Optional[str]:
-    """The operation that a node matching e must have, if that is certain."""
+    """The operation that every node matching e has; None if there is no single one."""
     if isinstance(e, Node):
         return e.op.name
     if isinstance(e, Arith) and not is_const(e):
@@ -51,8 +51,8 @@ def root_op(e: Expr) -> Optional[str]:
 
 
 def swappable(e: Expr, when: Optional[Cond] = None) -> List[Node]:
-    """Commutative nodes whose operands must be tried in both orders: not where canonical order (constants right) or two fresh
-    variables, which no condition speaks of, make the orders alike."""
+    """Commutative nodes whose operands must be tried in both orders. One order is enough where the right operand is a constant, because
+    nodes are made with constants on the right, or where both operands are variables used nowhere else in the pattern or in when=."""
     asked = {id(x) for c in parts(when) if isinstance(c, Guard) for x in c.args}
     out: List[Node] = []
     seen: Dict[int, int] = {}
@@ -80,7 +80,7 @@ def swappable(e: Expr, when: Optional[Cond] = None) -> List[Node]:
 
 
 def operand_variables(e: Expr) -> List[Var]:
-    """Variables of a left side in order of first appearance in the text, whatever order is matched."""
+    """Variables of a left side in order of first appearance in its text."""
     out: List[Var] = []
 
     def walk(x: Expr) -> None:
@@ -94,7 +94,7 @@ def operand_variables(e: Expr) -> List[Var]:
 
 
 def without_src(left: Expr, right: Union[Expr, str]) -> List[Tuple[Expr, Union[Expr, str]]]:
-    """A rule with src(a) as the plain rules that it stands for: a as it is, neg a, abs a, neg abs a."""
+    """The plain rules that a rule with src(a) stands for: with a, neg a, abs a, neg abs a in its place."""
     types: Dict[int, Tuple[Var, Type]] = {}
 
     def find(x: Expr) -> None:
@@ -118,7 +118,7 @@ def without_src(left: Expr, right: Union[Expr, str]) -> List[Tuple[Expr, Union[E
 
 
 def _replace(e: Expr, whole: Dict[int, Expr], made: Dict[int, Expr]) -> Expr:
-    """e with each src(a) as whole[a]; what was shared stays shared."""
+    """e with whole[a] for each src(a); shared parts stay shared."""
     if id(e) in made:
         return made[id(e)]
     out = e

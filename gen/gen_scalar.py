@@ -1,7 +1,7 @@
 """Writes the generated part of src/scalar: `gen_scalar.py OUTDIR` makes sc_tables.h, sc_tables.c and sc_functions.c there.
 
-Needs ops.py (what exists), semantics.py (what it means) and BUDGETS of patterns/functions.py (how far it may be off). A function of the C code goes
-over arrays; one value is an array of one. With the same inputs the same bytes come out.
+Needs ops.py (types and operations), semantics.py (their meanings) and BUDGETS of patterns/functions.py (how far results may be off). Each
+C function loops over arrays; a single value is an array of one. The output is the same byte for byte for the same input.
 """
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ ScLoop sc_loop(ScOp op, ScType type, ScType from)
     return loops[op][type];
 }
 
-/* A value's low bytes stand first in memory, so that a uint64_t is an array of one value of any type. */
+/* The low bytes of a uint64_t come first in memory, so it is an array of one value of any type. */
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "values are kept in the low bytes of a uint64_t");
 
 bool sc_eval(ScOp op, ScType type, ScType from, const uint64_t *x, uint64_t *result)
@@ -130,14 +130,14 @@ bool sc_eval(ScOp op, ScType type, ScType from, const uint64_t *x, uint64_t *res
     unsigned arity = sc_op_info[op].arity;
     loop(1, &r, x, arity > 1 ? x + 1 : NULL, arity > 2 ? x + 2 : NULL);
     const bool truth = sc_op_info[op].signature == SC_COMPARE || sc_op_info[op].signature == SC_TEST;
-    *result = truth ? r : r & sc_mask(type); /* integers under 8 bits are held with their sign */
+    *result = truth ? r : r & sc_mask(type); /* integers of fewer than 8 bits are stored sign-extended */
     return true;
 }
 """
 
 
 def load_store(type_name: str, wide: bool) -> tuple[str, str]:
-    """Macros or functions that take a stored value to what is computed with, and back."""
+    """Macros or functions that convert a stored value to the type computed in, and back."""
     if type_name in ops.SMALL_INTS + ops.SMALL_FLOATS:
         return f"LOAD_{type_name}", f"STORE_{type_name}"
     if type_name in ("f16", "bf16"):
@@ -150,7 +150,7 @@ def load_store(type_name: str, wide: bool) -> tuple[str, str]:
 
 
 def small_types() -> str:
-    """How values of types of 8 bits and below are loaded and stored."""
+    """Macros that load and store values of types of 8 bits and below."""
     lines = [semantics.NARROW]
     for t in ops.SMALL_INTS + ops.SMALL_FLOATS:
         width = ops.TYPE_BY_NAME[t].bits
@@ -226,7 +226,7 @@ def main(argv: list[str]) -> int:
         print(e, file=sys.stderr)
         return 1
     for name, text in texts.items():
-        if not (out / name).exists() or (out / name).read_text(encoding="utf-8") != text:  # what is unchanged is not compiled again
+        if not (out / name).exists() or (out / name).read_text(encoding="utf-8") != text:  # an unchanged file is not compiled again
             (out / name).write_text(text, encoding="utf-8")
     return 0
 

@@ -1,8 +1,8 @@
-"""Pattern files to const C tables: `gen_tables.py OUTDIR` writes tables_index.c, tables_smNN.c, tg_targets.h, smNN.rules, code.def.
+"""Compiles pattern files to constant C tables: `gen_tables.py OUTDIR` writes tables_index.c, tables_smNN.c, tg_targets.h, smNN.rules
+and code.def; `gen_tables.py OUTDIR DIR` takes the rules of DIR/patterns.
 
-`gen_tables.py OUTDIR DIR` takes the rules of DIR/patterns.
-
-Deterministic byte for byte; the first line of each file names its inputs. Faults go to stderr as `file:line: error:`, exit 1.
+The output is the same byte for byte for the same input; the first line of each file names its inputs. Faults go to stderr as
+`file:line: error:`, with exit status 1.
 """
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def numbers(values: List[int], fmt: str, per_line: int) -> str:
 
 
 def array(declaration: str, rows: List[str]) -> str:
-    """`static const DECLARATION[n] = { rows };`, nothing where there are none."""
+    """`static const DECLARATION[n] = { rows };`; empty where there are no rows."""
     return f"static const {declaration}[{len(rows)}] = {{\n{''.join(f'    {row}' + chr(10) for row in rows)}}};\n" if rows else ""
 
 
@@ -52,17 +52,17 @@ def compile_set(s: RuleSet) -> Compiled:
 
 
 def conditions(r: Rule) -> str:
-    """One a line, as the engine decides them; those on the target's features are decided here."""
+    """The conditions that the engine decides, one a line; those on features of the target were decided by load.py."""
     return "\n".join(str(c) for c in parts(r.when) if not load.of_feature(c))
 
 
 def field_of(fact: Any) -> str:
-    """A fact of TARGET in C: several words as one text."""
+    """A value of TARGET in C; several words become one string."""
     return c_text(" ".join(fact)) if isinstance(fact, tuple) else c_text(fact) if isinstance(fact, str) else str(fact)
 
 
-def hot(s: RuleSet, compiled: Compiled, owners: List[str]) -> Tuple[str, str]:
-    """What the engine runs, and what its names begin with. Targets whose rules come to the same have it once, in the file of the first."""
+def engine_tables(s: RuleSet, compiled: Compiled, owners: List[str]) -> Tuple[str, str]:
+    """The arrays that the engine runs, and the prefix of their names. Targets with equal arrays share those in the file of owners[0]."""
     tables, entries, _ = compiled
     imm, begin = tables.imm or [0], f"tg_{owners[0]}_" if len(owners) > 1 else ""
     kinds = f"uint32_t {begin}code[{len(tables.code)}]", f"uint64_t {begin}imm[{len(imm)}]", f"uint32_t {begin}entry[RW_PHASE_COUNT][OP_COUNT]"
@@ -75,13 +75,13 @@ def hot(s: RuleSet, compiled: Compiled, owners: List[str]) -> Tuple[str, str]:
 
 
 def c_file(s: RuleSet, compiled: Compiled, own: str, owners: List[str], lowerings: List[str]) -> str:
-    """own: the pattern file that the rules were listed by; the rules themselves may stand in others. owners: see hot. lowerings: rows of
-    functions' lists."""
+    """The C file of a rule set. own: the pattern file that lists the rules, which other files may define; owners: see engine_tables;
+    lowerings: rows of TgLowering."""
     inputs = ", ".join([own, *sorted({r.where[0] for r in s.rules} - {own})])
     tables, _, instrs = compiled
     number = {id(r): n for n, r in enumerate(s.rules)}
     phase_of = {id(r): name for name, rules in s.phases.items() for r in rules}
-    arrays, begin = hot(s, compiled, owners)
+    arrays, begin = engine_tables(s, compiled, owners)
     out = [f"/* Generated from {inputs}. */\n", '#include "target/target.h"\n\n', arrays]
     out.append(array("RwRule rules", [f"{{{c_text(r.where[0])}, {r.where[1]}, {c_text(r.instance)}, {c_text(r.text)}, RW_{phase_of[id(r)].upper()}, "
                                       f"{c_text(r.names)}, {c_text(conditions(r))}, {c_text(r.ledger)}}},"
@@ -117,7 +117,7 @@ def c_file(s: RuleSet, compiled: Compiled, own: str, owners: List[str], lowering
 
 
 def worst(s: RuleSet) -> str:
-    """The rule that is tried in the most orders of operands; comp.MAX_VARIANTS is the bound."""
+    """Names the rule that is tried in the most operand orders; comp.MAX_VARIANTS is the limit."""
     r = max(s.rules, key=lambda x: x.orders, default=None)
     return f"; at most {r.orders} orders of operands, {r.name}" if r is not None and r.orders > 1 else ""
 
@@ -152,7 +152,7 @@ def main(argv: List[str]) -> int:
             print("\n".join(faults), file=sys.stderr)
             return 1
         compiled = {s.name: compile_set(s) for s in [index, *targets]}
-        alike: Dict[str, List[str]] = {}  # names of sets by what the engine runs of them
+        alike: Dict[str, List[str]] = {}  # names of sets by their engine tables
         for name, (t, entries, _) in compiled.items():
             alike.setdefault(repr((t.code, t.imm, entries)), []).append(name)
         owners = {name: names for names in alike.values() for name in names}

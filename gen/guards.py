@@ -1,10 +1,10 @@
-"""The vocabulary of `when=`: every named condition, what it takes, what it means, and who decides it.
+"""The named conditions of `when=`: what each takes, what it means, and what decides it.
 
-A *fact* is decided by the engine from what it knows of a node wherever the node is evaluated (src/rewrite/guards.c has one case for
-each); a proof assumes its `meaning`, a C expression over the values that its parameters have. That the engine never claims a fact
-that does not hold is tested once, by brute force, in tests/unit/guards_test.c. A *flag* is part of the nodes: all nodes that the
-rule matched carry it (`~flag`: the root does not). A *use* counts users, where counts exist. A *feature* is a word of TARGET's
-`features=`: gen/ decides it, and a rule that a target lacks a feature for is not in its tables.
+The engine decides a *fact* from what it knows about a node, and claims it only where it holds for every evaluation of the node
+(src/rewrite/guards.c has one case for each). A proof assumes the fact's `meaning`, a C expression over the values of its parameters.
+A *flag* is part of a node's identity: all nodes that the rule matched carry it (`~flag`: the root does not). A *use* counts users of a
+node; only isel has counts. A *feature* is a word of TARGET's `features=`: gen/ decides it, and leaves a rule out of the tables of a
+target that lacks the feature.
 
     within(n, 0, k)     n is an index, 0 <= n < k wherever n is evaluated
     known_zero(x, 7)    the low three bits of the integer x are never set
@@ -31,7 +31,7 @@ FACTS = [
     Guard("within", "fact", ("n", "lo", "hi"), "X", "lo <= n && n < hi", "lo <= n < hi wherever n is evaluated"),
     Guard("multiple", "fact", ("n", "k"), "X", "k > 0 && n % k == 0", "k divides n wherever n is evaluated"),
     Guard("apart", "fact", ("x", "y", "k"), "X", "y - x >= k", "y - x >= k wherever both are evaluated"),
-    Guard("period", "fact", ("n", "k", "q"), "X", "k > 0 && q * k <= n && n < q * k + k", "n // k is one number, q, wherever n is evaluated; q is bound by it"),
+    Guard("period", "fact", ("n", "k", "q"), "X", "k > 0 && q * k <= n && n < q * k + k", "n // k is the same number q wherever n is evaluated; binds q"),
     Guard("known_zero", "fact", ("x", "mask"), "IU", "((uint64_t)x & (uint64_t)mask) == 0", "no bit of mask is ever set in x"),
     Guard("known_one", "fact", ("x", "mask"), "IU", "(~(uint64_t)x & (uint64_t)mask) == 0", "every bit of mask is always set in x"),
     Guard("finite", "fact", ("x",), "F", "fabs(x) < INFINITY", "x is never nan, inf or -inf"),
@@ -40,10 +40,10 @@ FACTS = [
     Guard("integral", "fact", ("x",), "F", "x == trunc(x)", "x is an integer or infinite, never nan"),
     Guard("unit", "fact", ("x",), "F", "0 <= x && x <= 1", "x lies in [0, 1], never nan"),
 ]
-USES = [Guard("once", "use", ("x",), "PIUF", "1", "x has one user; legal in select, where counts exist")]
+USES = [Guard("once", "use", ("x",), "PIUF", "1", "x has one user; legal in isel, where users are counted")]
 FEATURES = [Guard("has", "feature", (), "", "1", "the target's features= names it")]
 FLAGS = [Guard(f, "flag", (), "", "1", f"every matched node carries {f}") for f in ops.FLAGS if f != "wide"]
 
 ALL = [*FACTS, *USES, *FEATURES, *FLAGS]
 BY_NAME = {g.name: g for g in ALL}
-NUMBER = {g.name: n for n, g in enumerate([*FACTS, *USES])}  # what the engine decides, in the order of code.def
+NUMBER = {g.name: n for n, g in enumerate([*FACTS, *USES])}  # conditions that the engine decides, in the order of code.def

@@ -1,6 +1,7 @@
-"""The terms of a rule: its left side with every type of its classes, with small constants (and those near the numbers that it and its
-neighbours name) that satisfy its conditions, with no flag more than it asks for and with all that it allows. A variable is a leaf,
-of which nothing is known but what the conditions say: whatever matches the term matches all that the rule does.
+"""Enumerates the terms that a rule matches: its left side with every type of its classes; with constants that satisfy its conditions,
+small ones and those near the numbers in the rule and in rules beside it; with only the flags it asks for, and with all it allows. A
+variable becomes a leaf of which only the facts of the conditions are known, so a rule that matches the term for every choice of types,
+constants and flags matches everything that this rule matches.
 
     add[F16](a, 0.0)  ->  add.f16(a, 0.0), add.bf16(a, 0.0), the same with every flag
 """
@@ -21,7 +22,7 @@ MOST = 3000  # terms of one rule
 
 
 def instances(r: Rule, numbers: List[int]) -> Iterator[Tuple[Term, Facts]]:
-    """Terms that r matches, the most ordinary first. numbers: constants that it or rules beside it name."""
+    """Terms that r matches, with common constants first. numbers: more constants to try, from r and from rules beside it."""
     everything = inside(r.left)
     variables = list({id(v): v for v in everything if isinstance(v, Var)}.values())
     bound = [c.args[2] for c in parts(r.when) if isinstance(c, Guard) and c.name == "period"]
@@ -51,7 +52,7 @@ def instances(r: Rule, numbers: List[int]) -> Iterator[Tuple[Term, Facts]]:
 
 
 def _instance(r: Rule, env: Env, lanes: int, flags: frozenset) -> Optional[Tuple[Term, Facts]]:
-    """r's left side as a term, with what its conditions assume; None where they do not hold."""
+    """r's left side as a term, with the facts that its conditions assume; None where the constants violate them."""
     facts = Facts()
     try:
         for c in parts(r.when):
@@ -85,7 +86,7 @@ def _instance(r: Rule, env: Env, lanes: int, flags: frozenset) -> Optional[Tuple
 
 
 def _interval_of(g: Guard, env: Env) -> Tuple[Term, int, int]:
-    """What `apart` or `period` assumes: a term and its interval, half-open."""
+    """The fact that `apart` or `period` assumes: a term and its half-open interval."""
     if g.name == "period":
         k, q = evaluate(g.args[1], env), evaluate(g.args[2], env)
         return subject_of(g, env), q * k, q * k + k
@@ -93,7 +94,7 @@ def _interval_of(g: Guard, env: Env) -> Tuple[Term, int, int]:
 
 
 def numbers_in(r: Rule) -> List[int]:
-    """Integers that a rule names, in its left side and its conditions."""
+    """The integer literals of a rule's left side and conditions."""
     out: List[int] = []
     def walk(e: Any) -> None:
         if isinstance(e, Lit) and isinstance(e.value, int):

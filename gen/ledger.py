@@ -1,8 +1,8 @@
-"""The ledger: what each rule's proof came to, one line a rule, committed as patterns/ledger.txt and checked by every build.
+"""The ledger: the result of each rule's proof, one line a rule, committed as patterns/ledger.txt and checked by every build.
 
-A line is `KEY STATE  TEXT`. The key is made from what a rule means, not from where it stands: both sides, the condition, the types that
-its classes stand for, what its operations mean, and for functions the budgets and the errors of instructions. So a rule may be moved
-or renamed, but one that is changed, or whose operations are, must be proved again.
+A line is `KEY STATE  TEXT`. The key is a hash of what a rule means: both sides, the condition, the types of its classes, the meanings of
+its operations, and for functions the budgets and the errors of instructions. A rule that is moved keeps its key; if the rule or the
+meaning of its operations changes, it must be proved again.
 
     0c4e1b9a77d2 exhausted(w=1..8) proved(i16,i32,i64,u16,u32,u64)  add.N(a, 0) -> a
 """
@@ -21,8 +21,8 @@ from gen.load import RuleSet, walk
 Errors = Dict[Tuple[str, str, bool], Tuple[float, float, float]]  # (operation, type, approx): share of the value, ulp, absolute
 Budgets = Dict[Tuple[str, str], Tuple[float, float, float]]
 Lines = Dict[str, Tuple[str, str]]  # key -> (state, text)
-UNSIMULATED = "WARPBURG_UNSIMULATED"  # set by `./dev rule` while it builds what is to be simulated: instruction rules need no line yet
-ERROR_MARGIN = 0.03  # by which an error may exceed what the ledger states: this share, and as many units
+UNSIMULATED = "WARPBURG_UNSIMULATED"  # set by `./dev rule` while it builds the program that simulates instruction rules: these need no line yet
+ERROR_MARGIN = 0.03  # an error may exceed the ledger's by this share and this many units
 HEAD = """# What each rule's proof came to: `./dev rule FILE:LINE` writes a rule's line, `./dev rule --all` all of them. The key is made from
 # what the rule means. exhausted: every value (w: bits of integers; index: a box). proved: by z3. tested: corner values and random bits, how many.
 # error: the largest seen, of what the budget allows; own: the same where the instructions round correctly. simulated: the instruction's PTX, \
@@ -35,7 +35,7 @@ def path() -> Path:
 
 
 def modes_of(rule: Rule) -> List[bool]:
-    """Whether the matched nodes carry `approx`: as written, or both where the rule does not say and they compute functions."""
+    """Whether the matched nodes carry `approx`, as the rule says; both values if it does not say and the nodes are functions."""
     nodes = [e for e in load.walk(rule.left) if isinstance(e, Node)]
     if any("approx" in n.flags for n in nodes):
         return [True]
@@ -47,10 +47,10 @@ def modes_of(rule: Rule) -> List[bool]:
     return [False, True] if any("costly" in n.op.props and ops.TYPE_BY_NAME[m].cls == "F" for n in nodes for m in n.types[0].members) else [False]
 
 
-# --- what instructions and budgets say about errors ---------------------------------------------------------------------------------
+# --- errors of instructions and budgets ---------------------------------------------------------------------------------
 def errors_of(targets: Sequence[load.RuleSet]) -> Errors:
-    """Of each function: the error of the instruction that computes it, the larger where targets differ, else its budget. Under approx:
-    the looser budget only where a lowering or an instruction of that flag exists."""
+    """For each function, the stated error of the instruction that computes it, the largest over targets; else its budget. Under approx the
+    looser budget applies only if there is a lowering or an instruction with that flag."""
     lowered = {(r.left.op.name, t, approx) for s in targets for r in s.phases.get("lower", []) if isinstance(r.left, Node)
                for t in r.left.types[0].members for approx in modes_of(r)}
     stated: Errors = {}
@@ -73,7 +73,7 @@ def errors_of(targets: Sequence[load.RuleSet]) -> Errors:
 
 # --- keys ---------------------------------------------------------------------------------------------------------------------------
 def spelled(sides: Sequence[Any]) -> str:
-    """Expressions as text in which a shared part stands once."""
+    """Expressions as text in which a shared part is written once."""
     number: Dict[int, int] = {}
     out: List[str] = []
 
@@ -93,7 +93,7 @@ def spelled(sides: Sequence[Any]) -> str:
 
 
 def meanings(nodes: Sequence[Node], table: Budgets) -> List[str]:
-    """What the operations mean, and how far functions may be off."""
+    """The meanings of operations and the budgets of functions, as text."""
     out = set()
     for n in nodes:
         out.add(f"{n.op.name}:{sorted(semantics.MEANING.get(n.op.name, {}).items())}")
@@ -107,7 +107,7 @@ def meanings(nodes: Sequence[Node], table: Budgets) -> List[str]:
 
 
 def key(rule: Rule, errors: Errors, table: Optional[Budgets] = None) -> str:
-    """table: budgets, where many keys are made."""
+    """A rule's key. table: the budgets; pass them where many keys are made."""
     nodes = [e for side in (rule.left, rule.right) if isinstance(side, Expr) for e in walk(side) if isinstance(e, Node)]
     names = {t.name for n in nodes for t in n.types if t.is_class}
     of, members = {n.op.name for n in nodes}, {m for n in nodes for t in n.types for m in t.members}
@@ -118,15 +118,15 @@ def key(rule: Rule, errors: Errors, table: Optional[Budgets] = None) -> str:
     return hashlib.sha256("\n".join(text).encode()).hexdigest()[:12]
 
 
-# --- errors that states name --------------------------------------------------------------------------------------------------------
+# --- errors in states --------------------------------------------------------------------------------------------------------
 def errors_in(state: str) -> Dict[bool, Tuple[float, float]]:
-    """Of `error(0.81 of 1 ulp, own 0.51)` by whether it is under approx: the error, and the rule's own."""
+    """`error(0.81 of 1 ulp, own 0.51)` -> {False: (0.81, 0.51)}; an approx-error has the key True."""
     found = re.findall(r"(approx-)?error\(([0-9.e+-]+) of [0-9.e+-]+ ulp, own ([0-9.e+-]+)\)", state)
     return {bool(approx): (float(worst), float(own)) for approx, worst, own in found}
 
 
 def exceeds(now: Tuple[float, float], stated: Tuple[float, float]) -> bool:
-    """An error grew by more than another libm explains."""
+    """Whether an error grew by more than a different libm explains."""
     return any(x > y * (1 + ERROR_MARGIN) + ERROR_MARGIN for x, y in zip(now, stated))
 
 
@@ -152,7 +152,7 @@ def write(lines: Lines, file: Optional[Path] = None) -> bool:
 
 
 def kept(rules: Sequence[Rule], states: Dict[str, Tuple[str, str]], errors: Errors) -> Lines:
-    """The ledger with new states put in and without the lines that none of all `rules` has any more."""
+    """The lines of the ledger that belong to one of `rules`, updated with new states."""
     have = {key(r, errors) for r in rules}
     old = {k: v for k, v in read().items() if k in have}
     return {**old, **states}
@@ -160,9 +160,9 @@ def kept(rules: Sequence[Rule], states: Dict[str, Tuple[str, str]], errors: Erro
 
 # --- what the build checks ----------------------------------------------------------------------------------------------------------
 def weak(rule: Rule, state: str) -> str:
-    """Why a state is less than the rule's kind demands; empty if it is enough."""
+    """Why a state is weaker than a rule of this kind needs; empty if it is strong enough."""
     if rule.kind != "rewrite":
-        return "" if re.match(r"simulated\([1-9]|device\(", state) else "instruction rules are simulated"
+        return "" if re.match(r"simulated\([1-9]|device\(", state) else "instruction rules must be simulated"
     nodes = [e for side in (rule.left, rule.right) if isinstance(side, Expr) for e in walk(side) if isinstance(e, Node)]
     variables = [e for e in walk(rule.left) if isinstance(e, Var)]
     types = {m for n in nodes for t in n.types for m in t.members}
@@ -171,15 +171,15 @@ def weak(rule: Rule, state: str) -> str:
     if "failed" in state or "empty" in state:
         return "its proof fails"
     if tested and classes <= set("PIUX") and len(variables) <= 3:
-        return "integers of up to three variables are exhausted at small widths, or proved"
+        return "a rule on integers with up to three variables must be exhausted at small widths, or proved"
     if tested and len(variables) == 1 and {"f16", "bf16"} & set(tested.group(1).split(",")) and \
             all(ops.TYPE_BY_NAME[m].bits <= 16 for n in nodes if n is rule.left for t in n.types[-1:] for m in t.members if m in ("f16", "bf16")):
-        return "one 16-bit float has 65,536 values: all are tried"
+        return "a rule on one 16-bit float must be exhausted: it has 65,536 values"
     return ""
 
 
 def check(sets: Sequence[RuleSet]) -> List[str]:
-    """Faults, and each rule's state put into it. No faults where there is no ledger: folders of patterns that are only tried."""
+    """Returns faults, and stores each rule's state in the rule. A patterns folder without a ledger has no faults."""
     if not path().exists():
         return []
     lines, faults, errors, table = read(), [], errors_of(sets), load.budgets()

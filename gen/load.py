@@ -1,4 +1,7 @@
-"""Pattern files to lists of rules: runs the files, finds faults of the language itself, gives rules their identity."""
+"""Loads pattern files: runs them, reports faults of the language, gives each rule its text and its name.
+
+    load_target("sm90").phases["isel"][0].name      "patterns/tiles.py:12[add.f32]"
+"""
 from __future__ import annotations
 
 import importlib
@@ -14,7 +17,7 @@ from gen import lang, ops
 from gen.lang import Expr, Guard, Node, Not, PatternError, Rule
 
 PHASES = ("index", "simplify", "lower", "isel")
-root = Path(__file__).resolve().parent.parent  # of the folder `patterns`
+root = Path(__file__).resolve().parent.parent  # the folder that `patterns` is in
 
 
 @dataclass
@@ -27,10 +30,10 @@ class RuleSet:
     free: List[lang.Free] = field(default_factory=list)
     tunes: List[lang.Tune] = field(default_factory=list)
     values: Dict[str, Any] = field(default_factory=dict)
-    line_of_instr: int = 0  # of the file's INSTR list, for what it lacks
-    programs: Dict[int, Any] = field(default_factory=dict)  # by id of a rule: what compile.programs made of it
+    line_of_instr: int = 0  # of the file's INSTR list; faults about a missing rule are reported there
+    programs: Dict[int, Any] = field(default_factory=dict)  # id of a rule -> its programs; compile.programs fills this
 
-    rows: Dict[int, int] = field(default_factory=dict)  # by id of an instruction rule: its place in the instruction table
+    rows: Dict[int, int] = field(default_factory=dict)  # id of an instruction rule -> its row in the instruction table
 
     def row_of(self, rule: Rule) -> int:
         if not self.rows:
@@ -43,7 +46,7 @@ class RuleSet:
 
 
 def use(directory: Path) -> None:
-    """Take the pattern files of directory/patterns from now on."""
+    """Loads pattern files from directory/patterns from now on."""
     global root
     for name in [n for n in sys.modules if n == "patterns" or n.startswith("patterns.")]:
         del sys.modules[name]
@@ -69,7 +72,7 @@ def run(name: str) -> ModuleType:
 
 
 def check_variables(module: ModuleType, file: str) -> None:
-    """No pattern variable means something else behind some line. `:=` names a value for the rule it stands in, and only there."""
+    """No pattern variable is rebound, except by `:=`, which names a value for one rule."""
     rules = [x for v in vars(module).values() if isinstance(v, list) for x in flat(v, file) if isinstance(x, Rule)]
     for n, v in lang.VARIABLES.items():
         now = getattr(module, n, v)
@@ -81,11 +84,11 @@ def check_variables(module: ModuleType, file: str) -> None:
                                "every later rule would use that")
         users = sorted({r.where for r in rules if any(e is now for side in (r.left, r.right) if isinstance(side, Expr) for e in walk(side))})
         if len(users) > 1:
-            raise PatternError(users[1], f"{n} is {now} here, bound with := on line {users[0][1]}; name one of them otherwise")
+            raise PatternError(users[1], f"{n} is {now} here, bound with := on line {users[0][1]}; use another name in one of them")
 
 
 def assignment_line(module: ModuleType, name: str, last: bool = False) -> int:
-    """Where a module binds `name`: the first (or last) `for name in` or `name =` at the left margin or behind a `;`."""
+    """The line where a module binds `name`: the first (or last) `for name in` or `name =` at the left margin or after a `;`."""
     lines = Path(module.__file__ or "").read_text().splitlines()
     found = [n for n, line in enumerate(lines, 1) if re.match(rf"for\s.*\b{name}\b.*\bin\b|(.*;\s*)?{name}\s*=[^=]", line)]
     return found[-1 if last else 0] if found else 0
@@ -99,7 +102,7 @@ def flat(items: Any, where: str) -> List[Any]:
 
 
 def identify(rules: List[Rule]) -> None:
-    """Texts and instances: rules of one line differ by their root's name, or by a number."""
+    """Sets text and instance of each rule. Rules of the same line differ by the operation at their root, or by a number."""
     by_line: Dict[Tuple[str, int], List[Rule]] = {}
     for r in rules:
         right = f"{r.kind} '{r.right}'" if isinstance(r.right, str) else text(r.right)
@@ -118,7 +121,7 @@ def rules_of(module: ModuleType, name: str) -> List[Rule]:
     rules = flat(get(module, name), name)
     for r in rules:
         if not isinstance(r, Rule):
-            raise PatternError((file_of(module), assignment_line(module, name, last=True)), f"{name} holds {r!r}, which is no rule")
+            raise PatternError((file_of(module), assignment_line(module, name, last=True)), f"{name} holds {r!r}, which is not a rule")
     return rules
 
 
@@ -152,7 +155,7 @@ def load_target(name: str) -> RuleSet:
 
 
 def of_feature(c: lang.Cond) -> bool:
-    """has(..) or ~has(..): decided here, once for a target."""
+    """Whether c is has(..) or ~has(..), which `offered` decides once for a target."""
     asked = c.x if isinstance(c, Not) else c
     return isinstance(asked, Guard) and asked.name == "has"
 
@@ -163,8 +166,8 @@ def offered(r: Rule, features: Any) -> bool:
 
 
 def budgets() -> Dict[Tuple[str, str], Tuple[float, float, float]]:
-    """(operation, type) -> (ulp, ulp under --approx, absolute under --approx); the later of two lines holds. A function of a type of 8 bits
-    and below is taken in more and rounded, as that of f16 is."""
+    """(operation, type) -> (ulp, ulp under --approx, absolute under --approx); of two lines the later one holds. Types of 8 bits and below
+    have the budgets of f16: their functions are computed in a wider type and rounded."""
     records = flat(run("functions").BUDGETS, "BUDGETS")
     table = {(op, t): (b.ulp, b.approx, b.approx_abs) for b in records for op in b.ops for t in b.types}
     table.update({(op, t): found for (op, of), found in list(table.items()) if of == "f16" for t in ops.SMALL_FLOATS})
@@ -177,7 +180,7 @@ def targets() -> List[str]:
 
 
 def walk(e: Any) -> List[Expr]:
-    """e and everything inside it, shared parts once."""
+    """e and everything inside it; shared parts once."""
     out: Dict[int, Expr] = {}
     waiting = [e]
     while waiting:
@@ -189,13 +192,13 @@ def walk(e: Any) -> List[Expr]:
 
 
 def text(e: Expr) -> str:
-    """As one line; a right side that would fill pages, because parts are shared, by its size alone."""
+    """e on one line; an expression of more than 60 parts, shared ones written out, is shown as its number of operations."""
     size: Dict[int, int] = {}
     return str(e) if written(e, size) <= 60 else f"<{len(walk(e))} operations>"
 
 
 def written(e: Any, size: Dict[int, int]) -> int:
-    """How many parts e has when shared ones are written out each time."""
+    """The number of parts of e when shared ones are written out each time."""
     if id(e) not in size:
         size[id(e)] = 1 + sum(written(x, size) for x in lang.children(e))
     return size[id(e)]

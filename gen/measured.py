@@ -1,8 +1,8 @@
-"""What each lowering of a function was measured to be off, committed as patterns/measured.tsv and held against the budgets by every build.
+"""The measured error of each lowering of a function, committed as patterns/measured.tsv; every build compares it with the budgets.
 
 A function at a type has a list of lowerings, best first: the rewrites of LOWER whose left side it is, then the instructions and calls of
-INSTR. A line of the file is about one of them, and about what its right side becomes on the way down (its *chain*). Its key is made from
-the ledger's keys of all these rules, so that a line of rules that were changed since is no longer about any of them and is measured again.
+INSTR. A line of the file is about one lowering, with the rules that lower its right side (its *chain*). The line's key is a hash of the
+ledger keys of all these rules: if one of them changes, the lowering must be measured again.
 
     exp.f16, first lowering: rewrite(exp[F16](a), cvt[F16].f32(exp2.f32.approx(..))) and the ex2.approx that this selects
     6c0f..  exp.f16  -  0.5078  2d2a  0.5081  65536  all  0  0  sm_80=6 sm_90=6  exp.F16(a) -> ..
@@ -21,24 +21,24 @@ from gen.load import RuleSet
 
 COLUMNS = ("key", "function", "mode", "ulp", "at", "noise", "values", "how", "wrong", "wrong_at", "sass", "lowering")
 Function = Tuple[str, str, bool]  # operation, type, under --approx
-INNER = ("exp2", "log2", "hypot")  # functions that HLO has not, but formulas; what else it has not is the machine's, for making functions of
+INNER = ("exp2", "log2", "hypot")  # functions besides those of HLO that are measured: formulas use them
 
 
 @dataclass(frozen=True)
 class Row:
-    """One lowering as measured. at: bits of the operands where it is worst. wrong: nans, infinities and zeros that should be others."""
+    """A measured lowering. at: bits of the operands with the largest error. wrong: number of wrong nans, infinities and zeros."""
 
     key: str
     function: str  # "exp.f16"
     mode: str  # "approx", "-"
     ulp: float
     at: str
-    noise: float  # the same with approximate instructions anywhere within the bounds that the PTX manual states
+    noise: float  # the error with approximate instructions moved within the bounds of the PTX manual
     values: int
     how: str  # "all", "every 257", "drawn", "edges": see gen/proof/measure.py
     wrong: int
     wrong_at: str
-    sass: str  # "sm_80=14 sm_90=13": machine instructions beyond those of a kernel without a function
+    sass: str  # "sm_80=14 sm_90=13": machine instructions more than those of a kernel without a function
     lowering: str
 
     def line(self) -> str:
@@ -54,9 +54,9 @@ class Lowering:
     type: str
     approx: bool
     rule: Rule
-    chain: Tuple[Rule, ...]  # the rule and those that its right side meets
-    before: Tuple[Rule, ...]  # rules that would have been taken instead
-    place: int  # in the list, from 0
+    chain: Tuple[Rule, ...]  # the rule and those that lower its right side
+    before: Tuple[Rule, ...]  # earlier rules of the list
+    place: int  # index in the list
     set: RuleSet
 
     @property
@@ -67,7 +67,7 @@ class Lowering:
 
 # --- lists ------------------------------------------------------------------------------------------------------------------------
 def is_function(rule: Rule) -> bool:
-    """The left side is one operation on variables, and no condition is about them."""
+    """Whether the left side is one operation on distinct variables, and conditions are only on `approx`."""
     left = rule.left
     return isinstance(left, Node) and all(isinstance(a, Var) and a.kind == "value" for a in left.args) and \
         len({id(a) for a in left.args}) == len(left.args) and all(isinstance(flag_of(c), Guard) for c in parts(rule.when))
@@ -87,7 +87,7 @@ def matches(rule: Rule, op: str, t: str, approx: bool) -> bool:
 
 
 def index_of(s: RuleSet) -> Dict[str, List[Rule]]:
-    """Rules of functions by operation, in the order in which they are tried."""
+    """Rules of functions by operation, in the order they are tried."""
     out: Dict[str, List[Rule]] = {}
     for phase in ("lower", "isel"):
         for r in s.phases.get(phase, []):
@@ -104,12 +104,12 @@ def bound(rule: Rule, t: str) -> Dict[str, str]:
 
 @lru_cache(maxsize=None)
 def operations(r: Rule) -> Tuple[Node, ...]:
-    """Of the right side."""
+    """The operations of the right side."""
     return tuple(n for n in load.walk(r.right) if isinstance(n, Node)) if isinstance(r.right, Expr) else ()
 
 
 def chain_of(by_op: Dict[str, List[Rule]], functions: Any, rule: Rule, t: str, approx: bool) -> Tuple[Rule, ...]:
-    """The rule, and the first for each function of its right side, of theirs, ..."""
+    """The rule, the first rule for each function of its right side, and so on down."""
     out: Dict[int, Rule] = {}
     waiting = [(rule, t, approx)]
     while waiting:
@@ -126,7 +126,7 @@ def chain_of(by_op: Dict[str, List[Rule]], functions: Any, rule: Rule, t: str, a
 
 
 def lowerings(s: RuleSet, budgets: Optional[Dict[Tuple[str, str], Any]] = None) -> Iterator[Lowering]:
-    """Every entry of every function that has a budget, real ones; under --approx the first alone, and those that name the flag."""
+    """The lowerings of every real function with a budget; under --approx only the first one and those that name the flag."""
     by_op, functions = index_of(s), load.budgets() if budgets is None else budgets
     for op, t in functions:
         if ops.TYPE_BY_NAME[t].cls != "F" or (ops.OP_BY_NAME[op].hlo is None and op not in INNER):
@@ -140,7 +140,7 @@ def lowerings(s: RuleSet, budgets: Optional[Dict[Tuple[str, str], Any]] = None) 
 
 
 def key(x: Lowering, keys: Dict[int, str]) -> str:
-    """keys: the ledger's, by id of a rule."""
+    """keys: ledger keys by id of a rule."""
     text = [x.function, x.mode, *sorted(keys[id(r)] for r in x.chain)]
     return hashlib.sha256("\n".join(text).encode()).hexdigest()[:12]
 
@@ -179,44 +179,44 @@ def write(rows: Dict[str, Row], file: Optional[Path] = None) -> bool:
 
 # --- what the build checks ----------------------------------------------------------------------------------------------------------
 def budget_of(x: Lowering, table: Dict[Tuple[str, str], Tuple[float, float, float]]) -> float:
-    """In units; a result that must be right is so within half a unit."""
+    """The budget in units; at least the half unit of correct rounding."""
     plain, approx, _ = table[x.op, x.type]
     return max(0.5, approx if x.approx else plain)
 
 
 def error_of(x: Lowering, row: Row) -> float:
-    """What the bounds of instructions allow; of libdevice what it does, since its authors knew the instructions themselves."""
+    """The larger of both measured errors; for libdevice the error without noise, because NVIDIA tuned it to the instructions as they are."""
     return row.ulp if any(r.kind == "call" for r in x.chain) else max(row.ulp, row.noise)
 
 
 def fault(x: Lowering, row: Row, table: Dict[Tuple[str, str], Tuple[float, float, float]]) -> str:
-    """Why the lowering may not stand in its list; empty if it may."""
+    """Why the lowering may not be in its list; empty if it may."""
     allowed = budget_of(x, table)
     name = f"{x.function}{' under --approx' if x.approx else ''}"
     if error_of(x, row) > allowed + 5e-4:
         return f"{name} is off by {error_of(x, row):g} ulp, as at {row.at}; its budget is {allowed:g}: {row.lowering}"
     if row.wrong and not x.approx:
-        return f"{name} gives another nan, infinity or zero than it should for {row.wrong} operands, {row.wrong_at} the first: {row.lowering}"
+        return f"{name} gives a wrong nan, infinity or zero for {row.wrong} operands, the first {row.wrong_at}: {row.lowering}"
     return ""
 
 
 def check(entries: Sequence[Tuple[str, Lowering]]) -> Tuple[List[str], List[str]]:
-    """(faults: lowerings that break their budgets; notes: those that were not measured since they were changed, which ./dev test refuses).
-    Neither where nothing was measured at all: folders of patterns that are only tried."""
+    """(faults: lowerings that exceed their budgets; notes: lowerings not measured since they changed, which ./dev test refuses). A patterns
+    folder without measured.tsv has neither."""
     if not path().exists():
         return [], []
     rows, table, faults, lacking = read(), load.budgets(), [], []
     for k, x in entries:
         where = f"{x.rule.where[0]}:{x.rule.where[1]}"
         if k not in rows:
-            lacking.append(f"{where}: note: {x.function} was not measured with the rules as they are: run ./dev rule {where}")
+            lacking.append(f"{where}: note: {x.function} has not been measured since its rules changed: run ./dev rule {where}")
         elif fault(x, rows[k], table):
             faults.append(f"{where}: error: {fault(x, rows[k], table)}")
     return list(dict.fromkeys(faults)), list(dict.fromkeys(lacking))
 
 
 def table_rows(s: RuleSet, entries: Sequence[Tuple[str, Lowering]]) -> List[str]:
-    """TgLowering rows of a target in C."""
+    """The TgLowering rows of a target, in C."""
     rows, number, out = read(), {id(r): n for n, r in enumerate(s.rules)}, []
     for k, x in entries:
         if x.set is not s or x.type in ops.SMALL_FLOATS:

@@ -1,7 +1,9 @@
-"""The vocabulary of match and build programs: opcodes of the words that src/rewrite/match.c runs, numbers of operations, types and
-flags, steps before they are words, and what one rule compiles to.
+"""Opcodes of the programs that src/rewrite/match.c runs; numbers of operations, types and flags; a rule's compiled Program.
 
-    rewrite(sub[N](a, 0), a)     steps ("CLASS", 0, 0, 0, classes of N), ("ANY", 1, 0, 0), ("ANY", 2, 0, 1), ("LIT", 2, 0, 0, 0); build ("BROOT", 1, 0, 0)
+A step is a tuple; encode.py makes its 32-bit words.
+
+    rewrite(sub[N](a, 0), a)     steps ("CLASS", 0, 0, 0, classes of N), ("ANY", 1, 0, 0), ("ANY", 2, 0, 1), ("LIT", 2, 0, 0, 0)
+                                 build ("BROOT", 1, 0, 0)
 """
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ TYPENUM = {t.name: i for i, t in enumerate(ops.TYPES)}
 FLAGBIT = {f: 1 << i for i, f in enumerate(ops.FLAGS)}
 NONE = 0xFF
 
-# Opcodes of the words; the C side has the same list in the same order (src/rewrite/code.def is written from it).
+# Opcodes. gen_tables.py writes code.def from this list, which src/rewrite/ includes.
 WORDS = ("TRY FILTER SWAP OP OPX ANY ANYX TYPE CLASS TEQ FLAGS SAME LIT KONST SRC SPLIT GROUP OFFSET NEGATE PICK PICKV REST "
          "KIMM KWIDTH KARITH CREL CFACT CAPART CPERIOD CFLAG ACCEPT "
          "BNODE BLIT BKONST BSUM BINSTR BROOT").split()
@@ -29,17 +31,17 @@ Step = Tuple  # (word, a, b, c, extra..): extras are ("imm", value) or numbers, 
 
 
 def bits_of(value: Union[bool, int, float]) -> int:
-    """As 64 bits. Steps hold bits, since Python takes 0.0, -0.0, 0 and False for one key of a dictionary."""
+    """As 64 bits. Steps hold bits because 0.0, -0.0, 0 and False are one key of a Python dictionary."""
     return struct.unpack("<Q", struct.pack("<d", value))[0] if isinstance(value, float) else int(value) & (1 << 64) - 1
 
 
 @dataclass
 class Program:
-    """What one rule compiles to: steps up to and without ACCEPT, then the build."""
+    """What one rule compiles to: the match steps without ACCEPT, and the build steps."""
 
     rule: Rule
     root: str  # operation's name
     steps: List[Step]
     build: List[Step]
     names: Dict[str, str]  # variable -> "v3" or "k0"
-    orders: int            # in how many orders of operands its rule is tried
+    orders: int            # number of operand orders that the rule is tried in

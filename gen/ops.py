@@ -87,21 +87,21 @@ OPS = [
     Op("none", 0, "leaf", "", 0),
     Op("const", 0, "leaf", "PIUFX", 0),      # immediate: the value's bits; index: the integer
     Op("var", 0, "leaf", "X", 0),            # immediate: number in the kernel's table of variables
-    Op("value", 0, "leaf", "PIUFC", 0),      # immediate: number in the kernel's table of values: what a statement left or carries
+    Op("value", 0, "leaf", "PIUFC", 0),      # immediate: number in the kernel's table of values, which statements define
     Op("arg", 0, "leaf", "", 0),             # immediate: number of the kernel's buffer
     Op("load", 2, "frame", "PIUFC", 0),       # (arg, index): element of a buffer that no output aliases
-    Op("idx", 1, "frame", "IU", 1),          # (index) -> T: the integer value; exact by the maker's proof
+    Op("idx", 1, "frame", "IU", 1),          # (index) -> T: the integer value; the pass that makes one shows that it fits in T
     Op("pack", 2, "frame", "PIUFC", 0),       # (x, y): lanes of x, then of y
     Op("part", 1, "frame", "PIUFC", 0),       # (x): lanes [immediate, immediate + lanes of the result)
     Op("splat", 1, "frame", "PIUFC", 0),      # (x): one value in all lanes
-    Op("call", 0, "frame", "PIUFC", 0),     # of a function of the kernel; immediate: which, which result; index operands in the pool
+    Op("call", 0, "frame", "PIUFC", 0),     # of a function of the kernel; immediate: its number and the result's; index operands in the pool
     Op("instr", 3, "frame", "PIUF", 0),      # a selected tile; immediate: row of the target's instruction table
     Op("complex", 2, "convert", "FC", 1),    # complex.c64.f32(x, y): x + iy
     Op("re", 1, "convert", "FC", 1), Op("im", 1, "convert", "FC", 1),  # re.f32.c64(x)
     # index arithmetic ----------------------------------------------------------------------------------------------------
     Op("sum", 0, "frame", "X", 1),           # constant + sum of coefficient * term
     Op("floordiv", 2, "same", "X", 3),       # floor; the divisor is positive
-    Op("mod", 2, "same", "X", 3),            # what floor leaves
+    Op("mod", 2, "same", "X", 3),            # the remainder of floordiv
     # two operands ----------------------------------------------------------------------------------------------------------
     Op("add", 2, "same", "PIUFC", 3, "comm", "add"), Op("sub", 2, "same", "IUFC", 4, "", "subtract"),
     Op("mul", 2, "same", "PIUFC", 4, "comm", "multiply"), Op("div", 2, "same", "IUFC", 20, "costly", "divide"),
@@ -113,7 +113,7 @@ OPS = [
     Op("bxor", 2, "same", "PIU", 2, "comm", "xor"),
     Op("shl", 2, "same", "IU", 12, "", "shift-left"), Op("shra", 2, "same", "IU", 12, "", "shift-right-arithmetic"),
     Op("shrl", 2, "same", "IU", 12, "", "shift-right-logical"),
-    # what a GPU divides and shifts: only where the divisor is neither 0 nor -1, the amount below the width
+    # the machine's division and shifts: defined only where the divisor is neither 0 nor -1, the amount below the width
     Op("divx", 2, "same", "IU", 10, "costly"), Op("remx", 2, "same", "IU", 10, "costly"),
     Op("shlx", 2, "same", "IU", 5), Op("shrax", 2, "same", "IU", 5), Op("shrlx", 2, "same", "IU", 5),
     Op("pow16", 2, "same", "IU", 35, "costly"),  # a ** (b modulo 2**16)
@@ -126,10 +126,10 @@ OPS = [
     Op("is_finite", 1, "test", "F", 15, "", "is-finite"),
     # one operand -----------------------------------------------------------------------------------------------------------
     Op("cvt", 1, "convert", "PIUF", 8, "", "convert"),
-    Op("cvtsat", 1, "convert", "F", 7),      # what is beyond the largest value becomes it; nan stays
+    Op("cvtsat", 1, "convert", "F", 7),      # a value beyond the largest finite one becomes that; nan stays nan
     Op("bits", 1, "convert", "PIUF", 1, "", "bitcast-convert"),  # same width: the bits as they are
     Op("neg", 1, "same", "IUFC", 3, "", "negate"), Op("abs", 1, "same", "IUF", 6, "", "abs"),
-    Op("modulus", 1, "convert", "FC", 45, "costly"),  # modulus.f32.c64(x): what abs is of a complex value
+    Op("modulus", 1, "convert", "FC", 45, "costly"),  # modulus.f32.c64(x): HLO's abs of a complex value
     Op("sign", 1, "same", "IUFC", 30, "", "sign"), Op("bnot", 1, "same", "PIU", 4, "", "not"),
     Op("popcnt", 1, "same", "IU", 12, "", "popcnt"), Op("clz", 1, "same", "IU", 12, "", "count-leading-zeros"),
     Op("floor", 1, "same", "F", 12, "", "floor"), Op("ceil", 1, "same", "F", 12, "", "ceil"),
@@ -147,12 +147,12 @@ OPS = [
     Op("atanh", 1, "same", "FC", 30, "costly", "atanh"), Op("erf", 1, "same", "F", 30, "costly", "erf"),
     Op("sqrt", 1, "same", "FC", 20, "costly", "sqrt"), Op("rsqrt", 1, "same", "FC", 22, "costly", "rsqrt"),
     Op("cbrt", 1, "same", "FC", 30, "costly", "cbrt"), Op("rcp", 1, "same", "F", 15, "costly"),
-    # what a GPU has for making functions of: with z, subnormal arguments and results are zeros
+    # the machine's instructions that functions are built from; z: subnormal arguments and results become zero
     Op("exp2z", 1, "same", "F", 14, "costly"), Op("log2z", 1, "same", "F", 14, "costly"), Op("rcpz", 1, "same", "F", 14, "costly"),
     Op("rsqrtz", 1, "same", "F", 14, "costly"),
     Op("saturate", 1, "same", "F", 6),       # into 0..1; nan is 0
-    Op("two_over_pi", 1, "same", "U", 12),   # 32 bits of 19 zero bytes and the fraction 2/pi, from byte a modulo 64
-    Op("two_over_pi_part", 1, "same", "U", 12),  # of u64: a double's bits. 53 bits of those from byte a modulo 32; the next 53 where a modulo 128 is 64 or more
+    Op("two_over_pi", 1, "same", "U", 12),   # 32 bits from byte a modulo 64 of this table: 19 zero bytes, then the fraction of 2/pi
+    Op("two_over_pi_part", 1, "same", "U", 12),  # the bits of a double: 53 bits of that table from byte a modulo 32; the next 53 where a modulo 128 >= 64
 ]
 OP_BY_NAME = {o.name: o for o in OPS}
 

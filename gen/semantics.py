@@ -1,6 +1,6 @@
 """What every operation does to one value: the single reference that constant folding, the evaluator and the rule prover share.
 
-A meaning is a C expression over `a`, `b`, `c`. The key says for which types it holds and in what the operands come:
+A meaning is a C expression over `a`, `b`, `c`. Its key says for which types it holds, and in which C types the operands are:
 
   P, I, U, X   pred, signed, unsigned, index: the native integer type
   F            floats computed in their own precision and rounded once: f16 and bf16 in float, f32 in float, f64 in double
@@ -8,10 +8,9 @@ A meaning is a C expression over `a`, `b`, `c`. The key says for which types it 
   H            f16 and bf16 in double, before F
 
 Names in an expression: `T` the native type, `U` and `S` the unsigned and signed integers of its width, `M` the unsigned type in
-which integer arithmetic wraps, `w` the width in bits; `f$` is libm's f for the type computed in (fmodf, fmod, fmodl). HLO leaves
-nothing of this open: x / 0 is all ones and x % 0 is x on integers, MIN / -1 is MIN; a shift by at least the width (a negative
-amount counts as large) leaves nothing; conversions to integers saturate and take nan to 0; min and max propagate nan and order
--0 below +0.
+which integer arithmetic wraps, `w` the width in bits; `f$` is libm's f for the type computed in (fmodf, fmod, fmodl). HLO defines
+the edge cases: on integers x / 0 is all ones, x % 0 is x, MIN / -1 is MIN; a shift by the width or more (a negative amount counts as
+large) is 0, or the sign; conversions to integers saturate and take nan to 0; min and max propagate nan and order -0 below +0.
 """
 from __future__ import annotations
 
@@ -57,7 +56,7 @@ MEANING: dict[str, dict[str, str]] = {
     "rem": _both(_REM_I, _REM_U, F="fmod$(a, b)"),
     "divx": _both(_DIV_I, _DIV_U),
     "remx": _both(_REM_I, _REM_U),
-    # by repeated squaring; a negative exponent leaves 1, -1 or 0. glibc's powl(-inf, -2**63) is inf, its pow is right
+    # on integers by repeated squaring; a negative exponent gives 1, -1 or 0. glibc's powl(-inf, -2**63) is inf; its pow is right
     "pow": _both("(T)sc_pow_signed(a, b)", "(T)sc_pow_unsigned(a, b)", W="isinf(a) ? (T)pow((double)a, (double)b) : pow$(a, b)"),
     "pow16": _both("(T)sc_pow_unsigned((uint64_t)a, (uint64_t)b & 0xffff)", "(T)sc_pow_unsigned(a, b & 0xffff)"),
     "max": {"P": "a | b", "I": "a > b ? a : b", "U": "a > b ? a : b", "X": "a > b ? a : b", "F": "sc_max$(a, b)"},
@@ -92,7 +91,7 @@ MEANING: dict[str, dict[str, str]] = {
     "asinh": _libm("asinh"), "acosh": _libm("acosh"), "atanh": _libm("atanh"), "erf": _libm("erf"),
     "sqrt": {"F": "sqrt$(a)"}, "rsqrt": {"W": "1 / sqrt$(a)"}, "cbrt": _libm("cbrt"), "rcp": {"F": "1 / a"},
     "exp2z": {"W": "sc_normal((double)exp2$((T)sc_normal((double)a)))"}, "log2z": {"W": "sc_normal((double)log2$((T)sc_normal((double)a)))"},
-    # of f64 in long double: PTX takes the upper word of the argument and gives one
+    # f64 (T is long double): PTX reads the upper word of the argument and writes the upper word of the result
     "rcpz": {"W": "sizeof(T) == 8 ? (T)sc_normal(1 / sc_normal((double)a)) : (T)sc_upper(1 / sc_upper((double)a))"},
     "rsqrtz": {"W": "sizeof(T) == 8 ? (T)sc_normal(1 / sqrt((double)sc_normal((double)a))) : (T)sc_upper(1 / sqrt(sc_upper((double)a)))"},
     "saturate": {"F": "a > 0 ? a < 1 ? a : 1 : 0"}, "two_over_pi": {"U": "(T)sc_two_over_pi((uint32_t)a)"},
@@ -123,7 +122,7 @@ def _float(bits: int, store: str, narrow: str, wide: str) -> Native:
     return Native(store, f"uint{bits}_t", f"int{bits}_t", f"uint{bits}_t", narrow, wide, bits)
 
 
-SATURATING = {"f8e4m3fn": "448.0", "f8e5m2": "57344.0"}  # cvtsat to these, from f32: the largest values
+SATURATING = {"f8e4m3fn": "448.0", "f8e5m2": "57344.0"}  # types that cvtsat converts f32 to, with their largest values
 
 NATIVE: dict[str, Native] = {
     "pred": _integer(8, False), "index": _integer(64, True),
@@ -139,7 +138,7 @@ LIBM_SUFFIX = {"float": "f", "double": "", "long double": "l"}
 
 @dataclass(frozen=True)
 class Meaning:
-    """A meaning at one type: the C expression with its names filled in, and what operands and result are in it."""
+    """A meaning at one type: the C expression with its names filled in, and the C type of its operands."""
 
     expr: str
     operand: str  # C type that a, b, c have
@@ -147,7 +146,7 @@ class Meaning:
 
 
 def meaning(op: str, type_name: str) -> Optional[Meaning]:
-    """What `op` is at a type; None where it has no function there. Conversions and select are `conversion`'s and the generator's."""
+    """The meaning of `op` at a type; None where it has none. `conversion` has cvt; gen_scalar.py has select."""
     cls = ops.TYPE_BY_NAME[type_name].cls
     table = MEANING.get(op, {})
     n = NATIVE[type_name]
@@ -161,7 +160,7 @@ def meaning(op: str, type_name: str) -> Optional[Meaning]:
     return Meaning(_fill(expr, n, t), t, wide)
 
 
-# Integers under 8 bits are held in 8, signed ones with their sign.
+# Integers of fewer than 8 bits are stored in 8, sign-extended if signed.
 NARROW = ("#define UNSIGNED(w, x) ((uint8_t)((uint32_t)(x) & ((1u << (w)) - 1)))\n"
           "#define SIGNED(w, x) ((int8_t)((int32_t)((uint32_t)(x) << (32 - (w))) >> (32 - (w))))\n")
 
@@ -183,7 +182,7 @@ def operand_end(text: str, at: int) -> int:
 
 
 def narrow_text(expr: str, w: int, signed: bool) -> str:
-    """A meaning of gen/semantics.py with casts to T, U and S keeping w bits."""
+    """A meaning at an integer type of w < 8 bits: casts to T, U and S keep w bits."""
     while True:
         m = re.search(r"\(([TUS])\)", expr)
         if m is None:
@@ -226,7 +225,7 @@ def conversion(to: str, source: str) -> tuple[str, str]:
     if to in ops.SMALL_FLOATS:
         exact = f"sc_double_odd_{'signed' if s.cls == 'I' else 'unsigned'}(a)" if m.width == 64 and s.cls in "IU" else "(double)a"
         return a_type, f"(uint8_t)sc_small_from_f64(SC_{to.upper()}, {exact})"
-    # f16 and bf16: from what float holds exactly; else by a rounding to odd, which leaves the second rounding right
+    # f16 and bf16: from float where it holds the source exactly; else round to odd first, so that the second rounding is correct
     if s.cls == "F" and source != "f64" or m.width <= 16:
         return a_type, f"sc_{to}_of_float((float)a)"
     if m.width == 64 and s.cls in "IU":

@@ -1,4 +1,4 @@
-"""What a rule's program binds and computes: slots for values, constants and type classes; arithmetic of constants; conditions.
+"""Slots of a rule's program for values, constants and type classes; steps for arithmetic of constants and for conditions.
 
 Needs the pattern's expressions; leaves steps (see opcodes.py). compile.py walks the two sides of a rule on top of it.
 
@@ -75,7 +75,7 @@ class Slots:
         return 0, TYPENUM[t.name] | (t.lanes.bit_length() - 1) << 6
 
     def check_literal(self, e: Lit, t: Optional[Type]) -> None:
-        """A literal must be a value of every type that its place can have: narrowing rounds floats and changes no integer."""
+        """A literal must be a value of every type that its operand position can have; only floats may be rounded."""
         for member in t.members if t is not None and not isinstance(e.value, bool) else ():
             info = ops.TYPE_BY_NAME[member]
             if info.cls in "IUX" and (isinstance(e.value, float) or not -1 << info.bits - 1 <= e.value < 1 << info.bits):
@@ -120,7 +120,7 @@ class Slots:
         return d
 
     def equate(self, e: Expr, k: int) -> None:
-        """k[k] must be the value of e. One variable of e may be free: it is solved for, as m in k + 2*m."""
+        """Steps that require slot k to hold the value of e. If one variable of e is unbound, they solve for it, as for m in k + 2*m."""
         if self.bound(e):
             self.steps.append(("CREL", k, self.constant(e, self.steps), REL["=="]))
         elif isinstance(e, Var):
@@ -134,7 +134,7 @@ class Slots:
             self.equate(e.x, self.arithmetic("-", k, y, self.steps) if e.op == "+" else self.arithmetic("+", k, y, self.steps)
                         if e.op == "-" else self.divide(k, y))
         else:
-            self.fail(f"{e}: more than one constant of it is free where it is matched")
+            self.fail(f"{e}: more than one of its constants is unbound where it is matched")
 
     def divide(self, k: int, x: int) -> int:
         zero = self.constant(Lit(0), self.steps)
@@ -153,7 +153,7 @@ class Slots:
         elif isinstance(c, Relation):
             for side in (c.x, c.y):
                 if isinstance(side, Var) and side.kind != "const":
-                    self.fail(f"{c}: {side} is a value; relations are between constants, facts are within(..), multiple(..), ..")
+                    self.fail(f"{c}: {side} is a value; relations compare constants; for values there are facts: within(..), multiple(..), ..")
             x, y = self.constant(c.x, self.steps), self.constant(c.y, self.steps)
             self.steps.append(("CREL", x, y, REL[FLIP[c.rel] if negate else c.rel]))
         elif isinstance(c, Guard):
@@ -173,7 +173,7 @@ class Slots:
             self.steps.append(("CFLAG", FLAGBIT[c.name], int(negate), 0))
             return
         if known.kind == "use" and self.phase != "isel":
-            self.fail(f"{c}: uses are counted in select only; a {self.phase} rule fires wherever it matches")
+            self.fail(f"{c}: uses are counted in isel only; a {self.phase} rule fires wherever it matches")
         v = self.value.get(id(c.args[0]))
         if v is None:
             self.fail(f"{c}: {c.args[0]} is not bound by the left side")
@@ -195,9 +195,9 @@ class Slots:
         self.steps.append(("CFACT", v, *(ks + [0, 0])[:2], guards.NUMBER[c.name] | int(negate) << 8))
 
     def check_subject(self, c: Guard, known: guards.Guard) -> None:
-        """The value that a condition is about has a type that the condition speaks of."""
+        """The condition's first argument must be of a type that the condition is defined for."""
         found = self.typed.get(id(c.args[0]))
         for member in Type(found).members if found else ():
             if ops.TYPE_BY_NAME[member].cls not in known.classes:
                 what = {"X": "indices", "IU": "integers", "F": "floats"}.get(known.classes, "elements")
-                self.fail(f"{c}: {c.args[0]} is {found}; {c.name} speaks of {what}")
+                self.fail(f"{c}: {c.args[0]} is {found}; {c.name} is about {what}")

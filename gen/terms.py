@@ -1,7 +1,7 @@
-"""Terms: what patterns match, in miniature. Matching a pattern against a term, deciding its conditions, building a right side.
+"""Terms: a small model of IR nodes. Matches a pattern with a term, decides conditions, builds right sides.
 
-checks.py and cycles.py decide with them whether a rule is ever reached and whether rules undo each other: by terms, never by looks
-alone. instances.py enumerates the terms of a rule.
+checks.py and cycles.py use terms to decide whether a rule is ever reached and whether rules undo each other: they rewrite terms rather
+than compare the texts of rules. instances.py enumerates the terms that a rule matches.
 
     fires(n // k -> 0 when within(n, 0, k), term (x // 8), x assumed within [0, 8))  ->  n = x, k = 8
 """
@@ -23,17 +23,17 @@ FLAGS = frozenset(f for f in ops.FLAGS if f != "wide")
 
 
 class Undefined(Exception):
-    """Constant arithmetic that fails the rule."""
+    """Constant arithmetic without a result; the rule does not match."""
 
 
 @dataclass
 class Env:
-    """What a match binds, and what is assumed of leaves."""
+    """What a match binds."""
 
     value: Dict[int, Term] = field(default_factory=dict)
     konst: Dict[int, int] = field(default_factory=dict)
     types: Dict[str, str] = field(default_factory=dict)
-    flags: Optional[frozenset] = None  # that all matched nodes share
+    flags: Optional[frozenset] = None  # flags that all matched nodes have
 
 
 ARITH = {"+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod}
@@ -57,7 +57,7 @@ def evaluate(e: Expr, env: Env) -> int:
 
 
 def constant(value: Any, t: str) -> Term:
-    """A literal narrowed to its type, as text that tells 0.0, -0.0 and 0 apart."""
+    """A literal converted to type t, as text, so that 0.0, -0.0 and 0 differ."""
     info = ops.TYPE_BY_NAME[t]
     if info.cls == "F":
         return ("const", t, repr(float(value)))
@@ -105,7 +105,7 @@ def show(t: Term) -> str:
 
 # --- building -------------------------------------------------------------------------------------------------------------------
 def build(e: Expr, t: Optional[Type], env: Env, lanes: int, extra: frozenset = frozenset()) -> Term:
-    """e as a term, variables and classes as env binds them. lanes: of everything where the rule takes any; extra: flags besides."""
+    """e as a term, with variables and classes as env binds them. lanes: of all nodes whose type says one lane; extra: more flags of nodes."""
     if isinstance(e, Src):
         e = e.x
     if isinstance(e, Var) and e.kind != "const":
@@ -130,17 +130,17 @@ def build(e: Expr, t: Optional[Type], env: Env, lanes: int, extra: frozenset = f
     return linear([(build(x, None, env, lanes), 1 if k is None else evaluate(k, env)) for x, k in found], sum(s * evaluate(k, env) for s, k in constants))
 
 
-# --- what is known ----------------------------------------------------------------------------------------------------------------
+# --- facts ----------------------------------------------------------------------------------------------------------------
 @dataclass
 class Facts:
-    """Assumed of terms: intervals [lo, hi) and everything else by name and arguments; `absent` holds what is assumed not to be known."""
+    """Facts assumed of terms: intervals [lo, hi), other facts by name and arguments, and `absent`: facts assumed not to be known."""
 
     within: Dict[Term, Tuple[int, int]] = field(default_factory=dict)
     known: Dict[Tuple[str, Term], Tuple[int, ...]] = field(default_factory=dict)
     absent: List[Tuple[Any, ...]] = field(default_factory=list)
 
     def interval(self, t: Term) -> Optional[Tuple[int, int]]:
-        """Inclusive; None if unbounded."""
+        """The least and the largest value; None if unbounded."""
         if t in self.within:
             lo, hi = self.within[t]
             return (lo, hi - 1)
@@ -174,7 +174,7 @@ class Facts:
 
 
 def satisfied(r: Rule, env: Env, root: Term, facts: Facts) -> bool:
-    """The conditions of a rule that matched, on what is known."""
+    """Whether the conditions of a rule that matched follow from the facts."""
     try:
         return all(_one(c, env, root, facts) for c in parts(r.when))
     except Undefined:
@@ -199,7 +199,7 @@ def _one(c: Any, env: Env, root: Term, facts: Facts) -> bool:
             return False
         return env.konst.setdefault(id(c.args[2]), inner[0] // k) == inner[0] // k
     subject, args = subject_of(c, env), tuple(evaluate(a, env) for a in c.args[1:])
-    if negative:  # of a leaf more may be known than here
+    if negative:  # the engine may know more of a leaf than `facts` does, so only an assumed absence counts
         return (c.name, subject, args) in facts.absent
     return facts.holds(c.name, subject, args)
 
@@ -210,9 +210,10 @@ def subject_of(c: Guard, env: Env, n: int = 0) -> Term:
 
 
 # --- matching ------------------------------------------------------------------------------------------------------------------
-# One Env for all ways: a generator binds, yields, and takes back what would decide on another way. Whole nodes stay: each way sets its own.
+# All matches share one Env: a generator binds, yields, and undoes the bindings that the next match tests. The values of whole nodes
+# stay in it, because each match sets them again.
 def match(p: Expr, t: Term, env: Env, any_lanes: bool) -> Iterator[None]:
-    """Every way in which pattern p matches t; what it binds stands in env until the next way is asked for."""
+    """Yields once for each way in which pattern p matches t. The bindings are in env until the generator is resumed."""
     if isinstance(p, Src):
         for name in ("neg", "abs"):
             t = t[5][0] if t[0] == "op" and t[1] == name else t
@@ -249,7 +250,7 @@ def _match_constant(p: Expr, t: Term, env: Env) -> Iterator[None]:
     free = [id(v) for v in inside(p) if isinstance(v, Var) and id(v) not in env.konst]
     if len(free) > 1:
         return
-    for k in (None,) if not free else (n,) if isinstance(p, Var) else range(-70, 71):  # a constant that must be solved for
+    for k in (None,) if not free else (n,) if isinstance(p, Var) else range(-70, 71):  # a free variable inside an expression: try small values
         if k is not None:
             env.konst[free[0]] = k
         try:
@@ -265,7 +266,7 @@ def _match_constant(p: Expr, t: Term, env: Env) -> Iterator[None]:
 
 @lru_cache(maxsize=None)
 def inside(e: Expr) -> List[Expr]:
-    """e and all below it, shared parts again each time; nobody may change the list."""
+    """e and everything inside it, shared parts each time they occur. Cached: do not change the list."""
     return [e, *(x for y in children(e) for x in inside(y))]
 
 
@@ -313,20 +314,20 @@ def _match_sum(p: Expr, t: Term, env: Env, any_lanes: bool) -> Iterator[None]:
         n = env.konst[id(k)]
         yes = [(s, q // n) for s, q in t[2] if n > 0 and q % n == 0]
         if n > 0 and (yes or t[1] // n):
-            left = linear([(s, q) for s, q in t[2] if q % n], t[1] % n)
-            yield from _match_all([x, rest], [linear(yes, t[1] // n), left], env, any_lanes)
+            remaining = linear([(s, q) for s, q in t[2] if q % n], t[1] % n)
+            yield from _match_all([x, rest], [linear(yes, t[1] // n), remaining], env, any_lanes)
         return
 
-    def pick(todo: List[Tuple[Expr, Expr]], left: Tuple[Tuple[Term, int], ...]) -> Iterator[None]:
+    def pick(todo: List[Tuple[Expr, Expr]], remaining: Tuple[Tuple[Term, int], ...]) -> Iterator[None]:
         if not todo:
-            yield from match(rest, linear(list(left), t[1]), env, any_lanes)
+            yield from match(rest, linear(list(remaining), t[1]), env, any_lanes)
             return
         at = next((i for i, (_, k) in enumerate(todo) if isinstance(k, Var) or all(id(v) in env.konst for v in inside(k) if isinstance(v, Var))), None)
         if at is None:
             return
         x, k = todo[at]
         free = isinstance(k, Var) and id(k) not in env.konst
-        for i, (s, q) in enumerate(left):
+        for i, (s, q) in enumerate(remaining):
             if free:
                 env.konst[id(k)] = q
             try:
@@ -334,7 +335,7 @@ def _match_sum(p: Expr, t: Term, env: Env, any_lanes: bool) -> Iterator[None]:
             except Undefined:
                 taken = False
             for _ in match(x, s, env, any_lanes) if taken else ():
-                yield from pick(todo[:at] + todo[at + 1:], left[:i] + left[i + 1:])
+                yield from pick(todo[:at] + todo[at + 1:], remaining[:i] + remaining[i + 1:])
         if free:
             del env.konst[id(k)]
 
@@ -343,7 +344,7 @@ def _match_sum(p: Expr, t: Term, env: Env, any_lanes: bool) -> Iterator[None]:
 
 # --- firing -----------------------------------------------------------------------------------------------------------------------
 def _possible(p: Expr, t: Term) -> bool:
-    """A quick look, operations only: false where p certainly does not match t."""
+    """A quick test by operations alone: false where p certainly does not match t."""
     if isinstance(p, Var):
         return not p.constant or t[0] == "const"
     if isinstance(p, Node):
@@ -360,12 +361,12 @@ def _possible(p: Expr, t: Term) -> bool:
 
 
 def fires(r: Rule, t: Term, facts: Facts) -> Iterator[Env]:
-    """Every way in which r fires at the root of t. The Env is for use until the next way is asked for."""
+    """Yields the bindings of every way in which r fires at the root of t. The Env is valid until the generator is resumed."""
     if not _possible(r.left, t):
         return
     env = Env()
     for _ in match(r.left, t, env, r.kind in ("llvm", "intr")):
-        konst = env.konst.copy()  # `period` binds one more
+        konst = env.konst.copy()  # satisfied() may bind another: `period` does
         if satisfied(r, env, t, facts):
             yield env
         env.konst = konst

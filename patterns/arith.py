@@ -1,8 +1,8 @@
-"""Algebra of elements, and lowerings that are arithmetic alone. What a target lacks, it takes from here by name."""
+"""Algebra of elements, and lowerings by arithmetic alone, in lists that a target names for what it lacks."""
 from gen.lang import *
 
 INF = float('inf')
-LARGEST = 2.0**127 * (2 - 2.0**-23)          # of f32
+LARGEST = 2.0**127 * (2 - 2.0**-23)          # the largest f32
 
 WIDTHS = (8, 16, 32, 64)
 SIGNED, UNSIGNED = (i8, i16, i32, i64), (u8, u16, u32, u64)
@@ -11,7 +11,7 @@ LOW, HIGH = {t.name: -2**(n - 1) for t, n in zip(SIGNED, WIDTHS)}, {t.name: 2**(
 LOW.update({t.name: 0 for t in UNSIGNED})
 HIGH.update({t.name: 2**n - 1 for t, n in zip(UNSIGNED, WIDTHS)})
 
-# --- simplify: exact, for every value, nan and -0 included ---------------------------------------------------------------------
+# --- simplify: exact for every value, nan and -0 included ---------------------------------------------------------------------
 SIMPLIFY = [
     rewrite(add[N](a, 0),                    a),
     rewrite(sub[N](a, 0),                    a),
@@ -53,7 +53,7 @@ SIMPLIFY = [
     rewrite(div[F](a, select[F](b, 2.0, 1.0)), mul[F](a, select[F](b, 0.5, 1.0))),  # the derivative of a maximum
     rewrite(cvt[F16].f32(cvt.f32[F16](a)),   a),                          # widening loses nothing
     rewrite(cvt.f32.f64(cvt.f64.f32(a)),     a),
-] + [                                        # what is known of an index decides
+] + [                                        # decided by facts about an index
     rewrite(op[I](idx[I](n), k),             op.index(n, k)) for op in (eq, ne, lt, le, gt, ge)
 ] + [
     rewrite(op[I](idx[I](n), idx[I](i)),     op.index(n, i)) for op in (eq, ne, lt, le, gt, ge)
@@ -70,7 +70,7 @@ PRED = [
     rewrite(cvt.pred[T](a),                  ne[T](a, 0)),
 ]
 
-# --- lower: HLO's integers, where x / 0 is all ones, x % 0 is x, MIN / -1 is MIN, and a shift by the width or more is empty ---------
+# --- lower: HLO's integers, where x / 0 is all ones, x % 0 is x, MIN / -1 is MIN, and a shift by the width or more is 0 or the sign ---------
 DIVIDE = [
     rewrite(div[N](a, k),                    divx[N](a, k),               when=k > 0),
     rewrite(rem[N](a, k),                    remx[N](a, k),               when=k > 0),
@@ -85,7 +85,7 @@ SHIFT = [
     rewrite(shl[N](a, k),                    shlx[N](a, k),               when=(k > 0) & (k < w)),
     rewrite(shrl[N](a, k),                   shrlx[N](a, k),              when=(k > 0) & (k < w)),
     rewrite(shra[N](a, k),                   shrax[N](a, k),              when=(k > 0) & (k < w)),
-] + [                                        # the machine's own shifts of 32 bits are HLO's: see INSTR
+] + [                                        # the machine's shifts of 32 bits are as HLO's: see INSTR
     rewrite(op[t](a, b),                     select[t](lt[u](bits[u][t](b), n), opx[t](a, bits[t][u](band[u](bits[u][t](b), n - 1))), 0))
     for op, opx in ((shl, shlx), (shrl, shrlx)) for t, u, n in zip(SIGNED, UNSIGNED, WIDTHS) if n != 32
 ] + [
@@ -103,13 +103,13 @@ SIGN = [
     rewrite(abs[U](a),                       a),
     rewrite(neg[N](a),                       sub[N](0, a)),
     rewrite(bnot[N](a),                      bxor[N](a, -1)),
-    rewrite(is_finite.f32(a),                le.f32(abs.f32(a), LARGEST)),          # of tests with infinity LLVM makes integer arithmetic
+    rewrite(is_finite.f32(a),                le.f32(abs.f32(a), LARGEST)),          # LLVM turns comparisons with infinity into integer arithmetic
     rewrite(is_finite[F](a),                 lt[F](abs[F](a), INF)),
 ]
 
 
 def power16(t, width):
-    """a ** (b modulo 2**16) by repeated squaring, multiplication modulo 2**width. One bit of the exponent a step."""
+    """a ** (b modulo 2**16) modulo 2**width, by repeated squaring: one bit of the exponent a step."""
     result, square = 1, a
     for step in range(16 if width > 16 else width):
         odd = ne[t](band[t](b, 1 << step if step < width - 1 or t in UNSIGNED else LOW[t.name]), 0)
@@ -128,12 +128,12 @@ def power(t, width):
     return result
 
 
-MULHI = [                                    # the machine multiplies 16 bits and more
+MULHI = [                                    # the machine has mulhi of 16 bits and more
     rewrite(mulhi[t](a, b),                  cvt[t].i32(shrax.i32(mul.i32(cvt.i32[t](a), cvt.i32[t](b)), 8))) for t in (i8, u8)
 ]
 POWER = [rewrite(pow16[t](a, b), power16(t, n)) for t, n in zip(SIGNED + UNSIGNED, WIDTHS * 2)] + [
     rewrite(pow[t](a, b),                    power(t, n)) for t, n in zip(UNSIGNED, WIDTHS)
-] + [                                        # a negative exponent leaves 1, -1 or 0
+] + [                                        # a negative exponent gives 1, -1 or 0
     rewrite(pow[t](a, b),                    select[t](lt[t](b, 0), select[t](eq[t](a, 1), 1, select[t](eq[t](a, -1),
                                                  select[t](ne[t](band[t](b, 1), 0), -1, 1), 0)), power(t, n)))
     for t, n in zip(SIGNED, WIDTHS)
@@ -152,19 +152,19 @@ CONVERT = [
     rewrite(cvt[N][F16](a),                  cvt[N].f32(cvt.f32[F16](a))),
     rewrite(cvt.bf16.f16(a),                 cvt.bf16.f32(cvt.f32.f16(a))),
     rewrite(cvt.f16.bf16(a),                 cvt.f16.f32(cvt.f32.bf16(a))),
-    rewrite(cvt.f16[N](a),                   cvt.f16.f32(cvt.f32[N](a))),          # beyond 2**24, where f32 rounds, f16 is inf
+    rewrite(cvt.f16[N](a),                   cvt.f16.f32(cvt.f32[N](a))),          # f32 rounds only beyond 2**24, where f16 is inf
 ] + [
     rewrite(cvt.bf16[t](a),                  cvt.bf16.f32(cvt.f32[t](a))) for t in (i8, i16, u8, u16)
 ]
 
-# --- lower: bf16 where the machine has only some of it -------------------------------------------------------------------------------
+# --- lower: bf16 where the machine has only some operations -------------------------------------------------------------------------------
 BF16_VIA_FMA = [                             # before sm_90 bf16 has fma but no add, sub, mul
     rewrite(add.bf16(a, b),                  fma.bf16(a, 1.0, b)),
     rewrite(sub.bf16(a, b),                  fma.bf16(b, -1.0, a)),
     rewrite(mul.bf16(a, b),                  fma.bf16(a, b, -0.0)),
 ]
-STICKY = 2**11                               # what f64 cannot hold of 64 bits lies below it; any of that makes the last bit kept odd, which no later tie can be
-BF16_FROM_INTEGER = [                        # rounded once: exactly to f64, then to bf16. LLVM must not see the first step: it would go through f32
+STICKY = 2**11                               # stands for the bits of an i64 that f64 cannot hold: set if one of them is, so that later rounding sees no tie
+BF16_FROM_INTEGER = [                        # exactly to f64, then rounded to bf16. The first step is hidden from LLVM, which would convert via f32
     rewrite(cvt.bf16[t](a),                  cvt.bf16.f64(cvt.f64[t].approx(a))) for t in (i32, u32)
 ] + [
     rewrite(cvt.bf16.i64(a),                 cvt.bf16.f64(cvt.f64.i64.approx(select.i64(lt.u64(bits.u64.i64(add.i64(a, 2**53)), 2**54), a,
@@ -179,14 +179,14 @@ def upper(whole):
 
 
 def rounded():
-    """a of type f32 in bf16: its upper half, and one more where the lower half says so; a tie goes to even."""
+    """An f32 rounded to bf16: its upper half, plus one if the lower half rounds up; ties to even."""
     whole = bits.u32.f32(a)
     even = add.u32(add.u32(whole, 0x7fff), band.u32(shrlx.u32(whole, 16), 1))
     return upper(select.u32(ne.f32(a, a), 0x7fc00000, even))
 
 
 def odd():
-    """a of type f64 in f32. Where that loses something the last bit is 1, which no later rounding takes for a tie."""
+    """An f64 rounded to odd in f32: where it is inexact the last bit is 1, so that a later rounding sees no tie."""
     near = cvt.f32.f64(a)
     whole = bits.u32.f32(near)
     toward = select.u32(lt.f64(abs.f64(cvt.f64.f32(near)), abs.f64(a)), add.u32(whole, 1), sub.u32(whole, 1))
@@ -195,7 +195,7 @@ def odd():
 
 
 def fused():
-    """a * b + c in f64, where the product is exact; what the sum loses makes its last bit 1, as in odd()."""
+    """a * b + c in f64, where the product is exact; the sum is rounded to odd, as in odd()."""
     product, third = mul.f64(cvt.f64.bf16(a), cvt.f64.bf16(b)), cvt.f64.bf16(c)
     total = add.f64(product, third)
     part = sub.f64(total, product)
@@ -206,7 +206,7 @@ def fused():
     return bits.f64.i64(select.i64(lossy, toward, whole))
 
 
-BF16_VIA_F32 = [                             # before sm_80 the machine knows no bf16: f32 computes, rounding is integer arithmetic
+BF16_VIA_F32 = [                             # before sm_80 there is no bf16: f32 computes, and integer arithmetic rounds
     rewrite(cvt.f32.bf16(upper(a)),          bits.f32.u32(band.u32(a, -65536))),     # from one operation to the next
     rewrite(cvt.bf16.f32(a),                 rounded()),
     rewrite(cvt.bf16.f64(a),                 cvt.bf16.f32(odd())),
@@ -214,13 +214,13 @@ BF16_VIA_F32 = [                             # before sm_80 the machine knows no
     rewrite(fma.bf16(a, b, c),               cvt.bf16.f64(fused())),
     rewrite(neg.bf16(a),                     bits.bf16.u16(bxor.u16(bits.u16.bf16(a), 0x8000))),
     rewrite(abs.bf16(a),                     bits.bf16.u16(band.u16(bits.u16.bf16(a), 0x7fff))),
-] + [                                        # one more rounding, from f32, changes none of these: 24 >= 2 * 8 + 2
+] + [                                        # rounding to f32 first changes no result: 24 >= 2 * 8 + 2
     rewrite(op.bf16(a, b),                   cvt.bf16.f32(op.f32(cvt.f32.bf16(a), cvt.f32.bf16(b)))) for op in (add, sub, mul)
-] + [                                        # nothing to round
+] + [                                        # exact
     rewrite(op.bf16(a, b),                   upper(bits.u32.f32(op.f32(cvt.f32.bf16(a), cvt.f32.bf16(b))))) for op in (max, min)
 ]
 BF16_COMPARE_VIA_F32 = [rewrite(op.bf16(a, b), op.f32(cvt.f32.bf16(a), cvt.f32.bf16(b))) for op in (eq, ne, lt, le, gt, ge)]
-HALF_VIA_F32 = [                             # one more rounding, from f32, changes none of these: 24 >= 2 * 11 + 2
+HALF_VIA_F32 = [                             # rounding to f32 first changes no result: 24 >= 2 * 11 + 2
     rewrite(op[F16](a, b),                   cvt[F16].f32(op.f32(cvt.f32[F16](a), cvt.f32[F16](b)))) for op in (div, rem)
 ] + [
     rewrite(op[F16](a),                      cvt[F16].f32(op.f32(cvt.f32[F16](a)))) for op in (sqrt, floor, ceil, round_even, round_afz)

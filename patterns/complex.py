@@ -1,5 +1,5 @@
-"""Complex values, split: each operation becomes one on the parts, which stand in pairs from load to store. What may be missed is in
-functions.BUDGETS: units of the last place of the larger part, for finite operands; nothing overflows that the result does not."""
+"""Complex values split into parts: each operation becomes operations on the real and imaginary parts, from load to store. functions.BUDGETS
+bounds the errors, in units of the larger part, for finite operands; no intermediate result overflows unless the result does."""
 from gen.lang import *
 
 LN_2, HALF_PI, INFINITY, NAN = 0.6931471805599453, 1.5707963267948966, float('inf'), float('nan')
@@ -7,7 +7,7 @@ KINDS = ((c64, f32), (c128, f64))
 
 
 class Parts:
-    """The parts of the operands at one type, and what is written of them often."""
+    """Formulas on the parts of operands, at one type."""
 
     def __init__(self, c, t):
         self.c, self.t = c, t
@@ -33,7 +33,7 @@ class Parts:
         return self.mul(x, x)
 
     def scaled(self, x, y):
-        """x and y by a power of two that keeps sums and roots of them from overflowing and from losing digits; its square root's inverse."""
+        """x and y times a power of two that keeps their squares in range; the inverse of the power's square root."""
         size = self.max(self.abs(x), self.abs(y))
         large, small = self.gt(size, self.power(self.emax - 4)), self.lt(size, self.power(2 * self.digits - self.emax))
         by = self.choose(large, 0.0625, self.choose(small, self.power(2 * self.digits + 2), 1.0))
@@ -41,7 +41,7 @@ class Parts:
         return self.mul(x, by), self.mul(y, by), back
 
     def grown(self, factor, x, by=None):
-        """factor * e^x, where e^x alone may be infinite: in four steps, `by` with the first, where it loses no digit of the factor."""
+        """factor * e^x, where e^x alone may overflow: in four steps. `by` is applied in the first, where it costs no digit."""
         e = self.exp(self.mul(x, 0.25))
         out = self.mul(factor, self.mul(e, by) if by else e)
         for _ in range(3):
@@ -52,9 +52,9 @@ class Parts:
         return self.grown(self.cos(y), x), self.choose(self.eq(y, 0.0), y, self.grown(self.sin(y), x))
 
     def log_size(self, x, y):
-        """log |x + iy| by the larger part. What cancels where |x + iy| is near 1 is small against the angle."""
+        """log |x + iy| by the larger part. Near |x + iy| = 1 digits cancel, but the result is small against the angle."""
         most, least = self.max(self.abs(x), self.abs(y)), self.min(self.abs(x), self.abs(y))
-        ratio = self.choose(self.eq(least, most), 1.0, self.div(least, most))  # of two zeros and of two infinities too
+        ratio = self.choose(self.eq(least, most), 1.0, self.div(least, most))  # also for two zeros and two infinities
         return self.add(self.log(most), self.mul(0.5, self.log1p(self.square(ratio))))
 
     def log_of(self, x, y):
@@ -73,7 +73,7 @@ class Parts:
         return self.choose(self.lt(self.abs(square), 0.5), near, self.log_size(beyond, y)), self.atan2(y, beyond)
 
     def root(self, x, y, sx, sy, back=None, infinite=False):
-        """The square root of x + iy, of which sx + isy may be a multiple; its root times back is that of x + iy."""
+        """The square root of x + iy, computed from the multiple sx + isy, whose root times `back` is the root of x + iy."""
         t = self.sqrt(self.mul(self.add(self.hypot(sx, sy), self.abs(sx)), 0.5))
         t = t if back is None else self.mul(t, back)
         none = self.eq(t, 0.0)
@@ -99,7 +99,7 @@ class Parts:
         return self.mul(size, self.cos(angle)), self.mul(size, self.sin(angle))
 
     def waves(self, x, cosine, sine):
-        """cosh(x) * cosine, sinh(x) * sine. Beyond 22 both are e^|x| / 2, which may be infinite alone."""
+        """cosh(x) * cosine, sinh(x) * sine. Beyond 22, cosh and |sinh| are e^|x| / 2, which alone may overflow."""
         far, size = self.gt(self.abs(x), 22.0), self.abs(x)
         some = lambda f, near: self.choose(far, self.choose(self.eq(f, 0.0), f, self.grown(f, size, 0.5)), self.mul(near, f))
         return some(cosine, self.cosh(x)), some(self.choose(far, self.mul(self.copysign(1.0, x), sine), sine), self.sinh(x))
@@ -119,7 +119,7 @@ class Parts:
         return p, self.neg(q)
 
     def tanh_of(self, x, y):
-        """The squares of the denominator do not cancel. Beyond 22 it is 1 or -1."""
+        """The denominator is a sum of squares, which do not cancel. Beyond 22 the result is 1 or -1."""
         near = self.max(self.min(x, 22.0), -22.0)
         h, c = self.sinh(near), self.cos(y)
         below = self.add(self.square(h), self.square(c))
@@ -130,7 +130,7 @@ class Parts:
         return q, p
 
     def logistic_of(self, x, y):
-        """1 + e^-z as sums that do not cancel, for |re z|; on the left times e^z."""
+        """1 + e^-z for |re z|, as sums that do not cancel; multiplied by e^z in the left half plane."""
         size, half = self.abs(x), self.cos(self.mul(y, 0.5))
         e, twice = self.exp(self.neg(size)), self.mul(2.0, self.square(half))
         d, s = self.add(self.neg(self.expm1(self.neg(size))), self.mul(e, twice)), self.sin(y)
@@ -155,11 +155,11 @@ class Parts:
         return self.add(self.log_size(x, y), LN_2)
 
     def beside(self, x, y):
-        """The square root of x + iy, which may be next to 0 and lose its last digits there, but is not near the largest number."""
+        """The square root of x + iy where |x + iy| is not near the largest number; next to 0 it loses its last digits."""
         return self.root(x, y, x, y)
 
     def precise(self, x, y):
-        """The same, with its last digits: next to 0 it is all that there is of acos and acosh."""
+        """The same with all digits: next to 0 it alone determines acos and acosh."""
         by = self.power(2 * self.digits + 2)
         return self.root(x, y, self.mul(x, by), self.mul(y, by), self.power(-self.digits - 1))
 
@@ -190,7 +190,7 @@ class Parts:
         gap = self.sub(1.0, size)
         below = self.hypot(gap, y)
         near = self.mul(0.25, self.log1p(self.div(self.div(self.mul(size, 4.0), below), below)))
-        pole = self.sub(0.5 * LN_2, self.mul(0.5, self.log(self.abs(y))))      # so near that x is 1
+        pole = self.sub(0.5 * LN_2, self.mul(0.5, self.log(self.abs(y))))      # so near the pole that x is 1
         tiny = self.lt(self.max(self.abs(gap), self.abs(y)), self.power(-self.emax // 4))
         re_part = self.copysign(self.choose(tiny, pole, near), x)
         angle = self.mul(0.5, self.atan2(self.mul(2.0, y), self.sub(self.mul(gap, self.add(size, 1.0)), self.square(y))))
@@ -202,7 +202,7 @@ class Parts:
         return self.sub(self.mul(x, u), self.mul(y, v)), self.add(self.mul(x, v), self.mul(y, u))
 
     def div_of(self, x, y, u, v):
-        """Smith's quotient: the divisor's larger part divides first. Both operands are brought near 1 before."""
+        """Smith's quotient, which divides by the divisor's larger part first. Both operands are scaled to near 1."""
         a0, b0, _ = self.scaled(x, y)
         c0, d0, _ = self.scaled(u, v)
         wide = self.ge(self.abs(c0), self.abs(d0))
@@ -219,7 +219,7 @@ class Parts:
         return self.choose(large, 0.0625, self.choose(small, self.power(2 * self.digits + 2), 1.0))
 
     def rescaled(self, top, below, x, y, u, v):
-        """top / below, times the divisor's factor over the dividend's."""
+        """top / below, times the ratio of the scales of divisor and dividend."""
         return self.div(self.mul(self.div(top, below), self.factor(u, v)), self.factor(x, y))
 
     def pow_of(self, x, y, u, v):
@@ -232,7 +232,7 @@ class Parts:
 
 EACH = [Parts(c, t) for c, t in KINDS]
 ONE = (exp, expm1, log, log1p, logistic, sqrt, rsqrt, cbrt, sin, cos, tan, sinh, cosh, tanh, asin, acos, asinh, acosh, atanh)
-OWN = (exp, log, sqrt)                       # of c64 by functions of f32; the others by those of f64, which is shorter than being careful
+OWN = (exp, log, sqrt)                       # computed for c64 by functions of f32; the others by those of f64, which is shorter than keeping f32 in range
 
 PARTS = [rewrite(re[k.t][k.c](complex[k.c][k.t](a, b)), a) for k in EACH] + [
     rewrite(im[k.t][k.c](complex[k.c][k.t](a, b)), b) for k in EACH
@@ -259,7 +259,7 @@ ARITHMETIC = [
 
 
 def in_f64(op, *values):
-    """op of c64 through that of c128."""
+    """op of c64 by op of c128."""
     doubled = [complex.c128.f64(*(cvt.f64.f32(p.f32.c64(v)) for p in (re, im))) for v in values]
     out = op.c128(*doubled)
     return complex.c64.f32(*(cvt.f32.f64(p.f64.c128(out)) for p in (re, im)))

@@ -1,5 +1,5 @@
-"""Functions of f64 by polynomials, for those that are as short as libdevice's and no further off: each within one unit in the last place.
-Coefficients are those of coefficients/f64.sollya, in hexadecimal; nothing branches, and what is beyond the range is chosen last."""
+"""Functions of f64 by polynomials: those that are as short and as accurate as libdevice's, each within one unit in the last place. The
+coefficients are from coefficients/f64.sollya, in hexadecimal. There are no branches: arguments out of range are handled by a select at the end."""
 from gen.lang import *
 
 INF = float('inf')
@@ -7,7 +7,7 @@ LOG2_E = float.fromhex('0x1.71547652b82fep0')
 LN_2 = float.fromhex('0x1.62e42fefa38p-1'), float.fromhex('0x1.ef35793c7673p-45')       # in two parts, the first of 42 bits
 NAN = float('nan')
 ONE, ROOT_HALF = 0x3ff0 << 48, 0x3fe6a09e667f3bcd     # bits of 1 and of the square root of a half
-WHOLE = 1.5 * 2.0**52                        # what is added to it is rounded to an integer, which stands in its low word
+WHOLE = 1.5 * 2.0**52                        # a number added to it is rounded to an integer, in the low word of the sum
 
 EXP = [float.fromhex(x) for x in (
     '0x1p0', '0x1p0', '0x1.000000000000ap-1', '0x1.55555555554fep-3', '0x1.55555555506bcp-5', '0x1.1111111126b36p-7', '0x1.6c16c18477083p-10',
@@ -45,7 +45,7 @@ def power_of_two(n):
 
 
 def reduced(x):
-    """n in two forms and r: x = n ln(2) + r + what rounding took off r."""
+    """n as i32, r, and the rounding error of r: x = n ln(2) + r + error."""
     t = fma.f64(x, LOG2_E, WHOLE)
     n = sub.f64(t, WHOLE)
     near = fma.f64(n, -LN_2[0], x)
@@ -54,32 +54,32 @@ def reduced(x):
 
 
 def scaled(n, *values):
-    """The values times 2^n, -2044 <= n <= 2046: in two steps, so that what is subnormal is rounded once."""
+    """The values times 2^n, -2044 <= n <= 2046: in two steps, so that a subnormal result is rounded once."""
     half = shrax.i32(n, 1)
     first, second = power_of_two(half), power_of_two(sub.i32(n, half))
     return [mul.f64(mul.f64(v, first), second) for v in values]
 
 
 def within(x, limit):
-    """x, or the limit with its sign where it is larger; nan stays."""
+    """x clamped to -limit..limit; nan stays."""
     return select.f64(gt.f64(abs.f64(x), limit), copysign.f64(limit, x), x)
 
 
 def exp_of(a):
-    """At 746 it is infinite, at -746 zero, by the steps of scaled."""
+    """At 746 the steps of scaled give infinity, at -746 zero."""
     n, r, _ = reduced(within(a, 746.0))
     return scaled(n, horner(r, EXP))[0]
 
 
 def reciprocal(d, order=2):
-    """Of 1 <= d <= 4, off by 2^-45 of it; of order 3 by what rounding takes off."""
+    """1 / d for 1 <= d <= 4: off by 2^-45 of it with order 2, by rounding errors alone with order 3."""
     y = cvt.f64.f32(rcpz.f32(cvt.f32.f64(d)))
     e = fma.f64(neg.f64(d), y, 1.0)
     return fma.f64(fma.f64(e, e, e) if order == 3 else e, y, y)
 
 
 def logistic_of(a):
-    """e^-|a| in two parts, of which the second is what rounding took off the first; its quotient is mended by what it leaves."""
+    """By e^-|a| in two parts, the second the rounding error of the first; the quotient is corrected by its remainder."""
     n, r, off = reduced(select.f64(gt.f64(abs.f64(a), 746.0), -746.0, neg.f64(abs.f64(a))))
     tail = fma.f64(horner(r, EXP[1:]), r, off)
     whole = add.f64(tail, 1.0)
@@ -103,7 +103,7 @@ def expm1_of(a):
 
 
 def tanh_of(a):
-    """x / (x + 2) of x = e^2|a| - 1, in two parts, as in logistic_of. From 22 on it is 1."""
+    """x / (x + 2) for x = e^2|a| - 1, in two parts, as in logistic_of. From 22 on it is 1."""
     size = abs.f64(a)
     n, r, off = reduced(select.f64(gt.f64(size, 22.0), 44.0, add.f64(size, size)))
     power = power_of_two(n)
@@ -129,14 +129,14 @@ def quotient(f):
 
 
 def parted(u):
-    """k and m between the roots of 1/2 and 2: u = 2^k m."""
+    """k and m with u = 2^k m and m between the square roots of 1/2 and 2."""
     above = add.i64(bits.i64.f64(u), ONE - ROOT_HALF)
     k = sub.i32(cvt.i32.u64(shrlx.u64(bits.u64.i64(above), 52)), 1023)
     return k, bits.f64.i64(add.i64(band.i64(above, 2**52 - 1), ROOT_HALF))
 
 
 def log_near(f, k, more):
-    """k ln(2) + log(1 + f) + more, written so that f leads where k is 0."""
+    """k ln(2) + log(1 + f) + more, as a sum whose largest term is f where k is 0."""
     s, half, n = quotient(f), mul.f64(mul.f64(f, f), 0.5), cvt.f64.i32(k)
     z = mul.f64(s, s)
     inside = fma.f64(s, fma.f64(horner(z, LOG), z, half), fma.f64(n, LN_2[1], more))
@@ -151,7 +151,7 @@ def log_of(a):
 
 
 def log1p_of(a):
-    """Of u = a + 1 and of what rounding took off u, which is all that u - 1 lacks of a below 2^53; where u lies near 1 of a itself."""
+    """By the logarithm of u = a + 1 and, below 2^53, the rounding error of u; where u is near 1, by a itself."""
     u = add.f64(a, 1.0)
     off = sub.f64(a, sub.f64(u, 1.0))
     k, m = parted(u)
@@ -167,7 +167,7 @@ def rest_of_product(product, x, y):
 
 
 def log2_in_two(k, f):
-    """k + log2(1 + f). With u = 2 f / (2 + f), log(1 + f) = u + u^3/12 + u^5 p(u^2); what u and u^3/12 miss is carried along."""
+    """k + log2(1 + f). With u = 2 f / (2 + f), log(1 + f) = u + u^3/12 + u^5 p(u^2); the rounding errors of u and u^3/12 are kept."""
     inverse = reciprocal(add.f64(f, 2.0), 3)
     u = mul.f64(add.f64(f, f), inverse)
     left = sub.f64(f, u)
@@ -187,7 +187,7 @@ def log2_in_two(k, f):
 
 
 def power_of_sum(product, rest):
-    """2^(product + rest): beyond 1100 it is infinite or zero."""
+    """2^(product + rest). Beyond 1100 it is infinite or zero."""
     far = gt.f64(abs.f64(product), 1100.0)
     near = select.f64(far, copysign.f64(1100.0, product), product)
     t = add.f64(near, WHOLE)
@@ -196,8 +196,8 @@ def power_of_sum(product, rest):
 
 
 def pow_of(a, b):
-    """Special values as in the C standard, F.10.4.4. The logarithms of 0 and inf are infinite; b is cut to where any other a has
-    overflowed long ago."""
+    """Special values as in the C standard, F.10.4.4. The logarithms of 0 and inf are infinite; b is clamped to a range beyond which every
+    other a overflows."""
     size = abs.f64(a)
     subnormal = lt.f64(size, 2.0**-1022)
     k, m = parted(select.f64(subnormal, mul.f64(size, 2.0**54), size))
@@ -214,9 +214,9 @@ def pow_of(a, b):
     return select.f64(bor.pred(eq.f64(a, 1.0), eq.f64(b, 0.0)), 1.0, power)
 
 
-# --- powers of a half and of a third: from what the machine guesses of them, with the error of the guess taken exactly -----------------------
+# --- roots: from the machine's estimate, whose error is computed exactly -----------------------
 def rsqrt_of(a):
-    """r of 21 bits, so that r r is exact and with it e = 1 - a r r: 1 / sqrt(a) = r (1 + e/2 + 3/8 e^2 + ..). Of 0 and inf r has it."""
+    """r has 21 bits, so r r and e = 1 - a r r are exact: 1 / sqrt(a) = r (1 + e/2 + 3/8 e^2 + ..). For 0 and inf r is the result."""
     tiny = lt.f64(a, 2.0**-1022)
     x = mul.f64(a, select.f64(tiny, 2.0**108, 1.0))
     r = rsqrtz.f64(x)
@@ -226,8 +226,8 @@ def rsqrt_of(a):
 
 
 def cbrt_of(a):
-    """|a| = 8^k x with 1 <= x < 8, and c near x^(-1/3) in f32: cbrt(x) = x c^2 (1 - e)^(-2/3) with e = 1 - x c^3; `low` is what rounding
-    took off x c^2. 0, inf and nan are what twice them is."""
+    """|a| = 8^k x with 1 <= x < 8, and c near x^(-1/3) in f32: cbrt(x) = x c^2 (1 - e)^(-2/3) with e = 1 - x c^3; `low` is the rounding
+    error of x c^2. For 0, inf and nan the result is twice the argument."""
     tiny = lt.f64(abs.f64(a), 2.0**-1022)
     size = bits.u64.f64(mul.f64(abs.f64(a), select.f64(tiny, 2.0**54, 1.0)))
     k = band.u32(mulhi.u32(cvt.u32.u64(shrlx.u64(size, 32)), 0x55555556), 0xfff00000)
@@ -246,7 +246,7 @@ def cbrt_of(a):
 
 SHORT = [rewrite(op.f64(a), of(a)) for op, of in ((exp, exp_of), (log, log_of), (log1p, log1p_of), (logistic, logistic_of), (rsqrt, rsqrt_of))] + [
     rewrite(pow.f64(a, b),                   pow_of(a, b))]
-LONG = [rewrite(op.f64(a), of(a)) for op, of in ((expm1, expm1_of), (tanh, tanh_of), (cbrt, cbrt_of))]  # on sm_120 libdevice's are shorter
+LONG = [rewrite(op.f64(a), of(a)) for op, of in ((expm1, expm1_of), (tanh, tanh_of), (cbrt, cbrt_of))]  # sm_120 does without: libdevice's are shorter there
 ALL = SHORT + LONG
 INSTR = [
     asm (rcpz.f64(a),                        'rcp.approx.ftz.f64 %d, %a;',     err=rel(2**-20)),

@@ -1,4 +1,4 @@
-"""Functions: how far a result may be off (BUDGETS), and by which way each is computed, best first."""
+"""Functions: how far a result may be off (BUDGETS), and the lowerings of each, best first."""
 from gen.lang import *
 from patterns import doubles, halves, polynomials
 
@@ -8,14 +8,14 @@ LOG2_E, LN_2 = 1.4426950408889634, 0.6931471805599453
 # What is not listed is correctly rounded. A later line overrides an earlier one. Sources:
 #   16 bits   computed in f32 by a function that is off by far less than a unit, then rounded
 #   f32, f64  the larger of XLA's own budget on GPUs (August 2026) and the maximum error that the CUDA Math API states for libdevice;
-#             where ours stands on an approximation of PTX, the error that PTX states for it and what is added
+#             where our formula uses an approximation of PTX, the error that PTX states for it and the formula's own
 #   approx    what the PTX manual states for the .approx instructions; 8192 ulp is 2^-11 of a value below a power of two: tanh.approx.f32
-#   approx_abs  where it states an absolute error: sin, cos in [-100 pi, 100 pi] (nothing beyond), lg2 where the result is near 0
+#   approx_abs  where it states an absolute error: sin, cos in [-100 pi, 100 pi] (none beyond), lg2 where the result is near 0
 HALVES = (exp, expm1, exp2, log2, log, log1p, logistic, tanh, tan, sin, cos, sinh, cosh, asin, acos, atan, asinh, acosh, atanh, erf, rsqrt, cbrt, pow, atan2)
 BUDGETS = [
     budget(HALVES,                   F16, ulp=1, approx=2),
     budget((tanh, logistic),         F16, ulp=1, approx=3),           # f16 below a power of two: 2^-11 is two units, rounding one half
-    budget((sin, cos),               F16, ulp=1, approx=4, approx_abs=2**-14.69),  # 2^-14.7, then rounded to bf16 where that ends
+    budget((sin, cos),               F16, ulp=1, approx=4, approx_abs=2**-14.69),  # 2^-14.7, then rounded to bf16
     budget((div, sqrt, rcp),         F16, ulp=0, approx=1),
     budget(div,                      f32, ulp=0, approx=5),           # 2^-22 of the value, then rounded
     budget(sqrt,                     f32, ulp=0, approx=3),           # 2^-23
@@ -49,8 +49,8 @@ BUDGETS = [
     budget((exp2z, log2z),           f32, ulp=4),                     # PTX 2^-22
     budget(rcpz,                     f32, ulp=2),                     # PTX 2^-23
     budget(rsqrtz,                   f32, ulp=2.2),                   # PTX 2^-22.9
-    budget((rcpz, rsqrtz),           f64, ulp=2**33),                 # 2^-20: of the upper word alone
-    # complex: units of the larger part. The formulas are several functions of the parts deep; abs is hypot, which CUDA states as 3
+    budget((rcpz, rsqrtz),           f64, ulp=2**33),                 # 2^-20: only the upper word is computed
+    # complex: units of the larger part. The formulas nest several functions of the parts; abs is hypot, for which CUDA states 3
     budget((exp, expm1, log, log1p, logistic, sqrt, rsqrt, cbrt, sin, cos, tan, sinh, cosh, tanh, pow,
             asin, acos, asinh, acosh, atanh), (c64, c128), ulp=24, approx=8300, approx_abs=2**-14),
     budget(exp,                      c64, ulp=50, approx=8300, approx_abs=2**-14),  # the fourth power of a part
@@ -59,32 +59,32 @@ BUDGETS = [
     budget(abs,                      (c64, c128), ulp=4, approx=8),
 ]
 
-# --- lower: 16-bit types, through f32 -----------------------------------------------------------------------------------------------
+# --- lower: 16-bit types, by f32 -----------------------------------------------------------------------------------------------
 TANH = [rewrite(tanh.bf16(a),        cvt.bf16.f32(tanh.f32.approx(cvt.f32.bf16(a))))]       # 2^-10.9 keeps the budget of bf16: 1 ulp
-EXP  = [rewrite(exp.bf16(a),         cvt.bf16.f32(exp2.f32.approx(mul.f32(cvt.f32.bf16(a), LOG2_E))))]     # product off by 2^-17
+EXP  = [rewrite(exp.bf16(a),         cvt.bf16.f32(exp2.f32.approx(mul.f32(cvt.f32.bf16(a), LOG2_E))))]     # the product is off by 2^-17
 LOG  = [rewrite(log.bf16(a),         cvt.bf16.f32(mul.f32(log2.f32.approx(cvt.f32.bf16(a)), LN_2)))]
 RSQRT = [rewrite(rsqrt.bf16(a),      cvt.bf16.f32(rsqrt.f32(cvt.f32.bf16(a))))]
 WIDENED, WIDENED2 = (expm1, log, log1p, logistic, tanh, tan, sin, cos, sinh, cosh, asin, acos, asinh, acosh, atanh, erf, cbrt), (pow, atan2)
 WIDEN = [rewrite(op[F16](a),         cvt[F16].f32(op.f32(cvt.f32[F16](a)))) for op in WIDENED if op not in (tan, logistic)]
 WIDEN2 = [rewrite(op[F16](a, b),     cvt[F16].f32(op.f32(cvt.f32[F16](a), cvt.f32[F16](b)))) for op in WIDENED2]
 
-# --- lower, under --approx, which marks every function: what the machine has not itself (tanh, sin and cos it has) ----------------
+# --- lower, under --approx, which marks every function: those that are not instructions (tanh, sin and cos are) ----------------
 APPROX = [
     rewrite(exp.f32.approx(a),       exp2.f32.approx(mul.f32(a, LOG2_E))),
     rewrite(log.f32.approx(a),       mul.f32(log2.f32.approx(a), LN_2)),
 ]
 LOWER = halves.HALVES + TANH + EXP + LOG + RSQRT + WIDEN + WIDEN2 + APPROX + polynomials.F32
 
-# --- select: libdevice, linked late ---------------------------------------------------------------------------------------------------------
-# What stays libdevice's, or has no list, of the functions that ours were wanted for:
-#   sin, cos of f64        below 2^31 libdevice runs 40 instructions and branches around the rest; the product with 192 bits of 2/pi, in a
-#                          line as in f32, would be run for every argument
-#   erf of f64             one range and 37 multiply-adds, 55 instructions and 1.4 ulp; two ranges within 1 ulp each would have more
-#   exp2, log2             have no list: no program of HLO asks for them and no rule lowers to them but for 16 bits and under --approx
-#   exp, logistic of f32   stand on ex2, 2 to 4 ulp by the PTX manual and 2 by what CUDA states of expf, the same formula: without ex2, by the
-#                          polynomial of expm1, exp has 16 instructions and more for its range, libdevice's 10
+# --- isel: libdevice, linked late ---------------------------------------------------------------------------------------------------------
+# Functions for which we tried a formula and kept libdevice, or have no list:
+#   sin, cos of f64        below 2^31 libdevice runs 40 instructions and branches around the rest; a formula without branches, as in f32, would
+#                          compute the product with 192 bits of 2/pi for every argument
+#   erf of f64             one range takes 37 multiply-adds, 55 instructions, and is off by 1.4 ulp; two ranges within 1 ulp each take more
+#   exp2, log2             no list: HLO does not have them, and rules lower to them only for 16 bits and under --approx
+#   exp, logistic of f32   use ex2, whose error is 2 to 4 ulp by the PTX manual, and 2 by CUDA's figure for expf, the same formula: with the
+#                          polynomial of expm1 instead, exp has 16 instructions and more for its range; libdevice's exp has 10
 #   expm1, tanh, cbrt of f64 on sm_120     see doubles.LONG
-# err: where it is less than the budget and a lowering counts on it. CUDA states 1 for exp; 2 leaves ex2.approx all of its error
+# err: stated where it is below the budget and a lowering needs that. CUDA states 1 for exp; 2 covers the whole error of ex2.approx
 LIBDEVICE = doubles.INSTR + polynomials.INSTR + [
     call(exp.f32(a),                 '__nv_expf', err=ulp(2)),
 ] + [

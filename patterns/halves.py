@@ -1,8 +1,8 @@
-"""Functions of f16 and bf16 as expressions: fewer terms than for f32, or the machine's approximation itself.
+"""Functions of f16 and bf16 as expressions: with fewer terms than for f32, or by the machine's approximation.
 
-Needs what polynomials.py reduces arguments by; leaves a list that functions.py puts before its own.
+Needs the argument reductions of polynomials.py; leaves a list that functions.py puts before its own.
 
-    exp.f16(a)   2^(a / ln 2) in f32, which an f16 keeps inside the range
+    exp.f16(a)   2^(a / ln 2) in f32, which does not overflow for any f16
 """
 from math import pi
 
@@ -12,7 +12,7 @@ from patterns.polynomials import (COS_OF_F16, LN_2, LOG2_E, LOG_OF_F16, PI_2, PI
 
 
 def short_logistic(a):
-    """For 16 bits."""
+    """Accurate enough for 16 bits."""
     s, e = parts_of_logistic(a)
     return mul.f32(s, rcpz.f32(add.f32(s, e)))
 
@@ -52,7 +52,7 @@ def tan_in(q, r):
     return mul.f32(select.f32(odd(q), c, s), rcpz.f32(select.f32(odd(q), neg.f32(s), c)))
 
 
-X = cvt.f32.f16(a)                           # what an f16 comes to cannot be subnormal in f32
+X = cvt.f32.f16(a)                           # no f16 is subnormal in f32
 Y = cvt.f32.bf16(a)
 HALVES = [
     rewrite(exp.f16(a),                      cvt.f16.f32(exp2z.f32(mul.f32(X, LOG2_E)))),

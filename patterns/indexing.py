@@ -1,7 +1,7 @@
-"""Index simplification: exact for all integers, with positive divisors. Target-free; holds in every pass.
+"""Index simplification: exact for all integers, with positive divisors; for every target and every pass.
 
-A comparison with a constant is `n < k` or `k < n`, a sum in it has no constant and no common factor. Where a rule makes larger numbers
-than it found, it asks that they stay far below 64 bits.
+Comparisons with a constant become `n < k` or `k < n`, with no constant and no common factor in a sum n. A rule that makes larger numbers
+than it matched requires that they stay far below 64 bits.
 """
 from gen.lang import *
 
@@ -10,7 +10,7 @@ LARGE = 2**40
 
 
 def small(*values):
-    """Values and constants of which two may be multiplied without coming near 64 bits."""
+    """The condition that values and constants are so small that a product of two is far below 64 bits."""
     out = within(values[0], -LARGE, LARGE)
     for v in values[1:]:
         out = out & within(v, -LARGE, LARGE)
@@ -22,13 +22,13 @@ TRIVIAL = [
     rewrite(n % 1, 0),
 ]
 DIVMOD = [
-    rewrite((i*k + rest) // k,       i + rest // k),                       # k is bound outside the sum: split it
+    rewrite((i*k + rest) // k,       i + rest // k),                       # the divisor binds k: split the sum by it
     rewrite((i*k + rest) % k,        rest % k),
     rewrite(n // k,                  0,                         when=within(n, 0, k)),
     rewrite(n // k,                  q,                         when=period(n, k, q)),
     rewrite(n % k,                   n,                         when=within(n, 0, k)),
     rewrite(n % k,                   n - q*k,                   when=period(n, k, q)),
-    rewrite((i*k + rest) // m,       i // (m//k),               when=(m % k == 0) & within(rest, 0, k)),   # k is free: what the larger terms share
+    rewrite((i*k + rest) // m,       i // (m//k),               when=(m % k == 0) & within(rest, 0, k)),   # k: the common divisor of the larger terms
     rewrite((i*k + rest) % m,        (i % (m//k))*k + rest,     when=(m % k == 0) & within(rest, 0, k)),
     rewrite((n // k) // m,           n // (k*m)),
     rewrite((n % k) // m,            (n // m) % (k//m),         when=k % m == 0),

@@ -1,7 +1,7 @@
-"""What several generations have alike: instructions that LLVM has no name for, and decisions that hold on all of them."""
+"""What several generations share: instructions that LLVM has no name for, and tuning values."""
 from gen.lang import *
 
-APPROXIMATE = [                                 # of the special function unit; the errors are those of the PTX manual
+APPROXIMATE = [                                 # the special function unit; errors from the PTX manual
     asm (rsqrt.f32(a),                       'rsqrt.approx.f32 %d, %a;',  err=rel(2**-22.9)),
     asm (div.f32.approx(1.0, a),             'rcp.approx.f32 %d, %a;',    err=rel(2**-23)),
     asm (div.f32.approx(a, b),               'div.full.f32 %d, %a, %b;',  err=rel(2**-22)),
@@ -12,14 +12,14 @@ APPROXIMATE = [                                 # of the special function unit; 
     asm (sin.f32.approx(a),                  'sin.approx.f32 %d, %a;',    err=rel(2**-20.5)),
     asm (cos.f32.approx(a),                  'cos.approx.f32 %d, %a;',    err=rel(2**-20.5)),
 ]
-WIDEN_BF16 = [                                  # two at a time, with a shift and a mask; LLVM takes six instructions more
+WIDEN_BF16 = [                                  # two at a time by a shift and a mask; LLVM needs six more instructions
     asm (cvt.f32x2.bf16x2(a),                '{ .reg .b32 l, h; shl.b32 l, %a, 16; and.b32 h, %a, -65536; mov.b64 %d, {l, h}; }'),
 ]
-SHIFT = [                                       # by 32 or more: nothing is left, or the sign, as HLO says
+SHIFT = [                                       # a shift by 32 or more gives 0 or the sign, as in HLO
     asm (op[t](a, b),                        f'{name} %d, %a, %b;')
     for t in (i32, u32) for op, name in ((shl, 'shl.b32'), (shrl, 'shr.u32'), (shra, 'shr.s32'))
 ]
-F64_FROM_INTEGER = [                            # before sm_90, on the way from an integer to bf16
+F64_FROM_INTEGER = [                            # before sm_90: a step of the conversion from integer to bf16
     asm (cvt.f64.i32.approx(a),              'cvt.rn.f64.s32 %d, %a;'),
     asm (cvt.f64.u32.approx(a),              'cvt.rn.f64.u32 %d, %a;'),
     asm (cvt.f64.i64.approx(a),              'cvt.rn.f64.s64 %d, %a;'),
@@ -59,23 +59,32 @@ UNROLL_32 = [
 TUNE = [                                        # every heuristic is data
     tune('loop.unroll', bits=2,  value=32, because='as many lanes as vectorising takes'),
     tune('loop.block',        value=128,    because='enough warps to a block to hide latency, few enough to fill every SM'),
-    tune('loop.rounds',       value=4,      because='four accesses on their way, and a thread begins once for four'),
-    tune('loop.round_work',   value=128,    because='beyond it what a thread begins with is little of what it does, and rounds would cost registers'),
-    tune('loop.round_bytes',  value=128,    because='32 registers hold what is on its way, so that a multiprocessor still has all its threads'),
+    tune('loop.block_factor', value=2,      because='blocks from half to twice the number do as well'),
+    tune('loop.max_accesses', value=2,      because='more accesses of a thread to one buffer would part what neighbouring threads access'),
+    tune('loop.max_row',      value=16,     because='code for each element of a row, of which the operand is known'),
+    tune('loop.min_edge',     value=4,      because='a test for each element costs less than accesses of a quarter of the width or less'),
+    tune('loop.coarsening',   value=4,      because='four accesses in flight, and a thread starts once for four'),
+    tune('loop.coarse_work',  value=128,    because='with more work its start is a small part of a thread, and more vectors would cost registers'),
+    tune('loop.coarse_bytes', value=128,    because='32 registers hold what is in flight, so that a multiprocessor still has all its threads'),
     tune('loop.max_body',     value=1024,   because='beyond it the instruction cache is the bottleneck, not memory'),
     tune('loop.max_bytes',    value=256,    because='64 of 255 registers hold what a thread has loaded and will store'),
+    tune('loop.max_iterations', value=1024, because='with more iterations in one thread the last threads keep the machine waiting'),
+    tune('work.function',     value=12,     because='instructions of a quotient, root, exponential or logarithm of f32'),
+    tune('work.long_function', value=40,    because='instructions of a sine, power or error function of f32'),
     tune('call.min_nodes',    value=256,    because='smaller bodies cost less where they are read than a call of them'),
     tune('call.budget',       value=40,     because='nodes for each instruction of the fusion: code stays linear in its size'),
-    tune('reduce.max_turns',  value=1024,   because='one thread alone waits for each element it reads'),
-    tune('reduce.most',       value=1 << 36, because='a second or so of the whole machine; sums that threads share take no more than memory does'),
-    tune('product.max_turns', value=1024,   because='one thread alone waits for each element it reads'),
-    tune('product.most',      value=2**26,  because='a millisecond of multiplications that a library does in tiles'),
-    tune('fold.most',         value=1024,   because='a loop body that the instruction cache holds many times over'),
-    tune('fold.short',        value=64,     because='so many elements need no loop: it would cost more than half of what it does'),
-    tune('fold.turn',         value=32,     because='a turn of a loop waits once for its loads: eight of 16 bytes are on their way'),
-    tune('section.most',      value=64,     because='a bisection of the blocks six deep, and no more code than that'),
-    tune('section.together', value=8,       because='a thread begins once for parts of one shape, and what they share is made once'),
-    tune('section.elements',  value=4096,   because='blocks of its own are worth it where a part fills several'),
-    tune('section.bytes',     value=128,    because='shorter runs of a part would fill cache lines in pieces'),
-    tune('loop.max_turns',    value=1024,   because='more turns in one thread and the last threads keep the machine waiting'),
+    tune('call.nodes',        value=4,      because='a call takes as many: smaller bodies are never worth one'),
+    tune('constant.selects',  value=64,     because='six selects, by bisection, take about as long as a load from a cache'),
+    tune('select.max_nodes',  value=12,     because='computing both branches costs no more than a branch that parts a warp'),
+    tune('reduce.max_per_output', value=1024, because='one thread alone waits for each element it reads'),
+    tune('reduce.max_total',  value=1 << 36, because='about a second of the whole machine; threads that share sums would take no longer than memory'),
+    tune('reduce.max_nodes',  value=1024,   because='the instruction cache holds a loop body of this size many times over'),
+    tune('reduce.straight',   value=64,     because='a loop over so few elements would cost more than half of their work'),
+    tune('reduce.unroll',     value=32,     because='an iteration waits once for its loads: eight of 16 bytes are in flight'),
+    tune('product.max_per_output', value=1024, because='one thread alone waits for each element it reads'),
+    tune('product.max_total', value=2**26,  because='a millisecond of multiplications that a library does in tiles'),
+    tune('range.max_count',   value=64,     because='a bisection of the blocks six deep, and no more code than that'),
+    tune('range.max_parts',   value=8,      because='a thread starts once for operands of one shape, and computes once what they share'),
+    tune('range.min_elements', value=4096,  because='blocks of its own are worth it where an operand fills several'),
+    tune('range.min_bytes',   value=128,    because='shorter contiguous stretches of an operand would fill cache lines in pieces'),
 ]

@@ -1,8 +1,8 @@
-"""Functions of f32 as expressions: an argument is reduced exactly, a polynomial or one of the machine's approximations does the rest.
+"""Functions of f32 as expressions: an exact reduction of the argument, then a polynomial or one of the machine's approximations.
 
 Needs the machine's fma and its functions with z (subnormals are zeros); leaves lists that functions.py puts in order. The coefficients
-are those of coefficients/f32.txt, which `sollya coefficients/f32.sollya` prints with the error of each polynomial. SASS instructions
-stand at each rule: ours, then libdevice's.
+are from coefficients/f32.txt, which `sollya coefficients/f32.sollya` prints with the error of each polynomial. The comment at each rule
+is its number of SASS instructions, then libdevice's.
 
     expm1(a)   n = a / ln 2 rounded, r = a - n ln 2, 2^n (r + r^2 p(r)) + (2^n - 1)
 """
@@ -18,11 +18,11 @@ LOG2_E, LOG2_E_LOW = hexadecimal('0x1.715476p+0 0x1.4ae0cp-26')          # their
 PI_2, PI_2_LOW = hexadecimal('0x1.921fb4p+0 0x1.4442d2p-24')           # both positive: -0 stays
 PI_2_NEAR, PI_2_REST = hexadecimal('0x1.921fb6p+0 -0x1.777a5cp-25')
 LN_2, LN_2_LOW = hexadecimal('0x1.62e43p-1 -0x1.05c61p-29')
-ROUND = 1.5 * 2**23                          # added to a number below 2^22 it leaves the nearest integer, in the last bits
+ROUND = 1.5 * 2**23                          # x + ROUND has the integer nearest to x in its last bits, for |x| < 2^22
 ROUND_F64 = 1.5 * 2**52                      # below 2^51
 ONE = 127                                    # exponent of 1.0
-LEAST = 2.0**-126                            # that is normal
-FAR = 2.0**31                                # to this power anything but 1 and its like is 0 or inf
+LEAST = 2.0**-126                            # the least normal number
+FAR = 2.0**31                                # any number but 1 and -1 to this power is 0 or inf
 INF, NAN = float('inf'), float('nan')
 
 EXPM1 = hexadecimal('0x1.fffffep-2 0x1.5554bp-3 0x1.555716p-5 0x1.12279ep-7 0x1.6b7376p-10')
@@ -66,27 +66,27 @@ def power_of_2(j):
 
 # --- exp, logistic, tanh: 2^f by the machine ----------------------------------------------------------------------------------------
 def whole(a, unit, low, high):
-    """n and 2^n for n = a unit, rounded, cut to low..high; what is cut off is left to f = a unit - n. saturate takes nan to 0."""
+    """n = a * unit, rounded and clamped to low..high; 2^n; f = a * unit - n, which has the rest. saturate takes nan to 0."""
     t = saturate.f32(fma.f32(a, unit / (high - low), -low / (high - low)))
     j = fma.f32(t, float(high - low), ROUND + ONE + low)
     return sub.f32(j, ROUND + ONE), power_of_2(j)
 
 
 def exp_of(a):
-    """Down to -126, so that 2^n is normal and the last product rounds to a subnormal once."""
+    """n is at least -126, so that 2^n is normal and only the last product rounds to a subnormal."""
     n, scale = whole(a, LOG2_E, -126, 127)
     return mul.f32(exp2z.f32(fma.f32(a, LOG2_E_LOW, fma.f32(a, LOG2_E, neg.f32(n)))), scale)
 
 
 def parts_of_logistic(a):
-    """s and e such that the result is s / (s + e), 2^n and 2^(n - a / ln 2): neither overflows, and small results are as exact as exp."""
+    """s = 2^n and e = 2^(n - a / ln 2), with result s / (s + e): neither overflows, and small results are as exact as exp."""
     n, scale = whole(a, LOG2_E, -126, 30)
     return scale, exp2z.f32(fma.f32(neg.f32(a), LOG2_E_LOW, fma.f32(neg.f32(a), LOG2_E, n)))
 
 
 def logistic_of(a):
-    """The reciprocal r is mended by what it leaves of 1, which takes back what it, and what rounding the sum, missed by. The sum is too large on
-    purpose: 1 - r e is then never below 0, and saturate may take it to 0 where it is a nan for e being infinite."""
+    """The remainder of the reciprocal r corrects its error and the rounding error of the sum. The sum is too large on purpose, so that 1 - r e is
+    never below 0, and saturate may take it to 0 where e is infinite and it is nan."""
     s, e = parts_of_logistic(a)
     r = rcpz.f32(fma.f32(e, 1 + 2**-21, s))
     left = fma.f32(neg.f32(r), s, saturate.f32(fma.f32(neg.f32(r), e, 1.0)))
@@ -94,7 +94,7 @@ def logistic_of(a):
 
 
 def tanh_of(a):
-    """The polynomial goes so far that what the machine's functions miss by counts little beyond."""
+    """The polynomial covers the range in which the errors of the machine's functions would matter."""
     square = mul.f32(a, a)
     small = fma.f32(mul.f32(horner(square, TANH), square), abs.f32(a), abs.f32(a))
     large = fma.f32(rcpz.f32(add.f32(exp2z.f32(mul.f32(abs.f32(a), 2 * LOG2_E)), 1.0)), -2.0, 1.0)
@@ -110,7 +110,7 @@ def erf_of(a):
 
 
 def expm1_of(a):
-    """2^(n-1), twice: n may be 128. What is below -25 is -1, above 88.8 inf."""
+    """2^(n-1) is used twice, because n may be 128. Below -25 the result is -1, above 88.8 inf."""
     cut = min.f32(max.f32(a, -25.0), 88.8)
     j = fma.f32(cut, LOG2_E, ROUND + ONE - 1)
     n = sub.f32(j, ROUND + ONE - 1)
@@ -121,11 +121,11 @@ def expm1_of(a):
 
 
 # --- log, log1p: 2^k (1 + f) with 1 + f up to 3/2 --------------------------------------------------------------------------------------
-EXPONENT = -2**23                            # mask: the upper bits of an integer that has an exponent there
+EXPONENT = -2**23                            # mask of the sign and exponent bits
 
 
 def exponent_of(bits_of_a):
-    """k, at the place of the exponent. 3/2 itself has 0: what 1 + a only rounds to 3/2 is its own f."""
+    """k, in the bits of the exponent. k is 0 for 3/2, so that f = a for a sum 1 + a that only rounds to 3/2."""
     return band.i32(sub.i32(bits_of_a, 0x3f400001), EXPONENT)
 
 
@@ -135,12 +135,12 @@ def log_of_1_and(f):
 
 
 def is_positive(a):
-    """Normal, finite and above 0."""
+    """Whether the argument is positive and finite."""
     return lt.u32(sub.u32(bits.u32.f32(a), 1), 0x7f7fffff)
 
 
 def taken_apart(a):
-    """k and f of a = 2^k (1 + f), and a or what it is scaled to where it is subnormal; k of a scaled one counts that."""
+    """k and f with a = 2^k (1 + f), and a itself, scaled if it is subnormal; k includes the scale."""
     scaled = select.f32(lt.f32(a, LEAST), mul.f32(a, 2.0**23), a)
     k = exponent_of(bits.i32.f32(scaled))
     f = sub.f32(bits.f32.i32(sub.i32(bits.i32.f32(scaled), k)), 1.0)
@@ -148,13 +148,13 @@ def taken_apart(a):
 
 
 def log_of(a):
-    """What is not positive and finite goes to the machine's logarithm: -inf of 0, inf, nan."""
+    """For arguments that are not positive and finite, the machine's logarithm: -inf, inf or nan."""
     k, f, scaled = taken_apart(a)
     return select.f32(is_positive(scaled), fma.f32(k, LN_2, log_of_1_and(f)), log2z.f32(scaled))
 
 
 def log1p_of(a):
-    """f = 2^-k a + (2^-k - 1), rounded once; 2^-k a by its exponent. What is special keeps a's sign: -0, and -1 times inf."""
+    """f = 2^-k a + (2^-k - 1), rounded once; 2^-k a by its exponent. Special results have the sign of a: -0, and -1 times inf."""
     above = add.f32(a, 1.0)
     k = exponent_of(bits.i32.f32(above))
     f = add.f32(bits.f32.i32(sub.i32(bits.i32.f32(a), k)), fma.f32(bits.f32.i32(sub.i32(0x40800000, k)), 0.25, -1.0))
@@ -164,7 +164,7 @@ def log1p_of(a):
 
 # --- pow: 2^(b log2 |a|), the logarithm as the sum of two floats --------------------------------------------------------------------------
 def rest_of_sum(sum, larger, smaller):
-    """What the rounded sum of the two misses."""
+    """The rounding error of the sum of the two."""
     return sub.f32(smaller, sub.f32(sum, larger))
 
 
@@ -173,7 +173,7 @@ def rest_of_product(product, x, y):
 
 
 def log2_in_two(k, f):
-    """k + log2(1 + f). With u = 2 f / (2 + f), log(1 + f) = u + u^3/12 + u^5 p(u^2); what u and u^3/12 miss is carried along."""
+    """k + log2(1 + f). With u = 2 f / (2 + f), log(1 + f) = u + u^3/12 + u^5 p(u^2); the rounding errors of u and u^3/12 are kept."""
     inverse = rcpz.f32(add.f32(f, 2.0))
     u = mul.f32(add.f32(f, f), inverse)
     left = sub.f32(f, u)
@@ -204,7 +204,7 @@ def power_of_product(size, b):
 
 
 def power_by_f64(size, b):
-    """The same in f64, rounded once; s = (m - 1) / (m + 1) of size = 2^k m. 2^n may overflow f32, and leave what is subnormal to it."""
+    """The same in f64, rounded once; s = (m - 1) / (m + 1) with size = 2^k m. The conversion to f32 handles overflow and subnormals."""
     k, m = doubles.parted(cvt.f64.f32(size))
     d = add.f64(m, 1.0)
     y = rcpz.f64(d)
@@ -217,8 +217,8 @@ def power_by_f64(size, b):
 
 
 def pow_of(a, b, power_of):
-    """Special values as in the C standard, F.10.4.4. Of 0 and inf the machine's functions give the right power; b is cut to where
-    any other a has overflowed long ago."""
+    """Special values as in the C standard, F.10.4.4. For 0 and inf the machine's functions give the right power; b is clamped to a
+    range beyond which every other a overflows."""
     power, is_usual = power_of(abs.f32(a), b)
     power = select.f32(is_usual, power, exp2z.f32(mul.f32(b, log2z.f32(abs.f32(a)))))
     half, whole_b = mul.f32(b, 0.5), eq.f32(trunc.f32(b), b)
@@ -238,14 +238,14 @@ def in_two(p):
 
 
 def roughly(p):
-    """For 16 bits."""
+    """Accurate enough for 16 bits."""
     return mul.f32(cvt.f32.i64(p), PI_2_NEAR * 2.0**-64)
 
 
 def quarters(a, scaled):
-    """q modulo 4 and r in -pi/4..pi/4 with |a| = q pi/2 + r. Of |a| = m 2^e only those 96 bits of 2/pi count that the product with m moves
-    to below 4: the machine's integers multiply them. A nan where a is not finite; what is below pi/4 is its own r. `scaled` makes r
-    of the integer that is 2^64 times the part of a quarter."""
+    """q modulo 4 and r in -pi/4..pi/4 with |a| = q pi/2 + r. For |a| = m 2^e only 96 bits of 2/pi matter, those whose product with m is
+    below 4; integer arithmetic multiplies them. nan where a is not finite; below pi/4, r is |a|. `scaled` makes r from an integer, 2^64
+    times the fraction of a quarter."""
     x = band.u32(bits.u32.f32(a), 0x7fffffff)
     m = shlx.u32(bor.u32(band.u32(x, 0x7fffff), 0x800000), band.u32(shrlx.u32(x, 23), 7))
     upper, middle, lower = (two_over_pi.u32(add.u32(shrlx.u32(x, 26), n) if n else shrlx.u32(x, 26)) for n in (0, 4, 8))
@@ -263,8 +263,8 @@ def waves(r):
 
 
 def quarters_of(a):
-    """q modulo 4 and y in -1/2..1/2 with a = (q + y) pi/2, in f64. Of 2/pi the part counts that the product with a moves to below 4: 53 bits, from which
-    q is taken without an error, and 53 more. A nan where a is not finite; -0 stays."""
+    """q modulo 4 and y in -1/2..1/2 with a = (q + y) pi/2, in f64. Of 2/pi the bits matter whose product with a is below 4: 53 bits, which give
+    q exactly, and 53 more. nan where a is not finite; -0 stays."""
     x = cvt.f64.f32(a)
     k = cvt.u64.u32(shrlx.u32(bits.u32.f32(a), 26))
     upper, lower = (bits.f64.u64(two_over_pi_part.u64(n)) for n in (k, add.u64(k, 64)))
@@ -274,7 +274,7 @@ def quarters_of(a):
 
 
 def waves_of(y):
-    """sin (y pi/2), cos (y pi/2). The first coefficient of the sine is what pi/2 has beyond its first part."""
+    """sin (y pi/2), cos (y pi/2). The first coefficient of the sine is the second part of pi/2."""
     square = mul.f32(y, y)
     return fma.f32(y, PI_2, mul.f32(y, horner(square, SIN_OF_QUARTERS))), fma.f32(square, horner(square, COS_OF_QUARTERS), 1.0)
 
@@ -304,15 +304,15 @@ def by_f64(function, a):
 
 
 def by_f32(function, a):
-    """Of |a|: the cosine has no sign, of the others it is the result's."""
+    """Of |a|: the cosine is even, of the odd functions the sign of a is that of the result."""
     q, r = quarters(a, in_two)
     t = function(q, waves(r))
     return t if function is cos_of else with_sign(t, sign_of(a))
 
 
-# --- cbrt: a step of Newton's from a^(-2/3) by the machine ----------------------------------------------------------------------------------
+# --- cbrt: one Newton step from a^(-2/3) by the machine's functions ----------------------------------------------------------------------------------
 def cbrt_of(a):
-    """0, inf and nan are what twice them is."""
+    """For 0, inf and nan the result is twice the argument."""
     r = exp2z.f32(mul.f32(log2.f32.approx(abs.f32(a)), -2 / 3))
     y = mul.f32(a, r)
     error = fma.f32(neg.f32(mul.f32(y, y)), r, 1.0)
@@ -320,7 +320,7 @@ def cbrt_of(a):
 
 
 def quotient(a, b):
-    """a / b, rounded once or nearly so where neither over- nor underflows."""
+    """a / b, correctly rounded or nearly so where nothing over- or underflows."""
     inverse = rcpz.f32(b)
     first = mul.f32(a, inverse)
     return fma.f32(fma.f32(neg.f32(first), b, a), inverse, first)
@@ -346,17 +346,17 @@ F32 = [
 VIA_F64 = [                                  # 25, 26, 32 instead of 75, 77, 75
     rewrite(sin.f32(a),                      by_f64(sin_of, a),           when=~approx),
     rewrite(cos.f32(a),                      by_f64(cos_of, a),           when=~approx),
-    rewrite(tan.f32(a),                      with_sign(by_f64(tan_of, abs.f32(a)), sign_of(a))),     # a zero in the quotient has no sign
+    rewrite(tan.f32(a),                      with_sign(by_f64(tan_of, abs.f32(a)), sign_of(a))),     # the sign of a zero in the quotient is lost
     rewrite(pow.f32(a, b),                   pow_of(a, b, power_by_f64)),                      # 75, 91
 ]
-VIA_F32 = [                                  # 42, 42, 47; for machines that do 64 operations of f32 in the time of one of f64
+VIA_F32 = [                                  # 42, 42, 47; for machines where one f64 operation takes as long as 64 of f32
     rewrite(sin.f32(a),                      by_f32(sin_of, a),           when=~approx),
     rewrite(cos.f32(a),                      by_f32(cos_of, a),           when=~approx),
     rewrite(tan.f32(a),                      by_f32(tan_of, a)),
     rewrite(pow.f32(a, b),                   pow_of(a, b, power_of_product)),                  # 86, 91
 ]
 
-# --- select -----------------------------------------------------------------------------------------------------------------------------------
+# --- isel -----------------------------------------------------------------------------------------------------------------------------------
 BITS_OF_2_OVER_PI = bytes(19) + bytes.fromhex('a2f9836e4e441529fc2757d1f534ddc0db6295993c439041fe5163abdebbc561b7246e3a424dd2e006492eea09d1921c')
 
 

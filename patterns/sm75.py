@@ -9,11 +9,11 @@ TARGET = target('sm_75', ptx='8.8', board='T4',
     vector_bytes=16,
     features=('tanh.approx', 'ex2.f16', 'red.f16x2', 'ldmatrix', 'mma.f16'))
 
-PACKED = [                                   # what vectorising may build
+PACKED = [                                   # packed operations for vectorising
     packed(f16, 2, add, sub, mul, fma, neg, abs),
     packed(cvt, 2, (f32, bf16)),
 ]
-FREE = [                                     # of operands, at no cost: the machine code of each has as many instructions with as without
+FREE = [                                     # modifiers of operands at no cost: the machine code has as many instructions with them as without
     free(neg, abs, on=(add.f32, mul.f32, fma.f32, max.f32, min.f32, add.f64, mul.f64, fma.f64, max.f64, min.f64)),
     free(neg, abs, on=(add.f16, mul.f16, fma.f16)),
 ]
@@ -22,7 +22,7 @@ TUNE = machine.UNROLL_16 + machine.TUNE + [
 ]
 
 SIMPLIFY = arith.SIMPLIFY
-LOWER = [                                    # for each operation the first that applies
+LOWER = [                                    # of the rules for an operation the first that matches applies
     doubles.ALL,
     polynomials.VIA_F32,
     functions.LOWER,
@@ -34,7 +34,7 @@ LOWER = [                                    # for each operation the first that
     small.LOWER, complex.LOWER,
 ]
 
-INSTR = [                                    # call and asm match what is written; llvm and intr of tiles.py any number of lanes
+INSTR = [                                    # call and asm match the lanes that are written; llvm and intr any number
     machine.APPROXIMATE, machine.WIDEN_BF16, machine.SHIFT,
     machine.F64_FROM_INTEGER,
     tiles.ALL, functions.LIBDEVICE,

@@ -11,13 +11,13 @@ TARGET = target('sm_89', ptx='8.8', board='L40S',
               'bf16.fma', 'max.nan', 'redux', 'cp.async', 'mbarrier', 'mma.bf16',
               'cvt.f8', 'mma.f8'))
 
-PACKED = [                                   # what vectorising may build
+PACKED = [                                   # packed operations for vectorising
     packed(bf16, 2, fma, max, min, neg, abs),
     packed(f16, 2, add, sub, mul, fma, max, min, neg, abs),
     packed(cvt, 2, (bf16, f32), (f32, bf16), (f16, f32), (f16, f8e4m3fn), (f16, f8e5m2)),
     packed(cvtsat, 2, (f8e4m3fn, f32), (f8e5m2, f32)),
 ]
-FREE = [                                     # of operands, at no cost: the machine code of each has as many instructions with as without
+FREE = [                                     # modifiers of operands at no cost: the machine code has as many instructions with them as without
     free(neg, abs, on=(add.f32, mul.f32, fma.f32, max.f32, min.f32, add.f64, mul.f64, fma.f64, max.f64, min.f64)),
     free(neg, abs, on=(add.f16, mul.f16, fma.f16, max.f16, min.f16)),
     free(neg,      on=(fma.bf16, max.bf16, min.bf16)),
@@ -27,7 +27,7 @@ TUNE = machine.UNROLL_16 + machine.TUNE + [
 ]
 
 SIMPLIFY = arith.SIMPLIFY
-LOWER = [                                    # for each operation the first that applies
+LOWER = [                                    # of the rules for an operation the first that matches applies
     doubles.ALL,
     polynomials.VIA_F32,
     functions.LOWER,
@@ -39,7 +39,7 @@ LOWER = [                                    # for each operation the first that
     small.LOWER, complex.LOWER,
 ]
 
-INSTR = [                                    # call and asm match what is written; llvm and intr of tiles.py any number of lanes
+INSTR = [                                    # call and asm match the lanes that are written; llvm and intr any number
     machine.APPROXIMATE, machine.WIDEN_BF16, machine.SHIFT,
     machine.F8,
     machine.F64_FROM_INTEGER,

@@ -1,11 +1,11 @@
-"""Types of 8 bits and below: integers of 2 and 4 bits through those of 8, floats of 8 bits and f4 through f32, which rounds none of their
-results a second time: 24 >= 2 * 5 + 2. What converts is integer arithmetic on the bits; what a machine converts itself is in HARDWARE."""
+"""Types of 8 bits and below: integers of 2 and 4 bits by those of 8, floats of 8 bits and f4 by f32, where rounding twice is the same as
+rounding once: 24 >= 2 * 5 + 2. Conversions are integer arithmetic on the bits; HARDWARE has those that the machine does."""
 from gen.lang import *
 from patterns.functions import WIDENED, WIDENED2
 
 NAN = bits.f32.u32(0x7fc00000)
 
-# --- lower: integers of 2 and 4 bits. What wraps in 8 bits wraps alike in fewer -------------------------------------------------------
+# --- lower: integers of 2 and 4 bits, which wrap as those of 8 bits do -------------------------------------------------------
 def through(op, small, t, n):
     """op of n operands, on values of 8 bits."""
     values = (a, b)[:n]
@@ -24,7 +24,7 @@ INTEGERS = [
     through(shra, I4, i8, 2),
     through(shrl, U4, u8, 2),
     through(popcnt, U4, u8, 1),
-] + [                                        # the other kind of shift, and of counting: on the same bits
+] + [                                        # shifts and counts of the other signedness: on the same bits
     rewrite(op[t](a, b),                     bits[t][u](op[u](bits[u][t](a), bits[u][t](b))))
     for op, t, u in ((shrl, i2, u2), (shrl, i4, u4), (shra, u2, i2), (shra, u4, i4))
 ] + [
@@ -50,11 +50,11 @@ INTEGERS = [
 ]
 
 # --- lower: floats of 8 bits and f4 ---------------------------------------------------------------------------------------------------
-FORMATS = {                                  # bits of exponent and fraction, bias; how infinity and nan are written
+FORMATS = {                                  # bits of exponent and fraction, bias, encoding of infinity and nan
     f4e2m1fn: (2, 1, 1, 'none'), f8e3m4: (3, 4, 3, 'ieee'), f8e4m3: (4, 3, 7, 'ieee'), f8e4m3fn: (4, 3, 7, 'ones'),
     f8e4m3b11fnuz: (4, 3, 11, 'minus zero'), f8e4m3fnuz: (4, 3, 8, 'minus zero'), f8e5m2: (5, 2, 15, 'ieee'), f8e5m2fnuz: (5, 2, 16, 'minus zero'),
 }
-WIDE = {f32: (u32, 32, 23, 127), f64: (u64, 64, 52, 1023)}  # integer of its bits, bits, of fraction, bias
+WIDE = {f32: (u32, 32, 23, 127), f64: (u64, 64, 52, 1023)}  # integer type, bits, bits of the fraction, bias
 
 
 def codes(t):
@@ -71,7 +71,7 @@ def bits_of(t):
 
 
 def widened(t):
-    """a of type t in f32: exponent and fraction where f32 has them are too small by a power of two, subnormals too."""
+    """a of type t in f32: its exponent and fraction, moved to those of f32, give the value times a power of two, also if subnormal."""
     exponent, fraction, bias, special = FORMATS[t]
     nan, beyond, sign = codes(t)
     code = cvt.u32[bits_of(t)](bits[bits_of(t)][t](a))
@@ -86,24 +86,24 @@ def widened(t):
 
 
 def narrowed(t, s):
-    """a of type s, f32 or f64, in t, rounded once."""
+    """a of type s, f32 or f64, rounded to t."""
     exponent, fraction, bias, special = FORMATS[t]
     u, width, s_fraction, s_bias = WIDE[s]
     nan, beyond, sign = codes(t)
     whole = bits[u][s](a)
     magnitude = band[u](whole, (1 << width - 1) - 1)
     drop = s_fraction - fraction
-    # a normal result: half a unit less one, and one more where the last bit kept is odd, carries where it rounds up
+    # a normal result: adding half a unit less one, plus the last kept bit, carries where it rounds up
     odd = band[u](shrlx[u](magnitude, drop), 1)
     normal = shrlx[u](add[u](magnitude, add[u](odd, (1 << drop - 1) - 1 - (s_bias - bias << s_fraction))), drop)
-    # a subnormal one: adding a power of two makes the float addition round where t ends
+    # a subnormal result: adding a power of two makes the float addition round at t's last place
     magic = 2.0**(1 - bias - fraction + s_fraction)
     magic_bits = 1 - bias - fraction + s_fraction + s_bias << s_fraction
     subnormal = sub[u](bits[u][s](add[s](bits[s][u](magnitude), magic)), magic_bits)
     finite = select[u](lt[u](magnitude, 1 - bias + s_bias << s_fraction), subnormal, normal)
-    code = min[u](finite, beyond)            # infinity too
+    code = min[u](finite, beyond)            # also for infinity
     shifted = band[u](shrlx[u](whole, width - 1 - exponent - fraction), sign)
-    if special == 'minus zero':              # nan is alone, and zero has no sign
+    if special == 'minus zero':              # the code of -0 is the only nan, and zero has no sign
         out = select[u](ge[u](code, beyond), nan, select[u](eq[u](code, 0), 0, bor[u](code, shifted)))
         return bits[t].u8(cvt.u8[u](out))
     out = bor[u](code, shifted)
@@ -112,12 +112,12 @@ def narrowed(t, s):
 
 
 def power_of_two(s):
-    """a of type s in f8e8m0fnu: the exponent alone, rounded; what is below 0 is nan."""
+    """a of type s in f8e8m0fnu: the rounded exponent; negative numbers become nan."""
     u, width, fraction, bias = WIDE[s]
     whole = bits[u][s](a)
     odd = band[u](shrlx[u](whole, fraction), 1)
     rounded = shrlx[u](add[u](whole, add[u](odd, (1 << fraction - 1) - 1)), fraction)
-    if s is f32:                             # 2^-127 is a subnormal there
+    if s is f32:                             # 2^-127 is subnormal in f32
         small = select.u32(gt.u32(whole, 0x600000), 1, 0)
         code = select.u32(lt.u32(whole, 0x800000), small, min.u32(rounded, 255))
     else:
@@ -149,7 +149,7 @@ FLOATS = [
     rewrite(cvt.bf16[F8](a),                 cvt.bf16.f32(cvt.f32[F8](a))),
     rewrite(cvt.f64[F8](a),                  cvt.f64.f32(cvt.f32[F8](a))),
     rewrite(cvt[N][F8](a),                   cvt[N].f32(cvt.f32[F8](a))),
-] + [                                        # 1.5 * 2^k is a tie there, and f32 rounds what is next to it
+] + [                                        # 1.5 * 2^k is a tie of f8e8m0fnu, and f32 rounds its neighbours to it
     rewrite(cvt.f8e8m0fnu[t](a),             cvt.f8e8m0fnu.f64(cvt.f64[t](a))) for t in (i32, u32)
 ] + [
     rewrite(cvt.f8e8m0fnu.i64(a),            cvt.f8e8m0fnu.f64(cvt.f64.i64(select.i64(lt.u64(bits.u64.i64(add.i64(a, 2**53)), 2**54), a,
@@ -158,20 +158,20 @@ FLOATS = [
                                                  bor.u64(band.u64(a, -STICKY), select.u64(ne.u64(band.u64(a, STICKY - 1), 0), STICKY, 0)))))),
 ] + [
     rewrite(cvt.f8e8m0fnu[t](a),             cvt.f8e8m0fnu.f32(cvt.f32[t](a))) for t in (i8, i16, u8, u16)
-] + [                                        # beyond 2**24, where f32 rounds, these are out of range
+] + [                                        # f32 rounds only beyond 2**24, which is out of range of these
     rewrite(cvt[t][N](a),                    cvt[t].f32(cvt.f32[N](a))) for t in FORMATS
 ] + [
     rewrite(cvt.f8e8m0fnu[s](a),             power_of_two(s)) for s in WIDE
 ] + [
     rewrite(cvt.f32.f8e8m0fnu(a),            exponent_alone()),
 ]
-MACHINE = (f8e4m3fn, f8e5m2)                 # those that later machines convert from f32, and to f16
+MACHINE = (f8e4m3fn, f8e5m2)                 # types that later machines convert from f32 and to f16
 BY_BITS = [rewrite(cvt.f32[t](a),            widened(t)) for t in FORMATS if t not in MACHINE] + [
     rewrite(cvt[t][s](a),                    narrowed(t, s)) for t in FORMATS for s in WIDE if s is f64 or t not in MACHINE
 ] + [
     rewrite(cvt.f16[t](a),                   cvt.f16.f32(cvt.f32[t](a))) for t in (*FORMATS, f8e8m0fnu) if t not in MACHINE
 ]
-SOFTWARE = [                                 # what sm_89 is the first to convert itself
+SOFTWARE = [                                 # conversions that machines have from sm_89 on
     rewrite(cvt.f32[t](a),                   widened(t)) for t in MACHINE
 ] + [
     rewrite(cvt[t].f32(a),                   narrowed(t, f32)) for t in MACHINE
@@ -179,7 +179,7 @@ SOFTWARE = [                                 # what sm_89 is the first to conver
     rewrite(cvt.f16[t](a),                   cvt.f16.f32(cvt.f32[t](a))) for t in MACHINE
 ]
 
-# --- lower: what the machine converts, two at a time; it saturates, where HLO has nan and infinity ------------------------------------
+# --- lower: the machine's conversions, two at a time; they saturate where HLO has nan and infinity ------------------------------------
 HARDWARE = [
     rewrite(cvt.f8e4m3fn.f32(a),             cvtsat.f8e4m3fn.f32(select.f32(gt.f32(abs.f32(a), 464.0), NAN, a))),
     rewrite(cvt.f8e5m2.f32(a),               select.f8e5m2(ge.f32(a, 61440.0), bits.f8e5m2.u8(0x7c), select.f8e5m2(le.f32(a, -61440.0), bits.f8e5m2.u8(0xfc),

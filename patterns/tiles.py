@@ -1,5 +1,5 @@
-"""Tiles that LLVM selects by itself on every target. llvm and intr match any number of lanes. What one machine alone can do stands in
-its own file, before these."""
+"""Instructions that LLVM selects on every target. llvm and intr match any number of lanes. A target's file lists the machine's own
+instructions before these."""
 from gen.lang import *
 from patterns.arith import SIGNED, UNSIGNED, WIDTH
 
@@ -87,7 +87,7 @@ CONVERT = [
     llvm(bits[to][t](a),                     'bitcast') for to in (i4, u4, f4e2m1fn) for t in (i4, u4, f4e2m1fn) if to is not t
 ] + [
     llvm(bits[to][t](a),                     'bitcast') for to, t in ((i2, u2), (u2, i2))
-] + [                                        # the machine saturates; nan is 0 only between 32-bit types: see arith.CONVERT
+] + [                                        # the machine saturates, but takes nan to 0 only between 32-bit types: see arith.CONVERT
     intr(cvt.i32.f32(a),                     'llvm.nvvm.f2i.rz'),
     intr(cvt.u32.f32(a),                     'llvm.nvvm.f2ui.rz'),
     intr(cvt.i64.f32.approx(a),              'llvm.nvvm.f2ll.rz'),

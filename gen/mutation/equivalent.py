@@ -1,10 +1,9 @@
-"""Whether a mutant is only another way of writing the rule that it was made from, by z3.
+"""Shows by z3 that a mutant is equal to its rule.
 
-Three questions, the cheapest first: whether it is right by itself, where z3 has what the rule computes; whether the part that was changed is
-the same where it stands, with everything but its nearest operands for any values; whether both right sides are one where functions are any
-functions of their operands, but for a few values, at which the mutant is tried.
+It asks three questions, the cheapest first. Is the mutant proved by itself? Is the changed part equal to the original one for all values of
+its nearest operands? Are both right sides equal with uninterpreted functions, except at a few values, at which the mutant is run?
 
-    q << 30 & 0x80000000 made q << 30 & 0x80000001     one for every q, so that the sine around them needs no look
+    q << 30 & 0x80000000 changed to q << 30 & 0x80000001     equal for every q, whatever the sine around it
 """
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ from gen.proof.code import NotNarrow, Terms
 from gen.proof.sides import build
 
 FEW = 6  # values at which a mutant may differ from the rule, if it is right at each
-DEPTHS = (1, 3, 6)  # how far below a change operands are looked into
+DEPTHS = (1, 3, 6)  # depths of operands below a change that are kept
 HIGHEST = 6  # parts above a change that are tried
 
 
@@ -36,7 +35,7 @@ def ways_up(x: Any, y: Any) -> Iterator[Any]:
 
 
 def nearest(x: Node, changed: Set[int], depth: int) -> Dict[int, Any]:
-    """Variables for what stands more than depth parts below the changed ones."""
+    """Variables for the parts that are more than `depth` below the changed ones."""
     level: Dict[int, int] = {}
     of_complex: Set[int] = set()
     waiting = [(x, 0)]
@@ -54,14 +53,14 @@ def nearest(x: Node, changed: Set[int], depth: int) -> Dict[int, Any]:
 
 
 def hides_nans(whole: Expr, part: Node, t: str) -> bool:
-    """Whether nobody around a part of a float type looks at its bits or its sign, of which those of a nan are open."""
+    """Whether nothing around a part of a float type reads its bits or its sign, which are undetermined for a nan."""
     inside = lambda e: any(x is part for x in everything(e))
     looks = lambda e: e.op.name == "bits" or (e.op.name == "copysign" and inside(e.args[1]))
     return ops.TYPE_BY_NAME[t].cls != "F" or not any(isinstance(e, Node) and looks(e) and inside(e) for e in everything(whole))
 
 
 def places(m: Mutant) -> List[Tuple[Node, Node]]:
-    """Parts before and after the change, outside of which nothing differs, the innermost first."""
+    """Pairs of a part before and after the change that contain the whole change, the innermost first."""
     if m.before is None or m.rule.left is not m.before.left or m.dropped or str(m.rule.when) != str(m.before.when):
         return []
     after = ledger.spelled([m.rule.right])
@@ -70,7 +69,7 @@ def places(m: Mutant) -> List[Tuple[Node, Node]]:
 
 
 def same_in_place(m: Mutant, case: prove.Case) -> bool:
-    """What was changed is the same for any values of what it is made from, so that the rule is, too."""
+    """Whether the changed part is equal to the original for all values of its operands, so that the rules are equal."""
     return z3_formula.present() and any(same_part(m, x, y, depth, case) for x, y in places(m) for depth in DEPTHS)
 
 
@@ -89,7 +88,7 @@ def same_part(m: Mutant, x: Node, y: Node, depth: int, case: prove.Case) -> bool
 
 
 def same_as_before(m: Mutant, case: prove.Case) -> bool:
-    """The right side is another way of writing the right side that was."""
+    """Whether the right side is equal to the original right side."""
     if m.before is None or not isinstance(m.before.right, Node) or m.dropped:
         return False
     before, after = m.before.right, m.rule.right
@@ -99,27 +98,27 @@ def same_as_before(m: Mutant, case: prove.Case) -> bool:
             return same_codes(build(whole, case.bind, {}, case.approx), before.types[0].name)
         if all(isinstance(e, Node) and e.name == before.name and e.op.name in ("cvt", "cvtsat") and e.types[0].name in ops.SMALL_FLOATS
                for e in (before, after)):
-            whole = Rule("rewrite", before.args[0], after.args[0], None, m.rule.where)  # one conversion of what is the same
+            whole = Rule("rewrite", before.args[0], after.args[0], None, m.rule.where)  # both are the same conversion: compare the operands
             t = build(whole, case.bind, {}, case.approx)
             return same(t, case) or (z3_formula.present() and z3_formula.decide_one(t).state == "proved")
         is_complex = complex_parts.is_complex(m.before)
         whole = Rule("rewrite", before, after, None, m.rule.where)
         t = parts_of(whole, m.before, case) if is_complex else build(whole, case.bind, {}, case.approx)
-        t.contract = "zeros" if case.terms.contract in ("ulp", "complex") else t.contract  # the sign of a zero is no error
+        t.contract = "zeros" if case.terms.contract in ("ulp", "complex") else t.contract  # the sign of a zero is not an error
         return same(t, case)
     except (PatternError, NotNarrow):
         return False
 
 
 def same(t: Terms, case: prove.Case) -> bool:
-    """Whether two sides are one where functions are any functions of their operands, but for a few values, at which the mutant is tried."""
+    """Whether two sides are equal with uninterpreted functions, except at a few values, at which the mutant is run."""
     if not z3_formula.present():
         return False
     z3_bits.abstract = True
     try:
         f = z3_formula.Formula(t)
         goals = [f.wrong()]
-        # so much work that chance does not decide; of functions what is one at all is one soon
+        # enough work that chance does not decide; sides of functions that are equal are proved soon
         limit = 2 * z3_formula.LIMIT if case.terms.contract in ("ulp", "complex") else z3_formula.SIZED_LIMIT
         for _ in range(FEW):
             state, model = z3_formula.check(limit, *goals)
@@ -143,17 +142,17 @@ def right_at(values: Dict[str, int], case: prove.Case) -> bool:
 
 
 def small_float(before: Any, after: Any) -> bool:
-    """Both are made of an integer, their code."""
+    """Whether both are a small float made from its integer code."""
     return all(isinstance(e, Node) and e.op.name == "bits" and e.types[0].name in ops.SMALL_FLOATS for e in (before, after)) and before.types == after.types
 
 
-NANS: Dict[str, Callable[[int], bool]] = {  # of a code; others have one nan, 0x80
+NANS: Dict[str, Callable[[int], bool]] = {  # code -> is it a nan; for other types only 0x80 is
     "f4e2m1fn": lambda c: False, "f8e3m4": lambda c: c & 127 > 0x70, "f8e4m3": lambda c: c & 127 > 0x78, "f8e5m2": lambda c: c & 127 > 0x7c,
     "f8e4m3fn": lambda c: c & 127 == 127, "f8e8m0fnu": lambda c: c == 255}
 
 
 def same_codes(t: Terms, name: str) -> bool:
-    """Whether the codes of a small float are one, or nans, for all values: by z3, with floats as they are."""
+    """Whether the codes of a small float are equal, or both nan, for all values, by z3 without abstraction."""
     if not z3_formula.present():
         return False
     try:
@@ -169,12 +168,12 @@ def same_codes(t: Terms, name: str) -> bool:
 
 
 def parts_of(whole: Rule, before: Rule, case: prove.Case) -> Terms:
-    """Both right sides of a rule of complex values, of the part that the case is of."""
+    """Both right sides of a rule of complex values, for the part of this case."""
     assert isinstance(before.left, Node)
     b = complex_parts.Parts(whole, {}, {}, False)
     b.pairs = {}
     t = "pred" if before.left.op.sig == "compare" else before.left.types[0].name
-    b.places(before.left, before.left.types[0].name)
+    b.part_variables(before.left, before.left.types[0].name)
     side = lambda e: b.pair(e)[case.label.endswith(".im")] if t in ops.COMPLEX else b.value(e, t)
     b.t.left, b.t.right = side(whole.left), side(whole.right)
     if any(i.kind in ("cpart", "cref") for i in b.t.code):

@@ -1,12 +1,12 @@
-"""Mutants that samples cannot tell from their rule, over every value: of rules, or parts of them, whose operands have 32 bits together.
+"""Judges over every value the mutants that samples cannot tell from their rule, if the operands of the rule, or of a part, have at most 32 bits.
 
-A part around the change that no inexact instruction takes part in, and that has the same bits at every value, makes the mutant equal to its rule.
-Else the rule and its mutants become one C function, in which what they share is computed once; it runs over all values of the operands, and for each
-of them over all ways in which inexact instructions may lie on either side of what they stand for. Where a mutant gives what the rule gives, nothing
-more is asked. Where it does not, and the sides of the rule are to be equal, it is wrong; of a function its error is taken, from a reference in
-double, and held against the errors that the ledger states of the rule. That takes minutes a rule, so what came of it is committed:
+A part around the change that has no inexact instruction and the same bits at every value makes the mutant equal to its rule. Otherwise the
+rule and its mutants become one C function, which computes what they share once. It runs over all values of the operands, and for each over
+all directions in which inexact results may be moved. Where a mutant gives another value than the rule, it is wrong if the sides of the rule
+must be equal; in a function's rule its error against a reference in double is compared with the errors in the ledger. That takes minutes a
+rule, so `python -m gen.mutation.mutate --every` writes the results to patterns/mutants.txt, which is committed. A line of it:
 
-    383edf1af7a6 equal  patterns/polynomials.py:375: add is sub        a line of patterns/mutants.txt, which `python -m gen.mutation.mutate --every` writes
+    383edf1af7a6 equal  patterns/polynomials.py:375: add is sub
 """
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from gen.proof.code import EXACT, Ins, Terms, cls, width
 from gen.proof.sides import build
 
 BITS, MOST_MOVED = 32, 2
-BITS_TOO = "bits"  # a contract: equal, nans too
-FIRST = 100_003  # one value in so many, before all
+BITS_TOO = "bits"  # a contract: the same bits, also of nans
+FIRST = 100_003  # one value in so many is tried before all are
 WORKERS = 2
-HEAD = """# Mutants of rules that samples do not tell from them, over every value: `python -m gen.mutation.mutate --every` writes this,
+HEAD = """# Mutants that samples do not tell from their rules, judged over every value: `python -m gen.mutation.mutate --every` writes this,
 # --again judges every line anew. The key is made from what the rule means, the errors that it states,
-# and the change. equal: at no value another; right: off by no more than the rule states; killed: at some value wrong.
+# and the change. equal: the same at every value; right: off by no more than the rule states; killed: wrong at some value.
 """
 RELATIONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 FLOAT = {"f32": "float", "f64": "double"}
@@ -54,7 +54,7 @@ def write(lines: Dict[str, Tuple[str, str]]) -> None:
 
 # --- terms as C ---------------------------------------------------------------------------------------------------------------------
 class Body:
-    """Statements for registers of several Terms; one statement for what is the same."""
+    """C statements for the registers of several Terms; equal registers have one statement."""
 
     def __init__(self) -> None:
         self.lines: List[str] = []
@@ -149,7 +149,7 @@ PROGRAM = r"""
 enum { MUTANTS = %(count)d, BITS = %(fraction)d, LEAST = %(least)d };
 
 
-/* As in driver.c: what an inexact instruction may give. */
+/* The results that an inexact instruction may give, as in driver.c. */
 static inline double nudged_f64(double v, double e, int side, double share)
 {
     if (!side || !isfinite(v) || v == 0) return v;
@@ -168,7 +168,7 @@ static inline float nudged_f32(float v, double e, int side, double share)
     return got;
 }
 
-/* Units in the last place that v is off y; -1 where it may not be what it is. */
+/* The error of v in units in the last place of the exact y; -1 where v is a wrong special value. */
 static double away(double v, double y, double largest)
 {
     if (isnan(y) || isnan(v)) return isnan(y) && isnan(v) ? 0 : -1;
@@ -185,10 +185,10 @@ static double away(double v, double y, double largest)
 
 static uint32_t two_over_pi[64];
 static uint64_t two_over_pi_part[128];
-static double worst[MUTANTS][2], before[MUTANTS][2]; /* with nothing and with something moved; of the rule at the same values */
+static double worst[MUTANTS][2], before[MUTANTS][2]; /* errors without and with moved results; those of the rule at the same values */
 static uint64_t others[MUTANTS], wrong[MUTANTS];
 
-/* What mutant n gives where the rule gives something else: v, not was, for what is y exactly. */
+/* Records that mutant n gives v where the rule gives `was`; y is the exact result. */
 static void differs(int n, double v, double was, double y, int moved, int function, int same)
 {
     others[n]++;
@@ -255,33 +255,33 @@ def source(rule: Terms, others: Sequence[Terms], side: Sequence[int]) -> str:
 
 # --- runs ---------------------------------------------------------------------------------------------------------------------------
 def has_few_bits(rule: Rule) -> bool:
-    """An operand of 32 bits, or more of no more together."""
+    """Whether one operand, or all together, have 32 bits."""
     left = rule.left
     types = [left.operand_type(n).name for n in range(len(left.args))] if isinstance(left, Node) else []
     return bool(types) and all(t in ops.TYPE_BY_NAME for t in types) and (sum(map(width, types)) == BITS or BITS in map(width, types))
 
 
 def fits(case: prove.Case) -> bool:
-    """Operands of few bits."""
+    """Whether a case has no precondition, and operands of at most 32 bits together."""
     t = case.terms
     return not t.pre and all(x in semantics.NATIVE or x == "side" for x in t.types) and 0 < sum(width(x) for x in t.types if x != "side") <= BITS
 
 
 def possible(m: Mutant, rule: Optional[prove.Case], case: prove.Case) -> bool:
-    """Few bits, few inexact instructions, the same ones in both."""
+    """Whether rule and mutant have few bits and few inexact instructions, the same ones in both."""
     moved = [n for n, x in zip(case.terms.names, case.terms.types) if x == "side" and n]
     return rule is not None and m.before is not None and m.rule.left is m.before.left and case.terms.contract in ("ulp", "equal") and \
         len(moved) <= MOST_MOVED and fits(case)
 
 
 def joined(lines: Sequence[Sequence[float]]) -> List[float]:
-    """The first two numbers add up, of the others the largest counts."""
+    """Joins results of several runs: the first two numbers are added, of the others the largest counts."""
     return [(sum if n < 2 else max)(column) for n, column in enumerate(zip(*lines))]
 
 
 def run(text: str, bits: int, folder: Path, step: int) -> List[List[float]]:
-    """Of each mutant: at how many values another, at how many wrong, the errors with nothing and with something moved, those of the rule at the
-    same values."""
+    """For each mutant: the number of values with another result, the number of wrong results, its errors without and with moved results, and
+    those of the rule at the same values."""
     built = driver.program().parent
     here = folder / hashlib.sha256(text.encode()).hexdigest()[:16]
     here.with_suffix(".c").write_text(text)
@@ -298,7 +298,7 @@ def run(text: str, bits: int, folder: Path, step: int) -> List[List[float]]:
 
 
 def judge(rule: prove.Case, some: Sequence[Tuple[Mutant, prove.Case]], step: int = 1) -> List[str]:
-    """equal, right or killed, of mutants of one case of a rule."""
+    """For each mutant of one case of a rule: equal, right or killed."""
     t = rule.terms
     moved = sum(x == "side" and bool(n) for n, x in zip(t.names, t.types))
     bits, total = sum(width(x) for x in t.types if x != "side"), [[0.0] * 6 for _ in some]
@@ -325,7 +325,7 @@ CaseOf = Callable[[Mutant, prove.Case], Optional[prove.Case]]  # the same case o
 
 
 def same_place(m: Mutant, case: prove.Case, step: int) -> bool:
-    """Whether some part around the change, of few bits and of no inexact instruction, is the same at every value."""
+    """Whether a part around the change, of few bits and without inexact instructions, is the same at every value."""
     for x, y in places(m):
         t = case.bind.get(x.result.name, x.result.name)
         if t not in semantics.NATIVE:
@@ -338,13 +338,13 @@ def same_place(m: Mutant, case: prove.Case, step: int) -> bool:
         try:
             if all(judge(prove.Case(case.label, case.approx, whole), [(m, part)], n) == ["equal"] for n in sorted({max(step, FIRST), step}, reverse=True)):
                 return True
-        except NotImplementedError:  # an operation that C has not, as in states_of
+        except NotImplementedError:  # no C for the operation, as in states_of
             continue
     return False
 
 
 def states_of(some: Sequence[Mutant], case_of: CaseOf, step: int = 1) -> Dict[int, str]:
-    """Of those mutants that can be run over every value, or every one in step, what they are; those of a rule together."""
+    """The states of the mutants that can be run over every value, or one value in `step`. Mutants of a rule are run together."""
     jobs: Dict[int, Tuple[prove.Case, List[Tuple[Mutant, prove.Case]]]] = {}
     found: Dict[int, List[str]] = {}
     said = lambda m, state: print(f"{m.rule.name}: {state} over {'every value' if step == 1 else f'one value in {step}'}: {m.what}", flush=True)
@@ -367,19 +367,20 @@ def states_of(some: Sequence[Mutant], case_of: CaseOf, step: int = 1) -> Dict[in
     return {k: next(s for s in ("killed", "right", "equal") if s in states) for k, states in found.items()}
 
 
-def settle(left: Sequence[Mutant], case_of: CaseOf, anew: bool) -> None:
-    """Survivors that the file knows become what it says; where anew, each is run, and the file says so."""
+def settle(some: Sequence[Mutant], case_of: CaseOf, anew: bool) -> None:
+    """Sets the fates of survivors from the file. anew: runs them all instead, and writes the file."""
     known, table = read(), load.budgets()
-    keys = {id(m): key_of(m, table) for m in left}
-    found = states_of(left, case_of) if anew else {k: known[key][0] for k, key in keys.items() if key in known}
-    for m in (m for m in left if id(m) in found):
+    keys = {id(m): key_of(m, table) for m in some}
+    found = states_of(some, case_of) if anew else {k: known[key][0] for k, key in keys.items() if key in known}
+    for m in (m for m in some if id(m) in found):
         m.fate = found[id(m)]
     if anew:
-        write({**read(), **{keys[id(m)]: (m.fate, f"{m.rule.name}: {m.what}") for m in left if id(m) in found}})
+        write({**read(), **{keys[id(m)]: (m.fate, f"{m.rule.name}: {m.what}") for m in some if id(m) in found}})
 
 
 def again(made: Sequence[Mutant], prepare: Callable[[Mutant], None], case_of: CaseOf, step: int) -> Tuple[int, int]:
-    """Shows what the file says once more; (as it says, other or about no mutant). Of some values alone a mutant may look better than it is."""
+    """Checks the lines of the file: (number confirmed, number wrong or about no mutant). On one value in `step` a mutant may look better than
+    the file says."""
     known, table = read(), load.budgets()
     keys = {key_of(m, table): m for m in made}
     some = {k: keys[k] for k in known if k in keys}
@@ -390,7 +391,7 @@ def again(made: Sequence[Mutant], prepare: Callable[[Mutant], None], case_of: Ca
     better = {"killed": 2, "right": 1, "equal": 0}
     good = [k for k, m in some.items() if id(m) in found and (found[id(m)] == known[k][0] or (step > 1 and better[found[id(m)]] < better[known[k][0]]))]
     for k in known.keys() - set(good):
-        print(f"patterns/mutants.txt: {k} is {'about no mutant' if k not in keys else 'not what it says'}: {known[k][1]}")
+        print(f"patterns/mutants.txt: {k} is {'about no mutant' if k not in keys else 'not confirmed'}: {known[k][1]}")
     return len(good), len(known) - len(good)
 
 

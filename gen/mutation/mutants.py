@@ -1,25 +1,22 @@
-"""Makes the mutants of a rule: operands swapped, constants changed, conditions dropped, operations replaced, one place at a time.
+"""Makes the mutants of a rule: swaps operands, changes constants, drops conditions, replaces operations, one place at a time.
 
-Needs rules as load.py reads them; leaves a Mutant for each place, of which gen/mutation/mutate.py says whether the prover notices it. A change must
-matter to be a test of anything, so what a constant is for says how it is changed:
+Needs rules from load.py; leaves a Mutant for each place, which gen/mutation/mutate.py judges. A change must be large enough to matter, so
+it depends on the use of a constant:
 
-    a number                  -c; c and a sixty-fourth of it, or, where no value shows that, as of what only mends the last digits, 2 c; an integer: one
-                              more, one less
-    a threshold               c / 2 or 2 c, as one mutant, which is killed if either is: it must matter that it stands where it does, on one side at
-                              least. In a rule that states an error or corrects a guess both ways are right on a stretch around it: that is how such
-                              rules are made, and no proof can or should tell thresholds of one stretch apart. A threshold is a constant that is only
-                              compared with, chosen or cut at; or added before the low digits are cut off, which says where one number turns to the
-                              next; or gone into what the machine is asked to guess an f64 of, which then is corrected. What is chosen to
-                              multiply with is a number
-    the same for the range    a power of two from 2^32 or below 2^-32, which keeps numbers from leaving the range of their type: its exponent / 2, or twice it
-    the same as bits          where it is taken from the bits of a float: one exponent more, one less
-    a mask                    an end of a run of ones, or a single one, moved by a bit either way, as one mutant, for the same reason
-    a factor of `mulhi`       c and a sixty-fourth of it: it stands for a fraction, of which its last digits are beyond what is asked for
-    a nan, a zero compared    not: neither has another value
+    number                -c; c + c/64, or 2 c where no value shows c + c/64 because c only corrects the last digits; an integer: c + 1, c - 1
+    threshold             c/2 or 2 c, as one mutant, killed if either is: at least one direction must matter. In a rule that states an error or
+                          corrects an estimate, both branches are right near a threshold, so no proof can tell nearby thresholds apart. A
+                          threshold is a constant that is only compared with, selected or clamped to; or added before low digits are dropped,
+                          which rounds; or part of the operand of an instruction that estimates an f64. A selected factor is a number
+    threshold of range    a power of two from 2^32 or below 2^-32, which keeps values within the range of their type: half or twice its exponent
+    threshold on bits     added to the bits of a float: one exponent more, one less
+    mask                  an end of a run of ones, or a single one, moved by a bit in either direction, as one mutant
+    factor of `mulhi`     c + c/64: the factor is a fraction with more digits than the result needs
+    nan, compared zero    not changed
 
-Masks, thresholds and fractions are those of rules that state an error or correct a guess; of all others each constant is a number. There < is made
-<=, here >=: each way serves the values of the other. A comparison with 0 stays as strict as with
-integers, but for that of a part of a complex value: on the axis between two half planes both ways are right.
+Only rules that state an error or correct an estimate have masks, thresholds and fractions; in other rules each constant is a number. In these
+other rules < becomes <=; in rules with thresholds < becomes >=, because at the threshold itself both branches are right. A comparison with 0
+is changed as in other rules, except on a part of a complex value, where both branches are right on the axis.
 
     mutants(rewrite(mul[N](a, 2), shl[N](a, 1)))    "2 is 3", "2 is 1", "1 is 2", "1 is 0", "shl is shrl", "operands of shl.N swapped"
 """
@@ -49,7 +46,7 @@ RANGE = 32
 FRACTION = {32: 23, 64: 52}  # bits of floats of that width
 ARITH = {"+": "-", "-": "+", "*": "+", "//": "%", "%": "//"}
 RELATION = {"==": "!=", "!=": "==", "<": "<=", "<=": "<", ">": ">=", ">=": ">"}
-Change = Tuple[str, List[Any]]  # in words; what it is replaced with, two where either will do
+Change = Tuple[str, List[Any]]  # description; the replacements, two if killing either is enough
 
 
 @dataclass
@@ -59,17 +56,17 @@ class Mutant:
     before: Optional[Rule] = None
     dropped: str = ""  # the condition
     cases: List[prove.Case] = field(default_factory=list)
-    stated: Dict[bool, Tuple[float, float]] = field(default_factory=dict)  # errors of the rule that it was made from: ledger.errors_in
+    stated: Dict[bool, Tuple[float, float]] = field(default_factory=dict)  # errors of its rule in the ledger: ledger.errors_in
     errors: Errors = field(default_factory=dict)
-    other: "Optional[Mutant]" = None  # the same place moved the other way: one mutant with this one
-    open: List[prove.Case] = field(default_factory=list)  # that no value failed of, and not all were tried
-    coarse: bool = False  # killed by the other alone
+    other: "Optional[Mutant]" = None  # the change of the same place in the other direction
+    open: List[prove.Case] = field(default_factory=list)  # cases that no value refuted and that were not exhausted
+    coarse: bool = False  # only `other` was killed
     fate: str = ""  # killed refused equal right survived
 
 
 # --- the parts of a rule ------------------------------------------------------------------------------------------------------------
 def copied(e: Any, memo: Dict[int, Any]) -> Any:
-    """e with the parts that memo names replaced; what is shared stays shared, what holds none of them stays the same object."""
+    """e with the parts in memo replaced. Shared parts stay shared; a node without replaced parts stays the same object."""
     if id(e) in memo:
         return memo[id(e)]
     out = e
@@ -91,7 +88,7 @@ def copied(e: Any, memo: Dict[int, Any]) -> Any:
 
 
 def everything(e: Any) -> List[Any]:
-    """e and all inside, conditions too, shared parts once, in a fixed order."""
+    """e and everything inside it, including conditions; shared parts once, in a fixed order."""
     out: Dict[int, Any] = {}
 
     def visit(x: Any) -> None:
@@ -108,7 +105,7 @@ def everything(e: Any) -> List[Any]:
 
 
 class Users:
-    """Who uses each part, and what follows from it."""
+    """The users of each part of a rule, and how they use it."""
 
     def __init__(self, every: Sequence[Any]) -> None:
         self.every = every
@@ -122,7 +119,7 @@ class Users:
         return bool(users) and all(x.op.name in names for x in users)
 
     def cut_off(self, x: Node) -> bool:
-        """Whether whoever uses x drops its low digits."""
+        """Whether every user of x drops its low digits."""
         number = lambda u, at: u.args[at].value if isinstance(u.args[at], Lit) else 0
         drops = lambda u: (u.op.name == "band" and any(number(u, n) and not number(u, n) & 1 for n in (0, 1))) or \
             (u.op.name in ("shrlx", "shrax") and number(u, 1) > 0 and u.args[0] is x)
@@ -130,16 +127,16 @@ class Users:
         return bool(users) and all(map(drops, users))
 
     def guessed(self, x: Node) -> bool:
-        """Whether x is what the machine is asked to guess an f64 of, and no more."""
+        """Whether x is used only as operand of instructions that estimate an f64."""
         return self.all_are(x, *GUESSES) and all(u.types[0].name == "f64" for u in self.of[id(x)])
 
     def is_compared_zero(self, part: Any) -> bool:
-        """Their sign is nothing."""
+        """Whether part is a zero that is only compared with: its sign does not matter."""
         return is_float(part) and part.value == 0 and any(x.op.sig == "compare" for x in self.of.get(id(part), [])) and \
             all(x.op.sig == "compare" for x in self.of[id(part)])
 
     def is_factor(self, part: Any) -> bool:
-        """Whether what is chosen of it and others only multiplies."""
+        """Whether part, or what a select makes of it and others, is only multiplied with."""
         users = self.of.get(id(part), [])
         return bool(users) and all(x.op.name == "mul" or (x.op.name == "select" and x.args[0] is not part and self.is_factor(x)) for x in users)
 
@@ -151,7 +148,7 @@ class Users:
             self.guessed(x) if is_float(part) else x.op.name in ("add", "sub") and self.cut_off(x) for x in users))
 
     def is_bits_of_float(self, part: Any) -> bool:
-        """An integer that is added to, or taken from, the bits of a float, and is none of few digits."""
+        """Whether part is an integer of more than 16 bits that is added to or subtracted from the bits of a float."""
         return isinstance(part, Lit) and isinstance(part.value, int) and abs(part.value) >> 16 != 0 and self.is_threshold(part) and \
             self.all_are(part, "add", "sub") and any(isinstance(a, Node) and a.op.name == "bits" for x in self.of[id(part)] for a in x.args)
 
@@ -164,7 +161,7 @@ def may_turn(e: Any) -> bool:
 
 
 def has_error(r: Rule) -> bool:
-    """Some function at the root states how far it may be off; or the rule starts from a guess of the machine and corrects it."""
+    """Whether the function at the root has a budget, or the rule corrects an instruction's estimate."""
     if complex_parts.is_complex(r) or any(isinstance(x, Node) and x.op.name in GUESSES for x in everything(r.right)):
         return True
     return isinstance(r.left, Node) and any(prove.budget_of(r, m, approx) for m in r.left.types[0].members for approx in modes_of(r))
@@ -176,7 +173,7 @@ def replaced(v: Any, *by: Any) -> Change:
 
 
 def mask_changed(v: int, t: str) -> Iterator[Change]:
-    """The ends of the type stay."""
+    """Changes of a mask; runs of ones keep an end at the type's lowest or highest bit."""
     width, signed = ops.TYPE_BY_NAME[t].bits, t[0] == "i"
     most = (1 << width) - 1
     of_type = lambda x: x - most - 1 if signed and x >> width - 1 else x
@@ -198,7 +195,7 @@ def float_changed(v: float, threshold: bool, inexact: bool) -> Iterator[Change]:
 
 
 def moved_far(v: float) -> Tuple[float, float]:
-    """A threshold, nearer and further."""
+    """A threshold moved towards 1 or 0 and away from it."""
     fraction, exponent = math.frexp(v)
     if abs(fraction) != 0.5 or abs(exponent - 1) < RANGE:
         return v / 2, v * 2
@@ -207,7 +204,7 @@ def moved_far(v: float) -> Tuple[float, float]:
 
 
 def integer_changed(e: Lit, users: Optional[Users]) -> Iterator[Change]:
-    """users: of a rule that has errors."""
+    """users: None for a rule that is exact."""
     v = e.value
     t = next((x.types[-1].name for x in users.of.get(id(e), [])), "") if users else ""
     width = ops.TYPE_BY_NAME[t].bits if t in ops.TYPE_BY_NAME else 0
@@ -225,7 +222,7 @@ def integer_changed(e: Lit, users: Optional[Users]) -> Iterator[Change]:
 
 def node_changed(e: Node, turned: bool) -> Iterator[Change]:
     if len(e.args) > 1 and "comm" not in e.op.props.split() and e.op.name not in SYMMETRIC:
-        i, j = (1, 2) if e.op.sig == "select" or e.op.name == "fma" else (0, 1)  # a product's factors may change places
+        i, j = (1, 2) if e.op.sig == "select" or e.op.name == "fma" else (0, 1)  # not the factors of a product
         args = list(e.args)
         args[i], args[j] = args[j], args[i]
         if args[i] is not args[j]:
@@ -236,7 +233,7 @@ def node_changed(e: Node, turned: bool) -> Iterator[Change]:
 
 
 def changes(e: Any, users: Users, inexact: bool, planes: bool = False) -> Iterator[Change]:
-    """Each small change of one part. inexact: of a rule that has errors; planes: of complex values."""
+    """The small changes of one part. inexact: of a rule that has_error; planes: of a rule of complex values."""
     if isinstance(e, Lit):
         v = e.value
         if isinstance(v, bool):
@@ -271,7 +268,7 @@ def mutants(r: Rule, most: int = MOST) -> List[Mutant]:
     for n, c in enumerate(parts(r.when)):
         flag = c.x if isinstance(c, Not) else c
         if isinstance(flag, Guard) and not flag.args:
-            continue  # flags choose the contract
+            continue  # flags select the contract
         rest = [x for i, x in enumerate(parts(r.when)) if i != n]
         out.append(Mutant(with_change(r, {}, All(rest) if rest else None), f"without {c}", r, str(c)))
     step = max(1, -(-len(out) // most)) if most else 1

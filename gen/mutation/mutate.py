@@ -1,4 +1,4 @@
-"""Breaks every rule in small ways, one at a time, and sees whether the prover notices: a proof that a wrong rule passes proves nothing.
+"""Tests the prover: changes rules in small ways, one at a time, and checks that the proof fails. A proof that accepts wrong rules is no proof.
 
 usage: python -m gen.mutation.mutate [--sample N] [--most N] [--rule TEXT] [--every] [--verbose]
 
@@ -8,10 +8,9 @@ fail its proof, or be shown equal to its rule by z3 (gen/mutation/equivalent.py)
 may survive. A dropped condition that no proof needs is reported: it only keeps the rule from firing, or, where the report says so, keeps
 rewriting from never ending.
 
-What a proof of a function holds a mutant to is the contract of the rule that it was made from: the budget, and the two errors that the
-ledger states of that rule, the one with the instructions moved by theirs and the rule's own (ledger.exceeds is what `./dev rule --check`
-asks, too). So a coefficient that is off by a sixty-fourth, or by less, fails although the budget has room for it. An error that is larger than
-stated counts only where the rule itself does better on the same values.
+A mutant of a function's rule must keep what the rule keeps: the budget, and the two errors that the ledger states for the rule, with the
+instructions moved by their errors and without (ledger.exceeds, as in `./dev rule --check`). So a coefficient that is off by a sixty-fourth
+or less fails even if the budget would allow it. A larger error counts only if the rule has a smaller one on the same values.
 """
 from __future__ import annotations
 
@@ -50,7 +49,7 @@ def prepare(m: Mutant, errors: Errors) -> None:
 
 
 def stated(made: Sequence[Tuple[Rule, Mutant]], errors: Errors) -> List[Mutant]:
-    """Each with what it is held to, and those that stand for the same place, too."""
+    """The mutants, and the second mutants of the same place, with the errors that their rules state."""
     lines, table, of = ledger.read(), load.budgets(), {}
     out = [(r, x) for r, m in made for x in (m, m.other) if x]
     for r, x in out:
@@ -76,7 +75,7 @@ class Rules:
 
 
 def kill(alive: Sequence[Mutant], some: Callable[[Mutant], List[prove.Case]], samples: int, rules: Rules) -> Dict[int, List[prove.Outcome]]:
-    """Runs some cases of each; those of which one fails are killed. The outcomes of the others, by mutant."""
+    """Runs some cases of each mutant and kills those with a failing case. Returns the outcomes by mutant."""
     jobs = [(m, c) for m in alive for c in some(m)]
     results = driver.run([prove.job_of(c, samples, True) for _, c in jobs])
     out: Dict[int, List[prove.Outcome]] = {id(m): [] for m in alive}
@@ -96,7 +95,7 @@ def kill(alive: Sequence[Mutant], some: Callable[[Mutant], List[prove.Case]], sa
 
 
 def compare(worse: Sequence[Any], samples: int, rules: Rules) -> None:
-    """Kills those of which the rule itself misses by less on the same values."""
+    """Kills the mutants whose rule has a smaller error on the same values."""
     like = [rules.case(m, c) for m, c, _ in worse]
     jobs = [driver.Job(b.terms, prove.domains_of(c.terms), samples) for (_, c, _), b in zip(worse, like) if b]
     found = iter(driver.run(jobs))
@@ -107,29 +106,29 @@ def compare(worse: Sequence[Any], samples: int, rules: Rules) -> None:
 
 
 def by_samples(some: Sequence[Mutant], rules: Rules) -> None:
-    """Kills what values tell from a right rule; what all values were tried of is right."""
+    """Kills the mutants that fail on sampled values; a mutant that passes at every value is right."""
     alive = [m for m in some if not m.fate]
     kill(alive, lambda m: m.cases[:2], 1 << 10, rules)
     alive = [m for m in alive if not m.fate]
     found = kill(alive, lambda m: m.cases, 1 << 16, rules)
     for m in (m for m in alive if not m.fate):
         alike = {(tuple(o.case.terms.code), o.case.terms.right, o.case.terms.contract): o.case for o in found[id(m)] if o.state == "tested"}
-        m.open = list(alike.values())  # under approx, too, most are what they are without
+        m.open = list(alike.values())  # most cases under approx have the same code as without
         m.fate = "" if m.open else "right" if any(c.terms.contract in ("ulp", "complex") for c in m.cases) else "equal"
     look_closer([m for m in alive if not m.fate and m.stated], rules)
 
 
 def directed(b: prove.Case) -> driver.Job:
-    """All combinations of the values that a rule turns at, nothing moved."""
+    """A job over all combinations of the values at which the rule changes its behaviour, with no result moved."""
     where = [d if d.mode != "side" else driver.Domain("side", (0,)) for d in prove.domains_of(b.terms)]
     all_of = lambda d: replace(d, values=tuple(dict.fromkeys(d.values + d.more)), more=())
     joined = [all_of(d) if d.mode == "sample" else d for d in where]
     return driver.Job(b.terms, joined if math.prod(len(d.values) for d in joined) <= PRODUCT else where)
 
 
-def look_closer(left: Sequence[Mutant], rules: Rules) -> None:
-    """Survivors of rules that state an error once more, over more values: each against the errors of its own rule on the same values."""
-    jobs = [(m, c, b) for m in left for c in m.cases for b in [rules.case(m, c)] if b]
+def look_closer(some: Sequence[Mutant], rules: Rules) -> None:
+    """Runs survivors of rules that state an error over more values, and compares them with their rules on the same values."""
+    jobs = [(m, c, b) for m in some for c in m.cases for b in [rules.case(m, c)] if b]
     drawn = lambda b: driver.Job(b.terms, prove.domains_of(b.terms), CLOSER >> 2 * (b.terms.contract == "complex"))
     own = {id(b): b for _, _, b in jobs}
     for way in (directed, drawn):
@@ -142,7 +141,7 @@ def look_closer(left: Sequence[Mutant], rules: Rules) -> None:
 
 
 def by_proof(some: Sequence[Mutant], rules: Rules, every: bool) -> None:
-    """What is left: by z3, and over every value, where that was run."""
+    """Judges the remaining mutants by z3, and by runs over every value."""
     every_value.settle([m for m in some if not m.fate], rules.case, False)
     for m in (m for m in some if not m.fate):
         answers = {"proved" if same_in_place(m, c) or same_as_before(m, c) else shown(c) for c in m.open}
@@ -152,7 +151,7 @@ def by_proof(some: Sequence[Mutant], rules: Rules, every: bool) -> None:
 
 
 def judge(all_mutants: Sequence[Mutant], every: bool = False) -> None:
-    """Each, and where it stands the one that is moved the other way: of both one must be killed, or both be right."""
+    """Judges all mutants. Of two mutants of the same place one must be killed, or both must be right."""
     rules = Rules()
     by_samples(all_mutants, rules)
     by_samples([m.other for m in all_mutants if m.other and m.fate not in ("killed", "refused")], rules)
@@ -169,12 +168,12 @@ class Tally(NamedTuple):
     survived: int
 
     def bad(self, sampled: bool = False) -> bool:
-        """In a sample of a file one may be left: it is less than one in a hundred that counts."""
+        """Whether too many survive. In a sample of a file one may: the limit is a share of all mutants."""
         return self.survived > max(ALLOWED * self.tried, int(sampled))
 
 
 def tally(what: str, some: Sequence[Mutant]) -> Tally:
-    """Counts and prints what became of some mutants."""
+    """Counts and prints the fates of some mutants."""
     n = {f: sum(m.fate == f for m in some) for f in ("killed", "equal", "right", "refused", "survived")}
     tried, coarse = len(some) - n["refused"], sum(m.coarse for m in some)
     print(f"{what}: {tried} mutants: {n['killed']} killed ({coarse} by the larger of two changes alone), {n['equal']} shown equal, "
@@ -186,10 +185,10 @@ def tally(what: str, some: Sequence[Mutant]) -> Tally:
 def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m gen.mutation.mutate", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--sample", type=int, default=0, help="every Nth mutant only")
-    parser.add_argument("--rule", default="", help="rules whose name holds this")
+    parser.add_argument("--rule", default="", help="only rules whose name contains this")
     parser.add_argument("--most", type=int, default=MOST, help="mutants of a rule; 0: at every place")
-    parser.add_argument("--every", action="store_true", help="run what samples do not tell from its rule over every value, and write patterns/mutants.txt")
-    parser.add_argument("--again", type=int, default=0, metavar="STEP", help="what patterns/mutants.txt says, over one value in STEP: nothing else")
+    parser.add_argument("--every", action="store_true", help="run survivors over every value, and write patterns/mutants.txt")
+    parser.add_argument("--again", type=int, default=0, metavar="STEP", help="only check patterns/mutants.txt, over one value in STEP")
     parser.add_argument("--verbose", action="store_true", help="one line a mutant")
     args = parser.parse_args(argv)
     since = time.monotonic()

@@ -1,8 +1,8 @@
-"""What `./dev rule` does after the proof: build, the rule's tests, its hits over the corpus, and what the corpus costs before and after.
+"""What `./dev rule` does after the proofs: builds, runs the rule's tests, counts its hits over the corpus, and compares the corpus's cost
+before and after, in PTX instructions.
 
-Before is the working tree with the pattern files of the last commit: its tables are made by the same gen/, compiled, and linked with the
-objects of the build, so that nothing but rules differs. The corpus is shaderdb/corpus and a fixed sample of --shared; cost is counted
-in PTX instructions.
+"Before" is the working tree with the pattern files of the last commit: the same gen/ makes their tables, which are compiled and linked
+with the objects of the build, so that only rules differ. The corpus is shaderdb/corpus and a fixed sample of --shared.
 """
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def call(command: Sequence[str], cwd: Path = ROOT, more: Optional[Dict[str, str]
 
 
 def build(folder: Path, unsimulated: bool = False) -> Tuple[int, str]:
-    """unsimulated: whether instruction rules may lack their ledger lines. The ledger counts as new then, so that the next build asks for them."""
+    """unsimulated: instruction rules may lack ledger lines. The ledger is then marked as changed, so that the next build checks for them."""
     found = call(["ninja", "-C", str(folder), "--quiet", "warpburg", "tests/measure"], more={ledger.UNSIMULATED: "1"} if unsimulated else None)
     if unsimulated and ledger.path().exists():
         os.utime(ledger.path())
@@ -39,21 +39,21 @@ def build(folder: Path, unsimulated: bool = False) -> Tuple[int, str]:
 
 
 def tests(folder: Path, rules: Sequence[Rule], targets: Sequence[str]) -> str:
-    """Runs the text tests of rewriting, and those in whose fusions the rules fire."""
+    """Runs the text tests of rewriting, and those in which the rules fire."""
     lit = shutil.which("lit-22") or shutil.which("lit")
     if lit is None:
-        return "tests: lit is not here (llvm-22-tools)"
+        return "tests: lit is not installed (llvm-22-tools)"
     own = firing(folder, rules, targets) if rules else []
     files = sorted({p for name in ("rewrite", "index") for p in ROOT.glob(f"tests/lit/{name}/*") if p.suffix in (".ir", ".hlo", ".test")} | set(own))
     rc, text = call([lit, "-q", "-j", str(WORKERS), "--param", f"warpburg={folder / 'warpburg'}", *map(str, files)])
     if rc:
         return "tests: FAIL\n" + text.strip()
-    where = (f"; fires in the fusions of {len(own)} of them, as {own[0].relative_to(ROOT)}" if own else "; fires in no fusion of tests/lit") if rules else ""
+    where = (f"; fires in {len(own)} of them, for example {own[0].relative_to(ROOT)}" if own else "; fires in none of tests/lit") if rules else ""
     return f"tests: {len(files)} text tests pass{where}"
 
 
 def firing(folder: Path, rules: Sequence[Rule], targets: Sequence[str]) -> List[Path]:
-    """The text tests in whose fusions one of the rules fires on some target."""
+    """The text tests in which one of the rules fires on some target."""
     names, out = {r.name for r in rules}, set()
     inputs = [str(p) for p in sorted(ROOT.glob("tests/lit/*/*.hlo")) if p.parent.name not in ("hlo", "decline")]
     for t in targets:
@@ -63,7 +63,7 @@ def firing(folder: Path, rules: Sequence[Rule], targets: Sequence[str]) -> List[
 
 
 def rows(text: str) -> Iterator[Dict[str, Any]]:
-    """The JSON objects among lines of text."""
+    """The lines of text that are JSON objects."""
     for line in text.splitlines():
         try:
             row = json.loads(line)
@@ -104,12 +104,12 @@ def hits(folder: Path, rules: Sequence[Rule], files: Sequence[Path], targets: Se
 
 
 def instructions(text: str) -> int:
-    """Lines of PTX that are instructions."""
+    """The number of lines of PTX that are instructions."""
     return sum(1 for line in text.splitlines() if re.match(r"\s+(@%?!?\w+\s+)?[a-z][\w.]*\s.*;|\s+ret;", line) and not line.lstrip().startswith("."))
 
 
 def cost(program: Path, file: Path, target: str) -> Optional[int]:
-    """PTX instructions of a file's kernels; None where it is declined or fails."""
+    """The number of PTX instructions of a file's kernels; None if it is declined or fails."""
     try:
         p = subprocess.run([str(program), "compile", str(file), "--target", target, "--emit", "ptx"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                            text=True, timeout=TIMEOUT)
@@ -120,7 +120,7 @@ def cost(program: Path, file: Path, target: str) -> Optional[int]:
 
 # --- before -------------------------------------------------------------------------------------------------------------------------
 def committed(folder: Path) -> Tuple[Optional[Path], str]:
-    """A program with the last commit's rules; None and why if there is none, or if the tables are the same."""
+    """A program with the last commit's rules; None and the reason if there is none, or if the tables are the same."""
     where = folder / "rule-before"
     shutil.rmtree(where, ignore_errors=True)
     where.mkdir(parents=True)
@@ -129,7 +129,7 @@ def committed(folder: Path) -> Tuple[Optional[Path], str]:
         return None, "no commit to compare with"
     proofs = where / "patterns" / "ledger.txt"
     if proofs.exists():
-        proofs.unlink()  # what it is compared with has been proved in its own time
+        proofs.unlink()  # the committed rules were proved when they were committed
     rc, text = call([sys.executable, str(ROOT / "gen/gen_tables.py"), str(where / "gen"), str(where)])
     if rc:
         return None, "the committed rules do not compile with this gen/: " + text.strip().splitlines()[0]
@@ -140,7 +140,7 @@ def committed(folder: Path) -> Tuple[Optional[Path], str]:
 
 
 def code_of(file: Path) -> str:
-    """What is executed of a table file: not names, lines and ledger states."""
+    """The parts of a table file that the engine runs: without rule texts, lines and ledger states."""
     text = file.read_text() if file.exists() else ""
     return re.sub(r"static const RwRule rules\[.*?\n};\n", "", text, flags=re.S).split("\n", 1)[-1]
 

@@ -1,10 +1,11 @@
-"""The straight line of instructions that the prover judges: registers and their types, instructions, literals as bits.
+"""The straight-line code that the prover runs: registers and their types, instructions, literals as bits.
 
 A register holds a value of an element type (`bf16`, or `i3` for three bits), an exact integer (`exact`: index values and the constants
-of rules), or the reference value of a function. Registers 0.. are the rule's variables. `pre` must hold for a rule to fire; what
-stands in `bad` must not happen on the right side: an operation outside the domain that the machine gives it.
+of rules), or the reference value of a function. The first registers are the rule's variables. A rule fires where all registers of `pre`
+are true; no register of `bad` may be true there: each says that the right side uses an operation outside its domain.
 
-    r0 = a: i8   r1 = 1: i8   r2 = mul.i8 r0 r1        Terms(names ["a"], types ["i8"], code [Ins("literal", "i8", imm=1), Ins("scalar", "i8", (0, 1), "mul")])
+    r0 = a: i8   r1 = 1: i8   r2 = mul.i8 r0 r1
+    Terms(names ["a"], types ["i8"], code [Ins("literal", "i8", imm=1), Ins("scalar", "i8", (0, 1), "mul")])
 """
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from gen.lang import Expr
 EXACT = "exact"
 RELATIONS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 Error = Tuple[float, float, float]  # share of the value, units in the last place, absolute
-Errors = Dict[Tuple[str, str, bool], Error]  # of (operation, type, approx): what the instructions or the budget say
+Errors = Dict[Tuple[str, str, bool], Error]  # (operation, type, approx) -> error of the instruction, else the budget
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Terms:
     right: int = 0
     contract: str = "equal"  # equal, zeros (nsz), ulp
     budget: Tuple[float, float] = (0, 0)
-    note: Dict[int, Expr] = field(default_factory=dict)  # register -> what it is in the rule
+    note: Dict[int, Expr] = field(default_factory=dict)  # register -> the expression of the rule that it holds
 
     def type_of(self, r: int) -> str:
         if r < len(self.types):
@@ -66,7 +67,7 @@ def width(t: str) -> int:
 
 
 def bf16_bits(x: float) -> int:
-    """Correctly rounded: through float with its last bit made odd where it is not exact."""
+    """The bits of a bf16, correctly rounded: via float, whose last bit is made odd where it is inexact."""
     u = literal_bits(x, "f32")
     f = struct.unpack("<f", struct.pack("<I", u))[0]
     if x != x:
@@ -77,7 +78,7 @@ def bf16_bits(x: float) -> int:
 
 
 def literal_bits(value: object, t: str) -> int:
-    """A literal narrowed to a type, as the engine does when the rule matches."""
+    """The bits of a literal at a type, converted as the engine does when the rule matches."""
     if cls(t) != "F":
         return int(value) & (1 << width(t)) - 1  # type: ignore[call-overload]
     x = float(value)  # type: ignore[arg-type]
@@ -91,10 +92,10 @@ def literal_bits(value: object, t: str) -> int:
 
 
 def fits(value: object, t: str) -> bool:
-    """Whether an integer literal is a value of a narrow type; -1 is all ones of an unsigned one."""
+    """Whether an integer literal is a value of a narrow type; in an unsigned one -1 is all ones."""
     n, w = int(value), width(t)  # type: ignore[call-overload]
     return -1 << w - 1 <= n < 1 << w - 1 if cls(t) == "I" else -1 <= n < 1 << w
 
 
 class NotNarrow(Exception):
-    """A literal of the rule is no value of the narrow type."""
+    """A literal of the rule is not a value of the narrow type."""

@@ -1,8 +1,9 @@
-"""Rules of complex values as rules of their parts: each variable is two of the parts' type, and each part of the result is a case.
+"""Compiles rules of complex values to code on their parts: each variable becomes two, and each part of the result is a case.
 
-What is exact (sums, products by their formula, comparisons, moves) is compared bit by bit with the same operation on the parts; a
-function with the exact complex number, each part within its budget in units of the larger part. Where an operand is not finite, or a
-divisor is 0, HLO leaves the result open. An operation on complex values that a right side makes is exact, rounded to the parts' type.
+Exact operations (sums, products by their formula, comparisons, moves) are compared bit by bit with the same operation on the parts. A
+function is compared with the exact complex number; each part may be off by the budget, in units of the larger part. HLO does not define
+the result where an operand is not finite or a divisor is 0. An operation on complex values on the right side is taken as exact, rounded
+to the parts' type.
 
     exp.c128(a) -> complex.c128.f64(..)     r0 = a.re: f64   r1 = a.im: f64   r2 = exp, exactly, part 0, of (r0, r1)   r3 = ..
 """
@@ -29,14 +30,15 @@ class Parts(Builder):
 
     pairs: Dict[int, Pair]
 
-    def places(self, e: Expr, t: str) -> None:
+    def part_variables(self, e: Expr, t: str) -> None:
+        """One variable for each value, two for a complex one."""
         if isinstance(e, Var) and id(e) not in self.var:
             self.var[id(e)] = len(self.t.types)
             part = ops.COMPLEX.get(t, t)
             self.t.names += [f"{e.name}.re", f"{e.name}.im"] if t in ops.COMPLEX else [e.name]
             self.t.types += [part, part] if t in ops.COMPLEX else [part]
         for n, x in enumerate(e.args if isinstance(e, Node) else ()):
-            self.places(x, self.element(e.operand_type(n)))
+            self.part_variables(x, self.element(e.operand_type(n)))
 
     def pair(self, e: Expr) -> Pair:
         if isinstance(e, Var):
@@ -87,14 +89,14 @@ def terms_of(rule: Rule, errors: Errors) -> Iterator[Tuple[str, Terms]]:
     for part in (0, 1) if whole else (0,):
         b = Parts(rule, {}, errors, False)
         b.pairs = {}
-        b.places(rule.left, rule.left.types[0].name)
+        b.part_variables(rule.left, rule.left.types[0].name)
         b.t.names += [""] * SIDES
         b.t.types += ["side"] * SIDES
         b.left_ids = {id(e) for e in walk(rule.left)}
         b.t.left = meaning(b, rule.left, part)
         b.right_side = True
         b.t.right = b.pair(rule.right)[part] if whole else b.value(rule.right, "pred" if rule.left.op.sig == "compare" else rule.left.types[0].name)
-        yield f"{next(t.name for t in (*rule.left.types, *rule.left.types) if t.name in ops.COMPLEX)}.{'im' if part else 're'}", b.t
+        yield f"{next(t.name for t in rule.left.types if t.name in ops.COMPLEX)}.{'im' if part else 're'}", b.t
 
 
 __all__ = ["is_complex", "terms_of"]

@@ -1,4 +1,5 @@
-/* complex_reference.h: what functions of complex values are, exactly: long double, principal branches as in C. Part of driver.c. */
+/* complex_reference.h: reference values of functions of complex values, in long double, with C's principal branches.
+ * Part of driver.c. */
 #include <complex.h>
 
 typedef long double complex Z;
@@ -63,7 +64,7 @@ static Z complex_function(int op, Z a, Z b)
     }
 }
 
-/* Units of the last place by which a power may miss besides: its exponent multiplies the error. */
+/* More units in the last place by which a power may be off: the exponent multiplies the error of the logarithm. */
 static double complex_units(int op, Z a, Z b)
 {
     if (op != OP_POW || a == 0) return 0;

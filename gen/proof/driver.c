@@ -1,14 +1,21 @@
-/* prove_driver: runs both sides of a rule over many values and compares them; what gen/proof/driver.py builds, feeds and reads.
+/* driver: runs both sides of a rule over many values and compares them. gen/proof/driver.py builds it, writes its input
+ * and reads its output.
  *
- * Needs sc_loop (gen/semantics.py as C) and narrow_loop (the same at widths 1 to 7). Standard input holds jobs, one word after the
- * other: `J id first samples seed`, its variables `V type mode n m value..` (of the n values the first m are combined, all of them drawn), its instructions `I kind op type from a b c ..`, `P reg`
- * what must hold, `B reg` what must not happen, and `E left right contract ulp absolute`, which runs it. Leaves a line a job:
+ * Needs sc_loop (gen/semantics.py as C) and narrow_loop (the same at widths 1 to 7). Standard input has jobs, in words:
  *
- *     ok 17 65536 1 4.2 0.6   id, cases, exhaustive, measured error, the same where no instruction is moved
+ *     J id first samples seed
+ *     V type mode n m value..           a variable with n values; the first m are combined with those of other
+ * variables I kind op type from a b c ..      an instruction P reg    B reg                    a register that is true
+ * where the rule fires; one that must not be true there E left right contract ulp absolute    the end of the job, which
+ * runs it
+ *
+ * Leaves a line for each job:
+ *
+ *     ok 17 65536 1 4.2 0.6   id, cases, exhaustive, largest error, the same with no result moved
  *     bad 17 -1 2 hex..       id, which B failed or -1 for unequal sides, number of registers, their values
  *
- * Registers hold 1,024 values at a time. An exact integer (index values, constants of rules) is an __int128, a reference value of a
- * function a long double.
+ * Registers hold 1,024 values at a time. An exact integer (index values, constants of rules) is an __int128, a
+ * reference value of a function a long double.
  */
 #include "narrow.h"
 #include "scalar/round.h"
@@ -23,10 +30,15 @@ enum { N = 1024, MAX_REGS = 1200, EXACT = 200, REFERENCE = 201 };
 __extension__ typedef __int128 Int;
 
 enum {                    /* kinds of instructions; the first is any operation of the table */
-    SCALAR, LITERAL, INT, OF, TO, ADD, SUB, MUL, CDIV, CMOD, FLOORDIV, MOD, MIN, MAX, EQ, NE, LT, LE, GT, GE, NUDGE, FUNCTION, GARBAGE,
-    CPART, CREF
+    SCALAR, LITERAL, INT, OF, TO, ADD, SUB, MUL, CDIV, CMOD, FLOORDIV, MOD, MIN, MAX, EQ, NE, LT, LE, GT, GE, NUDGE,
+    FUNCTION, GARBAGE, CPART, CREF
 };
-enum { ALL, LIST, SAMPLE, SIDE }; /* where a variable's values come from; SIDE: a list, which moves an inexact instruction where not 0 */
+enum {
+    ALL,
+    LIST,
+    SAMPLE,
+    SIDE
+}; /* values of a variable; SIDE: a list, whose values other than 0 move an inexact result */
 enum { EQUAL, WITHIN_ULP, EQUAL_BUT_ZEROS, COMPLEX };
 
 typedef struct {
@@ -70,7 +82,7 @@ static size_t bytes_of(int t) { return t >= EXACT ? 16 : is_narrow(t) ? 1 : sc_b
 
 static bool is_signed(int t) { return is_narrow(t) ? t < 110 : sc_is_signed((ScType)t); }
 
-/* A value as an exact integer: signed types with their sign. */
+/* A value as an exact integer; signed types are sign-extended. */
 static Int get(int r, int i)
 {
     const int t = type_of[r];
@@ -97,6 +109,7 @@ static void put(int r, int i, Int v)
 }
 
 #include "complex_reference.h"
+#include "float_reference.h"
 
 static double float_at(int r, int i)
 {
@@ -105,7 +118,7 @@ static double float_at(int r, int i)
     return sc_to_f64((ScType)type_of[r], u);
 }
 
-/* --- instructions ------------------------------------------------------------------------------------------------------------ */
+/* --- instructions ---------------------------------------------------------------------------------------------- */
 static bool exact_step(const Ins *s, int r, int i)
 {
     Int *d = (Int *)(void *)reg[r];
@@ -127,102 +140,22 @@ static bool exact_step(const Ins *s, int r, int i)
     return true;
 }
 
-/* The same for types of 8 bits and below, whose values are few. */
-static double small_unit_at(int t, long double x)
-{
-    static struct { bool known; int fraction, least; } of[EXACT];
-    if (!of[t].known) {
-        of[t].known = true;
-        of[t].fraction = __builtin_ctzll(sc_from_f64((ScType)t, 2) - sc_from_f64((ScType)t, 1));
-        of[t].least = t == SC_F8E8M0FNU ? -127 : ilogb(sc_to_f64((ScType)t, 1));
-    }
-    const int fraction = of[t].fraction, least = of[t].least;
-    int e = 0;
-    frexpl(x, &e);
-    return ldexp(1, x == 0 || e - 1 - fraction < least ? least : e - 1 - fraction);
-}
-
-static long double find_largest(int t)
-{
-    if (t == SC_F64) return 0x1.fffffffffffffp1023L;
-    if (sc_type_info[t].bits > 8) return (long double)sc_to_f64((ScType)t, t == SC_F16 ? 0x7bff : t == SC_BF16 ? 0x7f7f : 0x7f7fffff);
-    double most = 0;
-    for (uint64_t u = 0; u <= sc_mask((ScType)t); u++)
-        if (isfinite(sc_to_f64((ScType)t, u))) most = fmax(most, sc_to_f64((ScType)t, u));
-    return (long double)most;
-}
-
-static long double largest_of(int t) /* found once */
-{
-    static long double found[EXACT];
-    if (found[t] == 0) found[t] = find_largest(t);
-    return found[t];
-}
-
-/* exponent of the last place of a float type at x */
-static double unit_at(int t, long double x)
-{
-    if (sc_type_info[t].bits <= 8) return small_unit_at(t, x);
-    const int fraction = t == SC_F16 ? 10 : t == SC_BF16 ? 7 : t == SC_F32 ? 23 : 52;
-    const int least = t == SC_F16 ? -24 : t == SC_BF16 ? -133 : t == SC_F32 ? -149 : -1074;
-    int e = 0;
-    frexpl(x, &e);
-    return ldexp(1, x == 0 || e - 1 - fraction < least ? least : e - 1 - fraction);
-}
-
-/* The same of what x is rounded to: below a power of two by less than half a unit, that of the power. */
-static double unit_near(int t, long double x)
-{
-    const double unit = unit_at(t, x);
-    return sc_type_info[t].bits <= 8 ? unit : unit_at(t, fabsl(x) + (long double)unit / 2);
-}
-
-static long double function(int op, long double x, long double y)
-{
-    switch (op) {
-    case OP_EXP: return expl(x);
-    case OP_EXPM1: return expm1l(x);
-    case OP_EXP2: return exp2l(x);
-    case OP_LOG: return logl(x);
-    case OP_LOG1P: return log1pl(x);
-    case OP_LOG2: return log2l(x);
-    case OP_LOGISTIC: return x < 0 ? expl(x) / (1 + expl(x)) : 1 / (1 + expl(-x));
-    case OP_TANH: return tanhl(x);
-    case OP_TAN: return tanl(x);
-    case OP_SIN: return sinl(x);
-    case OP_COS: return cosl(x);
-    case OP_SINH: return sinhl(x);
-    case OP_COSH: return coshl(x);
-    case OP_ASIN: return asinl(x);
-    case OP_ACOS: return acosl(x);
-    case OP_ATAN: return atanl(x);
-    case OP_ASINH: return asinhl(x);
-    case OP_ACOSH: return acoshl(x);
-    case OP_ATANH: return atanhl(x);
-    case OP_ERF: return erfl(x);
-    case OP_SQRT: return sqrtl(x);
-    case OP_RSQRT: return 1 / sqrtl(x);
-    case OP_CBRT: return cbrtl(x);
-    case OP_RCP: return 1 / x;
-    case OP_POW: return powl(x, y);
-    case OP_ATAN2: return atan2l(x, y);
-    case OP_HYPOT: return hypotl(x, y);
-    case OP_DIV: return x / y;
-    default: fprintf(stderr, "no reference for %s\n", sc_op_info[op].name); exit(2);
-    }
-}
-
-/* The exact value of an instruction of which v is the rounded one; v itself of most. */
+/* The exact result of an instruction with rounded result v; v itself for most instructions. */
 static double exactly(const Ins *s, int i, double v)
 {
-    const int op = s->op == OP_EXP2Z ? OP_EXP2 : s->op == OP_LOG2Z ? OP_LOG2 : s->op == OP_RCPZ ? OP_RCP : s->op == OP_RSQRTZ ? OP_RSQRT : s->op;
+    const int op = s->op == OP_EXP2Z    ? OP_EXP2
+                   : s->op == OP_LOG2Z  ? OP_LOG2
+                   : s->op == OP_RCPZ   ? OP_RCP
+                   : s->op == OP_RSQRTZ ? OP_RSQRT
+                                        : s->op;
     if (op != OP_EXP2 && op != OP_LOG2 && op != OP_RCP && op != OP_RSQRT) return v;
     const double x = (double)function(op, (long double)float_at(s->a, i), 0);
-    return fabs(x - v) <= unit_at(s->type, v) ? x : v; /* subnormals are 0 to some */
+    return fabs(x - v) <= unit_at(s->type, v) ? x : v; /* some flush subnormals to 0 */
 }
 
-/* What an inexact instruction may give: its value, moved by a share x of it, y units in the last place and z besides, but never beyond
- * the bounds of its function, and rounded towards its value: what an instruction states holds of the result that it gives. */
+/* A result that an inexact instruction may give: its value, moved by x times the value, y units in the last place, and
+ * z. It stays within the bounds of the function, and is rounded towards the exact value, because the stated error is
+ * that of the rounded result. */
 static void nudge(const Ins *s, int r, int i)
 {
     const double v = float_at(s->a, i);
@@ -232,13 +165,16 @@ static void nudge(const Ins *s, int r, int i)
         if (s->x > 0) exact = exactly(&code[s->a], i, v);
         moved = exact + side * (fabs(exact) * s->x + s->y * unit_at(s->type, v) + s->z);
     }
-    if (isfinite(v) && (s->op == OP_TANH || s->op == OP_SIN || s->op == OP_COS || s->op == OP_ERF || s->op == OP_LOGISTIC))
+    if (isfinite(v) &&
+        (s->op == OP_TANH || s->op == OP_SIN || s->op == OP_COS || s->op == OP_ERF || s->op == OP_LOGISTIC))
         moved = fmax(s->op == OP_LOGISTIC ? 0 : -1, fmin(1, moved));
-    if ((s->op == OP_POW || s->op == OP_ATAN2) && (moved < 0) != (v < 0)) moved = copysign(0, v); /* their sign is never in doubt */
-    if (s->op == OP_SIN && (moved == 0 || (moved < 0) != (v < 0))) moved = v; /* it is 0 at 0 alone */
+    /* the sign of a power or an angle is exact */
+    if ((s->op == OP_POW || s->op == OP_ATAN2) && (moved < 0) != (v < 0)) moved = copysign(0, v);
+    if (s->op == OP_SIN && (moved == 0 || (moved < 0) != (v < 0))) moved = v; /* the sine of a float is 0 only at 0 */
     uint64_t bits = sc_from_f64((ScType)s->type, moved);
     const double got = sc_to_f64((ScType)s->type, bits);
-    if (fabs(got - exact) > fabs(moved - exact) && (got < 0) == (v < 0) && got != 0 && got != v) bits += fabs(got) > fabs(v) ? UINT64_MAX : 1;
+    if (fabs(got - exact) > fabs(moved - exact) && (got < 0) == (v < 0) && got != 0 && got != v)
+        bits += fabs(got) > fabs(v) ? UINT64_MAX : 1;
     memcpy(reg[r] + (size_t)i * bytes_of(s->type), &bits, bytes_of(s->type));
 }
 
@@ -247,13 +183,17 @@ static Z complex_at(int re, int im, int i)
     return re < 0 ? 0 : pair_of((long double)float_at(re, i), (long double)float_at(im, i));
 }
 
-static Z complex_step(const Ins *s, int i) { return complex_function(s->op, complex_at(s->a, s->b, i), complex_at(s->c, s->d, i)); }
+static Z complex_step(const Ins *s, int i)
+{
+    return complex_function(s->op, complex_at(s->a, s->b, i), complex_at(s->c, s->d, i));
+}
 static long double part_of(Z z, int part) { return part ? cimagl(z) : creall(z); }
 
 static void scalar_step(const Ins *s, int r)
 {
     const void *a = reg[s->a], *b = s->b >= 0 ? reg[s->b] : NULL, *c = s->c >= 0 ? reg[s->c] : NULL;
-    ScLoop loop = is_narrow(s->type) ? narrow_loop(s->op, s->type) : sc_loop((ScOp)s->op, (ScType)s->type, (ScType)s->from);
+    ScLoop loop = is_narrow(s->type) ? narrow_loop(s->op, s->type)
+                                     : sc_loop((ScOp)s->op, (ScType)s->type, (ScType)s->from);
     if (!loop) {
         fprintf(stderr, "%s has no meaning at type %d\n", sc_op_info[s->op].name, s->type);
         exit(2);
@@ -267,7 +207,7 @@ static void run_code(void)
     for (int r = n_vars; r < n_regs; r++) {
         const Ins *s = &code[r];
         if (s->kind == SCALAR) scalar_step(s, r);
-        else if (s->kind > SCALAR && s->kind <= INT) continue; /* filled once, by set_constant */
+        else if (s->kind > SCALAR && s->kind <= INT) continue; /* set once, by set_constant */
         else
             for (int i = 0; i < N; i++) {
                 if (s->kind == OF || s->kind == TO) put(r, i, get(s->a, i));
@@ -279,13 +219,15 @@ static void run_code(void)
                 else if (s->kind == CPART) {
                     const uint64_t bits = sc_from_f64((ScType)s->type, (double)part_of(complex_step(s, i), s->part));
                     memcpy(reg[r] + (size_t)i * bytes_of(s->type), &bits, bytes_of(s->type));
-                } else if (s->kind == GARBAGE) put(r, i, isnan(float_at(s->b, i)) ? (Int)UINT64_C(0xa5a5a5a5a5a5a5a5) : get(s->a, i));
+                } else if (s->kind == GARBAGE) {
+                    put(r, i, isnan(float_at(s->b, i)) ? (Int)UINT64_C(0xa5a5a5a5a5a5a5a5) : get(s->a, i));
+                }
                 else excluded[i] |= !exact_step(s, r, i);
             }
     }
 }
 
-/* --- judging ------------------------------------------------------------------------------------------------------------------- */
+/* --- comparing ------------------------------------------------------------------------------------------------- */
 static bool equal(int l, int r, int i, bool zeros)
 {
     const size_t n = bytes_of(type_of[l]);
@@ -295,40 +237,48 @@ static bool equal(int l, int r, int i, bool zeros)
     return (isnan(x) && isnan(y)) || (zeros && x == 0 && y == 0);
 }
 
-/* Whether a value of a type may stand for the exact result; *off: its error in units in the last place. */
+/* Whether a value is within its budget of the exact result; *off: its error in units in the last place. */
 static bool near(int l, int r, int i, double ulp, double absolute, double *off)
 {
     const int t = type_of[r];
     const long double y = ((const long double *)(const void *)reg[l])[i], largest = largest_of(t);
     const double v = float_at(r, i);
-    if (sc_type_info[t].bits <= 8) { /* nan, infinity and what is below 0 are what the type makes of them */
+    if (sc_type_info[t].bits <= 8) { /* nan, infinity and negative results are what the type's conversion gives */
         uint64_t own = 0;
         memcpy(&own, reg[r] + (size_t)i, 1);
         if (own == sc_from_f64((ScType)t, (double)y) || (isnan(y) && isnan(v))) return true;
-        if (t == SC_F8E8M0FNU && isnan(v) && y <= (long double)absolute) return true; /* what may be below 0 may be nan */
+        /* a result that may be negative may be nan */
+        if (t == SC_F8E8M0FNU && isnan(v) && y <= (long double)absolute) return true;
     }
     if (isnan(y) || isnan(v)) return isnan(y) && isnan(v);
-    const long double unit = (long double)unit_near(t, fabsl(y) > largest ? largest : y), limit = largest + (long double)unit_at(t, largest);
-    const long double want = fabsl(y) > limit ? copysignl(limit, y) : y, got = isinf(v) ? copysignl(limit, (long double)v) : (long double)v;
+    const long double unit = (long double)unit_near(t, fabsl(y) > largest ? largest : y),
+                      limit = largest + (long double)unit_at(t, largest);
+    const long double want = fabsl(y) > limit ? copysignl(limit, y) : y,
+                      got = isinf(v) ? copysignl(limit, (long double)v) : (long double)v;
     const long double beyond = (fabsl(got - want) - (long double)absolute) / unit;
     *off = (double)beyond;
     return fabsl(got - want) <= (long double)(t == SC_F64 ? ulp + 1 : ulp) * unit + (long double)absolute;
 }
 
-/* The same of a part of a complex value: in units at the larger part. What is not finite, or divided by 0, is open, but for powers of 0. */
+/* The same for a part of a complex value, in units at the larger part. HLO does not define results of operands that are
+ * not finite, or of a division by 0; powers of 0 are defined. */
 static bool near_complex(int l, int r, int i, double ulp, double *away)
 {
     const Ins *s = &code[l];
     const int t = type_of[r];
     const Z a = complex_at(s->a, s->b, i), b = complex_at(s->c, s->d, i), z = complex_step(s, i);
     const long double x = creall(z), y = cimagl(z), larger = fmaxl(fabsl(x), fabsl(y)), v = (long double)float_at(r, i);
-    if (!isfinite(creall(a)) || !isfinite(cimagl(a)) || !isfinite(creall(b)) || !isfinite(cimagl(b)) || (s->op == OP_DIV && b == 0)) return true;
-    if (s->op == OP_POW && a == 0) { /* not open: 0, 1, infinity or nan */
+    if (!isfinite(creall(a)) || !isfinite(cimagl(a)) || !isfinite(creall(b)) || !isfinite(cimagl(b)) ||
+        (s->op == OP_DIV && b == 0))
+        return true;
+    if (s->op == OP_POW && a == 0) { /* defined: 0, 1, infinity or nan */
         const long double want = part_of(z, s->part), v = (long double)float_at(r, i);
         return (v == want && signbit(v) == signbit(want)) || (isnan(v) && isnan(want));
     }
-    if (!isfinite(x) || !isfinite(y) || larger > (long double)DBL_MAX) return true; /* the evaluator's reference is a double */
-    const long double largest = largest_of(t), unit = (long double)unit_near(t, fminl(larger, largest)), limit = largest + unit;
+    /* the evaluator's reference is a double */
+    if (!isfinite(x) || !isfinite(y) || larger > (long double)DBL_MAX) return true;
+    const long double largest = largest_of(t), unit = (long double)unit_near(t, fminl(larger, largest)),
+                      limit = largest + unit;
     const long double want = part_of(z, s->part), got = isinf(v) ? copysignl(limit, v) : v;
     const long double off = fabsl(got - fmaxl(-limit, fminl(limit, want))) / unit;
     const double more = complex_units(s->op, a, b);
@@ -338,7 +288,7 @@ static bool near_complex(int l, int r, int i, double ulp, double *away)
     return (double)off <= ulp + more + 2;
 }
 
-/* How far a value is from the ones that people like to read. */
+/* A measure of how hard a value is to read; the counterexample with the least is printed. */
 static double oddness(int r, int i)
 {
     if (!is_float(type_of[r])) {
@@ -354,14 +304,14 @@ static double oddness(int r, int i)
 
 typedef struct {
     int64_t cases;
-    double worst, own, least; /* own: where nothing is moved */
+    double worst, own, least; /* own: the error with no result moved */
     int why;
     unsigned char found[MAX_REGS][16];
 } Verdict;
 
 static Verdict verdict;
 
-/* Whether the sides agree; how far off the right one is goes into the verdict. */
+/* Whether the sides agree; the verdict keeps the largest error. */
 static bool agree(int l, int r, int i, int contract, double ulp, double absolute)
 {
     if (contract != COMPLEX && contract != WITHIN_ULP) return equal(l, r, i, contract == EQUAL_BUT_ZEROS);
@@ -390,43 +340,48 @@ static void judge(int count, int l, int r, int contract, double ulp, double abso
         for (int v = 0; v < n_vars; v++) odd += oddness(v, i);
         if (verdict.why != -2 && odd >= verdict.least) continue;
         verdict.why = why, verdict.least = odd;
-        for (int k = 0; k < n_regs; k++) memcpy(verdict.found[k], reg[k] + (size_t)i * bytes_of(type_of[k]), bytes_of(type_of[k]));
+        for (int k = 0; k < n_regs; k++)
+            memcpy(verdict.found[k], reg[k] + (size_t)i * bytes_of(type_of[k]), bytes_of(type_of[k]));
     }
 }
 
-/* --- values ---------------------------------------------------------------------------------------------------------------------- */
+/* --- values ---------------------------------------------------------------------------------------------------- */
 static uint64_t count_of(const Var *v) { return v->mode == ALL ? UINT64_C(1) << bits_of(v->type) : (uint64_t)v->m; }
 
 static void set_nth(int v, int i, uint64_t n) { put(v, i, var[v].mode == ALL ? (Int)n : var[v].values[n]); }
 
-/* An integer at, or next to, a tie of rounding to a float of 8, 11, 24 or 53 significant bits. */
+/* An integer at or next to a tie of rounding to a float of 8, 11, 24 or 53 significant bits. */
 static Int near_tie(uint64_t u, int bits)
 {
     static const int significant[] = {8, 11, 24, 53};
     const int s = significant[u & 3], side = (int)(u >> 2 & 3) - 1, shift = (int)(u >> 4 & 63);
     if (s + 1 >= bits) return (Int)u;
-    const uint64_t kept = (random64() >> (63 - s)) | UINT64_C(1) << s | (u >> 11 & 1); /* s bits, and mostly the half after them */
-    const Int value = ((Int)kept << (shift % (bits - s))) + side * (Int)(u >> 12 & 1 ? 1 : 1 + (int64_t)(u >> 13 & 4095));
+    /* s bits, mostly followed by a half */
+    const uint64_t kept = (random64() >> (63 - s)) | UINT64_C(1) << s | (u >> 11 & 1);
+    const Int value = ((Int)kept << (shift % (bits - s))) +
+                      side * (Int)(u >> 12 & 1 ? 1 : 1 + (int64_t)(u >> 13 & 4095));
     return u >> 10 & 1 ? -value : value;
 }
 
-/* A float at, or next to, a tie of rounding to fewer digits, of which the digits beyond those of f32 may be tiny. */
+/* The fraction of a float at or next to a tie of rounding to fewer bits; the bits beyond those of f32 may be tiny. */
 static uint64_t near_float_tie(uint64_t u, int fraction)
 {
     static const int kept[] = {2, 3, 7, 10, 23};
     int k = kept[u % 5];
     if (k >= fraction) k = 2;
-    uint64_t bits = random64() >> (63 - k) << (fraction - k - 1); /* k digits, and the one after them */
+    uint64_t bits = random64() >> (63 - k) << (fraction - k - 1); /* k bits and the one after them */
     if (fraction > 23) bits += (uint64_t)((int64_t)(u >> 3 & 7) - 4) << (fraction - 23);
     const uint64_t tiny = u >> 6 & 1 ? 1 : u >> 7 & 4095;
     return bits + (u >> 19 & 1 ? tiny : u >> 20 & 1 ? -tiny : 0);
 }
 
-/* Bits of a float: listed ones, those next to them, any, ties, ordinary magnitudes, magnitudes like that of the variable before. */
+/* Random bits of a float: a listed value, one next to it, any bits, a tie, an ordinary magnitude, the magnitude of the
+ * previous variable. */
 static uint64_t random_float(int v, int i)
 {
     const int t = type_of[v], w = bits_of(t), fraction = t == SC_F16 ? 10 : t == SC_BF16 ? 7 : t == SC_F32 ? 23 : 52;
-    const uint64_t how = random64() & 15, u = random64(), one = ((UINT64_C(1) << (w - 2 - fraction)) - 1), low = random64() & ((UINT64_C(1) << fraction) - 1);
+    const uint64_t how = random64() & 15, u = random64(), one = ((UINT64_C(1) << (w - 2 - fraction)) - 1),
+                   low = random64() & ((UINT64_C(1) << fraction) - 1);
     const bool before = v > 0 && type_of[v - 1] == t;
     const uint64_t listed = (uint64_t)var[v].values[u % (uint64_t)var[v].n], sign = (u >> 63) << (w - 1);
     const int64_t exponent = before ? (int64_t)((uint64_t)get(v - 1, i) >> fraction & (2 * one + 1)) : (int64_t)one;
@@ -450,18 +405,18 @@ static void set_random(int v, int i)
     if (var[v].mode != SAMPLE) set_nth(v, i, u % count_of(&var[v]));
     else if (how < 2) put(v, i, var[v].values[u % (uint64_t)var[v].n]);
     else if (type_of[v] == EXACT) put(v, i, (Int)((int64_t)u >> (how < 5 ? 56 : how < 7 ? 34 : 22)));
-    else if (how < 4 && v > 0 && type_of[v] == type_of[v - 1]) put(v, i, get(v - 1, i) + (Int)(u % 5) - 2); /* near the one before */
+    else if (how < 4 && v > 0 && type_of[v] == type_of[v - 1]) put(v, i, get(v - 1, i) + (Int)(u % 5) - 2);
     else if (how == 6) put(v, i, near_tie(u, bits_of(type_of[v])));
     else put(v, i, (Int)(how == 4 ? (uint64_t)((int64_t)u >> (u & 63)) : u));
 }
 
-typedef struct { /* how a right value is judged against the left one */
+typedef struct { /* how the right side is compared with the left one */
     int l, r, contract;
     double ulp, absolute;
-    bool first; /* stop where one fails */
+    bool first; /* stop at the first failure */
 } Contract;
 
-static bool try_values(int n, const Contract *c) /* the first n values of all variables; false where it is enough */
+static bool try_values(int n, const Contract *c) /* the first n values of all variables; false to stop */
 {
     run_code();
     judge(n, c->l, c->r, c->contract, c->ulp, c->absolute);
@@ -493,8 +448,8 @@ static bool run_random(int64_t samples, const Contract *c)
     return true;
 }
 
-/* Combinations of the listed values, and random ones where some variables are only samples; random ones before, where one failure is enough:
- * they meet most of what is wrong at once. */
+/* Runs combinations of the listed values, and random values if some variable is only sampled. Random values come first
+ * if one failure is enough, because they find most faults at once. */
 static bool run_values(int64_t samples, const Contract *c)
 {
     uint64_t total = 1;
@@ -536,12 +491,15 @@ static void read_var(void)
 static void read_ins(void)
 {
     Ins s;
-    if (n_regs == MAX_REGS || scanf("%d %d %d %d %d %d %d", &s.kind, &s.op, &s.type, &s.from, &s.a, &s.b, &s.c) != 7) exit(2);
+    if (n_regs == MAX_REGS || scanf("%d %d %d %d %d %d %d", &s.kind, &s.op, &s.type, &s.from, &s.a, &s.b, &s.c) != 7)
+        exit(2);
     s.x = s.y = s.z = 0;
     if ((s.kind == CPART || s.kind == CREF) && scanf("%d %d", &s.d, &s.part) != 2) exit(2);
     if (s.kind == NUDGE && scanf("%lf %lf %lf", &s.x, &s.y, &s.z) != 3) exit(2);
     const int r = n_regs++;
-    const bool relation = (s.kind >= EQ && s.kind <= GE) || (s.kind == SCALAR && (sc_op_info[s.op].signature == SC_COMPARE || sc_op_info[s.op].signature == SC_TEST));
+    const bool relation = (s.kind >= EQ && s.kind <= GE) ||
+                          (s.kind == SCALAR &&
+                           (sc_op_info[s.op].signature == SC_COMPARE || sc_op_info[s.op].signature == SC_TEST));
     type_of[r] = relation ? SC_PRED : s.kind == FUNCTION || s.kind == CREF ? REFERENCE : s.type;
     code[r] = s;
     if (s.kind == LITERAL || s.kind == INT) {

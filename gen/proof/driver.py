@@ -1,7 +1,7 @@
-"""The C side of proofs: builds src-side reference semantics and driver.c into one program, and runs jobs through it.
+"""Builds and runs the C program that proofs run on: driver.c with the reference semantics of src/scalar.
 
-The program depends on what operations mean (ops.py, semantics.py, src/scalar) and on nothing of the rules: they are its input. It
-lies under build/prove/, named for the bytes that it was made from.
+The program depends on the meanings of operations (ops.py, semantics.py, src/scalar), not on rules, which are its input. It is kept in a
+folder of build/prove/ that is named by a hash of its sources.
 
     results = run([Job(terms, modes), ...])      # one Result each
 """
@@ -32,12 +32,12 @@ WORKERS = 2
 
 @dataclass(frozen=True)
 class Domain:
-    """Where a variable's values come from: all of its type, these, or these and random ones. side: these, of which all but 0 move an
-    inexact instruction."""
+    """The values of a variable. all: every value of its type; list: `values`; sample: `values` and random ones; side: `values`, of which
+    those other than 0 move an inexact result."""
 
     mode: str  # all list sample side
     values: Tuple[int, ...] = ()
-    more: Tuple[int, ...] = ()  # to be drawn, too, but not combined with those of other variables
+    more: Tuple[int, ...] = ()  # tried too, but not in all combinations with other variables
 
 
 @dataclass
@@ -54,9 +54,9 @@ class Result:
     ok: bool
     cases: int = 0
     exhaustive: bool = False
-    worst: float = 0  # error in units in the last place
-    own: float = 0  # the same where the functions that the right side uses are exact
-    why: int = -2  # number in terms.bad, or -1 where the sides differ
+    worst: float = 0  # largest error in units in the last place
+    own: float = 0  # the same with the functions on the right side exact
+    why: int = -2  # index in terms.bad, or -1 if the sides differ
     values: List[str] = field(default_factory=list)  # of all registers: hexadecimal "high:low", or "~decimal"
 
 
@@ -85,13 +85,14 @@ def narrow_c() -> str:
 
 
 def program() -> Path:
-    """The driver, built where it is not there yet."""
-    tables = gen_scalar.tables_c().split("/* plain, then with approx */")[0]  # budgets are input, too
+    """The path of the driver, which is built if it does not exist."""
+    tables = gen_scalar.tables_c().split("/* plain, then with approx */")[0]  # budgets are part of the input
     texts = {"sc_tables.h": gen_scalar.tables_h(), "sc_tables.c": tables, "sc_functions.c": gen_scalar.functions_c(), "narrow.c": narrow_c(),
              "narrow.h": '#include "scalar/scalar.h"\nScLoop narrow_loop(int op, int type);\n'}
     driver = Path(__file__).with_name("driver.c")
+    own = [driver, driver.with_name("float_reference.h"), driver.with_name("complex_reference.h")]
     digest = hashlib.sha256()
-    for text in [*texts.values(), driver.read_text(), driver.with_name("complex_reference.h").read_text(), *(ROOT.joinpath(f).read_text() for f in BUILT_FROM)]:
+    for text in [*texts.values(), *(f.read_text() for f in (*own, *(ROOT / f for f in BUILT_FROM)))]:
         digest.update(text.encode())
     where = Path(os.environ.get("WARPBURG_PROVE", ROOT / "build" / "prove")) / digest.hexdigest()[:16]
     done = where / "prove_driver"
@@ -154,7 +155,7 @@ def parse(line: str, result: List[Optional[Result]]) -> None:
 
 
 def run(jobs: Sequence[Job]) -> List[Result]:
-    """All jobs, on WORKERS processes; the results in their order."""
+    """Runs all jobs on WORKERS processes. The results are in the order of the jobs."""
     if not jobs:
         return []
     driver = program()
@@ -174,5 +175,5 @@ def run(jobs: Sequence[Job]) -> List[Result]:
 
 
 def size(name: str) -> int:
-    """How many values a type has."""
+    """The number of values of a type."""
     return 1 << width(name)

@@ -1,5 +1,5 @@
-"""What the named conditions of rules (guards.py) and modifiers of operands mean to the prover: facts are assumptions of the proof, over
-the values themselves; flags choose what the sides must agree in."""
+"""Meanings of named conditions (guards.py) and of operand modifiers in a proof. A fact is an assumption about values; the flags nsz and
+nnan weaken what the two sides must agree in."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Optional
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 def meaning(b: "Builder", c: Guard) -> Optional[int]:
-    """Register that says whether a named condition holds; None where it is no assumption about values."""
+    """Register that says whether a named condition holds; None if the condition is not a fact about values."""
     if guards.BY_NAME[c.name].kind != "fact":
         return None
-    place = b.var.get(id(c.args[0]))
-    x = place if place is not None else b.value(c.args[0], b.element(c.args[0].result))  # type: ignore[attr-defined]
+    variable = b.var.get(id(c.args[0]))
+    x = variable if variable is not None else b.value(c.args[0], b.element(c.args[0].result))  # type: ignore[attr-defined]
     t = b.t.type_of(x)
     both = lambda p, q: b.scalar("band", "pred", p, q)
     if c.name in ("within", "multiple"):
@@ -51,18 +51,18 @@ def meaning(b: "Builder", c: Guard) -> Optional[int]:
     if c.name == "never_negzero":
         u = f"u{width(t)}"
         return b.scalar("ne", u, b.scalar("bits", u, x, frm=t), b.literal(u, 1 << width(t) - 1))
-    raise PatternError(b.rule.where, f"{c}: the prover does not know what {c.name} means")
+    raise PatternError(b.rule.where, f"{c}: the prover does not know {c.name}")
 
 
 def flagged(rule, flag: str) -> bool:  # type: ignore[no-untyped-def]
-    """All matched nodes carry a flag: by name, or by condition."""
+    """Whether all matched nodes carry a flag: it is written at each of them, or is a condition."""
     nodes = [e for e in walk(rule.left) if isinstance(e, Node)]
     written = bool(nodes) and all(flag in n.flags for n in nodes)
     return written or any(isinstance(c, Guard) and not isinstance(c, Not) and c.name == flag for c in parts(rule.when))
 
 
 def float_contract(b: "Builder", result: str) -> None:
-    """nsz: the sign of a zero is free. nnan: no value is a nan."""
+    """nsz: the sides may differ in the sign of a zero. nnan: no value is a nan."""
     if cls(result) != "F":
         return
     if flagged(b.rule, "nsz"):
@@ -73,10 +73,10 @@ def float_contract(b: "Builder", result: str) -> None:
 
 
 def modified(b: "Builder", e: Src, t: str) -> int:
-    """src(a): a, its negation, its magnitude, or the negation of that, whichever one more variable says."""
+    """Register of src(a): a, neg a, abs a or neg abs a, as one more variable says."""
     x, how = b.value(e.x, t), b.slot(f"modifier of {e.x}")
     if how is None:
-        raise PatternError(b.rule.where, f"{e}: more modifiers than the prover has room for")
+        raise PatternError(b.rule.where, f"{e}: more operands with modifiers than the prover can vary at once")
     two, odd = b.literal("i8", 2), b.scalar("ne", "i8", b.scalar("band", "i8", how, b.literal("i8", 1)), b.literal("i8", 0))
     size = b.scalar("select", t, b.scalar("ge", "i8", how, two), b.scalar("abs", t, x), x)
     return b.scalar("select", t, odd, b.scalar("neg", t, size), size)

@@ -1,15 +1,15 @@
-"""Measures lowerings of functions: each alone in a kernel, run in the simulator, held against the exact results.
+"""Measures the error of each lowering of a function: runs it in a kernel of its own in the simulator and compares with exact results.
 
 usage: python -m gen.proof.measure --build FOLDER [--all | --every | --check [--every]] [--only TEXT]
 
-Without a flag what patterns/measured.tsv lacks is measured from a sample, and what no rule has any more goes; --all measures as docs/functions.md
-states, whatever was measured from less, and --every from every value the functions of EVERY at f32, two to eight minutes each (both may be stopped,
-and go on where they were); --check writes nothing: a sample of each, and with --every every value of those, must be no worse than its line
-says, and every line must be there. A lowering that is not the first of its list is reached by switching off those before it.
+Without a flag it measures, from a sample of values, what patterns/measured.tsv lacks, and removes lines that belong to no rule. --all measures
+from as many values as docs/functions.md states whatever was measured from fewer; --every measures the functions of EVERY at every f32, two to
+eight minutes each. Both can be stopped and continued. --check writes nothing: every lowering must have a line, and its error on a sample (with
+--every: at every value for lines about every value) must not exceed the line's. To reach a lowering that is not the first of its list, those
+before it are disabled.
 
-    arguments   16 bits and less, one operand: all        f32: every 257th pattern (sample: 16381st); every one for EVERY with --every
-                f64, and pairs: drawn, 2^24 of f32 and 2^22 of others (sample: 2^17); edges besides: powers of two, constants of the rules
-                and of the functions, specials, each with its neighbours
+    arguments   one operand of at most 16 bits: all values; one f32: every 257th (sample: 16381st); f64 and pairs: 2^24 random ones of f32, 2^22
+                of others (sample: 2^17); and edges: powers of two, constants of the rules and functions, special values, with neighbours
 """
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from gen.measured import Lowering, Row  # noqa: E402
 from gen.proof.sass import instructions  # noqa: E402
 
 THREADS, WORKERS = 65536, 2
-EVERY = ("erf", "cbrt", "rsqrt", "sqrt", "exp", "log", "log1p", "tanh", "expm1", "logistic", "sin", "cos", "tan")  # of f32, every value in a slow run
+EVERY = ("erf", "cbrt", "rsqrt", "sqrt", "exp", "log", "log1p", "tanh", "expm1", "logistic", "sin", "cos", "tan")  # measured at every f32 by --every
 STEP, SAMPLE_STEP, DRAWN, DRAWN_F32, SAMPLE = 257, 16381, 1 << 22, 1 << 24, 1 << 17
-FAR = 100 * math.pi  # of sin.approx and cos.approx the PTX manual says nothing beyond
+FAR = 100 * math.pi  # the PTX manual states no error of sin.approx and cos.approx beyond
 Job = Tuple[str, str]  # entry, line for tests/measure
 
 
@@ -49,7 +49,7 @@ POINTS = [k * math.pi / 2 for k in (*range(1, 9), 100, 200, 1e5, 1e15)] + [k * m
 
 
 def bits_of(x: float, t: str) -> Optional[int]:
-    """Of a value near x."""
+    """The bits of x, rounded to type t; None if x is too large."""
     if t == "f64":
         return int(struct.unpack("<Q", struct.pack("<d", x))[0])
     try:
@@ -65,7 +65,7 @@ def literals(x: Lowering) -> Set[float]:
 
 
 def edges(x: Lowering) -> List[int]:
-    """Bits of the arguments at which functions are known to turn, with what lies beside them."""
+    """Bits of arguments at which functions or lowerings change their behaviour, with their neighbours."""
     fraction, bias = FORMAT[x.type]
     width = ops.TYPE_BY_NAME[x.type].bits
     sign, one = 1 << width - 1, bias << fraction
@@ -82,7 +82,7 @@ def edges(x: Lowering) -> List[int]:
 
 
 def plan(x: Lowering, level: str) -> Tuple[str, int, int, int]:
-    """(how, first, last, step) as tests/measure has them; level: sample, full, every."""
+    """(how, first, last, step) in a job of tests/measure. level: sample, full or every."""
     width, one = ops.TYPE_BY_NAME[x.type].bits, ops.OP_BY_NAME[x.op].arity == 1
     if one and width <= 16:
         return "all", 0, 1 << width, 1
@@ -93,7 +93,7 @@ def plan(x: Lowering, level: str) -> Tuple[str, int, int, int]:
     return "drawn", 1, SAMPLE if level == "sample" else DRAWN_F32 if x.type == "f32" else DRAWN, 1
 
 
-def words(how: str, last: int, step: int) -> str:
+def described(how: str, last: int, step: int) -> str:
     return f"drawn {last}" if how == "drawn" else "all" if step == 1 else f"every {step}"
 
 
@@ -107,7 +107,7 @@ def job(x: Lowering, entry: str, level: str, noise: int) -> str:
 
 # --- kernels --------------------------------------------------------------------------------------------------------------------------
 def kernel(name: str, op: str, t: str, flags: str = "") -> str:
-    """Stores op of what it loads, a value a thread."""
+    """A kernel in which each thread loads operands and stores op of them."""
     small = t in tile_kernels.BYTES
     stored = tile_kernels.BYTES.get(t, t)
     operands = "ab"[:ops.OP_BY_NAME[op].arity]
@@ -119,7 +119,7 @@ def kernel(name: str, op: str, t: str, flags: str = "") -> str:
 
 
 def compiled(warpburg: str, target: str, folder: Path, files: Sequence[Tuple[Path, Tuple[str, ...]]]) -> Dict[str, str]:
-    """PTX of each kernel by its file's name. Each file comes with the rules to switch off."""
+    """PTX of each kernel, by its file's name. Each file comes with the rules to disable."""
     groups: Dict[Tuple[str, ...], List[Path]] = {}
     for f, off in files:
         groups.setdefault(off, []).append(f)
@@ -132,7 +132,7 @@ def compiled(warpburg: str, target: str, folder: Path, files: Sequence[Tuple[Pat
         disabled = [w for r in off for w in ("--disable", r)]
         command = [warpburg, "ir", "--target", target, "-o", str(out), *disabled, "--emit", "ptx"]
         if subprocess.run([*command, *map(str, some)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
-            for f in some:  # one of them stops the others
+            for f in some:  # a failing file stops the others, so each is compiled alone
                 subprocess.run([*command, str(f)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     with ThreadPoolExecutor(WORKERS) as pool:
@@ -141,7 +141,7 @@ def compiled(warpburg: str, target: str, folder: Path, files: Sequence[Tuple[Pat
 
 
 def sizes(ptxas: str, target: str, folder: Path, names: Sequence[str]) -> Dict[str, int]:
-    """Machine instructions of each kernel; those of one text are assembled once."""
+    """Machine instructions of each kernel; kernels of equal text are assembled once."""
     def one(source: Path) -> int:
         cubin = source.with_suffix(".cubin")
         failed = subprocess.run([ptxas, f"-arch={target}", "-o", str(cubin), str(source)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
@@ -151,7 +151,7 @@ def sizes(ptxas: str, target: str, folder: Path, names: Sequence[str]) -> Dict[s
     for name in names:
         source = folder / target / f"{name}.ptx"
         if source.exists():
-            code = re.sub(r"\s*//[^\n]*", "", source.read_text())  # comments name rules
+            code = re.sub(r"\s*//[^\n]*", "", source.read_text())  # comments name rules, which may differ
             alike.setdefault(re.sub(rf"\b{name}\b|\b{name}_param", "k", code), []).append(name)
     with ThreadPoolExecutor(WORKERS) as pool:
         found = pool.map(one, [folder / target / f"{same[0]}.ptx" for same in alike.values()])
@@ -176,7 +176,7 @@ def row_of(program: str, folder: Path, name: str, k: str, x: Lowering, level: st
         return None
     quiet, loud = found[0], found[-1]
     how, _, last, step = plan(x, level)
-    return Row(k, x.function, x.mode, float(quiet[2]), quiet[3], float(loud[2]), int(quiet[1]), words(how, last, step),
+    return Row(k, x.function, x.mode, float(quiet[2]), quiet[3], float(loud[2]), int(quiet[1]), described(how, last, step),
                int(quiet[4]), quiet[5] if quiet[4] != "0" else "-", "-", x.rule.text[:160])
 
 
@@ -191,7 +191,7 @@ def by_key(entries: Iterable[Entry]) -> Dict[str, List[Lowering]]:
 
 
 def skeletons(folder: Path, warpburg: str, ptxas: str, target: str) -> Dict[str, int]:
-    """Machine instructions of a kernel whose function is one instruction, less that one: by type, and for two operands."""
+    """Machine instructions of a kernel without its function, by type and number of operands: those of a kernel of one instruction, less one."""
     files = [(folder / f"s_{t}_{n}.ir", ()) for t in FORMAT for n in (1, 2)]
     for f, _ in files:
         _, t, n = f.stem.split("_")
@@ -201,7 +201,7 @@ def skeletons(folder: Path, warpburg: str, ptxas: str, target: str) -> Dict[str,
 
 
 def rows_of(build: Path, todo: Dict[str, List[Lowering]], level: str, keep: object = None) -> Dict[str, Row]:
-    """A row for each key. keep(rows): called as they are made, where given."""
+    """Rows by key. keep, if given, is called with each row when it is made."""
     warpburg, program, ptxas = str(build / "warpburg"), str(build / "tests" / "measure"), simulate.ptxas_of()
     out: Dict[str, Row] = {}
     with tempfile.TemporaryDirectory(prefix="warpburg-") as tmp:
@@ -238,22 +238,22 @@ def rows_of(build: Path, todo: Dict[str, List[Lowering]], level: str, keep: obje
 
 
 def counted(xs: Sequence[Lowering], row: Row) -> bool:
-    """Machine instructions were counted on each target that has the lowering, as far as ptxas is here."""
+    """Whether machine instructions were counted on each target that has the lowering; true without ptxas."""
     return xs[0].type not in FORMAT or all(f"{x.set.values['name']}=" in row.sass for x in xs) or simulate.ptxas_of() is None
 
 
 def is_full(x: Lowering, row: Row, level: str) -> bool:
     how, _, last, step = plan(x, level)
-    return row.how == words(how, last, step) or row.how == "all"
+    return row.how == described(how, last, step) or row.how == "all"
 
 
 def swept(lowerings: Dict[str, List[Lowering]]) -> Dict[str, List[Lowering]]:
-    """Those of which every value is run."""
+    """The lowerings that --every runs over every value."""
     return {k: xs for k, xs in lowerings.items() if xs[0].type == "f32" and xs[0].op in EVERY and not xs[0].approx and xs[0].place == 0}
 
 
 def update(build: Path, every: List[Entry], level: str = "sample", only: str = "") -> List[str]:
-    """Measures what has no line, or at a higher level what was measured from less; writes the file; messages of what failed."""
+    """Measures lowerings without a line, and at a higher level those measured from fewer values; writes the file. Returns error messages."""
     rows = {k: r for k, r in measured.read().items() if k in dict(every)}
     missing = {k: xs for k, xs in by_key(every).items() if only in xs[0].function and
                (k not in rows or not counted(xs, rows[k]) or (level != "sample" and not is_full(xs[0], rows[k], level)))}
@@ -262,9 +262,9 @@ def update(build: Path, every: List[Entry], level: str = "sample", only: str = "
 
     def keep(row: Row) -> None:
         known = rows.get(row.key)
-        more = known and known.values > row.values  # only its machine instructions were wanted
+        more = known and known.values > row.values  # only its machine instructions were missing
         rows[row.key] = replace(known, sass=row.sass) if known and more else row
-        if level != "sample" or len(rows) % 16 == 0:  # it may be stopped
+        if level != "sample" or len(rows) % 16 == 0:  # so that it can be stopped
             measured.write(dict(rows))
 
     found = rows_of(build, missing, level, keep)
@@ -276,8 +276,8 @@ def update(build: Path, every: List[Entry], level: str = "sample", only: str = "
 
 
 def check(build: Path, every: List[Entry], only: str, most: int, all_values: bool) -> Tuple[int, List[str]]:
-    """(how many hold, messages): every lowering has a line, and a sample of its arguments is no worse than that says. most: lowerings that are
-    run, evenly chosen; 0: all. all_values: every value of those that have lines about every value."""
+    """(number that pass, messages). Every lowering must have a line, and its error on a sample must not exceed the line's. most: run so many
+    lowerings, evenly chosen; 0: all. all_values: run at every value those whose lines are about every value."""
     rows, keys = measured.read(), by_key(every)
     out = [f"{xs[0].function} {xs[0].mode}: not measured with the rules as they are: run ./dev rule --all" for k, xs in keys.items() if k not in rows]
     todo = {k: xs for k, xs in keys.items() if k in rows and only in xs[0].function and not (xs[0].type in ops.SMALL_FLOATS and xs[0].approx)}
@@ -299,8 +299,8 @@ def main() -> int:
     parser.add_argument("--all", action="store_true", help="2^24 values of f32, 2^22 of f64")
     parser.add_argument("--every", action="store_true", help="every f32, for the functions of EVERY")
     parser.add_argument("--check", action="store_true", help="a sample, compared with the file")
-    parser.add_argument("--sample", type=int, default=0, help="of --check: so many lowerings")
-    parser.add_argument("--only", default="", help="only functions whose name holds this: exp.f32")
+    parser.add_argument("--sample", type=int, default=0, help="with --check: run so many lowerings")
+    parser.add_argument("--only", default="", help="only functions whose name contains this: exp.f32")
     args = parser.parse_args()
     every = measured.keyed([load.load_index(), *(load.load_target(t) for t in load.targets())])
     if args.check:

@@ -1,14 +1,14 @@
-"""Proves rewrite and lowering rules: both sides are made into instructions, run over values, and given to z3 where it is present.
+"""Proves rewrite and lowering rules: compiles both sides to instructions, runs them over values, and gives them to z3 if it is installed.
 
-For each binding of a rule's type classes the strongest of:
+For each binding of a rule's type classes, the proof is the strongest of:
 
     exhausted   every value, at small widths (integers up to 8 bits, 16 with one variable; one 16-bit float), or every index in a box
     proved      by z3: index rules over all integers, rules of bits at full width
     tested      corner values in all combinations and random bits
 
-Floats are equal if their bits are, or if both are nan. A function may be off by its budget: the instructions that compute it are moved
-by their own errors to either side, and the result is held against the exact one. `own` is what the rule itself misses by, where those
-instructions round correctly; the ledger has both, and neither may grow unseen (gen/proof/rule.py).
+Floats are equal if their bits are equal or both are nan. A function may be off by its budget: the proof moves the results of inexact
+instructions by their errors, in both directions, and compares the rule's result with the exact one. `own` is the rule's error when those
+instructions round correctly. The ledger has both errors; `./dev rule --check` fails if either grows (gen/proof/rule.py).
 
     proofs = prove(rules, errors_of(targets))        proofs[0].state      "exhausted(w=1..8) proved(i16..u64)"
 """
@@ -27,8 +27,8 @@ from gen.proof.driver import Domain, Job, Result
 from gen.proof.code import EXACT, Errors, NotNarrow, Terms, cls, literal_bits, width
 from gen.proof.sides import build
 
-EXHAUST_BITS = 24  # of all variables together
-SIDES = 4  # inexact results that may move at once
+EXHAUST_BITS = 24  # all variables together have at most so many bits if every value is tried
+SIDES = 4  # inexact results that may be moved at once
 INTEGERS = "PIUX"
 CHOICES = ("eq", "ne", "lt", "le", "gt", "ge", "max", "min", "select", "copysign")
 FORMATS = {"f16": ("<e", "<H"), "f32": ("<f", "<I"), "f64": ("<d", "<Q"), "bf16": ("<f", "<I")}
@@ -123,7 +123,7 @@ def float_of(bits: int, t: str) -> float:
 
 # --- values -------------------------------------------------------------------------------------------------------------------------
 def corners(t: str) -> Tuple[int, ...]:
-    """Bits of the values at which functions and integers change what they do."""
+    """Bits of values at which operations change their behaviour: limits, zeros, powers of two, infinities."""
     if t == "pred":
         return (0, 1)
     w = width(t)
@@ -145,7 +145,7 @@ def corners(t: str) -> Tuple[int, ...]:
 
 
 def ties(t: str) -> Tuple[int, ...]:
-    """Bits of f32 or f64 values at, and next to, what lies halfway between values of 2 to 6 significant bits, from 2^-140 to 2^140."""
+    """Bits of f32 or f64 values at and next to the midpoints between values of 2 to 6 significant bits: where narrow conversions round."""
     fraction, bias = (23, 127) if t == "f32" else (52, 1023)
     out = []
     for digits in range(1, 6):
@@ -159,7 +159,7 @@ def ties(t: str) -> Tuple[int, ...]:
 
 
 def integer_ties(t: str) -> Tuple[int, ...]:
-    """Integers at, and next to, what lies halfway between values of 1 to 5 significant bits: floats on the way there round them, too."""
+    """Integers at and next to the midpoints between values of 1 to 5 significant bits: where conversions to narrow floats round."""
     w = width(t)
     odd = [(kept, digits) for digits in range(2, 7) for kept in range((1 << digits - 1) + 1, 1 << digits, 2)]
     near = [(kept << n) + d for kept, digits in odd for n in range(w - digits + 1) for d in (-1, 0, 1)]
@@ -167,15 +167,15 @@ def integer_ties(t: str) -> Tuple[int, ...]:
 
 
 def leaving(t: str) -> Tuple[int, ...]:
-    """Bits of the values between which exponentials leave the range, or a whole power of two of it: quarters of ln 2."""
+    """Bits of multiples of ln 2 / 4 near the arguments where exponentials overflow, underflow, or cross a power of two."""
     powers = ((-151, -149, -127, -126, -125, -24, -1, 0, 1, 24, 126, 127, 128) if t == "f32" else
               (-1076, -1074, -1023, -1022, -1021, -53, -1, 0, 1, 53, 1022, 1023, 1024))
     return tuple(literal_bits(0.6931471805599453 * (n + q / 4), t) for n in powers for q in (-2, -1, 0, 1, 2)) if t in ("f32", "f64") else ()
 
 
 def turning(t: Terms, to: str) -> Tuple[int, ...]:
-    """Bits of the values at which the right side changes its way: the constants that it compares with, chooses or cuts at, what lies next to
-    them, half and twice of them, with both signs; of a function of one variable all constants."""
+    """Bits of the values at which the right side changes its behaviour: the constants that it compares with, selects or clamps to, with half
+    and twice of each, the neighbours of all these, and both signs; for a function of one variable all its constants."""
     used = {a for i in t.code if i.kind == "scalar" and (is_alone(t) or i.op in CHOICES) for a in i.args}
     out: Dict[int, None] = {}
     for r in sorted(used):
@@ -212,7 +212,7 @@ def domains_of(t: Terms) -> List[Domain]:
 
 
 def box(names: List[str]) -> List[Tuple[int, ...]]:
-    """For index variables and constants: the largest symmetric ranges that make no more than two million cases."""
+    """Ranges of index variables and constants: the largest symmetric ones that make at most two million cases."""
     constants = sum(lang.VARIABLES[n].kind == "const" for n in names)
     top = 9 if constants < 3 else 6
     for half in (100, 60, 40, 24, 14, 8, 5, 3):
@@ -224,7 +224,7 @@ def box(names: List[str]) -> List[Tuple[int, ...]]:
 
 # --- proofs -------------------------------------------------------------------------------------------------------------------------
 def is_bits(t: Terms) -> bool:
-    """Integers, predicates and exact integers alone: what z3 decides."""
+    """Whether there are only integers, predicates and exact integers, for which z3 and C must agree bit by bit."""
     kinds = {cls(t.type_of(r)) for r in range(len(t.types) + len(t.code)) if t.type_of(r) != "side"}
     return kinds <= set(INTEGERS) and all(i.kind not in ("nudge", "function", "garbage") for i in t.code)
 
@@ -245,14 +245,14 @@ def judged(case: Case, r: Result) -> Outcome:
 
 
 def prove(rules: Sequence[Rule], errors: Errors, solver: bool = True, samples: int = 1 << 16) -> List[Proof]:
-    """A proof for each rule, in order. Without z3 what only it can prove is tested."""
+    """A proof for each rule, in order. Without z3, cases that only it can prove are tested."""
     from gen.proof import z3_formula
 
     cases = [(n, c) for n, r in enumerate(rules) for c in cases_of(r, errors)]
     results = driver.run([job_of(c, samples) for _, c in cases])
     proofs = [Proof(r) for r in rules]
     for (n, c), r in zip(cases, results):
-        if not (r.ok and r.cases == 0 and c.label[1:] in map(str, driver.NARROW)):  # no such constant in so few bits
+        if not (r.ok and r.cases == 0 and c.label[1:] in map(str, driver.NARROW)):  # no constant of the rule has so few bits
             proofs[n].outcomes.append(judged(c, r))
     if solver and z3_formula.present():
         wanted = [o for p in proofs for o in p.outcomes if o.case.terms.contract not in ("ulp", "complex") and
@@ -266,10 +266,10 @@ def prove(rules: Sequence[Rule], errors: Errors, solver: bool = True, samples: i
 
 
 def confirm(o: Outcome, values: Dict[int, int]) -> None:
-    """Runs z3's counterexample, so that both judges agree on it and all registers are known."""
+    """Runs z3's counterexample in the driver: both must agree on it, and the driver gives the values of all registers."""
     domains = [Domain("list", (values.get(n, 0),)) for n in range(len(o.case.terms.types))]
     r = driver.run([Job(o.case.terms, domains)])[0]
-    if r.ok and not is_bits(o.case.terms):  # z3 leaves the bits of a nan open
+    if r.ok and not is_bits(o.case.terms):  # z3 does not determine the bits of a nan
         return
     if r.ok:
         raise PatternError(("gen/proof/z3_formula.py", 0), f"z3 and C disagree: {o.case.label} {values}")

@@ -23,7 +23,7 @@ def exact_value(text: str) -> int:
 
 
 def decimal(bits: int, t: str) -> str:
-    """A value as people write it."""
+    """A value in decimal."""
     if t == "pred":
         return "true" if bits else "false"
     if t in ops.SMALL_FLOATS:
@@ -56,7 +56,7 @@ def rows(o: Outcome) -> List[Tuple[str, str]]:
             continue
         if t.types[n] == "side":
             value = int(r.values[n].split(":")[1], 16) & 255
-            moved = ("at its own value", "at its upper end", "")[value] if value < 2 else "at its lower end"
+            moved = ("not moved", "moved up by its error")[value] if value < 2 else "moved down by its error"
             out.append((name, ("a", "neg(a)", "abs(a)", "neg(abs(a))")[value & 3] if name.startswith("modifier") else moved))
         else:
             out.append((name, shown(r.values[n], t.types[n])))
@@ -69,7 +69,7 @@ def explain(p: Proof, o: Outcome) -> str:
     where = f"{rule.where[0]}:{rule.where[1]}"
     at = o.case.label + (" under approx" if o.case.approx else "")
     if o.state == "empty":
-        return f"{where}: error: nothing proved at {at}: no value meets the conditions of {rule.text}"
+        return f"{where}: error: nothing proved at {at}: no value satisfies the conditions of {rule.text}"
     assert r is not None
     right = load.text(rule.right) if isinstance(rule.right, Expr) else str(rule.right)
     what = "not equal" if t.contract != "ulp" else "off by more than its budget"
@@ -90,11 +90,11 @@ def explain(p: Proof, o: Outcome) -> str:
 
 
 def report(proofs: List[Proof]) -> List[str]:
-    """One message for each rule that failed: of its cases the one that is easiest to follow."""
+    """One message for each rule that failed, about the failed case that is easiest to read."""
     out = []
     for p in proofs:
         if p.failed:
             bits = lambda o: width(o.case.label) if o.case.label[-1:].isdigit() and "/" not in o.case.label else 99
-            easiest = lambda o: (o.state == "empty", abs(bits(o) - 8))  # bytes read best: in one bit -1 is 1
+            easiest = lambda o: (o.state == "empty", abs(bits(o) - 8))  # near 8 bits: in one bit -1 is 1
             out.append(explain(p, min(p.failed, key=easiest)))
     return out

@@ -1,9 +1,9 @@
-"""What `./dev rule` runs: gen/, proof, ledger, build, tests, hits and corpus delta of one rule, one file, or all of them.
+"""The command `./dev rule`: proves rules, writes their ledger lines, builds, runs their tests, and shows what they do to the corpus.
 
     ./dev rule patterns/arith.py:31       one line of a pattern file
     ./dev rule patterns/arith.py          every rule of the file
-    ./dev rule --all                      every rule; ledger lines that no rule has any more go
-    ./dev rule --check                    proves all again and holds it against the ledger; writes nothing (what ./dev test runs)
+    ./dev rule --all                      every rule; removes ledger lines that belong to no rule
+    ./dev rule --check                    proves every rule and compares with the ledger; writes nothing (./dev test runs this)
 """
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from gen.lang import PatternError, Rule  # noqa: E402
 from gen.proof.code import Errors  # noqa: E402
 
 PROVERS = ("prove.py", "z3_bits.py", "driver.py", "code.py", "complex_reference.h", "complex_parts.py", "driver.c", "facts.py",
-           "z3_floats.py", "sides.py", "z3_formula.py")
+           "float_reference.h", "z3_floats.py", "sides.py", "z3_formula.py")
 
 
 def proved_rules(sets: Sequence[load.RuleSet]) -> List[Rule]:
-    """Rewrites of all phases, each once."""
+    """The rewrites of all phases, each once."""
     return list({id(r): r for s in sets for name in ("index", "simplify", "lower") for r in s.phases.get(name, [])}.values())
 
 
 def chosen(rules: Sequence[Rule], what: str) -> List[Rule]:
-    """The rules of FILE or FILE:LINE; a line inside a rule that fills several counts for the rule above it."""
+    """The rules of FILE or FILE:LINE. A line in the middle of a rule selects that rule."""
     file, _, line = what.partition(":")
     file = "patterns/" + Path(file).name
     own = [r for r in rules if r.where[0] == file]
@@ -44,7 +44,7 @@ def chosen(rules: Sequence[Rule], what: str) -> List[Rule]:
     return [r for r in own if lines and r.where[1] == max(lines)]
 
 
-# --- proofs, each once for each content -----------------------------------------------------------------------------------------------
+# --- proofs, cached by the contents of rule and prover -----------------------------------------------------------------------------------------------
 def prover_version() -> str:
     digest = hashlib.sha256(str(driver.program()).encode())
     for name in PROVERS:
@@ -54,7 +54,7 @@ def prover_version() -> str:
 
 
 def states_of(rules: Sequence[Rule], errors: Errors, fresh: bool) -> Tuple[Dict[str, Tuple[str, str]], List[str], int]:
-    """(key -> (state, text), messages, how many were proved now). What the same prover said of the same meaning is not asked again."""
+    """(key -> (state, text), messages, number proved now). A state that the same prover found for the same key is taken from the cache."""
     store = driver.program().parent / f"states-{prover_version()}.json"
     known: Dict[str, str] = json.loads(store.read_text()) if store.exists() and not fresh else {}
     keys = {id(r): ledger.key(r, errors) for r in rules}
@@ -67,8 +67,7 @@ def states_of(rules: Sequence[Rule], errors: Errors, fresh: bool) -> Tuple[Dict[
 
 
 def strength(state: str) -> Tuple[Set[str], int, str]:
-    """What of a state may not get less: the types that were only tested, how many results were simulated; and the errors' budgets, which
-    stay."""
+    """What must not get weaker in a state: the types that were only tested, the number of simulated results, the budgets of errors."""
     tested = {t for found in re.findall(r"tested\(([^:]*):", state) for t in found.split(",")}
     simulated = re.search(r"simulated\((\d+)", state)
     return tested, int(simulated.group(1)) if simulated else 0, " ".join(re.findall(r"of [0-9.e+-]+ ulp", state))
@@ -83,7 +82,7 @@ def weaker(now: str, ledger_says: str) -> bool:
 
 
 def compare(done: Dict[str, Tuple[str, str]], rules: Sequence[Rule], errors: Errors) -> List[str]:
-    """What the ledger says otherwise than the proofs just made. Without z3 `proved` stands for what it had shown."""
+    """Where the ledger claims more than the proofs just made. Without z3 a `proved` of the ledger is taken as it is."""
     lines, out = ledger.read(), []
     for r in rules:
         k = ledger.key(r, errors)
@@ -96,12 +95,12 @@ def compare(done: Dict[str, Tuple[str, str]], rules: Sequence[Rule], errors: Err
 
 
 def instructions(sets: Sequence[load.RuleSet]) -> List[Rule]:
-    """Instruction rules of all targets, each once."""
+    """The instruction rules of all targets, each once."""
     return list({r.name: r for s in sets for r in s.phases.get("isel", [])}.values())
 
 
 def simulate(folder: Path, rules: Sequence[Rule], errors: Errors) -> Tuple[Dict[str, Tuple[str, str]], List[str]]:
-    """The program is built, and each of these instruction rules run alone in its simulator: (key -> (state, text), messages)."""
+    """Builds the program and runs each of these instruction rules in its simulator: (key -> (state, text), messages)."""
     if not rules:
         return {}, []
     rc, text = after_proof.build(folder, unsimulated=True)
@@ -113,7 +112,7 @@ def simulate(folder: Path, rules: Sequence[Rule], errors: Errors) -> Tuple[Dict[
 
 
 def measure_new(folder: Path, sets: Sequence[load.RuleSet]) -> List[str]:
-    """Lowerings of functions that patterns/measured.tsv does not know are measured; messages of those that break their budgets."""
+    """Measures lowerings of functions that patterns/measured.tsv lacks. Returns messages about those that exceed their budgets."""
     every = measured.keyed(sets)
     if not measured.path().exists() or all(k in measured.read() for k, _ in every):
         return []
@@ -122,14 +121,14 @@ def measure_new(folder: Path, sets: Sequence[load.RuleSet]) -> List[str]:
 
 
 def few(sets: Sequence[load.RuleSet], rules: Sequence[Rule]) -> List[str]:
-    """Of the targets that have one of the rules the oldest and the newest: where the rules are looked for in the corpus."""
+    """The oldest and the newest target that has one of the rules: the corpus is compiled for these."""
     wanted = {r.name for r in rules}
     having = [str(s.values["name"]) for s in sets if s.values and any(r.name in wanted for r in s.rules)] or [str(s.values["name"]) for s in sets if s.values]
     return list(dict.fromkeys([having[0], having[-1]]))
 
 
-def loop(args: argparse.Namespace, rules: Sequence[Rule], sets: Sequence[load.RuleSet]) -> List[str]:
-    """Build, tests, hits, corpus; messages of what failed."""
+def show_effect(args: argparse.Namespace, rules: Sequence[Rule], sets: Sequence[load.RuleSet]) -> List[str]:
+    """Builds, runs tests, and prints hits and costs over the corpus. Returns error messages."""
     targets = few(sets, rules)
     folder = (ROOT / args.build).resolve()
     rc, text = after_proof.build(folder)
@@ -152,7 +151,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("what", nargs="?", help="FILE or FILE:LINE of patterns/")
     parser.add_argument("--all", action="store_true", help="every rule")
     parser.add_argument("--check", action="store_true", help="prove all, compare with the ledger, write nothing")
-    parser.add_argument("--fresh", action="store_true", help="prove again what was proved with the same content")
+    parser.add_argument("--fresh", action="store_true", help="ignore the cache of proofs")
     parser.add_argument("--build", default="", help="build folder: build there, run tests, count hits and the corpus")
     parser.add_argument("--shared", default="../shared", help="folder with more of a corpus")
     args = parser.parse_args(argv)
@@ -177,25 +176,25 @@ def main(argv: Sequence[str]) -> int:
         return 1
     wanted = rules
     if not messages and args.build:
-        if not args.check:  # what is built to be simulated needs the lines of what was proved
+        if not args.check:  # the build for the simulator needs ledger lines of the proved rules
             ledger.write(ledger.kept([r for s in sets for r in s.rules], done, errors))
         states, messages = simulate((ROOT / args.build).resolve(), tiles, errors)
         done.update(states)
         wanted = rules + tiles
     if args.check:
         messages += compare(done, wanted, errors)
-    else:  # what failed has no line
+    else:  # a rule that failed gets no line
         changed = ledger.write(ledger.kept([r for s in sets for r in s.rules], done, errors))
         for r in (r for r in (wanted if args.what else ()) if ledger.key(r, errors) in done):
             print(f"{r.name}: {done[ledger.key(r, errors)][0]}")
-        print("patterns/ledger.txt: " + ("changed, to be committed with the rule" if changed else "as it was"))
+        print("patterns/ledger.txt: " + ("changed; commit it with the rule" if changed else "unchanged"))
     if tiles and not args.build:
         print(f"{len(tiles)} instruction rules were not simulated: --build FOLDER expected")
     if not messages and not args.check and args.build:
-        messages = measure_new((ROOT / args.build).resolve(), sets) or loop(args, wanted, sets)
+        messages = measure_new((ROOT / args.build).resolve(), sets) or show_effect(args, wanted, sets)
     if messages:
         print("\n".join(messages), file=sys.stderr)
-    weak = [] if z3_formula.present() else ["z3 is not here: what it proves was only tested"]
+    weak = [] if z3_formula.present() else ["z3 is not installed: what it proves was only tested"]
     failed = len({m.split(": error")[0].split(" failed")[0] for m in messages})
     print("; ".join([f"{len(wanted)} rules, {fresh} proved now, {failed} failed, {time.monotonic() - since:.1f} s", *weak]))
     if args.check:

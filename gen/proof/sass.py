@@ -1,4 +1,4 @@
-"""Counts machine instructions of a cubin, which is an ELF file: 16 bytes each in `.text.KERNEL`, padded with NOPs, which do not count."""
+"""Counts the machine instructions of a cubin, an ELF file: 16 bytes each in `.text.KERNEL`. NOPs at the end are padding and do not count."""
 from __future__ import annotations
 
 import struct
@@ -15,7 +15,7 @@ def sections(elf: bytes) -> "dict[str, bytes]":
 
 
 def length(code: bytes) -> int:
-    """Instructions of one function."""
+    """The number of instructions of one function."""
     ops = [struct.unpack_from("<Q", code, n)[0] & 0xFFF for n in range(0, len(code), 16)]
     while ops and ops[-1] == NOP:
         ops.pop()
@@ -23,5 +23,5 @@ def length(code: bytes) -> int:
 
 
 def instructions(elf: bytes) -> int:
-    """Of all functions of the file."""
+    """The number of instructions of all functions of the file."""
     return sum(length(code) for name, code in sections(elf).items() if name.startswith(".text"))

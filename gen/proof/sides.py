@@ -1,5 +1,4 @@
-"""Both sides of a rule, at one binding of its type classes, as one straight line of instructions (code.py): what the driver runs and
-z3 reads.
+"""Compiles both sides of a rule, at one binding of its type classes, to straight-line code (code.py), which the driver runs and z3 reads.
 
     terms = build(rule, {"N": "i8"}, errors)      rewrite(mul[N](a, 1), a)     r0 = a: i8   r1 = 1: i8   r2 = mul.i8 r0 r1
                                                         left 2, right 0
@@ -21,6 +20,8 @@ INT_OPS = {"+": "add", "-": "sub", "*": "mul", "//": "cdiv", "%": "cmod"}
 
 
 class Builder:
+    """State while one rule is compiled; ids are those of the rule's expressions."""
+
     def __init__(self, rule: Rule, bind: Dict[str, str], errors: Errors, approx: bool) -> None:
         self.rule, self.bind, self.errors, self.approx = rule, bind, errors, approx
         self.t = Terms()
@@ -53,32 +54,32 @@ class Builder:
 
     # --- variables: all of them before the first instruction --------------------------------------------------------------------
     def variables(self) -> None:
-        places: Dict[int, Tuple[Var, str]] = {}
+        found: Dict[int, Tuple[Var, str]] = {}
 
-        def walk_places(e: Expr, t: str) -> None:
+        def visit(e: Expr, t: str) -> None:
             if isinstance(e, Var):
-                places.setdefault(id(e), (e, EXACT if e.kind in ("index", "rest") else t))
+                found.setdefault(id(e), (e, EXACT if e.kind in ("index", "rest") else t))
             elif isinstance(e, Node):
                 for n, a in enumerate(e.args):
-                    walk_places(a, self.element(e.operand_type(n)))
+                    visit(a, self.element(e.operand_type(n)))
             elif isinstance(e, Arith):
-                walk_places(e.x, EXACT)
-                walk_places(e.y, EXACT)
+                visit(e.x, EXACT)
+                visit(e.y, EXACT)
             elif isinstance(e, Src):
-                walk_places(e.x, t)
+                visit(e.x, t)
 
-        walk_places(self.rule.left, EXACT)
+        visit(self.rule.left, EXACT)
         for c in parts(self.rule.when):
             if isinstance(c, Guard) and c.name == "period":  # binds its last argument
-                walk_places(c.args[2], EXACT)
-        for n, (v, t) in enumerate(places.values()):
+                visit(c.args[2], EXACT)
+        for n, (v, t) in enumerate(found.values()):
             self.var[id(v)] = n
             self.t.names.append(v.name)
             self.t.types.append(t)
 
     # --- expressions -------------------------------------------------------------------------------------------------------------
     def constant(self, e: Expr) -> int:
-        """Exact arithmetic of constants; what fails the rule excludes the case."""
+        """Register of an integer constant, in exact arithmetic. Where it has no result the rule does not fire, and the case is skipped."""
         if isinstance(e, Lit):
             return self.integer(int(e.value))
         if isinstance(e, Width):
@@ -93,7 +94,7 @@ class Builder:
         return self.add(Ins(INT_OPS[e.op], EXACT, (self.constant(e.x), self.constant(e.y))))
 
     def value(self, e: Expr, t: str) -> int:
-        """Register of e at a place of type t."""
+        """Register of e in an operand position of type t."""
         if isinstance(e, Var):
             if id(e) not in self.var:
                 raise PatternError(self.rule.where, f"{e} is not bound by the left side")
@@ -104,7 +105,7 @@ class Builder:
                 raise NotNarrow
             return self.literal(t, e.value)
         if isinstance(e, Src):
-            if id(e.x) not in self.modified:  # the same modifiers wherever it stands
+            if id(e.x) not in self.modified:  # the same modifiers at each occurrence
                 self.modified[id(e.x)] = facts.modified(self, e, t)
             return self.modified[id(e.x)]
         key = (id(e), t, self.right_side and id(e) not in self.left_ids)
@@ -143,7 +144,7 @@ class Builder:
             raise PatternError(self.rule.where, f"{e}: a rewrite sees one lane")
         if name == "idx":
             made = self.add(Ins("to", t, tuple(args)))
-            if not self.right_side:  # whoever made it has shown that it holds the value
+            if not self.right_side:  # the pass that made idx has shown that t holds the value
                 self.t.pre.append(self.add(Ins("eq", EXACT, (self.add(Ins("of", EXACT, (made,))), args[0]))))
             return made
         if t == EXACT:
@@ -158,25 +159,26 @@ class Builder:
             return r
         flags = set(e.flags) | self.shared
         if "approx" in flags and name == "cvt" and cls(t) in "IU" and cls(self.element(e.types[-1])) == "F":
-            return self.add(Ins("garbage", t, (r, args[0])))  # what a nan becomes is the machine's business
+            return self.add(Ins("garbage", t, (r, args[0])))  # the machine decides what a nan becomes
         error = self.errors.get((name, t, "approx" in flags), (0, 0, 0)) if cls(t) == "F" else (0, 0, 0)
         return self.nudge(r, name, t, error) if any(error) else r
 
     def nudge(self, r: int, name: str, t: str, error: Error) -> int:
-        """A result that may lie on either side of what it stands for: one more variable says on which. Slots are kept for them."""
+        """An inexact result: one more variable says whether it is moved up or down by its error. Without a free slot it is not moved."""
         if r not in self.moved:
             side = self.slot(f"side of {name}")
             self.moved[r] = r if side is None else self.add(Ins("nudge", t, (r, side), name, error=error))
         return self.moved[r]
 
     def slot(self, name: str) -> Optional[int]:
-        """A variable that is none of the rule's."""
+        """A variable besides those of the rule; None if no slot is free."""
         free = next((n for n, x in enumerate(self.t.names) if x == ""), None)
         if free is not None:
             self.t.names[free] = name
         return free
 
     def outside(self, name: str, t: str, b: int) -> int:
+        """Register that says whether operand b is outside the domain of an operation of UNDEFINED."""
         if name in ("divx", "remx"):
             zero = self.scalar("eq", t, b, self.literal(t, 0))
             return zero if cls(t) == "U" else self.scalar("bor", "pred", zero, self.scalar("eq", t, b, self.literal(t, -1)))
@@ -186,7 +188,7 @@ class Builder:
 
     # --- conditions --------------------------------------------------------------------------------------------------------------
     def condition(self, c: Cond) -> Optional[int]:
-        """Register of a condition; None for flags, which choose the contract."""
+        """Register of a condition; None for flags, which select the contract."""
         if isinstance(c, Not):
             r = self.condition(c.x)
             return None if r is None else self.scalar("bnot", "pred", r)
@@ -203,15 +205,15 @@ class Builder:
 
 
 def shared_flags(rule: Rule) -> Set[str]:
-    """Flags that all matched nodes are known to carry: those written at each of them."""
+    """Flags that are written at each node of the left side."""
     nodes = [e for e in walk(rule.left) if isinstance(e, Node)]
     return set.intersection(*(set(n.flags) for n in nodes)) if nodes else set()
 
 
 def build(rule: Rule, bind: Dict[str, str], errors: Errors, approx: bool = False,
           budget: Optional[Tuple[float, float]] = None, nudges: int = 0) -> Terms:
-    """approx: every matched node carries that flag. budget: how far a function at the root may be off; None: not at all.
-    nudges: places for inexact results to move, at most. Raises NotNarrow where a literal does not fit a narrow type."""
+    """approx: every matched node carries that flag. budget: how far the function at the root may be off; None: the sides
+    must be equal. nudges: the number of inexact results that may be moved. Raises NotNarrow where a literal does not fit a narrow type."""
     b = Builder(rule, bind, errors, approx)
     b.shared = shared_flags(rule) | ({"approx"} if approx else set())
     b.variables()

@@ -1,18 +1,18 @@
-"""Every instruction rule (llvm, intr, call, asm), alone, in the simulator: a kernel is made whose stored value is the rule's left side,
-warpburg selects for it, and `warpburg ir --check` compares what its PTX gives with the reference meaning of the operations.
+"""Runs each instruction rule (llvm, intr, call, asm, lookup) in the simulator, in a kernel that stores the value of the rule's left side:
+warpburg compiles it, and `warpburg ir --check` compares the results of its PTX with the reference meaning of the operations.
 
 usage: python -m gen.proof.simulate [--warpburg build/warpburg] [--target sm90].. [--every] [--rule TEXT] [--verbose]
 
-One line a rule: `patterns/tiles.py:9 simulated(57344)`: so many results, over every type that the rule's class has and every number of
-lanes that PACKED says, each on the oldest and the newest target that has it (--every: on all); edge values in all combinations, then
-random bits. It must be this rule that was selected. An instruction with a stated error is run as far off as the PTX manual allows. ptxas
-assembles every kernel for its own target; without ptxas that is skipped, and said. What llvm/ emits without a rule (load, store, pack,
-part, splat, index arithmetic) is run as well, under the names `lower: ...`.
+It prints a line for each rule: `patterns/tiles.py:9 simulated(57344)` with the number of results that were compared, over every type of the
+rule's class and every number of lanes in PACKED, on the oldest and the newest target that has the rule (--every: on all). Operands are
+edge values in all combinations, then random bits. The rule under test must be the one that was selected. An instruction with a stated
+error is moved by as much as the PTX manual allows. ptxas assembles every kernel for its target; without ptxas that is skipped, with a
+message. What llvm/ emits without a rule (load, store, pack, part, splat, index arithmetic) is run too, under the names `lower: ...`.
 
-What this proves: operations on integers, comparisons, select and moves are written twice (gen/semantics.py, src/sim/ops_int.c); float
-arithmetic, conversions and rounding twice (gen/semantics.py over the host's arithmetic; src/sim/soft.c and convert.c in integers).
-Approximate instructions are the same libm functions on both sides, moved by noise: there the check is of the template, not of the
-hardware's error.
+The two sides of the comparison are independent: integers, comparisons, select and moves are defined in gen/semantics.py and in
+src/sim/ops_int.c; float arithmetic, conversions and rounding in gen/semantics.py with the host's arithmetic and in src/sim/soft.c and
+convert.c with integers. Only approximate instructions are the same libm functions on both sides, moved by noise: for these the check
+covers the template, not the hardware's error.
 """
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ from gen.proof.tile_kernels import Kernel, chosen, kernels_on
 
 @dataclass
 class Result:
-    """What a kernel came to, or all kernels of a rule."""
+    """The result of one kernel, or of all kernels of a rule."""
 
     compared: int = 0
     kernels: int = 0
-    every: bool = True  # all values that the operands may have were tried
+    every: bool = True  # whether all values of the operands were tried
     faults: List[str] = field(default_factory=list)
 
 
 # --- runs --------------------------------------------------------------------------------------------------------------------------
 def check(warpburg: str, target: str, folder: Path, files: List[Path], err: str) -> List[Dict[str, Any]]:
-    """One process; an answer a file."""
+    """Runs one process; returns an answer for each file."""
     command = [warpburg, "ir", "--check", "--json", "--from", "width", "--target", target, "-o", str(folder / "ptx")]
     command += ["--err", *err.split()] if err else []
     p = subprocess.run(command + [str(f) for f in files], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -64,7 +64,7 @@ def judge(k: Kernel, answer: Dict[str, Any], result: Result) -> None:
         result.faults.append(f"{k.instance}: {status}: {what.strip()}")
         return
     if not k.rule.startswith("lower: ") and k.rule not in answer["rules"]:
-        result.faults.append(f"{k.instance}: selected by {', '.join(answer['rules']) or 'nothing'}")
+        result.faults.append(f"{k.instance}: selected by {', '.join(answer['rules']) or 'no rule'}")
     if answer["compared"] == 0:
         result.faults.append(f"{k.instance}: nothing was compared")
     result.compared += answer["compared"]
@@ -78,7 +78,7 @@ def ptxas_of() -> Optional[str]:
 
 
 def assemble(ptxas: str, target: str, folder: Path, batches: int) -> List[str]:
-    """All kernels of a target, in a few modules; those with functions or constants of their own (libdevice's) each alone."""
+    """Assembles all kernels of a target in a few modules; kernels whose PTX has functions or constants (libdevice) each alone."""
     head, bodies, jobs = "", [], []
     for f in sorted((folder / "ptx").glob("*.ptx")):
         text = f.read_text()
@@ -100,7 +100,7 @@ def assemble(ptxas: str, target: str, folder: Path, batches: int) -> List[str]:
 
 
 def simulate(warpburg: str, target: str, kernels: List[Kernel], jobs: int = 2, assembled: bool = True) -> Tuple[Dict[Kernel, Result], List[str]]:
-    """Kernels on a target (sm_90), and what ptxas said."""
+    """Runs kernels on a target (sm_90). Returns their results and the messages of ptxas."""
     notes: List[str] = []
     results: Dict[Kernel, Result] = {}
     with tempfile.TemporaryDirectory(prefix="warpburg-") as tmp:
@@ -137,9 +137,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m gen.proof.simulate")
     parser.add_argument("--warpburg", default="build/warpburg")
     parser.add_argument("--target", action="append", help="sm90 or sm_90; all if left out")
-    parser.add_argument("--every", action="store_true", help="each kernel on all targets that have it, not on the oldest and the newest")
-    parser.add_argument("--rule", default="", help="only rules whose identity or text holds this")
-    parser.add_argument("--verbose", action="store_true", help="the number of kernels, too, and what llvm/ emits by itself")
+    parser.add_argument("--every", action="store_true", help="each kernel on all targets that have it, not only on the oldest and the newest")
+    parser.add_argument("--rule", default="", help="only rules whose name or text contains this")
+    parser.add_argument("--verbose", action="store_true", help="also the number of kernels, and what llvm/ emits without a rule")
     args = parser.parse_args()
     found = {t: kernels_on(t, args.rule) for t in [t.replace("_", "") for t in args.target or load.targets()]}
     by_kernel: Dict[Kernel, Result] = {}

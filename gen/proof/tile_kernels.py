@@ -1,7 +1,7 @@
-"""The kernels in which instruction rules are run alone: each stores the value of a rule's left side, made of loaded operands, over every
-type of the rule's class and every number of lanes that PACKED says. gen/proof/simulate.py runs them.
+"""Makes the kernels that test instruction rules: each loads operands and stores the value of a rule's left side. A rule has kernels for
+every type of its class and every number of lanes in PACKED. gen/proof/simulate.py runs them.
 
-    kernels_on("sm90", "patterns/tiles.py:9")      the kernels of one rule on one target, and why others have none
+    kernels_on("sm90", "patterns/tiles.py:9")      the kernels of one rule on one target, and messages about rules without one
 """
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from gen.lang import Expr, Lit, Node, Rule, Type, Var
 
 THREADS = 1024
 CONSTANTS = (0, 1, 2, 3, 5, 7, 8, 16, 31, 32, 63, 64, -1, 127, 255, 65535)
-MAX_CONSTANTS = 4  # of those that a rule's conditions allow
+MAX_CONSTANTS = 4  # combinations of constants for one rule
 FLAG_GUARDS = ("approx", "contract", "nnan", "nsz")
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """One instance of a rule (or of llvm/'s own work) as a kernel."""
+    """A kernel for one instance of a rule, or for what llvm/ emits without a rule."""
 
-    rule: str  # identity, or "lower: what"
+    rule: str  # the rule's name, or "lower: what"
     instance: str  # "add.bf16x2"
     text: str  # with @NAME for the kernel's name
-    err: str = ""  # what follows `ir --err`
+    err: str = ""  # the argument of `ir --err`
 
 
 class NotMade(Exception):
-    """A left side that no kernel can be made of."""
+    """No kernel can be made of the left side."""
 
 
 # --- kernels --------------------------------------------------------------------------------------------------------------------
@@ -51,7 +51,7 @@ def classes(e: Expr) -> List[str]:
     return found
 
 
-BYTES = {"i2": "i8", "i4": "i8", "u2": "u8", "u4": "u8", "f4e2m1fn": "u8"}  # types under 8 bits, and what stands for them in memory
+BYTES = {"i2": "i8", "i4": "i8", "u2": "u8", "u4": "u8", "f4e2m1fn": "u8"}  # types of fewer than 8 bits, and the types that hold them in memory
 
 
 def narrow(t: str, value: str) -> str:
@@ -63,7 +63,7 @@ def widened(t: str, value: str) -> str:
 
 
 class Writer:
-    """A left side as the text of an expression; every variable becomes a load of its own operand."""
+    """Writes a left side as text of the IR; each variable becomes a load of its own operand."""
 
     def __init__(self, binding: Dict[str, str], lanes: int, constants: Dict[str, int]) -> None:
         self.binding, self.lanes, self.constants = binding, lanes, constants
@@ -81,7 +81,7 @@ class Writer:
             if self.operands.setdefault(e.name, t) not in (t, Type(BYTES.get(t.name, "none"))):
                 raise NotMade(f"{e} has two types")
             index = "t" if t.lanes == 1 else f"{t.lanes}*t"
-            if t.name in BYTES:  # a byte each: bits of which one thread has a part are none to store
+            if t.name in BYTES:  # a byte each: threads would share the byte of a packed value
                 self.operands[e.name] = Type(BYTES[t.name])
                 return narrow(t.name, f"load %{e.name}[{index}]")
             return f"load{'' if t.lanes == 1 else '.' + str(t)} %{e.name}[{index}]"
@@ -97,7 +97,7 @@ class Writer:
 
 
 def kernel_text(operands: Dict[str, Type], result: Type, value: str) -> str:
-    """THREADS threads, each of which loads and stores whole vectors."""
+    """A kernel of THREADS threads, each of which loads and stores whole vectors."""
     buffers = [f"%{n}: {t.name}[{THREADS * t.lanes}]" for n, t in operands.items()] + [f"%out: out {result.name}[{THREADS * result.lanes}]"]
     index = "t" if result.lanes == 1 else f"{result.lanes}*t"
     return (f"kernel @NAME({', '.join(buffers)}) block 128 grid {THREADS // 128} {{\n"
@@ -105,7 +105,7 @@ def kernel_text(operands: Dict[str, Type], result: Type, value: str) -> str:
 
 
 def holds(c: Optional[lang.Cond], constants: Dict[str, int], width: int) -> bool:
-    """A rule's conditions: relations of constants as they are; of the float contract what a node without flags has."""
+    """Whether a rule's conditions hold for these constants and for nodes without flags."""
     def number(e: Expr) -> int:
         if isinstance(e, Lit):
             return int(e.value)
@@ -120,7 +120,7 @@ def holds(c: Optional[lang.Cond], constants: Dict[str, int], width: int) -> bool
 
     def one(p: lang.Cond) -> bool:
         if load.of_feature(p):
-            return True  # or the target would not have the rule
+            return True  # the target has the rule, so it has the feature
         if isinstance(p, lang.Not):
             return not one(p.x)
         if isinstance(p, lang.Guard) and p.name in FLAG_GUARDS:
@@ -154,7 +154,7 @@ def constants_of(r: Rule, width: int) -> Iterator[Dict[str, int]]:
 
 
 def lanes_of(r: Rule, node: Node, binding: Dict[str, str], packed: Sequence[lang.Packed]) -> List[int]:
-    """1, and for rules that match any number of lanes what vectorising may build of their root."""
+    """1, and for rules that match any number of lanes those that PACKED lists for their root."""
     if r.kind not in ("llvm", "intr") or any(isinstance(x, Node) and any(t.lanes > 1 for t in x.types) for x in load.walk(r.left)):
         return [1]
     to, frm = binding.get(node.types[0].name, node.types[0].name), binding.get(node.types[-1].name, node.types[-1].name)
@@ -162,7 +162,7 @@ def lanes_of(r: Rule, node: Node, binding: Dict[str, str], packed: Sequence[lang
 
 
 def err_text(r: Rule) -> str:
-    """What an instruction itself may be off is tried, too; a function of libdevice adds its own to what its instructions may be off."""
+    """The error of an instruction, which is tried too. A function of libdevice has its own error besides those of its instructions."""
     if r.err is None:
         return ""
     return f"{float(r.err)!r}{'ulp' if isinstance(r.err, lang.Ulp) else ''}" + (" --ulp-noise" if r.kind == "asm" else "")
@@ -170,7 +170,7 @@ def err_text(r: Rule) -> str:
 
 def kernels_of(r: Rule, packed: Sequence[lang.Packed]) -> Iterator[Kernel]:
     if not isinstance(r.left, Node):
-        raise NotMade(f"{r.left} is no operation")
+        raise NotMade(f"{r.left} is not an operation")
     bindings: List[Dict[str, str]] = [{}]
     for c in classes(r.left):
         bindings = [{**b, c: t} for b in bindings for t in ops.CLASSES[c]]
@@ -189,7 +189,7 @@ def kernels_of(r: Rule, packed: Sequence[lang.Packed]) -> Iterator[Kernel]:
 
 
 def kernels_of_lower() -> Iterator[Kernel]:
-    """What llvm/ emits by itself: accesses of 8 to 128 bits, lanes taken apart and put together, index arithmetic."""
+    """Kernels for what llvm/ emits without a rule: accesses of 8 to 128 bits, splitting and joining lanes, index arithmetic."""
     def one(what: str, operands: Dict[str, Type], result: Type, value: str) -> Kernel:
         return Kernel(f"lower: {what}", str(result), kernel_text(operands, result, value))
 
@@ -220,15 +220,15 @@ def kernels_of_lower() -> Iterator[Kernel]:
 
 
 # --- which of them where ------------------------------------------------------------------------------------------------------------
-VECTOR = re.compile(r"\dx\d")  # of a type with lanes: f32x2
+VECTOR = re.compile(r"\dx\d")  # in the name of a type with lanes: f32x2
 
 
 def kernels_on(name: str, only: str) -> Tuple[List[Kernel], Dict[str, str]]:
-    """What a target (`name` is its pattern file: sm90) has to run, and by rule why there is nothing."""
+    """The kernels of a target (`name` is its pattern file: sm90), and for each rule without a kernel why it has none."""
     rules = load.load_target(name)
     kernels: List[Kernel] = []
     faults: Dict[str, str] = {}
-    vectors: Set[str] = set()  # what an earlier rule takes whole, lanes and all: cvt.f32x2.bf16x2
+    vectors: Set[str] = set()  # instances that an earlier rule matches with their lanes: cvt.f32x2.bf16x2
     for r in rules.phases["isel"]:
         if only not in f"{r.name} {r.text}":
             continue
@@ -246,7 +246,7 @@ def kernels_on(name: str, only: str) -> Tuple[List[Kernel], Dict[str, str]]:
 
 
 def chosen(on: Dict[str, List[Kernel]], every: bool) -> Dict[str, List[Kernel]]:
-    """By target what is run there: a kernel that several have on the oldest and on the newest of them."""
+    """The kernels to run, by target: each on the oldest and on the newest target that has it."""
     having: Dict[Kernel, List[str]] = {}
     for name, kernels in on.items():
         for k in kernels:

@@ -1,7 +1,7 @@
-"""What integer operations mean to z3: the C expressions of gen/semantics.py, read as bit vectors with C's promotions.
+"""Integer operations for z3: the C expressions of gen/semantics.py as bit vectors, with C's promotions. z3_floats.py has the floats.
 
-Floats are z3_floats.py's. In abstract mode a product, a quotient, a shift by a variable is any function of its operands: that is
-enough where both sides ask for the same ones, and costs next to nothing.
+In abstract mode a product, a quotient or a shift by a variable is an uninterpreted function of its operands. That is cheap, and enough
+where both sides apply the same operations to the same operands.
 """
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class Reader:
         return CALLS[name](*args)
 
 
-abstract = False  # hard operations are any functions of their operands
+abstract = False  # whether hard operations are uninterpreted functions
 
 
 def opaque(name: str, a: Any, b: Any) -> Any:
@@ -177,7 +177,7 @@ def length(x: C) -> C:
 
 
 def power(x: Any, n: Any) -> Any:
-    """x ** n modulo the width of x, by repeated squaring; sixteen bits of the exponent make a factor."""
+    """x ** n modulo 2**width of x, by repeated squaring, for the low sixteen bits of n."""
     factors, base = [], x
     for low in range(0, n.size(), 16):
         r = z3.BitVecVal(1, x.size())
@@ -198,7 +198,7 @@ def power_signed(x: Any, n: Any) -> Any:
     return z3.If(n >= 0, power(x, n), z3.If(x == 1, one, z3.If(x == -1, z3.If(odd, -one, one), zero)))
 
 
-TABLES = {"two_over_pi": 64, "two_over_pi_part": 128}  # any function of the place, modulo this
+TABLES = {"two_over_pi": 64, "two_over_pi_part": 128}  # lookup tables: uninterpreted functions of the index modulo this
 CALLS: Dict[str, Callable[..., C]] = {"sc_popcnt": popcnt, "sc_length": length}
 
 
@@ -217,7 +217,7 @@ def scalar(i: Ins, args: List[Any]) -> Any:
     if abstract and i.op == "mulhi":
         from gen.proof import z3_floats
         return opaque(i.op, *z3_floats.ordered(*args))
-    if i.op == "mul" and cls(i.type) in "IU":  # products modulo the width, whatever width C takes them in
+    if i.op == "mul" and cls(i.type) in "IU":  # a product modulo 2**width is the same whatever the width C computes it in
         return product(*args)
     if i.op == "pow16":
         return power(args[0], z3.Extract(min(15, args[1].size() - 1), 0, args[1]))

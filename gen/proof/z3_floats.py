@@ -1,8 +1,8 @@
-"""What operations on floats mean to z3. A register holds bits; arithmetic goes through z3's floats and comes back as bits, where z3 has one
-nan and leaves its bits open: sides that are both nan are equal.
+"""Operations on floats for z3. A register holds bits; arithmetic converts them to z3's floats and back. z3 has a single nan with
+undetermined bits, so two nans count as equal.
 
-This is a second reading of gen/semantics.py (an operation of 16 bits, taken in float and rounded, is rounded once: 24 >= 2 * 11 + 2);
-tests/gen/test_prove.py holds it against the first.
+This is a second definition of the meanings of gen/semantics.py; tests/gen/test_prove.py compares the two. (Meanings compute 16-bit types
+in float and round; that is the same as rounding once, since 24 >= 2 * 11 + 2.)
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SORTS = {"f16": (5, 11), "bf16": (8, 8), "f32": (8, 24), "f64": (11, 53)}
 
 
 class Unsupported(Exception):
-    """z3 has no such function."""
+    """z3 cannot express the operation."""
 
 
 def sort(t: str) -> Any:
@@ -38,7 +38,7 @@ def is_nan(bits: Any, t: str) -> Any:
 
 
 def differ(left: Any, right: Any, t: str, zeros: bool) -> Any:
-    """Other bits, and not both nan; the sign of a zero may be free."""
+    """Whether the bits differ and not both are nan. zeros: 0 and -0 count as equal."""
     alike = [z3.And(is_nan(left, t), is_nan(right, t))]
     if zeros:
         alike.append(z3.And(z3.fpIsZero(number(left, t)), z3.fpIsZero(number(right, t))))
@@ -66,7 +66,7 @@ def from_integer(bits: Any, to: str, frm: str) -> Any:
 
 
 def to_integer(bits: Any, to: str, frm: str) -> Any:
-    """Saturates; nan is 0."""
+    """Saturates; nan becomes 0."""
     x, n, signed = number(bits, frm), width(to), cls(to) == "I"
     top = z3.fpToFP(z3.RNE(), z3.RealVal(2 ** (n - signed)), sort(frm))
     least = z3.fpToFP(z3.RNE(), z3.RealVal(-(2 ** (n - 1)) if signed else 0), sort(frm))
@@ -88,7 +88,7 @@ def conversion(i: Ins, a: Any) -> Any:
     return z3.fpToIEEEBV(z3.fpFPToFP(z3.RNE(), number(a, i.frm), sort(i.type)))
 
 
-ONE_AT_0, NONE_AT_0 = ("exp", "exp2", "cos", "cosh"), ("expm1", "log1p")  # the latter have their operand's sign, too
+ONE_AT_0, NONE_AT_0 = ("exp", "exp2", "cos", "cosh"), ("expm1", "log1p")  # functions with f(0) = 1; with f(0) = 0 and the sign of the operand
 EVEN, ODD = ("cos", "cosh"), ("sin", "tan", "sinh", "tanh", "asin", "atan", "asinh", "atanh", "cbrt", "erf", "trunc", "round_even", "round_afz")
 
 
@@ -102,27 +102,27 @@ def is_finite(x: Any, t: str) -> Any:
 
 
 def zero_added(x: Any, zero: Any) -> Any:
-    """x + 0: x, but -0 only where both are."""
+    """x + zero, where zero is 0 or -0: x, but -0 only if both are -0."""
     return z3.If(is_zero(x), x & zero, x)
 
 
 def ordered(x: Any, y: Any) -> List[Any]:
-    """Two operands that may change places: by what they are, not by how they are written."""
+    """Two operands of a commutative operation, ordered by their values."""
     x, y = z3.simplify(x), z3.simplify(y)
     return [x, y] if x.eq(y) else [z3.If(z3.ULE(x, y), x, y), z3.If(z3.ULE(x, y), y, x)]
 
 
 def opaque(i: Ins, args: List[Any]) -> Any:
-    """Any function of these operands, but for what all floats have in common: of products and sums the order and the signs are nothing,
-    0 and 1 do what they do, some functions are even, some odd. The sign of a nan is taken for nothing, too."""
+    """An uninterpreted function of the operands, with properties that the operation has for all floats: products and sums commute, signs
+    multiply, 0 and 1 are neutral, some functions are even, some odd. The sign of a nan is ignored."""
     t, w, name = i.type, width(i.type), i.op
     sign = z3.BitVecVal(1 << w - 1, w)
     of = lambda n, *xs: z3.Function(f"{n}.{t}.{i.frm}", *(x.sort() for x in xs), z3.BitVecSort(w))(*xs)
     if name == "cvt" and t in SORTS and i.frm in SORTS:
         least = 1 << width(i.frm) - 1
         return of(name, args[0] & least - 1) & ~sign | z3.If(args[0] & least != 0, sign, z3.BitVecVal(0, w))
-    if name == "cvt" and t in SORTS and cls(i.frm) in "IUP":
-        return z3.If(args[0] == 0, z3.BitVecVal(0, w), zero_added(of(name, *args), z3.BitVecVal(0, w)))  # of integers 0 alone is 0, and positive
+    if name == "cvt" and t in SORTS and cls(i.frm) in "IUP":  # an integer converts to 0 only if it is 0, and then to +0
+        return z3.If(args[0] == 0, z3.BitVecVal(0, w), zero_added(of(name, *args), z3.BitVecVal(0, w)))
     if name == "cvt" or t not in SORTS:
         return of(name, *args)
     size = [a & ~sign for a in args]
@@ -138,7 +138,7 @@ def opaque(i: Ins, args: List[Any]) -> Any:
         product, none = (args[0] ^ args[1]) & sign, z3.Or(is_zero(args[0]), is_zero(args[1]))
         x, y = ordered(*size[:2])
         nothing = z3.And(none, is_finite(args[0], t), is_finite(args[1], t))
-        third = z3.If(is_zero(args[2]), z3.BitVecVal(0, w), args[2])  # its sign counts where the product is 0 alone
+        third = z3.If(is_zero(args[2]), z3.BitVecVal(0, w), args[2])  # the sign of a zero matters only if the product is 0
         return z3.If(nothing, zero_added(args[2], product), of("fma", x, y, product, third))
     if name in ONE_AT_0:
         one = z3.simplify(z3.fpToIEEEBV(z3.FPVal(1, sort(t))))

@@ -1,7 +1,7 @@
-"""The z3 side of proofs: both sides of a rule as one formula. Values are bit vectors (z3_bits.py, z3_floats.py); index values and
-their constants are mathematical integers.
+"""Proofs by z3: both sides of a rule as one formula. Values are bit vectors (z3_bits.py, z3_floats.py); index values and their constants
+are mathematical integers.
 
-z3 is not needed to build: where it is not installed, nothing here is used, and what it had proved stays as the ledger says.
+A build does not need z3: without it nothing here is used, and the ledger keeps the states that z3 proved.
 """
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ try:
 except ImportError:
     z3 = None  # type: ignore[assignment]
 
-LIMIT = 1_000_000  # z3's own measure of work, so that a slow machine proves what a fast one does
-SIZED_LIMIT = 20_000_000  # of a piece that is known to be easy: it is not the limit that decides
+LIMIT = 1_000_000  # z3's unit of work, not time: a slow machine proves the same as a fast one
+SIZED_LIMIT = 20_000_000  # for pieces that are known to be easy, so that the limit does not decide
 HARD = ("mul", "div", "rem", "divx", "remx", "pow", "pow16", "fma", "sqrt")
-MOST_HARD = 6  # of these operations; beyond, their circuits outgrow what is worth waiting for
-WIDE = 136  # bits of exact integers beside bit vectors: products of two constants of 64 bits
+MOST_HARD = 6  # of these operations in one formula; more take too long
+WIDE = 136  # bits of an exact integer in a formula of bit vectors: a product of two constants of 64 bits fits
 
 
 @dataclass
@@ -116,7 +116,7 @@ class Formula:
         return z3.If(r, z3.BitVecVal(1, 8), z3.BitVecVal(0, 8)) if z3.is_bool(r) else r
 
     def of_integers(self, i: Ins, args: List[Any]) -> Any:
-        """Beside integers without bounds those of a type are integers between its bounds; what is asked of them is how they compare."""
+        """An instruction on typed integers in a formula of mathematical integers, where only comparisons and conversions of them occur."""
         if i.kind == "of":
             return args[0]
         if i.kind == "to":
@@ -126,9 +126,9 @@ class Formula:
         return z3.If(EXACT_OPS[i.op](*args), z3.BitVecVal(1, 8), z3.BitVecVal(0, 8))
 
     def lemmas(self) -> List[List[Any]]:
-        """Facts about products that nonlinear arithmetic needs to see, in growing sets: what defines a quotient times each constant,
-        and times the other quotients; a difference of quotients by at least 1 is worth a divisor; a remainder falls short of its
-        divisor in multiples, too."""
+        """Facts about products that help nonlinear arithmetic, in two growing sets. The first has the definition of each quotient,
+        multiplied by each constant. The second adds the definitions multiplied by the quotients, bounds of multiples of remainders, and
+        that two quotients that differ by 1 or more differ by a divisor after multiplication with it."""
         constants = [v for v, n in zip(self.vars, self.t.names) if n in ("k", "m", "p", "q")]
         times: Callable[[Any], List[Any]] = lambda c: [z3.Implies(d > 0, x * c == q * d * c + r * c) for x, q, r, d in self.quotients]
         few = [fact for c in constants for fact in times(c)]
@@ -140,7 +140,7 @@ class Formula:
         return [few, many]
 
     def wrong(self) -> Any:
-        """Holds where the rule fires and is wrong."""
+        """The formula that is true where the rule fires and is wrong."""
         left, right = self.reg[self.t.left], self.reg[self.t.right]
         fires = [self.reg[p] != 0 for p in self.t.pre]
         bad = [self.reg[b] != 0 for b, _ in self.t.bad]
@@ -154,7 +154,7 @@ def factors(e: Any) -> List[Any]:
 
 
 def monomials(e: Any, table: Dict[str, Any]) -> Any:
-    """A polynomial with each product of variables as a variable of its own: what holds of those holds of the products."""
+    """A polynomial with each product of variables replaced by a new variable: what is proved then holds for the products."""
     if z3.is_add(e):
         return z3.Sum([monomials(x, table) for x in e.children()])
     names = sorted(x.sexpr() for x in factors(e) if not z3.is_int_value(x))
@@ -176,7 +176,7 @@ def linear(e: Any, table: Dict[str, Any]) -> Any:
 
 
 def linearly(facts: Sequence[Any]) -> bool:
-    """Whether the facts contradict each other already where products are taken for variables."""
+    """Whether the facts contradict each other even if each product is any number."""
     table: Dict[str, Any] = {}
     return check(LIMIT, *(linear(f, table) for f in facts))[0] == "proved"
 
@@ -190,7 +190,7 @@ def check(limit: int, *facts: Any) -> Tuple[str, Any]:
 
 
 def abstractly(t: Terms) -> bool:
-    """Whether the sides are equal already where hard operations are any functions."""
+    """Whether the sides are equal even if each hard operation is any function of its operands."""
     z3_bits.abstract = True
     try:
         return check(LIMIT, Formula(t).wrong())[0] == "proved"
@@ -199,8 +199,8 @@ def abstractly(t: Terms) -> bool:
 
 
 def sized(f: Formula, goal: Any) -> Answer:
-    """What converts one integer to a float, by where the integer's leading bit stands: then each conversion shifts by a constant. Below
-    2**53 (of 32 bits: below 2**24), where f64 (f32) is exact, in one piece."""
+    """A rule that converts one integer to a float, proved separately for each position of the integer's leading bit, where the conversion
+    shifts by a constant. Integers below 2**53 (of 32 bits: below 2**24), which f64 (f32) holds exactly, are one piece."""
     v, n = f.vars[0], f.vars[0].size()
     exact = 53 if n > 53 else 24
     signed = cls(f.t.types[0]) == "I"
@@ -218,7 +218,7 @@ def sized(f: Formula, goal: Any) -> Answer:
 
 
 def is_sized(t: Terms) -> bool:
-    """One wide integer that becomes a float."""
+    """Whether the rule converts one wide integer to a float."""
     return len([x for x in t.types if x != "side"]) == 1 and cls(t.types[0]) in "IU" and width(t.types[0]) >= 32 and \
         any(i.op == "cvt" and cls(i.type) == "F" for i in t.code)
 
@@ -250,7 +250,7 @@ def number(model: Any, v: Any) -> int:
 
 
 def smallest(f: Formula, goal: Any, model: Any) -> Dict[int, int]:
-    """The values of a counterexample, with every variable below the least power of two that z3 finds one for."""
+    """The values of a counterexample, below the least power of two for which z3 finds one."""
     for bits in (1, 2, 3, 4, 6, 8):
         small = [z3.And(-(1 << bits) < v, v < 1 << bits) for v in f.vars if v.sort() == z3.IntSort() or v.size() > bits + 1]
         state, found = check(LIMIT // 10, goal, *small)
@@ -265,7 +265,7 @@ def decide(problems: Sequence[Terms]) -> List[Answer]:
 
 
 def same(t: Terms) -> bool:
-    """Whether two sides are one where functions are any functions of their operands."""
+    """Whether the sides are equal whatever functions of their operands the operations are."""
     try:
         return present() and abstractly(t)
     except z3_floats.Unsupported:

@@ -1,4 +1,9 @@
-/* api.c: the public boundary. Contexts and kernels of include/warpburg.h over pipe/. */
+/* api.c: the functions of include/warpburg.h, on top of pipe/.
+ *
+ * Needs the text of a fusion; leaves a kernel in the context. Failures become a status and messages.
+ *
+ *     wb_compile(cx, "gelu.hlo", text, n, NULL, &k)   ->   pipe_compile(.., {.target = "sm_90"}, ..)
+ */
 #include "warpburg.h"
 
 #include "llvm/llvm.h"
@@ -59,11 +64,13 @@ static void compile(WbbCx *cx, void *arg)
     c->kernel = k;
 }
 
-wb_status wb_compile(wb_context *c, const char *file, const char *text, size_t n, const wb_options *o, wb_kernel **kernel)
+wb_status wb_compile(wb_context *c, const char *file, const char *text, size_t n, const wb_options *o,
+                     wb_kernel **kernel)
 {
     Call call = {.context = c, .file = file ? file : "<text>", .text = text, .n = n,
-                 .options = {.target = o && o->target ? o->target : "sm_90", .approx = o && o->approx, .align = o ? o->align : 0,
-                             .lines = o && o->lines, .stage = PIPE_AT_PTX, .cache = c->cache}};
+                 .options = {.target = o && o->target ? o->target : "sm_90", .approx = o && o->approx,
+                             .align = o ? o->align : 0, .lines = o && o->lines, .stage = PIPE_AT_PTX,
+                             .cache = c->cache}};
     wbb_cx_clear(c->cx);
     const WbbStatus s = wbb_guard(c->cx, compile, &call);
     *kernel = s == WBB_OK ? call.kernel : NULL;

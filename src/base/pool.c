@@ -52,7 +52,7 @@ static void *thread_main(void *arg)
 
 uint32_t wbb_pool_threads(int64_t asked, uint64_t n)
 {
-    const int64_t wanted = asked > 0 ? asked : (int64_t)sysconf(_SC_NPROCESSORS_ONLN);
+    const int64_t wanted = asked ? asked : (int64_t)sysconf(_SC_NPROCESSORS_ONLN);
     const uint64_t most = WBB_MIN(n, (uint64_t)WBB_POOL_THREADS);
     return wanted < 1 || most < 1 ? 1 : (uint32_t)WBB_MIN((uint64_t)wanted, most);
 }

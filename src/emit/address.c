@@ -1,19 +1,21 @@
 /* address.c: the offset of an operand's element, with as few divisions as possible.
  *
- * Needs variables that state bounds; leaves the offset itself, or one in which they are replaced by their definitions. A branch states what
- * it knows of an index by a variable, which hides the definition from the sum in which it is a term.
+ * Needs variables that state bounds; leaves the offset itself, or one in which they are replaced by their definitions.
+ * A branch states what it knows of an index by a variable, which hides the definition from the sum in which it is a
+ * term.
  *
  *     if lt.index(0, t % 4) { let d = 16*(t % 4) - 1 in 0..63   load %p[64*(t // 4) + d] }
  *       =>   let d' = 16*t - 1 in 0..4032   load %p[d']
  */
 #include "emit/inner.h"
 
-/* Limits on the time this takes, for each load: nodes that are counted, definitions within definitions that are opened. */
+/* Limits on the time this takes, for each load: nodes that are counted, definitions within definitions that are
+ * opened. */
 enum { MAX_NODES = 64, MAX_LEVELS = 16 };
 
 typedef struct {
     const IrGraph *g;
-    IrRef seen[MAX_NODES];
+    IrRef counted[MAX_NODES];
     uint32_t n, divisions;
 } Walk;
 
@@ -29,9 +31,9 @@ static bool count(Walk *w, IrRef x)
     const IrNode n = *ir_at(w->g, x);
     if (n.op == OP_CONST) return true;
     for (uint32_t k = 0; k < w->n; k++)
-        if (w->seen[k] == x) return true;
+        if (w->counted[k] == x) return true;
     if (w->n == MAX_NODES) return false;
-    w->seen[w->n++] = x;
+    w->counted[w->n++] = x;
     w->divisions += n.op == OP_FLOORDIV || n.op == OP_MOD;
     if (n.op == OP_VAR) return !definition(w->g, x) || count(w, definition(w->g, x));
     for (uint32_t k = 0, count_of = ir_arity(w->g, x); k < count_of; k++)

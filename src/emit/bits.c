@@ -1,34 +1,24 @@
-/* bits.c: bitcasts between elements of different widths: a wide one is put together of narrow ones, or a part of one is taken.
+/* bits.c: bitcasts between elements of different widths: several narrow elements are joined to a wide one, or a part of
+ * one is taken.
  *
  * Leaves shifts of unsigned integers, little end first. The narrow elements of a wide one are the last dimension of a
  * bitcast-convert, and neighbours in memory order of a bitcast.
  *
  *     bitcast-convert(f16[4,2]) to f32[4] at i
- *       =>    bits.f32.u32(bor.u32(cvt.u32.u16(bits.u16.f16(load %p[2*i])), shl.u32(cvt.u32.u16(bits.u16.f16(load %p[2*i + 1])), 16)))
+ *       =>    bits.f32.u32(bor.u32(cvt.u32.u16(bits.u16.f16(load %p[2*i])),
+ *                                  shl.u32(cvt.u32.u16(bits.u16.f16(load %p[2*i + 1])), 16)))
  */
 #include "emit/inner.h"
-
-static ScType unsigned_of(uint32_t bits)
-{
-    switch (bits) {
-    case 2: return SC_U2;
-    case 4: return SC_U4;
-    case 8: return SC_U8;
-    case 16: return SC_U16;
-    case 32: return SC_U32;
-    default: return SC_U64;
-    }
-}
 
 typedef struct {
     ScType narrow, wide; /* unsigned integers of these widths */
     uint32_t n;          /* elements of the operand that one of the result takes */
     uint32_t step;       /* bits of the narrow one */
-    IrRef which;         /* narrow result: which of the wide element's parts; else 0 */
-    IrRef sum;
+    IrRef which;         /* narrow result: number of its part in the wide element; else 0 */
+    IrRef joined;
 } Bits;
 
-/* The operand's element number k of those that make the result's. */
+/* The index of the operand's element k of those that the result's element takes. */
 static const IrRef *bits_index(EmitValues *e, EmitFrame *f, Bits *b, uint32_t k)
 {
     const HloShape *to = f->i->shape, *from = f->i->operands[0]->shape;
@@ -55,7 +45,7 @@ static Bits *bits_begin(EmitValues *e, EmitFrame *f)
     const uint32_t to = sc_type_info[f->i->shape->type].bits, from = sc_type_info[f->i->operands[0]->shape->type].bits;
     b->step = WBB_MIN(to, from);
     b->n = to > from ? to / from : 1;
-    b->narrow = unsigned_of(b->step), b->wide = unsigned_of(WBB_MAX(to, from));
+    b->narrow = emit_unsigned(b->step), b->wide = emit_unsigned(WBB_MAX(to, from));
     return b;
 }
 
@@ -73,7 +63,7 @@ void emit_step_bits(EmitValues *e, EmitFrame *f)
         const IrRef part = emit_as(e, bits_as(e, f->result, b->narrow), b->wide);
         const IrRef shift = ir_const(e->g, wide, (f->asked - 1) * b->step);
         const IrRef moved = f->asked == 1 ? part : ir_node(e->g, OP_SHL, wide, 0, part, shift, 0, 0);
-        b->sum = b->sum ? ir_node(e->g, OP_BOR, wide, 0, b->sum, moved, 0, 0) : moved;
+        b->joined = b->joined ? ir_node(e->g, OP_BOR, wide, 0, b->joined, moved, 0, 0) : moved;
     }
     if (f->asked < b->n) {
         const IrRef *index = bits_index(e, f, b, f->asked++);
@@ -82,7 +72,7 @@ void emit_step_bits(EmitValues *e, EmitFrame *f)
     }
     if (b->n == 1) {
         const IrRef shift = ir_node(e->g, OP_IDX, wide, 0, rw_scale(e->rw, b->which, b->step), 0, 0, 0);
-        b->sum = emit_as(e, ir_node(e->g, OP_SHRL, wide, 0, bits_as(e, f->result, b->wide), shift, 0, 0), b->narrow);
+        b->joined = emit_as(e, ir_node(e->g, OP_SHRL, wide, 0, bits_as(e, f->result, b->wide), shift, 0, 0), b->narrow);
     }
-    emit_done(e, f, bits_as(e, b->sum, f->i->shape->type));
+    emit_done(e, f, bits_as(e, b->joined, f->i->shape->type));
 }

@@ -1,13 +1,15 @@
-/* choose.c: operations that take an element from one operand or another, by the index.
+/* choose.c: operations that take an element of one operand or another, by the index: pad, dynamic-update-slice,
+ * concatenate.
  *
- * Leaves an `if` where facts do not decide. The operand of a concatenate is found by bisection; a concatenate of slices that is one array,
- * rotated, is read as that array, at a remainder.
+ * Leaves an `if` where facts do not decide. The operand of a concatenate is found by bisection; a concatenate of slices
+ * that is one array, rotated, is read as that array, at a remainder.
  *
- *     pad of f32[8] to f32[16], low 3, at i   =>   c = if ge.index(i, 3) .. { let d = i - 3 in 0..8  yield load %p[d] } else { yield %z }
+ *     pad of f32[8] to f32[16], low 3, at i
+ *       =>   c = if ge.index(i, 3) .. { let d = i - 3 in 0..8  yield load %p[d] } else { yield %z }
  */
 #include "emit/inner.h"
 
-/* The index that an access says, each dimension stated to be in its bounds. */
+/* The index of an access, with variables that state the bounds of each dimension. */
 static IrRef *stated(EmitValues *e, const IxAccess *access, const HloShape *s)
 {
     IrRef *index = WBB_NEW_N(e->arena, IrRef, s->rank + 1u);
@@ -15,9 +17,10 @@ static IrRef *stated(EmitValues *e, const IxAccess *access, const HloShape *s)
     return index;
 }
 
-/* x = k*q + r + constant with r in 0..k, where k divides the bounds that count: whether x is within them is then a question of q alone,
- * *x, and of *lo and *hi. Elements of one thread are neighbours with one q, and one `if` does for all of them. */
-static void without_rest(EmitValues *e, IrRef *x, WbbI128 *lo, WbbI128 *hi, bool need_lo, bool need_hi)
+/* Where x = k*q + r + constant, r in 0..k, and k divides the bounds that are tested, x is within them if q is within
+ * theirs: *x becomes q, *lo and *hi its bounds. The elements of one thread, which are neighbours, often share q, and
+ * so one `if`. */
+static void drop_remainder(EmitValues *e, IrRef *x, WbbI128 *lo, WbbI128 *hi, bool need_lo, bool need_hi)
 {
     IrGraph *g = e->g;
     const IrNode n = *ir_at(g, *x);
@@ -34,25 +37,25 @@ static void without_rest(EmitValues *e, IrRef *x, WbbI128 *lo, WbbI128 *hi, bool
         }
         if (!ir_within(g, rw_sum(e->rw, 0, r, n_r), 0, k)) continue;
         *x = rw_sum(e->rw, 0, q, n_q);
-        *lo = (*lo - constant) / k; /* exact where it counts */
+        *lo = (*lo - constant) / k; /* exact where it is tested */
         *hi = (*hi + 1 - constant) / k - 1;
         return;
     }
 }
 
-IrRef emit_between(EmitValues *e, IrRef x, WbbI128 lo, WbbI128 hi)
+static IrRef between(EmitValues *e, IrRef x, WbbI128 lo, WbbI128 hi)
 {
     const IrFact f = ir_fact(e->g, x);
     if (f.lo > hi || f.hi < lo) return ir_const(e->g, IR_TYPE(SC_PRED, 0), 0);
     const bool need_lo = f.lo < lo, need_hi = f.hi > hi;
-    if (need_lo || need_hi) without_rest(e, &x, &lo, &hi, need_lo, need_hi);
+    if (need_lo || need_hi) drop_remainder(e, &x, &lo, &hi, need_lo, need_hi);
     const IrRef above = need_lo ? rw_compare(e->rw, OP_GE, x, ir_index(e->g, (int64_t)lo)) : 0;
     const IrRef below = need_hi ? rw_compare(e->rw, OP_LT, x, ir_index(e->g, (int64_t)(hi + 1))) : 0;
     if (!above || !below) return above ? above : below;
     return rw_make(e->rw, OP_BAND, IR_TYPE(SC_PRED, 0), 0, above, below, 0, 0);
 }
 
-/* Remainders last and side by side: LLVM asks for the parity of several indices at once. */
+/* Tests of remainders stand last, side by side: LLVM tests the parity of several indices at once. */
 IrRef emit_inside(EmitValues *e, const IxAccess *access)
 {
     const IrRef no = ir_const(e->g, IR_TYPE(SC_PRED, 0), 0);
@@ -60,14 +63,14 @@ IrRef emit_inside(EmitValues *e, const IxAccess *access)
     for (uint32_t n = 0; n < 2 * access->n_conditions && !access->never; n++) {
         const IxConstraint *c = &access->conditions[n % access->n_conditions];
         if ((ir_at(e->g, c->expression)->op == OP_MOD) != (n >= access->n_conditions)) continue;
-        const IrRef one = emit_between(e, c->expression, c->lo, c->hi);
+        const IrRef one = between(e, c->expression, c->lo, c->hi);
         if (one == no) return no;
         if (one) all = all ? rw_make(e->rw, OP_BAND, IR_TYPE(SC_PRED, 0), 0, all, one, 0, 0) : one;
     }
     return access->never ? no : all;
 }
 
-/* pad: operand 0 inside, else operand 1. dynamic-update-slice: the update, operand 1, inside, else operand 0. ------------------------ */
+/* pad: operand 0 inside, else operand 1. dynamic-update-slice: the update, operand 1, inside, else operand 0. */
 
 enum { PAD_STARTS, PAD_INSIDE, PAD_OUTSIDE };
 
@@ -115,7 +118,7 @@ void emit_step_pad(EmitValues *e, EmitFrame *f)
     }
 }
 
-/* concatenate ----------------------------------------------------------------------------------------------------------------------- */
+/* concatenate ------------------------------------------------------------------------------------------------- */
 
 enum { CONCAT_OPEN, CONCAT_VALUE };
 
@@ -144,14 +147,14 @@ static void want_part(EmitValues *e, EmitFrame *f, uint32_t part)
     emit_want(e, f, f->i->operands[c->parts[part]], 0, index);
 }
 
-/* Go down from parts lo .. hi-1 to one of them, which is asked for. */
+/* Opens an `if` at each level of the bisection from parts lo .. hi-1 down to one part, and asks for that. */
 static void descend(EmitValues *e, EmitFrame *f, uint32_t lo, uint32_t hi)
 {
     Concat *c = f->data;
     while (hi - lo > 1) {
         Level l = {.lo = lo, .middle = lo + (hi - lo) / 2, .hi = hi};
         const IrRef at = f->index[f->i->dimensions[0]];
-        l.branch = emit_if(e, emit_between(e, at, 0, (WbbI128)c->offsets[l.middle] - 1));
+        l.branch = emit_if(e, between(e, at, 0, (WbbI128)c->offsets[l.middle] - 1));
         if (l.branch.s) {
             WBB_PUSH(e->arena, &c->levels, l);
             hi = l.middle;

@@ -1,7 +1,7 @@
 /* element.c: one HLO operation on one element, as IR nodes.
  *
- * Needs operands that are nodes; leaves the node of the result. Most operations are one node of the same meaning, found by its name
- * in gen/ops.py; what follows are those that are several nodes or none, and the three that make values.
+ * Needs the operands' nodes; leaves the node of the result. Most operations are one node of the same meaning, found by
+ * its name in gen/ops.py; here are those that are several nodes or none, and constants, iota and loads.
  *
  *     clamp(0.0, x, 6.0)   =>   min.f32(max.f32(x, 0.0), 6.0)
  *     f32[8] iota()        =>   cvt.f32.i32(idx.i32(d0))
@@ -10,28 +10,45 @@
 
 #include <string.h>
 
-static IrRef node(IrGraph *g, ScOp op, ScType t, IrRef x, IrRef y) { return ir_node(g, op, IR_TYPE(t, 0), 0, x, y, 0, 0); }
+static IrRef node(IrGraph *g, ScOp op, ScType t, IrRef x, IrRef y)
+{
+    return ir_node(g, op, IR_TYPE(t, 0), 0, x, y, 0, 0);
+}
 
 static ScType part_type(ScType t) { return t == SC_C64 ? SC_F32 : t == SC_C128 ? SC_F64 : t; }
 static bool is_complex(ScType t) { return part_type(t) != t; }
 static IrRef re(IrGraph *g, ScType t, IrRef z) { return node(g, OP_RE, part_type(t), z, 0); }
 static IrRef im(IrGraph *g, ScType t, IrRef z) { return node(g, OP_IM, part_type(t), z, 0); }
 
-/* A real value as a complex one has no imaginary part; of a complex one as a real, the real part is left. */
+/* A real value becomes a complex one with imaginary part 0, a complex one its real part. */
 IrRef emit_convert(IrGraph *g, ScType t, ScType from, IrRef x)
 {
     if (t == from) return x;
     if (is_complex(from) && !is_complex(t)) return emit_convert(g, t, part_type(from), re(g, from, x));
     if (!is_complex(t)) return node(g, OP_CVT, t, x, 0);
     const ScType part = part_type(t);
-    if (!is_complex(from)) return node(g, OP_COMPLEX, t, emit_convert(g, part, from, x), ir_const(g, IR_TYPE(part, 0), 0));
-    const IrRef a = emit_convert(g, part, part_type(from), re(g, from, x)), b = emit_convert(g, part, part_type(from), im(g, from, x));
+    if (!is_complex(from))
+        return node(g, OP_COMPLEX, t, emit_convert(g, part, from, x), ir_const(g, IR_TYPE(part, 0), 0));
+    const IrRef a = emit_convert(g, part, part_type(from), re(g, from, x));
+    const IrRef b = emit_convert(g, part, part_type(from), im(g, from, x));
     return node(g, OP_COMPLEX, t, a, b);
 }
 
 static ScType signed_of(uint32_t bits)
 {
     return bits == 4 ? SC_I4 : bits == 8 ? SC_I8 : bits == 16 ? SC_I16 : bits == 32 ? SC_I32 : SC_I64;
+}
+
+ScType emit_unsigned(uint32_t bits)
+{
+    switch (bits) {
+    case 2: return SC_U2;
+    case 4: return SC_U4;
+    case 8: return SC_U8;
+    case 16: return SC_U16;
+    case 32: return SC_U32;
+    default: return SC_U64;
+    }
 }
 
 /* Total order of floats as order of integers: the bits, with all but the sign flipped below zero. */
@@ -89,13 +106,13 @@ IrRef emit_element(RwCx *rw, const HloInstruction *i, const IrRef *x)
     return ir_node(g, op, IR_TYPE(t, 0), 0, x[0], i->n_operands > 1 ? x[1] : 0, i->n_operands > 2 ? x[2] : 0, 0);
 }
 
-/* Part `part` of an element; of a number the part is 0. */
+/* Part `part` of an element: 0 the real part or the number, 1 the imaginary part. */
 static IrRef literal_part(IrGraph *g, const HloInstruction *i, int64_t element, uint32_t part)
 {
     const ScType t = part_type(i->shape->type);
-    const uint32_t bytes = sc_bytes(i->shape->type), own = sc_bytes(t);
+    const uint32_t bytes = sc_bytes(i->shape->type), part_bytes = sc_bytes(t);
     uint64_t bits = 0;
-    memcpy(&bits, (const char *)i->literal + (i->literal_splat ? 0 : element * bytes) + part * own, own);
+    memcpy(&bits, (const char *)i->literal + (i->literal_splat ? 0 : element * bytes) + part * part_bytes, part_bytes);
     return ir_const(g, IR_TYPE(t, 0), bits & sc_mask(t));
 }
 
@@ -105,7 +122,7 @@ static IrRef literal(IrGraph *g, const HloInstruction *i, int64_t element)
     return is_complex(i->shape->type) ? node(g, OP_COMPLEX, i->shape->type, x, literal_part(g, i, element, 1)) : x;
 }
 
-/* Elements lo .. hi-1 of a constant, told apart by bisection. */
+/* The element of a constant whose number is `element`, in lo .. hi-1: selects, by bisection. */
 static IrRef choose(RwCx *rw, const HloInstruction *i, IrRef element, int64_t lo, int64_t hi)
 {
     IrGraph *g = rw_graph(rw);
@@ -113,12 +130,13 @@ static IrRef choose(RwCx *rw, const HloInstruction *i, IrRef element, int64_t lo
     if (hi - lo == 1) return literal(g, i, lo);
     const int64_t middle = lo + (hi - lo) / 2;
     const IrRef below = rw_compare(rw, OP_LT, element, ir_index(g, middle));
-    if (ir_is_const(g, below)) return ir_at(g, below)->imm ? choose(rw, i, element, lo, middle) : choose(rw, i, element, middle, hi);
+    if (ir_is_const(g, below))
+        return ir_at(g, below)->imm ? choose(rw, i, element, lo, middle) : choose(rw, i, element, middle, hi);
     const IrRef low = choose(rw, i, element, lo, middle), high = choose(rw, i, element, middle, hi);
     return low == high ? low : ir_node(g, OP_SELECT, t, 0, below, low, high, 0);
 }
 
-/* Literals lie row by row, whatever the layout. */
+/* Literals are stored in row-major order, whatever the layout. */
 static IrRef row_major(RwCx *rw, const HloShape *s, const IrRef *index)
 {
     HloShape rows = *s;
@@ -133,7 +151,8 @@ static IrRef constant(RwCx *rw, const HloInstruction *i, const IrRef *index)
     return choose(rw, i, row_major(rw, i->shape, index), 0, n);
 }
 
-/* The number along one dimension: exact in an integer that holds it, else rounded from one that does. */
+/* The index in one dimension, as an integer of the result's type where that holds it, else converted from one that
+ * does. */
 static IrRef iota(RwCx *rw, const HloInstruction *i, const IrRef *index)
 {
     IrGraph *g = rw_graph(rw);

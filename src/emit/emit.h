@@ -1,4 +1,5 @@
-/* emit: decisions turned into IR. No rules are applied to elements here and no target is known; index nodes are born simplified.
+/* emit: turns a plan into IR. No rules are applied to elements here and no target is known; index nodes are born
+ * simplified.
  *
  *     IrKernel *k = emit_kernel(cx, arena, rw, &plan);
  *
@@ -17,25 +18,31 @@
 #include "ir/ir.h"
 #include "partition/partition.h"
 
-/* kernel.c: the kernel of a plan, in the graph of rw. Parameters are the plan's buffers in their order. A plan without elements gives
- * a kernel with grid 0 and nothing in it. Declines (size) a body that would need more than EMIT_MAX_NODES nodes. */
+/* kernel.c: the kernel of a plan, in the graph of rw. Parameters are the plan's buffers in their order. A plan
+ * without elements gives an empty kernel with grid 0. Declines (size) a body of more than EMIT_MAX_NODES nodes: a
+ * bound on memory and time. */
 enum { EMIT_MAX_NODES = 4000000 };
 IrKernel *emit_kernel(WbbCx *cx, WbbArena *a, RwCx *rw, const PartPlan *plan);
+/* names.c */
 const char *emit_identifier(WbbArena *a, const char *wish); /* letters, digits and '_', no digit first */
 
-/* value.c, element.c: the value of an instruction of the fusion at an index; a value asked for twice is made once. Statements that
- * it needs go to the end of the block that is open. */
+/* value.c: the value of an instruction of the fusion at an index; one that is asked for twice is computed once.
+ * Statements that it needs go to the end of the open block. */
 typedef struct EmitValues EmitValues;
-EmitValues *emit_values(WbbCx *cx, WbbArena *a, RwCx *rw, IrKernel *k, const PartPlan *plan); /* the kernel's body is open */
+/* the kernel's body is open */
+EmitValues *emit_values(WbbCx *cx, WbbArena *a, RwCx *rw, IrKernel *k, const PartPlan *plan);
 IrRef emit_value(EmitValues *e, PartValue v, const IrRef *index);             /* index: [rank], logical */
+/* element.c */
 IrRef emit_element(RwCx *rw, const HloInstruction *i, const IrRef *operands); /* one elementwise operation */
-IrRef emit_convert(IrGraph *g, ScType to, ScType from, IrRef x);              /* what HLO's convert makes of an element; x where the types are one */
+/* HLO's convert; x itself where the types are equal */
+IrRef emit_convert(IrGraph *g, ScType to, ScType from, IrRef x);
+ScType emit_unsigned(uint32_t bits); /* the integer type of that width */
+IrRef emit_leaf(RwCx *rw, const HloInstruction *i, const IrRef *index);       /* constant or iota */
+IrRef emit_load(RwCx *rw, ScType type, uint32_t buffer, IrRef offset);
+/* An element of a constant with too many elements for selects: from buffer number `table` of the kernel, row by row. */
+IrRef emit_table_element(RwCx *rw, const HloShape *s, uint32_t table, const IrRef *index);
 /* rounding.c: operations that are arithmetic on a float's own bits */
 IrRef emit_reduce_precision(RwCx *rw, ScType t, IrRef x, uint32_t exponent_bits, uint32_t mantissa_bits);
 IrRef emit_stochastic_convert(RwCx *rw, ScType to, ScType from, ScType random, IrRef x, IrRef bits);
-IrRef emit_leaf(RwCx *rw, const HloInstruction *i, const IrRef *index);       /* constant or iota */
-IrRef emit_load(RwCx *rw, ScType type, uint32_t buffer, IrRef offset);          /* an element of an operand, by its place in memory */
-/* An element of a constant of more elements than are told apart by selects: from table number `table` of the kernel, row by row. */
-IrRef emit_table_element(RwCx *rw, const HloShape *s, uint32_t table, const IrRef *index);
 
 #endif

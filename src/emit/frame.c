@@ -1,16 +1,17 @@
 /* frame.c: values on demand: what was computed is remembered, what was not gets a frame.
  *
- * Needs the step of each operation (value.c). A value is remembered by instruction and index, so that what several users read at one index is
- * computed once. Frames stand on a list of their own: a chain of a hundred thousand operations takes no C stack. What is read at several
- * indices is computed at each where that is cheap, and else becomes a function, called with the index: function.c.
+ * Needs the step of each operation (value.c). A value is remembered by instruction and index, so that what several
+ * users read at one index is computed once. Frames stand on a list of their own: a chain of a hundred thousand
+ * operations takes no C stack. What is read at several indices is computed at each where that is cheap, and else
+ * becomes a function, called with the index: function.c.
  *
- *     value(%add, (i, j))   asks for   value(%bias.broadcast, (i, j)), that for value(%bias, (j)), that is load %bias[j]
+ *     value(%add, (i, j)) asks for value(%bias.broadcast, (i, j)), that for value(%bias, (j)), which is load %bias[j]
  */
 #include "emit/inner.h"
 
 #include <string.h>
 
-/* values that are remembered ------------------------------------------------------------------------------------------------------------------------- */
+/* remembered values ---------------------------------------------------------------------------------------- */
 
 /* What a value is remembered by: as much of `index` as it has dimensions. */
 typedef struct {
@@ -41,7 +42,7 @@ void emit_remember(EmitValues *e, const EmitFrame *f, uint32_t part, IrRef value
     wbb_map_put_bytes(&e->memo, &key, make_key(&key, f->env, f->i, part, f->index))->value = value;
 }
 
-/* frames ----------------------------------------------------------------------------------------------------------------------- */
+/* frames ------------------------------------------------------------------------------------------------------ */
 
 static void push(EmitValues *e, EmitStep step, PartValue v, uint32_t env, const IrRef *index)
 {
@@ -62,7 +63,8 @@ void emit_done(EmitValues *e, EmitFrame *f, IrRef value)
     if (f->env == 0) {
         EmitInfo *info = &e->info[f->i->id];
         if (!info->computed) e->n_computed++;
-        info->cost = info->computed ? e->g->n - e->function_nodes - f->nodes_before : e->n_computed - f->computed_before;
+        info->cost =
+            info->computed ? e->g->n - e->function_nodes - f->nodes_before : e->n_computed - f->computed_before;
         info->computed = true;
     }
     e->top = f->caller;
@@ -99,18 +101,19 @@ void emit_call(EmitValues *e, EmitFrame *f, const HloInstruction *x, uint32_t pa
     e->g->making_origin = origin;
 }
 
-/* asking ------------------------------------------------------------------------------------------------------------------------- */
+/* asking ------------------------------------------------------------------------------------------------------ */
 
 /* Made at each index: what a parameter, a constant or an iota is costs less than a call. */
-static bool is_leaf(const HloInstruction *i) { return i->opcode == HLO_PARAMETER || i->opcode == HLO_CONSTANT || i->opcode == HLO_IOTA; }
-
-enum { CALL_NODES = 4 }; /* what a call takes at least: smaller values are never worth one */
+static bool is_leaf(const HloInstruction *i)
+{
+    return i->opcode == HLO_PARAMETER || i->opcode == HLO_CONSTANT || i->opcode == HLO_IOTA;
+}
 
 /* Has it been computed, at another index, and took too many nodes for doing so again? */
 static bool needs_function(const EmitValues *e, const EmitInfo *info)
 {
     const bool full = e->g->n - e->first_node > e->plan->inline_budget;
-    const bool costly = info->cost > e->plan->inline_limit || (info->cost > CALL_NODES && full);
+    const bool costly = info->cost > e->plan->inline_limit || (info->cost > e->plan->call_nodes && full);
     return info->computed && !info->in_progress && costly;
 }
 

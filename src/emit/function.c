@@ -1,10 +1,10 @@
 /* function.c: what is costly and read at several indices becomes a function of the index.
  *
- * Needs an instruction of the fusion that was computed once and took more nodes than the plan inlines; leaves a function of the kernel and
- * a call of it. Later readers call it, unless the value at their index is available. A function whose body is made while another's is ends
- * first, so functions call only those with smaller numbers.
+ * Needs an instruction of the fusion that was computed once and took more nodes than the plan inlines; leaves a
+ * function of the kernel and a call of it. Later readers call it, unless the value at their index is available. A
+ * function whose body is made while another's is ends first, so functions call only those with smaller numbers.
  *
- *     %a.9 at (i) was computed, is now wanted at (i + 1)    =>    func @a.9(d0 in 0..64) { .. yield x }      call @a.9(i + 1)
+ *     %a.9 at (i) was computed, is wanted at (i + 1)   =>   func @a.9(d0 in 0..64) { .. yield x }, call @a.9(i + 1)
  */
 #include "emit/inner.h"
 

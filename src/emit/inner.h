@@ -1,8 +1,9 @@
 /* inner.h: what the files of emit/ share: frames, scopes, conditions and loops.
  *
- * A value is asked for at an index and computed by a frame, a small state machine. Its step asks for one value that it needs (emit_want)
- * and is called again when that is in f->result; or it moves on to its next state and is called again at once; or it finishes with its own
- * value (emit_done). So what the program nests becomes a list of frames and never a stack of C calls.
+ * A value is asked for at an index and computed by a frame, a small state machine. Its step asks for one value that it
+ * needs (emit_want) and is called again when that is in f->result; or it moves on to its next state and is called again
+ * at once; or it finishes with its own value (emit_done). So what the program nests becomes a list of frames and never
+ * a stack of C calls.
  *
  *     pad at i:   state STARTS   opens `if 3 <= i < 11 {` and asks for the operand at i - 3
  *                 state INSIDE   goes on to `} else {` and asks for the padding
@@ -41,8 +42,8 @@ struct EmitFrame {
     uint32_t nodes_before, computed_before; /* nodes there were when it was made; instructions that had been computed */
 };
 
-/* A block has one scope from its beginning and one more from each variable or result that it binds: a value may be used where the
- * scope is open that binds the last of what it depends on. Numbers grow with depth along a chain. */
+/* A block has one scope from its beginning and one more from each variable or result that it binds: a value may be
+ * used where the scope is open that binds the last of what it depends on. Numbers grow with depth along a chain. */
 typedef struct {
     uint32_t parent;
     IrBlock *block;
@@ -58,7 +59,8 @@ typedef struct {
 /* Of an instruction of the fusion. */
 typedef struct {
     const IxNeeds *needs;
-    uint32_t cost;     /* nodes that its value took when it was last computed; the first time: instructions first computed for it */
+    /* nodes that its value took when it was last computed; the first time: instructions first computed for it */
+    uint32_t cost;
     uint32_t function; /* number + 1 of the function that computes it; 0: none */
     bool computed;     /* at least once */
     bool in_progress;  /* its function is being made */
@@ -79,12 +81,14 @@ struct EmitValues {
     WbbMap lets;           /* variables that a `let` binds, by definition and interval */
     EmitInfo *info; /* by id, of the fusion's computation */
     struct { IrRef **items; uint32_t n, capacity; } envs; /* [parameters] values of called computations; 0: NULL */
-    struct { const HloInstruction **items; uint32_t n, capacity; } tables; /* constants that are the kernel's last buffers */
+    /* constants that are the kernel's last buffers */
+    struct { const HloInstruction **items; uint32_t n, capacity; } tables;
     struct { EmitScope *items; uint32_t n, capacity; } scopes;
     struct { EmitIfRecord *items; uint32_t n, capacity; } ifs;
     uint32_t scope; /* the open one that is deepest */
     uint32_t *scope_of; /* by node: the scope from which it may be used */
-    uint8_t *costly;    /* by node: it reads memory or computes something slow, or an operand does, down to what statements bind */
+    /* by node: it reads memory or computes something slow, or an operand does, down to what statements bind */
+    uint8_t *costly;
     uint32_t n_known, known_capacity; /* nodes that both arrays know */
     uint32_t *var_scope, *value_scope; /* by number */
     uint32_t vars_capacity, values_capacity;
@@ -96,17 +100,20 @@ struct EmitValues {
 /* names.c: "d7" of a letter, one that nothing in the kernel has yet. */
 const char *emit_name(EmitValues *e, const char *stem);
 
-/* frame.c: values on demand ---------------------------------------------------------------------------------------------------- */
-/* Ask for leaf `part` of x, an instruction of the computation of f, at index (kept; NULL: of a scalar). It is in f->result when f's step is
- * called again. */
+/* frame.c: values on demand ----------------------------------------------------------------------------------- */
+/* Ask for leaf `part` of x, an instruction of the computation of f, at index (kept; NULL: of a scalar). It is in
+ * f->result when f's step is called again. */
 void emit_want(EmitValues *e, EmitFrame *f, const HloInstruction *x, uint32_t part, const IrRef *index);
 /* The same in another environment. */
-void emit_want_in(EmitValues *e, EmitFrame *f, uint32_t env, const HloInstruction *x, uint32_t part, const IrRef *index);
-/* Asks for the starts of f (integers that are operands), one a call, from the first call in a state on; true: all are in starts[]. */
+void emit_want_in(EmitValues *e, EmitFrame *f, uint32_t env, const HloInstruction *x, uint32_t part,
+                  const IrRef *index);
+/* Asks for the starts of f (integers that are operands), one a call, from the first call in a state on; true: all
+ * are in starts[]. */
 bool emit_starts(EmitValues *e, EmitFrame *f, const IxNeeds *needs, IrRef *starts);
 void emit_done(EmitValues *e, EmitFrame *f, IrRef value); /* f is finished and gone */
 void emit_remember(EmitValues *e, const EmitFrame *f, uint32_t part, IrRef value); /* another leaf at the same index */
-uint32_t emit_env(EmitValues *e, uint32_t n, const IrRef *args);                     /* a new environment; args are copied */
+/* a new environment; args are copied */
+uint32_t emit_env(EmitValues *e, uint32_t n, const IrRef *args);
 const IxNeeds *emit_needs(EmitValues *e, const EmitFrame *f);
 /* Calls the function of x, which it has; the call is in f->result. */
 void emit_call(EmitValues *e, EmitFrame *f, const HloInstruction *x, uint32_t part, const IrRef *index);
@@ -118,13 +125,14 @@ static inline void emit_next(EmitFrame *f, uint32_t state)
     f->result = 0;
 }
 
-/* scope.c: blocks ------------------------------------------------------------------------------------------------------------- */
-uint32_t emit_enter(EmitValues *e, IrBlock *b);     /* open a block in the current scope; gives the scope to go back to */
+/* scope.c: blocks --------------------------------------------------------------------------------------------- */
+/* open a block in the current scope; gives the scope to go back to */
+uint32_t emit_enter(EmitValues *e, IrBlock *b);
 void emit_switch(EmitValues *e, uint32_t scope);    /* that scope and its parents are open, and no other */
 IrBlock *emit_block(const EmitValues *e);           /* where statements go now */
-void emit_bound(EmitValues *e, IrRef leaf);         /* a variable or a value, bound by what now ends the block: opens its scope */
+/* a variable or a value, bound by what now ends the block: opens its scope */
+void emit_bound(EmitValues *e, IrRef leaf);
 bool emit_is_available(EmitValues *e, IrRef value); /* may it be used here? */
-bool emit_is_costly(EmitValues *e, IrRef value);
 /* The index itself where facts put it in lo..hi, else a variable that does. */
 IrRef emit_let(EmitValues *e, const char *stem, IrRef index, int64_t lo, int64_t hi);
 /* An integer element, clamped to lo..hi, as an index. */
@@ -132,7 +140,8 @@ IrRef emit_start(EmitValues *e, IrRef integer, int64_t lo, int64_t hi);
 
 /* An `if` that is being made: emit_if; the values of its body; emit_else; those of the other branch; emit_end_if. */
 typedef struct {
-    IrStmt *s;         /* NULL: the condition is known, `known` says how, and the taken branch goes to the block around it */
+    /* NULL: the condition is known, `known` says how, and the taken branch goes to the block around it */
+    IrStmt *s;
     bool known;
     uint32_t outer, record; /* scope around it; number in e->ifs */
     uint32_t nodes;         /* there were before it */
@@ -141,13 +150,14 @@ EmitIf emit_if(EmitValues *e, IrRef condition); /* condition 0: true */
 /* The same; values from before it will be asked of emit_in_branch. */
 EmitIf emit_if_using(EmitValues *e, IrRef condition, uint32_t n, const IrRef *values);
 void emit_else(EmitValues *e, EmitIf *c);
-/* A value from before c as a branch of c has it: where c joined an `if` whose result the value is, what that branch yields. */
+/* A value from before c as a branch of c has it: where c joined an `if` whose result the value is, what that branch
+ * yields. */
 IrRef emit_in_branch(const EmitValues *e, const EmitIf *c, bool then, IrRef value);
 /* values[k] = the value of the taken branch; `then` or `otherwise` of a known condition is not looked at. */
 void emit_end_if(EmitValues *e, EmitIf *c, uint32_t n, const IrRef *then, const IrRef *otherwise, IrRef *values);
 
-/* A `for` that is being made: emit_for takes initial values in acc[k] and leaves what the body has; emit_end_for takes what the body
- * yields and leaves the results. */
+/* A `for` that is being made: emit_for takes initial values in acc[k] and leaves what the body has; emit_end_for
+ * takes what the body yields and leaves the results. */
 typedef struct {
     IrStmt *s;
     uint32_t outer;
@@ -165,10 +175,9 @@ static inline IrRef emit_as(EmitValues *e, IrRef x, ScType t)
 }
 
 /* choose.c: conditions as nodes of type pred; 0: always true. */
-IrRef emit_between(EmitValues *e, IrRef x, WbbI128 lo, WbbI128 hi); /* inclusive */
 IrRef emit_inside(EmitValues *e, const IxAccess *access);
 
-/* choose.c, bits.c, function.c, reduce.c: the steps of each kind ------------------------------------------------------------------ */
+/* choose.c, bits.c, function.c, reduce.c: the steps of each kind ---------------------------------------------- */
 void emit_step_pad(EmitValues *e, EmitFrame *f);      /* pad, dynamic-update-slice */
 void emit_step_concat(EmitValues *e, EmitFrame *f);
 void emit_step_reduce(EmitValues *e, EmitFrame *f);   /* reduce, reduce-window, dot, convolution */

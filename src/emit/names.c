@@ -1,6 +1,6 @@
 /* names.c: what the kernel, its functions and its variables are called.
  *
- *     fusion.1 => fusion_1      7x => _7x      the first `d` of a kernel => d, later ones => d7: numbers count all names
+ *     fusion.1 => fusion_1    7x => _7x    the first `d` of a kernel => d, later ones => d7: numbers count all names
  */
 #include "emit/inner.h"
 

@@ -1,10 +1,12 @@
-/* reduce.c: operations that take many elements: reductions, windows, dot products, convolutions; and map, a body at each element.
+/* reduce.c: operations that take many elements: reductions, windows, dot products, convolutions; and map, a body at
+ * each element.
  *
- * Leaves a `for` for each range of the operation, one inside the other, which carries the accumulators; the innermost combines one or
- * several elements with them in each iteration. Short ranges have no loop. Reductions accumulate in the type that their body has; sums of
- * products in f32 or wider, or in the result's integers, which wrap.
+ * Leaves a `for` for each range of the operation, one inside the other, which carries the accumulators; the innermost
+ * combines one or several elements with them in each iteration. Short ranges have no loop. Reductions accumulate in the
+ * type that their body has; sums of products in f32 or wider, or in the result's integers, which wrap.
  *
- *     reduce(f32[4,8], 0), dimensions={1}, add at i    =>    a = for k in 0..8 carry b = 0.0 { yield add.f32(b, load %p[8*i + k]) }
+ *     reduce(f32[4,8], 0), dimensions={1}, add at i
+ *       =>    a = for k in 0..8 carry b = 0.0 { yield add.f32(b, load %p[8*i + k]) }
  */
 #include "emit/inner.h"
 
@@ -26,7 +28,8 @@ typedef struct {
     ScType type;         /* of the products' sum */
     IrRef *acc, *old, *x, *ranges;
     uint32_t straight;        /* of the ranges, the last ones, which have no loop */
-    uint32_t unroll, element; /* elements that one iteration of the innermost loop combines, in order; which of them comes next */
+    /* elements that one iteration of the innermost loop combines, in order; which of them comes next */
+    uint32_t unroll, element;
     IrRef last;               /* number of the last range's loop, times unroll; 0: it has none */
     EmitLoop *loops;
     EmitIf branch;
@@ -44,23 +47,26 @@ static ScType sum_type(const HloInstruction *i)
     return t == SC_F64 || x == SC_F64 || y == SC_F64 ? SC_F64 : SC_F32;
 }
 
-/* Neighbours along the last range are combined in one iteration, so that their loads become one wide load, or are in flight together: all
- * elements of a short range, or of several whose product is short, as long as the code stays small. */
+/* Neighbours along the last range are combined in one iteration, so that their loads become one wide load, or are in
+ * flight together: all elements of a short range, or of several whose product is short, as long as the code stays
+ * small. */
 static void choose_unroll(const EmitValues *e, const EmitFrame *f, Reduce *w)
 {
     const uint32_t n = w->needs->n_ranges;
-    const int64_t most = (int64_t)e->plan->fold_nodes / (4 + (int64_t)(f->env ? 1 : f->i->id)); /* an element: all instructions before this one */
+    /* an element: all instructions before this one */
+    const int64_t most = (int64_t)e->plan->reduce_nodes / (4 + (int64_t)(f->env ? 1 : f->i->id));
     w->unroll = 1;
     if (w->empty || n == 0) return;
     for (int64_t size; w->straight < n; w->straight++, w->unroll = (uint32_t)size) {
         size = w->needs->sizes[n - 1 - w->straight];
-        if (size > e->plan->fold_short) break;
+        if (size > e->plan->reduce_straight) break;
         size *= w->unroll;
-        if (size > e->plan->fold_short || size > most) break;
+        if (size > e->plan->reduce_straight || size > most) break;
     }
     if (w->straight) return;
-    const int64_t size = w->needs->sizes[n - 1], wide = size % 4 == 0 ? 4 : 1; /* whole accesses of four, where the range has no others */
-    for (int64_t u = WBB_MIN(e->plan->fold_turn, most); u > 1 && w->unroll == 1; u--)
+    /* whole accesses of four, where the range has no others */
+    const int64_t size = w->needs->sizes[n - 1], wide = size % 4 == 0 ? 4 : 1;
+    for (int64_t u = WBB_MIN(e->plan->reduce_unroll, most); u > 1 && w->unroll == 1; u--)
         if (size % u == 0 && (u % wide == 0 || u < 4)) w->unroll = (uint32_t)u;
 }
 
@@ -104,7 +110,8 @@ static void find_ranges(EmitValues *e, Reduce *w)
 {
     const uint32_t n = w->needs->n_ranges;
     int64_t rest = w->element;
-    for (uint32_t k = n; k-- > n - w->straight; rest /= w->needs->sizes[k]) w->ranges[k] = ir_index(e->g, rest % w->needs->sizes[k]);
+    for (uint32_t k = n; k-- > n - w->straight; rest /= w->needs->sizes[k])
+        w->ranges[k] = ir_index(e->g, rest % w->needs->sizes[k]);
     if (w->last) w->ranges[n - 1] = rw_add(e->rw, w->last, ir_index(e->g, w->element));
 }
 
@@ -135,7 +142,8 @@ static IrRef add_product(EmitValues *e, const Reduce *w)
     const IrType t = IR_TYPE(w->type, 0);
     const IrRef x = emit_as(e, w->x[0], w->type), y = emit_as(e, w->x[1], w->type);
     if (sc_is_float(w->type)) return ir_node(e->g, OP_FMA, t, 0, x, y, w->acc[0], 0);
-    if (w->type == SC_PRED) return ir_node(e->g, OP_BOR, t, 0, w->acc[0], ir_node(e->g, OP_BAND, t, 0, x, y, 0, 0), 0, 0);
+    if (w->type == SC_PRED)
+        return ir_node(e->g, OP_BOR, t, 0, w->acc[0], ir_node(e->g, OP_BAND, t, 0, x, y, 0, 0), 0, 0);
     return ir_node(e->g, OP_ADD, t, 0, w->acc[0], ir_node(e->g, OP_MUL, t, 0, x, y, 0, 0), 0, 0);
 }
 
@@ -217,7 +225,7 @@ void emit_step_reduce(EmitValues *e, EmitFrame *f)
     }
 }
 
-/* map -------------------------------------------------------------------------------------------------------------------------------- */
+/* map --------------------------------------------------------------------------------------------------------- */
 
 enum { MAP_OPERANDS, MAP_BODY };
 

@@ -1,14 +1,16 @@
 /* scope.c: blocks, and where a value may be used.
  *
- * Leaves blocks in which every use stands below what it uses. Each variable and each result of a statement opens a scope; a node's scope is
- * the deepest among those of its leaves. An `if` whose branches are cheap and have no statements becomes a select; one with the condition of
- * the statement just before it joins that.
+ * Leaves blocks in which every use stands below what it uses. Each variable and each result of a statement opens a
+ * scope; a node's scope is the deepest among those of its leaves. An `if` whose branches are cheap and have no
+ * statements becomes a select; one with the condition of the statement just before it joins that.
  *
- *     if c {  let d = i - 3 in 0..8    yield load %p[d]  }         the load's scope is the one that d opens; it ends at the `}`
+ *     if c {  let d = i - 3 in 0..8    yield load %p[d]  }      the load's scope is the one that d opens, up to the `}`
  */
 #include "emit/inner.h"
 
-enum { CHEAP = 12 /* nodes of both branches that may be computed without asking which is needed */ };
+/* Records that are searched for the one of the last statement: it is almost always among the latest, and each `if`
+ * of a large body searches. */
+enum { RECORDS = 16 };
 
 static uint32_t new_scope(EmitValues *e, uint32_t parent, IrBlock *b)
 {
@@ -60,13 +62,15 @@ void emit_bound(EmitValues *e, IrRef leaf)
     else *slot(e, &e->var_scope, &e->vars_capacity, number) = e->scope;
 }
 
-/* Scope and cost of all nodes made since the last call. A load at a constant offset is cheap: all threads read it, so it is in a cache. */
+/* Scope and cost of all nodes made since the last call. A load at a constant offset is cheap: all threads read it,
+ * so it is in a cache. */
 static void find_scopes(EmitValues *e)
 {
     const IrGraph *g = e->g;
     if (e->known_capacity < g->n) {
         const uint32_t capacity = WBB_MAX(g->n, 2 * e->known_capacity);
-        e->scope_of = wbb_grow(e->arena, e->scope_of, e->known_capacity * sizeof *e->scope_of, capacity * sizeof *e->scope_of);
+        e->scope_of =
+            wbb_grow(e->arena, e->scope_of, e->known_capacity * sizeof *e->scope_of, capacity * sizeof *e->scope_of);
         e->costly = wbb_grow(e->arena, e->costly, e->known_capacity, capacity);
         e->known_capacity = capacity;
     }
@@ -92,13 +96,13 @@ bool emit_is_available(EmitValues *e, IrRef value)
     return e->scopes.items[e->scope_of[value]].open;
 }
 
-bool emit_is_costly(EmitValues *e, IrRef value)
+static bool is_costly(EmitValues *e, IrRef value)
 {
     find_scopes(e);
     return e->costly[value];
 }
 
-/* variables -------------------------------------------------------------------------------------------------------------------- */
+/* variables --------------------------------------------------------------------------------------------------- */
 
 /* The variable that a `let` bound last for a definition in an interval; value 0: none yet. */
 static WbbEntry *let_of(EmitValues *e, IrRef definition, int64_t lo, int64_t hi)
@@ -149,7 +153,7 @@ IrRef emit_start(EmitValues *e, IrRef integer, int64_t lo, int64_t hi)
     return var;
 }
 
-/* if --------------------------------------------------------------------------------------------------------------------------- */
+/* if ---------------------------------------------------------------------------------------------------------- */
 
 /* Does the value depend on a result of s, without being one? Inside s it has no counterpart. */
 static bool depends_on_result(EmitValues *e, const IrStmt *s, IrRef value)
@@ -163,7 +167,8 @@ static bool depends_on_result(EmitValues *e, const IrStmt *s, IrRef value)
     return true;
 }
 
-/* The record of the block's last statement, if that is an `if` of this condition which what uses `values` may join; else NULL. */
+/* The record of the block's last statement, if that is an `if` of this condition which what uses `values` may join;
+ * else NULL. */
 static EmitIfRecord *to_join(EmitValues *e, IrRef condition, uint32_t n, const IrRef *values)
 {
     const IrBlock *b = emit_block(e);
@@ -171,7 +176,7 @@ static EmitIfRecord *to_join(EmitValues *e, IrRef condition, uint32_t n, const I
     if (e->top && e->top->env) return NULL; /* a parameter of a called body may be a result of that `if` */
     for (uint32_t k = 0; k < n; k++)
         if (depends_on_result(e, b->items[b->n - 1], values[k])) return NULL;
-    for (uint32_t k = e->ifs.n; k-- > 0 && k + 16 > e->ifs.n;)
+    for (uint32_t k = e->ifs.n; k-- > 0 && k + RECORDS > e->ifs.n;)
         if (e->ifs.items[k].s == b->items[b->n - 1]) return &e->ifs.items[k];
     return NULL;
 }
@@ -223,6 +228,11 @@ void emit_else(EmitValues *e, EmitIf *c)
     emit_enter(e, &c->s->otherwise);
 }
 
+static IrRef select_of(EmitValues *e, IrRef condition, IrRef then, IrRef otherwise)
+{
+    return ir_node(e->g, OP_SELECT, ir_at(e->g, then)->type, 0, condition, then, otherwise, 0);
+}
+
 /* Both branches have nodes alone, few and cheap ones: a select does it. */
 static bool is_cheap(EmitValues *e, const EmitIf *c, uint32_t n, const IrRef *then, const IrRef *otherwise)
 {
@@ -230,9 +240,9 @@ static bool is_cheap(EmitValues *e, const EmitIf *c, uint32_t n, const IrRef *th
     bool same = true, costly = false;
     for (uint32_t k = 0; k < n; k++) {
         same = same && then[k] == otherwise[k];
-        costly = costly || emit_is_costly(e, then[k]) || emit_is_costly(e, otherwise[k]);
+        costly = costly || is_costly(e, then[k]) || is_costly(e, otherwise[k]);
     }
-    return same || (!costly && e->g->n - c->nodes <= CHEAP);
+    return same || (!costly && e->g->n - c->nodes <= e->plan->select_nodes);
 }
 
 void emit_end_if(EmitValues *e, EmitIf *c, uint32_t n, const IrRef *then, const IrRef *otherwise, IrRef *values)
@@ -250,8 +260,7 @@ void emit_end_if(EmitValues *e, EmitIf *c, uint32_t n, const IrRef *then, const 
         assert(b->items[b->n - 1] == c->s);
         b->n--;
         for (uint32_t k = 0; k < n; k++)
-            values[k] = then[k] == otherwise[k] ? then[k]
-                                                : ir_node(e->g, OP_SELECT, ir_at(e->g, then[k])->type, 0, c->s->condition, then[k], otherwise[k], 0);
+            values[k] = then[k] == otherwise[k] ? then[k] : select_of(e, c->s->condition, then[k], otherwise[k]);
         return;
     }
     for (uint32_t k = 0; k < n; k++) {
@@ -260,7 +269,7 @@ void emit_end_if(EmitValues *e, EmitIf *c, uint32_t n, const IrRef *then, const 
     }
 }
 
-/* for --------------------------------------------------------------------------------------------------------------------------- */
+/* for --------------------------------------------------------------------------------------------------------- */
 
 EmitLoop emit_for(EmitValues *e, const char *stem, int64_t n, uint32_t n_acc, IrRef *acc, IrRef *var)
 {

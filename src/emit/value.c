@@ -1,7 +1,8 @@
 /* value.c: how each operation is computed, and the value of any instruction of a fusion at any index.
  *
- * Needs a fusion that partition accepted; leaves nodes, and at the end of the open block the statements that they need. Elementwise
- * operations, moves and leaves have their steps here, the others in choose.c, bits.c and reduce.c; frame.c runs them.
+ * Needs a fusion that partition accepted; leaves nodes, and at the end of the open block the statements that they need.
+ * Elementwise operations, moves and leaves have their steps here, the others in choose.c, bits.c and reduce.c; frame.c
+ * runs them.
  *
  *     value(%slice, (i, j))   =>   the operand at (i + 4, 2*j), which for a parameter is load %p[128*i + 2*j + 512]
  */
@@ -9,14 +10,15 @@
 
 #include <string.h>
 
-/* elementwise operations, moves, dynamic-slice and gather ---------------------------------------------------------------------------- */
+/* elementwise operations, moves, dynamic-slice and gather ----------------------------------------------------- */
 
 enum { PLAIN_STARTS, PLAIN_OPERANDS };
 
 typedef struct {
     const IxNeeds *needs;
     IrRef *starts;
-    uint32_t *order, n; /* operands that are arrays, by age: what another operand needs, too, is computed first, where both may use it */
+    /* operands that are arrays, by age: what another operand needs, too, is computed first, where both may use it */
+    uint32_t *order, n;
     IxAccess access;
 } Plain;
 
@@ -36,7 +38,8 @@ static Plain *plain_begin(EmitValues *e, EmitFrame *f)
     for (uint32_t k = 0; k < f->i->n_operands; k++) {
         if (!is_read(f->i, k)) continue;
         uint32_t at = p->n++;
-        for (; at > 0 && f->i->operands[p->order[at - 1]]->id > f->i->operands[k]->id; at--) p->order[at] = p->order[at - 1];
+        for (; at > 0 && f->i->operands[p->order[at - 1]]->id > f->i->operands[k]->id; at--)
+            p->order[at] = p->order[at - 1];
         p->order[at] = k;
     }
     return p;
@@ -60,7 +63,7 @@ static void step_plain(EmitValues *e, EmitFrame *f)
     emit_want(e, f, f->i->operands[k], 0, p->access.index);
 }
 
-/* parameters, constants, iota ----------------------------------------------------------------------------------------------------------- */
+/* parameters, constants, iota --------------------------------------------------------------------------------- */
 
 static const char *table_name(EmitValues *e, const HloInstruction *i)
 {
@@ -80,25 +83,28 @@ static uint32_t table_of(EmitValues *e, const HloInstruction *i)
         if (e->tables.items[n] == i) return k->n_buffers - e->tables.n + n;
     WBB_PUSH(e->arena, &e->tables, i);
     const ScType t = i->shape->type;
-    const size_t bytes = sc_bytes(t), n = (size_t)hlo_elements(i->shape), each = part_is_packed(t) ? 8 / sc_type_info[t].bits : 1;
+    const size_t bytes = sc_bytes(t), n = (size_t)hlo_elements(i->shape);
+    const size_t each = part_is_packed(t) ? 8 / sc_type_info[t].bits : 1;
     const size_t whole = (n + each - 1) / each * each; /* elements of whole bytes */
     char *data = wbb_alloc(e->arena, wbb_mul_size(e->arena, whole, bytes));
     memset(data, 0, whole * bytes);
     memcpy(data, i->literal, n * bytes);
-    k->buffers = wbb_grow(e->arena, k->buffers, k->n_buffers * sizeof *k->buffers, (k->n_buffers + 1) * sizeof *k->buffers);
-    k->buffers[k->n_buffers] = (IrBuffer){.name = table_name(e, i), .type = t, .elements = (int64_t)whole, .align = 16, .table = data};
+    k->buffers =
+        wbb_grow(e->arena, k->buffers, k->n_buffers * sizeof *k->buffers, (k->n_buffers + 1) * sizeof *k->buffers);
+    k->buffers[k->n_buffers] =
+        (IrBuffer){.name = table_name(e, i), .type = t, .elements = (int64_t)whole, .align = 16, .table = data};
     return k->n_buffers++;
 }
 
-static bool is_table(const HloInstruction *i)
+static bool is_table(const EmitValues *e, const HloInstruction *i)
 {
-    return i->opcode == HLO_CONSTANT && !i->literal_splat && hlo_elements(i->shape) > PART_DENSE_LIMIT;
+    return i->opcode == HLO_CONSTANT && !i->literal_splat && hlo_elements(i->shape) > e->plan->constant_selects;
 }
 
 static void step_leaf(EmitValues *e, EmitFrame *f)
 {
     IrRef value;
-    if (is_table(f->i)) {
+    if (is_table(e, f->i)) {
         value = emit_table_element(e->rw, f->i->shape, table_of(e, f->i), f->index);
     } else if (f->i->opcode != HLO_PARAMETER) {
         value = emit_leaf(e->rw, f->i, f->index);
@@ -112,7 +118,7 @@ static void step_leaf(EmitValues *e, EmitFrame *f)
     emit_done(e, f, value);
 }
 
-/* all operations --------------------------------------------------------------------------------------------------------------------------- */
+/* all operations ---------------------------------------------------------------------------------------------- */
 
 static EmitStep step_of(const HloInstruction *i)
 {
@@ -139,8 +145,8 @@ EmitValues *emit_values(WbbCx *cx, WbbArena *a, RwCx *rw, IrKernel *k, const Par
     EmitValues *e = WBB_NEW(a, EmitValues);
     e->cx = cx, e->arena = a, e->rw = rw, e->g = rw_graph(rw), e->k = k;
     e->plan = plan;
-    e->memo.arena = e->lets.arena = a;
     e->step_of = step_of, e->function_step = emit_step_function;
+    e->memo.arena = e->lets.arena = a;
     e->info = WBB_NEW_N(a, EmitInfo, plan->fusion->body->n_instructions + 1);
     const EmitScope everywhere = {.open = true};
     WBB_PUSH(a, &e->scopes, everywhere);
@@ -160,7 +166,8 @@ IrRef emit_value(EmitValues *e, PartValue v, const IrRef *index)
     e->result = caller.result;
     while (e->top) {
         EmitFrame *f = e->top;
-        if (f->env == 0) e->g->making_origin = f->i->id + 1; /* nodes of a called body belong to the instruction that calls it */
+        /* nodes of a called body belong to the instruction that calls it */
+        if (f->env == 0) e->g->making_origin = f->i->id + 1;
         f->step(e, f);
     }
     e->g->making_origin = origin;

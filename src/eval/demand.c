@@ -12,24 +12,24 @@
 
 #include <string.h>
 
-static const EvSet *intern_set(Ev *e, EvSet s)
+static const EvSet *intern_set(Ev *e, uint64_t hash, EvSet s)
 {
-    EvSet **slot = &e->buckets[s.hash % EV_BUCKETS];
-    for (EvSet *p = *slot; p; p = p->next) {
-        if (p->hash != s.hash || p->n != s.n || p->start != s.start || !p->list != !s.list) continue;
+    WbbEntry *first = wbb_map_put(&e->sets, hash);
+    for (EvSet *p = first->pointer; p; p = p->next) {
+        if (p->n != s.n || p->start != s.start || !p->list != !s.list) continue;
         if (!s.list || memcmp(p->list, s.list, (size_t)s.n * sizeof *s.list) == 0) return p;
     }
     EvSet *made = WBB_NEW(e->block, EvSet);
     *made = s;
-    made->next = *slot;
-    *slot = made;
+    made->next = first->pointer;
+    first->pointer = made;
     return made;
 }
 
 const EvSet *ev_run_set(Ev *e, int64_t start, int64_t n)
 {
     int64_t key[2] = {start, n};
-    return intern_set(e, (EvSet){.n = n, .start = start, .hash = wbb_hash(key, sizeof key, 1)});
+    return intern_set(e, wbb_hash(key, sizeof key, 1), (EvSet){.n = n, .start = start});
 }
 
 const EvSet *ev_list_set(Ev *e, const int64_t *list, int64_t n)
@@ -37,7 +37,8 @@ const EvSet *ev_list_set(Ev *e, const int64_t *list, int64_t n)
     int64_t k = 1;
     while (k < n && list[k] == list[0] + k) k++;
     if (n == 0 || k == n) return ev_run_set(e, n ? list[0] : 0, n);
-    return intern_set(e, (EvSet){.n = n, .start = list[0], .list = list, .hash = wbb_hash(list, (size_t)n * sizeof *list, 2)});
+    const uint64_t hash = wbb_hash(list, (size_t)n * sizeof *list, 2);
+    return intern_set(e, hash, (EvSet){.n = n, .start = list[0], .list = list});
 }
 
 static void *find(EvRef r, const EvSet *set)

@@ -134,7 +134,7 @@ void ev_begin(Ev *e)
     e->block = wbb_arena_new(e->cx);
     e->slab = e->slabs;
     if (e->slab) e->slab->used = 0;
-    memset(e->buckets, 0, sizeof e->buckets);
+    e->sets = (WbbMap){.arena = e->block};
     for (EvFrame *f = e->frames; f; f = f->next) memset(f->memo, 0, f->c->n_instructions * sizeof *f->memo);
 }
 

@@ -14,8 +14,7 @@
 typedef struct EvSet {
     int64_t n, start;
     const int64_t *list;
-    uint64_t hash;
-    struct EvSet *next;
+    struct EvSet *next; /* of the same hash */
 } EvSet;
 
 /* What is known of one instruction: its lanes at a set. `set` NULL: all elements. */
@@ -55,7 +54,8 @@ typedef struct EvTask {
     struct EvTask *below;
 } EvTask;
 
-enum { EV_FIRST_SLAB = 1 << 12, EV_SLAB = 1 << 20, EV_BUCKETS = 1024, EV_BLOCK = 8192, EV_MANY = 1 << 16, EV_PATH = HLO_NESTING_LIMIT, EV_DEPTH = 100 };
+enum { EV_FIRST_SLAB = 1 << 12, EV_SLAB = 1 << 20, EV_BLOCK = 8192, EV_MANY = 1 << 16, EV_PATH = HLO_NESTING_LIMIT,
+       EV_DEPTH = 100 };
 
 /* Memory for lanes and lists: used again by each block. */
 typedef struct EvSlab {
@@ -84,7 +84,7 @@ typedef struct Ev {
     EvSlab *slabs, *slab; /* all; the one in use, those behind it are free */
     EvFrame *root, *frames;
     EvTask *top;
-    EvSet *buckets[EV_BUCKETS];
+    WbbMap sets; /* of the block, by hash */
 } Ev;
 
 /* frame.c */

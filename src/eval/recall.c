@@ -13,94 +13,54 @@
 
 #include <string.h>
 
-enum { FIRST_ROOM = 64, MOST = 1 << 20 }; /* elements; with more the memory starts anew */
+enum { MOST = 1 << 20 }; /* elements; with more the memory starts anew */
 static const uint32_t remembered = UINT32_C(1) << 30; /* of the leaf under which a memory is kept */
 
-/* Positions in a table with open addressing; slots hold the number of an element + 1. */
 typedef struct {
-    uint32_t *slot, mask;
-} Table;
-
-typedef struct {
-    Table table;
-    int64_t *position; /* [n] */
-    char *lanes;       /* [n] */
-    uint32_t n, capacity;
+    WbbMap known; /* positions */
+    char *lanes;  /* [capacity] elements, by the number of their entry in `known` */
+    uint32_t capacity;
 } Memory;
-
-static Table new_table(WbbArena *a, int64_t elements)
-{
-    uint32_t size = 16;
-    while (size < 2 * elements) size *= 2;
-    return (Table){WBB_NEW_N(a, uint32_t, size), size - 1};
-}
-
-/* The slot of a position, which is 0 if the table does not have it. */
-static uint32_t *slot_of(const Table *t, const int64_t *position, int64_t wanted)
-{
-    uint64_t mixed = (uint64_t)wanted * UINT64_C(0x9e3779b97f4a7c15);
-    uint32_t h = (uint32_t)(mixed >> 32) & t->mask;
-    while (t->slot[h] && position[t->slot[h] - 1] != wanted) h = (h + 1) & t->mask;
-    return &t->slot[h];
-}
 
 static Memory *memory_of(Ev *e, EvRef r)
 {
     Memory *m = ev_kept(r, r.leaf | remembered);
     if (m) return m;
     m = WBB_NEW(e->home, Memory);
+    m->known.arena = e->home;
     ev_keep(e, r, r.leaf | remembered, m);
     return m;
-}
-
-static void grow(Ev *e, Memory *m, int64_t more, size_t bytes)
-{
-    if (m->n + more <= m->capacity) return;
-    const int64_t capacity = WBB_MAX(WBB_MAX(2 * (int64_t)m->capacity, m->n + more), FIRST_ROOM);
-    int64_t *position = WBB_NEW_N(e->home, int64_t, capacity);
-    char *lanes = wbb_alloc(e->home, wbb_mul_size(e->home, (size_t)capacity, bytes));
-    if (m->n) {
-        memcpy(position, m->position, m->n * sizeof *position);
-        memcpy(lanes, m->lanes, m->n * bytes);
-    }
-    m->position = position;
-    m->lanes = lanes;
-    m->capacity = (uint32_t)capacity;
-    m->table = new_table(e->home, capacity);
-    for (uint32_t k = 0; k < m->n; k++) *slot_of(&m->table, position, position[k]) = k + 1;
 }
 
 static void remember(Ev *e, Memory *m, const EvSet *set, const char *lanes, size_t bytes)
 {
     if (set->n > MOST) return;
-    if (m->n + set->n > MOST && m->capacity) {
-        memset(m->table.slot, 0, ((size_t)m->table.mask + 1) * sizeof *m->table.slot);
-        m->n = 0;
+    if (m->known.n + set->n > MOST) wbb_map_clear(&m->known);
+    const uint32_t most = m->known.n + (uint32_t)set->n;
+    if (most > m->capacity) {
+        const uint32_t capacity = WBB_MAX(2 * m->capacity, most);
+        m->lanes = wbb_grow(e->home, m->lanes, m->known.n * bytes, wbb_mul_size(e->home, capacity, bytes));
+        m->capacity = capacity;
     }
-    grow(e, m, set->n, bytes);
     for (int64_t k = 0; k < set->n; k++) {
-        const int64_t position = ev_position(set, k);
-        uint32_t *slot = slot_of(&m->table, m->position, position);
-        if (*slot) continue;
-        m->position[m->n] = position;
-        memcpy(m->lanes + m->n * bytes, lanes + (size_t)k * bytes, bytes);
-        *slot = ++m->n;
+        const uint32_t before = m->known.n;
+        wbb_map_put(&m->known, (uint64_t)ev_position(set, k));
+        if (m->known.n > before) memcpy(m->lanes + before * bytes, lanes + (size_t)k * bytes, bytes);
     }
 }
 
 /* What is not known of a set, each position once, in the set's order; the set itself where that is all of it. */
 static const EvSet *missing(Ev *e, const Memory *m, const EvSet *set)
 {
-    if (!m->n && !set->list) return set;
+    if (!m->known.n && !set->list) return set;
     int64_t *list = ev_list(e, set->n), n = 0;
-    const Table seen = new_table(e->block, set->list ? set->n : 0);
+    WbbMap seen = {.arena = e->block};
     for (int64_t k = 0; k < set->n; k++) {
         const int64_t position = ev_position(set, k);
-        if (m->n && *slot_of(&m->table, m->position, position)) continue;
+        if (wbb_map_get(&m->known, (uint64_t)position)) continue;
         if (set->list) {
-            uint32_t *slot = slot_of(&seen, list, position);
-            if (*slot) continue;
-            *slot = (uint32_t)n + 1;
+            wbb_map_put(&seen, (uint64_t)position);
+            if (seen.n == n) continue;
         }
         list[n++] = position;
     }
@@ -126,8 +86,8 @@ void *ev_recall(Ev *e, EvTask *t, void *(*compute)(Ev *, EvTask *))
     }
     char *lanes = ev_lanes(e, (size_t)t->set->n * bytes);
     for (int64_t k = 0; k < t->set->n; k++) {
-        const uint32_t at = *slot_of(&m->table, m->position, ev_position(t->set, k));
-        memcpy(lanes + (size_t)k * bytes, m->lanes + (at - 1) * bytes, bytes);
+        const WbbEntry *known = wbb_map_get(&m->known, (uint64_t)ev_position(t->set, k));
+        memcpy(lanes + (size_t)k * bytes, m->lanes + (size_t)(known - m->known.entries) * bytes, bytes);
     }
     return lanes;
 }

@@ -40,31 +40,27 @@ static bool holds(HloInts list, int64_t d)
     return false;
 }
 
-/* Wanted positions -> lanes: a run, or a table with open addressing. The same position may be wanted by several lanes. */
+/* Wanted positions -> lanes. Several lanes may want the same position. */
 typedef struct {
-    const EvSet *set;
-    uint32_t *slot, *next, mask; /* slot and next hold lane + 1 */
+    const EvSet *set; /* a run needs no map */
+    WbbMap lanes;     /* by position, the first lane + 1 */
+    uint32_t *next;   /* by lane, the next one + 1 of the same position */
     int64_t least, largest;
 } Wanted;
 
 static Wanted want(Ev *e, const EvSet *set)
 {
-    Wanted w = {.set = set, .least = set->start, .largest = set->start + set->n - 1};
+    Wanted w = {.set = set, .lanes = {.arena = e->block}, .least = set->start, .largest = set->start + set->n - 1};
     if (!set->list) return w;
-    uint32_t size = 16;
-    while (size < 2 * set->n) size *= 2;
-    w.mask = size - 1;
-    w.slot = WBB_NEW_N(e->block, uint32_t, size);
     w.next = WBB_NEW_N(e->block, uint32_t, set->n);
     w.least = INT64_MAX, w.largest = INT64_MIN;
     for (int64_t k = set->n; k-- > 0;) {
         int64_t p = set->list[k];
-        uint32_t h = (uint32_t)wbb_hash(&p, sizeof p, 0) & w.mask;
+        WbbEntry *lane = wbb_map_put(&w.lanes, (uint64_t)p);
         w.least = WBB_MIN(w.least, p);
         w.largest = WBB_MAX(w.largest, p);
-        while (w.slot[h] && set->list[w.slot[h] - 1] != p) h = (h + 1) & w.mask;
-        w.next[k] = w.slot[h];
-        w.slot[h] = (uint32_t)k + 1;
+        w.next[k] = (uint32_t)lane->value;
+        lane->value = (uint64_t)k + 1;
     }
     return w;
 }
@@ -77,9 +73,8 @@ static void hit(Ev *e, const Wanted *w, Hits *hits, int64_t position, int64_t up
         WBB_PUSH(e->block, hits, one);
         return;
     }
-    uint32_t h = (uint32_t)wbb_hash(&position, sizeof position, 0) & w->mask;
-    while (w->slot[h] && w->set->list[w->slot[h] - 1] != position) h = (h + 1) & w->mask;
-    for (uint32_t lane = w->slot[h]; lane; lane = w->next[lane - 1]) {
+    const WbbEntry *first = wbb_map_get(&w->lanes, (uint64_t)position);
+    for (uint32_t lane = first ? (uint32_t)first->value : 0; lane; lane = w->next[lane - 1]) {
         one.lane = lane - 1;
         WBB_PUSH(e->block, hits, one);
     }

@@ -135,23 +135,17 @@ static Wanted find_rows(Ev *e, const EvSet *set, const HloShape *shape, int64_t 
     int64_t length = shape->dims[dim], stride = 1;
     for (uint32_t d = (uint32_t)dim + 1; d < shape->rank; d++) stride *= shape->dims[d];
     Wanted w = {0, ev_list(e, set->n), ev_list(e, set->n), NULL};
-    uint32_t size = 16;
-    while (size < 2 * set->n) size *= 2;
-    int64_t *slot = WBB_NEW_N(e->block, int64_t, size), *start = ev_list(e, set->n); /* slot: row + 1 */
+    WbbMap rows = {.arena = e->block}; /* by their first positions */
     for (int64_t k = 0; k < set->n; k++) {
-        int64_t p = ev_position(set, k), place = p / stride % length, first = p - place * stride;
-        uint32_t h = (uint32_t)wbb_hash(&first, sizeof first, 0) & (size - 1);
-        while (slot[h] && start[slot[h] - 1] != first) h = (h + 1) & (size - 1);
-        if (!slot[h]) {
-            start[w.n++] = first;
-            slot[h] = w.n;
-        }
-        w.row[k] = slot[h] - 1;
+        const int64_t p = ev_position(set, k), place = p / stride % length;
+        const WbbEntry *row = wbb_map_put(&rows, (uint64_t)(p - place * stride));
+        w.row[k] = row - rows.entries;
         w.place[k] = place;
     }
+    w.n = rows.n;
     w.positions = ev_list(e, w.n * length);
     for (int64_t r = 0; r < w.n; r++)
-        for (int64_t k = 0; k < length; k++) w.positions[r * length + k] = start[r] + k * stride;
+        for (int64_t k = 0; k < length; k++) w.positions[r * length + k] = (int64_t)rows.entries[r].key + k * stride;
     return w;
 }
 

@@ -1,19 +1,20 @@
-/* dims: attributes that say which dimension plays which part, as numbers.
+/* dims: attributes that are kept as text, as numbers; above all those that give dimensions their roles.
  *
- * Needs: a parsed instruction; the verifier has judged what is read here, so that of a verified module every number is in its range.
- * Leaves: a struct for each family of operations, its lists in the arena that was passed.
+ * Needs: a parsed instruction. The verifier checks what is read here, so in a verified HLO module every number is in
+ * range. Leaves: a struct for each family of operations, with its lists in the given arena.
  *
- * An attribute that the text does not give is its default: an empty list, 1 group, false.
+ * An absent attribute has its default: an empty list, 1 group, false.
  *
  *     convolution(x, k), window={size=3x3}, dim_labels=b01f_01io->b01f
- *         hlo_conv_dims: lhs_batch 0, lhs_feature 3, rhs_input 2, rhs_output 3, lhs_spatial {1, 2}, rhs_spatial {0, 1}, ..
+ *         hlo_conv_dims: lhs_batch 0, lhs_feature 3, rhs_input 2, rhs_output 3,
+ *                        lhs_spatial {1, 2}, rhs_spatial {0, 1}, ..
  */
 #include "hlo/inner.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Behind the value that begins at p: its ',' or the end. Brackets and strings balance. */
+/* The end of the value that begins at p: its ',' or the end of the text. Brackets and strings balance. */
 static const char *skip_value(const char *p)
 {
     int depth = 0;
@@ -57,9 +58,10 @@ const char *hlo_attributes_without(WbbArena *a, const HloInstruction *i, const c
     WbbBuf b = wbb_buf(a);
     HloAttribute at;
     for (const char *p = i->attributes, *from = p; hlo_next_attribute(&p, &at); from = p) {
-        bool left_out = false;
-        for (const char *const *name = names; *name; name++) left_out |= strlen(*name) == at.n_name && memcmp(*name, at.name, at.n_name) == 0;
-        if (!left_out) wbb_put_n(&b, from, (size_t)(p - from));
+        bool named = false;
+        for (const char *const *name = names; *name; name++)
+            named |= strlen(*name) == at.n_name && memcmp(*name, at.name, at.n_name) == 0;
+        if (!named) wbb_put_n(&b, from, (size_t)(p - from));
     }
     return b.text;
 }
@@ -79,7 +81,8 @@ const int64_t *hlo_attribute_ints(WbbArena *a, const HloInstruction *i, const ch
         p += negative;
         if (*p < '0' || *p > '9') return NULL;
         for (; *p >= '0' && *p <= '9'; p++)
-            if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, *p - '0', &value)) return NULL;
+            if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, *p - '0', &value))
+                return NULL;
         WBB_PUSH(a, &list, negative ? -value : value);
         while (*p == ' ') p++;
         if (*p == ',' && braces) p++;
@@ -159,10 +162,10 @@ HloScatterDims hlo_scatter_dims(WbbArena *a, const HloInstruction *i)
     };
 }
 
-/* The labels of one array, up to `until`: first and second are the two that are no digits ('b' and 'f', or 'i' and 'o').
- * Returns the place behind them; NULL if a label is missing, repeated or unknown. */
-static const char *read_labels(const char *p, char until, const char *letters, int8_t *first, int8_t *second, HloConvDims *c,
-                               uint8_t *spatial, uint32_t *n)
+/* Reads the labels of one array, up to `until`; digits are spatial dimensions, and letters[0] and letters[1] ("bf" or
+ * "io") give `first` and `second`. Returns the end of the labels; NULL if a label is missing, repeated or unknown. */
+static const char *read_labels(const char *p, char until, const char *letters, int8_t *first, int8_t *second,
+                               HloConvDims *c, uint8_t *spatial, uint32_t *n)
 {
     uint32_t seen = 0, rank = 0;
     *first = *second = -1;

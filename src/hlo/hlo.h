@@ -1,8 +1,8 @@
-/* hlo: untrusted text stops here.
+/* hlo: untrusted text to a verified HLO module, and back.
  *
- * Text to a verified module, and back. Whoever holds an HloModule may rely on: every operand stands before its user in
- * `HloComputation.instructions` (topological order, whatever the text's), shapes and types of every operation fit, every called
- * computation is resolved, every layout is a permutation.
+ * An HloModule guarantees: each operand stands before its users in `HloComputation.instructions` (topological order,
+ * whatever the order of the text), the shapes and types of every operation fit, every called computation is resolved,
+ * and every layout is a permutation.
  *
  *     HloModule *m = hlo_parse(cx, arena, "gelu.hlo", text, n);     // fails with file:line:col
  *     const HloFusion f = hlo_fusion(cx, m);                         // the fusion to compile, or a decline
@@ -11,7 +11,7 @@
 #define HLO_HLO_H
 
 #include "base/base.h"
-#include "scalar/scalar.h" /* element types and the rounding of literals, nothing else */
+#include "scalar/scalar.h" /* element types and the rounding of literals */
 
 typedef enum {
 #define HLO_OP(id, text, operands) HLO_##id,
@@ -24,20 +24,25 @@ typedef struct HloShape HloShape;
 struct HloShape {
     ScType type;               /* SC_TUPLE: a tuple of `n_elements` shapes */
     uint8_t rank;
-    bool has_layout;           /* the text gave one */
+    bool has_layout;           /* the text has one */
     const int64_t *dims;       /* [rank] */
-    const uint8_t *minor_to_major; /* [rank]; default rank-1, .., 0 */
+    const uint8_t *minor_to_major; /* [rank]; rank-1, .., 0 by default */
     const HloShape *const *elements;
     uint32_t n_elements;
-    uint32_t n_leaves;         /* 1 for an array, at most HLO_LEAVES_LIMIT where inferred */
+    uint32_t n_leaves;         /* arrays in it, 1 for an array; at most HLO_LEAVES_LIMIT if inferred */
     uint8_t depth;             /* 0 for an array; at most HLO_NESTING_LIMIT */
-    bool buffer;               /* written b(..) */
-    uint64_t dynamic;          /* bit d: dimension d is written <=N */
-    const char *tiling;        /* of the layout, what stands behind its ':', "T(8,128)E(4)S(1)"; NULL if nothing */
+    bool buffer;               /* b(..) in the text */
+    uint64_t dynamic;          /* bit d: dimension d is <=N in the text */
+    const char *tiling;        /* the layout's text after its ':', "T(8,128)E(4)S(1)"; NULL if there is none */
 };
 
-enum { HLO_RANK_LIMIT = 64, HLO_NESTING_LIMIT = 200, HLO_LEAVES_LIMIT = 1 << 16, HLO_INFERRED_LIMIT = 1 << 22 /* leaves of a module */,
-       HLO_LITERAL_LIMIT = 1 << 29 /* bytes */ };
+enum {
+    HLO_RANK_LIMIT = 64,
+    HLO_NESTING_LIMIT = 200,
+    HLO_LEAVES_LIMIT = 1 << 16,
+    HLO_INFERRED_LIMIT = 1 << 22, /* leaves of all inferred shapes of an HLO module */
+    HLO_LITERAL_LIMIT = 1 << 29,  /* bytes */
+};
 
 typedef struct HloInstruction HloInstruction;
 typedef struct HloComputation HloComputation;
@@ -55,34 +60,34 @@ struct HloInstruction {
     const HloShape *shape;
     HloInstruction *const *operands;
     uint32_t n_operands;
-    HloComputation *const *called; /* calls=, to_apply=, body= ... in the order of the text; branches in that of their operands */
-    const char *const *called_by;  /* [n_called] the attribute that names it, "to_apply"; several of one name are a list */
+    HloComputation *const *called; /* calls=, to_apply=, body= ..: the text's order; branches: that of their operands */
+    const char *const *called_by;  /* [n_called] the attribute that names it, "to_apply"; equal ones form a list */
     uint32_t n_called;
     uint32_t n_predecessors;
-    HloInstruction *const *predecessors; /* control-predecessors: they run before, and stand before it too */
-    uint32_t id;               /* its place in HloComputation.instructions */
-    uint32_t n_users;          /* operands that are this instruction, in its computation */
+    HloInstruction *const *predecessors; /* control-predecessors: they precede it in `instructions` too */
+    uint32_t id;               /* index in HloComputation.instructions */
+    uint32_t n_users;          /* operands in its computation that are this instruction */
     WbbLoc loc;
-    /* Attributes; which are set depends on the opcode. */
-    const int64_t *dimensions; /* broadcast, transpose, reverse, reduce, concatenate, ...; NULL if not given, never NULL if {} */
+    /* Attributes; the opcode decides which are set. */
+    const int64_t *dimensions; /* of broadcast, transpose, reverse, reduce, ..; NULL: not in the text; {} is not NULL */
     uint32_t n_dimensions;
-    int64_t number;            /* parameter number; iota_dimension; get-tuple-element index; exponent_bits of reduce-precision */
+    int64_t number;            /* parameter number; iota_dimension; get-tuple-element's index; exponent_bits */
     int64_t number2;           /* mantissa_bits of reduce-precision */
     HloDirection direction;    /* compare */
     bool total_order;          /* compare type=TOTALORDER */
     const HloSlice *slices;    /* slice: [rank] */
     const HloPadding *paddings;/* pad: [rank] */
     const HloWindow *windows;  /* reduce-window, convolution */
-    uint32_t n_windows;        /* of slices, paddings or windows: an instruction has one of them */
-    const void *literal;       /* constant: dense values, logical row-major, sc_bytes(type) an element; NULL if elided or tuple.
-                                  A literal of one repeated value is stored as one element: literal_splat. No elements: not NULL */
-    bool literal_splat;
+    uint32_t n_windows;        /* of slices, paddings or windows: an instruction has at most one of these lists */
+    const void *literal;       /* constant: dense values, logical row-major, sc_bytes(type) each; NULL if elided or a
+                                  tuple; not NULL for an array without elements */
+    bool literal_splat;        /* `literal` is one element, which every element equals */
     const char *literal_text;  /* constant of tuple shape: its text */
-    const char *spelling;      /* "negate-start", where that says more than the opcode's name; else NULL. A start has the attributes
-                                  of what it starts in the fields above */
+    const char *spelling;      /* "negate-start" of an ASYNC_START, whose fields above are those of the negate; NULL if
+                                  the opcode's name says all */
     const char *kind;          /* fusion: "kLoop", ... */
     const char *target;        /* custom-call target, escaped as in the text */
-    const char *attributes;    /* what the fields above do not hold, as printable text ", name=value, .."; never NULL */
+    const char *attributes;    /* all other attributes as printable text ", name=value, .."; never NULL */
 };
 
 struct HloComputation {
@@ -93,8 +98,8 @@ struct HloComputation {
     uint32_t n_parameters;
     HloInstruction *root;
     const struct HloModule_ *module;
-    const char *attributes;    /* behind the closing brace, printable; never NULL */
-    uint32_t id;               /* its place in HloModule.computations */
+    const char *attributes;    /* after the closing brace, printable; never NULL */
+    uint32_t id;               /* index in HloModule.computations */
     WbbLoc loc;
 };
 
@@ -104,104 +109,113 @@ typedef struct HloModule_ {
     uint32_t n_computations;
     HloComputation *entry;
     const char *attributes; /* header, printable; never NULL */
-    const char *tables;     /* FileNames .. StackFrames as they were; never NULL */
-    bool header;            /* the text had a HloModule line */
+    const char *tables;     /* FileNames .. StackFrames, as in the text; never NULL */
+    bool header;            /* the text has an HloModule line */
 } HloModule;
 
-/* The fusion that a module holds. Operand k of the kernel is operand k of `fusion`, in order, repeated where it is. */
+/* The fusion of an HLO module. Operand k of the kernel is operand k of `fusion`; repeated operands stay repeated. */
 typedef struct {
-    const HloComputation *body; /* the fused computation; for a module without a fusion, the entry itself */
-    const HloInstruction *fusion; /* NULL when the entry itself is the fusion */
-    const char *name;           /* of the kernel: of the fusion instruction, else of the computation */
+    const HloComputation *body;   /* the fused computation; the entry itself if there is no fusion instruction */
+    const HloInstruction *fusion; /* NULL if the entry itself is the fusion */
+    const char *name;             /* of the kernel: the fusion instruction's name, else the computation's */
 } HloFusion;
 
-/* parse.c, and behind it lex.c, shape.c, literal.c, attributes.c, resolve.c ------------------------------------- */
-/* The module that the text holds. A wbb_fail with file:line:col if it is not one, or if the text holds several. */
+/* parse.c, with lex.c, parse_*.c and resolve.c --------------------------------------------------------------------- */
+/* The one HLO module of the text. A wbb_fail with file:line:col if the text is invalid or holds several. */
 HloModule *hlo_parse(WbbCx *cx, WbbArena *a, const char *file, const char *text, size_t n);
-/* All modules of a text, one after the other (`HloModule` or `// -----` begins the next); their number, at least 1. */
+/* All HLO modules of the text (`HloModule` or `// -----` begins the next one). Returns their number, at least 1. */
 uint32_t hlo_parse_all(WbbCx *cx, WbbArena *a, const char *file, const char *text, size_t n, HloModule ***modules);
 
-/* verify.c and verify_*.c: called by hlo_parse. Shapes, types, operand counts and called computations of every instruction fit, or a
- * wbb_fail at i->loc. */
+/* verify.c, verify_*.c: called by hlo_parse. Shapes, types, operand counts and called computations of every instruction
+ * fit, or a wbb_fail at i->loc. */
 void hlo_verify(WbbCx *cx, const HloModule *m);
 
-/* print.c, print_literal.c: text that parses back to the same module. */
+/* print.c, print_literal.c: text that parses back to the same HLO module. */
 void hlo_print(WbbBuf *out, const HloModule *m);
 void hlo_print_shape(WbbBuf *out, const HloShape *s);
 void hlo_print_instruction(WbbBuf *out, const HloInstruction *i);
 
-/* normalise.c, and behind it normalise_*.c: modules rewritten for later modules. ---------------------------------------------------
- * One pass: another module of the same parameters and outputs, or m itself if there is nothing to do. Places in the text stay. */
+/* normalise.c, normalise_*.c ------------------------------------------------------------------------------------------
+ * A pass returns an HLO module with the same parameters and outputs, or m itself if there is nothing to do.
+ * Instructions keep their locations in the text. */
 typedef struct {
-    const char *name, *what; /* `what` in one sentence */
+    const char *name, *what; /* `what`: one sentence */
     const HloModule *(*run)(WbbCx *cx, WbbArena *a, const HloModule *m);
 } HloPass;
 extern const HloPass hlo_passes[]; /* in order; name NULL after the last */
-const HloModule *hlo_run_pass(WbbCx *cx, WbbArena *a, const HloModule *m, const char *name); /* verified; NULL: no such pass */
-const HloModule *hlo_normalise(WbbCx *cx, WbbArena *a, const HloModule *m);              /* all of them */
-bool hlo_forwards_operand(const HloInstruction *i); /* its value is operand 0: custom calls that only place or shard, opt-barrier, .. */
+/* verified; NULL: no such pass */
+const HloModule *hlo_run_pass(WbbCx *cx, WbbArena *a, const HloModule *m, const char *name);
+const HloModule *hlo_normalise(WbbCx *cx, WbbArena *a, const HloModule *m);                  /* runs all passes */
 
 /* module.c */
-HloFusion hlo_fusion(WbbCx *cx, const HloModule *m); /* declines: no fusion, more than one */
+HloFusion hlo_fusion(WbbCx *cx, const HloModule *m); /* declines unless there is exactly one */
 const char *hlo_opcode_name(HloOpcode op);
 HloOpcode hlo_opcode_named(const char *name, size_t n); /* HLO_OPCODE_COUNT if unknown */
-HloOpcode hlo_started_opcode(const HloInstruction *i);         /* NEGATE of `negate-start`; of all else its opcode */
-/* Element i of the result needs element i of each operand, and no more. But the bounds of clamp and the choice of select may be
- * scalars, and bitcast-convert to another width is none. */
+/* NEGATE for `negate-start`; the opcode of any other instruction */
+HloOpcode hlo_started_opcode(const HloInstruction *i);
+/* Element i of the result depends on element i of each operand alone. Exceptions that are true all the same: the bounds
+ * of clamp and the predicate of select may be scalars, and bitcast-convert may change the width. */
 bool hlo_is_elementwise(HloOpcode op);
-int64_t hlo_elements(const HloShape *s);             /* product of dims; 1 for a scalar; a parsed shape's never overflows */
+/* The value is that of operand 0: opt-barrier, custom calls that only place or shard, .. */
+bool hlo_forwards_operand(const HloInstruction *i);
+
+/* shape.c */
+int64_t hlo_elements(const HloShape *s); /* product of dims; 1 for a scalar; no overflow for shapes that were parsed */
 bool hlo_same_dims(const HloShape *x, const HloShape *y);
-bool hlo_same_shape(const HloShape *x, const HloShape *y); /* types and dims, of tuples their elements'; not the layouts */
-/* Leaves of a shape, depth first: the shape itself if not a tuple. Returns their number. */
+/* same types and dims, in tuples of all elements; layouts may differ */
+bool hlo_same_shape(const HloShape *x, const HloShape *y);
+/* The arrays of a shape, depth first; the shape itself if it is not a tuple. Returns their number. */
 uint32_t hlo_leaves(WbbArena *a, const HloShape *s, const HloShape ***leaves);
 
-/* dims.c ---------------------------------------------------------------------------------------------------------------------
- * What the fields of HloInstruction do not hold, by name: `offset_dims` of a gather. NULL, or `otherwise`, if it is not there or
- * not of that form. */
+/* dims.c --------------------------------------------------------------------------------------------------------------
+ * Attributes that HloInstruction.attributes keeps as text, by name: `offset_dims` of a gather. NULL, or `otherwise`, if
+ * the attribute is absent or has another form. */
 const char *hlo_attribute(WbbArena *a, const HloInstruction *i, const char *name);
-const int64_t *hlo_attribute_ints(WbbArena *a, const HloInstruction *i, const char *name, uint32_t *n); /* {1,2}; also 3 */
+const int64_t *hlo_attribute_ints(WbbArena *a, const HloInstruction *i, const char *name, uint32_t *n); /* {1,2} or 3 */
 int64_t hlo_attribute_int(WbbArena *a, const HloInstruction *i, const char *name, int64_t otherwise);
 bool hlo_attribute_true(WbbArena *a, const HloInstruction *i, const char *name); /* is_stable=true */
 double hlo_attribute_f64(WbbArena *a, const HloInstruction *i, const char *name, double otherwise); /* epsilon=1e-05 */
-/* i->attributes without those of these names; the list ends with NULL. */
+/* i->attributes without those named; `names` ends with NULL. */
 const char *hlo_attributes_without(WbbArena *a, const HloInstruction *i, const char *const *names);
 
 typedef struct { const int64_t *items; uint32_t n; } HloInts; /* items is never NULL */
 
-/* Which dimensions play which part. Of a verified module all are in range and fit the shapes; {} where the text gives nothing. */
+/* The roles of dimensions. In a verified HLO module all are in range and fit the shapes; {} if the text has no such
+ * attribute. */
 typedef struct { HloInts lhs_batch, rhs_batch, lhs_contracting, rhs_contracting; } HloDotDims;
 
 typedef struct {
-    HloInts offset;           /* of the result: where in the slice */
-    HloInts collapsed;        /* of the operand: slice size 1 or 0, and not in the result */
-    HloInts start_map;        /* entry k of an index vector is a start in dimension start_map[k] of the operand */
-    HloInts operand_batching; /* of the operand, each paired with .. */
-    HloInts indices_batching; /* .. one of the indices */
+    HloInts offset;           /* dimensions of the result that index into the slice */
+    HloInts collapsed;        /* dimensions of the operand with slice size 1 or 0, absent from the result */
+    HloInts start_map;        /* entry k of an index vector is the start in dimension start_map[k] of the operand */
+    HloInts operand_batching; /* dimensions of the operand; [k] is paired with */
+    HloInts indices_batching; /* dimension [k] of the indices */
     HloInts slice_sizes;      /* [rank of the operand] */
-    int64_t index_vector_dim; /* of the indices; their rank: each index is a vector of one */
+    int64_t index_vector_dim; /* dimension of the indices; equal to their rank: each index is a vector of one */
     bool sorted;
 } HloGatherDims;
 
 /* Operands of a scatter: N inputs, the indices, N updates. */
 typedef struct {
-    HloInts update_window;   /* of the updates: where in the window */
-    HloInts inserted_window; /* of the inputs: window size 1, and not in the updates */
-    HloInts operand_map;     /* scatter_dims_to_operand_dims: as start_map of gather */
+    HloInts update_window;   /* dimensions of the updates that index into the window */
+    HloInts inserted_window; /* dimensions of the inputs with window size 1, absent from the updates */
+    HloInts operand_map;     /* scatter_dims_to_operand_dims, like start_map of gather */
     HloInts input_batching, indices_batching;
     int64_t index_vector_dim;
     bool sorted, unique;
 } HloScatterDims;
 
-enum { HLO_CONV_SPATIAL = 10 }; /* a label is one digit */
+enum { HLO_CONV_SPATIAL = 10 }; /* spatial dimensions at most: a label is one digit */
 
 typedef struct {
-    int8_t lhs_batch, lhs_feature;  /* dimensions of operand 0 */
-    int8_t rhs_input, rhs_output;   /* of operand 1, features */
-    int8_t out_batch, out_feature;  /* of the result */
-    uint8_t lhs_spatial[HLO_CONV_SPATIAL], rhs_spatial[HLO_CONV_SPATIAL], out_spatial[HLO_CONV_SPATIAL]; /* [n_spatial] */
-    uint32_t n_spatial;             /* windows[d] is that of spatial dimension d */
+    int8_t lhs_batch, lhs_feature; /* dimensions of operand 0 */
+    int8_t rhs_input, rhs_output;  /* feature dimensions of operand 1 */
+    int8_t out_batch, out_feature; /* dimensions of the result */
+    /* [n_spatial] */
+    uint8_t lhs_spatial[HLO_CONV_SPATIAL], rhs_spatial[HLO_CONV_SPATIAL], out_spatial[HLO_CONV_SPATIAL];
+    uint32_t n_spatial;            /* windows[d] belongs to spatial dimension d */
     int64_t feature_groups, batch_groups;
-    bool known;                     /* false: dim_labels are missing, or have a '?' */
+    bool known;                    /* false: dim_labels are missing or contain '?' */
 } HloConvDims;
 
 HloDotDims hlo_dot_dims(WbbArena *a, const HloInstruction *i); /* dot, ragged-dot, scaled-dot */

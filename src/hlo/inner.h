@@ -1,14 +1,24 @@
-/* What the files of hlo/ share with each other and with nobody else: the cursor over the text and what a module is while it is
- * still being read. */
+/* hlo/inner.h: what the files of hlo/ share among themselves: the cursor over the text, an HLO module while it is being
+ * read, and the checks of the verifier.
+ *
+ * The files in an order in which each calls only earlier ones:
+ *
+ *     lex, shape, module, dims, suggest, print_literal, print, parse_shape, parse_literal, parse_aliases, resolve,
+ *     verify_require, verify_groups, verify_reductions, verify_*, verify,
+ *     normalise_build, normalise_new, normalise_*, normalise, parse_attributes with parse
+ *
+ * parse.c and parse_attributes.c call each other because the grammar is recursive: an instruction has attributes, and
+ * an attribute may hold a computation, to_apply={ .. }.
+ */
 #ifndef HLO_INNER_H
 #define HLO_INNER_H
 
 #include "hlo/hlo.h"
 
-/* A use of a computation that is resolved when the whole module has been read. */
+/* A computation named by an instruction, resolved after the whole HLO module has been read. */
 typedef struct {
     HloInstruction *user;
-    uint32_t index; /* in called */
+    uint32_t index; /* in user->called */
     const char *name;
     WbbLoc loc;
 } HloCall;
@@ -23,55 +33,58 @@ typedef struct {
     uint32_t n, capacity;
 } HloComputations;
 
-/* What a computation's signature says of its result. */
+/* The result's shape in a computation's signature. */
 typedef struct {
     const HloComputation *computation;
     const HloShape *result;
     WbbLoc loc;
 } HloSignature;
 
-/* One output that shares a buffer with an operand: of an instruction, or of the entry. */
-typedef struct { const int64_t *items; uint32_t n; } HloPath; /* into a tuple, outermost first */
+/* An index into nested tuples, outermost first. */
+typedef struct { const int64_t *items; uint32_t n; } HloPath;
+
+/* An output that shares a buffer with an operand: of an instruction, or of the entry. */
 typedef struct {
     const HloInstruction *user; /* NULL: the entry */
-    HloPath output, index;
+    HloPath output, index;      /* in the output, in the operand */
     int64_t operand;
     WbbLoc loc;
 } HloAlias;
 
 /* entry_computation_layout= */
 typedef struct {
-    const HloShape *const *parameters, *result; /* NULL if it is not given */
+    const HloShape *const *parameters, *result; /* NULL if the header has no such attribute */
     uint32_t n;
     WbbLoc loc;
 } HloEntryLayout;
 
-/* An operand as written. */
+/* An operand as the text has it. */
 typedef struct {
-    const char *name;       /* NULL if nested, or of bare instructions */
+    const char *name;       /* NULL if nested, or if bare instructions give a shape alone */
     HloInstruction *nested; /* add(sine(x), y): the operand itself, which has no name yet; else NULL */
-    const HloShape *shape; /* NULL if the text gives none */
+    const HloShape *shape;  /* NULL if the text has none */
     WbbLoc loc;
 } HloOperandText;
 
-/* A control-predecessor as written. */
+/* A control-predecessor as the text has it. */
 typedef struct {
     HloInstruction *user;
     const char *name;
     WbbLoc loc;
 } HloOrder;
 
-/* The instructions of one computation in the order of the text, with their operands still names: those of instruction k are
- * operands.items[first[k]] and the ones behind it. */
+/* The instructions of one computation in the order of the text. Operands are still names: those of instruction k start
+ * at operands.items[first[k]]. */
 typedef struct {
     struct { HloInstruction **items; uint32_t n, capacity; } instructions;
     struct { uint32_t *items; uint32_t n, capacity; } first;
     struct { HloOperandText *items; uint32_t n, capacity; } operands;
-    struct { WbbLoc *items; uint32_t n, capacity; } names; /* where the name of instruction k stands */
-    struct { HloOperandText *items; uint32_t n, capacity; } pending; /* of instructions whose ')' has not been read */
-    struct { HloOrder *items; uint32_t n, capacity; } orders; /* those of one user stand together */
-    HloInstruction *root;                              /* the one marked ROOT */
-    bool bare; /* instructions without a computation: operands that nobody makes are parameters, if they have a shape */
+    struct { WbbLoc *items; uint32_t n, capacity; } names; /* location of the name of instruction k */
+    /* operands of instructions whose ')' is still to come */
+    struct { HloOperandText *items; uint32_t n, capacity; } pending;
+    struct { HloOrder *items; uint32_t n, capacity; } orders; /* sorted by user */
+    HloInstruction *root; /* the one marked ROOT */
+    bool bare; /* instructions without a computation: an undefined operand with a shape is a parameter */
 } HloDraft;
 
 typedef struct {
@@ -83,8 +96,8 @@ typedef struct {
     int line;
     int depth;        /* open brackets of any kind, against HLO_NESTING_LIMIT */
     bool separator;   /* a `// -----` was skipped */
-    bool literal_follows; /* behind the shape that is being read: a blank ends the shape */
-    char *scratch;    /* text under construction: attributes of an instruction */
+    bool literal_follows; /* a literal follows the shape that is being read: a blank ends the shape */
+    char *scratch;    /* text under construction: the attributes of an instruction */
     size_t scratch_n, scratch_capacity;
     HloModule *module;
     WbbBuf tables;    /* of the header */
@@ -93,50 +106,52 @@ typedef struct {
     struct { HloSignature *items; uint32_t n, capacity; } signatures;
     struct { HloAlias *items; uint32_t n, capacity; } aliases;
     HloEntryLayout entry_layout;
-    HloDraft spare;   /* storage for the next draft */
-    WbbMap names;     /* by interned name, the instructions of a computation; then the computations of the module */
+    HloDraft spare;   /* lists of the last draft, reused by the next */
+    WbbMap names;     /* by interned name: the instructions of a computation, then the computations of the HLO module */
 } HloReader;
 
-/* A state to go back to. */
+/* A position of the cursor to return to. */
 typedef struct {
     const char *p, *line_start;
     int line;
 } HloMark;
 
-/* lex.c --------------------------------------------------------------------------------------------------------------- */
+/* lex.c ------------------------------------------------------------------------------------------------------------ */
 WbbLoc hlo_here(const HloReader *r);
-WbbLoc hlo_loc_at(const HloReader *r, const char *p); /* p on the cursor's line */
+WbbLoc hlo_loc_at(const HloReader *r, const char *p); /* p is on the cursor's line */
 HloMark hlo_mark(const HloReader *r);
 void hlo_rewind(HloReader *r, HloMark m);
-void hlo_skip(HloReader *r); /* blanks and comments */
-int hlo_peek(HloReader *r);  /* the next character behind blanks; -1 at the end */
-bool hlo_accept(HloReader *r, char c);
-void hlo_expect(HloReader *r, char c);
+void hlo_skip(HloReader *r); /* skips blanks and comments */
+int hlo_peek(HloReader *r);  /* skips blanks and comments; the next character, -1 at the end */
+bool hlo_accept(HloReader *r, char c); /* true if c was next: the cursor has moved past it */
+void hlo_expect(HloReader *r, char c); /* the same, or a wbb_fail */
 void hlo_fail_expected(HloReader *r, const char *what) WBB_NORETURN; /* "expected WHAT, found .." */
-void hlo_enter_level(HloReader *r);
-bool hlo_at_word(HloReader *r, const char *word); /* a whole word, which stays unread */
-size_t hlo_word(HloReader *r, const char **text); /* letters, digits, '_', '.', '-'; 0 if there is none */
+void hlo_enter_level(HloReader *r); /* counts a nesting level; a wbb_fail beyond HLO_NESTING_LIMIT */
+bool hlo_at_word(HloReader *r, const char *word); /* this whole word is next; the cursor stays before it */
+/* length of the letters, digits, '_', '.', '-' that were read; may be 0 */
+size_t hlo_word(HloReader *r, const char **text);
 const char *hlo_read_name(HloReader *r, const char *what); /* interned, without its '%' */
 int64_t hlo_read_int(HloReader *r);
 const int64_t *hlo_read_ints(HloReader *r, uint32_t *n); /* {1, 2} */
-const char *hlo_read_string(HloReader *r);              /* "..", as escaped in the text, without the quotes */
-void hlo_skip_balanced(HloReader *r);                   /* one attribute value, up to its ',' or blank */
-void hlo_scratch(HloReader *r, const char *from, const char *to); /* append, comments and runs of blanks as one blank */
-void hlo_scratch_z(HloReader *r, const char *text);     /* append as it is */
-const char *hlo_scratch_end(HloReader *r, size_t from); /* what was appended since then, as a text of its own */
+const char *hlo_read_string(HloReader *r);              /* "..", without the quotes, escapes as in the text */
+void hlo_skip_balanced(HloReader *r);                   /* skips one attribute value, up to its ',' or blank */
+/* appends; comments and series of blanks become one blank */
+void hlo_scratch(HloReader *r, const char *from, const char *to);
+void hlo_scratch_z(HloReader *r, const char *text);     /* appends as it is */
+const char *hlo_scratch_end(HloReader *r, size_t from); /* removes what stands from index `from` on, and returns it */
 
 /* parse_shape.c */
 bool hlo_at_shape(HloReader *r);
 const HloShape *hlo_read_shape(HloReader *r);
 
 /* shape.c */
-ScType hlo_type_named(const char *name, size_t n); /* of elements, as HLO writes it; SC_NONE if there is none */
+ScType hlo_type_named(const char *name, size_t n); /* element type, as HLO writes it; SC_NONE if unknown */
 const uint8_t *hlo_default_layout(WbbArena *a, uint32_t rank); /* rank-1, .., 0 */
 const HloShape *hlo_make_array(WbbArena *a, ScType type, uint32_t rank, const int64_t *dims);
 const HloShape *hlo_make_tuple(WbbArena *a, uint32_t n, const HloShape *const *elements);
 const char *hlo_shape_text(WbbArena *a, const HloShape *s); /* without layouts, for messages */
 
-/* parse_literal.c: the literal of a constant, or with i = NULL one to be checked and forgotten */
+/* parse_literal.c: reads a literal of shape s into constant i; with i NULL it is only checked */
 void hlo_read_literal(HloReader *r, const HloShape *s, HloInstruction *i);
 
 /* module.c */
@@ -144,97 +159,117 @@ const char *hlo_opcode_text(const HloInstruction *i); /* "negate-start", "negate
 bool hlo_is_identity_call(const HloInstruction *i);
 bool hlo_is_barrier(const HloInstruction *i);
 
-/* dims.c: attributes as text, ", name=value, ..", of an instruction or a header */
+/* dims.c: iterates over the attributes of a text ", name=value, .." */
 typedef struct {
     const char *name, *value; /* neither ends with a NUL */
     size_t n_name, n_value;
 } HloAttribute;
-bool hlo_next_attribute(const char **p, HloAttribute *at); /* *p moves behind it; false at the end */
+bool hlo_next_attribute(const char **p, HloAttribute *at); /* moves *p past it; false at the end */
 
-/* suggest.c: pieces of messages about words that nobody knows, ", did you mean 'add'?"; "" if nothing is near */
+/* suggest.c: the end of a message about an unknown word, ", did you mean 'add'?"; "" if no known word is close */
 typedef struct {
     const char *word, *best;
-    size_t n;
-    uint32_t slips;
+    size_t n;       /* length of `word` */
+    uint32_t edits; /* between `word` and `best` */
 } HloSuggestion;
 HloSuggestion hlo_suggest_begin(const char *word, size_t n);
 void hlo_suggest_candidate(HloSuggestion *s, const char *candidate);
 const char *hlo_suggestion(WbbArena *a, const HloSuggestion *s);
 const char *hlo_suggest_opcode(WbbArena *a, const char *word, size_t n);
 const char *hlo_suggest_type(WbbArena *a, const char *word, size_t n);
-const char *hlo_suggest_attribute(WbbArena *a, const HloInstruction *i, const char *name); /* one that stands in the place of `name` */
+/* For a missing attribute: one of i's own, unknown ones, whose name is close to `name`. */
+const char *hlo_suggest_attribute(WbbArena *a, const HloInstruction *i, const char *name);
 
-/* parse_attributes.c: everything behind the operands */
+/* parse_attributes.c: all that follows the operands */
 void hlo_read_attributes(HloReader *r, HloDraft *d, HloInstruction *i);
-void hlo_set_no_attributes(HloReader *r, HloInstruction *i); /* of an instruction nested in another's operands */
+void hlo_set_no_attributes(HloReader *r, HloInstruction *i); /* for an instruction nested in another's operands */
 const char *hlo_read_raw_attributes(HloReader *r, bool header); /* of a header or a computation */
 
-/* parse_aliases.c: the value of an attribute of i, or with NULL of the header, before it is kept as text; and what it said, checked at the
- * end. The cursor stays. */
+/* parse_aliases.c: notes what the attribute `name` of i (NULL: of the header) says about aliases and layouts; the
+ * cursor stays before its value. hlo_check_aliases checks the notes once the HLO module has been verified. */
 void hlo_note_aliases(HloReader *r, const char *name, const HloInstruction *i);
 void hlo_check_aliases(HloReader *r);
 
 /* parse.c */
 HloComputation *hlo_read_body(HloReader *r, const char *name, WbbLoc loc);
 
-/* normalise_broadcast.c: pass `broadcast`, in place, of a module that is not verified yet and may lack shapes. */
+/* normalise_broadcast.c: pass `broadcast` in place, on an HLO module that is not verified yet. */
 void hlo_expand_broadcasts(WbbCx *cx, WbbArena *a, HloModule *m);
 
 /* resolve.c */
 void hlo_resolve_instructions(HloReader *r, HloComputation *c, HloDraft *d);
 void hlo_resolve_module(HloReader *r);
 
-/* verify.c, and behind it verify_*.c: each function checks the operands and says what the result must be (hlo_set_result..): that is compared
- * with the shape that the text gives, or is the shape where it gives none. */
+/* verify.c --------------------------------------------------------------------------------------------------------- */
+/* verifies only instructions without a shape, and sets it */
+void hlo_infer_shapes(WbbCx *cx, WbbArena *a, const HloModule *m);
+
+/* verify_require.c: the checks that the functions of verify_*.c consist of. Each is a wbb_fail at the instruction if it
+ * does not hold; `what` and `name` say in messages what is checked. */
 typedef struct { const HloShape *x, *y; } HloPair;
 
 typedef struct {
     WbbCx *cx;
-    WbbArena *arena;   /* of the module: shapes that the text does not give */
-    WbbArena *scratch; /* given back when the module has been judged */
-    HloPair same[256], laid[256]; /* tuples found to agree, in shape and in layout: a tuple of many parts may be used many times */
+    WbbArena *arena;   /* the HLO module's: inferred shapes */
+    WbbArena *scratch; /* freed when the HLO module has been verified */
+    /* pairs of tuples known to agree in shape, in layout: large tuples may have many users */
+    HloPair same[256], laid[256];
 } HloVerifier;
 
-void hlo_infer_shapes(WbbCx *cx, WbbArena *a, const HloModule *m); /* a shape for each instruction without one; judges no other */
 void hlo_invalid(HloVerifier *v, const HloInstruction *i, const char *format, ...) WBB_NORETURN WBB_PRINTF(3, 4);
 bool hlo_known_equal(const HloPair *table, const HloShape *x, const HloShape *y);
-void hlo_remember_equal(HloPair *table, const HloShape *x, const HloShape *y); /* remember, unless a larger pair stands in the place */
-const char *hlo_short_shape(HloVerifier *v, const HloShape *s); /* for messages: as hlo_shape_text, but short for huge tuples */
+void hlo_remember_equal(HloPair *table, const HloShape *x, const HloShape *y); /* unless its slot holds a larger pair */
+const char *hlo_short_shape(HloVerifier *v, const HloShape *s); /* like hlo_shape_text; large tuples are only counted */
 const char *hlo_operand_name(HloVerifier *v, uint32_t k); /* "operand 3" */
-const HloShape *hlo_array_operand(HloVerifier *v, const HloInstruction *i, uint32_t k); /* of operand k, which is there and no tuple */
-void hlo_require_class(HloVerifier *v, const HloInstruction *i, uint32_t k, const char *classes); /* "IU": of gen/ops.py */
+/* operand k exists and is an array */
+const HloShape *hlo_array_operand(HloVerifier *v, const HloInstruction *i, uint32_t k);
+/* The element type of operand k has one of these classes (P, I, U, F, C, -: gen/ops.py). */
+void hlo_require_class(HloVerifier *v, const HloInstruction *i, uint32_t k, const char *classes);
 void hlo_require_type(HloVerifier *v, const HloInstruction *i, const char *what, const HloShape *s, ScType type);
-void hlo_require_dims(HloVerifier *v, const HloInstruction *i, const char *what, const HloShape *s, const HloShape *expected);
-void hlo_require_shape(HloVerifier *v, const HloInstruction *i, const char *what, const HloShape *s, const HloShape *expected);
+void hlo_require_dims(HloVerifier *v, const HloInstruction *i, const char *what, const HloShape *s,
+                      const HloShape *expected);
+void hlo_require_shape(HloVerifier *v, const HloInstruction *i, const char *what, const HloShape *s,
+                       const HloShape *expected);
 void hlo_require_scalar(HloVerifier *v, const HloInstruction *i, uint32_t k, ScType type);
-void hlo_require_count(HloVerifier *v, const HloInstruction *i, uint32_t least, uint32_t most); /* of operands */
+void hlo_require_count(HloVerifier *v, const HloInstruction *i, uint32_t least, uint32_t most); /* number of operands */
 void hlo_require_rank(HloVerifier *v, const HloInstruction *i, const char *name, uint32_t n, const HloShape *s);
-/* dimensions={..}: each in [0, rank), none twice. Bit d of the answer: d is among them. */
+/* Each dimension is in [0, rank), none occurs twice. Returns their set: bit d for dimension d. */
 uint64_t hlo_require_dimensions(HloVerifier *v, const HloInstruction *i, const char *name, HloInts list, uint32_t rank);
-int64_t hlo_require_dimension(HloVerifier *v, const HloInstruction *i, uint32_t rank); /* dimensions={d}, one */
-void hlo_require_array(HloVerifier *v, const HloInstruction *i, const char *what, const HloShape *s, ScType type, uint32_t rank,
-                    const WbbI128 *dims);
-bool hlo_compatible_types(ScType type, ScType into); /* the same, or floats of different precision: XLA's mixed precision */
-void hlo_require_written_shape(HloVerifier *v, const HloInstruction *i); /* the text gives the shape: it does not follow from the operands */
+int64_t hlo_require_dimension(HloVerifier *v, const HloInstruction *i, uint32_t rank); /* dimensions={d}: exactly one */
+void hlo_require_array(HloVerifier *v, const HloInstruction *i, const char *what, const HloShape *s, ScType type,
+                       uint32_t rank, const WbbI128 *dims);
+bool hlo_compatible_types(ScType type, ScType into); /* equal, or two floats: XLA's mixed precision */
+/* The text has the shape, which does not follow from the operands. */
+void hlo_require_written_shape(HloVerifier *v, const HloInstruction *i);
+/* The result has this shape: i->shape is set to it if the text has none, else compared with it. */
 void hlo_set_result(HloVerifier *v, HloInstruction *i, ScType type, uint32_t rank, const WbbI128 *dims);
 void hlo_set_result_shape(HloVerifier *v, HloInstruction *i, const HloShape *s);
 void hlo_set_result_type(HloVerifier *v, HloInstruction *i, ScType type, const HloShape *dims_of);
-/* One result: parts[0]; several: a tuple of them. `parts` may lie on the stack. */
+/* parts[0] if n is 1, else a tuple of the parts. `parts` may be on the stack. */
 void hlo_set_result_parts(HloVerifier *v, HloInstruction *i, uint32_t n, const HloShape *const *parts);
-/* A shape to give: it lives as long as the module if the text gives i none, else as long as the judge. */
-const HloShape *hlo_make_result(HloVerifier *v, const HloInstruction *i, ScType type, uint32_t rank, const WbbI128 *dims);
+/* A shape to pass to hlo_set_result_..: in the HLO module's arena if the text has none for i, else in the verifier's.
+ */
+const HloShape *hlo_make_result(HloVerifier *v, const HloInstruction *i, ScType type, uint32_t rank,
+                                const WbbI128 *dims);
 
-const HloShape *hlo_operand_element(HloVerifier *v, const HloInstruction *i, int64_t index); /* of operand 0, a tuple */
-const HloComputation *hlo_only_computation(HloVerifier *v, const HloInstruction *i);
-/* It takes n accumulators and n inputs, scalars that values of these types can be, and returns n scalars. */
-void hlo_require_combiner(HloVerifier *v, const HloInstruction *i, const HloComputation *c, uint32_t n, const HloShape *const *values);
-/* How often window d fits into `size` elements: dilation puts gaps between elements, padding goes around what that gives. */
+/* Operand 0 is a tuple with such an element; returns the element's shape. */
+const HloShape *hlo_operand_element(HloVerifier *v, const HloInstruction *i, int64_t index);
+
+/* verify_reductions.c */
+const HloComputation *hlo_only_computation(HloVerifier *v, const HloInstruction *i); /* i calls exactly one */
+/* c takes n accumulators and n inputs, scalars of types compatible with `values`, and returns n such scalars. */
+void hlo_require_combiner(HloVerifier *v, const HloInstruction *i, const HloComputation *c, uint32_t n,
+                          const HloShape *const *values);
+/* How often window d fits into `size` elements, which base dilation spreads and padding then extends. */
 WbbI128 hlo_window_count(HloVerifier *v, const HloInstruction *i, uint32_t d, int64_t size);
 
-/* verify_groups.c: devices in a group of a collective; 0 if the text does not say. All groups have one size if `uniform`. */
+/* verify_groups.c: the number of devices in a group of a collective; 0 if the text leaves it open. `uniform`: all
+ * groups have one size. */
 int64_t hlo_group_size(HloVerifier *v, const HloInstruction *i, bool uniform);
-void hlo_require_device_pairs(HloVerifier *v, const HloInstruction *i); /* source_target_pairs=: no source twice, no target twice */
-/* False if the operation is not of this file. */
+/* source_target_pairs=: no source or target twice */
+void hlo_require_device_pairs(HloVerifier *v, const HloInstruction *i);
+
+/* The functions of verify_*.c that verify.c dispatches to; false if the file does not handle the operation. */
 bool hlo_verify_element(HloVerifier *v, HloInstruction *i); /* verify_elements.c */
 bool hlo_verify_move(HloVerifier *v, HloInstruction *i);    /* verify_moves.c */
 bool hlo_verify_indexed(HloVerifier *v, HloInstruction *i); /* verify_indexed.c */

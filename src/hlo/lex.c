@@ -1,9 +1,10 @@
 /* lex: a cursor over untrusted text.
  *
- * Needs: the text and its length. Leaves: names, integers, strings and balanced pieces, each read from the cursor; lines counted.
+ * Needs: the text and its length. Leaves: names, integers, strings and balanced text read from the cursor; lines
+ * counted.
  *
- * There are no tokens: the reader above knows at each place what may follow, and asks for it. `hlo_skip` is the only function that
- * steps over blanks and comments, and the only others that step over a line's end are hlo_skip_balanced and hlo_read_string.
+ * There is no token stream: the parser knows what may follow at each point and asks for it. Only hlo_skip skips blanks
+ * and comments; only hlo_skip, hlo_skip_balanced and hlo_read_string move past the end of a line.
  *
  *     "%add.1 = f32[] add(a, /\* second *\/ b)"
  *         hlo_read_name -> "add.1";  hlo_accept('=');  hlo_peek -> 'f'
@@ -57,7 +58,7 @@ static void newline(HloReader *r, const char *p)
     r->line_start = p + 1;
 }
 
-/* The cursor is on a '/'; true if a comment began there and was skipped. */
+/* The cursor is on a '/'. True if a comment begins there; it is skipped. */
 static bool skip_comment(HloReader *r)
 {
     const char *p = r->p + 1;
@@ -181,7 +182,8 @@ int64_t hlo_read_int(HloReader *r)
     int64_t value = 0;
     for (; p < r->end && is_digit(*p); p++) {
         int digit = *p - '0';
-        if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, negative ? -digit : digit, &value))
+        if (__builtin_mul_overflow(value, 10, &value) ||
+            __builtin_add_overflow(value, negative ? -digit : digit, &value))
             wbb_fail(r->cx, hlo_loc_at(r, start), "integer does not fit 64 bits");
     }
     r->p = p;
@@ -202,7 +204,7 @@ const int64_t *hlo_read_ints(HloReader *r, uint32_t *n)
     return list.n ? list.items : none;
 }
 
-/* The cursor is on a quote; step behind the closing one. */
+/* Moves from the opening quote past the closing one. */
 static void skip_string(HloReader *r)
 {
     WbbLoc loc = hlo_here(r);
@@ -225,7 +227,7 @@ const char *hlo_read_string(HloReader *r)
     return wbb_intern(r->cx, text, (size_t)(r->p - 1 - text));
 }
 
-/* Brackets from the cursor's to its closing one, strings and comments skipped. */
+/* Moves from an opening bracket past the closing one; brackets in strings and comments do not count. */
 static void skip_brackets(HloReader *r)
 {
     char closers[HLO_NESTING_LIMIT + 1];
@@ -240,7 +242,8 @@ static void skip_brackets(HloReader *r)
             closers[depth++] = c == '(' ? ')' : c == '[' ? ']' : '}';
             break;
         case CLOSE:
-            if (c != closers[depth - 1]) wbb_fail(r->cx, hlo_here(r), "expected '%c', found '%c'", closers[depth - 1], c);
+            if (c != closers[depth - 1])
+                wbb_fail(r->cx, hlo_here(r), "expected '%c', found '%c'", closers[depth - 1], c);
             if (--depth == 0) {
                 r->p++;
                 return;
@@ -260,9 +263,9 @@ static void skip_brackets(HloReader *r)
     wbb_fail(r->cx, loc, "a '%c' is never closed", closers[0] == ')' ? '(' : closers[0] == ']' ? '[' : '{');
 }
 
-/* A value that begins with a brace or a quote ends with its closing one: the next name may stand directly behind. Others have no
- * blank outside brackets, but `mesh['x'=2] {'x'}` has one: no instruction begins with a bracket, so a value goes on where one
- * follows. */
+/* A value that begins with a brace or a quote ends with the closing one. Any other value ends at a ',', a closing
+ * bracket or a blank. A blank before an opening bracket does not end it, as in mesh['x'=2] {'x'}: no instruction begins
+ * with a bracket. */
 void hlo_skip_balanced(HloReader *r)
 {
     hlo_skip(r);

@@ -1,10 +1,10 @@
-/* module: questions about operations and modules that several modules ask.
+/* module: facts about operations, and the fusion of an HLO module.
  *
- * Needs: a parsed module. Leaves: nothing; all of it is reading.
+ * Needs: a parsed HLO module. Leaves: nothing; these functions only read.
  *
- * The fusion of a module is the one fusion instruction of its entry. Around it may stand what makes no code of its own: parameters,
- * constants, bitcasts, a tuple of its results, and a `copy` of an operand that an in-place fusion overwrites. A module whose entry
- * has no fusion is itself the fusion, as the one of an emitter test is.
+ * The fusion of an HLO module is the one fusion instruction of its entry. The entry may also hold instructions that
+ * need no code of their own: parameters, constants, bitcasts, a tuple of the results, and a `copy` of an operand that
+ * an in-place fusion overwrites. If the entry has no fusion instruction, the entry itself is the fusion.
  *
  *     ENTRY e { p = f32[8] parameter(0)  ROOT gelu = f32[8] fusion(p), kind=kLoop, calls=f }
  *         body f, fusion gelu, name "gelu"
@@ -46,14 +46,15 @@ HloOpcode hlo_started_opcode(const HloInstruction *i)
 bool hlo_is_elementwise(HloOpcode op)
 {
     switch (op) {
-    case HLO_ABS: case HLO_ACOS: case HLO_ACOSH: case HLO_ADD: case HLO_AND: case HLO_ASIN: case HLO_ASINH: case HLO_ATAN2:
-    case HLO_ATANH: case HLO_BITCAST_CONVERT: case HLO_CBRT: case HLO_CEIL: case HLO_CLAMP: case HLO_COMPARE: case HLO_COMPLEX:
-    case HLO_CONVERT: case HLO_COPY: case HLO_COSH: case HLO_COSINE: case HLO_COUNT_LEADING_ZEROS: case HLO_DIVIDE: case HLO_ERF:
-    case HLO_EXPONENTIAL: case HLO_EXPONENTIAL_MINUS_ONE: case HLO_FLOOR: case HLO_IMAG: case HLO_IS_FINITE: case HLO_LOG:
-    case HLO_LOGISTIC: case HLO_LOG_PLUS_ONE: case HLO_MAXIMUM: case HLO_MINIMUM: case HLO_MULHI: case HLO_MULTIPLY:
-    case HLO_NEGATE: case HLO_NOT: case HLO_OR: case HLO_POPCNT: case HLO_POWER: case HLO_REAL: case HLO_REDUCE_PRECISION:
-    case HLO_REMAINDER: case HLO_ROUND_NEAREST_AFZ: case HLO_ROUND_NEAREST_EVEN: case HLO_RSQRT: case HLO_SELECT:
-    case HLO_SHIFT_LEFT: case HLO_SHIFT_RIGHT_ARITHMETIC: case HLO_SHIFT_RIGHT_LOGICAL: case HLO_SIGN: case HLO_SINE: case HLO_SINH:
+    case HLO_ABS: case HLO_ACOS: case HLO_ACOSH: case HLO_ADD: case HLO_AND: case HLO_ASIN: case HLO_ASINH:
+    case HLO_ATAN2: case HLO_ATANH: case HLO_BITCAST_CONVERT: case HLO_CBRT: case HLO_CEIL: case HLO_CLAMP:
+    case HLO_COMPARE: case HLO_COMPLEX: case HLO_CONVERT: case HLO_COPY: case HLO_COSH: case HLO_COSINE:
+    case HLO_COUNT_LEADING_ZEROS: case HLO_DIVIDE: case HLO_ERF: case HLO_EXPONENTIAL: case HLO_EXPONENTIAL_MINUS_ONE:
+    case HLO_FLOOR: case HLO_IMAG: case HLO_IS_FINITE: case HLO_LOG: case HLO_LOGISTIC: case HLO_LOG_PLUS_ONE:
+    case HLO_MAXIMUM: case HLO_MINIMUM: case HLO_MULHI: case HLO_MULTIPLY: case HLO_NEGATE: case HLO_NOT: case HLO_OR:
+    case HLO_POPCNT: case HLO_POWER: case HLO_REAL: case HLO_REDUCE_PRECISION: case HLO_REMAINDER:
+    case HLO_ROUND_NEAREST_AFZ: case HLO_ROUND_NEAREST_EVEN: case HLO_RSQRT: case HLO_SELECT: case HLO_SHIFT_LEFT:
+    case HLO_SHIFT_RIGHT_ARITHMETIC: case HLO_SHIFT_RIGHT_LOGICAL: case HLO_SIGN: case HLO_SINE: case HLO_SINH:
     case HLO_SQRT: case HLO_STOCHASTIC_CONVERT: case HLO_SUBTRACT: case HLO_TAN: case HLO_TANH: case HLO_XOR:
         return true;
     default:
@@ -61,21 +62,23 @@ bool hlo_is_elementwise(HloOpcode op)
     }
 }
 
-/* Custom calls that say where a value lives or how it is split over devices, and leave it as it is. */
+/* Custom calls that state where a value lives or how it is split over devices, and return it unchanged. */
 bool hlo_is_identity_call(const HloInstruction *i)
 {
     static const char *const targets[] = {
-        "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement", "MoveToHost", "MoveToDevice", "Pin",
-        "Unpin", "LayoutConstraint", "xla.sdy.FuncResultSharding", "xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape",
+        "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement", "MoveToHost",
+        "MoveToDevice", "Pin", "Unpin", "LayoutConstraint", "xla.sdy.FuncResultSharding", "xla.sdy.GlobalToLocalShape",
+        "xla.sdy.LocalToGlobalShape",
     };
-    if (i->opcode != HLO_CUSTOM_CALL || !i->target || i->n_operands != 1 || !hlo_same_shape(i->shape, i->operands[0]->shape))
+    if (i->opcode != HLO_CUSTOM_CALL || !i->target || i->n_operands != 1 ||
+        !hlo_same_shape(i->shape, i->operands[0]->shape))
         return false; /* a shard of another shape is computed */
     for (size_t k = 0; k < WBB_LEN(targets); k++)
         if (strcmp(i->target, targets[k]) == 0) return true;
     return false;
 }
 
-/* Operations that order others and leave the value as it is. */
+/* Operations that only order others and return operand 0 unchanged. */
 bool hlo_is_barrier(const HloInstruction *i)
 {
     return i->opcode == HLO_OPT_BARRIER || i->opcode == HLO_DOMAIN || i->opcode == HLO_ADD_DEPENDENCY;
@@ -83,7 +86,7 @@ bool hlo_is_barrier(const HloInstruction *i)
 
 bool hlo_forwards_operand(const HloInstruction *i) { return hlo_is_identity_call(i) || hlo_is_barrier(i); }
 
-static bool stands_around_a_fusion(HloOpcode op)
+static bool may_surround_fusion(HloOpcode op)
 {
     switch (op) {
     case HLO_PARAMETER: case HLO_CONSTANT: case HLO_BITCAST: case HLO_COPY: case HLO_TUPLE: case HLO_GET_TUPLE_ELEMENT:
@@ -100,10 +103,10 @@ HloFusion hlo_fusion(WbbCx *cx, const HloModule *m)
         const HloInstruction *i = m->entry->instructions[k];
         if (i->opcode == HLO_FUSION) {
             if (fusion)
-                wbb_decline(cx, i->loc, WHY_MANY_FUSIONS, "the entry holds more than one fusion: '%s' and '%s'", fusion->name,
-                            i->name);
+                wbb_decline(cx, i->loc, WHY_MANY_FUSIONS, "the entry holds more than one fusion: '%s' and '%s'",
+                            fusion->name, i->name);
             fusion = i;
-        } else if (!stands_around_a_fusion(i->opcode) && !hlo_forwards_operand(i)) {
+        } else if (!may_surround_fusion(i->opcode) && !hlo_forwards_operand(i)) {
             other = i;
         }
     }
@@ -113,7 +116,7 @@ HloFusion hlo_fusion(WbbCx *cx, const HloModule *m)
         return (HloFusion){m->entry, NULL, m->entry->name};
     }
     if (other)
-        wbb_decline(cx, other->loc, WHY_NO_FUSION, "the entry holds '%s', which is %s, beside the fusion '%s'", other->name,
-                    hlo_opcode_name(other->opcode), fusion->name);
+        wbb_decline(cx, other->loc, WHY_NO_FUSION, "the entry holds '%s', which is %s, beside the fusion '%s'",
+                    other->name, hlo_opcode_name(other->opcode), fusion->name);
     return (HloFusion){fusion->called[0], fusion, fusion->name};
 }

@@ -1,33 +1,33 @@
-/* normalise: the passes, in their order.
+/* normalise: the passes over HLO modules, in their order.
  *
- * Needs: a verified module. Leaves: a verified module with the same parameters and outputs, to the bit, in fewer operations: what
- * the list below says, in the order in which each can rely on those before it. A pass that finds nothing to do costs one look at each
- * instruction.
+ * Needs: a verified HLO module. Leaves: a verified HLO module with the same parameters and outputs, to the bit, that
+ * uses fewer kinds of operations. The list below says what each pass does; each relies on those before it. A pass with
+ * nothing to do visits each instruction once.
  *
- *     ENTRY e { p = f32[8] parameter(0)  s = f32[8] custom-call(p), custom_call_target="Sharding"  ROOT n = f32[8] negate(s) }
- *         ENTRY e { p = f32[8] parameter(0)  ROOT n = f32[8] negate(p) }
+ *     p = f32[8] parameter(0)  s = f32[8] custom-call(p), custom_call_target="Sharding"  ROOT n = f32[8] negate(s)
+ *         p = f32[8] parameter(0)  ROOT n = f32[8] negate(p)
  */
 #include "hlo/normalise.h"
 
 #include <string.h>
 
 const HloPass hlo_passes[] = {
-    {"broadcast", "operands that are smaller than the result are broadcast", hlo_pass_broadcast},
-    {"nested", "fusions inside fusions, reducers and called bodies are part of them", hlo_pass_nested},
-    {"async", "an operation started here and awaited there is that operation", hlo_pass_async},
-    {"call", "called bodies stand where they are called", hlo_pass_call},
-    {"identity", "custom calls that only place or shard hand their operand on", hlo_pass_identity},
-    {"barrier", "opt-barrier, domain and add-dependency hand their operand on", hlo_pass_barrier},
-    {"size", "sizes of dimensions that the text says are constants", hlo_pass_size},
-    {"map", "maps of elementwise bodies are elementwise operations", hlo_pass_map},
-    {"clamp", "bounds of clamp and choices of select are arrays", hlo_pass_clamp},
-    {"batch-norm", "batch-norms are elementwise operations and sums", hlo_pass_batch_norm},
-    {"tuple", "elements of a tuple made here are what it was made of", hlo_pass_tuple},
-    {"select-and-scatter", "it is a reduce-window that finds, and a scatter", hlo_pass_select_and_scatter},
-    {"gather", "gathers take rows of starts and give rows of whole windows", hlo_pass_gather},
-    {"scatter", "scatters take rows of starts and rows of whole windows", hlo_pass_scatter},
-    {"copy", "copies to the same layout hand their operand on, but for outputs", hlo_pass_copy},
-    {"dead", "what no output needs is gone", hlo_pass_dead},
+    {"broadcast", "broadcasts operands that are smaller than the result", hlo_pass_broadcast},
+    {"nested", "inlines fusions inside fusions, reducers and called bodies", hlo_pass_nested},
+    {"async", "replaces the done of an asynchronous operation by the operation", hlo_pass_async},
+    {"call", "inlines called computations", hlo_pass_call},
+    {"identity", "removes custom calls that only place or shard their operand", hlo_pass_identity},
+    {"barrier", "removes opt-barrier, domain and add-dependency", hlo_pass_barrier},
+    {"size", "replaces get-dimension-size by a constant if no size is dynamic", hlo_pass_size},
+    {"map", "replaces maps of elementwise bodies by elementwise operations", hlo_pass_map},
+    {"clamp", "broadcasts scalar bounds of clamp and predicates of select", hlo_pass_clamp},
+    {"batch-norm", "replaces batch-norms by elementwise operations and sums", hlo_pass_batch_norm},
+    {"tuple", "replaces elements of a tuple by the operands of that tuple", hlo_pass_tuple},
+    {"select-and-scatter", "replaces it by a reduce-window that selects, and a scatter", hlo_pass_select_and_scatter},
+    {"gather", "makes gathers take rows of starts and return rows of whole windows", hlo_pass_gather},
+    {"scatter", "makes scatters take rows of starts and rows of whole windows", hlo_pass_scatter},
+    {"copy", "removes copies to the same layout, except outputs", hlo_pass_copy},
+    {"dead", "removes instructions and computations that no output needs", hlo_pass_dead},
     {NULL, NULL, NULL},
 };
 

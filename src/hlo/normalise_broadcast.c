@@ -1,9 +1,9 @@
-/* normalise_broadcast: operands that are smaller than the result get its dimensions by a broadcast of their own.
+/* normalise_broadcast: explicit broadcasts for operands that are smaller than the result.
  *
- * Needs: for pass `broadcast` operands and the shapes that the text gives: the parser calls it before the verifier, so that nobody
- * behind the parser meets these forms of old texts. Leaves: elementwise operations whose operands all have the dimensions of the
- * result. What does not fit at all is left to the verifier. For pass `clamp` a verified module: the two operations that allow a
- * scalar operand beside arrays, clamp (its bounds) and select (its choice).
+ * Pass `broadcast` needs: operands and the shapes of the text. The parser runs it before the verifier, so that later
+ * code never sees these forms of old texts. Leaves: elementwise operations whose operands all have the dimensions of
+ * the result; operands that do not fit are left to the verifier. Pass `clamp` needs: a verified HLO module. Leaves: no
+ * scalar bounds of clamp and no scalar predicates of select beside arrays.
  *
  *     add(f32[2,3] x, f32[] y)                           y.broadcast = f32[2,3] broadcast(y), dimensions={}
  *     add(f32[2,3] x, f32[1,3] y)                        f32[3] reshape(y), then broadcast dimensions={1}
@@ -15,14 +15,14 @@
 
 #include <string.h>
 
-/* The operand that may be a scalar and is meant as one for all elements. */
-static bool scalar_is_fine(const HloInstruction *i, uint32_t k)
+/* Operand k may be a scalar in a verified HLO module. */
+static bool may_be_scalar(const HloInstruction *i, uint32_t k)
 {
     return (i->opcode == HLO_SELECT && k == 0) || (i->opcode == HLO_CLAMP && k != 1);
 }
 
-/* dimensions={..} of an elementwise operation say where those of the smaller operand go. */
-static bool placed(const HloInstruction *i, const HloShape *s)
+/* dimensions={..} of an elementwise operation map the dimensions of the smaller operand to the result's. */
+static bool has_mapping(const HloInstruction *i, const HloShape *s)
 {
     if (!i->dimensions || i->n_dimensions != s->rank || s->rank >= i->shape->rank) return false;
     for (uint32_t d = 0; d < s->rank; d++) {
@@ -33,7 +33,8 @@ static bool placed(const HloInstruction *i, const HloShape *s)
     return true;
 }
 
-static bool degenerate(const HloInstruction *i, const HloShape *s)
+/* s has the rank of the result; its dimensions have the result's sizes or 1. */
+static bool has_unit_dims(const HloInstruction *i, const HloShape *s)
 {
     bool fits = s->rank == i->shape->rank;
     for (uint32_t d = 0; fits && d < s->rank; d++) fits = s->dims[d] == i->shape->dims[d] || s->dims[d] == 1;
@@ -44,12 +45,12 @@ static bool is_small(const HloInstruction *i, uint32_t k)
 {
     const HloShape *s = i->operands[k]->shape;
     if (!s || s->type == SC_TUPLE || hlo_same_dims(s, i->shape)) return false;
-    if (s->rank == 0) return !scalar_is_fine(i, k);
-    return placed(i, s) || degenerate(i, s);
+    if (s->rank == 0) return !may_be_scalar(i, k);
+    return has_mapping(i, s) || has_unit_dims(i, s);
 }
 
-/* broadcast without dimensions= of an array: those of the operand are the last of the result's. */
-static bool is_unplaced(const HloInstruction *i)
+/* A broadcast of an array without dimensions=: the operand's are the last of the result's. */
+static bool lacks_dimensions(const HloInstruction *i)
 {
     const HloShape *s = i->operands[0]->shape;
     if (i->dimensions || !s || s->type == SC_TUPLE || s->rank == 0 || s->rank > i->shape->rank) return false;
@@ -60,14 +61,14 @@ static bool is_unplaced(const HloInstruction *i)
 static bool is_implicit(const HloInstruction *i)
 {
     if (i->n_operands == 0 || !i->shape || i->shape->type == SC_TUPLE) return false;
-    if (i->opcode == HLO_BROADCAST) return is_unplaced(i);
+    if (i->opcode == HLO_BROADCAST) return lacks_dimensions(i);
     if (!hlo_is_elementwise(i->opcode) || i->opcode == HLO_BITCAST_CONVERT || i->opcode == HLO_COPY) return false;
     for (uint32_t k = 0; k < i->n_operands; k++)
         if (is_small(i, k)) return true;
     return false;
 }
 
-/* x with the dimensions of i: those of size 1 that do not stay go first. */
+/* x broadcast to the dimensions of i; a reshape first removes dimensions of size 1 that i has in another size. */
 static HloInstruction *widened(HloBuilder *b, const HloInstruction *i, HloInstruction *x)
 {
     const bool by_list = x->shape->rank && x->shape->rank < i->shape->rank;

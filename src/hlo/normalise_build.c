@@ -1,10 +1,11 @@
-/* normalise_build: a module copied, with something else in the place of some instructions.
+/* normalise_build: copies an HLO module and replaces some instructions.
  *
- * Needs: a module with what hlo.h promises, and a rewriter. Leaves: another such module; computations and instructions that nothing
- * needs any more stay in it (pass `dead` removes them).
+ * Needs: a valid HLO module, and a rewriter. Leaves: another one, in which unused computations and instructions remain
+ * (pass `dead` removes them).
  *
- * What stands for an instruction keeps its name where it is new, and its layout always: where another instruction's value is taken
- * over and lies differently in memory, a copy is put between. Nothing recurses.
+ * A new replacement takes the name of the instruction that it replaces. A replacement always has the layout of the
+ * instruction: if an existing value with another layout replaces it, a copy is inserted. The walk over instructions
+ * does not recurse.
  *
  *     s = f32[8] custom-call(x), custom_call_target="Sharding"   ->   users of s are users of x
  */
@@ -15,7 +16,7 @@
 static HloInstruction dropped;
 HloInstruction *const hlo_dropped = &dropped;
 
-/* names -------------------------------------------------------------------------------------------------------------------- */
+/* names ------------------------------------------------------------------------------------------------------------ */
 
 /* False if the name is taken. */
 static bool take_name(HloBuilder *b, const char *name)
@@ -25,14 +26,14 @@ static bool take_name(HloBuilder *b, const char *name)
     return b->names.n > before;
 }
 
-const char *hlo_unique_name(HloBuilder *b, const char *wish)
+const char *hlo_unique_name(HloBuilder *b, const char *stem)
 {
-    const char *name = wbb_intern_z(b->cx, wish);
-    for (uint32_t k = 1; !take_name(b, name); k++) name = wbb_intern_z(b->cx, wbb_format(b->arena, "%s.%u", wish, k));
+    const char *name = wbb_intern_z(b->cx, stem);
+    for (uint32_t k = 1; !take_name(b, name); k++) name = wbb_intern_z(b->cx, wbb_format(b->arena, "%s.%u", stem, k));
     return name;
 }
 
-/* instructions --------------------------------------------------------------------------------------------------------------- */
+/* instructions ----------------------------------------------------------------------------------------------------- */
 
 static HloInstruction *append(HloBuilder *b, HloInstruction *i)
 {
@@ -72,7 +73,7 @@ HloInstruction *hlo_new_get_tuple_element(HloBuilder *b, HloInstruction *tuple, 
 
 HloInstruction *hlo_mapped(const HloBuilder *b, const HloInstruction *old) { return b->map[old->id]; }
 
-/* An instruction of the old module, or of a computation made already, on other operands. */
+/* A copy of an instruction, old or new, with other operands. */
 static HloInstruction *duplicate(HloBuilder *b, const HloInstruction *i, HloInstruction *const *operands)
 {
     HloInstruction *copy = WBB_NEW(b->arena, HloInstruction);
@@ -80,11 +81,11 @@ static HloInstruction *duplicate(HloBuilder *b, const HloInstruction *i, HloInst
     *copy = *i;
     for (uint32_t k = 0; k < i->n_operands; k++) own[k] = operands[k];
     copy->operands = own;
-    copy->n_users = copy->n_predecessors = 0; /* of values, not of their order: what they name may be gone */
+    copy->n_users = copy->n_predecessors = 0; /* control-predecessors are dropped: the copy may lack them */
     return append(b, copy);
 }
 
-static HloInstruction **gathered(HloBuilder *b, const HloInstruction *i, HloInstruction *const *map)
+static HloInstruction **map_operands(HloBuilder *b, const HloInstruction *i, HloInstruction *const *map)
 {
     HloInstruction **operands = WBB_NEW_N(b->arena, HloInstruction *, i->n_operands);
     for (uint32_t k = 0; k < i->n_operands; k++) operands[k] = map[i->operands[k]->id];
@@ -100,38 +101,42 @@ HloInstruction *hlo_copy_with_operands(HloBuilder *b, const HloInstruction *i, H
     return copy;
 }
 
-HloInstruction *hlo_copy(HloBuilder *b, const HloInstruction *i) { return hlo_copy_with_operands(b, i, gathered(b, i, b->map)); }
+HloInstruction *hlo_copy(HloBuilder *b, const HloInstruction *i)
+{
+    return hlo_copy_with_operands(b, i, map_operands(b, i, b->map));
+}
 
 bool hlo_same_layout(const HloShape *x, const HloShape *y)
 {
     if (x == y) return true;
     if (x->type != y->type) return false;
-    if (x->type != SC_TUPLE) return x->rank == y->rank && (x->rank == 0 || memcmp(x->minor_to_major, y->minor_to_major, x->rank) == 0);
+    if (x->type != SC_TUPLE)
+        return x->rank == y->rank && (x->rank == 0 || memcmp(x->minor_to_major, y->minor_to_major, x->rank) == 0);
     if (x->n_elements != y->n_elements) return false;
-    for (uint32_t k = 0; k < x->n_elements; k++) /* as deep as shapes nest: HLO_NESTING_LIMIT */
+    for (uint32_t k = 0; k < x->n_elements; k++) /* recurses at most HLO_NESTING_LIMIT levels */
         if (!hlo_same_layout(x->elements[k], y->elements[k])) return false;
     return true;
 }
 
-/* x with the layout of s; of a tuple each element, as deep as shapes nest. */
-static HloInstruction *laid_out(HloBuilder *b, HloInstruction *x, const HloShape *s)
+/* x with the layout of s; recurses into tuples. */
+static HloInstruction *with_layout(HloBuilder *b, HloInstruction *x, const HloShape *s)
 {
     if (hlo_same_layout(x->shape, s)) return x;
     if (s->type != SC_TUPLE) return hlo_new(b, HLO_COPY, s, 1, &x);
     HloInstruction **parts = WBB_NEW_N(b->arena, HloInstruction *, s->n_elements);
     for (uint32_t k = 0; k < s->n_elements; k++) {
         HloInstruction *part = x->opcode == HLO_TUPLE ? x->operands[k] : hlo_new_get_tuple_element(b, x, k);
-        parts[k] = laid_out(b, part, s->elements[k]);
+        parts[k] = with_layout(b, part, s->elements[k]);
     }
     return hlo_new(b, HLO_TUPLE, s, s->n_elements, parts);
 }
 
-/* The result may lie in memory in any order: the operation speaks of elements only. */
-static bool any_layout(HloOpcode op)
+/* The operation is defined by elements alone, so its result may have any layout. */
+static bool allows_any_layout(HloOpcode op)
 {
     switch (op) {
-    case HLO_BROADCAST: case HLO_CONCATENATE: case HLO_GATHER: case HLO_IOTA: case HLO_REDUCE: case HLO_RESHAPE: case HLO_SCATTER:
-    case HLO_SLICE: case HLO_TRANSPOSE:
+    case HLO_BROADCAST: case HLO_CONCATENATE: case HLO_GATHER: case HLO_IOTA: case HLO_REDUCE: case HLO_RESHAPE:
+    case HLO_SCATTER: case HLO_SLICE: case HLO_TRANSPOSE:
         return true;
     default:
         return hlo_is_elementwise(op);
@@ -146,16 +151,16 @@ HloInstruction *hlo_inline(HloBuilder *b, const HloComputation *c, HloInstructio
     for (uint32_t k = 0; k < body->n_instructions; k++) {
         const HloInstruction *i = body->instructions[k];
         if (i->opcode == HLO_PARAMETER) {
-            map[k] = laid_out(b, operands[i->number], i->shape);
+            map[k] = with_layout(b, operands[i->number], i->shape);
             continue;
         }
-        map[k] = duplicate(b, i, gathered(b, i, map));
+        map[k] = duplicate(b, i, map_operands(b, i, map));
         map[k]->name = hlo_unique_name(b, i->name);
     }
     return map[body->root->id];
 }
 
-/* computations --------------------------------------------------------------------------------------------------------------- */
+/* computations ----------------------------------------------------------------------------------------------------- */
 
 static HloComputation *close_computation(HloBuilder *b, HloComputation *c, HloInstruction *root)
 {
@@ -182,9 +187,15 @@ static HloComputation *close_computation(HloBuilder *b, HloComputation *c, HloIn
 
 HloBuilder hlo_begin_computation(HloBuilder *caller, uint32_t n, const HloShape *const *parameters)
 {
-    HloBuilder b = {.cx = caller->cx, .arena = caller->arena, .from = caller->from, .made = caller->made, .fused = caller->fused,
-                  .computations = caller->computations, .total = caller->total, .loc = caller->at->loc,
-                  .names = {.arena = caller->arena}};
+    HloBuilder b = {.cx = caller->cx,
+                    .arena = caller->arena,
+                    .from = caller->from,
+                    .made = caller->made,
+                    .fused = caller->fused,
+                    .computations = caller->computations,
+                    .total = caller->total,
+                    .loc = caller->at->loc,
+                    .names = {.arena = caller->arena}};
     for (uint32_t k = 0; k < n; k++) {
         HloInstruction *p = hlo_new(&b, HLO_PARAMETER, parameters[k], 0, NULL);
         p->name = hlo_unique_name(&b, wbb_format(b.arena, "p%u", k));
@@ -202,7 +213,7 @@ HloComputation *hlo_end_computation(HloBuilder *b, const char *name, HloInstruct
                      (k < b->from->n_computations && b->from->computations[k]->name == unique);
         if (!taken) continue;
         unique = wbb_intern_z(b->cx, wbb_format(b->arena, "%s.%u", name, n++));
-        k = UINT32_MAX; /* from the start, with the next name */
+        k = UINT32_MAX; /* restart with the next name */
     }
     c->name = unique;
     c->attributes = "";
@@ -210,8 +221,8 @@ HloComputation *hlo_end_computation(HloBuilder *b, const char *name, HloInstruct
     return close_computation(b, c, root);
 }
 
-/* What the rewriter says of i, in the layout of i; if it is new, under its name. */
-static HloInstruction *replaced(HloBuilder *b, const HloRewriter *w, const HloInstruction *i)
+/* The copy or replacement of i, with the layout of i and, if it is new, the name of i. */
+static HloInstruction *replace(HloBuilder *b, const HloRewriter *w, const HloInstruction *i)
 {
     uint32_t before = b->list.n;
     b->at = i;
@@ -219,8 +230,8 @@ static HloInstruction *replaced(HloBuilder *b, const HloRewriter *w, const HloIn
     if (!r) return hlo_copy(b, i);
     if (r == hlo_dropped) return NULL;
     bool is_new = b->list.n > before && r == b->list.items[b->list.n - 1];
-    if (is_new && i->shape->type != SC_TUPLE && any_layout(r->opcode)) r->shape = i->shape;
-    r = laid_out(b, r, i->shape);
+    if (is_new && i->shape->type != SC_TUPLE && allows_any_layout(r->opcode)) r->shape = i->shape;
+    r = with_layout(b, r, i->shape);
     if (b->list.n > before && r == b->list.items[b->list.n - 1]) r->name = i->name;
     return r;
 }
@@ -235,11 +246,11 @@ static HloComputation *copy_computation(HloBuilder *b, const HloRewriter *w, con
     wbb_map_clear(&b->names);
     b->map = WBB_NEW_N(b->arena, HloInstruction *, source->n_instructions);
     for (uint32_t k = 0; k < source->n_instructions; k++) take_name(b, source->instructions[k]->name);
-    for (uint32_t k = 0; k < source->n_instructions; k++) b->map[k] = replaced(b, w, source->instructions[k]);
+    for (uint32_t k = 0; k < source->n_instructions; k++) b->map[k] = replace(b, w, source->instructions[k]);
     return close_computation(b, c, b->map[source->root->id]);
 }
 
-/* Callers stand behind callees: from the last on, each says it of those that it calls. */
+/* Callers stand after callees, so one walk from the last computation suffices. */
 const bool *hlo_find_fused(WbbArena *a, const HloModule *m)
 {
     bool *fused = WBB_NEW_N(a, bool, m->n_computations);
@@ -247,9 +258,9 @@ const bool *hlo_find_fused(WbbArena *a, const HloModule *m)
         const HloComputation *from = m->computations[c];
         for (uint32_t k = 0; k < from->n_instructions; k++) {
             const HloInstruction *i = from->instructions[k];
-            bool outside = i->opcode == HLO_WHILE || i->opcode == HLO_CONDITIONAL || i->opcode == HLO_CUSTOM_CALL;
+            bool unfused = i->opcode == HLO_WHILE || i->opcode == HLO_CONDITIONAL || i->opcode == HLO_CUSTOM_CALL;
             for (uint32_t j = 0; j < i->n_called; j++)
-                if (fused[c] || !outside) fused[i->called[j]->id] = true;
+                if (fused[c] || !unfused) fused[i->called[j]->id] = true;
         }
     }
     return fused;

@@ -1,19 +1,19 @@
-/* normalise_clean: what computes nothing goes.
+/* normalise_clean: six passes that remove operations which compute nothing.
  *
- * Needs: a module. Leaves: one without operations that hand their operand on or ask what the text says (six passes, one kind each).
+ * Needs: an HLO module. Leaves: one without the operations in the middle column's pass; the right column replaces them.
  *
  *     s = f32[8] custom-call(x), custom_call_target="Sharding"        identity      x
  *     o = (f32[8], f32[8]) opt-barrier(t)                             barrier       t
  *     n = s32[] get-dimension-size(x), dimensions={0}                 size          s32[] constant(8)
  *     c = f32[8]{0} copy(y)                                           copy          y
- *     g = f32[8] get-tuple-element(t), index=0                        tuple         what t was made of
- *     d = f32[8] exponential(x)                                       dead          nothing, where nothing uses d
+ *     g = f32[8] get-tuple-element(t), index=0                        tuple         operand 0 of t, a tuple(..)
+ *     d = f32[8] exponential(x)                                       dead          nothing, if d has no users
  */
 #include "hlo/normalise.h"
 
 #include <string.h>
 
-/* identity: custom calls that say where a value lives, or how it is split over devices, and not what it is ------------------- */
+/* identity: custom calls that only place or shard a value ---------------------------------------------------------- */
 
 static HloInstruction *rewrite_identity(HloBuilder *b, const HloInstruction *i)
 {
@@ -25,7 +25,7 @@ const HloModule *hlo_pass_identity(WbbCx *cx, WbbArena *a, const HloModule *m)
     return hlo_rewrite(cx, a, m, &(HloRewriter){.applies = hlo_is_identity_call, .rewrite = rewrite_identity});
 }
 
-/* barrier: what orders operations and leaves their values alone --------------------------------------------------------------- */
+/* barrier: operations that only order others ----------------------------------------------------------------------- */
 
 static HloInstruction *rewrite_barrier(HloBuilder *b, const HloInstruction *i)
 {
@@ -37,14 +37,16 @@ const HloModule *hlo_pass_barrier(WbbCx *cx, WbbArena *a, const HloModule *m)
     return hlo_rewrite(cx, a, m, &(HloRewriter){.applies = hlo_is_barrier, .rewrite = rewrite_barrier});
 }
 
-/* size: how large a dimension is, in a module where no dimension's size is known at run time only ------------------------------- */
+/* size: get-dimension-size, in an HLO module without dynamic sizes ------------------------------------------------- */
 
 static bool is_dynamic(const HloInstruction *i)
 {
     const HloShape *s = i->shape;
-    bool dynamic = i->opcode == HLO_SET_DIMENSION_SIZE || i->opcode == HLO_DYNAMIC_RESHAPE || i->opcode == HLO_CUSTOM_CALL || s->dynamic;
-    for (uint32_t k = 0; k < s->n_elements; k++) dynamic = dynamic || s->elements[k]->dynamic || s->elements[k]->type == SC_TUPLE;
-    return dynamic; /* tuples in tuples and custom calls: not looked into */
+    bool dynamic = i->opcode == HLO_SET_DIMENSION_SIZE || i->opcode == HLO_DYNAMIC_RESHAPE ||
+                   i->opcode == HLO_CUSTOM_CALL || s->dynamic;
+    for (uint32_t k = 0; k < s->n_elements; k++)
+        dynamic = dynamic || s->elements[k]->dynamic || s->elements[k]->type == SC_TUPLE;
+    return dynamic; /* tuples in tuples and custom calls are taken as dynamic */
 }
 
 static HloInstruction *rewrite_size(HloBuilder *b, const HloInstruction *i)
@@ -65,8 +67,9 @@ const HloModule *hlo_pass_size(WbbCx *cx, WbbArena *a, const HloModule *m)
     return asked ? hlo_rewrite(cx, a, m, &(HloRewriter){.rewrite = rewrite_size}) : m;
 }
 
-/* copy: to the same layout. An output that is a copy stays one: it may be all that the fusion does; so does the operand of a fusion,
- * which may be overwritten there. -------------------------------------------------------------------------------------------- */
+/* copy: to the same layout. A copy that is an output stays, for it may be all that the fusion does; a copy that is an
+ * operand of a
+ * fusion stays, for the fusion may overwrite it. ------------------------------------------------------------------- */
 
 static bool is_copy(const HloInstruction *i)
 {
@@ -78,8 +81,9 @@ static HloInstruction *rewrite_copy(HloBuilder *b, const HloInstruction *i)
     return is_copy(i) && !b->marks[i->id] ? hlo_mapped(b, i->operands[0]) : NULL;
 }
 
-/* An output: the root, or what root tuples are made of. Tuples stand behind their elements. */
-static bool *find_outputs(WbbArena *a, const HloComputation *c)
+/* Marks the outputs (the root, and the operands of root tuples) and the operands of fusions. Tuples stand after their
+ * operands. */
+static bool *find_kept(WbbArena *a, const HloComputation *c)
 {
     bool *marks = WBB_NEW_N(a, bool, c->n_instructions);
     marks[c->root->id] = true;
@@ -97,22 +101,25 @@ const HloModule *hlo_pass_copy(WbbCx *cx, WbbArena *a, const HloModule *m)
     bool any = false;
     for (uint32_t c = 0; c < m->n_computations; c++) {
         const HloComputation *source = m->computations[c];
-        bool *outputs = find_outputs(a, source);
-        for (uint32_t k = 0; k < source->n_instructions; k++) any = any || (is_copy(source->instructions[k]) && !outputs[k]);
-        marks[c] = outputs;
+        bool *kept = find_kept(a, source);
+        for (uint32_t k = 0; k < source->n_instructions; k++)
+            any = any || (is_copy(source->instructions[k]) && !kept[k]);
+        marks[c] = kept;
     }
     return any ? hlo_rewrite(cx, a, m, &(HloRewriter){.rewrite = rewrite_copy, .marks = marks}) : m;
 }
 
-/* tuple: an element of a tuple that was just made; a tuple taken apart and put together again ---------------------------------- */
+/* tuple: get-tuple-element of tuple(..), and tuple(..) of all elements of a tuple ---------------------------------- */
 
 static bool is_tuple(const HloInstruction *i)
 {
-    if (i->opcode == HLO_GET_TUPLE_ELEMENT) return i->operands[0]->opcode == HLO_TUPLE || i->operands[0]->opcode == HLO_GET_TUPLE_ELEMENT;
+    if (i->opcode == HLO_GET_TUPLE_ELEMENT)
+        return i->operands[0]->opcode == HLO_TUPLE || i->operands[0]->opcode == HLO_GET_TUPLE_ELEMENT;
     return i->opcode == HLO_TUPLE && i->n_operands && i->operands[0]->opcode == HLO_GET_TUPLE_ELEMENT && i->n_users;
 }
 
-/* All elements of one tuple, in order: that tuple. The root stays a tuple made here: its elements are the outputs. */
+/* The tuple whose elements, all and in order, are the operands of i; NULL if there is none. The root stays: its
+ * operands are the outputs. */
 static HloInstruction *whole_tuple(HloBuilder *b, const HloInstruction *i)
 {
     const HloInstruction *first = i->operands[0];
@@ -139,21 +146,22 @@ const HloModule *hlo_pass_tuple(WbbCx *cx, WbbArena *a, const HloModule *m)
     return hlo_rewrite(cx, a, m, &(HloRewriter){.applies = is_tuple, .rewrite = rewrite_tuple});
 }
 
-/* dead: what no output needs, and computations that nobody calls --------------------------------------------------------------- */
+/* dead: instructions that no output needs, and computations that are not called ------------------------------------ */
 
 typedef struct {
     bool **live;    /* [computation][instruction] */
-    bool *effect;   /* [computation] something in it is seen outside, whoever needs its value */
+    bool *effect;   /* [computation] it holds an instruction with a side effect */
     bool *called;   /* [computation] */
 } Life;
 
 static bool has_effect(WbbArena *a, const Life *l, const HloInstruction *i)
 {
     switch (i->opcode) {
-    case HLO_ALL_GATHER: case HLO_ALL_GATHER_DONE: case HLO_ALL_GATHER_START: case HLO_ALL_REDUCE: case HLO_ALL_REDUCE_DONE:
-    case HLO_ALL_REDUCE_START: case HLO_ALL_TO_ALL: case HLO_COLLECTIVE_BROADCAST: case HLO_COLLECTIVE_PERMUTE:
-    case HLO_COLLECTIVE_PERMUTE_DONE: case HLO_COLLECTIVE_PERMUTE_START: case HLO_INFEED: case HLO_OUTFEED: case HLO_RAGGED_ALL_TO_ALL:
-    case HLO_RECV: case HLO_RECV_DONE: case HLO_REDUCE_SCATTER: case HLO_RNG_GET_AND_UPDATE_STATE: case HLO_SEND: case HLO_SEND_DONE:
+    case HLO_ALL_GATHER: case HLO_ALL_GATHER_DONE: case HLO_ALL_GATHER_START: case HLO_ALL_REDUCE:
+    case HLO_ALL_REDUCE_DONE: case HLO_ALL_REDUCE_START: case HLO_ALL_TO_ALL: case HLO_COLLECTIVE_BROADCAST:
+    case HLO_COLLECTIVE_PERMUTE: case HLO_COLLECTIVE_PERMUTE_DONE: case HLO_COLLECTIVE_PERMUTE_START: case HLO_INFEED:
+    case HLO_OUTFEED: case HLO_RAGGED_ALL_TO_ALL: case HLO_RECV: case HLO_RECV_DONE: case HLO_REDUCE_SCATTER:
+    case HLO_RNG_GET_AND_UPDATE_STATE: case HLO_SEND: case HLO_SEND_DONE:
         return true;
     case HLO_CUSTOM_CALL:
         if (hlo_attribute_true(a, i, "custom_call_has_side_effect")) return true;
@@ -165,7 +173,7 @@ static bool has_effect(WbbArena *a, const Life *l, const HloInstruction *i)
     return false;
 }
 
-/* Users stand behind what they use: one look at each, from the end. True if something is dead. */
+/* Users stand after their operands, so one walk from the end suffices. True if an instruction is dead. */
 static bool find_live(WbbArena *a, Life *l, const HloComputation *c)
 {
     bool *live = WBB_NEW_N(a, bool, c->n_instructions), dead = false;
@@ -181,7 +189,7 @@ static bool find_live(WbbArena *a, Life *l, const HloComputation *c)
     return dead;
 }
 
-/* Callers stand behind those that they call. */
+/* Callers stand after callees. True if a computation is not called. */
 static bool find_called(Life *l, const HloModule *m)
 {
     bool uncalled = false;
@@ -196,11 +204,15 @@ static bool find_called(Life *l, const HloModule *m)
     return uncalled;
 }
 
-static HloInstruction *rewrite_dead(HloBuilder *b, const HloInstruction *i) { return b->marks[i->id] ? NULL : hlo_dropped; }
+static HloInstruction *rewrite_dead(HloBuilder *b, const HloInstruction *i)
+{
+    return b->marks[i->id] ? NULL : hlo_dropped;
+}
 
 const HloModule *hlo_pass_dead(WbbCx *cx, WbbArena *a, const HloModule *m)
 {
-    Life l = {WBB_NEW_N(a, bool *, m->n_computations), WBB_NEW_N(a, bool, m->n_computations), WBB_NEW_N(a, bool, m->n_computations)};
+    Life l = {WBB_NEW_N(a, bool *, m->n_computations), WBB_NEW_N(a, bool, m->n_computations),
+              WBB_NEW_N(a, bool, m->n_computations)};
     const bool **marks = WBB_NEW_N(a, const bool *, m->n_computations);
     bool dead = false;
     for (uint32_t c = 0; c < m->n_computations; c++) {
@@ -213,7 +225,7 @@ const HloModule *hlo_pass_dead(WbbCx *cx, WbbArena *a, const HloModule *m)
     *made = *hlo_rewrite(cx, a, m, &(HloRewriter){.rewrite = rewrite_dead, .marks = marks});
     HloComputation **kept = WBB_NEW_N(a, HloComputation *, made->n_computations);
     uint32_t n = 0;
-    for (uint32_t c = 0; c < made->n_computations; c++) { /* one for one with those of m */
+    for (uint32_t c = 0; c < made->n_computations; c++) { /* in the order of m's computations */
         if (!l.called[c]) continue;
         made->computations[c]->module = made;
         made->computations[c]->id = n;

@@ -1,20 +1,22 @@
-/* normalise_gather: gather and scatter in one form each.
+/* normalise_gather: one canonical form of gather, and one of scatter.
  *
- * Needs: a verified module. Leaves gathers and scatters with
- *   - indices [n,k]: row r is the r-th index, column d its start in dimension d of the operand: start_index_map={0,..,k-1},
- *     index_vector_dim=1; no batching dimensions;
- *   - results (of scatter: updates) [n, window]: the window has all dimensions of the operand, offset_dims={1,..,rank}; none collapsed.
- * What was spelled otherwise is a transpose and a reshape around that, and columns of indices put in order: a dimension that no
- * index names, before one that is named, gets a column of zeros, a batching dimension one that counts. The operand itself is never
- * moved, so that a scatter can still work in place. unique_indices stays; indices_are_sorted does if the columns do.
+ * Needs: a verified HLO module. Leaves gathers and scatters with
+ *   - indices [n,k]: row r is the r-th index, column d its start in dimension d of the operand: start_index_map={0,..},
+ *     index_vector_dim=1, no batching dimensions;
+ *   - results (of scatter: updates) [n, window]: the window has all dimensions of the operand, none collapsed:
+ *     offset_dims={1,..,rank}.
+ * Other forms become this one with transposes and reshapes around it, and with the columns of the indices reordered: a
+ * dimension without an index that precedes one with an index gets a column of zeros, a batching dimension a column that
+ * counts. The operand itself is not moved, so a scatter can still work in place. unique_indices is kept;
+ * indices_are_sorted is kept if the columns are.
  *
- *     f32[5,6] gather(f32[3,6] x, s32[5] at), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1,
- *                                             slice_sizes={1,6}
+ *     f32[5,6] gather(f32[3,6] x, s32[5] at), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0},
+ *                                             index_vector_dim=1, slice_sizes={1,6}
  *         f32[5,1,6] gather(x, s32[5,1] reshape(at)), offset_dims={1,2}, .., slice_sizes={1,6}, then f32[5,6] reshape
  */
 #include "hlo/normalise.h"
 
-/* What both operations say of their indices. */
+/* The roles of the index array's dimensions, for both operations. */
 typedef struct {
     HloInts map;              /* column k is a start in dimension map[k] of the operand */
     HloInts operand_batching, indices_batching;
@@ -25,7 +27,7 @@ typedef struct {
     HloInstruction *matrix;   /* [n,k] */
     int64_t batch[HLO_RANK_LIMIT]; /* dimensions of the indices but the vector's; n is their product */
     uint32_t n_batch, k;
-    bool kept;                /* the columns are those of the text */
+    bool kept;                /* the columns are the original ones, in order */
 } Indices;
 
 static bool counts_up(HloInts list, int64_t from, uint32_t n)
@@ -43,15 +45,15 @@ static HloInts count_up(HloBuilder *b, int64_t from, uint32_t n)
     return (HloInts){items, n};
 }
 
-static bool holds(HloInts list, int64_t value)
+static bool contains(HloInts list, int64_t value)
 {
     for (uint32_t k = 0; k < list.n; k++)
         if (list.items[k] == value) return true;
     return false;
 }
 
-/* Indices as rows: the vector's dimension last, all others as one. */
-static Indices rows(HloBuilder *b, HloInstruction *x, const Starts *s)
+/* The indices as a matrix: index_vector_dim last, all other dimensions flattened. */
+static Indices make_matrix(HloBuilder *b, HloInstruction *x, const Starts *s)
 {
     const HloShape *shape = x->shape;
     Indices r = {.k = s->map.n};
@@ -67,7 +69,7 @@ static Indices rows(HloBuilder *b, HloInstruction *x, const Starts *s)
     return r;
 }
 
-/* A type that can count the batching dimensions: that of the indices, or s64. */
+/* A type that can count the batching dimensions: that of the indices, or s64 if it is too narrow. */
 static ScType counting_type(const Indices *r, const Starts *s, ScType type)
 {
     const uint32_t bits = sc_type_info[type].bits;
@@ -89,16 +91,17 @@ static HloInstruction *column(HloBuilder *b, const Indices *r, const Starts *s, 
         if (s->map.items[k] == d) return hlo_new_column(b, r->matrix, k);
     for (uint32_t k = 0; k < s->operand_batching.n; k++) {
         if (s->operand_batching.items[k] != d) continue;
-        const int64_t along = s->indices_batching.items[k];
-        HloInstruction *count = hlo_new_iota(b, type, r->n_batch, r->batch, along - (along > s->vector));
+        const int64_t dimension = s->indices_batching.items[k];
+        HloInstruction *count = hlo_new_iota(b, type, r->n_batch, r->batch, dimension - (dimension > s->vector));
         return hlo_new_reshape(b, count, 2, dims);
     }
     return hlo_new_splat(b, hlo_new_scalar(b, type, 0), 2, dims);
 }
 
-static Indices in_order(HloBuilder *b, HloInstruction *x, const Starts *s)
+/* The indices as a matrix whose column d holds the starts in dimension d. */
+static Indices canonical_indices(HloBuilder *b, HloInstruction *x, const Starts *s)
 {
-    Indices r = rows(b, x, s);
+    Indices r = make_matrix(b, x, s);
     r.kept = counts_up(s->map, 0, s->map.n) && s->operand_batching.n == 0;
     if (r.kept) return r;
     HloInstruction *columns[HLO_RANK_LIMIT];
@@ -111,24 +114,26 @@ static Indices in_order(HloBuilder *b, HloInstruction *x, const Starts *s)
     return r;
 }
 
-/* gather ---------------------------------------------------------------------------------------------------------------------- */
+/* gather ----------------------------------------------------------------------------------------------------------- */
 
 static bool gather_is_canonical(const HloInstruction *i, const HloGatherDims *d)
 {
     const uint32_t rank = i->operands[0]->shape->rank;
-    return i->operands[1]->shape->rank == 2 && d->index_vector_dim == 1 && d->collapsed.n == 0 && d->operand_batching.n == 0 &&
-           counts_up(d->start_map, 0, d->start_map.n) && counts_up(d->offset, 1, rank);
+    return i->operands[1]->shape->rank == 2 && d->index_vector_dim == 1 && d->collapsed.n == 0 &&
+           d->operand_batching.n == 0 && counts_up(d->start_map, 0, d->start_map.n) && counts_up(d->offset, 1, rank);
 }
 
-/* The window's dimensions that the text has, after those of the batch: to the places that offset_dims gives them. */
-static HloInstruction *spread_window(HloBuilder *b, const HloInstruction *i, HloInstruction *g, const Indices *r, const HloGatherDims *d)
+/* Transforms the canonical result g into the result of i: dropped dimensions of the window go, the others move to
+ * offset_dims. */
+static HloInstruction *original_result(HloBuilder *b, const HloInstruction *i, HloInstruction *g, const Indices *r,
+                                       const HloGatherDims *d)
 {
     int64_t dims[HLO_RANK_LIMIT], order[HLO_RANK_LIMIT];
     uint32_t n = 0, batch = 0, window = r->n_batch;
     for (; n < r->n_batch; n++) dims[n] = r->batch[n];
     for (uint32_t k = 0; k < d->slice_sizes.n; k++)
-        if (!holds(d->collapsed, k) && !holds(d->operand_batching, k)) dims[n++] = d->slice_sizes.items[k];
-    for (uint32_t k = 0; k < n; k++) order[k] = holds(d->offset, k) ? window++ : batch++;
+        if (!contains(d->collapsed, k) && !contains(d->operand_batching, k)) dims[n++] = d->slice_sizes.items[k];
+    for (uint32_t k = 0; k < n; k++) order[k] = contains(d->offset, k) ? window++ : batch++;
     assert(n == i->shape->rank);
     (void)i;
     return hlo_new_transpose(b, hlo_new_reshape(b, g, n, dims), order);
@@ -142,22 +147,24 @@ static HloInstruction *rewrite_gather(HloBuilder *b, const HloInstruction *i)
     if (gather_is_canonical(i, &d) || s->rank == HLO_RANK_LIMIT) return NULL;
     int64_t dims[HLO_RANK_LIMIT];
     for (uint32_t k = 0; k < s->rank; k++) {
-        const bool gone = holds(d.collapsed, k) || holds(d.operand_batching, k);
-        if (gone && d.slice_sizes.items[k] != 1) return NULL; /* an empty operand */
+        const bool gone = contains(d.collapsed, k) || contains(d.operand_batching, k);
+        if (gone && d.slice_sizes.items[k] != 1) return NULL; /* slice size 0 of an empty operand */
         dims[k + 1] = d.slice_sizes.items[k];
     }
     const Starts starts = {d.start_map, d.operand_batching, d.indices_batching, d.index_vector_dim};
-    const Indices r = in_order(b, hlo_mapped(b, i->operands[1]), &starts);
+    const Indices r = canonical_indices(b, hlo_mapped(b, i->operands[1]), &starts);
     dims[0] = r.matrix->shape->dims[0];
     HloInstruction *operands[] = {hlo_mapped(b, i->operands[0]), r.matrix};
     HloInstruction *g = hlo_new(b, HLO_GATHER, hlo_make_array(b->arena, s->type, s->rank + 1, dims), 2, operands);
     const HloInts none = count_up(b, 0, 0);
-    hlo_set_attributes(b, g, wbb_format(b->arena, "%s%s%s, index_vector_dim=1%s%s", hlo_ints_attribute(b, "offset_dims", count_up(b, 1, s->rank)),
-                                        hlo_ints_attribute(b, "collapsed_slice_dims", none),
-                                        hlo_ints_attribute(b, "start_index_map", count_up(b, 0, r.k)),
-                                        hlo_ints_attribute(b, "slice_sizes", d.slice_sizes),
-                                        d.sorted && r.kept ? ", indices_are_sorted=true" : ""));
-    return spread_window(b, i, g, &r, &d);
+    hlo_set_attributes(b, g,
+                       wbb_format(b->arena, "%s%s%s, index_vector_dim=1%s%s",
+                                  hlo_ints_attribute(b, "offset_dims", count_up(b, 1, s->rank)),
+                                  hlo_ints_attribute(b, "collapsed_slice_dims", none),
+                                  hlo_ints_attribute(b, "start_index_map", count_up(b, 0, r.k)),
+                                  hlo_ints_attribute(b, "slice_sizes", d.slice_sizes),
+                                  d.sorted && r.kept ? ", indices_are_sorted=true" : ""));
+    return original_result(b, i, g, &r, &d);
 }
 
 static bool gather_differs(WbbArena *a, const HloInstruction *i)
@@ -167,16 +174,17 @@ static bool gather_differs(WbbArena *a, const HloInstruction *i)
     return !gather_is_canonical(i, &d);
 }
 
-/* scatter --------------------------------------------------------------------------------------------------------------------- */
+/* scatter ---------------------------------------------------------------------------------------------------------- */
 
 static bool scatter_is_canonical(const HloInstruction *i, const HloScatterDims *d)
 {
     const uint32_t n = i->n_operands / 2, rank = i->operands[0]->shape->rank;
-    return i->operands[n]->shape->rank == 2 && d->index_vector_dim == 1 && d->inserted_window.n == 0 && d->input_batching.n == 0 &&
-           counts_up(d->operand_map, 0, d->operand_map.n) && counts_up(d->update_window, 1, rank);
+    return i->operands[n]->shape->rank == 2 && d->index_vector_dim == 1 && d->inserted_window.n == 0 &&
+           d->input_batching.n == 0 && counts_up(d->operand_map, 0, d->operand_map.n) &&
+           counts_up(d->update_window, 1, rank);
 }
 
-/* Updates as rows of whole windows. */
+/* The updates as rows of whole windows. */
 static HloInstruction *window_rows(HloBuilder *b, HloInstruction *updates, const HloScatterDims *d, uint32_t rank)
 {
     const HloShape *s = updates->shape;
@@ -184,14 +192,14 @@ static HloInstruction *window_rows(HloBuilder *b, HloInstruction *updates, const
     uint32_t n = 0, at = 0;
     dims[0] = 1;
     for (uint32_t k = 0; k < s->rank; k++) {
-        if (holds(d->update_window, k)) continue;
+        if (contains(d->update_window, k)) continue;
         order[n++] = k;
         dims[0] *= s->dims[k];
     }
     for (uint32_t k = 0; k < s->rank; k++)
-        if (holds(d->update_window, k)) order[n++] = k;
+        if (contains(d->update_window, k)) order[n++] = k;
     for (uint32_t k = 0; k < rank; k++) {
-        const bool one = holds(d->inserted_window, k) || holds(d->input_batching, k);
+        const bool one = contains(d->inserted_window, k) || contains(d->input_batching, k);
         dims[k + 1] = one ? 1 : s->dims[d->update_window.items[at++]];
     }
     return hlo_new_reshape(b, hlo_new_transpose(b, updates, order), rank + 1, dims);
@@ -205,17 +213,20 @@ static HloInstruction *rewrite_scatter(HloBuilder *b, const HloInstruction *i)
     if (scatter_is_canonical(i, &d) || rank == HLO_RANK_LIMIT) return NULL;
     HloInstruction **operands = WBB_NEW_N(b->arena, HloInstruction *, i->n_operands);
     const Starts starts = {d.operand_map, d.input_batching, d.indices_batching, d.index_vector_dim};
-    const Indices r = in_order(b, hlo_mapped(b, i->operands[n]), &starts);
+    const Indices r = canonical_indices(b, hlo_mapped(b, i->operands[n]), &starts);
     for (uint32_t k = 0; k < n; k++) {
         operands[k] = hlo_mapped(b, i->operands[k]);
         operands[n + 1 + k] = window_rows(b, hlo_mapped(b, i->operands[n + 1 + k]), &d, rank);
     }
     operands[n] = r.matrix;
     HloInstruction *s = hlo_copy_with_operands(b, i, operands);
-    hlo_set_attributes(b, s, wbb_format(b->arena, "%s%s%s, index_vector_dim=1%s%s", hlo_ints_attribute(b, "update_window_dims", count_up(b, 1, rank)),
-                                        hlo_ints_attribute(b, "inserted_window_dims", count_up(b, 0, 0)),
-                                        hlo_ints_attribute(b, "scatter_dims_to_operand_dims", count_up(b, 0, r.k)),
-                                        d.sorted && r.kept ? ", indices_are_sorted=true" : "", d.unique ? ", unique_indices=true" : ""));
+    hlo_set_attributes(b, s,
+                       wbb_format(b->arena, "%s%s%s, index_vector_dim=1%s%s",
+                                  hlo_ints_attribute(b, "update_window_dims", count_up(b, 1, rank)),
+                                  hlo_ints_attribute(b, "inserted_window_dims", count_up(b, 0, 0)),
+                                  hlo_ints_attribute(b, "scatter_dims_to_operand_dims", count_up(b, 0, r.k)),
+                                  d.sorted && r.kept ? ", indices_are_sorted=true" : "",
+                                  d.unique ? ", unique_indices=true" : ""));
     return s;
 }
 
@@ -226,7 +237,7 @@ static bool scatter_differs(WbbArena *a, const HloInstruction *i)
     return !scatter_is_canonical(i, &d);
 }
 
-/* ----------------------------------------------------------------------------------------------------------------------------- */
+/* ------------------------------------------------------------------------------------------------------------------ */
 
 static bool any(WbbArena *a, const HloModule *m, bool (*differs)(WbbArena *, const HloInstruction *))
 {

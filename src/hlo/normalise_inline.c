@@ -1,11 +1,13 @@
-/* normalise_inline: bodies that stand elsewhere come to where they are used.
+/* normalise_inline: inlines computations where they are called.
  *
- * Needs: a module. Leaves: one without calls (pass `call`), without fusions inside fusions, reducers and called bodies (`nested`),
- * without maps of elementwise bodies (`map`), and without wrappers that start an operation here and wait for it there (`async`). A
- * fusion comes to stand in the entry in no other way than by the text: what a call of the entry holds becomes part of the entry. A call stays where
- * the module would grow beyond HLO_INLINE_LIMIT, and a map where its body is more than operations on elements: a loop, a reduction.
+ * Needs: an HLO module. Leaves: one without calls (pass `call`), fusions inside fusions, reducers and called bodies
+ * (`nested`), maps of elementwise bodies (`map`), and asynchronous starts and dones (`async`). Pass `nested` runs
+ * before `call`: a fusion inside a called body becomes part of that body, and no pass adds fusions to the entry. A call
+ * stays if the HLO module would grow beyond HLO_INLINE_LIMIT, a map if its body is not elementwise, for example a loop
+ * or a reduction.
  *
- *     m = f32[8] map(x, y), dimensions={0}, to_apply=f     f { a, b; two = f32[] constant(2); s = add(a, b); ROOT multiply(s, two) }
+ *     m = f32[8] map(x, y), dimensions={0}, to_apply=f     f { a, b; two = f32[] constant(2); s = add(a, b);
+ *                                                              ROOT multiply(s, two) }
  *         two, two.broadcast = f32[8] broadcast(two), s = f32[8] add(x, y), m = f32[8] multiply(s, two.broadcast)
  */
 #include "hlo/normalise.h"
@@ -19,12 +21,12 @@ static HloInstruction **mapped_operands(HloBuilder *b, const HloInstruction *i)
     return operands;
 }
 
-/* async ----------------------------------------------------------------------------------------------------------------------- */
+/* async ------------------------------------------------------------------------------------------------------------ */
 
 static bool is_async(const HloInstruction *i) { return i->opcode == HLO_ASYNC_DONE || i->opcode == HLO_COPY_DONE; }
 
-/* The instruction that began what i waits for; NULL if that is not in this computation. */
-static const HloInstruction *started(const HloInstruction *i)
+/* The start of the operation whose done is i; NULL if it is not in this computation. */
+static const HloInstruction *start_of(const HloInstruction *i)
 {
     const HloInstruction *start = i;
     do {
@@ -34,8 +36,8 @@ static const HloInstruction *started(const HloInstruction *i)
     return start->opcode == (i->opcode == HLO_COPY_DONE ? HLO_COPY_START : HLO_ASYNC_START) ? start : NULL;
 }
 
-/* `negate-start(x)` is `negate(x)` with the result's shape. */
-static HloInstruction *plain(HloBuilder *b, const HloInstruction *done, const HloInstruction *start)
+/* `negate-start(x)` as `negate(x)` with the shape of its done. */
+static HloInstruction *synchronous(HloBuilder *b, const HloInstruction *done, const HloInstruction *start)
 {
     HloInstruction **operands = mapped_operands(b, start);
     const HloOpcode op = hlo_started_opcode(start);
@@ -50,13 +52,13 @@ static HloInstruction *plain(HloBuilder *b, const HloInstruction *done, const Hl
 static HloInstruction *rewrite_async(HloBuilder *b, const HloInstruction *i)
 {
     if (!is_async(i)) return NULL;
-    const HloInstruction *start = started(i);
+    const HloInstruction *start = start_of(i);
     if (!start) return NULL;
     if (start->opcode == HLO_COPY_START) {
         HloInstruction *x = hlo_mapped(b, start->operands[0]);
         return hlo_same_shape(x->shape, i->shape) ? hlo_new(b, HLO_COPY, i->shape, 1, &x) : NULL;
     }
-    if (start->spelling) return plain(b, i, start);
+    if (start->spelling) return synchronous(b, i, start);
     return start->n_called == 1 ? hlo_inline(b, start->called[0], mapped_operands(b, start)) : NULL;
 }
 
@@ -65,7 +67,7 @@ const HloModule *hlo_pass_async(WbbCx *cx, WbbArena *a, const HloModule *m)
     return hlo_rewrite(cx, a, m, &(HloRewriter){.applies = is_async, .rewrite = rewrite_async});
 }
 
-/* call ------------------------------------------------------------------------------------------------------------------------ */
+/* call ------------------------------------------------------------------------------------------------------------- */
 
 static bool is_call(const HloInstruction *i) { return i->opcode == HLO_CALL && i->n_called == 1; }
 
@@ -79,7 +81,7 @@ const HloModule *hlo_pass_call(WbbCx *cx, WbbArena *a, const HloModule *m)
     return hlo_rewrite(cx, a, m, &(HloRewriter){.applies = is_call, .rewrite = rewrite_call});
 }
 
-/* nested ---------------------------------------------------------------------------------------------------------------------- */
+/* nested ----------------------------------------------------------------------------------------------------------- */
 
 static HloInstruction *rewrite_nested(HloBuilder *b, const HloInstruction *i)
 {
@@ -97,32 +99,27 @@ const HloModule *hlo_pass_nested(WbbCx *cx, WbbArena *a, const HloModule *m)
     return any ? hlo_rewrite(cx, a, m, &(HloRewriter){.rewrite = rewrite_nested}) : m;
 }
 
-/* map ------------------------------------------------------------------------------------------------------------------------- */
+/* map -------------------------------------------------------------------------------------------------------------- */
 
-/* On a scalar it hands on what it is given. */
-static bool hands_on(const HloInstruction *i)
+/* On a scalar the operation returns its operand. */
+static bool is_scalar_identity(const HloInstruction *i)
 {
-    const bool moves = i->opcode == HLO_BROADCAST || i->opcode == HLO_RESHAPE || i->opcode == HLO_BITCAST || i->opcode == HLO_TRANSPOSE ||
-                       i->opcode == HLO_COPY;
+    const bool moves = i->opcode == HLO_BROADCAST || i->opcode == HLO_RESHAPE || i->opcode == HLO_BITCAST ||
+                       i->opcode == HLO_TRANSPOSE || i->opcode == HLO_COPY;
     return moves && i->n_operands == 1 && i->operands[0]->shape->type == i->shape->type;
 }
 
-/* Every instruction works on scalars and would on arrays too. */
-static bool works_on_arrays(const HloComputation *c)
+/* The body is on scalars only, and elementwise: it means the same on arrays. */
+static bool is_elementwise_body(const HloComputation *c)
 {
     for (uint32_t k = 0; k < c->n_instructions; k++) {
         const HloInstruction *i = c->instructions[k];
         if (i->shape->type == SC_TUPLE || i->shape->rank) return false;
-        if (i->opcode != HLO_PARAMETER && i->opcode != HLO_CONSTANT && !hlo_is_elementwise(i->opcode) && !hands_on(i)) return false;
+        if (i->opcode != HLO_PARAMETER && i->opcode != HLO_CONSTANT && !hlo_is_elementwise(i->opcode) &&
+            !is_scalar_identity(i))
+            return false;
     }
     return true;
-}
-
-/* x in that type: HLO lets a map's operand and its body's parameter differ in precision. */
-static HloInstruction *in_type(HloBuilder *b, HloInstruction *x, ScType type)
-{
-    if (x->shape->type == type) return x;
-    return hlo_new(b, HLO_CONVERT, hlo_make_array(b->arena, type, x->shape->rank, x->shape->dims), 1, &x);
 }
 
 static bool is_map(const HloInstruction *i) { return i->opcode == HLO_MAP && i->n_called == 1; }
@@ -131,28 +128,30 @@ static HloInstruction *rewrite_map(HloBuilder *b, const HloInstruction *i)
 {
     if (!is_map(i)) return NULL;
     const HloComputation *c = b->made[i->called[0]->id];
-    if (!works_on_arrays(c) || *b->total + 2 * (uint64_t)c->n_instructions > HLO_INLINE_LIMIT) return NULL;
+    if (!is_elementwise_body(c) || *b->total + 2 * (uint64_t)c->n_instructions > HLO_INLINE_LIMIT) return NULL;
     HloInstruction **map = WBB_NEW_N(b->arena, HloInstruction *, c->n_instructions);
     for (uint32_t k = 0; k < c->n_instructions; k++) {
         const HloInstruction *old = c->instructions[k];
         if (old->opcode == HLO_PARAMETER) {
-            map[k] = in_type(b, hlo_mapped(b, i->operands[old->number]), old->shape->type);
+            /* HLO allows float types of the operand and the parameter to differ. */
+            map[k] = hlo_new_convert(b, hlo_mapped(b, i->operands[old->number]), old->shape->type);
             continue;
         }
-        if (hands_on(old)) {
+        if (is_scalar_identity(old)) {
             map[k] = map[old->operands[0]->id];
             continue;
         }
         HloInstruction **operands = WBB_NEW_N(b->arena, HloInstruction *, old->n_operands);
         for (uint32_t j = 0; j < old->n_operands; j++) operands[j] = map[old->operands[j]->id];
-        const HloShape *s = old->opcode == HLO_CONSTANT ? old->shape
-                                                        : hlo_make_array(b->arena, old->shape->type, i->shape->rank, i->shape->dims);
+        const HloShape *s = old->opcode == HLO_CONSTANT
+                                ? old->shape
+                                : hlo_make_array(b->arena, old->shape->type, i->shape->rank, i->shape->dims);
         map[k] = hlo_copy_with_operands(b, old, operands);
         map[k]->shape = s;
         map[k]->name = hlo_unique_name(b, old->name);
         if (old->opcode == HLO_CONSTANT) map[k] = hlo_new_splat(b, map[k], i->shape->rank, i->shape->dims);
     }
-    return in_type(b, map[c->root->id], i->shape->type);
+    return hlo_new_convert(b, map[c->root->id], i->shape->type);
 }
 
 const HloModule *hlo_pass_map(WbbCx *cx, WbbArena *a, const HloModule *m)

@@ -1,6 +1,7 @@
 /* normalise_new: the instructions that passes make, one function each.
  *
- * Needs: a builder. Leaves: one instruction more at its end, of the shape that follows from the operands, with the default layout.
+ * Needs: a builder. Leaves: a new instruction at its end, of the shape that follows from the operands, with the default
+ * layout.
  *
  *     hlo_new_splat(b, zero, 2, dims)      x.broadcast = f32[2,3] broadcast(zero), dimensions={}
  */
@@ -8,11 +9,11 @@
 
 #include <string.h>
 
-static int64_t *own_ints(HloBuilder *b, const int64_t *list, uint32_t n)
+static int64_t *keep_ints(HloBuilder *b, const int64_t *list, uint32_t n)
 {
-    int64_t *own = WBB_NEW_N(b->arena, int64_t, n ? n : 1);
-    for (uint32_t k = 0; k < n; k++) own[k] = list[k];
-    return own;
+    int64_t *kept = WBB_NEW_N(b->arena, int64_t, n ? n : 1);
+    for (uint32_t k = 0; k < n; k++) kept[k] = list[k];
+    return kept;
 }
 
 static const HloShape *array(HloBuilder *b, ScType type, uint32_t rank, const int64_t *dims)
@@ -39,9 +40,9 @@ HloInstruction *hlo_new_compare(HloBuilder *b, HloDirection d, HloInstruction *x
     return i;
 }
 
-HloInstruction *hlo_new_select(HloBuilder *b, HloInstruction *choice, HloInstruction *x, HloInstruction *y)
+HloInstruction *hlo_new_select(HloBuilder *b, HloInstruction *predicate, HloInstruction *x, HloInstruction *y)
 {
-    HloInstruction *operands[] = {choice, x, y};
+    HloInstruction *operands[] = {predicate, x, y};
     return hlo_new(b, HLO_SELECT, array(b, x->shape->type, x->shape->rank, x->shape->dims), 3, operands);
 }
 
@@ -61,10 +62,11 @@ HloInstruction *hlo_new_scalar(HloBuilder *b, ScType type, double value)
     return i;
 }
 
-HloInstruction *hlo_new_broadcast(HloBuilder *b, HloInstruction *x, const HloShape *like, const int64_t *dimensions, uint32_t n)
+HloInstruction *hlo_new_broadcast(HloBuilder *b, HloInstruction *x, const HloShape *like, const int64_t *dimensions,
+                                  uint32_t n)
 {
     HloInstruction *i = hlo_new(b, HLO_BROADCAST, array(b, x->shape->type, like->rank, like->dims), 1, &x);
-    i->dimensions = own_ints(b, dimensions, n);
+    i->dimensions = keep_ints(b, dimensions, n);
     i->n_dimensions = n;
     return i;
 }
@@ -75,10 +77,10 @@ HloInstruction *hlo_new_splat(HloBuilder *b, HloInstruction *scalar, uint32_t ra
     return hlo_new_broadcast(b, scalar, array(b, scalar->shape->type, rank, dims), NULL, 0);
 }
 
-HloInstruction *hlo_new_iota(HloBuilder *b, ScType type, uint32_t rank, const int64_t *dims, int64_t along)
+HloInstruction *hlo_new_iota(HloBuilder *b, ScType type, uint32_t rank, const int64_t *dims, int64_t dimension)
 {
     HloInstruction *i = hlo_new(b, HLO_IOTA, array(b, type, rank, dims), 0, NULL);
-    i->number = along;
+    i->number = dimension;
     return i;
 }
 
@@ -99,7 +101,7 @@ HloInstruction *hlo_new_transpose(HloBuilder *b, HloInstruction *x, const int64_
     }
     if (!moves) return x;
     HloInstruction *i = hlo_new(b, HLO_TRANSPOSE, array(b, x->shape->type, rank, dims), 1, &x);
-    i->dimensions = own_ints(b, permutation, rank);
+    i->dimensions = keep_ints(b, permutation, rank);
     i->n_dimensions = rank;
     return i;
 }
@@ -117,15 +119,15 @@ HloInstruction *hlo_new_column(HloBuilder *b, HloInstruction *matrix, int64_t co
     return i;
 }
 
-HloInstruction *hlo_new_concatenate(HloBuilder *b, uint32_t n, HloInstruction *const *parts, int64_t along)
+HloInstruction *hlo_new_concatenate(HloBuilder *b, uint32_t n, HloInstruction *const *parts, int64_t dimension)
 {
     if (n == 1) return parts[0];
     const HloShape *s = parts[0]->shape;
     int64_t dims[HLO_RANK_LIMIT];
     memcpy(dims, s->dims, s->rank * sizeof *dims);
-    for (uint32_t k = 1; k < n; k++) dims[along] += parts[k]->shape->dims[along];
+    for (uint32_t k = 1; k < n; k++) dims[dimension] += parts[k]->shape->dims[dimension];
     HloInstruction *i = hlo_new(b, HLO_CONCATENATE, array(b, s->type, s->rank, dims), n, parts);
-    i->dimensions = own_ints(b, &along, 1);
+    i->dimensions = keep_ints(b, &dimension, 1);
     i->n_dimensions = 1;
     return i;
 }
@@ -141,7 +143,8 @@ void hlo_set_computation(HloBuilder *b, HloInstruction *i, const char *attribute
     i->n_called = 1;
 }
 
-HloInstruction *hlo_new_reduce(HloBuilder *b, HloInstruction *x, HloInstruction *init, const int64_t *dimensions, uint32_t n, HloComputation *c)
+HloInstruction *hlo_new_reduce(HloBuilder *b, HloInstruction *x, HloInstruction *init, const int64_t *dimensions,
+                               uint32_t n, HloComputation *c)
 {
     HloInstruction *operands[] = {x, init};
     int64_t dims[HLO_RANK_LIMIT];
@@ -151,7 +154,7 @@ HloInstruction *hlo_new_reduce(HloBuilder *b, HloInstruction *x, HloInstruction 
     for (uint32_t d = 0; d < x->shape->rank; d++)
         if (!(reduced >> d & 1)) dims[rank++] = x->shape->dims[d];
     HloInstruction *i = hlo_new(b, HLO_REDUCE, array(b, init->shape->type, rank, dims), 2, operands);
-    i->dimensions = own_ints(b, dimensions, n);
+    i->dimensions = keep_ints(b, dimensions, n);
     i->n_dimensions = n;
     hlo_set_computation(b, i, "to_apply", c);
     return i;

@@ -1,9 +1,11 @@
-/* parse: modules, computations and instructions.
+/* parse: HLO modules, computations and instructions.
  *
- * Needs: the cursor (lex.c) and the readers of shapes, literals and attributes. Leaves: a verified HloModule.
+ * Needs: the cursor (lex.c) and the readers of shapes, literals and attributes (parse_*.c). Leaves: a verified
+ * HloModule.
  *
- * A text may hold several modules; a module may lack its header, a computation its signature, ENTRY and ROOT, and the whole may be
- * bare instructions. Names are resolved when a computation ends (operands) and when the module ends (computations): see resolve.c.
+ * A text may hold several HLO modules. The header, the signature of a computation, ENTRY and ROOT are optional, and the
+ * whole text may be bare instructions. resolve.c resolves operands at the end of each computation, and computations at
+ * the end of the HLO module.
  *
  *     f { p = f32[8] parameter(0)  ROOT n = negate(p) }
  *         one computation, the entry; n's shape is inferred: f32[8]
@@ -22,19 +24,21 @@ static bool ends_with(const char *p, size_t n, const char *suffix, size_t *head)
     return true;
 }
 
-/* Whether X-start is an operation: parameters and constants are not started, and what has halves of its own is not halved again. */
+/* Whether X-start is an operation. Not for parameters, constants, and operations that are starts, updates or dones
+ * themselves. */
 static bool can_start(HloOpcode op)
 {
     switch (op) {
-    case HLO_OPCODE_COUNT: case HLO_PARAMETER: case HLO_CONSTANT: case HLO_ASYNC_START: case HLO_ASYNC_UPDATE: case HLO_ASYNC_DONE:
-    case HLO_ALL_GATHER_START: case HLO_ALL_GATHER_DONE: case HLO_ALL_REDUCE_START: case HLO_ALL_REDUCE_DONE: case HLO_COPY_START:
-    case HLO_COPY_DONE: case HLO_COLLECTIVE_PERMUTE_START: case HLO_COLLECTIVE_PERMUTE_DONE: case HLO_RECV_DONE: case HLO_SEND_DONE:
+    case HLO_OPCODE_COUNT: case HLO_PARAMETER: case HLO_CONSTANT: case HLO_ASYNC_START: case HLO_ASYNC_UPDATE:
+    case HLO_ASYNC_DONE: case HLO_ALL_GATHER_START: case HLO_ALL_GATHER_DONE: case HLO_ALL_REDUCE_START:
+    case HLO_ALL_REDUCE_DONE: case HLO_COPY_START: case HLO_COPY_DONE: case HLO_COLLECTIVE_PERMUTE_START:
+    case HLO_COLLECTIVE_PERMUTE_DONE: case HLO_RECV_DONE: case HLO_SEND_DONE:
         return false;
     default: return true;
     }
 }
 
-/* The opcode, or X-start, X-update, X-done of an opcode X. */
+/* An opcode X, or X-start, X-update, X-done. */
 static void read_opcode(HloReader *r, HloInstruction *i)
 {
     const char *text = NULL;
@@ -50,7 +54,8 @@ static void read_opcode(HloReader *r, HloInstruction *i)
     else if (ends_with(text, n, "-update", &head)) i->opcode = HLO_ASYNC_UPDATE;
     else if (ends_with(text, n, "-done", &head)) i->opcode = HLO_ASYNC_DONE;
     if (head == 0 || !can_start(hlo_opcode_named(text, head)))
-        wbb_fail(r->cx, loc, "unknown operation '%.*s'%s", (int)WBB_MIN(n, 60), text, hlo_suggest_opcode(r->cx->arena, text, n));
+        wbb_fail(r->cx, loc, "unknown operation '%.*s'%s", (int)WBB_MIN(n, 60), text,
+                 hlo_suggest_opcode(r->cx->arena, text, n));
     i->spelling = wbb_intern(r->cx, text, n);
 }
 
@@ -68,7 +73,8 @@ static void check_count(HloReader *r, const HloInstruction *i)
 
 static void read_operation(HloReader *r, HloDraft *d, HloInstruction *i, WbbLoc loc);
 
-/* shape name, name, or an instruction without a name and attributes: f32[8] sine(x). Of bare instructions also shape. */
+/* `f32[8] x`, `x`, or an instruction without a name and attributes, `f32[8] sine(x)`. In bare instructions also
+ * `f32[8]` alone. */
 static void read_operand(HloReader *r, HloDraft *d)
 {
     HloOperandText o = {0};
@@ -95,7 +101,8 @@ static void read_operand(HloReader *r, HloDraft *d)
     WBB_PUSH(r->arena, &d->pending, o);
 }
 
-/* opcode(operands). The operands of one instruction stand together, so those of its parents wait until its own are complete. */
+/* opcode(operands). HloDraft.operands keeps those of one instruction together: while nested instructions are read, the
+ * operands of the outer ones are in `pending`. */
 static void read_operation(HloReader *r, HloDraft *d, HloInstruction *i, WbbLoc loc)
 {
     read_opcode(r, i);
@@ -148,7 +155,7 @@ static HloDraft take_draft(HloReader *r)
     return d;
 }
 
-/* Instructions up to a '}', or to the end of the text for bare ones. */
+/* Reads instructions up to a '}'; bare ones up to the end of the HLO module. */
 static HloComputation *read_instructions(HloReader *r, const char *name, WbbLoc loc, bool bare)
 {
     HloDraft d = take_draft(r);
@@ -180,8 +187,8 @@ HloComputation *hlo_read_body(HloReader *r, const char *name, WbbLoc loc)
     return c;
 }
 
-/* (p: f32[8], q: (s32[], pred[])) -> f32[8]: says nothing that the body does not say. Parameters may have other names there and
- * stand in another order; of the result it must be true. */
+/* (p: f32[8], q: (s32[], pred[])) -> f32[8]. The body says all this too: the parameters are ignored, for their names
+ * and order may differ there, and the result's shape is compared. */
 static HloSignature read_signature(HloReader *r)
 {
     HloSignature s = {0};
@@ -225,7 +232,7 @@ static void read_computation(HloReader *r, bool entry)
     HloComputation *c = hlo_read_body(r, name, loc);
     signature.computation = c;
     if (signature.result) WBB_PUSH(r->arena, &r->signatures, signature);
-    r->separator = false; /* only one between computations counts */
+    r->separator = false; /* a `// -----` inside the computation does not count */
     if (entry && r->module->entry) wbb_fail(r->cx, loc, "a second ENTRY: '%s' is the first", r->module->entry->name);
     if (entry) r->module->entry = c;
     c->attributes = hlo_read_raw_attributes(r, false);
@@ -244,7 +251,7 @@ static void read_header(HloReader *r)
     r->module->attributes = hlo_read_raw_attributes(r, true);
 }
 
-/* FileNames and the other tables of recent dumps: a word, then lines that begin with a number. Kept as they are. */
+/* FileNames and the other tables of recent dumps: a word, then lines that begin with a number. The text is kept. */
 static bool accept_table(HloReader *r)
 {
     size_t k = 0;
@@ -298,7 +305,8 @@ static HloModule *read_module(HloReader *r)
             r->p += strlen("ENTRY");
             read_computation(r, true);
         } else if (!accept_table(r)) {
-            if (at_bare_instruction(r)) m->entry = read_instructions(r, wbb_intern_z(r->cx, "entry"), hlo_here(r), true);
+            if (at_bare_instruction(r))
+                m->entry = read_instructions(r, wbb_intern_z(r->cx, "entry"), hlo_here(r), true);
             else read_computation(r, false);
         }
     }
@@ -314,7 +322,7 @@ static HloModule *read_module(HloReader *r)
     return m;
 }
 
-/* The other text in which such programs are passed around, and often saved under the same name. */
+/* MLIR, which is often saved under the same file names, gets a message of its own. */
 static void refuse_mlir(HloReader *r)
 {
     static const char *const words[] = {"module", "func.func", "builtin.module", "#loc", "#map"};
@@ -323,12 +331,14 @@ static void refuse_mlir(HloReader *r)
         const size_t n = strlen(words[k]);
         if ((size_t)(r->end - r->p) <= n || memcmp(r->p, words[k], n) != 0) continue;
         const bool module = strncmp(words[k], "module", n) == 0;
-        if (!module || (r->end - r->p > (ptrdiff_t)n + 1 && r->p[n] == ' ' && (r->p[n + 1] == '@' || r->p[n + 1] == 'a')))
-            wbb_fail(r->cx, hlo_here(r), "this is MLIR, HLO text expected: convert it first (as_text(dialect='hlo') of JAX)");
+        if (!module ||
+            (r->end - r->p > (ptrdiff_t)n + 1 && r->p[n] == ' ' && (r->p[n + 1] == '@' || r->p[n + 1] == 'a')))
+            wbb_fail(r->cx, hlo_here(r),
+                     "this is MLIR, HLO text expected: convert it first (as_text(dialect='hlo') of JAX)");
     }
 }
 
-/* Texts are kept as C strings: a NUL would cut one short. */
+/* Parts of the text become C strings, which a NUL would cut short. */
 static void refuse_nul(HloReader *r)
 {
     const char *nul = memchr(r->p, 0, (size_t)(r->end - r->p));
@@ -347,7 +357,8 @@ uint32_t hlo_parse_all(WbbCx *cx, WbbArena *a, const char *file, const char *tex
     HloReader r = {.cx = cx, .arena = a, .p = text, .end = text + n, .line_start = text, .line = 1};
     r.names.arena = a;
     r.file = file ? wbb_intern_z(cx, file) : NULL;
-    if (n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) r.line_start = r.p += 3; /* the byte order mark of some editors */
+    /* the byte order mark of some editors */
+    if (n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) r.line_start = r.p += 3;
     if (n) refuse_nul(&r);
     refuse_mlir(&r);
     do {

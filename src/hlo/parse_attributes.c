@@ -1,7 +1,8 @@
-/* parse_attributes: what stands behind an instruction's operands.
+/* parse_attributes: the attributes that follow an instruction's operands.
  *
- * Needs: the cursor behind the closing parenthesis. Leaves: the fields of HloInstruction that later modules interpret; the uses of
- * computations, to be resolved later; and everything else as balanced text, comments and line ends as one blank.
+ * Needs: the cursor after the closing parenthesis. Leaves: the attributes that later modules interpret in the fields of
+ * HloInstruction; names of computations, to be resolved later; all other attributes as text, in which comments and line
+ * ends have become one blank.
  *
  *     slice(p0), slice={[0:8:2]}, metadata={op_name="a"}
  *         slices = {0, 8, 2}, attributes = ", metadata={op_name=\"a\"}"
@@ -13,14 +14,28 @@
 #include <string.h>
 
 typedef enum {
-    A_DIMENSIONS, A_IOTA, A_INDEX, A_EXPONENT, A_MANTISSA, A_DIRECTION, A_TYPE, A_SLICE, A_PADDING, A_WINDOW, A_KIND, A_TARGET,
-    A_CALLS, A_SELECT, A_LITERAL, A_PREDECESSORS
+    A_DIMENSIONS,
+    A_IOTA,
+    A_INDEX,
+    A_EXPONENT,
+    A_MANTISSA,
+    A_DIRECTION,
+    A_TYPE,
+    A_SLICE,
+    A_PADDING,
+    A_WINDOW,
+    A_KIND,
+    A_TARGET,
+    A_CALLS,
+    A_SELECT,
+    A_LITERAL,
+    A_PREDECESSORS
 } Attribute;
 
 static const struct {
     const char *name;
     Attribute attribute;
-    int opcode; /* the only one that has it; -1: any */
+    int opcode; /* the only one that has the attribute; -1: any */
 } table[] = {
     {"dimensions", A_DIMENSIONS, -1},
     {"iota_dimension", A_IOTA, HLO_IOTA},
@@ -105,8 +120,8 @@ static void read_slices(HloReader *r, HloInstruction *i)
     i->n_windows = list.n;
 }
 
-/* A character that joins dimensions, directly behind the one before. */
-static bool accept_here(HloReader *r, char c)
+/* Accepts c only if it is the very next character: '_' and 'x' of 1_1x2_2. */
+static bool accept_adjacent(HloReader *r, char c)
 {
     if (r->p == r->end || *r->p != c) return false;
     r->p++;
@@ -121,11 +136,11 @@ static void read_padding(HloReader *r, HloInstruction *i)
     if (c == '-' || (c >= '0' && c <= '9')) {
         do {
             HloPadding p = {.low = hlo_read_int(r)};
-            if (!accept_here(r, '_')) hlo_fail_expected(r, "'_' and the high edge of a padding");
+            if (!accept_adjacent(r, '_')) hlo_fail_expected(r, "'_' and the high edge of a padding");
             p.high = hlo_read_int(r);
-            if (accept_here(r, '_')) p.interior = hlo_read_int(r);
+            if (accept_adjacent(r, '_')) p.interior = hlo_read_int(r);
             WBB_PUSH(r->arena, &list, p);
-        } while (accept_here(r, 'x'));
+        } while (accept_adjacent(r, 'x'));
     }
     i->paddings = list.items ? list.items : WBB_NEW(r->arena, HloPadding);
     i->n_windows = list.n;
@@ -136,7 +151,7 @@ static void read_window_field(HloReader *r, HloInstruction *i, HloWindow *w, uin
     static const char *const names[] = {"size", "stride", "pad", "lhs_dilate", "rhs_dilate", "rhs_reversal"};
     size_t field = 0;
     while (field < WBB_LEN(names) && !hlo_at_word(r, names[field])) field++;
-    if (field == WBB_LEN(names)) hlo_fail_expected(r, "a field of a window: size, stride, pad, lhs_dilate, rhs_dilate or rhs_reversal");
+    if (field == WBB_LEN(names)) hlo_fail_expected(r, "size, stride, pad, lhs_dilate, rhs_dilate or rhs_reversal");
     WbbLoc loc = hlo_here(r);
     r->p += strlen(names[field]);
     hlo_expect(r, '=');
@@ -149,7 +164,7 @@ static void read_window_field(HloReader *r, HloInstruction *i, HloWindow *w, uin
         case 1: w[d].stride = value; break;
         case 2:
             w[d].low = value;
-            if (!accept_here(r, '_')) hlo_fail_expected(r, "'_' and the high edge of a padding");
+            if (!accept_adjacent(r, '_')) hlo_fail_expected(r, "'_' and the high edge of a padding");
             w[d].high = hlo_read_int(r);
             break;
         case 3: w[d].lhs_dilate = value; break;
@@ -157,7 +172,7 @@ static void read_window_field(HloReader *r, HloInstruction *i, HloWindow *w, uin
         default: w[d].reversal = value != 0; break;
         }
         d++;
-    } while (accept_here(r, 'x'));
+    } while (accept_adjacent(r, 'x'));
     if (*n && d != *n)
         wbb_fail(r->cx, loc, "%s: the window has %u dimensions, %s has %u", hlo_opcode_text(i), *n, names[field], d);
     *n = d;
@@ -167,16 +182,17 @@ static void read_window(HloReader *r, HloInstruction *i)
 {
     HloWindow w[HLO_RANK_LIMIT];
     uint32_t n = 0;
-    for (size_t d = 0; d < WBB_LEN(w); d++) w[d] = (HloWindow){.size = 1, .stride = 1, .lhs_dilate = 1, .rhs_dilate = 1};
+    for (size_t d = 0; d < WBB_LEN(w); d++)
+        w[d] = (HloWindow){.size = 1, .stride = 1, .lhs_dilate = 1, .rhs_dilate = 1};
     hlo_expect(r, '{');
     while (!hlo_accept(r, '}')) read_window_field(r, i, w, &n);
-    HloWindow *own = WBB_NEW_N(r->arena, HloWindow, n ? n : 1);
-    memcpy(own, w, n * sizeof *own);
-    i->windows = own;
+    HloWindow *windows = WBB_NEW_N(r->arena, HloWindow, n ? n : 1);
+    memcpy(windows, w, n * sizeof *windows);
+    i->windows = windows;
     i->n_windows = n;
 }
 
-/* A computation written where it is used: `{` and an instruction, rather than names. */
+/* At a computation given in place: `{` and an instruction, rather than names. */
 static bool at_inline_body(HloReader *r)
 {
     HloMark start = hlo_mark(r);
@@ -191,10 +207,11 @@ static bool at_inline_body(HloReader *r)
     return inline_body;
 }
 
-static void add_call(HloReader *r, HloInstruction *i, const char *attribute, HloComputation *made)
+/* `c` is NULL if its name is still to be resolved. */
+static void add_call(HloReader *r, HloInstruction *i, const char *attribute, HloComputation *c)
 {
     uint32_t n = i->n_called;
-    /* `called` grows by one: rarely more than two, but a conditional may have many branches. */
+    /* Grows at powers of two: most instructions have one or two, a conditional may have many. */
     HloComputation **called = (HloComputation **)(uintptr_t)i->called;
     const char **by = (const char **)(uintptr_t)i->called_by;
     if ((n & (n - 1)) == 0) {
@@ -202,7 +219,7 @@ static void add_call(HloReader *r, HloInstruction *i, const char *attribute, Hlo
         called = wbb_grow(r->arena, called, n * sizeof *called, capacity * sizeof *called);
         by = wbb_grow(r->arena, by, n * sizeof *by, capacity * sizeof *by);
     }
-    called[n] = made;
+    called[n] = c;
     by[n] = attribute;
     i->called = called;
     i->called_by = by;
@@ -228,10 +245,12 @@ static void read_calls(HloReader *r, HloInstruction *i, const char *attribute)
     if (list) hlo_expect(r, '}');
 }
 
-/* A conditional's branches in the order of its operands: true, then false. */
+/* Puts the branches of a conditional in the order of its operands: true, then false. */
 static void order_branches(HloReader *r, HloInstruction *i, uint32_t first_call)
 {
-    if (hlo_started_opcode(i) != HLO_CONDITIONAL || i->n_called != 2 || strcmp(i->called_by[0], "false_computation") != 0) return;
+    if (hlo_started_opcode(i) != HLO_CONDITIONAL || i->n_called != 2 ||
+        strcmp(i->called_by[0], "false_computation") != 0)
+        return;
     HloComputation **called = (HloComputation **)(uintptr_t)i->called;
     const char **by = (const char **)(uintptr_t)i->called_by;
     HloComputation *c = called[0];
@@ -262,7 +281,8 @@ static void skip_typed_literal(HloReader *r)
     r->literal_follows = true;
     bool pairs = false;
     if (hlo_peek(r) == '(') {
-        /* ( s32[2] {1, 2}, pred[] 1 ) rather than (s32[2], pred[]) ({1, 2}, 1): no ',' or ')' behind the first array's shape */
+        /* ( s32[2] {1, 2}, pred[] 1 ) rather than (s32[2], pred[]) ({1, 2}, 1): no ',' or ')' after the first array's
+         * shape */
         while (hlo_accept(r, '(')) continue;
         if (hlo_at_shape(r)) {
             (void)hlo_read_shape(r);
@@ -295,7 +315,7 @@ static void read_literal_value(HloReader *r)
     hlo_scratch(r, start, r->p);
 }
 
-/* {%a, b}: instructions of the same computation. */
+/* {%a, b}: names of instructions of the same computation. */
 static void read_predecessors(HloReader *r, HloDraft *d, HloInstruction *i)
 {
     hlo_expect(r, '{');
@@ -329,7 +349,7 @@ static void read_known(HloReader *r, HloDraft *d, HloInstruction *i, Attribute a
     }
 }
 
-/* What an operation cannot do without. */
+/* Fails unless `seen`, a set of Attribute, has those that the operation requires. */
 static void require_attributes(HloReader *r, const HloInstruction *i, uint32_t seen)
 {
     static const struct { HloOpcode opcode; Attribute attribute; const char *name; } needs[] = {
@@ -359,7 +379,7 @@ void hlo_set_no_attributes(HloReader *r, HloInstruction *i)
 void hlo_read_attributes(HloReader *r, HloDraft *d, HloInstruction *i)
 {
     uint32_t seen = 0;
-    size_t before = r->scratch_n; /* an inline computation stands inside another's attributes */
+    size_t before = r->scratch_n; /* not 0 inside an inline computation, itself in an attribute */
     uint32_t first_call = r->calls.n;
     while (hlo_accept(r, ',')) {
         hlo_peek(r);

@@ -1,10 +1,10 @@
 /* parse_literal: the values of a constant.
  *
- * Needs: the cursor on the first character behind `constant(`, and the constant's shape. Leaves: HloInstruction.literal, packed
- * in logical row-major order, each value rounded once to its type; NULL for an elided literal `{...}` or a tuple.
+ * Needs: the cursor after `constant(`, and the constant's shape. Leaves: HloInstruction.literal, dense values in
+ * logical row-major order, each rounded once to its type; NULL for an elided literal `{...}` or a tuple.
  *
- * Equal values are stored once (literal_splat) until a different one is met, and an array may be given by one value without
- * braces, so what is stored never outgrows what was written.
+ * Equal values are stored once (literal_splat) until a different one follows, and one value without braces stands for
+ * all elements: memory is proportional to the text.
  *
  *     f32[2,3] constant({{1, 2, 3}, {-inf, nan, 0x1p-3}})    pred[2] constant({true, 0})    c64[] constant((1, -0.5))
  *     bf16[4] constant({-nan(0x7f), 1, 1, 1})                f32[1000000] constant(0)       s32[9] constant({...})
@@ -15,19 +15,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One value: its packed bytes. */
+/* The bytes of one value. */
 typedef struct { unsigned char bytes[16]; } Value;
 
 typedef struct {
     HloReader *r;
     const HloShape *shape;
-    uint32_t size;          /* bytes of a value */
-    unsigned char *items;   /* all values so far, once two differ */
-    size_t n, capacity;         /* values */
+    uint32_t size;        /* bytes of a value */
+    unsigned char *items; /* all values so far; NULL as long as they are equal */
+    size_t n, capacity;   /* in values */
     Value first;
-} Sink;
+} Values;
 
-static void put(Sink *s, const Value *v)
+static void put(Values *s, const Value *v)
 {
     if (s->n == 0) s->first = *v;
     bool same = !s->items && memcmp(v->bytes, s->first.bytes, s->size) == 0;
@@ -37,7 +37,8 @@ static void put(Sink *s, const Value *v)
     }
     if (s->n >= s->capacity || !s->items) {
         size_t capacity = WBB_MAX((size_t)16, s->n * 2);
-        s->items = wbb_grow(s->r->arena, s->items, s->items ? s->n * s->size : 0, wbb_mul_size(s->r->arena, capacity, s->size));
+        s->items = wbb_grow(s->r->arena, s->items, s->items ? s->n * s->size : 0,
+                            wbb_mul_size(s->r->arena, capacity, s->size));
         for (size_t k = 0; s->capacity == 0 && k < s->n; k++) memcpy(s->items + k * s->size, s->first.bytes, s->size);
         s->capacity = capacity;
     }
@@ -46,10 +47,10 @@ static void put(Sink *s, const Value *v)
 
 static void bad_value(HloReader *r, ScType t, const char *word)
 {
-    wbb_fail(r->cx, hlo_here(r), "'%s' is no value of type %s", word, sc_type_info[t].hlo);
+    wbb_fail(r->cx, hlo_here(r), "'%s' is not a value of type %s", word, sc_type_info[t].hlo);
 }
 
-/* nan(0x7f): the payload is the mantissa, of types that have infinities beside nans. */
+/* nan(0x7f): the payload is the mantissa. Only types that also have infinities have payloads. */
 static uint64_t nan_bits(HloReader *r, ScType t, bool negative, bool has_payload, uint64_t payload)
 {
     uint64_t nan = sc_parse_float(t, "nan");
@@ -58,7 +59,9 @@ static uint64_t nan_bits(HloReader *r, ScType t, bool negative, bool has_payload
     uint64_t mantissa = inf & (~inf + 1);
     if (has_payload) {
         bool fits = (nan & inf) == inf && inf != nan && payload && payload < mantissa;
-        if (!fits) wbb_fail(r->cx, hlo_here(r), "a nan of type %s has no payload 0x%llx", sc_type_info[t].hlo, (unsigned long long)payload);
+        if (!fits)
+            wbb_fail(r->cx, hlo_here(r), "a nan of type %s has no payload 0x%llx", sc_type_info[t].hlo,
+                     (unsigned long long)payload);
         nan = inf | payload;
     }
     return negative ? nan | sign : nan;
@@ -73,7 +76,7 @@ static uint64_t read_payload(HloReader *r, bool *given)
     char *end = digits;
     if (close) memcpy(digits, r->p + 1, (size_t)(close - r->p - 1));
     uint64_t payload = digits[0] == '0' ? strtoull(digits, &end, 0) : 0;
-    if (end == digits || *end) wbb_fail(r->cx, hlo_here(r), "the payload of a nan is no number, as in nan(0x7f)");
+    if (end == digits || *end) wbb_fail(r->cx, hlo_here(r), "the payload of a nan must be a number, as in nan(0x7f)");
     r->p = close + 1;
     return payload;
 }
@@ -109,7 +112,7 @@ static uint64_t read_float(HloReader *r, ScType t)
         bad_value(r, t, negative ? word : word + 1);
     }
     uint64_t bits = sc_parse_float(t, word);
-    /* A finite number that is none in this type: XLA refuses it too. */
+    /* A number beyond the range of the type; XLA refuses it too. */
     bool finite = isfinite(sc_to_f64(t, bits));
     if (!finite && *text != 'i') {
         hlo_rewind(r, start);
@@ -118,7 +121,7 @@ static uint64_t read_float(HloReader *r, ScType t)
     return bits;
 }
 
-/* 0 to 15; 16 for what is no digit. */
+/* 0 to 15; 16 if c is not a digit. */
 static int digit_value(char c)
 {
     if (c >= '0' && c <= '9') return c - '0';
@@ -152,7 +155,7 @@ static uint64_t read_integer(HloReader *r, ScType t)
     int bits = sc_type_info[t].bits;
     WbbI128 low = is_signed ? -((WbbI128)1 << (bits - 1)) : 0;
     WbbI128 high = ((WbbI128)1 << (bits - is_signed)) - 1;
-    if (t == SC_U64 && value >= INT64_MIN) low = INT64_MIN; /* -1 is all ones: XLA's own texts say it so */
+    if (t == SC_U64 && value >= INT64_MIN) low = INT64_MIN; /* XLA prints all ones as -1 */
     if (right && value >= low && value <= high) return sc_from_i128(t, value);
     hlo_rewind(r, start);
     if (length == 0) hlo_fail_expected(r, "an integer");
@@ -180,7 +183,7 @@ static uint64_t read_part(HloReader *r, ScType t)
     return sc_is_int(t) ? read_integer(r, t) : read_float(r, t);
 }
 
-static void read_value(Sink *s)
+static void read_value(Values *s)
 {
     HloReader *r = s->r;
     ScType t = s->shape->type;
@@ -195,7 +198,8 @@ static void read_value(Sink *s)
             part[1] = read_part(r, half);
             hlo_expect(r, ')');
         }
-        for (uint32_t k = 0; k < s->size; k++) v.bytes[k] = (unsigned char)(part[2 * k / s->size] >> 8 * (k % (s->size / 2)));
+        for (uint32_t k = 0; k < s->size; k++)
+            v.bytes[k] = (unsigned char)(part[2 * k / s->size] >> 8 * (k % (s->size / 2)));
     } else {
         uint64_t bits = read_part(r, t);
         for (uint32_t k = 0; k < s->size; k++) v.bytes[k] = (unsigned char)(bits >> 8 * k);
@@ -203,8 +207,8 @@ static void read_value(Sink *s)
     put(s, &v);
 }
 
-/* Nested braces, one level for each dimension. count[d] is what the open brace of level d holds so far. */
-static void read_nested(Sink *s)
+/* Nested braces, one level for each dimension. count[d] is the number of items so far in the open brace of level d. */
+static void read_nested(Values *s)
 {
     HloReader *r = s->r;
     const HloShape *shape = s->shape;
@@ -233,14 +237,14 @@ static void read_nested(Sink *s)
         hlo_expect(r, '}');
         level--;
         if (count[level] != shape->dims[level])
-            wbb_fail(r->cx, loc, "dimension %u of the literal has %lld elements, %lld expected", level, (long long)count[level],
-                     (long long)shape->dims[level]);
+            wbb_fail(r->cx, loc, "dimension %u of the literal has %lld elements, %lld expected", level,
+                     (long long)count[level], (long long)shape->dims[level]);
         if (level == 0) return;
         count[level - 1]++;
     }
 }
 
-/* `{...}`: the cursor moves behind it. */
+/* `{...}` */
 static bool accept_elided(HloReader *r)
 {
     HloMark start = hlo_mark(r);
@@ -256,12 +260,11 @@ static bool accept_elided(HloReader *r)
     return false;
 }
 
-/* Nobody writes out so many values, and whoever reads the constant would have to hold them. */
 static void check_length(HloReader *r, const HloShape *shape)
 {
     WbbI128 bytes = (WbbI128)hlo_elements(shape) * sc_bytes(shape->type);
     if (bytes <= HLO_LITERAL_LIMIT) return;
-    wbb_fail(r->cx, hlo_here(r), "a literal of %lld %s: at most 2^29 bytes are taken", (long long)hlo_elements(shape),
+    wbb_fail(r->cx, hlo_here(r), "a literal of %lld %s is larger than 2^29 bytes", (long long)hlo_elements(shape),
              sc_type_info[shape->type].hlo);
 }
 
@@ -281,7 +284,7 @@ static void read_array(HloReader *r, const HloShape *shape, HloInstruction *i)
     hlo_peek(r);
     check_length(r, shape);
     if (info->cls == '-') wbb_fail(r->cx, hlo_here(r), "type %s has no values to write", info->hlo);
-    Sink s = {.r = r, .shape = shape, .size = sc_bytes(shape->type)};
+    Values s = {.r = r, .shape = shape, .size = sc_bytes(shape->type)};
     bool braces = shape->rank > 0 && hlo_peek(r) == '{';
     if (braces) read_nested(&s);
     else read_value(&s);

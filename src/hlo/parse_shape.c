@@ -1,11 +1,11 @@
 /* parse_shape: shapes as the text writes them: element types, dimensions, layouts.
  *
- * Needs: the cursor of lex.c. Leaves: an HloShape in the arena whose layout is a permutation and whose size in bytes fits 63 bits.
+ * Needs: the cursor of lex.c. Leaves: an HloShape whose layout is a permutation and whose size in bytes fits 63 bits.
  *
- * A '{' is a layout only if a digit or ':' follows, or directly behind the dimensions a '}': in `-> f32[2] {` it opens a body, in
- * `literal=s32[2] {1, 2}` a literal.
+ * A '{' begins a layout only if a digit or ':' follows it, or if it follows the dimensions directly and '}' follows it.
+ * It begins a body in `-> f32[2] {`, and a literal in `literal=s32[2] {1, 2}`.
  *
- *     "bf16[6,512,4096]{2,1,0:T(8,128)}"  ->  {SC_BF16, rank 3, dims 6 512 4096, minor_to_major 2 1 0, tiling "T(8,128)"}
+ *     "bf16[6,512,4096]{2,1,0:T(8,128)}"  ->  SC_BF16, dims 6 512 4096, minor_to_major 2 1 0, tiling "T(8,128)"
  */
 #include "hlo/inner.h"
 
@@ -31,7 +31,7 @@ bool hlo_at_shape(HloReader *r)
     return *p == '[' || (*p == '(' && p == r->p + 1 && c == 'b');
 }
 
-/* The bytes of a dense array must fit, so that no later product of sizes overflows. Zero dimensions count as one here. */
+/* The size in bytes must fit 63 bits, so that no later product of sizes overflows. Dimensions of 0 count as 1 here. */
 static void check_size(HloReader *r, const HloShape *s, WbbLoc loc)
 {
     int64_t size = sc_bytes(s->type) ? sc_bytes(s->type) : 1;
@@ -49,7 +49,8 @@ static void read_dims(HloReader *r, HloShape *s)
     hlo_expect(r, '[');
     if (!hlo_accept(r, ']')) {
         do {
-            if (rank == HLO_RANK_LIMIT) wbb_fail(r->cx, hlo_here(r), "a shape has more than %d dimensions", HLO_RANK_LIMIT);
+            if (rank == HLO_RANK_LIMIT)
+                wbb_fail(r->cx, hlo_here(r), "a shape has more than %d dimensions", HLO_RANK_LIMIT);
             if (hlo_accept(r, '<')) {
                 hlo_expect(r, '=');
                 s->dynamic |= UINT64_C(1) << rank;
@@ -57,27 +58,30 @@ static void read_dims(HloReader *r, HloShape *s)
             hlo_skip(r);
             const char *at = r->p;
             if (r->p < r->end && *r->p == '?')
-                wbb_fail(r->cx, hlo_here(r), "a dimension without a bound, '?': sizes, or bounds as in <=8, are needed");
+                wbb_fail(r->cx, hlo_here(r),
+                         "a dimension without a bound, '?': sizes, or bounds as in <=8, are needed");
             dims[rank] = hlo_read_int(r);
-            if (dims[rank] < 0) wbb_fail(r->cx, hlo_loc_at(r, at), "a dimension is negative: %lld", (long long)dims[rank]);
+            if (dims[rank] < 0)
+                wbb_fail(r->cx, hlo_loc_at(r, at), "a dimension is negative: %lld", (long long)dims[rank]);
             rank++;
         } while (hlo_accept(r, ','));
         hlo_expect(r, ']');
     }
-    int64_t *own = WBB_NEW_N(r->arena, int64_t, rank ? rank : 1);
-    memcpy(own, dims, rank * sizeof *own);
-    s->dims = own;
+    int64_t *kept = WBB_NEW_N(r->arena, int64_t, rank ? rank : 1);
+    memcpy(kept, dims, rank * sizeof *kept);
+    s->dims = kept;
     s->rank = (uint8_t)rank;
     check_size(r, s, loc);
 }
 
-/* Behind a ':' in a layout: T(8,128)(2,1)E(4)S(1), up to the '}'. */
+/* The part of a layout after ':', T(8,128)(2,1)E(4)S(1), up to the '}'. */
 static void read_tiling(HloReader *r, HloShape *s)
 {
     hlo_skip(r);
     const char *start = r->p;
     while (hlo_peek(r) != '}') {
-        if (r->p == r->end || *r->p == '{' || *r->p == ']' || *r->p == ')' || *r->p == '"') hlo_fail_expected(r, "'}' behind a layout");
+        if (r->p == r->end || *r->p == '{' || *r->p == ']' || *r->p == ')' || *r->p == '"')
+            hlo_fail_expected(r, "'}' after a layout");
         if (*r->p == '(') hlo_skip_balanced(r);
         else r->p++;
     }
@@ -106,7 +110,7 @@ static void read_layout(HloReader *r, HloShape *s)
         do {
             int64_t d = hlo_read_int(r);
             if (d < 0 || d >= s->rank || n == s->rank || (seen >> d & 1))
-                wbb_fail(r->cx, loc, "a layout is no permutation of the %u dimensions", s->rank);
+                wbb_fail(r->cx, loc, "a layout is not a permutation of the %u dimensions", s->rank);
             seen |= UINT64_C(1) << d;
             order[n++] = (uint8_t)d;
         } while (hlo_accept(r, ','));
@@ -117,9 +121,9 @@ static void read_layout(HloReader *r, HloShape *s)
     hlo_expect(r, '}');
     s->has_layout = named || s->tiling;
     if (!n) return;
-    uint8_t *own = WBB_NEW_N(r->arena, uint8_t, n);
-    memcpy(own, order, n);
-    s->minor_to_major = own;
+    uint8_t *kept = WBB_NEW_N(r->arena, uint8_t, n);
+    memcpy(kept, order, n);
+    s->minor_to_major = kept;
 }
 
 static const HloShape *read_tuple(HloReader *r)

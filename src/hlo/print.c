@@ -1,7 +1,7 @@
-/* print: a module as text that parses back to the same module.
+/* print: an HLO module as text that parses back to the same HLO module.
  *
- * Needs: a module of hlo_parse. Leaves: its text: computations with callees first, the entry marked, one instruction a line, names
- * without '%' where they can stand alone, operands without shapes. Printing what was parsed from printed text gives that text.
+ * Needs: an HLO module of hlo_parse. Leaves: its text: callees first, the entry marked, one instruction per line, names
+ * without '%' where the parser allows it, operands without shapes. Printing a parsed copy gives the same text again.
  *
  *     f {
  *       p = f32[8] parameter(0)
@@ -14,10 +14,11 @@
 
 static void put_name(WbbBuf *out, const char *name)
 {
-    static const char *const words[] = {"ROOT", "ENTRY", "HloModule", "FileNames", "FunctionNames", "FileLocations", "StackFrames"};
-    bool alone = (name[0] >= 'a' && name[0] <= 'z') || (name[0] >= 'A' && name[0] <= 'Z') || name[0] == '_';
-    for (size_t k = 0; alone && k < WBB_LEN(words); k++) alone = strcmp(name, words[k]) != 0;
-    if (!alone) wbb_put(out, "%");
+    static const char *const words[] = {"ROOT",          "ENTRY",         "HloModule",  "FileNames",
+                                        "FunctionNames", "FileLocations", "StackFrames"};
+    bool plain = (name[0] >= 'a' && name[0] <= 'z') || (name[0] >= 'A' && name[0] <= 'Z') || name[0] == '_';
+    for (size_t k = 0; plain && k < WBB_LEN(words); k++) plain = strcmp(name, words[k]) != 0;
+    if (!plain) wbb_put(out, "%");
     wbb_put(out, name);
 }
 
@@ -31,7 +32,7 @@ static void put_layout(WbbBuf *out, const HloShape *s)
     wbb_put(out, "}");
 }
 
-/* Depth is bounded: HLO_NESTING_LIMIT. */
+/* Recurses at most HLO_NESTING_LIMIT levels. */
 static void put_shape(WbbBuf *out, const HloShape *s, bool layouts)
 {
     if (s->buffer) wbb_put(out, "b(");
@@ -87,11 +88,11 @@ static void put_paddings(WbbBuf *out, const HloInstruction *i)
     }
 }
 
-/* One field of a window, where a dimension has another value than the default. */
-static void put_field(WbbBuf *out, const char *name, const int64_t *value, uint32_t n, int64_t usual, bool always)
+/* One field of a window; omitted if all dimensions have the default, unless `always`. */
+static void put_field(WbbBuf *out, const char *name, const int64_t *value, uint32_t n, int64_t normal, bool always)
 {
     bool needed = always;
-    for (uint32_t d = 0; d < n; d++) needed = needed || value[d] != usual;
+    for (uint32_t d = 0; d < n; d++) needed = needed || value[d] != normal;
     if (!needed) return;
     wbb_putf(out, "%s%s=", out->text[out->n - 1] == '{' ? "" : " ", name);
     for (uint32_t d = 0; d < n; d++) wbb_putf(out, "%s%lld", d ? "x" : "", (long long)value[d]);

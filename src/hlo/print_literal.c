@@ -1,8 +1,8 @@
 /* print_literal: the values of a constant as text that reads back to the same bits.
  *
- * Needs: a constant. Leaves: its literal, floats with as few digits as read back to the same bits.
+ * Needs: a constant. Leaves: its literal. Floats have as few digits as read back to the same bits.
  *
- * An array of one repeated value is written out up to DENSE elements, and as a single value above.
+ * An array of one repeated value is printed in full up to DENSE elements, and as a single value above.
  *
  *     f32[2,2] {1, 2, 0.1, -nan}  ->  "{ { 1, 2 }, { 0.1, -nan } }"
  */
@@ -74,7 +74,7 @@ static void put_value(WbbBuf *out, ScType t, const unsigned char *p)
     else put_float(out, t, bits);
 }
 
-/* Braces without recursion: index[d] counts the items of the open brace of level d. */
+/* Nested braces, without recursion: index[d] is the number of items printed in the open brace of level d. */
 static void put_nested(WbbBuf *out, const HloInstruction *i)
 {
     const HloShape *s = i->shape;
@@ -102,7 +102,7 @@ static void put_nested(WbbBuf *out, const HloInstruction *i)
     }
 }
 
-/* Too many braces or values to write out, counting the empty braces of [1000,0] too. */
+/* More than DENSE values or braces; [1000,0] has 1000 empty braces. */
 static bool is_long(const HloShape *s)
 {
     int64_t n = 1;

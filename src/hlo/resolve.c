@@ -1,10 +1,10 @@
-/* resolve: names become pointers, and everything stands in the order of its needs.
+/* resolve: names become pointers; instructions and computations are sorted topologically.
  *
- * Needs: the instructions of a computation as written (HloDraft), later all computations of the module. Leaves: operands and called
- * computations resolved; instructions in topological order, as close to the text's as that allows (an instruction moves only
- * behind what it needs); parameters by number; computations with callees first.
+ * Needs: the instructions of a computation as the text has them (HloDraft), later all computations of the HLO module.
+ * Leaves: operands and called computations resolved; instructions in topological order, in the order of the text where
+ * that is one; parameters by number; computations with callees first.
  *
- * No function here recurses: a chain of a million operands, or of computations, is walked with a stack in the arena.
+ * No function here recurses: chains of a million operands or computations are walked with a stack in the arena.
  *
  *     ROOT b = f32[] negate(a)
  *     a = f32[] parameter(0)          ->  a, b
@@ -20,15 +20,15 @@ static void *named(const HloReader *r, const char *name)
     return e ? e->pointer : NULL;
 }
 
-/* For a message: of the names in the table the one that is nearest. */
-static const char *meant_name(HloReader *r, const char *name)
+/* For a message: the closest name in the table. */
+static const char *suggest_name(HloReader *r, const char *name)
 {
     HloSuggestion s = hlo_suggest_begin(name, strlen(name));
     for (uint32_t k = 0; k < r->names.n; k++) hlo_suggest_candidate(&s, (const char *)(uintptr_t)r->names.entries[k].key);
     return hlo_suggestion(r->cx->arena, &s);
 }
 
-/* An instruction that is written as an operand: sine.anon.1, as far as free. */
+/* Names an instruction that is given in place of an operand: sine.anon.1, or the next free number. */
 static void name_nested(HloReader *r, HloInstruction *i, uint32_t *number)
 {
     do i->name = wbb_intern_z(r->cx, wbb_format(r->arena, "%s.anon.%u", hlo_opcode_name(i->opcode), ++*number));
@@ -58,7 +58,8 @@ static void name_instructions(HloReader *r, const HloComputation *c, HloDraft *d
         if (!d->instructions.items[k]->name) name_nested(r, d->instructions.items[k], &number);
 }
 
-static void check_typed(HloReader *r, const HloInstruction *user, uint32_t k, HloInstruction *operand, const HloOperandText *o)
+static void check_typed(HloReader *r, const HloInstruction *user, uint32_t k, HloInstruction *operand,
+                        const HloOperandText *o)
 {
     if (!o->shape) return;
     if (!operand->shape) {
@@ -74,10 +75,11 @@ static HloInstruction *operand_named(HloReader *r, const HloInstruction *user, u
     HloInstruction *i = named(r, o->name);
     if (i) return i;
     wbb_fail(r->cx, o->loc, "%s: operand %u: no instruction is named '%s' in this computation%s", hlo_opcode_text(user), k, o->name,
-             meant_name(r, o->name));
+             suggest_name(r, o->name));
 }
 
-/* Bare instructions: what is used with its shape and made by nobody is a parameter, numbered behind those that are written. */
+/* Bare instructions: an undefined operand with a shape is a parameter; its number follows those of the parameters in
+ * the text. */
 static void add_parameters(HloReader *r, HloDraft *d)
 {
     uint32_t n = d->instructions.n, anonymous = 0;
@@ -87,8 +89,8 @@ static void add_parameters(HloReader *r, HloDraft *d)
         HloOperandText *o = &d->operands.items[k];
         if (o->nested || !o->shape || (o->name && named(r, o->name))) continue;
         HloInstruction *p = WBB_NEW(r->arena, HloInstruction);
-        *p = (HloInstruction){.opcode = HLO_PARAMETER, .name = o->name, .shape = o->shape, .id = d->instructions.n, .number = number++,
-                              .attributes = "", .loc = o->loc};
+        *p = (HloInstruction){.opcode = HLO_PARAMETER, .name = o->name, .shape = o->shape, .id = d->instructions.n,
+                              .number = number++, .attributes = "", .loc = o->loc};
         if (p->name) wbb_map_put(&r->names, wbb_key(p->name))->pointer = p;
         else name_nested(r, p, &anonymous);
         o->nested = p;
@@ -98,7 +100,7 @@ static void add_parameters(HloReader *r, HloDraft *d)
     }
 }
 
-/* True if every operand stands before its user already. */
+/* True if every operand already stands before its user. */
 static bool resolve_operands(HloReader *r, HloDraft *d)
 {
     HloInstruction **pool = WBB_NEW_N(r->arena, HloInstruction *, d->operands.n);
@@ -129,7 +131,7 @@ static bool resolve_predecessors(HloReader *r, HloDraft *d)
         pool[k] = named(r, o->name);
         if (!pool[k])
             wbb_fail(r->cx, o->loc, "%s: control-predecessors: no instruction is named '%s' in this computation%s",
-                     hlo_opcode_text(o->user), o->name, meant_name(r, o->name));
+                     hlo_opcode_text(o->user), o->name, suggest_name(r, o->name));
         if (k == 0 || d->orders.items[k - 1].user != o->user) o->user->predecessors = pool + k;
         sorted = sorted && pool[k]->id < o->user->id;
     }
@@ -141,13 +143,13 @@ static const HloInstruction *need_of(const HloInstruction *i, uint32_t k)
     return k < i->n_operands ? i->operands[k] : i->predecessors[k - i->n_operands];
 }
 
-/* Depth first from each instruction in the text's order, operands and control-predecessors first. */
+/* Depth first from each instruction in the order of the text; operands and control-predecessors come first. */
 static void sort_instructions(HloReader *r, HloDraft *d)
 {
     uint32_t n = d->instructions.n;
     HloInstruction **order = WBB_NEW_N(r->arena, HloInstruction *, n);
     uint32_t *stack = WBB_NEW_N(r->arena, uint32_t, n);
-    uint32_t *next = WBB_NEW_N(r->arena, uint32_t, n); /* needs done; counted from 1, 0 = not met */
+    uint32_t *next = WBB_NEW_N(r->arena, uint32_t, n); /* 1 + number of operands visited; 0: not visited itself */
     bool *done = WBB_NEW_N(r->arena, bool, n);
     uint32_t n_order = 0;
     for (uint32_t start = 0; start < n; start++) {
@@ -167,8 +169,8 @@ static void sort_instructions(HloReader *r, HloDraft *d)
             const HloInstruction *need = need_of(i, next[at]++ - 1);
             if (done[need->id]) continue;
             if (next[need->id])
-                wbb_fail(r->cx, i->loc, "%s: a cycle: '%s' needs '%s', which needs it in turn", hlo_opcode_text(i), i->name,
-                         need->name);
+                wbb_fail(r->cx, i->loc, "%s: a cycle: '%s' needs '%s', which needs it in turn", hlo_opcode_text(i),
+                         i->name, need->name);
             next[need->id] = 1;
             stack[depth++] = need->id;
         }
@@ -202,16 +204,16 @@ static void number_parameters(HloReader *r, HloComputation *c)
 void hlo_resolve_instructions(HloReader *r, HloComputation *c, HloDraft *d)
 {
     uint32_t n = d->instructions.n;
-    if (n == 0) wbb_fail(r->cx, hlo_here(r), "a computation has no instruction");
+    if (n == 0) wbb_fail(r->cx, hlo_here(r), "a computation has no instructions");
     c->root = d->root ? d->root : d->instructions.items[n - 1];
     name_instructions(r, c, d);
     if (d->bare) add_parameters(r, d);
     n = d->instructions.n;
     bool sorted = resolve_operands(r, d);
     if (!resolve_predecessors(r, d) || !sorted) sort_instructions(r, d);
-    HloInstruction **own = WBB_NEW_N(r->arena, HloInstruction *, n);
-    memcpy(own, d->instructions.items, n * sizeof *own);
-    c->instructions = own;
+    HloInstruction **sequence = WBB_NEW_N(r->arena, HloInstruction *, n);
+    memcpy(sequence, d->instructions.items, n * sizeof *sequence);
+    c->instructions = sequence;
     c->n_instructions = n;
     number_parameters(r, c);
 }
@@ -228,7 +230,7 @@ static void name_computations(HloReader *r)
         if (e->pointer) wbb_fail(r->cx, c->loc, "the name '%s' is given to two computations", c->name);
         e->pointer = c;
     }
-    /* Those written inline: inline.1, inline.2, .. as far as free. */
+    /* Computations given in place: inline.1, or the next free number. */
     uint32_t number = 0;
     for (uint32_t k = 0; k < n; k++) {
         HloComputation *c = r->computations.items[k];
@@ -249,17 +251,17 @@ static void resolve_calls(HloReader *r)
         HloComputation *c = named(r, call->name);
         if (!c)
             wbb_fail(r->cx, call->loc, "%s: no computation is named '%s'%s", hlo_opcode_text(call->user), call->name,
-                     meant_name(r, call->name));
+                     suggest_name(r, call->name));
         ((HloComputation **)(uintptr_t)call->user->called)[call->index] = c;
     }
 }
 
 typedef struct {
     HloComputation *c;
-    uint32_t instruction, called; /* the next use to look at */
+    uint32_t instruction, called; /* indices of the next callee to visit */
 } Frame;
 
-/* The next computation that f->c calls; NULL when there is none left. */
+/* The next computation that f->c calls; NULL after the last. */
 static HloComputation *next_called(Frame *f, const HloInstruction **user)
 {
     for (; f->instruction < f->c->n_instructions; f->instruction++, f->called = 0) {
@@ -274,7 +276,7 @@ static void sort_computations(HloReader *r)
     uint32_t n = r->computations.n, n_order = 0;
     HloComputation **order = WBB_NEW_N(r->arena, HloComputation *, n);
     Frame *stack = WBB_NEW_N(r->arena, Frame, n);
-    unsigned char *state = wbb_alloc(r->arena, n); /* 0: not met, 1: on the stack, 2: done */
+    unsigned char *state = wbb_alloc(r->arena, n); /* 0: not visited, 1: on the stack, 2: done */
     for (uint32_t start = 0; start < n; start++) {
         uint32_t depth = 0;
         if (state[start]) continue;
@@ -289,8 +291,8 @@ static void sort_computations(HloReader *r)
                 order[n_order++] = f->c;
                 depth--;
             } else if (state[callee->id] == 1) {
-                wbb_fail(r->cx, user->loc, "%s: a cycle: computation '%s' is called while it runs", hlo_opcode_text(user),
-                         callee->name);
+                wbb_fail(r->cx, user->loc, "%s: a cycle: computation '%s' is called while it runs",
+                         hlo_opcode_text(user), callee->name);
             } else if (state[callee->id] == 0) {
                 state[callee->id] = 1;
                 stack[depth++] = (Frame){callee, 0, 0};

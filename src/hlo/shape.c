@@ -1,8 +1,9 @@
 /* shape: the shapes of values: made, compared, counted.
  *
- * Needs: an arena for the shapes that are made. Leaves: shapes with the default layout (the last dimension moves fastest).
+ * Needs: an arena for the shapes that are made. Leaves: shapes with the default layout (the last dimension moves
+ * fastest).
  *
- *     hlo_make_array(a, SC_F32, 2, (int64_t[]){2, 3})     f32[2,3]{1,0}: hlo_elements 6
+ *     hlo_make_array(a, SC_F32, 2, (int64_t[]){2, 3})     f32[2,3]{1,0}, of 6 elements
  */
 #include "hlo/inner.h"
 
@@ -18,12 +19,12 @@ const uint8_t *hlo_default_layout(WbbArena *a, uint32_t rank)
 const HloShape *hlo_make_array(WbbArena *a, ScType type, uint32_t rank, const int64_t *dims)
 {
     HloShape *s = WBB_NEW(a, HloShape);
-    int64_t *own = WBB_NEW_N(a, int64_t, rank ? rank : 1);
-    for (uint32_t d = 0; d < rank; d++) own[d] = dims[d];
+    int64_t *kept = WBB_NEW_N(a, int64_t, rank ? rank : 1);
+    for (uint32_t d = 0; d < rank; d++) kept[d] = dims[d];
     s->type = type;
     s->n_leaves = 1;
     s->rank = (uint8_t)rank;
-    s->dims = own;
+    s->dims = kept;
     s->minor_to_major = hlo_default_layout(a, rank);
     return s;
 }
@@ -49,7 +50,7 @@ ScType hlo_type_named(const char *name, size_t n)
     ScType t = sc_type_named(name, n);
     if (t == SC_NONE || t == SC_TUPLE) return SC_NONE;
     const char *hlo = sc_type_info[t].hlo;
-    return strlen(hlo) == n && memcmp(hlo, name, n) == 0 ? t : SC_NONE; /* and not the fusion IR's name of it */
+    return strlen(hlo) == n && memcmp(hlo, name, n) == 0 ? t : SC_NONE; /* the fusion IR may have another name */
 }
 
 int64_t hlo_elements(const HloShape *s)

@@ -1,10 +1,11 @@
-/* suggest: what a word that nobody knows was probably meant to be.
+/* suggest: the known word that an unknown word was probably meant to be.
  *
- * Needs: the word, and the words that would have been right, one after the other. Leaves: a piece of a message, empty where none of them
- * is near. It runs only where a text is refused anyway.
+ * Needs: the unknown word, and all known ones, one after the other. Leaves: the end of a message; empty if no known
+ * word is close. It runs only for texts that are refused.
  *
- * Near is: equal but for case and '_' for '-'; another language's name of the same thing (mul, exp, i32, float32); or at most one
- * slip in three letters, two in all, where a slip is a letter too many, missing, wrong, or exchanged with its neighbour.
+ * Close means: equal but for case and '_' for '-'; another language's name of the same thing (mul, exp, i32, float32);
+ * or an edit distance of at most 1 in three letters and 2 in all. An edit inserts, deletes, replaces or swaps letters
+ * (Damerau-Levenshtein).
  *
  *     mutliply    ", did you mean 'multiply'?"
  *     i32         ", did you mean 's32'?"
@@ -21,8 +22,8 @@ static char plain(char c)
     return c == '_' ? '-' : c;
 }
 
-/* Slips between the two words; more than 2 may be any number above. */
-static uint32_t slips(const char *x, size_t n, const char *y, size_t m)
+/* The edit distance, exact up to 2. */
+static uint32_t edit_distance(const char *x, size_t n, const char *y, size_t m)
 {
     uint32_t rows[3][LONGEST + 1];
     if (n > LONGEST || m > LONGEST || n > m + 2 || m > n + 2) return UINT32_MAX;
@@ -34,21 +35,25 @@ static uint32_t slips(const char *x, size_t n, const char *y, size_t m)
         for (size_t k = 1; k <= m; k++) {
             const bool same = plain(x[j - 1]) == plain(y[k - 1]);
             row[k] = WBB_MIN(above[k - 1] + !same, WBB_MIN(above[k], row[k - 1]) + 1);
-            const bool exchanged = j > 1 && k > 1 && plain(x[j - 1]) == plain(y[k - 2]) && plain(x[j - 2]) == plain(y[k - 1]);
-            if (exchanged) row[k] = WBB_MIN(row[k], rows[(j - 2) % 3][k - 2] + 1);
+            const bool swapped = j > 1 && k > 1 && plain(x[j - 1]) == plain(y[k - 2]) &&
+                                 plain(x[j - 2]) == plain(y[k - 1]);
+            if (swapped) row[k] = WBB_MIN(row[k], rows[(j - 2) % 3][k - 2] + 1);
         }
     }
     return rows[n % 3][m];
 }
 
-HloSuggestion hlo_suggest_begin(const char *word, size_t n) { return (HloSuggestion){.word = word, .n = n, .slips = UINT32_MAX}; }
+HloSuggestion hlo_suggest_begin(const char *word, size_t n)
+{
+    return (HloSuggestion){.word = word, .n = n, .edits = UINT32_MAX};
+}
 
 void hlo_suggest_candidate(HloSuggestion *s, const char *candidate)
 {
-    const uint32_t found = slips(s->word, s->n, candidate, strlen(candidate));
-    if (found > WBB_MIN(2, s->n / 3) || found > s->slips) return;
-    if (found == s->slips && strcmp(candidate, s->best) >= 0) return; /* the same answer in whatever order they come */
-    s->slips = found;
+    const uint32_t found = edit_distance(s->word, s->n, candidate, strlen(candidate));
+    if (found > WBB_MIN(2, s->n / 3) || found > s->edits) return;
+    if (found == s->edits && strcmp(candidate, s->best) >= 0) return; /* independent of the order of candidates */
+    s->edits = found;
     s->best = candidate;
 }
 
@@ -67,7 +72,8 @@ const char *hlo_suggest_opcode(WbbArena *a, const char *word, size_t n)
     };
     HloSuggestion s = hlo_suggest_begin(word, n);
     for (size_t k = 0; k < WBB_LEN(names); k++)
-        if (slips(word, n, names[k].other, strlen(names[k].other)) == 0) s = (HloSuggestion){.word = word, .n = n, .best = names[k].ours};
+        if (edit_distance(word, n, names[k].other, strlen(names[k].other)) == 0)
+            s = (HloSuggestion){.word = word, .n = n, .best = names[k].ours};
     for (uint32_t op = 0; op < HLO_OPCODE_COUNT; op++) hlo_suggest_candidate(&s, hlo_opcode_name((HloOpcode)op));
     return hlo_suggestion(a, &s);
 }
@@ -76,7 +82,8 @@ const char *hlo_suggest_type(WbbArena *a, const char *word, size_t n)
 {
     static const struct { const char *other, *ours; } prefixes[] = {
         {"bfloat", "bf"}, {"float", "f"}, {"fp", "f"}, {"uint", "u"}, {"ui", "u"}, {"int", "s"}, {"si", "s"}, {"i", "s"}, {"bool", "pred"},
-        {"half", "f16"}, {"double", "f64"}, {"complex", "c"},
+        {"half", "f16"}, {"double", "f64"},
+        {"complex", "c"},
     };
     HloSuggestion s = hlo_suggest_begin(word, n);
     for (size_t k = 0; k < WBB_LEN(prefixes) && !s.best; k++) {
@@ -94,10 +101,10 @@ const char *hlo_suggest_attribute(WbbArena *a, const HloInstruction *i, const ch
 {
     HloAttribute at;
     for (const char *p = i->attributes; hlo_next_attribute(&p, &at);) {
-        const char *there = wbb_format(a, "%.*s", (int)WBB_MIN(at.n_name, LONGEST), at.name);
-        HloSuggestion s = hlo_suggest_begin(there, strlen(there));
+        const char *present = wbb_format(a, "%.*s", (int)WBB_MIN(at.n_name, LONGEST), at.name);
+        HloSuggestion s = hlo_suggest_begin(present, strlen(present));
         hlo_suggest_candidate(&s, name);
-        if (s.best) return wbb_format(a, ", is it meant by %s=?", there);
+        if (s.best) return wbb_format(a, ", is %s= meant?", present);
     }
     return "";
 }

@@ -1,10 +1,11 @@
 /* verify: checks the shapes, types and calls of every instruction; infers the shapes that the text omits.
  *
- * Needs: a resolved HLO module. Leaves: a shape on every instruction; the first invalid instruction is a wbb_fail at its location.
+ * Needs: a resolved HLO module. Leaves: a shape on every instruction; the first invalid instruction is a wbb_fail at
+ * its location.
  *
- * Instructions are visited in the HLO module's order, so operands and called computations already have shapes. Each operation has one
- * function in a verify_*.c file, which checks the operands and states the result (hlo_set_result..). verify_require.c holds the checks
- * that those functions are made of.
+ * Instructions are visited in the HLO module's order, so operands and called computations already have shapes. Each
+ * operation has one function in a verify_*.c file, which checks the operands and states the result (hlo_set_result..).
+ * verify_require.c holds the checks that those functions are made of.
  *
  *     x.hlo:4:18: error: add: operand 1 has shape f32[4], f32[8] expected
  */
@@ -13,8 +14,9 @@
 /* Calls the function that verifies the operation. */
 static void dispatch(HloVerifier *v, HloInstruction *i)
 {
-    bool verified = hlo_verify_element(v, i) || hlo_verify_move(v, i) || hlo_verify_indexed(v, i) || hlo_verify_reduction(v, i) ||
-                    hlo_verify_control(v, i) || hlo_verify_library(v, i) || hlo_verify_remote(v, i);
+    bool verified = hlo_verify_element(v, i) || hlo_verify_move(v, i) || hlo_verify_indexed(v, i) ||
+                    hlo_verify_reduction(v, i) || hlo_verify_control(v, i) || hlo_verify_library(v, i) ||
+                    hlo_verify_remote(v, i);
     assert(verified && "every operation has a function that verifies it");
     (void)verified;
     assert(i->shape);
@@ -41,7 +43,8 @@ static void verify_module(WbbCx *cx, WbbArena *a, const HloModule *m, bool only_
             verify_instruction(&v, i);
             leaves += i->shape->n_leaves;
             if (only_shapeless && leaves > HLO_INFERRED_LIMIT)
-                hlo_invalid(&v, i, "the shapes that the text leaves out have more than %d arrays in all", HLO_INFERRED_LIMIT);
+                hlo_invalid(&v, i, "the shapes that the text omits have more than %d arrays in all",
+                            HLO_INFERRED_LIMIT);
         }
     wbb_arena_free(v.scratch);
 }

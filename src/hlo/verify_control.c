@@ -1,6 +1,6 @@
-/* verify_control: tuples, calls, loops, branches and asynchronous halves of operations.
+/* verify_control: tuples, calls, loops, branches and asynchronous operations.
  *
- * Needs: the helpers of verify.c; called computations judged already. Leaves: the result's shape, given or checked; or a wbb_fail.
+ * Needs: the checks of verify_require.c; called computations verified. Leaves: the result's shape, set or compared.
  *
  * X-start returns ((operands), result, contexts ..), X-update the same, X-done the result.
  *
@@ -10,7 +10,8 @@
 
 #include <string.h>
 
-static void require_layout(HloVerifier *v, const HloInstruction *i, const char *what, const HloShape *s, const HloShape *inner)
+static void require_layout(HloVerifier *v, const HloInstruction *i, const char *what, const HloShape *s,
+                           const HloShape *inner)
 {
     if (s == inner) return;
     if (s->type == SC_TUPLE) {
@@ -26,7 +27,7 @@ static void require_layout(HloVerifier *v, const HloInstruction *i, const char *
     hlo_invalid(v, i, "%s has layout %s, %s expected inside", what, outside.text, inside.text);
 }
 
-/* Operands against the parameters of the computation that they are handed to. */
+/* The operands have the shapes, and if `layouts` the layouts, of c's parameters. */
 static void require_arguments(HloVerifier *v, const HloInstruction *i, const HloComputation *c, bool layouts)
 {
     if (c->n_parameters != i->n_operands)
@@ -61,7 +62,8 @@ static void verify_while(HloVerifier *v, HloInstruction *i)
     for (uint32_t k = 0; k < 2; k++) {
         const HloComputation *c = i->called[k];
         if (c->n_parameters != 1) hlo_invalid(v, i, "'%s' has %u parameters, one expected", c->name, c->n_parameters);
-        hlo_require_shape(v, i, wbb_format(v->scratch, "the parameter of the %s", i->called_by[k]), c->parameters[0]->shape, state);
+        hlo_require_shape(v, i, wbb_format(v->scratch, "the parameter of the %s", i->called_by[k]),
+                          c->parameters[0]->shape, state);
         bool body = strcmp(i->called_by[k], "body") == 0;
         if (body) hlo_require_shape(v, i, "the root of the body", c->root->shape, state);
         else if (c->root->shape->type != SC_PRED || c->root->shape->rank)
@@ -69,20 +71,24 @@ static void verify_while(HloVerifier *v, HloInstruction *i)
     }
 }
 
-/* Operand 0 chooses: a pred between true and false, an s32 among any number. Operand k + 1 is the argument of branch k. */
+/* Operand 0 is the branch index: a pred for two branches, an s32 for any number. Operand k + 1 is the argument of
+ * branch k. */
 static void verify_conditional(HloVerifier *v, HloInstruction *i)
 {
-    const HloShape *choice = hlo_array_operand(v, i, 0);
-    bool chooses = choice->rank == 0 && (choice->type == SC_PRED || choice->type == SC_I32);
-    if (!chooses) hlo_invalid(v, i, "operand 0 has shape %s, pred[] or s32[] expected", hlo_short_shape(v, choice));
+    const HloShape *index = hlo_array_operand(v, i, 0);
+    bool fits = index->rank == 0 && (index->type == SC_PRED || index->type == SC_I32);
+    if (!fits) hlo_invalid(v, i, "operand 0 has shape %s, pred[] or s32[] expected", hlo_short_shape(v, index));
     if (i->n_called == 0 || i->n_operands != i->n_called + 1)
         hlo_invalid(v, i, "%u computations are named for %u operands", i->n_called, i->n_operands);
-    if (choice->type == SC_PRED && i->n_called != 2) hlo_invalid(v, i, "%u branches for a pred, two expected", i->n_called);
+    if (index->type == SC_PRED && i->n_called != 2)
+        hlo_invalid(v, i, "%u branches for a pred, two expected", i->n_called);
     for (uint32_t k = 0; k < i->n_called; k++) {
         const HloComputation *c = i->called[k];
         if (c->n_parameters != 1) hlo_invalid(v, i, "'%s' has %u parameters, one expected", c->name, c->n_parameters);
         hlo_require_shape(v, i, hlo_operand_name(v, k + 1), i->operands[k + 1]->shape, c->parameters[0]->shape);
-        if (k) hlo_require_shape(v, i, wbb_format(v->scratch, "the root of '%s'", c->name), c->root->shape, i->called[0]->root->shape);
+        if (k)
+            hlo_require_shape(v, i, wbb_format(v->scratch, "the root of '%s'", c->name), c->root->shape,
+                              i->called[0]->root->shape);
     }
     hlo_set_result_shape(v, i, i->called[0]->root->shape);
 }
@@ -94,7 +100,7 @@ static const HloShape **operand_shapes(HloVerifier *v, const HloInstruction *i)
     return shapes;
 }
 
-/* A tuple of one is a tuple too: hlo_set_result_parts is of no use here. */
+/* A tuple of one element is a tuple, which hlo_set_result_parts would not make. */
 static void verify_tuple(HloVerifier *v, HloInstruction *i)
 {
     if (i->shape) {
@@ -112,21 +118,13 @@ static void verify_tuple(HloVerifier *v, HloInstruction *i)
     }
 }
 
-const HloShape *hlo_operand_element(HloVerifier *v, const HloInstruction *i, int64_t index)
-{
-    const HloShape *s = i->operands[0]->shape;
-    hlo_require_type(v, i, "operand 0", s, SC_TUPLE);
-    if (index < 0 || index >= s->n_elements)
-        hlo_invalid(v, i, "element %lld of operand 0, a tuple of %u elements", (long long)index, s->n_elements);
-    return s->elements[index];
-}
-
 /* ((operands), result, contexts ..) */
 static void verify_async_start(HloVerifier *v, HloInstruction *i)
 {
     hlo_require_written_shape(v, i);
     const HloShape *s = i->shape, *in = s->type == SC_TUPLE && s->n_elements >= 2 ? s->elements[0] : NULL;
-    if (!in || in->type != SC_TUPLE) hlo_invalid(v, i, "the result has shape %s, ((operands), result, contexts ..) expected", hlo_short_shape(v, s));
+    if (!in || in->type != SC_TUPLE)
+        hlo_invalid(v, i, "the result has shape %s, ((operands), result, contexts ..) expected", hlo_short_shape(v, s));
     if (in->n_elements != i->n_operands)
         hlo_invalid(v, i, "%u operands found, but the shape begins with %s", i->n_operands, hlo_short_shape(v, in));
     for (uint32_t k = 0; k < i->n_operands; k++)
@@ -138,7 +136,10 @@ static void verify_async_start(HloVerifier *v, HloInstruction *i)
 }
 
 /* NEGATE of negate-start, negate-update and negate-done. */
-static HloOpcode stem(const HloInstruction *i) { return hlo_opcode_named(i->spelling, (size_t)(strrchr(i->spelling, '-') - i->spelling)); }
+static HloOpcode stem(const HloInstruction *i)
+{
+    return hlo_opcode_named(i->spelling, (size_t)(strrchr(i->spelling, '-') - i->spelling));
+}
 
 static void verify_async_rest(HloVerifier *v, HloInstruction *i)
 {
@@ -161,18 +162,17 @@ static void verify_copy_start(HloVerifier *v, HloInstruction *i)
         return;
     }
     bool fits = i->shape->type == SC_TUPLE && i->shape->n_elements >= 2;
-    if (!fits) hlo_invalid(v, i, "the result has shape %s, (destination, source, context) expected", hlo_short_shape(v, i->shape));
+    if (!fits)
+        hlo_invalid(v, i, "the result has shape %s, (destination, source, context) expected",
+                    hlo_short_shape(v, i->shape));
     hlo_require_shape(v, i, "element 0 of the result", i->shape->elements[0], s);
     hlo_require_shape(v, i, "element 1 of the result", i->shape->elements[1], s);
 }
 
-/* The text gives each its shape: a literal and a parameter have been read against it, a custom call may return anything. */
-static void verify_given(HloVerifier *v, HloInstruction *i) { hlo_require_written_shape(v, i); }
-
 bool hlo_verify_control(HloVerifier *v, HloInstruction *i)
 {
     switch (i->opcode) {
-    case HLO_PARAMETER: case HLO_CONSTANT: case HLO_CUSTOM_CALL: verify_given(v, i); return true;
+    case HLO_PARAMETER: case HLO_CONSTANT: case HLO_CUSTOM_CALL: hlo_require_written_shape(v, i); return true;
     case HLO_TUPLE: verify_tuple(v, i); return true;
     case HLO_GET_TUPLE_ELEMENT: hlo_set_result_shape(v, i, hlo_operand_element(v, i, i->number)); return true;
     case HLO_FUSION: case HLO_CALL: verify_call(v, i); return true;

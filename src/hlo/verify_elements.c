@@ -1,6 +1,6 @@
-/* verify_elements: operations on each element by itself.
+/* verify_elements: elementwise operations.
  *
- * Needs: the helpers of verify.c. Leaves: the result's shape, given or checked; or a wbb_fail.
+ * Needs: the checks of verify_require.c. Leaves: the result's shape, set or compared.
  *
  *     select(pred[8], f32[8], f32[4])     error: select: operand 2 has shape f32[4], f32[8] expected
  */
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* Classes of element types (gen/ops.py) that an operation takes; NULL for operations whose types are judged one by one. */
+/* Classes of element types (gen/ops.py) that an operation takes; NULL if the operation has a function of its own. */
 static const char *classes_of(HloOpcode op)
 {
     switch (op) {
@@ -19,10 +19,12 @@ static const char *classes_of(HloOpcode op)
     case HLO_AND: case HLO_OR: case HLO_XOR: case HLO_NOT: return "PIU";
     case HLO_MULHI: case HLO_POPCNT: case HLO_COUNT_LEADING_ZEROS: case HLO_SHIFT_LEFT: case HLO_SHIFT_RIGHT_ARITHMETIC:
     case HLO_SHIFT_RIGHT_LOGICAL: return "IU";
-    case HLO_FLOOR: case HLO_CEIL: case HLO_ROUND_NEAREST_AFZ: case HLO_ROUND_NEAREST_EVEN: case HLO_ERF: case HLO_REDUCE_PRECISION:
+    case HLO_FLOOR: case HLO_CEIL: case HLO_ROUND_NEAREST_AFZ: case HLO_ROUND_NEAREST_EVEN: case HLO_ERF:
+    case HLO_REDUCE_PRECISION:
         return "F";
     case HLO_COPY: return "PIUFC-";
-    case HLO_ABS: case HLO_BITCAST_CONVERT: case HLO_CLAMP: case HLO_COMPARE: case HLO_COMPLEX: case HLO_CONVERT: case HLO_IMAG:
+    case HLO_ABS: case HLO_BITCAST_CONVERT: case HLO_CLAMP: case HLO_COMPARE: case HLO_COMPLEX: case HLO_CONVERT:
+    case HLO_IMAG:
     case HLO_IS_FINITE: case HLO_REAL: case HLO_SELECT: case HLO_STOCHASTIC_CONVERT: return NULL;
     default: return "FC";
     }
@@ -30,29 +32,30 @@ static const char *classes_of(HloOpcode op)
 
 static char class_of(const HloShape *s) { return sc_type_info[s->type].cls; }
 
-/* Of an instruction without a shape, whose operands are judged when it has one: the dimensions of its operands, and where these are
- * of different sizes, which an old text means as a broadcast, the largest in each dimension. */
+/* The shape that an instruction without one gets before its operands are verified: the dimensions of its operands;
+ * where their sizes differ, which old texts mean as a broadcast, the one that is not 1. */
 static const HloShape *common_shape(HloVerifier *v, const HloInstruction *i, ScType type)
 {
-    const HloShape *most = hlo_array_operand(v, i, 0);
+    const HloShape *largest = hlo_array_operand(v, i, 0);
     WbbI128 dims[HLO_RANK_LIMIT];
-    bool same = most->type == type;
+    bool same = largest->type == type;
     for (uint32_t k = 1; k < i->n_operands; k++) {
         const HloShape *s = hlo_array_operand(v, i, k);
-        same = same && hlo_same_dims(s, most);
-        if (s->rank > most->rank) most = s;
+        same = same && hlo_same_dims(s, largest);
+        if (s->rank > largest->rank) largest = s;
     }
-    if (same) return most;
-    for (uint32_t d = 0; d < most->rank; d++) dims[d] = most->dims[d];
+    if (same) return largest;
+    for (uint32_t d = 0; d < largest->rank; d++) dims[d] = largest->dims[d];
     for (uint32_t k = 0; k < i->n_operands; k++) {
         const HloShape *s = i->operands[k]->shape;
-        for (uint32_t d = 0; s->rank == most->rank && d < s->rank; d++)
+        for (uint32_t d = 0; s->rank == largest->rank && d < s->rank; d++)
             if (dims[d] == 1) dims[d] = s->dims[d];
     }
-    return hlo_make_result(v, i, type, most->rank, dims);
+    return hlo_make_result(v, i, type, largest->rank, dims);
 }
 
-/* All operands agree, and the result with them. Of two that disagree, the one that differs from the result is at fault. */
+/* All operands and the result have one shape. If two operands differ, the message names the one that differs from the
+ * result. */
 static void verify_same(HloVerifier *v, HloInstruction *i)
 {
     const HloShape *expected = i->operands[0]->shape;
@@ -68,12 +71,13 @@ static void verify_same(HloVerifier *v, HloInstruction *i)
     hlo_set_result_shape(v, i, expected);
 }
 
-/* The type of the elements of a result whose dimensions follow from all operands together; SC_NONE where they do not. */
-static ScType joint_type(const HloInstruction *i)
+/* The element type of a result whose dimensions follow from all operands together; SC_NONE for other operations. */
+static ScType common_type(const HloInstruction *i)
 {
     const ScType type = i->operands[i->opcode == HLO_SELECT || i->opcode == HLO_CLAMP]->shape->type;
     switch (i->opcode) {
-    case HLO_ABS: case HLO_REAL: case HLO_IMAG: case HLO_IS_FINITE: case HLO_COPY: case HLO_CONVERT: case HLO_BITCAST_CONVERT:
+    case HLO_ABS: case HLO_REAL: case HLO_IMAG: case HLO_IS_FINITE: case HLO_COPY: case HLO_CONVERT:
+    case HLO_BITCAST_CONVERT:
     case HLO_STOCHASTIC_CONVERT: return SC_NONE;
     case HLO_COMPARE: return SC_PRED;
     case HLO_COMPLEX: return type == SC_F32 ? SC_C64 : type == SC_F64 ? SC_C128 : SC_NONE;
@@ -90,10 +94,10 @@ static void verify_abs_real_imag(HloVerifier *v, HloInstruction *i)
 
 static void verify_select(HloVerifier *v, HloInstruction *i)
 {
-    const HloShape *choice = i->operands[0]->shape, *s = i->operands[1]->shape;
-    if (choice->type == SC_TUPLE || s->type == SC_TUPLE) hlo_invalid(v, i, "a tuple cannot be selected");
-    hlo_require_type(v, i, "operand 0", choice, SC_PRED);
-    if (choice->rank) hlo_require_dims(v, i, "operand 0", choice, s);
+    const HloShape *predicate = i->operands[0]->shape, *s = i->operands[1]->shape;
+    if (predicate->type == SC_TUPLE || s->type == SC_TUPLE) hlo_invalid(v, i, "a tuple cannot be selected");
+    hlo_require_type(v, i, "operand 0", predicate, SC_PRED);
+    if (predicate->rank) hlo_require_dims(v, i, "operand 0", predicate, s);
     hlo_require_shape(v, i, "operand 2", i->operands[2]->shape, s);
     hlo_set_result_shape(v, i, s);
 }
@@ -121,7 +125,8 @@ static void verify_compare(HloVerifier *v, HloInstruction *i)
 static void verify_complex(HloVerifier *v, HloInstruction *i)
 {
     const HloShape *s = hlo_array_operand(v, i, 0);
-    if (s->type != SC_F32 && s->type != SC_F64) hlo_invalid(v, i, "operand 0 has shape %s, type f32 or f64 expected", hlo_short_shape(v, s));
+    if (s->type != SC_F32 && s->type != SC_F64)
+        hlo_invalid(v, i, "operand 0 has shape %s, type f32 or f64 expected", hlo_short_shape(v, s));
     hlo_require_shape(v, i, "operand 1", i->operands[1]->shape, s);
     hlo_set_result_type(v, i, s->type == SC_F32 ? SC_C64 : SC_C128, s);
 }
@@ -132,12 +137,13 @@ static void verify_convert(HloVerifier *v, HloInstruction *i)
     hlo_require_class(v, i, 0, "PIUFC");
     hlo_require_written_shape(v, i);
     hlo_require_dims(v, i, "the result", i->shape, s);
-    if (class_of(i->shape) == '-') hlo_invalid(v, i, "the result has shape %s, which holds no values", hlo_short_shape(v, i->shape));
+    if (class_of(i->shape) == '-')
+        hlo_invalid(v, i, "the result has shape %s, which holds no values", hlo_short_shape(v, i->shape));
     if (class_of(s) == 'C' && class_of(i->shape) != 'C')
         hlo_invalid(v, i, "a complex operand, but a result of shape %s", hlo_short_shape(v, i->shape));
 }
 
-/* The random bits have the width of the operand, whose low ones they are added to. */
+/* The random bits, operand 1, have the width of operand 0. */
 static void verify_stochastic_convert(HloVerifier *v, HloInstruction *i)
 {
     const HloShape *s = i->operands[0]->shape;
@@ -145,15 +151,15 @@ static void verify_stochastic_convert(HloVerifier *v, HloInstruction *i)
     hlo_require_class(v, i, 1, "U");
     hlo_require_dims(v, i, "operand 1", i->operands[1]->shape, s);
     if (sc_type_info[i->operands[1]->shape->type].bits != sc_type_info[s->type].bits)
-        hlo_invalid(v, i, "operand 1 has shape %s, unsigned integers of %u bits expected", hlo_short_shape(v, i->operands[1]->shape),
-                sc_type_info[s->type].bits);
+        hlo_invalid(v, i, "operand 1 has shape %s, unsigned integers of %u bits expected",
+                    hlo_short_shape(v, i->operands[1]->shape), sc_type_info[s->type].bits);
     hlo_require_written_shape(v, i);
     hlo_require_dims(v, i, "the result", i->shape, s);
     if (!strchr("IUF", class_of(i->shape)))
         hlo_invalid(v, i, "the result has shape %s, floats or integers expected", hlo_short_shape(v, i->shape));
 }
 
-/* bitcast-convert between types of different width: the wider has one dimension less. */
+/* Between types of different width, the array of the wider type has one dimension less. */
 static void verify_bitcast_convert(HloVerifier *v, HloInstruction *i)
 {
     const HloShape *s = hlo_array_operand(v, i, 0), *t = i->shape;
@@ -168,7 +174,8 @@ static void verify_bitcast_convert(HloVerifier *v, HloInstruction *i)
     }
     const HloShape *wide = from > to ? s : t, *narrow = from > to ? t : s;
     uint32_t ratio = WBB_MAX(from, to) / WBB_MIN(from, to);
-    bool fits = narrow->rank == wide->rank + 1 && (!wide->rank || memcmp(narrow->dims, wide->dims, wide->rank * sizeof(int64_t)) == 0) &&
+    bool fits = narrow->rank == wide->rank + 1 &&
+                (!wide->rank || memcmp(narrow->dims, wide->dims, wide->rank * sizeof(int64_t)) == 0) &&
                 narrow->dims[wide->rank] == ratio;
     if (!fits) hlo_invalid(v, i, "%s cannot be read as %s", hlo_short_shape(v, s), hlo_short_shape(v, t));
 }
@@ -176,9 +183,9 @@ static void verify_bitcast_convert(HloVerifier *v, HloInstruction *i)
 bool hlo_verify_element(HloVerifier *v, HloInstruction *i)
 {
     if (!hlo_is_elementwise(i->opcode)) return false;
-    const ScType joint = i->shape ? SC_NONE : joint_type(i);
-    if (joint != SC_NONE) {
-        i->shape = common_shape(v, i, joint);
+    const ScType type = i->shape ? SC_NONE : common_type(i);
+    if (type != SC_NONE) {
+        i->shape = common_shape(v, i, type);
         return true;
     }
     switch (i->opcode) {

@@ -1,14 +1,14 @@
-/* verify_groups: which devices take part in a collective.
+/* verify_groups: the devices that take part in a collective.
  *
- * Needs: the text of replica_groups= and source_target_pairs=. Leaves: the number of devices in a group, where the text says it; or a
- * wbb_fail.
+ * Needs: the text of replica_groups= and source_target_pairs=. Leaves: the number of devices in a group, if the text
+ * says it.
  *
- * replica_groups has four forms. A group of {} is all devices, and how many these are the text of the instruction does not say.
+ * replica_groups has four forms. {} means all devices, whose number the instruction does not say.
  *
  *     {{0,1},{2,3}}                             2: lists
  *     [4,2]<=[2,4]T(1,0)                        2: 4 groups of 2, numbers counted through [2,4], transposed
- *     mesh['x'=2,'y'=4] {'y'}                   4: along the axes named; a part of an axis, 'y':(2)2, counts for what it says
- *     {}                                        0: not known
+ *     mesh['x'=2,'y'=4] {'y'}                   4: product of the axes named; 'y':(2)2 is a part of size 2 of an axis
+ *     {}                                        0: unknown
  */
 #include "hlo/inner.h"
 
@@ -48,7 +48,7 @@ static bool accept_number(Scan *s, int64_t *value)
     return true;
 }
 
-/* {1,2}, [1,2] or (1,2), one number at least. False if it is not that. */
+/* {1,2}, [1,2] or (1,2), with at least one number; false if the text has another form. */
 static bool accept_list(Scan *s, char open, char close, HloInts *list)
 {
     struct { int64_t *items; uint32_t n, capacity; } got = {0};
@@ -62,7 +62,7 @@ static bool accept_list(Scan *s, char open, char close, HloInts *list)
     return accept(s, close);
 }
 
-/* {{0,1},{2,3}}, the numbers one after the other; the size of each list, 0 if they differ. */
+/* {{0,1},{2,3}}: all numbers in order, and the size of each list, 0 if the sizes differ. */
 static bool accept_lists(Scan *s, HloInts *all, uint32_t *size)
 {
     struct { int64_t *items; uint32_t n, capacity; } got = {0};
@@ -85,7 +85,7 @@ static int in_order(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-/* Of every step-th number no two are the same. */
+/* No two of list[first], list[first + step], .. are equal. */
 static void require_distinct(const Scan *s, HloInts list, uint32_t first, uint32_t step, const char *what)
 {
     int64_t *sorted = WBB_NEW_N(s->v->scratch, int64_t, list.n);
@@ -93,21 +93,23 @@ static void require_distinct(const Scan *s, HloInts list, uint32_t first, uint32
     for (uint32_t k = first; k < list.n; k += step) sorted[n++] = list.items[k];
     qsort(sorted, n, sizeof *sorted, in_order);
     for (uint32_t k = 1; k < n; k++)
-        if (sorted[k] == sorted[k - 1]) hlo_invalid(s->v, s->i, "%s names %s %lld twice", s->name, what, (long long)sorted[k]);
+        if (sorted[k] == sorted[k - 1])
+            hlo_invalid(s->v, s->i, "%s names %s %lld twice", s->name, what, (long long)sorted[k]);
 }
 
 /* [groups, size]<=[dims]T(permutation) */
 static int64_t counted_size(Scan *s)
 {
     HloInts shape, dims, order;
-    WbbI128 there = 1, taken = 1;
-    bool fits = accept_list(s, '[', ']', &shape) && accept(s, '<') && accept(s, '=') && accept_list(s, '[', ']', &dims) && shape.n == 2;
+    WbbI128 devices = 1, grouped = 1;
+    bool fits = accept_list(s, '[', ']', &shape) && accept(s, '<') && accept(s, '=') &&
+                accept_list(s, '[', ']', &dims) && shape.n == 2;
     if (!fits) malformed_groups(s);
-    for (uint32_t k = 0; k < dims.n && there <= DEVICES_LIMIT; k++) there *= dims.items[k];
-    for (uint32_t k = 0; k < shape.n; k++) taken *= shape.items[k];
-    if (there != taken)
-        hlo_invalid(s->v, s->i, "%s=%.60s: %lld groups of %lld are not as many devices as on the right", s->name, s->text,
-                (long long)shape.items[0], (long long)shape.items[1]);
+    for (uint32_t k = 0; k < dims.n && devices <= DEVICES_LIMIT; k++) devices *= dims.items[k];
+    for (uint32_t k = 0; k < shape.n; k++) grouped *= shape.items[k];
+    if (devices != grouped)
+        hlo_invalid(s->v, s->i, "%s=%.60s: %lld groups of %lld are not as many devices as on the right", s->name,
+                    s->text, (long long)shape.items[0], (long long)shape.items[1]);
     if (accept(s, 'T')) {
         if (!accept_list(s, '(', ')', &order) || order.n != dims.n) malformed_groups(s);
         hlo_require_dimensions(s->v, s->i, "the transposition of replica_groups", order, dims.n);
@@ -115,7 +117,7 @@ static int64_t counted_size(Scan *s)
     return shape.items[1];
 }
 
-/* The text of a quoted axis. */
+/* The name of a quoted axis. */
 static const char *accept_axis(Scan *s)
 {
     if (!accept(s, '\'')) malformed_groups(s);
@@ -125,7 +127,7 @@ static const char *accept_axis(Scan *s)
     return wbb_intern(s->v->cx, start, (size_t)(end - start));
 }
 
-/* mesh['x'=2,'y'=4] {'y'}; 'y':(2)2 is a part of an axis, 2 devices of it. */
+/* mesh['x'=2,'y'=4] {'y'}; 'y':(2)2 is a part of an axis, of 2 devices. */
 static int64_t mesh_size(Scan *s)
 {
     struct { const char **items; uint32_t n, capacity; } names = {0};
@@ -139,13 +141,13 @@ static int64_t mesh_size(Scan *s)
         WBB_PUSH(s->v->scratch, &sizes, size);
     } while (accept(s, ','));
     if (!accept(s, ']')) malformed_groups(s);
-    if (strchr(s->p, '<')) return 0; /* device_ids of the mesh: nothing that counts devices */
+    if (strchr(s->p, '<')) return 0; /* the device_ids of the mesh follow */
     if (!accept(s, '{')) malformed_groups(s);
     do {
         const char *axis = accept_axis(s);
         uint32_t k = 0;
         while (k < names.n && names.items[k] != axis) k++;
-        if (k == names.n) hlo_invalid(s->v, s->i, "%s names axis '%s', which the mesh has not", s->name, axis);
+        if (k == names.n) hlo_invalid(s->v, s->i, "%s names axis '%s', which the mesh does not have", s->name, axis);
         size = sizes.items[k];
         HloInts before;
         if (accept(s, ':') && !(accept_list(s, '(', ')', &before) && accept_number(s, &size))) malformed_groups(s);

@@ -1,8 +1,8 @@
-/* verify_moves: operations that move or repeat elements to places that the text tells.
+/* verify_moves: operations that move or repeat elements.
  *
- * Needs: the helpers of verify.c. Leaves: the result's shape, given or checked; or a wbb_fail.
+ * Needs: the checks of verify_require.c. Leaves: the result's shape, set or compared.
  *
- * Each function works out the dimensions that the result must have; sums and products of sizes are exact (128 bits).
+ * Each function computes the dimensions of the result; sums and products of sizes are exact (128 bits).
  *
  *     slice(f32[8]), slice={[0:9]}    error: slice: dimension 0 is sliced [0:9:1], but has size 8
  */
@@ -22,8 +22,8 @@ static void verify_broadcast(HloVerifier *v, HloInstruction *i)
     hlo_require_dimensions(v, i, "dimensions", dimensions(i), i->shape->rank);
     for (uint32_t d = 0; d < s->rank; d++)
         if (s->dims[d] != i->shape->dims[i->dimensions[d]])
-            hlo_invalid(v, i, "dimension %u of the operand %s becomes dimension %lld of the result %s", d, hlo_short_shape(v, s),
-                    (long long)i->dimensions[d], hlo_short_shape(v, i->shape));
+            hlo_invalid(v, i, "dimension %u of the operand %s becomes dimension %lld of the result %s", d,
+                        hlo_short_shape(v, s), (long long)i->dimensions[d], hlo_short_shape(v, i->shape));
 }
 
 static void verify_iota(HloVerifier *v, HloInstruction *i)
@@ -32,8 +32,8 @@ static void verify_iota(HloVerifier *v, HloInstruction *i)
     if (i->shape->type == SC_TUPLE || !strchr("IUFC", sc_type_info[i->shape->type].cls))
         hlo_invalid(v, i, "the result has shape %s, numbers expected", hlo_short_shape(v, i->shape));
     if (i->number < 0 || i->number >= i->shape->rank)
-        hlo_invalid(v, i, "iota_dimension is %lld, the result %s has %u dimensions", (long long)i->number, hlo_short_shape(v, i->shape),
-                i->shape->rank);
+        hlo_invalid(v, i, "iota_dimension is %lld, the result %s has %u dimensions", (long long)i->number,
+                    hlo_short_shape(v, i->shape), i->shape->rank);
 }
 
 static void verify_reshape(HloVerifier *v, HloInstruction *i)
@@ -43,11 +43,11 @@ static void verify_reshape(HloVerifier *v, HloInstruction *i)
     if (i->shape->type == SC_TUPLE) hlo_invalid(v, i, "the result is a tuple, an array expected");
     hlo_require_type(v, i, "the result", i->shape, s->type);
     if (hlo_elements(s) != hlo_elements(i->shape))
-        hlo_invalid(v, i, "%lld elements in %s, %lld in the result %s", (long long)hlo_elements(s), hlo_short_shape(v, s),
-                (long long)hlo_elements(i->shape), hlo_short_shape(v, i->shape));
+        hlo_invalid(v, i, "%lld elements in %s, %lld in the result %s", (long long)hlo_elements(s),
+                    hlo_short_shape(v, s), (long long)hlo_elements(i->shape), hlo_short_shape(v, i->shape));
 }
 
-/* Operand 0 and one size for each dimension of the result. */
+/* Operands: the array, and a size for each dimension of the result. */
 static void verify_dynamic_reshape(HloVerifier *v, HloInstruction *i)
 {
     verify_reshape(v, i);
@@ -55,7 +55,7 @@ static void verify_dynamic_reshape(HloVerifier *v, HloInstruction *i)
     for (uint32_t k = 1; k < i->n_operands; k++) hlo_require_scalar(v, i, k, SC_I32);
 }
 
-/* A bitcast keeps the bytes, whatever it calls them. Types under 8 bits may be packed or not: only their count is judged. */
+/* A bitcast keeps the bytes. With a type under 8 bits, which may be packed or not, the sizes are not compared. */
 static void verify_bitcast(HloVerifier *v, HloInstruction *i)
 {
     const HloShape *s = i->operands[0]->shape;
@@ -78,8 +78,8 @@ static void verify_slice(HloVerifier *v, HloInstruction *i)
     for (uint32_t d = 0; d < s->rank; d++) {
         HloSlice x = i->slices[d];
         if (x.start < 0 || x.limit < x.start || x.limit > s->dims[d] || x.stride < 1)
-            hlo_invalid(v, i, "dimension %u is sliced [%lld:%lld:%lld], but has size %lld", d, (long long)x.start, (long long)x.limit,
-                    (long long)x.stride, (long long)s->dims[d]);
+            hlo_invalid(v, i, "dimension %u is sliced [%lld:%lld:%lld], but has size %lld", d, (long long)x.start,
+                        (long long)x.limit, (long long)x.stride, (long long)s->dims[d]);
         dims[d] = ((WbbI128)x.limit - x.start + x.stride - 1) / x.stride;
     }
     hlo_set_result(v, i, s->type, s->rank, dims);
@@ -113,23 +113,26 @@ static void verify_concatenate(HloVerifier *v, HloInstruction *i)
         bool fits = x->type == s->type && x->rank == s->rank;
         for (uint32_t d = 0; fits && d < s->rank; d++) fits = d == along || x->dims[d] == s->dims[d];
         if (!fits)
-            hlo_invalid(v, i, "operand %u has shape %s, which does not join %s along dimension %lld", k, hlo_short_shape(v, x),
-                    hlo_short_shape(v, s), (long long)along);
+            hlo_invalid(v, i, "operand %u has shape %s, which does not join %s along dimension %lld", k,
+                        hlo_short_shape(v, x), hlo_short_shape(v, s), (long long)along);
         dims[along] += x->dims[along];
     }
     hlo_set_result(v, i, s->type, s->rank, dims);
 }
 
-/* XLA lets padding and updates be floats of another precision than the operand; the result has the operand's. */
+/* XLA allows a padding value of another float type than the operand's; the result has the operand's. */
 static void verify_pad(HloVerifier *v, HloInstruction *i)
 {
     const HloShape *s = hlo_array_operand(v, i, 0);
     WbbI128 dims[HLO_RANK_LIMIT];
-    hlo_require_scalar(v, i, 1, hlo_compatible_types(hlo_array_operand(v, i, 1)->type, s->type) ? hlo_array_operand(v, i, 1)->type : s->type);
+    hlo_require_scalar(
+        v, i, 1,
+        hlo_compatible_types(hlo_array_operand(v, i, 1)->type, s->type) ? hlo_array_operand(v, i, 1)->type : s->type);
     hlo_require_rank(v, i, "padding", i->n_windows, s);
     for (uint32_t d = 0; d < s->rank; d++) {
         const HloPadding *p = &i->paddings[d];
-        if (p->interior < 0) hlo_invalid(v, i, "the interior padding of dimension %u is %lld", d, (long long)p->interior);
+        if (p->interior < 0)
+            hlo_invalid(v, i, "the interior padding of dimension %u is %lld", d, (long long)p->interior);
         dims[d] = (WbbI128)s->dims[d] + p->low + p->high;
         if (s->dims[d] > 1) dims[d] += (WbbI128)(s->dims[d] - 1) * p->interior;
         dims[d] = WBB_MAX(dims[d], 0);
@@ -137,7 +140,7 @@ static void verify_pad(HloVerifier *v, HloInstruction *i)
     hlo_set_result(v, i, s->type, s->rank, dims);
 }
 
-/* Start indices: one integer scalar a dimension from operand `first` on, or a vector of them. */
+/* Start indices: from operand `first` on an integer scalar for each dimension, or one vector of all. */
 static void require_starts(HloVerifier *v, const HloInstruction *i, uint32_t first, uint32_t rank)
 {
     uint32_t n = i->n_operands - first;
@@ -156,13 +159,16 @@ static void verify_dynamic_slice(HloVerifier *v, HloInstruction *i)
     const HloShape *s = hlo_array_operand(v, i, 0);
     HloInts sizes;
     sizes.items = hlo_attribute_ints(v->scratch, i, "dynamic_slice_sizes", &sizes.n);
-    if (!sizes.items) hlo_invalid(v, i, "the attribute dynamic_slice_sizes= is missing%s", hlo_suggest_attribute(v->scratch, i, "dynamic_slice_sizes"));
+    if (!sizes.items)
+        hlo_invalid(v, i, "the attribute dynamic_slice_sizes= is missing%s",
+                    hlo_suggest_attribute(v->scratch, i, "dynamic_slice_sizes"));
     hlo_require_rank(v, i, "dynamic_slice_sizes", sizes.n, s);
     WbbI128 dims[HLO_RANK_LIMIT];
     require_starts(v, i, 1, s->rank);
     for (uint32_t d = 0; d < sizes.n; d++) {
         if (sizes.items[d] < 0 || sizes.items[d] > s->dims[d])
-            hlo_invalid(v, i, "size %lld of dimension %u, which has %lld", (long long)sizes.items[d], d, (long long)s->dims[d]);
+            hlo_invalid(v, i, "size %lld of dimension %u, which has %lld", (long long)sizes.items[d], d,
+                        (long long)s->dims[d]);
         dims[d] = sizes.items[d];
     }
     hlo_set_result(v, i, s->type, sizes.n, dims);
@@ -174,7 +180,8 @@ static void verify_dynamic_update_slice(HloVerifier *v, HloInstruction *i)
     bool fits = hlo_compatible_types(update->type, s->type) && update->rank == s->rank;
     for (uint32_t d = 0; fits && d < s->rank; d++) fits = update->dims[d] <= s->dims[d];
     if (!fits)
-        hlo_invalid(v, i, "operand 1 has shape %s, which does not fit into %s", hlo_short_shape(v, update), hlo_short_shape(v, s));
+        hlo_invalid(v, i, "operand 1 has shape %s, which does not fit into %s", hlo_short_shape(v, update),
+                    hlo_short_shape(v, s));
     require_starts(v, i, 2, s->rank);
     hlo_set_result_shape(v, i, s);
 }

@@ -1,12 +1,9 @@
-/* verify: shapes and types of every instruction fit, and so do calls; a shape that the text leaves out is found here.
+/* verify_require: the checks that the functions of verify_*.c consist of.
  *
- * Needs: a resolved module. Leaves: a shape on every instruction; the first instruction that does not fit is a wbb_fail at its place.
+ * Needs: an instruction whose operands have shapes. Leaves: nothing, or the result's shape (hlo_set_result..: set if
+ * the text has none, else compared); a wbb_fail at the instruction's location if a check fails.
  *
- * Instructions are judged in the module's order, so operands and called computations have their shapes already. For each operation
- * one function of verify_*.c checks the operands and says what the result must be (hlo_set_result..); what is given twice must agree.
- * This file holds what those functions are made of.
- *
- *     x.hlo:4:18: error: add: operand 1 has shape f32[4], f32[8] expected
+ *     hlo_require_shape(v, i, "operand 1", x, y)     error: add: operand 1 has shape f32[4], f32[8] expected
  */
 #include "hlo/inner.h"
 
@@ -25,7 +22,8 @@ void hlo_invalid(HloVerifier *v, const HloInstruction *i, const char *format, ..
 
 const char *hlo_short_shape(HloVerifier *v, const HloShape *s)
 {
-    return s->n_leaves > 8 ? wbb_format(v->scratch, "a tuple of %u arrays", s->n_leaves) : hlo_shape_text(v->scratch, s);
+    return s->n_leaves > 8 ? wbb_format(v->scratch, "a tuple of %u arrays", s->n_leaves)
+                           : hlo_shape_text(v->scratch, s);
 }
 
 const char *hlo_operand_name(HloVerifier *v, uint32_t k)
@@ -34,7 +32,7 @@ const char *hlo_operand_name(HloVerifier *v, uint32_t k)
     return k < WBB_LEN(names) ? names[k] : wbb_format(v->scratch, "operand %u", k);
 }
 
-/* What operands are ----------------------------------------------------------------------------------------------------------- */
+/* Operands --------------------------------------------------------------------------------------------------------- */
 
 void hlo_require_count(HloVerifier *v, const HloInstruction *i, uint32_t least, uint32_t most)
 {
@@ -53,6 +51,15 @@ const HloShape *hlo_array_operand(HloVerifier *v, const HloInstruction *i, uint3
     return s;
 }
 
+const HloShape *hlo_operand_element(HloVerifier *v, const HloInstruction *i, int64_t index)
+{
+    const HloShape *s = i->operands[0]->shape;
+    hlo_require_type(v, i, "operand 0", s, SC_TUPLE);
+    if (index < 0 || index >= s->n_elements)
+        hlo_invalid(v, i, "element %lld of operand 0, a tuple of %u elements", (long long)index, s->n_elements);
+    return s->elements[index];
+}
+
 static const char *kind_of(const char *classes)
 {
     static const struct { const char *classes, *kind; } kinds[] = {
@@ -62,7 +69,7 @@ static const char *kind_of(const char *classes)
     };
     for (size_t k = 0; k < WBB_LEN(kinds); k++)
         if (strcmp(kinds[k].classes, classes) == 0) return kinds[k].kind;
-    return "another";
+    return "another element";
 }
 
 void hlo_require_class(HloVerifier *v, const HloInstruction *i, uint32_t k, const char *classes)
@@ -76,7 +83,7 @@ void hlo_require_type(HloVerifier *v, const HloInstruction *i, const char *what,
 {
     if (s->type == type) return;
     hlo_invalid(v, i, "%s has shape %s, element type %s expected", what, hlo_short_shape(v, s),
-            type == SC_TUPLE ? "tuple" : sc_type_info[type].hlo);
+                type == SC_TUPLE ? "tuple" : sc_type_info[type].hlo);
 }
 
 static size_t pair_slot(const HloShape *x, const HloShape *y)
@@ -96,7 +103,7 @@ void hlo_remember_equal(HloPair *table, const HloShape *x, const HloShape *y)
     if (!p->x || p->x->n_leaves <= x->n_leaves) *p = (HloPair){x, y};
 }
 
-/* hlo_same_shape, but pairs of tuples that it has seen are not walked again. */
+/* Like hlo_same_shape, but does not walk a pair of tuples again that is known to be equal. */
 static bool same(HloVerifier *v, const HloShape *x, const HloShape *y)
 {
     if (x == y) return true;
@@ -109,18 +116,20 @@ static bool same(HloVerifier *v, const HloShape *x, const HloShape *y)
     return true;
 }
 
-void hlo_require_shape(HloVerifier *v, const HloInstruction *i, const char *what, const HloShape *s, const HloShape *expected)
+void hlo_require_shape(HloVerifier *v, const HloInstruction *i, const char *what, const HloShape *s,
+                       const HloShape *expected)
 {
     if (same(v, s, expected)) return;
     hlo_invalid(v, i, "%s has shape %s, %s expected", what, hlo_short_shape(v, s), hlo_short_shape(v, expected));
 }
 
-void hlo_require_dims(HloVerifier *v, const HloInstruction *i, const char *what, const HloShape *s, const HloShape *expected)
+void hlo_require_dims(HloVerifier *v, const HloInstruction *i, const char *what, const HloShape *s,
+                      const HloShape *expected)
 {
     if (s->type != SC_TUPLE && hlo_same_dims(s, expected)) return;
     ScType type = s->type == SC_TUPLE ? expected->type : s->type;
     hlo_invalid(v, i, "%s has shape %s, %s expected", what, hlo_short_shape(v, s),
-            hlo_shape_text(v->scratch, hlo_make_array(v->scratch, type, expected->rank, expected->dims)));
+                hlo_shape_text(v->scratch, hlo_make_array(v->scratch, type, expected->rank, expected->dims)));
 }
 
 void hlo_require_scalar(HloVerifier *v, const HloInstruction *i, uint32_t k, ScType type)
@@ -132,7 +141,8 @@ void hlo_require_scalar(HloVerifier *v, const HloInstruction *i, uint32_t k, ScT
 
 void hlo_require_rank(HloVerifier *v, const HloInstruction *i, const char *name, uint32_t n, const HloShape *s)
 {
-    if (n != s->rank) hlo_invalid(v, i, "%s names %u dimensions, the operand %s has %u", name, n, hlo_short_shape(v, s), s->rank);
+    if (n != s->rank)
+        hlo_invalid(v, i, "%s names %u dimensions, the operand %s has %u", name, n, hlo_short_shape(v, s), s->rank);
 }
 
 uint64_t hlo_require_dimensions(HloVerifier *v, const HloInstruction *i, const char *name, HloInts list, uint32_t rank)
@@ -149,7 +159,8 @@ uint64_t hlo_require_dimensions(HloVerifier *v, const HloInstruction *i, const c
 
 int64_t hlo_require_dimension(HloVerifier *v, const HloInstruction *i, uint32_t rank)
 {
-    if (!i->dimensions) hlo_invalid(v, i, "the attribute dimensions= is missing%s", hlo_suggest_attribute(v->scratch, i, "dimensions"));
+    if (!i->dimensions)
+        hlo_invalid(v, i, "the attribute dimensions= is missing%s", hlo_suggest_attribute(v->scratch, i, "dimensions"));
     if (i->n_dimensions != 1) hlo_invalid(v, i, "dimensions names %u dimensions, one expected", i->n_dimensions);
     hlo_require_dimensions(v, i, "dimensions", (HloInts){i->dimensions, 1}, rank);
     return i->dimensions[0];
@@ -157,7 +168,7 @@ int64_t hlo_require_dimension(HloVerifier *v, const HloInstruction *i, uint32_t 
 
 bool hlo_compatible_types(ScType type, ScType into) { return type == into || (sc_is_float(type) && sc_is_float(into)); }
 
-/* What the result is ---------------------------------------------------------------------------------------------------------- */
+/* The result ------------------------------------------------------------------------------------------------------- */
 
 static const char *dims_text(HloVerifier *v, ScType type, uint32_t rank, const WbbI128 *dims)
 {
@@ -172,30 +183,33 @@ static const char *dims_text(HloVerifier *v, ScType type, uint32_t rank, const W
     return text.text;
 }
 
-void hlo_require_array(HloVerifier *v, const HloInstruction *i, const char *what, const HloShape *s, ScType type, uint32_t rank,
-                    const WbbI128 *dims)
+void hlo_require_array(HloVerifier *v, const HloInstruction *i, const char *what, const HloShape *s, ScType type,
+                       uint32_t rank, const WbbI128 *dims)
 {
     if (s->type == SC_TUPLE) hlo_invalid(v, i, "%s is a tuple, an array expected", what);
     hlo_require_type(v, i, what, s, type);
     bool right = s->rank == rank;
     for (uint32_t d = 0; right && d < rank; d++) right = s->dims[d] == dims[d];
-    if (!right) hlo_invalid(v, i, "%s has shape %s, %s expected", what, hlo_short_shape(v, s), dims_text(v, type, rank, dims));
+    if (!right)
+        hlo_invalid(v, i, "%s has shape %s, %s expected", what, hlo_short_shape(v, s), dims_text(v, type, rank, dims));
 }
 
-/* Sizes are bounded as those of the text are: see check_size in shape.c. */
-static const HloShape *make(HloVerifier *v, WbbArena *a, const HloInstruction *i, ScType type, uint32_t rank, const WbbI128 *dims)
+/* Bounds sizes like check_size of parse_shape.c. */
+static const HloShape *make(HloVerifier *v, WbbArena *a, const HloInstruction *i, ScType type, uint32_t rank,
+                            const WbbI128 *dims)
 {
-    int64_t own[HLO_RANK_LIMIT], size = sc_bytes(type) ? sc_bytes(type) : 1;
+    int64_t sizes[HLO_RANK_LIMIT], size = sc_bytes(type) ? sc_bytes(type) : 1;
     if (rank > HLO_RANK_LIMIT) hlo_invalid(v, i, "the result would have %u dimensions", rank);
     for (uint32_t d = 0; d < rank; d++) {
-        own[d] = (int64_t)dims[d];
-        if (dims[d] < 0 || dims[d] > INT64_MAX || (own[d] && __builtin_mul_overflow(size, own[d], &size)))
+        sizes[d] = (int64_t)dims[d];
+        if (dims[d] < 0 || dims[d] > INT64_MAX || (sizes[d] && __builtin_mul_overflow(size, sizes[d], &size)))
             hlo_invalid(v, i, "the result would have more than 2^63 bytes: %s", dims_text(v, type, rank, dims));
     }
-    return hlo_make_array(a, type, rank, own);
+    return hlo_make_array(a, type, rank, sizes);
 }
 
-const HloShape *hlo_make_result(HloVerifier *v, const HloInstruction *i, ScType type, uint32_t rank, const WbbI128 *dims)
+const HloShape *hlo_make_result(HloVerifier *v, const HloInstruction *i, ScType type, uint32_t rank,
+                                const WbbI128 *dims)
 {
     return make(v, i->shape ? v->scratch : v->arena, i, type, rank, dims);
 }
@@ -235,18 +249,22 @@ void hlo_set_result_parts(HloVerifier *v, HloInstruction *i, uint32_t n, const H
     }
     if (i->shape) {
         bool right = i->shape->type == SC_TUPLE && i->shape->n_elements == n;
-        if (!right) hlo_invalid(v, i, "the result has shape %s, a tuple of %u expected", hlo_short_shape(v, i->shape), n);
+        if (!right)
+            hlo_invalid(v, i, "the result has shape %s, a tuple of %u expected", hlo_short_shape(v, i->shape), n);
         for (uint32_t k = 0; k < n; k++)
-            hlo_require_shape(v, i, wbb_format(v->scratch, "element %u of the result", k), i->shape->elements[k], parts[k]);
+            hlo_require_shape(v, i, wbb_format(v->scratch, "element %u of the result", k), i->shape->elements[k],
+                              parts[k]);
         return;
     }
-    const HloShape **own = WBB_NEW_N(v->arena, const HloShape *, n);
+    const HloShape **kept = WBB_NEW_N(v->arena, const HloShape *, n);
     uint64_t leaves = 0;
     for (uint32_t k = 0; k < n; k++) {
-        own[k] = parts[k];
+        kept[k] = parts[k];
         leaves += parts[k]->n_leaves;
-        if (parts[k]->depth >= HLO_NESTING_LIMIT) hlo_invalid(v, i, "nested more than %d levels deep", HLO_NESTING_LIMIT);
-        if (leaves > HLO_LEAVES_LIMIT) hlo_invalid(v, i, "the result would be a tuple of more than %d arrays", HLO_LEAVES_LIMIT);
+        if (parts[k]->depth >= HLO_NESTING_LIMIT)
+            hlo_invalid(v, i, "nested more than %d levels deep", HLO_NESTING_LIMIT);
+        if (leaves > HLO_LEAVES_LIMIT)
+            hlo_invalid(v, i, "the result would be a tuple of more than %d arrays", HLO_LEAVES_LIMIT);
     }
-    i->shape = hlo_make_tuple(v->arena, n, own);
+    i->shape = hlo_make_tuple(v->arena, n, kept);
 }

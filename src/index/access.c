@@ -1,11 +1,11 @@
-/* access.c: which element of an operand an element of the result needs, and where an element of an operand goes: what is common to
- * all operations.
+/* access.c: which element of an operand an element of the result needs, and which elements of the result need an
+ * element of an operand: the part that is common to all operations.
  *
- * Needs a verified instruction and nodes for an index, ranges and starts. Leaves index nodes within the operand's dimensions, and the
- * conditions under which they are, without those that facts prove. A family of operations lists what it loops over and which
- * starts it reads, sizes of 1 and starts of one value included; here those become constants.
+ * Needs a verified instruction and nodes for an index, ranges and starts. Leaves index nodes within the operand's
+ * dimensions, and the conditions under which they are valid, without those that facts prove. A family of operations
+ * lists its loops and starts, sizes of 1 and starts of one value included; here those become constants.
  *
- *     dynamic-slice f32[8,5] of f32[32,5]: listed starts 0..24 and 0..0; the public sees one, and the other is the constant 0
+ *     dynamic-slice f32[8,5] of f32[32,5]: lists starts 0..24 and 0..0; IxNeeds has the first, the other is constant 0
  *     pad f32[8] of f32[6], padding=1_1, at d0: d0 - 1, if d0 - 1 in [0, 5]
  */
 #include "index/access.h"
@@ -13,7 +13,8 @@
 const IxFamily *ix_family(WbbArena *a, const HloInstruction *i)
 {
     switch (i->opcode) {
-    case HLO_BITCAST_CONVERT: return hlo_same_dims(i->shape, i->operands[0]->shape) ? &ix_elementwise : &ix_bitcast_convert;
+    case HLO_BITCAST_CONVERT:
+        return hlo_same_dims(i->shape, i->operands[0]->shape) ? &ix_elementwise : &ix_bitcast_convert;
     case HLO_BITCAST: return hlo_elements(i->shape) == hlo_elements(i->operands[0]->shape) ? &ix_moving : NULL;
     case HLO_BROADCAST: case HLO_RESHAPE: case HLO_REVERSE: case HLO_SLICE: case HLO_TRANSPOSE: return &ix_moving;
     case HLO_MAP: case HLO_SET_DIMENSION_SIZE: case HLO_RNG: return &ix_elementwise;
@@ -42,7 +43,8 @@ const IxFamily *ix_family(WbbArena *a, const HloInstruction *i)
 const IxFamily *ix_target_family(WbbArena *a, const HloInstruction *i, uint32_t operand)
 {
     switch (i->opcode) {
-    case HLO_BITCAST_CONVERT: return hlo_same_dims(i->shape, i->operands[0]->shape) ? &ix_to_same : &ix_to_bitcast_convert;
+    case HLO_BITCAST_CONVERT:
+        return hlo_same_dims(i->shape, i->operands[0]->shape) ? &ix_to_same : &ix_to_bitcast_convert;
     case HLO_BITCAST: return hlo_elements(i->shape) == hlo_elements(i->operands[0]->shape) ? &ix_to_moved : NULL;
     case HLO_BROADCAST: return &ix_to_broadcast;
     case HLO_RESHAPE: case HLO_REVERSE: case HLO_SLICE: case HLO_TRANSPOSE: return &ix_to_moved;
@@ -52,7 +54,8 @@ const IxFamily *ix_target_family(WbbArena *a, const HloInstruction *i, uint32_t 
     case HLO_DYNAMIC_SLICE: return operand == 0 ? &ix_to_slice_of : &ix_to_all;
     case HLO_DYNAMIC_UPDATE_SLICE: return operand == 0 ? &ix_to_same : operand == 1 ? &ix_to_update : &ix_to_all;
     case HLO_GATHER: return operand == 0 ? &ix_to_gather : &ix_to_gathered_by;
-    case HLO_SCATTER: return operand < i->n_operands / 2 ? &ix_to_same : operand == i->n_operands / 2 ? &ix_to_all : &ix_to_scatter;
+    case HLO_SCATTER:
+        return operand < i->n_operands / 2 ? &ix_to_same : operand == i->n_operands / 2 ? &ix_to_all : &ix_to_scatter;
     case HLO_REDUCE: return operand < i->n_operands / 2 ? &ix_to_reduce : &ix_to_all;
     case HLO_REDUCE_WINDOW: return operand < i->n_operands / 2 ? &ix_to_window : &ix_to_all;
     case HLO_DOT: return i->n_operands == 2 ? &ix_to_dot : NULL;
@@ -69,7 +72,7 @@ const IxFamily *ix_target_family(WbbArena *a, const HloInstruction *i, uint32_t 
     }
 }
 
-/* --- between what is listed and what is public ----------------------------------------------------------------------------------- */
+/* --- from what is listed to what callers see ---------------------------------------------------------------------- */
 
 static bool is_empty(const HloShape *s) { return s->type != SC_TUPLE && hlo_elements(s) == 0; }
 static bool is_one_value(const IxStart *s) { return s->lo == s->hi; }
@@ -95,12 +98,13 @@ IxNeeds ix_family_needs(const IxFamily *f, WbbArena *a, const HloInstruction *i,
     return n;
 }
 
-/* A question with all that is listed: constants where the public has nothing. starts NULL: they are not asked for. */
-static IxQuery question(RwCx *rw, const IxList *l, const IrRef *from, const IrRef *ranges, const IrRef *starts)
+/* A query with a node for each listed range and start: a constant for those that callers do not see. starts NULL: they
+ * are not needed. */
+static IxQuery make_query(RwCx *rw, const IxList *l, const IrRef *from, const IrRef *ranges, const IrRef *starts)
 {
     IrRef *loops = WBB_NEW_N(l->a, IrRef, l->sizes.n + 1u), *values = WBB_NEW_N(l->a, IrRef, l->starts.n + 1u);
-    IxQuery q = {.rw = rw, .g = rw_graph(rw), .a = l->a, .i = l->i, .operand = l->operand, .output = l->output, .from = from,
-               .loops = loops, .starts = values};
+    IxQuery q = {.rw = rw, .g = rw_graph(rw), .a = l->a, .i = l->i, .operand = l->operand, .output = l->output,
+                 .from = from, .loops = loops, .starts = values};
     for (uint32_t k = 0, n = 0; k < l->sizes.n; k++)
         loops[k] = l->sizes.items[k] == 1 || !ranges ? ir_index(q.g, 0) : ranges[n++];
     for (uint32_t k = 0, n = 0; starts && k < l->starts.n; k++)
@@ -108,21 +112,22 @@ static IxQuery question(RwCx *rw, const IxList *l, const IrRef *from, const IrRe
     return q;
 }
 
-void ix_family_start(const IxFamily *f, RwCx *rw, IxList of, uint32_t k, const IrRef *from, const IrRef *ranges, IrRef *at)
+void ix_family_start(const IxFamily *f, RwCx *rw, IxList of, uint32_t k, const IrRef *from, const IrRef *ranges,
+                     IrRef *at)
 {
     const IxList l = listed(f, of);
-    IxQuery q = question(rw, &l, from, ranges, NULL);
+    IxQuery q = make_query(rw, &l, from, ranges, NULL);
     uint32_t number = 0;
-    for (uint32_t seen = 0; number < l.starts.n; number++)
-        if (!is_one_value(&l.starts.items[number]) && seen++ == k) break;
+    for (uint32_t visible = 0; number < l.starts.n; number++)
+        if (!is_one_value(&l.starts.items[number]) && visible++ == k) break;
     assert(number < l.starts.n);
-    f->start(&q, number, ir_index(q.g, (int64_t)number), at); /* a vector of starts has them all, in order */
+    f->start(&q, number, ir_index(q.g, (int64_t)number), at); /* a vector of starts holds all of them, in order */
 }
 
 bool ix_family_component(const IxFamily *f, RwCx *rw, IxList of, const IrRef *from, const IrRef *ranges, IrRef *at)
 {
     const IxList l = listed(f, of);
-    IxQuery q = question(rw, &l, from, ranges, NULL);
+    IxQuery q = make_query(rw, &l, from, ranges, NULL);
     for (uint32_t k = 0; k < l.starts.n; k++) {
         if (l.starts.items[k].operand != of.operand) continue;
         f->start(&q, k, ir_index(q.g, 0), at);
@@ -131,29 +136,31 @@ bool ix_family_component(const IxFamily *f, RwCx *rw, IxList of, const IrRef *fr
     return false;
 }
 
-void ix_family_access(const IxFamily *f, RwCx *rw, IxList of, uint32_t rank, const IrRef *from, const IrRef *ranges, const IrRef *starts,
-                      IxAccess *access)
+void ix_family_access(const IxFamily *f, RwCx *rw, IxList of, uint32_t rank, const IrRef *from, const IrRef *ranges,
+                      const IrRef *starts, IxAccess *access)
 {
     const IxList l = listed(f, of);
-    IxQuery q = question(rw, &l, from, ranges, starts);
+    IxQuery q = make_query(rw, &l, from, ranges, starts);
     q.index = WBB_NEW_N(of.a, IrRef, rank + 1u);
     for (uint32_t k = 0; k < rank; k++) q.index[k] = ir_index(q.g, 0);
     q.never = is_empty(ix_leaf(of.a, of.i->shape, of.output)) || is_empty(of.i->operands[of.operand]->shape);
     for (uint32_t k = 0; k < l.sizes.n; k++) q.never = q.never || l.sizes.items[k] == 0;
     if (!q.never) f->access(&q);
-    *access = (IxAccess){.index = q.index, .n_conditions = q.conditions.n, .conditions = q.conditions.items, .never = q.never};
+    const uint32_t n = q.conditions.n;
+    *access = (IxAccess){.index = q.index, .n_conditions = n, .conditions = q.conditions.items, .never = q.never};
 }
 
-/* --- public ---------------------------------------------------------------------------------------------------------------------- */
+/* --- the interface ------------------------------------------------------------------------------------------------ */
 
-/* Where each operand has loops of its own there are none of the instruction. */
+/* In these families each operand has loops of its own, so the instruction has none that all operands share. */
 IxNeeds ix_needs(WbbArena *a, const HloInstruction *i)
 {
     const IxFamily *f = ix_family(a, i);
     return ix_family_needs(f == &ix_scan || f == &ix_matrix || f == &ix_features ? NULL : f, a, i, 0, 0);
 }
 
-void ix_start(RwCx *rw, WbbArena *a, const HloInstruction *i, uint32_t k, const IrRef *out, const IrRef *ranges, IrRef *at)
+void ix_start(RwCx *rw, WbbArena *a, const HloInstruction *i, uint32_t k, const IrRef *out, const IrRef *ranges,
+              IrRef *at)
 {
     ix_family_start(ix_family(a, i), rw, (IxList){.a = a, .i = i}, k, out, ranges, at);
 }
@@ -162,5 +169,6 @@ void ix_access(RwCx *rw, WbbArena *a, const HloInstruction *i, uint32_t operand,
                const IrRef *starts, IxAccess *access)
 {
     const HloShape *s = i->operands[operand]->shape;
-    ix_family_access(ix_family(a, i), rw, (IxList){.a = a, .i = i, .operand = operand}, s->rank, out, ranges, starts, access);
+    ix_family_access(ix_family(a, i), rw, (IxList){.a = a, .i = i, .operand = operand}, s->rank, out, ranges, starts,
+                     access);
 }

@@ -1,14 +1,14 @@
-/* access_move.c: operations that place elements without looking at values, as operand.c has them, and those that also leave some out:
- * pad, concatenate, bitcast-convert to another width.
+/* access_move.c: operations that move elements independently of values: those of operand.c, and pad, concatenate, and
+ * bitcast-convert to another width, whose operands have only some of the elements.
  *
- * Needs a question; leaves the operand's index and when there is one.
+ * Needs a query; leaves the operand's index and the conditions under which it has the element.
  *
  *     pad, padding=1_0_1      d0   =>   (d0 - 1) / 2, where (d0 - 1) mod 2 in [0, 0] and d0 - 1 in [0, 2*n - 2]
  *     concatenate of 5 and 3  d0   =>   operand 1: d0 - 5, where d0 - 5 in [0, 2]
  */
 #include "index/access.h"
 
-/* Operands of the result's dimensions, and scalars that all elements share. */
+/* An operand with the result's dimensions, or a scalar for all elements. */
 static void elementwise(IxQuery *q)
 {
     const HloShape *s = q->i->operands[q->operand]->shape;
@@ -18,14 +18,14 @@ static void elementwise(IxQuery *q)
 static void moving(IxQuery *q)
 {
     if (ix_has_map(q->i, q->operand)) ix_operand(q->rw, q->a, q->i, q->operand, q->from, q->index);
-    else if (q->operand == 0) elementwise(q); /* an operation that hands its operand on */
+    else if (q->operand == 0) elementwise(q); /* an operation that forwards its operand */
     else q->never = true;
 }
 
 static void pad(IxQuery *q)
 {
     const HloShape *s = q->i->operands[0]->shape;
-    if (q->operand) return; /* the value that fills is a scalar */
+    if (q->operand) return; /* the padding value is a scalar */
     for (uint32_t d = 0; d < s->rank; d++) {
         const HloPadding *p = &q->i->paddings[d];
         q->index[d] = ix_quotient(q, ix_minus(q, q->from[d], p->low), ix_pad_step(p), s->dims[d]);
@@ -35,12 +35,12 @@ static void pad(IxQuery *q)
 static void concatenate(IxQuery *q)
 {
     const HloShape *s = q->i->operands[q->operand]->shape;
-    const int64_t along = q->i->dimensions[0];
+    const int64_t dim = q->i->dimensions[0];
     elementwise(q);
-    q->index[along] = ix_quotient(q, ix_minus(q, q->from[along], ix_concat_offset(q->i, q->operand)), 1, s->dims[along]);
+    q->index[dim] = ix_quotient(q, ix_minus(q, q->from[dim], ix_concat_offset(q->i, q->operand)), 1, s->dims[dim]);
 }
 
-/* Elements of another width: several of the narrow ones, along a last dimension, are one of the wide ones. */
+/* Several narrow elements, along a last dimension, are one wide element. */
 static void list_parts(IxList *l)
 {
     const HloShape *s = l->i->operands[0]->shape;

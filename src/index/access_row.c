@@ -1,7 +1,7 @@
-/* access_row.c: operations that look at whole rows, or whole matrices, for each element: sort, topk, scan, cholesky, triangular-solve,
- * fft; and batch-norm-*, which go by feature. Both ways.
+/* access_row.c: operations whose elements may each need a whole row, matrix or feature: sort, topk, scan, cholesky,
+ * triangular-solve, fft, batch-norm-*. Both directions.
  *
- * Needs a question with a node for each loop; leaves every element that may matter.
+ * Needs a query with a node for each loop; leaves the index of every element that may be needed.
  *
  *     sort dimensions={0}                (d0, d1) over s0   =>   (s0, d1), of all operands
  *     scan dimensions={0}, output 0      (d0) over s0       =>   (s0), where d0 - s0 in [0, n-1]
@@ -32,20 +32,20 @@ static void to_sort(IxQuery *q)
     for (uint32_t d = 0; d < s->rank; d++) q->index[d] = d == sorted_dimension(q->i) ? q->loops[0] : q->from[d];
 }
 
-/* --- scan ------------------------------------------------------------------------------------------------------------------------ */
+/* --- scan --------------------------------------------------------------------------------------------------------- */
 
 static bool is_input(WbbArena *a, const HloInstruction *i, uint32_t operand)
 {
     return (int64_t)operand < (int64_t)i->n_operands - hlo_attribute_int(a, i, "num_carries", 0);
 }
 
-/* Is the leaf an output, which has the dimension, or a value that was carried to the end? */
+/* Is the leaf an output, which has the scanned dimension? Else it is the last carried value. */
 static bool is_output(WbbArena *a, const HloInstruction *i, uint32_t leaf)
 {
     return (int64_t)leaf < (int64_t)i->shape->n_leaves - hlo_attribute_int(a, i, "num_carries", 0);
 }
 
-/* The computation of a scan may mix all elements of a slice, and of the slices before by what it carries on. */
+/* The computation of a scan may use all elements of a slice and, by its carried values, of the slices before. */
 static void list_scan(IxList *l)
 {
     const HloShape *s = l->i->operands[l->operand]->shape;
@@ -55,12 +55,12 @@ static void list_scan(IxList *l)
 static void scan(IxQuery *q)
 {
     const HloShape *s = q->i->operands[q->operand]->shape;
-    const int64_t along = q->i->dimensions[0];
+    const int64_t dim = q->i->dimensions[0];
     for (uint32_t d = 0; d < s->rank; d++) q->index[d] = q->loops[d];
     if (!is_input(q->a, q->i, q->operand) || !is_output(q->a, q->i, q->output)) return;
-    const bool back = hlo_attribute_true(q->a, q->i, "is_reverse");
-    const IrRef there = q->from[along], here = q->loops[along];
-    ix_require(q, back ? rw_sub(q->rw, here, there) : rw_sub(q->rw, there, here), 0, WBB_MAX(s->dims[along] - 1, 0));
+    const bool reverse = hlo_attribute_true(q->a, q->i, "is_reverse");
+    const IrRef out = q->from[dim], in = q->loops[dim];
+    ix_require(q, reverse ? rw_sub(q->rw, in, out) : rw_sub(q->rw, out, in), 0, WBB_MAX(s->dims[dim] - 1, 0));
 }
 
 static void list_to_scan(IxList *l)
@@ -72,17 +72,17 @@ static void list_to_scan(IxList *l)
 static void to_scan(IxQuery *q)
 {
     const HloShape *s = ix_leaf(q->a, q->i->shape, q->output);
-    const int64_t along = q->i->dimensions[0];
+    const int64_t dim = q->i->dimensions[0];
     for (uint32_t d = 0; d < s->rank; d++) q->index[d] = q->loops[d];
     if (!is_input(q->a, q->i, q->operand) || !is_output(q->a, q->i, q->output)) return;
-    const bool back = hlo_attribute_true(q->a, q->i, "is_reverse");
-    const IrRef there = q->loops[along], here = q->from[along];
-    ix_require(q, back ? rw_sub(q->rw, here, there) : rw_sub(q->rw, there, here), 0, WBB_MAX(s->dims[along] - 1, 0));
+    const bool reverse = hlo_attribute_true(q->a, q->i, "is_reverse");
+    const IrRef out = q->loops[dim], in = q->from[dim];
+    ix_require(q, reverse ? rw_sub(q->rw, in, out) : rw_sub(q->rw, out, in), 0, WBB_MAX(s->dims[dim] - 1, 0));
 }
 
-/* --- matrices -------------------------------------------------------------------------------------------------------------------- */
+/* --- matrices ----------------------------------------------------------------------------------------------------- */
 
-/* Any element of the matrices that the last two dimensions are. */
+/* Any element of the matrix, which has the last two dimensions. */
 static void list_matrix(IxList *l)
 {
     const HloShape *s = l->i->operands[l->operand]->shape;
@@ -139,7 +139,8 @@ static void batch_norm(IxQuery *q)
     for (uint32_t d = 0; q->operand == 0 && d < s->rank; d++) q->index[d] = q->from[d];
 }
 
-/* batch-norm-training and -grad: a feature's results need all of that feature. Values are arrays like operand 0, or vectors of features. */
+/* batch-norm-training and -grad: results of a feature need all of that feature. A value has the dimensions of operand
+ * 0, or is a vector of features. */
 static int64_t feature_of(WbbArena *a, const HloInstruction *i, const HloShape *s)
 {
     return s->rank == i->operands[0]->shape->rank ? hlo_attribute_int(a, i, "feature_index", 0) : 0;
@@ -159,9 +160,15 @@ static void feature(IxQuery *q, const HloShape *from, const HloShape *to)
 }
 
 static void list_features(IxList *l) { list_others(l, l->i->operands[l->operand]->shape); }
-static void features(IxQuery *q) { feature(q, ix_leaf(q->a, q->i->shape, q->output), q->i->operands[q->operand]->shape); }
+static void features(IxQuery *q)
+{
+    feature(q, ix_leaf(q->a, q->i->shape, q->output), q->i->operands[q->operand]->shape);
+}
 static void list_to_features(IxList *l) { list_others(l, ix_leaf(l->a, l->i->shape, l->output)); }
-static void to_features(IxQuery *q) { feature(q, q->i->operands[q->operand]->shape, ix_leaf(q->a, q->i->shape, q->output)); }
+static void to_features(IxQuery *q)
+{
+    feature(q, q->i->operands[q->operand]->shape, ix_leaf(q->a, q->i->shape, q->output));
+}
 
 const IxFamily ix_sort = {list_sort, NULL, sort};
 const IxFamily ix_scan = {list_scan, NULL, scan};

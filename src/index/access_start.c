@@ -1,17 +1,19 @@
-/* access_start.c: operations whose places are told by values: dynamic-slice, dynamic-update-slice, gather, scatter.
+/* access_start.c: operations that move elements to or from positions that are values: dynamic-slice,
+ * dynamic-update-slice, gather, scatter. Both directions.
  *
- * Needs a question with a node for each start. Leaves the operand's index; clamping is a matter of the starts' intervals, and what
- * happens to a window that does not fit into the operand of a scatter is one of conditions.
+ * Needs a query with a node for each start. Leaves the operand's index. Starts are clamped by their intervals;
+ * conditions exclude the windows that do not fit into the operand of a scatter.
  *
- *     dynamic-update-slice of u[4] into x[10] at t:   operand 1: d0 - t where d0 - t in [0, 3], else operand 0: d0; t in 0..7
+ *     dynamic-update-slice of u[4] into x[10] at t in 0..7:   operand 1: d0 - t where d0 - t in [0, 3]; operand 0: d0
  *     gather x[100,8] at k[5,1]:                      (d0, d1)   =>   (t, d1), t in 0..100 is element (d0, 0) of k
- *     scatter u[5] into x[100] at k[5,1]:             d0   =>   operand 2: s0 where d0 - t in [0, 0], t is element (s0, 0) of k
+ *     scatter u[5] into x[100] at k[5,1]:                   d0   =>   operand 2: s0 where d0 - t in [0, 0],
+ *                                                                     t is element (s0, 0) of k
  */
 #include "index/access.h"
 
-/* --- dynamic-slice, dynamic-update-slice ----------------------------------------------------------------------------------------- */
+/* --- dynamic-slice, dynamic-update-slice -------------------------------------------------------------------------- */
 
-/* Start indices are scalars, operand `first` and those behind it, or one vector. */
+/* Start indices are scalars, operand `first` and those after it, or one vector. */
 static bool is_vector(const HloInstruction *i, uint32_t first)
 {
     return i->n_operands == first + 1 && i->operands[first]->shape->rank == 1;
@@ -46,10 +48,11 @@ static void update(IxQuery *q)
     const HloShape *s = q->i->operands[q->operand]->shape;
     assert(q->operand < 2);
     for (uint32_t d = 0; d < s->rank; d++)
-        q->index[d] = q->operand == 0 ? q->from[d] : ix_quotient(q, rw_sub(q->rw, q->from[d], q->starts[d]), 1, s->dims[d]);
+        q->index[d] =
+            q->operand == 0 ? q->from[d] : ix_quotient(q, rw_sub(q->rw, q->from[d], q->starts[d]), 1, s->dims[d]);
 }
 
-/* --- gather ---------------------------------------------------------------------------------------------------------------------- */
+/* --- gather ------------------------------------------------------------------------------------------------------- */
 
 static void list_gather(IxList *l)
 {
@@ -61,7 +64,8 @@ static void list_gather(IxList *l)
     }
 }
 
-/* Which index vector: the batch dimensions of the result, in order, are those of the indices without the vectors' own. */
+/* The index of a component of the index vector: the batch dimensions of the result, in order, are the dimensions of the
+ * indices without that of the vectors. */
 static void vector_at(IxQuery *q, const HloGatherDims *d, IrRef component, IrRef *at)
 {
     const uint32_t rank = q->i->operands[1]->shape->rank;
@@ -91,15 +95,16 @@ static void gather(IxQuery *q)
     for (uint32_t p = 0; p < s->rank; p++) q->index[p] = ix_index(q, 0);
     for (uint32_t k = 0; k < d.start_map.n; k++) q->index[d.start_map.items[k]] = q->starts[k];
     vector_at(q, &d, ix_index(q, 0), batch);
-    for (uint32_t k = 0; k < d.operand_batching.n; k++) q->index[d.operand_batching.items[k]] = batch[d.indices_batching.items[k]];
+    for (uint32_t k = 0; k < d.operand_batching.n; k++)
+        q->index[d.operand_batching.items[k]] = batch[d.indices_batching.items[k]];
     for (uint32_t p = 0, next = 0; p < s->rank; p++)
         if (!ix_contains(d.collapsed, p) && !ix_contains(d.operand_batching, p) && next < d.offset.n)
             q->index[p] = rw_add(q->rw, q->index[p], q->from[d.offset.items[next++]]);
 }
 
-/* --- scatter --------------------------------------------------------------------------------------------------------------------- */
+/* --- scatter ------------------------------------------------------------------------------------------------------ */
 
-/* Window size of each dimension of the operand, and the dimension of the updates that counts it; -1: none. */
+/* By dimension of the operand: the size of the window, and the dimension of the updates that runs over it; -1: none. */
 typedef struct {
     int64_t size[HLO_RANK_LIMIT];
     int window[HLO_RANK_LIMIT];
@@ -127,7 +132,7 @@ static int paired(const HloScatterDims *d, uint32_t p)
 
 static uint32_t indices_of(const HloInstruction *i) { return i->n_operands / 2; }
 
-/* A loop over the index vectors, but along dimensions that are paired with the operand's. */
+/* Loops over the index vectors, except in dimensions that are paired with the operand's. */
 static void list_scatter(IxList *l)
 {
     const HloScatterDims d = hlo_scatter_dims(l->a, l->i);
@@ -176,7 +181,7 @@ static void scatter(IxQuery *q)
     }
 }
 
-/* --- the other way --------------------------------------------------------------------------------------------------------------- */
+/* --- input to output ---------------------------------------------------------------------------------------------- */
 
 static void to_slice_of(IxQuery *q)
 {
@@ -197,7 +202,7 @@ static int gather_paired(const HloGatherDims *d, uint32_t p)
     return -1;
 }
 
-/* An element goes to the slices of all index vectors that reach it: a loop over the vectors. */
+/* An element is in the slices of all index vectors that reach it: loops over the vectors. */
 static void list_to_gather(IxList *l)
 {
     const HloGatherDims d = hlo_gather_dims(l->a, l->i);
@@ -212,7 +217,9 @@ static void to_gather_start(IxQuery *q, uint32_t k, IrRef component, IrRef *at)
     const HloGatherDims d = hlo_gather_dims(q->a, q->i);
     (void)k;
     for (uint32_t p = 0, next = 0; p < q->i->operands[1]->shape->rank; p++)
-        at[p] = p == d.index_vector_dim ? component : gather_paired(&d, p) >= 0 ? q->from[gather_paired(&d, p)] : q->loops[next++];
+        at[p] = p == d.index_vector_dim     ? component
+                : gather_paired(&d, p) >= 0 ? q->from[gather_paired(&d, p)]
+                                            : q->loops[next++];
 }
 
 static void to_gather(IxQuery *q)
@@ -225,7 +232,8 @@ static void to_gather(IxQuery *q)
     for (uint32_t p = 0, next = 0; p < s->rank; p++) {
         if (ix_contains(d.operand_batching, p)) continue;
         const bool collapsed = ix_contains(d.collapsed, p);
-        const IrRef within = ix_quotient(q, rw_sub(q->rw, q->from[p], start[p]), 1, collapsed ? 1 : d.slice_sizes.items[p]);
+        const IrRef within =
+            ix_quotient(q, rw_sub(q->rw, q->from[p], start[p]), 1, collapsed ? 1 : d.slice_sizes.items[p]);
         if (!collapsed) q->index[d.offset.items[next++]] = within;
     }
     to_gather_start(q, 0, ix_index(q, 0), vector);
@@ -236,7 +244,7 @@ static void to_gather(IxQuery *q)
     }
 }
 
-/* A component of an index vector decides about a whole slice. */
+/* A component of an index vector determines a whole slice. */
 static void list_gathered_by(IxList *l)
 {
     const HloGatherDims d = hlo_gather_dims(l->a, l->i);
@@ -263,7 +271,7 @@ static void list_to_scatter(IxList *l)
     l->starts.items = all.starts.items, l->starts.n = all.starts.n, l->starts.capacity = all.starts.capacity;
 }
 
-/* The index vector of an element of the updates: its place among the dimensions that are not the window. */
+/* The index vector of an element of the updates: its index in the dimensions that are not of the window. */
 static void to_scatter_start(IxQuery *q, uint32_t k, IrRef component, IrRef *at)
 {
     const HloScatterDims d = hlo_scatter_dims(q->a, q->i);
@@ -286,7 +294,8 @@ static void to_scatter(IxQuery *q)
     IrRef vector[HLO_RANK_LIMIT + 1];
     for (uint32_t p = 0; p < s->rank; p++) q->index[p] = ix_index(q, 0);
     to_scatter_start(q, 0, ix_index(q, 0), vector);
-    for (uint32_t k = 0; k < d.input_batching.n; k++) q->index[d.input_batching.items[k]] = vector[d.indices_batching.items[k]];
+    for (uint32_t k = 0; k < d.input_batching.n; k++)
+        q->index[d.input_batching.items[k]] = vector[d.indices_batching.items[k]];
     for (uint32_t k = 0; k < d.operand_map.n; k++) q->index[d.operand_map.items[k]] = q->starts[k];
     for (uint32_t p = 0; p < s->rank; p++) {
         if (!ix_contains(d.input_batching, p)) ix_require(q, q->index[p], 0, s->dims[p] - w.size[p]);

@@ -1,9 +1,9 @@
-/* analysis.c: which elements a value needs, and where an element goes, through a whole computation: a fusion's operand as seen from its
- * output.
+/* analysis.c: which elements of another value an element needs, or is needed by, through fusions and whole
+ * computations.
  *
- * Needs a verified computation. Leaves maps from the index of an element to the elements of another value; several hold all at once,
- * one for each way. Instructions are visited once, users before operands or the other way round, with all the maps that reached them,
- * so that ways which meet again do not multiply; equal maps are one.
+ * Needs a verified computation. Leaves maps from the index of an element to the elements of the other value, together
+ * as many as there are different paths. analysis_flow.c visits each instruction once with all maps that reach it, so
+ * that paths that meet do not multiply.
  *
  *     softmax of [2,65,125], output to input:   (d0, d1, d2)[s0] -> (d0, d1, s0) and (d0, d1, d2) -> (d0, d1, d2)
  */
@@ -11,11 +11,11 @@
 
 #include <string.h>
 
-/* --- whole questions ------------------------------------------------------------------------------------------------------------- */
+/* --- queries ------------------------------------------------------------------------------------------------------ */
 
 static IxFlow new_flow(RwCx *rw, WbbArena *a) { return (IxFlow){.rw = rw, .a = a, .g = rw_graph(rw)}; }
 
-/* A run-time value outside of a narrowed interval makes the map say nothing: such a variable stays, used or not. */
+/* For a run-time value outside of a narrowed interval the map gives nothing, so such a variable stays, used or not. */
 static bool is_narrowed(const IxVar *v) { return v->source && (v->lo > v->clamp_lo || v->hi < v->clamp_hi); }
 
 static IxMap *tidied(IxFlow *w, IxMap *m)
@@ -30,7 +30,7 @@ static IxMap *tidied(IxFlow *w, IxMap *m)
     return m;
 }
 
-/* Results in the order of memory, if so asked; simplified. Maps without a point are not among them, nor is one twice. */
+/* The simplified maps, without empty ones and duplicates; their results in the order of memory if `physical`. */
 static IxMaps answer(IxFlow *w, const IxReached *r, const HloShape *s, bool physical)
 {
     IxMaps maps = {.unknown = r->unknown};
@@ -52,8 +52,8 @@ static IxMaps answer(IxFlow *w, const IxReached *r, const HloShape *s, bool phys
     return maps;
 }
 
-/* The lone reached of an array, or leaves of several values side by side. */
-static IxReached *sinks(WbbArena *a, const HloInstruction *i, uint32_t **first)
+/* A list of maps for each leaf of each operand; first[k] is that of the first leaf of operand k. */
+static IxReached *reached_operands(WbbArena *a, const HloInstruction *i, uint32_t **first)
 {
     *first = WBB_NEW_N(a, uint32_t, i->n_operands + 1u);
     for (uint32_t k = 0; k < i->n_operands; k++) (*first)[k + 1] = (*first)[k] + i->operands[k]->shape->n_leaves;
@@ -64,7 +64,7 @@ IxMaps *ix_inputs_of(RwCx *rw, WbbArena *a, const HloInstruction *i, uint32_t ou
 {
     IxFlow w = new_flow(rw, a);
     uint32_t *first;
-    IxReached from = {0}, *to = sinks(a, i, &first);
+    IxReached from = {0}, *to = reached_operands(a, i, &first);
     IxMaps *maps = WBB_NEW_N(a, IxMaps, first[i->n_operands] + 1u);
     IxMap *start = ix_identity(&w, ix_leaf(a, i->shape, output_leaf), physical);
     if (start) ix_reach(&w, &from, start);
@@ -88,7 +88,8 @@ IxMaps *ix_outputs_of(RwCx *rw, WbbArena *a, const HloInstruction *i, IxEnd inpu
     return maps;
 }
 
-IxMaps ix_between(RwCx *rw, WbbArena *a, const HloComputation *c, const HloInstruction *from, const HloInstruction *to, bool physical)
+IxMaps ix_between(RwCx *rw, WbbArena *a, const HloComputation *c, const HloInstruction *from, const HloInstruction *to,
+                  bool physical)
 {
     IxFlow w = new_flow(rw, a);
     const uint32_t *first = ix_leaf_numbers(a, c);

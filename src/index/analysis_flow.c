@@ -1,20 +1,23 @@
-/* analysis_step.c: one step of a map through one instruction, to its operands or from one of them to its result.
+/* analysis_flow.c: takes maps through an instruction, to its operands or from one of them to its result, and through a
+ * computation.
  *
- * Needs maps that reach a leaf of a value; their results are the index there. Leaves maps that reach the values next to it: the same
- * dimensions, with the ranges, run-time variables and constraints that the instruction adds. What an instruction does not look at is
- * not reached; what it looks at in a way that no map tells is unknown.
+ * Needs maps that reach a leaf of a value; their results are the index in it. Leaves maps that reach the values next to
+ * it: the same dimensions, with the ranges, run-time variables and constraints that the instruction adds. An operand
+ * that an instruction does not read is not reached; one that it reads in a way that no map describes is unknown.
  *
- *     reduce dimensions={1}, reached by (d0) -> (d0 * 2)      =>   operand 0: (d0)[s0] -> (d0 * 2, s0), operand 1: (d0) -> ()
+ *     reduce dimensions={1}, reached by (d0) -> (d0 * 2)
+ *     =>  operand 0: (d0)[s0] -> (d0 * 2, s0), operand 1: (d0) -> ()
  */
 #include "index/analysis.h"
 
 #include <string.h>
 
-/* --- maps and variables ---------------------------------------------------------------------------------------------------------- */
+/* --- maps and variables ------------------------------------------------------------------------------------------- */
 
 static bool same_at(const IxVar *x, const IxVar *y)
 {
-    return x->source == y->source && x->n_at == y->n_at && (x->n_at == 0 || !memcmp(x->at, y->at, x->n_at * sizeof *x->at));
+    return x->source == y->source && x->n_at == y->n_at &&
+           (x->n_at == 0 || !memcmp(x->at, y->at, x->n_at * sizeof *x->at));
 }
 
 /* The pool's variable like v, made if it is new. */
@@ -22,7 +25,8 @@ static IxVar pooled(IxFlow *w, IxVar v)
 {
     for (uint32_t k = 0; k < w->pool.n; k++) {
         const IxVar *p = &w->pool.items[k];
-        if (p->kind == v.kind && p->lo == v.lo && p->hi == v.hi && same_at(p, &v) && !strcmp(p->name, v.name)) return *p;
+        if (p->kind == v.kind && p->lo == v.lo && p->hi == v.hi && same_at(p, &v) && !strcmp(p->name, v.name))
+            return *p;
     }
     v.node = ix_variable(w->g, v.name, v.lo, v.hi);
     WBB_PUSH(w->a, &w->pool, v);
@@ -86,14 +90,16 @@ static void constrain(IxFlow *w, IxMap *m, const IxConstraint *c)
     WBB_PUSH(w->a, &m->constraints, *c);
 }
 
-/* The variables from number `old` of each kind on that nothing uses go. */
+/* Removes the variables that are not in `before` and that nothing uses. */
 static void drop_unused(IxFlow *w, IxMap *m, const IxMap *before)
 {
     uint8_t *used = WBB_NEW_N(w->a, uint8_t, m->vars.n + 1u);
     ix_map_uses(w->rw, w->a, m, m->results.items, m->results.n, used);
-    for (uint32_t k = 0; k < m->constraints.n; k++) ix_map_uses(w->rw, w->a, m, &m->constraints.items[k].expression, 1, used);
+    for (uint32_t k = 0; k < m->constraints.n; k++)
+        ix_map_uses(w->rw, w->a, m, &m->constraints.items[k].expression, 1, used);
     for (uint32_t k = m->vars.n; k-- > 0;)
-        if (used[k] && m->vars.items[k].at) ix_map_uses(w->rw, w->a, m, m->vars.items[k].at, m->vars.items[k].n_at, used);
+        if (used[k] && m->vars.items[k].at)
+            ix_map_uses(w->rw, w->a, m, m->vars.items[k].at, m->vars.items[k].n_at, used);
     uint32_t n = 0;
     for (uint32_t k = 0; k < m->vars.n; k++) {
         const bool old = ix_map_find(before, m->vars.items[k].name) < before->vars.n;
@@ -102,7 +108,7 @@ static void drop_unused(IxFlow *w, IxMap *m, const IxMap *before)
     m->vars.n = n;
 }
 
-/* --- values that are known ------------------------------------------------------------------------------------------------------- */
+/* --- starts with known values ------------------------------------------------------------------------------------- */
 
 static bool fits(IxFlow *w, IrRef x, ScType t)
 {
@@ -125,7 +131,7 @@ static IrRef known_constant(IxFlow *w, const HloInstruction *i, const IrRef *at)
     return value > INT64_MAX || value < INT64_MIN ? 0 : ir_index(w->g, (int64_t)value);
 }
 
-/* The integer that element `at` of i is, if it is a constant or a matter of indices; else 0. */
+/* The index node that equals element `at` of i, if that is a constant or computed from indices; else 0. */
 static IrRef known_value(IxFlow *w, const HloInstruction *i, const IrRef *at)
 {
     for (;;) {
@@ -153,12 +159,13 @@ static IrRef clamped(IxFlow *w, IrRef x, int64_t lo, int64_t hi)
     return x;
 }
 
-/* A start as a run-time variable of m: the one that is there already, if any. */
+/* The node of a start in m: a known value, a run-time variable that m has already, or a new one. */
 static IrRef start_variable(IxFlow *w, IxMap *m, const HloInstruction *source, const IrRef *at, const IxStart *s)
 {
     const IrRef known = known_value(w, source, at);
     if (known) return clamped(w, known, s->lo, s->hi);
-    IxVar v = {.kind = IX_RUNTIME, .lo = s->lo, .hi = s->hi, .source = source, .n_at = source->shape->rank, .clamp_lo = s->lo, .clamp_hi = s->hi};
+    IxVar v = {.kind = IX_RUNTIME, .lo = s->lo, .hi = s->hi, .source = source, .n_at = source->shape->rank,
+               .clamp_lo = s->lo, .clamp_hi = s->hi};
     v.at = WBB_NEW_N(w->a, IrRef, v.n_at + 1);
     if (v.n_at) memcpy(v.at, at, v.n_at * sizeof *at);
     for (uint32_t k = 0; k < m->vars.n; k++) {
@@ -171,23 +178,23 @@ static IrRef start_variable(IxFlow *w, IxMap *m, const HloInstruction *source, c
     return v.node;
 }
 
-/* --- one instruction ------------------------------------------------------------------------------------------------------------- */
+/* --- one instruction ---------------------------------------------------------------------------------------------- */
 
-/* Is this still a step that may be taken? */
+/* Counts n steps; false: there were too many. */
 static bool count_step(IxFlow *w, uint32_t n)
 {
     w->steps = w->steps + n > IX_MAX_STEPS ? IX_MAX_STEPS : w->steps + n;
     return w->steps < IX_MAX_STEPS;
 }
 
-/* What an instruction asks for, around one map that reached it. */
+/* The step of one map through one instruction. */
 typedef struct {
     IxFlow *w;
     const IxFamily *family;
-    IxList of;            /* the instruction, operand and output */
+    IxList of;            /* instruction, operand and leaf of the result */
     IxNeeds needs;
     const IxMap *before;
-    IxMap *m;             /* with the instruction's ranges */
+    IxMap *m;             /* `before` with what the instruction adds */
     IrRef *ranges;
 } Step;
 
@@ -211,8 +218,8 @@ static void finish(Step *s, const IrRef *index, uint32_t rank, IxReached *to)
     ix_reach(s->w, to, s->m);
 }
 
-/* To the array at the other end, whose rank this is. */
-static void take(Step *s, uint32_t rank, IxReached *to)
+/* To the array at the other end, of this rank. */
+static void step_to_array(Step *s, uint32_t rank, IxReached *to)
 {
     IxFlow *w = s->w;
     IxAccess access;
@@ -232,8 +239,8 @@ static void take(Step *s, uint32_t rank, IxReached *to)
     finish(s, access.index, rank, to);
 }
 
-/* To an operand that holds starts: all of a vector, or the scalar. */
-static void take_starts(Step *s, IxReached *to)
+/* To an operand that holds starts: a scalar, or all of a vector. */
+static void step_to_starts(Step *s, IxReached *to)
 {
     IxFlow *w = s->w;
     const HloShape *shape = s->of.i->operands[s->of.operand]->shape;
@@ -242,25 +249,27 @@ static void take_starts(Step *s, IxReached *to)
     if (hlo_elements(shape) == 0 || !begin(s)) return;
     const bool none = !ix_family_component(s->family, w->rw, s->of, s->before->results.items, s->ranges, at);
     if (none) return;
-    if (vector >= 0 && shape->dims[vector] > 1) at[vector] = add_variable(w, s->m, IX_RANGE, 0, shape->dims[vector] - 1);
+    if (vector >= 0 && shape->dims[vector] > 1)
+        at[vector] = add_variable(w, s->m, IX_RANGE, 0, shape->dims[vector] - 1);
     finish(s, at, shape->rank, to);
 }
 
-static void lose_operands(const HloInstruction *i, IxSink sink)
+static void lose_all_operands(const HloInstruction *i, IxSink sink)
 {
     for (uint32_t k = 0; k < i->n_operands; k++)
         for (uint32_t l = 0; l < i->operands[k]->shape->n_leaves; l++) sink.to[sink.first[k] + l].unknown = true;
 }
 
-/* Operands of a tuple, its elements: leaf `leaf` is which leaf of which. */
+/* Leaf *leaf of a tuple instruction is leaf *leaf, changed here, of the operand that is returned. */
 static uint32_t tuple_part(const HloInstruction *i, uint32_t *leaf)
 {
     uint32_t k = 0;
-    for (; k + 1 < i->n_operands && *leaf >= i->operands[k]->shape->n_leaves; k++) *leaf -= i->operands[k]->shape->n_leaves;
+    for (; k + 1 < i->n_operands && *leaf >= i->operands[k]->shape->n_leaves; k++)
+        *leaf -= i->operands[k]->shape->n_leaves;
     return k;
 }
 
-/* Where the element of a tuple that get-tuple-element takes begins among its leaves. */
+/* The first leaf, in the tuple, of the element that a get-tuple-element takes. */
 static uint32_t element_offset(const HloInstruction *i)
 {
     const HloShape *tuple = i->operands[0]->shape;
@@ -269,7 +278,7 @@ static uint32_t element_offset(const HloInstruction *i)
     return offset;
 }
 
-/* --- whole computations ---------------------------------------------------------------------------------------------------------- */
+/* --- whole computations ------------------------------------------------------------------------------------------- */
 
 /* Does the value of i come from a computation that is called once, with i's operands as its parameters? */
 static bool is_call(const HloInstruction *i)
@@ -299,7 +308,7 @@ static void call_back(IxFlow *w, const HloInstruction *i, uint32_t leaf, const I
             reach_all(w, &sink.to[sink.first[k] + l], &at[first[c->parameters[k]->id] + l]);
 }
 
-/* --- steps -------------------------------------------------------------------------------------------------------------------- */
+/* --- steps -------------------------------------------------------------------------------------------------------- */
 
 void ix_step_back(IxFlow *w, const HloInstruction *i, uint32_t leaf, const IxReached *from, IxSink sink)
 {
@@ -322,26 +331,30 @@ void ix_step_back(IxFlow *w, const HloInstruction *i, uint32_t leaf, const IxRea
         return;
     }
     const IxFamily *f = ix_family(w->a, i);
-    if (from->unknown || (!f && i->n_operands)) lose_operands(i, sink);
+    if (from->unknown || (!f && i->n_operands)) lose_all_operands(i, sink);
     for (uint32_t n = 0; f && n < from->n; n++)
         for (uint32_t k = 0; k < i->n_operands; k++) {
-            Step s = {.w = w, .family = f, .of = {.a = w->a, .i = i, .operand = k, .output = leaf}, .before = from->items[n]};
-            if (ix_holds_starts(i, k)) take_starts(&s, &sink.to[sink.first[k]]);
-            else take(&s, i->operands[k]->shape->rank, &sink.to[sink.first[k]]);
+            const IxList of = {.a = w->a, .i = i, .operand = k, .output = leaf};
+            Step s = {.w = w, .family = f, .of = of, .before = from->items[n]};
+            if (ix_holds_starts(i, k)) step_to_starts(&s, &sink.to[sink.first[k]]);
+            else step_to_array(&s, i->operands[k]->shape->rank, &sink.to[sink.first[k]]);
         }
 }
 
-static void call_forward(IxFlow *w, const HloInstruction *i, uint32_t operand, uint32_t leaf, const IxReached *from, IxSink sink)
+static void call_forward(IxFlow *w, const HloInstruction *i, uint32_t operand, uint32_t leaf, const IxReached *from,
+                         IxSink sink)
 {
     const HloComputation *c = i->called[0];
     uint32_t *first = ix_leaf_numbers(w->a, c);
     IxReached *at = WBB_NEW_N(w->a, IxReached, first[c->n_instructions] + 1u);
     reach_all(w, &at[first[c->parameters[operand]->id] + leaf], from);
     ix_flow_forward(w, c, at, first);
-    for (uint32_t l = 0; l < i->shape->n_leaves; l++) reach_all(w, &sink.to[sink.first[0] + l], &at[first[c->root->id] + l]);
+    for (uint32_t l = 0; l < i->shape->n_leaves; l++)
+        reach_all(w, &sink.to[sink.first[0] + l], &at[first[c->root->id] + l]);
 }
 
-void ix_step_forward(IxFlow *w, const HloInstruction *i, uint32_t operand, uint32_t leaf, const IxReached *from, IxSink sink)
+void ix_step_forward(IxFlow *w, const HloInstruction *i, uint32_t operand, uint32_t leaf, const IxReached *from,
+                     IxSink sink)
 {
     if (from->n == 0 && !from->unknown) return;
     if (i->opcode == HLO_TUPLE) {
@@ -352,7 +365,8 @@ void ix_step_forward(IxFlow *w, const HloInstruction *i, uint32_t operand, uint3
     }
     if (i->opcode == HLO_GET_TUPLE_ELEMENT) {
         const uint32_t offset = element_offset(i);
-        if (leaf >= offset && leaf - offset < i->shape->n_leaves) reach_all(w, &sink.to[sink.first[0] + leaf - offset], from);
+        if (leaf >= offset && leaf - offset < i->shape->n_leaves)
+            reach_all(w, &sink.to[sink.first[0] + leaf - offset], from);
         return;
     }
     if (hlo_forwards_operand(i)) {
@@ -368,13 +382,14 @@ void ix_step_forward(IxFlow *w, const HloInstruction *i, uint32_t operand, uint3
         IxReached *to = &sink.to[sink.first[0] + l];
         to->unknown = to->unknown || from->unknown || !f;
         for (uint32_t n = 0; f && n < from->n; n++) {
-            Step s = {.w = w, .family = f, .of = {.a = w->a, .i = i, .operand = operand, .output = l}, .before = from->items[n]};
-            take(&s, ix_leaf(w->a, i->shape, l)->rank, to);
+            const IxList of = {.a = w->a, .i = i, .operand = operand, .output = l};
+            Step s = {.w = w, .family = f, .of = of, .before = from->items[n]};
+            step_to_array(&s, ix_leaf(w->a, i->shape, l)->rank, to);
         }
     }
 }
 
-/* --- walks ------------------------------------------------------------------------------------------------------------------- */
+/* --- walks -------------------------------------------------------------------------------------------------------- */
 
 void ix_flow_back(IxFlow *w, const HloComputation *c, IxReached *at, const uint32_t *first)
 {
@@ -382,7 +397,8 @@ void ix_flow_back(IxFlow *w, const HloComputation *c, IxReached *at, const uint3
         const HloInstruction *i = c->instructions[id];
         uint32_t *operands = WBB_NEW_N(w->a, uint32_t, i->n_operands + 1u);
         for (uint32_t k = 0; k < i->n_operands; k++) operands[k] = first[i->operands[k]->id];
-        for (uint32_t l = 0; l < i->shape->n_leaves; l++) ix_step_back(w, i, l, &at[first[id] + l], (IxSink){at, operands});
+        for (uint32_t l = 0; l < i->shape->n_leaves; l++)
+            ix_step_back(w, i, l, &at[first[id] + l], (IxSink){at, operands});
     }
 }
 
@@ -393,7 +409,8 @@ void ix_flow_forward(IxFlow *w, const HloComputation *c, IxReached *at, const ui
         uint32_t result = first[id];
         for (uint32_t k = 0; k < i->n_operands; k++) {
             const HloInstruction *x = i->operands[k];
-            for (uint32_t l = 0; l < x->shape->n_leaves; l++) ix_step_forward(w, i, k, l, &at[first[x->id] + l], (IxSink){at, &result});
+            for (uint32_t l = 0; l < x->shape->n_leaves; l++)
+                ix_step_forward(w, i, k, l, &at[first[x->id] + l], (IxSink){at, &result});
         }
     }
 }

@@ -1,7 +1,7 @@
-/* linear.c: between the index of an element and its number, and between two ways to count the same elements.
+/* linear.c: from the index of an element to its number and back, and to its index in an array of other dimensions.
  *
- * Needs indices within their dimensions; leaves simplified nodes. Dimensions of size 1 have index 0 whatever was given, so that
- * they never tie a group together.
+ * Needs indices within their dimensions; leaves simplified nodes. Dimensions of size 1 have index 0 whatever was given,
+ * so that they never join two groups.
  *
  *     f32[4,6]{0,1}, index (i, j)   =>   4*j + i
  *     regroup [4,6] -> [2,2,6]      =>   (i // 2, i % 2, j)
@@ -23,7 +23,7 @@ static IrRef linear(RwCx *rw, uint32_t rank, const int64_t *dims, const uint8_t 
     return sum;
 }
 
-/* The most major dimension that is not 1 needs no remainder of its quotient. */
+/* The index in the most major dimension whose size is not 1 is a quotient without a remainder operation. */
 static void delinear(RwCx *rw, uint32_t rank, const int64_t *dims, const uint8_t *order, IrRef element, IrRef *index)
 {
     uint32_t major = 0;
@@ -43,15 +43,18 @@ static void delinear(RwCx *rw, uint32_t rank, const int64_t *dims, const uint8_t
     }
 }
 
-IrRef ix_linear(RwCx *rw, const HloShape *s, const IrRef *index) { return linear(rw, s->rank, s->dims, s->minor_to_major, index); }
+IrRef ix_linear(RwCx *rw, const HloShape *s, const IrRef *index)
+{
+    return linear(rw, s->rank, s->dims, s->minor_to_major, index);
+}
 
 void ix_delinear(RwCx *rw, const HloShape *s, IrRef element, IrRef *index)
 {
     delinear(rw, s->rank, s->dims, s->minor_to_major, element, index);
 }
 
-void ix_regroup(RwCx *rw, uint32_t from_rank, const int64_t *from_dims, const IrRef *from, uint32_t to_rank, const int64_t *to_dims,
-                IrRef *to)
+void ix_regroup(RwCx *rw, uint32_t from_rank, const int64_t *from_dims, const IrRef *from, uint32_t to_rank,
+                const int64_t *to_dims, IrRef *to)
 {
     uint32_t i = 0, j = 0;
     while (i < from_rank || j < to_rank) {
@@ -67,7 +70,7 @@ void ix_regroup(RwCx *rw, uint32_t from_rank, const int64_t *from_dims, const Ir
                 product_j *= to_dims[j++];
             }
         }
-        /* one group: these dimensions have the same product, and no shorter prefix of both has */
+        /* a group: the shortest runs of dimensions from here on with the same product */
         const IrRef element = linear(rw, i - first_i, from_dims + first_i, NULL, from + first_i);
         delinear(rw, j - first_j, to_dims + first_j, NULL, element, to + first_j);
     }

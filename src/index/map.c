@@ -1,8 +1,8 @@
-/* map.c: an index map as a thing of its own: making one, and putting new nodes where its variables stand.
+/* map.c: builds index maps, and replaces their variables by other nodes.
  *
- * Needs nodes of one graph; leaves maps whose variables stand in order, dimensions, then ranges, then run-time variables. A map that
- * was read holds nodes as they were written; every function that changes a node builds what depends on it anew through the doors of
- * rewrite.h, so that the result is simplified as far as facts about single nodes go.
+ * Needs nodes of one graph; leaves maps whose variables are in order: dimensions, then ranges, then run-time variables.
+ * A map that was read from text holds nodes as they were written. Every function that replaces a node builds the nodes
+ * above it with the functions of rewrite.h, so that the result is simplified as far as facts about single nodes go.
  *
  *     (d0)[s0] -> (d0 * 4 + s0), d0 := 2 * d0 + 1    =>   (d0)[s0] -> (d0 * 8 + s0 + 4)
  */
@@ -36,7 +36,7 @@ uint32_t ix_map_count(const IxMap *m, IxKind kind)
     return n;
 }
 
-/* Is `name` what the variable number `n` of its kind is called where nobody gave it a name? */
+/* Is `name` one that ix_map_name gives to variables of the kind? */
 static bool is_usual(IxKind kind, const char *name)
 {
     const char *prefix = prefixes[kind], *p = name + strlen(prefix);
@@ -93,16 +93,17 @@ IxMap *ix_map_copy(WbbArena *a, const IxMap *m)
     return c;
 }
 
-/* --- new nodes for old ones --------------------------------------------------------------------------------------------------- */
-IrRef ix_swapped(const IxSwap *s, IrRef from)
+/* --- substitution ------------------------------------------------------------------------------------------------- */
+IrRef ix_substitute_of(const IxSubstitution *s, IrRef from)
 {
     const WbbEntry *e = wbb_map_get(&s->nodes, from);
     return e ? (IrRef)e->value : 0;
 }
 
-void ix_swap(IxSwap *s, IrRef from, IrRef to) { wbb_map_put(&s->nodes, from)->value = to; }
+void ix_substitute(IxSubstitution *s, IrRef from, IrRef to) { wbb_map_put(&s->nodes, from)->value = to; }
 
-/* Products of two factors, neither a constant, belong to no rule: coefficients of single terms move out of them. */
+/* No rule is about products of two factors, neither a constant; only the coefficients of single terms move out of
+ * them. */
 IrRef ix_product(IrGraph *g, IrRef x, IrRef y, WbbI128 *coefficient)
 {
     IrRef factor[2] = {x, y};
@@ -111,7 +112,7 @@ IrRef ix_product(IrGraph *g, IrRef x, IrRef y, WbbI128 *coefficient)
         const IrNode *n = ir_at(g, factor[i]);
         if (n->op != OP_SUM || n->a[1] != 1 || n->imm) continue;
         const IrTerm t = g->terms[n->a[0]];
-        *coefficient *= t.coefficient; /* two factors of 64 bits at most */
+        *coefficient *= t.coefficient; /* at most two factors of 64 bits */
         factor[i] = t.ref;
     }
     return ir_node(g, OP_MUL, IR_TYPE(SC_INDEX, 0), 0, factor[0], factor[1], 0, 0);
@@ -128,9 +129,9 @@ static IrRef product(RwCx *rw, IrRef x, IrRef y)
     return rw_scale(rw, both, (int64_t)k);
 }
 
-IrRef ix_rebuild(IxSwap *s, IrRef r)
+IrRef ix_rebuild(IxSubstitution *s, IrRef r)
 {
-    const IrRef known = ix_swapped(s, r);
+    const IrRef known = ix_substitute_of(s, r);
     if (known) return known;
     IrGraph *g = rw_graph(s->rw);
     const IrNode n = *ir_at(g, r);
@@ -145,16 +146,19 @@ IrRef ix_rebuild(IxSwap *s, IrRef r)
     } else if (n.op != OP_VAR && n.op != OP_CONST) {
         const IrRef x = ix_rebuild(s, n.a[0]), y = ix_rebuild(s, n.a[1]);
         const bool choice = n.op == OP_MIN || n.op == OP_MAX;
-        made = choice && x == y ? x : n.op == OP_MUL ? product(s->rw, x, y) : rw_make(s->rw, (ScOp)n.op, n.type, 0, x, y, 0, 0);
+        made = choice && x == y ? x
+               : n.op == OP_MUL ? product(s->rw, x, y)
+                                : rw_make(s->rw, (ScOp)n.op, n.type, 0, x, y, 0, 0);
     }
-    ix_swap(s, r, made);
+    ix_substitute(s, r, made);
     return made;
 }
 
-static void rebuild_map(IxSwap *s, IxMap *m)
+static void rebuild_map(IxSubstitution *s, IxMap *m)
 {
     for (uint32_t i = 0; i < m->results.n; i++) m->results.items[i] = ix_rebuild(s, m->results.items[i]);
-    for (uint32_t i = 0; i < m->constraints.n; i++) m->constraints.items[i].expression = ix_rebuild(s, m->constraints.items[i].expression);
+    for (uint32_t i = 0; i < m->constraints.n; i++)
+        m->constraints.items[i].expression = ix_rebuild(s, m->constraints.items[i].expression);
     for (uint32_t i = 0; i < m->vars.n; i++) {
         IxVar *v = &m->vars.items[i];
         if (!v->at) continue;
@@ -167,11 +171,11 @@ static void rebuild_map(IxSwap *s, IxMap *m)
 IxMap *ix_map_renew(RwCx *rw, WbbArena *a, const IxMap *m, const IxVar *vars)
 {
     IxMap *made = ix_map_of_state(a, m->state);
-    IxSwap s = {.rw = rw, .nodes = {.arena = a}};
+    IxSubstitution s = {.rw = rw, .nodes = {.arena = a}};
     for (uint32_t i = 0; i < m->vars.n; i++) {
         IxVar v = vars[i];
         v.node = ix_variable(rw_graph(rw), v.name, v.lo, v.hi);
-        ix_swap(&s, m->vars.items[i].node, v.node);
+        ix_substitute(&s, m->vars.items[i].node, v.node);
         ix_map_insert(a, made, v);
     }
     for (uint32_t i = 0; i < m->results.n; i++) WBB_PUSH(a, &made->results, m->results.items[i]);
@@ -180,7 +184,7 @@ IxMap *ix_map_renew(RwCx *rw, WbbArena *a, const IxMap *m, const IxVar *vars)
     return made;
 }
 
-/* --- which variables are used -------------------------------------------------------------------------------------------------- */
+/* --- which variables are used ------------------------------------------------------------------------------------- */
 typedef struct {
     const IrGraph *g;
     const IxMap *m;
@@ -209,7 +213,7 @@ void ix_map_uses(RwCx *rw, WbbArena *a, const IxMap *m, const IrRef *expressions
     for (uint32_t i = 0; i < n; i++) mark(&u, expressions[i]);
 }
 
-/* --- names ------------------------------------------------------------------------------------------------------------------- */
+/* --- names -------------------------------------------------------------------------------------------------------- */
 void ix_map_renumber(WbbArena *a, IxMap *m, IxKind kind)
 {
     for (uint32_t i = 0; i < m->vars.n; i++)

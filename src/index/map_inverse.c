@@ -1,12 +1,14 @@
-/* map_inverse.c: from the results of a map back to its variables, where they say enough, and whether a map is a bijection.
+/* map_inverse.c: from the results of a map back to its variables, where the results determine them; whether a map is a
+ * bijection.
  *
- * Needs a map; leaves its inverse over new dimensions, one for each result. Every equation `expression = result` is taken apart:
+ * Needs a map; leaves its inverse over new dimensions, one for each result. Every equation `expression = result` is
+ * decomposed:
  *
  *   8*d0 + d1 = y, d1 in [0, 7]               =>  d0 = y / 8, d1 = y mod 8
  *   x mod 4 = y0, x / 4 mod 8 = y1, x in [0, 31]  =>  x = 4*y1 + y0          digits of one value, put together
  *
- * Each step only says what must hold, so the values found are right where there are any; that they lead back to the results is a
- * constraint of the inverse, which goes where the rules prove it.
+ * Each step derives what must hold, so the values found are right where the equations have a solution. That they lead
+ * back to the results is a constraint of the inverse, which is dropped where the rules prove it.
  */
 #include "index/inner.h"
 
@@ -29,7 +31,7 @@ typedef struct {
     IrGraph *g;
     struct { Equation *items; uint32_t n, capacity; } equations;
     struct { Digit *items; uint32_t n, capacity; } digits;
-    IxSwap known; /* variables, and values taken apart */
+    IxSubstitution known; /* by variable, or by a value with digits: the node over the inverse's dimensions */
 } Solver;
 
 static void equate(Solver *s, IrRef e, IrRef value)
@@ -48,7 +50,8 @@ static IrRef terms_of(Solver *s, const IrTerm *terms, uint32_t n, int64_t g)
     return rw_sum(s->rw, 0, part, n);
 }
 
-/* A sum with what is known on the other side; then the terms of large coefficients against the rest, if the rest is smaller. */
+/* Moves known terms of a sum to the other side; then splits the terms of large coefficients from the rest, if the rest
+ * is smaller than their common factor. */
 static bool take_sum(Solver *s, const Equation *q)
 {
     const IrNode n = *ir_at(s->g, q->e);
@@ -57,7 +60,7 @@ static bool take_sum(Solver *s, const Equation *q)
     moved[gone++] = (IrTerm){1, q->value};
     for (uint32_t i = 0; i < n.a[1]; i++) {
         const IrTerm t = s->g->terms[n.a[0] + i];
-        const IrRef known = ix_swapped(&s->known, t.ref);
+        const IrRef known = ix_substitute_of(&s->known, t.ref);
         if (t.coefficient == INT64_MIN) return false;
         if (known) moved[gone++] = (IrTerm){-t.coefficient, known};
         else unknown[count++] = t;
@@ -73,8 +76,9 @@ static bool take_sum(Solver *s, const Equation *q)
         if (f.hi - f.lo >= g || f.lo < INT64_MIN / 2 || f.hi > INT64_MAX / 2) continue;
         if (p == count && g == 1 && count > 1) return false;
         const IrRef shifted = line(s, value, 1, -(int64_t)f.lo);
-        const int64_t sign = p == 1 && unknown[0].coefficient < 0 ? -1 : 1; /* a variable is better than minus a variable */
-        equate(s, terms_of(s, unknown, p, sign * (int64_t)g), line(s, rw_floordiv(s->rw, shifted, (int64_t)g), sign, 0));
+        const int64_t sign = p == 1 && unknown[0].coefficient < 0 ? -1 : 1; /* prefer a variable to minus a variable */
+        equate(s, terms_of(s, unknown, p, sign * (int64_t)g),
+               line(s, rw_floordiv(s->rw, shifted, (int64_t)g), sign, 0));
         if (p < count) equate(s, rest, line(s, rw_mod(s->rw, shifted, (int64_t)g), 1, (int64_t)f.lo));
         return true;
     }
@@ -99,13 +103,13 @@ static bool take_digit(Solver *s, const Equation *q)
     return true;
 }
 
-/* x from its digits, least first, until they cover it. */
+/* Computes x from its digits, the least significant first, until they cover its interval. */
 static bool assemble(Solver *s, IrRef x)
 {
     const IrFact f = ir_fact(s->g, x);
     IrRef value = ir_index(s->g, 0);
     WbbI128 weight = 1;
-    if (ix_swapped(&s->known, x)) return false;
+    if (ix_substitute_of(&s->known, x)) return false;
     for (bool more = true; more;) {
         if (f.lo >= 0 && f.hi < weight) break;
         more = false;
@@ -123,7 +127,7 @@ static bool assemble(Solver *s, IrRef x)
         if (weight == 0) break;
         if (!more || weight > (WbbI128)1 << 64) return false;
     }
-    ix_swap(&s->known, x, value);
+    ix_substitute(&s->known, x, value);
     equate(s, x, value);
     return true;
 }
@@ -138,7 +142,7 @@ static void solve(Solver *s)
             const ScOp op = (ScOp)ir_at(s->g, q.e)->op;
             bool done = false;
             if (op == OP_VAR) {
-                if (!ix_swapped(&s->known, q.e)) ix_swap(&s->known, q.e, q.value);
+                if (!ix_substitute_of(&s->known, q.e)) ix_substitute(&s->known, q.e, q.value);
                 done = true;
             } else if (op == OP_SUM) {
                 done = take_sum(s, &q);
@@ -163,17 +167,19 @@ IxMap *ix_map_inverse(RwCx *rw, WbbArena *a, const IxMap *map)
     for (uint32_t i = 0; i < m->results.n; i++) {
         const IrFact f = ir_fact(s.g, m->results.items[i]);
         if (!in_i64(f)) return NULL;
-        equate(&s, m->results.items[i], ix_map_var(rw, a, made, IX_DIMENSION, ix_map_name(a, made, IX_DIMENSION), (int64_t)f.lo, (int64_t)f.hi));
+        equate(&s, m->results.items[i],
+               ix_map_var(rw, a, made, IX_DIMENSION, ix_map_name(a, made, IX_DIMENSION), (int64_t)f.lo, (int64_t)f.hi));
     }
     for (uint32_t i = 0; i < m->vars.n; i++)
-        if (m->vars.items[i].lo == m->vars.items[i].hi) ix_swap(&s.known, m->vars.items[i].node, ir_index(s.g, m->vars.items[i].lo));
+        if (m->vars.items[i].lo == m->vars.items[i].hi)
+            ix_substitute(&s.known, m->vars.items[i].node, ir_index(s.g, m->vars.items[i].lo));
     solve(&s);
-    IxSwap back = {.rw = rw, .nodes = {.arena = a}};
+    IxSubstitution back = {.rw = rw, .nodes = {.arena = a}};
     for (uint32_t i = 0; i < m->vars.n; i++) {
         const IxVar *v = &m->vars.items[i];
-        const IrRef found = ix_swapped(&s.known, v->node);
+        const IrRef found = ix_substitute_of(&s.known, v->node);
         if (!found) return NULL;
-        ix_swap(&back, v->node, found);
+        ix_substitute(&back, v->node, found);
         ix_map_result(a, made, found);
         ix_map_constrain(a, made, found, v->lo, v->hi);
     }
@@ -186,7 +192,7 @@ IxMap *ix_map_inverse(RwCx *rw, WbbArena *a, const IxMap *map)
     return ix_map_simplify(rw, a, made, false);
 }
 
-/* --- bijections ------------------------------------------------------------------------------------------------------------------------ */
+/* --- bijections --------------------------------------------------------------------------------------------------- */
 typedef struct {
     const int64_t *values, *point; /* n_values, n_vars */
     uint32_t n_values;
@@ -207,7 +213,7 @@ static void put_box(WbbBuf *out, const int64_t *lo, const int64_t *hi, uint32_t 
     wbb_put(out, ")");
 }
 
-/* Every point and its values, sorted by values. */
+/* Enumerates all points and sorts them by their values. */
 static IxAnswer by_points(WbbArena *a, const IrGraph *g, const IxMap *m, const char **why)
 {
     const uint32_t n = m->results.n, n_vars = m->vars.n;
@@ -237,10 +243,12 @@ static IxAnswer by_points(WbbArena *a, const IrGraph *g, const IxMap *m, const c
             ix_put_values(&b, p->values, n);
             return *why = b.text, IX_NO;
         }
-        for (uint32_t k = 0; k < n; k++) lo[k] = i ? WBB_MIN(lo[k], p->values[k]) : p->values[k], hi[k] = i ? WBB_MAX(hi[k], p->values[k]) : p->values[k];
+        for (uint32_t k = 0; k < n; k++)
+            lo[k] = i ? WBB_MIN(lo[k], p->values[k]) : p->values[k],
+            hi[k] = i ? WBB_MAX(hi[k], p->values[k]) : p->values[k];
     }
     memcpy(values, lo, n * sizeof *values);
-    for (uint32_t i = 0; i < all.n; i++) { /* sorted: the values must count through the box */
+    for (uint32_t i = 0; i < all.n; i++) { /* sorted: the values must enumerate the box */
         if (memcmp(values, all.items[i].values, n * sizeof *values)) {
             wbb_put(&b, "nothing gives ");
             ix_put_values(&b, values, n);

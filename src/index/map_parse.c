@@ -1,11 +1,11 @@
-/* map_parse.c: the text of a map, from anybody.
+/* map_parse.c: reads the text of a map, which may be any text.
  *
- * Needs the text; leaves a map with the nodes that were written: constants are folded, sums flattened and their equal terms merged,
- * nothing else. A failure names the place, `map:1:COL: error: what was seen`.
+ * Needs the text; leaves a map with the nodes as written, except that constants are folded, sums flattened and their
+ * equal terms merged. A failure names the position: `map:1:COL: error: ..`.
  *
- * Nodes know only floor division by positive divisors, so other divisors become that: `x / -k` is `-x / k`, `x mod -k` is `x mod k`,
- * `x ceildiv k` is `(x + k - 1) / k`. A divisor that is not a constant, or 0, is refused, and so is every coefficient and constant
- * that does not fit in 64 bits.
+ * Nodes have only floor division by positive divisors. Other divisions are expressed by it: `x / -k` is `-x / k`, `x
+ * mod -k` is `x mod k`, `x ceildiv k` is `(x + k - 1) / k`. A divisor that is not a constant, or 0, is refused, and so
+ * is every coefficient and constant that does not fit in 64 bits.
  *
  *     (d0)[s0] -> (d0 * 4 + s0), domain: d0 in [0, 7], s0 in [0, 3], d0 + s0 in [0, 8]
  */
@@ -26,7 +26,7 @@ typedef struct {
     IxMap *map;
 } Reader;
 
-/* A constant, or a node and how deep it is. */
+/* A constant, or a node and how many operations deep it is. */
 typedef struct {
     bool constant;
     WbbI128 c; /* within twice 64 bits */
@@ -34,7 +34,7 @@ typedef struct {
     uint32_t depth;
 } Value;
 
-/* --- characters and words ------------------------------------------------------------------------------------------------------- */
+/* --- characters and words ----------------------------------------------------------------------------------------- */
 static void skip(Reader *r)
 {
     for (; r->p < r->end && (*r->p == ' ' || *r->p == '\t' || *r->p == '\r' || *r->p == '\n'); r->p++)
@@ -63,14 +63,15 @@ static size_t word_length(const Reader *r)
     return n;
 }
 
-/* What stands here, for messages. */
-static const char *seen(Reader *r)
+/* The next word or character, for messages. */
+static const char *found(Reader *r)
 {
     skip(r);
     if (r->p == r->end) return "the end";
     size_t n = word_length(r);
     while (n == 0 || (is_digit(*r->p) && r->p + n < r->end && is_digit(r->p[n]) && n < MAX_NAME)) n++;
-    if (n == 1 && (*r->p < ' ' || *r->p > '~')) return wbb_format(r->a, "the byte 0x%02x", (unsigned)(unsigned char)*r->p);
+    if (n == 1 && (*r->p < ' ' || *r->p > '~'))
+        return wbb_format(r->a, "the byte 0x%02x", (unsigned)(unsigned char)*r->p);
     return wbb_format(r->a, "'%.*s'%s", (int)WBB_MIN(n, (size_t)MAX_NAME), r->p, n > MAX_NAME ? ".." : "");
 }
 
@@ -86,18 +87,19 @@ static bool take(Reader *r, const char *z)
 
 static void expect(Reader *r, const char *z)
 {
-    if (!take(r, z)) wbb_fail(r->cx, here(r), "expected '%s', found %s", z, seen(r));
+    if (!take(r, z)) wbb_fail(r->cx, here(r), "expected '%s', found %s", z, found(r));
 }
 
 static bool is_reserved(const char *name)
 {
-    static const char *const words[] = {"mod", "floordiv", "floorDiv", "ceildiv", "ceilDiv", "min", "max", "in", "domain"};
+    static const char *const words[] = {"mod", "floordiv", "floorDiv", "ceildiv", "ceilDiv",
+                                        "min", "max",      "in",       "domain"};
     for (size_t i = 0; i < WBB_LEN(words); i++)
         if (!strcmp(name, words[i])) return true;
     return false;
 }
 
-/* A name; NULL and nothing passed where none stands. */
+/* Reads a name; NULL: there is none here, and nothing is read. */
 static const char *name(Reader *r)
 {
     skip(r);
@@ -113,12 +115,13 @@ static WbbI128 digits(Reader *r)
 {
     const WbbLoc loc = here(r);
     WbbI128 x = 0;
-    if (r->p == r->end || !is_digit(*r->p)) wbb_fail(r->cx, loc, "expected an integer, found %s", seen(r));
+    if (r->p == r->end || !is_digit(*r->p)) wbb_fail(r->cx, loc, "expected an integer, found %s", found(r));
     for (; r->p < r->end && is_digit(*r->p); r->p++) {
         x = x * 10 + (*r->p - '0');
         if (x > (WbbI128)1 << 63) wbb_fail(r->cx, loc, "an integer outside 64 bits");
     }
-    if (r->p < r->end && is_letter(*r->p)) wbb_fail(r->cx, here(r), "expected an operator or a bracket after the integer, found %s", seen(r));
+    if (r->p < r->end && is_letter(*r->p))
+        wbb_fail(r->cx, here(r), "expected an operator or a bracket after the integer, found %s", found(r));
     return x;
 }
 
@@ -133,7 +136,7 @@ static int64_t integer(Reader *r)
     return (int64_t)signed_x;
 }
 
-/* --- expressions ---------------------------------------------------------------------------------------------------------------- */
+/* --- expressions -------------------------------------------------------------------------------------------------- */
 static Value expression(Reader *r);
 
 static Value constant(Reader *r, WbbLoc loc, WbbI128 c)
@@ -144,12 +147,12 @@ static Value constant(Reader *r, WbbLoc loc, WbbI128 c)
 
 static Value node(Reader *r, WbbLoc loc, IrRef n, uint32_t depth)
 {
-    if (depth > MAX_DEPTH) wbb_fail(r->cx, loc, "an expression of more than %d operations on top of each other", MAX_DEPTH);
+    if (depth > MAX_DEPTH) wbb_fail(r->cx, loc, "an expression more than %d operations deep", MAX_DEPTH);
     if (ir_is_const(r->g, n)) return constant(r, loc, (int64_t)ir_at(r->g, n)->imm);
     return (Value){.node = n, .depth = depth};
 }
 
-/* 2**63 is read, so that it can be negated; nowhere else is it a value. */
+/* A constant may be 2**63 until it is negated; a node may not. */
 static IrRef node_of(Reader *r, WbbLoc loc, const Value *v)
 {
     if (v->constant && !fits(v->c)) wbb_fail(r->cx, loc, "an integer outside 64 bits");
@@ -170,7 +173,7 @@ typedef enum { DIVIDE, CEIL, MODULO } Division;
 
 static Value divide(Reader *r, WbbLoc loc, WbbLoc divisor_loc, const Value *x, const Value *by, Division what)
 {
-    if (!by->constant) wbb_fail(r->cx, divisor_loc, "a division by what is not a constant");
+    if (!by->constant) wbb_fail(r->cx, divisor_loc, "a division by an expression that is not a constant");
     if (by->c == 0) wbb_fail(r->cx, divisor_loc, "a division by zero");
     const WbbI128 k = by->c < 0 ? -by->c : by->c, sign = what != MODULO && by->c < 0 ? -1 : 1;
     if (!fits(k)) wbb_fail(r->cx, divisor_loc, "a divisor outside 64 bits");
@@ -179,10 +182,13 @@ static Value divide(Reader *r, WbbLoc loc, WbbLoc divisor_loc, const Value *x, c
         return constant(r, loc, what == MODULO ? x->c - floor_div(x->c, k) * k : q);
     }
     const IrTerm term = {.coefficient = (int64_t)sign, .ref = x->node};
-    const IrRef left = sum(r, loc, what == CEIL ? k - 1 : 0, &term, 1);
+    const IrRef numerator = sum(r, loc, what == CEIL ? k - 1 : 0, &term, 1);
     const uint32_t depth = x->depth + 1;
-    if (k == 1) return what == MODULO ? constant(r, loc, 0) : node(r, loc, left, depth);
-    return node(r, loc, ir_node(r->g, what == MODULO ? OP_MOD : OP_FLOORDIV, IR_TYPE(SC_INDEX, 0), 0, left, ir_index(r->g, (int64_t)k), 0, 0), depth);
+    if (k == 1) return what == MODULO ? constant(r, loc, 0) : node(r, loc, numerator, depth);
+    return node(r, loc,
+                ir_node(r->g, what == MODULO ? OP_MOD : OP_FLOORDIV, IR_TYPE(SC_INDEX, 0), 0, numerator,
+                        ir_index(r->g, (int64_t)k), 0, 0),
+                depth);
 }
 
 static Value multiply(Reader *r, WbbLoc loc, const Value *x, const Value *y)
@@ -215,9 +221,9 @@ static Value variable(Reader *r)
 {
     const WbbLoc loc = here(r);
     const char *z = name(r);
-    if (!z) wbb_fail(r->cx, loc, "expected a variable, an integer or a bracket, found %s", seen(r));
+    if (!z) wbb_fail(r->cx, loc, "expected a variable, an integer or a bracket, found %s", found(r));
     const uint32_t i = ix_map_find(r->map, z);
-    if (i == r->map->vars.n) wbb_fail(r->cx, loc, "'%s' is no variable of the map", z);
+    if (i == r->map->vars.n) wbb_fail(r->cx, loc, "'%s' is not a variable of the map", z);
     return (Value){.node = r->map->vars.items[i].node};
 }
 
@@ -225,7 +231,7 @@ static Value factor(Reader *r)
 {
     const WbbLoc loc = here(r);
     Value v;
-    if (++r->nesting > MAX_NESTING) wbb_fail(r->cx, loc, "more than %d brackets and signs within each other", MAX_NESTING);
+    if (++r->nesting > MAX_NESTING) wbb_fail(r->cx, loc, "brackets and signs nested deeper than %d", MAX_NESTING);
     if (take(r, "-")) {
         v = factor(r);
         const Value minus = {.constant = true, .c = -1};
@@ -264,7 +270,7 @@ static Value product(Reader *r)
     }
 }
 
-/* All terms of a sum at once, so that reading takes time in proportion to them. */
+/* Collects all terms before it makes the sum, so that reading takes time in proportion to them. */
 static Value expression(Reader *r)
 {
     const WbbLoc loc = here(r);
@@ -290,7 +296,7 @@ static Value expression(Reader *r)
     return node(r, loc, sum(r, loc, c, terms.items, terms.n), depth + 1);
 }
 
-/* --- the map --------------------------------------------------------------------------------------------------------------------- */
+/* --- the map ------------------------------------------------------------------------------------------------------ */
 static void variables(Reader *r, IxKind kind, const char *open, const char *close, bool optional)
 {
     if (optional && !take(r, open)) return;
@@ -299,7 +305,7 @@ static void variables(Reader *r, IxKind kind, const char *open, const char *clos
     do {
         const WbbLoc loc = here(r);
         const char *z = name(r);
-        if (!z) wbb_fail(r->cx, loc, "expected a name, found %s", seen(r));
+        if (!z) wbb_fail(r->cx, loc, "expected a name, found %s", found(r));
         if (ix_map_find(r->map, z) < r->map->vars.n) wbb_fail(r->cx, loc, "two variables are named '%s'", z);
         ix_map_var(r->rw, r->a, r->map, kind, z, INT64_MIN, INT64_MAX);
     } while (take(r, ","));
@@ -315,7 +321,7 @@ static void interval(Reader *r, int64_t *lo, int64_t *hi)
     expect(r, "]");
 }
 
-/* NAME in [LO, HI] for every variable; results are read later, when facts are known. */
+/* NAME in [LO, HI] for every variable. */
 static void bounds(Reader *r)
 {
     for (uint32_t i = 0; i < r->map->vars.n; i++) {
@@ -326,7 +332,7 @@ static void bounds(Reader *r)
         if (!z || strcmp(z, v->name)) wbb_fail(r->cx, loc, "expected the interval of '%s'", v->name);
         expect(r, "in");
         interval(r, &v->lo, &v->hi);
-        IrVar *var = &r->g->vars[ir_at(r->g, v->node)->imm]; /* nobody has asked for its facts yet */
+        IrVar *var = &r->g->vars[ir_at(r->g, v->node)->imm]; /* no fact about it has been computed yet */
         var->lo = v->lo;
         var->hi = WBB_MAX(v->lo, v->hi);
         if (v->lo > v->hi) r->map->state = IX_EMPTY;
@@ -376,7 +382,8 @@ static bool whole_map(Reader *r)
 IxMap *ix_map_parse(RwCx *rw, WbbArena *a, const char *file, const char *text, size_t n)
 {
     IrGraph *g = rw_graph(rw);
-    Reader r = {.cx = g->cx, .a = a, .rw = rw, .g = g, .file = file, .p = text, .end = text + n, .line_start = text, .line = 1};
+    Reader r = {
+        .cx = g->cx, .a = a, .rw = rw, .g = g, .file = file, .p = text, .end = text + n, .line_start = text, .line = 1};
     r.map = ix_map_new(a);
     if (!whole_map(&r)) {
         variables(&r, IX_DIMENSION, "(", ")", false);
@@ -391,6 +398,6 @@ IxMap *ix_map_parse(RwCx *rw, WbbArena *a, const char *file, const char *text, s
             constraints(&r);
         }
     }
-    if (here(&r).line && r.p < r.end) wbb_fail(r.cx, here(&r), "expected the end of the map, found %s", seen(&r));
+    if (here(&r).line && r.p < r.end) wbb_fail(r.cx, here(&r), "expected the end of the map, found %s", found(&r));
     return r.map;
 }

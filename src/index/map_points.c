@@ -1,13 +1,13 @@
-/* map_points.c: maps by definition: what one point gives, all points of a domain, two maps compared point by point.
+/* map_points.c: evaluates maps at points, enumerates the points of a domain, and compares two maps point by point.
  *
- * Needs maps; leaves values, computed exactly in 128 bits from the nodes as they stand, with no fact and no rule. A point at which
- * some operation leaves 64 bits has no value.
+ * Needs maps; leaves values, computed exactly in 128 bits from the nodes, using no fact and no rule. At a point where
+ * some operation leaves 64 bits the map has no value.
  *
  *     (d0)[s0] -> (d0 * 4 + s0) at (2)[1]   =>   9
  */
 #include "index/inner.h"
 
-/* --- one point --------------------------------------------------------------------------------------------------------------------- */
+/* --- one point ---------------------------------------------------------------------------------------------------- */
 typedef struct {
     const IrGraph *g;
     const IxMap *m;
@@ -66,20 +66,21 @@ IxValue ix_map_eval(const IrGraph *g, const IxMap *m, const int64_t *point, int6
     return e.defined ? IX_INSIDE : IX_OVERFLOW;
 }
 
-/* --- all points, or a sample of them --------------------------------------------------------------------------------------------------- */
+/* --- all points, or a sample of them ------------------------------------------------------------------------------ */
 static WbbU128 width(const IxVar *v) { return (WbbU128)((WbbI128)v->hi - v->lo) + 1; }
 
 uint64_t ix_map_box(const IxMap *m)
 {
     WbbU128 n = m->state != IX_EMPTY;
-    for (uint32_t i = 0; i < m->vars.n; i++) n = WBB_MIN(n * WBB_MIN(width(&m->vars.items[i]), UINT64_MAX), (WbbU128)UINT64_MAX);
+    for (uint32_t i = 0; i < m->vars.n; i++)
+        n = WBB_MIN(n * WBB_MIN(width(&m->vars.items[i]), UINT64_MAX), (WbbU128)UINT64_MAX);
     return (uint64_t)n;
 }
 
 IxWalk ix_walk(WbbArena *a, const IxMap *m, uint64_t most, uint64_t seed)
 {
     const uint64_t box = ix_map_box(m);
-    IxWalk w = {.m = m, .left = WBB_MIN(box, most), .sampled = box > most, .random = seed};
+    IxWalk w = {.m = m, .remaining = WBB_MIN(box, most), .sampled = box > most, .random = seed};
     w.point = WBB_NEW_N(a, int64_t, m->vars.n + 1u);
     for (uint32_t i = 0; i < m->vars.n; i++) w.point[i] = m->vars.items[i].lo;
     return w;
@@ -93,7 +94,7 @@ static uint64_t random(IxWalk *w)
     return x ^ x >> 31;
 }
 
-/* Half of the values lie near an end of their interval: that is where things go wrong. */
+/* Half of the values are near an end of their interval, where errors are likely. */
 static int64_t some_value(IxWalk *w, const IxVar *v)
 {
     const WbbU128 n = width(v), near = random(w) % 4, far = random(w) % n;
@@ -104,8 +105,8 @@ static int64_t some_value(IxWalk *w, const IxVar *v)
 
 bool ix_walk_next(IxWalk *w)
 {
-    if (w->left == 0) return false;
-    w->left--;
+    if (w->remaining == 0) return false;
+    w->remaining--;
     if (w->sampled) {
         for (uint32_t i = 0; i < w->m->vars.n; i++) w->point[i] = some_value(w, &w->m->vars.items[i]);
         return true;
@@ -121,7 +122,7 @@ bool ix_walk_next(IxWalk *w)
     return true;
 }
 
-/* --- two maps ---------------------------------------------------------------------------------------------------------------------------- */
+/* --- two maps ----------------------------------------------------------------------------------------------------- */
 void ix_put_point(WbbBuf *out, const IxMap *m, const int64_t *point)
 {
     static const char brackets[][2] = {{'(', ')'}, {'[', ']'}, {'{', '}'}};
@@ -153,16 +154,18 @@ static const char *described(WbbArena *a, IxValue v, const int64_t *values, uint
     return b.text;
 }
 
-const char *ix_map_differ(WbbArena *a, const IrGraph *g, const IxMap *x, const IxMap *y, uint64_t most, uint64_t seed, uint64_t *compared)
+const char *ix_map_differ(WbbArena *a, const IrGraph *g, const IxMap *x, const IxMap *y, uint64_t most, uint64_t seed,
+                          uint64_t *compared)
 {
     const uint32_t n = WBB_MAX(x->results.n, y->results.n);
     int64_t *p = WBB_NEW_N(a, int64_t, n + 1u), *q = WBB_NEW_N(a, int64_t, n + 1u);
-    for (uint32_t round = 0; round < 2; round++) { /* points of x's box, then of y's, which may be a small part of it */
+    /* points of x's intervals, then of y's, which may be a small part of those */
+    for (uint32_t round = 0; round < 2; round++) {
         const IxMap *of = round ? y : x;
         if (of->state != IX_KNOWN || (round && ix_map_box(x) <= most)) continue;
         for (IxWalk w = ix_walk(a, of, most, seed); ix_walk_next(&w);) {
             const IxValue v = ix_map_eval(g, x, w.point, p);
-            if (v == IX_OVERFLOW) continue; /* x has no value here: y may have any */
+            if (v == IX_OVERFLOW) continue; /* x has no value, so y may have any */
             const IxValue u = ix_map_eval(g, y, w.point, q);
             bool same = v == u && (v != IX_INSIDE || x->results.n == y->results.n);
             for (uint32_t i = 0; i < n && same && v == IX_INSIDE; i++) same = p[i] == q[i];

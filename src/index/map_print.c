@@ -1,8 +1,8 @@
-/* map_print.c: expressions and maps as text, in the notation of XLA's index maps, which is what readers of HLO know: `/` is floor
- * division, `mod` what it leaves, coefficients stand right.
+/* map_print.c: expressions and maps as text, in the notation of XLA's index maps, which is what readers of HLO know:
+ * `/` is floor division, `mod` its remainder, coefficients stand right.
  *
- * Needs nodes; leaves a text that map_parse.c reads as the same nodes. Every factor of a sum under `/` that is negative makes the
- * divisor negative instead, which is the same number and shorter: (-d0 - d1) / 8 is (d0 + d1) / -8.
+ * Needs nodes; leaves a text that map_parse.c reads as the same nodes. Where all terms of a dividend are negative, the
+ * divisor is written negative instead, which is the same value and shorter: (-d0 - d1) / 8 is (d0 + d1) / -8.
  *
  *     (d0)[s0] -> (d0 * 4 + s0), domain: d0 in [0, 7], s0 in [0, 3], d0 + s0 in [0, 8]
  */
@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a text is as an operand: `*`, `/` and mod stand on one level, left to right. */
-typedef enum { ATOM, TIMES, DIVIDED, LEFT_OVER, ADDED } Shape;
+/* The outermost operator of an expression. `*`, `/` and mod have one precedence, left to right. */
+typedef enum { ATOM, TIMES, DIVIDED, MODULO, ADDED } Shape;
 
 static Shape shape_of(const IrGraph *g, IrRef r)
 {
@@ -22,13 +22,13 @@ static Shape shape_of(const IrGraph *g, IrRef r)
     case OP_SUM: return n->a[1] == 1 && n->imm == 0 && g->terms[n->a[0]].coefficient != -1 ? TIMES : ADDED;
     case OP_MUL: return TIMES;
     case OP_FLOORDIV: return DIVIDED;
-    case OP_MOD: return LEFT_OVER;
+    case OP_MOD: return MODULO;
     case OP_CONST: return (int64_t)n->imm < 0 ? ADDED : ATOM;
     default: return ATOM;
     }
 }
 
-/* An operand stands in brackets but where it is one factor, or, on the left, where the same operator repeats. */
+/* An operand is in brackets unless it is one factor or, on the left, has the same operator (`repeated`). */
 static void put_operand(WbbBuf *out, const IrGraph *g, IrRef r, Shape repeated)
 {
     const Shape shape = shape_of(g, r);
@@ -43,7 +43,8 @@ static void put_sum(WbbBuf *out, const IrGraph *g, const IrNode *n, bool negate)
     for (uint32_t i = 0; i < n->a[1]; i++) {
         const IrTerm t = g->terms[n->a[0] + i];
         const WbbI128 k = negate ? -(WbbI128)t.coefficient : t.coefficient, size = k < 0 ? -k : k;
-        const bool minus_first = k < 0 && i == 0 && size == 1, factor = k < 0 && i == 0 && size != 1; /* d0 * -2, but -d0 */
+        /* d0 * -2, but -d0 */
+        const bool minus_first = k < 0 && i == 0 && size == 1, factor = k < 0 && i == 0 && size != 1;
         if (minus_first) wbb_put(out, "-");
         else if (i) wbb_put(out, k < 0 ? " - " : " + ");
         if (size == 1 && !minus_first) {
@@ -68,7 +69,7 @@ static bool all_negative(const IrGraph *g, const IrNode *n)
     return true;
 }
 
-/* The sum -s of a division -s / k: one term as it stands may repeat the operator. */
+/* The dividend s of s / k with all signs changed. */
 static void put_negated(WbbBuf *out, const IrGraph *g, const IrNode *s)
 {
     const IrTerm first = g->terms[s->a[0]];
@@ -98,12 +99,12 @@ void ix_put_expression(WbbBuf *out, const IrGraph *g, IrRef r)
     case OP_MOD: {
         const bool negative = n->op == OP_FLOORDIV && ir_is_const(g, n->a[1]) && all_negative(g, ir_at(g, n->a[0]));
         if (negative) put_negated(out, g, ir_at(g, n->a[0]));
-        else put_operand(out, g, n->a[0], n->op == OP_MOD ? LEFT_OVER : DIVIDED);
+        else put_operand(out, g, n->a[0], n->op == OP_MOD ? MODULO : DIVIDED);
         wbb_put(out, n->op == OP_MOD ? " mod " : negative ? " / -" : " / ");
         put_operand(out, g, n->a[1], ATOM);
         break;
     }
-    default: /* min, max, and comparisons, which no text of a map has */
+    default: /* min, max, and comparisons, which maps do not contain */
         wbb_putf(out, "%s(", sc_op_info[n->op].name);
         ix_put_expression(out, g, n->a[0]);
         wbb_put(out, ", ");
@@ -113,7 +114,7 @@ void ix_put_expression(WbbBuf *out, const IrGraph *g, IrRef r)
     }
 }
 
-/* --- maps ------------------------------------------------------------------------------------------------------------------------- */
+/* --- maps --------------------------------------------------------------------------------------------------------- */
 static void put_names(WbbBuf *out, const IxMap *m, IxKind kind, const char *open, const char *close)
 {
     const char *comma = "";
@@ -127,7 +128,10 @@ static void put_names(WbbBuf *out, const IxMap *m, IxKind kind, const char *open
     wbb_put(out, close);
 }
 
-static void put_interval(WbbBuf *out, int64_t lo, int64_t hi) { wbb_putf(out, " in [%lld, %lld]", (long long)lo, (long long)hi); }
+static void put_interval(WbbBuf *out, int64_t lo, int64_t hi)
+{
+    wbb_putf(out, " in [%lld, %lld]", (long long)lo, (long long)hi);
+}
 
 static int by_text(const void *x, const void *y) { return strcmp(*(char *const *)x, *(char *const *)y); }
 
@@ -176,10 +180,11 @@ void ix_map_print(WbbBuf *out, const IrGraph *g, const IxMap *m)
     put_constraints(out, g, m, comma);
 }
 
-/* --- how much there is to compute ------------------------------------------------------------------------------------------------- */
+/* --- cost --------------------------------------------------------------------------------------------------------- */
 typedef struct {
-    uint32_t div, rem, mul, add, compare; /* min, max and each bound of a constraint are compares; equal nodes count once */
-    uint32_t provable;                    /* of div and rem: how many have a quotient that the facts know */
+    /* min, max and each bound of a constraint are compares; equal nodes count once */
+    uint32_t div, rem, mul, add, compare;
+    uint32_t provable;                    /* of div and rem: how many have a quotient that facts prove constant */
 } Cost;
 
 typedef struct {
@@ -225,7 +230,7 @@ static Cost cost_of(IrGraph *g, WbbArena *a, const IxMap *m)
     return cost;
 }
 
-/* --- JSON ------------------------------------------------------------ */
+/* --- JSON --------------------------------------------------------------------------------------------------------- */
 static void put_variables_json(WbbBuf *out, const IxMap *m, IxKind kind, const char *key)
 {
     const char *comma = "";
@@ -233,7 +238,8 @@ static void put_variables_json(WbbBuf *out, const IxMap *m, IxKind kind, const c
     for (uint32_t i = 0; i < m->vars.n; i++) {
         const IxVar *v = &m->vars.items[i];
         if (v->kind != kind) continue;
-        wbb_putf(out, "%s{\"name\": \"%s\", \"lo\": %lld, \"hi\": %lld}", comma, v->name, (long long)v->lo, (long long)v->hi);
+        wbb_putf(out, "%s{\"name\": \"%s\", \"lo\": %lld, \"hi\": %lld}", comma, v->name, (long long)v->lo,
+                 (long long)v->hi);
         comma = ", ";
     }
     wbb_put(out, "]");
@@ -244,7 +250,8 @@ void ix_map_json(WbbBuf *out, IrGraph *g, const IxMap *m)
     static const char *const states[] = {[IX_KNOWN] = "known", [IX_EMPTY] = "empty", [IX_UNKNOWN] = "unknown"};
     WbbBuf text = wbb_buf(out->arena);
     ix_map_print(&text, g, m);
-    wbb_putf(out, "{\"state\": \"%s\", \"map\": \"%s\"", states[m->state], text.text); /* no character of it needs an escape */
+    /* no character of it needs an escape */
+    wbb_putf(out, "{\"state\": \"%s\", \"map\": \"%s\"", states[m->state], text.text);
     put_variables_json(out, m, IX_DIMENSION, "dimensions");
     put_variables_json(out, m, IX_RANGE, "ranges");
     put_variables_json(out, m, IX_RUNTIME, "runtime");
@@ -262,5 +269,7 @@ void ix_map_json(WbbBuf *out, IrGraph *g, const IxMap *m)
         wbb_putf(out, "\", \"lo\": %lld, \"hi\": %lld}", (long long)c.lo, (long long)c.hi);
     }
     const Cost k = cost_of(g, out->arena, m);
-    wbb_putf(out, "], \"cost\": {\"div\": %u, \"rem\": %u, \"mul\": %u, \"add\": %u, \"compare\": %u, \"provable\": %u}}", k.div, k.rem, k.mul, k.add, k.compare, k.provable);
+    wbb_putf(out,
+             "], \"cost\": {\"div\": %u, \"rem\": %u, \"mul\": %u, \"add\": %u, \"compare\": %u, \"provable\": %u}}",
+             k.div, k.rem, k.mul, k.add, k.compare, k.provable);
 }

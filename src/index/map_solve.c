@@ -1,17 +1,17 @@
-/* map_solve.c: what the constraints of a map say: bounds of variables, residues, contradictions, or nothing at all.
+/* map_solve.c: what the constraints of a map imply: bounds of variables, residues, contradictions, or nothing.
  *
- * Needs a map; leaves one of the same points. In a round every constraint is looked at with the same facts, and what all of them
- * say is put together afterwards, so that their order means nothing:
+ * Needs a map; leaves one of the same points. In a round every constraint is examined with the same facts, and what
+ * they imply is merged afterwards, so that their order does not matter:
  *
  *   6*d0 + 2 in [3, 40]         =>  d0 in [1, 6]                    constants and common factors move into the interval
  *   s0 / 3 in [-11, -5]         =>  s0 in [-33, -13]
- *   8*d0 + s0 in [0, 63]        =>  d0 in [0, 7]                    where s0 in [0, 7] does not matter
- *   d0 + s0 in [0, 20]          =>  nothing, where d0 and s0 cannot exceed it; d0 <= 20 - least s0 where they can (`narrow`)
+ *   8*d0 + s0 in [0, 63]        =>  d0 in [0, 7]                    as s0 in [0, 7] makes no difference
+ *   d0 + s0 in [0, 20]          =>  nothing if the intervals imply it; else d0 <= 20 - least s0 (`narrow`)
  *   (5*d0 + 1) mod 6 in [0, 0]  =>  d0 mod 6 in [1, 1]
  *   d0 mod 4 in [1, 1], d0 mod 6 in [3, 3]  =>  d0 mod 12 in [9, 9]; d0's bounds move to such values
  *
- * Narrowing can go on for ever in small steps. It is taken only if it comes to rest within NARROWINGS rounds, else not at all; so what
- * is left does not change when it is simplified again.
+ * Narrowing can go on for ever in small steps. Its result is used only if it reaches a fixed point within NARROWINGS
+ * rounds; so a result does not change when it is simplified again.
  */
 #include "index/inner.h"
 #include "ir/facts.h"
@@ -25,12 +25,12 @@ typedef struct {
     WbbArena *a;
     IrGraph *g;
     const IxMap *m;
-    IxMap *next; /* variables with what the constraints leave of their intervals; constraints that say more than that */
+    IxMap *next; /* the variables with tightened intervals; the constraints that say more than these */
     bool narrow;
 } Round;
 
 static WbbI128 ceil_div(WbbI128 x, WbbI128 k) { return -ir_floor_div(-x, k); }
-static WbbI128 left_over(WbbI128 x, WbbI128 k) { return x - ir_floor_div(x, k) * k; }
+static WbbI128 floor_mod(WbbI128 x, WbbI128 k) { return x - ir_floor_div(x, k) * k; }
 static WbbI128 times(WbbI128 x, WbbI128 y)
 {
     WbbI128 p;
@@ -51,7 +51,7 @@ WbbI128 ix_gcd(WbbI128 x, WbbI128 y)
     return x;
 }
 
-/* --- variables ------------------------------------------------------------------------------------------------------------------- */
+/* --- variables ---------------------------------------------------------------------------------------------------- */
 static void bound(Round *r, IrRef variable, WbbI128 lo, WbbI128 hi)
 {
     for (uint32_t i = 0; i < r->m->vars.n; i++) {
@@ -63,16 +63,16 @@ static void bound(Round *r, IrRef variable, WbbI128 lo, WbbI128 hi)
     }
 }
 
-/* The first x from `x` on, up (or down), that leaves [lo, hi] modulo k. */
+/* The first value from x on, upwards (or downwards), that modulo k is in [lo, hi]. */
 static WbbI128 snap(WbbI128 x, bool up, WbbI128 k, WbbI128 lo, WbbI128 hi)
 {
-    const WbbI128 left = left_over(x, k);
-    if (left >= lo && left <= hi) return x;
-    if (up) return x + (left < lo ? lo - left : k - left + lo);
-    return x - (left > hi ? left - hi : left + k - hi);
+    const WbbI128 rem = floor_mod(x, k);
+    if (rem >= lo && rem <= hi) return x;
+    if (up) return x + (rem < lo ? lo - rem : k - rem + lo);
+    return x - (rem > hi ? rem - hi : rem + k - hi);
 }
 
-/* What e in [lo, hi] says about the variables in e. */
+/* Bounds the variables in e, given that e is in [lo, hi]. */
 static void narrow(Round *r, IrRef e, WbbI128 lo, WbbI128 hi)
 {
     IrGraph *g = r->g;
@@ -101,8 +101,10 @@ static void narrow(Round *r, IrRef e, WbbI128 lo, WbbI128 hi)
             const IrTerm t = g->terms[n.a[0] + i];
             const IrFact x = ir_fact(g, t.ref);
             const WbbI128 k = t.coefficient, size = k < 0 ? -k : k;
-            const WbbI128 low = lo - most + k * (k > 0 ? x.hi : x.lo), high = hi - least + k * (k > 0 ? x.lo : x.hi); /* of k * x */
-            const WbbI128 from = k > 0 ? ceil_div(low, size) : ceil_div(-high, size), to = k > 0 ? ir_floor_div(high, size) : ir_floor_div(-low, size);
+            /* of k * x */
+            const WbbI128 low = lo - most + k * (k > 0 ? x.hi : x.lo), high = hi - least + k * (k > 0 ? x.lo : x.hi);
+            const WbbI128 from = k > 0 ? ceil_div(low, size) : ceil_div(-high, size),
+                          to = k > 0 ? ir_floor_div(high, size) : ir_floor_div(-low, size);
             narrow(r, t.ref, is_far(k > 0 ? lo : hi) ? -FAR : from, is_far(k > 0 ? hi : lo) ? FAR : to);
         }
         break;
@@ -132,7 +134,7 @@ static void narrow(Round *r, IrRef e, WbbI128 lo, WbbI128 hi)
     }
 }
 
-/* --- one constraint ---------------------------------------------------------------------------------------------------------------- */
+/* --- one constraint ----------------------------------------------------------------------------------------------- */
 static void learn(Round *r, IrRef e, WbbI128 lo, WbbI128 hi);
 
 static void keep(Round *r, IrRef e, WbbI128 lo, WbbI128 hi)
@@ -141,7 +143,7 @@ static void keep(Round *r, IrRef e, WbbI128 lo, WbbI128 hi)
     if (r->narrow) narrow(r, e, lo, hi);
 }
 
-/* The first p terms of a sum, divided by g, and the others. */
+/* Terms from .. to of a sum, divided by g. */
 static IrRef part_of(Round *r, const IrNode *n, uint32_t from, uint32_t to, int64_t g)
 {
     IrTerm *terms = WBB_NEW_N(r->a, IrTerm, to - from + 1);
@@ -152,7 +154,7 @@ static IrRef part_of(Round *r, const IrNode *n, uint32_t from, uint32_t to, int6
     return rw_sum(r->rw, 0, terms, to - from);
 }
 
-/* g*a + rest in [lo, hi], where rest decides nothing: then a alone has bounds. */
+/* g*a + rest in [lo, hi], where rest makes no difference: bounds a alone. */
 static bool split(Round *r, const IrNode *n, const IrFact *f, WbbI128 lo, WbbI128 hi)
 {
     WbbI128 g = 0;
@@ -166,7 +168,8 @@ static bool split(Round *r, const IrNode *n, const IrFact *f, WbbI128 lo, WbbI12
         const bool low = lo > f->lo, high = hi < f->hi;
         if (low && ceil_div(lo - rest.hi, g) != ceil_div(lo - rest.lo, g)) continue;
         if (high && ir_floor_div(hi - rest.lo, g) != ir_floor_div(hi - rest.hi, g)) continue;
-        learn(r, part_of(r, n, 0, p, (int64_t)g), low ? ceil_div(lo - rest.lo, g) : -FAR, high ? ir_floor_div(hi - rest.hi, g) : FAR);
+        learn(r, part_of(r, n, 0, p, (int64_t)g), low ? ceil_div(lo - rest.lo, g) : -FAR,
+              high ? ir_floor_div(hi - rest.hi, g) : FAR);
         return true;
     }
     return false;
@@ -183,7 +186,7 @@ static void learn_sum(Round *r, IrRef e, const IrFact *f, WbbI128 lo, WbbI128 hi
         if (!split(r, &n, f, lo, hi)) keep(r, e, lo, hi);
         return;
     }
-    if (g > INT64_MAX) { /* -2**63 alone */
+    if (g > INT64_MAX) { /* g = 2**63: all coefficients are -2**63 */
         keep(r, e, lo, hi);
         return;
     }
@@ -199,45 +202,47 @@ static void learn_sum(Round *r, IrRef e, const IrFact *f, WbbI128 lo, WbbI128 hi
 /* The x with x * c = 1 modulo k; c and k have no common factor. */
 static WbbI128 inverse(WbbI128 c, WbbI128 k)
 {
-    WbbI128 a = left_over(c, k), b = k, x = 1, y = 0;
+    WbbI128 a = floor_mod(c, k), b = k, x = 1, y = 0;
     while (b) {
         const WbbI128 q = a / b, t = a - q * b, u = x - q * y;
         a = b, b = t;
         x = y, y = u;
     }
-    return left_over(x, k);
+    return floor_mod(x, k);
 }
 
-/* x mod k in [left, left], x a sum: small coefficients, no constant, no common factor with k. */
-static bool learn_residue(Round *r, IrRef x, WbbI128 k, WbbI128 left)
+/* x mod k = rem, where x is a sum: says the same with small coefficients, no constant and no common factor with k.
+ * False: it is said so already. */
+static bool learn_residue(Round *r, IrRef x, WbbI128 k, WbbI128 rem)
 {
     const IrNode n = *ir_at(r->g, x);
     IrTerm *terms = WBB_NEW_N(r->a, IrTerm, n.a[1] + 1u);
     uint32_t count = 0;
     WbbI128 g = k;
     bool changed = n.imm != 0;
-    left = left_over(left - (int64_t)n.imm, k);
+    rem = floor_mod(rem - (int64_t)n.imm, k);
     for (uint32_t i = 0; i < n.a[1]; i++) {
         const IrTerm t = r->g->terms[n.a[0] + i];
-        WbbI128 c = left_over(t.coefficient, k);
+        WbbI128 c = floor_mod(t.coefficient, k);
         if (c * 2 > k) c -= k;
         changed |= c != t.coefficient;
         g = ix_gcd(g, c);
         if (c) terms[count++] = (IrTerm){.coefficient = (int64_t)c, .ref = t.ref};
     }
-    if (left % g) {
+    if (rem % g) {
         r->next->state = IX_EMPTY;
         return true;
     }
-    if (g == k) return true; /* nothing is left of x: 0 mod k = 0 */
+    if (g == k) return true; /* nothing is rem of x: 0 mod k = 0 */
     WbbI128 factor = terms[0].coefficient < 0 ? -1 : 1;
     if (count == 1) factor = inverse(terms[0].coefficient / g, k / g);
     if (!changed && g == 1 && factor == 1) return false;
-    for (uint32_t i = 0; i < count; i++) terms[i].coefficient = count == 1 ? 1 : (int64_t)(terms[i].coefficient / g * factor);
+    for (uint32_t i = 0; i < count; i++)
+        terms[i].coefficient = count == 1 ? 1 : (int64_t)(terms[i].coefficient / g * factor);
     const IrRef sum = rw_sum(r->rw, 0, terms, count), made = rw_mod(r->rw, sum, (int64_t)(k / g));
     if (made == rw_mod(r->rw, x, (int64_t)k)) return false;
-    left = left_over(left / g * factor, k / g);
-    learn(r, made, left, left);
+    rem = floor_mod(rem / g * factor, k / g);
+    learn(r, made, rem, rem);
     return true;
 }
 
@@ -282,7 +287,8 @@ static void learn(Round *r, IrRef e, WbbI128 lo, WbbI128 hi)
     case OP_MIN:
     case OP_MAX: {
         const bool both = n.op == OP_MIN ? hi >= f.hi : lo <= f.lo;
-        for (uint32_t i = 0; i < 2 && both; i++) learn(r, n.a[i], n.op == OP_MIN ? lo : -FAR, n.op == OP_MIN ? FAR : hi);
+        for (uint32_t i = 0; i < 2 && both; i++)
+            learn(r, n.a[i], n.op == OP_MIN ? lo : -FAR, n.op == OP_MIN ? FAR : hi);
         if (!both) keep(r, e, lo, hi);
         return;
     }
@@ -290,24 +296,29 @@ static void learn(Round *r, IrRef e, WbbI128 lo, WbbI128 hi)
     }
 }
 
-/* --- all constraints ----------------------------------------------------------------------------------------------------------------- */
-static bool is_residue(const IrGraph *g, const IxConstraint *c) { return ir_at(g, c->expression)->op == OP_MOD && c->lo == c->hi; }
+/* --- all constraints ---------------------------------------------------------------------------------------------- */
+static bool is_residue(const IrGraph *g, const IxConstraint *c)
+{
+    return ir_at(g, c->expression)->op == OP_MOD && c->lo == c->hi;
+}
 
-/* Two residues of one value are one residue modulo the least common multiple of both; true if c is now that. */
+/* Merges two residues of one value into c, a residue modulo the least common multiple; false if they are of different
+ * values. */
 static bool merge_residues(Round *r, IxConstraint *c, const IxConstraint *d)
 {
     const IrNode m = *ir_at(r->g, c->expression), n = *ir_at(r->g, d->expression);
     if (m.a[0] != n.a[0]) return false;
-    const WbbI128 k = (int64_t)ir_at(r->g, m.a[1])->imm, l = (int64_t)ir_at(r->g, n.a[1])->imm, g = ix_gcd(k, l), both = k / g * l;
+    const WbbI128 k = (int64_t)ir_at(r->g, m.a[1])->imm, l = (int64_t)ir_at(r->g, n.a[1])->imm, g = ix_gcd(k, l),
+                  both = k / g * l;
     if (both > INT64_MAX) return false;
-    if (left_over(c->lo - d->lo, g)) {
+    if (floor_mod(c->lo - d->lo, g)) {
         r->next->state = IX_EMPTY;
         return true;
     }
     /* c->lo + k*t = d->lo modulo l */
-    const WbbI128 t = l == g ? 0 : left_over((d->lo - c->lo) / g * inverse(k / g, l / g), l / g);
-    const WbbI128 left = left_over(c->lo + k * t, both);
-    *c = (IxConstraint){rw_mod(r->rw, m.a[0], (int64_t)both), (int64_t)left, (int64_t)left};
+    const WbbI128 t = l == g ? 0 : floor_mod((d->lo - c->lo) / g * inverse(k / g, l / g), l / g);
+    const WbbI128 rem = floor_mod(c->lo + k * t, both);
+    *c = (IxConstraint){rw_mod(r->rw, m.a[0], (int64_t)both), (int64_t)rem, (int64_t)rem};
     return true;
 }
 
@@ -322,7 +333,7 @@ static void snap_bounds(const Round *r, IxConstraint *c, const IxConstraint *d)
     if (c->lo > c->hi) r->next->state = IX_EMPTY;
 }
 
-/* Sorted by expression; one constraint an expression. */
+/* Sorts constraints by expression and leaves one for each. */
 static void merge(Round *r)
 {
     IxMap *m = r->next;
@@ -355,7 +366,8 @@ static void merge(Round *r)
             k = i + 1;
         }
     for (uint32_t i = 0; i < m->constraints.n; i++)
-        for (uint32_t k = 0; k < m->constraints.n && m->state != IX_EMPTY; k++) snap_bounds(r, &m->constraints.items[i], &m->constraints.items[k]);
+        for (uint32_t k = 0; k < m->constraints.n && m->state != IX_EMPTY; k++)
+            snap_bounds(r, &m->constraints.items[i], &m->constraints.items[k]);
 }
 
 static bool same(const IxMap *x, const IxMap *y)
@@ -370,22 +382,22 @@ static bool same(const IxMap *x, const IxMap *y)
     return true;
 }
 
-/* The constraints of `m` over its variables as they are now: points become their value. */
+/* The variables and constraints of m over graph variables with its current intervals. */
 static IxMap *fresh(RwCx *rw, WbbArena *a, const IxMap *m, bool points)
 {
     IxMap *made = ix_map_of_state(a, m->state);
-    IxSwap s = {.rw = rw, .nodes = {.arena = a}};
+    IxSubstitution s = {.rw = rw, .nodes = {.arena = a}};
     bool moved = false;
     for (uint32_t i = 0; i < m->vars.n; i++) {
         const IxVar *v = &m->vars.items[i];
         const IrVar *known = &rw_graph(rw)->vars[ir_at(rw_graph(rw), v->node)->imm];
         moved |= known->lo != v->lo || known->hi != v->hi;
     }
-    for (uint32_t i = 0; i < m->vars.n; i++) { /* all or none: sums are sorted by the variables' numbers */
+    for (uint32_t i = 0; i < m->vars.n; i++) { /* all are new or none, as sums are sorted by the variables' numbers */
         IxVar v = m->vars.items[i];
         const IrRef old = v.node;
         if (moved) v.node = ix_variable(rw_graph(rw), v.name, v.lo, v.hi);
-        ix_swap(&s, old, points && v.lo == v.hi ? ir_index(rw_graph(rw), v.lo) : v.node);
+        ix_substitute(&s, old, points && v.lo == v.hi ? ir_index(rw_graph(rw), v.lo) : v.node);
         ix_map_insert(a, made, v);
     }
     for (uint32_t i = 0; i < m->constraints.n; i++) {
@@ -395,12 +407,13 @@ static IxMap *fresh(RwCx *rw, WbbArena *a, const IxMap *m, bool points)
     return made;
 }
 
-/* Rounds until nothing changes; NULL if that is not within `rounds`. */
+/* Rounds until nothing changes; NULL: that takes more than `rounds`. */
 static IxMap *solve(RwCx *rw, WbbArena *a, const IxMap *m, bool points, bool narrowing, uint32_t rounds)
 {
     IxMap *now = fresh(rw, a, m, points);
     for (uint32_t i = 0; i < rounds; i++) {
-        Round r = {.rw = rw, .a = a, .g = rw_graph(rw), .m = now, .next = ix_map_of_state(a, now->state), .narrow = narrowing};
+        Round r = {.rw = rw, .a = a, .g = rw_graph(rw), .m = now, .narrow = narrowing};
+        r.next = ix_map_of_state(a, now->state);
         for (uint32_t k = 0; k < now->vars.n; k++) ix_map_insert(a, r.next, now->vars.items[k]);
         for (uint32_t k = 0; k < now->constraints.n && r.next->state != IX_EMPTY; k++)
             learn(&r, now->constraints.items[k].expression, now->constraints.items[k].lo, now->constraints.items[k].hi);
@@ -415,7 +428,8 @@ IxMap *ix_map_solve(RwCx *rw, WbbArena *a, const IxMap *m, bool points)
 {
     if (m->constraints.n == 0) return fresh(rw, a, m, points);
     IxMap *direct = solve(rw, a, m, points, false, ROUNDS);
-    if (!direct) return fresh(rw, a, m, points); /* max(a, b) mod 4 = 0 beside a mod 40 in 26..27 takes a step of 40 a round */
+    /* max(a, b) mod 4 = 0 beside a mod 40 in 26..27 takes a step of 40 a round */
+    if (!direct) return fresh(rw, a, m, points);
     IxMap *narrowed = direct->state == IX_EMPTY ? NULL : solve(rw, a, direct, points, true, NARROWINGS);
     return narrowed ? narrowed : direct;
 }

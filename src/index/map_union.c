@@ -1,7 +1,8 @@
-/* map_union.c: several maps from one point as few: all that one instruction reads of one operand.
+/* map_union.c: merges maps, such as all accesses of one instruction to one operand, into fewer.
  *
- * Needs maps whose dimensions are the same; leaves maps that give the same elements at every point, fewer where two are the same, one
- * is part of another, two are neighbours in one variable, or several stand at equal distances:
+ * Needs maps whose dimensions are the same; leaves maps that together give the same elements at every point. It merges
+ * two maps that are equal, of which one contains the other, or that are adjacent in one variable, and several at equal
+ * distances:
  *
  *     (d0) -> (d0), (d0) -> (d0 + 1), (d0) -> (d0 + 2)   =>   (d0)[s0] -> (d0 + s0), s0 in [0, 2]
  */
@@ -16,8 +17,8 @@ typedef struct {
     uint32_t n;
 } Union;
 
-/* Everything that a map says but the constants of its results and the intervals of its variables: maps with the same text differ in these
- * alone. */
+/* A text of all of a map but the constants of its results and the intervals of its variables: maps with the same text
+ * differ in these alone. */
 static const char *skeleton(const Union *u, const IxMap *m)
 {
     IrGraph *g = rw_graph(u->rw);
@@ -28,7 +29,8 @@ static const char *skeleton(const Union *u, const IxMap *m)
     char *domain = strstr(b.text, ", domain: "); /* intervals stand first, one a variable */
     for (uint32_t i = 0; domain && i <= m->vars.n; i++) domain = i ? strchr(domain, ']') + 1 : domain;
     WbbBuf all = wbb_buf(u->a);
-    for (uint32_t i = 0; i < m->vars.n; i++) wbb_putf(&all, "%u%s ", (unsigned)m->vars.items[i].kind, m->vars.items[i].name);
+    for (uint32_t i = 0; i < m->vars.n; i++)
+        wbb_putf(&all, "%u%s ", (unsigned)m->vars.items[i].kind, m->vars.items[i].name);
     wbb_put(&all, domain ? domain : "");
     for (uint32_t i = 0; i < m->results.n; i++) {
         const IrNode n = *ir_at(g, m->results.items[i]);
@@ -52,7 +54,7 @@ static bool same_constants(const IrGraph *g, const IxMap *x, const IxMap *y)
     return true;
 }
 
-/* Intervals: equal but for variable *differs, which is vars.n if all are equal; false if more than one is not. */
+/* Do the intervals of at most one variable differ? *differs is its number; vars.n: all are equal. */
 static bool one_differs(const IxMap *x, const IxMap *y, uint32_t *differs)
 {
     *differs = x->vars.n;
@@ -77,13 +79,15 @@ static void drop(Union *u, uint32_t k)
     for (uint32_t i = k; i < u->n; i++) u->maps[i] = u->maps[i + 1];
 }
 
-/* Two maps that are one: x becomes that. */
+/* Merges map k into map i; false if they cannot be one map. */
 static bool join(Union *u, uint32_t i, uint32_t k)
 {
     IrGraph *g = rw_graph(u->rw);
     const IxMap *x = u->maps[i], *y = u->maps[k];
     uint32_t at;
-    if (x->results.n != y->results.n || x->vars.n != y->vars.n || strcmp(skeleton(u, x), skeleton(u, y)) || !same_constants(g, x, y)) return false;
+    if (x->results.n != y->results.n || x->vars.n != y->vars.n || strcmp(skeleton(u, x), skeleton(u, y)) ||
+        !same_constants(g, x, y))
+        return false;
     if (holds(x, y)) return true;
     if (holds(y, x)) return u->maps[i] = u->maps[k], true;
     if (!one_differs(x, y, &at)) return false;
@@ -96,7 +100,7 @@ static bool join(Union *u, uint32_t i, uint32_t k)
     return true;
 }
 
-/* --- equal distances ------------------------------------------------------------------------------------------------------------------ */
+/* --- equal distances ---------------------------------------------------------------------------------------------- */
 static int by_constants(const IrGraph *g, const IxMap *x, const IxMap *y)
 {
     for (uint32_t i = 0; i < x->results.n; i++) {
@@ -106,7 +110,7 @@ static int by_constants(const IrGraph *g, const IxMap *x, const IxMap *y)
     return 0;
 }
 
-/* The members of maps[i]'s group, by their constants, i itself among them. */
+/* The numbers of the maps that differ from maps[i] in constants alone, i among them, sorted by the constants. */
 static uint32_t group_of(const Union *u, uint32_t i, uint32_t *members)
 {
     const IrGraph *g = rw_graph(u->rw);
@@ -133,7 +137,8 @@ static bool step(const Union *u, const uint32_t *members, uint32_t n, IxMap *mad
         const int64_t c = constant_of(g, first->results.items[i]);
         if (__builtin_sub_overflow(constant_of(g, u->maps[members[1]]->results.items[i]), c, &delta)) return false;
         for (uint32_t k = 1; k < n; k++)
-            if ((WbbI128)constant_of(g, u->maps[members[k]]->results.items[i]) != (WbbI128)c + (WbbI128)delta * k) return false;
+            if ((WbbI128)constant_of(g, u->maps[members[k]]->results.items[i]) != (WbbI128)c + (WbbI128)delta * k)
+                return false;
         made->results.items[i] = rw_add(u->rw, first->results.items[i], rw_scale(u->rw, s, delta));
     }
     return true;

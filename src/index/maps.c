@@ -1,6 +1,7 @@
-/* maps.c: the maps of a module as text.
+/* maps.c: prints the maps of a module.
  *
- * Needs a computation; leaves a line for every map of every operand of every instruction, and one for each run-time variable.
+ * Needs a computation; leaves a line for every map of every operand of every instruction, and one for each run-time
+ * variable.
  *
  *     %b broadcast operand 0 %p: (d0, d1) -> (d1), domain: d0 in [0, 6], d1 in [0, 32]
  *     %s dynamic-slice operand 0 %p: (d0){rt0} -> (d0 + rt0), domain: d0 in [0, 3], rt0 in [0, 6]
@@ -10,17 +11,18 @@
 
 #include <string.h>
 
-/* Where a run-time variable stands, as a map of the dimensions, and of the ranges and run-time variables that it uses. */
-static void put_place(WbbBuf *out, RwCx *rw, WbbArena *a, const IxMap *m, const IxVar *v)
+/* The element that a run-time variable is, as a map from the dimensions, and from the ranges and run-time variables
+ * that it uses. */
+static void put_source(WbbBuf *out, RwCx *rw, WbbArena *a, const IxMap *m, const IxVar *v)
 {
-    IxMap *place = ix_map_new(a);
+    IxMap *source = ix_map_new(a);
     uint8_t *used = WBB_NEW_N(a, uint8_t, m->vars.n + 1u);
     ix_map_uses(rw, a, m, v->at, v->n_at, used);
     for (uint32_t k = 0; k < m->vars.n; k++)
-        if (m->vars.items[k].kind == IX_DIMENSION || used[k]) WBB_PUSH(a, &place->vars, m->vars.items[k]);
-    for (uint32_t k = 0; k < v->n_at; k++) ix_map_result(a, place, v->at[k]);
+        if (m->vars.items[k].kind == IX_DIMENSION || used[k]) WBB_PUSH(a, &source->vars, m->vars.items[k]);
+    for (uint32_t k = 0; k < v->n_at; k++) ix_map_result(a, source, v->at[k]);
     wbb_putf(out, "%s = %%%s @ ", v->name, v->source->name);
-    ix_map_print(out, rw_graph(rw), place);
+    ix_map_print(out, rw_graph(rw), source);
     if (v->lo > v->clamp_lo || v->hi < v->clamp_hi)
         wbb_putf(out, ", clamped to [%lld, %lld]", (long long)v->clamp_lo, (long long)v->clamp_hi);
 }
@@ -37,10 +39,10 @@ static void put_json(WbbBuf *out, RwCx *rw, WbbArena *a, const char *what, const
         wbb_put(out, ", \"runtime\": [");
         for (uint32_t v = 0, n = 0; v < m->vars.n; v++) {
             if (!m->vars.items[v].source) continue;
-            WbbBuf place = wbb_buf(a);
-            put_place(&place, rw, a, m, &m->vars.items[v]);
+            WbbBuf source = wbb_buf(a);
+            put_source(&source, rw, a, m, &m->vars.items[v]);
             wbb_put(out, n++ ? ", " : "");
-            wbb_put_json(out, place.text);
+            wbb_put_json(out, source.text);
         }
         wbb_put(out, "]}");
     }
@@ -53,7 +55,8 @@ static void put_maps(WbbBuf *out, RwCx *rw, WbbArena *a, const char *what, const
         put_json(out, rw, a, what, maps);
         return;
     }
-    if (maps->unknown || maps->n == 0) wbb_putf(out, "%s: %s\n", what, maps->unknown ? "unknown indexing" : "KNOWN EMPTY");
+    if (maps->unknown || maps->n == 0)
+        wbb_putf(out, "%s: %s\n", what, maps->unknown ? "unknown indexing" : "KNOWN EMPTY");
     for (uint32_t k = 0; k < maps->n; k++) {
         const IxMap *m = maps->items[k];
         wbb_putf(out, "%s: ", what);
@@ -62,25 +65,30 @@ static void put_maps(WbbBuf *out, RwCx *rw, WbbArena *a, const char *what, const
         for (uint32_t v = 0; v < m->vars.n; v++) {
             if (!m->vars.items[v].source) continue;
             wbb_put(out, "    ");
-            put_place(out, rw, a, m, &m->vars.items[v]);
+            put_source(out, rw, a, m, &m->vars.items[v]);
             wbb_put(out, "\n");
         }
     }
 }
 
-/* "output 1", where there are several; a leaf of a tuple */
+/* " output 1" or " leaf 1" of a tuple; of an array "" */
 static const char *leaf_name(WbbArena *a, const char *what, const HloShape *s, uint32_t leaf)
 {
     return s->type == SC_TUPLE ? wbb_format(a, " %s %u", what, leaf) : "";
 }
 
-static void put_one(WbbBuf *out, RwCx *rw, WbbArena *a, const HloInstruction *i, uint32_t leaf, IxEnd input, const IxMaps *maps, const IxView *view)
+static void put_one(WbbBuf *out, RwCx *rw, WbbArena *a, const HloInstruction *i, uint32_t leaf, IxEnd input,
+                    const IxMaps *maps, const IxView *view)
 {
     const HloInstruction *x = i->operands[input.operand];
     const char *head = wbb_format(a, "%%%s %s", i->name, hlo_opcode_name(i->opcode));
-    const char *of = wbb_format(a, "operand %u %%%s%s", input.operand, x->name, leaf_name(a, "leaf", x->shape, input.leaf));
+    const char *of =
+        wbb_format(a, "operand %u %%%s%s", input.operand, x->name, leaf_name(a, "leaf", x->shape, input.leaf));
     const char *to = leaf_name(a, "output", i->shape, leaf);
-    put_maps(out, rw, a, view->targets ? wbb_format(a, "%s %s to%s", head, of, *to ? to : " output") : wbb_format(a, "%s%s %s", head, to, of), maps, view);
+    put_maps(out, rw, a,
+             view->targets ? wbb_format(a, "%s %s to%s", head, of, *to ? to : " output")
+                           : wbb_format(a, "%s%s %s", head, to, of),
+             maps, view);
 }
 
 static void put_inputs(WbbBuf *out, RwCx *rw, WbbArena *a, const HloInstruction *i, const IxView *view)
@@ -88,7 +96,8 @@ static void put_inputs(WbbBuf *out, RwCx *rw, WbbArena *a, const HloInstruction 
     for (uint32_t l = 0; l < i->shape->n_leaves; l++) {
         const IxMaps *maps = ix_inputs_of(rw, a, i, l, view->physical);
         for (uint32_t k = 0; k < i->n_operands; k++)
-            for (uint32_t p = 0; p < i->operands[k]->shape->n_leaves; p++) put_one(out, rw, a, i, l, (IxEnd){k, p}, maps++, view);
+            for (uint32_t p = 0; p < i->operands[k]->shape->n_leaves; p++)
+                put_one(out, rw, a, i, l, (IxEnd){k, p}, maps++, view);
     }
 }
 
@@ -101,7 +110,7 @@ static void put_outputs(WbbBuf *out, RwCx *rw, WbbArena *a, const HloInstruction
         }
 }
 
-/* Tuples only hand on. */
+/* Tuples are transparent: they have no maps of their own. */
 static bool is_plain(const HloInstruction *i)
 {
     return i->opcode != HLO_TUPLE && i->opcode != HLO_GET_TUPLE_ELEMENT && i->n_operands;
@@ -112,7 +121,8 @@ void ix_print_maps(WbbBuf *out, RwCx *rw, WbbArena *a, const HloComputation *c, 
     const IxView plain = {0};
     if (!view) view = &plain;
     for (uint32_t n = 0; n < c->n_instructions; n++)
-        if (is_plain(c->instructions[n])) (view->targets ? put_outputs : put_inputs)(out, rw, a, c->instructions[n], view);
+        if (is_plain(c->instructions[n]))
+            (view->targets ? put_outputs : put_inputs)(out, rw, a, c->instructions[n], view);
 }
 
 static const HloInstruction *find(const HloComputation *c, const char *name)
@@ -126,7 +136,8 @@ static const HloInstruction *find(const HloComputation *c, const char *name)
     return NULL;
 }
 
-void ix_print_between(WbbBuf *out, WbbCx *cx, RwCx *rw, WbbArena *a, const HloModule *m, const char *from, const char *to, const IxView *view)
+void ix_print_between(WbbBuf *out, WbbCx *cx, RwCx *rw, WbbArena *a, const HloModule *m, const char *from,
+                      const char *to, const IxView *view)
 {
     for (uint32_t k = m->n_computations; k-- > 0;) {
         const HloComputation *c = m->computations[k];

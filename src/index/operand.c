@@ -1,4 +1,4 @@
-/* operand.c: for each operation that only moves elements, or works on each alone, where an element of its result comes from.
+/* operand.c: the operand's element for each operation that only moves elements or is elementwise.
  *
  * Needs a verified instruction and an index of its result; leaves the index of the operand's element.
  *
@@ -25,7 +25,7 @@ bool ix_has_map(const HloInstruction *i, uint32_t operand)
     }
 }
 
-/* Dimensions and index in the order of memory, major first. */
+/* The dimensions of a shape and an index in the order of memory, major first. */
 typedef struct {
     int64_t *dims;
     IrRef *index;
@@ -38,13 +38,12 @@ static Physical physical(WbbArena *a, const HloShape *s)
     return p;
 }
 
-/* The same place in memory, whatever the layouts. */
-void ix_bitcast(RwCx *rw, WbbArena *a, const HloShape *from, const HloShape *to, const IrRef *index, IrRef *there)
+void ix_bitcast(RwCx *rw, WbbArena *a, const HloShape *from, const HloShape *to, const IrRef *index, IrRef *result)
 {
     const Physical x = physical(a, from), y = physical(a, to);
     for (uint32_t i = 0; i < from->rank; i++) x.index[i] = index[from->minor_to_major[from->rank - 1u - i]];
     ix_regroup(rw, from->rank, x.dims, x.index, to->rank, y.dims, y.index);
-    for (uint32_t i = 0; i < to->rank; i++) there[to->minor_to_major[to->rank - 1u - i]] = y.index[i];
+    for (uint32_t i = 0; i < to->rank; i++) result[to->minor_to_major[to->rank - 1u - i]] = y.index[i];
 }
 
 /* Is dimension d among the operation's dimensions? */
@@ -74,7 +73,9 @@ void ix_operand(RwCx *rw, WbbArena *a, const HloInstruction *i, uint32_t operand
             for (uint32_t k = 0; k < i->n_dimensions; k++)
                 if (i->dimensions[k] == (int64_t)d) in[d] = out[k];
             break;
-        case HLO_SLICE: in[d] = rw_add(rw, rw_scale(rw, out[d], i->slices[d].stride), ir_index(g, i->slices[d].start)); break;
+        case HLO_SLICE:
+            in[d] = rw_add(rw, rw_scale(rw, out[d], i->slices[d].stride), ir_index(g, i->slices[d].start));
+            break;
         case HLO_REVERSE: in[d] = among(i, d) ? rw_sub(rw, ir_index(g, s->dims[d] - 1), out[d]) : out[d]; break;
         default: /* elementwise; a scalar operand has no dimensions */
             in[d] = out[d];

@@ -1,9 +1,9 @@
-/* query.c: what every family of operations builds its answer from: list a loop or a start, require a condition, divide exactly.
+/* query.c: what all families of operations use: listing a loop or a start, requiring a condition, dividing exactly.
  *
- * Needs a list or a query (access.h); leaves entries in it. A condition that the facts prove is left out, one that they refute makes
- * the query's answer "never".
+ * Needs a list or a query (access.h); leaves entries in it. A condition that facts prove is left out; one that they
+ * refute sets `never`.
  *
- *     ix_quotient(q, d0 - 1, 2, n)   =>   (d0 - 1) / 2, with the conditions (d0 - 1) mod 2 in [0, 0] and d0 - 1 in [0, 2*n - 2]
+ *     ix_quotient(q, d0 - 1, 2, n)   =>   (d0 - 1) / 2, if (d0 - 1) mod 2 in [0, 0] and d0 - 1 in [0, 2*n - 2]
  */
 #include "index/access.h"
 
@@ -25,7 +25,8 @@ void ix_require(IxQuery *q, IrRef expression, int64_t lo, int64_t hi)
 {
     const IrFact f = ir_fact(q->g, expression);
     if (f.lo >= lo && f.hi <= hi) return;
-    const WbbI128 first = f.mod ? lo + (((WbbI128)f.rem - lo) % (WbbI128)f.mod + (WbbI128)f.mod) % (WbbI128)f.mod : f.lo;
+    const WbbI128 first =
+        f.mod ? lo + (((WbbI128)f.rem - lo) % (WbbI128)f.mod + (WbbI128)f.mod) % (WbbI128)f.mod : f.lo;
     if (f.lo > hi || f.hi < lo || first > hi) q->never = true;
     for (uint32_t k = 0; k < q->conditions.n; k++) {
         const IxConstraint *c = &q->conditions.items[k];

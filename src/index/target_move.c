@@ -1,14 +1,14 @@
-/* target_move.c: where elements go in operations that place them without looking at values.
+/* target_move.c: input to output of operations that move elements independently of values.
  *
- * Needs a question that starts from the index of an operand's element. Leaves the index in the result, and the conditions under which
- * the element is there at all. What the operand does not say is a loop.
+ * Needs a query with the index of an operand's element. Leaves the index in the result, and the conditions under which
+ * the element is in it. Dimensions that the operand does not determine are loops.
  *
- *     broadcast dimensions={1} into [3,8]      (d0) over s0   =>   (s0, d0)
- *     slice={[2:10:3]}                         d0             =>   (d0 - 2) / 3, where (d0 - 2) mod 3 in [0, 0], d0 - 2 in [0, 6]
+ *     broadcast dimensions={1} into [3,8]   (d0) over s0   =>   (s0, d0)
+ *     slice={[2:10:3]}                      d0             =>   (d0 - 2) / 3 if (d0 - 2) mod 3 = 0, d0 - 2 in [0, 6]
  */
 #include "index/access.h"
 
-/* --- anywhere, and the same place ------------------------------------------------------------------------------------------------ */
+/* --- to all elements, and to the same index ----------------------------------------------------------------------- */
 
 static void list_all(IxList *l)
 {
@@ -22,7 +22,7 @@ static void to_all(IxQuery *q)
     for (uint32_t d = 0; d < s->rank; d++) q->index[d] = q->loops[d];
 }
 
-/* A scalar operand of an elementwise operation is one for all elements. */
+/* All elements share a scalar operand of an elementwise operation. */
 static bool is_shared(const HloInstruction *i, uint32_t operand)
 {
     return i->operands[operand]->shape->rank == 0 && i->shape->rank != 0;
@@ -54,13 +54,13 @@ static void to_batch_norm(IxQuery *q)
         q->index[d] = q->operand == 0 ? q->from[d] : d == feature ? q->from[0] : q->loops[loop++];
 }
 
-/* --- moved ----------------------------------------------------------------------------------------------------------------------- */
+/* --- to another index --------------------------------------------------------------------------------------------- */
 
-static bool among(const HloInstruction *i, uint32_t d, uint32_t *place)
+static bool among(const HloInstruction *i, uint32_t d, uint32_t *number)
 {
     for (uint32_t k = 0; k < i->n_dimensions; k++)
         if (i->dimensions[k] == (int64_t)d) {
-            *place = k;
+            *number = k;
             return true;
         }
     return false;
@@ -104,15 +104,16 @@ static void to_pad(IxQuery *q)
 {
     for (uint32_t d = 0; d < q->i->shape->rank; d++) {
         const HloPadding *p = &q->i->paddings[d];
-        q->index[d] = ix_quotient(q, ix_plus(q, rw_scale(q->rw, q->from[d], ix_pad_step(p)), p->low), 1, q->i->shape->dims[d]);
+        q->index[d] =
+            ix_quotient(q, ix_plus(q, rw_scale(q->rw, q->from[d], ix_pad_step(p)), p->low), 1, q->i->shape->dims[d]);
     }
 }
 
 static void to_concatenate(IxQuery *q)
 {
-    const int64_t along = q->i->dimensions[0];
+    const int64_t dim = q->i->dimensions[0];
     for (uint32_t d = 0; d < q->i->shape->rank; d++) q->index[d] = q->from[d];
-    q->index[along] = ix_plus(q, q->from[along], ix_concat_offset(q->i, q->operand));
+    q->index[dim] = ix_plus(q, q->from[dim], ix_concat_offset(q->i, q->operand));
 }
 
 static void list_parts(IxList *l)

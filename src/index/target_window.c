@@ -1,10 +1,12 @@
-/* target_window.c: which results an element takes part in: reduce, reduce-window, dot, convolution, select-and-scatter.
+/* target_window.c: input to output of operations that combine many elements: reduce, reduce-window, dot, convolution,
+ * select-and-scatter.
  *
- * Needs a question that starts from the index of an operand's element. Leaves the index of a result, over loops, and conditions.
+ * Needs a query with the index of an operand's element. Leaves the index of a result that it takes part in, over loops,
+ * and conditions.
  *
- *     reduce dimensions={1}                       (d0, d1)            =>   (d0)
- *     reduce-window size=3 stride=2 pad=1_1       (d0) over s0        =>   (d0 - s0 + 1) / 2, where that leaves no remainder
- *     dot of [m,k] and [k,n], operand 0           (d0, d1) over s0    =>   (d0, s0)
+ *     reduce dimensions={1}                  (d0, d1)           =>   (d0)
+ *     reduce-window size=3 stride=2 pad=1_1  (d0) over s0       =>   (d0 - s0 + 1) / 2, where there is no remainder
+ *     dot of [m,k] and [k,n], operand 0      (d0, d1) over s0   =>   (d0, s0)
  */
 #include "index/access.h"
 
@@ -16,33 +18,35 @@ static void to_reduce(IxQuery *q)
         if (!ix_contains(reduced, d)) q->index[out++] = q->from[d];
 }
 
-/* --- windows --------------------------------------------------------------------------------------------------------------------- */
+/* --- windows ------------------------------------------------------------------------------------------------------ */
 
 static void list_window(IxList *l)
 {
     for (uint32_t d = 0; d < l->i->n_windows; d++) ix_list_size(l, l->i->windows[d].size);
 }
 
-/* The window, of n, in which the element is number `at`. */
+/* The number of the window, of n, in which the element is number `at`. */
 static IrRef window_of(IxQuery *q, const HloWindow *w, IrRef element, IrRef at, int64_t n)
 {
-    const IrRef place = rw_sub(q->rw, rw_scale(q->rw, element, w->lhs_dilate), rw_scale(q->rw, at, w->rhs_dilate));
-    return ix_quotient(q, ix_plus(q, place, w->low), w->stride, n);
+    const IrRef position = rw_sub(q->rw, rw_scale(q->rw, element, w->lhs_dilate), rw_scale(q->rw, at, w->rhs_dilate));
+    return ix_quotient(q, ix_plus(q, position, w->low), w->stride, n);
 }
 
 static IrRef element_of(IxQuery *q, const HloWindow *w, IrRef window, IrRef at, int64_t n)
 {
-    const IrRef place = rw_add(q->rw, rw_scale(q->rw, window, w->stride), rw_scale(q->rw, at, w->rhs_dilate));
-    return ix_quotient(q, ix_minus(q, place, w->low), w->lhs_dilate, n);
+    const IrRef position = rw_add(q->rw, rw_scale(q->rw, window, w->stride), rw_scale(q->rw, at, w->rhs_dilate));
+    return ix_quotient(q, ix_minus(q, position, w->low), w->lhs_dilate, n);
 }
 
 static void to_window(IxQuery *q)
 {
     const HloShape *s = ix_leaf(q->a, q->i->shape, q->output);
-    for (uint32_t d = 0; d < s->rank; d++) q->index[d] = window_of(q, &q->i->windows[d], q->from[d], q->loops[d], s->dims[d]);
+    for (uint32_t d = 0; d < s->rank; d++)
+        q->index[d] = window_of(q, &q->i->windows[d], q->from[d], q->loops[d], s->dims[d]);
 }
 
-/* A value of the source goes to any element of its window; an element may change what any window that has it selects. */
+/* A value of the source goes to some element of its window; an element of the operand may change what the windows
+ * select that contain it. */
 static void list_select_scatter(IxList *l)
 {
     list_window(l);
@@ -60,7 +64,7 @@ static void to_select_scatter(IxQuery *q)
     }
 }
 
-/* --- dot ------------------------------------------------------------------------------------------------------------------------- */
+/* --- dot ---------------------------------------------------------------------------------------------------------- */
 
 /* How many elements of its operand one scale of a scaled-dot is for; 1 for the operands themselves. */
 static int64_t factor(const HloInstruction *i, uint32_t operand, uint32_t d)
@@ -69,7 +73,8 @@ static int64_t factor(const HloInstruction *i, uint32_t operand, uint32_t d)
     return scale->dims[d] ? WBB_MAX(s->dims[d] / scale->dims[d], 1) : 1;
 }
 
-/* Loops over the free dimensions of the other side; for scales, over the elements of a block along batch and free dimensions too. */
+/* Loops over the free dimensions of the other side; for scales, also over the elements that share a scale, in batch and
+ * free dimensions. */
 static void list_dot(IxList *l)
 {
     const HloDotDims d = hlo_dot_dims(l->a, l->i);
@@ -94,26 +99,27 @@ static void to_dot(IxQuery *q)
     const uint32_t n_right = q->i->operands[1]->shape->rank - n_batch - d.rhs_contracting.n;
     const uint32_t n_other = side ? n_left : n_right;
     const HloShape *s = q->i->operands[side]->shape;
-    uint32_t own = n_batch + (side ? n_left : 0), other = n_batch + (side ? 0 : n_left), block = n_other;
+    uint32_t own_free = n_batch + (side ? n_left : 0), other = n_batch + (side ? 0 : n_left), block = n_other;
     const bool shared = q->i->operands[q->operand]->shape->rank != s->rank;
     for (uint32_t k = 0; k < n_other; k++) q->index[other + k] = q->loops[k];
     for (uint32_t p = 0; p < s->rank; p++) {
         if (ix_contains(contracting, p)) continue;
-        IrRef there = shared ? q->loops[block] : q->from[p];
+        IrRef element = shared ? q->loops[block] : q->from[p];
         if (q->operand > 1 && !shared)
-            there = rw_add(q->rw, rw_scale(q->rw, there, factor(q->i, q->operand, p)), q->loops[block]);
+            element = rw_add(q->rw, rw_scale(q->rw, element, factor(q->i, q->operand, p)), q->loops[block]);
         block++;
-        uint32_t place = own;
+        uint32_t at = own_free;
         for (uint32_t k = 0; k < batch.n; k++)
-            if (batch.items[k] == (int64_t)p) place = k;
-        if (!ix_contains(batch, p)) own++;
-        q->index[place] = there;
+            if (batch.items[k] == (int64_t)p) at = k;
+        if (!ix_contains(batch, p)) own_free++;
+        q->index[at] = element;
     }
 }
 
-/* --- convolution ----------------------------------------------------------------------------------------------------------------- */
+/* --- convolution -------------------------------------------------------------------------------------------------- */
 
-/* Operand 0: over the window and the output features of the element's group. Operand 1: over the places of the window and the batch. */
+/* Operand 0: over the window and the output features of the element's group. Operand 1: over all windows and the
+ * batch. */
 static void list_convolution(IxList *l)
 {
     const HloConvDims d = hlo_conv_dims(l->a, l->i);
@@ -147,9 +153,11 @@ static void from_kernel(IxQuery *q, const HloConvDims *d)
     const HloShape *x = q->i->operands[0]->shape;
     for (uint32_t k = 0; k < d->n_spatial; k++) {
         const HloWindow *w = &q->i->windows[k];
-        const IrRef at = q->from[d->rhs_spatial[k]], element = w->reversal ? rw_sub(q->rw, ix_index(q, w->size - 1), at) : at;
+        const IrRef at = q->from[d->rhs_spatial[k]],
+                    element = w->reversal ? rw_sub(q->rw, ix_index(q, w->size - 1), at) : at;
         q->index[d->out_spatial[k]] = q->loops[k];
-        element_of(q, w, q->loops[k], element, x->dims[d->lhs_spatial[k]]); /* which must be in the input */
+        /* for its condition: the element is in the input */
+        element_of(q, w, q->loops[k], element, x->dims[d->lhs_spatial[k]]);
     }
     q->index[d->out_batch] = q->loops[d->n_spatial];
     q->index[d->out_feature] = q->from[d->rhs_output];

@@ -1,7 +1,7 @@
-/* change.c: a kernel's statements with other nodes in them, and the nodes that they need.
+/* change.c: other nodes in the statements of a kernel, and the nodes that its statements need.
  *
- * Needs any kernel; leaves it with each node that its statements, functions and variables name replaced, or a mark for each node
- * below them. A pass that builds nodes anew marks what is needed, makes it in order of refs, and replaces it:
+ * Needs any kernel; leaves it with each node that its statements, functions and variables name replaced. A pass that
+ * builds nodes anew asks which nodes are needed, makes them in order of refs, and replaces the old ones:
  *
  *     const uint8_t *need = ir_needed(g, scratch, k);
  *     for (IrRef r = 1; r < n; r++) if (need[r]) made[r] = ..;
@@ -49,7 +49,7 @@ static inline void need_one(WbbArena *a, IrRef x, IrRef r, uint8_t *need, IrRefs
     need[x] = 1;
 }
 
-/* Mark what i needs; what the loop, now at r, has passed goes on the stack. */
+/* Marks the operands of i. Those that the loop of ir_needed, now at r, has passed go on the stack. */
 static inline void need_operands(const IrGraph *g, WbbArena *a, IrRef i, IrRef r, uint8_t *need, IrRefs *stack)
 {
     const IrNode *n = ir_at(g, i);
@@ -60,8 +60,8 @@ static inline void need_operands(const IrGraph *g, WbbArena *a, IrRef i, IrRef r
     if (n->op == OP_VAR) need_one(a, g->vars[n->imm].definition, r, need, stack);
 }
 
-/* Operands are older than their users, so this is a loop over refs, newest first; but for definitions of variables, which may be younger
- * than these. */
+/* Operands are older than their users, so one loop over refs, newest first, marks them all, except that a definition
+ * may be younger than its variable. */
 uint8_t *ir_needed(const IrGraph *g, WbbArena *a, const IrKernel *k)
 {
     uint8_t *need = WBB_NEW_N(a, uint8_t, g->n);

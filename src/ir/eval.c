@@ -1,4 +1,4 @@
-/* eval.c: the reference meaning of a node, by the scalar functions.
+/* eval.c: the reference meaning of a node, by the scalar functions of scalar/.
  *
  * Needs a graph before `isel`; leaves nothing. Tests and the audit of a wrong kernel use it; it is slow and obvious.
  *
@@ -11,7 +11,7 @@ typedef struct {
     IrLeaf leaf;
     void *arg;
     uint64_t *value; /* by ref */
-    uint8_t *known;  /* 1: value holds; 2: it has none */
+    uint8_t *known;  /* 1: value holds; 2: the node has no value; 0: not evaluated */
 } Eval;
 
 static bool eval_sum(Eval *e, const IrNode *n, uint64_t *bits)
@@ -32,9 +32,11 @@ static bool eval_node(Eval *e, IrRef r)
     const ScType type = IR_SC(n->type);
     uint64_t x[3] = {0, 0, 0};
     if (n->op == OP_CONST) return e->value[r] = n->imm, true;
-    if (n->op == OP_VAR || n->op == OP_LOAD || n->op == OP_VALUE || n->op == OP_CALL) return e->value[r] = e->leaf(e->arg, e->g, r), true;
+    if (n->op == OP_VAR || n->op == OP_LOAD || n->op == OP_VALUE || n->op == OP_CALL)
+        return e->value[r] = e->leaf(e->arg, e->g, r), true;
     if (n->op == OP_SUM) return eval_sum(e, n, &e->value[r]);
-    if (IR_LANES(n->type) > 1 || n->op == OP_INSTR || n->op == OP_PACK || n->op == OP_PART || n->op == OP_ARG) return false;
+    if (IR_LANES(n->type) > 1 || n->op == OP_INSTR || n->op == OP_PACK || n->op == OP_PART || n->op == OP_ARG)
+        return false;
     for (uint32_t i = 0; i < 3 && n->a[i]; i++) {
         if (e->known[n->a[i]] != 1) return false;
         x[i] = e->value[n->a[i]];
@@ -46,7 +48,7 @@ static bool eval_node(Eval *e, IrRef r)
     return sc_eval((ScOp)n->op, named, first, x, &e->value[r]);
 }
 
-/* Mark what `r` needs, downwards; refs are topological, so one descending loop does it. */
+/* Marks the nodes that r needs. Operands have smaller refs, so one descending loop does it. */
 static void mark(const IrGraph *g, IrRef r, uint8_t *need)
 {
     need[r] = 1;
@@ -55,7 +57,7 @@ static void mark(const IrGraph *g, IrRef r, uint8_t *need)
         const IrNode *n = ir_at(g, i);
         if (n->op == OP_SUM)
             for (uint32_t k = 0; k < n->a[1]; k++) need[g->terms[n->a[0] + k].ref] = 1;
-        else if (n->op != OP_LOAD && n->op != OP_CALL) /* a leaf: its index is the leaf function's business */
+        else if (n->op != OP_LOAD && n->op != OP_CALL) /* these are leaves: the leaf function looks at their operands */
             for (uint32_t k = 0; k < 3; k++) need[n->a[k]] = 1;
     }
 }

@@ -1,7 +1,7 @@
-/* expression.c: the expressions of the text. See README.md of this room for the grammar.
+/* expression.c: the expressions of the text. See src/ir/README.md for the grammar.
  *
- * Needs the visible names and the buffers; leaves nodes made as written, with no rule applied. Recursive descent. The type that an
- * operand must have is known before it is read, which is what gives a bare `1.0` its type.
+ * Needs the visible names and the buffers; leaves nodes made as written, with no rule applied. Recursive descent. The
+ * type that an operand must have is known before it is read, which gives a bare `1.0` its type.
  *
  *     mul.bf16(x1, 0.5)      operands are bf16, so 0.5 is
  */
@@ -14,7 +14,7 @@
 enum { MAX_DIGITS = 400 };
 static const IrType INDEX = IR_TYPE(SC_INDEX, 0);
 
-/* A value being read: an integer that is not a node yet, or a node. */
+/* A value being read: a node, or an integer that has no node yet. */
 typedef struct {
     IrRef node; /* 0: the integer */
     WbbI128 integer;
@@ -25,11 +25,12 @@ static IrRef must_be(IrParser *p, WbbLoc loc, IrRef r, IrType expected)
 {
     const IrType is = ir_at(p->g, r)->type;
     if (expected && is != expected)
-        wbb_fail(p->cx, loc, "expected a value of type %s, found one of type %s", ir_type_text(p, expected), ir_type_text(p, is));
+        wbb_fail(p->cx, loc, "expected a value of type %s, found one of type %s", ir_type_text(p, expected),
+                 ir_type_text(p, is));
     return r;
 }
 
-/* constants ---------------------------------------------------------------------------------------------------------------- */
+/* --- constants ---------------------------------------------------------------------------------------------------- */
 
 /* The bits of a constant of type `sc` written as z. */
 static uint64_t constant_bits(IrParser *p, WbbLoc loc, ScType sc, const char *z)
@@ -38,11 +39,13 @@ static uint64_t constant_bits(IrParser *p, WbbLoc loc, ScType sc, const char *z)
     int used = 0;
     if (sc_is_float(sc)) {
         if (strstr(z, "nan(")) {
-            if (sscanf(z, "nan(0x%llx)%n", &bits, &used) != 1 || used == 0 || z[used] || bits > sc_mask(sc) || !isnan(sc_to_f64(sc, bits)))
-                wbb_fail(p->cx, loc, "'%s' is no nan of %s", z, sc_type_info[sc].name);
+            if (sscanf(z, "nan(0x%llx)%n", &bits, &used) != 1 || used == 0 || z[used] || bits > sc_mask(sc) ||
+                !isnan(sc_to_f64(sc, bits)))
+                wbb_fail(p->cx, loc, "'%s' is not a nan of %s", z, sc_type_info[sc].name);
             return bits;
         }
-        if (!strcmp(z, "true") || !strcmp(z, "false")) wbb_fail(p->cx, loc, "'%s' is no %s", z, sc_type_info[sc].name);
+        if (!strcmp(z, "true") || !strcmp(z, "false"))
+            wbb_fail(p->cx, loc, "'%s' is not a value of %s", z, sc_type_info[sc].name);
         return sc_parse_float(sc, z);
     }
     if (sc == SC_PRED) {
@@ -52,7 +55,7 @@ static uint64_t constant_bits(IrParser *p, WbbLoc loc, ScType sc, const char *z)
     WbbI128 x = 0;
     const bool negative = z[0] == '-';
     for (const char *d = z + negative; *d; d++) {
-        if (!ir_is_digit(*d)) wbb_fail(p->cx, loc, "'%s' is no %s", z, sc_type_info[sc].name);
+        if (!ir_is_digit(*d)) wbb_fail(p->cx, loc, "'%s' is not a value of %s", z, sc_type_info[sc].name);
         x = x * 10 + (*d - '0');
         if (x > (WbbI128)1 << 64) break;
     }
@@ -62,7 +65,7 @@ static uint64_t constant_bits(IrParser *p, WbbLoc loc, ScType sc, const char *z)
     return result;
 }
 
-/* The text of a constant: sign, then digits as a float has them, or a word. NULL if none stands here. */
+/* The text of a constant: a sign, then a decimal number or a word. NULL if there is none here. */
 static const char *constant_text(IrParser *p)
 {
     static const char *const words[] = {"inf", "nan", "true", "false"};
@@ -95,7 +98,7 @@ static const char *constant_text(IrParser *p)
     return NULL;
 }
 
-/* expressions -------------------------------------------------------------------------------------------------------------- */
+/* --- expressions -------------------------------------------------------------------------------------------------- */
 
 static IrRef as_node(IrParser *p, Value v)
 {
@@ -116,16 +119,16 @@ static bool op_has_type(ScOp op, ScType t)
 
 typedef struct {
     ScOp op;
-    IrType type, from; /* in its name; from: conversions */
+    IrType type, from; /* as written; from: of a conversion */
     uint32_t flags;
     uint64_t imm;
     WbbLoc loc;
-} Head;
+} Operator;
 
 /* `op.type.type.flag<imm>` after the word `name`. */
-static Head head(IrParser *p, const char *name, WbbLoc loc)
+static Operator operator_named(IrParser *p, const char *name, WbbLoc loc)
 {
-    Head h = {.op = sc_op_named(name, strlen(name)), .loc = loc};
+    Operator h = {.op = sc_op_named(name, strlen(name)), .loc = loc};
     uint32_t types = 0;
     if (h.op == OP_NONE && strcmp(name, "sum")) wbb_fail(p->cx, loc, "no operation is called '%s'", name);
     if (!strcmp(name, "sum")) h.op = OP_SUM;
@@ -141,12 +144,14 @@ static Head head(IrParser *p, const char *name, WbbLoc loc)
         else if (types++ == 0) h.type = t;
         else h.from = t;
     }
-    const bool unnamed = h.op == OP_FLOORDIV || h.op == OP_MOD || h.op == OP_SUM, converts = sc_op_info[h.op].signature == SC_CONVERT;
+    const bool unnamed = h.op == OP_FLOORDIV || h.op == OP_MOD || h.op == OP_SUM,
+               converts = sc_op_info[h.op].signature == SC_CONVERT;
     if (unnamed && types == 0) h.type = INDEX, types = 1;
     if (types != (converts ? 2u : 1u) && h.op != OP_LOAD)
-        wbb_fail(p->cx, loc, converts ? "'%s' needs two types: of the result, of the operand" : "'%s' needs one type", name);
+        wbb_fail(p->cx, loc, converts ? "'%s' needs two types: of the result, of the operand" : "'%s' needs one type",
+                 name);
     if (types > 0 && (!op_has_type(h.op, IR_SC(h.type)) || (converts && !op_has_type(h.op, IR_SC(h.from)))))
-        wbb_fail(p->cx, loc, "'%s' is not there for type %s", name, ir_type_text(p, h.type));
+        wbb_fail(p->cx, loc, "'%s' does not exist for type %s", name, ir_type_text(p, h.type));
     if (h.op == OP_PART || h.op == OP_INSTR) {
         ir_expect(p, "<");
         h.imm = (uint64_t)ir_integer(p, 0, INT32_MAX, "the number in <>");
@@ -156,7 +161,7 @@ static Head head(IrParser *p, const char *name, WbbLoc loc)
 }
 
 /* The type of operand i; 0: any. */
-static IrType operand_type(const Head *h, uint32_t i)
+static IrType operand_type(const Operator *h, uint32_t i)
 {
     switch (sc_op_info[h->op].signature) {
     case SC_SAME:
@@ -180,7 +185,7 @@ uint32_t ir_buffer_named(IrParser *p, const char *z, WbbLoc loc)
     return b;
 }
 
-static IrRef load(IrParser *p, const Head *h)
+static IrRef load(IrParser *p, const Operator *h)
 {
     ir_skip_space(p);
     const WbbLoc loc = ir_here(p);
@@ -195,7 +200,7 @@ static IrRef load(IrParser *p, const Head *h)
 }
 
 /* call @f(i, j), call @f<1>(i, j) */
-static IrRef apply(IrParser *p)
+static IrRef call(IrParser *p)
 {
     ir_skip_space(p);
     const WbbLoc loc = ir_here(p);
@@ -237,18 +242,18 @@ static IrRef wide_leaf(IrParser *p, WbbLoc loc)
     const IrRef r = ir_read_expression(p, INDEX);
     ir_expect(p, ")");
     if (ir_at(p->g, r)->op != OP_VAR && ir_at(p->g, r)->op != OP_CONST)
-        wbb_fail(p->cx, loc, "wide() is of a name or a number; a call says .wide");
+        wbb_fail(p->cx, loc, "wide() takes a name or a number; an operation says .wide");
     return with_flags(p, r, SC_FLAG_WIDE);
 }
 
-static IrRef call(IrParser *p, const Head *h)
+static IrRef operation(IrParser *p, const Operator *h)
 {
     const char *name = sc_op_info[h->op].name;
     const uint8_t signature = sc_op_info[h->op].signature;
     const uint32_t arity = h->op == OP_SUM ? 1 : sc_op_info[h->op].arity;
     IrRef a[3] = {0, 0, 0};
     uint32_t n = 0;
-    if (arity == 0) wbb_fail(p->cx, h->loc, "'%s' is no call", name);
+    if (arity == 0) wbb_fail(p->cx, h->loc, "'%s' takes no operands", name);
     ir_expect(p, "(");
     for (; ir_peek(p) != ')'; n++) {
         if (n > 0) ir_expect(p, ",");
@@ -258,21 +263,23 @@ static IrRef call(IrParser *p, const Head *h)
     ir_expect(p, ")");
     if (n != arity && h->op != OP_INSTR) wbb_fail(p->cx, h->loc, "'%s' has %u operands, %u are given", name, arity, n);
     if (h->op == OP_SUM) {
-        if (ir_at(p->g, a[0])->op != OP_SUM) wbb_fail(p->cx, h->loc, "the operand is no sum");
+        if (ir_at(p->g, a[0])->op != OP_SUM) wbb_fail(p->cx, h->loc, "the operand is not a sum");
         return with_flags(p, a[0], h->flags);
     }
     if (h->op == OP_FLOORDIV || h->op == OP_MOD) must_be_positive(p, h->loc, a[1]);
-    if (h->op == OP_CVT && (h->type & ~63u) != (h->from & ~63u)) wbb_fail(p->cx, h->loc, "a conversion keeps the number of lanes");
+    if (h->op == OP_CVT && (h->type & ~63u) != (h->from & ~63u))
+        wbb_fail(p->cx, h->loc, "a conversion keeps the number of lanes");
     if (h->op == OP_IDX && IR_LANES(h->type) > 1) wbb_fail(p->cx, h->loc, "'idx' has one lane");
     if (h->op == OP_PART) {
         const IrType from = ir_at(p->g, a[0])->type;
         if (IR_SC(from) != IR_SC(h->type) || h->imm + IR_LANES(h->type) > IR_LANES(from))
-            wbb_fail(p->cx, h->loc, "no such part of a %s", ir_type_text(p, from));
+            wbb_fail(p->cx, h->loc, "a %s has no such part", ir_type_text(p, from));
     }
     if ((h->op == OP_PACK || h->op == OP_SPLAT) && IR_LANES(h->type) < 2)
         wbb_fail(p->cx, h->loc, "'%s' makes several lanes", name);
     const bool pred = signature == SC_COMPARE || signature == SC_TEST;
-    return ir_node(p->g, h->op, pred ? (IrType)SC_PRED | (h->type & ~63u) : h->type, h->flags, a[0], a[1], a[2], h->imm);
+    return ir_node(p->g, h->op, pred ? (IrType)SC_PRED | (h->type & ~63u) : h->type, h->flags, a[0], a[1], a[2],
+                   h->imm);
 }
 
 static Value constant(IrParser *p, const char *text, WbbLoc loc, IrType expected)
@@ -284,7 +291,8 @@ static Value constant(IrParser *p, const char *text, WbbLoc loc, IrType expected
         return v;
     }
     for (const char *d = text + (text[0] == '-'); *d; d++) {
-        if (!ir_is_digit(*d)) wbb_fail(p->cx, loc, t ? "'%s' is no index" : "'%s' needs a type (':' and the type)", text);
+        if (!ir_is_digit(*d))
+            wbb_fail(p->cx, loc, t ? "'%s' is not an index" : "'%s' needs a type (':' and the type)", text);
         v.integer = v.integer * 10 + (*d - '0');
         if (v.integer > (WbbI128)1 << 64) wbb_fail(p->cx, loc, "the number needs more than 64 bits");
     }
@@ -308,15 +316,15 @@ static Value primary(IrParser *p, IrType expected)
     if (v.node) return v;
     const char next = p->p < p->end ? *p->p : '\0';
     if (!strcmp(name, "load")) {
-        const Head h = head(p, name, v.loc);
+        const Operator h = operator_named(p, name, v.loc);
         v.node = load(p, &h);
     } else if (!strcmp(name, "call")) {
-        v.node = apply(p);
+        v.node = call(p);
     } else if (!strcmp(name, "wide") && next == '(') {
         v.node = wide_leaf(p, v.loc);
     } else if (next == '.' || next == '(') {
-        const Head h = head(p, name, v.loc);
-        v.node = call(p, &h);
+        const Operator h = operator_named(p, name, v.loc);
+        v.node = operation(p, &h);
     } else if (p->free_names) {
         v.node = ir_free_name(p, v.loc, name, expected);
     } else {
@@ -382,7 +390,7 @@ static void add(IrParser *p, Sum *s, Value v, bool minus)
     WBB_PUSH(p->arena, &s->terms, t);
 }
 
-/* A sum of products; `first` is its first one, with its sign. */
+/* A sum of products, after the first one: `minus` is its sign. */
 static IrRef sum(IrParser *p, Value first, bool minus)
 {
     Sum s = {0};
@@ -398,7 +406,7 @@ static IrRef sum(IrParser *p, Value first, bool minus)
     return r;
 }
 
-/* Is the '-' that stands here the sign of a constant? */
+/* Is the '-' here the sign of a constant? */
 static bool signs_constant(IrParser *p)
 {
     const IrParser before = *p;
@@ -413,7 +421,7 @@ IrRef ir_read_expression(IrParser *p, IrType expected)
     ir_skip_space(p);
     const WbbLoc loc = ir_here(p);
     if (++p->nesting > IR_MAX_NESTING) wbb_fail(p->cx, loc, "nested deeper than %d", IR_MAX_NESTING);
-    /* Before an index '-' is the sign of a product, elsewhere part of a constant. */
+    /* '-' is the sign of a product in index arithmetic, and part of a constant elsewhere. */
     const bool minus = ir_peek(p) == '-' && (expected == INDEX || (!expected && !signs_constant(p)));
     if (minus) p->p++;
     const Value first = product(p, expected);

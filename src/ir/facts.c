@@ -1,14 +1,14 @@
 /* facts.c: what is known of an index node wherever it is evaluated: an interval and a residue.
  *
- * Needs the graph; leaves a cache that never goes stale, since nodes are immutable. Each transfer function is sound for
- * mathematical integers: computed in 128 bits, widened to "nothing known" before it could overflow. An interval ends at values that
- * have the residue.
+ * Needs the graph; leaves a cache that is always valid, since nodes are immutable. Each transfer function is sound for
+ * mathematical integers: it computes in 128 bits and widens to "nothing known" before it could overflow. Both ends of
+ * an interval have the residue.
  *
  *     t in 0..512  =>  8*t + 3: interval [3, 4091], residue 3 modulo 8
  */
 #include "ir/facts.h"
 
-#define LIMIT ((WbbI128)1 << 100) /* beyond it an interval is cut to this: sums of 64-bit products stay far below */
+#define LIMIT ((WbbI128)1 << 100) /* intervals are cut to this; sums of 64-bit products stay far below */
 
 static WbbI128 clamp(WbbI128 x) { return x > LIMIT ? LIMIT : x < -LIMIT ? -LIMIT : x; }
 static uint64_t residue(WbbI128 x, uint64_t mod)
@@ -19,7 +19,7 @@ static uint64_t residue(WbbI128 x, uint64_t mod)
 
 IrFact ir_constant_fact(int64_t v) { return (IrFact){.lo = v, .hi = v, .mod = 0, .rem = (uint64_t)v}; }
 
-/* A residue as (mod, value) with mod 0 for constants, so that gcd works on both alike. */
+/* A value that has the residue; the constant itself where mod is 0. gcd treats both alike. */
 static WbbI128 base_of(IrFact f) { return f.mod ? (WbbI128)f.rem : f.lo; }
 
 static WbbI128 times(WbbI128 x, WbbI128 y)
@@ -33,25 +33,31 @@ static IrFact with_residue(WbbI128 lo, WbbI128 hi, uint64_t mod, WbbI128 base)
 {
     if (mod > 1 && lo > -LIMIT && hi < LIMIT) {
         const WbbI128 up = lo + residue(base - lo, mod), down = hi - residue(hi - base, mod);
-        if (up <= down) lo = up, hi = down; /* else nothing is ever evaluated here: any fact holds */
+        if (up <= down) lo = up, hi = down; /* else the node is never evaluated, and any fact holds */
     }
     if (lo == hi && lo >= INT64_MIN && lo <= INT64_MAX) return ir_constant_fact((int64_t)lo);
     if (mod == 0) mod = 1;
     return (IrFact){.lo = clamp(lo), .hi = clamp(hi), .mod = mod, .rem = residue(base, mod)};
 }
 
-/* constant + sum of coefficients[i] * facts[i], one after the other */
 IrFact ir_plus_fact(IrFact sum, int64_t coefficient, IrFact x)
 {
     const WbbI128 k = coefficient, size = k < 0 ? -k : k;
     const bool far = x.lo <= -LIMIT || x.hi >= LIMIT;
-    const WbbI128 low = far ? -LIMIT : times(k, k > 0 ? x.lo : x.hi), high = far ? LIMIT : times(k, k > 0 ? x.hi : x.lo);
+    const WbbI128 low = far ? -LIMIT : times(k, k > 0 ? x.lo : x.hi),
+                  high = far ? LIMIT : times(k, k > 0 ? x.hi : x.lo);
     const WbbU128 m = (WbbU128)size * x.mod;
-    const uint64_t of_term = x.mod && m > (WbbU128)INT64_MAX ? (uint64_t)size : (uint64_t)m, mod = ir_gcd(sum.mod, of_term);
+    const uint64_t of_term = x.mod && m > (WbbU128)INT64_MAX ? (uint64_t)size : (uint64_t)m,
+                   mod = ir_gcd(sum.mod, of_term);
     WbbI128 base;
-    if (mod) base = (WbbI128)residue(base_of(sum), mod) + (WbbI128)((WbbU128)residue(k, mod) * residue(base_of(x), mod) % mod);
-    else base = sum.lo + k * x.lo; /* two constants */
-    const WbbI128 lo = sum.lo <= -LIMIT || far ? -LIMIT : clamp(sum.lo + low), hi = sum.hi >= LIMIT || far ? LIMIT : clamp(sum.hi + high);
+    if (mod) {
+        const WbbU128 term = (WbbU128)residue(k, mod) * residue(base_of(x), mod) % mod;
+        base = (WbbI128)residue(base_of(sum), mod) + (WbbI128)term;
+    } else {
+        base = sum.lo + k * x.lo; /* two constants */
+    }
+    const WbbI128 lo = sum.lo <= -LIMIT || far ? -LIMIT : clamp(sum.lo + low),
+                  hi = sum.hi >= LIMIT || far ? LIMIT : clamp(sum.hi + high);
     return with_residue(lo, hi, mod, base);
 }
 
@@ -59,14 +65,17 @@ static IrFact sum_fact(IrGraph *g, IrRef r)
 {
     const uint32_t first = ir_at(g, r)->a[0], n = ir_at(g, r)->a[1];
     IrFact f = ir_constant_fact((int64_t)ir_at(g, r)->imm);
-    for (uint32_t i = 0; i < n; i++) f = ir_plus_fact(f, g->terms[first + i].coefficient, ir_fact(g, g->terms[first + i].ref));
+    for (uint32_t i = 0; i < n; i++)
+        f = ir_plus_fact(f, g->terms[first + i].coefficient, ir_fact(g, g->terms[first + i].ref));
     return f;
 }
 
 IrFact ir_mul_fact(IrFact x, IrFact y)
 {
-    if (x.lo == x.hi && x.lo >= INT64_MIN && x.lo <= INT64_MAX) return ir_plus_fact(ir_constant_fact(0), (int64_t)x.lo, y);
-    if (y.lo == y.hi && y.lo >= INT64_MIN && y.lo <= INT64_MAX) return ir_plus_fact(ir_constant_fact(0), (int64_t)y.lo, x);
+    if (x.lo == x.hi && x.lo >= INT64_MIN && x.lo <= INT64_MAX)
+        return ir_plus_fact(ir_constant_fact(0), (int64_t)x.lo, y);
+    if (y.lo == y.hi && y.lo >= INT64_MIN && y.lo <= INT64_MAX)
+        return ir_plus_fact(ir_constant_fact(0), (int64_t)y.lo, x);
     if (x.lo <= -LIMIT || x.hi >= LIMIT || y.lo <= -LIMIT || y.hi >= LIMIT) return with_residue(-LIMIT, LIMIT, 1, 0);
     const WbbI128 corners[4] = {times(x.lo, y.lo), times(x.lo, y.hi), times(x.hi, y.lo), times(x.hi, y.hi)};
     WbbI128 lo = corners[0], hi = corners[0];
@@ -80,9 +89,10 @@ IrFact ir_mul_fact(IrFact x, IrFact y)
 
 IrFact ir_floordiv_fact(IrFact x, IrFact y)
 {
-    if (y.lo != y.hi || y.lo <= 0) { /* the divisor is positive, whatever is known */
+    if (y.lo != y.hi || y.lo <= 0) { /* the divisor is positive, even if that is not known */
         const WbbI128 least = WBB_MAX(y.lo, 1), most = WBB_MAX(y.hi, least);
-        return with_residue(ir_floor_div(x.lo, x.lo < 0 ? least : most), ir_floor_div(x.hi, x.hi < 0 ? most : least), 1, 0);
+        return with_residue(ir_floor_div(x.lo, x.lo < 0 ? least : most), ir_floor_div(x.hi, x.hi < 0 ? most : least), 1,
+                            0);
     }
     const uint64_t k = (uint64_t)y.lo;
     uint64_t mod = 1;
@@ -91,7 +101,8 @@ IrFact ir_floordiv_fact(IrFact x, IrFact y)
         mod = x.mod / k;
         base = (WbbI128)(x.rem / k);
     }
-    const WbbI128 lo = x.lo <= -LIMIT ? -LIMIT : ir_floor_div(x.lo, y.lo), hi = x.hi >= LIMIT ? LIMIT : ir_floor_div(x.hi, y.lo);
+    const WbbI128 lo = x.lo <= -LIMIT ? -LIMIT : ir_floor_div(x.lo, y.lo),
+                  hi = x.hi >= LIMIT ? LIMIT : ir_floor_div(x.hi, y.lo);
     return with_residue(lo, hi, mod, base);
 }
 
@@ -107,7 +118,8 @@ IrFact ir_mod_fact(IrFact x, IrFact y)
         const WbbI128 shift = ir_floor_div(x.lo, k) * k;
         return with_residue(x.lo - shift, x.hi - shift, x.mod, base_of(x) - shift);
     }
-    return with_residue((WbbI128)residue(base_of(x), m), k - (WbbI128)m + (WbbI128)residue(base_of(x), m), m, base_of(x));
+    return with_residue((WbbI128)residue(base_of(x), m), k - (WbbI128)m + (WbbI128)residue(base_of(x), m), m,
+                        base_of(x));
 }
 
 static IrFact join_fact(WbbI128 lo, WbbI128 hi, IrFact x, IrFact y)
@@ -182,7 +194,8 @@ bool ir_multiple(IrGraph *g, IrRef n, WbbI128 k)
 
 static bool in_i32(WbbI128 lo, WbbI128 hi) { return lo >= INT32_MIN && hi <= INT32_MAX; }
 
-/* A sum is computed term by term in any order the code generator likes: the sum of all magnitudes must fit. */
+/* The code generator may add the terms in any order, so the sum of all positive ones and that of all negative ones must
+ * fit. */
 static bool sum_fits(IrGraph *g, IrRef r)
 {
     const uint32_t first = ir_at(g, r)->a[0], n = ir_at(g, r)->a[1];

@@ -1,4 +1,5 @@
-/* facts.h: transfer functions of index facts, for the files of facts and its test, and the arithmetic below them, which rewrite/ shares. */
+/* facts.h: the transfer functions of index facts, for facts.c and its test, and the integer arithmetic that rewrite/
+ * and index/ share with them. */
 #ifndef IR_FACTS_H
 #define IR_FACTS_H
 
@@ -18,7 +19,7 @@ static inline WbbI128 ir_floor_div(WbbI128 x, WbbI128 k) { return x / k - (x % k
 IrFact ir_constant_fact(int64_t value);
 IrFact ir_plus_fact(IrFact sum, int64_t coefficient, IrFact x); /* sum + coefficient * x */
 IrFact ir_mul_fact(IrFact x, IrFact y);
-IrFact ir_floordiv_fact(IrFact x, IrFact y); /* y is positive, whatever is known of it */
+IrFact ir_floordiv_fact(IrFact x, IrFact y); /* y is positive, even if that is not known */
 IrFact ir_mod_fact(IrFact x, IrFact y);
 IrFact ir_min_fact(IrFact x, IrFact y);
 IrFact ir_max_fact(IrFact x, IrFact y);

@@ -1,8 +1,8 @@
 /* graph.c: making nodes. Hash-consing, canonical operand order, and sums.
  *
- * Needs nothing; leaves a graph in which equal nodes have equal refs. A sum is the one form of `+` and `*` on indices: its terms
- * are never sums or constants, each appears once, sorted by descending |coefficient| and then by structure, with operations
- * compared by name, so that 8 + t*4 + 4*t prints as 8*t + 8 whatever the order in which it was made.
+ * Needs nothing; leaves a graph in which equal nodes have equal refs. A sum is the one form of `+` and `*` on indices:
+ * its terms are never sums or constants, each appears once, sorted by descending |coefficient| and then by structure,
+ * with operations compared by name, so that 8 + t*4 + 4*t prints as 8*t + 8 in whatever order it was made.
  */
 #include "ir/ir.h"
 
@@ -10,7 +10,7 @@
 
 enum { FIRST_SLOTS = 256 };
 
-/* The three words of a node: what tells nodes apart, all but the terms of a sum or a call. */
+/* A node as three words, which tell nodes apart except by the terms of a sum or a call. */
 typedef struct {
     uint64_t w[3];
 } Words;
@@ -34,7 +34,7 @@ static uint32_t hash_node(const IrGraph *g, const IrNode *n)
 {
     Words x = words_of(n);
     if (ir_in_pool(n)) {
-        x.w[0] &= UINT32_MAX; /* not where its terms lie */
+        x.w[0] &= UINT32_MAX; /* without a[0], where its terms begin */
         for (uint32_t i = 0; i < n->a[1]; i++) {
             const IrTerm t = g->terms[n->a[0] + i];
             x.w[2] = mix(x.w[2] ^ t.ref, (uint64_t)t.coefficient);
@@ -67,11 +67,12 @@ static void grow_nodes(IrGraph *g)
 
 /* The table of slots is made of lines. A node is looked for first in the line of its newest operand, so that nodes made
  * one after the other, as nearly all are, are found in the same few lines of the cache; where that line is full, from a
- * line of its hash on. A slot holds a ref, and above it as many bits of the hash as fit; 0 is free. Half of the slots at
- * least are free. A wbb_map, which knows nothing of operands, costs a third more time a node (rewrite_nodes random). */
+ * line of its hash on. A slot holds a ref, and above it as many bits of the hash as fit; 0 is free. Half of the slots
+ * at least are free. A wbb_map, which knows nothing of operands, costs a third more time a node (rewrite_nodes
+ * random). */
 enum { LINE = 16 };
 
-/* Where `n`, of hash h, stands, or the free slot where it belongs. */
+/* The slot of `n`, whose hash is h, or the free slot where it belongs. */
 static uint32_t find_slot(const IrGraph *g, const IrNode *n, uint32_t h)
 {
     const uint32_t low = g->n_slots - 1, lines = low / LINE;
@@ -97,7 +98,7 @@ static void grow_slots(IrGraph *g)
     }
 }
 
-/* The ref of a node equal to `n`, made now if there is none. */
+/* The ref of a node equal to `n`, which is added if there is none. */
 static IrRef cons(IrGraph *g, const IrNode *n)
 {
     const uint32_t h = hash_node(g, n), at = find_slot(g, n, h), low = g->n_slots - 1;
@@ -127,8 +128,8 @@ IrGraph *ir_graph_new(WbbCx *cx, WbbArena *a)
     return g;
 }
 
-/* Commutative operands: constants right, else the smaller ref first. Index expressions have one form whatever was made before: by
- * structure. */
+/* Commutative operands: constants right, else the smaller ref first. Indices are ordered by structure, so that their
+ * form does not depend on what was made before. */
 static bool must_swap(const IrGraph *g, IrRef a, IrRef b)
 {
     const bool ca = ir_is_const(g, a), cb = ir_is_const(g, b);
@@ -139,7 +140,8 @@ static bool must_swap(const IrGraph *g, IrRef a, IrRef b)
 IrRef ir_node(IrGraph *g, ScOp op, IrType type, uint32_t flags, IrRef a, IrRef b, IrRef c, uint64_t imm)
 {
     assert(op != OP_SUM && a < g->n && b < g->n && c < g->n);
-    IrNode n = {.op = (uint32_t)op & 0x3ffu, .type = type & 0x3ffu, .flags = flags & 0xfffu, .a = {a, b, c}, .imm = imm};
+    IrNode n = {
+        .op = (uint32_t)op & 0x3ffu, .type = type & 0x3ffu, .flags = flags & 0xfffu, .a = {a, b, c}, .imm = imm};
     if (sc_op_info[op].commutative && must_swap(g, a, b)) n.a[0] = b, n.a[1] = a;
     return cons(g, &n);
 }
@@ -203,33 +205,33 @@ int ir_compare(const IrGraph *g, IrRef x, IrRef y)
     return p->imm < q->imm ? -1 : p->imm > q->imm;
 }
 
-/* A sum under construction. The coefficients are exact until it is finished. */
+/* A sum under construction. Coefficients have 128 bits until it is finished. */
 typedef struct {
     IrGraph *g;
     WbbI128 constant;
     IrTerm *terms;
     WbbI128 *coefficients;
     uint32_t n, capacity;
-    WbbMap places; /* of long sums: their refs, in the order of `terms` */
+    WbbMap numbers; /* of long sums: their refs, in the order of `terms` */
     bool overflow;
-} Adding;
+} SumBuilder;
 
 enum { SHORT_SUM = 32 };
 
-/* The number of r among the terms; s->n if it is none of them, then as a new one. */
-static uint32_t place_of(Adding *s, IrRef r)
+/* The number of r among the terms; s->n, the number of a new term, if it is none of them. */
+static uint32_t term_number(SumBuilder *s, IrRef r)
 {
     if (s->n < SHORT_SUM) {
         uint32_t i = 0;
         while (i < s->n && s->terms[i].ref != r) i++;
         return i;
     }
-    while (s->places.n < s->n) wbb_map_put(&s->places, s->terms[s->places.n].ref); /* those of the short sum */
-    const WbbEntry *e = wbb_map_put(&s->places, r);
-    return (uint32_t)(e - s->places.entries);
+    while (s->numbers.n < s->n) wbb_map_put(&s->numbers, s->terms[s->numbers.n].ref); /* those of the short sum */
+    const WbbEntry *e = wbb_map_put(&s->numbers, r);
+    return (uint32_t)(e - s->numbers.entries);
 }
 
-static void add_term(Adding *s, WbbI128 k, IrRef r)
+static void add_term(SumBuilder *s, WbbI128 k, IrRef r)
 {
     const IrNode *n = ir_at(s->g, r);
     if (n->op == OP_CONST) {
@@ -239,10 +241,11 @@ static void add_term(Adding *s, WbbI128 k, IrRef r)
     if (n->op == OP_SUM) {
         s->overflow |= __builtin_add_overflow(s->constant, k * (int64_t)n->imm, &s->constant);
         const uint32_t first = n->a[0], count = n->a[1];
-        for (uint32_t i = 0; i < count; i++) add_term(s, k * s->g->terms[first + i].coefficient, s->g->terms[first + i].ref);
+        for (uint32_t i = 0; i < count; i++)
+            add_term(s, k * s->g->terms[first + i].coefficient, s->g->terms[first + i].ref);
         return;
     }
-    const uint32_t at = place_of(s, r);
+    const uint32_t at = term_number(s, r);
     if (at < s->n) {
         s->overflow |= __builtin_add_overflow(s->coefficients[at], k, &s->coefficients[at]);
         return;
@@ -250,7 +253,8 @@ static void add_term(Adding *s, WbbI128 k, IrRef r)
     if (s->n == s->capacity) {
         const uint32_t capacity = s->capacity ? s->capacity * 2 : 8;
         s->terms = wbb_grow(s->g->arena, s->terms, s->capacity * sizeof *s->terms, capacity * sizeof *s->terms);
-        s->coefficients = wbb_grow(s->g->arena, s->coefficients, s->capacity * sizeof *s->coefficients, capacity * sizeof *s->coefficients);
+        s->coefficients = wbb_grow(s->g->arena, s->coefficients, s->capacity * sizeof *s->coefficients,
+                                   capacity * sizeof *s->coefficients);
         s->capacity = capacity;
     }
     s->terms[s->n].ref = r;
@@ -265,7 +269,7 @@ static bool before(const IrGraph *g, IrTerm x, IrTerm y)
     return p != q ? p > q : ir_compare(g, x.ref, y.ref) < 0;
 }
 
-/* By merging runs of twice the length, from short ones that are sorted by insertion. */
+/* A merge sort from the bottom up; runs of SHORT_SUM terms are sorted by insertion. */
 static void sort_terms(IrGraph *g, IrTerm *terms, uint32_t n)
 {
     for (uint32_t start = 0; start < n; start += SHORT_SUM)
@@ -282,13 +286,14 @@ static void sort_terms(IrGraph *g, IrTerm *terms, uint32_t n)
             const uint32_t middle = start + run, end = WBB_MIN(middle + run, n);
             uint32_t x = start, y = middle;
             if (!before(g, terms[middle], terms[middle - 1])) continue;
-            for (uint32_t i = start; i < end; i++) other[i] = y == end || (x < middle && !before(g, terms[y], terms[x])) ? terms[x++] : terms[y++];
+            for (uint32_t i = start; i < end; i++)
+                other[i] = y == end || (x < middle && !before(g, terms[y], terms[x])) ? terms[x++] : terms[y++];
             memcpy(terms + start, other + start, (end - start) * sizeof *terms);
         }
 }
 
 /* Drop zero terms, check the range, sort. */
-static void finish(Adding *s)
+static void finish(SumBuilder *s)
 {
     uint32_t n = 0;
     s->overflow |= !fits_i64(s->constant);
@@ -319,13 +324,13 @@ static IrRef cons_sum(IrGraph *g, const IrNode *sum, const IrTerm *terms)
     n.a[0] = keep_terms(g, terms, n.a[1]);
     const uint32_t before = g->n;
     const IrRef r = cons(g, &n);
-    if (g->n > before) g->n_terms += n.a[1]; /* new: its terms stay */
+    if (g->n > before) g->n_terms += n.a[1]; /* a new node: keep its terms */
     return r;
 }
 
 IrRef ir_sum(IrGraph *g, int64_t constant, const IrTerm *terms, uint32_t n, bool *overflow)
 {
-    Adding s = {.g = g, .constant = constant, .places = {.arena = g->arena}};
+    SumBuilder s = {.g = g, .constant = constant, .numbers = {.arena = g->arena}};
     for (uint32_t i = 0; i < n; i++) add_term(&s, terms[i].coefficient, terms[i].ref);
     finish(&s);
     if (s.overflow) {
@@ -335,7 +340,8 @@ IrRef ir_sum(IrGraph *g, int64_t constant, const IrTerm *terms, uint32_t n, bool
     }
     if (s.n == 0) return ir_index(g, (int64_t)s.constant);
     if (s.n == 1 && s.constant == 0 && s.terms[0].coefficient == 1) return s.terms[0].ref;
-    const IrNode node = {.op = OP_SUM, .type = IR_TYPE(SC_INDEX, 0), .a = {0, s.n, 0}, .imm = (uint64_t)(int64_t)s.constant};
+    const IrNode node = {
+        .op = OP_SUM, .type = IR_TYPE(SC_INDEX, 0), .a = {0, s.n, 0}, .imm = (uint64_t)(int64_t)s.constant};
     return cons_sum(g, &node, s.terms);
 }
 

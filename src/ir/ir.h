@@ -1,9 +1,9 @@
 /* ir: one node type for index arithmetic and scalar code. The grammar of its text is src/ir/README.md.
  *
  * Nodes are pure, immutable and hash-consed in one array: equal nodes have equal refs, so equality is `==` and common
- * subexpressions are free. Operands have smaller refs than their users. A node of type `index` is a mathematical integer;
- * `sum` (constant + coefficient * term ..) is its one canonical form and lives partly in a side pool. Statements carry effects
- * and structure and are a small tree per kernel.
+ * subexpressions are free. Operands have smaller refs than their users. A node of type `index` is a mathematical
+ * integer; `sum` (constant + coefficient * term ..) is its one canonical form, whose terms are in a side pool.
+ * Statements have effects and structure and are a small tree per kernel.
  *
  *     kernel @relu(%in: bf16[4096], %out: out bf16[4096]) block 128 grid 4 {
  *       let t = 128*bid + tid in 0..512
@@ -12,11 +12,15 @@
  *       }
  *     }
  *
- * Statements may have results. Of an `if` they are what its branches yield; a `for` carries values from one turn to the next, and
- * what the last turn yields is there after it. A result and what a body sees of a carried value are leaves, `value`:
+ * A statement may have results. The results of an `if` are what its branches yield. A `for` carries values from one
+ * iteration to the next, and its results are what the last iteration yields. A result, and a carried value in the body,
+ * is a leaf, `value`:
  *
  *     s = for k in 0..128 carry acc = 0.0:f32 { yield add.f32(acc, load %in[128*t + k]) }
  *     x, y = if lt.index(t, 4) { yield s, 1.0:f32 } else { yield 0.0, 2.0 }
+ *
+ * Everything is allocated in the graph's arena and lives as long as it. Names are interned, or live as long as the
+ * graph.
  */
 #ifndef IR_IR_H
 #define IR_IR_H
@@ -24,7 +28,7 @@
 #include "base/base.h"
 #include "scalar/scalar.h"
 
-typedef uint32_t IrRef; /* 0: none */
+typedef uint32_t IrRef; /* the number of a node in its graph; 0: none */
 
 /* 6 bits of ScType, 4 bits of log2(lanes) */
 typedef uint32_t IrType;
@@ -33,47 +37,51 @@ typedef uint32_t IrType;
 #define IR_LANES(type) (1u << ((type) >> 6))
 
 typedef struct {
-    uint32_t op : 10, type : 10, flags : 12;
-    IrRef a[3];   /* operands; of a sum and a call: a[0] = first term in the pool, a[1] = number of terms */
-    uint64_t imm; /* constant's bits; number of a variable, a value, a buffer; first lane of a part; row of an instr; constant of a
-                   * sum; of a call IR_CALLEE and IR_WHICH */
-} IrNode;         /* 24 bytes */
+    uint32_t op : 10, type : 10, flags : 12; /* ScOp, IrType, SC_FLAG_.. */
+    IrRef a[3]; /* operands; of a sum and a call: a[0] = first term in the pool, a[1] = number of terms */
+    /* A constant's bits; the number of a variable, a value or a buffer; the first lane of a part; the row of an instr;
+     * the constant of a sum; of a call IR_CALLEE and IR_WHICH. */
+    uint64_t imm;
+} IrNode; /* 24 bytes */
 
+/* A term of a sum, or an argument of a call. */
 typedef struct {
-    int64_t coefficient; /* not 0; of an argument of a call 1 */
-    IrRef ref;           /* not a sum, not a const; an argument: any index */
+    int64_t coefficient; /* not 0; of an argument 1 */
+    IrRef ref;           /* of a term: neither a sum nor a constant; of an argument: any index */
 } IrTerm;
 
 typedef enum { IR_BID, IR_TID, IR_LOOP, IR_LET, IR_PARAM } IrVarKind;
 
-/* An index variable. IR_LET has a stated interval: whoever makes one guarantees the interval wherever the statement that binds it is
- * reached, which is how a bound that a branch proves enters the facts. It has a definition, or its statement has an integer element,
- * which is known at run time only (clamped by whoever made it). So index nodes never contain elements. */
+/* An index variable. The interval of an IR_LET is stated: whoever makes the variable guarantees the interval wherever
+ * the statement that binds it is reached. This is how a bound that a branch proves becomes a fact. An IR_LET either has
+ * a definition, or its statement holds an integer element that is known at run time only, clamped by whoever made it.
+ * So index nodes never contain elements. */
 typedef struct {
     const char *name;
     IrVarKind kind;
-    int64_t lo, hi; /* inclusive */
-    IrRef definition; /* IR_LET: an index; 0: what the statement computes at run time */
+    int64_t lo, hi;   /* inclusive */
+    IrRef definition; /* IR_LET: an index; 0: the statement computes the variable at run time */
 } IrVar;
 
-/* What a statement leaves, or a `for` carries: a leaf of any element type and any lanes. One statement binds it. */
+/* A result of a statement, or what a `for` carries: a leaf of any element type and any lanes. One statement binds
+ * it. */
 typedef struct {
     const char *name;
     IrType type;
 } IrValue;
 
-/* What is known of an index node, wherever it is evaluated. */
+/* What is known of an index node wherever it is evaluated: an interval and a residue. */
 typedef struct {
     WbbI128 lo, hi;    /* inclusive */
-    uint64_t mod, rem; /* value = rem modulo mod; mod 0: the value is the constant rem; mod 1: nothing known */
+    uint64_t mod, rem; /* the value is rem modulo mod; mod 0: it is the constant rem; mod 1: nothing is known */
 } IrFact;
 
 typedef struct {
     WbbCx *cx;
     WbbArena *arena;
-    IrNode *nodes;
+    IrNode *nodes; /* by ref; nodes[0] is no node */
     uint32_t n, capacity;
-    IrTerm *terms;
+    IrTerm *terms; /* the pool of the terms of sums and the arguments of calls */
     uint32_t n_terms, terms_capacity;
     IrVar *vars;
     uint32_t n_vars, vars_capacity;
@@ -81,11 +89,11 @@ typedef struct {
     uint32_t n_values, values_capacity;
     uint32_t *slots; /* hash table of refs: graph.c */
     uint32_t n_slots;
-    /* Side arrays, one entry a node; the first maker of a node keeps it. */
-    uint32_t *rule;   /* RwRule number + 1 of the rule that made it; 0: none. Index rules carry IR_INDEX_RULE */
-    uint32_t *origin; /* id of the HLO instruction + 1; 0: none */
-    uint32_t making_rule, making_origin; /* what nodes made from now on get */
-    IrFact *facts;    /* valid where fact_known */
+    /* By ref; of a node that is made several times the first holds. */
+    uint32_t *rule;   /* number + 1 of the RwRule that made it; 0: none. Index rules carry IR_INDEX_RULE */
+    uint32_t *origin; /* id + 1 of the HLO instruction that it computes; 0: none */
+    uint32_t making_rule, making_origin; /* rule and origin of the nodes that are made from now on */
+    IrFact *facts;    /* by ref, valid where fact_known: facts.c */
     uint8_t *fact_known;
     uint32_t facts_capacity;
 } IrGraph;
@@ -93,13 +101,13 @@ typedef struct {
 
 typedef enum { IR_STORE, IR_IF, IR_FOR, IR_BIND } IrStmtKind;
 
-/* A result of an `if` (value, yield, otherwise) or of a `for` (value, carried, init, yield). */
+/* One result of an `if` (uses value, yield, otherwise) or of a `for` (uses value, carried, init, yield). */
 typedef struct {
-    uint32_t value;   /* number; there after the statement */
-    uint32_t carried; /* FOR: number; what the body sees */
-    IrRef init;       /* FOR: carried into the first turn */
-    IrRef yield;      /* at the end of the body; FOR: carried into the next turn */
-    IrRef otherwise;  /* IF: at the end of the other branch */
+    uint32_t value;   /* number of the value that is in scope after the statement */
+    uint32_t carried; /* FOR: number of the value that is in scope in the body */
+    IrRef init;       /* FOR: the carried value in the first iteration */
+    IrRef yield;      /* yielded by the body; FOR: the carried value in the next iteration */
+    IrRef otherwise;  /* IF: yielded by the other branch */
 } IrResult;
 
 typedef struct IrStmt IrStmt;
@@ -110,12 +118,12 @@ typedef struct {
 
 struct IrStmt {
     IrStmtKind kind;
-    uint32_t buffer;    /* STORE: number */
-    IrRef index, value; /* STORE: element index; the value's lanes are stored from there on. BIND of a variable without a definition:
-                         * `value` is the integer (one lane, not pred) that it is */
-    IrRef condition;    /* IF */
-    uint32_t var;       /* FOR, BIND */
-    uint32_t lanes;     /* FOR lo..hi: lanes = hi - lo when it is to be vectorised, else 0 */
+    uint32_t buffer; /* STORE: number */
+    IrRef index;     /* STORE: the element at which the lanes of `value` are stored, one after the other */
+    IrRef value;     /* STORE: as above. BIND of a variable without a definition: the integer that it is, of one lane */
+    IrRef condition; /* IF: of type pred, one lane */
+    uint32_t var;    /* FOR, BIND: number */
+    uint32_t lanes;  /* FOR lo..hi: hi - lo where the loop is to be vectorised, else 0 */
     IrBlock body, otherwise;
     IrResult *results; /* IF, FOR */
     uint32_t n_results;
@@ -127,19 +135,21 @@ typedef struct {
     int64_t elements;
     bool output;
     uint32_t align; /* of the first byte */
-    uint32_t alias; /* of an output: 1 + number of the operand whose memory it is (`inout`: same type and size, written at some
-                     * indices only); 0: memory of its own. A thread reads of it only what it alone writes, before it writes */
-    const void *table; /* elements that are known, sc_bytes(type) each: a constant of the kernel and no parameter; NULL: memory */
+    /* Of an output `inout`: 1 + number of the operand whose memory it is, which has the same type and size; 0: memory
+     * of its own. An inout output is stored to at some indices only. A thread reads only elements that it alone writes,
+     * and reads them before it writes. */
+    uint32_t alias;
+    const void *table; /* a constant of the kernel, no parameter: its elements, sc_bytes(type) each; NULL: memory */
 } IrBuffer;
 
-/* What is computed from index arguments alone, by code of its own. Its body may load, and call functions with smaller numbers; it
- * stores nothing. bid and tid are there as in the kernel. */
+/* Code of its own that computes its results from index arguments. Its body may load, and call functions with smaller
+ * numbers; it stores nothing. bid and tid are in scope. */
 typedef struct {
-    const char *name;    /* without '@' */
-    uint32_t *params;    /* numbers of variables, IR_PARAM */
+    const char *name; /* without '@' */
+    uint32_t *params; /* numbers of variables, IR_PARAM */
     uint32_t n_params;
     IrBlock body;
-    IrRef *yields;       /* its results, one lane each */
+    IrRef *yields; /* its results, elements of one lane */
     uint32_t n_yields;
 } IrFunction;
 
@@ -148,42 +158,46 @@ typedef struct {
     IrGraph *g;
     IrBuffer *buffers; /* operands, then outputs, then tables */
     uint32_t n_buffers;
-    uint32_t block, grid;
+    uint32_t block, grid; /* threads of a block, blocks */
     IrBlock body;
-    IrFunction **functions;
+    IrFunction **functions; /* by number */
     uint32_t n_functions, functions_capacity;
 } IrKernel;
 
-/* graph.c ---------------------------------------------------------------------------------------------------------------------
- * These make nodes as they stand: no rule, no folding, but canonical operand order (commutative: constants right, else the
- * older node first; index expressions by structure). Rules are applied by rewrite/, whose door for index nodes everybody uses. */
+/* graph.c -------------------------------------------------------------------------------------------------------------
+ * These functions apply no rule and fold nothing. They only put operands in canonical order: of a commutative operation
+ * a constant stands right, else the older node stands first; indices are ordered by structure. Passes make index nodes
+ * with the functions of rewrite/rewrite.h, which apply the rules. */
 IrGraph *ir_graph_new(WbbCx *cx, WbbArena *a);
 IrRef ir_node(IrGraph *g, ScOp op, IrType type, uint32_t flags, IrRef a, IrRef b, IrRef c, uint64_t imm);
-IrRef ir_const(IrGraph *g, IrType type, uint64_t bits); /* more lanes than one: the same value in each */
+IrRef ir_const(IrGraph *g, IrType type, uint64_t bits); /* of several lanes: the same value in each */
 IrRef ir_index(IrGraph *g, int64_t value);
 uint32_t ir_var_new(IrGraph *g, const char *name, IrVarKind kind, int64_t lo, int64_t hi, IrRef definition);
 IrRef ir_var(IrGraph *g, uint32_t number);
-/* constant + sum of terms: flattens sums and constants among the terms, merges, drops zeros, sorts by descending
- * |coefficient| and then by structure. One term with coefficient 1 and constant 0 is that term; no term is a const.
- * Sets *overflow (if not NULL; else fails) where a coefficient leaves 64 bits. */
+/* constant + sum of terms: flattens sums and constants among the terms, merges equal terms, drops zeros, sorts by
+ * descending |coefficient| and then by structure. One term with coefficient 1 and constant 0 is that term; no term is a
+ * constant. Where a coefficient leaves 64 bits: sets *overflow and returns 0, or fails if overflow is NULL. */
 IrRef ir_sum(IrGraph *g, int64_t constant, const IrTerm *terms, uint32_t n, bool *overflow);
-/* The same operation with operands made[old] and these flags; nothing is put in order or simplified. */
+/* The node r with operands made[old operand] and these flags; nothing is put in order or simplified. */
 IrRef ir_copy(IrGraph *g, IrRef r, const IrRef *made, uint32_t flags);
-/* Result `which` of function number `callee`, of that type, for index arguments. */
+/* Result number `which`, of this type, of function number `callee` for index arguments. */
 IrRef ir_call(IrGraph *g, uint32_t callee, uint32_t which, IrType type, const IrRef *args, uint32_t n);
 #define IR_CALLEE(imm) ((uint32_t)(imm))
 #define IR_WHICH(imm) ((uint32_t)((imm) >> 32))
 static inline const IrNode *ir_at(const IrGraph *g, IrRef r) { return &g->nodes[r]; }
-/* An index, or a comparison of indices: what the index rules rewrite. */
+/* Is r an index or a comparison of indices? These are what index rules rewrite. */
 static inline bool ir_is_index(const IrGraph *g, IrRef r)
 {
     const IrNode *n = ir_at(g, r);
     if (IR_SC(n->type) == SC_INDEX) return true;
-    return IR_SC(n->type) == SC_PRED && sc_op_info[n->op].signature == SC_COMPARE && IR_SC(ir_at(g, n->a[0])->type) == SC_INDEX;
+    const bool compares = IR_SC(n->type) == SC_PRED && sc_op_info[n->op].signature == SC_COMPARE;
+    return compares && IR_SC(ir_at(g, n->a[0])->type) == SC_INDEX;
 }
 static inline bool ir_is_const(const IrGraph *g, IrRef r) { return g->nodes[r].op == OP_CONST; }
-uint32_t ir_operands(const IrGraph *g, IrRef r, IrRef out[3]); /* of any node but a sum and a call: how many, and which */
-/* Operands stand in the pool of terms. Every walk over operands asks, or uses the next two, which are for all nodes. */
+/* The operands of any node but a sum and a call; returns their number. */
+uint32_t ir_operands(const IrGraph *g, IrRef r, IrRef out[3]);
+/* Are the operands in the pool of terms? Code that walks over operands asks this, or uses ir_arity and ir_operand,
+ * which are for all nodes. */
 static inline bool ir_in_pool(const IrNode *n) { return n->op == OP_SUM || n->op == OP_CALL; }
 static inline uint32_t ir_arity(const IrGraph *g, IrRef r)
 {
@@ -195,71 +209,84 @@ static inline IrRef ir_operand(const IrGraph *g, IrRef r, uint32_t i)
     const IrNode *n = ir_at(g, r);
     return ir_in_pool(n) ? g->terms[n->a[0] + i].ref : n->a[i];
 }
-IrStmt *ir_stmt(IrGraph *g, IrBlock *block, IrStmtKind kind);  /* appended */
-int ir_compare(const IrGraph *g, IrRef x, IrRef y);             /* by structure, operations by name: <0, 0, >0 */
+IrStmt *ir_stmt(IrGraph *g, IrBlock *block, IrStmtKind kind); /* appends an empty statement */
+int ir_compare(const IrGraph *g, IrRef x, IrRef y);           /* by structure, operations by name: <0, 0, >0 */
 
-/* walk.c: which nodes there are --------------------------------------------------------------------------------------------------- */
+/* walk.c: the nodes that statements need --------------------------------------------------------------------------- */
 typedef struct {
     IrRef *items;
     uint32_t n, capacity;
 } IrRefs;
-/* All that the statements of a block and of the blocks below it name, definitions of variables included, appended to `out`. */
+/* Appends to `out` all nodes that the statements of a block and of the blocks below it name, and the definitions of the
+ * variables that they bind. */
 void ir_roots(const IrGraph *g, WbbArena *a, const IrBlock *b, IrRefs *out);
-/* From roots to all nodes below them, each once, operands before users. `mark`: by ref, all 0; is so again afterwards. */
+/* Extends `roots` to all nodes below them, each once, operands before users. mark: by ref, all 0, and again all 0
+ * afterwards. */
 void ir_gather(const IrGraph *g, WbbArena *a, IrRefs *roots, uint8_t *mark);
 void ir_sort(WbbArena *a, IrRefs *list); /* operands before users */
 
-/* change.c: other nodes in the statements of a kernel -------------------------------------------------------------------------- */
+/* change.c: other nodes in the statements of a kernel -------------------------------------------------------------- */
 typedef IrRef (*IrMap)(void *arg, IrRef old);
-void ir_map_statements(IrKernel *k, IrMap map, void *arg); /* every ref that statements and functions name */
+void ir_map_statements(IrKernel *k, IrMap map, void *arg); /* maps every ref that statements and functions name */
 uint8_t *ir_needed(const IrGraph *g, WbbArena *a, const IrKernel *k); /* by ref: not 0 where some statement needs it */
-/* Statements and definitions of variables from old refs to made[old]; a definition that was not made anew stays. */
+/* Replaces each ref in statements and in definitions of variables by made[ref]; a definition without a made[..]
+ * stays. */
 void ir_replace(IrKernel *k, IrRef *made);
 
-/* structure.c: values, results, functions -------------------------------------------------------------------------------------- */
+/* structure.c: values, results, functions -------------------------------------------------------------------------- */
 IrRef ir_value(IrGraph *g, uint32_t number);
-/* One more result of a `for`: makes the value after it and the one that its body sees, both called `name` or by what is made of it,
- * and gives its number i. ir_value(g, s->results[i].carried) is for the body, results[i].yield is to be set, and
- * ir_value(g, s->results[i].value) is there after the statement. */
+/* Adds a result to a `for` and returns its number i. Both its values are called `name`: ir_value(g,
+ * s->results[i].carried) is for the body, ir_value(g, s->results[i].value) for the code after the statement. The caller
+ * sets results[i].yield. */
 uint32_t ir_carry(IrGraph *g, IrStmt *s, const char *name, IrRef init);
-IrResult *ir_result_new(IrGraph *g, IrStmt *s); /* one more, all of it to be set */
-/* One more result of an `if`, both ends made; gives the value after it. */
+IrResult *ir_result_new(IrGraph *g, IrStmt *s); /* adds a result whose fields the caller sets */
+/* Adds a result to an `if`, whose branches yield these two; returns the value that is in scope after it. */
 IrRef ir_result(IrGraph *g, IrStmt *s, const char *name, IrRef yield, IrRef otherwise);
-/* BIND of a variable to an integer element, known to be lo..hi (inclusive) where the statement is reached; gives the variable. */
+/* Appends a BIND of a new variable to an integer element that is in lo..hi (inclusive) wherever the statement is
+ * reached. Returns the variable. */
 IrRef ir_let_value(IrGraph *g, IrBlock *block, const char *name, IrRef integer, int64_t lo, int64_t hi);
-/* BIND of a variable to an index; the same. */
+/* The same for an index. */
 IrRef ir_let(IrGraph *g, IrBlock *block, const char *name, IrRef index, int64_t lo, int64_t hi);
-/* A function without parameters and yields: k->functions[number]. */
-uint32_t ir_function_new(IrKernel *k, const char *name);
-uint32_t ir_add_function(IrKernel *k, IrFunction *f); /* one that is made already: gives its number */
-IrRef ir_param(IrGraph *g, IrFunction *f, const char *name, int64_t lo, int64_t hi); /* one more; gives the variable */
-void ir_yield(IrGraph *g, IrFunction *f, IrRef result);                               /* one more */
+uint32_t ir_function_new(IrKernel *k, const char *name); /* without parameters and yields; its number */
+uint32_t ir_add_function(IrKernel *k, IrFunction *f);    /* adds a complete function; its number */
+/* Adds a parameter; returns its variable. */
+IrRef ir_param(IrGraph *g, IrFunction *f, const char *name, int64_t lo, int64_t hi);
+void ir_yield(IrGraph *g, IrFunction *f, IrRef result); /* adds a result */
 
-/* facts.c */
+/* facts.c ---------------------------------------------------------------------------------------------------------- */
 IrFact ir_fact(IrGraph *g, IrRef index_node);
 bool ir_within(IrGraph *g, IrRef n, WbbI128 lo, WbbI128 hi); /* lo <= n < hi, proved */
 bool ir_multiple(IrGraph *g, IrRef n, WbbI128 k);            /* k divides n, proved */
-bool ir_fits_i32(IrGraph *g, IrRef n);                        /* n and every partial result of it fit in 32 signed bits */
+bool ir_fits_i32(IrGraph *g, IrRef n);                       /* n and all its partial results fit in 32 signed bits */
 
-/* element_facts.c: what is known of an element wherever it is evaluated. Both functions look `depth` operations deep. */
+/* element_facts.c: what is known of an element wherever it is evaluated. Both functions look `depth` operations
+ * deep. */
 typedef struct { uint64_t zero, one; } IrBits; /* bits that are known to be 0, and to be 1 */
 IrBits ir_element_bits(IrGraph *g, IrRef integer, uint32_t depth);
-/* The classes of floats that a value may belong to: a set bit says "possible", a clear bit "never". */
-enum { MAY_NAN = 1, MAY_INF = 2, MAY_NEGZERO = 4, MAY_FRACTION = 8, MAY_NEGATIVE = 16, MAY_EXCEED_1 = 32, MAY_ALL = 63 };
+/* The classes of floats that a value may belong to; a bit that is not set says "never". */
+enum {
+    MAY_NAN = 1, MAY_INF = 2, MAY_NEGZERO = 4, MAY_FRACTION = 8, MAY_NEGATIVE = 16, MAY_EXCEED_1 = 32, MAY_ALL = 63
+};
 uint32_t ir_float_may(IrGraph *g, IrRef x, uint32_t depth);
 
-/* print.c, parse.c, term.c, verify.c */
+/* print.c, print_kernel.c ------------------------------------------------------------------------------------------ */
 void ir_print(WbbBuf *out, const IrKernel *k);
 void ir_print_node(WbbBuf *out, const IrGraph *g, IrRef r);
-void ir_print_shallow(WbbBuf *out, const IrGraph *g, IrRef r, int depth); /* what stands deeper than `depth` calls is "..." */
-IrKernel *ir_parse(WbbCx *cx, WbbArena *a, const char *file, const char *text, size_t n); /* fails with file:line:col */
-/* One expression as typed on a command line. A name that nothing binds is a variable of the type that its place has; of index
- * type any integer of 63 bits. `lets` say more: "i in 0..8", "x: bf16". Messages name `file`, a let's text its own. */
-IrRef ir_parse_term(WbbCx *cx, WbbArena *a, IrGraph *g, const char *file, const char *text, const char *const *lets, uint32_t n_lets);
-void ir_verify(const IrKernel *k); /* our own bug: asserts, with the node printed */
+void ir_print_shallow(WbbBuf *out, const IrGraph *g, IrRef r, int depth); /* prints "..." below `depth` operations */
 
-/* eval.c: the reference meaning of a scalar node. Leaves (load, var, value, call) get values from `leaf`. False where the node
- * has none (a selected instr). */
+/* parse.c, term.c: fail with file:line:col ------------------------------------------------------------------------- */
+IrKernel *ir_parse(WbbCx *cx, WbbArena *a, const char *file, const char *text, size_t n);
+/* One expression as typed on a command line. A name that nothing binds is a variable of the type that its operand must
+ * have; an index is any integer of 63 bits. `lets` say more about names: "i in 0..8", "x: bf16". Messages name `file`,
+ * and those about a let its text. */
+IrRef ir_parse_term(WbbCx *cx, WbbArena *a, IrGraph *g, const char *file, const char *text, const char *const *lets,
+                    uint32_t n_lets);
+
+/* verify.c: asserts what holds between any two passes; a violation is our own bug, and a note names the node ------- */
+void ir_verify(const IrKernel *k);
+
+/* eval.c: the reference meaning of a scalar node. `leaf` gives the values of loads, variables, values and calls. False:
+ * the node has no value (a selected instruction, or several lanes). */
 typedef uint64_t (*IrLeaf)(void *arg, const IrGraph *g, IrRef leaf);
 bool ir_eval(const IrGraph *g, IrRef r, IrLeaf leaf, void *arg, uint64_t *bits);
 

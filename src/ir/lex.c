@@ -1,7 +1,7 @@
-/* lex.c: the lowest level of the parser: white space, words, numbers, types, and what a message says was found.
+/* lex.c: the lowest level of the parser: white space, words, numbers, types, and the words that messages quote.
  *
- * Needs text; leaves the position after what was read. There is no list of tokens: what a character means depends on where it
- * stands, so each function of the parser asks for what may come next.
+ * Needs text; leaves the position after what was read. There is no list of tokens: what a character means depends on
+ * where it is, so each function of the parser asks for what may come next.
  *
  *     ir_sigil_name(p, "%", "a buffer")      at "%in: bf16[8]"  =>  "in"
  */
@@ -11,7 +11,7 @@
 
 enum { MAX_NAME = 200 };
 
-/* characters and words ----------------------------------------------------------------------------------------------------- */
+/* --- characters and words ----------------------------------------------------------------------------------------- */
 
 WbbLoc ir_here(const IrParser *p) { return (WbbLoc){p->file, p->line, (int)(p->p - p->line_start) + 1}; }
 
@@ -25,15 +25,13 @@ void ir_skip_space(IrParser *p)
     }
 }
 
-
 char ir_peek(IrParser *p)
 {
     ir_skip_space(p);
     return p->p < p->end ? *p->p : '\0';
 }
 
-/* What stands here, for messages. */
-const char *ir_seen(IrParser *p)
+const char *ir_found(IrParser *p)
 {
     const char c = ir_peek(p);
     if (p->p == p->end) return "the end";
@@ -42,7 +40,8 @@ const char *ir_seen(IrParser *p)
         while (e < p->end && e - p->p < 40 && (ir_is_letter(*e) || ir_is_digit(*e) || *e == '.')) e++;
         return wbb_format(p->arena, "'%.*s'", (int)(e - p->p), p->p);
     }
-    return c >= ' ' && c < 127 ? wbb_format(p->arena, "'%c'", c) : wbb_format(p->arena, "byte 0x%02x", (unsigned)(unsigned char)c);
+    return c >= ' ' && c < 127 ? wbb_format(p->arena, "'%c'", c)
+                               : wbb_format(p->arena, "byte 0x%02x", (unsigned)(unsigned char)c);
 }
 
 static bool starts(IrParser *p, const char *z)
@@ -61,14 +60,15 @@ bool ir_take(IrParser *p, const char *z)
 
 void ir_expect(IrParser *p, const char *z)
 {
-    if (!ir_take(p, z)) wbb_fail(p->cx, ir_here(p), "expected '%s', found %s", z, ir_seen(p));
+    if (!ir_take(p, z)) wbb_fail(p->cx, ir_here(p), "expected '%s', found %s", z, ir_found(p));
 }
 
 /* Is the next word exactly `z`? Words end where neither letter nor digit follows. */
 bool ir_starts_word(IrParser *p, const char *z)
 {
     const char *e = p->p + strlen(z);
-    return starts(p, z) && (p->p + strlen(z) >= p->end || (e = p->p + strlen(z), !ir_is_letter(*e) && !ir_is_digit(*e)));
+    return starts(p, z) &&
+           (p->p + strlen(z) >= p->end || (e = p->p + strlen(z), !ir_is_letter(*e) && !ir_is_digit(*e)));
 }
 
 bool ir_take_word(IrParser *p, const char *z)
@@ -80,13 +80,13 @@ bool ir_take_word(IrParser *p, const char *z)
 
 void ir_expect_word(IrParser *p, const char *z)
 {
-    if (!ir_take_word(p, z)) wbb_fail(p->cx, ir_here(p), "expected '%s', found %s", z, ir_seen(p));
+    if (!ir_take_word(p, z)) wbb_fail(p->cx, ir_here(p), "expected '%s', found %s", z, ir_found(p));
 }
 
 const char *ir_word(IrParser *p, const char *what)
 {
     const char *start = (ir_peek(p), p->p);
-    if (p->p == p->end || !ir_is_letter(*p->p)) wbb_fail(p->cx, ir_here(p), "expected %s, found %s", what, ir_seen(p));
+    if (p->p == p->end || !ir_is_letter(*p->p)) wbb_fail(p->cx, ir_here(p), "expected %s, found %s", what, ir_found(p));
     while (p->p < p->end && (ir_is_letter(*p->p) || ir_is_digit(*p->p))) p->p++;
     if (p->p - start > MAX_NAME) wbb_fail(p->cx, ir_here(p), "a name of more than %d characters", MAX_NAME);
     return wbb_intern(p->cx, start, (size_t)(p->p - start));
@@ -95,10 +95,11 @@ const char *ir_word(IrParser *p, const char *what)
 /* The name after a sigil. */
 const char *ir_sigil_name(IrParser *p, const char *sigil, const char *what)
 {
-    if (!ir_take(p, sigil)) wbb_fail(p->cx, ir_here(p), "expected %s ('%s' and a name), found %s", what, sigil, ir_seen(p));
+    if (!ir_take(p, sigil))
+        wbb_fail(p->cx, ir_here(p), "expected %s ('%s' and a name), found %s", what, sigil, ir_found(p));
     const char *start = p->p;
     while (p->p < p->end && (ir_is_letter(*p->p) || ir_is_digit(*p->p) || *p->p == '.' || *p->p == '-')) p->p++;
-    if (p->p == start) wbb_fail(p->cx, ir_here(p), "expected a name after '%s', found %s", sigil, ir_seen(p));
+    if (p->p == start) wbb_fail(p->cx, ir_here(p), "expected a name after '%s', found %s", sigil, ir_found(p));
     if (p->p - start > MAX_NAME) wbb_fail(p->cx, ir_here(p), "a name of more than %d characters", MAX_NAME);
     return wbb_intern(p->cx, start, (size_t)(p->p - start));
 }
@@ -106,7 +107,7 @@ const char *ir_sigil_name(IrParser *p, const char *sigil, const char *what)
 static WbbI128 digits(IrParser *p)
 {
     WbbI128 x = 0;
-    if (!ir_is_digit(ir_peek(p))) wbb_fail(p->cx, ir_here(p), "expected a number, found %s", ir_seen(p));
+    if (!ir_is_digit(ir_peek(p))) wbb_fail(p->cx, ir_here(p), "expected a number, found %s", ir_found(p));
     for (; p->p < p->end && ir_is_digit(*p->p); p->p++) {
         x = x * 10 + (*p->p - '0');
         if (x > (WbbI128)1 << 64) wbb_fail(p->cx, ir_here(p), "the number needs more than 64 bits");
@@ -124,7 +125,7 @@ int64_t ir_integer(IrParser *p, int64_t lo, int64_t hi, const char *what)
     return (int64_t)x;
 }
 
-/* types -------------------------------------------------------------------------------------------------------------------- */
+/* --- types -------------------------------------------------------------------------------------------------------- */
 
 bool ir_type_named(const char *z, size_t n, IrType *type)
 {

@@ -1,8 +1,12 @@
-/* parse.c: the text of README.md of this room to a kernel: its head and its functions. Fails with file:line:col.
+/* parse.c: from the text that src/ir/README.md describes to a kernel; here its head and its functions. Fails with
+ * file:line:col.
  *
- * Needs nothing; leaves a kernel whose names are resolved and whose types fit; `ir_verify` holds for it.
+ * Needs nothing; leaves a kernel whose names are resolved and whose types fit, as `ir_verify` asks.
  *
- *     kernel @one(%out: out f32[4]) block 4 grid 1 { func @f(i in 0..4) -> f32 { yield 1.0 } store %out[tid], call @f(tid) }
+ *     kernel @one(%out: out f32[4]) block 4 grid 1 {
+ *       func @f(i in 0..4) -> f32 { yield 1.0 }
+ *       store %out[tid], call @f(tid)
+ *     }
  */
 #include "ir/parser.h"
 
@@ -16,13 +20,15 @@ static uint32_t operand_named(IrParser *p)
     ir_skip_space(p);
     const WbbLoc loc = ir_here(p);
     const uint32_t i = ir_buffer_named(p, ir_sigil_name(p, "%", "an operand"), loc);
-    if (p->buffers.items[i].output || p->buffers.items[i].table) wbb_fail(p->cx, loc, "'%%%s' is no operand", p->buffers.items[i].name);
+    if (p->buffers.items[i].output || p->buffers.items[i].table)
+        wbb_fail(p->cx, loc, "'%%%s' is not an operand", p->buffers.items[i].name);
     for (uint32_t o = i; o < p->buffers.n; o++)
-        if (p->buffers.items[o].alias == i + 1) wbb_fail(p->cx, loc, "'%%%s' is the memory of another output already", p->buffers.items[i].name);
+        if (p->buffers.items[o].alias == i + 1)
+            wbb_fail(p->cx, loc, "'%%%s' is the memory of another output already", p->buffers.items[i].name);
     return i;
 }
 
-/* = {1.0, 2.0}: as many constants as b has elements, or parts of them. */
+/* = {1.0, 2.0}: a constant for each element of b, or one for each part of a complex element. */
 static const void *table(IrParser *p, const IrBuffer *b)
 {
     const ScType part = b->type == SC_C64 ? SC_F32 : b->type == SC_C128 ? SC_F64 : b->type;
@@ -60,7 +66,7 @@ static void buffer(IrParser *p)
     ir_skip_space(p);
     const WbbLoc at = ir_here(p);
     const IrType t = ir_read_type(p);
-    if (IR_LANES(t) > 1 || t == INDEX) wbb_fail(p->cx, at, "no type of a buffer");
+    if (IR_LANES(t) > 1 || t == INDEX) wbb_fail(p->cx, at, "a buffer cannot have this type");
     b.type = IR_SC(t);
     ir_expect(p, "[");
     b.elements = ir_integer(p, 0, INT64_MAX, "the number of elements");
@@ -68,7 +74,8 @@ static void buffer(IrParser *p)
     if (ir_take_word(p, "align")) b.align = (uint32_t)ir_integer(p, 1, 4096, "the alignment");
     if (b.align & (b.align - 1)) wbb_fail(p->cx, at, "an alignment is a power of two");
     const IrBuffer *same = b.alias ? &p->buffers.items[b.alias - 1] : &b;
-    if (same->type != b.type || same->elements != b.elements) wbb_fail(p->cx, at, "'%%%s' is the memory of '%%%s': both have one type and size", b.name, same->name);
+    if (same->type != b.type || same->elements != b.elements)
+        wbb_fail(p->cx, at, "'%%%s' is the memory of '%%%s': both have one type and size", b.name, same->name);
     if (known) b.table = table(p, &b);
     WBB_PUSH(p->arena, &p->buffers, b);
 }
@@ -95,26 +102,21 @@ static void function(IrParser *p)
     }
     ir_expect(p, ")");
     ir_expect(p, "->");
-    IrEnds ends = {0};
+    IrYields yields = {0};
     struct { IrType *items; uint32_t n, capacity; } types = {0};
     do {
         ir_skip_space(p);
         const WbbLoc at = ir_here(p);
         const IrType t = ir_read_type(p);
-        if (IR_LANES(t) > 1 || t == INDEX) wbb_fail(p->cx, at, "no type of a function's result");
+        if (IR_LANES(t) > 1 || t == INDEX) wbb_fail(p->cx, at, "a function's result cannot have this type");
         WBB_PUSH(p->arena, &types, t);
     } while (ir_take(p, ","));
-    ends.n = types.n;
-    ends.types = types.items;
-    ir_read_block(p, &f->body, &ends);
-    for (uint32_t i = 0; i < ends.n; i++) ir_yield(p->g, f, ends.refs[i]);
+    yields.n = types.n;
+    yields.types = types.items;
+    ir_read_block(p, &f->body, &yields);
+    for (uint32_t i = 0; i < yields.n; i++) ir_yield(p->g, f, yields.refs[i]);
     p->names.n = visible;
     ir_add_function(p->k, f);
-}
-
-void ir_read_functions(IrParser *p)
-{
-    while (ir_take_word(p, "func")) function(p);
 }
 
 static void kernel(IrParser *p, IrKernel *k)
@@ -136,16 +138,22 @@ static void kernel(IrParser *p, IrKernel *k)
     const int64_t last = k->grid ? (int64_t)k->grid - 1 : 0;
     const WbbLoc loc = ir_here(p);
     ir_name(p, loc, wbb_intern_z(p->cx, "bid"), ir_var(p->g, ir_var_new(p->g, "bid", IR_BID, 0, last, 0)));
-    ir_name(p, loc, wbb_intern_z(p->cx, "tid"), ir_var(p->g, ir_var_new(p->g, "tid", IR_TID, 0, (int64_t)k->block - 1, 0)));
-    ir_read_block(p, &k->body, NULL);
-    if (ir_peek(p) || p->p < p->end) wbb_fail(p->cx, ir_here(p), "expected the end after the kernel, found %s", ir_seen(p));
+    ir_name(p, loc, wbb_intern_z(p->cx, "tid"),
+            ir_var(p->g, ir_var_new(p->g, "tid", IR_TID, 0, (int64_t)k->block - 1, 0)));
+    p->nesting++;
+    ir_expect(p, "{");
+    while (ir_take_word(p, "func")) function(p);
+    ir_read_statements(p, &k->body, NULL);
+    if (ir_peek(p) || p->p < p->end)
+        wbb_fail(p->cx, ir_here(p), "expected the end after the kernel, found %s", ir_found(p));
 }
 
 IrKernel *ir_parse(WbbCx *cx, WbbArena *a, const char *file, const char *text, size_t n)
 {
     IrKernel *k = WBB_NEW(a, IrKernel);
     k->g = ir_graph_new(cx, a);
-    IrParser p = {.cx = cx, .arena = a, .g = k->g, .file = file, .p = text, .end = text + n, .line_start = text, .line = 1};
+    IrParser p = {
+        .cx = cx, .arena = a, .g = k->g, .file = file, .p = text, .end = text + n, .line_start = text, .line = 1};
     p.numbers.arena = a;
     p.k = k;
     kernel(&p, k);

@@ -1,10 +1,14 @@
-/* parser.h: what the files of the parser share; nothing outside this room includes it. */
+/* parser.h: what the files of the parser share; only src/ir includes it.
+ *
+ * lex.c reads words, names.c knows what names mean, expression.c, statement.c and parse.c read what they are called
+ * after, each with the files before it; term.c reads one expression by itself. */
 #ifndef IR_PARSER_H
 #define IR_PARSER_H
 
 #include "ir/ir.h"
 
 enum { IR_MAX_NESTING = 200, IR_MAX_LANES_LOG2 = 8 };
+#define IR_ANY ((int64_t)1 << 62) /* an index of a term about which nothing is said is in -IR_ANY .. IR_ANY - 1 */
 
 typedef struct {
     const char *name; /* interned */
@@ -18,20 +22,20 @@ typedef struct {
     const char *file, *p, *end, *line_start;
     int line;
     uint32_t nesting;
-    bool free_names; /* a term by itself: a name that nothing binds is a variable of the type of its place */
+    bool free_names; /* a term by itself: names that nothing binds are variables */
     struct { IrName *items; uint32_t n, capacity; } names; /* visible ones */
     WbbMap numbers; /* by interned name, its last number in `names` + 1 */
     struct { IrBuffer *items; uint32_t n, capacity; } buffers;
     IrKernel *k; /* NULL: a term by itself */
-    struct { IrRef *items; uint32_t n, capacity; } same; /* same.items[r] = r */
+    IrRefs same; /* same.items[r] = r, for ir_copy */
 } IrParser;
 
-/* lex.c: characters and words. `skip` passes white space and comments; `take` passes what it returns true for; `expect` fails
- * where something else stands. */
+/* lex.c: characters and words. All but ir_here skip white space and comments first. `take` reads z, or returns false;
+ * `expect` reads it, or fails. */
 WbbLoc ir_here(const IrParser *p);
 void ir_skip_space(IrParser *p);
 char ir_peek(IrParser *p); /* the next character; 0 at the end */
-const char *ir_seen(IrParser *p); /* what stands here, for messages */
+const char *ir_found(IrParser *p); /* the next word or character, for messages */
 bool ir_take(IrParser *p, const char *z);
 void ir_expect(IrParser *p, const char *z);
 bool ir_starts_word(IrParser *p, const char *z);
@@ -46,30 +50,33 @@ const char *ir_type_text(IrParser *p, IrType t);
 static inline bool ir_is_digit(char c) { return c >= '0' && c <= '9'; }
 static inline bool ir_is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
-/* statement.c: '{' statements '}', and in it what the block yields. */
+/* names.c */
+void ir_bind_name(IrParser *p, const char *z, IrRef node);        /* z means node from here to the end of the block */
+void ir_name(IrParser *p, WbbLoc loc, const char *z, IrRef node); /* the same; fails if z means something already */
+IrRef ir_named(IrParser *p, const char *z);                       /* the node of a visible name; 0: there is none */
+/* A new variable of a term, bound to its name; one about which nothing is said. */
+IrRef ir_new_variable(IrParser *p, const char *name, IrType type, int64_t lo, int64_t hi);
+IrRef ir_any_variable(IrParser *p, const char *name, IrType type);
+/* The node of a name that nothing binds, as an operand of this type; 0: not known. */
+IrRef ir_free_name(IrParser *p, WbbLoc loc, const char *name, IrType type);
+
+/* statement.c */
+/* What a block yields: how many values, and of which types. */
 typedef struct {
     uint32_t n;
-    IrType *types; /* of each; 0: any */
-    IrRef *refs;   /* as they are read */
-} IrEnds;
-void ir_read_block(IrParser *p, IrBlock *b, IrEnds *ends); /* NULL: of the kernel, which begins with its functions */
-void ir_name(IrParser *p, WbbLoc loc, const char *z, IrRef node); /* visible from here on */
-void ir_bind_name(IrParser *p, const char *z, IrRef node);        /* the same, without a look at what it means already */
-IrRef ir_named(IrParser *p, const char *z);                       /* the node of a visible name; 0: there is none */
+    IrType *types; /* [n]; 0: any */
+    IrRef *refs;   /* [n], made when the block is read */
+} IrYields;
+void ir_read_block(IrParser *p, IrBlock *b, IrYields *yields);      /* '{' statements ['yield' ..] '}' */
+void ir_read_statements(IrParser *p, IrBlock *b, IrYields *yields); /* the same after '{'; yields NULL: it has none */
 typedef struct {
     int64_t lo, hi; /* inclusive */
 } IrInterval;
 IrInterval ir_interval(IrParser *p); /* 'in' lo..end */
 
-/* parse.c */
-void ir_read_functions(IrParser *p);
-
 /* expression.c */
 uint32_t ir_buffer_named(IrParser *p, const char *z, WbbLoc loc);
 IrRef ir_read_expression(IrParser *p, IrType expected); /* expected 0: any */
 IrRef ir_read_stored(IrParser *p, ScType type);         /* the value of a store: a constant is one element */
-
-/* term.c */
-IrRef ir_free_name(IrParser *p, WbbLoc loc, const char *name, IrType type);
 
 #endif

@@ -1,7 +1,8 @@
-/* print.c: a node as text, in the form that README.md of this module describes; print_kernel.c writes kernels.
+/* print.c: a node as text, in the form that src/ir/README.md describes; print_kernel.c writes kernels.
  *
- * Needs a graph and, for a kernel, the names that were chosen; leaves the text. The operands of a commutative operation are written
- * in the order in which the text first shows them, which is the order of their ages after parsing.
+ * Needs a graph and, for a kernel, the names that print_kernel.c chose; leaves the text. The operands of a commutative
+ * operation are written in the order in which the text first shows them, which is the order in which the parser makes
+ * them.
  *
  *     max.bf16(load %in[8*t + v], 0.0)
  */
@@ -13,7 +14,7 @@
 
 enum { NODE_DEPTH = 6 };
 
-/* constants and types ------------------------------------------------------------------------------------------------------ */
+/* --- constants and types ------------------------------------------------------------------------------------------ */
 
 void ir_put_type(WbbBuf *out, IrType type)
 {
@@ -51,14 +52,14 @@ void ir_put_const(WbbBuf *out, IrType type, uint64_t bits)
     else wbb_put_i128(out, sc_to_i128(sc, bits));
 }
 
-/* expressions -------------------------------------------------------------------------------------------------------------- */
+/* --- expressions -------------------------------------------------------------------------------------------------- */
 
 bool ir_is_leaf(const IrNode *n)
 {
     return n->op == OP_CONST || n->op == OP_VAR || n->op == OP_VALUE || n->op == OP_ARG || n->op == OP_NONE;
 }
 
-/* The type that operand i of n has when it is a constant without one; 0: it says its type. */
+/* The type that a constant has as operand i of n without saying it; 0: it says its type. */
 static IrType expected_type(const IrGraph *g, const IrNode *n, uint32_t i)
 {
     const IrType first = n->a[0] ? ir_at(g, n->a[0])->type : 0, lanes = n->type & ~63u;
@@ -82,7 +83,7 @@ static void put_flags(WbbBuf *out, uint32_t flags)
         if (flags & 1u << i) wbb_putf(out, ".%s", sc_flag_name[i]);
 }
 
-/* A factor of a product or an operand of // and %: what is not a name, a number or a call stands in brackets. */
+/* A factor of a product or an operand of // and %, in brackets unless it is a name, a number or written as a call. */
 static void put_factor(IrPrinter *p, IrRef r)
 {
     const IrNode *n = ir_at(p->g, r);
@@ -129,7 +130,7 @@ static void put_load(IrPrinter *p, const IrNode *n)
     wbb_put(p->out, "]");
 }
 
-static void put_call(IrPrinter *p, const IrNode *n)
+static void put_operation(IrPrinter *p, const IrNode *n)
 {
     const uint8_t signature = sc_op_info[n->op].signature;
     const IrType first = n->a[0] ? ir_at(p->g, n->a[0])->type : 0;
@@ -156,7 +157,7 @@ static void put_call(IrPrinter *p, const IrNode *n)
     wbb_put(p->out, ")");
 }
 
-static void put_apply(IrPrinter *p, const IrNode *n)
+static void put_call(IrPrinter *p, const IrNode *n)
 {
     const bool known = p->k && IR_CALLEE(n->imm) < p->k->n_functions;
     wbb_put(p->out, "call @");
@@ -212,9 +213,9 @@ void ir_put_expression(IrPrinter *p, IrRef r, IrType expected)
     } else if (n->op == OP_LOAD) {
         put_load(p, n);
     } else if (n->op == OP_CALL) {
-        put_apply(p, n);
-    } else {
         put_call(p, n);
+    } else {
+        put_operation(p, n);
     }
 }
 
@@ -229,24 +230,24 @@ void ir_put_node(IrPrinter *p, IrRef r, IrType expected)
         ir_put_expression(p, r, expected);
         p->depth_left++;
     }
-    if (p->age[r] == IR_NOWHERE) p->age[r] = p->n_ages++;
+    if (p->age[r] == IR_NONE) p->age[r] = p->n_ages++;
 }
 
-/* one node --------------------------------------------------------------------------------------------------------------------- */
+/* --- one node ----------------------------------------------------------------------------------------------------- */
 
 IrPrinter ir_printer(WbbBuf *out, WbbArena *scratch, const IrGraph *g)
 {
     IrPrinter p = {.out = out, .g = g, .scratch = scratch, .depth_left = -1, .words = {.arena = scratch}};
     p.uses = WBB_NEW_N(scratch, uint32_t, g->n);
-    p.deep = WBB_NEW_N(scratch, uint8_t, g->n);
+    p.depth = WBB_NEW_N(scratch, uint8_t, g->n);
     p.named = WBB_NEW_N(scratch, bool, g->n);
-    p.place = WBB_NEW_N(scratch, IrPlace, g->n);
+    p.position = WBB_NEW_N(scratch, IrPosition, g->n);
     p.name = WBB_NEW_N(scratch, uint32_t, g->n);
     p.mark = WBB_NEW_N(scratch, uint8_t, g->n);
     p.age = WBB_NEW_N(scratch, uint32_t, g->n);
-    p.next = WBB_NEW_N(scratch, uint32_t, g->n);
+    p.next_name = WBB_NEW_N(scratch, uint32_t, g->n);
     memset(p.age, 0xff, g->n * sizeof *p.age);
-    for (IrRef r = 0; r < g->n; r++) p.place[r] = (IrPlace){IR_NOWHERE, IR_NOWHERE};
+    for (IrRef r = 0; r < g->n; r++) p.position[r] = (IrPosition){IR_NONE, IR_NONE};
     return p;
 }
 

@@ -1,9 +1,9 @@
-/* print_kernel.c: a kernel as text, in the form that README.md of this module describes.
+/* print_kernel.c: a kernel as text, in the form that src/ir/README.md describes.
  *
- * Needs any kernel; leaves the text, and print(parse(text)) is the text again. Two things make that hold: a node that is named
- * (several uses, or deep) is named where the parser would make it, and the operands of a commutative operation are written in the
- * order in which the text first shows them. Functions are written one by one, each as if nothing else was there: a node that two of
- * them need is written in both.
+ * Needs any kernel; leaves the text, and print(parse(text)) is the text again. Two things make that hold: a node that
+ * is named (several uses, or deep) is named where the parser would make it, and the operands of a commutative operation
+ * are written in the order in which the text first shows them. Functions are written one by one, each by itself: a node
+ * that two of them need is written in both.
  *
  *     store %out[8*t + v], max.bf16(load %in[8*t + v], 0.0)
  */
@@ -14,37 +14,37 @@
 
 enum { MAX_DEPTH = 10 };
 
-/* names -------------------------------------------------------------------------------------------------------------------- */
+/* --- names -------------------------------------------------------------------------------------------------------- */
 
-static void number_blocks(IrPrinter *p, const IrBlock *b, IrPlace in, uint32_t depth)
+static void number_blocks(IrPrinter *p, const IrBlock *b, IrPosition in, uint32_t depth)
 {
     const uint32_t number = p->blocks.n;
-    const IrPrinted block = {.in = in, .depth = depth, .first_slot = p->n_slots};
+    const IrPrintedBlock block = {.in = in, .depth = depth, .first_slot = p->n_slots};
     WBB_PUSH(p->scratch, &p->blocks, block);
     p->n_slots += b->n + 1;
     for (uint32_t i = 0; i < b->n; i++) {
         const IrStmt *s = b->items[i];
         if (s->kind != IR_IF && s->kind != IR_FOR) continue;
-        number_blocks(p, &s->body, (IrPlace){number, i}, depth + 1);
-        number_blocks(p, &s->otherwise, (IrPlace){number, i}, depth + 1);
+        number_blocks(p, &s->body, (IrPosition){number, i}, depth + 1);
+        number_blocks(p, &s->otherwise, (IrPosition){number, i}, depth + 1);
     }
 }
 
-/* The first place from which both see a name. */
-static IrPlace common(const IrPrinter *p, IrPlace x, IrPlace y)
+/* The last position at which a name is visible at both x and y. */
+static IrPosition common(const IrPrinter *p, IrPosition x, IrPosition y)
 {
-    if (x.block == IR_NOWHERE) return y;
+    if (x.block == IR_NONE) return y;
     while (x.block != y.block) {
-        IrPlace *deeper = p->blocks.items[x.block].depth >= p->blocks.items[y.block].depth ? &x : &y;
+        IrPosition *deeper = p->blocks.items[x.block].depth >= p->blocks.items[y.block].depth ? &x : &y;
         *deeper = p->blocks.items[deeper->block].in;
     }
-    return (IrPlace){x.block, WBB_MIN(x.stmt, y.stmt)};
+    return (IrPosition){x.block, WBB_MIN(x.stmt, y.stmt)};
 }
 
-static void use(IrPrinter *p, IrRef r, IrPlace at, uint32_t times)
+static void use(IrPrinter *p, IrRef r, IrPosition at, uint32_t times)
 {
     p->uses[r] = WBB_MIN(p->uses[r] + times, 2u);
-    p->place[r] = common(p, p->place[r], at);
+    p->position[r] = common(p, p->position[r], at);
 }
 
 static void use_from_statements(IrPrinter *p, const IrBlock *b)
@@ -52,14 +52,14 @@ static void use_from_statements(IrPrinter *p, const IrBlock *b)
     const uint32_t number = p->next_block++;
     for (uint32_t i = 0; i < b->n; i++) {
         const IrStmt *s = b->items[i];
-        const IrPlace at = {number, i};
+        const IrPosition at = {number, i};
         if (s->kind == IR_STORE) use(p, s->index, at, 1), use(p, s->value, at, 1);
         if (s->kind == IR_BIND) use(p, s->value ? s->value : p->g->vars[s->var].definition, at, 1);
         if (s->kind == IR_IF) use(p, s->condition, at, 1);
         if (s->kind != IR_IF && s->kind != IR_FOR) continue;
-        const IrPlace then = {p->next_block, s->body.n};
+        const IrPosition then = {p->next_block, s->body.n};
         use_from_statements(p, &s->body);
-        const IrPlace otherwise = {p->next_block, s->otherwise.n};
+        const IrPosition otherwise = {p->next_block, s->otherwise.n};
         use_from_statements(p, &s->otherwise);
         for (uint32_t r = 0; r < s->n_results; r++) {
             if (s->kind == IR_FOR) use(p, s->results[r].init, at, 1);
@@ -77,7 +77,8 @@ static void use_from_nodes(IrPrinter *p, const IrRefs *nodes)
         const IrNode *n = ir_at(p->g, r);
         const uint32_t count = ir_arity(p->g, r);
         if (ir_is_leaf(n)) continue;
-        for (uint32_t i = 0; i < count; i++) use(p, ir_operand(p->g, r, i), p->place[r], n->op == OP_SUM ? p->uses[r] : 1);
+        for (uint32_t i = 0; i < count; i++)
+            use(p, ir_operand(p->g, r, i), p->position[r], n->op == OP_SUM ? p->uses[r] : 1);
     }
 }
 
@@ -88,16 +89,16 @@ static void choose_names(IrPrinter *p, const IrRefs *nodes)
         const IrNode *n = ir_at(p->g, r);
         if (ir_is_leaf(n)) continue;
         uint32_t deep = 0;
-        for (uint32_t i = 0; i < ir_arity(p->g, r); i++) deep = WBB_MAX(deep, p->deep[ir_operand(p->g, r, i)]);
+        for (uint32_t i = 0; i < ir_arity(p->g, r); i++) deep = WBB_MAX(deep, p->depth[ir_operand(p->g, r, i)]);
         p->named[r] = n->op != OP_SUM && (p->uses[r] > 1 || deep >= MAX_DEPTH);
-        p->deep[r] = p->named[r] ? 0 : (uint8_t)(deep + 1);
+        p->depth[r] = p->named[r] ? 0 : (uint8_t)(deep + 1);
     }
-    p->heads = WBB_NEW_N(p->scratch, IrRef, p->n_slots + 1);
+    p->first_name = WBB_NEW_N(p->scratch, IrRef, p->n_slots + 1);
     for (uint32_t at = nodes->n; at-- > 0;) {
         const IrRef r = nodes->items[at];
         if (!p->named[r]) continue;
-        IrRef *head = &p->heads[p->blocks.items[p->place[r].block].first_slot + p->place[r].stmt];
-        p->next[r] = *head;
+        IrRef *head = &p->first_name[p->blocks.items[p->position[r].block].first_slot + p->position[r].stmt];
+        p->next_name[r] = *head;
         *head = r;
     }
 }
@@ -151,17 +152,17 @@ static uint32_t fresh_name(IrPrinter *p)
     return p->n_names;
 }
 
-/* statements --------------------------------------------------------------------------------------------------------------- */
+/* --- statements --------------------------------------------------------------------------------------------------- */
 
 static void put_indent(IrPrinter *p, uint32_t depth)
 {
     for (uint32_t i = 0; i < depth; i++) wbb_put(p->out, "  ");
 }
 
-/* The names that are to stand before a statement, or before what a block yields. */
-static void put_names(IrPrinter *p, const IrPrinted *block, uint32_t stmt)
+/* Writes the nodes that are named before a statement, or before `yield`. */
+static void put_names(IrPrinter *p, const IrPrintedBlock *block, uint32_t stmt)
 {
-    for (IrRef r = p->heads[block->first_slot + stmt]; r; r = p->next[r]) {
+    for (IrRef r = p->first_name[block->first_slot + stmt]; r; r = p->next_name[r]) {
         put_indent(p, block->depth + 1);
         const uint32_t name = fresh_name(p);
         wbb_putf(p->out, "x%u = ", name);
@@ -172,29 +173,31 @@ static void put_names(IrPrinter *p, const IrPrinted *block, uint32_t stmt)
     }
 }
 
-/* What a block yields, in order: `from` says where a result has it. */
+/* The values that a block yields: the results of s, or of f; neither: none. otherwise: the block is the other branch of
+ * s. */
 typedef struct {
     const IrStmt *s;
     const IrFunction *f;
     bool otherwise;
-} Ends;
+} Yields;
 
-static uint32_t n_ends(const Ends *e) { return e->s ? e->s->n_results : e->f ? e->f->n_yields : 0; }
+static uint32_t n_yields(const Yields *e) { return e->s ? e->s->n_results : e->f ? e->f->n_yields : 0; }
 
-static IrRef end(const Ends *e, uint32_t i)
+static IrRef yielded(const Yields *e, uint32_t i)
 {
     if (e->f) return e->f->yields[i];
     return e->otherwise ? e->s->results[i].otherwise : e->s->results[i].yield;
 }
 
 /* A constant says its type only where nothing before it does. */
-static IrType end_type(const IrPrinter *p, const Ends *e, uint32_t i)
+static IrType yielded_type(const IrPrinter *p, const Yields *e, uint32_t i)
 {
-    if (e->f || e->otherwise || e->s->kind == IR_FOR) return ir_at(p->g, e->f ? end(e, i) : e->s->results[i].yield)->type;
+    if (e->f || e->otherwise || e->s->kind == IR_FOR)
+        return ir_at(p->g, e->f ? yielded(e, i) : e->s->results[i].yield)->type;
     return 0;
 }
 
-static void put_block(IrPrinter *p, const IrBlock *b, const Ends *e);
+static void put_block(IrPrinter *p, const IrBlock *b, const Yields *e);
 
 static void put_interval(IrPrinter *p, const IrVar *v)
 {
@@ -217,7 +220,7 @@ static void put_for(IrPrinter *p, const IrStmt *s)
         ir_put_node(p, s->results[i].init, 0);
     }
     wbb_put(p->out, " ");
-    put_block(p, &s->body, &(Ends){.s = s});
+    put_block(p, &s->body, &(Yields){.s = s});
     p->next_block++;
     for (uint32_t i = 0; i < s->n_results; i++) unbind(p, p->values[s->results[i].carried]);
     unbind(p, name);
@@ -228,16 +231,16 @@ static void put_if(IrPrinter *p, const IrStmt *s)
     wbb_put(p->out, "if ");
     ir_put_node(p, s->condition, IR_TYPE(SC_PRED, 0));
     wbb_put(p->out, " ");
-    put_block(p, &s->body, &(Ends){.s = s});
+    put_block(p, &s->body, &(Yields){.s = s});
     if (s->otherwise.n || s->n_results) {
         wbb_put(p->out, " else ");
-        put_block(p, &s->otherwise, &(Ends){.s = s, .otherwise = true});
+        put_block(p, &s->otherwise, &(Yields){.s = s, .otherwise = true});
     } else {
         p->next_block++;
     }
 }
 
-/* Results are named before the statement, but bound after it: what is inside may have the same names. */
+/* Results are named before the statement, but in scope after it: names inside the statement may be the same. */
 static void put_results(IrPrinter *p, const IrStmt *s)
 {
     for (uint32_t i = 0; i < s->n_results; i++) {
@@ -288,43 +291,43 @@ static void unbind_all(IrPrinter *p, const IrBlock *b)
     }
 }
 
-static void put_block(IrPrinter *p, const IrBlock *b, const Ends *e)
+static void put_block(IrPrinter *p, const IrBlock *b, const Yields *e)
 {
-    const IrPrinted block = p->blocks.items[p->next_block++];
+    const IrPrintedBlock block = p->blocks.items[p->next_block++];
     wbb_put(p->out, "{\n");
     for (uint32_t i = 0; i < b->n; i++) {
         put_names(p, &block, i);
         put_statement(p, b->items[i], block.depth + 1);
     }
     put_names(p, &block, b->n);
-    for (uint32_t i = 0; i < n_ends(e); i++) {
+    for (uint32_t i = 0; i < n_yields(e); i++) {
         if (i == 0) put_indent(p, block.depth + 1);
         wbb_put(p->out, i ? ", " : "yield ");
-        ir_put_node(p, end(e, i), end_type(p, e, i));
+        ir_put_node(p, yielded(e, i), yielded_type(p, e, i));
     }
-    if (n_ends(e)) wbb_put(p->out, "\n");
+    if (n_yields(e)) wbb_put(p->out, "\n");
     unbind_all(p, b);
     put_indent(p, block.depth);
     wbb_put(p->out, "}");
 }
 
-/* One body by itself: the kernel's, or a function's, which stands in the kernel's. */
+/* Chooses the names in one body: the kernel's, or that of function f. */
 static void begin_body(IrPrinter *p, const IrBlock *b, const IrFunction *f)
 {
     IrRefs nodes = {0};
     p->blocks.n = p->n_slots = p->next_block = 0;
-    number_blocks(p, b, (IrPlace){IR_NOWHERE, IR_NOWHERE}, f ? 1 : 0);
+    number_blocks(p, b, (IrPosition){IR_NONE, IR_NONE}, f ? 1 : 0);
     ir_roots(p->g, p->scratch, b, &nodes);
     for (uint32_t i = 0; f && i < f->n_yields; i++) WBB_PUSH(p->scratch, &nodes, f->yields[i]);
     ir_gather(p->g, p->scratch, &nodes, p->mark);
     for (uint32_t i = 0; i < nodes.n; i++) {
         const IrRef r = nodes.items[i];
-        p->uses[r] = p->deep[r] = 0;
+        p->uses[r] = p->depth[r] = 0;
         p->named[r] = false;
-        p->place[r] = (IrPlace){IR_NOWHERE, IR_NOWHERE};
+        p->position[r] = (IrPosition){IR_NONE, IR_NONE};
     }
     use_from_statements(p, b);
-    for (uint32_t i = 0; f && i < f->n_yields; i++) use(p, f->yields[i], (IrPlace){0, b->n}, 1);
+    for (uint32_t i = 0; f && i < f->n_yields; i++) use(p, f->yields[i], (IrPosition){0, b->n}, 1);
     use_from_nodes(p, &nodes);
     choose_names(p, &nodes);
     p->next_block = 0;
@@ -346,12 +349,12 @@ static void put_function(IrPrinter *p, const IrFunction *f)
     }
     wbb_put(p->out, " ");
     begin_body(p, &f->body, f);
-    put_block(p, &f->body, &(Ends){.f = f});
+    put_block(p, &f->body, &(Yields){.f = f});
     wbb_put(p->out, "\n");
     for (uint32_t i = 0; i < f->n_params; i++) unbind(p, p->vars[f->params[i]]);
 }
 
-/* Of complex elements both parts, one after the other. */
+/* The elements of a table; of complex ones both parts, one after the other. */
 static void put_table(WbbBuf *out, const IrBuffer *b)
 {
     const ScType part = b->type == SC_C64 ? SC_F32 : b->type == SC_C128 ? SC_F64 : b->type;
@@ -397,12 +400,12 @@ void ir_print(WbbBuf *out, const IrKernel *k)
     for (uint32_t i = 0; i < k->n_functions; i++) put_function(&p, k->functions[i]);
     begin_body(&p, &k->body, NULL);
     if (k->n_functions) {
-        WbbBuf body = wbb_buf(scratch); /* its brace is open already */
+        WbbBuf body = wbb_buf(scratch); /* without its '{', which the functions follow */
         p.out = &body;
-        put_block(&p, &k->body, &(Ends){0});
+        put_block(&p, &k->body, &(Yields){0});
         wbb_put(out, body.text + 2);
     } else {
-        put_block(&p, &k->body, &(Ends){0});
+        put_block(&p, &k->body, &(Yields){0});
     }
     wbb_put(out, "\n");
     wbb_arena_free(scratch);

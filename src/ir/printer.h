@@ -1,25 +1,27 @@
-/* printer.h: what the files of the printer share; nothing outside this room includes it. */
+/* printer.h: what the files of the printer share; only src/ir includes it. */
 #ifndef IR_PRINTER_H
 #define IR_PRINTER_H
 
 #include "ir/ir.h"
 
-#define IR_NOWHERE UINT32_MAX
+#define IR_NONE UINT32_MAX /* no number, no position */
 
-/* Where a node's name would stand: before statement `stmt` of block `block`; behind the last one is where a block yields. */
+/* A line on which a node can be named: before statement `stmt` of block number `block`. stmt is the number of
+ * statements for the line before `yield`. Blocks are numbered in the order of the text. */
 typedef struct {
     uint32_t block, stmt;
-} IrPlace;
+} IrPosition;
 
 typedef struct {
-    IrPlace in; /* the statement that the block belongs to; of a body: IR_NOWHERE */
-    uint32_t depth, first_slot; /* heads[first_slot + stmt]: names before that statement */
-} IrPrinted;
+    IrPosition in;       /* the statement that the block is part of; of a whole body IR_NONE */
+    uint32_t depth;      /* blocks around it */
+    uint32_t first_slot; /* first_name[first_slot + stmt] is the first name before that statement */
+} IrPrintedBlock;
 
 typedef struct {
     const char *name;
     bool visible;
-    uint32_t others; /* names made of it so far */
+    uint32_t others; /* names made from it so far: name_2, .. */
 } IrWord;
 
 typedef struct {
@@ -27,23 +29,21 @@ typedef struct {
     const IrKernel *k; /* NULL when one node is printed */
     const IrGraph *g;
     WbbArena *scratch;
-    struct { IrPrinted *items; uint32_t n, capacity; } blocks;
+    struct { IrPrintedBlock *items; uint32_t n, capacity; } blocks;
     uint32_t n_slots;
     /* by ref; of the body that is being printed */
     uint32_t *uses; /* times that the text shows it */
-    uint8_t *deep;  /* calls below it, down to names */
-    bool *named;
-    IrPlace *place;
-    uint32_t *name, *next; /* number of its name; next name at the same place */
-    uint8_t *mark;
-    /* by ref; of the whole text */
-    uint32_t *age; /* when the text first showed it */
-    /* by slot */
-    IrRef *heads;
+    uint8_t *depth; /* operations below it, down to names */
+    bool *named;    /* it is written once, with a name */
+    IrPosition *position;       /* where it is named: before all its uses */
+    uint32_t *name, *next_name; /* the number of its name; the next node named at the same position */
+    uint8_t *mark;              /* of ir_gather */
+    uint32_t *age; /* by ref, of the whole text: when it was first shown */
+    IrRef *first_name; /* by slot: the first node that is named there */
     uint32_t n_ages, n_names, next_block;
-    const char **vars, **values; /* by number: as they are written; NULL: by their own names */
+    const char **vars, **values; /* by number: the names that are written; NULL: those of the graph */
     WbbMap words;                /* of all names, an IrWord each */
-    int depth_left; /* when one node is printed */
+    int depth_left; /* operations that may still be printed below this one; negative: no limit */
 } IrPrinter;
 
 /* print.c */

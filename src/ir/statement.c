@@ -1,6 +1,6 @@
-/* statement.c: the statements of the text. See README.md of this room for the grammar.
+/* statement.c: the statements of the text. See src/ir/README.md for the grammar.
  *
- * Needs the visible names and the buffers; leaves statements, complete with what they leave behind.
+ * Needs the visible names and the buffers; leaves complete statements, their results and what they yield included.
  *
  *     s = for k in 0..8 carry acc = 0.0:f32 { yield add.f32(acc, load %in[8*t + k]) }
  */
@@ -9,32 +9,6 @@
 #include <string.h>
 
 static const IrType INDEX = IR_TYPE(SC_INDEX, 0), PRED = IR_TYPE(SC_PRED, 0);
-
-void ir_bind_name(IrParser *p, const char *z, IrRef node)
-{
-    const IrName n = {.name = z, .node = node};
-    WBB_PUSH(p->arena, &p->names, n);
-    wbb_map_put(&p->numbers, wbb_key(z))->value = p->names.n;
-}
-
-/* No name hides another. The end of a block hides names by making the list shorter: the number of a hidden name is
- * beyond its end, or another name's by now. */
-IrRef ir_named(IrParser *p, const char *z)
-{
-    const WbbEntry *e = wbb_map_get(&p->numbers, wbb_key(z));
-    if (!e || e->value > p->names.n || p->names.items[e->value - 1].name != z) return 0;
-    return p->names.items[e->value - 1].node;
-}
-
-void ir_name(IrParser *p, WbbLoc loc, const char *z, IrRef node)
-{
-    static const char *const taken[] = {"let", "for", "if",   "else",  "store", "load", "in",   "inf",   "lanes",
-                                        "nan", "true", "false", "wide", "sum",   "func", "call", "carry", "yield"};
-    for (size_t i = 0; i < WBB_LEN(taken); i++)
-        if (!strcmp(z, taken[i])) wbb_fail(p->cx, loc, "'%s' is a word of the language", z);
-    if (ir_named(p, z)) wbb_fail(p->cx, loc, "'%s' has a meaning here already", z);
-    ir_bind_name(p, z, node);
-}
 
 IrInterval ir_interval(IrParser *p)
 {
@@ -62,12 +36,13 @@ static void let_statement(IrParser *p, IrBlock *b)
     const IrRef is = ir_read_expression(p, run_time ? 0 : INDEX);
     const IrType t = ir_at(p->g, is)->type;
     if (run_time) ir_expect(p, ")");
-    if (run_time && (IR_LANES(t) > 1 || !is_integer(IR_SC(t)))) wbb_fail(p->cx, at, "expected an integer, found %s", ir_type_text(p, t));
+    if (run_time && (IR_LANES(t) > 1 || !is_integer(IR_SC(t))))
+        wbb_fail(p->cx, at, "expected an integer, found %s", ir_type_text(p, t));
     const IrInterval i = ir_interval(p);
     ir_name(p, loc, z, run_time ? ir_let_value(p->g, b, z, is, i.lo, i.hi) : ir_let(p->g, b, z, is, i.lo, i.hi));
 }
 
-/* A statement that leaves values: the names before '='. */
+/* The names before the '=' of a statement with results. */
 typedef struct {
     struct { const char **items; uint32_t n, capacity; } names;
     struct { WbbLoc *items; uint32_t n, capacity; } locs;
@@ -81,7 +56,7 @@ static void bind_results(IrParser *p, const IrStmt *s, const Results *r)
     }
 }
 
-/* 'carry' NAME '=' EXPR {',' NAME '=' EXPR}; the names are visible behind them all. */
+/* 'carry' NAME '=' EXPR {',' NAME '=' EXPR}; the names are visible after the last one. */
 static void read_carried(IrParser *p, IrStmt *s, const Results *r)
 {
     if (r->names.n > 0) ir_expect_word(p, "carry");
@@ -96,7 +71,7 @@ static void read_carried(IrParser *p, IrStmt *s, const Results *r)
         p->names.n = visible;
         const IrRef init = ir_read_expression(p, 0);
         p->names.n = now;
-        if (ir_at(p->g, init)->type == INDEX) wbb_fail(p->cx, loc, "an index is no value to carry");
+        if (ir_at(p->g, init)->type == INDEX) wbb_fail(p->cx, loc, "an index cannot be carried");
         ir_carry(p->g, s, z, init);
         ir_name(p, loc, z, ir_value(p->g, s->results[i].carried));
     }
@@ -114,15 +89,16 @@ static void for_statement(IrParser *p, IrBlock *b, const Results *r)
         ir_skip_space(p);
         const WbbLoc at = ir_here(p);
         s->lanes = (uint32_t)ir_integer(p, 1, 1 << IR_MAX_LANES_LOG2, "the number of lanes");
-        if (i.lo != 0 || s->lanes != (uint64_t)i.hi + 1) wbb_fail(p->cx, at, "the interval of %u lanes is 0..%u", s->lanes, s->lanes);
+        if (i.lo != 0 || s->lanes != (uint64_t)i.hi + 1)
+            wbb_fail(p->cx, at, "the interval of %u lanes is 0..%u", s->lanes, s->lanes);
     }
     const uint32_t visible = p->names.n;
     read_carried(p, s, r);
     ir_name(p, loc, z, ir_var(p->g, s->var));
-    IrEnds ends = {.n = r->names.n, .types = WBB_NEW_N(p->arena, IrType, r->names.n + 1)};
-    for (uint32_t k = 0; k < ends.n; k++) ends.types[k] = p->g->values[s->results[k].value].type;
-    ir_read_block(p, &s->body, &ends);
-    for (uint32_t k = 0; k < ends.n; k++) s->results[k].yield = ends.refs[k];
+    IrYields yields = {.n = r->names.n, .types = WBB_NEW_N(p->arena, IrType, r->names.n + 1)};
+    for (uint32_t k = 0; k < yields.n; k++) yields.types[k] = p->g->values[s->results[k].value].type;
+    ir_read_block(p, &s->body, &yields);
+    for (uint32_t k = 0; k < yields.n; k++) s->results[k].yield = yields.refs[k];
     p->names.n = visible;
     bind_results(p, s, r);
 }
@@ -133,11 +109,12 @@ static void if_statement(IrParser *p, IrBlock *b, const Results *r)
     const uint32_t n = r->names.n;
     IrStmt *s = ir_stmt(p->g, b, IR_IF);
     s->condition = condition;
-    IrEnds then = {.n = n, .types = WBB_NEW_N(p->arena, IrType, n + 1)}, otherwise = then;
+    IrYields then = {.n = n, .types = WBB_NEW_N(p->arena, IrType, n + 1)}, otherwise = then;
     ir_read_block(p, &s->body, &then);
     for (uint32_t i = 0; i < n; i++) {
         otherwise.types[i] = ir_at(p->g, then.refs[i])->type;
-        if (otherwise.types[i] == INDEX) wbb_fail(p->cx, r->locs.items[i], "an index is no result; let names one");
+        if (otherwise.types[i] == INDEX)
+            wbb_fail(p->cx, r->locs.items[i], "an index cannot be a result; let names one");
     }
     if (n > 0) ir_expect_word(p, "else");
     if (n > 0 || ir_take_word(p, "else")) ir_read_block(p, &s->otherwise, &otherwise);
@@ -151,7 +128,8 @@ static void store_statement(IrParser *p, IrBlock *b)
     const WbbLoc loc = ir_here(p);
     const uint32_t buffer = ir_buffer_named(p, ir_sigil_name(p, "%", "a buffer"), loc);
     const ScType t = p->buffers.items[buffer].type;
-    if (!p->buffers.items[buffer].output) wbb_fail(p->cx, loc, "'%%%s' is no output", p->buffers.items[buffer].name);
+    if (!p->buffers.items[buffer].output)
+        wbb_fail(p->cx, loc, "'%%%s' is not an output", p->buffers.items[buffer].name);
     ir_expect(p, "[");
     const IrRef index = ir_read_expression(p, INDEX);
     ir_expect(p, "]");
@@ -185,7 +163,7 @@ static void named(IrParser *p, IrBlock *b)
     } else if (ir_take_word(p, "if")) {
         if_statement(p, b, &r);
     } else {
-        if (r.names.n > 1) wbb_fail(p->cx, ir_here(p), "expected for or if after several names, found %s", ir_seen(p));
+        if (r.names.n > 1) wbb_fail(p->cx, ir_here(p), "expected for or if after several names, found %s", ir_found(p));
         ir_name(p, r.locs.items[0], r.names.items[0], ir_read_expression(p, 0));
     }
 }
@@ -200,7 +178,7 @@ static void statement(IrParser *p, IrBlock *b)
     else named(p, b);
 }
 
-static void read_ends(IrParser *p, IrEnds *e)
+static void read_yields(IrParser *p, IrYields *e)
 {
     e->refs = WBB_NEW_N(p->arena, IrRef, e->n + 1);
     for (uint32_t i = 0; i < e->n; i++) {
@@ -209,19 +187,22 @@ static void read_ends(IrParser *p, IrEnds *e)
     }
 }
 
-void ir_read_block(IrParser *p, IrBlock *b, IrEnds *ends)
+void ir_read_statements(IrParser *p, IrBlock *b, IrYields *yields)
 {
     const uint32_t visible = p->names.n;
-    const bool yields = ends && ends->n;
-    if (++p->nesting > IR_MAX_NESTING) wbb_fail(p->cx, ir_here(p), "nested deeper than %d", IR_MAX_NESTING);
-    ir_expect(p, "{");
-    if (!ends) ir_read_functions(p);
     while (ir_peek(p) != '}' && !ir_starts_word(p, "yield")) statement(p, b);
-    if (yields) {
+    if (yields && yields->n) {
         ir_expect_word(p, "yield");
-        read_ends(p, ends);
+        read_yields(p, yields);
     }
     ir_expect(p, "}");
     p->names.n = visible;
+}
+
+void ir_read_block(IrParser *p, IrBlock *b, IrYields *yields)
+{
+    if (++p->nesting > IR_MAX_NESTING) wbb_fail(p->cx, ir_here(p), "nested deeper than %d", IR_MAX_NESTING);
+    ir_expect(p, "{");
+    ir_read_statements(p, b, yields);
     p->nesting--;
 }

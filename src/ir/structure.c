@@ -1,6 +1,6 @@
-/* structure.c: what statements leave behind and functions: values, results, run-time variables, parameters.
+/* structure.c: the results of statements, variables that statements bind, and functions.
  *
- * Needs a graph; leaves statements that are complete but for what their makers say later (the yield of what a `for` carries).
+ * Needs a graph; leaves statements that are complete, except for what the caller sets later (what a `for` yields).
  *
  *     IrStmt *s = ir_stmt(g, block, IR_FOR);
  *     const uint32_t i = ir_carry(g, s, "acc", zero);
@@ -26,11 +26,12 @@ IrRef ir_value(IrGraph *g, uint32_t number)
     return ir_node(g, OP_VALUE, g->values[number].type, 0, 0, 0, 0, number);
 }
 
-/* Statements have few results: room grows by doubling where the number is a power of two. */
+/* The capacity is the number of results, rounded up to a power of two. */
 IrResult *ir_result_new(IrGraph *g, IrStmt *s)
 {
     const uint32_t n = s->n_results;
-    if ((n & (n - 1)) == 0) s->results = wbb_grow(g->arena, s->results, n * sizeof *s->results, (n ? 2 * n : 1) * sizeof *s->results);
+    if ((n & (n - 1)) == 0)
+        s->results = wbb_grow(g->arena, s->results, n * sizeof *s->results, (n ? 2 * n : 1) * sizeof *s->results);
     IrResult *r = &s->results[s->n_results++];
     *r = (IrResult){0};
     return r;
@@ -95,7 +96,8 @@ uint32_t ir_function_new(IrKernel *k, const char *name)
 IrRef ir_param(IrGraph *g, IrFunction *f, const char *name, int64_t lo, int64_t hi)
 {
     const uint32_t n = f->n_params;
-    if ((n & (n - 1)) == 0) f->params = wbb_grow(g->arena, f->params, n * sizeof *f->params, (n ? 2 * n : 1) * sizeof *f->params);
+    if ((n & (n - 1)) == 0)
+        f->params = wbb_grow(g->arena, f->params, n * sizeof *f->params, (n ? 2 * n : 1) * sizeof *f->params);
     f->params[f->n_params++] = ir_var_new(g, name, IR_PARAM, lo, hi, 0);
     return ir_var(g, f->params[n]);
 }
@@ -103,6 +105,7 @@ IrRef ir_param(IrGraph *g, IrFunction *f, const char *name, int64_t lo, int64_t 
 void ir_yield(IrGraph *g, IrFunction *f, IrRef result)
 {
     const uint32_t n = f->n_yields;
-    if ((n & (n - 1)) == 0) f->yields = wbb_grow(g->arena, f->yields, n * sizeof *f->yields, (n ? 2 * n : 1) * sizeof *f->yields);
+    if ((n & (n - 1)) == 0)
+        f->yields = wbb_grow(g->arena, f->yields, n * sizeof *f->yields, (n ? 2 * n : 1) * sizeof *f->yields);
     f->yields[f->n_yields++] = result;
 }

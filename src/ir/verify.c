@@ -1,9 +1,10 @@
-/* verify.c: what every kernel keeps between two passes. Our own bug where it does not: the node is noted, then an assert.
+/* verify.c: what holds for every kernel between two passes. A violation is our own bug: a note names the node, then an
+ * assert fails.
  *
- * Needs a kernel; leaves it. Checked are operands (older than their users, as many as the operation has, of the types that its
- * signature asks for, in canonical order), statements (stores go to outputs, conditions are pred, lanes cover their interval, what is
- * carried and yielded has one type) and scopes (variables and values are bound once, and used only below the statement that binds
- * them).
+ * Needs a kernel; leaves it unchanged. Checks operands (older than their users, as many as the operation has, of the
+ * types that its signature asks for, constants right), statements (stores go to outputs, conditions are pred, lanes
+ * cover their interval, carried and yielded values have one type) and scopes (variables and values are bound once, and
+ * used only where they are in scope).
  */
 #include "ir/ir.h"
 
@@ -13,12 +14,12 @@ typedef struct {
     const IrKernel *k;
     const IrGraph *g;
     WbbArena *scratch;
-    bool *bound;       /* by variable: bound where we are */
-    bool *there;       /* by value: the same */
-    bool *once;        /* by value: some statement binds it */
-    uint32_t *checked; /* by ref: scope number in which its variables were found bound; 0: not yet */
-    struct { bool *items; uint32_t n, capacity; } open; /* by scope: it is around us */
-    uint32_t scope;
+    bool *bound;       /* by variable: in scope at the current statement */
+    bool *available;   /* by value: the same */
+    bool *defined;     /* by value: some statement so far binds it */
+    uint32_t *checked; /* by ref: number of the scope in which its variables were found bound; 0: none */
+    struct { bool *items; uint32_t n, capacity; } open_scopes; /* by scope: it is around the current statement */
+    uint32_t scope;    /* the current one */
     uint32_t callees;  /* functions below this number may be called */
 } Verify;
 
@@ -40,13 +41,15 @@ static void check_sum(const Verify *v, IrRef r)
     if (n->a[1] == 0) broken(v, r, "a sum without terms is a constant");
     for (uint32_t i = 0; i < n->a[1]; i++) {
         const IrTerm t = v->g->terms[n->a[0] + i];
-        if (!t.coefficient || !t.ref || t.ref >= r || !is_index(v, t.ref)) broken(v, r, "a term that may not be");
+        if (!t.coefficient || !t.ref || t.ref >= r || !is_index(v, t.ref))
+            broken(v, r, "a term without coefficient, too young, or no index");
         if (ir_at(v->g, t.ref)->op == OP_SUM && !ir_at(v->g, t.ref)->flags) broken(v, r, "a sum in a sum");
         if (ir_is_const(v->g, t.ref)) broken(v, r, "a constant among the terms");
     }
 }
 
-static void check_frame(const Verify *v, IrRef r)
+/* What the signature of an operation does not say. */
+static void check_operation(const Verify *v, IrRef r)
 {
     const IrNode *n = ir_at(v->g, r);
     const IrType first = n->a[0] ? type_of(v, n->a[0]) : 0;
@@ -54,10 +57,11 @@ static void check_frame(const Verify *v, IrRef r)
     case OP_LOAD:
         if (ir_at(v->g, n->a[0])->op != OP_ARG || !is_index(v, n->a[1])) broken(v, r, "a load is (arg, index)");
         if (ir_at(v->g, n->a[0])->imm >= v->k->n_buffers) broken(v, r, "no such buffer");
-        if (IR_SC(n->type) != v->k->buffers[ir_at(v->g, n->a[0])->imm].type) broken(v, r, "a load of another type");
+        if (IR_SC(n->type) != v->k->buffers[ir_at(v->g, n->a[0])->imm].type)
+            broken(v, r, "a load whose type is not the buffer's");
         break;
     case OP_IDX:
-        if (!is_index(v, n->a[0])) broken(v, r, "idx of what is no index");
+        if (!is_index(v, n->a[0])) broken(v, r, "the operand of idx is not an index");
         break;
     case OP_PACK:
         if (first != type_of(v, n->a[1]) || n->type != first + (1u << 6)) broken(v, r, "lanes do not add up");
@@ -66,7 +70,8 @@ static void check_frame(const Verify *v, IrRef r)
         if (first != (n->type & 63u) || IR_LANES(n->type) < 2) broken(v, r, "a splat is of one lane");
         break;
     case OP_PART:
-        if (IR_SC(first) != IR_SC(n->type) || n->imm + IR_LANES(n->type) > IR_LANES(first)) broken(v, r, "no such lanes");
+        if (IR_SC(first) != IR_SC(n->type) || n->imm + IR_LANES(n->type) > IR_LANES(first))
+            broken(v, r, "no such lanes");
         break;
     default: break;
     }
@@ -90,14 +95,17 @@ static void check_operands(const Verify *v, IrRef r)
         const IrType t = type_of(v, n->a[i]);
         if (op->signature == SC_SAME && t != n->type) broken(v, r, "operands have the type of the result");
         if (pred && t != first) broken(v, r, "operands of a comparison differ in type");
-        if (op->signature == SC_SELECT && t != (i ? n->type : (IrType)SC_PRED | lanes)) broken(v, r, "operands of select");
-        if (op->signature == SC_CONVERT && n->op == OP_CVT && (t & ~63u) != lanes) broken(v, r, "lanes of a conversion");
+        if (op->signature == SC_SELECT && t != (i ? n->type : (IrType)SC_PRED | lanes))
+            broken(v, r, "operands of select");
+        if (op->signature == SC_CONVERT && n->op == OP_CVT && (t & ~63u) != lanes)
+            broken(v, r, "lanes of a conversion");
     }
     if (op->commutative && count == 2) {
         const bool c0 = ir_is_const(v->g, n->a[0]), c1 = ir_is_const(v->g, n->a[1]);
         if (c0 && !c1) broken(v, r, "a constant stands left");
     }
-    if ((n->op == OP_FLOORDIV || n->op == OP_MOD) && ir_is_const(v->g, n->a[1]) && (int64_t)ir_at(v->g, n->a[1])->imm <= 0)
+    if ((n->op == OP_FLOORDIV || n->op == OP_MOD) && ir_is_const(v->g, n->a[1]) &&
+        (int64_t)ir_at(v->g, n->a[1])->imm <= 0)
         broken(v, r, "a divisor that is not positive");
 }
 
@@ -106,10 +114,12 @@ static void check_call(const Verify *v, IrRef r)
     const IrNode *n = ir_at(v->g, r);
     if (IR_CALLEE(n->imm) >= v->k->n_functions) broken(v, r, "no such function");
     const IrFunction *f = v->k->functions[IR_CALLEE(n->imm)];
-    if (IR_WHICH(n->imm) >= f->n_yields || type_of(v, f->yields[IR_WHICH(n->imm)]) != n->type) broken(v, r, "no such result");
+    if (IR_WHICH(n->imm) >= f->n_yields || type_of(v, f->yields[IR_WHICH(n->imm)]) != n->type)
+        broken(v, r, "no such result");
     if (n->a[1] != f->n_params) broken(v, r, "the number of arguments");
     for (uint32_t i = 0; i < n->a[1]; i++)
-        if (ir_operand(v->g, r, i) >= r || !is_index(v, ir_operand(v->g, r, i))) broken(v, r, "an argument that may not be");
+        if (ir_operand(v->g, r, i) >= r || !is_index(v, ir_operand(v->g, r, i)))
+            broken(v, r, "an argument that is too young or no index");
 }
 
 static void check_node(const Verify *v, IrRef r)
@@ -126,7 +136,7 @@ static void check_node(const Verify *v, IrRef r)
         break;
     case OP_SUM: check_sum(v, r); break;
     case OP_CALL: check_call(v, r); break;
-    default: check_operands(v, r); check_frame(v, r);
+    default: check_operands(v, r); check_operation(v, r);
     }
 }
 
@@ -137,26 +147,29 @@ static void check_nodes(const Verify *v)
     ir_roots(v->g, v->scratch, &k->body, &nodes);
     for (uint32_t f = 0; f < k->n_functions; f++) {
         ir_roots(v->g, v->scratch, &k->functions[f]->body, &nodes);
-        for (uint32_t i = 0; i < k->functions[f]->n_yields; i++) WBB_PUSH(v->scratch, &nodes, k->functions[f]->yields[i]);
+        for (uint32_t i = 0; i < k->functions[f]->n_yields; i++)
+            WBB_PUSH(v->scratch, &nodes, k->functions[f]->yields[i]);
     }
     ir_gather(v->g, v->scratch, &nodes, WBB_NEW_N(v->scratch, uint8_t, v->g->n));
     for (uint32_t i = 0; i < nodes.n; i++) check_node(v, nodes.items[i]);
 }
 
-/* Every variable and value below r is bound here. `checked` keeps this linear: what was found so in a block around this one still is. */
+/* Checks that every variable and value below root is in scope. Time is linear: nodes that were checked in this scope,
+ * or in one around it, are not checked again. */
 static void check_bound(Verify *v, IrRef root)
 {
     struct { IrRef *items; uint32_t n, capacity; } stack = {0};
-    if (!root) broken(v, 0, "a statement without what it needs");
+    if (!root) broken(v, 0, "a statement lacks a node");
     WBB_PUSH(v->scratch, &stack, root);
     while (stack.n) {
         const IrRef r = stack.items[--stack.n];
         const IrNode *n = ir_at(v->g, r);
-        if (v->open.items[v->checked[r]]) continue;
+        if (v->open_scopes.items[v->checked[r]]) continue;
         v->checked[r] = v->scope;
         if (n->op == OP_VAR && !v->bound[n->imm]) broken(v, root, "a variable that is not bound here");
-        if (n->op == OP_VALUE && !v->there[n->imm]) broken(v, root, "a value that is not there");
-        if (n->op == OP_CALL && IR_CALLEE(n->imm) >= v->callees) broken(v, root, "a call of a function that is not made yet");
+        if (n->op == OP_VALUE && !v->available[n->imm]) broken(v, root, "a value that is not in scope");
+        if (n->op == OP_CALL && IR_CALLEE(n->imm) >= v->callees)
+            broken(v, root, "a call of a function that stands later");
         if (n->op == OP_VAR || n->op == OP_CONST || n->op == OP_ARG || n->op == OP_VALUE) continue;
         for (uint32_t i = 0; i < ir_arity(v->g, r); i++) WBB_PUSH(v->scratch, &stack, ir_operand(v->g, r, i));
     }
@@ -164,28 +177,32 @@ static void check_bound(Verify *v, IrRef root)
 
 static void bind(Verify *v, uint32_t var, IrVarKind kind)
 {
-    if (var >= v->g->n_vars || v->g->vars[var].kind != kind) broken(v, 0, "a statement binds a variable of another kind");
+    if (var >= v->g->n_vars || v->g->vars[var].kind != kind)
+        broken(v, 0, "a statement binds a variable of another kind");
     if (v->bound[var]) broken(v, 0, "a variable is bound twice");
     v->bound[var] = true;
 }
 
 static void check_store(const Verify *v, const IrStmt *s)
 {
-    if (s->buffer >= v->k->n_buffers || !v->k->buffers[s->buffer].output) broken(v, s->value, "a store to what is no output");
-    if (!is_index(v, s->index)) broken(v, s->index, "a store's index is no index");
-    if (IR_SC(type_of(v, s->value)) != v->k->buffers[s->buffer].type) broken(v, s->value, "a store of another type");
+    if (s->buffer >= v->k->n_buffers || !v->k->buffers[s->buffer].output)
+        broken(v, s->value, "a store to a buffer that is not an output");
+    if (!is_index(v, s->index)) broken(v, s->index, "the index of a store is not an index");
+    if (IR_SC(type_of(v, s->value)) != v->k->buffers[s->buffer].type)
+        broken(v, s->value, "a store whose type is not the buffer's");
 }
 
-static void bring(Verify *v, uint32_t value)
+static void define_value(Verify *v, uint32_t value)
 {
-    if (value >= v->g->n_values) broken(v, 0, "a statement leaves a value that is none");
-    if (v->once[value]) broken(v, 0, "a value is left twice");
-    v->there[value] = v->once[value] = true;
+    if (value >= v->g->n_values) broken(v, 0, "a statement binds a value that does not exist");
+    if (v->defined[value]) broken(v, 0, "a value is bound twice");
+    v->available[value] = v->defined[value] = true;
 }
 
 static void check_type(const Verify *v, IrRef r, uint32_t value)
 {
-    if (type_of(v, r) != v->g->values[value].type) broken(v, r, "what is yielded or carried has another type");
+    if (type_of(v, r) != v->g->values[value].type)
+        broken(v, r, "a yielded or carried node has another type than its value");
 }
 
 static void check_block(Verify *v, const IrBlock *b, const IrStmt *of, bool otherwise);
@@ -193,7 +210,7 @@ static void check_block(Verify *v, const IrBlock *b, const IrStmt *of, bool othe
 static void check_if(Verify *v, const IrStmt *s)
 {
     check_bound(v, s->condition);
-    if (type_of(v, s->condition) != IR_TYPE(SC_PRED, 0)) broken(v, s->condition, "a condition that is no pred");
+    if (type_of(v, s->condition) != IR_TYPE(SC_PRED, 0)) broken(v, s->condition, "a condition that is not a pred");
     check_block(v, &s->body, s, false);
     check_block(v, &s->otherwise, s, true);
 }
@@ -202,7 +219,7 @@ static void check_for(Verify *v, const IrStmt *s)
 {
     for (uint32_t i = 0; i < s->n_results; i++) {
         check_bound(v, s->results[i].init);
-        bring(v, s->results[i].carried);
+        define_value(v, s->results[i].carried);
         check_type(v, s->results[i].init, s->results[i].carried);
     }
     bind(v, s->var, IR_LOOP);
@@ -210,7 +227,7 @@ static void check_for(Verify *v, const IrStmt *s)
     if (s->lanes && (var->lo != 0 || var->hi + 1 != s->lanes)) broken(v, 0, "lanes that do not cover their interval");
     if (s->otherwise.n) broken(v, 0, "a for has one body");
     check_block(v, &s->body, s, false);
-    for (uint32_t i = 0; i < s->n_results; i++) v->there[s->results[i].carried] = false;
+    for (uint32_t i = 0; i < s->n_results; i++) v->available[s->results[i].carried] = false;
     v->bound[s->var] = false;
 }
 
@@ -219,18 +236,19 @@ static void check_let(Verify *v, const IrStmt *s)
     bind(v, s->var, IR_LET);
     v->bound[s->var] = false;
     const IrRef definition = v->g->vars[s->var].definition;
-    if (!s->value == !definition) broken(v, s->value, "a variable is either an index or what is computed");
+    if (!s->value == !definition) broken(v, s->value, "a variable needs either a definition or a value");
     check_bound(v, s->value ? s->value : definition);
     const char cls = s->value ? sc_type_info[IR_SC(type_of(v, s->value))].cls : 'I';
-    if (s->value && (IR_LANES(type_of(v, s->value)) > 1 || (cls != 'I' && cls != 'U'))) broken(v, s->value, "a variable that is no integer");
+    if (s->value && (IR_LANES(type_of(v, s->value)) > 1 || (cls != 'I' && cls != 'U')))
+        broken(v, s->value, "a variable whose value is not an integer");
     v->bound[s->var] = true;
 }
 
 static void check_block(Verify *v, const IrBlock *b, const IrStmt *of, bool otherwise)
 {
     const uint32_t outer = v->scope;
-    v->scope = v->open.n;
-    WBB_PUSH(v->scratch, &v->open, true);
+    v->scope = v->open_scopes.n;
+    WBB_PUSH(v->scratch, &v->open_scopes, true);
     for (uint32_t i = 0; i < b->n; i++) {
         const IrStmt *s = b->items[i];
         switch (s->kind) {
@@ -245,17 +263,18 @@ static void check_block(Verify *v, const IrBlock *b, const IrStmt *of, bool othe
         case IR_FOR: check_for(v, s); break;
         }
         for (uint32_t r = 0; r < s->n_results; r++) {
-            bring(v, s->results[r].value);
+            define_value(v, s->results[r].value);
             check_type(v, s->results[r].yield, s->results[r].value);
             if (s->kind == IR_IF) check_type(v, s->results[r].otherwise, s->results[r].value);
         }
     }
-    for (uint32_t i = 0; of && i < of->n_results; i++) check_bound(v, otherwise ? of->results[i].otherwise : of->results[i].yield);
+    for (uint32_t i = 0; of && i < of->n_results; i++)
+        check_bound(v, otherwise ? of->results[i].otherwise : of->results[i].yield);
     for (uint32_t i = 0; i < b->n; i++) {
         if (b->items[i]->kind == IR_BIND) v->bound[b->items[i]->var] = false;
-        for (uint32_t r = 0; r < b->items[i]->n_results; r++) v->there[b->items[i]->results[r].value] = false;
+        for (uint32_t r = 0; r < b->items[i]->n_results; r++) v->available[b->items[i]->results[r].value] = false;
     }
-    v->open.items[v->scope] = false;
+    v->open_scopes.items[v->scope] = false;
     v->scope = outer;
 }
 
@@ -266,7 +285,7 @@ static void check_function(Verify *v, const IrFunction *f)
     IrResult *ends = WBB_NEW_N(v->scratch, IrResult, f->n_yields);
     for (uint32_t i = 0; i < f->n_yields; i++) {
         const IrType t = type_of(v, ends[i].yield = f->yields[i]);
-        if (IR_LANES(t) > 1 || IR_SC(t) == SC_INDEX) broken(v, f->yields[i], "no result of a function");
+        if (IR_LANES(t) > 1 || IR_SC(t) == SC_INDEX) broken(v, f->yields[i], "a function cannot have such a result");
     }
     check_block(v, &f->body, &(IrStmt){.results = ends, .n_results = f->n_yields}, false);
     for (uint32_t i = 0; i < f->n_params; i++) v->bound[f->params[i]] = false;
@@ -280,7 +299,8 @@ static void check_buffers(const Verify *v)
         if (b->table && b->output) broken(v, 0, "a table that is an output");
         if (!b->alias) continue;
         const IrBuffer *of = b->alias <= v->k->n_buffers ? &v->k->buffers[b->alias - 1] : b;
-        if (!b->output || of->output || of->table || of->type != b->type || of->elements != b->elements) broken(v, 0, "an output that is no operand's memory");
+        if (!b->output || of->output || of->table || of->type != b->type || of->elements != b->elements)
+            broken(v, 0, "an inout output that does not match its operand");
     }
 }
 
@@ -289,11 +309,12 @@ void ir_verify(const IrKernel *k)
     WbbArena *scratch = wbb_arena_new(k->g->cx);
     Verify v = {.k = k, .g = k->g, .scratch = scratch};
     v.bound = WBB_NEW_N(scratch, bool, k->g->n_vars + 1);
-    v.there = WBB_NEW_N(scratch, bool, k->g->n_values + 1);
-    v.once = WBB_NEW_N(scratch, bool, k->g->n_values + 1);
+    v.available = WBB_NEW_N(scratch, bool, k->g->n_values + 1);
+    v.defined = WBB_NEW_N(scratch, bool, k->g->n_values + 1);
     v.checked = WBB_NEW_N(scratch, uint32_t, k->g->n);
-    for (uint32_t i = 0; i < k->g->n_vars; i++) v.bound[i] = k->g->vars[i].kind == IR_BID || k->g->vars[i].kind == IR_TID;
-    WBB_PUSH(scratch, &v.open, false); /* scope 0: not checked yet */
+    for (uint32_t i = 0; i < k->g->n_vars; i++)
+        v.bound[i] = k->g->vars[i].kind == IR_BID || k->g->vars[i].kind == IR_TID;
+    WBB_PUSH(scratch, &v.open_scopes, false); /* 0 is no scope */
     check_buffers(&v);
     check_nodes(&v);
     for (; v.callees < k->n_functions; v.callees++) check_function(&v, k->functions[v.callees]);

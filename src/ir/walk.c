@@ -1,6 +1,7 @@
-/* walk.c: the nodes that some statements need, in time of their number alone.
+/* walk.c: the nodes that some statements need, in time in proportion to their number, whatever else is in the graph.
  *
- * Needs statements; leaves lists. Refs are topological, so a sorted list is in an order in which operands come before users.
+ * Needs statements; leaves lists. Operands have smaller refs than their users, so in a sorted list operands come before
+ * users.
  *
  *     IrRefs nodes = {0};
  *     ir_roots(g, scratch, &k->body, &nodes);
@@ -33,7 +34,7 @@ void ir_roots(const IrGraph *g, WbbArena *a, const IrBlock *b, IrRefs *out)
     }
 }
 
-/* By bytes of the refs, the lowest first. */
+/* A radix sort by bytes, the lowest first. */
 void ir_sort(WbbArena *a, IrRefs *list)
 {
     IrRef largest = 0, *from = list->items, *to = WBB_NEW_N(a, IrRef, list->n + 1);

@@ -97,8 +97,7 @@ static void make_kernel(LlBuild *b)
         if (k->buffers[i].alias) b->pointers[k->buffers[i].alias - 1] = b->pointers[i];
 }
 
-/* --- functions of the kernel
- * --------------------------------------------------------------------------------------------- */
+/* --- functions of the kernel -------------------------------------------------------------------------------------- */
 /* The buffers that each function reads: those of the loads emitted in its scopes, and those of its callees. */
 static void find_reads(LlBuild *b)
 {

@@ -12,8 +12,7 @@
 
 #include "llvm/llvm.h"
 
-/* intrinsics.c
- * ------------------------------------------------------------------------------------------------------------ */
+/* intrinsics.c */
 typedef enum { LL_BINARY, LL_CAST, LL_ICMP, LL_FCMP, LL_FNEG, LL_SELECT } LlForm;
 typedef struct {
     const char *name; /* "icmp slt" */
@@ -50,8 +49,7 @@ typedef struct {
 } LlScopes;
 LlScopes ll_assign_scopes(WbbArena *a, const IrKernel *k, const RwTables *t);
 
-/* cache.c: code generators and LLVM's fatal errors
- * ------------------------------------------------------------------------- */
+/* cache.c: code generators and LLVM's fatal errors */
 typedef struct {
     jmp_buf jump;
     char text[512];

@@ -81,8 +81,7 @@ static void put_line(WbbBuf *out, const char *line, size_t n, const char *mark, 
     wbb_putf(out, "%*s%s %s\n", column < COLUMN ? (int)(COLUMN - column) : 1, "", mark, text);
 }
 
-/* --- PTX
- * ----------------------------------------------------------------------------------------------------------------- */
+/* --- PTX ---------------------------------------------------------------------------------------------------------- */
 typedef struct {
     LlBuild *b;
     WbbBuf out;
@@ -236,8 +235,7 @@ void ll_annotate_ptx(LlBuild *b)
     b->out.n_ptx = plain.n;
 }
 
-/* --- LLVM
- * ---------------------------------------------------------------------------------------------------------------- */
+/* --- LLVM --------------------------------------------------------------------------------------------------------- */
 /* The makers of all instructions, in the order in which LLVM prints them. */
 static uint32_t *numbers(LlBuild *b, LLVMModuleRef module, uint32_t *n)
 {

@@ -64,8 +64,7 @@ static void add_use(Assignment *x, IrRef r, uint32_t scope)
     x->uses[r] = u;
 }
 
-/* --- statements
- * ---------------------------------------------------------------------------------------------------------- */
+/* --- statements --------------------------------------------------------------------------------------------------- */
 static void walk(Assignment *x, const IrBlock *block, uint32_t scope);
 
 static void walk_if(Assignment *x, const IrStmt *s, uint32_t scope)
@@ -132,8 +131,7 @@ static void walk_kernel(Assignment *x)
     walk(x, &k->body, open_scope(x, 0, false));
 }
 
-/* --- nodes
- * --------------------------------------------------------------------------------------------------------------- */
+/* --- nodes -------------------------------------------------------------------------------------------------------- */
 static bool is_costly(const Assignment *x, const IrNode *n)
 {
     if (n->op == OP_LOAD || n->op == OP_CALL) return true;

@@ -62,8 +62,8 @@ typedef struct {
 /* The .hlo files that the words name, folders searched through, in order of name; fails if there are none. */
 RulesFiles main_corpus(RulesCall *c, const Words *words);
 /* task(.., i) for i in 0..n, several at once on threads of their own (jobs; 0: the machine's cores). A task has a context
- * of its own; status[i] is what became of it, why[i] its reason where it declined. `worker`: which thread, below MAIN_MAX_JOBS. */
-enum { MAIN_MAX_JOBS = 64 };
+ * of its own; status[i] is what became of it, why[i] its reason where it declined. `worker`: which thread, below
+ * WBB_POOL_THREADS. */
 typedef void (*RulesTask)(WbbCx *cx, WbbArena *a, void *arg, uint32_t i, uint32_t worker);
 void main_each(int64_t jobs, uint32_t n, RulesTask task, void *arg, WbbStatus *status, WbbWhy *why);
 

@@ -38,8 +38,8 @@ typedef struct {
     const RulesFiles *files;
     Compile *compiles;
     uint32_t *counts[2]; /* of the first round: by file, then rule */
-    LlCache *caches[MAIN_MAX_JOBS];
-    WbbCx *cache_cx[MAIN_MAX_JOBS];
+    LlCache *caches[WBB_POOL_THREADS];
+    WbbCx *cache_cx[WBB_POOL_THREADS];
 } Ablation;
 
 typedef struct {
@@ -161,7 +161,7 @@ static void put_worth(RulesCall *c, const Worth *w, bool sass)
 
 static void close_caches(Ablation *b)
 {
-    for (int i = 0; i < MAIN_MAX_JOBS; i++) {
+    for (int i = 0; i < WBB_POOL_THREADS; i++) {
         if (b->caches[i]) ll_cache_free(b->caches[i]);
         if (b->cache_cx[i]) wbb_cx_free(b->cache_cx[i]);
     }

@@ -6,11 +6,8 @@
 #include "main/rules.h"
 
 #include <dirent.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static bool is_hlo(const char *name)
 {
@@ -49,53 +46,43 @@ RulesFiles main_corpus(RulesCall *c, const Words *words)
 }
 
 typedef struct {
-    atomic_uint next;
-    uint32_t n;
     RulesTask task;
     void *arg;
     WbbStatus *status;
     WbbWhy *why;
-} Queue;
+} Tasks;
 
 typedef struct {
-    Queue *queue;
+    const Tasks *tasks;
     uint32_t number, at;
     WbbArena *arena;
 } Worker;
 
 static void guarded(WbbCx *cx, void *arg)
 {
-    Worker *w = arg;
-    w->queue->task(cx, w->arena, w->queue->arg, w->at, w->number);
+    const Worker *w = arg;
+    w->tasks->task(cx, w->arena, w->tasks->arg, w->at, w->number);
 }
 
-static void *work(void *arg)
+static void one(const Tasks *t, uint32_t at, uint32_t number)
 {
-    Worker *w = arg;
-    Queue *q = w->queue;
-    for (;;) {
-        w->at = atomic_fetch_add(&q->next, 1);
-        if (w->at >= q->n) return NULL;
-        WbbCx *cx = wbb_cx_new();
-        q->status[w->at] = WBB_FAILED;
-        if (!cx) continue;
-        w->arena = wbb_arena_new(cx);
-        q->status[w->at] = wbb_guard(cx, guarded, w);
-        q->why[w->at] = cx->why;
-        wbb_cx_free(cx);
-    }
+    WbbCx *cx = wbb_cx_new();
+    t->status[at] = WBB_FAILED;
+    if (!cx) return;
+    Worker w = {.tasks = t, .number = number, .at = at, .arena = wbb_arena_new(cx)};
+    t->status[at] = wbb_guard(cx, guarded, &w);
+    t->why[at] = cx->why;
+    wbb_cx_free(cx);
 }
 
-void main_each(int64_t asked, uint32_t n, RulesTask task, void *arg, WbbStatus *status, WbbWhy *why)
+static void work(WbbPool *pool, void *arg, uint32_t number)
 {
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    const uint32_t jobs = (uint32_t)WBB_MAX(1, WBB_MIN(WBB_MIN(asked ? asked : cores, MAIN_MAX_JOBS), (int64_t)n));
-    Queue q = {.n = n, .task = task, .arg = arg, .status = status, .why = why};
-    Worker workers[MAIN_MAX_JOBS];
-    pthread_t threads[MAIN_MAX_JOBS];
-    uint32_t started = 0;
-    for (uint32_t i = 0; i < jobs; i++) workers[i] = (Worker){.queue = &q, .number = i};
-    for (uint32_t i = 1; i < jobs && pthread_create(&threads[i], NULL, work, &workers[i]) == 0; i++) started = i;
-    work(&workers[0]);
-    for (uint32_t i = 1; i <= started; i++) pthread_join(threads[i], NULL);
+    for (uint64_t at, end; wbb_pool_take(pool, &at, &end);)
+        for (; at < end; at++) one(arg, (uint32_t)at, number);
+}
+
+void main_each(int64_t jobs, uint32_t n, RulesTask task, void *arg, WbbStatus *status, WbbWhy *why)
+{
+    Tasks t = {.task = task, .arg = arg, .status = status, .why = why};
+    wbb_pool_run(wbb_pool_threads(jobs, n), n, 1, work, &t);
 }

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { MAX_THREADS = 16 };
 
@@ -31,19 +30,12 @@ const Option main_run_table[] = {
     {NUMBER("--padding", RunOptions, padding, "BYTES", "zeros behind each buffer that loads may read")},
     {0}};
 
-/* As many threads as asked for by -j; else as many as there are cores. */
-static uint32_t host_threads(const RunOptions *o)
-{
-    const int64_t cores = o->jobs ? o->jobs : (int64_t)sysconf(_SC_NPROCESSORS_ONLN);
-    return (uint32_t)WBB_MAX(1, WBB_MIN(cores, MAX_THREADS));
-}
-
 PipeRun main_run_options(const RunOptions *o)
 {
     return (PipeRun){.check = o->check, .seed = (uint64_t)o->seed, .order = (uint64_t)o->order, .which = o->which[0],
                      .inputs = o->inputs.n ? o->inputs.items : NULL, .n_inputs = o->inputs.n, .blocks = (uint64_t)o->blocks,
                      .shuffle = o->has_order, .ulp_noise = o->ulp_noise, .counts = o->counts, .on_gpu = !strcmp(o->on, "gpu"), .repeat = (uint32_t)o->repeat, .approx = o->approx, .padding = (size_t)o->padding, .ptx_name = o->ptx, .output_dir = o->output,
-                     .threads = host_threads(o)};
+                     .threads = wbb_pool_threads(o->jobs, MAX_THREADS)};
 }
 
 /* What a GPU did, for people. */

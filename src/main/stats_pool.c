@@ -167,9 +167,8 @@ const char *main_stats_pool(WbbCx *cx, WbbArena *a, const StatsCall *call)
 {
     const size_t bytes = sizeof(Shared) + call->n_files * sizeof(atomic_int);
     Run *r = WBB_NEW(a, Run);
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    const int64_t asked = call->o->jobs ? call->o->jobs : cores;
-    r->pool = (Pool){.call = call, .arena = a, .jobs = (uint32_t)WBB_MAX(1, WBB_MIN(WBB_MIN(asked, STATS_MAX_JOBS), (int64_t)call->n_files))};
+    const uint32_t most = WBB_MIN(call->n_files, (uint32_t)STATS_MAX_JOBS);
+    r->pool = (Pool){.call = call, .arena = a, .jobs = wbb_pool_threads(call->o->jobs, most)};
     r->pool.shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (r->pool.shared == MAP_FAILED) wbb_fail(cx, (WbbLoc){0}, "no memory to share between processes");
     r->folder = wbb_temp_dir(cx, a);

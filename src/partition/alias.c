@@ -1,11 +1,13 @@
 /* alias.c: which outputs are updated in place.
  *
- * Needs a plan with buffers and roots; leaves for each output the dynamic-update-slice that writes it, if that may work in place, and
- * the operand whose memory it then is. It may where nobody else needs the operand: every element that is read of it is read by the
- * thread that writes it, before. The text may demand an output to be an operand (output_to_operand_aliasing), whatever makes it.
+ * Needs a plan with buffers and roots; leaves for each output the dynamic-update-slice that writes it, if that may be
+ * in place, and the operand whose memory the output then has. It may be in place if every element of the operand that
+ * is read is read by the thread that writes it, before it does. The text may demand that an output be an operand
+ * (output_to_operand_aliasing), whatever computes it.
  *
- *     p = f32[64] parameter(0)  s = f32[8] dynamic-slice(p, at)  u = f32[8] add(s, s)  ROOT d = f32[64] dynamic-update-slice(p, u, at)
- *         output 0 is operand 0: u[k] is made of p[at + k] alone, which is where it goes
+ *     p = f32[64] parameter(0)  s = f32[8] dynamic-slice(p, at)  u = f32[8] add(s, s)
+ *     ROOT d = f32[64] dynamic-update-slice(p, u, at)
+ *         output 0 is operand 0: u[k] needs p[at + k] alone, which is the element that it replaces
  */
 #include "partition/partition.h"
 
@@ -15,12 +17,12 @@ typedef struct {
     WbbCx *cx;
     WbbArena *arena;
     PartPlan *p;
-    uint8_t *moves; /* by id: the element at an index is made of the operand's at that index; scratch of one question */
+    uint8_t *reads; /* by id: what an element reads of the operand, of one call of reads_only_own */
 } Aliasing;
 
 static bool is_view(const HloInstruction *i) { return i->opcode == HLO_BITCAST && part_same_width(i); }
 
-/* The elements of the same place in memory: bitcasts taken away. */
+/* The instruction behind bitcasts that keep the order of elements. *once: false if one of them has other users. */
 static const HloInstruction *behind_views(const HloInstruction *i, bool *once)
 {
     while (is_view(i)) {
@@ -35,50 +37,55 @@ static bool same_layout(const HloShape *x, const HloShape *y)
     return hlo_same_dims(x, y) && !memcmp(x->minor_to_major, y->minor_to_major, x->rank);
 }
 
-/* Element k of i is made of element k of its operand, same place in memory. */
-static bool keeps_place(const HloInstruction *i, const HloInstruction *operand)
+/* Does element k of i, in memory order, need only element k of this operand? */
+static bool keeps_offset(const HloInstruction *i, const HloInstruction *operand)
 {
     if (is_view(i)) return true;
-    if (i->opcode == HLO_DYNAMIC_UPDATE_SLICE && operand == i->operands[0]) return same_layout(i->shape, operand->shape); /* or of the update's */
+    if (i->opcode == HLO_DYNAMIC_UPDATE_SLICE && operand == i->operands[0])
+        return same_layout(i->shape, operand->shape); /* or an element of the update */
     const bool element = hlo_is_elementwise(i->opcode) || i->opcode == HLO_COPY;
     return element && operand->shape->rank == i->shape->rank && same_layout(i->shape, operand->shape);
 }
 
-/* Is what reads the operand's memory `p` read by the thread that writes the same element? For a dynamic-update-slice at the top of
- * `top`: through dynamic-slices of the very place, element by element. Without one: element by element. */
-static bool reads_are_own(Aliasing *x, const HloInstruction *p, const HloInstruction *update, const HloInstruction *top)
+/* Is every element of p, a parameter, read only by the thread that writes it? `update`, the dynamic-update-slice at
+ * the root `top`: p may be read through dynamic-slices with its own starts, element by element. Without one: element
+ * by element. */
+static bool reads_only_own(Aliasing *x, const HloInstruction *p, const HloInstruction *update,
+                           const HloInstruction *top)
 {
-    enum { NOT, WHOLE, SLICE }; /* made of p: elements at their places; elements of the slice that is updated, at theirs */
+    /* reads nothing of p; its element k reads element k of p; element k reads element k of the slice to update */
+    enum { NOT, WHOLE, SLICE };
     const HloComputation *body = x->p->fusion->body;
-    memset(x->moves, NOT, body->n_instructions);
-    x->moves[p->id] = WHOLE;
+    memset(x->reads, NOT, body->n_instructions);
+    x->reads[p->id] = WHOLE;
     for (uint32_t n = 0; n < body->n_instructions; n++) {
         const HloInstruction *i = body->instructions[n];
         for (uint32_t k = 0; k < i->n_operands; k++) {
             const HloInstruction *o = i->operands[k];
-            const uint8_t from = x->moves[o->id];
+            const uint8_t from = x->reads[o->id];
             if (from == NOT || i->opcode == HLO_TUPLE) continue;
             if (i == update) {
                 if ((k == 0 && from == WHOLE) || (k == 1 && from == SLICE)) continue;
                 return false;
             }
             if (from == WHOLE && update && !is_view(i)) {
-                if (i->opcode != HLO_DYNAMIC_SLICE || k > 0 || !hlo_same_dims(i->shape, update->operands[1]->shape)) return false;
+                if (i->opcode != HLO_DYNAMIC_SLICE || k > 0 || !hlo_same_dims(i->shape, update->operands[1]->shape))
+                    return false;
                 for (uint32_t d = 1; d < i->n_operands; d++)
-                    if (x->moves[i->operands[d]->id] != NOT || i->operands[d] != update->operands[d + 1]) return false;
+                    if (x->reads[i->operands[d]->id] != NOT || i->operands[d] != update->operands[d + 1]) return false;
                 if (i->n_operands != update->n_operands - 1) return false;
-                x->moves[i->id] = SLICE;
-            } else if (keeps_place(i, o)) {
-                x->moves[i->id] = from;
+                x->reads[i->id] = SLICE;
+            } else if (keeps_offset(i, o)) {
+                x->reads[i->id] = from;
             } else {
                 return false;
             }
         }
     }
-    /* only the output itself may be made of it */
+    /* no other output may need it */
     for (uint32_t k = 0; k < x->p->n_outputs; k++) {
         const HloInstruction *root = x->p->roots[k].i;
-        if (root != top && x->moves[root->id] != NOT) return false;
+        if (root != top && x->reads[root->id] != NOT) return false;
     }
     return true;
 }
@@ -102,7 +109,7 @@ static int32_t demanded(Aliasing *x, uint32_t k)
     return number < x->p->fusion->body->n_parameters ? (int32_t)number : -1;
 }
 
-/* The memory of parameter k is nobody else's: no other operand is the same array, no output has taken it. */
+/* Parameter k shares its memory with nothing: no other operand is the same array, no output has it. */
 static bool is_free(const PartPlan *p, uint32_t k)
 {
     const HloInstruction *f = p->fusion->fusion;
@@ -113,21 +120,24 @@ static bool is_free(const PartPlan *p, uint32_t k)
     return true;
 }
 
-/* A thread stores whole bytes: an update of elements that are less begins and ends with one where it is made of whole rows that do. */
+/* A thread stores whole bytes: an update of smaller elements must be of whole rows, each of whole bytes. */
 static bool is_whole_bytes(const HloInstruction *u)
 {
     const ScType t = u->shape->type;
     if (!part_is_packed(t)) return true;
     const uint32_t minor = u->shape->minor_to_major[0];
-    return u->operands[1]->shape->dims[minor] == u->shape->dims[minor] && u->shape->dims[minor] * sc_type_info[t].bits % 8 == 0;
+    return u->operands[1]->shape->dims[minor] == u->shape->dims[minor] &&
+           u->shape->dims[minor] * sc_type_info[t].bits % 8 == 0;
 }
 
-/* The dynamic-update-slice behind the bitcasts of a root, if it updates a parameter that the root may be: *operand. */
+/* The dynamic-update-slice that a root is, behind bitcasts, if it updates a parameter and has no other users;
+ * *operand: the parameter. */
 static const HloInstruction *update_of(const HloInstruction *root, uint32_t *operand)
 {
     bool once = root->n_users <= 1;
     const HloInstruction *u = behind_views(root, &once);
-    if (u->opcode != HLO_DYNAMIC_UPDATE_SLICE || !u->shape->rank || !is_whole_bytes(u) || u->n_users > 1 || !once) return NULL;
+    if (u->opcode != HLO_DYNAMIC_UPDATE_SLICE || !u->shape->rank || !is_whole_bytes(u) || u->n_users > 1 || !once)
+        return NULL;
     bool any = true;
     const HloInstruction *p = behind_views(part_value(u->operands[0], 0).i, &any);
     if (p->opcode != HLO_PARAMETER || !same_layout(u->shape, u->operands[0]->shape)) return NULL;
@@ -146,18 +156,25 @@ const HloInstruction **part_updates(WbbCx *cx, WbbArena *a, PartPlan *p)
         const int32_t want = demanded(&x, k);
         uint32_t operand = 0;
         const HloInstruction *u = update_of(root, &operand);
-        if (u && (want < 0 || want == (int32_t)operand) && is_free(p, operand) && reads_are_own(&x, body->parameters[operand], u, root)) {
+        if (u && (want < 0 || want == (int32_t)operand) && is_free(p, operand) &&
+            reads_only_own(&x, body->parameters[operand], u, root)) {
             out->alias = (int32_t)p->first_leaf[operand];
             updates[k] = u;
             continue;
         }
         if (want < 0) continue;
         const HloInstruction *parameter = body->parameters[want];
-        if (!is_free(p, (uint32_t)want)) wbb_decline(cx, root->loc, WHY_OPERATION, "output %u is to be operand %d in place, which is another array, too", k, want);
-        const bool same = parameter->shape->type != SC_TUPLE && same_layout(parameter->shape, root->shape) && parameter->shape->type == root->shape->type;
-        if (!same || (root != parameter && !reads_are_own(&x, parameter, NULL, root)))
-            wbb_decline(cx, root->loc, WHY_OPERATION, "output %u is to be operand %d in place, whose elements are read when they may be overwritten",
-                        k, want);
+        if (!is_free(p, (uint32_t)want))
+            wbb_decline(cx, root->loc, WHY_OPERATION,
+                        "output %u must have the memory of operand %d, which another operand or output has, too", k,
+                        want);
+        const bool same = parameter->shape->type != SC_TUPLE && same_layout(parameter->shape, root->shape) &&
+                          parameter->shape->type == root->shape->type;
+        if (!same || (root != parameter && !reads_only_own(&x, parameter, NULL, root)))
+            wbb_decline(
+                cx, root->loc, WHY_OPERATION,
+                "output %u must have the memory of operand %d, whose elements are read after they may be overwritten",
+                k, want);
         out->alias = (int32_t)p->first_leaf[want];
     }
     return updates;

@@ -1,6 +1,7 @@
-/* cost.c: how many elements one thread folds for one element of an instruction.
+/* cost.c: how many elements one thread takes for one element of an instruction.
  *
- * Needs a verified computation; leaves a number for each instruction. Loops inside loops multiply, loops beside each other do not.
+ * Needs a verified computation; leaves a number for each instruction. Nested loops multiply; of loops beside each other
+ * the longest counts.
  *
  *     reduce(f32[128,64], dimensions={1})   =>   64;   of a reduce-window of 3 elements below it   =>   192
  */
@@ -12,7 +13,8 @@ static int64_t times(int64_t x, int64_t y)
     return z > INT64_MAX ? INT64_MAX : (int64_t)z;
 }
 
-static int64_t own_trips(WbbArena *a, const HloInstruction *i, const int64_t *of_computation)
+/* Without its operands. of_computation: trips of the root of each called computation. */
+static int64_t single_trips(WbbArena *a, const HloInstruction *i, const int64_t *of_computation)
 {
     int64_t n = 1;
     if (i->opcode == HLO_REDUCE) {
@@ -31,7 +33,7 @@ static int64_t own_trips(WbbArena *a, const HloInstruction *i, const int64_t *of
     return WBB_MAX(n, 1);
 }
 
-/* Of its root, with the trips of all instructions in `trips` if that is not NULL. */
+/* Trips of the root; of all instructions in `trips`, if that is not NULL. */
 static int64_t of_body(WbbArena *a, const HloComputation *c, const int64_t *of_computation, int64_t *trips)
 {
     if (!trips) trips = WBB_NEW_N(a, int64_t, c->n_instructions + 1);
@@ -39,7 +41,7 @@ static int64_t of_body(WbbArena *a, const HloComputation *c, const int64_t *of_c
         const HloInstruction *i = c->instructions[n];
         int64_t most = 1;
         for (uint32_t k = 0; k < i->n_operands; k++) most = WBB_MAX(most, trips[i->operands[k]->id]);
-        trips[n] = times(most, own_trips(a, i, of_computation));
+        trips[n] = times(most, single_trips(a, i, of_computation));
     }
     return trips[c->root->id];
 }
@@ -47,8 +49,10 @@ static int64_t of_body(WbbArena *a, const HloComputation *c, const int64_t *of_c
 const int64_t *part_trips(WbbArena *a, const HloComputation *body)
 {
     const HloModule *m = body->module;
-    int64_t *of_computation = WBB_NEW_N(a, int64_t, m->n_computations + 1), *trips = WBB_NEW_N(a, int64_t, body->n_instructions + 1);
-    for (uint32_t k = 0; k < body->id; k++) of_computation[k] = of_body(a, m->computations[k], of_computation, NULL); /* callees first */
+    int64_t *of_computation = WBB_NEW_N(a, int64_t, m->n_computations + 1);
+    int64_t *trips = WBB_NEW_N(a, int64_t, body->n_instructions + 1);
+    /* callees first */
+    for (uint32_t k = 0; k < body->id; k++) of_computation[k] = of_body(a, m->computations[k], of_computation, NULL);
     of_body(a, body, of_computation, trips);
     return trips;
 }

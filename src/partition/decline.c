@@ -1,9 +1,10 @@
-/* decline.c: why an operation is not code of a fusion: a reason from the closed list, and a sentence that says what was seen.
+/* decline.c: why an operation cannot be code of a fusion: a reason of the closed list, and a sentence that says what
+ * was seen.
  *
- * Needs a verified instruction that no emitter takes; does not return. Every opcode has a row or falls to the two last kinds; a
- * unit test walks opcodes.def and holds each to a sentence of its own kind.
+ * Needs a verified instruction that no emitter handles; does not return. Each opcode has a row, or is a custom-call, or
+ * gets the last sentence; a unit test checks every opcode of opcodes.def.
  *
- *     ROOT d = f32[8] sort(a), ..   =>   "x.hlo:5:3: declined: library: sort of f32[8]: a sort is the work of a library"
+ *     ROOT d = f32[8] sort(a), ..   =>   "x.hlo:5:3: declined: library: sort of f32[8]: a sort is the work of a .."
  */
 #include "partition/partition.h"
 
@@ -13,13 +14,13 @@ typedef struct {
     const char *sentence;
 } Row;
 
-static const char gather_devices[] = "it exchanges data with other devices, which a kernel of its own does not";
-static const char moves_host[] = "it moves data between the device and somebody else, outside of any kernel";
+static const char gather_devices[] = "it exchanges data with other devices; a kernel works on one";
+static const char moves_host[] = "it moves data between the device and the host or another device, outside of any kernel";
 static const char has_state[] = "it draws random numbers from a state that lives outside the fusion";
-static const char jumps[] = "which instructions run is decided while they run";
-static const char sizes[] = "the size of a dimension is known only when it runs";
-static const char waits[] = "its operation runs beside others, and the fusion waits for it or starts it only";
-static const char orders[] = "it orders effects, which code of a fusion has none of";
+static const char jumps[] = "which instructions run is decided at run time";
+static const char sizes[] = "the size of a dimension is known only at run time";
+static const char waits[] = "it starts an operation that runs beside others, or waits for one";
+static const char orders[] = "it orders effects, and code of a fusion has none";
 static const char solver[] = "a solver works on whole matrices, step by step; a library does that";
 
 static const Row rows[] = {
@@ -35,10 +36,10 @@ static const Row rows[] = {
     {HLO_ASYNC_DONE, WHY_ASYNC, waits},
     {HLO_ASYNC_START, WHY_ASYNC, waits},
     {HLO_ASYNC_UPDATE, WHY_ASYNC, waits},
-    {HLO_BATCH_NORM_GRAD, WHY_OPERATION, "normalisation expands it, and did not"},
-    {HLO_BATCH_NORM_INFERENCE, WHY_OPERATION, "normalisation expands it, and did not"},
-    {HLO_BATCH_NORM_TRAINING, WHY_OPERATION, "normalisation expands it, and did not"},
-    {HLO_CALL, WHY_SIZE, "with everything that it calls in its place the module would be too large"},
+    {HLO_BATCH_NORM_GRAD, WHY_OPERATION, "normalisation should have expanded it"},
+    {HLO_BATCH_NORM_INFERENCE, WHY_OPERATION, "normalisation should have expanded it"},
+    {HLO_BATCH_NORM_TRAINING, WHY_OPERATION, "normalisation should have expanded it"},
+    {HLO_CALL, WHY_SIZE, "with all calls inlined the module would be too large"},
     {HLO_CHOLESKY, WHY_LIBRARY, solver},
     {HLO_COLLECTIVE_BROADCAST, WHY_COLLECTIVE, gather_devices},
     {HLO_COLLECTIVE_PERMUTE, WHY_COLLECTIVE, gather_devices},
@@ -52,25 +53,25 @@ static const Row rows[] = {
     {HLO_DOT, WHY_LIBRARY, "a matrix product between fusions is left to a library with kernels for its shapes"},
     {HLO_DYNAMIC_RESHAPE, WHY_DYNAMIC, sizes},
     {HLO_FFT, WHY_LIBRARY, "a Fourier transform is the work of a library with kernels for its lengths"},
-    {HLO_FUSION, WHY_SIZE, "with every fusion inside it in its place the fusion would be too large"},
+    {HLO_FUSION, WHY_SIZE, "with all fusions in it inlined the fusion would be too large"},
     {HLO_GET_DIMENSION_SIZE, WHY_DYNAMIC, sizes},
     {HLO_INFEED, WHY_TRANSFER, moves_host},
     {HLO_OPT_BARRIER, WHY_EFFECT, orders},
     {HLO_OUTFEED, WHY_TRANSFER, moves_host},
-    {HLO_PARTITION_ID, WHY_COLLECTIVE, "its value is given to the device when it runs"},
+    {HLO_PARTITION_ID, WHY_COLLECTIVE, "each device learns its value at run time"},
     {HLO_RAGGED_ALL_TO_ALL, WHY_COLLECTIVE, gather_devices},
     {HLO_RAGGED_DOT, WHY_LIBRARY, "a matrix product is the work of a library with kernels for its shapes"},
     {HLO_RECV, WHY_TRANSFER, moves_host},
     {HLO_RECV_DONE, WHY_TRANSFER, moves_host},
     {HLO_REDUCE_SCATTER, WHY_COLLECTIVE, gather_devices},
-    {HLO_REPLICA_ID, WHY_COLLECTIVE, "its value is given to the device when it runs"},
+    {HLO_REPLICA_ID, WHY_COLLECTIVE, "each device learns its value at run time"},
     {HLO_RNG, WHY_RANDOM, has_state},
-    {HLO_RNG_BIT_GENERATOR, WHY_RANDOM, "it makes random numbers together with the state after them, a tuple"},
+    {HLO_RNG_BIT_GENERATOR, WHY_RANDOM, "its result is a tuple of random numbers and the state after them"},
     {HLO_RNG_GET_AND_UPDATE_STATE, WHY_RANDOM, has_state},
     {HLO_SCALED_DOT, WHY_LIBRARY, "a matrix product is the work of a library with kernels for its shapes"},
-    {HLO_SCAN, WHY_REDUCTION, "each of its elements needs the one before"},
-    {HLO_SCATTER, WHY_SCATTER, "where it writes is known only when it runs"},
-    {HLO_SELECT_AND_SCATTER, WHY_SCATTER, "where it writes is known only when it runs"},
+    {HLO_SCAN, WHY_REDUCTION, "each of its elements needs the one before it"},
+    {HLO_SCATTER, WHY_SCATTER, "where it writes is known only at run time"},
+    {HLO_SELECT_AND_SCATTER, WHY_SCATTER, "where it writes is known only at run time"},
     {HLO_SEND, WHY_TRANSFER, moves_host},
     {HLO_SEND_DONE, WHY_TRANSFER, moves_host},
     {HLO_SET_DIMENSION_SIZE, WHY_DYNAMIC, sizes},
@@ -99,8 +100,10 @@ void part_decline(WbbCx *cx, const HloInstruction *i)
 {
     const char *name = i->spelling ? i->spelling : hlo_opcode_name(i->opcode);
     if (i->opcode == HLO_CUSTOM_CALL)
-        wbb_decline(cx, i->loc, WHY_LIBRARY, "custom-call of '%s'%s: its code is not in the text", i->target ? i->target : "", operands(cx, i));
+        wbb_decline(cx, i->loc, WHY_LIBRARY, "custom-call of '%s'%s: its code is not in the text",
+                    i->target ? i->target : "", operands(cx, i));
     for (size_t k = 0; k < WBB_LEN(rows); k++)
-        if (rows[k].opcode == i->opcode) wbb_decline(cx, i->loc, rows[k].why, "%s%s: %s", name, operands(cx, i), rows[k].sentence);
+        if (rows[k].opcode == i->opcode)
+            wbb_decline(cx, i->loc, rows[k].why, "%s%s: %s", name, operands(cx, i), rows[k].sentence);
     wbb_decline(cx, i->loc, WHY_OPERATION, "%s%s: no scalar operation has this meaning", name, operands(cx, i));
 }

@@ -1,8 +1,9 @@
-/* legality.c: may this fusion be a loop? The first of its instructions that may not is declined with its reason: decline.c.
+/* legality.c: may this fusion be a loop? Declines its first instruction that no loop may have, with the reason:
+ * decline.c.
  *
- * Needs a verified computation; leaves nothing. An operation is handled where it moves elements (reshape, pad, gather, ..), makes them
- * (constant, iota, parameter), works on each alone with a meaning of its own in gen/ops.py, or folds no more of them than one thread
- * does in reasonable time.
+ * Needs a verified computation; leaves nothing. A loop may have operations that move elements (reshape, pad, gather,
+ * ..), leaves (constant, iota, parameter), elementwise operations with a meaning in gen/ops.py, and reductions, windows
+ * and products of no more elements than one thread takes in reasonable time.
  *
  *     %r = f32[8] reduce(f32[8,65536] ..)   =>   "gelu.hlo:7:3: declined: reduction: ..."
  */
@@ -67,11 +68,13 @@ static void check_constant(WbbCx *cx, const HloInstruction *i)
 bool part_same_width(const HloInstruction *i)
 {
     const HloShape *from = i->operands[0]->shape;
-    return hlo_elements(i->shape) == hlo_elements(from) && sc_type_info[i->shape->type].bits == sc_type_info[from->type].bits &&
+    return hlo_elements(i->shape) == hlo_elements(from) &&
+           sc_type_info[i->shape->type].bits == sc_type_info[from->type].bits &&
            (i->opcode == HLO_BITCAST || hlo_same_dims(i->shape, from));
 }
 
-/* A bitcast to elements of another width reads parts of elements, or puts them together: as integers of that width. */
+/* A bitcast to elements of another width takes parts of elements, or joins them: as integers, so of types that have
+ * those. */
 static void check_bitcast(WbbCx *cx, const HloInstruction *i)
 {
     const ScTypeInfo *to = &sc_type_info[i->shape->type], *from = &sc_type_info[i->operands[0]->shape->type];
@@ -80,79 +83,92 @@ static void check_bitcast(WbbCx *cx, const HloInstruction *i)
         wbb_decline(cx, i->loc, WHY_OPERATION, "%s of %s to %s", hlo_opcode_name(i->opcode), from->hlo, to->hlo);
 }
 
-/* Elements that one of i's own takes, of those that `turns`, i's trips, count. */
-static int64_t own_turns(const HloInstruction *i, const int64_t *trips)
+/* Elements that i itself takes for one of its own, without what its operands take. `trips`: part_trips. */
+static int64_t trips_of(const HloInstruction *i, const int64_t *trips)
 {
     int64_t most = 1;
     for (uint32_t k = 0; k < i->n_operands; k++) most = WBB_MAX(most, trips[i->operands[k]->id]);
     return trips[i->id] / most;
 }
 
-/* By id: the element at a place of the root is made of this one's at its own place, so a reduction among them is what the fusion is
- * about: the loop around it adds nothing, and sharing its sums between threads is all there is to do. */
-static const bool *in_place(WbbArena *a, const HloComputation *body)
+/* By id: only elementwise operations and views lie between the instruction and the root, so each of its elements is
+ * computed once. A reduction among these is what the fusion is for: threads must share its sums, and a loop is no
+ * substitute. */
+static const bool *heroes(WbbArena *a, const HloComputation *body)
 {
     bool *at = WBB_NEW_N(a, bool, body->n_instructions + 1);
     at[body->root->id] = true;
     for (uint32_t n = body->n_instructions; n-- > 0;) {
         const HloInstruction *i = body->instructions[n];
-        const bool keeps = i->opcode == HLO_TUPLE || i->opcode == HLO_GET_TUPLE_ELEMENT || i->opcode == HLO_BITCAST || i->opcode == HLO_RESHAPE ||
-                           i->opcode == HLO_TRANSPOSE || i->opcode == HLO_COPY || hlo_is_elementwise(i->opcode);
+        const bool view = i->opcode == HLO_TUPLE || i->opcode == HLO_GET_TUPLE_ELEMENT || i->opcode == HLO_BITCAST ||
+                          i->opcode == HLO_RESHAPE || i->opcode == HLO_TRANSPOSE || i->opcode == HLO_COPY;
+        const bool keeps = view || hlo_is_elementwise(i->opcode);
         for (uint32_t k = 0; at[n] && keeps && k < i->n_operands; k++) at[i->operands[k]->id] = true;
     }
     return at;
 }
 
-/* What one thread folds for one element. */
-static void check_turns(WbbCx *cx, const HloInstruction *i, int64_t turns, bool hero, const TgTarget *t)
+/* How many elements one thread takes for one element of i. */
+static void check_per_output(WbbCx *cx, const HloInstruction *i, int64_t trips, bool hero, const TgTarget *t)
 {
     const char *name = hlo_opcode_name(i->opcode);
-    const bool library = i->opcode == HLO_DOT || i->opcode == HLO_CONVOLUTION;
-    const TgTune *most = tg_tune(t, library ? "product.max_turns" : "reduce.max_turns", 0);
-    if (turns > most->value && (library || hero))
-        wbb_decline(cx, i->loc, library ? WHY_LIBRARY : WHY_REDUCTION, "%s: an element takes %lld others, one thread folds %lld at most: %s", name,
-                    (long long)turns, (long long)most->value, most->because);
-    if (!library) return;
-    const TgTune *all = tg_tune(t, "product.most", 0);
-    const WbbI128 products = (WbbI128)hlo_elements(i->shape) * turns;
+    const bool product = i->opcode == HLO_DOT || i->opcode == HLO_CONVOLUTION;
+    const TgTune *most = tg_tune(t, product ? "product.max_per_output" : "reduce.max_per_output", 0);
+    if (trips > most->value && product)
+        wbb_decline(cx, i->loc, WHY_LIBRARY, "%s: sums %lld products per output; one thread sums at most %lld: %s",
+                    name, (long long)trips, (long long)most->value, most->because);
+    if (trips > most->value && hero)
+        wbb_decline(cx, i->loc, WHY_REDUCTION,
+                    "%s: reduces %lld elements per output; one thread reduces at most %lld: %s", name, (long long)trips,
+                    (long long)most->value, most->because);
+    if (!product) return;
+    const TgTune *all = tg_tune(t, "product.max_total", 0);
+    const WbbI128 products = (WbbI128)hlo_elements(i->shape) * trips;
     if (products > all->value)
-        wbb_decline(cx, i->loc, WHY_LIBRARY, "%s: %lld results of %lld products each, %lld in all are left to a library: %s", name,
-                    (long long)hlo_elements(i->shape), (long long)turns, (long long)all->value, all->because);
+        wbb_decline(cx, i->loc, WHY_LIBRARY,
+                    "%s: %lld outputs of %lld products each; more than %lld in all are left to a library: %s", name,
+                    (long long)hlo_elements(i->shape), (long long)trips, (long long)all->value, all->because);
 }
 
-static WbbI128 folds_of(WbbArena *a, const HloInstruction *i, const int64_t *turns)
+/* Elements that all threads reduce for all elements of i. */
+static WbbI128 total_of(WbbArena *a, const HloInstruction *i, const int64_t *trips)
 {
     WbbI128 sum = 0;
     const HloShape **leaves;
     const uint32_t n = hlo_leaves(a, i->shape, &leaves);
-    for (uint32_t k = 0; k < n; k++) sum += (WbbI128)hlo_elements(leaves[k]) * turns[i->id];
+    for (uint32_t k = 0; k < n; k++) sum += (WbbI128)hlo_elements(leaves[k]) * trips[i->id];
     return sum;
 }
 
-/* What all threads fold for all elements: a loop that sums a row again for each element of it is right, and may never end. */
-static void check_work(WbbCx *cx, WbbArena *a, const HloComputation *body, const int64_t *turns, const TgTarget *t)
+/* What all threads reduce for all outputs: a loop that sums a row again for each element of the row is correct, but
+ * may take hours. */
+static void check_total(WbbCx *cx, WbbArena *a, const HloComputation *body, const int64_t *trips, const TgTarget *t)
 {
-    const TgTune *most = tg_tune(t, "reduce.most", 0);
-    const HloInstruction *root = body->root, *dearest = body->root;
+    const TgTune *most = tg_tune(t, "reduce.max_total", 0);
+    const HloInstruction *root = body->root, *longest = body->root;
     WbbI128 all = 0;
-    for (uint32_t k = 0; root->opcode == HLO_TUPLE && k < root->n_operands; k++) all += folds_of(a, root->operands[k], turns);
-    if (root->opcode != HLO_TUPLE) all = folds_of(a, root, turns);
+    for (uint32_t k = 0; root->opcode == HLO_TUPLE && k < root->n_operands; k++)
+        all += total_of(a, root->operands[k], trips);
+    if (root->opcode != HLO_TUPLE) all = total_of(a, root, trips);
     if (all <= most->value) return;
-    for (uint32_t n = body->n_instructions; n-- > 0;) /* whose own turns are the most */
-        if (own_turns(body->instructions[n], turns) > own_turns(dearest, turns)) dearest = body->instructions[n];
-    wbb_decline(cx, dearest->loc, WHY_REDUCTION, "%s: the elements of the results take %lld others in all, a loop folds %lld at most: %s", hlo_opcode_name(dearest->opcode),
-                (long long)WBB_MIN(all, (WbbI128)INT64_MAX), (long long)most->value, most->because);
+    for (uint32_t n = body->n_instructions; n-- > 0;)
+        if (trips_of(body->instructions[n], trips) > trips_of(longest, trips)) longest = body->instructions[n];
+    wbb_decline(cx, longest->loc, WHY_REDUCTION,
+                "%s: all outputs together reduce %lld elements; a loop reduces at most %lld: %s",
+                hlo_opcode_name(longest->opcode), (long long)WBB_MIN(all, (WbbI128)INT64_MAX), (long long)most->value,
+                most->because);
 }
 
-/* The type in the name of the operation: of what it takes, for conversions of the result. */
+/* An operation is named by the type of its operands where that is a test or a comparison, else by the type of its
+ * result. */
 static void check_elementwise(WbbCx *cx, const HloInstruction *i, ScOp op)
 {
     const ScType result = i->shape->type, first = i->n_operands ? i->operands[0]->shape->type : result;
     const uint8_t signature = sc_op_info[op].signature;
     const ScType named = signature == SC_TEST || signature == SC_COMPARE ? first : result;
-    bool there = false;
-    for (const char *c = sc_op_info[op].classes; *c; c++) there |= *c == sc_type_info[named].cls;
-    if (!there) wbb_decline(cx, i->loc, WHY_OPERATION, "%s of %s", hlo_opcode_name(i->opcode), sc_type_info[named].hlo);
+    bool has = false;
+    for (const char *c = sc_op_info[op].classes; *c; c++) has |= *c == sc_type_info[named].cls;
+    if (!has) wbb_decline(cx, i->loc, WHY_OPERATION, "%s of %s", hlo_opcode_name(i->opcode), sc_type_info[named].hlo);
 }
 
 static bool handled(const HloInstruction *i)
@@ -160,7 +176,8 @@ static bool handled(const HloInstruction *i)
     return !i->spelling && (has_emitter(i->opcode) || sc_op_of_hlo(hlo_opcode_name(i->opcode)) != OP_NONE);
 }
 
-/* An operation that nobody handles says more than the type of what it is given, or the token. */
+/* Before any check of types: an operation that no emitter handles is the better reason, and any such operation is
+ * better than a token. */
 static void check_operations(WbbCx *cx, const HloComputation *body)
 {
     const HloInstruction *token = NULL;
@@ -176,19 +193,20 @@ static void check_operations(WbbCx *cx, const HloComputation *body)
 static void check_body(WbbCx *cx, WbbArena *a, const HloComputation *body, const TgTarget *t)
 {
     check_operations(cx, body);
-    const int64_t *turns = NULL;
-    const bool *place = NULL;
+    const int64_t *trips = NULL;
+    const bool *hero = NULL;
     for (uint32_t n = 0; n < body->n_instructions; n++) {
         const HloInstruction *i = body->instructions[n];
         check_type(cx, i);
-        const bool folds = i->opcode == HLO_REDUCE || i->opcode == HLO_REDUCE_WINDOW || i->opcode == HLO_DOT || i->opcode == HLO_CONVOLUTION;
-        if (folds && !turns) turns = part_trips(a, body), place = in_place(a, body);
-        if (folds) check_turns(cx, i, own_turns(i, turns), i->opcode == HLO_REDUCE && place[n], t);
+        const bool reduces = i->opcode == HLO_REDUCE || i->opcode == HLO_REDUCE_WINDOW || i->opcode == HLO_DOT ||
+                             i->opcode == HLO_CONVOLUTION;
+        if (reduces && !trips) trips = part_trips(a, body), hero = heroes(a, body);
+        if (reduces) check_per_output(cx, i, trips_of(i, trips), i->opcode == HLO_REDUCE && hero[n], t);
         if (i->opcode == HLO_CONSTANT) check_constant(cx, i);
         else if (i->opcode == HLO_BITCAST || i->opcode == HLO_BITCAST_CONVERT) check_bitcast(cx, i);
         else if (!has_emitter(i->opcode)) check_elementwise(cx, i, sc_op_of_hlo(hlo_opcode_name(i->opcode)));
     }
-    if (turns) check_work(cx, a, body, turns, t);
+    if (trips) check_total(cx, a, body, trips, t);
 }
 
 void part_check(WbbCx *cx, WbbArena *a, const HloComputation *body, const TgTarget *t)
@@ -200,23 +218,25 @@ void part_check(WbbCx *cx, WbbArena *a, const HloComputation *body, const TgTarg
         if (!wanted[k]) continue;
         check_body(cx, a, c, t);
         for (uint32_t n = 0; n < c->n_instructions; n++)
-            for (uint32_t j = 0; j < c->instructions[n]->n_called; j++) wanted[c->instructions[n]->called[j]->id] = true;
+            for (uint32_t j = 0; j < c->instructions[n]->n_called; j++)
+                wanted[c->instructions[n]->called[j]->id] = true;
     }
 }
 
 bool part_is_rotation(const HloInstruction *i)
 {
-    const HloInstruction *whole = i->opcode == HLO_CONCATENATE && i->n_operands && i->operands[0]->opcode == HLO_SLICE ? i->operands[0]->operands[0] : NULL;
+    const bool slices = i->opcode == HLO_CONCATENATE && i->n_operands && i->operands[0]->opcode == HLO_SLICE;
+    const HloInstruction *whole = slices ? i->operands[0]->operands[0] : NULL;
     if (!whole || !hlo_same_dims(whole->shape, i->shape)) return false;
-    const uint32_t along = (uint32_t)i->dimensions[0];
-    int64_t next = -1; /* where the next one begins */
+    const uint32_t dim = (uint32_t)i->dimensions[0];
+    int64_t next = -1; /* where the next slice must begin, modulo the size */
     for (uint32_t k = 0; k < i->n_operands; k++) {
         const HloInstruction *s = i->operands[k];
-        if (s->opcode != HLO_SLICE || s->operands[0] != whole || s->shape->dims[along] == 0) return false;
+        if (s->opcode != HLO_SLICE || s->operands[0] != whole || s->shape->dims[dim] == 0) return false;
         for (uint32_t d = 0; d < s->shape->rank; d++)
-            if (s->slices[d].stride != 1 || (d != along && s->shape->dims[d] != i->shape->dims[d])) return false;
-        if (next >= 0 && s->slices[along].start != next % whole->shape->dims[along]) return false;
-        next = s->slices[along].limit;
+            if (s->slices[d].stride != 1 || (d != dim && s->shape->dims[d] != i->shape->dims[d])) return false;
+        if (next >= 0 && s->slices[dim].start != next % whole->shape->dims[dim]) return false;
+        next = s->slices[dim].limit;
     }
     return true;
 }

@@ -1,6 +1,6 @@
 /* plan.c: the plan of a fusion: its buffers, its outputs, and what the other files decide.
  *
- * Needs a verified fusion and a target's TUNE table; leaves a plan, every number of it with its reason.
+ * Needs a verified fusion and a target's TUNE table; leaves a plan, each number with its reason.
  *
  *     gelu bf16[6,512,4096]   =>   loop, unroll 8, block 128, grid 12288, exact
  */
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* buffers ------------------------------------------------------------------------------------------------------------------ */
+/* buffers ----------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     PartPlan *p;
@@ -19,7 +19,8 @@ static void add_buffer(Names *names, const char *wish, const HloShape *s, bool o
 {
     char *name = wbb_format(names->taken.arena, "%s", wish);
     for (char *c = name; *c; c++) {
-        const bool fine = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || strchr("_.-", *c);
+        const bool fine =
+            (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || strchr("_.-", *c);
         if (!fine) *c = '_';
     }
     char *result = name;
@@ -29,7 +30,10 @@ static void add_buffer(Names *names, const char *wish, const HloShape *s, bool o
     names->p->buffers[names->taken.n - 1] = (PartBuffer){result, s, hlo_elements(s), output, -1};
 }
 
-/* The instructions whose values the outputs are: the leaves of the root, depth first. */
+/* A bound on the memory of a plan; a launch takes far fewer parameters. */
+enum { MAX_OUTPUTS = 100000 };
+
+/* The value of each output: the leaves of the root, depth first. */
 static void find_roots(WbbCx *cx, WbbArena *a, PartPlan *p, const HloInstruction *root)
 {
     struct { const HloInstruction **items; uint32_t n, capacity; } stack = {0};
@@ -40,7 +44,7 @@ static void find_roots(WbbCx *cx, WbbArena *a, PartPlan *p, const HloInstruction
         const uint32_t leaves = i->shape->type == SC_TUPLE ? i->shape->n_leaves : 0;
         if (i->opcode == HLO_TUPLE) {
             for (uint32_t k = i->n_operands; k-- > 0;) WBB_PUSH(a, &stack, i->operands[k]);
-        } else if (leaves) { /* of a reduction of several arrays, or an element of a tuple that is a tuple */
+        } else if (leaves) { /* a reduction of several arrays, or a get-tuple-element that is a tuple */
             for (uint32_t k = 0; k < leaves; k++) {
                 const PartValue v = part_value(i, k);
                 WBB_PUSH(a, &roots, v);
@@ -49,7 +53,7 @@ static void find_roots(WbbCx *cx, WbbArena *a, PartPlan *p, const HloInstruction
             const PartValue v = part_value(i, 0);
             WBB_PUSH(a, &roots, v);
         }
-        if (roots.n + stack.n > 100000) wbb_decline(cx, root->loc, WHY_SIZE, "more than 100000 outputs");
+        if (roots.n + stack.n > MAX_OUTPUTS) wbb_decline(cx, root->loc, WHY_SIZE, "more than %d outputs", MAX_OUTPUTS);
     }
     p->roots = roots.items;
     p->n_outputs = roots.n;
@@ -70,64 +74,81 @@ static void find_buffers(WbbArena *a, PartPlan *p)
         const HloInstruction *x = body->parameters[k];
         const HloShape **leaves;
         const uint32_t n = hlo_leaves(a, x->shape, &leaves);
-        for (uint32_t l = 0; l < n; l++) add_buffer(&names, n == 1 ? x->name : wbb_format(a, "%s.%u", x->name, l), leaves[l], false);
+        for (uint32_t l = 0; l < n; l++)
+            add_buffer(&names, n == 1 ? x->name : wbb_format(a, "%s.%u", x->name, l), leaves[l], false);
     }
     for (uint32_t k = 0; k < p->n_outputs; k++)
-        add_buffer(&names, p->n_outputs == 1 ? "out" : wbb_format(a, "out%u", k), part_shape(p->roots[k].i, p->roots[k].part), true);
+        add_buffer(&names, p->n_outputs == 1 ? "out" : wbb_format(a, "out%u", k),
+                   part_shape(p->roots[k].i, p->roots[k].part), true);
+}
+
+/* Limits of the code of one element. */
+static void set_limits(PartPlan *p, const TgTarget *t)
+{
+    const TgTune *inlined = tg_tune(t, "call.min_nodes", 0);
+    const uint32_t instructions = p->fusion->body->n_instructions;
+    p->inline_limit = (uint32_t)inlined->value;
+    p->why_inline = inlined->because;
+    /* 64 more: a small fusion may repeat more of its values; 2^24 at most: the product stays within 32 bits */
+    p->inline_budget = (uint32_t)(tg_tune(t, "call.budget", 0)->value * (int64_t)WBB_MIN(instructions + 64, 1u << 24));
+    p->call_nodes = (uint32_t)tg_tune(t, "call.nodes", 0)->value;
+    p->constant_selects = (uint32_t)tg_tune(t, "constant.selects", 0)->value;
+    p->select_nodes = (uint32_t)tg_tune(t, "select.max_nodes", 0)->value;
+    p->reduce_nodes = (uint32_t)tg_tune(t, "reduce.max_nodes", 0)->value;
+    p->reduce_straight = (uint32_t)tg_tune(t, "reduce.straight", 0)->value;
+    p->reduce_unroll = (uint32_t)tg_tune(t, "reduce.unroll", 0)->value;
 }
 
 PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarget *target, PartOptions options)
 {
     PartPlan p = {.fusion = fusion, .align = options.align ? options.align : 16};
-    const TgTune *most = tg_tune(target, "call.min_nodes", 0);
     part_check(cx, a, fusion->body, target);
     find_roots(cx, a, &p, fusion->body->root);
     find_buffers(a, &p);
     if (p.n_outputs == 0) wbb_decline(cx, fusion->body->root->loc, WHY_SHAPE, "the fusion has no output");
-    p.inline_limit = (uint32_t)most->value;
-    p.why_inline = most->because;
-    p.inline_budget = (uint32_t)(tg_tune(target, "call.budget", 0)->value * (int64_t)WBB_MIN(fusion->body->n_instructions + 64, 1u << 24));
-    p.fold_nodes = (uint32_t)tg_tune(target, "fold.most", 0)->value;
-    p.fold_short = (uint32_t)tg_tune(target, "fold.short", 0)->value;
-    p.fold_turn = (uint32_t)tg_tune(target, "fold.turn", 0)->value;
-    part_sections(cx, a, &p, target, part_updates(cx, a, &p));
+    set_limits(&p, target);
+    part_ranges(cx, a, &p, target, part_updates(cx, a, &p));
     return p;
 }
 
 bool part_is_partial(const PartPlan *p, uint32_t buffer)
 {
-    for (uint32_t k = 0; k < p->n_sections; k++)
-        for (uint32_t o = 0; o < p->sections[k].n_outputs; o++)
-            if (p->n_operands + p->sections[k].outputs[o] == buffer && p->sections[k].kind != PART_UPDATE) return false;
-    return true; /* also where an update has no elements, and so no section */
+    for (uint32_t k = 0; k < p->n_ranges; k++)
+        for (uint32_t o = 0; o < p->ranges[k].n_outputs; o++)
+            if (p->n_operands + p->ranges[k].outputs[o] == buffer && p->ranges[k].kind != PART_UPDATE) return false;
+    return true; /* also where an update has no elements, and so no range */
 }
 
-/* text --------------------------------------------------------------------------------------------------------------------- */
+/* text -------------------------------------------------------------------------------------------------------- */
 
-static void print_section(WbbBuf *out, const PartPlan *p, const PartSection *s)
+static void print_range(WbbBuf *out, const PartPlan *p, const PartRange *r)
 {
-    wbb_putf(out, "  elements %lld, in the order of ", (long long)s->elements);
-    hlo_print_shape(out, s->space);
-    for (uint32_t k = 0; k < s->n_starts; k++) wbb_putf(out, "%s %lld", k ? " and" : ", from", (long long)s->starts[k]);
-    if (s->n_starts) wbb_putf(out, " on in dimension %u", s->dim);
-    if (s->kind == PART_UPDATE) wbb_putf(out, ", where %%%s puts them", s->update->name);
-    if (p->n_sections > 1) {
-        wbb_putf(out, "\n    blocks %u..%u make", s->first_block, s->first_block + s->blocks);
-        for (uint32_t k = 0; k < s->n_outputs && k < 8; k++) wbb_putf(out, " %%%s", p->buffers[p->n_operands + s->outputs[k]].name);
-        if (s->n_outputs > 8) wbb_putf(out, " and %u more", s->n_outputs - 8);
+    wbb_putf(out, "  elements %lld, in the order of ", (long long)r->elements);
+    hlo_print_shape(out, r->space);
+    for (uint32_t k = 0; k < r->n_starts; k++) wbb_putf(out, "%s %lld", k ? " and" : ", from", (long long)r->starts[k]);
+    if (r->n_starts) wbb_putf(out, " on in dimension %u", r->dim);
+    if (r->kind == PART_UPDATE) wbb_putf(out, ", where %%%s puts them", r->update->name);
+    if (p->n_ranges > 1) {
+        wbb_putf(out, "\n    blocks %u..%u make", r->first_block, r->first_block + r->blocks);
+        for (uint32_t k = 0; k < r->n_outputs && k < 8; k++)
+            wbb_putf(out, " %%%s", p->buffers[p->n_operands + r->outputs[k]].name);
+        if (r->n_outputs > 8) wbb_putf(out, " and %u more", r->n_outputs - 8);
     }
-    wbb_putf(out, "\n  unroll %u: %s\n", s->unroll, s->why_unroll);
-    if (s->rounds > 1) wbb_putf(out, "  rounds %u: %s\n", s->rounds, s->why_rounds);
-    if (s->tail) wbb_putf(out, "  tail %lld: %s\n", (long long)s->tail, s->group > 1 ? "threads of a byte each" : "one thread each");
+    wbb_putf(out, "\n  unroll %u: %s\n", r->unroll, r->why_unroll);
+    if (r->coarsening > 1) wbb_putf(out, "  coarsening %u: %s\n", r->coarsening, r->why_coarsening);
+    if (r->tail)
+        wbb_putf(out, "  tail %lld: %s\n", (long long)r->tail,
+                 r->packed_group > 1 ? "threads with a byte each" : "threads with one element each");
 }
 
 void part_print(WbbBuf *out, const PartPlan *p)
 {
     wbb_putf(out, "plan @%s %s: %s\n", p->fusion->name, p->kind, p->why_kind);
-    for (uint32_t k = 0; k < p->n_sections; k++) print_section(out, p, &p->sections[k]);
+    for (uint32_t k = 0; k < p->n_ranges; k++) print_range(out, p, &p->ranges[k]);
     wbb_putf(out, "  block %u: %s\n", p->block, p->why_block);
     wbb_putf(out, "  grid %u: %s\n", p->grid, p->why_grid);
-    wbb_putf(out, "  what is read at several indices is called from %u nodes on: %s\n", p->inline_limit, p->why_inline);
+    wbb_putf(out, "  values read at several indices become functions from %u nodes on: %s\n", p->inline_limit,
+             p->why_inline);
     for (uint32_t k = 0; k < p->n_operands + p->n_outputs; k++) {
         wbb_putf(out, "  %s %%%s ", p->buffers[k].output ? "out" : "in", p->buffers[k].name);
         hlo_print_shape(out, p->buffers[k].shape);

@@ -1,7 +1,7 @@
-/* audit.c: which rule made a wrong kernel wrong.
+/* audit.c: finds the rule that made a kernel wrong.
  *
- * Needs the firings of a compile; leaves the first whose two sides differ. Both sides are evaluated on sampled values by the
- * reference meaning of the operations, so that the message names the line of the rule:
+ * Needs the trace of a compile; leaves the first firing whose two sides differ. Both sides are evaluated on sampled
+ * values by the reference semantics of the operations (ir_eval). The message names the line of the rule:
  *
  *     patterns/arith.py:121: mul.bf16(load %p[i], 0.5) became fma.bf16(load %p[i], 0.5, 1.0): 1.25 expected, 2.25 found
  */
@@ -28,7 +28,7 @@ static uint64_t sample_leaf(void *arg, const IrGraph *g, IrRef leaf)
     return sc_from_f64(t, h % 3 == 0 ? edges[h / 3 % WBB_LEN(edges)] : (double)(h >> 20 & 0xffff) / 4096.0 - 8.0);
 }
 
-/* Far more than any function's budget, far less than what a wrong rule does. */
+/* By 2 %: far more than any function's error budget, far less than the error of a wrong rule. */
 static bool differs(ScType t, uint64_t x, uint64_t y)
 {
     if (x == y) return false;
@@ -48,7 +48,8 @@ bool pipe_audit(RwCx *rw, WbbArena *a, char **message)
         const ScType t = IR_SC(ir_at(g, events[i].root)->type);
         for (Sampling s = {0}; s.sample < SAMPLES; s.sample++) {
             uint64_t x, y;
-            if (!ir_eval(g, events[i].root, sample_leaf, &s, &x) || !ir_eval(g, events[i].result, sample_leaf, &s, &y)) break;
+            if (!ir_eval(g, events[i].root, sample_leaf, &s, &x) || !ir_eval(g, events[i].result, sample_leaf, &s, &y))
+                break;
             if (!differs(t, x, y)) continue;
             WbbBuf b = wbb_buf(a);
             wbb_putf(&b, "%s: ", rw_rule_name(a, events[i].tables, events[i].rule));

@@ -1,4 +1,9 @@
-/* explain.c: why a kernel is as it is, and which rules made it so. Text for people. */
+/* explain.c: the reports of --explain and --trace: the plan, the accesses, the rules that fired.
+ *
+ * Needs a compiled kernel; leaves text.
+ *
+ *     load  %in: 1 x 16 bytes (8 bf16 each), no wider because of the widest access of the target
+ */
 #include "pipe/pipe.h"
 
 #include <string.h>
@@ -8,8 +13,8 @@ static void explain_accesses(WbbBuf *out, const PipeResult *r)
     for (uint32_t i = 0; i < r->accesses.n; i++) {
         const VecAccess *x = &r->accesses.items[i];
         const IrBuffer *b = &r->kernel->buffers[x->buffer];
-        wbb_putf(out, "  %-5s %%%s: %u x %u bytes (%u %s each), no wider because of %s\n", x->store ? "store" : "load", b->name, x->count,
-                 x->lanes * sc_bytes(b->type), x->lanes, sc_type_info[b->type].name, x->why);
+        wbb_putf(out, "  %-5s %%%s: %u x %u bytes (%u %s each), no wider because of %s\n", x->store ? "store" : "load",
+                 b->name, x->count, x->lanes * sc_bytes(b->type), x->lanes, sc_type_info[b->type].name, x->why);
     }
     if (r->accesses.n == 0 && r->plan.grid) wbb_put(out, "  every access is of one element: one element a thread\n");
 }
@@ -26,8 +31,11 @@ void pipe_explain(WbbBuf *out, const PipeResult *r)
     part_print(out, &r->plan);
     wbb_put(out, "accesses of a thread:\n");
     explain_accesses(out, r);
-    wbb_putf(out, "index arithmetic: %s\n", any_wide(r->kernel->g) ? "64 bits where 32 are not proved enough" : "32 bits, proved");
-    if (r->kernel->n_functions) wbb_putf(out, "functions: %u; with their calls a thread evaluates up to %.3g operations\n", r->kernel->n_functions, r->work);
+    const char *width = any_wide(r->kernel->g) ? "64 bits where 32 are not proved enough" : "32 bits, proved";
+    wbb_putf(out, "index arithmetic: %s\n", width);
+    if (r->kernel->n_functions)
+        wbb_putf(out, "functions: %u; with their calls a thread evaluates up to %.3g operations\n",
+                 r->kernel->n_functions, r->work);
     int64_t bytes = 0;
     for (uint32_t i = 0; i < r->plan.n_operands + r->plan.n_outputs; i++)
         bytes += r->plan.buffers[i].elements * (int64_t)sc_bytes(r->plan.buffers[i].shape->type);
@@ -35,7 +43,7 @@ void pipe_explain(WbbBuf *out, const PipeResult *r)
     for (uint32_t i = 0; i < r->n_libdevice; i++) wbb_putf(out, "libdevice: %s\n", r->libdevice[i]);
 }
 
-/* Of a short trace: each rule once, rules on elements before rules on indices. */
+/* Did the rule of event i fire before it? */
 static bool shown_before(const RwEvent *events, uint32_t i)
 {
     for (uint32_t k = 0; k < i; k++)

@@ -1,11 +1,13 @@
-/* foreign.c: a bundle for PTX that somebody else made of a fusion, so that it runs, is checked and is counted as ours.
+/* foreign.c: a bundle around PTX that another compiler made of a fusion, so that it is run, checked and counted like
+ * ours.
  *
- * The kernel's arguments are those of DESIGN's bundles and of XLA: one pointer for each operand of the fusion, in order, then one
- * for each leaf of the result. A kernel with fewer parameters takes an operand that is repeated once, as XLA's do. A leaf that is
- * updated in place (dynamic-update-slice, scatter, sort, output_to_operand_aliasing) has a pointer that equals its operand's and may be
- * written in part; every other leaf is written once, all of it.
+ * Needs a module, the PTX and its launch; leaves a bundle. The kernel's arguments are those of our kernels and of
+ * XLA's: one pointer for each operand of the fusion, in order, then one for each leaf of the result. A kernel with
+ * fewer parameters takes each distinct operand once, as XLA's kernels do. A leaf that is updated in place
+ * (dynamic-update-slice, scatter, sort, output_to_operand_aliasing) shares its operand's pointer and may be written in
+ * part; every other leaf is written once, all of it.
  *
- *     run gelu.hlo --ptx theirs.ptx --grid 12288,1,1 --block 128,1,1 --check
+ *     run gelu.hlo --ptx xla.ptx --grid 12288,1,1 --block 128,1,1 --check
  */
 #include "pipe/judge.h"
 
@@ -24,14 +26,14 @@ static BdBuffer buffer(const HloShape *s, BdRole role, int arg)
     return b;
 }
 
-/* The parameter that a value is, seen through what moves no byte; -1: none. */
+/* The parameter that a value equals, through bitcasts and copies; -1: none. */
 static int parameter_of(const HloInstruction *x)
 {
     while (x->opcode == HLO_BITCAST || x->opcode == HLO_COPY) x = x->operands[0];
     return x->opcode == HLO_PARAMETER ? (int)x->number : -1;
 }
 
-/* The operand whose memory leaf k of the root is; -1: its own. */
+/* The operand whose memory leaf k of the root updates; -1: none, it has memory of its own. */
 static int in_place(const HloInstruction *root, uint32_t k)
 {
     const HloInstruction *x = root;
@@ -46,14 +48,14 @@ static int in_place(const HloInstruction *root, uint32_t k)
     return -1;
 }
 
-/* The operand that output_to_operand_aliasing={{leaf}: (operand, {}), ..} demands for a leaf of the fusion; -1: none. */
-static int demanded(WbbArena *a, const HloInstruction *fusion, uint32_t leaf)
+/* The operand that output_to_operand_aliasing={{leaf}: (operand, {}), ..} names for a leaf of the fusion; -1: none. */
+static int aliased_operand(WbbArena *a, const HloInstruction *fusion, uint32_t leaf)
 {
     const char *at = fusion ? hlo_attribute(a, fusion, "output_to_operand_aliasing") : NULL;
     while (at && (at = strchr(at, '{')) != NULL) {
         at += 1 + strspn(at + 1, " {");
         char *end;
-        const bool whole = *at == '}'; /* of a result that is no tuple */
+        const bool whole = *at == '}'; /* the result is not a tuple */
         const unsigned long long output = whole ? 0 : strtoull(at, &end, 10);
         if (!whole && end == at) return -1;
         at = strchr(at, '(');
@@ -65,7 +67,7 @@ static int demanded(WbbArena *a, const HloInstruction *fusion, uint32_t leaf)
     return -1;
 }
 
-/* True if an operand before number i is the same value. */
+/* Is an operand before number i the same value? */
 static bool repeated(const HloInstruction *fusion, uint32_t i)
 {
     for (uint32_t k = 0; fusion && k < i; k++)
@@ -73,7 +75,7 @@ static bool repeated(const HloInstruction *fusion, uint32_t i)
     return false;
 }
 
-/* Buffers of a kernel's parameters, in order; their number. */
+/* Fill args with the buffers of the kernel's parameters, in order; returns their number. */
 static int arguments(const HloFusion *f, uint32_t n_in, int n, int parameters, int *args)
 {
     int distinct = n, count = 0;
@@ -84,21 +86,23 @@ static int arguments(const HloFusion *f, uint32_t n_in, int n, int parameters, i
     return count;
 }
 
-Bundle *pipe_foreign(WbbCx *cx, WbbArena *a, const HloModule *m, const char *ptx, const char *entry, const BdLaunch *launch)
+Bundle *pipe_foreign(WbbCx *cx, WbbArena *a, const HloModule *m, const char *ptx, const char *entry,
+                     const BdLaunch *launch)
 {
     const HloFusion f = hlo_fusion(cx, m);
     const HloShape **leaves;
     const uint32_t n_leaves = hlo_leaves(a, f.body->root->shape, &leaves), n_in = f.body->n_parameters;
     const int n = (int)(n_in + n_leaves);
     Bundle *b = WBB_NEW(a, Bundle);
-    *b = (Bundle){.version = BD_VERSION, .compiler = "foreign", .target = "sm_90", .hash = "", .n_buffers = n, .n_launches = 1, .ptx = ptx,
-                  .buffers = WBB_NEW_N(a, BdBuffer, (size_t)n + 1), .launches = WBB_NEW(a, BdLaunch)};
+    *b = (Bundle){.version = BD_VERSION, .compiler = "foreign", .target = "sm_90", .hash = "", .n_buffers = n,
+                  .n_launches = 1, .ptx = ptx, .buffers = WBB_NEW_N(a, BdBuffer, (size_t)n + 1),
+                  .launches = WBB_NEW(a, BdLaunch)};
     int *args = WBB_NEW_N(a, int, (size_t)n + 1);
     for (uint32_t i = 0; i < n_in; i++) b->buffers[i] = buffer(f.body->parameters[i]->shape, BD_IN, (int)i);
     for (uint32_t k = 0; k < n_leaves; k++) {
         BdBuffer *out = &b->buffers[n_in + k];
         *out = buffer(leaves[k], BD_OUT, (int)k);
-        out->alias = demanded(a, f.fusion, k);
+        out->alias = aliased_operand(a, f.fusion, k);
         if (out->alias < 0) out->alias = in_place(f.body->root, k);
         if (out->alias >= 0 && b->buffers[out->alias].bytes != out->bytes) out->alias = -1;
         if (out->alias < 0) continue;

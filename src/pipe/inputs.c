@@ -1,8 +1,8 @@
-/* inputs.c: the inputs of a run: read, made whole, or made where something asks for them.
+/* inputs.c: the inputs of a run: read from files, made at once, or made on demand.
  *
- * Needs: a module and how its inputs come to be. Leaves: for each leaf of the fused computation's parameters an array, or nothing
- * where a sample of the blocks reads little of much: then the simulator has its pages made, the evaluator its elements, and both
- * get the same numbers, since each element is made from its place alone.
+ * Needs a module and the options of the run; leaves an array for each leaf of the fused computation's parameters. A
+ * large input of a run on a sample of blocks has no array: the simulator makes the pages and the evaluator the elements
+ * that they read, and both get the same values, because an element depends on its index alone.
  *
  *     x = f32[3000000000] parameter(0), 12 blocks of 128 threads  ->  a few pages of 4 KiB, instead of 12 GB
  */
@@ -11,20 +11,22 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LAZY = 1 << 24 }; /* bytes of an input that are made at once; a larger one of a sample is made in parts */
+enum { LAZY = 1 << 24 }; /* bytes; a larger input of a run on a sample is made in parts */
 
-/* Parameters that are indices get small values in cases n and p: integers of a module that gathers, scatters or slices dynamically. */
+/* Does the module have parameters that are indices, because it gathers, scatters or slices dynamically? All its
+ * integers then get small values in cases n and p. */
 static bool has_indices(const HloModule *m)
 {
     for (uint32_t k = 0; k < m->n_computations; k++)
         for (uint32_t i = 0; i < m->computations[k]->n_instructions; i++) {
             const HloOpcode op = m->computations[k]->instructions[i]->opcode;
-            if (op == HLO_GATHER || op == HLO_SCATTER || op == HLO_DYNAMIC_SLICE || op == HLO_DYNAMIC_UPDATE_SLICE) return true;
+            if (op == HLO_GATHER || op == HLO_SCATTER) return true;
+            if (op == HLO_DYNAMIC_SLICE || op == HLO_DYNAMIC_UPDATE_SLICE) return true;
         }
     return false;
 }
 
-/* Leaf by leaf: a parameter that is a tuple has several inputs. */
+/* The shapes of all leaves of the parameters: a tuple has several. */
 static const HloShape **input_shapes(WbbCx *cx, WbbArena *a, const HloComputation *c, uint32_t *n)
 {
     *n = 0;
@@ -34,7 +36,10 @@ static const HloShape **input_shapes(WbbCx *cx, WbbArena *a, const HloComputatio
         const uint32_t count = hlo_leaves(a, c->parameters[i]->shape, &leaves);
         for (uint32_t k = 0; k < count; k++, at++) {
             shapes[at] = leaves[k];
-            if (!bd_npy_bytes(sc_type_info[leaves[k]->type].hlo)) wbb_decline(cx, c->parameters[i]->loc, WHY_TYPE, "parameter %u has type %s, of which there are no inputs", i, sc_type_info[leaves[k]->type].hlo);
+            const char *type = sc_type_info[leaves[k]->type].hlo;
+            if (!bd_npy_bytes(type))
+                wbb_decline(cx, c->parameters[i]->loc, WHY_TYPE,
+                            "parameter %u has type %s, of which there are no inputs", i, type);
         }
     }
     return shapes;
@@ -47,20 +52,25 @@ static bool is_ranged(const HloShape *s, bool indices)
 
 static size_t bytes_of(const HloShape *s) { return (size_t)bd_npy_bytes(sc_type_info[s->type].hlo); }
 
-/* Made in parts: much, of which a sample reads little, and whose elements are whole bytes in memory. */
+/* Is the input made in parts? If it is large, the run is on a sample of blocks, and elements are whole bytes in
+ * memory. */
 static bool is_lazy(const HloShape *s, const PipeRun *run)
 {
-    return run->blocks && !run->inputs && !run->on_gpu && bd_type_bits(sc_type_info[s->type].hlo) >= 8 && hlo_elements(s) > LAZY / (int64_t)bytes_of(s);
+    const bool sampled = run->blocks && !run->inputs && !run->on_gpu;
+    return sampled && bd_type_bits(sc_type_info[s->type].hlo) >= 8 && hlo_elements(s) > LAZY / (int64_t)bytes_of(s);
 }
 
-/* Inputs that are made whole are all there at once: beyond three quarters of the memory nothing else has room. */
-static void fit(WbbCx *cx, const HloModule *m, const HloShape *const *shapes, uint32_t n, const PipeRun *run)
+/* Fail if the inputs that are made at once need more than three quarters of the machine's memory. */
+static void check_memory(WbbCx *cx, const HloModule *m, const HloShape *const *shapes, uint32_t n, const PipeRun *run)
 {
-    const double machine = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE), gib = (double)(1 << 30);
+    const double machine = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE), gib = 1 << 30;
     double bytes = 0;
-    for (uint32_t i = 0; i < n; i++) bytes += is_lazy(shapes[i], run) ? 0 : (double)hlo_elements(shapes[i]) * (double)bytes_of(shapes[i]);
-    if (run->padding) bytes *= 2; /* copied to where there is room behind them */
-    if (bytes > 0.75 * machine) wbb_fail(cx, m->entry->loc, "the inputs take %.1f GiB of memory, this machine has %.1f", bytes / gib, machine / gib);
+    for (uint32_t i = 0; i < n; i++)
+        if (!is_lazy(shapes[i], run)) bytes += (double)hlo_elements(shapes[i]) * (double)bytes_of(shapes[i]);
+    if (run->padding) bytes *= 2; /* they are copied to memory with padding */
+    if (bytes > 0.75 * machine)
+        wbb_fail(cx, m->entry->loc, "the inputs take %.1f GiB of memory, this machine has %.1f", bytes / gib,
+                 machine / gib);
 }
 
 PipeRun pipe_with_spikes(WbbCx *cx, WbbArena *a, const HloModule *m, PipeRun run, const PipeSpikes **spikes)
@@ -78,10 +88,11 @@ const void **pipe_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeR
     const HloComputation *c = m->entry;
     uint32_t n_inputs;
     const HloShape **shapes = input_shapes(cx, a, c, &n_inputs);
-    if (run->inputs && run->n_inputs != n_inputs) wbb_fail(cx, c->loc, "%u inputs given, %s has %u parameters", run->n_inputs, c->name, n_inputs);
+    if (run->inputs && run->n_inputs != n_inputs)
+        wbb_fail(cx, c->loc, "%u inputs given, %s has %u parameters", run->n_inputs, c->name, n_inputs);
     const bool indices = has_indices(m);
     const void **inputs = WBB_NEW_N(a, const void *, n_inputs + 1);
-    if (!run->inputs) fit(cx, m, shapes, n_inputs, run);
+    if (!run->inputs) check_memory(cx, m, shapes, n_inputs, run);
     for (uint32_t i = 0; i < n_inputs; i++) {
         const HloShape *s = shapes[i];
         const char *type = sc_type_info[s->type].hlo;
@@ -103,12 +114,12 @@ typedef struct {
     const HloShape **shapes;
     const PipeRun *run;
     bool indices;
-} PipeMade;
+} Made;
 
-/* One input's elements at positions; see EvSource. */
+/* EvSource.read: elements of input `number`. */
 static void make_some(void *arg, int64_t number, const int64_t *positions, int64_t start, int64_t n, void *out)
 {
-    const PipeMade *made = arg;
+    const Made *made = arg;
     const HloShape *s = made->shapes[number];
     bd_make_input_at(made->run->seed, (uint64_t)number, sc_type_info[s->type].hlo, positions, start, n,
                      made->run->which ? made->run->which : 'n', is_ranged(s, made->indices), out);
@@ -118,12 +129,12 @@ EvSource pipe_made_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const Pipe
 {
     uint32_t n;
     if (run->made) return *run->made;
-    PipeMade *made = WBB_NEW(a, PipeMade);
-    *made = (PipeMade){input_shapes(cx, a, m->entry, &n), run, has_indices(m)};
+    Made *made = WBB_NEW(a, Made);
+    *made = (Made){input_shapes(cx, a, m->entry, &n), run, has_indices(m)};
     return (EvSource){make_some, made};
 }
 
-/* A constant's elements, one after the other. */
+/* A constant's elements, in an array. */
 static const void *constant(WbbCx *cx, WbbArena *a, const HloInstruction *x)
 {
     if (!x->literal) wbb_decline(cx, x->loc, WHY_OPERATION, "the text leaves out the value of constant %s", x->name);
@@ -134,8 +145,9 @@ static const void *constant(WbbCx *cx, WbbArena *a, const HloInstruction *x)
     return all;
 }
 
-/* Leaf `leaf` of what an operand of the fusion is: an input of the entry, whose number is left in `input`, or a constant. */
-static const void *value_of(WbbCx *cx, WbbArena *a, const HloFusion *f, const void *const *inputs, uint32_t operand, uint32_t leaf, int64_t *input)
+/* Leaf `leaf` of an operand of the fusion: a constant, or the input of the entry with number *input. */
+static const void *value_of(WbbCx *cx, WbbArena *a, const HloFusion *f, const void *const *inputs, uint32_t operand,
+                            uint32_t leaf, int64_t *input)
 {
     const HloInstruction *x = f->fusion ? f->fusion->operands[operand] : f->body->parameters[operand];
     for (;;) {
@@ -152,7 +164,8 @@ static const void *value_of(WbbCx *cx, WbbArena *a, const HloFusion *f, const vo
     }
     if (x->opcode == HLO_CONSTANT) return constant(cx, a, x);
     if (x->opcode != HLO_PARAMETER)
-        wbb_decline(cx, x->loc, WHY_OPERATION, "operand %u of the fusion is %s, not a parameter of the entry", operand, hlo_opcode_name(x->opcode));
+        wbb_decline(cx, x->loc, WHY_OPERATION, "operand %u of the fusion is %s, not a parameter of the entry", operand,
+                    hlo_opcode_name(x->opcode));
     const HloComputation *c = f->fusion ? f->body->module->entry : f->body;
     for (int64_t k = 0; k < x->number; k++) leaf += c->parameters[k]->shape->n_leaves;
     *input = leaf;
@@ -161,12 +174,12 @@ static const void *value_of(WbbCx *cx, WbbArena *a, const HloFusion *f, const vo
 
 struct PipeOrigin {
     EvSource made;           /* inputs of the entry, by their number */
-    const void **arrays;     /* of each leaf; NULL: made */
+    const void **arrays;     /* of each leaf; NULL: made in parts */
     const HloShape **shapes;
-    int64_t *input;          /* of each leaf that is made */
+    int64_t *input;          /* of each leaf that is made: number of the input */
 };
 
-/* A leaf's elements at positions; see EvSource. */
+/* EvSource.read: elements of leaf `number`. */
 static void read_leaf(void *arg, int64_t number, const int64_t *positions, int64_t start, int64_t n, void *out)
 {
     const struct PipeOrigin *o = arg;
@@ -177,7 +190,8 @@ static void read_leaf(void *arg, int64_t number, const int64_t *positions, int64
     }
     const size_t size = bytes_of(o->shapes[number]);
     if (!positions) memcpy(out, array + (size_t)start * size, (size_t)n * size);
-    for (int64_t k = 0; positions && k < n; k++) memcpy((uint8_t *)out + (size_t)k * size, array + (size_t)positions[k] * size, size);
+    for (int64_t k = 0; positions && k < n; k++)
+        memcpy((uint8_t *)out + (size_t)k * size, array + (size_t)positions[k] * size, size);
 }
 
 PipeOperands pipe_operands(WbbCx *cx, WbbArena *a, const HloFusion *f, const HloModule *m, const PipeRun *run)
@@ -207,13 +221,13 @@ EvResult *pipe_evaluate(WbbCx *cx, WbbArena *a, const HloComputation *c, const P
     return at ? ev_run_at(cx, a, c, operands->arrays, mode, at) : ev_run(cx, a, c, operands->arrays, mode);
 }
 
-/* --- memory that is made page by page --------------------------------------------------------------------------------------------- */
+/* --- memory that is made page by page ----------------------------------------------------------------------------- */
 typedef struct {
     const PipeOperands *operands;
     const BdBuffer *buffer;
 } Pages;
 
-/* Bytes [at, at + n) of a buffer, of whole elements; see SimSource. */
+/* SimSource.make: bytes [at, at + n) of a buffer, which are whole elements. */
 static void make_page(void *arg, uint64_t at, size_t n, uint8_t *out)
 {
     const Pages *p = arg;

@@ -1,10 +1,12 @@
-/* ir_check.c: runs what was made of an IR kernel in the simulator and compares each stored element with the kernel's own meaning.
+/* ir_check.c: runs the PTX of an IR kernel in the simulator and compares each stored element with the interpreter's
+ * value.
  *
- * Needs the kernel's text and the PTX made of it; leaves a verdict. Correctly rounded results must have the same bits, nans are equal
- * among themselves unless they were only moved; functions must lie within their budget, approximate instructions within the error
- * that is asked for. A small kernel is launched as often as its operands have combinations to try. Elements that the kernel does not
- * store must keep what they held. The reference meaning and the simulator share no code but libm's functions: the simulator's
- * arithmetic on floats is its own (sim/soft.c, sim/convert.c), and for integers it is written from the PTX manual.
+ * Needs the kernel's text and its PTX; leaves counts and a counterexample. Correctly rounded results must have the same
+ * bits; a nan equals any nan, unless it was only moved. Functions must be within their budget, approximate instructions
+ * within the error given. A small kernel is launched until all combinations of its operands are tried. Elements that
+ * the kernel does not store must keep their values. Interpreter and simulator share no code but libm's functions: the
+ * simulator has its own arithmetic on floats (sim/soft.c, sim/convert.c), and its integer arithmetic is written from
+ * the PTX manual.
  *
  *     @k: %out[17] is 0x3f800000 (1), expected 0x40000000 (2)
  *         %a[17] = 0x3f800000 (1), %b[17] = 0x3f800000 (1)
@@ -21,9 +23,9 @@ typedef struct {
     const IrKernel *k;
     void **memory;
     uint8_t **stored; /* by output: 1 where the kernel stores */
-    PipeReading *reading;
+    PipeInterpreter *interpreter;
     PipeIrCheck out;
-    uint64_t least; /* oddity of the operands of out.first */
+    uint64_t least; /* complexity of the operands of out.first */
 } Check;
 
 static uint64_t bits_at(const Check *c, uint32_t buffer, int64_t element)
@@ -44,7 +46,7 @@ static void put_value(WbbBuf *b, ScType t, uint64_t bits)
     wbb_put(b, ")");
 }
 
-static bool agrees(ScType t, uint64_t bits, const PipeMeaning *m)
+static bool agrees(ScType t, uint64_t bits, const PipeExpected *m)
 {
     if (m->known == PIPE_BOUND) return ev_bounds_contains(t, bits, &m->bound);
     if (bits == m->bits) return true;
@@ -58,17 +60,18 @@ static bool in_range(const Check *c, uint32_t buffer, int64_t element)
     return element >= 0 && element < c->k->buffers[buffer].elements;
 }
 
-/* The plainest counterexample is the one to show. */
-static void report(Check *c, uint32_t buffer, int64_t element, uint32_t lane, const PipeMeaning *m)
+/* Count a wrong element, and keep it as out.first if its operands are the simplest so far. */
+static void report(Check *c, uint32_t buffer, int64_t element, uint32_t lane, const PipeExpected *m)
 {
     uint32_t buffers[SHOWN_LOADS];
     int64_t elements[SHOWN_LOADS];
-    const uint32_t n = pipe_read_loads(c->reading, lane, SHOWN_LOADS, buffers, elements);
-    uint64_t odd = 0;
+    const uint32_t n = pipe_loads_of_store(c->interpreter, lane, SHOWN_LOADS, buffers, elements);
+    uint64_t complexity = 0;
     for (uint32_t i = 0; i < n; i++)
-        if (in_range(c, buffers[i], elements[i])) odd += pipe_ir_oddity(c->k->buffers[buffers[i]].type, bits_at(c, buffers[i], elements[i]));
-    if (c->out.wrong++ && odd >= c->least) return;
-    c->least = odd;
+        if (in_range(c, buffers[i], elements[i]))
+            complexity += pipe_ir_complexity(c->k->buffers[buffers[i]].type, bits_at(c, buffers[i], elements[i]));
+    if (c->out.wrong++ && complexity >= c->least) return;
+    c->least = complexity;
     const ScType t = c->k->buffers[buffer].type;
     WbbBuf b = wbb_buf(c->arena);
     wbb_putf(&b, "@%s: %%%s[%lld] ", c->k->name, c->k->buffers[buffer].name, (long long)element);
@@ -83,13 +86,14 @@ static void report(Check *c, uint32_t buffer, int64_t element, uint32_t lane, co
     }
     for (uint32_t i = 0; i < n; i++) {
         wbb_putf(&b, "%s%%%s[%lld] = ", i ? ", " : "\n    ", c->k->buffers[buffers[i]].name, (long long)elements[i]);
-        if (in_range(c, buffers[i], elements[i])) put_value(&b, c->k->buffers[buffers[i]].type, bits_at(c, buffers[i], elements[i]));
+        if (in_range(c, buffers[i], elements[i]))
+            put_value(&b, c->k->buffers[buffers[i]].type, bits_at(c, buffers[i], elements[i]));
         else wbb_put(&b, "beyond the buffer");
     }
     c->out.first = b.text;
 }
 
-static void on_store(void *arg, uint32_t buffer, int64_t element, uint32_t lane, const PipeMeaning *m)
+static void on_store(void *arg, uint32_t buffer, int64_t element, uint32_t lane, const PipeExpected *m)
 {
     Check *c = arg;
     if (!in_range(c, buffer, element)) {
@@ -105,7 +109,7 @@ static void on_store(void *arg, uint32_t buffer, int64_t element, uint32_t lane,
     if (!agrees(c->k->buffers[buffer].type, bits_at(c, buffer, element), m)) report(c, buffer, element, lane, m);
 }
 
-/* Elements that the kernel leaves alone: only known where all its blocks ran. */
+/* Elements that no thread stores must keep their value. Only valid after all blocks have run. */
 static void check_untouched(Check *c)
 {
     for (uint32_t i = 0; i < c->k->n_buffers; i++) {
@@ -117,7 +121,8 @@ static void check_untouched(Check *c)
             if (b->alias) fill = bits_at(c, b->alias - 1, e);
             if (c->stored[i][e] || bits_at(c, i, e) == fill) continue;
             if (c->out.wrong++) continue;
-            c->out.first = wbb_format(c->arena, "@%s: %%%s[%lld] is written, and should not be", c->k->name, b->name, (long long)e);
+            c->out.first = wbb_format(c->arena, "@%s: %%%s[%lld] is written, and no thread stores it", c->k->name,
+                                      b->name, (long long)e);
         }
     }
 }
@@ -146,12 +151,13 @@ static void reset_outputs(Check *c)
     }
 }
 
-/* Elements of each operand that one launch sees: the fewest that any has. */
-static int64_t stride(const IrKernel *k)
+/* The number of elements of each operand that one launch reads: the size of the smallest operand. */
+static int64_t per_launch(const IrKernel *k)
 {
     int64_t n = 0;
     for (uint32_t i = 0; i < k->n_buffers; i++)
-        if (!k->buffers[i].output && !k->buffers[i].table && k->buffers[i].elements && (!n || k->buffers[i].elements < n)) n = k->buffers[i].elements;
+        if (!k->buffers[i].output && !k->buffers[i].table && k->buffers[i].elements)
+            n = n ? WBB_MIN(n, k->buffers[i].elements) : k->buffers[i].elements;
     return n;
 }
 
@@ -161,33 +167,38 @@ static void launch(Check *c, const SimModule *m, const PipeIrOptions *o)
     WbbArena *scratch = wbb_arena_new(c->cx);
     SimBuffer *buffers = WBB_NEW_N(scratch, SimBuffer, k->n_buffers + 1);
     int *args = WBB_NEW_N(scratch, int, k->n_buffers + 1);
-    uint32_t n = 0; /* buffers that are passed: all but tables */
+    uint32_t n = 0; /* arguments: all buffers but tables */
     for (uint32_t i = 0; i < k->n_buffers && !k->buffers[i].table; i++, n++) {
         const IrBuffer *b = &k->buffers[i];
-        buffers[i] = (SimBuffer){.bytes = c->memory[i], .size = (size_t)b->elements * sc_bytes(b->type), .role = b->output ? BD_OUT : BD_IN, .writes = BD_SOME, .initialised = b->alias};
+        buffers[i] = (SimBuffer){.bytes = c->memory[i], .size = (size_t)b->elements * sc_bytes(b->type),
+                                 .role = b->output ? BD_OUT : BD_IN, .writes = BD_SOME, .initialised = b->alias};
         args[i] = (int)i;
-        if (b->alias) args[b->alias - 1] = (int)i; /* one memory; what the reference reads is as it was before */
+        if (b->alias) args[b->alias - 1] = (int)i; /* share memory; the interpreter reads the operand's own copy */
     }
-    const BdLaunch l = {.entry = k->name, .grid = {k->grid, 1, 1}, .block = {k->block, 1, 1}, .cluster = {1, 1, 1}, .n_args = (int)n, .args = args};
-    const uint64_t threads = (uint64_t)k->grid * k->block, blocks = threads > MAX_THREADS ? WBB_MAX(MAX_THREADS / k->block, 1u) : 0;
+    const BdLaunch l = {.entry = k->name, .grid = {k->grid, 1, 1}, .block = {k->block, 1, 1}, .cluster = {1, 1, 1},
+                        .n_args = (int)n, .args = args};
+    const uint64_t threads = (uint64_t)k->grid * k->block;
+    const uint64_t blocks = threads > MAX_THREADS ? WBB_MAX(MAX_THREADS / k->block, 1u) : 0; /* 0: all */
     const SimOptions s = {.check = true, .seed = o->seed, .blocks = blocks, .ulp_noise = o->ulp_noise};
     sim_run(c->cx, scratch, m, &l, buffers, (int)n, &s, &c->out.report);
-    if (c->out.report.n_faults) return; /* their texts live in `scratch`, which goes with the context */
-    for (uint64_t i = 0; i < (blocks ? blocks : k->grid); i++) pipe_read_block(c->reading, sim_block(&l, &s, i));
+    if (c->out.report.n_faults) return; /* keep `scratch`: it holds the texts of the faults */
+    for (uint64_t i = 0; i < (blocks ? blocks : k->grid); i++)
+        pipe_interpret_block(c->interpreter, sim_block(&l, &s, i));
     if (!blocks) check_untouched(c);
     wbb_arena_free(scratch);
 }
 
-PipeIrCheck pipe_ir_check(WbbCx *cx, WbbArena *a, const char *file, const char *text, size_t n, const char *ptx, const PipeIrOptions *o)
+PipeIrCheck pipe_ir_check(WbbCx *cx, WbbArena *a, const char *file, const char *text, size_t n, const char *ptx,
+                          const PipeIrOptions *o)
 {
     Check c = {.cx = cx, .arena = a, .k = ir_parse(cx, a, file, text, n)};
     if (!c.k->grid || !c.k->block) return c.out; /* no threads */
     prepare_memory(&c);
     const PipeReference reference = {.k = c.k, .memory = c.memory, .err = o->err, .store = on_store, .arg = &c};
-    c.reading = pipe_reading(cx, a, &reference);
+    c.interpreter = pipe_interpreter(cx, a, &reference);
     const SimModule *m = sim_parse(cx, a, "kernel.ptx", ptx);
     bool all;
-    const int64_t combinations = pipe_ir_combinations(c.k, &all), step = stride(c.k);
+    const int64_t combinations = pipe_ir_combinations(c.k, &all), step = per_launch(c.k);
     const int64_t wanted = o->samples ? o->samples : combinations + (all ? 0 : MORE);
     c.out.all = all && step && wanted >= combinations;
     int64_t launches = step ? (wanted + step - 1) / step : 1;

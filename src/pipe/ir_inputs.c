@@ -1,9 +1,9 @@
-/* ir_inputs.c: what an IR kernel is tried on.
+/* ir_inputs.c: the inputs on which an IR kernel is checked.
  *
- * Needs a kernel's operands; leaves their memory filled. The operands' sequences run through all combinations of their values where
- * those are few enough, else of their edge values (zeros, ones, subnormals, extremes, infinities, nans with payloads, powers of two
- * around widths and mantissas), and go on with random bits for ever. Element k of a sequence depends on k alone, so a small kernel
- * sees all of it in several launches.
+ * Needs a kernel's operands; leaves their memory filled. The operands' sequences contain all combinations of their
+ * values if these are few enough, else of their edge values (zeros, ones, subnormals, extremes, infinities, nans with
+ * payloads, powers of two around widths and mantissas); random bits follow without end. Element k of a sequence depends
+ * on k alone, so several launches of a small kernel see the whole sequence.
  *
  *     bf16: 65,536 values, all there are;   f32, f32: 48 * 48 pairs of edges, twice, then random bits
  */
@@ -26,7 +26,7 @@ static void add(Edges *e, ScType t, uint64_t bits)
     if (e->n < MAX_EDGES) e->bits[e->n++] = bits;
 }
 
-/* By the layout of the format: mantissa bits below, one sign bit above. */
+/* From the layout of the format: mantissa bits lowest, sign bit highest. */
 static void float_edges(Edges *e, ScType t)
 {
     const uint32_t width = sc_type_info[t].bits;
@@ -57,7 +57,8 @@ static void integer_edges(Edges *e, ScType t)
     for (size_t i = 0; i < WBB_LEN(plain); i++) add(e, t, plain[i]);
     for (uint64_t i = 1; i < 4; i++) add(e, t, 0 - i);
     const uint64_t around[] = {width, top, width * 2, (uint64_t)1 << 24, (uint64_t)1 << 31, (uint64_t)1 << 53};
-    for (size_t i = 0; i < WBB_LEN(around); i++) add(e, t, around[i] - 1), add(e, t, around[i]), add(e, t, around[i] + 1);
+    for (size_t i = 0; i < WBB_LEN(around); i++)
+        for (uint64_t x = around[i] - 1; x != around[i] + 2; x++) add(e, t, x);
     add(e, t, 0x5555555555555555u);
     add(e, t, 0xaaaaaaaaaaaaaaaau);
     add(e, t, 0x00000000fffffff0u);
@@ -71,10 +72,11 @@ static void edges_of(Edges *e, ScType t)
     else integer_edges(e, t);
 }
 
-/* How many values operand i runs through in combination with the others: all, or its edges. */
+/* The number of values of a buffer that are combined with the others': all values of its type, or its edge values. */
 static int64_t count_of(const IrBuffer *b, bool all)
 {
-    if (all) return b->type == SC_PRED ? 2 : sc_type_info[b->type].bits <= 16 ? (int64_t)1 << sc_type_info[b->type].bits : INT32_MAX;
+    const uint32_t bits = sc_type_info[b->type].bits;
+    if (all) return b->type == SC_PRED ? 2 : bits <= 16 ? (int64_t)1 << bits : INT32_MAX;
     Edges e;
     edges_of(&e, b->type);
     return e.n;
@@ -89,23 +91,25 @@ int64_t pipe_ir_combinations(const IrKernel *k, bool *all)
         *all = !edges && n <= MAX_COMBINATIONS;
         if (n <= MAX_COMBINATIONS) return edges ? 2 * n : n;
     }
-    return 0; /* too many operands: nothing but random bits */
+    return 0; /* too many operands: random bits only */
 }
 
-/* Which of n combinations element `at` takes. Lanes are neighbours: a plain count would give the first lane even numbers for ever. All
- * values, whose number is a power of two, come in an order that mixes their lowest bit; edges come twice, the second time one later. */
+/* The combination, of n, of element `at`. Lanes are neighbouring elements: if combination k were element k, the first
+ * of two lanes would only get even combinations. So all values (2^m of them) come in an order that mixes their lowest
+ * bit, and edge values come twice, the second time shifted by one element. */
 static int64_t combination(int64_t at, int64_t n, bool all)
 {
     if (all) return at ^ at >> 7;
     return at < n / 2 ? at : (at + 1) % (n / 2);
 }
 
-/* Random: all bits; for half of them a size near 1 (floats) or any number of significant bits (integers). */
+/* Random values: half are any bits, half have a size near 1 (floats) or any number of significant bits (integers). */
 static uint64_t random_bits(ScType t, uint64_t h)
 {
     const uint64_t bits = h & sc_mask(t);
     if (t == SC_PRED || !(h >> 63)) return bits;
-    if (sc_is_float(t)) return sc_from_f64(t, ((double)(h >> 11 & 0xffffffffffff) / 0x1p40 - 128) * ((h >> 5 & 3) ? 1 : 0.001953125));
+    const double ordinary = (double)(h >> 11 & 0xffffffffffff) / 0x1p40 - 128;
+    if (sc_is_float(t)) return sc_from_f64(t, ordinary * ((h >> 5 & 3) ? 1 : 0x1p-9));
     const uint32_t width = sc_type_info[t].bits, keep = 1 + (uint32_t)(h >> 56 & 63) % width;
     const uint64_t low = bits & (keep == 64 ? UINT64_MAX : ((uint64_t)1 << keep) - 1);
     return (sc_is_signed(t) && (h >> 62 & 1) ? 0 - low : low) & sc_mask(t);
@@ -115,7 +119,7 @@ void pipe_ir_inputs(const IrKernel *k, uint64_t seed, int64_t first, void *const
 {
     bool all;
     const int64_t combinations = pipe_ir_combinations(k, &all);
-    int64_t before = 1; /* of the operands that run faster */
+    int64_t before = 1; /* combinations of the operands before this one, which change faster */
     for (uint32_t i = 0; i < k->n_buffers; i++) {
         const IrBuffer *b = &k->buffers[i];
         if (b->output || b->table) continue;
@@ -136,7 +140,7 @@ void pipe_ir_inputs(const IrKernel *k, uint64_t seed, int64_t first, void *const
     }
 }
 
-uint32_t pipe_ir_oddity(ScType t, uint64_t bits)
+uint32_t pipe_ir_complexity(ScType t, uint64_t bits)
 {
     Edges e;
     edges_of(&e, t);

@@ -1,25 +1,28 @@
-/* judge.c: run a bundle in the simulator and compare each element with what HLO allows.
+/* judge.c: runs a bundle in the simulator and compares each element with the bounds that HLO allows.
  *
- * The evaluator's plain reading lies inside its bounds, so an element with the same bits is right; only the others are looked up
- * in the bounds. The f64 reading gives the error in units in the last place, which is reported and judged by nobody: of large
- * outputs it is taken of elements spread over them.
+ * Needs a bundle and its module; leaves a verdict. The evaluator's plain result is inside its bounds, so an element
+ * with the same bits is right, and bounds are evaluated only for the other elements. The evaluation in f64 gives the
+ * error in units in the last place, which is reported but not judged; it is sampled if an output is large.
+ *
+ *     output 0 (f32) element 17 is 0x40000000 (2), evaluated 0x3f800000 (1), allowed 0.99999994 .. 1.0000001
  */
 #include "pipe/judge.h"
 
 #include <string.h>
 #include <time.h>
 
-/* More elements than this are sampled for their error; elements compared at once. */
+/* SAMPLE: larger outputs are sampled for their error. CHUNK: elements compared at once. */
 enum { SAMPLE = 1 << 20, CHUNK = 64 };
 
 void pipe_write_outputs(WbbCx *cx, WbbArena *a, const char *dir, uint32_t n, const EvValue *outputs)
 {
     wbb_make_dir(cx, dir);
     for (uint32_t i = 0; i < n; i++)
-        bd_write_npy(cx, wbb_format(a, "%s/out%u.npy", dir, i), sc_type_info[outputs[i].type].hlo, outputs[i].dims, outputs[i].rank, outputs[i].data);
+        bd_write_npy(cx, wbb_format(a, "%s/out%u.npy", dir, i), sc_type_info[outputs[i].type].hlo, outputs[i].dims,
+                     outputs[i].rank, outputs[i].data);
 }
 
-/* --- memory ------------------------------------------------------------------------------------------------------------------- */
+/* --- memory ------------------------------------------------------------------------------------------------------- */
 typedef struct {
     const Bundle *b;
     SimBuffer *memory;  /* [n_buffers] */
@@ -27,8 +30,8 @@ typedef struct {
     uint32_t n_leaves;
 } Run;
 
-/* An output that is updated in place is its operand's memory, which the kernel may then write. */
-static void share(Run *r, int i)
+/* Buffer i, an output that is updated in place, uses the memory of its operand, which the kernel may then write. */
+static void alias_operand(Run *r, int i)
 {
     SimBuffer *operand = &r->memory[r->b->buffers[i].alias];
     operand->role = BD_OUT;
@@ -37,12 +40,13 @@ static void share(Run *r, int i)
     r->memory[i] = *operand;
 }
 
-/* The operand's own array is the memory: nobody writes it, and its elements lie there as they do in the array. */
-static bool is_as_it_is(const Bundle *b, int i, size_t padding)
+/* Can buffer i use the operand's array as its memory? It is not written, and the array has the memory's layout. */
+static bool can_use_array(const Bundle *b, int i, size_t padding)
 {
     const BdBuffer *d = &b->buffers[i];
     bool same = d->role == BD_IN && d->bits >= 8 && padding == 0 && d->bytes > 0 && bd_row_major(d);
-    for (int k = 0; k < b->n_buffers; k++) same = same && !(b->buffers[k].init == BD_INIT_COPY && b->buffers[k].alias == i);
+    for (int k = 0; k < b->n_buffers; k++)
+        if (b->buffers[k].init == BD_INIT_COPY && b->buffers[k].alias == i) same = false;
     return same;
 }
 
@@ -54,14 +58,17 @@ static Run prepare(WbbCx *cx, WbbArena *a, const Bundle *b, const PipeOperands *
         const BdBuffer *d = &b->buffers[i];
         if (d->role == BD_OUT) leaf[r.n_leaves++] = i;
         if (d->init == BD_INIT_COPY && d->alias >= 0) {
-            share(&r, i);
+            alias_operand(&r, i);
             continue;
         }
-        if (d->role == BD_IN && d->arg >= (int)operands->n) wbb_fail(cx, (WbbLoc){0}, "the bundle has %d operands, its fusion %u", d->arg + 1, operands->n);
+        if (d->role == BD_IN && d->arg >= (int)operands->n)
+            wbb_fail(cx, (WbbLoc){0}, "the bundle has %d operands, its fusion %u", d->arg + 1, operands->n);
         const void *array = d->role == BD_IN ? operands->arrays[d->arg] : NULL;
-        const bool own = !array || !is_as_it_is(b, i, padding);
-        void *bytes = own ? wbb_alloc(a, (size_t)d->bytes + padding + 16) : (void *)array; /* the simulator refuses to write it */
-        r.memory[i] = (SimBuffer){.bytes = bytes, .size = (size_t)d->bytes, .role = d->role, .writes = d->writes, .initialised = d->init == BD_INIT_ZERO};
+        const bool own = !array || !can_use_array(b, i, padding);
+        /* The simulator reports a store to an operand as a fault, so `array` is not written. */
+        void *bytes = own ? wbb_alloc(a, (size_t)d->bytes + padding + 16) : (void *)array;
+        r.memory[i] = (SimBuffer){.bytes = bytes, .size = (size_t)d->bytes, .role = d->role, .writes = d->writes,
+                                  .initialised = d->init == BD_INIT_ZERO};
         if (d->role == BD_IN && !array) r.memory[i].source = pipe_pages(a, operands, d);
         else if (d->role == BD_IN && own) bd_to_physical(cx, d, array, bytes);
     }
@@ -69,8 +76,8 @@ static Run prepare(WbbCx *cx, WbbArena *a, const Bundle *b, const PipeOperands *
     return r;
 }
 
-/* The launch with each pointer to an output that is updated in place made the operand's. */
-static BdLaunch in_memory(WbbArena *a, const Bundle *b, const BdLaunch *launch)
+/* The launch with the operand's buffer in place of each output that updates it. */
+static BdLaunch resolve_aliases(WbbArena *a, const Bundle *b, const BdLaunch *launch)
 {
     BdLaunch out = *launch;
     int *args = WBB_NEW_N(a, int, launch->n_args + 1);
@@ -94,7 +101,7 @@ static EvValue output_value(WbbCx *cx, WbbArena *a, const Run *r, uint32_t k)
     return (EvValue){.type = type, .rank = (uint8_t)d->rank, .dims = dims, .data = logical};
 }
 
-/* Elements are compared by parts: one of a real element, re and im of a complex one. */
+/* Elements are compared by parts: a real element has one, a complex element has re and im. */
 static int64_t parts_of(const EvValue *v) { return ev_part_type(v->type) == v->type ? 1 : 2; }
 
 static uint64_t part_at(const EvValue *v, int64_t i, int64_t part)
@@ -128,19 +135,22 @@ static Judged judged(WbbCx *cx, WbbArena *a, const HloFusion *f, const HloModule
     return j;
 }
 
-/* --- comparison ----------------------------------------------------------------------------------------------------------------- */
-typedef struct { int64_t *items; uint32_t n, capacity; } Places;
+/* --- comparison --------------------------------------------------------------------------------------------------- */
+typedef struct { int64_t *items; uint32_t n, capacity; } Offsets;
 
-/* Places in memory of the elements of leaf k that the run wrote. Of a large output a sample of the blocks writes little, so what is
- * untouched is passed over eight bytes at a time, or a page, and nothing is made that is as large. */
-static Places written_places(WbbArena *a, const Run *r, const PipeVerdict *v, uint32_t k)
+/* Offsets in memory of the elements of leaf k that the run wrote. Of a large output a sample of the blocks writes
+ * little, so what is untouched is passed over eight bytes at a time, or a page, and nothing is made that is as
+ * large. */
+static Offsets written_offsets(WbbArena *a, const Run *r, const PipeVerdict *v, uint32_t k)
 {
     const BdBuffer *d = &r->b->buffers[r->leaf[k]];
-    const int64_t elements = bd_elements(d->dims, d->rank), each = d->bits < 8 ? 8 / d->bits : 1, wide = d->bits < 8 ? 1 : d->bits / 8;
+    const int64_t elements = bd_elements(d->dims, d->rank);
+    const int64_t each = d->bits < 8 ? 8 / d->bits : 1;    /* elements in .. */
+    const int64_t wide = d->bits < 8 ? 1 : d->bits / 8; /* .. so many bytes */
     const int memory = d->init == BD_INIT_COPY && d->alias >= 0 ? d->alias : r->leaf[k];
     const uint8_t *written = v->report.written ? v->report.written[memory] : NULL;
     const SimSource *source = r->memory[memory].source;
-    Places out = {0};
+    Offsets out = {0};
     for (int64_t at = 0; written && at < d->bytes; at += wide) {
         uint64_t eight;
         for (; at % 8 == 0 && at + 8 <= d->bytes; at += 8) {
@@ -151,35 +161,37 @@ static Places written_places(WbbArena *a, const Run *r, const PipeVerdict *v, ui
             memcpy(&eight, written + at, 8);
             if (eight && eight != 0x0303030303030303) break;
         }
-        if (at >= d->bytes || !written[at] || written[at] == 3) continue; /* 3: there before, and not written */
+        if (at >= d->bytes || !written[at] || written[at] == 3) continue; /* 3: initialised, but not written */
         for (int64_t i = 0; i < each && at / wide * each + i < elements; i++) WBB_PUSH(a, &out, at / wide * each + i);
     }
     return out;
 }
 
-/* The elements of leaf k at those places, one after the other. */
-static EvValue output_at(WbbArena *a, const Run *r, uint32_t k, const Places *places)
+/* The elements of leaf k at these offsets, in their order. */
+static EvValue output_at(WbbArena *a, const Run *r, uint32_t k, const Offsets *offsets)
 {
     const BdBuffer *d = &r->b->buffers[r->leaf[k]];
     const ScType type = sc_type_named(d->type, strlen(d->type));
     const size_t bytes = sc_bytes(type);
     const uint8_t *memory = r->memory[r->leaf[k]].bytes;
-    uint8_t *out = wbb_alloc(a, wbb_mul_size(a, places->n + 1, bytes));
-    for (uint32_t i = 0; i < places->n; i++) {
-        const int64_t at = places->items[i];
+    uint8_t *out = wbb_alloc(a, wbb_mul_size(a, offsets->n + 1, bytes));
+    for (uint32_t i = 0; i < offsets->n; i++) {
+        const int64_t at = offsets->items[i];
         if (d->bits >= 8) {
             memcpy(out + i * bytes, memory + (size_t)at * bytes, bytes);
             continue;
         }
-        const uint32_t value = (uint32_t)(memory[at * d->bits / 8] >> at * d->bits % 8) & (uint32_t)sc_mask(type), sign = sc_is_signed(type) ? 1u << (d->bits - 1) : 0;
+        const uint32_t value = (uint32_t)(memory[at * d->bits / 8] >> at * d->bits % 8) & (uint32_t)sc_mask(type);
+        const uint32_t sign = sc_is_signed(type) ? 1u << (d->bits - 1) : 0;
         out[i] = (uint8_t)((value ^ sign) - sign);
     }
     int64_t *dims = WBB_NEW_N(a, int64_t, 1);
-    dims[0] = places->n;
+    dims[0] = offsets->n;
     return (EvValue){.type = type, .rank = 1, .dims = dims, .data = out};
 }
 
-static void report_first(WbbArena *a, PipeVerdict *v, uint32_t leaf, int64_t at, int64_t part, const EvValue *got, uint64_t bits, uint64_t plain, const EvBound *bound)
+static void report_first(WbbArena *a, PipeVerdict *v, uint32_t leaf, int64_t at, int64_t part, const EvValue *got,
+                         uint64_t bits, uint64_t plain, const EvBound *bound)
 {
     WbbBuf b = wbb_buf(a);
     const ScType type = ev_part_type(got->type);
@@ -193,19 +205,19 @@ static void report_first(WbbArena *a, PipeVerdict *v, uint32_t leaf, int64_t at,
     v->first = b.text;
 }
 
-/* How many elements from i on surely have the same bits: whole chunks, where positions are all of them. */
+/* CHUNK if the next CHUNK elements from i on have the same bits in both, else 0. */
 static int64_t same_chunk(const EvValue *got, const EvValue *plain, int64_t i, int64_t n)
 {
     const size_t bytes = sc_bytes(got->type);
-    if (n - i < CHUNK || memcmp((const char *)got->data + (size_t)i * bytes, (const char *)plain->data + (size_t)i * bytes, CHUNK * bytes)) return 0;
-    return CHUNK;
+    const char *x = (const char *)got->data + (size_t)i * bytes, *y = (const char *)plain->data + (size_t)i * bytes;
+    return n - i >= CHUNK && memcmp(x, y, CHUNK * bytes) == 0 ? CHUNK : 0;
 }
 
-/* One leaf against the bounds. `got` and `plain` hold the elements at `positions` (NULL: all) in their order. */
+/* Compare a leaf with the bounds. `got` and `plain` hold the elements at `positions` (NULL: all) in their order. */
 static void compare_leaf(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands, const EvOrder *order, EvMode mode,
                          uint32_t n_leaves, uint32_t leaf, const EvValue *got, const EvValue *plain, const int64_t *positions, int64_t n, PipeVerdict *v)
 {
-    int64_t *suspects = WBB_NEW_N(a, int64_t, n + 1), *places = WBB_NEW_N(a, int64_t, n + 1), count = 0;
+    int64_t *suspects = WBB_NEW_N(a, int64_t, n + 1), *indices = WBB_NEW_N(a, int64_t, n + 1), count = 0;
     for (int64_t i = 0; i < n; i++) {
         const int64_t same = positions || i % CHUNK ? 0 : same_chunk(got, plain, i, n);
         if (same) {
@@ -213,7 +225,7 @@ static void compare_leaf(WbbCx *cx, WbbArena *a, const HloComputation *c, const 
             continue;
         }
         if (same_bits(got, i, plain, i)) continue;
-        places[count] = i;
+        indices[count] = i;
         suspects[count++] = positions ? positions[i] : i;
     }
     if (!order) v->compared += n;
@@ -223,15 +235,18 @@ static void compare_leaf(WbbCx *cx, WbbArena *a, const HloComputation *c, const 
     const EvResult *bounds = pipe_evaluate(cx, a, c, operands, order, mode, at);
     const EvBound *b = bounds->outputs[leaf].data;
     const int64_t parts = parts_of(got);
+    const ScType type = ev_part_type(got->type);
     for (int64_t i = 0; i < count; i++) {
         int64_t p = 0;
-        while (p < parts && ev_bounds_contains(ev_part_type(got->type), part_at(got, places[i], p), &b[i * parts + p])) p++;
-        if (p == parts) continue;
-        if (v->outside++ == 0) report_first(a, v, leaf, suspects[i], p, got, part_at(got, places[i], p), part_at(plain, places[i], p), &b[i * parts + p]);
+        while (p < parts && ev_bounds_contains(type, part_at(got, indices[i], p), &b[i * parts + p])) p++;
+        if (p == parts || v->outside++) continue;
+        const uint64_t bits = part_at(got, indices[i], p), expected = part_at(plain, indices[i], p);
+        report_first(a, v, leaf, suspects[i], p, got, bits, expected, &b[i * parts + p]);
     }
 }
 
-/* Of n elements: all, or about SAMPLE of them, an odd distance apart so that inputs that repeat do not hide any. */
+/* The distance of the elements that are sampled of n. It is odd, so that a sample of inputs that repeat sees all of
+ * them. */
 static int64_t step_of(int64_t n) { return n / SAMPLE | 1; }
 
 static EvPositions sample(WbbArena *a, const int64_t *positions, int64_t n)
@@ -242,15 +257,16 @@ static EvPositions sample(WbbArena *a, const int64_t *positions, int64_t n)
     return (EvPositions){.positions = list, .n = count};
 }
 
-/* Units of a part as units of the larger part, in which what a part may be off is counted. */
+/* The factor from units in the last place of a part to those of the element's larger part: errors of complex elements
+ * are counted in the latter. */
 static double of_larger(ScType type, double part, double other)
 {
     const double unit = ev_ulp(type, part), larger = ev_ulp(type, other);
     return larger > unit ? unit / larger : 1;
 }
 
-static void measure_error(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands, uint32_t n_leaves, const EvValue *got,
-                          const EvPositions *at, PipeVerdict *v)
+static void measure_error(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands,
+                          uint32_t n_leaves, const EvValue *got, const EvPositions *at, PipeVerdict *v)
 {
     EvPositions *some = WBB_NEW_N(a, EvPositions, n_leaves + 1);
     for (uint32_t k = 0; k < n_leaves; k++) {
@@ -262,8 +278,9 @@ static void measure_error(WbbCx *cx, WbbArena *a, const HloComputation *c, const
         const double *x = exact->outputs[k].data;
         const int64_t parts = parts_of(&got[k]), step = step_of(at ? at[k].n : bd_elements(got[k].dims, got[k].rank));
         for (int64_t i = 0; i < parts * some[k].n; i++) {
-            double d = ev_ulp_distance(ev_part_type(got[k].type), part_at(&got[k], i / parts * step, i % parts), x[i]);
-            if (parts == 2) d *= of_larger(ev_part_type(got[k].type), x[i], x[i ^ 1]);
+            const ScType type = ev_part_type(got[k].type);
+            double d = ev_ulp_distance(type, part_at(&got[k], i / parts * step, i % parts), x[i]);
+            if (parts == 2) d *= of_larger(type, x[i], x[i ^ 1]);
             if (d > v->max_ulp && d < 1e300) v->max_ulp = d;
         }
     }
@@ -295,20 +312,21 @@ static void judge(WbbCx *cx, WbbArena *a, const Judged *j, const Run *r, const P
             got[k] = output_value(cx, a, r, k);
             continue;
         }
-        const Places places = written_places(a, r, v, k);
-        int64_t *positions = WBB_NEW_N(a, int64_t, places.n + 1);
-        for (uint32_t i = 0; i < places.n; i++) positions[i] = bd_logical_index(&r->b->buffers[r->leaf[k]], places.items[i]);
-        at[k] = (EvPositions){.positions = positions, .n = places.n};
-        got[k] = output_at(a, r, k, &places);
+        const Offsets offsets = written_offsets(a, r, v, k);
+        int64_t *positions = WBB_NEW_N(a, int64_t, offsets.n + 1);
+        const BdBuffer *d = &r->b->buffers[r->leaf[k]];
+        for (uint32_t i = 0; i < offsets.n; i++) positions[i] = bd_logical_index(d, offsets.items[i]);
+        at[k] = (EvPositions){.positions = positions, .n = offsets.n};
+        got[k] = output_at(a, r, k, &offsets);
     }
     compare(cx, a, f->body, operands, NULL, r, run, got, at, v);
     if (order && !v->outside) compare(cx, a, normal, operands, order, r, run, got, at, v);
     measure_error(cx, a, f->body, operands, r->n_leaves, got, at, v);
 }
 
-/* --- other runs of the same: in another order, on a GPU ------------------------------------------------------------------------- */
-/* The same buffers with contents of their own. */
-static Run copied(WbbArena *a, const Run *r, size_t padding)
+/* --- further runs: in another order, on a GPU --------------------------------------------------------------------- */
+/* A run with copies of the buffers. */
+static Run copy_of(WbbArena *a, const Run *r, size_t padding)
 {
     Run out = *r;
     out.memory = WBB_NEW_N(a, SimBuffer, r->b->n_buffers + 1);
@@ -326,7 +344,7 @@ static Run copied(WbbArena *a, const Run *r, size_t padding)
     return out;
 }
 
-/* How many bytes of output leaves differ; the first in words. */
+/* The number of bytes of output leaves that differ; *first names the first. */
 static int64_t differing(WbbArena *a, const Run *x, const Run *y, const char **first)
 {
     int64_t n = 0;
@@ -344,17 +362,18 @@ static int64_t differing(WbbArena *a, const Run *x, const Run *y, const char **f
 static void run_all(WbbCx *cx, WbbArena *a, const SimModule *ptx, const Run *r, const SimOptions *o, SimReport *report)
 {
     for (int i = 0; i < r->b->n_launches && report->n_faults == 0; i++) {
-        const BdLaunch launch = in_memory(a, r->b, &r->b->launches[i]);
+        const BdLaunch launch = resolve_aliases(a, r->b, &r->b->launches[i]);
         sim_run(cx, a, ptx, &launch, r->memory, r->b->n_buffers, o, report);
     }
 }
 
-/* Where blocks or warps work together, run them in another order as well. Other bits are told; they are a fault if the bounds do
- * not allow them, as they do for sums of floats by atomic operations. */
-static void second_order(WbbCx *cx, WbbArena *a, const SimModule *ptx, const Judged *j, const Run *r, const Run *fresh, const PipeRun *run,
-                         PipeVerdict *v)
+/* Run blocks and warps in another order. If the outputs change, the verdict says so, and they are judged too: atomic
+ * sums of floats may change within the bounds. */
+static void run_again(WbbCx *cx, WbbArena *a, const SimModule *ptx, const Judged *j, const Run *r, const Run *fresh,
+                      const PipeRun *run, PipeVerdict *v)
 {
-    const SimOptions o = {.shuffle = true, .seed = run->shuffle ? run->order + 1 : 1, .padding = run->padding, .threads = run->threads};
+    const uint64_t seed = run->shuffle ? run->order + 1 : 1;
+    const SimOptions o = {.shuffle = true, .seed = seed, .padding = run->padding, .threads = run->threads};
     SimReport report = {0};
     run_all(cx, a, ptx, fresh, &o, &report);
     const char *first;
@@ -363,7 +382,8 @@ static void second_order(WbbCx *cx, WbbArena *a, const SimModule *ptx, const Jud
     judge(cx, a, j, fresh, run, v);
 }
 
-/* Instructions whose results the PTX manual does not fix to the bit, or whose order nothing fixes. */
+/* Does the PTX manual fix every bit of the results? Not those of approximate instructions, nor the order of atomic
+ * operations. */
 static bool is_exact(const char *ptx)
 {
     static const char *const loose[] = {".approx", "tanh.", "ex2.", "atom.", "red."};
@@ -378,10 +398,12 @@ static void on_gpu(WbbCx *cx, WbbArena *a, const Run *r, const Run *device, cons
     const Bundle *b = r->b;
     GpuBuffer *memory = WBB_NEW_N(a, GpuBuffer, b->n_buffers + 1);
     BdLaunch *launches = WBB_NEW_N(a, BdLaunch, b->n_launches + 1);
-    for (int i = 0; i < b->n_buffers; i++) memory[i] = (GpuBuffer){device->memory[i].bytes, device->memory[i].size, device->memory[i].role == BD_OUT};
-    for (int i = 0; i < b->n_buffers; i++) /* it is its operand's memory, which comes back by itself */
-        if (b->buffers[i].init == BD_INIT_COPY && b->buffers[i].alias >= 0) memory[i] = (GpuBuffer){0};
-    for (int i = 0; i < b->n_launches; i++) launches[i] = in_memory(a, b, &b->launches[i]);
+    for (int i = 0; i < b->n_buffers; i++) {
+        const SimBuffer *m = &device->memory[i];
+        const bool shares = b->buffers[i].init == BD_INIT_COPY && b->buffers[i].alias >= 0;
+        if (!shares) memory[i] = (GpuBuffer){m->bytes, m->size, m->role == BD_OUT};
+    }
+    for (int i = 0; i < b->n_launches; i++) launches[i] = resolve_aliases(a, b, &b->launches[i]);
     v->gpu = gpu_run(cx, a, b, launches, memory, &(GpuOptions){.repeat = run->repeat, .padding = run->padding});
     v->exact = is_exact(b->ptx);
     v->differ = differing(a, device, r, &v->first_differ);
@@ -391,15 +413,17 @@ PipeVerdict pipe_run(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m
 {
     PipeVerdict v = {0};
     const PipeRun own = pipe_with_spikes(cx, a, m, *options, &v.spikes), *run = &own;
-    if (run->blocks) wbb_arena_limit(a, (size_t)1 << 40); /* just what a sample reads and writes is ever touched */
+    if (run->blocks) wbb_arena_limit(a, (size_t)1 << 40); /* only the pages that a sample reads and writes use memory */
     const HloFusion f = hlo_fusion(cx, m);
     const PipeOperands operands = pipe_operands(cx, a, &f, m, run);
     const Run r = prepare(cx, a, b, &operands, run->padding);
     const SimModule *ptx = sim_parse(cx, a, run->ptx_name ? run->ptx_name : "kernel.ptx", b->ptx);
-    const SimOptions o = {.check = run->check, .shuffle = run->shuffle, .seed = run->shuffle ? run->order : run->seed, .blocks = run->blocks, .padding = run->padding, .threads = run->threads,
+    const SimOptions o = {.check = run->check, .shuffle = run->shuffle, .seed = run->shuffle ? run->order : run->seed,
+                          .blocks = run->blocks, .padding = run->padding, .threads = run->threads,
                           .ulp_noise = run->ulp_noise, .counts = run->counts ? &v.counts : NULL};
     const bool again = run->check && !run->blocks && sim_ordered_work(ptx);
-    const Run fresh = again ? copied(a, &r, run->padding) : r, device = run->on_gpu ? copied(a, &r, run->padding) : r;
+    const Run fresh = again ? copy_of(a, &r, run->padding) : r;
+    const Run device = run->on_gpu ? copy_of(a, &r, run->padding) : r;
     double since = wbb_now_ms();
     const clock_t busy = clock();
     run_all(cx, a, ptx, &r, &o, &v.report);
@@ -414,7 +438,7 @@ PipeVerdict pipe_run(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m
     since = wbb_now_ms();
     const Judged j = judged(cx, a, &f, m, &operands, b);
     if ((run->check || (run->on_gpu && !v.exact)) && v.report.n_faults == 0) judge(cx, a, &j, &device, run, &v);
-    if (again && v.report.n_faults == 0) second_order(cx, a, ptx, &j, &r, &fresh, run, &v);
+    if (again && v.report.n_faults == 0) run_again(cx, a, ptx, &j, &r, &fresh, run, &v);
     v.ms_eval = wbb_now_ms() - since;
     return v;
 }

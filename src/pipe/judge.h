@@ -1,4 +1,6 @@
-/* judge.h: running a bundle and judging what comes out, without a compiler: simulator and evaluator only.
+/* judge.h: runs a bundle in the simulator, or on a GPU, and compares its outputs with the evaluator's bounds.
+ *
+ * Needs a bundle and its HLO module; leaves a verdict. No part of the compiler is used.
  *
  *     PipeVerdict v = pipe_run(cx, arena, bundle, module, &(PipeRun){.check = true, .which = 'e'});
  *     v.outside == 0 && v.report.n_faults == 0
@@ -14,22 +16,22 @@
 #include "pipe/spikes.h"
 #include "sim/sim.h"
 
-/* How inputs come to be, and how the simulator runs. */
+/* How inputs are made, and how the simulator runs. */
 typedef struct {
     bool check;                /* memory checks and comparison; else the kernels are only run */
     uint64_t seed;
-    char which;                /* e, n, p or s: how inputs are made */
-    const EvSource *made;      /* instead: elements of the inputs of the entry; NULL: by seed and case */
-    const char *const *inputs; /* .npy files in parameter order; NULL: made */
+    char which;                /* e, n, p: the case of bd_make_input; s: spikes.h */
+    const EvSource *made;      /* elements of the inputs of the entry; NULL: by seed and case */
+    const char *const *inputs; /* .npy files in parameter order; NULL: inputs are made */
     uint32_t n_inputs;
-    uint64_t blocks;           /* run a sample of so many blocks; 0: all */
-    uint64_t order;            /* where `shuffle` is set: the order in which blocks run */
+    uint64_t blocks;           /* run a sample of this many blocks; 0: all */
+    uint64_t order;            /* with `shuffle`: the seed of the order of blocks */
     bool shuffle;
     bool ulp_noise;
     bool counts;               /* fill PipeVerdict.counts */
-    bool on_gpu;               /* run on a GPU too: its outputs are the ones that are judged */
-    uint32_t repeat;           /* there, time that many runs */
-    bool approx;               /* judge by the looser budgets */
+    bool on_gpu;               /* run on a GPU as well, and judge its outputs */
+    uint32_t repeat;           /* on a GPU: time this many runs */
+    bool approx;               /* judge by the budgets of --approx */
     size_t padding;            /* SimOptions.padding */
     uint32_t threads;          /* SimOptions.threads */
     const char *ptx_name;      /* of the PTX, in messages; NULL: kernel.ptx */
@@ -38,50 +40,54 @@ typedef struct {
 
 typedef struct {
     const PipeSpikes *spikes;  /* case s: which reductions are judged exactly; else NULL */
-    int64_t compared, outside; /* elements compared with the bounds; how many were not inside */
-    double max_ulp;            /* distance from the f64 reading; of a million floats an output at most */
+    int64_t compared, outside; /* elements compared with the bounds; elements outside them */
+    double max_ulp;            /* largest distance from the evaluation in f64, of a million floats of each output */
     SimReport report;          /* of the launch */
     SimCounts counts;          /* of all launches */
     GpuReport gpu;             /* of a run on a GPU */
-    bool exact;                /* its outputs had to be the simulator's bit for bit */
-    int64_t differ;            /* bytes of its outputs that were not */
+    bool exact;                /* the GPU's outputs must equal the simulator's bit for bit */
+    int64_t differ;            /* bytes of the GPU's outputs that differ from the simulator's */
     const char *first_differ;  /* the first of them; NULL: none */
-    const char *order;         /* check: where another order of blocks and warps gave other bits; NULL: nowhere */
-    const char *first;         /* the first element outside: what was seen, what is allowed; NULL: none */
+    const char *order;         /* with check: first output that another order of blocks and warps changes; NULL: none */
+    const char *first;         /* the first element outside its bounds: its value and the bounds; NULL: none */
     double ms_run, ms_eval;
-    double ms_cpu;             /* of ms_run, what this process computed on all its threads */
+    double ms_cpu;             /* processor time of all threads during ms_run */
 } PipeVerdict;
 
 /* inputs.c */
-/* The run with its inputs chosen: in case s those of *spikes where some reduction is judged by them, else those of case n. Other cases stay
- * as they are, and *spikes is NULL. */
+/* The run with its inputs chosen: in case s those of *spikes if some reduction is judged by them, else those of case n.
+ * In other cases the run as it is, and *spikes is NULL. */
 PipeRun pipe_with_spikes(WbbCx *cx, WbbArena *a, const HloModule *m, PipeRun run, const PipeSpikes **spikes);
-/* One logical array for each parameter of the entry, read or made; fails on a wrong number, type or shape, and where the machine has
- * no room for them. NULL for those of a sample of the blocks that pipe_pages and pipe_evaluate make in parts. */
+/* One logical array for each parameter of the entry, read or made. Fails on a wrong number, type or shape, and if the
+ * machine's memory is too small. NULL: a large input of a run on a sample of blocks, which pipe_pages and pipe_evaluate
+ * make in parts. */
 const void **pipe_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeRun *run);
-/* Made inputs, each element when it is asked for; `run` must outlive it. */
+/* A source that makes input elements on demand; `run` must outlive it. */
 EvSource pipe_made_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeRun *run);
 
 /* Values of the parameters of the fused computation, leaf by leaf, from those of the entry. */
 typedef struct {
     uint32_t n;
-    const void **arrays; /* [n], logical; NULL for what is made in parts */
-    bool made;           /* some are NULL */
+    const void **arrays; /* [n], logical; NULL: made in parts */
+    bool made;           /* some array is NULL */
     const struct PipeOrigin *origin;
 } PipeOperands;
 PipeOperands pipe_operands(WbbCx *cx, WbbArena *a, const HloFusion *f, const HloModule *m, const PipeRun *run);
-/* ev_run, or with positions ev_run_at, on these; with an order ev_run_in_order. */
-EvResult *pipe_evaluate(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands, const EvOrder *order, EvMode mode,
-                        const EvPositions *at);
-/* The memory of a buffer whose operand is made in parts. */
+/* Evaluates c on these operands: with `at` NULL all elements of the outputs, else those at the positions;
+ * with an order ev_run_in_order. */
+EvResult *pipe_evaluate(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands, const EvOrder *order,
+                        EvMode mode, const EvPositions *at);
+/* A source for the memory of a buffer whose operand is made in parts. */
 const SimSource *pipe_pages(WbbArena *a, const PipeOperands *operands, const BdBuffer *d);
 
 /* judge.c */
-/* Write leaf k as DIR/outK.npy. */
+/* Writes output leaf k as DIR/outK.npy. */
 void pipe_write_outputs(WbbCx *cx, WbbArena *a, const char *dir, uint32_t n, const EvValue *outputs);
 PipeVerdict pipe_run(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m, const PipeRun *run);
 
-/* foreign.c: a bundle around PTX that somebody else made of the module's fusion; grid, block and shared of `launch` are theirs. */
-Bundle *pipe_foreign(WbbCx *cx, WbbArena *a, const HloModule *m, const char *ptx, const char *entry, const BdLaunch *launch);
+/* foreign.c: a bundle around PTX that another compiler made of the module's fusion. `launch`: its grid, block and
+ * shared memory. */
+Bundle *pipe_foreign(WbbCx *cx, WbbArena *a, const HloModule *m, const char *ptx, const char *entry,
+                     const BdLaunch *launch);
 
 #endif

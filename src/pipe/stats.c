@@ -1,8 +1,8 @@
-/* stats.c: one fusion, compiled, assembled and described.
+/* stats.c: makes the record of a fusion: compiles it, assembles it and counts.
  *
- * Needs the text of one fusion; leaves a record, also where the text is no module, is declined or is refused by the assembler. Loads and
- * stores are counted by width in the machine code: {"16": 2} is two of 16 bytes. Of several launches counts are summed, and registers,
- * stack and shared memory are those of the largest.
+ * Needs the text of one fusion; leaves a record, even if the text is not a module, is declined, or the assembler
+ * refuses its PTX. Loads and stores are counted by width in the machine code: {"16": 2} is two of 16 bytes. Counts of
+ * several launches are summed; registers, stack and shared memory are the maximum over the launches.
  *
  *     "status": "ok", .., "sass": 71, "regs": 23, .., "ldg": {"16": 1}, .., "rules": {"patterns/tiles.py:9": 8}
  */
@@ -14,24 +14,24 @@
 
 #define ULL(x) ((unsigned long long)(x))
 
-/* bytes ----------------------------------------------------------------------------------------------------------------------- */
+/* --- bytes -------------------------------------------------------------------------------------------------------- */
 
 static uint64_t bytes_of(const HloShape *s)
 {
     if (s->type != SC_TUPLE) return ((uint64_t)hlo_elements(s) * sc_type_info[s->type].bits + 7) / 8;
     uint64_t sum = 0;
-    for (uint32_t k = 0; k < s->n_elements; k++) sum += bytes_of(s->elements[k]); /* as deep as shapes nest */
+    for (uint32_t k = 0; k < s->n_elements; k++) sum += bytes_of(s->elements[k]); /* recursion as deep as shapes nest */
     return sum;
 }
 
-/* The operation that fills a result, behind bitcasts. */
+/* The operation that computes a result, through bitcasts and reshapes. */
 static const HloInstruction *filler(const HloInstruction *i)
 {
     while (i->opcode == HLO_BITCAST || i->opcode == HLO_RESHAPE) i = i->operands[0];
     return i;
 }
 
-/* What a result costs: an update in place writes the update alone. */
+/* Bytes written for a result: an update in place writes only the update. */
 static uint64_t result_bytes(const HloInstruction *i)
 {
     if (i->opcode == HLO_TUPLE) {
@@ -53,14 +53,22 @@ static bool is_result(const HloInstruction *root, const HloInstruction *i)
     return false;
 }
 
-/* What user `u` reads of its operand k. */
+/* Bytes that user `u` reads of its operand k. */
 static uint64_t used_bytes(const HloComputation *body, const HloInstruction *u, uint32_t k)
 {
     const uint64_t all = bytes_of(u->operands[k]->shape);
-    const bool first = k == 0, takes = u->opcode == HLO_SLICE || u->opcode == HLO_DYNAMIC_SLICE || u->opcode == HLO_GATHER;
-    if (first && takes) return WBB_MIN(all, bytes_of(u->shape));
-    if (first && (u->opcode == HLO_DYNAMIC_UPDATE_SLICE || u->opcode == HLO_SCATTER) && is_result(body->root, u)) return 0;
-    return all;
+    const bool takes = u->opcode == HLO_SLICE || u->opcode == HLO_DYNAMIC_SLICE || u->opcode == HLO_GATHER;
+    const bool updates = u->opcode == HLO_DYNAMIC_UPDATE_SLICE || u->opcode == HLO_SCATTER;
+    if (k > 0) return all;
+    if (takes) return WBB_MIN(all, bytes_of(u->shape));
+    return updates && is_result(body->root, u) ? 0 : all;
+}
+
+/* Is x parameter p of the fusion, or another parameter with the same operand? */
+static bool is_parameter(const HloFusion *f, const HloInstruction *x, uint32_t p)
+{
+    if (x == f->body->parameters[p]) return true;
+    return f->fusion && x->opcode == HLO_PARAMETER && f->fusion->operands[x->number] == f->fusion->operands[p];
 }
 
 uint64_t pipe_bytes_min(const HloFusion *f)
@@ -68,7 +76,7 @@ uint64_t pipe_bytes_min(const HloFusion *f)
     const HloComputation *body = f->body;
     uint64_t sum = result_bytes(body->root);
     for (uint32_t p = 0; p < body->n_parameters; p++) {
-        bool before = false; /* an operand that is passed twice is read once */
+        bool before = false; /* the same operand was passed before: it is read once */
         for (uint32_t k = 0; f->fusion && k < p; k++) before |= f->fusion->operands[k] == f->fusion->operands[p];
         if (before) continue;
         uint64_t used = 0;
@@ -76,8 +84,7 @@ uint64_t pipe_bytes_min(const HloFusion *f)
             const HloInstruction *u = body->instructions[i];
             for (uint32_t k = 0; k < u->n_operands; k++) {
                 const HloInstruction *x = u->operands[k];
-                const bool same = x == body->parameters[p] || (f->fusion && x->opcode == HLO_PARAMETER && f->fusion->operands[x->number] == f->fusion->operands[p]);
-                if (same && u->opcode != HLO_TUPLE) used += used_bytes(body, u, k);
+                if (is_parameter(f, x, p) && u->opcode != HLO_TUPLE) used += used_bytes(body, u, k);
             }
         }
         sum += WBB_MIN(used, bytes_of(body->parameters[p]->shape));
@@ -85,7 +92,7 @@ uint64_t pipe_bytes_min(const HloFusion *f)
     return sum;
 }
 
-/* compile --------------------------------------------------------------------------------------------------------------------- */
+/* --- compile ------------------------------------------------------------------------------------------------------ */
 
 typedef struct {
     WbbArena *arena;
@@ -124,7 +131,8 @@ static void describe_launches(Job *j)
     int64_t shared = 0;
     for (int k = 0; k < b->n_launches; k++) {
         const BdLaunch *l = &b->launches[k];
-        const uint64_t blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2], block = (uint64_t)l->block[0] * l->block[1] * l->block[2];
+        const uint64_t blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+        const uint64_t block = (uint64_t)l->block[0] * l->block[1] * l->block[2];
         entries[k] = l->entry;
         s->launched += blocks * ((block + 31) / 32);
         threads += blocks * block;
@@ -144,8 +152,8 @@ static void describe_launches(Job *j)
 static void compile(WbbCx *cx, void *arg)
 {
     Job *j = arg;
-    const PipeOptions p = {.target = j->s->target->name, .approx = j->o->approx, .align = j->o->align, .comments = true, .stage = PIPE_AT_PTX,
-                           .disable = j->o->disable, .n_disable = j->o->n_disable, .cache = j->o->shared};
+    const PipeOptions p = {.target = j->s->target->name, .approx = j->o->approx, .align = j->o->align, .comments = true,
+                           .stage = PIPE_AT_PTX, .disable = j->o->disable, .n_disable = j->o->n_disable, .cache = j->o->shared};
     pipe_compile(cx, j->arena, &p, "fusion.hlo", j->s->text, j->s->n, &j->r);
     j->s->ptx = j->r.ptx;
     j->s->listing = j->r.emitted;
@@ -154,7 +162,7 @@ static void compile(WbbCx *cx, void *arg)
     describe_launches(j);
 }
 
-/* The first message, without its place and its kind: "reduce of f32[8]: its elements need .." */
+/* The first message, without its location and kind: "reduce of f32[8]: .." */
 static const char *plain_message(WbbArena *a, const char *messages, const char *reason)
 {
     const char *kind = reason[0] ? wbb_format(a, "declined: %s: ", reason) : "error: ";
@@ -174,7 +182,7 @@ void pipe_stats_begin(WbbCx *cx, WbbArena *a, const PipeStatOptions *o, PipeStat
     s->message = plain_message(a, cx->messages, s->reason);
 }
 
-/* machine code ---------------------------------------------------------------------------------------------------------------- */
+/* --- machine code ------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     WbbArena *arena;
@@ -191,10 +199,14 @@ static void read_unit(WbbCx *cx, void *arg)
 {
     Reading *r = arg;
     for (uint32_t k = 0; k < r->unit->n_entries; k++) {
-        const TgSass s = tg_sass(cx, &r->unit->cubin, wbb_format(r->arena, "%s%s", r->unit->prefix, r->unit->entries[k]));
+        const char *name = wbb_format(r->arena, "%s%s", r->unit->prefix, r->unit->entries[k]);
+        const TgSass s = tg_sass(cx, &r->unit->cubin, name);
         TgSass *t = &r->sum;
-        t->sass += s.sass, t->bar += s.bar, t->shfl += s.shfl, t->atom += s.atom, t->branch += s.branch, t->mufu += s.mufu, t->ldl += s.ldl, t->stl += s.stl;
-        t->regs = WBB_MAX(t->regs, s.regs), t->stack_bytes = WBB_MAX(t->stack_bytes, s.stack_bytes), t->smem_bytes = WBB_MAX(t->smem_bytes, s.smem_bytes);
+        t->sass += s.sass, t->bar += s.bar, t->shfl += s.shfl, t->atom += s.atom, t->branch += s.branch;
+        t->mufu += s.mufu, t->ldl += s.ldl, t->stl += s.stl;
+        t->regs = WBB_MAX(t->regs, s.regs);
+        t->stack_bytes = WBB_MAX(t->stack_bytes, s.stack_bytes);
+        t->smem_bytes = WBB_MAX(t->smem_bytes, s.smem_bytes);
         add_widths(t->ldg, s.ldg), add_widths(t->stg, s.stg), add_widths(t->lds, s.lds), add_widths(t->sts, s.sts);
         add_widths(t->local_loads, s.local_loads), add_widths(t->local_stores, s.local_stores);
         add_widths(t->generic_loads, s.generic_loads), add_widths(t->generic_stores, s.generic_stores);

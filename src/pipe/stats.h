@@ -1,7 +1,8 @@
-/* stats.h: what a kernel is, in numbers: the one producer of the records of `warpburg stats` and shaderdb.
+/* stats.h: the records of `warpburg stats` and shaderdb: counts of a kernel's code, memory accesses and compile time.
  *
- * A record is made in two steps, so that many kernels share one run of ptxas: pipe_stats_begin compiles, pipe_stats_end assembles
- * everything that waits and writes the records. README.md of shaderdb lists the columns.
+ * Needs the text of a fusion; leaves a record. A record is made in two steps, so that many kernels share one run of
+ * ptxas: pipe_stats_begin compiles, pipe_stats_end assembles all compiled kernels and writes their records.
+ * shaderdb/README.md lists the columns.
  *
  *     PipeStat s = {.target = tg_find("sm_90"), .text = hlo, .n = strlen(hlo)};
  *     pipe_stats_begin(cx, arena, &options, &s);
@@ -12,7 +13,7 @@
 
 #include "pipe/pipe.h"
 
-/* Options that change code; they are part of a cache's key. */
+/* Options that change the code; they are part of a cache's key. */
 typedef struct {
     bool approx;
     uint32_t align;
@@ -21,11 +22,11 @@ typedef struct {
     struct LlCache *shared; /* of llvm/, for this thread */
 } PipeStatOptions;
 
-/* Facts of PTX text. Bytes are of global memory, a thread, where every branch that skips something is not taken. */
+/* Facts of PTX text. Bytes are those of global memory that one thread accesses if it takes no forward branch. */
 typedef struct {
     uint32_t instructions, loops; /* loops: backward branches */
     uint64_t loaded, stored, updated;
-    bool known;                   /* how often every loop with such an access turns could be read; else it counts once */
+    bool known; /* every loop with such an access has a known number of iterations; others count once */
 } PipePtxFacts;
 
 /* One fusion for one target. */
@@ -33,39 +34,43 @@ typedef struct {
     const TgTarget *target;
     const char *text; /* HLO */
     size_t n;
-    /* Of pipe_stats_begin: */
+    /* Filled by pipe_stats_begin: */
     WbbStatus status;
-    const char *reason;  /* of the closed list where it is declined, else "" */
-    const char *message; /* why it is declined or failed; no places in it, for equal texts are one record */
-    const char *ptx, *listing; /* `listing`: what made each instruction stands behind it */
-    const char *facts;   /* the columns that need no machine code */
+    const char *reason;  /* declined: of the closed list; else "" */
+    const char *message; /* why it is declined or failed; without a location, because equal texts share a record */
+    const char *ptx, *listing; /* `listing`: the PTX with a comment after each instruction: what made it */
+    const char *facts;   /* the columns that need no machine code, as members of a JSON object */
     uint32_t n_launches;
     const char *const *entries;
     uint64_t launched;   /* warps */
     double ms[PIPE_STEPS];
     const char *rules;   /* a JSON object */
-    /* Of pipe_stats_end: */
-    const char *body;    /* members of a JSON object, without braces: everything but file, kernel and target */
+    /* Filled by pipe_stats_end: */
+    const char *body;    /* all columns but file, kernel and target, as members of a JSON object without braces */
 } PipeStat;
 
 PipePtxFacts pipe_ptx_facts(WbbArena *a, const char *ptx); /* stats_ptx.c */
 
-/* stats.c: neither fails nor declines; what became of the text is in the record. All texts live in `a`. */
+/* stats.c: does not fail or decline: the record says if the compile did. All texts are in `a`. */
 void pipe_stats_begin(WbbCx *cx, WbbArena *a, const PipeStatOptions *o, PipeStat *s);
-/* Of any target, in any order; those that are not compiled just get their body. */
+/* The stats may be of several targets, in any order; those that failed or were declined only get a body. */
 void pipe_stats_end(WbbCx *cx, WbbArena *a, PipeStat *stats, uint32_t n);
-/* Bytes that this fusion cannot but read and write: each operand once, or what slices and gathers take of it; each result once. */
+/* Bytes that the fusion must read and write: each operand once, or what slices and gathers take of it; each result
+ * once. */
 uint64_t pipe_bytes_min(const HloFusion *f);
 
-/* stats_cache.c: records by content, in a folder that several processes use at once ------------------------------------------ */
+/* stats_cache.c: a cache of records by content, in a folder that several processes may use at once */
 typedef struct PipeCache PipeCache;
-/* `folder` NULL: no cache; all that follows then finds and keeps nothing. `limit`: bytes of all entries. */
+/* `folder` NULL: the cache is empty and keeps nothing. `limit`: bytes of all entries. */
 PipeCache *pipe_cache_open(WbbCx *cx, WbbArena *a, const char *folder, uint64_t limit);
-/* The key of a text: compiler, ptxas, libdevice, target with its tables, options, normalised HLO. NULL if the text is no module. */
-const char *pipe_cache_key(WbbCx *cx, WbbArena *a, PipeCache *cache, const PipeStatOptions *o, const TgTarget *t, const char *text, size_t n);
-const char *pipe_cache_name(WbbArena *a, const char *key); /* 32 hexadecimal digits: what an entry is called */
-bool pipe_cache_find(WbbCx *cx, WbbArena *a, PipeCache *cache, const char *key, PipeStat *s); /* fills body, status and listing */
+/* The key of a text: compiler, ptxas, libdevice, target with its tables, options, normalised HLO. NULL: the text is not
+ * a module. */
+const char *pipe_cache_key(WbbCx *cx, WbbArena *a, PipeCache *cache, const PipeStatOptions *o, const TgTarget *t,
+                           const char *text, size_t n);
+const char *pipe_cache_name(WbbArena *a, const char *key); /* the name of an entry: 32 hexadecimal digits */
+/* fills body, status and listing */
+bool pipe_cache_find(WbbCx *cx, WbbArena *a, PipeCache *cache, const char *key, PipeStat *s);
 void pipe_cache_keep(WbbCx *cx, WbbArena *a, PipeCache *cache, const char *key, const PipeStat *s);
-void pipe_cache_trim(WbbCx *cx, WbbArena *a, PipeCache *cache); /* down to the limit, least recently used first */
+void pipe_cache_trim(WbbCx *cx, WbbArena *a, PipeCache *cache); /* removes the least recently used entries */
 
 #endif

@@ -1,10 +1,11 @@
-/* stats_cache.c: records by content, in a folder.
+/* stats_cache.c: a cache of records by content, in a folder.
  *
- * The key says everything that a record depends on, in full: compiler and its code, ptxas, libdevice, the target's tables, options, and
- * the normalised HLO. An entry is a file that is called by the key's hash and holds the key, which is compared; so two keys of one hash
- * cost a compile and never a wrong record. An entry is written under another name and renamed, so whoever reads sees all of it or
- * nothing, and of two writers either is right. Whoever kept something trims the folder at the end, one process at a time, least
- * recently used entries first. What goes wrong with the folder is never an error: it is only a cache.
+ * Needs a folder; leaves entries in it. The key contains all that a record depends on: the compiler's code, ptxas,
+ * libdevice, the target's tables, the options and the normalised HLO. The name of an entry is a hash of the key; the
+ * entry holds the whole key, which is compared, so two keys with one hash cost a compile and never a wrong record. An
+ * entry is written under a temporary name and renamed: readers see a whole entry or none, and of two writers either may
+ * win. A process that added entries trims the folder at its end, one process at a time, least recently used entries
+ * first. Failures of the file system are ignored.
  *
  *     DIR/3f/3fa0..e1      "warpburg-stats 1 812 1020 5310 0\n" key, body, listing, "end\n"
  */
@@ -29,12 +30,12 @@ static const char entry_head[] = "warpburg-stats 1 %zu %zu %zu %d\n";
 struct PipeCache {
     const char *folder; /* NULL: none */
     uint64_t limit;
-    const char *tools;  /* the part of a key that is the same for all */
+    const char *tools;  /* the part that all keys share */
     uint64_t tables[MAX_TARGETS];
     bool kept;
 };
 
-/* key ------------------------------------------------------------------------------------------------------------------------- */
+/* --- key ---------------------------------------------------------------------------------------------------------- */
 
 static uint64_t hash_text(const char *z, uint64_t seed) { return wbb_hash(z, strlen(z) + 1, seed); }
 
@@ -47,7 +48,8 @@ static uint64_t hash_tables(const RwTables *t, uint64_t h)
         const RwRule *r = &t->rules[k];
         h = hash_text(r->text, hash_text(r->instance, hash_text(r->file, h + r->line + ((uint64_t)r->phase << 32))));
     }
-    for (uint32_t k = 0; k < t->n_instrs; k++) h = hash_text(t->instrs[k].text, h + t->instrs[k].rule + ((uint64_t)t->instrs[k].kind << 32));
+    for (uint32_t k = 0; k < t->n_instrs; k++)
+        h = hash_text(t->instrs[k].text, h + t->instrs[k].rule + ((uint64_t)t->instrs[k].kind << 32));
     for (uint32_t k = 0; k < t->n_packed; k++) {
         const uint32_t numbers[] = {t->packed[k].op, t->packed[k].type, t->packed[k].from, t->packed[k].lanes};
         h = wbb_hash(numbers, sizeof numbers, h);
@@ -80,7 +82,7 @@ static uint64_t hash_file(WbbCx *cx, const char *path, uint64_t h)
     return h;
 }
 
-/* The code that runs: every file of ours that is mapped into this process, and which LLVM. */
+/* A hash of the compiler's code, all files of warpburg that this process maps, and the name of LLVM's library. */
 static const char *code_of(WbbCx *cx, WbbArena *a)
 {
     static const char maps[] = "/proc/self/maps";
@@ -116,8 +118,9 @@ static void find_tools(WbbCx *cx, void *arg)
     Job *j = arg;
     const char *libdevice = ll_find_libdevice(cx, j->arena, NULL);
     wbb_make_dir(cx, j->cache->folder);
-    j->cache->tools = wbb_format(j->arena, "warpburg " WBB_VERSION "\n%s\nptxas %s\nlibdevice %016" PRIx64 "\n", code_of(cx, j->arena),
-                                 tg_ptxas_version(cx, j->arena), libdevice ? hash_file(cx, libdevice, 0) : 0);
+    j->cache->tools = wbb_format(j->arena, "warpburg " WBB_VERSION "\n%s\nptxas %s\nlibdevice %016" PRIx64 "\n",
+                                 code_of(cx, j->arena), tg_ptxas_version(cx, j->arena),
+                                 libdevice ? hash_file(cx, libdevice, 0) : 0);
 }
 
 PipeCache *pipe_cache_open(WbbCx *cx, WbbArena *a, const char *folder, uint64_t limit)
@@ -146,14 +149,16 @@ static void make_key(WbbCx *cx, void *arg)
 {
     Job *j = arg;
     WbbBuf b = wbb_buf(j->arena);
-    wbb_putf(&b, "%starget %s %016" PRIx64 "\napprox %d align %u", j->cache->tools, j->target->name, tables_of(j->cache, j->target), j->o->approx, j->o->align);
+    wbb_putf(&b, "%starget %s %016" PRIx64 "\napprox %d align %u", j->cache->tools, j->target->name,
+             tables_of(j->cache, j->target), j->o->approx, j->o->align);
     for (uint32_t k = 0; k < j->o->n_disable; k++) wbb_putf(&b, " disable %s", j->o->disable[k]);
     wbb_put(&b, "\n");
     hlo_print(&b, hlo_normalise(cx, j->arena, hlo_parse(cx, j->arena, "fusion.hlo", j->text, j->n)));
     j->key = b.text;
 }
 
-const char *pipe_cache_key(WbbCx *cx, WbbArena *a, PipeCache *cache, const PipeStatOptions *o, const TgTarget *t, const char *text, size_t n)
+const char *pipe_cache_key(WbbCx *cx, WbbArena *a, PipeCache *cache, const PipeStatOptions *o, const TgTarget *t,
+                           const char *text, size_t n)
 {
     if (!cache->folder) return NULL;
     Job j = {.arena = a, .cache = cache, .o = o, .target = t, .text = text, .n = n};
@@ -167,7 +172,7 @@ const char *pipe_cache_name(WbbArena *a, const char *key)
     return wbb_format(a, "%016" PRIx64 "%016" PRIx64, first, wbb_hash(key, n, first ^ 0x9e3779b97f4a7c15u));
 }
 
-/* entries --------------------------------------------------------------------------------------------------------------------- */
+/* --- entries ------------------------------------------------------------------------------------------------------ */
 
 static const char *path_of(WbbArena *a, const PipeCache *c, const char *key)
 {
@@ -190,8 +195,9 @@ static void read_entry(WbbCx *cx, void *arg)
     size_t key, body, listing;
     int status;
     if (sscanf(text, entry_head, &key, &body, &listing, &status) != 4 || *p++ != '\n') return;
-    const size_t left = e->n - (size_t)(p - text);
-    if (key > left || body > left || listing > left || left != key + body + listing + 4 || memcmp(text + e->n - 4, "end\n", 4) != 0) return;
+    const size_t rest = e->n - (size_t)(p - text);
+    if (key > rest || body > rest || listing > rest || rest != key + body + listing + 4) return;
+    if (memcmp(text + e->n - 4, "end\n", 4) != 0) return;
     if (key != strlen(e->key) || memcmp(p, e->key, key) != 0) return;
     e->s->body = wbb_format(e->arena, "%.*s", (int)body, p + key);
     e->s->listing = wbb_format(e->arena, "%.*s", (int)listing, p + key + body);
@@ -205,9 +211,10 @@ bool pipe_cache_find(WbbCx *cx, WbbArena *a, PipeCache *cache, const char *key, 
     Entry e = {.arena = a, .path = path_of(a, cache, key), .key = key, .s = s};
     struct stat st;
     if (stat(e.path, &st) != 0) return false;
-    if (wbb_guard(cx, read_entry, &e) != WBB_OK) wbb_cx_clear(cx); /* gone since then */
+    if (wbb_guard(cx, read_entry, &e) != WBB_OK) wbb_cx_clear(cx); /* another process has removed it */
     struct timespec now;
-    if (e.found && clock_gettime(CLOCK_REALTIME, &now) == 0 && now.tv_sec - st.st_mtime > HOUR) (void)utimensat(AT_FDCWD, e.path, NULL, 0);
+    if (e.found && clock_gettime(CLOCK_REALTIME, &now) == 0 && now.tv_sec - st.st_mtime > HOUR)
+        (void)utimensat(AT_FDCWD, e.path, NULL, 0); /* the time of last use */
     return e.found;
 }
 
@@ -237,7 +244,7 @@ void pipe_cache_keep(WbbCx *cx, WbbArena *a, PipeCache *cache, const char *key, 
     if (wbb_guard(cx, write_entry, &j) != WBB_OK) wbb_cx_clear(cx);
 }
 
-/* trim ------------------------------------------------------------------------------------------------------------------------ */
+/* --- trim --------------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     const char *path;
@@ -267,7 +274,7 @@ static void list_folder(WbbArena *a, FoundList *list, const char *folder, int de
         if (e->d_name[0] == '.' || stat(path, &st) != 0) continue;
         if (S_ISDIR(st.st_mode)) {
             if (depth == 0 && strlen(e->d_name) == 2) list_folder(a, list, path, 1);
-        } else if (depth == 1) { /* what stands beside the folders of entries is not ours to remove */
+        } else if (depth == 1) { /* files outside the folders of entries are not entries */
             const Found f = {path, (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec, (uint64_t)st.st_size};
             WBB_PUSH(a, list, f);
             list->bytes += f.bytes;
@@ -295,6 +302,7 @@ void pipe_cache_trim(WbbCx *cx, WbbArena *a, PipeCache *cache)
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     if (fd < 0) return;
     Job j = {.arena = a, .cache = cache};
-    if (fcntl(fd, F_SETLK, &lock) == 0 && wbb_guard(cx, trim, &j) != WBB_OK) wbb_cx_clear(cx); /* else another process is at it */
+    const bool locked = fcntl(fd, F_SETLK, &lock) == 0; /* else another process trims */
+    if (locked && wbb_guard(cx, trim, &j) != WBB_OK) wbb_cx_clear(cx);
     close(fd);
 }

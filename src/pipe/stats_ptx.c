@@ -1,7 +1,9 @@
-/* stats_ptx.c: facts of PTX text: how many instructions, how many loops, and how many bytes of global memory a thread asks for.
+/* stats_ptx.c: facts of PTX text: the number of instructions and loops, and the bytes of global memory that a thread
+ * accesses.
  *
- * Needs PTX as a compiler prints it. Leaves counts over all functions of the text. A loop is a branch back to a label; its length is read
- * from the counter that the branch tests, where that starts at a constant, steps by one and ends at one:
+ * Needs PTX as a compiler prints it; leaves counts over all functions of the text. A loop is a branch back to a label.
+ * Its number of iterations is known if the counter that the branch tests starts at a constant, steps by a constant and
+ * is compared with a constant:
  *
  *         mov.b32    %r9, 0;
  *     $L__BB0_1:
@@ -19,16 +21,16 @@ enum { NAME = 64, MOST_TRIPS = 1 << 30 };
 
 /* One instruction; texts point into the PTX. */
 typedef struct {
-    const char *text; /* behind its predicate */
+    const char *text; /* after its predicate */
     size_t n;
     const char *guard; /* "%p1" or "!%p1", else NULL */
-    uint64_t trips;   /* how often a thread runs it, once its loops are known */
+    uint64_t trips;   /* how often a thread executes it: the product of its loops' iterations */
 } Line;
 
 typedef struct {
     const char *name;
     size_t n;
-    uint32_t line; /* the one behind it */
+    uint32_t line; /* number of the line after it */
 } Label;
 
 typedef struct {
@@ -50,15 +52,17 @@ static const char *skip_blanks(const char *p)
     }
 }
 
-/* Headers of functions and directives of lines have no ';' that ends them. */
+/* Skip a directive at p. Headers of functions and directives of a whole line do not end with ';'. */
 static const char *skip_directive(const char *p)
 {
-    if (strncmp(p, ".loc", 4) == 0 || strncmp(p, ".file", 5) == 0 || strncmp(p, ".version", 8) == 0 || strncmp(p, ".target", 7) == 0 ||
-        strncmp(p, ".address_size", 13) == 0 || strncmp(p, ".maxn", 5) == 0 || strncmp(p, ".reqn", 5) == 0 || strncmp(p, ".minn", 5) == 0)
-        return p + strcspn(p, "\n");
+    static const char *const whole_line[] = {".loc", ".file", ".version", ".target", ".address_size",
+                                             ".maxn", ".reqn", ".minn"};
+    static const char *const functions[] = {".visible", ".entry", ".func", ".weak"};
+    for (size_t i = 0; i < WBB_LEN(whole_line); i++)
+        if (strncmp(p, whole_line[i], strlen(whole_line[i])) == 0) return p + strcspn(p, "\n");
     const char *end = p + strcspn(p, ";{");
-    const bool is_function = strncmp(p, ".visible", 8) == 0 || strncmp(p, ".entry", 6) == 0 || strncmp(p, ".func", 5) == 0 || strncmp(p, ".weak", 5) == 0;
-    if (is_function && *end == '{') return end;
+    for (size_t i = 0; i < WBB_LEN(functions); i++)
+        if (strncmp(p, functions[i], strlen(functions[i])) == 0 && *end == '{') return end;
     end = p + strcspn(p, ";");
     return *end ? end + 1 : end;
 }
@@ -92,9 +96,12 @@ static Text split(WbbArena *a, const char *ptx)
     return t;
 }
 
-static bool begins(const Line *l, const char *with) { return l->n >= strlen(with) && strncmp(l->text, with, strlen(with)) == 0; }
+static bool begins(const Line *l, const char *with)
+{
+    return l->n >= strlen(with) && strncmp(l->text, with, strlen(with)) == 0;
+}
 
-/* Operand k of an instruction, without blanks, as a text of its own; "" if there is none. */
+/* Copy operand k of an instruction to `out`, without blanks; "": there is none. */
 static void operand(const Line *l, int k, char out[NAME])
 {
     const char *p = l->text + strcspn(l->text, " \t"), *end = l->text + l->n;
@@ -133,7 +140,7 @@ static bool holds(const char *comparison, int64_t x, int64_t y)
     return x >= y;
 }
 
-/* How often the lines begin..branch run; 0 if that cannot be read. */
+/* The number of iterations of the loop of lines begin..branch; 0: unknown. */
 static uint32_t trips_of(const Text *t, uint32_t begin, uint32_t branch)
 {
     const Line *back = &t->lines.items[branch];
@@ -150,7 +157,7 @@ static uint32_t trips_of(const Text *t, uint32_t begin, uint32_t branch)
     operand(test, 2, text);
     if (!number(text, &bound)) return 0;
     const Line *add = writer(t, begin, branch, counter);
-    if (add && begins(add, "cvt.u32.u64")) { /* the test is of its low half */
+    if (add && begins(add, "cvt.u32.u64")) { /* the branch tests the low half of the counter */
         operand(add, 1, counter);
         add = writer(t, begin, branch, counter);
     }
@@ -208,7 +215,7 @@ PipePtxFacts pipe_ptx_facts(WbbArena *a, const char *ptx)
             const uint32_t trips = trips_of(&t, label->line, k);
             for (uint32_t i = label->line; i <= k; i++) {
                 Line *in = &t.lines.items[i];
-                f.known &= trips != 0 || !is_global(in); /* any other loop does not matter */
+                f.known &= trips != 0 || !is_global(in); /* loops without global accesses do not matter */
                 in->trips *= WBB_MAX(trips, 1U);
             }
             break;

@@ -1,18 +1,20 @@
-/* thread_map.c: which elements a kernel stores, thread by thread: every element of an output exactly once, and none beyond it.
+/* thread_map.c: checks the thread map of a kernel: its threads store every element of an output exactly once, and none
+ * outside.
  *
- * Needs a kernel before `isel` and its plan; leaves a verdict. Nothing is proved: all threads of all blocks are gone through, and of each
- * the statements that lead to a store, with one bit an element. Values of elements do not matter; where an update in place begins is
- * known at run time only, so the enumeration is made at the least, the middle and the largest place that it may have.
+ * Needs a kernel before `isel` and its plan; leaves the first fault. The check enumerates: for each thread of each
+ * block it runs the statements that lead to a store, and sets one bit for each element stored. Element values are not
+ * computed. The position of an update in place is an element that only the run time knows, so the enumeration is done
+ * three times, with the least, the middle and the largest value of each such index.
  *
  *     store %out[8*t + v] in lanes v of 0..8, t in 0..512     =>   4096 elements, each once
  *     the same, 4*t + v                                        =>   "%out[4] is stored again by thread 1 of block 0"
  */
 #include "pipe/pipe.h"
 
-enum { PLACES = 3 };
+enum { POSITIONS = 3 };
 static const int64_t most_elements = (int64_t)1 << 34; /* two GiB of bits */
 
-/* A statement on the way to a store, with the nodes that it is the first to need. */
+/* A statement that leads to a store, and the nodes that it is the first to need. */
 typedef struct Work {
     const IrStmt *s;
     struct { IrRef *items; uint32_t n, capacity; } nodes;
@@ -24,17 +26,18 @@ typedef struct {
     WbbArena *arena;
     const IrKernel *k;
     const IrGraph *g;
-    uint8_t *there;    /* by ref: some statement before has computed it */
+    uint8_t *computed; /* by ref: a statement before this one in its block, or around it, computes the node */
     int64_t *value;    /* by ref */
     int64_t *variable; /* by number */
     uint64_t **stored; /* by buffer: a bit an element */
     int64_t *count;
-    bool run_time;     /* something depends on a value that is known at run time only */
-    uint32_t place, block, thread; /* where the enumeration is */
+    bool run_time;     /* a store depends on an index that only the run time knows */
+    uint32_t position; /* of run-time indices: 0 the least, 1 the middle, 2 the largest */
+    uint32_t block, thread;
     const char *fault; /* NULL: none so far */
-} Cover;
+} ThreadMap;
 
-/* --- what there is to do -------------------------------------------------------------------------------------------------------- */
+/* --- which statements and nodes matter ---------------------------------------------------------------------------- */
 static bool leads_to_store(const IrBlock *b)
 {
     for (uint32_t i = 0; i < b->n; i++) {
@@ -44,10 +47,11 @@ static bool leads_to_store(const IrBlock *b)
     return false;
 }
 
-/* r and what it is made of, operands first; a variable that has a definition is made of that. Index expressions are not deep. */
-static void need(Cover *c, Work *w, IrRef r)
+/* Add r and its operands to w, operands first. The definition of a variable counts as its operand. Recursion: index
+ * expressions are not deep. */
+static void need(ThreadMap *c, Work *w, IrRef r)
 {
-    if (!r || c->there[r]) return;
+    if (!r || c->computed[r]) return;
     const IrNode *n = ir_at(c->g, r);
     if (n->op == OP_VAR) {
         const IrVar *v = &c->g->vars[n->imm];
@@ -56,27 +60,29 @@ static void need(Cover *c, Work *w, IrRef r)
     } else if (n->op != OP_CONST) {
         for (uint32_t i = 0; i < ir_arity(c->g, r); i++) need(c, w, ir_operand(c->g, r, i));
     }
-    c->there[r] = 1;
+    c->computed[r] = 1;
     WBB_PUSH(c->arena, &w->nodes, r);
 }
 
-static void forget(Cover *c, const Work *items, uint32_t n)
+static void forget(ThreadMap *c, const Work *items, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
-        for (uint32_t k = 0; k < items[i].nodes.n; k++) c->there[items[i].nodes.items[k]] = 0;
+        for (uint32_t k = 0; k < items[i].nodes.n; k++) c->computed[items[i].nodes.items[k]] = 0;
 }
 
-/* Statements of b that matter, into *items; what they computed is there until the block ends. */
-static uint32_t plan_block(Cover *c, const IrBlock *b, Work **items)
+/* Collect the statements of b that lead to a store. The nodes that they compute are valid until the end of the
+ * block. */
+static uint32_t collect(ThreadMap *c, const IrBlock *b, Work **items)
 {
     struct { Work *items; uint32_t n, capacity; } list = {0};
     for (uint32_t i = 0; i < b->n; i++) {
         const IrStmt *s = b->items[i];
-        if (s->kind == IR_BIND || (s->kind != IR_STORE && !leads_to_store(&s->body) && !leads_to_store(&s->otherwise))) continue;
+        const bool around = s->kind != IR_BIND && (leads_to_store(&s->body) || leads_to_store(&s->otherwise));
+        if (s->kind != IR_STORE && !around) continue;
         Work w = {.s = s};
         need(c, &w, s->kind == IR_STORE ? s->index : s->kind == IR_IF ? s->condition : 0);
-        w.body.n = plan_block(c, &s->body, &w.body.items);
-        w.otherwise.n = plan_block(c, &s->otherwise, &w.otherwise.items);
+        w.body.n = collect(c, &s->body, &w.body.items);
+        w.otherwise.n = collect(c, &s->otherwise, &w.otherwise.items);
         WBB_PUSH(c->arena, &list, w);
     }
     forget(c, list.items, list.n);
@@ -84,20 +90,21 @@ static uint32_t plan_block(Cover *c, const IrBlock *b, Work **items)
     return list.n;
 }
 
-/* --- one thread ------------------------------------------------------------------------------------------------------------------ */
-static int64_t at_run_time(const Cover *c, const IrVar *v)
+/* --- one thread --------------------------------------------------------------------------------------------------- */
+static int64_t run_time_value(const ThreadMap *c, const IrVar *v)
 {
-    return c->place == 0 ? v->lo : c->place == 1 ? v->lo + (v->hi - v->lo) / 2 : v->hi;
+    return c->position == 0 ? v->lo : c->position == 1 ? v->lo + (v->hi - v->lo) / 2 : v->hi;
 }
 
-static int64_t sum(const Cover *c, const IrNode *n)
+static int64_t sum(const ThreadMap *c, const IrNode *n)
 {
     int64_t v = (int64_t)n->imm;
-    for (uint32_t i = 0; i < n->a[1]; i++) v += c->g->terms[n->a[0] + i].coefficient * c->value[c->g->terms[n->a[0] + i].ref];
+    const IrTerm *terms = c->g->terms + n->a[0];
+    for (uint32_t i = 0; i < n->a[1]; i++) v += terms[i].coefficient * c->value[terms[i].ref];
     return v;
 }
 
-static int64_t compute(Cover *c, IrRef r)
+static int64_t compute(ThreadMap *c, IrRef r)
 {
     const IrNode *n = ir_at(c->g, r);
     const int64_t x = n->op == OP_SUM ? 0 : c->value[n->a[0]], y = n->op == OP_SUM ? 0 : c->value[n->a[1]];
@@ -106,7 +113,7 @@ static int64_t compute(Cover *c, IrRef r)
     case OP_SUM: return sum(c, n);
     case OP_VAR: {
         const IrVar *v = &c->g->vars[n->imm];
-        return v->definition ? c->value[v->definition] : v->kind == IR_LET ? at_run_time(c, v) : c->variable[n->imm];
+        return v->definition ? c->value[v->definition] : v->kind == IR_LET ? run_time_value(c, v) : c->variable[n->imm];
     }
     case OP_FLOORDIV: return x >= 0 ? x / y : -((y - 1 - x) / y);
     case OP_MOD: return x >= 0 ? x % y : y - 1 - (-x - 1) % y;
@@ -124,23 +131,24 @@ static int64_t compute(Cover *c, IrRef r)
     case OP_BNOT: return !x;
     case OP_SELECT: return x ? y : c->value[n->a[2]];
     default:
-        c->fault = wbb_format(c->arena, "whether or where a store is made depends on %s", sc_op_info[n->op].name);
+        c->fault = wbb_format(c->arena, "the condition or the index of a store depends on %s", sc_op_info[n->op].name);
         return 0;
     }
 }
 
-static void blame(Cover *c, const IrBuffer *b, int64_t at, const char *what)
+static void report(ThreadMap *c, const IrBuffer *b, int64_t at, const char *again)
 {
-    c->fault = wbb_format(c->arena, "%%%s[%lld] is stored %sby thread %u of block %u", b->name, (long long)at, what, c->thread, c->block);
+    c->fault = wbb_format(c->arena, "%%%s[%lld] is stored %sby thread %u of block %u", b->name, (long long)at, again,
+                          c->thread, c->block);
 }
 
-/* As many bits of one word as there are, at a time. */
-static void store(Cover *c, const IrStmt *s)
+/* Set the bits of the elements stored, up to 64 at a time. */
+static void store(ThreadMap *c, const IrStmt *s)
 {
     const IrBuffer *b = &c->k->buffers[s->buffer];
     const int64_t first = c->value[s->index], end = first + (int64_t)IR_LANES(ir_at(c->g, s->value)->type);
     if (first < 0 || end > b->elements) {
-        blame(c, b, first < 0 ? first : WBB_MAX(first, b->elements), "");
+        report(c, b, first < 0 ? first : WBB_MAX(first, b->elements), "");
         c->fault = wbb_format(c->arena, "%s: it has %lld elements", c->fault, (long long)b->elements);
         return;
     }
@@ -149,7 +157,7 @@ static void store(Cover *c, const IrStmt *s)
         const uint64_t bits = (n == 64 ? UINT64_MAX : ((uint64_t)1 << n) - 1) << at % 64;
         uint64_t *word = &c->stored[s->buffer][at / 64];
         if (*word & bits) {
-            blame(c, b, at / 64 * 64 + __builtin_ctzll(*word & bits), "again ");
+            report(c, b, at / 64 * 64 + __builtin_ctzll(*word & bits), "again ");
             return;
         }
         *word |= bits;
@@ -158,7 +166,7 @@ static void store(Cover *c, const IrStmt *s)
     c->count[s->buffer] += end - first;
 }
 
-static void run_list(Cover *c, const Work *items, uint32_t n)
+static void run_list(ThreadMap *c, const Work *items, uint32_t n)
 {
     for (uint32_t i = 0; i < n && !c->fault; i++) {
         const Work *w = &items[i];
@@ -177,8 +185,8 @@ static void run_list(Cover *c, const Work *items, uint32_t n)
     }
 }
 
-/* --- all of them ------------------------------------------------------------------------------------------------------------------ */
-static void run_grid(Cover *c, const Work *items, uint32_t n)
+/* --- all threads -------------------------------------------------------------------------------------------------- */
+static void run_grid(ThreadMap *c, const Work *items, uint32_t n)
 {
     uint32_t bid = UINT32_MAX, tid = UINT32_MAX;
     for (uint32_t i = 0; i < c->g->n_vars; i++) {
@@ -194,50 +202,53 @@ static void run_grid(Cover *c, const Work *items, uint32_t n)
         }
 }
 
-/* How many elements of an output the plan has threads for; all of them without a plan. */
+/* The number of elements of an output that threads of the plan store; without a plan, all. */
 static int64_t expected(const IrKernel *k, const PartPlan *p, uint32_t buffer)
 {
     if (!p) return k->buffers[buffer].elements;
     const int64_t all = p->buffers[buffer].elements;
     int64_t n = 0;
-    for (uint32_t s = 0; s < p->n_sections; s++)
-        for (uint32_t o = 0; o < p->sections[s].n_outputs; o++)
-            if (p->n_operands + p->sections[s].outputs[o] == buffer) n += p->sections[s].elements;
+    for (uint32_t s = 0; s < p->n_ranges; s++)
+        for (uint32_t o = 0; o < p->ranges[s].n_outputs; o++)
+            if (p->n_operands + p->ranges[s].outputs[o] == buffer) n += p->ranges[s].elements;
     return p->buffers[buffer].alias < 0 ? all : n;
 }
 
-static void judge(Cover *c, const PartPlan *p)
+static void compare(ThreadMap *c, const PartPlan *p)
 {
     for (uint32_t i = 0; i < c->k->n_buffers && !c->fault; i++) {
         if (!c->k->buffers[i].output) continue;
         const uint32_t bits = sc_type_info[c->k->buffers[i].type].bits;
-        const int64_t each = part_is_packed(c->k->buffers[i].type) ? 8 / bits : 1, wanted = (expected(c->k, p, i) + each - 1) / each * each;
+        const int64_t in_byte = part_is_packed(c->k->buffers[i].type) ? 8 / bits : 1; /* threads store whole bytes */
+        const int64_t wanted = (expected(c->k, p, i) + in_byte - 1) / in_byte * in_byte;
         if (c->count[i] == wanted) continue;
-        c->fault = wbb_format(c->arena, "%%%s: %lld of %lld elements are stored", c->k->buffers[i].name, (long long)c->count[i], (long long)wanted);
+        c->fault = wbb_format(c->arena, "%%%s: %lld of %lld elements are stored", c->k->buffers[i].name,
+                              (long long)c->count[i], (long long)wanted);
     }
 }
 
 const char *pipe_thread_map(WbbCx *cx, WbbArena *a, const IrKernel *k, const PartPlan *p, int64_t *stored)
 {
     WbbArena *scratch = wbb_arena_new(cx);
-    Cover c = {.cx = cx, .arena = scratch, .k = k, .g = k->g};
-    c.there = WBB_NEW_N(scratch, uint8_t, k->g->n);
+    ThreadMap c = {.cx = cx, .arena = scratch, .k = k, .g = k->g};
+    c.computed = WBB_NEW_N(scratch, uint8_t, k->g->n);
     c.value = WBB_NEW_N(scratch, int64_t, k->g->n);
     c.variable = WBB_NEW_N(scratch, int64_t, k->g->n_vars + 1);
     c.stored = WBB_NEW_N(scratch, uint64_t *, k->n_buffers + 1);
     c.count = WBB_NEW_N(scratch, int64_t, k->n_buffers + 1);
     Work *items;
-    const uint32_t n = plan_block(&c, &k->body, &items);
+    const uint32_t n = collect(&c, &k->body, &items);
     for (uint32_t i = 0; i < k->n_buffers; i++)
-        if (k->buffers[i].output && k->buffers[i].elements > most_elements) c.fault = wbb_format(scratch, "%%%s has too many elements to enumerate", k->buffers[i].name);
-    for (c.place = 0; c.place < (c.run_time ? PLACES : 1u) && !c.fault; c.place++) {
+        if (k->buffers[i].output && k->buffers[i].elements > most_elements)
+            c.fault = wbb_format(scratch, "%%%s has too many elements to enumerate", k->buffers[i].name);
+    for (c.position = 0; c.position < (c.run_time ? POSITIONS : 1u) && !c.fault; c.position++) {
         WbbArena *bits = wbb_arena_new(cx);
         for (uint32_t i = 0; i < k->n_buffers; i++) {
             c.count[i] = 0;
             if (k->buffers[i].output) c.stored[i] = WBB_NEW_N(bits, uint64_t, k->buffers[i].elements / 64 + 1);
         }
         run_grid(&c, items, n);
-        judge(&c, p);
+        compare(&c, p);
         wbb_arena_free(bits);
     }
     *stored = 0;

@@ -1,10 +1,11 @@
-/* work.c: how much a thread may have to do.
+/* work.c: an upper bound of the operations that one thread evaluates.
  *
- * Needs a kernel in which functions call only those with smaller numbers; leaves the most operations that one thread evaluates: every
- * branch taken, every loop run to its end, every call as much as its function. What is read at several indices is code once, a
- * function, and is computed at each of them, so code that is linear in a fusion may be work that is exponential in it: a fusion of
- * 40 diamonds, each of which reads the one below at two indices, is a few thousand instructions, and up to 2^40 of them are run.
- * Nothing in one kernel that keeps no intermediate array can avoid that, and whoever fused it wants to know.
+ * Needs a kernel in which functions call only functions with smaller numbers; leaves the number of operations if every
+ * branch is taken, every loop runs to its end and a call counts as much as its function. A value that is read at
+ * several indices becomes a function, which is called for each index: the code is linear in the size of the fusion, the
+ * work may be exponential. A fusion of 40 diamonds, each of which reads the one below at two indices, has a few
+ * thousand instructions and executes up to 2^40. One kernel without intermediate arrays cannot avoid that, so the
+ * compiler notes it.
  *
  *     func @a(p) { .. 50 operations .. }    kernel { for k in 0..64 { .. 3 operations, call @a(k) .. } }    =>   3,456
  */
@@ -12,30 +13,31 @@
 
 typedef struct {
     const IrGraph *g;
-    double *vars, *values; /* by number: how often what binds it is reached, for one call of the function that it is in */
-    double *nodes;         /* by ref: the same */
+    double *vars, *values; /* by number: how often its binding statement runs in one call of the function around it */
+    double *nodes;         /* by ref: how often the node is evaluated in one call */
     uint8_t *mark;
 } Work;
 
-/* `times`: how often the block is reached. */
+/* Fill vars and values for the statements of a block that runs `times` times. */
 static void reach(Work *w, const IrBlock *b, double times)
 {
     for (uint32_t i = 0; i < b->n; i++) {
         const IrStmt *s = b->items[i];
         const bool loop = s->kind == IR_FOR;
-        const double turns = loop ? (double)(w->g->vars[s->var].hi - w->g->vars[s->var].lo + 1) : 1;
-        if (loop || s->kind == IR_BIND) w->vars[s->var] = times * turns;
+        const double iterations = loop ? (double)(w->g->vars[s->var].hi - w->g->vars[s->var].lo + 1) : 1;
+        if (loop || s->kind == IR_BIND) w->vars[s->var] = times * iterations;
         for (uint32_t r = 0; r < s->n_results; r++) {
             w->values[s->results[r].value] = times;
-            if (loop) w->values[s->results[r].carried] = times * turns;
+            if (loop) w->values[s->results[r].carried] = times * iterations;
         }
-        reach(w, &s->body, times * turns);
+        reach(w, &s->body, times * iterations);
         reach(w, &s->otherwise, times);
     }
 }
 
-/* Of a body and what it yields; `calls`: what each function does for one call. */
-static double of_body(Work *w, WbbArena *a, const IrBlock *body, const IrRef *yields, uint32_t n_yields, const double *calls)
+/* The operations of a body and its yields; calls[f]: the operations of one call of function f. */
+static double of_body(Work *w, WbbArena *a, const IrBlock *body, const IrRef *yields, uint32_t n_yields,
+                      const double *calls)
 {
     const IrGraph *g = w->g;
     IrRefs list = {0};
@@ -47,9 +49,12 @@ static double of_body(Work *w, WbbArena *a, const IrBlock *body, const IrRef *yi
     for (uint32_t k = 0; k < list.n; k++) {
         const IrRef r = list.items[k];
         const IrNode *n = ir_at(g, r);
-        double times = n->op == OP_VAR ? WBB_MAX(w->vars[n->imm], 1) : n->op == OP_VALUE ? WBB_MAX(w->values[n->imm], 1) : 1;
         const bool leaf = n->op == OP_VAR || n->op == OP_VALUE || n->op == OP_CONST || n->op == OP_ARG;
-        for (uint32_t i = 0, count = leaf ? 0 : ir_arity(g, r); i < count; i++) times = WBB_MAX(times, w->nodes[ir_operand(g, r, i)]);
+        const uint32_t count = leaf ? 0 : ir_arity(g, r);
+        double times = 1;
+        if (n->op == OP_VAR) times = WBB_MAX(w->vars[n->imm], 1);
+        if (n->op == OP_VALUE) times = WBB_MAX(w->values[n->imm], 1);
+        for (uint32_t i = 0; i < count; i++) times = WBB_MAX(times, w->nodes[ir_operand(g, r, i)]);
         w->nodes[r] = times;
         if (n->op == OP_CALL) all += times * calls[IR_CALLEE(n->imm)];
         else if (!leaf) all += times;

@@ -1,14 +1,18 @@
 /* builder.c: makes every node that rules apply to.
  *
- * Needs normal operands; leaves the node in normal form: constants are folded and the rules of its phase applied until none
- * matches, so a second sweep changes nothing and facts are final. Index nodes always go through the index rules; element nodes
- * through the rules of the running pass.
+ * Needs normal operands; leaves the node in normal form: constants are folded and the rules of its phase applied until
+ * none matches, so a second sweep changes nothing and facts are final. Index nodes always go through the index rules;
+ * element nodes through the rules of the running pass.
  *
  *     rw_floordiv(rw, 8*t + v, 8)   with v in 0..8   =>   t
  */
 #include "rewrite/inner.h"
 
-enum { MAX_DEPTH = 1000, MAX_FIRINGS = 1000000 }; /* of rules that fire within rules, and one after the other: asserts, the phases end long before */
+/* Rules that fire while another's right side is built, and one after the other at one node. The measures of the
+ * phases end rewriting long before: more is a bug. */
+enum { MAX_DEPTH = 1000, MAX_FIRINGS = 1000000 };
+/* Terms of a sum that rules see at once. Rules with two PICKs try pairs of terms, in time with the square of their
+ * number; longer sums are simplified in groups first, and rules miss pairs of terms in different groups. */
 enum { LONG_SUM = 24 };
 
 RwCx *rw_new(WbbCx *cx, WbbArena *a, IrGraph *g, const RwTables *index, const RwTables *target, bool approx)
@@ -25,7 +29,8 @@ RwCx *rw_new(WbbCx *cx, WbbArena *a, IrGraph *g, const RwTables *index, const Rw
 IrGraph *rw_graph(RwCx *rw) { return rw->g; }
 const RwTables *rw_target(const RwCx *rw) { return rw->target; }
 
-/* --- one node ------------------------------------------------------------------------------------------------------------- */
+/* --- one node ------------------------------------------------------------------------------------------------ */
+/* An operation on constants; 0: it is none. */
 static IrRef fold(RwCx *rw, IrRef r)
 {
     const IrNode *at = ir_at(rw->g, r);
@@ -43,14 +48,17 @@ static IrRef fold(RwCx *rw, IrRef r)
     return type == SC_INDEX ? ir_index(rw->g, (int64_t)bits) : ir_const(rw->g, n.type, bits);
 }
 
+/* Lanes and conversions from index: what is moved is known; 0: it is not. */
 static IrRef fold_frame(RwCx *rw, IrRef r)
 {
     const IrGraph *g = rw->g;
     if (sc_op_info[ir_at(g, r)->op].signature != SC_FRAME) return 0;
     const IrNode n = *ir_at(g, r);
-    if (n.op == OP_IDX && ir_is_const(g, n.a[0])) return ir_const(rw->g, n.type, sc_from_i128(IR_SC(n.type), (int64_t)ir_at(g, n.a[0])->imm));
+    if (n.op == OP_IDX && ir_is_const(g, n.a[0]))
+        return ir_const(rw->g, n.type, sc_from_i128(IR_SC(n.type), (int64_t)ir_at(g, n.a[0])->imm));
     if (n.op == OP_SPLAT && ir_is_const(g, n.a[0])) return ir_const(rw->g, n.type, ir_at(g, n.a[0])->imm);
-    if (n.op == OP_PACK && n.a[0] == n.a[1] && ir_is_const(g, n.a[0])) return ir_const(rw->g, n.type, ir_at(g, n.a[0])->imm);
+    if (n.op == OP_PACK && n.a[0] == n.a[1] && ir_is_const(g, n.a[0]))
+        return ir_const(rw->g, n.type, ir_at(g, n.a[0])->imm);
     if (n.op != OP_PART) return 0;
     const IrNode x = *ir_at(g, n.a[0]);
     if (x.type == n.type) return n.a[0];
@@ -63,7 +71,8 @@ static IrRef fold_frame(RwCx *rw, IrRef r)
     return 0;
 }
 
-static IrRef apply(RwCx *rw, IrRef r)
+/* What the first rule that matches makes of r; 0: none does. */
+static IrRef apply_rules(RwCx *rw, IrRef r)
 {
     const bool index = ir_is_index(rw->g, r);
     const int phase = index ? RW_INDEX : rw->phase;
@@ -91,7 +100,8 @@ static IrRef apply(RwCx *rw, IrRef r)
 static void grow_normal(RwCx *rw)
 {
     const uint32_t capacity = rw->g->capacity;
-    rw->normal = wbb_grow(rw->arena, rw->normal, rw->normal_capacity * sizeof *rw->normal, capacity * sizeof *rw->normal);
+    rw->normal =
+        wbb_grow(rw->arena, rw->normal, rw->normal_capacity * sizeof *rw->normal, capacity * sizeof *rw->normal);
     rw->normal_capacity = capacity;
 }
 
@@ -104,7 +114,7 @@ static inline IrRef *normal_slot(RwCx *rw, IrRef r)
 /* The normal form of a node whose operands are normal. */
 IrRef rw_normalize(RwCx *rw, IrRef r)
 {
-    if (rw->plain) return r;
+    if (rw->single) return r;
     const IrRef known = *normal_slot(rw, r);
     if (known) return known;
     if (rw->depth == MAX_DEPTH) rw_out_of_fuel(rw, r);
@@ -115,7 +125,7 @@ IrRef rw_normalize(RwCx *rw, IrRef r)
         IrRef next = fold_frame(rw, n);
         if (!next) next = fold(rw, n);
         if (!next && ir_at(rw->g, n)->op == OP_SUM && ir_at(rw->g, n)->a[1] > LONG_SUM) next = rw_regroup(rw, n);
-        if (!next || next == n) next = apply(rw, n);
+        if (!next || next == n) next = apply_rules(rw, n);
         if (!next || next == n) break;
         n = next;
         const IrRef known_next = *normal_slot(rw, n);
@@ -135,14 +145,15 @@ IrRef rw_step(RwCx *rw, RwPhase phase, IrRef root, uint32_t *rule)
     Match m;
     const uint32_t *build;
     *rule = RW_FOLDED;
-    rw->plain = true;
+    rw->single = true;
     IrRef result = fold_frame(rw, root);
     if (!result) result = fold(rw, root);
-    for (bool ok = !result && rw_match(rw, t, phase, root, &m, &build); ok && !result; ok = !result && rw_match_next(rw, &m, &build)) {
+    for (bool ok = !result && rw_match(rw, t, phase, root, &m, &build); ok && !result;
+         ok = !result && rw_match_next(rw, &m, &build)) {
         *rule = m.rule;
         result = rw_build(rw, t, root, &m, build);
     }
-    rw->plain = false;
+    rw->single = false;
     return result;
 }
 

@@ -1,8 +1,8 @@
 /* guards.c: constants and conditions of a match: `when=`.
  *
- * Needs what the match has bound; decides one step. Constants are exact in 128 bits; what overflows, or divides by what is not
- * positive, fails the match. Each fact of gen/guards.py has one case in rw_fact; it holds only if it is proved wherever the node is
- * evaluated.
+ * Needs what the match has bound; decides one step. Constants are exact in 128 bits; an overflow, or a divisor that is
+ * not positive, fails the match. Each fact of gen/guards.py has one case in fact; it holds only if it is proved for
+ * every value of the node.
  *
  *   KIMM d, imm             k[d] = a number
  *   KWIDTH d t              k[d] = width in bits of the class bound in t
@@ -15,7 +15,7 @@
  */
 #include "rewrite/inner.h"
 
-enum { FACT_DEPTH = 6 };
+enum { FACT_DEPTH = 6 }; /* operands of operands that a fact of an element is derived from: bounds its time */
 
 bool rw_konst(WbbI128 x, WbbI128 y, uint32_t fn, WbbI128 *r)
 {
@@ -46,7 +46,8 @@ static bool relation(WbbI128 x, WbbI128 y, uint32_t rel)
     }
 }
 
-/* The bits of a mask that are not among `known` ones of an integer of type t; all ones if the mask is none of that width. */
+/* The bits of a mask that are not among the `known` bits of an integer of type t; all ones if the mask is wider
+ * than t. */
 static uint64_t open_bits(ScType t, WbbI128 mask, uint64_t known)
 {
     const WbbI128 top = (WbbI128)sc_mask(t) + 1;
@@ -54,7 +55,7 @@ static uint64_t open_bits(ScType t, WbbI128 mask, uint64_t known)
     return (uint64_t)mask & sc_mask(t) & ~known;
 }
 
-bool rw_fact(RwCx *rw, Guard guard, IrRef x, WbbI128 k, WbbI128 m)
+static bool fact(RwCx *rw, Guard guard, IrRef x, WbbI128 k, WbbI128 m)
 {
     const ScType t = IR_SC(ir_at(rw->g, x)->type);
     switch (guard) {
@@ -66,7 +67,8 @@ bool rw_fact(RwCx *rw, Guard guard, IrRef x, WbbI128 k, WbbI128 m)
     case GUARD_never_nan: return sc_is_float(t) && !(ir_float_may(rw->g, x, FACT_DEPTH) & MAY_NAN);
     case GUARD_never_negzero: return sc_is_float(t) && !(ir_float_may(rw->g, x, FACT_DEPTH) & MAY_NEGZERO);
     case GUARD_integral: return sc_is_float(t) && !(ir_float_may(rw->g, x, FACT_DEPTH) & (MAY_NAN | MAY_FRACTION));
-    case GUARD_unit: return sc_is_float(t) && !(ir_float_may(rw->g, x, FACT_DEPTH) & (MAY_NAN | MAY_NEGATIVE | MAY_EXCEED_1));
+    case GUARD_unit:
+        return sc_is_float(t) && !(ir_float_may(rw->g, x, FACT_DEPTH) & (MAY_NAN | MAY_NEGATIVE | MAY_EXCEED_1));
     case GUARD_once: return rw->uses && x < rw->n_uses && rw->uses[x] == 1;
     case GUARD_apart: case GUARD_period: /* CAPART, CPERIOD */
     case GUARD_COUNT: break;
@@ -74,14 +76,14 @@ bool rw_fact(RwCx *rw, Guard guard, IrRef x, WbbI128 k, WbbI128 m)
     return false;
 }
 
-bool rw_apart(RwCx *rw, IrRef x, IrRef y, WbbI128 k)
+static bool apart(RwCx *rw, IrRef x, IrRef y, WbbI128 k)
 {
     bool overflow = false;
     const IrRef difference = ir_sum(rw->g, 0, (IrTerm[]){{1, y}, {-1, x}}, 2, &overflow);
     return !overflow && ir_fact(rw->g, difference).lo >= k;
 }
 
-bool rw_period(RwCx *rw, IrRef n, WbbI128 k, WbbI128 *q)
+static bool period(RwCx *rw, IrRef n, WbbI128 k, WbbI128 *q)
 {
     const IrFact f = ir_fact(rw->g, n);
     if (k <= 0 || f.lo < INT64_MIN || f.hi > INT64_MAX) return false;
@@ -98,11 +100,11 @@ bool rw_condition(RwCx *rw, Match *m, const uint32_t **pc, uint32_t w, const uin
     case W_KARITH: return rw_konst(m->konst[b], m->konst[c], *(*pc)++, &m->konst[a]);
     case W_CREL: return relation(m->konst[a], m->konst[b], c);
     case W_CFACT: {
-        const uint32_t fact = *(*pc)++;
-        return rw_fact(rw, (Guard)(fact & 255), rw_rest(rw, m, a), m->konst[b], m->konst[c]) == !(fact >> 8);
+        const uint32_t asked = *(*pc)++;
+        return fact(rw, (Guard)(asked & 255), rw_rest(rw, m, a), m->konst[b], m->konst[c]) == !(asked >> 8);
     }
-    case W_CAPART: return rw_apart(rw, rw_rest(rw, m, a), rw_rest(rw, m, b), m->konst[c]) == !*(*pc)++;
-    case W_CPERIOD: return rw_period(rw, rw_rest(rw, m, b), m->konst[c], &m->konst[a]);
+    case W_CAPART: return apart(rw, rw_rest(rw, m, a), rw_rest(rw, m, b), m->konst[c]) == !*(*pc)++;
+    case W_CPERIOD: return period(rw, rw_rest(rw, m, b), m->konst[c], &m->konst[a]);
     case W_CFLAG: return b ? (ir_at(rw->g, m->value[0])->flags & a) == 0 : (m->flags & a) == a;
     default: assert(!"a match program holds a build step"); return false;
     }

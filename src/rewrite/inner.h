@@ -4,7 +4,10 @@
 
 #include "rewrite/rewrite.h"
 
-enum { MAX_VALUES = 256, MAX_KONSTS = 64, MAX_TYPES = 4, MAX_CHOICES = 64, MAX_PICKS = 16, MAX_ROW = 64, TRACE_EVENTS = 4096 };
+/* Capacities; the compiler of rules keeps to them. A slot of a value is a byte. MAX_ROW: words of a FILTER's row of
+ * bits, one a branch. */
+enum { MAX_VALUES = 256, MAX_KONSTS = 64, MAX_TYPES = 4, MAX_CHOICES = 64, MAX_PICKS = 16, MAX_ROW = 64 };
+enum { TRACE_EVENTS = 4096 };
 
 typedef enum {
 #define WORD(name) W_##name,
@@ -25,37 +28,37 @@ typedef enum {
     GUARD_COUNT
 } Guard;
 
-/* What is left of a sum: built only when a condition or the right side asks. */
+/* What PICKs leave of a sum: built only when a condition or the right side uses it. */
 typedef struct {
     IrRef sum;
     uint32_t n_picks;
     uint32_t picks[MAX_PICKS];
-    WbbI128 constant; /* what was taken of the sum's */
+    WbbI128 constant; /* as much of the sum's was picked */
 } Rest;
 
-/* Where to go on if what follows fails. */
+/* Where matching resumes if what follows fails. */
 typedef struct {
     const uint32_t *at;
     uint32_t next; /* FILTER: branch, PICK: term, GROUP: divisor to try next */
     uint32_t n_picks, flags;
 } Choice;
 
-/* What a match binds. Slots are written along one path of a trie, so that going back to a choice needs no undoing: whatever lies
- * behind it is written again before it is read. */
+/* What a match binds. Slots are written along one path of a trie, so that going back to a choice undoes nothing:
+ * every slot of a later step is written again before it is read. */
 typedef struct {
     IrRef value[MAX_VALUES];
-    uint8_t swapped[MAX_VALUES]; /* by slot of a commutative node: its operands are taken the other way round */
+    uint8_t swapped[MAX_VALUES]; /* by slot of a commutative node: its operands are taken in the other order */
     WbbI128 konst[MAX_KONSTS];
     ScType type[MAX_TYPES];
     Rest rest;
-    uint32_t rest_slot; /* slot of `rest` while it is not built; 0: none */
+    uint32_t rest_slot; /* slot of `rest` until that is built; 0: none */
     uint32_t n_picks, picks[MAX_PICKS];
     WbbI128 picked_constant;
     uint32_t flags; /* that all matched nodes share */
     uint32_t rule;
     const RwTables *tables;
-    uint32_t from, to; /* words of branches[] that are not 0 lie there */
-    uint64_t branches[MAX_ROW]; /* of the FILTER: those that are worth trying, a bit each */
+    uint32_t from, to;          /* words of branches[] before `from`, and from `to` on, are 0 */
+    uint64_t branches[MAX_ROW]; /* of the FILTER: those to try, a bit each */
     uint32_t n_choices;
     Choice choices[MAX_CHOICES];
 } Match;
@@ -78,21 +81,22 @@ struct RwCx {
     uint32_t *counts[2]; /* firings by rule: [0] target, [1] index */
     uint8_t *disabled[2];
     RwEvent trace[TRACE_EVENTS];
-    uint32_t n_events; /* all that ever happened */
+    uint32_t n_events; /* all so far; the trace has the last ones */
     uint32_t depth;
     uint32_t visits;      /* nodes that rules were looked up for */
     const uint32_t *uses; /* by ref, while isel runs; else NULL */
     uint32_t n_uses;
-    bool plain;    /* one rule at a time: nodes are made as they stand */
-    RwWatch watch; /* told of every firing; NULL: nobody */
+    bool single;   /* rw_step: rules are not applied to nodes that are made */
+    RwWatch watch; /* called at every firing; NULL: nothing */
     void *watch_arg;
 };
 
-/* match.c: the first rule of `phase` whose left side matches `root`, then the next way to match, of that rule or a later one, as
- * long as true; m and *build say which. */
+/* match.c: the first rule of `phase` whose left side matches `root`; then, each call, the next way to match, of that
+ * rule or a later one. False: no more. The rule is m->rule, its right side *build. */
 bool rw_match(RwCx *rw, const RwTables *t, RwPhase phase, IrRef root, Match *m, const uint32_t **build);
 bool rw_match_next(RwCx *rw, Match *m, const uint32_t **build);
-/* One rule on one node: the steps of `program` from its second word to an ACCEPT, which holds no TRY and no FILTER. False: see *farthest. */
+/* One rule on one node: the steps of `program` from its second word to an ACCEPT, which holds no TRY and no FILTER.
+ * False: see *farthest. */
 bool rw_match_program(RwCx *rw, const RwTables *t, const uint32_t *program, IrRef root, Farthest *farthest);
 /* sums.c */
 bool rw_split(RwCx *rw, Match *m, uint32_t d, uint32_t s, WbbI128 k, uint32_t r, bool only_rest);
@@ -101,22 +105,22 @@ bool rw_offset(RwCx *rw, Match *m, uint32_t d, uint32_t s, uint32_t k);
 bool rw_negate(RwCx *rw, Match *m, uint32_t d, uint32_t s);
 bool rw_pick(RwCx *rw, Match *m, uint32_t d, uint32_t s, uint32_t k, uint32_t how, uint32_t *term);
 bool rw_pick_bound(RwCx *rw, Match *m, uint32_t x, uint32_t s, WbbI128 k);
-/* Appends the terms of a rest that is not built; terms: room for all of the sum. */
+/* Appends the terms of a rest that is not built; terms: capacity for all of the sum. */
 void rw_rest_terms(const RwCx *rw, const Match *m, IrTerm *terms, uint32_t *n_terms, int64_t *constant);
-/* The same sum, terms on one value simplified by themselves first, so that the rules see few terms at a time. */
+/* The same sum; terms on one value are simplified as a sum of their own first, so that the rules see few terms at a
+ * time. */
 IrRef rw_regroup(RwCx *rw, IrRef sum);
-IrRef rw_try_sum(RwCx *rw, int64_t constant, const IrTerm *terms, uint32_t n); /* builder.c; 0: it leaves 64 bits */
+/* builder.c; 0: a coefficient would exceed 64 bits */
+IrRef rw_try_sum(RwCx *rw, int64_t constant, const IrTerm *terms, uint32_t n);
 IrRef rw_rest(RwCx *rw, Match *m, uint32_t slot);
 /* guards.c: constants and conditions */
 bool rw_condition(RwCx *rw, Match *m, const uint32_t **pc, uint32_t w, const uint64_t *imm);
-bool rw_apart(RwCx *rw, IrRef x, IrRef y, WbbI128 k); /* y - x >= k, proved */
-bool rw_period(RwCx *rw, IrRef n, WbbI128 k, WbbI128 *q); /* n // k is *q wherever n is evaluated */
 bool rw_konst(WbbI128 x, WbbI128 y, uint32_t fn, WbbI128 *result);
-bool rw_fact(RwCx *rw, Guard guard, IrRef x, WbbI128 k, WbbI128 m);
-/* replacement.c: the right side; 0 if constant arithmetic failed, which fails the match. Selected tiles: `row` and operands instead. */
+/* replacement.c: the right side; 0 if constant arithmetic fails, which fails the match. Of isel: an instr node on
+ * old operands. */
 IrRef rw_build(RwCx *rw, const RwTables *t, IrRef root, Match *m, const uint32_t *build);
 void rw_record(RwCx *rw, const RwTables *t, uint32_t rule, IrRef root, IrRef result);
-void rw_out_of_fuel(RwCx *rw, IrRef at); /* rewriting does not end: our own bug; prints the last firings and aborts */
+void rw_out_of_fuel(RwCx *rw, IrRef at); /* rewriting does not end, a bug of ours; prints the last firings and aborts */
 /* builder.c: the normal form of a node whose operands are normal */
 IrRef rw_normalize(RwCx *rw, IrRef r);
 /* isel.c */

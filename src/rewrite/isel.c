@@ -1,8 +1,8 @@
-/* isel.c: instruction selection, a cover of each kernel by the target's tiles.
+/* isel.c: instruction selection: covers each kernel with the target's tiles.
  *
- * Needs a kernel after `width`; leaves one whose element operations are instr nodes, one for each chosen tile. Selection runs from
- * the statements down: of each wanted node the first tile of the list that fits and swallows no value with other uses. Then the
- * chosen tiles are built, operands first.
+ * Needs a kernel after `width`; leaves one whose element operations are instr nodes, one for each chosen tile.
+ * Selection goes from the statements to the loads: each needed node gets the first tile of the list that matches and
+ * contains no value with other uses. Then the chosen tiles are made, operands first.
  *
  *     add.f32(mul.f32(a, b), c)   =>   instr.f32<fma>(a, b, c), where the product has no other use
  */
@@ -12,10 +12,11 @@ static bool needs_tile(const IrGraph *g, IrRef r)
 {
     const IrNode *n = ir_at(g, r);
     const uint8_t sig = sc_op_info[n->op].signature;
-    return sig != SC_LEAF && sig != SC_FRAME && n->op != OP_COMPLEX && n->op != OP_RE && n->op != OP_IM && !ir_is_index(g, r);
+    return sig != SC_LEAF && sig != SC_FRAME && n->op != OP_COMPLEX && n->op != OP_RE && n->op != OP_IM &&
+           !ir_is_index(g, r);
 }
 
-/* A modifier that the target's FREE lists for its user: it costs nothing to say it once more. */
+/* A modifier that the target's FREE lists for its user: applying it once more costs nothing. */
 static bool is_free(const RwTables *t, const IrGraph *g, const IrNode *user, IrRef x)
 {
     const IrNode *n = ir_at(g, x);
@@ -24,18 +25,19 @@ static bool is_free(const RwTables *t, const IrGraph *g, const IrNode *user, IrR
     return false;
 }
 
-/* Lanes moved, not computed. */
+/* Moves lanes and computes nothing. */
 static bool moves(const IrNode *n) { return n->op == OP_PACK || n->op == OP_PART || n->op == OP_SPLAT; }
 
-/* No node strictly inside the tile is used outside of it. Uses are counted over what the kernel needs, tiles chosen so far
- * included: a tile with one operation swallows nothing. */
-static bool swallows_shared(const RwTables *t, const IrGraph *g, IrRef root, const IrNode *tile, const uint32_t *uses)
+/* Has the tile a node, other than its root and operands, that is used outside of it? Uses are those in the kernel
+ * before selection. */
+static bool contains_shared(const RwTables *t, const IrGraph *g, IrRef root, const IrNode *tile, const uint32_t *uses)
 {
     struct { IrRef user, x; } waiting[64];
     uint32_t n = 0;
     for (IrRef user = root;;) {
         for (uint32_t i = 0; i < 3; i++)
-            if (ir_at(g, user)->a[i] && n < WBB_LEN(waiting)) waiting[n].user = user, waiting[n++].x = ir_at(g, user)->a[i];
+            if (ir_at(g, user)->a[i] && n < WBB_LEN(waiting))
+                waiting[n].user = user, waiting[n++].x = ir_at(g, user)->a[i];
         IrRef x;
         do {
             if (n == 0) return false;
@@ -49,7 +51,7 @@ static bool swallows_shared(const RwTables *t, const IrGraph *g, IrRef root, con
 }
 
 /* The tile for `r` as an instr node on old operands. */
-static IrRef choose(RwCx *rw, IrRef r)
+static IrRef choose_tile(RwCx *rw, IrRef r)
 {
     Match m;
     const uint32_t *build;
@@ -58,7 +60,7 @@ static IrRef choose(RwCx *rw, IrRef r)
         rw->g->making_rule = m.rule + 1;
         const IrRef tile = rw_build(rw, rw->target, r, &m, build);
         rw->g->making_rule = 0;
-        if (!swallows_shared(rw->target, rw->g, r, ir_at(rw->g, tile), rw->uses)) {
+        if (!contains_shared(rw->target, rw->g, r, ir_at(rw->g, tile), rw->uses)) {
             rw_record(rw, rw->target, m.rule, r, tile);
             return tile;
         }
@@ -90,7 +92,7 @@ static IrRef count_root(void *arg, IrRef r)
     return r;
 }
 
-/* Its operands are indices only. */
+/* A node on indices alone. */
 static bool on_indices(const IrGraph *g, IrRef r) { return ir_at(g, r)->op == OP_CALL || ir_is_index(g, r); }
 
 void rw_isel(RwCx *rw, IrKernel *k)
@@ -109,9 +111,9 @@ void rw_isel(RwCx *rw, IrKernel *k)
     ir_map_statements(k, mark_root, wanted);
     for (IrRef r = n - 1; r > 0; r--) { /* users before operands */
         if (!wanted[r]) continue;
-        tile[r] = needs_tile(g, r) ? choose(rw, r) : r;
+        tile[r] = needs_tile(g, r) ? choose_tile(rw, r) : r;
         const IrNode *x = ir_at(g, tile[r]);
-        if (on_indices(g, r)) continue; /* index expressions are lower/'s own */
+        if (on_indices(g, r)) continue; /* llvm/ takes index expressions as they are */
         for (uint32_t i = 0; i < 3; i++) wanted[x->a[i]] = 1;
         wanted[0] = 0;
     }
@@ -120,7 +122,9 @@ void rw_isel(RwCx *rw, IrKernel *k)
         const IrNode x = *ir_at(g, tile[r]);
         g->making_rule = g->rule[tile[r]];
         g->making_origin = g->origin[tile[r]];
-        made[r] = on_indices(g, r) ? r : ir_node(g, (ScOp)x.op, x.type, x.flags, made[x.a[0]], made[x.a[1]], made[x.a[2]], x.imm);
+        made[r] = on_indices(g, r)
+                      ? r
+                      : ir_node(g, (ScOp)x.op, x.type, x.flags, made[x.a[0]], made[x.a[1]], made[x.a[2]], x.imm);
     }
     g->making_rule = g->making_origin = 0;
     ir_replace(k, made);

@@ -1,13 +1,14 @@
 /* match.c: does a rule match here? An interpreter of match tries.
  *
- * A program is 32-bit words: opcode in 6 bits, a small number in 2, operands a, b, c of a byte each; some are followed by words. All
- * rules of one root operation are one trie: equal first steps of neighbouring rules are stored once. A failed step goes back to
- * the latest choice: the next branch of the trie (TRY, FILTER), or the next term of a sum (PICK). So the rules are tried in the
- * order of their list, and the first that matches wins. Who cannot use a match asks for the next one from there on.
+ * A program is 32-bit words: opcode in 6 bits, a small number in 2, operands a, b, c of a byte each; some steps take
+ * further words. All rules of one root operation are one trie: equal first steps of neighbouring rules are stored once.
+ * A failed step goes back to the latest choice: the next branch of the trie (TRY, FILTER), or the next term of a sum
+ * (PICK). So rules are tried in the order of their list, and the first that matches wins. A caller that rejects a match
+ * resumes the search after it.
  *
- *   TRY rel24               if what follows fails, go on at this word + rel
- *   FILTER keys branches16  the branches worth trying, in order; only at the start; layout at `filter`
- *   SWAP s                  OPX and ANYX of v[s] take its operands 0 and 1 as they stand, then the other way round
+ *   TRY rel24               if what follows fails, resume at this word + rel
+ *   FILTER keys branches16  the branches to try, in order; only at the start; layout at `filter`
+ *   SWAP s                  OPX and ANYX of v[s] take its operands 0 and 1 in this order, then in the other
  *   OP:k d s op             v[d] = operand k of v[s] (k = 3: v[s] itself), which must be an `op`
  *   ANY:k d s               v[d] = operand k of v[s]
  *   TYPE:any s type16       v[s] has that type; any: lanes do not matter
@@ -18,18 +19,20 @@
  *   LIT:float s imm16       v[s] is that constant, narrowed to v[s]'s type
  *   KONST k s               v[s] is an integer constant; k[k] = its value
  *   SRC d s mask            v[d] = v[s] without the modifiers of the mask: 1 neg, 2 abs
- *   SPLIT:rest d s k, r     v[s] = v[d] * k[k] + v[r]; v[d] takes everything divisible, the constant floored; rest: v[d] is not asked for
- *   GROUP d s k, r|by<<8    v[s] = v[d] * k[k] + v[r], 0 <= v[r] < k[k]; a divisor of k[by] unless by is 255; the next one if what follows fails
+ *   SPLIT:rest d s k, r     v[s] = v[d] * k[k] + v[r], all divisible terms and the constant, floored, in v[d];
+ *                           rest: v[d] is not used
+ *   GROUP d s k, r|by<<8    v[s] = v[d] * k[k] + v[r], 0 <= v[r] < k[k]; k[k] divides k[by] unless by is 255; a choice
  *   OFFSET d s k            v[s] = v[d] + k[k], and k[k] is not 0
  *   NEGATE d s              v[s] = -v[d], and v[s] begins with a negative term
- *   PICK d s k, fixed|op<<8 v[d] = a term of the sum v[s] not yet picked, an `op` unless that is 0; its coefficient is bound to, or must be, k[k]
+ *   PICK d s k, fixed|op<<8 v[d] = a term of the sum v[s] not yet picked, an `op` unless that is 0; k[k] = its
+ *                           coefficient, or must be that if fixed; a choice
  *   PICKV x s k             k[k] * v[x] is picked, too: a term, or every term of a sum
  *   REST r s                v[r] = what is left of v[s]
  *   KIMM KWIDTH KARITH CREL CFACT CFLAG   constants and conditions: guards.c
  *   ACCEPT, rule, build     all matched
  *
- * What a new step must keep: it writes only slots of its own path, so that going back to a choice needs no undoing, and it decides
- * without looking at uses (`once` apart, which only select has), so that a node's normal form is the same wherever it stands.
+ * A new step must write only slots of its own path, so that going back to a choice undoes nothing, and must not look at
+ * uses (`once` apart, which only isel has), so that a node's normal form does not depend on where it is used.
  */
 #include "rewrite/inner.h"
 
@@ -89,18 +92,19 @@ static inline bool take_operand(const IrGraph *g, Match *m, uint32_t w)
     return (m->value[arg_a(w)] = operand(g, m->value[b], small(w) ^ ((w & 63) == W_ANYX && m->swapped[b]))) != 0;
 }
 
-/* The step that is taken most. */
+/* The most frequent step. */
 static inline bool take_operation(const IrGraph *g, Match *m, uint32_t w)
 {
     const uint32_t a = arg_a(w), b = arg_b(w);
-    const IrRef r = small(w) == 3 ? m->value[b] : operand(g, m->value[b], small(w) ^ ((w & 63) == W_OPX && m->swapped[b]));
+    const IrRef r =
+        small(w) == 3 ? m->value[b] : operand(g, m->value[b], small(w) ^ ((w & 63) == W_OPX && m->swapped[b]));
     m->value[a] = r;
     if (r == 0 || ir_at(g, r)->op != arg_c(w)) return false;
     m->flags &= ir_at(g, r)->flags;
     return true;
 }
 
-/* A step that is taken seldom, conditions included. */
+/* The less frequent steps, conditions included. */
 static bool take_step(RwCx *rw, const RwTables *t, Match *m, const uint32_t **pc, uint32_t w)
 {
     IrGraph *g = rw->g;
@@ -122,7 +126,7 @@ static bool take_step(RwCx *rw, const RwTables *t, Match *m, const uint32_t **pc
     }
 }
 
-/* 0, 1, -1, 2 and -0.0 are worth telling apart: gen/encode.py, SPECIAL. */
+/* 0, 1, -1, 2 and -0.0 have a class each, all others one: gen/encode.py, SPECIAL. */
 static uint32_t constant_class(const IrNode *n)
 {
     const ScType t = IR_SC(n->type);
@@ -133,8 +137,8 @@ static uint32_t constant_class(const IrNode *n)
     return n->imm <= 1 ? 1 + (uint32_t)n->imm : n->imm == sc_mask(t) ? 3 : n->imm == 2 ? 4 : 6;
 }
 
-/* What a key of a FILTER reads: element type, or operation and class of a constant, of what stands at a path of operands from the root. Where
- * none stands, that of ref 0. Who asks for operands of the root knows that it has its own. */
+/* What a key of a FILTER reads: element type, or operation and class of a constant, of the node at a path of
+ * operands from the root; that of ref 0 where there is none. The root has the operands that keys ask for. */
 static uint32_t property(const IrGraph *g, const IrNode *n, uint32_t key)
 {
     if (arg_a(key) != 255) n = ir_at(g, n->a[arg_a(key)]);
@@ -142,30 +146,31 @@ static uint32_t property(const IrGraph *g, const IrNode *n, uint32_t key)
     return key & 1 ? (uint32_t)IR_SC(n->type) : n->op == OP_CONST ? OP_COUNT + constant_class(n) : n->op;
 }
 
-/* The branches of a FILTER that the root's properties allow. After the FILTER word stand three words a key (path and kind; where its
- * map from property to row starts, a byte each; where its rows start, among the immediates), then where each branch starts. A row has a
- * bit a branch; most nodes have no branch left after a few keys. */
+/* The branches of a FILTER that the root's properties allow; false: none. The FILTER word is followed by three words
+ * for each key (path and kind; offset of its map from property to row, a byte each; offset of its rows among the
+ * immediates), then the offset of each branch. A row has a bit for each branch; most nodes have no branch left after
+ * a few keys. */
 static bool filter(const IrGraph *g, Match *m, const uint32_t *at)
 {
     const uint32_t *code = m->tables->code, *key = at + 1, *end = key + 3 * arg_a(*at), words = ((*at >> 16) + 63) / 64;
     const IrNode *root = ir_at(g, m->value[0]);
-    uint64_t *left = m->branches;
+    uint64_t *branches = m->branches;
     uint32_t from = 0, to = words;
     assert(words <= MAX_ROW);
-    for (uint32_t w = 0; w < words; w++) left[w] = UINT64_MAX;
+    for (uint32_t w = 0; w < words; w++) branches[w] = UINT64_MAX;
     for (; key < end && from < to; key += 3) {
         const uint32_t p = property(g, root, key[0]);
         const uint64_t *row = m->tables->imm + key[2] + (code[key[1] + p / 4] >> (8 * (p % 4)) & 255) * words;
-        for (uint32_t w = from; w < to; w++) left[w] &= row[w];
-        while (from < to && !left[to - 1]) to--;
-        while (from < to && !left[from]) from++;
+        for (uint32_t w = from; w < to; w++) branches[w] &= row[w];
+        while (from < to && !branches[to - 1]) to--;
+        while (from < to && !branches[from]) from++;
     }
     m->from = from;
     m->to = to;
     return from < to;
 }
 
-/* The first branch left from `from` on; `none` if there is none. */
+/* The first branch to try, `from` or a later one; `none` if there is none. */
 static uint32_t next_branch(const Match *m, uint32_t from, uint32_t none)
 {
     uint32_t w = WBB_MAX(from / 64, m->from);
@@ -182,7 +187,7 @@ static void choose(Match *m, const uint32_t *at, uint32_t next, uint32_t n_picks
     m->choices[m->n_choices++] = (Choice){.at = at, .next = next, .n_picks = n_picks, .flags = m->flags};
 }
 
-/* To the latest choice. */
+/* Takes the latest choice: resume at *pc with *next. */
 static inline void go_back(Match *m, const uint32_t **pc, uint32_t *next)
 {
     const Choice *top = &m->choices[--m->n_choices];
@@ -193,8 +198,9 @@ static inline void go_back(Match *m, const uint32_t **pc, uint32_t *next)
     m->rest_slot = 0;
 }
 
-/* Runs from `pc` to the next ACCEPT; false: no choice is left. `next`: where the choice that `pc` resumes goes on. With `farthest` the step
- * farthest in the program that failed is remembered, and a rule that is switched off matches, too. */
+/* Runs from `pc` to the next ACCEPT; false: no choice is left. `next`: where the choice that `pc` resumes goes on.
+ * With `farthest` the step farthest in the program that failed is remembered, and a rule that is switched off
+ * matches, too. */
 static bool run(RwCx *rw, Match *m, const uint32_t *pc, uint32_t next, const uint32_t **build, Farthest *farthest)
 {
     const RwTables *t = m->tables;

@@ -1,12 +1,12 @@
-/* replacement.c: the right side of a rule, through the same door as every other node.
+/* replacement.c: the right side of a rule, made by the same builder as every other node.
  *
- * A build program fills slots in order: constants (KIMM, KWIDTH, KARITH), BNODE (an operation), BLIT and BKONST (a constant of a
- * type), BSUM (a sum of slots with coefficients), and ends with BROOT (the result) or BINSTR (a selected tile and its operands).
- * Nodes carry the flags that are written and those that all matched nodes share.
+ * A build program fills slots in order: constants (KIMM, KWIDTH, KARITH), BNODE (an operation), BLIT and BKONST (a
+ * constant of a type), BSUM (a sum of slots with coefficients), and ends with BROOT (the result) or BINSTR (a selected
+ * tile and its operands). Nodes carry the flags that the rule writes and those that all matched nodes share.
  */
 #include "rewrite/inner.h"
 
-/* mode 1: the class bound in slot `number`; else the type itself */
+/* mode 1: the type that the match bound in slot `number`; else `number` itself */
 static IrType type_of(const Match *m, uint32_t mode, uint32_t number)
 {
     return mode ? IR_TYPE(m->type[number], 0) : number;
@@ -18,19 +18,20 @@ static IrRef operand(RwCx *rw, Match *m, uint32_t slots, uint32_t k)
     return s == 255 ? 0 : rw_rest(rw, m, s);
 }
 
-/* The root is left to whoever asked for it: firing by firing, not one within the other. */
+/* The root is made without rules: the caller applies the next one, so that firings follow one another and do not
+ * nest. */
 static bool is_root(uint32_t next) { return (next & 63) == W_BROOT; }
 
 static IrRef build_sum(RwCx *rw, Match *m, uint32_t n, uint32_t constant, const uint32_t *slots)
 {
     IrTerm few[MAX_PICKS], *terms = few;
     uint32_t count = 0;
-    int64_t left = 0;
+    int64_t rest = 0; /* its constant */
     assert(n <= MAX_PICKS);
-    for (uint32_t i = 0; i < n; i++) { /* what is left of a sum goes into the new one term by term */
+    for (uint32_t i = 0; i < n; i++) { /* the rest of a sum goes into the new one term by term */
         if ((slots[i] & 255) != m->rest_slot || m->rest_slot == 0 || slots[i] >> 8 != 255) continue;
         terms = WBB_NEW_N(rw->arena, IrTerm, n + ir_at(rw->g, m->rest.sum)->a[1]);
-        rw_rest_terms(rw, m, terms, &count, &left);
+        rw_rest_terms(rw, m, terms, &count, &rest);
         break;
     }
     for (uint32_t i = 0; i < n; i++) {
@@ -40,10 +41,11 @@ static IrRef build_sum(RwCx *rw, Match *m, uint32_t n, uint32_t constant, const 
         if (terms != few && (slots[i] & 255) == m->rest_slot) continue;
         terms[count++] = (IrTerm){.coefficient = (int64_t)c, .ref = rw_rest(rw, m, slots[i] & 255)};
     }
-    const WbbI128 c = left + (constant == 255 ? 0 : m->konst[constant]);
+    const WbbI128 c = rest + (constant == 255 ? 0 : m->konst[constant]);
     if (c < INT64_MIN || c > INT64_MAX) return 0;
     bool overflow = false;
-    return is_root(slots[n]) ? ir_sum(rw->g, (int64_t)c, terms, count, &overflow) : rw_try_sum(rw, (int64_t)c, terms, count);
+    return is_root(slots[n]) ? ir_sum(rw->g, (int64_t)c, terms, count, &overflow)
+                             : rw_try_sum(rw, (int64_t)c, terms, count);
 }
 
 static IrRef build_constant(RwCx *rw, IrType type, bool is_float, uint64_t imm)
@@ -54,11 +56,11 @@ static IrRef build_constant(RwCx *rw, IrType type, bool is_float, uint64_t imm)
     return ir_const(rw->g, type, is_float ? sc_from_f64(t, bits.d) : sc_from_i128(t, (int64_t)imm));
 }
 
-/* A tile: its operands are old nodes, which the selecting sweep replaces. */
+/* A tile. Its operands are old nodes, which isel replaces. */
 static IrRef build_instr(RwCx *rw, Match *m, IrRef root, uint32_t row, uint32_t slots)
 {
-    return ir_node(rw->g, OP_INSTR, ir_at(rw->g, root)->type, m->flags, operand(rw, m, slots, 0), operand(rw, m, slots, 1),
-                   operand(rw, m, slots, 2), row);
+    return ir_node(rw->g, OP_INSTR, ir_at(rw->g, root)->type, m->flags, operand(rw, m, slots, 0),
+                   operand(rw, m, slots, 1), operand(rw, m, slots, 2), row);
 }
 
 IrRef rw_build(RwCx *rw, const RwTables *t, IrRef root, Match *m, const uint32_t *pc)

@@ -1,10 +1,10 @@
 /* rewrite: one engine for every kind of rule. It knows neither rules nor targets.
  *
- * A node of type index is always made through `rw_make`/`rw_sum`, which apply the index tables until none matches, so it is born
- * in normal form. The passes sweep a kernel once, from its statements, operands before users, and build every node through the
- * same door with the tables of their phase.
+ * A node of type index is always made by the builder, `rw_make` or `rw_sum`, which applies the index tables until no
+ * rule matches, so it is born in normal form. The passes sweep a kernel once, from its statements, operands before
+ * users, and make every node by the same builder with the tables of their phase.
  *
- *     RwCx *rw = rw_new(cx, arena, g, index_tables, target_tables);
+ *     RwCx *rw = rw_new(cx, arena, g, index_tables, target_tables, false);
  *     IrRef n = rw_floordiv(rw, x, 8);
  *     rw_run(rw, kernel, RW_LOWER);
  */
@@ -26,11 +26,11 @@ typedef struct {
 
 typedef void (*RwWatch)(void *arg, const RwEvent *e);
 
-/* builder.c, sweep.c */
+/* builder.c, sweep.c. approx: functions of floats may be inexact; simplify marks them. */
 RwCx *rw_new(WbbCx *cx, WbbArena *a, IrGraph *g, const RwTables *index, const RwTables *target, bool approx);
-void rw_index(RwCx *rw, IrKernel *k); /* index nodes of a kernel that was not made through the door (a parsed one) */
+void rw_index(RwCx *rw, IrKernel *k); /* index nodes of a kernel that the builder has not made (a parsed one) */
 void rw_run(RwCx *rw, IrKernel *k, RwPhase phase); /* RW_SIMPLIFY, RW_LOWER or RW_ISEL */
-/* The door. Folds constants, orders operands, applies rules of the index phase, or of the pass that runs. */
+/* The builder. Folds constants, orders operands, applies rules of the index phase, or of the pass that runs. */
 IrRef rw_make(RwCx *rw, ScOp op, IrType type, uint32_t flags, IrRef a, IrRef b, IrRef c, uint64_t imm);
 IrRef rw_sum(RwCx *rw, int64_t constant, const IrTerm *terms, uint32_t n);
 /* Short forms for index arithmetic; k > 0. */
@@ -43,15 +43,16 @@ IrRef rw_compare(RwCx *rw, ScOp op, IrRef x, IrRef y); /* index operands, pred r
 void rw_disable(RwCx *rw, const char *rule); /* by identity "functions.py:17[tanh.bf16]"; fails if no rule has it */
 IrGraph *rw_graph(RwCx *rw);
 const RwTables *rw_target(const RwCx *rw);
-uint32_t rw_visits(const RwCx *rw); /* how often rules were looked up for a node, all passes so far */
-/* One step at a node whose operands are normal, for people who look on: its constants are folded (*rule = RW_FOLDED), or the first
- * rule that matches builds its right side as it stands, no rule applied within. 0: nothing to do. Not for RW_ISEL. */
+uint32_t rw_visits(const RwCx *rw); /* lookups of rules for a node, all passes so far */
+/* One step at a node whose operands are normal, to show rewriting step by step: its constants are folded (*rule =
+ * RW_FOLDED), or the first rule that matches builds its right side, to whose nodes no rule is applied. 0: nothing to
+ * do. Not for RW_ISEL. */
 #define RW_FOLDED UINT32_MAX
 IrRef rw_step(RwCx *rw, RwPhase phase, IrRef root, uint32_t *rule);
 
-/* why.c: does one rule match one node? Nothing is built, and no uses are counted (`once` never holds here). Of several ways to match, the one
- * that gets farthest: how many of its steps hold, and in words the first that does not: "operand 1 is add (bf16), not mul",
- * "within(n, 0, k) fails: n is tid, in [0, 7], k = 4". */
+/* why.c: does one rule match one node? Nothing is built, and no uses are counted (`once` never holds here). Of
+ * several ways to match, the one that gets farthest: how many of its steps hold, and a sentence about the first that
+ * does not: "operand 1 is add (bf16), not mul", "within(n, 0, k) fails: n is tid, in [0, 7], k = 4". */
 typedef struct {
     uint32_t passed, total;
     const char *text; /* "it matches" if true was returned */
@@ -60,8 +61,9 @@ bool rw_why(RwCx *rw, const RwTables *t, uint32_t rule, IrRef node, WbbArena *a,
 
 /* trace.c: always on; the last 4,096 firings and a count per rule. */
 uint32_t rw_trace(const RwCx *rw, const RwEvent **events); /* oldest first */
-void rw_watch(RwCx *rw, RwWatch watch, void *arg);         /* all firings from now on, as they happen; NULL: no more */
-const uint32_t *rw_counts(const RwCx *rw, bool index);     /* firings by rule number, of the target's or the index tables */
+void rw_watch(RwCx *rw, RwWatch watch, void *arg);         /* called at each firing from now on; NULL: no more */
+/* firings by rule number, of the target's or the index tables */
+const uint32_t *rw_counts(const RwCx *rw, bool index);
 char *rw_rule_name(WbbArena *a, const RwTables *t, uint32_t rule); /* "patterns/functions.py:17[tanh.bf16]" */
 
 #endif

@@ -1,16 +1,15 @@
-/* sums.c: patterns over sums. A sum is matched by what its terms have to do with constants, not by their order.
+/* sums.c: patterns over sums. A sum is matched by how its terms relate to constants, not by their order.
  *
- * SPLIT, where k is bound elsewhere in the pattern, has no choice: v[d] takes everything that k divides; where nobody asks for v[d], v[r]
- * is all reduced modulo k. GROUP, where k is free, offers the
- * common divisors of the larger terms, the largest first, as long as what is left fits into one k; all it takes are a few passes over
- * the terms. PICK takes single terms; match.c comes back for the next one if what follows fails. What is left is built only if
- * somebody asks.
+ * SPLIT, where k is bound elsewhere in the pattern, has no choice: v[d] has every term that k divides; where v[d] is
+ * not used, v[r] is the whole sum reduced modulo k. GROUP, where k is free, offers the common divisors of the larger
+ * terms, the largest first, as long as the other terms stay within one k; that takes a few passes over the terms. PICK
+ * takes single terms; match.c asks for the next one if what follows fails. The rest is built only if it is used.
  *
  *     8*a + 4*b + c + 7, k = 4:         split gives 2*a + b + 1 and c + 3
- *     8*a + 4*b + c, c in 0..4, k free: group gives (k = 4) 2*a + b and c; not (k = 8) a and 4*b + c, which may be 8 or more
+ *     8*a + 4*b + c, c in 0..4, k free: group gives (k = 4) 2*a + b and c; not (k = 8) a and 4*b + c: may exceed 7
  *     8*a + 4*b + c:                    pick gives (a, 8), then (b, 4), then (c, 1)
  *
- * What leaves 64 bits fails the match.
+ * A coefficient that exceeds 64 bits fails the match.
  */
 #include "ir/facts.h"
 #include "rewrite/inner.h"
@@ -22,7 +21,8 @@ static bool fits(WbbI128 x) { return x >= INT64_MIN && x <= INT64_MAX; }
 
 static bool divides(uint64_t k, IrTerm t) { return size_of(t.coefficient) % k == 0; }
 
-/* v[s] = v[d] * k + v[r]: the terms that k divides, and `whole` of the constant; the others. Copied first: the pool may move. */
+/* v[s] = v[d] * k + v[r]: in v[d] the terms that k divides, and `whole` of the constant; in v[r] the others. Terms
+ * are copied before sums are made, since their pool may move. */
 static bool divide(RwCx *rw, Match *m, const IrNode *n, uint32_t d, int64_t k, int64_t whole, uint32_t r)
 {
     IrTerm *yes = WBB_NEW_N(rw->arena, IrTerm, n->a[1]), *no = WBB_NEW_N(rw->arena, IrTerm, n->a[1]);
@@ -32,16 +32,16 @@ static bool divide(RwCx *rw, Match *m, const IrNode *n, uint32_t d, int64_t k, i
         if (t.coefficient % k == 0) yes[n_yes++] = (IrTerm){t.coefficient / k, t.ref};
         else no[n_no++] = t;
     }
-    const WbbI128 left = (WbbI128)(int64_t)n->imm - (WbbI128)whole * k;
-    if ((n_yes == 0 && whole == 0) || !fits(left)) return false; /* nothing is divisible: the rule would go round in a circle */
+    const WbbI128 constant = (WbbI128)(int64_t)n->imm - (WbbI128)whole * k;
+    if ((n_yes == 0 && whole == 0) || !fits(constant)) return false; /* nothing is divisible: the rule would not end */
     m->value[d] = rw_try_sum(rw, whole, yes, n_yes);
-    m->value[r] = rw_try_sum(rw, (int64_t)left, no, n_no);
+    m->value[r] = rw_try_sum(rw, (int64_t)constant, no, n_no);
     return m->value[d] && m->value[r];
 }
 
-/* v[r] = what v[s] is modulo k: coefficients fall below k, and a term that is a remainder itself becomes what it is the remainder of
- * where that is the same. */
-static bool reduce(RwCx *rw, Match *m, const IrNode *n, uint32_t s, int64_t k, uint32_t r)
+/* v[r] = a sum that is v[s] modulo k: coefficients are reduced modulo k, and a term x % m becomes x where that
+ * changes nothing modulo k and products stay within 2^61. */
+static bool reduce_modulo(RwCx *rw, Match *m, const IrNode *n, uint32_t s, int64_t k, uint32_t r)
 {
     static const int64_t large = (int64_t)1 << 40, few = 1 << 21;
     const int64_t constant = (int64_t)n->imm - (int64_t)ir_floor_div((int64_t)n->imm, k) * k;
@@ -55,7 +55,9 @@ static bool reduce(RwCx *rw, Match *m, const IrNode *n, uint32_t s, int64_t k, u
         if (k == 2) t.coefficient = 1;
         if (x->op == OP_MOD && ir_is_const(rw->g, x->a[1])) {
             const WbbI128 whole = (WbbI128)t.coefficient * (int64_t)ir_at(rw->g, x->a[1])->imm;
-            if (whole % k == 0 && t.coefficient < few && t.coefficient > -few && ir_within(rw->g, x->a[0], -large, large)) t.ref = x->a[0];
+            if (whole % k == 0 && t.coefficient < few && t.coefficient > -few &&
+                ir_within(rw->g, x->a[0], -large, large))
+                t.ref = x->a[0];
         }
         terms[count++] = t;
     }
@@ -66,12 +68,12 @@ bool rw_split(RwCx *rw, Match *m, uint32_t d, uint32_t s, WbbI128 k, uint32_t r,
 {
     const IrNode n = *ir_at(rw->g, m->value[s]);
     if (n.op != OP_SUM || k <= 0 || k > INT64_MAX) return false;
-    if (only_rest) return reduce(rw, m, &n, s, (int64_t)k, r);
+    if (only_rest) return reduce_modulo(rw, m, &n, s, (int64_t)k, r);
     return divide(rw, m, &n, d, (int64_t)k, (int64_t)ir_floor_div((int64_t)n.imm, k), r);
 }
 
-/* What divides all terms that g divides and the largest of the others, each coefficient taken for what it has in common with `by`;
- * 0: g divides all. */
+/* The next common divisor to try after k: of the terms that k divides and the largest of the others, where each
+ * coefficient counts as its greatest common divisor with `by`. 0: k divides all terms. */
 static uint64_t next_divisor(const IrGraph *g, const IrNode *n, uint64_t by, uint64_t k)
 {
     uint64_t largest = 0;
@@ -84,7 +86,8 @@ static uint64_t next_divisor(const IrGraph *g, const IrNode *n, uint64_t by, uin
     return largest ? ir_gcd(k, largest) : 0;
 }
 
-/* Whether what k does not divide lies between two neighbouring multiples of k, and which part of the constant makes that 0 and k. */
+/* Do the terms that k does not divide, with the constant, stay between two neighbouring multiples of k? *whole: the
+ * lower one, by k. */
 static bool rest_fits(IrGraph *g, const IrNode *n, int64_t k, WbbI128 *whole)
 {
     static const WbbI128 limit = (WbbI128)1 << 100;
@@ -143,7 +146,7 @@ static bool is_taken(const uint32_t *picks, uint32_t n, uint32_t term)
     return false;
 }
 
-/* The first term whose coefficient is not larger than k; terms are sorted by that. */
+/* The first term whose coefficient's size is at most k; terms are sorted by it, the largest first. */
 static uint32_t first_of(const IrGraph *g, const IrNode *n, uint64_t k)
 {
     uint32_t low = 0, high = n->a[1];
@@ -155,8 +158,8 @@ static uint32_t first_of(const IrGraph *g, const IrNode *n, uint64_t k)
     return low;
 }
 
-/* The next term of a sum from *term on; true if v[d] and its coefficient are bound. how: 1 if the coefficient is bound already, and the
- * operation that the term must be << 8 (0: any). */
+/* Binds the next term of a sum, *term or a later one, to v[d] and its coefficient to k[k]; false: none. how: 1 if
+ * k[k] is bound already, plus the operation that the term must be, << 8 (0: any). */
 bool rw_pick(RwCx *rw, Match *m, uint32_t d, uint32_t s, uint32_t k, uint32_t how, uint32_t *term)
 {
     const IrGraph *g = rw->g;
@@ -170,7 +173,9 @@ bool rw_pick(RwCx *rw, Match *m, uint32_t d, uint32_t s, uint32_t k, uint32_t ho
     for (; *term < n->a[1]; ++*term) {
         const IrTerm t = g->terms[n->a[0] + *term];
         if (fixed && size_of(t.coefficient) != size_of(wanted)) return false;
-        if ((op && ir_at(g, t.ref)->op != op) || (fixed && t.coefficient != wanted) || is_taken(m->picks, m->n_picks, *term)) continue;
+        if ((op && ir_at(g, t.ref)->op != op) || (fixed && t.coefficient != wanted) ||
+            is_taken(m->picks, m->n_picks, *term))
+            continue;
         if (!fixed) m->konst[k] = t.coefficient;
         m->value[d] = t.ref;
         m->picks[m->n_picks++] = (*term)++;
@@ -192,7 +197,7 @@ static bool pick_one(const IrGraph *g, Match *m, const IrNode *n, WbbI128 k, IrR
     return false;
 }
 
-/* k times v[x], which is bound: a term, or all terms of a sum and as much of the constant. */
+/* Picks k times v[x]: a term, or all terms of a sum and k times its constant. */
 bool rw_pick_bound(RwCx *rw, Match *m, uint32_t x, uint32_t s, WbbI128 k)
 {
     const IrGraph *g = rw->g;
@@ -214,7 +219,7 @@ void rw_rest_terms(const RwCx *rw, const Match *m, IrTerm *terms, uint32_t *n_te
     *constant = (int64_t)((int64_t)n->imm - m->rest.constant);
 }
 
-/* What a term is the quotient or remainder of. */
+/* The value that a term is a quotient or remainder of, of quotients and remainders. */
 static IrRef base_of(const IrGraph *g, IrRef r)
 {
     while (ir_at(g, r)->op == OP_MOD || ir_at(g, r)->op == OP_FLOORDIV) r = ir_at(g, r)->a[0];
@@ -229,7 +234,8 @@ typedef struct {
 static int by_base(const void *x, const void *y)
 {
     const Based *p = x, *q = y;
-    return p->base != q->base ? (p->base < q->base ? -1 : 1) : p->term.ref < q->term.ref ? -1 : p->term.ref > q->term.ref;
+    if (p->base != q->base) return p->base < q->base ? -1 : 1;
+    return p->term.ref < q->term.ref ? -1 : p->term.ref > q->term.ref;
 }
 
 IrRef rw_regroup(RwCx *rw, IrRef sum)

@@ -1,12 +1,12 @@
 /* sweep.c: the passes `simplify` and `lower`, each one sweep over a kernel.
  *
- * Needs a kernel; leaves it with the rules of one phase applied everywhere. A sweep marks what the statements need, then makes
- * every needed node anew from its new operands, in order of refs, through builder.c.
+ * Needs a kernel; leaves it with the rules of one phase applied everywhere. A sweep marks the nodes that statements
+ * need, then makes each of them from its new operands, in order of refs, by builder.c.
  */
 #include "rewrite/inner.h"
 
-/* Every operand of r is what it was: r need not be looked up. */
-static bool as_it_was(const IrGraph *g, const IrNode *n, const IrRef *made)
+/* Is every operand the same as before? Then the node need not be looked up. */
+static bool is_unchanged(const IrGraph *g, const IrNode *n, const IrRef *made)
 {
     if (!ir_in_pool(n)) return made[n->a[0]] == n->a[0] && made[n->a[1]] == n->a[1] && made[n->a[2]] == n->a[2];
     for (uint32_t i = 0; i < n->a[1]; i++)
@@ -19,9 +19,10 @@ static IrRef rebuild(RwCx *rw, IrRef r, const IrRef *made)
     const IrNode n = *ir_at(rw->g, r);
     rw->g->making_rule = rw->g->rule[r];
     rw->g->making_origin = rw->g->origin[r];
-    const bool function = rw->approx && rw->phase == RW_SIMPLIFY && sc_op_info[n.op].costly && sc_is_float(IR_SC(n.type));
+    const bool function =
+        rw->approx && rw->phase == RW_SIMPLIFY && sc_op_info[n.op].costly && sc_is_float(IR_SC(n.type));
     const uint32_t flags = n.flags | (function ? (uint32_t)SC_FLAG_APPROX : 0);
-    if (flags == n.flags && as_it_was(rw->g, &n, made)) return rw_normalize(rw, r);
+    if (flags == n.flags && is_unchanged(rw->g, &n, made)) return rw_normalize(rw, r);
     if (n.op == OP_CALL) return rw_normalize(rw, ir_copy(rw->g, r, made, flags));
     if (n.op == OP_SUM) {
         IrTerm *terms = WBB_NEW_N(rw->arena, IrTerm, n.a[1]);
@@ -34,7 +35,7 @@ static IrRef rebuild(RwCx *rw, IrRef r, const IrRef *made)
     return rw_make(rw, (ScOp)n.op, n.type, flags, made[n.a[0]], made[n.a[1]], made[n.a[2]], n.imm);
 }
 
-/* `index`: index nodes too; those made through the door are in normal form already. */
+/* `index`: index nodes, too; those that the builder made are in normal form already. */
 static void sweep(RwCx *rw, IrKernel *k, bool index)
 {
     WbbArena *scratch = wbb_arena_new(rw->cx);
@@ -53,7 +54,7 @@ void rw_index(RwCx *rw, IrKernel *k) { sweep(rw, k, true); }
 void rw_run(RwCx *rw, IrKernel *k, RwPhase phase)
 {
     assert(phase != RW_INDEX);
-    for (uint32_t r = 0; r < rw->normal_capacity; r++) /* index nodes stay normal for ever */
+    for (uint32_t r = 0; r < rw->normal_capacity; r++) /* normal forms of index nodes hold in every phase */
         if (r == 0 || r >= rw->g->n || !ir_is_index(rw->g, r)) rw->normal[r] = 0;
     rw->phase = (int)phase;
     if (phase == RW_ISEL) rw_isel(rw, k);

@@ -1,7 +1,7 @@
 /* The table types that gen/ fills and the engine reads: const data, indices and not pointers, deterministic.
  *
- * gen/gen_tables.py writes one RwTables per target (tables_sm90.c) and one for patterns/indexing.py (tables_index.c). The layout
- * of `code` is described at the top of match.c.
+ * gen/gen_tables.py writes one RwTables per target (tables_sm90.c) and one for patterns/indexing.py (tables_index.c).
+ * The layout of `code` is described at the top of match.c.
  */
 #ifndef RW_TABLES_H
 #define RW_TABLES_H
@@ -20,7 +20,7 @@ typedef struct {
     uint8_t phase;
     const char *names;    /* where a match binds the rule's variables: "n=v2 k=k0" */
     const char *when;     /* its conditions, one a line: "within(n, 0, k)\nk > 1" */
-    const char *ledger;   /* what its proof came to: "exhausted(f16,bf16) tested(f32,f64: 65594)"; "" without one */
+    const char *ledger;   /* how it was proved: "exhausted(f16,bf16) tested(f32,f64: 65594)"; "" without one */
 } RwRule;
 
 /* What a selected tile becomes. `text`:
@@ -28,7 +28,8 @@ typedef struct {
  *   intr    an intrinsic: "llvm.fma"; or with its arguments "llvm.ctlz(%a, i1 0)" where some are fixed
  *   call    a function of libdevice: "__nv_tanhf"
  *   asm     PTX: "tanh.approx.f32 %d, %a;" with %d the result and %a %b %c the operands
- *   lookup  an immediate table of 2^n words of 32 bits, hexadecimal: "00000000 a2f9836e"; the operand is a word's number, modulo 2^n
+ *   lookup  an immediate table of 2^n words of 32 bits, hexadecimal: "00000000 a2f9836e"; the operand is the number of
+ *           a word, modulo 2^n
  * Operands of the instr node are the rule's variables in order of first appearance: %a, %b, %c. */
 typedef enum { RW_LLVM, RW_INTR, RW_CALL, RW_ASM, RW_LOOKUP } RwInstrKind;
 typedef struct {
@@ -37,13 +38,13 @@ typedef struct {
     const char *text;
 } RwInstr;
 
-/* vectorising may build `op` at `type` (conversions: to `type` from `from`) with `lanes` lanes */
+/* The vectoriser may build `op` at `type` (conversions: to `type` from `from`) with `lanes` lanes. */
 typedef struct {
     uint16_t op;
     uint8_t type, from, lanes;
 } RwPacked;
 
-/* `op` at `type` takes this modifier (OP_NEG, OP_ABS) of an operand for nothing */
+/* `op` at `type` applies this modifier (OP_NEG, OP_ABS) to an operand at no cost. */
 typedef struct {
     uint16_t op, modifier;
     uint8_t type;
@@ -53,10 +54,11 @@ typedef struct {
     const char *name; /* "sm_90", "index" */
     const uint32_t *code;
     uint32_t n_code;
-    uint32_t n_build, n_filter; /* of those, words of build programs, and of FILTERs with their maps; the rest is tries */
+    /* of those, words of build programs, and of FILTERs with their maps; the rest is tries */
+    uint32_t n_build, n_filter;
     const uint64_t *imm;
     uint32_t n_imm, n_rows; /* of those, n_rows are rows of FILTERs */
-    const uint32_t (*entry)[OP_COUNT]; /* [RW_STRATUM_COUNT]: where an operation's match program starts; 0: no rules */
+    const uint32_t (*entry)[OP_COUNT]; /* [RW_PHASE_COUNT]: where an operation's match program starts; 0: no rules */
     const RwRule *rules;
     uint32_t n_rules;
     const RwInstr *instrs;

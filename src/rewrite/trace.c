@@ -1,6 +1,7 @@
-/* trace.c: what fired, always on: a ring of the last firings and a count per rule; names of rules; rules that are disabled.
+/* trace.c: which rules fired, always recorded: a ring of the last firings and a count per rule; names of rules; rules
+ * that are disabled.
  *
- * Needs firings as they happen; leaves them for --trace, `rules` and the audit of a wrong kernel.
+ * Needs to be told of each firing; keeps them for --trace, `rules` and the audit of a wrong kernel.
  */
 #include "rewrite/inner.h"
 

@@ -1,8 +1,9 @@
 /* why.c: why does a rule not match here? One rule on one node; nothing is built.
  *
- * Needs the tables' cold data: where a match binds the rule's variables, and its conditions as text. Copies the steps of the rule, a way
- * through the trie to its ACCEPT, to a program of their own, lets match.c run it, and says in words which step failed. A rule that is tried
- * with the operands of its root in either order has two ways; the one that gets farthest counts.
+ * Needs the tables' cold data: where a match binds the rule's variables, and its conditions as text. Copies the steps
+ * of the rule, a way through the trie to its ACCEPT, to a program of their own, lets match.c run it, and says in words
+ * which step failed. A rule that is tried with the operands of its root in either order has two ways; the one that gets
+ * farthest counts.
  *
  *     patterns/indexing.py:13 at (tid // 4): 3 of 4 steps; within(n, 0, k) fails: n in [0, 7], k = 4
  */
@@ -42,7 +43,8 @@ static bool decides(uint32_t w)
 }
 static bool is_condition(uint32_t w)
 {
-    return (w & 63) == W_CREL || (w & 63) == W_CFACT || (w & 63) == W_CAPART || (w & 63) == W_CPERIOD || (w & 63) == W_CFLAG;
+    return (w & 63) == W_CREL || (w & 63) == W_CFACT || (w & 63) == W_CAPART || (w & 63) == W_CPERIOD ||
+           (w & 63) == W_CFLAG;
 }
 
 static uint32_t count_lines(const char *text)
@@ -52,7 +54,7 @@ static uint32_t count_lines(const char *text)
     return n;
 }
 
-/* --- in words --------------------------------------------------------------------------------------------------------------- */
+/* --- texts --------------------------------------------------------------------------------------------------- */
 static const char *node_name(Why *y, IrRef r)
 {
     if (!r) return "nothing";
@@ -63,8 +65,9 @@ static const char *node_name(Why *y, IrRef r)
         return b.text;
     }
     const uint32_t lanes = IR_LANES(n->type);
-    return lanes > 1 ? wbb_format(y->arena, "%s (%sx%u)", sc_op_info[n->op].name, sc_type_info[IR_SC(n->type)].name, lanes)
-                     : wbb_format(y->arena, "%s (%s)", sc_op_info[n->op].name, sc_type_info[IR_SC(n->type)].name);
+    return lanes > 1
+               ? wbb_format(y->arena, "%s (%sx%u)", sc_op_info[n->op].name, sc_type_info[IR_SC(n->type)].name, lanes)
+               : wbb_format(y->arena, "%s (%s)", sc_op_info[n->op].name, sc_type_info[IR_SC(n->type)].name);
 }
 
 static void put_value(Why *y, WbbBuf *b, const char *name, size_t length, const char *slot)
@@ -93,7 +96,8 @@ static void put_value(Why *y, WbbBuf *b, const char *name, size_t length, const 
 static bool mentions(const char *text, size_t n, const char *name, size_t length)
 {
     for (size_t i = 0; i + length <= n; i++)
-        if (!memcmp(text + i, name, length) && (i == 0 || !isalnum((unsigned char)text[i - 1])) && (i + length == n || !isalnum((unsigned char)text[i + length])))
+        if (!memcmp(text + i, name, length) && (i == 0 || !isalnum((unsigned char)text[i - 1])) &&
+            (i + length == n || !isalnum((unsigned char)text[i + length])))
             return true;
     return false;
 }
@@ -123,7 +127,7 @@ static const char *type_text(Why *y, uint32_t type)
     return IR_LANES(type) > 1 ? wbb_format(y->arena, "%sx%u", name, IR_LANES(type)) : name;
 }
 
-/* --- the step that failed ------------------------------------------------------------------------------------------------------ */
+/* --- the step that failed ------------------------------------------------------------------------------------ */
 static const uint32_t *step_after(const uint32_t *step) { return step + 1 + extra_words(*step); }
 
 /* Where a step binds its slot. */
@@ -132,7 +136,7 @@ static void name_place(Why *y, uint32_t w)
     const uint32_t a = w >> 8 & 255, b = w >> 16 & 255, op = w & 63;
     const uint32_t k = (w >> 6 & 3) ^ ((op == W_OPX || op == W_ANYX) && y->failed.m.swapped[b]);
     if (op == W_PICK) y->place[a] = "a term of the sum";
-    else if (op == W_SPLIT || op == W_GROUP) y->place[a] = "what is divisible";
+    else if (op == W_SPLIT || op == W_GROUP) y->place[a] = "the divisible part";
     else if (op == W_SRC) y->place[a] = y->place[b];
     else if (((op == W_OP || op == W_OPX) && k != 3) || op == W_ANY || op == W_ANYX)
         y->place[a] = b == 0 ? wbb_format(y->arena, "operand %u", k)
@@ -146,7 +150,8 @@ static uint32_t condition_number(const Why *y, const uint32_t *step)
 {
     if (!is_condition(*step)) return UINT32_MAX;
     const uint32_t written = count_lines(y->t->rules[y->rule].when);
-    uint32_t from_here = 0; /* conditions stand last, in the order of the text, behind those that the compiler of rules adds */
+    /* conditions stand last, in the order of the text, behind those that the compiler of rules adds */
+    uint32_t from_here = 0;
     for (; step < y->program + y->end; step = step_after(step)) from_here += is_condition(*step);
     return from_here <= written ? written - from_here : UINT32_MAX;
 }
@@ -165,9 +170,15 @@ static const char *failure(Why *y)
     case W_OPX: return wbb_format(y->arena, "%s is %s, not %s", place, node_name(y, r), sc_op_info[c].name);
     case W_ANY:
     case W_ANYX: return wbb_format(y->arena, "%s has no such operand", place_of(y, b));
-    case W_TYPE: return wbb_format(y->arena, "%s has type %s, not %s", place, type_text(y, ir_at(y->rw->g, r)->type), type_text(y, w >> 16));
-    case W_CLASS: return wbb_format(y->arena, "%s has type %s, which is not of the rule's class", place, type_text(y, ir_at(y->rw->g, r)->type));
-    case W_TEQ: return wbb_format(y->arena, "%s has type %s, not %s", place, type_text(y, ir_at(y->rw->g, r)->type), sc_type_info[y->failed.m.type[b]].name);
+    case W_TYPE:
+        return wbb_format(y->arena, "%s has type %s, not %s", place, type_text(y, ir_at(y->rw->g, r)->type),
+                          type_text(y, w >> 16));
+    case W_CLASS:
+        return wbb_format(y->arena, "%s has type %s, which is not of the rule's class", place,
+                          type_text(y, ir_at(y->rw->g, r)->type));
+    case W_TEQ:
+        return wbb_format(y->arena, "%s has type %s, not %s", place, type_text(y, ir_at(y->rw->g, r)->type),
+                          sc_type_info[y->failed.m.type[b]].name);
     case W_FLAGS: {
         WbbBuf flags = wbb_buf(y->arena);
         for (uint32_t f = 0; f < SC_FLAG_COUNT; f++)
@@ -176,27 +187,33 @@ static const char *failure(Why *y)
     }
     case W_SAME: return wbb_format(y->arena, "%s is not the same value as %s", place, place_of(y, b));
     case W_LIT: return wbb_format(y->arena, "%s is %s, not the constant of the rule", place, node_name(y, r));
-    case W_KONST: return wbb_format(y->arena, "%s is %s, no integer constant", place_of(y, b), node_name(y, y->failed.m.value[b]));
+    case W_KONST:
+        return wbb_format(y->arena, "%s is %s, no integer constant", place_of(y, b),
+                          node_name(y, y->failed.m.value[b]));
     case W_SPLIT: return "the constant divides no term of the sum";
-    case W_GROUP: return "the larger terms of the sum have no common divisor that what is left fits into";
+    case W_GROUP: return "the larger terms of the sum have no common divisor that the others stay below";
     case W_OFFSET: return "the sum has no constant";
     case W_NEGATE: return "the sum begins with a positive term";
     case W_PICK: return "the sum has no such term";
     case W_PICKV: return "the sum does not have these terms";
     case W_KARITH: return "arithmetic of constants fails: too large, or a divisor that is not positive";
-    case W_CREL: return wbb_format(y->arena, "a constant is %lld where %lld is expected", (long long)y->failed.m.konst[a], (long long)y->failed.m.konst[b]);
+    case W_CREL:
+        return wbb_format(y->arena, "a constant is %lld where %lld is expected", (long long)y->failed.m.konst[a],
+                          (long long)y->failed.m.konst[b]);
     default: return c ? "a condition fails" : "a step fails";
     }
 }
 
-/* --- the ways of a rule through the trie ----------------------------------------------------------------------------------------- */
+/* --- the ways of a rule through the trie --------------------------------------------------------------------- */
 static void one_way(Why *y, IrRef node)
 {
     uint32_t total = 1, passed = 1; /* the root's operation, then steps that may fail */
     y->found = true;
-    for (const uint32_t *step = y->program + 1; step < y->program + y->end; step = step_after(step)) total += decides(*step);
+    for (const uint32_t *step = y->program + 1; step < y->program + y->end; step = step_after(step))
+        total += decides(*step);
     if (ir_at(y->rw->g, node)->op != y->root_op) {
-        const char *text = wbb_format(y->arena, "the node is %s, not %s", node_name(y, node), sc_op_info[y->root_op].name);
+        const char *text =
+            wbb_format(y->arena, "the node is %s, not %s", node_name(y, node), sc_op_info[y->root_op].name);
         if (!y->best.text) y->best = (RwWhy){.passed = 0, .total = total, .text = text};
         return;
     }
@@ -205,8 +222,10 @@ static void one_way(Why *y, IrRef node)
         y->best = (RwWhy){.passed = total, .total = total, .text = "it matches"};
         return;
     }
-    for (const uint32_t *step = y->program + 1; step < y->failed.step; step = step_after(step)) passed += decides(*step);
-    if (!y->best.text || passed > y->best.passed) y->best = (RwWhy){.passed = passed, .total = total, .text = failure(y)};
+    for (const uint32_t *step = y->program + 1; step < y->failed.step; step = step_after(step))
+        passed += decides(*step);
+    if (!y->best.text || passed > y->best.passed)
+        y->best = (RwWhy){.passed = passed, .total = total, .text = failure(y)};
 }
 
 /* Copies steps to y->program from word n on, along each branch of the trie at pc. */
@@ -221,7 +240,8 @@ static void ways(Why *y, const uint32_t *pc, uint32_t n, IrRef node)
             continue;
         case W_FILTER: {
             const uint32_t n_keys = w >> 8 & 255, branches = w >> 16;
-            for (uint32_t i = 0; i < branches && !y->matched; i++) ways(y, y->t->code + pc[1 + 3 * n_keys + i], n, node);
+            for (uint32_t i = 0; i < branches && !y->matched; i++)
+                ways(y, y->t->code + pc[1 + 3 * n_keys + i], n, node);
             return;
         }
         case W_ACCEPT:
@@ -244,7 +264,8 @@ bool rw_why(RwCx *rw, const RwTables *t, uint32_t rule, IrRef node, WbbArena *a,
     Why *y = WBB_NEW(a, Why);
     *y = (Why){.rw = rw, .t = t, .arena = a, .rule = rule};
     const uint32_t *entry = t->entry[t->rules[rule].phase], of_node = ir_at(rw->g, node)->op;
-    for (uint32_t pass = 0; pass < 2 && !y->found; pass++) /* the node's own operation first: the common case is quick */
+    /* the node's own operation first: the common case is quick */
+    for (uint32_t pass = 0; pass < 2 && !y->found; pass++)
         for (uint32_t op = 0; op < OP_COUNT && !y->found; op++) {
             if (!entry[op] || (op == of_node) != (pass == 0)) continue;
             y->root_op = op;

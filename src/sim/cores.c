@@ -12,48 +12,19 @@
  */
 #include "sim/inner.h"
 
-#include <pthread.h>
+enum { PARTS = 16 /* of a thread's blocks, taken at once */, LEAST = 64 /* warps that are worth a thread */ };
 
-enum { MAX_THREADS = 64, PARTS = 16 /* of a thread's blocks, taken at once */, LEAST = 64 /* warps that are worth a thread */ };
-
-/* What the threads share; `next`, `alone` and `status` under the lock. */
 typedef struct {
     const Block *model;
     const SimPlan *plan;
-    pthread_mutex_t lock;
-    uint64_t next, part;
-    bool alone;
-} Queue;
-
-typedef struct {
-    Queue *queue;
-    pthread_t thread;
+    WbbPool *pool;
     WbbCx *cx;
-    WbbStatus status;
+    bool alone; /* the launch must run on one thread */
     SimOptions options;
     SimCounts counts;
     Block block; /* the model, with what is this thread's own */
     SimReport report;
 } Worker;
-
-/* The next blocks in the list, from *at to below the result; none: 0. */
-static uint64_t take(Queue *q, uint64_t *at)
-{
-    pthread_mutex_lock(&q->lock);
-    *at = q->next;
-    uint64_t end = WBB_MIN(q->next + q->part, q->plan->n);
-    if (q->alone) end = 0;
-    else q->next = end;
-    pthread_mutex_unlock(&q->lock);
-    return end > *at ? end : 0;
-}
-
-static void give_up(Queue *q)
-{
-    pthread_mutex_lock(&q->lock);
-    q->alone = true;
-    pthread_mutex_unlock(&q->lock);
-}
 
 /* Memory is the launch's; what is known of it is the thread's. Nobody looks for races here: whoever reads outputs gives up. */
 static void own_segments(Block *b)
@@ -73,9 +44,9 @@ static void own_segments(Block *b)
 static void run_blocks(WbbCx *cx, void *arg)
 {
     Worker *w = arg;
-    const SimPlan *plan = w->queue->plan;
+    const SimPlan *plan = w->plan;
     Block *b = &w->block;
-    *b = *w->queue->model;
+    *b = *w->model;
     w->options = *b->options;
     if (w->options.counts) w->options.counts = &w->counts;
     b->cx = cx, b->arena = cx->arena, b->options = &w->options, b->spread = true;
@@ -84,22 +55,23 @@ static void run_blocks(WbbCx *cx, void *arg)
     sim_count_open(b);
     Cluster c = {.n = 0};
     sim_plan_open(b, plan, &c);
-    uint64_t at, end;
-    bool stop = false;
-    while (!stop && (end = take(w->queue, &at)) != 0)
-        for (; at < end && !stop; at++) stop = sim_plan_run(&c, plan, at);
-    if (stop) give_up(w->queue);
+    for (uint64_t at, end; wbb_pool_take(w->pool, &at, &end);)
+        for (; at < end && !w->alone; at++) {
+            w->alone = sim_plan_run(&c, plan, at);
+            if (w->alone) wbb_pool_stop(w->pool);
+        }
     sim_plan_report(&c, &w->report);
     sim_count_close(b, &w->report);
 }
 
-static void *thread_main(void *arg)
+static void work(WbbPool *pool, void *arg, uint32_t number)
 {
-    Worker *w = arg;
+    Worker *w = (Worker *)arg + number;
+    w->pool = pool;
     w->cx = wbb_cx_new();
-    w->status = w->cx ? wbb_guard(w->cx, run_blocks, w) : WBB_FAILED;
-    if (w->status != WBB_OK) give_up(w->queue);
-    return NULL;
+    if (w->cx && wbb_guard(w->cx, run_blocks, w) == WBB_OK) return;
+    w->alone = true;
+    wbb_pool_stop(pool);
 }
 
 /* True if blocks cannot tell one order from another, as far as operations say. */
@@ -129,10 +101,13 @@ static bool join_written(uint8_t *to, const uint8_t *from, size_t n)
     return both != 0;
 }
 
-static bool join(Worker *workers, unsigned n, const Block *model)
+/* False if a thread gave up, or if two wrote one byte. */
+static bool join(Worker *workers, uint32_t n, const Block *model)
 {
     bool clash = false;
-    for (unsigned t = 0; t < n; t++)
+    for (uint32_t t = 0; t < n; t++)
+        if (workers[t].alone) return false;
+    for (uint32_t t = 0; t < n; t++)
         for (int i = 1; i <= model->n_buffers && !clash; i++)
             if (model->buffers[i].written) clash = join_written(model->buffers[i].written, workers[t].block.buffers[i].written, model->buffers[i].size);
     return !clash;
@@ -155,21 +130,16 @@ static void keep(const Block *b, uint8_t **kept, bool back)
 bool sim_spread(Block *model, const SimPlan *plan, SimReport *report)
 {
     const uint64_t most = plan->n * plan->size * (uint64_t)model->n_warps / LEAST;
-    const unsigned n = (unsigned)WBB_MIN(WBB_MIN((uint64_t)model->options->threads, most), WBB_MIN(plan->n, (uint64_t)MAX_THREADS));
+    const uint64_t useful = WBB_MIN(WBB_MIN(plan->n, most), (uint64_t)WBB_POOL_THREADS);
+    const uint32_t n = (uint32_t)WBB_MIN((uint64_t)model->options->threads, useful);
     if (n < 2 || !may_spread(model)) return false;
-    Queue q = {.model = model, .plan = plan, .part = WBB_MAX(1, plan->n / (n * PARTS))};
-    pthread_mutex_init(&q.lock, NULL);
     uint8_t **kept = WBB_NEW_N(model->arena, uint8_t *, model->n_buffers + 1);
     keep(model, kept, false);
     Worker *workers = WBB_NEW_N(model->arena, Worker, n);
-    unsigned started = 0;
-    for (unsigned t = 0; t < n; t++) workers[t].queue = &q;
-    while (started + 1 < n && pthread_create(&workers[started].thread, NULL, thread_main, &workers[started]) == 0) started++;
-    thread_main(&workers[started]);
-    for (unsigned t = 0; t < started; t++) pthread_join(workers[t].thread, NULL);
-    pthread_mutex_destroy(&q.lock);
-    const bool good = !q.alone && join(workers, started + 1, model);
-    for (unsigned t = 0; t <= started; t++) {
+    for (uint32_t t = 0; t < n; t++) workers[t].model = model, workers[t].plan = plan;
+    const uint32_t ran = wbb_pool_run(n, plan->n, WBB_MAX(1, plan->n / (n * PARTS)), work, workers);
+    const bool good = join(workers, ran, model);
+    for (uint32_t t = 0; t < ran; t++) {
         if (good) {
             sim_report_add(report, &workers[t].report);
             if (model->options->counts) sim_counts_add(model->options->counts, &workers[t].counts);

@@ -30,41 +30,29 @@ bool sim_has(const Inst *inst, const char *part)
     return false;
 }
 
-/* The instruction table by name: open addressing on interned pointers. ------------------------------------------------- */
-
-static uint32_t slot(const Parser *p, const char *name)
-{
-    uint32_t k = (uint32_t)((uintptr_t)name >> 4) * 2654435761u & p->row_mask;
-    while (p->row_names[k] && p->row_names[k] != name) k = (k + 1) & p->row_mask;
-    return k;
-}
+/* The instruction table by name. --------------------------------------------------------------------------------------  */
 
 void sim_rows_open(Parser *p)
 {
     const SimRow *const tables[] = {sim_rows_int, sim_rows_float, sim_rows_half, sim_rows_cvt, sim_rows_rare};
-    p->row_mask = 8191;
-    p->row_names = WBB_NEW_N(p->arena, const char *, p->row_mask + 1);
-    p->rows = WBB_NEW_N(p->arena, const SimRow *, p->row_mask + 1);
-    uint32_t n = 0;
     for (size_t t = 0; t < WBB_LEN(tables); t++) {
         for (const SimRow *row = tables[t]; row->names; row++) {
             for (const char *at = row->names; *at;) {
-                size_t length = strcspn(at, " ");
-                const char *name = wbb_intern(p->cx, at, length);
-                uint32_t k = slot(p, name);
-                assert(!p->row_names[k] && n < p->row_mask / 2);
-                p->row_names[k] = name;
-                p->rows[k] = row;
-                n++;
+                const size_t length = strcspn(at, " ");
+                WbbEntry *e = wbb_map_put_bytes(&p->rows, at, length);
+                assert(!e->value);
+                e->value = wbb_key(row);
                 at += length + (at[length] == ' ');
             }
         }
     }
-    p->const_mask = 1023;
-    p->const_hash = WBB_NEW_N(p->arena, uint32_t, p->const_mask + 1);
 }
 
-static const SimRow *find_row(const Parser *p, const char *name) { return p->rows[slot(p, wbb_intern_z(p->cx, name))]; }
+static const SimRow *find_row(const Parser *p, const char *name)
+{
+    const WbbEntry *e = wbb_map_get_bytes(&p->rows, name, strlen(name));
+    return e ? (const SimRow *)(uintptr_t)e->value : NULL;
+}
 
 /* Operands ------------------------------------------------------------------------------------------------------------- */
 
@@ -85,26 +73,14 @@ SimOp *sim_emit(Parser *p, OpKind kind)
 
 uint32_t sim_const_column(Parser *p, int width, int from, uint64_t value)
 {
-    uint32_t k = (uint32_t)(wbb_hash(&value, sizeof value, (uint64_t)(width + 16 * from)) & p->const_mask);
-    for (; p->const_hash[k]; k = (k + 1) & p->const_mask) {
-        const SimConst *c = &p->m->consts.items[p->const_hash[k] - 1];
-        if (c->value == value && c->width == width && c->from == from) return c->col;
+    const uint64_t key[2] = {value, (uint64_t)(width + 16 * from)};
+    WbbEntry *e = wbb_map_put_bytes(&p->constants, key, sizeof key);
+    if (!e->value) {
+        const SimConst c = {sim_column(p, (uint32_t)width), (uint8_t)width, (uint8_t)from, value};
+        WBB_PUSH(p->arena, &p->m->consts, c);
+        e->value = p->m->consts.n;
     }
-    SimConst c = {sim_column(p, (uint32_t)width), (uint8_t)width, (uint8_t)from, value};
-    WBB_PUSH(p->arena, &p->m->consts, c);
-    p->const_hash[k] = p->m->consts.n;
-    if (p->m->consts.n * 2 > p->const_mask) { /* double the hash */
-        uint32_t capacity = (p->const_mask + 1) * 4;
-        p->const_mask = capacity - 1;
-        p->const_hash = WBB_NEW_N(p->arena, uint32_t, capacity);
-        for (uint32_t i = 0; i < p->m->consts.n; i++) {
-            const SimConst *old = &p->m->consts.items[i];
-            uint32_t at = (uint32_t)(wbb_hash(&old->value, sizeof old->value, (uint64_t)(old->width + 16 * old->from)) & p->const_mask);
-            while (p->const_hash[at]) at = (at + 1) & p->const_mask;
-            p->const_hash[at] = i + 1;
-        }
-    }
-    return c.col;
+    return p->m->consts.items[e->value - 1].col;
 }
 
 uint32_t sim_constant(Parser *p, uint64_t value, int width)

@@ -95,7 +95,7 @@ typedef struct SimSym {
     uint64_t size;
     struct SimFunc *func;
     struct SimSym *next;  /* the one declared before it */
-    struct SimSym *older; /* next of its hash chain */
+    struct SimSym *hidden; /* the one declared before it under the same name */
 } SimSym;
 
 typedef struct SimFunc {
@@ -212,16 +212,13 @@ typedef struct {
     SimModule *m;
     Lex lex;
     SimSym *scope;           /* innermost first */
-    SimSym **table;          /* symbols by hash of their names, innermost first */
+    WbbMap symbols;          /* by interned name, the innermost */
     SimFunc *func;
-    const SimRow **rows;     /* hash of the instruction table, by interned name */
-    const char **row_names;
-    uint32_t row_mask;
+    WbbMap rows;             /* of the instruction table, by name */
     struct { SimFixup *items; uint32_t n, capacity; } fixups; /* operations and branch tables that name a label */
     struct { SimSym **items; uint32_t n, capacity; } labels;  /* of this function */
     struct { SimCall *items; uint32_t n, capacity; } calls;
-    uint32_t *const_hash;    /* columns of constants by value and width */
-    uint32_t const_mask;
+    WbbMap constants;        /* by value, width and `from`, the number of a SimConst + 1 */
     struct { const char **items; uint32_t n, capacity; } files; /* of .file, by number */
     int place;               /* current .loc, index + 1 */
     uint32_t scope_depth;

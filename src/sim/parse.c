@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-enum { SYMBOLS = 4096, MAX_REGISTERS = 1 << 20, MAX_FILES = 4096 };
+enum { MAX_REGISTERS = 1 << 20, MAX_FILES = 4096 };
 
 const char *sim_name(Parser *p)
 {
@@ -23,27 +23,26 @@ const char *sim_name(Parser *p)
     return name;
 }
 
-static uint32_t chain(const char *name) { return (uint32_t)((uintptr_t)name >> 4) * 2654435761u >> 20 & (SYMBOLS - 1); }
-
 SimSym *sim_lookup(const Parser *p, const char *name)
 {
-    for (SimSym *s = p->table[chain(name)]; s; s = s->older)
-        if (s->name == name) return s;
-    return NULL;
+    const WbbEntry *e = wbb_map_get(&p->symbols, wbb_key(name));
+    return e ? e->pointer : NULL;
 }
 
 static SimSym *declare(Parser *p, SymKind kind, const char *name)
 {
     SimSym *s = WBB_NEW(p->arena, SimSym);
-    *s = (SimSym){.kind = kind, .name = name, .next = p->scope, .older = p->table[chain(name)]};
+    WbbEntry *e = wbb_map_put(&p->symbols, wbb_key(name));
+    *s = (SimSym){.kind = kind, .name = name, .next = p->scope, .hidden = e->pointer};
     p->scope = s;
-    p->table[chain(name)] = s;
+    e->pointer = s;
     return s;
 }
 
 static void leave_scope(Parser *p, SimSym *outer)
 {
-    for (; p->scope != outer; p->scope = p->scope->next) p->table[chain(p->scope->name)] = p->scope->older;
+    for (; p->scope != outer; p->scope = p->scope->next)
+        wbb_map_get(&p->symbols, wbb_key(p->scope->name))->pointer = p->scope->hidden;
 }
 
 SimSym *sim_label(Parser *p, const char *name)
@@ -521,7 +520,8 @@ SimModule *sim_parse(WbbCx *cx, WbbArena *a, const char *file, const char *text)
     Parser *p = WBB_NEW(a, Parser);
     SimModule *m = WBB_NEW(a, SimModule);
     *m = (SimModule){.cx = cx, .file = wbb_intern_z(cx, file), .text = text, .file_bytes = 64, .shared_align = 16};
-    *p = (Parser){.cx = cx, .arena = a, .m = m, .lex = sim_lex(cx, m->file, text), .table = WBB_NEW_N(a, SimSym *, SYMBOLS)};
+    *p = (Parser){.cx = cx, .arena = a, .m = m, .lex = sim_lex(cx, m->file, text)};
+    p->symbols.arena = p->rows.arena = p->constants.arena = a;
     sim_rows_open(p);
     while (p->lex.tok.kind != TOK_END) top_level(p);
     add_system(p);

@@ -1,8 +1,9 @@
-/* batch.c: many kernels through one run of ptxas.
+/* batch.c: assembles many kernels in one run of ptxas.
  *
- * Starting ptxas costs as much as assembling a small kernel, so the texts of many modules of one target become one module, in which every
- * name that stands outside of a function has its module's number in front. Leaves one cubin for all of them, and what ptxas -v says of
- * each. A module that ptxas refuses must not cost the others theirs: then each is assembled alone.
+ * Needs the PTX of modules of one target; leaves one cubin for all of them, and the numbers that ptxas -v prints for
+ * each. Starting ptxas takes as long as assembling a small kernel. So the texts become one module, in which each name
+ * outside a function gets the number of its module as a prefix. If ptxas refuses the whole, each module is assembled
+ * alone.
  *
  *     .visible .entry gelu( .. )      .visible .entry u7_gelu( .. )      tg_sass(cx, &unit.cubin, "u7_gelu")
  */
@@ -25,7 +26,7 @@ typedef struct {
     uint32_t n, capacity;
 } Words;
 
-/* Behind a comment or a string at p; p itself if there is none. */
+/* The end of a comment or a string at p; p itself if there is none. */
 static const char *skip_text(const char *p)
 {
     if (p[0] == '/' && p[1] == '/') return p + strcspn(p, "\n");
@@ -40,7 +41,7 @@ static const char *skip_text(const char *p)
     return p;
 }
 
-/* A word at p, with the dots and percent signs in front that make it a directive or a register. */
+/* The word at p, with the dot or percent sign that makes it a directive or a register. */
 static Word word_at(const char *p)
 {
     Word w = {p, 0};
@@ -67,17 +68,17 @@ static bool declares(Word w)
     return false;
 }
 
-/* Names declared outside of functions: the first words behind a declaring directive that are neither directives nor in brackets. Of
- * `.func (.param .b32 r) f(..)` that is f. */
+/* The names declared outside of functions: after a declaring directive the first word that is neither a directive nor
+ * in brackets, as f in `.func (.param .b32 r) f(..)`. */
 static Words outer_names(WbbArena *a, const char *ptx)
 {
     Words names = {0};
     int braces = 0, brackets = 0;
-    bool open = false; /* a declaration waits for its name */
+    bool open = false; /* in a declaration, before its name */
     for (const char *p = ptx; *p;) {
-        const char *behind = skip_text(p);
-        if (behind != p) {
-            p = behind;
+        const char *end = skip_text(p);
+        if (end != p) {
+            p = end;
             continue;
         }
         braces += (*p == '{') - (*p == '}');
@@ -98,26 +99,29 @@ static Words outer_names(WbbArena *a, const char *ptx)
     return names;
 }
 
-/* Behind `.version`, `.target` and `.address_size`. */
+/* The text after `.version`, `.target` and `.address_size`. */
 static const char *body_of(const char *ptx)
 {
     const char *at = strstr(ptx, ".address_size");
     return at ? at + strcspn(at, "\n") : ptx;
 }
 
-/* The first word of a statement is an operation, though a kernel be called add: behind these, and behind a predicate. What a variable
- * starts with has braces, too. */
-static bool opens_statement(char c, char before) { return c == ';' || (c == '{' && before != '=') || c == '}' || c == ':'; }
+/* Does a statement begin after c? Its first word is an operation, even if a kernel has that name. A brace after `=`
+ * opens an initialiser. */
+static bool opens_statement(char c, char before)
+{
+    return c == ';' || (c == '{' && before != '=') || c == '}' || c == ':';
+}
 
 static void put_renamed(WbbBuf *out, const char *text, const Words *names, uint32_t number)
 {
-    bool first = false, guard = false; /* the next word is the statement's first; it is the predicate in front of it */
-    char before = 0;                   /* the last that is not blank */
+    bool first = false, guard = false; /* the next word is the first of a statement, or its predicate */
+    char before = 0;                   /* the last character that is not blank */
     for (const char *p = text; *p;) {
-        const char *behind = skip_text(p);
-        if (behind != p) {
-            if (*p == '"') wbb_put_n(out, p, (size_t)(behind - p)); /* comments go */
-            p = behind;
+        const char *end = skip_text(p);
+        if (end != p) {
+            if (*p == '"') wbb_put_n(out, p, (size_t)(end - p)); /* comments are dropped */
+            p = end;
             continue;
         }
         const Word w = word_at(p);
@@ -145,7 +149,8 @@ typedef struct {
 static void assemble(WbbCx *cx, void *arg)
 {
     Job *j = arg;
-    const char *source = wbb_format(j->arena, "%s/kernels.ptx", j->directory), *object = wbb_format(j->arena, "%s/kernels.cubin", j->directory);
+    const char *source = wbb_format(j->arena, "%s/kernels.ptx", j->directory);
+    const char *object = wbb_format(j->arena, "%s/kernels.cubin", j->directory);
     wbb_write_file(cx, source, j->text, strlen(j->text));
     const char *const argv[] = {j->ptxas, "-v", wbb_format(j->arena, "-arch=%s", j->arch), "-o", object, source, NULL};
     char *output = NULL;
@@ -164,7 +169,7 @@ static void run_ptxas(WbbCx *cx, Job *j)
     if (status != WBB_OK) wbb_rethrow(cx, status);
 }
 
-/* ptxas -v, of each function: its name, then a line of its stack frame and its spills, and last its time:
+/* ptxas -v prints for each function its name, its stack frame and spills, and last its time:
  *     ptxas info    : Function properties for u0_gelu
  *         0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
  *     ptxas info    : Compile time = 6.171 ms */
@@ -173,8 +178,9 @@ static void read_log(WbbArena *a, TgUnit *u, const char *entry, const char *log)
     const char *at = strstr(log, wbb_format(a, "Function properties for %s%s\n", u->prefix, entry));
     if (!at) return;
     const char *line = at + strcspn(at, "\n");
-    unsigned frame = 0, stores = 0, loads = 0;
-    if (sscanf(line, " %u bytes stack frame, %u bytes spill stores, %u bytes spill loads", &frame, &stores, &loads) == 3) {
+    static const char format[] = " %*u bytes stack frame, %u bytes spill stores, %u bytes spill loads";
+    unsigned stores = 0, loads = 0;
+    if (sscanf(line, format, &stores, &loads) == 2) {
         u->spill_stores += stores;
         u->spill_loads += loads;
     }
@@ -182,7 +188,7 @@ static void read_log(WbbArena *a, TgUnit *u, const char *entry, const char *log)
     if (time && (!end || time < end)) u->ms += strtod(time + strlen("Compile time = "), NULL);
 }
 
-/* One run for all of them; false if ptxas refuses. */
+/* Assemble all units in one run; false if ptxas refuses. */
 static bool together(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *ptxas, TgUnit *units, uint32_t n)
 {
     WbbBuf text = wbb_buf(a);
@@ -200,7 +206,8 @@ static bool together(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *ptxa
     for (uint32_t i = 0; i < n; i++) {
         units[i].cubin = j.cubin;
         units[i].refused = j.refused ? j.output : NULL;
-        for (uint32_t k = 0; j.cubin.bytes && k < units[i].n_entries; k++) read_log(a, &units[i], units[i].entries[k], j.output);
+        for (uint32_t k = 0; j.cubin.bytes && k < units[i].n_entries; k++)
+            read_log(a, &units[i], units[i].entries[k], j.output);
     }
     return true;
 }

@@ -1,6 +1,6 @@
-/* ptxas.c: PTX to machine code, by NVIDIA's assembler as a child process.
+/* ptxas.c: assembles PTX with NVIDIA's assembler, as a child process.
  *
- * Needs PTX text; leaves the cubin's bytes. A machine without ptxas still gets PTX: the cubin then says what is missing.
+ * Needs PTX text; leaves the cubin's bytes. Without ptxas there is no failure: TgCubin.missing says what is missing.
  *
  *     ptxas -arch=sm_90 -o DIR/gelu.cubin DIR/gelu.ptx
  */
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first executable of that name on PATH, by the rules that starting it follows. */
+/* The first file of that name on PATH, in the order that execvp uses. */
 static const char *on_path(WbbArena *a, const char *name)
 {
     const char *p = getenv("PATH");
@@ -28,13 +28,13 @@ const char *tg_find_ptxas(WbbCx *cx, WbbArena *a)
     static const char usual[] = "/usr/local/cuda/bin/ptxas";
     (void)cx;
     const char *own = getenv("WARPBURG_PTXAS");
-    if (own && *own) return wbb_file_exists(own) ? own : NULL; /* somebody who names a place means that one */
+    if (own && *own) return wbb_file_exists(own) ? own : NULL; /* an explicit path has no fallback */
     const char *found = on_path(a, "ptxas");
     if (found) return found;
     return wbb_file_exists(usual) ? usual : NULL;
 }
 
-/* What happens inside the guard that removes the directory. */
+/* The arguments and the result of `assemble`, which runs inside a guard so that the directory is always removed. */
 typedef struct {
     WbbArena *arena;
     const char *ptxas, *directory, *arch, *ptx, *name;

@@ -1,8 +1,9 @@
 /* sass.c: statistics of machine code, read from the cubin itself. No disassembler is needed.
  *
- * Needs a cubin of ptxas; leaves counts. An instruction is 16 bytes on sm_75 to sm_121; the low 9 bits of its first word are the
- * operation, bits 9 to 11 of its second word the width of a global, shared or local access. The opcodes were found with
- * nvdisasm; counts agree with it on 1,522 kernels. NOPs and the branch to itself after the last instruction are not counted.
+ * Needs a cubin of ptxas; leaves counts. An instruction is 16 bytes on sm_75 to sm_121; the low 9 bits of its first
+ * word are the operation, bits 9 to 11 of its second word the width of a global, shared or local access. The opcodes
+ * were found with nvdisasm; counts agree with it on 1,522 kernels. NOPs and the branch to itself after the last
+ * instruction are not counted.
  *
  *     .text.gelu of 1152 bytes, one operation 0x181 of width 6  ->  sass 71, ldg[4] = 1
  */
@@ -10,9 +11,9 @@
 
 #include <string.h>
 
-/* The fields of ELF64 that a cubin's reader needs. */
+/* Sizes of ELF64 structures, and the machine number of CUDA. */
 enum { ELF_HEADER = 64, ELF_SECTION = 64, ELF_SYMBOL = 24, EM_CUDA = 190 };
-enum { SYSTEM_SMEM = 1024 }; /* of the driver, from sm_90 on; a kernel's section counts it in */
+enum { SYSTEM_SMEM = 1024 }; /* the driver's share from sm_90 on, included in the size of a kernel's section */
 enum { SASS_NOP = 0x118, SASS_BRA = 0x147 };
 enum { NV_REGCOUNT = 0x2f, NV_FRAME_SIZE = 0x11 };
 
@@ -74,7 +75,7 @@ static bool is_of(const char *name, const char *prefix, const char *kernel)
     return strncmp(name, prefix, n) == 0 && strcmp(name + n, kernel) == 0;
 }
 
-/* Width field of an access to log2 of its bytes: 0 u8, 1 s8, 2 u16, 3 s16, 4 32 bits, 5 64, 6 128 */
+/* Count an access by log2 of its bytes. Width field: 0 u8, 1 s8, 2 u16, 3 s16, 4 32 bits, 5 64, 6 128 */
 static void count_access(uint32_t counts[8], uint64_t second)
 {
     static const uint8_t log2_bytes[8] = {0, 0, 1, 1, 2, 3, 4, 4};
@@ -109,7 +110,7 @@ static void count(TgSass *s, uint64_t first, uint64_t second)
     }
 }
 
-/* The branch to itself behind the last instruction: 16 bytes back, from sm_90 on in units of 4. */
+/* The branch to itself after the last instruction: 16 bytes back, from sm_90 on in units of 4. */
 static bool is_trap(uint64_t first)
 {
     const int32_t back = (int32_t)(first >> 32);
@@ -123,10 +124,12 @@ static void count_text(const Elf *e, const Section *s, TgSass *out)
     while (n > 0 && (number(e, s->offset + (n - 1) * BYTES, 8) & 0x1ff) == SASS_NOP) n--;
     if (n > 0 && is_trap(number(e, s->offset + (n - 1) * BYTES, 8))) n--;
     out->sass = (uint32_t)n;
-    for (uint64_t i = 0; i < n; i++) count(out, number(e, s->offset + i * BYTES, 8), number(e, s->offset + i * BYTES + 8, 8));
+    for (uint64_t i = 0; i < n; i++)
+        count(out, number(e, s->offset + i * BYTES, 8), number(e, s->offset + i * BYTES + 8, 8));
 }
 
-/* .nv.info: records {format, attribute, size16, payload}; format 4 has a payload of `size` bytes, here {symbol, number}. */
+/* .nv.info: records {format, attribute, size16, payload}; format 4 has a payload of `size` bytes, here {symbol,
+ * number}. */
 static void read_info(const Elf *e, const Section *info, const Section *symbols, const char *kernel, TgSass *out)
 {
     for (uint64_t at = info->offset, end = info->offset + info->size; at + 4 <= end;) {

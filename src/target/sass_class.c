@@ -1,8 +1,8 @@
-/* sass_class.c: which kind of work an operation of the machine is, for counting.
+/* sass_class.c: the class of each machine operation, for counting.
  *
- * The number of an operation is the low 9 bits of an instruction (sass.c). The table was read off nvdisasm over the kernels of three
- * generations; the names behind the numbers are nvdisasm's. Classes are those in which the simulator counts PTX, so that the two can
- * be laid side by side. What is not here is counted as `other`, never left out.
+ * Needs the number of an operation, the low 9 bits of an instruction (sass.c); leaves its class. The table was made
+ * with nvdisasm from the kernels of three architectures; the names in comments are nvdisasm's. The simulator counts PTX
+ * in the same classes. An operation that is not in the table counts as `other`.
  *
  *     0x023 FFMA -> f32        0x181 LDG -> load        0x108 MUFU -> special
  */

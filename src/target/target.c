@@ -1,6 +1,6 @@
-/* target.c: finding a target, and its numbers.
+/* target.c: finds a target by name, and its tuning numbers.
  *
- * Needs the generated tables; leaves nothing. Which targets there are is the list of tg_targets.h, made by gen/ from the files of
+ * Needs the generated tables; leaves nothing. tg_targets.h lists the targets; gen/ makes it from the files of
  * patterns/.
  *
  *     tg_tune(tg_find("sm_90"), "loop.unroll", 16)->value    // 8, because 16-byte accesses
@@ -41,6 +41,6 @@ const TgTune *tg_tune(const TgTarget *t, const char *name, uint32_t bits)
         if (tune->bits == bits) return tune;
         if (tune->bits == 0) any = tune;
     }
-    assert(any && "a number that the target's file does not have");
+    assert(any && "a tuning number that the target's file lacks");
     return any;
 }

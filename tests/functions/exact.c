@@ -1,7 +1,7 @@
 /* exact: the functions by libm in double and long double, and by MPFR with 200 bits.
  *
- * Needs MPFR; leaves exact.h. libm's double is off by less than 2^-28 units of an f32, its long double by a few thousandths of a unit of
- * an f64: enough to find where an error is largest, which MPFR then measures.
+ * Needs MPFR; leaves exact.h. libm's double is off by less than 2^-28 units of an f32, its long double by a few thousandths
+ * of a unit of an f64: enough to find where an error is largest, which MPFR then measures.
  *
  *     ex_double(OP_LOGISTIC, -800, 0) = 0; ex_long of the same = 3.67e-348
  */

@@ -19,16 +19,16 @@ int ex_arity(ScOp op);
 double ex_double(ScOp op, double x, double y);
 long double ex_long(ScOp op, double x, double y);
 
-/* |got - op(x, y)| in units of the last place of an f64 at the exact result, by 200 bits; `otherwise` where those bits give no distance:
- * for infinities, zeros, results above the largest value, and functions that MPFR lacks. */
+/* |got - op(x, y)| in units of the last place of an f64 at the exact result, by 200 bits; `otherwise` where those bits give
+ * no distance: for infinities, zeros, results above the largest value, and functions that MPFR lacks. */
 double ex_distance(ScOp op, double x, double y, double got, double otherwise);
 
 /* The last place of a type at x, and its largest finite value. */
 long double ex_unit(ScType t, long double x);
 long double ex_largest(ScType t);
 
-/* sieve.c. Marks which of n results of an f32 function of one operand may be off by more than `worst` units. Returns false, and marks
- * nothing, where it does not know the function or n is not a multiple of 256. */
+/* sieve.c. Marks which of n results of an f32 function of one operand may be off by more than `worst` units. Returns false,
+ * and marks nothing, where it does not know the function or n is not a multiple of 256. */
 bool ex_sieve(ScOp op, const float *x, const float *got, uint64_t n, double worst, uint8_t *suspect);
 
 #endif

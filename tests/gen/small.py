@@ -1,4 +1,4 @@
-"""Small pattern files for the tests of gen/: written to a folder of their own, checked and compiled as the real ones are."""
+"""Small pattern files for the tests of gen/: written to a temporary folder, checked and compiled like the real ones."""
 from __future__ import annotations
 
 import sys
@@ -17,8 +17,8 @@ HEAD = "from gen.lang import *; TARGET = target('sm_80'); SIMPLIFY = []; LOWER =
 
 
 def faults(text: str = "", index: str = "ALL = []\n", incomplete: bool = False) -> List[str]:
-    """All messages about patterns/sm80.py, whose line 1 is HEAD and lines 2.. are `text`, and patterns/indexing.py, which is
-    `index` behind its import on line 1. Faults of completeness only where asked for: small files select next to nothing."""
+    """The messages about patterns/sm80.py, with HEAD on line 1 and `text` from line 2 on, and patterns/indexing.py, with `index` after the
+    import on line 1. incomplete: include faults of incomplete selection, which small files always have."""
     with tempfile.TemporaryDirectory() as d:
         folder = Path(d) / "patterns"
         folder.mkdir()

@@ -1,4 +1,4 @@
-"""gen/checks.py and gen/compile.py refuse rules that are wrong by themselves or beside the others."""
+"""gen/checks.py and gen/compile.py refuse rules that are wrong by themselves or together with others."""
 from __future__ import annotations
 
 import sys
@@ -34,7 +34,7 @@ class Checks(unittest.TestCase):
         self.one("LOWER = [rewrite(tanh.bf16(a), tanh.f32(cvt.f32.bf16(a)))]\n",
                  "tanh.f32(cvt.f32.bf16(a)) is f32 where the left side takes bf16")
         self.one("LOWER = [rewrite(tanh.f32(a), exp.f32(cvt.f64.f32(a)))]\n", "cvt.f64.f32(a) is f64 where exp.f32 takes f32")
-        self.one("LOWER = [rewrite(tanh.f32(a), cvt.f32.bf16(a))]\n", "a is f32 in one place and bf16 in cvt.f32.bf16")
+        self.one("LOWER = [rewrite(tanh.f32(a), cvt.f32.bf16(a))]\n", "a is bf16 in cvt.f32.bf16 and f32 elsewhere")
 
     def test_literal_of_its_type(self) -> None:
         self.one("SIMPLIFY = [rewrite(max.i8(a, 300), a)]\n", "300 is no value of type i8")
@@ -74,7 +74,7 @@ class Checks(unittest.TestCase):
         both = "".join(f"rewrite(max.{t}(a, a), a), " for t in ("f16", "bf16"))
         self.one(f"SIMPLIFY = [{both}\n            rewrite(max[F16](a, a), a)]\n", "never reached: patterns/sm80.py:2[max.f16], patterns/sm80.py:2[max.bf16] "
                  "together match every term it matches, for example max.f16(a, a)", 3)
-        self.assertEqual(faults("SIMPLIFY = [rewrite(max.f16(a, a), a),\n            rewrite(max[F16](a, a), a)]\n"), [])  # bf16 is left
+        self.assertEqual(faults("SIMPLIFY = [rewrite(max.f16(a, a), a),\n            rewrite(max[F16](a, a), a)]\n"), [])  # bf16 remains reachable
         self.one("SIMPLIFY = [rewrite(mul[N](a, k), 0, when=k == 0),\n            rewrite(mul[N](a, 0), 0)]\n",
                  "never reached: patterns/sm80.py:2 matches every term it matches, for example mul.i8(a, 0)", 3)
         self.index("ALL = [rewrite(n // k, 0, when=within(n, 0, 8) & (k > 8)),\n       rewrite(n // k, 0, when=within(n, 0, 4) & (k > 9))]\n",
@@ -103,28 +103,28 @@ class Checks(unittest.TestCase):
 
     def test_lowering_circle(self) -> None:
         self.one("LOWER = [rewrite(tanh.f32(a), exp.f32(a)),\n         rewrite(exp.f32(a), tanh.f32(a))]\n",
-                 "lowering goes round in a circle: tanh.f32 (patterns/sm80.py:2) -> exp.f32 (patterns/sm80.py:3) -> tanh.f32", 3)
+                 "lowering goes in a circle: tanh.f32 (patterns/sm80.py:2) -> exp.f32 (patterns/sm80.py:3) -> tanh.f32", 3)
 
     def test_lowering_circle_through_flags(self) -> None:
         self.one("LOWER = [rewrite(tanh.f32(a), tanh.f32.approx(a))]\n",
-                 "lowering goes round in a circle: tanh.f32.approx (patterns/sm80.py:2) -> tanh.f32.approx")
+                 "lowering goes in a circle: tanh.f32.approx (patterns/sm80.py:2) -> tanh.f32.approx")
         self.assertEqual(faults("LOWER = [rewrite(tanh.f32(a), tanh.f32.approx(a), when=~approx)]\n"), [])
 
     def test_lowering_circle_through_inherited_flags(self) -> None:
         self.one("LOWER = [rewrite(tanh.f32.approx(a), exp.f32(a)),\n         rewrite(exp.f32.approx(a), tanh.f32(a))]\n",
-                 "lowering goes round in a circle: tanh.f32.approx (patterns/sm80.py:2) -> exp.f32.approx (patterns/sm80.py:3) -> tanh.f32.approx", 3)
+                 "lowering goes in a circle: tanh.f32.approx (patterns/sm80.py:2) -> exp.f32.approx (patterns/sm80.py:3) -> tanh.f32.approx", 3)
 
     def test_selection_is_complete(self) -> None:
         found = faults("INSTR = [llvm(add[T](a, b), 'add')]\n", incomplete=True)
         self.assertEqual(found, ["patterns/sm80.py:2: error: selection is incomplete: no INSTR rule takes add.pred (HLO has it)"])
         self.assertEqual(faults("LOWER = [rewrite(add.pred(a, b), bor.pred(a, b))]\n", incomplete=True),
                          ["patterns/sm80.py:2: error: selection is incomplete: no INSTR rule takes bor.pred (patterns/sm80.py:2 lowers add.pred to it)"])
-        # a tile under a condition, or of two nodes, takes only some
+        # an instruction rule with a condition, or of two nodes, does not match every add
         for tile in ("llvm(add.pred(a, b), 'or', when=approx)", "llvm(add.pred(a, add.pred(b, c)), 'or')"):
             self.assertEqual(faults(f"INSTR = [{tile}]\n", incomplete=True), found)
 
     def test_selection_by_a_feature(self) -> None:
-        """A tile under has(..) takes everything where the target has the word, and nothing where it has not."""
+        """An instruction rule with has(..) is unconditional on a target with the feature, and absent on others."""
         lower = "LOWER = [rewrite(add.pred(a, b), bor.pred(a, b))]\n"
         head = "TARGET = target('sm_80', features=('logic',)); "
         missing = "patterns/sm80.py:3: error: selection is incomplete: no INSTR rule takes "
@@ -141,13 +141,13 @@ class Checks(unittest.TestCase):
         self.one(f"LOWER = [rewrite({sum_of(3)}, exp.f32(a))]\n", "128 orders of operands to try, 64 at most")
 
     def test_tile_operands(self) -> None:
-        self.one("INSTR = [asm(add.f32(mul.f32(a, b), mul.f32(c, x)), 'fma')]\n", "a tile has three operands at most; a, b, c, x are 4")
+        self.one("INSTR = [asm(add.f32(mul.f32(a, b), mul.f32(c, x)), 'fma')]\n", "an instruction has three operands at most; a, b, c, x are 4")
         self.one("INSTR = [asm(mul.i32(a, k), 'shl.b32 %d, %a, %b;')]\n",
-                 "k is a constant and no operand of a tile; write a value variable or the number")
+                 "k is a constant; operands of an instruction are values: write a value variable or the number")
 
     def test_sums(self) -> None:
         self.index("ALL = [rewrite((i*k + 3) // k, i)]\n", "a sum pattern is one or more terms and `rest`, n + k, or 0 - n; other constants belong to the rest")
-        # terms in any order: the one that binds the coefficient of the other may come last
+        # the term that binds the coefficient of another may come last
         self.assertEqual(faults("", "ALL = [rewrite((n // k)*(k*m) + (n % k)*m + rest, n*m + rest)]\n"), [])
 
     def test_left_side_is_an_operation(self) -> None:

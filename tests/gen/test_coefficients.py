@@ -1,4 +1,4 @@
-"""The coefficients in patterns/polynomials.py and doubles.py are those that sollya found: patterns/coefficients/f32.txt and f64.txt."""
+"""The coefficients in patterns/polynomials.py and doubles.py are those of sollya's output, patterns/coefficients/f32.txt and f64.txt."""
 from __future__ import annotations
 
 import re
@@ -46,7 +46,7 @@ class Coefficients(unittest.TestCase):
             self.assertLessEqual(error, ERRORS.get(title, -26), title)
 
     def test_those_of_f64(self) -> None:
-        """A line of f64.txt has the degree before the coefficient."""
+        """Lines of f64.txt have the degree before the coefficient."""
         text = ROOT.joinpath("patterns", "coefficients", "f64.txt").read_text()
         tables = {m[1]: (int(m[2]), [float.fromhex(w.split()[1]) for w in m[3].splitlines()])
                   for m in re.finditer(r"^(\w.*) 2\^\((-?\d+)/100\)\n((?: +\S+ \S+\n)+)", text, re.M)}

@@ -1,4 +1,4 @@
-"""`warpburg rules diff`: each witness is true, by another way: `rules test` of the term on either target ends as the difference says."""
+"""`warpburg rules diff`: each term it shows is checked with `rules test`, which must end on both targets as the difference says."""
 from __future__ import annotations
 
 import json
@@ -18,7 +18,7 @@ def rules(*words: str) -> List[Dict[str, Any]]:
     return [json.loads(line) for line in p.stdout.splitlines()]
 
 
-@unittest.skipUnless(WARPBURG.exists(), f"{WARPBURG} is not there")
+@unittest.skipUnless(WARPBURG.exists(), f"{WARPBURG} does not exist")
 class Diff(unittest.TestCase):
     def test_witnesses(self) -> None:
         found = [d for d in rules("diff", X, Y) if d["section"] == "rules"]
@@ -33,7 +33,7 @@ class Diff(unittest.TestCase):
             self.assertNotEqual(results[0], results[1], d["term"])
 
     def test_every_rule_of_one_alone_is_explained(self) -> None:
-        """A rule that one target has and the other has not fires for some witness, unless both end alike without it."""
+        """A rule that only one target has fires for one of the terms, unless both targets end alike without it."""
         texts = {t: {r["text"]: r["name"] for r in rules("list", "--target", t) if r["phase"] != "index"} for t in (X, Y)}
         found = [d for d in rules("diff", X, Y) if d["section"] == "rules"]
         for target, other in ((X, Y), (Y, X)):

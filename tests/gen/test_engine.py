@@ -1,4 +1,4 @@
-"""Every feature of the rule language through the tables and the engine, by small pattern files of their own."""
+"""Every feature of the rule language, run through the tables and the engine with small pattern files."""
 from __future__ import annotations
 
 import os
@@ -26,7 +26,7 @@ FLAGS = ["-std=c11", "-O0", "-D_POSIX_C_SOURCE=200809L", "-ffp-contract=off", '-
 class Engine(unittest.TestCase):
     @classmethod
     def setUpClass(cls) -> None:
-        """Everything that does not depend on the rules is compiled once."""
+        """Compiles once what does not depend on the rules."""
         cls.temp = tempfile.TemporaryDirectory()
         cls.folder = folder = Path(cls.temp.name)
         subprocess.run([sys.executable, str(ROOT / "gen/gen_scalar.py"), str(folder)], check=True, stdout=subprocess.DEVNULL)
@@ -71,7 +71,7 @@ class Engine(unittest.TestCase):
         return ran.stdout
 
     def value(self, rules: str, expr: str, t: str = "f32", passes: str = "simplify") -> str:
-        """What is stored after the passes; a, b, c are loads of type t."""
+        """The stored value after the passes; a, b, c are loads of type t."""
         names = "".join(f"  {n} = load %p[{i}]\n" for i, n in enumerate("abc"))
         ir = f"kernel @k(%p: {t}[3], %o: out {t}[1]) block 1 grid 1 {{\n{names}  store %o[0], {expr}\n}}\n"
         out = self.run_on(rules, "", ir, *passes.split())
@@ -104,7 +104,7 @@ class Engine(unittest.TestCase):
 
     def test_modifiers_of_operands(self) -> None:
         rule = "SIMPLIFY = [rewrite(abs[F](mul[F](src(a), b)), abs[F](mul[F](a, b)), when=~approx)]\n"
-        self.assertTrue(any("does not shrink" in f for f in self.tables(rule, "")))  # no modifier is a modifier, too
+        self.assertTrue(any("does not shrink" in f for f in self.tables(rule, "")))  # src(a) also matches a without modifiers
         rule = "SIMPLIFY = [rewrite(neg[F](cos[F](cos[F](src(a)))), cos[F](cos[F](a)))]\n"
         for text in ("a", "neg.f32(a)", "abs.f32(a)", "neg.f32(abs.f32(a))"):
             self.assertEqual(self.value(rule, f"neg.f32(cos.f32(cos.f32({text})))"), "cos.f32(cos.f32(a))")
@@ -153,7 +153,7 @@ class Engine(unittest.TestCase):
     def test_next_term_where_the_right_side_cannot_be_built(self) -> None:
         index = "rewrite((i*k + rest) // m, (i % (m - k)) + 0*(rest // m), when=m > 1),\n"
         ir = "kernel @k(%o: out i64[1]) block 64 grid 64 {\n  store %o[0], idx.i64((8*tid + 6*bid) // 8)\n}\n"
-        self.assertIn("(4*tid + 3*bid) % 6", self.run_on("", index, ir, "simplify"))  # 8 - 8 is no divisor: the next k is 2
+        self.assertIn("(4*tid + 3*bid) % 6", self.run_on("", index, ir, "simplify"))  # with the first k the divisor is 8 - 8 = 0; the next k is 2
 
     def test_why(self) -> None:
         index = "rewrite(n // k, 0, when=within(n, 0, k) & (k < 100)),\n"

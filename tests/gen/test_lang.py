@@ -1,4 +1,4 @@
-"""The rule language refuses what is no rule, with the file and the line of the pattern."""
+"""The rule language refuses what is not a rule, with file and line of the pattern."""
 from __future__ import annotations
 
 import sys
@@ -57,10 +57,10 @@ class Language(unittest.TestCase):
 
     def test_what_python_has_and_the_language_has_not(self) -> None:
         self.one("SIMPLIFY = [rewrite(add.f32(a, -0.0, when=approx), a)]\n",
-                 "add.f32: when= belongs to the rule, behind its last side: rewrite(left, right, when=..)")
+                 "add.f32: when= belongs to the rule, after the right side: rewrite(left, right, when=..)")
         for text, op, what in (("1 << (w - k)", "<<", "(w - k)"), ("2**k", "**", "k"), ("k / 2", "/", "k"), ("k >> 1", ">>", "k")):
             self.one(f"SIMPLIFY = [rewrite(shl[N](a, k), band[N](a, {text}))]\n",
-                     f"{what}: {op} is not among the arithmetic of constants, which is + - * // %; of element values write the operation, as in shl.i32(a, b)")
+                     f"{what}: {op} is not among the arithmetic of constants, which is + - * // %; for element values write the operation, as in shl.i32(a, b)")
 
     def test_rebound_variable(self) -> None:
         self.one("for k in (1, 2): pass\n", "pattern variable k was rebound to 2; every later rule would use that")
@@ -70,10 +70,10 @@ class Language(unittest.TestCase):
     def test_name_bound_inside_a_rule_stays_there(self) -> None:
         self.one("SIMPLIFY = [rewrite(sub.f32(p := neg.f32(neg.f32(a)), b), sub.f32(a, b)),\n"
                  "            rewrite(exp.f32(p), a)]\n",
-                 "p is neg.f32(neg.f32(a)) here, bound with := on line 2; name one of them otherwise", 3)
+                 "p is neg.f32(neg.f32(a)) here, bound with := on line 2; use another name in one of them", 3)
 
     def test_lists(self) -> None:
-        self.one("SIMPLIFY = [1]\n", "SIMPLIFY holds 1, which is no rule")
+        self.one("SIMPLIFY = [1]\n", "SIMPLIFY holds 1, which is not a rule")
         self.one("del INSTR\n", "INSTR is missing", 1)
 
 

@@ -25,7 +25,7 @@ class Measured(unittest.TestCase):
         return Row(key, x.function, x.mode, ulp, "3f800000", ulp, 65536, "all", wrong, "-", "sm_90=3", x.rule.text)
 
     def refused(self, change: object) -> list:
-        """Faults of a file in which each lowering has a line, one of them changed."""
+        """Faults of a file in which each lowering has a line and one line is changed."""
         rows = {k: self.row(k, x, 0.5) for k, x in self.entries}
         assert callable(change)
         change(rows)
@@ -53,7 +53,7 @@ class Measured(unittest.TestCase):
     def test_special_values(self) -> None:
         k, x = self.one("exp.f64")
         faults, _ = self.refused(lambda rows: rows.update({k: self.row(k, x, 0.5, wrong=2)}))
-        self.assertTrue(any("another nan, infinity or zero" in f for f in faults), faults)
+        self.assertTrue(any("a wrong nan, infinity or zero" in f for f in faults), faults)
 
     def test_not_measured(self) -> None:
         k, x = self.one("log.f64")
@@ -62,7 +62,7 @@ class Measured(unittest.TestCase):
         self.assertTrue(notes and f"run ./dev rule {x.rule.where[0]}:{x.rule.where[1]}" in notes[0], notes)
 
     def test_chain(self) -> None:
-        """A rule's key changes with those of the rules that its right side meets."""
+        """A lowering's key changes with the rules that lower its right side."""
         k, x = self.one("tanh.bf16")
         self.assertEqual({r.left.op.name for r in x.chain}, {"tanh"})
         self.assertEqual(len(x.chain), 2)  # to tanh.approx.f32, and that to an instruction
@@ -70,13 +70,13 @@ class Measured(unittest.TestCase):
         self.assertNotEqual(measured.key(x, keys), measured.key(x, {**keys, id(x.chain[1]): "other"}))
 
     def test_order(self) -> None:
-        """The first of a list is what the rules take; those after it say what to switch off."""
+        """The first of a list is what the rules select; later ones name the rules to disable."""
         found = [x for _, x in self.entries if x.function == "tanh.bf16" and not x.approx and x.set is self.sets[1]]
         self.assertEqual([x.place for x in found], list(range(len(found))))
         self.assertEqual([len(x.before) for x in found], [x.place for x in found])
 
     def test_coefficients(self) -> None:
-        """Those of patterns/doubles.py are what sollya found."""
+        """The constants of patterns/doubles.py are those of coefficients/f64.txt."""
         from patterns import doubles
         found: dict = {}
         title: str = ""
@@ -91,7 +91,7 @@ class Measured(unittest.TestCase):
         self.assertEqual(found["log2(e)"], [doubles.LOG2_E])
 
     def test_arguments(self) -> None:
-        """Edges hold the specials, and the constants of the formula with their neighbours."""
+        """The edges include special values, and the constants of the formula with their neighbours."""
         _, x = self.one("logistic.f32")
         found = set(measure.edges(x))
         for bits in (0, 1 << 31, 0x7f800000, 0x7fc00000, 1, 0x3f800000, 0x3f7fffff):

@@ -1,4 +1,4 @@
-"""gen/mutation/mutate.py: each way of breaking a rule is made, is noticed, and is not mixed up with what is only another way to write it."""
+"""gen/mutation/mutate.py: each kind of mutant is made and killed, and is told apart from mutants that are equal to their rule."""
 from __future__ import annotations
 
 import sys
@@ -48,7 +48,7 @@ class Mutants(unittest.TestCase):
             self.assertIsNotNone(what[name].other)
         for name in (f"{0x3f400001} is {0x3fc00001}", f"{0x3f400001} is {0x3ec00001}", f"{0x55555556} is {0x55555556 + 0x1555555}", "30 is 31"):
             self.assertIsNone(what[name].other)
-        self.assertIn("5 is 6", {m.what for m in mutate.mutants(rewrite(band.u32(a, 5), band.u32(5, a)))})  # where nothing may be off: a number
+        self.assertIn("5 is 6", {m.what for m in mutate.mutants(rewrite(band.u32(a, 5), band.u32(5, a)))})  # in an exact rule every constant is a number
 
     @unittest.skipUnless(z3_formula.present(), "z3 is not here")
     def test_what_is_the_same_where_it_stands(self) -> None:
@@ -71,7 +71,7 @@ class Mutants(unittest.TestCase):
             self.assertEqual(every_value.judge(c, [(m, m.cases[0])]), [state])
 
     def test_one_that_differs_at_a_value_where_it_is_right(self) -> None:
-        if z3_formula.present():  # at 7 the other way gives 7, too
+        if z3_formula.present():  # at 7 the other branch gives 7 too
             self.assertEqual(fates(rewrite(min[U](a, 7), select[U](lt[U](a, 7), a, 7)))["lt is le"], "equal")
 
     def test_wrong_ones_are_killed(self) -> None:

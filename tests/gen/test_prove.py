@@ -1,4 +1,4 @@
-"""gen/proof/: wrong rules are found, with the smallest counterexample; right ones get the state they deserve; both judges agree."""
+"""gen/proof/: wrong rules fail with the smallest counterexample; right rules get the expected state; the driver and z3 agree."""
 from __future__ import annotations
 
 import sys
@@ -95,12 +95,12 @@ class Solver(unittest.TestCase):
     def test_proves_and_refutes(self) -> None:
         self.assertEqual(proof(rewrite(mul.i64(a, 1), a)).state, "proved(i64)")
         self.assertEqual(proof(rewrite((i*k + rest) // k, i + rest // k)).state, "proved(index)")
-        wrong = rewrite(select.u64(lang.eq.u64(a, 0x123456789ABCDEF), 0, a), a)  # no sample meets it
+        wrong = rewrite(select.u64(lang.eq.u64(a, 0x123456789ABCDEF), 0, a), a)  # no sample finds it
         said = report.report([proof(wrong)])
         self.assertIn("0x0123456789abcdef", said[0])
 
     def test_reads_what_c_runs(self) -> None:
-        """z3's reading of each operation on corner values against the C of gen/semantics.py."""
+        """z3's operations agree with the C of gen/semantics.py on corner values."""
         jobs: List[driver.Job] = []
         named: List[str] = []
         for name, t, frm in operations():
@@ -141,7 +141,7 @@ def by_z3(terms: Terms, values: Tuple[int, ...]) -> int:
     regs = [z3.BitVecVal(v, 8 if x == "pred" else width(x)) for x, v in zip(terms.types, values)]
     got = z3.simplify(z3_formula.z3_bits.scalar(terms.code[0], regs))
     t = terms.type_of(terms.left)
-    if not z3.is_bv_value(got):  # a nan's bits are open
+    if not z3.is_bv_value(got):  # the bits of a nan are undetermined
         s = z3.Solver()
         s.add(z3.Not(z3_formula.z3_floats.is_nan(got, t)))
         assert cls(t) == "F" and s.check() == z3.unsat, got

@@ -1,11 +1,11 @@
-"""What patterns/README.md shows is what the tools print.
+"""The commands of patterns/README.md print what it shows.
 
-Each ```console block is a command, behind `$ `, and its output; a line `...` stands for any lines. `warpburg rules ..` runs on the built
-program ($WARPBURG, or build/warpburg). `./dev rule FILE:LINE` is what that command says before it builds: the checks of gen/ and the
-proof of the rules of that line. A ```python block whose first line is `# FILE, last in LIST` puts its rule at the end of a list, in a copy of
-patterns/ made for this test; `# FILE, instead` puts it in the place of the rule before. Line numbers are compared as `:#`.
+A ```console block is a command after `$ ` and its output; a line `...` stands for any lines. `warpburg rules ..` runs the built program
+($WARPBURG, or build/warpburg). `./dev rule FILE:LINE` runs the part of that command before its build: the checks of gen/ and the proof of
+the rules of that line. A ```python block with the first line `# FILE, last in LIST` adds its rule at the end of a list, in a copy of patterns/
+made for this test; `# FILE, instead` replaces the rule that was added last. Line numbers are compared as `:#`.
 
-    python tests/gen/test_readme.py --update        writes the README's output anew, and the lines of its commands
+    python tests/gen/test_readme.py --update        updates the output in the README, and the lines in its commands
 """
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PLACE = re.compile(r"# (patterns/\w+\.py), (?:last in (\w+)|instead)\n")
 
 
 class Scratch:
-    """A copy of patterns/ in which rules come and go."""
+    """A copy of patterns/ to which rules are added."""
 
     def __init__(self, folder: str) -> None:
         self.folder = Path(folder)
@@ -57,7 +57,7 @@ class Scratch:
         (self.folder / file).write_text("\n".join(lines))
 
     def rule(self, place: str) -> Optional[str]:
-        """What `./dev rule PLACE` says before it builds; None where it says less than it could, without z3."""
+        """The output of `./dev rule PLACE` before it builds; None if it passes without z3, which might have refused it."""
         said = io.StringIO()
         load.use(self.folder)
         try:
@@ -71,22 +71,22 @@ class Scratch:
 
 
 def line_of_rule(name: str) -> str:
-    """`indexing.py:13` as it is now: the README's rule is found by the text that stands behind it in ANCHORS."""
+    """`indexing.py:13` with the current line of the README's rule, which ANCHORS identifies by its text."""
     text = ANCHORS[name.split(":")[0]]
     for n, line in enumerate((ROOT / "patterns" / name.split(":")[0]).read_text().split("\n"), 1):
         if text in line:
             return f"{name.split(':')[0]}:{n}"
-    raise AssertionError(f"{text} stands no longer in patterns/{name}")
+    raise AssertionError(f"{text} is not in patterns/{name}")
 
 
 ANCHORS = {"indexing.py": "rewrite(n // k,                  0,"}
 
 
 def run(command: str, scratch: Scratch) -> Tuple[str, Optional[str]]:
-    """The command with its lines as they are now, and its output; None where it cannot be run."""
+    """The command with current lines, and its output; None if it cannot be run."""
     words = shlex.split(command)
     if words[:2] == ["./dev", "rule"]:
-        assert scratch.at, "a rule stands before its check"
+        assert scratch.at, "./dev rule needs a rule before it"
         place = f"{scratch.at[0]}:{scratch.at[1] + 1}"
         return f"./dev rule {place}", scratch.rule(place)
     assert words[:2] == ["warpburg", "rules"], command
@@ -106,7 +106,7 @@ def agrees(shown: str, printed: str) -> bool:
 
 
 def walk(text: str, scratch: Scratch) -> List[Tuple[str, str, str, Optional[str]]]:
-    """(command as shown, command now, output as shown, output now) of each console block, in order."""
+    """For each console block: the command shown, the command with current lines, the output shown, the current output."""
     out = []
     for kind, body in BLOCK.findall(text):
         place = PLACE.match(body)
@@ -126,10 +126,10 @@ class Readme(unittest.TestCase):
         self.assertGreater(len(blocks), 5)
         for command, _, shown, printed in blocks:
             if printed is None:
-                print(f"skipped: {command}: {WARPBURG if command.startswith('warpburg') else 'z3'} is not there")
+                print(f"skipped: {command}: {WARPBURG if command.startswith('warpburg') else 'z3'} is not installed")
                 continue
             with self.subTest(command=command):
-                self.assertTrue(agrees(shown, printed), f"shown:\n{shown}\nprinted:\n{printed}\n`{sys.argv[0]} --update` writes it anew")
+                self.assertTrue(agrees(shown, printed), f"shown:\n{shown}\nprinted:\n{printed}\n`python tests/gen/test_readme.py --update` updates it")
 
     def test_a_change_is_noticed(self) -> None:
         self.assertTrue(agrees("a\n...\nc", "a\nb\nb\nc"))

@@ -1,4 +1,4 @@
-"""gen/gen_scalar.py: every operation has a meaning wherever the table says it exists, and the output depends on nothing else."""
+"""gen/gen_scalar.py: every operation has a meaning at every type the table gives it, and the output is the same each time."""
 from __future__ import annotations
 
 import re
@@ -36,7 +36,7 @@ class ScalarTables(unittest.TestCase):
         for to in ops.COMPUTE:
             for source in ops.COMPUTE:
                 self.assertTrue(semantics.conversion(to, source)[1])
-        # One rounding only: what double holds exactly goes through double, what it does not is rounded to odd first.
+        # Rounded once: via double where that is exact, else rounded to odd in double first.
         self.assertIn("odd", semantics.conversion("bf16", "i64")[1])
         self.assertEqual(semantics.conversion("f32", "i64")[1], "(float)a")
 

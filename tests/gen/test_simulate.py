@@ -60,7 +60,7 @@ class Targets(unittest.TestCase):
         self.assertEqual(tile_kernels.chosen(on, True), on)
 
     def test_vectors_belong_to_their_own_rule(self) -> None:
-        """cvt.f32x2.bf16x2 stands above the rule of one lane, which is not asked for pairs then."""
+        """The rule of cvt.f32x2.bf16x2 comes before the rule of one lane, so pairs are not tested with the latter."""
         kernels, faults = tile_kernels.kernels_on("sm90", "cvt.f32")
         self.assertEqual(faults, {})
         self.assertEqual([k.rule.split(":")[0] for k in kernels if k.instance == "cvt.f32x2.bf16x2"], ["patterns/machine.py"])

@@ -1,4 +1,4 @@
-"""The tables of today's rules: the same bytes each time, small, made quickly; literals that Python takes for equal stay apart."""
+"""The tables of the rules: the same bytes each time, small, made quickly; literals that are equal in Python stay distinct."""
 from __future__ import annotations
 
 import os
@@ -61,7 +61,7 @@ class Tables(unittest.TestCase):
         self.assertEqual(len(right.tails), 3)
 
     def test_first_of_the_list_wins_over_terms(self) -> None:
-        # Two rules that begin with the same PICK share no step: all terms are tried for the first rule before the second.
+        # Two rules that begin with the same PICK share no step: all terms are tried with the first rule before the second.
         i, k, m, rest = (lang.VARIABLES[n] for n in ("i", "k", "m", "rest"))
         rules = [lang.rewrite((i*k + rest) // m, i, when=k > 5), lang.rewrite((i*k + rest) // m, rest, when=k > 1)]
         trie = encode.Trie()

@@ -225,7 +225,7 @@ static void do_job(WbbCx *cx, void *arg)
     const HloFusion f = hlo_fusion(cx, m);
     compile(j, cx, &f, &plan, &k);
     j->blocks = k->grid;
-    j->unroll = plan.n_sections ? plan.sections[0].unroll : 1;
+    j->unroll = plan.n_ranges ? plan.ranges[0].unroll : 1;
     if (j->compile_only || j->wrong) return;
 
     Machine machine = {.k = k, .buffers = WBB_NEW_N(j->arena, uint64_t *, k->n_buffers),
@@ -268,10 +268,12 @@ static const TgTune small_tunes[] = {
     {"loop.unroll", 64, 2, "test"},  {"loop.unroll", 32, 4, "test"},       {"loop.unroll", 16, 8, "test"},
     {"loop.unroll", 8, 16, "test"},
     {"loop.block", 0, 32, "test"},   {"loop.min_threads", 0, 1, "test"},   {"loop.max_body", 0, 64, "test"}, {"loop.max_bytes", 0, 128, "test"},
-    {"loop.rounds", 0, 2, "test"}, {"loop.round_work", 0, 64, "test"}, {"loop.round_bytes", 0, 128, "test"},
-    {"loop.max_turns", 0, 64, "test"}, {"call.min_nodes", 0, 64, "test"}, {"call.budget", 0, 64, "test"}, {"section.most", 0, 8, "test"},
-    {"section.elements", 0, 16, "test"}, {"section.together", 0, 2, "test"}, {"reduce.max_turns", 0, 64, "test"}, {"reduce.most", 0, 1 << 20, "test"},
-    {"product.max_turns", 0, 64, "test"}, {"product.most", 0, 4096, "test"}, {"fold.most", 0, 64, "test"}, {"fold.short", 0, 16, "test"}, {"fold.turn", 0, 4, "test"}, {"section.bytes", 0, 8, "test"},
+    {"loop.block_factor", 0, 2, "test"}, {"loop.max_accesses", 0, 2, "test"}, {"loop.max_row", 0, 16, "test"}, {"loop.min_edge", 0, 4, "test"},
+    {"work.function", 0, 12, "test"}, {"work.long_function", 0, 40, "test"}, {"call.nodes", 0, 4, "test"}, {"constant.selects", 0, 64, "test"},
+    {"select.max_nodes", 0, 12, "test"}, {"loop.coarsening", 0, 2, "test"}, {"loop.coarse_work", 0, 64, "test"}, {"loop.coarse_bytes", 0, 128, "test"},
+    {"loop.max_iterations", 0, 64, "test"}, {"call.min_nodes", 0, 64, "test"}, {"call.budget", 0, 64, "test"}, {"range.max_count", 0, 8, "test"},
+    {"range.min_elements", 0, 16, "test"}, {"range.max_parts", 0, 2, "test"}, {"reduce.max_per_output", 0, 64, "test"}, {"reduce.max_total", 0, 1 << 20, "test"},
+    {"product.max_per_output", 0, 64, "test"}, {"product.max_total", 0, 4096, "test"}, {"reduce.max_nodes", 0, 64, "test"}, {"reduce.straight", 0, 16, "test"}, {"reduce.unroll", 0, 4, "test"}, {"range.min_bytes", 0, 8, "test"},
 };
 static const RwTables no_tables = {.name = "none"};
 static const TgTarget small_target = {.name = "small", .warp = 4, .sms = 2, .vector_bytes = 16, .tables = &no_tables,
@@ -406,9 +408,9 @@ static void test_declined(void **state)
     (void)state;
     declined("HloModule m\n\nadd {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT c = f32[] add(a, b)\n}\n\nENTRY e {\n"
              "  p = f32[80]{0} parameter(0)\n  z = f32[] constant(0)\n  ROOT r = f32[] reduce(p, z), dimensions={0}, to_apply=add\n}\n",
-             WHY_REDUCTION, "takes 80 others");
+             WHY_REDUCTION, "reduces 80 elements per output");
     declined(MODULE("  p = f32[64,65]{1,0} parameter(0)\n  q = f32[65,2]{1,0} parameter(1)\n"
-                    "  ROOT r = f32[64,2]{1,0} dot(p, q), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"), WHY_LIBRARY, "takes 65 others");
+                    "  ROOT r = f32[64,2]{1,0} dot(p, q), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"), WHY_LIBRARY, "sums 65 products per output");
 }
 
 int main(void)

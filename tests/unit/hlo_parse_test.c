@@ -254,7 +254,7 @@ static void test_bad_text(void **state)
         {"e { a = f32[] constant(1) }\ne { a = f32[] constant(1) }",
          "t.hlo:2:1: error: the name 'e' is given to two computations"},
         {"a = f33[2] parameter(0)", "t.hlo:1:5: error: unknown element type 'f33', did you mean 'f32'?"},
-        {"a = f32[2]{2} parameter(0)", "t.hlo:1:12: error: a layout is no permutation of the 1 dimensions"},
+        {"a = f32[2]{2} parameter(0)", "t.hlo:1:12: error: a layout is not a permutation of the 1 dimensions"},
         {"a = f32[4294967296,4294967296] parameter(0)",
          "t.hlo:1:8: error: dimension product overflows: the array has more than 2^63 bytes"},
         {"a = f32[99999999999999999999] parameter(0)", "t.hlo:1:9: error: integer does not fit 64 bits"},
@@ -275,8 +275,8 @@ static void test_bad_text(void **state)
         {"e {\n a = f32[] constant(1)\n b = add(f32[], a)\n}", "t.hlo:3:15: error: expected the name of an operand, found ','"},
         {"e {\n a = f32[] constant(1)\n b = add(a, transpose(a))\n}",
          "t.hlo:3:13: error: transpose: the attribute dimensions= is missing"},
-        {"a = s8[] constant(1.5)", "t.hlo:1:19: error: '1.5' is no value of type s8"},
-        {"a = f32[] constant(x)", "t.hlo:1:20: error: 'x' is no value of type f32"},
+        {"a = s8[] constant(1.5)", "t.hlo:1:19: error: '1.5' is not a value of type s8"},
+        {"a = f32[] constant(x)", "t.hlo:1:20: error: 'x' is not a value of type f32"},
         {"a = f32[] parameter(1)",
          "t.hlo:1:11: error: parameter: number 1, but the computation has 1 parameters, numbered from 0"},
         {"a = f32[] constant(1), metadata={op_name=\"x}", "t.hlo:1:42: error: a string has no closing '\"'"},
@@ -395,8 +395,8 @@ static void test_huge(void **state)
 {
     WbbCx *cx = *state;
     static const Bad bad[] = {
-        {"c = f32[536870912] constant(0)", "t.hlo:1:29: error: a literal of 536870912 f32: at most 2^29 bytes are taken"},
-        {"c = s8[1000000000] constant({1, 2})", "t.hlo:1:29: error: a literal of 1000000000 s8: at most 2^29 bytes are taken"},
+        {"c = f32[536870912] constant(0)", "t.hlo:1:29: error: a literal of 536870912 f32 is larger than 2^29 bytes"},
+        {"c = s8[1000000000] constant({1, 2})", "t.hlo:1:29: error: a literal of 1000000000 s8 is larger than 2^29 bytes"},
         {"c = f32[4194304] constant({1, 2})", "t.hlo:1:32: error: dimension 0 of the literal has 2 elements, 4194304 expected"},
         {"p = f32[] parameter(0)\nb = f32[4294967296,4294967296] broadcast(p), dimensions={}",
          "t.hlo:2:8: error: dimension product overflows: the array has more than 2^63 bytes"},
@@ -446,7 +446,7 @@ static void test_large_tuples(void **state)
     text.n = before;
     for (int k = 0; k < 100; k++) wbb_putf(&text, "c%d = opt-barrier(t16)\n", k);
     wbb_put(&text, "}");
-    const Bad bad = {text.text, "t.hlo:82:7: error: opt-barrier: the shapes that the text leaves out have more than 4194304 arrays in all"};
+    const Bad bad = {text.text, "t.hlo:82:7: error: opt-barrier: the shapes that the text omits have more than 4194304 arrays in all"};
     refuse(cx, &bad, 1);
 }
 

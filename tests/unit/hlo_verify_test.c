@@ -106,7 +106,7 @@ static void test_indexed(void **state)
          "3:5: error: gather: dimension 0 is dropped with slice size 4"},
         {"p = f32[30,20] parameter(0)\nq = s32[10,2] parameter(1)\nr = gather(p, q), offset_dims={1}, collapsed_slice_dims={}, "
          "start_index_map={1,0}, index_vector_dim=1, slice_sizes={4,8}",
-         "3:5: error: gather: offset_dims names 1 dimensions, 2 stay of a slice"},
+         "3:5: error: gather: offset_dims names 1 dimensions, a slice keeps 2"},
         {"p = f32[30,20] parameter(0)\nq = s32[10,2] parameter(1)\nr = gather(p, q), offset_dims={1,2}, "
          "collapsed_slice_dims={}, start_index_map={1,0}, index_vector_dim=1, slice_sizes={31,8}",
          "3:5: error: gather: slice size 31 of dimension 0, which has 30"},
@@ -228,7 +228,7 @@ static void test_reductions(void **state)
         {ID E P8 "r = map(p), to_apply=i }",
          "4:5: error: map: parameter 0 of 'i' has shape f32[8], f32[] expected"},
         {P8 "r = topk(p), k=9, largest=true",
-         "2:5: error: topk: the 9 first of f32[8]"},
+         "2:5: error: topk: k is 9 for rows of f32[8]"},
         {P8 "r = (f32[3], s32[2]) topk(p), k=3, largest=true",
          "2:22: error: topk: element 1 of the result has shape s32[2], s32[3] expected"},
         {"m { a = f32[] parameter(0) b = f32[] parameter(1) ROOT t = tuple(a, b) }\n" E P8 "z = f32[] constant(0)\nr = "

@@ -107,8 +107,8 @@ static void test_wide(void **state)
                        "  }\n"
                        "}\n";
     prints(text, text);
-    refused(HEAD "{ store %out[wide(8*tid)], 1.0 }", "is of a name or a number");
-    refused(HEAD "{ store %out[sum.wide(tid)], 1.0 }", "the operand is no sum");
+    refused(HEAD "{ store %out[wide(8*tid)], 1.0 }", "takes a name or a number");
+    refused(HEAD "{ store %out[sum.wide(tid)], 1.0 }", "the operand is not a sum");
 }
 
 static void test_vectors(void **state)
@@ -167,20 +167,20 @@ static void test_refused(void **state)
     refused("kernel @k(%a: f32[4]", "expected ','");
     refused("kernel @k(%a: f33[4]) block 1 grid 1 {}", "t.ir:1:15: error: no type is called 'f33'");
     refused("kernel @k(%a: s32[4]) block 1 grid 1 {}", "no type is called 's32'");
-    refused("kernel @k(%a: f32x2[4]) block 1 grid 1 {}", "no type of a buffer");
+    refused("kernel @k(%a: f32x2[4]) block 1 grid 1 {}", "a buffer cannot have this type");
     refused("kernel @k(%a: f32[4], %a: f32[4]) block 1 grid 1 {}", "two buffers");
     refused("kernel @k() block 0 grid 1 {}", "between 1 and 1024");
     refused("kernel @k() block 1 grid 1 {} x", "expected the end");
-    refused(HEAD "{ store %in[0], 1.0 }", "is no output");
+    refused(HEAD "{ store %in[0], 1.0 }", "is not an output");
     refused(HEAD "{\n  store %out[0], x\n}", "t.ir:2:18: error: nothing is called 'x' here");
     refused(HEAD "{ store %out[0], add.f32(1.0) }", "'add' has 2 operands, 1 are given");
-    refused(HEAD "{ store %out[0], add.f32(1.0, true) }", "'true' is no f32");
+    refused(HEAD "{ store %out[0], add.f32(1.0, true) }", "'true' is not a value of f32");
     refused(HEAD "{ store %out[0], add.f32(1.0, tid) }", "expected a value of type f32, found one of type index");
     refused(HEAD "{ store %out[0], frob.f32(1.0) }", "no operation is called 'frob'");
     refused(HEAD "{ store %out[0], add.f32.fast(1.0, 2.0) }", "no type or flag is called 'fast'");
     refused(HEAD "{ store %out[0], add(1.0, 2.0) }", "'add' needs one type");
     refused(HEAD "{ store %out[0], cvt.f32(1.0) }", "needs two types");
-    refused(HEAD "{ store %out[0], band.f32(1.0, 1.0) }", "is not there for type f32");
+    refused(HEAD "{ store %out[0], band.f32(1.0, 1.0) }", "does not exist for type f32");
     refused(HEAD "{ store %out[tid*bid], 1.0 }", "one factor");
     refused(HEAD "{ store %out[tid // 0], 1.0 }", "must be positive");
     refused(HEAD "{ store %out[18446744073709551617], 1.0 }", "more than 64 bits");
@@ -197,8 +197,8 @@ static void test_refused(void **state)
     refused(HEAD "{ store %out[0], load.i32x2 %in[0] }", "has another type");
     refused(HEAD "{ store %out[0], cvt.f32x2.i32(1) }", "keeps the number of lanes");
     refused(HEAD "{ store %out[0], 5:indexx2 }", "no type is called 'indexx2'");
-    refused(HEAD "{ store %out[0], nan(0x1) }", "is no nan of f32");
-    refused(HEAD "{ store %out[0], nan(7) }", "is no nan of f32");
+    refused(HEAD "{ store %out[0], nan(0x1) }", "is not a nan of f32");
+    refused(HEAD "{ store %out[0], nan(7) }", "is not a nan of f32");
     refused(HEAD "{ store %out[-\n\n y], 1.0 }", "t.ir:3:2: error: nothing is called 'y'");
     refused(HEAD "{ store %out[0], \x01 }", "byte 0x01");
     WbbBuf b = wbb_buf(cx->arena);
@@ -260,7 +260,7 @@ static void test_structure_refused(void **state)
     refused(IN "{ a = for k in 0..8 { } }", "expected 'carry'");
     refused(IN "{ a, b = for k in 0..8 carry c = 0.0:f32 { yield c } }", "expected ','");
     refused(IN "{ a = if lt.index(tid, 3) { yield 1.0:f32 } }", "expected 'else'");
-    refused(IN "{ a = if lt.index(tid, 3) { yield tid + 1 } else { yield 1 } }", "an index is no result");
+    refused(IN "{ a = if lt.index(tid, 3) { yield tid + 1 } else { yield 1 } }", "an index cannot be a result");
     refused(IN "{ if lt.index(tid, 3) { yield 1.0:f32 } }", "found 'yield'");
     refused(IN "{ a = for k in 0..8 carry c = 0.0:f32 { yield c } store %out[tid], c }", "nothing is called 'c'");
     refused(IN "{ a = if lt.index(tid, 3) { yield a } else { yield 0.0:f32 } }", "nothing is called 'a'");

@@ -18,7 +18,7 @@ static const Case cases[] = {
     {"kernel @f(%out: out f32[12]) block 4 grid 3 { store %out[3*tid], 1.0 }", "%out[0] is stored again by thread 0 of block 1", 0},
     {"kernel @f(%out: out f32[12]) block 4 grid 3 { store %out[4*tid + bid], 1.0 }", "%out[12] is stored by thread 3 of block 0: it has 12 elements", 0},
     {"kernel @f(%out: out f32[13]) block 4 grid 3 { store %out[3*tid + bid], 1.0 }", "%out: 12 of 13 elements are stored", 0},
-    {"kernel @f(%x: f32[12], %out: out f32[12]) block 12 grid 1 { if lt.f32(load %x[tid], 0.0) { store %out[tid], 1.0 } }", "whether or where a store is made depends on", 0},
+    {"kernel @f(%x: f32[12], %out: out f32[12]) block 12 grid 1 { if lt.f32(load %x[tid], 0.0) { store %out[tid], 1.0 } }", "the condition or the index of a store depends on", 0},
 };
 
 static Case in;
