@@ -49,6 +49,8 @@ typedef struct {
     int n_buffers, n_launches;
     BdBuffer *buffers;
     BdLaunch *launches;
+    const char *const *order; /* [n_order] in which order a reduction combines its terms: src/eval/order.c; NULL: nothing is said */
+    int n_order;
     const char *ptx, *hlo; /* texts; NUL-terminated */
     const void *cubin;     /* NULL if not assembled */
     size_t cubin_bytes;

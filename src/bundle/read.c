@@ -151,6 +151,16 @@ static void read_launch(const In *in, const BdJson *o, BdLaunch *l, int n_buffer
     l->args = list;
 }
 
+static void read_order(const In *in, const BdJson *texts, Bundle *b)
+{
+    const char **list = WBB_NEW_N(in->arena, const char *, texts->n + 1);
+    for (const BdJson *e = texts->items; e; e = e->next) {
+        if (e->kind != BD_STRING) wbb_fail(in->cx, at(in, e), "an order must be a string");
+        list[b->n_order++] = e->text;
+    }
+    b->order = list;
+}
+
 Bundle *bd_parse(WbbCx *cx, WbbArena *a, const char *file, const char *json)
 {
     In in = {cx, a, wbb_intern_z(cx, file)};
@@ -179,6 +189,7 @@ Bundle *bd_parse(WbbCx *cx, WbbArena *a, const char *file, const char *json)
     b->launches = WBB_NEW_N(a, BdLaunch, launches->n + 1);
     i = 0;
     for (const BdJson *e = launches->items; e; e = e->next) read_launch(&in, e, &b->launches[i++], b->n_buffers);
+    if (bd_json_get(o, "order")) read_order(&in, array_of(&in, o, "order", 0, 4096), b);
     return b;
 }
 

@@ -63,7 +63,12 @@ char *bd_json(WbbCx *cx, WbbArena *a, const Bundle *b)
         wbb_put(&t, i ? ",\n" : "\n");
         put_launch(&t, &b->launches[i]);
     }
-    wbb_put(&t, "]}\n");
+    wbb_put(&t, "]");
+    for (int i = 0; i < b->n_order; i++) {
+        wbb_put(&t, i ? ", " : ",\n  \"order\": [");
+        wbb_put_json(&t, b->order[i]);
+    }
+    wbb_put(&t, b->n_order ? "]}\n" : "}\n");
     return t.text;
 }
 

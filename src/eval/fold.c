@@ -91,8 +91,9 @@ static void note_factors(EvFold *f, const uint32_t *lanes, int64_t n, const EvBo
     }
 }
 
-bool ev_fold_begin(Ev *e, EvFold *f)
+bool ev_fold_begin(Ev *e, EvFold *f, bool serial)
 {
+    if (serial) return false;
     bool complex = sc_type_info[f->type].cls == 'C', sum = f->op == OP_ADD && (sc_is_float(f->type) || complex);
     if (sum && complex) {
         f->parts = 2;

@@ -81,6 +81,7 @@ static Ev *inside(Ev *outer)
     e->mode = outer->mode;
     e->approx = outer->approx;
     e->noise = outer->noise;
+    e->order = outer->order;
     e->iterations = outer->iterations;
     e->depth = outer->depth + 1;
     if (e->depth > EV_DEPTH) wbb_decline(e->cx, outer->root->c->loc, WHY_SIZE, "operations over other operations nest too deep to be evaluated");

@@ -71,6 +71,7 @@ typedef struct Ev {
     struct Ev *part; /* the run inside this one that is going on; NULL if none */
     EvMode mode; /* EV_BOUNDS for EV_BOUNDS_APPROX as well */
     bool approx;
+    const EvOrder *order; /* that a kernel documents; NULL: any */
     uint64_t *noise; /* EV_PLAIN: chance decides what is open; its state. NULL: no */
     const void *const *inputs;
     const EvSource *source;   /* instead of `inputs` */
@@ -185,8 +186,9 @@ void ev_apply(Ev *e, const HloComputation *c, int64_t n, void *const *x, void **
 typedef struct {
     double magnitude; /* the sum of the absolute values of the finite ones */
     double unit;      /* a power of two that divides every term; infinity: all are 0 so far; 0: some term is not one known number */
+    int64_t n;        /* terms that may be other than 0: adding a 0 rounds nothing */
 } EvTerms;
-#define EV_NO_TERMS ((EvTerms){0, (double)INFINITY})
+#define EV_NO_TERMS ((EvTerms){0, (double)INFINITY, 0})
 void ev_add_term(EvTerms *terms, double lo, double hi); /* a term in [lo, hi], neither nan */
 /* The interval [a->lo, a->hi] of the sums of the terms' exact values, in double, becomes what any order of that many additions, each
  * rounded to type t or wider, may give; each term may be off by `absolute` besides. */
@@ -194,11 +196,21 @@ void ev_close_sum(ScType t, EvBound *a, EvTerms terms, int64_t additions, double
 /* Bits from the first to the last that is 1 in a finite x; 0 of 0. */
 int ev_digits(double x);
 
+/* order.c: what an order says of one reduction */
+typedef struct {
+    const char *name; /* of the instruction */
+    bool fused;       /* products are added by fused multiply-adds .. */
+    ScType type;      /* .. of this type */
+} EvSerial;
+const EvSerial *ev_serial(const Ev *e, const HloInstruction *i); /* NULL: any order */
+
 /* fold.c: elements folded into accumulators, one for each lane. See there. */
 typedef struct EvFold EvFold;
 EvFold *ev_fold_new(Ev *e, const HloComputation *c, uint32_t n_arrays, const ScType *types, int64_t n);
 void ev_fold_init(Ev *e, EvFold *f, uint32_t array, const void *lanes, int64_t n); /* n lanes, or 1 for all */
-bool ev_fold_begin(Ev *e, EvFold *f);       /* when all are set; true: a sum or product whose order is to be shuffled */
+/* When all are set. `serial`: the steps come in the order of the kernel, and each is rounded. True: a sum or product whose order is to
+ * be shuffled. */
+bool ev_fold_begin(Ev *e, EvFold *f, bool serial);
 /* An operand of the task's, demanded in `part`, as elements of the array. */
 void *ev_fold_lanes(Ev *e, Ev *part, const EvTask *t, const EvFold *f, uint32_t array, uint32_t operand, const EvSet *set);
 /* x[array]: element k goes to lane lanes[k] (NULL: lane k), each lane at most once. Memory of `part` only. */

@@ -97,7 +97,7 @@ void *ev_reduce(Ev *e, EvTask *t)
 {
     EvFold *f = ev_fold_of(e, t);
     if (!f) return NULL;
-    bool shuffle = ev_fold_begin(e, f);
+    bool shuffle = ev_fold_begin(e, f, ev_serial(e, t->ref.i) != NULL);
     Paths p = find_paths(e, t->ref.i, t->set, ev_ref_shape(t->ref));
     if (shuffle) ev_shuffle(e, p.offset, p.reduced);
     Ev *part = ev_part(e);

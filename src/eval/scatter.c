@@ -305,7 +305,7 @@ void *ev_scatter(Ev *e, EvTask *t)
     }
     const bool one = n == 1 && overwrites(i->called[0]), either = e->mode == EV_BOUNDS && one;
     bool shuffle = e->noise && one;
-    if (!either) shuffle = ev_fold_begin(e, s->fold) || shuffle;
+    if (!either) shuffle = ev_fold_begin(e, s->fold, false) || shuffle;
     else lanes = ev_fold_end(e, s->fold);
     if (shuffle) shuffle_hits(e, &s->hits);
     uint32_t rounds = sort_into_rounds(e, &s->hits, t->set->n, &ends);

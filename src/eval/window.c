@@ -115,7 +115,7 @@ void *ev_reduce_window(Ev *e, EvTask *t)
     const HloInstruction *i = t->ref.i;
     EvFold *f = ev_fold_of(e, t);
     if (!f) return NULL;
-    const bool shuffle = ev_fold_begin(e, f);
+    const bool shuffle = ev_fold_begin(e, f, ev_serial(e, i) != NULL);
     const HloShape *in = i->operands[0]->shape;
     Table table = new_table(e, i, in, ev_ref_shape(t->ref));
     if (shuffle) {

@@ -31,7 +31,8 @@ extern const Command main_compile, main_run, main_hlo, main_fuse, main_map, main
     {LIST("--input", T, inputs, "F.npy", "value of the next parameter, instead of made values"), .value = VALUE_FILE}
 #define MAIN_OPTION_SEED(T, what) {NUMBER("--seed", T, seed, "N", what), .standard = "0"}
 #define MAIN_OPTION_CASE(T)                                                                                               \
-    {WORD("--case", T, which, "CASE", "which values are made; e: with edge values, p: without negative floats"), .standard = "n", .choices = {.words = "n e p"}}
+    {WORD("--case", T, which, "CASE", "which values are made; e: with edge values, p: without negative floats, s: sums that no order can round"), \
+     .standard = "n", .choices = {.words = "n e p s"}}
 
 /* compile.c: for rows: names of targets, and of the passes of a kernel. */
 const char *main_target_names(WbbArena *a);

@@ -79,6 +79,17 @@ static void put_gpu_json(WbbBuf *b, const PipeVerdict *v)
     wbb_json_close(b, '}');
 }
 
+static void put_spikes_json(WbbBuf *b, const PipeSpikes *s)
+{
+    wbb_json_open(b, "spikes", '{');
+    wbb_json_uint(b, "reductions", s->n);
+    wbb_json_uint(b, "judged", s->judged);
+    wbb_json_uint(b, "here", s->here);
+    wbb_json_uint(b, "assignments", s->assignments);
+    wbb_json_text(b, "unjudged", s->unjudged);
+    wbb_json_close(b, '}');
+}
+
 static void put_json(WbbBuf *b, const RunOptions *o, const char *name, const PipeVerdict *v)
 {
     wbb_json_open(b, NULL, '{');
@@ -95,6 +106,7 @@ static void put_json(WbbBuf *b, const RunOptions *o, const char *name, const Pip
     wbb_json_close(b, ']');
     wbb_json_text(b, "first", v->first);
     if (v->order) wbb_json_text(b, "order", v->order);
+    if (v->spikes) put_spikes_json(b, v->spikes);
     if (v->gpu.device) put_gpu_json(b, v);
     if (o->counts) main_put_counts_json(b, "counts", &v->counts);
     wbb_json_close(b, '}');
@@ -112,6 +124,9 @@ static void put_text(WbbBuf *b, const RunOptions *o, const char *name, const Pip
     if (o->check && !v->outside && !v->report.n_faults)
         wbb_putf(b, "%s: %lld elements inside the bounds, %.3g ulp from f64 at most, no fault\n", name,
                  (long long)v->compared, v->max_ulp);
+    if (v->spikes && v->spikes->n)
+        wbb_putf(b, "%s: %u of %u reductions have one possible result each on these inputs%s%s\n", name, v->spikes->here,
+                 v->spikes->n, *v->spikes->unjudged ? "; no inputs were found for " : "", v->spikes->unjudged);
     if (o->counts) main_put_counts(b, &v->counts);
     if (o->time) wbb_putf(b, "ms: run %.1f, judge %.1f\n", v->ms_run, v->ms_eval);
 }
