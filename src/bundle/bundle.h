@@ -57,7 +57,7 @@ typedef struct {
 } Bundle;
 
 /* write.c, read.c ------------------------------------------------------------------------------------------------------ */
-char *bd_json(WbbCx *cx, WbbArena *a, const Bundle *b); /* the text of kernel.json; same bundle, same bytes */
+char *bd_kernel_json(WbbArena *a, const Bundle *b); /* the text of kernel.json; same bundle, same bytes */
 void bd_write(WbbCx *cx, const Bundle *b, const char *dir);
 Bundle *bd_read(WbbCx *cx, WbbArena *a, const char *dir); /* everything in `a`; fails at file:line:col */
 /* The launch descriptor alone; ptx, hlo and cubin of the result are NULL. `file` names it in messages. */
@@ -65,7 +65,7 @@ Bundle *bd_parse(WbbCx *cx, WbbArena *a, const char *file, const char *json);
 /* Size in memory of one element of an HLO type, in bits; 0 if the name is not one. */
 int bd_type_bits(const char *type);
 
-/* json.c: a JSON reader that remembers places. ------------------------------------------------------------------------- */
+/* json_reader.c: a JSON reader that remembers places. ------------------------------------------------------------------ */
 typedef enum { BD_NULL, BD_FALSE, BD_TRUE, BD_NUMBER, BD_STRING, BD_ARRAY, BD_OBJECT } BdJsonKind;
 
 typedef struct BdJson {

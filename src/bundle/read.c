@@ -1,6 +1,6 @@
 /* read: a bundle from its directory, with nothing believed.
  *
- * Needs: json.c. Leaves: a Bundle whose every number is in range: permutations are permutations, sizes fit their shapes, indices
+ * Needs: json_reader.c. Leaves: a Bundle whose every number is in range: permutations are permutations, sizes fit their shapes, indices
  * name buffers that exist. A message names file, line and column of what is wrong.
  *
  *     kernel.json:3:41: error: "bytes" is 100, but bf16[8,8] takes 128

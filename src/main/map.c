@@ -24,7 +24,7 @@ static IxMap *read_map(RwCx *rw, WbbArena *a, const char *text) { return ix_map_
 static void put_map(WbbArena *a, IrGraph *g, const IxMap *m, bool json)
 {
     WbbBuf b = wbb_buf(a);
-    if (json) ix_map_json(&b, g, m);
+    if (json) ix_map_json(&b, NULL, g, m);
     else ix_map_print(&b, g, m);
     puts(b.text);
 }

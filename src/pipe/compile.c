@@ -108,8 +108,7 @@ static Bundle *bundle_of(WbbArena *a, const PipeResult *r, const PipeOptions *o,
     return b;
 }
 
-static const char *stage_text(WbbCx *cx, WbbArena *a, const PipeResult *r, PipeStage stage, const char *ir,
-                              const LlOutput *out)
+static const char *stage_text(WbbArena *a, const PipeResult *r, PipeStage stage, const char *ir, const LlOutput *out)
 {
     WbbBuf b = wbb_buf(a);
     switch (stage) {
@@ -118,7 +117,7 @@ static const char *stage_text(WbbCx *cx, WbbArena *a, const PipeResult *r, PipeS
     case PIPE_AT_PLAN: part_print(&b, &r->plan); break;
     case PIPE_AT_IR: return ir;
     case PIPE_AT_LLVM: return out->llvm_after;
-    case PIPE_AT_JSON: return bd_json(cx, a, r->bundle);
+    case PIPE_AT_JSON: return bd_kernel_json(a, r->bundle);
     default: return out->ptx_commented ? out->ptx_commented : r->ptx;
     }
     return b.text;
@@ -236,7 +235,7 @@ void pipe_compile(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file
     if (!r->target)
         wbb_fail(cx, (WbbLoc){0}, "--target %s: no such target; patterns/ has one file for each", o->target);
     if (front(&c)) {
-        r->emitted = stage_text(cx, a, r, o->stage, NULL, NULL);
+        r->emitted = stage_text(a, r, o->stage, NULL, NULL);
         return;
     }
     begin(&c, "emit");
@@ -254,6 +253,6 @@ void pipe_compile(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file
     if (o->assemble || o->stage == PIPE_AT_CUBIN) assemble(&c);
     begin(&c, "bundle");
     r->bundle = bundle_of(a, r, o, text, n);
-    r->emitted = stage_text(cx, a, r, o->stage, ir.text, &out);
+    r->emitted = stage_text(a, r, o->stage, ir.text, &out);
     lap(&c, PIPE_BUNDLE);
 }

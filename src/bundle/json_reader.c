@@ -1,4 +1,4 @@
-/* json: a small JSON reader that remembers where each value stood.
+/* json_reader: a small JSON reader that remembers where each value stood.
  *
  * Needs: a NUL-terminated text, untrusted. Leaves: a tree in the caller's arena; strings are decoded to UTF-8, numbers kept as
  * they were written. Depth is limited, so no text can exhaust the stack.
