@@ -42,7 +42,8 @@ EVERYTHING = set(ALLOWED)
 ALLOWED.update(pipe=EVERYTHING, api=EVERYTHING | {"pipe", "warpburg.h"}, main=EVERYTHING | {"pipe"})
 WITHOUT_LLVM = {"base", "scalar", "bundle", "hlo", "eval", "sim", "gpu", "pipe/judge.h", "pipe/spikes.h"}  # what warpburg-run is made of
 WITHOUT_LLVM_FILES = {"pipe/inputs.c", "pipe/judge.c", "pipe/spikes.c", "main/complete.c", "main/counts.c", "main/dispatch.c", "main/eval.c", "main/help.c",
-                      "main/man.c", "main/parse.c", "main/run.c", "main/run_main.c", "main/command.h", "main/main.h", "main/run.h", "pipe/judge.h", "pipe/spikes.h"}
+                      "main/man.c", "main/parse.c", "main/run.c", "main/run_main.c", "main/command.h", "main/main.h", "main/run.h",
+                      "pipe/judge.h", "pipe/spikes.h"}
 
 PREFIX = {"base": "wbb_", "scalar": "sc_", "ir": "ir_", "rewrite": "rw_", "target": "tg_", "hlo": "hlo_", "eval": "ev_", "fuse": "fuse_", "index": "ix_",
           "partition": "part_", "emit": "emit_", "vector": "vec_", "llvm": "ll_", "bundle": "bd_", "sim": "sim_", "gpu": "gpu_", "pipe": "pipe_",
