@@ -15,8 +15,9 @@
 
 enum { WIDTH = 100, NAMES = 27 }; /* columns of a page, and of the names on its left */
 
-/* --- layout ------------------------------------------------------------------------------------------------------------------------ */
-/* Words of `text` from column `column` on, broken at WIDTH and continued at column `indent`; a line break in it ends a paragraph. */
+/* --- layout ----------------------------------------------------------------------------------- */
+/* Words of `text` from column `column` on, broken at WIDTH and continued at column `indent`; a line break in it
+ * ends a paragraph. */
 static void put_wrapped(WbbBuf *b, const char *text, int column, int indent)
 {
     bool first = true;
@@ -58,7 +59,7 @@ const char *main_sentence(WbbArena *a, const char *summary)
     return text;
 }
 
-/* --- rows -------------------------------------------------------------------------------------------------------------------------- */
+/* --- rows ------------------------------------------------------------------------------------- */
 const Option main_help_option = {.name = "--help", .kind = OPTION_FLAG, .text = "print this help", .letter = 'h'};
 
 const char *main_option_name(WbbArena *a, const Option *o)
@@ -105,7 +106,9 @@ uint32_t main_exits(const Command *c, Exit out[5])
     out[n++] = (Exit){WBB_OK, "success"};
     out[n++] = (Exit){WBB_FAILED, "an input is at fault, or a file cannot be read or written; the message says where"};
     out[n++] = (Exit){WBB_USAGE, "the command line is wrong"};
-    if (!c || c->declined) out[n++] = (Exit){WBB_DECLINED, c ? c->declined : "a well-formed input is declined; the message has the reason"};
+    if (!c || c->declined)
+        out[n++] = (Exit){WBB_DECLINED,
+                          c ? c->declined : "a well-formed input is declined; the message has the reason"};
     if (!c || c->check) out[n++] = (Exit){WBB_CHECK, c ? c->check : "a check that was asked for failed"};
     return n;
 }
@@ -132,7 +135,7 @@ static void put_examples(WbbBuf *b, const Path *at)
     }
 }
 
-/* --- pages ------------------------------------------------------------------------------------------------------------------------- */
+/* --- pages ------------------------------------------------------------------------------------ */
 static void put_commands(WbbBuf *b, const Command *const *commands)
 {
     for (; *commands; commands++) put_item(b, (*commands)->name, (*commands)->summary);

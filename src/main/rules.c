@@ -11,7 +11,8 @@ RulesCall *main_rules_call(const Call *call, const char *target, bool json)
     RulesCall *c = WBB_NEW(call->arena, RulesCall);
     WbbBuf *out = WBB_NEW(call->arena, WbbBuf);
     *out = wbb_buf(call->arena);
-    *c = (RulesCall){.cx = call->cx, .arena = call->arena, .target = target ? tg_find(target) : NULL, .json = json, .out = out};
+    *c = (RulesCall){.cx = call->cx, .arena = call->arena, .json = json, .out = out};
+    if (target) c->target = tg_find(target);
     return c;
 }
 
@@ -33,9 +34,17 @@ void main_json_end(const RulesCall *c)
     wbb_put(c->out, "\n");
 }
 
-static const Command *const tools[] = {
-    &main_rules_test, &main_rules_list, &main_rules_trace,  &main_rules_why,        &main_rules_cover, &main_rules_ablate,
-    &main_rules_diff, &main_rules_size, &main_rules_budget, &main_rules_new_target, NULL};
+static const Command *const tools[] = {&main_rules_test,
+                                       &main_rules_list,
+                                       &main_rules_trace,
+                                       &main_rules_why,
+                                       &main_rules_cover,
+                                       &main_rules_ablate,
+                                       &main_rules_diff,
+                                       &main_rules_size,
+                                       &main_rules_budget,
+                                       &main_rules_new_target,
+                                       NULL};
 
 const Command main_rules = {
     .name = "rules",
