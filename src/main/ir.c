@@ -141,8 +141,8 @@ static void put_text(const Job *j, const char *kernel, const PipeIrCheck *c, con
                (long long)c->compared, c->first);
     } else if (!c->report.n_faults) {
         printf("%s: @%s: %lld elements agree%s", j->file, kernel, (long long)c->compared,
-               c->all ? ", all values there are" : "");
-        if (c->skipped) printf(", %lld where nothing is promised", (long long)c->skipped);
+               c->all ? ", every possible value" : "");
+        if (c->skipped) printf(", %lld where the operation leaves the result open", (long long)c->skipped);
         puts("");
     }
     printf("    made by");

@@ -88,7 +88,7 @@ static WbbStatus check(WbbArena *a, IrGraph *g, const IxMap *written, const IxMa
         if (differ) printf("wrong: %s\n", differ);
         else
             printf("%llu points agree%s\n", (unsigned long long)compared,
-                   ix_map_box(written) <= most ? ", all there are" : "");
+                   ix_map_box(written) <= most ? ", all points of the domain" : "");
     }
     return differ ? WBB_CHECK : WBB_OK;
 }

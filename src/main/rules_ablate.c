@@ -182,7 +182,7 @@ static WbbStatus ablate(const Call *call)
     const AblateOptions *o = call->options;
     RulesCall *c = main_rules_call(call, o->target, o->json);
     main_rules_must_exist(c, &o->rules);
-    if (o->sass && !tg_find_ptxas(c->cx, c->arena)) wbb_fail(c->cx, (WbbLoc){0}, "--sass: ptxas is not here");
+    if (o->sass && !tg_find_ptxas(c->cx, c->arena)) wbb_fail(c->cx, (WbbLoc){0}, "--sass needs ptxas, which was not found");
     const Words files = main_corpus(c, &o->paths);
     Compile *first = WBB_NEW_N(c->arena, Compile, files.n);
     for (uint32_t i = 0; i < files.n; i++) first[i].file = i;
@@ -206,7 +206,7 @@ static WbbStatus ablate(const Call *call)
         wbb_putf(c->out, "%u of %u files compile: %u nodes, %u PTX instructions", compiled, files.n, all.size[NODES],
                  all.size[PTX]);
         if (o->sass) wbb_putf(c->out, ", %u machine instructions", all.size[SASS]);
-        wbb_putf(c->out, ". Without the rule (needed: selection is incomplete then):\n files   nodes     ptx%s  rule\n",
+        wbb_putf(c->out, ". Without the rule (needed: a file does not compile):\n files   nodes     ptx%s  rule\n",
                  o->sass ? "    sass" : "");
     }
     const int measures = o->sass ? MEASURES : SASS;

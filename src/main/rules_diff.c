@@ -426,7 +426,7 @@ static WbbStatus diff(const Call *call)
         else put_difference(c, &d, &d.found.items[i]);
     }
     wbb_cx_free(d.cx);
-    if (!c->json) wbb_putf(c->out, "\n%u terms tried, %u ways in which they end differently\n", d.terms.n, d.found.n);
+    if (!c->json) wbb_putf(c->out, "\n%u terms tried, %u causes of different results\n", d.terms.n, d.found.n);
     return main_rules_end(c, WBB_OK);
 }
 

@@ -188,7 +188,7 @@ static void put_budget(RulesCall *c, ScOp op, ScType t)
     } else {
         wbb_putf(c->out, "%-10s %-5s %4g ulp   --approx %g ulp", sc_op_info[op].name, sc_type_info[t].name, plain.ulp,
                  approx.ulp);
-        if (approx.absolute > 0) wbb_putf(c->out, " and %.3g besides", approx.absolute);
+        if (approx.absolute > 0) wbb_putf(c->out, " plus %.3g absolute", approx.absolute);
         wbb_put(c->out, "\n");
     }
     for (uint32_t i = 0; i < c->target->n_lowerings; i++) {
@@ -209,10 +209,10 @@ static WbbStatus budget(const Call *call)
     static const ScType types[] = {SC_F16, SC_BF16, SC_F32, SC_F64};
     if (!c->json)
         wbb_putf(c->out,
-                 "how far a result may be off, in units in the last place of its type; what is not listed is correctly "
-                 "rounded\n"
-                 "below each function what computes it on %s, the first that is there: how far off it was measured, "
-                 "its machine instructions, its rule\n",
+                 "the error that a function may have, in units in the last place of its type; other operations are "
+                 "correctly rounded\n"
+                 "below each function the ways to compute it on %s, best first: measured error, machine instructions, "
+                 "rule\n",
                  c->target->name);
     for (int op = 0; op < OP_COUNT; op++)
         for (size_t t = 0; t < WBB_LEN(types); t++) {

@@ -81,11 +81,11 @@ static const Section sections[] = {
     {"TARGET", "numbers of the machine: CUDA Programming Guide, technical specifications by compute capability"},
     {"FREE", "which modifiers cost nothing: look at the machine code"},
     {"PACKED", "which operations there are on pairs: PTX manual, each instruction's `Target ISA Notes`"},
-    {"TUNE", "numbers that decide: measure, or derive anew from what `because` says"},
-    {"SIMPLIFY", "mathematics: as it is"},
-    {"LOWER", "what the machine lacks: leave out what it has now, join what it has no more"},
+    {"TUNE", "numbers that decide: measure them, or derive them again as `because` says"},
+    {"SIMPLIFY", "mathematics, which no machine changes"},
+    {"LOWER", "operations that the machine lacks: remove those that it has now, add those that it no longer has"},
     {"INSTR",
-     "instructions of this machine alone: PTX manual, `Target ISA Notes`; those it does not have, those that are new"},
+     "instructions of this machine: PTX manual, `Target ISA Notes`; remove those that it lacks, add new ones"},
 };
 
 static void put_item(RulesCall *c, const char *file, const Line *l, const char *section)
@@ -157,22 +157,21 @@ static WbbStatus new_target(const Call *call)
     if (!wbb_is_dir(folder))
         wbb_fail(c->cx, (WbbLoc){0}, "%s: no such folder; --patterns DIR names where the pattern files lie", folder);
     if (!wbb_file_exists(old_file)) has_target(c, from);
-    if (wbb_file_exists(new_file)) wbb_fail(c->cx, (WbbLoc){.file = new_file}, "is there already");
+    if (wbb_file_exists(new_file)) wbb_fail(c->cx, (WbbLoc){.file = new_file}, "exists already");
     size_t n;
     const char *text = renamed(c, wbb_read_file(c->cx, c->arena, old_file, &n), old_file, from, to);
     wbb_write_file(c->cx, new_file, text, strlen(text));
     if (!c->json)
-        wbb_putf(c->out, "%s is written: %s under a new name. To review, line by line:\n\n", new_file, old_file);
+        wbb_putf(c->out, "%s is written, a copy of %s. To review, line by line:\n\n", new_file, old_file);
     review(c, new_file, text);
     if (c->json) return main_rules_end(c, WBB_OK);
-    wbb_putf(c->out,
-             "\nThen: name sm%s in meson.build, beside sm%s; look up %s in src/llvm/cache.c, which says the PTX ",
-             to + 3, from + 3, to);
-    wbb_putf(c->out,
-             "level that LLVM\nwants for it; build, which says what no rule selects; `./dev rule %s` proves what is ",
-             new_file);
-    wbb_putf(c->out, "new, and `warpburg rules diff %s %s` says\nwhat has become different in meaning; ", from, to);
-    wbb_put(c->out, "`python -m gen.targets_page` writes docs/targets.md.\n");
+    wbb_put(c->out, "\nThen:\n");
+    wbb_putf(c->out, "  meson.build                      name sm%s beside sm%s\n", to + 3, from + 3);
+    wbb_putf(c->out, "  src/llvm/cache.c                 the PTX version that LLVM needs for %s\n", to);
+    wbb_put(c->out, "  ./dev build                      reports operations that no rule selects an instruction for\n");
+    wbb_putf(c->out, "  ./dev rule %-21s proves new rules\n", new_file);
+    wbb_putf(c->out, "  warpburg rules diff %-5s %-5s  says what differs in meaning\n", from, to);
+    wbb_put(c->out, "  python -m gen.targets_page       writes docs/targets.md\n");
     return main_rules_end(c, WBB_OK);
 }
 

@@ -3,7 +3,7 @@
  *
  *     $ warpburg rules why arith.py:25 swish.hlo
  *     patterns/arith.py:25: neg.F(neg.F(a)) -> a
- *     did not fire. Nearest of 3 nodes that are a neg:
+ *     did not fire. Nearest of 3 nodes with its root:
  *       neg.bf16(mul.bf16(load.bf16 %x[t], ...))  <- %n
  *       operand 1 is mul, not neg
  */
@@ -116,12 +116,10 @@ static const char *instead(const Firings *x, const Nearest *b)
     WbbArena *a = x->c->arena;
     const RwEvent *e = firing_at(x, b->node, (RwPhase)b->tables->rules[b->rule].phase);
     if (e)
-        return wbb_format(a, "all of it matches, but %s: %s took the node: it stands first",
+        return wbb_format(a, "the whole rule matches, but %s: %s, which is tried first, fired",
                           rw_rule_name(a, e->tables, e->rule), e->tables->rules[e->rule].text);
-    return wbb_format(
-        a,
-        "all of it matches, but the node is not there any more, or not yet, when the pass that has this rule (%s) runs",
-        main_phase_name[b->tables->rules[b->rule].phase]);
+    return wbb_format(a, "the whole rule matches, but the node does not exist when the pass with this rule, %s, runs",
+                      main_phase_name[b->tables->rules[b->rule].phase]);
 }
 
 static void put_nearest_json(const Firings *x, const Nearest *n, const char *what, const char *origin)
@@ -152,15 +150,14 @@ static void put_nearest(const Firings *x, const Nearest *n)
     }
     wbb_putf(c->out, "%s: %s\n", rw_rule_name(c->arena, n->tables, n->rule), rule->text);
     if (!n->node) {
-        wbb_put(c->out, "did not fire: no node that was ever made is of the operation and type that it begins with\n");
+        wbb_put(c->out, "did not fire: no node has the operation and type of its root\n");
         return;
     }
-    wbb_putf(c->out, "did not fire. Nearest of %u node%s as it does:\n", n->n_roots,
-             n->n_roots == 1 ? " that begins" : "s that begin");
+    wbb_putf(c->out, "did not fire. Nearest of %u node%s with its root:\n", n->n_roots, n->n_roots == 1 ? "" : "s");
     wbb_putf(c->out, "  %s%s%s\n  %s", text_of(x, n->node), *origin ? "  <- " : "", origin, what);
     if (!n->matches) wbb_putf(c->out, " (%u of %u steps hold)", n->why.passed, n->why.total);
     const RwEvent *e = n->taken && !n->matches ? firing_at(x, n->node, (RwPhase)rule->phase) : NULL;
-    if (e) wbb_putf(c->out, "\n  %s took that node", rw_rule_name(c->arena, e->tables, e->rule));
+    if (e) wbb_putf(c->out, "\n  %s fired at that node", rw_rule_name(c->arena, e->tables, e->rule));
     wbb_put(c->out, "\n");
 }
 

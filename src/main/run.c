@@ -61,11 +61,11 @@ static void put_gpu(WbbBuf *b, const RunOptions *o, const char *name, const Pipe
     if (!v->differ)
         wbb_putf(b, "%s: every bit as in the simulator\n", name);
     else if (v->exact)
-        wbb_putf(b, "%s: fault: %lld bytes are not the simulator's; the first: %s\n", name, (long long)v->differ,
+        wbb_putf(b, "%s: fault: %lld bytes differ from the simulator's; first: %s\n", name, (long long)v->differ,
                  v->first_differ);
     else
-        wbb_putf(b, "%s: %lld bytes are not the simulator's, as approximate instructions or the order of atomic "
-                 "operations may have it; judged by the bounds\n", name, (long long)v->differ);
+        wbb_putf(b, "%s: %lld bytes differ from the simulator's, as approximate instructions and atomic operations "
+                 "may; judged by the bounds\n", name, (long long)v->differ);
     if (o->repeat)
         wbb_putf(b, "%s: %.6f ms a run over %u sets of buffers, %.1f GB/s, %.3f of a copy's %.1f\n", name, g->ms,
                  g->copies, g->gb_per_s, g->share, g->copy_gb_per_s);

@@ -106,7 +106,7 @@ static void start(WbbCx *cx, Pool *p, uint32_t job, bool again, bool suspicious)
 static const char *cause_of_death(WbbArena *a, int status)
 {
     if (!WIFSIGNALED(status)) return wbb_format(a, "the compiler ended with status %d", WEXITSTATUS(status));
-    if (WTERMSIG(status) == SIGALRM) return "the compiler came to no end";
+    if (WTERMSIG(status) == SIGALRM) return "the compiler did not end in time";
     return wbb_format(a, "the compiler crashed: signal %d", WTERMSIG(status));
 }
 
