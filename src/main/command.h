@@ -113,27 +113,16 @@ typedef struct {
     const Command *command;
 } Path;
 
-/* parse.c --------------------------------------------------------------------------------------------------------- */
-typedef enum { PARSE_RUN, PARSE_HELP, PARSE_USAGE } Parsed;
-/* Fills the struct of a command from the words behind its name. PARSE_HELP: --help is among them; PARSE_USAGE: they are
- * wrong, and a message is on stderr. Lists are in `a`. */
-Parsed main_parse(WbbArena *a, const Path *at, int argc, char **argv, void *options);
+/* command.c ------------------------------------------------------------------------------------------------------- */
+extern const Option main_help_option;       /* of every command */
+extern const Option main_program_options[]; /* what a program takes instead of a command */
 /* Option number i of a command, through both tables; NULL after the last. */
 const Option *main_option(const Command *c, uint32_t i);
 /* "warpburg rules list" */
 const char *main_path_name(WbbArena *a, const Path *at);
 /* The choices with `separator` between them, before the last one `last`; NULL: any value. */
 const char *main_choices(WbbArena *a, const Choices *c, const char *separator, const char *last);
-/* The name with the smallest edit distance from `word`; NULL if there are no names. */
-const char *main_nearest(WbbArena *a, const char *word, const char *const *names, uint32_t n);
-/* For a command's own checks: prints "warpburg fuse: " and the message; returns WBB_USAGE. */
-WbbStatus main_usage(const Call *call, const char *format, ...) WBB_PRINTF(2, 3);
-
-/* help.c ---------------------------------------------------------------------------------------------------------- */
-extern const Option main_help_option;
-void main_help_program(WbbBuf *b, const Program *p);
-void main_help_command(WbbBuf *b, const Path *at);
-const char *main_sentence(WbbArena *a, const char *summary); /* "Cut an unfused module." */
+const char *main_sentence(WbbArena *a, const char *summary); /* "Cut an unfused module into kernels." */
 const char *main_synopsis(WbbArena *a, const Path *at);      /* "warpburg fuse [OPTION].. FILE.hlo" */
 const char *main_option_name(WbbArena *a, const Option *o);  /* "--output DIR" */
 const char *main_option_text(WbbArena *a, const Option *o);  /* its text with choices and standard value */
@@ -143,6 +132,20 @@ typedef struct {
 } Exit;
 /* Exit statuses of a command, or of any if it is NULL; returns their number. */
 uint32_t main_exits(const Command *c, Exit out[5]);
+
+/* parse.c --------------------------------------------------------------------------------------------------------- */
+typedef enum { PARSE_RUN, PARSE_HELP, PARSE_USAGE } Parsed;
+/* Fills the struct of a command from the words behind its name. PARSE_HELP: --help is among them; PARSE_USAGE: they are
+ * wrong, and a message is on stderr. Lists are in `a`. */
+Parsed main_parse(WbbArena *a, const Path *at, int argc, char **argv, void *options);
+/* The name with the smallest edit distance from `word`; NULL if there are no names. */
+const char *main_nearest(WbbArena *a, const char *word, const char *const *names, uint32_t n);
+/* For a command's own checks: prints "warpburg fuse: " and the message; returns WBB_USAGE. */
+WbbStatus main_usage(const Call *call, const char *format, ...) WBB_PRINTF(2, 3);
+
+/* help.c ---------------------------------------------------------------------------------------------------------- */
+void main_help_program(WbbBuf *b, const Program *p);
+void main_help_command(WbbBuf *b, const Path *at);
 
 /* man.c ------------------------------------------------------------------------------------------------------------ */
 /* A page of the whole program (at->command NULL), or of one command. */
@@ -155,7 +158,6 @@ void main_completions(WbbBuf *b, const Program *p, const char *shell); /* "bash"
 void main_list_options(WbbBuf *b, const Program *p);
 
 /* dispatch.c ------------------------------------------------------------------------------------------------------ */
-extern const Option main_program_options[]; /* what a program takes instead of a command */
 /* Runs a command line; returns the exit status of the process. */
 int main_dispatch(const Program *p, int argc, char **argv);
 

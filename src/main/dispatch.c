@@ -11,20 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-const Option main_program_options[] = {
-    {.name = "--help", .kind = OPTION_FLAG, .text = "print this help", .letter = 'h'},
-    {.name = "--version", .kind = OPTION_FLAG, .text = "print name and version"},
-    {.name = "--man", .kind = OPTION_FLAG, .text = "print the man page; of one command where its name follows"},
-    {.name = "--completions",
-     .kind = OPTION_WORD,
-     .argument = "SHELL",
-     .text = "print what completes command lines in a shell",
-     .choices = {.words = "bash zsh fish"}},
-    {.name = "--options",
-     .kind = OPTION_FLAG,
-     .text = "print a line for every option of every command, with tabs between columns"},
-    {0}};
-
 typedef struct {
     const Program *program;
     int argc;

@@ -12,7 +12,7 @@
 /* Without a compiler: run.c, eval.c. */
 extern const Command main_run_bundle, main_eval;
 /* With a compiler: main_compile and main_run are in compile.c, each other in the file of its name. */
-extern const Command main_compile, main_run, main_hlo, main_fuse, main_map, main_ir, main_stats, main_rules;
+extern const Command main_compile, main_run, main_hlo, main_fuse, main_map, main_ir, main_stats;
 
 /* Rows of options. */
 #define MAIN_OPTION_JSON(T)                                                                                            \

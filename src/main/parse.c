@@ -22,24 +22,6 @@ typedef struct {
     Words words;   /* positional arguments, in order */
 } Parser;
 
-const Option *main_option(const Command *c, uint32_t i)
-{
-    const Option *tables[] = {c->options, c->more_options};
-    for (size_t t = 0; t < WBB_LEN(tables); t++)
-        for (const Option *o = tables[t]; o && o->name; o++)
-            if (i-- == 0) return o;
-    return NULL;
-}
-
-const char *main_path_name(WbbArena *a, const Path *at)
-{
-    WbbBuf b = wbb_buf(a);
-    wbb_put(&b, at->program->name);
-    if (at->group) wbb_putf(&b, " %s", at->group->name);
-    if (at->command) wbb_putf(&b, " %s", at->command->name);
-    return b.text;
-}
-
 /* --- messages --------------------------------------------------------------------------------- */
 static Parsed refuse(const Parser *p, const char *format, ...) WBB_PRINTF(2, 3);
 static Parsed refuse(const Parser *p, const char *format, ...)
@@ -128,21 +110,6 @@ static Parsed refuse_option(const Parser *p, const char *word, size_t n)
 }
 
 /* --- values ----------------------------------------------------------------------------------- */
-const char *main_choices(WbbArena *a, const Choices *c, const char *separator, const char *last)
-{
-    const char *words = c->words ? c->words : c->list ? c->list(a) : NULL;
-    if (!words) return NULL;
-    WbbBuf b = wbb_buf(a);
-    wbb_put(&b, "");
-    for (const char *p = words; *p;) {
-        const size_t n = strcspn(p, " ");
-        if (p != words) wbb_put(&b, p[n] ? separator : last);
-        wbb_put_n(&b, p, n);
-        p += n + (p[n] == ' ');
-    }
-    return b.text;
-}
-
 static bool is_word_of(const char *words, const char *word, size_t n)
 {
     for (const char *p = words; *p;) {
