@@ -65,7 +65,7 @@ const char *main_sentence(WbbArena *a, const char *summary)
     return text;
 }
 
-/* --- values and options ------------------------------------------------------------------------ */
+/* --- values and options ----------------------------------------------------------------------- */
 const char *main_choices(WbbArena *a, const Choices *c, const char *separator, const char *last)
 {
     const char *words = c->words ? c->words : c->list ? c->list(a) : NULL;
@@ -99,7 +99,7 @@ const char *main_option_text(WbbArena *a, const Option *o)
     return b.text;
 }
 
-/* --- exit statuses ----------------------------------------------------------------------------- */
+/* --- exit statuses ---------------------------------------------------------------------------- */
 uint32_t main_exits(const Command *c, Exit out[5])
 {
     uint32_t n = 0;

@@ -182,7 +182,8 @@ static WbbStatus ablate(const Call *call)
     const AblateOptions *o = call->options;
     RulesCall *c = main_rules_call(call, o->target, o->json);
     main_rules_must_exist(c, &o->rules);
-    if (o->sass && !tg_find_ptxas(c->cx, c->arena)) wbb_fail(c->cx, (WbbLoc){0}, "--sass needs ptxas, which was not found");
+    if (o->sass && !tg_find_ptxas(c->cx, c->arena))
+        wbb_fail(c->cx, (WbbLoc){0}, "--sass needs ptxas, which was not found");
     const Words files = main_corpus(c, &o->paths);
     Compile *first = WBB_NEW_N(c->arena, Compile, files.n);
     for (uint32_t i = 0; i < files.n; i++) first[i].file = i;

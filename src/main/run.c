@@ -133,8 +133,9 @@ static void put_text(WbbBuf *b, const RunOptions *o, const char *name, const Pip
         wbb_putf(b, "%s: %lld elements inside the bounds, %.3g ulp from f64 at most, no fault\n", name,
                  (long long)v->compared, v->max_ulp);
     if (v->spikes && v->spikes->n)
-        wbb_putf(b, "%s: %u of %u reductions have one possible result each on these inputs%s%s\n", name, v->spikes->here,
-                 v->spikes->n, *v->spikes->unjudged ? "; no inputs were found for " : "", v->spikes->unjudged);
+        wbb_putf(b, "%s: %u of %u reductions have one possible result each on these inputs%s%s\n", name,
+                 v->spikes->here, v->spikes->n, *v->spikes->unjudged ? "; no inputs were found for " : "",
+                 v->spikes->unjudged);
     if (o->counts) main_put_counts(b, &v->counts);
     if (o->time) wbb_putf(b, "ms: run %.1f, judge %.1f\n", v->ms_run, v->ms_eval);
 }
