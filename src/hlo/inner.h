@@ -107,7 +107,7 @@ typedef struct {
     struct { HloAlias *items; uint32_t n, capacity; } aliases;
     HloEntryLayout entry_layout;
     HloDraft spare;   /* lists of the last draft, reused by the next */
-    WbbMap names;     /* by interned name: the instructions of a computation, then the computations of the HLO module */
+    WbbMap names;     /* by interned name: the instructions of a computation, later the computations of the HLO module */
 } HloReader;
 
 /* A position of the cursor to return to. */

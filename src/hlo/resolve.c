@@ -74,8 +74,8 @@ static HloInstruction *operand_named(HloReader *r, const HloInstruction *user, u
 {
     HloInstruction *i = named(r, o->name);
     if (i) return i;
-    wbb_fail(r->cx, o->loc, "%s: operand %u: no instruction is named '%s' in this computation%s", hlo_opcode_text(user), k, o->name,
-             suggest_name(r, o->name));
+    wbb_fail(r->cx, o->loc, "%s: operand %u: no instruction is named '%s' in this computation%s", hlo_opcode_text(user),
+             k, o->name, suggest_name(r, o->name));
 }
 
 /* Bare instructions: an undefined operand with a shape is a parameter; its number follows those of the parameters in
