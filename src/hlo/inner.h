@@ -107,7 +107,7 @@ typedef struct {
     struct { HloAlias *items; uint32_t n, capacity; } aliases;
     HloEntryLayout entry_layout;
     HloDraft spare;   /* lists of the last draft, reused by the next */
-    WbbMap names;     /* by interned name: the instructions of a computation, later the computations of the HLO module */
+    WbbMap names;     /* by interned name: the instructions of a computation, later all computations */
 } HloReader;
 
 /* A position of the cursor to return to. */
@@ -247,8 +247,7 @@ void hlo_set_result_shape(HloVerifier *v, HloInstruction *i, const HloShape *s);
 void hlo_set_result_type(HloVerifier *v, HloInstruction *i, ScType type, const HloShape *dims_of);
 /* parts[0] if n is 1, else a tuple of the parts. `parts` may be on the stack. */
 void hlo_set_result_parts(HloVerifier *v, HloInstruction *i, uint32_t n, const HloShape *const *parts);
-/* A shape to pass to hlo_set_result_..: in the HLO module's arena if the text has none for i, else in the verifier's.
- */
+/* A shape for hlo_set_result_..: in the HLO module's arena if the text has none for i, else in the verifier's. */
 const HloShape *hlo_make_result(HloVerifier *v, const HloInstruction *i, ScType type, uint32_t rank,
                                 const WbbI128 *dims);
 

@@ -24,7 +24,8 @@ static void *named(const HloReader *r, const char *name)
 static const char *suggest_name(HloReader *r, const char *name)
 {
     HloSuggestion s = hlo_suggest_begin(name, strlen(name));
-    for (uint32_t k = 0; k < r->names.n; k++) hlo_suggest_candidate(&s, (const char *)(uintptr_t)r->names.entries[k].key);
+    for (uint32_t k = 0; k < r->names.n; k++)
+        hlo_suggest_candidate(&s, (const char *)(uintptr_t)r->names.entries[k].key);
     return hlo_suggestion(r->cx->arena, &s);
 }
 
