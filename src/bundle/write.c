@@ -1,7 +1,7 @@
 /* write: a bundle to its directory.
  *
- * Needs: a Bundle made by a compile. Leaves: kernel.json, kernel.ptx, fusion.hlo, kernel.TARGET.cubin. Same bundle, same
- * bytes: members stand in a fixed order, and nothing of the machine or the time is written.
+ * Needs: a Bundle from the compiler. Leaves: kernel.json, kernel.ptx, fusion.hlo, kernel.TARGET.cubin. Equal bundles
+ * give equal bytes: members have a fixed order, and nothing depends on the machine or the time.
  *
  *     bd_write(cx, &bundle, "out")   ->   out/kernel.json begins {"version": 1, "compiler": "warpburg ...
  */
@@ -12,7 +12,10 @@
 static const char *const roles[] = {"in", "out", "temp"}, *const inits[] = {"none", "zero", "copy"},
                          *const writes[] = {"once", "some", "atomic"};
 
-static void put_three(WbbBuf *t, const char *name, const uint32_t v[3]) { wbb_putf(t, "\"%s\": [%u, %u, %u]", name, v[0], v[1], v[2]); }
+static void put_three(WbbBuf *t, const char *name, const uint32_t v[3])
+{
+    wbb_putf(t, "\"%s\": [%u, %u, %u]", name, v[0], v[1], v[2]);
+}
 
 static void put_buffer(WbbBuf *t, const BdBuffer *b)
 {
