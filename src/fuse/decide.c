@@ -92,7 +92,7 @@ static bool is_alias(const HloInstruction *i)
 typedef struct {
     bool memory;    /* as a result, or by an instruction that reads memory */
     bool any;       /* at all */
-    int64_t kernel; /* by NO_KERNEL, the one of this root, SEVERAL */
+    int64_t kernel; /* root of the only kernel that uses it, NO_KERNEL, SEVERAL */
     bool pointwise; /* only by pointwise instructions on arrays of its size */
 } Uses;
 
