@@ -49,7 +49,7 @@ typedef struct {
     int n_buffers, n_launches;
     BdBuffer *buffers;
     BdLaunch *launches;
-    const char *const *order; /* [n_order] in which order a reduction combines its terms: src/eval/order.c; NULL: nothing is said */
+    const char *const *order; /* [n_order] orders in which reductions combine terms (eval/order.c); NULL: unspecified */
     int n_order;
     const char *ptx, *hlo; /* texts; NUL-terminated */
     const void *cubin;     /* NULL if not assembled */
@@ -92,7 +92,7 @@ void *bd_read_npy(WbbCx *cx, WbbArena *a, const char *path, const char *type, co
 int64_t *bd_read_positions(WbbCx *cx, WbbArena *a, const char *path, int64_t *n);
 void bd_write_npy(WbbCx *cx, const char *path, const char *type, const int64_t *dims, int rank, const void *data);
 
-/* layout.c: logical row-major order, as in .npy files, to and from the order of a buffer, where s4 and u4 are packed ---- */
+/* layout.c: logical row-major order, as in .npy files, to and from a buffer's order, where s4 and u4 are packed ---- */
 int64_t bd_elements(const int64_t *dims, int rank);
 int64_t bd_logical_index(const BdBuffer *b, int64_t physical); /* row-major index of the element at a physical index */
 bool bd_row_major(const BdBuffer *b);
