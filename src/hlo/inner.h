@@ -206,19 +206,18 @@ void hlo_infer_shapes(WbbCx *cx, WbbArena *a, const HloModule *m);
 
 /* verify_require.c: the checks that the functions of verify_*.c consist of. Each is a wbb_fail at the instruction if it
  * does not hold; `what` and `name` say in messages what is checked. */
-typedef struct { const HloShape *x, *y; } HloPair;
 
 typedef struct {
     WbbCx *cx;
     WbbArena *arena;   /* the HLO module's: inferred shapes */
     WbbArena *scratch; /* freed when the HLO module has been verified */
     /* pairs of tuples known to agree in shape, in layout: large tuples may have many users */
-    HloPair same[256], laid[256];
+    WbbMap same, laid;
 } HloVerifier;
 
 void hlo_invalid(HloVerifier *v, const HloInstruction *i, const char *format, ...) WBB_NORETURN WBB_PRINTF(3, 4);
-bool hlo_known_equal(const HloPair *table, const HloShape *x, const HloShape *y);
-void hlo_remember_equal(HloPair *table, const HloShape *x, const HloShape *y); /* unless its slot holds a larger pair */
+bool hlo_known_equal(const WbbMap *pairs, const HloShape *x, const HloShape *y);
+void hlo_remember_equal(WbbMap *pairs, const HloShape *x, const HloShape *y);
 const char *hlo_short_shape(HloVerifier *v, const HloShape *s); /* like hlo_shape_text; large tuples are only counted */
 const char *hlo_operand_name(HloVerifier *v, uint32_t k); /* "operand 3" */
 /* operand k exists and is an array */
