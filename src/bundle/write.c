@@ -1,7 +1,7 @@
 /* write: a bundle to its directory.
  *
- * Needs: a Bundle made by a compile. Leaves: kernel.json, kernel.ptx, fusion.hlo, kernel.TARGET.cubin. Same bundle, same
- * bytes: members stand in a fixed order, and nothing of the machine or the time is written.
+ * Needs: a Bundle from the compiler. Leaves: kernel.json, kernel.ptx, fusion.hlo, kernel.TARGET.cubin. Equal bundles
+ * give equal bytes: members have a fixed order, and nothing depends on the machine or the time.
  *
  *     bd_write(cx, &bundle, "out")   ->   out/kernel.json begins {"version": 1, "compiler": "warpburg ...
  */
