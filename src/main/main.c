@@ -2,8 +2,8 @@
 #include "main/rules.h"
 
 static const Command *const tools[] = {
-    &main_rules_test, &main_rules_list, &main_rules_trace,  &main_rules_why,        &main_rules_cover, &main_rules_ablate,
-    &main_rules_diff, &main_rules_size, &main_rules_budget, &main_rules_new_target, NULL};
+    &main_rules_test,   &main_rules_list, &main_rules_trace, &main_rules_why,    &main_rules_cover,
+    &main_rules_ablate, &main_rules_diff, &main_rules_size,  &main_rules_budget, &main_rules_new_target, NULL};
 
 static const Command rules = {
     .name = "rules",
