@@ -57,15 +57,14 @@ static uint64_t first_beyond(Format f)
     return sign_bit(f);
 }
 
-/* Exponents alone: 2^(code - 127). A value between two of them goes to the nearer, a tie to the even code. */
+/* Exponents alone: 2^(code - 127), with no zero, sign or infinity: 0, negative numbers and what is too large are nan. By way of
+ * float, as ml_dtypes and XLA do: the nearer of two powers, the larger in a tie, and just above 2^-127 the larger, too. */
 static uint64_t e8m0_from_f64(double x)
 {
-    if (!(x > 0) || x > 0x1p128) return x == 0 || x < 0 ? (x == 0 ? 0 : 0xff) : 0xff;
-    int e = 0;
-    double m = frexp(x, &e); /* x = 2m * 2^(e-1), 2m in [1, 2) */
-    int code = e - 1 + 127;
-    if (2 * m > 1.5 || (2 * m == 1.5 && (code & 1))) code++;
-    return code < 0 ? 0 : code > 254 ? 0xff : (uint64_t)code;
+    const float f = (float)x;
+    if (!(f > 0)) return 0xff;
+    const uint32_t u = sc_bits_of_float(f);
+    return u < 0x800000 ? u > 0x400000 : (u + 0x400000) >> 23;
 }
 
 uint64_t sc_small_from_f64(ScType t, double x)
