@@ -43,8 +43,10 @@ def near(t: np.dtype, wide: np.dtype) -> np.ndarray:
     """Values of t, the midpoints between neighbours, what lies beside both, and values that t has no room for."""
     finite = np.unique(codes(t).astype(np.float64))
     finite = finite[np.isfinite(finite)]
-    points = np.concatenate([finite, (finite[1:] + finite[:-1]) / 2, [0.0, finite[-1] * 1.5, finite[-1] * 3, 1e30, finite[0] / 2]]).astype(wide)
-    points = np.concatenate([points, -points, [np.inf, -np.inf, np.nan, np.finfo(wide).smallest_subnormal, np.finfo(wide).tiny, np.finfo(wide).max]])
+    points = np.concatenate([finite, (finite[1:] + finite[:-1]) / 2, [0.0, finite[-1] * 1.5, finite[-1] * 3, 1e30, finite[0] / 2]])
+    points = points.astype(wide)
+    info = np.finfo(wide)
+    points = np.concatenate([points, -points, [np.inf, -np.inf, np.nan, info.smallest_subnormal, info.tiny, info.max]])
     points = points.astype(wide)
     return np.concatenate([points, np.nextafter(points, wide.type(np.inf)), np.nextafter(points, wide.type(-np.inf))])
 
