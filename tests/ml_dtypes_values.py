@@ -6,8 +6,9 @@
 Of every type of 8 bits and below: all its codes to f32 and f64, all 65,536 patterns of bf16 and f16 to it, and f32 and f64 at each
 midpoint between two of its values, beside it, at the ends of the range and beyond; integers of 8 to 64 bits; and every code of every
 other small type. ml_dtypes converts from f64 by way of f32, which rounds twice: values of f64 are those of f32. f4e2m1fn has no nan:
-the sign of the zero that a nan becomes is not compared. Each conversion is a module of its own that `eval` evaluates; the kernel of the same module is compiled, run
-in the simulator and judged by the evaluator, so both are held to ml_dtypes. Where ml_dtypes is not installed the suite is skipped.
+the sign of the zero that a nan becomes is not compared. Each conversion is a module of its own that `eval` evaluates; the kernel of the
+same module is compiled, run in the simulator and judged by the evaluator, so both are held to ml_dtypes. Where ml_dtypes is not
+installed the suite is skipped.
 Ends with `N passed, M failed`, a conversion of one pair of types being one.
 """
 import subprocess
