@@ -7,6 +7,7 @@
  *     floats   : ((h >> 11) / 2^53 * 2 - 1) * scale, in f64, rounded to the type, ties to even
  *     integers : low bits of h >> 8, or a small index if `ranged`
  *     case e   : an edge value of the type if h % 16 is 15
+ *     case t   : half of the floats subnormal or just above: tiny_element
  */
 #include "bundle/bundle.h"
 
@@ -85,9 +86,20 @@ static uint64_t rounded(double x, const FloatType *t)
     return q == 0 && t->one_zero ? 0 : sign | q;
 }
 
+/* Case t: half of the elements are subnormal, or a few binades above the smallest normal value, so that sums, differences and
+ * products of them are subnormal too. */
+static uint64_t tiny_element(const FloatType *t, uint64_t h)
+{
+    const uint64_t mantissa = h >> 8 & ((UINT64_C(1) << t->mantissa) - 1), binades = t->mantissa < 24 ? (uint64_t)t->mantissa : 24;
+    const uint64_t exponent = h >> 5 & 1 ? 0 : 1 + (h >> 60) % binades;
+    const uint64_t size = exponent << t->mantissa | mantissa, sign = h & 1 ? UINT64_C(1) << (t->exponent + t->mantissa) : 0;
+    return size == 0 && t->one_zero ? 0 : sign | size;
+}
+
 static uint64_t float_element(const FloatType *t, uint64_t h, char which)
 {
     if (which == 'e' && (h & 15) == 15) return t->edges[(h >> 32) % t->n_edges];
+    if (which == 't' && h & 16 && t->mantissa) return tiny_element(t, h);
     static const double wide[] = {0.5, 2, 8, 64}, narrow[] = {0.5, 1, 2, 4};
     if (t->mantissa == 0) return 123 + (h >> 8 & 7); /* powers of two: 2^-4 .. 2^3 */
     double scale = (t->exponent + t->mantissa <= 7 ? narrow : wide)[(h >> 4) & 3];
