@@ -283,9 +283,21 @@ def imported(file: Path, seen: Set[Path]) -> Set[Path]:
     return seen
 
 
+def check_architecture() -> List[str]:
+    """docs/architecture.md names every module, and each entry point stands in the file that it names."""
+    page = ROOT / "docs" / "architecture.md"
+    text = page.read_text()
+    faults = [f"docs/architecture.md: error: module {d.name} is missing" for d in sorted(SRC.iterdir()) if d.is_dir() and f"`{d.name}`" not in text]
+    for m in re.finditer(r"`(\w+)`, (src/[\w/]+\.c)", text):
+        file = ROOT / m[2]
+        if not file.is_file() or not re.search(rf"\b{m[1]}\b", file.read_text()):
+            faults.append(f"docs/architecture.md: error: {m[2]} has no {m[1]}")
+    return faults
+
+
 def main(argv: List[str]) -> int:
     words = [w for w in argv[1:] if w != "--columns"]
-    faults: List[str] = check_build() + check_sizes("--columns" in argv) + check_imports() + check_readme()
+    faults: List[str] = check_architecture() + check_build() + check_sizes("--columns" in argv) + check_imports() + check_readme()
     files = sorted([*SRC.rglob("*.c"), *SRC.rglob("*.h")])
     for path in files:
         text = path.read_text()
