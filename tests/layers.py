@@ -72,8 +72,6 @@ CIRCLES: List[Tuple[str, str, str]] = [
     ("main", "rules rules_ablate rules_cover rules_diff rules_list rules_new rules_test rules_trace rules_why",
      "not recursive: rules.c has the commands and the functions that they share"),
     ("rewrite", "builder guards match replacement sums", "recursive: what a rule builds is rewritten as it is built"),
-    ("sim", "atomic barrier block convert copy cores decode decode_flow decode_lanes decode_rare lanes_op matrix memory operand parse run shadow system warp",
-     "not recursive: the tables of instructions name functions that call what the files of the tables share"),
 ]
 
 

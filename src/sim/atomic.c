@@ -161,13 +161,6 @@ static uint64_t updated(const SimOp *op, uint64_t old, uint64_t value, uint64_t 
     return (low & 0xffff) | (high & 0xffff) << 16;
 }
 
-static uint64_t lane_bits(const uint8_t *col, int lane, int width)
-{
-    uint64_t v = 0;
-    memcpy(&v, col + (size_t)lane * (size_t)width, (size_t)width);
-    return v;
-}
-
 void sim_atomic(Block *b, Warp *w, const SimOp *op, uint32_t mask)
 {
     if (b->tally) {
@@ -184,8 +177,8 @@ void sim_atomic(Block *b, Warp *w, const SimOp *op, uint32_t mask)
             const SimCol *in = &b->m->cols.items[op->target + 2 * (uint32_t)i], *out = in + 1;
             uint64_t old = 0;
             memcpy(&old, at, op->bytes);
-            const uint64_t second = op->c ? lane_bits(w->regs + op->c, lane, op->width) : 0;
-            const uint64_t now = updated(op, old, lane_bits(w->regs + in->col, lane, in->width), second, global);
+            const uint64_t second = op->c ? sim_lane(w->regs + op->c, lane, op->width) : 0;
+            const uint64_t now = updated(op, old, sim_lane(w->regs + in->col, lane, in->width), second, global);
             memcpy(at, &now, op->bytes);
             if (out->width) memcpy(w->regs + out->col + (size_t)lane * out->width, &old, out->width);
         }

@@ -9,20 +9,6 @@
  */
 #include "sim/inner.h"
 
-void sim_fill(uint8_t *col, uint64_t value, int width)
-{
-    switch (width) {
-    case 4:
-        for (int l = 0; l < LANES; l++) memcpy(col + 4 * l, &value, 4);
-        break;
-    case 8:
-        for (int l = 0; l < LANES; l++) memcpy(col + 8 * l, &value, 8);
-        break;
-    default:
-        for (int l = 0; l < LANES; l++) memcpy(col + (size_t)l * (size_t)width, &value, (size_t)width);
-    }
-}
-
 static void special(const Block *b, uint8_t *regs, int which, uint64_t value, int width)
 {
     if (b->m->special[which]) sim_fill(regs + b->m->special[which], value, width);

@@ -122,19 +122,12 @@ static u64 from_float(Conversion c, u64 raw)
 
 static u64 one(Conversion c, u64 raw) { return types[c.from].is_float ? from_float(c, raw) : from_integer(c, raw); }
 
-static u64 read_lane(const uint8_t *col, int lane, int width)
-{
-    u64 v = 0;
-    memcpy(&v, col + lane * width, (size_t)width);
-    return v;
-}
-
 static void convert(uint8_t *d, const uint8_t *regs, const SimOp *op)
 {
     Conversion c = unpacked(op->imm);
     int from = sim_width_of(types[c.from].letter);
     for (int l = 0; l < LANES; l++) {
-        u64 r = one(c, read_lane(regs + op->a, l, from));
+        u64 r = one(c, sim_lane(regs + op->a, l, from));
         memcpy(d + l * op->width, &r, op->width);
     }
 }
@@ -146,7 +139,7 @@ static void convert_pair(uint8_t *d, const uint8_t *regs, const SimOp *op)
     int bits = types[c.to].bits;
     u64 mask = (UINT64_C(1) << bits) - 1;
     for (int l = 0; l < LANES; l++) {
-        u64 high = one(c, read_lane(regs + op->a, l, 4)), low = one(c, read_lane(regs + op->b, l, 4));
+        u64 high = one(c, sim_lane(regs + op->a, l, 4)), low = one(c, sim_lane(regs + op->b, l, 4));
         u64 r = (high & mask) << bits | (low & mask);
         memcpy(d + l * op->width, &r, op->width);
     }
@@ -159,7 +152,7 @@ static void convert_halves(uint8_t *d, const uint8_t *regs, const SimOp *op)
     int from_bits = types[c.from].bits, to_bits = types[c.to].bits, from = from_bits <= 8 ? 2 : 4;
     u64 from_mask = (UINT64_C(1) << from_bits) - 1, to_mask = (UINT64_C(1) << to_bits) - 1;
     for (int l = 0; l < LANES; l++) {
-        u64 v = read_lane(regs + op->a, l, from);
+        u64 v = sim_lane(regs + op->a, l, from);
         u64 r = (one(c, v >> from_bits & from_mask) & to_mask) << to_bits | (one(c, v & from_mask) & to_mask);
         memcpy(d + l * op->width, &r, op->width);
     }

@@ -169,21 +169,6 @@ bool sim_decode_copy(Parser *p, const Inst *inst)
     return !strcmp(inst->part[0], "mbarrier") && decode_mbarrier(p, inst);
 }
 
-/* Copies --------------------------------------------------------------------------------------------------------------- */
-static uint64_t lane_u64(const Warp *w, uint32_t col, int lane)
-{
-    uint64_t v;
-    memcpy(&v, w->regs + col + 8 * (size_t)lane, 8);
-    return v;
-}
-
-static uint32_t lane_u32(const Warp *w, uint32_t col, int lane)
-{
-    uint32_t v;
-    memcpy(&v, w->regs + col + 4 * (size_t)lane, 4);
-    return v;
-}
-
 /* The source of one unit; a part of it only where the rest is zeros. */
 static bool source_judged(Block *b, const Copy *c, uint64_t at, uint32_t unit)
 {
@@ -195,10 +180,10 @@ static bool source_judged(Block *b, const Copy *c, uint64_t at, uint32_t unit)
 
 static void start_copy(Block *b, Warp *w, const SimOp *op, int lane)
 {
-    Copy c = {.op = op, .warp = w, .lane = (uint8_t)lane, .to = lane_u64(w, op->a, lane), .from = lane_u64(w, op->b, lane), .group = w->copy_group[lane]};
-    c.source = lane_u32(w, op->c, lane);
+    Copy c = {.op = op, .warp = w, .lane = (uint8_t)lane, .to = sim_lane64(w->regs + op->a, lane), .from = sim_lane64(w->regs + op->b, lane), .group = w->copy_group[lane]};
+    c.source = sim_lane32(w->regs + op->c, lane);
     c.size = op->n ? op->n : c.source;
-    if (op->e) c.mbarrier = lane_u64(w, op->e, lane);
+    if (op->e) c.mbarrier = sim_lane64(w->regs + op->e, lane);
     if (c.source > c.size) {
         sim_fault(b, w, op, lane, "a copy of %u bytes from a source of %u", c.size, c.source);
         return;
@@ -239,13 +224,6 @@ static void finish_groups(Block *b, const Warp *w, int lane, uint32_t group, boo
         else b->copies.items[kept++] = c;
     }
     b->copies.n = kept;
-}
-
-bool sim_copy_pending(const Block *b, uint64_t address)
-{
-    for (uint32_t i = 0; i < b->copies.n; i++)
-        if (address - b->copies.items[i].to < b->copies.items[i].size) return true;
-    return false;
 }
 
 /* mbarriers ------------------------------------------------------------------------------------------------------------ */
@@ -319,7 +297,7 @@ static void initialise(Block *b, Warp *w, const SimOp *op, int lane, uint8_t *at
 static void arrive_op(Block *b, Warp *w, const SimOp *op, int lane, uint64_t address, uint8_t *at)
 {
     const bool bytes = op->mode & WITH_BYTES;
-    const uint32_t value = lane_u32(w, op->b, lane);
+    const uint32_t value = sim_lane32(w->regs + op->b, lane);
     uint64_t old;
     memcpy(&old, at, 8);
     if ((op->mode & 15) == MB_DROP && (old >> 20 & COUNT_MASK) > (bytes ? 1 : value)) {
@@ -335,10 +313,10 @@ void sim_mbarrier(Block *b, Warp *w, const SimOp *op, uint32_t mask)
 {
     for (uint32_t rest = mask; rest; rest &= rest - 1) {
         const int lane = __builtin_ctz(rest);
-        const uint64_t address = lane_u64(w, op->a, lane);
+        const uint64_t address = sim_lane64(w->regs + op->a, lane);
         uint8_t *at = sim_place(b, w, op, lane, address, 8, (op->mode & 15) != MB_INIT, true);
         if (!at) continue;
-        const uint32_t value = lane_u32(w, op->b, lane);
+        const uint32_t value = sim_lane32(w->regs + op->b, lane);
         switch (op->mode & 15) {
         case MB_INIT: initialise(b, w, op, lane, at, value); break;
         case MB_INVAL: memset(at, 0, 8); break;
@@ -352,14 +330,14 @@ void sim_mbarrier(Block *b, Warp *w, const SimOp *op, uint32_t mask)
 /* Whether the phase that the lane names is complete. */
 static bool complete(Block *b, Warp *w, const SimOp *op, int lane)
 {
-    const uint64_t address = lane_u64(w, op->a, lane);
+    const uint64_t address = sim_lane64(w->regs + op->a, lane);
     finish_bulk(b, address);
     const uint8_t *at = sim_place(b, w, op, lane, address, 8, true, false);
     if (!at) return true; /* a fault: the wait is over */
     uint64_t v;
     memcpy(&v, at, 8);
     const bool phase = v >> 63;
-    return (op->mode & 15) == MB_PARITY ? phase != (lane_u32(w, op->b, lane) & 1) : phase != (lane_u64(w, op->b, lane) >> 63);
+    return (op->mode & 15) == MB_PARITY ? phase != (sim_lane32(w->regs + op->b, lane) & 1) : phase != (sim_lane64(w->regs + op->b, lane) >> 63);
 }
 
 uint32_t sim_mbarrier_ready(Block *b, Warp *w, const SimOp *op, uint32_t mask)
@@ -377,7 +355,7 @@ void sim_mbarrier_wait(Block *b, Warp *w, const SimOp *op, uint32_t mask)
         const int lane = __builtin_ctz(rest);
         const bool done = complete(b, w, op, lane);
         if (op->d) w->regs[op->d + (uint32_t)lane] = done;
-        if (done && b->options->check) sim_acquire(b, w, clock_of(b, lane_u64(w, op->a, lane)));
+        if (done && b->options->check) sim_acquire(b, w, clock_of(b, sim_lane64(w->regs + op->a, lane)));
     }
 }
 
@@ -388,8 +366,8 @@ static void count_copy(Block *b, const Warp *w, const SimOp *op, uint32_t mask)
     uint64_t to[LANES], from[LANES];
     uint32_t read = 0;
     for (int l = 0; l < LANES; l++) {
-        to[l] = lane_u64(w, op->a, l), from[l] = lane_u64(w, op->b, l);
-        const uint32_t bytes = lane_u32(w, op->c, l);
+        to[l] = sim_lane64(w->regs + op->a, l), from[l] = sim_lane64(w->regs + op->b, l);
+        const uint32_t bytes = sim_lane32(w->regs + op->c, l);
         read |= (uint32_t)(bytes != 0) << l;
         if (op->n || !(mask >> l & 1) || !bytes) continue;
         sim_count_range(b, from[l], bytes, SIM_LOADED);
@@ -415,7 +393,7 @@ void sim_copy(Block *b, Warp *w, const SimOp *op, uint32_t mask)
         case BULK_WAIT: finish_groups(b, w, lane, w->copy_group[lane] - (uint32_t)op->imm, true); break;
         case GROUP_ALL: finish_groups(b, w, lane, w->copy_group[lane] + 1, false); break;
         default: {
-            const uint64_t address = lane_u64(w, op->a, lane);
+            const uint64_t address = sim_lane64(w->regs + op->a, lane);
             finish_groups(b, w, lane, w->copy_group[lane] + 1, false);
             uint8_t *at = sim_place(b, w, op, lane, address, 8, true, true);
             if (b->options->check) sim_release(b, w, clock_of(b, address));

@@ -8,14 +8,15 @@
 
 static Opd register_of(Parser *p, const Inst *inst, int width) { return (Opd){.kind = OPD_REG, .col = sim_column(p, (uint32_t)width), .width = (uint8_t)width, .loc = inst->loc}; }
 
-/* `inst` with other parts and operands, decoded. */
+/* Decode `in`, which stands for the instruction and has a row in the table. */
 static void again(Parser *p, Inst in)
 {
     WbbBuf b = wbb_buf(p->arena);
     for (int i = 0; i < in.n_parts; i++) wbb_putf(&b, "%s%s", i ? "." : "", in.part[i]);
     const Inst *outer = p->inst;
     in.name = wbb_intern_z(p->cx, b.text);
-    sim_decode(p, &in);
+    p->inst = &in;
+    if (!sim_by_table(p, &in)) sim_unknown(p, &in, "unknown instruction");
     p->inst = outer;
 }
 

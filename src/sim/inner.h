@@ -48,7 +48,7 @@ typedef void SimFn(uint8_t *d, const uint8_t *regs, const SimOp *op);
 typedef enum {
     OP_ALU, OP_LOAD, OP_STORE, OP_BRANCH, OP_BRANCH_TABLE, OP_CALL, OP_RET, OP_EXIT, OP_BARRIER, OP_SHUFFLE, OP_VOTE,
     OP_REDUX, OP_ACTIVE, OP_CARRY, OP_PARAM_LOAD, OP_PARAM_STORE, OP_PARAM_COPY, OP_WARP_SYNC, OP_TRAP, OP_ATOMIC, OP_MATRIX, OP_MATCH,
-    OP_ELECT, OP_YIELD, OP_CLOCK, OP_SYSTEM, OP_COPY, OP_COPY_GROUP, OP_MBARRIER, OP_MBARRIER_WAIT
+    OP_ELECT, OP_YIELD, OP_CLOCK, OP_SYSTEM, OP_COPY, OP_COPY_GROUP, OP_MBARRIER, OP_MBARRIER_WAIT, OP_KINDS
 } OpKind;
 
 /* Operands are byte offsets of columns; 0 = none (the first bytes of a register file hold no column). */
@@ -226,35 +226,14 @@ typedef struct {
     const Inst *inst;
 } Parser;
 
+/* symbols.c */
 const char *sim_name(Parser *p);
-uint64_t sim_number(Parser *p);
-void sim_instruction(Parser *p);
-void sim_rows_open(Parser *p);
-uint32_t sim_column(Parser *p, uint32_t bytes_a_lane);
+uint64_t sim_number(Parser *p); /* a whole number of the text, as directives write them */
 SimSym *sim_lookup(const Parser *p, const char *name);
+SimSym *sim_declare(Parser *p, SymKind kind, const char *name);
+void sim_leave_scope(Parser *p, SimSym *outer);
 SimSym *sim_label(Parser *p, const char *name);
-void sim_decode(Parser *p, const Inst *inst);
-void sim_decode_memory(Parser *p, const Inst *inst, bool store);
-void sim_decode_warp(Parser *p, const Inst *inst);
-void sim_decode_atomic(Parser *p, const Inst *inst);
-void sim_decode_matrix(Parser *p, const Inst *inst);
-bool sim_decode_rare(Parser *p, const Inst *inst);
-bool sim_decode_lanes(Parser *p, const Inst *inst);
-void sim_decode_barrier(Parser *p, const Inst *inst);
-bool sim_decode_copy(Parser *p, const Inst *inst);
-uint32_t sim_special(Parser *p, int which);
-int sim_system_number(const char *name); /* -1: it is none of the runtime's */
-bool sim_decode_cvt(Parser *p, const Inst *inst);
-SimOp *sim_emit(Parser *p, OpKind kind);
-uint32_t sim_constant(Parser *p, uint64_t value, int width);
-uint32_t sim_const_column(Parser *p, int width, int from, uint64_t value);
-uint32_t sim_read(Parser *p, const Opd *o, char type);
-uint32_t sim_result(Parser *p, const Opd *o, char type);
-void sim_done(Parser *p, const Opd *o, uint32_t col, char type, bool sign);
-void sim_row(Parser *p, const char *name, uint32_t d, uint32_t a, uint32_t b, uint32_t c);
-void sim_unknown(Parser *p, const Inst *inst, const char *why) WBB_NORETURN;
-bool sim_has(const Inst *inst, const char *part);
-int sim_width_of(char type);
+uint32_t sim_column(Parser *p, uint32_t bytes_a_lane);
 
 /* The instruction table: names separated by blanks, columns of destination and sources by letter: p predicate, h 16 bits,
  * w 32, d 64, f and g 32 and 64 bits where immediates are floats, i an immediate that goes to `imm`. */
@@ -264,7 +243,43 @@ struct SimRow {
 };
 extern const SimRow sim_rows_int[], sim_rows_float[], sim_rows_half[], sim_rows_cvt[], sim_rows_rare[];
 
-/* warp.c, memory.c, check.c, run.c -------------------------------------------------------------------------------------- */
+/* table.c */
+void sim_rows_open(Parser *p);
+const SimRow *sim_find_row(const Parser *p, const char *name);
+int sim_width_of(char type);
+SimOp *sim_emit(Parser *p, OpKind kind);
+uint32_t sim_constant(Parser *p, uint64_t value, int width);
+uint32_t sim_const_column(Parser *p, int width, int from, uint64_t value);
+uint32_t sim_read(Parser *p, const Opd *o, char type);
+uint32_t sim_result(Parser *p, const Opd *o, char type); /* a column to compute a result into; sim_done moves it where it belongs */
+void sim_done(Parser *p, const Opd *o, uint32_t col, char type, bool sign);
+void sim_row(Parser *p, const char *name, uint32_t d, uint32_t a, uint32_t b, uint32_t c);
+/* The operation of a row, with its sources flushed and its result clamped by the rows of these names, or NULL. */
+void sim_plain(Parser *p, const Inst *inst, const SimRow *row, const char *flush, const char *clamp);
+bool sim_by_table(Parser *p, const Inst *inst); /* false: it has no row */
+void sim_unknown(Parser *p, const Inst *inst, const char *why) WBB_NORETURN;
+bool sim_has(const Inst *inst, const char *part);
+
+/* special.c */
+uint32_t sim_special(Parser *p, int which);
+bool sim_special_operand(Parser *p, const char *name, Opd *o); /* false: there is no such register */
+
+/* operand.c */
+Inst sim_instruction(Parser *p);
+
+/* decode.c, and the decoders that it and decode_flow.c choose from; those that return false do not know the instruction */
+void sim_decode(Parser *p, const Inst *inst);
+void sim_decode_memory(Parser *p, const Inst *inst, bool store);
+void sim_decode_warp(Parser *p, const Inst *inst);
+void sim_decode_atomic(Parser *p, const Inst *inst);
+void sim_decode_matrix(Parser *p, const Inst *inst);
+bool sim_decode_rare(Parser *p, const Inst *inst);
+bool sim_decode_lanes(Parser *p, const Inst *inst);
+void sim_decode_barrier(Parser *p, const Inst *inst);
+bool sim_decode_copy(Parser *p, const Inst *inst);
+bool sim_decode_cvt(Parser *p, const Inst *inst);
+
+/* The running block --------------------------------------------------------------------------------------------------- */
 typedef struct {
     uint32_t pc, mask;
     bool parked;
@@ -381,7 +396,6 @@ typedef struct Block {
     struct { MbarrierClock *items; uint32_t n, capacity; } mbarriers;
 } Block;
 
-void sim_run_warp(Block *b, Warp *w);
 /* What all blocks of a launch have alike. */
 typedef struct {
     const BdLaunch *launch; /* its grid counts blocks */
@@ -392,60 +406,125 @@ typedef struct {
     uint32_t threads, size; /* of a block; blocks of a cluster */
     uint64_t n;             /* clusters to run */
 } SimPlan;
-/* run.c: make the blocks of a cluster after a model; run cluster number i of the list, true if it stopped the launch; add up reports. */
-void sim_plan_open(const Block *model, const SimPlan *p, Cluster *c);
-bool sim_plan_run(Cluster *c, const SimPlan *p, uint64_t i);
-void sim_plan_report(const Cluster *c, SimReport *r);
-void sim_report_add(SimReport *to, const SimReport *from);
-/* cores.c: run the whole list on several threads and report it; false if nothing is done, and one thread must run it. */
-bool sim_spread(Block *model, const SimPlan *plan, SimReport *report);
-/* straight.c: the warp runs the stretch that it is at up to operation `end`; how many instructions that were. */
-void sim_straight_open(WbbArena *a, SimModule *m);
-uint32_t sim_straight(Block *b, Warp *w, uint32_t end);
+
+/* One lane of a column. */
+static inline uint64_t sim_lane(const uint8_t *column, int lane, int width)
+{
+    uint64_t v = 0;
+    memcpy(&v, column + (size_t)lane * (size_t)width, (size_t)width);
+    return v;
+}
+
+static inline uint32_t sim_lane32(const uint8_t *column, int lane)
+{
+    uint32_t v;
+    memcpy(&v, column + 4 * (size_t)lane, 4);
+    return v;
+}
+
+static inline uint64_t sim_lane64(const uint8_t *column, int lane)
+{
+    uint64_t v;
+    memcpy(&v, column + 8 * (size_t)lane, 8);
+    return v;
+}
+
+/* Bits of a predicate column, whose lanes are 0 or 1. */
+static inline uint32_t sim_predicates(const uint8_t *column)
+{
+    uint32_t r = 0;
+    for (int i = 0; i < 4; i++) {
+        uint64_t eight;
+        memcpy(&eight, column + 8 * i, 8);
+        r |= (uint32_t)((eight * UINT64_C(0x0102040810204080)) >> 56) << (8 * i);
+    }
+    return r;
+}
+
+/* columns.c */
+void sim_fill(uint8_t *column, uint64_t value, int width);
+void sim_blend(uint8_t *d, const uint8_t *s, uint32_t mask, int width); /* lanes of `mask` take the value of `s` */
+
+/* fault.c */
+void sim_add_fault(Block *b, uint64_t key, const char *text); /* one of a key is kept */
+void sim_fault(Block *b, const Warp *w, const SimOp *op, int lane, const char *format, ...) WBB_PRINTF(5, 6);
+
+/* shadow.c */
+SimShadow *sim_shadow(WbbArena *a, uint64_t size, bool per_block, bool stores_judged);
+void sim_clock_reset(Block *b);
+void sim_ordered(Block *b, uint32_t warps); /* all that these warps did so far comes before all that they do from now on */
+void sim_release(Block *b, const Warp *w, uint32_t clock[LANES]); /* what the warp did so far goes into the clock */
+void sim_acquire(Block *b, Warp *w, const uint32_t clock[LANES]); /* and comes before what another does from now on */
+/* One lane touches bytes at..at+size; of a store `value` is what it writes and `memory` what is there, or both are NULL. */
+void sim_touch(Block *b, Warp *w, const SimOp *op, int lane, SimShadow *s, uint64_t at, size_t size, SimTouch kind,
+               const uint8_t *value, const uint8_t *memory, const char *name);
+
+/* counts.c */
 SimClass sim_class(const char *name);
 void sim_count_open(Block *b);
 void sim_count_close(const Block *b, const SimReport *r);
 void sim_counts_add(SimCounts *to, const SimCounts *from);
-void sim_addresses(const Warp *w, const SimOp *op, uint64_t address[LANES]); /* memory.c: generic */
 /* A warp's access of `size` bytes a lane at generic addresses. */
 void sim_count_access(Block *b, const SimOp *op, const uint64_t address[LANES], uint32_t mask, SimAccess kind, size_t size);
 void sim_count_range(Block *b, uint64_t address, uint64_t bytes, SimAccess kind); /* of a bulk copy; counts are wanted */
-SimShadow *sim_shadow(WbbArena *a, uint64_t size, bool per_block, bool stores_judged);
-void sim_clock_reset(Block *b);
-void sim_ordered(Block *b, uint32_t warps);
-/* One lane touches bytes at..at+size; of a store `value` is what it writes and `memory` what is there, or both are NULL. */
-void sim_touch(Block *b, Warp *w, const SimOp *op, int lane, SimShadow *s, uint64_t at, size_t size, SimTouch kind, const uint8_t *value, const uint8_t *memory,
-               const char *name);
+
+/* memory.c */
+void sim_addresses(const Warp *w, const SimOp *op, uint64_t address[LANES]); /* generic */
 void sim_load(Block *b, Warp *w, const SimOp *op, uint32_t mask);
 void sim_store(Block *b, Warp *w, const SimOp *op, uint32_t mask);
-void sim_atomic(Block *b, Warp *w, const SimOp *op, uint32_t mask);
-void sim_matrix(Block *b, Warp *w, const SimOp *op);
+/* Memory of one lane at a generic address; NULL after a fault. `read` and `write` say what is judged. */
+uint8_t *sim_place(Block *b, Warp *w, const SimOp *op, int lane, uint64_t address, size_t size, bool read, bool write);
 /* Memory that one lane reads and writes; NULL after a fault. */
 uint8_t *sim_atomic_place(Block *b, Warp *w, const SimOp *op, int lane, bool read, bool *global);
 uint8_t *sim_row_place(Block *b, Warp *w, const SimOp *op, int lane, bool store);
-/* barrier.c: a whole warp comes to a barrier; true if it waits. Barriers that are complete let their warps go. */
-bool sim_barrier(Block *b, Warp *w, const SimOp *op, uint32_t mask);
-void sim_barriers_open(Block *b);
-void sim_deadlock(Block *b);
+/* Bytes that a copy will write: judged like a store, and unknown until then. */
+bool sim_unwritten(Block *b, Warp *w, const SimOp *op, int lane, uint64_t address, size_t size);
+
+/* atomic.c, matrix.c, system.c, lanes_op.c: what one warp does at one operation */
+void sim_atomic(Block *b, Warp *w, const SimOp *op, uint32_t mask);
+void sim_matrix(Block *b, Warp *w, const SimOp *op, uint32_t mask);
+void sim_system(Block *b, Warp *w, const SimOp *op, uint32_t mask);
+int sim_system_number(const char *name); /* -1: it is none of the runtime's */
+void sim_warp_op(Block *b, Warp *w, const SimOp *op, uint32_t mask);
+
 /* copy.c */
 void sim_copy(Block *b, Warp *w, const SimOp *op, uint32_t mask);
 void sim_mbarrier(Block *b, Warp *w, const SimOp *op, uint32_t mask);
 uint32_t sim_mbarrier_ready(Block *b, Warp *w, const SimOp *op, uint32_t mask);
 void sim_mbarrier_wait(Block *b, Warp *w, const SimOp *op, uint32_t mask);
-bool sim_copy_pending(const Block *b, uint64_t address);
+
+/* barrier.c: a whole warp comes to a barrier; true if it waits. Barriers that are complete let their warps go. */
+bool sim_barrier(Block *b, Warp *w, const SimOp *op, uint32_t mask);
+void sim_barriers_open(Block *b);
+void sim_deadlock(Block *b);
+
+/* groups.c */
+void sim_group_add(Warp *w, uint32_t pc, uint32_t mask, bool parked);
+bool sim_group_pick(Block *b, Warp *w); /* choose the group that runs next; false if none can */
+bool sim_group_next(Block *b, Warp *w); /* the same where none is running: without one the warp waits for others or has ended */
+void sim_group_yield(Warp *w);
+void sim_group_split(Block *b, Warp *w, uint32_t pc, uint32_t mask, uint32_t pc2, uint32_t mask2);
+bool sim_group_join(Block *b, Warp *w, const SimOp *op, uint32_t *mask);
+
+/* straight.c: the warp runs the stretch that it is at up to operation `end`; how many instructions that were. */
+void sim_straight_open(WbbArena *a, SimModule *m);
+uint32_t sim_straight(Block *b, Warp *w, uint32_t end);
+
+/* warp.c */
+void sim_run_warp(Block *b, Warp *w);
+
 /* block.c */
 void sim_block_open(Block *b, const uint8_t *params);
 void sim_cluster_run(Cluster *c, const uint32_t *table, uint32_t threads);
-void sim_fill(uint8_t *col, uint64_t value, int width);
-void sim_system(Block *b, Warp *w, const SimOp *op, uint32_t mask);
-/* Memory of one lane at a generic address; NULL after a fault. `read` and `write` say what is judged. */
-uint8_t *sim_place(Block *b, Warp *w, const SimOp *op, int lane, uint64_t address, size_t size, bool read, bool write);
-/* Bytes that a copy will write: judged like a store, and unknown until then. */
-bool sim_unwritten(Block *b, Warp *w, const SimOp *op, int lane, uint64_t address, size_t size);
-void sim_release(Block *b, const Warp *w, uint32_t clock[LANES]); /* shadow.c: what the warp did so far goes into the clock */
-void sim_acquire(Block *b, Warp *w, const uint32_t clock[LANES]); /* and comes before what another does from now on */
-void sim_warp_op(Block *b, Warp *w, const SimOp *op, uint32_t mask);
-void sim_fault(Block *b, const Warp *w, const SimOp *op, int lane, const char *format, ...) WBB_PRINTF(5, 6);
-void sim_blend(uint8_t *d, const uint8_t *s, uint32_t mask, int width);
+
+/* plan.c: make the blocks of a cluster after a model; run cluster number i of the list, true if it stopped the launch. */
+uint64_t sim_grid_blocks(const BdLaunch *launch);
+void sim_plan_open(const Block *model, const SimPlan *p, Cluster *c);
+bool sim_plan_run(Cluster *c, const SimPlan *p, uint64_t i);
+void sim_plan_report(const Cluster *c, SimReport *r); /* counts and faults of the blocks that ran together, in one report */
+void sim_report_add(SimReport *to, const SimReport *from);
+
+/* cores.c: run the whole list on several threads and report it; false if nothing is done, and one thread must run it. */
+bool sim_spread(Block *model, const SimPlan *plan, SimReport *report);
 
 #endif

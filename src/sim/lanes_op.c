@@ -6,13 +6,6 @@
  */
 #include "sim/inner.h"
 
-static uint32_t u32_at(const uint8_t *col, int lane)
-{
-    uint32_t v;
-    memcpy(&v, col + 4 * (size_t)lane, 4);
-    return v;
-}
-
 /* PTX ISA 9.7.9.6: c holds the clamp in bits 0..4 and the segment mask in bits 8..12. */
 static void shuffle(Block *b, Warp *w, const SimOp *op, uint32_t mask)
 {
@@ -21,7 +14,7 @@ static void shuffle(Block *b, Warp *w, const SimOp *op, uint32_t mask)
     uint8_t valid[LANES] = {0};
     for (int l = 0; l < LANES; l++) {
         if (!(mask >> l & 1)) continue;
-        int bv = (int)(u32_at(regs + op->b, l) & 31), c = (int)u32_at(regs + op->c, l), clamp = c & 31, segment = c >> 8 & 31;
+        int bv = (int)(sim_lane32(regs + op->b, l) & 31), c = (int)sim_lane32(regs + op->c, l), clamp = c & 31, segment = c >> 8 & 31;
         int least = l & segment, most = least | (clamp & ~segment), j = 0;
         bool ok = true;
         switch (op->mode) {
@@ -31,10 +24,10 @@ static void shuffle(Block *b, Warp *w, const SimOp *op, uint32_t mask)
         default: j = l ^ bv, ok = j <= most; break;
         }
         if (!ok) j = l;
-        const uint32_t named = u32_at(regs + op->e, l);
+        const uint32_t named = sim_lane32(regs + op->e, l);
         if (b->options->check && j >= 0 && j < LANES && (w->all >> j & 1) && !(named >> j & 1))
             sim_fault(b, w, op, l, "a shuffle from lane %d, which its mask 0x%08x does not name", j, named);
-        out[l] = j >= 0 && j < LANES && (w->all >> j & 1) ? u32_at(regs + op->a, j) : 0;
+        out[l] = j >= 0 && j < LANES && (w->all >> j & 1) ? sim_lane32(regs + op->a, j) : 0;
         valid[l] = ok;
     }
     memcpy(b->scratch, out, sizeof out);
@@ -47,10 +40,10 @@ static void judge_masks(Block *b, Warp *w, const SimOp *op, uint32_t mask)
 {
     for (uint32_t rest = mask; rest; rest &= rest - 1) {
         const int l = __builtin_ctz(rest);
-        const uint32_t named = u32_at(w->regs + op->e, l);
+        const uint32_t named = sim_lane32(w->regs + op->e, l);
         if (!(named >> l & 1)) sim_fault(b, w, op, l, "a mask of 0x%08x, which does not name the lane", named);
         for (uint32_t others = named & mask; others; others &= others - 1) {
-            const uint32_t other = u32_at(w->regs + op->e, __builtin_ctz(others));
+            const uint32_t other = sim_lane32(w->regs + op->e, __builtin_ctz(others));
             if (other == named) continue;
             sim_fault(b, w, op, l, "lanes that name each other have masks 0x%08x and 0x%08x", other, named);
             return;
@@ -108,16 +101,9 @@ static uint32_t reduced(const SimOp *op, uint32_t r, uint32_t v, bool first)
 static void redux(Block *b, Warp *w, const SimOp *op, uint32_t mask)
 {
     uint32_t r = 0;
-    for (uint32_t rest = mask; rest; rest &= rest - 1) r = reduced(op, r, u32_at(w->regs + op->a, __builtin_ctz(rest)), rest == mask);
+    for (uint32_t rest = mask; rest; rest &= rest - 1) r = reduced(op, r, sim_lane32(w->regs + op->a, __builtin_ctz(rest)), rest == mask);
     for (int l = 0; l < LANES; l++) memcpy(b->scratch + 4 * l, &r, 4);
     sim_blend(w->regs + op->d, b->scratch, mask, 4);
-}
-
-static uint64_t lane_at(const uint8_t *col, int lane, int width)
-{
-    uint64_t v = 0;
-    memcpy(&v, col + (size_t)lane * (size_t)width, (size_t)width);
-    return v;
 }
 
 /* mode: 1 sets the flag, 2 reads it, 4 subtracts, 8 multiplies first, 16 takes the upper half, 32 is signed. */
@@ -128,7 +114,7 @@ static void carry(Warp *w, const SimOp *op, uint32_t mask)
     WbbU128 all = ((WbbU128)1 << bits) - 1;
     for (int l = 0; l < LANES; l++) {
         if (!(mask >> l & 1)) continue;
-        WbbU128 x = lane_at(regs + op->a, l, op->width), y = lane_at(regs + op->b, l, op->width), flag = op->mode & 2 ? regs[op->e + (uint32_t)l] : 0;
+        WbbU128 x = sim_lane(regs + op->a, l, op->width), y = sim_lane(regs + op->b, l, op->width), flag = op->mode & 2 ? regs[op->e + (uint32_t)l] : 0;
         if (op->mode & 8) {
             WbbI128 sx = (WbbI128)x, sy = (WbbI128)y;
             if (op->mode & 32) {
@@ -137,7 +123,7 @@ static void carry(Warp *w, const SimOp *op, uint32_t mask)
             }
             WbbU128 product = op->mode & 32 ? (WbbU128)(sx * sy) : x * y;
             x = (op->mode & 16 ? product >> bits : product) & all;
-            y = lane_at(regs + op->c, l, op->width);
+            y = sim_lane(regs + op->c, l, op->width);
         }
         WbbU128 r = op->mode & 4 ? x - y - flag : x + y + flag;
         uint64_t low = (uint64_t)(r & all);
@@ -155,7 +141,7 @@ static void match(Block *b, Warp *w, const SimOp *op, uint32_t mask)
         const int l = __builtin_ctz(rest);
         for (uint32_t others = mask; others; others &= others - 1) {
             const int o = __builtin_ctz(others);
-            if (lane_at(w->regs + op->a, l, op->bytes) == lane_at(w->regs + op->a, o, op->bytes)) out[l] |= 1u << o;
+            if (sim_lane(w->regs + op->a, l, op->bytes) == sim_lane(w->regs + op->a, o, op->bytes)) out[l] |= 1u << o;
         }
         all[l] = out[l] == mask;
         if (op->mode && !all[l]) out[l] = 0;
@@ -191,9 +177,9 @@ static void one_mask(Block *b, Warp *w, const SimOp *op, uint32_t mask)
 static void by_mask(Block *b, Warp *w, const SimOp *op, uint32_t mask)
 {
     while (mask) {
-        const uint32_t named = u32_at(w->regs + op->e, __builtin_ctz(mask));
+        const uint32_t named = sim_lane32(w->regs + op->e, __builtin_ctz(mask));
         uint32_t same = 0;
-        for (int l = 0; l < LANES; l++) same |= (uint32_t)(u32_at(w->regs + op->e, l) == named) << l;
+        for (int l = 0; l < LANES; l++) same |= (uint32_t)(sim_lane32(w->regs + op->e, l) == named) << l;
         same &= mask;
         one_mask(b, w, op, same);
         mask &= ~same;

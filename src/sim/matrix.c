@@ -50,8 +50,9 @@ static void element(const SimOp *op, int t, int h, int *row, int *column)
     *column = trans ? major : minor;
 }
 
-void sim_matrix(Block *b, Warp *w, const SimOp *op)
+void sim_matrix(Block *b, Warp *w, const SimOp *op, uint32_t mask)
 {
+    (void)mask; /* all lanes have come */
     const bool store = op->mode & 1;
     if (b->tally) { /* one row a lane */
         uint64_t address[LANES];

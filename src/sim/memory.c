@@ -117,6 +117,14 @@ static void watch_outputs(Block *b, Warp *w, const SimOp *op, int lane, const Pl
         if (b->buffers[i].track && !b->buffers[i].shadow) b->buffers[i].shadow = sim_shadow(b->arena, b->buffers[i].size, false, !b->buffers[i].multiple);
 }
 
+/* True if an asynchronous copy that nobody has waited for will write the address. */
+static bool copy_pending(const Block *b, uint64_t address)
+{
+    for (uint32_t i = 0; i < b->copies.n; i++)
+        if (address - b->copies.items[i].to < b->copies.items[i].size) return true;
+    return false;
+}
+
 static void judge_read(Block *b, Warp *w, const SimOp *op, int lane, const Place *p, uint64_t address, size_t size)
 {
     const bool atomic = op->kind == OP_ATOMIC || op->kind == OP_MBARRIER || op->kind == OP_MBARRIER_WAIT || op->kind == OP_COPY_GROUP;
@@ -126,7 +134,7 @@ static void judge_read(Block *b, Warp *w, const SimOp *op, int lane, const Place
     const uint8_t *zero = memchr(p->written, 0, p->size);
     if (!zero) return;
     size_t at = (size_t)(zero - p->written);
-    if (sim_copy_pending(b, address + at))
+    if (copy_pending(b, address + at))
         sim_fault(b, w, op, lane + (int)(at / size), "load of byte %lld of %s, which an asynchronous copy is to write that nobody waited for",
                   (long long)(p->at + at), p->name);
     else

@@ -14,72 +14,6 @@
 
 enum { MAX_REGISTERS = 1 << 20, MAX_FILES = 4096 };
 
-const char *sim_name(Parser *p)
-{
-    if (p->lex.tok.kind != TOK_NAME)
-        wbb_fail(p->cx, sim_loc(&p->lex), "expected a name, found '%.*s'", p->lex.tok.n, p->lex.tok.text);
-    const char *name = wbb_intern(p->cx, p->lex.tok.text, (size_t)p->lex.tok.n);
-    sim_next(&p->lex);
-    return name;
-}
-
-SimSym *sim_lookup(const Parser *p, const char *name)
-{
-    const WbbEntry *e = wbb_map_get(&p->symbols, wbb_key(name));
-    return e ? e->pointer : NULL;
-}
-
-static SimSym *declare(Parser *p, SymKind kind, const char *name)
-{
-    SimSym *s = WBB_NEW(p->arena, SimSym);
-    WbbEntry *e = wbb_map_put(&p->symbols, wbb_key(name));
-    *s = (SimSym){.kind = kind, .name = name, .next = p->scope, .hidden = e->pointer};
-    p->scope = s;
-    e->pointer = s;
-    return s;
-}
-
-static void leave_scope(Parser *p, SimSym *outer)
-{
-    for (; p->scope != outer; p->scope = p->scope->next)
-        wbb_map_get(&p->symbols, wbb_key(p->scope->name))->pointer = p->scope->hidden;
-}
-
-SimSym *sim_label(Parser *p, const char *name)
-{
-    for (uint32_t i = 0; i < p->labels.n; i++)
-        if (p->labels.items[i]->name == name) return p->labels.items[i];
-    SimSym *s = WBB_NEW(p->arena, SimSym);
-    *s = (SimSym){.kind = SYM_LABEL, .name = name, .col = UINT32_MAX};
-    WBB_PUSH(p->arena, &p->labels, s);
-    return s;
-}
-
-uint32_t sim_column(Parser *p, uint32_t bytes_a_lane)
-{
-    uint32_t at = p->m->file_bytes;
-    uint64_t end = (uint64_t)at + ((uint64_t)bytes_a_lane * LANES + 63) / 64 * 64;
-    if (end > (64u << 20)) wbb_fail(p->cx, sim_loc(&p->lex), "the registers of this module need more than 64 MiB a warp");
-    p->m->file_bytes = (uint32_t)end;
-    return at;
-}
-
-/* A whole number of the text, as directives write them. */
-uint64_t sim_number(Parser *p)
-{
-    const Tok t = p->lex.tok;
-    char digits[32] = "";
-    if (t.kind != TOK_NUMBER || t.n >= (int)sizeof digits)
-        wbb_fail(p->cx, sim_loc(&p->lex), "expected a number, found '%.*s'", t.n, t.text);
-    memcpy(digits, t.text, (size_t)t.n);
-    char *end = digits;
-    uint64_t v = strtoull(digits, &end, 0);
-    if (*end == 'U') end++;
-    if (*end) wbb_fail(p->cx, sim_loc(&p->lex), "expected a whole number, found '%s'", digits);
-    sim_next(&p->lex);
-    return v;
-}
-
 /* Bytes of a type word such as .b32; 0 if it is none. Predicates count 1. */
 static uint32_t type_bytes(const Lex *x)
 {
@@ -116,12 +50,12 @@ static void registers(Parser *p)
                 char text[128];
                 int len = snprintf(text, sizeof text, "%s%llu", name, (unsigned long long)i);
                 if (len >= (int)sizeof text) wbb_fail(p->cx, loc, "a register's name is too long");
-                SimSym *s = declare(p, SYM_REG, wbb_intern(p->cx, text, (size_t)len));
+                SimSym *s = sim_declare(p, SYM_REG, wbb_intern(p->cx, text, (size_t)len));
                 s->width = (uint8_t)bytes;
                 s->col = sim_column(p, bytes);
             }
         } else {
-            SimSym *s = declare(p, SYM_REG, name);
+            SimSym *s = sim_declare(p, SYM_REG, name);
             s->width = (uint8_t)bytes;
             s->col = sim_column(p, bytes);
         }
@@ -198,7 +132,7 @@ static void state_variable(Parser *p, SymKind kind, bool outer)
 {
     WbbLoc loc = sim_loc(&p->lex);
     Var v = variable(p);
-    SimSym *s = declare(p, kind, v.name);
+    SimSym *s = sim_declare(p, kind, v.name);
     s->size = v.size;
     SimModule *m = p->m;
     if (kind == SYM_SHARED && v.open) {
@@ -311,7 +245,7 @@ static void scope(Parser *p)
     }
     sim_next(&p->lex);
     p->scope_depth--;
-    leave_scope(p, outer);
+    sim_leave_scope(p, outer);
 }
 
 /* A parameter of a function, or of a call inside a body: a small memory for each lane. */
@@ -321,7 +255,7 @@ static SimSym *lane_param(Parser *p)
     if (!reg) sim_expect(&p->lex, ".param");
     Var v = variable(p);
     if (v.size > 4096) wbb_fail(p->cx, sim_loc(&p->lex), "parameter %s is larger than 4096 bytes", v.name);
-    SimSym *s = declare(p, reg ? SYM_REG : SYM_PARAM, v.name);
+    SimSym *s = sim_declare(p, reg ? SYM_REG : SYM_PARAM, v.name);
     s->size = v.size;
     s->width = (uint8_t)v.size;
     s->col = sim_column(p, (uint32_t)v.size);
@@ -345,7 +279,11 @@ static void statement(Parser *p)
     else if (sim_accept(x, ".pragma")) {
         while (x->tok.kind != TOK_END && !sim_is(x, ";")) sim_next(x);
         sim_expect(x, ";");
-    } else if (!label_here(p)) sim_instruction(p);
+    } else if (!label_here(p)) {
+        const Inst inst = sim_instruction(p);
+        p->first = true;
+        sim_decode(p, &inst);
+    }
 }
 
 static void resolve(Parser *p)
@@ -368,7 +306,7 @@ static SimFunc *find_func(Parser *p, const char *name, bool entry)
     f->name = name;
     f->entry = entry;
     f->ret_col = sim_column(p, 4);
-    s = declare(p, SYM_FUNC, name);
+    s = sim_declare(p, SYM_FUNC, name);
     s->func = f;
     WBB_PUSH(p->arena, &p->m->funcs, f);
     return f;
@@ -382,7 +320,7 @@ static void entry_params(Parser *p, SimFunc *f)
     while (!sim_accept(&p->lex, ")")) {
         sim_expect(&p->lex, ".param");
         Var v = variable(p);
-        SimSym *s = declare(p, SYM_KERNEL_PARAM, v.name);
+        SimSym *s = sim_declare(p, SYM_KERNEL_PARAM, v.name);
         s->size = v.size;
         s->address = place_in(&f->param_bytes, v.size, v.align);
         if (f->param_bytes > 32764) wbb_fail(p->cx, sim_loc(&p->lex), "more than 32764 bytes of parameters");
@@ -430,12 +368,12 @@ static void function(Parser *p, bool entry)
     if (!entry && sim_is(x, "(")) rets = func_params(p, &n_rets);
     WbbLoc loc = sim_loc(x);
     const char *name = sim_name(p);
-    leave_scope(p, before); /* the results come before the name, but the function's own symbol outlives them */
+    sim_leave_scope(p, before); /* the results come before the name, but the function's own symbol outlives them */
     SimFunc *f = find_func(p, name, entry);
     SimSym *outer = p->scope;
     f->loc = loc;
     for (uint32_t i = 0; i < n_rets; i++) {
-        SimSym *s = declare(p, rets[i]->kind, rets[i]->name);
+        SimSym *s = sim_declare(p, rets[i]->kind, rets[i]->name);
         s->size = rets[i]->size, s->width = rets[i]->width, s->col = rets[i]->col;
         rets[i] = s;
     }
@@ -459,7 +397,7 @@ static void function(Parser *p, bool entry)
         sim_emit(p, entry ? OP_EXIT : OP_RET)->a = f->ret_col;
         resolve(p);
     }
-    leave_scope(p, outer);
+    sim_leave_scope(p, outer);
     p->func = NULL;
 }
 

@@ -11,81 +11,7 @@
 
 enum { MAX_BLOCK = 1024, SMALL_OUTPUT = 1 << 16 /* bytes: races are looked for from the start */ };
 
-static uint64_t mix(uint64_t x)
-{
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
-}
-
-static uint64_t gcd(uint64_t a, uint64_t b) { return b ? gcd(b, a % b) : a; }
-
-static uint64_t grid_blocks(const BdLaunch *launch) { return (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2]; }
-
-uint64_t sim_block(const BdLaunch *launch, const SimOptions *options, uint64_t i)
-{
-    uint64_t all = grid_blocks(launch), n = options->blocks;
-    if (n && n < all) { /* one from each of n equal parts; the first and the last block are always among them */
-        if (i == 0) return 0;
-        if (i == n - 1) return all - 1;
-        uint64_t low = (uint64_t)((WbbU128)all * i / n), high = (uint64_t)((WbbU128)all * (i + 1) / n);
-        return low + mix(options->seed + i) % (high - low);
-    }
-    if (!options->shuffle) return i;
-    uint64_t step = mix(options->seed) % all;
-    while (!step || gcd(step, all) != 1) step = step + 1 < all ? step + 1 : 1;
-    return (uint64_t)(((WbbU128)i * step + mix(options->seed + 1)) % all);
-}
-
 /* Faults ---------------------------------------------------------------------------------------------------------------- */
-
-static void add_fault(Block *b, uint64_t key, const char *text)
-{
-    if (b->spread) {
-        b->stop = true;
-        return;
-    }
-    for (int i = 0; i < b->report.n_faults; i++)
-        if (b->fault_keys[i] == key) return; /* one of a kind at each place is enough */
-    if (b->report.n_faults == SIM_MAX_FAULTS) {
-        b->stop = true;
-        return;
-    }
-    b->fault_keys[b->report.n_faults] = key;
-    b->report.faults[b->report.n_faults++] = wbb_format(b->arena, "%s", text);
-    if (!b->options->check) b->stop = true;
-}
-
-void sim_fault(Block *b, const Warp *w, const SimOp *op, int lane, const char *format, ...)
-{
-    WbbBuf t = wbb_buf(b->arena);
-    uint32_t thread = w->first_thread + (uint32_t)lane;
-    const uint32_t *size = b->launch->block;
-    wbb_putf(&t, "%s, block (%u,%u,%u), thread (%u,%u,%u): ", b->entry->name, b->id[0], b->id[1], b->id[2], thread % size[0],
-             thread / size[0] % size[1], thread / size[0] / size[1]);
-    char text[256];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    wbb_put(&t, text);
-    const char *at = b->m->text;
-    for (int line = 1; line < op->line && at; line++) {
-        at = strchr(at, '\n');
-        if (at) at++;
-    }
-    if (at) {
-        at += strspn(at, " \t");
-        wbb_putf(&t, "\n    %s:%d: %.*s", b->m->file, op->line, (int)strcspn(at, "\n"), at);
-    }
-    if (op->source) {
-        const SimPlace *place = &b->m->places.items[op->source - 1];
-        wbb_putf(&t, " (from %s:%d", place->file ? place->file : "?", place->line);
-        if (place->user) wbb_putf(&t, ", for %s:%d", place->user, place->user_line);
-        wbb_put(&t, ")");
-    }
-    add_fault(b, (uint64_t)op->line << 32 ^ wbb_hash(format, strlen(format), 0) >> 32, t.text);
-}
 
 /* Outputs must be written everywhere. */
 static void check_written(Block *b)
@@ -97,7 +23,7 @@ static void check_written(Block *b)
         if (!hole) continue;
         uint64_t n = 0;
         for (uint64_t k = 0; k < s->size; k++) n += !s->written[k];
-        add_fault(b, (uint64_t)i, wbb_format(b->arena, "%s: %llu of %llu bytes of %s are never written, the first is byte %lld", b->entry->name,
+        sim_add_fault(b, (uint64_t)i, wbb_format(b->arena, "%s: %llu of %llu bytes of %s are never written, the first is byte %lld", b->entry->name,
                                              (unsigned long long)n, (unsigned long long)s->size, s->name, (long long)(hole - s->written)));
     }
 }
@@ -149,7 +75,7 @@ static void make_segments(Block *b, const SimBuffer *buffers, int n)
         s->track = true;
         s->written = written[i] = wbb_alloc(b->arena, from->size);
         s->multiple = from->role == BD_TEMP || from->writes == BD_ATOMIC;
-        s->complete = from->role == BD_OUT && from->writes == BD_ONCE && (!b->options->blocks || b->options->blocks >= grid_blocks(b->launch));
+        s->complete = from->role == BD_OUT && from->writes == BD_ONCE && (!b->options->blocks || b->options->blocks >= sim_grid_blocks(b->launch));
         /* 3: readable, but not written by the kernel. */
         if (from->initialised && from->size && !from->source) memset(s->written, 3, from->size);
         if (from->initialised) s->complete = false;
@@ -180,67 +106,6 @@ static uint32_t *thread_table(const Block *b)
         }
     }
     return table;
-}
-
-/* One block of a cluster; `rank` is its place there. */
-static void make_block(const Block *model, Cluster *c, uint32_t rank, const uint8_t *params)
-{
-    Block *b = WBB_NEW(model->arena, Block);
-    *b = *model;
-    b->rank = rank;
-    b->cluster = c;
-    b->shared = wbb_alloc(b->arena, b->shared_size + 1);
-    b->shared_written = b->options->check ? wbb_alloc(b->arena, b->shared_size + 1) : NULL;
-    b->shared_shadow = b->options->check ? sim_shadow(b->arena, b->shared_size, true, false) : NULL;
-    b->scratch = wbb_alloc(b->arena, LANES * 16);
-    c->blocks[rank] = b;
-    sim_block_open(b, params);
-}
-
-void sim_plan_open(const Block *model, const SimPlan *p, Cluster *c)
-{
-    *c = (Cluster){.n = (int)p->size};
-    for (uint32_t r = 0; r < p->size; r++) make_block(model, c, r, p->params);
-}
-
-/* Where the blocks of cluster number k stand in the grid; clusters lie in it as blocks in a cluster, x first. */
-static void place_cluster(Cluster *c, const BdLaunch *launch, uint64_t k)
-{
-    const uint32_t *size = launch->cluster, *grid = launch->grid;
-    const uint64_t nx = grid[0] / size[0], ny = grid[1] / size[1], at[] = {k % nx, k / nx % ny, k / nx / ny};
-    for (uint32_t r = 0; r < (uint32_t)c->n; r++) {
-        Block *b = c->blocks[r];
-        const uint32_t in[] = {r % size[0], r / size[0] % size[1], r / size[0] / size[1]};
-        for (int i = 0; i < 3; i++) b->id[i] = (uint32_t)at[i] * size[i] + in[i];
-        b->number = b->id[0] + grid[0] * (b->id[1] + grid[1] * b->id[2]);
-    }
-}
-
-bool sim_plan_run(Cluster *c, const SimPlan *p, uint64_t i)
-{
-    bool stop = false;
-    place_cluster(c, p->launch, sim_block(&p->groups, p->options, i));
-    sim_cluster_run(c, p->table, p->threads);
-    for (int r = 0; r < c->n; r++) {
-        c->blocks[r]->report.blocks++;
-        stop |= c->blocks[r]->stop;
-    }
-    return stop;
-}
-
-/* Counts and faults of the blocks that ran together, in one report. */
-void sim_plan_report(const Cluster *c, SimReport *r)
-{
-    for (int k = 0; k < c->n; k++) sim_report_add(r, &c->blocks[k]->report);
-}
-
-void sim_report_add(SimReport *to, const SimReport *from)
-{
-    to->blocks += from->blocks, to->warps += from->warps;
-    to->instructions += from->instructions, to->warp_instructions += from->warp_instructions, to->divergent += from->divergent;
-    for (int s = 0; s < SIM_SPACES; s++)
-        for (int k = 0; k < 6; k++) to->loads[s][k] += from->loads[s][k], to->stores[s][k] += from->stores[s][k];
-    for (int i = 0; i < from->n_faults && to->n_faults < SIM_MAX_FAULTS; i++) to->faults[to->n_faults++] = from->faults[i];
 }
 
 /* A launch whose grid counts clusters, so that they are chosen and ordered as blocks are. */
@@ -293,7 +158,7 @@ void sim_run(WbbCx *cx, WbbArena *a, const SimModule *m, const BdLaunch *given, 
     }
     SimPlan plan = {.launch = &launch, .groups = launch, .options = options, .params = params, .table = thread_table(b), .threads = threads, .size = size};
     for (int i = 0; i < 3; i++) plan.groups.grid[i] /= launch.cluster[i];
-    const uint64_t all = grid_blocks(&plan.groups);
+    const uint64_t all = sim_grid_blocks(&plan.groups);
     plan.n = options->blocks && options->blocks < all ? options->blocks : all;
     *report = (SimReport){.written = b->report.written};
     if (sim_spread(b, &plan, report)) {
