@@ -1,23 +1,21 @@
 /* decode: one instruction of the text to one or more operations.
  *
- * Needs: the instruction table (ops_*.c), symbols and columns of parse.c. Leaves: operations at the end of SimModule.ops.
+ * Needs: the instruction table (table.c), and the decoders of decode_*.c. Leaves: operations at the end of
+ * SimModule.ops.
  *
- * An instruction with a row in the table becomes that row's operation. Around it stand helper operations, all under the same
- * guard: operands wider than their type are cut, .ftz flushes sources and result, .sat and .relu clamp the result, a second
- * predicate or a combining operation of setp is computed on its own. What has no row and no decoder here is refused.
+ * Most instructions have a row in the table. Here are comparisons, with their second predicate or combining
+ * operation, moves of vectors, addresses, and the choice among all decoders. An instruction without a row and a
+ * decoder is refused.
  *
- *     add.sat.f32 %r3, %r1, %r2   ->   t = add.f32 %r1, %r2; %r3 = %sat.f32 t
+ *     setp.lt.and.s32 %p1|%p2, %r1, %r2, %p3
+ *         ->   t = setp.lt.s32 %r1, %r2; u = not t; %p2 = and u, %p3; %p1 = and t, %p3
  */
 #include "sim/inner.h"
 
-/* The instruction table by name. --------------------------------------------------------------------------------------  */
-
-/* Operands ------------------------------------------------------------------------------------------------------------- */
-
-/* Instructions of the table ---------------------------------------------------------------------------------------------- */
-
-/* set: a number of the type that stands before the last one, one or all ones where the comparison holds; of a pair, both halves. */
-static void set_result(Parser *p, const Inst *inst, const Opd *to, const char *combine, uint32_t low, uint32_t high, uint32_t also)
+/* set: a number of the type that stands before the last one, one or all ones where the comparison holds; of a pair,
+ * both halves. */
+static void set_result(Parser *p, const Inst *inst, const Opd *to, const char *combine, uint32_t low, uint32_t high,
+                       uint32_t also)
 {
     static const struct {
         const char *name;
@@ -35,17 +33,20 @@ static void set_result(Parser *p, const Inst *inst, const Opd *to, const char *c
     const uint32_t d = sim_result(p, to, types[k].letter);
     if (!high) {
         const int width = sim_width_of(types[k].letter);
-        sim_row(p, width == 2 ? "selp.b16" : "selp.b32", d, sim_constant(p, types[k].one, width), sim_constant(p, 0, width), part[0]);
+        sim_row(p, width == 2 ? "selp.b16" : "selp.b32", d, sim_constant(p, types[k].one, width),
+                sim_constant(p, 0, width), part[0]);
     } else {
         uint32_t half[2];
-        for (int i = 0; i < 2; i++) sim_row(p, "selp.b16", half[i] = sim_column(p, 2), sim_constant(p, types[k].one, 2), sim_constant(p, 0, 2), part[i]);
+        for (int i = 0; i < 2; i++)
+            sim_row(p, "selp.b16", half[i] = sim_column(p, 2), sim_constant(p, types[k].one, 2), sim_constant(p, 0, 2),
+                    part[i]);
         sim_row(p, "%pack.b32", d, half[0], half[1], 0);
     }
     sim_done(p, to, d, types[k].letter, false);
 }
 
-/* setp.CMP[.BOOL].TYPE p[|q], a, b[, c], and set, which makes a number of the result. q is what p is not; of a pair, p is the
- * comparison of the low halves, q that of the high ones. */
+/* setp.CMP[.BOOL].TYPE p[|q], a, b[, c], and set, which makes a number of the result. q is what p is not; of a pair,
+ * p is the comparison of the low halves, q that of the high ones. */
 static void compare(Parser *p, const Inst *inst, bool set)
 {
     static const char *const combine[] = {"and", "or", "xor"};
@@ -89,7 +90,8 @@ static void compare(Parser *p, const Inst *inst, bool set)
     if (two) {
         uint32_t other = sim_column(p, 1);
         in.opd[0].col = other;
-        if (pair) sim_plain(p, &in, sim_find_row(p, wbb_format(p->arena, "%%high%s", b.text + strlen("setp"))), flush, NULL);
+        if (pair)
+            sim_plain(p, &in, sim_find_row(p, wbb_format(p->arena, "%%high%s", b.text + strlen("setp"))), flush, NULL);
         else sim_row(p, "not.pred", other, raw, 0, 0);
         if (second.kind == OPD_REG) sim_row(p, name, second.col, other, also, 0);
     }
@@ -107,7 +109,10 @@ static void move_vector(Parser *p, const Inst *inst)
     bool pack = from->kind == OPD_VECTOR;
     const Opd *v = pack ? from : to;
     const char *type = inst->part[inst->n_parts - 1];
-    int bits = strcmp(type + 1, "64") == 0 ? 64 : strcmp(type + 1, "32") == 0 ? 32 : strcmp(type + 1, "16") == 0 ? 16 : 0;
+    int bits = strcmp(type + 1, "64") == 0   ? 64
+               : strcmp(type + 1, "32") == 0 ? 32
+               : strcmp(type + 1, "16") == 0 ? 16
+                                             : 0;
     if (!bits || inst->n != 2 || (v->n != 2 && !(v->n == 4 && bits == 64))) sim_unknown(p, inst, "unknown form of mov");
     char letter = bits == 64 ? 'd' : bits == 32 ? 'w' : 'h', half = bits == 64 ? 'w' : 'h';
     char pack_name[16], lo[16], hi[16];
@@ -118,7 +123,9 @@ static void move_vector(Parser *p, const Inst *inst)
         uint32_t part[2];
         for (int i = 0; i < 2; i++) {
             if (v->n == 2) part[i] = sim_read(p, &v->items[i], half);
-            else sim_row(p, "%pack.b32", part[i] = sim_column(p, 4), sim_read(p, &v->items[2 * i], 'h'), sim_read(p, &v->items[2 * i + 1], 'h'), 0);
+            else
+                sim_row(p, "%pack.b32", part[i] = sim_column(p, 4), sim_read(p, &v->items[2 * i], 'h'),
+                        sim_read(p, &v->items[2 * i + 1], 'h'), 0);
         }
         uint32_t d = sim_result(p, to, letter);
         sim_row(p, pack_name, d, part[0], part[1], 0);
@@ -136,16 +143,19 @@ static void move_vector(Parser *p, const Inst *inst)
             uint32_t w = sim_column(p, 4);
             sim_row(p, i ? hi : lo, w, a, 0, 0);
             for (int k = 0; k < 2; k++)
-                if (v->items[2 * i + k].kind != OPD_SINK) sim_row(p, k ? "%hi.b32" : "%lo.b32", sim_result(p, &v->items[2 * i + k], 'h'), w, 0, 0);
+                if (v->items[2 * i + k].kind != OPD_SINK)
+                    sim_row(p, k ? "%hi.b32" : "%lo.b32", sim_result(p, &v->items[2 * i + k], 'h'), w, 0, 0);
         }
     }
 }
 
-/* cvta: generic addresses of global and const variables are their own; shared and local ones lie in windows. */
+/* cvta: addresses of global and const variables are generic already; shared and local memory lie in windows. */
 static void convert_address(Parser *p, const Inst *inst)
 {
     bool to_space = sim_has(inst, "to");
-    uint64_t base = sim_has(inst, "shared") ? (uint64_t)SEG_SHARED << SEG_SHIFT : sim_has(inst, "local") ? (uint64_t)SEG_LOCAL << SEG_SHIFT : 0;
+    uint64_t base = sim_has(inst, "shared")  ? (uint64_t)SEG_SHARED << SEG_SHIFT
+                    : sim_has(inst, "local") ? (uint64_t)SEG_LOCAL << SEG_SHIFT
+                                             : 0;
     if (inst->n != 2 || sim_has(inst, "param") || strcmp(inst->part[inst->n_parts - 1], "u64") != 0)
         sim_unknown(p, inst, "unknown form of cvta");
     uint32_t a = sim_read(p, &inst->opd[1], 'd'), d = sim_result(p, &inst->opd[0], 'd');
@@ -162,13 +172,15 @@ void sim_decode(Parser *p, const Inst *inst)
     else if (strcmp(op, "st") == 0) sim_decode_memory(p, inst, true);
     else if (strcmp(op, "setp") == 0) compare(p, inst, false);
     else if (strcmp(op, "set") == 0) compare(p, inst, true);
-    else if (strcmp(op, "mov") == 0 && inst->n == 2 && (inst->opd[0].kind == OPD_VECTOR || inst->opd[1].kind == OPD_VECTOR))
+    else if (strcmp(op, "mov") == 0 && inst->n == 2 &&
+             (inst->opd[0].kind == OPD_VECTOR || inst->opd[1].kind == OPD_VECTOR))
         move_vector(p, inst);
     else if (strcmp(op, "cvta") == 0) convert_address(p, inst);
     else if (strcmp(op, "cvt") == 0) {
         const SimRow *row = sim_find_row(p, inst->name);
         if (!row && sim_has(inst, "pack")) sim_unknown(p, inst, "unknown instruction");
-        bool exact = row && inst->n == (int)strlen(row->types) && inst->opd[0].kind == OPD_REG && inst->opd[0].width == sim_width_of(row->types[0]);
+        bool exact = row && inst->n == (int)strlen(row->types) && inst->opd[0].kind == OPD_REG &&
+                     inst->opd[0].width == sim_width_of(row->types[0]);
         if (exact) sim_plain(p, inst, row, NULL, NULL);
         else if (!sim_decode_cvt(p, inst)) sim_unknown(p, inst, "unknown instruction");
     } else if (!sim_decode_rare(p, inst) && !sim_by_table(p, inst)) sim_decode_warp(p, inst);

@@ -1,7 +1,8 @@
-/* fault: what is said of a fault: kernel, block, thread, the line of PTX, and the source line that it came from.
+/* fault: the text of a fault: kernel, block, thread, the line of PTX, and the source line that the PTX was made
+ * from.
  *
- * Needs: the running warp and operation. Leaves: one more line or two in the report; without check, and where only another thread
- * can judge, the block stops.
+ * Needs: the running warp and operation. Leaves: one fault more in the report; without check, and in a launch that
+ * is spread over several threads, the block stops.
  *
  *     k, block (1,0,0), thread (5,0,0): load of 4 bytes out of bounds: byte 128 of input buffer 0, which has 128
  *         k.ptx:7: ld.global.f32 %f1, [%rd1+128];
@@ -15,7 +16,7 @@ void sim_add_fault(Block *b, uint64_t key, const char *text)
         return;
     }
     for (int i = 0; i < b->report.n_faults; i++)
-        if (b->fault_keys[i] == key) return; /* one of a kind at each place is enough */
+        if (b->fault_keys[i] == key) return; /* one of a kind for each line */
     if (b->report.n_faults == SIM_MAX_FAULTS) {
         b->stop = true;
         return;
@@ -30,8 +31,8 @@ void sim_fault(Block *b, const Warp *w, const SimOp *op, int lane, const char *f
     WbbBuf t = wbb_buf(b->arena);
     uint32_t thread = w->first_thread + (uint32_t)lane;
     const uint32_t *size = b->launch->block;
-    wbb_putf(&t, "%s, block (%u,%u,%u), thread (%u,%u,%u): ", b->entry->name, b->id[0], b->id[1], b->id[2], thread % size[0],
-             thread / size[0] % size[1], thread / size[0] / size[1]);
+    wbb_putf(&t, "%s, block (%u,%u,%u), thread (%u,%u,%u): ", b->entry->name, b->id[0], b->id[1], b->id[2],
+             thread % size[0], thread / size[0] % size[1], thread / size[0] / size[1]);
     char text[256];
     va_list args;
     va_start(args, format);
@@ -48,9 +49,9 @@ void sim_fault(Block *b, const Warp *w, const SimOp *op, int lane, const char *f
         wbb_putf(&t, "\n    %s:%d: %.*s", b->m->file, op->line, (int)strcspn(at, "\n"), at);
     }
     if (op->source) {
-        const SimPlace *place = &b->m->places.items[op->source - 1];
-        wbb_putf(&t, " (from %s:%d", place->file ? place->file : "?", place->line);
-        if (place->user) wbb_putf(&t, ", for %s:%d", place->user, place->user_line);
+        const SimLocation *l = &b->m->locations.items[op->source - 1];
+        wbb_putf(&t, " (from %s:%d", l->file ? l->file : "?", l->line);
+        if (l->user) wbb_putf(&t, ", for %s:%d", l->user, l->user_line);
         wbb_put(&t, ")");
     }
     sim_add_fault(b, (uint64_t)op->line << 32 ^ wbb_hash(format, strlen(format), 0) >> 32, t.text);

@@ -1,10 +1,12 @@
-/* groups: the lanes of a warp that took different ways, which group of them runs next, and where they wait for each other.
+/* groups: lanes of a warp that branched differently: which group of them runs next, and where groups wait for each
+ * other.
  *
  * Needs: a warp and its operations. Leaves: the running group in Warp.pc and Warp.mask, the others in Warp.groups.
  *
- * The group at the lowest operation runs, and groups that meet join. That alone is not enough: a cold block may lie after the
- * operation where the lanes meet. So a group that comes to an operation of several lanes parks there until all live lanes that it
- * names have come. If every group is parked and none is complete, the program is wrong.
+ * The group at the lowest operation runs, and groups that meet join. That alone is not enough: a rare branch may be
+ * placed after the operation where the lanes meet. So a group that comes to an operation of several lanes parks
+ * there until all live lanes that it names have come. If every group is parked and none is complete, the program is
+ * wrong.
  *
  *     @%p bra A; (lanes 0 to 15)   ->   lanes 16 to 31 run on; at A, which is further down, both are one group again
  */
@@ -15,21 +17,21 @@ void sim_group_add(Warp *w, uint32_t pc, uint32_t mask, bool parked)
     if (!mask) return;
     for (int i = 0; i < w->n_groups; i++) {
         if (w->groups[i].pc != pc) continue;
-        w->groups[i].mask |= mask; /* groups that meet are one; it looks again whether it is complete */
+        w->groups[i].mask |= mask; /* the group may be complete now: `parked` is set anew */
         w->groups[i].parked = parked;
         return;
     }
     w->groups[w->n_groups++] = (Group){pc, mask, parked};
 }
 
-/* Which live lanes must have come before the operation can run for the first lane of `mask`. */
+/* The live lanes that must have come before the operation can run for the first lane of `mask`. */
 static uint32_t needed(const Warp *w, const SimOp *op, uint32_t mask)
 {
     if (op->kind == OP_BARRIER) return w->live;
     return sim_lane32(w->regs + op->e, __builtin_ctz(mask)) & w->live;
 }
 
-/* The lanes of `mask` that can run the operation now. Each waits for those that its own mask names. */
+/* The lanes of `mask` that can run the operation now. Each lane waits for the lanes that its own mask names. */
 static uint32_t ready(Block *b, Warp *w, const SimOp *op, uint32_t mask)
 {
     if (op->kind == OP_MBARRIER_WAIT) return sim_mbarrier_ready(b, w, op, mask);
@@ -64,7 +66,7 @@ bool sim_group_pick(Block *b, Warp *w)
     return true;
 }
 
-/* The running group has nothing to run: another, or a wait for other warps, or the end. */
+/* The running group has ended or waits: run another group, or wait for other warps, or end the warp. */
 bool sim_group_next(Block *b, Warp *w)
 {
     if (sim_group_pick(b, w)) return true;
@@ -80,20 +82,22 @@ bool sim_group_next(Block *b, Warp *w)
         const Group *g = &w->groups[0];
         const SimOp *op = &b->m->ops.items[g->pc];
         uint32_t missing = needed(w, op, g->mask) & ~g->mask;
-        sim_fault(b, w, op, __builtin_ctz(g->mask), "lanes 0x%08x wait for lanes 0x%08x, which wait elsewhere: the warp is divergent here",
-                  g->mask, missing);
+        sim_fault(b, w, op, __builtin_ctz(g->mask),
+                  "lanes 0x%08x wait for lanes 0x%08x, which wait elsewhere: the warp is divergent here", g->mask,
+                  missing);
         b->stop = true;
     }
     w->done = true;
     return false;
 }
 
-/* A group that loops may wait for lanes further on, as a lock does: let the furthest one run for a while. */
+/* A group that loops may wait for lanes further on, as at a lock: let the group that is furthest on run for a while. */
 void sim_group_yield(Warp *w)
 {
     int best = -1;
     for (int i = 0; i < w->n_groups; i++)
-        if (!w->groups[i].parked && w->groups[i].pc != w->pc && (best < 0 || w->groups[i].pc > w->groups[best].pc)) best = i;
+        if (!w->groups[i].parked && w->groups[i].pc != w->pc && (best < 0 || w->groups[i].pc > w->groups[best].pc))
+            best = i;
     if (best < 0) return;
     const Group g = w->groups[best];
     w->groups[best] = w->groups[--w->n_groups];
@@ -112,7 +116,8 @@ void sim_group_split(Block *b, Warp *w, uint32_t pc, uint32_t mask, uint32_t pc2
     sim_group_pick(b, w);
 }
 
-/* The warp comes to a place where lanes work together: those that can run do, in *mask; the rest parks. False if none can. */
+/* The warp comes to an operation of several lanes: lanes that can run it are left in *mask, the others park. False
+ * if none can. */
 bool sim_group_join(Block *b, Warp *w, const SimOp *op, uint32_t *mask)
 {
     const uint32_t can = ready(b, w, op, *mask), rest = *mask & ~can;

@@ -1,6 +1,6 @@
-/* lanes_op: what lanes of a warp do together, and arithmetic with the carry flag.
+/* lanes_op: operations of several lanes of a warp, and arithmetic with the carry flag.
  *
- * Needs: a warp whose lanes have all come (warp.c). Leaves: result columns.
+ * Needs: a warp whose lanes have all come (groups.c). Leaves: result columns.
  *
  *     shfl.sync.bfly.b32 %r2, %r1, 16, 31, -1   ->   lane l gets %r1 of lane l ^ 16
  */
@@ -14,7 +14,8 @@ static void shuffle(Block *b, Warp *w, const SimOp *op, uint32_t mask)
     uint8_t valid[LANES] = {0};
     for (int l = 0; l < LANES; l++) {
         if (!(mask >> l & 1)) continue;
-        int bv = (int)(sim_lane32(regs + op->b, l) & 31), c = (int)sim_lane32(regs + op->c, l), clamp = c & 31, segment = c >> 8 & 31;
+        int bv = (int)(sim_lane32(regs + op->b, l) & 31), c = (int)sim_lane32(regs + op->c, l), clamp = c & 31,
+            segment = c >> 8 & 31;
         int least = l & segment, most = least | (clamp & ~segment), j = 0;
         bool ok = true;
         switch (op->mode) {
@@ -35,7 +36,8 @@ static void shuffle(Block *b, Warp *w, const SimOp *op, uint32_t mask)
     if (op->target) sim_blend(regs + op->target, valid, mask, 1);
 }
 
-/* Lanes that name each other must name the same lanes, and themselves (PTX ISA 9.7.9: else the result is undefined). */
+/* A lane must name itself, and lanes that name each other must have one mask (PTX ISA 9.7.9: else the result is
+ * undefined). */
 static void judge_masks(Block *b, Warp *w, const SimOp *op, uint32_t mask)
 {
     for (uint32_t rest = mask; rest; rest &= rest - 1) {
@@ -57,7 +59,10 @@ static void vote(Block *b, Warp *w, const SimOp *op, uint32_t mask)
     for (int l = 0; l < LANES; l++)
         if (w->regs[op->a + (uint32_t)l]) bits |= 1u << l;
     bits &= mask;
-    uint32_t r = op->mode == 0 ? bits != 0 : op->mode == 1 ? bits == mask : op->mode == 2 ? bits == 0 || bits == mask : bits;
+    uint32_t r = op->mode == 0   ? bits != 0
+                 : op->mode == 1 ? bits == mask
+                 : op->mode == 2 ? bits == 0 || bits == mask
+                                 : bits;
     for (int l = 0; l < LANES; l++) {
         if (op->width == 1) b->scratch[l] = (uint8_t)r;
         else memcpy(b->scratch + 4 * l, &r, 4);
@@ -72,7 +77,8 @@ static float f32_at(uint32_t bits)
     return f;
 }
 
-/* The smaller or larger of two f32; -0 is below 0; of a number and a nan the number, or nan where the instruction says so. */
+/* The smaller or larger of two f32; -0 is below 0; of a number and a nan the number, or nan where the instruction
+ * says so. */
 static uint32_t better(uint32_t x, uint32_t y, bool larger, bool nan)
 {
     const float a = f32_at(x), b = f32_at(y);
@@ -101,7 +107,8 @@ static uint32_t reduced(const SimOp *op, uint32_t r, uint32_t v, bool first)
 static void redux(Block *b, Warp *w, const SimOp *op, uint32_t mask)
 {
     uint32_t r = 0;
-    for (uint32_t rest = mask; rest; rest &= rest - 1) r = reduced(op, r, sim_lane32(w->regs + op->a, __builtin_ctz(rest)), rest == mask);
+    for (uint32_t rest = mask; rest; rest &= rest - 1)
+        r = reduced(op, r, sim_lane32(w->regs + op->a, __builtin_ctz(rest)), rest == mask);
     for (int l = 0; l < LANES; l++) memcpy(b->scratch + 4 * l, &r, 4);
     sim_blend(w->regs + op->d, b->scratch, mask, 4);
 }
@@ -114,7 +121,8 @@ static void carry(Warp *w, const SimOp *op, uint32_t mask)
     WbbU128 all = ((WbbU128)1 << bits) - 1;
     for (int l = 0; l < LANES; l++) {
         if (!(mask >> l & 1)) continue;
-        WbbU128 x = sim_lane(regs + op->a, l, op->width), y = sim_lane(regs + op->b, l, op->width), flag = op->mode & 2 ? regs[op->e + (uint32_t)l] : 0;
+        WbbU128 x = sim_lane(regs + op->a, l, op->width), y = sim_lane(regs + op->b, l, op->width),
+                flag = op->mode & 2 ? regs[op->e + (uint32_t)l] : 0;
         if (op->mode & 8) {
             WbbI128 sx = (WbbI128)x, sy = (WbbI128)y;
             if (op->mode & 32) {
@@ -132,7 +140,7 @@ static void carry(Warp *w, const SimOp *op, uint32_t mask)
     }
 }
 
-/* Lanes with equal values: all of them, or nobody if one differs. */
+/* match.any: the lanes with an equal value. match.all: all lanes, or none if two values differ. */
 static void match(Block *b, Warp *w, const SimOp *op, uint32_t mask)
 {
     uint32_t out[LANES] = {0};
@@ -151,7 +159,7 @@ static void match(Block *b, Warp *w, const SimOp *op, uint32_t mask)
     if (op->target) sim_blend(w->regs + op->target, all, mask, 1);
 }
 
-/* The manual leaves open which lane it is; the lowest one, as the hardware does it. */
+/* The manual leaves open which lane is elected; the lowest one, as on hardware. */
 static void elect(Block *b, Warp *w, const SimOp *op, uint32_t mask)
 {
     const uint32_t leader = (uint32_t)__builtin_ctz(mask);
@@ -173,7 +181,7 @@ static void one_mask(Block *b, Warp *w, const SimOp *op, uint32_t mask)
     }
 }
 
-/* Lanes may come to one instruction with several masks; those that name the same lanes are one group. */
+/* Lanes may come to one instruction with several masks; lanes with one mask are one group. */
 static void by_mask(Block *b, Warp *w, const SimOp *op, uint32_t mask)
 {
     while (mask) {

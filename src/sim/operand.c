@@ -1,6 +1,6 @@
-/* operand: one instruction's text: guard, opcode split at its dots, operands.
+/* operand: reads the text of one instruction: guard, opcode split at its dots, operands.
  *
- * Needs: lex.c, the symbols that parse.c declared. Leaves: an Inst.
+ * Needs: lex.c, and the symbols that parse.c declared. Leaves: an Inst.
  *
  *     "@!%p1 ld.global.v2.b32 {%r1, _}, [%rd1+8];"
  *         -> guard %p1 inverted, parts ld global v2 b32, a vector of a register and a sink, an address
@@ -66,7 +66,8 @@ static Opd vector(Parser *p, const char *close)
     sim_next(&p->lex);
     while (!sim_is(&p->lex, close)) {
         if (o.n == 16) wbb_fail(p->cx, o.loc, "more than 16 elements");
-        if (strchr("[{(!", *p->lex.tok.text)) wbb_fail(p->cx, sim_loc(&p->lex), "vectors hold registers and numbers only");
+        if (strchr("[{(!", *p->lex.tok.text))
+            wbb_fail(p->cx, sim_loc(&p->lex), "vectors hold registers and numbers only");
         o.items[o.n++] = operand(p);
         if (!sim_accept(&p->lex, ",")) break;
     }
@@ -126,7 +127,8 @@ Inst sim_instruction(Parser *p)
     if (sim_accept(x, "@")) {
         in.negate = sim_accept(x, "!");
         Opd guard = operand(p);
-        if (guard.kind != OPD_REG || guard.width != 1) wbb_fail(p->cx, guard.loc, "a guard must be a predicate register");
+        if (guard.kind != OPD_REG || guard.width != 1)
+            wbb_fail(p->cx, guard.loc, "a guard must be a predicate register");
         in.pred = guard.col;
     }
     in.loc = sim_loc(x);
@@ -140,7 +142,7 @@ Inst sim_instruction(Parser *p)
     while (!sim_is(x, ";")) {
         if (in.n == MAX_OPERANDS) wbb_fail(p->cx, in.loc, "too many operands");
         in.opd[in.n++] = operand(p);
-        if (sim_accept(x, "|")) in.second = in.n; /* p|q: q is the operand after p */
+        if (sim_accept(x, "|")) in.second = in.n; /* p|q: the next operand is q */
         else if (!sim_accept(x, ",")) break;
     }
     sim_expect(x, ";");

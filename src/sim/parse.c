@@ -1,10 +1,10 @@
 /* parse: PTX text to a decoded module: directives, variables, functions, scopes and statements.
  *
- * Needs: lex.c for tokens, decode.c for what an instruction becomes. Leaves: SimModule with every label and call resolved.
+ * Needs: lex.c for tokens, symbols.c for names, decode.c for instructions. Leaves: SimModule with every label and
+ * call resolved.
  *
- * Registers get their columns where they are declared. A name is looked up innermost scope first; labels belong to their
- * function and may be used before they are defined. Parameters of a kernel become constant columns at each use; those of
- * functions are small per-lane memories that the callee owns.
+ * Registers get their columns where they are declared. Parameters of a kernel become constant columns at each use;
+ * those of functions are memories of a few bytes a lane that belong to the callee.
  *
  *     .visible .entry k(.param .u64 k_param_0) { .reg .b32 %r<3>; mov.u32 %r1, %tid.x; ... ret; }
  */
@@ -45,7 +45,8 @@ static void registers(Parser *p)
         if (sim_accept(&p->lex, "<")) {
             uint64_t n = sim_number(p);
             sim_expect(&p->lex, ">");
-            if (n > MAX_REGISTERS) wbb_fail(p->cx, loc, "%llu registers are more than this reader takes", (unsigned long long)n);
+            if (n > MAX_REGISTERS)
+                wbb_fail(p->cx, loc, "%llu registers are more than this reader takes", (unsigned long long)n);
             for (uint64_t i = 0; i < n; i++) {
                 char text[128];
                 int len = snprintf(text, sizeof text, "%s%llu", name, (unsigned long long)i);
@@ -78,11 +79,12 @@ static Var variable(Parser *p)
     uint32_t lanes = sim_accept(&p->lex, ".v2") ? 2 : sim_accept(&p->lex, ".v4") ? 4 : 1;
     v.element = type_here(p);
     if (!v.align) v.align = (uint64_t)v.element * lanes;
-    while (sim_is(&p->lex, ".ptr") || sim_is(&p->lex, ".global") || sim_is(&p->lex, ".shared") || sim_is(&p->lex, ".const") ||
-           sim_is(&p->lex, ".local"))
+    while (sim_is(&p->lex, ".ptr") || sim_is(&p->lex, ".global") || sim_is(&p->lex, ".shared") ||
+           sim_is(&p->lex, ".const") || sim_is(&p->lex, ".local"))
         sim_next(&p->lex);
     if (sim_accept(&p->lex, ".align")) sim_number(p);
-    if (v.align > 4096 || (v.align & (v.align - 1))) wbb_fail(p->cx, sim_loc(&p->lex), "an alignment must be a power of two");
+    if (v.align > 4096 || (v.align & (v.align - 1)))
+        wbb_fail(p->cx, sim_loc(&p->lex), "an alignment must be a power of two");
     v.name = sim_name(p);
     v.size = (uint64_t)v.element * lanes;
     while (sim_accept(&p->lex, "[")) {
@@ -108,19 +110,21 @@ static void initialiser(Parser *p, const Var *v, uint8_t *bytes, uint64_t *at, i
     bool minus = sim_accept(&p->lex, "-");
     const Tok t = p->lex.tok;
     uint64_t bits = 0;
-    if (t.kind == TOK_NUMBER && t.n > 2 && t.text[0] == '0' && strchr("fFdD", t.text[1]) && strchr("fFdD", t.text[1])[0]) {
+    if (t.kind == TOK_NUMBER && t.n > 2 && t.text[0] == '0' && strchr("fFdD", t.text[1]) &&
+        strchr("fFdD", t.text[1])[0]) {
         bits = strtoull(t.text + 2, NULL, 16);
         sim_next(&p->lex);
     } else {
         bits = sim_number(p);
         if (minus) bits = 0 - bits;
     }
-    if (*at + v->element > v->size) wbb_fail(p->cx, sim_loc(&p->lex), "more initial values than variable %s has room for", v->name);
+    if (*at + v->element > v->size)
+        wbb_fail(p->cx, sim_loc(&p->lex), "more initial values than variable %s holds", v->name);
     memcpy(bytes + *at, &bits, v->element); /* little endian, as PTX is */
     *at += v->element;
 }
 
-static uint64_t place_in(uint64_t *used, uint64_t size, uint64_t align)
+static uint64_t reserve(uint64_t *used, uint64_t size, uint64_t align)
 {
     uint64_t at = (*used + align - 1) / align * align;
     *used = at + size;
@@ -139,10 +143,10 @@ static void state_variable(Parser *p, SymKind kind, bool outer)
         s->address = UINT64_MAX; /* dynamic: after the static ones of the module */
         m->shared_align = WBB_MAX(m->shared_align, v.align);
     } else if (kind == SYM_SHARED) {
-        s->address = place_in(&m->shared_bytes, v.size, v.align);
+        s->address = reserve(&m->shared_bytes, v.size, v.align);
         if (m->shared_bytes > (1u << 20)) wbb_fail(p->cx, loc, "more than 1 MiB of shared memory");
     } else if (kind == SYM_LOCAL) {
-        s->address = place_in(&m->local_bytes, v.size, v.align);
+        s->address = reserve(&m->local_bytes, v.size, v.align);
         if (m->local_bytes > (1u << 20)) wbb_fail(p->cx, loc, "more than 1 MiB of local memory a thread");
     } else {
         if (outer || v.open) wbb_fail(p->cx, loc, "variable %s is external and has no contents here", v.name);
@@ -159,31 +163,36 @@ static void state_variable(Parser *p, SymKind kind, bool outer)
     sim_expect(&p->lex, ";");
 }
 
-/* Skip a directive that tells the simulator nothing, to the end of its line or its ';'. */
+/* Skip a directive that the simulator does not need, to the end of its line. */
 static void skip_line(Parser *p)
 {
     int line = p->lex.tok.line;
-    while (p->lex.tok.kind != TOK_END && p->lex.tok.line == line && !sim_is(&p->lex, "{") && !sim_is(&p->lex, "}")) sim_next(&p->lex);
+    while (p->lex.tok.kind != TOK_END && p->lex.tok.line == line && !sim_is(&p->lex, "{") && !sim_is(&p->lex, "}"))
+        sim_next(&p->lex);
 }
 
-static void debug_place(Parser *p)
+static void debug_location(Parser *p)
 {
     int line = p->lex.tok.line;
     sim_expect(&p->lex, ".loc");
     uint64_t file = sim_number(p), row = sim_number(p);
-    if (file > MAX_FILES || row > INT32_MAX) wbb_fail(p->cx, sim_loc(&p->lex), "place %llu %llu", (unsigned long long)file, (unsigned long long)row);
-    SimPlace place = {.number = (uint32_t)file, .line = (int)row};
+    if (file > MAX_FILES || row > INT32_MAX)
+        wbb_fail(p->cx, sim_loc(&p->lex), "line %llu %llu of .loc is out of range", (unsigned long long)file,
+                 (unsigned long long)row);
+    SimLocation location = {.number = (uint32_t)file, .line = (int)row};
     while (p->lex.tok.kind != TOK_END && p->lex.tok.line == line && !sim_is(&p->lex, "}")) {
         if (!sim_accept(&p->lex, "inlined_at")) {
             sim_next(&p->lex);
             continue;
         }
         const uint64_t number = sim_number(p), at = sim_number(p);
-        if (number > MAX_FILES || at > INT32_MAX) wbb_fail(p->cx, sim_loc(&p->lex), "place %llu %llu", (unsigned long long)number, (unsigned long long)at);
-        place.user_number = (uint32_t)number, place.user_line = (int)at;
+        if (number > MAX_FILES || at > INT32_MAX)
+            wbb_fail(p->cx, sim_loc(&p->lex), "line %llu %llu of .loc is out of range", (unsigned long long)number,
+                     (unsigned long long)at);
+        location.user_number = (uint32_t)number, location.user_line = (int)at;
     }
-    if (row) WBB_PUSH(p->arena, &p->m->places, place);
-    p->place = row ? (int)p->m->places.n : 0; /* line 0: from nowhere */
+    if (row) WBB_PUSH(p->arena, &p->m->locations, location);
+    p->location = row ? (int)p->m->locations.n : 0; /* line 0: no source */
 }
 
 static void debug_file(Parser *p)
@@ -248,7 +257,7 @@ static void scope(Parser *p)
     sim_leave_scope(p, outer);
 }
 
-/* A parameter of a function, or of a call inside a body: a small memory for each lane. */
+/* A parameter of a function, or of a call inside a body: a memory of a few bytes a lane. */
 static SimSym *lane_param(Parser *p)
 {
     bool reg = sim_accept(&p->lex, ".reg");
@@ -274,7 +283,7 @@ static void statement(Parser *p)
     else if (sim_is(x, ".param")) {
         lane_param(p);
         sim_expect(x, ";");
-    } else if (sim_is(x, ".loc")) debug_place(p);
+    } else if (sim_is(x, ".loc")) debug_location(p);
     else if (sim_is(x, ".file")) debug_file(p);
     else if (sim_accept(x, ".pragma")) {
         while (x->tok.kind != TOK_END && !sim_is(x, ";")) sim_next(x);
@@ -322,7 +331,7 @@ static void entry_params(Parser *p, SimFunc *f)
         Var v = variable(p);
         SimSym *s = sim_declare(p, SYM_KERNEL_PARAM, v.name);
         s->size = v.size;
-        s->address = place_in(&f->param_bytes, v.size, v.align);
+        s->address = reserve(&f->param_bytes, v.size, v.align);
         if (f->param_bytes > 32764) wbb_fail(p->cx, sim_loc(&p->lex), "more than 32764 bytes of parameters");
         f->n_params++;
         if (!sim_is(&p->lex, ")")) sim_expect(&p->lex, ",");
@@ -342,7 +351,7 @@ static SimSym **func_params(Parser *p, uint32_t *n)
     return list;
 }
 
-/* .reqntid 128, 1, 1 and others before a body; only the size of the cluster matters here. */
+/* .reqntid 128, 1, 1 and others before a body; only the size of the cluster is kept. */
 static void directives(Parser *p, SimFunc *f)
 {
     Lex *x = &p->lex;
@@ -382,7 +391,8 @@ static void function(Parser *p, bool entry)
     else {
         uint32_t n = 0;
         SimSym **params = func_params(p, &n);
-        if (f->params && (f->n_params != n || f->n_rets != n_rets)) wbb_fail(p->cx, loc, "function %s is declared in two ways", name);
+        if (f->params && (f->n_params != n || f->n_rets != n_rets))
+            wbb_fail(p->cx, loc, "function %s is declared in two ways", name);
         for (uint32_t i = 0; f->params && i < n; i++) params[i]->col = f->params[i]->col;
         for (uint32_t i = 0; f->params && i < n_rets; i++) rets[i]->col = f->rets[i]->col;
         f->params = params, f->n_params = n, f->rets = rets, f->n_rets = n_rets;
@@ -405,7 +415,8 @@ static void top_level(Parser *p)
 {
     Lex *x = &p->lex;
     bool outer = false;
-    while (sim_accept(x, ".visible") || sim_accept(x, ".weak") || sim_accept(x, ".common") || (sim_is(x, ".extern") && (outer = true)))
+    while (sim_accept(x, ".visible") || sim_accept(x, ".weak") || sim_accept(x, ".common") ||
+           (sim_is(x, ".extern") && (outer = true)))
         if (outer) sim_expect(x, ".extern");
     if (sim_accept(x, ".entry")) function(p, true);
     else if (sim_accept(x, ".func")) function(p, false);
@@ -419,7 +430,7 @@ static void top_level(Parser *p)
     else wbb_fail(p->cx, sim_loc(x), "expected a directive, found '%.*s'", x->tok.n, x->tok.text);
 }
 
-/* Functions of CUDA's runtime that a kernel calls get a body of one operation. */
+/* Give functions of CUDA's runtime a body of one operation. */
 static void add_system(Parser *p)
 {
     for (uint32_t i = 0; i < p->m->funcs.n; i++) {
@@ -464,10 +475,10 @@ SimModule *sim_parse(WbbCx *cx, WbbArena *a, const char *file, const char *text)
     while (p->lex.tok.kind != TOK_END) top_level(p);
     add_system(p);
     check_calls(p);
-    for (uint32_t i = 0; i < m->places.n; i++) {
-        SimPlace *place = &m->places.items[i];
-        place->file = place->number < p->files.n ? p->files.items[place->number] : NULL;
-        place->user = place->user_line && place->user_number < p->files.n ? p->files.items[place->user_number] : NULL;
+    for (uint32_t i = 0; i < m->locations.n; i++) {
+        SimLocation *at = &m->locations.items[i];
+        at->file = at->number < p->files.n ? p->files.items[at->number] : NULL;
+        at->user = at->user_line && at->user_number < p->files.n ? p->files.items[at->user_number] : NULL;
     }
     sim_straight_open(a, m);
     return m;
@@ -483,6 +494,7 @@ const char *sim_entry(const SimModule *m, int i)
 int sim_parameters(const SimModule *m, const char *entry)
 {
     for (uint32_t k = 0; k < m->funcs.n; k++)
-        if (m->funcs.items[k]->entry && strcmp(m->funcs.items[k]->name, entry) == 0) return (int)m->funcs.items[k]->n_params;
+        if (m->funcs.items[k]->entry && strcmp(m->funcs.items[k]->name, entry) == 0)
+            return (int)m->funcs.items[k]->n_params;
     return -1;
 }

@@ -1,7 +1,7 @@
 /* plan: which blocks of a launch run, in which order, and the blocks of one cluster made and run.
  *
- * Needs: a launch set up by run.c. Leaves: memory as the blocks left it, and their reports added up. The list of blocks is the
- * whole grid, a sample spread over it, or the grid in an order that the seed decides.
+ * Needs: a launch set up by run.c. Leaves: memory as the blocks left it, and their reports added up. The list of
+ * blocks is the whole grid, a sample spread over it, or the grid in an order that the seed decides.
  *
  *     grid 100, blocks 3   ->   blocks 0, one of 33..65, 99
  */
@@ -16,7 +16,10 @@ static uint64_t mix(uint64_t x)
 
 static uint64_t gcd(uint64_t a, uint64_t b) { return b ? gcd(b, a % b) : a; }
 
-uint64_t sim_grid_blocks(const BdLaunch *launch) { return (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2]; }
+uint64_t sim_grid_blocks(const BdLaunch *launch)
+{
+    return (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
+}
 
 uint64_t sim_block(const BdLaunch *launch, const SimOptions *options, uint64_t i)
 {
@@ -33,7 +36,7 @@ uint64_t sim_block(const BdLaunch *launch, const SimOptions *options, uint64_t i
     return (uint64_t)(((WbbU128)i * step + mix(options->seed + 1)) % all);
 }
 
-/* One block of a cluster; `rank` is its place there. */
+/* One block of a cluster; `rank` is its number there. */
 static void make_block(const Block *model, Cluster *c, uint32_t rank, const uint8_t *params)
 {
     Block *b = WBB_NEW(model->arena, Block);
@@ -54,8 +57,9 @@ void sim_plan_open(const Block *model, const SimPlan *p, Cluster *c)
     for (uint32_t r = 0; r < p->size; r++) make_block(model, c, r, p->params);
 }
 
-/* Where the blocks of cluster number k stand in the grid; clusters lie in it as blocks in a cluster, x first. */
-static void place_cluster(Cluster *c, const BdLaunch *launch, uint64_t k)
+/* The numbers in the grid of the blocks of cluster number k; clusters are numbered in the grid as blocks in a
+ * cluster, x first. */
+static void set_block_ids(Cluster *c, const BdLaunch *launch, uint64_t k)
 {
     const uint32_t *size = launch->cluster, *grid = launch->grid;
     const uint64_t nx = grid[0] / size[0], ny = grid[1] / size[1], at[] = {k % nx, k / nx % ny, k / nx / ny};
@@ -70,7 +74,7 @@ static void place_cluster(Cluster *c, const BdLaunch *launch, uint64_t k)
 bool sim_plan_run(Cluster *c, const SimPlan *p, uint64_t i)
 {
     bool stop = false;
-    place_cluster(c, p->launch, sim_block(&p->groups, p->options, i));
+    set_block_ids(c, p->launch, sim_block(&p->groups, p->options, i));
     sim_cluster_run(c, p->table, p->threads);
     for (int r = 0; r < c->n; r++) {
         c->blocks[r]->report.blocks++;
@@ -82,10 +86,12 @@ bool sim_plan_run(Cluster *c, const SimPlan *p, uint64_t i)
 void sim_report_add(SimReport *to, const SimReport *from)
 {
     to->blocks += from->blocks, to->warps += from->warps;
-    to->instructions += from->instructions, to->warp_instructions += from->warp_instructions, to->divergent += from->divergent;
+    to->instructions += from->instructions, to->warp_instructions += from->warp_instructions,
+        to->divergent += from->divergent;
     for (int s = 0; s < SIM_SPACES; s++)
         for (int k = 0; k < 6; k++) to->loads[s][k] += from->loads[s][k], to->stores[s][k] += from->stores[s][k];
-    for (int i = 0; i < from->n_faults && to->n_faults < SIM_MAX_FAULTS; i++) to->faults[to->n_faults++] = from->faults[i];
+    for (int i = 0; i < from->n_faults && to->n_faults < SIM_MAX_FAULTS; i++)
+        to->faults[to->n_faults++] = from->faults[i];
 }
 
 /* Counts and faults of the blocks that ran together, in one report. */

@@ -1,9 +1,9 @@
-/* run: one launch: block after block, or cluster after cluster, and the faults that they show.
+/* run: one launch: block after block, or cluster after cluster, and the check that outputs are written everywhere.
  *
  * Needs: a decoded module, buffers. Leaves: the buffers as the kernel left them, and a report.
  *
- * Each buffer is a segment of its own 2^40 bytes of address space, so that an access one byte past its end is past everything.
- * How the warps of a block take turns is block.c's.
+ * Each buffer is a segment of its own 2^40 bytes of address space, so that an access one byte past its end is past
+ * everything. block.c runs the warps of a block.
  *
  *     grid 2, block 64: block 0 warp 0, block 0 warp 1, block 1 warp 0, block 1 warp 1
  */
@@ -11,7 +11,7 @@
 
 enum { MAX_BLOCK = 1024, SMALL_OUTPUT = 1 << 16 /* bytes: races are looked for from the start */ };
 
-/* Faults ---------------------------------------------------------------------------------------------------------------- */
+/* Faults --------------------------------------------------------------------------------------- */
 
 /* Outputs must be written everywhere. */
 static void check_written(Block *b)
@@ -23,12 +23,14 @@ static void check_written(Block *b)
         if (!hole) continue;
         uint64_t n = 0;
         for (uint64_t k = 0; k < s->size; k++) n += !s->written[k];
-        sim_add_fault(b, (uint64_t)i, wbb_format(b->arena, "%s: %llu of %llu bytes of %s are never written, the first is byte %lld", b->entry->name,
-                                             (unsigned long long)n, (unsigned long long)s->size, s->name, (long long)(hole - s->written)));
+        sim_add_fault(b, (uint64_t)i,
+                      wbb_format(b->arena, "%s: %llu of %llu bytes of %s are never written, the first is byte %lld",
+                                 b->entry->name, (unsigned long long)n, (unsigned long long)s->size, s->name,
+                                 (long long)(hole - s->written)));
     }
 }
 
-/* Setting up ------------------------------------------------------------------------------------------------------------ */
+/* Setting up ----------------------------------------------------------------------------------- */
 
 static const SimFunc *find_entry(const SimModule *m, const BdLaunch *launch)
 {
@@ -46,17 +48,22 @@ static void check_launch(WbbCx *cx, const SimModule *m, const SimFunc *f, const 
     WbbLoc loc = {m->file, 0, 0};
     uint64_t threads = 1;
     for (int i = 0; i < 3; i++) {
-        if (launch->block[i] < 1 || launch->block[i] > MAX_BLOCK || launch->grid[i] < 1 || (i && launch->grid[i] > 65535))
+        if (launch->block[i] < 1 || launch->block[i] > MAX_BLOCK || launch->grid[i] < 1 ||
+            (i && launch->grid[i] > 65535))
             wbb_fail(cx, loc, "launch of %s: grid or block outside the limits of the hardware", f->name);
         threads *= launch->block[i];
     }
-    if (threads > MAX_BLOCK || launch->grid[0] > INT32_MAX) wbb_fail(cx, loc, "launch of %s: more than %d threads a block", f->name, MAX_BLOCK);
-    if (launch->shared < 0 || launch->shared > (1 << 20)) wbb_fail(cx, loc, "launch of %s: %lld bytes of shared memory", f->name, (long long)launch->shared);
+    if (threads > MAX_BLOCK || launch->grid[0] > INT32_MAX)
+        wbb_fail(cx, loc, "launch of %s: more than %d threads a block", f->name, MAX_BLOCK);
+    if (launch->shared < 0 || launch->shared > (1 << 20))
+        wbb_fail(cx, loc, "launch of %s: %lld bytes of shared memory", f->name, (long long)launch->shared);
     if ((uint32_t)launch->n_args != f->n_params || f->param_bytes != 8 * (uint64_t)f->n_params)
-        wbb_fail(cx, loc, "launch of %s: %d pointers for %u parameters of %llu bytes", f->name, launch->n_args, f->n_params,
-                 (unsigned long long)f->param_bytes);
+        wbb_fail(cx, loc, "launch of %s: %d pointers for %u parameters of %llu bytes", f->name, launch->n_args,
+                 f->n_params, (unsigned long long)f->param_bytes);
     for (int i = 0; i < launch->n_args; i++)
-        if (launch->args[i] < 0 || launch->args[i] >= n_buffers) wbb_fail(cx, loc, "launch of %s: argument %d names buffer %d of %d", f->name, i, launch->args[i], n_buffers);
+        if (launch->args[i] < 0 || launch->args[i] >= n_buffers)
+            wbb_fail(cx, loc, "launch of %s: argument %d names buffer %d of %d", f->name, i, launch->args[i],
+                     n_buffers);
 }
 
 static void make_segments(Block *b, const SimBuffer *buffers, int n)
@@ -69,24 +76,28 @@ static void make_segments(Block *b, const SimBuffer *buffers, int n)
         const SimBuffer *from = &buffers[i];
         static const char *const roles[] = {"input", "output", "temporary"};
         Segment *s = &b->buffers[i + 1];
-        *s = (Segment){.bytes = from->bytes, .size = from->size, .readonly = from->role == BD_IN, .initialised = from->initialised, .source = from->source};
+        *s = (Segment){.bytes = from->bytes, .size = from->size, .readonly = from->role == BD_IN,
+                       .initialised = from->initialised, .source = from->source};
         s->name = wbb_format(b->arena, "%s buffer %d", roles[from->role], i);
         if (!check || from->role == BD_IN) continue;
         s->track = true;
         s->written = written[i] = wbb_alloc(b->arena, from->size);
         s->multiple = from->role == BD_TEMP || from->writes == BD_ATOMIC;
-        s->complete = from->role == BD_OUT && from->writes == BD_ONCE && (!b->options->blocks || b->options->blocks >= sim_grid_blocks(b->launch));
+        s->complete = from->role == BD_OUT && from->writes == BD_ONCE &&
+                      (!b->options->blocks || b->options->blocks >= sim_grid_blocks(b->launch));
         /* 3: readable, but not written by the kernel. */
         if (from->initialised && from->size && !from->source) memset(s->written, 3, from->size);
         if (from->initialised) s->complete = false;
-        if (from->initialised || s->multiple || from->size <= SMALL_OUTPUT) s->shadow = sim_shadow(b->arena, from->size, false, !s->multiple && !from->initialised);
+        if (from->initialised || s->multiple || from->size <= SMALL_OUTPUT)
+            s->shadow = sim_shadow(b->arena, from->size, false, !s->multiple && !from->initialised);
         s->writers = WBB_NEW_N(b->arena, uint32_t, from->size / SIM_GRANULE + 1);
     }
     b->report.written = written;
     b->vars = WBB_NEW_N(b->arena, Segment, b->m->vars.n + 1);
     for (uint32_t i = 0; i < b->m->vars.n; i++) {
         const SimVar *v = &b->m->vars.items[i];
-        b->vars[i] = (Segment){.size = v->size, .readonly = v->constant, .name = wbb_format(b->arena, "variable %s", v->name)};
+        b->vars[i] = (Segment){
+            .size = v->size, .readonly = v->constant, .name = wbb_format(b->arena, "variable %s", v->name)};
         b->vars[i].bytes = wbb_alloc(b->arena, v->size);
         if (v->size) memcpy(b->vars[i].bytes, v->init, v->size);
         if (check && !v->constant) b->vars[i].shadow = sim_shadow(b->arena, v->size, false, false);
@@ -125,8 +136,9 @@ static uint32_t cluster_size(WbbCx *cx, const SimModule *m, const BdLaunch *laun
     for (int i = 0; i < 3; i++) {
         n *= launch->cluster[i];
         if (n > MAX_CLUSTER || launch->grid[i] % launch->cluster[i])
-            wbb_fail(cx, (WbbLoc){m->file, 0, 0}, "launch of %s: clusters of %u,%u,%u blocks: at most %d, and the grid must be a multiple", launch->entry, launch->cluster[0],
-                     launch->cluster[1], launch->cluster[2], MAX_CLUSTER);
+            wbb_fail(cx, (WbbLoc){m->file, 0, 0},
+                     "launch of %s: clusters of %u,%u,%u blocks: at most %d, and the grid must be a multiple",
+                     launch->entry, launch->cluster[0], launch->cluster[1], launch->cluster[2], MAX_CLUSTER);
     }
     return (uint32_t)n;
 }
@@ -138,11 +150,11 @@ bool sim_ordered_work(const SimModule *m)
     return found;
 }
 
-void sim_run(WbbCx *cx, WbbArena *a, const SimModule *m, const BdLaunch *given, const SimBuffer *buffers, int n_buffers,
+void sim_run(WbbCx *cx, WbbArena *a, const SimModule *m, const BdLaunch *plain, const SimBuffer *buffers, int n_buffers,
              const SimOptions *options, SimReport *report)
 {
-    const SimFunc *entry = find_entry(m, given);
-    const BdLaunch launch = clustered(given, entry);
+    const SimFunc *entry = find_entry(m, plain);
+    const BdLaunch launch = clustered(plain, entry);
     Block *b = WBB_NEW(a, Block);
     *b = (Block){.cx = cx, .arena = a, .m = m, .entry = entry, .launch = &launch, .options = options};
     check_launch(cx, m, b->entry, &launch, n_buffers);
@@ -150,13 +162,20 @@ void sim_run(WbbCx *cx, WbbArena *a, const SimModule *m, const BdLaunch *given, 
     b->n_warps = (int)((threads + LANES - 1) / LANES);
     b->budget = options->budget ? options->budget : 100000000;
     make_segments(b, buffers, n_buffers);
-    b->shared_size = (m->shared_bytes + m->shared_align - 1) / m->shared_align * m->shared_align + (uint64_t)launch.shared;
+    b->shared_size = (m->shared_bytes + m->shared_align - 1) / m->shared_align * m->shared_align +
+                     (uint64_t)launch.shared;
     uint8_t *params = wbb_alloc(a, b->entry->param_bytes + 8);
     for (int i = 0; i < launch.n_args; i++) {
         uint64_t pointer = ((uint64_t)(launch.args[i] + 1) << SEG_SHIFT) + SEG_START;
         memcpy(params + 8 * i, &pointer, 8);
     }
-    SimPlan plan = {.launch = &launch, .groups = launch, .options = options, .params = params, .table = thread_table(b), .threads = threads, .size = size};
+    SimPlan plan = {.launch = &launch,
+                    .groups = launch,
+                    .options = options,
+                    .params = params,
+                    .table = thread_table(b),
+                    .threads = threads,
+                    .size = size};
     for (int i = 0; i < 3; i++) plan.groups.grid[i] /= launch.cluster[i];
     const uint64_t all = sim_grid_blocks(&plan.groups);
     plan.n = options->blocks && options->blocks < all ? options->blocks : all;

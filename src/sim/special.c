@@ -28,7 +28,7 @@ uint32_t sim_special(Parser *p, int which)
     return p->m->special[which];
 }
 
-/* A special register that is read; time is taken anew at each reading. */
+/* The operand of a special register; the time is read anew for each instruction. */
 bool sim_special_operand(Parser *p, const char *name, Opd *o)
 {
     int i = 0;

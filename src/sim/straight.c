@@ -1,10 +1,10 @@
-/* straight: stretches of operations that are nothing but arithmetic, run one after the other without a look at each.
+/* straight: stretches of plain arithmetic, whose operations run one after the other without dispatch.
  *
- * Needs: all operations of a module, with branches resolved. Leaves: for each operation the end of its stretch and how many
- * instructions come before it, so that a stretch is counted by one subtraction.
+ * Needs: all operations of a module, with branches resolved. Leaves: for each operation the end of its stretch and
+ * how many instructions come before it, so that a stretch is counted by one subtraction.
  *
- * A stretch has no guard, no branch and no memory access; another group of lanes may still wait in its middle, so who runs it gives
- * its end. It is for warps all of whose live lanes come along: results go to their columns at once.
+ * A stretch has no guard, no branch and no memory access. Another group of lanes may wait in its middle, so the
+ * caller gives its end. All live lanes of the warp must be active: results go to their columns at once.
  *
  *     mul, add, @%p1 mov, ld, sub   ->   stretches 0..2, none, none, 4..5
  */

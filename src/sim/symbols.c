@@ -1,8 +1,10 @@
-/* symbols: names of the text, the columns of a register file, and what both readers of the text need from the lexer.
+/* symbols: names of the text, their scopes, and the columns of a register file.
  *
- * Needs: lex.c. Leaves: symbols in their scopes, and for each register, constant and special register a column of its own.
+ * Needs: lex.c. Leaves: symbols in their scopes, and for each register, constant and special register a column of
+ * its own.
  *
- * A name is looked up innermost scope first. Labels belong to their function and may be used before they are defined.
+ * A name is looked up innermost scope first. Labels belong to their function and may be used before they are
+ * defined.
  *
  *     { .reg .b32 %r<2>; { .reg .b32 %r<2>; mov.u32 %r1, 0; } }   ->   four columns; %r1 is the inner one
  */
@@ -71,7 +73,8 @@ uint32_t sim_column(Parser *p, uint32_t bytes_a_lane)
 {
     uint32_t at = p->m->file_bytes;
     uint64_t end = (uint64_t)at + ((uint64_t)bytes_a_lane * LANES + 63) / 64 * 64;
-    if (end > (64u << 20)) wbb_fail(p->cx, sim_loc(&p->lex), "the registers of this module need more than 64 MiB a warp");
+    if (end > (64u << 20))
+        wbb_fail(p->cx, sim_loc(&p->lex), "the registers of this module need more than 64 MiB a warp");
     p->m->file_bytes = (uint32_t)end;
     return at;
 }

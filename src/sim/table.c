@@ -1,9 +1,11 @@
 /* table: the instruction table, and how operands become columns and a row becomes an operation.
  *
- * Needs: the rows (ops_*.c, convert.c), symbols and columns (symbols.c). Leaves: operations at the end of SimModule.ops.
+ * Needs: the rows (ops_*.c, convert.c), symbols and columns (symbols.c). Leaves: operations at the end of
+ * SimModule.ops.
  *
- * An instruction with a row in the table becomes that row's operation. Around it stand helper operations, all under the same
- * guard: operands wider than their type are cut, .ftz flushes sources and result, .sat and .relu clamp the result.
+ * An instruction with a row in the table becomes that row's operation. Around it stand helper operations, all under
+ * the same guard: operands wider than their type are cut, .ftz flushes sources and result, .sat and .relu clamp the
+ * result.
  *
  *     add.sat.f32 %r3, %r1, %r2   ->   t = add.f32 %r1, %r2; %r3 = %sat.f32 t
  */
@@ -55,7 +57,10 @@ int sim_width_of(char type) { return type == 'p' ? 1 : type == 'h' ? 2 : type ==
 
 SimOp *sim_emit(Parser *p, OpKind kind)
 {
-    SimOp op = {.kind = (uint8_t)kind, .line = p->inst ? p->inst->loc.line : p->lex.tok.line, .source = p->place, .counts = p->first};
+    SimOp op = {.kind = (uint8_t)kind,
+                .line = p->inst ? p->inst->loc.line : p->lex.tok.line,
+                .source = p->location,
+                .counts = p->first};
     if (p->inst) {
         op.class = (uint8_t)sim_class(p->inst->name);
         op.pred = p->inst->pred;
@@ -122,7 +127,8 @@ static uint32_t symbol(Parser *p, const Opd *o, int width)
     case SYM_GLOBAL:
     case SYM_CONST:
     case SYM_LOCAL: return sim_constant(p, s->address, width);
-    case SYM_SHARED: return sim_const_column(p, width, s->address == UINT64_MAX ? 2 : 0, s->address == UINT64_MAX ? 0 : s->address);
+    case SYM_SHARED:
+        return sim_const_column(p, width, s->address == UINT64_MAX ? 2 : 0, s->address == UINT64_MAX ? 0 : s->address);
     default: wbb_fail(p->cx, o->loc, "%s cannot be used as a value", s->name);
     }
 }

@@ -1,11 +1,11 @@
 /* warp: runs one warp until it ends or waits for other warps.
  *
- * Needs: decoded operations; groups.c for lanes that took different ways. Leaves: the warp's registers, memory, and counts in the
- * report.
+ * Needs: decoded operations; groups.c for lanes that took different ways. Leaves: the warp's registers, memory, and
+ * counts in the report.
  *
- * Operations compute all 32 columns; where lanes that live are not to change, the result goes to a scratch column first and is
- * blended in. Lanes that have ended may change: nobody reads them. Arithmetic runs in the loop itself, all other operations by the
- * table of handlers.
+ * Operations compute all 32 columns; where lanes that live are not to change, the result goes to a scratch column
+ * first and is blended in. Lanes that have ended may change: nobody reads them. Arithmetic runs in the loop itself,
+ * all other operations by the table of handlers.
  *
  *     @%p1 add.s32 %r1, %r1, 1;   ->   all lanes of %r1 + 1 to the scratch column, those of %p1 from there to %r1
  */
@@ -150,8 +150,9 @@ static void read_clock(Block *b, Warp *w, const SimOp *op, uint32_t mask)
     b->ticks += LANES;
 }
 
-/* How each kind of operation runs, for the lanes of `mask`. After `act` the warp goes on with the next operation; `step` says by
- * itself where, and returns false if the warp is to leave for others or has ended. `together`: lanes wait for each other before. */
+/* How each kind of operation runs, for the lanes of `mask`. After `act` the warp goes on with the next operation;
+ * `step` says by itself where, and returns false if the warp is to leave for others or has ended. `together`: lanes
+ * wait for each other before. */
 static const struct {
     void (*act)(Block *b, Warp *w, const SimOp *op, uint32_t mask);
     bool (*step)(Block *b, Warp *w, const SimOp *op, uint32_t mask);
