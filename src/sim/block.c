@@ -41,7 +41,6 @@ static void fill_constants(const Block *b, uint8_t *regs, const uint8_t *params)
         special(b, regs, SP_CLUSTER_NCTAID_X + i, b->launch->cluster[i], 4);
     }
     special(b, regs, SP_NWARPID, (uint64_t)b->n_warps, 4);
-    special(b, regs, SP_NSMID, 1, 4);
     special(b, regs, SP_CLUSTER_NCTARANK, (uint64_t)b->cluster->n, 4);
     special(b, regs, SP_EXPLICIT_CLUSTER, b->cluster->n > 1, 1);
     special(b, regs, SP_DYNAMIC_SHARED, (uint64_t)b->launch->shared, 4);
@@ -63,11 +62,13 @@ void sim_block_open(Block *b, const uint8_t *params)
         Warp *w = &b->warps[i];
         if (i && !own) {
             w->regs = b->warps[0].regs, w->local = b->warps[0].local, w->local_written = b->warps[0].local_written;
+            w->undefined = b->warps[0].undefined;
             continue;
         }
         uint8_t *raw = wbb_alloc(b->arena, b->m->file_bytes + 64);
         w->regs = raw + (64 - (uintptr_t)raw % 64) % 64;
         w->local = wbb_alloc(b->arena, local + 1);
+        w->undefined = check && b->m->n_undefined ? WBB_NEW_N(b->arena, uint32_t, b->m->n_undefined + 1) : NULL;
         w->local_written = check ? wbb_alloc(b->arena, local + 1) : NULL;
         fill_constants(b, w->regs, params);
     }
@@ -97,6 +98,7 @@ static void start_warp(Block *b, Warp *w, int index, const uint32_t *table, uint
     w->slice = 1 << 16;
     w->first_thread = (uint32_t)index * LANES;
     memset(w->copy_group, 0, sizeof w->copy_group);
+    if (w->undefined) sim_undefined_reset(b->m, w);
     const size_t local = (size_t)b->m->local_bytes * LANES;
     if (local) memset(w->local, 0, local);
     if (local && w->local_written) memset(w->local_written, 0, local);

@@ -16,7 +16,7 @@ typedef struct {
     bool param;
     int lanes_n, bytes;
     char letter; /* column that holds one element */
-    bool sign, strong;
+    bool sign, strong, constant; /* constant: .nc */
 } Access;
 
 static bool cache_hint(const char *part)
@@ -43,6 +43,7 @@ static Access access_of(Parser *p, const Inst *inst)
     for (int i = 1; i < inst->n_parts; i++) {
         const char *part = inst->part[i];
         a.strong |= strong(part);
+        a.constant |= !strcmp(part, "nc");
         if (strcmp(part, "global") == 0) a.space = SIM_GLOBAL;
         else if (strncmp(part, "shared", 6) == 0 &&
                  (!part[6] || !strcmp(part + 6, "::cta") || !strcmp(part + 6, "::cluster")))
@@ -143,7 +144,7 @@ void sim_decode_memory(Parser *p, const Inst *inst, bool store)
     uint32_t col = sim_read(p, base, address_width == 4 ? 'w' : 'd');
     SimOp *op = sim_emit(p, store ? OP_STORE : OP_LOAD);
     op->space = (uint8_t)a.space;
-    op->mode = a.strong ? SIM_STRONG : 0;
+    op->mode = a.strong ? SIM_STRONG : a.constant && !store ? SIM_CONSTANT : 0;
     if (a.strong && !store) p->m->barrier = true; /* its loop may wait for a store of another warp */
     op->lanes_n = (uint8_t)n;
     op->bytes = (uint8_t)a.bytes;

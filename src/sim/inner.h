@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LANES = 32 };
+enum { LANES = 32, SIM_COLUMN = 64 /* columns begin at multiples of it */ };
 #define FULL UINT32_MAX
 
 /* lex.c ---------------------------------------------------------------------------------------- */
@@ -64,6 +64,7 @@ struct SimOp {
     uint8_t counts;   /* 1 for the first operation of an instruction */
     uint8_t space, lanes_n, bytes, address; /* memory: SimSpace, elements, bytes each, bytes of the address column */
     uint8_t class;    /* SimClass */
+    uint8_t tracked;  /* undefined.c: it reads or writes a column that may be undefined */
     uint8_t mode;     /* of shuffles, votes, atomics, carries */
     int32_t line;     /* of the PTX */
     int32_t source;   /* index + 1 into the locations of .loc, or 0 */
@@ -97,7 +98,8 @@ typedef struct SimSym {
     uint8_t width;    /* register */
     uint64_t address; /* variables: in their space */
     uint64_t size;
-    struct SimFunc *func;
+    struct SimFunc *func; /* function: itself; register, shared variable: the last one that it counted for */
+    bool live;            /* register: a way leads from the start of its function to a read, without a write */
     struct SimSym *next;  /* the one declared before it */
     struct SimSym *hidden; /* the one declared before it under the same name */
 } SimSym;
@@ -113,6 +115,10 @@ typedef struct SimFunc {
     uint32_t depth;          /* calls below it */
     WbbLoc loc;              /* of its name, where it was last declared */
     uint32_t cluster[3];     /* entry: .reqnctapercluster, or 0 */
+    uint32_t block[3];       /* entry: .reqntid, or 0 */
+    uint64_t most_threads;   /* entry: the product of .maxntid, or 0 */
+    uint64_t shared_bytes;   /* of its static shared variables; after parsing, of those of its callees, too */
+    uint32_t visited;        /* by the walk over its callees */
 } SimFunc;
 
 typedef struct {
@@ -155,6 +161,10 @@ struct SimModule {
     uint64_t shared_align;
     uint64_t local_bytes;    /* a thread */
     uint32_t carry_col;      /* the carry flag, 0 if unused */
+    int target;              /* 90 of sm_90a; 0: not said */
+    struct { SimSym **items; uint32_t n, capacity; } registers; /* in the order of their columns */
+    uint32_t *undefined;     /* undefined.c: by column / SIM_COLUMN, 1 + the number of a tracked column, or 0 */
+    uint32_t n_undefined;
     bool barrier;            /* warps may wait for each other: each has a register file of its own */
     uint32_t special[SP_COUNT];    /* columns of special registers, 0 if unused */
     uint32_t *stretch, *counted;   /* straight.c: by operation */
@@ -270,6 +280,7 @@ bool sim_has(const Inst *inst, const char *part);
 /* special.c */
 uint32_t sim_special(Parser *p, int which);
 bool sim_special_operand(Parser *p, const char *name, Opd *o); /* false: there is no such register */
+const char *sim_special_name(uint32_t which);
 
 /* operand.c */
 Inst sim_instruction(Parser *p);
@@ -296,6 +307,7 @@ typedef struct {
 typedef struct Warp {
     uint8_t *regs;
     uint8_t *local, *local_written;
+    uint32_t *undefined;      /* of each tracked column, the lanes that are undefined; NULL: not tracked */
     uint32_t live;            /* lanes that have not ended */
     uint32_t all;             /* lanes that exist */
     uint32_t pc, mask;        /* the running group */
@@ -316,7 +328,11 @@ typedef struct Warp {
 typedef struct SimShadow SimShadow;
 typedef enum { SIM_TOUCH_LOAD, SIM_TOUCH_STORE, SIM_TOUCH_ATOMIC } SimTouch;
 enum { SIM_GRANULE = 64 };
-enum { SIM_STRONG = 1 }; /* SimOp.mode of a load or store: volatile, relaxed, acquire or release */
+/* SimOp.mode of a load or store: volatile, relaxed, acquire or release; of a load: .nc */
+enum { SIM_STRONG = 1, SIM_CONSTANT = 2 };
+/* Segment.written of a byte: written; a second store was reported; it has contents from the start; and ld.global.nc
+ * reads them. */
+enum { SIM_WRITTEN = 1, SIM_REPORTED = 2, SIM_CONTENTS = 3, SIM_HELD = 4 };
 
 typedef struct {
     uint8_t *bytes, *written;
@@ -490,6 +506,13 @@ uint8_t *sim_atomic_memory_at(Block *b, Warp *w, const SimOp *op, int lane, bool
 uint8_t *sim_row_memory_at(Block *b, Warp *w, const SimOp *op, int lane, bool store);
 /* Bytes that a copy will write: judged like a store, and unknown until then. */
 bool sim_unwritten(Block *b, Warp *w, const SimOp *op, int lane, uint64_t address, size_t size);
+
+/* undefined.c: find the columns that may be read before they are written; watch one operation of them. */
+void sim_undefined_open(WbbArena *a, SimModule *m);
+void sim_undefined_reset(const SimModule *m, Warp *w);
+void sim_undefined(Block *b, Warp *w, const SimOp *op);
+/* Lane l of a shuffle got its value from lane from[l]; -1: from none. */
+void sim_undefined_shuffle(const Block *b, Warp *w, const SimOp *op, const int8_t from[LANES], uint32_t mask);
 
 /* atomic.c, matrix.c, system.c, lanes_op.c: what one warp does at one operation */
 void sim_atomic(Block *b, Warp *w, const SimOp *op, uint32_t mask);

@@ -12,6 +12,8 @@ static void shuffle(Block *b, Warp *w, const SimOp *op, uint32_t mask)
     uint8_t *regs = w->regs;
     uint32_t out[LANES] = {0};
     uint8_t valid[LANES] = {0};
+    int8_t from[LANES];
+    memset(from, -1, sizeof from);
     for (int l = 0; l < LANES; l++) {
         if (!(mask >> l & 1)) continue;
         int bv = (int)(sim_lane32(regs + op->b, l) & 31), c = (int)sim_lane32(regs + op->c, l), clamp = c & 31,
@@ -28,9 +30,13 @@ static void shuffle(Block *b, Warp *w, const SimOp *op, uint32_t mask)
         const uint32_t named = sim_lane32(regs + op->e, l);
         if (b->options->check && j >= 0 && j < LANES && (w->all >> j & 1) && !(named >> j & 1))
             sim_fault(b, w, op, l, "a shuffle from lane %d, which its mask 0x%08x does not name", j, named);
+        else if (b->options->check && j >= 0 && j < LANES && (w->all & ~w->live) >> j & 1)
+            sim_fault(b, w, op, l, "a shuffle from lane %d, which has ended", j);
         out[l] = j >= 0 && j < LANES && (w->all >> j & 1) ? sim_lane32(regs + op->a, j) : 0;
         valid[l] = ok;
+        from[l] = (int8_t)j;
     }
+    if (op->tracked && w->undefined) sim_undefined_shuffle(b, w, op, from, mask);
     memcpy(b->scratch, out, sizeof out);
     sim_blend(regs + op->d, b->scratch, mask, 4);
     if (op->target) sim_blend(regs + op->target, valid, mask, 1);

@@ -50,7 +50,7 @@ static void make_pages(const Segment *s, uint64_t at, size_t n)
         const uint64_t start = p * SIM_PAGE;
         const size_t size = (size_t)WBB_MIN((uint64_t)SIM_PAGE, s->size - start);
         s->source->make(s->source->arg, start, size, s->bytes + start);
-        if (s->written) memset(s->written + start, 3, size);
+        if (s->written) memset(s->written + start, SIM_CONTENTS, size);
         s->source->made[p] = 1;
     }
 }
@@ -137,6 +137,28 @@ static bool copy_pending(const Block *b, uint64_t address)
     return false;
 }
 
+/* ld.global.nc may read a cache that stores do not reach: its bytes must be the same for the whole launch. */
+static void hold_constant(Block *b, Warp *w, const SimOp *op, int lane, const Span *p, size_t size)
+{
+    for (size_t i = 0; i < p->size; i++) {
+        if (p->written[i] == SIM_CONTENTS) p->written[i] = SIM_HELD;
+        if (p->written[i] == SIM_HELD || !p->written[i]) continue;
+        sim_fault(b, w, op, lane + (int)(i / size), "ld.global.nc of byte %lld of %s, which the launch writes",
+                  (long long)(p->at + i), p->name);
+        return;
+    }
+}
+
+static void judge_held(Block *b, Warp *w, const SimOp *op, int lane, const Span *p, size_t size)
+{
+    if (!p->segment || !p->segment->initialised) return;
+    const uint8_t *held = memchr(p->written, SIM_HELD, p->size);
+    if (!held) return;
+    const size_t at = (size_t)(held - p->written);
+    sim_fault(b, w, op, lane + (int)(at / size), "store to byte %lld of %s, which ld.global.nc reads in this launch",
+              (long long)(p->at + at), p->name);
+}
+
 static void judge_read(Block *b, Warp *w, const SimOp *op, int lane, const Span *p, uint64_t address, size_t size)
 {
     const bool atomic = op->kind == OP_ATOMIC || op->kind == OP_MBARRIER || op->kind == OP_MBARRIER_WAIT ||
@@ -144,6 +166,7 @@ static void judge_read(Block *b, Warp *w, const SimOp *op, int lane, const Span 
     touch(b, w, op, lane, p, size, atomic ? SIM_TOUCH_ATOMIC : SIM_TOUCH_LOAD, NULL);
     if (!p->written) return;
     watch_outputs(b, w, op, lane, p);
+    if (op->kind == OP_LOAD && op->mode == SIM_CONSTANT) hold_constant(b, w, op, lane, p, size);
     const uint8_t *zero = memchr(p->written, 0, p->size);
     if (!zero) return;
     size_t at = (size_t)(zero - p->written);
@@ -161,18 +184,18 @@ static void judge_write(Block *b, Warp *w, const SimOp *op, int lane, const Span
 {
     touch(b, w, op, lane, p, size, SIM_TOUCH_STORE, value);
     if (!p->written) return;
+    judge_held(b, w, op, lane, p, size);
     if (p->segment && !p->segment->multiple) {
-        /* 1: once; 2: twice, reported. */
         for (size_t i = 0; i < p->size; i++) {
-            if (p->written[i] && p->written[i] != 3) {
+            if (p->written[i] == SIM_WRITTEN || p->written[i] == SIM_REPORTED) {
                 sim_fault(b, w, op, lane + (int)(i / size), "second store to byte %lld of %s",
                           (long long)(p->at + i), p->segment->name);
-                memset(p->written, 2, p->size);
+                memset(p->written, SIM_REPORTED, p->size);
                 return;
             }
         }
     }
-    memset(p->written, 1, p->size);
+    memset(p->written, SIM_WRITTEN, p->size);
     if (p->segment && p->segment->writers)
         for (uint64_t k = p->at / SIM_GRANULE; k <= (p->at + p->size - 1) / SIM_GRANULE && p->size; k++)
             p->segment->writers[k] = b->number + 1;
@@ -399,7 +422,10 @@ uint8_t *sim_memory_at(Block *b, Warp *w, const SimOp *op, int lane, uint64_t ad
     if (read) judge_read(b, w, op, lane, &p, address, size);
     else if (op->kind == OP_COPY) judge_write(b, w, op, lane, &p, size, NULL);
     else touch(b, w, op, lane, &p, size, atomic ? SIM_TOUCH_ATOMIC : SIM_TOUCH_STORE, NULL);
-    if (write && p.written && op->kind != OP_COPY) memset(p.written, 1, p.size);
+    if (write && p.written && op->kind != OP_COPY) {
+        judge_held(b, w, op, lane, &p, size);
+        memset(p.written, SIM_WRITTEN, p.size);
+    }
     return p.bytes;
 }
 

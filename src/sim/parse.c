@@ -33,6 +33,14 @@ static uint32_t type_here(Parser *p)
     return bytes;
 }
 
+static void new_register(Parser *p, SimSym *s, uint32_t bytes)
+{
+    s->width = (uint8_t)bytes;
+    s->col = sim_column(p, bytes);
+    s->func = p->func;
+    WBB_PUSH(p->arena, &p->m->registers, s);
+}
+
 /* .reg .b32 %r<10>, %x; */
 static void registers(Parser *p)
 {
@@ -52,13 +60,11 @@ static void registers(Parser *p)
                 int len = snprintf(text, sizeof text, "%s%llu", name, (unsigned long long)i);
                 if (len >= (int)sizeof text) wbb_fail(p->cx, loc, "a register's name is too long");
                 SimSym *s = sim_declare(p, SYM_REG, wbb_intern(p->cx, text, (size_t)len));
-                s->width = (uint8_t)bytes;
-                s->col = sim_column(p, bytes);
+                new_register(p, s, bytes);
             }
         } else {
             SimSym *s = sim_declare(p, SYM_REG, name);
-            s->width = (uint8_t)bytes;
-            s->col = sim_column(p, bytes);
+            new_register(p, s, bytes);
         }
     } while (sim_accept(&p->lex, ","));
     sim_expect(&p->lex, ";");
@@ -144,6 +150,8 @@ static void state_variable(Parser *p, SymKind kind, bool outer)
         m->shared_align = WBB_MAX(m->shared_align, v.align);
     } else if (kind == SYM_SHARED) {
         s->address = reserve(&m->shared_bytes, v.size, v.align);
+        if (p->func) p->func->shared_bytes += v.size;
+        s->func = p->func;
         if (m->shared_bytes > (1u << 20)) wbb_fail(p->cx, loc, "more than 1 MiB of shared memory");
     } else if (kind == SYM_LOCAL) {
         s->address = reserve(&m->local_bytes, v.size, v.align);
@@ -351,19 +359,24 @@ static SimSym **func_params(Parser *p, uint32_t *n)
     return list;
 }
 
-/* .reqntid 128, 1, 1 and others before a body; only the size of the cluster is kept. */
+/* .reqntid 128, 1, 1 and others before a body; those that limit the launch are kept. */
 static void directives(Parser *p, SimFunc *f)
 {
     Lex *x = &p->lex;
     while (x->tok.kind == TOK_NAME && x->tok.text[0] == '.') {
-        const bool cluster = sim_is(x, ".reqnctapercluster");
+        const bool cluster = sim_is(x, ".reqnctapercluster"), block = sim_is(x, ".reqntid"),
+                   most = sim_is(x, ".maxntid");
+        uint32_t size[3] = {1, 1, 1};
         int n = 0;
         sim_next(x);
-        for (; cluster && n < 3 && x->tok.kind == TOK_NUMBER; n++) {
-            const uint64_t blocks = sim_number(p);
-            f->cluster[n] = (uint32_t)WBB_MIN(blocks, UINT32_MAX);
+        while ((cluster || block || most) && n < 3 && x->tok.kind == TOK_NUMBER) {
+            const uint64_t count = sim_number(p);
+            size[n++] = (uint32_t)WBB_MIN(count, UINT32_MAX);
             if (!sim_accept(x, ",")) break;
         }
+        for (int i = 0; i < n && cluster; i++) f->cluster[i] = size[i];
+        if (n && block) memcpy(f->block, size, sizeof size);
+        if (n && most) f->most_threads = (uint64_t)size[0] * size[1] * size[2];
         while (x->tok.kind == TOK_NUMBER || sim_is(x, ",")) sim_next(x);
     }
 }
@@ -411,6 +424,16 @@ static void function(Parser *p, bool entry)
     p->func = NULL;
 }
 
+/* .target sm_90a, texmode_independent */
+static void target(Parser *p)
+{
+    const int line = p->lex.tok.line;
+    sim_next(&p->lex);
+    if (p->lex.tok.line == line && p->lex.tok.n > 3 && !strncmp(p->lex.tok.text, "sm_", 3))
+        p->m->target = (int)strtol(p->lex.tok.text + 3, NULL, 10);
+    while (p->lex.tok.kind != TOK_END && p->lex.tok.line == line) sim_next(&p->lex);
+}
+
 static void top_level(Parser *p)
 {
     Lex *x = &p->lex;
@@ -425,7 +448,8 @@ static void top_level(Parser *p)
     else if (sim_accept(x, ".shared")) state_variable(p, SYM_SHARED, outer);
     else if (sim_is(x, ".file")) debug_file(p);
     else if (sim_is(x, ".section")) skip_section(p);
-    else if (sim_is(x, ".version") || sim_is(x, ".target") || sim_is(x, ".address_size")) skip_line(p);
+    else if (sim_is(x, ".target")) target(p);
+    else if (sim_is(x, ".version") || sim_is(x, ".address_size")) skip_line(p);
     else if (sim_accept(x, ".pragma")) skip_line(p);
     else wbb_fail(p->cx, sim_loc(x), "expected a directive, found '%.*s'", x->tok.n, x->tok.text);
 }
@@ -464,6 +488,17 @@ static void check_calls(Parser *p)
     }
 }
 
+/* Static shared memory of a function and of those that it calls, each counted once. */
+static uint64_t shared_of(const Parser *p, SimFunc *f, uint32_t mark)
+{
+    uint64_t bytes = f->shared_bytes;
+    f->visited = mark;
+    for (uint32_t i = 0; i < p->calls.n; i++)
+        if (p->calls.items[i].caller == f && p->calls.items[i].callee->visited != mark)
+            bytes += shared_of(p, p->calls.items[i].callee, mark);
+    return bytes;
+}
+
 SimModule *sim_parse(WbbCx *cx, WbbArena *a, const char *file, const char *text)
 {
     Parser *p = WBB_NEW(a, Parser);
@@ -480,6 +515,11 @@ SimModule *sim_parse(WbbCx *cx, WbbArena *a, const char *file, const char *text)
         at->file = at->number < p->files.n ? p->files.items[at->number] : NULL;
         at->user = at->user_line && at->user_number < p->files.n ? p->files.items[at->user_number] : NULL;
     }
+    uint32_t mark = 0;
+    for (uint32_t i = 0; i < m->funcs.n;
+         i++) /* entries only: nobody calls them, so each sum is of the functions' own variables */
+        if (m->funcs.items[i]->entry) m->funcs.items[i]->shared_bytes = shared_of(p, m->funcs.items[i], ++mark);
+    sim_undefined_open(a, m);
     sim_straight_open(a, m);
     return m;
 }

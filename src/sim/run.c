@@ -9,7 +9,11 @@
  */
 #include "sim/inner.h"
 
-enum { MAX_BLOCK = 1024, SMALL_OUTPUT = 1 << 16 /* bytes: races are looked for from the start */ };
+enum {
+    MAX_BLOCK = 1024,
+    MOST_STATIC = 48 << 10,
+    SMALL_OUTPUT = 1 << 16 /* bytes: races are looked for from the start */
+};
 
 /* Faults --------------------------------------------------------------------------------------- */
 
@@ -66,6 +70,41 @@ static void check_launch(WbbCx *cx, const SimModule *m, const SimFunc *f, const 
                      n_buffers);
 }
 
+/* Most bytes of shared memory that a block may have (CUDA C++ programming guide, technical specifications by compute
+ * capability). */
+static uint64_t most_shared(int target)
+{
+    static const struct {
+        int target, kib;
+    } limits[] = {{70, 96}, {72, 96}, {75, 64}, {80, 163}, {86, 99}, {87, 163}, {88, 99}, {89, 99}, {120, 99}, {121, 99}};
+    for (size_t i = 0; i < WBB_LEN(limits); i++)
+        if (limits[i].target == target) return (uint64_t)limits[i].kib << 10;
+    return (uint64_t)(target && target < 70 ? 48 : 227) << 10;
+}
+
+/* What the kernel says of its launch that does not hold, or NULL. Hardware refuses such a launch, or ptxas the
+ * kernel. */
+static const char *refused(const Block *b)
+{
+    const SimFunc *f = b->entry;
+    const uint32_t *size = b->launch->block;
+    const uint64_t dynamic = (uint64_t)b->launch->shared, most = most_shared(b->m->target);
+    if (f->block[0] && memcmp(f->block, size, sizeof f->block))
+        return wbb_format(b->arena, "%s: blocks of %u,%u,%u threads, where .reqntid says %u,%u,%u", f->name, size[0],
+                          size[1], size[2], f->block[0], f->block[1], f->block[2]);
+    if (f->most_threads && (uint64_t)size[0] * size[1] * size[2] > f->most_threads)
+        return wbb_format(b->arena, "%s: blocks of %u,%u,%u threads, where .maxntid says at most %llu", f->name,
+                          size[0], size[1], size[2], (unsigned long long)f->most_threads);
+    if (f->shared_bytes > MOST_STATIC)
+        return wbb_format(b->arena, "%s: %llu bytes of static shared memory: at most %d", f->name,
+                          (unsigned long long)f->shared_bytes, MOST_STATIC);
+    if (f->shared_bytes + dynamic > most)
+        return wbb_format(
+            b->arena, "%s: %llu bytes of static and %llu of dynamic shared memory: sm_%d has %llu for a block", f->name,
+            (unsigned long long)f->shared_bytes, (unsigned long long)dynamic, b->m->target, (unsigned long long)most);
+    return NULL;
+}
+
 static void make_segments(Block *b, const SimBuffer *buffers, int n)
 {
     bool check = b->options->check;
@@ -85,8 +124,7 @@ static void make_segments(Block *b, const SimBuffer *buffers, int n)
         s->multiple = from->role == BD_TEMP || from->writes == BD_ATOMIC;
         s->complete = from->role == BD_OUT && from->writes == BD_ONCE &&
                       (!b->options->blocks || b->options->blocks >= sim_grid_blocks(b->launch));
-        /* 3: readable, but not written by the kernel. */
-        if (from->initialised && from->size && !from->source) memset(s->written, 3, from->size);
+        if (from->initialised && from->size && !from->source) memset(s->written, SIM_CONTENTS, from->size);
         if (from->initialised) s->complete = false;
         if (from->initialised || s->multiple || from->size <= SMALL_OUTPUT)
             s->shadow = sim_shadow(b->arena, from->size, false, !s->multiple && !from->initialised);
@@ -162,6 +200,12 @@ void sim_run(WbbCx *cx, WbbArena *a, const SimModule *m, const BdLaunch *plain, 
     b->n_warps = (int)((threads + LANES - 1) / LANES);
     b->budget = options->budget ? options->budget : 100000000;
     make_segments(b, buffers, n_buffers);
+    const char *why = refused(b);
+    if (why) {
+        sim_add_fault(b, 0, why);
+        *report = b->report;
+        return;
+    }
     b->shared_size = (m->shared_bytes + m->shared_align - 1) / m->shared_align * m->shared_align +
                      (uint64_t)launch.shared;
     uint8_t *params = wbb_alloc(a, b->entry->param_bytes + 8);

@@ -1,6 +1,8 @@
-/* special: the special registers, each a column that block.c fills, and the time, which an operation reads anew.
+/* special: the special registers, each a column that block.c fills; those that differ from run to run an operation
+ * reads anew.
  *
- * Needs: symbols.c for columns. Leaves: a register operand; for the time, an operation before that of the instruction.
+ * Needs: symbols.c for columns. Leaves: a register operand; for the time and the like, an operation before that of
+ * the instruction.
  *
  *     mov.u32 %r1, %tid.x;   ->   operand: the column of %tid.x
  *     mov.u32 %r1, %clock;   ->   OP_CLOCK c; operand: the column c
@@ -28,7 +30,16 @@ uint32_t sim_special(Parser *p, int which)
     return p->m->special[which];
 }
 
-/* The operand of a special register; the time is read anew for each instruction. */
+const char *sim_special_name(uint32_t which) { return specials[which].name; }
+
+/* The time, and what tells one multiprocessor, one launch or one slot for a warp from another: no result may depend
+ * on them. */
+static bool varies(int which)
+{
+    return (which >= SP_CLOCK && which <= SP_ENVREG) || which == SP_SMID || which == SP_NSMID || which == SP_GRIDID;
+}
+
+/* The operand of a special register; one that varies is read anew for each instruction. */
 bool sim_special_operand(Parser *p, const char *name, Opd *o)
 {
     int i = 0;
@@ -37,7 +48,7 @@ bool sim_special_operand(Parser *p, const char *name, Opd *o)
     if (i == SP_COUNT) return false;
     o->kind = OPD_REG;
     o->width = specials[i].width;
-    if (i < SP_CLOCK || i > SP_TIMER_HI) {
+    if (!varies(i)) {
         o->col = sim_special(p, i);
         return true;
     }
@@ -46,6 +57,6 @@ bool sim_special_operand(Parser *p, const char *name, Opd *o)
     SimOp *op = sim_emit(p, OP_CLOCK);
     op->d = o->col;
     op->width = o->width;
-    op->mode = i == SP_CLOCK_HI || i == SP_TIMER_HI;
+    op->n = (uint32_t)i;
     return true;
 }

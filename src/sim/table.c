@@ -128,6 +128,10 @@ static uint32_t symbol(Parser *p, const Opd *o, int width)
     case SYM_CONST:
     case SYM_LOCAL: return sim_constant(p, s->address, width);
     case SYM_SHARED:
+        if (s->func != p->func && s->address != UINT64_MAX) { /* of the module: counts for each function that uses it */
+            p->func->shared_bytes += s->size;
+            o->sym->func = p->func;
+        }
         return sim_const_column(p, width, s->address == UINT64_MAX ? 2 : 0, s->address == UINT64_MAX ? 0 : s->address);
     default: wbb_fail(p->cx, o->loc, "%s cannot be used as a value", s->name);
     }

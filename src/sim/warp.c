@@ -13,10 +13,33 @@
 
 enum { SLICE = 1 << 16 /* operations after which a loop gives way */ };
 
+/* A loop begins its next iteration, or a function is called. False if the warp is to leave for others. */
+static bool looped(Block *b, Warp *w, const SimOp *op)
+{
+    if (w->executed > b->budget) {
+        sim_fault(b, w, op, w->mask ? __builtin_ctz(w->mask) : 0, "run-away loop or calls: more than %llu operations",
+                  (unsigned long long)b->budget);
+        b->stop = true;
+        return false;
+    }
+    w->slice = w->executed + SLICE;
+    sim_group_yield(w);
+    return !b->m->barrier || b->n_warps * b->cluster->n == 1;
+}
+
 /* Each lane goes back to where it was called. */
 static bool go_back(Block *b, Warp *w, const SimOp *op, uint32_t mask)
 {
     uint32_t rest = mask;
+    if (mask == w->mask && !w->n_groups) {
+        const uint32_t first = sim_lane32(w->regs + op->a, __builtin_ctz(mask));
+        uint32_t others = 0;
+        for (int l = 0; l < LANES; l++) others |= (uint32_t)(sim_lane32(w->regs + op->a, l) != first) << l;
+        if (!(others & mask)) {
+            w->pc = first;
+            return true;
+        }
+    }
     sim_group_add(w, w->pc + 1, w->mask & ~mask, false);
     while (rest) {
         uint32_t pc = sim_lane32(w->regs + op->a, __builtin_ctz(rest)), same = 0;
@@ -48,11 +71,17 @@ static bool branch_table(Block *b, Warp *w, const SimOp *op, uint32_t mask)
 
 static bool call(Block *b, Warp *w, const SimOp *op, uint32_t mask)
 {
+    if (w->executed >= w->slice && !looped(b, w, op)) return false;
+    if (op != &b->m->ops.items[w->pc]) return true; /* another group runs now, and this one calls later */
     for (int l = 0; l < LANES; l++) {
         uint32_t back = w->pc + 1;
         if (mask >> l & 1) memcpy(w->regs + op->a + 4 * (size_t)l, &back, 4);
     }
-    uint32_t start = b->m->funcs.items[op->target]->start;
+    const uint32_t start = b->m->funcs.items[op->target]->start;
+    if (mask == w->mask && !w->n_groups) { /* no other lanes to wait for or to join */
+        w->pc = start;
+        return true;
+    }
     sim_group_add(w, start, mask, false);
     sim_group_add(w, w->pc + 1, w->mask & ~mask, false);
     sim_group_pick(b, w);
@@ -74,20 +103,6 @@ static void param(Block *b, Warp *w, const SimOp *op, uint32_t mask)
             memcpy(column, &v, 2);
         } else memcpy(column, memory, op->bytes);
     }
-}
-
-/* A loop begins its next iteration. False if the warp is to leave for others. */
-static bool looped(Block *b, Warp *w, const SimOp *op)
-{
-    if (w->executed > b->budget) {
-        sim_fault(b, w, op, w->mask ? __builtin_ctz(w->mask) : 0, "run-away loop: more than %llu operations",
-                  (unsigned long long)b->budget);
-        b->stop = true;
-        return false;
-    }
-    w->slice = w->executed + SLICE;
-    sim_group_yield(w);
-    return !b->m->barrier || b->n_warps * b->cluster->n == 1;
 }
 
 static bool branch(Block *b, Warp *w, const SimOp *op, uint32_t mask)
@@ -144,8 +159,11 @@ static bool trap(Block *b, Warp *w, const SimOp *op, uint32_t mask)
 
 static void read_clock(Block *b, Warp *w, const SimOp *op, uint32_t mask)
 {
-    const uint64_t now = w->executed + b->ticks;
-    sim_fill(b->scratch, op->mode ? now >> 32 : now, op->width);
+    const bool upper = op->n == SP_CLOCK_HI || op->n == SP_TIMER_HI, time = op->n >= SP_CLOCK && op->n <= SP_TIMER_HI;
+    const uint64_t now = time ? w->executed + b->ticks : op->n == SP_NSMID;
+    if (b->options->check)
+        sim_fault(b, w, op, __builtin_ctz(mask), "%s is read, which differs from run to run", sim_special_name(op->n));
+    sim_fill(b->scratch, upper ? now >> 32 : now, op->width);
     sim_blend(w->regs + op->d, b->scratch, mask, op->width);
     b->ticks += LANES;
 }
@@ -241,6 +259,7 @@ void sim_run_warp(Block *b, Warp *w)
         const SimOp *op = &ops[w->pc];
         uint32_t mask = w->mask;
         w->executed++;
+        if (op->tracked && w->undefined) sim_undefined(b, w, op);
         if (op->pred) {
             const uint32_t p = sim_predicates(w->regs + op->pred);
             mask &= op->negate ? ~p : p;
