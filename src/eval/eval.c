@@ -41,7 +41,7 @@ static int64_t block_size(const Ev *e)
 }
 
 /* Operations that are computed in one block: those that read all of their operands whatever is wanted, and those that
- * are faster for all elements at once (matrix.c). */
+ * are faster for all elements at once. */
 static bool at_once(const Ev *e, const HloInstruction *i)
 {
     switch (i->opcode) {
@@ -52,6 +52,7 @@ static bool at_once(const Ev *e, const HloInstruction *i)
     case HLO_SCAN: return true;
     case HLO_DOT:
     case HLO_CONVOLUTION: return e->mode != EV_BOUNDS && !e->noise;
+    case HLO_REDUCE_WINDOW: return ev_window_at_once(e, i);
     default: return false;
     }
 }

@@ -60,8 +60,15 @@ typedef struct EvTask {
     struct EvTask *below;
 } EvTask;
 
-enum { EV_FIRST_SLAB = 1 << 12, EV_SLAB = 1 << 20, EV_BLOCK = 8192, EV_MANY = 1 << 16, EV_PATH = HLO_NESTING_LIMIT,
-       EV_DEPTH = 100 };
+enum {
+    EV_FIRST_SLAB = 1 << 12,
+    EV_SLAB = 1 << 20,
+    EV_BLOCK = 8192,
+    EV_ROW = 4096,
+    EV_MANY = 1 << 16,
+    EV_PATH = HLO_NESTING_LIMIT,
+    EV_DEPTH = 100
+};
 
 /* Memory for lanes and lists; each block uses it again. */
 typedef struct EvSlab {
@@ -227,12 +234,21 @@ void *ev_acc_lanes(Ev *e, Ev *part, const EvTask *t, const EvAccumulator *a, uin
  * Allocates in `part` only. */
 void ev_acc_add(Ev *part, EvAccumulator *a, const uint32_t *lanes, int64_t n, void *const *x);
 void **ev_acc_end(Ev *e, EvAccumulator *a);
+/* Rows of lanes, without demands: where the computation is one operation on real values, and neither intervals nor
+ * random orders are asked for. */
+bool ev_acc_takes_rows(const Ev *e, const HloComputation *c, uint32_t n_arrays, ScType type);
+void ev_acc_elements(Ev *e, EvAccumulator *a, void *lanes, int64_t n); /* all elements that may be added */
+/* Combines elements position, position + step, .. into lanes [lane, lane + n); n <= EV_ROW unless step is 1. */
+void ev_acc_add_row(EvAccumulator *a, int64_t lane, int64_t n, int64_t position, int64_t step);
+void ev_acc_copy_row(EvAccumulator *a, int64_t to, int64_t from, int64_t n);
 
 /* One step of an operation, in the file of its name. */
 /* reduce.c: accumulators for operands x.., init..; NULL: a start value was asked for. */
 EvAccumulator *ev_acc_of_operands(Ev *e, EvTask *t);
 void *ev_reduce(Ev *e, EvTask *t);
 void *ev_reduce_window(Ev *e, EvTask *t);      /* window.c */
+bool ev_window_at_once(const Ev *e,
+                       const HloInstruction *i); /* all results are computed faster together than in blocks */
 void *ev_select_and_scatter(Ev *e, EvTask *t);
 void *ev_scatter(Ev *e, EvTask *t);
 void *ev_gather_op(Ev *e, EvTask *t);
@@ -276,8 +292,9 @@ typedef struct {
     int64_t group;
 } EvProducts;
 void *ev_products(Ev *e, EvTask *t, const EvProducts *p);
-/* matrix.c: all results at once. False: not computed, since the operation does not fit. */
-bool ev_matrix(Ev *e, EvTask *t, const EvProducts *p, bool float_products, void *lanes);
+/* matrix.c: all results at once, from all lanes of the operands. False: not computed, since the operation does not fit.
+ */
+bool ev_matrix(Ev *e, const HloInstruction *i, const EvProducts *p, bool float_products, void *const *x, void *lanes);
 
 /* eval.c */
 void *ev_all(Ev *e, EvRef r);               /* all lanes of an array; computed once and kept */

@@ -316,9 +316,10 @@ void *ev_products(Ev *e, EvTask *t, const EvProducts *p)
         ev_part_end(e);
         return lanes;
     }
-    const bool all_results = !t->set->list && n == hlo_elements(i->shape);
-    if (all_results && !terms && (kind == FLOATS || kind == INTEGERS) && ev_matrix(e, t, p, kind == FLOATS, lanes))
-        return lanes;
+    if (!t->set->list && n == hlo_elements(i->shape) && !terms && (kind == FLOATS || kind == INTEGERS)) {
+        void *const all[2] = {ev_all(e, ev_operand(e, t, 0)), ev_all(e, ev_operand(e, t, 1))};
+        if (ev_matrix(e, i, p, kind == FLOATS, all, lanes)) return lanes;
+    }
     const char *x[2] = {whole(e, t, kind, 0), whole(e, t, kind, 1)};
     for (int64_t k = 0; k < n; k++) {
         Sum s = {.terms = {EV_NO_TERMS, EV_NO_TERMS}};
