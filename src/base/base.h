@@ -118,7 +118,6 @@ void wbb_put(WbbBuf *b, const char *z);
 void wbb_put_n(WbbBuf *b, const char *p, size_t n);
 void wbb_putf(WbbBuf *b, const char *format, ...) WBB_PRINTF(2, 3);
 void wbb_put_v(WbbBuf *b, const char *format, va_list args) WBB_PRINTF(2, 0);
-void wbb_put_json(WbbBuf *b, const char *z);      /* quoted and escaped */
 void wbb_put_i128(WbbBuf *b, WbbI128 value);      /* decimal */
 uint64_t wbb_hash(const void *bytes, size_t n, uint64_t seed); /* fixed for all time: results may be stored */
 

@@ -105,8 +105,9 @@ static void note_factors(EvAccumulator *a, const uint32_t *lanes, int64_t n, con
     }
 }
 
-bool ev_acc_begin(Ev *e, EvAccumulator *a)
+bool ev_acc_begin(Ev *e, EvAccumulator *a, bool serial)
 {
+    if (serial) return false;
     bool complex = sc_type_info[a->type].cls == 'C', sum = a->op == OP_ADD && (sc_is_float(a->type) || complex);
     if (sum && complex) {
         a->parts = 2;

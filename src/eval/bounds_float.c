@@ -425,7 +425,11 @@ EvBound ev_bound_float(ScOp op, ScType t, const EvBound *x, bool approx)
             r.hi.f = -lowest_miss(t, f.budget.ulp, -high, -low);
             if (natural(op) && f.budget.ulp > 0 && !(r.lo.f > 0)) r.lo.f = 0.0;
         }
-        return ev_bound_narrow(t, r);
+        r = ev_bound_narrow(t, r);
+        /* Without a 0, the least value may come of a 0 that a function gives within its budget, and be nan. */
+        if (t == SC_F8E8M0FNU && f.budget.ulp > 0 && !(r.flags & EV_MUST_NAN) && r.lo.f <= 0x1p-127)
+            r.flags |= EV_MAYBE_NAN;
+        return r;
     }
     uint32_t flags = 0;
     uint64_t bits[2];

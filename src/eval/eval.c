@@ -155,6 +155,9 @@ typedef struct {
     WbbArena *arena;
     const EvPositions *at; /* NULL: everything */
     EvResult *result;
+    const HloInstruction *call,
+        *inside; /* of ev_value_at: the one value that is wanted; NULL: the leaves of the root */
+    uint32_t leaf;
 } Request;
 
 /* Computes the wanted elements of leaf r, block by block. */
@@ -178,7 +181,12 @@ static void run_body(WbbCx *cx, void *arg)
     Ev *e = q->e;
     Refs leaves = {0};
     uint32_t path[EV_PATH];
-    find_leaves(e, q->arena, e->root->c->root->shape, path, 0, &leaves);
+    if (q->inside) {
+        const EvRef r = ev_resolve_leaf(e, q->call ? ev_callee(e, e->root, q->call, 0) : e->root, q->inside, q->leaf);
+        WBB_PUSH(q->arena, &leaves, r);
+    } else {
+        find_leaves(e, q->arena, e->root->c->root->shape, path, 0, &leaves);
+    }
     q->result = WBB_NEW(q->arena, EvResult);
     q->result->n = leaves.n;
     q->result->outputs = WBB_NEW_N(q->arena, EvValue, leaves.n);
@@ -199,17 +207,39 @@ static void run_body(WbbCx *cx, void *arg)
     }
 }
 
+static EvResult *finish(WbbCx *cx, Request *q)
+{
+    const WbbStatus status = wbb_guard(cx, run_body, q);
+    ev_free(q->e);
+    if (status != WBB_OK) wbb_rethrow(cx, status);
+    return q->result;
+}
+
 static EvResult *run(WbbCx *cx, WbbArena *arena, const HloComputation *c, const void *const *inputs, EvMode mode,
                      const EvPositions *at, bool approx, uint64_t *noise, const EvSource *source)
 {
-    Request q = {ev_new(cx, c, inputs, mode), arena, at, NULL};
+    Request q = {.e = ev_new(cx, c, inputs, mode), .arena = arena, .at = at};
     q.e->source = source;
     q.e->approx = q.e->approx || approx;
     q.e->noise = noise;
-    WbbStatus status = wbb_guard(cx, run_body, &q);
-    ev_free(q.e);
-    if (status != WBB_OK) wbb_rethrow(cx, status);
-    return q.result;
+    return finish(cx, &q);
+}
+
+EvResult *ev_run_in_order(WbbCx *cx, WbbArena *arena, const HloComputation *c, const void *const *inputs,
+                          const EvSource *source, EvMode mode, const EvPositions *at, const EvOrder *order)
+{
+    Request q = {.e = ev_new(cx, c, inputs, mode), .arena = arena, .at = at};
+    q.e->source = source;
+    q.e->order = order;
+    return finish(cx, &q);
+}
+
+EvValue ev_value_at(WbbCx *cx, WbbArena *arena, const HloComputation *c, const HloInstruction *call,
+                    const HloInstruction *i, uint32_t leaf, const EvSource *source, EvMode mode, EvPositions at)
+{
+    Request q = {.e = ev_new(cx, c, NULL, mode), .arena = arena, .at = &at, .call = call, .inside = i, .leaf = leaf};
+    q.e->source = source;
+    return finish(cx, &q)->outputs[0];
 }
 
 EvResult *ev_run_at(WbbCx *cx, WbbArena *arena, const HloComputation *c, const void *const *inputs, EvMode mode,

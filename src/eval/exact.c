@@ -4,9 +4,9 @@
  *
  * Let every term be a multiple of q, a power of two, and the magnitudes add up to at most 2^p q, where p is the number
  * of digits of the type. Then every partial sum of every order is a multiple of q with at most p digits: no addition
- * rounds, and the bound is a point. All other sums are widened by (number of additions) * (half a unit at 1) * (sum of
- * magnitudes), which bounds the error of every order (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed.,
- * section 4.2).
+ * rounds, and the bound is a point. All other sums are widened by (number of additions of terms other than 0) * (half a
+ * unit at 1) * (sum of magnitudes), which bounds the error of every order (Higham, Accuracy and Stability of Numerical
+ * Algorithms, 2nd ed., section 4.2).
  *
  *     bf16, 1024 terms: 64 of them 1, the others 0     q = 1, magnitudes 64 <= 2^8: the sum is 64, in every order
  *     bf16, 1024 terms of about 0.5                    [465, 559]
@@ -33,6 +33,7 @@ void ev_add_term(EvTerms *terms, double lo, double hi)
 {
     const double m = fmax(fabs(lo), fabs(hi));
     if (isfinite(m)) terms->magnitude += m;
+    terms->n += m != 0;
     if (lo != hi || !isfinite(lo)) terms->unit = 0;
     else if (lo != 0 && terms->unit > 0) terms->unit = fmin(terms->unit, unit_of(lo));
 }
@@ -56,6 +57,7 @@ void ev_close_sum(ScType t, EvBound *a, EvTerms terms, int64_t additions, double
             a->lo.f = -0.0, a->hi.f = 0.0; /* the sign of a sum that cancels, or of zeros, may depend on their order */
         return;
     }
+    additions = WBB_MIN(additions, terms.n);
     const double error = terms.magnitude * ((double)additions * unit * 1.125) + (double)additions * absolute;
     if (!(terms.magnitude + error <= ev_largest(t)))
         *a = (EvBound){{.f = -(double)INFINITY}, {.f = (double)INFINITY}, EV_MAYBE_NAN};

@@ -81,6 +81,7 @@ static Ev *nested(Ev *outer)
     e->mode = outer->mode;
     e->approx = outer->approx;
     e->noise = outer->noise;
+    e->order = outer->order;
     e->iterations = outer->iterations;
     e->depth = outer->depth + 1;
     if (e->depth > EV_DEPTH)

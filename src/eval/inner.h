@@ -93,6 +93,7 @@ typedef struct Ev {
     struct Ev *whole;              /* the evaluation that this is a part of; NULL if it is none */
     EvMode mode;                   /* EV_BOUNDS for EV_BOUNDS_APPROX as well */
     bool approx;                   /* EV_BOUNDS: by the looser budgets */
+    const EvOrder *order;          /* that a kernel documents; NULL: any */
     uint64_t *noise; /* EV_PLAIN: state of the random numbers that decide what HLO leaves open; NULL: none */
     const void *const *inputs;     /* one array for each leaf of each parameter, or */
     const EvSource *source;        /* a function that makes elements of them, or */
@@ -212,8 +213,9 @@ void ev_apply(Ev *e, const HloComputation *c, int64_t n, void *const *x, void **
 typedef struct {
     double magnitude; /* sum of the absolute values of the finite terms */
     double unit; /* a power of two that divides every term; infinity: all are 0; 0: some term is not a known number */
+    int64_t n;        /* terms other than 0, whose addition may round */
 } EvTerms;
-#define EV_NO_TERMS ((EvTerms){0, (double)INFINITY})
+#define EV_NO_TERMS ((EvTerms){0, (double)INFINITY, 0})
 void ev_add_term(EvTerms *terms, double lo, double hi); /* a term in [lo, hi], neither nan */
 /* [a->lo, a->hi] holds the exact sums of the terms, in double; it becomes the interval of what any order of that many
  * additions, each rounded to type t or wider, may give. Each term may also be off by `absolute`. */
@@ -221,12 +223,21 @@ void ev_close_sum(ScType t, EvBound *a, EvTerms terms, int64_t additions, double
 /* Bits from the first to the last that is 1 in a finite x; 0 of 0. */
 int ev_digits(double x);
 
+/* order.c: the documented order of one reduction */
+typedef struct {
+    const char *name; /* of the instruction */
+    bool fused;       /* products are added by fused multiply-adds .. */
+    ScType type;      /* .. of this type */
+} EvSerial;
+const EvSerial *ev_serial(const Ev *e, const HloInstruction *i); /* NULL: any order */
+
 /* accumulate.c: accumulators of a reduction, one for each lane */
 typedef struct EvAccumulator EvAccumulator;
 EvAccumulator *ev_acc_new(Ev *e, const HloComputation *c, uint32_t n_arrays, const ScType *types, int64_t n);
 void ev_acc_init(Ev *e, EvAccumulator *a, uint32_t array, const void *lanes, int64_t n); /* n lanes, or 1 for all */
-/* After all arrays are initialised. True: a sum or product whose terms are to be added in a random order. */
-bool ev_acc_begin(Ev *e, EvAccumulator *a);
+/* After all arrays are initialised. `serial`: the steps come in the documented order of the kernel, and each is
+ * rounded. True: a sum or product whose terms are to be added in a random order. */
+bool ev_acc_begin(Ev *e, EvAccumulator *a, bool serial);
 /* Lanes of an operand of the task, demanded in `part` and converted to the type of accumulator array `array`. */
 void *ev_acc_lanes(Ev *e, Ev *part, const EvTask *t, const EvAccumulator *a, uint32_t array, uint32_t operand,
                    const EvSet *set);

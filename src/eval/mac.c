@@ -108,11 +108,51 @@ static void multiply_bounds(Sum *s, ScType x, ScType y, const EvBound *a, const 
     else s->i += (uint64_t)(sc_to_i128(x, bits[0]) * sc_to_i128(y, bits[1]));
 }
 
+static double fused(ScType t, double x, double y, double sum)
+{
+    return t == SC_F32 ? fmaf((float)x, (float)y, (float)sum) : fma(x, y, sum);
+}
+
+/* Adds n products in the order and by the additions that the kernel documents. Rounding is monotone, so the ends of the
+ * factors and of the sum so far give the ends of the next sum. */
+static void multiply_serial(const EvSerial *serial, Kind kind, Sum *s, const char *a, int64_t sa, const char *b,
+                            int64_t sb, int64_t n)
+{
+    if (kind == FLOATS) {
+        const double *x = (const void *)a, *y = (const void *)b;
+        for (int64_t k = 0; k < n; k++) s->f[0] = fused(serial->type, x[k * sa], y[k * sb], s->f[0]);
+        return;
+    }
+    const EvBound *x = (const void *)a, *y = (const void *)b;
+    for (int64_t k = 0; k < n; k++) {
+        const EvBound *u = &x[k * sa], *v = &y[k * sb], old = s->b[0];
+        EvBound *sum = &s->b[0];
+        sum->flags |= u->flags | v->flags;
+        if (sum->flags & EV_MUST_NAN) return;
+        sum->lo.f = (double)INFINITY, sum->hi.f = -(double)INFINITY;
+        for (int corner = 0; corner < 8; corner++) {
+            const double r = fused(serial->type, corner & 1 ? u->hi.f : u->lo.f, corner & 2 ? v->hi.f : v->lo.f,
+                                   corner & 4 ? old.hi.f : old.lo.f);
+            if (isnan(r)) {
+                sum->flags |= EV_MAYBE_NAN;
+                sum->lo.f = -(double)INFINITY, sum->hi.f = (double)INFINITY;
+                break;
+            }
+            sum->lo.f = fmin(sum->lo.f, r);
+            sum->hi.f = fmax(sum->hi.f, r);
+        }
+    }
+}
+
 /* Adds n products. a and b: widened elements, sa and sb elements apart. */
-static void multiply(Kind kind, const HloInstruction *i, Sum *s, const char *a, int64_t sa, const char *b, int64_t sb,
-                     int64_t n)
+static void multiply(const EvSerial *serial, Kind kind, const HloInstruction *i, Sum *s, const char *a, int64_t sa,
+                     const char *b, int64_t sb, int64_t n)
 {
     s->additions += n;
+    if (serial) {
+        multiply_serial(serial, kind, s, a, sa, b, sb, n);
+        return;
+    }
     switch (kind) {
     case FLOATS: {
         const double *x = (const void *)a, *y = (const void *)b;
@@ -206,15 +246,17 @@ static Terms *new_terms(Ev *e, Kind kind, const EvProducts *p)
 }
 
 /* An exact number as the result's type; integers wrap. */
-static EvBound narrowed(ScType t, const Sum *s, int part)
+static EvBound narrowed(ScType t, const Sum *s, int part, bool serial)
 {
     EvBound b = s->b[part];
+    if (serial) return ev_bound_narrow(t, b);
     if (!sc_is_float(t)) return ev_bound_any(t);
     ev_close_sum(t, &b, s->terms[part], s->additions + 1, ev_ulp(t, 0) / 2); /* a product may underflow */
     return b;
 }
 
-static void store(const Ev *e, Kind kind, const HloInstruction *i, const Sum *s, void *lanes, int64_t k)
+static void store(const Ev *e, const EvSerial *serial, Kind kind, const HloInstruction *i, const Sum *s, void *lanes,
+                  int64_t k)
 {
     ScType own = i->shape->type, t = ev_lane_type(e->mode, own), part = ev_part_type(t);
     EvBound *bounds = lanes;
@@ -227,14 +269,14 @@ static void store(const Ev *e, Kind kind, const HloInstruction *i, const Sum *s,
         ev_set(part, lanes, 2 * k + 1, sc_from_f64(part, s->f[1]));
         break;
     case BOUNDS:
-        if (!ints) bounds[k] = narrowed(own, s, 0);
+        if (!ints) bounds[k] = narrowed(own, s, 0, serial != NULL);
         else bounds[k] = s->unknown ? ev_bound_any(own) : ev_bound_exact(own, sc_from_i128(own, (int64_t)s->i));
         break;
     case COMPLEX_BOUNDS:
         for (int p = 0; p < 2; p++) {
             Sum twice = *s;
             twice.additions *= 2;
-            bounds[2 * k + p] = narrowed(ev_part_type(own), &twice, p);
+            bounds[2 * k + p] = narrowed(ev_part_type(own), &twice, p, false);
         }
         break;
     }
@@ -267,8 +309,8 @@ static char *picked(Ev *e, Ev *part, EvTask *t, Kind kind, uint32_t operand, con
 }
 
 /* Computes results [from, ..) from demanded elements only; returns how many. */
-static int64_t some(Ev *e, Ev *part, EvTask *t, Kind kind, const EvProducts *p, Terms *terms, EvWalk *walk,
-                    int64_t from, char *lanes)
+static int64_t some(Ev *e, Ev *part, EvTask *t, const EvSerial *serial, Kind kind, const EvProducts *p, Terms *terms,
+                    EvWalk *walk, int64_t from, char *lanes)
 {
     ev_begin(part);
     int64_t each = wbb_mul_size(part->arena, (size_t)p->segments, (size_t)WBB_MAX(p->count, 1)) > CHUNK
@@ -293,9 +335,9 @@ static int64_t some(Ev *e, Ev *part, EvTask *t, Kind kind, const EvProducts *p, 
         Sum s = {.terms = {EV_NO_TERMS, EV_NO_TERMS}};
         size_t at = (size_t)done * wide_bytes[kind];
         if (products[k] && terms) add_terms(kind, terms, x[0] + at, 1, x[1] + at, 1, products[k]);
-        else if (products[k]) multiply(kind, t->ref.i, &s, x[0] + at, 1, x[1] + at, 1, products[k]);
+        else if (products[k]) multiply(serial, kind, t->ref.i, &s, x[0] + at, 1, x[1] + at, 1, products[k]);
         if (terms) sum_terms(e, ev_part_type(t->ref.i->shape->type), terms, &s);
-        store(e, kind, t->ref.i, &s, lanes, from + k);
+        store(e, serial, kind, t->ref.i, &s, lanes, from + k);
     }
     ev_end(part);
     return count;
@@ -305,6 +347,9 @@ void *ev_products(Ev *e, EvTask *t, const EvProducts *p)
 {
     const HloInstruction *i = t->ref.i;
     Kind kind = kind_of(e, i);
+    const EvSerial *serial = kind == FLOATS || kind == BOUNDS ? ev_serial(e, i) : NULL;
+    const bool floats = sc_is_float(i->operands[0]->shape->type) && sc_is_float(i->operands[1]->shape->type);
+    if (serial && (!serial->fused || !floats)) serial = NULL;
     int64_t n = t->set->n;
     char *lanes = ev_lanes(e, wbb_mul_size(e->arena, (size_t)n, ev_lane_bytes(e->mode, i->shape->type)));
     EvWalk walk = ev_walk(i->shape);
@@ -312,11 +357,11 @@ void *ev_products(Ev *e, EvTask *t, const EvProducts *p)
     double wanted = 2.0 * (double)n * (double)p->segments * (double)p->count;
     if (wanted < (double)hlo_elements(i->operands[0]->shape) + (double)hlo_elements(i->operands[1]->shape)) {
         Ev *part = ev_part(e);
-        for (int64_t k = 0; k < n;) k += some(e, part, t, kind, p, terms, &walk, k, lanes);
+        for (int64_t k = 0; k < n;) k += some(e, part, t, serial, kind, p, terms, &walk, k, lanes);
         ev_part_end(e);
         return lanes;
     }
-    if (!t->set->list && n == hlo_elements(i->shape) && !terms && (kind == FLOATS || kind == INTEGERS)) {
+    if (!t->set->list && n == hlo_elements(i->shape) && !terms && !serial && (kind == FLOATS || kind == INTEGERS)) {
         void *const all[2] = {ev_all(e, ev_operand(e, t, 0)), ev_all(e, ev_operand(e, t, 1))};
         if (ev_matrix(e, i, p, kind == FLOATS, all, lanes)) return lanes;
     }
@@ -330,10 +375,10 @@ void *ev_products(Ev *e, EvTask *t, const EvProducts *p)
             const char *a = x[0] + position[0] * (int64_t)wide_bytes[kind],
                        *b = x[1] + position[1] * (int64_t)wide_bytes[kind];
             if (terms) add_terms(kind, terms, a, p->step[0], b, p->step[1], p->count);
-            else multiply(kind, i, &s, a, p->step[0], b, p->step[1], p->count);
+            else multiply(serial, kind, i, &s, a, p->step[0], b, p->step[1], p->count);
         }
         if (terms) sum_terms(e, ev_part_type(i->shape->type), terms, &s);
-        store(e, kind, i, &s, lanes, k);
+        store(e, serial, kind, i, &s, lanes, k);
     }
     return lanes;
 }

@@ -87,7 +87,7 @@ void *ev_reduce(Ev *e, EvTask *t)
 {
     EvAccumulator *acc = ev_acc_of_operands(e, t);
     if (!acc) return NULL;
-    bool shuffle = ev_acc_begin(e, acc);
+    bool shuffle = ev_acc_begin(e, acc, ev_serial(e, t->ref.i) != NULL);
     Paths p = find_paths(e, t->ref.i, t->set, ev_ref_shape(t->ref));
     if (shuffle) ev_shuffle(e, p.offset, p.reduced);
     Ev *part = ev_part(e);

@@ -305,7 +305,7 @@ void *ev_scatter(Ev *e, EvTask *t)
     }
     const bool one = n == 1 && overwrites(i->called[0]), either = e->mode == EV_BOUNDS && one;
     bool shuffle = e->noise && one;
-    if (!either) shuffle = ev_acc_begin(e, s->acc) || shuffle;
+    if (!either) shuffle = ev_acc_begin(e, s->acc, false) || shuffle;
     else lanes = ev_acc_end(e, s->acc);
     if (shuffle) shuffle_hits(e, &s->hits);
     uint32_t groups = sort_into_groups(e, &s->hits, t->set->n, &ends);

@@ -117,7 +117,7 @@ bool ev_window_at_once(const Ev *e, const HloInstruction *i)
 {
     const HloShape *in = i->operands[0]->shape;
     return i->n_operands == 2 && in->rank > 0 && i->windows[in->rank - 1].lhs_dilate == 1 &&
-           ev_acc_takes_rows(e, i->called[0], 1, i->shape->type);
+           !ev_serial(e, i) && ev_acc_takes_rows(e, i->called[0], 1, i->shape->type);
 }
 
 /* Lanes [from, end) of a row of results that begins at `lane`: element k of the last dimension of their windows, which
@@ -212,7 +212,7 @@ void *ev_reduce_window(Ev *e, EvTask *t)
     const HloInstruction *i = t->ref.i;
     EvAccumulator *acc = ev_acc_of_operands(e, t);
     if (!acc) return NULL;
-    const bool shuffle = ev_acc_begin(e, acc);
+    const bool shuffle = ev_acc_begin(e, acc, ev_serial(e, i) != NULL);
     const HloShape *in = i->operands[0]->shape;
     if (!t->set->list && t->set->n == hlo_elements(ev_ref_shape(t->ref)) && ev_window_at_once(e, i)) {
         if (hlo_elements(in) > 0) add_all(e, t, acc);

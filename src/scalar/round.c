@@ -58,15 +58,15 @@ static uint64_t first_beyond(Format f)
     return sign_bit(f);
 }
 
-/* Exponents alone: 2^(code - 127). A value between two is rounded to the nearer, a tie to the even code. */
+/* Exponents alone: 2^(code - 127), with no zero, sign or infinity: 0, negative numbers and numbers that are too large
+ * are nan. The conversion goes through float, as in ml_dtypes and XLA: to the nearer of two powers, to the larger in a
+ * tie, and to the larger just above 2^-127 as well. */
 static uint64_t e8m0_from_f64(double x)
 {
-    if (!(x > 0) || x > 0x1p128) return x == 0 || x < 0 ? (x == 0 ? 0 : 0xff) : 0xff;
-    int e = 0;
-    double m = frexp(x, &e); /* x = 2m * 2^(e-1), 2m in [1, 2) */
-    int code = e - 1 + 127;
-    if (2 * m > 1.5 || (2 * m == 1.5 && (code & 1))) code++;
-    return code < 0 ? 0 : code > 254 ? 0xff : (uint64_t)code;
+    const float f = (float)x;
+    if (!(f > 0)) return 0xff;
+    const uint32_t u = sc_bits_of_float(f);
+    return u < 0x800000 ? u > 0x400000 : (u + 0x400000) >> 23;
 }
 
 uint64_t sc_small_from_f64(ScType t, double x)
