@@ -31,6 +31,9 @@ struct EvAccumulator {
      * under 1; the binary digits that the exact product may need, infinity where some factor is not a known number. */
     double *above, *below, *digits;
     int64_t steps;
+    ScLoop loop;            /* rows: the operation, unless widened */
+    const char *elements;   /* rows: all elements, converted as the accumulators are */
+    char *line;             /* rows: EV_ROW elements */
 };
 
 static ScOp single_op(const HloComputation *c, ScType type)
@@ -255,4 +258,52 @@ void **ev_acc_end(Ev *e, EvAccumulator *a)
         a->lanes[0] = r;
     }
     return a->lanes;
+}
+
+bool ev_acc_takes_rows(const Ev *e, const HloComputation *c, uint32_t n_arrays, ScType type)
+{
+    const ScType t = ev_lane_type(e->mode, type);
+    const ScOp op = n_arrays == 1 ? single_op(c, type) : OP_NONE;
+    if (e->mode == EV_BOUNDS || e->noise || op == OP_NONE || sc_type_info[t].cls == 'C') return false;
+    return (op == OP_ADD && sc_is_float(t)) || sc_loop(op, t, t);
+}
+
+void ev_acc_elements(Ev *e, EvAccumulator *a, void *lanes, int64_t n)
+{
+    if (a->widened) {
+        double *wide = ev_lanes(e, wbb_mul_size(e->arena, (size_t)n, sizeof *wide));
+        ev_doubles(a->type, wide, lanes, n);
+        lanes = wide;
+    } else {
+        a->loop = sc_loop(a->op, a->type, a->type);
+    }
+    a->elements = lanes;
+    a->line = ev_lanes(e, EV_ROW * sizeof(uint64_t));
+}
+
+void ev_acc_add_row(EvAccumulator *a, int64_t lane, int64_t n, int64_t position, int64_t step)
+{
+    if (a->widened) {
+        double *acc = (double *)a->lanes[0] + lane;
+        const double *x = (const double *)(const void *)a->elements + position;
+        if (step == 1)
+            for (int64_t k = 0; k < n; k++) acc[k] += x[k];
+        else
+            for (int64_t k = 0; k < n; k++) acc[k] += x[k * step];
+        return;
+    }
+    const size_t bytes = sc_bytes(a->type);
+    char *acc = (char *)a->lanes[0] + (size_t)lane * bytes;
+    const char *x = a->elements + (size_t)position * bytes;
+    if (step != 1) {
+        for (int64_t k = 0; k < n; k++) memcpy(a->line + (size_t)k * bytes, x + (size_t)(k * step) * bytes, bytes);
+        x = a->line;
+    }
+    a->loop((size_t)n, acc, acc, x, NULL);
+}
+
+void ev_acc_copy_row(EvAccumulator *a, int64_t to, int64_t from, int64_t n)
+{
+    const size_t bytes = a->widened ? sizeof(double) : sc_bytes(a->type);
+    memcpy((char *)a->lanes[0] + (size_t)to * bytes, (char *)a->lanes[0] + (size_t)from * bytes, (size_t)n * bytes);
 }

@@ -30,12 +30,16 @@ static EvBound compare(ScOp op, ScType t, const EvBound *a, const EvBound *b)
     if (op == OP_GE) return compare(OP_LE, t, b, a);
     bool yes = false, no = false, numbers = !((a->flags | b->flags) & EV_MUST_NAN);
     if (numbers) {
-        bool apart = ev_compare_ends(t, ev_lo(a), ev_hi(b)) > 0 || ev_compare_ends(t, ev_lo(b), ev_hi(a)) > 0;
-        bool same = ev_compare_ends(t, ev_lo(a), ev_hi(a)) == 0 && ev_compare_ends(t, ev_lo(b), ev_hi(b)) == 0 &&
-                    ev_compare_ends(t, ev_lo(a), ev_lo(b)) == 0;
+        bool apart = ev_order_ends(t, ev_lo(a), ev_hi(b)) > 0 || ev_order_ends(t, ev_lo(b), ev_hi(a)) > 0;
+        bool same = ev_order_ends(t, ev_lo(a), ev_hi(a)) == 0 && ev_order_ends(t, ev_lo(b), ev_hi(b)) == 0 &&
+                    ev_order_ends(t, ev_lo(a), ev_lo(b)) == 0;
         switch (op) {
-        case OP_LT: yes = ev_compare_ends(t, ev_lo(a), ev_hi(b)) < 0, no = ev_compare_ends(t, ev_hi(a), ev_lo(b)) >= 0; break;
-        case OP_LE: yes = ev_compare_ends(t, ev_lo(a), ev_hi(b)) <= 0, no = ev_compare_ends(t, ev_hi(a), ev_lo(b)) > 0; break;
+        case OP_LT:
+            yes = ev_order_ends(t, ev_lo(a), ev_hi(b)) < 0, no = ev_order_ends(t, ev_hi(a), ev_lo(b)) >= 0;
+            break;
+        case OP_LE:
+            yes = ev_order_ends(t, ev_lo(a), ev_hi(b)) <= 0, no = ev_order_ends(t, ev_hi(a), ev_lo(b)) > 0;
+            break;
         case OP_EQ: yes = !apart, no = !same; break;
         default: yes = !same, no = !apart; break;
         }

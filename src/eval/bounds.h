@@ -23,7 +23,7 @@ static inline EvEnd ev_lo(const EvBound *b) { return (EvEnd){.u = b->lo.u}; }
 static inline EvEnd ev_hi(const EvBound *b) { return (EvEnd){.u = b->hi.u}; }
 
 /* -1, 0 or 1 as a is below, equal to or above b; -0 equals +0. */
-static inline int ev_compare_ends(ScType t, EvEnd a, EvEnd b)
+static inline int ev_order_ends(ScType t, EvEnd a, EvEnd b)
 {
     if (sc_is_float(t)) return (a.f > b.f) - (a.f < b.f);
     if (sc_is_signed(t)) return (a.i > b.i) - (a.i < b.i);

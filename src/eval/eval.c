@@ -41,7 +41,7 @@ static int64_t block_size(const Ev *e)
 }
 
 /* Operations that are computed in one block: those that read all of their operands whatever is wanted, and those that
- * are faster for all elements at once (matrix.c). */
+ * are faster for all elements at once. */
 static bool at_once(const Ev *e, const HloInstruction *i)
 {
     switch (i->opcode) {
@@ -52,6 +52,7 @@ static bool at_once(const Ev *e, const HloInstruction *i)
     case HLO_SCAN: return true;
     case HLO_DOT:
     case HLO_CONVOLUTION: return e->mode != EV_BOUNDS && !e->noise;
+    case HLO_REDUCE_WINDOW: return ev_window_at_once(e, i);
     default: return false;
     }
 }
@@ -154,7 +155,8 @@ typedef struct {
     WbbArena *arena;
     const EvPositions *at; /* NULL: everything */
     EvResult *result;
-    const HloInstruction *call, *inside; /* ev_value_at: the one instruction that is wanted; NULL: the leaves of the root */
+    const HloInstruction *call,
+        *inside; /* of ev_value_at: the one value that is wanted; NULL: the leaves of the root */
     uint32_t leaf;
 } Request;
 
@@ -180,8 +182,7 @@ static void run_body(WbbCx *cx, void *arg)
     Refs leaves = {0};
     uint32_t path[EV_PATH];
     if (q->inside) {
-        EvFrame *f = q->call ? ev_callee(e, e->root, q->call, 0) : e->root;
-        const EvRef r = ev_resolve_leaf(e, f, q->inside, q->leaf);
+        const EvRef r = ev_resolve_leaf(e, q->call ? ev_callee(e, e->root, q->call, 0) : e->root, q->inside, q->leaf);
         WBB_PUSH(q->arena, &leaves, r);
     } else {
         find_leaves(e, q->arena, e->root->c->root->shape, path, 0, &leaves);

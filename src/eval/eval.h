@@ -62,8 +62,7 @@ typedef struct {
  * that it does not name may take any order. */
 typedef struct EvOrder EvOrder;
 
-/* eval.c
- * ------------------------------------------------------------------------------------------------------------------
+/* eval.c ------------------------------------------------------------------------------------------------------------
  * `inputs` has one array for each leaf of each parameter, in the type of the leaf. The result lives in `arena`.
  * Operations that the evaluator lacks are declined with WHY_OPERATION, types with WHY_TYPE. ev_run_at computes what the
  * elements at[leaf] need and no more. */
@@ -71,19 +70,19 @@ EvResult *ev_run(WbbCx *cx, WbbArena *arena, const HloComputation *c, const void
 EvResult *ev_run_at(WbbCx *cx, WbbArena *arena, const HloComputation *c, const void *const *inputs, EvMode mode,
                     const EvPositions *at);
 
-/* As ev_run_from, or on `inputs` if `source` is NULL, in the order that the kernel documents: sums are taken term by
+/* Elements of leaf `leaf` of an instruction inside c, at positions: of c itself, or where `call` is not NULL of the
+ * computation that this fusion or call of c names. */
+EvValue ev_value_at(WbbCx *cx, WbbArena *arena, const HloComputation *c, const HloInstruction *call,
+                    const HloInstruction *i, uint32_t leaf, const EvSource *source, EvMode mode, EvPositions at);
+
+/* As ev_run_from, or on `inputs` where `source` is NULL, in the order that the kernel documents: sums are taken term by
  * term, each addition rounded. EV_PLAIN and EV_BOUNDS only. */
 EvResult *ev_run_in_order(WbbCx *cx, WbbArena *arena, const HloComputation *c, const void *const *inputs,
                           const EvSource *source, EvMode mode, const EvPositions *at, const EvOrder *order);
 
-/* order.c: what n texts say, "reduce.3: serial" or "dot.4: serial fma f32". A wbb_fail on any other text; `where` names
- * their file. */
+/* order.c: the meaning of n texts, "reduce.3: serial" or "dot.4: serial fma f32". A wbb_fail on any other text; `where`
+ * names it. */
 const EvOrder *ev_order(WbbCx *cx, WbbArena *arena, const char *where, const char *const *texts, uint32_t n);
-
-/* Elements of leaf `leaf` of an instruction of c, at positions; if `call` is not NULL, of an instruction of the
- * computation that this fusion or call of c names. */
-EvValue ev_value_at(WbbCx *cx, WbbArena *arena, const HloComputation *c, const HloInstruction *call,
-                    const HloInstruction *i, uint32_t leaf, const EvSource *source, EvMode mode, EvPositions at);
 
 /* As ev_run_at; `at` NULL: all elements. */
 EvResult *ev_run_from(WbbCx *cx, WbbArena *arena, const HloComputation *c, const EvSource *source, EvMode mode,

@@ -4,9 +4,9 @@
  *
  * Let every term be a multiple of q, a power of two, and the magnitudes add up to at most 2^p q, where p is the number
  * of digits of the type. Then every partial sum of every order is a multiple of q with at most p digits: no addition
- * rounds, and the bound is a point. All other sums are widened by (number of additions of other than 0) * (half a unit at 1) * (sum of
- * magnitudes), which bounds the error of every order (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed.,
- * section 4.2).
+ * rounds, and the bound is a point. All other sums are widened by (number of additions of terms other than 0) * (half a
+ * unit at 1) * (sum of magnitudes), which bounds the error of every order (Higham, Accuracy and Stability of Numerical
+ * Algorithms, 2nd ed., section 4.2).
  *
  *     bf16, 1024 terms: 64 of them 1, the others 0     q = 1, magnitudes 64 <= 2^8: the sum is 64, in every order
  *     bf16, 1024 terms of about 0.5                    [465, 559]

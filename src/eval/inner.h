@@ -60,8 +60,15 @@ typedef struct EvTask {
     struct EvTask *below;
 } EvTask;
 
-enum { EV_FIRST_SLAB = 1 << 12, EV_SLAB = 1 << 20, EV_BLOCK = 8192, EV_MANY = 1 << 16, EV_PATH = HLO_NESTING_LIMIT,
-       EV_DEPTH = 100 };
+enum {
+    EV_FIRST_SLAB = 1 << 12,
+    EV_SLAB = 1 << 20,
+    EV_BLOCK = 8192,
+    EV_ROW = 4096,
+    EV_MANY = 1 << 16,
+    EV_PATH = HLO_NESTING_LIMIT,
+    EV_DEPTH = 100
+};
 
 /* Memory for lanes and lists; each block uses it again. */
 typedef struct EvSlab {
@@ -86,7 +93,7 @@ typedef struct Ev {
     struct Ev *whole;              /* the evaluation that this is a part of; NULL if it is none */
     EvMode mode;                   /* EV_BOUNDS for EV_BOUNDS_APPROX as well */
     bool approx;                   /* EV_BOUNDS: by the looser budgets */
-    const EvOrder *order;          /* that the kernel documents; NULL: any order */
+    const EvOrder *order;          /* that a kernel documents; NULL: any */
     uint64_t *noise; /* EV_PLAIN: state of the random numbers that decide what HLO leaves open; NULL: none */
     const void *const *inputs;     /* one array for each leaf of each parameter, or */
     const EvSource *source;        /* a function that makes elements of them, or */
@@ -206,7 +213,7 @@ void ev_apply(Ev *e, const HloComputation *c, int64_t n, void *const *x, void **
 typedef struct {
     double magnitude; /* sum of the absolute values of the finite terms */
     double unit; /* a power of two that divides every term; infinity: all are 0; 0: some term is not a known number */
-    int64_t n;   /* terms that may be other than 0: adding a 0 rounds nothing */
+    int64_t n;        /* terms other than 0, whose addition may round */
 } EvTerms;
 #define EV_NO_TERMS ((EvTerms){0, (double)INFINITY, 0})
 void ev_add_term(EvTerms *terms, double lo, double hi); /* a term in [lo, hi], neither nan */
@@ -216,7 +223,7 @@ void ev_close_sum(ScType t, EvBound *a, EvTerms terms, int64_t additions, double
 /* Bits from the first to the last that is 1 in a finite x; 0 of 0. */
 int ev_digits(double x);
 
-/* order.c: what an order says of one reduction */
+/* order.c: the documented order of one reduction */
 typedef struct {
     const char *name; /* of the instruction */
     bool fused;       /* products are added by fused multiply-adds .. */
@@ -228,8 +235,8 @@ const EvSerial *ev_serial(const Ev *e, const HloInstruction *i); /* NULL: any or
 typedef struct EvAccumulator EvAccumulator;
 EvAccumulator *ev_acc_new(Ev *e, const HloComputation *c, uint32_t n_arrays, const ScType *types, int64_t n);
 void ev_acc_init(Ev *e, EvAccumulator *a, uint32_t array, const void *lanes, int64_t n); /* n lanes, or 1 for all */
-/* After all arrays are initialised. `serial`: the steps come in the order of the kernel, and each is rounded. True: a sum
- * or product whose terms are to be added in a random order. */
+/* After all arrays are initialised. `serial`: the steps come in the documented order of the kernel, and each is
+ * rounded. True: a sum or product whose terms are to be added in a random order. */
 bool ev_acc_begin(Ev *e, EvAccumulator *a, bool serial);
 /* Lanes of an operand of the task, demanded in `part` and converted to the type of accumulator array `array`. */
 void *ev_acc_lanes(Ev *e, Ev *part, const EvTask *t, const EvAccumulator *a, uint32_t array, uint32_t operand,
@@ -238,12 +245,21 @@ void *ev_acc_lanes(Ev *e, Ev *part, const EvTask *t, const EvAccumulator *a, uin
  * Allocates in `part` only. */
 void ev_acc_add(Ev *part, EvAccumulator *a, const uint32_t *lanes, int64_t n, void *const *x);
 void **ev_acc_end(Ev *e, EvAccumulator *a);
+/* Rows of lanes, without demands: where the computation is one operation on real values, and neither intervals nor
+ * random orders are asked for. */
+bool ev_acc_takes_rows(const Ev *e, const HloComputation *c, uint32_t n_arrays, ScType type);
+void ev_acc_elements(Ev *e, EvAccumulator *a, void *lanes, int64_t n); /* all elements that may be added */
+/* Combines elements position, position + step, .. into lanes [lane, lane + n); n <= EV_ROW unless step is 1. */
+void ev_acc_add_row(EvAccumulator *a, int64_t lane, int64_t n, int64_t position, int64_t step);
+void ev_acc_copy_row(EvAccumulator *a, int64_t to, int64_t from, int64_t n);
 
 /* One step of an operation, in the file of its name. */
 /* reduce.c: accumulators for operands x.., init..; NULL: a start value was asked for. */
 EvAccumulator *ev_acc_of_operands(Ev *e, EvTask *t);
 void *ev_reduce(Ev *e, EvTask *t);
 void *ev_reduce_window(Ev *e, EvTask *t);      /* window.c */
+bool ev_window_at_once(const Ev *e,
+                       const HloInstruction *i); /* all results are computed faster together than in blocks */
 void *ev_select_and_scatter(Ev *e, EvTask *t);
 void *ev_scatter(Ev *e, EvTask *t);
 void *ev_gather_op(Ev *e, EvTask *t);
@@ -287,8 +303,9 @@ typedef struct {
     int64_t group;
 } EvProducts;
 void *ev_products(Ev *e, EvTask *t, const EvProducts *p);
-/* matrix.c: all results at once. False: not computed, since the operation does not fit. */
-bool ev_matrix(Ev *e, EvTask *t, const EvProducts *p, bool float_products, void *lanes);
+/* matrix.c: all results at once, from all lanes of the operands. False: not computed, since the operation does not fit.
+ */
+bool ev_matrix(Ev *e, const HloInstruction *i, const EvProducts *p, bool float_products, void *const *x, void *lanes);
 
 /* eval.c */
 void *ev_all(Ev *e, EvRef r);               /* all lanes of an array; computed once and kept */

@@ -57,7 +57,7 @@ EvBound ev_bound_pred(bool may_be_false, bool may_be_true)
 /* Is a below b, where -0 is below +0? */
 static bool below(ScType t, EvEnd a, EvEnd b)
 {
-    return ev_compare_ends(t, a, b) < 0 || (sc_is_float(t) && a.f == 0 && b.f == 0 && signbit(a.f) && !signbit(b.f));
+    return ev_order_ends(t, a, b) < 0 || (sc_is_float(t) && a.f == 0 && b.f == 0 && signbit(a.f) && !signbit(b.f));
 }
 
 EvBound ev_bound_union(ScType t, EvBound a, EvBound b)

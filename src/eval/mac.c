@@ -114,7 +114,7 @@ static double fused(ScType t, double x, double y, double sum)
 }
 
 /* Adds n products in the order and by the additions that the kernel documents. Rounding is monotone, so the ends of the
- * factors and of the sum so far give the ends of the next. */
+ * factors and of the sum so far give the ends of the next sum. */
 static void multiply_serial(const EvSerial *serial, Kind kind, Sum *s, const char *a, int64_t sa, const char *b,
                             int64_t sb, int64_t n)
 {
@@ -131,8 +131,8 @@ static void multiply_serial(const EvSerial *serial, Kind kind, Sum *s, const cha
         if (sum->flags & EV_MUST_NAN) return;
         sum->lo.f = (double)INFINITY, sum->hi.f = -(double)INFINITY;
         for (int corner = 0; corner < 8; corner++) {
-            const double x_end = corner & 1 ? u->hi.f : u->lo.f, y_end = corner & 2 ? v->hi.f : v->lo.f;
-            const double r = fused(serial->type, x_end, y_end, corner & 4 ? old.hi.f : old.lo.f);
+            const double r = fused(serial->type, corner & 1 ? u->hi.f : u->lo.f, corner & 2 ? v->hi.f : v->lo.f,
+                                   corner & 4 ? old.hi.f : old.lo.f);
             if (isnan(r)) {
                 sum->flags |= EV_MAYBE_NAN;
                 sum->lo.f = -(double)INFINITY, sum->hi.f = (double)INFINITY;
@@ -255,7 +255,8 @@ static EvBound narrowed(ScType t, const Sum *s, int part, bool serial)
     return b;
 }
 
-static void store(const Ev *e, const EvSerial *serial, Kind kind, const HloInstruction *i, const Sum *s, void *lanes, int64_t k)
+static void store(const Ev *e, const EvSerial *serial, Kind kind, const HloInstruction *i, const Sum *s, void *lanes,
+                  int64_t k)
 {
     ScType own = i->shape->type, t = ev_lane_type(e->mode, own), part = ev_part_type(t);
     EvBound *bounds = lanes;
@@ -360,9 +361,10 @@ void *ev_products(Ev *e, EvTask *t, const EvProducts *p)
         ev_part_end(e);
         return lanes;
     }
-    const bool all_results = !t->set->list && n == hlo_elements(i->shape);
-    if (all_results && !terms && !serial && (kind == FLOATS || kind == INTEGERS) && ev_matrix(e, t, p, kind == FLOATS, lanes))
-        return lanes;
+    if (!t->set->list && n == hlo_elements(i->shape) && !terms && !serial && (kind == FLOATS || kind == INTEGERS)) {
+        void *const all[2] = {ev_all(e, ev_operand(e, t, 0)), ev_all(e, ev_operand(e, t, 1))};
+        if (ev_matrix(e, i, p, kind == FLOATS, all, lanes)) return lanes;
+    }
     const char *x[2] = {whole(e, t, kind, 0), whole(e, t, kind, 1)};
     for (int64_t k = 0; k < n; k++) {
         Sum s = {.terms = {EV_NO_TERMS, EV_NO_TERMS}};

@@ -202,13 +202,12 @@ static bool all_finite(ScType t, const void *lanes, int64_t n)
     return true;
 }
 
-bool ev_matrix(Ev *e, EvTask *t, const EvProducts *p, bool float_products, void *lanes)
+bool ev_matrix(Ev *e, const HloInstruction *i, const EvProducts *p, bool float_products, void *const *x, void *lanes)
 {
-    const HloInstruction *i = t->ref.i;
     Matrix m = {.e = e, .result = i->shape, .p = p, .depth = p->segments * p->count};
     if (p->segments > MOST_SEGMENTS) return false;
     for (uint32_t o = 0; o < 2; o++) {
-        m.x[o] = ev_all(e, ev_operand(e, t, o));
+        m.x[o] = x[o];
         m.type[o] = ev_lane_type(e->mode, i->operands[o]->shape->type);
         m.base[o] = ev_list(e, p->segments * (o ? COLUMNS : ROWS));
         m.to[o] = ev_list(e, o ? COLUMNS : ROWS);

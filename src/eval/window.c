@@ -5,6 +5,11 @@
  * Padding may be negative; the input may be dilated (elements are lhs_dilate apart), and the window too. Positions
  * outside the input, and between dilated elements, take no part: the reduction of an empty window is its init value.
  *
+ * Results at positions take one element of each window a step, demanded for all of them together. All results at once,
+ * where the computation is one operation, are combined row by row; where the window of a result is that of the one
+ * before and one more element (a cumulative sum), the result is the one before and that element, which is the same
+ * order. The order of additions is in both cases that of the steps, so the bits are equal.
+ *
  *     f32[4] reduce-window(f32[4] x, 0), window={size=3 pad=1_1}, to_apply=add     at {0}: x[0] + x[1]
  */
 #include "eval/inner.h"
@@ -108,6 +113,100 @@ static int64_t add_steps(Ev *e, Ev *part, EvTask *t, EvAccumulator *acc, const T
     return most;
 }
 
+bool ev_window_at_once(const Ev *e, const HloInstruction *i)
+{
+    const HloShape *in = i->operands[0]->shape;
+    return i->n_operands == 2 && in->rank > 0 && i->windows[in->rank - 1].lhs_dilate == 1 &&
+           !ev_serial(e, i) && ev_acc_takes_rows(e, i->called[0], 1, i->shape->type);
+}
+
+/* Lanes [from, end) of a row of results that begins at `lane`: element k of the last dimension of their windows, which
+ * are in the row of the input that begins at position `base`. */
+static void add_row(EvAccumulator *acc, const HloWindow *w, int64_t in, int64_t k, int64_t lane, int64_t from,
+                    int64_t end, int64_t base)
+{
+    const int64_t shift = k * w->rhs_dilate - w->low; /* result o reads element o * stride + shift */
+    if (shift > in - 1) return;
+    from = WBB_MAX(from, shift < 0 ? (w->stride - 1 - shift) / w->stride : 0);
+    end = WBB_MIN(end, (in - 1 - shift) / w->stride + 1);
+    if (from < end) ev_acc_add_row(acc, lane + from, end - from, base + from * w->stride + shift, w->stride);
+}
+
+static void add_rows(EvAccumulator *acc, const HloInstruction *i, const HloShape *in, const HloShape *out)
+{
+    const uint32_t last = in->rank - 1u;
+    const EvWindows windows = {in->rank, i->windows, in->dims};
+    const int64_t row = out->dims[last], n = hlo_elements(out);
+    int64_t stride[HLO_RANK_LIMIT], elements = 1; /* of the window, in the dimensions before the last */
+    ev_strides(in, stride);
+    for (uint32_t d = 0; d < last; d++) elements *= i->windows[d].size;
+    EvWalk walk = ev_walk(out);
+    for (int64_t lane = 0; lane < n; lane += row) {
+        const int64_t *at = ev_walk_to(&walk, lane);
+        for (int64_t from = 0; from < row; from += EV_ROW)
+            for (int64_t element = 0; element < elements; element++) {
+                int64_t rest = element, base = 0, x = 0;
+                for (uint32_t d = last; d-- > 0 && x >= 0; rest /= i->windows[d].size) {
+                    x = ev_window_at(&windows, d, at[d], rest % i->windows[d].size);
+                    base += x * stride[d];
+                }
+                for (int64_t k = 0; k < i->windows[last].size && x >= 0; k++)
+                    add_row(acc, &i->windows[last], in->dims[last], k, lane, from, WBB_MIN(from + EV_ROW, row), base);
+            }
+    }
+}
+
+/* Is the result of the operation on integers the same in every order? */
+static bool any_order(ScOp op, ScType t)
+{
+    return sc_is_int(t) && (op == OP_ADD || op == OP_MUL || op == OP_MIN || op == OP_MAX || op == OP_BAND ||
+                            op == OP_BOR || op == OP_BXOR);
+}
+
+/* Results each of whose windows is that of the result before (of integers also: after) it and further elements. False:
+ * these are other windows. */
+static bool add_cumulative(EvAccumulator *acc, const HloInstruction *i, const HloShape *in, const HloShape *out)
+{
+    uint32_t along = in->rank;
+    for (uint32_t d = 0; d < in->rank; d++) {
+        const HloWindow *w = &i->windows[d];
+        if (w->stride != 1 || w->lhs_dilate != 1 || w->rhs_dilate != 1) return false;
+        if (w->size == 1 && w->low == 0 && in->dims[d] == out->dims[d]) continue;
+        if (along < in->rank) return false;
+        along = d;
+    }
+    if (along == in->rank) return false;
+    const HloWindow *w = &i->windows[along];
+    const int64_t n = out->dims[along], length = in->dims[along];
+    const bool prefixes = n - 1 - w->low <= 0, suffixes = w->size - 1 - w->low >= length - 1;
+    const ScOp op = sc_op_of_hlo(hlo_opcode_name(i->called[0]->root->opcode));
+    if (!prefixes && !(suffixes && any_order(op, in->type))) return false;
+    int64_t outer = 1, inner = 1;
+    for (uint32_t d = 0; d < in->rank; d++) *(d < along ? &outer : &inner) *= d == along ? 1 : in->dims[d];
+    for (int64_t o = 0; o < outer; o++)
+        for (int64_t k = 0, added = 0; k < n; k++) { /* `added` elements from the first, or from the last */
+            const int64_t lane = o * n + (prefixes ? k : n - 1 - k), before = prefixes ? lane - 1 : lane + 1;
+            const int64_t wanted =
+                prefixes ? WBB_MIN(k - w->low + w->size, length) : length - WBB_MAX(n - 1 - k - w->low, 0);
+            if (k > 0) ev_acc_copy_row(acc, lane * inner, before * inner, inner);
+            for (; added < wanted; added++) {
+                const int64_t x = o * length + (prefixes ? added : length - 1 - added);
+                ev_acc_add_row(acc, lane * inner, inner, x * inner, 1);
+            }
+        }
+    return true;
+}
+
+static void add_all(Ev *e, EvTask *t, EvAccumulator *acc)
+{
+    const HloInstruction *i = t->ref.i;
+    const HloShape *in = i->operands[0]->shape, *out = ev_ref_shape(t->ref);
+    const int64_t n = hlo_elements(in);
+    void *x = ev_as(e, out->type, in->type, n, ev_all(e, ev_operand(e, t, 0)));
+    ev_acc_elements(e, acc, x, n);
+    if (!add_cumulative(acc, i, in, out)) add_rows(acc, i, in, out);
+}
+
 void *ev_reduce_window(Ev *e, EvTask *t)
 {
     const HloInstruction *i = t->ref.i;
@@ -115,6 +214,10 @@ void *ev_reduce_window(Ev *e, EvTask *t)
     if (!acc) return NULL;
     const bool shuffle = ev_acc_begin(e, acc, ev_serial(e, i) != NULL);
     const HloShape *in = i->operands[0]->shape;
+    if (!t->set->list && t->set->n == hlo_elements(ev_ref_shape(t->ref)) && ev_window_at_once(e, i)) {
+        if (hlo_elements(in) > 0) add_all(e, t, acc);
+        return ev_leaf_result(e, t, ev_acc_end(e, acc), 1);
+    }
     Table table = new_table(e, i, in, ev_ref_shape(t->ref));
     if (shuffle) {
         table.order = ev_list(e, table.elements);

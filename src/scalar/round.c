@@ -58,8 +58,9 @@ static uint64_t first_beyond(Format f)
     return sign_bit(f);
 }
 
-/* Exponents alone: 2^(code - 127), with no zero, sign or infinity: 0, negative numbers and what is too large are nan. By way of
- * float, as ml_dtypes and XLA do: the nearer of two powers, the larger in a tie, and just above 2^-127 the larger, too. */
+/* Exponents alone: 2^(code - 127), with no zero, sign or infinity: 0, negative numbers and numbers that are too large
+ * are nan. The conversion goes through float, as in ml_dtypes and XLA: to the nearer of two powers, to the larger in a
+ * tie, and to the larger just above 2^-127 as well. */
 static uint64_t e8m0_from_f64(double x)
 {
     const float f = (float)x;

@@ -4,6 +4,7 @@
 #include "random.h"
 
 #include <math.h>
+#include <stdio.h>
 
 enum { MOST = 1 << 16 };
 
@@ -117,11 +118,43 @@ static void test_convolution(void **state)
         }
 }
 
+static void test_windows(void **state)
+{
+    static const char *const types[] = {"f32", "f64", "bf16", "s32", "u8", "f8e5m2", "s4"};
+    static const char *const ops[] = {"add", "multiply", "maximum", "minimum", "subtract"};
+    static const struct {
+        const char *in, *out, *window;
+    } shapes[] = {
+        {"150", "150", "size=150 pad=149_0"},          /* prefixes */
+        {"150", "150", "size=150 pad=0_149"},          /* suffixes */
+        {"3,40,5", "3,40,5", "size=1x40x1 pad=0_0x39_0x0_0"},
+        {"3,40", "3,43", "size=1x50 pad=0_0x50_2"},    /* prefixes from the empty one, the last ones equal */
+        {"40,3", "45,3", "size=60x1 pad=3_61x0_0"},
+        {"9,4500", "9,1501", "size=1x3 pad=0_0x1_2 stride=1x3"},
+        {"7,8,9", "9,5,4", "size=2x3x4 pad=1_2x-1_2x2_2 stride=1x3x2 rhs_dilate=1x1x2 lhs_dilate=1x2x1"},
+        {"5", "9", "size=1 lhs_dilate=2"},
+    };
+    for (size_t s = 0; s < WBB_LEN(shapes); s++)
+        for (size_t t = 0; t < WBB_LEN(types); t++)
+            for (size_t o = 0; o < WBB_LEN(ops); o++) {
+                char text[1024];
+                snprintf(text, sizeof text,
+                         "op { a = %s[] parameter(0) b = %s[] parameter(1) ROOT c = %s[] %s(a, b) }\n"
+                         "ENTRY e { x = %s[%s] parameter(0) z = %s[] constant(1) "
+                         "ROOT r = %s[%s] reduce-window(x, z), window={%s}, to_apply=op }",
+                         types[t], types[t], types[t], ops[o], types[t], shapes[s].in, types[t], types[t],
+                         shapes[s].out, shapes[s].window);
+                compare(*state, text, t % 2, EV_PLAIN);
+                compare(*state, text, o % 2, EV_F64);
+            }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_dot),
         TEST(test_convolution),
+        TEST(test_windows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
