@@ -102,8 +102,8 @@ void bd_to_logical(WbbCx *cx, const BdBuffer *b, const void *physical, void *log
 /* input_values.c: generated inputs, defined bit for bit ---------------------------------------------------------------
  * Element k of parameter `index` depends on h(k) = mix(seed * 0x9E3779B97F4A7C15 + index * 0xD1B54A32D192ED03 + k)
  * alone. Case `which` is 'e': one element in sixteen is an edge value; 'n': none; 'p': none, and floats are
- * non-negative; 't': half of the floats are subnormal or nearly so. Indices (`ranged`) are 0..7 in case n, -2..9 (unsigned 0..11) in case p. `out` takes n elements of
- * bd_npy_bytes(type) bytes. */
+ * non-negative; 't': half of the floats are subnormal or nearly so. Indices (`ranged`) are 0..7 in case n, -2..9
+ * (unsigned 0..11) in case p. `out` takes n elements of bd_npy_bytes(type) bytes. */
 void bd_make_input(uint64_t seed, uint64_t index, const char *type, int64_t n, char which, bool ranged, void *out);
 /* The elements positions[0], .., positions[n - 1]; with positions NULL: start, start + 1, .. */
 void bd_make_input_at(uint64_t seed, uint64_t index, const char *type, const int64_t *positions, int64_t start,

@@ -24,8 +24,19 @@ static uint64_t mix(uint64_t z)
 /* +0 -0 1 -1, subnormals (16 and 8 bits) or 0.001 and 1e30, smallest normal, largest, inf, -inf, nan, below 1, pi, odd
  * integer. */
 static const uint64_t edges_f64[] = {
-    0, UINT64_C(1) << 63, 0x3FF0000000000000, 0xBFF0000000000000, 0x3F50624DD2F1A9FC, 0x46293E5939A08CEA, 0x0010000000000000,
-    0x7FEFFFFFFFFFFFFF, 0x7FF0000000000000, 0xFFF0000000000000, 0x7FF8000000000000, 0x3FEFFFFFFFFFFFFF, 0x400921FB54442D18,
+    0,
+    UINT64_C(1) << 63,
+    0x3FF0000000000000,
+    0xBFF0000000000000,
+    0x3F50624DD2F1A9FC,
+    0x46293E5939A08CEA,
+    0x0010000000000000,
+    0x7FEFFFFFFFFFFFFF,
+    0x7FF0000000000000,
+    0xFFF0000000000000,
+    0x7FF8000000000000,
+    0x3FEFFFFFFFFFFFFF,
+    0x400921FB54442D18,
     0x4340000000000001,
 };
 static const uint64_t edges_f32[] = {0,          0x80000000, 0x3F800000, 0xBF800000, 0x3A83126F,
@@ -86,13 +97,15 @@ static uint64_t rounded(double x, const FloatType *t)
     return q == 0 && t->one_zero ? 0 : sign | q;
 }
 
-/* Case t: half of the elements are subnormal, or a few binades above the smallest normal value, so that sums, differences and
- * products of them are subnormal too. */
+/* Case t: half of the elements are subnormal, or a few binades above the smallest normal value, so that sums,
+ * differences and products of them are subnormal too. */
 static uint64_t tiny_element(const FloatType *t, uint64_t h)
 {
-    const uint64_t mantissa = h >> 8 & ((UINT64_C(1) << t->mantissa) - 1), binades = t->mantissa < 24 ? (uint64_t)t->mantissa : 24;
+    const uint64_t mantissa = h >> 8 & ((UINT64_C(1) << t->mantissa) - 1),
+                   binades = t->mantissa < 24 ? (uint64_t)t->mantissa : 24;
     const uint64_t exponent = h >> 5 & 1 ? 0 : 1 + (h >> 60) % binades;
-    const uint64_t size = exponent << t->mantissa | mantissa, sign = h & 1 ? UINT64_C(1) << (t->exponent + t->mantissa) : 0;
+    const uint64_t size = exponent << t->mantissa | mantissa,
+                   sign = h & 1 ? UINT64_C(1) << (t->exponent + t->mantissa) : 0;
     return size == 0 && t->one_zero ? 0 : sign | size;
 }
 

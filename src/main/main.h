@@ -38,7 +38,8 @@ extern const Command main_compile, main_run, main_hlo, main_fuse, main_map, main
     {NUMBER("--seed", T, seed, "N", what), .standard = "0"}
 #define MAIN_OPTION_CASE(T)                                                                                            \
     {WORD("--case", T, which, "CASE",                                                                                  \
-          "which values are made; e: with edge values, p: without negative floats, s: sums that no order can round, t: tiny"),      \
+          "which values are made; e: with edge values, p: without negative floats, "                                   \
+          "s: sums that no order can round, t: tiny"),                                                                 \
      .standard = "n", .choices = {.words = "n e p s t"}}
 
 /* compile.c: choices of rows: targets, and passes over the IR. */

@@ -66,14 +66,15 @@ static BdBuffer describe(const PartPlan *p, uint32_t i, uint32_t align)
     return b;
 }
 
-/* How one thread combines the terms of each reduction of the fusion: emit/reduce.c. Sums of integers have one result in every order, and
- * what products of complex elements round to is the rules' business. */
+/* How one thread combines the terms of each reduction of the fusion: emit/reduce.c. Sums of integers have one result in
+ * every order, and what products of complex elements round to is the rules' business. */
 static void document_order(WbbArena *a, const HloComputation *body, Bundle *b)
 {
     const char **texts = WBB_NEW_N(a, const char *, body->n_instructions + 1);
     for (uint32_t k = 0; k < body->n_instructions; k++) {
         const HloInstruction *i = body->instructions[k];
-        if (i->opcode == HLO_REDUCE || i->opcode == HLO_REDUCE_WINDOW) texts[b->n_order++] = wbb_format(a, "%s: serial", i->name);
+        if (i->opcode == HLO_REDUCE || i->opcode == HLO_REDUCE_WINDOW)
+            texts[b->n_order++] = wbb_format(a, "%s: serial", i->name);
         if (i->opcode != HLO_DOT && i->opcode != HLO_CONVOLUTION) continue;
         const ScType types[3] = {i->shape->type, i->operands[0]->shape->type, i->operands[1]->shape->type};
         bool floats = true, wide = false;

@@ -212,11 +212,13 @@ PipeOperands pipe_operands(WbbCx *cx, WbbArena *a, const HloFusion *f, const Hlo
     return out;
 }
 
-EvResult *pipe_evaluate(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands, const EvOrder *order, EvMode mode,
-                        const EvPositions *at)
+EvResult *pipe_evaluate(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands,
+                        const EvOrder *order, EvMode mode, const EvPositions *at)
 {
     const EvSource source = {read_leaf, (void *)operands->origin};
-    if (order) return ev_run_in_order(cx, a, c, operands->made ? NULL : operands->arrays, operands->made ? &source : NULL, mode, at, order);
+    if (order)
+        return ev_run_in_order(cx, a, c, operands->made ? NULL : operands->arrays, operands->made ? &source : NULL,
+                               mode, at, order);
     if (operands->made) return ev_run_from(cx, a, c, &source, mode, at);
     return at ? ev_run_at(cx, a, c, operands->arrays, mode, at) : ev_run(cx, a, c, operands->arrays, mode);
 }

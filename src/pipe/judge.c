@@ -126,7 +126,8 @@ typedef struct {
     const EvOrder *order;         /* that the bundle documents; NULL: none */
 } Judged;
 
-static Judged judged(WbbCx *cx, WbbArena *a, const HloFusion *f, const HloModule *m, const PipeOperands *operands, const Bundle *b)
+static Judged judged(WbbCx *cx, WbbArena *a, const HloFusion *f, const HloModule *m, const PipeOperands *operands,
+                     const Bundle *b)
 {
     Judged j = {.fusion = *f, .operands = operands};
     if (!b->n_order) return j;
@@ -214,8 +215,9 @@ static int64_t same_chunk(const EvValue *got, const EvValue *plain, int64_t i, i
 }
 
 /* Compare a leaf with the bounds. `got` and `plain` hold the elements at `positions` (NULL: all) in their order. */
-static void compare_leaf(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands, const EvOrder *order, EvMode mode,
-                         uint32_t n_leaves, uint32_t leaf, const EvValue *got, const EvValue *plain, const int64_t *positions, int64_t n, PipeVerdict *v)
+static void compare_leaf(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands,
+                         const EvOrder *order, EvMode mode, uint32_t n_leaves, uint32_t leaf, const EvValue *got,
+                         const EvValue *plain, const int64_t *positions, int64_t n, PipeVerdict *v)
 {
     int64_t *suspects = WBB_NEW_N(a, int64_t, n + 1), *indices = WBB_NEW_N(a, int64_t, n + 1), count = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -287,14 +289,15 @@ static void measure_error(WbbCx *cx, WbbArena *a, const HloComputation *c, const
 }
 
 /* All outputs against what computation c allows, in any order of its sums or in that which the kernel documents. */
-static void compare(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands, const EvOrder *order, const Run *r, const PipeRun *run,
-                    const EvValue *got, const EvPositions *at, PipeVerdict *v)
+static void compare(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands, const EvOrder *order,
+                    const Run *r, const PipeRun *run, const EvValue *got, const EvPositions *at, PipeVerdict *v)
 {
     const EvResult *plain = pipe_evaluate(cx, a, c, operands, order, EV_PLAIN, at);
     const EvMode mode = run->approx ? EV_BOUNDS_APPROX : EV_BOUNDS;
     for (uint32_t k = 0; k < r->n_leaves; k++) {
         const int64_t n = at ? at[k].n : bd_elements(got[k].dims, got[k].rank);
-        compare_leaf(cx, a, c, operands, order, mode, r->n_leaves, k, &got[k], &plain->outputs[k], at ? at[k].positions : NULL, n, v);
+        compare_leaf(cx, a, c, operands, order, mode, r->n_leaves, k, &got[k], &plain->outputs[k],
+                     at ? at[k].positions : NULL, n, v);
     }
 }
 

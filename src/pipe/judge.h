@@ -75,8 +75,8 @@ typedef struct {
 PipeOperands pipe_operands(WbbCx *cx, WbbArena *a, const HloFusion *f, const HloModule *m, const PipeRun *run);
 /* Evaluates c on these operands: with `at` NULL all elements of the outputs, else those at the positions;
  * with an order ev_run_in_order. */
-EvResult *pipe_evaluate(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands, const EvOrder *order,
-                        EvMode mode, const EvPositions *at);
+EvResult *pipe_evaluate(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands,
+                        const EvOrder *order, EvMode mode, const EvPositions *at);
 /* A source for the memory of a buffer whose operand is made in parts. */
 const SimSource *pipe_pages(WbbArena *a, const PipeOperands *operands, const BdBuffer *d);
 

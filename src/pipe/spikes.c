@@ -1,13 +1,13 @@
 /* spikes.c: input case `s`: inputs whose sums are exact in every order, and change with every element.
  *
- * Bounds of long sums are wide: a kernel that leaves out half of 1,024 bf16 lies inside them. Where all terms of a sum but a few are
- * the combiner's identity, and the few are small whole numbers, every partial sum of every order is exact, and the bound is a point
- * (eval/exact.c).
+ * Bounds of long sums are wide: a kernel that leaves out half of 1,024 bf16 lies inside them. Where all terms of a sum
+ * but a few are the combiner's identity, and the few are small whole numbers, every partial sum of every order is
+ * exact, and the bound is a point (eval/exact.c).
  *
- * Needs: a module. Leaves: a way to make its inputs, found by trial: one input carries spikes on a background, the others are
- * constant, and the evaluator says whether each reduction then has one possible result, and whether the spikes change it. Spikes stand
- * in the first and the last element that a result reduces, and in random ones; maxima and their like get one spike at a time. Inputs
- * that no reduction needs are those of case `n`.
+ * Needs: a module. Leaves: a way to make its inputs, found by trial: one input carries spikes on a background, the
+ * others are constant, and the evaluator says whether each reduction then has one possible result, and whether the
+ * spikes change it. Spikes stand in the first and the last element that a result reduces, and in random ones; maxima
+ * and their like get one spike at a time. Inputs that no reduction needs are those of case `n`.
  *
  *     sum(x * y)      x = 0 but for spikes of 1, 2, 3; y = 1
  *     sum(exp(x))     x = -inf but for spikes of 0
@@ -79,9 +79,9 @@ static uint64_t mix(uint64_t x, uint64_t y)
     return wbb_hash(key, sizeof key, 11);
 }
 
-/* --- inputs --------------------------------------------------------------------------------------------------------------------- */
-/* Which result of the target an element belongs to, and which of its terms it is. An input of another shape than the operand is cut
- * into rows of as many elements as a result has terms. */
+/* --- inputs ------------------------------------------------------------------------------------------------------- */
+/* Which result of the target an element belongs to, and which of its terms it is. An input of another shape than the
+ * operand is cut into rows of as many elements as a result has terms. */
 static void split(const Target *t, const HloShape *s, int64_t position, int64_t *result, int64_t *term)
 {
     for (uint32_t k = 0; k < t->n_operands; k++) {
@@ -116,12 +116,14 @@ static double spiked(const Search *x, const Recipe *r, uint32_t input, int64_t p
         return term & 1 ? -r->values[0] : r->values[0];
     }
     bool spike = term == 0 || term == t->terms - 1 || (int64_t)(h >> 8) % t->terms < r->random;
-    if (r->single) { /* the place goes through first, last and random */
-        const uint64_t turn = ((uint64_t)result + x->seed) % 4;
-        spike = term == (turn == 0 ? 0 : turn == 1 ? t->terms - 1 : (int64_t)(g >> 8) % t->terms);
+    if (r->single) { /* first, last or random, by result */
+        const uint64_t which = ((uint64_t)result + x->seed) % 4;
+        spike = term == (which == 0 ? 0 : which == 1 ? t->terms - 1 : (int64_t)(g >> 8) % t->terms);
     }
     return spike ? r->values[h % r->n_values] : r->background;
 }
+
+static bool is_index_type(ScType t) { return t == SC_I32 || t == SC_U32 || t == SC_I64 || t == SC_U64; }
 
 /* Elements of an input; see EvSource. Of a complex one the imaginary part is 0. */
 static void make(void *arg, int64_t number, const int64_t *positions, int64_t start, int64_t n, void *out)
@@ -130,8 +132,8 @@ static void make(void *arg, int64_t number, const int64_t *positions, int64_t st
     const ScType type = x->inputs[number]->type;
     const Recipe *r = x->at ? &x->at->recipes[number] : NULL;
     if (!r || r->form == DRAWN) {
-        const bool integer = type == SC_I32 || type == SC_U32 || type == SC_I64 || type == SC_U64;
-        bd_make_input_at(x->seed, (uint64_t)number, sc_type_info[type].hlo, positions, start, n, 'n', x->ranged && integer, out);
+        bd_make_input_at(x->seed, (uint64_t)number, sc_type_info[type].hlo, positions, start, n, 'n',
+                         x->ranged && is_index_type(type), out);
         return;
     }
     const ScType part = ev_part_type(type);
@@ -145,13 +147,13 @@ static void make(void *arg, int64_t number, const int64_t *positions, int64_t st
     }
 }
 
-/* --- reductions ------------------------------------------------------------------------------------------------------------------- */
+/* --- reductions --------------------------------------------------------------------------------------------------- */
 /* The operation of a body of two parameters; of a compare-free scatter or window too. */
 static ScOp body_op(const HloComputation *c)
 {
     const HloInstruction *r = c->root;
-    if (r->n_operands != 2 || c->n_parameters != 2 || r->operands[0]->opcode != HLO_PARAMETER || r->operands[1]->opcode != HLO_PARAMETER ||
-        r->operands[0] == r->operands[1])
+    if (r->n_operands != 2 || c->n_parameters != 2 || r->operands[0]->opcode != HLO_PARAMETER ||
+        r->operands[1]->opcode != HLO_PARAMETER || r->operands[0] == r->operands[1])
         return OP_NONE;
     return sc_op_of_hlo(hlo_opcode_name(r->opcode));
 }
@@ -222,11 +224,12 @@ static void find_needs(Search *x, Target *t)
         const HloInstruction *i = c->instructions[k];
         if (!live[k]) continue;
         for (uint32_t o = 0; o < i->n_operands; o++) live[i->operands[o]->id] = true;
-        if (i->opcode == HLO_PARAMETER) mark_inputs(x, x->fusion.fusion ? x->fusion.fusion->operands[i->number] : i, t->needs);
+        if (i->opcode == HLO_PARAMETER)
+            mark_inputs(x, x->fusion.fusion ? x->fusion.fusion->operands[i->number] : i, t->needs);
     }
 }
 
-/* --- the search ------------------------------------------------------------------------------------------------------------------- */
+/* --- the search --------------------------------------------------------------------------------------------------- */
 /* Ways to make an input that carries spikes, by what the reduction does to its terms. */
 typedef struct {
     ScOp op; /* OP_NONE: any */
@@ -292,7 +295,8 @@ static void try_target(WbbCx *cx, void *arg)
     const HloShape *s = q->t->i->shape->type == SC_TUPLE ? q->t->i->shape->elements[0] : q->t->i->shape;
     const int64_t n = hlo_elements(s), count = q->t->terms >= LONG ? 1 : WBB_MIN(n, SAMPLES);
     int64_t positions[SAMPLES];
-    for (int64_t k = 0; k < count; k++) positions[k] = k == 0 ? 0 : k == 1 ? n - 1 : (int64_t)(mix((uint64_t)k, 3) % (uint64_t)n);
+    for (int64_t k = 0; k < count; k++)
+        positions[k] = k == 0 ? 0 : k == 1 ? n - 1 : (int64_t)(mix((uint64_t)k, 3) % (uint64_t)n);
     WbbArena *scratch = wbb_arena_new(cx);
     const EvSource source = {make, x};
     const ScType type = ev_part_type(s->type);
@@ -334,7 +338,7 @@ static bool try_carrier(Search *x, const Target *t, uint32_t carrier, Recipe way
         if (n == 1 && mask == 1) recipes[others[0]].background = constants[1];
         recipes[carrier] = way;
         for (uint32_t k = 0; k < x->n_inputs; k++) /* indices stay indices */
-            if (x->ranged && k != carrier && sc_is_int(x->inputs[k]->type) && sc_type_info[x->inputs[k]->type].bits >= 32) recipes[k].form = DRAWN;
+            if (x->ranged && k != carrier && is_index_type(x->inputs[k]->type)) recipes[k].form = DRAWN;
         *out = (Assignment){.recipes = recipes, .target = t, .carrier = &recipes[carrier]};
         x->at = out;
         if (judges(x, t, &recipes[carrier])) return true;
@@ -342,16 +346,29 @@ static bool try_carrier(Search *x, const Target *t, uint32_t carrier, Recipe way
     return false;
 }
 
+static ScType result_type(const Target *t)
+{
+    const HloShape *s = t->i->shape;
+    return s->type == SC_TUPLE ? s->elements[0]->type : s->type;
+}
+
+/* Can an input of that type carry spikes in this way? */
+static bool can_carry(ScType input, const Way *w)
+{
+    const ScType t = ev_part_type(input);
+    return sc_type_info[t].cls != '-' && (sc_is_float(t) || !isinf(w->recipe.background));
+}
+
+/* The ways for the target's operation first, then all others. */
 static bool find_assignment(Search *x, const Target *t, Assignment *out)
 {
-    for (int any = 0; any < 2; any++)
+    for (int others = 0; others < 2; others++)
         for (size_t w = 0; w < WBB_LEN(ways); w++) {
-            if ((ways[w].op == t->op) == any) continue;
-            for (uint32_t k = 0; k < x->n_inputs && !exhausted(x); k++) {
-                const ScType type = ev_part_type(x->inputs[k]->type);
-                if (!t->needs[k] || sc_type_info[type].cls == '-' || (isinf(ways[w].recipe.background) && !sc_is_float(type))) continue;
-                if (try_carrier(x, t, k, fitted(ways[w].recipe, t->i->shape->type == SC_TUPLE ? t->i->shape->elements[0]->type : t->i->shape->type), out)) return true;
-            }
+            if ((ways[w].op == t->op) == others) continue;
+            const Recipe way = fitted(ways[w].recipe, result_type(t));
+            for (uint32_t k = 0; k < x->n_inputs && !exhausted(x); k++)
+                if (t->needs[k] && can_carry(x->inputs[k]->type, &ways[w]) && try_carrier(x, t, k, way, out))
+                    return true;
         }
     return false;
 }
@@ -362,11 +379,13 @@ static void find_targets(Search *x)
     bool *live = WBB_NEW_N(x->arena, bool, c->n_instructions);
     live[c->root->id] = true;
     for (uint32_t k = c->n_instructions; k-- > 0;)
-        for (uint32_t o = 0; live[k] && o < c->instructions[k]->n_operands; o++) live[c->instructions[k]->operands[o]->id] = true;
+        for (uint32_t o = 0; live[k] && o < c->instructions[k]->n_operands; o++)
+            live[c->instructions[k]->operands[o]->id] = true;
     for (uint32_t k = 0; k < c->n_instructions; k++) {
         Target t;
         const HloOpcode op = c->instructions[k]->opcode;
-        x->ranged = x->ranged || op == HLO_GATHER || op == HLO_SCATTER || op == HLO_DYNAMIC_SLICE || op == HLO_DYNAMIC_UPDATE_SLICE;
+        x->ranged = x->ranged || op == HLO_GATHER || op == HLO_SCATTER || op == HLO_DYNAMIC_SLICE ||
+                    op == HLO_DYNAMIC_UPDATE_SLICE;
         if (!live[k] || !is_target(x->arena, c->instructions[k], &t)) continue;
         find_needs(x, &t);
         WBB_PUSH(x->arena, &x->targets, t);
@@ -388,7 +407,8 @@ PipeSpikes *pipe_spikes(WbbCx *cx, WbbArena *a, const HloModule *m, uint64_t see
 {
     const HloModule *normal = hlo_normalise(cx, a, m);
     Search *x = WBB_NEW(a, Search);
-    *x = (Search){.cx = wbb_cx_new(), .arena = a, .entry = normal->entry, .fusion = hlo_fusion(cx, normal), .seed = seed};
+    *x = (Search){.cx = wbb_cx_new(), .arena = a, .entry = normal->entry, .seed = seed};
+    x->fusion = hlo_fusion(cx, normal);
     find_inputs(x);
     find_targets(x);
     PipeSpikes *out = WBB_NEW(a, PipeSpikes);
@@ -405,7 +425,8 @@ PipeSpikes *pipe_spikes(WbbCx *cx, WbbArena *a, const HloModule *m, uint64_t see
         }
         found->covers = WBB_NEW_N(a, bool, x->targets.n + 1);
         x->at = found;
-        for (uint32_t j = 0; j < x->targets.n; j++) judged[j] |= found->covers[j] = j == k || judges(x, &x->targets.items[j], found->carrier);
+        for (uint32_t j = 0; j < x->targets.n; j++)
+            judged[j] |= found->covers[j] = j == k || judges(x, &x->targets.items[j], found->carrier);
         WBB_PUSH(a, &x->found, *found);
     }
     wbb_cx_free(x->cx);

@@ -149,8 +149,14 @@ static void describe_launches(Job *j)
 static void compile(WbbCx *cx, void *arg)
 {
     Job *j = arg;
-    const PipeOptions p = {.target = j->s->target->name, .approx = j->o->approx, .align = j->o->align, .comments = true,
-                           .stage = PIPE_AT_PTX, .disable = j->o->disable, .n_disable = j->o->n_disable, .cache = j->o->shared};
+    const PipeOptions p = {.target = j->s->target->name,
+                           .approx = j->o->approx,
+                           .align = j->o->align,
+                           .comments = true,
+                           .stage = PIPE_AT_PTX,
+                           .disable = j->o->disable,
+                           .n_disable = j->o->n_disable,
+                           .cache = j->o->shared};
     pipe_compile(cx, j->arena, &p, "fusion.hlo", j->s->text, j->s->n, &j->r);
     j->s->ptx = j->r.ptx;
     j->s->listing = j->r.emitted;
