@@ -69,8 +69,6 @@ CIRCLES: List[Tuple[str, str, str]] = [
      "recursive: an operation demands elements of its operands, which their operations compute"),
     ("hlo", "parse parse_attributes", "recursive: an attribute may be a computation, whose instructions have attributes"),
     ("rewrite", "builder guards match replacement sums", "recursive: what a rule builds is rewritten as it is built"),
-    ("sim", "atomic barrier block convert copy cores decode decode_flow decode_lanes decode_rare lanes_op matrix memory operand parse run shadow system warp",
-     "not recursive: the tables of instructions name functions that call what the files of the tables share"),
 ]
 
 

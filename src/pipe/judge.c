@@ -161,7 +161,7 @@ static Offsets written_offsets(WbbArena *a, const Run *r, const PipeVerdict *v, 
             memcpy(&eight, written + at, 8);
             if (eight && eight != 0x0303030303030303) break;
         }
-        if (at >= d->bytes || !written[at] || written[at] == 3) continue; /* 3: initialised, but not written */
+        if (at >= d->bytes || !written[at] || written[at] > 2) continue; /* above 2: it has its first contents */
         for (int64_t i = 0; i < each && at / wide * each + i < elements; i++) WBB_PUSH(a, &out, at / wide * each + i);
     }
     return out;

@@ -1,9 +1,11 @@
 /* atomic: atom and red, of one element or a vector of them, in global, shared and generic memory.
  *
- * Needs: decode.c for operands, memory.c for places. Leaves: operations, and what they do to memory and columns. Lanes of a warp
- * come in the order of their numbers, warps and blocks in theirs; hardware promises no order, so a result that depends on it shows
- * when the order is changed (SimOptions.shuffle). Sources: PTX ISA 9.7.13, atom and red: an f32 add in global memory takes subnormal
- * operands and results as zeros of their sign, one in shared memory does not; 16-bit and f64 adds keep them.
+ * Needs: table.c for operands, memory.c for addresses. Leaves: operations, and changed memory and columns.
+ *
+ * The lanes of a warp update memory in the order of their numbers, as warps and blocks do. Hardware promises no
+ * order, so a result that depends on it differs when the order is changed (SimOptions.shuffle). An f32 add in global
+ * memory takes subnormal operands and results as zeros of their sign, one in shared memory does not; 16-bit and f64
+ * adds keep them (PTX ISA 9.7.13, atom and red).
  *
  *     atom.relaxed.sys.global.cas.b32 %r3, [%rd1], %r1, %r2;   ->   lane by lane: %r3 = *p; if (*p == %r1) *p = %r2
  */
@@ -22,7 +24,7 @@ static const struct {
     {"bf16x2", 4, TYPE_BF16},
 };
 
-/* What the parts of the name between the opcode and the type say. */
+/* The meaning of the parts of the name after the opcode. */
 typedef struct {
     SimSpace space;
     int op, type, bytes, lanes_n;
@@ -47,21 +49,25 @@ static Form form_of(Parser *p, const Inst *inst)
         for (size_t k = 0; k < WBB_LEN(types); k++)
             if (!strcmp(part, types[k].name)) f.type = types[k].type, f.bytes = types[k].bytes, found = true;
         if (!strcmp(part, "global")) f.space = SIM_GLOBAL, found = true;
-        if (!strcmp(part, "shared") || !strcmp(part, "shared::cta") || !strcmp(part, "shared::cluster")) f.space = SIM_SHARED, found = true;
-        if (part[0] == 'v' && (part[1] == '2' || part[1] == '4' || part[1] == '8') && !part[2]) f.lanes_n = part[1] - '0', found = true;
+        if (!strcmp(part, "shared") || !strcmp(part, "shared::cta") || !strcmp(part, "shared::cluster"))
+            f.space = SIM_SHARED, found = true;
+        if (part[0] == 'v' && (part[1] == '2' || part[1] == '4' || part[1] == '8') && !part[2])
+            f.lanes_n = part[1] - '0', found = true;
         if (!found) sim_unknown(p, inst, "unknown modifier");
     }
     return f;
 }
 
-/* Which operations which types have. */
+/* True if the type has the operation. */
 static bool legal(const Form *f)
 {
     if (f->op < 0 || f->type < 0) return false;
     switch (f->op) {
     case ATOM_ADD: return f->type != TYPE_BITS;
     case ATOM_MIN:
-    case ATOM_MAX: return f->type == TYPE_UNSIGNED || f->type == TYPE_SIGNED || ((f->type == TYPE_F16 || f->type == TYPE_BF16) && f->lanes_n > 1);
+    case ATOM_MAX:
+        return f->type == TYPE_UNSIGNED || f->type == TYPE_SIGNED ||
+               ((f->type == TYPE_F16 || f->type == TYPE_BF16) && f->lanes_n > 1);
     case ATOM_INC:
     case ATOM_DEC: return f->type == TYPE_UNSIGNED && f->bytes == 4;
     case ATOM_CAS: return f->type == TYPE_BITS;
@@ -75,13 +81,17 @@ void sim_decode_atomic(Parser *p, const Inst *inst)
     const bool red = !strcmp(inst->part[0], "red");
     const int at = red ? 0 : 1, values = f.op == ATOM_CAS ? 2 : 1;
     const int hint = sim_has(inst, "L2::cache_hint");
-    if (!legal(&f) || f.bytes * f.lanes_n > 16 || inst->n != at + 1 + values + hint) sim_unknown(p, inst, "unknown form of an atomic operation");
+    if (!legal(&f) || f.bytes * f.lanes_n > 16 || inst->n != at + 1 + values + hint)
+        sim_unknown(p, inst, "unknown form of an atomic operation");
     const Opd *address = &inst->opd[at];
     if (address->kind != OPD_ADDRESS) wbb_fail(p->cx, address->loc, "expected an address in brackets");
-    const char letter = f.bytes == 8 ? (f.type == TYPE_FLOAT ? 'g' : 'd') : f.bytes == 4 ? (f.type == TYPE_FLOAT ? 'f' : 'w') : 'h';
+    const char letter = f.bytes == 8   ? (f.type == TYPE_FLOAT ? 'g' : 'd')
+                        : f.bytes == 4 ? (f.type == TYPE_FLOAT ? 'f' : 'w')
+                                       : 'h';
     uint32_t result[8] = {0}, value[8] = {0};
     const Opd *to = &inst->opd[0], *from = &inst->opd[at + 1];
-    if ((from->kind == OPD_VECTOR ? from->n : 1) != f.lanes_n || (!red && to->kind != OPD_SINK && (to->kind == OPD_VECTOR ? to->n : 1) != f.lanes_n))
+    if ((from->kind == OPD_VECTOR ? from->n : 1) != f.lanes_n ||
+        (!red && to->kind != OPD_SINK && (to->kind == OPD_VECTOR ? to->n : 1) != f.lanes_n))
         sim_unknown(p, inst, "wrong number of elements");
     for (int i = 0; i < f.lanes_n; i++) {
         const Opd *d = to->kind == OPD_VECTOR ? &to->items[i] : to;
@@ -91,7 +101,7 @@ void sim_decode_atomic(Parser *p, const Inst *inst)
     const uint32_t second = f.op == ATOM_CAS ? sim_read(p, &inst->opd[at + 2], letter) : 0;
     const int address_width = address->items[0].kind == OPD_REG && address->items[0].width == 4 ? 4 : 8;
     const uint32_t base = sim_read(p, &address->items[0], address_width == 4 ? 'w' : 'd');
-    if (!red) p->m->barrier = true; /* it may wait for what another warp does */
+    if (!red) p->m->barrier = true; /* its loop may wait for another warp */
     SimOp *op = sim_emit(p, OP_ATOMIC);
     op->space = (uint8_t)f.space;
     op->lanes_n = (uint8_t)f.lanes_n;
@@ -104,7 +114,8 @@ void sim_decode_atomic(Parser *p, const Inst *inst)
     op->imm = address->offset;
     op->target = p->m->cols.n;
     for (int i = 0; i < f.lanes_n; i++) {
-        const SimCol in = {.col = value[i], .width = op->width}, out = {.col = result[i], .width = result[i] ? op->width : 0};
+        const SimCol in = {.col = value[i], .width = op->width},
+                     out = {.col = result[i], .width = result[i] ? op->width : 0};
         WBB_PUSH(p->arena, &p->m->cols, in);
         WBB_PUSH(p->arena, &p->m->cols, out);
     }
@@ -112,7 +123,7 @@ void sim_decode_atomic(Parser *p, const Inst *inst)
         if (result[i]) sim_done(p, to->kind == OPD_VECTOR ? &to->items[i] : to, result[i], letter, false);
 }
 
-/* One value ------------------------------------------------------------------------------------------------------------- */
+/* One value ------------------------------------------------------------------------------------ */
 static uint64_t add(const SimOp *op, uint64_t x, uint64_t y, bool global)
 {
     switch (op->mode >> 4) {
@@ -152,20 +163,14 @@ static uint64_t combined(const SimOp *op, uint64_t old, uint64_t value, uint64_t
     }
 }
 
-/* Pairs of halves, half by half; all else at once. */
+/* Pairs of 16-bit values are combined half by half, all other values at once. */
 static uint64_t updated(const SimOp *op, uint64_t old, uint64_t value, uint64_t second, bool global)
 {
     const int type = op->mode >> 4;
     if (op->bytes != 4 || (type != TYPE_F16 && type != TYPE_BF16)) return combined(op, old, value, second, global);
-    const uint64_t low = combined(op, old & 0xffff, value & 0xffff, 0, global), high = combined(op, old >> 16, value >> 16, 0, global);
+    const uint64_t low = combined(op, old & 0xffff, value & 0xffff, 0, global),
+                   high = combined(op, old >> 16, value >> 16, 0, global);
     return (low & 0xffff) | (high & 0xffff) << 16;
-}
-
-static uint64_t lane_bits(const uint8_t *col, int lane, int width)
-{
-    uint64_t v = 0;
-    memcpy(&v, col + (size_t)lane * (size_t)width, (size_t)width);
-    return v;
 }
 
 void sim_atomic(Block *b, Warp *w, const SimOp *op, uint32_t mask)
@@ -178,14 +183,14 @@ void sim_atomic(Block *b, Warp *w, const SimOp *op, uint32_t mask)
     for (uint32_t rest = mask; rest; rest &= rest - 1) {
         const int lane = __builtin_ctz(rest);
         bool global;
-        uint8_t *at = sim_atomic_place(b, w, op, lane, (op->mode & 15) != ATOM_EXCH, &global);
+        uint8_t *at = sim_atomic_memory_at(b, w, op, lane, (op->mode & 15) != ATOM_EXCH, &global);
         if (!at) continue;
         for (int i = 0; i < op->lanes_n; i++, at += op->bytes) {
             const SimCol *in = &b->m->cols.items[op->target + 2 * (uint32_t)i], *out = in + 1;
             uint64_t old = 0;
             memcpy(&old, at, op->bytes);
-            const uint64_t second = op->c ? lane_bits(w->regs + op->c, lane, op->width) : 0;
-            const uint64_t now = updated(op, old, lane_bits(w->regs + in->col, lane, in->width), second, global);
+            const uint64_t second = op->c ? sim_lane(w->regs + op->c, lane, op->width) : 0;
+            const uint64_t now = updated(op, old, sim_lane(w->regs + in->col, lane, in->width), second, global);
             memcpy(at, &now, op->bytes);
             if (out->width) memcpy(w->regs + out->col + (size_t)lane * out->width, &old, out->width);
         }

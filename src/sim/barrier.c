@@ -1,10 +1,12 @@
-/* barrier: bar and barrier in all their forms: named, of a part of the block, that only arrive, that reduce a predicate, of a cluster.
+/* barrier: bar and barrier in all their forms: named, of a part of the block, that only arrive, that reduce a
+ * predicate, of a cluster.
  *
- * Needs: decode.c for operands; a warp whose live lanes have all come (warp.c). Leaves: warps that wait (Warp.at_barrier) until the
- * last one that a barrier expects has come; what came before is then ordered before what comes after (shadow.c).
+ * Needs: table.c for operands; a warp whose live lanes have all come (groups.c). Leaves: warps that wait
+ * (Warp.at_barrier) until the last one that a barrier expects has come. Accesses before the barrier are then ordered
+ * before those after it (shadow.c).
  *
- * A barrier counts whole warps, 32 threads each, whatever lanes they have (PTX ISA 9.7.13.1). Without a number of threads it expects
- * every warp of the block that has not ended. bar.arrive does not wait.
+ * A barrier counts whole warps, 32 threads each, even where lanes have ended (PTX ISA 9.7.13.1). Without a number of
+ * threads it expects every warp of the block that has not ended. bar.arrive does not wait.
  *
  *     bar.sync 1, 64;   ->   the second warp to come to barrier 1 lets both go
  */
@@ -34,7 +36,8 @@ static void decode_cluster(Parser *p, const Inst *inst)
 void sim_decode_barrier(Parser *p, const Inst *inst)
 {
     if (sim_has(inst, "warp")) {
-        if (inst->n != 1 || inst->n_parts != 3 || !sim_has(inst, "sync")) sim_unknown(p, inst, "unknown form of a barrier");
+        if (inst->n != 1 || inst->n_parts != 3 || !sim_has(inst, "sync"))
+            sim_unknown(p, inst, "unknown form of a barrier");
         const uint32_t mask = sim_read(p, &inst->opd[0], 'w');
         sim_emit(p, OP_WARP_SYNC)->e = mask;
         return;
@@ -45,10 +48,12 @@ void sim_decode_barrier(Parser *p, const Inst *inst)
         return;
     }
     const bool red = sim_has(inst, "red"), arrive = sim_has(inst, "arrive"), popc = sim_has(inst, "popc");
-    if (red + arrive + sim_has(inst, "sync") != 1 || sim_has(inst, "wait")) sim_unknown(p, inst, "unknown form of a barrier");
+    if (red + arrive + sim_has(inst, "sync") != 1 || sim_has(inst, "wait"))
+        sim_unknown(p, inst, "unknown form of a barrier");
     const int first = red ? 1 : 0, most = red ? 4 : 2, least = red ? 3 : arrive ? 2 : 1;
     if (inst->n < least || inst->n > most) sim_unknown(p, inst, "wrong number of operands");
-    if (inst->opd[first].kind == OPD_INT && inst->opd[first].bits >= BARRIERS) sim_unknown(p, inst, "a block has 16 barriers");
+    if (inst->opd[first].kind == OPD_INT && inst->opd[first].bits >= BARRIERS)
+        sim_unknown(p, inst, "a block has 16 barriers");
     const uint32_t id = sim_read(p, &inst->opd[first], 'w');
     const uint32_t count = inst->n == most || arrive ? sim_read(p, &inst->opd[first + 1], 'w') : 0;
     const uint32_t pred = red ? sim_read(p, &inst->opd[inst->n - 1], 'p') : 0;
@@ -62,6 +67,7 @@ void sim_decode_barrier(Parser *p, const Inst *inst)
     if (red) sim_done(p, &inst->opd[0], d, letter, false);
 }
 
+/* The value of a column, which must be the same in all lanes of `mask`. */
 static uint32_t uniform(Block *b, const Warp *w, const SimOp *op, uint32_t col, uint32_t mask, const char *what)
 {
     uint32_t first = 0, v = 0;
@@ -78,6 +84,7 @@ static uint32_t uniform(Block *b, const Warp *w, const SimOp *op, uint32_t col, 
     return first;
 }
 
+/* Complete: every waiting warp goes on, with the result of bar.red. */
 static void release_warps(Block *b, Barrier *bar)
 {
     for (uint32_t rest = bar->waiting; rest; rest &= rest - 1) {
@@ -86,7 +93,9 @@ static void release_warps(Block *b, Barrier *bar)
         w->at_barrier = 0;
         if (b->options->check) sim_acquire(b, w, bar->clock);
         if (op->mode == BAR_SYNC) continue;
-        const uint32_t r = op->mode == BAR_POPC ? bar->set : op->mode == BAR_AND ? bar->set == bar->lanes : bar->set != 0;
+        const uint32_t r = op->mode == BAR_POPC  ? bar->set
+                           : op->mode == BAR_AND ? bar->set == bar->lanes
+                                                 : bar->set != 0;
         sim_fill(b->scratch, r, op->width);
         sim_blend(w->regs + op->d, b->scratch, w->live, op->width);
     }
@@ -132,18 +141,21 @@ bool sim_barrier(Block *b, Warp *w, const SimOp *op, uint32_t mask)
 {
     if (op->mode >= BAR_CLUSTER_ARRIVE) return cluster_barrier(b, w, op);
     const int index = (int)w->first_thread / LANES, lane = __builtin_ctz(mask);
-    const uint32_t id = uniform(b, w, op, op->b, mask, "numbers"), count = op->c ? uniform(b, w, op, op->c, mask, "thread counts") : 0;
+    const uint32_t id = uniform(b, w, op, op->b, mask, "numbers"),
+                   count = op->c ? uniform(b, w, op, op->c, mask, "thread counts") : 0;
     if (id >= BARRIERS) {
         sim_fault(b, w, op, lane, "barrier %u: a block has 16", id);
         return b->stop = true;
     }
     if (op->c && (!count || count % LANES || count > (uint32_t)b->n_warps * LANES)) {
-        sim_fault(b, w, op, lane, "barrier %u for %u threads: a multiple of 32 that the block has is needed", id, count);
+        sim_fault(b, w, op, lane,
+                  "barrier %u for %u threads: must be a multiple of 32, at most the threads of the block", id, count);
         return b->stop = true;
     }
     Barrier *bar = &b->barriers[id];
     if (bar->came && bar->expected != count) {
-        sim_fault(b, w, op, lane, "barrier %u for %u threads, where a warp before came for %u (0: all)", id, count, bar->expected);
+        sim_fault(b, w, op, lane, "barrier %u for %u threads, where a warp before came for %u (0: all)", id, count,
+                  bar->expected);
         return b->stop = true;
     }
     if (bar->came >> index & 1) {
@@ -154,7 +166,8 @@ bool sim_barrier(Block *b, Warp *w, const SimOp *op, uint32_t mask)
     bar->arrived += LANES;
     bar->came |= 1u << index;
     b->busy |= 1u << id;
-    for (uint32_t rest = op->a ? mask : 0; rest; rest &= rest - 1, bar->lanes++) bar->set += w->regs[op->a + (uint32_t)__builtin_ctz(rest)];
+    for (uint32_t rest = op->a ? mask : 0; rest; rest &= rest - 1, bar->lanes++)
+        bar->set += w->regs[op->a + (uint32_t)__builtin_ctz(rest)];
     if (b->options->check) sim_release(b, w, bar->clock);
     if (op->mode == BAR_ARRIVE) return false;
     bar->waiting |= 1u << index;
@@ -163,7 +176,7 @@ bool sim_barrier(Block *b, Warp *w, const SimOp *op, uint32_t mask)
     return true;
 }
 
-/* Nobody can go on: say who waits for what. */
+/* No warp of the block can go on: report which barriers they wait at. */
 void sim_deadlock(Block *b)
 {
     const Warp *first = NULL;
@@ -171,7 +184,8 @@ void sim_deadlock(Block *b)
         const Warp *w = &b->warps[i];
         if (w->done) continue;
         if (first && first->at_barrier != w->at_barrier && first->at_barrier <= BARRIERS && w->at_barrier <= BARRIERS) {
-            sim_fault(b, w, w->wait, 0, "warps of one block wait at barriers %u and %u", first->at_barrier - 1, w->at_barrier - 1);
+            sim_fault(b, w, w->wait, 0, "warps of one block wait at barriers %u and %u", first->at_barrier - 1,
+                      w->at_barrier - 1);
             break;
         }
         if (!first) first = w;
@@ -180,7 +194,11 @@ void sim_deadlock(Block *b)
     if (!first || b->report.n_faults) return;
     const int lane = first->live ? __builtin_ctz(first->live) : 0;
     const Barrier *bar = &b->barriers[(first->at_barrier - 1) % BARRIERS];
-    if (first->at_barrier == AT_CLUSTER) sim_fault(b, first, first->wait, lane, "deadlock: not all warps of the cluster arrive at its barrier");
-    else if (first->at_barrier == AT_MBARRIER) sim_fault(b, first, first->wait, lane, "deadlock: nobody completes the phase of the mbarrier");
-    else sim_fault(b, first, first->wait, lane, "deadlock: barrier %u has %u of %u threads, and no other thread comes", first->at_barrier - 1, bar->arrived, bar->expected);
+    if (first->at_barrier == AT_CLUSTER)
+        sim_fault(b, first, first->wait, lane, "deadlock: not all warps of the cluster arrive at its barrier");
+    else if (first->at_barrier == AT_MBARRIER)
+        sim_fault(b, first, first->wait, lane, "deadlock: no thread completes the phase of the mbarrier");
+    else
+        sim_fault(b, first, first->wait, lane, "deadlock: barrier %u has %u of %u threads, and no other thread comes",
+                  first->at_barrier - 1, bar->arrived, bar->expected);
 }

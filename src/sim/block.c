@@ -1,27 +1,14 @@
-/* block: the warps of a block, and the blocks of a cluster, in turn until all have ended.
+/* block: runs the warps of a block, and the blocks of a cluster, until all have ended.
  *
  * Needs: a launch set up by run.c. Leaves: memory and registers as the block left them, counts and faults.
  *
- * Where no warp can wait for another, one register file serves all warps, one after the other. Else every warp has its own and runs
- * until it waits, yields or ends; the round goes on while anybody makes progress, and what stands still then is a deadlock.
+ * Where no warp can wait for another, one register file serves all warps, one after the other. Else every warp has
+ * its own and runs until it waits, yields or ends. Rounds over all warps go on while one of them makes progress; if
+ * none does, the block is in deadlock.
  *
- *     two warps and a bar.sync: warp 0 to the barrier, warp 1 to the barrier, both go, warp 0 to its end, warp 1 to its end
+ *     two warps and a bar.sync: warp 0 to the barrier, warp 1 to the barrier, warp 0 to its end, warp 1 to its end
  */
 #include "sim/inner.h"
-
-void sim_fill(uint8_t *col, uint64_t value, int width)
-{
-    switch (width) {
-    case 4:
-        for (int l = 0; l < LANES; l++) memcpy(col + 4 * l, &value, 4);
-        break;
-    case 8:
-        for (int l = 0; l < LANES; l++) memcpy(col + 8 * l, &value, 8);
-        break;
-    default:
-        for (int l = 0; l < LANES; l++) memcpy(col + (size_t)l * (size_t)width, &value, (size_t)width);
-    }
-}
 
 static void special(const Block *b, uint8_t *regs, int which, uint64_t value, int width)
 {
@@ -54,7 +41,6 @@ static void fill_constants(const Block *b, uint8_t *regs, const uint8_t *params)
         special(b, regs, SP_CLUSTER_NCTAID_X + i, b->launch->cluster[i], 4);
     }
     special(b, regs, SP_NWARPID, (uint64_t)b->n_warps, 4);
-    special(b, regs, SP_NSMID, 1, 4);
     special(b, regs, SP_CLUSTER_NCTARANK, (uint64_t)b->cluster->n, 4);
     special(b, regs, SP_EXPLICIT_CLUSTER, b->cluster->n > 1, 1);
     special(b, regs, SP_DYNAMIC_SHARED, (uint64_t)b->launch->shared, 4);
@@ -76,11 +62,13 @@ void sim_block_open(Block *b, const uint8_t *params)
         Warp *w = &b->warps[i];
         if (i && !own) {
             w->regs = b->warps[0].regs, w->local = b->warps[0].local, w->local_written = b->warps[0].local_written;
+            w->undefined = b->warps[0].undefined;
             continue;
         }
         uint8_t *raw = wbb_alloc(b->arena, b->m->file_bytes + 64);
         w->regs = raw + (64 - (uintptr_t)raw % 64) % 64;
         w->local = wbb_alloc(b->arena, local + 1);
+        w->undefined = check && b->m->n_undefined ? WBB_NEW_N(b->arena, uint32_t, b->m->n_undefined + 1) : NULL;
         w->local_written = check ? wbb_alloc(b->arena, local + 1) : NULL;
         fill_constants(b, w->regs, params);
     }
@@ -88,9 +76,9 @@ void sim_block_open(Block *b, const uint8_t *params)
 
 static void start_warp(Block *b, Warp *w, int index, const uint32_t *table, uint32_t threads)
 {
-    const uint32_t *place = b->m->special;
+    const uint32_t *column = b->m->special;
     for (int i = 0; i < 3; i++) {
-        if (place[SP_TID_X + i]) memcpy(w->regs + place[SP_TID_X + i], table + (index * 3 + i) * LANES, 4 * LANES);
+        if (column[SP_TID_X + i]) memcpy(w->regs + column[SP_TID_X + i], table + (index * 3 + i) * LANES, 4 * LANES);
         special(b, w->regs, SP_CTAID_X + i, b->id[i], 4);
         special(b, w->regs, SP_CLUSTERID_X + i, b->id[i] / b->launch->cluster[i], 4);
         special(b, w->regs, SP_CLUSTER_CTAID_X + i, b->id[i] % b->launch->cluster[i], 4);
@@ -110,6 +98,7 @@ static void start_warp(Block *b, Warp *w, int index, const uint32_t *table, uint
     w->slice = 1 << 16;
     w->first_thread = (uint32_t)index * LANES;
     memset(w->copy_group, 0, sizeof w->copy_group);
+    if (w->undefined) sim_undefined_reset(b->m, w);
     const size_t local = (size_t)b->m->local_bytes * LANES;
     if (local) memset(w->local, 0, local);
     if (local && w->local_written) memset(w->local_written, 0, local);
@@ -118,8 +107,8 @@ static void start_warp(Block *b, Warp *w, int index, const uint32_t *table, uint
 
 static uint32_t divisor(uint32_t x, uint32_t y) { return y ? divisor(y, x % y) : x; }
 
-/* The warp whose turn is number k of this round; shuffled, never warp 0 first, so that no order is the plain one. */
-static int turn(const Block *b, int k)
+/* The k-th warp of this round. A shuffled round never begins with warp 0, so it always differs from the plain order. */
+static int warp_of_round(const Block *b, int k)
 {
     const uint32_t n = (uint32_t)b->n_warps, key[2] = {b->number, b->round};
     if (!b->options->shuffle || n < 2) return k;
@@ -141,13 +130,14 @@ static void start_block(Block *b)
     b->mbarriers.n = 0;
 }
 
-/* One round: every warp that can run runs. True if one of them did something; *open counts those that have not ended. */
+/* One round: every warp that can run runs. True if one of them made progress; adds to *open those that have not
+ * ended. */
 static bool round_of(Block *b, int *open)
 {
     bool moved = false;
     b->round++;
     for (int i = 0; i < b->n_warps && !b->stop; i++) {
-        Warp *w = &b->warps[turn(b, i)];
+        Warp *w = &b->warps[warp_of_round(b, i)];
         if (w->done) continue;
         if (w->at_barrier == AT_CLUSTER && w->cluster_phase != b->cluster->phase) w->at_barrier = 0;
         if (w->at_barrier && w->at_barrier != AT_MBARRIER) {
@@ -164,8 +154,8 @@ static bool round_of(Block *b, int *open)
     return moved;
 }
 
-/* Complete if every warp of the cluster that has not ended has arrived. What the cluster's barrier orders inside a block is kept
- * like any other barrier's; between blocks the shared memory of others is not watched. */
+/* The cluster's barrier is complete if every warp of the cluster that has not ended has arrived. Inside a block it
+ * then orders accesses like any other barrier; accesses to the shared memory of other blocks are not watched. */
 static bool cluster_opens(Cluster *c, int open)
 {
     if (!c->arrived || (int)c->arrived < open) return false;
@@ -194,7 +184,7 @@ void sim_cluster_run(Cluster *c, const uint32_t *table, uint32_t threads)
         for (int k = 0; k < c->n; k++) {
             Block *b = c->blocks[k];
             for (int i = 0; i < b->n_warps && !b->stop; i++) {
-                const int index = turn(b, i);
+                const int index = warp_of_round(b, i);
                 start_warp(b, &b->warps[index], index, table, threads);
                 sim_run_warp(b, &b->warps[index]);
             }
@@ -202,7 +192,8 @@ void sim_cluster_run(Cluster *c, const uint32_t *table, uint32_t threads)
         return;
     }
     for (int k = 0; k < c->n; k++)
-        for (int i = 0; i < c->blocks[k]->n_warps; i++) start_warp(c->blocks[k], &c->blocks[k]->warps[i], i, table, threads);
+        for (int i = 0; i < c->blocks[k]->n_warps; i++)
+            start_warp(c->blocks[k], &c->blocks[k]->warps[i], i, table, threads);
     for (;;) {
         bool moved = false;
         int open = 0;

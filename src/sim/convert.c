@@ -1,17 +1,38 @@
 /* convert: cvt between any two types, with every rounding, .sat, .satfinite, .relu and .ftz.
  *
- * Needs: soft.c. Leaves: an operation whose immediate holds both types and the modifiers. Frequent conversions have rows of
- * their own in ops_half.c; this is the form that knows them all.
+ * Needs: soft.c. Leaves: an operation whose immediate holds both types and the modifiers. Frequent conversions have
+ * rows of their own in ops_half.c; this file decodes and computes all others.
  *
- * Values pass through an exact middle: whole numbers as 128-bit integers, floats as double, rounded once at the end. A float
- * that becomes a whole number is clamped to its range; nan gives 0, or the highest bit alone where 64 bits take part.
+ * Values are widened exactly, whole numbers to 128-bit integers and floats to double, and rounded once at the end. A
+ * float that becomes a whole number is clamped to its range; nan gives 0, or the highest bit alone where 64 bits
+ * take part.
  *
  *     cvt.rzi.s32.f32   3.7 -> 3,  1e20 -> 2147483647,  nan -> 0
  */
 #include "sim/lanes.h"
 
-typedef enum { T_S8, T_U8, T_S16, T_U16, T_S32, T_U32, T_S64, T_U64, T_F16, T_BF16, T_F32, T_F64, T_E4M3, T_E5M2, T_E2M1, T_E2M3,
-               T_E3M2, T_TF32, T_UE8M0, T_COUNT } Type;
+typedef enum {
+    T_S8,
+    T_U8,
+    T_S16,
+    T_U16,
+    T_S32,
+    T_U32,
+    T_S64,
+    T_U64,
+    T_F16,
+    T_BF16,
+    T_F32,
+    T_F64,
+    T_E4M3,
+    T_E5M2,
+    T_E2M1,
+    T_E2M3,
+    T_E3M2,
+    T_TF32,
+    T_UE8M0,
+    T_COUNT
+} Type;
 
 static const struct {
     const char *name;
@@ -37,14 +58,15 @@ typedef struct {
 
 static i64 packed(Conversion c)
 {
-    return (i64)((u32)c.to | (u32)c.from << 5 | (u32)c.mode << 10 | (u32)c.whole << 13 | (u32)c.sat << 14 | (u32)c.satfinite << 15 |
-                 (u32)c.relu << 16 | (u32)c.ftz << 17);
+    return (i64)((u32)c.to | (u32)c.from << 5 | (u32)c.mode << 10 | (u32)c.whole << 13 | (u32)c.sat << 14 |
+                 (u32)c.satfinite << 15 | (u32)c.relu << 16 | (u32)c.ftz << 17);
 }
 
 static Conversion unpacked(i64 imm)
 {
     u32 v = (u32)imm;
-    return (Conversion){(Type)(v & 31), (Type)(v >> 5 & 31), (Round)(v >> 10 & 7), v >> 13 & 1, v >> 14 & 1, v >> 15 & 1, v >> 16 & 1, v >> 17 & 1};
+    return (Conversion){(Type)(v & 31), (Type)(v >> 5 & 31), (Round)(v >> 10 & 7), v >> 13 & 1,
+                        v >> 14 & 1,    v >> 15 & 1,         v >> 16 & 1,          v >> 17 & 1};
 }
 
 static WbbI128 least(Type t) { return types[t].is_signed ? -((WbbI128)1 << (types[t].bits - 1)) : 0; }
@@ -111,9 +133,10 @@ static u64 from_float(Conversion c, u64 raw)
     if (c.sat) v = v > 1 ? 1 : v > 0 ? v : 0;
     if (c.to == T_F64 && c.from == T_F64 && v != v) return raw | UINT64_C(0x0008000000000000);
     u64 r = sim_round_f64(types[c.to].format, v, c.whole ? RN : c.mode);
-    if (c.satfinite && v == v) { /* what rounds to infinity is the largest instead */
+    if (c.satfinite && v == v) { /* the largest finite value instead of infinity */
         double back = sim_widen(types[c.to].format, r);
-        if (back - back != 0 || (v - v != 0 && c.to != T_F64)) r = sim_round(types[c.to].format, v < 0, 1, 1000, false, RZ);
+        if (back - back != 0 || (v - v != 0 && c.to != T_F64))
+            r = sim_round(types[c.to].format, v < 0, 1, 1000, false, RZ);
     }
     if (c.ftz && c.to == T_F32) r = flush32((u32)r);
     if (c.to == T_TF32) r <<= 13; /* the upper 19 bits of a word */
@@ -122,44 +145,37 @@ static u64 from_float(Conversion c, u64 raw)
 
 static u64 one(Conversion c, u64 raw) { return types[c.from].is_float ? from_float(c, raw) : from_integer(c, raw); }
 
-static u64 read_lane(const uint8_t *col, int lane, int width)
-{
-    u64 v = 0;
-    memcpy(&v, col + lane * width, (size_t)width);
-    return v;
-}
-
 static void convert(uint8_t *d, const uint8_t *regs, const SimOp *op)
 {
     Conversion c = unpacked(op->imm);
     int from = sim_width_of(types[c.from].letter);
     for (int l = 0; l < LANES; l++) {
-        u64 r = one(c, read_lane(regs + op->a, l, from));
+        u64 r = one(c, sim_lane(regs + op->a, l, from));
         memcpy(d + l * op->width, &r, op->width);
     }
 }
 
-/* Two values to one register: the first operand goes to the upper half. */
+/* Convert two values into one register: the first operand goes to the upper half. */
 static void convert_pair(uint8_t *d, const uint8_t *regs, const SimOp *op)
 {
     Conversion c = unpacked(op->imm);
     int bits = types[c.to].bits;
     u64 mask = (UINT64_C(1) << bits) - 1;
     for (int l = 0; l < LANES; l++) {
-        u64 high = one(c, read_lane(regs + op->a, l, 4)), low = one(c, read_lane(regs + op->b, l, 4));
+        u64 high = one(c, sim_lane(regs + op->a, l, 4)), low = one(c, sim_lane(regs + op->b, l, 4));
         u64 r = (high & mask) << bits | (low & mask);
         memcpy(d + l * op->width, &r, op->width);
     }
 }
 
-/* Both halves of a register to both halves of another. */
+/* Convert both halves of a register into both halves of another. */
 static void convert_halves(uint8_t *d, const uint8_t *regs, const SimOp *op)
 {
     Conversion c = unpacked(op->imm);
     int from_bits = types[c.from].bits, to_bits = types[c.to].bits, from = from_bits <= 8 ? 2 : 4;
     u64 from_mask = (UINT64_C(1) << from_bits) - 1, to_mask = (UINT64_C(1) << to_bits) - 1;
     for (int l = 0; l < LANES; l++) {
-        u64 v = read_lane(regs + op->a, l, from);
+        u64 v = sim_lane(regs + op->a, l, from);
         u64 r = (one(c, v >> from_bits & from_mask) & to_mask) << to_bits | (one(c, v & from_mask) & to_mask);
         memcpy(d + l * op->width, &r, op->width);
     }
@@ -207,7 +223,8 @@ bool sim_decode_cvt(Parser *p, const Inst *inst)
     c.to = type_named(inst->part[inst->n_parts - 2], &to_pair);
     c.from = type_named(inst->part[inst->n_parts - 1], &from_pair);
     if (c.to == T_COUNT || c.from == T_COUNT || !modifiers(inst, &c)) return false;
-    bool narrow = types[c.to].bits <= 8 && types[c.to].is_float, narrow_from = types[c.from].bits <= 8 && types[c.from].is_float;
+    bool narrow = types[c.to].bits <= 8 && types[c.to].is_float,
+         narrow_from = types[c.from].bits <= 8 && types[c.from].is_float;
     if ((narrow && !to_pair) || (narrow_from && !from_pair) || (from_pair && !to_pair)) return false;
     if (types[c.from].is_float && !types[c.to].is_float && !c.whole) return false;
     if (c.from == T_TF32 || (c.to == T_TF32 && c.from != T_F32) || (c.mode == RNA && c.to != T_TF32)) return false;

@@ -1,11 +1,12 @@
 /* copy: asynchronous copies (cp.async, cp.async.bulk) and the mbarriers that count them.
  *
- * Needs: decode.c for operands, memory.c for places. Leaves: operations, and what they do to memory.
+ * Needs: table.c for operands, memory.c for addresses. Leaves: operations, and changed memory.
  *
- * A copy happens when somebody waits for it, as late as the program allows: its destination counts as never written until then, so
- * a read before the wait is found under check. A group's copies belong to a lane, a bulk copy to the mbarrier that it tells its bytes.
- * An mbarrier's 64 bits are opaque to programs (PTX ISA 9.7.13.15.1); here: pending arrivals in bits 0..19, expected arrivals in
- * 20..39, bytes on their way in 40..61 (two's complement), the phase in 63. A wait parks its lanes until the phase is complete.
+ * A copy happens when a thread waits for it, as late as the program allows. Until then its destination counts as
+ * never written, so check finds a read before the wait. The copies of a group belong to a lane; a bulk copy belongs
+ * to the mbarrier that counts its bytes. An mbarrier's 64 bits are opaque to programs (PTX ISA 9.7.13.15.1); here
+ * they hold pending arrivals in bits 0..19, expected arrivals in 20..39, bytes still to come in 40..61 (two's
+ * complement) and the phase in 63. A wait parks its lanes until the phase is complete.
  *
  *     cp.async.ca.shared.global [%r1], [%rd1], 16; cp.async.wait_all;   ->   16 bytes, copied at the wait
  */
@@ -35,7 +36,7 @@ static uint32_t address_of(Parser *p, const Opd *o, int64_t *offset)
     return wide;
 }
 
-/* An address as a generic one: 64 bits, the offset and the window of shared memory added. */
+/* The column of an operand's generic address: 64 bits, with the offset and the window of shared memory added. */
 static uint32_t generic(Parser *p, const Opd *o, bool shared)
 {
     int64_t offset;
@@ -56,7 +57,8 @@ static void decode_group_copy(Parser *p, const Inst *inst)
     const int n = inst->n - sim_has(inst, "L2::cache_hint");
     if (n < 3 || n > 4 || inst->opd[2].kind != OPD_INT) sim_unknown(p, inst, "unknown form of a copy");
     const uint64_t size = inst->opd[2].bits;
-    if ((size != 4 && size != 8 && size != 16) || (sim_has(inst, "cg") && size != 16)) sim_unknown(p, inst, "a copy has 4, 8 or 16 bytes, .cg 16");
+    if ((size != 4 && size != 8 && size != 16) || (sim_has(inst, "cg") && size != 16))
+        sim_unknown(p, inst, "a copy has 4, 8 or 16 bytes, .cg 16");
     const uint32_t to = generic(p, &inst->opd[0], true), from = generic(p, &inst->opd[1], false);
     uint32_t source = sim_constant(p, size, 4);
     if (n == 4 && inst->opd[3].kind == OPD_REG && inst->opd[3].width == 1) { /* ignore-src */
@@ -71,14 +73,16 @@ static void decode_group_copy(Parser *p, const Inst *inst)
     op->n = (uint32_t)size;
 }
 
-/* cp.async.bulk.DST.SRC.mbarrier::complete_tx::bytes [to], [from], size, [mbarrier]; or to global memory, .bulk_group */
+/* cp.async.bulk.DST.SRC.mbarrier::complete_tx::bytes [to], [from], size, [mbarrier]; or to global memory,
+ * .bulk_group */
 static void decode_bulk(Parser *p, const Inst *inst)
 {
     static const char *const known[] = {"async", "bulk", "shared::cluster", "shared::cta", "global", "mbarrier::complete_tx::bytes", "bulk_group", "L2::cache_hint"};
     for (int i = 1; i < inst->n_parts; i++)
         if (!any_of(inst->part[i], known, WBB_LEN(known))) sim_unknown(p, inst, "unknown modifier");
     const bool group = sim_has(inst, "bulk_group"), hint = sim_has(inst, "L2::cache_hint");
-    if (inst->n_parts < 6 || inst->n != (group ? 3 : 4) + hint || group == sim_has(inst, "mbarrier::complete_tx::bytes"))
+    if (inst->n_parts < 6 || inst->n != (group ? 3 : 4) + hint ||
+        group == sim_has(inst, "mbarrier::complete_tx::bytes"))
         sim_unknown(p, inst, "unknown form of a copy");
     const bool to_shared = inst->part[3][0] == 's', from_shared = inst->part[4][0] == 's';
     const uint32_t to = generic(p, &inst->opd[0], to_shared), from = generic(p, &inst->opd[1], from_shared);
@@ -139,13 +143,15 @@ static bool decode_mbarrier(Parser *p, const Inst *inst)
     const bool shared = sim_has(inst, "shared") || sim_has(inst, "shared::cta") || sim_has(inst, "shared::cluster");
     if (mode == MB_PENDING) {
         if (inst->n != 2) return false;
-        const uint32_t state = sim_read(p, &inst->opd[1], 'd'), low = sim_column(p, 4), d = sim_result(p, &inst->opd[0], 'w');
+        const uint32_t state = sim_read(p, &inst->opd[1], 'd'), low = sim_column(p, 4),
+                       d = sim_result(p, &inst->opd[0], 'w');
         sim_row(p, "%lo.b64", low, state, 0, 0);
         sim_row(p, "and.b32", d, low, sim_constant(p, COUNT_MASK, 4), 0);
         return true;
     }
     const int at = mode == MB_ARRIVE || mode == MB_DROP || mode == MB_TEST;
-    const bool bytes = sim_has(inst, "expect_tx") && (mode == MB_ARRIVE || mode == MB_DROP), wait = mode == MB_TEST, parity = sim_has(inst, "parity");
+    const bool bytes = sim_has(inst, "expect_tx") && (mode == MB_ARRIVE || mode == MB_DROP), wait = mode == MB_TEST,
+               parity = sim_has(inst, "parity");
     if (inst->n < at + 1 || inst->n > at + 2 + wait || (parity && !wait) || (wait && inst->n < 3)) return false;
     const uint32_t address = generic(p, &inst->opd[at], shared);
     uint32_t value = sim_constant(p, 1, 4);
@@ -158,7 +164,8 @@ static bool decode_mbarrier(Parser *p, const Inst *inst)
     op->a = address, op->b = value, op->d = d;
     op->bytes = 8, op->lanes_n = 1;
     op->width = wait ? 1 : 8;
-    op->mode = (uint8_t)((wait && parity ? MB_PARITY : mode) | (wait && whats[k].name[1] == 'e' ? NO_WAIT : 0) | (bytes ? WITH_BYTES : 0));
+    op->mode = (uint8_t)((wait && parity ? MB_PARITY : mode) | (wait && whats[k].name[1] == 'e' ? NO_WAIT : 0) |
+                         (bytes ? WITH_BYTES : 0));
     p->m->barrier = true;
     return true;
 }
@@ -169,41 +176,31 @@ bool sim_decode_copy(Parser *p, const Inst *inst)
     return !strcmp(inst->part[0], "mbarrier") && decode_mbarrier(p, inst);
 }
 
-/* Copies --------------------------------------------------------------------------------------------------------------- */
-static uint64_t lane_u64(const Warp *w, uint32_t col, int lane)
-{
-    uint64_t v;
-    memcpy(&v, w->regs + col + 8 * (size_t)lane, 8);
-    return v;
-}
-
-static uint32_t lane_u32(const Warp *w, uint32_t col, int lane)
-{
-    uint32_t v;
-    memcpy(&v, w->regs + col + 4 * (size_t)lane, 4);
-    return v;
-}
-
-/* The source of one unit; a part of it only where the rest is zeros. */
+/* Judge the source of one unit: the bytes that are read, the rest being zeros. False after a fault. */
 static bool source_judged(Block *b, const Copy *c, uint64_t at, uint32_t unit)
 {
-    if (c->source >= unit) return sim_place(b, c->warp, c->op, c->lane, c->from + at, unit, true, false) != NULL;
+    if (c->source >= unit) return sim_memory_at(b, c->warp, c->op, c->lane, c->from + at, unit, true, false) != NULL;
     for (uint32_t i = 0; i < c->source; i++)
-        if (!sim_place(b, c->warp, c->op, c->lane, c->from + i, 1, true, false)) return false;
+        if (!sim_memory_at(b, c->warp, c->op, c->lane, c->from + i, 1, true, false)) return false;
     return true;
 }
 
 static void start_copy(Block *b, Warp *w, const SimOp *op, int lane)
 {
-    Copy c = {.op = op, .warp = w, .lane = (uint8_t)lane, .to = lane_u64(w, op->a, lane), .from = lane_u64(w, op->b, lane), .group = w->copy_group[lane]};
-    c.source = lane_u32(w, op->c, lane);
+    Copy c = {.op = op,
+              .warp = w,
+              .lane = (uint8_t)lane,
+              .to = sim_lane64(w->regs + op->a, lane),
+              .from = sim_lane64(w->regs + op->b, lane),
+              .group = w->copy_group[lane]};
+    c.source = sim_lane32(w->regs + op->c, lane);
     c.size = op->n ? op->n : c.source;
-    if (op->e) c.mbarrier = lane_u64(w, op->e, lane);
+    if (op->e) c.mbarrier = sim_lane64(w->regs + op->e, lane);
     if (c.source > c.size) {
         sim_fault(b, w, op, lane, "a copy of %u bytes from a source of %u", c.size, c.source);
         return;
     }
-    const uint32_t unit = op->n ? c.size : 16; /* what both addresses must be a multiple of */
+    const uint32_t unit = op->n ? c.size : 16; /* both addresses must be a multiple of it */
     if (!op->n && c.size % 16) {
         sim_fault(b, w, op, lane, "a bulk copy of %u bytes: a multiple of 16 is needed", c.size);
         return;
@@ -220,35 +217,30 @@ static void finish_copy(Block *b, const Copy *c)
     for (uint32_t at = 0; at < c->size; at += unit) {
         uint8_t bytes[16] = {0};
         const uint32_t known = WBB_MIN(unit, c->source), judged = known == unit ? unit : 1;
-        const uint8_t *from = known ? sim_place(b, c->warp, c->op, c->lane, c->from + at, judged, true, false) : bytes;
-        uint8_t *to = sim_place(b, c->warp, c->op, c->lane, c->to + at, unit, false, true);
+        const uint8_t *from = known ? sim_memory_at(b, c->warp, c->op, c->lane, c->from + at, judged, true, false)
+                                    : bytes;
+        uint8_t *to = sim_memory_at(b, c->warp, c->op, c->lane, c->to + at, unit, false, true);
         if (!from || !to) return;
         if (known) memcpy(bytes, from, known);
         memcpy(to, bytes, unit);
     }
 }
 
-/* Copies of a lane's groups before `group`. */
+/* Finish the copies of a lane's groups before `group`. */
 static void finish_groups(Block *b, const Warp *w, int lane, uint32_t group, bool bulk)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < b->copies.n; i++) {
         const Copy c = b->copies.items[i];
-        const bool ends = c.warp == w && c.lane == lane && !c.mbarrier && !c.op->n == bulk && (int32_t)(c.group - group) < 0;
+        const bool ends = c.warp == w && c.lane == lane && !c.mbarrier && !c.op->n == bulk &&
+                          (int32_t)(c.group - group) < 0;
         if (ends) finish_copy(b, &c);
         else b->copies.items[kept++] = c;
     }
     b->copies.n = kept;
 }
 
-bool sim_copy_pending(const Block *b, uint64_t address)
-{
-    for (uint32_t i = 0; i < b->copies.n; i++)
-        if (address - b->copies.items[i].to < b->copies.items[i].size) return true;
-    return false;
-}
-
-/* mbarriers ------------------------------------------------------------------------------------------------------------ */
+/* mbarriers ------------------------------------------------------------------------------------ */
 static int64_t bytes_of(uint64_t v) { return (int64_t)(v << 2) >> 42; }
 
 static uint64_t with(uint64_t v, uint64_t pending, int64_t bytes)
@@ -267,28 +259,30 @@ static uint32_t *clock_of(Block *b, uint64_t address)
     return b->mbarriers.items[b->mbarriers.n - 1].clock;
 }
 
-/* `count` arrivals and `bytes` more to come (or fewer). False after a fault. */
+/* Count `count` arrivals and add `bytes` (which may be negative) to the bytes to come. False after a fault. */
 static bool arrive(Block *b, Warp *w, const SimOp *op, int lane, uint8_t *at, uint64_t count, int64_t bytes)
 {
     uint64_t v;
     memcpy(&v, at, 8);
     const uint64_t pending = v & COUNT_MASK;
-    const int64_t left = bytes_of(v) + bytes;
+    const int64_t to_come = bytes_of(v) + bytes;
     if (!(v >> 20 & COUNT_MASK) || count > pending) {
-        if (!(v >> 20 & COUNT_MASK)) sim_fault(b, w, op, lane, "an mbarrier that nobody has initialised");
-        else sim_fault(b, w, op, lane, "more arrivals than the %u that the mbarrier expects", (unsigned)(v >> 20 & COUNT_MASK));
+        if (!(v >> 20 & COUNT_MASK)) sim_fault(b, w, op, lane, "an mbarrier that is not initialised");
+        else
+            sim_fault(b, w, op, lane, "more arrivals than the %u that the mbarrier expects",
+                      (unsigned)(v >> 20 & COUNT_MASK));
         return false;
     }
-    if (left >= 1 << 20 || left <= -(1 << 20)) {
-        sim_fault(b, w, op, lane, "more than 2^20 - 1 bytes on their way to one mbarrier");
+    if (to_come >= 1 << 20 || to_come <= -(1 << 20)) {
+        sim_fault(b, w, op, lane, "more than 2^20 - 1 bytes still to come at one mbarrier");
         return false;
     }
-    v = with(v, pending - count, left);
+    v = with(v, pending - count, to_come);
     memcpy(at, &v, 8);
     return true;
 }
 
-/* Bulk copies that tell this mbarrier their bytes end now. */
+/* Finish the bulk copies whose bytes this mbarrier counts. */
 static void finish_bulk(Block *b, uint64_t address)
 {
     uint32_t kept = 0;
@@ -300,7 +294,7 @@ static void finish_bulk(Block *b, uint64_t address)
         }
         finish_copy(b, &c);
         if (b->options->check) sim_release(b, c.warp, clock_of(b, address));
-        uint8_t *at = sim_place(b, c.warp, c.op, c.lane, address, 8, false, true);
+        uint8_t *at = sim_memory_at(b, c.warp, c.op, c.lane, address, 8, false, true);
         if (at) arrive(b, c.warp, c.op, c.lane, at, 0, -(int64_t)c.size);
     }
     b->copies.n = kept;
@@ -319,7 +313,7 @@ static void initialise(Block *b, Warp *w, const SimOp *op, int lane, uint8_t *at
 static void arrive_op(Block *b, Warp *w, const SimOp *op, int lane, uint64_t address, uint8_t *at)
 {
     const bool bytes = op->mode & WITH_BYTES;
-    const uint32_t value = lane_u32(w, op->b, lane);
+    const uint32_t value = sim_lane32(w->regs + op->b, lane);
     uint64_t old;
     memcpy(&old, at, 8);
     if ((op->mode & 15) == MB_DROP && (old >> 20 & COUNT_MASK) > (bytes ? 1 : value)) {
@@ -335,10 +329,10 @@ void sim_mbarrier(Block *b, Warp *w, const SimOp *op, uint32_t mask)
 {
     for (uint32_t rest = mask; rest; rest &= rest - 1) {
         const int lane = __builtin_ctz(rest);
-        const uint64_t address = lane_u64(w, op->a, lane);
-        uint8_t *at = sim_place(b, w, op, lane, address, 8, (op->mode & 15) != MB_INIT, true);
+        const uint64_t address = sim_lane64(w->regs + op->a, lane);
+        uint8_t *at = sim_memory_at(b, w, op, lane, address, 8, (op->mode & 15) != MB_INIT, true);
         if (!at) continue;
-        const uint32_t value = lane_u32(w, op->b, lane);
+        const uint32_t value = sim_lane32(w->regs + op->b, lane);
         switch (op->mode & 15) {
         case MB_INIT: initialise(b, w, op, lane, at, value); break;
         case MB_INVAL: memset(at, 0, 8); break;
@@ -349,17 +343,18 @@ void sim_mbarrier(Block *b, Warp *w, const SimOp *op, uint32_t mask)
     }
 }
 
-/* Whether the phase that the lane names is complete. */
+/* True if the phase that the lane names is complete. */
 static bool complete(Block *b, Warp *w, const SimOp *op, int lane)
 {
-    const uint64_t address = lane_u64(w, op->a, lane);
+    const uint64_t address = sim_lane64(w->regs + op->a, lane);
     finish_bulk(b, address);
-    const uint8_t *at = sim_place(b, w, op, lane, address, 8, true, false);
+    const uint8_t *at = sim_memory_at(b, w, op, lane, address, 8, true, false);
     if (!at) return true; /* a fault: the wait is over */
     uint64_t v;
     memcpy(&v, at, 8);
     const bool phase = v >> 63;
-    return (op->mode & 15) == MB_PARITY ? phase != (lane_u32(w, op->b, lane) & 1) : phase != (lane_u64(w, op->b, lane) >> 63);
+    return (op->mode & 15) == MB_PARITY ? phase != (sim_lane32(w->regs + op->b, lane) & 1)
+                                        : phase != (sim_lane64(w->regs + op->b, lane) >> 63);
 }
 
 uint32_t sim_mbarrier_ready(Block *b, Warp *w, const SimOp *op, uint32_t mask)
@@ -377,19 +372,19 @@ void sim_mbarrier_wait(Block *b, Warp *w, const SimOp *op, uint32_t mask)
         const int lane = __builtin_ctz(rest);
         const bool done = complete(b, w, op, lane);
         if (op->d) w->regs[op->d + (uint32_t)lane] = done;
-        if (done && b->options->check) sim_acquire(b, w, clock_of(b, lane_u64(w, op->a, lane)));
+        if (done && b->options->check) sim_acquire(b, w, clock_of(b, sim_lane64(w->regs + op->a, lane)));
     }
 }
 
-/* What a copy asks of memory, at both of its ends, when it is issued. */
+/* Count the traffic of a copy, at its source and its destination, when it is issued. */
 static void count_copy(Block *b, const Warp *w, const SimOp *op, uint32_t mask)
 {
     static const SimOp generic = {.space = SIM_GENERIC};
     uint64_t to[LANES], from[LANES];
     uint32_t read = 0;
     for (int l = 0; l < LANES; l++) {
-        to[l] = lane_u64(w, op->a, l), from[l] = lane_u64(w, op->b, l);
-        const uint32_t bytes = lane_u32(w, op->c, l);
+        to[l] = sim_lane64(w->regs + op->a, l), from[l] = sim_lane64(w->regs + op->b, l);
+        const uint32_t bytes = sim_lane32(w->regs + op->c, l);
         read |= (uint32_t)(bytes != 0) << l;
         if (op->n || !(mask >> l & 1) || !bytes) continue;
         sim_count_range(b, from[l], bytes, SIM_LOADED);
@@ -415,11 +410,13 @@ void sim_copy(Block *b, Warp *w, const SimOp *op, uint32_t mask)
         case BULK_WAIT: finish_groups(b, w, lane, w->copy_group[lane] - (uint32_t)op->imm, true); break;
         case GROUP_ALL: finish_groups(b, w, lane, w->copy_group[lane] + 1, false); break;
         default: {
-            const uint64_t address = lane_u64(w, op->a, lane);
+            const uint64_t address = sim_lane64(w->regs + op->a, lane);
             finish_groups(b, w, lane, w->copy_group[lane] + 1, false);
-            uint8_t *at = sim_place(b, w, op, lane, address, 8, true, true);
+            uint8_t *at = sim_memory_at(b, w, op, lane, address, 8, true, true);
             if (b->options->check) sim_release(b, w, clock_of(b, address));
-            if (at) arrive(b, w, op, lane, at, op->mode == COPY_ARRIVE_NOINC, 0); /* the other form counts its own arrival twice: up and down */
+            if (at)
+                arrive(b, w, op, lane, at, op->mode == COPY_ARRIVE_NOINC,
+                       0); /* without .noinc the arrival was expected and counted at once */
         }
         }
     }

@@ -1,14 +1,17 @@
 /* cores: the blocks of a launch over several host threads, with the same results, reports and counts as on one.
  *
- * Needs: a launch set up by run.c. Leaves: memory as the blocks left it, and one report; or nothing, and the launch must run alone.
+ * Needs: a launch set up by run.c. Leaves: memory as the blocks left it, and one report; or nothing, and the launch
+ * must run alone.
  *
- * Each thread has its own context, arena, registers, shared memory and counts, and takes the next few blocks of the list when it is
- * done with some. Blocks that cannot tell in which order they run may be spread. A module with atomic operations or strong accesses to
- * global memory, or that reads the time, runs alone from the start. All else is found out: where a block of a spread launch shows a
- * fault, reads what the launch may write (only under check is that seen), or stores what another thread has stored, the buffers are set
- * back and the launch runs again on one thread, in order. So there is one place that judges, and its words do not depend on threads.
+ * Each thread has its own context, arena, registers, shared memory and counts, and takes the next few blocks of the
+ * list when it has finished some. A launch may be spread if its blocks cannot observe the order in which they run. A
+ * module with atomic operations or strong accesses to global memory, or that reads the time, runs on one thread from
+ * the start. The rest shows while the blocks run: if a block of a spread launch has a fault, reads memory that the
+ * launch may write (seen only under check), or stores to bytes that another thread has stored to, the buffers get
+ * their old contents and the launch runs again on one thread, in order. So faults are reported by one thread alone,
+ * and reports do not depend on the number of threads.
  *
- *     grid 1024, 4 threads: blocks 0..15, 16..31, 32..47, 48..63, and whoever is done first takes 64..79
+ *     grid 1024, 4 threads: blocks 0..15, 16..31, 32..47, 48..63; the first thread to finish takes 64..79
  */
 #include "sim/inner.h"
 
@@ -22,14 +25,16 @@ typedef struct {
     bool alone; /* the launch must run on one thread */
     SimOptions options;
     SimCounts counts;
-    Block block; /* the model, with what is this thread's own */
+    Block block; /* the model, with this thread's own arena and segments */
     SimReport report;
 } Worker;
 
-/* Memory is the launch's; what is known of it is the thread's. Nobody looks for races here: whoever reads outputs gives up. */
+/* The bytes of buffers are shared by all threads; each thread has its own record of which it has written. Races are
+ * not looked for: a thread that reads outputs gives up. */
 static void own_segments(Block *b)
 {
-    Segment *buffers = WBB_NEW_N(b->arena, Segment, b->n_buffers + 1), *vars = WBB_NEW_N(b->arena, Segment, b->m->vars.n + 1);
+    Segment *buffers = WBB_NEW_N(b->arena, Segment, b->n_buffers + 1),
+            *vars = WBB_NEW_N(b->arena, Segment, b->m->vars.n + 1);
     memcpy(buffers, b->buffers, sizeof *buffers * ((size_t)b->n_buffers + 1));
     if (b->m->vars.n) memcpy(vars, b->vars, sizeof *vars * b->m->vars.n);
     for (int i = 1; i <= b->n_buffers; i++) {
@@ -50,7 +55,7 @@ static void run_blocks(WbbCx *cx, void *arg)
     w->options = *b->options;
     if (w->options.counts) w->options.counts = &w->counts;
     b->cx = cx, b->arena = cx->arena, b->options = &w->options, b->spread = true;
-    wbb_arena_limit(cx->arena, SIZE_MAX); /* bounded by the buffers, of which each thread keeps track */
+    wbb_arena_limit(cx->arena, SIZE_MAX); /* bounded by the buffers, whose bytes each thread tracks */
     own_segments(b);
     sim_count_open(b);
     Cluster c = {.n = 0};
@@ -74,23 +79,26 @@ static void work(WbbPool *pool, void *arg, uint32_t number)
     wbb_pool_stop(pool);
 }
 
-/* True if blocks cannot tell one order from another, as far as operations say. */
+/* True if no operation lets blocks observe the order in which they run. */
 static bool may_spread(const Block *b)
 {
     for (uint32_t i = 0; i < b->m->ops.n; i++) {
         const SimOp *op = &b->m->ops.items[i];
-        const bool memory = op->kind == OP_LOAD || op->kind == OP_STORE, near = op->space == SIM_SHARED || op->space == SIM_LOCAL;
-        if (op->kind == OP_CLOCK || op->kind == OP_SYSTEM || (op->kind == OP_ATOMIC && !near) || (memory && op->mode == SIM_STRONG && !near)) return false;
+        const bool memory = op->kind == OP_LOAD || op->kind == OP_STORE,
+                   near = op->space == SIM_SHARED || op->space == SIM_LOCAL;
+        if (op->kind == OP_CLOCK || op->kind == OP_SYSTEM || (op->kind == OP_ATOMIC && !near) ||
+            (memory && op->mode == SIM_STRONG && !near))
+            return false;
     }
     for (int i = 1; i <= b->n_buffers; i++) /* of a sample: pages are made by one thread */
         if (b->buffers[i].source) return false;
-    /* Buffers that may be written twice, or hold something from the start, are watched for races: by one thread. */
+    /* Buffers that may be written twice, or have contents from the start, are watched for races, by one thread. */
     for (int i = 1; b->options->check && i <= b->n_buffers; i++)
         if (b->buffers[i].track && (b->buffers[i].multiple || b->buffers[i].initialised)) return false;
     return true;
 }
 
-/* Joins what two threads have written; true if both wrote one byte. */
+/* Join the records of two threads; true if both wrote one byte. */
 static bool join_written(uint8_t *to, const uint8_t *from, size_t n)
 {
     uint8_t both = 0;
@@ -109,11 +117,13 @@ static bool join(Worker *workers, uint32_t n, const Block *model)
         if (workers[t].alone) return false;
     for (uint32_t t = 0; t < n; t++)
         for (int i = 1; i <= model->n_buffers && !clash; i++)
-            if (model->buffers[i].written) clash = join_written(model->buffers[i].written, workers[t].block.buffers[i].written, model->buffers[i].size);
+            if (model->buffers[i].written)
+                clash = join_written(model->buffers[i].written, workers[t].block.buffers[i].written,
+                                     model->buffers[i].size);
     return !clash;
 }
 
-/* Contents of what the launch may write, kept or brought back. */
+/* Keep the contents of the buffers that the launch may write, or restore them. */
 static void keep(const Block *b, uint8_t **kept, bool back)
 {
     for (int i = 1; i <= b->n_buffers; i++) {

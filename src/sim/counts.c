@@ -1,12 +1,14 @@
-/* counts: what a kernel executes and what it asks of memory, in numbers that two compilers can be compared by.
+/* counts: executed instructions and memory traffic of a kernel, in numbers by which compilers can be compared.
  *
- * Needs: decoded operations with their class, and each access as it happens. Leaves: SimCounts, added up over launches. Executions
- * are counted an operation (two additions each), and made into classes once at the end; without SimOptions.counts nothing is.
+ * Needs: decoded operations with their class, and each access as it happens. Leaves: SimCounts, added up over
+ * launches. Executions are counted for each operation (two additions each), and summed by class once at the end;
+ * without SimOptions.counts nothing is.
  *
- * Memory is counted a request, which is one instruction of one warp. A request in global or constant memory, or in variables, takes
- * as many sectors of 32 bytes as its lanes touch. Local memory is interleaved as on hardware: word w of lane l lies at 4 * (32 * w + l).
- * Shared memory has 32 banks of 4 bytes; lanes are served 32 at a time for up to 4 bytes, 16 for 8, 8 for 16; each time takes as many
- * wavefronts as the fullest bank has different words, and all but the first are conflicts.
+ * Memory is counted by requests; a request is one instruction of one warp. A request in global or constant memory,
+ * or in variables, takes as many sectors of 32 bytes as its lanes touch. Local memory is interleaved as on hardware:
+ * word w of lane l lies at 4 * (32 * w + l). Shared memory has 32 banks of 4 bytes; lanes are served 32 at a time
+ * for up to 4 bytes, 16 for 8, 8 for 16. Each such part takes as many wavefronts as the fullest bank has different
+ * words, and all but the first are conflicts.
  *
  * A bulk copy is one request at each end, of as many sectors or wavefronts as its range has.
  *
@@ -21,7 +23,7 @@ const char *const sim_class_name[SIM_CLASSES] = {"integer", "f16", "f32", "f64",
 const char *const sim_space_name[SIM_SPACES] = {"global", "shared", "local", "const", "generic"};
 const char *const sim_access_name[SIM_ACCESSES] = {"load", "store", "atomic"};
 
-/* Opcodes by the first part of their names; what is not here is arithmetic, of the type that its name ends with. */
+/* Opcodes by the first part of their names; all others are arithmetic, of the type that their names end with. */
 static const struct {
     const char *names;
     SimClass class;
@@ -49,7 +51,7 @@ SimClass sim_class(const char *name)
 {
     const size_t n = strcspn(name, ".");
     char word[24];
-    if (strstr(name, ".param")) return SIM_CLASS_MOVE; /* no memory behind it */
+    if (strstr(name, ".param")) return SIM_CLASS_MOVE; /* parameters are registers here */
     if (n < sizeof word - 2) {
         snprintf(word, sizeof word, " %.*s ", (int)n, name);
         for (size_t i = 0; i < WBB_LEN(opcodes); i++)
@@ -61,15 +63,16 @@ SimClass sim_class(const char *name)
     return SIM_CLASS_INTEGER;
 }
 
-/* Where an address is; the operation may have said it generically. */
+/* The space of a generic address. */
 static SimSpace space_of(const Block *b, uint64_t address)
 {
     const uint64_t n = address >> SEG_SHIFT;
-    if (n >= SEG_VARS && n < SEG_VARS + b->m->vars.n) return b->m->vars.items[n - SEG_VARS].constant ? SIM_CONST : SIM_GLOBAL;
+    if (n >= SEG_VARS && n < SEG_VARS + b->m->vars.n)
+        return b->m->vars.items[n - SEG_VARS].constant ? SIM_CONST : SIM_GLOBAL;
     return n == SEG_SHARED ? SIM_SHARED : n == SEG_LOCAL ? SIM_LOCAL : SIM_GLOBAL;
 }
 
-/* Different numbers among those of the lanes, which mostly rise. */
+/* The different numbers among those of the lanes, which are mostly ascending. */
 typedef struct {
     uint64_t items[MAX_SECTORS];
     int n;
@@ -110,8 +113,8 @@ static uint64_t local_sectors(const uint64_t address[LANES], uint32_t mask, uint
     return n;
 }
 
-/* Times that the banks are asked for the lanes of one turn. */
-static uint64_t turn(const uint64_t address[LANES], uint32_t mask, uint64_t size)
+/* Wavefronts of the lanes that are served at one time. */
+static uint64_t wavefronts_of(const uint64_t address[LANES], uint32_t mask, uint64_t size)
 {
     Numbers words = {.n = 0};
     uint8_t in_bank[BANKS] = {0}, most = 0;
@@ -127,7 +130,8 @@ static uint64_t turn(const uint64_t address[LANES], uint32_t mask, uint64_t size
     return most;
 }
 
-void sim_count_access(Block *b, const SimOp *op, const uint64_t address[LANES], uint32_t mask, SimAccess kind, size_t size)
+void sim_count_access(Block *b, const SimOp *op, const uint64_t address[LANES], uint32_t mask, SimAccess kind,
+                      size_t size)
 {
     SimCounts *c = b->options->counts;
     if (!c || !mask) return;
@@ -143,7 +147,7 @@ void sim_count_access(Block *b, const SimOp *op, const uint64_t address[LANES], 
     const int lanes = size <= 4 ? 32 : size == 8 ? 16 : 8;
     for (int l = 0; l < LANES; l += lanes) {
         const uint32_t some = mask & (lanes == 32 ? FULL : ((1u << lanes) - 1) << l);
-        const uint64_t n = some ? turn(address, some, size) : 0;
+        const uint64_t n = some ? wavefronts_of(address, some, size) : 0;
         t->wavefronts += n;
         t->conflicts += n ? n - 1 : 0;
     }

@@ -1,9 +1,10 @@
 /* decode_flow: memory accesses, branches, calls, and chains with the carry flag.
  *
- * Needs: decode.c for operands. Leaves: operations that warp.c and memory.c carry out; labels as fixups.
+ * Needs: table.c for operands. Leaves: operations of warp.c and memory.c; labels as fixups.
  *
- * An address is a column and an offset; a variable's address is a constant column. Parameters of a kernel are constant
- * columns already, so a load of one is a move. Parameters of functions are per-lane memories that a call copies.
+ * An address is a column and an offset; the address of a variable is a constant column. Parameters of a kernel are
+ * constant columns, so a load of one is a move. Parameters of functions are memories of a few bytes a lane, which a
+ * call copies.
  *
  *     ld.global.nc.v2.b32 {%r1, _}, [%rd1+8];
  *         -> OP_LOAD space global, 2 elements of 4 bytes, columns (%r1, sink), address column %rd1, offset 8
@@ -15,7 +16,7 @@ typedef struct {
     bool param;
     int lanes_n, bytes;
     char letter; /* column that holds one element */
-    bool sign, strong;
+    bool sign, strong, constant; /* constant: .nc */
 } Access;
 
 static bool cache_hint(const char *part)
@@ -28,10 +29,11 @@ static bool cache_hint(const char *part)
     return false;
 }
 
-/* Accesses that may meet others of their kind: the memory model's strong ones. */
+/* The strong accesses of the memory model, which do not race with each other. */
 static bool strong(const char *part)
 {
-    return !strcmp(part, "volatile") || !strcmp(part, "relaxed") || !strcmp(part, "acquire") || !strcmp(part, "release");
+    return !strcmp(part, "volatile") || !strcmp(part, "relaxed") || !strcmp(part, "acquire") ||
+           !strcmp(part, "release");
 }
 
 static Access access_of(Parser *p, const Inst *inst)
@@ -41,8 +43,11 @@ static Access access_of(Parser *p, const Inst *inst)
     for (int i = 1; i < inst->n_parts; i++) {
         const char *part = inst->part[i];
         a.strong |= strong(part);
+        a.constant |= !strcmp(part, "nc");
         if (strcmp(part, "global") == 0) a.space = SIM_GLOBAL;
-        else if (strncmp(part, "shared", 6) == 0 && (!part[6] || !strcmp(part + 6, "::cta") || !strcmp(part + 6, "::cluster"))) a.space = SIM_SHARED;
+        else if (strncmp(part, "shared", 6) == 0 &&
+                 (!part[6] || !strcmp(part + 6, "::cta") || !strcmp(part + 6, "::cluster")))
+            a.space = SIM_SHARED;
         else if (strcmp(part, "local") == 0) a.space = SIM_LOCAL;
         else if (strcmp(part, "const") == 0) a.space = SIM_CONST;
         else if (strcmp(part, "param") == 0) a.param = true;
@@ -54,16 +59,19 @@ static Access access_of(Parser *p, const Inst *inst)
             for (size_t t = 0; t < WBB_LEN(types); t++)
                 if (strcmp(part, types[t]) == 0) {
                     a.bytes = t < 3 ? 1 : t < 7 ? 2 : t < 11 ? 4 : 8;
-                    a.letter = a.bytes == 8 ? (part[0] == 'f' ? 'g' : 'd') : a.bytes == 4 ? (part[0] == 'f' ? 'f' : 'w') : 'h';
+                    a.letter = a.bytes == 8   ? (part[0] == 'f' ? 'g' : 'd')
+                               : a.bytes == 4 ? (part[0] == 'f' ? 'f' : 'w')
+                                              : 'h';
                     a.sign = part[0] == 's';
                 }
         } else if (!cache_hint(part)) sim_unknown(p, inst, "unknown modifier");
     }
-    if (!a.bytes || a.bytes * a.lanes_n > 32 || inst->n != 2 + sim_has(inst, "L2::cache_hint")) sim_unknown(p, inst, "unknown form of an access");
+    if (!a.bytes || a.bytes * a.lanes_n > 32 || inst->n != 2 + sim_has(inst, "L2::cache_hint"))
+        sim_unknown(p, inst, "unknown form of an access");
     return a;
 }
 
-/* Bytes from the start of a parameter to the end of an access must lie inside it. */
+/* An access must lie inside its parameter. */
 static void inside(Parser *p, const Opd *address, const SimSym *s, int bytes)
 {
     if (address->offset < 0 || (uint64_t)address->offset + (uint64_t)bytes > s->size)
@@ -136,8 +144,8 @@ void sim_decode_memory(Parser *p, const Inst *inst, bool store)
     uint32_t col = sim_read(p, base, address_width == 4 ? 'w' : 'd');
     SimOp *op = sim_emit(p, store ? OP_STORE : OP_LOAD);
     op->space = (uint8_t)a.space;
-    op->mode = a.strong ? SIM_STRONG : 0;
-    if (a.strong && !store) p->m->barrier = true; /* it may wait for what another warp stores */
+    op->mode = a.strong ? SIM_STRONG : a.constant && !store ? SIM_CONSTANT : 0;
+    if (a.strong && !store) p->m->barrier = true; /* its loop may wait for a store of another warp */
     op->lanes_n = (uint8_t)n;
     op->bytes = (uint8_t)a.bytes;
     op->address = (uint8_t)address_width;
@@ -150,7 +158,7 @@ void sim_decode_memory(Parser *p, const Inst *inst, bool store)
     }
 }
 
-/* Control ------------------------------------------------------------------------------------------------------------- */
+/* Control -------------------------------------------------------------------------------------- */
 
 static SimSym *label_of(Parser *p, const Opd *o)
 {
@@ -171,7 +179,8 @@ static void branch_table(Parser *p, const Inst *inst)
 {
     if (inst->n != 2) sim_unknown(p, inst, "unknown form of a branch");
     const SimSym *table = label_of(p, &inst->opd[1]);
-    if (!table->size) wbb_fail(p->cx, inst->opd[1].loc, "%s is not a list of branch targets before this point", table->name);
+    if (!table->size)
+        wbb_fail(p->cx, inst->opd[1].loc, "%s is not a list of branch targets before this point", table->name);
     uint32_t index = sim_read(p, &inst->opd[0], 'w');
     SimOp *op = sim_emit(p, OP_BRANCH_TABLE);
     op->a = index;
@@ -179,11 +188,12 @@ static void branch_table(Parser *p, const Inst *inst)
     op->n = (uint32_t)table->size;
 }
 
-/* Copy arguments to formals or formals to results. A register argument is stored like a parameter. */
+/* Copy an argument to its formal, or a formal to the result. A register is stored like a parameter. */
 static void pass(Parser *p, const Opd *actual, const SimSym *formal, bool back)
 {
     if (actual->kind == OPD_SYMBOL && actual->sym->kind == SYM_PARAM && formal->kind == SYM_PARAM) {
-        if (actual->sym->size != formal->size) wbb_fail(p->cx, actual->loc, "%s and %s differ in size", actual->sym->name, formal->name);
+        if (actual->sym->size != formal->size)
+            wbb_fail(p->cx, actual->loc, "%s and %s differ in size", actual->sym->name, formal->name);
         SimOp *op = sim_emit(p, OP_PARAM_COPY);
         op->d = back ? actual->sym->col : formal->col;
         op->a = back ? formal->col : actual->sym->col;
@@ -191,10 +201,15 @@ static void pass(Parser *p, const Opd *actual, const SimSym *formal, bool back)
         return;
     }
     char letter = formal->size == 2 ? 'h' : formal->size == 4 ? 'w' : 'd';
-    if (formal->size != 2 && formal->size != 4 && formal->size != 8) wbb_fail(p->cx, actual->loc, "%s cannot be passed this way", formal->name);
+    if (formal->size != 2 && formal->size != 4 && formal->size != 8)
+        wbb_fail(p->cx, actual->loc, "%s cannot be passed this way", formal->name);
     if (back && actual->kind != OPD_REG) wbb_fail(p->cx, actual->loc, "the result must be a register");
     uint32_t col = sim_read(p, actual, letter);
-    sim_row(p, letter == 'h' ? "mov.b16" : letter == 'w' ? "mov.b32" : "mov.b64", back ? col : formal->col, back ? formal->col : col, 0, 0);
+    sim_row(p,
+            letter == 'h'   ? "mov.b16"
+            : letter == 'w' ? "mov.b32"
+                            : "mov.b64",
+            back ? col : formal->col, back ? formal->col : col, 0, 0);
 }
 
 static void call(Parser *p, const Inst *inst)
@@ -210,7 +225,8 @@ static void call(Parser *p, const Inst *inst)
     if (!name || name->sym->func->entry) sim_unknown(p, inst, "unknown function");
     SimFunc *f = name->sym->func;
     uint32_t n_args = args ? (uint32_t)args->n : 0, n_rets = rets ? (uint32_t)rets->n : 0;
-    if (n_args != f->n_params || n_rets != f->n_rets) wbb_fail(p->cx, inst->loc, "%s takes %u arguments and gives %u results", f->name, f->n_params, f->n_rets);
+    if (n_args != f->n_params || n_rets != f->n_rets)
+        wbb_fail(p->cx, inst->loc, "%s takes %u arguments and gives %u results", f->name, f->n_params, f->n_rets);
     for (uint32_t i = 0; i < n_args; i++) pass(p, &args->items[i], f->params[i], false);
     SimOp *op = sim_emit(p, OP_CALL);
     op->a = f->ret_col;
@@ -243,7 +259,7 @@ static bool carry(Parser *p, const Inst *inst)
     return true;
 }
 
-/* What moves no value: one block runs after the other, so that memory is always in order, and there is nothing to fetch ahead. */
+/* Fences and hints: one block runs after the other and memory is always in order, so they have no effect. */
 static bool does_nothing(const char *op)
 {
     static const char *const nothing[] = {"membar", "fence", "prefetch", "prefetchu", "griddepcontrol", "discard", "applypriority", "pmevent", "setmaxnreg"};
@@ -259,7 +275,8 @@ void sim_decode_warp(Parser *p, const Inst *inst)
     if (strcmp(op, "bra") == 0) branch(p, inst);
     else if (strcmp(op, "brx") == 0) branch_table(p, inst);
     else if (strcmp(op, "call") == 0) call(p, inst);
-    else if (strcmp(op, "ret") == 0 && inst->n == 0) sim_emit(p, p->func->entry ? OP_EXIT : OP_RET)->a = p->func->ret_col;
+    else if (strcmp(op, "ret") == 0 && inst->n == 0)
+        sim_emit(p, p->func->entry ? OP_EXIT : OP_RET)->a = p->func->ret_col;
     else if (strcmp(op, "exit") == 0 && inst->n == 0) sim_emit(p, OP_EXIT);
     else if ((strcmp(op, "trap") == 0 || strcmp(op, "brkpt") == 0) && inst->n == 0) sim_emit(p, OP_TRAP);
     else if (strcmp(op, "nanosleep") == 0 && inst->n == 1) {
@@ -268,5 +285,6 @@ void sim_decode_warp(Parser *p, const Inst *inst)
     } else if (strcmp(op, "atom") == 0 || strcmp(op, "red") == 0) sim_decode_atomic(p, inst);
     else if (strcmp(op, "ldmatrix") == 0 || strcmp(op, "stmatrix") == 0) sim_decode_matrix(p, inst);
     else if (strcmp(op, "bar") == 0 || strcmp(op, "barrier") == 0) sim_decode_barrier(p, inst);
-    else if (!sim_decode_lanes(p, inst) && !sim_decode_copy(p, inst) && !carry(p, inst)) sim_unknown(p, inst, "unknown instruction");
+    else if (!sim_decode_lanes(p, inst) && !sim_decode_copy(p, inst) && !carry(p, inst))
+        sim_unknown(p, inst, "unknown instruction");
 }

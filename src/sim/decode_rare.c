@@ -1,21 +1,26 @@
-/* decode_rare: instructions that are others in disguise: lop3 with a predicate, min and max of three, f32 sums of narrower values.
+/* decode_rare: instructions that stand for several others: lop3 with a predicate, min and max of three, f32 sums of
+ * narrower values.
  *
- * Needs: decode.c. Leaves: the operations of the instructions they amount to, under the same guard.
+ * Needs: table.c. Leaves: the operations of those others, under the same guard.
  *
  *     min.NaN.f32 %f4, %f1, %f2, %f3   ->   min.NaN.f32 t, %f1, %f2; min.NaN.f32 %f4, t, %f3
  */
 #include "sim/inner.h"
 
-static Opd register_of(Parser *p, const Inst *inst, int width) { return (Opd){.kind = OPD_REG, .col = sim_column(p, (uint32_t)width), .width = (uint8_t)width, .loc = inst->loc}; }
+static Opd register_of(Parser *p, const Inst *inst, int width)
+{
+    return (Opd){.kind = OPD_REG, .col = sim_column(p, (uint32_t)width), .width = (uint8_t)width, .loc = inst->loc};
+}
 
-/* `inst` with other parts and operands, decoded. */
+/* Decode `in`, which stands for the instruction and has a row in the table. */
 static void again(Parser *p, Inst in)
 {
     WbbBuf b = wbb_buf(p->arena);
     for (int i = 0; i < in.n_parts; i++) wbb_putf(&b, "%s%s", i ? "." : "", in.part[i]);
     const Inst *outer = p->inst;
     in.name = wbb_intern_z(p->cx, b.text);
-    sim_decode(p, &in);
+    p->inst = &in;
+    if (!sim_by_table(p, &in)) sim_unknown(p, &in, "unknown instruction");
     p->inst = outer;
 }
 
@@ -46,16 +51,18 @@ static void lop3(Parser *p, const Inst *inst)
     again(p, in);
     const uint32_t some = sim_column(p, 1);
     sim_row(p, "%nonzero.b32", some, in.opd[0].col, 0, 0);
-    if (inst->opd[1].kind != OPD_SINK) sim_row(p, wbb_format(p->arena, "%s.pred", inst->part[1]), sim_result(p, &inst->opd[1], 'p'), some, q, 0);
+    if (inst->opd[1].kind != OPD_SINK)
+        sim_row(p, wbb_format(p->arena, "%s.pred", inst->part[1]), sim_result(p, &inst->opd[1], 'p'), some, q, 0);
     sim_row(p, "mov.b32", sim_result(p, &d, 'w'), in.opd[0].col, 0, 0);
 }
 
-/* min and max of three f32, with .abs of all of them. */
+/* min and max of three f32; .abs applies to each operand. */
 static void of_three(Parser *p, const Inst *inst)
 {
     Inst in = *inst;
     const int abs = part_index(inst, "abs");
-    if (strcmp(inst->part[inst->n_parts - 1], "f32") || part_index(inst, "xorsign")) sim_unknown(p, inst, "unknown form of min or max");
+    if (strcmp(inst->part[inst->n_parts - 1], "f32") || part_index(inst, "xorsign"))
+        sim_unknown(p, inst, "unknown form of min or max");
     for (int i = 1; abs && i < 4; i++) {
         const Opd a = register_of(p, inst, 4);
         sim_row(p, "abs.f32", a.col, sim_read(p, &inst->opd[i], 'f'), 0, 0);
@@ -93,8 +100,8 @@ bool sim_decode_rare(Parser *p, const Inst *inst)
     const bool sum = !strcmp(op, "add") || !strcmp(op, "sub"), fma = !strcmp(op, "fma");
     if (!strcmp(op, "lop3") && strcmp(inst->part[1 % inst->n_parts], "b32")) lop3(p, inst);
     else if ((!strcmp(op, "min") || !strcmp(op, "max")) && inst->n == 4) of_three(p, inst);
-    else if (((sum && inst->n == 3) || (fma && inst->n == 4)) && inst->n_parts > 2 && !strcmp(inst->part[inst->n_parts - 2], "f32") &&
-             (!strcmp(last, "f16") || !strcmp(last, "bf16")))
+    else if (((sum && inst->n == 3) || (fma && inst->n == 4)) && inst->n_parts > 2 &&
+             !strcmp(inst->part[inst->n_parts - 2], "f32") && (!strcmp(last, "f16") || !strcmp(last, "bf16")))
         mixed(p, inst);
     else return false;
     return true;

@@ -1,8 +1,9 @@
 /* lanes: how one operation runs over the 32 lanes of a warp, and the arithmetic of one lane.
  *
- * OP(id, names, types, D, A, B, C, expr) makes the function op_id, which computes `expr` of a, b and c for each lane; the
- * tables in ops_*.c list it once more to make the rows of the instruction table. Columns hold bits; floats are read and made
- * by as_f32, bits_f32 and the like. Destinations and sources are the same column or apart, never overlapping.
+ * OP(id, names, types, D, A, B, C, expr) makes the function op_id, which computes `expr` of a, b and c for each
+ * lane; the tables in ops_*.c list it once more to make the rows of the instruction table. Columns hold bits; floats
+ * are read and made by as_f32, bits_f32 and the like. Destinations and sources are the same column or apart, never
+ * overlapping.
  */
 #ifndef SIM_LANES_H
 #define SIM_LANES_H
@@ -20,13 +21,14 @@ typedef int64_t i64;
 
 /* A second copy of each operation for machines with AVX2, chosen when the program is loaded. It computes the same bits:
  * contraction to fma is off. */
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__) && \
     !defined(__SANITIZE_THREAD__)
 #define SIM_CLONES __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
 #else
 #define SIM_CLONES
 #endif
-/* What a lane computes stands in the loop over lanes. */
+/* The arithmetic of one lane must be inlined into the loop over lanes. */
 #if defined(__GNUC__)
 #define SIM_INLINE static inline __attribute__((always_inline))
 #else
@@ -96,7 +98,7 @@ SIM_INLINE bool nan64(u64 a) { return (a & UINT64_C(0x7fffffffffffffff)) > UINT6
 SIM_INLINE bool nan16(u32 a) { return (a & 0x7fffu) > 0x7c00u; }
 SIM_INLINE bool nanbf(u32 a) { return (a & 0x7fffu) > 0x7f80u; }
 
-/* A choice that stays arithmetic: compilers make branches of others, and then lanes do not run side by side. */
+/* A choice without a branch: with one the loop over lanes is not vectorised. */
 SIM_INLINE u32 selected(bool c, u32 yes, u32 no)
 {
     const u32 mask = 0u - (u32)c;
@@ -131,7 +133,7 @@ SIM_INLINE float of_h(u32 h)
     return as_f32(u | sign);
 }
 
-/* f32 to f16, ties to even. Adding a power of two puts the rounding place at the end of the mantissa of a subnormal. */
+/* f32 to f16, ties to even. Adding a power of two makes the addition round at the last bit of a subnormal. */
 SIM_INLINE u32 to_h(float f)
 {
     u32 u = raw_f32(f), sign = (u >> 16) & 0x8000u, a = u & 0x7fffffffu;
@@ -150,7 +152,8 @@ SIM_INLINE double fma_odd(double a, double b, double c)
     double p = a * b, s = p + c;
     double bb = s - p, err = (p - (s - bb)) + (c - bb);
     u64 u = raw_f64(s);
-    /* Toward the error: one step of the bits up if error and sum agree in sign, down if not; only from an even pattern. */
+    /* Toward the error: one step of the bits up if error and sum agree in sign, down if not; only from an even
+     * pattern. */
     u64 differ = (raw_f64(err) ^ u) >> 63;
     u64 moved = differ ? u - 1 : u + 1;
     bool inexact = err != 0.0 && err == err && !(u & 1u);
@@ -158,12 +161,15 @@ SIM_INLINE double fma_odd(double a, double b, double c)
 }
 
 /* 2^-126 .. : a double that already holds the exact value to the sticky bit, to f32. */
-SIM_INLINE float fma_f32(u32 a, u32 b, u32 c) { return (float)fma_odd((double)as_f32(a), (double)as_f32(b), (double)as_f32(c)); }
+SIM_INLINE float fma_f32(u32 a, u32 b, u32 c)
+{
+    return (float)fma_odd((double)as_f32(a), (double)as_f32(b), (double)as_f32(c));
+}
 
 typedef enum { RN, RZ, RM, RP, RNA } Round; /* RNA: to nearest, ties away from zero */
 
-/* a * b + c rounded once to f32 as RZ, RM or RP say: to nearest, then one place back where that went the wrong way. An exact zero is
- * -0 toward minus infinity unless both terms are +0; infinities, too, are places. */
+/* a * b + c rounded once to f32 as RZ, RM or RP say: to nearest, then one step back where that went the wrong way.
+ * An exact zero is -0 toward minus infinity unless both terms are +0; infinities count as values to step to. */
 SIM_INLINE u32 fma_directed(u32 a, u32 b, u32 c, Round mode)
 {
     const double d = fma_odd((double)as_f32(a), (double)as_f32(b), (double)as_f32(c));
@@ -191,8 +197,14 @@ SIM_INLINE float odd_f32(double d)
 }
 
 /* bf16 and f16 fma, one rounding. */
-SIM_INLINE u32 fma_bf(u32 a, u32 b, u32 c) { return to_bf(odd_f32(fma_odd((double)of_bf(a), (double)of_bf(b), (double)of_bf(c)))); }
-SIM_INLINE u32 fma_h(u32 a, u32 b, u32 c) { return to_h(odd_f32(fma_odd((double)of_h(a), (double)of_h(b), (double)of_h(c)))); }
+SIM_INLINE u32 fma_bf(u32 a, u32 b, u32 c)
+{
+    return to_bf(odd_f32(fma_odd((double)of_bf(a), (double)of_bf(b), (double)of_bf(c))));
+}
+SIM_INLINE u32 fma_h(u32 a, u32 b, u32 c)
+{
+    return to_h(odd_f32(fma_odd((double)of_h(a), (double)of_h(b), (double)of_h(c))));
+}
 
 /* Order of floats with -0 below +0, for min and max. */
 SIM_INLINE u32 max32(u32 a, u32 b)
@@ -228,22 +240,24 @@ SIM_INLINE u64 min64(u64 a, u64 b)
 #define HI(x) ((x) >> 16)
 #define PAIR(lo, hi) ((u32)(lo) | (u32)(hi) << 16)
 
-/* exp(r) - 1 for |r| <= ln 2 / 2: the Taylor sum, whose rest is below r^13 / 13! = 2^-51 r. Its terms are joined in pairs, so that few
- * of them wait for others (Estrin's order). */
+/* exp(r) - 1 for |r| <= ln 2 / 2: the Taylor sum, whose rest is below r^13 / 13! = 2^-51 r. Its terms are joined in
+ * pairs, so that few of them wait for others (Estrin's order). */
 SIM_INLINE double exp_less_one(double r)
 {
     const double r2 = r * r, r4 = r2 * r2, r8 = r4 * r4;
-    const double a = 1.0 / 2 + r * (1.0 / 6), b = 1.0 / 24 + r * (1.0 / 120), c = 1.0 / 720 + r * (1.0 / 5040), d = 1.0 / 40320 + r * (1.0 / 362880);
+    const double a = 1.0 / 2 + r * (1.0 / 6), b = 1.0 / 24 + r * (1.0 / 120);
+    const double c = 1.0 / 720 + r * (1.0 / 5040), d = 1.0 / 40320 + r * (1.0 / 362880);
     const double e = (1.0 / 3628800 + r * (1.0 / 39916800)) + r2 * (1.0 / 479001600);
     return r + r2 * (((a + r2 * b) + r4 * (c + r2 * d)) + r8 * e);
 }
 
-/* 2^x as 2^n * exp(r ln 2), n whole and |r| <= 1/2, off by less than 2^-48 of itself, without a call or a branch. Beyond 1000
- * every f32 result is 0 or infinite; nan goes through. */
+/* 2^x as 2^n * exp(r ln 2), n whole and |r| <= 1/2, off by less than 2^-48 of itself, without a call or a branch.
+ * Beyond 1000 every f32 result is 0 or infinite; nan goes through. */
 SIM_INLINE double exp2_f32(double x)
 {
     const i64 u = (i64)raw_f64(x), m = u & INT64_MAX, most = (i64)raw_f64(1000.0);
-    const i64 far = -(i64)((m > most) & (m <= INT64_C(0x7ff0000000000000))); /* a mask, for a choice may become a branch */
+    /* A mask: a choice may become a branch. */
+    const i64 far = -(i64)((m > most) & (m <= INT64_C(0x7ff0000000000000)));
     const double near = as_f64((u64)(u - ((m - most) & far)));
     double shifted = near + 0x1.8p52, n = shifted - 0x1.8p52, r = (near - n) * 0x1.62e42fefa39efp-1;
     const double p = exp_less_one(r) + 1.0;
@@ -258,15 +272,15 @@ SIM_INLINE double tanh_f32(u32 bits)
     u32 m = bits & 0x7fffffffu, twenty = 0x41a00000u;
     u32 far = 0u - (u32)((m > twenty) & (m <= 0x7f800000u)), near = m - ((m - twenty) & far); /* nan goes through */
     double y = 2.0 * (double)as_f32(near);
-    double shifted = y * 0x1.71547652b82fep0 + 0x1.8p52, n = shifted - 0x1.8p52; /* y / ln 2 to the nearest whole number */
-    double r = (y - n * 0x1.62e42fefa38p-1) - n * 0x1.ef35793c7673p-45;          /* ln 2 in two parts; n times the first is exact */
+    double shifted = y * 0x1.71547652b82fep0 + 0x1.8p52, n = shifted - 0x1.8p52; /* y / ln 2, rounded */
+    double r = (y - n * 0x1.62e42fefa38p-1) - n * 0x1.ef35793c7673p-45;  /* the first product is exact */
     const double p = exp_less_one(r);
-    double power = as_f64((raw_f64(shifted) << 52) + UINT64_C(0x3ff0000000000000)); /* 2^n, from the low bits of the sum */
+    double power = as_f64((raw_f64(shifted) << 52) + UINT64_C(0x3ff0000000000000)); /* 2^n */
     double e = power * p + (power - 1.0);
     return copysign(e / (e + 2.0), (double)as_f32(bits));
 }
 
-/* soft.c --------------------------------------------------------------------------------------------------------------- */
+/* soft.c --------------------------------------------------------------------------------------- */
 typedef enum { FMT_E2M1, FMT_E2M3, FMT_E3M2, FMT_E4M3, FMT_E5M2, FMT_F16, FMT_BF16, FMT_TF32, FMT_F32, FMT_F64 } Format;
 
 /* The exact value (-1)^negative * mantissa * 2^exponent, with `sticky` set if something not zero below it was cut off,

@@ -1,17 +1,10 @@
-/* lanes_op: what lanes of a warp do together, and arithmetic with the carry flag.
+/* lanes_op: operations of several lanes of a warp, and arithmetic with the carry flag.
  *
- * Needs: a warp whose lanes have all come (warp.c). Leaves: result columns.
+ * Needs: a warp whose lanes have all come (groups.c). Leaves: result columns.
  *
  *     shfl.sync.bfly.b32 %r2, %r1, 16, 31, -1   ->   lane l gets %r1 of lane l ^ 16
  */
 #include "sim/inner.h"
-
-static uint32_t u32_at(const uint8_t *col, int lane)
-{
-    uint32_t v;
-    memcpy(&v, col + 4 * (size_t)lane, 4);
-    return v;
-}
 
 /* PTX ISA 9.7.9.6: c holds the clamp in bits 0..4 and the segment mask in bits 8..12. */
 static void shuffle(Block *b, Warp *w, const SimOp *op, uint32_t mask)
@@ -19,9 +12,12 @@ static void shuffle(Block *b, Warp *w, const SimOp *op, uint32_t mask)
     uint8_t *regs = w->regs;
     uint32_t out[LANES] = {0};
     uint8_t valid[LANES] = {0};
+    int8_t from[LANES];
+    memset(from, -1, sizeof from);
     for (int l = 0; l < LANES; l++) {
         if (!(mask >> l & 1)) continue;
-        int bv = (int)(u32_at(regs + op->b, l) & 31), c = (int)u32_at(regs + op->c, l), clamp = c & 31, segment = c >> 8 & 31;
+        int bv = (int)(sim_lane32(regs + op->b, l) & 31), c = (int)sim_lane32(regs + op->c, l), clamp = c & 31,
+            segment = c >> 8 & 31;
         int least = l & segment, most = least | (clamp & ~segment), j = 0;
         bool ok = true;
         switch (op->mode) {
@@ -31,26 +27,31 @@ static void shuffle(Block *b, Warp *w, const SimOp *op, uint32_t mask)
         default: j = l ^ bv, ok = j <= most; break;
         }
         if (!ok) j = l;
-        const uint32_t named = u32_at(regs + op->e, l);
+        const uint32_t named = sim_lane32(regs + op->e, l);
         if (b->options->check && j >= 0 && j < LANES && (w->all >> j & 1) && !(named >> j & 1))
             sim_fault(b, w, op, l, "a shuffle from lane %d, which its mask 0x%08x does not name", j, named);
-        out[l] = j >= 0 && j < LANES && (w->all >> j & 1) ? u32_at(regs + op->a, j) : 0;
+        else if (b->options->check && j >= 0 && j < LANES && (w->all & ~w->live) >> j & 1)
+            sim_fault(b, w, op, l, "a shuffle from lane %d, which has ended", j);
+        out[l] = j >= 0 && j < LANES && (w->all >> j & 1) ? sim_lane32(regs + op->a, j) : 0;
         valid[l] = ok;
+        from[l] = (int8_t)j;
     }
+    if (op->tracked && w->undefined) sim_undefined_shuffle(b, w, op, from, mask);
     memcpy(b->scratch, out, sizeof out);
     sim_blend(regs + op->d, b->scratch, mask, 4);
     if (op->target) sim_blend(regs + op->target, valid, mask, 1);
 }
 
-/* Lanes that name each other must name the same lanes, and themselves (PTX ISA 9.7.9: else the result is undefined). */
+/* A lane must name itself, and lanes that name each other must have one mask (PTX ISA 9.7.9: else the result is
+ * undefined). */
 static void judge_masks(Block *b, Warp *w, const SimOp *op, uint32_t mask)
 {
     for (uint32_t rest = mask; rest; rest &= rest - 1) {
         const int l = __builtin_ctz(rest);
-        const uint32_t named = u32_at(w->regs + op->e, l);
+        const uint32_t named = sim_lane32(w->regs + op->e, l);
         if (!(named >> l & 1)) sim_fault(b, w, op, l, "a mask of 0x%08x, which does not name the lane", named);
         for (uint32_t others = named & mask; others; others &= others - 1) {
-            const uint32_t other = u32_at(w->regs + op->e, __builtin_ctz(others));
+            const uint32_t other = sim_lane32(w->regs + op->e, __builtin_ctz(others));
             if (other == named) continue;
             sim_fault(b, w, op, l, "lanes that name each other have masks 0x%08x and 0x%08x", other, named);
             return;
@@ -64,7 +65,10 @@ static void vote(Block *b, Warp *w, const SimOp *op, uint32_t mask)
     for (int l = 0; l < LANES; l++)
         if (w->regs[op->a + (uint32_t)l]) bits |= 1u << l;
     bits &= mask;
-    uint32_t r = op->mode == 0 ? bits != 0 : op->mode == 1 ? bits == mask : op->mode == 2 ? bits == 0 || bits == mask : bits;
+    uint32_t r = op->mode == 0   ? bits != 0
+                 : op->mode == 1 ? bits == mask
+                 : op->mode == 2 ? bits == 0 || bits == mask
+                                 : bits;
     for (int l = 0; l < LANES; l++) {
         if (op->width == 1) b->scratch[l] = (uint8_t)r;
         else memcpy(b->scratch + 4 * l, &r, 4);
@@ -79,7 +83,8 @@ static float f32_at(uint32_t bits)
     return f;
 }
 
-/* The smaller or larger of two f32; -0 is below 0; of a number and a nan the number, or nan where the instruction says so. */
+/* The smaller or larger of two f32; -0 is below 0; of a number and a nan the number, or nan where the instruction
+ * says so. */
 static uint32_t better(uint32_t x, uint32_t y, bool larger, bool nan)
 {
     const float a = f32_at(x), b = f32_at(y);
@@ -108,16 +113,10 @@ static uint32_t reduced(const SimOp *op, uint32_t r, uint32_t v, bool first)
 static void redux(Block *b, Warp *w, const SimOp *op, uint32_t mask)
 {
     uint32_t r = 0;
-    for (uint32_t rest = mask; rest; rest &= rest - 1) r = reduced(op, r, u32_at(w->regs + op->a, __builtin_ctz(rest)), rest == mask);
+    for (uint32_t rest = mask; rest; rest &= rest - 1)
+        r = reduced(op, r, sim_lane32(w->regs + op->a, __builtin_ctz(rest)), rest == mask);
     for (int l = 0; l < LANES; l++) memcpy(b->scratch + 4 * l, &r, 4);
     sim_blend(w->regs + op->d, b->scratch, mask, 4);
-}
-
-static uint64_t lane_at(const uint8_t *col, int lane, int width)
-{
-    uint64_t v = 0;
-    memcpy(&v, col + (size_t)lane * (size_t)width, (size_t)width);
-    return v;
 }
 
 /* mode: 1 sets the flag, 2 reads it, 4 subtracts, 8 multiplies first, 16 takes the upper half, 32 is signed. */
@@ -128,7 +127,8 @@ static void carry(Warp *w, const SimOp *op, uint32_t mask)
     WbbU128 all = ((WbbU128)1 << bits) - 1;
     for (int l = 0; l < LANES; l++) {
         if (!(mask >> l & 1)) continue;
-        WbbU128 x = lane_at(regs + op->a, l, op->width), y = lane_at(regs + op->b, l, op->width), flag = op->mode & 2 ? regs[op->e + (uint32_t)l] : 0;
+        WbbU128 x = sim_lane(regs + op->a, l, op->width), y = sim_lane(regs + op->b, l, op->width),
+                flag = op->mode & 2 ? regs[op->e + (uint32_t)l] : 0;
         if (op->mode & 8) {
             WbbI128 sx = (WbbI128)x, sy = (WbbI128)y;
             if (op->mode & 32) {
@@ -137,7 +137,7 @@ static void carry(Warp *w, const SimOp *op, uint32_t mask)
             }
             WbbU128 product = op->mode & 32 ? (WbbU128)(sx * sy) : x * y;
             x = (op->mode & 16 ? product >> bits : product) & all;
-            y = lane_at(regs + op->c, l, op->width);
+            y = sim_lane(regs + op->c, l, op->width);
         }
         WbbU128 r = op->mode & 4 ? x - y - flag : x + y + flag;
         uint64_t low = (uint64_t)(r & all);
@@ -146,7 +146,7 @@ static void carry(Warp *w, const SimOp *op, uint32_t mask)
     }
 }
 
-/* Lanes with equal values: all of them, or nobody if one differs. */
+/* match.any: the lanes with an equal value. match.all: all lanes, or none if two values differ. */
 static void match(Block *b, Warp *w, const SimOp *op, uint32_t mask)
 {
     uint32_t out[LANES] = {0};
@@ -155,7 +155,7 @@ static void match(Block *b, Warp *w, const SimOp *op, uint32_t mask)
         const int l = __builtin_ctz(rest);
         for (uint32_t others = mask; others; others &= others - 1) {
             const int o = __builtin_ctz(others);
-            if (lane_at(w->regs + op->a, l, op->bytes) == lane_at(w->regs + op->a, o, op->bytes)) out[l] |= 1u << o;
+            if (sim_lane(w->regs + op->a, l, op->bytes) == sim_lane(w->regs + op->a, o, op->bytes)) out[l] |= 1u << o;
         }
         all[l] = out[l] == mask;
         if (op->mode && !all[l]) out[l] = 0;
@@ -165,7 +165,7 @@ static void match(Block *b, Warp *w, const SimOp *op, uint32_t mask)
     if (op->target) sim_blend(w->regs + op->target, all, mask, 1);
 }
 
-/* The manual leaves open which lane it is; the lowest one, as the hardware does it. */
+/* The manual leaves open which lane is elected; the lowest one, as on hardware. */
 static void elect(Block *b, Warp *w, const SimOp *op, uint32_t mask)
 {
     const uint32_t leader = (uint32_t)__builtin_ctz(mask);
@@ -187,13 +187,13 @@ static void one_mask(Block *b, Warp *w, const SimOp *op, uint32_t mask)
     }
 }
 
-/* Lanes may come to one instruction with several masks; those that name the same lanes are one group. */
+/* Lanes may come to one instruction with several masks; lanes with one mask are one group. */
 static void by_mask(Block *b, Warp *w, const SimOp *op, uint32_t mask)
 {
     while (mask) {
-        const uint32_t named = u32_at(w->regs + op->e, __builtin_ctz(mask));
+        const uint32_t named = sim_lane32(w->regs + op->e, __builtin_ctz(mask));
         uint32_t same = 0;
-        for (int l = 0; l < LANES; l++) same |= (uint32_t)(u32_at(w->regs + op->e, l) == named) << l;
+        for (int l = 0; l < LANES; l++) same |= (uint32_t)(sim_lane32(w->regs + op->e, l) == named) << l;
         same &= mask;
         one_mask(b, w, op, same);
         mask &= ~same;

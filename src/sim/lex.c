@@ -1,9 +1,10 @@
 /* lex: PTX text to tokens.
  *
- * Needs: a NUL-terminated text. Leaves: one token at a time in Lex.tok, with its place.
+ * Needs: a NUL-terminated text. Leaves: one token at a time in Lex.tok, with its line and column.
  *
- * A name is everything that PTX writes without blanks: opcodes with their dots and double colons (add.rn.f32, ld.shared::cluster.b32),
- * registers (%r1, %tid.x), labels ($L__BB0_1), directives (.reg). Numbers keep their spelling: 0f3F800000, 0x7fU, 12. Comments vanish.
+ * A name is a word of PTX without blanks: opcodes with their dots and double colons (add.rn.f32,
+ * ld.shared::cluster.b32), registers (%r1, %tid.x), labels ($L__BB0_1), directives (.reg). Numbers keep their
+ * spelling: 0f3F800000, 0x7fU, 12. Comments are skipped.
  *
  *     "@%p1 bra $L2;"   ->   punct '@', name '%p1', name 'bra', name '$L2', punct ';'
  */
@@ -11,7 +12,8 @@
 
 static bool name_char(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' || c == '%' || c == '.';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' ||
+           c == '%' || c == '.';
 }
 
 static bool digit(char c) { return c >= '0' && c <= '9'; }
@@ -66,7 +68,8 @@ void sim_next(Lex *x)
         return;
     } else if (name_char(*p)) {
         t.kind = digit(*p) ? TOK_NUMBER : TOK_NAME;
-        while (name_char(p[t.n]) || (t.kind == TOK_NAME && p[t.n] == ':' && p[t.n + 1] == ':' && name_char(p[t.n + 2]))) t.n += p[t.n] == ':' ? 2 : 1;
+        while (name_char(p[t.n]) || (t.kind == TOK_NAME && p[t.n] == ':' && p[t.n + 1] == ':' && name_char(p[t.n + 2])))
+            t.n += p[t.n] == ':' ? 2 : 1;
         /* A decimal with an exponent: 1.0e-3 */
         if (t.kind == TOK_NUMBER && (p[t.n] == '-' || p[t.n] == '+') && (p[t.n - 1] == 'e' || p[t.n - 1] == 'E') &&
             !(p[0] == '0' && t.n > 1 && !digit(p[1]) && p[1] != '.')) {

@@ -1,8 +1,10 @@
-/* matrix: ldmatrix and stmatrix, which a whole warp does together.
+/* matrix: ldmatrix and stmatrix, which a whole warp executes together.
  *
- * Needs: decode.c for operands, memory.c for places. Leaves: operations, and what they do to shared memory and columns. A matrix has
- * 8 rows of 8 elements of 16 bits; row r of matrix i lies at the address that lane 8 * i + r holds. Lane t has elements 2 * (t % 4)
- * and the next one of row t / 4; under .trans rows and columns are exchanged (PTX ISA 9.7.14.5.15 and .16).
+ * Needs: table.c for operands, memory.c for addresses. Leaves: operations, and changed shared memory and columns.
+ *
+ * A matrix has 8 rows of 8 elements of 16 bits; row r of matrix i lies at the address that lane 8 * i + r holds.
+ * Lane t has elements 2 * (t % 4) and the next one of row t / 4; under .trans rows and columns are exchanged (PTX
+ * ISA 9.7.14.5.15 and .16).
  *
  *     ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r1, %r2}, [%rd1];
  */
@@ -14,16 +16,19 @@ void sim_decode_matrix(Parser *p, const Inst *inst)
 {
     const bool store = !strcmp(inst->part[0], "stmatrix");
     const int count = sim_has(inst, "x4") ? 4 : sim_has(inst, "x2") ? 2 : sim_has(inst, "x1") ? 1 : 0;
-    const bool form = count && sim_has(inst, "sync") && sim_has(inst, "aligned") && sim_has(inst, "m8n8") && !strcmp(inst->part[inst->n_parts - 1], "b16") &&
+    const bool form = count && sim_has(inst, "sync") && sim_has(inst, "aligned") && sim_has(inst, "m8n8") &&
+                      !strcmp(inst->part[inst->n_parts - 1], "b16") &&
                       (sim_has(inst, "shared") || sim_has(inst, "shared::cta")) && inst->n == 2;
     if (!form) sim_unknown(p, inst, "unknown form of a matrix access");
     const Opd *address = &inst->opd[store ? 0 : 1], *v = &inst->opd[store ? 1 : 0];
     if (address->kind != OPD_ADDRESS) wbb_fail(p->cx, address->loc, "expected an address in brackets");
     if (v->kind != OPD_VECTOR || v->n != count) wbb_fail(p->cx, v->loc, "expected a vector of %d registers", count);
     uint32_t column[4];
-    for (int i = 0; i < count; i++) column[i] = store ? sim_read(p, &v->items[i], 'w') : sim_result(p, &v->items[i], 'w');
+    for (int i = 0; i < count; i++)
+        column[i] = store ? sim_read(p, &v->items[i], 'w') : sim_result(p, &v->items[i], 'w');
     const int address_width = address->items[0].kind == OPD_REG && address->items[0].width == 4 ? 4 : 8;
-    const uint32_t base = sim_read(p, &address->items[0], address_width == 4 ? 'w' : 'd'), all = sim_constant(p, FULL, 4);
+    const uint32_t base = sim_read(p, &address->items[0], address_width == 4 ? 'w' : 'd'),
+                   all = sim_constant(p, FULL, 4);
     SimOp *op = sim_emit(p, OP_MATRIX);
     op->space = SIM_SHARED;
     op->lanes_n = (uint8_t)count;
@@ -41,7 +46,7 @@ void sim_decode_matrix(Parser *p, const Inst *inst)
     }
 }
 
-/* Where half h of lane t lies in a matrix of rows of 8 elements. */
+/* Row and column of half h of lane t. */
 static void element(const SimOp *op, int t, int h, int *row, int *column)
 {
     const int major = t / 4, minor = 2 * (t % 4) + h;
@@ -50,13 +55,15 @@ static void element(const SimOp *op, int t, int h, int *row, int *column)
     *column = trans ? major : minor;
 }
 
-void sim_matrix(Block *b, Warp *w, const SimOp *op)
+void sim_matrix(Block *b, Warp *w, const SimOp *op, uint32_t mask)
 {
+    (void)mask; /* all lanes have come */
     const bool store = op->mode & 1;
     if (b->tally) { /* one row a lane */
         uint64_t address[LANES];
         sim_addresses(w, op, address);
-        sim_count_access(b, op, address, op->lanes_n == 4 ? FULL : (1u << (ROWS * op->lanes_n)) - 1, store ? SIM_STORED : SIM_LOADED, ROW_BYTES);
+        sim_count_access(b, op, address, op->lanes_n == 4 ? FULL : (1u << (ROWS * op->lanes_n)) - 1,
+                         store ? SIM_STORED : SIM_LOADED, ROW_BYTES);
     }
     for (int i = 0; i < op->lanes_n; i++) {
         uint8_t *const to = w->regs + b->m->cols.items[op->target + (uint32_t)i].col;
@@ -68,7 +75,7 @@ void sim_matrix(Block *b, Warp *w, const SimOp *op)
                 memcpy(&rows[row][column], to + 4 * t + 2 * h, 2);
             }
         for (int r = 0; r < ROWS; r++) {
-            uint8_t *at = sim_row_place(b, w, op, ROWS * i + r, store);
+            uint8_t *at = sim_row_memory_at(b, w, op, ROWS * i + r, store);
             if (!at) continue;
             if (store) memcpy(at, rows[r], ROW_BYTES);
             else memcpy(rows[r], at, ROW_BYTES);

@@ -1,16 +1,18 @@
-/* memory: loads and stores of a warp, judged to the byte.
+/* memory: loads and stores of a warp, each byte judged.
  *
- * Needs: the segments of run.c (buffers, variables, shared and local memory). Leaves: columns or memory changed, counts and
- * faults in the report.
+ * Needs: the segments of run.c (buffers, variables, shared and local memory). Leaves: changed columns or memory,
+ * counts and faults in the report.
  *
- * A generic address has the number of its segment above bit 40. Where the active lanes are one run and access one range
- * without gaps, as most kernels do, the range is judged and copied at once; otherwise lane by lane. Bounds, alignment and
- * stores to inputs are always judged; what was written before only under check.
+ * A generic address has the number of its segment above bit 40. Where the active lanes are consecutive and access
+ * one range without gaps, as in most kernels, the range is judged and copied at once; otherwise lane by lane.
+ * Bounds, alignment and stores to inputs are always judged; reads of unwritten bytes, second stores and races only
+ * under check.
  *
  *     ld.global.v4.b32 by 32 lanes 16 bytes apart: one check of 512 bytes, four columns filled
  */
 #include "sim/lanes.h"
 
+/* The bytes of a segment that an access touches. */
 typedef struct {
     uint8_t *bytes, *written; /* at the address; NULL after a fault */
     const Segment *segment;
@@ -18,7 +20,7 @@ typedef struct {
     size_t size;              /* readable bytes; a load gets zeros for the rest */
     uint64_t at;              /* offset in the segment */
     const char *name;         /* of the segment */
-} Place;
+} Span;
 
 static bool segment_at(Block *b, Warp *w, int lane, uint64_t address, Segment *s)
 {
@@ -29,16 +31,18 @@ static bool segment_at(Block *b, Warp *w, int lane, uint64_t address, Segment *s
         const uint32_t rank = (uint32_t)(address >> RANK_SHIFT & 255);
         const bool far = rank && rank <= (uint32_t)b->cluster->n && rank != b->rank + 1;
         Block *of = far ? b->cluster->blocks[rank - 1] : b;
-        *s = (Segment){of->shared, of->shared_written, of->shared_size, false, b->options->check, true, false, "shared memory", far ? NULL : b->shared_shadow, NULL, true, NULL};
-    }
-    else if (n == SEG_LOCAL) {
+        *s = (Segment){.bytes = of->shared, .written = of->shared_written, .size = of->shared_size,
+                       .track = b->options->check, .multiple = true, .initialised = true, .name = "shared memory",
+                       .shadow = far ? NULL : b->shared_shadow};
+    } else if (n == SEG_LOCAL) {
         size_t at = (size_t)lane * b->m->local_bytes;
-        *s = (Segment){w->local + at, w->local_written + at, b->m->local_bytes, false, b->options->check, true, false, "local memory", NULL, NULL, true, NULL};
+        *s = (Segment){.bytes = w->local + at, .written = w->local_written + at, .size = b->m->local_bytes,
+                       .track = b->options->check, .multiple = true, .name = "local memory", .initialised = true};
     } else return false;
     return true;
 }
 
-/* The pages of [at, at + n), where a segment is made as it is needed. */
+/* Make the pages of [at, at + n), of a segment whose contents are made as they are needed. */
 static void make_pages(const Segment *s, uint64_t at, size_t n)
 {
     for (uint64_t p = at / SIM_PAGE; p <= (at + n - 1) / SIM_PAGE; p++) {
@@ -46,115 +50,158 @@ static void make_pages(const Segment *s, uint64_t at, size_t n)
         const uint64_t start = p * SIM_PAGE;
         const size_t size = (size_t)WBB_MIN((uint64_t)SIM_PAGE, s->size - start);
         s->source->make(s->source->arg, start, size, s->bytes + start);
-        if (s->written) memset(s->written + start, 3, size);
+        if (s->written) memset(s->written + start, SIM_CONTENTS, size);
         s->source->made[p] = 1;
     }
 }
 
 /* Judge an access of `bytes` at `address`; `size` is that of one lane's. */
-static Place judge(Block *b, Warp *w, const SimOp *op, int lane, uint64_t address, size_t bytes, size_t size, bool store)
+static Span judge(Block *b, Warp *w, const SimOp *op, int lane, uint64_t address, size_t bytes, size_t size, bool store)
 {
     Segment s;
     const char *what = store ? "store" : "load";
     bool quiet = bytes != size; /* a range that fails is judged again lane by lane */
     if (!segment_at(b, w, lane, address, &s)) {
-        if (quiet) return (Place){0};
-        sim_fault(b, w, op, lane, "%s of %zu bytes at 0x%llx, where no memory is", what, size, (unsigned long long)address);
-        return (Place){0};
+        if (quiet) return (Span){0};
+        sim_fault(b, w, op, lane, "%s of %zu bytes at 0x%llx, where no memory is", what, size,
+                  (unsigned long long)address);
+        return (Span){0};
     }
     uint64_t at = (address & ((UINT64_C(1) << SEG_SHIFT) - 1)) - (address >> SEG_SHIFT < SEG_SHARED ? SEG_START : 0);
-    if (address >> SEG_SHIFT == SEG_SHARED && (at >> RANK_SHIFT) <= (uint64_t)b->cluster->n) at &= (UINT64_C(1) << RANK_SHIFT) - 1;
+    if (address >> SEG_SHIFT == SEG_SHARED && (at >> RANK_SHIFT) <= (uint64_t)b->cluster->n)
+        at &= (UINT64_C(1) << RANK_SHIFT) - 1;
     if (at & (size - 1)) { /* sizes are powers of two */
-        if (quiet) return (Place){0};
+        if (quiet) return (Span){0};
         sim_fault(b, w, op, lane, "misaligned %s of %zu bytes at byte %lld of %s", what, size, (long long)at, s.name);
-        return (Place){0};
+        return (Span){0};
     }
     size_t readable = bytes;
     if (at > s.size || bytes > s.size - at) {
-        bool padded = (!store || op->kind == OP_ATOMIC) && at + bytes <= s.size + b->options->padding && at <= s.size + b->options->padding && (address >> SEG_SHIFT) < SEG_VARS;
-        if (!padded && quiet) return (Place){0};
+        bool padded = (!store || op->kind == OP_ATOMIC) && at + bytes <= s.size + b->options->padding &&
+                      at <= s.size + b->options->padding && (address >> SEG_SHIFT) < SEG_VARS;
+        if (!padded && quiet) return (Span){0};
         if (!padded) {
-            sim_fault(b, w, op, lane, "%s of %zu bytes out of bounds: byte %lld of %s, which has %llu", what, size, (long long)at, s.name,
-                      (unsigned long long)s.size);
-            return (Place){0};
+            sim_fault(b, w, op, lane, "%s of %zu bytes out of bounds: byte %lld of %s, which has %llu", what, size,
+                      (long long)at, s.name, (unsigned long long)s.size);
+            return (Span){0};
         }
         readable = at < s.size ? (size_t)(s.size - at) : 0;
     }
     if (store && s.readonly) {
         sim_fault(b, w, op, lane, "store to %s, which is an input", s.name);
-        return (Place){0};
+        return (Span){0};
     }
     uint64_t n = address >> SEG_SHIFT;
     if (store && b->spread && b->options->check && n >= SEG_VARS && n < SEG_SHARED) b->stop = true; /* a variable */
     const Segment *kept = n <= (uint64_t)b->n_buffers ? &b->buffers[n] : NULL;
     if (s.source && readable) make_pages(&s, at, readable);
-    /* A place past the end of a padded buffer has nothing to point to. */
-    if (!readable) return (Place){b->scratch, NULL, kept, NULL, 0, at, s.name};
-    return (Place){s.bytes + at, s.track ? s.written + at : NULL, kept, s.shadow, readable, at, s.name};
+    /* Past the end of a padded buffer there is no memory. */
+    if (!readable) return (Span){b->scratch, NULL, kept, NULL, 0, at, s.name};
+    return (Span){s.bytes + at, s.track ? s.written + at : NULL, kept, s.shadow, readable, at, s.name};
 }
 
 /* Lanes from `lane` on touch `size` bytes each, one after the other. */
-static void touch(Block *b, Warp *w, const SimOp *op, int lane, const Place *p, size_t size, SimTouch kind, const uint8_t *value)
+static void touch(Block *b, Warp *w, const SimOp *op, int lane, const Span *p, size_t size, SimTouch kind,
+                  const uint8_t *value)
 {
     if (!p->shadow) return;
     for (size_t at = 0; at < p->size; at += size, lane++)
         sim_touch(b, w, op, lane, p->shadow, p->at + at, WBB_MIN(size, p->size - at), kind, value, p->bytes, p->name);
 }
 
-/* From the first load of an output on, all of them are watched; before that it is known which block wrote last around a byte. */
-static void watch_outputs(Block *b, Warp *w, const SimOp *op, int lane, const Place *p)
+/* From the first load of an output on, all outputs are watched for races. Before that only the last block that wrote
+ * is known, for each SIM_GRANULE bytes. */
+static void watch_outputs(Block *b, Warp *w, const SimOp *op, int lane, const Span *p)
 {
     const Segment *s = p->segment;
     if (b->spread && s && !s->readonly) b->stop = true;
     if (s && s->writers && !s->shadow && p->size) {
         const uint32_t writer = s->writers[p->at / SIM_GRANULE];
         if (p->written[0] == 1 && writer && writer != b->number + 1)
-            sim_fault(b, w, op, lane, "race: load of byte %llu of %s, which another block has written: blocks run in any order", (unsigned long long)p->at, s->name);
+            sim_fault(b, w, op, lane,
+                      "race: load of byte %llu of %s, which another block has written: blocks run in any order",
+                      (unsigned long long)p->at, s->name);
     }
     if (b->outputs_read || !s || s->readonly) return;
     b->outputs_read = true;
     for (int i = 1; i <= b->n_buffers; i++)
-        if (b->buffers[i].track && !b->buffers[i].shadow) b->buffers[i].shadow = sim_shadow(b->arena, b->buffers[i].size, false, !b->buffers[i].multiple);
+        if (b->buffers[i].track && !b->buffers[i].shadow)
+            b->buffers[i].shadow = sim_shadow(b->arena, b->buffers[i].size, false, !b->buffers[i].multiple);
 }
 
-static void judge_read(Block *b, Warp *w, const SimOp *op, int lane, const Place *p, uint64_t address, size_t size)
+/* True if an asynchronous copy that nobody has waited for will write the address. */
+static bool copy_pending(const Block *b, uint64_t address)
 {
-    const bool atomic = op->kind == OP_ATOMIC || op->kind == OP_MBARRIER || op->kind == OP_MBARRIER_WAIT || op->kind == OP_COPY_GROUP;
+    for (uint32_t i = 0; i < b->copies.n; i++)
+        if (address - b->copies.items[i].to < b->copies.items[i].size) return true;
+    return false;
+}
+
+/* ld.global.nc may read a cache that stores do not reach: its bytes must be the same for the whole launch. */
+static void hold_constant(Block *b, Warp *w, const SimOp *op, int lane, const Span *p, size_t size)
+{
+    for (size_t i = 0; i < p->size; i++) {
+        if (p->written[i] == SIM_CONTENTS) p->written[i] = SIM_HELD;
+        if (p->written[i] == SIM_HELD || !p->written[i]) continue;
+        sim_fault(b, w, op, lane + (int)(i / size), "ld.global.nc of byte %lld of %s, which the launch writes",
+                  (long long)(p->at + i), p->name);
+        return;
+    }
+}
+
+static void judge_held(Block *b, Warp *w, const SimOp *op, int lane, const Span *p, size_t size)
+{
+    if (!p->segment || !p->segment->initialised) return;
+    const uint8_t *held = memchr(p->written, SIM_HELD, p->size);
+    if (!held) return;
+    const size_t at = (size_t)(held - p->written);
+    sim_fault(b, w, op, lane + (int)(at / size), "store to byte %lld of %s, which ld.global.nc reads in this launch",
+              (long long)(p->at + at), p->name);
+}
+
+static void judge_read(Block *b, Warp *w, const SimOp *op, int lane, const Span *p, uint64_t address, size_t size)
+{
+    const bool atomic = op->kind == OP_ATOMIC || op->kind == OP_MBARRIER || op->kind == OP_MBARRIER_WAIT ||
+                        op->kind == OP_COPY_GROUP;
     touch(b, w, op, lane, p, size, atomic ? SIM_TOUCH_ATOMIC : SIM_TOUCH_LOAD, NULL);
     if (!p->written) return;
     watch_outputs(b, w, op, lane, p);
+    if (op->kind == OP_LOAD && op->mode == SIM_CONSTANT) hold_constant(b, w, op, lane, p, size);
     const uint8_t *zero = memchr(p->written, 0, p->size);
     if (!zero) return;
     size_t at = (size_t)(zero - p->written);
-    if (sim_copy_pending(b, address + at))
-        sim_fault(b, w, op, lane + (int)(at / size), "load of byte %lld of %s, which an asynchronous copy is to write that nobody waited for",
+    if (copy_pending(b, address + at))
+        sim_fault(b, w, op, lane + (int)(at / size),
+                  "load of byte %lld of %s, which an asynchronous copy is to write that was not waited for",
                   (long long)(p->at + at), p->name);
     else
-        sim_fault(b, w, op, lane + (int)(at / size), "load of byte %lld of %s, which nobody has written", (long long)(p->at + at), p->name);
+        sim_fault(b, w, op, lane + (int)(at / size), "load of byte %lld of %s, which was never written",
+                  (long long)(p->at + at), p->name);
 }
 
 /* `value`: what one lane stores; NULL where lanes do not overlap. */
-static void judge_write(Block *b, Warp *w, const SimOp *op, int lane, const Place *p, size_t size, const uint8_t *value)
+static void judge_write(Block *b, Warp *w, const SimOp *op, int lane, const Span *p, size_t size, const uint8_t *value)
 {
     touch(b, w, op, lane, p, size, SIM_TOUCH_STORE, value);
     if (!p->written) return;
+    judge_held(b, w, op, lane, p, size);
     if (p->segment && !p->segment->multiple) {
-        /* 1: once; 2: twice, reported. */
         for (size_t i = 0; i < p->size; i++) {
-            if (p->written[i] && p->written[i] != 3) {
+            if (p->written[i] == SIM_WRITTEN || p->written[i] == SIM_REPORTED) {
                 sim_fault(b, w, op, lane + (int)(i / size), "second store to byte %lld of %s",
                           (long long)(p->at + i), p->segment->name);
-                memset(p->written, 2, p->size);
+                memset(p->written, SIM_REPORTED, p->size);
                 return;
             }
         }
     }
-    memset(p->written, 1, p->size);
+    memset(p->written, SIM_WRITTEN, p->size);
     if (p->segment && p->segment->writers)
-        for (uint64_t k = p->at / SIM_GRANULE; k <= (p->at + p->size - 1) / SIM_GRANULE && p->size; k++) p->segment->writers[k] = b->number + 1;
+        for (uint64_t k = p->at / SIM_GRANULE; k <= (p->at + p->size - 1) / SIM_GRANULE && p->size; k++)
+            p->segment->writers[k] = b->number + 1;
 }
 
-/* The lanes' addresses; generic. */
+/* The generic addresses of the lanes. */
 SIM_CLONES void sim_addresses(const Warp *w, const SimOp *op, uint64_t address[LANES])
 {
     uint64_t base = (uint64_t)op->imm;
@@ -178,7 +225,7 @@ SIM_CLONES static uint64_t gaps(const uint64_t address[LANES], uint64_t size)
     return differ;
 }
 
-/* True if the active lanes are one run whose accesses follow each other without gaps. */
+/* True if the active lanes are consecutive and their accesses follow each other without gaps. */
 static bool one_range(const uint64_t address[LANES], uint32_t mask, uint64_t size, int *first, int *n)
 {
     int lo = __builtin_ctz(mask), hi = 31 - __builtin_clz(mask);
@@ -207,7 +254,7 @@ static void count(uint64_t counts[SIM_SPACES][6], const SimOp *op, uint32_t mask
         memcpy(to + (size_t)l * sizeof x, &x, sizeof x);                                                                 \
     }
 
-/* Element at `from` of each lane, `stride` bytes apart, to a column, extended to its width. */
+/* The elements of all lanes, `stride` bytes apart, to a column, extended to its width. */
 static void spread(uint8_t *to, const uint8_t *from, size_t stride, int bytes, const SimCol *c)
 {
     switch (bytes << 4 | c->width << 1 | c->sign) {
@@ -256,7 +303,7 @@ SIM_CLONES static void collect_words(uint8_t *to, const uint8_t *regs, const Sim
     SIM_EACH x[4 * l] = s0[l], x[4 * l + 1] = s1[l], x[4 * l + 2] = s2[l], x[4 * l + 3] = s3[l];
 }
 
-/* Elements are words that go to whole registers; places in memory are then aligned to words, too. */
+/* True if elements are words in 4-byte registers; their addresses are then aligned to words, too. */
 static bool in_words(const SimOp *op, const SimCol *c)
 {
     if (op->bytes != 4 || (op->lanes_n != 2 && op->lanes_n != 4)) return false;
@@ -276,7 +323,7 @@ void sim_load(Block *b, Warp *w, const SimOp *op, uint32_t mask)
     if (b->tally) sim_count_access(b, op, address, mask, SIM_LOADED, size);
     int first = 0, n = 0;
     if (one_range(address, mask, size, &first, &n)) {
-        Place p = judge(b, w, op, first, address[first], (size_t)n * size, size, false);
+        Span p = judge(b, w, op, first, address[first], (size_t)n * size, size, false);
         if (p.bytes && p.size == (size_t)n * size) {
             judge_read(b, w, op, first, &p, address[first], size);
             if (mask == FULL) from = p.bytes;
@@ -285,11 +332,12 @@ void sim_load(Block *b, Warp *w, const SimOp *op, uint32_t mask)
         }
     }
     memset(raw, 0, LANES * size);
-    Place p = {0}; /* of the lane before: tables are often read at one place */
+    Span p = {0}; /* of the lane before: lanes often read one element of a table */
     uint64_t last = 0;
     for (uint32_t rest = mask; rest; rest &= rest - 1) {
         int l = __builtin_ctz(rest);
-        if (!p.bytes || address[l] != last || last >> SEG_SHIFT == SEG_LOCAL) p = judge(b, w, op, l, address[l], size, size, false);
+        if (!p.bytes || address[l] != last || last >> SEG_SHIFT == SEG_LOCAL)
+            p = judge(b, w, op, l, address[l], size, size, false);
         last = address[l];
         if (!p.bytes) continue;
         judge_read(b, w, op, l, &p, address[l], size);
@@ -316,7 +364,7 @@ have:;
 #define COLLECT(T)                                                                                                       \
     for (int l = 0; l < LANES; l++) memcpy(to + (size_t)l * stride, from + (size_t)l * width, sizeof(T));
 
-/* A column to one element of each lane's bytes. */
+/* A column to the elements of all lanes, `stride` bytes apart. */
 static void collect(uint8_t *to, const uint8_t *from, size_t stride, int bytes, size_t width)
 {
     switch (bytes) {
@@ -336,7 +384,7 @@ void sim_store(Block *b, Warp *w, const SimOp *op, uint32_t mask)
     count(b->report.stores, op, mask);
     if (b->tally) sim_count_access(b, op, address, mask, SIM_STORED, size);
     int first = 0, n = 0;
-    Place p = {0};
+    Span p = {0};
     bool range = one_range(address, mask, size, &first, &n);
     if (range) {
         p = judge(b, w, op, first, address[first], (size_t)n * size, size, true);
@@ -363,39 +411,44 @@ void sim_store(Block *b, Warp *w, const SimOp *op, uint32_t mask)
     }
 }
 
-/* --- accesses of one lane, for operations that are neither loads nor stores ------------------------------------------------------ */
-uint8_t *sim_place(Block *b, Warp *w, const SimOp *op, int lane, uint64_t address, size_t size, bool read, bool write)
+/* accesses of one lane, for operations that are neither loads nor stores ----------------------- */
+uint8_t *sim_memory_at(Block *b, Warp *w, const SimOp *op, int lane, uint64_t address, size_t size, bool read,
+                       bool write)
 {
-    const bool atomic = op->kind == OP_ATOMIC || op->kind == OP_MBARRIER || op->kind == OP_MBARRIER_WAIT || op->kind == OP_COPY_GROUP;
-    const Place p = judge(b, w, op, lane, address, size, size, write);
+    const bool atomic = op->kind == OP_ATOMIC || op->kind == OP_MBARRIER || op->kind == OP_MBARRIER_WAIT ||
+                        op->kind == OP_COPY_GROUP;
+    const Span p = judge(b, w, op, lane, address, size, size, write);
     if (!p.bytes) return NULL;
     if (read) judge_read(b, w, op, lane, &p, address, size);
     else if (op->kind == OP_COPY) judge_write(b, w, op, lane, &p, size, NULL);
     else touch(b, w, op, lane, &p, size, atomic ? SIM_TOUCH_ATOMIC : SIM_TOUCH_STORE, NULL);
-    if (write && p.written && op->kind != OP_COPY) memset(p.written, 1, p.size);
+    if (write && p.written && op->kind != OP_COPY) {
+        judge_held(b, w, op, lane, &p, size);
+        memset(p.written, SIM_WRITTEN, p.size);
+    }
     return p.bytes;
 }
 
 bool sim_unwritten(Block *b, Warp *w, const SimOp *op, int lane, uint64_t address, size_t size)
 {
-    const Place p = judge(b, w, op, lane, address, size, size, true);
+    const Span p = judge(b, w, op, lane, address, size, size, true);
     const bool shared = address >> SEG_SHIFT == SEG_SHARED;
     if (p.bytes && p.written && shared) memset(p.written, 0, p.size);
     return p.bytes != NULL;
 }
 
-uint8_t *sim_atomic_place(Block *b, Warp *w, const SimOp *op, int lane, bool read, bool *global)
+uint8_t *sim_atomic_memory_at(Block *b, Warp *w, const SimOp *op, int lane, bool read, bool *global)
 {
     uint64_t all[LANES];
     sim_addresses(w, op, all);
-    uint8_t *at = sim_place(b, w, op, lane, all[lane], (size_t)op->bytes * op->lanes_n, read, true);
+    uint8_t *at = sim_memory_at(b, w, op, lane, all[lane], (size_t)op->bytes * op->lanes_n, read, true);
     *global = at && all[lane] >> SEG_SHIFT < SEG_SHARED;
     return at;
 }
 
-uint8_t *sim_row_place(Block *b, Warp *w, const SimOp *op, int lane, bool store)
+uint8_t *sim_row_memory_at(Block *b, Warp *w, const SimOp *op, int lane, bool store)
 {
     uint64_t all[LANES];
     sim_addresses(w, op, all);
-    return sim_place(b, w, op, lane, all[lane], op->bytes, !store, store);
+    return sim_memory_at(b, w, op, lane, all[lane], op->bytes, !store, store);
 }

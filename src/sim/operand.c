@@ -1,6 +1,6 @@
-/* operand: one instruction's text: guard, opcode split at its dots, operands.
+/* operand: reads the text of one instruction: guard, opcode split at its dots, operands.
  *
- * Needs: lex.c, the symbols that parse.c declared. Leaves: an Inst, given to decode.c at once.
+ * Needs: lex.c, and the symbols that parse.c declared. Leaves: an Inst.
  *
  *     "@!%p1 ld.global.v2.b32 {%r1, _}, [%rd1+8];"
  *         -> guard %p1 inverted, parts ld global v2 b32, a vector of a register and a sink, an address
@@ -8,49 +8,6 @@
 #include "sim/inner.h"
 
 #include <stdlib.h>
-
-/* Names and bytes of special registers, in the order of SP_. */
-static const struct {
-    const char *name;
-    uint8_t width;
-} specials[SP_COUNT] = {
-    {"%tid.x", 4}, {"%tid.y", 4}, {"%tid.z", 4}, {"%ntid.x", 4}, {"%ntid.y", 4}, {"%ntid.z", 4}, {"%ctaid.x", 4}, {"%ctaid.y", 4},
-    {"%ctaid.z", 4}, {"%nctaid.x", 4}, {"%nctaid.y", 4}, {"%nctaid.z", 4}, {"%laneid", 4}, {"%warpid", 4}, {"%nwarpid", 4},
-    {"%lanemask_eq", 4}, {"%lanemask_le", 4}, {"%lanemask_lt", 4}, {"%lanemask_ge", 4}, {"%lanemask_gt", 4}, {"%clusterid.x", 4},
-    {"%clusterid.y", 4}, {"%clusterid.z", 4}, {"%nclusterid.x", 4}, {"%nclusterid.y", 4}, {"%nclusterid.z", 4}, {"%cluster_ctaid.x", 4},
-    {"%cluster_ctaid.y", 4}, {"%cluster_ctaid.z", 4}, {"%cluster_nctaid.x", 4}, {"%cluster_nctaid.y", 4}, {"%cluster_nctaid.z", 4},
-    {"%cluster_ctarank", 4}, {"%cluster_nctarank", 4}, {"%is_explicit_cluster", 1}, {"%smid", 4}, {"%nsmid", 4}, {"%gridid", 8},
-    {"%dynamic_smem_size", 4}, {"%total_smem_size", 4}, {"%clock", 4}, {"%clock_hi", 4}, {"%clock64", 8}, {"%globaltimer", 8},
-    {"%globaltimer_lo", 4}, {"%globaltimer_hi", 4}, {"%envreg", 4},
-};
-
-uint32_t sim_special(Parser *p, int which)
-{
-    if (!p->m->special[which]) p->m->special[which] = sim_column(p, specials[which].width);
-    return p->m->special[which];
-}
-
-/* A special register that is read; time is taken anew at each reading. */
-static bool special(Parser *p, const char *name, Opd *o)
-{
-    int i = 0;
-    if (!strncmp(name, "%envreg", 7) && name[7]) name = "%envreg";
-    while (i < SP_COUNT && strcmp(name, specials[i].name)) i++;
-    if (i == SP_COUNT) return false;
-    o->kind = OPD_REG;
-    o->width = specials[i].width;
-    if (i < SP_CLOCK || i > SP_TIMER_HI) {
-        o->col = sim_special(p, i);
-        return true;
-    }
-    o->col = sim_column(p, o->width);
-    p->first = false;
-    SimOp *op = sim_emit(p, OP_CLOCK);
-    op->d = o->col;
-    op->width = o->width;
-    op->mode = i == SP_CLOCK_HI || i == SP_TIMER_HI;
-    return true;
-}
 
 /* Integers and floats in operands. */
 static Opd literal(Parser *p)
@@ -109,7 +66,8 @@ static Opd vector(Parser *p, const char *close)
     sim_next(&p->lex);
     while (!sim_is(&p->lex, close)) {
         if (o.n == 16) wbb_fail(p->cx, o.loc, "more than 16 elements");
-        if (strchr("[{(!", *p->lex.tok.text)) wbb_fail(p->cx, sim_loc(&p->lex), "vectors hold registers and numbers only");
+        if (strchr("[{(!", *p->lex.tok.text))
+            wbb_fail(p->cx, sim_loc(&p->lex), "vectors hold registers and numbers only");
         o.items[o.n++] = operand(p);
         if (!sim_accept(&p->lex, ",")) break;
     }
@@ -149,7 +107,7 @@ static Opd operand(Parser *p)
         return o;
     }
     if (!s && name[0] == '%') {
-        if (special(p, name, &o)) return o;
+        if (sim_special_operand(p, name, &o)) return o;
         wbb_fail(p->cx, o.loc, "register %s is not declared", name);
     }
     o.sym = s ? s : sim_label(p, name); /* a label may come later */
@@ -162,14 +120,15 @@ static Opd operand(Parser *p)
     return o;
 }
 
-void sim_instruction(Parser *p)
+Inst sim_instruction(Parser *p)
 {
     Inst in = {0};
     Lex *x = &p->lex;
     if (sim_accept(x, "@")) {
         in.negate = sim_accept(x, "!");
         Opd guard = operand(p);
-        if (guard.kind != OPD_REG || guard.width != 1) wbb_fail(p->cx, guard.loc, "a guard must be a predicate register");
+        if (guard.kind != OPD_REG || guard.width != 1)
+            wbb_fail(p->cx, guard.loc, "a guard must be a predicate register");
         in.pred = guard.col;
     }
     in.loc = sim_loc(x);
@@ -183,10 +142,9 @@ void sim_instruction(Parser *p)
     while (!sim_is(x, ";")) {
         if (in.n == MAX_OPERANDS) wbb_fail(p->cx, in.loc, "too many operands");
         in.opd[in.n++] = operand(p);
-        if (sim_accept(x, "|")) in.second = in.n; /* p|q: q is the operand after p */
+        if (sim_accept(x, "|")) in.second = in.n; /* p|q: the next operand is q */
         else if (!sim_accept(x, ",")) break;
     }
     sim_expect(x, ";");
-    p->first = true;
-    sim_decode(p, &in);
+    return in;
 }

@@ -1,10 +1,11 @@
 /* ops_float: the rows of the instruction table on f32 and f64.
  *
- * Needs: lanes.h; soft.c for rounding modes that the host has not. Leaves: sim_rows_float. Modifiers .ftz, .sat and .relu
- * that have no row of their own are taken apart by decode.c into %ftz, %sat and %relu around the plain instruction.
+ * Needs: lanes.h; soft.c for rounding modes that the host has not. Leaves: sim_rows_float. Modifiers .ftz, .sat and
+ * .relu that have no row of their own are taken apart by decode.c into %ftz, %sat and %relu around the plain
+ * instruction.
  *
- * An approximate instruction is its function in double, rounded once; with noise it moves within the bound that the manual
- * gives (the two last columns of APPROX: relative and absolute).
+ * An approximate instruction is its function in double, rounded once; with noise it moves within the bound that the
+ * manual gives (the two last columns of APPROX: relative and absolute).
  *
  *     add.rn.f32 %r3, %r1, %r2   ->   op_add_f32: bits_f32(as_f32(a) + as_f32(b))
  */
@@ -15,7 +16,8 @@
 #define DX as_f64(a)
 #define DY as_f64(b)
 
-/* A double that stands for an f32 result. The bounds are those of results: what noise has moved is not rounded further away. */
+/* A double that stands for an f32 result. The bounds are those of results: what noise has moved is not rounded
+ * further away. */
 SIM_INLINE u32 rounded(u64 seed, u32 a, double r, double relative, double absolute)
 {
     if (r != r || r == 0.0 || r - r != 0.0) return bits_f32((float)r);
@@ -71,7 +73,8 @@ SIM_INLINE bool testp64(u64 a, int which)
     OP(approx_ftz_##id, name ".ftz.f32", "ff", u32, u32, u32, u32, id##_flush(seed, a))
 #define QUIET(OP, id, value)                                                                                             \
     OP(quiet_##id, "%quiet." #id ".f32", "ff", u32, u32, u32, u32, bits_f32((float)(value((double)X))))                  \
-    OP(quiet_ftz_##id, "%quiet." #id ".ftz.f32", "ff", u32, u32, u32, u32, flush32(bits_f32((float)(value((double)as_f32(flush32(a)))))))
+    OP(quiet_ftz_##id, "%quiet." #id ".ftz.f32", "ff", u32, u32, u32, u32,                                        \
+       flush32(bits_f32((float)(value((double)as_f32(flush32(a)))))))
 
 SIM_INLINE double reciprocal(double x) { return 1.0 / x; }
 SIM_INLINE double reciprocal_root(double x) { return 1.0 / sqrt(x); }
@@ -209,14 +212,16 @@ ROWS(SIM_OP)
 #if defined(__x86_64__) && defined(__GNUC__)
 __attribute__((target("avx2,fma"))) static void op_fma_f32_host(uint8_t *d, const uint8_t *regs, const SimOp *op)
 {
-    const u32 *a = (const u32 *)(const void *)(regs + op->a), *b = (const u32 *)(const void *)(regs + op->b), *c = (const u32 *)(const void *)(regs + op->c);
+    const u32 *a = (const u32 *)(const void *)(regs + op->a), *b = (const u32 *)(const void *)(regs + op->b),
+              *c = (const u32 *)(const void *)(regs + op->c);
     u32 *to = (u32 *)(void *)d;
     SIM_EACH to[l] = bits_f32(__builtin_fmaf(as_f32(a[l]), as_f32(b[l]), as_f32(c[l])));
 }
 
 __attribute__((target("avx2,fma"))) static void op_fma_f64_host(uint8_t *d, const uint8_t *regs, const SimOp *op)
 {
-    const u64 *a = (const u64 *)(const void *)(regs + op->a), *b = (const u64 *)(const void *)(regs + op->b), *c = (const u64 *)(const void *)(regs + op->c);
+    const u64 *a = (const u64 *)(const void *)(regs + op->a), *b = (const u64 *)(const void *)(regs + op->b),
+              *c = (const u64 *)(const void *)(regs + op->c);
     u64 *to = (u64 *)(void *)d;
     SIM_EACH to[l] = bits_f64(__builtin_fma(as_f64(a[l]), as_f64(b[l]), as_f64(c[l])));
 }

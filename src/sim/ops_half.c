@@ -1,8 +1,9 @@
 /* ops_half: the rows of the instruction table on f16, bf16 and their pairs, and the conversions that need speed.
  *
- * Needs: lanes.h. Leaves: sim_rows_half, sim_rows_cvt. Sums and products of two 16-bit values are taken in f32 and rounded
- * again: f32 has more than twice their bits plus two, so that gives the same as one rounding (Figueroa, "When is double
- * rounding innocuous?", 1995). fma goes through an odd-rounded double. Conversions that have no row go to convert.c.
+ * Needs: lanes.h. Leaves: sim_rows_half, sim_rows_cvt. Sums and products of two 16-bit values are taken in f32 and
+ * rounded again: f32 has more than twice their bits plus two, so that gives the same as one rounding (Figueroa,
+ * "When is double rounding innocuous?", 1995). fma goes through an odd-rounded double. Conversions that have no row
+ * go to convert.c.
  *
  *     mul.rn.bf16x2 %r3, %r1, %r2   ->   each half: to_bf(of_bf(a) * of_bf(b))
  */

@@ -1,7 +1,7 @@
 /* ops_int: the rows of the instruction table on integers, bits and predicates.
  *
- * Needs: lanes.h. Leaves: sim_rows_int. What the manual leaves open is settled as the hardware does it: a division by zero
- * gives all ones, a remainder by zero its first operand; shifts past the width give 0 or the sign.
+ * Needs: lanes.h. Leaves: sim_rows_int. What the manual leaves open is settled as the hardware does it: a division
+ * by zero gives all ones, a remainder by zero its first operand; shifts past the width give 0 or the sign.
  *
  *     OP(add_32, "add.s32 add.u32", "www", u32, u32, u32, u32, a + b)
  *         -> add.s32 %r3, %r1, %r2; runs op_add_32 over the lanes of three 32-bit columns
@@ -97,7 +97,8 @@ SIM_INLINE u32 dot4(u32 a, u32 b, u32 c, bool sa, bool sb)
 #define BOTH(OP, id, name, expr)                                                                                         \
     OP(id##_s16, name ".s16", "hhh", i16, i16, i16, i16, expr) OP(id##_u16, name ".u16", "hhh", u16, u16, u16, u16, expr) \
     OP(id##_s32, name ".s32", "www", i32, i32, i32, i32, expr) OP(id##_u32, name ".u32", "www", u32, u32, u32, u32, expr) \
-    OP(id##_s64, name ".s64", "ddd", i64, i64, i64, i64, expr) OP(id##_u64, name ".u64", "ddd", u64, u64, u64, u64, expr)
+    OP(id##_s64, name ".s64", "ddd", i64, i64, i64, i64, expr)                                                            \
+    OP(id##_u64, name ".u64", "ddd", u64, u64, u64, u64, expr)
 #define COMPARE(OP, id, expr)                                                                                            \
     OP(setp_##id##_s16, "setp." #id ".s16", "phh", u8, i16, i16, i16, expr)                                              \
     OP(setp_##id##_s32, "setp." #id ".s32", "pww", u8, i32, i32, i32, expr)                                              \

@@ -1,8 +1,8 @@
 /* ops_rare: the rows of instructions that few programs have, each as its table or formula in the manual.
  *
- * Needs: lanes.h; soft.c for rounding modes. Leaves: sim_rows_rare. Here are the 24-bit products, the modes of prmt, sums of absolute
- * differences, fields and masks, dot products of halves, pairs of f32 (sm_100), .xorsign.abs, f64 divisions and roots in the three
- * directed modes, and the clamps of integers.
+ * Needs: lanes.h; soft.c for rounding modes. Leaves: sim_rows_rare. Here are the 24-bit products, the modes of prmt,
+ * sums of absolute differences, fields and masks, dot products of halves, pairs of f32 (sm_100), .xorsign.abs, f64
+ * divisions and roots in the three directed modes, and the clamps of integers.
  *
  *     prmt.b32.rc16 %r3, %r1, %r2, %r4   ->   bytes 1,0,1,0 of %r1 where the lowest bit of %r4 is 0, else bytes 3,2,3,2
  */
@@ -29,7 +29,8 @@ SIM_INLINE u32 nth_set(u32 mask, u32 base, i32 offset)
     return UINT32_MAX;
 }
 
-/* The lowest b bits of a, extended; clamp: 32 bits and more are all of it; wrap: b counts modulo 32 (PTX ISA 9.7.1.22). */
+/* The lowest b bits of a, extended; clamp: 32 bits and more are all of it; wrap: b counts modulo 32 (PTX ISA
+ * 9.7.1.22). */
 SIM_INLINE u32 extended(u32 a, u32 b, bool clamp, bool is_signed)
 {
     const u32 n = b & 31, mask = clamp && b > 31 ? 0 : FULL << n;
@@ -78,7 +79,10 @@ SIM_INLINE u32 product(u32 a, u32 b) { return bits_f32(as_f32(a) * as_f32(b)); }
 SIM_INLINE u32 fused(u32 a, u32 b, u32 c) { return bits_f32(fma_f32(a, b, c)); }
 #define DIRECTED(mode, MODE)                                                                                             \
     SIM_INLINE u32 sum_##mode(u32 a, u32 b) { return fma_directed(a, 0x3f800000u, b, MODE); }                            \
-    SIM_INLINE u32 difference_##mode(u32 a, u32 b) { return fma_directed(a, 0x3f800000u, nan32(b) ? b : b ^ 0x80000000u, MODE); } \
+    SIM_INLINE u32 difference_##mode(u32 a, u32 b)                                                                       \
+    {                                                                                                                    \
+        return fma_directed(a, 0x3f800000u, nan32(b) ? b : b ^ 0x80000000u, MODE);                                       \
+    }                                                                                                                    \
     SIM_INLINE u32 product_##mode(u32 a, u32 b) { return mul_directed(a, b, MODE); }                                     \
     SIM_INLINE u32 fused_##mode(u32 a, u32 b, u32 c) { return fma_directed(a, b, c, MODE); }
 DIRECTED(rz, RZ)

@@ -1,10 +1,10 @@
 /* parse: PTX text to a decoded module: directives, variables, functions, scopes and statements.
  *
- * Needs: lex.c for tokens, decode.c for what an instruction becomes. Leaves: SimModule with every label and call resolved.
+ * Needs: lex.c for tokens, symbols.c for names, decode.c for instructions. Leaves: SimModule with every label and
+ * call resolved.
  *
- * Registers get their columns where they are declared. A name is looked up innermost scope first; labels belong to their
- * function and may be used before they are defined. Parameters of a kernel become constant columns at each use; those of
- * functions are small per-lane memories that the callee owns.
+ * Registers get their columns where they are declared. Parameters of a kernel become constant columns at each use;
+ * those of functions are memories of a few bytes a lane that belong to the callee.
  *
  *     .visible .entry k(.param .u64 k_param_0) { .reg .b32 %r<3>; mov.u32 %r1, %tid.x; ... ret; }
  */
@@ -13,72 +13,6 @@
 #include <stdlib.h>
 
 enum { MAX_REGISTERS = 1 << 20, MAX_FILES = 4096 };
-
-const char *sim_name(Parser *p)
-{
-    if (p->lex.tok.kind != TOK_NAME)
-        wbb_fail(p->cx, sim_loc(&p->lex), "expected a name, found '%.*s'", p->lex.tok.n, p->lex.tok.text);
-    const char *name = wbb_intern(p->cx, p->lex.tok.text, (size_t)p->lex.tok.n);
-    sim_next(&p->lex);
-    return name;
-}
-
-SimSym *sim_lookup(const Parser *p, const char *name)
-{
-    const WbbEntry *e = wbb_map_get(&p->symbols, wbb_key(name));
-    return e ? e->pointer : NULL;
-}
-
-static SimSym *declare(Parser *p, SymKind kind, const char *name)
-{
-    SimSym *s = WBB_NEW(p->arena, SimSym);
-    WbbEntry *e = wbb_map_put(&p->symbols, wbb_key(name));
-    *s = (SimSym){.kind = kind, .name = name, .next = p->scope, .hidden = e->pointer};
-    p->scope = s;
-    e->pointer = s;
-    return s;
-}
-
-static void leave_scope(Parser *p, SimSym *outer)
-{
-    for (; p->scope != outer; p->scope = p->scope->next)
-        wbb_map_get(&p->symbols, wbb_key(p->scope->name))->pointer = p->scope->hidden;
-}
-
-SimSym *sim_label(Parser *p, const char *name)
-{
-    for (uint32_t i = 0; i < p->labels.n; i++)
-        if (p->labels.items[i]->name == name) return p->labels.items[i];
-    SimSym *s = WBB_NEW(p->arena, SimSym);
-    *s = (SimSym){.kind = SYM_LABEL, .name = name, .col = UINT32_MAX};
-    WBB_PUSH(p->arena, &p->labels, s);
-    return s;
-}
-
-uint32_t sim_column(Parser *p, uint32_t bytes_a_lane)
-{
-    uint32_t at = p->m->file_bytes;
-    uint64_t end = (uint64_t)at + ((uint64_t)bytes_a_lane * LANES + 63) / 64 * 64;
-    if (end > (64u << 20)) wbb_fail(p->cx, sim_loc(&p->lex), "the registers of this module need more than 64 MiB a warp");
-    p->m->file_bytes = (uint32_t)end;
-    return at;
-}
-
-/* A whole number of the text, as directives write them. */
-uint64_t sim_number(Parser *p)
-{
-    const Tok t = p->lex.tok;
-    char digits[32] = "";
-    if (t.kind != TOK_NUMBER || t.n >= (int)sizeof digits)
-        wbb_fail(p->cx, sim_loc(&p->lex), "expected a number, found '%.*s'", t.n, t.text);
-    memcpy(digits, t.text, (size_t)t.n);
-    char *end = digits;
-    uint64_t v = strtoull(digits, &end, 0);
-    if (*end == 'U') end++;
-    if (*end) wbb_fail(p->cx, sim_loc(&p->lex), "expected a whole number, found '%s'", digits);
-    sim_next(&p->lex);
-    return v;
-}
 
 /* Bytes of a type word such as .b32; 0 if it is none. Predicates count 1. */
 static uint32_t type_bytes(const Lex *x)
@@ -99,6 +33,14 @@ static uint32_t type_here(Parser *p)
     return bytes;
 }
 
+static void new_register(Parser *p, SimSym *s, uint32_t bytes)
+{
+    s->width = (uint8_t)bytes;
+    s->col = sim_column(p, bytes);
+    s->func = p->func;
+    WBB_PUSH(p->arena, &p->m->registers, s);
+}
+
 /* .reg .b32 %r<10>, %x; */
 static void registers(Parser *p)
 {
@@ -111,19 +53,18 @@ static void registers(Parser *p)
         if (sim_accept(&p->lex, "<")) {
             uint64_t n = sim_number(p);
             sim_expect(&p->lex, ">");
-            if (n > MAX_REGISTERS) wbb_fail(p->cx, loc, "%llu registers are more than this reader takes", (unsigned long long)n);
+            if (n > MAX_REGISTERS)
+                wbb_fail(p->cx, loc, "%llu registers are more than this reader takes", (unsigned long long)n);
             for (uint64_t i = 0; i < n; i++) {
                 char text[128];
                 int len = snprintf(text, sizeof text, "%s%llu", name, (unsigned long long)i);
                 if (len >= (int)sizeof text) wbb_fail(p->cx, loc, "a register's name is too long");
-                SimSym *s = declare(p, SYM_REG, wbb_intern(p->cx, text, (size_t)len));
-                s->width = (uint8_t)bytes;
-                s->col = sim_column(p, bytes);
+                SimSym *s = sim_declare(p, SYM_REG, wbb_intern(p->cx, text, (size_t)len));
+                new_register(p, s, bytes);
             }
         } else {
-            SimSym *s = declare(p, SYM_REG, name);
-            s->width = (uint8_t)bytes;
-            s->col = sim_column(p, bytes);
+            SimSym *s = sim_declare(p, SYM_REG, name);
+            new_register(p, s, bytes);
         }
     } while (sim_accept(&p->lex, ","));
     sim_expect(&p->lex, ";");
@@ -144,11 +85,12 @@ static Var variable(Parser *p)
     uint32_t lanes = sim_accept(&p->lex, ".v2") ? 2 : sim_accept(&p->lex, ".v4") ? 4 : 1;
     v.element = type_here(p);
     if (!v.align) v.align = (uint64_t)v.element * lanes;
-    while (sim_is(&p->lex, ".ptr") || sim_is(&p->lex, ".global") || sim_is(&p->lex, ".shared") || sim_is(&p->lex, ".const") ||
-           sim_is(&p->lex, ".local"))
+    while (sim_is(&p->lex, ".ptr") || sim_is(&p->lex, ".global") || sim_is(&p->lex, ".shared") ||
+           sim_is(&p->lex, ".const") || sim_is(&p->lex, ".local"))
         sim_next(&p->lex);
     if (sim_accept(&p->lex, ".align")) sim_number(p);
-    if (v.align > 4096 || (v.align & (v.align - 1))) wbb_fail(p->cx, sim_loc(&p->lex), "an alignment must be a power of two");
+    if (v.align > 4096 || (v.align & (v.align - 1)))
+        wbb_fail(p->cx, sim_loc(&p->lex), "an alignment must be a power of two");
     v.name = sim_name(p);
     v.size = (uint64_t)v.element * lanes;
     while (sim_accept(&p->lex, "[")) {
@@ -174,19 +116,21 @@ static void initialiser(Parser *p, const Var *v, uint8_t *bytes, uint64_t *at, i
     bool minus = sim_accept(&p->lex, "-");
     const Tok t = p->lex.tok;
     uint64_t bits = 0;
-    if (t.kind == TOK_NUMBER && t.n > 2 && t.text[0] == '0' && strchr("fFdD", t.text[1]) && strchr("fFdD", t.text[1])[0]) {
+    if (t.kind == TOK_NUMBER && t.n > 2 && t.text[0] == '0' && strchr("fFdD", t.text[1]) &&
+        strchr("fFdD", t.text[1])[0]) {
         bits = strtoull(t.text + 2, NULL, 16);
         sim_next(&p->lex);
     } else {
         bits = sim_number(p);
         if (minus) bits = 0 - bits;
     }
-    if (*at + v->element > v->size) wbb_fail(p->cx, sim_loc(&p->lex), "more initial values than variable %s has room for", v->name);
+    if (*at + v->element > v->size)
+        wbb_fail(p->cx, sim_loc(&p->lex), "more initial values than variable %s holds", v->name);
     memcpy(bytes + *at, &bits, v->element); /* little endian, as PTX is */
     *at += v->element;
 }
 
-static uint64_t place_in(uint64_t *used, uint64_t size, uint64_t align)
+static uint64_t reserve(uint64_t *used, uint64_t size, uint64_t align)
 {
     uint64_t at = (*used + align - 1) / align * align;
     *used = at + size;
@@ -198,17 +142,19 @@ static void state_variable(Parser *p, SymKind kind, bool outer)
 {
     WbbLoc loc = sim_loc(&p->lex);
     Var v = variable(p);
-    SimSym *s = declare(p, kind, v.name);
+    SimSym *s = sim_declare(p, kind, v.name);
     s->size = v.size;
     SimModule *m = p->m;
     if (kind == SYM_SHARED && v.open) {
         s->address = UINT64_MAX; /* dynamic: after the static ones of the module */
         m->shared_align = WBB_MAX(m->shared_align, v.align);
     } else if (kind == SYM_SHARED) {
-        s->address = place_in(&m->shared_bytes, v.size, v.align);
+        s->address = reserve(&m->shared_bytes, v.size, v.align);
+        if (p->func) p->func->shared_bytes += v.size;
+        s->func = p->func;
         if (m->shared_bytes > (1u << 20)) wbb_fail(p->cx, loc, "more than 1 MiB of shared memory");
     } else if (kind == SYM_LOCAL) {
-        s->address = place_in(&m->local_bytes, v.size, v.align);
+        s->address = reserve(&m->local_bytes, v.size, v.align);
         if (m->local_bytes > (1u << 20)) wbb_fail(p->cx, loc, "more than 1 MiB of local memory a thread");
     } else {
         if (outer || v.open) wbb_fail(p->cx, loc, "variable %s is external and has no contents here", v.name);
@@ -225,31 +171,36 @@ static void state_variable(Parser *p, SymKind kind, bool outer)
     sim_expect(&p->lex, ";");
 }
 
-/* Skip a directive that tells the simulator nothing, to the end of its line or its ';'. */
+/* Skip a directive that the simulator does not need, to the end of its line. */
 static void skip_line(Parser *p)
 {
     int line = p->lex.tok.line;
-    while (p->lex.tok.kind != TOK_END && p->lex.tok.line == line && !sim_is(&p->lex, "{") && !sim_is(&p->lex, "}")) sim_next(&p->lex);
+    while (p->lex.tok.kind != TOK_END && p->lex.tok.line == line && !sim_is(&p->lex, "{") && !sim_is(&p->lex, "}"))
+        sim_next(&p->lex);
 }
 
-static void debug_place(Parser *p)
+static void debug_location(Parser *p)
 {
     int line = p->lex.tok.line;
     sim_expect(&p->lex, ".loc");
     uint64_t file = sim_number(p), row = sim_number(p);
-    if (file > MAX_FILES || row > INT32_MAX) wbb_fail(p->cx, sim_loc(&p->lex), "place %llu %llu", (unsigned long long)file, (unsigned long long)row);
-    SimPlace place = {.number = (uint32_t)file, .line = (int)row};
+    if (file > MAX_FILES || row > INT32_MAX)
+        wbb_fail(p->cx, sim_loc(&p->lex), "line %llu %llu of .loc is out of range", (unsigned long long)file,
+                 (unsigned long long)row);
+    SimLocation location = {.number = (uint32_t)file, .line = (int)row};
     while (p->lex.tok.kind != TOK_END && p->lex.tok.line == line && !sim_is(&p->lex, "}")) {
         if (!sim_accept(&p->lex, "inlined_at")) {
             sim_next(&p->lex);
             continue;
         }
         const uint64_t number = sim_number(p), at = sim_number(p);
-        if (number > MAX_FILES || at > INT32_MAX) wbb_fail(p->cx, sim_loc(&p->lex), "place %llu %llu", (unsigned long long)number, (unsigned long long)at);
-        place.user_number = (uint32_t)number, place.user_line = (int)at;
+        if (number > MAX_FILES || at > INT32_MAX)
+            wbb_fail(p->cx, sim_loc(&p->lex), "line %llu %llu of .loc is out of range", (unsigned long long)number,
+                     (unsigned long long)at);
+        location.user_number = (uint32_t)number, location.user_line = (int)at;
     }
-    if (row) WBB_PUSH(p->arena, &p->m->places, place);
-    p->place = row ? (int)p->m->places.n : 0; /* line 0: from nowhere */
+    if (row) WBB_PUSH(p->arena, &p->m->locations, location);
+    p->location = row ? (int)p->m->locations.n : 0; /* line 0: no source */
 }
 
 static void debug_file(Parser *p)
@@ -311,17 +262,17 @@ static void scope(Parser *p)
     }
     sim_next(&p->lex);
     p->scope_depth--;
-    leave_scope(p, outer);
+    sim_leave_scope(p, outer);
 }
 
-/* A parameter of a function, or of a call inside a body: a small memory for each lane. */
+/* A parameter of a function, or of a call inside a body: a memory of a few bytes a lane. */
 static SimSym *lane_param(Parser *p)
 {
     bool reg = sim_accept(&p->lex, ".reg");
     if (!reg) sim_expect(&p->lex, ".param");
     Var v = variable(p);
     if (v.size > 4096) wbb_fail(p->cx, sim_loc(&p->lex), "parameter %s is larger than 4096 bytes", v.name);
-    SimSym *s = declare(p, reg ? SYM_REG : SYM_PARAM, v.name);
+    SimSym *s = sim_declare(p, reg ? SYM_REG : SYM_PARAM, v.name);
     s->size = v.size;
     s->width = (uint8_t)v.size;
     s->col = sim_column(p, (uint32_t)v.size);
@@ -340,12 +291,16 @@ static void statement(Parser *p)
     else if (sim_is(x, ".param")) {
         lane_param(p);
         sim_expect(x, ";");
-    } else if (sim_is(x, ".loc")) debug_place(p);
+    } else if (sim_is(x, ".loc")) debug_location(p);
     else if (sim_is(x, ".file")) debug_file(p);
     else if (sim_accept(x, ".pragma")) {
         while (x->tok.kind != TOK_END && !sim_is(x, ";")) sim_next(x);
         sim_expect(x, ";");
-    } else if (!label_here(p)) sim_instruction(p);
+    } else if (!label_here(p)) {
+        const Inst inst = sim_instruction(p);
+        p->first = true;
+        sim_decode(p, &inst);
+    }
 }
 
 static void resolve(Parser *p)
@@ -368,7 +323,7 @@ static SimFunc *find_func(Parser *p, const char *name, bool entry)
     f->name = name;
     f->entry = entry;
     f->ret_col = sim_column(p, 4);
-    s = declare(p, SYM_FUNC, name);
+    s = sim_declare(p, SYM_FUNC, name);
     s->func = f;
     WBB_PUSH(p->arena, &p->m->funcs, f);
     return f;
@@ -382,9 +337,9 @@ static void entry_params(Parser *p, SimFunc *f)
     while (!sim_accept(&p->lex, ")")) {
         sim_expect(&p->lex, ".param");
         Var v = variable(p);
-        SimSym *s = declare(p, SYM_KERNEL_PARAM, v.name);
+        SimSym *s = sim_declare(p, SYM_KERNEL_PARAM, v.name);
         s->size = v.size;
-        s->address = place_in(&f->param_bytes, v.size, v.align);
+        s->address = reserve(&f->param_bytes, v.size, v.align);
         if (f->param_bytes > 32764) wbb_fail(p->cx, sim_loc(&p->lex), "more than 32764 bytes of parameters");
         f->n_params++;
         if (!sim_is(&p->lex, ")")) sim_expect(&p->lex, ",");
@@ -404,19 +359,24 @@ static SimSym **func_params(Parser *p, uint32_t *n)
     return list;
 }
 
-/* .reqntid 128, 1, 1 and others before a body; only the size of the cluster matters here. */
+/* .reqntid 128, 1, 1 and others before a body; those that limit the launch are kept. */
 static void directives(Parser *p, SimFunc *f)
 {
     Lex *x = &p->lex;
     while (x->tok.kind == TOK_NAME && x->tok.text[0] == '.') {
-        const bool cluster = sim_is(x, ".reqnctapercluster");
+        const bool cluster = sim_is(x, ".reqnctapercluster"), block = sim_is(x, ".reqntid"),
+                   most = sim_is(x, ".maxntid");
+        uint32_t size[3] = {1, 1, 1};
         int n = 0;
         sim_next(x);
-        for (; cluster && n < 3 && x->tok.kind == TOK_NUMBER; n++) {
-            const uint64_t blocks = sim_number(p);
-            f->cluster[n] = (uint32_t)WBB_MIN(blocks, UINT32_MAX);
+        while ((cluster || block || most) && n < 3 && x->tok.kind == TOK_NUMBER) {
+            const uint64_t count = sim_number(p);
+            size[n++] = (uint32_t)WBB_MIN(count, UINT32_MAX);
             if (!sim_accept(x, ",")) break;
         }
+        for (int i = 0; i < n && cluster; i++) f->cluster[i] = size[i];
+        if (n && block) memcpy(f->block, size, sizeof size);
+        if (n && most) f->most_threads = (uint64_t)size[0] * size[1] * size[2];
         while (x->tok.kind == TOK_NUMBER || sim_is(x, ",")) sim_next(x);
     }
 }
@@ -430,12 +390,12 @@ static void function(Parser *p, bool entry)
     if (!entry && sim_is(x, "(")) rets = func_params(p, &n_rets);
     WbbLoc loc = sim_loc(x);
     const char *name = sim_name(p);
-    leave_scope(p, before); /* the results come before the name, but the function's own symbol outlives them */
+    sim_leave_scope(p, before); /* the results come before the name, but the function's own symbol outlives them */
     SimFunc *f = find_func(p, name, entry);
     SimSym *outer = p->scope;
     f->loc = loc;
     for (uint32_t i = 0; i < n_rets; i++) {
-        SimSym *s = declare(p, rets[i]->kind, rets[i]->name);
+        SimSym *s = sim_declare(p, rets[i]->kind, rets[i]->name);
         s->size = rets[i]->size, s->width = rets[i]->width, s->col = rets[i]->col;
         rets[i] = s;
     }
@@ -444,7 +404,8 @@ static void function(Parser *p, bool entry)
     else {
         uint32_t n = 0;
         SimSym **params = func_params(p, &n);
-        if (f->params && (f->n_params != n || f->n_rets != n_rets)) wbb_fail(p->cx, loc, "function %s is declared in two ways", name);
+        if (f->params && (f->n_params != n || f->n_rets != n_rets))
+            wbb_fail(p->cx, loc, "function %s is declared in two ways", name);
         for (uint32_t i = 0; f->params && i < n; i++) params[i]->col = f->params[i]->col;
         for (uint32_t i = 0; f->params && i < n_rets; i++) rets[i]->col = f->rets[i]->col;
         f->params = params, f->n_params = n, f->rets = rets, f->n_rets = n_rets;
@@ -459,15 +420,26 @@ static void function(Parser *p, bool entry)
         sim_emit(p, entry ? OP_EXIT : OP_RET)->a = f->ret_col;
         resolve(p);
     }
-    leave_scope(p, outer);
+    sim_leave_scope(p, outer);
     p->func = NULL;
+}
+
+/* .target sm_90a, texmode_independent */
+static void target(Parser *p)
+{
+    const int line = p->lex.tok.line;
+    sim_next(&p->lex);
+    if (p->lex.tok.line == line && p->lex.tok.n > 3 && !strncmp(p->lex.tok.text, "sm_", 3))
+        p->m->target = (int)strtol(p->lex.tok.text + 3, NULL, 10);
+    while (p->lex.tok.kind != TOK_END && p->lex.tok.line == line) sim_next(&p->lex);
 }
 
 static void top_level(Parser *p)
 {
     Lex *x = &p->lex;
     bool outer = false;
-    while (sim_accept(x, ".visible") || sim_accept(x, ".weak") || sim_accept(x, ".common") || (sim_is(x, ".extern") && (outer = true)))
+    while (sim_accept(x, ".visible") || sim_accept(x, ".weak") || sim_accept(x, ".common") ||
+           (sim_is(x, ".extern") && (outer = true)))
         if (outer) sim_expect(x, ".extern");
     if (sim_accept(x, ".entry")) function(p, true);
     else if (sim_accept(x, ".func")) function(p, false);
@@ -476,12 +448,13 @@ static void top_level(Parser *p)
     else if (sim_accept(x, ".shared")) state_variable(p, SYM_SHARED, outer);
     else if (sim_is(x, ".file")) debug_file(p);
     else if (sim_is(x, ".section")) skip_section(p);
-    else if (sim_is(x, ".version") || sim_is(x, ".target") || sim_is(x, ".address_size")) skip_line(p);
+    else if (sim_is(x, ".target")) target(p);
+    else if (sim_is(x, ".version") || sim_is(x, ".address_size")) skip_line(p);
     else if (sim_accept(x, ".pragma")) skip_line(p);
     else wbb_fail(p->cx, sim_loc(x), "expected a directive, found '%.*s'", x->tok.n, x->tok.text);
 }
 
-/* Functions of CUDA's runtime that a kernel calls get a body of one operation. */
+/* Give functions of CUDA's runtime a body of one operation. */
 static void add_system(Parser *p)
 {
     for (uint32_t i = 0; i < p->m->funcs.n; i++) {
@@ -515,6 +488,17 @@ static void check_calls(Parser *p)
     }
 }
 
+/* Static shared memory of a function and of those that it calls, each counted once. */
+static uint64_t shared_of(const Parser *p, SimFunc *f, uint32_t mark)
+{
+    uint64_t bytes = f->shared_bytes;
+    f->visited = mark;
+    for (uint32_t i = 0; i < p->calls.n; i++)
+        if (p->calls.items[i].caller == f && p->calls.items[i].callee->visited != mark)
+            bytes += shared_of(p, p->calls.items[i].callee, mark);
+    return bytes;
+}
+
 SimModule *sim_parse(WbbCx *cx, WbbArena *a, const char *file, const char *text)
 {
     Parser *p = WBB_NEW(a, Parser);
@@ -526,11 +510,16 @@ SimModule *sim_parse(WbbCx *cx, WbbArena *a, const char *file, const char *text)
     while (p->lex.tok.kind != TOK_END) top_level(p);
     add_system(p);
     check_calls(p);
-    for (uint32_t i = 0; i < m->places.n; i++) {
-        SimPlace *place = &m->places.items[i];
-        place->file = place->number < p->files.n ? p->files.items[place->number] : NULL;
-        place->user = place->user_line && place->user_number < p->files.n ? p->files.items[place->user_number] : NULL;
+    for (uint32_t i = 0; i < m->locations.n; i++) {
+        SimLocation *at = &m->locations.items[i];
+        at->file = at->number < p->files.n ? p->files.items[at->number] : NULL;
+        at->user = at->user_line && at->user_number < p->files.n ? p->files.items[at->user_number] : NULL;
     }
+    uint32_t mark = 0;
+    for (uint32_t i = 0; i < m->funcs.n;
+         i++) /* entries only: nobody calls them, so each sum is of the functions' own variables */
+        if (m->funcs.items[i]->entry) m->funcs.items[i]->shared_bytes = shared_of(p, m->funcs.items[i], ++mark);
+    sim_undefined_open(a, m);
     sim_straight_open(a, m);
     return m;
 }
@@ -545,6 +534,7 @@ const char *sim_entry(const SimModule *m, int i)
 int sim_parameters(const SimModule *m, const char *entry)
 {
     for (uint32_t k = 0; k < m->funcs.n; k++)
-        if (m->funcs.items[k]->entry && strcmp(m->funcs.items[k]->name, entry) == 0) return (int)m->funcs.items[k]->n_params;
+        if (m->funcs.items[k]->entry && strcmp(m->funcs.items[k]->name, entry) == 0)
+            return (int)m->funcs.items[k]->n_params;
     return -1;
 }

@@ -1,16 +1,17 @@
-/* shadow: who touched a byte last, and whether whoever touches it now comes after them for sure.
+/* shadow: the last accesses of each byte, and whether they are ordered before the access that comes now.
  *
- * Needs: accesses that memory.c has found inside their bounds. Leaves: faults for races.
+ * Needs: accesses that lie inside their segments (memory.c). Leaves: faults for races.
  *
- * Two accesses of one byte, one of them a store, by different threads are a race unless something orders them. Inside a block that
- * is a barrier that both warps take part in, kept as one clock for each pair of warps; inside a warp it is bar.warp.sync or a
- * barrier, for lanes are not promised to run in step (PTX ISA 8.7); between blocks nothing orders. Atomic operations, and loads
- * and stores that are volatile, relaxed, acquire or release, do not race with each other, and order nothing else. Two lanes that
- * store different bits to one byte in one instruction are a race, the same bits are not.
+ * Two accesses of one byte, one of them a store, by different threads are a race unless something orders them.
+ * Inside a block that is a barrier that both warps take part in, kept as one clock for each pair of warps; inside a
+ * warp it is bar.warp.sync or a barrier, for lanes are not promised to run in step (PTX ISA 8.7); between blocks
+ * nothing orders. Atomic operations, and loads and stores that are volatile, relaxed, acquire or release, do not
+ * race with each other, and order nothing else. Two lanes that store different bits to one byte in one instruction
+ * are a race, the same bits are not.
  *
- * Shared memory is watched always, global memory where a kernel may read what it writes: buffers with contents at the start,
- * temporaries, outputs that may be written more than once, and from the first load of one on all outputs; the stores before that
- * load are not known. A second store to an output that is written once is memory.c's.
+ * Shared memory is watched always, global memory where a kernel may read what it writes: buffers with contents at
+ * the start, temporaries, outputs that may be written more than once, and from the first load of one on all outputs;
+ * the stores before that load are not known. A second store to an output that is written once is memory.c's.
  *
  *     st.shared [%r1] by thread 3, ld.shared [%r1] by thread 40, no barrier between them: a race at the load
  */
@@ -39,7 +40,8 @@ struct SimShadow {
 SimShadow *sim_shadow(WbbArena *a, uint64_t size, bool per_block, bool stores_judged)
 {
     SimShadow *s = WBB_NEW(a, SimShadow);
-    *s = (SimShadow){.pages = WBB_NEW_N(a, Cell *, (size_t)(size / PAGE) + 1), .size = size, .per_block = per_block, .stores_judged = stores_judged};
+    *s = (SimShadow){.pages = WBB_NEW_N(a, Cell *, (size_t)(size / PAGE) + 1), .size = size, .per_block = per_block,
+                     .stores_judged = stores_judged};
     return s;
 }
 
@@ -54,7 +56,7 @@ static Cell *cell_at(Block *b, SimShadow *s, uint64_t at)
     return &(*page)[at % PAGE];
 }
 
-/* A warp gives what it knows to a clock and starts a new time of its own, so that later touches are not taken for earlier ones. */
+/* The warp starts a new time of its own after it, so that later accesses are not taken for earlier ones. */
 void sim_release(Block *b, const Warp *w, uint32_t clock[LANES])
 {
     const int p = (int)w->first_thread / LANES;
@@ -69,7 +71,6 @@ void sim_acquire(Block *b, Warp *w, const uint32_t clock[LANES])
     w->syncs++;
 }
 
-/* All that the warps of `mask` did so far comes before all that they do from now on. */
 void sim_ordered(Block *b, uint32_t mask)
 {
     uint32_t latest[LANES] = {0};
@@ -97,28 +98,40 @@ static bool races(const Block *b, const SimShadow *s, const Touch *t, const Touc
     return !((t->op & 1) && (now->op & 1));
 }
 
-static void report(Block *b, Warp *w, const SimOp *op, int lane, const char *what, uint64_t at, const char *name, const Touch *t)
+static void report(Block *b, Warp *w, const SimOp *op, int lane, const char *what, uint64_t at, const char *name,
+                   const Touch *t)
 {
     const SimOp *other = &b->m->ops.items[t->op >> 1];
     const char *kind = other->kind == OP_LOAD ? "a load" : other->kind == OP_STORE ? "a store" : "an access";
     const uint32_t *grid = b->launch->grid, *block = b->launch->block, k = t->block - 1;
     if (k == b->number)
-        sim_fault(b, w, op, lane, "race: %s of byte %llu of %s and %s of it by thread (%u,%u,%u), line %d, which nothing orders", what, (unsigned long long)at, name, kind,
-                  t->thread % block[0], t->thread / block[0] % block[1], t->thread / block[0] / block[1], other->line);
+        sim_fault(b, w, op, lane,
+                  "race: %s of byte %llu of %s and %s of it by thread (%u,%u,%u), line %d, which nothing orders", what,
+                  (unsigned long long)at, name, kind, t->thread % block[0], t->thread / block[0] % block[1],
+                  t->thread / block[0] / block[1], other->line);
     else
-        sim_fault(b, w, op, lane, "race: %s of byte %llu of %s and %s of it by block (%u,%u,%u), line %d: blocks run in any order", what, (unsigned long long)at, name,
-                  kind, k % grid[0], k / grid[0] % grid[1], k / grid[0] / grid[1], other->line);
+        sim_fault(b, w, op, lane,
+                  "race: %s of byte %llu of %s and %s of it by block (%u,%u,%u), line %d: blocks run in any order",
+                  what, (unsigned long long)at, name, kind, k % grid[0], k / grid[0] % grid[1], k / grid[0] / grid[1],
+                  other->line);
 }
 
-/* Two lanes of one instruction. */
-static bool same_instruction(const Touch *t, const Touch *now) { return t->op == now->op && t->thread / LANES == now->thread / LANES && t->time == now->time && t->syncs == now->syncs; }
+/* True if both are lanes of one execution of an instruction. */
+static bool same_instruction(const Touch *t, const Touch *now)
+{
+    return t->op == now->op && t->thread / LANES == now->thread / LANES && t->time == now->time &&
+           t->syncs == now->syncs;
+}
 
-void sim_touch(Block *b, Warp *w, const SimOp *op, int lane, SimShadow *s, uint64_t at, size_t size, SimTouch kind, const uint8_t *value, const uint8_t *memory,
-               const char *name)
+void sim_touch(Block *b, Warp *w, const SimOp *op, int lane, SimShadow *s, uint64_t at, size_t size, SimTouch kind,
+               const uint8_t *value, const uint8_t *memory, const char *name)
 {
     const int p = (int)w->first_thread / LANES;
     const bool atomic = kind == SIM_TOUCH_ATOMIC || op->mode == SIM_STRONG;
-    Touch now = {.block = b->number + 1, .time = b->clock[p][p], .thread = (uint16_t)(w->first_thread + (uint32_t)lane), .syncs = w->syncs,
+    Touch now = {.block = b->number + 1,
+                 .time = b->clock[p][p],
+                 .thread = (uint16_t)(w->first_thread + (uint32_t)lane),
+                 .syncs = w->syncs,
                  .op = (uint32_t)(op - b->m->ops.items) << 1 | atomic};
     for (size_t i = 0; i < size && at + i < s->size; i++) {
         Cell *c = cell_at(b, s, at + i);
@@ -134,8 +147,9 @@ void sim_touch(Block *b, Warp *w, const SimOp *op, int lane, SimShadow *s, uint6
             report(b, w, op, lane, "store", at + i, name, &c->load);
             return;
         }
-        /* Of several readers, or several atomic operations, that nothing orders the first one stands for all. */
-        if (store && (!atomic || !c->store.block || c->store.block != now.block || before(b, &c->store, &now))) c->store = now;
+        /* Of several unordered readers, or atomic operations, the first is kept. */
+        if (store && (!atomic || !c->store.block || c->store.block != now.block || before(b, &c->store, &now)))
+            c->store = now;
         if (!store && (!c->load.block || c->load.block != now.block || before(b, &c->load, &now))) c->load = now;
     }
 }

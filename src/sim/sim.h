@@ -1,7 +1,8 @@
 /* sim: runs PTX on the CPU, a warp at a time, and under `check` judges every access.
  *
- * PTX text is parsed and decoded once; anything not known is a wbb_fail at its line, never a guess. A launch runs block
- * after block; faults of the program (an access out of bounds, a run-away loop, ...) are facts in the report, not failures.
+ * PTX text is parsed and decoded once; an unknown instruction or modifier is a wbb_fail at its line. A launch runs
+ * block after block; faults of the program (an access out of bounds, a run-away loop, ...) are in the report, and no
+ * failure.
  *
  *     SimModule *m = sim_parse(cx, arena, "kernel.ptx", text);
  *     SimBuffer b[] = {{.bytes = in, .size = 64, .role = BD_IN}, {.bytes = out, .size = 64, .role = BD_OUT}};
@@ -17,8 +18,8 @@
 
 typedef struct SimModule SimModule;
 
-/* Contents that are made where a load or a store comes near them: bytes [at, at + n) of a buffer, a page or the last part of one.
- * Asked twice it gives the same. */
+/* Contents that are made when a load or a store touches their page: bytes [at, at + n) of a buffer, a page or the
+ * last part of one. Two calls give the same bytes. */
 enum { SIM_PAGE = 4096 };
 typedef struct {
     void (*make)(void *arg, uint64_t at, size_t n, uint8_t *out);
@@ -40,11 +41,13 @@ typedef enum { SIM_GLOBAL, SIM_SHARED, SIM_LOCAL, SIM_CONST, SIM_GENERIC, SIM_SP
 
 /* counts.c: what SimCounts counts. Predicated-off instructions and lanes are not counted. */
 typedef enum {
-    SIM_CLASS_INTEGER, SIM_CLASS_F16, SIM_CLASS_F32, SIM_CLASS_F64, SIM_CLASS_CONVERT, SIM_CLASS_SPECIAL, SIM_CLASS_MOVE, SIM_CLASS_LOAD,
-    SIM_CLASS_STORE, SIM_CLASS_ATOMIC, SIM_CLASS_CONTROL, SIM_CLASS_BARRIER, SIM_CLASS_LANES, SIM_CLASS_MATRIX, SIM_CLASSES
+    SIM_CLASS_INTEGER, SIM_CLASS_F16, SIM_CLASS_F32, SIM_CLASS_F64, SIM_CLASS_CONVERT, SIM_CLASS_SPECIAL,
+    SIM_CLASS_MOVE, SIM_CLASS_LOAD, SIM_CLASS_STORE, SIM_CLASS_ATOMIC, SIM_CLASS_CONTROL, SIM_CLASS_BARRIER,
+    SIM_CLASS_LANES, SIM_CLASS_MATRIX, SIM_CLASSES
 } SimClass;
 typedef enum { SIM_LOADED, SIM_STORED, SIM_UPDATED, SIM_ACCESSES } SimAccess;
-extern const char *const sim_class_name[SIM_CLASSES], *const sim_space_name[SIM_SPACES], *const sim_access_name[SIM_ACCESSES];
+extern const char *const sim_class_name[SIM_CLASSES], *const sim_space_name[SIM_SPACES];
+extern const char *const sim_access_name[SIM_ACCESSES];
 
 typedef struct {
     uint64_t requests;   /* instructions of a warp */
@@ -69,9 +72,9 @@ typedef struct {
     bool shuffle;           /* run blocks, and the warps of each, in an order that `seed` decides */
     uint64_t seed;          /* order of blocks, choice of sampled blocks, noise */
     uint64_t blocks;        /* run only that many blocks, spread over the grid; 0: all of them */
-    uint32_t threads;       /* host threads that blocks may be spread over; 0 and 1: one. What comes out does not depend on it */
+    uint32_t threads;       /* host threads that blocks may be spread over; 0 and 1: one. Results do not depend on it */
     uint64_t budget;        /* instructions one thread may execute in one launch; 0: 100 million */
-    size_t padding;         /* bytes of memory behind each buffer that loads may read, as zeros, and an atomic operation may cross into */
+    size_t padding;         /* bytes behind each buffer that loads may read, as zeros, and atomics may cross into */
     SimCounts *counts;      /* added to; NULL: nothing is counted */
     bool ulp_noise;         /* move results of approximate instructions within their documented bound */
 } SimOptions;
@@ -83,11 +86,11 @@ typedef struct {
     uint64_t instructions;                       /* executed, counted a thread; predicated-off ones are not */
     uint64_t warp_instructions;                  /* the same, counted a warp */
     uint64_t divergent;                          /* branches that split a warp */
-    uint64_t loads[SIM_SPACES][6];               /* executed a thread; by space and log2 of the access's bytes (1 .. 32) */
+    uint64_t loads[SIM_SPACES][6]; /* executed a thread; by space and log2 of the access's bytes (1 .. 32) */
     uint64_t stores[SIM_SPACES][6];
     int n_faults;
     const char *faults[SIM_MAX_FAULTS];          /* each one or two lines; the launch ends when the list is full */
-    uint8_t *const *written;                     /* check: for each buffer NULL or one byte a byte: times written, up to 2 */
+    uint8_t *const *written; /* check: for each buffer NULL or one byte a byte: times written, up to 2 */
 } SimReport;
 
 /* Decode PTX text. `file` names it in messages and faults; `text` must stay as long as the module. */
@@ -98,10 +101,10 @@ const char *sim_entry(const SimModule *m, int i);
 int sim_parameters(const SimModule *m, const char *entry);
 /* A result may depend on the order of warps or blocks: atomic operations, barriers or shared memory occur. */
 bool sim_ordered_work(const SimModule *m);
-/* Run one launch. Argument i of the kernel is a pointer to buffers[launch->args[i]]. An unknown entry, a wrong number of
- * arguments or a launch outside the limits of the hardware is a wbb_fail. */
-void sim_run(WbbCx *cx, WbbArena *a, const SimModule *m, const BdLaunch *launch, const SimBuffer *buffers, int n_buffers,
-             const SimOptions *options, SimReport *report);
+/* Run one launch. Argument i of the kernel is a pointer to buffers[launch->args[i]]. An unknown entry, a wrong
+ * number of arguments or a launch outside the limits of the hardware is a wbb_fail. */
+void sim_run(WbbCx *cx, WbbArena *a, const SimModule *m, const BdLaunch *launch, const SimBuffer *buffers,
+             int n_buffers, const SimOptions *options, SimReport *report);
 /* The number of the i-th block that a run with these options executes, i < the number of blocks that run. */
 uint64_t sim_block(const BdLaunch *launch, const SimOptions *options, uint64_t i);
 

@@ -1,7 +1,7 @@
 /* soft: float arithmetic of one value in integers, for rounding modes and formats that the host does not have.
  *
- * Needs: nothing. Leaves: bits. Everything is exact until one rounding at the end: a value is (-1)^n * m * 2^e with a sticky
- * bit for what was cut off below.
+ * Needs: nothing. Leaves: bits. Everything is exact until one rounding at the end: a value is (-1)^n * m * 2^e with
+ * a sticky bit for what was cut off below.
  *
  *     sim_round(FMT_BF16, false, 0x10101, -16, false, RN)     // 1.00392... -> 0x3f80 (ties to even)
  */
@@ -30,7 +30,10 @@ static int bit_length(WbbU128 m)
     return high ? 128 - __builtin_clzll(high) : low ? 64 - __builtin_clzll(low) : 0;
 }
 
-static u64 signed_bits(Format f, bool negative, u64 magnitude) { return magnitude | (u64)negative << (formats[f].bits - 1); }
+static u64 signed_bits(Format f, bool negative, u64 magnitude)
+{
+    return magnitude | (u64)negative << (formats[f].bits - 1);
+}
 
 u64 sim_round(Format f, bool negative, WbbU128 m, int e, bool sticky, Round mode)
 {
@@ -51,7 +54,10 @@ u64 sim_round(Format f, bool negative, WbbU128 m, int e, bool sticky, Round mode
         half = cut == 128 && (m >> 127);
         rest = rest || (half ? (m << 1) != 0 : m != 0);
     }
-    bool up = mode == RN ? half && (rest || (kept & 1)) : mode == RNA ? half : mode == RZ ? false : (half || rest) && negative == (mode == RM);
+    bool up = mode == RN    ? half && (rest || (kept & 1))
+              : mode == RNA ? half
+              : mode == RZ  ? false
+                            : (half || rest) && negative == (mode == RM);
     kept += up;
     u64 bits = top < formats[f].least ? kept : ((u64)(top - formats[f].least) << (formats[f].precision - 1)) + kept;
     if (top > 2000 || bits > formats[f].largest) {
@@ -96,7 +102,8 @@ double sim_widen(Format f, u64 bits)
     u64 magnitude = bits & (((UINT64_C(1) << (total - 1)) - 1));
     double sign = bits >> (total - 1) & 1 ? -1.0 : 1.0;
     if (f == FMT_F64) return as_f64(bits);
-    if ((formats[f].infinity && magnitude > formats[f].infinity) || (f == FMT_E4M3 && magnitude == 0x7f)) return (double)NAN;
+    if ((formats[f].infinity && magnitude > formats[f].infinity) || (f == FMT_E4M3 && magnitude == 0x7f))
+        return (double)NAN;
     if (formats[f].infinity && magnitude == formats[f].infinity) return sign * (double)INFINITY;
     u64 field = magnitude >> (precision - 1), fraction = magnitude & ((UINT64_C(1) << (precision - 1)) - 1);
     if (field) fraction |= UINT64_C(1) << (precision - 1);
@@ -182,10 +189,12 @@ u64 sim_div64(u64 a, u64 b, Round mode)
     const Parts x = parts(a), y = parts(b);
     if (x.nan || y.nan || x.inf || y.inf || x.zero || y.zero) return bits_f64(as_f64(a) / as_f64(b));
     const WbbU128 n = (WbbU128)x.m << 64;
-    const int shift = bit_length(y.m) < 53 ? 53 - bit_length(y.m) : 0; /* keeps enough bits of the quotient below a small dividend */
+    const int shift = bit_length(y.m) < 53 ? 53 - bit_length(y.m)
+                                           : 0; /* keeps enough bits of the quotient below a small dividend */
     const WbbU128 d = (WbbU128)y.m << shift;
     const int up = bit_length(x.m) < 53 ? 53 - bit_length(x.m) : 0;
-    return sim_round(FMT_F64, x.negative != y.negative, (n << up) / d, x.e - y.e - 64 - up + shift, (n << up) % d != 0, mode);
+    return sim_round(FMT_F64, x.negative != y.negative, (n << up) / d, x.e - y.e - 64 - up + shift, (n << up) % d != 0,
+                     mode);
 }
 
 /* Bit by bit: the root of m * 2^(2k), m of at most 54 bits, is a whole number of 54 bits and more, and a rest. */
@@ -206,7 +215,8 @@ u64 sim_sqrt64(u64 a, Round mode)
 
 double sim_noise(u64 seed, u64 bits, double value, double relative, double absolute)
 {
-    if (!seed || (raw_f64(value) & UINT64_C(0xfffffffffffff)) == 0) return value; /* powers of two are exact: libdevice scales by ex2 */
+    if (!seed || (raw_f64(value) & UINT64_C(0xfffffffffffff)) == 0)
+        return value; /* powers of two are exact: libdevice scales by ex2 */
     double u = (double)(int64_t)(wbb_hash(&bits, sizeof bits, seed) >> 11) / 4503599627370496.0 - 1.0;
     return value + value * relative * u + absolute * u;
 }

@@ -1,10 +1,11 @@
-/* straight: stretches of operations that are nothing but arithmetic, run one after the other without a look at each.
+/* straight: stretches of plain arithmetic, whose operations run one after the other without dispatch.
  *
- * Needs: all operations of a module, with branches resolved. Leaves: for each operation the end of its stretch and how many
- * instructions come before it, so that a stretch is counted by one subtraction.
+ * Needs: all operations of a module, with branches resolved. Leaves: for each operation the end of its stretch and
+ * how many instructions come before it, so that a stretch is counted by one subtraction.
  *
- * A stretch has no guard, no branch and no memory access; another group of lanes may still wait in its middle, so who runs it gives
- * its end. It is for warps all of whose live lanes come along: results go to their columns at once.
+ * A stretch has no guard, no branch, no memory access and no column that may be undefined. Another group of lanes
+ * may wait in its middle, so the caller gives its end. All live lanes of the warp must be active: results go to
+ * their columns at once.
  *
  *     mul, add, @%p1 mov, ld, sub   ->   stretches 0..2, none, none, 4..5
  */
@@ -19,7 +20,7 @@ void sim_straight_open(WbbArena *a, SimModule *m)
     m->stretch[n] = n;
     for (uint32_t i = n; i-- > 0;) {
         const SimOp *op = &m->ops.items[i];
-        const bool plain = op->kind == OP_ALU && !op->pred;
+        const bool plain = op->kind == OP_ALU && !op->pred && !op->tracked;
         m->stretch[i] = !plain ? i : m->stretch[i + 1] > i + 1 ? m->stretch[i + 1] : i + 1;
     }
 }

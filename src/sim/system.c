@@ -1,7 +1,8 @@
 /* system: the functions that CUDA's runtime provides to kernels: vprintf and __assertfail.
  *
- * Needs: a call that parse.c gave a body of one operation. Leaves: the result of vprintf, which prints nothing here, and a fault that
- * says what was asserted. Others, such as malloc, have no body and are refused where they are called.
+ * Needs: a call whose callee got a body of one operation (parse.c). Leaves: the result of vprintf, which prints
+ * nothing here, or a fault with the text of the assertion. Others, such as malloc, have no body and are refused
+ * where they are called.
  *
  *     call.uni __assertfail, (message, file, line, function, 1)   ->   fault: assertion failed: i < n (scan.cu:12, k)
  */
@@ -19,7 +20,7 @@ static const char *text_at(Block *b, Warp *w, const SimOp *op, int lane, uint64_
 {
     int n = 0;
     for (; n < LONGEST; n++) {
-        const uint8_t *at = sim_place(b, w, op, lane, address + (uint64_t)n, 1, true, false);
+        const uint8_t *at = sim_memory_at(b, w, op, lane, address + (uint64_t)n, 1, true, false);
         if (!at || !*at) break;
         text[n] = *at >= ' ' && *at < 127 ? (char)*at : '?';
     }
@@ -58,7 +59,8 @@ void sim_system(Block *b, Warp *w, const SimOp *op, uint32_t mask)
             continue;
         }
         if (f->n_params < 4) continue;
-        sim_fault(b, w, op, lane, "assertion failed: %s (%s:%u, %s)", text_at(b, w, op, lane, param(w, f->params[0], lane), text),
+        sim_fault(b, w, op, lane, "assertion failed: %s (%s:%u, %s)",
+                  text_at(b, w, op, lane, param(w, f->params[0], lane), text),
                   text_at(b, w, op, lane, param(w, f->params[1], lane), file), (unsigned)param(w, f->params[2], lane),
                   text_at(b, w, op, lane, param(w, f->params[3], lane), name));
         b->stop = true;

@@ -1,203 +1,97 @@
-/* warp: runs one warp until it ends or waits at a barrier.
+/* warp: runs one warp until it ends or waits for other warps.
  *
- * Needs: decoded operations. Leaves: the warp's registers, memory, and counts in the report.
+ * Needs: decoded operations; groups.c for lanes that took different ways. Leaves: the warp's registers, memory, and
+ * counts in the report.
  *
- * Lanes that took different ways are groups; the group at the lowest operation runs, and groups that meet join. That alone is
- * not enough: a cold block may lie after the place where the lanes meet. So a group that comes to an operation of several
- * lanes parks there until all live lanes that it names have come. If every group is parked and none is complete, the
- * program is wrong.
+ * Operations compute all 32 columns; where lanes that live are not to change, the result goes to a scratch column
+ * first and is blended in. Lanes that have ended may change: nobody reads them. Arithmetic runs in the loop itself,
+ * all other operations by the table of handlers.
  *
- * Operations compute all 32 columns; where lanes that live are not to change, the result goes to a scratch column first and is
- * blended in. Lanes that have ended may change: nobody reads them.
+ *     @%p1 add.s32 %r1, %r1, 1;   ->   all lanes of %r1 + 1 to the scratch column, those of %p1 from there to %r1
  */
-#include "sim/lanes.h"
-
-/* Bits of a predicate column, whose lanes are 0 or 1. */
-static uint32_t bits_of(const uint8_t *p)
-{
-    uint32_t r = 0;
-    for (int i = 0; i < 4; i++) {
-        uint64_t eight;
-        memcpy(&eight, p + 8 * i, 8);
-        r |= (uint32_t)((eight * UINT64_C(0x0102040810204080)) >> 56) << (8 * i);
-    }
-    return r;
-}
-
-/* Lanes of `mask` take the value of `s`. */
-#define BLEND(T)                                                                                                         \
-    {                                                                                                                    \
-        T *to = (T *)(void *)d;                                                                                          \
-        const T *from = (const T *)(const void *)s;                                                                      \
-        SIM_EACH to[l] = mask >> l & 1 ? from[l] : to[l];                                                                \
-        break;                                                                                                           \
-    }
-
-SIM_CLONES void sim_blend(uint8_t *d, const uint8_t *s, uint32_t mask, int width)
-{
-    switch (width) {
-    case 1: BLEND(u8)
-    case 2: BLEND(u16)
-    case 4: BLEND(u32)
-    default: BLEND(u64)
-    }
-}
+#include "sim/inner.h"
 
 enum { SLICE = 1 << 16 /* operations after which a loop gives way */ };
 
-static void add_group(Warp *w, uint32_t pc, uint32_t mask, bool parked)
+/* A loop begins its next iteration, or a function is called. False if the warp is to leave for others. */
+static bool looped(Block *b, Warp *w, const SimOp *op)
 {
-    if (!mask) return;
-    for (int i = 0; i < w->n_groups; i++) {
-        if (w->groups[i].pc != pc) continue;
-        w->groups[i].mask |= mask; /* groups that meet are one; it looks again whether it is complete */
-        w->groups[i].parked = parked;
-        return;
+    if (w->executed > b->budget) {
+        sim_fault(b, w, op, w->mask ? __builtin_ctz(w->mask) : 0, "run-away loop or calls: more than %llu operations",
+                  (unsigned long long)b->budget);
+        b->stop = true;
+        return false;
     }
-    w->groups[w->n_groups++] = (Group){pc, mask, parked};
+    w->slice = w->executed + SLICE;
+    sim_group_yield(w);
+    return !b->m->barrier || b->n_warps * b->cluster->n == 1;
 }
 
-static uint32_t lane_u32(const Warp *w, uint32_t col, int lane)
+/* Each lane goes back to where it was called. */
+static bool go_back(Block *b, Warp *w, const SimOp *op, uint32_t mask)
 {
-    uint32_t v;
-    memcpy(&v, w->regs + col + 4 * (size_t)lane, 4);
-    return v;
-}
-
-/* Which live lanes must have come before the operation can run for the first lane of `mask`. */
-static uint32_t needed(const Warp *w, const SimOp *op, uint32_t mask)
-{
-    if (op->kind == OP_BARRIER) return w->live;
-    return lane_u32(w, op->e, __builtin_ctz(mask)) & w->live;
-}
-
-/* The lanes of `mask` that can run the operation now. Each waits for those that its own mask names. */
-static uint32_t ready(Block *b, Warp *w, const SimOp *op, uint32_t mask)
-{
-    if (op->kind == OP_MBARRIER_WAIT) return sim_mbarrier_ready(b, w, op, mask);
-    const uint32_t missing = needed(w, op, mask) & ~mask;
-    if (op->kind == OP_BARRIER || op->kind == OP_MATRIX) return missing ? 0 : mask;
-    const uint32_t first = lane_u32(w, op->e, __builtin_ctz(mask));
-    uint32_t same = 0, r = 0;
-    for (int l = 0; l < LANES; l++) same |= (uint32_t)(lane_u32(w, op->e, l) == first) << l;
-    if (!(mask & ~same)) return missing ? 0 : mask;
-    for (uint32_t rest = mask; rest; rest &= rest - 1)
-        if (!(needed(w, op, rest) & ~mask)) r |= rest & -rest;
-    return r;
-}
-
-/* Choose the group that runs next; false if none can. */
-static bool pick(Block *b, Warp *w)
-{
-    int best = -1;
-    for (int i = 0; i < w->n_groups; i++)
-        if (!w->groups[i].parked && (best < 0 || w->groups[i].pc < w->groups[best].pc)) best = i;
-    for (int i = 0; best < 0 && i < w->n_groups; i++) {
-        const SimOp *op = &b->m->ops.items[w->groups[i].pc];
-        if (ready(b, w, op, w->groups[i].mask)) best = i;
+    uint32_t rest = mask;
+    if (mask == w->mask && !w->n_groups) {
+        const uint32_t first = sim_lane32(w->regs + op->a, __builtin_ctz(mask));
+        uint32_t others = 0;
+        for (int l = 0; l < LANES; l++) others |= (uint32_t)(sim_lane32(w->regs + op->a, l) != first) << l;
+        if (!(others & mask)) {
+            w->pc = first;
+            return true;
+        }
     }
-    if (best < 0) return false;
-    w->pc = w->groups[best].pc;
-    w->mask = w->groups[best].mask;
-    w->groups[best] = w->groups[--w->n_groups];
-    w->next_pc = UINT32_MAX;
-    for (int i = 0; i < w->n_groups; i++)
-        if (!w->groups[i].parked || w->groups[i].pc > w->pc) w->next_pc = WBB_MIN(w->next_pc, w->groups[i].pc);
+    sim_group_add(w, w->pc + 1, w->mask & ~mask, false);
+    while (rest) {
+        uint32_t pc = sim_lane32(w->regs + op->a, __builtin_ctz(rest)), same = 0;
+        for (int l = 0; l < LANES; l++)
+            if (rest >> l & 1 && sim_lane32(w->regs + op->a, l) == pc) same |= 1u << l;
+        sim_group_add(w, pc, same, false);
+        rest &= ~same;
+    }
+    sim_group_pick(b, w);
     return true;
 }
 
-/* The running group has nothing to run: another, or a wait for other warps, or the end. */
-static bool another(Block *b, Warp *w)
+static bool branch_table(Block *b, Warp *w, const SimOp *op, uint32_t mask)
 {
-    if (pick(b, w)) return true;
-    w->mask = 0;
-    for (int i = 0; i < w->n_groups; i++) {
-        const SimOp *op = &b->m->ops.items[w->groups[i].pc];
-        if (op->kind != OP_MBARRIER_WAIT) continue;
-        w->wait = op;
-        w->at_barrier = AT_MBARRIER;
-        return false;
-    }
-    if (w->n_groups) {
-        const Group *g = &w->groups[0];
-        const SimOp *op = &b->m->ops.items[g->pc];
-        uint32_t missing = needed(w, op, g->mask) & ~g->mask;
-        sim_fault(b, w, op, __builtin_ctz(g->mask), "lanes 0x%08x wait for lanes 0x%08x, which wait elsewhere: the warp is divergent here",
-                  g->mask, missing);
-        b->stop = true;
-    }
-    w->done = true;
-    return false;
-}
-
-/* A group that loops may wait for lanes further on, as a lock does: let the furthest one run for a while. */
-static void take_turns(Warp *w)
-{
-    int best = -1;
-    for (int i = 0; i < w->n_groups; i++)
-        if (!w->groups[i].parked && w->groups[i].pc != w->pc && (best < 0 || w->groups[i].pc > w->groups[best].pc)) best = i;
-    if (best < 0) return;
-    const Group g = w->groups[best];
-    w->groups[best] = w->groups[--w->n_groups];
-    add_group(w, w->pc, w->mask, false);
-    w->pc = g.pc, w->mask = g.mask;
-    w->next_pc = UINT32_MAX;
-    for (int i = 0; i < w->n_groups; i++)
-        if (w->groups[i].pc > w->pc) w->next_pc = WBB_MIN(w->next_pc, w->groups[i].pc);
-}
-
-static void split(Block *b, Warp *w, uint32_t pc, uint32_t mask, uint32_t pc2, uint32_t mask2)
-{
-    b->report.divergent++;
-    add_group(w, pc, mask, false);
-    add_group(w, pc2, mask2, false);
-    pick(b, w);
-}
-
-static void go_back(Block *b, Warp *w, const SimOp *op, uint32_t mask)
-{
-    uint32_t rest = mask;
-    add_group(w, w->pc + 1, w->mask & ~mask, false);
-    while (rest) {
-        uint32_t pc = lane_u32(w, op->a, __builtin_ctz(rest)), same = 0;
-        for (int l = 0; l < LANES; l++)
-            if (rest >> l & 1 && lane_u32(w, op->a, l) == pc) same |= 1u << l;
-        add_group(w, pc, same, false);
-        rest &= ~same;
-    }
-    pick(b, w);
-}
-
-static void branch_table(Block *b, Warp *w, const SimOp *op, uint32_t mask)
-{
-    add_group(w, w->pc + 1, w->mask & ~mask, false);
+    sim_group_add(w, w->pc + 1, w->mask & ~mask, false);
     for (int l = 0; l < LANES; l++) {
         if (!(mask >> l & 1)) continue;
-        uint32_t i = lane_u32(w, op->a, l);
+        uint32_t i = sim_lane32(w->regs + op->a, l);
         if (i >= op->n) {
             sim_fault(b, w, op, l, "branch to target %u of %u", i, op->n);
             i = 0;
         }
-        add_group(w, b->m->targets.items[op->target + i], 1u << l, false);
+        sim_group_add(w, b->m->targets.items[op->target + i], 1u << l, false);
     }
     if (w->n_groups > 1) b->report.divergent++;
-    pick(b, w);
+    sim_group_pick(b, w);
+    return true;
 }
 
-static void call(Block *b, Warp *w, const SimOp *op, uint32_t mask)
+static bool call(Block *b, Warp *w, const SimOp *op, uint32_t mask)
 {
+    if (w->executed >= w->slice && !looped(b, w, op)) return false;
+    if (op != &b->m->ops.items[w->pc]) return true; /* another group runs now, and this one calls later */
     for (int l = 0; l < LANES; l++) {
         uint32_t back = w->pc + 1;
         if (mask >> l & 1) memcpy(w->regs + op->a + 4 * (size_t)l, &back, 4);
     }
-    uint32_t start = b->m->funcs.items[op->target]->start;
-    add_group(w, start, mask, false);
-    add_group(w, w->pc + 1, w->mask & ~mask, false);
-    pick(b, w);
+    const uint32_t start = b->m->funcs.items[op->target]->start;
+    if (mask == w->mask && !w->n_groups) { /* no other lanes to wait for or to join */
+        w->pc = start;
+        return true;
+    }
+    sim_group_add(w, start, mask, false);
+    sim_group_add(w, w->pc + 1, w->mask & ~mask, false);
+    sim_group_pick(b, w);
+    return true;
 }
 
-static void param(Warp *w, const SimOp *op, uint32_t mask)
+/* Parameters of functions are memories of a few bytes a lane. */
+static void param(Block *b, Warp *w, const SimOp *op, uint32_t mask)
 {
+    (void)b;
     for (int l = 0; l < LANES; l++) {
         if (!(mask >> l & 1)) continue;
         uint8_t *memory = w->regs + op->a + (size_t)l * op->n + (op->kind == OP_PARAM_COPY ? 0 : op->imm);
@@ -211,63 +105,163 @@ static void param(Warp *w, const SimOp *op, uint32_t mask)
     }
 }
 
-/* The warp comes to a place where lanes work together: those that can run do, in *mask; the rest parks. False if none can. */
-static bool together(Block *b, Warp *w, const SimOp *op, uint32_t *mask)
+static bool branch(Block *b, Warp *w, const SimOp *op, uint32_t mask)
 {
-    const uint32_t can = ready(b, w, op, *mask), rest = *mask & ~can;
-    if (!rest) return true;
-    const uint32_t passing = w->mask & ~*mask; /* lanes whose guard is false */
-    if (can) {
-        add_group(w, w->pc, rest, true);
-        w->mask = can | passing;
-        *mask = can;
-        return true;
+    if (op->target <= w->pc && w->executed >= w->slice && !looped(b, w, op)) return false;
+    if (op != &b->m->ops.items[w->pc]) return true; /* another group runs now, and this one branches later */
+    if (mask != w->mask) {
+        sim_group_split(b, w, op->target, mask, w->pc + 1, w->mask & ~mask);
+    } else if (op->target >= w->pc) {
+        w->pc = op->target;
+    } else { /* Backward: groups that waited further on may now be above the running one. */
+        sim_group_add(w, op->target, mask, false);
+        sim_group_pick(b, w);
     }
-    add_group(w, w->pc + 1, passing, false);
-    add_group(w, w->pc, rest, true);
-    another(b, w);
+    return true;
+}
+
+static bool end(Block *b, Warp *w, const SimOp *op, uint32_t mask)
+{
+    (void)op;
+    w->live &= ~mask;
+    w->mask &= ~mask;
+    if (!w->mask) return sim_group_next(b, w);
+    w->pc++;
+    return true;
+}
+
+static bool barrier(Block *b, Warp *w, const SimOp *op, uint32_t mask)
+{
+    w->pc++;
+    return !sim_barrier(b, w, op, mask);
+}
+
+/* A test that fails lets others run before it is asked again. */
+static bool wait_mbarrier(Block *b, Warp *w, const SimOp *op, uint32_t mask)
+{
+    sim_mbarrier_wait(b, w, op, mask);
+    w->pc++;
+    return !op->d || w->regs[op->d + (uint32_t)__builtin_ctz(mask)];
+}
+
+static bool yield(Block *b, Warp *w, const SimOp *op, uint32_t mask)
+{
+    (void)b, (void)op, (void)mask;
+    w->pc++;
     return false;
 }
 
-/* A loop turned round. False if the warp is to leave for others. */
-static bool looped(Block *b, Warp *w, const SimOp *op, uint64_t steps)
+static bool trap(Block *b, Warp *w, const SimOp *op, uint32_t mask)
 {
-    if (steps > b->budget) {
-        sim_fault(b, w, op, w->mask ? __builtin_ctz(w->mask) : 0, "run-away loop: more than %llu operations", (unsigned long long)b->budget);
-        b->stop = true;
-        return false;
+    sim_fault(b, w, op, __builtin_ctz(mask), "the program trapped");
+    return !(b->stop = true);
+}
+
+static void read_clock(Block *b, Warp *w, const SimOp *op, uint32_t mask)
+{
+    const bool upper = op->n == SP_CLOCK_HI || op->n == SP_TIMER_HI, time = op->n >= SP_CLOCK && op->n <= SP_TIMER_HI;
+    const uint64_t now = time ? w->executed + b->ticks : op->n == SP_NSMID;
+    if (b->options->check)
+        sim_fault(b, w, op, __builtin_ctz(mask), "%s is read, which differs from run to run", sim_special_name(op->n));
+    sim_fill(b->scratch, upper ? now >> 32 : now, op->width);
+    sim_blend(w->regs + op->d, b->scratch, mask, op->width);
+    b->ticks += LANES;
+}
+
+/* How each kind of operation runs, for the lanes of `mask`. After `act` the warp goes on with the next operation;
+ * `step` says by itself where, and returns false if the warp is to leave for others or has ended. `together`: lanes
+ * wait for each other before. */
+static const struct {
+    void (*act)(Block *b, Warp *w, const SimOp *op, uint32_t mask);
+    bool (*step)(Block *b, Warp *w, const SimOp *op, uint32_t mask);
+    bool together;
+} handlers[OP_KINDS] = {
+    [OP_LOAD] = {.act = sim_load},
+    [OP_STORE] = {.act = sim_store},
+    [OP_BRANCH] = {.step = branch},
+    [OP_BRANCH_TABLE] = {.step = branch_table},
+    [OP_CALL] = {.step = call},
+    [OP_RET] = {.step = go_back},
+    [OP_EXIT] = {.step = end},
+    [OP_BARRIER] = {.step = barrier, .together = true},
+    [OP_SHUFFLE] = {.act = sim_warp_op, .together = true},
+    [OP_VOTE] = {.act = sim_warp_op, .together = true},
+    [OP_REDUX] = {.act = sim_warp_op, .together = true},
+    [OP_MATCH] = {.act = sim_warp_op, .together = true},
+    [OP_ELECT] = {.act = sim_warp_op, .together = true},
+    [OP_WARP_SYNC] = {.act = sim_warp_op, .together = true},
+    [OP_ACTIVE] = {.act = sim_warp_op},
+    [OP_CARRY] = {.act = sim_warp_op},
+    [OP_PARAM_LOAD] = {.act = param},
+    [OP_PARAM_STORE] = {.act = param},
+    [OP_PARAM_COPY] = {.act = param},
+    [OP_TRAP] = {.step = trap},
+    [OP_ATOMIC] = {.act = sim_atomic},
+    [OP_MATRIX] = {.act = sim_matrix, .together = true},
+    [OP_YIELD] = {.step = yield},
+    [OP_CLOCK] = {.act = read_clock},
+    [OP_SYSTEM] = {.act = sim_system},
+    [OP_COPY] = {.act = sim_copy},
+    [OP_COPY_GROUP] = {.act = sim_copy},
+    [OP_MBARRIER] = {.act = sim_mbarrier},
+    [OP_MBARRIER_WAIT] = {.step = wait_mbarrier, .together = true},
+};
+
+/* Count an instruction of `mask` lanes, the operation's in the tally too. */
+static void count(Block *b, const Warp *w, uint32_t mask, uint64_t *threads)
+{
+    const uint64_t active = mask == FULL ? LANES : (uint64_t)__builtin_popcount(mask);
+    *threads += active;
+    if (!b->tally) return;
+    b->tally[w->pc].threads += active;
+    b->tally[w->pc].warps++;
+}
+
+/* One operation, for the lanes of `mask`. False if the warp is to leave for others or has ended. */
+static bool run_one(Block *b, Warp *w, const SimOp *op, uint32_t mask)
+{
+    if (op->kind == OP_ALU) {
+        if ((mask | ~w->live) == FULL) {
+            op->fn(w->regs + op->d, w->regs, op);
+        } else {
+            op->fn(b->scratch, w->regs, op);
+            sim_blend(w->regs + op->d, b->scratch, mask, op->width);
+        }
+        w->pc++;
+        return true;
     }
-    if (steps < w->slice) return true;
-    w->slice = steps + SLICE;
-    take_turns(w);
-    return !b->m->barrier || b->n_warps * b->cluster->n == 1;
+    if (handlers[op->kind].together && !sim_group_join(b, w, op, &mask)) return w->mask != 0;
+    if (handlers[op->kind].step) return handlers[op->kind].step(b, w, op, mask);
+    handlers[op->kind].act(b, w, op, mask);
+    w->pc++;
+    return true;
 }
 
 void sim_run_warp(Block *b, Warp *w)
 {
     const SimOp *ops = b->m->ops.items;
     const uint32_t *stretch = b->m->stretch;
-    uint8_t *regs = w->regs;
-    uint64_t threads = 0, warps = 0, steps = w->executed;
-    if (!w->mask && !another(b, w)) return;
-    while (!w->done && !b->stop) {
+    uint64_t threads = 0, warps = 0;
+    bool on = w->mask || sim_group_next(b, w);
+    while (on && !w->done && !b->stop) {
         if (w->pc >= w->next_pc) {
-            add_group(w, w->pc, w->mask, false);
-            if (!another(b, w)) goto leave;
+            sim_group_add(w, w->pc, w->mask, false);
+            if (!sim_group_next(b, w)) break;
         }
-        const uint32_t end = WBB_MIN(stretch[w->pc], w->next_pc);
-        if (end > w->pc && (w->mask | ~w->live) == FULL) {
-            steps += end - w->pc;
-            const uint32_t n = sim_straight(b, w, end);
+        const uint32_t last = WBB_MIN(stretch[w->pc], w->next_pc);
+        if (last > w->pc && (w->mask | ~w->live) == FULL) {
+            w->executed += last - w->pc;
+            const uint32_t n = sim_straight(b, w, last);
             warps += n;
             threads += (uint64_t)n * (uint64_t)__builtin_popcount(w->mask);
             continue;
         }
         const SimOp *op = &ops[w->pc];
         uint32_t mask = w->mask;
-        steps++;
+        w->executed++;
+        if (op->tracked && w->undefined) sim_undefined(b, w, op);
         if (op->pred) {
-            uint32_t p = bits_of(regs + op->pred);
+            const uint32_t p = sim_predicates(w->regs + op->pred);
             mask &= op->negate ? ~p : p;
             if (!mask) {
                 w->pc++;
@@ -275,134 +269,9 @@ void sim_run_warp(Block *b, Warp *w)
             }
         }
         warps += op->counts;
-        if (op->counts) {
-            const uint64_t active = mask == FULL ? LANES : (uint64_t)__builtin_popcount(mask);
-            threads += active;
-            if (b->tally) {
-                b->tally[w->pc].threads += active;
-                b->tally[w->pc].warps++;
-            }
-        }
-        switch ((OpKind)op->kind) {
-        case OP_ALU:
-            if ((mask | ~w->live) == FULL) {
-                op->fn(regs + op->d, regs, op);
-            } else {
-                op->fn(b->scratch, regs, op);
-                sim_blend(regs + op->d, b->scratch, mask, op->width);
-            }
-            w->pc++;
-            break;
-        case OP_LOAD:
-            sim_load(b, w, op, mask);
-            w->pc++;
-            break;
-        case OP_STORE:
-            sim_store(b, w, op, mask);
-            w->pc++;
-            break;
-        case OP_BRANCH:
-            if (op->target <= w->pc && steps >= w->slice && !looped(b, w, op, steps)) goto leave;
-            if (op != &ops[w->pc]) break; /* another group's turn */
-            if (mask == w->mask && op->target >= w->pc) w->pc = op->target;
-            else if (mask == w->mask) {
-                /* Backward: groups that waited further on are now relative to a lower place. */
-                add_group(w, op->target, mask, false);
-                pick(b, w);
-            } else split(b, w, op->target, mask, w->pc + 1, w->mask & ~mask);
-            break;
-        case OP_BRANCH_TABLE: branch_table(b, w, op, mask); break;
-        case OP_CALL: call(b, w, op, mask); break;
-        case OP_RET: go_back(b, w, op, mask); break;
-        case OP_EXIT:
-            w->live &= ~mask;
-            w->mask &= ~mask;
-            if (w->mask) w->pc++;
-            else if (!another(b, w)) goto leave;
-            break;
-        case OP_BARRIER:
-            if (!together(b, w, op, &mask)) {
-                if (!w->mask) goto leave;
-                break;
-            }
-            w->pc++;
-            if (sim_barrier(b, w, op, mask)) goto leave;
-            break;
-        case OP_SHUFFLE:
-        case OP_VOTE:
-        case OP_REDUX:
-        case OP_MATCH:
-        case OP_ELECT:
-        case OP_WARP_SYNC:
-            if (!together(b, w, op, &mask)) {
-                if (!w->mask) goto leave;
-                break;
-            }
-            sim_warp_op(b, w, op, mask);
-            w->pc++;
-            break;
-        case OP_MBARRIER_WAIT:
-            if (!together(b, w, op, &mask)) {
-                if (!w->mask) goto leave;
-                break;
-            }
-            sim_mbarrier_wait(b, w, op, mask);
-            w->pc++;
-            if (!op->d || w->regs[op->d + (uint32_t)__builtin_ctz(mask)]) break;
-            goto leave; /* a test that fails: others must run before it is asked again */
-        case OP_MBARRIER:
-            sim_mbarrier(b, w, op, mask);
-            w->pc++;
-            break;
-        case OP_COPY:
-        case OP_COPY_GROUP:
-            sim_copy(b, w, op, mask);
-            w->pc++;
-            break;
-        case OP_YIELD:
-            w->pc++;
-            goto leave;
-        case OP_CLOCK:
-            sim_fill(b->scratch, op->mode ? (steps + b->ticks) >> 32 : steps + b->ticks, op->width);
-            sim_blend(regs + op->d, b->scratch, mask, op->width);
-            b->ticks += LANES;
-            w->pc++;
-            break;
-        case OP_SYSTEM:
-            sim_system(b, w, op, mask);
-            w->pc++;
-            break;
-        case OP_ATOMIC:
-            sim_atomic(b, w, op, mask);
-            w->pc++;
-            break;
-        case OP_MATRIX:
-            if (!together(b, w, op, &mask)) {
-                if (!w->mask) goto leave;
-                break;
-            }
-            sim_matrix(b, w, op);
-            w->pc++;
-            break;
-        case OP_ACTIVE:
-        case OP_CARRY:
-            sim_warp_op(b, w, op, mask);
-            w->pc++;
-            break;
-        case OP_PARAM_LOAD:
-        case OP_PARAM_STORE:
-        case OP_PARAM_COPY:
-            param(w, op, mask);
-            w->pc++;
-            break;
-        case OP_TRAP:
-            sim_fault(b, w, op, __builtin_ctz(mask), "the program trapped");
-            b->stop = true;
-            break;
-        }
+        if (op->counts) count(b, w, mask, &threads);
+        on = run_one(b, w, op, mask);
     }
-leave:
-    w->executed = steps;
     b->report.instructions += threads;
     b->report.warp_instructions += warps;
 }

@@ -44,7 +44,7 @@ static void compute(const char *body, int bytes, const uint64_t *in, uint64_t *o
              "%%o;\nadd.s64 %%pb, %%pb, %%o;\n"
              "ld.global.b64 %%rd1, [%%pa];\ncvt.u32.u64 %%r1, %%rd1;\nshr.u64 %%rd2, %%rd1, 32;\ncvt.u32.u64 %%r2, "
              "%%rd2;\ncvt.u16.u32 %%rs1, %%r1;\n"
-             "cvt.u16.u32 %%rs2, %%r2;\nmov.b32 %%r9, 0;\n%s\n%sst.global.b64 [%%pb], %%rd9;\nret;\n}\n",
+             "cvt.u16.u32 %%rs2, %%r2;\nmov.b32 %%r9, 0;\nmov.pred %%p2, 0;\nmov.pred %%p3, 0;\n%s\n%sst.global.b64 [%%pb], %%rd9;\nret;\n}\n",
              body,
              bytes == 4   ? "cvt.u64.u32 %rd9, %r9;\n"
              : bytes == 2 ? "cvt.u64.u16 %rd9, %rs9;\n"
@@ -270,9 +270,9 @@ static void test_faults(void **state)
         {"out_of_bounds_load", "thread (63,0,0): load of 4 bytes out of bounds: byte 256 of input buffer 0, which has 256"},
         {"out_of_bounds_store", "thread (0,0,0): store of 4 bytes out of bounds: byte -4 of output buffer 1"},
         {"misaligned", "thread (1,0,0): misaligned load of 8 bytes at byte 4 of input buffer 0"},
-        {"unwritten_read", "load of byte 0 of output buffer 1, which nobody has written"},
-        {"unwritten_local", "load of byte 4 of local memory, which nobody has written"},
-        {"unwritten_shared", "load of byte 128 of shared memory, which nobody has written"},
+        {"unwritten_read", "load of byte 0 of output buffer 1, which was never written"},
+        {"unwritten_local", "load of byte 4 of local memory, which was never written"},
+        {"unwritten_shared", "load of byte 128 of shared memory, which was never written"},
         {"double_write", "thread (1,0,0): second store to byte 4 of output buffer 1"},
         {"missing_write", "4 of 256 bytes of output buffer 1 are never written, the first is byte 252"},
         {"input_write", "store to input buffer 0, which is an input"},

@@ -1,0 +1,101 @@
+/* plan: which blocks of a launch run, in which order, and the blocks of one cluster made and run.
+ *
+ * Needs: a launch set up by run.c. Leaves: memory as the blocks left it, and their reports added up. The list of
+ * blocks is the whole grid, a sample spread over it, or the grid in an order that the seed decides.
+ *
+ *     grid 100, blocks 3   ->   blocks 0, one of 33..65, 99
+ */
+#include "sim/inner.h"
+
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+static uint64_t gcd(uint64_t a, uint64_t b) { return b ? gcd(b, a % b) : a; }
+
+uint64_t sim_grid_blocks(const BdLaunch *launch)
+{
+    return (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
+}
+
+uint64_t sim_block(const BdLaunch *launch, const SimOptions *options, uint64_t i)
+{
+    uint64_t all = sim_grid_blocks(launch), n = options->blocks;
+    if (n && n < all) { /* one from each of n equal parts; the first and the last block are always among them */
+        if (i == 0) return 0;
+        if (i == n - 1) return all - 1;
+        uint64_t low = (uint64_t)((WbbU128)all * i / n), high = (uint64_t)((WbbU128)all * (i + 1) / n);
+        return low + mix(options->seed + i) % (high - low);
+    }
+    if (!options->shuffle) return i;
+    uint64_t step = mix(options->seed) % all;
+    while (!step || gcd(step, all) != 1) step = step + 1 < all ? step + 1 : 1;
+    return (uint64_t)(((WbbU128)i * step + mix(options->seed + 1)) % all);
+}
+
+/* One block of a cluster; `rank` is its number there. */
+static void make_block(const Block *model, Cluster *c, uint32_t rank, const uint8_t *params)
+{
+    Block *b = WBB_NEW(model->arena, Block);
+    *b = *model;
+    b->rank = rank;
+    b->cluster = c;
+    b->shared = wbb_alloc(b->arena, b->shared_size + 1);
+    b->shared_written = b->options->check ? wbb_alloc(b->arena, b->shared_size + 1) : NULL;
+    b->shared_shadow = b->options->check ? sim_shadow(b->arena, b->shared_size, true, false) : NULL;
+    b->scratch = wbb_alloc(b->arena, LANES * 16);
+    c->blocks[rank] = b;
+    sim_block_open(b, params);
+}
+
+void sim_plan_open(const Block *model, const SimPlan *p, Cluster *c)
+{
+    *c = (Cluster){.n = (int)p->size};
+    for (uint32_t r = 0; r < p->size; r++) make_block(model, c, r, p->params);
+}
+
+/* The numbers in the grid of the blocks of cluster number k; clusters are numbered in the grid as blocks in a
+ * cluster, x first. */
+static void set_block_ids(Cluster *c, const BdLaunch *launch, uint64_t k)
+{
+    const uint32_t *size = launch->cluster, *grid = launch->grid;
+    const uint64_t nx = grid[0] / size[0], ny = grid[1] / size[1], at[] = {k % nx, k / nx % ny, k / nx / ny};
+    for (uint32_t r = 0; r < (uint32_t)c->n; r++) {
+        Block *b = c->blocks[r];
+        const uint32_t in[] = {r % size[0], r / size[0] % size[1], r / size[0] / size[1]};
+        for (int i = 0; i < 3; i++) b->id[i] = (uint32_t)at[i] * size[i] + in[i];
+        b->number = b->id[0] + grid[0] * (b->id[1] + grid[1] * b->id[2]);
+    }
+}
+
+bool sim_plan_run(Cluster *c, const SimPlan *p, uint64_t i)
+{
+    bool stop = false;
+    set_block_ids(c, p->launch, sim_block(&p->groups, p->options, i));
+    sim_cluster_run(c, p->table, p->threads);
+    for (int r = 0; r < c->n; r++) {
+        c->blocks[r]->report.blocks++;
+        stop |= c->blocks[r]->stop;
+    }
+    return stop;
+}
+
+void sim_report_add(SimReport *to, const SimReport *from)
+{
+    to->blocks += from->blocks, to->warps += from->warps;
+    to->instructions += from->instructions, to->warp_instructions += from->warp_instructions,
+        to->divergent += from->divergent;
+    for (int s = 0; s < SIM_SPACES; s++)
+        for (int k = 0; k < 6; k++) to->loads[s][k] += from->loads[s][k], to->stores[s][k] += from->stores[s][k];
+    for (int i = 0; i < from->n_faults && to->n_faults < SIM_MAX_FAULTS; i++)
+        to->faults[to->n_faults++] = from->faults[i];
+}
+
+/* Counts and faults of the blocks that ran together, in one report. */
+void sim_plan_report(const Cluster *c, SimReport *r)
+{
+    for (int k = 0; k < c->n; k++) sim_report_add(r, &c->blocks[k]->report);
+}
