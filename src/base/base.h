@@ -74,6 +74,10 @@ void wbb_fail(WbbCx *cx, WbbLoc loc, const char *format, ...) WBB_NORETURN WBB_P
 void wbb_decline(WbbCx *cx, WbbLoc loc, WbbWhy why, const char *format, ...) WBB_NORETURN WBB_PRINTF(4, 5);
 void wbb_rethrow(WbbCx *cx, WbbStatus status) WBB_NORETURN; /* go on unwinding after a guard that only cleaned up */
 void wbb_note(WbbCx *cx, WbbLoc loc, const char *format, ...) WBB_PRINTF(3, 4); /* a message that ends nothing */
+/* Long work says here how far it is: `done` of `total` steps of the work that `what` names. The owner of the context
+ * decides whether that is shown; without a report nothing happens. */
+void wbb_progress(WbbCx *cx, const char *what, int64_t done, int64_t total);
+void wbb_on_progress(WbbCx *cx, void (*report)(void *arg, const char *what, int64_t done, int64_t total), void *arg);
 const char *wbb_why_name(WbbWhy why);                                            /* "reduction" */
 const char *wbb_why_text(WbbWhy why);                                            /* one sentence */
 

@@ -159,6 +159,17 @@ WbbStatus wbb_guard(WbbCx *cx, void (*body)(WbbCx *, void *), void *arg)
     return guard.status;
 }
 
+void wbb_on_progress(WbbCx *cx, void (*report)(void *arg, const char *what, int64_t done, int64_t total), void *arg)
+{
+    cx->inner->report = report;
+    cx->inner->report_arg = arg;
+}
+
+void wbb_progress(WbbCx *cx, const char *what, int64_t done, int64_t total)
+{
+    if (cx->inner->report) cx->inner->report(cx->inner->report_arg, what, done, total);
+}
+
 void wbb_cx_clear(WbbCx *cx)
 {
     cx->inner->message_n = 0;

@@ -63,10 +63,12 @@ void ev_copy_all(Ev *e, EvRef r, void *to)
     size_t bytes = ev_lane_bytes(e->mode, ev_ref_shape(r)->type);
     for (int64_t at = 0; at < n; at += size) {
         ev_begin(e);
+        if (e->depth <= 1) wbb_progress(e->cx, r.i->name, at, n);
         int64_t lanes = WBB_MIN(size, n - at);
         memcpy((char *)to + (size_t)at * bytes, ev_demand(e, r, ev_range_set(e, at, lanes)), (size_t)lanes * bytes);
         ev_end(e);
     }
+    if (e->depth <= 1) wbb_progress(e->cx, r.i->name, n, n);
 }
 
 void *ev_all(Ev *e, EvRef r)
@@ -167,11 +169,13 @@ static void run_some(Ev *e, EvRef r, const EvPositions *at, char *data)
     int64_t size = block_size(e);
     for (int64_t p = 0; p < at->n; p += size) {
         ev_begin(e);
+        wbb_progress(e->cx, r.i->name, p, at->n);
         int64_t lanes = WBB_MIN(size, at->n - p);
         memcpy(data + (size_t)p * bytes, ev_demand(e, r, ev_list_set(e, at->positions + p, lanes)),
                (size_t)lanes * bytes);
         ev_end(e);
     }
+    wbb_progress(e->cx, r.i->name, at->n, at->n);
 }
 
 static void run_body(WbbCx *cx, void *arg)

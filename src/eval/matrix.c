@@ -222,7 +222,7 @@ bool ev_matrix(Ev *e, const HloInstruction *i, const EvProducts *p, bool float_p
     ev_strides(i->shape, m.stride);
     const uint32_t others = ~(p->left | p->right);
     const int64_t n_rows = count_of(&m, p->left), n_columns = count_of(&m, p->right), batches = count_of(&m, others);
-    int64_t at[HLO_RANK_LIMIT] = {0};
+    int64_t at[HLO_RANK_LIMIT] = {0}, done = 0;
     for (int64_t batch = 0; batch < batches; batch++) {
         const int64_t position = set_coordinates(&m, others, batch, at);
         for (int64_t c = 0, columns; c < n_columns; c += columns) {
@@ -232,6 +232,8 @@ bool ev_matrix(Ev *e, const HloInstruction *i, const EvProducts *p, bool float_p
                 rows = WBB_MIN(n_rows - r, (int64_t)ROWS);
                 find_bases(&m, 0, r, rows, at); /* `at` has the last column: each of a group has the same rows */
                 add_block(&m, rows, columns);
+                done += rows * columns;
+                if (e->depth <= 1) wbb_progress(e->cx, i->name, done, hlo_elements(i->shape));
                 store(&m, float_products, rows, columns, position, lanes);
             }
         }

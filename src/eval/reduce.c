@@ -92,7 +92,12 @@ void *ev_reduce(Ev *e, EvTask *t)
     if (shuffle) ev_shuffle(e, p.offset, p.reduced);
     Ev *part = ev_part(e);
     int64_t size = WBB_MAX(EV_BLOCK / WBB_MAX(t->set->n, 1), 1);
-    for (int64_t at = 0; at < p.reduced; at += size) add_part(e, part, t, acc, &p, at, WBB_MIN(size, p.reduced - at));
+    const bool all =
+        e->depth <= 1 && t->set->n == hlo_elements(ev_ref_shape(t->ref)); /* else the blocks are what counts */
+    for (int64_t at = 0; at < p.reduced; at += size) {
+        if (all) wbb_progress(e->cx, t->ref.i->name, at, p.reduced);
+        add_part(e, part, t, acc, &p, at, WBB_MIN(size, p.reduced - at));
+    }
     ev_part_end(e);
     return ev_leaf_result(e, t, ev_acc_end(e, acc), t->ref.i->n_operands / 2);
 }
