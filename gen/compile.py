@@ -57,7 +57,7 @@ class Compiler(Slots):
         elif isinstance(e, Arith):
             self.match_sum(e, slot, swaps)
         else:
-            self.fail(f"{e} cannot stand on a left side")
+            self.fail(f"{e} cannot be on a left side")
 
     def match_var(self, v: Var, slot: int, t: Optional[Type] = None) -> None:
         if v.kind == "const":

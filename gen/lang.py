@@ -1,7 +1,7 @@
-"""The rule language: the names that a pattern file sees and the calls that make records.
+"""The rule language: the names that a pattern file imports and the calls that make records.
 
-A pattern file says `from gen.lang import *`, joins lists of records with `+`, and holds nothing else: no text to parse, no
-lambda. Everything here raises `PatternError`, which carries the file and line of the pattern that is at fault.
+A pattern file says `from gen.lang import *` and joins lists of records with `+`; there is no text to parse and no lambda. Every fault raises
+a `PatternError`, which carries the file and line of the faulty pattern.
 
     rewrite(mul.bf16(a, b), fma.bf16(a, b, -0.0))
     asm(tanh.f32.approx(a), 'tanh.approx.f32 %d, %a;')
@@ -25,13 +25,13 @@ class Rule:
     right: Union[Expr, str]
     when: Optional[Cond]
     where: Tuple[str, int]
-    err: Optional[float] = None  # relative error of an approximate instruction
+    err: Optional[float] = None  # error of an approximate instruction: relative, or Ulp
     instance: str = ""
     text: str = ""
-    ledger: str = ""  # what its proof came to
-    names: str = ""  # where a match binds its variables: "n=v2 k=k0"
-    orders: int = 1  # of commutative operands that it is tried in
-    programs: Dict[Any, List[Any]] = field(default_factory=dict)  # what compile.py made of it, by phase and FREE
+    ledger: str = ""  # the state of its proof
+    names: str = ""  # slots of its variables: "n=v2 k=k0"
+    orders: int = 1  # number of operand orders that it is tried in
+    programs: Dict[Any, List[Any]] = field(default_factory=dict)  # its programs by phase and FREE; compile.py fills this
 
     @property
     def name(self) -> str:
@@ -40,7 +40,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Free:
-    """An operation at a type takes these modifiers of its operands for nothing."""
+    """Modifiers of operands that cost nothing at an operation and type."""
 
     op: str
     type: str
@@ -86,11 +86,11 @@ def _rule(kind: str, left: Any, right: Any, when: Optional[Cond], err: Optional[
 
 
 def rewrite(left: Any, right: Any, when: Optional[Cond] = None) -> Any:
-    """A Rule. Several results: two tuples of one length; what their right sides share is made once. A list of Rules, one a result."""
+    """A Rule. For several results both sides are tuples of the same length, whose right sides may share parts: a list of Rules, one for each."""
     if not isinstance(left, tuple) and not isinstance(right, tuple):
         return _rule("rewrite", left, right, when)
     if not isinstance(left, tuple) or not isinstance(right, tuple) or len(left) != len(right) or len(left) < 2:
-        fail("several results: as many on the right as on the left, in tuples of two or more")
+        fail("several results: tuples of two or more are expected, of the same length on both sides")
     return [_rule("rewrite", x, y, when) for x, y in zip(left, right)]
 
 
@@ -115,24 +115,24 @@ def asm(left: Any, text: str, when: Optional[Cond] = None, err: Optional[float] 
 
 
 def lookup(left: Any, table: Any, when: Optional[Cond] = None) -> Rule:
-    """lookup(two_over_pi.u32(a), TABLE): word number a of an immediate table, a power of two of words of a's type, u32 or u64; a wraps."""
+    """lookup(two_over_pi.u32(a), TABLE): entry a of a lookup table of type u32 or u64, whose length is a power of two; a wraps."""
     if not isinstance(table, (list, tuple)) or len(table) & len(table) - 1 or not table or not all(isinstance(x, int) and 0 <= x < 2**64 for x in table):
-        fail("lookup(.., TABLE): a list of integers of 32 or 64 bits is expected, a power of two of them")
+        fail("lookup(.., TABLE): a list of integers of 32 or 64 bits is expected, with a power of two as length")
     return _rule("lookup", left, " ".join(f"{x:08x}" for x in table), when)
 
 
 def packed(what: Any, lanes: int, *items: Any) -> List[Packed]:
-    """packed(bf16, 2, add, mul): these operations at that type. packed(cvt, 2, (bf16, f32)): conversions to, from."""
+    """packed(bf16, 2, add, mul): two lanes of these operations at that type. packed(cvt, 2, (bf16, f32)): conversions, result type first."""
     if isinstance(what, OpName):
         return [Packed(what._op.name, to.name, frm.name, lanes) for to, frm in items]
     return [Packed(o._op.name, what.name, what.name, lanes) for o in items]
 
 
 def free(*modifiers: Any, on: Any) -> List[Free]:
-    """free(neg, abs, on=(add.f32, mul.f32)): what the machine does to an operand on its way in, at no cost."""
+    """free(neg, abs, on=(add.f32, mul.f32)): modifiers of operands that the machine applies at no cost."""
     for m in modifiers:
         if not isinstance(m, OpName) or m._op.name not in ("neg", "abs") or m._types:
-            fail(f"free({m}, ..): neg and abs are what operands can have")
+            fail(f"free({m}, ..): neg or abs is expected")
     out = []
     for o in on if isinstance(on, tuple) else (on,):
         if not isinstance(o, OpName) or len(o._types) != 1:
@@ -146,26 +146,26 @@ def target(name: str, **values: Any) -> Target: return Target(name, values)
 
 
 def budget(functions: Any, types: Any, ulp: float, approx: Optional[float] = None, approx_abs: float = 0) -> Budget:
-    """How many units in the last place of its type a function's result may be off. Under --approx: `approx` of them (the same if
-    left out), and besides by `approx_abs`, whatever the result."""
+    """ulp: how far a function's result may be off, in units in the last place of its type. approx: the same under --approx (default: ulp),
+    where the result may also be off by approx_abs."""
     fs = functions if isinstance(functions, tuple) else (functions,)
     ts = types if isinstance(types, tuple) else (types,)
     names = tuple(m for t in ts for m in t.members)
     return Budget(tuple(f._op.name for f in fs), names, ulp, ulp if approx is None else approx, approx_abs)
 
 
-# --- what is written often ------------------------------------------------------------------------------------------------------
+# --- shorthands ------------------------------------------------------------------------------------------------------
 def src(x: Any) -> Src: return Src(lift(x))
 
 
 def _of_float(e: Any, what: str) -> Node:
     if not isinstance(e, Node) or any(_ops.TYPE_BY_NAME[m].cls != "F" for m in e.result.members):
-        fail(f"{what}({e}): a modifier of the destination stands around an operation on floats")
+        fail(f"{what}({e}): the operand of a destination modifier must be an operation on floats")
     return e
 
 
 def _clamp(e: Any, what: str, low: float, high: Optional[float]) -> Node:
-    """Patterns over the root. With lanes too: a literal is the same value in each."""
+    """e clamped. A literal is the same value in each lane."""
     t = _of_float(e, what).result
     over = Node(_ops.OP_BY_NAME["max"], (t,), (), [e, Lit(low)])
     return over if high is None else Node(_ops.OP_BY_NAME["min"], (t,), (), [over, Lit(high)])
@@ -176,7 +176,7 @@ def sat(e: Any) -> Node: return _clamp(e, "sat", 0.0, 1.0)
 
 
 def satfinite(e: Any) -> Node:
-    """Cut to the finite values of its type."""
+    """e clamped to the finite values of its type."""
     name = _of_float(e, "satfinite").result.name
     if name not in LARGEST:
         fail(f"satfinite({e}): the largest value of {name} is not listed; one of {', '.join(LARGEST)} is expected")
@@ -187,7 +187,7 @@ LARGEST = {"f16": 65504.0, "bf16": 2.0**127 * (2 - 2.0**-7), "f32": 2.0**127 * (
 
 
 def lanes(t: Any, *values: Any) -> Expr:
-    """lanes(f32, a, 1.0): two lanes, each with a value of its own. As the IR has it: halves packed, one literal where all are one."""
+    """lanes(f32, a, 1.0): two lanes with a value each. As in the IR: pairs of halves; equal literals are one literal."""
     n = len(values)
     if not isinstance(t, Type) or t.lanes > 1 or n not in (1, 2, 4, 8, 16):
         fail(f"lanes({t}, ..): an element type, then 1, 2, 4, 8 or 16 values are expected")
@@ -198,7 +198,7 @@ def lanes(t: Any, *values: Any) -> Expr:
 
 
 def ramp(t: Any, n: int, base: Any, step: Any) -> Expr:
-    """ramp(i32, 4, k, m): lanes k, k + m, k + 2*m, k + 3*m; of a value: a, add(a, m), add(a, 2*m), .."""
+    """ramp(i32, 4, k, m): lanes k, k + m, k + 2*m, k + 3*m; if the base is a value a: a, add(a, m), add(a, 2*m), .."""
     start, by = lift(base), lift(step)
     def at(lane: int) -> Expr:
         if lane == 0:
@@ -212,7 +212,7 @@ def ramp(t: Any, n: int, base: Any, step: Any) -> Expr:
 
 
 def _condition(g: _guards.Guard) -> Any:
-    """The call that makes a condition of guards.py."""
+    """The function that makes a condition of guards.py."""
     def make(*args: Any) -> Cond:
         if len(args) != len(g.parameters):
             fail(f"{g.name}({', '.join(g.parameters)}): {len(g.parameters)} argument{'s' if len(g.parameters) > 1 else ''} expected, {len(args)} found")
@@ -221,7 +221,7 @@ def _condition(g: _guards.Guard) -> Any:
 
 
 def has(word: Any) -> Cond:
-    """The target's features= names the word; decided by gen/."""
+    """The target's features= names the word. load.py decides it."""
     if not isinstance(word, str) or not word:
         fail(f"has({word}): the name of a feature is expected, as in has('bf16_add')")
     return Guard("has", word=word)

@@ -23,10 +23,10 @@ Budgets = Dict[Tuple[str, str], Tuple[float, float, float]]
 Lines = Dict[str, Tuple[str, str]]  # key -> (state, text)
 UNSIMULATED = "WARPBURG_UNSIMULATED"  # set by `./dev rule` while it builds the program that simulates instruction rules: these need no line yet
 ERROR_MARGIN = 0.03  # an error may exceed the ledger's by this share and this many units
-HEAD = """# What each rule's proof came to: `./dev rule FILE:LINE` writes a rule's line, `./dev rule --all` all of them. The key is made from
-# what the rule means. exhausted: every value (w: bits of integers; index: a box). proved: by z3. tested: corner values and random bits, how many.
-# error: the largest seen, of what the budget allows; own: the same where the instructions round correctly. simulated: the instruction's PTX, \
-run in the simulator on that many values.
+HEAD = """# The state of each rule's proof: `./dev rule FILE:LINE` writes a rule's line, `./dev rule --all` all of them. The key is a hash of what the
+# rule means. exhausted: every value (w: bits of integers; index: a box). proved: by z3. tested: so many corner values and random bits.
+# error: the largest seen, of the budget; own: the same if the instructions round correctly. simulated: the instruction's PTX was run in the
+# simulator on so many values.
 """
 
 

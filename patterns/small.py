@@ -111,18 +111,12 @@ def narrowed(t, s):
     return bits[t][bits_of(t)](cvt[bits_of(t)][u](out))
 
 
-def power_of_two(s):
-    """a of type s in f8e8m0fnu: the rounded exponent; negative numbers become nan."""
-    u, width, fraction, bias = WIDE[s]
-    whole = bits[u][s](a)
-    odd = band[u](shrlx[u](whole, fraction), 1)
-    rounded = shrlx[u](add[u](whole, add[u](odd, (1 << fraction - 1) - 1)), fraction)
-    if s is f32:                             # 2^-127 is subnormal in f32
-        small = select.u32(gt.u32(whole, 0x600000), 1, 0)
-        code = select.u32(lt.u32(whole, 0x800000), small, min.u32(rounded, 255))
-    else:
-        code = min.u64(sub.u64(max.u64(rounded, bias - 127), bias - 127), 255)
-    return bits.f8e8m0fnu.u8(cvt.u8[u](select[u](eq[s](a, 0.0), 0, select[u](ge[s](a, 0.0), code, 255))))
+def power_of_two():
+    """a of type f32 in f8e8m0fnu: the rounded exponent, up in a tie; zeros and negative numbers become nan."""
+    whole = bits.u32.f32(a)
+    rounded = shrlx.u32(add.u32(whole, 0x400000), 23)  # of infinity 255, which is nan
+    code = select.u32(lt.u32(whole, 0x800000), select.u32(gt.u32(whole, 0x400000), 1, 0), rounded)  # 2^-127 is subnormal in f32
+    return bits.f8e8m0fnu.u8(cvt.u8.u32(select.u32(gt.f32(a, 0.0), code, 255)))
 
 
 def exponent_alone():
@@ -132,7 +126,6 @@ def exponent_alone():
     return bits.f32.u32(select.u32(eq.u32(code, 255), 0x7fc00000, normal))
 
 
-STICKY = 2**11                               # see arith.BF16_FROM_INTEGER
 FLOATS = [
     rewrite(op[F8](a, b),                    cvt[F8].f32(op.f32(cvt.f32[F8](a), cvt.f32[F8](b)))) for op in (add, sub, mul, div, rem, max, min, *WIDENED2)
 ] + [
@@ -149,19 +142,13 @@ FLOATS = [
     rewrite(cvt.bf16[F8](a),                 cvt.bf16.f32(cvt.f32[F8](a))),
     rewrite(cvt.f64[F8](a),                  cvt.f64.f32(cvt.f32[F8](a))),
     rewrite(cvt[N][F8](a),                   cvt[N].f32(cvt.f32[F8](a))),
-] + [                                        # 1.5 * 2^k is a tie of f8e8m0fnu, and f32 rounds its neighbours to it
-    rewrite(cvt.f8e8m0fnu[t](a),             cvt.f8e8m0fnu.f64(cvt.f64[t](a))) for t in (i32, u32)
-] + [
-    rewrite(cvt.f8e8m0fnu.i64(a),            cvt.f8e8m0fnu.f64(cvt.f64.i64(select.i64(lt.u64(bits.u64.i64(add.i64(a, 2**53)), 2**54), a,
-                                                 bor.i64(band.i64(a, -STICKY), select.i64(ne.i64(band.i64(a, STICKY - 1), 0), STICKY, 0)))))),
-    rewrite(cvt.f8e8m0fnu.u64(a),            cvt.f8e8m0fnu.f64(cvt.f64.u64(select.u64(lt.u64(a, 2**53), a,
-                                                 bor.u64(band.u64(a, -STICKY), select.u64(ne.u64(band.u64(a, STICKY - 1), 0), STICKY, 0)))))),
-] + [
-    rewrite(cvt.f8e8m0fnu[t](a),             cvt.f8e8m0fnu.f32(cvt.f32[t](a))) for t in (i8, i16, u8, u16)
+] + [                                        # by way of f32, as ml_dtypes converts
+    rewrite(cvt.f8e8m0fnu[t](a),             cvt.f8e8m0fnu.f32(cvt.f32[t](a))) for t in (i8, i16, i32, i64, u8, u16, u32, u64)
 ] + [                                        # f32 rounds only beyond 2**24, which is out of range of these
     rewrite(cvt[t][N](a),                    cvt[t].f32(cvt.f32[N](a))) for t in FORMATS
 ] + [
-    rewrite(cvt.f8e8m0fnu[s](a),             power_of_two(s)) for s in WIDE
+    rewrite(cvt.f8e8m0fnu.f64(a),            cvt.f8e8m0fnu.f32(cvt.f32.f64(a))),
+    rewrite(cvt.f8e8m0fnu.f32(a),            power_of_two()),
 ] + [
     rewrite(cvt.f32.f8e8m0fnu(a),            exponent_alone()),
 ]

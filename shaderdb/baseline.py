@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The corpus compared with baseline.json, which is committed: what this tree costs, against what it cost when somebody last looked.
+"""Compares the corpus with the committed baseline.json.
 
     baseline.py [--update] [--warpburg BUILD/warpburg] [--html OUT.html]
 
-Prints the report; exit 1 if anything moved. Whoever moves it runs `--update` and commits baseline.json with the change. Compile times are
-not in it. Machine code is compared only under the ptxas that made the baseline; with another, or none, PTX alone.
+Prints the report; exits with 1 if any record changed. A commit that changes records on purpose runs `--update` and includes baseline.json.
+The baseline has no compile times. Machine code is compared only if ptxas is the version that made the baseline; otherwise only PTX is.
 """
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tools import cache_folder, environment, find_warpburg, ptxas_version  # noq
 
 BASELINE = HERE / "baseline.json"
 TARGETS = ",".join(f"sm_{n}" for n in sorted(int(f.stem[2:]) for f in HERE.parent.glob("patterns/sm*.py") if f.stem[2:].isdigit()))
-WITHOUT_PTXAS = ("ptx", "warps", "loops", "bytes_code")     # metrics that need no machine code
+WITHOUT_PTXAS = ("ptx", "warps", "loops", "bytes_code")     # the metrics that need no machine code
 COLUMNS = [m.name for m in METRICS if m.name not in ("issued", "access_bytes")]
 
 
@@ -40,7 +40,7 @@ def measure(warpburg: str, out: str, cache: str, jobs: int) -> None:
 
 
 def write(records: Iterator[Record], tools: Dict[str, str]) -> str:
-    """One kernel a line, so that a diff shows what moved."""
+    """One kernel per line, so that a diff shows which changed."""
     rows: List[List[Any]] = [[*r.key, r.status, r.reason, r.count, *(r.values.get(c) for c in COLUMNS)] for r in records]
     lines = ",\n".join(json.dumps(row) for row in rows)
     return f'{{"tools": {json.dumps(tools)},\n"columns": {json.dumps(COLUMNS)},\n"kernels": [\n{lines}\n]}}\n'
@@ -70,7 +70,7 @@ def main() -> int:
             before = baseline_head(BASELINE)["ptxas"]
             if not tools["ptxas"] or tools["ptxas"] != before:
                 metrics = list(WITHOUT_PTXAS)
-                print(f"ptxas here is {tools['ptxas'] or 'missing'}, the baseline's was {before or 'missing'}: PTX alone is compared")
+                print(f"ptxas here is {tools['ptxas'] or 'missing'}, the baseline's was {before or 'missing'}: only PTX is compared")
             c = compare(only(read(str(BASELINE)), metrics), only(read(after), metrics))
             print(text(c, [], SHOWN))
             if o.html:
@@ -78,7 +78,7 @@ def main() -> int:
                 write_page(o.html, c, str(BASELINE), after, text(c, [], SHOWN), [], o.cache)
         if o.update:
             if not tools["ptxas"]:
-                raise SystemExit("error: without ptxas there is no machine code to keep")
+                raise SystemExit("error: without ptxas there is no machine code for the baseline")
             BASELINE.write_text(write(read(after), tools), encoding="utf-8")
             print(f"{BASELINE.name} written")
             return 0
@@ -86,7 +86,7 @@ def main() -> int:
         print("there is no baseline.json: shaderdb/baseline.py --update writes it")
         return 1
     if c.moved:
-        print("The baseline moved. If that is meant: shaderdb/baseline.py --update, and commit shaderdb/baseline.json with the change.")
+        print("Records differ from the baseline. If that is intended, run shaderdb/baseline.py --update and commit shaderdb/baseline.json with the change.")
     return int(c.moved)
 
 

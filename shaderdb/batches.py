@@ -1,7 +1,6 @@
-"""One batch of files through `warpburg stats`, on this machine or on another; nothing else of shaderdb is needed here.
+"""Runs `warpburg stats` on one batch of files, on this machine or another. Imports nothing else of shaderdb, so that workers can run it.
 
-A batch that crashes, ends early or comes to no end is cut in two until the file that does it stands alone; that file then gets a record
-that says so.
+A batch that crashes, ends early or exceeds its time is halved until the file that causes it is alone; that file gets a record of the failure.
 
     lines = run_batch(Setup("build/warpburg", ("sm_90",)), "corpus", ["gelu.hlo"])
 """
@@ -13,13 +12,13 @@ import subprocess
 import tempfile
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-START_S, FILE_S = 120, 60   # a batch may take so long, and so long more for each file
+START_S, FILE_S = 120, 60   # time limit of a batch: START_S, and FILE_S for each file
 
 
 class Setup(NamedTuple):
     warpburg: str
     targets: Tuple[str, ...]
-    cache: str = ""             # folder; "": none
+    cache: str = ""             # folder; "": no cache
     cache_limit: int = 1024     # MiB
     options: Tuple[str, ...] = ()
     environment: Tuple[Tuple[str, str], ...] = ()
@@ -31,7 +30,7 @@ def _record(name: str, target: str, message: str) -> bytes:
 
 
 def _call(setup: Setup, folder: str, names: Sequence[str]) -> Tuple[Optional[bytes], str]:
-    """The records, or None and why there are none."""
+    """The records and "", or None and the reason."""
     with tempfile.TemporaryDirectory(prefix="shaderdb.") as scratch:
         listed, out = os.path.join(scratch, "files"), os.path.join(scratch, "out")
         with open(listed, "wb") as f:
@@ -43,7 +42,7 @@ def _call(setup: Setup, folder: str, names: Sequence[str]) -> Tuple[Optional[byt
             p = subprocess.run(words, cwd=folder, env={**os.environ, **dict(setup.environment)}, stdin=subprocess.DEVNULL, capture_output=True,
                                timeout=START_S + FILE_S * len(names), check=False)
         except subprocess.TimeoutExpired:
-            return None, "warpburg came to no end"
+            return None, "warpburg exceeded its time"
         except OSError as why:
             raise SystemExit(f"{setup.warpburg}: error: {why.strerror}") from why
         if p.returncode == 2:
@@ -51,12 +50,12 @@ def _call(setup: Setup, folder: str, names: Sequence[str]) -> Tuple[Optional[byt
         if p.returncode == 0:
             with open(out, "rb") as f:
                 return f.read(), ""
-    said = p.stderr.decode(errors="replace").strip().splitlines()
-    return None, f"warpburg ended with status {p.returncode}: {said[-1] if said else ''}"
+    messages = p.stderr.decode(errors="replace").strip().splitlines()
+    return None, f"warpburg ended with status {p.returncode}: {messages[-1] if messages else ''}"
 
 
 def run_batch(setup: Setup, folder: str, names: Sequence[str]) -> bytes:
-    """One line a kernel and target, in order."""
+    """The records of all kernels and targets, one per line, in order."""
     lines, why = _call(setup, folder, names)
     if lines is not None:
         return lines
@@ -67,7 +66,7 @@ def run_batch(setup: Setup, folder: str, names: Sequence[str]) -> bytes:
 
 
 def run_texts(setup: Setup, texts: Dict[str, bytes]) -> bytes:
-    """The same for files that are handed over: a worker need not see the corpus."""
+    """run_batch for files that are passed as texts: a worker does not need the corpus."""
     with tempfile.TemporaryDirectory(prefix="shaderdb.") as folder:
         names: List[str] = []
         for name, text in texts.items():

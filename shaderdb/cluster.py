@@ -1,7 +1,7 @@
-"""Batches on a Dask cluster: `pip install distributed`. The rest of shaderdb does without it.
+"""Runs batches on a Dask cluster: `pip install distributed`. The rest of shaderdb does not need Dask.
 
-A worker needs the warpburg executable (--warpburg, or $WARPBURG in its environment) and, to assemble, ptxas; files travel with the batch.
-A batch whose worker dies is given to another one; one that has killed several is done here, where its culprit is found.
+A worker needs the warpburg executable (--warpburg, or $WARPBURG in its environment) and, to assemble, ptxas; files are sent with the batch.
+A batch whose worker dies is given to another. A batch that has killed several runs on this machine, where the file that causes it is found.
 
     for lines in on_cluster("tcp://host:8786", setup, batches): ...      # in order
 """
@@ -14,7 +14,7 @@ from collections import deque
 import batches as work
 from files import Root
 
-WINDOW = 4      # batches under way for each thread of a worker
+WINDOW = 4      # submitted batches per thread of a worker
 RETRIES = 3
 
 
@@ -25,12 +25,12 @@ def _texts(root: Root, names: List[str]) -> Dict[str, bytes]:
             with open(os.path.join(root.folder, name), "rb") as f:
                 out[name] = f.read()
         except OSError:
-            out[name] = b""     # its record says that it holds no module
+            out[name] = b""     # its record says that it has no module
     return out
 
 
 def on_cluster(address: str, setup: work.Setup, found: Iterator[Tuple[Root, List[str]]]) -> Iterator[Tuple[Root, int, bytes]]:
-    """(root, number of files, records) of each batch, in order; so many batches are under way that memory stays what it is."""
+    """(root, number of files, records) of each batch, in order. WINDOW bounds the memory of submitted batches."""
     try:
         import cloudpickle
         from distributed import Client
@@ -44,7 +44,7 @@ def on_cluster(address: str, setup: work.Setup, found: Iterator[Tuple[Root, List
             root, names, future = waiting.popleft()
             try:
                 lines = future.result()
-            except Exception:   # whatever the workers died of
+            except Exception:   # the workers died
                 lines = work.run_texts(setup, _texts(root, names))
             future.release()
             return root, len(names), lines

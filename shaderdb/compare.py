@@ -1,7 +1,7 @@
-"""Two sets of records, matched by file, kernel and target: what became better and worse, by how much, and whether that is more than chance.
+"""Compares two sets of records, matched by file, kernel and target: what changed, by how much, and whether it is significant.
 
-Both sides are read in order and walked through together; what is kept grows with what changed, not with the corpus. Kernels whose number
-of loops or launches changed are shown apart and leave out of the other metrics: an instruction in a loop is not one outside.
+Both sides are read in order and merged; memory grows with the number of changes, not with the corpus. Kernels whose number of loops changed
+are listed apart and are not in the other metrics: an instruction in a loop cannot be compared with one outside.
 """
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Dict, Iterator, List, Optional, Tuple
 from intervals import Summary, summary
 from records import METRICS, Key, Metric, Record, order
 
-SHAPE = ("loops",)      # metrics whose change sets a kernel apart
+SHAPE = ("loops",)      # a kernel in which one of these changed is in no other metric
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Change:
 class Totals:
     """One metric over all kernels that both sides have."""
     metric: Metric
-    before: float = 0.0             # each kernel as often as its file has it
+    before: float = 0.0             # each kernel counts as often as its file has it
     after: float = 0.0
     shared: int = 0
     changes: List[Change] = field(default_factory=list)
@@ -51,7 +51,7 @@ class Totals:
         return (c.delta < 0) == (self.metric.better == "less")
 
     def split(self) -> Tuple[List[Change], List[Change]]:
-        """Helped and hurt, the largest change in percent first."""
+        """(helped, hurt), the largest change in percent first."""
         helped = [c for c in self.changes if self.is_better(c)]
         hurt = [c for c in self.changes if not self.is_better(c)]
         for side in (helped, hurt):
@@ -62,7 +62,7 @@ class Totals:
         return sum(c.before * c.count for c in self.changes), sum(c.after * c.count for c in self.changes)
 
     def statistics(self) -> Tuple[Optional[Summary], Optional[Summary]]:
-        """Of the affected kernels: absolute and in percent."""
+        """Of the changed kernels: in absolute numbers and in percent."""
         if not self.changes:
             return None, None
         return summary([c.delta for c in self.changes]), summary([c.percent for c in self.changes])
@@ -75,7 +75,7 @@ class Comparison:
     n_after: int = 0
     ok_before: int = 0
     ok_after: int = 0
-    reshaped: List[Change] = field(default_factory=list)    # another number of loops
+    reshaped: List[Change] = field(default_factory=list)    # the number of loops changed
     lost: List[Tuple[Key, str]] = field(default_factory=list)
     gained: List[Tuple[Key, str]] = field(default_factory=list)
     only_before: List[Key] = field(default_factory=list)    # the other side has no such record
@@ -88,13 +88,13 @@ class Comparison:
 
     @property
     def moved(self) -> bool:
-        """Anything but compile times."""
+        """Did anything but compile times change?"""
         return bool(self.changed or self.reshaped or self.lost or self.gained or self.only_before or self.only_after or
                     self.reasons_before != self.reasons_after)
 
 
 def _pairs(before: Iterator[Record], after: Iterator[Record], by_file: bool) -> Iterator[Tuple[Optional[Record], Optional[Record]]]:
-    """Merge by key; `by_file`: another compiler calls kernels its own way, so files and targets are matched, in the order of kernels."""
+    """Merge by key. `by_file`: match files and targets only, because another compiler has other kernel names."""
     def key(r: Record) -> object:
         f, k, t = order(r.key)
         return (f, t) if by_file else (f, k, t)
@@ -144,10 +144,10 @@ def compare(before: Iterator[Record], after: Iterator[Record], by_file: bool = F
 
 
 def _compare_kernels(c: Comparison, b: Record, a: Record) -> None:
-    for room, ms in b.ms.items():
-        c.ms_before[room] = c.ms_before.get(room, 0.0) + ms
-    for room, ms in a.ms.items():
-        c.ms_after[room] = c.ms_after.get(room, 0.0) + ms
+    for step, ms in b.ms.items():
+        c.ms_before[step] = c.ms_before.get(step, 0.0) + ms
+    for step, ms in a.ms.items():
+        c.ms_after[step] = c.ms_after.get(step, 0.0) + ms
     reshaped = next((n for n in SHAPE if n in b.values and n in a.values and b.values[n] != a.values[n]), None)
     if reshaped:
         c.reshaped.append(Change(a.key, b.values[reshaped], a.values[reshaped], a.count))

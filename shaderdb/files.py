@@ -1,4 +1,4 @@
-"""Finds .hlo files, in order of their names as bytes, in memory that does not grow with their number.
+"""Finds .hlo files, sorted by name as bytes, in bounded memory.
 
     for root, names in batches(find(["corpus"]), 64): ...      # names relative to root
 """
@@ -11,12 +11,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Iterator, List, NamedTuple, Sequence, Tuple
 
-CHUNK = 50_000  # names in memory
+CHUNK = 50_000  # names kept in memory
 
 
 class Root(NamedTuple):
     folder: str     # where its names begin
-    prefix: str     # what stands in front of them in records: "" if there is one root only
+    prefix: str     # prefix of the names in records: "" if there is only one root
 
 
 def _walk(folder: str) -> Iterator[str]:
@@ -41,13 +41,13 @@ def _spill(names: List[str]) -> IO[bytes]:
 
 
 def in_order(names: Iterator[str]) -> Iterator[str]:
-    """Sorted by bytes; what does not fit in memory waits in temporary files."""
+    """Sorted by bytes; more than CHUNK names are merged from temporary files."""
     with ExitStack() as opened:
         spilled: List[IO[bytes]] = []
         chunk: List[str] = []
         for name in names:
             if "\n" in name:
-                continue  # no list of files can hold it
+                continue  # a list of files has one name per line
             chunk.append(name)
             if len(chunk) >= CHUNK:
                 spilled.append(opened.enter_context(_spill(sorted(chunk, key=os.fsencode))))
@@ -62,8 +62,8 @@ def in_order(names: Iterator[str]) -> Iterator[str]:
 
 
 def roots_of(words: Sequence[str]) -> List[Tuple[Root, List[str]]]:
-    """A folder is a root with all that is below it; single files share the root of their folder. Names in records are relative to their root;
-    with several, each has the name of its folder in front."""
+    """A folder is a root with all files below it; single files have their folder as root. Names in records are relative to their root; if
+    there are several roots, each name begins with the name of its root."""
     folders = [w for w in words if os.path.isdir(w)]
     singles = [w for w in words if not os.path.isdir(w)]
     groups: List[Tuple[str, List[str]]] = [(f, []) for f in folders]

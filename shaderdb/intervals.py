@@ -1,7 +1,7 @@
 """Means and medians with 95 % intervals, without numpy.
 
-The interval of a mean is Student's; that of a median is between order statistics, by the binomial distribution, and holds for any
-distribution. A verdict needs both on the same side of 0.
+The interval of a mean uses Student's t-distribution. The interval of a median is bounded by order statistics (binomial distribution) and
+valid for any distribution. A change has a verdict only if both intervals are on the same side of 0.
 
     s = summary([-3.0, -2.5, -2.0, -2.8, -3.1, -2.2]);  s.mean_low, s.mean_high;  verdict(s, "less")   # 'helped'
 """
@@ -18,7 +18,7 @@ STUDENT = (12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.26
 
 
 def student(df: int) -> float:
-    """t(0.975); beyond the table by the Cornish-Fisher expansion, right to four places."""
+    """t(0.975); beyond the table by the Cornish-Fisher expansion, which is accurate to four decimals there."""
     if df <= len(STUDENT):
         return STUDENT[df - 1]
     z = NormalDist().inv_cdf(0.975)
@@ -35,7 +35,7 @@ def mean_interval(x: Sequence[float]) -> Optional[Tuple[float, float]]:
 
 
 def median_rank(n: int) -> int:
-    """The largest k such that the k-th smallest and the k-th largest of n bound the median with 95 %; 0: there is none (n < 6)."""
+    """The largest k such that the k-th smallest and k-th largest of n values bound the median with 95 %; 0: none (n < 6)."""
     if n >= 1000:
         return int(n / 2 - NormalDist().inv_cdf(0.975) * math.sqrt(n) / 2)
     term, k = 0.5 ** n, 0
@@ -77,7 +77,7 @@ def _side(interval: Optional[Tuple[float, float]]) -> int:
 
 
 def verdict(s: Summary, better: str) -> str:
-    """'helped', 'HURT', or '' where the intervals of mean and median do not agree that anything changed."""
+    """'helped', 'HURT', or '' unless the intervals of mean and median both exclude 0 on the same side."""
     side = _side(s.mean_interval)
     if side == 0 or side != _side(s.median_interval) or better == "none":
         return ""

@@ -1,7 +1,7 @@
-"""The report as one self-contained page: nothing is fetched, and it reads in the dark and on a narrow screen.
+"""Writes the report as one self-contained HTML page; it has a dark mode and fits narrow screens.
 
-page.html is the page; here the data for it are gathered: totals, all pairs of values for the plots, and of the kernels that changed most the
-PTX of both sides with the rule behind each instruction, from the records or from the cache of compiled kernels.
+page.html is the template. This module fills in the data: totals, the values of all changed kernels for the plots, and the PTX of both sides for the
+kernels that changed most, with the rule that made each instruction, from the records or the cache.
 """
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_ROWS = 4000
 
 
 def _from_cache(folder: str, key: str) -> str:
-    """The listing of an entry: its first line says how long key, body and listing are."""
+    """The listing of a cache entry; its first line has the lengths of key, body and listing."""
     path = Path(folder) / key[:2] / key
     try:
         data = path.read_bytes()
@@ -34,7 +34,7 @@ def _from_cache(folder: str, key: str) -> str:
 
 
 def _beside(results: str, r: Record) -> str:
-    """PTX of another compiler: next to its table, ptx/SET/NAME.ptx, where a/b.hlo is a__b."""
+    """PTX of another compiler, in the folder of its table: ptx/SET/a__b.ptx for file a/b.hlo."""
     table = Path(results)
     path = table.parent / "ptx" / table.stem / (r.file.rsplit(".hlo", 1)[0].replace("/", "__") + ".ptx")
     return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
@@ -54,19 +54,19 @@ def _totals(c: Comparison) -> List[Dict[str, Any]]:
             continue
         helped, hurt = t.split()
         value, relative = t.statistics()
-        said = ""
+        word = ""
         if value and relative:
             words = {verdict(value, m.better), verdict(relative, m.better)}
-            said = words.pop() if len(words) == 1 else ""
+            word = words.pop() if len(words) == 1 else ""
         out.append({"name": m.name, "what": m.what, "better": m.better, "before": t.before, "after": t.after, "shared": t.shared,
-                    "helped": len(helped), "hurt": len(hurt), "verdict": said,
+                    "helped": len(helped), "hurt": len(hurt), "verdict": word,
                     "mean": list(relative.mean_interval) if relative and relative.mean_interval else None,
                     "median": list(relative.median_interval) if relative and relative.median_interval else None})
     return out
 
 
 def _rows(c: Comparison) -> List[List[Any]]:
-    """Changed kernels, the largest change of machine instructions first."""
+    """The changed kernels, sorted by the relative change of machine instructions, largest first."""
     def weight(item: Tuple[Record, Record]) -> float:
         b, a = item
         name = "sass" if "sass" in a.values and "sass" in b.values else "ptx"
@@ -82,12 +82,12 @@ def _rows(c: Comparison) -> List[List[Any]]:
 
 def _listings(c: Comparison, rows: List[List[Any]], before: str, after: str, cache: Optional[str]) -> Dict[int, List[Any]]:
     out: Dict[int, List[Any]] = {}
-    left = MOST_BYTES
+    remaining = MOST_BYTES
     for n, (file, kernel, target, _, _) in enumerate(rows[:MOST_LISTINGS]):
         b, a = c.changed[file, kernel, target]
         texts = [listing(before, cache, b), listing(after, cache, a)]
-        left -= sum(len(t) for t in texts)
-        if left < 0:
+        remaining -= sum(len(t) for t in texts)
+        if remaining < 0:
             break
         if any(texts):
             out[n] = [*texts, b.raw.get("rules", {}), a.raw.get("rules", {})]

@@ -1,7 +1,7 @@
-"""Records of `warpburg stats`, and what is measured on them.
+"""Reads records of `warpburg stats`, and the metrics in them.
 
-Reads three forms: the .jsonl of shaderdb/run, baseline.json, and the .tsv of what another compiler made of the same files (columns in
-their first line). A file is read a record at a time, in order of (file, kernel, target).
+There are three formats: the .jsonl of shaderdb/run, baseline.json, and a .tsv of another compiler's kernels for the same files (its first
+line names the columns). Records are read one at a time, in order of (file, kernel, target).
 
     for r in read("out.jsonl"): print(r.key, r.status, r.values["sass"])
 """
@@ -18,8 +18,8 @@ Key = Tuple[str, str, str]  # file, kernel, target
 
 class Metric(NamedTuple):
     name: str
-    better: str     # less, more or none: which way is good is data
-    of: str         # how it is read from a record, see value_of
+    better: str     # less, more or none
+    of: str         # how to read it from a record, see value_of
     what: str
 
 
@@ -39,8 +39,8 @@ class Record:
     status: str                     # ok, declined, failed
     reason: str = ""
     count: int = 1                  # how often its file has this kernel
-    values: Dict[str, float] = field(default_factory=dict)  # by name of metric; what is not known is not there
-    ms: Dict[str, float] = field(default_factory=dict)      # by room
+    values: Dict[str, float] = field(default_factory=dict)  # by metric; without those that are not known
+    ms: Dict[str, float] = field(default_factory=dict)      # by step of the compile
     raw: Dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -53,7 +53,8 @@ def _sum(widths: Any) -> Optional[int]:
 
 
 def value_of(metric: Metric, raw: Dict[str, Any]) -> Optional[float]:
-    """'name' a number, 'a.b' one inside, 'a*b' a product of a kernel without loops, '#a+b' how many accesses, '/a+b' their mean width."""
+    """metric.of is 'name': a member; 'a.b': member b of a; 'a*b': the product, for kernels without loops; '#a+b': number of accesses;
+    '/a+b': their mean width."""
     of = metric.of
     if of[0] in "#/":
         tables = [raw.get(name) for name in of[1:].split("+")]
@@ -90,7 +91,7 @@ SHAPES = ("block", "grid")
 
 
 def _widths(text: str) -> Dict[str, int]:
-    """'4x1 16x2' is one access of 4 bytes and two of 16."""
+    """Parse '4x1 16x2': one access of 4 bytes and two of 16."""
     return {width: int(n) for width, n in (part.split("x") for part in text.split())}
 
 
@@ -121,7 +122,7 @@ def read_tsv(path: Path, target: str) -> Iterator[Record]:
 
 
 def read_baseline(path: Path) -> Iterator[Record]:
-    """A head, and one kernel a line: file, kernel, target, status, reason, count and the values of the columns in the head."""
+    """Each row is file, kernel, target, status, reason, count and the values of `columns`."""
     whole = json.loads(path.read_text(encoding="utf-8"))
     for row in whole["kernels"]:
         r = Record(*row[:6])
@@ -147,7 +148,7 @@ def _read_jsonl(path: Path) -> Iterator[Record]:
 
 
 def order(key: Key) -> Tuple[bytes, bytes, bytes]:
-    """The order in which `warpburg stats` writes: that of bytes."""
+    """The sort key of `warpburg stats`: names as bytes."""
     f, k, t = (part.encode("utf-8", "surrogateescape") for part in key)
     return f, k, t
 
@@ -173,7 +174,7 @@ def raw_records(path: Path, target: str = "sm_90") -> Iterator[Record]:
 
 
 def read(path: str, target: str = "sm_90") -> Iterator[Record]:
-    """Records in order. A file of warpburg stats is in order and streams; anything else is sorted in memory."""
+    """Records in order. A file that is sorted is read as a stream, another file is sorted in memory."""
     p = Path(path)
     if not p.is_file():
         raise SystemExit(f"{path}: error: no such file")

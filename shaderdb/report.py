@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What a change costs: two result files of shaderdb/run compared, in the form of Mesa's shader-db.
+"""Compares two result files of shaderdb/run, in the format of Mesa's shader-db.
 
     report.py before.jsonl after.jsonl [--html out.html] [--metric sass ..] [--all]
 
-`before` may be baseline.json, or a .tsv of what another compiler made of the same files; then files are matched and its target is taken.
-Each metric that changed: kernels that were helped and HURT, sorted by change; totals over all kernels that both have, and over those that
-changed; smallest, largest, mean and median change; 95 % intervals of mean and median, and a verdict only where both agree. Which way a
-metric is good stands in metrics.tsv. Ends with kernels LOST and GAINED, what is declined, and compile times.
+`before` may be baseline.json, or a .tsv of another compiler's kernels for the same files: then records are matched by file, for its target.
+For each metric that changed: the kernels helped and HURT, sorted by change; totals over the kernels of both sides, and over the changed
+kernels; smallest, largest, mean and median change; 95 % intervals of mean and median, and a verdict if both agree. metrics.tsv says
+whether less or more of a metric is better. At the end: kernels LOST and GAINED, reasons of declined kernels, compile times.
 """
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from compare import Change, Comparison, Totals, compare  # noqa: E402
 from intervals import Summary, verdict  # noqa: E402
 from records import METRICS, Key, Record, read  # noqa: E402
 
-SHOWN = 20      # kernels of a kind and metric, unless --all
+SHOWN = 20      # kernels listed per metric and direction, unless --all
 
 
 def number(x: float) -> str:
@@ -73,10 +73,10 @@ def put_intervals(out: List[str], t: Totals) -> None:
 
 
 def judgement(t: Totals, value: Summary, relative: Summary) -> str:
-    said = {verdict(value, t.metric.better), verdict(relative, t.metric.better)}
+    verdicts = {verdict(value, t.metric.better), verdict(relative, t.metric.better)}
     if t.metric.better == "none":
         return f"{t.metric.name} changed; neither way is better."
-    return f"{t.metric.name} are {said.pop()}." if len(said) == 1 and "" not in said else "Inconclusive result."
+    return f"{t.metric.name} are {verdicts.pop()}." if len(verdicts) == 1 and "" not in verdicts else "Inconclusive result."
 
 
 def put_metric(out: List[str], t: Totals, limit: int) -> None:
@@ -111,7 +111,7 @@ def put_lists(out: List[str], c: Comparison, limit: int) -> None:
         if len(keys) > limit:
             out.append(f"{what}: .. and {len(keys) - limit} more (--all)")
     if c.reshaped:
-        out.append(f"{len(c.reshaped)} kernels have another number of loops, and are in no other metric")
+        out.append(f"{len(c.reshaped)} kernels have a different number of loops, and are in no other metric")
     out.append(f"LOST: {len(c.lost)}, GAINED: {len(c.gained)}")
 
 
@@ -127,12 +127,12 @@ def put_times(out: List[str], c: Comparison) -> None:
         return
     out.append(f"compile time of shared kernels: {b / 1000:.2f} s -> {a / 1000:.2f} s ({percent(b, a)}); a measurement, with its noise")
     if len(c.ms_before) > 1 and len(c.ms_after) > 1:
-        out.append("  " + ", ".join(f"{room} {c.ms_before.get(room, 0):.0f} -> {c.ms_after.get(room, 0):.0f} ms"
-                                    for room in sorted(set(c.ms_before) | set(c.ms_after))))
+        out.append("  " + ", ".join(f"{step} {c.ms_before.get(step, 0):.0f} -> {c.ms_after.get(step, 0):.0f} ms"
+                                    for step in sorted(set(c.ms_before) | set(c.ms_after))))
 
 
 def put_ratios(out: List[str], ratios: Dict[str, List[float]]) -> None:
-    """The figure to watch against another compiler, apart by scale: small kernels measure the rounding of blocks."""
+    """Ratios of issued instructions, by scale: the figure of small kernels depends on how their blocks are rounded up."""
     for scale, x in sorted(ratios.items()):
         gm = math.exp(math.fsum(math.log(r) for r in x) / len(x))
         better, worse = sum(r < 1 for r in x), sum(r > 1 for r in x)
@@ -165,17 +165,17 @@ def text(c: Comparison, metrics: List[str], limit: int) -> str:
 
 
 def load(before: str, after: str, target: str) -> Tuple[Comparison, Dict[str, List[float]]]:
-    """`before` of another compiler has one target: only that is looked at."""
-    theirs = before.endswith(".tsv")
+    """If `before` is of another compiler, which has one target, only records of `target` are compared."""
+    foreign = before.endswith(".tsv")
 
     def ours() -> Iterator[Record]:
-        return (r for r in read(after, target) if not theirs or r.target == target)
+        return (r for r in read(after, target) if not foreign or r.target == target)
 
     pairs: Dict[Key, Tuple[float, float]] = {}
-    if theirs:
+    if foreign:
         known = {r.file: r.values["issued"] for r in read(before, target) if "issued" in r.values}
         pairs = {r.key: (known[r.file], r.values["issued"]) for r in ours() if r.file in known and "issued" in r.values}
-    c = compare(read(before, target), ours(), theirs)
+    c = compare(read(before, target), ours(), foreign)
     return c, ratios_of(c, pairs)
 
 
@@ -203,5 +203,5 @@ def main() -> int:
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except BrokenPipeError:  # `| head` has seen enough
+    except BrokenPipeError:  # stdout was closed, as by `| head`
         sys.stderr.close()

@@ -1,4 +1,4 @@
-"""Where the executable, the assembler and the cache are."""
+"""Finds the warpburg executable, ptxas and the cache."""
 from __future__ import annotations
 
 import os
@@ -22,7 +22,7 @@ def find_warpburg(given: str = "") -> str:
 
 
 def cache_folder() -> str:
-    """$WARPBURG_CACHE, else where this user's caches are."""
+    """$WARPBURG_CACHE, else a folder in the user's cache folder."""
     own = os.environ.get("WARPBURG_CACHE")
     if own is not None:
         return own
@@ -35,7 +35,7 @@ def _in_venv(name: str) -> str:
 
 
 def environment() -> Tuple[Tuple[str, str], ...]:
-    """What ./dev sets where ptxas and libdevice come from PyPI."""
+    """The environment variables that ./dev sets if ptxas and libdevice are those of .venv."""
     out: Dict[str, str] = {}
     if not os.environ.get("WARPBURG_PTXAS") and not shutil.which("ptxas") and not os.path.exists("/usr/local/cuda/bin/ptxas"):
         out["WARPBURG_PTXAS"] = _in_venv("ptxas")
@@ -48,7 +48,7 @@ def ptxas_version() -> str:
     """'V13.0.88'; '' without ptxas."""
     program = os.environ.get("WARPBURG_PTXAS") or dict(environment()).get("WARPBURG_PTXAS") or shutil.which("ptxas") or "/usr/local/cuda/bin/ptxas"
     try:
-        said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
+        output = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
     except OSError:
         return ""
-    return next((word.rstrip(",") for word in said.split() if word.startswith("V") and word[1:2].isdigit()), "")
+    return next((word.rstrip(",") for word in output.split() if word.startswith("V") and word[1:2].isdigit()), "")

@@ -154,6 +154,9 @@ def main() -> int:
     parser.add_argument("--shared", default=str(ROOT.parent / "shared"))
     parser.add_argument("--update", action="store_true")
     args = parser.parse_args()
+    if not (Path(args.shared) / "anchors" / "programs.tsv").is_file():
+        print(f"skipped: XLA's kernels: {args.shared} has no anchors\n0 passed, 0 failed")
+        return 0
     found = measured(Path(args.warpburg).resolve(), Path(args.shared))
     if args.update:
         TABLE.write_text("\n".join(["\t".join(Found._fields), *("\t".join(map(str, x)) for x in found)]) + "\n", encoding="utf-8")

@@ -96,6 +96,7 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("xla_kernels", "tests/xla_kernels.py {run} --shared {shared}", "--most 16384 --every 40", "--most 65536 --every 10"),
     ("compile_growth", "tests/compile_growth.py {wb}", "", ""),
     ("element_types", "tests/element_types.py {wb}", "", "--all"),
+    ("ml_dtypes_values", "tests/ml_dtypes_values.py {wb}", "", ""),
     ("random_fusions", "tests/fuzz/random_fusions.py {wb}", "60", "10000"),
     ("command_line", "tests/command_line.py {wb} {run}", "", ""),
     ("shaderdb", "tests/shaderdb/all.py", "", "--all"),

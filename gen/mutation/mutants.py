@@ -38,7 +38,7 @@ TWINS = [("add", "sub"), ("mul", "add"), ("max", "min"), ("lt", "le"), ("gt", "g
          ("sinh", "cosh"), ("asin", "acos"), ("asinh", "acosh"), ("tanh", "tan"), ("sqrt", "rsqrt"), ("cbrt", "sqrt"), ("erf", "tanh"),
          ("logistic", "tanh"), ("atanh", "tanh"), ("rsqrt", "sqrt"), ("trunc", "floor"), ("sign", "abs"), ("bnot", "neg"), ("atan2", "pow")]
 TWIN = {**{b: a for a, b in reversed(TWINS)}, **dict(TWINS)}
-TURNED = {"lt": "ge", "ge": "lt", "le": "gt", "gt": "le", "eq": "ne", "ne": "eq"}
+OPPOSITE = {"lt": "ge", "ge": "lt", "le": "gt", "gt": "le", "eq": "ne", "ne": "eq"}
 GUESSES = ("exp2z", "log2z", "rcpz", "rsqrtz")
 SYMMETRIC = ("hypot", "mulhi")  # their operands may change places
 MASKING = ("band", "bor", "bxor")
@@ -141,7 +141,7 @@ class Users:
         return bool(users) and all(x.op.name == "mul" or (x.op.name == "select" and x.args[0] is not part and self.is_factor(x)) for x in users)
 
     def is_threshold(self, part: Any) -> bool:
-        if not may_turn(part) or self.is_factor(part):
+        if not may_be_threshold(part) or self.is_factor(part):
             return False
         users = self.of.get(id(part), [])
         return self.all_are(part, *prove.CHOICES) or (bool(users) and all(
@@ -156,7 +156,7 @@ class Users:
 def is_float(e: Any) -> bool: return isinstance(e, Lit) and isinstance(e.value, float)
 
 
-def may_turn(e: Any) -> bool:
+def may_be_threshold(e: Any) -> bool:
     return isinstance(e, Lit) and not isinstance(e.value, bool) and e.value != 0 and abs(e.value) != float("inf")
 
 
@@ -220,14 +220,14 @@ def integer_changed(e: Lit, users: Optional[Users]) -> Iterator[Change]:
         yield from (replaced(v, v + d) for d in (1, -1))
 
 
-def node_changed(e: Node, turned: bool) -> Iterator[Change]:
+def node_changed(e: Node, opposite: bool) -> Iterator[Change]:
     if len(e.args) > 1 and "comm" not in e.op.props.split() and e.op.name not in SYMMETRIC:
         i, j = (1, 2) if e.op.sig == "select" or e.op.name == "fma" else (0, 1)  # not the factors of a product
         args = list(e.args)
         args[i], args[j] = args[j], args[i]
         if args[i] is not args[j]:
             yield f"operands of {e.name} swapped", [Node(e.op, e.types, e.flags, args)]
-    twin = ops.OP_BY_NAME.get((TURNED if turned else TWIN).get(e.op.name, ""))
+    twin = ops.OP_BY_NAME.get((OPPOSITE if opposite else TWIN).get(e.op.name, ""))
     if twin and twin.arity == e.op.arity and all(ops.TYPE_BY_NAME[m].cls in twin.classes for t in e.types for m in t.members):
         yield f"{e.op.name} is {twin.name}", [Node(twin, e.types, e.flags, e.args)]
 
@@ -243,7 +243,7 @@ def changes(e: Any, users: Users, inexact: bool, planes: bool = False) -> Iterat
         elif not users.is_compared_zero(e):
             yield from float_changed(v, inexact and users.is_threshold(e), inexact)
     elif isinstance(e, Node):
-        yield from node_changed(e, inexact and e.op.sig == "compare" and (any(map(may_turn, e.args)) or (planes and e.op.name not in ("eq", "ne"))))
+        yield from node_changed(e, inexact and e.op.sig == "compare" and (any(map(may_be_threshold, e.args)) or (planes and e.op.name not in ("eq", "ne"))))
     elif isinstance(e, Arith):
         yield f"{e.op} is {ARITH[e.op]} in {e}", [Arith(ARITH[e.op], e.x, e.y)]
         if e.op not in "+*":

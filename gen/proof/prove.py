@@ -166,14 +166,14 @@ def integer_ties(t: str) -> Tuple[int, ...]:
     return tuple(dict.fromkeys(s * x & (1 << w) - 1 for x in near for s in ((1, -1) if cls(t) == "I" else (1,))))
 
 
-def leaving(t: str) -> Tuple[int, ...]:
+def exponential_limits(t: str) -> Tuple[int, ...]:
     """Bits of multiples of ln 2 / 4 near the arguments where exponentials overflow, underflow, or cross a power of two."""
     powers = ((-151, -149, -127, -126, -125, -24, -1, 0, 1, 24, 126, 127, 128) if t == "f32" else
               (-1076, -1074, -1023, -1022, -1021, -53, -1, 0, 1, 53, 1022, 1023, 1024))
     return tuple(literal_bits(0.6931471805599453 * (n + q / 4), t) for n in powers for q in (-2, -1, 0, 1, 2)) if t in ("f32", "f64") else ()
 
 
-def turning(t: Terms, to: str) -> Tuple[int, ...]:
+def breakpoints(t: Terms, to: str) -> Tuple[int, ...]:
     """Bits of the values at which the right side changes its behaviour: the constants that it compares with, selects or clamps to, with half
     and twice of each, the neighbours of all these, and both signs; for a function of one variable all its constants."""
     used = {a for i in t.code if i.kind == "scalar" and (is_alone(t) or i.op in CHOICES) for a in i.args}
@@ -205,9 +205,9 @@ def domains_of(t: Terms) -> List[Domain]:
             out.append(Domain("list", boxes[n]))
         else:
             more = () if not narrow else ties(x) if x in ("f32", "f64") else integer_ties(x) if cls(x) in "IU" else ()
-            turns = turning(t, x) if x in FORMATS else ()
-            combined = tuple(dict.fromkeys((*corners(x), *more, *(turns + leaving(x) if is_alone(t) else ()))))
-            out.append(Domain("all") if bits <= EXHAUST_BITS else Domain("sample", combined, () if is_alone(t) else turns + leaving(x)))
+            at_constants = breakpoints(t, x) if x in FORMATS else ()
+            combined = tuple(dict.fromkeys((*corners(x), *more, *(at_constants + exponential_limits(x) if is_alone(t) else ()))))
+            out.append(Domain("all") if bits <= EXHAUST_BITS else Domain("sample", combined, () if is_alone(t) else at_constants + exponential_limits(x)))
     return out
 
 

@@ -219,7 +219,7 @@ def kernels_of_lower() -> Iterator[Kernel]:
             yield one("index comparison", {}, Type("pred"), f"{op}.index({x}, {y})")
 
 
-# --- which of them where ------------------------------------------------------------------------------------------------------------
+# --- kernels of a target ------------------------------------------------------------------------------------------------------------
 VECTOR = re.compile(r"\dx\d")  # in the name of a type with lanes: f32x2
 
 

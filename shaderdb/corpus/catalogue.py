@@ -1,4 +1,4 @@
-"""The list of fusions, to which each family adds its own.
+"""The list of fusions, filled by the modules of the families.
 
     add("silu_bf16.L", "loop", "SiLU: a logistic and a product", silu, "bf16", 8, 2048, 4096)
 """

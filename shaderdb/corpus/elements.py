@@ -1,4 +1,4 @@
-"""Activations, types, optimisers: one element from the elements of its place."""
+"""Activations, types, optimisers: elementwise fusions."""
 from __future__ import annotations
 
 from catalogue import add

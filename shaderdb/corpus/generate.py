@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes generated/*.hlo and README.md: fusions of our own over every emitter kind, type and size class.
+"""Writes generated/*.hlo and README.md: fusions of every emitter kind, type and size class.
 
-    generate.py [--check]       --check: nothing is written; exit 1 if something would change
+    generate.py [--check]       --check: write nothing; exit with 1 if a file would change
 
-The fusions stand in elements.py, movement.py, sums.py and science.py: a short function a family, one `add` a file.
+The fusions are in elements.py, movement.py, sums.py and science.py: a short function for each family, one `add` for each file.
 """
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from catalogue import FUSIONS, Fusion  # noqa: E402
 
 HEAD = """# Corpus
 
-Fusions written for warpburg, one a file. `*.hlo` here are written by hand and are run and judged, element by element, by
-`tests/corpus_loops.py`; `../README.md` says what each is there for. `generated/` is written by `generate.py` from the families in
-`elements.py`, `movement.py`, `sums.py` and `science.py`; `generate.py --check` fails where they differ. Names end in the size class: `L`
-a real size, `S` small and odd, so that tails and bounds checks show. What the compiler declines is a line of the report like any other.
+Fusions written for warpburg, one per file. The `*.hlo` files in this folder are written by hand; `tests/corpus_loops.py` runs them and
+compares every element, and `../README.md` says what each is for. `generate.py` writes `generated/` from the families in `elements.py`,
+`movement.py`, `sums.py` and `science.py`; `generate.py --check` fails if a file differs. A name ends in its size class: `L` a size of real
+programs, `S` small and odd, with tails and bounds checks. A fusion that the compiler declines has a record like any other.
 
 | generated file | emitter kind | types | what it is for |
 |---|---|---|---|
@@ -32,7 +32,7 @@ a real size, `S` small and odd, so that tails and bounds checks show. What the c
 def files() -> Dict[str, str]:
     out: Dict[str, str] = {}
     lines: List[str] = []
-    kinds = list(dict.fromkeys(f.kind for f in FUSIONS))    # in the order of the families, in which a remark may refer to the one before it
+    kinds = list(dict.fromkeys(f.kind for f in FUSIONS))    # in the order of the families: a remark may refer to the line above
     for f in sorted(FUSIONS, key=lambda f: kinds.index(f.kind)):
         out[f"generated/{f.name}.hlo"] = text(f)
         lines.append(f"| `{f.name}` | {f.kind} | {', '.join(f.body.types())} | {f.what} |")

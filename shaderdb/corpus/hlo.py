@@ -47,7 +47,7 @@ class Body:
         return v
 
     def op(self, name: str, *x: Value, more: str = "", type: str = "", dims: Sequence[int] = (-1,)) -> Value:
-        """Of the type and dimensions of its last operand, unless others are given."""
+        """An operation; its type and dimensions default to those of the last operand."""
         return self._add(type or x[-1].type, x[-1].dims if list(dims) == [-1] else dims, f"{name}({', '.join(v.name for v in x)}){more}")
 
     def chain(self, x: Value, *names: str) -> Value:
@@ -62,11 +62,11 @@ class Body:
         return self._add(type, (), f"constant({value})")
 
     def splat(self, like: Value, value: object, type: str = "") -> Value:
-        """A constant of the size of `like`."""
+        """A constant with the dimensions of `like`."""
         return self.broadcast(self.scalar(type or like.type, value), like.dims, ())
 
     def broadcast(self, x: Value, dims: Sequence[int], where: Sequence[int]) -> Value:
-        """Dimension d of x is dimension where[d] of the result."""
+        """A broadcast: dimension d of x becomes dimension where[d] of the result."""
         return self._add(x.type, dims, f"broadcast({x.name}), dimensions={{{','.join(map(str, where))}}}")
 
     def compare(self, how: str, x: Value, y: Value) -> Value:
@@ -118,7 +118,7 @@ class Body:
         return self._add(x.type, dims, f"reduce-window({x.name}, {c.name}), window={{{text}}}, to_apply={name}")
 
     def finish(self, *results: Value) -> "Body":
-        """One result, or a tuple of several."""
+        """Ends the body with one result, or a tuple of several."""
         if len(results) > 1:
             self.result = f"({', '.join(v.shape for v in results)})"
             self.lines.append(f"  ROOT result = {self.result} tuple({', '.join(v.name for v in results)})")

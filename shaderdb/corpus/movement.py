@@ -1,4 +1,4 @@
-"""Broadcasts, transposes, concatenations, and what is read and written by number."""
+"""Broadcasts, transposes, concatenations, gathers and scatters."""
 from __future__ import annotations
 
 from typing import List

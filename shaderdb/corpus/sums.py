@@ -1,4 +1,4 @@
-"""Reductions, and kernels that hold several."""
+"""Reductions, and kernels with several of them."""
 from __future__ import annotations
 
 from typing import List

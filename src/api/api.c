@@ -60,7 +60,7 @@ static void compile(WbbCx *cx, void *arg)
     Call *c = arg;
     wb_kernel *k = WBB_NEW(cx->arena, wb_kernel);
     pipe_compile(cx, cx->arena, &c->options, c->file, c->text, c->n, &k->result);
-    k->json = bd_json(cx, cx->arena, k->result.bundle);
+    k->json = bd_kernel_json(cx->arena, k->result.bundle);
     c->kernel = k;
 }
 

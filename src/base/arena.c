@@ -2,14 +2,16 @@
  *
  * Needs: the C heap. Leaves: zeroed, 16-byte aligned memory that lives until wbb_arena_free.
  *
- * A context knows its arenas and frees those that are left with it, so a failure that unwinds past an owner leaks nothing.
+ * A context knows its arenas and frees those that are left with it, so a failure that unwinds past an owner leaks
+ * nothing.
  *
  * An arena is a list of chunks, each twice the size of the one before up to 1 MiB; a request larger than a quarter of a
- * chunk gets a chunk of its own, so that large zeroed arrays come straight from the system. The newest small request can
- * grow in place, which makes WBB_PUSH and WbbBuf cheap.
+ * chunk gets a chunk of its own, so that large zeroed arrays come straight from the system. The newest small request
+ * can grow in place, which makes WBB_PUSH and WbbBuf cheap.
  *
- * What an arena gives back the context keeps, up to 64 MiB, for arenas to come: memory that was touched before costs a tenth of what
- * the system asks for fresh pages. Under the address sanitizer nothing is kept, so that every use after the end is seen.
+ * What an arena gives back the context keeps, up to 64 MiB, for arenas to come: memory that was touched before costs a
+ * tenth of what the system asks for fresh pages. Under the address sanitizer nothing is kept, so that every use after
+ * the end is seen.
  *
  *     WbbArena *a = wbb_arena_new(cx);
  *     int *v = WBB_NEW_N(a, int, 100);    // all 0
@@ -51,7 +53,8 @@ static void give_back(WbbCx *cx, Chunk *c)
 {
     struct WbbCxInner *in = cx->inner;
     const uint32_t class = log_of(c->capacity);
-    if (c->capacity < FIRST_CHUNK || class >= WBB_LEN(in->spare) || c->capacity > KEPT - WBB_MIN(in->spare_bytes, (size_t)KEPT)) {
+    if (c->capacity < FIRST_CHUNK || class >= WBB_LEN(in->spare) ||
+        c->capacity > KEPT - WBB_MIN(in->spare_bytes, (size_t)KEPT)) {
         free(c);
         return;
     }
@@ -66,7 +69,8 @@ static void give_back(WbbCx *cx, Chunk *c)
 static Chunk *spare_chunk(WbbCx *cx, size_t capacity)
 {
     struct WbbCxInner *in = cx->inner;
-    for (uint32_t class = log_of(WBB_MAX(capacity, 1)), last = class + 2; class < last && class < WBB_LEN(in->spare); class++) {
+    for (uint32_t class = log_of(WBB_MAX(capacity, 1)), last = class + 2; class < last && class < WBB_LEN(in->spare);
+         class ++) {
         Chunk **at = &in->spare[class];
         for (int tries = 0; *at && (*at)->capacity < capacity && tries < 8; tries++) at = &(*at)->next;
         Chunk *c = *at;
@@ -94,7 +98,8 @@ static Chunk *add_chunk(WbbArena *a, size_t capacity)
 {
     if (capacity > a->limit || a->total > a->limit - capacity)
         wbb_fail(a->cx, (WbbLoc){0}, "out of memory: an arena would grow above its limit of %zu bytes", a->limit);
-    if (capacity > SIZE_MAX - sizeof(Chunk)) wbb_fail(a->cx, (WbbLoc){0}, "out of memory: %zu bytes asked for", capacity);
+    if (capacity > SIZE_MAX - sizeof(Chunk))
+        wbb_fail(a->cx, (WbbLoc){0}, "out of memory: %zu bytes asked for", capacity);
     Chunk *c = spare_chunk(a->cx, capacity);
     if (!c) {
         c = calloc(1, sizeof(Chunk) + capacity);

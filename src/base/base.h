@@ -6,12 +6,12 @@
  * allocates. Nothing outside this module calls malloc or free.
  *
  * Failure is of three kinds. `wbb_fail`: the input is at fault; the message is `file:line:col: error: what was seen`.
- * `wbb_decline`: a well-formed input that is not compiled, with a reason from the closed list in why.def. `assert`: our own
- * bug. The first two unwind to the nearest `wbb_guard`, which returns a WbbStatus; no other function of a module returns an
- * error code for them. Nothing prints, exits or aborts.
+ * `wbb_decline`: a well-formed input that is not compiled, with a reason from the closed list in why.def. `assert`: our
+ * own bug. The first two unwind to the nearest `wbb_guard`, which returns a WbbStatus; no other function of a module
+ * returns an error code for them. Nothing prints, exits or aborts.
  *
  *     static void body(WbbCx *cx, void *arg) { if (bad) wbb_fail(cx, loc, "expected '(', found '%c'", c); }
- *     WbbStatus s = wbb_guard(cx, body, &arg);          // WBB_OK, WBB_FAILED or WBB_DECLINED; cx->messages has the text
+ *     WbbStatus s = wbb_guard(cx, body, &arg);         // WBB_OK, WBB_FAILED or WBB_DECLINED; cx->messages has the text
  */
 #ifndef WBB_BASE_H
 #define WBB_BASE_H
@@ -63,7 +63,8 @@ struct WbbCx {
     struct WbbCxInner *inner;
 };
 
-/* context.c ----------------------------------------------------------------------------------------------------------- */
+/* context.c -----------------------------------------------------------------------------------------------------------
+ */
 WbbCx *wbb_cx_new(void); /* NULL if memory is exhausted */
 void wbb_cx_free(WbbCx *cx);
 void wbb_cx_clear(WbbCx *cx); /* forget messages */
@@ -72,13 +73,13 @@ WbbStatus wbb_guard(WbbCx *cx, void (*body)(WbbCx *, void *), void *arg);
 void wbb_fail(WbbCx *cx, WbbLoc loc, const char *format, ...) WBB_NORETURN WBB_PRINTF(3, 4);
 void wbb_decline(WbbCx *cx, WbbLoc loc, WbbWhy why, const char *format, ...) WBB_NORETURN WBB_PRINTF(4, 5);
 void wbb_rethrow(WbbCx *cx, WbbStatus status) WBB_NORETURN; /* go on unwinding after a guard that only cleaned up */
-void wbb_note(WbbCx *cx, WbbLoc loc, const char *format, ...) WBB_PRINTF(3, 4); /* a message that does not end anything */
+void wbb_note(WbbCx *cx, WbbLoc loc, const char *format, ...) WBB_PRINTF(3, 4); /* a message that ends nothing */
 const char *wbb_why_name(WbbWhy why);                                            /* "reduction" */
 const char *wbb_why_text(WbbWhy why);                                            /* one sentence */
 
 /* arena.c -------------------------------------------------------------------------------------------------------------
- * Allocation never returns NULL: an exhausted machine or an arena above its limit (4 GiB unless set) is a wbb_fail. An arena
- * that nobody frees is freed with its context. */
+ * Allocation never returns NULL: an exhausted machine or an arena above its limit (4 GiB unless set) is a wbb_fail. An
+ * arena that nobody frees is freed with its context. */
 WbbArena *wbb_arena_new(WbbCx *cx);
 void wbb_arena_free(WbbArena *a);
 void wbb_arena_limit(WbbArena *a, size_t bytes);
@@ -90,18 +91,19 @@ void *wbb_grow(WbbArena *a, void *old, size_t old_bytes, size_t new_bytes);
 size_t wbb_mul_size(WbbArena *a, size_t n, size_t size); /* fails on overflow */
 
 /* Append to a growable array { T *items; uint32_t n, room; } kept in an arena. */
-#define WBB_PUSH(arena, list, value)                                                                                     \
-    do {                                                                                                                 \
-        if ((list)->n == (list)->capacity) {                                                                                 \
-            uint32_t wbb_capacity = (list)->capacity ? (list)->capacity * 2 : 8;                                                     \
-            (list)->items = wbb_grow((arena), (list)->items, (list)->capacity * sizeof *(list)->items,                       \
-                                     wbb_mul_size((arena), wbb_capacity, sizeof *(list)->items));                            \
-            (list)->capacity = wbb_capacity;                                                                                     \
-        }                                                                                                                \
-        (list)->items[(list)->n++] = (value);                                                                            \
+#define WBB_PUSH(arena, list, value)                                                                                   \
+    do {                                                                                                               \
+        if ((list)->n == (list)->capacity) {                                                                           \
+            uint32_t wbb_capacity = (list)->capacity ? (list)->capacity * 2 : 8;                                       \
+            (list)->items = wbb_grow((arena), (list)->items, (list)->capacity * sizeof *(list)->items,                 \
+                                     wbb_mul_size((arena), wbb_capacity, sizeof *(list)->items));                      \
+            (list)->capacity = wbb_capacity;                                                                           \
+        }                                                                                                              \
+        (list)->items[(list)->n++] = (value);                                                                          \
     } while (0)
 
-/* string.c ------------------------------------------------------------------------------------------------------------ */
+/* string.c ------------------------------------------------------------------------------------------------------------
+ */
 const char *wbb_intern(WbbCx *cx, const char *p, size_t n); /* equal texts give equal pointers */
 const char *wbb_intern_z(WbbCx *cx, const char *z);
 char *wbb_format(WbbArena *a, const char *format, ...) WBB_PRINTF(2, 3);
@@ -118,7 +120,6 @@ void wbb_put(WbbBuf *b, const char *z);
 void wbb_put_n(WbbBuf *b, const char *p, size_t n);
 void wbb_putf(WbbBuf *b, const char *format, ...) WBB_PRINTF(2, 3);
 void wbb_put_v(WbbBuf *b, const char *format, va_list args) WBB_PRINTF(2, 0);
-void wbb_put_json(WbbBuf *b, const char *z);      /* quoted and escaped */
 void wbb_put_i128(WbbBuf *b, WbbI128 value);      /* decimal */
 uint64_t wbb_hash(const void *bytes, size_t n, uint64_t seed); /* fixed for all time: results may be stored */
 

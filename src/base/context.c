@@ -2,8 +2,8 @@
  *
  * Needs: arena.c for memory. Leaves: every message in cx->messages, one a line, in the order in which it was given.
  *
- * A guard is a setjmp on the C stack, linked to the guard around it; wbb_fail and wbb_decline add their message and jump
- * to the innermost one. What a body had allocated stays in its arenas, which their owner frees as usual.
+ * A guard is a setjmp on the C stack, linked to the guard around it; wbb_fail and wbb_decline add their message and
+ * jump to the innermost one. What a body had allocated stays in its arenas, which their owner frees as usual.
  *
  *     wbb_fail(cx, (WbbLoc){"a.hlo", 3, 7}, "expected '%c'", '(');    // a.hlo:3:7: error: expected '('
  */

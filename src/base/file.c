@@ -3,7 +3,7 @@
  * Needs: POSIX. Leaves: what was read in the caller's arena.
  *
  *     size_t n;
- *     char *text = wbb_read_file(cx, arena, "fusion.hlo", &n);    // or: error: cannot read fusion.hlo: No such file ...
+ *     char *text = wbb_read_file(cx, arena, "fusion.hlo", &n);   // or: error: cannot read fusion.hlo: No such file ...
  */
 #define _XOPEN_SOURCE 700
 

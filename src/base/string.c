@@ -5,7 +5,7 @@
  *
  *     WbbBuf b = wbb_buf(arena);
  *     wbb_putf(&b, "%d, ", 3);
- *     wbb_put_json(&b, "a\"b");    // b.text is: 3, "a\"b"
+ *     wbb_put(&b, "4");    // b.text is: 3, 4
  */
 #include "base/base.h"
 #include "base/inner.h"
@@ -103,25 +103,6 @@ char *wbb_format(WbbArena *a, const char *format, ...)
     wbb_put_v(&b, format, args);
     va_end(args);
     return b.text;
-}
-
-void wbb_put_json(WbbBuf *b, const char *z)
-{
-    wbb_put_n(b, "\"", 1);
-    for (; *z; z++) {
-        unsigned char c = (unsigned char)*z;
-        switch (c) {
-        case '"': wbb_put(b, "\\\""); break;
-        case '\\': wbb_put(b, "\\\\"); break;
-        case '\n': wbb_put(b, "\\n"); break;
-        case '\t': wbb_put(b, "\\t"); break;
-        case '\r': wbb_put(b, "\\r"); break;
-        default:
-            if (c < 0x20 || c == 0x7f) wbb_putf(b, "\\u%04x", c);
-            else wbb_put_n(b, z, 1);
-        }
-    }
-    wbb_put_n(b, "\"", 1);
 }
 
 void wbb_put_i128(WbbBuf *b, WbbI128 value)

@@ -1,8 +1,8 @@
-/* bundle: what a compiled fusion is on disk and in memory, and the data that its kernels are run on.
+/* bundle: a compiled fusion on disk and in memory, and the data that its kernels run on.
  *
- * A bundle is a directory: kernel.ptx, kernel.json (README.md of this module is its schema), fusion.hlo, and
- * kernel.TARGET.cubin if it was assembled. The module also owns the .npy files that inputs and outputs travel in, the order of
- * elements in memory, and the generator of test inputs.
+ * A bundle is a directory: kernel.ptx, kernel.json (schema: README.md of this module), fusion.hlo, and
+ * kernel.TARGET.cubin if it was assembled. The module also holds all that running one without a compiler takes: .npy
+ * files for inputs and outputs, the order of elements in memory, and generated inputs.
  *
  *     bd_write(cx, &bundle, "out");
  *     Bundle *b = bd_read(cx, arena, "out");       // untrusted: every field is checked
@@ -21,17 +21,17 @@ typedef enum { BD_ONCE, BD_SOME, BD_ATOMIC } BdWrites;
 /* One buffer of device memory. */
 typedef struct {
     BdRole role;
-    int arg;          /* in: number of the parameter; out: number of the result's leaf; temp: counts from 0 */
+    int arg;          /* in: number of the parameter; out: number of the result's array; temp: numbered from 0 */
     const char *type; /* HLO's name: "bf16" */
     int rank;
     int64_t dims[BD_MAX_RANK];       /* logical, major first */
-    int minor_to_major[BD_MAX_RANK]; /* a permutation of 0..rank-1; the fastest-moving dimension first */
+    int minor_to_major[BD_MAX_RANK]; /* a permutation of 0..rank-1; the fastest-varying dimension first */
     int bits;                        /* of one element in memory: 4 for s4 (packed, low bits first), 8 for pred */
     int64_t bytes;                   /* of the whole buffer: ceil(elements * bits / 8) */
     int align;                       /* bytes, a power of two */
     int alias;                       /* index of the buffer whose memory it shares, or -1 */
-    BdInit init;                     /* what must be in it before the first launch; copy: the contents of `alias` */
-    BdWrites writes;                 /* once: every element exactly once; some: at most once; atomic: any number of times */
+    BdInit init;                     /* contents before the first launch; copy: those of `alias` */
+    BdWrites writes; /* once: each element is stored exactly once; some: at most once; atomic: any number of times */
 } BdBuffer;
 
 /* One kernel launch; launches run in order. */
@@ -49,21 +49,23 @@ typedef struct {
     int n_buffers, n_launches;
     BdBuffer *buffers;
     BdLaunch *launches;
+    const char *const *order; /* [n_order] orders in which reductions combine terms (eval/order.c); NULL: unspecified */
+    int n_order;
     const char *ptx, *hlo; /* texts; NUL-terminated */
     const void *cubin;     /* NULL if not assembled */
     size_t cubin_bytes;
 } Bundle;
 
-/* write.c, read.c ------------------------------------------------------------------------------------------------------ */
-char *bd_json(WbbCx *cx, WbbArena *a, const Bundle *b); /* the text of kernel.json; same bundle, same bytes */
+/* write.c, read.c -------------------------------------------------------------------------------------------------- */
+char *bd_kernel_json(WbbArena *a, const Bundle *b); /* the text of kernel.json; equal bundles give equal bytes */
 void bd_write(WbbCx *cx, const Bundle *b, const char *dir);
-Bundle *bd_read(WbbCx *cx, WbbArena *a, const char *dir); /* everything in `a`; fails at file:line:col */
-/* The launch descriptor alone; ptx, hlo and cubin of the result are NULL. `file` names it in messages. */
+Bundle *bd_read(WbbCx *cx, WbbArena *a, const char *dir); /* allocates in `a`; a wbb_fail at file:line:col if invalid */
+/* The text of kernel.json alone; ptx, hlo and cubin of the result are NULL. `file` is its name in messages. */
 Bundle *bd_parse(WbbCx *cx, WbbArena *a, const char *file, const char *json);
-/* Size in memory of one element of an HLO type, in bits; 0 if the name is not one. */
+/* Bits of one element of an HLO type in memory; 0 if the type is unknown. */
 int bd_type_bits(const char *type);
 
-/* json.c: a JSON reader that remembers places. ------------------------------------------------------------------------- */
+/* json_reader.c: a JSON reader that keeps locations -------------------------------------------------------------- */
 typedef enum { BD_NULL, BD_FALSE, BD_TRUE, BD_NUMBER, BD_STRING, BD_ARRAY, BD_OBJECT } BdJsonKind;
 
 typedef struct BdJson {
@@ -72,41 +74,42 @@ typedef struct BdJson {
     const char *text;      /* string: decoded, UTF-8; number: as written */
     const char *key;       /* of a member of an object */
     struct BdJson *items;  /* first element or member */
-    struct BdJson *next;   /* following element or member */
-    int n;                 /* elements or members */
+    struct BdJson *next;   /* next element or member of the parent */
+    int n;                 /* number of elements or members */
 } BdJson;
 
 BdJson *bd_json_parse(WbbCx *cx, WbbArena *a, const char *file, const char *text);
 const BdJson *bd_json_get(const BdJson *object, const char *key); /* NULL if there is none */
 bool bd_json_int(const BdJson *value, int64_t *out);              /* false if it is not an integer of 64 bits */
 
-/* npy.c: .npy files, versions 1.0 and 2.0, C order, little endian ------------------------------------------------------
- * `type` is an HLO type; elements are as bd_npy_bytes says: s4 and u4 one byte each (sign- or zero-extended), pred 0 or 1,
- * complex re then im. */
-int bd_npy_bytes(const char *type); /* bytes of one element in a file; 0 if unknown */
-void *bd_read_npy(WbbCx *cx, WbbArena *a, const char *path, const char *type, const int64_t *dims, int rank, size_t *bytes);
-/* A list of element numbers: rank 1, int64; *n of them. */
+/* npy.c: .npy files, versions 1.0 and 2.0, C order, little endian -----------------------------------------------------
+ * `type` is an HLO type. s4 and u4 take a byte each (sign- or zero-extended), pred is 0 or 1, complex is re then im. */
+int bd_npy_bytes(const char *type); /* bytes of one element in a file; 0 if the type is unknown */
+/* The elements of a file of this type and shape; *bytes (may be NULL) is their size. */
+void *bd_read_npy(WbbCx *cx, WbbArena *a, const char *path, const char *type, const int64_t *dims, int rank,
+                  size_t *bytes);
+/* *n indices of elements: a file of rank 1 and int64. */
 int64_t *bd_read_positions(WbbCx *cx, WbbArena *a, const char *path, int64_t *n);
 void bd_write_npy(WbbCx *cx, const char *path, const char *type, const int64_t *dims, int rank, const void *data);
 
-/* layout.c: logical row-major order, as in .npy files, to and from the bytes of a buffer (physical order, s4/u4 packed) -- */
+/* layout.c: logical row-major order, as in .npy files, to and from a buffer's order, where s4 and u4 are packed ---- */
 int64_t bd_elements(const int64_t *dims, int rank);
-int64_t bd_physical_index(const int64_t *dims, const int *minor_to_major, int rank, int64_t logical);
-int64_t bd_logical_index(const BdBuffer *b, int64_t physical);
+int64_t bd_logical_index(const BdBuffer *b, int64_t physical); /* row-major index of the element at a physical index */
 bool bd_row_major(const BdBuffer *b);
 void bd_to_physical(WbbCx *cx, const BdBuffer *b, const void *logical, void *physical);
 void bd_to_logical(WbbCx *cx, const BdBuffer *b, const void *physical, void *logical);
 
-/* inputs.c: test inputs, defined bit for bit ----------------------------------------------------------------------------
- * Element k of parameter `index` depends on h(k) = mix(seed * 0x9E3779B97F4A7C15 + index * 0xD1B54A32D192ED03 + k) alone.
- * Case 'e': one element of sixteen is an edge value; 'n': none; 'p': floats made non-negative. `ranged` is set for index
- * parameters: case n 0..7, case p -2..9 (unsigned 0..11). `out` takes n elements of bd_npy_bytes(type) bytes. */
+/* input_values.c: generated inputs, defined bit for bit ---------------------------------------------------------------
+ * Element k of parameter `index` depends on h(k) = mix(seed * 0x9E3779B97F4A7C15 + index * 0xD1B54A32D192ED03 + k)
+ * alone. Case `which` is 'e': one element in sixteen is an edge value; 'n': none; 'p': none, and floats are
+ * non-negative; 't': half of the floats are subnormal or nearly so. Indices (`ranged`) are 0..7 in case n, -2..9
+ * (unsigned 0..11) in case p. `out` takes n elements of bd_npy_bytes(type) bytes. */
 void bd_make_input(uint64_t seed, uint64_t index, const char *type, int64_t n, char which, bool ranged, void *out);
-/* Just the elements at positions[0..n), or (NULL) start, start + 1, .. */
-void bd_make_input_at(uint64_t seed, uint64_t index, const char *type, const int64_t *positions, int64_t start, int64_t n, char which,
-                      bool ranged, void *out);
-/* Which elements of n are compared where n is large: all if n <= limit, else `limit` positions, which may repeat. `out` has
- * room for min(n, limit); returns how many there are. */
+/* The elements positions[0], .., positions[n - 1]; with positions NULL: start, start + 1, .. */
+void bd_make_input_at(uint64_t seed, uint64_t index, const char *type, const int64_t *positions, int64_t start,
+                      int64_t n, char which, bool ranged, void *out);
+/* The elements to compare of n: all if n <= limit, else `limit` pseudo-random indices, which may repeat. `out` has
+ * capacity for min(n, limit); returns their number. */
 int64_t bd_sample_positions(int64_t n, int64_t limit, int64_t *out);
 
 #endif

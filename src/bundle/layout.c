@@ -1,7 +1,8 @@
-/* layout: elements between logical row-major order and the order of a buffer.
+/* layout: converts between logical row-major order and the physical order of a buffer.
  *
- * Needs: a BdBuffer. Leaves: the other order. A buffer lists its dimensions from the fastest to the slowest; types of 4 bits
- * are packed there, the first element in the low bits, while logical arrays have one byte an element.
+ * Needs: elements in one order. Leaves: them in the other. A buffer's minor_to_major lists its dimensions from the
+ * fastest to the slowest; types under 8 bits are packed in it, the first element in the low bits, while logical arrays
+ * have a byte per element.
  *
  *     dims [2,3], minor_to_major [0,1]: logical a00 a01 a02 a10 a11 a12  ->  a00 a10 a01 a11 a02 a12
  */
@@ -14,18 +15,6 @@ int64_t bd_elements(const int64_t *dims, int rank)
     int64_t n = 1;
     for (int i = 0; i < rank; i++) n *= dims[i];
     return n;
-}
-
-int64_t bd_physical_index(const int64_t *dims, const int *minor_to_major, int rank, int64_t logical)
-{
-    int64_t index[BD_MAX_RANK] = {0};
-    for (int i = rank - 1; i >= 0; i--) {
-        index[i] = logical % dims[i];
-        logical /= dims[i];
-    }
-    int64_t physical = 0;
-    for (int i = rank - 1; i >= 0; i--) physical = physical * dims[minor_to_major[i]] + index[minor_to_major[i]];
-    return physical;
 }
 
 int64_t bd_logical_index(const BdBuffer *d, int64_t physical)
@@ -46,7 +35,7 @@ bool bd_row_major(const BdBuffer *b)
     return true;
 }
 
-/* Walks all elements in logical order and keeps the physical index as it goes. */
+/* An iterator over all elements in logical order, with their physical indices. */
 typedef struct {
     int64_t index[BD_MAX_RANK], stride[BD_MAX_RANK], physical;
 } Walk;
@@ -88,7 +77,9 @@ void bd_to_physical(WbbCx *cx, const BdBuffer *b, const void *logical, void *phy
     int per_byte = b->bits < 8 ? 8 / b->bits : 1;
     for (int64_t i = 0; i < n; i++, step(&w, b)) {
         if (b->bits >= 8) memcpy(to + (size_t)w.physical * size, from + (size_t)i * size, size);
-        else to[w.physical / per_byte] |= (uint8_t)((from[i] & ((1u << b->bits) - 1)) << (w.physical % per_byte * b->bits));
+        else
+            to[w.physical / per_byte] |= (uint8_t)((from[i] & ((1u << b->bits) - 1))
+                                                   << (w.physical % per_byte * b->bits));
     }
 }
 

@@ -1,7 +1,7 @@
 /* npy: arrays in .npy files.
  *
- * Needs: the element types of read.c. Leaves: elements as they stand in the file, row-major. Versions 1.0 and 2.0 are read,
- * 1.0 is written; anything but C order, little endian, the expected type and shape is refused.
+ * Needs: the element types of read.c. Leaves: elements as in the file, row-major. Reads versions 1.0 and 2.0, writes
+ * 1.0; refuses anything but C order, little endian, and the expected type and shape.
  *
  *     {'descr': '<u2', 'fortran_order': False, 'shape': (6, 512, 4096), }
  */
@@ -33,7 +33,7 @@ static const char *shape_text(WbbArena *a, const int64_t *dims, int rank)
     return b.text;
 }
 
-/* What follows 'key': in the header; NULL if it is not there. */
+/* The value after 'key': in the header; NULL if there is none. */
 static const char *entry(const char *header, const char *key)
 {
     const char *p = strstr(header, key);
@@ -58,21 +58,25 @@ static void check_shape(WbbCx *cx, WbbLoc loc, const char *p, const int64_t *dim
     if (!same || *at != ')') wbb_fail(cx, loc, "shape %.*s, expected %s", (int)strcspn(p, ")") + 1, p, expected);
 }
 
-void *bd_read_npy(WbbCx *cx, WbbArena *a, const char *path, const char *type, const int64_t *dims, int rank, size_t *bytes)
+void *bd_read_npy(WbbCx *cx, WbbArena *a, const char *path, const char *type, const int64_t *dims, int rank,
+                  size_t *bytes)
 {
     WbbLoc loc = {path, 0, 0};
     size_t n = 0;
     char *file = wbb_read_file(cx, a, path, &n);
     const uint8_t *u = (const uint8_t *)file;
     if (n < 12 || memcmp(file, "\x93NUMPY", 6) != 0) wbb_fail(cx, loc, "not an .npy file");
-    if ((u[6] != 1 && u[6] != 2) || u[7] != 0) wbb_fail(cx, loc, ".npy version %d.%d, only 1.0 and 2.0 are read", u[6], u[7]);
+    if ((u[6] != 1 && u[6] != 2) || u[7] != 0)
+        wbb_fail(cx, loc, ".npy version %d.%d, only 1.0 and 2.0 are read", u[6], u[7]);
     size_t start = u[6] == 1 ? 10 : 12;
-    size_t length = u[6] == 1 ? (size_t)u[8] | (size_t)u[9] << 8 : (size_t)u[8] | (size_t)u[9] << 8 | (size_t)u[10] << 16 | (size_t)u[11] << 24;
+    size_t length = u[6] == 1 ? (size_t)u[8] | (size_t)u[9] << 8
+                              : (size_t)u[8] | (size_t)u[9] << 8 | (size_t)u[10] << 16 | (size_t)u[11] << 24;
     if (length > n - start) wbb_fail(cx, loc, "the header is longer than the file");
     char *header = wbb_alloc(a, length + 1);
     memcpy(header, file + start, length);
 
-    const char *wanted = descr(type), *d = entry(header, "descr"), *order = entry(header, "fortran_order"), *shape = entry(header, "shape");
+    const char *wanted = descr(type), *d = entry(header, "descr"), *order = entry(header, "fortran_order"),
+               *shape = entry(header, "shape");
     if (!wanted) wbb_fail(cx, loc, "type %s has no file format", type);
     if (!d || !order || !shape) wbb_fail(cx, loc, "the header lacks descr, fortran_order or shape");
     size_t word = strlen(wanted);
@@ -83,7 +87,7 @@ void *bd_read_npy(WbbCx *cx, WbbArena *a, const char *path, const char *type, co
 
     size_t size = wbb_mul_size(a, (size_t)bd_elements(dims, rank), (size_t)bd_npy_bytes(type));
     if (n - start - length != size) wbb_fail(cx, loc, "%zu bytes of data, expected %zu", n - start - length, size);
-    void *data = wbb_alloc(a, size + 16); /* a copy: aligned, with room for a wide load */
+    void *data = wbb_alloc(a, size + 16); /* a copy: aligned, and padded for wide loads */
     memcpy(data, file + start + length, size);
     if (bytes) *bytes = size;
     return data;
@@ -93,9 +97,11 @@ int64_t *bd_read_positions(WbbCx *cx, WbbArena *a, const char *path, int64_t *n)
 {
     size_t bytes = 0;
     const uint8_t *u = (const uint8_t *)wbb_read_file(cx, a, path, &bytes);
-    size_t head = bytes < 12 ? bytes : u[6] == 1 ? 10 + ((size_t)u[8] | (size_t)u[9] << 8) : 12 + ((size_t)u[8] | (size_t)u[9] << 8 | (size_t)u[10] << 16);
+    size_t head = bytes < 12  ? bytes
+                  : u[6] == 1 ? 10 + ((size_t)u[8] | (size_t)u[9] << 8)
+                              : 12 + ((size_t)u[8] | (size_t)u[9] << 8 | (size_t)u[10] << 16);
     *n = bytes > head ? (int64_t)((bytes - head) / 8) : 0;
-    return bd_read_npy(cx, a, path, "s64", n, 1, NULL); /* checks all of it */
+    return bd_read_npy(cx, a, path, "s64", n, 1, NULL); /* checks the header */
 }
 
 void bd_write_npy(WbbCx *cx, const char *path, const char *type, const int64_t *dims, int rank, const void *data)
@@ -109,7 +115,7 @@ void bd_write_npy(WbbCx *cx, const char *path, const char *type, const int64_t *
     wbb_put(&h, "\n");
     size_t size = wbb_mul_size(a, (size_t)bd_elements(dims, rank), (size_t)bd_npy_bytes(type));
     char *file = wbb_alloc(a, 10 + h.n + size);
-    memcpy(file, "\x93NUMPY\x01", 8); /* and version's second byte, the zero that ends the text */
+    memcpy(file, "\x93NUMPY\x01", 8); /* the eighth byte, the minor version, is the string's NUL */
     file[8] = (char)(h.n & 255), file[9] = (char)(h.n >> 8);
     memcpy(file + 10, h.text, h.n);
     if (size) memcpy(file + 10 + h.n, data, size);

@@ -1,7 +1,7 @@
-/* read: a bundle from its directory, with nothing believed.
+/* read: a bundle from its directory, fully checked.
  *
- * Needs: json.c. Leaves: a Bundle whose every number is in range: permutations are permutations, sizes fit their shapes, indices
- * name buffers that exist. A message names file, line and column of what is wrong.
+ * Needs: json_reader.c. Leaves: a Bundle whose numbers are all in range: permutations are permutations, sizes fit their
+ * shapes, indices name existing buffers. A message names file, line and column of the fault.
  *
  *     kernel.json:3:41: error: "bytes" is 100, but bf16[8,8] takes 128
  */
@@ -53,11 +53,15 @@ static int64_t integer(const In *in, const BdJson *v, int64_t least, int64_t mos
     int64_t n = 0;
     if (!bd_json_int(v, &n)) wbb_fail(in->cx, at(in, v), "expected a whole number");
     if (n < least || n > most)
-        wbb_fail(in->cx, at(in, v), "%lld is not between %lld and %lld", (long long)n, (long long)least, (long long)most);
+        wbb_fail(in->cx, at(in, v), "%lld is not between %lld and %lld", (long long)n, (long long)least,
+                 (long long)most);
     return n;
 }
 
-static int64_t integer_of(const In *in, const BdJson *o, const char *key, int64_t least, int64_t most) { return integer(in, member(in, o, key), least, most); }
+static int64_t integer_of(const In *in, const BdJson *o, const char *key, int64_t least, int64_t most)
+{
+    return integer(in, member(in, o, key), least, most);
+}
 
 static const char *text_of(const In *in, const BdJson *o, const char *key)
 {
@@ -71,7 +75,8 @@ static int word_of(const In *in, const BdJson *o, const char *key, const char *c
     const char *text = text_of(in, o, key);
     for (int i = 0; i < 3; i++)
         if (strcmp(text, names[i]) == 0) return i;
-    wbb_fail(in->cx, at(in, member(in, o, key)), "\"%s\" must be \"%s\", \"%s\" or \"%s\", not \"%s\"", key, names[0], names[1], names[2], text);
+    wbb_fail(in->cx, at(in, member(in, o, key)), "\"%s\" must be \"%s\", \"%s\" or \"%s\", not \"%s\"", key, names[0],
+             names[1], names[2], text);
 }
 
 static const BdJson *array_of(const In *in, const BdJson *o, const char *key, int least, int most)
@@ -82,7 +87,7 @@ static const BdJson *array_of(const In *in, const BdJson *o, const char *key, in
     return v;
 }
 
-/* The shape, its order and that the size fits. */
+/* The shape, the order of dimensions, and the size, which must fit the shape. */
 static void read_shape(const In *in, const BdJson *o, BdBuffer *b)
 {
     const BdJson *dims = array_of(in, o, "dims", 0, BD_MAX_RANK);
@@ -99,7 +104,8 @@ static void read_shape(const In *in, const BdJson *o, BdBuffer *b)
     i = 0;
     for (const BdJson *d = order->items; d; d = d->next, i++) {
         b->minor_to_major[i] = (int)integer(in, d, 0, b->rank - 1);
-        if (seen >> b->minor_to_major[i] & 1) wbb_fail(in->cx, at(in, d), "dimension %d occurs twice", b->minor_to_major[i]);
+        if (seen >> b->minor_to_major[i] & 1)
+            wbb_fail(in->cx, at(in, d), "dimension %d occurs twice", b->minor_to_major[i]);
         seen |= 1u << b->minor_to_major[i];
     }
     int bits = bd_type_bits(b->type);
@@ -108,24 +114,28 @@ static void read_shape(const In *in, const BdJson *o, BdBuffer *b)
     b->bytes = integer_of(in, o, "bytes", 0, INT64_MAX);
     int64_t takes = (int64_t)((elements * bits + 7) / 8);
     if (b->bytes != takes)
-        wbb_fail(in->cx, at(in, member(in, o, "bytes")), "\"bytes\" is %lld, but the shape takes %lld", (long long)b->bytes, (long long)takes);
+        wbb_fail(in->cx, at(in, member(in, o, "bytes")), "\"bytes\" is %lld, but the shape takes %lld",
+                 (long long)b->bytes, (long long)takes);
 }
 
 static void read_buffer(const In *in, const BdJson *o, BdBuffer *b, int n_buffers)
 {
-    static const char *const roles[] = {"in", "out", "temp"}, *const inits[] = {"none", "zero", "copy"}, *const writes[] = {"once", "some", "atomic"};
+    static const char *const roles[] = {"in", "out", "temp"}, *const inits[] = {"none", "zero", "copy"},
+                             *const writes[] = {"once", "some", "atomic"};
     if (o->kind != BD_OBJECT) wbb_fail(in->cx, at(in, o), "a buffer must be an object");
     b->role = (BdRole)word_of(in, o, "role", roles);
     b->arg = (int)integer_of(in, o, "arg", 0, INT32_MAX);
     b->type = text_of(in, o, "type");
     read_shape(in, o, b);
     b->align = (int)integer_of(in, o, "align", 1, 4096);
-    if (b->align & (b->align - 1)) wbb_fail(in->cx, at(in, member(in, o, "align")), "an alignment must be a power of two");
+    if (b->align & (b->align - 1))
+        wbb_fail(in->cx, at(in, member(in, o, "align")), "an alignment must be a power of two");
     const BdJson *alias = member(in, o, "alias");
     b->alias = alias->kind == BD_NULL ? -1 : (int)integer(in, alias, 0, n_buffers - 1);
     b->init = (BdInit)word_of(in, o, "init", inits);
     b->writes = (BdWrites)word_of(in, o, "writes", writes);
-    if (b->init == BD_INIT_COPY && b->alias < 0) wbb_fail(in->cx, at(in, member(in, o, "init")), "\"copy\" needs an alias to copy from");
+    if (b->init == BD_INIT_COPY && b->alias < 0)
+        wbb_fail(in->cx, at(in, member(in, o, "init")), "\"copy\" needs an alias to copy from");
 }
 
 static void read_three(const In *in, const BdJson *o, const char *key, uint32_t out[3], int64_t most)
@@ -142,13 +152,24 @@ static void read_launch(const In *in, const BdJson *o, BdLaunch *l, int n_buffer
     read_three(in, o, "grid", l->grid, INT32_MAX);
     read_three(in, o, "block", l->block, 1024);
     read_three(in, o, "cluster", l->cluster, 16);
-    if ((uint64_t)l->block[0] * l->block[1] * l->block[2] > 1024) wbb_fail(in->cx, at(in, member(in, o, "block")), "more than 1024 threads a block");
+    if ((uint64_t)l->block[0] * l->block[1] * l->block[2] > 1024)
+        wbb_fail(in->cx, at(in, member(in, o, "block")), "more than 1024 threads a block");
     l->shared = integer_of(in, o, "shared", 0, 1 << 20);
     const BdJson *args = array_of(in, o, "args", 0, 4096);
     l->n_args = args->n;
     int *list = WBB_NEW_N(in->arena, int, args->n + 1), i = 0;
     for (const BdJson *e = args->items; e; e = e->next) list[i++] = (int)integer(in, e, 0, n_buffers - 1);
     l->args = list;
+}
+
+static void read_order(const In *in, const BdJson *texts, Bundle *b)
+{
+    const char **list = WBB_NEW_N(in->arena, const char *, texts->n + 1);
+    for (const BdJson *e = texts->items; e; e = e->next) {
+        if (e->kind != BD_STRING) wbb_fail(in->cx, at(in, e), "an order must be a string");
+        list[b->n_order++] = e->text;
+    }
+    b->order = list;
 }
 
 Bundle *bd_parse(WbbCx *cx, WbbArena *a, const char *file, const char *json)
@@ -160,7 +181,8 @@ Bundle *bd_parse(WbbCx *cx, WbbArena *a, const char *file, const char *json)
     b->version = (int)integer_of(&in, o, "version", BD_VERSION, BD_VERSION);
     b->compiler = text_of(&in, o, "compiler");
     b->target = text_of(&in, o, "target");
-    if (strspn(b->target, "abcdefghijklmnopqrstuvwxyz_0123456789") != strlen(b->target) || !*b->target || strlen(b->target) > 32)
+    if (strspn(b->target, "abcdefghijklmnopqrstuvwxyz_0123456789") != strlen(b->target) || !*b->target ||
+        strlen(b->target) > 32)
         wbb_fail(cx, at(&in, member(&in, o, "target")), "\"%s\" is not the name of a target", b->target);
     b->hash = text_of(&in, o, "hash");
     const BdJson *buffers = array_of(&in, o, "buffers", 0, 4096);
@@ -179,6 +201,7 @@ Bundle *bd_parse(WbbCx *cx, WbbArena *a, const char *file, const char *json)
     b->launches = WBB_NEW_N(a, BdLaunch, launches->n + 1);
     i = 0;
     for (const BdJson *e = launches->items; e; e = e->next) read_launch(&in, e, &b->launches[i++], b->n_buffers);
+    if (bd_json_get(o, "order")) read_order(&in, array_of(&in, o, "order", 0, 4096), b);
     return b;
 }
 

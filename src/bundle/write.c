@@ -1,7 +1,7 @@
 /* write: a bundle to its directory.
  *
- * Needs: a Bundle made by a compile. Leaves: kernel.json, kernel.ptx, fusion.hlo, kernel.TARGET.cubin. Same bundle, same
- * bytes: members stand in a fixed order, and nothing of the machine or the time is written.
+ * Needs: a Bundle from the compiler. Leaves: kernel.json, kernel.ptx, fusion.hlo, kernel.TARGET.cubin. Equal bundles
+ * give equal bytes: members have a fixed order, and nothing depends on the machine or the time.
  *
  *     bd_write(cx, &bundle, "out")   ->   out/kernel.json begins {"version": 1, "compiler": "warpburg ...
  */
@@ -12,58 +12,80 @@
 static const char *const roles[] = {"in", "out", "temp"}, *const inits[] = {"none", "zero", "copy"},
                          *const writes[] = {"once", "some", "atomic"};
 
-static void put_three(WbbBuf *t, const char *name, const uint32_t v[3]) { wbb_putf(t, "\"%s\": [%u, %u, %u]", name, v[0], v[1], v[2]); }
+static void put_three(WbbBuf *t, const char *key, const uint32_t v[3])
+{
+    wbb_json_putf(t, key, "[%u, %u, %u]", v[0], v[1], v[2]);
+}
+
+static void put_ints(WbbBuf *t, const char *key, const int *v, int n)
+{
+    wbb_json_open(t, key, '[');
+    for (int i = 0; i < n; i++) wbb_json_int(t, NULL, v[i]);
+    wbb_json_close(t, ']');
+}
 
 static void put_buffer(WbbBuf *t, const BdBuffer *b)
 {
-    wbb_putf(t, "    {\"role\": \"%s\", \"arg\": %d, \"type\": ", roles[b->role], b->arg);
-    wbb_put_json(t, b->type);
-    wbb_put(t, ", \"dims\": [");
-    for (int i = 0; i < b->rank; i++) wbb_putf(t, "%s%lld", i ? ", " : "", (long long)b->dims[i]);
-    wbb_put(t, "], \"minor_to_major\": [");
-    for (int i = 0; i < b->rank; i++) wbb_putf(t, "%s%d", i ? ", " : "", b->minor_to_major[i]);
-    wbb_putf(t, "], \"bits\": %d, \"bytes\": %lld, \"align\": %d, \"alias\": ", b->bits, (long long)b->bytes, b->align);
-    if (b->alias < 0) wbb_put(t, "null");
-    else wbb_putf(t, "%d", b->alias);
-    wbb_putf(t, ", \"init\": \"%s\", \"writes\": \"%s\"}", inits[b->init], writes[b->writes]);
+    wbb_json_open(t, NULL, '{');
+    wbb_json_text(t, "role", roles[b->role]);
+    wbb_json_int(t, "arg", b->arg);
+    wbb_json_text(t, "type", b->type);
+    wbb_json_open(t, "dims", '[');
+    for (int i = 0; i < b->rank; i++) wbb_json_int(t, NULL, b->dims[i]);
+    wbb_json_close(t, ']');
+    put_ints(t, "minor_to_major", b->minor_to_major, b->rank);
+    wbb_json_int(t, "bits", b->bits);
+    wbb_json_int(t, "bytes", b->bytes);
+    wbb_json_int(t, "align", b->align);
+    if (b->alias < 0) wbb_json_text(t, "alias", NULL);
+    else wbb_json_int(t, "alias", b->alias);
+    wbb_json_text(t, "init", inits[b->init]);
+    wbb_json_text(t, "writes", writes[b->writes]);
+    wbb_json_close(t, '}');
 }
 
 static void put_launch(WbbBuf *t, const BdLaunch *l)
 {
-    wbb_put(t, "    {\"entry\": ");
-    wbb_put_json(t, l->entry);
-    wbb_put(t, ", ");
+    wbb_json_open(t, NULL, '{');
+    wbb_json_text(t, "entry", l->entry);
     put_three(t, "grid", l->grid);
-    wbb_put(t, ", ");
     put_three(t, "block", l->block);
-    wbb_put(t, ", ");
     put_three(t, "cluster", l->cluster);
-    wbb_putf(t, ", \"shared\": %lld, \"args\": [", (long long)l->shared);
-    for (int i = 0; i < l->n_args; i++) wbb_putf(t, "%s%d", i ? ", " : "", l->args[i]);
-    wbb_put(t, "]}");
+    wbb_json_int(t, "shared", l->shared);
+    put_ints(t, "args", l->args, l->n_args);
+    wbb_json_close(t, '}');
 }
 
-char *bd_json(WbbCx *cx, WbbArena *a, const Bundle *b)
+char *bd_kernel_json(WbbArena *a, const Bundle *b)
 {
-    (void)cx;
     WbbBuf t = wbb_buf(a);
-    wbb_putf(&t, "{\"version\": %d, \"compiler\": ", b->version);
-    wbb_put_json(&t, b->compiler);
-    wbb_put(&t, ", \"target\": ");
-    wbb_put_json(&t, b->target);
-    wbb_put(&t, ", \"hash\": ");
-    wbb_put_json(&t, b->hash);
-    wbb_put(&t, ",\n  \"buffers\": [");
+    wbb_json_open(&t, NULL, '{');
+    wbb_json_int(&t, "version", b->version);
+    wbb_json_text(&t, "compiler", b->compiler);
+    wbb_json_text(&t, "target", b->target);
+    wbb_json_text(&t, "hash", b->hash);
+    wbb_json_line(&t, 2);
+    wbb_json_open(&t, "buffers", '[');
     for (int i = 0; i < b->n_buffers; i++) {
-        wbb_put(&t, i ? ",\n" : "\n");
+        wbb_json_line(&t, 4);
         put_buffer(&t, &b->buffers[i]);
     }
-    wbb_put(&t, "],\n  \"launches\": [");
+    wbb_json_close(&t, ']');
+    wbb_json_line(&t, 2);
+    wbb_json_open(&t, "launches", '[');
     for (int i = 0; i < b->n_launches; i++) {
-        wbb_put(&t, i ? ",\n" : "\n");
+        wbb_json_line(&t, 4);
         put_launch(&t, &b->launches[i]);
     }
-    wbb_put(&t, "]}\n");
+    wbb_json_close(&t, ']');
+    if (b->n_order) {
+        wbb_json_line(&t, 2);
+        wbb_json_open(&t, "order", '[');
+        for (int i = 0; i < b->n_order; i++) wbb_json_text(&t, NULL, b->order[i]);
+        wbb_json_close(&t, ']');
+    }
+    wbb_json_close(&t, '}');
+    wbb_put(&t, "\n");
     return t.text;
 }
 
@@ -71,7 +93,7 @@ void bd_write(WbbCx *cx, const Bundle *b, const char *dir)
 {
     WbbArena *a = cx->arena;
     wbb_make_dir(cx, dir);
-    const char *json = bd_json(cx, a, b);
+    const char *json = bd_kernel_json(a, b);
     wbb_write_file(cx, wbb_format(a, "%s/kernel.json", dir), json, strlen(json));
     wbb_write_file(cx, wbb_format(a, "%s/kernel.ptx", dir), b->ptx, strlen(b->ptx));
     if (b->hlo) wbb_write_file(cx, wbb_format(a, "%s/fusion.hlo", dir), b->hlo, strlen(b->hlo));

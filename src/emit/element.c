@@ -39,18 +39,6 @@ static ScType signed_of(uint32_t bits)
     return bits == 4 ? SC_I4 : bits == 8 ? SC_I8 : bits == 16 ? SC_I16 : bits == 32 ? SC_I32 : SC_I64;
 }
 
-ScType emit_unsigned(uint32_t bits)
-{
-    switch (bits) {
-    case 2: return SC_U2;
-    case 4: return SC_U4;
-    case 8: return SC_U8;
-    case 16: return SC_U16;
-    case 32: return SC_U32;
-    default: return SC_U64;
-    }
-}
-
 /* Total order of floats as order of integers: the bits, with all but the sign flipped below zero. */
 static IrRef order_key(IrGraph *g, ScType t, IrRef x, ScType as)
 {

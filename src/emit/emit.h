@@ -36,12 +36,12 @@ IrRef emit_value(EmitValues *e, PartValue v, const IrRef *index);             /*
 IrRef emit_element(RwCx *rw, const HloInstruction *i, const IrRef *operands); /* one elementwise operation */
 /* HLO's convert; x itself where the types are equal */
 IrRef emit_convert(IrGraph *g, ScType to, ScType from, IrRef x);
-ScType emit_unsigned(uint32_t bits); /* the integer type of that width */
 IrRef emit_leaf(RwCx *rw, const HloInstruction *i, const IrRef *index);       /* constant or iota */
 IrRef emit_load(RwCx *rw, ScType type, uint32_t buffer, IrRef offset);
 /* An element of a constant with too many elements for selects: from buffer number `table` of the kernel, row by row. */
 IrRef emit_table_element(RwCx *rw, const HloShape *s, uint32_t table, const IrRef *index);
 /* rounding.c: operations that are arithmetic on a float's own bits */
+ScType emit_unsigned(uint32_t bits); /* the unsigned integer type of that width */
 IrRef emit_reduce_precision(RwCx *rw, ScType t, IrRef x, uint32_t exponent_bits, uint32_t mantissa_bits);
 IrRef emit_stochastic_convert(RwCx *rw, ScType to, ScType from, ScType random, IrRef x, IrRef bits);
 

@@ -11,7 +11,7 @@
  *
  * A file calls only those above it:
  *
- *     names.c  element.c  rounding.c      no frames, no scopes
+ *     names.c  rounding.c  element.c      no frames, no scopes
  *     scope.c                             blocks, variables, `if`, `for`
  *     address.c  frame.c                  offsets in memory; values on demand
  *     choose.c  bits.c  function.c        steps of some operations

@@ -28,6 +28,18 @@ static IrRef choose(IrGraph *g, IrRef p, IrRef x, IrRef y)
     return ir_node(g, OP_SELECT, ir_at(g, x)->type, 0, p, x, y, 0);
 }
 
+ScType emit_unsigned(uint32_t bits)
+{
+    switch (bits) {
+    case 2: return SC_U2;
+    case 4: return SC_U4;
+    case 8: return SC_U8;
+    case 16: return SC_U16;
+    case 32: return SC_U32;
+    default: return SC_U64;
+    }
+}
+
 /* Fraction bits of a type of 16 bits or more. */
 static uint32_t fraction_of(ScType t)
 {

@@ -1,10 +1,10 @@
 /* apply: a computation of scalars, applied to n lanes at once.
  *
- * Needs: a verified computation whose parameters are scalars or tuples of them, and the lanes of each leaf of each parameter.
- * Leaves: the lanes of each leaf of its root.
+ * Needs: a verified computation whose parameters are scalars or tuples of them, and the lanes of each leaf of each
+ * parameter. Leaves: the lanes of each leaf of its root.
  *
- * Operations on elements take all lanes at once. A computation that does anything else (a loop, an array inside) is run once for
- * each lane.
+ * Elementwise operations take all lanes at once. A computation with any other operation (a loop, an array) is evaluated
+ * once for each lane.
  *
  *     add { a, b, r = add(a, b) } on x = {{1, 2}, {10, 20}}     out = {{11, 22}}
  */
@@ -14,6 +14,7 @@
 
 enum { NESTING = 16 };
 
+/* Does the computation consist of operations that on_lanes knows? */
 static bool by_lanes(Ev *e, const HloComputation *c, unsigned depth)
 {
     if (depth > NESTING) return false;
@@ -21,7 +22,12 @@ static bool by_lanes(Ev *e, const HloComputation *c, unsigned depth)
         const HloInstruction *i = c->instructions[k];
         if (i->shape->type != SC_TUPLE && i->shape->rank != 0) return false;
         switch (i->opcode) {
-        case HLO_PARAMETER: case HLO_TUPLE: case HLO_GET_TUPLE_ELEMENT: case HLO_RESHAPE: case HLO_BROADCAST: case HLO_TRANSPOSE: break;
+        case HLO_PARAMETER:
+        case HLO_TUPLE:
+        case HLO_GET_TUPLE_ELEMENT:
+        case HLO_RESHAPE:
+        case HLO_BROADCAST:
+        case HLO_TRANSPOSE: break;
         case HLO_BITCAST:
             if (sc_type_info[i->shape->type].bits != sc_type_info[i->operands[0]->shape->type].bits) return false;
             break;
@@ -85,7 +91,7 @@ static void on_lanes(Ev *e, const HloComputation *c, int64_t n, void *const *x, 
     memcpy(out, value[c->root->id], c->root->shape->n_leaves * sizeof *out);
 }
 
-/* A lane at a time, in a run of its own. */
+/* Each lane in an evaluation of its own. */
 static void one_by_one(Ev *e, const HloComputation *c, int64_t n, void *const *x, void **out)
 {
     uint32_t leaves = c->root->shape->n_leaves, inputs = ev_first_leaf(c, c->n_parameters), at = 0;
@@ -94,14 +100,15 @@ static void one_by_one(Ev *e, const HloComputation *c, int64_t n, void *const *x
     for (uint32_t p = 0; p < c->n_parameters; p++)
         for (uint32_t k = 0; k < c->parameters[p]->shape->n_leaves; k++)
             bytes[at++] = ev_lane_bytes(e->mode, ev_leaf_shape(c->parameters[p]->shape, k)->type);
-    for (uint32_t k = 0; k < leaves; k++) out[k] = ev_lanes(e, (size_t)n * ev_lane_bytes(e->mode, ev_leaf_shape(c->root->shape, k)->type));
+    for (uint32_t k = 0; k < leaves; k++)
+        out[k] = ev_lanes(e, (size_t)n * ev_lane_bytes(e->mode, ev_leaf_shape(c->root->shape, k)->type));
     for (int64_t lane = 0; lane < n; lane++) {
         for (uint32_t k = 0; k < inputs; k++) state[k] = (char *)x[k] + (size_t)lane * bytes[k];
         Ev *run = ev_sub(e, c, state);
         ev_begin(run);
         for (uint32_t k = 0; k < leaves; k++) {
             size_t size = ev_lane_bytes(e->mode, ev_leaf_shape(c->root->shape, k)->type);
-            const void *made = ev_demand(run, ev_resolve_leaf(run, run->root, c->root, k), ev_run_set(run, 0, 1));
+            const void *made = ev_demand(run, ev_resolve_leaf(run, run->root, c->root, k), ev_range_set(run, 0, 1));
             memcpy((char *)out[k] + (size_t)lane * size, made, size);
         }
         ev_part_end(e);
@@ -116,6 +123,6 @@ void ev_apply(Ev *e, const HloComputation *c, int64_t n, void *const *x, void **
     }
     for (uint32_t k = 0; k < c->root->shape->n_leaves; k++)
         if (ev_leaf_shape(c->root->shape, k)->rank)
-            wbb_decline(e->cx, c->loc, WHY_OPERATION, "%s, which is applied to elements, gives an array", c->name);
+            wbb_decline(e->cx, c->loc, WHY_OPERATION, "%s is applied to elements, but returns an array", c->name);
     one_by_one(e, c, n, x, out);
 }

@@ -1,11 +1,12 @@
 /* bounds: for each element the interval of results that HLO allows.
  *
- * Needs: intervals of the operands. Leaves: intervals that hold every allowed result, as tight as the ends tell: monotone
- * operations are taken at the ends, others give a larger interval or everything. Nan is told apart: never, maybe, must.
+ * Needs: intervals of the operands. Leaves: intervals that hold every allowed result. Monotone operations are evaluated
+ * at the ends, which gives the tightest interval; others give a larger interval, or anything. Flags say whether the
+ * result may be nan or must be nan.
  *
- * Single values (both ends equal) go through an operation exactly as they do in EV_PLAIN, whatever the operation is, as long as
- * its budget is 0. The others are in bounds_int.c, bounds_float.c and bounds_complex.c. An operation whose operands are the same
- * array knows that they are the same value.
+ * Single values (both ends equal) are computed exactly as in EV_PLAIN, for every operation whose budget is 0. Other
+ * operands are in bounds_int.c, bounds_float.c and bounds_complex.c. An operation whose operands are the same array
+ * knows that they are the same value.
  *
  *     s32 lt([1, 3], [2, 2]) = false or true;   select([0, 1], [1, 2], [5, 6]) = [1, 6];   f32 subtract(x, x) = [0, 0]
  */
@@ -14,59 +15,7 @@
 #include <math.h>
 #include <string.h>
 
-static const ScOp compare_op[] = {[HLO_EQ] = OP_EQ, [HLO_NE] = OP_NE, [HLO_LT] = OP_LT,
-                                  [HLO_LE] = OP_LE, [HLO_GT] = OP_GT, [HLO_GE] = OP_GE};
-
-EvBound ev_bound_nan(void)
-{
-    return (EvBound){{.f = (double)INFINITY}, {.f = -(double)INFINITY}, EV_MUST_NAN | EV_MAYBE_NAN};
-}
-
-EvBound ev_bound_exact(ScType t, uint64_t bits)
-{
-    EvBound b = {{.u = bits}, {.u = bits}, 0};
-    if (sc_is_float(t)) {
-        b.lo.f = b.hi.f = sc_to_f64(t, bits);
-        if (isnan(b.lo.f)) return ev_bound_nan();
-    } else if (sc_is_signed(t)) {
-        b.lo.i = b.hi.i = (int64_t)sc_to_i128(t, bits);
-    }
-    return b;
-}
-
-EvBound ev_bound_any(ScType t)
-{
-    if (t == SC_F8E8M0FNU) return (EvBound){{.f = 0x1p-127}, {.f = 0x1p127}, EV_MAYBE_NAN};
-    if (sc_is_float(t)) return (EvBound){{.f = -(double)INFINITY}, {.f = (double)INFINITY}, t == SC_F4E2M1FN ? 0 : EV_MAYBE_NAN};
-    EvBound b = {{.u = 0}, {.u = sc_mask(t)}, 0};
-    if (sc_is_signed(t)) {
-        b.hi.i = (int64_t)(sc_mask(t) >> 1);
-        b.lo.i = -b.hi.i - 1;
-    }
-    return b;
-}
-
-EvBound *ev_bound_unknown(Ev *e, ScType t, int64_t n)
-{
-    ScType p = ev_part_type(t);
-    const EvBound any = ev_bound_any(p);
-    EvBound *r = ev_lanes(e, wbb_mul_size(e->arena, (size_t)n, ev_lane_bytes(EV_BOUNDS, t)));
-    ev_fill(r, &any, sizeof any, p == t ? n : 2 * n);
-    return r;
-}
-
-bool ev_bound_single(ScType t, const EvBound *b, uint64_t *bits)
-{
-    if (sc_is_float(t)) {
-        if (b->flags || b->lo.f != b->hi.f || signbit(b->lo.f) != signbit(b->hi.f)) return false;
-        *bits = sc_from_f64(t, b->lo.f);
-        return true;
-    }
-    *bits = b->lo.u & sc_mask(t);
-    return b->lo.u == b->hi.u;
-}
-
-/* As above, but nan is a value: the operations that compute do not look at its payload. */
+/* As ev_bound_single, but nan is a value as well: arithmetic does not depend on its payload. */
 static bool value_of(ScType t, const EvBound *b, uint64_t *bits)
 {
     if (!(b->flags & EV_MUST_NAN)) return ev_bound_single(t, b, bits);
@@ -74,86 +23,23 @@ static bool value_of(ScType t, const EvBound *b, uint64_t *bits)
     return true;
 }
 
-/* Ends of type t compared: -1, 0, 1. */
-typedef union {
-    double f;
-    int64_t i;
-    uint64_t u;
-} End;
-
-static End lo(const EvBound *b) { return (End){.u = b->lo.u}; }
-static End hi(const EvBound *b) { return (End){.u = b->hi.u}; }
-
-static int order(ScType t, End a, End b)
-{
-    if (sc_is_float(t)) return (a.f > b.f) - (a.f < b.f);
-    if (sc_is_signed(t)) return (a.i > b.i) - (a.i < b.i);
-    return (a.u > b.u) - (a.u < b.u);
-}
-
-/* As ends of intervals, where -0 is below +0. */
-static bool below(ScType t, End a, End b)
-{
-    return order(t, a, b) < 0 || (sc_is_float(t) && a.f == 0 && b.f == 0 && signbit(a.f) && !signbit(b.f));
-}
-
-EvBound ev_bound_union(ScType t, EvBound a, EvBound b)
-{
-    uint32_t flags = (a.flags | b.flags) & EV_MAYBE_NAN;
-    if (a.flags & b.flags & EV_MUST_NAN) return a;
-    EvBound r = a.flags & EV_MUST_NAN ? b : a;
-    if (!((a.flags | b.flags) & EV_MUST_NAN)) {
-        if (below(t, lo(&b), lo(&r))) r.lo = b.lo;
-        if (below(t, hi(&r), hi(&b))) r.hi = b.hi;
-    }
-    r.flags = flags;
-    return r;
-}
-
-bool ev_value(ScOp op, ScType t, ScType from, const uint64_t *x, uint64_t *r)
-{
-    if (sc_eval(op, t, from, x, r)) return true;
-    if (op == OP_CVT) {
-        *r = sc_is_float(from) ? sc_from_f64(t, sc_to_f64(from, x[0])) : sc_from_i128(t, sc_to_i128(from, x[0]));
-        return true;
-    }
-    uint64_t wide[3] = {0};
-    ScSignature sig = (ScSignature)sc_op_info[op].signature;
-    bool is_float = sc_is_float(t), by_bits = op == OP_CLZ || op == OP_POPCNT || op == OP_SHRL; /* look at no sign */
-    bool by_sign = op == OP_SHRA; /* whatever the type says, the top bit is one */
-    ScType in = is_float ? SC_F64 : (sc_is_signed(t) && !by_bits) || by_sign ? SC_I8 : SC_U8;
-    unsigned above = 8u - sc_type_info[t].bits;
-    if (sc_type_info[t].bits > 8) return false;
-    for (unsigned k = 0; k < sc_op_info[op].arity; k++) {
-        if (sig == SC_SELECT && k == 0) wide[k] = x[k];
-        else if (is_float) wide[k] = sc_from_f64(SC_F64, sc_to_f64(t, x[k]));
-        else if (by_sign && k == 0) wide[k] = (uint64_t)((int8_t)(uint8_t)(x[k] << above) >> above) & 0xff;
-        else wide[k] = by_bits || by_sign ? x[k] & sc_mask(t) : (uint64_t)sc_to_i128(t, x[k]) & 0xff;
-    }
-    if (!sc_eval(op, in, in, wide, r)) return false;
-    if (sig == SC_COMPARE || sig == SC_TEST) return true;
-    if (op == OP_CLZ) *r -= above;
-    *r = is_float ? sc_from_f64(t, sc_to_f64(SC_F64, *r)) : *r & sc_mask(t);
-    return true;
-}
-
-EvBound ev_bound_pred(bool may_be_false, bool may_be_true)
-{
-    return (EvBound){{.u = may_be_false ? 0 : 1}, {.u = may_be_true ? 1 : 0}, 0};
-}
-
-/* What a comparison of numbers may say; then what nan adds. */
+/* First the outcomes that numbers allow, then those that nan adds. */
 static EvBound compare(ScOp op, ScType t, const EvBound *a, const EvBound *b)
 {
     if (op == OP_GT) return compare(OP_LT, t, b, a);
     if (op == OP_GE) return compare(OP_LE, t, b, a);
     bool yes = false, no = false, numbers = !((a->flags | b->flags) & EV_MUST_NAN);
     if (numbers) {
-        bool apart = order(t, lo(a), hi(b)) > 0 || order(t, lo(b), hi(a)) > 0;
-        bool same = order(t, lo(a), hi(a)) == 0 && order(t, lo(b), hi(b)) == 0 && order(t, lo(a), lo(b)) == 0;
+        bool apart = ev_order_ends(t, ev_lo(a), ev_hi(b)) > 0 || ev_order_ends(t, ev_lo(b), ev_hi(a)) > 0;
+        bool same = ev_order_ends(t, ev_lo(a), ev_hi(a)) == 0 && ev_order_ends(t, ev_lo(b), ev_hi(b)) == 0 &&
+                    ev_order_ends(t, ev_lo(a), ev_lo(b)) == 0;
         switch (op) {
-        case OP_LT: yes = order(t, lo(a), hi(b)) < 0, no = order(t, hi(a), lo(b)) >= 0; break;
-        case OP_LE: yes = order(t, lo(a), hi(b)) <= 0, no = order(t, hi(a), lo(b)) > 0; break;
+        case OP_LT:
+            yes = ev_order_ends(t, ev_lo(a), ev_hi(b)) < 0, no = ev_order_ends(t, ev_hi(a), ev_lo(b)) >= 0;
+            break;
+        case OP_LE:
+            yes = ev_order_ends(t, ev_lo(a), ev_hi(b)) <= 0, no = ev_order_ends(t, ev_hi(a), ev_lo(b)) > 0;
+            break;
         case OP_EQ: yes = !apart, no = !same; break;
         default: yes = !same, no = !apart; break;
         }
@@ -165,9 +51,9 @@ static EvBound compare(ScOp op, ScType t, const EvBound *a, const EvBound *b)
     return ev_bound_pred(no, yes);
 }
 
-static WbbI128 wide(ScType t, End e) { return sc_is_signed(t) ? (WbbI128)e.i : (WbbI128)e.u; }
+static WbbI128 wide(ScType t, EvEnd e) { return sc_is_signed(t) ? (WbbI128)e.i : (WbbI128)e.u; }
 
-/* The value 0 may be told from others by its sign: -0 is false too. */
+/* To pred: whether the value differs from 0; -0 is 0 too. */
 EvBound ev_bound_convert(ScType t, ScType from, const EvBound *x)
 {
     uint64_t ends[2], r[2];
@@ -177,12 +63,13 @@ EvBound ev_bound_convert(ScType t, ScType from, const EvBound *x)
         return compare(OP_NE, from, x, &zero);
     }
     if (sc_is_float(from) && sc_is_float(t)) return ev_bound_narrow(t, *x);
-    if (!sc_is_float(from) && !sc_is_float(t)) return ev_bound_wrapped(t, wide(from, lo(x)), wide(from, hi(x)));
+    if (!sc_is_float(from) && !sc_is_float(t)) return ev_bound_wrapped(t, wide(from, ev_lo(x)), wide(from, ev_hi(x)));
     if (x->flags & EV_MUST_NAN) return ev_bound_exact(t, 0);
     for (int k = 0; k < 2; k++) {
-        End e = k ? hi(x) : lo(x);
+        EvEnd e = k ? ev_hi(x) : ev_lo(x);
         ends[k] = sc_is_float(from) ? sc_from_f64(from, e.f) : e.u & sc_mask(from);
-        if (sc_is_float(from) && isnan(sc_to_f64(from, ends[k]))) ends[k] = sc_from_f64(from, copysign(ev_largest(from), e.f)); /* no infinity */
+        if (sc_is_float(from) && isnan(sc_to_f64(from, ends[k])))
+            ends[k] = sc_from_f64(from, copysign(ev_largest(from), e.f)); /* no infinity */
         ev_value(OP_CVT, t, from, &ends[k], &r[k]);
     }
     if (sc_is_float(t)) {
@@ -216,7 +103,7 @@ EvBound ev_bound_op(ScOp op, ScType t, ScType from, const EvBound *x, bool appro
     return sc_is_float(t) ? ev_bound_float(op, t, x, approx) : ev_bound_int(op, t, x);
 }
 
-/* compare type=TOTALORDER. Nothing is known of the sign of a nan: it may be below everything or above it. */
+/* compare type=TOTALORDER. The sign of a nan is not known, so a nan may be below or above everything. */
 static EvBound compare_total(ScOp op, ScType t, const EvBound *x)
 {
     EvBound key[2];
@@ -230,7 +117,7 @@ static EvBound compare_total(ScOp op, ScType t, const EvBound *x)
     return compare(op, SC_I64, &key[0], &key[1]);
 }
 
-/* Operations that are no ScOp. */
+/* Operations without a ScOp. */
 static EvBound special(const HloInstruction *i, const EvBound *x)
 {
     ScType t = i->shape->type, from = i->operands[0]->shape->type;
@@ -250,11 +137,11 @@ static EvBound special(const HloInstruction *i, const EvBound *x)
         return r;
     }
     case HLO_MULHI: return ev_bound_mulhi(t, x);
-    default: return compare_total(compare_op[i->direction], from, x);
+    default: return compare_total(ev_compare_op(i->direction), from, x);
     }
 }
 
-/* One element of a comparison or operation of a value with itself. */
+/* A comparison or operation of a value with itself; false: no better bound than for two different operands. */
 static bool same(ScOp op, ScType t, const EvBound *x, bool approx, EvBound *r)
 {
     if (sc_op_info[op].signature == SC_COMPARE) {

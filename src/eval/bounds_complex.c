@@ -1,15 +1,16 @@
 /* bounds_complex: intervals of complex values: one for the real part and one for the imaginary part.
  *
- * Needs: lanes of two EvBound each. Leaves: the same (one where the result is real). The contract:
+ * Needs: lanes of two EvBounds each. Leaves: the same (one where the result is real). What a kernel may return:
  *
- *   - add, subtract, negate, conversions, real, imag, complex, select: each part as the type of the parts does it.
- *   - multiply: each part by its formula of two products and a sum; each product rounded or not, the sum rounded.
- *   - abs, divide and functions: each part within the budget's units of the last place *of the larger part*, since a cancelling
- *     part costs its own digits in every formula. A power's exponent y log x multiplies the error: as many more units as 16 of those.
- *   - where a part of an operand is inf or nan, or a divisor is 0, HLO leaves open what divide and functions give.
+ *   - add, subtract, negate, conversions, real, imag, complex, select: each part as for the type of the parts.
+ *   - multiply: each part by its formula of two products and a sum; each product is rounded or not, the sum is rounded.
+ *   - abs, divide and functions: each part within the budget, in units of the last place *of the larger part*, since a
+ * part that cancels loses digits in every formula. For a power, whose exponent y log x multiplies the error, 16 |y log
+ * x| units more.
+ *   - where a part of an operand is inf or nan, or a divisor is 0, HLO leaves the result of divide and functions open.
  *
- * One value is taken exactly and then widened by the budget. For several the formula is taken in intervals of f64, which miss by far
- * less than a budget; what has no formula here is anything.
+ * Single values are computed exactly and then widened by the budget. For intervals the formula is evaluated in
+ * intervals of f64, whose error is far less than a budget; functions without a formula here may return anything.
  *
  *     c64 log((-1, [-1, 1])) : re in [0, 0.35], im in [-3.15, 3.15]
  */
@@ -53,7 +54,7 @@ static EvBound magnitude(Pair z)
     return from_to(hypot(a.lo.f, b.lo.f) * (1 - 0x1p-52), hypot(a.hi.f, b.hi.f) * (1 + 0x1p-52));
 }
 
-/* By 2^k: what rounds away below the least number is covered by the units that each part may be off. */
+/* Times 2^k. Each part may be off by units, which cover what underflows here. */
 static EvBound by_power(EvBound a, int k) { return a.flags ? a : from_to(ldexp(a.lo.f, k), ldexp(a.hi.f, k)); }
 static Pair pair_by_power(Pair z, int k) { return (Pair){by_power(z.re, k), by_power(z.im, k)}; }
 
@@ -65,7 +66,7 @@ static int exponent(const Pair *z)
     return k;
 }
 
-/* With both at most 1, so that no square of a part leaves the range. */
+/* Both operands are scaled to at most 1, so that no square of a part overflows. */
 static Pair divided(Pair a, Pair b)
 {
     const int of_a = exponent(&a), of_b = exponent(&b);
@@ -93,7 +94,8 @@ static Pair log1p_of(Pair z)
 static Pair expm1_of(Pair z)
 {
     EvBound e = f1(OP_EXPM1, z.re), s = square(f1(OP_SIN, half(z.im)));
-    return (Pair){f2(OP_SUB, times(e, f1(OP_COS, z.im)), times(number(2), s)), times(f1(OP_EXP, z.re), f1(OP_SIN, z.im))};
+    return (Pair){f2(OP_SUB, times(e, f1(OP_COS, z.im)), times(number(2), s)),
+                  times(f1(OP_EXP, z.re), f1(OP_SIN, z.im))};
 }
 
 static Pair sinh_of(Pair z)
@@ -139,7 +141,7 @@ static Pair power_exponent(Pair a, Pair b)
     return (Pair){f2(OP_SUB, times(b.re, l.re), times(b.im, l.im)), sum(times(b.re, l.im), times(b.im, l.re))};
 }
 
-/* By the formula; false where there is none. */
+/* Intervals through the formula of a function; false where there is none. */
 static bool several(const HloInstruction *i, const Pair *x, Pair *r)
 {
     const Pair one = {number(1), number(0)};
@@ -152,7 +154,9 @@ static bool several(const HloInstruction *i, const Pair *x, Pair *r)
     case HLO_LOG_PLUS_ONE: *r = log1p_of(z); return true;
     case HLO_SINH: *r = sinh_of(z); return true;
     case HLO_COSH: *r = cosh_of(z); return true;
-    case HLO_SINE: z = sinh_of((Pair){minus(x->im), x->re}), *r = (Pair){z.im, minus(z.re)}; return true; /* -i sinh(iz) */
+    case HLO_SINE:
+        z = sinh_of((Pair){minus(x->im), x->re}), *r = (Pair){z.im, minus(z.re)};
+        return true; /* -i sinh(iz) */
     case HLO_COSINE: *r = cosh_of((Pair){minus(x->im), x->re}); return true;
     case HLO_TANH: *r = tanh_of(z); return true;
     case HLO_TAN: z = tanh_of((Pair){minus(x->im), x->re}), *r = (Pair){z.im, minus(z.re)}; return true;
@@ -178,14 +182,7 @@ static bool known(ScType p, const Pair *x, double *parts)
     return true;
 }
 
-double ev_complex_units(const HloInstruction *i, const double (*x)[2])
-{
-    if (i->opcode != HLO_POWER) return 0;
-    double m = hypot(x[0][0], x[0][1]);
-    return m > 0 && isfinite(m) ? 16 * hypot(x[1][0], x[1][1]) * hypot(log(m), atan2(x[0][1], x[0][0])) : 0;
-}
-
-/* The most that |y log x| may be. */
+/* The largest value of |y log x|. */
 static double exponent_size(const Pair *x)
 {
     Pair l = log_of(x[0]);
@@ -230,14 +227,15 @@ static Pair function(const HloInstruction *i, ScType p, const Pair *x, bool appr
 static EvBound absolute(ScType p, ScType t, const Pair *z, bool approx)
 {
     bool infinite = isinf(size(&z->re)) || isinf(size(&z->im));
-    if (z->re.flags || z->im.flags) return ev_bound_any(p); /* inf beside nan is inf, in C; not all say so */
+    if (z->re.flags || z->im.flags)
+        return ev_bound_any(p); /* C defines the absolute value of (inf, nan) as inf; other libraries do not */
     EvBound m = magnitude(*z);
     ScBudget budget = sc_budget(OP_ABS, t, approx);
     EvBound low = ev_bound_allowed(OP_ABS, p, budget, m.lo.f), high = ev_bound_allowed(OP_ABS, p, budget, m.hi.f);
     return infinite ? from_to(fmin(low.lo.f, ev_largest(p)), INF) : from_to(fmax(low.lo.f, 0), high.hi.f);
 }
 
-/* A product of the parts, rounded or not. */
+/* A product of parts that is rounded or not. */
 static EvBound outward(ScType p, EvBound a, EvBound b)
 {
     const EvBound x[2] = {a, b};
@@ -269,12 +267,13 @@ static Pair one(Ev *e, const HloInstruction *i, ScType p, const Pair *x)
     case HLO_SUBTRACT: return (Pair){parts_op(op, p, x[0].re, x[1].re), parts_op(op, p, x[0].im, x[1].im)};
     case HLO_NEGATE: return (Pair){ev_bound_op(OP_NEG, p, p, &x->re, false), ev_bound_op(OP_NEG, p, p, &x->im, false)};
     case HLO_MULTIPLY:
-        return (Pair){products(p, OP_SUB, x[0].re, x[1].re, x[0].im, x[1].im), products(p, OP_ADD, x[0].re, x[1].im, x[0].im, x[1].re)};
+        return (Pair){products(p, OP_SUB, x[0].re, x[1].re, x[0].im, x[1].im),
+                      products(p, OP_ADD, x[0].re, x[1].im, x[0].im, x[1].re)};
     default: return function(i, p, x, e->approx);
     }
 }
 
-/* Results that are real, of one part each. */
+/* Operations with a real result. */
 static EvBound real_result(Ev *e, const HloInstruction *i, ScType from, const Pair *x)
 {
     ScType p = ev_part_type(from);
@@ -308,9 +307,13 @@ void *ev_bounds_complex(Ev *e, const HloInstruction *i, int64_t n, void *const *
         }
         ScType from = ev_part_type(i->operands[0]->shape->type);
         if (i->opcode == HLO_COMPLEX) z = (Pair){operand[0].re, operand[1].re};
-        else if (i->opcode == HLO_CONVERT) z = (Pair){ev_bound_convert(p, from, &operand->re), from == i->operands[0]->shape->type ? number(0) : ev_bound_convert(p, from, &operand->im)};
+        else if (i->opcode == HLO_CONVERT)
+            z = (Pair){ev_bound_convert(p, from, &operand->re),
+                       from == i->operands[0]->shape->type ? number(0) : ev_bound_convert(p, from, &operand->im)};
         else if (i->opcode == HLO_SELECT && operand->re.lo.u == operand->re.hi.u) z = operand[operand->re.lo.u ? 1 : 2];
-        else if (i->opcode == HLO_SELECT) z = (Pair){ev_bound_union(p, operand[1].re, operand[2].re), ev_bound_union(p, operand[1].im, operand[2].im)};
+        else if (i->opcode == HLO_SELECT)
+            z = (Pair){ev_bound_union(p, operand[1].re, operand[2].re),
+                       ev_bound_union(p, operand[1].im, operand[2].im)};
         else z = one(e, i, p, operand);
         r[2 * k] = z.re;
         r[2 * k + 1] = z.im;

@@ -1,13 +1,14 @@
 /* bounds_float: intervals of floats through arithmetic and functions.
  *
- * Needs: intervals whose ends are values of the type. Leaves: the interval of results that rounding and the functions' budgets
- * allow, and whether nan is among them.
+ * Needs: intervals whose ends are values of the type. Leaves: the interval of results that rounding and the budgets of
+ * functions allow, and whether nan is among them.
  *
- * Rounding is monotone, so the ends of a correctly rounded operation are the rounded ends. A function with a budget of k may
- * give any value of the type within k units in the last place of what is exact; the exact value is taken from a wider type. Types
- * of 8 bits and below are taken in f64 and rounded at the end, as their operations are.
+ * Rounding is monotone, so the ends of a correctly rounded operation are the rounded ends. A function with a budget of
+ * k may return any value of the type within k units in the last place of the exact result, which is computed in a wider
+ * type. Types of 8 bits and below are computed in f64 and rounded at the end, as their operations are.
  *
- *     f32 exp([0, 1]), budget 7: [1 - 7 ulp, e + 7 ulp];   f32 div([1, 2], [-1, 1]) = [-inf, inf];   f32 x * x = [0, inf]
+ *     f32 exp([0, 1]), budget 7: [1 - 7 ulp, e + 7 ulp];   f32 div([1, 2], [-1, 1]) = [-inf, inf];   f32 x * x = [0,
+ * inf]
  */
 #include "eval/bounds.h"
 
@@ -27,7 +28,9 @@ double ev_step(ScType t, double x, bool up)
     if (x == 0) bits = (up ? 0 : sign) + 1;
     else bits = (x > 0) == up ? bits + 1 : bits - 1;
     double next = sc_to_f64(t, bits);
-    return isnan(next) || (isfinite(x) && x != 0 && (next > x) != up) ? x : next; /* past the largest of a type without infinity */
+    return isnan(next) || (isfinite(x) && x != 0 && (next > x) != up)
+               ? x
+               : next; /* past the largest of a type without infinity */
 }
 
 double ev_largest(ScType t)
@@ -79,7 +82,7 @@ static double rounded_down(ScType t, double x)
     return r > x && isfinite(r) ? ev_step(t, r, false) : r;
 }
 
-/* f of doubles, as exact as there is. */
+/* The function in f64. */
 static double exact(ScOp op, double a, double b)
 {
     uint64_t x[2] = {sc_from_f64(SC_F64, a), sc_from_f64(SC_F64, b)}, r = 0;
@@ -104,11 +107,16 @@ typedef struct {
 
 static bool correctly_rounded(Function f) { return f.budget.ulp == 0 && f.budget.absolute == 0; }
 
-/* Functions that are nowhere negative, and come close to 0 without reaching it. */
+/* Functions that approach 0 without reaching it. */
 static bool vanishing(ScOp op) { return op == OP_EXP || op == OP_EXP2 || op == OP_LOGISTIC || op == OP_POW; }
-static bool natural(ScOp op) { return op == OP_EXP || op == OP_EXP2 || op == OP_LOGISTIC || op == OP_SQRT || op == OP_COSH || op == OP_ACOSH || op == OP_ACOS; }
+/* Functions that are nowhere negative. */
+static bool natural(ScOp op)
+{
+    return op == OP_EXP || op == OP_EXP2 || op == OP_LOGISTIC || op == OP_SQRT || op == OP_COSH || op == OP_ACOSH ||
+           op == OP_ACOS;
+}
 
-/* In f64, y itself may be a unit off. */
+/* In f64 the budget has one unit more, since y itself may be a unit off. */
 EvBound ev_bound_allowed(ScOp op, ScType t, ScBudget budget, double y)
 {
     if (isnan(y)) return ev_bound_nan();
@@ -143,8 +151,9 @@ static double power_above(double x)
     return ldexp(1, e);
 }
 
-/* What may be given where the exact values are all of [low, high]. The units of the last place double at powers of two, so that a
- * value above one may miss further down than a value below it; and next to an exact 0 lie values that may miss it by units. */
+/* The results allowed where the exact values are all of [low, high]. The last place doubles at a power of two, so a
+ * result for an exact value just above it may lie lower than one for a value below it. Values next to an exact 0 may be
+ * off by units as well. */
 static EvBound spread(Function f, double low, double high)
 {
     EvBound r = {allowed(f, low).lo, allowed(f, high).hi, 0};
@@ -194,9 +203,9 @@ static EvBound monotone(Function f, const EvBound *x)
     if (x->hi.f < d.from || x->lo.f > d.to) return ev_bound_nan();
     bool outside = x->lo.f < d.from || x->hi.f > d.to;
     double a = most(x->lo.f, d.from), b = least(x->hi.f, d.to);
-    if (b < a || (b == 0 && signbit(b) && !signbit(a))) b = a; /* -0 where the function starts at +0 */
+    if (b < a || (b == 0 && signbit(b) && !signbit(a))) b = a; /* b is -0, and the domain begins at +0 */
     EvBound r = between(f, a, b, d.rising);
-    if (f.op == OP_RSQRT && (x->lo.f < 0 || (x->lo.f == 0 && signbit(x->lo.f)))) r.lo.f = -INF; /* of -0 */
+    if (f.op == OP_RSQRT && (x->lo.f < 0 || (x->lo.f == 0 && signbit(x->lo.f)))) r.lo.f = -INF; /* rsqrt(-0) */
     r.flags = outside ? EV_MAYBE_NAN : 0;
     return r;
 }
@@ -229,7 +238,7 @@ static EvBound waves(Function f, const EvBound *x)
     return r;
 }
 
-/* abs and cosh: falling below zero, rising above. */
+/* abs and cosh, which fall below zero and rise above it. */
 static EvBound even(Function f, const EvBound *x)
 {
     double a = fabs(x->lo.f), b = fabs(x->hi.f);
@@ -240,16 +249,17 @@ static EvBound even(Function f, const EvBound *x)
 static bool has(const EvBound *x, double v) { return x->lo.f <= v && v <= x->hi.f; }
 static bool has_inf(const EvBound *x) { return isinf(x->lo.f) || isinf(x->hi.f); }
 
-/* Ends combined: the extremes of an operation that is monotone in each operand where the other is fixed. */
+/* The extremes of an operation that is monotone in each operand: its results at all pairs of ends. */
 static EvBound corners(Function f, const EvBound *x)
 {
     double low = INF, high = -INF;
     for (int k = 0; k < 4; k++) {
         double a = k & 1 ? x[0].hi.f : x[0].lo.f, b = k & 2 ? x[1].hi.f : x[1].lo.f;
         double y = correctly_rounded(f) ? at(f.op, f.type, a, b) : exact(f.op, a, b);
-        if (isnan(y) && f.op == OP_DIV && isinf(a)) y = copysign(0.0, a) * copysign(1.0, b); /* inf / inf; next to it, numbers by inf */
+        if (isnan(y) && f.op == OP_DIV && isinf(a))
+            y = copysign(0.0, a) * copysign(1.0, b); /* inf / inf: its neighbours are finite / inf */
         if (isnan(y) && f.op != OP_MUL) continue;
-        low = least(low, isnan(y) ? -0.0 : y); /* 0 * inf; next to it lie zeros and what other corners give */
+        low = least(low, isnan(y) ? -0.0 : y); /* 0 * inf: its neighbours are zeros and the other corners */
         high = most(high, isnan(y) ? 0.0 : y);
     }
     return correctly_rounded(f) || low > high ? between_values(low, high) : spread(f, low, high);
@@ -282,7 +292,8 @@ static EvBound quotient(Function division, const EvBound *x)
     return r;
 }
 
-/* fmod: below the divisor and not above the dividend, of its sign. */
+/* fmod: the sign is that of the dividend; the magnitude is below that of the divisor and at most that of the dividend.
+ */
 static EvBound remainder_of(const EvBound *x)
 {
     double a = fmax(fabs(x[0].lo.f), fabs(x[0].hi.f)), b = fmax(fabs(x[1].lo.f), fabs(x[1].hi.f));
@@ -293,7 +304,8 @@ static EvBound remainder_of(const EvBound *x)
     return r;
 }
 
-/* x^y on bases [a, b] of one sign: monotone in each, so that the ends tell; between the ends lies 1. */
+/* x^y on bases [a, b] of one sign: monotone in each operand; 1 is added where the base 1 or the exponent 0 lies inside.
+ */
 static EvBound power_part(Function f, double a, double b, const EvBound *y)
 {
     const EvBound x[2] = {between_values(a, b), *y};
@@ -319,7 +331,7 @@ static EvBound power(Function f, const EvBound *x)
     return ev_bound_union(f.type, minus, plus);
 }
 
-/* The angle of a rectangle that does not meet the cut: its corners tell. */
+/* The angle of a rectangle that does not meet the cut is extreme at the corners. */
 static EvBound angle(Function f, const EvBound *x)
 {
     const EvBound *y = &x[0];
@@ -364,7 +376,8 @@ static EvBound one_operand(Function f, const EvBound *x)
     }
 }
 
-/* The lowest that a miss by so many units reaches from [low, high]; as wide as at a power of two that f64 missed by a little. */
+/* The lowest value that is off from one of [low, high] by `ulp` units. The factor covers an error of f64 next to a
+ * power of two. */
 static double lowest_miss(ScType t, double ulp, double low, double high)
 {
     double r = low - ulp * ev_ulp(t, low * (1 + 1e-9)), power = low > 0 ? power_above(low) : INF;
@@ -404,7 +417,7 @@ EvBound ev_bound_float(ScOp op, ScType t, const EvBound *x, bool approx)
 {
     unsigned arity = sc_op_info[op].arity;
     Function f = {op, t, sc_budget(op, t, approx)};
-    if (sc_type_info[t].bits <= 8) { /* in f64, rounded once; a function may be off besides */
+    if (sc_type_info[t].bits <= 8) { /* in f64, widened by the budget and rounded once */
         EvBound r = ev_bound_float(op, SC_F64, x, false);
         if (!(r.flags & EV_MUST_NAN)) {
             double low = r.lo.f, high = r.hi.f;
@@ -412,7 +425,11 @@ EvBound ev_bound_float(ScOp op, ScType t, const EvBound *x, bool approx)
             r.hi.f = -lowest_miss(t, f.budget.ulp, -high, -low);
             if (natural(op) && f.budget.ulp > 0 && !(r.lo.f > 0)) r.lo.f = 0.0;
         }
-        return ev_bound_narrow(t, r);
+        r = ev_bound_narrow(t, r);
+        /* Without a 0, the least value may come of a 0 that a function gives within its budget, and be nan. */
+        if (t == SC_F8E8M0FNU && f.budget.ulp > 0 && !(r.flags & EV_MUST_NAN) && r.lo.f <= 0x1p-127)
+            r.flags |= EV_MAYBE_NAN;
+        return r;
     }
     uint32_t flags = 0;
     uint64_t bits[2];

@@ -1,10 +1,11 @@
 /* bounds_int: intervals of integers and of pred.
  *
- * Needs: intervals of the operands. Leaves: an interval that holds every result. Arithmetic is exact in 128 bits and then wrapped:
- * where all of it lands in one turn of the type the interval stays, else it is everything. Logical operations go by the bits that
- * both ends share from the top down, shifts by every amount there may be.
+ * Needs: intervals of the operands. Leaves: an interval that holds every result. Arithmetic is exact in 128 bits and
+ * then wrapped: the interval stays one where all of it wraps by the same multiple of 2^width, else it becomes every
+ * value. Logical operations use the leading bits that both ends share; shifts are united over all possible amounts.
  *
- *     s32 add([1, 3], [10, 10]) = [11, 13];   u8 add([250, 252], [10, 10]) = [4, 6];   u8 and([16, 23], [7, 7]) = [0, 7]
+ *     s32 add([1, 3], [10, 10]) = [11, 13];   u8 add([250, 252], [10, 10]) = [4, 6];   u8 and([16, 23], [7, 7]) = [0,
+ * 7]
  */
 #include "eval/bounds.h"
 
@@ -18,15 +19,15 @@ static EvBound interval(WbbI128 low, WbbI128 high)
 
 static unsigned width(ScType t) { return t == SC_PRED ? 1 : sc_type_info[t].bits; }
 
-static WbbI128 floor_turns(WbbI128 x, WbbI128 turn) { return x / turn - (x % turn < 0); }
+static WbbI128 floor_divide(WbbI128 x, WbbI128 by) { return x / by - (x % by < 0); }
 
 EvBound ev_bound_wrapped(ScType t, WbbI128 least, WbbI128 largest)
 {
     EvBound any = ev_bound_any(t);
-    WbbI128 from = low_of(t, &any), turn = (WbbI128)1 << width(t);
-    WbbI128 turns = floor_turns(least - from, turn);
-    if (turns != floor_turns(largest - from, turn)) return any;
-    return interval(least - turns * turn, largest - turns * turn);
+    WbbI128 from = low_of(t, &any), modulus = (WbbI128)1 << width(t);
+    WbbI128 wraps = floor_divide(least - from, modulus);
+    if (wraps != floor_divide(largest - from, modulus)) return any;
+    return interval(least - wraps * modulus, largest - wraps * modulus);
 }
 
 static EvBound extremes(ScType t, const WbbI128 *v, unsigned n)
@@ -39,7 +40,7 @@ static EvBound extremes(ScType t, const WbbI128 *v, unsigned n)
     return ev_bound_wrapped(t, least, largest);
 }
 
-/* Corners of the product; u64 by u64 may not fit 127 bits. */
+/* The four products of ends; false: u64 by u64 may exceed 127 bits. */
 static bool products(ScType t, const EvBound *x, WbbI128 *v)
 {
     if (high_of(t, &x[0]) > INT64_MAX && high_of(t, &x[1]) > INT64_MAX) return false;
@@ -56,11 +57,12 @@ EvBound ev_bound_mulhi(ScType t, const EvBound *x)
         return interval((WbbI128)(low >> width(t)), (WbbI128)(high >> width(t)));
     }
     products(t, x, v);
-    for (unsigned k = 0; k < 4; k++) v[k] = floor_turns(v[k], (WbbI128)1 << width(t));
+    for (unsigned k = 0; k < 4; k++) v[k] = floor_divide(v[k], (WbbI128)1 << width(t));
     return extremes(t, v, 4);
 }
 
-/* a / b for b in [c, d], which lacks 0: monotone in each operand between signs, so that the corners tell. */
+/* a / b for b in [c, d], which does not hold 0: monotone in each operand where signs are fixed, so the corners suffice.
+ */
 static EvBound quotients(ScType t, const EvBound *x, WbbI128 c, WbbI128 d)
 {
     WbbI128 a = low_of(t, x), b = high_of(t, x);
@@ -85,18 +87,19 @@ static EvBound division(ScType t, const EvBound *x)
     return r;
 }
 
-/* Of the sign of the dividend, below the divisor and not above the dividend; by zero: the dividend. */
+/* The sign is that of the dividend; the magnitude is below that of the divisor and at most that of the dividend. A
+ * remainder by zero is the dividend. */
 static EvBound remainders(ScType t, const EvBound *x)
 {
     WbbI128 a = low_of(t, &x[0]), b = high_of(t, &x[0]), c = low_of(t, &x[1]), d = high_of(t, &x[1]);
     WbbI128 most = WBB_MAX(c < 0 ? -c : c, d < 0 ? -d : d) - 1;
-    WbbI128 closest = c > 0 ? c : d < 0 ? -d : 0; /* the least divisor there is, but for its sign */
+    WbbI128 closest = c > 0 ? c : d < 0 ? -d : 0; /* the least magnitude of a divisor */
     if (a > -closest && b < closest) return x[0];
     if (c <= 0 && d >= 0) most = WBB_MAX(most, WBB_MAX(-a, b));
     return interval(a < 0 ? WBB_MAX(a, -most) : 0, b > 0 ? WBB_MIN(b, most) : 0);
 }
 
-/* Which bits of a value are known: those that both ends share above the highest in which they differ. */
+/* The known bits of a value: those above the highest bit in which the ends differ. */
 typedef struct {
     uint64_t known, value;
 } Bits;
@@ -108,7 +111,7 @@ static Bits bits_of(ScType t, const EvBound *b)
     return (Bits){~differ & sc_mask(t), low & ~differ};
 }
 
-/* The values that agree with what is known. */
+/* The interval of all values with these known bits. */
 static EvBound of_bits(ScType t, Bits b)
 {
     uint64_t sign = (sc_mask(t) >> 1) + 1, least = b.value, largest = b.value | (~b.known & sc_mask(t));
@@ -142,7 +145,7 @@ static EvBound logical(ScOp op, ScType t, const EvBound *x)
     return found;
 }
 
-/* By one amount, which is at most the width: what that leaves. */
+/* A shift by s, which is at most the width. */
 static EvBound shifted(ScOp op, ScType t, const EvBound *x, unsigned s)
 {
     WbbI128 a = low_of(t, x), b = high_of(t, x);
@@ -151,13 +154,14 @@ static EvBound shifted(ScOp op, ScType t, const EvBound *x, unsigned s)
     case OP_SHL: return out ? ev_bound_exact(t, 0) : ev_bound_wrapped(t, a * ((WbbI128)1 << s), b * ((WbbI128)1 << s));
     case OP_SHRA:
         if (!sc_is_signed(t) && (a ^ b) >> (width(t) - 1)) return ev_bound_any(t);
-        if (!sc_is_signed(t) && a >> (width(t) - 1)) { /* the top bit is a sign, whatever the type says */
-            WbbI128 turn = (WbbI128)1 << width(t);
+        if (!sc_is_signed(t) && a >> (width(t) - 1)) { /* the top bit is a sign even in an unsigned type */
+            WbbI128 modulus = (WbbI128)1 << width(t);
             s = out ? width(t) - 1 : s;
-            return interval(floor_turns(a - turn, (WbbI128)1 << s) + turn, floor_turns(b - turn, (WbbI128)1 << s) + turn);
+            return interval(floor_divide(a - modulus, (WbbI128)1 << s) + modulus,
+                            floor_divide(b - modulus, (WbbI128)1 << s) + modulus);
         }
         s = out ? width(t) - 1 : s;
-        return interval(floor_turns(a, (WbbI128)1 << s), floor_turns(b, (WbbI128)1 << s));
+        return interval(floor_divide(a, (WbbI128)1 << s), floor_divide(b, (WbbI128)1 << s));
     default:
         if (out) return ev_bound_exact(t, 0);
         if (s == 0) return *x;
@@ -172,7 +176,7 @@ static EvBound shift(ScOp op, ScType t, const EvBound *x)
     EvBound r = {0};
     bool none = true;
     for (WbbI128 s = 0; s <= most; s++) {
-        bool beyond = s == most && (d >= most || c < 0); /* a negative amount is a large one */
+        bool beyond = s == most && (d >= most || c < 0); /* a negative amount counts as a large one */
         if (!beyond && (s < c || s > d)) continue;
         EvBound one = shifted(op, t, x, (unsigned)s);
         r = none ? one : ev_bound_union(t, r, one);
@@ -181,7 +185,7 @@ static EvBound shift(ScOp op, ScType t, const EvBound *x)
     return r;
 }
 
-/* x^n for a known n, by repeated squaring: of a number that is not negative it rises. */
+/* x^n for a known n: rises with x where x is not negative. */
 static EvBound power(ScType t, const EvBound *x)
 {
     WbbI128 a = low_of(t, x), b = high_of(t, x), n = low_of(t, &x[1]), low = 1, high = 1;
@@ -247,7 +251,8 @@ EvBound ev_bound_int(ScOp op, ScType t, const EvBound *x)
     case OP_NEG: return ev_bound_wrapped(t, -b, -a);
     case OP_ABS: return ev_bound_wrapped(t, a > 0 ? a : b < 0 ? -b : 0, WBB_MAX(-a, b));
     case OP_SIGN: return interval((a > 0) - (a < 0), (b > 0) - (b < 0));
-    case OP_BNOT: return sc_is_signed(t) ? interval(-1 - b, -1 - a) : interval((WbbI128)sc_mask(t) - b, (WbbI128)sc_mask(t) - a);
+    case OP_BNOT:
+        return sc_is_signed(t) ? interval(-1 - b, -1 - a) : interval((WbbI128)sc_mask(t) - b, (WbbI128)sc_mask(t) - a);
     case OP_BAND:
     case OP_BOR:
     case OP_BXOR: return logical(op, t, x);

@@ -1,9 +1,10 @@
 /* complex: operations on c64 and c128, in EV_PLAIN and EV_F64.
  *
- * Needs: lanes as pairs (re, im). Leaves: the same. The result of an operation is the exact complex number, each part rounded
- * once: it is computed in long double, principal branches as in C (C11 7.3.5 to 7.3.9, Annex G: cuts continuous from the side
- * that the sign of zero tells), and nothing overflows that its result does not. What may be given instead is in
- * bounds_complex.c. A product is by its formula, without C's repair of infinities; 0 to a power is 0, 1 or inf by the exponent.
+ * Needs: lanes as pairs (re, im). Leaves: the same. The result of an operation is the exact complex number, each part
+ * rounded once. It is computed in long double, with principal branches as in C (C11 7.3.5 to 7.3.9; Annex G: a cut is
+ * continuous from the side that the sign of zero names), and overflows only where the result does. bounds_complex.c
+ * says which other results a kernel may give. A product follows its formula, without C's repair of infinities; 0 to a
+ * power is 0, 1 or inf by the exponent.
  *
  *     c64 multiply((1, 2), (3, 4)) = (-5, 10);   c64 abs((3e38, 0)) = 3e38;   c64 log((-1, -0)) = (0, -pi)
  */
@@ -27,7 +28,8 @@ static Z pair(Real re, Real im)
 static Real re_of(Z z) { return creall(z); }
 static Real im_of(Z z) { return cimagl(z); }
 
-/* a * b + s * c * d, s 1 or -1, with the products' own errors: cancellation costs nothing. */
+/* a * b + s * c * d, s 1 or -1, corrected by the rounding errors of both products, so that cancellation loses no
+ * digits. */
 static Real two_products(Real a, Real b, Real s, Real c, Real d)
 {
     Real p = a * b, q = s * c * d, r = p + q;
@@ -37,7 +39,8 @@ static Real two_products(Real a, Real b, Real s, Real c, Real d)
 
 static Z product(Z a, Z b)
 {
-    return pair(two_products(re_of(a), re_of(b), -1, im_of(a), im_of(b)), two_products(re_of(a), im_of(b), 1, im_of(a), re_of(b)));
+    return pair(two_products(re_of(a), re_of(b), -1, im_of(a), im_of(b)),
+                two_products(re_of(a), im_of(b), 1, im_of(a), re_of(b)));
 }
 
 /* e^x cos y - 1 = expm1(x) cos y - 2 sin(y/2)^2 */
@@ -50,7 +53,7 @@ static Z expm1_of(Z a)
     return pair(two_products(e, cosl(y), -1, 2 * half, half), (e + 1) * sinl(y));
 }
 
-/* log |1 + a| = log1p(x (x + 2) + y^2) / 2, which is exact near 0; near -1 it is not. */
+/* log |1 + a| = log1p(x (x + 2) + y^2) / 2, which is accurate near a = 0 and not near a = -1. */
 static Z log1p_of(Z a)
 {
     Real x = re_of(a), y = im_of(a), square = two_products(x, x + 2, 1, y, y);
@@ -78,7 +81,7 @@ static Z power_of(Z a, Z b)
     return cexpl(product(b, clogl(a)));
 }
 
-/* One element; false where there is no such operation. */
+/* One element; false where the operation is not defined for complex values. */
 static bool one(const HloInstruction *i, const Z *x, Z *r)
 {
     switch (i->opcode) {
@@ -130,13 +133,12 @@ bool ev_complex_value(const HloInstruction *i, const double (*x)[2], double *r)
     return true;
 }
 
-ScType ev_part_type(ScType t) { return t == SC_C64 ? SC_F32 : t == SC_C128 ? SC_F64 : t; }
-
 static void load(ScType t, const void *lanes, int64_t k, double *parts)
 {
     ScType p = ev_part_type(t);
     parts[1] = 0;
-    if (p == t) parts[0] = sc_is_float(t) ? sc_to_f64(t, ev_get(t, lanes, k)) : (double)sc_to_i128(t, ev_get(t, lanes, k));
+    if (p == t)
+        parts[0] = sc_is_float(t) ? sc_to_f64(t, ev_get(t, lanes, k)) : (double)sc_to_i128(t, ev_get(t, lanes, k));
     else for (int64_t q = 0; q < 2; q++) parts[q] = sc_to_f64(p, ev_get(p, lanes, 2 * k + q));
 }
 
@@ -158,9 +160,11 @@ void *ev_complex(Ev *e, const HloInstruction *i, int64_t n, void *const *x)
     }
     for (int64_t k = 0; k < n; k++) {
         double operand[2][2] = {{0, 0}, {0, 0}}, z[2];
-        for (uint32_t p = 0; p < i->n_operands && p < 2; p++) load(ev_lane_type(e->mode, i->operands[p]->shape->type), x[p], k, operand[p]);
+        for (uint32_t p = 0; p < i->n_operands && p < 2; p++)
+            load(ev_lane_type(e->mode, i->operands[p]->shape->type), x[p], k, operand[p]);
         if (!ev_complex_value(i, (const double (*)[2])operand, z))
-            wbb_decline(e->cx, i->loc, WHY_TYPE, "the evaluator has no %s of complex values", hlo_opcode_name(i->opcode));
+            wbb_decline(e->cx, i->loc, WHY_TYPE, "the evaluator has no %s of complex values",
+                        hlo_opcode_name(i->opcode));
         if (e->noise) ev_perturb_complex(e, i, (const double (*)[2])operand, z);
         store(t, r, k, z);
     }

@@ -1,9 +1,10 @@
 /* compute: elementwise operations on lanes, in EV_PLAIN and EV_F64.
  *
- * Needs: the lanes of every operand, as many as are wanted of the result. Leaves: the result's lanes, never in place.
+ * Needs: the lanes of every operand, as many as are wanted of the result. Leaves: the lanes of the result, never in
+ * place.
  *
- * The work is sc_loop's. Types without loops are taken where they have one: integers under 8 bits in 8 and cut again, floats of
- * 8 bits and below in f64 and rounded once, which is as good as their own.
+ * sc_loop does the work. Types without loops are computed in a type that has one: integers under 8 bits in 8 bits and
+ * then cut, floats of 8 bits and below in f64 and then rounded once, which gives the correctly rounded result.
  *
  *     r = bf16 add(a, b): sc_loop(OP_ADD, SC_BF16, ..); in EV_F64: sc_loop(OP_ADD, SC_F64, ..)
  */
@@ -11,9 +12,6 @@
 
 #include <math.h>
 #include <string.h>
-
-static const ScOp compare_op[] = {[HLO_EQ] = OP_EQ, [HLO_NE] = OP_NE, [HLO_LT] = OP_LT,
-                                  [HLO_LE] = OP_LE, [HLO_GT] = OP_GT, [HLO_GE] = OP_GE};
 
 static bool is_small_int(ScType t) { return sc_is_int(t) && sc_type_info[t].bits < 8; }
 static bool is_small_float(ScType t) { return sc_is_float(t) && sc_type_info[t].bits <= 8; }
@@ -29,7 +27,8 @@ static void *convert(Ev *e, ScType to, ScType from, int64_t n, void *x)
     }
     for (int64_t k = 0; k < n; k++) {
         uint64_t bits = ev_get(from, x, k);
-        ev_set(to, r, k, sc_is_float(from) ? sc_from_f64(to, sc_to_f64(from, bits)) : sc_from_i128(to, sc_to_i128(from, bits)));
+        ev_set(to, r, k,
+               sc_is_float(from) ? sc_from_f64(to, sc_to_f64(from, bits)) : sc_from_i128(to, sc_to_i128(from, bits)));
     }
     return r;
 }
@@ -43,8 +42,8 @@ void *ev_as(Ev *e, ScType to, ScType from, int64_t n, void *lanes)
     return r;
 }
 
-/* The type in which an operation on t is done. */
-static ScType done_in(ScType t)
+/* The type in which an operation on t is computed. */
+static ScType computed_in(ScType t)
 {
     if (is_small_float(t)) return SC_F64;
     if (is_small_int(t)) return sc_is_signed(t) ? SC_I8 : SC_U8;
@@ -56,7 +55,7 @@ static void cut(ScType t, void *lanes, int64_t n)
     for (int64_t k = 0; k < n; k++) ev_set(t, lanes, k, ev_get(t, lanes, k));
 }
 
-/* Operations on integers under 8 bits that look at the width: in 8 bits they would be others. */
+/* Operations on integers under 8 bits whose result depends on the width. */
 static void *one_by_one(Ev *e, ScOp op, ScType t, int64_t n, void *const *x)
 {
     void *r = ev_lanes(e, (size_t)n * sc_bytes(t));
@@ -68,16 +67,18 @@ static void *one_by_one(Ev *e, ScOp op, ScType t, int64_t n, void *const *x)
     return r;
 }
 
-/* One operation whose operands (but a select's predicate) and result (but a comparison's) are of type t. */
+/* One operation whose operands and result are of type t, except for the predicate of a select and the result of a
+ * comparison. */
 static void *run_op(Ev *e, const HloInstruction *i, ScOp op, ScType t, int64_t n, void *const *x)
 {
     const ScOpInfo *info = &sc_op_info[op];
-    ScType in = done_in(t), out = info->signature == SC_COMPARE || info->signature == SC_TEST ? SC_PRED : in;
+    ScType in = computed_in(t), out = info->signature == SC_COMPARE || info->signature == SC_TEST ? SC_PRED : in;
     bool widths = op == OP_CLZ || op == OP_POPCNT || op == OP_SHRL || op == OP_SHRA;
     if (is_small_int(t) && widths) return one_by_one(e, op, t, n, x);
     ScLoop loop = sc_loop(op, in, in);
     if (!loop)
-        wbb_decline(e->cx, i->loc, WHY_TYPE, "the evaluator has no %s of %s", hlo_opcode_name(i->opcode), sc_type_info[t].name);
+        wbb_decline(e->cx, i->loc, WHY_TYPE, "the evaluator has no %s of %s", hlo_opcode_name(i->opcode),
+                    sc_type_info[t].name);
     void *v[3] = {0};
     for (unsigned k = 0; k < info->arity; k++) {
         bool predicate = info->signature == SC_SELECT && k == 0;
@@ -92,12 +93,6 @@ static void *run_op(Ev *e, const HloInstruction *i, ScOp op, ScType t, int64_t n
     return r;
 }
 
-int64_t ev_total_key(ScType t, uint64_t bits)
-{
-    uint64_t sign = (sc_mask(t) >> 1) + 1;
-    return bits & sign ? -(int64_t)(bits & ~sign) - 1 : (int64_t)bits;
-}
-
 /* compare type=TOTALORDER: -nan below -inf, -0 below +0, +inf below nan. */
 static void *compare_total(Ev *e, const HloInstruction *i, ScType t, int64_t n, void *const *x)
 {
@@ -107,36 +102,8 @@ static void *compare_total(Ev *e, const HloInstruction *i, ScType t, int64_t n, 
         for (int64_t k = 0; k < n; k++) key[p][k] = ev_total_key(t, ev_get(t, x[p], k));
     }
     void *r = ev_lanes(e, (size_t)n);
-    sc_loop(compare_op[i->direction], SC_I64, SC_I64)((size_t)n, r, key[0], key[1], NULL);
+    sc_loop(ev_compare_op(i->direction), SC_I64, SC_I64)((size_t)n, r, key[0], key[1], NULL);
     return r;
-}
-
-/* reduce-precision: fraction rounded to even on the bits; an exponent out of the range is infinity or zero. */
-static uint64_t reduced(unsigned exponent, unsigned fraction, uint64_t bits, unsigned to_exponent, unsigned to_fraction)
-{
-    uint64_t sign = UINT64_C(1) << (exponent + fraction), infinity = ((UINT64_C(1) << exponent) - 1) << fraction;
-    uint64_t mag = bits & (sign - 1), s = bits & sign;
-    if (mag > infinity) return bits;
-    if (to_fraction < fraction) {
-        uint64_t last = UINT64_C(1) << (fraction - to_fraction);
-        mag = (mag + (last >> 1) - 1 + (mag & last ? 1 : 0)) & ~(last - 1);
-    }
-    if (to_exponent < exponent) {
-        uint64_t bias = (UINT64_C(1) << (exponent - 1)) - 1, to_bias = (UINT64_C(1) << (to_exponent - 1)) - 1;
-        if (mag >> fraction > bias + to_bias) mag = infinity;
-        else if (mag >> fraction <= bias - to_bias) mag = 0;
-    }
-    return s | mag;
-}
-
-uint64_t ev_reduced(ScType t, uint64_t bits, const HloInstruction *i)
-{
-    unsigned fraction = (unsigned)-ilogb(ev_ulp(t, 1.0)), exponent = sc_type_info[t].bits - 1u - fraction;
-    unsigned to_exponent = (unsigned)i->number, to_fraction = (unsigned)i->number2;
-    if (sc_type_info[t].bits >= 16) return reduced(exponent, fraction, bits, to_exponent, to_fraction);
-    /* 8 bits and below, not all of them with an infinity: by way of f64, which has room for every exponent */
-    uint64_t wide = reduced(11, 52, sc_from_f64(SC_F64, sc_to_f64(t, bits)), to_exponent < exponent ? to_exponent : 11, to_fraction);
-    return sc_from_f64(t, sc_to_f64(SC_F64, wide));
 }
 
 static void *reduce_precision(Ev *e, const HloInstruction *i, ScType t, int64_t n, void *x)
@@ -160,7 +127,7 @@ static void *mulhi(Ev *e, ScType t, int64_t n, void *const *x)
 
 static ScOp op_of(const Ev *e, const HloInstruction *i)
 {
-    ScOp op = i->opcode == HLO_COMPARE ? compare_op[i->direction] : sc_op_of_hlo(hlo_opcode_name(i->opcode));
+    ScOp op = i->opcode == HLO_COMPARE ? ev_compare_op(i->direction) : sc_op_of_hlo(hlo_opcode_name(i->opcode));
     if (op == OP_NONE) wbb_decline(e->cx, i->loc, WHY_OPERATION, "the evaluator has no %s", hlo_opcode_name(i->opcode));
     return op;
 }
@@ -172,22 +139,22 @@ static void *on_bounds(Ev *e, const HloInstruction *i, int64_t n, void *const *x
     if (sc_type_info[type].cls == 'C' || sc_type_info[from].cls == 'C') return ev_bounds_complex(e, i, n, x);
     if (i->opcode == HLO_BITCAST_CONVERT) return ev_bits(e, type, from, n, x[0]);
     EvBound *r = ev_lanes(e, (size_t)n * sizeof *r);
-    bool own = i->opcode == HLO_CLAMP || i->opcode == HLO_REDUCE_PRECISION || i->opcode == HLO_MULHI || i->opcode == HLO_REAL ||
-               i->opcode == HLO_IMAG || (i->opcode == HLO_COMPARE && i->total_order);
-    ev_bounds(i, own ? OP_NONE : op_of(e, i), e->approx, n, r, x);
+    bool without_op = i->opcode == HLO_CLAMP || i->opcode == HLO_REDUCE_PRECISION || i->opcode == HLO_MULHI ||
+                      i->opcode == HLO_REAL || i->opcode == HLO_IMAG || (i->opcode == HLO_COMPARE && i->total_order);
+    ev_bounds(i, without_op ? OP_NONE : op_of(e, i), e->approx, n, r, x);
     return r;
 }
 
 void *ev_elementwise(Ev *e, const HloInstruction *i, int64_t n, void *const *x)
 {
     if (e->mode == EV_BOUNDS) return on_bounds(e, i, n, x);
-    ScType own = i->shape->type, own_from = i->operands[i->opcode == HLO_SELECT ? 1 : 0]->shape->type;
-    ScType t = ev_lane_type(e->mode, own), from = ev_lane_type(e->mode, own_from);
+    ScType type = i->shape->type, from_type = i->operands[i->opcode == HLO_SELECT ? 1 : 0]->shape->type;
+    ScType t = ev_lane_type(e->mode, type), from = ev_lane_type(e->mode, from_type);
     if (sc_type_info[t].cls == 'C' || sc_type_info[from].cls == 'C') return ev_complex(e, i, n, x);
     switch (i->opcode) {
     case HLO_COPY: return x[0];
     case HLO_CONVERT: return convert(e, t, from, n, x[0]);
-    case HLO_BITCAST_CONVERT: return ev_bits(e, own, own_from, n, x[0]);
+    case HLO_BITCAST_CONVERT: return ev_bits(e, type, from_type, n, x[0]);
     case HLO_REDUCE_PRECISION: return reduce_precision(e, i, t, n, x[0]);
     case HLO_COMPLEX: return ev_complex(e, i, n, x);
     case HLO_REAL: return x[0];

@@ -1,11 +1,11 @@
 /* control: loops, branches, and computations applied to elements.
  *
- * Needs: verified computations. Leaves: the lanes wanted.
+ * Needs: verified computations. Leaves: the wanted lanes.
  *
- * A loop runs as a whole the first time that anything of it is wanted: its state is lanes, each iteration two runs of their own,
- * condition and body; the last state is kept. What the body hands on unchanged is never copied. A branch is evaluated as a call is,
- * element by element, once the choice is known; in EV_BOUNDS the union of those that it may be. An index out of range takes the
- * last branch (XLA's operation semantics).
+ * A loop runs as a whole the first time that any element of it is wanted. Its state is lanes; each iteration takes two
+ * sub-evaluations, condition and body; the last state is kept. A leaf that the body returns unchanged is never copied.
+ * A branch is evaluated as a call is, element by element, once the choice is known; in EV_BOUNDS the result is the
+ * union of the branches that may be taken. An index out of range takes the last branch (XLA's operation semantics).
  *
  *     while((s32[], f32[4]) init), condition=c, body=b         state: lanes of leaf 0, lanes of leaf 1
  */
@@ -13,7 +13,8 @@
 
 #include <string.h>
 
-enum { ITERATIONS = 1000 * 1000 }; /* of all loops of a run, those inside others too: some microseconds each */
+/* Over all loops of an evaluation, nested ones included; one takes some microseconds. */
+enum { ITERATIONS = 1000 * 1000 };
 
 void *ev_map(Ev *e, EvTask *t)
 {
@@ -39,13 +40,13 @@ static const HloComputation *named(const HloInstruction *i, const char *attribut
     return i->called[0];
 }
 
-/* Which branches may be taken: first .. last. False: the choice was asked for. */
+/* The branches that may be taken: first .. last. False: the choice has been asked for. */
 static bool branches(Ev *e, EvTask *t, uint32_t *first, uint32_t *last)
 {
     const HloInstruction *i = t->ref.i;
     EvRef choice = ev_operand(e, t, 0);
     ScType type = ev_ref_shape(choice)->type;
-    const void *lanes = ev_need(e, choice, ev_run_set(e, 0, 1));
+    const void *lanes = ev_need(e, choice, ev_range_set(e, 0, 1));
     if (!lanes) return false;
     int64_t low, high, count = i->n_called;
     if (!ev_int_of(e, type, lanes, 0, &low)) {
@@ -85,18 +86,17 @@ void *ev_conditional(Ev *e, EvTask *t)
         }
         int64_t n = t->set->n * (part == type ? 1 : 2);
         EvBound *both = ev_lanes(e, (size_t)n * sizeof *both);
-        for (int64_t k = 0; k < n; k++) both[k] = ev_bound_union(part, ((const EvBound *)made)[k], ((const EvBound *)lanes)[k]);
+        for (int64_t k = 0; k < n; k++)
+            both[k] = ev_bound_union(part, ((const EvBound *)made)[k], ((const EvBound *)lanes)[k]);
         made = both;
     }
     return all ? made : NULL;
 }
 
-/* Lanes of all leaves of the computation's root on a state; in `to`. A leaf that a loop hands on as it came keeps its
- * place. */
 void ev_iterate(Ev *e, const HloComputation *c, void *const *state, WbbArena *to, void **out)
 {
     Ev *run = ev_sub(e, c, state);
-    ev_keep_heavy(run, run->root);
+    ev_keep_costly(run, run->root);
     for (uint32_t k = 0; k < c->root->shape->n_leaves; k++) {
         EvRef r = ev_resolve_leaf(run, run->root, c->root, k);
         const HloShape *s = ev_ref_shape(r);
@@ -112,15 +112,17 @@ void ev_iterate(Ev *e, const HloComputation *c, void *const *state, WbbArena *to
     ev_part_end(e);
 }
 
+/* The value of the condition. */
 static bool goes_on(Ev *e, const HloInstruction *i, void *const *state)
 {
     const HloComputation *c = named(i, "condition");
     Ev *run = ev_sub(e, c, state);
     int64_t value = 0;
     ev_begin(run);
-    const void *lanes = ev_demand(run, ev_resolve(run, run->root, c->root, NULL, 0), ev_run_set(run, 0, 1));
+    const void *lanes = ev_demand(run, ev_resolve(run, run->root, c->root, NULL, 0), ev_range_set(run, 0, 1));
     if (!ev_int_of(run, SC_PRED, lanes, 0, &value))
-        wbb_decline(e->cx, i->loc, WHY_CONTROL_FLOW, "whether %s goes on depends on a value that is known within bounds only", i->name);
+        wbb_decline(e->cx, i->loc, WHY_CONTROL_FLOW, "the condition of %s depends on a value that is an interval",
+                    i->name);
     ev_part_end(e);
     return value != 0;
 }
@@ -131,25 +133,29 @@ void *ev_while(Ev *e, EvTask *t)
     uint32_t n = i->shape->n_leaves;
     void **state = WBB_NEW_N(e->block, void *, n + 1), **next = WBB_NEW_N(e->block, void *, n + 1);
     for (uint32_t k = 0; k < n; k++)
-        if (sc_type_info[ev_leaf_shape(i->shape, k)->type].cls != '-') state[k] = ev_all(e, ev_resolve_leaf(e, t->ref.frame, i->operands[0], k));
+        if (sc_type_info[ev_leaf_shape(i->shape, k)->type].cls != '-')
+            state[k] = ev_all(e, ev_resolve_leaf(e, t->ref.frame, i->operands[0], k));
     WbbArena *now = wbb_arena_new(e->cx), *then = wbb_arena_new(e->cx);
     const HloComputation *body = named(i, "body");
     while (goes_on(e, i, state)) {
-        if (++*e->iterations > ITERATIONS) wbb_decline(e->cx, i->loc, WHY_SIZE, "%s has not ended after %d iterations of all loops", i->name, ITERATIONS);
+        if (++*e->iterations > ITERATIONS)
+            wbb_decline(e->cx, i->loc, WHY_SIZE, "%s has not ended after %d iterations of all loops", i->name,
+                        ITERATIONS);
         ev_iterate(e, body, state, then, next);
         void **swap = state;
         state = next;
         next = swap;
-        wbb_arena_free(now); /* the state before this one */
+        wbb_arena_free(now); /* the previous state */
         now = then;
         then = wbb_arena_new(e->cx);
     }
     void *wanted = NULL;
     for (uint32_t k = 0; k < n; k++) {
         const HloShape *s = ev_leaf_shape(i->shape, k);
-        size_t bytes = ev_lane_bytes(e->mode, s->type), all = wbb_mul_size(e->home, (size_t)hlo_elements(s), bytes);
+        size_t bytes = ev_lane_bytes(e->mode, s->type),
+               all = wbb_mul_size(e->kept_arena, (size_t)hlo_elements(s), bytes);
         if (!state[k]) continue;
-        void *kept = memcpy(wbb_alloc(e->home, all), state[k], all);
+        void *kept = memcpy(wbb_alloc(e->kept_arena, all), state[k], all);
         ev_keep(e, (EvRef){t->ref.frame, i, k}, k, kept);
         if (k != t->ref.leaf) continue;
         wanted = ev_lanes(e, (size_t)t->set->n * bytes);

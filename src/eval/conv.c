@@ -1,11 +1,13 @@
 /* conv: convolutions: any order of dimensions, groups, strides, padding, dilation of both operands, reversal.
  *
- * Needs: the verified dimension numbers and window. Leaves: where the products of a result lie; mac.c adds them.
+ * Needs: the verified dimension numbers and window. Leaves: the positions of the products of a result; mac.c adds them.
  *
- * Feature groups: output feature o belongs to group o / (outputs / groups) and sees the inputs of that group only. Batch groups: it
- * sees the part of the batch that belongs to its group. (The definition of ConvWithGeneralPadding in XLA's operation semantics.)
+ * Feature groups: output feature o belongs to group o / (outputs / groups) and reads the inputs of that group only.
+ * Batch groups: it reads the part of the batch that belongs to its group. (ConvWithGeneralPadding in XLA's operation
+ * semantics.)
  *
- *     f32[1,3,1] convolution(f32[1,4,1] x, f32[2,1,1] k), window={size=2}, dim_labels=b0f_0io->b0f     at (0, 1, 0): x[1] k[0] + x[2] k[1]
+ *     f32[1,3,1] convolution(f32[1,4,1] x, f32[2,1,1] k), window={size=2}, dim_labels=b0f_0io->b0f
+ *         at (0, 1, 0): x[1] k[0] + x[2] k[1]
  */
 #include "eval/inner.h"
 
@@ -21,43 +23,34 @@ typedef struct {
     int64_t elements;   /* of the window */
 } Conv;
 
-static uint32_t find(const void *arg, const int64_t *at, EvSegment *list)
+static bool find(const void *arg, const int64_t *at, int64_t segment, int64_t *position)
 {
     const Conv *c = arg;
     int64_t o = at[c->d.out_feature];
     int64_t lhs = (at[c->d.out_batch] + o / c->per_batch * c->batch) * c->stride[0][c->d.lhs_batch];
     lhs += o / c->per_group * c->features * c->stride[0][c->d.lhs_feature];
     int64_t rhs = o * c->stride[1][c->d.rhs_output];
-    uint32_t n = 0;
-    for (int64_t element = 0; element < c->elements; element++) {
-        int64_t rest = element, x[2] = {lhs, rhs};
-        bool inside = true;
-        for (uint32_t d = c->d.n_spatial; d-- > 0 && inside;) {
-            const HloWindow *w = &c->w.windows[d];
-            int64_t k = rest % w->size, p = ev_window_at(&c->w, d, at[c->d.out_spatial[d]], k);
-            rest /= w->size;
-            inside = p >= 0;
-            x[0] += p * c->stride[0][c->d.lhs_spatial[d]];
-            x[1] += (w->reversal ? w->size - 1 - k : k) * c->stride[1][c->d.rhs_spatial[d]];
-        }
-        if (inside) list[n++] = (EvSegment){{x[0], x[1]}};
+    bool inside = true;
+    for (uint32_t d = c->d.n_spatial; d-- > 0; segment /= c->w.windows[d].size) {
+        const HloWindow *w = &c->w.windows[d];
+        int64_t k = segment % w->size, p = ev_window_at(&c->w, d, at[c->d.out_spatial[d]], k);
+        inside = inside && p >= 0;
+        lhs += p * c->stride[0][c->d.lhs_spatial[d]];
+        rhs += (w->reversal ? w->size - 1 - k : k) * c->stride[1][c->d.rhs_spatial[d]];
     }
-    return n;
+    position[0] = lhs;
+    position[1] = rhs;
+    return inside;
 }
 
 void *ev_convolution(Ev *e, EvTask *t)
 {
     const HloInstruction *i = t->ref.i;
     Conv c = {.d = hlo_conv_dims(e->block, i), .elements = 1};
-    if (!c.d.known) wbb_decline(e->cx, i->loc, WHY_OPERATION, "the evaluator needs dim_labels of %s that name every dimension", i->name);
-    for (int p = 0; p < 2; p++) {
-        int64_t n = 1;
-        const HloShape *s = i->operands[p]->shape;
-        for (int d = s->rank - 1; d >= 0; d--) {
-            c.stride[p][d] = n;
-            n *= s->dims[d];
-        }
-    }
+    if (!c.d.known)
+        wbb_decline(e->cx, i->loc, WHY_OPERATION, "the evaluator needs dim_labels of %s that name every dimension",
+                    i->name);
+    for (int p = 0; p < 2; p++) ev_strides(i->operands[p]->shape, c.stride[p]);
     for (uint32_t d = 0; d < c.d.n_spatial; d++) {
         c.in[d] = i->operands[0]->shape->dims[c.d.lhs_spatial[d]];
         c.elements *= i->windows[d].size;
@@ -68,7 +61,10 @@ void *ev_convolution(Ev *e, EvTask *t)
     c.per_group = WBB_MAX(outputs / WBB_MAX(c.d.feature_groups, 1), 1);
     c.per_batch = WBB_MAX(outputs / WBB_MAX(c.d.batch_groups, 1), 1);
     c.batch = i->shape->dims[c.d.out_batch];
+    const uint32_t right = UINT32_C(1) << c.d.out_feature;
     EvProducts products = {.count = c.features, .step = {c.stride[0][c.d.lhs_feature], c.stride[1][c.d.rhs_input]},
-                           .segments = WBB_MAX(c.elements, 1), .find = find, .arg = &c};
+                           .segments = c.elements, .find = find, .arg = &c, .padded = true,
+                           .left = ~right, .right = right, .group = WBB_MIN(c.per_group, c.per_batch)};
+    if (c.elements == 0) products.segments = 1, products.count = 0;
     return ev_products(e, t, &products);
 }

@@ -1,10 +1,10 @@
-/* demand: who needs which elements of whom.
+/* demand: computes the elements that are wanted, and the elements of operands that these need.
  *
- * Needs: a run (frame.c). Leaves: the lanes of any array at any set of positions.
+ * Needs: an evaluation (frame.c). Leaves: the lanes of any array at any set of positions.
  *
- * There is no recursion over instructions, however long their chain: a step that lacks an operand's lanes asks for them, which
- * puts a task on a stack, gives up, and is taken again when they are there. What was computed is remembered for the block, so
- * that an instruction is computed once for each set. Moving operations ask for other sets than their own.
+ * There is no recursion over instructions, however long their chain. A step that lacks the lanes of an operand pushes a
+ * task for them and returns NULL; it is repeated when they are known. Computed lanes are memos of the block, so an
+ * instruction is computed once for each set. Operations that move elements ask for other sets than their own.
  *
  *     r = f32[8] add(x, broadcast(s))     at {3, 4}: asks x at {3, 4}, s at {0}; then adds two lanes
  */
@@ -26,7 +26,7 @@ static const EvSet *intern_set(Ev *e, uint64_t hash, EvSet s)
     return made;
 }
 
-const EvSet *ev_run_set(Ev *e, int64_t start, int64_t n)
+const EvSet *ev_range_set(Ev *e, int64_t start, int64_t n)
 {
     int64_t key[2] = {start, n};
     return intern_set(e, wbb_hash(key, sizeof key, 1), (EvSet){.n = n, .start = start});
@@ -36,7 +36,7 @@ const EvSet *ev_list_set(Ev *e, const int64_t *list, int64_t n)
 {
     int64_t k = 1;
     while (k < n && list[k] == list[0] + k) k++;
-    if (n == 0 || k == n) return ev_run_set(e, n ? list[0] : 0, n);
+    if (n == 0 || k == n) return ev_range_set(e, n ? list[0] : 0, n);
     const uint64_t hash = wbb_hash(list, (size_t)n * sizeof *list, 2);
     return intern_set(e, hash, (EvSet){.n = n, .start = list[0], .list = list});
 }
@@ -57,7 +57,7 @@ void ev_put_memo(Ev *e, EvRef r, uint32_t leaf, const EvSet *set, void *data)
 
 void ev_keep(Ev *e, EvRef r, uint32_t leaf, void *data)
 {
-    EvMemo *m = WBB_NEW(e->home, EvMemo);
+    EvMemo *m = WBB_NEW(e->kept_arena, EvMemo);
     *m = (EvMemo){NULL, leaf, data, r.frame->kept[r.i->id]};
     r.frame->kept[r.i->id] = m;
 }
@@ -69,7 +69,7 @@ void *ev_kept(EvRef r, uint32_t leaf)
     return NULL;
 }
 
-/* Of a parameter of the outermost computation. */
+/* Elements of a parameter of the root computation. */
 static void *parameter(Ev *e, EvRef r, const EvSet *set)
 {
     ScType t = ev_ref_shape(r)->type;
@@ -89,7 +89,7 @@ static void *parameter(Ev *e, EvRef r, const EvSet *set)
     return ev_import(e, t, raw, &made);
 }
 
-/* What needs no other array. */
+/* Lanes that need no operand: kept data, parameters, constants; else NULL. */
 static void *leaf_lanes(Ev *e, EvRef r, const EvSet *set)
 {
     ScType t = ev_ref_shape(r)->type;
@@ -104,7 +104,8 @@ static void *leaf_lanes(Ev *e, EvRef r, const EvSet *set)
     if (r.i->opcode == HLO_PARAMETER) return parameter(e, r, set);
     if (r.i->opcode != HLO_CONSTANT) return NULL;
     if (r.i->shape->type == SC_TUPLE) wbb_decline(e->cx, r.i->loc, WHY_TYPE, "the evaluator takes no constant tuple");
-    if (!r.i->literal) wbb_decline(e->cx, r.i->loc, WHY_OPERATION, "the text leaves out the value of constant %s", r.i->name);
+    if (!r.i->literal)
+        wbb_decline(e->cx, r.i->loc, WHY_OPERATION, "the text leaves out the value of constant %s", r.i->name);
     if (r.i->literal_splat) {
         const EvSet one = {.n = 1};
         void *value = ev_import(e, t, r.i->literal, &one);
@@ -131,9 +132,19 @@ void *ev_need(Ev *e, EvRef r, const EvSet *set)
     return NULL;
 }
 
-EvRef ev_operand(Ev *e, const EvTask *t, uint32_t k) { return ev_resolve(e, t->ref.frame, t->ref.i->operands[k], NULL, 0); }
+EvRef ev_operand(Ev *e, const EvTask *t, uint32_t k)
+{
+    return ev_resolve(e, t->ref.frame, t->ref.i->operands[k], NULL, 0);
+}
 
-/* Bounds of clamp and the predicate of select may be scalars where the result is not: their lane stands for all. */
+void *ev_leaf_result(Ev *e, EvTask *t, void **lanes, uint32_t n)
+{
+    for (uint32_t k = 0; k < n; k++)
+        if (k != t->ref.leaf) ev_put_memo(e, t->ref, k, t->set, lanes[k]);
+    return lanes[t->ref.leaf];
+}
+
+/* n copies of one lane: the bounds of clamp and the predicate of select may be scalars where the result is an array. */
 static void *spread(Ev *e, ScType t, int64_t n, const void *one)
 {
     size_t bytes = ev_lane_bytes(e->mode, t);
@@ -142,7 +153,7 @@ static void *spread(Ev *e, ScType t, int64_t n, const void *one)
     return lanes;
 }
 
-/* Where a dimension of an operand is 1 and the result's is not, its one coordinate stands for all. */
+/* The set of an operand some of whose dimensions are 1 where the result's are not: their coordinate is 0. */
 static const EvSet *of_degenerate(Ev *e, const HloShape *from, const HloShape *to, const EvSet *set)
 {
     int64_t *list = ev_list(e, set->n);
@@ -163,30 +174,51 @@ static void *elementwise(Ev *e, EvTask *t)
     for (uint32_t k = 0; k < i->n_operands; k++) {
         EvRef r = ev_operand(e, t, k);
         const HloShape *s = ev_ref_shape(r);
-        bool scalar = s->rank == 0 && i->shape->rank != 0, degenerate = !scalar && s->rank == i->shape->rank && !hlo_same_dims(s, i->shape);
-        x[k] = ev_need(e, r, scalar ? ev_run_set(e, 0, 1) : degenerate ? of_degenerate(e, s, i->shape, t->set) : t->set);
+        bool scalar = s->rank == 0 && i->shape->rank != 0,
+             degenerate = !scalar && s->rank == i->shape->rank && !hlo_same_dims(s, i->shape);
+        x[k] = ev_need(e, r,
+                       scalar       ? ev_range_set(e, 0, 1)
+                       : degenerate ? of_degenerate(e, s, i->shape, t->set)
+                                    : t->set);
         if (x[k] && scalar) x[k] = spread(e, s->type, t->set->n, x[k]);
         all = all && x[k];
     }
     return all ? ev_elementwise(e, i, t->set->n, x) : NULL;
 }
 
-/* Operations that no text of a fusion says enough about, or that are not code. */
+/* Declines an operation that has no value in the text, is a library call, or is not known. */
 static void refuse(Ev *e, const HloInstruction *i)
 {
     const char *name = i->spelling ? i->spelling : hlo_opcode_name(i->opcode);
     switch (i->opcode) {
     case HLO_RNG:
-    case HLO_RNG_GET_AND_UPDATE_STATE: wbb_decline(e->cx, i->loc, WHY_OPERATION, "%s gives other numbers each time: there is no value to evaluate", name);
+    case HLO_RNG_GET_AND_UPDATE_STATE:
+        wbb_decline(e->cx, i->loc, WHY_OPERATION, "the result of %s differs from call to call", name);
     case HLO_DYNAMIC_RESHAPE:
-    case HLO_SET_DIMENSION_SIZE: wbb_decline(e->cx, i->loc, WHY_SHAPE, "%s makes a shape that is known only when it runs", name);
-    case HLO_CUSTOM_CALL: wbb_decline(e->cx, i->loc, WHY_LIBRARY, "custom-call to \"%s\": its meaning is not part of the text", i->target ? i->target : "");
-    case HLO_ALL_GATHER: case HLO_ALL_GATHER_DONE: case HLO_ALL_GATHER_START: case HLO_ALL_REDUCE: case HLO_ALL_REDUCE_DONE:
+    case HLO_SET_DIMENSION_SIZE:
+        wbb_decline(e->cx, i->loc, WHY_SHAPE, "%s makes a shape that is known at run time only", name);
+    case HLO_CUSTOM_CALL:
+        wbb_decline(e->cx, i->loc, WHY_LIBRARY, "the text does not define custom-call \"%s\"",
+                    i->target ? i->target : "");
+    case HLO_ALL_GATHER:
+    case HLO_ALL_GATHER_DONE:
+    case HLO_ALL_GATHER_START:
+    case HLO_ALL_REDUCE:
+    case HLO_ALL_REDUCE_DONE:
     case HLO_ALL_REDUCE_START: case HLO_ALL_TO_ALL: case HLO_COLLECTIVE_BROADCAST: case HLO_COLLECTIVE_PERMUTE:
-    case HLO_COLLECTIVE_PERMUTE_DONE: case HLO_COLLECTIVE_PERMUTE_START: case HLO_RAGGED_ALL_TO_ALL: case HLO_REDUCE_SCATTER:
+    case HLO_COLLECTIVE_PERMUTE_DONE:
+    case HLO_COLLECTIVE_PERMUTE_START:
+    case HLO_RAGGED_ALL_TO_ALL:
+    case HLO_REDUCE_SCATTER:
     case HLO_INFEED: case HLO_OUTFEED: case HLO_SEND: case HLO_SEND_DONE: case HLO_RECV: case HLO_RECV_DONE:
-    case HLO_PARTITION_ID: case HLO_REPLICA_ID: case HLO_FFT: case HLO_CHOLESKY: case HLO_TRIANGULAR_SOLVE: case HLO_RAGGED_DOT:
-    case HLO_SCALED_DOT: wbb_decline(e->cx, i->loc, WHY_LIBRARY, "%s is a call of a library or of another device, and is not evaluated", name);
+    case HLO_PARTITION_ID:
+    case HLO_REPLICA_ID:
+    case HLO_FFT:
+    case HLO_CHOLESKY:
+    case HLO_TRIANGULAR_SOLVE:
+    case HLO_RAGGED_DOT:
+    case HLO_SCALED_DOT:
+        wbb_decline(e->cx, i->loc, WHY_LIBRARY, "%s is a library call or a collective, and is not evaluated", name);
     default: wbb_decline(e->cx, i->loc, WHY_OPERATION, "the evaluator has no %s", name);
     }
 }
@@ -242,7 +274,7 @@ void *ev_demand(Ev *e, EvRef r, const EvSet *set)
         void *made = find(t->ref, t->set);
         if (!made) {
             made = step(e, t);
-            if (!made) continue; /* what it lacks is on top of it now */
+            if (!made) continue; /* the tasks that it waits for are above it */
             if (!find(t->ref, t->set)) ev_put_memo(e, t->ref, t->ref.leaf, t->set, made);
         }
         assert(e->top == t);

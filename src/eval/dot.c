@@ -1,72 +1,52 @@
 /* dot: matrix products, with any number of batch, contracted and free dimensions.
  *
- * Needs: the verified dimension numbers. Leaves: where the products of a result lie; mac.c adds them.
+ * Needs: the verified dimension numbers. Leaves: the positions of the products of a result; mac.c adds them.
  *
- * The result's dimensions are the batch dimensions, then the free ones of each operand, in order.
+ * The dimensions of the result are the batch dimensions, then the free ones of each operand, in order.
  *
- *     f32[2,4] dot(f32[2,3] a, f32[3,4] b), lhs_contracting_dims={1}, rhs_contracting_dims={0}     at (1, 2): a[1,:] . b[:,2]
+ *     f32[2,4] dot(f32[2,3] a, f32[3,4] b), lhs_contracting_dims={1}, rhs_contracting_dims={0}     at (1, 2): a[1,:] .
+ * b[:,2]
  */
 #include "eval/inner.h"
 
 typedef struct {
-    uint32_t rank;               /* of the result */
-    int64_t factor[2][HLO_RANK_LIMIT]; /* a step in the result's dimension d is that many elements in each operand */
-    uint32_t n_outer;            /* contracted dimensions but for the last */
+    uint32_t rank;                     /* of the result */
+    int64_t factor[2][HLO_RANK_LIMIT]; /* stride of the result's dimension d in each operand */
+    uint32_t n_outer;                  /* contracted dimensions except for the last */
     int64_t size[HLO_RANK_LIMIT], step[2][HLO_RANK_LIMIT];
 } Dot;
 
-static bool holds(HloInts list, int64_t d)
-{
-    for (uint32_t k = 0; k < list.n; k++)
-        if (list.items[k] == d) return true;
-    return false;
-}
-
-static void strides_of(const HloShape *s, int64_t *stride)
-{
-    int64_t n = 1;
-    for (int d = s->rank - 1; d >= 0; d--) {
-        stride[d] = n;
-        n *= s->dims[d];
-    }
-}
-
-static uint32_t find(const void *arg, const int64_t *at, EvSegment *list)
+static bool find(const void *arg, const int64_t *at, int64_t segment, int64_t *position)
 {
     const Dot *d = arg;
-    int64_t base[2] = {0, 0}, counter[HLO_RANK_LIMIT] = {0};
-    uint32_t n = 0;
+    position[0] = position[1] = 0;
     for (uint32_t k = 0; k < d->rank; k++)
-        for (int p = 0; p < 2; p++) base[p] += at[k] * d->factor[p][k];
-    for (;;) {
-        list[n++] = (EvSegment){{base[0], base[1]}};
-        uint32_t k = d->n_outer;
-        while (k-- > 0) {
-            for (int p = 0; p < 2; p++) base[p] += d->step[p][k];
-            if (++counter[k] < d->size[k]) break;
-            for (int p = 0; p < 2; p++) base[p] -= counter[k] * d->step[p][k];
-            counter[k] = 0;
-        }
-        if (k == UINT32_MAX) return n;
-    }
+        for (int p = 0; p < 2; p++) position[p] += at[k] * d->factor[p][k];
+    for (uint32_t k = d->n_outer; k-- > 0; segment /= d->size[k])
+        for (int p = 0; p < 2; p++) position[p] += segment % d->size[k] * d->step[p][k];
+    return true;
 }
 
 void *ev_dot(Ev *e, EvTask *t)
 {
     const HloInstruction *i = t->ref.i;
-    if (i->n_operands != 2) wbb_decline(e->cx, i->loc, WHY_LIBRARY, "a sparse dot is a call of a library, and is not evaluated");
+    if (i->n_operands != 2)
+        wbb_decline(e->cx, i->loc, WHY_LIBRARY, "a sparse dot is a library call, and is not evaluated");
     HloDotDims n = hlo_dot_dims(e->block, i);
     HloInts batch[2] = {n.lhs_batch, n.rhs_batch}, contracting[2] = {n.lhs_contracting, n.rhs_contracting};
     Dot d = {.rank = i->shape->rank};
-    EvProducts products = {.count = 1, .segments = 1, .find = find, .arg = &d};
+    EvProducts products = {.count = 1, .segments = 1, .find = find, .arg = &d, .group = INT64_MAX};
     uint32_t next = batch[0].n;
     for (int p = 0; p < 2; p++) {
         const HloShape *s = i->operands[p]->shape;
         int64_t stride[HLO_RANK_LIMIT];
-        strides_of(s, stride);
+        ev_strides(s, stride);
         for (uint32_t k = 0; k < batch[p].n; k++) d.factor[p][k] = stride[batch[p].items[k]];
         for (uint32_t k = 0; k < s->rank; k++)
-            if (!holds(batch[p], k) && !holds(contracting[p], k)) d.factor[p][next++] = stride[k];
+            if (!ev_holds(batch[p], k) && !ev_holds(contracting[p], k)) {
+                *(p ? &products.right : &products.left) |= UINT32_C(1) << next;
+                d.factor[p][next++] = stride[k];
+            }
         for (uint32_t k = 0; k < contracting[p].n; k++) {
             int64_t dim = contracting[p].items[k];
             bool last = k + 1 == contracting[p].n;

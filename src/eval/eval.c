@@ -2,9 +2,10 @@
  *
  * Needs: a verified computation and the values of its parameters. Leaves: the values of the leaves of its root.
  *
- * A whole run goes over each leaf a block of elements at a time, so that memory stays bounded and lanes stay in the cache.
- * Operations that read many elements for one (reductions, products, sorts, loops, ..) are computed once, before that, and kept: a
- * block may ask for any part of them. A run for a few elements computes what they need of these, and no more.
+ * An evaluation of all elements computes each leaf a block of elements at a time, so that memory stays bounded and
+ * lanes stay in the cache. Costly operations, which read many elements for one (reductions, products, sorts, loops,
+ * ..), are computed before that, once, and kept, since a block may ask for any of their elements. An evaluation of a
+ * few elements computes what these need of costly operations, and no more.
  *
  *     EvResult *r = ev_run(cx, arena, body, inputs, EV_F64);       // outputs[0].data: doubles
  */
@@ -30,7 +31,7 @@ static void find_leaves(Ev *e, WbbArena *a, const HloShape *s, uint32_t *path, u
     }
 }
 
-/* Elements a block: fewer for a long computation, since a block keeps one array for each instruction. */
+/* Elements of a block: fewer for a long computation, since a block holds lanes for each instruction. */
 static int64_t block_size(const Ev *e)
 {
     int64_t n = EV_BLOCK, instructions = 1;
@@ -39,27 +40,34 @@ static int64_t block_size(const Ev *e)
     return n;
 }
 
-/* Operations that take all of their operands whatever is wanted: done in one block. */
-static bool at_once(const HloInstruction *i)
+/* Operations that are computed in one block: those that read all of their operands whatever is wanted, and those that
+ * are faster for all elements at once. */
+static bool at_once(const Ev *e, const HloInstruction *i)
 {
-    return i->opcode == HLO_SCATTER || i->opcode == HLO_SORT || i->opcode == HLO_SELECT_AND_SCATTER || i->opcode == HLO_WHILE ||
-           i->opcode == HLO_SCAN;
+    switch (i->opcode) {
+    case HLO_SCATTER:
+    case HLO_SORT:
+    case HLO_SELECT_AND_SCATTER:
+    case HLO_WHILE:
+    case HLO_SCAN: return true;
+    case HLO_DOT:
+    case HLO_CONVOLUTION: return e->mode != EV_BOUNDS && !e->noise;
+    case HLO_REDUCE_WINDOW: return ev_window_at_once(e, i);
+    default: return false;
+    }
 }
 
-/* All elements of r, to data. */
-static void run_all(Ev *e, EvRef r, char *data)
+void ev_copy_all(Ev *e, EvRef r, void *to)
 {
-    int64_t n = hlo_elements(ev_ref_shape(r)), size = at_once(r.i) ? n : block_size(e);
+    int64_t n = hlo_elements(ev_ref_shape(r)), size = at_once(e, r.i) ? n : block_size(e);
     size_t bytes = ev_lane_bytes(e->mode, ev_ref_shape(r)->type);
     for (int64_t at = 0; at < n; at += size) {
         ev_begin(e);
         int64_t lanes = WBB_MIN(size, n - at);
-        memcpy(data + (size_t)at * bytes, ev_demand(e, r, ev_run_set(e, at, lanes)), (size_t)lanes * bytes);
+        memcpy((char *)to + (size_t)at * bytes, ev_demand(e, r, ev_range_set(e, at, lanes)), (size_t)lanes * bytes);
         ev_end(e);
     }
 }
-
-void ev_copy_all(Ev *e, EvRef r, void *to) { run_all(e, r, to); }
 
 void *ev_all(Ev *e, EvRef r)
 {
@@ -67,66 +75,77 @@ void *ev_all(Ev *e, EvRef r)
     int64_t n = hlo_elements(s);
     void *kept = ev_kept(r, r.leaf);
     if (kept) return kept;
-    bool there = r.i->opcode == HLO_PARAMETER && (e->state || (!e->source && e->mode == EV_PLAIN && sc_type_info[s->type].bits >= 8));
-    uint32_t number = there ? ev_first_leaf(e->root->c, r.i->number) + r.leaf : 0;
-    if (there) return e->state ? e->state[number] : (void *)e->inputs[number];
-    char *data = wbb_alloc(e->home, wbb_mul_size(e->home, (size_t)n, ev_lane_bytes(e->mode, s->type)));
+    bool is_input = r.i->opcode == HLO_PARAMETER &&
+                    (e->state || (!e->source && e->mode == EV_PLAIN && sc_type_info[s->type].bits >= 8));
+    uint32_t number = is_input ? ev_first_leaf(e->root->c, r.i->number) + r.leaf : 0;
+    if (is_input) return e->state ? e->state[number] : (void *)e->inputs[number];
+    char *data = wbb_alloc(e->kept_arena, wbb_mul_size(e->kept_arena, (size_t)n, ev_lane_bytes(e->mode, s->type)));
     Ev *part = ev_part(e);
     part->filling = r.i;
-    run_all(part, ev_part_ref(part, r), data);
+    ev_copy_all(part, ev_part_ref(part, r), data);
     ev_part_end(e);
     ev_keep(e, r, r.leaf, data);
     return data;
 }
 
-static bool is_heavy(HloOpcode op)
+static bool is_costly(HloOpcode op)
 {
     switch (op) {
-    case HLO_REDUCE: case HLO_REDUCE_WINDOW: case HLO_SELECT_AND_SCATTER: case HLO_SCATTER: case HLO_DOT: case HLO_CONVOLUTION:
+    case HLO_REDUCE:
+    case HLO_REDUCE_WINDOW:
+    case HLO_SELECT_AND_SCATTER:
+    case HLO_SCATTER:
+    case HLO_DOT:
+    case HLO_CONVOLUTION:
     case HLO_SORT: case HLO_WHILE: case HLO_CONDITIONAL: case HLO_SCAN:
         return true;
     default: return false;
     }
 }
 
-/* Asked for one inside the other, more than EV_DEPTH of them would be declined. */
-static uint32_t count_heavy(const HloModule *m)
+/* Costly operations of the module. A chain of more than EV_DEPTH of them would nest too deep for evaluation on demand.
+ */
+static uint32_t count_costly(const HloModule *m)
 {
     uint32_t n = 0;
     for (uint32_t c = 0; c < m->n_computations; c++)
-        for (uint32_t k = 0; k < m->computations[c]->n_instructions; k++) n += is_heavy(m->computations[c]->instructions[k]->opcode);
+        for (uint32_t k = 0; k < m->computations[c]->n_instructions; k++)
+            n += is_costly(m->computations[c]->instructions[k]->opcode);
     return n;
 }
 
-/* Which instructions the root needs. */
+/* live[id]: does the root need the instruction? */
 static bool *find_live(Ev *e, const HloComputation *c)
 {
     bool *live = WBB_NEW_N(e->arena, bool, c->n_instructions);
     live[c->root->id] = true;
     for (uint32_t k = c->n_instructions; k-- > 0;)
-        for (uint32_t p = 0; live[k] && p < c->instructions[k]->n_operands; p++) live[c->instructions[k]->operands[p]->id] = true;
+        for (uint32_t p = 0; live[k] && p < c->instructions[k]->n_operands; p++)
+            live[c->instructions[k]->operands[p]->id] = true;
     return live;
 }
 
-void ev_keep_heavy(Ev *e, EvFrame *f)
+void ev_keep_costly(Ev *e, EvFrame *f)
 {
     const bool *live = find_live(e, f->c);
     for (uint32_t k = 0; k < f->c->n_instructions; k++) {
         const HloInstruction *i = f->c->instructions[k];
         if (!live[k]) continue;
-        if (i->opcode == HLO_FUSION || i->opcode == HLO_CALL || ev_is_expanded(i)) ev_keep_heavy(e, ev_callee(e, f, i, 0));
-        for (uint32_t leaf = 0; is_heavy(i->opcode) && leaf < i->shape->n_leaves; leaf++) ev_all(e, (EvRef){f, i, leaf});
+        if (i->opcode == HLO_FUSION || i->opcode == HLO_CALL || ev_is_expanded(i))
+            ev_keep_costly(e, ev_callee(e, f, i, 0));
+        for (uint32_t leaf = 0; is_costly(i->opcode) && leaf < i->shape->n_leaves; leaf++)
+            ev_all(e, (EvRef){f, i, leaf});
     }
 }
 
-/* The dims are copied: a leaf may stand in a computation that ends with the run. */
+/* The dims are copied: a leaf may belong to an expansion, which ends with the evaluation. */
 static EvValue new_value(Ev *e, WbbArena *arena, EvRef r, const int64_t *dims, uint8_t rank, int64_t n)
 {
     ScType t = ev_ref_shape(r)->type;
-    int64_t *own = WBB_NEW_N(arena, int64_t, rank + 1);
-    for (uint8_t d = 0; d < rank; d++) own[d] = dims[d];
+    int64_t *copy = WBB_NEW_N(arena, int64_t, rank + 1);
+    for (uint8_t d = 0; d < rank; d++) copy[d] = dims[d];
     if (sc_type_info[t].cls == '-') wbb_decline(e->cx, r.i->loc, WHY_TYPE, "a result of type %s", sc_type_info[t].name);
-    return (EvValue){.type = ev_lane_type(e->mode, t), .rank = rank, .dims = own,
+    return (EvValue){.type = ev_lane_type(e->mode, t), .rank = rank, .dims = copy,
                      .data = wbb_alloc(arena, (size_t)n * ev_lane_bytes(e->mode, t))};
 }
 
@@ -136,9 +155,12 @@ typedef struct {
     WbbArena *arena;
     const EvPositions *at; /* NULL: everything */
     EvResult *result;
+    const HloInstruction *call,
+        *inside; /* of ev_value_at: the one value that is wanted; NULL: the leaves of the root */
+    uint32_t leaf;
 } Request;
 
-/* The elements of leaf r that are wanted, block by block. */
+/* Computes the wanted elements of leaf r, block by block. */
 static void run_some(Ev *e, EvRef r, const EvPositions *at, char *data)
 {
     size_t bytes = ev_lane_bytes(e->mode, ev_ref_shape(r)->type);
@@ -146,7 +168,8 @@ static void run_some(Ev *e, EvRef r, const EvPositions *at, char *data)
     for (int64_t p = 0; p < at->n; p += size) {
         ev_begin(e);
         int64_t lanes = WBB_MIN(size, at->n - p);
-        memcpy(data + (size_t)p * bytes, ev_demand(e, r, ev_list_set(e, at->positions + p, lanes)), (size_t)lanes * bytes);
+        memcpy(data + (size_t)p * bytes, ev_demand(e, r, ev_list_set(e, at->positions + p, lanes)),
+               (size_t)lanes * bytes);
         ev_end(e);
     }
 }
@@ -158,13 +181,18 @@ static void run_body(WbbCx *cx, void *arg)
     Ev *e = q->e;
     Refs leaves = {0};
     uint32_t path[EV_PATH];
-    find_leaves(e, q->arena, e->root->c->root->shape, path, 0, &leaves);
+    if (q->inside) {
+        const EvRef r = ev_resolve_leaf(e, q->call ? ev_callee(e, e->root, q->call, 0) : e->root, q->inside, q->leaf);
+        WBB_PUSH(q->arena, &leaves, r);
+    } else {
+        find_leaves(e, q->arena, e->root->c->root->shape, path, 0, &leaves);
+    }
     q->result = WBB_NEW(q->arena, EvResult);
     q->result->n = leaves.n;
     q->result->outputs = WBB_NEW_N(q->arena, EvValue, leaves.n);
     int64_t wanted = 0;
     for (uint32_t k = 0; q->at && k < leaves.n; k++) wanted += q->at[k].n;
-    if (!q->at || wanted >= EV_MANY || count_heavy(e->root->c->module) >= EV_DEPTH) ev_keep_heavy(e, e->root);
+    if (!q->at || wanted >= EV_MANY || count_costly(e->root->c->module) >= EV_DEPTH) ev_keep_costly(e, e->root);
     for (uint32_t k = 0; k < leaves.n; k++) {
         EvRef r = leaves.items[k];
         const HloShape *s = ev_ref_shape(r);
@@ -174,22 +202,44 @@ static void run_body(WbbCx *cx, void *arg)
             run_some(e, r, &q->at[k], v->data);
         } else {
             *v = new_value(e, q->arena, r, s->dims, s->rank, hlo_elements(s));
-            run_all(e, r, v->data);
+            ev_copy_all(e, r, v->data);
         }
     }
+}
+
+static EvResult *finish(WbbCx *cx, Request *q)
+{
+    const WbbStatus status = wbb_guard(cx, run_body, q);
+    ev_free(q->e);
+    if (status != WBB_OK) wbb_rethrow(cx, status);
+    return q->result;
 }
 
 static EvResult *run(WbbCx *cx, WbbArena *arena, const HloComputation *c, const void *const *inputs, EvMode mode,
                      const EvPositions *at, bool approx, uint64_t *noise, const EvSource *source)
 {
-    Request q = {ev_new(cx, c, inputs, mode), arena, at, NULL};
+    Request q = {.e = ev_new(cx, c, inputs, mode), .arena = arena, .at = at};
     q.e->source = source;
     q.e->approx = q.e->approx || approx;
     q.e->noise = noise;
-    WbbStatus status = wbb_guard(cx, run_body, &q);
-    ev_free(q.e);
-    if (status != WBB_OK) wbb_rethrow(cx, status);
-    return q.result;
+    return finish(cx, &q);
+}
+
+EvResult *ev_run_in_order(WbbCx *cx, WbbArena *arena, const HloComputation *c, const void *const *inputs,
+                          const EvSource *source, EvMode mode, const EvPositions *at, const EvOrder *order)
+{
+    Request q = {.e = ev_new(cx, c, inputs, mode), .arena = arena, .at = at};
+    q.e->source = source;
+    q.e->order = order;
+    return finish(cx, &q);
+}
+
+EvValue ev_value_at(WbbCx *cx, WbbArena *arena, const HloComputation *c, const HloInstruction *call,
+                    const HloInstruction *i, uint32_t leaf, const EvSource *source, EvMode mode, EvPositions at)
+{
+    Request q = {.e = ev_new(cx, c, NULL, mode), .arena = arena, .at = &at, .call = call, .inside = i, .leaf = leaf};
+    q.e->source = source;
+    return finish(cx, &q)->outputs[0];
 }
 
 EvResult *ev_run_at(WbbCx *cx, WbbArena *arena, const HloComputation *c, const void *const *inputs, EvMode mode,
@@ -198,13 +248,14 @@ EvResult *ev_run_at(WbbCx *cx, WbbArena *arena, const HloComputation *c, const v
     return run(cx, arena, c, inputs, mode, at, false, NULL, NULL);
 }
 
-EvResult *ev_run_from(WbbCx *cx, WbbArena *arena, const HloComputation *c, const EvSource *source, EvMode mode, const EvPositions *at)
+EvResult *ev_run_from(WbbCx *cx, WbbArena *arena, const HloComputation *c, const EvSource *source, EvMode mode,
+                      const EvPositions *at)
 {
     return run(cx, arena, c, NULL, mode, at, false, NULL, source);
 }
 
-EvResult *ev_run_perturbed(WbbCx *cx, WbbArena *arena, const HloComputation *c, const void *const *inputs, const EvSource *source,
-                           bool approx, const EvPositions *at, uint64_t seed)
+EvResult *ev_run_perturbed(WbbCx *cx, WbbArena *arena, const HloComputation *c, const void *const *inputs,
+                           const EvSource *source, bool approx, const EvPositions *at, uint64_t seed)
 {
     return run(cx, arena, c, inputs, EV_PLAIN, at, approx, &seed, source);
 }

@@ -2,10 +2,11 @@
  *
  * Needs: the terms of a sum, one after the other. Leaves: the interval of what any order of additions may give.
  *
- * Where every term is a multiple of q, a power of two, and the magnitudes add up to at most 2^p q, p being the digits of the type, every
- * partial sum of every order is a multiple of q with at most p digits: no addition rounds, and the bound is a point. All other sums
- * are widened by (number of additions) * (half a unit at 1) * (sum of magnitudes), which bounds the error of every order (Higham,
- * Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.2).
+ * Let every term be a multiple of q, a power of two, and the magnitudes add up to at most 2^p q, where p is the number
+ * of digits of the type. Then every partial sum of every order is a multiple of q with at most p digits: no addition
+ * rounds, and the bound is a point. All other sums are widened by (number of additions of terms other than 0) * (half a
+ * unit at 1) * (sum of magnitudes), which bounds the error of every order (Higham, Accuracy and Stability of Numerical
+ * Algorithms, 2nd ed., section 4.2).
  *
  *     bf16, 1024 terms: 64 of them 1, the others 0     q = 1, magnitudes 64 <= 2^8: the sum is 64, in every order
  *     bf16, 1024 terms of about 0.5                    [465, 559]
@@ -32,16 +33,19 @@ void ev_add_term(EvTerms *terms, double lo, double hi)
 {
     const double m = fmax(fabs(lo), fabs(hi));
     if (isfinite(m)) terms->magnitude += m;
+    terms->n += m != 0;
     if (lo != hi || !isfinite(lo)) terms->unit = 0;
     else if (lo != 0 && terms->unit > 0) terms->unit = fmin(terms->unit, unit_of(lo));
 }
 
-/* Does no addition of the terms round, in whatever order? A magnitude beyond 2^53 units was itself rounded, and fails. */
+/* Is no addition of the terms rounded, whatever the order? A magnitude beyond 2^53 units was itself rounded; it fails
+ * the test. */
 static bool is_exact(ScType t, EvTerms terms)
 {
     if (t == SC_F8E8M0FNU || terms.unit == 0) return false; /* a type without 0 has no empty sum */
     if (terms.magnitude == 0) return true;
-    return terms.unit >= ev_ulp(t, 0) && terms.magnitude * ev_ulp(t, 1.0) / 2 <= terms.unit && terms.magnitude <= ev_largest(t);
+    return terms.unit >= ev_ulp(t, 0) && terms.magnitude * ev_ulp(t, 1.0) / 2 <= terms.unit &&
+           terms.magnitude <= ev_largest(t);
 }
 
 void ev_close_sum(ScType t, EvBound *a, EvTerms terms, int64_t additions, double absolute)
@@ -49,11 +53,14 @@ void ev_close_sum(ScType t, EvBound *a, EvTerms terms, int64_t additions, double
     const double unit = ev_ulp(t, 1.0) / 2 + 0x1p-53;
     if (a->flags & EV_MUST_NAN) return;
     if (is_exact(t, terms)) {
-        if (a->lo.f == 0) a->lo.f = -0.0, a->hi.f = 0.0; /* the sign of a sum that cancels, or of zeros, may depend on their order */
+        if (a->lo.f == 0)
+            a->lo.f = -0.0, a->hi.f = 0.0; /* the sign of a sum that cancels, or of zeros, may depend on their order */
         return;
     }
+    additions = WBB_MIN(additions, terms.n);
     const double error = terms.magnitude * ((double)additions * unit * 1.125) + (double)additions * absolute;
-    if (!(terms.magnitude + error <= ev_largest(t))) *a = (EvBound){{.f = -(double)INFINITY}, {.f = (double)INFINITY}, EV_MAYBE_NAN};
+    if (!(terms.magnitude + error <= ev_largest(t)))
+        *a = (EvBound){{.f = -(double)INFINITY}, {.f = (double)INFINITY}, EV_MAYBE_NAN};
     if (isfinite(a->lo.f)) a->lo.f = sc_to_f64(t, sc_from_f64(t, a->lo.f - error));
     if (isfinite(a->hi.f)) a->hi.f = sc_to_f64(t, sc_from_f64(t, a->hi.f + error));
 }

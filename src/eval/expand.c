@@ -1,9 +1,10 @@
-/* expand: operations that mean a computation of others: batch-norm-*, topk.
+/* expand: operations that are defined by a computation of others: batch-norm-*, topk.
  *
- * Needs: the operation's shapes and attributes. Leaves: a computation that a frame evaluates as that of a call, so that each mode
- * and each way of asking holds for it as well.
+ * Needs: the shapes and attributes of the operation. Leaves: a computation that a frame evaluates like that of a call,
+ * so that it works in each mode and for each set.
  *
- *     topk(f32[8,100] x), k=3     sort x and the index of each element by descending value, take the first three of each row
+ *     topk(f32[8,100] x), k=3     sort x and the index of each element by descending value, take the first three of
+ * each row
  */
 #include "eval/inner.h"
 
@@ -11,46 +12,53 @@
 
 static bool is_top_k(const HloInstruction *i)
 {
-    return i->opcode == HLO_TOPK || (i->opcode == HLO_CUSTOM_CALL && i->target && strcmp(i->target, "TopK") == 0 && i->n_operands == 1);
+    return i->opcode == HLO_TOPK ||
+           (i->opcode == HLO_CUSTOM_CALL && i->target && strcmp(i->target, "TopK") == 0 && i->n_operands == 1);
 }
 
 bool ev_is_expanded(const HloInstruction *i)
 {
-    return i->opcode == HLO_BATCH_NORM_TRAINING || i->opcode == HLO_BATCH_NORM_INFERENCE || i->opcode == HLO_BATCH_NORM_GRAD || is_top_k(i);
+    return i->opcode == HLO_BATCH_NORM_TRAINING || i->opcode == HLO_BATCH_NORM_INFERENCE ||
+           i->opcode == HLO_BATCH_NORM_GRAD || is_top_k(i);
 }
 
 typedef struct {
     WbbBuf text;
-    const char *type, *full, *vector, *along, *others; /* f32; f32[8,4]; f32[4]; {1}; {0} */
-    const char *count, *epsilon;                        /* elements of a feature; the attribute */
+    const char *type, *full, *vector, *feature, *others; /* f32; f32[8,4]; f32[4]; {1}; {0} */
+    const char *count, *epsilon;                         /* elements of a feature; the attribute */
 } Norm;
 
 static Norm new_norm(WbbArena *a, const HloInstruction *i)
 {
     const HloShape *s = i->operands[0]->shape;
     uint32_t n = 0;
-    const int64_t *feature = hlo_attribute_ints(a, i, "feature_index", &n);
-    int64_t along = n == 1 ? feature[0] : 0;
+    const int64_t *index = hlo_attribute_ints(a, i, "feature_index", &n);
+    int64_t feature = n == 1 ? index[0] : 0;
     const char *epsilon = hlo_attribute(a, i, "epsilon");
     WbbBuf dims = wbb_buf(a), others = wbb_buf(a);
     for (int64_t d = 0; d < s->rank; d++) {
         wbb_putf(&dims, "%s%lld", d ? "," : "", (long long)s->dims[d]);
-        if (d != along) wbb_putf(&others, "%s%lld", others.n ? "," : "", (long long)d);
+        if (d != feature) wbb_putf(&others, "%s%lld", others.n ? "," : "", (long long)d);
     }
     const char *type = sc_type_info[s->type].hlo;
-    int64_t features = s->dims[along];
-    return (Norm){.text = wbb_buf(a), .type = type, .full = wbb_format(a, "%s[%s]", type, dims.text),
-                  .vector = wbb_format(a, "%s[%lld]", type, (long long)features), .along = wbb_format(a, "{%lld}", (long long)along),
+    int64_t features = s->dims[feature];
+    return (Norm){.text = wbb_buf(a),
+                  .type = type,
+                  .full = wbb_format(a, "%s[%s]", type, dims.text),
+                  .vector = wbb_format(a, "%s[%lld]", type, (long long)features),
+                  .feature = wbb_format(a, "{%lld}", (long long)feature),
                   .others = wbb_format(a, "{%s}", others.text ? others.text : ""),
-                  .count = wbb_format(a, "%lld", (long long)(features ? hlo_elements(s) / features : 0)), .epsilon = epsilon ? epsilon : "0"};
+                  .count = wbb_format(a, "%lld", (long long)(features ? hlo_elements(s) / features : 0)),
+                  .epsilon = epsilon ? epsilon : "0"};
 }
 
-/* A vector of features spread over all elements, and a sum over all but the features. */
+/* A vector of features, broadcast to all elements. */
 static void spread(Norm *n, const char *to, const char *from)
 {
-    wbb_putf(&n->text, "%s = %s broadcast(%s), dimensions=%s\n", to, n->full, from, n->along);
+    wbb_putf(&n->text, "%s = %s broadcast(%s), dimensions=%s\n", to, n->full, from, n->feature);
 }
 
+/* A sum over all dimensions except for that of the features. */
 static void sum(Norm *n, const char *to, const char *from)
 {
     wbb_putf(&n->text, "%s = %s reduce(%s, zero), dimensions=%s, to_apply=add\n", to, n->vector, from, n->others);
@@ -58,19 +66,25 @@ static void sum(Norm *n, const char *to, const char *from)
 
 static void constants(Norm *n)
 {
-    wbb_putf(&n->text, "zero = %s[] constant(0)\nc = %s[] constant(%s)\ne = %s[] constant(%s)\ncount = %s broadcast(c), dimensions={}\n"
-                       "epsilon = %s broadcast(e), dimensions={}\n", n->type, n->type, n->count, n->type, n->epsilon, n->vector, n->vector);
+    wbb_putf(&n->text,
+             "zero = %s[] constant(0)\nc = %s[] constant(%s)\ne = %s[] constant(%s)\ncount = %s broadcast(c), "
+             "dimensions={}\n"
+             "epsilon = %s broadcast(e), dimensions={}\n",
+             n->type, n->type, n->count, n->type, n->epsilon, n->vector, n->vector);
 }
 
 static const char *norm_text(WbbArena *a, const HloInstruction *i)
 {
     Norm n = new_norm(a, i);
     WbbBuf *t = &n.text;
-    wbb_putf(t, "add { p = %s[] parameter(0) q = %s[] parameter(1) ROOT r = %s[] add(p, q) }\nENTRY e {\n", n.type, n.type, n.type);
+    wbb_putf(t, "add { p = %s[] parameter(0) q = %s[] parameter(1) ROOT r = %s[] add(p, q) }\nENTRY e {\n", n.type,
+             n.type, n.type);
     wbb_putf(t, "x = %s parameter(0)\nscale = %s parameter(1)\n", n.full, n.vector);
     bool grad = i->opcode == HLO_BATCH_NORM_GRAD, training = i->opcode == HLO_BATCH_NORM_TRAINING;
     if (!grad) wbb_putf(t, "offset = %s parameter(2)\n", n.vector);
-    if (!training) wbb_putf(t, "mean = %s parameter(%d)\nvariance = %s parameter(%d)\n", n.vector, grad ? 2 : 3, n.vector, grad ? 3 : 4);
+    if (!training)
+        wbb_putf(t, "mean = %s parameter(%d)\nvariance = %s parameter(%d)\n", n.vector, grad ? 2 : 3, n.vector,
+                 grad ? 3 : 4);
     if (grad) wbb_putf(t, "grad = %s parameter(4)\n", n.full);
     constants(&n);
     if (training) {
@@ -90,7 +104,8 @@ static const char *norm_text(WbbArena *a, const HloInstruction *i)
     wbb_putf(t, "normal = %s multiply(centred, factors)\n", n.full);
     if (!grad) {
         spread(&n, "offsets", "offset");
-        wbb_putf(t, "scaled = %s multiply(normal, scales)\n%sshifted = %s add(scaled, offsets)\n", n.full, training ? "" : "ROOT ", n.full);
+        wbb_putf(t, "scaled = %s multiply(normal, scales)\n%sshifted = %s add(scaled, offsets)\n", n.full,
+                 training ? "" : "ROOT ", n.full);
         if (training) wbb_putf(t, "ROOT r = (%s, %s, %s) tuple(shifted, mean, variance)\n", n.full, n.vector, n.vector);
     } else {
         /* With N elements a feature: (N grad - sum grad - normal * sum(grad normal)) scale factor / N */
@@ -100,33 +115,43 @@ static const char *norm_text(WbbArena *a, const HloInstruction *i)
         spread(&n, "sums", "grad_offset");
         spread(&n, "weights", "grad_scale");
         spread(&n, "counts", "count");
-        wbb_putf(t, "a0 = %s multiply(grad, counts)\na1 = %s subtract(a0, sums)\na2 = %s multiply(normal, weights)\na3 = %s subtract(a1, a2)\n"
-                    "b0 = %s multiply(scales, factors)\nb1 = %s divide(b0, counts)\ngrad_x = %s multiply(a3, b1)\n"
-                    "ROOT r = (%s, %s, %s) tuple(grad_x, grad_scale, grad_offset)\n",
+        wbb_putf(t,
+                 "a0 = %s multiply(grad, counts)\na1 = %s subtract(a0, sums)\na2 = %s multiply(normal, weights)\na3 = "
+                 "%s subtract(a1, a2)\n"
+                 "b0 = %s multiply(scales, factors)\nb1 = %s divide(b0, counts)\ngrad_x = %s multiply(a3, b1)\n"
+                 "ROOT r = (%s, %s, %s) tuple(grad_x, grad_scale, grad_offset)\n",
                  n.full, n.full, n.full, n.full, n.full, n.full, n.full, n.full, n.vector, n.vector);
     }
     wbb_put(t, "}\n");
     return t->text;
 }
 
-/* By descending value; of equal ones the first first. The order is the total one: nan is above infinity (XLA's TopK). */
+/* By descending value, equal values in their order. The comparison is the total order: nan is above infinity (XLA's
+ * TopK). */
 static const char *top_k_text(WbbArena *a, const HloInstruction *i)
 {
     const HloShape *s = i->operands[0]->shape, *r = i->shape->elements[0], *index = i->shape->elements[1];
     const char *type = sc_type_info[s->type].hlo, *integer = sc_type_info[index->type].hlo;
-    const char *largest = hlo_attribute(a, i, "largest"), *direction = largest && strcmp(largest, "false") == 0 ? "LT" : "GT";
+    const char *largest = hlo_attribute(a, i, "largest"),
+               *direction = largest && strcmp(largest, "false") == 0 ? "LT" : "GT";
     WbbBuf t = wbb_buf(a), in = wbb_buf(a), out = wbb_buf(a), slice = wbb_buf(a);
     for (uint32_t d = 0; d < s->rank; d++) {
         wbb_putf(&in, "%s%lld", d ? "," : "", (long long)s->dims[d]);
         wbb_putf(&out, "%s%lld", d ? "," : "", (long long)r->dims[d]);
         wbb_putf(&slice, "%s[0:%lld]", d ? ", " : "", (long long)r->dims[d]);
     }
-    wbb_putf(&t, "above { p = %s[] parameter(0) q = %s[] parameter(1) j = %s[] parameter(2) k = %s[] parameter(3) ROOT r = pred[] compare(p, q), direction=%s%s }\n",
+    wbb_putf(&t,
+             "above { p = %s[] parameter(0) q = %s[] parameter(1) j = %s[] parameter(2) k = %s[] parameter(3) ROOT r = "
+             "pred[] compare(p, q), direction=%s%s }\n",
              type, type, integer, integer, direction, sc_is_float(s->type) ? ", type=TOTALORDER" : "");
-    wbb_putf(&t, "ENTRY e {\nx = %s[%s] parameter(0)\ni = %s[%s] iota(), iota_dimension=%d\n", type, in.text, integer, in.text, s->rank - 1);
-    wbb_putf(&t, "s = (%s[%s], %s[%s]) sort(x, i), dimensions={%d}, is_stable=true, to_apply=above\n", type, in.text, integer, in.text, s->rank - 1);
-    wbb_putf(&t, "v = %s[%s] get-tuple-element(s), index=0\nj = %s[%s] get-tuple-element(s), index=1\n", type, in.text, integer, in.text);
-    wbb_putf(&t, "w = %s[%s] slice(v), slice={%s}\nk = %s[%s] slice(j), slice={%s}\n", type, out.text, slice.text, integer, out.text, slice.text);
+    wbb_putf(&t, "ENTRY e {\nx = %s[%s] parameter(0)\ni = %s[%s] iota(), iota_dimension=%d\n", type, in.text, integer,
+             in.text, s->rank - 1);
+    wbb_putf(&t, "s = (%s[%s], %s[%s]) sort(x, i), dimensions={%d}, is_stable=true, to_apply=above\n", type, in.text,
+             integer, in.text, s->rank - 1);
+    wbb_putf(&t, "v = %s[%s] get-tuple-element(s), index=0\nj = %s[%s] get-tuple-element(s), index=1\n", type, in.text,
+             integer, in.text);
+    wbb_putf(&t, "w = %s[%s] slice(v), slice={%s}\nk = %s[%s] slice(j), slice={%s}\n", type, out.text, slice.text,
+             integer, out.text, slice.text);
     wbb_putf(&t, "ROOT r = (%s[%s], %s[%s]) tuple(w, k)\n}\n", type, out.text, integer, out.text);
     return t.text;
 }
@@ -135,7 +160,7 @@ const HloComputation *ev_expansion(Ev *e, const HloInstruction *i)
 {
     if (!ev_is_expanded(i)) return NULL;
     if (is_top_k(i) && (i->shape->type != SC_TUPLE || i->shape->n_elements != 2 || i->operands[0]->shape->rank == 0))
-        wbb_decline(e->cx, i->loc, WHY_OPERATION, "the evaluator knows top-k with two results only");
-    const char *text = is_top_k(i) ? top_k_text(e->home, i) : norm_text(e->home, i);
-    return hlo_parse(e->cx, e->home, i->name, text, strlen(text))->entry;
+        wbb_decline(e->cx, i->loc, WHY_OPERATION, "the evaluator has top-k with two results only");
+    const char *text = is_top_k(i) ? top_k_text(e->kept_arena, i) : norm_text(e->kept_arena, i);
+    return hlo_parse(e->cx, e->kept_arena, i->name, text, strlen(text))->entry;
 }

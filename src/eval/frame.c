@@ -1,12 +1,12 @@
-/* frame: runs, the uses of computations in them, and which array a value is.
+/* frame: evaluations, the uses of computations in them, and which array a value is.
  *
- * Needs: a verified computation. Leaves: a run; frames, one for each use of a computation; references resolved through tuples,
- * calls and parameters, so that no work is done for them.
+ * Needs: a verified computation. Leaves: an evaluation; frames, one for each use of a computation; references resolved
+ * through tuples, calls and parameters, so that these cost nothing.
  *
- * A part is a run over the same frames with memory of its own, for work inside a step. A sub-run is one of another computation
- * whose parameters are lanes: an iteration of a loop, a computation applied to one element.
+ * inner.h says what a part and a sub-evaluation are.
  *
- *     g = get-tuple-element(fusion(x), calls=f), index=1        the second operand of the tuple that is f's root, in f's frame
+ *     g = get-tuple-element(fusion(x), calls=f), index=1        the second operand of the tuple that is f's root, in
+ * f's frame
  */
 #include "eval/inner.h"
 
@@ -58,7 +58,7 @@ static Ev *new_run(WbbCx *cx)
     WbbArena *arena = wbb_arena_new(cx);
     Ev *e = WBB_NEW(arena, Ev);
     e->cx = cx;
-    e->arena = e->home = arena;
+    e->arena = e->kept_arena = arena;
     return e;
 }
 
@@ -73,25 +73,27 @@ Ev *ev_new(WbbCx *cx, const HloComputation *c, const void *const *inputs, EvMode
     return e;
 }
 
-/* A run inside a step of another: its results are the caller's to copy before it ends. */
-static Ev *inside(Ev *outer)
+/* An evaluation inside a step of another. The caller copies its results before it ends. */
+static Ev *nested(Ev *outer)
 {
     Ev *e = new_run(outer->cx);
     outer->part = e;
     e->mode = outer->mode;
     e->approx = outer->approx;
     e->noise = outer->noise;
+    e->order = outer->order;
     e->iterations = outer->iterations;
     e->depth = outer->depth + 1;
-    if (e->depth > EV_DEPTH) wbb_decline(e->cx, outer->root->c->loc, WHY_SIZE, "operations over other operations nest too deep to be evaluated");
+    if (e->depth > EV_DEPTH)
+        wbb_decline(e->cx, outer->root->c->loc, WHY_SIZE, "costly operations nest more than %d deep", EV_DEPTH);
     return e;
 }
 
 Ev *ev_part(Ev *whole)
 {
-    Ev *e = inside(whole);
+    Ev *e = nested(whole);
     e->whole = whole;
-    e->home = whole->home;
+    e->kept_arena = whole->kept_arena;
     e->inputs = whole->inputs;
     e->source = whole->source;
     e->state = whole->state;
@@ -101,7 +103,7 @@ Ev *ev_part(Ev *whole)
 
 Ev *ev_sub(Ev *outer, const HloComputation *c, void *const *state)
 {
-    Ev *e = inside(outer);
+    Ev *e = nested(outer);
     e->state = state;
     e->root = new_frame(e, c, NULL, NULL, NULL);
     return e;
@@ -143,18 +145,26 @@ void ev_end(Ev *e)
     e->block = NULL;
 }
 
-/* Custom calls that mark their operand for a partitioner or a memory and give it back. */
+/* Is it a custom call that returns its operand, marked for a partitioner or a memory space? */
 static bool is_identity(const HloInstruction *i)
 {
-    static const char *const targets[] = {"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "xla.sdy.FuncResultSharding",
-                                          "annotate_device_placement", "MoveToDevice", "MoveToHost", "Pin", "Unpin", "LayoutConstraint"};
+    static const char *const targets[] = {"Sharding",
+                                          "SPMDFullToShardShape",
+                                          "SPMDShardToFullShape",
+                                          "xla.sdy.FuncResultSharding",
+                                          "annotate_device_placement",
+                                          "MoveToDevice",
+                                          "MoveToHost",
+                                          "Pin",
+                                          "Unpin",
+                                          "LayoutConstraint"};
     if (i->n_operands != 1 || !i->target || !hlo_same_shape(i->shape, i->operands[0]->shape)) return false;
     for (size_t k = 0; k < WBB_LEN(targets); k++)
         if (strcmp(i->target, targets[k]) == 0) return true;
     return false;
 }
 
-/* Does the instruction hand over its operand 0 as it is? */
+/* Does the instruction return its operand 0 unchanged? */
 static bool passes(const HloInstruction *i)
 {
     switch (i->opcode) {
@@ -170,7 +180,7 @@ static bool passes(const HloInstruction *i)
     }
 }
 
-/* An instruction whose result is a computation's. */
+/* Is the result of the instruction that of a computation which it names? */
 static bool calls(const HloInstruction *i)
 {
     switch (i->opcode) {
@@ -181,11 +191,12 @@ static bool calls(const HloInstruction *i)
     }
 }
 
-/* Elements of tuples still to be taken, the next one last. */
+/* Tuple indices that remain to be applied, the next one last. */
 typedef struct {
     uint32_t items[2 * EV_PATH], n;
 } Path;
 
+/* The leaf of instruction i that the path leads to. */
 static EvRef at_array(EvFrame *f, const HloInstruction *i, Path *p)
 {
     const HloShape *s = i->shape;
@@ -213,8 +224,9 @@ EvRef ev_resolve(Ev *e, EvFrame *f, const HloInstruction *i, const uint32_t *pat
             i = f->call->operands[(f->call->opcode == HLO_CONDITIONAL ? f->branch + 1 : 0) + i->number];
             f = f->caller;
         } else if (calls(i)) {
-            /* ((operands), result, ..) of async-start: the result is its computation's */
-            if (i->opcode == HLO_ASYNC_START && p.n && p.items[p.n - 1] == 0 && i->shape->type == SC_TUPLE) return at_array(f, i, &p);
+            /* async-start returns ((operands), result, ..), where `result` is that of its computation */
+            if (i->opcode == HLO_ASYNC_START && p.n && p.items[p.n - 1] == 0 && i->shape->type == SC_TUPLE)
+                return at_array(f, i, &p);
             if (i->opcode == HLO_ASYNC_START && p.n && p.items[p.n - 1] == 1 && i->shape->type == SC_TUPLE) p.n--;
             f = ev_callee(e, f, i, 0);
             i = f->c->root;

@@ -1,9 +1,10 @@
-/* gather: elements of an operand at places that another operand's values tell.
+/* gather: elements of an operand at positions that the values of another operand give.
  *
- * Needs: the attributes of HLO's gather. Leaves: the lanes wanted: first the indices that they depend on, then the elements.
+ * Needs: the attributes of HLO's gather. Leaves: the wanted lanes: first the indices that they depend on, then the
+ * elements.
  *
- * An output coordinate is a batch coordinate (which index vector) or an offset (where in the slice). The slice starts at the
- * index vector's values, clamped so that the slice fits.
+ * An output coordinate is a batch coordinate (which index vector) or an offset (where in the slice). The slice starts
+ * at the values of the index vector, clamped so that the slice fits.
  *
  *     f32[5,8] gather(f32[100,8] x, s32[5,1] k), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0},
  *         index_vector_dim=1, slice_sizes={1,8}         at (2, 3): x at (clamp(k[2,0], 0, 99), 3)
@@ -11,12 +12,7 @@
 #include "eval/inner.h"
 
 typedef struct {
-    const int64_t *items;
-    uint32_t n;
-} Ints;
-
-typedef struct {
-    Ints offset_dims, collapsed, start_map, slice_sizes, operand_batch, index_batch;
+    HloInts offset_dims, collapsed, start_map, slice_sizes, operand_batch, index_batch;
     int64_t vector_dim;
 } Dims;
 
@@ -24,44 +20,43 @@ typedef struct {
     EvMove *indices, *elements;
 } State;
 
-static Ints ints(Ev *e, const HloInstruction *i, const char *name)
+static HloInts ints(Ev *e, const HloInstruction *i, const char *name)
 {
-    Ints list = {NULL, 0};
+    HloInts list = {NULL, 0};
     list.items = hlo_attribute_ints(e->block, i, name, &list.n);
     if (!list.items) list.n = 0;
     return list;
 }
 
-static bool holds(Ints list, int64_t d)
-{
-    for (uint32_t k = 0; k < list.n; k++)
-        if (list.items[k] == d) return true;
-    return false;
-}
-
 static Dims dims_of(Ev *e, const HloInstruction *i)
 {
-    Dims d = {ints(e, i, "offset_dims"), ints(e, i, "collapsed_slice_dims"), ints(e, i, "start_index_map"),
-              ints(e, i, "slice_sizes"), ints(e, i, "operand_batching_dims"), ints(e, i, "start_indices_batching_dims"), 0};
-    Ints vector = ints(e, i, "index_vector_dim");
+    Dims d = {ints(e, i, "offset_dims"),
+              ints(e, i, "collapsed_slice_dims"),
+              ints(e, i, "start_index_map"),
+              ints(e, i, "slice_sizes"),
+              ints(e, i, "operand_batching_dims"),
+              ints(e, i, "start_indices_batching_dims"),
+              0};
+    HloInts vector = ints(e, i, "index_vector_dim");
     if (vector.n != 1 || d.slice_sizes.n != i->operands[0]->shape->rank)
         wbb_decline(e->cx, i->loc, WHY_OPERATION, "the evaluator cannot read the attributes of %s", i->name);
     d.vector_dim = vector.items[0];
     return d;
 }
 
-/* The batch coordinates of an output element as coordinates of the index array, without those of the vector dimension. */
+/* Sets the coordinates of the index array, except for that of the vector dimension, from the batch coordinates of an
+ * output element. */
 static void index_coordinates(const HloInstruction *i, const Dims *d, const int64_t *out, int64_t *at)
 {
     uint32_t rank = i->operands[1]->shape->rank, next = 0;
     for (uint32_t k = 0; k < i->shape->rank; k++) {
-        if (holds(d->offset_dims, k)) continue;
+        if (ev_holds(d->offset_dims, k)) continue;
         if (next == d->vector_dim) next++;
         if (next < rank) at[next++] = out[k];
     }
 }
 
-/* Positions of the index vectors: for each wanted element one for each entry of start_index_map. */
+/* The move that reads the index vectors: for each wanted element one index for each entry of start_index_map. */
 static EvMove *want_indices(Ev *e, EvTask *t, const Dims *d)
 {
     const HloInstruction *i = t->ref.i;
@@ -81,7 +76,7 @@ static EvMove *want_indices(Ev *e, EvTask *t, const Dims *d)
     return move;
 }
 
-/* Positions of the elements, from the indices' values; NULL where a value is not known. */
+/* The move that reads the elements, from the values of the indices; NULL where some index is an interval. */
 static EvMove *want_elements(Ev *e, EvTask *t, const Dims *d, const void *indices)
 {
     const HloInstruction *i = t->ref.i;
@@ -98,9 +93,10 @@ static EvMove *want_elements(Ev *e, EvTask *t, const Dims *d, const void *indice
             at[dim] = WBB_MAX(WBB_MIN(start, in->dims[dim] - d->slice_sizes.items[dim]), 0);
         }
         index_coordinates(i, d, out, batch);
-        for (uint32_t p = 0; p < d->operand_batch.n; p++) at[d->operand_batch.items[p]] = batch[d->index_batch.items[p]];
+        for (uint32_t p = 0; p < d->operand_batch.n; p++)
+            at[d->operand_batch.items[p]] = batch[d->index_batch.items[p]];
         for (uint32_t dim = 0, next = 0; dim < in->rank; dim++)
-            if (!holds(d->collapsed, dim) && !holds(d->operand_batch, dim) && next < d->offset_dims.n)
+            if (!ev_holds(d->collapsed, dim) && !ev_holds(d->operand_batch, dim) && next < d->offset_dims.n)
                 at[dim] += out[d->offset_dims.items[next++]];
         list[k] = ev_linear(in, at);
     }

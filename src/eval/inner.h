@@ -1,7 +1,13 @@
-/* What the files of eval/ share: how a run is held together.
+/* What the files of eval/ share: the state of an evaluation, and how an operation gets the elements of its operands.
  *
- * Evaluation is by demand, a block of elements at a time. A set is a list of positions; `ev_demand` gives the lanes of an
- * instruction at a set: one element for each position, in the set's order. Everything made for a block is dropped with it.
+ * An evaluation (Ev) proceeds by demand, one block of elements at a time. A set is a list of positions of an array;
+ * ev_demand returns the lanes of an array at a set: one element for each position, in the order of the set. Lanes,
+ * lists and memos live as long as the block.
+ *
+ * The files of operations (reduce.c, dot.c, sort.c, ..) and demand.c call each other in a circle, and are one thing:
+ * step() of demand.c dispatches to the operation, the operation demands elements of its operands, and these are
+ * computed by step() again. Files that only compute on lanes (compute.c, complex.c, the bounds, lanes.c, walk.c) are
+ * outside of the circle.
  */
 #ifndef EV_INNER_H
 #define EV_INNER_H
@@ -10,14 +16,14 @@
 
 #include <math.h>
 
-/* Positions start, start + 1, .. (list NULL) or list[0], list[1], ..; equal sets of one block are one pointer. */
+/* Positions start, start + 1, .. (list NULL) or list[0], list[1], ..; equal sets of a block are one pointer. */
 typedef struct EvSet {
     int64_t n, start;
     const int64_t *list;
-    struct EvSet *next; /* of the same hash */
+    struct EvSet *next; /* set with the same hash */
 } EvSet;
 
-/* What is known of one instruction: its lanes at a set. `set` NULL: all elements. */
+/* The lanes of one leaf of an instruction at a set; `set` NULL: data kept for the whole evaluation, see ev_keep. */
 typedef struct EvMemo {
     const EvSet *set;
     uint32_t leaf;
@@ -25,17 +31,17 @@ typedef struct EvMemo {
     struct EvMemo *next;
 } EvMemo;
 
-/* One use of a computation: the one evaluated, or one that a fusion or call instruction of `caller` names. */
+/* One use of a computation: the evaluated one, or one that a fusion or call instruction of `caller` names. */
 typedef struct EvFrame {
     const HloComputation *c;
     struct EvFrame *caller;
     const HloInstruction *call;
-    uint32_t branch;         /* which of the computations that `call` names */
-    struct EvFrame *sibling; /* the frame of another branch */
-    struct EvFrame **callee; /* by instruction; made when first needed */
-    EvMemo **memo;           /* by instruction; of this block */
-    EvMemo **kept;           /* by instruction; of the whole run */
-    struct EvFrame *origin;  /* the same use in the run that this one is part of; NULL if this is it */
+    uint32_t branch;         /* index among the computations that `call` names */
+    struct EvFrame *sibling; /* frame of another branch of `call` */
+    struct EvFrame **callee; /* by instruction; made on first use */
+    EvMemo **memo;           /* by instruction; lanes of the current block */
+    EvMemo **kept;           /* by instruction; data of the whole evaluation */
+    struct EvFrame *origin;  /* in a part: the same frame of the evaluation that the part belongs to; else NULL */
     struct EvFrame *next;
 } EvFrame;
 
@@ -46,7 +52,7 @@ typedef struct {
     uint32_t leaf;
 } EvRef;
 
-/* Work that waits for its operands. `state` is the operation's own. */
+/* An operation to be computed at a set. `state` holds what the operation found before it asked for operands. */
 typedef struct EvTask {
     EvRef ref;
     const EvSet *set;
@@ -54,90 +60,115 @@ typedef struct EvTask {
     struct EvTask *below;
 } EvTask;
 
-enum { EV_FIRST_SLAB = 1 << 12, EV_SLAB = 1 << 20, EV_BLOCK = 8192, EV_MANY = 1 << 16, EV_PATH = HLO_NESTING_LIMIT,
-       EV_DEPTH = 100 };
+enum {
+    EV_FIRST_SLAB = 1 << 12,
+    EV_SLAB = 1 << 20,
+    EV_BLOCK = 8192,
+    EV_ROW = 4096,
+    EV_MANY = 1 << 16,
+    EV_PATH = HLO_NESTING_LIMIT,
+    EV_DEPTH = 100
+};
 
-/* Memory for lanes and lists: used again by each block. */
+/* Memory for lanes and lists; each block uses it again. */
 typedef struct EvSlab {
     char *bytes;
     size_t capacity, used;
     struct EvSlab *next;
 } EvSlab;
 
+/* An evaluation. Work inside a step runs in an evaluation of its own, whose blocks can be dropped while the block of
+ * the step goes on. There are two kinds:
+ *
+ *   - a part of `whole` computes elements of the same computation: its frames mirror those of `whole`, and it shares
+ * what `whole` keeps (frames' `kept`, in `kept_arena`);
+ *   - a sub-evaluation (`whole` NULL, `state` set) evaluates another computation, whose parameters are lanes: an
+ * iteration of a loop, or a computation applied to one element. */
 typedef struct Ev {
     WbbCx *cx;
-    WbbArena *arena; /* of the run, its own */
-    WbbArena *block; /* NULL between blocks */
-    struct Ev *part; /* the run inside this one that is going on; NULL if none */
-    EvMode mode; /* EV_BOUNDS for EV_BOUNDS_APPROX as well */
-    bool approx;
-    uint64_t *noise; /* EV_PLAIN: chance decides what is open; its state. NULL: no */
-    const void *const *inputs;
-    const EvSource *source;   /* instead of `inputs` */
-    void *const *state;       /* instead of both: lanes of each leaf of each parameter */
-    struct Ev *whole;         /* the run that this is a part of; NULL if it has frames of its own */
-    WbbArena *home;           /* of what is kept: the arena of the run whose frames these are */
-    unsigned depth;           /* runs around this one */
-    int64_t *iterations;      /* of loops, in all runs together */
-    const HloInstruction *filling; /* all of it is being made, block by block; NULL: nothing is */
-    EvSlab *slabs, *slab; /* all; the one in use, those behind it are free */
+    WbbArena *arena;               /* frames and slabs of this evaluation */
+    WbbArena *block;               /* memory of the current block; NULL between blocks */
+    WbbArena *kept_arena;          /* data kept for the whole evaluation; a part uses that of `whole` */
+    struct Ev *part;               /* evaluation inside a step of this one, of either kind, while it runs; else NULL */
+    struct Ev *whole;              /* the evaluation that this is a part of; NULL if it is none */
+    EvMode mode;                   /* EV_BOUNDS for EV_BOUNDS_APPROX as well */
+    bool approx;                   /* EV_BOUNDS: by the looser budgets */
+    const EvOrder *order;          /* that a kernel documents; NULL: any */
+    uint64_t *noise; /* EV_PLAIN: state of the random numbers that decide what HLO leaves open; NULL: none */
+    const void *const *inputs;     /* one array for each leaf of each parameter, or */
+    const EvSource *source;        /* a function that makes elements of them, or */
+    void *const *state;            /* the lanes of all elements of each leaf of each parameter */
+    unsigned depth;                /* number of evaluations around this one */
+    int64_t *iterations;           /* of loops, counted over all nested evaluations */
+    const HloInstruction *filling; /* instruction whose elements are all being computed, block by block; else NULL */
+    EvSlab *slabs, *slab;          /* all; the one in use, those behind it are free */
     EvFrame *root, *frames;
     EvTask *top;
-    WbbMap sets; /* of the block, by hash */
+    WbbMap sets;                   /* of the block, by hash */
 } Ev;
 
 /* frame.c */
 Ev *ev_new(WbbCx *cx, const HloComputation *c, const void *const *inputs, EvMode mode);
-Ev *ev_part(Ev *whole); /* a run of its own, over what `whole` keeps; in an arena of its own */
-Ev *ev_sub(Ev *outer, const HloComputation *c, void *const *state); /* a run of another computation; ended as a part is */
+Ev *ev_part(Ev *whole);
+/* A sub-evaluation; ends as a part does, by ev_part_end(outer). */
+Ev *ev_sub(Ev *outer, const HloComputation *c, void *const *state);
 void ev_part_end(Ev *whole);
-void ev_free(Ev *e); /* a run, with what it has left if it failed: its block, its part */
+void ev_free(Ev *e); /* also frees the block and the part that a failure left open */
 EvRef ev_part_ref(Ev *part, EvRef of_whole);
-void ev_begin(Ev *e); /* a block */
+void ev_begin(Ev *e); /* begin a block */
 void ev_end(Ev *e);
 EvFrame *ev_callee(Ev *e, EvFrame *f, const HloInstruction *call, uint32_t branch);
 /* The array that leaf `path` of an instruction is, through tuples, calls and parameters. */
 EvRef ev_resolve(Ev *e, EvFrame *f, const HloInstruction *i, const uint32_t *path, uint32_t depth);
-EvRef ev_resolve_leaf(Ev *e, EvFrame *f, const HloInstruction *i, uint32_t leaf); /* by its number, depth first */
+EvRef ev_resolve_leaf(Ev *e, EvFrame *f, const HloInstruction *i, uint32_t leaf); /* leaf by number, depth first */
 const HloShape *ev_leaf_shape(const HloShape *s, uint32_t leaf);
 const HloShape *ev_ref_shape(EvRef r);
-uint32_t ev_first_leaf(const HloComputation *c, int64_t parameter); /* among the leaves of all parameters */
+uint32_t ev_first_leaf(const HloComputation *c, int64_t parameter); /* number among the leaves of all parameters */
 
-/* expand.c: operations that are a computation of others */
+/* expand.c: operations that are defined by a computation of others */
 bool ev_is_expanded(const HloInstruction *i);
-const HloComputation *ev_expansion(Ev *e, const HloInstruction *i); /* NULL: it is not expanded */
+const HloComputation *ev_expansion(Ev *e, const HloInstruction *i); /* NULL if the operation is not expanded */
 
 /* demand.c */
-const EvSet *ev_run_set(Ev *e, int64_t start, int64_t n);
-const EvSet *ev_list_set(Ev *e, const int64_t *list, int64_t n); /* the list stays the caller's, in the block's arena */
-/* Inside a step: lanes that are there, or NULL after asking for them; the step is then taken again. */
+const EvSet *ev_range_set(Ev *e, int64_t start, int64_t n);
+const EvSet *ev_list_set(Ev *e, const int64_t *list,
+                         int64_t n); /* `list` is not copied; it must live as long as the block */
+/* Inside a step: the lanes if they are known; else NULL, a task that computes them is pushed, and the step is repeated
+ * when they are known. */
 void *ev_need(Ev *e, EvRef r, const EvSet *set);
-void *ev_demand(Ev *e, EvRef r, const EvSet *set);
+void *ev_demand(Ev *e, EvRef r,
+                const EvSet *set); /* the lanes; computes them; not inside a step of the same evaluation */
+EvRef ev_operand(Ev *e, const EvTask *t, uint32_t k);
+/* lanes[leaf] for the leaf that the task wants; those of the other n - 1 leaves become memos. */
+void *ev_leaf_result(Ev *e, EvTask *t, void **lanes, uint32_t n);
 void ev_put_memo(Ev *e, EvRef r, uint32_t leaf, const EvSet *set, void *data);
 void ev_keep(Ev *e, EvRef r, uint32_t leaf, void *data);
 void *ev_kept(EvRef r, uint32_t leaf);
 
-/* recall.c: a step of a costly operation, which `compute` does for what the run does not know yet */
+/* recall.c: a step of a costly operation; `compute` is called only for elements that were not computed before */
 bool ev_recalls(const Ev *e, const EvTask *t);
 void *ev_recall(Ev *e, EvTask *t, void *(*compute)(Ev *, EvTask *));
 
 /* lanes.c: how elements are held */
-void *ev_lanes(Ev *e, size_t bytes); /* of this block; any contents, 16-byte aligned */
+void *ev_lanes(Ev *e, size_t bytes); /* memory of this block, not initialised, 16-byte aligned */
 int64_t *ev_list(Ev *e, int64_t n);
-void ev_fill(void *to, const void *one, size_t bytes, int64_t n); /* n times the same element */
+void ev_fill(void *to, const void *one, size_t bytes, int64_t n); /* n copies of one element */
 size_t ev_lane_bytes(EvMode mode, ScType t);
 ScType ev_lane_type(EvMode mode, ScType t); /* EV_PLAIN and EV_F64 */
 uint64_t ev_get(ScType t, const void *data, int64_t k);
 void ev_set(ScType t, void *data, int64_t k, uint64_t bits);
 void ev_gather(void *to, const void *from, size_t bytes, const EvSet *set);
 void *ev_import(Ev *e, ScType t, const void *raw, const EvSet *set); /* values of type t at positions -> lanes */
-void *ev_bits(Ev *e, ScType to, ScType from, int64_t n, void *lanes); /* the same bits as another type of the same width */
-bool ev_int_of(const Ev *e, ScType t, const void *lanes, int64_t k, int64_t *value); /* false: not one value */
+void ev_doubles(ScType t, double *to, const void *values, int64_t n); /* n real values of type t */
+void *ev_bits(Ev *e, ScType to, ScType from, int64_t n, void *lanes); /* bitcast to another type of the same width */
+bool ev_int_of(const Ev *e, ScType t, const void *lanes, int64_t k,
+               int64_t *value);                        /* false: an interval, not one value */
+EvBound *ev_bound_unknown(Ev *e, ScType t, int64_t n); /* n lanes that may be anything */
 
 /* walk.c */
 typedef struct {
     const HloShape *shape;
-    int64_t at[HLO_RANK_LIMIT], stride[HLO_RANK_LIMIT]; /* coordinates of `position`; elements a step in each dimension */
+    int64_t at[HLO_RANK_LIMIT], stride[HLO_RANK_LIMIT]; /* coordinates of `position`; row-major strides */
     int64_t position;                                   /* -1: none yet */
     bool narrow;                                        /* positions fit 32 bits */
 } EvWalk;
@@ -145,111 +176,140 @@ EvWalk ev_walk(const HloShape *s);
 const int64_t *ev_walk_to(EvWalk *w, int64_t position); /* its coordinates, until the next call */
 int64_t ev_linear(const HloShape *s, const int64_t *at);
 int64_t ev_position(const EvSet *s, int64_t k);
+int64_t ev_strides(const HloShape *s, int64_t *stride); /* row-major strides; returns the number of elements */
+bool ev_holds(HloInts list, int64_t d);                 /* is d in the list? */
 
 /* compute.c */
-/* Mixed precision: XLA lets an operand be of another float type than the operation's, and converts it. Others: the lanes themselves. */
+/* Mixed precision: an operand of another float type than the operation's is converted to `to`. Other lanes are returned
+ * as they are. */
 void *ev_as(Ev *e, ScType to, ScType from, int64_t n, void *lanes);
 void *ev_elementwise(Ev *e, const HloInstruction *i, int64_t n, void *const *x);
-/* bounds.c; the rest of it in bounds.h */
+/* interval.c; operations on intervals are in bounds.h */
 EvBound ev_bound_exact(ScType t, uint64_t bits);
 EvBound ev_bound_any(ScType t);
 EvBound ev_bound_union(ScType t, EvBound a, EvBound b);
 bool ev_bound_single(ScType t, const EvBound *b, uint64_t *bits);
-EvBound *ev_bound_unknown(Ev *e, ScType t, int64_t n); /* lanes that may be anything */
 /* complex.c */
 void *ev_complex(Ev *e, const HloInstruction *i, int64_t n, void *const *x);
 /* One element, exact: x[operand] as (re, im). False: no such operation of complex values. */
 bool ev_complex_value(const HloInstruction *i, const double (*x)[2], double *r);
-/* bounds_complex.c: units of the last place by which a power may miss besides its budget; 0 of others */
-double ev_complex_units(const HloInstruction *i, const double (*x)[2]);
-/* perturb.c: nothing where e->noise is NULL is asked of these */
+/* perturb.c: ev_perturb, ev_perturb_complex and ev_shuffle are called only where e->noise is set */
 uint64_t ev_random(Ev *e);
 void ev_perturb(Ev *e, ScOp op, ScType t, int64_t n, void *const *x, void *r); /* r = op(x), moved within the budget */
 void ev_perturb_complex(Ev *e, const HloInstruction *i, const double (*x)[2], double *r);
-void ev_shuffle(Ev *e, int64_t *list, int64_t n); /* an order of a sum */
+void ev_shuffle(Ev *e, int64_t *list, int64_t n); /* a random order */
 /* move.c: one step of an operation that moves elements */
 bool ev_moves(HloOpcode op);
 void *ev_move(Ev *e, EvTask *t);
-/* gather.c */
-void *ev_gather_op(Ev *e, EvTask *t);
 typedef struct EvMove EvMove;
 EvMove *ev_move_new(Ev *e, int64_t n, uint32_t sources);
 void ev_move_source(Ev *e, EvMove *m, EvRef r, const int64_t *positions, const uint32_t *lanes, int64_t n);
 void *ev_move_finish(Ev *e, ScType t, EvMove *m);
-EvRef ev_operand(Ev *e, const EvTask *t, uint32_t k);
 const int64_t *ev_by_layout(Ev *e, const HloShape *to, const HloShape *from, const EvSet *set);
-/* apply.c: a computation of scalars on n lanes at once: x: lanes of each leaf of its parameters; out: of its root */
+/* apply.c: a computation of scalars on n lanes. x: lanes of each leaf of its parameters; out: of its root */
 void ev_apply(Ev *e, const HloComputation *c, int64_t n, void *const *x, void **out);
 
 /* exact.c: the terms of a sum of floats, and whether the order of its additions can matter */
 typedef struct {
-    double magnitude; /* the sum of the absolute values of the finite ones */
-    double unit;      /* a power of two that divides every term; infinity: all are 0 so far; 0: some term is not one known number */
+    double magnitude; /* sum of the absolute values of the finite terms */
+    double unit; /* a power of two that divides every term; infinity: all are 0; 0: some term is not a known number */
+    int64_t n;        /* terms other than 0, whose addition may round */
 } EvTerms;
-#define EV_NO_TERMS ((EvTerms){0, (double)INFINITY})
+#define EV_NO_TERMS ((EvTerms){0, (double)INFINITY, 0})
 void ev_add_term(EvTerms *terms, double lo, double hi); /* a term in [lo, hi], neither nan */
-/* The interval [a->lo, a->hi] of the sums of the terms' exact values, in double, becomes what any order of that many additions, each
- * rounded to type t or wider, may give; each term may be off by `absolute` besides. */
+/* [a->lo, a->hi] holds the exact sums of the terms, in double; it becomes the interval of what any order of that many
+ * additions, each rounded to type t or wider, may give. Each term may also be off by `absolute`. */
 void ev_close_sum(ScType t, EvBound *a, EvTerms terms, int64_t additions, double absolute);
 /* Bits from the first to the last that is 1 in a finite x; 0 of 0. */
 int ev_digits(double x);
 
-/* fold.c: elements folded into accumulators, one for each lane. See there. */
-typedef struct EvFold EvFold;
-EvFold *ev_fold_new(Ev *e, const HloComputation *c, uint32_t n_arrays, const ScType *types, int64_t n);
-void ev_fold_init(Ev *e, EvFold *f, uint32_t array, const void *lanes, int64_t n); /* n lanes, or 1 for all */
-bool ev_fold_begin(Ev *e, EvFold *f);       /* when all are set; true: a sum or product whose order is to be shuffled */
-/* An operand of the task's, demanded in `part`, as elements of the array. */
-void *ev_fold_lanes(Ev *e, Ev *part, const EvTask *t, const EvFold *f, uint32_t array, uint32_t operand, const EvSet *set);
-/* x[array]: element k goes to lane lanes[k] (NULL: lane k), each lane at most once. Memory of `part` only. */
-void ev_fold(Ev *part, EvFold *f, const uint32_t *lanes, int64_t n, void *const *x);
-void **ev_fold_end(Ev *e, EvFold *f);
+/* order.c: the documented order of one reduction */
+typedef struct {
+    const char *name; /* of the instruction */
+    bool fused;       /* products are added by fused multiply-adds .. */
+    ScType type;      /* .. of this type */
+} EvSerial;
+const EvSerial *ev_serial(const Ev *e, const HloInstruction *i); /* NULL: any order */
 
-/* reduce.c, window.c, select_scatter.c, scatter.c, dot.c, conv.c, sort.c, control.c, scan.c, random.c, bits.c: one step of the operation */
-EvFold *ev_fold_of(Ev *e, EvTask *t); /* of operands x.., init..; NULL: a start value was asked for */
-void *ev_fold_result(Ev *e, EvTask *t, void **lanes, uint32_t n); /* lanes of one leaf; those of the others are remembered */
+/* accumulate.c: accumulators of a reduction, one for each lane */
+typedef struct EvAccumulator EvAccumulator;
+EvAccumulator *ev_acc_new(Ev *e, const HloComputation *c, uint32_t n_arrays, const ScType *types, int64_t n);
+void ev_acc_init(Ev *e, EvAccumulator *a, uint32_t array, const void *lanes, int64_t n); /* n lanes, or 1 for all */
+/* After all arrays are initialised. `serial`: the steps come in the documented order of the kernel, and each is
+ * rounded. True: a sum or product whose terms are to be added in a random order. */
+bool ev_acc_begin(Ev *e, EvAccumulator *a, bool serial);
+/* Lanes of an operand of the task, demanded in `part` and converted to the type of accumulator array `array`. */
+void *ev_acc_lanes(Ev *e, Ev *part, const EvTask *t, const EvAccumulator *a, uint32_t array, uint32_t operand,
+                   const EvSet *set);
+/* One step: element k of x[array] is combined into lane lanes[k] (NULL: lane k); each lane occurs at most once.
+ * Allocates in `part` only. */
+void ev_acc_add(Ev *part, EvAccumulator *a, const uint32_t *lanes, int64_t n, void *const *x);
+void **ev_acc_end(Ev *e, EvAccumulator *a);
+/* Rows of lanes, without demands: where the computation is one operation on real values, and neither intervals nor
+ * random orders are asked for. */
+bool ev_acc_takes_rows(const Ev *e, const HloComputation *c, uint32_t n_arrays, ScType type);
+void ev_acc_elements(Ev *e, EvAccumulator *a, void *lanes, int64_t n); /* all elements that may be added */
+/* Combines elements position, position + step, .. into lanes [lane, lane + n); n <= EV_ROW unless step is 1. */
+void ev_acc_add_row(EvAccumulator *a, int64_t lane, int64_t n, int64_t position, int64_t step);
+void ev_acc_copy_row(EvAccumulator *a, int64_t to, int64_t from, int64_t n);
+
+/* One step of an operation, in the file of its name. */
+/* reduce.c: accumulators for operands x.., init..; NULL: a start value was asked for. */
+EvAccumulator *ev_acc_of_operands(Ev *e, EvTask *t);
 void *ev_reduce(Ev *e, EvTask *t);
-void *ev_reduce_window(Ev *e, EvTask *t);
+void *ev_reduce_window(Ev *e, EvTask *t);      /* window.c */
+bool ev_window_at_once(const Ev *e,
+                       const HloInstruction *i); /* all results are computed faster together than in blocks */
 void *ev_select_and_scatter(Ev *e, EvTask *t);
 void *ev_scatter(Ev *e, EvTask *t);
+void *ev_gather_op(Ev *e, EvTask *t);
 void *ev_dot(Ev *e, EvTask *t);
-void *ev_convolution(Ev *e, EvTask *t);
+void *ev_convolution(Ev *e, EvTask *t);        /* conv.c */
 void *ev_sort(Ev *e, EvTask *t);
-void *ev_map(Ev *e, EvTask *t);
-void *ev_while(Ev *e, EvTask *t);
 void *ev_scan(Ev *e, EvTask *t);
-/* Lanes of all leaves of the computation's root on a state, made in `to`; a leaf that one tuple hands on keeps its place. */
-void ev_iterate(Ev *e, const HloComputation *c, void *const *state, WbbArena *to, void **out);
+void *ev_map(Ev *e, EvTask *t);                /* control.c */
+void *ev_while(Ev *e, EvTask *t);
 void *ev_conditional(Ev *e, EvTask *t);
-void *ev_random_bits(Ev *e, EvTask *t);
+/* Lanes of all leaves of the computation's root, allocated in `to`; a leaf that is returned unchanged is state[k]
+ * itself. */
+void ev_iterate(Ev *e, const HloComputation *c, void *const *state, WbbArena *to, void **out);
+void *ev_random_bits(Ev *e, EvTask *t);        /* random.c */
 void *ev_stochastic_convert(Ev *e, EvTask *t);
-void *ev_dimension_size(Ev *e, EvTask *t);
-void *ev_rewidth(Ev *e, EvTask *t); /* bitcast, bitcast-convert to a type of another width */
+void *ev_dimension_size(Ev *e, EvTask *t);     /* bits.c */
+void *ev_rewidth(Ev *e, EvTask *t);            /* bitcast and bitcast-convert to a type of another width */
 
-/* window.c: where the elements of a window lie */
+/* window.c: positions of the elements of a window */
 typedef struct {
     uint32_t n;                /* window dimensions */
     const HloWindow *windows;
     const int64_t *in;         /* size of each dimension of the input */
 } EvWindows;
-/* The input coordinate of window element `w` at result coordinate `out` in dimension d; -1 outside, or between dilated ones. */
+/* The input coordinate in dimension d of a window element at result coordinate `out`; -1: in the padding, or between
+ * dilated elements. */
 int64_t ev_window_at(const EvWindows *w, uint32_t d, int64_t out, int64_t element);
 
-/* mac.c: sums of products, for dot and convolution */
+/* mac.c: sums of products, for dot and convolution. The products of a result are those of its segments, in order. */
 typedef struct {
-    int64_t at[2]; /* where the products start in each operand */
-} EvSegment;
-typedef struct {
-    int64_t count, step[2];   /* products of a segment, and the distance of one from the next in each operand */
-    int64_t segments;         /* at most that many a result */
-    uint32_t (*find)(const void *arg, const int64_t *at, EvSegment *list); /* those of the result at these coordinates */
+    int64_t count, step[2]; /* products of a segment; distance from one factor to the next in each operand */
+    int64_t segments;
+    /* The positions of the first factors of a segment of the result at coordinates `at`. False: the result lacks the
+     * segment; position[1] is set all the same. */
+    bool (*find)(const void *arg, const int64_t *at, int64_t segment, int64_t *position);
     const void *arg;
+    bool padded; /* some results may lack some segments */
+    /* Sets of dimensions of the result (bit d: dimension d). The positions in the right operand do not depend on the
+     * dimensions in `left`, nor those in the left operand on those in `right`, within `group` neighbouring results. */
+    uint32_t left, right;
+    int64_t group;
 } EvProducts;
 void *ev_products(Ev *e, EvTask *t, const EvProducts *p);
+/* matrix.c: all results at once, from all lanes of the operands. False: not computed, since the operation does not fit.
+ */
+bool ev_matrix(Ev *e, const HloInstruction *i, const EvProducts *p, bool float_products, void *const *x, void *lanes);
 
 /* eval.c */
-void *ev_all(Ev *e, EvRef r);               /* all lanes of an array; kept for the run where they had to be made */
-void ev_copy_all(Ev *e, EvRef r, void *to); /* all lanes, block by block: no block is going on */
-void ev_keep_heavy(Ev *e, EvFrame *f);      /* of a whole run: what blocks would compute again and again, once */
+void *ev_all(Ev *e, EvRef r);               /* all lanes of an array; computed once and kept */
+void ev_copy_all(Ev *e, EvRef r, void *to); /* all lanes, block by block; not inside a block */
+void ev_keep_costly(Ev *e, EvFrame *f); /* computes and keeps all costly operations that the root of the frame needs */
 
 #endif

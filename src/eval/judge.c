@@ -1,6 +1,6 @@
-/* judge: is a value one of those that are allowed, and how far is it off?
+/* judge: whether a value is allowed, and how far it is off; precisions of types.
  *
- * Needs: a value's bits and what the evaluator says. Leaves: an answer, and a text for a report.
+ * Needs: the bits of a value and the result of the evaluator. Leaves: an answer, or text for a report.
  *
  *     ev_ulp_distance(SC_BF16, bits of 1.0078125, 1.0)     // 1
  */
@@ -8,7 +8,6 @@
 
 #include <math.h>
 
-/* Fraction bits and the exponent of the least subnormal. */
 static int fraction_bits(ScType t)
 {
     switch (t) {
@@ -25,6 +24,7 @@ static int fraction_bits(ScType t)
     }
 }
 
+/* The exponent of the least subnormal. */
 static int least_exponent(ScType t)
 {
     switch (t) {
@@ -43,6 +43,8 @@ static int least_exponent(ScType t)
     }
 }
 
+ScType ev_part_type(ScType t) { return t == SC_C64 ? SC_F32 : t == SC_C128 ? SC_F64 : t; }
+
 double ev_ulp(ScType t, double x)
 {
     int e = 0;
@@ -58,7 +60,7 @@ double ev_ulp_distance(ScType t, uint64_t bits, double exact)
     if (isnan(value) || isnan(exact)) return isnan(value) && isnan(exact) ? 0 : (double)INFINITY;
     if (value == exact) return 0;
     if (isinf(exact)) return (double)INFINITY;
-    /* Beyond the largest value: the type's own answer is infinity. */
+    /* Infinity is right for an exact value that the type rounds to infinity. */
     if (isinf(value)) return sc_to_f64(t, sc_from_f64(t, exact)) == value ? 0 : (double)INFINITY;
     return fabs(value - exact) / ev_ulp(t, exact);
 }

@@ -1,9 +1,11 @@
 /* lanes: how elements are held while they are evaluated.
  *
- * Needs: arrays in their own types. Leaves: lanes: in EV_PLAIN the elements as they are (s2 and s4 sign-extended to a byte, u2
- * and u4 zero-extended), in EV_F64 doubles for floats and pairs of doubles for complex, in EV_BOUNDS an EvBound each.
+ * Needs: arrays in their own types. Leaves: lanes. In EV_PLAIN these are the elements as they are (s2 and s4
+ * sign-extended to a byte, u2 and u4 zero-extended), in EV_F64 doubles for floats and pairs of doubles for complex, in
+ * EV_BOUNDS an EvBound each.
  *
- *     ev_import(e, SC_BF16, raw, set)      // EV_F64: doubles; EV_BOUNDS: [x, x]; EV_PLAIN, a run: raw itself
+ *     ev_import(e, SC_BF16, raw, set)      // EV_F64: doubles; EV_BOUNDS: [x, x]; EV_PLAIN and a range: a pointer into
+ * raw
  */
 #include "eval/inner.h"
 
@@ -36,11 +38,11 @@ void ev_set(ScType t, void *data, int64_t k, uint64_t bits)
     memcpy((char *)data + (size_t)k * bytes, &bits, bytes);
 }
 
-#define GATHER(T)                                                                                                            \
-    do {                                                                                                                     \
-        T *r = to;                                                                                                           \
-        const T *x = from;                                                                                                   \
-        for (int64_t k = 0; k < set->n; k++) r[k] = x[set->list[k]];                                                         \
+#define GATHER(T) \
+    do { \
+        T *r = to; \
+        const T *x = from; \
+        for (int64_t k = 0; k < set->n; k++) r[k] = x[set->list[k]]; \
     } while (0)
 
 void ev_gather(void *to, const void *from, size_t bytes, const EvSet *set)
@@ -87,7 +89,8 @@ void ev_fill(void *to, const void *one, size_t bytes, int64_t n)
 {
     char *r = to;
     if (n > 0) memcpy(r, one, bytes);
-    for (int64_t done = 1; done < n; done *= 2) memcpy(r + (size_t)done * bytes, r, (size_t)WBB_MIN(done, n - done) * bytes);
+    for (int64_t done = 1; done < n; done *= 2)
+        memcpy(r + (size_t)done * bytes, r, (size_t)WBB_MIN(done, n - done) * bytes);
 }
 
 static void import_bounds(ScType t, EvBound *r, const void *raw, int64_t n)
@@ -96,7 +99,7 @@ static void import_bounds(ScType t, EvBound *r, const void *raw, int64_t n)
     for (int64_t k = 0; k < (p == t ? n : 2 * n); k++) r[k] = ev_bound_exact(p, ev_get(p, raw, k));
 }
 
-static void import_doubles(ScType t, double *r, const void *raw, int64_t n)
+void ev_doubles(ScType t, double *r, const void *raw, int64_t n)
 {
     ScLoop widen = sc_loop(OP_CVT, SC_F64, t);
     if (widen) {
@@ -108,15 +111,15 @@ static void import_doubles(ScType t, double *r, const void *raw, int64_t n)
 
 void *ev_import(Ev *e, ScType t, const void *raw, const EvSet *set)
 {
-    size_t own = sc_bytes(t), bytes = ev_lane_bytes(e->mode, t);
+    size_t raw_bytes = sc_bytes(t), bytes = ev_lane_bytes(e->mode, t);
     char cls = sc_type_info[t].cls;
     if (cls == '-')
         wbb_decline(e->cx, (WbbLoc){0}, WHY_TYPE, "the evaluator does not take %s here", sc_type_info[t].name);
     bool small = sc_type_info[t].bits < 8 && cls != 'F';
-    const char *values = (const char *)raw + (set->list ? 0 : (size_t)set->start * own);
+    const char *values = (const char *)raw + (set->list ? 0 : (size_t)set->start * raw_bytes);
     if (set->list) {
-        char *picked = ev_lanes(e, (size_t)set->n * own);
-        ev_gather(picked, raw, own, set);
+        char *picked = ev_lanes(e, (size_t)set->n * raw_bytes);
+        ev_gather(picked, raw, raw_bytes, set);
         values = picked;
     }
     if (e->mode != EV_BOUNDS && ev_lane_type(e->mode, t) == t && !small) return (void *)values;
@@ -124,8 +127,8 @@ void *ev_import(Ev *e, ScType t, const void *raw, const EvSet *set)
     if (e->mode == EV_BOUNDS) import_bounds(t, lanes, values, set->n);
     else if (small)
         for (int64_t k = 0; k < set->n; k++) ev_set(t, lanes, k, ev_get(t, values, k));
-    else if (cls == 'C') import_doubles(SC_F32, lanes, values, 2 * set->n);
-    else import_doubles(t, lanes, values, set->n);
+    else if (cls == 'C') ev_doubles(SC_F32, lanes, values, 2 * set->n);
+    else ev_doubles(t, lanes, values, set->n);
     return lanes;
 }
 
@@ -165,4 +168,13 @@ bool ev_int_of(const Ev *e, ScType t, const void *lanes, int64_t k, int64_t *val
     WbbI128 wide = sc_to_i128(t, bits);
     *value = wide > INT64_MAX ? INT64_MAX : (int64_t)wide;
     return true;
+}
+
+EvBound *ev_bound_unknown(Ev *e, ScType t, int64_t n)
+{
+    ScType p = ev_part_type(t);
+    const EvBound any = ev_bound_any(p);
+    EvBound *r = ev_lanes(e, wbb_mul_size(e->arena, (size_t)n, ev_lane_bytes(EV_BOUNDS, t)));
+    ev_fill(r, &any, sizeof any, p == t ? n : 2 * n);
+    return r;
 }

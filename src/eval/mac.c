@@ -1,10 +1,11 @@
 /* mac: sums of products, for dot and convolution.
  *
- * Needs: for each result the segments of the operands whose products it sums. Leaves: the lanes wanted.
+ * Needs: for each result the segments of the operands whose products it sums. Leaves: the wanted lanes.
  *
- * Floats are multiplied and added in f64 and rounded once, as sums are in fold.c; integers modulo 2^64, then cut; pred: any of
- * both. In EV_BOUNDS the products are intervals and their sum is taken in any order, each product rounded or not. Where few results
- * are wanted of large operands, just their elements are asked for; else the operands are taken whole, once.
+ * Floats are multiplied and added in f64 and rounded once, as sums are in accumulate.c; integers modulo 2^64, then cut;
+ * pred and integers mix. In EV_BOUNDS the products are intervals and their sum is taken in any order, each product
+ * rounded or not. Where few results of large operands are wanted, only their elements are demanded; else the operands
+ * are computed whole, once.
  */
 #include "eval/bounds.h"
 
@@ -12,17 +13,18 @@
 #include <string.h>
 
 enum { CHUNK = 1 << 16, KIND_SHIFT = 24 };
-static const uint32_t widened = UINT32_C(1) << 31; /* of the leaf under which a widened operand is kept */
+static const uint32_t widened = UINT32_C(1) << 31; /* a widened operand is kept under leaf | widened | kind */
 
 typedef enum { FLOATS, INTEGERS, COMPLEX, BOUNDS, COMPLEX_BOUNDS } Kind;
 
-static const size_t wide_bytes[] = {sizeof(double), sizeof(int64_t), 2 * sizeof(double), sizeof(EvBound), 2 * sizeof(EvBound)};
+static const size_t wide_bytes[] = {sizeof(double), sizeof(int64_t), 2 * sizeof(double), sizeof(EvBound),
+                                    2 * sizeof(EvBound)};
 
-/* What is summed up for one result: [0] re, [1] im. */
+/* The sum for one result: [0] re, [1] im. */
 typedef struct {
     double f[2];
     uint64_t i;
-    bool unknown; /* EV_BOUNDS, integers: some factor is not one value */
+    bool unknown; /* EV_BOUNDS, integers: some factor is an interval */
     EvBound b[2];
     EvTerms terms[2];
     int64_t additions;
@@ -84,7 +86,8 @@ static void add_product(EvBound *sum, EvTerms *terms, const EvBound *a, const Ev
     ev_add_term(terms, low, high);
     if (low == high && fma(a->lo.f, b->lo.f, negative ? low : -low) != 0) terms->unit = 0; /* rounded to a double */
     if ((a->flags | b->flags) & EV_MAYBE_NAN) terms->unit = 0;
-    if ((sum->hi.f == (double)INFINITY && low == -(double)INFINITY) || (sum->lo.f == -(double)INFINITY && high == (double)INFINITY)) {
+    if ((sum->hi.f == (double)INFINITY && low == -(double)INFINITY) ||
+        (sum->lo.f == -(double)INFINITY && high == (double)INFINITY)) {
         *sum = (EvBound){{.f = -(double)INFINITY}, {.f = (double)INFINITY}, sum->flags | EV_MAYBE_NAN};
         return;
     }
@@ -96,7 +99,8 @@ static void multiply_bounds(Sum *s, ScType x, ScType y, const EvBound *a, const 
 {
     uint64_t bits[2];
     if (sc_is_float(x) || sc_is_float(y)) {
-        EvBound u = sc_is_float(x) ? *a : ev_bound_convert(SC_F64, x, a), v = sc_is_float(y) ? *b : ev_bound_convert(SC_F64, y, b);
+        EvBound u = sc_is_float(x) ? *a : ev_bound_convert(SC_F64, x, a),
+                v = sc_is_float(y) ? *b : ev_bound_convert(SC_F64, y, b);
         add_product(&s->b[0], &s->terms[0], &u, &v, false);
         return;
     }
@@ -104,10 +108,51 @@ static void multiply_bounds(Sum *s, ScType x, ScType y, const EvBound *a, const 
     else s->i += (uint64_t)(sc_to_i128(x, bits[0]) * sc_to_i128(y, bits[1]));
 }
 
-/* n products more; a and b hold elements as widened, apart by the steps. */
-static void multiply(Kind kind, const HloInstruction *i, Sum *s, const char *a, int64_t sa, const char *b, int64_t sb, int64_t n)
+static double fused(ScType t, double x, double y, double sum)
+{
+    return t == SC_F32 ? fmaf((float)x, (float)y, (float)sum) : fma(x, y, sum);
+}
+
+/* Adds n products in the order and by the additions that the kernel documents. Rounding is monotone, so the ends of the
+ * factors and of the sum so far give the ends of the next sum. */
+static void multiply_serial(const EvSerial *serial, Kind kind, Sum *s, const char *a, int64_t sa, const char *b,
+                            int64_t sb, int64_t n)
+{
+    if (kind == FLOATS) {
+        const double *x = (const void *)a, *y = (const void *)b;
+        for (int64_t k = 0; k < n; k++) s->f[0] = fused(serial->type, x[k * sa], y[k * sb], s->f[0]);
+        return;
+    }
+    const EvBound *x = (const void *)a, *y = (const void *)b;
+    for (int64_t k = 0; k < n; k++) {
+        const EvBound *u = &x[k * sa], *v = &y[k * sb], old = s->b[0];
+        EvBound *sum = &s->b[0];
+        sum->flags |= u->flags | v->flags;
+        if (sum->flags & EV_MUST_NAN) return;
+        sum->lo.f = (double)INFINITY, sum->hi.f = -(double)INFINITY;
+        for (int corner = 0; corner < 8; corner++) {
+            const double r = fused(serial->type, corner & 1 ? u->hi.f : u->lo.f, corner & 2 ? v->hi.f : v->lo.f,
+                                   corner & 4 ? old.hi.f : old.lo.f);
+            if (isnan(r)) {
+                sum->flags |= EV_MAYBE_NAN;
+                sum->lo.f = -(double)INFINITY, sum->hi.f = (double)INFINITY;
+                break;
+            }
+            sum->lo.f = fmin(sum->lo.f, r);
+            sum->hi.f = fmax(sum->hi.f, r);
+        }
+    }
+}
+
+/* Adds n products. a and b: widened elements, sa and sb elements apart. */
+static void multiply(const EvSerial *serial, Kind kind, const HloInstruction *i, Sum *s, const char *a, int64_t sa,
+                     const char *b, int64_t sb, int64_t n)
 {
     s->additions += n;
+    if (serial) {
+        multiply_serial(serial, kind, s, a, sa, b, sb, n);
+        return;
+    }
     switch (kind) {
     case FLOATS: {
         const double *x = (const void *)a, *y = (const void *)b;
@@ -151,7 +196,8 @@ static void multiply(Kind kind, const HloInstruction *i, Sum *s, const char *a, 
     }
 }
 
-/* Chance decides what is open of a sum of products: their order and whether they are rounded; each addition is. [0] re, [1] im. */
+/* A perturbed sum of products: each addition is rounded; random numbers decide the order and whether the products are
+ * rounded. [0] re, [1] im. */
 typedef struct {
     double *items[2];
     int64_t n[2];
@@ -178,10 +224,10 @@ static void sum_terms(Ev *e, ScType part, Terms *t, Sum *s)
     const bool rounded = ev_random(e) % 2;
     for (int p = 0; p < 2; p++) {
         double *x = t->items[p], sum = 0;
-        for (int64_t left = t->n[p]; left > 0; left--) {
-            const int64_t k = (int64_t)(ev_random(e) % (uint64_t)left);
+        for (int64_t remaining = t->n[p]; remaining > 0; remaining--) {
+            const int64_t k = (int64_t)(ev_random(e) % (uint64_t)remaining);
             const double one = rounded ? sc_to_f64(part, sc_from_f64(part, x[k])) : x[k];
-            x[k] = x[left - 1];
+            x[k] = x[remaining - 1];
             sum = sc_to_f64(part, sc_from_f64(part, sum + one));
         }
         s->f[p] = sum;
@@ -194,20 +240,23 @@ static Terms *new_terms(Ev *e, Kind kind, const EvProducts *p)
     if (!e->noise || (kind != FLOATS && kind != COMPLEX) || ev_random(e) % 2) return NULL;
     Terms *t = WBB_NEW(e->block, Terms);
     const int64_t each = kind == COMPLEX ? 2 : 1;
-    for (int64_t k = 0; k < each; k++) t->items[k] = ev_lanes(e, wbb_mul_size(e->arena, (size_t)(each * p->segments * p->count), sizeof(double)));
+    for (int64_t k = 0; k < each; k++)
+        t->items[k] = ev_lanes(e, wbb_mul_size(e->arena, (size_t)(each * p->segments * p->count), sizeof(double)));
     return t;
 }
 
 /* An exact number as the result's type; integers wrap. */
-static EvBound narrowed(ScType t, const Sum *s, int part)
+static EvBound narrowed(ScType t, const Sum *s, int part, bool serial)
 {
     EvBound b = s->b[part];
+    if (serial) return ev_bound_narrow(t, b);
     if (!sc_is_float(t)) return ev_bound_any(t);
     ev_close_sum(t, &b, s->terms[part], s->additions + 1, ev_ulp(t, 0) / 2); /* a product may underflow */
     return b;
 }
 
-static void store(const Ev *e, Kind kind, const HloInstruction *i, const Sum *s, void *lanes, int64_t k)
+static void store(const Ev *e, const EvSerial *serial, Kind kind, const HloInstruction *i, const Sum *s, void *lanes,
+                  int64_t k)
 {
     ScType own = i->shape->type, t = ev_lane_type(e->mode, own), part = ev_part_type(t);
     EvBound *bounds = lanes;
@@ -220,20 +269,20 @@ static void store(const Ev *e, Kind kind, const HloInstruction *i, const Sum *s,
         ev_set(part, lanes, 2 * k + 1, sc_from_f64(part, s->f[1]));
         break;
     case BOUNDS:
-        if (!ints) bounds[k] = narrowed(own, s, 0);
+        if (!ints) bounds[k] = narrowed(own, s, 0, serial != NULL);
         else bounds[k] = s->unknown ? ev_bound_any(own) : ev_bound_exact(own, sc_from_i128(own, (int64_t)s->i));
         break;
     case COMPLEX_BOUNDS:
         for (int p = 0; p < 2; p++) {
             Sum twice = *s;
             twice.additions *= 2;
-            bounds[2 * k + p] = narrowed(ev_part_type(own), &twice, p);
+            bounds[2 * k + p] = narrowed(ev_part_type(own), &twice, p, false);
         }
         break;
     }
 }
 
-/* The whole operand, widened, kept for the run; and how it is held. */
+/* All elements of the operand, widened and kept. */
 static char *whole(Ev *e, EvTask *t, Kind kind, uint32_t operand)
 {
     EvRef r = ev_operand(e, t, operand);
@@ -243,13 +292,13 @@ static char *whole(Ev *e, EvTask *t, Kind kind, uint32_t operand)
     const HloShape *s = ev_ref_shape(r);
     int64_t n = hlo_elements(s);
     const void *lanes = ev_all(e, r);
-    kept = wbb_alloc(e->home, wbb_mul_size(e->home, (size_t)n, wide_bytes[kind]));
+    kept = wbb_alloc(e->kept_arena, wbb_mul_size(e->kept_arena, (size_t)n, wide_bytes[kind]));
     widen(e, kind, s->type, lanes, n, kept);
     ev_keep(e, r, leaf, kept);
     return kept;
 }
 
-/* Positions of one operand, as widened elements in that order. */
+/* The widened elements of one operand at these positions. */
 static char *picked(Ev *e, Ev *part, EvTask *t, Kind kind, uint32_t operand, const int64_t *list, int64_t n)
 {
     EvRef r = ev_part_ref(part, ev_operand(e, t, operand));
@@ -259,21 +308,26 @@ static char *picked(Ev *e, Ev *part, EvTask *t, Kind kind, uint32_t operand, con
     return made;
 }
 
-/* Results [from, ..) by asking for just their elements; how many were done. */
-static int64_t some(Ev *e, Ev *part, EvTask *t, Kind kind, const EvProducts *p, Terms *terms, EvWalk *walk, int64_t from, char *lanes)
+/* Computes results [from, ..) from demanded elements only; returns how many. */
+static int64_t some(Ev *e, Ev *part, EvTask *t, const EvSerial *serial, Kind kind, const EvProducts *p, Terms *terms,
+                    EvWalk *walk, int64_t from, char *lanes)
 {
     ev_begin(part);
-    int64_t each = wbb_mul_size(part->arena, (size_t)p->segments, (size_t)WBB_MAX(p->count, 1)) > CHUNK ? 1 : CHUNK / (p->segments * WBB_MAX(p->count, 1));
+    int64_t each = wbb_mul_size(part->arena, (size_t)p->segments, (size_t)WBB_MAX(p->count, 1)) > CHUNK
+                       ? 1
+                       : CHUNK / (p->segments * WBB_MAX(p->count, 1));
     int64_t count = WBB_MIN(each, t->set->n - from), n = 0, done = 0;
-    EvSegment *segments = ev_lanes(part, (size_t)p->segments * sizeof *segments);
     int64_t *products = ev_list(part, count), *list[2];
     for (int k = 0; k < 2; k++) list[k] = ev_list(part, count * p->segments * p->count);
     for (int64_t k = 0; k < count; k++) {
-        uint32_t found = p->find(p->arg, ev_walk_to(walk, ev_position(t->set, from + k)), segments);
-        products[k] = found * p->count;
-        for (uint32_t j = 0; j < found; j++)
+        const int64_t *at = ev_walk_to(walk, ev_position(t->set, from + k)), before = n;
+        int64_t position[2];
+        for (int64_t j = 0; j < p->segments; j++) {
+            if (!p->find(p->arg, at, j, position)) continue;
             for (int64_t m = 0; m < p->count; m++, n++)
-                for (int o = 0; o < 2; o++) list[o][n] = segments[j].at[o] + m * p->step[o];
+                for (int o = 0; o < 2; o++) list[o][n] = position[o] + m * p->step[o];
+        }
+        products[k] = n - before;
     }
     char *x[2] = {NULL, NULL};
     for (uint32_t k = 0; k < 2 && n; k++) x[k] = picked(e, part, t, kind, k, list[k], n);
@@ -281,9 +335,9 @@ static int64_t some(Ev *e, Ev *part, EvTask *t, Kind kind, const EvProducts *p, 
         Sum s = {.terms = {EV_NO_TERMS, EV_NO_TERMS}};
         size_t at = (size_t)done * wide_bytes[kind];
         if (products[k] && terms) add_terms(kind, terms, x[0] + at, 1, x[1] + at, 1, products[k]);
-        else if (products[k]) multiply(kind, t->ref.i, &s, x[0] + at, 1, x[1] + at, 1, products[k]);
+        else if (products[k]) multiply(serial, kind, t->ref.i, &s, x[0] + at, 1, x[1] + at, 1, products[k]);
         if (terms) sum_terms(e, ev_part_type(t->ref.i->shape->type), terms, &s);
-        store(e, kind, t->ref.i, &s, lanes, from + k);
+        store(e, serial, kind, t->ref.i, &s, lanes, from + k);
     }
     ev_end(part);
     return count;
@@ -293,6 +347,9 @@ void *ev_products(Ev *e, EvTask *t, const EvProducts *p)
 {
     const HloInstruction *i = t->ref.i;
     Kind kind = kind_of(e, i);
+    const EvSerial *serial = kind == FLOATS || kind == BOUNDS ? ev_serial(e, i) : NULL;
+    const bool floats = sc_is_float(i->operands[0]->shape->type) && sc_is_float(i->operands[1]->shape->type);
+    if (serial && (!serial->fused || !floats)) serial = NULL;
     int64_t n = t->set->n;
     char *lanes = ev_lanes(e, wbb_mul_size(e->arena, (size_t)n, ev_lane_bytes(e->mode, i->shape->type)));
     EvWalk walk = ev_walk(i->shape);
@@ -300,22 +357,28 @@ void *ev_products(Ev *e, EvTask *t, const EvProducts *p)
     double wanted = 2.0 * (double)n * (double)p->segments * (double)p->count;
     if (wanted < (double)hlo_elements(i->operands[0]->shape) + (double)hlo_elements(i->operands[1]->shape)) {
         Ev *part = ev_part(e);
-        for (int64_t k = 0; k < n;) k += some(e, part, t, kind, p, terms, &walk, k, lanes);
+        for (int64_t k = 0; k < n;) k += some(e, part, t, serial, kind, p, terms, &walk, k, lanes);
         ev_part_end(e);
         return lanes;
     }
+    if (!t->set->list && n == hlo_elements(i->shape) && !terms && !serial && (kind == FLOATS || kind == INTEGERS)) {
+        void *const all[2] = {ev_all(e, ev_operand(e, t, 0)), ev_all(e, ev_operand(e, t, 1))};
+        if (ev_matrix(e, i, p, kind == FLOATS, all, lanes)) return lanes;
+    }
     const char *x[2] = {whole(e, t, kind, 0), whole(e, t, kind, 1)};
-    EvSegment *segments = ev_lanes(e, wbb_mul_size(e->arena, (size_t)p->segments, sizeof *segments));
     for (int64_t k = 0; k < n; k++) {
         Sum s = {.terms = {EV_NO_TERMS, EV_NO_TERMS}};
-        uint32_t found = p->find(p->arg, ev_walk_to(&walk, ev_position(t->set, k)), segments);
-        for (uint32_t j = 0; j < found; j++) {
-            const char *a = x[0] + segments[j].at[0] * (int64_t)wide_bytes[kind], *b = x[1] + segments[j].at[1] * (int64_t)wide_bytes[kind];
+        const int64_t *at = ev_walk_to(&walk, ev_position(t->set, k));
+        int64_t position[2];
+        for (int64_t j = 0; j < p->segments; j++) {
+            if (!p->find(p->arg, at, j, position)) continue;
+            const char *a = x[0] + position[0] * (int64_t)wide_bytes[kind],
+                       *b = x[1] + position[1] * (int64_t)wide_bytes[kind];
             if (terms) add_terms(kind, terms, a, p->step[0], b, p->step[1], p->count);
-            else multiply(kind, i, &s, a, p->step[0], b, p->step[1], p->count);
+            else multiply(serial, kind, i, &s, a, p->step[0], b, p->step[1], p->count);
         }
         if (terms) sum_terms(e, ev_part_type(i->shape->type), terms, &s);
-        store(e, kind, i, &s, lanes, k);
+        store(e, serial, kind, i, &s, lanes, k);
     }
     return lanes;
 }

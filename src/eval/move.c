@@ -1,10 +1,11 @@
-/* move: operations that take elements from elsewhere and change none: broadcast, reshape, bitcast, slice, transpose, ...
+/* move: operations that take elements from elsewhere and change none: broadcast, reshape, bitcast, slice, transpose,
+ * ...
  *
- * Needs: the set of positions wanted. Leaves: for each operand the positions wanted of it, then its elements in place.
+ * Needs: the set of wanted positions. Leaves: for each operand the positions wanted of it, then its elements in order.
  *
- * A move is a list of sources: an array, the positions wanted of it, and which lanes of the result they are. Where the operand
- * has no more elements than are wanted, each is asked for once; where the same position is wanted many times in a row (a
- * broadcast), it is asked for once.
+ * A move is a list of sources: an array, the positions wanted of it, and the lanes of the result that they go to. Where
+ * the operand has no more elements than are wanted, each is demanded once; where one position is wanted several times
+ * in a row (a broadcast), it is demanded once.
  *
  *     r = f32[2,3] broadcast(f32[2] x), dimensions={0}     at {0, .., 5}: x at {0, 1}, taken as 0 0 0 1 1 1
  */
@@ -37,26 +38,26 @@ EvMove *ev_move_new(Ev *e, int64_t n, uint32_t sources)
     return m;
 }
 
-/* Each position once, in order: all elements, as a run, where all of them are among the positions. */
+/* Demands each position once, in ascending order; all elements, as a range, where every position occurs. */
 static void take_distinct(Ev *e, Source *s, const int64_t *positions, int64_t n, int64_t elements)
 {
-    int64_t *place = ev_list(e, elements), count = 0;
-    memset(place, 0, (size_t)elements * sizeof *place);
-    for (int64_t k = 0; k < n; k++) place[positions[k]] = 1;
-    for (int64_t p = 0; p < elements; p++) count += place[p];
+    int64_t *rank = ev_list(e, elements), count = 0;
+    memset(rank, 0, (size_t)elements * sizeof *rank);
+    for (int64_t k = 0; k < n; k++) rank[positions[k]] = 1;
+    for (int64_t p = 0; p < elements; p++) count += rank[p];
     if (count == elements) {
-        s->set = ev_run_set(e, 0, elements);
+        s->set = ev_range_set(e, 0, elements);
         s->take = positions;
         return;
     }
     int64_t *distinct = ev_list(e, count), *take = ev_list(e, n);
     count = 0;
     for (int64_t p = 0; p < elements; p++) {
-        if (!place[p]) continue;
+        if (!rank[p]) continue;
         distinct[count] = p;
-        place[p] = count++;
+        rank[p] = count++;
     }
-    for (int64_t k = 0; k < n; k++) take[k] = place[positions[k]];
+    for (int64_t k = 0; k < n; k++) take[k] = rank[positions[k]];
     s->set = ev_list_set(e, distinct, count);
     s->take = take;
 }
@@ -68,7 +69,7 @@ void ev_move_source(Ev *e, EvMove *m, EvRef r, const int64_t *positions, const u
     *s = (Source){.ref = r, .lanes = lanes, .n = n};
     int64_t elements = hlo_elements(ev_ref_shape(r)), steps = 1;
     if (elements == 1) {
-        s->set = ev_run_set(e, 0, 1);
+        s->set = ev_range_set(e, 0, 1);
         s->one = true;
         return;
     }
@@ -88,7 +89,8 @@ void ev_move_source(Ev *e, EvMove *m, EvRef r, const int64_t *positions, const u
     }
 }
 
-static void place(char *to, const Source *s, size_t bytes)
+/* Copies the elements of a source to their lanes. */
+static void put_elements(char *to, const Source *s, size_t bytes)
 {
     const char *from = s->data;
     for (int64_t k = 0; k < s->n; k++) {
@@ -123,20 +125,11 @@ void *ev_move_finish(Ev *e, ScType t, EvMove *m)
         ev_gather(made, one->data, bytes, &take);
         return made;
     }
-    for (uint32_t k = 0; k < m->n_sources; k++) place(made, &m->sources[k], bytes);
+    for (uint32_t k = 0; k < m->n_sources; k++) put_elements(made, &m->sources[k], bytes);
     return made;
 }
 
-static void strides_of(const HloShape *s, int64_t *strides)
-{
-    int64_t n = 1;
-    for (int d = s->rank - 1; d >= 0; d--) {
-        strides[d] = n;
-        n *= s->dims[d];
-    }
-}
-
-/* Position offset + sum of factor[d] * coordinate d, for each position of the set in `shape`. */
+/* For each position of a set of `shape`: offset + the sum over d of factor[d] * coordinate d. */
 static int64_t *affine(Ev *e, const EvSet *set, const HloShape *shape, int64_t offset, const int64_t *factor)
 {
     int64_t *list = ev_list(e, set->n);
@@ -154,11 +147,11 @@ static int64_t *affine(Ev *e, const EvSet *set, const HloShape *shape, int64_t o
     return list;
 }
 
-/* broadcast, transpose, slice, reverse: where operand 0's position stands. */
+/* broadcast, transpose, slice, reverse: the positions of operand 0. */
 static const int64_t *by_strides(Ev *e, const HloInstruction *i, const HloShape *from, const EvSet *set)
 {
     int64_t strides[HLO_RANK_LIMIT], factor[HLO_RANK_LIMIT] = {0}, offset = 0;
-    strides_of(from, strides);
+    ev_strides(from, strides);
     for (uint32_t d = 0; d < from->rank; d++) {
         switch (i->opcode) {
         case HLO_BROADCAST: factor[i->dimensions[d]] += strides[d]; break;
@@ -188,7 +181,8 @@ static bool row_major(const HloShape *s)
     return true;
 }
 
-/* A bitcast keeps the place in memory: the position in the order that the layout gives. */
+/* The positions in `from` of elements at the same offsets in memory as the positions of the set in `to`: those that a
+ * bitcast reads. */
 const int64_t *ev_by_layout(Ev *e, const HloShape *to, const HloShape *from, const EvSet *set)
 {
     int64_t factor[HLO_RANK_LIMIT], strides[HLO_RANK_LIMIT], n = 1;
@@ -199,7 +193,7 @@ const int64_t *ev_by_layout(Ev *e, const HloShape *to, const HloShape *from, con
     }
     int64_t *list = affine(e, set, to, 0, factor);
     if (row_major(from)) return list;
-    strides_of(from, strides);
+    ev_strides(from, strides);
     for (int64_t k = 0; k < set->n; k++) {
         int64_t rest = list[k], sum = 0;
         for (uint32_t m = 0; m < from->rank; m++) {
@@ -224,14 +218,16 @@ static EvMove *one_source(Ev *e, EvTask *t)
         m->sources[m->n_sources++] = (Source){.ref = ev_operand(e, t, 0), .set = t->set, .n = t->set->n};
         return m;
     }
-    bool by_place = i->opcode == HLO_BITCAST;
+    bool by_layout = i->opcode == HLO_BITCAST;
     bool one = hlo_elements(from) == 1;
-    const int64_t *positions = one ? NULL : by_place ? ev_by_layout(e, i->shape, from, t->set) : by_strides(e, i, from, t->set);
+    const int64_t *positions = one         ? NULL
+                               : by_layout ? ev_by_layout(e, i->shape, from, t->set)
+                                           : by_strides(e, i, from, t->set);
     ev_move_source(e, m, ev_operand(e, t, 0), positions, NULL, t->set->n);
     return m;
 }
 
-/* Which operand each wanted element comes from, and where it stands there. */
+/* For each operand: the positions wanted of it, and the lanes that they go to. */
 typedef struct {
     uint32_t n; /* operands */
     int64_t **positions;
@@ -275,12 +271,14 @@ static EvMove *concatenate(Ev *e, EvTask *t)
     Split s = new_split(e, i->n_operands);
     for (int64_t k = 0; k < n; k++) {
         const int64_t *at = ev_walk_to(&walk, ev_position(t->set, k));
-        int64_t before = 0; /* of the dimension, in the operands before this one */
+        int64_t before = 0; /* coordinate at which the operand begins */
         uint32_t operand = 0;
-        while (at[dim] - before >= i->operands[operand]->shape->dims[dim]) before += i->operands[operand++]->shape->dims[dim];
+        while (at[dim] - before >= i->operands[operand]->shape->dims[dim])
+            before += i->operands[operand++]->shape->dims[dim];
         const HloShape *from = i->operands[operand]->shape;
         int64_t position = 0;
-        for (uint32_t d = 0; d < from->rank; d++) position = position * from->dims[d] + at[d] - ((int64_t)d == dim ? before : 0);
+        for (uint32_t d = 0; d < from->rank; d++)
+            position = position * from->dims[d] + at[d] - ((int64_t)d == dim ? before : 0);
         assign(e, &s, operand, position, k, n);
     }
     return of_split(e, t, &s);
@@ -309,8 +307,8 @@ static EvMove *pad(Ev *e, EvTask *t)
     return of_split(e, t, &s);
 }
 
-/* The start indices of dynamic-slice and dynamic-update-slice, from operand `first` on, clamped so that `window` fits in `in`.
- * 1: they are there. 0: asked for. -1: in EV_BOUNDS, not known. */
+/* The start indices of dynamic-slice and dynamic-update-slice, from operand `first` on, clamped so that `window` fits
+ * in `in`. 1: known. 0: asked for. -1: some index is an interval. */
 static int starts(Ev *e, EvTask *t, uint32_t first, const HloShape *in, const HloShape *window, int64_t *start)
 {
     const HloInstruction *i = t->ref.i;
@@ -318,7 +316,7 @@ static int starts(Ev *e, EvTask *t, uint32_t first, const HloShape *in, const Hl
     for (uint32_t d = 0; d < in->rank; d++) {
         bool vector = i->operands[first]->shape->rank == 1; /* the old form: one array of all indices */
         EvRef r = ev_operand(e, t, vector ? first : first + d);
-        void *lanes = ev_need(e, r, ev_run_set(e, vector ? d : 0, 1));
+        void *lanes = ev_need(e, r, ev_range_set(e, vector ? d : 0, 1));
         if (!lanes) state = 0;
         else if (!ev_int_of(e, ev_ref_shape(r)->type, lanes, 0, &start[d])) state = state ? -1 : 0;
         start[d] = WBB_MAX(WBB_MIN(start[d], in->dims[d] - window->dims[d]), 0);
@@ -340,7 +338,7 @@ static EvMove *dynamic_slice(Ev *e, EvTask *t)
     int64_t start[HLO_RANK_LIMIT] = {0}, strides[HLO_RANK_LIMIT], offset = 0;
     int known = starts(e, t, 1, in, i->shape, start);
     if (known <= 0) return known ? unknown(e, t) : NULL;
-    strides_of(in, strides);
+    ev_strides(in, strides);
     for (uint32_t d = 0; d < in->rank; d++) offset += start[d] * strides[d];
     EvMove *m = ev_move_new(e, t->set->n, 1);
     ev_move_source(e, m, ev_operand(e, t, 0), affine(e, t->set, i->shape, offset, strides), NULL, t->set->n);
@@ -357,15 +355,15 @@ static EvMove *dynamic_update_slice(Ev *e, EvTask *t)
     EvWalk walk = ev_walk(i->shape);
     Split s = new_split(e, 2);
     for (int64_t k = 0; k < n; k++) {
-        int64_t position = ev_position(t->set, k), there = 0;
+        int64_t position = ev_position(t->set, k), in_window = 0;
         const int64_t *at = ev_walk_to(&walk, position);
         bool inside = true;
         for (uint32_t d = 0; d < window->rank; d++) {
             int64_t x = at[d] - start[d];
             inside = inside && x >= 0 && x < window->dims[d];
-            there = there * window->dims[d] + x;
+            in_window = in_window * window->dims[d] + x;
         }
-        assign(e, &s, inside ? 1 : 0, inside ? there : position, k, n);
+        assign(e, &s, inside ? 1 : 0, inside ? in_window : position, k, n);
     }
     return of_split(e, t, &s);
 }

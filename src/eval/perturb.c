@@ -1,8 +1,8 @@
-/* perturb: a run in which everything that HLO leaves open is decided by chance.
+/* perturb: an evaluation in which random numbers decide everything that HLO leaves open.
  *
- * Needs: a run in EV_PLAIN whose `noise` is set. Leaves: results of functions moved within their budgets, of complex ones within
- * theirs, and random orders for sums. Whatever it gives is what some right kernel may give, so it must lie in the bounds: the
- * evaluator's own proof that they are sound, and the code that it takes is the real one.
+ * Needs: an evaluation in EV_PLAIN whose `noise` is set. Leaves: results of functions moved within their budgets, those
+ * of complex functions within theirs, and random orders for sums. Every result is one that some correct kernel may
+ * give, so it must lie in the bounds: soundness.c checks them with the evaluator's own code.
  *
  *     bf16 tanh(1) = 0.7617: budget 1: 0.7578, 0.7617 or 0.7656
  */
@@ -19,7 +19,7 @@ uint64_t ev_random(Ev *e)
     return z ^ (z >> 31);
 }
 
-/* In [-1, 1], the ends more often than not: there bounds fail first. */
+/* A number in [-1, 1], more often than not an end, where wrong bounds fail first. */
 static double unit(Ev *e)
 {
     uint64_t r = ev_random(e);
@@ -27,7 +27,7 @@ static double unit(Ev *e)
     return (double)(int64_t)(r >> 11) * 0x1p-52 - 1;
 }
 
-/* A value of the type at most `miss` from the exact y; the rounded y where chance finds none. */
+/* A value of the type at most `miss` from the exact y; y rounded where the random choice finds none. */
 static double moved(Ev *e, ScType t, double y, double miss)
 {
     double v = sc_to_f64(t, sc_from_f64(t, y + unit(e) * miss));
@@ -35,7 +35,10 @@ static double moved(Ev *e, ScType t, double y, double miss)
     return fabs(v - y) <= miss ? v : sc_to_f64(t, sc_from_f64(t, y));
 }
 
-static bool nowhere_negative(ScOp op) { return op == OP_EXP || op == OP_EXP2 || op == OP_LOGISTIC || op == OP_COSH || op == OP_ACOSH; }
+static bool nowhere_negative(ScOp op)
+{
+    return op == OP_EXP || op == OP_EXP2 || op == OP_LOGISTIC || op == OP_COSH || op == OP_ACOSH;
+}
 
 void ev_perturb(Ev *e, ScOp op, ScType t, int64_t n, void *const *x, void *r)
 {
@@ -43,7 +46,8 @@ void ev_perturb(Ev *e, ScOp op, ScType t, int64_t n, void *const *x, void *r)
     if ((budget.ulp == 0 && budget.absolute == 0) || sc_op_info[op].arity > 2) return;
     for (int64_t k = 0; k < n; k++) {
         uint64_t wide[2] = {0}, y_bits = 0;
-        for (unsigned p = 0; p < sc_op_info[op].arity; p++) wide[p] = sc_from_f64(SC_F64, sc_to_f64(t, ev_get(t, x[p], k)));
+        for (unsigned p = 0; p < sc_op_info[op].arity; p++)
+            wide[p] = sc_from_f64(SC_F64, sc_to_f64(t, ev_get(t, x[p], k)));
         sc_eval(op, SC_F64, SC_F64, wide, &y_bits);
         double y = sc_to_f64(SC_F64, y_bits), exact = sc_to_f64(t, ev_get(t, r, k));
         if (!isfinite(y) || !isfinite(exact) || (y == 0 && budget.absolute == 0)) continue;
@@ -53,7 +57,7 @@ void ev_perturb(Ev *e, ScOp op, ScType t, int64_t n, void *const *x, void *r)
     }
 }
 
-/* A product's parts by their formula, the products rounded or not. */
+/* The parts of a product by the formula; each of the inner products is rounded or not. */
 static void formula(Ev *e, ScType p, const double (*x)[2], double *r)
 {
     for (unsigned part = 0; part < 2; part++) {
@@ -85,73 +89,4 @@ void ev_shuffle(Ev *e, int64_t *list, int64_t n)
         list[k] = list[other];
         list[other] = kept;
     }
-}
-
-/* --- the bounds against such runs --------------------------------------------------------------------------------------------------- */
-static double width(ScType t, const EvBound *b)
-{
-    if (b->flags & EV_MUST_NAN) return 0;
-    if (b->flags || isinf(b->lo.f) || isinf(b->hi.f)) return (double)INFINITY;
-    return (b->hi.f - b->lo.f) / ev_ulp(t, fmax(fabs(b->lo.f), fabs(b->hi.f)));
-}
-
-static void compare(WbbArena *a, const EvValue *bounds, const EvValue *got, uint32_t leaf, int64_t n, EvSoundness *s)
-{
-    ScType t = ev_part_type(got->type);
-    const EvBound *b = bounds->data;
-    for (int64_t k = 0; k < n; k++) {
-        uint64_t bits = ev_get(t, got->data, k);
-        s->compared++;
-        if (ev_bounds_contains(t, bits, &b[k]) || s->outside++) continue;
-        WbbBuf text = wbb_buf(a);
-        wbb_putf(&text, "output %u (%s) element %lld is 0x%llx", leaf, sc_type_info[got->type].hlo, (long long)k, (unsigned long long)bits);
-        if (sc_is_float(t)) wbb_putf(&text, " (%.9g)", sc_to_f64(t, bits));
-        wbb_put(&text, ", allowed ");
-        ev_put_bounds(&text, t, &b[k]);
-        s->first = text.text;
-    }
-}
-
-/* Shell sort: medians of up to some millions of widths. */
-static double median(double *x, int64_t n)
-{
-    for (int64_t gap = n / 2; gap > 0; gap /= 2)
-        for (int64_t k = gap; k < n; k++)
-            for (int64_t j = k; j >= gap && x[j] < x[j - gap]; j -= gap) {
-                double kept = x[j];
-                x[j] = x[j - gap];
-                x[j - gap] = kept;
-            }
-    return n ? x[n / 2] : 0;
-}
-
-static int64_t parts_of(const EvValue *v)
-{
-    int64_t n = sc_type_info[v->type].cls == 'C' ? 2 : 1;
-    for (int d = 0; d < v->rank; d++) n *= v->dims[d];
-    return n;
-}
-
-EvSoundness ev_soundness(WbbCx *cx, WbbArena *arena, const HloComputation *c, const void *const *inputs,
-                         const EvSource *source, bool approx, const EvPositions *at, uint64_t seed, uint32_t runs)
-{
-    EvSoundness s = {0};
-    const EvMode mode = approx ? EV_BOUNDS_APPROX : EV_BOUNDS;
-    const EvResult *bounds = inputs ? ev_run_at(cx, arena, c, inputs, mode, at) : ev_run_from(cx, arena, c, source, mode, at);
-    int64_t floats = 0;
-    for (uint32_t k = 0; k < bounds->n; k++)
-        if (sc_is_float(ev_part_type(bounds->outputs[k].type))) floats += parts_of(&bounds->outputs[k]);
-    double *widths = WBB_NEW_N(arena, double, floats + 1);
-    for (uint32_t k = 0; k < bounds->n; k++) {
-        const EvValue *v = &bounds->outputs[k];
-        ScType t = ev_part_type(v->type);
-        for (int64_t p = 0; sc_is_float(t) && p < parts_of(v); p++) widths[s.floats++] = width(t, (const EvBound *)v->data + p);
-    }
-    s.median = median(widths, floats);
-    for (int64_t p = 0; p < floats; p++) s.open += isinf(widths[p]) ? 1 : 0;
-    for (uint32_t run = 0; run < runs; run++) {
-        const EvResult *got = ev_run_perturbed(cx, arena, c, inputs, source, approx, at, seed * 1000003 + run);
-        for (uint32_t k = 0; k < got->n; k++) compare(arena, &bounds->outputs[k], &got->outputs[k], k, parts_of(&got->outputs[k]), &s);
-    }
-    return s;
 }

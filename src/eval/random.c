@@ -1,14 +1,16 @@
 /* random: rng-bit-generator, bit for bit, and stochastic-convert.
  *
- * Needs: the state. Leaves: the lanes wanted of the new state, or of the bits: any element is made from the state and its position.
+ * Needs: the state. Leaves: the wanted lanes of the new state, or of the bits: each element depends on the state and
+ * its position.
  *
- * The generators are those of Salmon, Moraes, Dror and Shaw, Parallel Random Numbers: As Easy as 1, 2, 3 (SC 2011): Threefry-2x32
- * with 20 rounds, Philox-4x32 with 10. How counters are laid over the elements, and what becomes of the state, is XLA's
- * (rng_bit_generator_expander, prng): state[0] is the key; Threefry splits the first even dimension (else the largest) in two halves,
- * which the two words of a counter fill side by side; Philox gives its four words to elements in a row. Bits narrower than 32 are the
- * low ones. rng_default is Philox, as on GPUs.
+ * The generators are those of Salmon, Moraes, Dror and Shaw, Parallel Random Numbers: As Easy as 1, 2, 3 (SC 2011):
+ * Threefry-2x32 with 20 rounds, Philox-4x32 with 10. The order of counters over the elements, and the new state, are
+ * XLA's (rng_bit_generator_expander, prng): state[0] is the key. Threefry halves the first even dimension (else the
+ * largest), and the two words of a counter fill both halves, side by side; Philox gives its four words to consecutive
+ * elements. Bits narrower than 32 are the low ones. rng_default is Philox, as on GPUs.
  *
- *     (u64[3], u32[8]) rng-bit-generator(state), algorithm=rng_philox     bits[5]: word 1 of counter (state[1], state[2]) + 1
+ *     (u64[3], u32[8]) rng-bit-generator(state), algorithm=rng_philox     bits[5]: word 1 of counter (state[1],
+ * state[2]) + 1
  */
 #include "eval/inner.h"
 
@@ -50,7 +52,7 @@ static void philox(uint64_t key, WbbU128 counter, uint32_t *x)
 }
 
 typedef struct {
-    uint64_t key, words[2]; /* the state behind the key, as 64-bit words */
+    uint64_t key, words[2]; /* the state after the key, as 64-bit words */
     const HloShape *shape;  /* of the bits */
     unsigned bits;
     int64_t split;          /* Threefry: the dimension that is halved */
@@ -75,7 +77,8 @@ static uint64_t threefry_bits(const Generator *g, int64_t position)
     uint64_t counter = 0;
     for (int64_t d = 0; d < g->shape->rank; d++) {
         bool half = d == g->split;
-        counter = counter * (uint64_t)(half ? (g->shape->dims[d] + 1) / 2 : g->shape->dims[d]) + (uint64_t)(half ? at[d] / 2 : at[d]);
+        counter = counter * (uint64_t)(half ? (g->shape->dims[d] + 1) / 2 : g->shape->dims[d]) +
+                  (uint64_t)(half ? at[d] / 2 : at[d]);
     }
     uint64_t both = threefry(g->key, g->words[0] + counter);
     return at[g->split] % 2 ? both >> 32 : both & UINT32_MAX;
@@ -107,11 +110,13 @@ static uint64_t new_state(const Generator *g, bool is_philox, int64_t k)
     }
     if (g->bits == 64) return g->words[0] + n;
     uint64_t half = 1;
-    for (int64_t d = 0; d < g->shape->rank; d++) half *= (uint64_t)(d == g->split ? (g->shape->dims[d] + 1) / 2 : g->shape->dims[d]);
+    for (int64_t d = 0; d < g->shape->rank; d++)
+        half *= (uint64_t)(d == g->split ? (g->shape->dims[d] + 1) / 2 : g->shape->dims[d]);
     return g->words[0] + half;
 }
 
-/* The state as 64-bit words; a state of 32-bit ones has two to a word. */
+/* Reads the state as 64-bit words, two elements to a word where they have 32 bits. False: some element is an interval.
+ */
 static bool read_state(const Ev *e, const HloShape *s, const void *lanes, uint64_t *words)
 {
     int64_t n = hlo_elements(s), value = 0, per = sc_type_info[s->type].bits == 64 ? 1 : 2;
@@ -135,20 +140,23 @@ static uint64_t element(const Generator *g, bool is_philox, bool state, const Hl
 void *ev_random_bits(Ev *e, EvTask *t)
 {
     const HloInstruction *i = t->ref.i;
-    if (i->shape->type != SC_TUPLE) wbb_decline(e->cx, i->loc, WHY_OPERATION, "the evaluator knows rng-bit-generator with its new state only");
+    if (i->shape->type != SC_TUPLE)
+        wbb_decline(e->cx, i->loc, WHY_OPERATION, "the evaluator has rng-bit-generator with its new state only");
     const HloShape *in = i->operands[0]->shape, *s = ev_ref_shape(t->ref);
     const char *algorithm = hlo_attribute(e->block, i, "algorithm");
     bool is_philox = !algorithm || strcmp(algorithm, "rng_three_fry") != 0;
     uint64_t words[4] = {0};
     int64_t n_words = hlo_elements(in) * sc_type_info[in->type].bits / 64;
-    if (n_words < 2 || n_words > 3) wbb_decline(e->cx, i->loc, WHY_OPERATION, "a generator with a state of %lld words", (long long)n_words);
-    const void *state = ev_need(e, ev_operand(e, t, 0), ev_run_set(e, 0, hlo_elements(in)));
+    if (n_words < 2 || n_words > 3)
+        wbb_decline(e->cx, i->loc, WHY_OPERATION, "the evaluator has no generator with a state of %lld words",
+                    (long long)n_words);
+    const void *state = ev_need(e, ev_operand(e, t, 0), ev_range_set(e, 0, hlo_elements(in)));
     if (!state) return NULL;
     if (!read_state(e, in, state, words)) return ev_bound_unknown(e, s->type, t->set->n);
     const HloShape *bits = i->shape->elements[1];
     Generator g = {.key = words[0], .words = {words[1], words[2]}, .shape = bits,
                    .bits = sc_type_info[bits->type].bits, .split = split_dimension(bits)};
-    if (is_philox && n_words == 2) { /* a state of two words is taken in reverse: its key is the counter's high word as well */
+    if (is_philox && n_words == 2) { /* in a state of two words the key is the high word of the counter as well */
         g.words[0] = words[1];
         g.words[1] = words[0];
     }
@@ -162,7 +170,7 @@ void *ev_random_bits(Ev *e, EvTask *t)
     return lanes;
 }
 
-/* To an integer: the one below, or with a chance of the fraction, told by the random bits, the one above (HloEvaluator of XLA). */
+/* Rounds |x| up where the random bits are below the fraction of |x|, else down (XLA's HloEvaluator). */
 static uint64_t stochastic(ScType to, ScType random, double x, uint64_t bits)
 {
     double below = floor(fabs(x)), fraction = fabs(x) - below, threshold = ldexp(fraction, sc_type_info[random].bits);
@@ -173,8 +181,10 @@ static uint64_t stochastic(ScType to, ScType random, double x, uint64_t bits)
 void *ev_stochastic_convert(Ev *e, EvTask *t)
 {
     const HloInstruction *i = t->ref.i;
-    ScType to = i->shape->type, from = i->operands[0]->shape->type, random = i->operands[1]->shape->type, held = ev_lane_type(e->mode, from);
-    if (!sc_is_int(to) || !sc_is_float(from)) wbb_decline(e->cx, i->loc, WHY_TYPE, "the evaluator knows stochastic-convert from floats to integers only");
+    ScType to = i->shape->type, from = i->operands[0]->shape->type, random = i->operands[1]->shape->type,
+           held = ev_lane_type(e->mode, from);
+    if (!sc_is_int(to) || !sc_is_float(from))
+        wbb_decline(e->cx, i->loc, WHY_TYPE, "the evaluator has stochastic-convert from floats to integers only");
     const void *x = ev_need(e, ev_operand(e, t, 0), t->set), *r = ev_need(e, ev_operand(e, t, 1), t->set);
     if (!x || !r) return NULL;
     char *lanes = ev_lanes(e, (size_t)t->set->n * ev_lane_bytes(e->mode, to));
@@ -185,7 +195,8 @@ void *ev_stochastic_convert(Ev *e, EvTask *t)
         }
         EvBound *b = (EvBound *)(void *)lanes + k;
         uint64_t own, bits;
-        if (ev_bound_single(from, (const EvBound *)x + k, &own) && ev_bound_single(random, (const EvBound *)r + k, &bits))
+        if (ev_bound_single(from, (const EvBound *)x + k, &own) &&
+            ev_bound_single(random, (const EvBound *)r + k, &bits))
             *b = ev_bound_exact(to, stochastic(to, random, sc_to_f64(from, own), bits));
         else *b = ev_bound_any(to);
     }

@@ -1,11 +1,11 @@
-/* recall: elements of costly operations, remembered one by one for the whole run.
+/* recall: elements of costly operations, remembered one by one for the whole evaluation.
  *
- * Needs: a task of an operation that reads many elements for one (a reduction, a product, a scatter, ..). Leaves: its lanes; of the
- * positions wanted, just those that the run has not met before are computed, each once.
+ * Needs: a task of an operation that reads many elements for one (a reduction, a product, a scatter, ..). Leaves: its
+ * lanes; only positions that were not computed before are computed, each once.
  *
- * The parts of a reduction ask for their operands at lists that repeat positions and overlap from part to part: where an operand is made
- * from another reduction, each of its elements would be reduced again and again, and again for each reduction further in. A run over
- * all elements keeps whole arrays instead (ev_keep_heavy).
+ * The pieces of a reduction demand their operands at lists that repeat positions and overlap from piece to piece. Where
+ * an operand is computed from another reduction, each of its elements would be reduced again for each use, and again
+ * for each further level. An evaluation of all elements keeps whole arrays instead (ev_keep_costly).
  *
  *     r = f32[2,3] broadcast(sum), dimensions={0}     at {0, 3, 1, 4}: sum at {0, 1, 0, 1}, computed at {0, 1}
  */
@@ -13,12 +13,12 @@
 
 #include <string.h>
 
-enum { MOST = 1 << 20 }; /* elements; with more the memory starts anew */
-static const uint32_t remembered = UINT32_C(1) << 30; /* of the leaf under which a memory is kept */
+enum { MOST = 1 << 20 }; /* elements; a memory that would hold more is emptied first */
+static const uint32_t remembered = UINT32_C(1) << 30; /* a memory is kept under leaf | remembered */
 
 typedef struct {
     WbbMap known; /* positions */
-    char *lanes;  /* [capacity] elements, by the number of their entry in `known` */
+    char *lanes;  /* [capacity] elements; the element of entry k of `known` is the k-th */
     uint32_t capacity;
 } Memory;
 
@@ -26,8 +26,8 @@ static Memory *memory_of(Ev *e, EvRef r)
 {
     Memory *m = ev_kept(r, r.leaf | remembered);
     if (m) return m;
-    m = WBB_NEW(e->home, Memory);
-    m->known.arena = e->home;
+    m = WBB_NEW(e->kept_arena, Memory);
+    m->known.arena = e->kept_arena;
     ev_keep(e, r, r.leaf | remembered, m);
     return m;
 }
@@ -39,7 +39,7 @@ static void remember(Ev *e, Memory *m, const EvSet *set, const char *lanes, size
     const uint32_t most = m->known.n + (uint32_t)set->n;
     if (most > m->capacity) {
         const uint32_t capacity = WBB_MAX(2 * m->capacity, most);
-        m->lanes = wbb_grow(e->home, m->lanes, m->known.n * bytes, wbb_mul_size(e->home, capacity, bytes));
+        m->lanes = wbb_grow(e->kept_arena, m->lanes, m->known.n * bytes, wbb_mul_size(e->kept_arena, capacity, bytes));
         m->capacity = capacity;
     }
     for (int64_t k = 0; k < set->n; k++) {
@@ -49,7 +49,8 @@ static void remember(Ev *e, Memory *m, const EvSet *set, const char *lanes, size
     }
 }
 
-/* What is not known of a set, each position once, in the set's order; the set itself where that is all of it. */
+/* The positions of a set that are not known, each once, in the set's order; the set itself where no position is known
+ * or repeated. */
 static const EvSet *missing(Ev *e, const Memory *m, const EvSet *set)
 {
     if (!m->known.n && !set->list) return set;
@@ -80,9 +81,9 @@ void *ev_recall(Ev *e, EvTask *t, void *(*compute)(Ev *, EvTask *))
         return made;
     }
     if (unknown->n) {
-        const void *made = ev_need(e, t->ref, unknown); /* there if another leaf of the operation was wanted */
+        const void *made = ev_need(e, t->ref, unknown); /* known already if another leaf of the operation was wanted */
         if (made) remember(e, m, unknown, made, bytes);
-        return NULL; /* taken again, all is known */
+        return NULL; /* the step is repeated, and then all is known */
     }
     char *lanes = ev_lanes(e, (size_t)t->set->n * bytes);
     for (int64_t k = 0; k < t->set->n; k++) {

@@ -1,19 +1,21 @@
 /* scan: a computation carried along one dimension.
  *
- * Needs: scan(inputs.., starts..), dimensions={d}, num_carries=n: to_apply takes a slice of each input, without dimension d, and the
- * carried values; it gives a slice of each output and the values to carry on. Leaves: the lanes wanted of the outputs and of the last
- * carried values. A scan runs as a whole the first time that anything of it is wanted.
+ * Needs: scan(inputs.., starts..), dimensions={d}, num_carries=n. to_apply takes a slice of each input, without
+ * dimension d, and the carried values; it returns a slice of each output and the next carried values. Leaves: the
+ * wanted lanes of the outputs and of the last carried values. A scan runs as a whole the first time that any element of
+ * it is wanted.
  *
- *     (f32[3], f32[]) scan(f32[3] {1, 2, 3}, 0), dimensions={0}, num_carries=1, to_apply={ s = add(p0, p1) ROOT t = tuple(s, s) }
+ *     (f32[3], f32[]) scan(f32[3] {1, 2, 3}, 0), dimensions={0}, num_carries=1, to_apply={ s = add(p0, p1) ROOT t =
+ * tuple(s, s) }
  *         ({1, 3, 6}, 6)
  */
 #include "eval/inner.h"
 
 #include <string.h>
 
-/* How the elements of one place along the dimension lie in an array. */
+/* The layout of an array around dimension d. */
 typedef struct {
-    int64_t outer, length, inner; /* elements before, along and behind the dimension */
+    int64_t outer, length, inner; /* elements of the dimensions before d, of d, of the dimensions after d */
     size_t bytes;                 /* of a lane */
 } Rows;
 
@@ -28,27 +30,31 @@ static Rows rows_of(const Ev *e, const HloShape *s, int64_t d)
 static void take_slice(const Rows *r, int64_t at, const char *array, char *slice)
 {
     size_t run = (size_t)r->inner * r->bytes;
-    for (int64_t o = 0; o < r->outer; o++) memcpy(slice + (size_t)o * run, array + (size_t)(o * r->length + at) * run, run);
+    for (int64_t o = 0; o < r->outer; o++)
+        memcpy(slice + (size_t)o * run, array + (size_t)(o * r->length + at) * run, run);
 }
 
 static void put_slice(const Rows *r, int64_t at, char *array, const char *slice)
 {
     size_t run = (size_t)r->inner * r->bytes;
-    for (int64_t o = 0; o < r->outer; o++) memcpy(array + (size_t)(o * r->length + at) * run, slice + (size_t)o * run, run);
+    for (int64_t o = 0; o < r->outer; o++)
+        memcpy(array + (size_t)(o * r->length + at) * run, slice + (size_t)o * run, run);
 }
 
 static void *new_array(Ev *e, const HloShape *s)
 {
-    return wbb_alloc(e->home, wbb_mul_size(e->home, (size_t)hlo_elements(s), ev_lane_bytes(e->mode, s->type)));
+    return wbb_alloc(e->kept_arena,
+                     wbb_mul_size(e->kept_arena, (size_t)hlo_elements(s), ev_lane_bytes(e->mode, s->type)));
 }
 
-/* Every place along the dimension: outputs to `made`, the last carried values behind them. */
+/* Applies the computation at every coordinate of d. made: the outputs, then the last carried values. */
 static void run_all(Ev *e, EvTask *t, int64_t d, uint32_t carries, void **made)
 {
     const HloInstruction *i = t->ref.i;
     const HloComputation *c = i->called[0];
     uint32_t inputs = i->n_operands - carries, outputs = c->root->shape->n_leaves - carries;
-    void **state = WBB_NEW_N(e->block, void *, i->n_operands + 1), **next = WBB_NEW_N(e->block, void *, outputs + carries + 1);
+    void **state = WBB_NEW_N(e->block, void *, i->n_operands + 1),
+         **next = WBB_NEW_N(e->block, void *, outputs + carries + 1);
     char **array = WBB_NEW_N(e->block, char *, inputs + 1);
     Rows *in = WBB_NEW_N(e->block, Rows, inputs + 1), *out = WBB_NEW_N(e->block, Rows, outputs + 1);
     for (uint32_t k = 0; k < i->n_operands; k++) {
@@ -89,9 +95,11 @@ void *ev_scan(Ev *e, EvTask *t)
     uint32_t n = 0, leaves = i->shape->n_leaves;
     const int64_t *carries = hlo_attribute_ints(e->block, i, "num_carries", &n);
     bool fits = n == 1 && carries[0] >= 0 && carries[0] <= i->n_operands && i->n_dimensions == 1 && i->n_called == 1 &&
-                i->called[0]->n_parameters == i->n_operands && i->called[0]->root->shape->n_leaves == leaves && carries[0] <= leaves;
+                i->called[0]->n_parameters == i->n_operands && i->called[0]->root->shape->n_leaves == leaves &&
+                carries[0] <= leaves;
     int64_t d = i->n_dimensions ? i->dimensions[0] : 0;
-    for (uint32_t k = 0; fits && k < i->n_operands - carries[0]; k++) fits = i->operands[k]->shape->type != SC_TUPLE && d < i->operands[k]->shape->rank;
+    for (uint32_t k = 0; fits && k < i->n_operands - carries[0]; k++)
+        fits = i->operands[k]->shape->type != SC_TUPLE && d < i->operands[k]->shape->rank;
     for (uint32_t k = 0; fits && k < leaves - carries[0]; k++) fits = d < ev_leaf_shape(i->shape, k)->rank;
     if (!fits) wbb_decline(e->cx, i->loc, WHY_OPERATION, "the evaluator cannot read the attributes of %s", i->name);
     void **made = WBB_NEW_N(e->block, void *, leaves);

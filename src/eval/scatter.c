@@ -1,11 +1,11 @@
-/* scatter: updates combined into an array at places that indices tell.
+/* scatter: updates combined into an array at positions that indices give.
  *
- * Needs: the verified dimension numbers. Leaves: the lanes wanted, of all arrays of a variadic scatter.
+ * Needs: the verified dimension numbers. Leaves: the wanted lanes, of all arrays of a variadic scatter.
  *
- * An index vector says where a window of the updates starts; a window that does not fit is skipped as a whole (XLA's operation
- * semantics). All indices are looked at whatever is wanted; updates only where they reach a wanted element. They are combined in
- * the order of the index vectors. HLO leaves that order open: in EV_BOUNDS an element that is overwritten more than once may have
- * any of the values, and sums and products are taken in any order (fold.c).
+ * An index vector gives the start of a window of the updates; a window that does not fit is skipped as a whole (XLA's
+ * operation semantics). All indices are read whatever is wanted, but only the updates that reach a wanted element.
+ * Updates are combined in the order of the index vectors. HLO leaves that order open: in EV_BOUNDS an element that is
+ * overwritten more than once may have any of the values, and sums and products are taken in any order (accumulate.c).
  *
  *     scatter(f32[4] x, s32[2] {3, 9}, f32[2] u), to_apply=add     at {3}: x[3] + u[0]; the index 9 is out of range
  */
@@ -28,23 +28,16 @@ typedef struct {
     HloScatterDims d;
     const HloShape *in, *indices, *updates;
     uint32_t n_arrays;
-    bool unknown; /* EV_BOUNDS: some index is not one value */
+    bool unknown; /* EV_BOUNDS: some index is an interval */
     Hits hits;
-    EvFold *fold;
+    EvAccumulator *acc;
 } State;
 
-static bool holds(HloInts list, int64_t d)
-{
-    for (uint32_t k = 0; k < list.n; k++)
-        if (list.items[k] == d) return true;
-    return false;
-}
-
-/* Wanted positions -> lanes. Several lanes may want the same position. */
+/* A map from wanted positions to lanes. Several lanes may want the same position. */
 typedef struct {
-    const EvSet *set; /* a run needs no map */
-    WbbMap lanes;     /* by position, the first lane + 1 */
-    uint32_t *next;   /* by lane, the next one + 1 of the same position */
+    const EvSet *set; /* a range needs no map */
+    WbbMap lanes;     /* position -> first lane + 1 */
+    uint32_t *next;   /* by lane: the next lane + 1 of the same position */
     int64_t least, largest;
 } Wanted;
 
@@ -80,7 +73,8 @@ static void hit(Ev *e, const Wanted *w, Hits *hits, int64_t position, int64_t up
     }
 }
 
-/* Dimensions of the updates that are not the window, in order; the operand's dimension of each window dimension. */
+/* The dimensions of the updates: those outside the window, those of the window, and the operand's dimension of each of
+ * these. */
 typedef struct {
     uint32_t n_outer, n_window;
     uint32_t outer[HLO_RANK_LIMIT], window[HLO_RANK_LIMIT], operand[HLO_RANK_LIMIT];
@@ -90,16 +84,17 @@ static Parts parts_of(const State *s)
 {
     Parts p = {0, 0, {0}, {0}, {0}};
     for (uint32_t d = 0; d < s->updates->rank; d++)
-        if (!holds(s->d.update_window, d)) p.outer[p.n_outer++] = d;
+        if (!ev_holds(s->d.update_window, d)) p.outer[p.n_outer++] = d;
     for (uint32_t d = 0; d < s->in->rank; d++) {
-        if (holds(s->d.inserted_window, d) || holds(s->d.input_batching, d)) continue;
+        if (ev_holds(s->d.inserted_window, d) || ev_holds(s->d.input_batching, d)) continue;
         p.window[p.n_window] = (uint32_t)s->d.update_window.items[p.n_window];
         p.operand[p.n_window++] = d;
     }
     return p;
 }
 
-/* Where the window of this index vector starts; false if it is skipped. `at`: coordinates among the outer dimensions. */
+/* The start of the window of an index vector; false if the window is skipped. `at`: coordinates in the outer
+ * dimensions. */
 static bool find_start(Ev *e, State *s, const Parts *p, const int64_t *at, const void *indices, int64_t *start)
 {
     int64_t index[HLO_RANK_LIMIT + 1] = {0};
@@ -108,7 +103,8 @@ static bool find_start(Ev *e, State *s, const Parts *p, const int64_t *at, const
         index[d] = at[k];
     }
     memset(start, 0, s->in->rank * sizeof *start);
-    for (uint32_t k = 0; k < s->d.input_batching.n; k++) start[s->d.input_batching.items[k]] = index[s->d.indices_batching.items[k]];
+    for (uint32_t k = 0; k < s->d.input_batching.n; k++)
+        start[s->d.input_batching.items[k]] = index[s->d.indices_batching.items[k]];
     for (uint32_t k = 0; k < s->d.operand_map.n; k++) {
         if (s->d.index_vector_dim < s->indices->rank) index[s->d.index_vector_dim] = k;
         if (!ev_int_of(e, s->indices->type, indices, ev_linear(s->indices, index), &start[s->d.operand_map.items[k]])) {
@@ -131,10 +127,12 @@ static bool advance(const HloShape *shape, const uint32_t *dims, uint32_t n, int
     return false;
 }
 
-/* Wanted elements by their coordinates: where they are fewer than those of a window, each is looked for in the window. */
+/* Coordinates of the wanted elements. Used where a window has more elements than are wanted: each is searched in the
+ * window. */
 typedef struct {
     int64_t n, *at; /* [n][rank] */
-    int64_t size[HLO_RANK_LIMIT], step[HLO_RANK_LIMIT]; /* of the window in each dimension of the operand; in the updates */
+    int64_t size[HLO_RANK_LIMIT]; /* of the window in each dimension of the operand */
+    int64_t step[HLO_RANK_LIMIT]; /* stride of that dimension in the updates */
 } Few;
 
 static Few few_of(Ev *e, const State *s, const Parts *p, const int64_t *stride, const EvSet *set)
@@ -142,7 +140,8 @@ static Few few_of(Ev *e, const State *s, const Parts *p, const int64_t *stride, 
     const uint32_t rank = s->in->rank;
     Few f = {.n = set->n, .at = ev_list(e, set->n * WBB_MAX(rank, 1u))};
     EvWalk walk = ev_walk(s->in);
-    for (int64_t k = 0; k < set->n; k++) memcpy(f.at + k * rank, ev_walk_to(&walk, ev_position(set, k)), rank * sizeof *f.at);
+    for (int64_t k = 0; k < set->n; k++)
+        memcpy(f.at + k * rank, ev_walk_to(&walk, ev_position(set, k)), rank * sizeof *f.at);
     for (uint32_t d = 0; d < rank; d++) f.size[d] = 1;
     for (uint32_t k = 0; k < p->n_window; k++) {
         f.size[p->operand[k]] = s->updates->dims[p->window[k]];
@@ -169,11 +168,10 @@ static void find_hits(Ev *e, State *s, const EvSet *set, const void *indices)
 {
     const Parts p = parts_of(s);
     const Wanted w = want(e, set);
-    int64_t outer[HLO_RANK_LIMIT] = {0}, stride[HLO_RANK_LIMIT], in_stride[HLO_RANK_LIMIT], start[HLO_RANK_LIMIT], n = 1;
+    int64_t outer[HLO_RANK_LIMIT] = {0}, stride[HLO_RANK_LIMIT], in_stride[HLO_RANK_LIMIT], start[HLO_RANK_LIMIT];
     if (hlo_elements(s->updates) == 0 || set->n == 0) return;
-    for (int d = s->updates->rank - 1; d >= 0; n *= s->updates->dims[d--]) stride[d] = n;
-    n = 1;
-    for (int d = s->in->rank - 1; d >= 0; n *= s->in->dims[d--]) in_stride[d] = n;
+    ev_strides(s->updates, stride);
+    ev_strides(s->in, in_stride);
     Few few = {.n = 0};
     int64_t window = 1;
     for (uint32_t k = 0; k < p.n_window; k++) window *= s->updates->dims[p.window[k]];
@@ -212,26 +210,27 @@ static void shuffle_hits(Ev *e, Hits *hits)
     hits->items = taken;
 }
 
-/* Hits in rounds, each of which has a lane at most once, in order; rounds[k] is where round k ends. */
-static uint32_t sort_into_rounds(Ev *e, Hits *hits, int64_t lanes, uint32_t **ends)
+/* Sorts hits stably into groups in which each lane occurs at most once; (*ends)[k] is the end of group k. Returns the
+ * number of groups. */
+static uint32_t sort_into_groups(Ev *e, Hits *hits, int64_t lanes, uint32_t **ends)
 {
-    uint32_t *seen = WBB_NEW_N(e->block, uint32_t, lanes), rounds = 0;
-    uint32_t *round = WBB_NEW_N(e->block, uint32_t, hits->n);
+    uint32_t *seen = WBB_NEW_N(e->block, uint32_t, lanes), groups = 0;
+    uint32_t *group = WBB_NEW_N(e->block, uint32_t, hits->n);
     for (uint32_t k = 0; k < hits->n; k++) {
-        round[k] = seen[hits->items[k].lane]++;
-        rounds = WBB_MAX(rounds, round[k] + 1);
+        group[k] = seen[hits->items[k].lane]++;
+        groups = WBB_MAX(groups, group[k] + 1);
     }
-    uint32_t *end = WBB_NEW_N(e->block, uint32_t, rounds + 1), *next = WBB_NEW_N(e->block, uint32_t, rounds + 1);
-    for (uint32_t k = 0; k < hits->n; k++) end[round[k]]++;
-    for (uint32_t k = 0; k < rounds; k++) {
+    uint32_t *end = WBB_NEW_N(e->block, uint32_t, groups + 1), *next = WBB_NEW_N(e->block, uint32_t, groups + 1);
+    for (uint32_t k = 0; k < hits->n; k++) end[group[k]]++;
+    for (uint32_t k = 0; k < groups; k++) {
         next[k] = k ? end[k - 1] : 0;
         end[k] += next[k];
     }
     Hit *sorted = WBB_NEW_N(e->block, Hit, hits->n);
-    for (uint32_t k = 0; k < hits->n; k++) sorted[next[round[k]]++] = hits->items[k];
+    for (uint32_t k = 0; k < hits->n; k++) sorted[next[group[k]]++] = hits->items[k];
     hits->items = sorted;
     *ends = end;
-    return rounds;
+    return groups;
 }
 
 static void combine(Ev *e, Ev *part, EvTask *t, State *s, const Hit *hits, uint32_t n)
@@ -245,12 +244,12 @@ static void combine(Ev *e, Ev *part, EvTask *t, State *s, const Hit *hits, uint3
         lanes[k] = hits[k].lane;
     }
     const EvSet *set = ev_list_set(part, list, n);
-    for (uint32_t k = 0; k < s->n_arrays; k++) x[k] = ev_fold_lanes(e, part, t, s->fold, k, s->n_arrays + 1 + k, set);
-    ev_fold(part, s->fold, lanes, n, x);
+    for (uint32_t k = 0; k < s->n_arrays; k++) x[k] = ev_acc_lanes(e, part, t, s->acc, k, s->n_arrays + 1 + k, set);
+    ev_acc_add(part, s->acc, lanes, n, x);
     ev_end(part);
 }
 
-/* A combiner that gives the update itself: in EV_BOUNDS the order of several is open. */
+/* Does the computation return the update itself? In EV_BOUNDS the result is then any of several updates. */
 static bool overwrites(const HloComputation *c) { return c->root->opcode == HLO_PARAMETER && c->root->number == 1; }
 
 static void any_of(Ev *e, EvTask *t, State *s, void *lanes, const Hit *hits, uint32_t n, bool first)
@@ -261,7 +260,7 @@ static void any_of(Ev *e, EvTask *t, State *s, void *lanes, const Hit *hits, uin
     for (uint32_t k = 0; k < n; k++) list[k] = hits[k].update;
     Ev *part = ev_part(e);
     ev_begin(part);
-    const EvBound *x = ev_fold_lanes(e, part, t, s->fold, 0, 2, ev_list_set(part, list, n));
+    const EvBound *x = ev_acc_lanes(e, part, t, s->acc, 0, 2, ev_list_set(part, list, n));
     for (int64_t k = 0; k < n; k++)
         for (int64_t p = 0; p < per; p++) {
             EvBound *to = &r[hits[k].lane * per + p];
@@ -275,11 +274,11 @@ static bool prepare(Ev *e, EvTask *t, State *s)
     const HloInstruction *i = t->ref.i;
     ScType *types = WBB_NEW_N(e->block, ScType, s->n_arrays);
     for (uint32_t k = 0; k < s->n_arrays; k++) types[k] = i->operands[k]->shape->type;
-    s->fold = ev_fold_new(e, i->called[0], s->n_arrays, types, t->set->n);
+    s->acc = ev_acc_new(e, i->called[0], s->n_arrays, types, t->set->n);
     bool all = true;
     for (uint32_t k = 0; k < s->n_arrays; k++) {
         const void *x = ev_need(e, ev_operand(e, t, k), t->set);
-        if (x) ev_fold_init(e, s->fold, k, x, t->set->n);
+        if (x) ev_acc_init(e, s->acc, k, x, t->set->n);
         all = all && x;
     }
     return all;
@@ -300,23 +299,24 @@ void *ev_scatter(Ev *e, EvTask *t)
     uint32_t *ends = NULL;
     if (s->unknown) {
         for (uint32_t k = 0; k < n; k++)
-            if (k != t->ref.leaf) ev_put_memo(e, t->ref, k, t->set, ev_bound_unknown(e, i->operands[k]->shape->type, t->set->n));
+            if (k != t->ref.leaf)
+                ev_put_memo(e, t->ref, k, t->set, ev_bound_unknown(e, i->operands[k]->shape->type, t->set->n));
         return ev_bound_unknown(e, i->operands[t->ref.leaf]->shape->type, t->set->n);
     }
     const bool one = n == 1 && overwrites(i->called[0]), either = e->mode == EV_BOUNDS && one;
     bool shuffle = e->noise && one;
-    if (!either) shuffle = ev_fold_begin(e, s->fold) || shuffle;
-    else lanes = ev_fold_end(e, s->fold);
+    if (!either) shuffle = ev_acc_begin(e, s->acc, false) || shuffle;
+    else lanes = ev_acc_end(e, s->acc);
     if (shuffle) shuffle_hits(e, &s->hits);
-    uint32_t rounds = sort_into_rounds(e, &s->hits, t->set->n, &ends);
+    uint32_t groups = sort_into_groups(e, &s->hits, t->set->n, &ends);
     Ev *part = either ? NULL : ev_part(e);
-    for (uint32_t r = 0, from = 0; r < rounds; from = ends[r++]) {
+    for (uint32_t r = 0, from = 0; r < groups; from = ends[r++]) {
         if (either) any_of(e, t, s, lanes[0], s->hits.items + from, ends[r] - from, r == 0);
         else combine(e, part, t, s, s->hits.items + from, ends[r] - from);
     }
     if (!either) {
         ev_part_end(e);
-        lanes = ev_fold_end(e, s->fold);
+        lanes = ev_acc_end(e, s->acc);
     }
-    return ev_fold_result(e, t, lanes, n);
+    return ev_leaf_result(e, t, lanes, n);
 }

@@ -1,9 +1,10 @@
-/* select_scatter: select-and-scatter: each window selects one of its elements, to whose place a value is scattered.
+/* select_scatter: select-and-scatter: each window selects one of its elements, to whose position a value is scattered.
  *
- * Needs: the window, a computation that says of two elements whether the first stays selected, one that combines. Leaves: the lanes
- * wanted: of the windows, those that cover a wanted element are looked at.
+ * Needs: the window, a computation that decides of two elements whether the first stays selected, and one that combines
+ * values. Leaves: the wanted lanes. Only the windows that cover a wanted element are evaluated.
  *
- * Elements of padding take no part; a window without any selects nothing. Values are combined in the order of their windows.
+ * Elements of padding take no part; a window without any other selects nothing. Values are combined in the order of
+ * their windows.
  *
  *     x = {1, 5, 2, 7}, source = {10, 20}, window={size=2 stride=2}, select GE, scatter add     0 10 0 20
  */
@@ -11,7 +12,7 @@
 
 #include <string.h>
 
-/* Windows looked at, by position in the source; for each the place that it selects, -1 none, -2 not known. */
+/* Positions of windows in the source, and the position that each selects: -1 none, -2 not known. */
 typedef struct {
     int64_t n, *source, *selected;
     char *value; /* of the selected element: lanes */
@@ -54,7 +55,7 @@ static Windows find_windows(Ev *e, const HloInstruction *i, const EvSet *set)
     return w;
 }
 
-/* Element `element` of each window against what is selected so far. */
+/* Compares one element of each window with the element that is selected so far. */
 static void look_at(Ev *e, Ev *part, EvTask *t, Windows *w, int64_t element)
 {
     const HloInstruction *i = t->ref.i;
@@ -68,7 +69,8 @@ static void look_at(Ev *e, Ev *part, EvTask *t, Windows *w, int64_t element)
         const int64_t *at = ev_walk_to(&walk, w->source[k]);
         int64_t x[HLO_RANK_LIMIT];
         bool inside = true;
-        for (uint32_t d = 0; d < in->rank && inside; d++) inside = (x[d] = ev_window_at(&windows, d, at[d], at_element[d])) >= 0;
+        for (uint32_t d = 0; d < in->rank && inside; d++)
+            inside = (x[d] = ev_window_at(&windows, d, at[d], at_element[d])) >= 0;
         if (!inside) continue;
         who[n] = k;
         list[n++] = ev_linear(in, x);
@@ -78,19 +80,19 @@ static void look_at(Ev *e, Ev *part, EvTask *t, Windows *w, int64_t element)
     char *selected = ev_lanes(part, (size_t)n * bytes);
     const EvSet these = {.n = n, .list = who};
     ev_gather(selected, w->value, bytes, &these);
-    for (int64_t k = 0; k < n; k++) /* where nothing is selected yet, the lane has no value */
+    for (int64_t k = 0; k < n; k++) /* a window that has selected nothing compares the element with itself */
         if (w->selected[who[k]] == -1) memcpy(selected + (size_t)k * bytes, x + (size_t)k * bytes, bytes);
     void *operands[2] = {selected, x}, *stays = NULL;
     ev_apply(part, i->called[0], n, operands, &stays);
     for (int64_t k = 0; k < n; k++) {
-        int64_t keep = 0, *place = &w->selected[who[k]];
-        if (*place == -2) continue;
-        if (*place != -1 && !ev_int_of(part, SC_PRED, stays, k, &keep)) {
-            *place = -2;
+        int64_t keep = 0, *selects = &w->selected[who[k]];
+        if (*selects == -2) continue;
+        if (*selects != -1 && !ev_int_of(part, SC_PRED, stays, k, &keep)) {
+            *selects = -2;
             continue;
         }
-        if (*place != -1 && keep) continue;
-        *place = list[k];
+        if (*selects != -1 && keep) continue;
+        *selects = list[k];
         memcpy(w->value + (size_t)who[k] * bytes, x + (size_t)k * bytes, bytes);
     }
 }
@@ -108,11 +110,11 @@ static void shuffle_windows(Ev *e, Windows *w)
     w->selected = selected;
 }
 
-/* Fold the values into the lanes; each round has a lane at most once. */
-static void scatter(Ev *e, Ev *part, EvTask *t, EvFold *f, const Windows *w)
+/* Adds the values to the accumulators; one round has at most one value for each lane. */
+static void scatter(Ev *e, Ev *part, EvTask *t, EvAccumulator *acc, const Windows *w)
 {
     const HloInstruction *i = t->ref.i;
-    int64_t total = hlo_elements(i->shape), left = w->n;
+    int64_t total = hlo_elements(i->shape), remaining = w->n;
     const EvSet *set = t->set;
     uint32_t *first = WBB_NEW_N(e->block, uint32_t, total); /* by position: a lane + 1 */
     uint32_t *next = WBB_NEW_N(e->block, uint32_t, set->n), *seen = WBB_NEW_N(e->block, uint32_t, total);
@@ -121,7 +123,7 @@ static void scatter(Ev *e, Ev *part, EvTask *t, EvFold *f, const Windows *w)
         next[k] = first[ev_position(set, k)];
         first[ev_position(set, k)] = (uint32_t)k + 1;
     }
-    for (uint32_t round = 1; left > 0; round++) {
+    for (uint32_t round = 1; remaining > 0; round++) {
         int64_t n = 0, most = 0;
         for (int64_t k = 0; k < w->n; k++)
             if (!done[k] && w->selected[k] >= 0)
@@ -130,20 +132,20 @@ static void scatter(Ev *e, Ev *part, EvTask *t, EvFold *f, const Windows *w)
         int64_t *list = ev_list(part, most);
         uint32_t *lanes = ev_lanes(part, (size_t)most * sizeof *lanes);
         for (int64_t k = 0; k < w->n; k++) {
-            int64_t place = w->selected[k];
-            if (done[k] || (place >= 0 && seen[place] == round)) continue;
+            int64_t position = w->selected[k];
+            if (done[k] || (position >= 0 && seen[position] == round)) continue;
             done[k] = true;
-            left--;
-            if (place < 0) continue;
-            seen[place] = round;
-            for (uint32_t l = first[place]; l; l = next[l - 1]) {
+            remaining--;
+            if (position < 0) continue;
+            seen[position] = round;
+            for (uint32_t l = first[position]; l; l = next[l - 1]) {
                 lanes[n] = l - 1;
                 list[n++] = w->source[k];
             }
         }
         if (n) {
-            void *x = ev_fold_lanes(e, part, t, f, 0, 1, ev_list_set(part, list, n));
-            ev_fold(part, f, lanes, n, &x);
+            void *x = ev_acc_lanes(e, part, t, acc, 0, 1, ev_list_set(part, list, n));
+            ev_acc_add(part, acc, lanes, n, &x);
         }
         ev_end(part);
     }
@@ -152,13 +154,13 @@ static void scatter(Ev *e, Ev *part, EvTask *t, EvFold *f, const Windows *w)
 void *ev_select_and_scatter(Ev *e, EvTask *t)
 {
     const HloInstruction *i = t->ref.i;
-    void *init = ev_need(e, ev_operand(e, t, 2), ev_run_set(e, 0, 1));
+    void *init = ev_need(e, ev_operand(e, t, 2), ev_range_set(e, 0, 1));
     if (!init) return NULL;
     ScType *type = WBB_NEW(e->block, ScType);
     *type = i->shape->type;
-    EvFold *f = ev_fold_new(e, i->called[1], 1, type, t->set->n);
-    ev_fold_init(e, f, 0, ev_as(e, *type, i->operands[2]->shape->type, 1, init), 1);
-    const bool shuffle = ev_fold_begin(e, f);
+    EvAccumulator *acc = ev_acc_new(e, i->called[1], 1, type, t->set->n);
+    ev_acc_init(e, acc, 0, ev_as(e, *type, i->operands[2]->shape->type, 1, init), 1);
+    const bool shuffle = ev_acc_begin(e, acc, false);
     Windows w = find_windows(e, i, t->set);
     int64_t elements = 1;
     for (uint32_t d = 0; d < i->n_windows; d++) elements *= i->windows[d].size;
@@ -171,8 +173,8 @@ void *ev_select_and_scatter(Ev *e, EvTask *t)
     bool unknown = false;
     for (int64_t k = 0; k < w.n; k++) unknown = unknown || w.selected[k] == -2;
     if (shuffle) shuffle_windows(e, &w);
-    if (!unknown) scatter(e, part, t, f, &w);
+    if (!unknown) scatter(e, part, t, acc, &w);
     ev_part_end(e);
     if (unknown) return ev_bound_unknown(e, i->shape->type, t->set->n);
-    return ev_fold_end(e, f)[0];
+    return ev_acc_end(e, acc)[0];
 }

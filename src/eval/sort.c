@@ -1,11 +1,12 @@
-/* sort: rows put in the order that a comparator says.
+/* sort: rows put in the order of a comparator.
  *
- * Needs: the set of elements wanted. Leaves: their lanes, of all operands. Just the rows that hold them are sorted.
+ * Needs: the set of wanted elements. Leaves: their lanes, of all operands. Only the rows that hold them are sorted.
  *
- * Always stable, which is one of the orders that HLO allows where is_stable is not set. All rows are sorted together, by merging
- * runs whose length doubles: the place of an element in the merged run is its own place plus how many of the other run stand before
- * it, which bisection finds for all elements at once, so that the comparator is applied to many lanes. In EV_BOUNDS, where a
- * comparison is not decided, an element of the row may be any of the row's.
+ * The sort is always stable, which is one of the orders that HLO allows where is_stable is not set. All rows are sorted
+ * together, by merging runs whose length doubles: the position of an element in the merged run is its position in its
+ * own run plus the number of elements of the other run that precede it, which bisection finds for all elements at once,
+ * so that the comparator is applied to many lanes. In EV_BOUNDS, where a comparison is not decided, each element of the
+ * row may be any of the row's.
  *
  *     sort(s32[4] {3, 1, 2, 1}), comparator LT     runs 3|1|2|1 -> 1 3|1 2 -> 1 1 2 3
  */
@@ -18,11 +19,11 @@ typedef struct {
     const HloInstruction *i;
     int64_t rows, length;
     void *const *x;  /* [operand]: lanes of all rows, row by row */
-    bool *open;      /* [row]: some comparison of it is not decided */
-    bool *odd;       /* [row]: the comparator contradicts itself there, as LT does where there are nans */
+    bool *open;      /* [row]: some comparison is not decided */
+    bool *odd;       /* [row]: the comparator contradicts itself, as LT does for nans */
 } Rows;
 
-/* less[k]: does element a[k] stand before b[k]? */
+/* less[k]: does the comparator put element a[k] before b[k]? */
 static void compare(Rows *s, Ev *part, int64_t n, const int64_t *a, const int64_t *b, bool *less)
 {
     const HloInstruction *i = s->i;
@@ -41,11 +42,12 @@ static void compare(Rows *s, Ev *part, int64_t n, const int64_t *a, const int64_
     }
 }
 
-/* A part of one level: elements [from, from + n) of `order` find their places in `merged`. */
+/* A piece of one level: elements [from, from + n) of `order` go to their positions in `merged`. */
 static void merge(Rows *s, Ev *part, int64_t width, int64_t from, int64_t n, const int64_t *order, int64_t *merged)
 {
     ev_begin(part);
-    int64_t *low = ev_list(part, n), *high = ev_list(part, n), *a = ev_list(part, n), *b = ev_list(part, n), *who = ev_list(part, n);
+    int64_t *low = ev_list(part, n), *high = ev_list(part, n), *a = ev_list(part, n), *b = ev_list(part, n),
+            *who = ev_list(part, n);
     bool *less = ev_lanes(part, (size_t)n * sizeof *less);
     for (int64_t k = 0; k < n; k++) {
         int64_t at = from + k, row = at / s->length * s->length, in_row = at - row, run = in_row / width;
@@ -58,29 +60,31 @@ static void merge(Rows *s, Ev *part, int64_t width, int64_t from, int64_t n, con
         for (int64_t k = 0; k < n; k++) {
             if (low[k] >= high[k]) continue;
             bool second = (from + k) % s->length / width % 2;
-            int64_t middle = low[k] + (high[k] - low[k]) / 2, mine = order[from + k], its = order[middle];
+            int64_t middle = low[k] + (high[k] - low[k]) / 2, this = order[from + k], other = order[middle];
             who[open] = k;
-            a[open] = second ? mine : its; /* of equal elements the first run's come first */
-            b[open++] = second ? its : mine;
+            a[open] = second ? this : other; /* of equal elements those of the first run come first */
+            b[open++] = second ? other : this;
         }
         if (!open) break;
         compare(s, part, open, a, b, less);
         for (int64_t k = 0; k < open; k++) {
             int64_t w = who[k], middle = low[w] + (high[w] - low[w]) / 2;
             bool second = (from + w) % s->length / width % 2;
-            if (less[k] != second) low[w] = middle + 1; /* the other one stands before this one */
+            if (less[k] != second) low[w] = middle + 1; /* the other element comes first */
             else high[w] = middle;
         }
     }
     for (int64_t k = 0; k < n; k++) {
-        int64_t at = from + k, row = at / s->length * s->length, run = (at - row) / width, other = run % 2 ? run - 1 : run + 1;
+        int64_t at = from + k, row = at / s->length * s->length, run = (at - row) / width,
+                other = run % 2 ? run - 1 : run + 1;
         int64_t before = low[k] - (row + WBB_MIN(other * width, s->length));
         merged[row + run / 2 * 2 * width + (at - row - run * width) + before] = order[at];
     }
     ev_end(part);
 }
 
-/* A row by plain merging, a comparison after the other: whatever the comparator says, an order of its elements comes out. */
+/* Sorts one row by plain merging, one comparison at a time: the result is a permutation whatever the comparator
+ * returns. */
 static void one_by_one(Rows *s, Ev *part, int64_t *order, int64_t *merged)
 {
     for (int64_t width = 1; width < s->length; width *= 2) {
@@ -108,7 +112,8 @@ static int64_t *sorted(Ev *e, Rows *s)
     Ev *part = ev_part(e);
     for (int64_t width = 1; width < s->length; width *= 2) {
         memset(merged, -1, (size_t)n * sizeof *merged);
-        for (int64_t from = 0; from < n; from += EV_MANY) merge(s, part, width, from, WBB_MIN((int64_t)EV_MANY, n - from), order, merged);
+        for (int64_t from = 0; from < n; from += EV_MANY)
+            merge(s, part, width, from, WBB_MIN((int64_t)EV_MANY, n - from), order, merged);
         for (int64_t k = 0; k < n; k++) s->odd[k / s->length] = s->odd[k / s->length] || merged[k] < 0;
         for (int64_t k = 0; k < n; k++)
             if (s->odd[k / s->length]) merged[k] = k;
@@ -125,9 +130,10 @@ static int64_t *sorted(Ev *e, Rows *s)
     return order;
 }
 
-/* Which rows hold the wanted elements: row[k] of lane k, and the positions of all elements of each. */
+/* The rows that hold the wanted elements: for lane k its row and its index in the row; the positions of all elements of
+ * the rows. */
 typedef struct {
-    int64_t n, *row, *place, *positions;
+    int64_t n, *row, *index, *positions;
 } Wanted;
 
 static Wanted find_rows(Ev *e, const EvSet *set, const HloShape *shape, int64_t dim)
@@ -137,10 +143,10 @@ static Wanted find_rows(Ev *e, const EvSet *set, const HloShape *shape, int64_t 
     Wanted w = {0, ev_list(e, set->n), ev_list(e, set->n), NULL};
     WbbMap rows = {.arena = e->block}; /* by their first positions */
     for (int64_t k = 0; k < set->n; k++) {
-        const int64_t p = ev_position(set, k), place = p / stride % length;
-        const WbbEntry *row = wbb_map_put(&rows, (uint64_t)(p - place * stride));
+        const int64_t p = ev_position(set, k), index = p / stride % length;
+        const WbbEntry *row = wbb_map_put(&rows, (uint64_t)(p - index * stride));
         w.row[k] = row - rows.entries;
-        w.place[k] = place;
+        w.index[k] = index;
     }
     w.n = rows.n;
     w.positions = ev_list(e, w.n * length);
@@ -149,7 +155,7 @@ static Wanted find_rows(Ev *e, const EvSet *set, const HloShape *shape, int64_t 
     return w;
 }
 
-/* EV_BOUNDS: what any element of a row may be. */
+/* EV_BOUNDS: the union of the elements of a row. */
 static void union_of_row(ScType t, EvBound *to, const EvBound *row, int64_t length)
 {
     ScType p = ev_part_type(t);
@@ -183,7 +189,13 @@ void *ev_sort(Ev *e, EvTask *t)
         all = all && x[k];
     }
     if (!all) return NULL;
-    Rows rows = {e, i, s->w.n, shape->dims[dim], x, WBB_NEW_N(e->block, bool, s->w.n + 1), WBB_NEW_N(e->block, bool, s->w.n + 1)};
+    Rows rows = {e,
+                 i,
+                 s->w.n,
+                 shape->dims[dim],
+                 x,
+                 WBB_NEW_N(e->block, bool, s->w.n + 1),
+                 WBB_NEW_N(e->block, bool, s->w.n + 1)};
     const int64_t *order = sorted(e, &rows);
     void **lanes = WBB_NEW_N(e->block, void *, i->n_operands);
     for (uint32_t k = 0; k < i->n_operands; k++) {
@@ -193,9 +205,11 @@ void *ev_sort(Ev *e, EvTask *t)
         for (int64_t j = 0; j < t->set->n; j++) {
             int64_t row = s->w.row[j];
             char *to = r + (size_t)j * bytes;
-            if (rows.open[row]) union_of_row(type, (EvBound *)(void *)to, (EvBound *)x[k] + row * rows.length * (int64_t)(bytes / sizeof(EvBound)), rows.length);
-            else memcpy(to, (char *)x[k] + (size_t)order[row * rows.length + s->w.place[j]] * bytes, bytes);
+            if (rows.open[row])
+                union_of_row(type, (EvBound *)(void *)to,
+                             (EvBound *)x[k] + row * rows.length * (int64_t)(bytes / sizeof(EvBound)), rows.length);
+            else memcpy(to, (char *)x[k] + (size_t)order[row * rows.length + s->w.index[j]] * bytes, bytes);
         }
     }
-    return ev_fold_result(e, t, lanes, i->n_operands);
+    return ev_leaf_result(e, t, lanes, i->n_operands);
 }

@@ -1,26 +1,38 @@
-/* walk: positions of an array as coordinates, and back.
+/* walk: positions of an array as coordinates, and back; strides.
  *
- * Needs: a shape without empty dimensions. Leaves: coordinates for one position after the other; neighbours, and steps along
- * one dimension (what a transpose asks for), cost no division.
+ * Needs: a shape without empty dimensions. Leaves: coordinates for one position after the other. A step to a neighbour,
+ * or along one dimension (as a transpose makes), costs no division.
  *
  *     EvWalk w = ev_walk(shape);
  *     for (..) { const int64_t *at = ev_walk_to(&w, position); .. }
  */
 #include "eval/inner.h"
 
+int64_t ev_strides(const HloShape *s, int64_t *stride)
+{
+    int64_t n = 1;
+    for (int d = s->rank - 1; d >= 0; d--) {
+        stride[d] = n;
+        n *= s->dims[d];
+    }
+    return n;
+}
+
+bool ev_holds(HloInts list, int64_t d)
+{
+    for (uint32_t k = 0; k < list.n; k++)
+        if (list.items[k] == d) return true;
+    return false;
+}
+
 EvWalk ev_walk(const HloShape *s)
 {
     EvWalk w = {.shape = s, .position = -1};
-    int64_t n = 1;
-    for (int d = s->rank - 1; d >= 0; d--) {
-        w.stride[d] = n;
-        n *= s->dims[d];
-    }
-    w.narrow = n <= UINT32_MAX;
+    w.narrow = ev_strides(s, w.stride) <= UINT32_MAX;
     return w;
 }
 
-/* A step of a stride, from a known position, that stays in its row. */
+/* Takes a step that is the stride of one dimension and stays inside that dimension; else false. */
 static bool stepped(EvWalk *w, int64_t step)
 {
     const HloShape *s = w->shape;

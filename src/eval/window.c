@@ -1,9 +1,14 @@
-/* window: reductions of windows that slide over an array, and where the elements of a window lie.
+/* window: reductions of windows that slide over an array, and the positions of the elements of a window.
  *
- * Needs: window={size, stride, pad, lhs_dilate, rhs_dilate}. Leaves: for reduce-window the lanes wanted.
+ * Needs: window={size, stride, pad, lhs_dilate, rhs_dilate}. Leaves: for reduce-window the wanted lanes.
  *
- * Padding may be negative, the input dilated (elements stand lhs_dilate apart) and the window too. Positions outside the input, and
- * between dilated elements, take no part: a reduction of an empty window is its init value.
+ * Padding may be negative; the input may be dilated (elements are lhs_dilate apart), and the window too. Positions
+ * outside the input, and between dilated elements, take no part: the reduction of an empty window is its init value.
+ *
+ * Results at positions take one element of each window a step, demanded for all of them together. All results at once,
+ * where the computation is one operation, are combined row by row; where the window of a result is that of the one
+ * before and one more element (a cumulative sum), the result is the one before and that element, which is the same
+ * order. The order of additions is in both cases that of the steps, so the bits are equal.
  *
  *     f32[4] reduce-window(f32[4] x, 0), window={size=3 pad=1_1}, to_apply=add     at {0}: x[0] + x[1]
  */
@@ -18,34 +23,29 @@ int64_t ev_window_at(const EvWindows *w, uint32_t d, int64_t out, int64_t elemen
     return x < w->in[d] ? x : -1;
 }
 
-/* Elements of a step: for these lanes, the input at these positions. */
+/* One step: the lanes that take an element, and its positions in the input. */
 typedef struct {
     uint32_t *lanes;
     int64_t *positions, n;
 } Step;
 
-/* Of each dimension whose window has more than one element or position: the part of a position for (coordinate, element), or -1. */
+/* For each dimension d, part[d][coordinate * size + element] is the summand of the position in the input, or -1. */
 typedef struct {
     uint32_t n;
-    uint32_t dim[HLO_RANK_LIMIT];
     int64_t *part[HLO_RANK_LIMIT];
     int64_t elements; /* of the window */
-    int64_t *order;   /* of its elements; NULL: as they stand */
+    int64_t *order;   /* order of its elements; NULL: row-major */
 } Table;
 
 static Table new_table(Ev *e, const HloInstruction *i, const HloShape *in, const HloShape *out)
 {
     const EvWindows w = {in->rank, i->windows, in->dims};
     Table t = {.elements = 1};
-    int64_t stride[HLO_RANK_LIMIT], n = 1;
-    for (int d = in->rank - 1; d >= 0; d--) {
-        stride[d] = n;
-        n *= in->dims[d];
-    }
+    int64_t stride[HLO_RANK_LIMIT];
+    ev_strides(in, stride);
     for (uint32_t d = 0; d < in->rank; d++) {
         int64_t size = i->windows[d].size;
         t.elements *= size;
-        t.dim[t.n] = d;
         int64_t *part = t.part[t.n++] = WBB_NEW_N(e->block, int64_t, out->dims[d] * size);
         for (int64_t o = 0; o < out->dims[d]; o++)
             for (int64_t k = 0; k < size; k++) {
@@ -56,7 +56,8 @@ static Table new_table(Ev *e, const HloInstruction *i, const HloShape *in, const
     return t;
 }
 
-static Step find_step(Ev *part, const HloInstruction *i, const Table *table, const EvSet *set, const HloShape *out, int64_t element)
+static Step find_step(Ev *part, const HloInstruction *i, const Table *table, const EvSet *set, const HloShape *out,
+                      int64_t element)
 {
     Step s = {ev_lanes(part, (size_t)set->n * sizeof *s.lanes), ev_list(part, set->n), 0};
     int64_t at_element[HLO_RANK_LIMIT];
@@ -83,8 +84,8 @@ static Step find_step(Ev *part, const HloInstruction *i, const Table *table, con
     return s;
 }
 
-/* Some steps at once: their elements are asked for together. */
-static int64_t fold_steps(Ev *e, Ev *part, EvTask *t, EvFold *f, const Table *table, int64_t from)
+/* Some steps at once: their elements are demanded together. */
+static int64_t add_steps(Ev *e, Ev *part, EvTask *t, EvAccumulator *acc, const Table *table, int64_t from)
 {
     const HloInstruction *i = t->ref.i;
     uint32_t n_arrays = i->n_operands / 2;
@@ -93,30 +94,130 @@ static int64_t fold_steps(Ev *e, Ev *part, EvTask *t, EvFold *f, const Table *ta
     Step *steps = WBB_NEW_N(part->block, Step, most);
     int64_t *list = ev_list(part, most * t->set->n);
     for (int64_t k = 0; k < most; k++) {
-        steps[k] = find_step(part, i, table, t->set, ev_ref_shape(t->ref), table->order ? table->order[from + k] : from + k);
+        steps[k] =
+            find_step(part, i, table, t->set, ev_ref_shape(t->ref), table->order ? table->order[from + k] : from + k);
         for (int64_t j = 0; j < steps[k].n; j++) list[n++] = steps[k].positions[j];
     }
     if (n) {
         char **lanes = WBB_NEW_N(part->block, char *, n_arrays);
         void **x = WBB_NEW_N(part->block, void *, n_arrays);
         const EvSet *set = ev_list_set(part, list, n);
-        for (uint32_t k = 0; k < n_arrays; k++) lanes[k] = ev_fold_lanes(e, part, t, f, k, k, set);
+        for (uint32_t k = 0; k < n_arrays; k++) lanes[k] = ev_acc_lanes(e, part, t, acc, k, k, set);
         for (int64_t k = 0, done = 0; k < most; done += steps[k++].n) {
-            for (uint32_t j = 0; j < n_arrays; j++) x[j] = lanes[j] + (size_t)done * ev_lane_bytes(e->mode, ev_leaf_shape(i->shape, j)->type);
-            if (steps[k].n) ev_fold(part, f, steps[k].n == t->set->n ? NULL : steps[k].lanes, steps[k].n, x);
+            for (uint32_t j = 0; j < n_arrays; j++)
+                x[j] = lanes[j] + (size_t)done * ev_lane_bytes(e->mode, ev_leaf_shape(i->shape, j)->type);
+            if (steps[k].n) ev_acc_add(part, acc, steps[k].n == t->set->n ? NULL : steps[k].lanes, steps[k].n, x);
         }
     }
     ev_end(part);
     return most;
 }
 
+bool ev_window_at_once(const Ev *e, const HloInstruction *i)
+{
+    const HloShape *in = i->operands[0]->shape;
+    return i->n_operands == 2 && in->rank > 0 && i->windows[in->rank - 1].lhs_dilate == 1 &&
+           !ev_serial(e, i) && ev_acc_takes_rows(e, i->called[0], 1, i->shape->type);
+}
+
+/* Lanes [from, end) of a row of results that begins at `lane`: element k of the last dimension of their windows, which
+ * are in the row of the input that begins at position `base`. */
+static void add_row(EvAccumulator *acc, const HloWindow *w, int64_t in, int64_t k, int64_t lane, int64_t from,
+                    int64_t end, int64_t base)
+{
+    const int64_t shift = k * w->rhs_dilate - w->low; /* result o reads element o * stride + shift */
+    if (shift > in - 1) return;
+    from = WBB_MAX(from, shift < 0 ? (w->stride - 1 - shift) / w->stride : 0);
+    end = WBB_MIN(end, (in - 1 - shift) / w->stride + 1);
+    if (from < end) ev_acc_add_row(acc, lane + from, end - from, base + from * w->stride + shift, w->stride);
+}
+
+static void add_rows(EvAccumulator *acc, const HloInstruction *i, const HloShape *in, const HloShape *out)
+{
+    const uint32_t last = in->rank - 1u;
+    const EvWindows windows = {in->rank, i->windows, in->dims};
+    const int64_t row = out->dims[last], n = hlo_elements(out);
+    int64_t stride[HLO_RANK_LIMIT], elements = 1; /* of the window, in the dimensions before the last */
+    ev_strides(in, stride);
+    for (uint32_t d = 0; d < last; d++) elements *= i->windows[d].size;
+    EvWalk walk = ev_walk(out);
+    for (int64_t lane = 0; lane < n; lane += row) {
+        const int64_t *at = ev_walk_to(&walk, lane);
+        for (int64_t from = 0; from < row; from += EV_ROW)
+            for (int64_t element = 0; element < elements; element++) {
+                int64_t rest = element, base = 0, x = 0;
+                for (uint32_t d = last; d-- > 0 && x >= 0; rest /= i->windows[d].size) {
+                    x = ev_window_at(&windows, d, at[d], rest % i->windows[d].size);
+                    base += x * stride[d];
+                }
+                for (int64_t k = 0; k < i->windows[last].size && x >= 0; k++)
+                    add_row(acc, &i->windows[last], in->dims[last], k, lane, from, WBB_MIN(from + EV_ROW, row), base);
+            }
+    }
+}
+
+/* Is the result of the operation on integers the same in every order? */
+static bool any_order(ScOp op, ScType t)
+{
+    return sc_is_int(t) && (op == OP_ADD || op == OP_MUL || op == OP_MIN || op == OP_MAX || op == OP_BAND ||
+                            op == OP_BOR || op == OP_BXOR);
+}
+
+/* Results each of whose windows is that of the result before (of integers also: after) it and further elements. False:
+ * these are other windows. */
+static bool add_cumulative(EvAccumulator *acc, const HloInstruction *i, const HloShape *in, const HloShape *out)
+{
+    uint32_t along = in->rank;
+    for (uint32_t d = 0; d < in->rank; d++) {
+        const HloWindow *w = &i->windows[d];
+        if (w->stride != 1 || w->lhs_dilate != 1 || w->rhs_dilate != 1) return false;
+        if (w->size == 1 && w->low == 0 && in->dims[d] == out->dims[d]) continue;
+        if (along < in->rank) return false;
+        along = d;
+    }
+    if (along == in->rank) return false;
+    const HloWindow *w = &i->windows[along];
+    const int64_t n = out->dims[along], length = in->dims[along];
+    const bool prefixes = n - 1 - w->low <= 0, suffixes = w->size - 1 - w->low >= length - 1;
+    const ScOp op = sc_op_of_hlo(hlo_opcode_name(i->called[0]->root->opcode));
+    if (!prefixes && !(suffixes && any_order(op, in->type))) return false;
+    int64_t outer = 1, inner = 1;
+    for (uint32_t d = 0; d < in->rank; d++) *(d < along ? &outer : &inner) *= d == along ? 1 : in->dims[d];
+    for (int64_t o = 0; o < outer; o++)
+        for (int64_t k = 0, added = 0; k < n; k++) { /* `added` elements from the first, or from the last */
+            const int64_t lane = o * n + (prefixes ? k : n - 1 - k), before = prefixes ? lane - 1 : lane + 1;
+            const int64_t wanted =
+                prefixes ? WBB_MIN(k - w->low + w->size, length) : length - WBB_MAX(n - 1 - k - w->low, 0);
+            if (k > 0) ev_acc_copy_row(acc, lane * inner, before * inner, inner);
+            for (; added < wanted; added++) {
+                const int64_t x = o * length + (prefixes ? added : length - 1 - added);
+                ev_acc_add_row(acc, lane * inner, inner, x * inner, 1);
+            }
+        }
+    return true;
+}
+
+static void add_all(Ev *e, EvTask *t, EvAccumulator *acc)
+{
+    const HloInstruction *i = t->ref.i;
+    const HloShape *in = i->operands[0]->shape, *out = ev_ref_shape(t->ref);
+    const int64_t n = hlo_elements(in);
+    void *x = ev_as(e, out->type, in->type, n, ev_all(e, ev_operand(e, t, 0)));
+    ev_acc_elements(e, acc, x, n);
+    if (!add_cumulative(acc, i, in, out)) add_rows(acc, i, in, out);
+}
+
 void *ev_reduce_window(Ev *e, EvTask *t)
 {
     const HloInstruction *i = t->ref.i;
-    EvFold *f = ev_fold_of(e, t);
-    if (!f) return NULL;
-    const bool shuffle = ev_fold_begin(e, f);
+    EvAccumulator *acc = ev_acc_of_operands(e, t);
+    if (!acc) return NULL;
+    const bool shuffle = ev_acc_begin(e, acc, ev_serial(e, i) != NULL);
     const HloShape *in = i->operands[0]->shape;
+    if (!t->set->list && t->set->n == hlo_elements(ev_ref_shape(t->ref)) && ev_window_at_once(e, i)) {
+        if (hlo_elements(in) > 0) add_all(e, t, acc);
+        return ev_leaf_result(e, t, ev_acc_end(e, acc), 1);
+    }
     Table table = new_table(e, i, in, ev_ref_shape(t->ref));
     if (shuffle) {
         table.order = ev_list(e, table.elements);
@@ -125,7 +226,7 @@ void *ev_reduce_window(Ev *e, EvTask *t)
     }
     bool empty = hlo_elements(in) == 0;
     Ev *part = ev_part(e);
-    for (int64_t at = 0; at < table.elements && !empty;) at += fold_steps(e, part, t, f, &table, at);
+    for (int64_t at = 0; at < table.elements && !empty;) at += add_steps(e, part, t, acc, &table, at);
     ev_part_end(e);
-    return ev_fold_result(e, t, ev_fold_end(e, f), i->n_operands / 2);
+    return ev_leaf_result(e, t, ev_acc_end(e, acc), i->n_operands / 2);
 }

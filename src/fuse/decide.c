@@ -1,23 +1,23 @@
-/* decide.c: which values go to memory, and which are computed where they are used.
+/* decide: which values are stored in memory, and which are computed in the kernels that use them.
  *
- * Needs a computation, users counted by nobody but here; leaves a role for each instruction. One pass from the last instruction to
- * the first, so that when an instruction is judged all its users have been: users say which kernels ask for the value.
+ * Needs: a computation. Leaves: a role for each instruction. One walk from the last instruction to the first: the roles
+ * of an instruction's users are known before its own, and say which kernels use its value.
  *
- *     r = rsqrt(v)  b = broadcast(r)  ROOT y = multiply(x, b)      y is a ROOT; b, r INLINE: one kernel wants them
+ *     r = rsqrt(v)  b = broadcast(r)  ROOT y = multiply(x, b)      y is a ROOT, b and r are INLINE: only y uses them
  */
 #include "fuse/fuse.h"
 
 enum { KERNEL_LIMIT = 200 }; /* instructions of one kernel */
-enum { NOBODY = -1, SEVERAL = -2 };
+enum { NO_KERNEL = -1, SEVERAL = -2 };
 
 typedef struct {
     const HloComputation *c;
     FuseRole *roles;
-    uint32_t *first, *users; /* users of instruction i: users[first[i]] .. users[first[i + 1]] */
-    int64_t *kernel;   /* by id: the one root whose kernel needs it, or SEVERAL */
-    bool *hero;        /* by root: its kernel holds an operation that decides how threads are laid out */
-    bool *pointwise;   /* by id: elementwise, and so is all of its kernel that reads it */
-    uint32_t *members; /* by root */
+    uint32_t *first, *users; /* the users of instruction i: users[first[i]] .. users[first[i + 1] - 1] */
+    int64_t *kernel;   /* [id] the root of the one kernel that uses it, or SEVERAL */
+    bool *hero;        /* [root] its kernel holds an operation that determines the layout of threads */
+    bool *pointwise;   /* [id] elementwise, and so are all users up to the root */
+    uint32_t *members; /* [root] instructions of its kernel */
 } Decision;
 
 static void find_users(WbbArena *a, Decision *d)
@@ -25,17 +25,20 @@ static void find_users(WbbArena *a, Decision *d)
     const uint32_t n = d->c->n_instructions;
     d->first = WBB_NEW_N(a, uint32_t, n + 2);
     for (uint32_t i = 0; i < n; i++)
-        for (uint32_t k = 0; k < d->c->instructions[i]->n_operands; k++) d->first[d->c->instructions[i]->operands[k]->id + 2]++;
+        for (uint32_t k = 0; k < d->c->instructions[i]->n_operands; k++)
+            d->first[d->c->instructions[i]->operands[k]->id + 2]++;
     for (uint32_t i = 2; i < n + 2; i++) d->first[i] += d->first[i - 1];
     d->users = WBB_NEW_N(a, uint32_t, d->first[n + 1] + 1);
     for (uint32_t i = 0; i < n; i++)
-        for (uint32_t k = 0; k < d->c->instructions[i]->n_operands; k++) d->users[d->first[d->c->instructions[i]->operands[k]->id + 1]++] = i;
+        for (uint32_t k = 0; k < d->c->instructions[i]->n_operands; k++)
+            d->users[d->first[d->c->instructions[i]->operands[k]->id + 1]++] = i;
 }
 
 static bool is_hero(HloOpcode op)
 {
     switch (op) {
-    case HLO_DYNAMIC_UPDATE_SLICE: case HLO_REDUCE: case HLO_REDUCE_WINDOW: case HLO_SCATTER: case HLO_SELECT_AND_SCATTER:
+    case HLO_DYNAMIC_UPDATE_SLICE: case HLO_REDUCE: case HLO_REDUCE_WINDOW: case HLO_SCATTER:
+    case HLO_SELECT_AND_SCATTER:
         return true;
     default:
         return false;
@@ -45,13 +48,13 @@ static bool is_hero(HloOpcode op)
 static FuseRole first_role(const HloInstruction *i)
 {
     switch (i->opcode) {
-    case HLO_PARAMETER: case HLO_CONSTANT: case HLO_TUPLE: case HLO_GET_TUPLE_ELEMENT: case HLO_AFTER_ALL: case HLO_ADD_DEPENDENCY:
-    case HLO_DOMAIN: case HLO_OPT_BARRIER:
+    case HLO_PARAMETER: case HLO_CONSTANT: case HLO_TUPLE: case HLO_GET_TUPLE_ELEMENT: case HLO_AFTER_ALL:
+    case HLO_ADD_DEPENDENCY: case HLO_DOMAIN: case HLO_OPT_BARRIER:
         return FUSE_NOTHING;
     case HLO_FUSION: return FUSE_FIXED;
     case HLO_WHILE: case HLO_CONDITIONAL: case HLO_CALL: return FUSE_CONTROL;
-    case HLO_BITCAST: case HLO_BROADCAST: case HLO_CONCATENATE: case HLO_DYNAMIC_SLICE: case HLO_GATHER: case HLO_IOTA: case HLO_MAP:
-    case HLO_PAD: case HLO_RESHAPE: case HLO_REVERSE: case HLO_SLICE: case HLO_TRANSPOSE:
+    case HLO_BITCAST: case HLO_BROADCAST: case HLO_CONCATENATE: case HLO_DYNAMIC_SLICE: case HLO_GATHER: case HLO_IOTA:
+    case HLO_MAP: case HLO_PAD: case HLO_RESHAPE: case HLO_REVERSE: case HLO_SLICE: case HLO_TRANSPOSE:
         return FUSE_ROOT;
     default: break;
     }
@@ -60,12 +63,12 @@ static FuseRole first_role(const HloInstruction *i)
     return i->shape->type == SC_TUPLE ? FUSE_NOTHING : FUSE_ROOT; /* a copy of a tuple copies nothing */
 }
 
-/* Computed again in each kernel that needs it: moved or converted values, and single numbers. */
+/* Computed again in each kernel that uses it: moved or converted values, and scalars. */
 static bool is_cheap(const HloInstruction *i)
 {
     switch (i->opcode) {
-    case HLO_BITCAST: case HLO_BITCAST_CONVERT: case HLO_BROADCAST: case HLO_COMPARE: case HLO_CONVERT: case HLO_IOTA: case HLO_NEGATE:
-    case HLO_NOT: case HLO_RESHAPE: case HLO_SLICE:
+    case HLO_BITCAST: case HLO_BITCAST_CONVERT: case HLO_BROADCAST: case HLO_COMPARE: case HLO_CONVERT: case HLO_IOTA:
+    case HLO_NEGATE: case HLO_NOT: case HLO_RESHAPE: case HLO_SLICE:
         return true;
     default:
         return i->shape->type != SC_TUPLE && i->shape->rank == 0 && hlo_is_elementwise(i->opcode);
@@ -85,40 +88,41 @@ static bool is_alias(const HloInstruction *i)
     return i->opcode == HLO_RESHAPE && row_major(i->shape) && row_major(i->operands[0]->shape);
 }
 
-/* What the users of i say. */
+/* How an instruction's value is used. */
 typedef struct {
-    bool memory;    /* somebody wants it in memory */
-    bool any;
-    int64_t kernel; /* NOBODY, a root, SEVERAL */
-    bool pointwise; /* all of them are, on arrays of its size */
-} Wish;
+    bool memory;    /* as a result, or by an instruction that reads memory */
+    bool any;       /* at all */
+    int64_t kernel; /* root of the only kernel that uses it, NO_KERNEL, SEVERAL */
+    bool pointwise; /* only by pointwise instructions on arrays of its size */
+} Uses;
 
-static Wish ask_users(const Decision *d, uint32_t id)
+static Uses uses_of(const Decision *d, uint32_t id)
 {
     const HloInstruction *i = d->c->instructions[id];
-    Wish w = {.memory = i == d->c->root, .any = i == d->c->root, .kernel = NOBODY, .pointwise = true};
+    Uses u = {.memory = i == d->c->root, .any = i == d->c->root, .kernel = NO_KERNEL, .pointwise = true};
     for (uint32_t k = d->first[id]; k < d->first[id + 1]; k++) {
-        const uint32_t u = d->users[k];
-        const FuseRole role = d->roles[u];
-        w.any = true;
+        const uint32_t user = d->users[k];
+        const FuseRole role = d->roles[user];
+        u.any = true;
         if (role != FUSE_INLINE && role != FUSE_ROOT) {
-            w.memory = true;
+            u.memory = true;
             continue;
         }
-        const int64_t kernel = role == FUSE_ROOT ? (int64_t)u : d->kernel[u];
-        w.kernel = w.kernel == NOBODY || w.kernel == kernel ? kernel : SEVERAL;
-        w.pointwise &= d->pointwise[u] && hlo_same_dims(i->shape, d->c->instructions[u]->shape);
+        const int64_t kernel = role == FUSE_ROOT ? (int64_t)user : d->kernel[user];
+        u.kernel = u.kernel == NO_KERNEL || u.kernel == kernel ? kernel : SEVERAL;
+        u.pointwise &= d->pointwise[user] && hlo_same_dims(i->shape, d->c->instructions[user]->shape);
     }
-    return w;
+    return u;
 }
 
-/* The value of i, which only kernels use, may be computed inside them. */
-static bool joins(const Decision *d, const HloInstruction *i, const Wish *w)
+/* The value of i, which only kernels use, is computed in them. */
+static bool is_inlined(const Decision *d, const HloInstruction *i, const Uses *u)
 {
-    if (w->kernel == SEVERAL) return is_cheap(i);
-    if (d->members[w->kernel] >= KERNEL_LIMIT) return false;
+    if (u->kernel == SEVERAL) return is_cheap(i);
+    if (d->members[u->kernel] >= KERNEL_LIMIT) return false;
     if (!is_hero(i->opcode)) return true;
-    return i->opcode == HLO_REDUCE && i->shape->type != SC_TUPLE && w->pointwise && !d->hero[w->kernel]; /* an epilogue */
+    /* an epilogue */
+    return i->opcode == HLO_REDUCE && i->shape->type != SC_TUPLE && u->pointwise && !d->hero[u->kernel];
 }
 
 static void decide_one(Decision *d, uint32_t id)
@@ -126,19 +130,19 @@ static void decide_one(Decision *d, uint32_t id)
     const HloInstruction *i = d->c->instructions[id];
     d->roles[id] = first_role(i);
     if (d->roles[id] != FUSE_ROOT) return;
-    const Wish w = ask_users(d, id);
-    if (!w.any) {
-        d->roles[id] = FUSE_NOTHING; /* nobody needs it */
+    const Uses u = uses_of(d, id);
+    if (!u.any) {
+        d->roles[id] = FUSE_NOTHING; /* dead */
         return;
     }
     const bool elementwise = hlo_is_elementwise(i->opcode);
-    if (!w.memory && joins(d, i, &w)) {
+    if (!u.memory && is_inlined(d, i, &u)) {
         d->roles[id] = FUSE_INLINE;
-        d->kernel[id] = w.kernel;
-        d->pointwise[id] = elementwise && w.pointwise;
-        if (w.kernel == SEVERAL) return;
-        d->members[w.kernel]++;
-        d->hero[w.kernel] |= is_hero(i->opcode);
+        d->kernel[id] = u.kernel;
+        d->pointwise[id] = elementwise && u.pointwise;
+        if (u.kernel == SEVERAL) return;
+        d->members[u.kernel]++;
+        d->hero[u.kernel] |= is_hero(i->opcode);
     } else if (is_alias(i)) {
         d->roles[id] = FUSE_ALIAS;
     } else {
@@ -151,8 +155,12 @@ static void decide_one(Decision *d, uint32_t id)
 FuseRole *fuse_decide(WbbArena *a, const HloComputation *c)
 {
     const uint32_t n = c->n_instructions;
-    Decision d = {.c = c, .roles = WBB_NEW_N(a, FuseRole, n + 1), .kernel = WBB_NEW_N(a, int64_t, n + 1), .hero = WBB_NEW_N(a, bool, n + 1),
-                  .pointwise = WBB_NEW_N(a, bool, n + 1), .members = WBB_NEW_N(a, uint32_t, n + 1)};
+    Decision d = {.c = c,
+                  .roles = WBB_NEW_N(a, FuseRole, n + 1),
+                  .kernel = WBB_NEW_N(a, int64_t, n + 1),
+                  .hero = WBB_NEW_N(a, bool, n + 1),
+                  .pointwise = WBB_NEW_N(a, bool, n + 1),
+                  .members = WBB_NEW_N(a, uint32_t, n + 1)};
     find_users(a, &d);
     for (uint32_t id = n; id-- > 0;) decide_one(&d, id);
     return d.roles;

@@ -1,7 +1,8 @@
-/* fuse.c: every computation that runs, cut into parts, and equal parts counted.
+/* fuse: cuts every computation that runs into parts, and counts equal parts.
  *
- * Needs a verified, normalised module; leaves its parts. What runs is the entry and the bodies of loops and branches that it reaches;
- * computations that are applied to elements (of a reduce, a sort) belong to their kernel.
+ * Needs: a verified, normalised HLO module. Leaves: its parts. The computations that run are the entry and the bodies
+ * of loops and branches that it reaches; computations that are applied to elements (of a reduce, a sort) belong to
+ * their kernel.
  *
  *     while(..), body=layer        the parts of `layer` count once for each while that names it
  */
@@ -15,12 +16,13 @@ typedef struct {
     WbbMap names; /* interned names of parts */
 } Cut;
 
-/* Letters, digits, '_', '.', '-': what a file may be called, too. */
+/* A name of letters, digits, '_', '.' and '-', which is also a file name. */
 static const char *unique_name(Cut *u, const char *name)
 {
     char *clean = wbb_format(u->arena, "%s", name);
     for (char *p = clean; *p; p++) {
-        const bool fine = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9') || *p == '_' || *p == '.' || *p == '-';
+        const bool fine = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9') ||
+                          *p == '_' || *p == '.' || *p == '-';
         if (!fine) *p = '_';
     }
     const char *wish = wbb_intern_z(u->cx, clean);
@@ -68,7 +70,7 @@ FuseParts fuse_parts(WbbCx *cx, WbbArena *a, const HloModule *m)
     Cut u = {.cx = cx, .arena = a, .texts = {.arena = a}, .names = {.arena = a}};
     uint64_t *times = WBB_NEW_N(a, uint64_t, m->n_computations + 1);
     times[m->entry->id] = 1;
-    for (uint32_t k = m->n_computations; k-- > 0;) /* callers stand behind callees */
+    for (uint32_t k = m->n_computations; k-- > 0;) /* callers stand after callees */
         if (times[k]) cut(&u, m->computations[k], times);
     return u.parts;
 }

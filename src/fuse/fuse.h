@@ -1,11 +1,11 @@
-/* fuse: which operations of an unfused module become one kernel. README.md of this module says how it decides.
+/* fuse: decides which operations of an unfused HLO module become one kernel. README.md has the rules.
  *
- * A module as a framework hands it over is a graph of single operations. Here each computation is cut into parts: fusions, each of
- * them written out as a module of its own with names that depend on nothing but its content, and calls of libraries. Parts that are
- * equal are one part with a count, so that forty layers of a model are the kernels of one.
+ * The HLO module of a framework is a graph of single operations. Here each computation is cut into parts: fusions, each
+ * written as an HLO module of its own with names that depend on its content alone, and library calls. Equal parts are
+ * one part with a count: forty layers of a model give the kernels of one.
  *
  *     FuseParts parts = fuse_parts(cx, arena, hlo_normalise(cx, arena, module));
- *     parts.items[0].text     "body { p0 = f32[8] parameter(0) .. }  ENTRY main { .. fusion(p0), kind=kLoop, calls=body }"
+ *     parts.items[0].text     "body { p0 = f32[8] parameter(0) .. }  ENTRY main { .. fusion(p0), .. }"
  */
 #ifndef FUSE_FUSE_H
 #define FUSE_FUSE_H
@@ -15,9 +15,9 @@
 
 typedef struct {
     const char *name; /* of the instruction whose value it makes; unique among the parts */
-    const char *text; /* a module of its own, whose entry holds one fusion; NULL: a library call */
-    const HloInstruction *at; /* the instruction; of several equal parts the first */
-    uint64_t count;   /* how often the module does this: occurrences, each as often as its computation is called in the text */
+    const char *text; /* an HLO module whose entry holds one fusion; NULL: a library call */
+    const HloInstruction *at; /* the instruction; the first one of equal parts */
+    uint64_t count;   /* occurrences, each counted as often as its computation is called in the text */
 } FusePart;
 
 typedef struct {
@@ -25,27 +25,28 @@ typedef struct {
     uint32_t n, capacity;
 } FuseParts;
 
-/* fuse.c: the parts of a verified, normalised module, the entry's first. A fusion instruction of the module is a part as it stands. */
+/* fuse.c: the parts of a verified, normalised HLO module, the entry's first. A fusion instruction of it is a part as it
+ * is. */
 FuseParts fuse_parts(WbbCx *cx, WbbArena *a, const HloModule *m);
 
-/* decide.c ------------------------------------------------------------------------------------------------------------------- */
+/* decide.c --------------------------------------------------------------------------------------------------------- */
 typedef enum {
-    FUSE_NOTHING, /* names a value that is in memory: parameters, constants, tuples, their elements */
-    FUSE_INLINE,  /* computed where it is used, in every kernel that needs it */
+    FUSE_NOTHING, /* no code: names a value in memory (parameters, constants, tuples, their elements), or is dead */
+    FUSE_INLINE,  /* computed in every kernel that uses it */
     FUSE_ALIAS,   /* a reshape or bitcast of a value in memory: no code */
     FUSE_ROOT,    /* the result of a kernel */
-    FUSE_FIXED,   /* a fusion of the module's own */
-    FUSE_LIBRARY, /* not code of a fusion */
-    FUSE_CONTROL, /* calls computations that are cut for themselves */
+    FUSE_FIXED,   /* a fusion instruction of the HLO module */
+    FUSE_LIBRARY, /* a library call */
+    FUSE_CONTROL, /* calls computations that are cut by themselves */
 } FuseRole;
 
-/* One role for each instruction of c, by its id. */
+/* The role of each instruction of c, by id. */
 FuseRole *fuse_decide(WbbArena *a, const HloComputation *c);
 
-/* write.c -------------------------------------------------------------------------------------------------------------------- */
-/* The kernel whose result is `root` (FUSE_ROOT or FUSE_FIXED) as a module of its own. */
+/* write.c ---------------------------------------------------------------------------------------------------------- */
+/* The kernel whose result is `root` (FUSE_ROOT or FUSE_FIXED) as an HLO module. */
 const char *fuse_write(WbbArena *a, const HloComputation *c, const FuseRole *roles, const HloInstruction *root);
-/* A library call without names: equal texts for equal calls. */
+/* A library call as text without names of its own: equal texts for equal calls. */
 const char *fuse_write_call(WbbArena *a, const HloInstruction *i);
 
 #endif

@@ -1,8 +1,8 @@
-/* write.c: one kernel as the text of a module of its own.
+/* write: one kernel as the text of an HLO module.
  *
- * Needs roles of decide.c; leaves HLO text that hlo_parse reads back. Nothing in it depends on where the kernel stood: values are p0,
- * p1, .. and v0, v1, .., computations f0, f1, .., and what only debuggers and other compilers read (metadata, backend_config, sharding)
- * is left out. So equal kernels have equal texts.
+ * Needs: the roles of decide.c. Leaves: HLO text that hlo_parse reads back, and that depends on the kernel alone:
+ * values are named p0, p1, .. and v0, v1, .., computations f0, f1, ..; attributes that only debuggers and other
+ * compilers read (metadata, backend_config, sharding) are omitted. So equal kernels have equal texts.
  *
  *     body { p0 = f32[8] parameter(0)  v0 = f32[8] negate(p0)  ROOT v1 = f32[8] exponential(v0) }
  *     ENTRY main { p0 = f32[8] parameter(0)  ROOT fusion = f32[8] fusion(p0), kind=kLoop, calls=body }
@@ -11,24 +11,24 @@
 
 #include <string.h>
 
-enum { SMALL = 64 }; /* elements of a constant that is part of the code */
+enum { SMALL = 64 }; /* elements of a constant that is written into the kernel, at most */
 
 typedef struct {
     WbbArena *arena;
     WbbBuf out, called;       /* the kernel's body; computations that it calls */
-    const HloComputation **functions; /* written so far */
-    HloComputation **stubs;
+    const HloComputation **functions; /* [n_functions] computations written so far */
+    HloComputation **stubs;           /* [n_functions] the same under their new names */
     uint32_t n_functions;
     struct { HloInstruction **items; uint32_t n, capacity; } parameters; /* of the kernel */
 } Writer;
 
 static HloComputation *write_function(Writer *w, const HloComputation *c);
 
-/* A copy that can be printed: another name, other operands, calls of what was written. */
+/* A copy to print: with a new name, renamed operands, and calls of the renamed computations. */
 static HloInstruction *renamed(Writer *w, const HloInstruction *i, const char *name, HloInstruction *const *map)
 {
-    static const char *const unneeded[] = {"metadata", "backend_config", "frontend_attributes", "sharding", "origin", "statistics",
-                                           "original_value", "api_version", NULL};
+    static const char *const unneeded[] = {"metadata",   "backend_config", "frontend_attributes", "sharding", "origin",
+                                           "statistics", "original_value", "api_version",         NULL};
     HloInstruction *copy = WBB_NEW(w->arena, HloInstruction);
     *copy = *i;
     copy->name = name;
@@ -57,13 +57,14 @@ static void put_all(Writer *w, WbbBuf *out, const HloComputation *c)
     uint32_t values = 0;
     for (uint32_t k = 0; k < c->n_instructions; k++) {
         const HloInstruction *i = c->instructions[k];
-        const char *name = i->opcode == HLO_PARAMETER ? wbb_format(w->arena, "p%lld", (long long)i->number) : wbb_format(w->arena, "v%u", values++);
+        const char *name = i->opcode == HLO_PARAMETER ? wbb_format(w->arena, "p%lld", (long long)i->number)
+                                                      : wbb_format(w->arena, "v%u", values++);
         map[k] = renamed(w, i, name, map);
         put_line(out, map[k], i == c->root);
     }
 }
 
-/* Callees before callers; as deep as calls nest. */
+/* Writes c after the computations that it calls. Recurses as deep as calls nest. */
 static HloComputation *write_function(Writer *w, const HloComputation *c)
 {
     for (uint32_t k = 0; k < w->n_functions; k++)
@@ -84,7 +85,8 @@ static bool is_small_constant(const HloInstruction *i)
     return i->opcode == HLO_CONSTANT && i->shape->type != SC_TUPLE && hlo_elements(i->shape) <= SMALL && i->literal;
 }
 
-/* Marks what belongs to the kernel of `root`: itself, and what it computes where it is used. */
+/* Marks the instructions of the kernel of `root`: itself, and the inlined values and small constants that it reaches.
+ * */
 static bool *members_of(WbbArena *a, const HloComputation *c, const FuseRole *roles, const HloInstruction *root)
 {
     bool *member = WBB_NEW_N(a, bool, c->n_instructions + 1);
@@ -132,15 +134,19 @@ static void put_members(Writer *w, const HloComputation *c, const bool *member, 
 static const char *kind_of(const HloComputation *c, const bool *member, const HloInstruction *root)
 {
     for (uint32_t k = 0; k <= root->id; k++)
-        if (member[k] && (c->instructions[k]->opcode == HLO_REDUCE || c->instructions[k]->opcode == HLO_SCATTER)) return "kInput";
+        if (member[k] && (c->instructions[k]->opcode == HLO_REDUCE || c->instructions[k]->opcode == HLO_SCATTER))
+            return "kInput";
     return "kLoop";
 }
 
-/* Every computation of the module may be called once: room for all of them. */
+/* Capacity for every computation of the HLO module. */
 static Writer begin(WbbArena *a, const HloComputation *c)
 {
     const uint32_t n = c->module->n_computations + 1;
-    return (Writer){.arena = a, .out = wbb_buf(a), .called = wbb_buf(a), .functions = WBB_NEW_N(a, const HloComputation *, n),
+    return (Writer){.arena = a,
+                    .out = wbb_buf(a),
+                    .called = wbb_buf(a),
+                    .functions = WBB_NEW_N(a, const HloComputation *, n),
                     .stubs = WBB_NEW_N(a, HloComputation *, n)};
 }
 
@@ -149,8 +155,8 @@ const char *fuse_write(WbbArena *a, const HloComputation *c, const FuseRole *rol
     Writer w = begin(a, c);
     const char *kind = root->kind ? root->kind : "kLoop", *more = "";
     if (roles[root->id] == FUSE_FIXED) {
-        static const char *const unneeded[] = {"metadata", "backend_config", "frontend_attributes", "sharding", "origin", "statistics",
-                                               "original_value", NULL};
+        static const char *const unneeded[] = {"metadata", "backend_config", "frontend_attributes", "sharding",
+                                               "origin",   "statistics",     "original_value",      NULL};
         put_all(&w, &w.out, root->called[0]);
         for (uint32_t k = 0; k < root->n_operands; k++) parameter(&w, root->operands[k]->shape);
         more = hlo_attributes_without(a, root, unneeded);
@@ -172,7 +178,8 @@ const char *fuse_write(WbbArena *a, const HloComputation *c, const FuseRole *rol
 
 const char *fuse_write_call(WbbArena *a, const HloInstruction *i)
 {
-    static const char *const unneeded[] = {"metadata", "frontend_attributes", "sharding", "origin", "statistics", "original_value", NULL};
+    static const char *const unneeded[] = {"metadata",   "frontend_attributes", "sharding", "origin",
+                                           "statistics", "original_value",      NULL};
     WbbBuf b = wbb_buf(a);
     HloInstruction copy = *i;
     HloInstruction *operands = WBB_NEW_N(a, HloInstruction, i->n_operands + 1);

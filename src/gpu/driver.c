@@ -1,6 +1,7 @@
-/* driver: the CUDA driver's library, found and opened when it is wanted, and its errors made ours.
+/* driver: loads the CUDA driver's library at run time, and turns its errors into wbb_fail.
  *
- * Needs nothing; leaves a table of functions. The library is $WARPBURG_LIBCUDA, or libcuda.so.1 as the dynamic linker finds it.
+ * Needs: nothing. Leaves: a table of functions. The library is $WARPBURG_LIBCUDA, else libcuda.so.1 as the dynamic
+ * linker finds it.
  *
  *     cuMemAlloc_v2 returns 2   ->   "the GPU's driver: cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY: out of memory"
  */
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ISO C has no conversion between pointers to data and to functions; POSIX says that their bytes are the same. */
+/* ISO C has no conversion between data and function pointers; POSIX guarantees that their bytes are the same. */
 static bool find(const CuDriver *d, const char *name, void *function)
 {
     void *at = dlsym(d->library, name);
@@ -20,7 +21,8 @@ static bool find(const CuDriver *d, const char *name, void *function)
 
 void gpu_driver_open(WbbCx *cx, CuDriver *d)
 {
-    const char *own = getenv("WARPBURG_LIBCUDA"), *name = own && *own ? own : "libcuda.so.1", *missing = NULL;
+    const char *chosen = getenv("WARPBURG_LIBCUDA"), *name = chosen && *chosen ? chosen : "libcuda.so.1";
+    const char *missing = NULL;
     *d = (CuDriver){.library = dlopen(name, RTLD_NOW | RTLD_LOCAL)};
     if (!d->library) wbb_decline(cx, (WbbLoc){0}, WHY_NO_GPU, "%s cannot be opened", name);
 #define FIND(NAME, PARAMETERS) \
@@ -43,7 +45,8 @@ void gpu_check(WbbCx *cx, const CuDriver *d, CuResult result, const char *call, 
 {
     if (!result) return;
     const char *name = NULL, *text = NULL;
-    if (d->cuGetErrorName(result, &name) || !name) name = "an error without a name";
-    if (d->cuGetErrorString(result, &text) || !text) text = "no text for it";
-    wbb_fail(cx, (WbbLoc){0}, "the GPU's driver: %s: %s (%d): %s%s%s", call, name, result, text, more && *more ? ": " : "", more ? more : "");
+    if (d->cuGetErrorName(result, &name) || !name) name = "unknown error";
+    if (d->cuGetErrorString(result, &text) || !text) text = "no description";
+    wbb_fail(cx, (WbbLoc){0}, "the GPU's driver: %s: %s (%d): %s%s%s", call, name, result, text,
+             more && *more ? ": " : "", more ? more : "");
 }

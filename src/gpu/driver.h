@@ -1,7 +1,8 @@
-/* driver.h: the part of the CUDA driver's interface that the module uses, declared here because no CUDA header is needed to build.
+/* driver.h: the part of the CUDA driver's interface that the module uses, declared here so that the build needs no CUDA
+ * header.
  *
- * Sources: the CUDA Driver API reference, sections Initialization, Device Management, Primary Context, Module, Memory, Execution
- * Control, Event. Names with _v2 are what cuda.h maps the plain ones to.
+ * Source: the CUDA Driver API reference, sections Initialization, Device Management, Primary Context, Module, Memory,
+ * Execution Control, Event. cuda.h maps plain names to those with _v2.
  */
 #ifndef GPU_DRIVER_H
 #define GPU_DRIVER_H
@@ -39,50 +40,52 @@ typedef struct {
     unsigned n_attributes;
 } CuLaunchConfig;
 
-/* Every entry point: name in the library, result, parameters. */
-#define CU_FUNCTIONS(X)                                                                                                  \
-    X(cuInit, (unsigned flags))                                                                                          \
-    X(cuDeviceGetCount, (int *n))                                                                                        \
-    X(cuDeviceGet, (CuDevice * device, int number))                                                                      \
-    X(cuDeviceGetName, (char *name, int size, CuDevice device))                                                          \
-    X(cuDeviceGetAttribute, (int *value, int attribute, CuDevice device))                                                \
-    X(cuDevicePrimaryCtxRetain, (CuHandle * context, CuDevice device))                                                   \
-    X(cuDevicePrimaryCtxRelease_v2, (CuDevice device))                                                                   \
-    X(cuCtxSetCurrent, (CuHandle context))                                                                               \
-    X(cuCtxSynchronize, (void))                                                                                          \
-    X(cuModuleLoadDataEx, (CuHandle * module, const void *image, unsigned n, int *options, void **values))               \
-    X(cuModuleUnload, (CuHandle module))                                                                                 \
-    X(cuModuleGetFunction, (CuHandle * function, CuHandle module, const char *name))                                     \
-    X(cuFuncSetAttribute, (CuHandle function, int attribute, int value))                                                 \
-    X(cuMemAlloc_v2, (CuPointer * pointer, size_t bytes))                                                                \
-    X(cuMemFree_v2, (CuPointer pointer))                                                                                 \
-    X(cuMemGetInfo_v2, (size_t * free, size_t *total))                                                                   \
-    X(cuMemcpyHtoD_v2, (CuPointer to, const void *from, size_t bytes))                                                   \
-    X(cuMemcpyDtoH_v2, (void *to, CuPointer from, size_t bytes))                                                         \
-    X(cuMemsetD8_v2, (CuPointer to, unsigned char value, size_t bytes))                                                  \
-    X(cuLaunchKernel, (CuHandle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, CuHandle stream,     \
-                       void **parameters, void **extra))                                                                 \
-    X(cuEventCreate, (CuHandle * event, unsigned flags))                                                                 \
-    X(cuEventRecord, (CuHandle event, CuHandle stream))                                                                  \
-    X(cuEventSynchronize, (CuHandle event))                                                                              \
-    X(cuEventElapsedTime, (float *ms, CuHandle from, CuHandle to))                                                       \
-    X(cuEventDestroy_v2, (CuHandle event))                                                                               \
-    X(cuGetErrorName, (CuResult error, const char **text))                                                               \
+/* Every function that is loaded: its name in the library, its parameters. */
+#define CU_FUNCTIONS(X)                                                                                                \
+    X(cuInit, (unsigned flags))                                                                                        \
+    X(cuDeviceGetCount, (int *n))                                                                                      \
+    X(cuDeviceGet, (CuDevice * device, int number))                                                                    \
+    X(cuDeviceGetName, (char *name, int size, CuDevice device))                                                        \
+    X(cuDeviceGetAttribute, (int *value, int attribute, CuDevice device))                                              \
+    X(cuDevicePrimaryCtxRetain, (CuHandle * context, CuDevice device))                                                 \
+    X(cuDevicePrimaryCtxRelease_v2, (CuDevice device))                                                                 \
+    X(cuCtxSetCurrent, (CuHandle context))                                                                             \
+    X(cuCtxSynchronize, (void))                                                                                        \
+    X(cuModuleLoadDataEx, (CuHandle * module, const void *image, unsigned n, int *options, void **values))             \
+    X(cuModuleUnload, (CuHandle module))                                                                               \
+    X(cuModuleGetFunction, (CuHandle * function, CuHandle module, const char *name))                                   \
+    X(cuFuncSetAttribute, (CuHandle function, int attribute, int value))                                               \
+    X(cuMemAlloc_v2, (CuPointer * pointer, size_t bytes))                                                              \
+    X(cuMemFree_v2, (CuPointer pointer))                                                                               \
+    X(cuMemGetInfo_v2, (size_t * free, size_t *total))                                                                 \
+    X(cuMemcpyHtoD_v2, (CuPointer to, const void *from, size_t bytes))                                                 \
+    X(cuMemcpyDtoH_v2, (void *to, CuPointer from, size_t bytes))                                                       \
+    X(cuMemsetD8_v2, (CuPointer to, unsigned char value, size_t bytes))                                                \
+    X(cuLaunchKernel, (CuHandle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,\
+                       unsigned shared, CuHandle stream, void **parameters, void **extra))                             \
+    X(cuEventCreate, (CuHandle * event, unsigned flags))                                                               \
+    X(cuEventRecord, (CuHandle event, CuHandle stream))                                                                \
+    X(cuEventSynchronize, (CuHandle event))                                                                            \
+    X(cuEventElapsedTime, (float *ms, CuHandle from, CuHandle to))                                                     \
+    X(cuEventDestroy_v2, (CuHandle event))                                                                             \
+    X(cuGetErrorName, (CuResult error, const char **text))                                                             \
     X(cuGetErrorString, (CuResult error, const char **text))
 
 #define CU_MEMBER(NAME, PARAMETERS) CuResult(*NAME) PARAMETERS;
 typedef struct {
     CU_FUNCTIONS(CU_MEMBER)
-    CuResult (*cuLaunchKernelEx)(const CuLaunchConfig *config, CuHandle function, void **parameters, void **extra); /* NULL before 11.8 */
+    /* NULL before 11.8 */
+    CuResult (*cuLaunchKernelEx)(const CuLaunchConfig *config, CuHandle function, void **parameters, void **extra);
     void *library;
 } CuDriver;
 
 #include "base/base.h"
 
-/* driver.c: declines with WHY_NO_GPU where the library or one of its functions is not there. */
+/* driver.c: declines with WHY_NO_GPU if the library or one of its functions is missing. */
 void gpu_driver_open(WbbCx *cx, CuDriver *d);
 void gpu_driver_close(CuDriver *d);
-/* Fails unless `result` is success: "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY: out of memory". `more` is added, or NULL. */
+/* Fails unless `result` is success: "cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY (2): out of memory: MORE"; `more` may be
+ * NULL. */
 void gpu_check(WbbCx *cx, const CuDriver *d, CuResult result, const char *call, const char *more);
 
 #endif

@@ -1,11 +1,11 @@
-/* run: a bundle's launches on the first GPU: memory, module, launches, times.
+/* run: runs a bundle's launches on the first GPU, and times them.
  *
- * Needs the driver; leaves the buffers as the kernels left them. The device's own cubin is loaded if the bundle has it, else the
- * driver compiles the PTX. What was taken from the driver is given back on every path.
+ * Needs: the driver. Leaves: the outputs in the caller's memory. The bundle's cubin is loaded if it is for the device's
+ * architecture, else the driver compiles the PTX. All that the driver allocated is freed on every path.
  *
- * Times: a run finds nothing of the last one in the L2 cache, for the runs rotate over as many sets of the buffers as fill it
- * twice; two events stand around all of them. The yardstick is a copy of 16 bytes a thread of memory that fills the cache
- * eight times, measured in the same process.
+ * Times: the runs cycle through so many sets of the buffers that they fill the L2 cache twice, so no run finds its data
+ * in the cache; two events enclose all runs. A kernel that copies 16 bytes per thread, in memory eight times the size
+ * of the cache, is timed in the same process for comparison.
  *
  *     64 MB in, 64 MB out, 0.045 ms a run: 2,980 GB/s, 0.93 of a copy's 3,200
  */
@@ -39,9 +39,9 @@ typedef struct {
     CuDevice device;
     bool retained;
     CuHandle module, copy_module, events[2];
-    CuHandle *functions;                              /* by launch */
+    CuHandle *functions; /* [n_launches] */
     struct { CuPointer *items; uint32_t n, capacity; } held; /* all device memory */
-    char log[4096];                                   /* of the driver's compiler */
+    char log[4096]; /* of the driver's compiler */
 } Gpu;
 
 #define CALL(FUNCTION, ...) gpu_check(g->cx, &g->d, g->d.FUNCTION(__VA_ARGS__), #FUNCTION, NULL)
@@ -70,14 +70,16 @@ static void open_device(Gpu *g)
     g->retained = true;
     CALL(cuCtxSetCurrent, context);
     g->report.device = wbb_format(g->arena, "%s", name);
-    g->report.arch = wbb_format(g->arena, "sm_%d", 10 * attribute(g, CU_ATTRIBUTE_MAJOR) + attribute(g, CU_ATTRIBUTE_MINOR));
+    g->report.arch = wbb_format(g->arena, "sm_%d",
+                                10 * attribute(g, CU_ATTRIBUTE_MAJOR) + attribute(g, CU_ATTRIBUTE_MINOR));
 }
 
-/* "sm_90" fits a device of that name, and "sm_90a" does. */
+/* Code for "sm_90" or "sm_90a" fits a device of architecture "sm_90". */
 static bool fits(const char *target, const char *arch)
 {
     const size_t n = strlen(arch);
-    return target && strncmp(target, arch, n) == 0 && (!target[n] || ((target[n] == 'a' || target[n] == 'f') && !target[n + 1]));
+    return target && strncmp(target, arch, n) == 0 &&
+           (!target[n] || ((target[n] == 'a' || target[n] == 'f') && !target[n + 1]));
 }
 
 static CuHandle load(Gpu *g, const void *image, const char *what)
@@ -85,8 +87,8 @@ static CuHandle load(Gpu *g, const void *image, const char *what)
     CuHandle module = NULL;
     int options[] = {CU_JIT_ERROR_LOG, CU_JIT_ERROR_LOG_BYTES};
     void *values[] = {g->log, (void *)(uintptr_t)(sizeof g->log - 1)};
-    gpu_check(g->cx, &g->d, g->d.cuModuleLoadDataEx(&module, image, WBB_LEN(options), options, values), wbb_format(g->arena, "cuModuleLoadDataEx of the %s", what),
-              g->log);
+    gpu_check(g->cx, &g->d, g->d.cuModuleLoadDataEx(&module, image, WBB_LEN(options), options, values),
+              wbb_format(g->arena, "cuModuleLoadDataEx of the %s", what), g->log);
     return module;
 }
 
@@ -98,7 +100,8 @@ static void load_bundle(Gpu *g)
     g->functions = WBB_NEW_N(g->arena, CuHandle, b->n_launches + 1);
     for (int i = 0; i < b->n_launches; i++) {
         CALL(cuModuleGetFunction, &g->functions[i], g->module, g->launches[i].entry);
-        if (g->launches[i].shared > STATIC_SHARED) CALL(cuFuncSetAttribute, g->functions[i], CU_FUNCTION_DYNAMIC_SHARED, (int)g->launches[i].shared);
+        if (g->launches[i].shared > STATIC_SHARED)
+            CALL(cuFuncSetAttribute, g->functions[i], CU_FUNCTION_DYNAMIC_SHARED, (int)g->launches[i].shared);
     }
 }
 
@@ -110,7 +113,7 @@ static CuPointer allocate(Gpu *g, size_t bytes)
     return p;
 }
 
-/* A set of all buffers with the contents that the first launch needs. */
+/* Allocates all buffers, with their initial contents. */
 static void fill_set(Gpu *g, CuPointer *set)
 {
     for (int i = 0; i < g->bundle->n_buffers; i++) {
@@ -127,13 +130,18 @@ static void launch(Gpu *g, CuHandle function, const BdLaunch *l, CuPointer *poin
     if (n > MAX_ARGS) wbb_fail(g->cx, (WbbLoc){0}, "a launch of %s with %d arguments", l->entry, n);
     for (int i = 0; i < n; i++) parameters[i] = &pointers[i];
     if (l->cluster[0] * l->cluster[1] * l->cluster[2] <= 1) {
-        CALL(cuLaunchKernel, function, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2], (unsigned)l->shared, NULL, parameters, NULL);
+        CALL(cuLaunchKernel, function, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2],
+             (unsigned)l->shared, NULL, parameters, NULL);
         return;
     }
-    if (!g->d.cuLaunchKernelEx) wbb_decline(g->cx, (WbbLoc){0}, WHY_NO_GPU, "this driver launches no clusters");
-    CuLaunchAttribute cluster = {.id = CU_LAUNCH_CLUSTER, .value.cluster = {l->cluster[0], l->cluster[1], l->cluster[2]}};
-    const CuLaunchConfig c = {.grid = {l->grid[0], l->grid[1], l->grid[2]}, .block = {l->block[0], l->block[1], l->block[2]}, .shared = (unsigned)l->shared,
-                              .attributes = &cluster, .n_attributes = 1};
+    if (!g->d.cuLaunchKernelEx) wbb_decline(g->cx, (WbbLoc){0}, WHY_NO_GPU, "the driver cannot launch clusters");
+    CuLaunchAttribute cluster = {.id = CU_LAUNCH_CLUSTER,
+                                 .value.cluster = {l->cluster[0], l->cluster[1], l->cluster[2]}};
+    const CuLaunchConfig c = {.grid = {l->grid[0], l->grid[1], l->grid[2]},
+                              .block = {l->block[0], l->block[1], l->block[2]},
+                              .shared = (unsigned)l->shared,
+                              .attributes = &cluster,
+                              .n_attributes = 1};
     CALL(cuLaunchKernelEx, &c, function, parameters, NULL);
 }
 
@@ -152,10 +160,11 @@ static void run_once(Gpu *g, const CuPointer *set)
     launch_all(g, set);
     gpu_check(g->cx, &g->d, g->d.cuCtxSynchronize(), "cuCtxSynchronize", NULL);
     for (int i = 0; i < g->bundle->n_buffers; i++)
-        if (g->memory[i].output && g->memory[i].size) CALL(cuMemcpyDtoH_v2, g->memory[i].bytes, set[i], g->memory[i].size);
+        if (g->memory[i].output && g->memory[i].size)
+            CALL(cuMemcpyDtoH_v2, g->memory[i].bytes, set[i], g->memory[i].size);
 }
 
-/* Times ------------------------------------------------------------------------------------------------------------------------ */
+/* Times ------------------------------------------------------------------------------------------------------------ */
 
 static double elapsed(Gpu *g)
 {
@@ -168,14 +177,16 @@ static double elapsed(Gpu *g)
 
 static double copy_speed(Gpu *g, size_t cache)
 {
-    const size_t blocks = (8 * cache + COPY_THREADS * COPY_BYTES - 1) / (COPY_THREADS * COPY_BYTES), bytes = blocks * COPY_THREADS * COPY_BYTES;
+    const size_t blocks = (8 * cache + COPY_THREADS * COPY_BYTES - 1) / (COPY_THREADS * COPY_BYTES),
+                 bytes = blocks * COPY_THREADS * COPY_BYTES;
     CuHandle function;
     g->copy_module = load(g, copy_ptx, "copy's PTX");
     CALL(cuModuleGetFunction, &function, g->copy_module, "copy");
     CuPointer p[2] = {allocate(g, bytes), allocate(g, bytes)};
     CALL(cuMemsetD8_v2, p[0], 1, bytes);
-    const BdLaunch l = {.entry = "copy", .grid = {(uint32_t)blocks, 1, 1}, .block = {COPY_THREADS, 1, 1}, .cluster = {1, 1, 1}};
-    launch(g, function, &l, p, 2); /* the first one loads the code */
+    const BdLaunch l = {
+        .entry = "copy", .grid = {(uint32_t)blocks, 1, 1}, .block = {COPY_THREADS, 1, 1}, .cluster = {1, 1, 1}};
+    launch(g, function, &l, p, 2); /* not timed: loads the code */
     CALL(cuEventRecord, g->events[0], NULL);
     for (int i = 0; i < COPY_RUNS; i++) launch(g, function, &l, p, 2);
     const double ms = elapsed(g) / COPY_RUNS;
@@ -218,8 +229,8 @@ static void steps(WbbCx *cx, void *arg)
     if (g->o->repeat) time_runs(g);
 }
 
-/* Errors on this way have nobody to tell. */
-static void give_back(Gpu *g)
+/* Frees what the driver allocated. Ignores its errors, which cannot be reported any more. */
+static void release(Gpu *g)
 {
     if (!g->d.library) return;
     for (int i = 0; i < 2; i++)
@@ -231,12 +242,13 @@ static void give_back(Gpu *g)
     gpu_driver_close(&g->d);
 }
 
-GpuReport gpu_run(WbbCx *cx, WbbArena *a, const Bundle *b, const BdLaunch *launches, GpuBuffer *memory, const GpuOptions *o)
+GpuReport gpu_run(WbbCx *cx, WbbArena *a, const Bundle *b, const BdLaunch *launches, GpuBuffer *memory,
+                  const GpuOptions *o)
 {
     Gpu *g = WBB_NEW(a, Gpu);
     *g = (Gpu){.cx = cx, .arena = a, .bundle = b, .launches = launches, .memory = memory, .o = o};
     const WbbStatus s = wbb_guard(cx, steps, g);
-    give_back(g);
+    release(g);
     if (s != WBB_OK) wbb_rethrow(cx, s);
     return g->report;
 }

@@ -153,8 +153,8 @@ const char *hlo_opcode_name(HloOpcode op);
 HloOpcode hlo_opcode_named(const char *name, size_t n); /* HLO_OPCODE_COUNT if unknown */
 /* NEGATE for `negate-start`; the opcode of any other instruction */
 HloOpcode hlo_started_opcode(const HloInstruction *i);
-/* Element i of the result depends on element i of each operand alone. Exceptions that are true all the same: the bounds
- * of clamp and the predicate of select may be scalars, and bitcast-convert may change the width. */
+/* Element i of the result depends on element i of each operand alone. Also true for clamp and select, whose bounds and
+ * predicate may be scalars, and for bitcast-convert, which is not elementwise if it changes the width. */
 bool hlo_is_elementwise(HloOpcode op);
 /* The value is that of operand 0: opt-barrier, custom calls that only place or shard, .. */
 bool hlo_forwards_operand(const HloInstruction *i);

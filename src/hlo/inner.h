@@ -107,7 +107,7 @@ typedef struct {
     struct { HloAlias *items; uint32_t n, capacity; } aliases;
     HloEntryLayout entry_layout;
     HloDraft spare;   /* lists of the last draft, reused by the next */
-    WbbMap names;     /* by interned name: the instructions of a computation, then the computations of the HLO module */
+    WbbMap names;     /* by interned name: the instructions of a computation, later all computations */
 } HloReader;
 
 /* A position of the cursor to return to. */
@@ -206,19 +206,18 @@ void hlo_infer_shapes(WbbCx *cx, WbbArena *a, const HloModule *m);
 
 /* verify_require.c: the checks that the functions of verify_*.c consist of. Each is a wbb_fail at the instruction if it
  * does not hold; `what` and `name` say in messages what is checked. */
-typedef struct { const HloShape *x, *y; } HloPair;
 
 typedef struct {
     WbbCx *cx;
     WbbArena *arena;   /* the HLO module's: inferred shapes */
     WbbArena *scratch; /* freed when the HLO module has been verified */
     /* pairs of tuples known to agree in shape, in layout: large tuples may have many users */
-    HloPair same[256], laid[256];
+    WbbMap same, laid;
 } HloVerifier;
 
 void hlo_invalid(HloVerifier *v, const HloInstruction *i, const char *format, ...) WBB_NORETURN WBB_PRINTF(3, 4);
-bool hlo_known_equal(const HloPair *table, const HloShape *x, const HloShape *y);
-void hlo_remember_equal(HloPair *table, const HloShape *x, const HloShape *y); /* unless its slot holds a larger pair */
+bool hlo_known_equal(const WbbMap *pairs, const HloShape *x, const HloShape *y);
+void hlo_remember_equal(WbbMap *pairs, const HloShape *x, const HloShape *y);
 const char *hlo_short_shape(HloVerifier *v, const HloShape *s); /* like hlo_shape_text; large tuples are only counted */
 const char *hlo_operand_name(HloVerifier *v, uint32_t k); /* "operand 3" */
 /* operand k exists and is an array */
@@ -247,8 +246,7 @@ void hlo_set_result_shape(HloVerifier *v, HloInstruction *i, const HloShape *s);
 void hlo_set_result_type(HloVerifier *v, HloInstruction *i, ScType type, const HloShape *dims_of);
 /* parts[0] if n is 1, else a tuple of the parts. `parts` may be on the stack. */
 void hlo_set_result_parts(HloVerifier *v, HloInstruction *i, uint32_t n, const HloShape *const *parts);
-/* A shape to pass to hlo_set_result_..: in the HLO module's arena if the text has none for i, else in the verifier's.
- */
+/* A shape for hlo_set_result_..: in the HLO module's arena if the text has none for i, else in the verifier's. */
 const HloShape *hlo_make_result(HloVerifier *v, const HloInstruction *i, ScType type, uint32_t rank,
                                 const WbbI128 *dims);
 

@@ -24,7 +24,8 @@ static void *named(const HloReader *r, const char *name)
 static const char *suggest_name(HloReader *r, const char *name)
 {
     HloSuggestion s = hlo_suggest_begin(name, strlen(name));
-    for (uint32_t k = 0; k < r->names.n; k++) hlo_suggest_candidate(&s, (const char *)(uintptr_t)r->names.entries[k].key);
+    for (uint32_t k = 0; k < r->names.n; k++)
+        hlo_suggest_candidate(&s, (const char *)(uintptr_t)r->names.entries[k].key);
     return hlo_suggestion(r->cx->arena, &s);
 }
 
@@ -74,8 +75,8 @@ static HloInstruction *operand_named(HloReader *r, const HloInstruction *user, u
 {
     HloInstruction *i = named(r, o->name);
     if (i) return i;
-    wbb_fail(r->cx, o->loc, "%s: operand %u: no instruction is named '%s' in this computation%s", hlo_opcode_text(user), k, o->name,
-             suggest_name(r, o->name));
+    wbb_fail(r->cx, o->loc, "%s: operand %u: no instruction is named '%s' in this computation%s", hlo_opcode_text(user),
+             k, o->name, suggest_name(r, o->name));
 }
 
 /* Bare instructions: an undefined operand with a shape is a parameter; its number follows those of the parameters in

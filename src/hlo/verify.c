@@ -35,6 +35,7 @@ static void verify_instruction(HloVerifier *v, HloInstruction *i)
 static void verify_module(WbbCx *cx, WbbArena *a, const HloModule *m, bool only_shapeless)
 {
     HloVerifier v = {.cx = cx, .arena = a, .scratch = wbb_arena_new(cx)};
+    v.same.arena = v.laid.arena = v.scratch;
     uint64_t leaves = 0;
     for (uint32_t c = 0; c < m->n_computations; c++)
         for (uint32_t k = 0; k < m->computations[c]->n_instructions; k++) {

@@ -15,9 +15,9 @@ static void require_layout(HloVerifier *v, const HloInstruction *i, const char *
 {
     if (s == inner) return;
     if (s->type == SC_TUPLE) {
-        if (hlo_known_equal(v->laid, s, inner)) return;
+        if (hlo_known_equal(&v->laid, s, inner)) return;
         for (uint32_t k = 0; k < s->n_elements; k++) require_layout(v, i, what, s->elements[k], inner->elements[k]);
-        hlo_remember_equal(v->laid, s, inner);
+        hlo_remember_equal(&v->laid, s, inner);
         return;
     }
     if (s->rank == 0 || memcmp(s->minor_to_major, inner->minor_to_major, s->rank) == 0) return;

@@ -106,16 +106,16 @@ static void verify_concatenate(HloVerifier *v, HloInstruction *i)
 {
     const HloShape *s = hlo_array_operand(v, i, 0);
     WbbI128 dims[HLO_RANK_LIMIT];
-    int64_t along = hlo_require_dimension(v, i, s->rank);
+    int64_t axis = hlo_require_dimension(v, i, s->rank);
     for (uint32_t d = 0; d < s->rank; d++) dims[d] = s->dims[d];
     for (uint32_t k = 1; k < i->n_operands; k++) {
         const HloShape *x = hlo_array_operand(v, i, k);
         bool fits = x->type == s->type && x->rank == s->rank;
-        for (uint32_t d = 0; fits && d < s->rank; d++) fits = d == along || x->dims[d] == s->dims[d];
+        for (uint32_t d = 0; fits && d < s->rank; d++) fits = d == axis || x->dims[d] == s->dims[d];
         if (!fits)
             hlo_invalid(v, i, "operand %u has shape %s, which does not join %s along dimension %lld", k,
-                        hlo_short_shape(v, x), hlo_short_shape(v, s), (long long)along);
-        dims[along] += x->dims[along];
+                        hlo_short_shape(v, x), hlo_short_shape(v, s), (long long)axis);
+        dims[axis] += x->dims[axis];
     }
     hlo_set_result(v, i, s->type, s->rank, dims);
 }

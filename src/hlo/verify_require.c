@@ -86,21 +86,16 @@ void hlo_require_type(HloVerifier *v, const HloInstruction *i, const char *what,
                 type == SC_TUPLE ? "tuple" : sc_type_info[type].hlo);
 }
 
-static size_t pair_slot(const HloShape *x, const HloShape *y)
+bool hlo_known_equal(const WbbMap *pairs, const HloShape *x, const HloShape *y)
 {
-    return (size_t)(((uint64_t)(uintptr_t)x * 31 + (uint64_t)(uintptr_t)y) * UINT64_C(0x9e3779b97f4a7c15) >> 56);
+    const HloShape *const pair[2] = {x, y};
+    return wbb_map_get_bytes(pairs, pair, sizeof pair) != NULL;
 }
 
-bool hlo_known_equal(const HloPair *table, const HloShape *x, const HloShape *y)
+void hlo_remember_equal(WbbMap *pairs, const HloShape *x, const HloShape *y)
 {
-    const HloPair *p = &table[pair_slot(x, y)];
-    return p->x == x && p->y == y;
-}
-
-void hlo_remember_equal(HloPair *table, const HloShape *x, const HloShape *y)
-{
-    HloPair *p = &table[pair_slot(x, y)];
-    if (!p->x || p->x->n_leaves <= x->n_leaves) *p = (HloPair){x, y};
+    const HloShape *const pair[2] = {x, y};
+    wbb_map_put_bytes(pairs, pair, sizeof pair);
 }
 
 /* Like hlo_same_shape, but does not walk a pair of tuples again that is known to be equal. */
@@ -109,10 +104,10 @@ static bool same(HloVerifier *v, const HloShape *x, const HloShape *y)
     if (x == y) return true;
     if (x->type != SC_TUPLE || y->type != SC_TUPLE) return hlo_same_shape(x, y);
     if (x->n_elements != y->n_elements) return false;
-    if (hlo_known_equal(v->same, x, y)) return true;
+    if (hlo_known_equal(&v->same, x, y)) return true;
     for (uint32_t k = 0; k < x->n_elements; k++)
         if (!same(v, x->elements[k], y->elements[k])) return false;
-    hlo_remember_equal(v->same, x, y);
+    hlo_remember_equal(&v->same, x, y);
     return true;
 }
 

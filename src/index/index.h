@@ -116,7 +116,7 @@ uint32_t ix_map_union(RwCx *rw, WbbArena *a, const IxMap *const *maps, uint32_t 
 /* map_print.c */
 void ix_put_expression(WbbBuf *out, const IrGraph *g, IrRef r);
 void ix_map_print(WbbBuf *out, const IrGraph *g, const IxMap *m); /* no line end; constraints sorted by their text */
-void ix_map_json(WbbBuf *out, IrGraph *g, const IxMap *m);  /* one object */
+void ix_map_json(WbbBuf *out, const char *key, IrGraph *g, const IxMap *m); /* one object; key as in base.h */
 
 /* map_points.c: evaluates maps at points, using no fact and no rule. */
 typedef enum { IX_OUTSIDE, IX_INSIDE, IX_OVERFLOW /* an operation leaves 64 bits, so the map has no value */ } IxValue;

@@ -231,45 +231,61 @@ static Cost cost_of(IrGraph *g, WbbArena *a, const IxMap *m)
 }
 
 /* --- JSON --------------------------------------------------------------------------------------------------------- */
-static void put_variables_json(WbbBuf *out, const IxMap *m, IxKind kind, const char *key)
+static void put_interval_json(WbbBuf *out, const char *key, const char *text, int64_t lo, int64_t hi)
 {
-    const char *comma = "";
-    wbb_putf(out, ", \"%s\": [", key);
-    for (uint32_t i = 0; i < m->vars.n; i++) {
-        const IxVar *v = &m->vars.items[i];
-        if (v->kind != kind) continue;
-        wbb_putf(out, "%s{\"name\": \"%s\", \"lo\": %lld, \"hi\": %lld}", comma, v->name, (long long)v->lo,
-                 (long long)v->hi);
-        comma = ", ";
-    }
-    wbb_put(out, "]");
+    wbb_json_open(out, NULL, '{');
+    wbb_json_text(out, key, text);
+    wbb_json_int(out, "lo", lo);
+    wbb_json_int(out, "hi", hi);
+    wbb_json_close(out, '}');
 }
 
-void ix_map_json(WbbBuf *out, IrGraph *g, const IxMap *m)
+static void put_variables_json(WbbBuf *out, const IxMap *m, IxKind kind, const char *key)
+{
+    wbb_json_open(out, key, '[');
+    for (uint32_t i = 0; i < m->vars.n; i++) {
+        const IxVar *v = &m->vars.items[i];
+        if (v->kind == kind) put_interval_json(out, "name", v->name, v->lo, v->hi);
+    }
+    wbb_json_close(out, ']');
+}
+
+static const char *expression_text(WbbArena *a, const IrGraph *g, IrRef r)
+{
+    WbbBuf text = wbb_buf(a);
+    ix_put_expression(&text, g, r);
+    return text.text;
+}
+
+void ix_map_json(WbbBuf *out, const char *key, IrGraph *g, const IxMap *m)
 {
     static const char *const states[] = {[IX_KNOWN] = "known", [IX_EMPTY] = "empty", [IX_UNKNOWN] = "unknown"};
     WbbBuf text = wbb_buf(out->arena);
     ix_map_print(&text, g, m);
-    /* no character of it needs an escape */
-    wbb_putf(out, "{\"state\": \"%s\", \"map\": \"%s\"", states[m->state], text.text);
+    wbb_json_open(out, key, '{');
+    wbb_json_text(out, "state", states[m->state]);
+    wbb_json_text(out, "map", text.text);
     put_variables_json(out, m, IX_DIMENSION, "dimensions");
     put_variables_json(out, m, IX_RANGE, "ranges");
     put_variables_json(out, m, IX_RUNTIME, "runtime");
-    wbb_put(out, ", \"results\": [");
-    for (uint32_t i = 0; i < m->results.n; i++) {
-        wbb_put(out, i ? ", \"" : "\"");
-        ix_put_expression(out, g, m->results.items[i]);
-        wbb_put(out, "\"");
-    }
-    wbb_put(out, "], \"constraints\": [");
+    wbb_json_open(out, "results", '[');
+    for (uint32_t i = 0; i < m->results.n; i++)
+        wbb_json_text(out, NULL, expression_text(out->arena, g, m->results.items[i]));
+    wbb_json_close(out, ']');
+    wbb_json_open(out, "constraints", '[');
     for (uint32_t i = 0; i < m->constraints.n; i++) {
         const IxConstraint c = m->constraints.items[i];
-        wbb_put(out, i ? ", {\"expression\": \"" : "{\"expression\": \"");
-        ix_put_expression(out, g, c.expression);
-        wbb_putf(out, "\", \"lo\": %lld, \"hi\": %lld}", (long long)c.lo, (long long)c.hi);
+        put_interval_json(out, "expression", expression_text(out->arena, g, c.expression), c.lo, c.hi);
     }
+    wbb_json_close(out, ']');
     const Cost k = cost_of(g, out->arena, m);
-    wbb_putf(out,
-             "], \"cost\": {\"div\": %u, \"rem\": %u, \"mul\": %u, \"add\": %u, \"compare\": %u, \"provable\": %u}}",
-             k.div, k.rem, k.mul, k.add, k.compare, k.provable);
+    wbb_json_open(out, "cost", '{');
+    wbb_json_uint(out, "div", k.div);
+    wbb_json_uint(out, "rem", k.rem);
+    wbb_json_uint(out, "mul", k.mul);
+    wbb_json_uint(out, "add", k.add);
+    wbb_json_uint(out, "compare", k.compare);
+    wbb_json_uint(out, "provable", k.provable);
+    wbb_json_close(out, '}');
+    wbb_json_close(out, '}');
 }

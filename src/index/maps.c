@@ -29,24 +29,27 @@ static void put_source(WbbBuf *out, RwCx *rw, WbbArena *a, const IxMap *m, const
 
 static void put_json(WbbBuf *out, RwCx *rw, WbbArena *a, const char *what, const IxMaps *maps)
 {
-    wbb_put(out, "{\"of\": ");
-    wbb_put_json(out, what);
-    wbb_putf(out, ", \"known\": %s, \"maps\": [", maps->unknown ? "false" : "true");
+    wbb_json_open(out, NULL, '{');
+    wbb_json_text(out, "of", what);
+    wbb_json_bool(out, "known", !maps->unknown);
+    wbb_json_open(out, "maps", '[');
     for (uint32_t k = 0; k < maps->n; k++) {
         const IxMap *m = maps->items[k];
-        wbb_put(out, k ? ", {\"map\": " : "{\"map\": ");
-        ix_map_json(out, rw_graph(rw), m);
-        wbb_put(out, ", \"runtime\": [");
-        for (uint32_t v = 0, n = 0; v < m->vars.n; v++) {
+        wbb_json_open(out, NULL, '{');
+        ix_map_json(out, "map", rw_graph(rw), m);
+        wbb_json_open(out, "runtime", '[');
+        for (uint32_t v = 0; v < m->vars.n; v++) {
             if (!m->vars.items[v].source) continue;
             WbbBuf source = wbb_buf(a);
             put_source(&source, rw, a, m, &m->vars.items[v]);
-            wbb_put(out, n++ ? ", " : "");
-            wbb_put_json(out, source.text);
+            wbb_json_text(out, NULL, source.text);
         }
-        wbb_put(out, "]}");
+        wbb_json_close(out, ']');
+        wbb_json_close(out, '}');
     }
-    wbb_put(out, "]}\n");
+    wbb_json_close(out, ']');
+    wbb_json_close(out, '}');
+    wbb_put(out, "\n");
 }
 
 static void put_maps(WbbBuf *out, RwCx *rw, WbbArena *a, const char *what, const IxMaps *maps, const IxView *view)

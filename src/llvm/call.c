@@ -1,8 +1,8 @@
 /* call.c: calls of the kernel's functions.
  *
  * Needs emitted index operands and the callee as an LLVM function (function.c); leaves the value of one result. Results
- * of one function for the same arguments share one call: each call of a function with several results is kept with the scope in
- * which it was emitted, and used again while that scope is open.
+ * of one function for the same arguments share one call: each call of a function with several results is kept with the
+ * scope in which it was emitted, and used again while that scope is open.
  *
  *     call @pair(i), 0; call @pair(i), 1
  *     ->  %c = call {float, float} @k_pair(ptr %in, i32 %i); extractvalue %c, 0; extractvalue %c, 1

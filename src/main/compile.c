@@ -1,7 +1,7 @@
 /* compile.c: `compile FILE.hlo..`, and `run FILE.hlo`, which compiles first.
  *
- * Needs files of HLO text, one fusion each. Leaves on stdout PTX or what the options ask for, with -o a bundle, and an exit status:
- * one bad file does not stop the others, a failed one counts before a declined one.
+ * Needs files of HLO text, one fusion each. Leaves on stdout PTX or what the options ask for, with -o a bundle, and
+ * an exit status: one bad file does not stop the others, a failed one counts before a declined one.
  *
  *     warpburg compile gelu.hlo --json
  *     {"file": "gelu.hlo", "kernel": "gelu", "target": "sm_90", "status": "ok", "block": 128, "grid": 12288, ..
@@ -22,8 +22,14 @@ typedef struct {
 
 static PipeOptions pipe_options(const CompileOptions *o)
 {
-    PipeOptions p = {.target = o->target, .approx = o->approx, .align = (uint32_t)o->align, .lines = o->lines, .disable = o->disable.items,
-                     .n_disable = o->disable.n, .print_after = o->print_after, .stage = PIPE_AT_PTX};
+    PipeOptions p = {.target = o->target,
+                     .approx = o->approx,
+                     .align = (uint32_t)o->align,
+                     .lines = o->lines,
+                     .disable = o->disable.items,
+                     .n_disable = o->disable.n,
+                     .print_after = o->print_after,
+                     .stage = PIPE_AT_PTX};
     for (int i = 0; o->emit && i < PIPE_STAGES; i++)
         if (!strcmp(o->emit, pipe_stage_name[i])) p.stage = (PipeStage)i;
     return p;
@@ -140,7 +146,8 @@ static WbbStatus one_file(WbbCx *cx, WbbArena *a, const CompileOptions *o, const
     pipe_compile(cx, a, &p, file, text, n, &r);
     WbbBuf b = wbb_buf(a);
     if (o->output && r.bundle) bd_write(cx, r.bundle, o->output);
-    if (p.assemble && r.bundle && r.cubin.missing) wbb_note(cx, (WbbLoc){.file = file}, "no machine code: %s", r.cubin.missing);
+    if (p.assemble && r.bundle && r.cubin.missing)
+        wbb_note(cx, (WbbLoc){.file = file}, "no machine code: %s", r.cubin.missing);
     wbb_put(&b, r.printed);
     if (o->emit && p.stage == PIPE_AT_CUBIN && o->output == NULL)
         wbb_putf(&b, "%s\n", r.cubin.bytes ? "assembled; -o DIR writes it" : r.cubin.missing);
@@ -217,9 +224,10 @@ static WbbStatus run(const Call *call)
     if (o->ptx || wbb_is_dir(o->file)) return main_run_without_compiling(call);
     size_t n;
     const char *text = wbb_read_file(cx, a, o->file, &n);
-    const CompileOptions c = {.target = o->target, .approx = o->approx, .align = o->align, .lines = o->lines, .disable = o->disable};
+    const CompileOptions c = {
+        .target = o->target, .approx = o->approx, .align = o->align, .lines = o->lines, .disable = o->disable};
     PipeOptions p = pipe_options(&c);
-    p.comments = o->check && !p.lines; /* a fault prints its line of PTX, and with it the rule and the HLO instruction */
+    p.comments = o->check && !p.lines; /* a fault prints its line of PTX; the comment names rule and HLO instruction */
     PipeResult r;
     pipe_compile(cx, a, &p, o->file, text, n, &r);
     const PipeRun options = main_run_options(o);
@@ -232,7 +240,7 @@ static WbbStatus run(const Call *call)
     return s;
 }
 
-/* --- tables ------------------------------------------------------------------------------------------------------------------------ */
+/* --- tables ----------------------------------------------------------------------------------- */
 const char *main_target_names(WbbArena *a)
 {
     uint32_t n;
@@ -262,15 +270,21 @@ static const Positional compile_positionals[] = {
     {SEVERAL("FILE.hlo", CompileOptions, files, "HLO text of one fusion"), .value = VALUE_FILE}, {0}};
 static const Option compile_table[] = {
     MAIN_OPTION_TARGET(CompileOptions),
-    {WORD("--emit", CompileOptions, emit, "STAGE", "print what the compile is at this stage"), .choices = {.list = stage_names}},
-    {WORD("--output", CompileOptions, output, "DIR", "write a bundle to DIR: kernel.json, kernel.ptx, fusion.hlo and, where ptxas is found, a cubin"), .letter = 'o', .value = VALUE_FOLDER},
+    {WORD("--emit", CompileOptions, emit, "STAGE", "print what the compile is at this stage"),
+     .choices = {.list = stage_names}},
+    {WORD("--output", CompileOptions, output, "DIR",
+          "write a bundle to DIR: kernel.json, kernel.ptx, fusion.hlo and, where ptxas is found, a cubin"),
+     .letter = 'o', .value = VALUE_FOLDER},
     MAIN_OPTION_APPROX(CompileOptions),
     MAIN_OPTION_ALIGN(CompileOptions),
     MAIN_OPTION_LINES(CompileOptions),
-    {WORD("--print-after", CompileOptions, print_after, "PASS", "print the kernel as it is after a pass"), .choices = {.list = printed_passes}},
+    {WORD("--print-after", CompileOptions, print_after, "PASS", "print the kernel as it is after a pass"),
+     .choices = {.list = printed_passes}},
     {FLAG("--trace", CompileOptions, trace, "print the rules that fired, in order")},
-    {FLAG("--explain", CompileOptions, explain, "print what kept accesses from being wider, and which functions are linked")},
-    {FLAG("--bijection", CompileOptions, bijection, "go through the stores of all threads: each element of an output must be stored exactly once")},
+    {FLAG("--explain", CompileOptions, explain,
+          "print what kept accesses from being wider, and which functions are linked")},
+    {FLAG("--bijection", CompileOptions, bijection,
+          "go through the stores of all threads: each element of an output must be stored exactly once")},
     {FLAG("--time", CompileOptions, time, "print the milliseconds that each part of the compile took")},
     MAIN_OPTION_JSON(CompileOptions),
     MAIN_OPTION_DISABLE(CompileOptions),
@@ -293,10 +307,15 @@ const Command main_compile = {
 };
 
 static const Positional run_positionals[] = {
-    {ONE("FILE.hlo|BUNDLE", RunOptions, file, "HLO text of a fusion, or a folder that `compile -o` wrote"), .value = VALUE_FILE},
+    {ONE("FILE.hlo|BUNDLE", RunOptions, file, "HLO text of a fusion, or a folder that `compile -o` wrote"),
+     .value = VALUE_FILE},
     {0}};
 static const Option run_compiling[] = {
-    MAIN_OPTION_TARGET(RunOptions), MAIN_OPTION_ALIGN(RunOptions), MAIN_OPTION_LINES(RunOptions), MAIN_OPTION_DISABLE(RunOptions), {0}};
+    MAIN_OPTION_TARGET(RunOptions),
+    MAIN_OPTION_ALIGN(RunOptions),
+    MAIN_OPTION_LINES(RunOptions),
+    MAIN_OPTION_DISABLE(RunOptions),
+    {0}};
 static const Example run_examples[] = {
     {"run gelu.hlo --check --case e", "compile a fusion, run it on edge values and judge every element"},
     {"run gelu.hlo --ptx theirs.ptx --grid 512 --block 128 --check", "the same for PTX of another compiler"},

@@ -1,7 +1,8 @@
-/* complete.c: --completions SHELL: what completes a program's command line in bash, zsh or fish; --options: the tables as lines.
+/* complete.c: --completions SHELL: what completes a program's command line in bash, zsh or fish; --options: the
+ * tables as lines.
  *
- * Needs the tables; leaves a script for the shell. Commands, tools and options are completed by name; values by their choices, or as
- * files with the extension of the argument's name, or as folders; other values not at all.
+ * Needs the tables; leaves a script for the shell. Commands, tools and options are completed by name; values by
+ * their choices, or as files with the extension of the argument's name, or as folders; other values not at all.
  *
  *     eval "$(warpburg --completions bash)"
  *     warpburg compile gelu.hlo --target sm_<TAB>      sm_75 sm_80 ..
@@ -11,7 +12,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* --- what is completed --------------------------------------------------------------------------------------------------------------- */
+/* --- what is completed ------------------------------------------------------------------------ */
 typedef struct {
     Path *items;
     uint32_t n, capacity;
@@ -70,7 +71,7 @@ static void put_quoted(WbbBuf *b, const char *text, const char *escaped)
     }
 }
 
-/* --- bash ---------------------------------------------------------------------------------------------------------------------------- */
+/* --- bash ------------------------------------------------------------------------------------- */
 static void bash_values(WbbBuf *b, const char *argument, ValueKind value, const Choices *c)
 {
     const char *choices = main_choices(b->arena, c, " ", " ");
@@ -112,48 +113,84 @@ static void bash_command(WbbBuf *b, const Path *at)
     wbb_put(b, "        ;;\n");
 }
 
-static void put_bash(WbbBuf *b, const Program *p)
+/* COMPREPLY gets the files with an extension, or all files, and folders; folders alone. */
+static const char bash_helpers[] =
+    "_warpburg_found() {\n"
+    "    local found\n"
+    "    while IFS= read -r found; do COMPREPLY+=(\"$found\"); done\n"
+    "    compopt -o filenames 2> /dev/null\n"
+    "}\n"
+    "_warpburg_files() {\n"
+    "    _warpburg_found < <(compgen -f -X \"${1:+!*.$1}\" -- \"$cur\"; [[ ! $1 ]] || compgen -d -- \"$cur\")\n"
+    "}\n"
+    "_warpburg_folders() {\n"
+    "    _warpburg_found < <(compgen -d -- \"$cur\")\n"
+    "}\n";
+
+/* The first word: a command or an option of the program. */
+static void bash_first_word(WbbBuf *b, const Program *p)
 {
-    const char *function = function_of(b->arena, p->name);
-    const Paths list = paths_of(b->arena, p);
-    wbb_putf(b, "# bash completion of %s, made by `%s --completions bash`\n", p->name, p->name);
-    wbb_put(b, "_warpburg_files() {\n"
-               "    while IFS= read -r found; do COMPREPLY+=(\"$found\"); done < <(compgen -f -X \"${1:+!*.$1}\" -- \"$cur\"; [[ ! $1 ]] || compgen -d -- \"$cur\")\n"
-               "    compopt -o filenames 2> /dev/null\n"
-               "}\n"
-               "_warpburg_folders() {\n"
-               "    while IFS= read -r found; do COMPREPLY+=(\"$found\"); done < <(compgen -d -- \"$cur\")\n"
-               "    compopt -o filenames 2> /dev/null\n"
-               "}\n");
-    wbb_putf(b, "%s() {\n", function);
-    wbb_put(b, "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]} words='' options='' found\n"
-               "    COMPREPLY=()\n"
-               "    case $command in\n");
-    for (const Command *const *c = p->commands; *c; c++) {
-        if (!(*c)->tools) continue;
-        wbb_putf(b, "    %s)\n        if ((COMP_CWORD == 2)); then\n            COMPREPLY=($(compgen -W '", (*c)->name);
-        put_names(b, (*c)->tools);
-        wbb_put(b, "--help -h' -- \"$cur\"))\n            return\n        fi\n        command+=\" ${COMP_WORDS[2]}\" ;;\n");
-    }
-    wbb_put(b, "    esac\n    if ((COMP_CWORD == 1)); then\n        words='");
+    wbb_put(b, "    if ((COMP_CWORD == 1)); then\n        words='");
     put_names(b, p->commands);
     wbb_put(b, "help ");
     for (const Option *o = main_program_options; o->name; o++) {
         wbb_putf(b, "%s ", o->name);
         if (o->letter) wbb_putf(b, "-%c ", o->letter);
     }
-    wbb_put(b, "'\n        COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n        return\n    fi\n    case \"$command $prev\" in\n");
-    wbb_put(b, "    'help help' | '--man --man') words='");
-    put_names(b, p->commands);
-    wbb_put(b, "' ;;\n    '--completions --completions') words='bash zsh fish' ;;\n");
-    for (uint32_t i = 0; i < list.n; i++) bash_option_values(b, &list.items[i]);
-    wbb_put(b, "    *)\n        case $command in\n");
-    for (uint32_t i = 0; i < list.n; i++) bash_command(b, &list.items[i]);
-    wbb_putf(b, "        esac\n        [[ $cur != -* ]] || words=$options ;;\n    esac\n"
-                "    [[ ! $words ]] || COMPREPLY+=($(compgen -W \"$words\" -- \"$cur\"))\n}\ncomplete -F %s %s\n", function, p->name);
+    wbb_put(b, "'\n"
+               "        COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
+               "        return\n"
+               "    fi\n");
 }
 
-/* --- zsh ----------------------------------------------------------------------------------------------------------------------------- */
+/* The second word of a command with tools. `command` becomes "rules list" where there are more words. */
+static void bash_tools(WbbBuf *b, const Program *p)
+{
+    wbb_put(b, "    case $command in\n");
+    for (const Command *const *c = p->commands; *c; c++) {
+        if (!(*c)->tools) continue;
+        wbb_putf(b, "    %s)\n"
+                    "        if ((COMP_CWORD == 2)); then\n"
+                    "            COMPREPLY=($(compgen -W '", (*c)->name);
+        put_names(b, (*c)->tools);
+        wbb_put(b, "--help -h' -- \"$cur\"))\n"
+                   "            return\n"
+                   "        fi\n"
+                   "        command+=\" ${COMP_WORDS[2]}\" ;;\n");
+    }
+    wbb_put(b, "    esac\n");
+}
+
+/* Any further word: the value of the option before it, else an option or an argument. */
+static void put_bash(WbbBuf *b, const Program *p)
+{
+    const char *function = function_of(b->arena, p->name);
+    const Paths list = paths_of(b->arena, p);
+    wbb_putf(b, "# bash completion of %s, made by `%s --completions bash`\n%s%s() {\n", p->name, p->name, bash_helpers,
+             function);
+    wbb_put(b, "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}\n"
+               "    local command=${COMP_WORDS[1]} words='' options=''\n"
+               "    COMPREPLY=()\n");
+    bash_first_word(b, p);
+    bash_tools(b, p);
+    wbb_put(b, "    case \"$command $prev\" in\n"
+               "    'help help' | '--man --man') words='");
+    put_names(b, p->commands);
+    wbb_put(b, "' ;;\n"
+               "    '--completions --completions') words='bash zsh fish' ;;\n");
+    for (uint32_t i = 0; i < list.n; i++) bash_option_values(b, &list.items[i]);
+    wbb_put(b, "    *)\n"
+               "        case $command in\n");
+    for (uint32_t i = 0; i < list.n; i++) bash_command(b, &list.items[i]);
+    wbb_putf(b, "        esac\n"
+                "        [[ $cur != -* ]] || words=$options ;;\n"
+                "    esac\n"
+                "    [[ ! $words ]] || COMPREPLY+=($(compgen -W \"$words\" -- \"$cur\"))\n"
+                "}\n"
+                "complete -F %s %s\n", function, p->name);
+}
+
+/* --- zsh -------------------------------------------------------------------------------------- */
 /* ":NAME:ACTION" of _arguments */
 static void zsh_values(WbbBuf *b, const char *argument, ValueKind value, const Choices *c)
 {
@@ -168,7 +205,8 @@ static void zsh_values(WbbBuf *b, const char *argument, ValueKind value, const C
         wbb_put(b, ":_files -/");
     } else if (value == VALUE_FILE) {
         const char *end = extension(b->arena, argument);
-        wbb_putf(b, *end ? ":_files -g \"*.%s(-.)\"" : ":_files", end);
+        wbb_put(b, ":_files");
+        if (*end) wbb_putf(b, " -g \"*.%s(-.)\"", end);
     } else {
         wbb_put(b, ": ");
     }
@@ -177,7 +215,8 @@ static void zsh_values(WbbBuf *b, const char *argument, ValueKind value, const C
 static void zsh_option(WbbBuf *b, const Option *o)
 {
     const bool list = o->kind == OPTION_LIST, flag = o->kind == OPTION_FLAG;
-    const char *names[] = {wbb_format(b->arena, "%s%s", o->name, flag ? "" : "="), o->letter ? wbb_format(b->arena, "-%c%s", o->letter, flag ? "" : "+") : NULL};
+    const char *names[] = {wbb_format(b->arena, "%s%s", o->name, flag ? "" : "="),
+                           o->letter ? wbb_format(b->arena, "-%c%s", o->letter, flag ? "" : "+") : NULL};
     for (size_t i = 0; i < WBB_LEN(names) && names[i]; i++) {
         wbb_put(b, " \\\n            '");
         if (list) wbb_put(b, "*");
@@ -219,31 +258,60 @@ static void zsh_describe(WbbBuf *b, const char *what, const Command *const *comm
     wbb_putf(b, ")\n        _describe %s names\n", what);
 }
 
+/* The second word of `help` and of a command with tools. */
+static void zsh_second_word(WbbBuf *b, const char *first, const char *what, const Command *const *commands)
+{
+    wbb_putf(b, "    if ((CURRENT == 3)) && [[ $command == %s ]]; then\n", first);
+    zsh_describe(b, what, commands, false);
+    wbb_put(b, "        return\n"
+               "    fi\n");
+}
+
+/* `words` is shifted until it begins with the last word of the command's name, as _arguments wants it. Loaded from a
+ * folder of functions the file is the body of the first call; sourced it only defines the function. */
 static void put_zsh(WbbBuf *b, const Program *p)
 {
     const char *function = function_of(b->arena, p->name);
     const Paths list = paths_of(b->arena, p);
-    wbb_putf(b, "#compdef %s\n# zsh completion of %s, made by `%s --completions zsh`\n%s() {\n    local command=$words[2]\n    local -a names\n"
-                "    if ((CURRENT == 2)) && [[ $PREFIX != -* ]]; then\n", p->name, p->name, p->name, function);
+    wbb_putf(b, "#compdef %s\n"
+                "# zsh completion of %s, made by `%s --completions zsh`\n"
+                "%s() {\n", p->name, p->name, p->name, function);
+    wbb_put(b, "    local command=$words[2]\n"
+               "    local -a names\n"
+               "    if ((CURRENT == 2)) && [[ $PREFIX != -* ]]; then\n");
     zsh_describe(b, "command", p->commands, true);
-    wbb_put(b, "        return\n    fi\n    if [[ $command == -* ]]; then\n        _arguments -S");
+    wbb_put(b, "        return\n"
+               "    fi\n"
+               "    if [[ $command == -* ]]; then\n"
+               "        _arguments -S");
     for (const Option *o = main_program_options; o->name; o++) zsh_option(b, o);
-    wbb_put(b, "\n        return\n    fi\n    if ((CURRENT == 3)) && [[ $command == help ]]; then\n");
-    zsh_describe(b, "command", p->commands, false);
-    wbb_put(b, "        return\n    fi\n");
+    wbb_put(b, "\n"
+               "        return\n"
+               "    fi\n");
+    zsh_second_word(b, "help", "command", p->commands);
     for (const Command *const *c = p->commands; *c; c++) {
         if (!(*c)->tools) continue;
-        wbb_putf(b, "    if ((CURRENT == 3)) && [[ $command == %s ]]; then\n", (*c)->name);
-        zsh_describe(b, "tool", (*c)->tools, false);
-        wbb_putf(b, "        return\n    fi\n    if [[ $command == %s ]]; then\n        command+=\" $words[3]\"\n        shift words\n        ((CURRENT--))\n    fi\n",
-                 (*c)->name);
+        zsh_second_word(b, (*c)->name, "tool", (*c)->tools);
+        wbb_putf(b, "    if [[ $command == %s ]]; then\n"
+                    "        command+=\" $words[3]\"\n"
+                    "        shift words\n"
+                    "        ((CURRENT--))\n"
+                    "    fi\n", (*c)->name);
     }
-    wbb_put(b, "    shift words\n    ((CURRENT--))\n    case $command in\n");
+    wbb_put(b, "    shift words\n"
+               "    ((CURRENT--))\n"
+               "    case $command in\n");
     for (uint32_t i = 0; i < list.n; i++) zsh_command(b, &list.items[i]);
-    wbb_putf(b, "    esac\n}\nif [[ $funcstack[1] == %s ]]; then\n    %s \"$@\"\nelse\n    compdef %s %s\nfi\n", function, function, function, p->name);
+    wbb_putf(b, "    esac\n"
+                "}\n"
+                "if [[ $funcstack[1] == %s ]]; then\n"
+                "    %s \"$@\"\n"
+                "else\n"
+                "    compdef %s %s\n"
+                "fi\n", function, function, function, p->name);
 }
 
-/* --- fish ---------------------------------------------------------------------------------------------------------------------------- */
+/* --- fish ------------------------------------------------------------------------------------- */
 static void fish_values(WbbBuf *b, const char *argument, ValueKind value, const Choices *c)
 {
     const char *choices = main_choices(b->arena, c, " ", " "), *end = extension(b->arena, argument);
@@ -265,7 +333,8 @@ static void fish_option(WbbBuf *b, const Option *o)
 
 static void fish_command(WbbBuf *b, const Path *at)
 {
-    const char *begin = wbb_format(b->arena, "complete -c %s -n '_%s_at %s'", at->program->name, at->program->name, words_of(b->arena, at));
+    const char *begin = wbb_format(b->arena, "complete -c %s -n '_%s_at %s'", at->program->name, at->program->name,
+                                   words_of(b->arena, at));
     const Option *o;
     for (uint32_t i = 0; (o = main_option(at->command, i)); i++) {
         wbb_put(b, begin);
@@ -290,30 +359,43 @@ static void fish_names(WbbBuf *b, const Program *p, const char *condition, const
     }
 }
 
+/* _NAME_at WORD..: do the words behind the program's name begin with these? _NAME_is WORD..: are they just these? */
+static void fish_functions(WbbBuf *b, const char *name)
+{
+    wbb_putf(b, "function _%s_at\n"
+                "    set -l words (commandline -opc)\n"
+                "    set -e words[1]\n"
+                "    for i in (seq (count $argv))\n"
+                "        test \"$argv[$i]\" = \"$words[$i]\"; or return 1\n"
+                "    end\n"
+                "end\n", name);
+    wbb_putf(b, "function _%s_is\n"
+                "    set -l words (commandline -opc)\n"
+                "    set -e words[1]\n"
+                "    test \"$argv\" = \"$words\"\n"
+                "end\n", name);
+}
+
 static void put_fish(WbbBuf *b, const Program *p)
 {
     const Paths list = paths_of(b->arena, p);
-    wbb_putf(b, "# fish completion of %s, made by `%s --completions fish`\n"
-                "function _%s_at --description 'are these the words of the command?'\n"
-                "    set -l words (commandline -opc)\n    set -e words[1]\n"
-                "    test (count $argv) -gt 0; or test (count $words) -eq 0; or return 1\n"
-                "    for i in (seq (count $argv))\n        test \"$argv[$i]\" = \"$words[$i]\"; or return 1\n    end\nend\n"
-                "function _%s_is --description 'are these all the words so far?'\n"
-                "    set -l words (commandline -opc)\n    set -e words[1]\n    test \"$argv\" = \"$words\"\nend\n"
-                "complete -c %s -f\n", p->name, p->name, p->name, p->name, p->name);
-    fish_names(b, p, wbb_format(b->arena, "_%s_is", p->name), p->commands);
-    wbb_putf(b, "complete -c %s -n '_%s_is' -a help -d 'print the help of a command'\n", p->name, p->name);
+    const char *name = p->name;
+    wbb_putf(b, "# fish completion of %s, made by `%s --completions fish`\n", name, name);
+    fish_functions(b, name);
+    wbb_putf(b, "complete -c %s -f\n", name);
+    fish_names(b, p, wbb_format(b->arena, "_%s_is", name), p->commands);
+    wbb_putf(b, "complete -c %s -n '_%s_is' -a help -d 'print the help of a command'\n", name, name);
     for (const Option *o = main_program_options; o->name; o++) {
-        wbb_putf(b, "complete -c %s -n '_%s_is; or _%s_is %s'", p->name, p->name, p->name, o->name);
+        wbb_putf(b, "complete -c %s -n '_%s_is; or _%s_is %s'", name, name, name, o->name);
         fish_option(b, o);
     }
-    fish_names(b, p, wbb_format(b->arena, "_%s_is help; or _%s_is --man", p->name, p->name), p->commands);
+    fish_names(b, p, wbb_format(b->arena, "_%s_is help; or _%s_is --man", name, name), p->commands);
     for (const Command *const *c = p->commands; *c; c++)
-        if ((*c)->tools) fish_names(b, p, wbb_format(b->arena, "_%s_is %s", p->name, (*c)->name), (*c)->tools);
+        if ((*c)->tools) fish_names(b, p, wbb_format(b->arena, "_%s_is %s", name, (*c)->name), (*c)->tools);
     for (uint32_t i = 0; i < list.n; i++) fish_command(b, &list.items[i]);
 }
 
-/* --- any ----------------------------------------------------------------------------------------------------------------------------- */
+/* --- any -------------------------------------------------------------------------------------- */
 void main_completions(WbbBuf *b, const Program *p, const char *shell)
 {
     if (!strcmp(shell, "bash")) put_bash(b, p);

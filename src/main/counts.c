@@ -1,7 +1,7 @@
 /* counts.c: what a kernel executed, as text and as JSON: `run --counts`.
  *
- * Needs SimCounts of all launches of a run. The text leaves out what is zero; the JSON has every class, and each space and kind of
- * access to memory that occurred, so that two compilers' objects can be subtracted key by key.
+ * Needs SimCounts of all launches of a run. The text leaves out what is zero; the JSON has every class, and each
+ * space and kind of access to memory that occurred, so that two compilers' objects can be subtracted key by key.
  *
  *     instructions: 5120 by threads, 160 by warps: f32 32, load 32, store 32, ..
  *     global load: 32 requests of 16 bytes, 16384 bytes, 512 sectors
@@ -29,17 +29,22 @@ static void text_memory(WbbBuf *b, const SimCounts *c)
             wbb_putf(b, "%s %s: ", sim_space_name[space], sim_access_name[kind]);
             text_widths(b, t);
             wbb_putf(b, "; %llu bytes", ULL(t->bytes));
-            if (space == SIM_SHARED) wbb_putf(b, ", %llu wavefronts, %llu of them bank conflicts\n", ULL(t->wavefronts), ULL(t->conflicts));
+            if (space == SIM_SHARED)
+                wbb_putf(b, ", %llu wavefronts, %llu of them bank conflicts\n", ULL(t->wavefronts), ULL(t->conflicts));
             else wbb_putf(b, ", %llu sectors\n", ULL(t->sectors));
         }
 }
 
 void main_put_counts(WbbBuf *b, const SimCounts *c)
 {
-    wbb_putf(b, "executed: %llu threads, %llu warps, %llu blocks, %llu launches\n", ULL(c->threads), ULL(c->warps), ULL(c->blocks), ULL(c->launches));
-    wbb_putf(b, "instructions: %llu by threads, %llu by warps\n", ULL(c->thread_instructions), ULL(c->warp_instructions));
+    wbb_putf(b, "executed: %llu threads, %llu warps, %llu blocks, %llu launches\n", ULL(c->threads), ULL(c->warps),
+             ULL(c->blocks), ULL(c->launches));
+    wbb_putf(b, "instructions: %llu by threads, %llu by warps\n", ULL(c->thread_instructions),
+             ULL(c->warp_instructions));
     for (int k = 0; k < SIM_CLASSES; k++)
-        if (c->warps_by[k]) wbb_putf(b, "  %s: %llu by threads, %llu by warps\n", sim_class_name[k], ULL(c->threads_by[k]), ULL(c->warps_by[k]));
+        if (c->warps_by[k])
+            wbb_putf(b, "  %s: %llu by threads, %llu by warps\n", sim_class_name[k], ULL(c->threads_by[k]),
+                     ULL(c->warps_by[k]));
     wbb_putf(b, "branches: %llu by warps, %llu divergent\n", ULL(c->branches), ULL(c->divergent));
     text_memory(b, c);
 }

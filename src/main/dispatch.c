@@ -1,7 +1,8 @@
-/* dispatch.c: the command line of a program: its own options, the command that its first words name, and one call of that.
+/* dispatch.c: the command line of a program: its own options, the command that its first words name, and one call
+ * of that.
  *
- * Needs a Program. Leaves results on stdout, messages on stderr, and an exit status: 0 success, 1 an input at fault, 2 a wrong command
- * line, 3 declined, 4 a check that failed.
+ * Needs a Program. Leaves results on stdout, messages on stderr, and an exit status: 0 success, 1 an input at
+ * fault, 2 a wrong command line, 3 declined, 4 a check that failed.
  *
  *     warpburg help rules list, warpburg rules list --help, warpburg rules list -h
  */
@@ -9,14 +10,6 @@
 
 #include <stdio.h>
 #include <string.h>
-
-const Option main_program_options[] = {
-    {.name = "--help", .kind = OPTION_FLAG, .text = "print this help", .letter = 'h'},
-    {.name = "--version", .kind = OPTION_FLAG, .text = "print name and version"},
-    {.name = "--man", .kind = OPTION_FLAG, .text = "print the man page; of one command where its name follows"},
-    {.name = "--completions", .kind = OPTION_WORD, .argument = "SHELL", .text = "print what completes command lines in a shell", .choices = {.words = "bash zsh fish"}},
-    {.name = "--options", .kind = OPTION_FLAG, .text = "print a line for every option of every command, with tabs between columns"},
-    {0}};
 
 typedef struct {
     const Program *program;
@@ -39,13 +32,13 @@ static int refuse_command(WbbArena *a, const Path *group, const char *name)
         WBB_PUSH(a, &names, commands[i]->name);
     }
     const char *own = main_path_name(a, group);
-    fprintf(stderr, "%s: no %s %s; the nearest is %s\n`%s --help` lists them\n", own, group->command ? "tool" : "command", name,
-            main_nearest(a, name, names.items, names.n), own);
+    fprintf(stderr, "%s: no %s %s; the nearest is %s\n`%s --help` lists them\n", own,
+            group->command ? "tool" : "command", name, main_nearest(a, name, names.items, names.n), own);
     return WBB_USAGE;
 }
 
-/* The command that the first words name and, in *used, how many of them do; of a command with tools, with no word behind it, that
- * command. at.command NULL after a message: none. */
+/* The command that the first words name and, in *used, how many of them do; of a command with tools, with no word
+ * behind it, that command. at.command NULL after a message: none. */
 static Path find(const Session *s, WbbArena *a, int argc, char **argv, int *used)
 {
     Path at = {.program = s->program, .command = named(s->program->commands, argv[0])};
@@ -100,7 +93,8 @@ static int own_option(const Session *s, WbbArena *a)
     const char *word = s->argc ? s->argv[0] : "", *name = s->program->name;
     WbbBuf b = wbb_buf(a);
     if (!s->argc) return help(s, a, stderr, 0, NULL);
-    if (!strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "help")) return help(s, a, stdout, s->argc - 1, s->argv + 1);
+    if (!strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "help"))
+        return help(s, a, stdout, s->argc - 1, s->argv + 1);
     if (!strcmp(word, "--man")) return man(s, a, s->argc - 1, s->argv + 1);
     if (!strcmp(word, "--version")) return printf("%s %s\n", name, WBB_VERSION), WBB_OK;
     if (!strcmp(word, "--options")) {
@@ -127,7 +121,9 @@ static int run(const Session *s, WbbCx *cx, WbbArena *a, const Path *at, int arg
             argv[0] = argv[-1]; /* "rules help list" is "help rules list" */
             return help(s, a, stdout, argc, argv);
         }
-        if (!asked) fprintf(stderr, "%s: a tool expected%s%s\n", main_path_name(a, at), argc ? ", found " : "", argc ? argv[0] : "");
+        if (!asked)
+            fprintf(stderr, "%s: a tool expected%s%s\n", main_path_name(a, at), argc ? ", found " : "",
+                    argc ? argv[0] : "");
         main_help_command(&b, at);
         return print(asked ? stdout : stderr, &b);
     }

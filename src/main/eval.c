@@ -1,10 +1,10 @@
 /* eval.c: `eval FILE.hlo`: the outputs of a module, or the bounds that they must lie in, by the evaluator.
  *
- * Needs HLO text, and inputs from files or made from --case and --seed. Leaves the first elements of each output on stdout, or all of
- * them in .npy files.
+ * Needs HLO text, and inputs from files or made from --case and --seed. Leaves the first elements of each output on
+ * stdout, or all of them in .npy files.
  *
  *     warpburg eval gelu.hlo --bounds
- *     output 0: bf16, 12582912 elements: [0.0537, 0.0539] ..
+ *     output 0: bf16, 12582912 elements: [-0.154296875, -0.154296875] [-0.01519775390625, -0.0101318359375] ..
  */
 #include "main/main.h"
 #include "pipe/judge.h"
@@ -19,8 +19,8 @@ typedef struct {
     bool f64, bounds, approx, json;
 } EvalOptions;
 
-/* The bounds of output k: DIR/lo0.npy and hi0.npy, with floats as f64, integers in 64 bits and complex values as c128; DIR/nan0.npy,
- * with the flags EV_MAYBE_NAN and EV_MUST_NAN, those of an imaginary part two bits higher. */
+/* The bounds of output k: DIR/lo0.npy and hi0.npy, with floats as f64, integers in 64 bits and complex values as
+ * c128; DIR/nan0.npy, with the flags EV_MAYBE_NAN and EV_MUST_NAN, those of an imaginary part two bits higher. */
 static void write_bounds(WbbCx *cx, WbbArena *a, const char *dir, uint32_t k, const EvValue *v)
 {
     int64_t n = 1;
@@ -69,11 +69,12 @@ static void print_few(WbbArena *a, const EvValue *v, bool bounds, uint32_t k)
         put_part(&b, v, bounds, 2 * i + 1);
         wbb_put(&b, ")");
     }
-    printf("output %u: %s, %lld elements:%s%s\n", k, sc_type_info[v->type].hlo, (long long)n, b.text ? b.text : "", n > 8 ? " .." : "");
+    printf("output %u: %s, %lld elements:%s%s\n", k, sc_type_info[v->type].hlo, (long long)n, b.text ? b.text : "",
+           n > 8 ? " .." : "");
 }
 
-/* --bounds --perturb N: compare N evaluations, in which chance decides what HLO leaves open, with the bounds: all elements, or SAMPLE
- * of each output where outputs and inputs have more than LARGE. */
+/* --bounds --perturb N: compare N evaluations, in which chance decides what HLO leaves open, with the bounds: all
+ * elements, or SAMPLE of each output where outputs and inputs have more than LARGE. */
 enum { SAMPLE = 8, LARGE = 1 << 15 };
 
 static WbbStatus check_bounds(WbbCx *cx, WbbArena *a, const EvalOptions *o, const HloModule *m, const PipeRun *run)
@@ -92,7 +93,8 @@ static WbbStatus check_bounds(WbbCx *cx, WbbArena *a, const EvalOptions *o, cons
     }
     const EvSource made = pipe_made_inputs(cx, a, m, run);
     const void *const *inputs = run->inputs ? pipe_inputs(cx, a, m, run) : NULL;
-    const EvSoundness s = ev_soundness(cx, a, m->entry, inputs, &made, o->approx, elements > LARGE ? at : NULL, (uint64_t)o->seed, (uint32_t)o->perturb);
+    const EvSoundness s = ev_soundness(cx, a, m->entry, inputs, &made, o->approx, elements > LARGE ? at : NULL,
+                                       (uint64_t)o->seed, (uint32_t)o->perturb);
     if (o->json) {
         WbbBuf b = wbb_buf(a);
         wbb_json_open(&b, NULL, '{');
@@ -104,7 +106,8 @@ static WbbStatus check_bounds(WbbCx *cx, WbbArena *a, const EvalOptions *o, cons
         wbb_json_close(&b, '}');
         puts(b.text);
     } else {
-        printf("%lld of %lld outside the bounds; half of %lld intervals are at most %.3g ulp wide, %lld hold infinity or nan\n",
+        printf("%lld of %lld outside the bounds; half of %lld intervals are at most %.3g ulp wide, %lld hold infinity "
+               "or nan\n",
                (long long)s.outside, (long long)s.compared, (long long)s.floats, s.median, (long long)s.open);
     }
     if (!s.outside) return WBB_OK;
@@ -113,7 +116,8 @@ static WbbStatus check_bounds(WbbCx *cx, WbbArena *a, const EvalOptions *o, cons
 }
 
 /* --at: evaluate the same positions of each output. Elements of made inputs are made on demand. */
-static const EvResult *run_some(WbbCx *cx, WbbArena *a, const EvalOptions *o, const HloModule *m, const PipeRun *run, EvMode mode)
+static const EvResult *run_some(WbbCx *cx, WbbArena *a, const EvalOptions *o, const HloModule *m, const PipeRun *run,
+                                EvMode mode)
 {
     const HloShape **leaves;
     const uint32_t count = hlo_leaves(a, m->entry->root->shape, &leaves);
@@ -124,7 +128,8 @@ static const EvResult *run_some(WbbCx *cx, WbbArena *a, const EvalOptions *o, co
         const int64_t elements = hlo_elements(leaves[k]);
         for (int64_t i = 0; i < n; i++)
             if (positions[i] < 0 || positions[i] >= elements)
-                wbb_fail(cx, (WbbLoc){o->at, 0, 0}, "position %lld: output %u has %lld elements", (long long)positions[i], k, (long long)elements);
+                wbb_fail(cx, (WbbLoc){o->at, 0, 0}, "position %lld: output %u has %lld elements",
+                         (long long)positions[i], k, (long long)elements);
         at[k] = (EvPositions){.positions = positions, .n = n};
     }
     if (run->inputs) return ev_run_at(cx, a, m->entry, pipe_inputs(cx, a, m, run), mode, at);
@@ -142,11 +147,16 @@ static WbbStatus eval(const Call *call)
     size_t n;
     const char *text = wbb_read_file(cx, a, o->file, &n);
     const HloModule *m = hlo_parse(cx, a, o->file, text, n);
-    const PipeRun run = {.seed = (uint64_t)o->seed, .which = o->which[0], .inputs = o->inputs.n ? o->inputs.items : NULL, .n_inputs = o->inputs.n};
+    const PipeSpikes *spikes;
+    const PipeRun run = pipe_with_spikes(cx, a, m, (PipeRun){.seed = (uint64_t)o->seed,
+                                                             .which = o->which[0],
+                                                             .inputs = o->inputs.n ? o->inputs.items : NULL,
+                                                             .n_inputs = o->inputs.n}, &spikes);
     const EvMode mode = o->f64 ? EV_F64 : !o->bounds ? EV_PLAIN : o->approx ? EV_BOUNDS_APPROX : EV_BOUNDS;
     const bool bounds = mode == EV_BOUNDS || mode == EV_BOUNDS_APPROX;
     if (bounds && o->perturb) return check_bounds(cx, a, o, m, &run);
-    const EvResult *r = o->at ? run_some(cx, a, o, m, &run, mode) : ev_run(cx, a, m->entry, pipe_inputs(cx, a, m, &run), mode);
+    const EvResult *r = o->at ? run_some(cx, a, o, m, &run, mode)
+                              : ev_run(cx, a, m->entry, pipe_inputs(cx, a, m, &run), mode);
     if (o->output) {
         wbb_make_dir(cx, o->output);
         if (!bounds) pipe_write_outputs(cx, a, o->output, r->n, r->outputs);
@@ -157,7 +167,8 @@ static WbbStatus eval(const Call *call)
     return WBB_OK;
 }
 
-static const Positional positionals[] = {{ONE("FILE.hlo", EvalOptions, file, "HLO text of a module"), .value = VALUE_FILE}, {0}};
+static const Positional positionals[] = {
+    {ONE("FILE.hlo", EvalOptions, file, "HLO text of a module"), .value = VALUE_FILE}, {0}};
 static const Option options[] = {
     MAIN_OPTION_INPUTS(EvalOptions),
     MAIN_OPTION_SEED(EvalOptions, "made values follow from N"),
@@ -165,9 +176,14 @@ static const Option options[] = {
     {FLAG("--f64", EvalOptions, f64, "compute every float as f64, without rounding to its type")},
     {FLAG("--bounds", EvalOptions, bounds, "compute the interval that each element must lie in")},
     {FLAG("--approx", EvalOptions, approx, "with --bounds: allow functions their larger errors")},
-    {NUMBER("--perturb", EvalOptions, perturb, "N", "with --bounds: check them by N evaluations in which chance decides what HLO leaves open"), .most = UINT32_MAX},
-    {WORD("--at", EvalOptions, at, "POSITIONS.npy", "evaluate only these elements of each output"), .value = VALUE_FILE},
-    {WORD("--output", EvalOptions, output, "DIR", "write out0.npy and so on to DIR; with --bounds lo0.npy, hi0.npy and nan0.npy"), .letter = 'o', .value = VALUE_FOLDER},
+    {NUMBER("--perturb", EvalOptions, perturb, "N",
+            "with --bounds: check them by N evaluations in which chance decides what HLO leaves open"),
+     .most = UINT32_MAX},
+    {WORD("--at", EvalOptions, at, "POSITIONS.npy", "evaluate only these elements of each output"),
+     .value = VALUE_FILE},
+    {WORD("--output", EvalOptions, output, "DIR",
+          "write out0.npy and so on to DIR; with --bounds lo0.npy, hi0.npy and nan0.npy"),
+     .letter = 'o', .value = VALUE_FOLDER},
     {FLAG("--json", EvalOptions, json, "with --perturb: print a JSON object")},
     {0}};
 static const Example examples[] = {

@@ -13,8 +13,8 @@ typedef struct {
 /* "12 of fusion.3: multiply" */
 static void put_part(WbbBuf *b, const FusePart *p)
 {
-    wbb_putf(b, "// %" PRIu64 " of %s: %s%s\n", p->count, p->name, p->at->spelling ? p->at->spelling : hlo_opcode_name(p->at->opcode),
-             p->text ? "" : ", a library call");
+    wbb_putf(b, "// %" PRIu64 " of %s: %s%s\n", p->count, p->name,
+             p->at->spelling ? p->at->spelling : hlo_opcode_name(p->at->opcode), p->text ? "" : ", a library call");
     if (p->text) wbb_put(b, p->text);
 }
 
@@ -56,11 +56,14 @@ static WbbStatus fuse(const Call *call)
     return WBB_OK;
 }
 
-static const Positional positionals[] = {{ONE("FILE.hlo", FuseOptions, file, "HLO text of an unfused module"), .value = VALUE_FILE}, {0}};
+static const Positional positionals[] = {
+    {ONE("FILE.hlo", FuseOptions, file, "HLO text of an unfused module"), .value = VALUE_FILE}, {0}};
 static const Option options[] = {
-    {WORD("--output", FuseOptions, output, "DIR", "write a file for each part, and their list to DIR/index.tsv"), .letter = 'o', .value = VALUE_FOLDER},
+    {WORD("--output", FuseOptions, output, "DIR", "write a file for each part, and their list to DIR/index.tsv"),
+     .letter = 'o', .value = VALUE_FOLDER},
     {0}};
-static const Example examples[] = {{"fuse model.hlo -o parts", "a folder of fusions that `compile` takes one by one"}, {0}};
+static const Example examples[] = {{"fuse model.hlo -o parts", "a folder of fusions that `compile` takes one by one"},
+                                   {0}};
 const Command main_fuse = {
     .name = "fuse",
     .summary = "cut an unfused module into kernels and library calls",

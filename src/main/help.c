@@ -10,13 +10,13 @@
  */
 #include "main/command.h"
 
-#include <ctype.h>
 #include <string.h>
 
 enum { WIDTH = 100, NAMES = 27 }; /* columns of a page, and of the names on its left */
 
-/* --- layout ------------------------------------------------------------------------------------------------------------------------ */
-/* Words of `text` from column `column` on, broken at WIDTH and continued at column `indent`; a line break in it ends a paragraph. */
+/* --- layout ----------------------------------------------------------------------------------- */
+/* Words of `text` from column `column` on, broken at WIDTH and continued at column `indent`; a line break in it
+ * ends a paragraph. */
 static void put_wrapped(WbbBuf *b, const char *text, int column, int indent)
 {
     bool first = true;
@@ -50,64 +50,11 @@ static void put_item(WbbBuf *b, const char *name, const char *text)
     put_wrapped(b, text, NAMES, NAMES);
 }
 
-/* A summary as a sentence. */
-const char *main_sentence(WbbArena *a, const char *summary)
-{
-    char *text = wbb_format(a, "%s.", summary);
-    text[0] = (char)toupper((unsigned char)text[0]);
-    return text;
-}
-
-/* --- rows -------------------------------------------------------------------------------------------------------------------------- */
-const Option main_help_option = {.name = "--help", .kind = OPTION_FLAG, .text = "print this help", .letter = 'h'};
-
-const char *main_option_name(WbbArena *a, const Option *o)
-{
-    return wbb_format(a, "%s%s%s", o->name, o->argument ? " " : "", o->argument ? o->argument : "");
-}
-
-const char *main_option_text(WbbArena *a, const Option *o)
-{
-    const char *choices = main_choices(a, &o->choices, ", ", " or ");
-    WbbBuf b = wbb_buf(a);
-    wbb_put(&b, o->text);
-    if (o->kind == OPTION_LIST) wbb_put(&b, "; may be given several times");
-    if (o->choices.open) choices = NULL;
-    if (choices && o->standard) wbb_putf(&b, " (%s; default: %s)", choices, o->standard);
-    else if (choices) wbb_putf(&b, " (%s)", choices);
-    else if (o->standard) wbb_putf(&b, " (default: %s)", o->standard);
-    return b.text;
-}
-
+/* --- rows ------------------------------------------------------------------------------------- */
 static void put_option(WbbBuf *b, const Option *o)
 {
     const char *letter = o->letter ? wbb_format(b->arena, "-%c, ", o->letter) : "    ";
     put_item(b, wbb_format(b->arena, "%s%s", letter, main_option_name(b->arena, o)), main_option_text(b->arena, o));
-}
-
-const char *main_synopsis(WbbArena *a, const Path *at)
-{
-    static const char *const before[] = {"", "", "["}, *const after[] = {"", "..", "].."}; /* by PositionalKind */
-    const Command *c = at->command;
-    WbbBuf b = wbb_buf(a);
-    wbb_put(&b, main_path_name(a, at));
-    if (!c) wbb_put(&b, " COMMAND [OPTION].. [ARGUMENT]..");
-    else if (c->tools) wbb_put(&b, " TOOL [OPTION].. [ARGUMENT]..");
-    else wbb_put(&b, " [OPTION]..");
-    for (const Positional *p = c ? c->positionals : NULL; p && p->name; p++)
-        wbb_putf(&b, " %s%s%s", before[p->kind], p->name, after[p->kind]);
-    return b.text;
-}
-
-uint32_t main_exits(const Command *c, Exit out[5])
-{
-    uint32_t n = 0;
-    out[n++] = (Exit){WBB_OK, "success"};
-    out[n++] = (Exit){WBB_FAILED, "an input is at fault, or a file cannot be read or written; the message says where"};
-    out[n++] = (Exit){WBB_USAGE, "the command line is wrong"};
-    if (!c || c->declined) out[n++] = (Exit){WBB_DECLINED, c ? c->declined : "a well-formed input is declined; the message has the reason"};
-    if (!c || c->check) out[n++] = (Exit){WBB_CHECK, c ? c->check : "a check that was asked for failed"};
-    return n;
 }
 
 static void put_exits(WbbBuf *b, const Command *c)
@@ -132,7 +79,7 @@ static void put_examples(WbbBuf *b, const Path *at)
     }
 }
 
-/* --- pages ------------------------------------------------------------------------------------------------------------------------- */
+/* --- pages ------------------------------------------------------------------------------------ */
 static void put_commands(WbbBuf *b, const Command *const *commands)
 {
     for (; *commands; commands++) put_item(b, (*commands)->name, (*commands)->summary);

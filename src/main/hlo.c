@@ -25,7 +25,8 @@ static WbbStatus hlo(const Call *call)
     const size_t before = wbb_arena_bytes(a) + wbb_arena_bytes(cx->arena);
     const uint32_t count = hlo_parse_all(cx, a, o->file, text, n, &modules);
     if (o->time) {
-        printf("parsed and verified: %.3f ms of CPU time, %zu bytes of text, %zu bytes of memory\n", 1000.0 * (double)(clock() - since) / CLOCKS_PER_SEC, n,
+        printf("parsed and verified: %.3f ms of CPU time, %zu bytes of text, %zu bytes of memory\n",
+               1000.0 * (double)(clock() - since) / CLOCKS_PER_SEC, n,
                wbb_arena_bytes(a) + wbb_arena_bytes(cx->arena) - before);
         return WBB_OK;
     }
@@ -48,7 +49,8 @@ static const char *pass_names(WbbArena *a)
     return b.text;
 }
 
-static const Positional positionals[] = {{ONE("FILE.hlo", HloOptions, file, "HLO text of one or more modules"), .value = VALUE_FILE}, {0}};
+static const Positional positionals[] = {
+    {ONE("FILE.hlo", HloOptions, file, "HLO text of one or more modules"), .value = VALUE_FILE}, {0}};
 static const Option options[] = {
     {WORD("--pass", HloOptions, pass, "NAME", "run one pass of normalisation"), .choices = {.list = pass_names}},
     {FLAG("--normalise", HloOptions, normalise, "run all passes, as every compile does")},

@@ -1,8 +1,9 @@
 /* ir.c: `ir FILE.ir`: a kernel of the fusion IR as text.
  *
- * Needs IR text. Without options it is parsed, verified and printed; with `--pass NAME` one pass runs before. `--emit llvm|ptx|cubin`
- * compiles the kernel, beginning with the pass that `--from PASS` names. `--check` compiles it, runs it in the simulator and compares
- * the outputs with what the text means (pipe/ir_check.h). Several files are taken one by one, as `compile` takes them.
+ * Needs IR text. Without options it is parsed, verified and printed; with `--pass NAME` one pass runs before.
+ * `--emit llvm|ptx|cubin` compiles the kernel, beginning with the pass that `--from PASS` names. `--check` compiles
+ * it, runs it in the simulator and compares the outputs with what the text means (pipe/ir_check.h). Several files
+ * are taken one by one, as `compile` takes them.
  *
  *     warpburg ir add.ir --check --target sm_80
  *     add.ir: @add: 5252 elements agree
@@ -72,7 +73,10 @@ static LlOutput compile(WbbCx *cx, WbbArena *a, const Job *j, IrKernel *k, RwCx 
         pipe_pass(rw, k, j->t, pipe_passes[i], &(VecAccesses){0});
         ir_verify(k);
     }
-    const LlOptions ll = {.cache = j->cache, .index_tables = &ix_tables, .lines = j->o->lines, .comments = j->o->emit && !j->o->lines,
+    const LlOptions ll = {.cache = j->cache,
+                          .index_tables = &ix_tables,
+                          .lines = j->o->lines,
+                          .comments = j->o->emit && !j->o->lines,
                           .keep_llvm = j->o->emit && !strcmp(j->o->emit, "llvm")};
     return ll_compile(cx, a, k, j->t, &ll);
 }
@@ -137,8 +141,8 @@ static void put_text(const Job *j, const char *kernel, const PipeIrCheck *c, con
                (long long)c->compared, c->first);
     } else if (!c->report.n_faults) {
         printf("%s: @%s: %lld elements agree%s", j->file, kernel, (long long)c->compared,
-               c->all ? ", all values there are" : "");
-        if (c->skipped) printf(", %lld where nothing is promised", (long long)c->skipped);
+               c->all ? ", every possible value" : "");
+        if (c->skipped) printf(", %lld where the operation leaves the result open", (long long)c->skipped);
         puts("");
     }
     printf("    made by");
@@ -153,7 +157,8 @@ static PipeErr err_of(WbbCx *cx, const char *text)
     char *end;
     const double x = strtod(text, &end);
     const bool ulp = !strcmp(end, "ulp");
-    if (end == text || (*end && !ulp) || !(x >= 0 && x < 1e9)) wbb_fail(cx, (WbbLoc){0}, "--err %s: a relative error, or as many ulp, expected: 2e-7, 2ulp", text);
+    if (end == text || (*end && !ulp) || !(x >= 0 && x < 1e9))
+        wbb_fail(cx, (WbbLoc){0}, "--err %s: a relative error, or as many ulp, expected: 2e-7, 2ulp", text);
     return ulp ? (PipeErr){.ulp = x} : (PipeErr){.relative = x};
 }
 
@@ -228,18 +233,27 @@ static WbbStatus ir(const Call *call)
 
 static const char *passes_to_llvm(WbbArena *a) { return wbb_format(a, "%s llvm", main_pass_names(a)); }
 
-static const Positional positionals[] = {{SEVERAL("FILE.ir", IrOptions, files, "text of a kernel of the fusion IR"), .value = VALUE_FILE}, {0}};
+static const Positional positionals[] = {
+    {SEVERAL("FILE.ir", IrOptions, files, "text of a kernel of the fusion IR"), .value = VALUE_FILE}, {0}};
 static const Option options[] = {
     MAIN_OPTION_TARGET(IrOptions),
-    {WORD("--pass", IrOptions, pass, "PASS", "run one pass and print the kernel"), .choices = {.list = main_pass_names}},
-    {WORD("--from", IrOptions, from, "PASS", "with --emit or --check: the kernel is as before this pass"), .choices = {.list = passes_to_llvm}},
-    {WORD("--emit", IrOptions, emit, "STAGE", "compile the kernel and print this stage"), .choices = {.words = "llvm ptx cubin"}},
-    {FLAG("--check", IrOptions, check, "compile the kernel, run it in the simulator and compare it with what the text means")},
-    {NUMBER("--samples", IrOptions, samples, "N", "with --check: values of each operand at least (default: all combinations of edge values, and 4096 more)")},
+    {WORD("--pass", IrOptions, pass, "PASS", "run one pass and print the kernel"),
+     .choices = {.list = main_pass_names}},
+    {WORD("--from", IrOptions, from, "PASS", "with --emit or --check: the kernel is as before this pass"),
+     .choices = {.list = passes_to_llvm}},
+    {WORD("--emit", IrOptions, emit, "STAGE", "compile the kernel and print this stage"),
+     .choices = {.words = "llvm ptx cubin"}},
+    {FLAG("--check", IrOptions, check,
+          "compile the kernel, run it in the simulator and compare it with what the text means")},
+    {NUMBER("--samples", IrOptions, samples, "N",
+            "with --check: values of each operand at least (default: all combinations of edge values, and 4096 more)")},
     MAIN_OPTION_SEED(IrOptions, "with --check: values follow from N"),
-    {WORD("--err", IrOptions, err, "E", "with --check: the error that functions may have, 2e-7 or 2ulp, instead of their budget")},
-    {FLAG("--ulp-noise", IrOptions, ulp_noise, "with --check: let approximate instructions miss by as much as the PTX manual allows")},
-    {WORD("--output", IrOptions, output, "DIR", "write KERNEL.ptx, or with --emit cubin the cubin, to DIR"), .letter = 'o', .value = VALUE_FOLDER},
+    {WORD("--err", IrOptions, err, "E",
+          "with --check: the error that functions may have, 2e-7 or 2ulp, instead of their budget")},
+    {FLAG("--ulp-noise", IrOptions, ulp_noise,
+          "with --check: let approximate instructions miss by as much as the PTX manual allows")},
+    {WORD("--output", IrOptions, output, "DIR", "write KERNEL.ptx, or with --emit cubin the cubin, to DIR"),
+     .letter = 'o', .value = VALUE_FOLDER},
     MAIN_OPTION_APPROX(IrOptions),
     MAIN_OPTION_LINES(IrOptions),
     {FLAG("--trace", IrOptions, trace, "with --pass: print the rules that fired, in order")},

@@ -1,8 +1,20 @@
-/* main.c: warpburg, the whole compiler. */
-#include "main/main.h"
+/* main.c: warpburg, the whole compiler: its commands, and the tools of `rules`. */
+#include "main/rules.h"
+
+static const Command *const tools[] = {
+    &main_rules_test,   &main_rules_list, &main_rules_trace, &main_rules_why,    &main_rules_cover,
+    &main_rules_ablate, &main_rules_diff, &main_rules_size,  &main_rules_budget, &main_rules_new_target, NULL};
+
+static const Command rules = {
+    .name = "rules",
+    .summary = "look at the rules: what they do, where they fire, what they are worth",
+    .details = "A rule is named by its line, patterns/arith.py:29[neg.F]; arith.py:29 means every rule of that line. "
+               "patterns/README.md describes how to write one.",
+    .tools = tools,
+};
 
 static const Command *const commands[] = {&main_compile, &main_run, &main_eval, &main_hlo,   &main_fuse,
-                                          &main_map,     &main_ir,  &main_rules, &main_stats, NULL};
+                                          &main_map,     &main_ir,  &rules,     &main_stats, NULL};
 
 static const Example variables[] = {
     {"WARPBURG_PTXAS", "the ptxas that assembles PTX, instead of the one on PATH or in /usr/local/cuda/bin"},

@@ -1,7 +1,8 @@
-/* main: the command line: one file for a command, with the table of what it takes (command.h).
+/* main: the command line. Each command is a file, with tables of what it takes (command.h).
  *
- * main.c and run_main.c list the commands of the two executables; dispatch.c calls one. This header has the commands, and the rows
- * of those options that several commands take; T is the command's struct, which has a field of the option's name.
+ * main.c and run_main.c list the commands of the two executables; dispatch.c calls the one that is asked for. This
+ * header declares the commands, and the rows of options that several commands take: T is the command's struct,
+ * which has a field of the option's name.
  */
 #ifndef MAIN_MAIN_H
 #define MAIN_MAIN_H
@@ -10,30 +11,38 @@
 
 /* Without a compiler: run.c, eval.c. */
 extern const Command main_run_bundle, main_eval;
-/* With it: compile.c has main_compile and main_run; the others are each in the file of their name. */
-extern const Command main_compile, main_run, main_hlo, main_fuse, main_map, main_ir, main_stats, main_rules;
+/* With a compiler: main_compile and main_run are in compile.c, each other in the file of its name. */
+extern const Command main_compile, main_run, main_hlo, main_fuse, main_map, main_ir, main_stats;
 
 /* Rows of options. */
-#define MAIN_OPTION_JSON(T) {FLAG("--json", T, json, "print JSON, one object a line")}
-#define MAIN_OPTION_TARGET(T)                                                                                             \
-    {WORD("--target", T, target, "SM", "compile for this GPU generation"), .standard = "sm_90", .choices = {.list = main_target_names}}
-#define MAIN_OPTION_APPROX(T)                                                                                             \
+#define MAIN_OPTION_JSON(T)                                                                                            \
+    {FLAG("--json", T, json, "print JSON, one object a line")}
+#define MAIN_OPTION_TARGET(T)                                                                                          \
+    {WORD("--target", T, target, "SM", "compile for this GPU generation"), .standard = "sm_90",                        \
+     .choices = {.list = main_target_names}}
+#define MAIN_OPTION_APPROX(T)                                                                                          \
     {FLAG("--approx", T, approx, "allow functions the larger errors of `rules budget`")}
-#define MAIN_OPTION_DISABLE(T)                                                                                            \
+#define MAIN_OPTION_DISABLE(T)                                                                                         \
     {LIST("--disable", T, disable, "RULE", "do not apply a rule, FILE.py:LINE or FILE.py:LINE[INSTANCE]")}
-#define MAIN_OPTION_ALIGN(T)                                                                                              \
-    {NUMBER("--align", T, align, "BYTES", "alignment of every buffer"), .standard = "16", .choices = {.words = "1 2 4 8 16 32 64 128 256"}}
-#define MAIN_OPTION_LINES(T)                                                                                              \
+#define MAIN_OPTION_ALIGN(T)                                                                                           \
+    {NUMBER("--align", T, align, "BYTES", "alignment of every buffer"), .standard = "16",                              \
+     .choices = {.words = "1 2 4 8 16 32 64 128 256"}}
+#define MAIN_OPTION_LINES(T)                                                                                           \
     {FLAG("--lines", T, lines, "put the lines of rules and of the HLO text into the PTX, as .loc")}
-#define MAIN_OPTION_JOBS(T, what, standard)                                                                               \
+#define MAIN_OPTION_JOBS(T, what, standard)                                                                            \
     {NUMBER("--jobs", T, jobs, "N", what " (default: the number of cores, " standard " at most)"), .letter = 'j'}
-#define MAIN_OPTION_INPUTS(T)                                                                                             \
-    {LIST("--input", T, inputs, "F.npy", "value of the next parameter, instead of made values"), .value = VALUE_FILE}
-#define MAIN_OPTION_SEED(T, what) {NUMBER("--seed", T, seed, "N", what), .standard = "0"}
-#define MAIN_OPTION_CASE(T)                                                                                               \
-    {WORD("--case", T, which, "CASE", "which values are made; e: with edge values, p: without negative floats"), .standard = "n", .choices = {.words = "n e p"}}
+#define MAIN_OPTION_INPUTS(T)                                                                                          \
+    {LIST("--input", T, inputs, "F.npy", "value of the next parameter, instead of made values"),                       \
+     .value = VALUE_FILE}
+#define MAIN_OPTION_SEED(T, what)                                                                                      \
+    {NUMBER("--seed", T, seed, "N", what), .standard = "0"}
+#define MAIN_OPTION_CASE(T)                                                                                            \
+    {WORD("--case", T, which, "CASE",                                                                                  \
+          "which values are made; e: with edge values, p: without negative floats, "                                   \
+          "s: sums that no order can round, t: tiny"),                                                                 \
+     .standard = "n", .choices = {.words = "n e p s t"}}
 
-/* compile.c: for rows: names of targets, and of the passes of a kernel. */
+/* compile.c: choices of rows: targets, and passes over the IR. */
 const char *main_target_names(WbbArena *a);
 const char *main_pass_names(WbbArena *a);
 

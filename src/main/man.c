@@ -1,6 +1,7 @@
 /* man.c: --man: the page of a program, or of one of its commands, from their tables, for man(1).
  *
- * Needs the tables; leaves roff text in the macros of man(7). A page of a program has a subsection for each of its commands and tools.
+ * Needs the tables; leaves roff text in the macros of man(7). A page of a program has a subsection for each of its
+ * commands and tools.
  *
  *     .TP
  *     \fB\-o\fR, \fB\-\-output\fR \fIDIR\fR
@@ -11,7 +12,8 @@
 #include <ctype.h>
 #include <string.h>
 
-/* Text in which nothing is read as roff: backslashes, hyphens that are typed, quotes; and a line that begins with a dot. */
+/* Text in which nothing is read as roff: backslashes, hyphens that are typed, quotes; and a line that begins with a
+ * dot. */
 static void put_text(WbbBuf *b, const char *text)
 {
     for (const char *p = text; *p; p++) {
@@ -130,7 +132,8 @@ static void put_head(WbbBuf *b, const Path *at, const char *summary)
         if (*p == ' ') *p = '-';
     upper = wbb_format(b->arena, "%s", dashed);
     for (char *p = upper; *p; p++) *p = (char)toupper((unsigned char)*p);
-    wbb_putf(b, ".\\\" made by `%s --man`\n.TH %s 1 \"\" \"%s %s\" \"User Commands\"\n.SH NAME\n", at->program->name, upper, at->program->name, WBB_VERSION);
+    wbb_putf(b, ".\\\" made by `%s --man`\n.TH %s 1 \"\" \"%s %s\" \"User Commands\"\n.SH NAME\n", at->program->name,
+             upper, at->program->name, WBB_VERSION);
     put_text(b, dashed);
     wbb_put(b, " \\- ");
     put_text(b, summary);
@@ -146,7 +149,8 @@ static void put_program(WbbBuf *b, const Program *p)
     put_text(b, p->details);
     wbb_put(b, "\n.SH OPTIONS\n");
     for (const Option *o = main_program_options; o->name; o++) put_option(b, o);
-    wbb_put(b, ".SH COMMANDS\nEvery command also takes\n.BR \\-h \" and \" \\-\\-help ,\nwhich print its part of this page.\n");
+    wbb_put(b, ".SH COMMANDS\nEvery command also takes\n.BR \\-h \" and \" \\-\\-help ,\nwhich print its part of this "
+               "page.\n");
     for (const Command *const *c = p->commands; *c; c++) {
         const Path command = {.program = p, .command = *c};
         put_command(b, &command);

@@ -1,8 +1,8 @@
 /* map.c: `map 'TEXT'`: an index map, simplified and printed.
  *
- * `--op NAME` transforms the map, `--compose 'TEXT2'` applies TEXT2 to its results. `--enumerate` lists points and values. `--check`
- * compares the map as written with the simplified one, at every point or at --samples N of them. `--files-from FILE` reads a map from
- * each line and prints an answer a line. `--hlo FILE`: map_hlo.c.
+ * `--op NAME` transforms the map, `--compose 'TEXT2'` applies TEXT2 to its results. `--enumerate` lists points and
+ * values. `--check` compares the map as written with the simplified one, at every point or at --samples N of them.
+ * `--files-from FILE` reads a map from each line and prints an answer a line. `--hlo FILE`: map_hlo.c.
  *
  *     warpburg map '(d0) -> ((d0 * 8 + 3) / 4), domain: d0 in [0, 9]'
  *     (d0) -> (d0 * 2), domain: d0 in [0, 9]
@@ -19,12 +19,15 @@ enum { CHECKED = 1 << 20, LISTED = 1 << 20 }; /* points at most, where --samples
 
 static const RwTables no_tables = {.name = "none"};
 
-static IxMap *read_map(RwCx *rw, WbbArena *a, const char *text) { return ix_map_parse(rw, a, "map", text, strlen(text)); }
+static IxMap *read_map(RwCx *rw, WbbArena *a, const char *text)
+{
+    return ix_map_parse(rw, a, "map", text, strlen(text));
+}
 
 static void put_map(WbbArena *a, IrGraph *g, const IxMap *m, bool json)
 {
     WbbBuf b = wbb_buf(a);
-    if (json) ix_map_json(&b, g, m);
+    if (json) ix_map_json(&b, NULL, g, m);
     else ix_map_print(&b, g, m);
     puts(b.text);
 }
@@ -47,7 +50,9 @@ static WbbStatus enumerate(WbbCx *cx, WbbArena *a, const IrGraph *g, const IxMap
 {
     const uint64_t box = ix_map_box(m), most = o->samples ? (uint64_t)o->samples : LISTED;
     if (box > most && !o->samples)
-        wbb_fail(cx, (WbbLoc){.file = "map"}, "the intervals hold %llu points or more; --samples N lists values at the first N", (unsigned long long)box);
+        wbb_fail(cx, (WbbLoc){.file = "map"},
+                 "the intervals hold %llu points or more; --samples N lists values at the first N",
+                 (unsigned long long)box);
     int64_t *values = WBB_NEW_N(a, int64_t, m->results.n + 1u);
     uint64_t listed = 0;
     if (m->state == IX_UNKNOWN) wbb_fail(cx, (WbbLoc){.file = "map"}, "an undefined map has no values");
@@ -81,14 +86,17 @@ static WbbStatus check(WbbArena *a, IrGraph *g, const IxMap *written, const IxMa
     } else {
         put_map(a, g, simplified, false);
         if (differ) printf("wrong: %s\n", differ);
-        else printf("%llu points agree%s\n", (unsigned long long)compared, ix_map_box(written) <= most ? ", all there are" : "");
+        else
+            printf("%llu points agree%s\n", (unsigned long long)compared,
+                   ix_map_box(written) <= most ? ", all points of the domain" : "");
     }
     return differ ? WBB_CHECK : WBB_OK;
 }
 
-/* --- transforms ------------------------------------------------------------------------------------------------------------------- */
-static const char *const op_names = "read, simplify, keep-points, remove-unused-vars, remove-unused-symbols, rescale-symbols, symbols-to-dimensions or "
-                                    "ranges-to-dimensions(I,..), any of them with +simplify behind it; union of several texts";
+/* --- transforms ------------------------------------------------------------------------------- */
+static const char *const op_names =
+    "read, simplify, keep-points, remove-unused-vars, remove-unused-symbols, rescale-symbols, symbols-to-dimensions or "
+    "ranges-to-dimensions(I,..), any of them with +simplify behind it; union of several texts";
 
 /* `list` is "0,2)". */
 static IxMap *ranges_to_dimensions(WbbCx *cx, RwCx *rw, WbbArena *a, const IxMap *m, const char *list)
@@ -103,7 +111,9 @@ static IxMap *ranges_to_dimensions(WbbCx *cx, RwCx *rw, WbbArena *a, const IxMap
         if (*end != ',') break;
         p = end + 1;
     }
-    wbb_fail(cx, (WbbLoc){0}, "--op ranges-to-dimensions(%s: numbers of ranges in brackets expected, as in ranges-to-dimensions(0,2)", list);
+    wbb_fail(cx, (WbbLoc){0},
+             "--op ranges-to-dimensions(%s: numbers of ranges in brackets expected, as in ranges-to-dimensions(0,2)",
+             list);
 }
 
 /* The map that the operation `op` makes; NULL: no such operation. */
@@ -151,7 +161,12 @@ static WbbStatus bijection(RwCx *rw, WbbArena *a, const IxMap *m, const MapOptio
     const char *why;
     const IxAnswer answer = ix_map_bijection(rw, a, m, o->samples ? (uint64_t)o->samples : CHECKED, &why);
     if (o->json) put_answer(a, "bijection", words[answer], why);
-    else printf("%s: %s\n", answer == IX_YES ? "a bijection" : answer == IX_NO ? "no bijection" : "not proved to be a bijection", why);
+    else
+        printf("%s: %s\n",
+               answer == IX_YES  ? "a bijection"
+               : answer == IX_NO ? "no bijection"
+                                 : "not proved to be a bijection",
+               why);
     return answer == IX_YES ? WBB_OK : WBB_CHECK;
 }
 
@@ -183,7 +198,8 @@ static void one_line(WbbCx *cx, void *arg)
     const Line *l = arg;
     IrGraph *g = ir_graph_new(cx, l->a);
     RwCx *rw = rw_new(cx, l->a, g, &ix_tables, &no_tables, false);
-    const IxMap *written = ix_map_parse(rw, l->a, "map", l->text, l->n), *m = transformed(cx, rw, l->a, written, l->o->op);
+    const IxMap *written = ix_map_parse(rw, l->a, "map", l->text, l->n),
+                *m = transformed(cx, rw, l->a, written, l->o->op);
     if (!m) wbb_fail(cx, (WbbLoc){0}, "--op %s: %s expected", l->o->op, op_names);
     put_map(l->a, g, m, l->o->json);
 }
@@ -214,7 +230,8 @@ static WbbStatus map(const Call *call)
     if (o->hlo) return main_map_hlo(call);
     if (o->files_from && o->texts.n == 0) return lines(cx, a, o);
     const bool several = !strcmp(o->op, "union");
-    if (o->texts.n == 0 || (o->texts.n > 1 && !several)) return main_usage(call, "the text of one map, or --hlo FILE, expected");
+    if (o->texts.n == 0 || (o->texts.n > 1 && !several))
+        return main_usage(call, "the text of one map, or --hlo FILE, expected");
     IrGraph *g = ir_graph_new(cx, a);
     RwCx *rw = rw_new(cx, a, g, &ix_tables, &no_tables, false);
     IxMap **read = WBB_NEW_N(a, IxMap *, o->texts.n);
@@ -232,10 +249,14 @@ static WbbStatus map(const Call *call)
     return WBB_OK;
 }
 
-static const Positional positionals[] = {{ANY("TEXT", MapOptions, texts, "an index map; several with --op union")}, {0}};
+static const Positional positionals[] = {{ANY("TEXT", MapOptions, texts, "an index map; several with --op union")},
+                                         {0}};
 static const Option options[] = {
-    {WORD("--op", MapOptions, op, "NAME", "make another map of it; docs/index-maps.md describes the operations"), .standard = "simplify", .choices = {.words = "read simplify keep-points remove-unused-vars remove-unused-symbols rescale-symbols symbols-to-dimensions "
-                 "ranges-to-dimensions(0) union",
+    {WORD("--op", MapOptions, op, "NAME", "make another map of it; docs/index-maps.md describes the operations"),
+     .standard = "simplify",
+     .choices = {.words = "read simplify keep-points remove-unused-vars remove-unused-symbols rescale-symbols "
+                          "symbols-to-dimensions "
+                          "ranges-to-dimensions(0) union",
                  .open = true}},
     {WORD("--compose", MapOptions, compose, "TEXT", "apply the map TEXT to the results")},
     {FLAG("--inverse", MapOptions, inverse, "print the map from the results back to the variables")},
@@ -244,8 +265,10 @@ static const Option options[] = {
     {FLAG("--check", MapOptions, check, "compare the simplified map with the text as it is written")},
     {NUMBER("--samples", MapOptions, samples, "N", "points that --check and --enumerate visit at most")},
     MAIN_OPTION_SEED(MapOptions, "with --check: the points of a sample follow from N"),
-    {WORD("--files-from", MapOptions, files_from, "FILE", "read a map from each line, and print an answer a line"), .value = VALUE_FILE},
-    {WORD("--hlo", MapOptions, hlo, "FILE.hlo", "print the map of every operand of every instruction"), .value = VALUE_FILE},
+    {WORD("--files-from", MapOptions, files_from, "FILE", "read a map from each line, and print an answer a line"),
+     .value = VALUE_FILE},
+    {WORD("--hlo", MapOptions, hlo, "FILE.hlo", "print the map of every operand of every instruction"),
+     .value = VALUE_FILE},
     {FLAG("--uses", MapOptions, uses, "with --hlo: where the elements of operands go")},
     {FLAG("--physical", MapOptions, physical, "with --hlo: dimensions in the order of memory")},
     {WORD("--from", MapOptions, from, "NAME", "with --hlo and --to: between two instructions of one computation")},

@@ -1,8 +1,9 @@
-/* map_hlo.c: `map --hlo FILE`: the maps of every operand of every instruction, of all computations of all modules of a file.
+/* map_hlo.c: `map --hlo FILE`: the maps of every operand of every instruction, of all computations of all modules
+ * of a file.
  *
- * Needs HLO text. `--uses` prints the inverse maps: where the elements of each operand go. `--physical` numbers dimensions in the order
- * of memory. `--from NAME --to NAME` prints the maps between two instructions, each NAME or COMPUTATION/NAME, of the last
- * computation that has both. `--op read` applies no rule.
+ * Needs HLO text. `--uses` prints the inverse maps: where the elements of each operand go. `--physical` numbers
+ * dimensions in the order of memory. `--from NAME --to NAME` prints the maps between two instructions, each NAME or
+ * COMPUTATION/NAME, of the last computation that has both. `--op read` applies no rule.
  *
  *     warpburg map --hlo gelu.hlo --from root --to p0
  */

@@ -1,8 +1,9 @@
 /* parse.c: the words of a command line, checked against a command's tables and stored in its struct.
  *
- * Needs the tables and a zeroed struct; leaves every field set: to what the command line says, else to the option's standard value.
- * Options and positional arguments may stand in any order. `--name VALUE`, `--name=VALUE`, `-n VALUE` and `-nVALUE` are one; of an option
- * given twice the last counts, but for lists; after `--` every word is a positional argument.
+ * Needs the tables and a zeroed struct; leaves every field set: to what the command line says, else to the option's
+ * standard value. Options and positional arguments may stand in any order. `--name VALUE`, `--name=VALUE`, `-n
+ * VALUE` and `-nVALUE` are one; of an option given twice the last counts, but for lists; after `--` every word is a
+ * positional argument.
  *
  *     warpburg compile a.hlo --taget sm_90
  *     warpburg compile: no option --taget; the nearest is --target
@@ -21,25 +22,7 @@ typedef struct {
     Words words;   /* positional arguments, in order */
 } Parser;
 
-const Option *main_option(const Command *c, uint32_t i)
-{
-    const Option *tables[] = {c->options, c->more_options};
-    for (size_t t = 0; t < WBB_LEN(tables); t++)
-        for (const Option *o = tables[t]; o && o->name; o++)
-            if (i-- == 0) return o;
-    return NULL;
-}
-
-const char *main_path_name(WbbArena *a, const Path *at)
-{
-    WbbBuf b = wbb_buf(a);
-    wbb_put(&b, at->program->name);
-    if (at->group) wbb_putf(&b, " %s", at->group->name);
-    if (at->command) wbb_putf(&b, " %s", at->command->name);
-    return b.text;
-}
-
-/* --- messages --------------------------------------------------------------------------------------------------------------------- */
+/* --- messages --------------------------------------------------------------------------------- */
 static Parsed refuse(const Parser *p, const char *format, ...) WBB_PRINTF(2, 3);
 static Parsed refuse(const Parser *p, const char *format, ...)
 {
@@ -64,7 +47,8 @@ WbbStatus main_usage(const Call *call, const char *format, ...)
     return WBB_USAGE;
 }
 
-/* How many letters must be inserted, left out, replaced or swapped with their neighbour to make one word of the other. */
+/* How many letters must be inserted, left out, replaced or swapped with their neighbour to make one word of the
+ * other. */
 static uint32_t distance(WbbArena *a, const char *x, const char *y)
 {
     const size_t n = strlen(x), m = strlen(y), row = m + 1;
@@ -76,7 +60,8 @@ static uint32_t distance(WbbArena *a, const char *x, const char *y)
             if (i == 0) continue;
             if (k > 0) *here = WBB_MIN(*here, d[i * row + k - 1] + 1);
             if (k > 0) *here = WBB_MIN(*here, d[(i - 1) * row + k - 1] + (x[i - 1] != y[k - 1]));
-            if (i > 1 && k > 1 && x[i - 1] == y[k - 2] && x[i - 2] == y[k - 1]) *here = WBB_MIN(*here, d[(i - 2) * row + k - 2] + 1);
+            if (i > 1 && k > 1 && x[i - 1] == y[k - 2] && x[i - 2] == y[k - 1])
+                *here = WBB_MIN(*here, d[(i - 2) * row + k - 2] + 1);
         }
     }
     return d[n * row + m];
@@ -118,26 +103,13 @@ static Parsed refuse_option(const Parser *p, const char *word, size_t n)
         WBB_PUSH(p->arena, &names, main_option(p->at->command, i)->name);
     }
     WBB_PUSH(p->arena, &names, "--help");
-    const char *name = wbb_format(p->arena, "%.*s", (int)n, word), *nearest = main_nearest(p->arena, name, names.items, names.n);
-    return refuse(p, "no option %s%s%s%s", name, who_takes(p, name), nearest ? "; the nearest is " : "", nearest ? nearest : "");
+    const char *name = wbb_format(p->arena, "%.*s", (int)n, word),
+               *nearest = main_nearest(p->arena, name, names.items, names.n);
+    return refuse(p, "no option %s%s%s%s", name, who_takes(p, name), nearest ? "; the nearest is " : "",
+                  nearest ? nearest : "");
 }
 
-/* --- values ------------------------------------------------------------------------------------------------------------------------ */
-const char *main_choices(WbbArena *a, const Choices *c, const char *separator, const char *last)
-{
-    const char *words = c->words ? c->words : c->list ? c->list(a) : NULL;
-    if (!words) return NULL;
-    WbbBuf b = wbb_buf(a);
-    wbb_put(&b, "");
-    for (const char *p = words; *p;) {
-        const size_t n = strcspn(p, " ");
-        if (p != words) wbb_put(&b, p[n] ? separator : last);
-        wbb_put_n(&b, p, n);
-        p += n + (p[n] == ' ');
-    }
-    return b.text;
-}
-
+/* --- values ----------------------------------------------------------------------------------- */
 static bool is_word_of(const char *words, const char *word, size_t n)
 {
     for (const char *p = words; *p;) {
@@ -199,8 +171,9 @@ static void set_standard(const Parser *p)
     }
 }
 
-/* --- words ------------------------------------------------------------------------------------------------------------------------- */
-/* The option that a word names; *n is the length of the name in the word, behind which `=VALUE` or a letter's value may stand. */
+/* --- words ------------------------------------------------------------------------------------ */
+/* The option that a word names; *n is the length of the name in the word, behind which `=VALUE` or a letter's value
+ * may stand. */
 static const Option *find_option(const Command *c, const char *word, size_t *n)
 {
     const bool is_letter = word[1] != '-';
@@ -233,7 +206,8 @@ static Parsed fill_positionals(const Parser *p)
         if (q->kind != POSITIONAL_ANY && used == p->words.n) return refuse(p, "%s expected", q->name);
         for (; used < p->words.n; used++) {
             const char *word = p->words.items[used];
-            if (!may_be(p, &q->choices, word)) return refuse(p, "%s: %s expected", word, main_choices(p->arena, &q->choices, ", ", " or "));
+            if (!may_be(p, &q->choices, word))
+                return refuse(p, "%s: %s expected", word, main_choices(p->arena, &q->choices, ", ", " or "));
             if (q->kind != POSITIONAL_ONE) {
                 WBB_PUSH(p->arena, (Words *)(void *)(p->fields + q->at), word);
                 continue;

@@ -1,4 +1,4 @@
-/* rules.h: what the tools of `warpburg rules` share. One file a tool, or two that read the same.
+/* rules.h: what the tools of `warpburg rules` share.
  *
  *     RulesCall *c = main_rules_call(call, o->target, o->json);
  *     wbb_put(c->out, ..);
@@ -10,63 +10,75 @@
 #include "main/main.h"
 #include "pipe/pipe.h"
 
-/* One call of a tool. A tool writes to `out`: text for people, with `json` one object a line. Failures go the way of base.h. */
+/* One call of a tool. */
 typedef struct {
     WbbCx *cx;
     WbbArena *arena;
-    const TgTarget *target;
+    const TgTarget *target; /* NULL for tools that take no --target */
     bool json;
-    WbbBuf *out;
+    WbbBuf *out; /* text, or with `json` an object a line */
 } RulesCall;
 
-/* rules.c: the call of a tool; its end prints `out` on stdout and returns `status`. */
+/* rules.c: begin a call; end it: print `out`, return `status`. */
 RulesCall *main_rules_call(const Call *call, const char *target, bool json);
 WbbStatus main_rules_end(const RulesCall *c, WbbStatus status);
 /* With --json: begin and end an object, which is a line of `out`; the first returns `out`. */
 WbbBuf *main_json_begin(const RulesCall *c);
 void main_json_end(const RulesCall *c);
 
-/* The tools. */
-extern const Command main_rules_list, main_rules_size, main_rules_budget;                     /* rules_list.c */
-extern const Command main_rules_test, main_rules_trace, main_rules_why, main_rules_cover;     /* each in the file of its name */
-extern const Command main_rules_ablate, main_rules_diff;
-extern const Command main_rules_new_target;                                                   /* rules_new.c */
+/* rules_list.c; the file of the name for the others, rules_new.c for new-target */
+extern const Command main_rules_list, main_rules_size, main_rules_budget;
+extern const Command main_rules_test, main_rules_trace, main_rules_why, main_rules_cover, main_rules_ablate;
+extern const Command main_rules_diff, main_rules_new_target;
 
 /* rules_names.c */
 extern const char *const main_phase_name[RW_PHASE_COUNT];
-int main_phase(const char *name);              /* the phase of that name; -1: NULL */
-const char *main_phase_names(WbbArena *a);     /* for the rows of options */
-#define MAIN_OPTION_PHASE(T)                                                                                            \
-    {WORD("--phase", T, phase, "PHASE", "only the rules of one phase"), .choices = {.list = main_phase_names}}
-/* Tables 0 and 1 of a target: the index rules, and its own. */
+int main_phase(const char *name);          /* the phase of a name; -1: the name is NULL */
+const char *main_phase_names(WbbArena *a); /* choices of MAIN_OPTION_PHASE */
+/* Table 0 of a target is that of the index rules, which all targets share; table 1 is the target's own. */
 const RwTables *main_tables(const TgTarget *t, int which);
-/* "patterns/arith.py:29[neg.F]" is meant by that, by "arith.py:29[neg.F]", and, as one of its line's, by "arith.py:29" */
+/* Does `name` name that rule? patterns/arith.py:29[neg.F] has this name, the same without the folder, and, with all
+ * other rules of its line, arith.py:29. */
 bool main_rule_is(WbbArena *a, const RwTables *t, uint32_t rule, const char *name);
-/* Fails where no rule of the target is meant by `name`, with what stands nearest in that file. */
+/* Fails if no rule of the target has the name; the message has the nearest line of that file. */
 void main_rule_must_exist(RulesCall *c, const char *name);
 void main_rules_must_exist(RulesCall *c, const Words *names);
-/* Is the rule one of those, or is there no name? */
+/* Does one of `names` name the rule, or are there none? */
 bool main_rule_is_one_of(WbbArena *a, const RwTables *t, uint32_t rule, const Words *names);
-#define MAIN_OPTION_RULE(T, what) {LIST("--rule", T, rules, "RULE", what)}
-/* A node as text, what stands deeper than `depth` calls as "..."; the HLO instruction `%name` that it came from, or "". */
+/* A node as text, with "..." for what is nested deeper than `depth`; MAIN_DEEP stands for main_depth. */
 enum { MAIN_DEEP = 40, MAIN_SHALLOW = 3 };
-int main_depth(WbbArena *a, const IrGraph *g, IrRef r); /* MAIN_DEEP, less where parts are shared so often that the text would fill pages */
 const char *main_node_text(WbbArena *a, const IrGraph *g, IrRef r, int depth);
-const char *main_kernel_text(WbbArena *a, const IrKernel *k, const char *text); /* text of nodes: buffers by name, %p[..] for %0[..] */
+/* MAIN_DEEP, or less for a node whose parts are shared so often that its text would fill pages. */
+int main_depth(WbbArena *a, const IrGraph *g, IrRef r);
+/* Text of nodes with names of buffers: %p[..] for %0[..]. */
+const char *main_kernel_text(WbbArena *a, const IrKernel *k, const char *text);
+/* The HLO instruction, "%name", that the node was made for; "" if it is not known. */
 const char *main_origin(WbbArena *a, const PipeResult *r, IrRef node);
-/* What a rule turns its root into: text of `result`, or of the tile ("llvm fadd"). */
+/* The result of a rule as text; of an instruction rule the instruction: "llvm 'fadd'". */
 const char *main_result_text(WbbArena *a, const IrGraph *g, const RwTables *t, IrRef result, int depth);
 
-/* rules_corpus.c */
+/* Rows of options. */
+#define MAIN_OPTION_PHASE(T)                                                                                          \
+    {WORD("--phase", T, phase, "PHASE", "only the rules of one phase"), .choices = {.list = main_phase_names}}
+#define MAIN_OPTION_RULE(T, what) {LIST("--rule", T, rules, "RULE", what)}
+
+/* rules_trace.c: the firings of a compile. main_firings is the body of a guard; it compiles the file up to LLVM, and
+ * fails or declines as that does. */
 typedef struct {
-    const char **items;
-    uint32_t n, capacity;
-} RulesFiles;
-/* The .hlo files that the words name, folders searched through, in order of name; fails if there are none. */
-RulesFiles main_corpus(RulesCall *c, const Words *words);
-/* task(.., i) for i in 0..n, several at once on threads of their own (jobs; 0: the machine's cores). A task has a context
- * of its own; status[i] is what became of it, why[i] its reason where it declined. `worker`: which thread, below
- * WBB_POOL_THREADS. */
+    RulesCall *c;
+    const char *file;
+    bool approx;
+    const Words *disable;
+    PipeResult result;
+    struct { RwEvent *items; uint32_t n, capacity; } events; /* in order */
+} Firings;
+void main_firings(WbbCx *cx, void *firings);
+
+/* rules_corpus.c */
+/* The .hlo files that the words name, or that are in folders that they name; fails if there are none. */
+Words main_corpus(RulesCall *c, const Words *words);
+/* Runs task(.., i) for i in 0 .. n-1 on several threads (`jobs`; 0: one a core), each with a context of its own.
+ * status[i] is its outcome, and why[i] the reason if it declined. `worker`: the thread, below WBB_POOL_THREADS. */
 typedef void (*RulesTask)(WbbCx *cx, WbbArena *a, void *arg, uint32_t i, uint32_t worker);
 void main_each(int64_t jobs, uint32_t n, RulesTask task, void *arg, WbbStatus *status, WbbWhy *why);
 

@@ -1,4 +1,5 @@
-/* rules_ablate.c: `rules ablate CORPUS..`: what each rule is worth: every file in which it fired is compiled again without it.
+/* rules_ablate.c: `rules ablate CORPUS..`: what each rule is worth: every file in which it fired is compiled again
+ * without it.
  *
  *     files   nodes     ptx  rule
  *         3     +12      +6  simplify  patterns/arith.py:25: ..     without it 12 nodes and 6 instructions more
@@ -18,11 +19,11 @@ typedef struct {
     uint32_t size[MEASURES];
 } Size;
 
-/* One compile: a file, and the rule that may not fire (NULL: all may). */
+/* One compile of a file without a rule; `without` NULL: with all rules. */
 typedef struct {
     uint32_t file;
     const char *without;
-    uint32_t rule; /* in the list of rules that fired */
+    uint32_t rule; /* number in Round.rules */
     Size size;
 } Compile;
 
@@ -36,9 +37,9 @@ typedef struct {
 typedef struct {
     RulesCall *c;
     const AblateOptions *o;
-    const RulesFiles *files;
+    const Words *files;
     Compile *compiles;
-    uint32_t *counts[2]; /* of the first round: by file, then rule */
+    uint32_t *counts[2]; /* by table, then file and rule: firings, in the compile with all rules */
     LlCache *caches[WBB_POOL_THREADS];
     WbbCx *cache_cx[WBB_POOL_THREADS];
 } Ablation;
@@ -48,10 +49,10 @@ typedef struct {
     const char *name;
     uint32_t number, files;
     int64_t delta[MEASURES];
-    const char *needed; /* why nothing compiles without it; NULL: it does */
+    const char *needed; /* why a file does not compile without the rule; NULL: all do */
 } Worth;
 
-/* How many nodes the statements of a kernel and of its functions need. */
+/* The number of nodes that the statements of a kernel and of its functions use. */
 static uint32_t nodes_of(WbbArena *a, const IrKernel *k)
 {
     IrRefs nodes = {0};
@@ -72,7 +73,11 @@ static void one_compile(WbbCx *cx, WbbArena *a, void *arg, uint32_t i, uint32_t 
     }
     size_t n;
     const char *file = b->files->items[x->file], *text = wbb_read_file(cx, a, file, &n);
-    PipeOptions p = {.target = o->target, .approx = o->approx, .stage = PIPE_AT_PTX, .assemble = o->sass, .cache = b->caches[worker]};
+    PipeOptions p = {.target = o->target,
+                     .approx = o->approx,
+                     .stage = PIPE_AT_PTX,
+                     .assemble = o->sass,
+                     .cache = b->caches[worker]};
     if (x->without) p.disable = &x->without, p.n_disable = 1;
     PipeResult r;
     pipe_compile(cx, a, &p, file, text, n, &r);
@@ -86,7 +91,7 @@ static void one_compile(WbbCx *cx, WbbArena *a, void *arg, uint32_t i, uint32_t 
     }
 }
 
-/* The second round: for each rule asked for, each file in which it fired. */
+/* The compiles without a rule: for each rule that is asked for, each file in which it fired. */
 typedef struct {
     struct { Worth *items; uint32_t n, capacity; } rules;
     struct { Compile *items; uint32_t n, capacity; } compiles;
@@ -112,7 +117,8 @@ static Round second_round(RulesCall *c, const Ablation *b, const WbbStatus *stat
     return r;
 }
 
-/* Most worth first: machine instructions, PTX, nodes; then those that are needed, most files first. */
+/* The rule that saves most first, in machine instructions, then PTX, then nodes; needed rules after all others, by
+ * number of files. */
 static int by_worth(const void *x, const void *y)
 {
     const Worth *p = x, *q = y;
@@ -164,7 +170,8 @@ static Worth *weigh(RulesCall *c, Ablation *b, const Compile *first, Round *r)
         const Compile *x = &r->compiles.items[i];
         Worth *w = &r->rules.items[x->rule];
         if (status[i] != WBB_OK) w->needed = status[i] == WBB_DECLINED ? wbb_why_name(why[i]) : "failed";
-        for (int m = 0; m < MEASURES; m++) w->delta[m] += (int64_t)x->size.size[m] - (int64_t)first[x->file].size.size[m];
+        for (int m = 0; m < MEASURES; m++)
+            w->delta[m] += (int64_t)x->size.size[m] - (int64_t)first[x->file].size.size[m];
     }
     if (r->rules.n) qsort(r->rules.items, r->rules.n, sizeof *r->rules.items, by_worth);
     return r->rules.items;
@@ -175,12 +182,14 @@ static WbbStatus ablate(const Call *call)
     const AblateOptions *o = call->options;
     RulesCall *c = main_rules_call(call, o->target, o->json);
     main_rules_must_exist(c, &o->rules);
-    if (o->sass && !tg_find_ptxas(c->cx, c->arena)) wbb_fail(c->cx, (WbbLoc){0}, "--sass: ptxas is not here");
-    const RulesFiles files = main_corpus(c, &o->paths);
+    if (o->sass && !tg_find_ptxas(c->cx, c->arena))
+        wbb_fail(c->cx, (WbbLoc){0}, "--sass needs ptxas, which was not found");
+    const Words files = main_corpus(c, &o->paths);
     Compile *first = WBB_NEW_N(c->arena, Compile, files.n);
     for (uint32_t i = 0; i < files.n; i++) first[i].file = i;
     Ablation b = {.c = c, .o = o, .files = &files, .compiles = first};
-    for (int which = 0; which < 2; which++) b.counts[which] = WBB_NEW_N(c->arena, uint32_t, (size_t)files.n * main_tables(c->target, which)->n_rules + 1);
+    for (int which = 0; which < 2; which++)
+        b.counts[which] = WBB_NEW_N(c->arena, uint32_t, (size_t)files.n * main_tables(c->target, which)->n_rules + 1);
     WbbStatus *status = WBB_NEW_N(c->arena, WbbStatus, files.n);
     WbbWhy *why = WBB_NEW_N(c->arena, WbbWhy, files.n);
     main_each(o->jobs, files.n, one_compile, &b, status, why);
@@ -195,9 +204,11 @@ static WbbStatus ablate(const Call *call)
         for (int m = 0; m < MEASURES && status[i] == WBB_OK; m++) all.size[m] += first[i].size.size[m];
     }
     if (!c->json) {
-        wbb_putf(c->out, "%u of %u files compile: %u nodes, %u PTX instructions", compiled, files.n, all.size[NODES], all.size[PTX]);
+        wbb_putf(c->out, "%u of %u files compile: %u nodes, %u PTX instructions", compiled, files.n, all.size[NODES],
+                 all.size[PTX]);
         if (o->sass) wbb_putf(c->out, ", %u machine instructions", all.size[SASS]);
-        wbb_putf(c->out, ". Without the rule (needed: selection is incomplete then):\n files   nodes     ptx%s  rule\n", o->sass ? "    sass" : "");
+        wbb_putf(c->out, ". Without the rule (needed: a file does not compile):\n files   nodes     ptx%s  rule\n",
+                 o->sass ? "    sass" : "");
     }
     const int measures = o->sass ? MEASURES : SASS;
     for (uint32_t i = 0; i < r.rules.n; i++) {
@@ -205,12 +216,15 @@ static WbbStatus ablate(const Call *call)
         else put_worth(c, &worth[i], measures);
     }
     if (!c->json && r.rules.n == 0) wbb_put(c->out, "no rule fires\n");
-    if (failed) wbb_note(c->cx, (WbbLoc){0}, "%u file%s failed; `warpburg compile` says why", failed, failed == 1 ? "" : "s");
+    if (failed)
+        wbb_note(c->cx, (WbbLoc){0}, "%u file%s failed; `warpburg compile` says why", failed, failed == 1 ? "" : "s");
     return main_rules_end(c, failed ? WBB_FAILED : WBB_OK);
 }
 
 static const Positional positionals[] = {
-    {SEVERAL("FILE.hlo|FOLDER", AblateOptions, paths, "HLO text, or a folder that is searched for .hlo files"), .value = VALUE_FILE}, {0}};
+    {SEVERAL("FILE.hlo|FOLDER", AblateOptions, paths, "HLO text, or a folder that is searched for .hlo files"),
+     .value = VALUE_FILE},
+    {0}};
 static const Option options[] = {
     MAIN_OPTION_TARGET(AblateOptions),
     MAIN_OPTION_RULE(AblateOptions, "only what this rule is worth"),
@@ -219,7 +233,8 @@ static const Option options[] = {
     MAIN_OPTION_JOBS(AblateOptions, "threads", "64"),
     MAIN_OPTION_JSON(AblateOptions),
     {0}};
-static const Example examples[] = {{"rules ablate shaderdb/corpus --rule arith.py:29", "what the rules of that line save in the corpus"}, {0}};
+static const Example examples[] = {
+    {"rules ablate shaderdb/corpus --rule arith.py:29", "what the rules of that line save in the corpus"}, {0}};
 const Command main_rules_ablate = {
     .name = "ablate",
     .summary = "say what each rule is worth over a corpus",

@@ -1,6 +1,9 @@
-/* rules_corpus.c: the files of a corpus, and many tasks over them at once.
+/* rules_corpus.c: the files of a corpus, and tasks over them on several threads.
  *
- *     RulesFiles f = main_corpus(c, &o->paths);         // words of the command line, folders searched through
+ * Needs files and folders as the command line names them. Leaves the files, those of each folder in order of name; of
+ * tasks their status and, if they declined, the reason.
+ *
+ *     Words f = main_corpus(c, &o->paths);
  *     main_each(o->jobs, f.n, one_file, &my, status, why);
  */
 #include "main/rules.h"
@@ -17,7 +20,7 @@ static bool is_hlo(const char *name)
 
 static int by_name(const void *x, const void *y) { return strcmp(*(const char *const *)x, *(const char *const *)y); }
 
-static void search(RulesCall *c, RulesFiles *files, const char *folder, int depth)
+static void search(RulesCall *c, Words *files, const char *folder, int depth)
 {
     DIR *d = depth < 16 ? opendir(folder) : NULL;
     if (!d) return;
@@ -30,9 +33,9 @@ static void search(RulesCall *c, RulesFiles *files, const char *folder, int dept
     closedir(d);
 }
 
-RulesFiles main_corpus(RulesCall *c, const Words *words)
+Words main_corpus(RulesCall *c, const Words *words)
 {
-    RulesFiles files = {0};
+    Words files = {0};
     for (uint32_t i = 0; i < words->n; i++) {
         const char *word = words->items[i];
         const uint32_t before = files.n;
@@ -64,7 +67,8 @@ static void guarded(WbbCx *cx, void *arg)
     w->tasks->task(cx, w->arena, w->tasks->arg, w->at, w->number);
 }
 
-static void one(const Tasks *t, uint32_t at, uint32_t number)
+/* A task with a context of its own. */
+static void one_task(const Tasks *t, uint32_t at, uint32_t number)
 {
     WbbCx *cx = wbb_cx_new();
     t->status[at] = WBB_FAILED;
@@ -78,7 +82,7 @@ static void one(const Tasks *t, uint32_t at, uint32_t number)
 static void work(WbbPool *pool, void *arg, uint32_t number)
 {
     for (uint64_t at, end; wbb_pool_take(pool, &at, &end);)
-        for (; at < end; at++) one(arg, (uint32_t)at, number);
+        for (; at < end; at++) one_task(arg, (uint32_t)at, number);
 }
 
 void main_each(int64_t jobs, uint32_t n, RulesTask task, void *arg, WbbStatus *status, WbbWhy *why)

@@ -1,4 +1,11 @@
-/* rules_cover.c: `rules cover CORPUS..`: how often each rule fires over a corpus, and which never do. */
+/* rules_cover.c: `rules cover CORPUS..`: how often each rule fires over a corpus, and which never do.
+ *
+ * Needs a corpus; compiles its files up to LLVM, on several threads. Leaves a table, or with --json an object a rule.
+ *
+ *     $ warpburg rules cover shaderdb/corpus
+ *           hits  files  rule
+ *             12      3  simplify  patterns/arith.py:25: neg.F(neg.F(a)) -> a
+ */
 #include "main/rules.h"
 
 #include <pthread.h>
@@ -14,11 +21,11 @@ typedef struct {
 typedef struct {
     RulesCall *c;
     const CoverOptions *o;
-    const RulesFiles *files;
+    const Words *files;
     pthread_mutex_t lock;
-    uint64_t *hits[2]; /* by table and rule */
-    uint32_t *in[2];   /* files in which it fired */
-    uint8_t *where[2]; /* by rule, then file: it fired there */
+    uint64_t *hits[2]; /* by table and rule: firings */
+    uint32_t *in[2];   /* by table and rule: files with a firing */
+    uint8_t *where[2]; /* by table, then rule and file: is there a firing? */
 } Cover;
 
 typedef struct {
@@ -48,11 +55,16 @@ static void compile(WbbCx *cx, void *arg)
     WbbArena *a = wbb_arena_new(cx);
     size_t n;
     const char *text = wbb_read_file(cx, a, one->file, &n);
-    const PipeOptions p = {.target = o->target, .approx = o->approx, .rules_only = true, .disable = o->disable.items, .n_disable = o->disable.n, .stage = PIPE_AT_PTX};
+    const PipeOptions p = {.target = o->target,
+                           .approx = o->approx,
+                           .rules_only = true,
+                           .disable = o->disable.items,
+                           .n_disable = o->disable.n,
+                           .stage = PIPE_AT_PTX};
     pipe_compile(cx, a, &p, one->file, text, n, &one->result);
 }
 
-/* A file that is declined has fired rules, too. */
+/* Counts the firings of a file, even if it is declined. */
 static void one_file(WbbCx *cx, WbbArena *a, void *arg, uint32_t i, uint32_t worker)
 {
     (void)a;
@@ -83,7 +95,7 @@ static void put_json(RulesCall *c, const Cover *v, int which, uint32_t rule)
     main_json_end(c);
 }
 
-/* Rules that fire, in the order of their lists, then those that do not. */
+/* Rules that fire, in the order of their tables, then those that do not. */
 static void put_table(RulesCall *c, const Cover *v, uint32_t n_files)
 {
     uint32_t never = 0, all = 0;
@@ -97,18 +109,21 @@ static void put_table(RulesCall *c, const Cover *v, uint32_t n_files)
                 if (silent && never++ == 0) wbb_put(c->out, "never:\n");
                 all++;
                 if (silent) wbb_putf(c->out, "  %-9s %s: %s\n", phase, name, t->rules[i].text);
-                else wbb_putf(c->out, "%10llu %6u  %-9s %s: %s\n", (unsigned long long)v->hits[which][i], v->in[which][i], phase, name, t->rules[i].text);
+                else
+                    wbb_putf(c->out, "%10llu %6u  %-9s %s: %s\n", (unsigned long long)v->hits[which][i],
+                             v->in[which][i], phase, name, t->rules[i].text);
             }
         }
     }
-    wbb_putf(c->out, "%u of %u rules of %s fire over %u file%s, %u never\n", all - never, all, c->target->name, n_files, n_files == 1 ? "" : "s", never);
+    wbb_putf(c->out, "%u of %u rules of %s fire over %u file%s, %u never\n", all - never, all, c->target->name, n_files,
+             n_files == 1 ? "" : "s", never);
 }
 
 static WbbStatus cover(const Call *call)
 {
     const CoverOptions *o = call->options;
     RulesCall *c = main_rules_call(call, o->target, o->json);
-    const RulesFiles files = main_corpus(c, &o->paths);
+    const Words files = main_corpus(c, &o->paths);
     Cover v = {.c = c, .o = o, .files = &files, .lock = PTHREAD_MUTEX_INITIALIZER};
     for (int which = 0; which < 2; which++) {
         const uint32_t n = main_tables(c->target, which)->n_rules;
@@ -125,7 +140,8 @@ static WbbStatus cover(const Call *call)
     uint32_t declined[WHY_COUNT] = {0}, failed = 0;
     for (uint32_t i = 0; i < files.n; i++) {
         if (status[i] == WBB_DECLINED) declined[why[i]]++;
-        if (status[i] == WBB_FAILED) failed++, wbb_note(c->cx, (WbbLoc){.file = files.items[i]}, "failed; `warpburg compile` says why");
+        if (status[i] == WBB_FAILED)
+            failed++, wbb_note(c->cx, (WbbLoc){.file = files.items[i]}, "failed; `warpburg compile` says why");
     }
     for (int i = 0; i < WHY_COUNT; i++)
         if (declined[i]) wbb_note(c->cx, (WbbLoc){0}, "%u declined: %s", declined[i], wbb_why_name((WbbWhy)i));
@@ -133,7 +149,9 @@ static WbbStatus cover(const Call *call)
 }
 
 static const Positional positionals[] = {
-    {SEVERAL("FILE.hlo|FOLDER", CoverOptions, paths, "HLO text, or a folder that is searched for .hlo files"), .value = VALUE_FILE}, {0}};
+    {SEVERAL("FILE.hlo|FOLDER", CoverOptions, paths, "HLO text, or a folder that is searched for .hlo files"),
+     .value = VALUE_FILE},
+    {0}};
 static const Option options[] = {
     MAIN_OPTION_TARGET(CoverOptions),
     MAIN_OPTION_APPROX(CoverOptions),

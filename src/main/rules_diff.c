@@ -1,9 +1,9 @@
 /* rules_diff.c: `rules diff sm_80 sm_90`: what differs in meaning between two targets.
  *
- * Needs nothing but the two tables. From the left side of every rule of both come terms: classes at each of their types, constants as
- * small numbers. Both targets rewrite and select each term, and where they end differently the term is a witness. Witnesses are
- * gathered by cause: the first step that one target takes and the other does not. Numbers of the machine, PACKED and TUNE are compared
- * row by row.
+ * Needs the tables of both. Terms are made from the left side of every rule of both: type classes become each of their
+ * types, constants small numbers. Both targets rewrite each term; a term whose results differ is a witness. Witnesses
+ * are grouped by cause, which is the first rule that fires for one target and not for the other; the shortest one is
+ * printed. Numbers of the machine, FREE, PACKED and TUNE are compared row by row.
  *
  *     mul.bf16(a, b)
  *       sm_80  patterns/arith.py:152: mul.bf16(a, b) -> fma.bf16(a, b, -0.0)      => llvm.fma(a, b, -0.0)
@@ -19,12 +19,12 @@ enum { MAX_CLASSES = 2 };
 
 /* What one target makes of a term. */
 typedef struct {
-    const char *result; /* as text; where it has no tile, what it said */
-    uint64_t hash;      /* of the result; 0: no tile */
+    const char *result; /* as text; if no rule selects an instruction, the message */
+    uint64_t hash;      /* of the result; 0: no rule selects an instruction */
     struct { const RwRule **items; uint32_t n, capacity; } rules; /* that fired, in order */
 } Fate;
 
-/* Terms that differ for one reason. */
+/* Terms that differ for one cause. */
 typedef struct {
     const char *cause, *term;
     Fate fate[2];
@@ -42,14 +42,15 @@ typedef struct {
     bool approx;
     WbbCx *cx; /* of the trials */
     const TgTarget *target[2];
-    struct { const char **items; uint32_t n, capacity; } terms; /* all that were tried, interned */
+    struct { const char **items; uint32_t n, capacity; } terms; /* all terms tried, interned */
     struct { Difference *items; uint32_t n, capacity; } found;
 } Diff;
 
-/* --- terms from left sides --------------------------------------------------------------------------------------------------- */
+/* --- terms from left sides -------------------------------------------------------------------- */
 static bool is_word(char ch) { return isalnum((unsigned char)ch) || ch == '_'; }
 
-/* Is the word at p a type class: capitals and digits behind a dot, as in add.F or cvt.F16.f32? */
+/* The length of the type class at p, 0 if there is none: capitals and digits after a dot, as in add.F or
+ * cvt.F16.f32. */
 static size_t class_at(const char *text, const char *p)
 {
     if (p == text || p[-1] != '.' || !isupper((unsigned char)*p)) return 0;
@@ -76,8 +77,10 @@ static uint32_t classes_of(const char *left, size_t n, Class *out)
     return count;
 }
 
-/* The left side with classes bound to types and constants k m p q to small numbers; src(..) and once(..) as what stands in them. */
-static const char *instance(WbbArena *a, const char *left, size_t n, const Class *classes, const ScType *types, uint32_t n_classes)
+/* A left side with types for classes and small numbers for the constants k, m, p and q. Of src(..) and once(..) only
+ * the term in brackets stays. */
+static const char *instance(WbbArena *a, const char *left, size_t n, const Class *classes, const ScType *types,
+                            uint32_t n_classes)
 {
     static const char *const small[] = {"k", "4", "m", "8", "p", "2", "q", "3"};
     WbbBuf b = wbb_buf(a);
@@ -85,7 +88,8 @@ static const char *instance(WbbArena *a, const char *left, size_t n, const Class
         const size_t size = class_at(left, p);
         if (size) {
             for (uint32_t i = 0; i < n_classes; i++)
-                if (classes[i].n == size && !strncmp(classes[i].name, p, size)) wbb_put(&b, sc_type_info[types[i]].name);
+                if (classes[i].n == size && !strncmp(classes[i].name, p, size))
+                    wbb_put(&b, sc_type_info[types[i]].name);
             p += size;
             continue;
         }
@@ -104,7 +108,7 @@ static const char *instance(WbbArena *a, const char *left, size_t n, const Class
     return b.text;
 }
 
-/* --- one term on one target ------------------------------------------------------------------------------------------------------ */
+/* --- one term on one target ------------------------------------------------------------------- */
 typedef struct {
     Diff *d;
     const char *term;
@@ -153,15 +157,15 @@ static bool has(const Fate *f, const RwRule *rule)
     return false;
 }
 
-/* The text of the first rule that fires for one and not for the other; "" if none. */
-static const char *first_own(const Fate *f, const Fate *other)
+/* The text of the first rule that fired for one target and not for the other; "" if there is none. */
+static const char *first_difference(const Fate *f, const Fate *other)
 {
     for (uint32_t i = 0; i < f->rules.n; i++)
         if (!has(other, f->rules.items[i])) return f->rules.items[i]->text;
     return "";
 }
 
-/* A copy that outlives the trial; of its rules those that the other does not have. */
+/* A copy in `a`, with those rules only that did not fire for the other target. */
 static Fate keep(WbbArena *a, const Fate *f, const Fate *other)
 {
     Fate k = {.hash = f->hash, .result = wbb_format(a, "%s", f->result)};
@@ -176,13 +180,13 @@ static Fate keep(WbbArena *a, const Fate *f, const Fate *other)
 static void note(Diff *d, const char *term, const Fate *p, const Fate *q)
 {
     WbbArena *a = d->c->arena;
-    const char *cause = wbb_format(a, "%s|%s", first_own(p, q), first_own(q, p));
+    const char *cause = wbb_format(a, "%s|%s", first_difference(p, q), first_difference(q, p));
     Difference *x = NULL;
     for (uint32_t n = 0; n < d->found.n; n++)
         if (!strcmp(d->found.items[n].cause, cause)) x = &d->found.items[n];
     if (x) {
         x->more++;
-        if (strlen(x->term) <= strlen(term)) return; /* the shortest term shows it best */
+        if (strlen(x->term) <= strlen(term)) return; /* keep the shortest */
     } else {
         const Difference first = {.cause = cause, .number = d->found.n};
         WBB_PUSH(a, &d->found, first);
@@ -217,12 +221,14 @@ static void terms_of(Diff *d, const char *text)
         for (int k = 0; k < (count > 1 ? SC_TYPE_COUNT : 1); k++) {
             if (count > 0) types[0] = (ScType)i;
             if (count > 1) types[1] = (ScType)k;
-            if ((count > 0 && !sc_type_info[i].compute) || (count > 1 && !sc_type_info[k].compute) || types[0] == SC_INDEX || types[1] == SC_INDEX) continue;
+            if ((count > 0 && !sc_type_info[i].compute) || (count > 1 && !sc_type_info[k].compute) ||
+                types[0] == SC_INDEX || types[1] == SC_INDEX)
+                continue;
             compare(d, instance(d->c->arena, text, n, classes, types, count));
         }
 }
 
-/* --- output ------------------------------------------------------------------------------------------------------------------------ */
+/* --- output ----------------------------------------------------------------------------------- */
 static void put_row(RulesCall *c, const char *section, const char *name, const char *x, const char *y, const Diff *d)
 {
     if (c->json) {
@@ -237,7 +243,7 @@ static void put_row(RulesCall *c, const char *section, const char *name, const c
     wbb_putf(c->out, "%-8s %-28s %-12s %s\n", section, name, x, y);
 }
 
-/* Is the word one of those in the text? */
+/* Is the word one of those of `text`, which has spaces between words? */
 static bool names(const char *text, const char *word, size_t n)
 {
     for (const char *p = text; *p; p += strcspn(p, " "), p += *p == ' ')
@@ -245,7 +251,7 @@ static bool names(const char *text, const char *word, size_t n)
     return false;
 }
 
-/* Of `features` those that one target alone has. */
+/* Features that only one of the targets has. */
 static void diff_features(RulesCall *c, const Diff *d)
 {
     for (int which = 0; which < 2; which++)
@@ -253,20 +259,30 @@ static void diff_features(RulesCall *c, const Diff *d)
             const size_t n = strcspn(p, " ");
             const char *theirs = d->target[!which]->features;
             if (theirs && names(theirs, p, n)) continue;
-            put_row(c, "TARGET", wbb_format(c->arena, "features %.*s", (int)n, p), which ? "-" : "has it", which ? "has it" : "-", d);
+            put_row(c, "TARGET", wbb_format(c->arena, "features %.*s", (int)n, p), which ? "-" : "has it",
+                    which ? "has it" : "-", d);
         }
 }
 
 static void diff_numbers(RulesCall *c, const Diff *d)
 {
     const TgTarget *x = d->target[0], *y = d->target[1];
-    const struct { const char *name; uint32_t x, y; } rows[] = {
-        {"sms", x->sms, y->sms}, {"warps", x->warps, y->warps}, {"blocks", x->blocks, y->blocks}, {"smem", x->smem, y->smem}, {"sm_smem", x->sm_smem, y->sm_smem},
-        {"regs", x->regs, y->regs}, {"sm_regs", x->sm_regs, y->sm_regs}, {"warp", x->warp, y->warp}, {"vector_bytes", x->vector_bytes, y->vector_bytes}};
+    const struct { const char *name; uint32_t x, y;
+    } rows[] = {{"sms", x->sms, y->sms},
+                {"warps", x->warps, y->warps},
+                {"blocks", x->blocks, y->blocks},
+                {"smem", x->smem, y->smem},
+                {"sm_smem", x->sm_smem, y->sm_smem},
+                {"regs", x->regs, y->regs},
+                {"sm_regs", x->sm_regs, y->sm_regs},
+                {"warp", x->warp, y->warp},
+                {"vector_bytes", x->vector_bytes, y->vector_bytes}};
     if (strcmp(x->ptx, y->ptx)) put_row(c, "TARGET", "ptx", x->ptx, y->ptx, d);
     if (x->board && y->board && strcmp(x->board, y->board)) put_row(c, "TARGET", "board", x->board, y->board, d);
     for (size_t i = 0; i < WBB_LEN(rows); i++)
-        if (rows[i].x != rows[i].y) put_row(c, "TARGET", rows[i].name, wbb_format(c->arena, "%u", rows[i].x), wbb_format(c->arena, "%u", rows[i].y), d);
+        if (rows[i].x != rows[i].y)
+            put_row(c, "TARGET", rows[i].name, wbb_format(c->arena, "%u", rows[i].x),
+                    wbb_format(c->arena, "%u", rows[i].y), d);
     diff_features(c, d);
 }
 
@@ -284,7 +300,8 @@ static void diff_tunes(RulesCall *c, const Diff *d)
             const TgTune *t = &d->target[which]->tunes[i], *other = tune_of(d->target[!which], t);
             if (other && (which == 1 || other->value == t->value)) continue;
             const char *name = t->bits ? wbb_format(c->arena, "%s, %u bits", t->name, t->bits) : t->name;
-            const char *mine = wbb_format(c->arena, "%lld", (long long)t->value), *theirs = other ? wbb_format(c->arena, "%lld", (long long)other->value) : "-";
+            const char *mine = wbb_format(c->arena, "%lld", (long long)t->value),
+                       *theirs = other ? wbb_format(c->arena, "%lld", (long long)other->value) : "-";
             put_row(c, "TUNE", name, which ? theirs : mine, which ? mine : theirs, d);
         }
 }
@@ -302,7 +319,8 @@ static void diff_packed(RulesCall *c, const Diff *d)
             }
             if (there) continue;
             const char *type = sc_type_info[p->type].name, *op = sc_op_info[p->op].name;
-            const char *name = p->op == OP_CVT ? wbb_format(c->arena, "%s.%sx%u.%sx%u", op, type, p->lanes, sc_type_info[p->from].name, p->lanes)
+            const char *name = p->op == OP_CVT ? wbb_format(c->arena, "%s.%sx%u.%sx%u", op, type, p->lanes,
+                                                            sc_type_info[p->from].name, p->lanes)
                                                : wbb_format(c->arena, "%s.%sx%u", op, type, p->lanes);
             put_row(c, "PACKED", name, which ? "lane by lane" : "packed", which ? "packed" : "lane by lane", d);
         }
@@ -316,9 +334,12 @@ static void diff_free(RulesCall *c, const Diff *d)
         for (uint32_t i = 0; i < t->n_free; i++) {
             const RwFree *f = &t->free[i];
             bool there = false;
-            for (uint32_t k = 0; k < other->n_free; k++) there |= f->op == other->free[k].op && f->modifier == other->free[k].modifier && f->type == other->free[k].type;
+            for (uint32_t k = 0; k < other->n_free; k++)
+                there |= f->op == other->free[k].op && f->modifier == other->free[k].modifier &&
+                         f->type == other->free[k].type;
             if (there) continue;
-            const char *name = wbb_format(c->arena, "%s of an operand of %s.%s", sc_op_info[f->modifier].name, sc_op_info[f->op].name, sc_type_info[f->type].name);
+            const char *name = wbb_format(c->arena, "%s of an operand of %s.%s", sc_op_info[f->modifier].name,
+                                          sc_op_info[f->op].name, sc_type_info[f->type].name);
             put_row(c, "FREE", name, which ? "costs" : "free", which ? "free" : "costs", d);
         }
     }
@@ -365,12 +386,13 @@ static void put_difference(RulesCall *c, const Diff *d, const Difference *x)
 static const TgTarget *target_named(RulesCall *c, const char *word)
 {
     const TgTarget *t = tg_find(word);
-    if (!t && !strncmp(word, "sm", 2) && word[2] != '_') t = tg_find(wbb_format(c->arena, "sm_%s", word + 2)); /* the name of its file */
+    if (!t && !strncmp(word, "sm", 2) && word[2] != '_')
+        t = tg_find(wbb_format(c->arena, "sm_%s", word + 2)); /* the name of its file */
     if (!t) wbb_fail(c->cx, (WbbLoc){0}, "%s: no such target; patterns/ has one file for each", word);
     return t;
 }
 
-/* What a program can ask for before steps that only lowerings make; the order of discovery besides. */
+/* Terms of operations that programs have before those that only rules make (.approx); else in order of discovery. */
 static int by_use(const void *x, const void *y)
 {
     const Difference *p = x, *q = y;
@@ -382,14 +404,17 @@ static WbbStatus diff(const Call *call)
 {
     const DiffOptions *o = call->options;
     RulesCall *c = main_rules_call(call, NULL, o->json);
-    Diff d = {.c = c, .approx = o->approx, .cx = wbb_cx_new(), .target = {target_named(c, o->first), target_named(c, o->second)}};
+    Diff d = {.c = c,
+              .approx = o->approx,
+              .cx = wbb_cx_new(),
+              .target = {target_named(c, o->first), target_named(c, o->second)}};
     if (!d.cx) wbb_fail(c->cx, (WbbLoc){0}, "out of memory");
     if (!c->json) put_row(c, "", "", d.target[0]->name, d.target[1]->name, &d);
     diff_numbers(c, &d);
     diff_free(c, &d);
     diff_packed(c, &d);
     diff_tunes(c, &d);
-    for (int phase = RW_ISEL; phase >= RW_SIMPLIFY; phase--) /* tiles have the plainest terms */
+    for (int phase = RW_ISEL; phase >= RW_SIMPLIFY; phase--) /* rules of isel have the simplest terms */
         for (int which = 0; which < 2; which++)
             for (uint32_t i = 0; i < d.target[which]->tables->n_rules; i++) {
                 const RwRule *r = &d.target[which]->tables->rules[i];
@@ -401,16 +426,18 @@ static WbbStatus diff(const Call *call)
         else put_difference(c, &d, &d.found.items[i]);
     }
     wbb_cx_free(d.cx);
-    if (!c->json) wbb_putf(c->out, "\n%u terms tried, %u ways in which they end differently\n", d.terms.n, d.found.n);
+    if (!c->json) wbb_putf(c->out, "\n%u terms tried, %u causes of different results\n", d.terms.n, d.found.n);
     return main_rules_end(c, WBB_OK);
 }
 
 static const Positional positionals[] = {
-    {ONE("TARGET", DiffOptions, first, "sm_80, or the name of its file, sm80"), .choices = {.list = main_target_names, .open = true}},
+    {ONE("TARGET", DiffOptions, first, "sm_80, or the name of its file, sm80"),
+     .choices = {.list = main_target_names, .open = true}},
     {ONE("TARGET2", DiffOptions, second, "the other target"), .choices = {.list = main_target_names, .open = true}},
     {0}};
 static const Option options[] = {MAIN_OPTION_APPROX(DiffOptions), MAIN_OPTION_JSON(DiffOptions), {0}};
-static const Example examples[] = {{"rules diff sm_80 sm_90", "numbers that differ, and terms that end differently on the two"}, {0}};
+static const Example examples[] = {
+    {"rules diff sm_80 sm_90", "numbers that differ, and terms that end differently on the two"}, {0}};
 const Command main_rules_diff = {
     .name = "diff",
     .summary = "say what differs in meaning between two targets, with a term that shows it",

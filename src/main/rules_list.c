@@ -188,7 +188,7 @@ static void put_budget(RulesCall *c, ScOp op, ScType t)
     } else {
         wbb_putf(c->out, "%-10s %-5s %4g ulp   --approx %g ulp", sc_op_info[op].name, sc_type_info[t].name, plain.ulp,
                  approx.ulp);
-        if (approx.absolute > 0) wbb_putf(c->out, " and %.3g besides", approx.absolute);
+        if (approx.absolute > 0) wbb_putf(c->out, " plus %.3g absolute", approx.absolute);
         wbb_put(c->out, "\n");
     }
     for (uint32_t i = 0; i < c->target->n_lowerings; i++) {
@@ -208,9 +208,12 @@ static WbbStatus budget(const Call *call)
     RulesCall *c = main_rules_call(call, o->target, o->json);
     static const ScType types[] = {SC_F16, SC_BF16, SC_F32, SC_F64};
     if (!c->json)
-        wbb_putf(c->out, "how far a result may be off, in units in the last place of its type; what is not listed is correctly "
-                 "rounded\nbelow each function what computes it on %s, the first that is there: how far off it was measured, "
-                 "its machine instructions, its rule\n", c->target->name);
+        wbb_putf(c->out,
+                 "the error that a function may have, in units in the last place of its type; other operations are "
+                 "correctly rounded\n"
+                 "below each function the ways to compute it on %s, best first: measured error, machine instructions, "
+                 "rule\n",
+                 c->target->name);
     for (int op = 0; op < OP_COUNT; op++)
         for (size_t t = 0; t < WBB_LEN(types); t++) {
             const ScBudget plain = sc_budget((ScOp)op, types[t], false), approx = sc_budget((ScOp)op, types[t], true);
@@ -220,7 +223,7 @@ static WbbStatus budget(const Call *call)
     return main_rules_end(c, WBB_OK);
 }
 
-/* --- tables ------------------------------------------------------------------------------------------------------------------------ */
+/* --- tables ----------------------------------------------------------------------------------- */
 static const Option list_table[] = {
     MAIN_OPTION_TARGET(ListOptions),
     MAIN_OPTION_PHASE(ListOptions),
@@ -228,7 +231,8 @@ static const Option list_table[] = {
     {FLAG("--flat", ListOptions, flat, "one line for each rule, `NAME: TEXT`, for diff and grep")},
     MAIN_OPTION_JSON(ListOptions),
     {0}};
-static const Example list_examples[] = {{"rules list --phase simplify", "the rules that simplify, and what is proved of each"}, {0}};
+static const Example list_examples[] = {
+    {"rules list --phase simplify", "the rules that simplify, and what is proved of each"}, {0}};
 const Command main_rules_list = {
     .name = "list",
     .summary = "print all rules, and what is proved of each",
@@ -250,7 +254,8 @@ const Command main_rules_size = {
 };
 
 static const Option budget_table[] = {MAIN_OPTION_TARGET(TableOptions), MAIN_OPTION_JSON(TableOptions), {0}};
-static const Example budget_examples[] = {{"rules budget --target sm_80", "functions of sm_80, and every way to compute each"}, {0}};
+static const Example budget_examples[] = {
+    {"rules budget --target sm_80", "functions of sm_80, and every way to compute each"}, {0}};
 const Command main_rules_budget = {
     .name = "budget",
     .summary = "print how far functions may be off, what computes them, and how far off that is",

@@ -1,6 +1,6 @@
 /* rules_names.c: names of rules, phases and nodes, as the tools take and print them.
  *
- *     main_rule_is(a, t, 17, "arith.py:29")    // any instance of the rule on that line
+ *     main_rule_is(a, t, 17, "arith.py:29")    // true if rule 17 is of that line
  */
 #include "index/index.h"
 #include "main/rules.h"
@@ -35,7 +35,7 @@ bool main_rule_is(WbbArena *a, const RwTables *t, uint32_t rule, const char *nam
     return !strncmp(full, name, n) && (full[n] == 0 || (full[n] == '[' && !strchr(name, '[')));
 }
 
-/* The line of `file` with a rule that is nearest to `line`; 0 if that file has none. */
+/* Of the lines of `file` that have a rule, the one nearest to `line`; 0: none has. */
 static uint32_t nearest_line(const TgTarget *t, const char *file, uint32_t line)
 {
     uint32_t best = 0;
@@ -62,8 +62,12 @@ void main_rule_must_exist(RulesCall *c, const char *name)
     const char *colon = strchr(name, ':');
     const char *file = wbb_format(c->arena, "%.*s", (int)(colon ? colon - name : (long)strlen(name)), name);
     const uint32_t near = nearest_line(c->target, file, colon ? (uint32_t)strtoul(colon + 1, NULL, 10) : 0);
-    if (near) wbb_fail(c->cx, (WbbLoc){0}, "%s: %s has no such rule in %s; the nearest is %s:%u", name, c->target->name, file, file, near);
-    wbb_fail(c->cx, (WbbLoc){0}, "%s: no rule of %s has that name; names are FILE.py:LINE or FILE.py:LINE[INSTANCE], and `warpburg rules list --target %s` prints all",
+    if (near)
+        wbb_fail(c->cx, (WbbLoc){0}, "%s: %s has no such rule in %s; the nearest is %s:%u", name, c->target->name, file,
+                 file, near);
+    wbb_fail(c->cx, (WbbLoc){0},
+             "%s: no rule of %s has that name; names are FILE.py:LINE or FILE.py:LINE[INSTANCE], and `warpburg rules "
+             "list --target %s` prints all",
              name, c->target->name, c->target->name);
 }
 
@@ -81,7 +85,7 @@ bool main_rule_is_one_of(WbbArena *a, const RwTables *t, uint32_t rule, const Wo
 
 int main_depth(WbbArena *a, const IrGraph *g, IrRef r)
 {
-    uint32_t *size = WBB_NEW_N(a, uint32_t, r + 1); /* of the text, in calls */
+    uint32_t *size = WBB_NEW_N(a, uint32_t, r + 1); /* by node: calls in its text */
     for (IrRef i = 1; i <= r; i++) {
         uint64_t sum = 1;
         for (uint32_t k = 0; ir_at(g, i)->op != OP_SUM && k < ir_arity(g, i); k++) sum += size[ir_operand(g, i, k)];
@@ -104,7 +108,8 @@ const char *main_kernel_text(WbbArena *a, const IrKernel *k, const char *text)
     WbbBuf b = wbb_buf(a);
     while (*text) {
         char *end = NULL;
-        const unsigned long buffer = text[0] == '%' && text[1] >= '0' && text[1] <= '9' ? strtoul(text + 1, &end, 10) : 0;
+        const bool is_number = text[0] == '%' && text[1] >= '0' && text[1] <= '9';
+        const unsigned long buffer = is_number ? strtoul(text + 1, &end, 10) : 0;
         if (end && *end == '[' && buffer < k->n_buffers) {
             wbb_putf(&b, "%%%s", k->buffers[buffer].name);
             text = end;

@@ -1,7 +1,9 @@
-/* rules_new.c: `rules new-target sm_XX --from sm_YY`: the pattern file of a new GPU generation, and what to review in it.
+/* rules_new.c: `rules new-target sm_XX --from sm_YY`: the pattern file of a new GPU generation, and what to review
+ * in it.
  *
- * Needs the pattern file of the old target; leaves a copy under the new name, in which TARGET has the new name and nothing else is
- * changed: the old facts stand until somebody has looked at each. The list that is printed is that work, line by line.
+ * Needs the pattern file of the old target; leaves a copy under the new name, in which TARGET has the new name and
+ * nothing else is changed: the old facts stand until somebody has looked at each. The list that is printed is that
+ * work, line by line.
  *
  *     patterns/sm100.py:5: TARGET sms=132
  */
@@ -19,7 +21,8 @@ typedef struct {
 static const char *file_of(RulesCall *c, const char *folder, const char *target)
 {
     bool good = !strncmp(target, "sm_", 3) && isdigit((unsigned char)target[3]);
-    for (const char *p = target + 3; good && *p; p++) good = isdigit((unsigned char)*p) || (islower((unsigned char)*p) && !p[1]);
+    for (const char *p = target + 3; good && *p; p++)
+        good = isdigit((unsigned char)*p) || (islower((unsigned char)*p) && !p[1]);
     if (!good) wbb_fail(c->cx, (WbbLoc){0}, "%s: a target is called sm_ and a number, as in sm_100", target);
     return wbb_format(c->arena, "%s/sm%s.py", folder, target + 3);
 }
@@ -39,7 +42,10 @@ static bool next_line(Line *l)
     return true;
 }
 
-static bool begins(const Line *l, const char *word) { return l->n >= strlen(word) && !strncmp(l->at, word, strlen(word)); }
+static bool begins(const Line *l, const char *word)
+{
+    return l->n >= strlen(word) && !strncmp(l->at, word, strlen(word));
+}
 
 static bool contains(const Line *l, const char *word)
 {
@@ -66,7 +72,7 @@ static char *renamed(RulesCall *c, const char *text, const char *file, const cha
     return b.text;
 }
 
-/* --- what to review ------------------------------------------------------------------------------------------------------------- */
+/* --- what to review --------------------------------------------------------------------------- */
 typedef struct {
     const char *name, *why;
 } Section;
@@ -75,10 +81,11 @@ static const Section sections[] = {
     {"TARGET", "numbers of the machine: CUDA Programming Guide, technical specifications by compute capability"},
     {"FREE", "which modifiers cost nothing: look at the machine code"},
     {"PACKED", "which operations there are on pairs: PTX manual, each instruction's `Target ISA Notes`"},
-    {"TUNE", "numbers that decide: measure, or derive anew from what `because` says"},
-    {"SIMPLIFY", "mathematics: as it is"},
-    {"LOWER", "what the machine lacks: leave out what it has now, join what it has no more"},
-    {"INSTR", "instructions of this machine alone: PTX manual, `Target ISA Notes`; those it does not have, those that are new"},
+    {"TUNE", "numbers that decide: measure them, or derive them again as `because` says"},
+    {"SIMPLIFY", "mathematics, which no machine changes"},
+    {"LOWER", "operations that the machine lacks: remove those that it has now, add those that it no longer has"},
+    {"INSTR",
+     "instructions of this machine: PTX manual, `Target ISA Notes`; remove those that it lacks, add new ones"},
 };
 
 static void put_item(RulesCall *c, const char *file, const Line *l, const char *section)
@@ -147,28 +154,36 @@ static WbbStatus new_target(const Call *call)
     const char *to = o->to, *from = o->from, *folder = o->patterns;
     if (!from) return main_usage(call, "--from sm_YY is missing: which target is nearest to %s?", to);
     const char *new_file = file_of(c, folder, to), *old_file = file_of(c, folder, from);
-    if (!wbb_is_dir(folder)) wbb_fail(c->cx, (WbbLoc){0}, "%s: no such folder; --patterns DIR names where the pattern files lie", folder);
+    if (!wbb_is_dir(folder))
+        wbb_fail(c->cx, (WbbLoc){0}, "%s: no such folder; --patterns DIR names where the pattern files lie", folder);
     if (!wbb_file_exists(old_file)) has_target(c, from);
-    if (wbb_file_exists(new_file)) wbb_fail(c->cx, (WbbLoc){.file = new_file}, "is there already");
+    if (wbb_file_exists(new_file)) wbb_fail(c->cx, (WbbLoc){.file = new_file}, "exists already");
     size_t n;
     const char *text = renamed(c, wbb_read_file(c->cx, c->arena, old_file, &n), old_file, from, to);
     wbb_write_file(c->cx, new_file, text, strlen(text));
-    if (!c->json) wbb_putf(c->out, "%s is written: %s under a new name. To review, line by line:\n\n", new_file, old_file);
+    if (!c->json)
+        wbb_putf(c->out, "%s is written, a copy of %s. To review, line by line:\n\n", new_file, old_file);
     review(c, new_file, text);
     if (c->json) return main_rules_end(c, WBB_OK);
-    wbb_putf(c->out, "\nThen: name sm%s in meson.build, beside sm%s; look up %s in src/llvm/cache.c, which says the PTX level that LLVM\n"
-                     "wants for it; build, which says what no rule selects; `./dev rule %s` proves what is new, and `warpburg rules diff %s %s` says\n"
-                     "what has become different in meaning; `python -m gen.targets_page` writes docs/targets.md.\n", to + 3, from + 3, to, new_file, from, to);
+    wbb_put(c->out, "\nThen:\n");
+    wbb_putf(c->out, "  meson.build                      name sm%s beside sm%s\n", to + 3, from + 3);
+    wbb_putf(c->out, "  src/llvm/cache.c                 the PTX version that LLVM needs for %s\n", to);
+    wbb_put(c->out, "  ./dev build                      reports operations that no rule selects an instruction for\n");
+    wbb_putf(c->out, "  ./dev rule %-21s proves new rules\n", new_file);
+    wbb_putf(c->out, "  warpburg rules diff %-5s %-5s  says what differs in meaning\n", from, to);
+    wbb_put(c->out, "  python -m gen.targets_page       writes docs/targets.md\n");
     return main_rules_end(c, WBB_OK);
 }
 
 static const Positional positionals[] = {{ONE("sm_XX", NewTargetOptions, to, "the new target")}, {0}};
-static const Option options[] = {
-    {WORD("--from", NewTargetOptions, from, "sm_YY", "the target whose file is copied"), .choices = {.list = main_target_names, .open = true}},
-    {WORD("--patterns", NewTargetOptions, patterns, "DIR", "the folder of pattern files"), .standard = "patterns", .value = VALUE_FOLDER},
-    MAIN_OPTION_JSON(NewTargetOptions),
-    {0}};
-static const Example examples[] = {{"rules new-target sm_103 --from sm_100", "patterns/sm103.py, and what to look at in it"}, {0}};
+static const Option options[] = {{WORD("--from", NewTargetOptions, from, "sm_YY", "the target whose file is copied"),
+                                  .choices = {.list = main_target_names, .open = true}},
+                                 {WORD("--patterns", NewTargetOptions, patterns, "DIR", "the folder of pattern files"),
+                                  .standard = "patterns", .value = VALUE_FOLDER},
+                                 MAIN_OPTION_JSON(NewTargetOptions),
+                                 {0}};
+static const Example examples[] = {
+    {"rules new-target sm_103 --from sm_100", "patterns/sm103.py, and what to look at in it"}, {0}};
 const Command main_rules_new_target = {
     .name = "new-target",
     .summary = "make a pattern file for a new target from an old one, and list what to review in it",

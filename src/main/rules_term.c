@@ -1,6 +1,9 @@
-/* rules_term.c: a term through the rules one step at a time, in the engine's order: operands first, then the node, then what its
- * right side is made of. The engine makes a right side through its own door, so that inner rules fire before the outer step is
- * done; here each step shows its right side as the pattern file has it, which is what a person can follow. Both end alike.
+/* rules_term.c: a term through the rules one step at a time: operands first, then the node, then the parts of the right
+ * side that the rule made.
+ *
+ * Needs a term and a target; leaves the steps and the normal form. The engine rewrites the parts of a right side while
+ * it makes them; here each step has its right side as the pattern file has it. Both reach the same result; `rules test`
+ * says so where they do not.
  *
  *     Term t = main_term_new(cx, a, g, tg_find("sm_80"), false);
  *     r = main_term_normal(&t, RW_LOWER, r);                  // t.steps.items[0..n]
@@ -15,13 +18,19 @@ enum { MAX_DEPTH = 1000, MAX_STEPS = 100000 };
 
 Term main_term_new(WbbCx *cx, WbbArena *a, IrGraph *g, const TgTarget *t, bool approx)
 {
-    return (Term){.g = g, .rw = rw_new(cx, a, g, &ix_tables, t->tables, approx), .index = &ix_tables, .target = t->tables, .arena = a, .approx = approx};
+    return (Term){.g = g,
+                  .rw = rw_new(cx, a, g, &ix_tables, t->tables, approx),
+                  .index = &ix_tables,
+                  .target = t->tables,
+                  .arena = a,
+                  .approx = approx};
 }
 
 static void add_step(Term *t, RwPhase phase, const RwTables *tables, uint32_t rule, IrRef before, IrRef after)
 {
     const TermStep s = {.phase = phase, .tables = tables, .rule = rule, .before = before, .after = after};
-    if (t->steps.n == MAX_STEPS) wbb_fail(t->g->cx, (WbbLoc){0}, "more than %d steps: rewriting does not end", MAX_STEPS);
+    if (t->steps.n == MAX_STEPS)
+        wbb_fail(t->g->cx, (WbbLoc){0}, "more than %d steps: rewriting does not end", MAX_STEPS);
     WBB_PUSH(t->arena, &t->steps, s);
 }
 
@@ -44,7 +53,7 @@ static bool is_index(const IrGraph *g, IrRef r)
 
 static IrRef normal(Term *t, IrRef r);
 
-/* The node on the normal forms of its operands. */
+/* The node with the normal forms of its operands. */
 static IrRef on_normal_operands(Term *t, IrRef r)
 {
     const IrNode n = *ir_at(t->g, r);
@@ -71,7 +80,8 @@ static IrRef normal(Term *t, IrRef r)
     if (phase == RW_INDEX || t->phase != RW_INDEX) next = rw_step(t->rw, phase, now, &rule);
     if (next) {
         const bool folded = rule == RW_FOLDED;
-        add_step(t, phase, folded ? NULL : phase == RW_INDEX ? t->index : t->target, folded ? TERM_FOLDED : rule, now, next);
+        const RwTables *tables = phase == RW_INDEX ? t->index : t->target;
+        add_step(t, phase, folded ? NULL : tables, folded ? TERM_FOLDED : rule, now, next);
         now = normal(t, next);
     }
     t->depth--;
@@ -80,7 +90,7 @@ static IrRef normal(Term *t, IrRef r)
     return now;
 }
 
-/* --approx: what the pass that simplifies does to functions before any rule. */
+/* --approx: mark functions with SC_FLAG_APPROX, as the pass `simplify` does before it applies rules. */
 static IrRef mark_functions(Term *t, IrRef r)
 {
     if (*memo(t, r)) return *memo(t, r);
@@ -91,7 +101,8 @@ static IrRef mark_functions(Term *t, IrRef r)
         for (uint32_t i = 0; i < 3 && n.a[i]; i++) x[i] = mark_functions(t, n.a[i]);
         const bool function = sc_op_info[n.op].costly && sc_is_float(IR_SC(n.type)) && !(n.flags & SC_FLAG_APPROX);
         const IrRef plain = ir_node(t->g, (ScOp)n.op, n.type, n.flags, x[0], x[1], x[2], n.imm);
-        result = function ? ir_node(t->g, (ScOp)n.op, n.type, n.flags | SC_FLAG_APPROX, x[0], x[1], x[2], n.imm) : plain;
+        result = plain;
+        if (function) result = ir_node(t->g, (ScOp)n.op, n.type, n.flags | SC_FLAG_APPROX, x[0], x[1], x[2], n.imm);
         if (function) add_step(t, RW_SIMPLIFY, NULL, TERM_APPROX, plain, result);
     }
     return *memo(t, r) = result;
@@ -113,7 +124,7 @@ IrRef main_term_normal(Term *t, RwPhase phase, IrRef r)
     return normal(t, r);
 }
 
-static void see(void *arg, const RwEvent *e)
+static void watch(void *arg, const RwEvent *e)
 {
     Term *t = arg;
     if (e->tables->rules[e->rule].phase == RW_ISEL) add_step(t, RW_ISEL, e->tables, e->rule, e->root, e->result);
@@ -126,13 +137,13 @@ IrRef main_term_pass(Term *t, RwPhase phase, IrRef r)
     s->index = ir_index(t->g, 0);
     s->value = r;
     rw_index(t->rw, &k);
-    rw_watch(t->rw, see, t);
+    rw_watch(t->rw, watch, t);
     if (phase != RW_INDEX) rw_run(t->rw, &k, phase);
     rw_watch(t->rw, NULL, NULL);
     return s->value;
 }
 
-static void put_tiles(Term *t, WbbBuf *b, IrRef r, int depth)
+static void put_instructions(Term *t, WbbBuf *b, IrRef r, int depth)
 {
     const IrNode *n = ir_at(t->g, r);
     if (n->op != OP_INSTR || depth == 0) {
@@ -144,7 +155,7 @@ static void put_tiles(Term *t, WbbBuf *b, IrRef r, int depth)
     wbb_putf(b, asm_text ? "'%s'(" : "%s(", row->kind == RW_LOOKUP ? "lookup" : row->text);
     for (uint32_t i = 0; i < 3 && n->a[i]; i++) {
         if (i) wbb_put(b, ", ");
-        put_tiles(t, b, n->a[i], depth - 1);
+        put_instructions(t, b, n->a[i], depth - 1);
     }
     wbb_put(b, ")");
 }
@@ -152,7 +163,7 @@ static void put_tiles(Term *t, WbbBuf *b, IrRef r, int depth)
 const char *main_term_text(Term *t, IrRef r)
 {
     WbbBuf b = wbb_buf(t->arena);
-    put_tiles(t, &b, r, main_depth(t->arena, t->g, r));
+    put_instructions(t, &b, r, main_depth(t->arena, t->g, r));
     return b.text;
 }
 
@@ -163,7 +174,8 @@ uint64_t main_term_hash(Term *t, IrRef r)
         const IrNode *n = ir_at(t->g, i);
         uint64_t key[6] = {n->op, n->type, n->flags, n->op == OP_INSTR ? 0 : n->imm, 0, 0};
         hash[i] = wbb_hash(key, sizeof key, 0);
-        if (n->op == OP_INSTR) hash[i] = wbb_hash(t->target->instrs[n->imm].text, strlen(t->target->instrs[n->imm].text), hash[i]);
+        if (n->op == OP_INSTR)
+            hash[i] = wbb_hash(t->target->instrs[n->imm].text, strlen(t->target->instrs[n->imm].text), hash[i]);
         if (ir_in_pool(n))
             for (uint32_t k = 0; k < n->a[1]; k++) {
                 const IrTerm term = t->g->terms[n->a[0] + k];

@@ -1,10 +1,12 @@
-/* rules_term.h: a term by itself through the rules of a target, each step seen. What `rules test` prints and `rules diff` compares. */
+/* rules_term.h: rewrites a single term by the rules of a target and records each step, for `rules test` and
+ * `rules diff`. */
 #ifndef MAIN_RULES_TERM_H
 #define MAIN_RULES_TERM_H
 
 #include "main/rules.h"
 
-/* One step. `tables` NULL: no rule, but what `rule` says: constants folded, a flag given. */
+/* A step of rewriting. `tables` NULL: no rule made it, and `rule` is TERM_FOLDED, for constants that were folded, or
+ * TERM_APPROX, for a function that --approx marked. */
 typedef struct {
     RwPhase phase;
     const RwTables *tables;
@@ -19,7 +21,7 @@ typedef struct {
     IrGraph *g;
     const RwTables *index, *target;
     WbbArena *arena;
-    IrRef *memo; /* by ref: normal form; 0: not yet */
+    IrRef *memo; /* by node: its normal form; 0: not known yet */
     uint32_t memo_capacity;
     RwPhase phase;
     bool approx;
@@ -27,12 +29,14 @@ typedef struct {
 } Term;
 
 Term main_term_new(WbbCx *cx, WbbArena *a, IrGraph *g, const TgTarget *t, bool approx);
-/* The normal form under `phase` (RW_INDEX: index rules alone), by single steps, innermost first, which are added to t->steps. */
+/* The normal form by the rules of `phase` and the index rules. Adds single steps to t->steps, innermost first. */
 IrRef main_term_normal(Term *t, RwPhase phase, IrRef r);
-/* The same by the engine's own pass over a kernel that stores r; RW_ISEL: tiles, each of them a step. Declines where one is missing. */
+/* The same by the engine: its pass over a kernel that stores r. RW_ISEL selects instructions and adds a step for each;
+ * it declines an operation that no rule selects an instruction for. */
 IrRef main_term_pass(Term *t, RwPhase phase, IrRef r);
-/* As text in which a selected tile is its instruction: "fma.bf16(a, 1.0, b)" selected is "llvm.fma(a, 1.0, b)". */
+/* Text with the instructions that were selected: "llvm.fma(a, 1.0, b)" for "fma.bf16(a, 1.0, b)". */
 const char *main_term_text(Term *t, IrRef r);
-uint64_t main_term_hash(Term *t, IrRef r); /* equal for what is the same by structure, whatever the numbers of the rows */
+/* A hash of the structure; the numbers of rows of the instruction table do not count. */
+uint64_t main_term_hash(Term *t, IrRef r);
 
 #endif

@@ -13,10 +13,11 @@
 
 static void put_step(RulesCall *c, Term *t, const TermStep *s, const char *heading)
 {
-    static const char *const silent[] = {"constants", "--approx"};
-    const char *rule = s->tables ? rw_rule_name(c->arena, s->tables, s->rule) : silent[s->rule];
+    static const char *const without_rule[] = {[TERM_FOLDED] = "constants", [TERM_APPROX] = "--approx"};
+    const char *rule = s->tables ? rw_rule_name(c->arena, s->tables, s->rule) : without_rule[s->rule];
     const int depth = s->phase == RW_ISEL ? MAIN_SHALLOW : MAIN_DEEP;
-    const char *before = main_node_text(c->arena, t->g, s->before, depth), *after = main_result_text(c->arena, t->g, t->target, s->after, depth);
+    const char *before = main_node_text(c->arena, t->g, s->before, depth),
+               *after = main_result_text(c->arena, t->g, t->target, s->after, depth);
     if (!c->json) {
         wbb_putf(c->out, "%-9s %s: %s -> %s\n", heading, rule, before, after);
         return;
@@ -29,7 +30,7 @@ static void put_step(RulesCall *c, Term *t, const TermStep *s, const char *headi
     main_json_end(c);
 }
 
-/* Steps from `first` on, under the name of their phase where that changes. */
+/* Steps from `first` on; the first of each phase has its name in front. */
 static void put_steps(RulesCall *c, Term *t, RwPhase pass, uint32_t first)
 {
     const char *last = "";
@@ -52,7 +53,8 @@ static IrRef one_pass(RulesCall *c, Term *t, RwPhase pass, IrRef r)
     const IrRef engine = main_term_pass(t, pass, r);
     put_steps(c, t, pass, first);
     if (result && engine != result && !c->json)
-        wbb_putf(c->out, "%-9s the engine, which rewrites the parts of a right side while it makes them, ends with %s\n", "",
+        wbb_putf(c->out,
+                 "%-9s the engine, which rewrites the parts of a right side while it makes them, ends with %s\n", "",
                  main_node_text(c->arena, t->g, engine, MAIN_DEEP));
     return engine;
 }
@@ -86,9 +88,13 @@ static WbbStatus test(const Call *call)
     Term t = main_term_new(c->cx, c->arena, g, c->target, o->approx);
     for (uint32_t i = 0; i < o->disable.n; i++) rw_disable(t.rw, o->disable.items[i]);
     const ScType type = IR_SC(ir_at(g, r)->type);
-    const ScType first = ir_at(g, r)->a[0] && ir_at(g, r)->op != OP_SUM ? IR_SC(ir_at(g, ir_at(g, r)->a[0])->type) : type;
+    const ScType first = ir_at(g, r)->a[0] && ir_at(g, r)->op != OP_SUM ? IR_SC(ir_at(g, ir_at(g, r)->a[0])->type)
+                                                                        : type;
     if (type == SC_INDEX || first == SC_INDEX || only == RW_INDEX) {
-        if (only > RW_INDEX) wbb_fail(c->cx, (WbbLoc){0}, "--phase %s: the term is index arithmetic, which the index rules alone rewrite", main_phase_name[only]);
+        if (only > RW_INDEX)
+            wbb_fail(c->cx, (WbbLoc){0},
+                     "--phase %s: the term is index arithmetic, which the index rules alone rewrite",
+                     main_phase_name[only]);
         r = one_pass(c, &t, RW_INDEX, r);
     } else {
         for (RwPhase s = RW_SIMPLIFY; s <= RW_ISEL; s++)
@@ -98,7 +104,8 @@ static WbbStatus test(const Call *call)
     return main_rules_end(c, WBB_OK);
 }
 
-static const Positional positionals[] = {{ONE("TERM", TestOptions, term, "a term as in IR text: add.bf16(x, 0.0), (8*i + j) // 8")}, {0}};
+static const Positional positionals[] = {
+    {ONE("TERM", TestOptions, term, "a term as in IR text: add.bf16(x, 0.0), (8*i + j) // 8")}, {0}};
 static const Option options[] = {
     MAIN_OPTION_TARGET(TestOptions),
     MAIN_OPTION_PHASE(TestOptions),

@@ -1,24 +1,37 @@
-/* rules_trace.c: `rules trace FILE.hlo`: every firing of a compile, in order, with the HLO instruction it served. */
+/* rules_trace.c: `rules trace FILE.hlo`: every firing of a compile, in order, with the HLO instruction it served.
+ *
+ *     $ warpburg rules trace swish.hlo --rule arith.py:25
+ *     simplify  patterns/arith.py:25: neg.bf16(neg.bf16(load.bf16 %x[t])) -> load.bf16 %x[t]  <- %n
+ *     1 firing of 1 rule
+ */
 #include "main/rules.h"
 
 #include <string.h>
 
-typedef struct {
-    WbbArena *arena;
-    struct { RwEvent *items; uint32_t n, capacity; } events;
-} Seen;
-
-static void see(void *arg, const RwEvent *e)
+static void watch(void *arg, const RwEvent *e)
 {
-    Seen *s = arg;
-    WBB_PUSH(s->arena, &s->events, *e);
+    Firings *f = arg;
+    WBB_PUSH(f->c->arena, &f->events, *e);
+}
+
+void main_firings(WbbCx *cx, void *firings)
+{
+    Firings *f = firings;
+    size_t n;
+    const char *text = wbb_read_file(cx, f->c->arena, f->file, &n);
+    const PipeOptions p = {.target = f->c->target->name, .approx = f->approx, .rules_only = true,
+                           .disable = f->disable->items, .n_disable = f->disable->n,
+                           .stage = PIPE_AT_PTX, .watch = watch, .watch_arg = f};
+    pipe_compile(cx, f->c->arena, &p, f->file, text, n, &f->result);
 }
 
 static void put_event(RulesCall *c, const PipeResult *r, const RwEvent *e)
 {
     const IrGraph *g = r->kernel->g;
-    const char *phase = main_phase_name[e->tables->rules[e->rule].phase], *name = rw_rule_name(c->arena, e->tables, e->rule);
-    const char *before = main_node_text(c->arena, g, e->root, MAIN_SHALLOW), *after = main_result_text(c->arena, g, e->tables, e->result, MAIN_SHALLOW);
+    const char *phase = main_phase_name[e->tables->rules[e->rule].phase],
+               *name = rw_rule_name(c->arena, e->tables, e->rule);
+    const char *before = main_node_text(c->arena, g, e->root, MAIN_SHALLOW),
+               *after = main_result_text(c->arena, g, e->tables, e->result, MAIN_SHALLOW);
     before = main_kernel_text(c->arena, r->kernel, before);
     after = main_kernel_text(c->arena, r->kernel, after);
     const char *origin = main_origin(c->arena, r, e->root);
@@ -46,32 +59,30 @@ static WbbStatus trace(const Call *call)
     const TraceOptions *o = call->options;
     RulesCall *c = main_rules_call(call, o->target, o->json);
     main_rules_must_exist(c, &o->rules);
-    const char *file = o->file;
-    size_t n;
-    const char *text = wbb_read_file(c->cx, c->arena, file, &n);
-    Seen seen = {.arena = c->arena};
-    const PipeOptions p = {.target = c->target->name, .approx = o->approx, .rules_only = true, .disable = o->disable.items, .n_disable = o->disable.n,
-                           .stage = PIPE_AT_PTX, .watch = see, .watch_arg = &seen};
-    PipeResult r;
-    pipe_compile(c->cx, c->arena, &p, file, text, n, &r);
+    Firings f = {.c = c, .file = o->file, .approx = o->approx, .disable = &o->disable};
+    main_firings(c->cx, &f);
     uint32_t shown = 0, distinct = 0;
-    uint8_t *met[2] = {WBB_NEW_N(c->arena, uint8_t, main_tables(c->target, 0)->n_rules + 1), WBB_NEW_N(c->arena, uint8_t, c->target->tables->n_rules + 1)};
-    for (uint32_t i = 0; i < seen.events.n; i++) {
-        const RwEvent *e = &seen.events.items[i];
+    uint8_t *met[2]; /* by table and rule */
+    for (int which = 0; which < 2; which++)
+        met[which] = WBB_NEW_N(c->arena, uint8_t, main_tables(c->target, which)->n_rules + 1);
+    for (uint32_t i = 0; i < f.events.n; i++) {
+        const RwEvent *e = &f.events.items[i];
         if (!main_rule_is_one_of(c->arena, e->tables, e->rule, &o->rules)) continue;
         uint8_t *before = &met[e->tables == c->target->tables][e->rule];
         distinct += !*before;
         *before = 1;
         shown++;
-        put_event(c, &r, e);
+        put_event(c, &f.result, e);
     }
     if (c->json) return main_rules_end(c, WBB_OK);
     wbb_putf(c->out, "%u firing%s of %u rule%s\n", shown, shown == 1 ? "" : "s", distinct, distinct == 1 ? "" : "s");
-    if (!shown && o->rules.n) wbb_putf(c->out, "`warpburg rules why %s %s` says what failed\n", o->rules.items[0], file);
+    if (!shown && o->rules.n)
+        wbb_putf(c->out, "`warpburg rules why %s %s` says what failed\n", o->rules.items[0], o->file);
     return main_rules_end(c, WBB_OK);
 }
 
-static const Positional positionals[] = {{ONE("FILE.hlo", TraceOptions, file, "HLO text of a fusion"), .value = VALUE_FILE}, {0}};
+static const Positional positionals[] = {
+    {ONE("FILE.hlo", TraceOptions, file, "HLO text of a fusion"), .value = VALUE_FILE}, {0}};
 static const Option options[] = {
     MAIN_OPTION_TARGET(TraceOptions),
     MAIN_OPTION_RULE(TraceOptions, "only the firings of this rule"),
@@ -79,7 +90,8 @@ static const Option options[] = {
     MAIN_OPTION_DISABLE(TraceOptions),
     MAIN_OPTION_JSON(TraceOptions),
     {0}};
-static const Example examples[] = {{"rules trace gelu.hlo --rule arith.py:29", "where the rules of that line fired"}, {0}};
+static const Example examples[] = {{"rules trace gelu.hlo --rule arith.py:29", "where the rules of that line fired"},
+                                   {0}};
 const Command main_rules_trace = {
     .name = "trace",
     .summary = "print which rules fired where, in order, with the HLO instruction they served",

@@ -1,8 +1,9 @@
-/* rules_why.c: `rules why RULE FILE.hlo`: where a rule fired; else the node at which most of it matched, and what failed there.
+/* rules_why.c: `rules why RULE FILE.hlo`: where a rule fired; else the node at which most of it matched, and what
+ * failed there.
  *
  *     $ warpburg rules why arith.py:25 swish.hlo
  *     patterns/arith.py:25: neg.F(neg.F(a)) -> a
- *     did not fire. Nearest of 3 nodes that are a neg:
+ *     did not fire. Nearest of 3 nodes with its root:
  *       neg.bf16(mul.bf16(load.bf16 %x[t], ...))  <- %n
  *       operand 1 is mul, not neg
  */
@@ -16,39 +17,14 @@ typedef struct {
     bool approx, json;
 } WhyOptions;
 
-typedef struct {
-    RulesCall *c;
-    const WhyOptions *o;
-    PipeResult r;
-    struct { RwEvent *items; uint32_t n, capacity; } events; /* of all rules */
-} Compiled;
-
-static void see(void *arg, const RwEvent *e)
+static const char *text_of(const Firings *x, IrRef r)
 {
-    Compiled *x = arg;
-    WBB_PUSH(x->c->arena, &x->events, *e);
+    const char *text = main_node_text(x->c->arena, rw_graph(x->result.rw), r, MAIN_SHALLOW + 1);
+    return x->result.kernel ? main_kernel_text(x->c->arena, x->result.kernel, text) : text;
 }
 
-static void compile(WbbCx *cx, void *arg)
-{
-    Compiled *x = arg;
-    const WhyOptions *o = x->o;
-    const char *file = o->file;
-    size_t n;
-    const char *text = wbb_read_file(cx, x->c->arena, file, &n);
-    const PipeOptions p = {.target = x->c->target->name, .approx = o->approx, .rules_only = true, .disable = o->disable.items, .n_disable = o->disable.n,
-                           .stage = PIPE_AT_PTX, .watch = see, .watch_arg = x};
-    pipe_compile(cx, x->c->arena, &p, file, text, n, &x->r);
-}
-
-static const char *text_of(const Compiled *x, IrRef r)
-{
-    const char *text = main_node_text(x->c->arena, rw_graph(x->r.rw), r, MAIN_SHALLOW + 1);
-    return x->r.kernel ? main_kernel_text(x->c->arena, x->r.kernel, text) : text;
-}
-
-/* --- it fired ------------------------------------------------------------------------------------------------------------------ */
-static uint32_t put_firings(const Compiled *x, const char *name)
+/* --- a rule that fired ------------------------------------------------------------------------ */
+static uint32_t put_firings(const Firings *x, const char *name)
 {
     enum { SHOWN = 10 };
     RulesCall *c = x->c;
@@ -56,7 +32,8 @@ static uint32_t put_firings(const Compiled *x, const char *name)
     for (uint32_t i = 0; i < x->events.n; i++) {
         const RwEvent *e = &x->events.items[i];
         if (!main_rule_is(c->arena, e->tables, e->rule, name)) continue;
-        const char *origin = main_origin(c->arena, &x->r, e->root), *rule = rw_rule_name(c->arena, e->tables, e->rule);
+        const char *origin = main_origin(c->arena, &x->result, e->root),
+                   *rule = rw_rule_name(c->arena, e->tables, e->rule);
         n++;
         if (c->json) {
             WbbBuf *b = main_json_begin(c);
@@ -69,22 +46,24 @@ static uint32_t put_firings(const Compiled *x, const char *name)
             wbb_putf(c->out, "fired: %s: %s%s%s\n", rule, text_of(x, e->root), *origin ? "  <- " : "", origin);
         }
     }
-    if (n > SHOWN && !c->json) wbb_putf(c->out, "and %u times more; `warpburg rules trace %s --rule %s` shows them all\n", n - SHOWN, x->o->file, name);
+    if (n > SHOWN && !c->json)
+        wbb_putf(c->out, "and %u times more; `warpburg rules trace %s --rule %s` shows them all\n", n - SHOWN,
+                 x->file, name);
     return n;
 }
 
-/* --- it did not ---------------------------------------------------------------------------------------------------------------- */
+/* --- a rule that did not fire ----------------------------------------------------------------- */
 typedef struct {
     const RwTables *tables;
     uint32_t rule;
     IrRef node; /* 0: none */
     RwWhy why;
-    uint32_t n_roots; /* nodes whose operation is the rule's */
-    bool matches;     /* all of it */
-    bool taken;       /* another rule of the phase fired there */
+    uint32_t n_roots; /* nodes at which the rule begins to match */
+    bool matches;     /* the whole rule matches */
+    bool taken;       /* another rule of the same phase fired at the node */
 } Nearest;
 
-/* Of equally near nodes, one that stayed as it was. */
+/* Does the rule match more of x than of y? Of equal ones, x if no other rule took it. */
 static bool nearer(const Nearest *x, const Nearest *y)
 {
     if (x->matches != y->matches) return x->matches;
@@ -92,8 +71,8 @@ static bool nearer(const Nearest *x, const Nearest *y)
     return p != q ? p > q : y->taken && !x->taken;
 }
 
-/* The firing of a rule of the same phase at that node; NULL: none. */
-static const RwEvent *firing_at(const Compiled *x, IrRef node, RwPhase phase)
+/* The firing of a rule of a phase at a node; NULL: none. */
+static const RwEvent *firing_at(const Firings *x, IrRef node, RwPhase phase)
 {
     for (uint32_t i = 0; i < x->events.n; i++) {
         const RwEvent *e = &x->events.items[i];
@@ -102,22 +81,22 @@ static const RwEvent *firing_at(const Compiled *x, IrRef node, RwPhase phase)
     return NULL;
 }
 
-/* The operation that a rule begins with, by its text; OP_NONE for index arithmetic, which is written with + - * // %. */
+/* The operation at the root of a rule, from its text; OP_NONE for index arithmetic, which has operators. */
 static ScOp root_of(const RwRule *r) { return sc_op_named(r->text, strcspn(r->text, ".(")); }
 
-/* Over all nodes that were ever made. */
-static Nearest nearest_of(const Compiled *x, const RwTables *t, uint32_t rule)
+/* The node, of all that the compile made, at which most of the rule matches. */
+static Nearest nearest_of(const Firings *x, const RwTables *t, uint32_t rule)
 {
-    const IrGraph *g = rw_graph(x->r.rw);
+    const IrGraph *g = rw_graph(x->result.rw);
     const ScOp op = root_of(&t->rules[rule]);
     Nearest best = {.tables = t, .rule = rule, .why = {.total = 1}};
-    const IrRef n = g->n; /* asking makes nodes, too */
+    const IrRef n = g->n; /* rw_why makes nodes, too */
     uint32_t roots = 0;
     for (IrRef r = 1; r < n; r++) {
         if (op != OP_NONE && ir_at(g, r)->op != op) continue;
         WbbArena *scratch = wbb_arena_new(x->c->cx);
         Nearest now = {.tables = t, .rule = rule, .node = r};
-        now.matches = rw_why(x->r.rw, t, rule, r, scratch, &now.why);
+        now.matches = rw_why(x->result.rw, t, rule, r, scratch, &now.why);
         const bool begins = now.matches || now.why.passed > 0;
         roots += begins;
         now.taken = begins && firing_at(x, r, (RwPhase)t->rules[rule].phase) != NULL;
@@ -131,17 +110,19 @@ static Nearest nearest_of(const Compiled *x, const RwTables *t, uint32_t rule)
     return best;
 }
 
-/* What happened to a node that all of the rule matches. */
-static const char *instead(const Compiled *x, const Nearest *b)
+/* Why the rule did not fire at a node that it matches. */
+static const char *instead(const Firings *x, const Nearest *b)
 {
     WbbArena *a = x->c->arena;
     const RwEvent *e = firing_at(x, b->node, (RwPhase)b->tables->rules[b->rule].phase);
-    if (e) return wbb_format(a, "all of it matches, but %s: %s took the node: it stands first", rw_rule_name(a, e->tables, e->rule), e->tables->rules[e->rule].text);
-    return wbb_format(a, "all of it matches, but the node is not there any more, or not yet, when the pass that has this rule (%s) runs",
+    if (e)
+        return wbb_format(a, "the whole rule matches, but %s: %s, which is tried first, fired",
+                          rw_rule_name(a, e->tables, e->rule), e->tables->rules[e->rule].text);
+    return wbb_format(a, "the whole rule matches, but the node does not exist when the pass with this rule, %s, runs",
                       main_phase_name[b->tables->rules[b->rule].phase]);
 }
 
-static void put_nearest_json(const Compiled *x, const Nearest *n, const char *what, const char *origin)
+static void put_nearest_json(const Firings *x, const Nearest *n, const char *what, const char *origin)
 {
     RulesCall *c = x->c;
     WbbBuf *b = main_json_begin(c);
@@ -156,28 +137,27 @@ static void put_nearest_json(const Compiled *x, const Nearest *n, const char *wh
     main_json_end(c);
 }
 
-static void put_nearest(const Compiled *x, const Nearest *n)
+static void put_nearest(const Firings *x, const Nearest *n)
 {
     RulesCall *c = x->c;
     const RwRule *rule = &n->tables->rules[n->rule];
     const char *what = n->matches ? instead(x, n) : n->node ? n->why.text : "";
-    const char *origin = n->node ? main_origin(c->arena, &x->r, n->node) : "";
-    if (x->r.kernel) what = main_kernel_text(c->arena, x->r.kernel, what);
+    const char *origin = n->node ? main_origin(c->arena, &x->result, n->node) : "";
+    if (x->result.kernel) what = main_kernel_text(c->arena, x->result.kernel, what);
     if (c->json) {
         put_nearest_json(x, n, what, origin);
         return;
     }
     wbb_putf(c->out, "%s: %s\n", rw_rule_name(c->arena, n->tables, n->rule), rule->text);
     if (!n->node) {
-        wbb_put(c->out, "did not fire: no node that was ever made is of the operation and type that it begins with\n");
+        wbb_put(c->out, "did not fire: no node has the operation and type of its root\n");
         return;
     }
-    wbb_putf(c->out, "did not fire. Nearest of %u node%s as it does:\n", n->n_roots,
-             n->n_roots == 1 ? " that begins" : "s that begin");
+    wbb_putf(c->out, "did not fire. Nearest of %u node%s with its root:\n", n->n_roots, n->n_roots == 1 ? "" : "s");
     wbb_putf(c->out, "  %s%s%s\n  %s", text_of(x, n->node), *origin ? "  <- " : "", origin, what);
     if (!n->matches) wbb_putf(c->out, " (%u of %u steps hold)", n->why.passed, n->why.total);
     const RwEvent *e = n->taken && !n->matches ? firing_at(x, n->node, (RwPhase)rule->phase) : NULL;
-    if (e) wbb_putf(c->out, "\n  %s took that node", rw_rule_name(c->arena, e->tables, e->rule));
+    if (e) wbb_putf(c->out, "\n  %s fired at that node", rw_rule_name(c->arena, e->tables, e->rule));
     wbb_put(c->out, "\n");
 }
 
@@ -187,9 +167,9 @@ static WbbStatus why(const Call *call)
     RulesCall *c = main_rules_call(call, o->target, o->json);
     const char *name = o->rule;
     main_rule_must_exist(c, name);
-    Compiled x = {.c = c, .o = o};
-    const WbbStatus s = wbb_guard(c->cx, compile, &x);
-    if (s == WBB_FAILED || !x.r.rw) wbb_rethrow(c->cx, s);
+    Firings x = {.c = c, .file = o->file, .approx = o->approx, .disable = &o->disable};
+    const WbbStatus s = wbb_guard(c->cx, main_firings, &x);
+    if (s == WBB_FAILED || !x.result.rw) wbb_rethrow(c->cx, s);
     if (put_firings(&x, name)) return main_rules_end(c, s);
     Nearest best = {.why = {.total = 1}};
     for (int which = 0; which < 2; which++) {
@@ -208,9 +188,13 @@ static const Positional positionals[] = {
     {ONE("RULE", WhyOptions, rule, "FILE.py:LINE or FILE.py:LINE[INSTANCE]")},
     {ONE("FILE.hlo", WhyOptions, file, "HLO text of a fusion"), .value = VALUE_FILE},
     {0}};
-static const Option options[] = {
-    MAIN_OPTION_TARGET(WhyOptions), MAIN_OPTION_APPROX(WhyOptions), MAIN_OPTION_DISABLE(WhyOptions), MAIN_OPTION_JSON(WhyOptions), {0}};
-static const Example examples[] = {{"rules why arith.py:25 swish.hlo", "the node at which most of that rule matched, and what failed there"}, {0}};
+static const Option options[] = {MAIN_OPTION_TARGET(WhyOptions),
+                                 MAIN_OPTION_APPROX(WhyOptions),
+                                 MAIN_OPTION_DISABLE(WhyOptions),
+                                 MAIN_OPTION_JSON(WhyOptions),
+                                 {0}};
+static const Example examples[] = {
+    {"rules why arith.py:25 swish.hlo", "the node at which most of that rule matched, and what failed there"}, {0}};
 const Command main_rules_why = {
     .name = "why",
     .summary = "say why a rule did not fire: the nearest miss, and what failed there",

@@ -1,10 +1,10 @@
 /* run.c: `run BUNDLE`, `run FILE.hlo --ptx THEIRS.ptx`, and what `run` prints. Needs no compiler.
  *
- * Needs a bundle, or PTX with its launch, and the HLO text of its fusion. Leaves a verdict on stdout: faults, elements outside the
- * bounds, with a GPU what differs from the simulator; exit status 4 if there is any.
+ * Needs a bundle, or PTX with its launch, and the HLO text of its fusion. Leaves a verdict on stdout: faults,
+ * elements outside the bounds, with a GPU what differs from the simulator; exit status 4 if there is any.
  *
  *     warpburg-run run out --check
- *     out: 12582912 elements inside the bounds, 0.5 ulp from f64 at most, no fault
+ *     out: 12582912 elements inside the bounds, 2 ulp from f64 at most, no fault
  */
 #include "main/run.h"
 
@@ -15,22 +15,28 @@
 enum { MAX_THREADS = 16 };
 
 const Option main_run_table[] = {
-    {WORD("--on", RunOptions, on, "WHERE", "run in the simulator, or on a GPU as well and compare"), .standard = "sim", .choices = {.words = "sim gpu"}},
+    {WORD("--on", RunOptions, on, "WHERE", "run in the simulator, or on a GPU as well and compare"), .standard = "sim",
+     .choices = {.words = "sim gpu"}},
     {NUMBER("--repeat", RunOptions, repeat, "N", "with --on gpu: time N runs"), .most = 1000000},
-    {FLAG("--check", RunOptions, check, "check every access to memory, and every element of the outputs by the bounds of `eval --bounds`")},
+    {FLAG("--check", RunOptions, check,
+          "check every access to memory, and every element of the outputs by the bounds of `eval --bounds`")},
     {FLAG("--approx", RunOptions, approx, "allow functions the larger errors of `rules budget`")},
     MAIN_OPTION_INPUTS(RunOptions),
-    {WORD("--output", RunOptions, output, "DIR", "write the outputs to DIR/out0.npy and so on"), .letter = 'o', .value = VALUE_FOLDER},
+    {WORD("--output", RunOptions, output, "DIR", "write the outputs to DIR/out0.npy and so on"), .letter = 'o',
+     .value = VALUE_FOLDER},
     MAIN_OPTION_SEED(RunOptions, "made values, and the choice of --blocks, follow from N"),
     MAIN_OPTION_CASE(RunOptions),
     {NUMBER("--blocks", RunOptions, blocks, "N", "run a sample of N blocks and judge what they wrote")},
-    {NUMBER("--order", RunOptions, order, "N", "run blocks and warps in an order that follows from N"), .given = offsetof(RunOptions, has_order)},
-    {FLAG("--ulp-noise", RunOptions, ulp_noise, "let approximate instructions miss by as much as the PTX manual allows")},
+    {NUMBER("--order", RunOptions, order, "N", "run blocks and warps in an order that follows from N"),
+     .given = offsetof(RunOptions, has_order)},
+    {FLAG("--ulp-noise", RunOptions, ulp_noise,
+          "let approximate instructions miss by as much as the PTX manual allows")},
     {FLAG("--counts", RunOptions, counts, "print the instructions and memory accesses that were executed")},
     MAIN_OPTION_JOBS(RunOptions, "threads of the host that run blocks", "16"),
     {FLAG("--time", RunOptions, time, "print the milliseconds of running and of judging")},
     MAIN_OPTION_JSON(RunOptions),
-    {WORD("--ptx", RunOptions, ptx, "THEIRS.ptx", "run this PTX, of any compiler, on the inputs of FILE.hlo"), .value = VALUE_FILE},
+    {WORD("--ptx", RunOptions, ptx, "THEIRS.ptx", "run this PTX, of any compiler, on the inputs of FILE.hlo"),
+     .value = VALUE_FILE},
     {WORD("--grid", RunOptions, grid, "X,Y,Z", "with --ptx: blocks of the launch (default: 1,1,1)")},
     {WORD("--block", RunOptions, block, "X,Y,Z", "with --ptx: threads of a block (default: 1,1,1)")},
     {NUMBER("--shared", RunOptions, shared, "BYTES", "with --ptx: dynamic shared memory of a block")},
@@ -40,8 +46,10 @@ const Option main_run_table[] = {
 PipeRun main_run_options(const RunOptions *o)
 {
     return (PipeRun){.check = o->check, .seed = (uint64_t)o->seed, .order = (uint64_t)o->order, .which = o->which[0],
-                     .inputs = o->inputs.n ? o->inputs.items : NULL, .n_inputs = o->inputs.n, .blocks = (uint64_t)o->blocks,
-                     .shuffle = o->has_order, .ulp_noise = o->ulp_noise, .counts = o->counts, .on_gpu = !strcmp(o->on, "gpu"), .repeat = (uint32_t)o->repeat, .approx = o->approx, .padding = (size_t)o->padding, .ptx_name = o->ptx, .output_dir = o->output,
+                     .inputs = o->inputs.n ? o->inputs.items : NULL, .n_inputs = o->inputs.n,
+                     .blocks = (uint64_t)o->blocks, .shuffle = o->has_order, .ulp_noise = o->ulp_noise,
+                     .counts = o->counts, .on_gpu = !strcmp(o->on, "gpu"), .repeat = (uint32_t)o->repeat,
+                     .approx = o->approx, .padding = (size_t)o->padding, .ptx_name = o->ptx, .output_dir = o->output,
                      .threads = wbb_pool_threads(o->jobs, MAX_THREADS)};
 }
 
@@ -53,11 +61,11 @@ static void put_gpu(WbbBuf *b, const RunOptions *o, const char *name, const Pipe
     if (!v->differ)
         wbb_putf(b, "%s: every bit as in the simulator\n", name);
     else if (v->exact)
-        wbb_putf(b, "%s: fault: %lld bytes are not the simulator's; the first: %s\n", name, (long long)v->differ,
+        wbb_putf(b, "%s: fault: %lld bytes differ from the simulator's; first: %s\n", name, (long long)v->differ,
                  v->first_differ);
     else
-        wbb_putf(b, "%s: %lld bytes are not the simulator's, as approximate instructions or the order of atomic "
-                 "operations may have it; judged by the bounds\n", name, (long long)v->differ);
+        wbb_putf(b, "%s: %lld bytes differ from the simulator's, as approximate instructions and atomic operations "
+                 "may; judged by the bounds\n", name, (long long)v->differ);
     if (o->repeat)
         wbb_putf(b, "%s: %.6f ms a run over %u sets of buffers, %.1f GB/s, %.3f of a copy's %.1f\n", name, g->ms,
                  g->copies, g->gb_per_s, g->share, g->copy_gb_per_s);
@@ -79,6 +87,17 @@ static void put_gpu_json(WbbBuf *b, const PipeVerdict *v)
     wbb_json_close(b, '}');
 }
 
+static void put_spikes_json(WbbBuf *b, const PipeSpikes *s)
+{
+    wbb_json_open(b, "spikes", '{');
+    wbb_json_uint(b, "reductions", s->n);
+    wbb_json_uint(b, "judged", s->judged);
+    wbb_json_uint(b, "here", s->here);
+    wbb_json_uint(b, "assignments", s->assignments);
+    wbb_json_text(b, "unjudged", s->unjudged);
+    wbb_json_close(b, '}');
+}
+
 static void put_json(WbbBuf *b, const RunOptions *o, const char *name, const PipeVerdict *v)
 {
     wbb_json_open(b, NULL, '{');
@@ -95,6 +114,7 @@ static void put_json(WbbBuf *b, const RunOptions *o, const char *name, const Pip
     wbb_json_close(b, ']');
     wbb_json_text(b, "first", v->first);
     if (v->order) wbb_json_text(b, "order", v->order);
+    if (v->spikes) put_spikes_json(b, v->spikes);
     if (v->gpu.device) put_gpu_json(b, v);
     if (o->counts) main_put_counts_json(b, "counts", &v->counts);
     wbb_json_close(b, '}');
@@ -112,6 +132,10 @@ static void put_text(WbbBuf *b, const RunOptions *o, const char *name, const Pip
     if (o->check && !v->outside && !v->report.n_faults)
         wbb_putf(b, "%s: %lld elements inside the bounds, %.3g ulp from f64 at most, no fault\n", name,
                  (long long)v->compared, v->max_ulp);
+    if (v->spikes && v->spikes->n)
+        wbb_putf(b, "%s: %u of %u reductions have one possible result each on these inputs%s%s\n", name,
+                 v->spikes->here, v->spikes->n, *v->spikes->unjudged ? "; no inputs were found for " : "",
+                 v->spikes->unjudged);
     if (o->counts) main_put_counts(b, &v->counts);
     if (o->time) wbb_putf(b, "ms: run %.1f, judge %.1f\n", v->ms_run, v->ms_eval);
 }
@@ -132,7 +156,8 @@ static void read_extent(WbbCx *cx, const char *option, const char *text, uint32_
     for (int d = 0; text && *text && d < 3; d++) {
         char *end;
         const long long n = strtoll(text, &end, 10);
-        if (end == text || n < 0 || n > INT32_MAX || (*end && *end != ',')) wbb_fail(cx, (WbbLoc){0}, "%s %s: up to three numbers expected, as in 128,1,1", option, text);
+        if (end == text || n < 0 || n > INT32_MAX || (*end && *end != ','))
+            wbb_fail(cx, (WbbLoc){0}, "%s %s: up to three numbers expected, as in 128,1,1", option, text);
         extent[d] = (uint32_t)n;
         text = *end ? end + 1 : end;
     }
@@ -170,7 +195,8 @@ WbbStatus main_run_without_compiling(const Call *call)
 }
 
 static const Positional positionals[] = {
-    {ONE("BUNDLE", RunOptions, file, "folder that `compile -o` wrote; with --ptx the HLO text of a fusion"), .value = VALUE_FILE},
+    {ONE("BUNDLE", RunOptions, file, "folder that `compile -o` wrote; with --ptx the HLO text of a fusion"),
+     .value = VALUE_FILE},
     {0}};
 static const Example examples[] = {
     {"run out --check --case e", "run a bundle on edge values and judge every element"},

@@ -3,7 +3,8 @@
 
 static const Command *const commands[] = {&main_run_bundle, &main_eval, NULL};
 
-static const Example variables[] = {{"WARPBURG_LIBCUDA", "the CUDA driver that `run --on gpu` loads, instead of libcuda.so.1"}, {0}};
+static const Example variables[] = {
+    {"WARPBURG_LIBCUDA", "the CUDA driver that `run --on gpu` loads, instead of libcuda.so.1"}, {0}};
 
 static const Program program = {
     .name = "warpburg-run",

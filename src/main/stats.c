@@ -1,17 +1,23 @@
-/* stats.c: `stats FILES..`: every kernel of every file, compiled, assembled and described: one JSON object a line, sorted by file, kernel
- * and target. shaderdb/README.md says what is in it. */
+/* stats.c: `stats FILES..`: every kernel of every file, compiled, assembled and described.
+ *
+ * Needs HLO files. Leaves a JSON object a line, sorted by file, kernel and target; shaderdb/README.md describes its
+ * columns.
+ *
+ *     warpburg stats gelu.hlo --target sm_80,sm_90
+ *     {"file": "gelu.hlo", "kernel": "gelu", "target": "sm_80", "count": 1, "status": "ok", ..
+ */
 #include "main/stats.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* "--target sm_80 --target sm_90" and "--target sm_80,sm_90" are the same. */
+/* Targets of `--target sm_80 --target sm_90` or `--target sm_80,sm_90`. */
 static void find_targets(WbbCx *cx, WbbArena *a, StatsCall *call)
 {
-    static const char *const usual[] = {"sm_90"};
+    static const char *const standard[] = {"sm_90"};
     const StatsOptions *o = call->o;
-    const char *const *words = o->targets.n ? o->targets.items : usual;
+    const char *const *words = o->targets.n ? o->targets.items : standard;
     for (uint32_t k = 0; k < (o->targets.n ? o->targets.n : 1); k++) {
         for (const char *p = words[k]; *p; p += *p == ',') {
             const size_t n = strcspn(p, ",");
@@ -19,7 +25,8 @@ static void find_targets(WbbCx *cx, WbbArena *a, StatsCall *call)
             const TgTarget *t = tg_find(name);
             bool known = false;
             for (uint32_t i = 0; i < call->n_targets; i++) known |= call->targets[i] == t;
-            if (call->n_targets == STATS_MAX_TARGETS && !known) wbb_fail(cx, (WbbLoc){0}, "more than %d targets", STATS_MAX_TARGETS);
+            if (call->n_targets == STATS_MAX_TARGETS && !known)
+                wbb_fail(cx, (WbbLoc){0}, "more than %d targets", STATS_MAX_TARGETS);
             if (!known) call->targets[call->n_targets++] = t;
             p += n;
         }
@@ -51,13 +58,14 @@ static void find_files(WbbCx *cx, WbbArena *a, StatsCall *call)
     call->n_files = kept;
 }
 
-/* "FILE\tKERNEL\tTARGET\t{..}": the texts in front of the third tab are the key, in which a tab sorts before all else. */
+/* The object of "FILE\tKERNEL\tTARGET\t{..}". */
 static char *behind_key(char *line)
 {
     for (int tabs = 0; *line && tabs < 3; line++) tabs += *line == '\t';
     return line;
 }
 
+/* Sorts lines and drops their keys. A tab is less than any character of a name, so that lines sort by file first. */
 static const char *sorted(WbbArena *a, const char *text)
 {
     struct { const char **items; uint32_t n, capacity; } lines = {0};
@@ -83,7 +91,9 @@ static WbbStatus stats(const Call *call)
     WbbCx *cx = call->cx;
     WbbArena *a = call->arena;
     const StatsOptions *o = call->options;
-    StatsCall work = {.o = o, .cache = o->cache && *o->cache ? o->cache : NULL, .cache_limit = (uint64_t)(o->cache_limit ? o->cache_limit : 1024) << 20};
+    StatsCall work = {.o = o,
+                      .cache = o->cache && *o->cache ? o->cache : NULL,
+                      .cache_limit = (uint64_t)(o->cache_limit ? o->cache_limit : 1024) << 20};
     find_targets(cx, a, &work);
     find_files(cx, a, &work);
     if (work.n_files == 0) return main_usage(call, "a file expected, or --files-from a list that is not empty");
@@ -93,11 +103,15 @@ static WbbStatus stats(const Call *call)
     return WBB_OK;
 }
 
-static const Positional positionals[] = {{ANY("FILE.hlo", StatsOptions, files, "HLO text, of fusions or of whole programs"), .value = VALUE_FILE}, {0}};
+static const Positional positionals[] = {
+    {ANY("FILE.hlo", StatsOptions, files, "HLO text, of fusions or of whole programs"), .value = VALUE_FILE}, {0}};
 static const Option options[] = {
-    {WORD("--files-from", StatsOptions, files_from, "LIST", "take also the files that LIST names, one a line"), .value = VALUE_FILE},
-    {LIST("--target", StatsOptions, targets, "SM", "compile for these GPU generations, with commas between"), .standard = "sm_90", .choices = {.list = main_target_names, .commas = true}},
-    {WORD("--output", StatsOptions, output, "STATS.jsonl", "write the records to this file"), .letter = 'o', .value = VALUE_FILE},
+    {WORD("--files-from", StatsOptions, files_from, "LIST", "take also the files that LIST names, one a line"),
+     .value = VALUE_FILE},
+    {LIST("--target", StatsOptions, targets, "SM", "compile for these GPU generations, with commas between"),
+     .standard = "sm_90", .choices = {.list = main_target_names, .commas = true}},
+    {WORD("--output", StatsOptions, output, "STATS.jsonl", "write the records to this file"), .letter = 'o',
+     .value = VALUE_FILE},
     MAIN_OPTION_JOBS(StatsOptions, "processes", "64"),
     {WORD("--cache", StatsOptions, cache, "DIR", "keep the records of compiled kernels in DIR"), .value = VALUE_FOLDER},
     {NUMBER("--cache-limit", StatsOptions, cache_limit, "MIB", "how large DIR may grow"), .standard = "1024"},
@@ -106,7 +120,8 @@ static const Option options[] = {
     MAIN_OPTION_ALIGN(StatsOptions),
     MAIN_OPTION_DISABLE(StatsOptions),
     {0}};
-static const Example examples[] = {{"stats *.hlo --target sm_80,sm_90 -o stats.jsonl", "every kernel of a folder, on two targets"}, {0}};
+static const Example examples[] = {
+    {"stats *.hlo --target sm_80,sm_90 -o stats.jsonl", "every kernel of a folder, on two targets"}, {0}};
 const Command main_stats = {
     .name = "stats",
     .summary = "describe every kernel of every file in numbers",

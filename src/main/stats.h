@@ -1,4 +1,5 @@
-/* stats.h: what `warpburg stats` is made of: the work of one process, and the processes. */
+/* stats.h: the parts of `warpburg stats`: stats.c finds the files and sorts the lines, stats_pool.c runs the processes,
+ * stats_work.c is what one process does. */
 #ifndef MAIN_STATS_H
 #define MAIN_STATS_H
 
@@ -24,34 +25,34 @@ typedef struct {
     uint64_t cache_limit;
 } StatsCall;
 
-/* A place in the work; what a process was at when it died. */
+/* Where a process is in its work. */
 typedef struct {
-    uint32_t file, part, target; /* counted from 1; 0: before the first */
-} StatsPlace;
-#define STATS_BATCH UINT32_MAX /* part, while many kernels are assembled at once: any of them */
+    uint32_t file, part, target; /* from 1; 0: before the first */
+} StatsPosition;
+#define STATS_BATCH UINT32_MAX /* `part` while a batch is assembled: any of its kernels */
 
-/* A place that ended a process, and how: its record says so, and nobody goes there again. */
+/* A position at which a process ended, and how. It gets a record that says so; no process tries it again. */
 typedef struct {
-    StatsPlace place;
+    StatsPosition position;
     const char *why;
 } StatsBad;
 
-/* stats_work.c: what one process does with its files. `now` is always where it is, `done` is told of each file whose records have been
- * written to `fd`: one a line, "FILE\tKERNEL\tTARGET\t{..}\n". */
+/* stats_work.c: the work of one process: writes the records of files to `fd`, one a line:
+ * "FILE\tKERNEL\tTARGET\t{..}\n". */
 typedef struct {
     const StatsCall *call;
     const StatsBad *bad;
     uint32_t n_bad;
-    const bool *careful; /* assemble each kernel alone: what kills the process is then known */
-    volatile StatsPlace *now;
-    bool (*next)(void *arg, uint32_t *file); /* the next file; false: no more */
-    void (*done)(void *arg, uint32_t file);
+    const bool *careful; /* assemble each kernel alone, so that the position of a crash is that of one kernel */
+    volatile StatsPosition *now; /* set before each step */
+    bool (*next)(void *arg, uint32_t *file); /* the next file; false: there is none */
+    void (*done)(void *arg, uint32_t file);  /* all records of the file are written */
     void *arg;
     int fd;
 } StatsWork;
 void main_stats_work(WbbCx *cx, const StatsWork *w);
 
-/* stats_pool.c: the files by -j processes; a process that dies costs the record of what it was at. All lines, in no order. */
+/* stats_pool.c: all lines of all files, in no order, by -j processes. A process that dies costs one record. */
 const char *main_stats_pool(WbbCx *cx, WbbArena *a, const StatsCall *call);
 
 #endif

@@ -1,8 +1,9 @@
 /* stats_pool.c: the processes of `warpburg stats`.
  *
- * Needs a list of files; leaves the lines of all of them. Files are taken one by one from a counter in shared memory. A process that
- * dies, by an assertion, a signal or its alarm, has said where it was: that place gets a record that says so, its files that are not
- * done go to its successor, which is careful. So no input stops a run.
+ * Needs a list of files; leaves the lines of all of them. Processes take files one by one from a counter in shared
+ * memory, where each also keeps its position. When one dies, by an assertion, a signal or its alarm, another takes its
+ * place: it writes a record that says what happened at that position, and repeats the files that were not done. If the
+ * process died in a batch, its successor assembles each kernel alone. So no input stops a run.
  */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 
@@ -17,12 +18,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { FREE = 0, DONE = -1 }; /* states of a file; else 1 + the number of the process that has it */
+enum { FREE = 0, DONE = -1 }; /* states of a file; or 1 + the number of the process that has it */
 
 typedef struct {
     atomic_uint next;
-    StatsPlace now[STATS_MAX_JOBS];
-    atomic_int state[]; /* by file */
+    StatsPosition now[STATS_MAX_JOBS]; /* by process */
+    atomic_int state[];                /* by file */
 } Shared;
 
 typedef struct {
@@ -30,21 +31,21 @@ typedef struct {
     Shared *shared;
     WbbArena *arena;
     struct { StatsBad *items; uint32_t n, capacity; } bad;
-    char spool[STATS_MAX_JOBS][4096];
-    pid_t pid[STATS_MAX_JOBS];
-    bool suspicious[STATS_MAX_JOBS];
+    char spool[STATS_MAX_JOBS][4096]; /* by process: the file that it writes lines to */
+    pid_t pid[STATS_MAX_JOBS];        /* 0: ended */
+    bool suspicious[STATS_MAX_JOBS];  /* the one before died in a batch */
     uint32_t jobs;
 } Pool;
 
 typedef struct {
     Pool *pool;
     uint32_t job;
-    uint32_t again; /* files below this one were looked through for what a predecessor left */
-    bool suspicious; /* that predecessor died among many kernels */
-    bool careful;
+    uint32_t again;  /* the next file to look at for what the process before it did not finish */
+    bool suspicious; /* that process died in a batch */
+    bool careful;    /* StatsWork.careful */
 } Child;
 
-/* First what a predecessor had taken and not done, then the next that nobody has. */
+/* First the files that the process before had taken and not finished, then the next that no process has taken. */
 static bool next_file(void *arg, uint32_t *file)
 {
     Child *c = arg;
@@ -75,8 +76,8 @@ static void work(WbbCx *cx, void *arg)
     Pool *p = c->pool;
     const int fd = open(p->spool[c->job], O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0) wbb_fail(cx, (WbbLoc){0}, "cannot write %s", p->spool[c->job]);
-    const StatsWork w = {.call = p->call, .bad = p->bad.items, .n_bad = p->bad.n, .careful = &c->careful, .now = &p->shared->now[c->job],
-                         .next = next_file, .done = file_done, .arg = c, .fd = fd};
+    const StatsWork w = {.call = p->call, .bad = p->bad.items, .n_bad = p->bad.n, .careful = &c->careful,
+                         .now = &p->shared->now[c->job], .next = next_file, .done = file_done, .arg = c, .fd = fd};
     main_stats_work(cx, &w);
     close(fd);
 }
@@ -95,17 +96,17 @@ static void child(Pool *p, uint32_t job, bool again, bool suspicious)
 
 static void start(WbbCx *cx, Pool *p, uint32_t job, bool again, bool suspicious)
 {
-    p->shared->now[job] = (StatsPlace){0};
+    p->shared->now[job] = (StatsPosition){0};
     fflush(NULL);
     p->pid[job] = fork();
     if (p->pid[job] < 0) wbb_fail(cx, (WbbLoc){0}, "cannot start a process");
     if (p->pid[job] == 0) child(p, job, again, suspicious);
 }
 
-static const char *death(WbbArena *a, int status)
+static const char *cause_of_death(WbbArena *a, int status)
 {
     if (!WIFSIGNALED(status)) return wbb_format(a, "the compiler ended with status %d", WEXITSTATUS(status));
-    if (WTERMSIG(status) == SIGALRM) return "the compiler came to no end";
+    if (WTERMSIG(status) == SIGALRM) return "the compiler did not end in time";
     return wbb_format(a, "the compiler crashed: signal %d", WTERMSIG(status));
 }
 
@@ -116,17 +117,18 @@ static bool left_over(const Pool *p, uint32_t job)
     return false;
 }
 
-/* A process ended; another takes its place if there is work that it left. */
-static void bury(WbbCx *cx, Pool *p, uint32_t job, int status)
+/* After the end of a process: note why it died, and start another if there is work. */
+static void process_ended(WbbCx *cx, Pool *p, uint32_t job, int status)
 {
     p->pid[job] = 0;
     if (WIFEXITED(status) && WEXITSTATUS(status) == WBB_OK) return;
-    const StatsBad bad = {p->shared->now[job], death(p->arena, status)};
-    if (bad.place.file == 0) wbb_fail(cx, (WbbLoc){0}, "%s before it had a file", bad.why);
-    const bool among_many = bad.place.part == STATS_BATCH;
+    const StatsBad bad = {p->shared->now[job], cause_of_death(p->arena, status)};
+    if (bad.position.file == 0) wbb_fail(cx, (WbbLoc){0}, "%s before it had a file", bad.why);
+    const bool among_many = bad.position.part == STATS_BATCH;
     bool known = among_many && p->suspicious[job];
-    for (uint32_t i = 0; i < p->bad.n; i++) known |= memcmp(&p->bad.items[i].place, &bad.place, sizeof bad.place) == 0;
-    if (known) wbb_fail(cx, (WbbLoc){.file = p->call->files[bad.place.file - 1]}, "%s, twice", bad.why);
+    for (uint32_t i = 0; i < p->bad.n; i++)
+        known |= memcmp(&p->bad.items[i].position, &bad.position, sizeof bad.position) == 0;
+    if (known) wbb_fail(cx, (WbbLoc){.file = p->call->files[bad.position.file - 1]}, "%s, twice", bad.why);
     if (!among_many) WBB_PUSH(p->arena, &p->bad, bad);
     p->suspicious[job] = among_many;
     if (left_over(p, job) || atomic_load(&p->shared->next) < p->call->n_files) start(cx, p, job, true, among_many);
@@ -140,7 +142,7 @@ static void run_all(WbbCx *cx, Pool *p)
         const pid_t pid = wait(&status);
         if (pid < 0) return;
         for (uint32_t j = 0; j < p->jobs; j++)
-            if (p->pid[j] == pid) bury(cx, p, j, status);
+            if (p->pid[j] == pid) process_ended(cx, p, j, status);
     }
 }
 
@@ -153,7 +155,8 @@ typedef struct {
 static void run(WbbCx *cx, void *arg)
 {
     Run *r = arg;
-    for (uint32_t j = 0; j < r->pool.jobs; j++) snprintf(r->pool.spool[j], sizeof r->pool.spool[j], "%s/%u", r->folder, j);
+    for (uint32_t j = 0; j < r->pool.jobs; j++)
+        snprintf(r->pool.spool[j], sizeof r->pool.spool[j], "%s/%u", r->folder, j);
     run_all(cx, &r->pool);
     for (uint32_t j = 0; j < r->pool.jobs; j++) {
         size_t n;

@@ -1,7 +1,8 @@
 /* stats_work.c: what one process of `warpburg stats` does: files to parts, parts to records.
  *
- * Needs files to be handed out; leaves lines. Kernels wait until a batch of them is worth a run of ptxas, and a file's lines are written
- * once all its kernels have been assembled, so that a process that dies leaves whole files only.
+ * Needs files, one after the other from `next`. Leaves a line for each kernel and target. Kernels are collected until
+ * there are BATCH of them, which one run of ptxas assembles. The lines of a file are written when all its kernels have
+ * been assembled: a process that dies has written whole files only.
  *
  *     gelu.hlo    gelu    sm_90    {"file": "gelu.hlo", "kernel": "gelu", "target": "sm_90", "status": "ok", ..}
  */
@@ -15,29 +16,28 @@
 
 enum { BATCH = 48, PART_SECONDS = 120, BATCH_SECONDS = 600 };
 
-/* One record to be. */
+/* What is known of a record before its kernel is assembled. */
 typedef struct {
     const char *file, *kernel, *key;
     uint64_t count;
-    StatsPlace place;
+    StatsPosition position;
 } Row;
 
 typedef struct {
     const StatsWork *w;
     WbbCx *cx;
-    WbbArena *arena;  /* of the batch */
+    WbbArena *arena; /* of the batch */
     PipeCache *cache;
     PipeStatOptions options;
     struct { Row *items; uint32_t n, capacity; } rows;
     struct { PipeStat *items; uint32_t n, capacity; } stats;
-    struct { uint32_t *items; uint32_t n, capacity; } files; /* whose parts are all in a batch */
-    uint32_t waiting; /* kernels that ptxas has not seen */
-    WbbArena *lines_arena;
-    WbbBuf lines;     /* of files that are not done */
+    struct { uint32_t *items; uint32_t n, capacity; } files; /* all their parts are compiled, their lines not written */
+    uint32_t waiting;      /* kernels of the batch that ptxas has to assemble */
+    WbbArena *lines_arena; /* of `lines` and `files`, and of the texts of the file under way */
+    WbbBuf lines;
 } Worker;
 
-/* lines ----------------------------------------------------------------------------------------------------------------------- */
-
+/* --- lines ------------------------------------------------------------------------------------ */
 static void put_record(Worker *k, const Row *r, const PipeStat *s)
 {
     WbbBuf *b = &k->lines;
@@ -58,7 +58,7 @@ static void write_all(int fd, const char *p, size_t n)
 {
     while (n > 0) {
         const ssize_t done = write(fd, p, n);
-        if (done <= 0) _exit(WBB_FAILED); /* the parent sees it */
+        if (done <= 0) _exit(WBB_FAILED); /* the parent process starts another */
         p += done;
         n -= (size_t)done;
     }
@@ -74,7 +74,7 @@ static void write_files(Worker *k)
     k->lines = wbb_buf(k->lines_arena);
 }
 
-/* Assemble what waits; `whole`: no file is half in the batch. */
+/* Assemble the batch and make its lines. `whole`: the batch ends with a file, so that all lines can be written. */
 static void flush(Worker *k, bool whole)
 {
     alarm(BATCH_SECONDS);
@@ -102,12 +102,11 @@ static void flush(Worker *k, bool whole)
     }
 }
 
-/* parts ----------------------------------------------------------------------------------------------------------------------- */
-
-static const char *known_bad(const Worker *k, StatsPlace p)
+/* --- parts ------------------------------------------------------------------------------------ */
+static const char *known_bad(const Worker *k, StatsPosition p)
 {
     for (uint32_t i = 0; i < k->w->n_bad; i++) {
-        const StatsPlace *q = &k->w->bad[i].place;
+        const StatsPosition *q = &k->w->bad[i].position;
         if (q->file == p.file && q->part == p.part && q->target == p.target) return k->w->bad[i].why;
     }
     return NULL;
@@ -119,19 +118,20 @@ static void add_row(Worker *k, Row r, PipeStat s)
     WBB_PUSH(k->arena, &k->stats, s);
 }
 
-/* A record of something that never was a kernel. */
+/* A record without a kernel. */
 static PipeStat refusal(const TgTarget *t, WbbStatus status, const char *reason, const char *message)
 {
     return (PipeStat){.target = t, .status = status, .reason = reason, .message = message, .listing = ""};
 }
 
-static void one_target(Worker *k, Row r, const char *text, size_t n)
+/* A kernel, for each target. */
+static void one_kernel(Worker *k, Row r, const char *text, size_t n)
 {
     const StatsCall *call = k->w->call;
     for (uint32_t t = 0; t < call->n_targets; t++) {
-        r.place.target = t + 1;
-        *k->w->now = r.place;
-        const char *why = known_bad(k, r.place);
+        r.position.target = t + 1;
+        *k->w->now = r.position;
+        const char *why = known_bad(k, r.position);
         PipeStat s = {.target = call->targets[t], .text = text, .n = n};
         if (why) {
             add_row(k, r, refusal(call->targets[t], WBB_FAILED, "", why));
@@ -159,6 +159,7 @@ typedef struct {
     const HloInstruction *library;
 } File;
 
+/* Leaves the reason in cx->why and the message in cx->messages. */
 static void decline_library(WbbCx *cx, void *arg)
 {
     part_decline(cx, ((File *)arg)->library);
@@ -169,9 +170,11 @@ static void one_library_call(File *f)
     Worker *k = f->k;
     wbb_cx_clear(k->cx);
     (void)wbb_guard(k->cx, decline_library, f);
-    const char *reason = wbb_why_name(k->cx->why), *kind = wbb_format(k->arena, "declined: %s: ", reason), *at = strstr(k->cx->messages, kind);
-    const char *message = at ? wbb_format(k->arena, "%.*s", (int)strcspn(at, "\n") - (int)strlen(kind), at + strlen(kind)) : "";
-    for (uint32_t t = 0; t < k->w->call->n_targets; t++) add_row(k, f->row, refusal(k->w->call->targets[t], WBB_DECLINED, reason, message));
+    const char *reason = wbb_why_name(k->cx->why), *kind = wbb_format(k->arena, "declined: %s: ", reason);
+    const char *at = strstr(k->cx->messages, kind), *said = at ? at + strlen(kind) : "";
+    const char *message = wbb_format(k->arena, "%.*s", (int)strcspn(said, "\n"), said);
+    for (uint32_t t = 0; t < k->w->call->n_targets; t++)
+        add_row(k, f->row, refusal(k->w->call->targets[t], WBB_DECLINED, reason, message));
 }
 
 static void find_fusion(WbbCx *cx, void *arg)
@@ -182,31 +185,32 @@ static void find_fusion(WbbCx *cx, void *arg)
     f->row.kernel = wbb_format(f->k->lines_arena, "%s", fusion.name);
 }
 
-/* A module that holds one fusion is a kernel as it stands; any other is cut into parts. */
+/* A module with a single fusion is a kernel; any other is cut into parts. */
 static void one_module(WbbCx *cx, void *arg)
 {
     File *f = arg;
     Worker *k = f->k;
     HloModule *m = f->modules[f->module];
-    WbbArena *lasting = k->lines_arena; /* the batch's arena goes when it is full */
+    WbbArena *lasting = k->lines_arena; /* k->arena is freed with each batch, which may end within this module */
     WbbBuf text = wbb_buf(lasting);
     hlo_print(&text, m);
     f->row.count = 1;
     if (wbb_guard(cx, find_fusion, f) == WBB_OK) {
-        f->row.place.part++;
-        one_target(k, f->row, text.text, text.n);
+        f->row.position.part++;
+        one_kernel(k, f->row, text.text, text.n);
         return;
     }
     const FuseParts parts = fuse_parts(cx, lasting, hlo_normalise(cx, lasting, m));
     const bool is_one = parts.n == 1 && parts.items[0].text && parts.items[0].count == 1;
     for (uint32_t p = 0; p < parts.n; p++) {
         const FusePart *part = &parts.items[p];
-        f->row.place.part++;
+        f->row.position.part++;
         f->row.count = part->count;
-        f->row.kernel = is_one ? m->entry->name : f->n_modules > 1 ? wbb_format(lasting, "%s.%u", part->name, f->module) : part->name;
+        f->row.kernel = is_one ? m->entry->name : part->name;
+        if (!is_one && f->n_modules > 1) f->row.kernel = wbb_format(lasting, "%s.%u", part->name, f->module);
         f->library = part->at;
-        if (is_one) one_target(k, f->row, text.text, text.n);
-        else if (part->text) one_target(k, f->row, part->text, strlen(part->text));
+        if (is_one) one_kernel(k, f->row, text.text, text.n);
+        else if (part->text) one_kernel(k, f->row, part->text, strlen(part->text));
         else one_library_call(f);
     }
 }
@@ -219,27 +223,32 @@ static void read_modules(WbbCx *cx, void *arg)
     f->n_modules = hlo_parse_all(cx, f->k->lines_arena, f->path, text, n, &f->modules);
 }
 
-/* A file that cannot be read as HLO has a record, too. */
+/* The record of a file that cannot be read or parsed, or of a module that cannot be cut. */
 static void add_failure(File *f, WbbStatus status)
 {
     Worker *k = f->k;
     const size_t n = strcspn(k->cx->messages, "\n");
-    const char *said = wbb_format(k->arena, "%.*s", (int)n, k->cx->messages), *reason = status == WBB_DECLINED ? wbb_why_name(k->cx->why) : "";
+    const char *said = wbb_format(k->arena, "%.*s", (int)n, k->cx->messages),
+               *reason = status == WBB_DECLINED ? wbb_why_name(k->cx->why) : "";
     f->row.kernel = "";
     f->row.count = 1;
     f->row.key = NULL;
-    for (uint32_t t = 0; t < k->w->call->n_targets; t++) add_row(k, f->row, refusal(k->w->call->targets[t], status, reason, said));
+    for (uint32_t t = 0; t < k->w->call->n_targets; t++)
+        add_row(k, f->row, refusal(k->w->call->targets[t], status, reason, said));
 }
 
 static void one_file(Worker *k, uint32_t file)
 {
-    File f = {.k = k, .path = k->w->call->files[file], .row = {.file = k->w->call->files[file], .kernel = "", .place = {.file = file + 1}}};
-    *k->w->now = f.row.place;
-    const char *why = known_bad(k, f.row.place);
+    File f = {.k = k,
+              .path = k->w->call->files[file],
+              .row = {.file = k->w->call->files[file], .kernel = "", .position = {.file = file + 1}}};
+    *k->w->now = f.row.position;
+    const char *why = known_bad(k, f.row.position);
     wbb_cx_clear(k->cx);
     if (why) {
         f.row.count = 1;
-        for (uint32_t t = 0; t < k->w->call->n_targets; t++) add_row(k, f.row, refusal(k->w->call->targets[t], WBB_FAILED, "", why));
+        for (uint32_t t = 0; t < k->w->call->n_targets; t++)
+            add_row(k, f.row, refusal(k->w->call->targets[t], WBB_FAILED, "", why));
     } else {
         alarm(PART_SECONDS);
         WbbStatus s = wbb_guard(k->cx, read_modules, &f);
@@ -258,7 +267,11 @@ void main_stats_work(WbbCx *cx, const StatsWork *w)
     const StatsOptions *o = w->call->o;
     Worker k = {.w = w, .cx = cx, .arena = wbb_arena_new(cx), .lines_arena = wbb_arena_new(cx)};
     LlCache *shared = ll_cache_new(cx);
-    k.options = (PipeStatOptions){.approx = o->approx, .align = (uint32_t)o->align, .disable = o->disable.items, .n_disable = o->disable.n, .shared = shared};
+    k.options = (PipeStatOptions){.approx = o->approx,
+                                  .align = (uint32_t)o->align,
+                                  .disable = o->disable.items,
+                                  .n_disable = o->disable.n,
+                                  .shared = shared};
     k.cache = pipe_cache_open(cx, cx->arena, w->call->cache, w->call->cache_limit);
     k.lines = wbb_buf(k.lines_arena);
     for (uint32_t file; w->next(w->arg, &file);) {

@@ -15,7 +15,7 @@ typedef struct {
 } Row;
 
 static const char gather_devices[] = "it exchanges data with other devices; a kernel works on one";
-static const char moves_host[] = "it moves data between the device and the host or another device, outside of any kernel";
+static const char moves_host[] = "it moves data from or to the host or another device, outside of any kernel";
 static const char has_state[] = "it draws random numbers from a state that lives outside the fusion";
 static const char jumps[] = "which instructions run is decided at run time";
 static const char sizes[] = "the size of a dimension is known only at run time";

@@ -32,8 +32,8 @@ typedef struct {
 
 typedef enum {
     PART_LOOP,        /* every element of the outputs, in the order of output `outputs[0]` */
-    /* of one output, what operands of a concatenate give: indices start .. start + size of space in dimension `dim`,
-     * each start */
+    /* of one output, what some operands of a concatenate give: for each of starts the elements whose index in
+     * dimension `dim` is in start .. start + size of space */
     PART_CONCATENATE,
     PART_UPDATE,      /* the elements that a dynamic-update-slice replaces, in place */
 } PartKind;
@@ -113,7 +113,7 @@ void part_ranges(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, const H
 
 /* Threads for a row of the range's space, along its minor dimension; 0: it has one row, or a thread may have
  * elements of two. */
-int64_t part_row_threads(const PartRange *s);
+int64_t part_row_threads(const PartRange *r);
 
 /* plan.c: fusion and target live as long as the plan. */
 /* an output in place of which some elements are not written */

@@ -213,12 +213,15 @@ static void width_of_buffers(const PartPlan *p, const PartRange *r, uint32_t *na
     }
 }
 
-static void halve(WbbArena *a, PartRange *r, int64_t limit, int64_t each, const char *why, int64_t number)
+static void halve_once(WbbArena *a, PartRange *r, const char *why, long long number)
 {
-    while (r->unroll > 1 && r->unroll * each > limit) {
-        r->unroll /= 2;
-        r->why_unroll = wbb_format(a, why, (long long)number);
-    }
+    r->unroll /= 2;
+    r->why_unroll = wbb_format(a, why, number);
+}
+
+static void halve(WbbArena *a, PartRange *r, int64_t limit, int64_t each, const char *why)
+{
+    while (r->unroll > 1 && r->unroll * each > limit) halve_once(a, r, why, each);
 }
 
 /* The largest power of two that divides every edge of the concatenates and pads of so many elements, along their
@@ -259,12 +262,6 @@ static bool whole_rows(Cutting *c, PartRange *r, int64_t row, uint32_t narrow)
     return true;
 }
 
-static void halve_once(WbbArena *a, PartRange *r, const char *why, long long number)
-{
-    r->unroll /= 2;
-    r->why_unroll = wbb_format(a, why, number);
-}
-
 /* As wide as accesses and the machine allow. */
 static void limit_unroll(Cutting *c, PartRange *r, uint32_t narrow, uint32_t wide)
 {
@@ -272,17 +269,19 @@ static void limit_unroll(Cutting *c, PartRange *r, uint32_t narrow, uint32_t wid
     const HloComputation *f = c->p->fusion->body;
     const TgTune *tune = tg_tune(t, "loop.unroll", narrow);
     const uint32_t bytes = bytes_an_element(c->p, r), body = operations(f);
+    const uint32_t accesses = (uint32_t)tuned(t, "loop.max_accesses");
     const int64_t iterations = part_trips(c->arena, f)[f->root->id], min_threads = tuned(t, "loop.min_threads");
     r->unroll = (uint32_t)WBB_MAX(tune->value, 1);
     r->why_unroll = tune->because;
     while (r->unroll > 1 && c->elements < r->unroll * min_threads)
         halve_once(c->arena, r, "more a thread would leave under %lld threads", min_threads);
-    while (r->unroll > 1 && r->unroll * wide > tuned(t, "loop.max_accesses") * t->vector_bytes)
-        halve_once(c->arena, r, "%lld bytes of the widest buffer, two accesses", (long long)(r->unroll / 2 * wide));
-    halve(c->arena, r, tuned(t, "loop.max_bytes"), bytes, "a thread touches %lld bytes an element", bytes);
-    halve(c->arena, r, tuned(t, "loop.max_body"), body, "the body has %lld operations", body);
-    halve(c->arena, r, tuned(t, "loop.max_iterations"), iterations, "an element takes %lld iterations of loops",
-          iterations);
+    while (r->unroll > 1 && r->unroll * wide > accesses * t->vector_bytes) {
+        r->unroll /= 2;
+        r->why_unroll = wbb_format(c->arena, "%u bytes of the widest buffer, %u accesses", r->unroll * wide, accesses);
+    }
+    halve(c->arena, r, tuned(t, "loop.max_bytes"), bytes, "a thread touches %lld bytes an element");
+    halve(c->arena, r, tuned(t, "loop.max_body"), body, "the body has %lld operations");
+    halve(c->arena, r, tuned(t, "loop.max_iterations"), iterations, "an element takes %lld iterations of loops");
     if (r->unroll > 2 && r->elements % r->unroll != 0 && r->elements % (r->unroll / 2) == 0)
         halve_once(c->arena, r, "divides the elements, which %lld does not", r->unroll);
 }

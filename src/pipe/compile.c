@@ -66,6 +66,24 @@ static BdBuffer describe(const PartPlan *p, uint32_t i, uint32_t align)
     return b;
 }
 
+/* How one thread combines the terms of each reduction of the fusion: emit/reduce.c. Sums of integers have one result in
+ * every order, and what products of complex elements round to is the rules' business. */
+static void document_order(WbbArena *a, const HloComputation *body, Bundle *b)
+{
+    const char **texts = WBB_NEW_N(a, const char *, body->n_instructions + 1);
+    for (uint32_t k = 0; k < body->n_instructions; k++) {
+        const HloInstruction *i = body->instructions[k];
+        if (i->opcode == HLO_REDUCE || i->opcode == HLO_REDUCE_WINDOW)
+            texts[b->n_order++] = wbb_format(a, "%s: serial", i->name);
+        if (i->opcode != HLO_DOT && i->opcode != HLO_CONVOLUTION) continue;
+        const ScType types[3] = {i->shape->type, i->operands[0]->shape->type, i->operands[1]->shape->type};
+        bool floats = true, wide = false;
+        for (int t = 0; t < 3; t++) floats = floats && sc_is_float(types[t]), wide = wide || types[t] == SC_F64;
+        if (floats) texts[b->n_order++] = wbb_format(a, "%s: serial fma %s", i->name, wide ? "f64" : "f32");
+    }
+    b->order = texts;
+}
+
 static Bundle *bundle_of(WbbArena *a, const PipeResult *r, const PipeOptions *o, const char *text, size_t n)
 {
     const PartPlan *p = &r->plan;
@@ -87,11 +105,11 @@ static Bundle *bundle_of(WbbArena *a, const PipeResult *r, const PipeOptions *o,
         b->launches[0] = (BdLaunch){.entry = r->kernel->name, .grid = {p->grid, 1, 1}, .block = {p->block, 1, 1},
                                     .cluster = {1, 1, 1}, .n_args = count, .args = args};
     }
+    document_order(a, r->fusion.body, b);
     return b;
 }
 
-static const char *stage_text(WbbCx *cx, WbbArena *a, const PipeResult *r, PipeStage stage, const char *ir,
-                              const LlOutput *out)
+static const char *stage_text(WbbArena *a, const PipeResult *r, PipeStage stage, const char *ir, const LlOutput *out)
 {
     WbbBuf b = wbb_buf(a);
     switch (stage) {
@@ -100,7 +118,7 @@ static const char *stage_text(WbbCx *cx, WbbArena *a, const PipeResult *r, PipeS
     case PIPE_AT_PLAN: part_print(&b, &r->plan); break;
     case PIPE_AT_IR: return ir;
     case PIPE_AT_LLVM: return out->llvm_after;
-    case PIPE_AT_JSON: return bd_json(cx, a, r->bundle);
+    case PIPE_AT_JSON: return bd_kernel_json(a, r->bundle);
     default: return out->ptx_commented ? out->ptx_commented : r->ptx;
     }
     return b.text;
@@ -218,7 +236,7 @@ void pipe_compile(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file
     if (!r->target)
         wbb_fail(cx, (WbbLoc){0}, "--target %s: no such target; patterns/ has one file for each", o->target);
     if (front(&c)) {
-        r->emitted = stage_text(cx, a, r, o->stage, NULL, NULL);
+        r->emitted = stage_text(a, r, o->stage, NULL, NULL);
         return;
     }
     begin(&c, "emit");
@@ -236,6 +254,6 @@ void pipe_compile(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file
     if (o->assemble || o->stage == PIPE_AT_CUBIN) assemble(&c);
     begin(&c, "bundle");
     r->bundle = bundle_of(a, r, o, text, n);
-    r->emitted = stage_text(cx, a, r, o->stage, ir.text, &out);
+    r->emitted = stage_text(a, r, o->stage, ir.text, &out);
     lap(&c, PIPE_BUNDLE);
 }

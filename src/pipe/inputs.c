@@ -73,6 +73,16 @@ static void check_memory(WbbCx *cx, const HloModule *m, const HloShape *const *s
                  machine / gib);
 }
 
+PipeRun pipe_with_spikes(WbbCx *cx, WbbArena *a, const HloModule *m, PipeRun run, const PipeSpikes **spikes)
+{
+    *spikes = NULL;
+    if (run.which != 's' || run.inputs) return run;
+    *spikes = pipe_spikes(cx, a, m, run.seed);
+    if ((*spikes)->here) run.made = &(*spikes)->source;
+    else run.which = 'n';
+    return run;
+}
+
 const void **pipe_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeRun *run)
 {
     const HloComputation *c = m->entry;
@@ -92,7 +102,8 @@ const void **pipe_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeR
         } else if (!is_lazy(s, run)) {
             const int64_t n = hlo_elements(s);
             void *data = wbb_alloc(a, wbb_mul_size(a, (size_t)n, bytes_of(s)) + 1);
-            bd_make_input(run->seed, i, type, n, run->which ? run->which : 'n', is_ranged(s, indices), data);
+            if (run->made) run->made->read(run->made->arg, i, NULL, 0, n, data);
+            else bd_make_input(run->seed, i, type, n, run->which ? run->which : 'n', is_ranged(s, indices), data);
             inputs[i] = data;
         }
     }
@@ -117,6 +128,7 @@ static void make_some(void *arg, int64_t number, const int64_t *positions, int64
 EvSource pipe_made_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeRun *run)
 {
     uint32_t n;
+    if (run->made) return *run->made;
     Made *made = WBB_NEW(a, Made);
     *made = (Made){input_shapes(cx, a, m->entry, &n), run, has_indices(m)};
     return (EvSource){make_some, made};
@@ -200,10 +212,13 @@ PipeOperands pipe_operands(WbbCx *cx, WbbArena *a, const HloFusion *f, const Hlo
     return out;
 }
 
-EvResult *pipe_evaluate(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands, EvMode mode,
-                        const EvPositions *at)
+EvResult *pipe_evaluate(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands,
+                        const EvOrder *order, EvMode mode, const EvPositions *at)
 {
     const EvSource source = {read_leaf, (void *)operands->origin};
+    if (order)
+        return ev_run_in_order(cx, a, c, operands->made ? NULL : operands->arrays, operands->made ? &source : NULL,
+                               mode, at, order);
     if (operands->made) return ev_run_from(cx, a, c, &source, mode, at);
     return at ? ev_run_at(cx, a, c, operands->arrays, mode, at) : ev_run(cx, a, c, operands->arrays, mode);
 }

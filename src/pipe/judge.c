@@ -118,6 +118,24 @@ static bool same_bits(const EvValue *a, int64_t i, const EvValue *b, int64_t k)
     return part_at(a, i, 0) == part_at(b, k, 0) && (parts_of(a) == 1 || part_at(a, i, 1) == part_at(b, k, 1));
 }
 
+/* What the outputs are judged by. */
+typedef struct {
+    HloFusion fusion; /* of the text */
+    const PipeOperands *operands;
+    const HloComputation *normal; /* the fusion in normal form, whose instructions the order names */
+    const EvOrder *order;         /* that the bundle documents; NULL: none */
+} Judged;
+
+static Judged judged(WbbCx *cx, WbbArena *a, const HloFusion *f, const HloModule *m, const PipeOperands *operands,
+                     const Bundle *b)
+{
+    Judged j = {.fusion = *f, .operands = operands};
+    if (!b->n_order) return j;
+    j.normal = hlo_fusion(cx, hlo_normalise(cx, a, m)).body;
+    j.order = ev_order(cx, a, "kernel.json", b->order, (uint32_t)b->n_order);
+    return j;
+}
+
 /* --- comparison --------------------------------------------------------------------------------------------------- */
 typedef struct { int64_t *items; uint32_t n, capacity; } Offsets;
 
@@ -197,9 +215,9 @@ static int64_t same_chunk(const EvValue *got, const EvValue *plain, int64_t i, i
 }
 
 /* Compare a leaf with the bounds. `got` and `plain` hold the elements at `positions` (NULL: all) in their order. */
-static void compare_leaf(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands, EvMode mode,
-                         uint32_t n_leaves, uint32_t leaf, const EvValue *got, const EvValue *plain,
-                         const int64_t *positions, int64_t n, PipeVerdict *v)
+static void compare_leaf(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands,
+                         const EvOrder *order, EvMode mode, uint32_t n_leaves, uint32_t leaf, const EvValue *got,
+                         const EvValue *plain, const int64_t *positions, int64_t n, PipeVerdict *v)
 {
     int64_t *suspects = WBB_NEW_N(a, int64_t, n + 1), *indices = WBB_NEW_N(a, int64_t, n + 1), count = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -212,11 +230,11 @@ static void compare_leaf(WbbCx *cx, WbbArena *a, const HloComputation *c, const 
         indices[count] = i;
         suspects[count++] = positions ? positions[i] : i;
     }
-    v->compared += n;
+    if (!order) v->compared += n;
     if (!count) return;
     EvPositions *at = WBB_NEW_N(a, EvPositions, n_leaves);
     at[leaf] = (EvPositions){.positions = suspects, .n = count};
-    const EvResult *bounds = pipe_evaluate(cx, a, c, operands, mode, at);
+    const EvResult *bounds = pipe_evaluate(cx, a, c, operands, order, mode, at);
     const EvBound *b = bounds->outputs[leaf].data;
     const int64_t parts = parts_of(got);
     const ScType type = ev_part_type(got->type);
@@ -257,7 +275,7 @@ static void measure_error(WbbCx *cx, WbbArena *a, const HloComputation *c, const
         if (!sc_is_float(ev_part_type(got[k].type))) continue;
         some[k] = sample(a, at ? at[k].positions : NULL, at ? at[k].n : bd_elements(got[k].dims, got[k].rank));
     }
-    const EvResult *exact = pipe_evaluate(cx, a, c, operands, EV_F64, some);
+    const EvResult *exact = pipe_evaluate(cx, a, c, operands, NULL, EV_F64, some);
     for (uint32_t k = 0; k < n_leaves; k++) {
         const double *x = exact->outputs[k].data;
         const int64_t parts = parts_of(&got[k]), step = step_of(at ? at[k].n : bd_elements(got[k].dims, got[k].rank));
@@ -270,9 +288,26 @@ static void measure_error(WbbCx *cx, WbbArena *a, const HloComputation *c, const
     }
 }
 
-static void judge(WbbCx *cx, WbbArena *a, const HloFusion *f, const PipeOperands *operands, const Run *r,
-                  const PipeRun *run, PipeVerdict *v)
+/* All outputs against what computation c allows, in any order of its sums or in that which the kernel documents. */
+static void compare(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands, const EvOrder *order,
+                    const Run *r, const PipeRun *run, const EvValue *got, const EvPositions *at, PipeVerdict *v)
 {
+    const EvResult *plain = pipe_evaluate(cx, a, c, operands, order, EV_PLAIN, at);
+    const EvMode mode = run->approx ? EV_BOUNDS_APPROX : EV_BOUNDS;
+    for (uint32_t k = 0; k < r->n_leaves; k++) {
+        const int64_t n = at ? at[k].n : bd_elements(got[k].dims, got[k].rank);
+        compare_leaf(cx, a, c, operands, order, mode, r->n_leaves, k, &got[k], &plain->outputs[k],
+                     at ? at[k].positions : NULL, n, v);
+    }
+}
+
+/* Against the bounds of the text, and then, in the normalised fusion, against the order that the bundle documents. */
+static void judge(WbbCx *cx, WbbArena *a, const Judged *j, const Run *r, const PipeRun *run, PipeVerdict *v)
+{
+    const HloFusion *f = &j->fusion;
+    const PipeOperands *operands = j->operands;
+    const EvOrder *order = j->order;
+    const HloComputation *normal = j->normal;
     EvPositions *at = run->blocks ? WBB_NEW_N(a, EvPositions, r->n_leaves + 1) : NULL;
     EvValue *got = WBB_NEW_N(a, EvValue, r->n_leaves + 1);
     for (uint32_t k = 0; k < r->n_leaves; k++) {
@@ -287,13 +322,8 @@ static void judge(WbbCx *cx, WbbArena *a, const HloFusion *f, const PipeOperands
         at[k] = (EvPositions){.positions = positions, .n = offsets.n};
         got[k] = output_at(a, r, k, &offsets);
     }
-    const EvResult *plain = pipe_evaluate(cx, a, f->body, operands, EV_PLAIN, at);
-    const EvMode mode = run->approx ? EV_BOUNDS_APPROX : EV_BOUNDS;
-    for (uint32_t k = 0; k < r->n_leaves; k++) {
-        const int64_t n = at ? at[k].n : bd_elements(got[k].dims, got[k].rank);
-        compare_leaf(cx, a, f->body, operands, mode, r->n_leaves, k, &got[k], &plain->outputs[k],
-                     at ? at[k].positions : NULL, n, v);
-    }
+    compare(cx, a, f->body, operands, NULL, r, run, got, at, v);
+    if (order && !v->outside) compare(cx, a, normal, operands, order, r, run, got, at, v);
     measure_error(cx, a, f->body, operands, r->n_leaves, got, at, v);
 }
 
@@ -342,8 +372,8 @@ static void run_all(WbbCx *cx, WbbArena *a, const SimModule *ptx, const Run *r, 
 
 /* Run blocks and warps in another order. If the outputs change, the verdict says so, and they are judged too: atomic
  * sums of floats may change within the bounds. */
-static void run_again(WbbCx *cx, WbbArena *a, const SimModule *ptx, const HloFusion *f, const PipeOperands *operands,
-                      const Run *r, const Run *fresh, const PipeRun *run, PipeVerdict *v)
+static void run_again(WbbCx *cx, WbbArena *a, const SimModule *ptx, const Judged *j, const Run *r, const Run *fresh,
+                      const PipeRun *run, PipeVerdict *v)
 {
     const uint64_t seed = run->shuffle ? run->order + 1 : 1;
     const SimOptions o = {.shuffle = true, .seed = seed, .padding = run->padding, .threads = run->threads};
@@ -352,7 +382,7 @@ static void run_again(WbbCx *cx, WbbArena *a, const SimModule *ptx, const HloFus
     const char *first;
     if (!differing(a, r, fresh, &first)) return;
     v->order = wbb_format(a, "the result depends on the order of warps or blocks: %s", first);
-    judge(cx, a, f, operands, fresh, run, v);
+    judge(cx, a, j, fresh, run, v);
 }
 
 /* Does the PTX manual fix every bit of the results? Not those of approximate instructions, nor the order of atomic
@@ -382,9 +412,10 @@ static void on_gpu(WbbCx *cx, WbbArena *a, const Run *r, const Run *device, cons
     v->differ = differing(a, device, r, &v->first_differ);
 }
 
-PipeVerdict pipe_run(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m, const PipeRun *run)
+PipeVerdict pipe_run(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m, const PipeRun *options)
 {
     PipeVerdict v = {0};
+    const PipeRun own = pipe_with_spikes(cx, a, m, *options, &v.spikes), *run = &own;
     if (run->blocks) wbb_arena_limit(a, (size_t)1 << 40); /* only the pages that a sample reads and writes use memory */
     const HloFusion f = hlo_fusion(cx, m);
     const PipeOperands operands = pipe_operands(cx, a, &f, m, run);
@@ -408,9 +439,9 @@ PipeVerdict pipe_run(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m
         pipe_write_outputs(cx, a, run->output_dir, r.n_leaves, got);
     }
     since = wbb_now_ms();
-    const bool judged = run->check || (run->on_gpu && !v.exact);
-    if (judged && v.report.n_faults == 0) judge(cx, a, &f, &operands, &device, run, &v);
-    if (again && v.report.n_faults == 0) run_again(cx, a, ptx, &f, &operands, &r, &fresh, run, &v);
+    const Judged j = judged(cx, a, &f, m, &operands, b);
+    if ((run->check || (run->on_gpu && !v.exact)) && v.report.n_faults == 0) judge(cx, a, &j, &device, run, &v);
+    if (again && v.report.n_faults == 0) run_again(cx, a, ptx, &j, &r, &fresh, run, &v);
     v.ms_eval = wbb_now_ms() - since;
     return v;
 }

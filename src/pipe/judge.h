@@ -13,13 +13,15 @@
 #include "eval/eval.h"
 #include "gpu/gpu.h"
 #include "hlo/hlo.h"
+#include "pipe/spikes.h"
 #include "sim/sim.h"
 
 /* How inputs are made, and how the simulator runs. */
 typedef struct {
     bool check;                /* memory checks and comparison; else the kernels are only run */
     uint64_t seed;
-    char which;                /* e, n, p ..: the case of bd_make_input */
+    char which;                /* e, n, p: the case of bd_make_input; s: spikes.h */
+    const EvSource *made;      /* elements of the inputs of the entry; NULL: by seed and case */
     const char *const *inputs; /* .npy files in parameter order; NULL: inputs are made */
     uint32_t n_inputs;
     uint64_t blocks;           /* run a sample of this many blocks; 0: all */
@@ -37,6 +39,7 @@ typedef struct {
 } PipeRun;
 
 typedef struct {
+    const PipeSpikes *spikes;  /* case s: which reductions are judged exactly; else NULL */
     int64_t compared, outside; /* elements compared with the bounds; elements outside them */
     double max_ulp;            /* largest distance from the evaluation in f64, of a million floats of each output */
     SimReport report;          /* of the launch */
@@ -52,6 +55,9 @@ typedef struct {
 } PipeVerdict;
 
 /* inputs.c */
+/* The run with its inputs chosen: in case s those of *spikes if some reduction is judged by them, else those of case n.
+ * In other cases the run as it is, and *spikes is NULL. */
+PipeRun pipe_with_spikes(WbbCx *cx, WbbArena *a, const HloModule *m, PipeRun run, const PipeSpikes **spikes);
 /* One logical array for each parameter of the entry, read or made. Fails on a wrong number, type or shape, and if the
  * machine's memory is too small. NULL: a large input of a run on a sample of blocks, which pipe_pages and pipe_evaluate
  * make in parts. */
@@ -67,9 +73,10 @@ typedef struct {
     const struct PipeOrigin *origin;
 } PipeOperands;
 PipeOperands pipe_operands(WbbCx *cx, WbbArena *a, const HloFusion *f, const HloModule *m, const PipeRun *run);
-/* Evaluates c on these operands: with `at` NULL all elements of the outputs, else those at the positions. */
-EvResult *pipe_evaluate(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands, EvMode mode,
-                        const EvPositions *at);
+/* Evaluates c on these operands: with `at` NULL all elements of the outputs, else those at the positions;
+ * with an order ev_run_in_order. */
+EvResult *pipe_evaluate(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands,
+                        const EvOrder *order, EvMode mode, const EvPositions *at);
 /* A source for the memory of a buffer whose operand is made in parts. */
 const SimSource *pipe_pages(WbbArena *a, const PipeOperands *operands, const BdBuffer *d);
 

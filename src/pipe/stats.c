@@ -12,8 +12,6 @@
 
 #include <string.h>
 
-#define ULL(x) ((unsigned long long)(x))
-
 /* --- bytes -------------------------------------------------------------------------------------------------------- */
 
 static uint64_t bytes_of(const HloShape *s)
@@ -104,20 +102,14 @@ typedef struct {
 static const char *rules_of(WbbArena *a, const PipeResult *r)
 {
     WbbBuf b = wbb_buf(a);
-    bool any = false;
-    wbb_put(&b, "{");
+    wbb_json_open(&b, NULL, '{');
     for (int index = 0; index < 2; index++) {
         const RwTables *t = index ? &ix_tables : r->target->tables;
         const uint32_t *counts = rw_counts(r->rw, index);
-        for (uint32_t k = 0; k < t->n_rules; k++) {
-            if (counts[k] == 0) continue;
-            if (any) wbb_put(&b, ", ");
-            wbb_put_json(&b, rw_rule_name(a, t, k));
-            wbb_putf(&b, ": %u", counts[k]);
-            any = true;
-        }
+        for (uint32_t k = 0; k < t->n_rules; k++)
+            if (counts[k]) wbb_json_uint(&b, rw_rule_name(a, t, k), counts[k]);
     }
-    wbb_put(&b, "}");
+    wbb_json_close(&b, '}');
     return b.text;
 }
 
@@ -142,18 +134,29 @@ static void describe_launches(Job *j)
     const BdLaunch none = {.grid = {0, 0, 0}, .block = {0, 0, 0}}, *first = b->n_launches ? &b->launches[0] : &none;
     const PipePtxFacts f = pipe_ptx_facts(j->arena, s->ptx);
     WbbBuf out = wbb_buf(j->arena);
-    wbb_putf(&out, "\"ptx\": %u, \"block\": [%u, %u, %u], \"grid\": [%u, %u, %u], \"shared\": %lld, \"warps\": %llu, \"loops\": %u, \"launches\": %u, "
-             "\"bytes_min\": %llu", f.instructions, first->block[0], first->block[1], first->block[2], first->grid[0], first->grid[1], first->grid[2],
-             (long long)shared, ULL(s->launched), f.loops, s->n_launches, ULL(pipe_bytes_min(&j->r.fusion)));
-    if (f.known && s->n_launches < 2) wbb_putf(&out, ", \"bytes_code\": %llu", ULL((f.loaded + f.stored + f.updated) * threads));
+    wbb_json_uint(&out, "ptx", f.instructions);
+    wbb_json_putf(&out, "block", "[%u, %u, %u]", first->block[0], first->block[1], first->block[2]);
+    wbb_json_putf(&out, "grid", "[%u, %u, %u]", first->grid[0], first->grid[1], first->grid[2]);
+    wbb_json_int(&out, "shared", shared);
+    wbb_json_uint(&out, "warps", s->launched);
+    wbb_json_uint(&out, "loops", f.loops);
+    wbb_json_uint(&out, "launches", s->n_launches);
+    wbb_json_uint(&out, "bytes_min", pipe_bytes_min(&j->r.fusion));
+    if (f.known && s->n_launches < 2) wbb_json_uint(&out, "bytes_code", (f.loaded + f.stored + f.updated) * threads);
     s->facts = out.text;
 }
 
 static void compile(WbbCx *cx, void *arg)
 {
     Job *j = arg;
-    const PipeOptions p = {.target = j->s->target->name, .approx = j->o->approx, .align = j->o->align, .comments = true,
-                           .stage = PIPE_AT_PTX, .disable = j->o->disable, .n_disable = j->o->n_disable, .cache = j->o->shared};
+    const PipeOptions p = {.target = j->s->target->name,
+                           .approx = j->o->approx,
+                           .align = j->o->align,
+                           .comments = true,
+                           .stage = PIPE_AT_PTX,
+                           .disable = j->o->disable,
+                           .n_disable = j->o->n_disable,
+                           .cache = j->o->shared};
     pipe_compile(cx, j->arena, &p, "fusion.hlo", j->s->text, j->s->n, &j->r);
     j->s->ptx = j->r.ptx;
     j->s->listing = j->r.emitted;
@@ -214,22 +217,22 @@ static void read_unit(WbbCx *cx, void *arg)
     }
 }
 
-static void put_widths(WbbBuf *b, const char *name, const uint32_t counts[8])
+static void put_widths(WbbBuf *b, const char *key, const uint32_t counts[8])
 {
-    const char *comma = "";
-    wbb_putf(b, ", \"%s\": {", name);
-    for (int w = 0; w < 8; w++) {
-        if (counts[w] == 0) continue;
-        wbb_putf(b, "%s\"%d\": %u", comma, 1 << w, counts[w]);
-        comma = ", ";
-    }
-    wbb_put(b, "}");
+    wbb_json_open(b, key, '{');
+    for (int w = 0; w < 8; w++)
+        if (counts[w]) wbb_json_uint(b, wbb_format(b->arena, "%d", 1 << w), counts[w]);
+    wbb_json_close(b, '}');
 }
 
 static void put_sass(WbbBuf *b, const TgSass *s, const TgUnit *u)
 {
-    wbb_putf(b, ", \"sass\": %u, \"regs\": %u, \"spill_bytes\": %u, \"spill_load_bytes\": %u, \"stack_bytes\": %u, \"smem_bytes\": %u", s->sass, s->regs,
-             u->spill_stores, u->spill_loads, s->stack_bytes, s->smem_bytes);
+    wbb_json_uint(b, "sass", s->sass);
+    wbb_json_uint(b, "regs", s->regs);
+    wbb_json_uint(b, "spill_bytes", u->spill_stores);
+    wbb_json_uint(b, "spill_load_bytes", u->spill_loads);
+    wbb_json_uint(b, "stack_bytes", s->stack_bytes);
+    wbb_json_uint(b, "smem_bytes", s->smem_bytes);
     put_widths(b, "ldg", s->ldg);
     put_widths(b, "stg", s->stg);
     put_widths(b, "lds", s->lds);
@@ -238,23 +241,25 @@ static void put_sass(WbbBuf *b, const TgSass *s, const TgUnit *u)
     put_widths(b, "stl", s->local_stores);
     put_widths(b, "ld", s->generic_loads);
     put_widths(b, "st", s->generic_stores);
-    wbb_putf(b, ", \"bar\": %u, \"shfl\": %u, \"atom\": %u, \"branch\": %u, \"mufu\": %u, \"classes\": {", s->bar, s->shfl, s->atom, s->branch, s->mufu);
-    const char *comma = "";
-    for (int k = 0; k < TG_CLASSES; k++) {
-        if (s->classes[k] == 0) continue;
-        wbb_putf(b, "%s\"%s\": %u", comma, tg_class_name[k], s->classes[k]);
-        comma = ", ";
-    }
-    wbb_put(b, "}");
+    wbb_json_uint(b, "bar", s->bar);
+    wbb_json_uint(b, "shfl", s->shfl);
+    wbb_json_uint(b, "atom", s->atom);
+    wbb_json_uint(b, "branch", s->branch);
+    wbb_json_uint(b, "mufu", s->mufu);
+    wbb_json_open(b, "classes", '{');
+    for (int k = 0; k < TG_CLASSES; k++)
+        if (s->classes[k]) wbb_json_uint(b, tg_class_name[k], s->classes[k]);
+    wbb_json_close(b, '}');
 }
 
 static void put_ms(WbbBuf *b, const PipeStat *s)
 {
     double all = 0;
     for (int k = 0; k < PIPE_STEPS; k++) all += s->ms[k];
-    wbb_putf(b, ", \"compile_ms\": %.3f, \"ms\": {", all);
-    for (int k = 0; k < PIPE_STEPS; k++) wbb_putf(b, "%s\"%s\": %.3f", k ? ", " : "", pipe_step_name[k], s->ms[k]);
-    wbb_put(b, "}");
+    wbb_json_putf(b, "compile_ms", "%.3f", all);
+    wbb_json_open(b, "ms", '{');
+    for (int k = 0; k < PIPE_STEPS; k++) wbb_json_putf(b, pipe_step_name[k], "%.3f", s->ms[k]);
+    wbb_json_close(b, '}');
 }
 
 static void write_body(WbbCx *cx, WbbArena *a, PipeStat *s, const TgUnit *u)
@@ -270,17 +275,15 @@ static void write_body(WbbCx *cx, WbbArena *a, PipeStat *s, const TgUnit *u)
         s->status = wbb_guard(cx, read_unit, &r);
         if (s->status != WBB_OK) s->message = plain_message(a, cx->messages, "");
     }
-    wbb_putf(&b, "\"status\": \"%s\", \"reason\": \"%s\"", s->status == WBB_OK ? "ok" : s->status == WBB_DECLINED ? "declined" : "failed", s->reason);
-    if (s->message[0]) {
-        wbb_put(&b, ", \"message\": ");
-        wbb_put_json(&b, s->message);
-    }
+    wbb_json_text(&b, "status", s->status == WBB_OK ? "ok" : s->status == WBB_DECLINED ? "declined" : "failed");
+    wbb_json_text(&b, "reason", s->reason);
+    if (s->message[0]) wbb_json_text(&b, "message", s->message);
     if (s->status == WBB_OK) {
         s->ms[PIPE_TARGET] += u->ms;
-        wbb_putf(&b, ", %s", s->facts);
+        wbb_json_putf(&b, NULL, "%s", s->facts);
         if (u->cubin.bytes || s->n_launches == 0) put_sass(&b, &r.sum, u);
         put_ms(&b, s);
-        wbb_putf(&b, ", \"rules\": %s", s->rules);
+        wbb_json_putf(&b, "rules", "%s", s->rules);
     }
     s->body = b.text;
 }

@@ -1,4 +1,10 @@
-/* What the files of rewrite/ share. */
+/* inner.h: what the files of rewrite/ share.
+ *
+ * builder.c, match.c, guards.c, sums.c and replacement.c are one engine and call each other: the builder applies rules
+ * to a node; to match one may take a sum apart; and the builder makes the parts of that sum, like the nodes of a right
+ * side, so that rules apply to these, too. It ends since rules shrink the measure of their phase. The passes sweep.c
+ * and isel.c, and why.c, call the engine and are not called by it; trace.c calls nothing.
+ */
 #ifndef RW_INNER_H
 #define RW_INNER_H
 

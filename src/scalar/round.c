@@ -1,10 +1,11 @@
-/* round: the small floats, and the few scalar steps that need more than an expression.
+/* round: the small floats, and scalar functions that need more than one expression.
  *
- * Needs: nothing but C's double. Leaves: every float type of 8 bits and below as a table row, converted through double, which
- * holds all of their values exactly; the integer power; the fused multiply-add that f16 and bf16 share.
+ * Needs: C's double. Leaves: conversions of every float type of 8 bits and below, through double, which holds all of
+ * their values exactly; the integer power; the fused multiply-add that f16 and bf16 share.
  *
- * A row says how many exponent and fraction bits there are, the bias, and what the type spends its codes on: infinities and nans
- * as IEEE does, one nan of all ones (fn), one nan in place of -0 (fnuz), neither (f4), or exponents alone (f8e8m0fnu).
+ * A row of format_of has the numbers of exponent and fraction bits, the bias, and the use of special codes: infinities
+ * and nans as in IEEE 754, one nan of all ones (fn), one nan in place of -0 (fnuz), or neither (f4). f8e8m0fnu has
+ * exponents alone.
  *
  *     sc_small_from_f64(SC_F8E4M3FN, 448.0)    // 0x7e; 1e9 is 0x7f, nan
  */
@@ -45,7 +46,7 @@ static uint64_t nan_code(Format f)
     return sign_bit(f);
 }
 
-/* The code one above the largest finite value: infinity where there is one. */
+/* The code after that of the largest finite value: infinity where the type has one. */
 static uint64_t first_beyond(Format f)
 {
     switch (f.special) {
@@ -57,15 +58,15 @@ static uint64_t first_beyond(Format f)
     return sign_bit(f);
 }
 
-/* Exponents alone: 2^(code - 127). A value between two of them goes to the nearer, a tie to the even code. */
+/* Exponents alone: 2^(code - 127), with no zero, sign or infinity: 0, negative numbers and numbers that are too large
+ * are nan. The conversion goes through float, as in ml_dtypes and XLA: to the nearer of two powers, to the larger in a
+ * tie, and to the larger just above 2^-127 as well. */
 static uint64_t e8m0_from_f64(double x)
 {
-    if (!(x > 0) || x > 0x1p128) return x == 0 || x < 0 ? (x == 0 ? 0 : 0xff) : 0xff;
-    int e = 0;
-    double m = frexp(x, &e); /* x = 2m * 2^(e-1), 2m in [1, 2) */
-    int code = e - 1 + 127;
-    if (2 * m > 1.5 || (2 * m == 1.5 && (code & 1))) code++;
-    return code < 0 ? 0 : code > 254 ? 0xff : (uint64_t)code;
+    const float f = (float)x;
+    if (!(f > 0)) return 0xff;
+    const uint32_t u = sc_bits_of_float(f);
+    return u < 0x800000 ? u > 0x400000 : (u + 0x400000) >> 23;
 }
 
 uint64_t sc_small_from_f64(ScType t, double x)
@@ -130,8 +131,14 @@ uint64_t sc_pow_unsigned(uint64_t x, uint64_t n)
     return r;
 }
 
-uint64_t sc_mulhi_unsigned(uint64_t x, uint64_t y, unsigned width) { return (uint64_t)(((WbbU128)x * (WbbU128)y) >> width); }
-uint64_t sc_mulhi_signed(int64_t x, int64_t y, unsigned width) { return (uint64_t)(((WbbI128)x * (WbbI128)y) >> width); }
+uint64_t sc_mulhi_unsigned(uint64_t x, uint64_t y, unsigned width)
+{
+    return (uint64_t)(((WbbU128)x * (WbbU128)y) >> width);
+}
+uint64_t sc_mulhi_signed(int64_t x, int64_t y, unsigned width)
+{
+    return (uint64_t)(((WbbI128)x * (WbbI128)y) >> width);
+}
 
 uint64_t sc_pow_signed(int64_t x, int64_t n)
 {

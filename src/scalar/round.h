@@ -1,4 +1,5 @@
-/* What round.c and the generated sc_functions.c share: single steps of rounding, written so that loops over them vectorise. */
+/* What round.c and the generated sc_functions.c share: single roundings, written so that the compiler vectorises loops
+ * of them. */
 #ifndef SC_ROUND_H
 #define SC_ROUND_H
 
@@ -46,7 +47,8 @@ static inline uint16_t sc_bf16_of_float(float x)
     return (uint16_t)((u & 0x7fffffff) > 0x7f800000 ? nan : rounded);
 }
 
-/* f16: its exponent and fraction, moved to where float has them, are 2^112 too small, subnormals too. */
+/* The exponent and fraction of f16, shifted to those of float, make a number that is 2^112 too small; subnormals too.
+ */
 static inline float sc_f16_to_float(uint16_t h)
 {
     uint32_t sign = (uint32_t)(h & 0x8000) << 16, rest = (uint32_t)(h & 0x7fff) << 13;
@@ -57,7 +59,7 @@ static inline float sc_f16_to_float(uint16_t h)
 static inline uint16_t sc_f16_of_float(float x)
 {
     uint32_t u = sc_bits_of_float(x), sign = u >> 16 & 0x8000, mag = u & 0x7fffffff;
-    /* Subnormal results: adding 0.5 makes the float addition round at 2^-24, where f16 ends. */
+    /* Subnormal results: adding 0.5 makes the float addition round at 2^-24, the last place of f16. */
     uint32_t small = sc_bits_of_float(sc_float_of_bits(mag) + 0.5f) - 0x3f000000;
     uint32_t normal = (mag + 0xfff + (mag >> 13 & 1) - (112u << 23)) >> 13;
     uint32_t finite = mag < 113u << 23 ? small : normal;
@@ -65,7 +67,8 @@ static inline uint16_t sc_f16_of_float(float x)
     return (uint16_t)(sign | (mag >= 0x477ff000 ? large : finite));
 }
 
-/* Towards the neighbour with an odd last bit where x is no float: a later rounding to fewer bits is then as good as one. */
+/* x rounded to odd: where x is not a float, the neighbour with an odd last bit. A second rounding to fewer bits then
+ * gives the same as one rounding. */
 static inline float sc_float_odd(double x)
 {
     float f = (float)x;
@@ -79,7 +82,7 @@ static inline float sc_float_odd(double x)
 static inline uint16_t sc_bf16_of_double(double x) { return sc_bf16_of_float(sc_float_odd(x)); }
 static inline uint16_t sc_f16_of_double(double x) { return sc_f16_of_float(sc_float_odd(x)); }
 
-/* 64-bit integers to double, odd where it is not exact: the bits below the 53rd stick to the last one kept. */
+/* 64-bit integers to double, rounded to odd: the last bit kept is set where a lower bit is. */
 static inline double sc_double_odd_unsigned(uint64_t x)
 {
     uint64_t sticky = (x & 0xfff) != 0 ? 0x1000 : 0;
@@ -92,7 +95,7 @@ static inline double sc_double_odd_signed(int64_t x)
     return x < 0 ? -d : d;
 }
 
-/* nan if either is; -0 below +0. Where both compare equal they differ at most in the sign. */
+/* nan if either is; -0 is below +0. Operands that compare equal differ at most in the sign. */
 static inline float sc_maxf(float a, float b)
 {
     float equal = sc_float_of_bits(sc_bits_of_float(a) & sc_bits_of_float(b));
@@ -125,7 +128,7 @@ static inline unsigned sc_popcnt(uint64_t x)
     return (unsigned)((x * UINT64_C(0x0101010101010101)) >> 56);
 }
 
-/* Number of bits up to the highest one. */
+/* Position of the highest 1 bit, from 1; 0 of 0. */
 static inline unsigned sc_length(uint64_t x)
 {
     for (unsigned s = 1; s < 64; s *= 2) x |= x >> s;
@@ -133,10 +136,10 @@ static inline unsigned sc_length(uint64_t x)
 }
 
 /* round.c */
-double sc_fma_odd(double a, double b, double c); /* a * b is exact; the sum is rounded to odd */
+double sc_fma_odd(double a, double b, double c); /* a * b must be exact; the sum is rounded to odd */
 uint64_t sc_pow_unsigned(uint64_t x, uint64_t n);
 uint64_t sc_pow_signed(int64_t x, int64_t n);
-uint64_t sc_mulhi_unsigned(uint64_t x, uint64_t y, unsigned width); /* what the product has above `width` bits */
+uint64_t sc_mulhi_unsigned(uint64_t x, uint64_t y, unsigned width); /* the product's bits above the low `width` */
 uint64_t sc_mulhi_signed(int64_t x, int64_t y, unsigned width);
 uint64_t sc_small_from_f64(ScType t, double x); /* types of 8 bits and below */
 double sc_small_to_f64(ScType t, uint64_t bits);
@@ -155,7 +158,8 @@ static inline double sc_upper(double x)
     return isnan(x) ? x : sc_double_of_bits(bits & (normal ? UINT64_C(0xffffffff00000000) : UINT64_C(1) << 63));
 }
 
-/* 32 bits of 2/pi behind 19 zero bytes, from byte k modulo 64: Payne and Hanek, "Radian Reduction for Trigonometric Functions" (1983). */
+/* 32 bits of 2/pi after 19 zero bytes, from byte k modulo 64: Payne and Hanek, "Radian Reduction for Trigonometric
+ * Functions" (1983). */
 static inline uint32_t sc_two_over_pi(uint32_t k)
 {
     static const uint8_t bytes[67] = {
@@ -169,14 +173,17 @@ static inline uint32_t sc_two_over_pi(uint32_t k)
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
-/* 2/pi as a sum of two doubles, from byte k modulo 32 of the above or its first that is not zero: what comes before is multiples of 4 in a
- * product with a float whose exponent field is 8 k or more. k below 64, modulo 128: 53 bits; from there on the next 53. */
+/* 2/pi as a sum of two doubles, from byte k modulo 32 of the above or its first that is not zero: the bytes before it
+ * give multiples of 4 in a product with a float whose exponent field is 8 k or more. k modulo 128 below 64: 53 bits;
+ * else the next 53. */
 static inline uint64_t sc_two_over_pi_part(uint32_t k)
 {
     const uint32_t at = WBB_MAX(k & 31, 19u);
-    const uint64_t u = (uint64_t)sc_two_over_pi(at) << 32 | sc_two_over_pi(at + 4), v = (uint64_t)sc_two_over_pi(at + 8) << 32 | sc_two_over_pi(at + 12);
+    const uint64_t u = (uint64_t)sc_two_over_pi(at) << 32 | sc_two_over_pi(at + 4),
+                   v = (uint64_t)sc_two_over_pi(at + 8) << 32 | sc_two_over_pi(at + 12);
     const int unit = 8 * (19 - (int)at) - 53;
-    return sc_bits_of_double(k & 64 ? ldexp((double)((u & 0x7ff) << 42 | v >> 22), unit - 53) : ldexp((double)(u >> 11), unit));
+    return sc_bits_of_double(k & 64 ? ldexp((double)((u & 0x7ff) << 42 | v >> 22), unit - 53)
+                                    : ldexp((double)(u >> 11), unit));
 }
 
 #endif

@@ -1,4 +1,4 @@
-/* scalar: names of types and operations, and the conversions between a type's bits and C's numbers.
+/* scalar: names of types and operations, and conversions between the bits of a type and the numbers of C.
  *
  * Needs: the generated tables. Leaves: look-up by name, widths and classes, and conversions that round once.
  *
@@ -50,7 +50,7 @@ bool sc_is_float(ScType t) { return sc_type_info[t].cls == 'F'; }
 bool sc_is_signed(ScType t) { return sc_type_info[t].cls == 'I'; }
 bool sc_is_int(ScType t) { return sc_type_info[t].cls == 'I' || sc_type_info[t].cls == 'U'; }
 
-/* Signed integers and index: the value whose low bits these are. */
+/* Signed integers and index: the bits, sign-extended. */
 static int64_t extended(ScType t, uint64_t bits)
 {
     unsigned free_bits = 64u - (unsigned)sc_type_info[t].bits;
@@ -95,13 +95,14 @@ double sc_to_f64(ScType t, uint64_t bits)
     return sc_is_signed(t) || t == SC_INDEX ? (double)extended(t, bits) : (double)bits;
 }
 
-/* To double, to odd where it is not exact. */
+/* x as a double, rounded to odd. */
 static double double_odd(WbbI128 x)
 {
     WbbU128 mag = x < 0 ? (WbbU128)0 - (WbbU128)x : (WbbU128)x;
     unsigned high = sc_length((uint64_t)(mag >> 64)), shift = high ? high + 11 : 0; /* leaves 53 bits or fewer */
     bool sticky = shift && (mag & (((WbbU128)1 << shift) - 1)) != 0;
-    double d = shift ? ldexp((double)((uint64_t)(mag >> shift) | sticky), (int)shift) : sc_double_odd_unsigned((uint64_t)mag);
+    double d =
+        shift ? ldexp((double)((uint64_t)(mag >> shift) | sticky), (int)shift) : sc_double_odd_unsigned((uint64_t)mag);
     return x < 0 ? -d : d;
 }
 
@@ -118,7 +119,7 @@ WbbI128 sc_to_i128(ScType t, uint64_t bits)
     return sc_is_signed(t) || t == SC_INDEX ? (WbbI128)extended(t, bits) : (WbbI128)bits;
 }
 
-/* The decimal as a double, to odd where it is not one: of the two doubles around it exactly one has an odd last bit. */
+/* The decimal as a double, rounded to odd: of the two doubles around it exactly one has an odd last bit. */
 static double decimal_odd(const char *decimal)
 {
     int mode = fegetround();

@@ -1,11 +1,12 @@
 /* scalar: what one operation does to one value, for every type.
  *
- * The tables and functions are generated from gen/ops.py and gen/semantics.py: `sc_tables.h` (enumerations), `sc_tables.c`
- * (names, properties) and `sc_functions.c` (meanings). Constant folding, the rewrite engine, the parser's literals and the
- * evaluator use them; this is all that the evaluator shares with what it judges.
+ * The tables and functions are generated from gen/ops.py and gen/semantics.py: `sc_tables.h` (enumerations),
+ * `sc_tables.c` (names, properties) and `sc_functions.c` (meanings). Constant folding, the rewrite engine, the parser's
+ * literals and the evaluator use them; the evaluator shares nothing else with the kernels' compiler, whose results it
+ * judges.
  *
- * A value is its bits in the low bits of a uint64_t (pred: 0 or 1; signed integers: their low `bits` bits, upper bits zero;
- * index: the 64-bit integer). An array of values is packed in C order with sc_bytes(type) bytes an element.
+ * A value is its bits in the low bits of a uint64_t (pred: 0 or 1; signed integers: their low `bits` bits, upper bits
+ * zero; index: the 64-bit integer). An array of values is packed in C order with sc_bytes(type) bytes an element.
  *
  *     uint64_t x[2] = {sc_from_f64(SC_BF16, 1.5), sc_from_f64(SC_BF16, 0.25)}, y;
  *     if (sc_eval(OP_ADD, SC_BF16, SC_BF16, x, &y)) ...                              // y = bits of bf16 1.75
@@ -14,7 +15,7 @@
 #define SC_SCALAR_H
 
 #include "base/base.h"
-#include "sc_tables.h" /* enum ScType { SC_PRED, SC_I8, .., SC_TYPE_COUNT }; enum ScOp { OP_ADD, .., OP_COUNT }; SC_FLAG_* */
+#include "sc_tables.h" /* ScType: SC_PRED, SC_I8, .., SC_TYPE_COUNT; ScOp: OP_ADD, .., OP_COUNT; SC_FLAG_* */
 
 typedef struct {
     const char *name; /* "bf16", as patterns and IR say */
@@ -28,7 +29,8 @@ typedef enum { SC_SAME, SC_COMPARE, SC_TEST, SC_SELECT, SC_CONVERT, SC_LEAF, SC_
 
 typedef struct {
     const char *name; /* "add" */
-    const char *hlo;  /* HLO opcode with this meaning on elements, "" if none; comparisons have none (direction decides) */
+    const char
+        *hlo; /* HLO opcode with this meaning on elements, "" if none; comparisons have none (direction decides) */
     uint8_t arity;
     uint8_t signature; /* ScSignature */
     uint8_t rank;
@@ -40,12 +42,13 @@ extern const ScTypeInfo sc_type_info[SC_TYPE_COUNT];
 extern const ScOpInfo sc_op_info[OP_COUNT];
 extern const char *const sc_flag_name[SC_FLAG_COUNT];
 
-/* sc_tables.c (generated) and scalar.c ----------------------------------------------------------------------------------- */
+/* sc_tables.c (generated) and scalar.c
+ * ----------------------------------------------------------------------------------- */
 ScType sc_type_named(const char *name, size_t n); /* IR or HLO spelling; SC_NONE if unknown */
 ScOp sc_op_named(const char *name, size_t n);     /* OP_NONE if unknown */
 ScOp sc_op_of_hlo(const char *opcode);            /* OP_NONE where no single operation has that meaning */
-uint32_t sc_bytes(ScType t);                      /* in an unpacked array: 1, 2, 4, 8, 16; types under 8 bits take 1 */
-uint64_t sc_mask(ScType t);                       /* of the bits that a value uses (pred: 1; 64 bits at most) */
+uint32_t sc_bytes(ScType t); /* of an element of an array: 1, 2, 4, 8, 16; types under 8 bits take 1 */
+uint64_t sc_mask(ScType t);                       /* the bits that a value uses (pred: 1; at most 64) */
 bool sc_is_float(ScType t);
 bool sc_is_int(ScType t); /* signed or unsigned, not pred */
 bool sc_is_signed(ScType t);
@@ -57,10 +60,11 @@ uint64_t sc_from_i128(ScType t, WbbI128 x); /* integers wrap; floats round once 
 WbbI128 sc_to_i128(ScType t, uint64_t bits); /* integers, pred and index only */
 uint64_t sc_parse_float(ScType t, const char *decimal); /* correctly rounded from text that strtod accepts */
 
-/* sc_functions.c (generated) -----------------------------------------------------------------------------------------------
- * One value. `type` is the type in the operation's name (operands' type for comparisons, result for conversions), `from` the
- * operand's type for conversions. False where the operation has no function at that type. Floats are rounded to their type
- * after each operation; functions (exp, tanh, ...) are computed in a wider type and rounded once. */
+/* sc_functions.c (generated)
+ * ----------------------------------------------------------------------------------------------- One value. `type` is
+ * the type in the operation's name (operands' type for comparisons, result for conversions), `from` the operand's type
+ * for conversions. False where the operation has no function at that type. Floats are rounded to their type after each
+ * operation; functions (exp, tanh, ...) are computed in a wider type and rounded once. */
 bool sc_eval(ScOp op, ScType type, ScType from, const uint64_t *x, uint64_t *result);
 
 /* n values at once: result[i] = op(a[i], b[i], c[i]); arrays as above, unused ones NULL; result may be one of them. */

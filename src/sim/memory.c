@@ -424,8 +424,8 @@ uint8_t *sim_memory_at(Block *b, Warp *w, const SimOp *op, int lane, uint64_t ad
     const Span p = judge(b, w, op, lane, address, size, size, write);
     if (!p.bytes) return NULL;
     if (read) judge_read(b, w, op, lane, &p, address, size);
-    else if (op->kind == OP_COPY) judge_write(b, w, op, lane, &p, size, NULL);
-    else touch(b, w, op, lane, &p, size, atomic ? SIM_TOUCH_ATOMIC : SIM_TOUCH_STORE, NULL);
+    else if (op->kind == OP_COPY && write) judge_write(b, w, op, lane, &p, size, NULL);
+    else touch(b, w, op, lane, &p, size, atomic || !write ? SIM_TOUCH_ATOMIC : SIM_TOUCH_STORE, NULL);
     if (write && p.written && op->kind != OP_COPY) {
         judge_held(b, w, op, lane, &p, size);
         memset(p.written, SIM_WRITTEN, p.size);

@@ -5,7 +5,8 @@
 
 Evaluates elementwise fusions (the tanh form of GELU, an integer hash, a chain of additions) in f32, bf16 and u32. The time of a single negation, which
 includes making the input, is subtracted. Prints operations a second of processor time for each, also of intervals (--bounds, on a sixteenth of the
-elements), and the milliseconds in which `--at` evaluates 16 of 2^27 elements. Exit status 4 if a fusion does fewer than 50 million a second.
+elements), and the milliseconds in which `--at` evaluates 16 of 2^27 elements; then of matrix products, convolutions and windows, which count an addition
+and a multiplication as one. Exit status 4 if a fusion does fewer than 50 million a second.
 """
 from __future__ import annotations
 
@@ -27,6 +28,24 @@ a = {s} shift-left(x, k)  b = {s} xor(x, a)  d = {s} shift-right-logical(b, k)  
 CHAIN = "a = {s} add(x, x)  b = {s} add(a, x)  c = {s} multiply(b, a)  d = {s} subtract(c, b)  e = {s} maximum(d, x)  ROOT f = {s} add(e, d)"
 NONE = "ROOT r = {s} negate(x)"
 CASES = [("gelu", "f32", GELU, 9), ("gelu", "bf16", GELU, 9), ("chain", "f32", CHAIN, 6), ("chain", "bf16", CHAIN, 6), ("hash", "u32", HASH, 6)]
+
+MATRIX = """ENTRY e {{ a = {t}[{m},{k}] parameter(0) b = {t}[{k},{n}] parameter(1)
+ROOT r = {r}[{m},{n}] dot(a, b), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}} }}"""
+IMAGE = """ENTRY e { x = f32[4,28,28,64] parameter(0) k = f32[3,3,64,64] parameter(1)
+ROOT r = f32[4,28,28,64] convolution(x, k), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f }"""
+WINDOW = """add {{ a = {t}[] parameter(0) b = {t}[] parameter(1) ROOT c = {t}[] add(a, b) }}
+ENTRY e {{ x = {t}[{n}] parameter(0) z = {t}[] constant(0) ROOT r = {t}[{n}] reduce-window(x, z), window={{size={size} pad={pad}}}, to_apply=add }}"""
+LARGE = [  # name, text, additions, options
+    ("dot f32", MATRIX.format(t="f32", r="f32", m=1024, k=1024, n=1024), 1 << 30, []),
+    ("dot f32, --f64", MATRIX.format(t="f32", r="f32", m=1024, k=1024, n=1024), 1 << 30, ["--f64"]),
+    ("dot bf16", MATRIX.format(t="bf16", r="f32", m=1024, k=1024, n=1024), 1 << 30, []),
+    ("dot s8", MATRIX.format(t="s8", r="s32", m=1024, k=1024, n=1024), 1 << 30, []),
+    ("dot s32", MATRIX.format(t="s32", r="s32", m=512, k=1024, n=512), 1 << 28, []),
+    ("convolution f32", IMAGE, 4 * 28 * 28 * 64 * 9 * 64, []),
+    ("window of 4096 f32", WINDOW.format(t="f32", n=4096, size=4096, pad="4095_0"), 4096 * 4097 // 2, []),
+    ("window of 4096 s32", WINDOW.format(t="s32", n=4096, size=4096, pad="0_4095"), 4096 * 4097 // 2, []),
+    ("window of 64 f32", WINDOW.format(t="f32", n=1 << 18, size=64, pad="63_0"), 64 << 18, []),
+]
 
 
 def text(kind: str, body: str, n: int) -> str:
@@ -73,6 +92,10 @@ def main() -> int:
         for kind in ("f32", "bf16"):
             path.write_text(text(kind, GELU, 1 << 27))
             print(f"16 elements of 2^27, {kind}: {1000 * seconds(warpburg, path, '--at', str(Path(folder, 'at.npy'))):.1f} ms")
+        for name, body, additions, options in LARGE:
+            path.write_text(body)
+            taken = seconds(warpburg, path, *options)
+            print(f"{name:18} {taken:8.3f} s, {additions / taken / 1e6:8.0f} million additions a second")
     return 4 if slow else 0
 
 

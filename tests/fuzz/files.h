@@ -1,7 +1,7 @@
 /* files.h: makes a fuzzer a program that reads the given files, for machines without libFuzzer and to reproduce a
  * crash. A fuzzer includes it after its LLVMFuzzerTestOneInput. Without -DFUZZ_FILES it has no effect.
  *
- *     cc -DFUZZ_FILES tests/fuzz/map_fuzz.c .. && ./map_fuzz crash-1234
+ *     build/tests/map_fuzz crash-1234
  */
 #ifndef FUZZ_FILES_H
 #define FUZZ_FILES_H

@@ -1,5 +1,6 @@
-/* engine.c: the engine on tables of a test's own pattern files: `engine FILE.ir PASS..` prints the kernel after index and these passes
- * (simplify, lower, isel). `engine FILE.ir why RULE` says of each node why the rule does not match it. */
+/* engine.c: the engine on tables of a test's own pattern files: `engine FILE.ir PASS..` prints the kernel after index
+ * and these passes (simplify, lower, isel). `engine FILE.ir why RULE` says of each node why the rule does not match it.
+ */
 #include "rewrite/rewrite.h"
 #include "target/target.h"
 
@@ -35,7 +36,11 @@ static void body(WbbCx *cx, void *arg)
         return;
     }
     rw_index(rw, k);
-    for (int i = 2; i < c->n; i++) rw_run(rw, k, !strcmp(c->args[i], "simplify") ? RW_SIMPLIFY : !strcmp(c->args[i], "lower") ? RW_LOWER : RW_ISEL);
+    for (int i = 2; i < c->n; i++)
+        rw_run(rw, k,
+               !strcmp(c->args[i], "simplify") ? RW_SIMPLIFY
+               : !strcmp(c->args[i], "lower")  ? RW_LOWER
+                                               : RW_ISEL);
     WbbBuf b = wbb_buf(a);
     ir_print(&b, k);
     fputs(b.text, stdout);

@@ -32,8 +32,8 @@ class Engine(unittest.TestCase):
         subprocess.run([sys.executable, str(ROOT / "gen/gen_scalar.py"), str(folder)], check=True, stdout=subprocess.DEVNULL)
         cls.tables("", "")
         sources = [ROOT / "tests/gen/engine.c", ROOT / "src/target/target.c", folder / "sc_tables.c", folder / "sc_functions.c"]
-        for room in ("base", "scalar", "ir", "rewrite"):
-            sources += sorted((ROOT / "src" / room).glob("*.c"))
+        for module in ("base", "scalar", "ir", "rewrite"):
+            sources += sorted((ROOT / "src" / module).glob("*.c"))
         jobs = [subprocess.Popen([CC, *FLAGS, f"-I{ROOT / 'src'}", f"-I{folder}", "-c", str(s), "-o", str(folder / f"{s.stem}.{n}.o")])
                 for n, s in enumerate(sources)]
         assert not any(j.wait() for j in jobs)

@@ -257,8 +257,8 @@ static void test_bad_text(void **state)
         {"e {\n a = f32[] constant(1)\n b = add(f32[], a)\n}", "3:15: error: expected the name of an operand, found ','"},
         {"e {\n a = f32[] constant(1)\n b = add(a, transpose(a))\n}",
          "3:13: error: transpose: the attribute dimensions= is missing"},
-        {"a = s8[] constant(1.5)", "1:19: error: '1.5' is no value of type s8"},
-        {"a = f32[] constant(x)", "1:20: error: 'x' is no value of type f32"},
+        {"a = s8[] constant(1.5)", "1:19: error: '1.5' is not a value of type s8"},
+        {"a = f32[] constant(x)", "1:20: error: 'x' is not a value of type f32"},
         {"a = f32[] parameter(1)",
          "1:11: error: parameter: number 1, but the computation has 1 parameters, numbered from 0"},
         {"a = f32[] constant(1), metadata={op_name=\"x}", "1:42: error: a string has no closing '\"'"},
@@ -374,8 +374,8 @@ static void test_huge(void **state)
 {
     WbbCx *cx = *state;
     static const Bad bad[] = {
-        {"c = f32[536870912] constant(0)", "1:29: error: a literal of 536870912 f32: at most 2^29 bytes are taken"},
-        {"c = s8[1000000000] constant({1, 2})", "1:29: error: a literal of 1000000000 s8: at most 2^29 bytes are taken"},
+        {"c = f32[536870912] constant(0)", "1:29: error: a literal of 536870912 f32 is larger than 2^29 bytes"},
+        {"c = s8[1000000000] constant({1, 2})", "1:29: error: a literal of 1000000000 s8 is larger than 2^29 bytes"},
         {"c = f32[4194304] constant({1, 2})", "1:32: error: dimension 0 of the literal has 2 elements, 4194304 expected"},
         {"p = f32[] parameter(0)\nb = f32[4294967296,4294967296] broadcast(p), dimensions={}",
          "2:8: error: dimension product overflows: the array has more than 2^63 bytes"},
@@ -428,7 +428,7 @@ static void test_large_tuples(void **state)
     wbb_put(&text, "}");
     const Bad bad = {
         text.text,
-        "82:7: error: opt-barrier: the shapes that the text leaves out have more than 4194304 arrays in all"};
+        "82:7: error: opt-barrier: the shapes that the text omits have more than 4194304 arrays in all"};
     refuse(cx, &bad, 1);
 }
 

@@ -44,7 +44,8 @@ static void compute(const char *body, int bytes, const uint64_t *in, uint64_t *o
              "%%o;\nadd.s64 %%pb, %%pb, %%o;\n"
              "ld.global.b64 %%rd1, [%%pa];\ncvt.u32.u64 %%r1, %%rd1;\nshr.u64 %%rd2, %%rd1, 32;\ncvt.u32.u64 %%r2, "
              "%%rd2;\ncvt.u16.u32 %%rs1, %%r1;\n"
-             "cvt.u16.u32 %%rs2, %%r2;\nmov.b32 %%r9, 0;\nmov.pred %%p2, 0;\nmov.pred %%p3, 0;\n%s\n%sst.global.b64 [%%pb], %%rd9;\nret;\n}\n",
+             "cvt.u16.u32 %%rs2, %%r2;\nmov.b32 %%r9, 0;\nmov.pred %%p2, 0;\nmov.pred %%p3, 0;\n"
+             "%s\n%sst.global.b64 [%%pb], %%rd9;\nret;\n}\n",
              body,
              bytes == 4   ? "cvt.u64.u32 %rd9, %r9;\n"
              : bytes == 2 ? "cvt.u64.u16 %rd9, %rs9;\n"
@@ -332,8 +333,9 @@ static void test_blocks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_integers), cmocka_unit_test(test_floats),     cmocka_unit_test(test_halves), cmocka_unit_test(test_fma),
-        cmocka_unit_test(test_divergence), cmocka_unit_test(test_faults), cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_integers), cmocka_unit_test(test_floats),     cmocka_unit_test(test_halves),
+        cmocka_unit_test(test_fma),      cmocka_unit_test(test_divergence), cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

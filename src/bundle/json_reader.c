@@ -1,7 +1,7 @@
-/* json: a small JSON reader that remembers where each value stood.
+/* json_reader: a small JSON reader that keeps the location of each value.
  *
- * Needs: a NUL-terminated text, untrusted. Leaves: a tree in the caller's arena; strings are decoded to UTF-8, numbers kept as
- * they were written. Depth is limited, so no text can exhaust the stack.
+ * Needs: a NUL-terminated text, untrusted. Leaves: a tree in the caller's arena; strings are decoded to UTF-8, numbers
+ * stay text. Depth is limited, so no text can exhaust the stack.
  *
  *     {"grid": [2, 1, 1]}   ->   object with member "grid" at 1:10, an array of three numbers
  */
@@ -54,7 +54,10 @@ static uint32_t hex4(Reader *r)
     uint32_t v = 0;
     for (int i = 0; i < 4; i++, r->at++) {
         char c = *r->at;
-        int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+        int digit = c >= '0' && c <= '9'   ? c - '0'
+                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                           : -1;
         if (digit < 0) wbb_fail(r->cx, here(r), "expected four hexadecimal digits");
         v = v * 16 + (uint32_t)digit;
     }
@@ -216,7 +219,8 @@ bool bd_json_int(const BdJson *v, int64_t *out)
     int64_t n = 0;
     for (; *p; p++) {
         if (*p < '0' || *p > '9') return false;
-        if (__builtin_mul_overflow(n, (int64_t)10, &n) || __builtin_sub_overflow(n, (int64_t)(*p - '0'), &n)) return false;
+        if (__builtin_mul_overflow(n, (int64_t)10, &n) || __builtin_sub_overflow(n, (int64_t)(*p - '0'), &n))
+            return false;
     }
     if (!minus && n == INT64_MIN) return false;
     *out = minus ? n : -n;

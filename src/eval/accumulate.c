@@ -1,0 +1,309 @@
+/* accumulate: the accumulators of a reduction, window or scatter, one for each lane.
+ *
+ * Needs: a computation of two times n_arrays scalars, and the elements, step by step: a step has at most one for each
+ * lane. Leaves: the lanes of the accumulators.
+ *
+ * HLO leaves the order of a sum of floats open. In EV_PLAIN the sum is taken in f64 and rounded once, which lies in the
+ * middle of what the orders give. EV_BOUNDS covers every order: the interval is the sum of the intervals, widened as
+ * exact.c says. A product of floats is widened by one relative rounding for each factor, unless its factors have so few
+ * digits that no order rounds. Where the magnitudes above 1, or those below 1, multiply out of the range of the type,
+ * some order overflows or vanishes, and the result may be anything. Other computations are applied in the order of the
+ * steps.
+ *
+ *     add on f32, lane 0: 0, then 3, 4, 5      12;   with bounds [12 - 4e-6, 12 + 4e-6]
+ */
+#include "eval/bounds.h"
+
+#include <math.h>
+#include <string.h>
+
+struct EvAccumulator {
+    const HloComputation *c;
+    uint32_t n_arrays;
+    const ScType *types;
+    int64_t n, parts; /* lanes; accumulators a lane: 2 for a sum of complex values, else 1 */
+    void **lanes;     /* [n_arrays] */
+    ScOp op;          /* the operation of a computation that is one operation on its two parameters, else OP_NONE */
+    ScType type;      /* of the accumulators of array 0 */
+    bool widened;     /* EV_PLAIN, sums of floats: lanes[0] is f64 */
+    EvTerms *terms;   /* EV_BOUNDS, sums of floats: for each accumulator */
+    /* EV_BOUNDS, products of floats, for each accumulator: log2 of the product of the magnitudes over 1, and of those
+     * under 1; the binary digits that the exact product may need, infinity where some factor is not a known number. */
+    double *above, *below, *digits;
+    int64_t steps;
+    ScLoop loop;            /* rows: the operation, unless widened */
+    const char *elements;   /* rows: all elements, converted as the accumulators are */
+    char *line;             /* rows: EV_ROW elements */
+};
+
+static ScOp single_op(const HloComputation *c, ScType type)
+{
+    const HloInstruction *r = c->root;
+    if (r->shape->type != type || c->n_parameters != 2 || c->parameters[0]->shape->type != type ||
+        c->parameters[1]->shape->type != type)
+        return OP_NONE;
+    if (r->n_operands != 2 || !hlo_is_elementwise(r->opcode) || r->opcode == HLO_COMPARE) return OP_NONE;
+    bool swapped = r->operands[0]->opcode == HLO_PARAMETER && r->operands[0]->number == 1;
+    ScOp op = sc_op_of_hlo(hlo_opcode_name(r->opcode));
+    for (uint32_t k = 0; k < 2; k++)
+        if (r->operands[k]->opcode != HLO_PARAMETER || r->operands[k]->number != (int64_t)(swapped ? 1 - k : k))
+            return OP_NONE;
+    return op == OP_NONE || (swapped && !sc_op_info[op].commutative) ? OP_NONE : op;
+}
+
+EvAccumulator *ev_acc_new(Ev *e, const HloComputation *c, uint32_t n_arrays, const ScType *types, int64_t n)
+{
+    EvAccumulator *a = WBB_NEW(e->block, EvAccumulator);
+    *a = (EvAccumulator){.c = c,
+                         .n_arrays = n_arrays,
+                         .types = types,
+                         .n = n,
+                         .parts = 1,
+                         .op = n_arrays == 1 ? single_op(c, types[0]) : OP_NONE};
+    a->type = ev_lane_type(e->mode, types[0]);
+    a->lanes = WBB_NEW_N(e->block, void *, n_arrays);
+    return a;
+}
+
+void ev_acc_init(Ev *e, EvAccumulator *a, uint32_t array, const void *lanes, int64_t n)
+{
+    size_t bytes = ev_lane_bytes(e->mode, a->types[array]);
+    char *acc = ev_lanes(e, wbb_mul_size(e->arena, (size_t)a->n, bytes));
+    if (n == 1) ev_fill(acc, lanes, bytes, a->n);
+    else memcpy(acc, lanes, (size_t)a->n * bytes);
+    a->lanes[array] = acc;
+}
+
+void *ev_acc_lanes(Ev *e, Ev *part, const EvTask *t, const EvAccumulator *a, uint32_t array, uint32_t operand,
+                   const EvSet *set)
+{
+    const EvRef r = ev_part_ref(part, ev_operand(e, t, operand));
+    return ev_as(part, a->types[array], ev_ref_shape(r)->type, set->n, ev_demand(part, r, set));
+}
+
+/* Converts the accumulators of a sum to f64. */
+static void widen(Ev *e, EvAccumulator *a)
+{
+    int64_t n = a->n * a->parts;
+    double *acc = ev_lanes(e, (size_t)n * sizeof *acc);
+    ev_doubles(a->type, acc, a->lanes[0], n);
+    a->lanes[0] = acc;
+    a->widened = true;
+}
+
+static void note_factors(EvAccumulator *a, const uint32_t *lanes, int64_t n, const EvBound *x)
+{
+    for (int64_t k = 0; k < n; k++) {
+        int64_t lane = lanes ? lanes[k] : k;
+        double low = fabs(x[k].lo.f), high = fabs(x[k].hi.f);
+        bool zero = x[k].lo.f <= 0 && x[k].hi.f >= 0;
+        const int digits = x[k].lo.f == x[k].hi.f && isfinite(low) ? ev_digits(low) : -1;
+        a->digits[lane] += digits < 0 ? (double)INFINITY : digits > 1 ? digits : 0;
+        if (x[k].flags & EV_MUST_NAN) continue;
+        a->above[lane] += log2(fmax(fmax(low, high), 1));
+        a->below[lane] += zero ? (low == 0 && high == 0 ? 0 : -(double)INFINITY) : log2(fmin(fmin(low, high), 1));
+    }
+}
+
+bool ev_acc_begin(Ev *e, EvAccumulator *a, bool serial)
+{
+    if (serial) return false;
+    bool complex = sc_type_info[a->type].cls == 'C', sum = a->op == OP_ADD && (sc_is_float(a->type) || complex);
+    if (sum && complex) {
+        a->parts = 2;
+        a->type = ev_part_type(a->type);
+    }
+    bool step_by_step = e->noise && ev_random(e) % 2; /* each addition is rounded, and the order is random */
+    if (sum && e->mode != EV_BOUNDS && !step_by_step) widen(e, a);
+    if (e->mode != EV_BOUNDS) return step_by_step && (sum || (a->op == OP_MUL && sc_is_float(a->type)));
+    const EvBound *acc = a->lanes[0];
+    if (sum) {
+        a->terms = WBB_NEW_N(e->block, EvTerms, a->n * a->parts);
+        for (int64_t k = 0; k < a->n * a->parts; k++) {
+            a->terms[k] = EV_NO_TERMS;
+            if (!(acc[k].flags & EV_MUST_NAN)) ev_add_term(&a->terms[k], acc[k].lo.f, acc[k].hi.f);
+        }
+    } else if (a->op == OP_MUL && sc_is_float(a->type)) {
+        a->above = WBB_NEW_N(e->block, double, a->n);
+        a->below = WBB_NEW_N(e->block, double, a->n);
+        a->digits = WBB_NEW_N(e->block, double, a->n);
+        note_factors(a, NULL, a->n, acc);
+    }
+    return false;
+}
+
+static void add_bound(EvBound *a, const EvBound *x, EvTerms *terms)
+{
+    a->flags |= x->flags;
+    if (x->flags & EV_MUST_NAN) return;
+    bool opposite = (a->hi.f == (double)INFINITY && x->lo.f == -(double)INFINITY) ||
+                    (a->lo.f == -(double)INFINITY && x->hi.f == (double)INFINITY);
+    ev_add_term(terms, x->lo.f, x->hi.f);
+    if (x->flags & EV_MAYBE_NAN) terms->unit = 0;
+    if (opposite) {
+        *a = (EvBound){{.f = -(double)INFINITY}, {.f = (double)INFINITY}, a->flags | EV_MAYBE_NAN};
+    } else {
+        a->lo.f += x->lo.f;
+        a->hi.f += x->hi.f;
+    }
+}
+
+static void add_bounds(EvAccumulator *a, const uint32_t *lanes, int64_t n, const EvBound *x)
+{
+    EvBound *acc = a->lanes[0];
+    for (int64_t k = 0; k < n; k++) {
+        int64_t lane = lanes ? lanes[k] : k;
+        for (int64_t p = 0; p < a->parts; p++)
+            add_bound(&acc[lane * a->parts + p], &x[k * a->parts + p], &a->terms[lane * a->parts + p]);
+    }
+}
+
+static void add_wide(Ev *part, EvAccumulator *a, const uint32_t *lanes, int64_t n, const void *x)
+{
+    double *acc = a->lanes[0];
+    const double *one = x;
+    if (a->type != SC_F64) {
+        double *wide = ev_lanes(part, (size_t)(n * a->parts) * sizeof *wide);
+        ev_doubles(a->type, wide, x, n * a->parts);
+        one = wide;
+    }
+    if (!lanes) {
+        for (int64_t k = 0; k < n * a->parts; k++) acc[k] += one[k];
+        return;
+    }
+    for (int64_t k = 0; k < n; k++)
+        for (int64_t p = 0; p < a->parts; p++) acc[lanes[k] * a->parts + p] += one[k * a->parts + p];
+}
+
+/* Any computation: applies it to the accumulators of these lanes and the elements of the step. */
+static void apply(Ev *part, EvAccumulator *a, const uint32_t *lanes, int64_t n, void *const *x)
+{
+    uint32_t arrays = a->n_arrays;
+    void **operands = WBB_NEW_N(part->block, void *, 2 * arrays), **out = WBB_NEW_N(part->block, void *, arrays);
+    for (uint32_t k = 0; k < arrays; k++) {
+        size_t bytes = ev_lane_bytes(part->mode, a->types[k]);
+        char *picked = a->lanes[k];
+        if (lanes) picked = ev_lanes(part, (size_t)n * bytes);
+        for (int64_t j = 0; lanes && j < n; j++)
+            memcpy(picked + (size_t)j * bytes, (char *)a->lanes[k] + lanes[j] * bytes, bytes);
+        operands[k] = ev_as(part, a->c->parameters[k]->shape->type, a->types[k], n, picked);
+        operands[arrays + k] = ev_as(part, a->c->parameters[arrays + k]->shape->type, a->types[k], n, x[k]);
+    }
+    ScLoop loop = a->op != OP_NONE && part->mode != EV_BOUNDS && !part->noise ? sc_loop(a->op, a->type, a->type) : NULL;
+    if (loop) {
+        out[0] = ev_lanes(part, (size_t)n * sc_bytes(a->type));
+        loop((size_t)n, out[0], operands[0], x[0], NULL);
+    } else {
+        ev_apply(part, a->c, n, operands, out);
+    }
+    for (uint32_t k = 0; k < arrays; k++) {
+        size_t bytes = ev_lane_bytes(part->mode, a->types[k]);
+        const char *made =
+            loop ? out[k] : ev_as(part, a->types[k], ev_leaf_shape(a->c->root->shape, k)->type, n, out[k]);
+        if (!lanes) memcpy(a->lanes[k], made, (size_t)n * bytes);
+        for (int64_t j = 0; lanes && j < n; j++)
+            memcpy((char *)a->lanes[k] + lanes[j] * bytes, made + (size_t)j * bytes, bytes);
+    }
+}
+
+void ev_acc_add(Ev *part, EvAccumulator *a, const uint32_t *lanes, int64_t n, void *const *x)
+{
+    a->steps++;
+    if (a->terms) {
+        add_bounds(a, lanes, n, x[0]);
+    } else if (a->widened) {
+        add_wide(part, a, lanes, n, x[0]);
+    } else {
+        if (a->above) note_factors(a, lanes, n, x[0]);
+        apply(part, a, lanes, n, x);
+    }
+}
+
+static const EvBound nothing_known = {{.f = -(double)INFINITY}, {.f = (double)INFINITY}, EV_MAYBE_NAN};
+
+static void close_product(EvAccumulator *a)
+{
+    EvBound *acc = a->lanes[0];
+    double unit = ev_ulp(a->type, 1.0), top = log2(ev_largest(a->type)) - 1,
+           least = log2(ev_ulp(a->type, 0)) - log2(unit) + 1;
+    for (int64_t k = 0; k < a->n; k++) {
+        EvBound *b = &acc[k];
+        if (a->steps < 2) continue;
+        if (a->digits[k] <= 1 - log2(unit) && a->above[k] <= top &&
+            (a->below[k] >= least || a->below[k] == -(double)INFINITY)) {
+            if (a->below[k] == -(double)INFINITY) b->lo.f = -0.0, b->hi.f = 0.0;
+            continue;
+        }
+        if (a->above[k] > top || a->below[k] < least) { /* also where this order made nan of an overflow */
+            *b = nothing_known;
+            continue;
+        }
+        if (b->flags & EV_MUST_NAN) continue;
+        double grow = 1 + (double)a->steps * 2 * unit;
+        b->lo.f = sc_to_f64(a->type, sc_from_f64(a->type, b->lo.f > 0 ? b->lo.f / grow : b->lo.f * grow));
+        b->hi.f = sc_to_f64(a->type, sc_from_f64(a->type, b->hi.f > 0 ? b->hi.f * grow : b->hi.f / grow));
+    }
+}
+
+void **ev_acc_end(Ev *e, EvAccumulator *a)
+{
+    if (a->terms)
+        for (int64_t k = 0; k < a->n * a->parts; k++)
+            ev_close_sum(a->type, &((EvBound *)a->lanes[0])[k], a->terms[k], a->steps, 0);
+    if (a->above) close_product(a);
+    if (a->widened && a->type != SC_F64) {
+        const double *acc = a->lanes[0];
+        char *r = ev_lanes(e, (size_t)(a->n * a->parts) * sc_bytes(a->type));
+        for (int64_t k = 0; k < a->n * a->parts; k++) ev_set(a->type, r, k, sc_from_f64(a->type, acc[k]));
+        a->lanes[0] = r;
+    }
+    return a->lanes;
+}
+
+bool ev_acc_takes_rows(const Ev *e, const HloComputation *c, uint32_t n_arrays, ScType type)
+{
+    const ScType t = ev_lane_type(e->mode, type);
+    const ScOp op = n_arrays == 1 ? single_op(c, type) : OP_NONE;
+    if (e->mode == EV_BOUNDS || e->noise || op == OP_NONE || sc_type_info[t].cls == 'C') return false;
+    return (op == OP_ADD && sc_is_float(t)) || sc_loop(op, t, t);
+}
+
+void ev_acc_elements(Ev *e, EvAccumulator *a, void *lanes, int64_t n)
+{
+    if (a->widened) {
+        double *wide = ev_lanes(e, wbb_mul_size(e->arena, (size_t)n, sizeof *wide));
+        ev_doubles(a->type, wide, lanes, n);
+        lanes = wide;
+    } else {
+        a->loop = sc_loop(a->op, a->type, a->type);
+    }
+    a->elements = lanes;
+    a->line = ev_lanes(e, EV_ROW * sizeof(uint64_t));
+}
+
+void ev_acc_add_row(EvAccumulator *a, int64_t lane, int64_t n, int64_t position, int64_t step)
+{
+    if (a->widened) {
+        double *acc = (double *)a->lanes[0] + lane;
+        const double *x = (const double *)(const void *)a->elements + position;
+        if (step == 1)
+            for (int64_t k = 0; k < n; k++) acc[k] += x[k];
+        else
+            for (int64_t k = 0; k < n; k++) acc[k] += x[k * step];
+        return;
+    }
+    const size_t bytes = sc_bytes(a->type);
+    char *acc = (char *)a->lanes[0] + (size_t)lane * bytes;
+    const char *x = a->elements + (size_t)position * bytes;
+    if (step != 1) {
+        for (int64_t k = 0; k < n; k++) memcpy(a->line + (size_t)k * bytes, x + (size_t)(k * step) * bytes, bytes);
+        x = a->line;
+    }
+    a->loop((size_t)n, acc, acc, x, NULL);
+}
+
+void ev_acc_copy_row(EvAccumulator *a, int64_t to, int64_t from, int64_t n)
+{
+    const size_t bytes = a->widened ? sizeof(double) : sc_bytes(a->type);
+    memcpy((char *)a->lanes[0] + (size_t)to * bytes, (char *)a->lanes[0] + (size_t)from * bytes, (size_t)n * bytes);
+}
