@@ -44,6 +44,7 @@ static Form form_of(Parser *p, const Inst *inst)
     for (int i = 1; i < inst->n_parts; i++) {
         const char *part = inst->part[i];
         bool found = ordering(part);
+        p->m->fences |= !strcmp(part, "acquire") || !strcmp(part, "release") || !strcmp(part, "acq_rel");
         for (int k = 0; k < ATOM_NAMES; k++)
             if (!strcmp(part, names[k])) f.op = k, found = true;
         for (size_t k = 0; k < WBB_LEN(types); k++)

@@ -128,11 +128,13 @@ static bool cluster_barrier(Block *b, Warp *w, const SimOp *op)
 {
     Cluster *c = b->cluster;
     if (op->mode == BAR_CLUSTER_WAIT) {
+        w->cluster_waits = w->cluster_arrivals;
         w->wait = op;
         if (w->cluster_phase == c->phase) w->at_barrier = AT_CLUSTER;
         return w->at_barrier != 0;
     }
     w->cluster_phase = c->phase;
+    w->cluster_arrivals++;
     c->arrived++;
     return false;
 }

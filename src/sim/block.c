@@ -92,7 +92,7 @@ static void start_warp(Block *b, Warp *w, int index, const uint32_t *table, uint
     w->n_groups = 0;
     w->at_barrier = 0;
     w->wait = NULL;
-    w->syncs = 0;
+    w->cluster_arrivals = w->cluster_waits = 0;
     w->done = false;
     w->executed = 0;
     w->slice = 1 << 16;
@@ -154,8 +154,8 @@ static bool round_of(Block *b, int *open)
     return moved;
 }
 
-/* The cluster's barrier is complete if every warp of the cluster that has not ended has arrived. Inside a block it
- * then orders accesses like any other barrier; accesses to the shared memory of other blocks are not watched. */
+/* The cluster's barrier is complete if every warp of the cluster that has not ended has arrived. Inside a block it then
+ * orders accesses like any other barrier; between blocks the arrivals and waits of warps tell the order (shadow.c). */
 static bool cluster_opens(Cluster *c, int open)
 {
     if (!c->arrived || (int)c->arrived < open) return false;
@@ -178,7 +178,7 @@ static bool stopped(const Cluster *c)
 void sim_cluster_run(Cluster *c, const uint32_t *table, uint32_t threads)
 {
     Block *first = c->blocks[0];
-    c->phase = 1, c->arrived = 0;
+    c->phase = 1, c->arrived = 0, c->unwatched = false;
     for (int k = 0; k < c->n; k++) start_block(c->blocks[k]);
     if (!first->m->barrier) {
         for (int k = 0; k < c->n; k++) {

@@ -294,7 +294,7 @@ static void finish_bulk(Block *b, uint64_t address)
         }
         finish_copy(b, &c);
         if (b->options->check) sim_release(b, c.warp, clock_of(b, address));
-        uint8_t *at = sim_memory_at(b, c.warp, c.op, c.lane, address, 8, false, true);
+        uint8_t *at = sim_memory_at(b, c.warp, c.op, c.lane, address, 8, false, false);
         if (at) arrive(b, c.warp, c.op, c.lane, at, 0, -(int64_t)c.size);
     }
     b->copies.n = kept;

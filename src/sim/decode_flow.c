@@ -271,6 +271,7 @@ static bool does_nothing(const char *op)
 void sim_decode_warp(Parser *p, const Inst *inst)
 {
     const char *op = inst->part[0];
+    p->m->fences |= !strcmp(op, "membar") || !strcmp(op, "fence");
     if (does_nothing(op)) return;
     if (strcmp(op, "bra") == 0) branch(p, inst);
     else if (strcmp(op, "brx") == 0) branch_table(p, inst);

@@ -9,6 +9,15 @@
  */
 #include "sim/inner.h"
 
+void sim_block_ids(const BdLaunch *launch, uint64_t number, uint32_t rank, uint32_t id[3])
+{
+    const uint32_t *size = launch->cluster;
+    const uint64_t nx = launch->grid[0] / size[0], ny = launch->grid[1] / size[1];
+    const uint64_t at[] = {number % nx, number / nx % ny, number / nx / ny};
+    const uint32_t in[] = {rank % size[0], rank / size[0] % size[1], rank / size[0] / size[1]};
+    for (int i = 0; i < 3; i++) id[i] = (uint32_t)at[i] * size[i] + in[i];
+}
+
 void sim_add_fault(Block *b, uint64_t key, const char *text)
 {
     if (b->spread) {

@@ -165,6 +165,7 @@ struct SimModule {
     struct { SimSym **items; uint32_t n, capacity; } registers; /* in the order of their columns */
     uint32_t *undefined;     /* undefined.c: by column / SIM_COLUMN, 1 + the number of a tracked column, or 0 */
     uint32_t n_undefined;
+    bool fences;             /* fences, or acquire or release accesses occur */
     bool barrier;            /* warps may wait for each other: each has a register file of its own */
     uint32_t special[SP_COUNT];    /* columns of special registers, 0 if unused */
     uint32_t *stretch, *counted;   /* straight.c: by operation */
@@ -321,7 +322,7 @@ typedef struct Warp {
     bool done;
     uint64_t executed, slice; /* instructions of a lane, roughly; for the budget; when a loop gives way */
     uint32_t first_thread;
-    uint16_t syncs;           /* how often its lanes were synchronised */
+    uint16_t cluster_arrivals, cluster_waits; /* at the cluster's barrier; the arrival that it waited for last */
 } Warp;
 
 /* shadow.c: the last accesses of each byte of a segment. */
@@ -376,6 +377,8 @@ typedef struct {
 typedef struct {
     struct Block *blocks[MAX_CLUSTER];
     int n;
+    bool
+        unwatched; /* accesses to shared memory of other blocks: something may order them that shadow.c does not know */
     uint32_t phase, arrived; /* of the cluster's barrier: how often it was complete, warps that came since */
 } Cluster;
 
@@ -402,6 +405,7 @@ typedef struct Block {
     bool outputs_read;        /* a load of an output was seen */
     bool spread;              /* other threads run other blocks: a fault, or a read of an output, stops this one */
     uint32_t id[3], number;   /* of the block */
+    uint32_t serial;          /* shadow.c: 1 + rank + MAX_CLUSTER * the number of the cluster */
     uint32_t clock[LANES][LANES]; /* [p][q]: how far warp p surely comes after warp q */
     Warp *warps;
     int n_warps;
@@ -476,6 +480,8 @@ void sim_fault(Block *b, const Warp *w, const SimOp *op, int lane, const char *f
 /* shadow.c */
 SimShadow *sim_shadow(WbbArena *a, uint64_t size, bool per_block, bool stores_judged);
 void sim_clock_reset(Block *b);
+void sim_warp_ordered(Block *b,
+                      const Warp *w); /* what lanes of the warp did so far comes before what they do from now on */
 void sim_ordered(Block *b, uint32_t warps); /* all that these warps did comes before all that they do from now on */
 void sim_release(Block *b, const Warp *w, uint32_t clock[LANES]); /* what the warp did so far goes into the clock */
 void sim_acquire(Block *b, Warp *w, const uint32_t clock[LANES]); /* and comes before what another does from now on */
@@ -498,7 +504,8 @@ void sim_count_range(Block *b, uint64_t address, uint64_t bytes, SimAccess kind)
 void sim_addresses(const Warp *w, const SimOp *op, uint64_t address[LANES]); /* generic */
 void sim_load(Block *b, Warp *w, const SimOp *op, uint32_t mask);
 void sim_store(Block *b, Warp *w, const SimOp *op, uint32_t mask);
-/* Memory of one lane at a generic address; NULL after a fault. `read` and `write` say what is judged. */
+/* Memory of one lane at a generic address; NULL after a fault. `read` and `write` say what is judged; with neither it is
+ * an atomic update by a copy. */
 uint8_t *sim_memory_at(Block *b, Warp *w, const SimOp *op, int lane, uint64_t address, size_t size, bool read,
                        bool write);
 /* Memory that one lane reads and writes; NULL after a fault. */
@@ -553,6 +560,9 @@ void sim_cluster_run(Cluster *c, const uint32_t *table, uint32_t threads);
 
 /* plan.c: make the blocks of a cluster after a model; run cluster number i of the list, true if it stopped the
  * launch. */
+/* The position in the grid of block `rank` of cluster `number`; clusters are numbered in the grid as blocks in a
+ * cluster, x first. */
+void sim_block_ids(const BdLaunch *launch, uint64_t number, uint32_t rank, uint32_t id[3]);
 uint64_t sim_grid_blocks(const BdLaunch *launch);
 void sim_plan_open(const Block *model, const SimPlan *p, Cluster *c);
 bool sim_plan_run(Cluster *c, const SimPlan *p, uint64_t i);

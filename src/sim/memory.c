@@ -22,7 +22,7 @@ typedef struct {
     const char *name;         /* of the segment */
 } Span;
 
-static bool segment_at(Block *b, Warp *w, int lane, uint64_t address, Segment *s)
+static bool segment_at(Block *b, Warp *w, const SimOp *op, int lane, uint64_t address, Segment *s)
 {
     uint64_t n = address >> SEG_SHIFT;
     if (n >= 1 && n <= (uint64_t)b->n_buffers) *s = b->buffers[n];
@@ -30,10 +30,14 @@ static bool segment_at(Block *b, Warp *w, int lane, uint64_t address, Segment *s
     else if (n == SEG_SHARED) {
         const uint32_t rank = (uint32_t)(address >> RANK_SHIFT & 255);
         const bool far = rank && rank <= (uint32_t)b->cluster->n && rank != b->rank + 1;
+        const bool plain = op->kind == OP_ATOMIC
+                               ? !b->m->fences
+                               : (op->kind == OP_LOAD || op->kind == OP_STORE) && op->mode != SIM_STRONG;
         Block *of = far ? b->cluster->blocks[rank - 1] : b;
+        if (far && !plain) b->cluster->unwatched = true;
         *s = (Segment){.bytes = of->shared, .written = of->shared_written, .size = of->shared_size,
                        .track = b->options->check, .multiple = true, .initialised = true, .name = "shared memory",
-                       .shadow = far ? NULL : b->shared_shadow};
+                       .shadow = far && b->cluster->unwatched ? NULL : of->shared_shadow};
     } else if (n == SEG_LOCAL) {
         size_t at = (size_t)lane * b->m->local_bytes;
         *s = (Segment){.bytes = w->local + at, .written = w->local_written + at, .size = b->m->local_bytes,
@@ -61,7 +65,7 @@ static Span judge(Block *b, Warp *w, const SimOp *op, int lane, uint64_t address
     Segment s;
     const char *what = store ? "store" : "load";
     bool quiet = bytes != size; /* a range that fails is judged again lane by lane */
-    if (!segment_at(b, w, lane, address, &s)) {
+    if (!segment_at(b, w, op, lane, address, &s)) {
         if (quiet) return (Span){0};
         sim_fault(b, w, op, lane, "%s of %zu bytes at 0x%llx, where no memory is", what, size,
                   (unsigned long long)address);
@@ -420,8 +424,8 @@ uint8_t *sim_memory_at(Block *b, Warp *w, const SimOp *op, int lane, uint64_t ad
     const Span p = judge(b, w, op, lane, address, size, size, write);
     if (!p.bytes) return NULL;
     if (read) judge_read(b, w, op, lane, &p, address, size);
-    else if (op->kind == OP_COPY) judge_write(b, w, op, lane, &p, size, NULL);
-    else touch(b, w, op, lane, &p, size, atomic ? SIM_TOUCH_ATOMIC : SIM_TOUCH_STORE, NULL);
+    else if (op->kind == OP_COPY && write) judge_write(b, w, op, lane, &p, size, NULL);
+    else touch(b, w, op, lane, &p, size, atomic || !write ? SIM_TOUCH_ATOMIC : SIM_TOUCH_STORE, NULL);
     if (write && p.written && op->kind != OP_COPY) {
         judge_held(b, w, op, lane, &p, size);
         memset(p.written, SIM_WRITTEN, p.size);

@@ -57,17 +57,13 @@ void sim_plan_open(const Block *model, const SimPlan *p, Cluster *c)
     for (uint32_t r = 0; r < p->size; r++) make_block(model, c, r, p->params);
 }
 
-/* The numbers in the grid of the blocks of cluster number k; clusters are numbered in the grid as blocks in a
- * cluster, x first. */
 static void set_block_ids(Cluster *c, const BdLaunch *launch, uint64_t k)
 {
-    const uint32_t *size = launch->cluster, *grid = launch->grid;
-    const uint64_t nx = grid[0] / size[0], ny = grid[1] / size[1], at[] = {k % nx, k / nx % ny, k / nx / ny};
     for (uint32_t r = 0; r < (uint32_t)c->n; r++) {
         Block *b = c->blocks[r];
-        const uint32_t in[] = {r % size[0], r / size[0] % size[1], r / size[0] / size[1]};
-        for (int i = 0; i < 3; i++) b->id[i] = (uint32_t)at[i] * size[i] + in[i];
-        b->number = b->id[0] + grid[0] * (b->id[1] + grid[1] * b->id[2]);
+        sim_block_ids(launch, k, r, b->id);
+        b->number = b->id[0] + launch->grid[0] * (b->id[1] + launch->grid[1] * b->id[2]);
+        b->serial = (uint32_t)(k * MAX_CLUSTER + r + 1);
     }
 }
 
