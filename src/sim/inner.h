@@ -504,8 +504,8 @@ void sim_count_range(Block *b, uint64_t address, uint64_t bytes, SimAccess kind)
 void sim_addresses(const Warp *w, const SimOp *op, uint64_t address[LANES]); /* generic */
 void sim_load(Block *b, Warp *w, const SimOp *op, uint32_t mask);
 void sim_store(Block *b, Warp *w, const SimOp *op, uint32_t mask);
-/* Memory of one lane at a generic address; NULL after a fault. `read` and `write` say what is judged; with neither it is
- * an atomic update by a copy. */
+/* Memory of one lane at a generic address; NULL after a fault. `read` and `write` say what is judged; with neither it
+ * is an atomic update by a copy. */
 uint8_t *sim_memory_at(Block *b, Warp *w, const SimOp *op, int lane, uint64_t address, size_t size, bool read,
                        bool write);
 /* Memory that one lane reads and writes; NULL after a fault. */
