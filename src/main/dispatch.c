@@ -137,7 +137,7 @@ static int run(const Session *s, WbbCx *cx, WbbArena *a, const Path *at, int arg
     return (int)c->run(&call);
 }
 
-static void session(WbbCx *cx, void *arg)
+static void guarded_command(WbbCx *cx, void *arg)
 {
     Session *s = arg;
     WbbArena *a = wbb_arena_new(cx);
@@ -181,7 +181,7 @@ int main_dispatch(const Program *p, int argc, char **argv)
     if (!cx) return fputs("out of memory\n", stderr), WBB_FAILED;
     Progress progress = {now(), 0};
     if (isatty(STDERR_FILENO)) wbb_on_progress(cx, show, &progress);
-    const WbbStatus status = wbb_guard(cx, session, &s);
+    const WbbStatus status = wbb_guard(cx, guarded_command, &s);
     if (progress.shown > 0) fputs("\r\033[K", stderr);
     fputs(cx->messages, stderr);
     wbb_cx_free(cx);
