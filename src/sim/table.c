@@ -203,6 +203,16 @@ static const char *without(Parser *p, const Inst *inst, const char *part, const 
     return found ? b.text : NULL;
 }
 
+/* prmt does not read a source of which a constant selector picks no byte: LLVM leaves a register there that nothing
+ * writes. The other source takes its place. */
+static void skip_unselected(const Opd *selector, uint32_t col[4])
+{
+    if (selector->kind != OPD_INT) return;
+    const uint64_t from_b = selector->bits & 0x4444;
+    if (from_b == 0) col[1] = col[0];
+    else if (from_b == 0x4444) col[0] = col[1];
+}
+
 /* Source columns by the letters of a row; operands from inst->opd[1]. */
 static void sources(Parser *p, const Inst *inst, const SimRow *row, uint32_t col[4], uint64_t *imm)
 {
@@ -217,6 +227,7 @@ static void sources(Parser *p, const Inst *inst, const SimRow *row, uint32_t col
             col[i] = sim_read(p, &inst->opd[i + 1], type == 'e' ? 'w' : type);
         }
     }
+    if (strcmp(row->names, "prmt.b32") == 0) skip_unselected(&inst->opd[3], col);
 }
 
 void sim_plain(Parser *p, const Inst *inst, const SimRow *row, const char *flush, const char *clamp)
