@@ -8,8 +8,8 @@
  * others are constant, and the evaluator says whether each reduction then has one possible result, and whether the
  * spikes change it. Spikes stand in the first and the last element that a result reduces, and in random ones; maxima
  * and their like get one spike at a time, but for one row in eight with two equal spikes side by side, of which an
- * argmax takes the first, and one in eight that is -2 or 2, or an integer's limit, everywhere, so that a wrong initial value
- * shows. Inputs that no reduction needs are those of case `n`.
+ * argmax takes the first, and one in eight that is -2 or 2, or an integer's limit, everywhere, so that a wrong initial
+ * value shows. Inputs that no reduction needs are those of case `n`.
  *
  *     sum(x * y)      x = 0 but for spikes of 1, 2, 3; y = 1
  *     sum(exp(x))     x = -inf but for spikes of 0
