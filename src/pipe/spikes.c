@@ -7,7 +7,9 @@
  * Needs: a module. Leaves: a way to make its inputs, found by trial: one input carries spikes on a background, the
  * others are constant, and the evaluator says whether each reduction then has one possible result, and whether the
  * spikes change it. Spikes stand in the first and the last element that a result reduces, and in random ones; maxima
- * and their like get one spike at a time. Inputs that no reduction needs are those of case `n`.
+ * and their like get one spike at a time, but for one row in eight with two equal spikes side by side, of which an
+ * argmax takes the first, and one in eight that is -2 or 2, or an integer's limit, everywhere, so that a wrong initial
+ * value shows. Inputs that no reduction needs are those of case `n`.
  *
  *     sum(x * y)      x = 0 but for spikes of 1, 2, 3; y = 1
  *     sum(exp(x))     x = -inf but for spikes of 0
@@ -69,6 +71,7 @@ typedef struct {
     struct { Assignment *items; uint32_t n, capacity; } found;
     const Assignment *at; /* being tried, or chosen */
     bool flat;            /* leave the spikes out */
+    bool chosen;          /* the search is over: make rows with two spikes, and with none, too */
     int64_t work;
     uint32_t tries;
 } Search;
@@ -118,7 +121,12 @@ static double spiked(const Search *x, const Recipe *r, uint32_t input, int64_t p
     bool spike = term == 0 || term == t->terms - 1 || (int64_t)(h >> 8) % t->terms < r->random;
     if (r->single) { /* first, last or random, by result */
         const uint64_t which = ((uint64_t)result + x->seed) % 4;
-        spike = term == (which == 0 ? 0 : which == 1 ? t->terms - 1 : (int64_t)(g >> 8) % t->terms);
+        const int64_t place = which == 0 ? 0 : which == 1 ? t->terms - 1 : (int64_t)(g >> 8) % t->terms;
+        const uint64_t row = x->chosen ? mix(g, 7) % 8 : 8; /* 0: two spikes; 1: none */
+        const double away = r->background - r->values[0]; /* for a row without spikes, beyond the background */
+        if (row == 1 && isfinite(away))
+            return r->background + (sc_is_int(x->inputs[input]->type) ? away * (double)INFINITY : 2 * away);
+        spike = term == place || (row == 0 && term == place + 1);
     }
     return spike ? r->values[h % r->n_values] : r->background;
 }
@@ -158,6 +166,18 @@ static ScOp body_op(const HloComputation *c)
     return sc_op_of_hlo(hlo_opcode_name(r->opcode));
 }
 
+/* A reduction of several operands that compares keeps the largest or the smallest, as argmax does: the spikes of maxima
+ * and minima judge it. */
+static ScOp compared_op(const HloComputation *c)
+{
+    for (uint32_t k = 0; k < c->n_instructions; k++) {
+        const HloInstruction *i = c->instructions[k];
+        if (i->opcode != HLO_COMPARE || i->direction == HLO_EQ || i->direction == HLO_NE) continue;
+        return i->direction == HLO_GT || i->direction == HLO_GE ? OP_MAX : OP_MIN;
+    }
+    return OP_NONE;
+}
+
 static void reduce_of(const HloInstruction *i, Target *t)
 {
     const HloShape *s = i->operands[0]->shape;
@@ -184,6 +204,7 @@ static void dot_of(WbbArena *a, const HloInstruction *i, Target *t)
 static bool is_target(WbbArena *a, const HloInstruction *i, Target *t)
 {
     *t = (Target){.i = i, .terms = 1, .op = i->n_called ? body_op(i->called[i->n_called - 1]) : OP_ADD};
+    if (t->op == OP_NONE && i->opcode == HLO_REDUCE) t->op = compared_op(i->called[i->n_called - 1]);
     switch (i->opcode) {
     case HLO_REDUCE: reduce_of(i, t); break;
     case HLO_DOT: dot_of(a, i, t); break;
@@ -430,6 +451,7 @@ PipeSpikes *pipe_spikes(WbbCx *cx, WbbArena *a, const HloModule *m, uint64_t see
         WBB_PUSH(a, &x->found, *found);
     }
     wbb_cx_free(x->cx);
+    x->chosen = true;
     x->at = x->found.n ? &x->found.items[(seed + x->found.n - 1) % x->found.n] : NULL;
     for (uint32_t k = 0; k < x->targets.n; k++) out->judged += judged[k], out->here += x->at && x->at->covers[k];
     out->assignments = x->found.n;
