@@ -138,8 +138,7 @@ typedef struct {
     bool *constant;         /* by buffer: no store changes it */
     LlCallee *callees;      /* by function of the kernel */
     WbbMap called;          /* by function and arguments, an LlCalled for calls of several results */
-    IrRef *stack;           /* nodes to emit */
-    uint32_t n_stack, stack_capacity;
+    IrRefs stack;           /* nodes to emit */
     LlRow **rows; /* by number in the instruction table */
     uint32_t libdevice_capacity;
 

@@ -149,18 +149,6 @@ static LLVMValueRef emit_node(LlBuild *b, IrRef r)
     return v;
 }
 
-static void push(LlBuild *b, IrRef r)
-{
-    struct {
-        IrRef *items;
-        uint32_t n, capacity;
-    } list = {b->stack, b->n_stack, b->stack_capacity};
-    WBB_PUSH(b->arena, &list, r);
-    b->stack = list.items;
-    b->n_stack = list.n;
-    b->stack_capacity = list.capacity;
-}
-
 /* Index constants are made by each use; an `arg` is a buffer, which b->pointers holds. */
 static bool has_no_value(const LlBuild *b, IrRef r)
 {
@@ -186,7 +174,7 @@ static void push_operands(LlBuild *b, IrRef r, bool address)
 {
     const IrNode *n = ir_at(b->g, r);
     if (address && n->op != OP_SUM) {
-        if (!is_available(b, r) && !has_no_value(b, r)) push(b, r);
+        if (!is_available(b, r) && !has_no_value(b, r)) WBB_PUSH(b->arena, &b->stack, r);
         return;
     }
     if (n->op == OP_LOAD && !ll_is_packed(IR_SC(n->type))) {
@@ -195,19 +183,19 @@ static void push_operands(LlBuild *b, IrRef r, bool address)
     }
     for (uint32_t i = ir_arity(b->g, r); i-- > 0;) {
         const IrRef x = ir_operand(b->g, r, i);
-        if (!is_available(b, x) && !has_no_value(b, x)) push(b, x);
+        if (!is_available(b, x) && !has_no_value(b, x)) WBB_PUSH(b->arena, &b->stack, x);
     }
 }
 
 /* Emit what is on the stack above its first n entries, operands before users. */
 static void emit_stack(LlBuild *b, uint32_t n)
 {
-    while (b->n_stack > n) {
-        const IrRef r = b->stack[b->n_stack - 1];
-        const uint32_t before = b->n_stack;
+    while (b->stack.n > n) {
+        const IrRef r = b->stack.items[b->stack.n - 1];
+        const uint32_t before = b->stack.n;
         if (!is_available(b, r) && !has_no_value(b, r)) push_operands(b, r, false);
-        if (b->n_stack > before) continue;
-        b->n_stack--;
+        if (b->stack.n > before) continue;
+        b->stack.n--;
         if (is_available(b, r) || has_no_value(b, r)) continue;
         assert(b->scopes.emitted[r]);
         ll_at_scope(b, b->scopes.emitted[r]->scope);
@@ -219,8 +207,8 @@ static void emit_stack(LlBuild *b, uint32_t n)
 /* `address`: r is the index of an access. */
 void ll_demand(LlBuild *b, IrRef r, bool address)
 {
-    const uint32_t n = b->n_stack;
+    const uint32_t n = b->stack.n;
     if (address) push_operands(b, r, true);
-    else push(b, r);
+    else WBB_PUSH(b->arena, &b->stack, r);
     emit_stack(b, n);
 }
