@@ -127,6 +127,14 @@ void wbb_put_v(WbbBuf *b, const char *format, va_list args) WBB_PRINTF(2, 0);
 void wbb_put_i128(WbbBuf *b, WbbI128 value);      /* decimal */
 uint64_t wbb_hash(const void *bytes, size_t n, uint64_t seed); /* fixed for all time: results may be stored */
 
+/* The finaliser of splitmix64, prng.di.unimi.it/splitmix64.c; fixed for all time: test inputs come from it. */
+static inline uint64_t wbb_mix(uint64_t x)
+{
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
 /* json_writer.c -------------------------------------------------------------------------------------------------------
  * One value a call, after a comma where one is due; `key` is NULL but in an object. Brackets: '{' '}' or '[' ']'. */
 void wbb_json_open(WbbBuf *b, const char *key, char bracket);

@@ -13,10 +13,7 @@
 
 uint64_t ev_random(Ev *e)
 {
-    uint64_t z = *e->noise += UINT64_C(0x9e3779b97f4a7c15); /* splitmix64 */
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
+    return wbb_mix(*e->noise += UINT64_C(0x9e3779b97f4a7c15)); /* splitmix64 */
 }
 
 /* A number in [-1, 1], more often than not an end, where wrong bounds fail first. */

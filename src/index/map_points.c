@@ -88,10 +88,7 @@ IxWalk ix_walk(WbbArena *a, const IxMap *m, uint64_t most, uint64_t seed)
 
 static uint64_t random(IxWalk *w)
 {
-    uint64_t x = w->random += UINT64_C(0x9e3779b97f4a7c15); /* splitmix64 */
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
+    return wbb_mix(w->random += UINT64_C(0x9e3779b97f4a7c15)); /* splitmix64 */
 }
 
 /* Half of the values are near an end of their interval, where errors are likely. */

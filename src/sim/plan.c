@@ -7,13 +7,6 @@
  */
 #include "sim/inner.h"
 
-static uint64_t mix(uint64_t x)
-{
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
-}
-
 static uint64_t gcd(uint64_t a, uint64_t b) { return b ? gcd(b, a % b) : a; }
 
 uint64_t sim_grid_blocks(const BdLaunch *launch)
@@ -28,12 +21,12 @@ uint64_t sim_block(const BdLaunch *launch, const SimOptions *options, uint64_t i
         if (i == 0) return 0;
         if (i == n - 1) return all - 1;
         uint64_t low = (uint64_t)((WbbU128)all * i / n), high = (uint64_t)((WbbU128)all * (i + 1) / n);
-        return low + mix(options->seed + i) % (high - low);
+        return low + wbb_mix(options->seed + i) % (high - low);
     }
     if (!options->shuffle) return i;
-    uint64_t step = mix(options->seed) % all;
+    uint64_t step = wbb_mix(options->seed) % all;
     while (!step || gcd(step, all) != 1) step = step + 1 < all ? step + 1 : 1;
-    return (uint64_t)(((WbbU128)i * step + mix(options->seed + 1)) % all);
+    return (uint64_t)(((WbbU128)i * step + wbb_mix(options->seed + 1)) % all);
 }
 
 /* One block of a cluster; `rank` is its number there. */

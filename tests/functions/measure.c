@@ -56,17 +56,10 @@ typedef struct {
     uint64_t at[2], wrong_at[2];
 } Job;
 
-static uint64_t mix(uint64_t x)
-{
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
-}
-
 /* Operand k of value i: alternately random bits, and between 2^-20 and 2^7 in size. */
 static uint64_t drawn(const Job *j, uint64_t i, uint64_t k)
 {
-    const uint64_t h = mix(i * 2 + k + UINT64_C(0x9e3779b97f4a7c15) * (j->first + 1));
+    const uint64_t h = wbb_mix(i * 2 + k + UINT64_C(0x9e3779b97f4a7c15) * (j->first + 1));
     if (i & 1) return h & j->mask;
     const int exponent = (int)(h >> 58) % 28 - 20;
     return sc_from_f64(j->type, ldexp(1 + (double)(h & 0xfffffffffffff) * 0x1p-52, exponent) * (h >> 57 & 1 ? -1 : 1));

@@ -172,17 +172,10 @@ static uint64_t bits64(double f)
     return u;
 }
 
-static uint64_t mix(uint64_t x)
-{
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
-}
-
 /* Argument k of element i: alternately random bits, and between 2^-20 and 2^7 in size. */
 static uint64_t sampled(const Job *j, uint64_t i, uint64_t k)
 {
-    const uint64_t h = mix(i * 2 + k + UINT64_C(0x9e3779b97f4a7c15) * (j->first + 1));
+    const uint64_t h = wbb_mix(i * 2 + k + UINT64_C(0x9e3779b97f4a7c15) * (j->first + 1));
     if (i & 1) return j->is_double ? h : h >> 32;
     const int exponent = (int)(h >> 58) % 28 - 20;
     const double v = ldexp(1 + (double)(h >> 12 & 0xffffffffffff) * 0x1p-48, exponent) * (h & 1 ? -1 : 1);

@@ -10,10 +10,7 @@ static uint64_t state_of_chance = 7;
 
 static uint64_t chance(void)
 {
-    uint64_t z = state_of_chance += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
+    return wbb_mix(state_of_chance += UINT64_C(0x9e3779b97f4a7c15));
 }
 
 static EvBound exact(ScType t, uint64_t bits) { return ev_bound_exact(t, bits); }
