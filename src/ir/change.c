@@ -7,23 +7,16 @@
  *     for (IrRef r = 1; r < n; r++) if (need[r]) made[r] = ..;
  *     ir_replace(k, made);
  */
-#include "ir/ir.h"
+#include "ir/uses.h"
 
-static void map_block(IrBlock *b, IrMap map, void *arg)
+static void map_block(const IrGraph *g, IrBlock *b, IrMap map, void *arg)
 {
     for (uint32_t i = 0; i < b->n; i++) {
         IrStmt *s = b->items[i];
-        if (s->index) s->index = map(arg, s->index);
-        if (s->value) s->value = map(arg, s->value);
-        if (s->condition) s->condition = map(arg, s->condition);
-        for (uint32_t r = 0; r < s->n_results; r++) {
-            IrResult *x = &s->results[r];
-            if (x->init) x->init = map(arg, x->init);
-            x->yield = map(arg, x->yield);
-            if (x->otherwise) x->otherwise = map(arg, x->otherwise);
-        }
-        map_block(&s->body, map, arg);
-        map_block(&s->otherwise, map, arg);
+        for (IrUses u = ir_uses(g, s); ir_next_use(&u);)
+            if (!u.definition) *u.at = map(arg, u.ref);
+        map_block(g, &s->body, map, arg);
+        map_block(g, &s->otherwise, map, arg);
     }
 }
 
@@ -31,10 +24,10 @@ void ir_map_statements(IrKernel *k, IrMap map, void *arg)
 {
     for (uint32_t i = 0; i < k->n_functions; i++) {
         IrFunction *f = k->functions[i];
-        map_block(&f->body, map, arg);
+        map_block(k->g, &f->body, map, arg);
         for (uint32_t y = 0; y < f->n_yields; y++) f->yields[y] = map(arg, f->yields[y]);
     }
-    map_block(&k->body, map, arg);
+    map_block(k->g, &k->body, map, arg);
 }
 
 static IrRef mark_root(void *arg, IrRef r)

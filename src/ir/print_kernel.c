@@ -9,6 +9,8 @@
  */
 #include "ir/printer.h"
 
+#include "ir/uses.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -24,7 +26,7 @@ static void number_blocks(IrPrinter *p, const IrBlock *b, IrPosition in, uint32_
     p->n_slots += b->n + 1;
     for (uint32_t i = 0; i < b->n; i++) {
         const IrStmt *s = b->items[i];
-        if (s->kind != IR_IF && s->kind != IR_FOR) continue;
+        if (!ir_has_blocks(s)) continue;
         number_blocks(p, &s->body, (IrPosition){number, i}, depth + 1);
         number_blocks(p, &s->otherwise, (IrPosition){number, i}, depth + 1);
     }
@@ -52,20 +54,14 @@ static void use_from_statements(IrPrinter *p, const IrBlock *b)
     const uint32_t number = p->next_block++;
     for (uint32_t i = 0; i < b->n; i++) {
         const IrStmt *s = b->items[i];
-        const IrPosition at = {number, i};
-        if (s->kind == IR_STORE) use(p, s->index, at, 1), use(p, s->value, at, 1);
-        if (s->kind == IR_BIND) use(p, s->value ? s->value : p->g->vars[s->var].definition, at, 1);
-        if (s->kind == IR_IF) use(p, s->condition, at, 1);
-        if (s->kind != IR_IF && s->kind != IR_FOR) continue;
-        const IrPosition then = {p->next_block, s->body.n};
-        use_from_statements(p, &s->body);
-        const IrPosition otherwise = {p->next_block, s->otherwise.n};
-        use_from_statements(p, &s->otherwise);
-        for (uint32_t r = 0; r < s->n_results; r++) {
-            if (s->kind == IR_FOR) use(p, s->results[r].init, at, 1);
-            use(p, s->results[r].yield, then, 1);
-            if (s->kind == IR_IF) use(p, s->results[r].otherwise, otherwise, 1);
+        IrPosition at[3] = {[IR_OUTSIDE] = {number, i}};
+        if (ir_has_blocks(s)) {
+            at[IR_BODY] = (IrPosition){p->next_block, s->body.n};
+            use_from_statements(p, &s->body);
+            at[IR_OTHERWISE] = (IrPosition){p->next_block, s->otherwise.n};
+            use_from_statements(p, &s->otherwise);
         }
+        for (IrUses u = ir_uses(p->g, s); ir_next_use(&u);) use(p, u.ref, at[u.where], 1);
     }
 }
 

@@ -7,28 +7,15 @@
  *     ir_roots(g, scratch, &k->body, &nodes);
  *     ir_gather(g, scratch, &nodes, mark);
  */
-#include "ir/ir.h"
+#include "ir/uses.h"
 
 #include <string.h>
-
-static void add(WbbArena *a, IrRefs *out, IrRef r)
-{
-    if (r) WBB_PUSH(a, out, r);
-}
 
 void ir_roots(const IrGraph *g, WbbArena *a, const IrBlock *b, IrRefs *out)
 {
     for (uint32_t i = 0; i < b->n; i++) {
         const IrStmt *s = b->items[i];
-        add(a, out, s->index);
-        add(a, out, s->value);
-        add(a, out, s->condition);
-        if (s->kind == IR_BIND) add(a, out, g->vars[s->var].definition);
-        for (uint32_t r = 0; r < s->n_results; r++) {
-            add(a, out, s->results[r].init);
-            add(a, out, s->results[r].yield);
-            add(a, out, s->results[r].otherwise);
-        }
+        for (IrUses u = ir_uses(g, s); ir_next_use(&u);) WBB_PUSH(a, out, u.ref);
         ir_roots(g, a, &s->body, out);
         ir_roots(g, a, &s->otherwise, out);
     }

@@ -11,6 +11,7 @@
  *     if c { .. f(x) .. } if d { .. f(x) .. }  emitted in both branches
  *     for v in 0..4 { .. y + v .. }            y: emitted before the loop
  */
+#include "ir/uses.h"
 #include "llvm/inner.h"
 
 #include <stdlib.h>
@@ -67,31 +68,18 @@ static void add_use(Assignment *x, IrRef r, uint32_t scope)
 /* --- statements --------------------------------------------------------------------------------------------------- */
 static void walk(Assignment *x, const IrBlock *block, uint32_t scope);
 
-static void walk_if(Assignment *x, const IrStmt *s, uint32_t scope)
+/* The body and, of an `if`, the other branch. */
+static void walk_blocks(Assignment *x, const IrStmt *s, uint32_t *scopes)
 {
-    add_use(x, s->condition, scope);
-    const uint32_t then = open_scope(x, scope, false);
-    walk(x, &s->body, then);
-    const uint32_t otherwise = open_scope(x, scope, false);
+    const uint32_t body = scopes[IR_BODY] = open_scope(x, scopes[IR_OUTSIDE], ir_is_loop(s));
+    for (IrDefs d = ir_defs(s); ir_next_def(&d);)
+        if (d.where == IR_BODY) (d.is_variable ? x->var_scope : x->value_scope)[d.number] = body;
+    walk(x, &s->body, body);
+    if (ir_is_loop(s)) return;
+    const uint32_t otherwise = scopes[IR_OTHERWISE] = open_scope(x, scopes[IR_OUTSIDE], false);
     walk(x, &s->otherwise, otherwise);
-    x->scopes.items[then].partner = otherwise;
-    x->scopes.items[otherwise].partner = then;
-    for (uint32_t i = 0; i < s->n_results; i++) {
-        add_use(x, s->results[i].yield, then);
-        add_use(x, s->results[i].otherwise, otherwise);
-    }
-}
-
-static void walk_for(Assignment *x, const IrStmt *s, uint32_t scope)
-{
-    const uint32_t inner = open_scope(x, scope, true);
-    x->var_scope[s->var] = inner;
-    for (uint32_t i = 0; i < s->n_results; i++) {
-        add_use(x, s->results[i].init, scope);
-        x->value_scope[s->results[i].carried] = inner;
-    }
-    walk(x, &s->body, inner);
-    for (uint32_t i = 0; i < s->n_results; i++) add_use(x, s->results[i].yield, inner);
+    x->scopes.items[body].partner = otherwise;
+    x->scopes.items[otherwise].partner = body;
 }
 
 /* Record what the statements use and which scope binds each variable and value. ll_scope enters scopes in the same
@@ -100,19 +88,14 @@ static void walk(Assignment *x, const IrBlock *block, uint32_t scope)
 {
     for (uint32_t i = 0; i < block->n; i++) {
         const IrStmt *s = block->items[i];
-        switch (s->kind) {
-        case IR_STORE:
-            add_use(x, s->index, scope);
-            add_use(x, s->value, scope);
-            break;
-        case IR_IF: walk_if(x, s, scope); break;
-        case IR_FOR: walk_for(x, s, scope); break;
-        case IR_BIND:
-            add_use(x, s->value ? s->value : x->g->vars[s->var].definition, scope);
-            x->var_scope[s->var] = scope;
-            break;
-        }
-        for (uint32_t r = 0; r < s->n_results; r++) x->value_scope[s->results[r].value] = scope;
+        uint32_t scopes[3] = {[IR_OUTSIDE] = scope};
+        for (IrUses u = ir_uses(x->g, s); ir_next_use(&u);)
+            if (u.where == IR_OUTSIDE) add_use(x, u.ref, scope);
+        if (ir_has_blocks(s)) walk_blocks(x, s, scopes);
+        for (IrUses u = ir_uses(x->g, s); ir_next_use(&u);)
+            if (u.where != IR_OUTSIDE) add_use(x, u.ref, scopes[u.where]);
+        for (IrDefs d = ir_defs(s); ir_next_def(&d);)
+            if (d.where == IR_OUTSIDE) (d.is_variable ? x->var_scope : x->value_scope)[d.number] = scope;
     }
 }
 

@@ -11,6 +11,7 @@
 #include "pipe/ir_check.h"
 
 #include "eval/bounds.h"
+#include "ir/uses.h"
 
 #include <math.h>
 #include <string.h>
@@ -54,11 +55,6 @@ static void gather(PipeInterpreter *x, IrRefs *nodes)
             wbb_fail(x->cx, (WbbLoc){0}, "@%s: an instr node has no reference semantics", x->r.k->name);
 }
 
-static void add_root(PipeInterpreter *x, IrRefs *nodes, IrRef r)
-{
-    if (r) WBB_PUSH(x->arena, nodes, r);
-}
-
 static Body plan_block(PipeInterpreter *x, const IrBlock *b)
 {
     Body body = {.steps = WBB_NEW_N(x->arena, Step, b->n + 1), .n = b->n};
@@ -66,19 +62,12 @@ static Body plan_block(PipeInterpreter *x, const IrBlock *b)
         const IrStmt *s = b->items[i];
         Step *step = &body.steps[i];
         step->s = s;
-        add_root(x, &step->nodes, s->index);
-        add_root(x, &step->nodes, s->value);
-        add_root(x, &step->nodes, s->condition);
-        if (s->kind == IR_BIND) add_root(x, &step->nodes, x->g->vars[s->var].definition);
-        for (uint32_t r = 0; r < s->n_results; r++) add_root(x, &step->nodes, s->results[r].init);
-        gather(x, &step->nodes);
-        if (s->kind != IR_IF && s->kind != IR_FOR) continue;
         step->body = plan_block(x, &s->body);
         step->otherwise = plan_block(x, &s->otherwise);
-        for (uint32_t r = 0; r < s->n_results; r++) {
-            add_root(x, &step->body.yields, s->results[r].yield);
-            add_root(x, &step->otherwise.yields, s->results[r].otherwise);
-        }
+        IrRefs *needs[] = {[IR_OUTSIDE] = &step->nodes, [IR_BODY] = &step->body.yields,
+                           [IR_OTHERWISE] = &step->otherwise.yields};
+        for (IrUses u = ir_uses(x->g, s); ir_next_use(&u);) WBB_PUSH(x->arena, needs[u.where], u.ref);
+        gather(x, &step->nodes);
         gather(x, &step->body.yields);
         gather(x, &step->otherwise.yields);
     }
@@ -345,7 +334,7 @@ PipeInterpreter *pipe_interpreter(WbbCx *cx, WbbArena *a, const PipeReference *r
     for (uint32_t i = 0; i < r->k->n_functions; i++) {
         const IrFunction *f = r->k->functions[i];
         x->functions[i] = plan_block(x, &f->body);
-        for (uint32_t y = 0; y < f->n_yields; y++) add_root(x, &x->functions[i].yields, f->yields[y]);
+        for (uint32_t y = 0; y < f->n_yields; y++) WBB_PUSH(a, &x->functions[i].yields, f->yields[y]);
         gather(x, &x->functions[i].yields);
     }
     x->body = plan_block(x, &r->k->body);

@@ -9,6 +9,7 @@
  *
  *     func @a(p) { .. 50 operations .. }    kernel { for k in 0..64 { .. 3 operations, call @a(k) .. } }    =>   3,456
  */
+#include "ir/uses.h"
 #include "pipe/pipe.h"
 
 typedef struct {
@@ -25,11 +26,8 @@ static void reach(Work *w, const IrBlock *b, double times)
         const IrStmt *s = b->items[i];
         const bool loop = s->kind == IR_FOR;
         const double iterations = loop ? (double)(w->g->vars[s->var].hi - w->g->vars[s->var].lo + 1) : 1;
-        if (loop || s->kind == IR_BIND) w->vars[s->var] = times * iterations;
-        for (uint32_t r = 0; r < s->n_results; r++) {
-            w->values[s->results[r].value] = times;
-            if (loop) w->values[s->results[r].carried] = times * iterations;
-        }
+        for (IrDefs d = ir_defs(s); ir_next_def(&d);)
+            (d.is_variable ? w->vars : w->values)[d.number] = d.where == IR_BODY ? times * iterations : times;
         reach(w, &s->body, times * iterations);
         reach(w, &s->otherwise, times);
     }

@@ -9,6 +9,7 @@
  *     for v in 0..4 lanes 4 { y = if lt.index(t, 8) { yield load %a[v] } else { yield 0.0 } store %out[4*t + v], y }
  *     v, load %a[v], 4*t + v and y differ; the condition does not
  */
+#include "ir/uses.h"
 #include "vector/lanes.h"
 
 /* A statement to which the mark of a node spreads: to the variable that it binds, to one of its results, to everything
@@ -78,17 +79,22 @@ static void mark_value(Mark *m, uint32_t value)
     mark(m, ir_value(m->l->g, value));
 }
 
+static void mark_def(Mark *m, const IrDefs *d)
+{
+    if (d->is_variable) mark_variable(m, d->number);
+    else mark_value(m, d->number);
+}
+
 static void mark_result(Mark *m, const IrStmt *s, uint32_t i)
 {
-    mark_value(m, s->results[i].value);
-    if (s->kind == IR_FOR) mark_value(m, s->results[i].carried);
+    for (IrDefs d = ir_defs(s); ir_next_def(&d);)
+        if (d.result == i) mark_def(m, &d);
 }
 
 /* Everything that a statement and the statements below it bind. */
 static void mark_bound(Mark *m, const IrStmt *s)
 {
-    if (s->kind == IR_BIND || s->kind == IR_FOR) mark_variable(m, s->var);
-    for (uint32_t i = 0; i < s->n_results; i++) mark_result(m, s, i);
+    for (IrDefs d = ir_defs(s); ir_next_def(&d);) mark_def(m, &d);
     for (uint32_t i = 0; i < s->body.n; i++) mark_bound(m, s->body.items[i]);
     for (uint32_t i = 0; i < s->otherwise.n; i++) mark_bound(m, s->otherwise.items[i]);
 }
@@ -143,7 +149,6 @@ static void find_users(Mark *m)
 
 static void sink(Mark *m, IrRef r, Sink s)
 {
-    if (!r) return;
     uint32_t *first = &m->first_sink[vec_node(m->l, r)->number - 1];
     s.next = *first;
     WBB_PUSH(m->arena, &m->sinks, s);
@@ -155,17 +160,11 @@ static void find_sinks(Mark *m, const IrStmt *s, uint32_t top)
 {
     const IrStmt *whole = m->l->loop->body.items[top];
     const Sink to_top = {.s = whole, .to = TO_STATEMENT, .number = top};
-    const IrRef names[4] = {s->index, s->value, s->condition,
-                            s->kind == IR_BIND ? m->l->g->vars[s->var].definition : 0};
-    for (uint32_t i = 0; i < 4; i++) sink(m, names[i], to_top);
-    if (s->kind == IR_BIND) sink(m, s->value ? s->value : names[3], (Sink){.s = s, .to = TO_VARIABLE});
-    if (s->kind == IR_IF) sink(m, s->condition, (Sink){.s = s, .to = TO_CONDITION});
-    for (uint32_t i = 0; i < s->n_results; i++) {
-        const IrRef ends[3] = {s->results[i].init, s->results[i].yield, s->results[i].otherwise};
-        for (uint32_t e = 0; e < 3; e++) {
-            sink(m, ends[e], to_top);
-            sink(m, ends[e], (Sink){.s = s, .to = TO_RESULT, .number = i});
-        }
+    for (IrUses u = ir_uses(m->l->g, s); ir_next_use(&u);) {
+        sink(m, u.ref, to_top);
+        if (u.result != IR_NO_RESULT) sink(m, u.ref, (Sink){.s = s, .to = TO_RESULT, .number = u.result});
+        else if (s->kind == IR_BIND) sink(m, u.ref, (Sink){.s = s, .to = TO_VARIABLE});
+        else if (u.at == &s->condition) sink(m, u.ref, (Sink){.s = s, .to = TO_CONDITION});
     }
     for (uint32_t i = 0; i < s->body.n; i++) find_sinks(m, s->body.items[i], top);
     for (uint32_t i = 0; i < s->otherwise.n; i++) find_sinks(m, s->otherwise.items[i], top);

@@ -14,6 +14,7 @@
  *     store %out[8*t + v], max.bf16(load %in[8*t + v], 0.0)      lanes 8, PACKED has max.bf16x2
  * =>  x = load.bf16x8 %in[8*t];  store %out[8*t], pack(pack(max.bf16x2(part<0>(x), 0.0), ..), pack(..))
  */
+#include "ir/uses.h"
 #include "vector/lanes.h"
 
 static void vector_block(Lanes *l, const IrBlock *in, IrBlock *out);
@@ -427,11 +428,8 @@ static void check_loop(const IrGraph *g, const IrStmt *loop)
 /* A loop of lanes that is still in the code made of this one binds the same variables and values again. */
 static void forget(Lanes *l, const IrStmt *s)
 {
-    if (s->kind == IR_BIND || s->kind == IR_FOR) *vec_variable(l, s->var) = (LaneBinding){0};
-    for (uint32_t i = 0; i < s->n_results; i++) {
-        *vec_value(l, s->results[i].value) = (LaneBinding){0};
-        if (s->kind == IR_FOR) *vec_value(l, s->results[i].carried) = (LaneBinding){0};
-    }
+    for (IrDefs d = ir_defs(s); ir_next_def(&d);)
+        *(d.is_variable ? vec_variable(l, d.number) : vec_value(l, d.number)) = (LaneBinding){0};
     for (uint32_t i = 0; i < s->body.n; i++) forget(l, s->body.items[i]);
     for (uint32_t i = 0; i < s->otherwise.n; i++) forget(l, s->otherwise.items[i]);
 }
