@@ -27,7 +27,9 @@ def tables_h() -> str:
     lines += [f"    {enum('OP_', o.name)},\n" for o in ops.OPS]
     lines += ["    OP_COUNT\n} ScOp;\n\nenum {\n"]
     lines += [f"    {enum('SC_FLAG_', f)} = 1 << {i},\n" for i, f in enumerate(ops.FLAGS)]
-    lines += [f"    SC_FLAG_COUNT = {len(ops.FLAGS)}\n}};\n\n#endif\n"]
+    lines += [f"    SC_FLAG_COUNT = {len(ops.FLAGS)}\n}};\n\n/* Effects of an operation; 0: it is pure. */\nenum {{\n"]
+    lines += [f"    {enum('SC_', e)} = 1 << {i},\n" for i, e in enumerate(ops.EFFECTS)]
+    lines += ["};\n\n#endif\n"]
     return "".join(lines)
 
 
@@ -40,8 +42,9 @@ def tables_c() -> str:
     for o in ops.OPS:
         words = o.props.split()
         comm, costly = ("true" if p in words else "false" for p in ("comm", "costly"))
+        effects = " | ".join(enum("SC_", p) for p in ops.EFFECTS if p in words) or "0"
         lines.append(f'    [{enum("OP_", o.name)}] = {{"{o.name}", "{o.hlo or ""}", {o.arity}, SC_{o.sig.upper()}, {o.rank}, '
-                     f'{comm}, {costly}, "{o.classes}"}},\n')
+                     f'{comm}, {costly}, {effects}, "{o.classes}"}},\n')
     lines.append("};\n\nconst char *const sc_flag_name[SC_FLAG_COUNT] = {\n")
     lines += [f'    "{f}",\n' for f in ops.FLAGS]
     lines.append("};\n\n/* plain, then with approx */\nstatic const ScBudget budget[OP_COUNT][SC_TYPE_COUNT][2] = {\n")
@@ -210,7 +213,16 @@ def functions_c() -> str:
         FROM, '#include "scalar/scalar.h"\n#include "scalar/round.h"\n\n#include <math.h>\n#include <string.h>\n', LOOPS, small_types(), *body,
         "\nstatic const ScLoop loops[OP_COUNT][SC_TYPE_COUNT] = {\n", *loops,
         "};\n\n/* [to][from] */\nstatic const ScLoop conversions[SC_TYPE_COUNT][SC_TYPE_COUNT] = {\n", *conversions, "};\n",
-        "\nstatic const ScLoop saturating[SC_TYPE_COUNT] = {\n", *saturating, "};\n", ENTRY])
+        "\nstatic const ScLoop saturating[SC_TYPE_COUNT] = {\n", *saturating, "};\n", ENTRY, together()])
+
+
+def together() -> str:
+    """The functions of what threads do together."""
+    lines = ["\nuint32_t sc_shuffle_source(ScOp op, uint32_t lane, uint32_t b)\n{\n    switch (op) {\n"]
+    lines += [f"    case {enum('OP_', name)}: return {source};\n" for name, source in semantics.SHUFFLES.items()]
+    lines.append("    default: return lane;\n    }\n}\n\nScOp sc_combiner(ScOp op)\n{\n    switch (op) {\n")
+    lines += [f"    case {enum('OP_', name)}: return {enum('OP_', op)};\n" for name, op in semantics.COMBINERS.items() if name in ops.OP_BY_NAME]
+    return "".join(lines) + "    default: return OP_NONE;\n    }\n}\n"
 
 
 def main(argv: list[str]) -> int:

@@ -78,7 +78,7 @@ class Op:
     sig: str
     classes: str  # letters of Type.cls that T may have
     rank: int  # order of the phases simplify and lower: a lowering goes to lower ranks
-    props: str = ""  # words: comm, costly
+    props: str = ""  # words: comm, costly; of an effect those of EFFECTS
     hlo: Optional[str] = None  # HLO opcode with this meaning on elements
 
 
@@ -98,6 +98,24 @@ OPS = [
     Op("instr", 3, "frame", "PIUF", 0),      # a selected tile; immediate: row of the target's instruction table
     Op("complex", 2, "convert", "FC", 1),    # complex.c64.f32(x, y): x + iy
     Op("re", 1, "convert", "FC", 1), Op("im", 1, "convert", "FC", 1),  # re.f32.c64(x)
+    # effects: evaluated by `do` statements alone, which hold the address; shuffles and redux are of the 32 threads of a warp ---------------
+    Op("barrier", 0, "frame", "", 0, "convergent reads writes"),  # all threads of the block arrive before one goes on, and see what all wrote
+    Op("read", 0, "frame", "PIUFC", 0, "address reads"),  # the element at the address, now
+    Op("shuffle_xor", 2, "same", "U", 0, "convergent"),   # (x, m): x of thread lane ^ m
+    Op("shuffle_down", 2, "same", "U", 0, "convergent"),  # (x, n): x of thread lane + n; of the last n threads their own
+    Op("shuffle_up", 2, "same", "U", 0, "convergent"),    # (x, n): x of thread lane - n; of the first n threads their own
+    Op("shuffle_idx", 2, "same", "U", 0, "convergent"),   # (x, i): x of thread i modulo 32
+    Op("ballot", 1, "convert", "UP", 0, "convergent"),    # ballot.u32.pred(p): bit i is p of thread i
+    Op("redux_add", 1, "same", "IU", 0, "convergent"), Op("redux_min", 1, "same", "IU", 0, "convergent"),
+    Op("redux_max", 1, "same", "IU", 0, "convergent"), Op("redux_and", 1, "same", "U", 0, "convergent"),
+    Op("redux_or", 1, "same", "U", 0, "convergent"), Op("redux_xor", 1, "same", "U", 0, "convergent"),
+    # the element at the address becomes op(it, x) in one step; the result is what it was. Nothing else is ordered by it
+    Op("atomic_add", 1, "same", "IUF", 0, "address reads writes"), Op("atomic_min", 1, "same", "IUF", 0, "address reads writes"),
+    Op("atomic_max", 1, "same", "IUF", 0, "address reads writes"), Op("atomic_and", 1, "same", "U", 0, "address reads writes"),
+    Op("atomic_or", 1, "same", "U", 0, "address reads writes"), Op("atomic_xor", 1, "same", "U", 0, "address reads writes"),
+    Op("atomic_exch", 1, "same", "U", 0, "address reads writes"),  # it becomes x
+    Op("atomic_cas", 2, "same", "U", 0, "address reads writes"),   # (x, y): it becomes y where it was x
+    Op("ticket", 1, "same", "U", 0, "address reads writes"),  # (n): it counts 0, 1, .. n, 0, ..; what was written before is visible to who draws later
     # index arithmetic ----------------------------------------------------------------------------------------------------
     Op("sum", 0, "frame", "X", 1),           # constant + sum of coefficient * term
     Op("floordiv", 2, "same", "X", 3),       # floor; the divisor is positive
@@ -155,6 +173,8 @@ OPS = [
     Op("two_over_pi_part", 1, "same", "U", 12),  # the bits of a double: 53 bits of that table from byte a modulo 32; the next 53 where a modulo 128 >= 64
 ]
 OP_BY_NAME = {o.name: o for o in OPS}
+
+EFFECTS = ["convergent", "reads", "writes", "address"]  # address: of memory, at the address that the statement holds
 
 # Flags of a node, part of its identity, off by default.
 FLAGS = ["approx", "contract", "nnan", "nsz", "wide"]  # wide: an index expression that needs 64 bits

@@ -160,6 +160,19 @@ def meaning(op: str, type_name: str) -> Optional[Meaning]:
     return Meaning(_fill(expr, n, t), t, wide)
 
 
+# --- what the threads of a warp, or all threads, do together --------------------------------------------------------------------------
+# Of a shuffle: the lane whose value thread `lane` gets, by its second operand b.
+SHUFFLES = {
+    "shuffle_xor": "lane ^ (b & 31)",
+    "shuffle_down": "lane + (b & 31) < 32 ? lane + (b & 31) : lane",
+    "shuffle_up": "lane >= (b & 31) ? lane - (b & 31) : lane",
+    "shuffle_idx": "b & 31",
+}
+# The operation that combines the values of a warp, or an element in memory and a value.
+COMBINERS = {f"{kind}_{name}": op for kind in ("redux", "atomic")
+             for name, op in (("add", "add"), ("min", "min"), ("max", "max"), ("and", "band"), ("or", "bor"), ("xor", "bxor"))}
+
+
 # Integers of fewer than 8 bits are stored in 8, sign-extended if signed.
 NARROW = ("#define UNSIGNED(w, x) ((uint8_t)((uint32_t)(x) & ((1u << (w)) - 1)))\n"
           "#define SIGNED(w, x) ((int8_t)((int32_t)((uint32_t)(x) << (32 - (w))) >> (32 - (w))))\n")

@@ -1,6 +1,6 @@
 """Blackwell: B200."""
 from gen.lang import *
-from patterns import arith, complex, doubles, functions, machine, polynomials, quotients, small, tiles
+from patterns import arith, complex, doubles, functions, machine, polynomials, quotients, sharing, small, tiles
 
 TARGET = target('sm_100', ptx='8.8', board='B200',
     sms=148, warps=64, blocks=32,
@@ -45,4 +45,5 @@ INSTR = [                                    # call and asm match the lanes that
     machine.F8,
     machine.BF16_FROM_INTEGER,
     tiles.ALL, functions.LIBDEVICE,
+    sharing.ALL, sharing.REDUX,
 ]

@@ -1,6 +1,6 @@
 """Blackwell: RTX PRO 6000."""
 from gen.lang import *
-from patterns import arith, complex, doubles, functions, machine, polynomials, small, tiles
+from patterns import arith, complex, doubles, functions, machine, polynomials, sharing, small, tiles
 
 TARGET = target('sm_120', ptx='8.8', board='RTX PRO 6000',
     sms=188, warps=48, blocks=24,
@@ -43,4 +43,5 @@ INSTR = [                                    # call and asm match the lanes that
     machine.F8,
     machine.BF16_FROM_INTEGER,
     tiles.ALL, functions.LIBDEVICE,
+    sharing.ALL, sharing.REDUX,
 ]

@@ -1,6 +1,6 @@
 """Turing: T4."""
 from gen.lang import *
-from patterns import arith, complex, doubles, functions, machine, polynomials, small, tiles
+from patterns import arith, complex, doubles, functions, machine, polynomials, sharing, small, tiles
 
 TARGET = target('sm_75', ptx='8.8', board='T4',
     sms=40, warps=32, blocks=16,
@@ -38,4 +38,5 @@ INSTR = [                                    # call and asm match the lanes that
     machine.APPROXIMATE, machine.WIDEN_BF16, machine.SHIFT,
     machine.F64_FROM_INTEGER,
     tiles.ALL, functions.LIBDEVICE,
+    sharing.ALL,
 ]

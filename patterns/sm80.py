@@ -1,6 +1,6 @@
 """Ampere: A100."""
 from gen.lang import *
-from patterns import arith, complex, doubles, functions, machine, polynomials, quotients, small, tiles
+from patterns import arith, complex, doubles, functions, machine, polynomials, quotients, sharing, small, tiles
 
 TARGET = target('sm_80', ptx='8.8', board='A100',
     sms=108, warps=64, blocks=32,
@@ -42,4 +42,5 @@ INSTR = [                                    # call and asm match the lanes that
     machine.APPROXIMATE, machine.WIDEN_BF16, machine.SHIFT,
     machine.F64_FROM_INTEGER,
     tiles.ALL, functions.LIBDEVICE,
+    sharing.ALL, sharing.REDUX,
 ]

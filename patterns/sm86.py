@@ -1,6 +1,6 @@
 """Ampere: A10."""
 from gen.lang import *
-from patterns import arith, complex, doubles, functions, machine, polynomials, small, tiles
+from patterns import arith, complex, doubles, functions, machine, polynomials, sharing, small, tiles
 
 TARGET = target('sm_86', ptx='8.8', board='A10',
     sms=72, warps=48, blocks=16,
@@ -41,4 +41,5 @@ INSTR = [                                    # call and asm match the lanes that
     machine.APPROXIMATE, machine.WIDEN_BF16, machine.SHIFT,
     machine.F64_FROM_INTEGER,
     tiles.ALL, functions.LIBDEVICE,
+    sharing.ALL, sharing.REDUX,
 ]

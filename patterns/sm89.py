@@ -1,6 +1,6 @@
 """Ada: L40S."""
 from gen.lang import *
-from patterns import arith, complex, doubles, functions, machine, polynomials, small, tiles
+from patterns import arith, complex, doubles, functions, machine, polynomials, sharing, small, tiles
 
 TARGET = target('sm_89', ptx='8.8', board='L40S',
     sms=142, warps=48, blocks=24,
@@ -44,4 +44,5 @@ INSTR = [                                    # call and asm match the lanes that
     machine.F8,
     machine.F64_FROM_INTEGER,
     tiles.ALL, functions.LIBDEVICE,
+    sharing.ALL, sharing.REDUX,
 ]

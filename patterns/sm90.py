@@ -1,6 +1,6 @@
 """Hopper: H100, H200."""
 from gen.lang import *
-from patterns import arith, complex, doubles, functions, machine, polynomials, quotients, small, tiles
+from patterns import arith, complex, doubles, functions, machine, polynomials, quotients, sharing, small, tiles
 
 TARGET = target('sm_90', ptx='8.8', board='H100, H200',
     sms=132, warps=64, blocks=32,
@@ -43,4 +43,5 @@ INSTR = [                                    # call and asm match the lanes that
     machine.F8,
     machine.BF16_FROM_INTEGER,
     tiles.ALL, functions.LIBDEVICE,
+    sharing.ALL, sharing.REDUX,
 ]

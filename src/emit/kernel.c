@@ -270,7 +270,8 @@ static IrKernel *new_kernel(WbbArena *a, IrGraph *g, const PartPlan *p)
         const int64_t each = part_is_packed(t) ? 8 / sc_type_info[t].bits : 1;
         const int64_t whole = (from->elements + each - 1) / each * each;
         k->buffers[i] = (IrBuffer){.name = from->name, .type = t, .elements = whole, .align = p->align};
-        k->buffers[i].output = from->output, k->buffers[i].alias = (uint32_t)(from->alias + 1);
+        k->buffers[i].space = !from->output ? IR_IN : from->alias < 0 ? IR_OUT : IR_INOUT;
+        k->buffers[i].alias = (uint32_t)(from->alias + 1);
     }
     k->block = p->block, k->grid = p->grid;
     return k;

@@ -92,7 +92,8 @@ static uint32_t table_of(EmitValues *e, const HloInstruction *i)
     k->buffers =
         wbb_grow(e->arena, k->buffers, k->n_buffers * sizeof *k->buffers, (k->n_buffers + 1) * sizeof *k->buffers);
     k->buffers[k->n_buffers] =
-        (IrBuffer){.name = table_name(e, i), .type = t, .elements = (int64_t)whole, .align = 16, .table = data};
+        (IrBuffer){.name = table_name(e, i), .space = IR_TABLE, .type = t,
+                   .elements = (int64_t)whole, .align = 16, .table = data};
     return k->n_buffers++;
 }
 

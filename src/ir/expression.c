@@ -117,18 +117,10 @@ static bool op_has_type(ScOp op, ScType t)
     return strchr(sc_op_info[op].classes, sc_type_info[t].cls) != NULL && t != SC_NONE;
 }
 
-typedef struct {
-    ScOp op;
-    IrType type, from; /* as written; from: of a conversion */
-    uint32_t flags;
-    uint64_t imm;
-    WbbLoc loc;
-} Operator;
-
 /* `op.type.type.flag<imm>` after the word `name`. */
-static Operator operator_named(IrParser *p, const char *name, WbbLoc loc)
+static IrOperator operator_named(IrParser *p, const char *name, WbbLoc loc)
 {
-    Operator h = {.op = sc_op_named(name, strlen(name)), .loc = loc};
+    IrOperator h = {.op = sc_op_named(name, strlen(name)), .name = name, .loc = loc};
     uint32_t types = 0;
     if (h.op == OP_NONE && strcmp(name, "sum")) wbb_fail(p->cx, loc, "no operation is called '%s'", name);
     if (!strcmp(name, "sum")) h.op = OP_SUM;
@@ -147,7 +139,7 @@ static Operator operator_named(IrParser *p, const char *name, WbbLoc loc)
     const bool unnamed = h.op == OP_FLOORDIV || h.op == OP_MOD || h.op == OP_SUM,
                converts = sc_op_info[h.op].signature == SC_CONVERT;
     if (unnamed && types == 0) h.type = INDEX, types = 1;
-    if (types != (converts ? 2u : 1u) && h.op != OP_LOAD)
+    if (types != (converts ? 2u : 1u) && h.op != OP_LOAD && !((h.op == OP_BARRIER || h.op == OP_READ) && types == 0))
         wbb_fail(p->cx, loc, converts ? "'%s' needs two types: of the result, of the operand" : "'%s' needs one type",
                  name);
     if (types > 0 && (!op_has_type(h.op, IR_SC(h.type)) || (converts && !op_has_type(h.op, IR_SC(h.from)))))
@@ -160,8 +152,19 @@ static Operator operator_named(IrParser *p, const char *name, WbbLoc loc)
     return h;
 }
 
+IrOperator ir_read_effect(IrParser *p)
+{
+    ir_skip_space(p);
+    const WbbLoc loc = ir_here(p);
+    const IrOperator h = operator_named(p, ir_word(p, "an operation with an effect"), loc);
+    if (h.op != OP_INSTR && !sc_op_info[h.op].effects)
+        wbb_fail(p->cx, loc, "'%s' has no effect: 'NAME = %s ..' names it", h.name, h.name);
+    ir_expect(p, "(");
+    return h;
+}
+
 /* The type of operand i; 0: any. */
-static IrType operand_type(const Operator *h, uint32_t i)
+static IrType operand_type(const IrOperator *h, uint32_t i)
 {
     switch (sc_op_info[h->op].signature) {
     case SC_SAME:
@@ -185,11 +188,14 @@ uint32_t ir_buffer_named(IrParser *p, const char *z, WbbLoc loc)
     return b;
 }
 
-static IrRef load(IrParser *p, const Operator *h)
+static IrRef load(IrParser *p, const IrOperator *h)
 {
     ir_skip_space(p);
     const WbbLoc loc = ir_here(p);
     const uint32_t b = ir_buffer_named(p, ir_sigil_name(p, "%", "a buffer"), loc);
+    if (ir_is_changed(&p->buffers.items[b]))
+        wbb_fail(p->cx, loc, "'%%%s' changes: 'y = do read(%%%s[..])' reads it", p->buffers.items[b].name,
+                 p->buffers.items[b].name);
     if (h->type && IR_SC(h->type) != p->buffers.items[b].type)
         wbb_fail(p->cx, h->loc, "'%%%s' has another type", p->buffers.items[b].name);
     ir_expect(p, "[");
@@ -246,15 +252,21 @@ static IrRef wide_leaf(IrParser *p, WbbLoc loc)
     return with_flags(p, r, SC_FLAG_WIDE);
 }
 
-static IrRef operation(IrParser *p, const Operator *h)
+static IrRef operation(IrParser *p, const IrOperator *h)
+{
+    if (sc_op_info[h->op].effects) wbb_fail(p->cx, h->loc, "'%s' has an effect: a 'do' evaluates it", h->name);
+    if (h->op != OP_SUM && sc_op_info[h->op].arity == 0) wbb_fail(p->cx, h->loc, "'%s' takes no operands", h->name);
+    ir_expect(p, "(");
+    return ir_read_operands(p, h);
+}
+
+IrRef ir_read_operands(IrParser *p, const IrOperator *h)
 {
     const char *name = sc_op_info[h->op].name;
     const uint8_t signature = sc_op_info[h->op].signature;
     const uint32_t arity = h->op == OP_SUM ? 1 : sc_op_info[h->op].arity;
     IrRef a[3] = {0, 0, 0};
     uint32_t n = 0;
-    if (arity == 0) wbb_fail(p->cx, h->loc, "'%s' takes no operands", name);
-    ir_expect(p, "(");
     for (; ir_peek(p) != ')'; n++) {
         if (n > 0) ir_expect(p, ",");
         if (n == 3) wbb_fail(p->cx, ir_here(p), "more than three operands");
@@ -316,14 +328,14 @@ static Value primary(IrParser *p, IrType expected)
     if (v.node) return v;
     const char next = p->p < p->end ? *p->p : '\0';
     if (!strcmp(name, "load")) {
-        const Operator h = operator_named(p, name, v.loc);
+        const IrOperator h = operator_named(p, name, v.loc);
         v.node = load(p, &h);
     } else if (!strcmp(name, "call")) {
         v.node = call(p);
     } else if (!strcmp(name, "wide") && next == '(') {
         v.node = wide_leaf(p, v.loc);
     } else if (next == '.' || next == '(') {
-        const Operator h = operator_named(p, name, v.loc);
+        const IrOperator h = operator_named(p, name, v.loc);
         v.node = operation(p, &h);
     } else if (p->free_names) {
         v.node = ir_free_name(p, v.loc, name, expected);

@@ -12,6 +12,14 @@
  *       }
  *     }
  *
+ * What has an effect is evaluated by a statement, at its place and once each time that it is reached: shuffles,
+ * barriers, atomics, loads from memory that changes. The operation is a node like others, named by that `do` alone; the
+ * statement is what makes two of them different:
+ *
+ *     y = do shuffle_xor.u32(x, 16)
+ *     old = do atomic_add.f32(%sums[k], v)
+ *     do barrier()
+ *
  * A statement may have results. The results of an `if` are what its branches yield. A `for` carries values from one
  * iteration to the next, and its results are what the last iteration yields. A result, and a carried value in the body,
  * is a leaf, `value`:
@@ -99,14 +107,16 @@ typedef struct {
 } IrGraph;
 #define IR_INDEX_RULE 0x80000000u
 
-typedef enum { IR_STORE, IR_IF, IR_FOR, IR_BIND } IrStmtKind;
+/* A REPEAT runs its body, then again for as long as its condition holds. */
+typedef enum { IR_STORE, IR_DO, IR_IF, IR_FOR, IR_REPEAT, IR_BIND } IrStmtKind;
 
-/* One result of an `if` (uses value, yield, otherwise) or of a `for` (uses value, carried, init, yield). */
+/* One result of an `if` (uses value, yield, otherwise), of a loop (uses value, carried, init, yield), or of a `do`
+ * (uses value). */
 typedef struct {
     uint32_t value;   /* number of the value that is in scope after the statement */
-    uint32_t carried; /* FOR: number of the value that is in scope in the body */
-    IrRef init;       /* FOR: the carried value in the first iteration */
-    IrRef yield;      /* yielded by the body; FOR: the carried value in the next iteration */
+    uint32_t carried; /* FOR, REPEAT: number of the value that is in scope in the body */
+    IrRef init;       /* FOR, REPEAT: the carried value in the first iteration */
+    IrRef yield;      /* yielded by the body; of a loop the carried value in the next iteration */
     IrRef otherwise;  /* IF: yielded by the other branch */
 } IrResult;
 
@@ -118,29 +128,41 @@ typedef struct {
 
 struct IrStmt {
     IrStmtKind kind;
-    uint32_t buffer; /* STORE: number */
-    IrRef index;     /* STORE: the element at which the lanes of `value` are stored, one after the other */
-    IrRef value;     /* STORE: as above. BIND of a variable without a definition: the integer that it is, of one lane */
-    IrRef condition; /* IF: of type pred, one lane */
+    uint32_t buffer; /* STORE, DO with an address: number */
+    IrRef index;     /* STORE: the element at which the lanes of `value` are stored, one after the other. DO: of an
+                        operation with SC_ADDRESS: the element that it accesses */
+    IrRef value;     /* STORE: as above. BIND of a variable without a definition: the integer that it is, of one lane.
+                        DO: the operation */
+    IrRef condition; /* IF, REPEAT: of type pred, one lane; of a REPEAT at the end of its body */
     uint32_t var;    /* FOR, BIND: number */
     uint32_t lanes;  /* FOR lo..hi: hi - lo where the loop is to be vectorised, else 0 */
     IrBlock body, otherwise;
-    IrResult *results; /* IF, FOR */
+    IrResult *results; /* IF, FOR, REPEAT; DO: at most one */
     uint32_t n_results;
 };
 
+/* What a buffer is, in the order in which a kernel lists its buffers. All but tables and shared ones are parameters.
+ * OUT: written, by stores or atomics. INOUT: an output in the memory of an operand. TEMP: memory for this launch and
+ * others of the kernel's bundle. TABLE: constants. SHARED: one for each block, undefined when the block starts. */
+typedef enum { IR_IN, IR_OUT, IR_INOUT, IR_TEMP, IR_TABLE, IR_SHARED } IrSpace;
+
 typedef struct {
     const char *name; /* without '%' */
+    IrSpace space;
     ScType type;
     int64_t elements;
-    bool output;
+    bool zeroed;    /* TEMP: zero before its first launch; launches leave it zero */
     uint32_t align; /* of the first byte */
-    /* Of an output `inout`: 1 + number of the operand whose memory it is, which has the same type and size; 0: memory
-     * of its own. An inout output is stored to at some indices only. A thread reads only elements that it alone writes,
-     * and reads them before it writes. */
+    /* INOUT: 1 + number of the operand whose memory it is, which has the same type and size; else 0. An inout output is
+     * stored to at some indices only. A thread reads only elements that it alone writes, and reads them before it
+     * writes. */
     uint32_t alias;
-    const void *table; /* a constant of the kernel, no parameter: its elements, sc_bytes(type) each; NULL: memory */
+    const void *table; /* TABLE: its elements, sc_bytes(type) each */
 } IrBuffer;
+static inline bool ir_is_output(const IrBuffer *b) { return b->space == IR_OUT || b->space == IR_INOUT; }
+static inline bool ir_is_parameter(const IrBuffer *b) { return b->space < IR_TABLE; }
+/* May statements change it? Then `do read` reads it, and no load. */
+static inline bool ir_is_changed(const IrBuffer *b) { return b->space != IR_IN && b->space != IR_TABLE; }
 
 /* A separate piece of code that computes its results from index arguments. Its body may load, and call functions with
  * smaller numbers; it stores nothing. bid and tid are in scope. */
@@ -156,7 +178,7 @@ typedef struct {
 typedef struct {
     const char *name; /* without '@' */
     IrGraph *g;
-    IrBuffer *buffers; /* operands, then outputs, then tables */
+    IrBuffer *buffers; /* operands, outputs, temporaries, tables, shared ones */
     uint32_t n_buffers;
     uint32_t block, grid; /* threads of a block, blocks */
     IrBlock body;
@@ -193,6 +215,8 @@ static inline bool ir_is_index(const IrGraph *g, IrRef r)
     const bool compares = IR_SC(n->type) == SC_PRED && sc_op_info[n->op].signature == SC_COMPARE;
     return compares && IR_SC(ir_at(g, n->a[0])->type) == SC_INDEX;
 }
+/* Has the operation effects, so that a `do` evaluates it? A selected instruction is one where a `do` names it. */
+static inline bool ir_has_effects(const IrNode *n) { return sc_op_info[n->op].effects != 0; }
 static inline bool ir_is_const(const IrGraph *g, IrRef r) { return g->nodes[r].op == OP_CONST; }
 /* The operands of any node but a sum and a call; returns their number. */
 uint32_t ir_operands(const IrGraph *g, IrRef r, IrRef out[3]);
@@ -235,13 +259,18 @@ void ir_replace(IrKernel *k, IrRef *made);
 
 /* structure.c: values, results, functions -------------------------------------------------------------------------- */
 IrRef ir_value(IrGraph *g, uint32_t number);
-/* Adds a result to a `for` and returns its number i. Both its values are called `name`: ir_value(g,
+/* Adds a result to a loop and returns its number i. Both its values are called `name`: ir_value(g,
  * s->results[i].carried) is for the body, ir_value(g, s->results[i].value) for the code after the statement. The caller
  * sets results[i].yield. */
 uint32_t ir_carry(IrGraph *g, IrStmt *s, const char *name, IrRef init);
 IrResult *ir_result_new(IrGraph *g, IrStmt *s); /* adds a result whose fields the caller sets */
 /* Adds a result to an `if`, whose branches yield these two; returns the value that is in scope after it. */
 IrRef ir_result(IrGraph *g, IrStmt *s, const char *name, IrRef yield, IrRef otherwise);
+/* Appends a DO of this operation; returns its result, of type `result`, or 0 where that is 0. */
+IrRef ir_do(IrGraph *g, IrBlock *block, const char *name, IrRef operation, IrType result);
+/* The same, on element `index` of a buffer. */
+IrRef ir_do_at(IrGraph *g, IrBlock *block, const char *name, IrRef operation, IrType result, uint32_t buffer,
+               IrRef index);
 /* Appends a BIND of a new variable to an integer element that is in lo..hi (inclusive) wherever the statement is
  * reached. Returns the variable. */
 IrRef ir_let_value(IrGraph *g, IrBlock *block, const char *name, IrRef integer, int64_t lo, int64_t hi);
@@ -284,6 +313,10 @@ IrRef ir_parse_term(WbbCx *cx, WbbArena *a, IrGraph *g, const char *file, const 
 
 /* verify.c: asserts what holds between any two passes; a violation is our own bug, and a note names the node ------- */
 void ir_verify(const IrKernel *k);
+
+/* arrive.c: NULL, or what is wrong: a barrier or a shuffle below a condition on which the threads that should arrive
+ * there may differ */
+const char *ir_not_arriving(const IrKernel *k);
 
 /* eval.c: the reference meaning of a scalar node. `leaf` gives the values of loads, variables, values and calls. False:
  * the node has no value (a selected instruction, or several lanes). */

@@ -20,7 +20,7 @@ static uint32_t operand_named(IrParser *p)
     ir_skip_space(p);
     const WbbLoc loc = ir_here(p);
     const uint32_t i = ir_buffer_named(p, ir_sigil_name(p, "%", "an operand"), loc);
-    if (p->buffers.items[i].output || p->buffers.items[i].table)
+    if (p->buffers.items[i].space != IR_IN)
         wbb_fail(p->cx, loc, "'%%%s' is not an operand", p->buffers.items[i].name);
     for (uint32_t o = i; o < p->buffers.n; o++)
         if (p->buffers.items[o].alias == i + 1)
@@ -49,6 +49,20 @@ static const void *table(IrParser *p, const IrBuffer *b)
     return out;
 }
 
+static const char *const space_name[] = {
+    [IR_IN] = "an operand",    [IR_OUT] = "an output",   [IR_INOUT] = "an output",
+    [IR_TEMP] = "a temporary", [IR_TABLE] = "a table", [IR_SHARED] = "a shared buffer",
+};
+
+static IrSpace space(IrParser *p)
+{
+    if (ir_take_word(p, "inout")) return IR_INOUT;
+    if (ir_take_word(p, "out")) return IR_OUT;
+    if (ir_take_word(p, "temp")) return IR_TEMP;
+    if (ir_take_word(p, "table")) return IR_TABLE;
+    return ir_take_word(p, "shared") ? IR_SHARED : IR_IN;
+}
+
 static void buffer(IrParser *p)
 {
     ir_skip_space(p);
@@ -57,12 +71,12 @@ static void buffer(IrParser *p)
     for (uint32_t i = 0; i < p->buffers.n; i++)
         if (p->buffers.items[i].name == b.name) wbb_fail(p->cx, loc, "two buffers are called '%%%s'", b.name);
     ir_expect(p, ":");
-    if (ir_take_word(p, "inout")) b.alias = operand_named(p) + 1;
-    b.output = b.alias || ir_take_word(p, "out");
-    const bool known = !b.output && ir_take_word(p, "table");
+    b.space = space(p);
+    if (b.space == IR_INOUT) b.alias = operand_named(p) + 1;
+    if (b.space == IR_TEMP) b.zeroed = ir_take_word(p, "zero");
     const IrBuffer *last = p->buffers.n ? &p->buffers.items[p->buffers.n - 1] : NULL;
-    if (last && last->table && !known) wbb_fail(p->cx, loc, "%s after a table", b.output ? "an output" : "an operand");
-    if (last && last->output && !b.output && !known) wbb_fail(p->cx, loc, "an operand after an output");
+    if (last && last->space > b.space && !(ir_is_output(last) && b.space == IR_OUT))
+        wbb_fail(p->cx, loc, "%s after %s", space_name[b.space], space_name[last->space]);
     ir_skip_space(p);
     const WbbLoc at = ir_here(p);
     const IrType t = ir_read_type(p);
@@ -76,7 +90,7 @@ static void buffer(IrParser *p)
     const IrBuffer *same = b.alias ? &p->buffers.items[b.alias - 1] : &b;
     if (same->type != b.type || same->elements != b.elements)
         wbb_fail(p->cx, at, "'%%%s' is the memory of '%%%s': both have one type and size", b.name, same->name);
-    if (known) b.table = table(p, &b);
+    if (b.space == IR_TABLE) b.table = table(p, &b);
     WBB_PUSH(p->arena, &p->buffers, b);
 }
 
@@ -144,6 +158,8 @@ static void kernel(IrParser *p, IrKernel *k)
     ir_expect(p, "{");
     while (ir_take_word(p, "func")) function(p);
     ir_read_statements(p, &k->body, NULL);
+    const char *fault = ir_not_arriving(k);
+    if (fault) wbb_fail(p->cx, ir_here(p), "%s", fault);
     if (ir_peek(p) || p->p < p->end)
         wbb_fail(p->cx, ir_here(p), "expected the end after the kernel, found %s", ir_found(p));
 }

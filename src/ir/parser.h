@@ -66,8 +66,10 @@ typedef struct {
     uint32_t n;
     IrType *types; /* [n]; 0: any */
     IrRef *refs;   /* [n], made when the block is read */
+    bool repeats;  /* `while` and a condition follow */
+    IrRef condition;
 } IrYields;
-void ir_read_block(IrParser *p, IrBlock *b, IrYields *yields);      /* '{' statements ['yield' ..] '}' */
+void ir_read_block(IrParser *p, IrBlock *b, IrYields *yields);      /* '{' statements ['yield' ..] ['while' ..] '}' */
 void ir_read_statements(IrParser *p, IrBlock *b, IrYields *yields); /* the same after '{'; yields NULL: it has none */
 typedef struct {
     int64_t lo, hi; /* inclusive */
@@ -75,6 +77,18 @@ typedef struct {
 IrInterval ir_interval(IrParser *p); /* 'in' lo..end */
 
 /* expression.c */
+/* An operation as its name says it. */
+typedef struct {
+    ScOp op;
+    IrType type, from; /* as written; from: of a conversion */
+    uint32_t flags;
+    uint64_t imm;
+    const char *name;
+    WbbLoc loc;
+} IrOperator;
+IrOperator ir_read_effect(IrParser *p); /* the operation of a `do`, and the '(' after it */
+/* The operands of an operation, from the first, and the ')' after them. */
+IrRef ir_read_operands(IrParser *p, const IrOperator *h);
 uint32_t ir_buffer_named(IrParser *p, const char *z, WbbLoc loc);
 IrRef ir_read_expression(IrParser *p, IrType expected); /* expected 0: any */
 IrRef ir_read_stored(IrParser *p, ScType type);         /* the value of a store: a constant is one element */

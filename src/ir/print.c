@@ -130,12 +130,13 @@ static void put_load(IrPrinter *p, const IrNode *n)
     wbb_put(p->out, "]");
 }
 
-static void put_operation(IrPrinter *p, const IrNode *n)
+/* op.type.flag<imm> */
+static void put_operator(IrPrinter *p, const IrNode *n)
 {
     const uint8_t signature = sc_op_info[n->op].signature;
     const IrType first = n->a[0] ? ir_at(p->g, n->a[0])->type : 0;
     wbb_put(p->out, sc_op_info[n->op].name);
-    if (n->op != OP_FLOORDIV && n->op != OP_MOD) {
+    if (n->op != OP_FLOORDIV && n->op != OP_MOD && n->type) {
         wbb_put(p->out, ".");
         ir_put_type(p->out, signature == SC_COMPARE || signature == SC_TEST ? first : n->type);
         if (signature == SC_CONVERT) {
@@ -145,15 +146,40 @@ static void put_operation(IrPrinter *p, const IrNode *n)
     }
     put_flags(p->out, n->flags);
     if (n->op == OP_PART || n->op == OP_INSTR) wbb_putf(p->out, "<%llu>", (unsigned long long)n->imm);
+}
+
+/* `, x` for each operand, the first without the comma if nothing is before it. */
+static void put_operands(IrPrinter *p, const IrNode *n, bool first)
+{
     uint32_t order[3] = {0, 1, 2}, count = 0;
     while (count < 3 && n->a[count]) count++;
     if (sc_op_info[n->op].commutative && !ir_is_const(p->g, n->a[1]) && p->age[n->a[1]] < p->age[n->a[0]])
         order[0] = 1, order[1] = 0;
-    wbb_put(p->out, "(");
     for (uint32_t i = 0; i < count; i++) {
-        if (i) wbb_put(p->out, ", ");
+        if (i || !first) wbb_put(p->out, ", ");
         ir_put_node(p, n->a[order[i]], expected_type(p->g, n, order[i]));
     }
+}
+
+static void put_operation(IrPrinter *p, const IrNode *n)
+{
+    put_operator(p, n);
+    wbb_put(p->out, "(");
+    put_operands(p, n, true);
+    wbb_put(p->out, ")");
+}
+
+void ir_put_effect(IrPrinter *p, IrRef r, const char *buffer, IrRef index)
+{
+    const IrNode *n = ir_at(p->g, r);
+    put_operator(p, n);
+    wbb_put(p->out, "(");
+    if (buffer) {
+        wbb_putf(p->out, "%%%s[", buffer);
+        ir_put_node(p, index, IR_TYPE(SC_INDEX, 0));
+        wbb_put(p->out, "]");
+    }
+    put_operands(p, n, !buffer);
     wbb_put(p->out, ")");
 }
 
@@ -241,6 +267,7 @@ IrPrinter ir_printer(WbbBuf *out, WbbArena *scratch, const IrGraph *g)
     p.uses = WBB_NEW_N(scratch, uint32_t, g->n);
     p.depth = WBB_NEW_N(scratch, uint8_t, g->n);
     p.named = WBB_NEW_N(scratch, bool, g->n);
+    p.done = WBB_NEW_N(scratch, bool, g->n);
     p.position = WBB_NEW_N(scratch, IrPosition, g->n);
     p.name = WBB_NEW_N(scratch, uint32_t, g->n);
     p.mark = WBB_NEW_N(scratch, uint8_t, g->n);

@@ -62,6 +62,7 @@ static void use_from_statements(IrPrinter *p, const IrBlock *b)
             use_from_statements(p, &s->otherwise);
         }
         for (IrUses u = ir_uses(p->g, s); ir_next_use(&u);) use(p, u.ref, at[u.where], 1);
+        if (s->kind == IR_DO) p->done[s->value] = true;
     }
 }
 
@@ -86,7 +87,7 @@ static void choose_names(IrPrinter *p, const IrRefs *nodes)
         if (ir_is_leaf(n)) continue;
         uint32_t deep = 0;
         for (uint32_t i = 0; i < ir_arity(p->g, r); i++) deep = WBB_MAX(deep, p->depth[ir_operand(p->g, r, i)]);
-        p->named[r] = n->op != OP_SUM && (p->uses[r] > 1 || deep >= MAX_DEPTH);
+        p->named[r] = n->op != OP_SUM && !p->done[r] && (p->uses[r] > 1 || deep >= MAX_DEPTH);
         p->depth[r] = p->named[r] ? 0 : (uint8_t)(deep + 1);
     }
     p->first_name = WBB_NEW_N(p->scratch, IrRef, p->n_slots + 1);
@@ -188,7 +189,7 @@ static IrRef yielded(const Yields *e, uint32_t i)
 /* A constant says its type only where nothing before it does. */
 static IrType yielded_type(const IrPrinter *p, const Yields *e, uint32_t i)
 {
-    if (e->f || e->otherwise || e->s->kind == IR_FOR)
+    if (e->f || e->otherwise || ir_is_loop(e->s))
         return ir_at(p->g, e->f ? yielded(e, i) : e->s->results[i].yield)->type;
     return 0;
 }
@@ -201,14 +202,9 @@ static void put_interval(IrPrinter *p, const IrVar *v)
     wbb_put_i128(p->out, (WbbI128)v->hi + 1);
 }
 
-static void put_for(IrPrinter *p, const IrStmt *s)
+/* What a loop carries, and its body. */
+static void put_loop_body(IrPrinter *p, const IrStmt *s)
 {
-    const IrVar *v = &p->g->vars[s->var];
-    const char *name = bind(p, v->name);
-    p->vars[s->var] = name;
-    wbb_putf(p->out, "for %s in ", name);
-    put_interval(p, v);
-    if (s->lanes) wbb_putf(p->out, " lanes %u", s->lanes);
     for (uint32_t i = 0; i < s->n_results; i++) {
         const uint32_t carried = s->results[i].carried;
         p->values[carried] = bind(p, p->g->values[carried].name);
@@ -219,6 +215,17 @@ static void put_for(IrPrinter *p, const IrStmt *s)
     put_block(p, &s->body, &(Yields){.s = s});
     p->next_block++;
     for (uint32_t i = 0; i < s->n_results; i++) unbind(p, p->values[s->results[i].carried]);
+}
+
+static void put_for(IrPrinter *p, const IrStmt *s)
+{
+    const IrVar *v = &p->g->vars[s->var];
+    const char *name = bind(p, v->name);
+    p->vars[s->var] = name;
+    wbb_putf(p->out, "for %s in ", name);
+    put_interval(p, v);
+    if (s->lanes) wbb_putf(p->out, " lanes %u", s->lanes);
+    put_loop_body(p, s);
     unbind(p, name);
 }
 
@@ -259,6 +266,12 @@ static void put_let(IrPrinter *p, const IrStmt *s)
     put_interval(p, v);
 }
 
+static void put_do(IrPrinter *p, const IrStmt *s)
+{
+    wbb_put(p->out, "do ");
+    ir_put_effect(p, s->value, s->index ? p->k->buffers[s->buffer].name : NULL, s->index);
+}
+
 static void put_statement(IrPrinter *p, const IrStmt *s, uint32_t depth)
 {
     put_indent(p, depth);
@@ -271,7 +284,12 @@ static void put_statement(IrPrinter *p, const IrStmt *s, uint32_t depth)
         ir_put_node(p, s->value, IR_TYPE(p->k->buffers[s->buffer].type, 0));
         break;
     case IR_BIND: put_let(p, s); break;
+    case IR_DO: put_do(p, s); break;
     case IR_FOR: put_for(p, s); break;
+    case IR_REPEAT:
+        wbb_put(p->out, "repeat");
+        put_loop_body(p, s);
+        break;
     case IR_IF: put_if(p, s); break;
     }
     for (uint32_t i = 0; i < s->n_results; i++) word_of(p, p->values[s->results[i].value])->visible = true;
@@ -302,6 +320,12 @@ static void put_block(IrPrinter *p, const IrBlock *b, const Yields *e)
         ir_put_node(p, yielded(e, i), yielded_type(p, e, i));
     }
     if (n_yields(e)) wbb_put(p->out, "\n");
+    if (e->s && e->s->kind == IR_REPEAT) {
+        put_indent(p, block.depth + 1);
+        wbb_put(p->out, "while ");
+        ir_put_node(p, e->s->condition, IR_TYPE(SC_PRED, 0));
+        wbb_put(p->out, "\n");
+    }
     unbind_all(p, b);
     put_indent(p, block.depth);
     wbb_put(p->out, "}");
@@ -319,7 +343,7 @@ static void begin_body(IrPrinter *p, const IrBlock *b, const IrFunction *f)
     for (uint32_t i = 0; i < nodes.n; i++) {
         const IrRef r = nodes.items[i];
         p->uses[r] = p->depth[r] = 0;
-        p->named[r] = false;
+        p->named[r] = p->done[r] = false;
         p->position[r] = (IrPosition){IR_NONE, IR_NONE};
     }
     use_from_statements(p, b);
@@ -370,12 +394,13 @@ static void put_buffers(IrPrinter *p)
     for (uint32_t i = 0; i < k->n_buffers; i++) {
         const IrBuffer *b = &k->buffers[i];
         wbb_putf(p->out, "%s%%%s: ", i ? ", " : "", b->name);
-        if (b->alias) wbb_putf(p->out, "inout %%%s ", k->buffers[b->alias - 1].name);
-        else if (b->output) wbb_put(p->out, "out ");
-        else if (b->table) wbb_put(p->out, "table ");
+        static const char *const words[] = {"", "out ", "inout ", "temp ", "table ", "shared "};
+        wbb_put(p->out, words[b->space]);
+        if (b->space == IR_INOUT) wbb_putf(p->out, "%%%s ", k->buffers[b->alias - 1].name);
+        if (b->zeroed) wbb_put(p->out, "zero ");
         wbb_putf(p->out, "%s[%lld]", sc_type_info[b->type].name, (long long)b->elements);
         if (b->align != 16) wbb_putf(p->out, " align %u", b->align);
-        if (b->table) put_table(p->out, b);
+        if (b->space == IR_TABLE) put_table(p->out, b);
     }
 }
 

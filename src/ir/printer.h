@@ -35,6 +35,7 @@ typedef struct {
     uint32_t *uses; /* times that the text shows it */
     uint8_t *depth; /* operations below it, down to names */
     bool *named;    /* it is written once, with a name */
+    bool *done;     /* a `do` names it, and so it has no name of its own */
     IrPosition *position;       /* where it is named: before all its uses */
     uint32_t *name, *next_name; /* the number of its name; the next node named at the same position */
     uint8_t *mark;              /* of ir_gather */
@@ -50,6 +51,8 @@ typedef struct {
 IrPrinter ir_printer(WbbBuf *out, WbbArena *scratch, const IrGraph *g);
 void ir_put_node(IrPrinter *p, IrRef r, IrType expected);       /* its name, or its expression */
 void ir_put_expression(IrPrinter *p, IrRef r, IrType expected); /* whether it has a name or not */
+/* op(operands); buffer: the name of the buffer at whose element `index` it has its effect, or NULL */
+void ir_put_effect(IrPrinter *p, IrRef r, const char *buffer, IrRef index);
 void ir_put_type(WbbBuf *out, IrType type);
 void ir_put_const(WbbBuf *out, IrType type, uint64_t bits);
 bool ir_is_leaf(const IrNode *n);

@@ -103,6 +103,21 @@ static void for_statement(IrParser *p, IrBlock *b, const Results *r)
     bind_results(p, s, r);
 }
 
+/* repeat [carry ..] { .. [yield ..] while COND } */
+static void repeat_statement(IrParser *p, IrBlock *b, const Results *r)
+{
+    IrStmt *s = ir_stmt(p->g, b, IR_REPEAT);
+    const uint32_t visible = p->names.n;
+    read_carried(p, s, r);
+    IrYields yields = {.n = r->names.n, .types = WBB_NEW_N(p->arena, IrType, r->names.n + 1), .repeats = true};
+    for (uint32_t k = 0; k < yields.n; k++) yields.types[k] = p->g->values[s->results[k].value].type;
+    ir_read_block(p, &s->body, &yields);
+    for (uint32_t k = 0; k < yields.n; k++) s->results[k].yield = yields.refs[k];
+    s->condition = yields.condition;
+    p->names.n = visible;
+    bind_results(p, s, r);
+}
+
 static void if_statement(IrParser *p, IrBlock *b, const Results *r)
 {
     const IrRef condition = ir_read_expression(p, PRED);
@@ -122,17 +137,51 @@ static void if_statement(IrParser *p, IrBlock *b, const Results *r)
     bind_results(p, s, r);
 }
 
-static void store_statement(IrParser *p, IrBlock *b)
+/* '%' NAME '[' INDEX ']': a buffer that statements may change, or with `reads` any. */
+static uint32_t address(IrParser *p, bool reads, IrRef *index)
 {
     ir_skip_space(p);
     const WbbLoc loc = ir_here(p);
     const uint32_t buffer = ir_buffer_named(p, ir_sigil_name(p, "%", "a buffer"), loc);
-    const ScType t = p->buffers.items[buffer].type;
-    if (!p->buffers.items[buffer].output)
+    if (!reads && !ir_is_changed(&p->buffers.items[buffer]))
         wbb_fail(p->cx, loc, "'%%%s' is not an output", p->buffers.items[buffer].name);
     ir_expect(p, "[");
-    const IrRef index = ir_read_expression(p, INDEX);
+    *index = ir_read_expression(p, INDEX);
     ir_expect(p, "]");
+    return buffer;
+}
+
+/* do OP(%buffer[index], operands) */
+static void do_statement(IrParser *p, IrBlock *b, const Results *r)
+{
+    ir_skip_space(p);
+    const WbbLoc loc = ir_here(p);
+    IrOperator h = ir_read_effect(p);
+    const bool selected = h.op == OP_INSTR, needs_address = sc_op_info[h.op].effects & SC_ADDRESS;
+    IrRef index = 0;
+    uint32_t buffer = 0;
+    if (ir_peek(p) == '%') {
+        if (!selected && !needs_address) wbb_fail(p->cx, ir_here(p), "'%s' has no address", h.name);
+        buffer = address(p, h.op == OP_READ, &index);
+        if (h.op == OP_READ && !h.type) h.type = IR_TYPE(p->buffers.items[buffer].type, 0);
+        if (IR_SC(h.type) != p->buffers.items[buffer].type)
+            wbb_fail(p->cx, loc, "'%%%s' has another type", p->buffers.items[buffer].name);
+        if (ir_peek(p) != ')') ir_expect(p, ",");
+    } else if (needs_address) {
+        wbb_fail(p->cx, ir_here(p), "'%s' needs an address, %%buffer[index]", h.name);
+    }
+    const IrRef operation = ir_read_operands(p, &h);
+    if (r->names.n > (h.type ? 1 : 0)) wbb_fail(p->cx, loc, "'%s' has %s", h.name, h.type ? "one result" : "no result");
+    ir_do_at(p->g, b, NULL, operation, r->names.n ? h.type : 0, buffer, index);
+    bind_results(p, b->items[b->n - 1], r);
+}
+
+static void store_statement(IrParser *p, IrBlock *b)
+{
+    ir_skip_space(p);
+    IrRef index;
+    const uint32_t buffer = address(p, false, &index);
+    const ScType t = p->buffers.items[buffer].type;
     ir_expect(p, ",");
     ir_skip_space(p);
     const WbbLoc at = ir_here(p);
@@ -153,7 +202,7 @@ static void named(IrParser *p, IrBlock *b)
         const char *z = ir_word(p, r.names.n ? "a name" : "a statement or '}'");
         const char next = ir_peek(p);
         if (r.names.n == 0 && next != '=' && next != ',')
-            wbb_fail(p->cx, loc, "expected let, for, if, store or 'NAME =', found '%s'", z);
+            wbb_fail(p->cx, loc, "expected let, for, if, repeat, do, store or 'NAME =', found '%s'", z);
         WBB_PUSH(p->arena, &r.names, z);
         WBB_PUSH(p->arena, &r.locs, loc);
     } while (ir_take(p, ","));
@@ -162,8 +211,13 @@ static void named(IrParser *p, IrBlock *b)
         for_statement(p, b, &r);
     } else if (ir_take_word(p, "if")) {
         if_statement(p, b, &r);
+    } else if (ir_take_word(p, "repeat")) {
+        repeat_statement(p, b, &r);
+    } else if (ir_take_word(p, "do")) {
+        do_statement(p, b, &r);
     } else {
-        if (r.names.n > 1) wbb_fail(p->cx, ir_here(p), "expected for or if after several names, found %s", ir_found(p));
+        if (r.names.n > 1)
+            wbb_fail(p->cx, ir_here(p), "expected for, if or repeat after several names, found %s", ir_found(p));
         ir_name(p, r.locs.items[0], r.names.items[0], ir_read_expression(p, 0));
     }
 }
@@ -175,6 +229,8 @@ static void statement(IrParser *p, IrBlock *b)
     else if (ir_take_word(p, "for")) for_statement(p, b, &nothing);
     else if (ir_take_word(p, "if")) if_statement(p, b, &nothing);
     else if (ir_take_word(p, "store")) store_statement(p, b);
+    else if (ir_take_word(p, "repeat")) repeat_statement(p, b, &nothing);
+    else if (ir_take_word(p, "do")) do_statement(p, b, &nothing);
     else named(p, b);
 }
 
@@ -190,10 +246,16 @@ static void read_yields(IrParser *p, IrYields *e)
 void ir_read_statements(IrParser *p, IrBlock *b, IrYields *yields)
 {
     const uint32_t visible = p->names.n;
-    while (ir_peek(p) != '}' && !ir_starts_word(p, "yield")) statement(p, b);
+    const bool repeats = yields && yields->repeats;
+    while (ir_peek(p) != '}' && !ir_starts_word(p, "yield") && !(repeats && ir_starts_word(p, "while")))
+        statement(p, b);
     if (yields && yields->n) {
         ir_expect_word(p, "yield");
         read_yields(p, yields);
+    }
+    if (repeats) {
+        ir_expect_word(p, "while");
+        yields->condition = ir_read_expression(p, PRED);
     }
     ir_expect(p, "}");
     p->names.n = visible;

@@ -7,7 +7,7 @@
  *     s->results[i].yield = add(ir_value(g, s->results[i].carried), x);
  *     sum = ir_value(g, s->results[i].value);
  */
-#include "ir/ir.h"
+#include "ir/uses.h"
 
 static uint32_t new_value(IrGraph *g, const char *name, IrType type)
 {
@@ -39,7 +39,7 @@ IrResult *ir_result_new(IrGraph *g, IrStmt *s)
 
 uint32_t ir_carry(IrGraph *g, IrStmt *s, const char *name, IrRef init)
 {
-    assert(s->kind == IR_FOR);
+    assert(ir_is_loop(s));
     const IrType type = ir_at(g, init)->type;
     IrResult *r = ir_result_new(g, s);
     r->init = init;
@@ -56,6 +56,24 @@ IrRef ir_result(IrGraph *g, IrStmt *s, const char *name, IrRef yield, IrRef othe
     r->otherwise = otherwise;
     r->value = new_value(g, name, ir_at(g, yield)->type);
     return ir_value(g, r->value);
+}
+
+IrRef ir_do_at(IrGraph *g, IrBlock *block, const char *name, IrRef operation, IrType result, uint32_t buffer,
+               IrRef index)
+{
+    IrStmt *s = ir_stmt(g, block, IR_DO);
+    s->value = operation;
+    s->buffer = buffer;
+    s->index = index;
+    if (!result) return 0;
+    IrResult *r = ir_result_new(g, s);
+    r->value = new_value(g, name, result);
+    return ir_value(g, r->value);
+}
+
+IrRef ir_do(IrGraph *g, IrBlock *block, const char *name, IrRef operation, IrType result)
+{
+    return ir_do_at(g, block, name, operation, result, 0, 0);
 }
 
 IrRef ir_let_value(IrGraph *g, IrBlock *block, const char *name, IrRef integer, int64_t lo, int64_t hi)

@@ -16,7 +16,10 @@ bool ir_next_use(IrUses *u)
         switch (i) {
         case 0: u->at = &s->index; break;
         case 1: u->at = &s->value; break;
-        case 2: u->at = &s->condition; break;
+        case 2:
+            u->at = &s->condition;
+            if (s->kind == IR_REPEAT) u->where = IR_BODY;
+            break;
         case 3:
             if (s->kind != IR_BIND) continue;
             u->at = &u->g->vars[s->var].definition;

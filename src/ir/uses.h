@@ -43,7 +43,7 @@ static inline IrDefs ir_defs(const IrStmt *s) { return (IrDefs){.s = s}; }
 bool ir_next_def(IrDefs *d);
 
 static inline bool ir_binds_variable(const IrStmt *s) { return s->kind == IR_FOR || s->kind == IR_BIND; }
-static inline bool ir_is_loop(const IrStmt *s) { return s->kind == IR_FOR; }
-static inline bool ir_has_blocks(const IrStmt *s) { return s->kind == IR_FOR || s->kind == IR_IF; }
+static inline bool ir_is_loop(const IrStmt *s) { return s->kind == IR_FOR || s->kind == IR_REPEAT; }
+static inline bool ir_has_blocks(const IrStmt *s) { return ir_is_loop(s) || s->kind == IR_IF; }
 
 #endif

@@ -2,9 +2,10 @@
  * assert fails.
  *
  * Needs a kernel; leaves it unchanged. Checks operands (older than their users, as many as the operation has, of the
- * types that its signature asks for, constants right), statements (stores go to outputs, conditions are pred, lanes
- * cover their interval, carried and yielded values have one type) and scopes (variables and values are bound once, and
- * used only where they are in scope).
+ * types that its signature asks for, constants right), statements (stores go to memory that may change, loads read
+ * memory that does not, operations with effects are named by `do` alone, conditions are pred, lanes cover their
+ * interval, carried and yielded values have one type), barriers (arrive.c) and scopes (variables and values are bound
+ * once, and used only where they are in scope).
  */
 #include "ir/ir.h"
 
@@ -59,6 +60,7 @@ static void check_operation(const Verify *v, IrRef r)
         if (ir_at(v->g, n->a[0])->imm >= v->k->n_buffers) broken(v, r, "no such buffer");
         if (IR_SC(n->type) != v->k->buffers[ir_at(v->g, n->a[0])->imm].type)
             broken(v, r, "a load whose type is not the buffer's");
+        if (ir_is_changed(&v->k->buffers[ir_at(v->g, n->a[0])->imm])) broken(v, r, "a load from memory that changes");
         break;
     case OP_IDX:
         if (!is_index(v, n->a[0])) broken(v, r, "the operand of idx is not an index");
@@ -170,6 +172,7 @@ static void check_bound(Verify *v, IrRef root)
         if (n->op == OP_VALUE && !v->available[n->imm]) broken(v, root, "a value that is not in scope");
         if (n->op == OP_CALL && IR_CALLEE(n->imm) >= v->callees)
             broken(v, root, "a call of a function that stands later");
+        if (ir_has_effects(n)) broken(v, root, "an operation with an effect that no do names");
         if (n->op == OP_VAR || n->op == OP_CONST || n->op == OP_ARG || n->op == OP_VALUE) continue;
         for (uint32_t i = 0; i < ir_arity(v->g, r); i++) WBB_PUSH(v->scratch, &stack, ir_operand(v->g, r, i));
     }
@@ -183,13 +186,29 @@ static void bind(Verify *v, uint32_t var, IrVarKind kind)
     v->bound[var] = true;
 }
 
-static void check_store(const Verify *v, const IrStmt *s)
+/* Of a store, or of a `do`; reads: the statement changes nothing there. */
+static void check_address(const Verify *v, const IrStmt *s, bool reads)
 {
-    if (s->buffer >= v->k->n_buffers || !v->k->buffers[s->buffer].output)
+    if (v->callees < v->k->n_functions) broken(v, s->value, "a function accesses memory that changes");
+    if (s->buffer >= v->k->n_buffers || (!reads && !ir_is_changed(&v->k->buffers[s->buffer])))
         broken(v, s->value, "a store to a buffer that is not an output");
     if (!is_index(v, s->index)) broken(v, s->index, "the index of a store is not an index");
     if (IR_SC(type_of(v, s->value)) != v->k->buffers[s->buffer].type)
         broken(v, s->value, "a store whose type is not the buffer's");
+}
+
+static void check_do(Verify *v, const IrStmt *s)
+{
+    const IrNode *n = ir_at(v->g, s->value);
+    if (!ir_has_effects(n) && n->op != OP_INSTR) broken(v, s->value, "a do of an operation without effect");
+    if (v->callees < v->k->n_functions) broken(v, s->value, "a function has an effect");
+    for (uint32_t i = 0; i < ir_arity(v->g, s->value); i++) check_bound(v, ir_operand(v->g, s->value, i));
+    if (n->op != OP_INSTR && !(sc_op_info[n->op].effects & SC_ADDRESS) != !s->index)
+        broken(v, s->value, "an address where there should be none, or none where there should be one");
+    if (s->index) check_bound(v, s->index);
+    if (s->index) check_address(v, s, n->op == OP_READ);
+    if (s->n_results > 1 || (s->n_results && v->g->values[s->results[0].value].type != n->type))
+        broken(v, s->value, "the result of a do has another type");
 }
 
 static void define_value(Verify *v, uint32_t value)
@@ -207,28 +226,33 @@ static void check_type(const Verify *v, IrRef r, uint32_t value)
 
 static void check_block(Verify *v, const IrBlock *b, const IrStmt *of, bool otherwise);
 
-static void check_if(Verify *v, const IrStmt *s)
+static void check_condition(Verify *v, const IrStmt *s)
 {
     check_bound(v, s->condition);
     if (type_of(v, s->condition) != IR_TYPE(SC_PRED, 0)) broken(v, s->condition, "a condition that is not a pred");
+}
+
+static void check_if(Verify *v, const IrStmt *s)
+{
+    check_condition(v, s);
     check_block(v, &s->body, s, false);
     check_block(v, &s->otherwise, s, true);
 }
 
-static void check_for(Verify *v, const IrStmt *s)
+static void check_loop(Verify *v, const IrStmt *s)
 {
     for (uint32_t i = 0; i < s->n_results; i++) {
         check_bound(v, s->results[i].init);
         define_value(v, s->results[i].carried);
         check_type(v, s->results[i].init, s->results[i].carried);
     }
-    bind(v, s->var, IR_LOOP);
+    if (s->kind == IR_FOR) bind(v, s->var, IR_LOOP);
     const IrVar *var = &v->g->vars[s->var];
     if (s->lanes && (var->lo != 0 || var->hi + 1 != s->lanes)) broken(v, 0, "lanes that do not cover their interval");
-    if (s->otherwise.n) broken(v, 0, "a for has one body");
+    if (s->otherwise.n) broken(v, 0, "a loop has one body");
     check_block(v, &s->body, s, false);
     for (uint32_t i = 0; i < s->n_results; i++) v->available[s->results[i].carried] = false;
-    v->bound[s->var] = false;
+    if (s->kind == IR_FOR) v->bound[s->var] = false;
 }
 
 static void check_let(Verify *v, const IrStmt *s)
@@ -253,23 +277,27 @@ static void check_block(Verify *v, const IrBlock *b, const IrStmt *of, bool othe
         const IrStmt *s = b->items[i];
         switch (s->kind) {
         case IR_STORE:
-            if (v->callees < v->k->n_functions) broken(v, s->value, "a function stores");
             check_bound(v, s->index);
             check_bound(v, s->value);
-            check_store(v, s);
+            check_address(v, s, false);
             break;
+        case IR_DO: check_do(v, s); break;
         case IR_BIND: check_let(v, s); break;
         case IR_IF: check_if(v, s); break;
-        case IR_FOR: check_for(v, s); break;
+        case IR_FOR:
+        case IR_REPEAT: check_loop(v, s); break;
         }
         for (uint32_t r = 0; r < s->n_results; r++) {
             define_value(v, s->results[r].value);
-            check_type(v, s->results[r].yield, s->results[r].value);
+            if (s->kind != IR_DO) check_type(v, s->results[r].yield, s->results[r].value);
             if (s->kind == IR_IF) check_type(v, s->results[r].otherwise, s->results[r].value);
         }
     }
     for (uint32_t i = 0; of && i < of->n_results; i++)
         check_bound(v, otherwise ? of->results[i].otherwise : of->results[i].yield);
+    if (of && of->kind == IR_REPEAT) {
+        check_condition(v, of);
+    }
     for (uint32_t i = 0; i < b->n; i++) {
         if (b->items[i]->kind == IR_BIND) v->bound[b->items[i]->var] = false;
         for (uint32_t r = 0; r < b->items[i]->n_results; r++) v->available[b->items[i]->results[r].value] = false;
@@ -295,11 +323,13 @@ static void check_buffers(const Verify *v)
 {
     for (uint32_t i = 0; i < v->k->n_buffers; i++) {
         const IrBuffer *b = &v->k->buffers[i];
-        if (i && v->k->buffers[i - 1].table && !b->table) broken(v, 0, "a parameter after a table");
-        if (b->table && b->output) broken(v, 0, "a table that is an output");
+        const IrSpace before = i ? v->k->buffers[i - 1].space : IR_IN;
+        if (before > b->space && !(before == IR_INOUT && b->space == IR_OUT)) broken(v, 0, "buffers out of order");
+        if (!b->table != (b->space != IR_TABLE) || !b->alias != (b->space != IR_INOUT))
+            broken(v, 0, "a table without elements, or an inout output without operand");
         if (!b->alias) continue;
         const IrBuffer *of = b->alias <= v->k->n_buffers ? &v->k->buffers[b->alias - 1] : b;
-        if (!b->output || of->output || of->table || of->type != b->type || of->elements != b->elements)
+        if (of->space != IR_IN || of->type != b->type || of->elements != b->elements)
             broken(v, 0, "an inout output that does not match its operand");
     }
 }
@@ -319,5 +349,7 @@ void ir_verify(const IrKernel *k)
     check_nodes(&v);
     for (; v.callees < k->n_functions; v.callees++) check_function(&v, k->functions[v.callees]);
     check_block(&v, &k->body, NULL, false);
+    const char *text = ir_not_arriving(k);
+    if (text) broken(&v, 0, text);
     wbb_arena_free(scratch);
 }

@@ -15,7 +15,7 @@
 #include <string.h>
 
 /* READS_ARGUMENTS: LLVM's encoding of memory(argmem: read) */
-enum { PTX_KERNEL = 71, GLOBAL = 1, READS_ARGUMENTS = 1 };
+enum { PTX_KERNEL = 71, GLOBAL = 1, SHARED = 3, READS_ARGUMENTS = 1 };
 
 static void attribute(LlBuild *b, LLVMAttributeIndex at, const char *name, uint64_t value)
 {
@@ -29,8 +29,9 @@ static void pass_buffer(LlBuild *b, uint32_t buffer, uint32_t number)
     LLVMValueRef p = LLVMGetParam(b->function, number);
     b->pointers[buffer] = p;
     LLVMSetValueName2(p, x->name, strlen(x->name));
-    if (b->constant[buffer] || x->output) attribute(b, number + 1, "noalias", 0);
-    if (!x->alias) attribute(b, number + 1, x->output ? "writeonly" : "readonly", 0);
+    if (b->constant[buffer] || ir_is_output(x)) attribute(b, number + 1, "noalias", 0);
+    if (x->space == IR_IN) attribute(b, number + 1, "readonly", 0);
+    if (x->space == IR_OUT && !b->done[buffer]) attribute(b, number + 1, "writeonly", 0);
     if (x->align) attribute(b, number + 1, "align", x->align);
 }
 
@@ -76,11 +77,23 @@ static void make_table(LlBuild *b, uint32_t buffer)
     b->pointers[buffer] = table;
 }
 
+/* An array in the block's shared memory. */
+static void make_shared(LlBuild *b, uint32_t buffer)
+{
+    const IrBuffer *x = &b->k->buffers[buffer];
+    LLVMTypeRef type = LLVMArrayType2(ll_memory_type(b, IR_TYPE(x->type, 0)), (uint64_t)x->elements);
+    LLVMValueRef array = LLVMAddGlobalInAddressSpace(b->module, type, name_of(b, x->name), SHARED);
+    LLVMSetInitializer(array, LLVMGetPoison(type));
+    LLVMSetLinkage(array, LLVMInternalLinkage);
+    LLVMSetAlignment(array, x->align);
+    b->pointers[buffer] = array;
+}
+
 static void make_kernel(LlBuild *b)
 {
     const IrKernel *k = b->k;
     uint32_t n = k->n_buffers;
-    while (n > 0 && k->buffers[n - 1].table) n--;
+    while (n > 0 && !ir_is_parameter(&k->buffers[n - 1])) n--;
     LLVMTypeRef *types = WBB_NEW_N(b->arena, LLVMTypeRef, n + 1);
     for (uint32_t i = 0; i < n; i++) types[i] = LLVMPointerTypeInContext(b->llvm, GLOBAL);
     LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(b->llvm), types, n, false);
@@ -92,7 +105,9 @@ static void make_kernel(LlBuild *b)
     LLVMAddAttributeAtIndex(b->function, whole,
                             LLVMCreateStringAttribute(b->llvm, "nvvm.maxntid", 12, bound, (unsigned)strlen(bound)));
     for (uint32_t i = 0; i < n; i++) pass_buffer(b, i, i);
-    for (uint32_t i = n; i < k->n_buffers; i++) make_table(b, i);
+    for (uint32_t i = n; i < k->n_buffers; i++)
+        if (k->buffers[i].space == IR_TABLE) make_table(b, i);
+        else make_shared(b, i);
     for (uint32_t i = 0; i < n; i++) /* an operand that an in-place output aliases is read by the output's pointer */
         if (k->buffers[i].alias) b->pointers[k->buffers[i].alias - 1] = b->pointers[i];
 }
@@ -191,6 +206,17 @@ static void build_kernel(LlBuild *b)
     LLVMBuildRetVoid(b->builder);
 }
 
+/* Fills b->done. */
+static void note_effects(LlBuild *b, const IrBlock *block)
+{
+    for (uint32_t i = 0; i < block->n; i++) {
+        const IrStmt *s = block->items[i];
+        if (s->kind == IR_DO && s->index) b->done[s->buffer] = true;
+        note_effects(b, &s->body);
+        note_effects(b, &s->otherwise);
+    }
+}
+
 static void allocate(LlBuild *b)
 {
     const IrKernel *k = b->k;
@@ -204,8 +230,10 @@ static void allocate(LlBuild *b)
     b->rows = WBB_NEW_N(b->arena, LlRow *, b->t->tables->n_instrs + 1);
     b->pointers = WBB_NEW_N(b->arena, LLVMValueRef, k->n_buffers + 1);
     b->constant = WBB_NEW_N(b->arena, bool, k->n_buffers + 1);
+    b->done = WBB_NEW_N(b->arena, bool, k->n_buffers + 1);
+    note_effects(b, &k->body);
     b->callees = WBB_NEW_N(b->arena, LlCallee, k->n_functions + 1);
-    for (uint32_t i = 0; i < k->n_buffers; i++) b->constant[i] = !k->buffers[i].output;
+    for (uint32_t i = 0; i < k->n_buffers; i++) b->constant[i] = !ir_is_changed(&k->buffers[i]);
     for (uint32_t i = 0; i < k->n_buffers; i++)
         if (k->buffers[i].alias) b->constant[k->buffers[i].alias - 1] = false;
 }

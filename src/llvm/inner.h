@@ -13,7 +13,11 @@
 #include "llvm/llvm.h"
 
 /* intrinsics.c */
-typedef enum { LL_BINARY, LL_CAST, LL_ICMP, LL_FCMP, LL_FNEG, LL_SELECT } LlForm;
+/* LL_ATOMIC orders no other access: LLVM leaves the order of some out of the PTX (22.1: of inc). LL_EXCHANGE compares
+ * first */
+typedef enum {
+    LL_BINARY, LL_CAST, LL_ICMP, LL_FCMP, LL_FNEG, LL_SELECT, LL_ATOMIC, LL_EXCHANGE
+} LlForm;
 typedef struct {
     const char *name; /* "icmp slt" */
     uint8_t form;
@@ -75,7 +79,8 @@ LlFatal *ll_catch(LlFatal *f);
 
 /* What made an instruction: a rule (as in IrGraph.rule), a kind of work, an HLO instruction (as in IrGraph.origin). */
 typedef enum {
-    LL_BY_LLVM, LL_BY_INSTR, LL_BY_INDEX, LL_BY_LOAD, LL_BY_STORE, LL_BY_LANES, LL_BY_LOOP, LL_BY_BRANCH, LL_BY_RETURN
+    LL_BY_LLVM, LL_BY_INSTR, LL_BY_INDEX, LL_BY_LOAD, LL_BY_STORE, LL_BY_LANES, LL_BY_LOOP, LL_BY_BRANCH, LL_BY_BARRIER,
+    LL_BY_RETURN
 } LlWhat;
 typedef struct {
     uint32_t what, rule, origin;
@@ -136,6 +141,7 @@ typedef struct {
     /* by buffer: its pointer in the function that is being built; NULL: the function does not read it */
     LLVMValueRef *pointers;
     bool *constant;         /* by buffer: no store changes it */
+    bool *done;             /* by buffer: a `do` accesses it */
     LlCallee *callees;      /* by function of the kernel */
     WbbMap called;          /* by function and arguments, an LlCalled for calls of several results */
     IrRefs stack;           /* nodes to emit */
@@ -196,11 +202,16 @@ LLVMValueRef ll_splat_pairs(LlBuild *b, LLVMValueRef x, uint32_t lanes);
 
 /* instr.c */
 LLVMValueRef ll_instr(LlBuild *b, IrRef r);
+/* The same for a `do`: it stays where it is built. address: of the memory that it accesses, or NULL. */
+LLVMValueRef ll_instr_at(LlBuild *b, IrRef r, LLVMValueRef address);
+LLVMValueRef ll_barrier(LlBuild *b); /* of the threads of the block */
 
 /* call.c */
 LLVMValueRef ll_call(LlBuild *b, IrRef r); /* emits a call */
 
 /* node.c */
+/* the value in memory at an index, of any type; both are emitted already */
+LLVMValueRef ll_load(LlBuild *b, IrRef r, uint32_t buffer, IrRef index);
 /* emits r and its operands where they are not available; see node.c */
 void ll_demand(LlBuild *b, IrRef r, bool address);
 uint32_t ll_access_align(LlBuild *b, const IrBuffer *buffer, IrType type, IrRef index); /* bytes */
@@ -220,9 +231,9 @@ void ll_build(LlBuild *b); /* the kernel and its functions */
 /* lines.c */
 void ll_lines_begin(LlBuild *b);
 void ll_lines_function(LlBuild *b, const char *name); /* b->function is the function that is built from here on */
-/* Instructions built from here on belong to the node r, to a store, to a loop or a branch. */
+/* Instructions built from here on belong to the node r, to an access, to a loop or a branch. */
 void ll_lines_at(LlBuild *b, IrRef r);
-void ll_lines_store(LlBuild *b, const IrStmt *s);
+void ll_lines_access(LlBuild *b, LlWhat what, IrRef value, uint32_t buffer);
 void ll_lines_control(LlBuild *b, LlWhat what);
 void ll_lines_end(LlBuild *b);
 

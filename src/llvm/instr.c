@@ -10,10 +10,11 @@
  */
 #include "llvm/inner.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_WORDS = 256, CONSTANT_SPACE = 4 }; /* CONSTANT_SPACE: LLVM's address space of constant memory */
+enum { MAX_WORDS = 256, SHARED_SPACE = 3, CONSTANT_SPACE = 4 }; /* LLVM's address spaces */
 
 static void bad_row(LlBuild *b, const RwInstr *row, const char *what) WBB_NORETURN;
 static void bad_row(LlBuild *b, const RwInstr *row, const char *what)
@@ -81,13 +82,28 @@ static LLVMValueRef constant_arg(LlBuild *b, LLVMTypeRef like, uint8_t bits, int
     return vector ? ll_splat(b, x, LLVMGetVectorSize(type)) : x;
 }
 
+/* In shared memory the block alone can see it, elsewhere the whole device. */
+static LLVMValueRef atomic(LlBuild *b, const LlOpcode *o, LLVMValueRef *x, LLVMValueRef address)
+{
+    const char *scope = LLVMGetPointerAddressSpace(LLVMTypeOf(address)) == SHARED_SPACE ? "block" : "device";
+    const unsigned id = LLVMGetSyncScopeID(b->llvm, scope, strlen(scope));
+    if (o->form != LL_EXCHANGE)
+        return LLVMBuildAtomicRMWSyncScope(b->builder, (LLVMAtomicRMWBinOp)o->code, address, x[0],
+                                           LLVMAtomicOrderingMonotonic, id);
+    LLVMValueRef pair = LLVMBuildAtomicCmpXchgSyncScope(b->builder, address, x[0], x[1], LLVMAtomicOrderingMonotonic,
+                                                        LLVMAtomicOrderingMonotonic, id);
+    return LLVMBuildExtractValue(b->builder, pair, 0, "");
+}
+
 static LLVMValueRef opcode(LlBuild *b, const RwInstr *row, const LlOpcode *o, LLVMTypeRef result, LLVMValueRef *x,
-                           uint32_t n)
+                           uint32_t n, LLVMValueRef address)
 {
     static const uint8_t arity[] = {
-        [LL_BINARY] = 2, [LL_CAST] = 1, [LL_ICMP] = 2, [LL_FCMP] = 2, [LL_FNEG] = 1, [LL_SELECT] = 3,
+        [LL_BINARY] = 2, [LL_CAST] = 1,   [LL_ICMP] = 2,   [LL_FCMP] = 2,
+        [LL_FNEG] = 1,   [LL_SELECT] = 3, [LL_ATOMIC] = 1, [LL_EXCHANGE] = 2,
     };
     if (arity[o->form] != n) bad_row(b, row, "wrong number of operands");
+    if (o->form >= LL_ATOMIC && !address) bad_row(b, row, "an atomic without an address");
     if (n > 1 && LLVMTypeOf(x[n - 1]) != LLVMTypeOf(x[n - 2])) bad_row(b, row, "operands of different types");
     switch ((LlForm)o->form) {
     case LL_BINARY: return LLVMBuildBinOp(b->builder, (LLVMOpcode)o->code, x[0], x[1], "");
@@ -96,6 +112,8 @@ static LLVMValueRef opcode(LlBuild *b, const RwInstr *row, const LlOpcode *o, LL
     case LL_FCMP: return LLVMBuildFCmp(b->builder, (LLVMRealPredicate)o->code, x[0], x[1], "");
     case LL_FNEG: return LLVMBuildFNeg(b->builder, x[0], "");
     case LL_SELECT: return LLVMBuildSelect(b->builder, x[0], x[1], x[2], "");
+    case LL_ATOMIC:
+    case LL_EXCHANGE: return atomic(b, o, x, address);
     }
     return NULL;
 }
@@ -180,42 +198,51 @@ static LLVMValueRef out_of_register(LlBuild *b, LLVMValueRef x, LLVMTypeRef type
     return LLVMBuildBitCast(b->builder, x, type, "");
 }
 
-/* LLVM's template of an assembly text: %d %a %b %c, not followed by a letter or digit, become $0 $1 $2 $3. */
-static const char *template(LlBuild *b, const char *text)
+/* LLVM's template of an assembly text: %d %a %b %c, not followed by a letter or digit, become $0 $1 $2 $3, and %p, the
+ * address, the number after the last operand's. */
+static const char *template(LlBuild *b, const char *text, uint32_t n)
 {
     WbbBuf out = wbb_buf(b->arena);
     for (const char *p = text; *p; p++) {
         const char next = p[0] == '%' && p[1] ? p[2] : 'x';
         const bool longer = strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", next) && next;
         if (*p == '$') wbb_put(&out, "$$");
-        else if (*p != '%' || longer || !strchr("dabc", p[1])) wbb_put_n(&out, p, 1);
+        else if (*p != '%' || longer || !strchr("dabcp", p[1])) wbb_put_n(&out, p, 1);
         else {
-            wbb_putf(&out, "$%d", p[1] == 'd' ? 0 : p[1] - 'a' + 1);
+            wbb_putf(&out, "$%d", p[1] == 'd' ? 0 : p[1] == 'p' ? (int)n + 1 : p[1] - 'a' + 1);
             p++;
         }
     }
     return out.text;
 }
 
-static LLVMValueRef assembly(LlBuild *b, const RwInstr *row, LLVMTypeRef result, LLVMValueRef *x, uint32_t n)
+/* effect: the text is part of a `do`, so it stays where it is, and memory is different after it. */
+static LLVMValueRef assembly(LlBuild *b, const RwInstr *row, LLVMTypeRef result, LLVMValueRef *x, uint32_t n,
+                             bool effect, LLVMValueRef address)
 {
-    char constraints[16] = "=", *c = constraints + 1;
-    LLVMTypeRef parameters[4];
+    char constraints[32] = "=", *c = constraints + 1;
+    LLVMTypeRef parameters[5];
     LLVMTypeRef out = register_of(b, row, result, c++);
     for (uint32_t i = 0; i < n; i++) {
         *c++ = ',';
         parameters[i] = register_of(b, row, LLVMTypeOf(x[i]), c++);
         x[i] = into_register(b, x[i], parameters[i]);
     }
-    const char *text = template(b, row->text);
+    const char *text = template(b, row->text, n);
+    if (address) {
+        parameters[n] = LLVMTypeOf(address);
+        x[n++] = address;
+        c += sprintf(c, ",l");
+    }
+    if (effect) c += sprintf(c, ",~{memory}");
     LLVMTypeRef type = LLVMFunctionType(out, parameters, n, false);
-    LLVMValueRef f = LLVMGetInlineAsm(type, text, strlen(text), constraints, (size_t)(c - constraints), false, false,
+    LLVMValueRef f = LLVMGetInlineAsm(type, text, strlen(text), constraints, (size_t)(c - constraints), effect, false,
                                       LLVMInlineAsmDialectATT, false);
     LLVMValueRef call = LLVMBuildCall2(b->builder, type, f, x, n, "");
-    static const char *const attributes[] = {"memory", "nounwind", "willreturn"}; /* memory 0: none */
-    for (size_t i = 0; i < WBB_LEN(attributes); i++)
-        LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
-                                 ll_attribute(b, attributes[i], 0));
+    static const char *const pure[] = {"memory", "nounwind", "willreturn", NULL}; /* memory 0: none */
+    static const char *const pinned[] = {"convergent", "nounwind", NULL};
+    for (const char *const *name = effect ? pinned : pure; *name; name++)
+        LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, ll_attribute(b, *name, 0));
     return out_of_register(b, call, result);
 }
 
@@ -268,7 +295,7 @@ static void set_flags(LLVMValueRef v, uint32_t flags)
     if (f != LLVMFastMathNone && LLVMIsAInstruction(v) && LLVMCanValueUseFastMathFlags(v)) LLVMSetFastMathFlags(v, f);
 }
 
-LLVMValueRef ll_instr(LlBuild *b, IrRef r)
+static LLVMValueRef instr(LlBuild *b, IrRef r, bool effect, LLVMValueRef address)
 {
     const IrNode *node = ir_at(b->g, r);
     assert(node->imm < b->t->tables->n_instrs);
@@ -280,7 +307,7 @@ LLVMValueRef ll_instr(LlBuild *b, IrRef r)
     const uint32_t n_operands = ir_operands(b->g, r, operands);
     if (n_operands != row->n_operands) bad_row(b, row, "wrong number of operands");
     LLVMTypeRef result = ll_type(b, node->type);
-    LLVMValueRef x[4] = {NULL}, v = NULL;
+    LLVMValueRef x[5] = {NULL}, v = NULL;
     uint32_t n = parsed->n_args;
     if (row->kind == RW_ASM || row->kind == RW_LOOKUP) {
         n = n_operands;
@@ -293,13 +320,25 @@ LLVMValueRef ll_instr(LlBuild *b, IrRef r)
         x[i] = o >= 0 ? b->values[operands[o]] : constant_arg(b, like, parsed->args[i].bits, parsed->args[i].value);
     }
     switch ((RwInstrKind)row->kind) {
-    case RW_LLVM: v = opcode(b, row, parsed->opcode, result, x, n); break;
+    case RW_LLVM: v = opcode(b, row, parsed->opcode, result, x, n, address); break;
     case RW_INTR: v = intrinsic(b, row, parsed->intrinsic, result, x, n); break;
     case RW_CALL: v = library(b, row, result, x, n); break;
-    case RW_ASM: v = assembly(b, row, result, x, n); break;
+    case RW_ASM: v = assembly(b, row, result, x, n, effect, address); break;
     case RW_LOOKUP: v = lookup(b, row, node->imm, x[0]); break;
     }
     if (LLVMTypeOf(v) != result) bad_row(b, row, "the result's type is not the node's");
     set_flags(v, node->flags);
     return v;
+}
+
+LLVMValueRef ll_instr(LlBuild *b, IrRef r) { return instr(b, r, false, NULL); }
+LLVMValueRef ll_instr_at(LlBuild *b, IrRef r, LLVMValueRef address) { return instr(b, r, true, address); }
+
+LLVMValueRef ll_barrier(LlBuild *b)
+{
+    static const char name[] = "llvm.nvvm.barrier.cta.sync.aligned.all";
+    LLVMTypeRef type;
+    LLVMValueRef f = ll_function(b, ll_intrinsic(name, sizeof name - 1), NULL, 0, &type);
+    LLVMValueRef zero = LLVMConstInt(b->i32, 0, false);
+    return LLVMBuildCall2(b->builder, type, f, &zero, 1, "");
 }

@@ -75,18 +75,17 @@ void ll_lines_at(LlBuild *b, IrRef r)
     if (!b->lines) return;
     const IrNode *n = ir_at(b->g, r);
     LlMaker m = {.what = LL_BY_INDEX, .rule = b->g->rule[r], .origin = b->g->origin[r]};
-    const uint32_t buffer = n->op == OP_LOAD ? (uint32_t)ir_at(b->g, n->a[0])->imm : 0;
     const bool lanes = n->op == OP_PACK || n->op == OP_PART || n->op == OP_SPLAT;
-    if (n->op == OP_LOAD) m = (LlMaker){.what = LL_BY_LOAD, .origin = m.origin, .detail = buffer};
+    if (n->op == OP_BARRIER) m = (LlMaker){.what = LL_BY_BARRIER};
     else if (lanes) m = (LlMaker){.what = LL_BY_LANES, .origin = m.origin};
     else if (n->op == OP_INSTR) m.what = LL_BY_INSTR, m.detail = n->type;
     else if (!(m.rule & IR_INDEX_RULE)) m.rule = 0;
     set(b, m);
 }
 
-void ll_lines_store(LlBuild *b, const IrStmt *s)
+void ll_lines_access(LlBuild *b, LlWhat what, IrRef value, uint32_t buffer)
 {
-    if (b->lines) set(b, (LlMaker){.what = LL_BY_STORE, .origin = b->g->origin[s->value], .detail = s->buffer});
+    if (b->lines) set(b, (LlMaker){.what = what, .origin = b->g->origin[value], .detail = buffer});
 }
 
 void ll_lines_control(LlBuild *b, LlWhat what)

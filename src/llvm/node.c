@@ -59,20 +59,19 @@ uint32_t ll_access_align(LlBuild *b, const IrBuffer *buffer, IrType type, IrRef 
 /* A scalar load is frozen, which adds no instruction: without it the code generator turns a select of two loads into
  * one load from a selected address. That load waits for the condition, and the pointers are read from parameter space
  * by a computed address. */
-static LLVMValueRef load(LlBuild *b, IrRef r)
+LLVMValueRef ll_load(LlBuild *b, IrRef r, uint32_t buffer, IrRef index)
 {
     const IrNode *n = ir_at(b->g, r);
-    const uint32_t buffer = (uint32_t)ir_at(b->g, n->a[0])->imm;
-    const uint32_t align = ll_access_align(b, &b->k->buffers[buffer], n->type, n->a[1]);
+    const uint32_t align = ll_access_align(b, &b->k->buffers[buffer], n->type, index);
     LLVMValueRef v, out = NULL;
     if (ll_is_packed(IR_SC(n->type))) {
-        ll_lines_at(b, r);
-        LLVMValueRef index = ll_index(b, n->a[1], ll_is_wide(b->g, n->a[1]));
-        out = ll_load_packed(b, b->pointers[buffer], index, n->type, align, &v);
+        ll_lines_access(b, LL_BY_LOAD, r, buffer);
+        LLVMValueRef at = ll_index(b, index, ll_is_wide(b->g, index));
+        out = ll_load_packed(b, b->pointers[buffer], at, n->type, align, &v);
     } else {
-        ll_lines_at(b, n->a[1]);
-        LLVMValueRef at = ll_address(b, buffer, n->a[1]);
-        ll_lines_at(b, r);
+        ll_lines_at(b, index);
+        LLVMValueRef at = ll_address(b, buffer, index);
+        ll_lines_access(b, LL_BY_LOAD, r, buffer);
         v = LLVMBuildLoad2(b->builder, ll_memory_type(b, n->type), at, "");
         LLVMSetAlignment(v, align);
     }
@@ -128,7 +127,7 @@ static LLVMValueRef emit_node(LlBuild *b, IrRef r)
     case OP_VAR: return variable(b, r);
     case OP_VALUE: return b->results[n->imm];
     case OP_CALL: return ll_call(b, r);
-    case OP_LOAD: return load(b, r);
+    case OP_LOAD: return ll_load(b, r, (uint32_t)ir_at(b->g, n->a[0])->imm, n->a[1]);
     case OP_IDX: return ll_index_cast(b, r);
     case OP_PACK: return pack(b, n);
     case OP_PART: return part(b, n);

@@ -90,7 +90,9 @@ static void walk(Assignment *x, const IrBlock *block, uint32_t scope)
         const IrStmt *s = block->items[i];
         uint32_t scopes[3] = {[IR_OUTSIDE] = scope};
         for (IrUses u = ir_uses(x->g, s); ir_next_use(&u);)
-            if (u.where == IR_OUTSIDE) add_use(x, u.ref, scope);
+            if (u.where == IR_OUTSIDE && !(s->kind == IR_DO && u.at == &s->value)) add_use(x, u.ref, scope);
+        for (uint32_t o = 0; s->kind == IR_DO && o < ir_arity(x->g, s->value); o++) /* the statement is the operation */
+            add_use(x, ir_operand(x->g, s->value, o), scope);
         if (ir_has_blocks(s)) walk_blocks(x, s, scopes);
         for (IrUses u = ir_uses(x->g, s); ir_next_use(&u);)
             if (u.where != IR_OUTSIDE) add_use(x, u.ref, scopes[u.where]);

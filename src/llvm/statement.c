@@ -7,6 +7,7 @@
  *     s = for k in 0..8 carry acc = 0.0:f32 { yield .. }
  *     ->  loop: %k = phi [0, ..], [%next, ..]; %acc = phi [0.0, ..], [%s, ..]
  */
+#include "ir/uses.h"
 #include "llvm/inner.h"
 
 static void emit_block(LlBuild *b, const IrBlock *block, uint32_t scope);
@@ -22,16 +23,36 @@ static void emit_store(LlBuild *b, const IrStmt *s, uint32_t scope)
     ll_lines_at(b, s->index);
     if (packed) {
         LLVMValueRef index = ll_index(b, s->index, ll_is_wide(b->g, s->index));
-        ll_lines_store(b, s);
+        ll_lines_access(b, LL_BY_STORE, s->value, s->buffer);
         ll_store_packed(b, b->values[s->value], b->pointers[s->buffer], index, type, align);
         return;
     }
     LLVMValueRef address = ll_address(b, s->buffer, s->index);
-    ll_lines_store(b, s);
+    ll_lines_access(b, LL_BY_STORE, s->value, s->buffer);
     LLVMValueRef v = b->values[s->value];
     if (IR_SC(type) == SC_PRED) v = LLVMBuildZExt(b->builder, v, ll_memory_type(b, type), "");
     LLVMValueRef at = LLVMBuildStore(b->builder, v, address);
     LLVMSetAlignment(at, align);
+}
+
+/* The operation is built at the statement's place, not where a scope of it would be. */
+static void emit_do(LlBuild *b, const IrStmt *s, uint32_t scope)
+{
+    const IrNode *n = ir_at(b->g, s->value);
+    const bool packed = s->index && ll_is_packed(IR_SC(n->type));
+    for (uint32_t i = 0; i < ir_arity(b->g, s->value); i++) ll_demand(b, ir_operand(b->g, s->value, i), false);
+    if (s->index && (!packed || !ir_is_const(b->g, s->index))) ll_demand(b, s->index, !packed);
+    ll_at_scope(b, scope);
+    LLVMValueRef v = NULL, address = NULL;
+    if (n->op == OP_READ) {
+        v = ll_load(b, s->value, s->buffer, s->index);
+    } else {
+        if (s->index) ll_lines_at(b, s->index);
+        if (s->index) address = ll_address(b, s->buffer, s->index);
+        ll_lines_at(b, s->value);
+        v = n->op == OP_BARRIER ? ll_barrier(b) : ll_instr_at(b, s->value, address);
+    }
+    if (s->n_results) b->results[s->results[0].value] = v;
 }
 
 static LLVMBasicBlockRef new_block(LlBuild *b, const char *name)
@@ -95,8 +116,8 @@ static uint32_t count_scopes(const IrBlock *block)
     uint32_t n = 0;
     for (uint32_t i = 0; i < block->n; i++) {
         const IrStmt *s = block->items[i];
-        if (s->kind == IR_IF) n += 2 + count_scopes(&s->body) + count_scopes(&s->otherwise);
-        if (s->kind == IR_FOR) n += 1 + count_scopes(&s->body);
+        if (!ir_has_blocks(s)) continue;
+        n += (ir_is_loop(s) ? 1 : 2) + count_scopes(&s->body) + count_scopes(&s->otherwise);
     }
     return n;
 }
@@ -106,6 +127,53 @@ static void carry_in(LlBuild *b, const IrStmt *s)
 {
     for (uint32_t i = 0; i < s->n_results; i++) ll_demand(b, s->results[i].init, false);
     for (uint32_t i = 0; i < s->n_results; i++) b->results[s->results[i].value] = b->values[s->results[i].init];
+}
+
+/* A loop that is being built: from `body` to the jump back, or on to `after`. */
+typedef struct {
+    LLVMBasicBlockRef before, body, after;
+    LLVMValueRef counter; /* of a `for` */
+} Loop;
+
+/* The head of a loop with the values that it carries; type: of its counter, or NULL. */
+static Loop begin_loop(LlBuild *b, const IrStmt *s, uint32_t scope, LLVMTypeRef type)
+{
+    Loop l = {.before = b->points[scope].block, .body = new_block(b, "loop"), .after = new_block(b, "after")};
+    ll_at_scope(b, scope);
+    ll_lines_control(b, LL_BY_LOOP);
+    b->points[scope].before = LLVMBuildBr(b->builder, l.body);
+    LLVMPositionBuilderAtEnd(b->builder, l.body);
+    if (type) l.counter = LLVMBuildPhi(b->builder, type, "");
+    for (uint32_t i = 0; i < s->n_results; i++) {
+        LLVMValueRef init = b->results[s->results[i].value], phi = LLVMBuildPhi(b->builder, LLVMTypeOf(init), "");
+        LLVMAddIncoming(phi, &init, &l.before, 1);
+        b->results[s->results[i].carried] = phi;
+    }
+    return l;
+}
+
+/* The body; extra: a node that is computed at its end, or 0. The last value is that of `extra`. */
+static LlScopeEnd loop_body(LlBuild *b, const IrStmt *s, const Loop *l, IrRef extra)
+{
+    IrRef *yields = WBB_NEW_N(b->arena, IrRef, s->n_results + 1);
+    for (uint32_t i = 0; i < s->n_results; i++) yields[i] = s->results[i].yield;
+    yields[s->n_results] = extra;
+    const LlScopeEnd end = ll_scope(b, &s->body, l->body, yields, s->n_results + (extra != 0));
+    LLVMPositionBuilderAtEnd(b->builder, end.block);
+    ll_lines_control(b, LL_BY_LOOP);
+    return end;
+}
+
+static void end_loop(LlBuild *b, const IrStmt *s, uint32_t scope, const Loop *l, const LlScopeEnd *end,
+                     LLVMValueRef more)
+{
+    LLVMBasicBlockRef last = end->block;
+    LLVMBuildCondBr(b->builder, more, l->body, l->after);
+    for (uint32_t i = 0; i < s->n_results; i++) {
+        LLVMAddIncoming(b->results[s->results[i].carried], &end->values[i], &last, 1);
+        b->results[s->results[i].value] = end->values[i];
+    }
+    b->points[scope] = (LlInsertPoint){l->after, NULL};
 }
 
 /* The loop's test is at its bottom, so a loop without iterations is not built at all. */
@@ -119,35 +187,23 @@ static void emit_for(LlBuild *b, const IrStmt *s, uint32_t scope)
     }
     const bool wide = var->lo < INT32_MIN || var->hi >= INT32_MAX;
     LLVMTypeRef type = wide ? b->i64 : b->i32;
-    LLVMBasicBlockRef body = new_block(b, "loop"), after = new_block(b, "after"), before = b->points[scope].block;
-    IrRef *yields = WBB_NEW_N(b->arena, IrRef, s->n_results + 1);
-    ll_at_scope(b, scope);
-    ll_lines_control(b, LL_BY_LOOP);
-    b->points[scope].before = LLVMBuildBr(b->builder, body);
-    LLVMPositionBuilderAtEnd(b->builder, body);
-    LLVMValueRef counter = LLVMBuildPhi(b->builder, type, "");
-    b->vars[s->var] = counter;
-    for (uint32_t i = 0; i < s->n_results; i++) {
-        LLVMValueRef init = b->results[s->results[i].value], phi = LLVMBuildPhi(b->builder, LLVMTypeOf(init), "");
-        LLVMAddIncoming(phi, &init, &before, 1);
-        b->results[s->results[i].carried] = phi;
-        yields[i] = s->results[i].yield;
-    }
-    const LlScopeEnd end = ll_scope(b, &s->body, body, yields, s->n_results);
-    LLVMBasicBlockRef last = end.block;
-    LLVMPositionBuilderAtEnd(b->builder, last);
-    ll_lines_control(b, LL_BY_LOOP);
-    LLVMValueRef next = LLVMBuildNSWAdd(b->builder, counter, LLVMConstInt(type, 1, false), "");
+    const Loop l = begin_loop(b, s, scope, type);
+    b->vars[s->var] = l.counter;
+    const LlScopeEnd end = loop_body(b, s, &l, 0);
+    LLVMValueRef next = LLVMBuildNSWAdd(b->builder, l.counter, LLVMConstInt(type, 1, false), "");
     LLVMValueRef more = LLVMBuildICmp(b->builder, LLVMIntSLE, next, LLVMConstInt(type, (uint64_t)var->hi, true), "");
-    LLVMBuildCondBr(b->builder, more, body, after);
     LLVMValueRef values[2] = {LLVMConstInt(type, (uint64_t)var->lo, true), next};
-    LLVMBasicBlockRef blocks[2] = {before, last};
-    LLVMAddIncoming(counter, values, blocks, 2);
-    for (uint32_t i = 0; i < s->n_results; i++) {
-        LLVMAddIncoming(b->results[s->results[i].carried], &end.values[i], &last, 1);
-        b->results[s->results[i].value] = end.values[i];
-    }
-    b->points[scope] = (LlInsertPoint){after, NULL};
+    LLVMBasicBlockRef blocks[2] = {l.before, end.block};
+    LLVMAddIncoming(l.counter, values, blocks, 2);
+    end_loop(b, s, scope, &l, &end, more);
+}
+
+static void emit_repeat(LlBuild *b, const IrStmt *s, uint32_t scope)
+{
+    carry_in(b, s);
+    const Loop l = begin_loop(b, s, scope, NULL);
+    const LlScopeEnd end = loop_body(b, s, &l, s->condition);
+    end_loop(b, s, scope, &l, &end, end.values[s->n_results]);
 }
 
 /* An integer element that a variable is bound to, in the width that the variable's interval needs. */
@@ -179,7 +235,9 @@ static void emit_block(LlBuild *b, const IrBlock *block, uint32_t scope)
         switch (s->kind) {
         case IR_STORE: emit_store(b, s, scope); break;
         case IR_IF: emit_if(b, s, scope); break;
+        case IR_DO: emit_do(b, s, scope); break;
         case IR_FOR: emit_for(b, s, scope); break;
+        case IR_REPEAT: emit_repeat(b, s, scope); break;
         case IR_BIND: emit_let(b, s, scope); break;
         }
     }

@@ -114,7 +114,7 @@ static void check_untouched(Check *c)
 {
     for (uint32_t i = 0; i < c->k->n_buffers; i++) {
         const IrBuffer *b = &c->k->buffers[i];
-        if (!b->output) continue;
+        if (!ir_is_output(b)) continue;
         uint64_t fill = 0;
         memset(&fill, FILL, sc_bytes(b->type));
         for (int64_t e = 0; e < b->elements; e++) {
@@ -134,8 +134,8 @@ static void prepare_memory(Check *c)
     for (uint32_t i = 0; i < c->k->n_buffers; i++) {
         const IrBuffer *b = &c->k->buffers[i];
         c->memory[i] = wbb_alloc(c->arena, wbb_mul_size(c->arena, (size_t)b->elements, sc_bytes(b->type)) + 64);
-        if (b->table) memcpy(c->memory[i], b->table, (size_t)b->elements * sc_bytes(b->type));
-        if (b->output) c->stored[i] = wbb_alloc(c->arena, (size_t)b->elements + 1);
+        if (b->space == IR_TABLE) memcpy(c->memory[i], b->table, (size_t)b->elements * sc_bytes(b->type));
+        if (ir_is_changed(b)) c->stored[i] = wbb_alloc(c->arena, (size_t)b->elements + 1);
     }
 }
 
@@ -143,9 +143,10 @@ static void reset_outputs(Check *c)
 {
     for (uint32_t i = 0; i < c->k->n_buffers; i++) {
         const IrBuffer *b = &c->k->buffers[i];
-        if (!b->output) continue;
+        if (!ir_is_changed(b)) continue;
         const size_t bytes = (size_t)b->elements * sc_bytes(b->type);
         if (b->alias) memcpy(c->memory[i], c->memory[b->alias - 1], bytes);
+        else if (b->zeroed) memset(c->memory[i], 0, bytes);
         else memset(c->memory[i], FILL, bytes);
         memset(c->stored[i], 0, (size_t)b->elements);
     }
@@ -156,7 +157,7 @@ static int64_t per_launch(const IrKernel *k)
 {
     int64_t n = 0;
     for (uint32_t i = 0; i < k->n_buffers; i++)
-        if (!k->buffers[i].output && !k->buffers[i].table && k->buffers[i].elements)
+        if (k->buffers[i].space == IR_IN && k->buffers[i].elements)
             n = n ? WBB_MIN(n, k->buffers[i].elements) : k->buffers[i].elements;
     return n;
 }
@@ -168,10 +169,11 @@ static void launch(Check *c, const SimModule *m, const PipeIrOptions *o)
     SimBuffer *buffers = WBB_NEW_N(scratch, SimBuffer, k->n_buffers + 1);
     int *args = WBB_NEW_N(scratch, int, k->n_buffers + 1);
     uint32_t n = 0; /* arguments: all buffers but tables */
-    for (uint32_t i = 0; i < k->n_buffers && !k->buffers[i].table; i++, n++) {
+    for (uint32_t i = 0; i < k->n_buffers && ir_is_parameter(&k->buffers[i]); i++, n++) {
         const IrBuffer *b = &k->buffers[i];
         buffers[i] = (SimBuffer){.bytes = c->memory[i], .size = (size_t)b->elements * sc_bytes(b->type),
-                                 .role = b->output ? BD_OUT : BD_IN, .writes = BD_SOME, .initialised = b->alias};
+                                 .role = ir_is_changed(b) ? BD_OUT : BD_IN, .writes = BD_SOME,
+                                 .initialised = b->alias || b->zeroed};
         args[i] = (int)i;
         if (b->alias) args[b->alias - 1] = (int)i; /* share memory; the interpreter reads the operand's own copy */
     }
@@ -182,8 +184,10 @@ static void launch(Check *c, const SimModule *m, const PipeIrOptions *o)
     const SimOptions s = {.check = true, .seed = o->seed, .blocks = blocks, .ulp_noise = o->ulp_noise};
     sim_run(c->cx, scratch, m, &l, buffers, (int)n, &s, &c->out.report);
     if (c->out.report.n_faults) return; /* keep `scratch`: it holds the texts of the faults */
+    pipe_interpret_launch(c->interpreter);
     for (uint64_t i = 0; i < (blocks ? blocks : k->grid); i++)
         pipe_interpret_block(c->interpreter, sim_block(&l, &s, i));
+    pipe_interpret_end(c->interpreter);
     if (!blocks) check_untouched(c);
     wbb_arena_free(scratch);
 }

@@ -40,8 +40,11 @@ typedef struct {
 typedef struct PipeInterpreter PipeInterpreter;
 /* Fails on instr nodes, which have no reference semantics. `r` is copied. */
 PipeInterpreter *pipe_interpreter(WbbCx *cx, WbbArena *a, const PipeReference *r);
-/* Interprets all threads of one block. */
+/* A launch: its start, all threads of one block after the other, its end, where PipeReference.store is called for the
+ * elements of outputs, and of temporaries that are to be zero again, that `do` statements access. */
+void pipe_interpret_launch(PipeInterpreter *x);
 void pipe_interpret_block(PipeInterpreter *x, uint64_t block);
+void pipe_interpret_end(PipeInterpreter *x);
 /* In PipeReference.store: (buffer, element) of up to `capacity` loads that this lane of the store needed, in order. */
 uint32_t pipe_loads_of_store(const PipeInterpreter *x, uint32_t lane, uint32_t capacity, uint32_t *buffer,
                              int64_t *element);

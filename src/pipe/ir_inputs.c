@@ -87,7 +87,7 @@ int64_t pipe_ir_combinations(const IrKernel *k, bool *all)
     for (int edges = 0; edges < 2; edges++) {
         int64_t n = 1;
         for (uint32_t i = 0; i < k->n_buffers && n <= MAX_COMBINATIONS; i++)
-            if (!k->buffers[i].output && !k->buffers[i].table) n *= count_of(&k->buffers[i], !edges);
+            if (k->buffers[i].space == IR_IN) n *= count_of(&k->buffers[i], !edges);
         *all = !edges && n <= MAX_COMBINATIONS;
         if (n <= MAX_COMBINATIONS) return edges ? 2 * n : n;
     }
@@ -122,7 +122,7 @@ void pipe_ir_inputs(const IrKernel *k, uint64_t seed, int64_t first, void *const
     int64_t before = 1; /* combinations of the operands before this one, which change faster */
     for (uint32_t i = 0; i < k->n_buffers; i++) {
         const IrBuffer *b = &k->buffers[i];
-        if (b->output || b->table) continue;
+        if (b->space != IR_IN) continue;
         Edges e;
         edges_of(&e, b->type);
         const int64_t count = count_of(b, all);

@@ -217,7 +217,7 @@ static int64_t expected(const IrKernel *k, const PartPlan *p, uint32_t buffer)
 static void compare(ThreadMap *c, const PartPlan *p)
 {
     for (uint32_t i = 0; i < c->k->n_buffers && !c->fault; i++) {
-        if (!c->k->buffers[i].output) continue;
+        if (!ir_is_output(&c->k->buffers[i])) continue;
         const uint32_t bits = sc_type_info[c->k->buffers[i].type].bits;
         const int64_t in_byte = part_is_packed(c->k->buffers[i].type) ? 8 / bits : 1; /* threads store whole bytes */
         const int64_t wanted = (expected(c->k, p, i) + in_byte - 1) / in_byte * in_byte;
@@ -239,13 +239,13 @@ const char *pipe_thread_map(WbbCx *cx, WbbArena *a, const IrKernel *k, const Par
     Work *items;
     const uint32_t n = collect(&c, &k->body, &items);
     for (uint32_t i = 0; i < k->n_buffers; i++)
-        if (k->buffers[i].output && k->buffers[i].elements > most_elements)
+        if (ir_is_output(&k->buffers[i]) && k->buffers[i].elements > most_elements)
             c.fault = wbb_format(scratch, "%%%s has too many elements to enumerate", k->buffers[i].name);
     for (c.position = 0; c.position < (c.run_time ? POSITIONS : 1u) && !c.fault; c.position++) {
         WbbArena *bits = wbb_arena_new(cx);
         for (uint32_t i = 0; i < k->n_buffers; i++) {
             c.count[i] = 0;
-            if (k->buffers[i].output) c.stored[i] = WBB_NEW_N(bits, uint64_t, k->buffers[i].elements / 64 + 1);
+            if (ir_is_output(&k->buffers[i])) c.stored[i] = WBB_NEW_N(bits, uint64_t, k->buffers[i].elements / 64 + 1);
         }
         run_grid(&c, items, n);
         compare(&c, p);

@@ -35,6 +35,7 @@ typedef struct {
     uint8_t signature; /* ScSignature */
     uint8_t rank;
     bool commutative, costly;
+    uint8_t effects;  /* SC_CONVERGENT | SC_READS | SC_WRITES | SC_ADDRESS */
     char classes[8]; /* of the type in its name */
 } ScOpInfo;
 
@@ -66,6 +67,11 @@ uint64_t sc_parse_float(ScType t, const char *decimal); /* correctly rounded fro
  * for conversions. False where the operation has no function at that type. Floats are rounded to their type after each
  * operation; functions (exp, tanh, ...) are computed in a wider type and rounded once. */
 bool sc_eval(ScOp op, ScType type, ScType from, const uint64_t *x, uint64_t *result);
+
+/* What threads do together: the lane whose value `lane` gets from a shuffle with second operand b; the operation that
+ * combines the values of a redux, or an element and the value of an atomic, OP_NONE for others. */
+uint32_t sc_shuffle_source(ScOp op, uint32_t lane, uint32_t b);
+ScOp sc_combiner(ScOp op);
 
 /* n values at once: result[i] = op(a[i], b[i], c[i]); arrays as above, unused ones NULL; result may be one of them. */
 typedef void (*ScLoop)(size_t n, void *result, const void *a, const void *b, const void *c);

@@ -87,6 +87,7 @@ static inline LaneBinding *vec_value(Lanes *l, uint32_t number)
 }
 
 /* lanes_value.c */
+IrType vec_with_lanes(IrType t, uint32_t lanes); /* t's element in so many lanes, a power of two */
 void vec_request(Lanes *l, IrRef r);  /* all lanes of r are needed, in the current scope; 0: nothing */
 void vec_make_requested(Lanes *l);    /* makes all that was requested, operands first */
 /* The form of a value of this type that statements carry or result in. */

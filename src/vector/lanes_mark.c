@@ -185,6 +185,16 @@ static void start(Lanes *l, const IrStmt *loop)
     ir_gather(l->g, l->arena, &l->nodes, l->gather_marks);
 }
 
+/* What each lane does by itself binds values of each lane, whatever it depends on. */
+static void mark_effects(Mark *m, const IrBlock *b)
+{
+    for (uint32_t i = 0; i < b->n; i++) {
+        if (b->items[i]->kind == IR_DO || b->items[i]->kind == IR_REPEAT) mark_bound(m, b->items[i]);
+        mark_effects(m, &b->items[i]->body);
+        mark_effects(m, &b->items[i]->otherwise);
+    }
+}
+
 void vec_mark_loop(Lanes *l, const IrStmt *loop)
 {
     Mark m = {.l = l, .arena = l->arena};
@@ -198,6 +208,7 @@ void vec_mark_loop(Lanes *l, const IrStmt *loop)
     propagate(&m);
     m.chain = false;
     mark_variable(&m, loop->var);
+    mark_effects(&m, &loop->body);
     for (uint32_t i = 0; i < loop->n_results; i++) mark_value(&m, loop->results[i].carried);
     for (uint32_t i = 0; i < loop->body.n; i++)
         if (l->sequential[i]) mark_bound(&m, loop->body.items[i]);

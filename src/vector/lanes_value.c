@@ -15,7 +15,7 @@
  */
 #include "vector/lanes.h"
 
-static IrType with_lanes(IrType t, uint32_t lanes)
+IrType vec_with_lanes(IrType t, uint32_t lanes)
 {
     uint32_t log2 = 0;
     while (1u << log2 < lanes) log2++;
@@ -61,13 +61,13 @@ static bool varies(Lanes *l, IrRef r) { return vec_node(l, r)->varies; }
 
 IrRef vec_lane(Lanes *l, IrRef r, uint32_t lane)
 {
-    return varies(l, r) ? scalar_of(l, vec_node(l, r)->value, with_lanes(ir_at(l->g, r)->type, 1), lane) : r;
+    return varies(l, r) ? scalar_of(l, vec_node(l, r)->value, vec_with_lanes(ir_at(l->g, r)->type, 1), lane) : r;
 }
 
 IrRef vec_lanes(Lanes *l, IrRef r, uint32_t lane, uint32_t count)
 {
     if (count == 1) return vec_lane(l, r, lane);
-    const IrType type = with_lanes(ir_at(l->g, r)->type, count);
+    const IrType type = vec_with_lanes(ir_at(l->g, r)->type, count);
     const LaneValue *v = varies(l, r) ? vec_node(l, r)->value : NULL;
     if (!v) return rw_make(l->rw, OP_SPLAT, type, 0, r, 0, 0, 0);
     if (v->form == PAIRS && count == 2) return v->at[lane];
@@ -134,7 +134,7 @@ static void load_lanes(Lanes *l, IrRef r, LaneValue *v)
         const char *why;
         const uint32_t w = vec_access_width(l, buffer, index, i, &why);
         v->width[i] = (uint8_t)w;
-        v->at[i] = rw_make(l->rw, OP_LOAD, with_lanes(n.type, w), n.flags, n.a[0], index[i], 0, 0);
+        v->at[i] = rw_make(l->rw, OP_LOAD, vec_with_lanes(n.type, w), n.flags, n.a[0], index[i], 0, 0);
         if (i == 0 || index[i] != index[i - 1]) vec_record_access(l, buffer, false, w, why);
         i += w;
     }
@@ -198,7 +198,7 @@ static void make_lanes(Lanes *l, IrRef r)
         for (uint32_t i = 0; i < l->lanes; i += 2) {
             IrRef x[3] = {0, 0, 0};
             for (uint32_t a = 0; a < 3 && n.a[a]; a++) x[a] = vec_lanes(l, n.a[a], i, 2);
-            v->at[i] = rw_make(l->rw, (ScOp)n.op, with_lanes(n.type, 2), n.flags, x[0], x[1], x[2], n.imm);
+            v->at[i] = rw_make(l->rw, (ScOp)n.op, vec_with_lanes(n.type, 2), n.flags, x[0], x[1], x[2], n.imm);
         }
     } else {
         for (uint32_t i = 0; i < l->lanes; i++) v->at[i] = in_lane(l, r, i, vec_lane);
@@ -246,7 +246,7 @@ static IrRef known_scalar(Lanes *l, IrRef r, uint32_t lane)
     const IrNode *n = ir_at(l->g, r);
     const LaneNode *known = vec_node(l, r);
     if (!known->varies) return r;
-    if (is_leaf(n)) return scalar_of(l, leaf_value(l, n), with_lanes(n->type, 1), lane);
+    if (is_leaf(n)) return scalar_of(l, leaf_value(l, n), vec_with_lanes(n->type, 1), lane);
     if (is_requested(l, r) && !known->chained) return vec_lane(l, r, lane);
     return known->scalar_scope == l->scalar_scope ? known->scalar : 0;
 }

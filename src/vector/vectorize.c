@@ -7,6 +7,7 @@
  * - an `if` whose condition is the same in all lanes stays one `if`; else it becomes one a lane, with variables and
  *   values of its own;
  * - a `for` stays one `for`; what it carries is one value, pairs, or scalars;
+ * - a `do` is done once a lane, reads of neighbouring elements at once; a `repeat` becomes one a lane;
  * - what the loop of lanes itself carries goes from lane to lane in order: statements that depend on it are done lane
  *   after lane, after all others. Functions called vector_.. write statements for all lanes, those called scalar_.. for
  *   one lane.
@@ -18,6 +19,7 @@
 #include "vector/lanes.h"
 
 static void vector_block(Lanes *l, const IrBlock *in, IrBlock *out);
+static void scalar_loop(Lanes *l, const IrStmt *s, IrBlock *out, uint32_t lane);
 static void scalar_block(Lanes *l, const IrBlock *in, IrBlock *out, uint32_t lane);
 
 /* --- what statements bind ----------------------------------------------------------------------------------------- */
@@ -86,6 +88,30 @@ static void vector_store(Lanes *l, const IrStmt *s, IrBlock *out)
         store->value = vec_lanes(l, s->value, i, w);
         vec_record_access(l, s->buffer, true, has * w, why);
         i += w;
+    }
+}
+
+/* Once a lane, lane after lane; a read is as wide as the lanes' elements are contiguous. */
+static void vector_do(Lanes *l, const IrStmt *s, IrBlock *out)
+{
+    const IrNode n = *ir_at(l->g, s->value);
+    const bool reads = n.op == OP_READ && IR_LANES(n.type) == 1;
+    LaneValue *v = s->n_results ? lane_value(l, vec_value(l, s->results[0].value)) : NULL;
+    IrRef index[MAX_LANES] = {0};
+    if (s->index) vec_request(l, s->index);
+    vec_request(l, s->value);
+    vec_make_requested(l);
+    for (uint32_t i = 0; s->index && i < l->lanes; i++) index[i] = vec_lane(l, s->index, i);
+    if (v) v->form = reads ? LOADS : SCALARS;
+    for (uint32_t i = 0, w = 1; i < l->lanes; i += w) {
+        const char *why, *name = v ? lane_name(l, l->g->values[s->results[0].value].name, i) : NULL;
+        if (reads) w = vec_access_width(l, s->buffer, index, i, &why);
+        if (reads) vec_record_access(l, s->buffer, false, w, why);
+        const IrType type = reads ? vec_with_lanes(n.type, w) : n.type;
+        const IrRef one = reads ? ir_node(l->g, OP_READ, type, n.flags, 0, 0, 0, 0) : vec_lane(l, s->value, i);
+        const IrRef made = ir_do_at(l->g, out, name, one, v ? type : 0, s->buffer, index[i]);
+        if (v) v->at[i] = made;
+        if (v) v->width[i] = (uint8_t)w;
     }
 }
 
@@ -302,17 +328,22 @@ static void vector_block_without(Lanes *l, const IrBlock *in, const bool *withou
         if (s->kind == IR_BIND) vector_let(l, s, out);
         if (s->kind == IR_IF) vector_if(l, s, out);
         if (s->kind == IR_FOR) vector_for(l, s, out);
+        if (s->kind == IR_DO) vector_do(l, s, out);
+        for (uint32_t lane = 0; s->kind == IR_REPEAT && lane < l->lanes; lane++) {
+            l->scalar_scope++;
+            scalar_loop(l, s, out, lane);
+        }
     }
 }
 
 static void vector_block(Lanes *l, const IrBlock *in, IrBlock *out) { vector_block_without(l, in, NULL, out); }
 
 /* --- statements of one lane --------------------------------------------------------------------------------------- */
-static void scalar_for(Lanes *l, const IrStmt *s, IrBlock *out, uint32_t lane)
+static void scalar_loop(Lanes *l, const IrStmt *s, IrBlock *out, uint32_t lane)
 {
     IrGraph *g = l->g;
     IrStmt *made = copy(l, s, out);
-    made->var = new_lane_variable(l, s->var, lane);
+    if (s->kind == IR_FOR) made->var = new_lane_variable(l, s->var, lane);
     for (uint32_t i = 0; i < s->n_results; i++) {
         const IrResult r = s->results[i];
         const uint32_t k =
@@ -323,6 +354,16 @@ static void scalar_for(Lanes *l, const IrStmt *s, IrBlock *out, uint32_t lane)
     }
     scalar_block(l, &s->body, &made->body, lane);
     for (uint32_t i = 0; i < s->n_results; i++) made->results[i].yield = vec_scalar(l, s->results[i].yield, lane);
+    if (s->condition) made->condition = vec_scalar(l, s->condition, lane);
+}
+
+static void scalar_do(Lanes *l, const IrStmt *s, IrBlock *out, uint32_t lane)
+{
+    const IrType type = ir_at(l->g, s->value)->type;
+    const char *name = s->n_results ? lane_name(l, l->g->values[s->results[0].value].name, lane) : NULL;
+    const IrRef index = s->index ? vec_scalar(l, s->index, lane) : 0;
+    const IrRef made = ir_do_at(l->g, out, name, vec_scalar(l, s->value, lane), name ? type : 0, s->buffer, index);
+    if (name) lane_value(l, vec_value(l, s->results[0].value))->at[lane] = made;
 }
 
 static void scalar_statement(Lanes *l, const IrStmt *s, IrBlock *out, uint32_t lane)
@@ -345,7 +386,9 @@ static void scalar_statement(Lanes *l, const IrStmt *s, IrBlock *out, uint32_t l
         break;
     }
     case IR_IF: scalar_if(l, s, vec_scalar(l, s->condition, lane), out, lane); break;
-    case IR_FOR: scalar_for(l, s, out, lane); break;
+    case IR_FOR:
+    case IR_REPEAT: scalar_loop(l, s, out, lane); break;
+    case IR_DO: scalar_do(l, s, out, lane); break;
     }
 }
 
@@ -359,7 +402,6 @@ static void scalar_block(Lanes *l, const IrBlock *in, IrBlock *out, uint32_t lan
 static void request_beside_chain(Lanes *l, IrRefs *stack, IrRef root)
 {
     const IrGraph *g = l->g;
-    if (!root) return;
     WBB_PUSH(l->arena, stack, root);
     while (stack->n) {
         const IrRef r = stack->items[--stack->n];
@@ -381,11 +423,8 @@ static void request_for_chain(Lanes *l)
     for (uint32_t i = 0; i < b->n; i++) {
         const IrStmt *s = b->items[i];
         if (!l->sequential[i]) continue;
-        request_beside_chain(l, &stack, s->index);
-        request_beside_chain(l, &stack, s->value);
-        request_beside_chain(l, &stack, s->condition);
-        if (s->kind == IR_BIND) request_beside_chain(l, &stack, l->g->vars[s->var].definition);
-        for (uint32_t r = 0; r < s->n_results; r++) request_beside_chain(l, &stack, s->results[r].init);
+        for (IrUses u = ir_uses(l->g, s); ir_next_use(&u);)
+            if (u.where == IR_OUTSIDE) request_beside_chain(l, &stack, u.ref);
     }
     for (uint32_t i = 0; i < l->loop->n_results; i++) request_beside_chain(l, &stack, l->loop->results[i].yield);
     vec_make_requested(l);

@@ -133,7 +133,8 @@ static void test_operand_order(void **state)
 {
     WbbCx *cx = *state;
     IrKernel k = {.name = "k", .block = 1, .grid = 1};
-    IrBuffer buffers[2] = {{"in", SC_F32, 64, false, 16, 0, NULL}, {"out", SC_F32, 64, true, 16, 0, NULL}};
+    IrBuffer buffers[2] = {{.name = "in", .type = SC_F32, .elements = 64, .align = 16},
+                           {.name = "out", .space = IR_OUT, .type = SC_F32, .elements = 64, .align = 16}};
     IrGraph *g = k.g = ir_graph_new(cx, cx->arena);
     k.buffers = buffers, k.n_buffers = 2;
     const IrType f32 = IR_TYPE(SC_F32, 0);

@@ -1,0 +1,37 @@
+"""Instructions by which the threads of a warp, or all threads, share values. Those with an address take it from their `do` statement; in a text
+of `asm` it is %p. Warps are whole: every mask names all 32 threads."""
+from gen.lang import *
+
+SHUFFLES = [
+    intr(shuffle_xor.u32(a, b),              'llvm.nvvm.shfl.sync.bfly.i32(i32 -1, %a, %b, i32 31)'),
+    intr(shuffle_down.u32(a, b),             'llvm.nvvm.shfl.sync.down.i32(i32 -1, %a, %b, i32 31)'),
+    intr(shuffle_up.u32(a, b),               'llvm.nvvm.shfl.sync.up.i32(i32 -1, %a, %b, i32 0)'),
+    intr(shuffle_idx.u32(a, b),              'llvm.nvvm.shfl.sync.idx.i32(i32 -1, %a, %b, i32 31)'),
+    intr(ballot.u32.pred(a),                 'llvm.nvvm.vote.ballot.sync(i32 -1, %a)'),
+]
+REDUX = [                                       # from sm_80
+    intr(redux_add[t](a),                    'llvm.nvvm.redux.sync.add(%a, i32 -1)') for t in (i32, u32)
+] + [
+    intr(op[t](a),                           f'llvm.nvvm.redux.sync.{sign}{name}(%a, i32 -1)')
+    for t, sign in ((i32, ''), (u32, 'u')) for op, name in ((redux_min, 'min'), (redux_max, 'max'))
+] + [
+    intr(op.u32(a),                          f'llvm.nvvm.redux.sync.{name}(%a, i32 -1)')
+    for op, name in ((redux_and, 'and'), (redux_or, 'or'), (redux_xor, 'xor'))
+]
+ATOMICS = [
+    llvm(atomic_add[t](a),                   'atomicrmw add') for t in (i32, u32, i64, u64)
+] + [
+    llvm(atomic_add[t](a),                   'atomicrmw fadd') for t in (f32, f64)
+] + [
+    llvm(op[t](a),                           f'atomicrmw {sign}{name}')
+    for t, sign in ((i32, ''), (i64, ''), (u32, 'u'), (u64, 'u')) for op, name in ((atomic_min, 'min'), (atomic_max, 'max'))
+] + [
+    llvm(op[t](a),                           f'atomicrmw {name}')
+    for t in (u32, u64) for op, name in ((atomic_and, 'and'), (atomic_or, 'or'), (atomic_xor, 'xor'), (atomic_exch, 'xchg'))
+] + [
+    llvm(atomic_cas[t](a, b),                'cmpxchg') for t in (u32, u64)
+] + [
+    asm (ticket.u32(a),                      'atom.acq_rel.gpu.global.inc.u32 %d, [%p], %a;'),
+]
+
+ALL = SHUFFLES + ATOMICS

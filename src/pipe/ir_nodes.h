@@ -1,0 +1,63 @@
+/* ir_nodes.h: what the two files of the interpreter of IR kernels share: ir_nodes.c has the values of nodes, and
+ * ir_reference.c runs statements.
+ */
+#ifndef PIPE_IR_NODES_H
+#define PIPE_IR_NODES_H
+
+#include "pipe/ir_check.h"
+
+/* Statements in order, and the nodes of the values that their block yields. */
+typedef struct {
+    struct Step *steps;
+    uint32_t n;
+    IrRefs yields;
+} Body;
+
+/* A statement and the nodes that it needs, operands before users. */
+typedef struct Step {
+    const IrStmt *s;
+    IrRefs nodes;
+    Body body, otherwise;
+} Step;
+
+enum { MAX_THREADS = 1024, WARP = 32 };
+
+/* Threads of a block. */
+typedef struct { uint64_t bits[MAX_THREADS / 64]; } Threads;
+
+/* What differs from thread to thread. */
+typedef struct {
+    PipeExpected *values, *results;
+    int64_t *vars;
+} Thread;
+
+struct PipeInterpreter {
+    WbbCx *cx;
+    WbbArena *arena;
+    PipeReference r;
+    IrGraph *g;
+    Body body, *functions;
+    void (*run_function)(PipeInterpreter *x, const Body *b); /* for the thread at hand */
+    uint8_t *mark;
+    uint32_t *slot;      /* by ref: index of its first lane in `values` */
+    /* of the thread at hand */
+    PipeExpected *values;
+    PipeExpected *results; /* of IrValue v, lane i: results[first_lane[v] + i] */
+    int64_t *vars;         /* by number */
+    uint32_t *first_lane;
+    Thread *threads;       /* those that do a statement together */
+    uint32_t n_threads;
+    PipeExpected **memory; /* by buffer: its elements; NULL: no `do` accesses it */
+    const Step *current_store;
+};
+
+/* ir_nodes.c */
+PipeExpected pipe_exactly(uint64_t bits, bool moved);
+/* The result of an operation on one lane; `from`: type of its first operand. */
+PipeExpected pipe_operate(const PipeInterpreter *x, const IrNode *n, ScType type, ScType from, const PipeExpected *m,
+                          uint32_t n_operands);
+/* Fills the lanes of a node, of the thread at hand; its operands have theirs. */
+void pipe_node(PipeInterpreter *x, IrRef r);
+static inline PipeExpected *pipe_lanes_of(const PipeInterpreter *x, IrRef r) { return &x->values[x->slot[r]]; }
+
+#endif
