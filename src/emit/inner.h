@@ -23,6 +23,7 @@
 #define EMIT_INNER_H
 
 #include "emit/emit.h"
+#include "ir/scopes.h"
 
 typedef struct EmitFrame EmitFrame;
 typedef void (*EmitStep)(EmitValues *, EmitFrame *);
@@ -41,14 +42,6 @@ struct EmitFrame {
     void *data;         /* what its kind of step keeps */
     uint32_t nodes_before, computed_before; /* nodes there were when it was made; instructions that had been computed */
 };
-
-/* A block has one scope from its beginning and one more from each variable or result that it binds: a value may be
- * used where the scope is open that binds the last of what it depends on. Numbers grow with depth along a chain. */
-typedef struct {
-    uint32_t parent;
-    IrBlock *block;
-    bool open;
-} EmitScope;
 
 /* An `if` of emit_if. While it is the last statement of its block, another one of the same condition joins it. */
 typedef struct {
@@ -83,7 +76,9 @@ struct EmitValues {
     struct { IrRef **items; uint32_t n, capacity; } envs; /* [parameters] values of called computations; 0: NULL */
     /* constants that are the kernel's last buffers */
     struct { const HloInstruction **items; uint32_t n, capacity; } tables;
-    struct { EmitScope *items; uint32_t n, capacity; } scopes;
+    /* A block has one scope from its beginning and one more from each variable or result that it binds: a value may be
+     * used where the scope is open that binds the last of what it depends on. Numbers grow with depth along a chain. */
+    IrScopes scopes;
     struct { EmitIfRecord *items; uint32_t n, capacity; } ifs;
     uint32_t scope; /* the open one that is deepest */
     uint32_t *scope_of; /* by node: the scope from which it may be used */

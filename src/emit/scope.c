@@ -12,36 +12,20 @@
  * of a large body searches. */
 enum { RECORDS = 16 };
 
-static uint32_t new_scope(EmitValues *e, uint32_t parent, IrBlock *b)
-{
-    const EmitScope s = {parent, b, true};
-    WBB_PUSH(e->arena, &e->scopes, s);
-    return e->scopes.n - 1;
-}
-
 void emit_switch(EmitValues *e, uint32_t scope)
 {
-    EmitScope *s = e->scopes.items;
-    for (uint32_t x = e->scope, y = scope; x != y;) {
-        if (x > y) {
-            s[x].open = false;
-            x = s[x].parent;
-        } else {
-            s[y].open = true;
-            y = s[y].parent;
-        }
-    }
+    ir_switch_scope(&e->scopes, e->scope, scope);
     e->scope = scope;
 }
 
 uint32_t emit_enter(EmitValues *e, IrBlock *b)
 {
     const uint32_t outer = e->scope;
-    e->scope = new_scope(e, outer, b);
+    e->scope = ir_open_scope(&e->scopes, outer, NULL, b);
     return outer;
 }
 
-IrBlock *emit_block(const EmitValues *e) { return e->scopes.items[e->scope].block; }
+IrBlock *emit_block(const EmitValues *e) { return e->scopes.scopes.items[e->scope].block; }
 
 static uint32_t *slot(EmitValues *e, uint32_t **array, uint32_t *capacity, uint32_t number)
 {
@@ -57,7 +41,7 @@ void emit_bound(EmitValues *e, IrRef leaf)
 {
     const IrNode *n = ir_at(e->g, leaf);
     const uint32_t number = (uint32_t)n->imm;
-    e->scope = new_scope(e, e->scope, emit_block(e));
+    e->scope = ir_open_scope(&e->scopes, e->scope, NULL, emit_block(e));
     if (n->op == OP_VALUE) *slot(e, &e->value_scope, &e->values_capacity, number) = e->scope;
     else *slot(e, &e->var_scope, &e->vars_capacity, number) = e->scope;
 }
@@ -93,7 +77,7 @@ static void find_scopes(EmitValues *e)
 bool emit_is_available(EmitValues *e, IrRef value)
 {
     find_scopes(e);
-    return e->scopes.items[e->scope_of[value]].open;
+    return e->scopes.scopes.items[e->scope_of[value]].open;
 }
 
 static bool is_costly(EmitValues *e, IrRef value)

@@ -149,8 +149,8 @@ EmitValues *emit_values(WbbCx *cx, WbbArena *a, RwCx *rw, IrKernel *k, const Par
     e->step_of = step_of, e->function_step = emit_step_function;
     e->memo.arena = e->lets.arena = a;
     e->info = WBB_NEW_N(a, EmitInfo, plan->fusion->body->n_instructions + 1);
-    const EmitScope everywhere = {.open = true};
-    WBB_PUSH(a, &e->scopes, everywhere);
+    e->scopes.arena = a;
+    ir_open_scope(&e->scopes, 0, NULL, NULL); /* around all bodies */
     IrRef *none = NULL;
     WBB_PUSH(a, &e->envs, none);
     e->first_node = e->g->n;

@@ -268,13 +268,13 @@ IrPrinter ir_printer(WbbBuf *out, WbbArena *scratch, const IrGraph *g)
     p.depth = WBB_NEW_N(scratch, uint8_t, g->n);
     p.named = WBB_NEW_N(scratch, bool, g->n);
     p.done = WBB_NEW_N(scratch, bool, g->n);
-    p.position = WBB_NEW_N(scratch, IrPosition, g->n);
+    p.position = WBB_NEW_N(scratch, IrPlace, g->n);
     p.name = WBB_NEW_N(scratch, uint32_t, g->n);
     p.mark = WBB_NEW_N(scratch, uint8_t, g->n);
     p.age = WBB_NEW_N(scratch, uint32_t, g->n);
     p.next_name = WBB_NEW_N(scratch, uint32_t, g->n);
     memset(p.age, 0xff, g->n * sizeof *p.age);
-    for (IrRef r = 0; r < g->n; r++) p.position[r] = (IrPosition){IR_NONE, IR_NONE};
+    for (IrRef r = 0; r < g->n; r++) p.position[r] = (IrPlace){IR_NONE, IR_NONE};
     return p;
 }
 

@@ -9,8 +9,6 @@
  */
 #include "ir/printer.h"
 
-#include "ir/uses.h"
-
 #include <stdio.h>
 #include <string.h>
 
@@ -18,48 +16,26 @@ enum { MAX_DEPTH = 10 };
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
 
-static void number_blocks(IrPrinter *p, const IrBlock *b, IrPosition in, uint32_t depth)
-{
-    const uint32_t number = p->blocks.n;
-    const IrPrintedBlock block = {.in = in, .depth = depth, .first_slot = p->n_slots};
-    WBB_PUSH(p->scratch, &p->blocks, block);
-    p->n_slots += b->n + 1;
-    for (uint32_t i = 0; i < b->n; i++) {
-        const IrStmt *s = b->items[i];
-        if (!ir_has_blocks(s)) continue;
-        number_blocks(p, &s->body, (IrPosition){number, i}, depth + 1);
-        number_blocks(p, &s->otherwise, (IrPosition){number, i}, depth + 1);
-    }
-}
-
-/* The last position at which a name is visible at both x and y. */
-static IrPosition common(const IrPrinter *p, IrPosition x, IrPosition y)
-{
-    if (x.block == IR_NONE) return y;
-    while (x.block != y.block) {
-        IrPosition *deeper = p->blocks.items[x.block].depth >= p->blocks.items[y.block].depth ? &x : &y;
-        *deeper = p->blocks.items[deeper->block].in;
-    }
-    return (IrPosition){x.block, WBB_MIN(x.stmt, y.stmt)};
-}
-
-static void use(IrPrinter *p, IrRef r, IrPosition at, uint32_t times)
+static void use(IrPrinter *p, IrRef r, IrPlace at, uint32_t times)
 {
     p->uses[r] = WBB_MIN(p->uses[r] + times, 2u);
-    p->position[r] = common(p, p->position[r], at);
+    p->position[r] = p->position[r].scope == IR_NONE ? at : ir_common_place(&p->scopes, p->position[r], at);
 }
 
-static void use_from_statements(IrPrinter *p, const IrBlock *b)
+static void use_from_statements(IrPrinter *p)
 {
-    const uint32_t number = p->next_block++;
+    const uint32_t scope = p->next_scope++;
+    const IrBlock *b = p->scopes.scopes.items[scope].block;
     for (uint32_t i = 0; i < b->n; i++) {
         const IrStmt *s = b->items[i];
-        IrPosition at[3] = {[IR_OUTSIDE] = {number, i}};
+        IrPlace at[3] = {[IR_OUTSIDE] = {scope, i}};
         if (ir_has_blocks(s)) {
-            at[IR_BODY] = (IrPosition){p->next_block, s->body.n};
-            use_from_statements(p, &s->body);
-            at[IR_OTHERWISE] = (IrPosition){p->next_block, s->otherwise.n};
-            use_from_statements(p, &s->otherwise);
+            at[IR_BODY] = (IrPlace){p->next_scope, s->body.n};
+            use_from_statements(p);
+        }
+        if (ir_has_blocks(s) && !ir_is_loop(s)) {
+            at[IR_OTHERWISE] = (IrPlace){p->next_scope, s->otherwise.n};
+            use_from_statements(p);
         }
         for (IrUses u = ir_uses(p->g, s); ir_next_use(&u);) use(p, u.ref, at[u.where], 1);
         if (s->kind == IR_DO) p->done[s->value] = true;
@@ -90,11 +66,18 @@ static void choose_names(IrPrinter *p, const IrRefs *nodes)
         p->named[r] = n->op != OP_SUM && !p->done[r] && (p->uses[r] > 1 || deep >= MAX_DEPTH);
         p->depth[r] = p->named[r] ? 0 : (uint8_t)(deep + 1);
     }
-    p->first_name = WBB_NEW_N(p->scratch, IrRef, p->n_slots + 1);
+    const uint32_t n_scopes = p->scopes.scopes.n;
+    uint32_t n_slots = 0;
+    p->first_slot = WBB_NEW_N(p->scratch, uint32_t, n_scopes);
+    for (uint32_t i = 1; i < n_scopes; i++) {
+        p->first_slot[i] = n_slots;
+        n_slots += p->scopes.scopes.items[i].block->n + 1;
+    }
+    p->first_name = WBB_NEW_N(p->scratch, IrRef, n_slots + 1);
     for (uint32_t at = nodes->n; at-- > 0;) {
         const IrRef r = nodes->items[at];
         if (!p->named[r]) continue;
-        IrRef *head = &p->first_name[p->blocks.items[p->position[r].block].first_slot + p->position[r].stmt];
+        IrRef *head = &p->first_name[p->first_slot[p->position[r].scope] + p->position[r].stmt];
         p->next_name[r] = *head;
         *head = r;
     }
@@ -157,10 +140,10 @@ static void put_indent(IrPrinter *p, uint32_t depth)
 }
 
 /* Writes the nodes that are named before a statement, or before `yield`. */
-static void put_names(IrPrinter *p, const IrPrintedBlock *block, uint32_t stmt)
+static void put_names(IrPrinter *p, uint32_t scope, uint32_t stmt)
 {
-    for (IrRef r = p->first_name[block->first_slot + stmt]; r; r = p->next_name[r]) {
-        put_indent(p, block->depth + 1);
+    for (IrRef r = p->first_name[p->first_slot[scope] + stmt]; r; r = p->next_name[r]) {
+        put_indent(p, p->outer + p->scopes.scopes.items[scope].depth);
         const uint32_t name = fresh_name(p);
         wbb_putf(p->out, "x%u = ", name);
         ir_put_expression(p, r, 0);
@@ -213,7 +196,6 @@ static void put_loop_body(IrPrinter *p, const IrStmt *s)
     }
     wbb_put(p->out, " ");
     put_block(p, &s->body, &(Yields){.s = s});
-    p->next_block++;
     for (uint32_t i = 0; i < s->n_results; i++) unbind(p, p->values[s->results[i].carried]);
 }
 
@@ -239,7 +221,7 @@ static void put_if(IrPrinter *p, const IrStmt *s)
         wbb_put(p->out, " else ");
         put_block(p, &s->otherwise, &(Yields){.s = s, .otherwise = true});
     } else {
-        p->next_block++;
+        p->next_scope++;
     }
 }
 
@@ -307,27 +289,27 @@ static void unbind_all(IrPrinter *p, const IrBlock *b)
 
 static void put_block(IrPrinter *p, const IrBlock *b, const Yields *e)
 {
-    const IrPrintedBlock block = p->blocks.items[p->next_block++];
+    const uint32_t scope = p->next_scope++, depth = p->outer + p->scopes.scopes.items[scope].depth;
     wbb_put(p->out, "{\n");
     for (uint32_t i = 0; i < b->n; i++) {
-        put_names(p, &block, i);
-        put_statement(p, b->items[i], block.depth + 1);
+        put_names(p, scope, i);
+        put_statement(p, b->items[i], depth);
     }
-    put_names(p, &block, b->n);
+    put_names(p, scope, b->n);
     for (uint32_t i = 0; i < n_yields(e); i++) {
-        if (i == 0) put_indent(p, block.depth + 1);
+        if (i == 0) put_indent(p, depth);
         wbb_put(p->out, i ? ", " : "yield ");
         ir_put_node(p, yielded(e, i), yielded_type(p, e, i));
     }
     if (n_yields(e)) wbb_put(p->out, "\n");
     if (e->s && e->s->kind == IR_REPEAT) {
-        put_indent(p, block.depth + 1);
+        put_indent(p, depth);
         wbb_put(p->out, "while ");
         ir_put_node(p, e->s->condition, IR_TYPE(SC_PRED, 0));
         wbb_put(p->out, "\n");
     }
     unbind_all(p, b);
-    put_indent(p, block.depth);
+    put_indent(p, depth - 1);
     wbb_put(p->out, "}");
 }
 
@@ -335,8 +317,9 @@ static void put_block(IrPrinter *p, const IrBlock *b, const Yields *e)
 static void begin_body(IrPrinter *p, const IrBlock *b, const IrFunction *f)
 {
     IrRefs nodes = {0};
-    p->blocks.n = p->n_slots = p->next_block = 0;
-    number_blocks(p, b, (IrPosition){IR_NONE, IR_NONE}, f ? 1 : 0);
+    p->scopes = ir_scopes_of_block(p->scratch, p->g, b);
+    p->outer = f ? 1 : 0;
+    p->next_scope = 1;
     ir_roots(p->g, p->scratch, b, &nodes);
     for (uint32_t i = 0; f && i < f->n_yields; i++) WBB_PUSH(p->scratch, &nodes, f->yields[i]);
     ir_gather(p->g, p->scratch, &nodes, p->mark);
@@ -344,13 +327,13 @@ static void begin_body(IrPrinter *p, const IrBlock *b, const IrFunction *f)
         const IrRef r = nodes.items[i];
         p->uses[r] = p->depth[r] = 0;
         p->named[r] = p->done[r] = false;
-        p->position[r] = (IrPosition){IR_NONE, IR_NONE};
+        p->position[r] = (IrPlace){IR_NONE, IR_NONE};
     }
-    use_from_statements(p, b);
-    for (uint32_t i = 0; f && i < f->n_yields; i++) use(p, f->yields[i], (IrPosition){0, b->n}, 1);
+    use_from_statements(p);
+    for (uint32_t i = 0; f && i < f->n_yields; i++) use(p, f->yields[i], (IrPlace){1, b->n}, 1);
     use_from_nodes(p, &nodes);
     choose_names(p, &nodes);
-    p->next_block = 0;
+    p->next_scope = 1;
 }
 
 static void put_function(IrPrinter *p, const IrFunction *f)

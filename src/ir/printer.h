@@ -2,21 +2,9 @@
 #ifndef IR_PRINTER_H
 #define IR_PRINTER_H
 
-#include "ir/ir.h"
+#include "ir/scopes.h"
 
-#define IR_NONE UINT32_MAX /* no number, no position */
-
-/* A line on which a node can be named: before statement `stmt` of block number `block`. stmt is the number of
- * statements for the line before `yield`. Blocks are numbered in the order of the text. */
-typedef struct {
-    uint32_t block, stmt;
-} IrPosition;
-
-typedef struct {
-    IrPosition in;       /* the statement that the block is part of; of a whole body IR_NONE */
-    uint32_t depth;      /* blocks around it */
-    uint32_t first_slot; /* first_name[first_slot + stmt] is the first name before that statement */
-} IrPrintedBlock;
+#define IR_NONE UINT32_MAX /* no number, no place */
 
 typedef struct {
     const char *name;
@@ -29,19 +17,20 @@ typedef struct {
     const IrKernel *k; /* NULL when one node is printed */
     const IrGraph *g;
     WbbArena *scratch;
-    struct { IrPrintedBlock *items; uint32_t n, capacity; } blocks;
-    uint32_t n_slots;
+    IrScopes scopes;      /* of the body that is being printed, scope 1 */
+    uint32_t outer;       /* blocks around that body */
+    uint32_t *first_slot; /* by scope: first_name[first_slot + stmt] is the first name before that statement */
     /* by ref; of the body that is being printed */
     uint32_t *uses; /* times that the text shows it */
     uint8_t *depth; /* operations below it, down to names */
     bool *named;    /* it is written once, with a name */
     bool *done;     /* a `do` names it, and so it has no name of its own */
-    IrPosition *position;       /* where it is named: before all its uses */
+    IrPlace *position;          /* where it is named: before all its uses */
     uint32_t *name, *next_name; /* the number of its name; the next node named at the same position */
     uint8_t *mark;              /* of ir_gather */
     uint32_t *age; /* by ref, of the whole text: when it was first shown */
     IrRef *first_name; /* by slot: the first node that is named there */
-    uint32_t n_ages, n_names, next_block;
+    uint32_t n_ages, n_names, next_scope;
     const char **vars, **values; /* by number: the names that are written; NULL: those of the graph */
     WbbMap words;                /* of all names, an IrWord each */
     int depth_left; /* operations that may still be printed below this one; negative: no limit */

@@ -7,7 +7,7 @@
  * interval, carried and yielded values have one type), barriers (arrive.c) and scopes (variables and values are bound
  * once, and used only where they are in scope).
  */
-#include "ir/ir.h"
+#include "ir/scopes.h"
 
 #include <string.h>
 
@@ -15,13 +15,12 @@ typedef struct {
     const IrKernel *k;
     const IrGraph *g;
     WbbArena *scratch;
-    bool *bound;       /* by variable: in scope at the current statement */
-    bool *available;   /* by value: the same */
-    bool *defined;     /* by value: some statement so far binds it */
-    uint32_t *checked; /* by ref: number of the scope in which its variables were found bound; 0: none */
-    struct { bool *items; uint32_t n, capacity; } open_scopes; /* by scope: it is around the current statement */
-    uint32_t scope;    /* the current one */
-    uint32_t callees;  /* functions below this number may be called */
+    IrScopes scopes;
+    IrPlace *place; /* by ref: from where on the node may be used: the innermost place of what it depends on */
+    uint32_t *callees_of; /* by ref: functions below this number are all that it and its operands call */
+    bool *bound_variable, *bound_value; /* by number: some statement so far binds it */
+    uint32_t next_scope;                /* number of the scope that is checked next */
+    uint32_t callees;                   /* functions below this number may be called */
 } Verify;
 
 static void broken(const Verify *v, IrRef r, const char *what)
@@ -142,6 +141,36 @@ static void check_node(const Verify *v, IrRef r)
     }
 }
 
+/* Of a node whose operands have theirs: one of these two places is in scope at the other. */
+static IrPlace inner(const Verify *v, IrRef r, IrPlace x, IrPlace y)
+{
+    if (ir_is_visible(&v->scopes, x, y)) return y;
+    if (!ir_is_visible(&v->scopes, y, x)) broken(v, r, "a node that depends on what two scopes bind");
+    return x;
+}
+
+static void find_place(const Verify *v, IrRef r)
+{
+    const IrNode *n = ir_at(v->g, r);
+    IrPlace place = {0, 0};
+    if (n->op == OP_VALUE) place = v->scopes.values[n->imm];
+    if (n->op == OP_VAR) {
+        const IrVarKind kind = v->g->vars[n->imm].kind;
+        place = v->scopes.variables[n->imm];
+        if (!place.scope && kind != IR_BID && kind != IR_TID) broken(v, r, "a variable that no statement binds");
+    }
+    if (n->op == OP_VALUE && !place.scope) broken(v, r, "a value that no statement binds");
+    if (n->op != OP_VAR && n->op != OP_VALUE && n->op != OP_CONST && n->op != OP_ARG)
+        for (uint32_t i = 0; i < ir_arity(v->g, r); i++) {
+            const IrRef x = ir_operand(v->g, r, i);
+            if (ir_has_effects(ir_at(v->g, x))) broken(v, r, "an operation with an effect that no do names");
+            place = inner(v, r, place, v->place[x]);
+            v->callees_of[r] = WBB_MAX(v->callees_of[r], v->callees_of[x]);
+        }
+    if (n->op == OP_CALL) v->callees_of[r] = WBB_MAX(v->callees_of[r], IR_CALLEE(n->imm) + 1);
+    v->place[r] = place;
+}
+
 static void check_nodes(const Verify *v)
 {
     const IrKernel *k = v->k;
@@ -153,37 +182,31 @@ static void check_nodes(const Verify *v)
             WBB_PUSH(v->scratch, &nodes, k->functions[f]->yields[i]);
     }
     ir_gather(v->g, v->scratch, &nodes, WBB_NEW_N(v->scratch, uint8_t, v->g->n));
-    for (uint32_t i = 0; i < nodes.n; i++) check_node(v, nodes.items[i]);
-}
-
-/* Checks that every variable and value below root is in scope. Time is linear: nodes that were checked in this scope,
- * or in one around it, are not checked again. */
-static void check_bound(Verify *v, IrRef root)
-{
-    struct { IrRef *items; uint32_t n, capacity; } stack = {0};
-    if (!root) broken(v, 0, "a statement lacks a node");
-    WBB_PUSH(v->scratch, &stack, root);
-    while (stack.n) {
-        const IrRef r = stack.items[--stack.n];
-        const IrNode *n = ir_at(v->g, r);
-        if (v->open_scopes.items[v->checked[r]]) continue;
-        v->checked[r] = v->scope;
-        if (n->op == OP_VAR && !v->bound[n->imm]) broken(v, root, "a variable that is not bound here");
-        if (n->op == OP_VALUE && !v->available[n->imm]) broken(v, root, "a value that is not in scope");
-        if (n->op == OP_CALL && IR_CALLEE(n->imm) >= v->callees)
-            broken(v, root, "a call of a function that stands later");
-        if (ir_has_effects(n)) broken(v, root, "an operation with an effect that no do names");
-        if (n->op == OP_VAR || n->op == OP_CONST || n->op == OP_ARG || n->op == OP_VALUE) continue;
-        for (uint32_t i = 0; i < ir_arity(v->g, r); i++) WBB_PUSH(v->scratch, &stack, ir_operand(v->g, r, i));
+    for (uint32_t i = 0; i < nodes.n; i++) {
+        check_node(v, nodes.items[i]);
+        find_place(v, nodes.items[i]);
     }
 }
 
-static void bind(Verify *v, uint32_t var, IrVarKind kind)
+/* Checks that a node may be used at a place. */
+static void check_visible(const Verify *v, IrRef r, IrPlace at)
 {
-    if (var >= v->g->n_vars || v->g->vars[var].kind != kind)
-        broken(v, 0, "a statement binds a variable of another kind");
-    if (v->bound[var]) broken(v, 0, "a variable is bound twice");
-    v->bound[var] = true;
+    if (!ir_is_visible(&v->scopes, v->place[r], at)) broken(v, r, "a variable or value that is not in scope here");
+    if (v->callees_of[r] > v->callees) broken(v, r, "a call of a function that stands later");
+}
+
+static void check_bindings(const Verify *v, const IrStmt *s)
+{
+    for (IrDefs d = ir_defs(s); ir_next_def(&d);) {
+        if (d.number >= (d.is_variable ? v->g->n_vars : v->g->n_values))
+            broken(v, 0, "a statement binds what does not exist");
+        bool *bound = d.is_variable ? &v->bound_variable[d.number] : &v->bound_value[d.number];
+        if (*bound) broken(v, 0, "a variable or value is bound twice");
+        *bound = true;
+        if (!d.is_variable) continue;
+        if (v->g->vars[d.number].kind != (s->kind == IR_FOR ? IR_LOOP : IR_LET))
+            broken(v, 0, "a statement binds a variable of another kind");
+    }
 }
 
 /* Of a store, or of a `do`; reads: the statement changes nothing there. */
@@ -197,25 +220,16 @@ static void check_address(const Verify *v, const IrStmt *s, bool reads)
         broken(v, s->value, "a store whose type is not the buffer's");
 }
 
-static void check_do(Verify *v, const IrStmt *s)
+static void check_do(const Verify *v, const IrStmt *s)
 {
     const IrNode *n = ir_at(v->g, s->value);
     if (!ir_has_effects(n) && n->op != OP_INSTR) broken(v, s->value, "a do of an operation without effect");
     if (v->callees < v->k->n_functions) broken(v, s->value, "a function has an effect");
-    for (uint32_t i = 0; i < ir_arity(v->g, s->value); i++) check_bound(v, ir_operand(v->g, s->value, i));
     if (n->op != OP_INSTR && !(sc_op_info[n->op].effects & SC_ADDRESS) != !s->index)
         broken(v, s->value, "an address where there should be none, or none where there should be one");
-    if (s->index) check_bound(v, s->index);
     if (s->index) check_address(v, s, n->op == OP_READ);
     if (s->n_results > 1 || (s->n_results && v->g->values[s->results[0].value].type != n->type))
         broken(v, s->value, "the result of a do has another type");
-}
-
-static void define_value(Verify *v, uint32_t value)
-{
-    if (value >= v->g->n_values) broken(v, 0, "a statement binds a value that does not exist");
-    if (v->defined[value]) broken(v, 0, "a value is bound twice");
-    v->available[value] = v->defined[value] = true;
 }
 
 static void check_type(const Verify *v, IrRef r, uint32_t value)
@@ -224,99 +238,85 @@ static void check_type(const Verify *v, IrRef r, uint32_t value)
         broken(v, r, "a yielded or carried node has another type than its value");
 }
 
-static void check_block(Verify *v, const IrBlock *b, const IrStmt *of, bool otherwise);
-
-static void check_condition(Verify *v, const IrStmt *s)
+static void check_condition(const Verify *v, const IrStmt *s)
 {
-    check_bound(v, s->condition);
     if (type_of(v, s->condition) != IR_TYPE(SC_PRED, 0)) broken(v, s->condition, "a condition that is not a pred");
 }
 
-static void check_if(Verify *v, const IrStmt *s)
+static void check_loop(const Verify *v, const IrStmt *s)
 {
-    check_condition(v, s);
-    check_block(v, &s->body, s, false);
-    check_block(v, &s->otherwise, s, true);
-}
-
-static void check_loop(Verify *v, const IrStmt *s)
-{
-    for (uint32_t i = 0; i < s->n_results; i++) {
-        check_bound(v, s->results[i].init);
-        define_value(v, s->results[i].carried);
-        check_type(v, s->results[i].init, s->results[i].carried);
-    }
-    if (s->kind == IR_FOR) bind(v, s->var, IR_LOOP);
+    for (uint32_t i = 0; i < s->n_results; i++) check_type(v, s->results[i].init, s->results[i].carried);
     const IrVar *var = &v->g->vars[s->var];
     if (s->lanes && (var->lo != 0 || var->hi + 1 != s->lanes)) broken(v, 0, "lanes that do not cover their interval");
     if (s->otherwise.n) broken(v, 0, "a loop has one body");
-    check_block(v, &s->body, s, false);
-    for (uint32_t i = 0; i < s->n_results; i++) v->available[s->results[i].carried] = false;
-    if (s->kind == IR_FOR) v->bound[s->var] = false;
 }
 
-static void check_let(Verify *v, const IrStmt *s)
+static void check_let(const Verify *v, const IrStmt *s)
 {
-    bind(v, s->var, IR_LET);
-    v->bound[s->var] = false;
     const IrRef definition = v->g->vars[s->var].definition;
     if (!s->value == !definition) broken(v, s->value, "a variable needs either a definition or a value");
-    check_bound(v, s->value ? s->value : definition);
     const char cls = s->value ? sc_type_info[IR_SC(type_of(v, s->value))].cls : 'I';
     if (s->value && (IR_LANES(type_of(v, s->value)) > 1 || (cls != 'I' && cls != 'U')))
         broken(v, s->value, "a variable whose value is not an integer");
-    v->bound[s->var] = true;
 }
 
-static void check_block(Verify *v, const IrBlock *b, const IrStmt *of, bool otherwise)
+static void check_statement(const Verify *v, const IrStmt *s)
 {
-    const uint32_t outer = v->scope;
-    v->scope = v->open_scopes.n;
-    WBB_PUSH(v->scratch, &v->open_scopes, true);
+    for (uint32_t r = 0; r < s->n_results && s->kind != IR_DO; r++) {
+        check_type(v, s->results[r].yield, s->results[r].value);
+        if (s->kind == IR_IF) check_type(v, s->results[r].otherwise, s->results[r].value);
+    }
+    switch (s->kind) {
+    case IR_STORE: check_address(v, s, false); break;
+    case IR_DO: check_do(v, s); break;
+    case IR_BIND: check_let(v, s); break;
+    case IR_IF: check_condition(v, s); break;
+    case IR_FOR: check_loop(v, s); break;
+    case IR_REPEAT:
+        check_condition(v, s);
+        check_loop(v, s);
+        break;
+    }
+}
+
+/* The statements of the next scope, and of the scopes in it. */
+static void check_scope(Verify *v)
+{
+    const uint32_t scope = v->next_scope++;
+    const IrBlock *b = v->scopes.scopes.items[scope].block;
     for (uint32_t i = 0; i < b->n; i++) {
         const IrStmt *s = b->items[i];
-        switch (s->kind) {
-        case IR_STORE:
-            check_bound(v, s->index);
-            check_bound(v, s->value);
-            check_address(v, s, false);
-            break;
-        case IR_DO: check_do(v, s); break;
-        case IR_BIND: check_let(v, s); break;
-        case IR_IF: check_if(v, s); break;
-        case IR_FOR:
-        case IR_REPEAT: check_loop(v, s); break;
+        IrPlace at[3] = {[IR_OUTSIDE] = {scope, i}};
+        check_bindings(v, s);
+        if (ir_has_blocks(s)) {
+            at[IR_BODY] = (IrPlace){v->next_scope, s->body.n};
+            check_scope(v);
         }
-        for (uint32_t r = 0; r < s->n_results; r++) {
-            define_value(v, s->results[r].value);
-            if (s->kind != IR_DO) check_type(v, s->results[r].yield, s->results[r].value);
-            if (s->kind == IR_IF) check_type(v, s->results[r].otherwise, s->results[r].value);
+        if (ir_has_blocks(s) && !ir_is_loop(s)) {
+            at[IR_OTHERWISE] = (IrPlace){v->next_scope, s->otherwise.n};
+            check_scope(v);
         }
+        for (IrUses u = ir_uses(v->g, s); ir_next_use(&u);) {
+            if (ir_has_effects(ir_at(v->g, u.ref)) && !(s->kind == IR_DO && u.at == &s->value))
+                broken(v, u.ref, "an operation with an effect that no do names");
+            check_visible(v, u.ref, at[u.where]);
+        }
+        check_statement(v, s);
     }
-    for (uint32_t i = 0; of && i < of->n_results; i++)
-        check_bound(v, otherwise ? of->results[i].otherwise : of->results[i].yield);
-    if (of && of->kind == IR_REPEAT) {
-        check_condition(v, of);
-    }
-    for (uint32_t i = 0; i < b->n; i++) {
-        if (b->items[i]->kind == IR_BIND) v->bound[b->items[i]->var] = false;
-        for (uint32_t r = 0; r < b->items[i]->n_results; r++) v->available[b->items[i]->results[r].value] = false;
-    }
-    v->open_scopes.items[v->scope] = false;
-    v->scope = outer;
 }
 
 static void check_function(Verify *v, const IrFunction *f)
 {
-    for (uint32_t i = 0; i < f->n_params; i++) bind(v, f->params[i], IR_PARAM);
+    for (uint32_t i = 0; i < f->n_params; i++)
+        if (v->g->vars[f->params[i]].kind != IR_PARAM) broken(v, 0, "a parameter of another kind");
     if (!f->n_yields) broken(v, 0, "a function without results");
-    IrResult *ends = WBB_NEW_N(v->scratch, IrResult, f->n_yields);
+    const IrPlace end = {v->next_scope, f->body.n};
+    check_scope(v);
     for (uint32_t i = 0; i < f->n_yields; i++) {
-        const IrType t = type_of(v, ends[i].yield = f->yields[i]);
+        const IrType t = type_of(v, f->yields[i]);
         if (IR_LANES(t) > 1 || IR_SC(t) == SC_INDEX) broken(v, f->yields[i], "a function cannot have such a result");
+        check_visible(v, f->yields[i], end);
     }
-    check_block(v, &f->body, &(IrStmt){.results = ends, .n_results = f->n_yields}, false);
-    for (uint32_t i = 0; i < f->n_params; i++) v->bound[f->params[i]] = false;
 }
 
 static void check_buffers(const Verify *v)
@@ -338,17 +338,16 @@ void ir_verify(const IrKernel *k)
 {
     WbbArena *scratch = wbb_arena_new(k->g->cx);
     Verify v = {.k = k, .g = k->g, .scratch = scratch};
-    v.bound = WBB_NEW_N(scratch, bool, k->g->n_vars + 1);
-    v.available = WBB_NEW_N(scratch, bool, k->g->n_values + 1);
-    v.defined = WBB_NEW_N(scratch, bool, k->g->n_values + 1);
-    v.checked = WBB_NEW_N(scratch, uint32_t, k->g->n);
-    for (uint32_t i = 0; i < k->g->n_vars; i++)
-        v.bound[i] = k->g->vars[i].kind == IR_BID || k->g->vars[i].kind == IR_TID;
-    WBB_PUSH(scratch, &v.open_scopes, false); /* 0 is no scope */
+    v.bound_variable = WBB_NEW_N(scratch, bool, k->g->n_vars + 1);
+    v.bound_value = WBB_NEW_N(scratch, bool, k->g->n_values + 1);
+    v.place = WBB_NEW_N(scratch, IrPlace, k->g->n);
+    v.callees_of = WBB_NEW_N(scratch, uint32_t, k->g->n);
+    v.scopes = ir_scopes(scratch, k);
+    v.next_scope = 1;
     check_buffers(&v);
     check_nodes(&v);
     for (; v.callees < k->n_functions; v.callees++) check_function(&v, k->functions[v.callees]);
-    check_block(&v, &k->body, NULL, false);
+    check_scope(&v);
     const char *text = ir_not_arriving(k);
     if (text) broken(&v, 0, text);
     wbb_arena_free(scratch);

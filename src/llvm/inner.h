@@ -10,6 +10,7 @@
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <setjmp.h>
 
+#include "ir/scopes.h"
 #include "llvm/llvm.h"
 
 /* intrinsics.c */
@@ -32,21 +33,13 @@ typedef struct {
 const LlOpcode *ll_opcode(const char *name, size_t n); /* NULL: not in the table */
 const LlIntrinsic *ll_intrinsic(const char *name, size_t n);
 
-/* scopes.c: a scope is a block of the kernel. Scope 0 encloses all others. The bodies of the functions follow, then the
- * body of the kernel, each before the blocks inside it; blocks are numbered in the order of their statements, an `if`
- * before its `else`. */
-typedef struct {
-    uint32_t parent, depth;
-    uint32_t root;    /* the scope of the enclosing body */
-    uint32_t partner; /* of a branch: the other branch */
-    bool loop;        /* else a branch or a body */
-} LlScope;
+/* scopes.c */
 typedef struct LlScopeList {
     uint32_t scope;
     struct LlScopeList *next; /* in ascending order; no scope of a list encloses another */
 } LlScopeList;
 typedef struct {
-    LlScope *items;
+    IrScope *items; /* those of ir/scopes.h */
     uint32_t n;
     LlScopeList **emitted; /* by ref: the scopes in which a node is emitted; NULL: no statement needs it */
     uint32_t *bound_in;    /* by ref: the innermost scope that binds a variable or value the node depends on */

@@ -11,7 +11,6 @@
  *     if c { .. f(x) .. } if d { .. f(x) .. }  emitted in both branches
  *     for v in 0..4 { .. y + v .. }            y: emitted before the loop
  */
-#include "ir/uses.h"
 #include "llvm/inner.h"
 
 #include <stdlib.h>
@@ -30,32 +29,14 @@ typedef struct {
     const RwTables *tables;
     WbbArena *arena;
     LlScopes out;
-    struct { LlScope *items; uint32_t n, capacity; } scopes;
-    uint32_t *var_scope, *value_scope; /* by variable, by value: the scope that binds it */
+    IrScopes tree;
+    uint32_t next; /* number of the scope that is walked next */
     Use **uses;                        /* by ref */
     bool *anchored;                    /* by ref: never moved above an `if` */
     bool *may_fault;                   /* by ref: a load or call below it may fault where the branch is not taken */
     struct { uint32_t *items; uint32_t n, capacity; } set; /* the scopes chosen for the current node */
     uint32_t *mark;                    /* by scope: the last node whose set the scope is in */
 } Assignment;
-
-static uint32_t open_scope(Assignment *x, uint32_t parent, bool loop)
-{
-    const uint32_t number = x->scopes.n, depth = number ? x->scopes.items[parent].depth + 1 : 0;
-    const LlScope scope = {.parent = parent, .depth = depth, .root = depth < 2 ? number : x->scopes.items[parent].root,
-                           .loop = loop};
-    WBB_PUSH(x->arena, &x->scopes, scope);
-    return number;
-}
-
-static uint32_t common(const LlScope *s, uint32_t x, uint32_t y)
-{
-    while (x != y) {
-        if (s[x].depth >= s[y].depth) x = s[x].parent;
-        else y = s[y].parent;
-    }
-    return x;
-}
 
 static void add_use(Assignment *x, IrRef r, uint32_t scope)
 {
@@ -66,54 +47,34 @@ static void add_use(Assignment *x, IrRef r, uint32_t scope)
 }
 
 /* --- statements --------------------------------------------------------------------------------------------------- */
-static void walk(Assignment *x, const IrBlock *block, uint32_t scope);
-
-/* The body and, of an `if`, the other branch. */
-static void walk_blocks(Assignment *x, const IrStmt *s, uint32_t *scopes)
+/* Records what the statements of a scope and of those in it use. The operation of a `do` is the statement itself. */
+static void walk(Assignment *x, uint32_t scope)
 {
-    const uint32_t body = scopes[IR_BODY] = open_scope(x, scopes[IR_OUTSIDE], ir_is_loop(s));
-    for (IrDefs d = ir_defs(s); ir_next_def(&d);)
-        if (d.where == IR_BODY) (d.is_variable ? x->var_scope : x->value_scope)[d.number] = body;
-    walk(x, &s->body, body);
-    if (ir_is_loop(s)) return;
-    const uint32_t otherwise = scopes[IR_OTHERWISE] = open_scope(x, scopes[IR_OUTSIDE], false);
-    walk(x, &s->otherwise, otherwise);
-    x->scopes.items[body].partner = otherwise;
-    x->scopes.items[otherwise].partner = body;
-}
-
-/* Record what the statements use and which scope binds each variable and value. ll_scope enters scopes in the same
- * order. */
-static void walk(Assignment *x, const IrBlock *block, uint32_t scope)
-{
+    const IrBlock *block = x->tree.scopes.items[scope].block;
     for (uint32_t i = 0; i < block->n; i++) {
         const IrStmt *s = block->items[i];
         uint32_t scopes[3] = {[IR_OUTSIDE] = scope};
         for (IrUses u = ir_uses(x->g, s); ir_next_use(&u);)
             if (u.where == IR_OUTSIDE && !(s->kind == IR_DO && u.at == &s->value)) add_use(x, u.ref, scope);
-        for (uint32_t o = 0; s->kind == IR_DO && o < ir_arity(x->g, s->value); o++) /* the statement is the operation */
+        for (uint32_t o = 0; s->kind == IR_DO && o < ir_arity(x->g, s->value); o++)
             add_use(x, ir_operand(x->g, s->value, o), scope);
-        if (ir_has_blocks(s)) walk_blocks(x, s, scopes);
+        for (IrWhere w = IR_BODY; ir_has_blocks(s) && w <= (ir_is_loop(s) ? IR_BODY : IR_OTHERWISE); w++)
+            walk(x, scopes[w] = x->next++);
         for (IrUses u = ir_uses(x->g, s); ir_next_use(&u);)
             if (u.where != IR_OUTSIDE) add_use(x, u.ref, scopes[u.where]);
-        for (IrDefs d = ir_defs(s); ir_next_def(&d);)
-            if (d.where == IR_OUTSIDE) (d.is_variable ? x->var_scope : x->value_scope)[d.number] = scope;
     }
 }
 
-/* Scope 0 encloses the bodies of the functions and of the kernel. */
 static void walk_kernel(Assignment *x)
 {
     const IrKernel *k = x->k;
-    open_scope(x, 0, false);
-    for (uint32_t i = 0; i < k->n_functions; i++) {
-        const IrFunction *f = k->functions[i];
-        const uint32_t scope = open_scope(x, 0, false);
-        for (uint32_t p = 0; p < f->n_params; p++) x->var_scope[f->params[p]] = scope;
-        walk(x, &f->body, scope);
-        for (uint32_t y = 0; y < f->n_yields; y++) add_use(x, f->yields[y], scope);
+    x->next = 1;
+    for (uint32_t i = 0; i <= k->n_functions; i++) {
+        const uint32_t scope = x->next++;
+        walk(x, scope);
+        for (uint32_t y = 0; i < k->n_functions && y < k->functions[i]->n_yields; y++)
+            add_use(x, k->functions[i]->yields[y], scope);
     }
-    walk(x, &k->body, open_scope(x, 0, false));
 }
 
 /* --- nodes -------------------------------------------------------------------------------------------------------- */
@@ -145,10 +106,10 @@ static bool is_in_buffer(const Assignment *x, const IrNode *load)
 static void analyse(Assignment *x, IrRef r)
 {
     const IrNode *n = ir_at(x->g, r);
-    const LlScope *s = x->scopes.items;
+    const IrScope *s = x->tree.scopes.items;
     uint32_t deepest = 0;
-    if (n->op == OP_VAR) deepest = x->var_scope[n->imm];
-    if (n->op == OP_VALUE) deepest = x->value_scope[n->imm];
+    if (n->op == OP_VAR) deepest = x->tree.variables[n->imm].scope;
+    if (n->op == OP_VALUE) deepest = x->tree.values[n->imm].scope;
     x->anchored[r] = is_costly(x, n);
     x->may_fault[r] = n->op == OP_CALL || (n->op == OP_LOAD && !is_in_buffer(x, n));
     for (uint32_t i = 0; i < ir_arity(x->g, r); i++) {
@@ -164,7 +125,7 @@ static void analyse(Assignment *x, IrRef r)
  * it is not anchored and an enclosing loop is left. */
 static uint32_t hoist(const Assignment *x, uint32_t scope, uint32_t bound, bool anchored)
 {
-    const LlScope *s = x->scopes.items;
+    const IrScope *s = x->tree.scopes.items;
     uint32_t best = scope;
     for (uint32_t t = scope; s[t].depth > WBB_MAX(s[bound].depth, 1u); t = s[t].parent) {
         if (s[t].loop) best = s[t].parent;
@@ -176,7 +137,7 @@ static uint32_t hoist(const Assignment *x, uint32_t scope, uint32_t bound, bool 
 /* Is `scope` (proper: only a scope around it), or a scope around it, in the set of r? */
 static bool is_emitted_around(const Assignment *x, uint32_t scope, IrRef r, bool proper)
 {
-    const LlScope *s = x->scopes.items;
+    const IrScope *s = x->tree.scopes.items;
     const uint32_t top = s[x->out.bound_in[r]].depth;
     for (uint32_t t = proper ? s[scope].parent : scope; t && s[t].depth >= top; t = s[t].parent)
         if (x->mark[t] == r) return true;
@@ -190,7 +151,7 @@ static void insert(Assignment *x, uint32_t scope, IrRef r)
     for (;;) {
         scope = hoist(x, scope, x->out.bound_in[r], true);
         if (is_emitted_around(x, scope, r, false)) return;
-        const LlScope *s = &x->scopes.items[scope];
+        const IrScope *s = &x->tree.scopes.items[scope];
         if (!s->partner || x->mark[s->partner] != r || x->out.bound_in[r] == scope) break;
         x->mark[s->partner] = 0;
         scope = s->parent;
@@ -209,7 +170,7 @@ static int by_number(const void *x, const void *y)
 static void choose_scopes(Assignment *x, IrRef r)
 {
     const Use *uses = x->uses[r];
-    const LlScope *s = x->scopes.items;
+    const IrScope *s = x->tree.scopes.items;
     x->set.n = 0;
     if (!uses->next) { /* most nodes */
         const uint32_t scope = hoist(x, uses->scope, x->out.bound_in[r], x->anchored[r]);
@@ -232,7 +193,7 @@ static void choose_scopes(Assignment *x, IrRef r)
     for (uint32_t i = 0; i < x->set.n; i++) {
         const uint32_t scope = x->set.items[i];
         if (n && s[x->set.items[n - 1]].root == s[scope].root)
-            x->set.items[n - 1] = common(s, x->set.items[n - 1], scope);
+            x->set.items[n - 1] = ir_common_scope(&x->tree, x->set.items[n - 1], scope);
         else x->set.items[n++] = scope;
     }
     x->set.n = n;
@@ -245,13 +206,12 @@ LlScopes ll_assign_scopes(WbbArena *a, const IrKernel *k, const RwTables *t)
     const uint32_t n = k->g->n;
     x.out.emitted = WBB_NEW_N(a, LlScopeList *, n);
     x.out.bound_in = WBB_NEW_N(a, uint32_t, n);
-    x.var_scope = WBB_NEW_N(a, uint32_t, k->g->n_vars + 1);
-    x.value_scope = WBB_NEW_N(a, uint32_t, k->g->n_values + 1);
+    x.tree = ir_scopes(a, k);
     x.uses = WBB_NEW_N(a, Use *, n);
     x.anchored = WBB_NEW_N(a, bool, n);
     x.may_fault = WBB_NEW_N(a, bool, n);
     walk_kernel(&x);
-    x.mark = WBB_NEW_N(a, uint32_t, x.scopes.n);
+    x.mark = WBB_NEW_N(a, uint32_t, x.tree.scopes.n);
     for (IrRef r = 1; r < n; r++) analyse(&x, r);
     for (IrRef r = n; r-- > 1;) { /* users before operands: a user's scopes are uses of its operands */
         if (!x.uses[r]) continue;
@@ -264,7 +224,7 @@ LlScopes ll_assign_scopes(WbbArena *a, const IrKernel *k, const RwTables *t)
             for (uint32_t o = 0; o < ir_arity(x.g, r); o++) add_use(&x, ir_operand(x.g, r, o), x.set.items[i]);
         }
     }
-    x.out.items = x.scopes.items;
-    x.out.n = x.scopes.n;
+    x.out.items = x.tree.scopes.items;
+    x.out.n = x.tree.scopes.n;
     return x.out;
 }
