@@ -1,8 +1,8 @@
 /* scopes.h: the tree of scopes: where a variable, a value or a node may be used.
  *
  * A scope is a block of the kernel; scope 0 encloses all others. The bodies of functions follow, then the body of the
- * kernel, each before the blocks inside it: scopes have the numbers of their blocks in the text. emit/
- * opens scopes as it goes, one more at each binding: the rest of the block from there on.
+ * kernel, each before the blocks inside it: scopes have the numbers of their blocks in the text. emit/ opens scopes as
+ * it goes, one more at each binding: the rest of the block from there on.
  *
  *     if c {  let d = i - 3 in 0..8   yield load %p[d]  }      d and the load: from statement 1 of the branch on
  */
