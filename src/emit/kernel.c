@@ -105,7 +105,7 @@ static void store_update(Emitter *m, IrRef element)
 
 static void store_all(Emitter *m, IrRef element)
 {
-    if (m->r->kind == PART_LOOP) store_loop(m, element);
+    if (m->r->kind == PART_ELEMENTS) store_loop(m, element);
     else if (m->r->kind == PART_CONCATENATE) store_concatenate(m, element);
     else store_update(m, element);
 }

@@ -10,6 +10,7 @@
 
 #include "base/base.h"
 #include "hlo/hlo.h"
+#include "index/index.h"
 #include "target/target.h"
 
 typedef struct {
@@ -30,8 +31,79 @@ typedef struct {
     int32_t alias;    /* of an output in place: the operand whose memory it has; -1: memory of its own */
 } PartBuffer;
 
+/* --- layouts ---------------------------------------------------------------------------------------------------------
+ * A layout says which element of a space a thread has: README.md has its text. Every dimension of the space is cut into
+ * factors, each bound to a level. */
 typedef enum {
-    PART_LOOP,        /* every element of the outputs, in the order of output `outputs[0]` */
+    PART_VECTOR,   /* neighbours of one thread */
+    PART_REGISTER, /* iterations of an unrolled loop */
+    PART_LOOP,     /* iterations of a real loop */
+    PART_LANE,     /* threads of a warp */
+    PART_WARP,     /* warps of a block */
+    PART_CLUSTER,  /* blocks of a cluster */
+    PART_GRID,     /* clusters, or blocks where there are none */
+    PART_LEVELS
+} PartLevel;
+extern const char *const part_level_name[PART_LEVELS];
+
+typedef struct {
+    PartLevel level;
+    int64_t size;
+    int column; /* in the text that it was read from; 0: none */
+} PartFactor;
+
+typedef struct {
+    const char *name;
+    int64_t size;
+    bool reduced; /* its elements are combined */
+    int column;
+    /* innermost first, each level at most once. Their product is the size, or more: then the outermost factor is cut
+     * short. */
+    PartFactor factors[PART_LEVELS];
+    uint32_t n_factors;
+} PartDim;
+
+typedef struct {
+    PartDim *dims;
+    uint32_t n_dims;
+    /* Of a level that several dimensions share: the dimensions, lowest digits first; NULL: in the order of dims. */
+    const uint32_t *order[PART_LEVELS];
+    /* Not 0, of one dimension: the elements that fill no vector, the tail, have threads of their own after the others,
+     * so many elements each. 0: vectors divide the dimension. */
+    uint32_t tail;
+} PartLayout;
+
+/* The map of a layout, in two steps: `elements` after `threads`, or `tail` after `threads`. Between them is one number
+ * for each dimension, which all iterations of a thread share; the emitter binds it to a variable. A thread whose
+ * numbers are outside the domain of `elements` has elements of the tail, or none. */
+typedef struct {
+    const IxMap *threads;  /* (block, warp, lane) -> (t) */
+    const IxMap *launched; /* (block, thread) -> (t): the same by the number of a thread in its block */
+    const IxMap *elements; /* (t)[loop, register, vector] -> (index), ranges outermost first; NULL: all is tail */
+    const IxMap *tail;     /* (t)[vector] -> (index); NULL: there is none */
+} PartMaps;
+
+/* layout.c */
+int64_t part_layout_size(const PartLayout *l, PartLevel level); /* product of the factors of a level */
+const PartFactor *part_factor(const PartDim *d, PartLevel level); /* NULL: it has none */
+uint32_t part_layout_threads(const PartLayout *l);              /* of a block */
+/* Threads of the tail. */
+int64_t part_layout_tail(const PartLayout *l);
+/* Fails where no kernel may have the layout: a dimension is not covered, a block is too large, .. */
+void part_layout_check(WbbCx *cx, WbbArena *a, const PartLayout *l, const TgTarget *t);
+void part_layout_fail(WbbCx *cx, int column, const char *format, ...) WBB_NORETURN WBB_PRINTF(3, 4);
+
+/* layout_map.c: the maps of a layout that passed the check. Fails unless the map library proves that they have each
+ * element of the space exactly once; each element of the kept dimensions is then had by the threads, and in the
+ * iterations, that share it, once for each element of the reduced dimensions. */
+PartMaps part_layout_maps(WbbCx *cx, RwCx *rw, WbbArena *a, const PartLayout *l);
+
+/* layout_text.c: of a layout of a space, whose dimensions have no factors yet. Fails at layout:1:COLUMN. */
+PartLayout part_layout_parse(WbbCx *cx, WbbArena *a, const char *text, const PartDim *space, uint32_t n_dims);
+void part_layout_print(WbbBuf *out, const PartLayout *l);
+
+typedef enum {
+    PART_ELEMENTS,    /* every element of the outputs, in the order of output `outputs[0]` */
     /* of one output, what some operands of a concatenate give: for each of starts the elements whose index in
      * dimension `dim` is in start .. start + size of space */
     PART_CONCATENATE,

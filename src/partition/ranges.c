@@ -127,11 +127,11 @@ static void add_loop(Cutting *c, uint32_t output, const HloShape *shape)
 {
     for (uint32_t k = 0; k < c->ranges.n; k++) {
         PartRange *r = &c->ranges.items[k];
-        if (r->kind != PART_LOOP || r->elements != hlo_elements(shape)) continue;
+        if (r->kind != PART_ELEMENTS || r->elements != hlo_elements(shape)) continue;
         r->outputs[r->n_outputs++] = output;
         return;
     }
-    if (hlo_elements(shape) > 0) add(c, PART_LOOP, output, shape);
+    if (hlo_elements(shape) > 0) add(c, PART_ELEMENTS, output, shape);
 }
 
 static bool only_moves_memory(const PartPlan *p)
@@ -174,7 +174,7 @@ static void cut(Cutting *c, const HloInstruction *const *updates)
         }
     }
     const bool loops =
-        c->ranges.n > 1 && c->ranges.items[0].kind == PART_LOOP && c->ranges.items[c->ranges.n - 1].kind == PART_LOOP;
+        c->ranges.n > 1 && c->ranges.items[0].kind == PART_ELEMENTS && c->ranges.items[c->ranges.n - 1].kind == PART_ELEMENTS;
     if (loops) {
         p->kind = "slices";
         p->why_kind = "outputs of different sizes have blocks of their own";
@@ -250,7 +250,7 @@ static int64_t edges(const HloComputation *c, int64_t elements, int64_t *row)
 static bool whole_rows(Cutting *c, PartRange *r, int64_t row, uint32_t narrow)
 {
     const int64_t most = tuned(c->t, "loop.max_row"), min_threads = tuned(c->t, "loop.min_threads");
-    if (r->kind != PART_LOOP || row < 2 || row > most || c->elements < row * min_threads) return false;
+    if (r->kind != PART_ELEMENTS || row < 2 || row > most || c->elements < row * min_threads) return false;
     int64_t rows = 1; /* more until they fill whole accesses of 16 bytes */
     while (2 * rows * row <= most && rows * row * narrow % 128 != 0 && r->elements % (2 * rows * row) == 0 &&
            c->elements >= 2 * rows * row * min_threads)
@@ -309,7 +309,7 @@ static void choose_unroll(Cutting *c, PartRange *r)
         r->why_unroll = "a byte of the output";
     }
     /* its rows are not contiguous in the output */
-    while (r->kind != PART_LOOP && r->unroll > 1 && row % r->unroll != 0)
+    while (r->kind != PART_ELEMENTS && r->unroll > 1 && row % r->unroll != 0)
         halve_once(c->arena, r, "divides a row of %lld elements", (long long)row);
 }
 
@@ -319,7 +319,7 @@ int64_t part_row_threads(const PartRange *r)
 {
     int64_t row = 1;
     for (uint32_t k = 0; k < r->space->rank && row == 1; k++) row = r->space->dims[r->space->minor_to_major[k]];
-    return r->kind == PART_LOOP && row < r->elements && row % r->unroll == 0 ? row / r->unroll : 0;
+    return r->kind == PART_ELEMENTS && row < r->elements && row % r->unroll == 0 ? row / r->unroll : 0;
 }
 
 /* Threads a block: the target's number; fewer where threads are few, so that every SM has a block; a row of threads
