@@ -104,9 +104,9 @@ static void put_json(WbbCx *cx, WbbArena *a, WbbBuf *b, const char *file, const 
     wbb_json_text(b, "kernel", r->kernel->name);
     wbb_json_text(b, "target", r->target->name);
     wbb_json_text(b, "status", "ok");
-    wbb_json_uint(b, "block", r->plan.block);
-    wbb_json_uint(b, "grid", r->plan.grid);
-    if (r->cubin.bytes && r->plan.grid) {
+    wbb_json_uint(b, "block", r->kernel->block);
+    wbb_json_uint(b, "grid", r->kernel->grid);
+    if (r->cubin.bytes && r->kernel->grid) {
         const TgSass s = tg_sass(cx, &r->cubin, r->kernel->name);
         put_sass(b, &s);
     }
