@@ -103,11 +103,12 @@ class Cli:
         return [c for batch in self.each(lambda b: self._batch(b, target, options), batches) for c in batch]
 
     def run(self, file: str, target: str, case: str, seed: int = 0, inputs: Sequence[str] = (), to: Optional[str] = None,
-            noise: bool = False, blocks: int = 0) -> Verdict:
+            noise: bool = False, blocks: int = 0, options: Sequence[str] = ()) -> Verdict:
         """`run --check`: compares every element with the bounds. `to`: a folder for the outputs; `noise`: approximate instructions
-        err at random within what the PTX manual allows; `blocks`: how many blocks are run, 0 for all."""
+        err at random within what the PTX manual allows; `blocks`: how many blocks are run, 0 for all; `options`: further ones."""
         words = ["run", file, "--target", target, "--check", "--json", "--case", case, "--seed", str(seed), *(["--ulp-noise"] if noise else [])]
         words += ["--blocks", str(blocks)] if blocks else []
+        words += options
         for i in inputs:
             words += ["--input", i]
         p = self.call(*words, *(["-o", to] if to else []))

@@ -1,7 +1,7 @@
 /* emit: turns a plan into IR. No rules are applied to elements here and no target is known; index nodes are born
  * simplified.
  *
- *     IrKernel *k = emit_kernel(cx, arena, rw, &plan);
+ *     IrKernel *k = emit_kernel(cx, arena, rw, &plan, &plan.kernels[0]);
  *
  *     kernel @gelu(%p0: bf16[12582912], %out: out bf16[12582912]) block 128 grid 12288 {
  *       let t = 128*bid + tid in 0..1572864
@@ -18,11 +18,11 @@
 #include "ir/ir.h"
 #include "partition/partition.h"
 
-/* kernel.c: the kernel of a plan, in the graph of rw. Parameters are the plan's buffers in their order. A plan
- * without elements gives an empty kernel with grid 0. Declines (size) a body of more than EMIT_MAX_NODES nodes: a
+/* kernel.c: a kernel of a plan, in the graph of rw. Parameters are the plan's buffers in their order. A plan without
+ * elements gives an empty kernel with grid 0. Declines (size) a body of more than EMIT_MAX_NODES nodes: a
  * bound on memory and time. */
 enum { EMIT_MAX_NODES = 4000000 };
-IrKernel *emit_kernel(WbbCx *cx, WbbArena *a, RwCx *rw, const PartPlan *plan);
+IrKernel *emit_kernel(WbbCx *cx, WbbArena *a, RwCx *rw, const PartPlan *plan, const PartKernel *kernel);
 /* names.c */
 const char *emit_identifier(WbbArena *a, const char *wish); /* letters, digits and '_', no digit first */
 

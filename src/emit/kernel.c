@@ -1,10 +1,11 @@
-/* kernel.c: the kernel of a plan: which thread has which elements of which range, and the stores.
+/* kernel.c: a kernel of a plan: its threads, the stages of its launch ranges, the stores.
  *
  * Needs a plan; leaves a kernel whose elements are raw nodes and whose index nodes are in normal form. A block finds
- * its range by its number, which is the same in all its threads. There are bounds checks only where a range has more
- * threads than it needs; inside them `let` states what they prove.
+ * its range by its number, which is the same in all its threads. Which elements a thread has is said by the maps of the
+ * stage's layout: their results at this thread are indices, their domain is the bounds checks. Checks that facts prove
+ * are left out; inside the others `let` states what they prove.
  *
- *     [7,33,129] f32, unroll 4:
+ *     [7,33,129] f32, elements: vector 4, lane 32, warp 4, grid 59:
  *         if lt.index(128*bid + tid, 7449) {
  *           let t = 128*bid + tid in 0..7449
  *           for v in 0..4 lanes 4 { store %out[4*t + v], .. }
@@ -20,11 +21,18 @@ typedef struct {
     IrGraph *g;
     WbbArena *arena;
     const PartPlan *plan;
-    const PartRange *r;  /* the range that is being made */
+    const PartKernel *kernel;
+    const PartRange *r;  /* the range .. */
+    const PartStage *s;  /* .. and the stage that is being made */
     IrRef bid, tid;
-    IrRef thread; /* its number in the range */
+    IrRef thread; /* its number in the layout */
     IrRef starts[HLO_RANK_LIMIT]; /* of an update, in every dimension; 0: not known yet */
 } Emitter;
+
+static void map_at(Emitter *m, const IxMap *map, const IrRef *point, IrRef *results, IrRef *constraints)
+{
+    ix_map_at(m->rw, m->arena, rw_graph(m->plan->rw), map, point, results, constraints);
+}
 
 static void store(Emitter *m, uint32_t output, const HloShape *shape, const IrRef *at, IrRef value)
 {
@@ -34,9 +42,9 @@ static void store(Emitter *m, uint32_t output, const HloShape *shape, const IrRe
 }
 
 /* Compute every value before the first store: an in-place output may alias another value's operand. */
-static void store_loop(Emitter *m, IrRef element)
+static void store_elements(Emitter *m, IrRef element)
 {
-    const PartRange *r = m->r;
+    const PartStage *r = m->s;
     IrRef *values = WBB_NEW_N(m->arena, IrRef, r->n_outputs);
     for (uint32_t k = 0; k < r->n_outputs; k++) {
         const PartValue root = m->plan->roots[r->outputs[k]];
@@ -54,14 +62,14 @@ static void store_loop(Emitter *m, IrRef element)
 /* The same element of each operand. */
 static void store_concatenate(Emitter *m, IrRef element)
 {
-    const PartRange *r = m->r;
+    const PartStage *r = m->s;
     const PartValue root = m->plan->roots[r->outputs[0]];
-    const uint32_t rank = r->space->rank;
+    const uint32_t rank = m->r->space->rank;
     IrRef *values = WBB_NEW_N(m->arena, IrRef, r->n_starts);
     IrRef *at = WBB_NEW_N(m->arena, IrRef, r->n_starts * (rank + 1u));
     for (uint32_t k = 0; k < r->n_starts; k++) {
         IrRef *index = at + k * (rank + 1u);
-        ix_delinear(m->rw, r->space, element, index);
+        ix_delinear(m->rw, m->r->space, element, index);
         index[r->dim] = rw_add(m->rw, index[r->dim], ir_index(m->g, r->starts[k]));
         values[k] = emit_value(m->e, root, index);
     }
@@ -78,7 +86,7 @@ static IrRef in_type(Emitter *m, IrRef value, ScType t)
 /* The indices at which an update begins: run-time values, clamped, the same for all elements. */
 static void find_starts(Emitter *m)
 {
-    const HloInstruction *u = m->r->update;
+    const HloInstruction *u = m->s->update;
     const IxNeeds needs = ix_needs(m->arena, u);
     for (uint32_t d = 0; d < u->shape->rank; d++) m->starts[d] = ir_index(m->g, 0);
     for (uint32_t k = 0; k < needs.n_starts; k++) {
@@ -92,67 +100,93 @@ static void find_starts(Emitter *m)
 
 static void store_update(Emitter *m, IrRef element)
 {
-    const HloInstruction *u = m->r->update;
+    const HloInstruction *u = m->s->update;
     IrRef *index = WBB_NEW_N(m->arena, IrRef, u->shape->rank + 1u);
     IrRef *at = WBB_NEW_N(m->arena, IrRef, u->shape->rank + 1u);
     ix_delinear(m->rw, m->r->space, element, index);
     const IrRef value = emit_value(m->e, (PartValue){u->operands[1], 0}, index);
     for (uint32_t d = 0; d < u->shape->rank; d++) at[d] = rw_add(m->rw, index[d], m->starts[d]);
-    const uint32_t output = m->r->outputs[0];
+    const uint32_t output = m->s->outputs[0];
     store(m, output, u->shape, at,
           in_type(m, emit_as(m->e, value, u->shape->type), m->plan->buffers[m->plan->n_operands + output].shape->type));
 }
 
 static void store_all(Emitter *m, IrRef element)
 {
-    if (m->r->kind == PART_LOOP) store_loop(m, element);
-    else if (m->r->kind == PART_CONCATENATE) store_concatenate(m, element);
+    if (m->s->kind == PART_ELEMENTS) store_elements(m, element);
+    else if (m->s->kind == PART_CONCATENATE) store_concatenate(m, element);
     else store_update(m, element);
+}
+
+/* Opens an `if` for x < bound; NULL: that always holds. */
+static IrStmt *only_below(Emitter *m, IrRef x, int64_t bound)
+{
+    const IrRef below = rw_compare(m->rw, OP_LT, x, ir_index(m->g, bound));
+    if (ir_is_const(m->g, below)) return NULL;
+    IrStmt *s = ir_stmt(m->g, emit_block(m->e), IR_IF);
+    s->condition = below;
+    emit_enter(m->e, &s->body);
+    return s;
 }
 
 /* The number of the thread as one variable, so that index rules see at once what is a multiple of the elements of a
  * thread. Where a block has one row the sum stands as it is: the row is the block's number, the column the thread's. */
-static IrRef number_of_thread(Emitter *m, int64_t n)
+static IrRef number_of_thread(Emitter *m, bool exact)
 {
-    if (m->r->exact && part_row_threads(m->r) == m->plan->block) return m->thread;
-    if (n == 1 || ir_at(m->g, m->thread)->op == OP_VAR) return emit_let(m->e, "t", m->thread, 0, n - 1);
-    const IrRef t = ir_let(m->g, emit_block(m->e), emit_name(m->e, "t"), m->thread, 0, n - 1);
-    emit_bound(m->e, t);
-    return t;
+    const IxVar *t = &m->s->maps.elements->vars.items[0];
+    if (exact && m->s->row_a_block) return m->thread;
+    if (t->hi == 0 || ir_at(m->g, m->thread)->op == OP_VAR) return emit_let(m->e, "t", m->thread, 0, t->hi);
+    const IrRef var = ir_let(m->g, emit_block(m->e), emit_name(m->e, "t"), m->thread, 0, t->hi);
+    emit_bound(m->e, var);
+    return var;
 }
 
-/* Elements first .. first + n - 1, as a loop over lanes. */
-static void store_lanes(Emitter *m, uint32_t n, IrRef first)
+/* The elements of a vector: those of a map at the values of its variables, of which the last is the element of the
+ * vector if that has several, `lanes`; a loop over these. */
+static void store_vector(Emitter *m, const IxMap *map, IrRef *point, uint32_t lanes)
 {
-    IrStmt *s = ir_stmt(m->g, emit_block(m->e), IR_FOR);
-    s->lanes = n;
-    s->var = ir_var_new(m->g, emit_name(m->e, "v"), IR_LOOP, 0, (int64_t)n - 1, 0);
-    const uint32_t outer = emit_enter(m->e, &s->body);
-    const IrRef v = ir_var(m->g, s->var);
-    emit_bound(m->e, v);
-    store_all(m, rw_add(m->rw, first, v));
-    emit_switch(m->e, outer);
+    const uint32_t last = map->vars.n - 1, outside = m->e->scope;
+    IrRef element, *bounded = WBB_NEW_N(m->arena, IrRef, map->constraints.n + 1u);
+    if (lanes > 1) point[last] = ir_index(m->g, 0);
+    if (lanes == 1 || map->constraints.n) map_at(m, map, point, &element, bounded);
+    for (uint32_t k = 0; k < map->constraints.n; k++) only_below(m, bounded[k], map->constraints.items[k].hi + 1);
+    if (lanes > 1) {
+        IrStmt *s = ir_stmt(m->g, emit_block(m->e), IR_FOR);
+        s->lanes = lanes;
+        s->var = ir_var_new(m->g, emit_name(m->e, "v"), IR_LOOP, 0, (int64_t)lanes - 1, 0);
+        emit_enter(m->e, &s->body);
+        point[last] = ir_var(m->g, s->var);
+        emit_bound(m->e, point[last]);
+        map_at(m, map, point, &element, NULL);
+    }
+    store_all(m, element);
+    emit_switch(m->e, outside);
 }
 
-static void store_vectors(Emitter *m)
+/* All vectors of the thread. */
+static void store_vectors(Emitter *m, bool exact)
 {
-    const PartRange *r = m->r;
-    const IrRef t = number_of_thread(m, r->vectors - (r->coarsening - 1) * (int64_t)m->plan->block);
-    if (r->kind == PART_UPDATE) find_starts(m);
-    for (uint32_t c = 0; c < r->coarsening; c++) {
-        const IrRef vector = rw_add(m->rw, t, ir_index(m->g, (int64_t)c * m->plan->block));
-        if (r->unroll == 1) store_all(m, vector);
-        else store_lanes(m, r->unroll, rw_scale(m->rw, vector, r->unroll));
+    const IxMap *map = m->s->maps.elements;
+    const PartDim *d = &m->s->layout.dims[0];
+    const PartFactor *vector = part_factor(d, PART_VECTOR), *registers = part_factor(d, PART_REGISTER);
+    IrRef *point = WBB_NEW_N(m->arena, IrRef, map->vars.n);
+    point[0] = number_of_thread(m, exact);
+    if (m->s->kind == PART_UPDATE) find_starts(m);
+    for (int64_t k = 0; k < (registers ? registers->size : 1); k++) {
+        if (registers) point[1] = ir_index(m->g, k);
+        store_vector(m, map, point, vector ? (uint32_t)vector->size : 1);
     }
 }
 
 /* The tail where each element has bytes of its own: a thread for each. */
 static void store_tail(Emitter *m)
 {
-    const PartRange *r = m->r;
-    const IrRef first = ir_index(m->g, ((int64_t)r->unroll - 1) * r->vectors);
-    const IrRef element = emit_let(m->e, "r", rw_add(m->rw, m->thread, first), r->unroll * r->vectors, r->elements - 1);
-    if (r->kind == PART_UPDATE) find_starts(m);
+    const IxMap *map = m->s->maps.tail;
+    IrRef element;
+    map_at(m, map, &m->thread, &element, NULL);
+    const IrFact of_map = ir_fact(rw_graph(m->plan->rw), map->results.items[0]);
+    element = emit_let(m->e, "r", element, (int64_t)of_map.lo, (int64_t)of_map.hi);
+    if (m->s->kind == PART_UPDATE) find_starts(m);
     store_all(m, element);
 }
 
@@ -168,7 +202,7 @@ static IrRef packed(Emitter *m, const IrRef *values, ScType t, uint32_t at, uint
 /* The last n elements, which do not fill their bytes. Computes every value before the first store. */
 static void store_partial(Emitter *m, int64_t first, uint32_t n)
 {
-    const PartRange *r = m->r;
+    const PartStage *r = m->s;
     IrRef *values = WBB_NEW_N(m->arena, IrRef, r->n_outputs * n);
     for (uint32_t k = 0; k < r->n_outputs; k++)
         for (uint32_t j = 0; j < n; j++) {
@@ -190,33 +224,47 @@ static void store_partial(Emitter *m, int64_t first, uint32_t n)
     }
 }
 
-/* Opens an `if` for x < bound; NULL: that always holds. */
-static IrStmt *only_below(Emitter *m, IrRef x, int64_t bound)
-{
-    const IrRef below = rw_compare(m->rw, OP_LT, x, ir_index(m->g, bound));
-    if (ir_is_const(m->g, below)) return NULL;
-    IrStmt *s = ir_stmt(m->g, emit_block(m->e), IR_IF);
-    s->condition = below;
-    emit_enter(m->e, &s->body);
-    return s;
-}
-
 /* The tail where several elements share a byte: a thread for each packed group, the last of which may be short. */
 static void store_packed_tail(Emitter *m)
 {
-    const PartRange *r = m->r;
-    const int64_t begin = r->unroll * r->vectors, full = (r->elements - begin) / r->packed_group;
-    const int64_t rest = (r->elements - begin) % r->packed_group;
+    const IxMap *map = m->s->maps.tail;
+    const IxVar *t = &map->vars.items[0];
+    const bool rest = map->constraints.n != 0;
+    const int64_t full = t->hi - t->lo + !rest;
     const uint32_t outer = m->e->scope;
-    IrStmt *s = full && rest ? only_below(m, m->thread, r->vectors + full) : NULL;
+    IrStmt *s = full && rest ? only_below(m, m->thread, t->hi) : NULL;
+    IrRef point[2], first;
     if (full) {
-        const IrRef group = emit_let(m->e, "r", rw_sub(m->rw, m->thread, ir_index(m->g, r->vectors)), 0, full - 1);
-        store_lanes(m, r->packed_group, rw_add(m->rw, rw_scale(m->rw, group, r->packed_group), ir_index(m->g, begin)));
+        const IrRef group = emit_let(m->e, "r", rw_sub(m->rw, m->thread, ir_index(m->g, t->lo)), 0, full - 1);
+        point[0] = rw_add(m->rw, group, ir_index(m->g, t->lo));
+        store_vector(m, map, point, m->s->packed_group);
     }
     emit_switch(m->e, outer);
     if (!rest) return;
     if (s) emit_enter(m->e, &s->otherwise);
-    store_partial(m, begin + full * r->packed_group, (uint32_t)rest);
+    point[0] = ir_index(m->g, t->hi), point[1] = ir_index(m->g, 0);
+    map_at(m, map, point, &first, NULL);
+    const int64_t element = (int64_t)ir_at(m->g, first)->imm;
+    store_partial(m, element, (uint32_t)(m->r->elements - element));
+}
+
+static void stage(Emitter *m, IrRef block, const PartStage *s)
+{
+    const uint32_t outer = m->e->scope;
+    const PartMaps *maps = &s->maps;
+    m->s = s;
+    map_at(m, maps->launched, (IrRef[]){block, m->tid}, &m->thread, NULL);
+    IrStmt *bounded = maps->elements ? only_below(m, m->thread, maps->elements->vars.items[0].hi + 1) : NULL;
+    if (maps->elements) store_vectors(m, !bounded && !maps->tail);
+    emit_switch(m->e, outer);
+    if (maps->tail) {
+        assert(bounded || !maps->elements);
+        if (bounded) emit_enter(m->e, &bounded->otherwise);
+        only_below(m, m->thread, maps->tail->vars.items[0].hi + 1);
+        if (s->packed_group > 1) store_packed_tail(m);
+        else store_tail(m);
+    }
+    emit_switch(m->e, outer);
 }
 
 static void range(Emitter *m, const PartRange *r)
@@ -225,18 +273,7 @@ static void range(Emitter *m, const PartRange *r)
     m->r = r;
     const IrRef block =
         emit_let(m->e, "b", rw_sub(m->rw, m->bid, ir_index(m->g, r->first_block)), 0, (int64_t)r->blocks - 1);
-    const uint32_t inside = m->e->scope;
-    m->thread = rw_add(m->rw, rw_scale(m->rw, block, (int64_t)m->plan->block * r->coarsening), m->tid);
-    IrStmt *s = r->exact ? NULL : only_below(m, m->thread, r->vectors);
-    if (r->vectors) store_vectors(m);
-    emit_switch(m->e, inside);
-    if (r->tail) {
-        assert(s || !r->vectors);
-        if (s) emit_enter(m->e, &s->otherwise);
-        only_below(m, m->thread, r->vectors + r->tail);
-        if (r->packed_group > 1) store_packed_tail(m);
-        else store_tail(m);
-    }
+    for (uint32_t k = 0; k < r->n_stages; k++) stage(m, block, &r->stages[k]);
     emit_switch(m->e, outer);
 }
 
@@ -244,11 +281,11 @@ static void range(Emitter *m, const PartRange *r)
 static void ranges(Emitter *m, uint32_t lo, uint32_t hi)
 {
     if (hi - lo == 1) {
-        range(m, &m->plan->ranges[lo]);
+        range(m, &m->kernel->ranges[lo]);
         return;
     }
     const uint32_t middle = lo + (hi - lo) / 2, outer = m->e->scope;
-    IrStmt *s = only_below(m, m->bid, m->plan->ranges[middle].first_block);
+    IrStmt *s = only_below(m, m->bid, m->kernel->ranges[middle].first_block);
     assert(s);
     ranges(m, lo, middle);
     emit_switch(m->e, outer);
@@ -257,7 +294,7 @@ static void ranges(Emitter *m, uint32_t lo, uint32_t hi)
     emit_switch(m->e, outer);
 }
 
-static IrKernel *new_kernel(WbbArena *a, IrGraph *g, const PartPlan *p)
+static IrKernel *new_kernel(WbbArena *a, IrGraph *g, const PartPlan *p, const PartKernel *of)
 {
     IrKernel *k = WBB_NEW(a, IrKernel);
     k->name = emit_identifier(a, p->fusion->name);
@@ -273,20 +310,20 @@ static IrKernel *new_kernel(WbbArena *a, IrGraph *g, const PartPlan *p)
         k->buffers[i].space = !from->output ? IR_IN : from->alias < 0 ? IR_OUT : IR_INOUT;
         k->buffers[i].alias = (uint32_t)(from->alias + 1);
     }
-    k->block = p->block, k->grid = p->grid;
+    k->block = of->block, k->grid = of->grid;
     return k;
 }
 
-IrKernel *emit_kernel(WbbCx *cx, WbbArena *a, RwCx *rw, const PartPlan *plan)
+IrKernel *emit_kernel(WbbCx *cx, WbbArena *a, RwCx *rw, const PartPlan *plan, const PartKernel *kernel)
 {
     IrGraph *g = rw_graph(rw);
-    IrKernel *k = new_kernel(a, g, plan);
-    if (plan->grid == 0) return k;
+    IrKernel *k = new_kernel(a, g, plan, kernel);
+    if (kernel->grid == 0) return k;
     Emitter *m = WBB_NEW(a, Emitter);
-    *m = (Emitter){.e = emit_values(cx, a, rw, k, plan), .rw = rw, .g = g, .arena = a, .plan = plan};
-    m->bid = ir_var(g, ir_var_new(g, "bid", IR_BID, 0, (int64_t)plan->grid - 1, 0));
-    m->tid = ir_var(g, ir_var_new(g, "tid", IR_TID, 0, (int64_t)plan->block - 1, 0));
-    if (plan->grid == 1) m->bid = ir_index(g, 0);
-    ranges(m, 0, plan->n_ranges);
+    *m = (Emitter){.e = emit_values(cx, a, rw, k, plan), .rw = rw, .g = g, .arena = a, .plan = plan, .kernel = kernel};
+    m->bid = ir_var(g, ir_var_new(g, "bid", IR_BID, 0, (int64_t)kernel->grid - 1, 0));
+    m->tid = ir_var(g, ir_var_new(g, "tid", IR_TID, 0, (int64_t)kernel->block - 1, 0));
+    if (kernel->grid == 1) m->bid = ir_index(g, 0);
+    ranges(m, 0, kernel->n_ranges);
     return k;
 }

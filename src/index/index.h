@@ -64,6 +64,7 @@ typedef struct {
 } IxMap;
 
 /* map.c: builds maps. */
+RwCx *ix_engine(WbbCx *cx, WbbArena *a); /* a graph for maps alone, and the rules of index nodes */
 IxMap *ix_map_new(WbbArena *a); /* no variables, no results: () -> () */
 IxMap *ix_map_of_state(WbbArena *a, IxState state);
 /* Adds a variable after the others of its kind and returns its node. The name, which is not copied, must be new in the
@@ -76,6 +77,10 @@ void ix_map_constrain(WbbArena *a, IxMap *m, IrRef expression, int64_t lo, int64
 uint32_t ix_map_find(const IxMap *m, const char *name); /* number of the variable; m->vars.n: none */
 uint32_t ix_map_count(const IxMap *m, IxKind kind);     /* variables of a kind */
 IxMap *ix_map_copy(WbbArena *a, const IxMap *m);
+/* The results of m, whose nodes are of graph `of`, and the expressions of its constraints unless `constraints` is NULL,
+ * where its variables have these values: nodes of rw's graph, by number of variable. */
+void ix_map_at(RwCx *rw, WbbArena *a, const IrGraph *of, const IxMap *m, const IrRef *point, IrRef *results,
+               IrRef *constraints);
 
 /* map_parse.c: reads the text of a map; fails with file:line:col. No rule is applied to its nodes. */
 IxMap *ix_map_parse(RwCx *rw, WbbArena *a, const char *file, const char *text, size_t n);
@@ -108,6 +113,9 @@ typedef enum { IX_NO, IX_YES, IX_OPEN /* not decided */ } IxAnswer;
  * values that prove the opposite. All points are enumerated if the intervals have at most `most` of them, else the
  * inverse decides. */
 IxAnswer ix_map_bijection(RwCx *rw, WbbArena *a, const IxMap *m, uint64_t most, const char **why);
+/* Does the inverse prove that different points give different values, which are all points of the box lo .. hi,
+ * inclusive? */
+bool ix_map_onto(RwCx *rw, WbbArena *a, const IxMap *m, const int64_t *lo, const int64_t *hi);
 
 /* map_union.c: fewer maps that together give the same elements at every point; returns their number. made: [n], at
  * least [1]. All maps have the same dimensions, by number and name. */

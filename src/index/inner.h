@@ -7,6 +7,7 @@
 /* Which node replaces which: those that the caller sets, and every node that ix_rebuild has built from them since. */
 typedef struct {
     RwCx *rw;
+    const IrGraph *from; /* of the old nodes; NULL: that of rw */
     WbbMap nodes; /* by old node, the new one */
 } IxSubstitution;
 

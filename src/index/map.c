@@ -13,6 +13,12 @@
 
 static const char *const prefixes[] = {[IX_DIMENSION] = "d", [IX_RANGE] = "s", [IX_RUNTIME] = "rt"};
 
+RwCx *ix_engine(WbbCx *cx, WbbArena *a)
+{
+    static const RwTables no_tables = {.name = "none"};
+    return rw_new(cx, a, ir_graph_new(cx, a), &ix_tables, &no_tables, false);
+}
+
 IxMap *ix_map_new(WbbArena *a) { return WBB_NEW(a, IxMap); }
 
 IxMap *ix_map_of_state(WbbArena *a, IxState state)
@@ -133,13 +139,13 @@ IrRef ix_rebuild(IxSubstitution *s, IrRef r)
 {
     const IrRef known = ix_substitute_of(s, r);
     if (known) return known;
-    IrGraph *g = rw_graph(s->rw);
-    const IrNode n = *ir_at(g, r);
+    const IrGraph *from = s->from ? s->from : rw_graph(s->rw);
+    const IrNode n = *ir_at(from, r);
     IrRef made = r;
     if (n.op == OP_SUM) {
         IrTerm *terms = WBB_NEW_N(s->nodes.arena, IrTerm, n.a[1]);
         for (uint32_t i = 0; i < n.a[1]; i++) {
-            const IrTerm t = g->terms[n.a[0] + i];
+            const IrTerm t = from->terms[n.a[0] + i];
             terms[i] = (IrTerm){.coefficient = t.coefficient, .ref = ix_rebuild(s, t.ref)};
         }
         made = rw_sum(s->rw, (int64_t)n.imm, terms, n.a[1]);
@@ -149,6 +155,8 @@ IrRef ix_rebuild(IxSubstitution *s, IrRef r)
         made = choice && x == y ? x
                : n.op == OP_MUL ? product(s->rw, x, y)
                                 : rw_make(s->rw, (ScOp)n.op, n.type, 0, x, y, 0, 0);
+    } else if (n.op == OP_CONST && s->from) {
+        made = ir_index(rw_graph(s->rw), (int64_t)n.imm);
     }
     ix_substitute(s, r, made);
     return made;
@@ -182,6 +190,16 @@ IxMap *ix_map_renew(RwCx *rw, WbbArena *a, const IxMap *m, const IxVar *vars)
     for (uint32_t i = 0; i < m->constraints.n; i++) WBB_PUSH(a, &made->constraints, m->constraints.items[i]);
     rebuild_map(&s, made);
     return made;
+}
+
+void ix_map_at(RwCx *rw, WbbArena *a, const IrGraph *of, const IxMap *m, const IrRef *point, IrRef *results,
+               IrRef *constraints)
+{
+    IxSubstitution s = {.rw = rw, .from = of, .nodes = {.arena = a}};
+    for (uint32_t i = 0; i < m->vars.n; i++) ix_substitute(&s, m->vars.items[i].node, point[i]);
+    for (uint32_t i = 0; i < m->results.n; i++) results[i] = ix_rebuild(&s, m->results.items[i]);
+    for (uint32_t i = 0; constraints && i < m->constraints.n; i++)
+        constraints[i] = ix_rebuild(&s, m->constraints.items[i].expression);
 }
 
 /* --- which variables are used ------------------------------------------------------------------------------------- */

@@ -285,3 +285,23 @@ IxAnswer ix_map_bijection(RwCx *rw, WbbArena *a, const IxMap *map, uint64_t most
     *why = b.text;
     return inverse->constraints.n ? IX_OPEN : IX_YES;
 }
+
+/* The inverse of results without their constants has shorter quotients. */
+bool ix_map_onto(RwCx *rw, WbbArena *a, const IxMap *map, const int64_t *lo, const int64_t *hi)
+{
+    IxMap *m = ix_map_simplify(rw, a, map, false);
+    WbbI128 *constants = WBB_NEW_N(a, WbbI128, m->results.n + 1u);
+    for (uint32_t i = 0; i < m->results.n; i++) {
+        const IrNode *n = ir_at(rw_graph(rw), m->results.items[i]);
+        if ((n->op != OP_SUM && n->op != OP_CONST) || (int64_t)n->imm == INT64_MIN) continue;
+        constants[i] = (int64_t)n->imm;
+        m->results.items[i] = line(&(Solver){.rw = rw}, m->results.items[i], 1, -(int64_t)n->imm);
+    }
+    const IxMap *inverse = ix_map_inverse(rw, a, m);
+    if (!inverse || inverse->state != IX_KNOWN || inverse->constraints.n) return false;
+    for (uint32_t i = 0; i < inverse->vars.n; i++) {
+        const IxVar *v = &inverse->vars.items[i];
+        if (v->lo + constants[i] != lo[i] || v->hi + constants[i] != hi[i]) return false;
+    }
+    return true;
+}

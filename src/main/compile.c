@@ -15,7 +15,7 @@
 
 typedef struct {
     Words files, disable;
-    const char *target, *emit, *output, *print_after;
+    const char *target, *emit, *output, *print_after, *layout;
     int64_t align;
     bool approx, lines, trace, explain, bijection, time, json;
 } CompileOptions;
@@ -25,6 +25,7 @@ static PipeOptions pipe_options(const CompileOptions *o)
     PipeOptions p = {.target = o->target,
                      .approx = o->approx,
                      .align = (uint32_t)o->align,
+                     .layout = o->layout,
                      .lines = o->lines,
                      .disable = o->disable.items,
                      .n_disable = o->disable.n,
@@ -104,9 +105,9 @@ static void put_json(WbbCx *cx, WbbArena *a, WbbBuf *b, const char *file, const 
     wbb_json_text(b, "kernel", r->kernel->name);
     wbb_json_text(b, "target", r->target->name);
     wbb_json_text(b, "status", "ok");
-    wbb_json_uint(b, "block", r->plan.block);
-    wbb_json_uint(b, "grid", r->plan.grid);
-    if (r->cubin.bytes && r->plan.grid) {
+    wbb_json_uint(b, "block", r->kernel->block);
+    wbb_json_uint(b, "grid", r->kernel->grid);
+    if (r->cubin.bytes && r->kernel->grid) {
         const TgSass s = tg_sass(cx, &r->cubin, r->kernel->name);
         put_sass(b, &s);
     }
@@ -225,7 +226,8 @@ static WbbStatus run(const Call *call)
     size_t n;
     const char *text = wbb_read_file(cx, a, o->file, &n);
     const CompileOptions c = {
-        .target = o->target, .approx = o->approx, .align = o->align, .lines = o->lines, .disable = o->disable};
+        .target = o->target, .approx = o->approx, .align = o->align, .layout = o->layout, .lines = o->lines,
+        .disable = o->disable};
     PipeOptions p = pipe_options(&c);
     p.comments = o->check && !p.lines; /* a fault prints its line of PTX; the comment names rule and HLO instruction */
     PipeResult r;
@@ -277,6 +279,7 @@ static const Option compile_table[] = {
      .letter = 'o', .value = VALUE_FOLDER},
     MAIN_OPTION_APPROX(CompileOptions),
     MAIN_OPTION_ALIGN(CompileOptions),
+    MAIN_OPTION_LAYOUT(CompileOptions),
     MAIN_OPTION_LINES(CompileOptions),
     {WORD("--print-after", CompileOptions, print_after, "PASS", "print the kernel as it is after a pass"),
      .choices = {.list = printed_passes}},
@@ -313,6 +316,7 @@ static const Positional run_positionals[] = {
 static const Option run_compiling[] = {
     MAIN_OPTION_TARGET(RunOptions),
     MAIN_OPTION_ALIGN(RunOptions),
+    MAIN_OPTION_LAYOUT(RunOptions),
     MAIN_OPTION_LINES(RunOptions),
     MAIN_OPTION_DISABLE(RunOptions),
     {0}};

@@ -27,6 +27,9 @@ extern const Command main_compile, main_run, main_hlo, main_fuse, main_map, main
 #define MAIN_OPTION_ALIGN(T)                                                                                           \
     {NUMBER("--align", T, align, "BYTES", "alignment of every buffer"), .standard = "16",                              \
      .choices = {.words = "1 2 4 8 16 32 64 128 256"}}
+#define MAIN_OPTION_LAYOUT(T)                                                                                          \
+    {WORD("--layout", T, layout, "TEXT",                                                                               \
+          "the layout that the kernel has: which thread has which elements; --emit plan prints one")}
 #define MAIN_OPTION_LINES(T)                                                                                           \
     {FLAG("--lines", T, lines, "put the lines of rules and of the HLO text into the PTX, as .loc")}
 #define MAIN_OPTION_JOBS(T, what, standard)                                                                            \

@@ -17,8 +17,6 @@
 
 enum { CHECKED = 1 << 20, LISTED = 1 << 20 }; /* points at most, where --samples is not given */
 
-static const RwTables no_tables = {.name = "none"};
-
 static IxMap *read_map(RwCx *rw, WbbArena *a, const char *text)
 {
     return ix_map_parse(rw, a, "map", text, strlen(text));
@@ -196,8 +194,8 @@ typedef struct {
 static void one_line(WbbCx *cx, void *arg)
 {
     const Line *l = arg;
-    IrGraph *g = ir_graph_new(cx, l->a);
-    RwCx *rw = rw_new(cx, l->a, g, &ix_tables, &no_tables, false);
+    RwCx *rw = ix_engine(cx, l->a);
+    IrGraph *g = rw_graph(rw);
     const IxMap *written = ix_map_parse(rw, l->a, "map", l->text, l->n),
                 *m = transformed(cx, rw, l->a, written, l->o->op);
     if (!m) wbb_fail(cx, (WbbLoc){0}, "--op %s: %s expected", l->o->op, op_names);
@@ -232,8 +230,8 @@ static WbbStatus map(const Call *call)
     const bool several = !strcmp(o->op, "union");
     if (o->texts.n == 0 || (o->texts.n > 1 && !several))
         return main_usage(call, "the text of one map, or --hlo FILE, expected");
-    IrGraph *g = ir_graph_new(cx, a);
-    RwCx *rw = rw_new(cx, a, g, &ix_tables, &no_tables, false);
+    RwCx *rw = ix_engine(cx, a);
+    IrGraph *g = rw_graph(rw);
     IxMap **read = WBB_NEW_N(a, IxMap *, o->texts.n);
     for (uint32_t i = 0; i < o->texts.n; i++) read[i] = read_map(rw, a, o->texts.items[i]);
     if (several) return unite(rw, a, read, o->texts.n, o->json);

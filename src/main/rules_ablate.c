@@ -83,7 +83,7 @@ static void one_compile(WbbCx *cx, WbbArena *a, void *arg, uint32_t i, uint32_t 
     pipe_compile(cx, a, &p, file, text, n, &r);
     x->size.size[NODES] = nodes_of(a, r.kernel);
     x->size.size[PTX] = pipe_ptx_facts(a, r.ptx).instructions;
-    if (o->sass && r.cubin.bytes && r.plan.grid) x->size.size[SASS] = tg_sass(cx, &r.cubin, r.kernel->name).sass;
+    if (o->sass && r.cubin.bytes && r.kernel->grid) x->size.size[SASS] = tg_sass(cx, &r.cubin, r.kernel->name).sass;
     if (x->without) return;
     for (int which = 0; which < 2; which++) {
         const uint32_t rules = main_tables(b->c->target, which)->n_rules;

@@ -21,7 +21,7 @@ typedef struct {
     const char *ptx, *grid, *block;
     int64_t shared, padding;
     /* compiling first: the executable with a compiler */
-    const char *target;
+    const char *target, *layout;
     Words disable;
     int64_t align;
     bool lines;

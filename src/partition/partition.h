@@ -1,19 +1,21 @@
-/* partition: the plan of a kernel: what it iterates over, how much a thread does, how many threads there are. No code
- * is made. Every number carries its reason, for --explain. A fusion that no emitter handles is declined here, with a
+/* partition: the plan of a fusion: its kernels, what each iterates over, and which elements a thread has. No code is
+ * made. Every number carries its reason, for --explain. A fusion that no emitter handles is declined here, with a
  * reason.
  *
  *     PartPlan plan = part_plan(cx, arena, &fusion, target, (PartOptions){.align = 16});
- *     plan.ranges[0].unroll == 8, .why_unroll == "16-byte accesses"
+ *     plan.kernels[0].ranges[0].stages[0].layout       elements: vector 8, lane 32, warp 4, grid 12288
  */
 #ifndef PART_PARTITION_H
 #define PART_PARTITION_H
 
 #include "base/base.h"
 #include "hlo/hlo.h"
+#include "index/index.h"
 #include "target/target.h"
 
 typedef struct {
-    uint32_t align; /* of the first byte of every buffer; 0: 16 */
+    uint32_t align;     /* of the first byte of every buffer; 0: 16 */
+    const char *layout; /* text of the layout that the kernel must have; NULL: chosen */
 } PartOptions;
 
 /* A value of one array: an instruction's result, or leaf `part` of it, depth first, where that is a tuple. */
@@ -30,37 +32,120 @@ typedef struct {
     int32_t alias;    /* of an output in place: the operand whose memory it has; -1: memory of its own */
 } PartBuffer;
 
+/* --- layouts ---------------------------------------------------------------------------------------------------------
+ * A layout says which element of a space a thread has: README.md has its text. Every dimension of the space is cut into
+ * factors, each bound to a level. */
 typedef enum {
-    PART_LOOP,        /* every element of the outputs, in the order of output `outputs[0]` */
+    PART_VECTOR,   /* neighbours of one thread */
+    PART_REGISTER, /* iterations of an unrolled loop */
+    PART_LOOP,     /* iterations of a real loop */
+    PART_LANE,     /* threads of a warp */
+    PART_WARP,     /* warps of a block */
+    PART_CLUSTER,  /* blocks of a cluster */
+    PART_GRID,     /* clusters, or blocks where there are none */
+    PART_LEVELS
+} PartLevel;
+extern const char *const part_level_name[PART_LEVELS];
+
+typedef struct {
+    PartLevel level;
+    int64_t size;
+    int column; /* in the text that it was read from; 0: none */
+} PartFactor;
+
+typedef struct {
+    const char *name;
+    int64_t size;
+    bool reduced; /* its elements are combined */
+    int column;
+    /* innermost first, each level at most once. Their product is the size, or more: then the outermost factor is cut
+     * short. */
+    PartFactor factors[PART_LEVELS];
+    uint32_t n_factors;
+} PartDim;
+
+typedef struct {
+    PartDim *dims;
+    uint32_t n_dims;
+    /* Of a level that several dimensions share: the dimensions, lowest digits first; NULL: in the order of dims. */
+    const uint32_t *order[PART_LEVELS];
+    /* Not 0, of one dimension: the elements that fill no vector, the tail, have threads of their own after the others,
+     * so many elements each. 0: vectors divide the dimension. */
+    uint32_t tail;
+} PartLayout;
+
+/* The map of a layout, in two steps: `elements` after `threads`, or `tail` after `threads`. Between them is one number
+ * for each dimension, which all iterations of a thread share; the emitter binds it to a variable. A thread whose
+ * numbers are outside the domain of `elements` has elements of the tail, or none. */
+typedef struct {
+    const IxMap *threads;  /* (block, warp, lane) -> (t) */
+    const IxMap *launched; /* (block, thread) -> (t): the same by the number of a thread in its block */
+    const IxMap *elements; /* (t)[loop, register, vector] -> (index), ranges outermost first; NULL: all is tail */
+    const IxMap *tail;     /* (t)[vector] -> (index); NULL: there is none */
+} PartMaps;
+
+/* layout.c */
+int64_t part_layout_size(const PartLayout *l, PartLevel level); /* product of the factors of a level */
+const PartFactor *part_factor(const PartDim *d, PartLevel level); /* NULL: it has none */
+uint32_t part_layout_threads(const PartLayout *l);              /* of a block */
+/* Threads of the tail. */
+int64_t part_layout_tail(const PartLayout *l);
+/* Fails where no kernel may have the layout: a dimension is not covered, a block is too large, .. */
+void part_layout_check(WbbCx *cx, WbbArena *a, const PartLayout *l, const TgTarget *t);
+void part_layout_fail(WbbCx *cx, int column, const char *format, ...) WBB_NORETURN WBB_PRINTF(3, 4);
+
+/* layout_map.c: the maps of a layout that passed the check. Fails unless the map library proves that they have each
+ * element of the space exactly once; each element of the kept dimensions is then had by the threads, and in the
+ * iterations, that share it, once for each element of the reduced dimensions. */
+PartMaps part_layout_maps(WbbCx *cx, RwCx *rw, WbbArena *a, const PartLayout *l);
+
+/* layout_text.c: of a layout of a space, whose dimensions have no factors yet. Fails at layout:1:COLUMN. */
+PartLayout part_layout_parse(WbbCx *cx, WbbArena *a, const char *text, const PartDim *space, uint32_t n_dims);
+void part_layout_print(WbbBuf *out, const PartLayout *l);
+
+/* --- plans -----------------------------------------------------------------------------------------------------------
+ * A plan has kernels, a kernel has launch ranges, a launch range is a list of stages over one space. */
+typedef enum {
+    PART_ELEMENTS,    /* every element of the outputs, in the order of output `outputs[0]` */
     /* of one output, what some operands of a concatenate give: for each of starts the elements whose index in
      * dimension `dim` is in start .. start + size of space */
     PART_CONCATENATE,
     PART_UPDATE,      /* the elements that a dynamic-update-slice replaces, in place */
 } PartKind;
 
-/* A launch range: blocks first_block .. first_block + blocks - 1 compute these outputs. The iteration space is 0 ..
- * elements: the number of an element in `space`, in memory order. Vector j < vectors of the range is elements
- * unroll*j .. unroll*j + unroll - 1. Thread t of block b of the range has vectors (b*coarsening + c)*block + t, c <
- * coarsening. The last elements % unroll elements, the tail, have threads of their own after those, each with
- * `packed_group` elements. */
+/* A stage computes elements of full shape and stores them. Its layout has one dimension, "elements": the number of an
+ * element in the space, in memory order. */
 typedef struct {
     PartKind kind;
     uint32_t *outputs, n_outputs;
-    const HloShape *space;
     uint32_t dim;                 /* PART_CONCATENATE */
     /* [n_starts] of operands of one shape: a thread computes the same element of each, and once what they share */
     int64_t *starts;
     uint32_t n_starts;
     const HloInstruction *update; /* PART_UPDATE */
-    int64_t elements, vectors, tail; /* tail: threads */
     /* elements that share a byte of an output, so that one thread must have them; 1 for types of 8 bits and more */
     uint32_t packed_group;
-    uint32_t unroll, first_block, blocks;
-    /* vectors of a thread, `block` vectors apart, so that neighbouring threads access neighbouring vectors */
-    uint32_t coarsening;
-    bool exact;                   /* block * blocks * coarsening is vectors, and there is no tail: no bounds check */
-    const char *why_unroll, *why_coarsening;
+    PartLayout layout;
+    PartMaps maps;
+    bool row_a_block; /* a block has one row of the space: the row's number is the block's, the column the thread's */
+    const char *why_vector, *why_register;
+} PartStage;
+
+/* Blocks first_block .. first_block + blocks - 1 of a launch run these stages. */
+typedef struct {
+    const HloShape *space;
+    int64_t elements; /* of space */
+    uint32_t first_block, blocks;
+    PartStage *stages;
+    uint32_t n_stages;
 } PartRange;
+
+typedef struct {
+    PartRange *ranges;
+    uint32_t n_ranges;
+    uint32_t block, grid;  /* grid 0: no elements, no launch */
+    const char *why_block, *why_grid;
+} PartKernel;
 
 typedef struct {
     const char *kind; /* "loop", "concatenate", "dynamic-update-slice", "slices", "copy" */
@@ -69,9 +154,9 @@ typedef struct {
     uint32_t *first_leaf; /* [parameters] the buffer of its first leaf */
     uint32_t n_operands, n_outputs, align;
     PartValue *roots;    /* [n_outputs] the value of each output */
-    PartRange *ranges;
-    uint32_t n_ranges;
-    uint32_t block, grid;  /* grid 0: no elements, no launch */
+    PartKernel *kernels;
+    uint32_t n_kernels;
+    RwCx *rw;            /* of the graph of the layouts' maps, which is no kernel's */
     /* Limits of the code of one element, from TUNE: */
     uint32_t inline_limit;  /* a value read at several indices that takes more nodes becomes a function, .. */
     uint32_t inline_budget; /* .. and one of fewer nodes, too, once the kernel has as many nodes as this .. */
@@ -82,7 +167,7 @@ typedef struct {
     uint32_t reduce_straight; /* a reduction of at most this many elements has no loop */
     uint32_t reduce_unroll; /* elements that one iteration of a reduction's loop combines, at most */
     uint32_t reduce_nodes;  /* instructions in one iteration, at most */
-    const char *why_kind, *why_block, *why_grid, *why_inline;
+    const char *why_kind, *why_inline;
 } PartPlan;
 
 /* legality.c: may the fusion be a loop? Declines it at the instruction that is at fault. */
@@ -108,16 +193,18 @@ void part_decline(WbbCx *cx, const HloInstruction *i) WBB_NORETURN;
  * of reads and writes allows. */
 const HloInstruction **part_updates(WbbCx *cx, WbbArena *a, PartPlan *p);
 
-/* ranges.c: fills ranges, block and grid of a plan that has its buffers and roots. */
-void part_ranges(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, const HloInstruction *const *updates);
+/* ranges.c: the launch ranges of a kernel, and what their stages store; choose.c has still to say how. Sets the plan's
+ * kind. */
+PartKernel part_ranges(WbbArena *a, PartPlan *p, const TgTarget *t, const HloInstruction *const *updates);
 
-/* Threads for a row of the range's space, along its minor dimension; 0: it has one row, or a thread may have
- * elements of two. */
-int64_t part_row_threads(const PartRange *r);
+/* choose.c: the layout of each stage of a kernel, its block and its grid. layout: the text of the one to take; NULL:
+ * chosen. */
+void part_choose(WbbCx *cx, WbbArena *a, const PartPlan *p, PartKernel *k, const TgTarget *t, const char *layout);
 
 /* plan.c: fusion and target live as long as the plan. */
 /* an output in place of which some elements are not written */
 bool part_is_partial(const PartPlan *plan, uint32_t buffer);
+int64_t part_stored(const PartPlan *plan, uint32_t buffer); /* elements of an output that the plan stores */
 PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarget *target, PartOptions options);
 void part_print(WbbBuf *out, const PartPlan *plan); /* for --emit plan and --explain */
 

@@ -2,7 +2,7 @@
  *
  * Needs a verified fusion and a target's TUNE table; leaves a plan, each number with its reason.
  *
- *     gelu bf16[6,512,4096]   =>   loop, unroll 8, block 128, grid 12288, exact
+ *     gelu bf16[6,512,4096]   =>   loop of 12582912 elements: vector 8, lane 32, warp 4, grid 12288
  */
 #include "partition/partition.h"
 
@@ -101,52 +101,104 @@ static void set_limits(PartPlan *p, const TgTarget *t)
 
 PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarget *target, PartOptions options)
 {
-    PartPlan p = {.fusion = fusion, .align = options.align ? options.align : 16};
+    PartPlan p = {.fusion = fusion, .align = options.align ? options.align : 16, .rw = ix_engine(cx, a)};
     part_check(cx, a, fusion->body, target);
     find_roots(cx, a, &p, fusion->body->root);
     find_buffers(a, &p);
     if (p.n_outputs == 0) wbb_decline(cx, fusion->body->root->loc, WHY_SHAPE, "the fusion has no output");
     set_limits(&p, target);
-    part_ranges(cx, a, &p, target, part_updates(cx, a, &p));
+    p.n_kernels = 1;
+    p.kernels = WBB_NEW(a, PartKernel);
+    p.kernels[0] = part_ranges(a, &p, target, part_updates(cx, a, &p));
+    part_choose(cx, a, &p, &p.kernels[0], target, options.layout);
     return p;
+}
+
+/* The number of elements of an output that the plan stores. *partial: only updates in place store some. */
+static int64_t stored(const PartPlan *p, uint32_t buffer, bool *partial)
+{
+    int64_t n = 0;
+    *partial = true; /* also where an update has no elements, and so no range */
+    for (const PartKernel *k = p->kernels; k < p->kernels + p->n_kernels; k++)
+        for (const PartRange *r = k->ranges; r < k->ranges + k->n_ranges; r++)
+            for (const PartStage *s = r->stages; s < r->stages + r->n_stages; s++)
+                for (uint32_t o = 0; o < s->n_outputs; o++) {
+                    if (p->n_operands + s->outputs[o] != buffer) continue;
+                    n += r->elements;
+                    *partial = *partial && s->kind == PART_UPDATE;
+                }
+    return n;
 }
 
 bool part_is_partial(const PartPlan *p, uint32_t buffer)
 {
-    for (uint32_t k = 0; k < p->n_ranges; k++)
-        for (uint32_t o = 0; o < p->ranges[k].n_outputs; o++)
-            if (p->n_operands + p->ranges[k].outputs[o] == buffer && p->ranges[k].kind != PART_UPDATE) return false;
-    return true; /* also where an update has no elements, and so no range */
+    bool partial;
+    stored(p, buffer, &partial);
+    return partial;
+}
+
+int64_t part_stored(const PartPlan *p, uint32_t buffer)
+{
+    bool partial;
+    const int64_t n = stored(p, buffer, &partial);
+    return p->buffers[buffer].alias < 0 ? p->buffers[buffer].elements : n;
 }
 
 /* text -------------------------------------------------------------------------------------------------------- */
 
-static void print_range(WbbBuf *out, const PartPlan *p, const PartRange *r)
+/* One map from the thread to its elements. */
+static void print_map(WbbBuf *out, RwCx *rw, const char *name, const IxMap *threads, const IxMap *map)
 {
+    WbbArena *a = out->arena;
+    if (!map) return;
+    wbb_putf(out, "  %s ", name);
+    ix_map_print(out, rw_graph(rw), ix_map_simplify(rw, a, ix_map_compose(rw, a, threads, map), false));
+    wbb_put(out, "\n");
+}
+
+static void print_stage(WbbBuf *out, RwCx *rw, const PartStage *s)
+{
+    const PartFactor *vector = part_factor(&s->layout.dims[0], PART_VECTOR);
+    const PartFactor *registers = part_factor(&s->layout.dims[0], PART_REGISTER);
+    wbb_put(out, "  layout ");
+    part_layout_print(out, &s->layout);
+    wbb_put(out, "\n");
+    print_map(out, rw, "map", s->maps.threads, s->maps.elements);
+    print_map(out, rw, "map of the tail", s->maps.threads, s->maps.tail);
+    wbb_putf(out, "  vector %lld: %s\n", vector ? (long long)vector->size : 1, s->why_vector);
+    if (registers) wbb_putf(out, "  register %lld: %s\n", (long long)registers->size, s->why_register);
+    if (s->maps.tail)
+        wbb_putf(out, "  tail %lld: %s\n", (long long)part_layout_tail(&s->layout),
+                 s->packed_group > 1 ? "threads with a byte each" : "threads with one element each");
+}
+
+static void print_range(WbbBuf *out, const PartPlan *p, const PartKernel *kernel, const PartRange *r)
+{
+    const PartStage *s = &r->stages[0];
     wbb_putf(out, "  elements %lld, in the order of ", (long long)r->elements);
     hlo_print_shape(out, r->space);
-    for (uint32_t k = 0; k < r->n_starts; k++) wbb_putf(out, "%s %lld", k ? " and" : ", from", (long long)r->starts[k]);
-    if (r->n_starts) wbb_putf(out, " on in dimension %u", r->dim);
-    if (r->kind == PART_UPDATE) wbb_putf(out, ", where %%%s puts them", r->update->name);
-    if (p->n_ranges > 1) {
+    for (uint32_t k = 0; k < s->n_starts; k++) wbb_putf(out, "%s %lld", k ? " and" : ", from", (long long)s->starts[k]);
+    if (s->n_starts) wbb_putf(out, " on in dimension %u", s->dim);
+    if (s->kind == PART_UPDATE) wbb_putf(out, ", where %%%s puts them", s->update->name);
+    if (kernel->n_ranges > 1) {
         wbb_putf(out, "\n    blocks %u..%u make", r->first_block, r->first_block + r->blocks);
-        for (uint32_t k = 0; k < r->n_outputs && k < 8; k++)
-            wbb_putf(out, " %%%s", p->buffers[p->n_operands + r->outputs[k]].name);
-        if (r->n_outputs > 8) wbb_putf(out, " and %u more", r->n_outputs - 8);
+        for (uint32_t k = 0; k < s->n_outputs && k < 8; k++)
+            wbb_putf(out, " %%%s", p->buffers[p->n_operands + s->outputs[k]].name);
+        if (s->n_outputs > 8) wbb_putf(out, " and %u more", s->n_outputs - 8);
     }
-    wbb_putf(out, "\n  unroll %u: %s\n", r->unroll, r->why_unroll);
-    if (r->coarsening > 1) wbb_putf(out, "  coarsening %u: %s\n", r->coarsening, r->why_coarsening);
-    if (r->tail)
-        wbb_putf(out, "  tail %lld: %s\n", (long long)r->tail,
-                 r->packed_group > 1 ? "threads with a byte each" : "threads with one element each");
+    wbb_put(out, "\n");
+    print_stage(out, p->rw, s);
 }
 
 void part_print(WbbBuf *out, const PartPlan *p)
 {
     wbb_putf(out, "plan @%s %s: %s\n", p->fusion->name, p->kind, p->why_kind);
-    for (uint32_t k = 0; k < p->n_ranges; k++) print_range(out, p, &p->ranges[k]);
-    wbb_putf(out, "  block %u: %s\n", p->block, p->why_block);
-    wbb_putf(out, "  grid %u: %s\n", p->grid, p->why_grid);
+    for (uint32_t n = 0; n < p->n_kernels; n++) {
+        const PartKernel *kernel = &p->kernels[n];
+        for (uint32_t k = 0; k < kernel->n_ranges; k++) print_range(out, p, kernel, &kernel->ranges[k]);
+        wbb_putf(out, "  block %u: %s\n", kernel->block, kernel->why_block);
+        wbb_putf(out, "  grid %u: %s\n", kernel->grid, kernel->why_grid);
+    }
     wbb_putf(out, "  values read at several indices become functions from %u nodes on: %s\n", p->inline_limit,
              p->why_inline);
     for (uint32_t k = 0; k < p->n_operands + p->n_outputs; k++) {

@@ -99,10 +99,12 @@ static Bundle *bundle_of(WbbArena *a, const PipeResult *r, const PipeOptions *o,
                   .n_buffers = count, .buffers = buffers, .ptx = r->ptx, .hlo = text, .cubin = r->cubin.bytes,
                   .cubin_bytes = r->cubin.n};
     b->hash = wbb_format(a, "%016llx", (unsigned long long)wbb_hash(text, n, wbb_hash(r->ptx, strlen(r->ptx), 0)));
-    if (p->grid) { /* there is no launch without threads */
+    const PartKernel *kernel = &p->kernels[0];
+    if (kernel->grid) { /* there is no launch without threads */
         b->launches = WBB_NEW(a, BdLaunch);
         b->n_launches = 1;
-        b->launches[0] = (BdLaunch){.entry = r->kernel->name, .grid = {p->grid, 1, 1}, .block = {p->block, 1, 1},
+        b->launches[0] = (BdLaunch){.entry = r->kernel->name, .grid = {kernel->grid, 1, 1},
+                                    .block = {kernel->block, 1, 1},
                                     .cluster = {1, 1, 1}, .n_args = count, .args = args};
     }
     document_order(a, r->fusion.body, b);
@@ -190,7 +192,8 @@ static bool front(Compile *c)
     rw_watch(r->rw, c->o->watch, c->o->watch_arg);
     if (stage == PIPE_AT_MAPS) return true;
     begin(c, "plan");
-    r->plan = part_plan(c->cx, c->arena, &r->fusion, r->target, (PartOptions){.align = c->o->align});
+    const PartOptions options = {.align = c->o->align, .layout = c->o->layout};
+    r->plan = part_plan(c->cx, c->arena, &r->fusion, r->target, options);
     lap(c, PIPE_PARTITION);
     return stage == PIPE_AT_PLAN;
 }
@@ -240,7 +243,7 @@ void pipe_compile(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file
         return;
     }
     begin(&c, "emit");
-    r->kernel = emit_kernel(cx, a, r->rw, &r->plan);
+    r->kernel = emit_kernel(cx, a, r->rw, &r->plan, &r->plan.kernels[0]);
     WbbBuf ir = wbb_buf(a);
     if (o->stage == PIPE_AT_IR) ir_print(&ir, r->kernel);
     lap(&c, PIPE_EMIT);

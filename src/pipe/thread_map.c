@@ -1,5 +1,6 @@
 /* thread_map.c: checks the thread map of a kernel: its threads store every element of an output exactly once, and none
- * outside.
+ * outside. It judges the kernel's statements, and knows no layout: that the map of a layout has each element once is
+ * proved when the plan is made (partition/layout_map.c).
  *
  * Needs a kernel before `isel` and its plan; leaves the first fault. The check enumerates: for each thread of each
  * block it runs the statements that lead to a store, and sets one bit for each element stored. Element values are not
@@ -202,25 +203,14 @@ static void run_grid(ThreadMap *c, const Work *items, uint32_t n)
         }
 }
 
-/* The number of elements of an output that threads of the plan store; without a plan, all. */
-static int64_t expected(const IrKernel *k, const PartPlan *p, uint32_t buffer)
-{
-    if (!p) return k->buffers[buffer].elements;
-    const int64_t all = p->buffers[buffer].elements;
-    int64_t n = 0;
-    for (uint32_t s = 0; s < p->n_ranges; s++)
-        for (uint32_t o = 0; o < p->ranges[s].n_outputs; o++)
-            if (p->n_operands + p->ranges[s].outputs[o] == buffer) n += p->ranges[s].elements;
-    return p->buffers[buffer].alias < 0 ? all : n;
-}
-
 static void compare(ThreadMap *c, const PartPlan *p)
 {
     for (uint32_t i = 0; i < c->k->n_buffers && !c->fault; i++) {
         if (!ir_is_output(&c->k->buffers[i])) continue;
         const uint32_t bits = sc_type_info[c->k->buffers[i].type].bits;
         const int64_t in_byte = part_is_packed(c->k->buffers[i].type) ? 8 / bits : 1; /* threads store whole bytes */
-        const int64_t wanted = (expected(c->k, p, i) + in_byte - 1) / in_byte * in_byte;
+        const int64_t elements = p ? part_stored(p, i) : c->k->buffers[i].elements;
+        const int64_t wanted = (elements + in_byte - 1) / in_byte * in_byte;
         if (c->count[i] == wanted) continue;
         c->fault = wbb_format(c->arena, "%%%s: %lld of %lld elements are stored", c->k->buffers[i].name,
                               (long long)c->count[i], (long long)wanted);

@@ -196,7 +196,7 @@ typedef struct {
     const TgTarget *target;
     WbbArena *arena;
     char *kernel; /* its text */
-    uint32_t blocks, unroll;
+    uint32_t blocks, vector;
     bool compile_only;
     const char *wrong;
 } Job;
@@ -206,7 +206,7 @@ static void compile(Job *j, WbbCx *cx, const HloFusion *f, PartPlan *plan, IrKer
     IrGraph *g = ir_graph_new(cx, j->arena);
     RwCx *rw = rw_new(cx, j->arena, g, &ix_tables, j->target->tables, false);
     *plan = part_plan(cx, j->arena, f, j->target, (PartOptions){0});
-    *kernel = emit_kernel(cx, j->arena, rw, plan);
+    *kernel = emit_kernel(cx, j->arena, rw, plan, &plan->kernels[0]);
     ir_verify(*kernel);
     WbbBuf b = wbb_buf(j->arena);
     ir_print(&b, *kernel);
@@ -226,7 +226,11 @@ static void do_job(WbbCx *cx, void *arg)
     const HloFusion f = hlo_fusion(cx, m);
     compile(j, cx, &f, &plan, &k);
     j->blocks = k->grid;
-    j->unroll = plan.n_ranges ? plan.ranges[0].unroll : 1;
+    j->vector = 1;
+    if (k->grid) {
+        const PartFactor *v = part_factor(&plan.kernels[0].ranges[0].stages[0].layout.dims[0], PART_VECTOR);
+        j->vector = v ? (uint32_t)v->size : 1;
+    }
     if (j->compile_only || j->wrong) return;
 
     Machine machine = {.k = k, .buffers = WBB_NEW_N(j->arena, uint64_t *, k->n_buffers),
@@ -385,13 +389,13 @@ static void test_unroll(void **state)
 {
     (void)state;
     assert_int_equal(
-        check(MODULE("  p = bf16[1024]{0} parameter(0)\n  ROOT r = bf16[1024]{0} negate(p)\n"), false).unroll, 8);
+        check(MODULE("  p = bf16[1024]{0} parameter(0)\n  ROOT r = bf16[1024]{0} negate(p)\n"), false).vector, 8);
     assert_int_equal(
-        check(MODULE("  p = bf16[1028]{0} parameter(0)\n  ROOT r = bf16[1028]{0} negate(p)\n"), false).unroll, 4);
+        check(MODULE("  p = bf16[1028]{0} parameter(0)\n  ROOT r = bf16[1028]{0} negate(p)\n"), false).vector, 4);
     assert_int_equal(
-        check(MODULE("  p = bf16[1029]{0} parameter(0)\n  ROOT r = bf16[1029]{0} negate(p)\n"), false).unroll, 8);
+        check(MODULE("  p = bf16[1029]{0} parameter(0)\n  ROOT r = bf16[1029]{0} negate(p)\n"), false).vector, 8);
     assert_int_equal(
-        check(MODULE("  p = pred[1024]{0} parameter(0)\n  ROOT r = f32[1024]{0} convert(p)\n"), false).unroll, 8);
+        check(MODULE("  p = pred[1024]{0} parameter(0)\n  ROOT r = f32[1024]{0} convert(p)\n"), false).vector, 8);
     check(MODULE("  p = s8[65536,32768]{1,0} parameter(0)\n  ROOT r = s8[65536,32768]{1,0} negate(p)\n"), true);
 }
 

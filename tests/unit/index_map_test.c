@@ -44,6 +44,46 @@ static void test_made(void **state)
     close_fixture(&w);
 }
 
+/* A map at a point is made in another graph, of that graph's nodes; constants come along. */
+static void test_at(void **state)
+{
+    (void)state;
+    Fixture w = fixture(NULL), of = fixture(NULL);
+    const IxMap *m = map(&of, "(d0)[s0] -> (d0 * 8 + s0, 3), domain: d0 in [0, 9], s0 in [0, 7], d0 + s0 in [0, 12]");
+    IxMap *made = ix_map_new(w.arena);
+    const IrRef x = ix_map_var(w.rw, w.arena, made, IX_DIMENSION, "x", 0, 19);
+    const IrRef point[] = {rw_floordiv(w.rw, x, 2), ir_index(w.g, 5)};
+    IrRef results[2], constraint;
+    ix_map_at(w.rw, w.arena, of.g, m, point, results, &constraint);
+    for (int k = 0; k < 2; k++) ix_map_result(w.arena, made, results[k]);
+    ix_map_result(w.arena, made, constraint);
+    prints(&w, made, "(x) -> ((x / 2) * 8 + 5, 3, x / 2 + 5), domain: x in [0, 19]");
+    close_fixture(&w);
+    close_fixture(&of);
+}
+
+/* Results with constants, of which the inverse of the map itself leaves constraints; boxes that are not quite
+ * theirs. */
+static void test_onto(void **state)
+{
+    (void)state;
+    static const struct { const char *text; int64_t lo, hi; bool onto; } cases[] = {
+        {"(a, b) -> (a * 4 + b), domain: a in [0, 9], b in [0, 3]", 0, 39, true},
+        {"(a, b) -> (a * 4 + b), domain: a in [0, 9], b in [0, 3]", 0, 40, false},
+        {"(a, b) -> (a * 4 + b), domain: a in [0, 9], b in [0, 2]", 0, 38, false},
+        {"(a, b) -> (a * 3 + b), domain: a in [0, 9], b in [0, 3]", 0, 30, false},
+        {"(a, b)[c] -> (a * 64 + b * 2 + c + 392), domain: a in [0, 3], b in [0, 31], c in [0, 1], a * 32 + b in [28, 34]",
+         448, 461, true},
+        {"() -> (7)", 7, 7, true},
+    };
+    for (size_t k = 0; k < WBB_LEN(cases); k++) {
+        Fixture w = fixture(NULL);
+        if (ix_map_onto(w.rw, w.arena, map(&w, cases[k].text), &cases[k].lo, &cases[k].hi) != cases[k].onto)
+            fail_msg("%s: %s", cases[k].text, cases[k].onto ? "not proved" : "proved");
+        close_fixture(&w);
+    }
+}
+
 /* Arguments are not changed, and maps of one graph do not affect each other. */
 static void test_values(void **state)
 {
@@ -106,6 +146,7 @@ static void test_creeping(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_made), cmocka_unit_test(test_values), cmocka_unit_test(test_order), cmocka_unit_test(test_creeping)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_made), cmocka_unit_test(test_at), cmocka_unit_test(test_onto),
+                                       cmocka_unit_test(test_values), cmocka_unit_test(test_order), cmocka_unit_test(test_creeping)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

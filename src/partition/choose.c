@@ -1,0 +1,388 @@
+/* choose.c: how the threads of a kernel share the elements of its launch ranges: the layout of each stage, the threads
+ * of a block, the blocks.
+ *
+ * Needs launch ranges; leaves layouts, their maps, block and grid, each number with its reason. Elements a vector: as
+ * many as the widest accesses to the narrowest type hold, then fewer where the machine would not be full, where a
+ * thread would touch too many bytes or the code would be too long, and where halving once makes it divide the elements.
+ * Threads a block: the target's number, or one near it that divides the threads, so that no bounds check is needed.
+ *
+ *     gelu bf16[6,512,4096]     =>   elements: vector 8, lane 32, warp 4, grid 12288
+ */
+#include "partition/partition.h"
+
+/* The numbers of the stage of a range. */
+typedef struct {
+    PartRange *r;
+    PartStage *s;
+    uint32_t vector;       /* elements */
+    uint32_t registers;    /* vectors of a thread, a block's threads apart, so that neighbouring threads access
+                            * neighbouring vectors */
+    int64_t vectors, tail; /* tail: threads */
+} Choice;
+
+typedef struct {
+    WbbCx *cx;
+    WbbArena *arena;
+    const PartPlan *p;
+    PartKernel *k;
+    const TgTarget *t;
+    Choice *choices;  /* [n_ranges] */
+    int64_t elements; /* of all ranges */
+} Choosing;
+
+static int64_t tuned(const TgTarget *t, const char *name) { return tg_tune(t, name, 0)->value; }
+
+/* elements a thread ------------------------------------------------------------------------------------------- */
+
+/* Bytes of buffers that are accessed once for each element: smaller ones are broadcast and stay in a cache. */
+static uint32_t bytes_an_element(const PartPlan *p, const Choice *x)
+{
+    uint32_t sum = 0;
+    for (uint32_t k = 0; k < p->n_operands; k++)
+        if (p->buffers[k].elements >= x->r->elements) sum += sc_bytes(p->buffers[k].shape->type);
+    for (uint32_t k = 0; k < x->s->n_outputs; k++)
+        sum += sc_bytes(p->buffers[p->n_operands + x->s->outputs[k]].shape->type);
+    return sum * WBB_MAX(x->s->n_starts, 1u);
+}
+
+static uint32_t operations(const HloComputation *c)
+{
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < c->n_instructions; k++) {
+        const HloOpcode op = c->instructions[k]->opcode;
+        n += op != HLO_PARAMETER && op != HLO_CONSTANT && op != HLO_TUPLE && op != HLO_GET_TUPLE_ELEMENT;
+    }
+    return n;
+}
+
+/* Bits of the narrowest buffer, bytes of the widest. */
+static void width_of_buffers(const PartPlan *p, const PartStage *s, uint32_t *narrow, uint32_t *wide)
+{
+    *narrow = 64, *wide = 1;
+    for (uint32_t k = 0; k < p->n_operands + s->n_outputs; k++) {
+        const ScType t = p->buffers[k < p->n_operands ? k : p->n_operands + s->outputs[k - p->n_operands]].shape->type;
+        *narrow = WBB_MIN(*narrow, sc_type_info[t].bits), *wide = WBB_MAX(*wide, sc_bytes(t));
+    }
+}
+
+static void halve_once(WbbArena *a, Choice *x, const char *why, long long number)
+{
+    x->vector /= 2;
+    x->s->why_vector = wbb_format(a, why, number);
+}
+
+static void halve(WbbArena *a, Choice *x, int64_t limit, int64_t each, const char *why)
+{
+    while (x->vector > 1 && x->vector * each > limit) halve_once(a, x, why, each);
+}
+
+/* The largest power of two that divides every edge of the concatenates and pads of so many elements, along their
+ * minor dimension. *row: set to 0 where one of them has rows of another length. */
+static int64_t edges(const HloComputation *c, int64_t elements, int64_t *row)
+{
+    int64_t all = 0; /* bits of all edges */
+    for (uint32_t k = 0; k < c->n_instructions; k++) {
+        const HloInstruction *i = c->instructions[k];
+        if (i->shape->type == SC_TUPLE || !i->shape->rank || hlo_elements(i->shape) < elements) continue;
+        const uint32_t minor = i->shape->minor_to_major[0];
+        const int64_t before = all;
+        if (i->opcode == HLO_CONCATENATE && i->dimensions[0] == (int64_t)minor && !part_is_rotation(i)) {
+            for (uint32_t o = 0; o < i->n_operands; o++) all |= i->operands[o]->shape->dims[minor];
+        } else if (i->opcode == HLO_PAD && i->paddings[minor].interior == 0) {
+            const HloPadding *p = &i->paddings[minor];
+            if (p->low || p->high) all |= p->low | (p->low + i->operands[0]->shape->dims[minor]);
+        }
+        if (all != before && *row != i->shape->dims[minor]) *row = 0;
+    }
+    return all ? all & -all : INT64_MAX;
+}
+
+/* Edges at the same offsets of every row: a thread takes whole rows, so the operand of each of its elements is
+ * known. */
+static bool whole_rows(Choosing *c, Choice *x, int64_t row, uint32_t narrow)
+{
+    const int64_t most = tuned(c->t, "loop.max_row"), min_threads = tuned(c->t, "loop.min_threads");
+    if (x->s->kind != PART_ELEMENTS || row < 2 || row > most || c->elements < row * min_threads) return false;
+    int64_t rows = 1; /* more until they fill whole accesses of 16 bytes */
+    while (2 * rows * row <= most && rows * row * narrow % 128 != 0 && x->r->elements % (2 * rows * row) == 0 &&
+           c->elements >= 2 * rows * row * min_threads)
+        rows *= 2;
+    if (rows * row % 2) return false; /* lanes are taken in pairs */
+    x->vector = (uint32_t)(rows * row);
+    x->s->why_vector = wbb_format(c->arena, "%lld whole rows of %lld: the operand of each element is known",
+                               (long long)rows, (long long)row);
+    return true;
+}
+
+/* As wide as accesses and the machine allow. */
+static void limit_vector(Choosing *c, Choice *x, uint32_t narrow, uint32_t wide)
+{
+    const TgTarget *t = c->t;
+    const HloComputation *f = c->p->fusion->body;
+    const TgTune *tune = tg_tune(t, "loop.unroll", narrow);
+    const uint32_t bytes = bytes_an_element(c->p, x), body = operations(f);
+    const uint32_t accesses = (uint32_t)tuned(t, "loop.max_accesses");
+    const int64_t iterations = part_trips(c->arena, f)[f->root->id], min_threads = tuned(t, "loop.min_threads");
+    x->vector = (uint32_t)WBB_MAX(tune->value, 1);
+    x->s->why_vector = tune->because;
+    while (x->vector > 1 && c->elements < x->vector * min_threads)
+        halve_once(c->arena, x, "more a thread would leave under %lld threads", min_threads);
+    while (x->vector > 1 && x->vector * wide > accesses * t->vector_bytes) {
+        x->vector /= 2;
+        x->s->why_vector =
+            wbb_format(c->arena, "%u bytes of the widest buffer, %u accesses", x->vector * wide, accesses);
+    }
+    halve(c->arena, x, tuned(t, "loop.max_bytes"), bytes, "a thread touches %lld bytes an element");
+    halve(c->arena, x, tuned(t, "loop.max_body"), body, "the body has %lld operations");
+    halve(c->arena, x, tuned(t, "loop.max_iterations"), iterations, "an element takes %lld iterations of loops");
+    if (x->vector > 2 && x->r->elements % x->vector != 0 && x->r->elements % (x->vector / 2) == 0)
+        halve_once(c->arena, x, "divides the elements, which %lld does not", x->vector);
+}
+
+/* Elements that share a byte of an output. */
+static uint32_t packed_group(const Choosing *c, const Choice *x)
+{
+    uint32_t group = 1;
+    for (uint32_t k = 0; k < x->s->n_outputs; k++) {
+        const ScType of = c->p->buffers[c->p->n_operands + x->s->outputs[k]].shape->type;
+        if (part_is_packed(of)) group = WBB_MAX(group, 8u / sc_type_info[of].bits);
+    }
+    return group;
+}
+
+static void choose_vector(Choosing *c, Choice *x)
+{
+    uint32_t narrow, wide;
+    width_of_buffers(c->p, x->s, &narrow, &wide);
+    limit_vector(c, x, narrow, wide);
+    const int64_t row = x->r->space->rank ? x->r->space->dims[x->r->space->minor_to_major[0]] : 1;
+    int64_t same_row = row;
+    const int64_t edge = edges(c->p->fusion->body, x->r->elements, &same_row);
+    const bool tests = edge < x->vector && edge * narrow >= 8; /* less would part a byte */
+    if (tests && !whole_rows(c, x, same_row, narrow) && tuned(c->t, "loop.min_edge") * edge > x->vector) {
+        x->vector = (uint32_t)edge;
+        x->s->why_vector = "divides the edges of what is padded or concatenated: one test for all elements of a thread";
+    }
+    x->s->packed_group = packed_group(c, x);
+    if (x->vector < x->s->packed_group) {
+        x->vector = x->s->packed_group;
+        x->s->why_vector = "a byte of the output";
+    }
+    /* its rows are not contiguous in the output */
+    while (x->s->kind != PART_ELEMENTS && x->vector > 1 && row % x->vector != 0)
+        halve_once(c->arena, x, "divides a row of %lld elements", (long long)row);
+}
+
+/* threads and blocks ------------------------------------------------------------------------------------------ */
+
+/* Threads for a row of the range's space, along its minor dimension; 0: it has one row, or a thread may have elements
+ * of two. */
+static int64_t row_threads(const Choice *x)
+{
+    const HloShape *space = x->r->space;
+    int64_t row = 1;
+    for (uint32_t k = 0; k < space->rank && row == 1; k++) row = space->dims[space->minor_to_major[k]];
+    return x->s->kind == PART_ELEMENTS && row < x->r->elements && row % x->vector == 0 ? row / x->vector : 0;
+}
+
+/* Threads a block: the target's number; fewer where threads are few, so that every SM has a block; a row of threads
+ * where that is near, so that a row's number is the block's; else a multiple of a warp that divides the threads. */
+static void choose_block(Choosing *c)
+{
+    PartKernel *p = c->k;
+    const TgTarget *t = c->t;
+    const TgTune *tune = tg_tune(t, "loop.block", 0);
+    const uint32_t most = (uint32_t)tune->value, factor = (uint32_t)tuned(t, "loop.block_factor");
+    int64_t threads = 0;
+    for (uint32_t k = 0; k < p->n_ranges; k++) threads += c->choices[k].vectors + c->choices[k].tail;
+    p->block = most;
+    p->why_block = tune->because;
+    if (threads <= most && p->n_ranges <= 1) {
+        p->block = (uint32_t)WBB_MAX(threads, 1);
+        p->why_block = "one block has all threads";
+        return;
+    }
+    while (p->block % (2 * t->warp) == 0 && threads / p->block < t->sms) {
+        p->block /= 2;
+        p->why_block = wbb_format(c->arena, "%lld threads, smaller blocks reach more SMs", (long long)threads);
+    }
+    const int64_t row = p->n_ranges == 1 ? row_threads(&c->choices[0]) : 0;
+    if (row % t->warp == 0 && row >= most / factor && row <= factor * most && threads % row == 0 &&
+        threads / row >= t->sms) {
+        p->block = (uint32_t)row;
+        p->why_block = "a row: its number is the block's";
+        return;
+    }
+    if (threads % p->block == 0 || p->n_ranges > 1) return;
+    for (uint32_t b = p->block; b >= p->block / factor && b >= t->warp; b -= t->warp) {
+        if (threads % b != 0) continue;
+        p->block = b;
+        p->why_block = wbb_format(c->arena, "divides %lld threads", (long long)threads);
+        return;
+    }
+}
+
+/* vectors a thread -------------------------------------------------------------------------------------------- */
+
+/* Machine instructions of an element, roughly. `branch`: of an operation that becomes one; the vectors of a thread
+ * would branch one after the other. */
+static int64_t work(const TgTarget *t, const HloComputation *c, int64_t branch)
+{
+    const int64_t short_function = tuned(t, "work.function"), long_function = tuned(t, "work.long_function");
+    int64_t sum = 0;
+    for (uint32_t k = 0; k < c->n_instructions; k++) {
+        switch (c->instructions[k]->opcode) {
+        case HLO_PARAMETER: case HLO_CONSTANT: case HLO_TUPLE: case HLO_GET_TUPLE_ELEMENT: case HLO_BROADCAST:
+        case HLO_BITCAST: break;
+        case HLO_DIVIDE: case HLO_SQRT: case HLO_RSQRT: case HLO_REMAINDER: case HLO_EXPONENTIAL: case HLO_LOG:
+        case HLO_TANH: case HLO_LOGISTIC: sum += short_function; break;
+        case HLO_SINE: case HLO_COSINE: case HLO_TAN: case HLO_POWER: case HLO_ATAN2: case HLO_ERF: case HLO_CBRT:
+        case HLO_EXPONENTIAL_MINUS_ONE: case HLO_LOG_PLUS_ONE: sum += long_function; break;
+        case HLO_PAD: case HLO_CONCATENATE: case HLO_DYNAMIC_UPDATE_SLICE: sum += branch; break;
+        default: sum++;
+        }
+    }
+    return sum;
+}
+
+/* A thread with several vectors starts once, computes its addresses once and has several accesses in flight: worth
+ * it while the machine stays full and a vector takes little work. */
+static void choose_registers(Choosing *c, Choice *x)
+{
+    const TgTarget *t = c->t;
+    const TgTune *tune = tg_tune(t, "loop.coarsening", 0);
+    const HloComputation *body = c->p->fusion->body;
+    x->registers = 1;
+    if (x->s->kind == PART_UPDATE || x->tail || part_trips(c->arena, body)[body->root->id] > 1) return;
+    for (uint32_t k = 0; k < x->s->n_outputs; k++)
+        if (c->p->buffers[c->p->n_operands + x->s->outputs[k]].alias >= 0) return;
+    const int64_t branch = tuned(t, "loop.coarse_work") + 1;                  /* too much for any coarsening */
+    const int64_t concatenate = x->s->kind == PART_CONCATENATE ? branch : 0; /* which has no branch here */
+    const int64_t each = (work(t, body, branch) - concatenate) * x->vector;
+    const int64_t bytes = (int64_t)bytes_an_element(c->p, x) * x->vector;
+    uint32_t n = (uint32_t)tune->value;
+    while (n > 1 && (x->vectors % ((int64_t)n * c->k->block) != 0 || x->vectors < n * tuned(t, "loop.min_threads") ||
+                     each * n > tuned(t, "loop.coarse_work") || bytes * n > tuned(t, "loop.coarse_bytes")))
+        n /= 2;
+    x->registers = n;
+    x->s->why_register = tune->because;
+}
+
+/* layouts ----------------------------------------------------------------------------------------------------- */
+
+static void add_factor(PartDim *d, PartLevel level, int64_t size)
+{
+    if (size > 1) d->factors[d->n_factors++] = (PartFactor){.level = level, .size = size};
+}
+
+static PartLayout layout_of(const Choosing *c, const Choice *x)
+{
+    PartDim *d = WBB_NEW(c->arena, PartDim);
+    *d = (PartDim){.name = "elements", .size = x->r->elements};
+    const int64_t warp = c->t->warp, block = c->k->block;
+    add_factor(d, PART_VECTOR, x->vector);
+    add_factor(d, PART_LANE, WBB_MIN(block, warp));
+    add_factor(d, PART_WARP, (block + warp - 1) / warp);
+    add_factor(d, PART_REGISTER, x->registers);
+    add_factor(d, PART_GRID, x->r->blocks);
+    if (!d->n_factors) d->factors[d->n_factors++] = (PartFactor){.level = PART_LANE, .size = 1};
+    return (PartLayout){.dims = d, .n_dims = 1, .tail = x->s->packed_group};
+}
+
+static void choose_layouts(Choosing *c)
+{
+    PartKernel *k = c->k;
+    int64_t grid = 0;
+    bool exact = true;
+    for (uint32_t n = 0; n < k->n_ranges; n++) {
+        Choice *x = &c->choices[n];
+        choose_vector(c, x);
+        x->vectors = x->r->elements / x->vector;
+        x->tail = (x->r->elements % x->vector + x->s->packed_group - 1) / x->s->packed_group;
+    }
+    choose_block(c);
+    for (uint32_t n = 0; n < k->n_ranges; n++) {
+        Choice *x = &c->choices[n];
+        choose_registers(c, x);
+        const int64_t threads = x->vectors / x->registers + x->tail;
+        const int64_t blocks = threads / k->block + (threads % k->block != 0);
+        if (grid + blocks > INT32_MAX)
+            wbb_decline(c->cx, c->p->fusion->body->root->loc, WHY_SIZE, "%lld blocks and more",
+                        (long long)(grid + blocks));
+        x->r->first_block = (uint32_t)grid;
+        x->r->blocks = (uint32_t)blocks;
+        x->s->layout = layout_of(c, x);
+        exact = exact && x->tail == 0 && threads % k->block == 0;
+        grid += blocks;
+    }
+    k->grid = (uint32_t)grid;
+    k->why_grid = exact ? "exactly the threads: no bounds check" : "rounded up: threads beyond the end do nothing";
+    if (grid == 0) k->why_grid = "no elements: no launch";
+}
+
+/* Fails where the stage cannot have the layout that it is given. */
+static void check_stage(const Choosing *c, const Choice *x)
+{
+    const PartDim *d = &x->s->layout.dims[0];
+    uint32_t narrow, wide;
+    width_of_buffers(c->p, x->s, &narrow, &wide);
+    const TgTune *widest = tg_tune(c->t, "loop.unroll", narrow);
+    bool in_place = x->s->kind == PART_UPDATE;
+    for (uint32_t k = 0; k < x->s->n_outputs; k++)
+        in_place = in_place || c->p->buffers[c->p->n_operands + x->s->outputs[k]].alias >= 0;
+    for (uint32_t k = 0; k < d->n_factors; k++) {
+        const PartFactor *f = &d->factors[k];
+        if (f->level == PART_LOOP || f->level == PART_CLUSTER)
+            part_layout_fail(c->cx, f->column, "%s: only a reduction has that level", part_level_name[f->level]);
+        if (f->level == PART_REGISTER && in_place)
+            part_layout_fail(c->cx, f->column, "register: an output is updated in place, one vector a thread");
+    }
+    const int column = part_factor(d, PART_VECTOR) ? part_factor(d, PART_VECTOR)->column : d->column;
+    if (x->vector % x->s->packed_group)
+        part_layout_fail(c->cx, column, "vector %u: %u elements share a byte of the output", x->vector,
+                         x->s->packed_group);
+    const int64_t row = x->r->space->rank ? x->r->space->dims[x->r->space->minor_to_major[0]] : 1;
+    const bool rows = x->vector % row == 0 && x->vector <= tuned(c->t, "loop.max_row");
+    if (x->vector > widest->value && !rows)
+        part_layout_fail(c->cx, column, "vector %u: at most %lld of %u bits (%s), or whole rows of at most %lld",
+                         x->vector, (long long)widest->value, narrow, widest->because,
+                         (long long)tuned(c->t, "loop.max_row"));
+}
+
+/* The layout that was asked for. */
+static void read_layout(Choosing *c, const char *text)
+{
+    if (c->k->n_ranges != 1)
+        wbb_fail(c->cx, (WbbLoc){.file = "layout"},
+                 "the kernel has %u launch ranges; only the layout of a single one can be given", c->k->n_ranges);
+    Choice *x = &c->choices[0];
+    PartKernel *k = c->k;
+    const PartDim space = {.name = "elements", .size = x->r->elements};
+    x->s->packed_group = packed_group(c, x);
+    x->s->layout = part_layout_parse(c->cx, c->arena, text, &space, 1);
+    x->s->layout.tail = x->s->packed_group;
+    const PartFactor *vector = part_factor(&x->s->layout.dims[0], PART_VECTOR);
+    x->vector = vector ? (uint32_t)vector->size : 1;
+    part_layout_check(c->cx, c->arena, &x->s->layout, c->t);
+    check_stage(c, x);
+    k->block = part_layout_threads(&x->s->layout);
+    k->grid = x->r->blocks = (uint32_t)part_layout_size(&x->s->layout, PART_GRID);
+    k->why_block = k->why_grid = x->s->why_vector = x->s->why_register = "the layout was given";
+}
+
+void part_choose(WbbCx *cx, WbbArena *a, const PartPlan *p, PartKernel *k, const TgTarget *t, const char *layout)
+{
+    Choosing c = {.cx = cx, .arena = a, .p = p, .k = k, .t = t};
+    c.choices = WBB_NEW_N(a, Choice, k->n_ranges + 1u);
+    for (uint32_t n = 0; n < k->n_ranges; n++) {
+        c.choices[n] = (Choice){.r = &k->ranges[n], .s = &k->ranges[n].stages[0]};
+        c.elements += k->ranges[n].elements;
+    }
+    if (layout) read_layout(&c, layout);
+    else choose_layouts(&c);
+    for (uint32_t n = 0; n < k->n_ranges; n++) {
+        PartStage *s = c.choices[n].s;
+        s->maps = part_layout_maps(cx, p->rw, a, &s->layout);
+        s->row_a_block = row_threads(&c.choices[n]) == k->block;
+    }
+}
