@@ -57,18 +57,38 @@ static bool at_once(const Ev *e, const HloInstruction *i)
     }
 }
 
+/* Elements of an array that are computed block by block. */
+typedef struct {
+    EvRef ref;
+    const int64_t *positions; /* NULL: all, in order */
+    int64_t n, size;
+    char *to;
+} Blocks;
+
+static void copy_block(Ev *part, void *arg, int64_t k)
+{
+    const Blocks *b = arg;
+    const size_t bytes = ev_lane_bytes(part->mode, ev_ref_shape(b->ref)->type);
+    const int64_t at = k * b->size, n = WBB_MIN(b->size, b->n - at);
+    const EvRef r = ev_part_ref(part, b->ref);
+    ev_begin(part);
+    const EvSet *set = b->positions ? ev_list_set(part, b->positions + at, n) : ev_range_set(part, at, n);
+    memcpy(b->to + (size_t)at * bytes, ev_demand(part, r, set), (size_t)n * bytes);
+    ev_end(part);
+}
+
+/* The first block is computed by `e` itself, so that what all blocks need is known to all of them. */
+static void copy_blocks(Ev *e, Blocks *b)
+{
+    const int64_t count = (b->n + b->size - 1) / b->size;
+    if (count > 0) copy_block(e, b, 0);
+    ev_spread(e, b->ref.i->name, 1, count, copy_block, b);
+}
+
 void ev_copy_all(Ev *e, EvRef r, void *to)
 {
-    int64_t n = hlo_elements(ev_ref_shape(r)), size = at_once(e, r.i) ? n : block_size(e);
-    size_t bytes = ev_lane_bytes(e->mode, ev_ref_shape(r)->type);
-    for (int64_t at = 0; at < n; at += size) {
-        ev_begin(e);
-        if (e->depth <= 1) wbb_progress(e->cx, r.i->name, at, n);
-        int64_t lanes = WBB_MIN(size, n - at);
-        memcpy((char *)to + (size_t)at * bytes, ev_demand(e, r, ev_range_set(e, at, lanes)), (size_t)lanes * bytes);
-        ev_end(e);
-    }
-    if (e->depth <= 1) wbb_progress(e->cx, r.i->name, n, n);
+    const int64_t n = hlo_elements(ev_ref_shape(r));
+    copy_blocks(e, &(Blocks){.ref = r, .n = n, .size = at_once(e, r.i) ? WBB_MAX(n, 1) : block_size(e), .to = to});
 }
 
 void *ev_all(Ev *e, EvRef r)
@@ -81,6 +101,7 @@ void *ev_all(Ev *e, EvRef r)
                     (e->state || (!e->source && e->mode == EV_PLAIN && sc_type_info[s->type].bits >= 8));
     uint32_t number = is_input ? ev_first_leaf(e->root->c, r.i->number) + r.leaf : 0;
     if (is_input) return e->state ? e->state[number] : (void *)e->inputs[number];
+    ev_must_keep(e);
     char *data = wbb_alloc(e->kept_arena, wbb_mul_size(e->kept_arena, (size_t)n, ev_lane_bytes(e->mode, s->type)));
     Ev *part = ev_part(e);
     part->filling = r.i;
@@ -165,17 +186,7 @@ typedef struct {
 /* Computes the wanted elements of leaf r, block by block. */
 static void run_some(Ev *e, EvRef r, const EvPositions *at, char *data)
 {
-    size_t bytes = ev_lane_bytes(e->mode, ev_ref_shape(r)->type);
-    int64_t size = block_size(e);
-    for (int64_t p = 0; p < at->n; p += size) {
-        ev_begin(e);
-        wbb_progress(e->cx, r.i->name, p, at->n);
-        int64_t lanes = WBB_MIN(size, at->n - p);
-        memcpy(data + (size_t)p * bytes, ev_demand(e, r, ev_list_set(e, at->positions + p, lanes)),
-               (size_t)lanes * bytes);
-        ev_end(e);
-    }
-    wbb_progress(e->cx, r.i->name, at->n, at->n);
+    copy_blocks(e, &(Blocks){.ref = r, .positions = at->positions, .n = at->n, .size = block_size(e), .to = data});
 }
 
 static void run_body(WbbCx *cx, void *arg)

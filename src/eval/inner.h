@@ -15,6 +15,7 @@
 #include "eval/eval.h"
 
 #include <math.h>
+#include <stdatomic.h>
 
 /* Positions start, start + 1, .. (list NULL) or list[0], list[1], ..; equal sets of a block are one pointer. */
 typedef struct EvSet {
@@ -78,10 +79,12 @@ typedef struct EvSlab {
 } EvSlab;
 
 /* An evaluation. Work inside a step runs in an evaluation of its own, whose blocks can be dropped while the block of
- * the step goes on. There are two kinds:
+ * the step goes on. There are three kinds:
  *
  *   - a part of `whole` computes elements of the same computation: its frames mirror those of `whole`, and it shares
  * what `whole` keeps (frames' `kept`, in `kept_arena`);
+ *   - a chunk (spread.c) is a part that may run on another thread: it finds what `whole` keeps, and its own memories of
+ * costly operations end with it;
  *   - a sub-evaluation (`whole` NULL, `state` set) evaluates another computation, whose parameters are lanes: an
  * iteration of a loop, or a computation applied to one element. */
 typedef struct Ev {
@@ -91,6 +94,8 @@ typedef struct Ev {
     WbbArena *kept_arena;          /* data kept for the whole evaluation; a part uses that of `whole` */
     struct Ev *part;               /* evaluation inside a step of this one, of either kind, while it runs; else NULL */
     struct Ev *whole;              /* the evaluation that this is a part of; NULL if it is none */
+    struct Ev *chunk;              /* the chunk that this is, or is a part of; else NULL */
+    bool gave_up;                  /* a chunk: the whole evaluation must compute it, see ev_must_keep */
     EvMode mode;                   /* EV_BOUNDS for EV_BOUNDS_APPROX as well */
     bool approx;                   /* EV_BOUNDS: by the looser budgets */
     const EvOrder *order;          /* that a kernel documents; NULL: any */
@@ -99,7 +104,7 @@ typedef struct Ev {
     const EvSource *source;        /* a function that makes elements of them, or */
     void *const *state;            /* the lanes of all elements of each leaf of each parameter */
     unsigned depth;                /* number of evaluations around this one */
-    int64_t *iterations;           /* of loops, counted over all nested evaluations */
+    _Atomic int64_t *iterations;   /* of loops, counted over all nested evaluations */
     const HloInstruction *filling; /* instruction whose elements are all being computed, block by block; else NULL */
     EvSlab *slabs, *slab;          /* all; the one in use, those behind it are free */
     EvFrame *root, *frames;
@@ -113,6 +118,8 @@ Ev *ev_part(Ev *whole);
 /* A sub-evaluation; ends as a part does, by ev_part_end(outer). */
 Ev *ev_sub(Ev *outer, const HloComputation *c, void *const *state);
 void ev_part_end(Ev *whole);
+Ev *ev_chunk(Ev *whole, WbbCx *cx);
+void ev_chunk_again(Ev *chunk); /* forget what it remembers: the next one begins */
 void ev_free(Ev *e); /* also frees the block and the part that a failure left open */
 EvRef ev_part_ref(Ev *part, EvRef of_whole);
 void ev_begin(Ev *e); /* begin a block */
@@ -124,6 +131,15 @@ EvRef ev_resolve_leaf(Ev *e, EvFrame *f, const HloInstruction *i, uint32_t leaf)
 const HloShape *ev_leaf_shape(const HloShape *s, uint32_t leaf);
 const HloShape *ev_ref_shape(EvRef r);
 uint32_t ev_first_leaf(const HloComputation *c, int64_t parameter); /* number among the leaves of all parameters */
+
+/* spread.c: work(part, arg, k) for k in [first, end), on the threads that the context has; results must not depend on
+ * the order. Each call gets a part without a block. Where several calls would compute the same operations on demand, the
+ * caller first does one of them by itself, so that they are remembered for all. */
+typedef void EvWork(Ev *part, void *arg, int64_t k);
+void ev_spread(Ev *e, const char *name, int64_t first, int64_t end, EvWork *work, void *arg);
+/* What the caller is about to compute is kept for the whole evaluation: a chunk ends here, and is computed later by the
+ * whole evaluation itself. */
+void ev_must_keep(Ev *e);
 
 /* expand.c: operations that are defined by a computation of others */
 bool ev_is_expanded(const HloInstruction *i);

@@ -289,6 +289,7 @@ static char *whole(Ev *e, EvTask *t, Kind kind, uint32_t operand)
     uint32_t leaf = r.leaf | widened | (uint32_t)kind << KIND_SHIFT;
     char *kept = ev_kept(r, leaf);
     if (kept) return kept;
+    ev_must_keep(e);
     const HloShape *s = ev_ref_shape(r);
     int64_t n = hlo_elements(s);
     const void *lanes = ev_all(e, r);
