@@ -74,10 +74,9 @@ void ev_acc_init(Ev *e, EvAccumulator *a, uint32_t array, const void *lanes, int
     a->lanes[array] = acc;
 }
 
-void *ev_acc_lanes(Ev *e, Ev *part, const EvTask *t, const EvAccumulator *a, uint32_t array, uint32_t operand,
-                   const EvSet *set)
+void *ev_acc_lanes(Ev *part, const EvAccumulator *a, uint32_t array, EvRef operand, const EvSet *set)
 {
-    const EvRef r = ev_part_ref(part, ev_operand(e, t, operand));
+    const EvRef r = ev_part_ref(part, operand);
     return ev_as(part, a->types[array], ev_ref_shape(r)->type, set->n, ev_demand(part, r, set));
 }
 
@@ -148,31 +147,27 @@ static void add_bound(EvBound *a, const EvBound *x, EvTerms *terms)
     }
 }
 
-static void add_bounds(EvAccumulator *a, const uint32_t *lanes, int64_t n, const EvBound *x)
+/* n parts of accumulators that lie side by side, from number `at` on. */
+static void add_bounds(EvAccumulator *a, int64_t at, int64_t n, const EvBound *x)
 {
-    EvBound *acc = a->lanes[0];
-    for (int64_t k = 0; k < n; k++) {
-        int64_t lane = lanes ? lanes[k] : k;
-        for (int64_t p = 0; p < a->parts; p++)
-            add_bound(&acc[lane * a->parts + p], &x[k * a->parts + p], &a->terms[lane * a->parts + p]);
-    }
+    EvBound *acc = (EvBound *)a->lanes[0] + at;
+    EvTerms *terms = a->terms + at;
+    for (int64_t k = 0; k < n; k++) add_bound(&acc[k], &x[k], &terms[k]);
 }
 
-static void add_wide(Ev *part, EvAccumulator *a, const uint32_t *lanes, int64_t n, const void *x)
+static const double *as_doubles(Ev *part, const EvAccumulator *a, const void *x, int64_t n)
 {
-    double *acc = a->lanes[0];
-    const double *one = x;
-    if (a->type != SC_F64) {
-        double *wide = ev_lanes(part, (size_t)(n * a->parts) * sizeof *wide);
-        ev_doubles(a->type, wide, x, n * a->parts);
-        one = wide;
-    }
-    if (!lanes) {
-        for (int64_t k = 0; k < n * a->parts; k++) acc[k] += one[k];
-        return;
-    }
-    for (int64_t k = 0; k < n; k++)
-        for (int64_t p = 0; p < a->parts; p++) acc[lanes[k] * a->parts + p] += one[k * a->parts + p];
+    if (a->type == SC_F64) return x;
+    double *wide = ev_lanes(part, (size_t)n * sizeof *wide);
+    ev_doubles(a->type, wide, x, n);
+    return wide;
+}
+
+/* The operation itself, where the computation is one and every step takes it. */
+static ScLoop own_loop(const Ev *e, const EvAccumulator *a)
+{
+    const bool plain = a->op != OP_NONE && e->mode != EV_BOUNDS && !e->noise;
+    return plain ? sc_loop(a->op, a->type, a->type) : NULL;
 }
 
 /* Any computation: applies it to the accumulators of these lanes and the elements of the step. */
@@ -189,7 +184,7 @@ static void apply(Ev *part, EvAccumulator *a, const uint32_t *lanes, int64_t n, 
         operands[k] = ev_as(part, a->c->parameters[k]->shape->type, a->types[k], n, picked);
         operands[arrays + k] = ev_as(part, a->c->parameters[arrays + k]->shape->type, a->types[k], n, x[k]);
     }
-    ScLoop loop = a->op != OP_NONE && part->mode != EV_BOUNDS && !part->noise ? sc_loop(a->op, a->type, a->type) : NULL;
+    const ScLoop loop = own_loop(part, a);
     if (loop) {
         out[0] = ev_lanes(part, (size_t)n * sc_bytes(a->type));
         loop((size_t)n, out[0], operands[0], x[0], NULL);
@@ -208,14 +203,62 @@ static void apply(Ev *part, EvAccumulator *a, const uint32_t *lanes, int64_t n, 
 
 void ev_acc_add(Ev *part, EvAccumulator *a, const uint32_t *lanes, int64_t n, void *const *x)
 {
+    const int64_t p = a->parts;
+    if (!lanes) {
+        ev_acc_add_steps(part, a, 0, n, 1, x);
+        return;
+    }
     a->steps++;
     if (a->terms) {
-        add_bounds(a, lanes, n, x[0]);
+        for (int64_t k = 0; k < n; k++) add_bounds(a, lanes[k] * p, p, (const EvBound *)x[0] + k * p);
     } else if (a->widened) {
-        add_wide(part, a, lanes, n, x[0]);
+        const double *wide = as_doubles(part, a, x[0], n * p);
+        double *acc = a->lanes[0];
+        for (int64_t k = 0; k < n; k++)
+            for (int64_t j = 0; j < p; j++) acc[lanes[k] * p + j] += wide[k * p + j];
     } else {
         if (a->above) note_factors(a, lanes, n, x[0]);
         apply(part, a, lanes, n, x);
+    }
+}
+
+/* Steps of any computation, one by one. */
+static void apply_steps(Ev *part, EvAccumulator *a, int64_t lane, int64_t n, int64_t steps, void *const *x)
+{
+    void **one = WBB_NEW_N(part->block, void *, a->n_arrays);
+    uint32_t *lanes = n == a->n ? NULL : ev_lanes(part, (size_t)n * sizeof *lanes);
+    for (int64_t k = 0; lanes && k < n; k++) lanes[k] = (uint32_t)(lane + k);
+    for (int64_t s = 0; s < steps; s++) {
+        for (uint32_t k = 0; k < a->n_arrays; k++)
+            one[k] = (char *)x[k] + (size_t)(s * n) * ev_lane_bytes(part->mode, a->types[k]);
+        if (a->above) note_factors(a, lanes, n, one[0]);
+        apply(part, a, lanes, n, one);
+    }
+}
+
+int64_t ev_acc_wide(const Ev *e, const EvAccumulator *a)
+{
+    return a->terms || a->widened ? 1 : own_loop(e, a) ? 64 : 512;
+}
+
+void ev_acc_add_steps(Ev *part, EvAccumulator *a, int64_t lane, int64_t n, int64_t steps, void *const *x)
+{
+    const int64_t at = lane * a->parts, width = n * a->parts;
+    const ScLoop loop = own_loop(part, a);
+    if (lane == 0) a->steps += steps;
+    if (a->terms) {
+        for (int64_t s = 0; s < steps; s++) add_bounds(a, at, width, (const EvBound *)x[0] + s * width);
+    } else if (a->widened) {
+        const double *wide = as_doubles(part, a, x[0], width * steps);
+        double *acc = (double *)a->lanes[0] + at;
+        for (int64_t s = 0; s < steps; s++, wide += width)
+            for (int64_t k = 0; k < width; k++) acc[k] += wide[k];
+    } else if (loop) {
+        const size_t bytes = sc_bytes(a->type);
+        char *acc = (char *)a->lanes[0] + (size_t)lane * bytes;
+        for (int64_t s = 0; s < steps; s++) loop((size_t)n, acc, acc, (char *)x[0] + (size_t)(s * n) * bytes, NULL);
+    } else {
+        apply_steps(part, a, lane, n, steps, x);
     }
 }
 

@@ -133,8 +133,8 @@ const HloShape *ev_ref_shape(EvRef r);
 uint32_t ev_first_leaf(const HloComputation *c, int64_t parameter); /* number among the leaves of all parameters */
 
 /* spread.c: work(part, arg, k) for k in [first, end), on the threads that the context has; results must not depend on
- * the order. Each call gets a part without a block. Where several calls would compute the same operations on demand, the
- * caller first does one of them by itself, so that they are remembered for all. */
+ * the order. Each call gets a part without a block; `e` has no open part. Where several calls would compute the same
+ * operations on demand, the caller first does one of them by itself, so that they are remembered for all. */
 typedef void EvWork(Ev *part, void *arg, int64_t k);
 void ev_spread(Ev *e, const char *name, int64_t first, int64_t end, EvWork *work, void *arg);
 /* What the caller is about to compute is kept for the whole evaluation: a chunk ends here, and is computed later by the
@@ -254,12 +254,14 @@ void ev_acc_init(Ev *e, EvAccumulator *a, uint32_t array, const void *lanes, int
 /* After all arrays are initialised. `serial`: the steps come in the documented order of the kernel, and each is
  * rounded. True: a sum or product whose terms are to be added in a random order. */
 bool ev_acc_begin(Ev *e, EvAccumulator *a, bool serial);
-/* Lanes of an operand of the task, demanded in `part` and converted to the type of accumulator array `array`. */
-void *ev_acc_lanes(Ev *e, Ev *part, const EvTask *t, const EvAccumulator *a, uint32_t array, uint32_t operand,
-                   const EvSet *set);
+/* Lanes of an operand, demanded in `part` and converted to the type of accumulator array `array`. */
+void *ev_acc_lanes(Ev *part, const EvAccumulator *a, uint32_t array, EvRef operand, const EvSet *set);
 /* One step: element k of x[array] is combined into lane lanes[k] (NULL: lane k); each lane occurs at most once.
  * Allocates in `part` only. */
 void ev_acc_add(Ev *part, EvAccumulator *a, const uint32_t *lanes, int64_t n, void *const *x);
+/* `steps` steps of n elements each, side by side: element s * n + k of x[array] is combined into lane `lane` + k. */
+int64_t ev_acc_wide(const Ev *e, const EvAccumulator *a); /* lanes that make a step worth its call */
+void ev_acc_add_steps(Ev *part, EvAccumulator *a, int64_t lane, int64_t n, int64_t steps, void *const *x);
 void **ev_acc_end(Ev *e, EvAccumulator *a);
 /* Rows of lanes, without demands: where the computation is one operation on real values, and neither intervals nor
  * random orders are asked for. */

@@ -5,10 +5,10 @@
  * Each piece is computed in a chunk (frame.c) of its thread, which starts from what the whole evaluation keeps and
  * remembers; nothing that one piece finds is seen by another, so the pieces may come in any order. A piece that comes
  * upon an operation whose result must be kept for the whole evaluation (a loop, an operand that is needed as a whole)
- * gives up, and the whole evaluation computes it when the threads are done. Which pieces do so does not depend on the
- * number of threads, nor does the failure that is reported: that of the first piece that fails.
+ * gives up, and the whole evaluation computes it when the threads are done. Neither which pieces do so nor the failure
+ * that is reported, that of the first piece that fails, depends on the number of threads.
  *
- *     ev_spread(e, "dot.3", 0, 64, block, &matrix)        block(part, &matrix, k) for each k, on wbb_use_threads threads
+ *     ev_spread(e, "dot.3", 0, 64, block, &matrix)        block(part, &matrix, k) for each k
  */
 #include "eval/inner.h"
 
@@ -65,7 +65,8 @@ static void run_pieces(WbbPool *pool, void *arg, uint32_t number)
 {
     Spread *s = arg;
     Worker *w = &s->workers[number];
-    *w = (Worker){.s = s, .cx = wbb_cx_new(), .status = WBB_FAILED};
+    *w = (Worker){.s = s, .cx = wbb_cx_new()};
+    if (!w->cx) w->status = WBB_FAILED;
     if (!w->cx) wbb_pool_stop(pool);
     for (uint64_t k, end; w->cx && wbb_pool_take(pool, &k, &end);) {
         if (number == 0) report(s, s->first + (int64_t)k);
@@ -73,7 +74,6 @@ static void run_pieces(WbbPool *pool, void *arg, uint32_t number)
             wbb_pool_stop(pool);
             return;
         }
-        w->status = WBB_OK;
     }
 }
 
@@ -93,8 +93,10 @@ static WbbStatus on_threads(Spread *s, uint32_t threads)
     const uint32_t ran = wbb_pool_run(threads, (uint64_t)(s->end - s->first), 1, run_pieces, s);
     const Worker *failed = first_failed(workers, ran);
     const WbbStatus status = failed ? failed->status : WBB_OK;
+    const bool no_memory = failed && !failed->cx;
     if (failed && failed->cx) wbb_take_messages(s->e->cx, failed->cx);
     for (uint32_t k = 0; k < ran; k++) wbb_cx_free(workers[k].cx);
+    if (no_memory) wbb_fail(s->e->cx, (WbbLoc){0}, "out of memory: no context could be made for a thread");
     return status;
 }
 

@@ -102,7 +102,7 @@ static int64_t add_steps(Ev *e, Ev *part, EvTask *t, EvAccumulator *acc, const T
         char **lanes = WBB_NEW_N(part->block, char *, n_arrays);
         void **x = WBB_NEW_N(part->block, void *, n_arrays);
         const EvSet *set = ev_list_set(part, list, n);
-        for (uint32_t k = 0; k < n_arrays; k++) lanes[k] = ev_acc_lanes(e, part, t, acc, k, k, set);
+        for (uint32_t k = 0; k < n_arrays; k++) lanes[k] = ev_acc_lanes(part, acc, k, ev_operand(e, t, k), set);
         for (int64_t k = 0, done = 0; k < most; done += steps[k++].n) {
             for (uint32_t j = 0; j < n_arrays; j++)
                 x[j] = lanes[j] + (size_t)done * ev_lane_bytes(e->mode, ev_leaf_shape(i->shape, j)->type);
