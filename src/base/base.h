@@ -31,6 +31,15 @@ __extension__ typedef unsigned __int128 WbbU128;
 #error "a compiler with __int128 is needed"
 #endif
 
+/* Further copies of a loop for machines with wider vectors, chosen when the program is loaded. They compute the same
+ * bits: contraction to fma is off. */
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define WBB_CLONES __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
+#else
+#define WBB_CLONES
+#endif
+
 #define WBB_LEN(array) (sizeof(array) / sizeof((array)[0]))
 #define WBB_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define WBB_MAX(a, b) ((a) > (b) ? (a) : (b))

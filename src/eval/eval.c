@@ -51,7 +51,7 @@ static bool at_once(const Ev *e, const HloInstruction *i)
     case HLO_WHILE:
     case HLO_SCAN: return true;
     case HLO_DOT:
-    case HLO_CONVOLUTION: return e->mode != EV_BOUNDS && !e->noise;
+    case HLO_CONVOLUTION: return ev_matrix_fits(e, i);
     case HLO_REDUCE_WINDOW: return ev_window_at_once(e, i);
     default: return false;
     }

@@ -236,6 +236,10 @@ void ev_add_term(EvTerms *terms, double lo, double hi); /* a term in [lo, hi], n
 /* [a->lo, a->hi] holds the exact sums of the terms, in double; it becomes the interval of what any order of that many
  * additions, each rounded to type t or wider, may give. Each term may also be off by `absolute`. */
 void ev_close_sum(ScType t, EvBound *a, EvTerms terms, int64_t additions, double absolute);
+/* The same for a sum of products; each may underflow. */
+void ev_close_products(ScType t, EvBound *a, EvTerms terms, int64_t products);
+/* The largest power of two that divides x; infinity for 0, 0 where x is not finite. */
+double ev_unit(double x);
 /* Bits from the first to the last that is 1 in a finite x; 0 of 0. */
 int ev_digits(double x);
 
@@ -321,8 +325,9 @@ typedef struct {
     int64_t group;
 } EvProducts;
 void *ev_products(Ev *e, EvTask *t, const EvProducts *p);
-/* matrix.c: all results at once, from all lanes of the operands. False: not computed, since the operation does not fit.
- */
+/* matrix.c: all results at once, from all lanes of the operands; in EV_BOUNDS floats of up to 32 bits (`float_products`)
+ * or integers. False: not computed, since the operation or an element does not fit. */
+bool ev_matrix_fits(const Ev *e, const HloInstruction *i);
 bool ev_matrix(Ev *e, const HloInstruction *i, const EvProducts *p, bool float_products, void *const *x, void *lanes);
 
 /* eval.c */
