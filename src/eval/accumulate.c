@@ -33,7 +33,6 @@ struct EvAccumulator {
     int64_t steps;
     ScLoop loop;            /* rows: the operation, unless widened */
     const char *elements;   /* rows: all elements, converted as the accumulators are */
-    char *line;             /* rows: EV_ROW elements */
 };
 
 static ScOp single_op(const HloComputation *c, ScType type)
@@ -307,8 +306,8 @@ bool ev_acc_takes_rows(const Ev *e, const HloComputation *c, uint32_t n_arrays, 
 {
     const ScType t = ev_lane_type(e->mode, type);
     const ScOp op = n_arrays == 1 ? single_op(c, type) : OP_NONE;
-    if (e->mode == EV_BOUNDS || e->noise || op == OP_NONE || sc_type_info[t].cls == 'C') return false;
-    return (op == OP_ADD && sc_is_float(t)) || sc_loop(op, t, t);
+    if (e->noise || op == OP_NONE || sc_type_info[t].cls == 'C') return false;
+    return e->mode == EV_BOUNDS || (op == OP_ADD && sc_is_float(t)) || sc_loop(op, t, t);
 }
 
 void ev_acc_elements(Ev *e, EvAccumulator *a, void *lanes, int64_t n)
@@ -318,14 +317,35 @@ void ev_acc_elements(Ev *e, EvAccumulator *a, void *lanes, int64_t n)
         ev_doubles(a->type, wide, lanes, n);
         lanes = wide;
     } else {
-        a->loop = sc_loop(a->op, a->type, a->type);
+        a->loop = own_loop(e, a);
     }
     a->elements = lanes;
-    a->line = ev_lanes(e, EV_ROW * sizeof(uint64_t));
 }
 
-void ev_acc_add_row(EvAccumulator *a, int64_t lane, int64_t n, int64_t position, int64_t step)
+void ev_acc_steps(EvAccumulator *a, int64_t steps) { a->steps = steps; }
+
+/* The same for intervals. */
+static void add_row_of_bounds(const Ev *e, EvAccumulator *a, int64_t lane, int64_t n, const EvBound *x, int64_t step)
 {
+    EvBound *acc = (EvBound *)a->lanes[0] + lane;
+    if (a->terms) {
+        for (int64_t k = 0; k < n; k++) add_bound(&acc[k], &x[k * step], &a->terms[lane + k]);
+        return;
+    }
+    for (int64_t k = 0; k < n; k++) {
+        const uint32_t at = (uint32_t)(lane + k);
+        const EvBound pair[2] = {acc[k], x[k * step]};
+        if (a->above) note_factors(a, &at, 1, &x[k * step]);
+        acc[k] = ev_bound_op(a->op, a->type, a->type, pair, e->approx);
+    }
+}
+
+void ev_acc_add_row(Ev *part, EvAccumulator *a, int64_t lane, int64_t n, int64_t position, int64_t step)
+{
+    if (part->mode == EV_BOUNDS) {
+        add_row_of_bounds(part, a, lane, n, (const EvBound *)(const void *)a->elements + position, step);
+        return;
+    }
     if (a->widened) {
         double *acc = (double *)a->lanes[0] + lane;
         const double *x = (const double *)(const void *)a->elements + position;
@@ -338,15 +358,19 @@ void ev_acc_add_row(EvAccumulator *a, int64_t lane, int64_t n, int64_t position,
     const size_t bytes = sc_bytes(a->type);
     char *acc = (char *)a->lanes[0] + (size_t)lane * bytes;
     const char *x = a->elements + (size_t)position * bytes;
+    uint64_t line[EV_ROW];
     if (step != 1) {
-        for (int64_t k = 0; k < n; k++) memcpy(a->line + (size_t)k * bytes, x + (size_t)(k * step) * bytes, bytes);
-        x = a->line;
+        for (int64_t k = 0; k < n; k++) memcpy((char *)line + (size_t)k * bytes, x + (size_t)(k * step) * bytes, bytes);
+        x = (char *)line;
     }
     a->loop((size_t)n, acc, acc, x, NULL);
 }
 
-void ev_acc_copy_row(EvAccumulator *a, int64_t to, int64_t from, int64_t n)
+void ev_acc_copy_row(const Ev *e, EvAccumulator *a, int64_t to, int64_t from, int64_t n)
 {
-    const size_t bytes = a->widened ? sizeof(double) : sc_bytes(a->type);
+    const size_t bytes = a->widened ? sizeof(double) : ev_lane_bytes(e->mode, a->type);
     memcpy((char *)a->lanes[0] + (size_t)to * bytes, (char *)a->lanes[0] + (size_t)from * bytes, (size_t)n * bytes);
+    if (a->terms) memcpy(a->terms + to, a->terms + from, (size_t)n * sizeof *a->terms);
+    double *const factors[] = {a->above, a->below, a->digits};
+    for (int k = 0; a->above && k < 3; k++) memcpy(factors[k] + to, factors[k] + from, (size_t)n * sizeof(double));
 }

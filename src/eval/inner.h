@@ -267,13 +267,15 @@ void ev_acc_add(Ev *part, EvAccumulator *a, const uint32_t *lanes, int64_t n, vo
 int64_t ev_acc_wide(const Ev *e, const EvAccumulator *a); /* lanes that make a step worth its call */
 void ev_acc_add_steps(Ev *part, EvAccumulator *a, int64_t lane, int64_t n, int64_t steps, void *const *x);
 void **ev_acc_end(Ev *e, EvAccumulator *a);
-/* Rows of lanes, without demands: where the computation is one operation on real values, and neither intervals nor
- * random orders are asked for. */
+/* Rows of lanes, without demands: where the computation is one operation on real values, and no random orders are
+ * asked for. */
 bool ev_acc_takes_rows(const Ev *e, const HloComputation *c, uint32_t n_arrays, ScType type);
 void ev_acc_elements(Ev *e, EvAccumulator *a, void *lanes, int64_t n); /* all elements that may be added */
-/* Combines elements position, position + step, .. into lanes [lane, lane + n); n <= EV_ROW unless step is 1. */
-void ev_acc_add_row(EvAccumulator *a, int64_t lane, int64_t n, int64_t position, int64_t step);
-void ev_acc_copy_row(EvAccumulator *a, int64_t to, int64_t from, int64_t n);
+void ev_acc_steps(EvAccumulator *a, int64_t steps); /* each lane takes at most so many of them */
+/* Combines elements position, position + step, .. into lanes [lane, lane + n), n <= EV_ROW; in `part`, which several
+ * threads may do for lanes of their own. */
+void ev_acc_add_row(Ev *part, EvAccumulator *a, int64_t lane, int64_t n, int64_t position, int64_t step);
+void ev_acc_copy_row(const Ev *e, EvAccumulator *a, int64_t to, int64_t from, int64_t n);
 
 /* One step of an operation, in the file of its name. */
 /* reduce.c: accumulators for operands x.., init..; NULL: a start value was asked for. */
@@ -325,8 +327,8 @@ typedef struct {
     int64_t group;
 } EvProducts;
 void *ev_products(Ev *e, EvTask *t, const EvProducts *p);
-/* matrix.c: all results at once, from all lanes of the operands; in EV_BOUNDS floats of up to 32 bits (`float_products`)
- * or integers. False: not computed, since the operation or an element does not fit. */
+/* matrix.c: all results at once, from all lanes of the operands; in EV_BOUNDS floats of up to 32 bits or integers.
+ * False: not computed, since the operation or an element does not fit. */
 bool ev_matrix_fits(const Ev *e, const HloInstruction *i);
 bool ev_matrix(Ev *e, const HloInstruction *i, const EvProducts *p, bool float_products, void *const *x, void *lanes);
 

@@ -16,7 +16,8 @@
 
 #include <string.h>
 
-enum { MR = 4, NR = 4, WIDE = 16, ROWS = 256, COLUMNS = 256, DEPTH = 128, BLOCK = ROWS * COLUMNS, MOST_SEGMENTS = 1 << 13, FEW = 16 };
+enum { MR = 4, NR = 4, WIDE = 16, ROWS = 256, COLUMNS = 256, DEPTH = 128, BLOCK = ROWS * COLUMNS };
+enum { MOST_SEGMENTS = 1 << 13, FEW = 16 /* blocks; so few are made smaller */ };
 /* Of an interval: its ends, and the unit of a single value. Of a sum of intervals: its ends and its EvTerms. */
 enum { LO, HI, UNIT, FACTORS, MAGNITUDE = FACTORS, COUNT, SUMS };
 
