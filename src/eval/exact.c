@@ -13,6 +13,8 @@
  */
 #include "eval/bounds.h"
 
+#include <float.h>
+
 int ev_digits(double x)
 {
     if (x == 0) return 0;
@@ -32,9 +34,10 @@ double ev_unit(double x)
 
 void ev_add_term(EvTerms *terms, double lo, double hi)
 {
-    const double m = fmax(fabs(lo), fabs(hi));
-    if (isfinite(m)) terms->magnitude += m;
+    const double low = fabs(lo), high = fabs(hi), m = low > high ? low : high;
+    if (m <= DBL_MAX) terms->magnitude += m;
     terms->n += m != 0;
+    if (terms->unit == 0) return;
     const double unit = lo == hi ? ev_unit(lo) : 0;
     if (unit < terms->unit) terms->unit = unit;
 }
