@@ -28,9 +28,9 @@ struct EvAccumulator {
     bool widened;     /* EV_PLAIN, sums of floats: lanes[0] is f64 */
     EvTerms *terms;   /* EV_BOUNDS, sums of floats: for each accumulator */
     /* EV_BOUNDS, products of floats, for each accumulator: log2 of the product of the magnitudes over 1, and of those
-     * under 1; the binary digits that the exact product may need, infinity where some factor is not a known number. */
-    double *above, *below, *digits;
-    int64_t steps;
+     * under 1; the binary digits that the exact product may need, infinity where some factor is not a known number; the
+     * number of factors. */
+    double *above, *below, *digits, *factors;
     ScLoop loop;            /* rows: the operation, unless widened */
     const char *elements;   /* rows: all elements, converted as the accumulators are */
 };
@@ -95,6 +95,7 @@ static void note_factors(EvAccumulator *a, const uint32_t *lanes, int64_t n, con
         int64_t lane = lanes ? lanes[k] : k;
         double low = fabs(x[k].lo.f), high = fabs(x[k].hi.f);
         bool zero = x[k].lo.f <= 0 && x[k].hi.f >= 0;
+        a->factors[lane]++;
         const int digits = x[k].lo.f == x[k].hi.f && isfinite(low) ? ev_digits(low) : -1;
         a->digits[lane] += digits < 0 ? (double)INFINITY : digits > 1 ? digits : 0;
         if (x[k].flags & EV_MUST_NAN) continue;
@@ -125,6 +126,7 @@ bool ev_acc_begin(Ev *e, EvAccumulator *a, bool serial)
         a->above = WBB_NEW_N(e->block, double, a->n);
         a->below = WBB_NEW_N(e->block, double, a->n);
         a->digits = WBB_NEW_N(e->block, double, a->n);
+        a->factors = WBB_NEW_N(e->block, double, a->n);
         note_factors(a, NULL, a->n, acc);
     }
     return false;
@@ -207,7 +209,6 @@ void ev_acc_add(Ev *part, EvAccumulator *a, const uint32_t *lanes, int64_t n, vo
         ev_acc_add_steps(part, a, 0, n, 1, x);
         return;
     }
-    a->steps++;
     if (a->terms) {
         for (int64_t k = 0; k < n; k++) add_bounds(a, lanes[k] * p, p, (const EvBound *)x[0] + k * p);
     } else if (a->widened) {
@@ -244,7 +245,6 @@ void ev_acc_add_steps(Ev *part, EvAccumulator *a, int64_t lane, int64_t n, int64
 {
     const int64_t at = lane * a->parts, width = n * a->parts;
     const ScLoop loop = own_loop(part, a);
-    if (lane == 0) a->steps += steps;
     if (a->terms) {
         for (int64_t s = 0; s < steps; s++) add_bounds(a, at, width, (const EvBound *)x[0] + s * width);
     } else if (a->widened) {
@@ -270,7 +270,7 @@ static void close_product(EvAccumulator *a)
            least = log2(ev_ulp(a->type, 0)) - log2(unit) + 1;
     for (int64_t k = 0; k < a->n; k++) {
         EvBound *b = &acc[k];
-        if (a->steps < 2) continue;
+        if (a->factors[k] < 3) continue; /* one product is rounded once */
         if (a->digits[k] <= 1 - log2(unit) && a->above[k] <= top &&
             (a->below[k] >= least || a->below[k] == -(double)INFINITY)) {
             if (a->below[k] == -(double)INFINITY) b->lo.f = -0.0, b->hi.f = 0.0;
@@ -281,7 +281,7 @@ static void close_product(EvAccumulator *a)
             continue;
         }
         if (b->flags & EV_MUST_NAN) continue;
-        double grow = 1 + (double)a->steps * 2 * unit;
+        double grow = 1 + (a->factors[k] - 1) * 2 * unit;
         b->lo.f = sc_to_f64(a->type, sc_from_f64(a->type, b->lo.f > 0 ? b->lo.f / grow : b->lo.f * grow));
         b->hi.f = sc_to_f64(a->type, sc_from_f64(a->type, b->hi.f > 0 ? b->hi.f * grow : b->hi.f / grow));
     }
@@ -291,7 +291,7 @@ void **ev_acc_end(Ev *e, EvAccumulator *a)
 {
     if (a->terms)
         for (int64_t k = 0; k < a->n * a->parts; k++)
-            ev_close_sum(a->type, &((EvBound *)a->lanes[0])[k], a->terms[k], a->steps, 0);
+            ev_close_sum(a->type, &((EvBound *)a->lanes[0])[k], a->terms[k], a->terms[k].n, 0);
     if (a->above) close_product(a);
     if (a->widened && a->type != SC_F64) {
         const double *acc = a->lanes[0];
@@ -321,8 +321,6 @@ void ev_acc_elements(Ev *e, EvAccumulator *a, void *lanes, int64_t n)
     }
     a->elements = lanes;
 }
-
-void ev_acc_steps(EvAccumulator *a, int64_t steps) { a->steps = steps; }
 
 /* The same for intervals. */
 static void add_row_of_bounds(const Ev *e, EvAccumulator *a, int64_t lane, int64_t n, const EvBound *x, int64_t step)
@@ -371,6 +369,6 @@ void ev_acc_copy_row(const Ev *e, EvAccumulator *a, int64_t to, int64_t from, in
     const size_t bytes = a->widened ? sizeof(double) : ev_lane_bytes(e->mode, a->type);
     memcpy((char *)a->lanes[0] + (size_t)to * bytes, (char *)a->lanes[0] + (size_t)from * bytes, (size_t)n * bytes);
     if (a->terms) memcpy(a->terms + to, a->terms + from, (size_t)n * sizeof *a->terms);
-    double *const factors[] = {a->above, a->below, a->digits};
-    for (int k = 0; a->above && k < 3; k++) memcpy(factors[k] + to, factors[k] + from, (size_t)n * sizeof(double));
+    double *const facts[] = {a->above, a->below, a->digits, a->factors};
+    for (int k = 0; a->above && k < 4; k++) memcpy(facts[k] + to, facts[k] + from, (size_t)n * sizeof(double));
 }

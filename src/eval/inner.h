@@ -271,7 +271,6 @@ void **ev_acc_end(Ev *e, EvAccumulator *a);
  * asked for. */
 bool ev_acc_takes_rows(const Ev *e, const HloComputation *c, uint32_t n_arrays, ScType type);
 void ev_acc_elements(Ev *e, EvAccumulator *a, void *lanes, int64_t n); /* all elements that may be added */
-void ev_acc_steps(EvAccumulator *a, int64_t steps); /* each lane takes at most so many of them */
 /* Combines elements position, position + step, .. into lanes [lane, lane + n), n <= EV_ROW; in `part`, which several
  * threads may do for lanes of their own. */
 void ev_acc_add_row(Ev *part, EvAccumulator *a, int64_t lane, int64_t n, int64_t position, int64_t step);

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { CHUNK = 1 << 16, KIND_SHIFT = 24, MANY_RESULTS = 16 /* one in so many: all are computed */ };
+enum { CHUNK = 1 << 16, KIND_SHIFT = 24, MANY_RESULTS = 256 };
 static const uint32_t widened = UINT32_C(1) << 31; /* a widened operand is kept under leaf | widened | kind */
 
 typedef enum { FLOATS, INTEGERS, COMPLEX, BOUNDS, COMPLEX_BOUNDS } Kind;
@@ -401,7 +401,7 @@ void *ev_products(Ev *e, EvTask *t, const EvProducts *p)
         return lanes;
     }
     const bool fits = !serial && ev_matrix_fits(e, i);
-    if (fits && !is_whole(t) && n * MANY_RESULTS >= hlo_elements(i->shape)) {
+    if (fits && !is_whole(t) && n >= MANY_RESULTS && n * 16 >= hlo_elements(i->shape)) {
         ev_gather(lanes, ev_all(e, t->ref), bytes, t->set);
         return lanes;
     }

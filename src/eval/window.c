@@ -222,9 +222,6 @@ static void add_all(Ev *e, EvTask *t, EvAccumulator *acc)
     const int64_t n = hlo_elements(in);
     void *x = ev_as(e, out->type, in->type, n, ev_all(e, ev_operand(e, t, 0)));
     ev_acc_elements(e, acc, x, n);
-    int64_t elements = 1;
-    for (uint32_t d = 0; d < in->rank; d++) elements *= i->windows[d].size;
-    ev_acc_steps(acc, elements);
     if (add_cumulative(e, acc, i, in, out)) return;
     const int64_t row = out->dims[out->rank - 1], rows = row ? hlo_elements(out) / row : 0;
     AllWindows all = {acc, i, in, out, rows, row, WBB_MAX(EV_BLOCK / WBB_MAX(row, 1), 1),
