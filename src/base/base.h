@@ -31,6 +31,15 @@ __extension__ typedef unsigned __int128 WbbU128;
 #error "a compiler with __int128 is needed"
 #endif
 
+/* Further copies of a loop for machines with wider vectors, chosen when the program is loaded. They compute the same
+ * bits: contraction to fma is off. */
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define WBB_CLONES __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
+#else
+#define WBB_CLONES
+#endif
+
 #define WBB_LEN(array) (sizeof(array) / sizeof((array)[0]))
 #define WBB_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define WBB_MAX(a, b) ((a) > (b) ? (a) : (b))
@@ -60,6 +69,7 @@ struct WbbCx {
     WbbArena *arena;      /* lives as long as the context: interned strings, messages */
     const char *messages; /* all messages so far, one a line; "" if none */
     WbbWhy why;           /* of the last decline */
+    uint32_t threads;     /* that long work may use: wbb_use_threads */
     struct WbbCxInner *inner;
 };
 
@@ -73,11 +83,14 @@ WbbStatus wbb_guard(WbbCx *cx, void (*body)(WbbCx *, void *), void *arg);
 void wbb_fail(WbbCx *cx, WbbLoc loc, const char *format, ...) WBB_NORETURN WBB_PRINTF(3, 4);
 void wbb_decline(WbbCx *cx, WbbLoc loc, WbbWhy why, const char *format, ...) WBB_NORETURN WBB_PRINTF(4, 5);
 void wbb_rethrow(WbbCx *cx, WbbStatus status) WBB_NORETURN; /* go on unwinding after a guard that only cleaned up */
+/* The messages of a context that worked for this one; wbb_rethrow then ends as it did. */
+void wbb_take_messages(WbbCx *cx, const WbbCx *other);
 void wbb_note(WbbCx *cx, WbbLoc loc, const char *format, ...) WBB_PRINTF(3, 4); /* a message that ends nothing */
 /* Long work says here how far it is: `done` of `total` steps of the work that `what` names. The owner of the context
  * decides whether that is shown; without a report nothing happens. */
 void wbb_progress(WbbCx *cx, const char *what, int64_t done, int64_t total);
 void wbb_on_progress(WbbCx *cx, void (*report)(void *arg, const char *what, int64_t done, int64_t total), void *arg);
+void wbb_use_threads(WbbCx *cx, uint32_t n); /* long work may be spread over n threads; 1 in a new context */
 const char *wbb_why_name(WbbWhy why);                                            /* "reduction" */
 const char *wbb_why_text(WbbWhy why);                                            /* one sentence */
 

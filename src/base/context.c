@@ -130,6 +130,12 @@ void wbb_rethrow(WbbCx *cx, WbbStatus status)
     unwind(cx, status);
 }
 
+void wbb_take_messages(WbbCx *cx, const WbbCx *other)
+{
+    append(cx, other->messages);
+    cx->why = other->why;
+}
+
 void wbb_note(WbbCx *cx, WbbLoc loc, const char *format, ...)
 {
     va_list args;
@@ -165,6 +171,8 @@ void wbb_on_progress(WbbCx *cx, void (*report)(void *arg, const char *what, int6
     cx->inner->report_arg = arg;
 }
 
+void wbb_use_threads(WbbCx *cx, uint32_t n) { cx->threads = WBB_MAX(n, 1u); }
+
 void wbb_progress(WbbCx *cx, const char *what, int64_t done, int64_t total)
 {
     if (cx->inner->report) cx->inner->report(cx->inner->report_arg, what, done, total);
@@ -198,6 +206,7 @@ WbbCx *wbb_cx_new(void)
     }
     cx->inner = inner;
     cx->messages = "";
+    cx->threads = 1;
     cx->arena = wbb_arena_try_new(cx);
     if (!cx->arena) {
         wbb_cx_free(cx);

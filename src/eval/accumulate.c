@@ -28,12 +28,11 @@ struct EvAccumulator {
     bool widened;     /* EV_PLAIN, sums of floats: lanes[0] is f64 */
     EvTerms *terms;   /* EV_BOUNDS, sums of floats: for each accumulator */
     /* EV_BOUNDS, products of floats, for each accumulator: log2 of the product of the magnitudes over 1, and of those
-     * under 1; the binary digits that the exact product may need, infinity where some factor is not a known number. */
-    double *above, *below, *digits;
-    int64_t steps;
+     * under 1; the binary digits that the exact product may need, infinity where some factor is not a known number; the
+     * number of factors. */
+    double *above, *below, *digits, *factors;
     ScLoop loop;            /* rows: the operation, unless widened */
     const char *elements;   /* rows: all elements, converted as the accumulators are */
-    char *line;             /* rows: EV_ROW elements */
 };
 
 static ScOp single_op(const HloComputation *c, ScType type)
@@ -74,10 +73,9 @@ void ev_acc_init(Ev *e, EvAccumulator *a, uint32_t array, const void *lanes, int
     a->lanes[array] = acc;
 }
 
-void *ev_acc_lanes(Ev *e, Ev *part, const EvTask *t, const EvAccumulator *a, uint32_t array, uint32_t operand,
-                   const EvSet *set)
+void *ev_acc_lanes(Ev *part, const EvAccumulator *a, uint32_t array, EvRef operand, const EvSet *set)
 {
-    const EvRef r = ev_part_ref(part, ev_operand(e, t, operand));
+    const EvRef r = ev_part_ref(part, operand);
     return ev_as(part, a->types[array], ev_ref_shape(r)->type, set->n, ev_demand(part, r, set));
 }
 
@@ -97,6 +95,7 @@ static void note_factors(EvAccumulator *a, const uint32_t *lanes, int64_t n, con
         int64_t lane = lanes ? lanes[k] : k;
         double low = fabs(x[k].lo.f), high = fabs(x[k].hi.f);
         bool zero = x[k].lo.f <= 0 && x[k].hi.f >= 0;
+        a->factors[lane]++;
         const int digits = x[k].lo.f == x[k].hi.f && isfinite(low) ? ev_digits(low) : -1;
         a->digits[lane] += digits < 0 ? (double)INFINITY : digits > 1 ? digits : 0;
         if (x[k].flags & EV_MUST_NAN) continue;
@@ -127,6 +126,7 @@ bool ev_acc_begin(Ev *e, EvAccumulator *a, bool serial)
         a->above = WBB_NEW_N(e->block, double, a->n);
         a->below = WBB_NEW_N(e->block, double, a->n);
         a->digits = WBB_NEW_N(e->block, double, a->n);
+        a->factors = WBB_NEW_N(e->block, double, a->n);
         note_factors(a, NULL, a->n, acc);
     }
     return false;
@@ -148,31 +148,27 @@ static void add_bound(EvBound *a, const EvBound *x, EvTerms *terms)
     }
 }
 
-static void add_bounds(EvAccumulator *a, const uint32_t *lanes, int64_t n, const EvBound *x)
+/* n parts of accumulators that lie side by side, from number `at` on. */
+static void add_bounds(EvAccumulator *a, int64_t at, int64_t n, const EvBound *x)
 {
-    EvBound *acc = a->lanes[0];
-    for (int64_t k = 0; k < n; k++) {
-        int64_t lane = lanes ? lanes[k] : k;
-        for (int64_t p = 0; p < a->parts; p++)
-            add_bound(&acc[lane * a->parts + p], &x[k * a->parts + p], &a->terms[lane * a->parts + p]);
-    }
+    EvBound *acc = (EvBound *)a->lanes[0] + at;
+    EvTerms *terms = a->terms + at;
+    for (int64_t k = 0; k < n; k++) add_bound(&acc[k], &x[k], &terms[k]);
 }
 
-static void add_wide(Ev *part, EvAccumulator *a, const uint32_t *lanes, int64_t n, const void *x)
+static const double *as_doubles(Ev *part, const EvAccumulator *a, const void *x, int64_t n)
 {
-    double *acc = a->lanes[0];
-    const double *one = x;
-    if (a->type != SC_F64) {
-        double *wide = ev_lanes(part, (size_t)(n * a->parts) * sizeof *wide);
-        ev_doubles(a->type, wide, x, n * a->parts);
-        one = wide;
-    }
-    if (!lanes) {
-        for (int64_t k = 0; k < n * a->parts; k++) acc[k] += one[k];
-        return;
-    }
-    for (int64_t k = 0; k < n; k++)
-        for (int64_t p = 0; p < a->parts; p++) acc[lanes[k] * a->parts + p] += one[k * a->parts + p];
+    if (a->type == SC_F64) return x;
+    double *wide = ev_lanes(part, (size_t)n * sizeof *wide);
+    ev_doubles(a->type, wide, x, n);
+    return wide;
+}
+
+/* The operation itself, where the computation is one and every step takes it. */
+static ScLoop own_loop(const Ev *e, const EvAccumulator *a)
+{
+    const bool plain = a->op != OP_NONE && e->mode != EV_BOUNDS && !e->noise;
+    return plain ? sc_loop(a->op, a->type, a->type) : NULL;
 }
 
 /* Any computation: applies it to the accumulators of these lanes and the elements of the step. */
@@ -189,7 +185,7 @@ static void apply(Ev *part, EvAccumulator *a, const uint32_t *lanes, int64_t n, 
         operands[k] = ev_as(part, a->c->parameters[k]->shape->type, a->types[k], n, picked);
         operands[arrays + k] = ev_as(part, a->c->parameters[arrays + k]->shape->type, a->types[k], n, x[k]);
     }
-    ScLoop loop = a->op != OP_NONE && part->mode != EV_BOUNDS && !part->noise ? sc_loop(a->op, a->type, a->type) : NULL;
+    const ScLoop loop = own_loop(part, a);
     if (loop) {
         out[0] = ev_lanes(part, (size_t)n * sc_bytes(a->type));
         loop((size_t)n, out[0], operands[0], x[0], NULL);
@@ -208,14 +204,60 @@ static void apply(Ev *part, EvAccumulator *a, const uint32_t *lanes, int64_t n, 
 
 void ev_acc_add(Ev *part, EvAccumulator *a, const uint32_t *lanes, int64_t n, void *const *x)
 {
-    a->steps++;
+    const int64_t p = a->parts;
+    if (!lanes) {
+        ev_acc_add_steps(part, a, 0, n, 1, x);
+        return;
+    }
     if (a->terms) {
-        add_bounds(a, lanes, n, x[0]);
+        for (int64_t k = 0; k < n; k++) add_bounds(a, lanes[k] * p, p, (const EvBound *)x[0] + k * p);
     } else if (a->widened) {
-        add_wide(part, a, lanes, n, x[0]);
+        const double *wide = as_doubles(part, a, x[0], n * p);
+        double *acc = a->lanes[0];
+        for (int64_t k = 0; k < n; k++)
+            for (int64_t j = 0; j < p; j++) acc[lanes[k] * p + j] += wide[k * p + j];
     } else {
         if (a->above) note_factors(a, lanes, n, x[0]);
         apply(part, a, lanes, n, x);
+    }
+}
+
+/* Steps of any computation, one by one. */
+static void apply_steps(Ev *part, EvAccumulator *a, int64_t lane, int64_t n, int64_t steps, void *const *x)
+{
+    void **one = WBB_NEW_N(part->block, void *, a->n_arrays);
+    uint32_t *lanes = n == a->n ? NULL : ev_lanes(part, (size_t)n * sizeof *lanes);
+    for (int64_t k = 0; lanes && k < n; k++) lanes[k] = (uint32_t)(lane + k);
+    for (int64_t s = 0; s < steps; s++) {
+        for (uint32_t k = 0; k < a->n_arrays; k++)
+            one[k] = (char *)x[k] + (size_t)(s * n) * ev_lane_bytes(part->mode, a->types[k]);
+        if (a->above) note_factors(a, lanes, n, one[0]);
+        apply(part, a, lanes, n, one);
+    }
+}
+
+int64_t ev_acc_wide(const Ev *e, const EvAccumulator *a)
+{
+    return a->terms || a->widened ? 1 : own_loop(e, a) ? 64 : 512;
+}
+
+void ev_acc_add_steps(Ev *part, EvAccumulator *a, int64_t lane, int64_t n, int64_t steps, void *const *x)
+{
+    const int64_t at = lane * a->parts, width = n * a->parts;
+    const ScLoop loop = own_loop(part, a);
+    if (a->terms) {
+        for (int64_t s = 0; s < steps; s++) add_bounds(a, at, width, (const EvBound *)x[0] + s * width);
+    } else if (a->widened) {
+        const double *wide = as_doubles(part, a, x[0], width * steps);
+        double *acc = (double *)a->lanes[0] + at;
+        for (int64_t s = 0; s < steps; s++, wide += width)
+            for (int64_t k = 0; k < width; k++) acc[k] += wide[k];
+    } else if (loop) {
+        const size_t bytes = sc_bytes(a->type);
+        char *acc = (char *)a->lanes[0] + (size_t)lane * bytes;
+        for (int64_t s = 0; s < steps; s++) loop((size_t)n, acc, acc, (char *)x[0] + (size_t)(s * n) * bytes, NULL);
+    } else {
+        apply_steps(part, a, lane, n, steps, x);
     }
 }
 
@@ -228,7 +270,7 @@ static void close_product(EvAccumulator *a)
            least = log2(ev_ulp(a->type, 0)) - log2(unit) + 1;
     for (int64_t k = 0; k < a->n; k++) {
         EvBound *b = &acc[k];
-        if (a->steps < 2) continue;
+        if (a->factors[k] < 3) continue; /* one product is rounded once */
         if (a->digits[k] <= 1 - log2(unit) && a->above[k] <= top &&
             (a->below[k] >= least || a->below[k] == -(double)INFINITY)) {
             if (a->below[k] == -(double)INFINITY) b->lo.f = -0.0, b->hi.f = 0.0;
@@ -239,7 +281,7 @@ static void close_product(EvAccumulator *a)
             continue;
         }
         if (b->flags & EV_MUST_NAN) continue;
-        double grow = 1 + (double)a->steps * 2 * unit;
+        double grow = 1 + (a->factors[k] - 1) * 2 * unit;
         b->lo.f = sc_to_f64(a->type, sc_from_f64(a->type, b->lo.f > 0 ? b->lo.f / grow : b->lo.f * grow));
         b->hi.f = sc_to_f64(a->type, sc_from_f64(a->type, b->hi.f > 0 ? b->hi.f * grow : b->hi.f / grow));
     }
@@ -249,7 +291,7 @@ void **ev_acc_end(Ev *e, EvAccumulator *a)
 {
     if (a->terms)
         for (int64_t k = 0; k < a->n * a->parts; k++)
-            ev_close_sum(a->type, &((EvBound *)a->lanes[0])[k], a->terms[k], a->steps, 0);
+            ev_close_sum(a->type, &((EvBound *)a->lanes[0])[k], a->terms[k], a->terms[k].n, 0);
     if (a->above) close_product(a);
     if (a->widened && a->type != SC_F64) {
         const double *acc = a->lanes[0];
@@ -264,8 +306,8 @@ bool ev_acc_takes_rows(const Ev *e, const HloComputation *c, uint32_t n_arrays, 
 {
     const ScType t = ev_lane_type(e->mode, type);
     const ScOp op = n_arrays == 1 ? single_op(c, type) : OP_NONE;
-    if (e->mode == EV_BOUNDS || e->noise || op == OP_NONE || sc_type_info[t].cls == 'C') return false;
-    return (op == OP_ADD && sc_is_float(t)) || sc_loop(op, t, t);
+    if (e->noise || op == OP_NONE || sc_type_info[t].cls == 'C') return false;
+    return e->mode == EV_BOUNDS || (op == OP_ADD && sc_is_float(t)) || sc_loop(op, t, t);
 }
 
 void ev_acc_elements(Ev *e, EvAccumulator *a, void *lanes, int64_t n)
@@ -275,14 +317,33 @@ void ev_acc_elements(Ev *e, EvAccumulator *a, void *lanes, int64_t n)
         ev_doubles(a->type, wide, lanes, n);
         lanes = wide;
     } else {
-        a->loop = sc_loop(a->op, a->type, a->type);
+        a->loop = own_loop(e, a);
     }
     a->elements = lanes;
-    a->line = ev_lanes(e, EV_ROW * sizeof(uint64_t));
 }
 
-void ev_acc_add_row(EvAccumulator *a, int64_t lane, int64_t n, int64_t position, int64_t step)
+/* The same for intervals. */
+static void add_row_of_bounds(const Ev *e, EvAccumulator *a, int64_t lane, int64_t n, const EvBound *x, int64_t step)
 {
+    EvBound *acc = (EvBound *)a->lanes[0] + lane;
+    if (a->terms) {
+        for (int64_t k = 0; k < n; k++) add_bound(&acc[k], &x[k * step], &a->terms[lane + k]);
+        return;
+    }
+    for (int64_t k = 0; k < n; k++) {
+        const uint32_t at = (uint32_t)(lane + k);
+        const EvBound pair[2] = {acc[k], x[k * step]};
+        if (a->above) note_factors(a, &at, 1, &x[k * step]);
+        acc[k] = ev_bound_op(a->op, a->type, a->type, pair, e->approx);
+    }
+}
+
+void ev_acc_add_row(Ev *part, EvAccumulator *a, int64_t lane, int64_t n, int64_t position, int64_t step)
+{
+    if (part->mode == EV_BOUNDS) {
+        add_row_of_bounds(part, a, lane, n, (const EvBound *)(const void *)a->elements + position, step);
+        return;
+    }
     if (a->widened) {
         double *acc = (double *)a->lanes[0] + lane;
         const double *x = (const double *)(const void *)a->elements + position;
@@ -295,15 +356,19 @@ void ev_acc_add_row(EvAccumulator *a, int64_t lane, int64_t n, int64_t position,
     const size_t bytes = sc_bytes(a->type);
     char *acc = (char *)a->lanes[0] + (size_t)lane * bytes;
     const char *x = a->elements + (size_t)position * bytes;
+    uint64_t line[EV_ROW];
     if (step != 1) {
-        for (int64_t k = 0; k < n; k++) memcpy(a->line + (size_t)k * bytes, x + (size_t)(k * step) * bytes, bytes);
-        x = a->line;
+        for (int64_t k = 0; k < n; k++) memcpy((char *)line + (size_t)k * bytes, x + (size_t)(k * step) * bytes, bytes);
+        x = (char *)line;
     }
     a->loop((size_t)n, acc, acc, x, NULL);
 }
 
-void ev_acc_copy_row(EvAccumulator *a, int64_t to, int64_t from, int64_t n)
+void ev_acc_copy_row(const Ev *e, EvAccumulator *a, int64_t to, int64_t from, int64_t n)
 {
-    const size_t bytes = a->widened ? sizeof(double) : sc_bytes(a->type);
+    const size_t bytes = a->widened ? sizeof(double) : ev_lane_bytes(e->mode, a->type);
     memcpy((char *)a->lanes[0] + (size_t)to * bytes, (char *)a->lanes[0] + (size_t)from * bytes, (size_t)n * bytes);
+    if (a->terms) memcpy(a->terms + to, a->terms + from, (size_t)n * sizeof *a->terms);
+    double *const facts[] = {a->above, a->below, a->digits, a->factors};
+    for (int k = 0; a->above && k < 4; k++) memcpy(facts[k] + to, facts[k] + from, (size_t)n * sizeof(double));
 }

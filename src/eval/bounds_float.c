@@ -440,6 +440,8 @@ EvBound ev_bound_float(ScOp op, ScType t, const EvBound *x, bool approx)
         single = single && k < 2 && ev_bound_single(t, &x[k], &bits[k]);
     }
     if (op == OP_POW && flags) return ev_bound_any(t); /* 1^nan and nan^0 are 1 */
+    const Domain d = arity == 1 ? domain(op) : (Domain){-INF, INF, true};
+    if (x->hi.f < d.from || x->lo.f > d.to) return ev_bound_nan(); /* the C library takes long to find that */
     if (single && arity <= 2) return allowed(f, exact(op, x[0].lo.f, arity > 1 ? x[1].lo.f : 0));
     EvBound r = arity == 1 ? one_operand(f, x) : two_operands(f, x);
     if (!(r.flags & EV_MUST_NAN)) r.flags |= flags;

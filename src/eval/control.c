@@ -132,13 +132,14 @@ void *ev_while(Ev *e, EvTask *t)
     const HloInstruction *i = t->ref.i;
     uint32_t n = i->shape->n_leaves;
     void **state = WBB_NEW_N(e->block, void *, n + 1), **next = WBB_NEW_N(e->block, void *, n + 1);
+    ev_must_keep(e);
     for (uint32_t k = 0; k < n; k++)
         if (sc_type_info[ev_leaf_shape(i->shape, k)->type].cls != '-')
             state[k] = ev_all(e, ev_resolve_leaf(e, t->ref.frame, i->operands[0], k));
     WbbArena *now = wbb_arena_new(e->cx), *then = wbb_arena_new(e->cx);
     const HloComputation *body = named(i, "body");
     while (goes_on(e, i, state)) {
-        if (++*e->iterations > ITERATIONS)
+        if (atomic_fetch_add(e->iterations, 1) >= ITERATIONS)
             wbb_decline(e->cx, i->loc, WHY_SIZE, "%s has not ended after %d iterations of all loops", i->name,
                         ITERATIONS);
         ev_iterate(e, body, state, then, next);

@@ -32,13 +32,22 @@ const EvSet *ev_range_set(Ev *e, int64_t start, int64_t n)
     return intern_set(e, wbb_hash(key, sizeof key, 1), (EvSet){.n = n, .start = start});
 }
 
+/* Of some of the positions; sets of the same hash are compared in full. */
+static uint64_t hash_list(const int64_t *list, int64_t n)
+{
+    enum { SOME = 64 };
+    uint64_t hash = wbb_mix((uint64_t)n) ^ (uint64_t)list[n - 1];
+    const int64_t step = n / SOME + 1;
+    for (int64_t k = 0; k < n; k += step) hash = wbb_mix(hash ^ (uint64_t)list[k]);
+    return hash;
+}
+
 const EvSet *ev_list_set(Ev *e, const int64_t *list, int64_t n)
 {
     int64_t k = 1;
     while (k < n && list[k] == list[0] + k) k++;
     if (n == 0 || k == n) return ev_range_set(e, n ? list[0] : 0, n);
-    const uint64_t hash = wbb_hash(list, (size_t)n * sizeof *list, 2);
-    return intern_set(e, hash, (EvSet){.n = n, .start = list[0], .list = list});
+    return intern_set(e, hash_list(list, n), (EvSet){.n = n, .start = list[0], .list = list});
 }
 
 static void *find(EvRef r, const EvSet *set)

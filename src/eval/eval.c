@@ -51,24 +51,55 @@ static bool at_once(const Ev *e, const HloInstruction *i)
     case HLO_WHILE:
     case HLO_SCAN: return true;
     case HLO_DOT:
-    case HLO_CONVOLUTION: return e->mode != EV_BOUNDS && !e->noise;
+    case HLO_CONVOLUTION: return ev_matrix_fits(e, i);
     case HLO_REDUCE_WINDOW: return ev_window_at_once(e, i);
     default: return false;
     }
 }
 
-void ev_copy_all(Ev *e, EvRef r, void *to)
+/* Elements of an array, or of several leaves of an instruction, that are computed block by block. */
+typedef struct {
+    EvRef ref;
+    uint32_t leaves;          /* ref.leaf, ref.leaf + 1, .. */
+    const int64_t *positions; /* NULL: all, in order */
+    int64_t n, size;
+    char *const *to;          /* [leaves] */
+} Blocks;
+
+static void copy_block(Ev *part, void *arg, int64_t k)
 {
-    int64_t n = hlo_elements(ev_ref_shape(r)), size = at_once(e, r.i) ? n : block_size(e);
-    size_t bytes = ev_lane_bytes(e->mode, ev_ref_shape(r)->type);
-    for (int64_t at = 0; at < n; at += size) {
-        ev_begin(e);
-        if (e->depth <= 1) wbb_progress(e->cx, r.i->name, at, n);
-        int64_t lanes = WBB_MIN(size, n - at);
-        memcpy((char *)to + (size_t)at * bytes, ev_demand(e, r, ev_range_set(e, at, lanes)), (size_t)lanes * bytes);
-        ev_end(e);
+    const Blocks *b = arg;
+    const int64_t at = k * b->size, n = WBB_MIN(b->size, b->n - at);
+    EvRef r = ev_part_ref(part, b->ref);
+    ev_begin(part);
+    const EvSet *set = b->positions ? ev_list_set(part, b->positions + at, n) : ev_range_set(part, at, n);
+    for (uint32_t l = 0; l < b->leaves; l++, r.leaf++) {
+        const size_t bytes = ev_lane_bytes(part->mode, ev_ref_shape(r)->type);
+        memcpy(b->to[l] + (size_t)at * bytes, ev_demand(part, r, set), (size_t)n * bytes);
     }
-    if (e->depth <= 1) wbb_progress(e->cx, r.i->name, n, n);
+    ev_end(part);
+}
+
+/* The first block is computed by `e` itself, so that what all blocks need is known to all of them. */
+static void copy_blocks(Ev *e, Blocks *b)
+{
+    const int64_t count = (b->n + b->size - 1) / b->size;
+    if (count > 0) copy_block(e, b, 0);
+    ev_spread(e, b->ref.i->name, 1, count, copy_block, b);
+}
+
+static void copy_leaves(Ev *e, EvRef first, uint32_t leaves, char *const *to)
+{
+    const int64_t n = hlo_elements(ev_ref_shape(first)), size = at_once(e, first.i) ? WBB_MAX(n, 1) : block_size(e);
+    copy_blocks(e, &(Blocks){.ref = first, .leaves = leaves, .n = n, .size = size, .to = to});
+}
+
+void ev_copy_all(Ev *e, EvRef r, void *to) { copy_leaves(e, r, 1, (char *[]){to}); }
+
+/* Operations that compute all leaves of their result together; these have the same dimensions. */
+static bool has_leaves(HloOpcode op)
+{
+    return op == HLO_REDUCE || op == HLO_REDUCE_WINDOW || op == HLO_SCATTER || op == HLO_SORT;
 }
 
 void *ev_all(Ev *e, EvRef r)
@@ -81,13 +112,20 @@ void *ev_all(Ev *e, EvRef r)
                     (e->state || (!e->source && e->mode == EV_PLAIN && sc_type_info[s->type].bits >= 8));
     uint32_t number = is_input ? ev_first_leaf(e->root->c, r.i->number) + r.leaf : 0;
     if (is_input) return e->state ? e->state[number] : (void *)e->inputs[number];
-    char *data = wbb_alloc(e->kept_arena, wbb_mul_size(e->kept_arena, (size_t)n, ev_lane_bytes(e->mode, s->type)));
+    ev_must_keep(e);
+    const uint32_t leaves = has_leaves(r.i->opcode) ? r.i->shape->n_leaves : 1;
+    EvRef first = {r.frame, r.i, leaves > 1 ? 0 : r.leaf};
+    char **data = WBB_NEW_N(e->kept_arena, char *, leaves);
+    for (uint32_t l = 0; l < leaves; l++) {
+        const ScType t = ev_leaf_shape(r.i->shape, first.leaf + l)->type;
+        data[l] = wbb_alloc(e->kept_arena, wbb_mul_size(e->kept_arena, (size_t)n, ev_lane_bytes(e->mode, t)));
+    }
     Ev *part = ev_part(e);
     part->filling = r.i;
-    ev_copy_all(part, ev_part_ref(part, r), data);
+    copy_leaves(part, ev_part_ref(part, first), leaves, data);
     ev_part_end(e);
-    ev_keep(e, r, r.leaf, data);
-    return data;
+    for (uint32_t l = 0; l < leaves; l++) ev_keep(e, first, first.leaf + l, data[l]);
+    return data[r.leaf - first.leaf];
 }
 
 static bool is_costly(HloOpcode op)
@@ -165,17 +203,8 @@ typedef struct {
 /* Computes the wanted elements of leaf r, block by block. */
 static void run_some(Ev *e, EvRef r, const EvPositions *at, char *data)
 {
-    size_t bytes = ev_lane_bytes(e->mode, ev_ref_shape(r)->type);
-    int64_t size = block_size(e);
-    for (int64_t p = 0; p < at->n; p += size) {
-        ev_begin(e);
-        wbb_progress(e->cx, r.i->name, p, at->n);
-        int64_t lanes = WBB_MIN(size, at->n - p);
-        memcpy(data + (size_t)p * bytes, ev_demand(e, r, ev_list_set(e, at->positions + p, lanes)),
-               (size_t)lanes * bytes);
-        ev_end(e);
-    }
-    wbb_progress(e->cx, r.i->name, at->n, at->n);
+    copy_blocks(e, &(Blocks){.ref = r, .leaves = 1, .positions = at->positions, .n = at->n, .size = block_size(e),
+                             .to = &data});
 }
 
 static void run_body(WbbCx *cx, void *arg)

@@ -13,6 +13,8 @@
  */
 #include "eval/bounds.h"
 
+#include <float.h>
+
 int ev_digits(double x)
 {
     if (x == 0) return 0;
@@ -21,21 +23,23 @@ int ev_digits(double x)
     return 53 - __builtin_ctzll(m);
 }
 
-/* The largest power of two that divides x, which is finite and not 0. */
-static double unit_of(double x)
+double ev_unit(double x)
 {
-    int exponent;
-    const uint64_t m = (uint64_t)ldexp(frexp(fabs(x), &exponent), 53);
-    return ldexp(1, exponent - 53 + __builtin_ctzll(m));
+    const uint64_t bits = sc_from_f64(SC_F64, x), fraction = bits & ((UINT64_C(1) << 52) - 1);
+    const int exponent = (int)(bits >> 52 & 2047), zeros = fraction ? __builtin_ctzll(fraction) : 52;
+    if (exponent == 2047 || (exponent == 0 && fraction == 0)) return exponent ? 0 : (double)INFINITY;
+    if (exponent + zeros > 52) return sc_to_f64(SC_F64, (uint64_t)(exponent + zeros - 52) << 52);
+    return ldexp(1, WBB_MAX(exponent, 1) + zeros - 1075);
 }
 
 void ev_add_term(EvTerms *terms, double lo, double hi)
 {
-    const double m = fmax(fabs(lo), fabs(hi));
-    if (isfinite(m)) terms->magnitude += m;
+    const double low = fabs(lo), high = fabs(hi), m = low > high ? low : high;
+    if (m <= DBL_MAX) terms->magnitude += m;
     terms->n += m != 0;
-    if (lo != hi || !isfinite(lo)) terms->unit = 0;
-    else if (lo != 0 && terms->unit > 0) terms->unit = fmin(terms->unit, unit_of(lo));
+    if (terms->unit == 0) return;
+    const double unit = lo == hi ? ev_unit(lo) : 0;
+    if (unit < terms->unit) terms->unit = unit;
 }
 
 /* Is no addition of the terms rounded, whatever the order? A magnitude beyond 2^53 units was itself rounded; it fails
@@ -46,6 +50,11 @@ static bool is_exact(ScType t, EvTerms terms)
     if (terms.magnitude == 0) return true;
     return terms.unit >= ev_ulp(t, 0) && terms.magnitude * ev_ulp(t, 1.0) / 2 <= terms.unit &&
            terms.magnitude <= ev_largest(t);
+}
+
+void ev_close_products(ScType t, EvBound *a, EvTerms terms, int64_t products)
+{
+    ev_close_sum(t, a, terms, products + 1, ev_ulp(t, 0) / 2);
 }
 
 void ev_close_sum(ScType t, EvBound *a, EvTerms terms, int64_t additions, double absolute)

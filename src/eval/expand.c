@@ -161,6 +161,6 @@ const HloComputation *ev_expansion(Ev *e, const HloInstruction *i)
     if (!ev_is_expanded(i)) return NULL;
     if (is_top_k(i) && (i->shape->type != SC_TUPLE || i->shape->n_elements != 2 || i->operands[0]->shape->rank == 0))
         wbb_decline(e->cx, i->loc, WHY_OPERATION, "the evaluator has top-k with two results only");
-    const char *text = is_top_k(i) ? top_k_text(e->kept_arena, i) : norm_text(e->kept_arena, i);
-    return hlo_parse(e->cx, e->kept_arena, i->name, text, strlen(text))->entry;
+    const char *text = is_top_k(i) ? top_k_text(e->arena, i) : norm_text(e->arena, i);
+    return hlo_parse(e->cx, e->arena, i->name, text, strlen(text))->entry;
 }

@@ -33,18 +33,26 @@ static EvFrame *new_frame(Ev *e, const HloComputation *c, EvFrame *caller, const
     f->origin = origin;
     f->callee = WBB_NEW_N(e->arena, EvFrame *, c->n_instructions);
     f->memo = WBB_NEW_N(e->arena, EvMemo *, c->n_instructions);
-    f->kept = origin ? origin->kept : WBB_NEW_N(e->arena, EvMemo *, c->n_instructions);
+    f->kept = origin && e->chunk != e ? origin->kept : WBB_NEW_N(e->arena, EvMemo *, c->n_instructions);
+    if (origin && e->chunk == e) memcpy(f->kept, origin->kept, c->n_instructions * sizeof *f->kept);
     f->next = e->frames;
     e->frames = f;
     return f;
 }
 
-EvFrame *ev_callee(Ev *e, EvFrame *f, const HloInstruction *call, uint32_t branch)
+static EvFrame *known_callee(const EvFrame *f, const HloInstruction *call, uint32_t branch)
 {
     EvFrame *g = f->callee[call->id];
     while (g && g->branch != branch) g = g->sibling;
+    return g;
+}
+
+EvFrame *ev_callee(Ev *e, EvFrame *f, const HloInstruction *call, uint32_t branch)
+{
+    EvFrame *g = known_callee(f, call, branch), *origin = NULL;
     if (g) return g;
-    EvFrame *origin = f->origin ? ev_callee(e->whole, f->origin, call, branch) : NULL;
+    if (f->origin) /* several threads may read what a chunk is a part of, so it makes no frame there */
+        origin = e->chunk == e ? known_callee(f->origin, call, branch) : ev_callee(e->whole, f->origin, call, branch);
     const HloComputation *c = origin ? origin->c : ev_expansion(e, call);
     g = new_frame(e, c ? c : call->called[branch], f, call, origin);
     g->branch = branch;
@@ -68,16 +76,14 @@ Ev *ev_new(WbbCx *cx, const HloComputation *c, const void *const *inputs, EvMode
     e->mode = mode == EV_BOUNDS_APPROX ? EV_BOUNDS : mode;
     e->approx = mode == EV_BOUNDS_APPROX;
     e->inputs = inputs;
-    e->iterations = WBB_NEW(e->arena, int64_t);
+    e->iterations = wbb_alloc(e->arena, sizeof *e->iterations);
     e->root = new_frame(e, c, NULL, NULL, NULL);
     return e;
 }
 
-/* An evaluation inside a step of another. The caller copies its results before it ends. */
-static Ev *nested(Ev *outer)
+static Ev *new_inner(Ev *outer, WbbCx *cx)
 {
-    Ev *e = new_run(outer->cx);
-    outer->part = e;
+    Ev *e = new_run(cx);
     e->mode = outer->mode;
     e->approx = outer->approx;
     e->noise = outer->noise;
@@ -89,16 +95,49 @@ static Ev *nested(Ev *outer)
     return e;
 }
 
-Ev *ev_part(Ev *whole)
+/* An evaluation inside a step of another. The caller copies its results before it ends. */
+static Ev *nested(Ev *outer)
 {
-    Ev *e = nested(whole);
+    return outer->part = new_inner(outer, outer->cx);
+}
+
+static void take_part(Ev *e, Ev *whole)
+{
     e->whole = whole;
-    e->kept_arena = whole->kept_arena;
     e->inputs = whole->inputs;
     e->source = whole->source;
     e->state = whole->state;
     e->root = new_frame(e, whole->root->c, NULL, NULL, whole->root);
+}
+
+Ev *ev_part(Ev *whole)
+{
+    Ev *e = nested(whole);
+    e->kept_arena = whole->kept_arena;
+    e->chunk = whole->chunk;
+    take_part(e, whole);
     return e;
+}
+
+Ev *ev_chunk(Ev *whole, WbbCx *cx)
+{
+    Ev *e = new_inner(whole, cx);
+    e->kept_arena = wbb_arena_new(cx);
+    e->chunk = e;
+    e->filling = whole->filling;
+    take_part(e, whole);
+    return e;
+}
+
+void ev_chunk_again(Ev *e)
+{
+    for (EvFrame *f = e->frames; f; f = f->next) {
+        const size_t bytes = f->c->n_instructions * sizeof *f->kept;
+        if (f->origin) memcpy(f->kept, f->origin->kept, bytes);
+        else memset(f->kept, 0, bytes);
+    }
+    wbb_arena_free(e->kept_arena);
+    e->kept_arena = wbb_arena_new(e->cx);
 }
 
 Ev *ev_sub(Ev *outer, const HloComputation *c, void *const *state)
@@ -120,6 +159,7 @@ void ev_free(Ev *e)
 {
     if (e->part) ev_part_end(e);
     if (e->block) ev_end(e);
+    if (e->chunk == e) wbb_arena_free(e->kept_arena);
     wbb_arena_free(e->arena);
 }
 

@@ -15,6 +15,7 @@
 #include "eval/eval.h"
 
 #include <math.h>
+#include <stdatomic.h>
 
 /* Positions start, start + 1, .. (list NULL) or list[0], list[1], ..; equal sets of a block are one pointer. */
 typedef struct EvSet {
@@ -78,10 +79,12 @@ typedef struct EvSlab {
 } EvSlab;
 
 /* An evaluation. Work inside a step runs in an evaluation of its own, whose blocks can be dropped while the block of
- * the step goes on. There are two kinds:
+ * the step goes on. There are three kinds:
  *
  *   - a part of `whole` computes elements of the same computation: its frames mirror those of `whole`, and it shares
  * what `whole` keeps (frames' `kept`, in `kept_arena`);
+ *   - a chunk (spread.c) is a part that may run on another thread: it finds what `whole` keeps, and its own memories of
+ * costly operations end with it;
  *   - a sub-evaluation (`whole` NULL, `state` set) evaluates another computation, whose parameters are lanes: an
  * iteration of a loop, or a computation applied to one element. */
 typedef struct Ev {
@@ -91,6 +94,8 @@ typedef struct Ev {
     WbbArena *kept_arena;          /* data kept for the whole evaluation; a part uses that of `whole` */
     struct Ev *part;               /* evaluation inside a step of this one, of either kind, while it runs; else NULL */
     struct Ev *whole;              /* the evaluation that this is a part of; NULL if it is none */
+    struct Ev *chunk;              /* the chunk that this is, or is a part of; else NULL */
+    bool gave_up;                  /* a chunk: the whole evaluation must compute it, see ev_must_keep */
     EvMode mode;                   /* EV_BOUNDS for EV_BOUNDS_APPROX as well */
     bool approx;                   /* EV_BOUNDS: by the looser budgets */
     const EvOrder *order;          /* that a kernel documents; NULL: any */
@@ -99,7 +104,7 @@ typedef struct Ev {
     const EvSource *source;        /* a function that makes elements of them, or */
     void *const *state;            /* the lanes of all elements of each leaf of each parameter */
     unsigned depth;                /* number of evaluations around this one */
-    int64_t *iterations;           /* of loops, counted over all nested evaluations */
+    _Atomic int64_t *iterations;   /* of loops, counted over all nested evaluations */
     const HloInstruction *filling; /* instruction whose elements are all being computed, block by block; else NULL */
     EvSlab *slabs, *slab;          /* all; the one in use, those behind it are free */
     EvFrame *root, *frames;
@@ -113,6 +118,8 @@ Ev *ev_part(Ev *whole);
 /* A sub-evaluation; ends as a part does, by ev_part_end(outer). */
 Ev *ev_sub(Ev *outer, const HloComputation *c, void *const *state);
 void ev_part_end(Ev *whole);
+Ev *ev_chunk(Ev *whole, WbbCx *cx);
+void ev_chunk_again(Ev *chunk); /* forget what it remembers: the next one begins */
 void ev_free(Ev *e); /* also frees the block and the part that a failure left open */
 EvRef ev_part_ref(Ev *part, EvRef of_whole);
 void ev_begin(Ev *e); /* begin a block */
@@ -124,6 +131,15 @@ EvRef ev_resolve_leaf(Ev *e, EvFrame *f, const HloInstruction *i, uint32_t leaf)
 const HloShape *ev_leaf_shape(const HloShape *s, uint32_t leaf);
 const HloShape *ev_ref_shape(EvRef r);
 uint32_t ev_first_leaf(const HloComputation *c, int64_t parameter); /* number among the leaves of all parameters */
+
+/* spread.c: work(part, arg, k) for k in [first, end), on the threads that the context has; results must not depend on
+ * the order. Each call gets a part without a block; `e` has no open part. Where several calls would compute the same
+ * operations on demand, the caller first does one of them by itself, so that they are remembered for all. */
+typedef void EvWork(Ev *part, void *arg, int64_t k);
+void ev_spread(Ev *e, const char *name, int64_t first, int64_t end, EvWork *work, void *arg);
+/* What the caller is about to compute is kept for the whole evaluation: a chunk ends here, and is computed later by the
+ * whole evaluation itself. */
+void ev_must_keep(Ev *e);
 
 /* expand.c: operations that are defined by a computation of others */
 bool ev_is_expanded(const HloInstruction *i);
@@ -220,6 +236,10 @@ void ev_add_term(EvTerms *terms, double lo, double hi); /* a term in [lo, hi], n
 /* [a->lo, a->hi] holds the exact sums of the terms, in double; it becomes the interval of what any order of that many
  * additions, each rounded to type t or wider, may give. Each term may also be off by `absolute`. */
 void ev_close_sum(ScType t, EvBound *a, EvTerms terms, int64_t additions, double absolute);
+/* The same for a sum of products; each may underflow. */
+void ev_close_products(ScType t, EvBound *a, EvTerms terms, int64_t products);
+/* The largest power of two that divides x; infinity for 0, 0 where x is not finite. */
+double ev_unit(double x);
 /* Bits from the first to the last that is 1 in a finite x; 0 of 0. */
 int ev_digits(double x);
 
@@ -238,20 +258,23 @@ void ev_acc_init(Ev *e, EvAccumulator *a, uint32_t array, const void *lanes, int
 /* After all arrays are initialised. `serial`: the steps come in the documented order of the kernel, and each is
  * rounded. True: a sum or product whose terms are to be added in a random order. */
 bool ev_acc_begin(Ev *e, EvAccumulator *a, bool serial);
-/* Lanes of an operand of the task, demanded in `part` and converted to the type of accumulator array `array`. */
-void *ev_acc_lanes(Ev *e, Ev *part, const EvTask *t, const EvAccumulator *a, uint32_t array, uint32_t operand,
-                   const EvSet *set);
+/* Lanes of an operand, demanded in `part` and converted to the type of accumulator array `array`. */
+void *ev_acc_lanes(Ev *part, const EvAccumulator *a, uint32_t array, EvRef operand, const EvSet *set);
 /* One step: element k of x[array] is combined into lane lanes[k] (NULL: lane k); each lane occurs at most once.
  * Allocates in `part` only. */
 void ev_acc_add(Ev *part, EvAccumulator *a, const uint32_t *lanes, int64_t n, void *const *x);
+/* `steps` steps of n elements each, side by side: element s * n + k of x[array] is combined into lane `lane` + k. */
+int64_t ev_acc_wide(const Ev *e, const EvAccumulator *a); /* lanes that make a step worth its call */
+void ev_acc_add_steps(Ev *part, EvAccumulator *a, int64_t lane, int64_t n, int64_t steps, void *const *x);
 void **ev_acc_end(Ev *e, EvAccumulator *a);
-/* Rows of lanes, without demands: where the computation is one operation on real values, and neither intervals nor
- * random orders are asked for. */
+/* Rows of lanes, without demands: where the computation is one operation on real values, and no random orders are
+ * asked for. */
 bool ev_acc_takes_rows(const Ev *e, const HloComputation *c, uint32_t n_arrays, ScType type);
 void ev_acc_elements(Ev *e, EvAccumulator *a, void *lanes, int64_t n); /* all elements that may be added */
-/* Combines elements position, position + step, .. into lanes [lane, lane + n); n <= EV_ROW unless step is 1. */
-void ev_acc_add_row(EvAccumulator *a, int64_t lane, int64_t n, int64_t position, int64_t step);
-void ev_acc_copy_row(EvAccumulator *a, int64_t to, int64_t from, int64_t n);
+/* Combines elements position, position + step, .. into lanes [lane, lane + n), n <= EV_ROW; in `part`, which several
+ * threads may do for lanes of their own. */
+void ev_acc_add_row(Ev *part, EvAccumulator *a, int64_t lane, int64_t n, int64_t position, int64_t step);
+void ev_acc_copy_row(const Ev *e, EvAccumulator *a, int64_t to, int64_t from, int64_t n);
 
 /* One step of an operation, in the file of its name. */
 /* reduce.c: accumulators for operands x.., init..; NULL: a start value was asked for. */
@@ -303,8 +326,9 @@ typedef struct {
     int64_t group;
 } EvProducts;
 void *ev_products(Ev *e, EvTask *t, const EvProducts *p);
-/* matrix.c: all results at once, from all lanes of the operands. False: not computed, since the operation does not fit.
- */
+/* matrix.c: all results at once, from all lanes of the operands; in EV_BOUNDS floats of up to 32 bits or integers.
+ * False: not computed, since the operation or an element does not fit. */
+bool ev_matrix_fits(const Ev *e, const HloInstruction *i);
 bool ev_matrix(Ev *e, const HloInstruction *i, const EvProducts *p, bool float_products, void *const *x, void *lanes);
 
 /* eval.c */

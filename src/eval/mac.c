@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { CHUNK = 1 << 16, KIND_SHIFT = 24 };
+enum { CHUNK = 1 << 16, KIND_SHIFT = 24, MANY_RESULTS = 256 };
 static const uint32_t widened = UINT32_C(1) << 31; /* a widened operand is kept under leaf | widened | kind */
 
 typedef enum { FLOATS, INTEGERS, COMPLEX, BOUNDS, COMPLEX_BOUNDS } Kind;
@@ -251,7 +251,7 @@ static EvBound narrowed(ScType t, const Sum *s, int part, bool serial)
     EvBound b = s->b[part];
     if (serial) return ev_bound_narrow(t, b);
     if (!sc_is_float(t)) return ev_bound_any(t);
-    ev_close_sum(t, &b, s->terms[part], s->additions + 1, ev_ulp(t, 0) / 2); /* a product may underflow */
+    ev_close_products(t, &b, s->terms[part], s->additions);
     return b;
 }
 
@@ -289,6 +289,7 @@ static char *whole(Ev *e, EvTask *t, Kind kind, uint32_t operand)
     uint32_t leaf = r.leaf | widened | (uint32_t)kind << KIND_SHIFT;
     char *kept = ev_kept(r, leaf);
     if (kept) return kept;
+    ev_must_keep(e);
     const HloShape *s = ev_ref_shape(r);
     int64_t n = hlo_elements(s);
     const void *lanes = ev_all(e, r);
@@ -343,42 +344,72 @@ static int64_t some(Ev *e, Ev *part, EvTask *t, const EvSerial *serial, Kind kin
     return count;
 }
 
+/* The sums of products of some results, from all elements of the operands. */
+typedef struct {
+    EvTask *t;
+    const EvProducts *p;
+    const EvSerial *serial;
+    Kind kind;
+    const char *x[2];
+    Terms *terms;
+    char *lanes;
+} Results;
+
+enum { RESULTS = 1024 }; /* computed by a thread at once */
+
+static void compute_results(Ev *part, void *arg, int64_t block)
+{
+    const Results *s = arg;
+    const HloInstruction *i = s->t->ref.i;
+    const EvProducts *p = s->p;
+    const int64_t bytes = (int64_t)wide_bytes[s->kind], end = WBB_MIN((block + 1) * RESULTS, s->t->set->n);
+    EvWalk walk = ev_walk(i->shape);
+    for (int64_t k = block * RESULTS; k < end; k++) {
+        Sum sum = {.terms = {EV_NO_TERMS, EV_NO_TERMS}};
+        const int64_t *at = ev_walk_to(&walk, ev_position(s->t->set, k));
+        int64_t position[2];
+        for (int64_t j = 0; j < p->segments; j++) {
+            if (!p->find(p->arg, at, j, position)) continue;
+            const char *a = s->x[0] + position[0] * bytes, *b = s->x[1] + position[1] * bytes;
+            if (s->terms) add_terms(s->kind, s->terms, a, p->step[0], b, p->step[1], p->count);
+            else multiply(s->serial, s->kind, i, &sum, a, p->step[0], b, p->step[1], p->count);
+        }
+        if (s->terms) sum_terms(part, ev_part_type(i->shape->type), s->terms, &sum);
+        store(part, s->serial, s->kind, i, &sum, s->lanes, k);
+    }
+}
+
+static bool is_whole(const EvTask *t) { return !t->set->list && t->set->n == hlo_elements(t->ref.i->shape); }
+
 void *ev_products(Ev *e, EvTask *t, const EvProducts *p)
 {
     const HloInstruction *i = t->ref.i;
-    Kind kind = kind_of(e, i);
+    const Kind kind = kind_of(e, i);
     const EvSerial *serial = kind == FLOATS || kind == BOUNDS ? ev_serial(e, i) : NULL;
     const bool floats = sc_is_float(i->operands[0]->shape->type) && sc_is_float(i->operands[1]->shape->type);
     if (serial && (!serial->fused || !floats)) serial = NULL;
     int64_t n = t->set->n;
-    char *lanes = ev_lanes(e, wbb_mul_size(e->arena, (size_t)n, ev_lane_bytes(e->mode, i->shape->type)));
-    EvWalk walk = ev_walk(i->shape);
+    const size_t bytes = ev_lane_bytes(e->mode, i->shape->type);
+    char *lanes = ev_lanes(e, wbb_mul_size(e->arena, (size_t)n, bytes));
     Terms *terms = new_terms(e, kind, p);
     double wanted = 2.0 * (double)n * (double)p->segments * (double)p->count;
     if (wanted < (double)hlo_elements(i->operands[0]->shape) + (double)hlo_elements(i->operands[1]->shape)) {
+        EvWalk walk = ev_walk(i->shape);
         Ev *part = ev_part(e);
         for (int64_t k = 0; k < n;) k += some(e, part, t, serial, kind, p, terms, &walk, k, lanes);
         ev_part_end(e);
         return lanes;
     }
-    if (!t->set->list && n == hlo_elements(i->shape) && !terms && !serial && (kind == FLOATS || kind == INTEGERS)) {
+    const bool fits = !serial && ev_matrix_fits(e, i);
+    if (fits && !is_whole(t) && n >= MANY_RESULTS && n * 16 >= hlo_elements(i->shape)) {
+        ev_gather(lanes, ev_all(e, t->ref), bytes, t->set);
+        return lanes;
+    }
+    if (fits && is_whole(t)) {
         void *const all[2] = {ev_all(e, ev_operand(e, t, 0)), ev_all(e, ev_operand(e, t, 1))};
-        if (ev_matrix(e, i, p, kind == FLOATS, all, lanes)) return lanes;
+        if (ev_matrix(e, i, p, kind == FLOATS || (kind == BOUNDS && floats), all, lanes)) return lanes;
     }
-    const char *x[2] = {whole(e, t, kind, 0), whole(e, t, kind, 1)};
-    for (int64_t k = 0; k < n; k++) {
-        Sum s = {.terms = {EV_NO_TERMS, EV_NO_TERMS}};
-        const int64_t *at = ev_walk_to(&walk, ev_position(t->set, k));
-        int64_t position[2];
-        for (int64_t j = 0; j < p->segments; j++) {
-            if (!p->find(p->arg, at, j, position)) continue;
-            const char *a = x[0] + position[0] * (int64_t)wide_bytes[kind],
-                       *b = x[1] + position[1] * (int64_t)wide_bytes[kind];
-            if (terms) add_terms(kind, terms, a, p->step[0], b, p->step[1], p->count);
-            else multiply(serial, kind, i, &s, a, p->step[0], b, p->step[1], p->count);
-        }
-        if (terms) sum_terms(e, ev_part_type(i->shape->type), terms, &s);
-        store(e, serial, kind, i, &s, lanes, k);
-    }
+    Results r = {t, p, serial, kind, {whole(e, t, kind, 0), whole(e, t, kind, 1)}, terms, lanes};
+    ev_spread(e, NULL, 0, (n + RESULTS - 1) / RESULTS, compute_results, &r);
     return lanes;
 }

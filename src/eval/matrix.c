@@ -16,7 +16,10 @@
 
 #include <string.h>
 
-enum { MR = 4, NR = 4, ROWS = 256, COLUMNS = 256, DEPTH = 128, MOST_SEGMENTS = 1 << 13 };
+enum { MR = 4, NR = 4, WIDE = 16, ROWS = 256, COLUMNS = 256, DEPTH = 128, BLOCK = ROWS * COLUMNS };
+enum { MOST_SEGMENTS = 1 << 13, FEW = 16 /* blocks; so few are made smaller */ };
+/* Of an interval: its ends, and the unit of a single value. Of a sum of intervals: its ends and its EvTerms. */
+enum { LO, HI, UNIT, FACTORS, MAGNITUDE = FACTORS, COUNT, SUMS };
 
 /* Doubles, or 64-bit integers where doubles are not exact. */
 typedef union {
@@ -24,21 +27,34 @@ typedef union {
     uint64_t u;
 } Number;
 
+typedef enum { DOUBLES, INTEGERS, INTERVALS } Kind;
+
 typedef struct {
-    Ev *e;
     const HloShape *result;
     const EvProducts *p;
-    const char *x[2]; /* lanes of all elements of the operands, of these types */
-    ScType type[2];
-    bool ints;        /* numbers are uint64_t */
-    int64_t depth;    /* products of a result */
+    const char *x[2];     /* lanes of all elements of the operands, of these types */
+    ScType type[2], to;   /* `to`: of the lanes of the result */
+    bool bounds, float_products;
+    Kind kind;
+    int64_t width[2];     /* rows and columns of a panel */
+    int64_t factors, sums; /* numbers of an element, and of a sum */
+    int64_t depth;        /* products of a result */
     int64_t stride[HLO_RANK_LIMIT];
+    int64_t rows, columns, batches, row_step;   /* results; rows of a block */
+    int64_t row_blocks, column_blocks, group_blocks; /* in a batch; of a group of columns */
+    void *lanes;
+} Matrix;
+
+/* The block that is computed. */
+typedef struct {
+    const Matrix *m;
+    int64_t rows, columns, position;
     /* [segment][row or column of the block]: position of the first factor; -1: the row lacks the segment */
     int64_t *base[2];
-    int64_t *to[2]; /* what each row and column of the block adds to the position of the result */
+    int64_t *to[2]; /* what each row and column adds to the position of the result */
     Number *panels[2], *sums, *line;
     char *raw;
-} Matrix;
+} Block;
 
 #define EACH(M) M(0, 0) M(0, 1) M(0, 2) M(0, 3) M(1, 0) M(1, 1) M(1, 2) M(1, 3) \
                 M(2, 0) M(2, 1) M(2, 2) M(2, 3) M(3, 0) M(3, 1) M(3, 2) M(3, 3)
@@ -68,6 +84,37 @@ static void add_integers(int64_t n, const Number *a, const Number *b, Number *s)
     EACH(STORE_U)
 }
 
+/* Adds n products of intervals to each of WIDE sums. The unit of no value is 0, that of a zero infinity; 0 times
+ * infinity is nan, which is below nothing: the product is a zero. */
+WBB_CLONES
+static void add_intervals(int64_t n, const Number *a, const Number *b, Number *s)
+{
+    double lo[WIDE], hi[WIDE], magnitude[WIDE], count[WIDE], unit[WIDE];
+    for (int j = 0; j < WIDE; j++) {
+        lo[j] = s[LO * BLOCK + j].f, hi[j] = s[HI * BLOCK + j].f, unit[j] = s[UNIT * BLOCK + j].f;
+        magnitude[j] = s[MAGNITUDE * BLOCK + j].f, count[j] = s[COUNT * BLOCK + j].f;
+    }
+    for (; n > 0; n--, a += FACTORS, b += FACTORS * WIDE) {
+        const double al = a[LO].f, ah = a[HI].f, au = a[UNIT].f;
+        for (int j = 0; j < WIDE; j++) {
+            const double bl = b[LO * WIDE + j].f, bh = b[HI * WIDE + j].f, u = au * b[UNIT * WIDE + j].f;
+            const double p = al * bl, q = al * bh, r = ah * bl, t = ah * bh;
+            const double low0 = p < q ? p : q, low1 = r < t ? r : t, high0 = p < q ? q : p, high1 = r < t ? t : r;
+            const double low = low0 < low1 ? low0 : low1, high = high0 > high1 ? high0 : high1;
+            const double large = -low > high ? -low : high;
+            lo[j] += low;
+            hi[j] += high;
+            magnitude[j] += large;
+            count[j] += large > 0 ? 1.0 : 0.0;
+            unit[j] = u < unit[j] ? u : unit[j];
+        }
+    }
+    for (int j = 0; j < WIDE; j++) {
+        s[LO * BLOCK + j].f = lo[j], s[HI * BLOCK + j].f = hi[j], s[UNIT * BLOCK + j].f = unit[j];
+        s[MAGNITUDE * BLOCK + j].f = magnitude[j], s[COUNT * BLOCK + j].f = count[j];
+    }
+}
+
 #define PICK(T)                                             \
     do {                                                    \
         T *r = (T *)(void *)to;                             \
@@ -82,42 +129,71 @@ static void pick(char *to, const char *from, size_t bytes, int64_t step, int64_t
     case 1: PICK(uint8_t); break;
     case 2: PICK(uint16_t); break;
     case 4: PICK(uint32_t); break;
-    default: PICK(uint64_t); break;
+    case 8: PICK(uint64_t); break;
+    default: PICK(EvBound); break;
     }
 }
 
-/* Factors [from, from + n) of one row or column, to m->line. */
-static void read_line(Matrix *m, int operand, int64_t item, int64_t from, int64_t n)
+/* n elements, as raw bytes, to numbers; the factors of an interval go to lines of DEPTH each. */
+static void convert_line(const Block *b, ScType t, int64_t n)
 {
-    const size_t bytes = sc_bytes(m->type[operand]);
+    const EvBound *x = (const EvBound *)(const void *)b->raw;
+    switch (b->m->kind) {
+    case DOUBLES: ev_doubles(t, &b->line->f, b->raw, n); break;
+    case INTEGERS:
+        for (int64_t k = 0; k < n; k++) b->line[k].u = (uint64_t)sc_to_i128(t, ev_get(t, b->raw, k));
+        break;
+    case INTERVALS:
+        for (int64_t k = 0; k < n; k++) {
+            b->line[LO * DEPTH + k].f = x[k].lo.f;
+            b->line[HI * DEPTH + k].f = x[k].hi.f;
+            b->line[UNIT * DEPTH + k].f = x[k].lo.f == x[k].hi.f ? ev_unit(x[k].lo.f) : 0;
+        }
+        break;
+    }
+}
+
+/* n factors that are 0, whatever the type makes of the bits of zero. */
+static void put_zeros(const Block *b, int64_t from, int64_t n)
+{
+    for (int64_t f = 0; f < b->m->factors; f++) {
+        Number *to = b->line + f * DEPTH + from;
+        memset(to, 0, (size_t)n * sizeof *to);
+        for (int64_t k = 0; f == UNIT && k < n; k++) to[k].f = (double)INFINITY;
+    }
+}
+
+/* Factors [from, from + n) of one row or column, to the line. */
+static void read_line(const Block *b, int operand, int64_t item, int64_t from, int64_t n)
+{
+    const Matrix *m = b->m;
+    const size_t bytes = m->kind == INTERVALS ? sizeof(EvBound) : sc_bytes(m->type[operand]);
     const int64_t count = m->p->count, step = m->p->step[operand], width = operand ? COLUMNS : ROWS;
     for (int64_t k = 0, run; k < n; k += run) {
         const int64_t segment = (from + k) / count, first = (from + k) % count;
-        const int64_t base = m->base[operand][segment * width + item];
+        const int64_t base = b->base[operand][segment * width + item];
         run = WBB_MIN(count - first, n - k);
         if (base >= 0)
-            pick(m->raw + (size_t)k * bytes, m->x[operand] + (size_t)(base + first * step) * bytes, bytes, step, run);
-        else memset(m->raw + (size_t)k * bytes, 0, (size_t)run * bytes);
+            pick(b->raw + (size_t)k * bytes, m->x[operand] + (size_t)(base + first * step) * bytes, bytes, step, run);
+        else memset(b->raw + (size_t)k * bytes, 0, (size_t)run * bytes);
     }
-    if (m->ints)
-        for (int64_t k = 0; k < n; k++)
-            m->line[k].u = (uint64_t)sc_to_i128(m->type[operand], ev_get(m->type[operand], m->raw, k));
-    else ev_doubles(m->type[operand], &m->line->f, m->raw, n);
-    for (int64_t k = 0, run; k < n && operand == 0; k += run) { /* bits of zero are not the number 0 in each type */
+    convert_line(b, m->type[operand], n);
+    for (int64_t k = 0, run; k < n && operand == 0; k += run) {
         run = WBB_MIN(count - (from + k) % count, n - k);
-        if (m->base[0][(from + k) / count * width + item] < 0) memset(m->line + k, 0, (size_t)run * sizeof(Number));
+        if (b->base[0][(from + k) / count * width + item] < 0) put_zeros(b, k, run);
     }
 }
 
 /* Packs factors [from, from + n) of the rows or columns of the block; the last panel is filled with zeros. */
-static void pack(Matrix *m, int operand, int64_t items, int64_t from, int64_t n)
+static void pack(const Block *b, int operand, int64_t items, int64_t from, int64_t n)
 {
-    const int64_t width = operand ? NR : MR;
+    const int64_t width = b->m->width[operand], factors = b->m->factors;
     for (int64_t item = 0; item < (items + width - 1) / width * width; item++) {
-        Number *to = m->panels[operand] + item / width * width * n + item % width;
-        if (item < items) read_line(m, operand, item, from, n);
-        else memset(m->line, 0, (size_t)n * sizeof(Number));
-        for (int64_t k = 0; k < n; k++) to[k * width] = m->line[k];
+        Number *to = b->panels[operand] + item / width * width * n * factors + item % width;
+        if (item < items) read_line(b, operand, item, from, n);
+        else put_zeros(b, 0, n);
+        for (int64_t k = 0; k < n; k++)
+            for (int64_t f = 0; f < factors; f++) to[(k * factors + f) * width] = b->line[f * DEPTH + k];
     }
 }
 
@@ -143,43 +219,91 @@ static int64_t count_of(const Matrix *m, uint32_t dims)
 }
 
 /* Finds the positions of the first factors of rows or columns [from, from + n); `at`: a result's coordinates. */
-static void find_bases(Matrix *m, int operand, int64_t from, int64_t n, int64_t *at)
+static void find_bases(const Block *b, int operand, int64_t from, int64_t n, int64_t *at)
 {
+    const EvProducts *p = b->m->p;
     for (int64_t k = 0; k < n; k++) {
-        m->to[operand][k] = set_coordinates(m, operand ? m->p->right : m->p->left, from + k, at);
-        for (int64_t segment = 0; segment < m->p->segments; segment++) {
+        b->to[operand][k] = set_coordinates(b->m, operand ? p->right : p->left, from + k, at);
+        for (int64_t segment = 0; segment < p->segments; segment++) {
             int64_t position[2];
-            const bool found = m->p->find(m->p->arg, at, segment, position);
-            m->base[operand][segment * (operand ? COLUMNS : ROWS) + k] = found || operand ? position[operand] : -1;
+            const bool found = p->find(p->arg, at, segment, position);
+            b->base[operand][segment * (operand ? COLUMNS : ROWS) + k] = found || operand ? position[operand] : -1;
         }
     }
 }
 
-static void store(const Matrix *m, bool float_products, int64_t rows, int64_t columns, int64_t position, void *lanes)
+static EvBound interval(const Matrix *m, const Number *s)
 {
-    const ScType t = ev_lane_type(m->e->mode, m->result->type);
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t c = 0; c < columns; c++) {
-            const Number *s = &m->sums[r * COLUMNS + c];
-            const int64_t at = position + m->to[0][r] + m->to[1][c];
-            if (float_products) ev_set(t, lanes, at, sc_from_f64(t, s->f));
-            else ev_set(t, lanes, at, sc_from_i128(t, m->ints ? (int64_t)s->u : (int64_t)s->f));
+    EvBound r = {{.f = s[LO * BLOCK].f}, {.f = s[HI * BLOCK].f}, 0};
+    const EvTerms terms = {s[MAGNITUDE * BLOCK].f, s[UNIT * BLOCK].f, (int64_t)s[COUNT * BLOCK].f};
+    ev_close_products(m->to, &r, terms, m->depth);
+    return r;
+}
+
+static void store(const Block *b)
+{
+    const Matrix *m = b->m;
+    const ScType t = m->to;
+    for (int64_t r = 0; r < b->rows; r++)
+        for (int64_t c = 0; c < b->columns; c++) {
+            const Number *s = &b->sums[r * COLUMNS + c];
+            const int64_t at = b->position + b->to[0][r] + b->to[1][c];
+            const uint64_t bits = m->float_products ? sc_from_f64(t, s->f)
+                                                    : sc_from_i128(t, m->kind == INTEGERS ? (int64_t)s->u
+                                                                                          : (int64_t)s->f);
+            if (m->kind == INTERVALS) ((EvBound *)m->lanes)[at] = interval(m, s);
+            else if (m->bounds) ((EvBound *)m->lanes)[at] = ev_bound_exact(t, bits);
+            else ev_set(t, m->lanes, at, bits);
         }
 }
 
-/* One block: all products of rows x columns results. */
-static void add_block(Matrix *m, int64_t rows, int64_t columns)
+/* All products of the results of a block. */
+static void add_products(const Block *b)
 {
-    memset(m->sums, 0, ROWS * COLUMNS * sizeof(Number));
+    static void (*const add[])(int64_t, const Number *, const Number *, Number *) = {add_doubles, add_integers,
+                                                                                      add_intervals};
+    const Matrix *m = b->m;
+    const int64_t mr = m->width[0], nr = m->width[1], factors = m->factors;
+    memset(b->sums, 0, (size_t)m->sums * BLOCK * sizeof(Number));
+    for (int64_t k = 0; m->kind == INTERVALS && k < BLOCK; k++) b->sums[UNIT * BLOCK + k].f = (double)INFINITY;
     for (int64_t from = 0; from < m->depth; from += DEPTH) {
         const int64_t n = WBB_MIN(m->depth - from, (int64_t)DEPTH);
-        pack(m, 0, rows, from, n);
-        pack(m, 1, columns, from, n);
-        for (int64_t c = 0; c < columns; c += NR)
-            for (int64_t r = 0; r < rows; r += MR)
-                (m->ints ? add_integers : add_doubles)(n, m->panels[0] + r * n, m->panels[1] + c * n,
-                                                       m->sums + r * COLUMNS + c);
+        pack(b, 0, b->rows, from, n);
+        pack(b, 1, b->columns, from, n);
+        for (int64_t c = 0; c < b->columns; c += nr)
+            for (int64_t r = 0; r < b->rows; r += mr)
+                add[m->kind](n, b->panels[0] + r * n * factors, b->panels[1] + c * n * factors,
+                             b->sums + r * COLUMNS + c);
     }
+}
+
+static void compute_block(Ev *part, void *arg, int64_t k)
+{
+    const Matrix *m = arg;
+    const EvProducts *p = m->p;
+    Block b = {.m = m};
+    ev_begin(part);
+    for (uint32_t o = 0; o < 2; o++) {
+        const int64_t items = o ? COLUMNS : ROWS;
+        b.base[o] = ev_list(part, p->segments * items);
+        b.to[o] = ev_list(part, items);
+        b.panels[o] = ev_lanes(part, (size_t)(items * DEPTH * m->factors) * sizeof(Number));
+    }
+    b.sums = ev_lanes(part, (size_t)m->sums * BLOCK * sizeof(Number));
+    b.line = ev_lanes(part, (size_t)m->factors * DEPTH * sizeof(Number));
+    b.raw = ev_lanes(part, DEPTH * sizeof(EvBound));
+    int64_t at[HLO_RANK_LIMIT] = {0};
+    const int64_t row = k % m->row_blocks * m->row_step, block = k / m->row_blocks % m->column_blocks;
+    const int64_t group = WBB_MIN(p->group, m->columns), in_group = block % m->group_blocks * COLUMNS;
+    const int64_t column = block / m->group_blocks * group + in_group;
+    b.position = set_coordinates(m, ~(p->left | p->right), k / m->row_blocks / m->column_blocks, at);
+    b.rows = WBB_MIN(m->rows - row, m->row_step);
+    b.columns = WBB_MIN(WBB_MIN(group - in_group, (int64_t)COLUMNS), m->columns - column);
+    find_bases(&b, 1, column, b.columns, at);
+    find_bases(&b, 0, row, b.rows, at); /* `at` has the last column: each of a group has the same rows */
+    add_products(&b);
+    store(&b);
+    ev_end(part);
 }
 
 /* Are the products and sums of these integer types exact in double? */
@@ -202,41 +326,69 @@ static bool all_finite(ScType t, const void *lanes, int64_t n)
     return true;
 }
 
+/* Are all elements numbers? In EV_BOUNDS no interval may hold nan or infinity. */
+static bool all_numbers(const EvBound *x, int64_t n)
+{
+    for (int64_t k = 0; k < n; k++)
+        if (x[k].flags || !isfinite(x[k].lo.f) || !isfinite(x[k].hi.f)) return false;
+    return true;
+}
+
+/* The values of intervals of integers that are single; NULL: some is not. */
+static void *values_of(Ev *e, ScType t, const EvBound *x, int64_t n)
+{
+    void *lanes = ev_lanes(e, wbb_mul_size(e->arena, (size_t)n, sc_bytes(t)));
+    for (int64_t k = 0; k < n; k++) {
+        uint64_t bits;
+        if (!ev_bound_single(t, &x[k], &bits)) return NULL;
+        ev_set(t, lanes, k, bits);
+    }
+    return lanes;
+}
+
+/* Sets the kind of the numbers, and the operands as they are read; false: the operation does not fit. */
+static bool take_operands(Ev *e, const HloInstruction *i, Matrix *m, void *const *x)
+{
+    int64_t n[2];
+    for (uint32_t o = 0; o < 2; o++) {
+        n[o] = hlo_elements(i->operands[o]->shape);
+        m->type[o] = ev_lane_type(e->mode, i->operands[o]->shape->type);
+        m->x[o] = x[o];
+        if (m->bounds && m->float_products && !all_numbers(x[o], n[o])) return false;
+        if (m->bounds && !m->float_products) m->x[o] = values_of(e, m->type[o], x[o], n[o]);
+        if (!m->x[o]) return false;
+    }
+    m->kind = m->float_products ? (m->bounds ? INTERVALS : DOUBLES) : exact_in_double(m) ? DOUBLES : INTEGERS;
+    const bool intervals = m->kind == INTERVALS;
+    m->width[0] = intervals ? 1 : MR, m->width[1] = intervals ? WIDE : NR;
+    m->factors = intervals ? FACTORS : 1, m->sums = intervals ? SUMS : 1;
+    return intervals || !m->p->padded || !m->float_products || all_finite(m->type[1], m->x[1], n[1]);
+}
+
+bool ev_matrix_fits(const Ev *e, const HloInstruction *i)
+{
+    bool fits = true, floats = sc_is_float(i->operands[0]->shape->type);
+    for (uint32_t o = 0; o < 2; o++) {
+        const ScType t = i->operands[o]->shape->type;
+        fits = fits && sc_type_info[t].cls != 'C' && (e->mode != EV_BOUNDS || t != SC_F64);
+        fits = fits && (e->mode != EV_BOUNDS || sc_is_float(t) == floats);
+    }
+    return fits && !e->noise && (e->mode != EV_BOUNDS || sc_is_float(i->shape->type) == floats);
+}
+
 bool ev_matrix(Ev *e, const HloInstruction *i, const EvProducts *p, bool float_products, void *const *x, void *lanes)
 {
-    Matrix m = {.e = e, .result = i->shape, .p = p, .depth = p->segments * p->count};
-    if (p->segments > MOST_SEGMENTS) return false;
-    for (uint32_t o = 0; o < 2; o++) {
-        m.x[o] = x[o];
-        m.type[o] = ev_lane_type(e->mode, i->operands[o]->shape->type);
-        m.base[o] = ev_list(e, p->segments * (o ? COLUMNS : ROWS));
-        m.to[o] = ev_list(e, o ? COLUMNS : ROWS);
-        m.panels[o] = ev_lanes(e, (size_t)((o ? COLUMNS : ROWS) * DEPTH) * sizeof(Number));
-    }
-    if (p->padded && float_products && !all_finite(m.type[1], m.x[1], hlo_elements(i->operands[1]->shape)))
-        return false;
-    m.ints = !float_products && !exact_in_double(&m);
-    m.sums = ev_lanes(e, ROWS * COLUMNS * sizeof(Number));
-    m.line = ev_lanes(e, DEPTH * sizeof(Number));
-    m.raw = ev_lanes(e, DEPTH * sizeof(uint64_t));
+    Matrix m = {.result = i->shape, .p = p, .depth = p->segments * p->count, .float_products = float_products,
+                .bounds = e->mode == EV_BOUNDS, .to = ev_lane_type(e->mode, i->shape->type), .lanes = lanes};
+    if (p->segments > MOST_SEGMENTS || !take_operands(e, i, &m, x)) return false;
     ev_strides(i->shape, m.stride);
-    const uint32_t others = ~(p->left | p->right);
-    const int64_t n_rows = count_of(&m, p->left), n_columns = count_of(&m, p->right), batches = count_of(&m, others);
-    int64_t at[HLO_RANK_LIMIT] = {0}, done = 0;
-    for (int64_t batch = 0; batch < batches; batch++) {
-        const int64_t position = set_coordinates(&m, others, batch, at);
-        for (int64_t c = 0, columns; c < n_columns; c += columns) {
-            columns = WBB_MIN(WBB_MIN(p->group - c % p->group, (int64_t)COLUMNS), n_columns - c);
-            find_bases(&m, 1, c, columns, at);
-            for (int64_t r = 0, rows; r < n_rows; r += rows) {
-                rows = WBB_MIN(n_rows - r, (int64_t)ROWS);
-                find_bases(&m, 0, r, rows, at); /* `at` has the last column: each of a group has the same rows */
-                add_block(&m, rows, columns);
-                done += rows * columns;
-                if (e->depth <= 1) wbb_progress(e->cx, i->name, done, hlo_elements(i->shape));
-                store(&m, float_products, rows, columns, position, lanes);
-            }
-        }
-    }
+    m.rows = count_of(&m, p->left), m.columns = count_of(&m, p->right);
+    m.batches = count_of(&m, ~(p->left | p->right));
+    const int64_t group = WBB_MAX(WBB_MIN(p->group, m.columns), 1);
+    m.group_blocks = (group + COLUMNS - 1) / COLUMNS;
+    m.column_blocks = m.columns / group * m.group_blocks + (m.columns % group + COLUMNS - 1) / COLUMNS;
+    m.row_step = m.batches * m.column_blocks * (m.rows / ROWS) < FEW ? ROWS / 4 : ROWS;
+    m.row_blocks = (m.rows + m.row_step - 1) / m.row_step;
+    ev_spread(e, i->name, 0, m.batches * m.column_blocks * m.row_blocks, compute_block, &m);
     return true;
 }

@@ -16,20 +16,31 @@
 enum { MOST = 1 << 20 }; /* elements; a memory that would hold more is emptied first */
 static const uint32_t remembered = UINT32_C(1) << 30; /* a memory is kept under leaf | remembered */
 
-typedef struct {
+typedef struct Memory {
     WbbMap known; /* positions */
     char *lanes;  /* [capacity] elements; the element of entry k of `known` is the k-th */
     uint32_t capacity;
+    const struct Memory *older; /* of a chunk: the memory of what it is a part of, which it only reads */
 } Memory;
 
 static Memory *memory_of(Ev *e, EvRef r)
 {
-    Memory *m = ev_kept(r, r.leaf | remembered);
-    if (m) return m;
-    m = WBB_NEW(e->kept_arena, Memory);
-    m->known.arena = e->kept_arena;
+    const Memory *older = ev_kept(r, r.leaf | remembered);
+    if (older && older->known.arena == e->kept_arena) return (Memory *)older;
+    Memory *m = WBB_NEW(e->kept_arena, Memory);
+    *m = (Memory){.known.arena = e->kept_arena, .older = older};
     ev_keep(e, r, r.leaf | remembered, m);
     return m;
+}
+
+/* The element at a position; NULL if it is not known. */
+static const char *recalled(const Memory *m, int64_t position, size_t bytes)
+{
+    for (; m; m = m->older) {
+        const WbbEntry *known = wbb_map_get(&m->known, (uint64_t)position);
+        if (known) return m->lanes + (size_t)(known - m->known.entries) * bytes;
+    }
+    return NULL;
 }
 
 static void remember(Ev *e, Memory *m, const EvSet *set, const char *lanes, size_t bytes)
@@ -53,12 +64,12 @@ static void remember(Ev *e, Memory *m, const EvSet *set, const char *lanes, size
  * or repeated. */
 static const EvSet *missing(Ev *e, const Memory *m, const EvSet *set)
 {
-    if (!m->known.n && !set->list) return set;
+    if (!m->known.n && !m->older && !set->list) return set;
     int64_t *list = ev_list(e, set->n), n = 0;
     WbbMap seen = {.arena = e->block};
     for (int64_t k = 0; k < set->n; k++) {
         const int64_t position = ev_position(set, k);
-        if (wbb_map_get(&m->known, (uint64_t)position)) continue;
+        if (recalled(m, position, 0)) continue;
         if (set->list) {
             wbb_map_put(&seen, (uint64_t)position);
             if (seen.n == n) continue;
@@ -87,8 +98,7 @@ void *ev_recall(Ev *e, EvTask *t, void *(*compute)(Ev *, EvTask *))
     }
     char *lanes = ev_lanes(e, (size_t)t->set->n * bytes);
     for (int64_t k = 0; k < t->set->n; k++) {
-        const WbbEntry *known = wbb_map_get(&m->known, (uint64_t)ev_position(t->set, k));
-        memcpy(lanes + (size_t)k * bytes, m->lanes + (size_t)(known - m->known.entries) * bytes, bytes);
+        memcpy(lanes + (size_t)k * bytes, recalled(m, ev_position(t->set, k), bytes), bytes);
     }
     return lanes;
 }

@@ -2,27 +2,47 @@
  *
  * Needs: the set of wanted results. Leaves: their lanes, for all arrays of a variadic reduction.
  *
- * The operands are demanded piece by piece, in a part whose memory is dropped after each piece, and combined in
- * row-major order into one accumulator for each result (accumulate.c).
+ * The operands are demanded piece by piece, on several threads, in chunks whose memory is dropped after each piece. The
+ * pieces are combined in row-major order into one accumulator for each result (accumulate.c), so that the order does
+ * not depend on the pieces. A piece has the same reduced elements of several results. Where these lie side by side in
+ * the operand it has as many of few results as it can; else as many results as it can.
  *
  *     r = f32[2] reduce(f32[2,3] x, f32[] 0), dimensions={1}, to_apply=add     at {1}: x at {3, 4, 5}
  */
 #include "eval/inner.h"
 
+#include <string.h>
+
+enum { ROUND = 32 }; /* pieces that are computed before they are added */
+
 /* The reduced elements of result k are at base[k] + offset[0], base[k] + offset[1], .. */
 typedef struct {
     int64_t *base;    /* [results] */
-    int64_t *offset;  /* [reduced] */
+    int64_t *offset;  /* [reduced]; NULL: 0, 1, .. */
     int64_t reduced;
+    bool side_by_side; /* neighbouring offsets are neighbours in the operand, or often so */
 } Paths;
 
-static Paths find_paths(Ev *e, const HloInstruction *i, const EvSet *set, const HloShape *result)
+static void find_offsets(Ev *e, const HloShape *in, const bool *reduced, const int64_t *stride, Paths *p)
+{
+    p->offset = WBB_NEW_N(e->block, int64_t, p->reduced);
+    for (int64_t k = 0; k < p->reduced; k++) {
+        int64_t rest = k;
+        for (int d = in->rank - 1; d >= 0; d--) {
+            if (!reduced[d]) continue;
+            p->offset[k] += rest % in->dims[d] * stride[d];
+            rest /= in->dims[d];
+        }
+    }
+}
+
+static Paths find_paths(Ev *e, const HloInstruction *i, const EvSet *set, const HloShape *result, bool shuffle)
 {
     const HloShape *in = i->operands[0]->shape;
-    int64_t stride[HLO_RANK_LIMIT];
+    int64_t stride[HLO_RANK_LIMIT], inner = 1; /* elements of the last dimensions, which are reduced */
     EvWalk walk = ev_walk(result);
     bool reduced[HLO_RANK_LIMIT] = {false};
-    Paths p = {WBB_NEW_N(e->block, int64_t, set->n), NULL, 1};
+    Paths p = {WBB_NEW_N(e->block, int64_t, set->n), NULL, 1, false};
     for (uint32_t k = 0; k < i->n_dimensions; k++) {
         reduced[i->dimensions[k]] = true;
         p.reduced *= in->dims[i->dimensions[k]];
@@ -33,38 +53,123 @@ static Paths find_paths(Ev *e, const HloInstruction *i, const EvSet *set, const 
         for (uint32_t d = 0, kept = 0; d < in->rank; d++)
             if (!reduced[d]) p.base[k] += at[kept++] * stride[d];
     }
-    p.offset = WBB_NEW_N(e->block, int64_t, p.reduced);
-    for (int64_t k = 0; k < p.reduced; k++) {
-        int64_t rest = k;
-        for (int d = in->rank - 1; d >= 0; d--) {
-            if (!reduced[d]) continue;
-            p.offset[k] += rest % in->dims[d] * stride[d];
-            rest /= in->dims[d];
-        }
-    }
+    for (int d = in->rank - 1; d >= 0 && reduced[d]; d--) inner *= in->dims[d];
+    p.side_by_side = !shuffle && (inner > 1 || inner == p.reduced);
+    if (inner != p.reduced || shuffle) find_offsets(e, in, reduced, stride, &p);
+    if (shuffle) ev_shuffle(e, p.offset, p.reduced);
     return p;
 }
 
-/* Adds reduced elements [from, from + count). */
-static void add_part(Ev *e, Ev *part, EvTask *t, EvAccumulator *acc, const Paths *p, int64_t from, int64_t count)
+/* Pieces of a reduction: piece k has the results and the reduced elements of a group of each, `parts` groups of the
+ * latter for one of the former. */
+typedef struct {
+    EvTask *t;
+    EvAccumulator *acc;
+    const EvRef *operands; /* [arrays] */
+    const Paths *paths;
+    uint32_t arrays;
+    int64_t n;              /* results */
+    int64_t results, steps; /* of a group */
+    int64_t parts, count;   /* groups of steps; pieces */
+    char ***lanes;          /* [ROUND][arrays] elements, those of each step side by side */
+} Pieces;
+
+typedef struct {
+    int64_t result, n, step, steps;
+} Piece;
+
+static Piece piece_at(const Pieces *p, int64_t k)
 {
-    const HloInstruction *i = t->ref.i;
-    uint32_t n_arrays = i->n_operands / 2;
-    int64_t n = t->set->n;
+    const int64_t result = k / p->parts * p->results, step = k % p->parts * p->steps;
+    return (Piece){result, WBB_MIN(p->results, p->n - result), step, WBB_MIN(p->steps, p->paths->reduced - step)};
+}
+
+/* The positions of a piece in the operands, step by step, or result by result. */
+static const EvSet *positions_of(Ev *part, const Paths *p, Piece q)
+{
+    int64_t *list = ev_list(part, q.n * q.steps), *at = list;
+    if (p->side_by_side) {
+        for (int64_t k = 0; k < q.n; k++)
+            for (int64_t s = 0; s < q.steps; s++)
+                *at++ = p->base[q.result + k] + (p->offset ? p->offset[q.step + s] : q.step + s);
+    } else {
+        for (int64_t s = 0; s < q.steps; s++)
+            for (int64_t k = 0; k < q.n; k++) *at++ = p->base[q.result + k] + p->offset[q.step + s];
+    }
+    return ev_list_set(part, list, q.n * q.steps);
+}
+
+#define TRANSPOSE(T)                                                                              \
+    do {                                                                                          \
+        T *r = (T *)(void *)to;                                                                   \
+        const T *x = (const T *)(const void *)from;                                               \
+        for (int64_t s = 0; s < steps; s++)                                                       \
+            for (int64_t k = 0; k < n; k++) *r++ = x[k * steps + s];                              \
+    } while (0)
+
+/* From n times `steps` elements to `steps` times n. */
+static void transpose(char *to, const char *from, size_t bytes, int64_t n, int64_t steps)
+{
+    switch (n == 1 ? 0 : bytes) {
+    case 0: memcpy(to, from, (size_t)steps * bytes); return;
+    case 1: TRANSPOSE(uint8_t); return;
+    case 2: TRANSPOSE(uint16_t); return;
+    case 4: TRANSPOSE(uint32_t); return;
+    case 8: TRANSPOSE(uint64_t); return;
+    default: break;
+    }
+    for (int64_t s = 0; s < steps; s++)
+        for (int64_t k = 0; k < n; k++, to += bytes) memcpy(to, from + (size_t)(k * steps + s) * bytes, bytes);
+}
+
+static void compute_piece(Ev *part, void *arg, int64_t k)
+{
+    const Pieces *p = arg;
+    const Piece q = piece_at(p, k);
     ev_begin(part);
-    int64_t *list = ev_list(part, count * n);
-    for (int64_t r = 0; r < count; r++)
-        for (int64_t k = 0; k < n; k++) list[r * n + k] = p->base[k] + p->offset[from + r];
-    const EvSet *set = ev_list_set(part, list, count * n);
-    char **lanes = WBB_NEW_N(part->block, char *, n_arrays);
-    void **x = WBB_NEW_N(part->block, void *, n_arrays);
-    for (uint32_t k = 0; k < n_arrays; k++) lanes[k] = ev_acc_lanes(e, part, t, acc, k, k, set);
-    for (int64_t r = 0; r < count; r++) {
-        for (uint32_t k = 0; k < n_arrays; k++)
-            x[k] = lanes[k] + (size_t)(r * n) * ev_lane_bytes(e->mode, ev_leaf_shape(i->shape, k)->type);
-        ev_acc_add(part, acc, NULL, n, x);
+    const EvSet *set = positions_of(part, p->paths, q);
+    for (uint32_t a = 0; a < p->arrays; a++) {
+        const size_t bytes = ev_lane_bytes(part->mode, ev_leaf_shape(p->t->ref.i->shape, a)->type);
+        const char *x = ev_acc_lanes(part, p->acc, a, p->operands[a], set);
+        char *to = p->lanes[k % ROUND][a];
+        if (p->paths->side_by_side) transpose(to, x, bytes, q.n, q.steps);
+        else memcpy(to, x, (size_t)(q.n * q.steps) * bytes);
     }
     ev_end(part);
+}
+
+static void add_pieces(Ev *part, const Pieces *p, int64_t from, int64_t end)
+{
+    for (int64_t k = from; k < end; k++) {
+        const Piece q = piece_at(p, k);
+        ev_begin(part);
+        ev_acc_add_steps(part, p->acc, q.result, q.n, q.steps, (void **)p->lanes[k % ROUND]);
+        ev_end(part);
+    }
+}
+
+static Pieces new_pieces(Ev *e, EvTask *t, EvAccumulator *acc, const Paths *paths)
+{
+    const int64_t n = t->set->n, most = WBB_MAX(EV_BLOCK, n);
+    Pieces p = {.t = t, .acc = acc, .paths = paths, .arrays = t->ref.i->n_operands / 2, .n = n};
+    const int64_t whole_rows = EV_BLOCK / WBB_MAX(paths->reduced, 1);
+    const int64_t wide = paths->side_by_side ? WBB_MAX(whole_rows, ev_acc_wide(e, acc)) : n;
+    p.results = WBB_MAX(WBB_MIN(wide, n), 1);
+    p.steps = WBB_MIN(WBB_MAX(EV_BLOCK / p.results, 1), paths->reduced);
+    p.parts = p.steps ? (paths->reduced + p.steps - 1) / p.steps : 0;
+    p.count = p.parts * ((n + p.results - 1) / p.results);
+    EvRef *operands = WBB_NEW_N(e->block, EvRef, p.arrays);
+    p.lanes = WBB_NEW_N(e->block, char **, ROUND);
+    for (uint32_t a = 0; a < p.arrays; a++) operands[a] = ev_operand(e, t, a);
+    for (int64_t k = 0; k < WBB_MIN(p.count, (int64_t)ROUND); k++) {
+        p.lanes[k] = WBB_NEW_N(e->block, char *, p.arrays);
+        for (uint32_t a = 0; a < p.arrays; a++) {
+            const size_t bytes = ev_lane_bytes(e->mode, ev_leaf_shape(t->ref.i->shape, a)->type);
+            p.lanes[k][a] = ev_lanes(e, wbb_mul_size(e->arena, (size_t)most, bytes));
+        }
+    }
+    p.operands = operands;
+    return p;
 }
 
 EvAccumulator *ev_acc_of_operands(Ev *e, EvTask *t)
@@ -87,17 +192,19 @@ void *ev_reduce(Ev *e, EvTask *t)
 {
     EvAccumulator *acc = ev_acc_of_operands(e, t);
     if (!acc) return NULL;
-    bool shuffle = ev_acc_begin(e, acc, ev_serial(e, t->ref.i) != NULL);
-    Paths p = find_paths(e, t->ref.i, t->set, ev_ref_shape(t->ref));
-    if (shuffle) ev_shuffle(e, p.offset, p.reduced);
-    Ev *part = ev_part(e);
-    int64_t size = WBB_MAX(EV_BLOCK / WBB_MAX(t->set->n, 1), 1);
+    const bool shuffle = ev_acc_begin(e, acc, ev_serial(e, t->ref.i) != NULL);
+    const Paths paths = find_paths(e, t->ref.i, t->set, ev_ref_shape(t->ref), shuffle);
+    Pieces p = new_pieces(e, t, acc, &paths);
     const bool all =
         e->depth <= 1 && t->set->n == hlo_elements(ev_ref_shape(t->ref)); /* else the blocks are what counts */
-    for (int64_t at = 0; at < p.reduced; at += size) {
-        if (all) wbb_progress(e->cx, t->ref.i->name, at, p.reduced);
-        add_part(e, part, t, acc, &p, at, WBB_MIN(size, p.reduced - at));
+    for (int64_t at = 0, end = 0; at < p.count; at = end) { /* the first alone: it computes what all of them need */
+        end = at == 0 ? 1 : WBB_MIN(at + ROUND, p.count);
+        if (all) wbb_progress(e->cx, t->ref.i->name, at, p.count);
+        if (at > 0) ev_spread(e, NULL, at, end, compute_piece, &p);
+        Ev *part = ev_part(e);
+        if (at == 0) compute_piece(part, &p, 0);
+        add_pieces(part, &p, at, end);
+        ev_part_end(e);
     }
-    ev_part_end(e);
-    return ev_leaf_result(e, t, ev_acc_end(e, acc), t->ref.i->n_operands / 2);
+    return ev_leaf_result(e, t, ev_acc_end(e, acc), p.arrays);
 }

@@ -103,6 +103,7 @@ void *ev_scan(Ev *e, EvTask *t)
     for (uint32_t k = 0; fits && k < leaves - carries[0]; k++) fits = d < ev_leaf_shape(i->shape, k)->rank;
     if (!fits) wbb_decline(e->cx, i->loc, WHY_OPERATION, "the evaluator cannot read the attributes of %s", i->name);
     void **made = WBB_NEW_N(e->block, void *, leaves);
+    ev_must_keep(e);
     for (uint32_t k = 0; k < leaves; k++) made[k] = new_array(e, ev_leaf_shape(i->shape, k));
     run_all(e, t, d, (uint32_t)carries[0], made);
     for (uint32_t k = 0; k < leaves; k++) ev_keep(e, (EvRef){t->ref.frame, i, k}, k, made[k]);

@@ -244,7 +244,8 @@ static void combine(Ev *e, Ev *part, EvTask *t, State *s, const Hit *hits, uint3
         lanes[k] = hits[k].lane;
     }
     const EvSet *set = ev_list_set(part, list, n);
-    for (uint32_t k = 0; k < s->n_arrays; k++) x[k] = ev_acc_lanes(e, part, t, s->acc, k, s->n_arrays + 1 + k, set);
+    for (uint32_t k = 0; k < s->n_arrays; k++)
+        x[k] = ev_acc_lanes(part, s->acc, k, ev_operand(e, t, s->n_arrays + 1 + k), set);
     ev_acc_add(part, s->acc, lanes, n, x);
     ev_end(part);
 }
@@ -260,7 +261,7 @@ static void any_of(Ev *e, EvTask *t, State *s, void *lanes, const Hit *hits, uin
     for (uint32_t k = 0; k < n; k++) list[k] = hits[k].update;
     Ev *part = ev_part(e);
     ev_begin(part);
-    const EvBound *x = ev_acc_lanes(e, part, t, s->acc, 0, 2, ev_list_set(part, list, n));
+    const EvBound *x = ev_acc_lanes(part, s->acc, 0, ev_operand(e, t, 2), ev_list_set(part, list, n));
     for (int64_t k = 0; k < n; k++)
         for (int64_t p = 0; p < per; p++) {
             EvBound *to = &r[hits[k].lane * per + p];

@@ -144,7 +144,7 @@ static void scatter(Ev *e, Ev *part, EvTask *t, EvAccumulator *acc, const Window
             }
         }
         if (n) {
-            void *x = ev_acc_lanes(e, part, t, acc, 0, 1, ev_list_set(part, list, n));
+            void *x = ev_acc_lanes(part, acc, 0, ev_operand(e, t, 1), ev_list_set(part, list, n));
             ev_acc_add(part, acc, lanes, n, &x);
         }
         ev_end(part);

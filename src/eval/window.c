@@ -102,7 +102,7 @@ static int64_t add_steps(Ev *e, Ev *part, EvTask *t, EvAccumulator *acc, const T
         char **lanes = WBB_NEW_N(part->block, char *, n_arrays);
         void **x = WBB_NEW_N(part->block, void *, n_arrays);
         const EvSet *set = ev_list_set(part, list, n);
-        for (uint32_t k = 0; k < n_arrays; k++) lanes[k] = ev_acc_lanes(e, part, t, acc, k, k, set);
+        for (uint32_t k = 0; k < n_arrays; k++) lanes[k] = ev_acc_lanes(part, acc, k, ev_operand(e, t, k), set);
         for (int64_t k = 0, done = 0; k < most; done += steps[k++].n) {
             for (uint32_t j = 0; j < n_arrays; j++)
                 x[j] = lanes[j] + (size_t)done * ev_lane_bytes(e->mode, ev_leaf_shape(i->shape, j)->type);
@@ -120,40 +120,57 @@ bool ev_window_at_once(const Ev *e, const HloInstruction *i)
            !ev_serial(e, i) && ev_acc_takes_rows(e, i->called[0], 1, i->shape->type);
 }
 
+/* All results of a reduction of windows. */
+typedef struct {
+    EvAccumulator *acc;
+    const HloInstruction *i;
+    const HloShape *in, *out;
+    int64_t rows, row;       /* rows of results; results of one */
+    int64_t at_once, strip;  /* rows that a thread computes at once; results of a row, so that they stay in the cache */
+} AllWindows;
+
 /* Lanes [from, end) of a row of results that begins at `lane`: element k of the last dimension of their windows, which
  * are in the row of the input that begins at position `base`. */
-static void add_row(EvAccumulator *acc, const HloWindow *w, int64_t in, int64_t k, int64_t lane, int64_t from,
-                    int64_t end, int64_t base)
+static void add_row(Ev *part, const AllWindows *a, int64_t k, int64_t lane, int64_t from, int64_t end, int64_t base)
 {
+    const HloWindow *w = &a->i->windows[a->in->rank - 1];
+    const int64_t in = a->in->dims[a->in->rank - 1];
     const int64_t shift = k * w->rhs_dilate - w->low; /* result o reads element o * stride + shift */
     if (shift > in - 1) return;
     from = WBB_MAX(from, shift < 0 ? (w->stride - 1 - shift) / w->stride : 0);
     end = WBB_MIN(end, (in - 1 - shift) / w->stride + 1);
-    if (from < end) ev_acc_add_row(acc, lane + from, end - from, base + from * w->stride + shift, w->stride);
+    if (from < end)
+        ev_acc_add_row(part, a->acc, lane + from, end - from, base + from * w->stride + shift, w->stride);
 }
 
-static void add_rows(EvAccumulator *acc, const HloInstruction *i, const HloShape *in, const HloShape *out)
+/* One row of results. */
+static void add_windows(Ev *part, const AllWindows *a, EvWalk *walk, int64_t lane)
 {
-    const uint32_t last = in->rank - 1u;
-    const EvWindows windows = {in->rank, i->windows, in->dims};
-    const int64_t row = out->dims[last], n = hlo_elements(out);
+    const HloInstruction *i = a->i;
+    const uint32_t last = a->in->rank - 1u;
+    const EvWindows windows = {a->in->rank, i->windows, a->in->dims};
     int64_t stride[HLO_RANK_LIMIT], elements = 1; /* of the window, in the dimensions before the last */
-    ev_strides(in, stride);
+    ev_strides(a->in, stride);
     for (uint32_t d = 0; d < last; d++) elements *= i->windows[d].size;
-    EvWalk walk = ev_walk(out);
-    for (int64_t lane = 0; lane < n; lane += row) {
-        const int64_t *at = ev_walk_to(&walk, lane);
-        for (int64_t from = 0; from < row; from += EV_ROW)
-            for (int64_t element = 0; element < elements; element++) {
-                int64_t rest = element, base = 0, x = 0;
-                for (uint32_t d = last; d-- > 0 && x >= 0; rest /= i->windows[d].size) {
-                    x = ev_window_at(&windows, d, at[d], rest % i->windows[d].size);
-                    base += x * stride[d];
-                }
-                for (int64_t k = 0; k < i->windows[last].size && x >= 0; k++)
-                    add_row(acc, &i->windows[last], in->dims[last], k, lane, from, WBB_MIN(from + EV_ROW, row), base);
+    const int64_t *at = ev_walk_to(walk, lane);
+    for (int64_t from = 0; from < a->row; from += a->strip)
+        for (int64_t element = 0; element < elements; element++) {
+            int64_t rest = element, base = 0, x = 0;
+            for (uint32_t d = last; d-- > 0 && x >= 0; rest /= i->windows[d].size) {
+                x = ev_window_at(&windows, d, at[d], rest % i->windows[d].size);
+                base += x * stride[d];
             }
-    }
+            for (int64_t k = 0; k < i->windows[last].size && x >= 0; k++)
+                add_row(part, a, k, lane, from, WBB_MIN(from + a->strip, a->row), base);
+        }
+}
+
+static void add_rows(Ev *part, void *arg, int64_t k)
+{
+    const AllWindows *a = arg;
+    EvWalk walk = ev_walk(a->out);
+    for (int64_t r = k * a->at_once; r < WBB_MIN((k + 1) * a->at_once, a->rows); r++)
+        add_windows(part, a, &walk, r * a->row);
 }
 
 /* Is the result of the operation on integers the same in every order? */
@@ -165,7 +182,7 @@ static bool any_order(ScOp op, ScType t)
 
 /* Results each of whose windows is that of the result before (of integers also: after) it and further elements. False:
  * these are other windows. */
-static bool add_cumulative(EvAccumulator *acc, const HloInstruction *i, const HloShape *in, const HloShape *out)
+static bool add_cumulative(Ev *e, EvAccumulator *acc, const HloInstruction *i, const HloShape *in, const HloShape *out)
 {
     uint32_t along = in->rank;
     for (uint32_t d = 0; d < in->rank; d++) {
@@ -188,10 +205,11 @@ static bool add_cumulative(EvAccumulator *acc, const HloInstruction *i, const Hl
             const int64_t lane = o * n + (prefixes ? k : n - 1 - k), before = prefixes ? lane - 1 : lane + 1;
             const int64_t wanted =
                 prefixes ? WBB_MIN(k - w->low + w->size, length) : length - WBB_MAX(n - 1 - k - w->low, 0);
-            if (k > 0) ev_acc_copy_row(acc, lane * inner, before * inner, inner);
+            if (k > 0) ev_acc_copy_row(e, acc, lane * inner, before * inner, inner);
             for (; added < wanted; added++) {
                 const int64_t x = o * length + (prefixes ? added : length - 1 - added);
-                ev_acc_add_row(acc, lane * inner, inner, x * inner, 1);
+                for (int64_t j = 0; j < inner; j += EV_ROW)
+                    ev_acc_add_row(e, acc, lane * inner + j, WBB_MIN(inner - j, (int64_t)EV_ROW), x * inner + j, 1);
             }
         }
     return true;
@@ -204,7 +222,11 @@ static void add_all(Ev *e, EvTask *t, EvAccumulator *acc)
     const int64_t n = hlo_elements(in);
     void *x = ev_as(e, out->type, in->type, n, ev_all(e, ev_operand(e, t, 0)));
     ev_acc_elements(e, acc, x, n);
-    if (!add_cumulative(acc, i, in, out)) add_rows(acc, i, in, out);
+    if (add_cumulative(e, acc, i, in, out)) return;
+    const int64_t row = out->dims[out->rank - 1], rows = row ? hlo_elements(out) / row : 0;
+    AllWindows all = {acc, i, in, out, rows, row, WBB_MAX(EV_BLOCK / WBB_MAX(row, 1), 1),
+                      e->mode == EV_BOUNDS ? EV_ROW / 4 : EV_ROW};
+    ev_spread(e, i->name, 0, (rows + all.at_once - 1) / all.at_once, add_rows, &all);
 }
 
 void *ev_reduce_window(Ev *e, EvTask *t)

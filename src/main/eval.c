@@ -15,7 +15,7 @@
 typedef struct {
     const char *file, *output, *which, *at;
     Words inputs;
-    int64_t seed, perturb;
+    int64_t seed, perturb, jobs;
     bool f64, bounds, approx, json;
 } EvalOptions;
 
@@ -145,6 +145,7 @@ static WbbStatus eval(const Call *call)
     if (o->f64 && o->bounds) return main_usage(call, "--f64 or --bounds, not both");
     if (!o->bounds && (o->perturb || o->approx)) return main_usage(call, "--perturb and --approx go with --bounds");
     size_t n;
+    wbb_use_threads(cx, wbb_pool_threads(o->jobs, MAIN_THREADS));
     const char *text = wbb_read_file(cx, a, o->file, &n);
     const HloModule *m = hlo_parse(cx, a, o->file, text, n);
     const PipeSpikes *spikes;
@@ -184,6 +185,7 @@ static const Option options[] = {
     {WORD("--output", EvalOptions, output, "DIR",
           "write out0.npy and so on to DIR; with --bounds lo0.npy, hi0.npy and nan0.npy"),
      .letter = 'o', .value = VALUE_FOLDER},
+    MAIN_OPTION_JOBS(EvalOptions, "threads of the host", "16"),
     {FLAG("--json", EvalOptions, json, "with --perturb: print a JSON object")},
     {0}};
 static const Example examples[] = {

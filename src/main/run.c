@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_THREADS = 16 };
-
 const Option main_run_table[] = {
     {WORD("--on", RunOptions, on, "WHERE", "run in the simulator, or on a GPU as well and compare"), .standard = "sim",
      .choices = {.words = "sim gpu"}},
@@ -32,7 +30,7 @@ const Option main_run_table[] = {
     {FLAG("--ulp-noise", RunOptions, ulp_noise,
           "let approximate instructions miss by as much as the PTX manual allows")},
     {FLAG("--counts", RunOptions, counts, "print the instructions and memory accesses that were executed")},
-    MAIN_OPTION_JOBS(RunOptions, "threads of the host that run blocks", "16"),
+    MAIN_OPTION_JOBS(RunOptions, "threads of the host that run blocks and judge", "16"),
     {FLAG("--time", RunOptions, time, "print the milliseconds of running and of judging")},
     MAIN_OPTION_JSON(RunOptions),
     {WORD("--ptx", RunOptions, ptx, "THEIRS.ptx", "run this PTX, of any compiler, on the inputs of FILE.hlo"),
@@ -50,7 +48,7 @@ PipeRun main_run_options(const RunOptions *o)
                      .blocks = (uint64_t)o->blocks, .shuffle = o->has_order, .ulp_noise = o->ulp_noise,
                      .counts = o->counts, .on_gpu = !strcmp(o->on, "gpu"), .repeat = (uint32_t)o->repeat,
                      .approx = o->approx, .padding = (size_t)o->padding, .ptx_name = o->ptx, .output_dir = o->output,
-                     .threads = wbb_pool_threads(o->jobs, MAX_THREADS)};
+                     .threads = wbb_pool_threads(o->jobs, MAIN_THREADS)};
 }
 
 static void put_gpu(WbbBuf *b, const RunOptions *o, const char *name, const PipeVerdict *v)

@@ -415,6 +415,7 @@ static void on_gpu(WbbCx *cx, WbbArena *a, const Run *r, const Run *device, cons
 PipeVerdict pipe_run(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m, const PipeRun *options)
 {
     PipeVerdict v = {0};
+    wbb_use_threads(cx, options->threads);
     const PipeRun own = pipe_with_spikes(cx, a, m, *options, &v.spikes), *run = &own;
     if (run->blocks) wbb_arena_limit(a, (size_t)1 << 40); /* only the pages that a sample reads and writes use memory */
     const HloFusion f = hlo_fusion(cx, m);

@@ -33,7 +33,7 @@ typedef struct {
     uint32_t repeat;           /* on a GPU: time this many runs */
     bool approx;               /* judge by the budgets of --approx */
     size_t padding;            /* SimOptions.padding */
-    uint32_t threads;          /* SimOptions.threads */
+    uint32_t threads;          /* of the simulator and the evaluator; 0: one */
     const char *ptx_name;      /* of the PTX, in messages; NULL: kernel.ptx */
     const char *output_dir;    /* write out0.npy ..; NULL: nowhere */
 } PipeRun;

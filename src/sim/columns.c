@@ -29,7 +29,7 @@ void sim_fill(uint8_t *col, uint64_t value, int width)
         break;                                                                                                           \
     }
 
-SIM_CLONES void sim_blend(uint8_t *d, const uint8_t *s, uint32_t mask, int width)
+WBB_CLONES void sim_blend(uint8_t *d, const uint8_t *s, uint32_t mask, int width)
 {
     switch (width) {
     case 1: BLEND(u8)

@@ -19,15 +19,6 @@ typedef int16_t i16;
 typedef int32_t i32;
 typedef int64_t i64;
 
-/* A second copy of each operation for machines with AVX2, chosen when the program is loaded. It computes the same bits:
- * contraction to fma is off. */
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)
-#define SIM_CLONES __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
-#else
-#define SIM_CLONES
-#endif
 /* The arithmetic of one lane must be inlined into the loop over lanes. */
 #if defined(__GNUC__)
 #define SIM_INLINE static inline __attribute__((always_inline))
@@ -41,7 +32,7 @@ typedef int64_t i64;
 #endif
 
 #define SIM_OP(id, names, types, D, A, B, C, expr)                                                                       \
-    SIM_CLONES static void op_##id(uint8_t *d, const uint8_t *regs, const SimOp *op)                                     \
+    WBB_CLONES static void op_##id(uint8_t *d, const uint8_t *regs, const SimOp *op)                                     \
     {                                                                                                                    \
         D *to = (D *)(void *)d;                                                                                          \
         const A *from_a = (const A *)(const void *)(regs + op->a);                                                       \

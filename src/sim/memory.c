@@ -206,7 +206,7 @@ static void judge_write(Block *b, Warp *w, const SimOp *op, int lane, const Span
 }
 
 /* The generic addresses of the lanes. */
-SIM_CLONES void sim_addresses(const Warp *w, const SimOp *op, uint64_t address[LANES])
+WBB_CLONES void sim_addresses(const Warp *w, const SimOp *op, uint64_t address[LANES])
 {
     uint64_t base = (uint64_t)op->imm;
     if (op->space == SIM_SHARED) base += (uint64_t)SEG_SHARED << SEG_SHIFT;
@@ -221,7 +221,7 @@ SIM_CLONES void sim_addresses(const Warp *w, const SimOp *op, uint64_t address[L
 }
 
 /* 0 if all lanes' accesses follow each other without gaps. */
-SIM_CLONES static uint64_t gaps(const uint64_t address[LANES], uint64_t size)
+WBB_CLONES static uint64_t gaps(const uint64_t address[LANES], uint64_t size)
 {
     const uint64_t first = address[0];
     uint64_t differ = 0;
@@ -283,7 +283,7 @@ static void spread(uint8_t *to, const uint8_t *from, size_t stride, int bytes, c
 }
 
 /* Vectors of 2 or 4 words of each lane to columns of words, and back. */
-SIM_CLONES static void spread_words(uint8_t *regs, const SimCol *c, const uint8_t *from, int n)
+WBB_CLONES static void spread_words(uint8_t *regs, const SimCol *c, const uint8_t *from, int n)
 {
     const u32 *x = (const u32 *)(const void *)from;
     u32 *d0 = (u32 *)(void *)(regs + c[0].col), *d1 = (u32 *)(void *)(regs + c[1].col);
@@ -295,7 +295,7 @@ SIM_CLONES static void spread_words(uint8_t *regs, const SimCol *c, const uint8_
     SIM_EACH d0[l] = x[4 * l], d1[l] = x[4 * l + 1], d2[l] = x[4 * l + 2], d3[l] = x[4 * l + 3];
 }
 
-SIM_CLONES static void collect_words(uint8_t *to, const uint8_t *regs, const SimCol *c, int n)
+WBB_CLONES static void collect_words(uint8_t *to, const uint8_t *regs, const SimCol *c, int n)
 {
     u32 *x = (u32 *)(void *)to;
     const u32 *s0 = (const u32 *)(const void *)(regs + c[0].col), *s1 = (const u32 *)(const void *)(regs + c[1].col);

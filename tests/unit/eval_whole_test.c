@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { MOST = 1 << 16 };
+enum { MOST = 1 << 16, FEW = 250 /* so few are computed one by one */ };
 
 /* Random values of a type; `edges`: one in 16 is a nan, an infinity or a zero. */
 static void fill(ScType t, char *to, int64_t n, bool edges)
@@ -28,6 +28,11 @@ static bool same(ScType t, const char *a, const char *b)
     memcpy(&x, a, sc_bytes(t));
     memcpy(&y, b, sc_bytes(t));
     return x == y || (sc_is_float(t) && isnan(sc_to_f64(t, x)) && isnan(sc_to_f64(t, y)));
+}
+
+static bool same_bound(const EvBound *a, const EvBound *b)
+{
+    return a->lo.u == b->lo.u && a->hi.u == b->hi.u && a->flags == b->flags;
 }
 
 typedef struct {
@@ -56,15 +61,26 @@ static void compare(WbbCx *cx, const char *text, bool edges, EvMode mode)
         fill(s->type, buffer[p], hlo_elements(s), edges);
     }
     const EvValue *all = &run_eval(cx, text, inputs, mode, NULL)->outputs[0];
+    const size_t bytes = mode == EV_BOUNDS ? sizeof(EvBound) : sc_bytes(all->type);
     int64_t n = hlo_elements(m->entry->root->shape);
     assert_true(n <= MOST);
+    wbb_use_threads(cx, 3);
+    const char *by_threads = run_eval(cx, text, inputs, mode, NULL)->outputs[0].data;
+    wbb_use_threads(cx, 1);
     for (int64_t k = 0; k < n; k++) positions[k] = n - 1 - k;
-    const EvPositions at = {positions, n};
-    const EvValue *single = &run_eval(cx, text, inputs, mode, &at)->outputs[0];
-    for (int64_t k = 0; k < n; k++)
-        if (!same(all->type, (char *)all->data + k * sc_bytes(all->type),
-                  (char *)single->data + (n - 1 - k) * sc_bytes(all->type)))
-            fail_msg("element %lld differs in\n%s", (long long)k, text);
+    for (int64_t from = 0; from < n; from += FEW) {
+        const EvPositions at = {positions + from, WBB_MIN(n - from, (int64_t)FEW)};
+        const EvValue *single = &run_eval(cx, text, inputs, mode, &at)->outputs[0];
+        for (int64_t k = 0; k < at.n; k++) {
+            const char *x = (char *)all->data + (size_t)at.positions[k] * bytes;
+            const char *y = (char *)single->data + (size_t)k * bytes;
+            const char *z = by_threads + (size_t)at.positions[k] * bytes;
+            if (mode == EV_BOUNDS ? !same_bound((const EvBound *)x, (const EvBound *)z) : memcmp(x, z, bytes) != 0)
+                fail_msg("element %lld depends on the number of threads in\n%s", (long long)at.positions[k], text);
+            if (mode == EV_BOUNDS ? !same_bound((const EvBound *)x, (const EvBound *)y) : !same(all->type, x, y))
+                fail_msg("element %lld differs in\n%s", (long long)at.positions[k], text);
+        }
+    }
 }
 
 static void test_dot(void **state)
@@ -94,6 +110,7 @@ static void test_dot(void **state)
         for (int edges = 0; edges < 2; edges++) {
             compare(*state, texts[k], edges, EV_PLAIN);
             compare(*state, texts[k], edges, EV_F64);
+            compare(*state, texts[k], edges, EV_BOUNDS);
         }
 }
 
@@ -115,6 +132,7 @@ static void test_convolution(void **state)
         for (int edges = 0; edges < 2; edges++) {
             compare(*state, texts[k], edges, EV_PLAIN);
             compare(*state, texts[k], edges, EV_F64);
+            compare(*state, texts[k], edges, EV_BOUNDS);
         }
 }
 
@@ -146,6 +164,7 @@ static void test_windows(void **state)
                          shapes[s].out, shapes[s].window);
                 compare(*state, text, t % 2, EV_PLAIN);
                 compare(*state, text, o % 2, EV_F64);
+                compare(*state, text, t % 2, EV_BOUNDS);
             }
 }
 
