@@ -16,8 +16,17 @@
 enum { MOST = 4096, INVALID = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_PTX = 218, NOT_FOUND = 500,
        LAUNCH_FAILED = 719 };
 
+typedef struct Function {
+    struct Function *next; /* of the module */
+    const char *text;      /* of the module */
+    char *entry;
+    unsigned shared; /* the most that a launch may have */
+    bool large;      /* clusters may have more than 8 blocks */
+} Function;
+
 typedef struct {
-    char *text, *entry;
+    char *text;
+    Function *functions;
 } Module;
 
 static struct {
@@ -137,8 +146,13 @@ EXPORT CuResult cuModuleUnload(CuHandle module)
 {
     CALLED("cuModuleUnload");
     Module *m = module;
+    while (m->functions) {
+        Function *f = m->functions;
+        m->functions = f->next;
+        free(f->entry);
+        free(f);
+    }
     free(m->text);
-    free(m->entry);
     free(m);
     return 0;
 }
@@ -148,16 +162,25 @@ EXPORT CuResult cuModuleGetFunction(CuHandle *function, CuHandle module, const c
     CALLED("cuModuleGetFunction");
     Module *m = module;
     if (!strstr(m->text, name)) return NOT_FOUND;
-    free(m->entry); /* the tests have one kernel in a module */
-    m->entry = strcpy(malloc(strlen(name) + 1), name);
-    *function = m;
+    Function *f = m->functions; /* the same function each time */
+    while (f && strcmp(f->entry, name)) f = f->next;
+    if (!f) {
+        f = malloc(sizeof *f);
+        *f = (Function){m->functions, m->text, strcpy(malloc(strlen(name) + 1), name), 48 << 10, false};
+        m->functions = f;
+    }
+    *function = f;
     return 0;
 }
 
 EXPORT CuResult cuFuncSetAttribute(CuHandle function, int attribute, int value)
 {
     CALLED("cuFuncSetAttribute");
-    return function && attribute == CU_FUNCTION_DYNAMIC_SHARED && value > 0 ? 0 : INVALID;
+    Function *f = function;
+    if (attribute == CU_FUNCTION_DYNAMIC_SHARED && value >= 0 && value <= 227 << 10) f->shared = (unsigned)value;
+    else if (attribute == CU_FUNCTION_LARGE_CLUSTER) f->large = value != 0;
+    else return INVALID;
+    return 0;
 }
 
 EXPORT CuResult cuMemAlloc_v2(CuPointer *pointer, size_t bytes)
@@ -228,7 +251,7 @@ EXPORT CuResult cuMemsetD8_v2(CuPointer to, unsigned char value, size_t bytes)
 
 /* Runs a launch in the simulator; every allocation is a buffer that may be read and written. */
 typedef struct {
-    const Module *module;
+    const Function *function;
     const BdLaunch *launch;
     int faults;
 } Launch;
@@ -245,19 +268,40 @@ static void simulate(WbbCx *cx, void *arg)
                            .writes = BD_ATOMIC,
                            .initialised = true};
     SimReport r = {0};
-    sim_run(cx, a, sim_parse(cx, a, "module", l->module->text), l->launch, b, MOST, &(SimOptions){0}, &r);
+    sim_run(cx, a, sim_parse(cx, a, "module", l->function->text), l->launch, b, MOST, &(SimOptions){0}, &r);
     l->faults = r.n_faults;
     wbb_arena_free(a);
 }
 
 /* The number of the kernel's parameters, between the parentheses after its name. */
-static int parameters_of(const Module *m)
+static int parameters_of(const Function *f)
 {
     int n = 0;
-    const char *at = strstr(m->text, ".entry");
-    while (at && strncmp(at + 7, m->entry, strlen(m->entry))) at = strstr(at + 1, ".entry");
+    const char *at = strstr(f->text, ".entry");
+    while (at && (strncmp(at + 7, f->entry, strlen(f->entry)) || at[7 + strlen(f->entry)] != '('))
+        at = strstr(at + 1, ".entry");
     for (; at && *at && *at != ')'; at++) n += !strncmp(at, ".param", 6);
     return n;
+}
+
+static CuResult launch(const Function *f, BdLaunch l, void **parameters)
+{
+    static int args[MOST];
+    l.n_args = parameters_of(f);
+    for (int i = 0; i < l.n_args; i++) {
+        args[i] = holder(*(CuPointer *)parameters[i], 0);
+        if (args[i] < 0) return INVALID;
+    }
+    l.args = args;
+    l.entry = f->entry;
+    if (l.shared > f->shared || (l.cluster[0] * l.cluster[1] * l.cluster[2] > 8 && !f->large)) return INVALID;
+    Launch run = {f, &l, 0};
+    WbbCx *cx = wbb_cx_new();
+    const WbbStatus s = wbb_guard(cx, simulate, &run);
+    if (s != WBB_OK) fprintf(stderr, "%s", cx->messages);
+    wbb_cx_free(cx);
+    clock_ms += 0.5;
+    return s == WBB_OK && !run.faults ? 0 : LAUNCH_FAILED;
 }
 
 EXPORT CuResult cuLaunchKernel(CuHandle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
@@ -265,27 +309,22 @@ EXPORT CuResult cuLaunchKernel(CuHandle function, unsigned gx, unsigned gy, unsi
 {
     (void)stream, (void)extra;
     CALLED("cuLaunchKernel");
-    const Module *m = function;
-    static int args[MOST];
-    const int n = parameters_of(m);
-    for (int i = 0; i < n; i++) {
-        args[i] = holder(*(CuPointer *)parameters[i], 0);
-        if (args[i] < 0) return INVALID;
+    const BdLaunch l = {.grid = {gx, gy, gz}, .block = {bx, by, bz}, .cluster = {1, 1, 1}, .shared = shared};
+    return launch(function, l, parameters);
+}
+
+EXPORT CuResult cuLaunchKernelEx(const CuLaunchConfig *c, CuHandle function, void **parameters, void **extra)
+{
+    (void)extra;
+    CALLED("cuLaunchKernelEx");
+    BdLaunch l = {.cluster = {1, 1, 1}, .shared = c->shared};
+    memcpy(l.grid, c->grid, sizeof l.grid);
+    memcpy(l.block, c->block, sizeof l.block);
+    for (unsigned i = 0; i < c->n_attributes; i++) {
+        if (c->attributes[i].id != CU_LAUNCH_CLUSTER) return INVALID;
+        memcpy(l.cluster, &c->attributes[i].value.cluster, sizeof l.cluster);
     }
-    const BdLaunch launch = {.entry = m->entry,
-                             .grid = {gx, gy, gz},
-                             .block = {bx, by, bz},
-                             .cluster = {1, 1, 1},
-                             .shared = shared,
-                             .n_args = n,
-                             .args = args};
-    Launch l = {m, &launch, 0};
-    WbbCx *cx = wbb_cx_new();
-    const WbbStatus s = wbb_guard(cx, simulate, &l);
-    if (s != WBB_OK) fprintf(stderr, "%s", cx->messages);
-    wbb_cx_free(cx);
-    clock_ms += 0.5;
-    return s == WBB_OK && !l.faults ? 0 : LAUNCH_FAILED;
+    return launch(function, l, parameters);
 }
 
 EXPORT CuResult cuEventCreate(CuHandle *event, unsigned flags)

@@ -17,7 +17,7 @@ typedef void *CuHandle; /* context, module, function, event, stream */
 
 enum {
     CU_ATTRIBUTE_L2_BYTES = 38, CU_ATTRIBUTE_MAJOR = 75, CU_ATTRIBUTE_MINOR = 76, /* CUdevice_attribute */
-    CU_FUNCTION_DYNAMIC_SHARED = 8,                                               /* CUfunction_attribute */
+    CU_FUNCTION_DYNAMIC_SHARED = 8, CU_FUNCTION_LARGE_CLUSTER = 14,               /* CUfunction_attribute */
     CU_JIT_ERROR_LOG = 5, CU_JIT_ERROR_LOG_BYTES = 6,                             /* CUjit_option */
     CU_LAUNCH_CLUSTER = 4                                                         /* CUlaunchAttributeID */
 };

@@ -17,12 +17,14 @@
 
 /* The memory of one buffer of the bundle. */
 typedef struct {
-    void *bytes;  /* contents before the first launch; if `output`, overwritten with those after the last */
+    void *bytes;    /* contents before the first launch; if `output`, overwritten with those after the last */
     size_t size;
     bool output;
+    bool temporary; /* it keeps its contents from run to run */
 } GpuBuffer;
 
 typedef struct {
+    uint32_t runs;    /* runs of all launches on the same memory, the other buffers filled anew before each; 0: 1 */
     uint32_t repeat;  /* runs of all launches to time; 0: none */
     size_t padding;   /* bytes of zeros after each buffer */
 } GpuOptions;

@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-enum { MAX_SETS = 64, MAX_ARGS = 1024, COPY_THREADS = 256, COPY_BYTES = 16, COPY_RUNS = 20, STATIC_SHARED = 48 << 10 };
+enum { MAX_SETS = 64, COPY_THREADS = 256, COPY_BYTES = 16, COPY_RUNS = 20, PORTABLE_CLUSTER = 8 };
 
 static const char copy_ptx[] =
     ".version 6.3\n.target sm_75\n.address_size 64\n"
@@ -40,6 +40,7 @@ typedef struct {
     bool retained;
     CuHandle module, copy_module, events[2];
     CuHandle *functions; /* [n_launches] */
+    void **parameters;   /* of one launch */
     struct { CuPointer *items; uint32_t n, capacity; } held; /* all device memory */
     char log[4096]; /* of the driver's compiler */
 } Gpu;
@@ -92,17 +93,33 @@ static CuHandle load(Gpu *g, const void *image, const char *what)
     return module;
 }
 
+static uint32_t cluster_blocks(const BdLaunch *l) { return l->cluster[0] * l->cluster[1] * l->cluster[2]; }
+
+/* Without attributes a function has 48 KiB of shared memory, static and dynamic together, and clusters of 8 blocks.
+ * Another launch of the same function may need more than this one. */
+static void allow(Gpu *g, int launch)
+{
+    int64_t shared = 0;
+    for (int i = 0; i < g->bundle->n_launches; i++)
+        if (!strcmp(g->launches[i].entry, g->launches[launch].entry)) shared = WBB_MAX(shared, g->launches[i].shared);
+    if (shared) CALL(cuFuncSetAttribute, g->functions[launch], CU_FUNCTION_DYNAMIC_SHARED, (int)shared);
+    if (cluster_blocks(&g->launches[launch]) > PORTABLE_CLUSTER)
+        CALL(cuFuncSetAttribute, g->functions[launch], CU_FUNCTION_LARGE_CLUSTER, 1);
+}
+
 static void load_bundle(Gpu *g)
 {
     const Bundle *b = g->bundle;
     g->report.cubin = b->cubin && fits(b->target, g->report.arch);
     g->module = g->report.cubin ? load(g, b->cubin, "cubin") : load(g, b->ptx, "PTX");
     g->functions = WBB_NEW_N(g->arena, CuHandle, b->n_launches + 1);
+    int most = 2; /* arguments; the kernel that copies has two */
     for (int i = 0; i < b->n_launches; i++) {
+        most = WBB_MAX(most, g->launches[i].n_args);
         CALL(cuModuleGetFunction, &g->functions[i], g->module, g->launches[i].entry);
-        if (g->launches[i].shared > STATIC_SHARED)
-            CALL(cuFuncSetAttribute, g->functions[i], CU_FUNCTION_DYNAMIC_SHARED, (int)g->launches[i].shared);
+        allow(g, i);
     }
+    g->parameters = WBB_NEW_N(g->arena, void *, most);
 }
 
 static CuPointer allocate(Gpu *g, size_t bytes)
@@ -113,23 +130,30 @@ static CuPointer allocate(Gpu *g, size_t bytes)
     return p;
 }
 
-/* Allocates all buffers, with their initial contents. */
-static void fill_set(Gpu *g, CuPointer *set)
+/* The initial contents of all buffers, but for those of temporaries if these were used before. */
+static void fill_set(Gpu *g, const CuPointer *set, bool used)
 {
     for (int i = 0; i < g->bundle->n_buffers; i++) {
         const GpuBuffer *m = &g->memory[i];
-        set[i] = allocate(g, m->size + g->o->padding);
-        CALL(cuMemsetD8_v2, set[i], 0, WBB_MAX(m->size + g->o->padding, (size_t)16));
-        if (m->size) CALL(cuMemcpyHtoD_v2, set[i], m->bytes, m->size);
+        if (m->size && !(used && m->temporary)) CALL(cuMemcpyHtoD_v2, set[i], m->bytes, m->size);
     }
 }
 
-static void launch(Gpu *g, CuHandle function, const BdLaunch *l, CuPointer *pointers, int n)
+static void new_set(Gpu *g, CuPointer *set)
 {
-    void *parameters[MAX_ARGS];
-    if (n > MAX_ARGS) wbb_fail(g->cx, (WbbLoc){0}, "a launch of %s with %d arguments", l->entry, n);
-    for (int i = 0; i < n; i++) parameters[i] = &pointers[i];
-    if (l->cluster[0] * l->cluster[1] * l->cluster[2] <= 1) {
+    for (int i = 0; i < g->bundle->n_buffers; i++) {
+        const size_t bytes = g->memory[i].size + g->o->padding;
+        set[i] = allocate(g, bytes);
+        CALL(cuMemsetD8_v2, set[i], 0, WBB_MAX(bytes, (size_t)16));
+    }
+    fill_set(g, set, false);
+}
+
+static void launch(Gpu *g, CuHandle function, const BdLaunch *l, CuPointer *set)
+{
+    void **parameters = g->parameters;
+    for (int i = 0; i < l->n_args; i++) parameters[i] = &set[l->args[i]];
+    if (cluster_blocks(l) <= 1) {
         CALL(cuLaunchKernel, function, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2],
              (unsigned)l->shared, NULL, parameters, NULL);
         return;
@@ -145,19 +169,17 @@ static void launch(Gpu *g, CuHandle function, const BdLaunch *l, CuPointer *poin
     CALL(cuLaunchKernelEx, &c, function, parameters, NULL);
 }
 
-static void launch_all(Gpu *g, const CuPointer *set)
+static void launch_all(Gpu *g, CuPointer *set)
 {
-    for (int i = 0; i < g->bundle->n_launches; i++) {
-        const BdLaunch *l = &g->launches[i];
-        CuPointer *pointers = WBB_NEW_N(g->arena, CuPointer, l->n_args + 1);
-        for (int k = 0; k < l->n_args; k++) pointers[k] = set[l->args[k]];
-        launch(g, g->functions[i], l, pointers, l->n_args);
-    }
+    for (int i = 0; i < g->bundle->n_launches; i++) launch(g, g->functions[i], &g->launches[i], set);
 }
 
-static void run_once(Gpu *g, const CuPointer *set)
+static void run_untimed(Gpu *g, CuPointer *set)
 {
-    launch_all(g, set);
+    for (uint32_t k = 0; k < WBB_MAX(g->o->runs, 1u); k++) {
+        if (k) fill_set(g, set, true);
+        launch_all(g, set);
+    }
     gpu_check(g->cx, &g->d, g->d.cuCtxSynchronize(), "cuCtxSynchronize", NULL);
     for (int i = 0; i < g->bundle->n_buffers; i++)
         if (g->memory[i].output && g->memory[i].size)
@@ -184,11 +206,11 @@ static double copy_speed(Gpu *g, size_t cache)
     CALL(cuModuleGetFunction, &function, g->copy_module, "copy");
     CuPointer p[2] = {allocate(g, bytes), allocate(g, bytes)};
     CALL(cuMemsetD8_v2, p[0], 1, bytes);
-    const BdLaunch l = {
-        .entry = "copy", .grid = {(uint32_t)blocks, 1, 1}, .block = {COPY_THREADS, 1, 1}, .cluster = {1, 1, 1}};
-    launch(g, function, &l, p, 2); /* not timed: loads the code */
+    const BdLaunch l = {.entry = "copy", .grid = {(uint32_t)blocks, 1, 1}, .block = {COPY_THREADS, 1, 1},
+                        .cluster = {1, 1, 1}, .n_args = 2, .args = (const int[]){0, 1}};
+    launch(g, function, &l, p); /* not timed: loads the code */
     CALL(cuEventRecord, g->events[0], NULL);
-    for (int i = 0; i < COPY_RUNS; i++) launch(g, function, &l, p, 2);
+    for (int i = 0; i < COPY_RUNS; i++) launch(g, function, &l, p);
     const double ms = elapsed(g) / COPY_RUNS;
     return ms > 0 ? 2 * (double)bytes / ms / 1e6 : 0;
 }
@@ -203,7 +225,7 @@ static void time_runs(Gpu *g)
     size_t copies = WBB_MIN(2 * cache / WBB_MAX(bytes, (size_t)1) + 2, (size_t)MAX_SETS);
     copies = WBB_MAX(WBB_MIN(copies, available / 2 / WBB_MAX(bytes, (size_t)1)), (size_t)1);
     CuPointer *sets = WBB_NEW_N(g->arena, CuPointer, copies * (size_t)n + 1);
-    for (size_t k = 0; k < copies; k++) fill_set(g, sets + k * (size_t)n);
+    for (size_t k = 0; k < copies; k++) new_set(g, sets + k * (size_t)n);
     for (int i = 0; i < 2; i++) CALL(cuEventCreate, &g->events[i], 0);
     launch_all(g, sets);
     gpu_check(g->cx, &g->d, g->d.cuCtxSynchronize(), "cuCtxSynchronize", NULL);
@@ -224,8 +246,8 @@ static void steps(WbbCx *cx, void *arg)
     open_device(g);
     load_bundle(g);
     CuPointer *set = WBB_NEW_N(g->arena, CuPointer, g->bundle->n_buffers + 1);
-    fill_set(g, set);
-    run_once(g, set);
+    new_set(g, set);
+    run_untimed(g, set);
     if (g->o->repeat) time_runs(g);
 }
 

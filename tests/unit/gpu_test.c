@@ -38,7 +38,7 @@ static void body(WbbCx *cx, void *arg)
                       .ptx = j->text,
                       .cubin = j->cubin,
                       .cubin_bytes = sizeof ptx};
-    GpuBuffer memory[] = {{j->in, sizeof j->in, false}, {j->out, sizeof j->out, true}};
+    GpuBuffer memory[] = {{.bytes = j->in, .size = sizeof j->in}, {.bytes = j->out, .size = sizeof j->out, .output = true}};
     j->report = gpu_run(cx, cx->arena, &b, &launch, memory, &j->options);
 }
 
@@ -87,6 +87,58 @@ static void test_once(void **state)
     assert_int_equal(calls("cuMemcpyHtoD_v2"), 2);
     assert_int_equal(calls("cuMemcpyDtoH_v2"), 1);
     assert_all_given_back();
+}
+
+/* Two kernels. `add`: out[i] = in[i] + state[i] + 1, and state[i] is that, too. `twice` as above. */
+static const char two[] =
+    ".visible .entry add(.param .u64 a, .param .u64 s, .param .u64 b)\n{\n.reg .b32 %r<6>;\n.reg .b64 %rd<9>;\n"
+    "ld.param.u64 %rd1, [a];\nld.param.u64 %rd2, [s];\nld.param.u64 %rd3, [b];\nmov.u32 %r1, %tid.x;\n"
+    "mul.wide.u32 %rd4, %r1, 4;\nadd.s64 %rd1, %rd1, %rd4;\nadd.s64 %rd2, %rd2, %rd4;\nadd.s64 %rd3, %rd3, %rd4;\n"
+    "ld.global.b32 %r2, [%rd1];\nld.global.b32 %r3, [%rd2];\nadd.u32 %r2, %r2, %r3;\nadd.u32 %r2, %r2, 1;\n"
+    "st.global.b32 [%rd2], %r2;\nst.global.b32 [%rd3], %r2;\nret;\n}\n";
+
+typedef struct {
+    uint32_t runs, in[N], state[N], out[N];
+    uint32_t cluster;
+    int64_t shared;
+} Two;
+
+static void body_of_two(WbbCx *cx, void *arg)
+{
+    Two *j = arg;
+    static const int first[] = {0, 1, 2}, last[] = {2, 3};
+    const BdLaunch launches[] = {{.entry = "add", .grid = {1, 1, 1}, .block = {N, 1, 1}, .cluster = {1, 1, 1},
+                                  .shared = j->shared, .n_args = 3, .args = first},
+                                 {.entry = "twice", .grid = {16, 1, 1}, .block = {N, 1, 1}, .cluster = {j->cluster, 1, 1},
+                                  .n_args = 2, .args = last},
+                                 {.entry = "twice", .grid = {1, 1, 1}, .block = {N, 1, 1}, .cluster = {1, 1, 1},
+                                  .shared = 64, .n_args = 2, .args = last}};
+    const char *text = wbb_format(cx->arena, "%s%s", ptx, two);
+    const Bundle b = {.target = "sm_90", .n_buffers = 4, .n_launches = 3, .ptx = text};
+    uint32_t between[N] = {0};
+    GpuBuffer memory[] = {{.bytes = j->in, .size = sizeof j->in},
+                          {.bytes = j->state, .size = sizeof j->state, .temporary = true, .output = true},
+                          {.bytes = between, .size = sizeof between, .temporary = true},
+                          {.bytes = j->out, .size = sizeof j->out, .output = true}};
+    gpu_run(cx, cx->arena, &b, launches, memory, &(GpuOptions){.runs = j->runs});
+}
+
+/* Launches see what the one before wrote, a second run what the first left in temporaries, and nothing else of it. */
+static void test_several_launches(void **state)
+{
+    for (uint32_t runs = 1; runs <= 2; runs++) {
+        Two j = {.runs = runs, .cluster = runs == 1 ? 1 : 16, .shared = 100000};
+        for (uint32_t i = 0; i < N; i++) j.in[i] = 5 * i;
+        remove(log_file);
+        succeed(*state, body_of_two, &j);
+        for (uint32_t i = 0; i < N; i++) assert_int_equal(j.state[i], runs * (5 * i + 1));
+        for (uint32_t i = 0; i < N; i++) assert_int_equal(j.out[i], 2 * runs * (5 * i + 1));
+        assert_int_equal(calls("cuMemcpyHtoD_v2"), runs == 1 ? 4 : 6);
+        assert_int_equal(calls("cuMemcpyDtoH_v2"), 2);
+        assert_int_equal(calls("cuLaunchKernel"), runs == 1 ? 3 : 4);
+        assert_int_equal(calls("cuLaunchKernelEx"), runs == 1 ? 0 : 2);
+        assert_all_given_back();
+    }
 }
 
 static void test_cubin(void **state)
@@ -163,7 +215,7 @@ int main(void)
 {
     if (!getenv("WARPBURG_LIBCUDA")) return puts("skipped: WARPBURG_LIBCUDA does not name libfake_cuda_driver"), 77;
     setenv("FAKE_CUDA_LOG", log_file, 1);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_once), cmocka_unit_test(test_cubin), cmocka_unit_test(test_times), cmocka_unit_test(test_errors),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_once), TEST(test_several_launches), cmocka_unit_test(test_cubin), cmocka_unit_test(test_times), cmocka_unit_test(test_errors),
                                        cmocka_unit_test(test_bad_ptx), cmocka_unit_test(test_nobody_there)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
