@@ -12,39 +12,42 @@
 
 #include "base/base.h"
 
-enum { BD_VERSION = 1, BD_MAX_RANK = 32 };
+enum { BD_VERSION = 2, BD_MAX_RANK = 32, BD_MAX_THREADS = 1024, BD_MAX_CLUSTER = 16 };
 
 typedef enum { BD_IN, BD_OUT, BD_TEMP } BdRole;
-typedef enum { BD_INIT_NONE, BD_INIT_ZERO, BD_INIT_COPY } BdInit;
+/* The contents before the first launch of a run. A ticket is a temporary that is zero before the first run of all, and
+ * that each run leaves zero. */
+typedef enum { BD_INIT_NONE, BD_INIT_ZERO, BD_INIT_COPY, BD_INIT_TICKET } BdInit;
 typedef enum { BD_ONCE, BD_SOME, BD_ATOMIC } BdWrites;
 
-/* One buffer of device memory. */
+/* One buffer of device memory. A temporary has no elements: only bytes, align and init. */
 typedef struct {
     BdRole role;
-    int arg;          /* in: number of the parameter; out: number of the result's array; temp: numbered from 0 */
+    int arg;          /* in: number of the operand; out: of the result's array */
     const char *type; /* HLO's name: "bf16" */
     int rank;
     int64_t dims[BD_MAX_RANK];       /* logical, major first */
     int minor_to_major[BD_MAX_RANK]; /* a permutation of 0..rank-1; the fastest-varying dimension first */
     int bits;                        /* of one element in memory: 4 for s4 (packed, low bits first), 8 for pred */
     int64_t bytes;                   /* of the whole buffer: ceil(elements * bits / 8) */
-    int align;                       /* bytes, a power of two */
-    int alias;                       /* index of the buffer whose memory it shares, or -1 */
-    BdInit init;                     /* contents before the first launch; copy: those of `alias` */
+    int align;                       /* bytes, a power of two; no access is wider */
+    BdInit init;
+    int copy_of;          /* init copy: the operand's buffer that it copies, or whose memory it has; else -1 */
+    const int *may_alias; /* [n_may_alias] out: buffers of operands whose memory it may have */
+    int n_may_alias;
     BdWrites writes; /* once: each element is stored exactly once; some: at most once; atomic: any number of times */
 } BdBuffer;
 
 /* One kernel launch; launches run in order. */
 typedef struct {
     const char *entry;
-    uint32_t grid[3], block[3], cluster[3];
-    int64_t shared; /* dynamic shared memory, bytes */
+    uint32_t grid[3], block[3], cluster[3]; /* blocks, threads of a block, blocks of a cluster: in x, y, z */
+    int64_t shared;                         /* dynamic shared memory of a block, bytes */
     int n_args;
     const int *args; /* argument i is a pointer to buffers[args[i]] */
 } BdLaunch;
 
 typedef struct {
-    int version;
     const char *compiler, *target, *hash;
     int n_buffers, n_launches;
     BdBuffer *buffers;
@@ -64,6 +67,10 @@ Bundle *bd_read(WbbCx *cx, WbbArena *a, const char *dir); /* allocates in `a`; a
 Bundle *bd_parse(WbbCx *cx, WbbArena *a, const char *file, const char *json);
 /* Bits of one element of an HLO type in memory; 0 if the type is unknown. */
 int bd_type_bits(const char *type);
+
+/* limits.c */
+int bd_target_number(const char *target); /* 90 of "sm_90" and "sm_90a"; 0: none */
+int64_t bd_most_shared(int target);       /* bytes of shared memory that a block may have; `target`: 90 */
 
 /* json_reader.c: a JSON reader that keeps locations -------------------------------------------------------------- */
 typedef enum { BD_NULL, BD_FALSE, BD_TRUE, BD_NUMBER, BD_STRING, BD_ARRAY, BD_OBJECT } BdJsonKind;

@@ -1,13 +1,19 @@
 /* read: a bundle from its directory, fully checked.
  *
  * Needs: json_reader.c. Leaves: a Bundle whose numbers are all in range: permutations are permutations, sizes fit their
- * shapes, indices name existing buffers. A message names file, line and column of the fault.
+ * shapes, indices name existing buffers, launches are within the limits of the target. A message names file, line and
+ * column of the fault.
+ *
+ * Version 1 had no tickets and no list of operands that an output may alias: there `alias` names one buffer, every
+ * buffer has all members, and unknown members are passed over.
  *
  *     kernel.json:3:41: error: "bytes" is 100, but bf16[8,8] takes 128
  */
 #include "bundle/bundle.h"
 
 #include <string.h>
+
+enum { MAX_BUFFERS = 4096, MAX_LAUNCHES = 1024, MAX_GRID_YZ = 65535, MAX_BLOCK_Z = 64 };
 
 static const struct {
     const char *name;
@@ -37,6 +43,7 @@ typedef struct {
     WbbCx *cx;
     WbbArena *arena;
     const char *file;
+    int version;
 } In;
 
 static WbbLoc at(const In *in, const BdJson *v) { return (WbbLoc){in->file, v->line, v->col}; }
@@ -70,13 +77,31 @@ static const char *text_of(const In *in, const BdJson *o, const char *key)
     return v->text;
 }
 
-static int word_of(const In *in, const BdJson *o, const char *key, const char *const names[3])
+/* The place of a member's word in a list of names, separated by blanks. */
+static int word_of(const In *in, const BdJson *o, const char *key, const char *names)
 {
-    const char *text = text_of(in, o, key);
-    for (int i = 0; i < 3; i++)
-        if (strcmp(text, names[i]) == 0) return i;
-    wbb_fail(in->cx, at(in, member(in, o, key)), "\"%s\" must be \"%s\", \"%s\" or \"%s\", not \"%s\"", key, names[0],
-             names[1], names[2], text);
+    const char *text = text_of(in, o, key), *name = names;
+    const size_t n = strlen(text);
+    for (int i = 0; *name; i++) {
+        const size_t length = strcspn(name, " ");
+        if (length == n && strncmp(text, name, n) == 0) return i;
+        name += length + strspn(name + length, " ");
+    }
+    wbb_fail(in->cx, at(in, member(in, o, key)), "\"%s\" is \"%s\", and must be one of: %s", key, text, names);
+}
+
+/* Version 2 has no members but these, separated by blanks. */
+static void check_members(const In *in, const BdJson *o, const char *what, const char *names)
+{
+    if (o->kind != BD_OBJECT) wbb_fail(in->cx, at(in, o), "%s must be an object", what);
+    if (in->version == 1) return;
+    for (const BdJson *v = o->items; v; v = v->next) {
+        const size_t n = strlen(v->key);
+        const char *found = n ? strstr(names, v->key) : NULL;
+        while (found && !((found == names || found[-1] == ' ') && (!found[n] || found[n] == ' ')))
+            found = strstr(found + 1, v->key);
+        if (!found) wbb_fail(in->cx, at(in, v), "\"%s\" is no member of %s; they are: %s", v->key, what, names);
+    }
 }
 
 static const BdJson *array_of(const In *in, const BdJson *o, const char *key, int least, int most)
@@ -88,8 +113,10 @@ static const BdJson *array_of(const In *in, const BdJson *o, const char *key, in
 }
 
 /* The shape, the order of dimensions, and the size, which must fit the shape. */
-static void read_shape(const In *in, const BdJson *o, BdBuffer *b)
+static void read_elements(const In *in, const BdJson *o, BdBuffer *b)
 {
+    b->arg = (int)integer_of(in, o, "arg", 0, INT32_MAX);
+    b->type = text_of(in, o, "type");
     const BdJson *dims = array_of(in, o, "dims", 0, BD_MAX_RANK);
     b->rank = dims->n;
     int i = 0;
@@ -111,55 +138,152 @@ static void read_shape(const In *in, const BdJson *o, BdBuffer *b)
     int bits = bd_type_bits(b->type);
     if (!bits) wbb_fail(in->cx, at(in, member(in, o, "type")), "unknown type \"%s\"", b->type);
     b->bits = (int)integer_of(in, o, "bits", bits, bits);
-    b->bytes = integer_of(in, o, "bytes", 0, INT64_MAX);
     int64_t takes = (int64_t)((elements * bits + 7) / 8);
     if (b->bytes != takes)
         wbb_fail(in->cx, at(in, member(in, o, "bytes")), "\"bytes\" is %lld, but the shape takes %lld",
                  (long long)b->bytes, (long long)takes);
 }
 
+/* What an output of version 1 says of its contents; operands have the members, too, and they mean nothing. */
+static void read_alias(const In *in, const BdJson *o, BdBuffer *b, int n_buffers)
+{
+    const BdJson *alias = member(in, o, "alias");
+    b->init = (BdInit)word_of(in, o, "init", "none zero copy");
+    b->writes = (BdWrites)word_of(in, o, "writes", "once some atomic");
+    if (b->init == BD_INIT_COPY && (alias->kind == BD_NULL || b->role != BD_OUT))
+        wbb_fail(in->cx, at(in, member(in, o, "init")), "\"copy\" needs an output, and an alias to copy from");
+    if (alias->kind == BD_NULL) return;
+    int *list = WBB_NEW(in->arena, int);
+    *list = (int)integer(in, alias, 0, n_buffers - 1);
+    if (b->role == BD_OUT) b->may_alias = list, b->n_may_alias = 1;
+    if (b->init == BD_INIT_COPY) b->copy_of = *list;
+}
+
+static void read_output(const In *in, const BdJson *o, BdBuffer *b, int n_buffers)
+{
+    b->init = (BdInit)word_of(in, o, "init", "none zero copy");
+    b->writes = (BdWrites)word_of(in, o, "writes", "once some atomic");
+    const BdJson *may = array_of(in, o, "may_alias", 0, MAX_BUFFERS), *copy_of = bd_json_get(o, "copy_of");
+    int *list = WBB_NEW_N(in->arena, int, may->n + 1);
+    for (const BdJson *e = may->items; e; e = e->next) list[b->n_may_alias++] = (int)integer(in, e, 0, n_buffers - 1);
+    b->may_alias = list;
+    if (b->init == BD_INIT_COPY) b->copy_of = (int)integer_of(in, o, "copy_of", 0, n_buffers - 1);
+    else if (copy_of) wbb_fail(in->cx, at(in, copy_of), "\"copy_of\" needs \"init\": \"copy\"");
+}
+
 static void read_buffer(const In *in, const BdJson *o, BdBuffer *b, int n_buffers)
 {
-    static const char *const roles[] = {"in", "out", "temp"}, *const inits[] = {"none", "zero", "copy"},
-                             *const writes[] = {"once", "some", "atomic"};
+    static const char *const members[] = {
+        "role arg type dims minor_to_major bits bytes align",
+        "role arg type dims minor_to_major bits bytes align init copy_of may_alias writes", "role bytes align init"};
     if (o->kind != BD_OBJECT) wbb_fail(in->cx, at(in, o), "a buffer must be an object");
-    b->role = (BdRole)word_of(in, o, "role", roles);
-    b->arg = (int)integer_of(in, o, "arg", 0, INT32_MAX);
-    b->type = text_of(in, o, "type");
-    read_shape(in, o, b);
+    b->role = (BdRole)word_of(in, o, "role", "in out temp");
+    check_members(in, o, "a buffer of this role", members[b->role]);
+    b->copy_of = -1;
+    b->bytes = integer_of(in, o, "bytes", 0, (int64_t)1 << 56);
     b->align = (int)integer_of(in, o, "align", 1, 4096);
     if (b->align & (b->align - 1))
         wbb_fail(in->cx, at(in, member(in, o, "align")), "an alignment must be a power of two");
-    const BdJson *alias = member(in, o, "alias");
-    b->alias = alias->kind == BD_NULL ? -1 : (int)integer(in, alias, 0, n_buffers - 1);
-    b->init = (BdInit)word_of(in, o, "init", inits);
-    b->writes = (BdWrites)word_of(in, o, "writes", writes);
-    if (b->init == BD_INIT_COPY && b->alias < 0)
-        wbb_fail(in->cx, at(in, member(in, o, "init")), "\"copy\" needs an alias to copy from");
+    if (b->role != BD_TEMP || in->version == 1) read_elements(in, o, b);
+    if (in->version == 1) read_alias(in, o, b, n_buffers);
+    else if (b->role == BD_OUT) read_output(in, o, b, n_buffers);
+    else if (b->role == BD_TEMP)
+        b->init = (BdInit[]){BD_INIT_NONE, BD_INIT_ZERO, BD_INIT_TICKET}[word_of(in, o, "init", "none zero ticket")];
 }
 
-static void read_three(const In *in, const BdJson *o, const char *key, uint32_t out[3], int64_t most)
+/* What an output may alias are operands of its size, each once; what it copies is among them. */
+static void check_aliases(const In *in, const BdJson *o, const Bundle *b, const BdBuffer *d)
 {
+    const BdJson *list = bd_json_get(o, in->version == 1 ? "alias" : "may_alias");
+    bool copied = d->copy_of < 0;
+    for (int k = 0; k < d->n_may_alias; k++) {
+        const int i = d->may_alias[k];
+        if (b->buffers[i].role != BD_IN)
+            wbb_fail(in->cx, at(in, list), "buffer %d is no operand, whose memory an output may have", i);
+        if (b->buffers[i].bytes != d->bytes)
+            wbb_fail(in->cx, at(in, list), "buffer %d has %lld bytes, the output has %lld", i,
+                     (long long)b->buffers[i].bytes, (long long)d->bytes);
+        for (int before = 0; before < k; before++)
+            if (d->may_alias[before] == i) wbb_fail(in->cx, at(in, list), "buffer %d occurs twice", i);
+        copied = copied || i == d->copy_of;
+    }
+    if (!copied)
+        wbb_fail(in->cx, at(in, bd_json_get(o, "copy_of")), "buffer %d is not in \"may_alias\"", d->copy_of);
+}
+
+/* Operands and outputs are numbered in the order of their list. */
+static void read_buffers(const In *in, const BdJson *list, Bundle *b)
+{
+    int n[2] = {0, 0}, i = 0;
+    b->n_buffers = list->n;
+    b->buffers = WBB_NEW_N(in->arena, BdBuffer, list->n + 1);
+    for (const BdJson *e = list->items; e; e = e->next, i++) {
+        BdBuffer *d = &b->buffers[i];
+        read_buffer(in, e, d, b->n_buffers);
+        if (d->role != BD_TEMP && d->arg != n[d->role]++)
+            wbb_fail(in->cx, at(in, member(in, e, "arg")), "\"arg\" is %d, but this is %s %d", d->arg,
+                     d->role == BD_IN ? "operand" : "output", n[d->role] - 1);
+    }
+    i = 0;
+    for (const BdJson *e = list->items; e; e = e->next, i++) check_aliases(in, e, b, &b->buffers[i]);
+}
+
+static void read_three(const In *in, const BdJson *o, const char *key, uint32_t out[3], int64_t most_x, int64_t most_y,
+                       int64_t most_z)
+{
+    const int64_t most[3] = {most_x, most_y, most_z};
     const BdJson *v = array_of(in, o, key, 3, 3);
     int i = 0;
-    for (const BdJson *e = v->items; e; e = e->next) out[i++] = (uint32_t)integer(in, e, 1, most);
+    for (const BdJson *e = v->items; e; e = e->next, i++) out[i] = (uint32_t)integer(in, e, 1, most[i]);
 }
 
-static void read_launch(const In *in, const BdJson *o, BdLaunch *l, int n_buffers)
+static uint64_t product(const uint32_t v[3]) { return (uint64_t)v[0] * v[1] * v[2]; }
+
+static void read_launch(const In *in, const BdJson *o, BdLaunch *l, const Bundle *b)
 {
-    if (o->kind != BD_OBJECT) wbb_fail(in->cx, at(in, o), "a launch must be an object");
+    check_members(in, o, "a launch", "entry grid block cluster shared args");
     l->entry = text_of(in, o, "entry");
-    read_three(in, o, "grid", l->grid, INT32_MAX);
-    read_three(in, o, "block", l->block, 1024);
-    read_three(in, o, "cluster", l->cluster, 16);
-    if ((uint64_t)l->block[0] * l->block[1] * l->block[2] > 1024)
-        wbb_fail(in->cx, at(in, member(in, o, "block")), "more than 1024 threads a block");
-    l->shared = integer_of(in, o, "shared", 0, 1 << 20);
-    const BdJson *args = array_of(in, o, "args", 0, 4096);
+    read_three(in, o, "grid", l->grid, INT32_MAX, MAX_GRID_YZ, MAX_GRID_YZ);
+    read_three(in, o, "block", l->block, BD_MAX_THREADS, BD_MAX_THREADS, MAX_BLOCK_Z);
+    read_three(in, o, "cluster", l->cluster, BD_MAX_CLUSTER, BD_MAX_CLUSTER, BD_MAX_CLUSTER);
+    const WbbLoc cluster = at(in, member(in, o, "cluster"));
+    if (product(l->block) > BD_MAX_THREADS)
+        wbb_fail(in->cx, at(in, member(in, o, "block")), "more than %d threads a block", BD_MAX_THREADS);
+    if (product(l->cluster) > BD_MAX_CLUSTER)
+        wbb_fail(in->cx, cluster, "more than %d blocks a cluster", BD_MAX_CLUSTER);
+    for (int i = 0; i < 3; i++)
+        if (l->grid[i] % l->cluster[i])
+            wbb_fail(in->cx, cluster, "the grid is no multiple of the cluster in %c", "xyz"[i]);
+    const int target = bd_target_number(b->target);
+    if (product(l->cluster) > 1 && target < 90) wbb_fail(in->cx, cluster, "%s has no clusters", b->target);
+    l->shared = integer_of(in, o, "shared", 0, INT32_MAX);
+    if (l->shared > bd_most_shared(target))
+        wbb_fail(in->cx, at(in, member(in, o, "shared")), "%lld bytes of shared memory, %s has %lld for a block",
+                 (long long)l->shared, b->target, (long long)bd_most_shared(target));
+    const BdJson *args = array_of(in, o, "args", 0, MAX_BUFFERS);
     l->n_args = args->n;
     int *list = WBB_NEW_N(in->arena, int, args->n + 1), i = 0;
-    for (const BdJson *e = args->items; e; e = e->next) list[i++] = (int)integer(in, e, 0, n_buffers - 1);
+    for (const BdJson *e = args->items; e; e = e->next) list[i++] = (int)integer(in, e, 0, b->n_buffers - 1);
     l->args = list;
+}
+
+static bool is_argument(const Bundle *b, int buffer)
+{
+    for (int i = 0; i < b->n_launches; i++)
+        for (int k = 0; k < b->launches[i].n_args; k++)
+            if (b->launches[i].args[k] == buffer) return true;
+    return false;
+}
+
+/* Buffers that a launch must write, or that exist for launches only. */
+static void check_use(const In *in, const BdJson *list, const Bundle *b)
+{
+    int i = 0;
+    for (const BdJson *e = list->items; e; e = e->next, i++) {
+        const BdBuffer *d = &b->buffers[i];
+        const bool needed = d->role == BD_TEMP || (d->role == BD_OUT && d->bytes && d->init == BD_INIT_NONE);
+        if (needed && !is_argument(b, i)) wbb_fail(in->cx, at(in, e), "buffer %d is an argument of no launch", i);
+    }
 }
 
 static void read_order(const In *in, const BdJson *texts, Bundle *b)
@@ -174,33 +298,24 @@ static void read_order(const In *in, const BdJson *texts, Bundle *b)
 
 Bundle *bd_parse(WbbCx *cx, WbbArena *a, const char *file, const char *json)
 {
-    In in = {cx, a, wbb_intern_z(cx, file)};
+    In in = {.cx = cx, .arena = a, .file = wbb_intern_z(cx, file)};
     const BdJson *o = bd_json_parse(cx, a, in.file, json);
     if (o->kind != BD_OBJECT) wbb_fail(cx, at(&in, o), "a bundle must be an object");
     Bundle *b = WBB_NEW(a, Bundle);
-    b->version = (int)integer_of(&in, o, "version", BD_VERSION, BD_VERSION);
+    in.version = (int)integer_of(&in, o, "version", 1, BD_VERSION);
+    check_members(&in, o, "a bundle", "version compiler target hash buffers launches order");
     b->compiler = text_of(&in, o, "compiler");
     b->target = text_of(&in, o, "target");
-    if (strspn(b->target, "abcdefghijklmnopqrstuvwxyz_0123456789") != strlen(b->target) || !*b->target ||
-        strlen(b->target) > 32)
+    if (strspn(b->target, "abcdefghijklmnopqrstuvwxyz_0123456789") != strlen(b->target) || strlen(b->target) > 32 ||
+        !bd_target_number(b->target))
         wbb_fail(cx, at(&in, member(&in, o, "target")), "\"%s\" is not the name of a target", b->target);
     b->hash = text_of(&in, o, "hash");
-    const BdJson *buffers = array_of(&in, o, "buffers", 0, 4096);
-    b->n_buffers = buffers->n;
-    b->buffers = WBB_NEW_N(a, BdBuffer, buffers->n + 1);
-    int i = 0;
-    for (const BdJson *e = buffers->items; e; e = e->next, i++) {
-        read_buffer(&in, e, &b->buffers[i], b->n_buffers);
-        if (b->buffers[i].alias == i) wbb_fail(cx, at(&in, e), "buffer %d is its own alias", i);
-    }
-    for (i = 0; i < b->n_buffers; i++)
-        if (b->buffers[i].alias >= 0 && b->buffers[b->buffers[i].alias].bytes != b->buffers[i].bytes)
-            wbb_fail(cx, at(&in, buffers), "buffer %d and its alias differ in size", i);
-    const BdJson *launches = array_of(&in, o, "launches", 0, 1024);
-    b->n_launches = launches->n;
+    const BdJson *buffers = array_of(&in, o, "buffers", 0, MAX_BUFFERS);
+    read_buffers(&in, buffers, b);
+    const BdJson *launches = array_of(&in, o, "launches", 0, MAX_LAUNCHES);
     b->launches = WBB_NEW_N(a, BdLaunch, launches->n + 1);
-    i = 0;
-    for (const BdJson *e = launches->items; e; e = e->next) read_launch(&in, e, &b->launches[i++], b->n_buffers);
+    for (const BdJson *e = launches->items; e; e = e->next) read_launch(&in, e, &b->launches[b->n_launches++], b);
+    check_use(&in, buffers, b);
     if (bd_json_get(o, "order")) read_order(&in, array_of(&in, o, "order", 0, 4096), b);
     return b;
 }

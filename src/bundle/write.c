@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-static const char *const roles[] = {"in", "out", "temp"}, *const inits[] = {"none", "zero", "copy"},
+static const char *const roles[] = {"in", "out", "temp"}, *const inits[] = {"none", "zero", "copy", "ticket"},
                          *const writes[] = {"once", "some", "atomic"};
 
 static void put_three(WbbBuf *t, const char *key, const uint32_t v[3])
@@ -24,10 +24,8 @@ static void put_ints(WbbBuf *t, const char *key, const int *v, int n)
     wbb_json_close(t, ']');
 }
 
-static void put_buffer(WbbBuf *t, const BdBuffer *b)
+static void put_elements(WbbBuf *t, const BdBuffer *b)
 {
-    wbb_json_open(t, NULL, '{');
-    wbb_json_text(t, "role", roles[b->role]);
     wbb_json_int(t, "arg", b->arg);
     wbb_json_text(t, "type", b->type);
     wbb_json_open(t, "dims", '[');
@@ -35,12 +33,21 @@ static void put_buffer(WbbBuf *t, const BdBuffer *b)
     wbb_json_close(t, ']');
     put_ints(t, "minor_to_major", b->minor_to_major, b->rank);
     wbb_json_int(t, "bits", b->bits);
+}
+
+static void put_buffer(WbbBuf *t, const BdBuffer *b)
+{
+    wbb_json_open(t, NULL, '{');
+    wbb_json_text(t, "role", roles[b->role]);
+    if (b->role != BD_TEMP) put_elements(t, b);
     wbb_json_int(t, "bytes", b->bytes);
     wbb_json_int(t, "align", b->align);
-    if (b->alias < 0) wbb_json_text(t, "alias", NULL);
-    else wbb_json_int(t, "alias", b->alias);
-    wbb_json_text(t, "init", inits[b->init]);
-    wbb_json_text(t, "writes", writes[b->writes]);
+    if (b->role != BD_IN) wbb_json_text(t, "init", inits[b->init]);
+    if (b->init == BD_INIT_COPY) wbb_json_int(t, "copy_of", b->copy_of);
+    if (b->role == BD_OUT) {
+        put_ints(t, "may_alias", b->may_alias, b->n_may_alias);
+        wbb_json_text(t, "writes", writes[b->writes]);
+    }
     wbb_json_close(t, '}');
 }
 
@@ -60,7 +67,7 @@ char *bd_kernel_json(WbbArena *a, const Bundle *b)
 {
     WbbBuf t = wbb_buf(a);
     wbb_json_open(&t, NULL, '{');
-    wbb_json_int(&t, "version", b->version);
+    wbb_json_int(&t, "version", BD_VERSION);
     wbb_json_text(&t, "compiler", b->compiler);
     wbb_json_text(&t, "target", b->target);
     wbb_json_text(&t, "hash", b->hash);

@@ -45,22 +45,25 @@ static void print_ir(WbbBuf *b, const char *pass, const IrKernel *k)
     ir_print(b, k);
 }
 
-static BdBuffer describe(const PartPlan *p, uint32_t i, uint32_t align)
+static BdBuffer describe(WbbArena *a, const PartPlan *p, uint32_t i, uint32_t align)
 {
     const PartBuffer *from = &p->buffers[i];
     const HloShape *s = from->shape;
     const int number = (int)(from->output ? i - p->n_operands : i);
     BdBuffer b = {.role = from->output ? BD_OUT : BD_IN, .arg = number, .type = sc_type_info[s->type].hlo,
-                  .rank = s->rank, .bits = sc_type_info[s->type].bits, .align = (int)align, .alias = -1,
-                  .init = BD_INIT_NONE, .writes = BD_ONCE};
+                  .rank = s->rank, .bits = sc_type_info[s->type].bits, .align = (int)align,
+                  .init = BD_INIT_NONE, .copy_of = -1, .writes = BD_ONCE};
     for (int d = 0; d < s->rank; d++) {
         b.dims[d] = s->dims[d];
         b.minor_to_major[d] = s->minor_to_major[d];
     }
     b.bytes = (from->elements * b.bits + 7) / 8;
     if (from->alias >= 0) { /* the runner copies the operand into the buffer, or passes the operand's memory */
-        b.alias = from->alias;
+        int *operand = WBB_NEW(a, int);
+        *operand = b.copy_of = from->alias;
         b.init = BD_INIT_COPY;
+        b.may_alias = operand;
+        b.n_may_alias = 1;
         b.writes = part_is_partial(p, i) ? BD_SOME : BD_ONCE;
     }
     return b;
@@ -92,10 +95,10 @@ static Bundle *bundle_of(WbbArena *a, const PipeResult *r, const PipeOptions *o,
     BdBuffer *buffers = WBB_NEW_N(a, BdBuffer, count + 1);
     int *args = WBB_NEW_N(a, int, count + 1);
     for (int i = 0; i < count; i++) {
-        buffers[i] = describe(p, (uint32_t)i, o->align ? o->align : 16);
+        buffers[i] = describe(a, p, (uint32_t)i, o->align ? o->align : 16);
         args[i] = i;
     }
-    *b = (Bundle){.version = BD_VERSION, .compiler = "warpburg " WBB_VERSION, .target = r->target->name,
+    *b = (Bundle){.compiler = "warpburg " WBB_VERSION, .target = r->target->name,
                   .n_buffers = count, .buffers = buffers, .ptx = r->ptx, .hlo = text, .cubin = r->cubin.bytes,
                   .cubin_bytes = r->cubin.n};
     b->hash = wbb_format(a, "%016llx", (unsigned long long)wbb_hash(text, n, wbb_hash(r->ptx, strlen(r->ptx), 0)));

@@ -17,8 +17,8 @@
 static BdBuffer buffer(const HloShape *s, BdRole role, int arg)
 {
     const ScTypeInfo *t = &sc_type_info[s->type];
-    BdBuffer b = {.role = role, .arg = arg, .type = t->hlo, .rank = s->rank, .bits = t->bits, .align = 16, .alias = -1,
-                  .init = BD_INIT_NONE, .writes = BD_ONCE, .bytes = (hlo_elements(s) * t->bits + 7) / 8};
+    BdBuffer b = {.role = role, .arg = arg, .type = t->hlo, .rank = s->rank, .bits = t->bits, .align = 256,
+                  .init = BD_INIT_NONE, .copy_of = -1, .writes = BD_ONCE, .bytes = (hlo_elements(s) * t->bits + 7) / 8};
     for (int d = 0; d < s->rank; d++) {
         b.dims[d] = s->dims[d];
         b.minor_to_major[d] = s->minor_to_major[d];
@@ -94,7 +94,7 @@ Bundle *pipe_foreign(WbbCx *cx, WbbArena *a, const HloModule *m, const char *ptx
     const uint32_t n_leaves = hlo_leaves(a, f.body->root->shape, &leaves), n_in = f.body->n_parameters;
     const int n = (int)(n_in + n_leaves);
     Bundle *b = WBB_NEW(a, Bundle);
-    *b = (Bundle){.version = BD_VERSION, .compiler = "foreign", .target = "sm_90", .hash = "", .n_buffers = n,
+    *b = (Bundle){.compiler = "foreign", .target = "sm_90", .hash = "", .n_buffers = n,
                   .n_launches = 1, .ptx = ptx, .buffers = WBB_NEW_N(a, BdBuffer, (size_t)n + 1),
                   .launches = WBB_NEW(a, BdLaunch)};
     int *args = WBB_NEW_N(a, int, (size_t)n + 1);
@@ -102,10 +102,10 @@ Bundle *pipe_foreign(WbbCx *cx, WbbArena *a, const HloModule *m, const char *ptx
     for (uint32_t k = 0; k < n_leaves; k++) {
         BdBuffer *out = &b->buffers[n_in + k];
         *out = buffer(leaves[k], BD_OUT, (int)k);
-        out->alias = aliased_operand(a, f.fusion, k);
-        if (out->alias < 0) out->alias = in_place(f.body->root, k);
-        if (out->alias >= 0 && b->buffers[out->alias].bytes != out->bytes) out->alias = -1;
-        if (out->alias < 0) continue;
+        int operand = aliased_operand(a, f.fusion, k);
+        if (operand < 0) operand = in_place(f.body->root, k);
+        if (operand < 0 || b->buffers[operand].bytes != out->bytes) continue;
+        out->copy_of = operand;
         out->init = BD_INIT_COPY;
         out->writes = BD_ATOMIC;
     }

@@ -7,6 +7,7 @@
  *     output 0 (f32) element 17 is 0x40000000 (2), evaluated 0x3f800000 (1), allowed 0.99999994 .. 1.0000001
  */
 #include "pipe/judge.h"
+#include "pipe/memory.h"
 
 #include <string.h>
 #include <time.h>
@@ -22,74 +23,7 @@ void pipe_write_outputs(WbbCx *cx, WbbArena *a, const char *dir, uint32_t n, con
                      outputs[i].rank, outputs[i].data);
 }
 
-/* --- memory ------------------------------------------------------------------------------------------------------- */
-typedef struct {
-    const Bundle *b;
-    SimBuffer *memory;  /* [n_buffers] */
-    const int *leaf;    /* buffer of output leaf k */
-    uint32_t n_leaves;
-} Run;
-
-/* Buffer i, an output that is updated in place, uses the memory of its operand, which the kernel may then write. */
-static void alias_operand(Run *r, int i)
-{
-    SimBuffer *operand = &r->memory[r->b->buffers[i].alias];
-    operand->role = BD_OUT;
-    operand->writes = r->b->buffers[i].writes;
-    operand->initialised = true;
-    r->memory[i] = *operand;
-}
-
-/* Can buffer i use the operand's array as its memory? It is not written, and the array has the memory's layout. */
-static bool can_use_array(const Bundle *b, int i, size_t padding)
-{
-    const BdBuffer *d = &b->buffers[i];
-    bool same = d->role == BD_IN && d->bits >= 8 && padding == 0 && d->bytes > 0 && bd_row_major(d);
-    for (int k = 0; k < b->n_buffers; k++)
-        if (b->buffers[k].init == BD_INIT_COPY && b->buffers[k].alias == i) same = false;
-    return same;
-}
-
-static Run prepare(WbbCx *cx, WbbArena *a, const Bundle *b, const PipeOperands *operands, size_t padding)
-{
-    Run r = {.b = b, .memory = WBB_NEW_N(a, SimBuffer, b->n_buffers + 1)};
-    int *leaf = WBB_NEW_N(a, int, b->n_buffers + 1);
-    for (int i = 0; i < b->n_buffers; i++) {
-        const BdBuffer *d = &b->buffers[i];
-        if (d->role == BD_OUT) leaf[r.n_leaves++] = i;
-        if (d->init == BD_INIT_COPY && d->alias >= 0) {
-            alias_operand(&r, i);
-            continue;
-        }
-        if (d->role == BD_IN && d->arg >= (int)operands->n)
-            wbb_fail(cx, (WbbLoc){0}, "the bundle has %d operands, its fusion %u", d->arg + 1, operands->n);
-        const void *array = d->role == BD_IN ? operands->arrays[d->arg] : NULL;
-        const bool own = !array || !can_use_array(b, i, padding);
-        /* The simulator reports a store to an operand as a fault, so `array` is not written. */
-        void *bytes = own ? wbb_alloc(a, (size_t)d->bytes + padding + 16) : (void *)array;
-        r.memory[i] = (SimBuffer){.bytes = bytes, .size = (size_t)d->bytes, .role = d->role, .writes = d->writes,
-                                  .initialised = d->init == BD_INIT_ZERO};
-        if (d->role == BD_IN && !array) r.memory[i].source = pipe_pages(a, operands, d);
-        else if (d->role == BD_IN && own) bd_to_physical(cx, d, array, bytes);
-    }
-    r.leaf = leaf;
-    return r;
-}
-
-/* The launch with the operand's buffer in place of each output that updates it. */
-static BdLaunch resolve_aliases(WbbArena *a, const Bundle *b, const BdLaunch *launch)
-{
-    BdLaunch out = *launch;
-    int *args = WBB_NEW_N(a, int, launch->n_args + 1);
-    for (int k = 0; k < launch->n_args; k++) {
-        const BdBuffer *d = &b->buffers[launch->args[k]];
-        args[k] = d->init == BD_INIT_COPY && d->alias >= 0 ? d->alias : launch->args[k];
-    }
-    out.args = args;
-    return out;
-}
-
-static EvValue output_value(WbbCx *cx, WbbArena *a, const Run *r, uint32_t k)
+static EvValue output_value(WbbCx *cx, WbbArena *a, const PipeMemory *r, uint32_t k)
 {
     const BdBuffer *d = &r->b->buffers[r->leaf[k]];
     const ScType type = sc_type_named(d->type, strlen(d->type));
@@ -142,13 +76,13 @@ typedef struct { int64_t *items; uint32_t n, capacity; } Offsets;
 /* Offsets in memory of the elements of leaf k that the run wrote. Of a large output a sample of the blocks writes
  * little, so what is untouched is passed over eight bytes at a time, or a page, and nothing is made that is as
  * large. */
-static Offsets written_offsets(WbbArena *a, const Run *r, const PipeVerdict *v, uint32_t k)
+static Offsets written_offsets(WbbArena *a, const PipeMemory *r, const PipeVerdict *v, uint32_t k)
 {
     const BdBuffer *d = &r->b->buffers[r->leaf[k]];
     const int64_t elements = bd_elements(d->dims, d->rank);
     const int64_t each = d->bits < 8 ? 8 / d->bits : 1;    /* elements in .. */
     const int64_t wide = d->bits < 8 ? 1 : d->bits / 8; /* .. so many bytes */
-    const int memory = d->init == BD_INIT_COPY && d->alias >= 0 ? d->alias : r->leaf[k];
+    const int memory = r->home[r->leaf[k]];
     const uint8_t *written = v->report.written ? v->report.written[memory] : NULL;
     const SimSource *source = r->memory[memory].source;
     Offsets out = {0};
@@ -169,7 +103,7 @@ static Offsets written_offsets(WbbArena *a, const Run *r, const PipeVerdict *v, 
 }
 
 /* The elements of leaf k at these offsets, in their order. */
-static EvValue output_at(WbbArena *a, const Run *r, uint32_t k, const Offsets *offsets)
+static EvValue output_at(WbbArena *a, const PipeMemory *r, uint32_t k, const Offsets *offsets)
 {
     const BdBuffer *d = &r->b->buffers[r->leaf[k]];
     const ScType type = sc_type_named(d->type, strlen(d->type));
@@ -290,7 +224,7 @@ static void measure_error(WbbCx *cx, WbbArena *a, const HloComputation *c, const
 
 /* All outputs against what computation c allows, in any order of its sums or in that which the kernel documents. */
 static void compare(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands, const EvOrder *order,
-                    const Run *r, const PipeRun *run, const EvValue *got, const EvPositions *at, PipeVerdict *v)
+                    const PipeMemory *r, const PipeRun *run, const EvValue *got, const EvPositions *at, PipeVerdict *v)
 {
     const EvResult *plain = pipe_evaluate(cx, a, c, operands, order, EV_PLAIN, at);
     const EvMode mode = run->approx ? EV_BOUNDS_APPROX : EV_BOUNDS;
@@ -302,7 +236,7 @@ static void compare(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeO
 }
 
 /* Against the bounds of the text, and then, in the normalised fusion, against the order that the bundle documents. */
-static void judge(WbbCx *cx, WbbArena *a, const Judged *j, const Run *r, const PipeRun *run, PipeVerdict *v)
+static void judge(WbbCx *cx, WbbArena *a, const Judged *j, const PipeMemory *r, const PipeRun *run, PipeVerdict *v)
 {
     const HloFusion *f = &j->fusion;
     const PipeOperands *operands = j->operands;
@@ -327,62 +261,82 @@ static void judge(WbbCx *cx, WbbArena *a, const Judged *j, const Run *r, const P
     measure_error(cx, a, f->body, operands, r->n_leaves, got, at, v);
 }
 
-/* --- further runs: in another order, on a GPU --------------------------------------------------------------------- */
-/* A run with copies of the buffers. */
-static Run copy_of(WbbArena *a, const Run *r, size_t padding)
+/* --- further runs: in another order, on used temporaries, in place, on a GPU -------------------------------------- */
+/* What all runs of a bundle have in common. */
+typedef struct {
+    WbbCx *cx;
+    WbbArena *arena;
+    const Bundle *b;
+    const SimModule *ptx;
+    const PipeOperands *operands;
+    const PipeRun *run;
+    SimOptions options;
+} Runs;
+
+static PipeMemory new_memory(const Runs *s, const PipeShare *share)
 {
-    Run out = *r;
-    out.memory = WBB_NEW_N(a, SimBuffer, r->b->n_buffers + 1);
-    for (int i = 0; i < r->b->n_buffers; i++) {
-        const BdBuffer *d = &r->b->buffers[i];
-        out.memory[i] = r->memory[i];
-        if (d->init == BD_INIT_COPY && d->alias >= 0) continue;
-        out.memory[i].bytes = wbb_alloc(a, r->memory[i].size + padding + 16);
-        if (r->memory[i].size) memcpy(out.memory[i].bytes, r->memory[i].bytes, r->memory[i].size);
-    }
-    for (int i = 0; i < r->b->n_buffers; i++) {
-        const BdBuffer *d = &r->b->buffers[i];
-        if (d->init == BD_INIT_COPY && d->alias >= 0) out.memory[i] = out.memory[d->alias];
-    }
-    return out;
+    return pipe_memory(s->cx, s->arena, s->b, s->operands, s->run->padding, share);
 }
 
-/* The number of bytes of output leaves that differ; *first names the first. */
-static int64_t differing(WbbArena *a, const Run *x, const Run *y, const char **first)
+static void add_fault(PipeVerdict *v, const char *text)
 {
-    int64_t n = 0;
-    for (uint32_t k = 0; k < x->n_leaves; k++) {
-        const BdBuffer *d = &x->b->buffers[x->leaf[k]];
-        const uint8_t *p = x->memory[x->leaf[k]].bytes, *q = y->memory[x->leaf[k]].bytes;
-        for (int64_t i = 0; i < d->bytes; i++) {
-            if (p[i] == q[i]) continue;
-            if (!n++) *first = wbb_format(a, "output %u element %lld in memory", k, (long long)(i * 8 / d->bits));
-        }
-    }
-    return n;
-}
-
-static void run_all(WbbCx *cx, WbbArena *a, const SimModule *ptx, const Run *r, const SimOptions *o, SimReport *report)
-{
-    for (int i = 0; i < r->b->n_launches && report->n_faults == 0; i++) {
-        const BdLaunch launch = resolve_aliases(a, r->b, &r->b->launches[i]);
-        sim_run(cx, a, ptx, &launch, r->memory, r->b->n_buffers, o, report);
-    }
+    if (v->report.n_faults < SIM_MAX_FAULTS) v->report.faults[v->report.n_faults++] = text;
 }
 
 /* Run blocks and warps in another order. If the outputs change, the verdict says so, and they are judged too: atomic
  * sums of floats may change within the bounds. */
-static void run_again(WbbCx *cx, WbbArena *a, const SimModule *ptx, const Judged *j, const Run *r, const Run *fresh,
-                      const PipeRun *run, PipeVerdict *v)
+static void run_reordered(const Runs *s, const Judged *j, const PipeMemory *r, PipeVerdict *v)
 {
+    const PipeRun *run = s->run;
     const uint64_t seed = run->shuffle ? run->order + 1 : 1;
     const SimOptions o = {.shuffle = true, .seed = seed, .padding = run->padding, .threads = run->threads};
-    SimReport report = {0};
-    run_all(cx, a, ptx, fresh, &o, &report);
+    PipeMemory fresh = new_memory(s, NULL);
+    SimReport report;
+    pipe_launch_all(s->cx, s->arena, s->ptx, &fresh, &o, &report);
     const char *first;
-    if (!differing(a, r, fresh, &first)) return;
-    v->order = wbb_format(a, "the result depends on the order of warps or blocks: %s", first);
-    judge(cx, a, j, fresh, run, v);
+    if (!pipe_differing(s->arena, r, &fresh, &first)) return;
+    v->order = wbb_format(s->arena, "the result depends on the order of warps or blocks: %s", first);
+    judge(s->cx, s->arena, j, &fresh, run, v);
+}
+
+/* A further run, whose outputs must have the bits of the first; `how` names it in faults. */
+static void run_equal(const Runs *s, PipeMemory *again, const PipeMemory *r, const char *how, PipeVerdict *v)
+{
+    SimOptions o = s->options;
+    SimReport report;
+    const char *first;
+    o.counts = NULL;
+    pipe_launch_all(s->cx, s->arena, s->ptx, again, &o, &report);
+    for (int i = 0; i < report.n_faults; i++) add_fault(v, wbb_format(s->arena, "%s: %s", how, report.faults[i]));
+    if (!report.n_faults && pipe_differing(s->arena, r, again, &first))
+        add_fault(v, wbb_format(s->arena, "%s: %s differs from the first run", how, first));
+}
+
+/* Tickets are zero after a run, so that the next one may have the same temporaries. */
+static void run_twice(const Runs *s, const PipeMemory *r, PipeVerdict *v)
+{
+    const char *fault = pipe_ticket_fault(s->arena, r);
+    if (!fault) {
+        PipeMemory again = new_memory(s, NULL);
+        pipe_keep_temporaries(&again, r);
+        run_equal(s, &again, r, "in a second run on the same temporaries", v);
+        fault = v->report.n_faults ? NULL : pipe_ticket_fault(s->arena, &again);
+    }
+    if (fault) add_fault(v, fault);
+}
+
+/* Each output in the memory of each operand that it may alias. */
+static void run_in_place(const Runs *s, const PipeMemory *r, PipeVerdict *v)
+{
+    for (int i = 0; i < s->b->n_buffers; i++) {
+        const BdBuffer *d = &s->b->buffers[i];
+        for (int k = 0; k < d->n_may_alias && v->report.n_faults == 0; k++) {
+            if (r->home[i] == d->may_alias[k]) continue; /* the first run was it */
+            PipeMemory again = new_memory(s, &(PipeShare){.output = i, .operand = d->may_alias[k]});
+            run_equal(s, &again, r, wbb_format(s->arena, "with output buffer %d in the memory of buffer %d", i,
+                                               d->may_alias[k]), v);
+        }
+    }
 }
 
 /* Does the PTX manual fix every bit of the results? Not those of approximate instructions, nor the order of atomic
@@ -396,44 +350,62 @@ static bool is_exact(const char *ptx)
     return true;
 }
 
-static void on_gpu(WbbCx *cx, WbbArena *a, const Run *r, const Run *device, const PipeRun *run, PipeVerdict *v)
+/* Leaves the outputs and tickets of the GPU in `device`. */
+static void on_gpu(const Runs *s, const PipeMemory *r, const PipeMemory *device, PipeVerdict *v)
 {
-    const Bundle *b = r->b;
-    GpuBuffer *memory = WBB_NEW_N(a, GpuBuffer, b->n_buffers + 1);
-    BdLaunch *launches = WBB_NEW_N(a, BdLaunch, b->n_launches + 1);
+    const Bundle *b = s->b;
+    const PipeRun *run = s->run;
+    const bool twice = run->check && pipe_has_tickets(b);
+    GpuBuffer *memory = WBB_NEW_N(s->arena, GpuBuffer, b->n_buffers + 1);
     for (int i = 0; i < b->n_buffers; i++) {
         const SimBuffer *m = &device->memory[i];
-        const bool shares = b->buffers[i].init == BD_INIT_COPY && b->buffers[i].alias >= 0;
-        if (!shares) memory[i] = (GpuBuffer){m->bytes, m->size, m->role == BD_OUT};
+        if (device->home[i] == i)
+            memory[i] = (GpuBuffer){.bytes = m->bytes, .size = m->size, .temporary = m->role == BD_TEMP,
+                                    .output = m->role == BD_OUT || b->buffers[i].init == BD_INIT_TICKET};
     }
-    for (int i = 0; i < b->n_launches; i++) launches[i] = resolve_aliases(a, b, &b->launches[i]);
-    v->gpu = gpu_run(cx, a, b, launches, memory, &(GpuOptions){.repeat = run->repeat, .padding = run->padding});
+    const GpuOptions o = {.runs = twice ? 2 : 1, .repeat = run->repeat, .padding = run->padding};
+    v->gpu = gpu_run(s->cx, s->arena, b, pipe_launches(s->arena, device), memory, &o);
     v->exact = is_exact(b->ptx);
-    v->differ = differing(a, device, r, &v->first_differ);
+    v->differ = pipe_differing(s->arena, device, r, &v->first_differ);
+    const char *fault = twice ? pipe_ticket_fault(s->arena, device) : NULL;
+    if (fault) add_fault(v, wbb_format(s->arena, "on the GPU: %s", fault));
+}
+
+/* A sample can be taken where blocks do not wait for each other's results. */
+static void check_sample(WbbCx *cx, const Bundle *b)
+{
+    if (b->n_launches > 1 || pipe_has_tickets(b))
+        wbb_fail(cx, (WbbLoc){0},
+                 "--blocks: a sample of blocks can be run of one launch without tickets, this bundle has %d launches%s",
+                 b->n_launches, pipe_has_tickets(b) ? " and tickets" : "");
 }
 
 PipeVerdict pipe_run(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m, const PipeRun *options)
 {
     PipeVerdict v = {0};
     wbb_use_threads(cx, options->threads);
+    if (options->blocks) check_sample(cx, b);
     const PipeRun own = pipe_with_spikes(cx, a, m, *options, &v.spikes), *run = &own;
     if (run->blocks) wbb_arena_limit(a, (size_t)1 << 40); /* only the pages that a sample reads and writes use memory */
     const HloFusion f = hlo_fusion(cx, m);
     const PipeOperands operands = pipe_operands(cx, a, &f, m, run);
-    const Run r = prepare(cx, a, b, &operands, run->padding);
-    const SimModule *ptx = sim_parse(cx, a, run->ptx_name ? run->ptx_name : "kernel.ptx", b->ptx);
-    const SimOptions o = {.check = run->check, .shuffle = run->shuffle, .seed = run->shuffle ? run->order : run->seed,
-                          .blocks = run->blocks, .padding = run->padding, .threads = run->threads,
-                          .ulp_noise = run->ulp_noise, .counts = run->counts ? &v.counts : NULL};
-    const bool again = run->check && !run->blocks && sim_ordered_work(ptx);
-    const Run fresh = again ? copy_of(a, &r, run->padding) : r;
-    const Run device = run->on_gpu ? copy_of(a, &r, run->padding) : r;
+    const Runs s = {.cx = cx, .arena = a, .b = b, .operands = &operands, .run = run,
+                    .ptx = sim_parse(cx, a, run->ptx_name ? run->ptx_name : "kernel.ptx", b->ptx),
+                    .options = {.check = run->check, .shuffle = run->shuffle, .blocks = run->blocks,
+                                .seed = run->shuffle ? run->order : run->seed, .padding = run->padding,
+                                .threads = run->threads, .ulp_noise = run->ulp_noise,
+                                .counts = run->counts ? &v.counts : NULL}};
+    const bool further = run->check && !run->blocks;
+    PipeMemory r = new_memory(&s, NULL);
+    const PipeMemory device = run->on_gpu ? new_memory(&s, NULL) : r;
     double since = wbb_now_ms();
     const clock_t busy = clock();
-    run_all(cx, a, ptx, &r, &o, &v.report);
+    pipe_launch_all(cx, a, s.ptx, &r, &s.options, &v.report);
     v.ms_run = wbb_now_ms() - since;
     v.ms_cpu = 1e3 * (double)(clock() - busy) / CLOCKS_PER_SEC;
-    if (run->on_gpu) on_gpu(cx, a, &r, &device, run, &v);
+    if (further && v.report.n_faults == 0 && pipe_has_tickets(b)) run_twice(&s, &r, &v);
+    if (further && v.report.n_faults == 0) run_in_place(&s, &r, &v);
+    if (run->on_gpu) on_gpu(&s, &r, &device, &v);
     if (run->output_dir) {
         EvValue *got = WBB_NEW_N(a, EvValue, r.n_leaves + 1);
         for (uint32_t k = 0; k < r.n_leaves; k++) got[k] = output_value(cx, a, &device, k);
@@ -442,7 +414,7 @@ PipeVerdict pipe_run(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m
     since = wbb_now_ms();
     const Judged j = judged(cx, a, &f, m, &operands, b);
     if ((run->check || (run->on_gpu && !v.exact)) && v.report.n_faults == 0) judge(cx, a, &j, &device, run, &v);
-    if (again && v.report.n_faults == 0) run_again(cx, a, ptx, &j, &r, &fresh, run, &v);
+    if (further && v.report.n_faults == 0 && sim_ordered_work(s.ptx)) run_reordered(&s, &j, &r, &v);
     v.ms_eval = wbb_now_ms() - since;
     return v;
 }

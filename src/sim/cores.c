@@ -40,7 +40,7 @@ static void own_segments(Block *b)
     for (int i = 1; i <= b->n_buffers; i++) {
         buffers[i].shadow = NULL;
         buffers[i].writers = NULL;
-        if (buffers[i].written) buffers[i].written = wbb_alloc(b->arena, buffers[i].size);
+        if (buffers[i].written && buffers[i].argument) buffers[i].written = wbb_alloc(b->arena, buffers[i].size);
     }
     for (uint32_t i = 0; i < b->m->vars.n; i++) vars[i].shadow = NULL;
     b->buffers = buffers, b->vars = vars;
@@ -94,7 +94,8 @@ static bool may_spread(const Block *b)
         if (b->buffers[i].source) return false;
     /* Buffers that may be written twice, or have contents from the start, are watched for races, by one thread. */
     for (int i = 1; b->options->check && i <= b->n_buffers; i++)
-        if (b->buffers[i].track && (b->buffers[i].multiple || b->buffers[i].initialised)) return false;
+        if (b->buffers[i].track && b->buffers[i].argument && (b->buffers[i].multiple || b->buffers[i].initialised))
+            return false;
     return true;
 }
 
@@ -117,7 +118,7 @@ static bool join(Worker *workers, uint32_t n, const Block *model)
         if (workers[t].alone) return false;
     for (uint32_t t = 0; t < n; t++)
         for (int i = 1; i <= model->n_buffers && !clash; i++)
-            if (model->buffers[i].written)
+            if (model->buffers[i].written && model->buffers[i].argument)
                 clash = join_written(model->buffers[i].written, workers[t].block.buffers[i].written,
                                      model->buffers[i].size);
     return !clash;
@@ -128,7 +129,7 @@ static void keep(const Block *b, uint8_t **kept, bool back)
 {
     for (int i = 1; i <= b->n_buffers; i++) {
         const Segment *s = &b->buffers[i];
-        if (s->readonly || !s->size) continue;
+        if (s->readonly || !s->size || !s->argument) continue;
         if (back) memcpy(s->bytes, kept[i], s->size);
         else memcpy(kept[i] = wbb_alloc(b->arena, s->size), s->bytes, s->size);
         if (back && s->written) memset(s->written, 0, s->size);

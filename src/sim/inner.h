@@ -331,19 +331,21 @@ typedef enum { SIM_TOUCH_LOAD, SIM_TOUCH_STORE, SIM_TOUCH_ATOMIC } SimTouch;
 enum { SIM_GRANULE = 64 };
 /* SimOp.mode of a load or store: volatile, relaxed, acquire or release; of a load: .nc */
 enum { SIM_STRONG = 1, SIM_CONSTANT = 2 };
-/* Segment.written of a byte: written; a second store was reported; it has contents from the start; and ld.global.nc
- * reads them. */
-enum { SIM_WRITTEN = 1, SIM_REPORTED = 2, SIM_CONTENTS = 3, SIM_HELD = 4 };
+/* Segment.written of a byte: written; a second store was reported; it has contents from the start; ld.global.nc
+ * reads them; and an earlier launch wrote it, so that another store is the second. */
+enum { SIM_WRITTEN = 1, SIM_REPORTED = 2, SIM_CONTENTS = 3, SIM_HELD = 4, SIM_EARLIER = 5 };
 
 typedef struct {
     uint8_t *bytes, *written;
     uint64_t size;
+    uint32_t align;                 /* a power of two, or 0: of everything */
     bool readonly, track, multiple; /* stores are faults; reads need earlier writes; several writes are fine */
     bool complete;                  /* every byte must be written in the end */
     const char *name;
     SimShadow *shadow;              /* NULL: races are not looked for */
     uint32_t *writers;              /* of each SIM_GRANULE bytes: 1 + number of the block that wrote last; or NULL */
-    bool initialised;               /* it has contents from the start */
+    bool initialised;               /* it has contents from the start of the launch */
+    bool argument;                  /* the launch has its address */
     const SimSource *source;        /* which are made page by page; or NULL */
 } Segment;
 
@@ -567,7 +569,6 @@ uint64_t sim_grid_blocks(const BdLaunch *launch);
 void sim_plan_open(const Block *model, const SimPlan *p, Cluster *c);
 bool sim_plan_run(Cluster *c, const SimPlan *p, uint64_t i);
 void sim_plan_report(const Cluster *c, SimReport *r); /* counts and faults of the blocks of a cluster, in one report */
-void sim_report_add(SimReport *to, const SimReport *from);
 
 /* cores.c: run the whole list on several threads and report it; false if nothing is done, and one thread must run
  * it. */

@@ -74,9 +74,10 @@ static Span judge(Block *b, Warp *w, const SimOp *op, int lane, uint64_t address
     uint64_t at = (address & ((UINT64_C(1) << SEG_SHIFT) - 1)) - (address >> SEG_SHIFT < SEG_SHARED ? SEG_START : 0);
     if (address >> SEG_SHIFT == SEG_SHARED && (at >> RANK_SHIFT) <= (uint64_t)b->cluster->n)
         at &= (UINT64_C(1) << RANK_SHIFT) - 1;
-    if (at & (size - 1)) { /* sizes are powers of two */
+    if ((at | s.align) & (size - 1)) { /* sizes are powers of two */
         if (quiet) return (Span){0};
-        sim_fault(b, w, op, lane, "misaligned %s of %zu bytes at byte %lld of %s", what, size, (long long)at, s.name);
+        sim_fault(b, w, op, lane, "misaligned %s of %zu bytes at byte %lld of %s%s", what, size, (long long)at, s.name,
+                  at & (size - 1) ? "" : wbb_format(b->arena, ", which is aligned to %u", s.align));
         return (Span){0};
     }
     size_t readable = bytes;
@@ -146,7 +147,7 @@ static void hold_constant(Block *b, Warp *w, const SimOp *op, int lane, const Sp
 {
     for (size_t i = 0; i < p->size; i++) {
         if (p->written[i] == SIM_CONTENTS) p->written[i] = SIM_HELD;
-        if (p->written[i] == SIM_HELD || !p->written[i]) continue;
+        if (p->written[i] == SIM_HELD || p->written[i] == SIM_EARLIER || !p->written[i]) continue;
         sim_fault(b, w, op, lane + (int)(i / size), "ld.global.nc of byte %lld of %s, which the launch writes",
                   (long long)(p->at + i), p->name);
         return;
@@ -191,7 +192,7 @@ static void judge_write(Block *b, Warp *w, const SimOp *op, int lane, const Span
     judge_held(b, w, op, lane, p, size);
     if (p->segment && !p->segment->multiple) {
         for (size_t i = 0; i < p->size; i++) {
-            if (p->written[i] == SIM_WRITTEN || p->written[i] == SIM_REPORTED) {
+            if (p->written[i] == SIM_WRITTEN || p->written[i] == SIM_REPORTED || p->written[i] == SIM_EARLIER) {
                 sim_fault(b, w, op, lane + (int)(i / size), "second store to byte %lld of %s",
                           (long long)(p->at + i), p->segment->name);
                 memset(p->written, SIM_REPORTED, p->size);

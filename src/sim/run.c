@@ -22,7 +22,7 @@ static void check_written(Block *b)
 {
     for (int i = 1; i <= b->n_buffers; i++) {
         const Segment *s = &b->buffers[i];
-        if (!s->complete || !s->size) continue;
+        if (!s->complete || !s->size || b->options->more) continue;
         const uint8_t *hole = memchr(s->written, 0, s->size);
         if (!hole) continue;
         uint64_t n = 0;
@@ -70,25 +70,13 @@ static void check_launch(WbbCx *cx, const SimModule *m, const SimFunc *f, const 
                      n_buffers);
 }
 
-/* Most bytes of shared memory that a block may have (CUDA C++ programming guide, technical specifications by compute
- * capability). */
-static uint64_t most_shared(int target)
-{
-    static const struct {
-        int target, kib;
-    } limits[] = {{70, 96}, {72, 96}, {75, 64}, {80, 163}, {86, 99}, {87, 163}, {88, 99}, {89, 99}, {120, 99}, {121, 99}};
-    for (size_t i = 0; i < WBB_LEN(limits); i++)
-        if (limits[i].target == target) return (uint64_t)limits[i].kib << 10;
-    return (uint64_t)(target && target < 70 ? 48 : 227) << 10;
-}
-
 /* What the kernel says of its launch that does not hold, or NULL. Hardware refuses such a launch, or ptxas the
  * kernel. */
 static const char *refused(const Block *b)
 {
     const SimFunc *f = b->entry;
     const uint32_t *size = b->launch->block;
-    const uint64_t dynamic = (uint64_t)b->launch->shared, most = most_shared(b->m->target);
+    const uint64_t dynamic = (uint64_t)b->launch->shared, most = (uint64_t)bd_most_shared(b->m->target);
     if (f->block[0] && memcmp(f->block, size, sizeof f->block))
         return wbb_format(b->arena, "%s: blocks of %u,%u,%u threads, where .reqntid says %u,%u,%u", f->name, size[0],
                           size[1], size[2], f->block[0], f->block[1], f->block[2]);
@@ -105,6 +93,27 @@ static const char *refused(const Block *b)
     return NULL;
 }
 
+/* What earlier launches wrote is there from the start. Stores to what is written once are counted over all launches.
+ * False: they wrote nothing. */
+static bool go_on(const Segment *s)
+{
+    uint8_t any = 0;
+    for (uint64_t k = 0; k < s->size; k++) {
+        const uint8_t was = s->written[k];
+        const bool contents = s->multiple || was == SIM_CONTENTS || was == SIM_HELD;
+        any |= was;
+        s->written[k] = !was ? 0 : contents ? SIM_CONTENTS : SIM_EARLIER;
+    }
+    return any != 0;
+}
+
+static bool is_argument(const BdLaunch *launch, int buffer)
+{
+    int k = 0;
+    while (k < launch->n_args && launch->args[k] != buffer) k++;
+    return k < launch->n_args;
+}
+
 static void make_segments(Block *b, const SimBuffer *buffers, int n)
 {
     bool check = b->options->check;
@@ -115,18 +124,20 @@ static void make_segments(Block *b, const SimBuffer *buffers, int n)
         const SimBuffer *from = &buffers[i];
         static const char *const roles[] = {"input", "output", "temporary"};
         Segment *s = &b->buffers[i + 1];
-        *s = (Segment){.bytes = from->bytes, .size = from->size, .readonly = from->role == BD_IN,
-                       .initialised = from->initialised, .source = from->source};
+        *s = (Segment){.bytes = from->bytes, .size = from->size, .align = from->align, .readonly = from->role == BD_IN,
+                       .initialised = from->initialised, .source = from->source,
+                       .argument = is_argument(b->launch, i)};
         s->name = wbb_format(b->arena, "%s buffer %d", roles[from->role], i);
         if (!check || from->role == BD_IN) continue;
         s->track = true;
-        s->written = written[i] = wbb_alloc(b->arena, from->size);
+        s->written = written[i] = from->written ? from->written : wbb_alloc(b->arena, from->size);
         s->multiple = from->role == BD_TEMP || from->writes == BD_ATOMIC;
         s->complete = from->role == BD_OUT && from->writes == BD_ONCE &&
                       (!b->options->blocks || b->options->blocks >= sim_grid_blocks(b->launch));
-        if (from->initialised && from->size && !from->source) memset(s->written, SIM_CONTENTS, from->size);
+        if (from->written) s->initialised |= go_on(s);
+        else if (from->initialised && from->size && !from->source) memset(s->written, SIM_CONTENTS, from->size);
         if (from->initialised) s->complete = false;
-        if (from->initialised || s->multiple || from->size <= SMALL_OUTPUT)
+        if (s->initialised || s->multiple || from->size <= SMALL_OUTPUT)
             s->shadow = sim_shadow(b->arena, from->size, false, !s->multiple && !from->initialised);
         s->writers = WBB_NEW_N(b->arena, uint32_t, from->size / SIM_GRANULE + 1);
     }

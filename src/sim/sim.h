@@ -9,6 +9,9 @@
  *     SimReport report;
  *     sim_run(cx, arena, m, &launch, b, 2, &(SimOptions){.check = true}, &report);
  *     // report.n_faults == 0, report.instructions
+ *
+ * Launches over the same buffers follow each other in order. Between them the caller hands SimReport.written on in
+ * SimBuffer.written, and sets SimOptions.more for all but the last.
  */
 #ifndef SIM_SIM_H
 #define SIM_SIM_H
@@ -31,10 +34,12 @@ typedef struct {
 typedef struct {
     void *bytes;
     size_t size;
+    uint32_t align;   /* of its address, in bytes: a wider access is a fault; 0: that of every access */
     BdRole role;      /* BD_IN: a store to it is a fault */
     BdWrites writes;  /* of an output: which stores are faults under check */
     bool initialised; /* an output or temporary whose contents may be read from the start */
     const SimSource *source; /* NULL: the contents are there */
+    uint8_t *written;        /* check: SimReport.written of the launch before, which sim_run goes on with; NULL: none */
 } SimBuffer;
 
 typedef enum { SIM_GLOBAL, SIM_SHARED, SIM_LOCAL, SIM_CONST, SIM_GENERIC, SIM_SPACES } SimSpace;
@@ -69,6 +74,7 @@ typedef struct {
 
 typedef struct {
     bool check;
+    bool more;              /* launches follow: outputs need not be complete after this one */
     bool shuffle;           /* run blocks, and the warps of each, in an order that `seed` decides */
     uint64_t seed;          /* order of blocks, choice of sampled blocks, noise */
     uint64_t blocks;        /* run only that many blocks, spread over the grid; 0: all of them */
@@ -92,6 +98,9 @@ typedef struct {
     const char *faults[SIM_MAX_FAULTS];          /* each one or two lines; the launch ends when the list is full */
     uint8_t *const *written; /* check: for each buffer NULL or one byte a byte: times written, up to 2 */
 } SimReport;
+
+/* Adds counts and faults. */
+void sim_report_add(SimReport *to, const SimReport *from);
 
 /* Decode PTX text. `file` names it in messages and faults; `text` must stay as long as the module. */
 SimModule *sim_parse(WbbCx *cx, WbbArena *a, const char *file, const char *text);

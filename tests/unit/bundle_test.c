@@ -4,66 +4,54 @@
 
 #include "unit.h"
 
-static const int args[] = {0, 1, 0};
+static const int args[] = {0, 1, 0}, last_args[] = {2, 3, 1}, operand[] = {0};
 
-static Bundle sample(BdBuffer buffers[2], BdLaunch *launch)
+/* bf16[3,4] and s4[5] in, s8[24] out, a ticket; two launches. */
+static Bundle *sample(WbbArena *a)
 {
-    buffers[0] = (BdBuffer){.role = BD_IN,
-                            .type = "bf16",
-                            .rank = 2,
-                            .dims = {3, 4},
-                            .minor_to_major = {0, 1},
-                            .bits = 16,
-                            .bytes = 24,
-                            .align = 16,
-                            .alias = -1};
-    buffers[1] = (BdBuffer){.role = BD_OUT,
-                            .type = "s4",
-                            .rank = 1,
-                            .dims = {5},
-                            .minor_to_major = {0},
-                            .bits = 4,
-                            .bytes = 3,
-                            .align = 16,
-                            .alias = -1,
-                            .init = BD_INIT_ZERO,
-                            .writes = BD_SOME};
-    *launch = (BdLaunch){.entry = "k\"1",
-                         .grid = {7, 1, 1},
-                         .block = {128, 2, 1},
-                         .cluster = {1, 1, 1},
-                         .shared = 64,
-                         .n_args = 3,
-                         .args = args};
-    return (Bundle){.version = BD_VERSION,
-                    .compiler = "warpburg test",
-                    .target = "sm_90",
-                    .hash = "00ff",
-                    .n_buffers = 2,
-                    .buffers = buffers,
-                    .n_launches = 1,
-                    .launches = launch,
-                    .ptx = ".version 8.8\n",
-                    .hlo = "HloModule m\n",
-                    .cubin = "\0\1\2",
-                    .cubin_bytes = 3};
+    const BdBuffer buffers[] = {
+        {.role = BD_IN, .type = "bf16", .rank = 2, .dims = {3, 4}, .minor_to_major = {0, 1}, .bits = 16, .bytes = 24,
+         .align = 16, .copy_of = -1},
+        {.role = BD_TEMP, .bytes = 8, .align = 4, .init = BD_INIT_TICKET, .copy_of = -1},
+        {.role = BD_OUT, .type = "s8", .rank = 1, .dims = {24}, .bits = 8, .bytes = 24, .align = 16,
+         .init = BD_INIT_COPY, .copy_of = 0, .may_alias = operand, .n_may_alias = 1, .writes = BD_SOME},
+        {.role = BD_OUT, .arg = 1, .type = "s4", .rank = 1, .dims = {5}, .bits = 4, .bytes = 3, .align = 16,
+         .copy_of = -1}};
+    const BdLaunch launches[] = {{.entry = "k\"1", .grid = {8, 1, 2}, .block = {128, 2, 1}, .cluster = {4, 1, 1},
+                                  .shared = 65536, .n_args = 3, .args = args},
+                                 {.entry = "last", .grid = {7, 1, 1}, .block = {32, 1, 1}, .cluster = {1, 1, 1}, .n_args = 3,
+                                  .args = last_args}};
+    Bundle *b = WBB_NEW(a, Bundle);
+    *b = (Bundle){.compiler = "warpburg test", .target = "sm_90", .hash = "00ff", .n_buffers = WBB_LEN(buffers),
+                  .buffers = WBB_NEW_N(a, BdBuffer, WBB_LEN(buffers)), .n_launches = WBB_LEN(launches),
+                  .launches = WBB_NEW_N(a, BdLaunch, WBB_LEN(launches)), .ptx = ".version 8.8\n",
+                  .hlo = "HloModule m\n", .cubin = "\0\1\2", .cubin_bytes = 3};
+    memcpy(b->buffers, buffers, sizeof buffers);
+    memcpy(b->launches, launches, sizeof launches);
+    return b;
 }
 
 static void round_trip(WbbCx *cx, void *arg)
 {
-    BdBuffer buffers[2];
-    BdLaunch launch;
-    Bundle b = sample(buffers, &launch);
+    const Bundle *b = sample(cx->arena);
     const char *dir = arg;
-    bd_write(cx, &b, dir);
+    bd_write(cx, b, dir);
     Bundle *back = bd_read(cx, cx->arena, dir);
-    assert_string_equal(bd_kernel_json(cx->arena, &b), bd_kernel_json(cx->arena, back));
-    assert_string_equal(back->ptx, b.ptx);
-    assert_string_equal(back->hlo, b.hlo);
+    assert_string_equal(bd_kernel_json(cx->arena, b), bd_kernel_json(cx->arena, back));
+    assert_string_equal(back->ptx, b->ptx);
+    assert_string_equal(back->hlo, b->hlo);
     assert_int_equal(back->cubin_bytes, 3);
-    assert_memory_equal(back->cubin, b.cubin, 3);
+    assert_memory_equal(back->cubin, b->cubin, 3);
     assert_int_equal(back->launches[0].args[1], 1);
+    assert_int_equal(back->launches[0].shared, 65536);
+    assert_int_equal(back->launches[0].cluster[0], 4);
+    assert_string_equal(back->launches[1].entry, "last");
     assert_int_equal(back->buffers[0].minor_to_major[1], 1);
+    assert_int_equal(back->buffers[1].init, BD_INIT_TICKET);
+    assert_int_equal(back->buffers[2].copy_of, 0);
+    assert_int_equal(back->buffers[2].n_may_alias, 1);
+    assert_int_equal(back->buffers[2].may_alias[0], 0);
+    assert_int_equal(back->buffers[3].copy_of, -1);
 }
 
 static void test_round_trip(void **state)
@@ -78,37 +66,121 @@ static void test_round_trip(void **state)
 
 static void parse(WbbCx *cx, void *arg) { bd_parse(cx, cx->arena, "kernel.json", arg); }
 
-/* Replaces a part of a good descriptor; reading it must fail with this message. */
-static void refuse(const char *from, const char *to, const char *message)
+/* Replaces a part of a good descriptor; reading it must fail with this message, at the line and column of `where`: a
+ * part of the new text, or of the rest of its line. */
+static void refuse_in(const char *good, const char *from, const char *to, const char *where, const char *message)
 {
     WbbCx *cx = wbb_cx_new();
-    BdBuffer buffers[2];
-    BdLaunch launch;
-    Bundle b = sample(buffers, &launch);
-    const char *good = bd_kernel_json(cx->arena, &b), *at = strstr(good, from);
-    assert_non_null(at);
+    const char *at = strstr(good, from);
+    if (!at) fail_msg("'%s' is not in\n%s", from, good);
     char *bad = wbb_format(cx->arena, "%.*s%s%s", (int)(at - good), good, to, at + strlen(from));
-    assert_int_equal(wbb_guard(cx, parse, bad), WBB_FAILED);
-    if (!strstr(cx->messages, message)) print_error("%s", cx->messages);
-    assert_non_null(strstr(cx->messages, message));
+    const char *place = strstr(bad + (at - good), where);
+    assert_non_null(place);
+    int line = 1, column = 1;
+    for (const char *c = bad; c < place; c++) *c == '\n' ? (line++, column = 1) : column++;
+    stop(cx, parse, bad, WBB_FAILED, wbb_format(cx->arena, "kernel.json:%d:%d: error: %s", line, column, message));
     wbb_cx_free(cx);
 }
 
+static char *good_json(WbbArena *a) { return bd_kernel_json(a, sample(a)); }
+
+static const struct {
+    const char *from, *to, *where, *message;
+} refused[] = {
+    {"\"version\": 2", "\"version\": 3", "3", "3 is not between 1 and 2"},
+    {"\"version\": 2", "\"version\": 2, \"extra\": 1", "1", "\"extra\" is no member of a bundle; they are: version"},
+    {"\"compiler\": \"warpburg test\"", "\"compiler\": 5", "5", "\"compiler\" must be a string"},
+    {"\"sm_90\"", "\"../x\"", "\"../x", "\"../x\" is not the name of a target"},
+    {"\"sm_90\"", "\"mi300\"", "\"mi300", "\"mi300\" is not the name of a target"},
+    {"\"hash\": \"00ff\",", "", NULL, "member \"hash\" is missing"},
+    {"\"role\": \"in\"", "\"role\": \"inn\"", "\"inn", "\"role\" is \"inn\", and must be one of: in out temp"},
+    {"\"role\": \"in\", ", "\"role\": \"in\", \"init\": \"none\", ", "\"none",
+     "\"init\" is no member of a buffer of this role"},
+    {"\"arg\": 1", "\"arg\": 2", "2", "\"arg\" is 2, but this is output 1"},
+    {"\"s4\"", "\"s5\"", "\"s5", "unknown type \"s5\""},
+    {"\"dims\": [5]", "\"dims\": [1e3]", "1e3", "expected a whole number"},
+    {"\"minor_to_major\": [0, 1]", "\"minor_to_major\": [1, 1]", "1]", "dimension 1 occurs twice"},
+    {"\"bits\": 16", "\"bits\": 8", "8", "8 is not between 16 and 16"},
+    {"\"bytes\": 24", "\"bytes\": 25", "25", "\"bytes\" is 25, but the shape takes 24"},
+    {"\"bytes\": 8", "\"bytes\": -8", "-8", "-8 is not between 0"},
+    {"\"align\": 4", "\"align\": 12", "12", "an alignment must be a power of two"},
+    {"\"init\": \"ticket\"", "\"init\": \"copy\"", "\"copy",
+     "\"init\" is \"copy\", and must be one of: none zero ticket"},
+    {"\"init\": \"copy\"", "\"init\": \"ticket\"", "\"ticket",
+     "\"init\" is \"ticket\", and must be one of: none zero copy"},
+    {"\"init\": \"copy\"", "\"init\": \"none\"", "0,", "\"copy_of\" needs \"init\": \"copy\""},
+    {"\"copy_of\": 0", "\"copy_of\": 1", "1,", "buffer 1 is not in \"may_alias\""},
+    {"\"may_alias\": [0]", "\"may_alias\": [0, 1]", "[", "buffer 1 is no operand"},
+    {"\"may_alias\": [0]", "\"may_alias\": [0, 0]", "[", "buffer 0 occurs twice"},
+    {"\"may_alias\": []", "\"may_alias\": [0]", "[", "buffer 0 has 24 bytes, the output has 3"},
+    {"\"may_alias\": []", "\"may_alias\": [4]", "4", "4 is not between 0 and 3"},
+    {"\"writes\": \"some\"", "\"writes\": \"twice\"", "\"twice",
+     "\"writes\" is \"twice\", and must be one of: once some"},
+    {"\"entry\": \"last\"", "\"entry\": null", "null", "\"entry\" must be a string"},
+    {"\"grid\": [8, 1, 2]", "\"grid\": [8, 1, 65536]", "65536", "65536 is not between 1 and 65535"},
+    {"\"grid\": [8, 1, 2]", "\"grid\": [9, 1, 2]", "[4", "the grid is no multiple of the cluster in x"},
+    {"\"block\": [128, 2, 1]", "\"block\": [1024, 2, 1]", "[1024", "more than 1024 threads a block"},
+    {"\"block\": [128, 2, 1]", "\"block\": [1, 1, 128]", "128", "128 is not between 1 and 64"},
+    {"\"cluster\": [4, 1, 1]", "\"cluster\": [8, 1, 4]", "[8", "more than 16 blocks a cluster"},
+    {"\"sm_90\"", "\"sm_80\"", "[4, 1, 1]", "sm_80 has no clusters"},
+    {"\"shared\": 65536", "\"shared\": 232449", "232449",
+     "232449 bytes of shared memory, sm_90 has 232448 for a block"},
+    {"\"args\": [0, 1, 0]", "\"args\": [0, 4, 0]", "4", "4 is not between 0 and 3"},
+    {"\"args\": [2, 3, 1]", "\"args\": [2, 2, 1]", NULL, "buffer 3 is an argument of no launch"},
+    {"]}\n", "]", NULL, "expected '}', found the end of the text"},
+    {"\"align\": 4", "\"align\": 4, \"align\": 4", "\"align\": 4, \"init", "member \"align\" occurs twice"},
+};
+
 static void test_refused(void **state)
 {
-    (void)state;
-    refuse("\"version\": 1", "\"version\": 2", "kernel.json:1:13: error: 2 is not between 1 and 1");
-    refuse("\"bytes\": 24", "\"bytes\": 25", "\"bytes\" is 25, but the shape takes 24");
-    refuse("\"minor_to_major\": [0, 1]", "\"minor_to_major\": [1, 1]", "dimension 1 occurs twice");
-    refuse("\"args\": [0, 1, 0]", "\"args\": [0, 2, 0]", "2 is not between 0 and 1");
-    refuse("\"block\": [128, 2, 1]", "\"block\": [1024, 2, 1]", "more than 1024 threads a block");
-    refuse("\"role\": \"in\"", "\"role\": \"inn\"", "\"role\" must be \"in\", \"out\" or \"temp\"");
-    refuse("\"target\": \"sm_90\"", "\"target\": \"../x\"", "is not the name of a target");
-    refuse("\"hash\": \"00ff\",", "", "member \"hash\" is missing");
-    refuse("\"s4\"", "\"s5\"", "unknown type \"s5\"");
-    refuse("\"dims\": [5]", "\"dims\": [1e3]", "expected a whole number");
-    refuse("]}\n", "]", "expected '}', found the end of the text");
-    refuse("\"alias\": null", "\"alias\": null, \"alias\": null", "occurs twice");
+    WbbCx *cx = *state;
+    for (size_t i = 0; i < WBB_LEN(refused); i++) {
+        const char *where = refused[i].where;
+        if (where) {
+            refuse_in(good_json(cx->arena), refused[i].from, refused[i].to, where, refused[i].message);
+            continue;
+        }
+        const char *good = good_json(cx->arena), *at = strstr(good, refused[i].from);
+        assert_non_null(at);
+        const char *rest = at + strlen(refused[i].from);
+        char *bad = wbb_format(cx->arena, "%.*s%s%s", (int)(at - good), good, refused[i].to, rest);
+        stop(cx, parse, bad, WBB_FAILED, refused[i].message);
+    }
+}
+
+/* Version 1: one alias a buffer, temporaries with elements, members that nothing reads. */
+static const char old[] =
+    "{\"version\": 1, \"compiler\": \"c\", \"target\": \"sm_90\", \"hash\": \"\", \"more\": 1, \"buffers\": [\n"
+    "{\"role\": \"in\", \"arg\": 0, \"type\": \"f32\", \"dims\": [2], \"minor_to_major\": [0], \"bits\": 32, "
+    "\"bytes\": 8, \"align\": 16,"
+    " \"alias\": null, \"init\": \"none\", \"writes\": \"once\"},\n"
+    "{\"role\": \"out\", \"arg\": 0, \"type\": \"f32\", \"dims\": [2], \"minor_to_major\": [0], \"bits\": 32, "
+    "\"bytes\": 8, \"align\": 16,"
+    " \"alias\": 0, \"init\": \"copy\", \"writes\": \"some\"},\n"
+    "{\"role\": \"temp\", \"arg\": 0, \"type\": \"u8\", \"dims\": [4], \"minor_to_major\": [0], \"bits\": 8, "
+    "\"bytes\": 4, \"align\": 16,"
+    " \"alias\": null, \"init\": \"zero\", \"writes\": \"atomic\"}],\n"
+    "\"launches\": [{\"entry\": \"k\", \"grid\": [1, 1, 1], \"block\": [1, 1, 1], \"cluster\": [1, 1, 1], "
+    "\"shared\": 0, \"args\": [0, 1, 2]}]}\n";
+
+static void parse_old(WbbCx *cx, void *arg)
+{
+    *(const Bundle **)arg = bd_parse(cx, cx->arena, "kernel.json", old);
+}
+
+static void test_version_1(void **state)
+{
+    const Bundle *b;
+    succeed(*state, parse_old, &b);
+    assert_int_equal(b->buffers[1].copy_of, 0);
+    assert_int_equal(b->buffers[1].may_alias[0], 0);
+    assert_int_equal(b->buffers[2].role, BD_TEMP);
+    assert_int_equal(b->buffers[2].init, BD_INIT_ZERO);
+    assert_int_equal(b->launches[0].n_args, 3);
+    refuse_in(old, "\"alias\": 0", "\"alias\": 2", "2", "buffer 2 is no operand");
+    refuse_in(old, "\"init\": \"zero\"", "\"init\": \"ticket\"", "\"ticket",
+              "\"init\" is \"ticket\", and must be one of: none zero copy");
+    refuse_in(old, "\"alias\": 0", "\"alias\": null", "\"copy", "\"copy\" needs an output, and an alias to copy from");
 }
 
 static void test_json(void **state)
@@ -218,7 +290,7 @@ static void test_inputs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_refused), cmocka_unit_test(test_json),
+        cmocka_unit_test(test_round_trip), TEST(test_refused), TEST(test_version_1), cmocka_unit_test(test_json),
         cmocka_unit_test(test_layout),     cmocka_unit_test(test_npy),     cmocka_unit_test(test_inputs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
