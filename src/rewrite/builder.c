@@ -9,8 +9,8 @@
 #include "rewrite/inner.h"
 
 /* Rules that fire while another's right side is built, and one after the other at one node. The measures of the
- * phases end rewriting long before: more is a bug. */
-enum { MAX_DEPTH = 1000, MAX_FIRINGS = 1000000 };
+ * phases end rewriting long before: more is a bug. The tests reach 5. A level takes up to 1.2 KB of stack. */
+enum { MAX_DEPTH = 100, MAX_FIRINGS = 1000000 };
 /* Terms of a sum that rules see at once. Rules with two PICKs try pairs of terms, in time with the square of their
  * number; longer sums are simplified in groups first, and rules miss pairs of terms in different groups. */
 enum { LONG_SUM = 24 };
@@ -78,14 +78,15 @@ static IrRef apply_rules(RwCx *rw, IrRef r)
     const int phase = index ? RW_INDEX : rw->phase;
     if (phase < 0 || phase == RW_ISEL) return 0;
     const RwTables *t = index ? rw->index : rw->target;
-    Match m;
+    if (rw->matches.n < rw->depth) WBB_PUSH(rw->arena, &rw->matches, WBB_NEW(rw->arena, Match));
+    Match *m = rw->matches.items[rw->depth - 1];
     const uint32_t *build;
     rw->visits++;
-    for (bool ok = rw_match(rw, t, (RwPhase)phase, r, &m, &build); ok; ok = rw_match_next(rw, &m, &build)) {
-        const uint32_t rule = m.rule, outer_rule = rw->g->making_rule, outer_origin = rw->g->making_origin;
+    for (bool ok = rw_match(rw, t, (RwPhase)phase, r, m, &build); ok; ok = rw_match_next(rw, m, &build)) {
+        const uint32_t rule = m->rule, outer_rule = rw->g->making_rule, outer_origin = rw->g->making_origin;
         rw->g->making_rule = (rule + 1) | (index ? IR_INDEX_RULE : 0);
         if (rw->g->origin[r]) rw->g->making_origin = rw->g->origin[r];
-        const IrRef result = rw_build(rw, t, r, &m, build);
+        const IrRef result = rw_build(rw, t, r, m, build);
         rw->g->making_rule = outer_rule;
         rw->g->making_origin = outer_origin;
         if (result) {

@@ -88,7 +88,8 @@ struct RwCx {
     uint8_t *disabled[2];
     RwEvent trace[TRACE_EVENTS];
     uint32_t n_events; /* all so far; the trace has the last ones */
-    uint32_t depth;
+    uint32_t depth;        /* rules are being applied to so many nodes, each made for a rule on the one before */
+    struct { Match **items; uint32_t n, capacity; } matches; /* of these nodes: too large for the stack */
     uint32_t visits;      /* nodes that rules were looked up for */
     const uint32_t *uses; /* by ref, while isel runs; else NULL */
     uint32_t n_uses;
@@ -126,7 +127,8 @@ bool rw_konst(WbbI128 x, WbbI128 y, uint32_t fn, WbbI128 *result);
  * old operands. */
 IrRef rw_build(RwCx *rw, const RwTables *t, IrRef root, Match *m, const uint32_t *build);
 void rw_record(RwCx *rw, const RwTables *t, uint32_t rule, IrRef root, IrRef result);
-void rw_out_of_fuel(RwCx *rw, IrRef at); /* rewriting does not end, a bug of ours; prints the last firings and aborts */
+/* Rewriting does not end, a bug of ours: fails with the last firings. */
+void rw_out_of_fuel(RwCx *rw, IrRef at) WBB_NORETURN;
 /* builder.c: the normal form of a node whose operands are normal */
 IrRef rw_normalize(RwCx *rw, IrRef r);
 /* isel.c */

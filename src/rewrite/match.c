@@ -255,7 +255,7 @@ static bool run(RwCx *rw, Match *m, const uint32_t *pc, uint32_t next, const uin
         }
         next = 0;
         if (ok) continue;
-        if (farthest && here > farthest->step) *farthest = (Farthest){.step = here, .m = *m};
+        if (farthest && here > farthest->step) farthest->step = here, farthest->m = *m;
         if (m->n_choices == 0) return false;
         go_back(m, &pc, &next);
     }

@@ -5,8 +5,6 @@
  */
 #include "rewrite/inner.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 void rw_record(RwCx *rw, const RwTables *t, uint32_t rule, IrRef root, IrRef result)
@@ -31,8 +29,7 @@ void rw_out_of_fuel(RwCx *rw, IrRef r)
     }
     wbb_put(&b, "at ");
     ir_print_node(&b, rw->g, r);
-    fprintf(stderr, "rewriting does not end; the last rules that fired:\n%s\n", b.text);
-    abort();
+    wbb_fail(rw->cx, (WbbLoc){0}, "rewriting does not end; the last rules that fired:\n%s", b.text);
 }
 
 uint32_t rw_trace(const RwCx *rw, const RwEvent **events)
