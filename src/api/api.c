@@ -9,7 +9,18 @@
 #include "llvm/llvm.h"
 #include "pipe/pipe.h"
 
+#define WHY(id, text) _Static_assert((int)WB_WHY_##id == (int)WHY_##id, "wb_reason is why.def: " text);
+#include "base/why.def"
+#undef WHY
+_Static_assert((int)WHY_COUNT == (int)WB_WHY_NO_GPU + 1, "wb_reason is why.def");
+_Static_assert((int)WB_OPERAND == (int)BD_IN && (int)WB_OUTPUT == (int)BD_OUT && (int)WB_TEMPORARY == (int)BD_TEMP,
+               "wb_role is BdRole");
+_Static_assert((int)WB_ANYTHING == (int)BD_INIT_NONE && (int)WB_ZEROS == (int)BD_INIT_ZERO &&
+                   (int)WB_COPY == (int)BD_INIT_COPY && (int)WB_TICKET == (int)BD_INIT_TICKET,
+               "wb_contents is BdInit");
+
 struct wb_kernel {
+    WbbArena *arena; /* it and all that belongs to it */
     PipeResult result;
     const char *json;
 };
@@ -17,6 +28,7 @@ struct wb_kernel {
 struct wb_context {
     WbbCx *cx;
     LlCache *cache;
+    wb_reason declined; /* of the last compile */
 };
 
 typedef struct {
@@ -24,6 +36,7 @@ typedef struct {
     const char *file, *text;
     size_t n;
     PipeOptions options;
+    WbbArena *arena;
     wb_kernel *kernel;
 } Call;
 
@@ -58,9 +71,11 @@ void wb_context_free(wb_context *c)
 static void compile(WbbCx *cx, void *arg)
 {
     Call *c = arg;
-    wb_kernel *k = WBB_NEW(cx->arena, wb_kernel);
-    pipe_compile(cx, cx->arena, &c->options, c->file, c->text, c->n, &k->result);
-    k->json = bd_kernel_json(cx->arena, k->result.bundle);
+    c->arena = wbb_arena_new(cx);
+    wb_kernel *k = WBB_NEW(c->arena, wb_kernel);
+    k->arena = c->arena;
+    pipe_compile(cx, k->arena, &c->options, c->file, c->text, c->n, &k->result);
+    k->json = bd_kernel_json(k->arena, k->result.bundle);
     c->kernel = k;
 }
 
@@ -74,26 +89,49 @@ wb_status wb_compile(wb_context *c, const char *file, const char *text, size_t n
     wbb_cx_clear(c->cx);
     const WbbStatus s = wbb_guard(c->cx, compile, &call);
     *kernel = s == WBB_OK ? call.kernel : NULL;
+    c->declined = s == WBB_DECLINED ? (wb_reason)c->cx->why : WB_WHY_NONE;
+    if (s != WBB_OK) wbb_arena_free(call.arena);
     return s == WBB_OK ? WB_OK : s == WBB_DECLINED ? WB_DECLINED : WB_FAILED;
 }
 
+void wb_kernel_free(wb_kernel *k)
+{
+    if (k) wbb_arena_free(k->arena);
+}
+
 const char *wb_messages(const wb_context *c) { return c->cx->messages; }
+wb_reason wb_declined(const wb_context *c) { return c->declined; }
+static bool is_reason(wb_reason r) { return (uint32_t)r < (uint32_t)WHY_COUNT; }
+const char *wb_reason_name(wb_reason r) { return is_reason(r) ? wbb_why_name((WbbWhy)r) : NULL; }
+const char *wb_reason_text(wb_reason r) { return is_reason(r) ? wbb_why_text((WbbWhy)r) : NULL; }
 const char *wb_kernel_name(const wb_kernel *k) { return k->result.kernel->name; }
 const char *wb_kernel_ptx(const wb_kernel *k) { return k->result.ptx; }
 const char *wb_kernel_json(const wb_kernel *k) { return k->json; }
 int wb_kernel_steps(const wb_kernel *k) { return (void)k, PIPE_STEPS; }
 
-int wb_kernel_launch(const wb_kernel *k, wb_launch *launch)
+int wb_kernel_buffer(const wb_kernel *k, uint32_t i, wb_buffer *buffer)
 {
     const Bundle *b = k->result.bundle;
-    if (b->n_launches == 0) return 0;
-    const BdLaunch *l = &b->launches[0];
-    for (int i = 0; i < 3; i++) {
-        launch->grid[i] = l->grid[i];
-        launch->block[i] = l->block[i];
+    if (i >= (uint32_t)b->n_buffers) return 0;
+    const BdBuffer *d = &b->buffers[i];
+    *buffer = (wb_buffer){.role = (wb_role)d->role, .number = (uint32_t)d->arg, .bytes = (uint64_t)d->bytes,
+                          .align = (uint32_t)d->align, .contents = (wb_contents)d->init, .copy_of = d->copy_of,
+                          .may_alias = d->may_alias, .n_may_alias = (uint32_t)d->n_may_alias};
+    return 1;
+}
+
+int wb_kernel_launch(const wb_kernel *k, uint32_t i, wb_launch *launch)
+{
+    const Bundle *b = k->result.bundle;
+    if (i >= (uint32_t)b->n_launches) return 0;
+    const BdLaunch *l = &b->launches[i];
+    *launch = (wb_launch){.entry = l->entry, .shared_bytes = (uint32_t)l->shared, .arguments = l->args,
+                          .n_arguments = (uint32_t)l->n_args};
+    for (int d = 0; d < 3; d++) {
+        launch->grid[d] = l->grid[d];
+        launch->block[d] = l->block[d];
+        launch->cluster[d] = l->cluster[d];
     }
-    launch->shared_bytes = (uint32_t)l->shared;
-    launch->n_arguments = (uint32_t)l->n_args;
     return 1;
 }
 
