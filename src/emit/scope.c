@@ -22,6 +22,9 @@ uint32_t emit_enter(EmitValues *e, IrBlock *b)
 {
     const uint32_t outer = e->scope;
     e->scope = ir_open_scope(&e->scopes, outer, NULL, b);
+    if (e->scopes.scopes.items[e->scope].blocks > IR_MAX_BLOCKS)
+        wbb_decline(e->cx, e->top ? e->top->i->loc : e->plan->fusion->body->root->loc, WHY_SIZE,
+                    "conditions and loops nest more than %d deep", IR_MAX_BLOCKS);
     return outer;
 }
 

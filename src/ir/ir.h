@@ -125,6 +125,8 @@ typedef struct {
     IrStmt **items;
     uint32_t n, capacity;
 } IrBlock;
+/* Blocks of a kernel nest no deeper, so that passes may recurse into them: a level takes up to 1 KB of stack. */
+enum { IR_MAX_BLOCKS = 150 };
 
 struct IrStmt {
     IrStmtKind kind;

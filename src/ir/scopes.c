@@ -7,7 +7,9 @@
 uint32_t ir_open_scope(IrScopes *t, uint32_t parent, const IrStmt *of, IrBlock *b)
 {
     const uint32_t number = t->scopes.n, depth = number ? t->scopes.items[parent].depth + 1 : 0;
-    const IrScope scope = {.parent = parent, .depth = depth, .root = depth < 2 ? number : t->scopes.items[parent].root,
+    const IrScope *outer = number ? &t->scopes.items[parent] : NULL;
+    const IrScope scope = {.parent = parent, .depth = depth, .blocks = outer ? outer->blocks + (outer->block != b) : 0,
+                           .root = depth < 2 ? number : t->scopes.items[parent].root,
                            .of = of, .block = b, .loop = of && ir_is_loop(of), .open = true};
     WBB_PUSH(t->arena, &t->scopes, scope);
     return number;

@@ -13,6 +13,7 @@
 
 typedef struct {
     uint32_t parent, depth;
+    uint32_t blocks;      /* around it: fewer than its depth where bindings have scopes of their own */
     uint32_t root;        /* the body around it: the scope of depth 1 */
     uint32_t partner;     /* of a branch: the other branch; else 0 */
     uint32_t stmt;        /* number, in its parent, of the statement that the block is part of */
