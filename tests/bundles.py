@@ -21,12 +21,12 @@ from typing import Iterator, List, NamedTuple, Tuple
 
 HERE = Path(__file__).resolve().parent / "bundles"
 NAMES = sorted(p.name for p in HERE.iterdir())
-LAUNCHES = re.compile(r'(\{"entry": "partial".*?\}),\s*(\{"entry": "combine".*?\})\]\}', re.S)
+LAUNCHES = re.compile(r'(\{"entry": "partial".*?\}),\s*(\{"entry": "combine".*?\})\]\}', re.S)  # of partial_sums
 
 
 class Fault(NamedTuple):
     bundle: str
-    edits: Tuple[Tuple[str, str], ...]  # of kernel.json or kernel.ptx; each is there once
+    edits: Tuple[Tuple[str, str], ...]  # of kernel.json or kernel.ptx; each is there once. "launches": their initials, in order
     says: str
     status: int = 4
 
@@ -40,7 +40,11 @@ FAULTS = [
     Fault("partial_sums", (('"align": 16, "init": "none"},', '"align": 2, "init": "none"},'),),
           "misaligned store of 4 bytes at byte 0 of temporary buffer 1, which is aligned to 2"),
     # the order of launches, and what each may write
-    Fault("partial_sums", (("SWAP", ""),), "load of byte 0 of temporary buffer 1, which was never written"),
+    Fault("partial_sums", (("launches", "cp"),), "load of byte 0 of temporary buffer 1, which was never written"),
+    Fault("partial_sums", (("launches", "pcc"),), "second store to byte 0 of output buffer 2"),
+    Fault("partial_sums", (("launches", "ppc"),), "no fault", 0),
+    Fault("partial_sums", (("launches", "pcp"),), "no fault", 0),  # the temporary, which ld.global.nc has read, is written again
+    Fault("partial_sums", (("launches", "p"),), "buffer 2 is an argument of no launch", 1),
     Fault("partial_sums", (('"args": [0, 1]', '"args": [0, 2]'),), "store of 4 bytes out of bounds: byte 4 of output buffer 2"),
     Fault("partial_sums", (("st.global.f32 [%rd4], %f5;", "st.global.f32 [%rd2], %f5;"),), "race: store of byte 0 of temporary buffer 1"),
     Fault("partial_sums", (('"args": [0, 1]', '"args": [0, 1, 2]'), (".param .u64 sums)\n{\n\t.reg .pred %p<2>;\n\t.reg .b32 %r<12>", ".param .u64 sums,"
@@ -101,11 +105,12 @@ class Suite:
             texts = {p: p.read_text() for p in (bundle / "kernel.json", bundle / "kernel.ptx")}
             for old, new in f.edits:
                 found = 0
-                for p, text in texts.items():
+                for p, text in texts.items() if old != "launches" else ():
                     found += text.count(old)
                     texts[p] = text.replace(old, new)
-                if old == "SWAP":
-                    texts[bundle / "kernel.json"], found = LAUNCHES.subn(r"\2, \1]}", texts[bundle / "kernel.json"])
+                if old == "launches":
+                    order = ", ".join({"p": r"\1", "c": r"\2"}[c] for c in new)
+                    texts[bundle / "kernel.json"], found = LAUNCHES.subn(order + "]}", texts[bundle / "kernel.json"])
                 assert found == 1, (f.bundle, old, found)
             for p, text in texts.items():
                 p.write_text(text)

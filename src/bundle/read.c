@@ -196,6 +196,8 @@ static void check_aliases(const In *in, const BdJson *o, const Bundle *b, const 
 {
     const BdJson *list = bd_json_get(o, in->version == 1 ? "alias" : "may_alias");
     bool copied = d->copy_of < 0;
+    if (d->init == BD_INIT_ZERO && d->n_may_alias)
+        wbb_fail(in->cx, at(in, list), "an output that begins with zeros has memory of its own");
     for (int k = 0; k < d->n_may_alias; k++) {
         const int i = d->may_alias[k];
         if (b->buffers[i].role != BD_IN)

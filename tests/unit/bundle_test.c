@@ -19,8 +19,8 @@ static Bundle *sample(WbbArena *a)
          .copy_of = -1}};
     const BdLaunch launches[] = {{.entry = "k\"1", .grid = {8, 1, 2}, .block = {128, 2, 1}, .cluster = {4, 1, 1},
                                   .shared = 65536, .n_args = 3, .args = args},
-                                 {.entry = "last", .grid = {7, 1, 1}, .block = {32, 1, 1}, .cluster = {1, 1, 1}, .n_args = 3,
-                                  .args = last_args}};
+                                 {.entry = "last", .grid = {7, 1, 1}, .block = {32, 1, 1}, .cluster = {1, 1, 1},
+                                  .n_args = 3, .args = last_args}};
     Bundle *b = WBB_NEW(a, Bundle);
     *b = (Bundle){.compiler = "warpburg test", .target = "sm_90", .hash = "00ff", .n_buffers = WBB_LEN(buffers),
                   .buffers = WBB_NEW_N(a, BdBuffer, WBB_LEN(buffers)), .n_launches = WBB_LEN(launches),
@@ -113,6 +113,8 @@ static const struct {
     {"\"may_alias\": [0]", "\"may_alias\": [0, 1]", "[", "buffer 1 is no operand"},
     {"\"may_alias\": [0]", "\"may_alias\": [0, 0]", "[", "buffer 0 occurs twice"},
     {"\"may_alias\": []", "\"may_alias\": [0]", "[", "buffer 0 has 24 bytes, the output has 3"},
+    {"\"init\": \"copy\", \"copy_of\": 0", "\"init\": \"zero\"", "[0]",
+     "an output that begins with zeros has memory of its own"},
     {"\"may_alias\": []", "\"may_alias\": [4]", "4", "4 is not between 0 and 3"},
     {"\"writes\": \"some\"", "\"writes\": \"twice\"", "\"twice",
      "\"writes\" is \"twice\", and must be one of: once some"},
