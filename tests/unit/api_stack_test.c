@@ -10,7 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#ifdef __SANITIZE_ADDRESS__
+enum { STACK = 8 << 20 }; /* frames are several times as large */
+#else
 enum { STACK = 512 << 10 };
+#endif
 
 typedef struct {
     const char *file, *text;
