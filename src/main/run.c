@@ -25,8 +25,9 @@ const Option main_run_table[] = {
     MAIN_OPTION_SEED(RunOptions, "made values, and the choice of --blocks, follow from N"),
     MAIN_OPTION_CASE(RunOptions),
     {NUMBER("--blocks", RunOptions, blocks, "N", "run a sample of N blocks and judge what they wrote")},
-    {NUMBER("--order", RunOptions, order, "N", "run blocks and warps in an order that follows from N"),
-     .given = offsetof(RunOptions, has_order)},
+    {WORD("--order", RunOptions, order, "ORDER",
+          "run blocks and warps by their numbers (forward, reverse), or in turns that a seed decides (shuffle:SEED)"),
+     .standard = "forward", .choices = {.words = "forward reverse shuffle:1", .open = true}},
     {FLAG("--ulp-noise", RunOptions, ulp_noise,
           "let approximate instructions miss by as much as the PTX manual allows")},
     {FLAG("--counts", RunOptions, counts, "print the instructions and memory accesses that were executed")},
@@ -41,11 +42,25 @@ const Option main_run_table[] = {
     {NUMBER("--padding", RunOptions, padding, "BYTES", "zeros behind each buffer that loads may read")},
     {0}};
 
-PipeRun main_run_options(const RunOptions *o)
+/* forward, reverse, or shuffle:SEED */
+static SimOrder read_order(WbbCx *cx, const char *text, uint64_t *seed)
 {
-    return (PipeRun){.check = o->check, .seed = (uint64_t)o->seed, .order = (uint64_t)o->order, .which = o->which[0],
+    char *end;
+    if (!strcmp(text, "forward")) return SIM_FORWARD;
+    if (!strcmp(text, "reverse")) return SIM_REVERSE;
+    if (strncmp(text, "shuffle:", 8) || text[8] < '0' || text[8] > '9' || (*seed = strtoull(text + 8, &end, 10), *end))
+        wbb_fail(cx, (WbbLoc){0}, "--order %s: forward, reverse or shuffle:SEED expected", text);
+    return SIM_SHUFFLED;
+}
+
+PipeRun main_run_options(WbbCx *cx, const RunOptions *o)
+{
+    uint64_t order_seed = 0;
+    const SimOrder order = read_order(cx, o->order, &order_seed);
+    return (PipeRun){.order = order, .order_seed = order_seed,
+                     .check = o->check, .seed = (uint64_t)o->seed, .which = o->which[0],
                      .inputs = o->inputs.n ? o->inputs.items : NULL, .n_inputs = o->inputs.n,
-                     .blocks = (uint64_t)o->blocks, .shuffle = o->has_order, .ulp_noise = o->ulp_noise,
+                     .blocks = (uint64_t)o->blocks, .ulp_noise = o->ulp_noise,
                      .counts = o->counts, .on_gpu = !strcmp(o->on, "gpu"), .repeat = (uint32_t)o->repeat,
                      .approx = o->approx, .padding = (size_t)o->padding, .ptx_name = o->ptx, .output_dir = o->output,
                      .threads = wbb_pool_threads(o->jobs, MAIN_THREADS)};
@@ -174,7 +189,7 @@ static WbbStatus run_foreign(WbbCx *cx, WbbArena *a, const RunOptions *o)
     const char *entry = sim_entry(sim_parse(cx, a, o->ptx, ptx), 0);
     if (!entry) wbb_fail(cx, (WbbLoc){.file = o->ptx, .line = 1, .col = 1}, "no kernel in it");
     const Bundle *b = pipe_foreign(cx, a, m, ptx, entry, &launch);
-    const PipeRun run = main_run_options(o);
+    const PipeRun run = main_run_options(cx, o);
     const PipeVerdict v = pipe_run(cx, a, b, m, &run);
     return main_verdict(a, o, o->ptx, &v);
 }
@@ -187,7 +202,7 @@ WbbStatus main_run_without_compiling(const Call *call)
     if (o->ptx) return run_foreign(cx, a, o);
     const Bundle *b = bd_read(cx, a, o->file);
     const HloModule *m = hlo_parse(cx, a, wbb_format(a, "%s/fusion.hlo", o->file), b->hlo, strlen(b->hlo));
-    const PipeRun run = main_run_options(o);
+    const PipeRun run = main_run_options(cx, o);
     const PipeVerdict v = pipe_run(cx, a, b, m, &run);
     return main_verdict(a, o, o->file, &v);
 }

@@ -1,7 +1,7 @@
 /* run.h: what `run` takes and prints, for both executables.
  *
  *     const RunOptions *o = call->options;
- *     PipeRun run = main_run_options(o);
+ *     PipeRun run = main_run_options(cx, o);
  *     return main_verdict(call->arena, o, o->file, &verdict);
  */
 #ifndef MAIN_RUN_H
@@ -13,10 +13,10 @@
 typedef struct {
     const char *file; /* HLO text or a bundle */
     /* a run */
-    const char *on, *output, *which;
+    const char *on, *output, *which, *order;
     Words inputs;
-    int64_t repeat, seed, blocks, order, jobs;
-    bool check, approx, ulp_noise, counts, time, json, has_order;
+    int64_t repeat, seed, blocks, jobs;
+    bool check, approx, ulp_noise, counts, time, json;
     /* PTX of another compiler */
     const char *ptx, *grid, *block;
     int64_t shared, padding;
@@ -29,7 +29,7 @@ typedef struct {
 
 /* run.c */
 extern const Option main_run_table[]; /* all but what compiles first */
-PipeRun main_run_options(const RunOptions *o);
+PipeRun main_run_options(WbbCx *cx, const RunOptions *o);
 WbbStatus main_run_without_compiling(const Call *call); /* a bundle, or --ptx */
 /* Prints; WBB_CHECK if something was found. */
 WbbStatus main_verdict(WbbArena *a, const RunOptions *o, const char *name, const PipeVerdict *v);

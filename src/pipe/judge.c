@@ -288,8 +288,8 @@ static void add_fault(PipeVerdict *v, const char *text)
 static void run_reordered(const Runs *s, const Judged *j, const PipeMemory *r, PipeVerdict *v)
 {
     const PipeRun *run = s->run;
-    const uint64_t seed = run->shuffle ? run->order + 1 : 1;
-    const SimOptions o = {.shuffle = true, .seed = seed, .padding = run->padding, .threads = run->threads};
+    const SimOptions o = {.order = run->order == SIM_FORWARD ? SIM_SHUFFLED : SIM_FORWARD, .order_seed = 1,
+                          .padding = run->padding, .threads = run->threads};
     PipeMemory fresh = new_memory(s, NULL);
     SimReport report;
     pipe_launch_all(s->cx, s->arena, s->ptx, &fresh, &o, &report);
@@ -391,8 +391,8 @@ PipeVerdict pipe_run(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m
     const PipeOperands operands = pipe_operands(cx, a, &f, m, run);
     const Runs s = {.cx = cx, .arena = a, .b = b, .operands = &operands, .run = run,
                     .ptx = sim_parse(cx, a, run->ptx_name ? run->ptx_name : "kernel.ptx", b->ptx),
-                    .options = {.check = run->check, .shuffle = run->shuffle, .blocks = run->blocks,
-                                .seed = run->shuffle ? run->order : run->seed, .padding = run->padding,
+                    .options = {.check = run->check, .order = run->order, .order_seed = run->order_seed,
+                                .blocks = run->blocks, .seed = run->seed, .padding = run->padding,
                                 .threads = run->threads, .ulp_noise = run->ulp_noise,
                                 .counts = run->counts ? &v.counts : NULL}};
     const bool further = run->check && !run->blocks;

@@ -25,8 +25,8 @@ typedef struct {
     const char *const *inputs; /* .npy files in parameter order; NULL: inputs are made */
     uint32_t n_inputs;
     uint64_t blocks;           /* run a sample of this many blocks; 0: all */
-    uint64_t order;            /* with `shuffle`: the seed of the order of blocks */
-    bool shuffle;
+    SimOrder order;            /* of blocks and warps, and its seed */
+    uint64_t order_seed;
     bool ulp_noise;
     bool counts;               /* fill PipeVerdict.counts */
     bool on_gpu;               /* run on a GPU as well, and judge its outputs */

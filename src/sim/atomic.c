@@ -3,7 +3,7 @@
  * Needs: table.c for operands, memory.c for addresses. Leaves: operations, and changed memory and columns.
  *
  * The lanes of a warp update memory in the order of their numbers, as warps and blocks do. Hardware promises no
- * order, so a result that depends on it differs when the order is changed (SimOptions.shuffle). An f32 add in global
+ * order, so a result that depends on it differs when the order is changed (SimOptions.order). An f32 add in global
  * memory takes subnormal operands and results as zeros of their sign, one in shared memory does not; 16-bit and f64
  * adds keep them (PTX ISA 9.7.13, atom and red).
  *
@@ -102,7 +102,7 @@ void sim_decode_atomic(Parser *p, const Inst *inst)
     const uint32_t second = f.op == ATOM_CAS ? sim_read(p, &inst->opd[at + 2], letter) : 0;
     const int address_width = address->items[0].kind == OPD_REG && address->items[0].width == 4 ? 4 : 8;
     const uint32_t base = sim_read(p, &address->items[0], address_width == 4 ? 'w' : 'd');
-    if (!red) p->m->barrier = true; /* its loop may wait for another warp */
+    if (!red) p->m->barrier = p->m->polls = true; /* its loop may wait for another warp */
     SimOp *op = sim_emit(p, OP_ATOMIC);
     op->space = (uint8_t)f.space;
     op->lanes_n = (uint8_t)f.lanes_n;
@@ -181,6 +181,8 @@ void sim_atomic(Block *b, Warp *w, const SimOp *op, uint32_t mask)
         sim_addresses(w, op, address);
         sim_count_access(b, op, address, mask, SIM_UPDATED, (size_t)op->bytes * op->lanes_n);
     }
+    uint64_t seen = 0;
+    bool changed = false, returns = false;
     for (uint32_t rest = mask; rest; rest &= rest - 1) {
         const int lane = __builtin_ctz(rest);
         bool global;
@@ -192,8 +194,13 @@ void sim_atomic(Block *b, Warp *w, const SimOp *op, uint32_t mask)
             memcpy(&old, at, op->bytes);
             const uint64_t second = op->c ? sim_lane(w->regs + op->c, lane, op->width) : 0;
             const uint64_t now = updated(op, old, sim_lane(w->regs + in->col, lane, in->width), second, global);
+            changed |= memcmp(at, &now, op->bytes) != 0;
+            seen = wbb_mix(seen ^ old ^ (uint64_t)(uintptr_t)at);
             memcpy(at, &now, op->bytes);
             if (out->width) memcpy(w->regs + out->col + (size_t)lane * out->width, &old, out->width);
+            returns |= out->width;
         }
     }
+    if (changed) b->all->changes++;
+    else if (returns) sim_polled(b, w, op, mask, seen);
 }

@@ -127,6 +127,7 @@ void sim_barriers_open(Block *b)
 static bool cluster_barrier(Block *b, Warp *w, const SimOp *op)
 {
     Cluster *c = b->cluster;
+    b->all->changes++;
     if (op->mode == BAR_CLUSTER_WAIT) {
         w->cluster_waits = w->cluster_arrivals;
         w->wait = op;
@@ -164,6 +165,7 @@ bool sim_barrier(Block *b, Warp *w, const SimOp *op, uint32_t mask)
         sim_fault(b, w, op, lane, "the warp comes to barrier %u again before it is complete", id);
         return b->stop = true;
     }
+    b->all->changes++;
     bar->expected = count;
     bar->arrived += LANES;
     bar->came |= 1u << index;
@@ -193,7 +195,7 @@ void sim_deadlock(Block *b)
         if (!first) first = w;
     }
     b->stop = true;
-    if (!first || b->report.n_faults) return;
+    if (!first || b->all->faults.n) return;
     const int lane = first->live ? __builtin_ctz(first->live) : 0;
     const Barrier *bar = &b->barriers[(first->at_barrier - 1) % BARRIERS];
     if (first->at_barrier == AT_CLUSTER)

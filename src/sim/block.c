@@ -1,10 +1,10 @@
-/* block: runs the warps of a block, and the blocks of a cluster, until all have ended.
+/* block: runs the warps of a block, and the blocks of a cluster, in rounds.
  *
  * Needs: a launch set up by run.c. Leaves: memory and registers as the block left them, counts and faults.
  *
  * Where no warp can wait for another, one register file serves all warps, one after the other. Else every warp has
- * its own and runs until it waits, yields or ends. Rounds over all warps go on while one of them makes progress; if
- * none does, the block is in deadlock.
+ * its own and runs until it waits, yields or ends. turns.c asks for rounds over all warps; if no warp can run, the
+ * block is in deadlock.
  *
  *     two warps and a bar.sync: warp 0 to the barrier, warp 1 to the barrier, warp 0 to its end, warp 1 to its end
  */
@@ -55,8 +55,10 @@ static void fill_constants(const Block *b, uint8_t *regs, const uint8_t *params)
 
 void sim_block_open(Block *b, const uint8_t *params)
 {
-    const bool own = b->m->barrier, check = b->options->check;
+    const bool own = b->m->barrier || b->options->order == SIM_SHUFFLED, check = b->options->check;
     const size_t local = (size_t)b->m->local_bytes * LANES;
+    b->own = own;
+    b->slice = b->m->polls ? 1 << 11 : 1 << 16;
     b->warps = WBB_NEW_N(b->arena, Warp, b->n_warps);
     for (int i = 0; i < b->n_warps; i++) {
         Warp *w = &b->warps[i];
@@ -95,7 +97,9 @@ static void start_warp(Block *b, Warp *w, int index, const uint32_t *table, uint
     w->cluster_arrivals = w->cluster_waits = 0;
     w->done = false;
     w->executed = 0;
-    w->slice = 1 << 16;
+    w->slice = b->slice;
+    w->polls = 0, w->poll = NULL;
+    memset(w->polled, 0, sizeof w->polled);
     w->first_thread = (uint32_t)index * LANES;
     memset(w->copy_group, 0, sizeof w->copy_group);
     if (w->undefined) sim_undefined_reset(b->m, w);
@@ -107,12 +111,14 @@ static void start_warp(Block *b, Warp *w, int index, const uint32_t *table, uint
 
 static uint32_t divisor(uint32_t x, uint32_t y) { return y ? divisor(y, x % y) : x; }
 
-/* The k-th warp of this round. A shuffled round never begins with warp 0, so it always differs from the plain order. */
-static int warp_of_round(const Block *b, int k)
+/* The k-th of n warps, or blocks of a cluster, in this round. A shuffled round never begins with number 0, so it always
+ * differs from the plain order. */
+static int of_round(const Block *b, int k, int count)
 {
-    const uint32_t n = (uint32_t)b->n_warps, key[2] = {b->number, b->round};
-    if (!b->options->shuffle || n < 2) return k;
-    const uint64_t h = wbb_hash(key, sizeof key, b->options->seed);
+    const uint32_t n = (uint32_t)count, key[2] = {b->number, b->round};
+    if (b->options->order == SIM_FORWARD || n < 2) return k;
+    if (b->options->order == SIM_REVERSE) return count - 1 - k;
+    const uint64_t h = wbb_hash(key, sizeof key, b->options->order_seed);
     uint32_t step = 1 + (uint32_t)(h % (n - 1));
     while (divisor(step, n) != 1) step = step % (n - 1) + 1; /* so that every warp comes once */
     return (int)(((uint32_t)k * step + 1 + (uint32_t)(h >> 40) % (n - 1)) % n);
@@ -130,28 +136,31 @@ static void start_block(Block *b)
     b->mbarriers.n = 0;
 }
 
-/* One round: every warp that can run runs. True if one of them made progress; adds to *open those that have not
- * ended. */
-static bool round_of(Block *b, int *open)
+/* What happened in a round: warps that have not ended; some ran; one of those that ran did not wait for memory. */
+typedef struct {
+    int open;
+    bool ran, busy;
+} Round;
+
+/* Every warp of the block that can run runs. */
+static void round_of(Block *b, Round *r)
 {
-    bool moved = false;
     b->round++;
     for (int i = 0; i < b->n_warps && !b->stop; i++) {
-        Warp *w = &b->warps[warp_of_round(b, i)];
+        Warp *w = &b->warps[of_round(b, i, b->n_warps)];
         if (w->done) continue;
         if (w->at_barrier == AT_CLUSTER && w->cluster_phase != b->cluster->phase) w->at_barrier = 0;
         if (w->at_barrier && w->at_barrier != AT_MBARRIER) {
-            ++*open;
+            r->open++;
             continue;
         }
-        const uint64_t before = w->executed;
+        const uint64_t executed = w->executed, polls = w->polls;
         w->at_barrier = 0;
         sim_run_warp(b, w);
-        *open += !w->done;
-        moved |= w->done || w->executed != before;
+        r->open += !w->done;
+        if (w->done || w->executed != executed) r->ran = true, r->busy |= w->done || w->at_barrier || w->polls == polls;
         if (b->busy) sim_barriers_open(b);
     }
-    return moved;
 }
 
 /* The cluster's barrier is complete if every warp of the cluster that has not ended has arrived. Inside a block it then
@@ -168,39 +177,50 @@ static bool cluster_opens(Cluster *c, int open)
     return true;
 }
 
-static bool stopped(const Cluster *c)
+bool sim_cluster_stopped(const Cluster *c)
 {
     for (int k = 0; k < c->n; k++)
         if (c->blocks[k]->stop) return true;
     return false;
 }
 
-void sim_cluster_run(Cluster *c, const uint32_t *table, uint32_t threads)
+void sim_cluster_start(Cluster *c, const uint32_t *table, uint32_t threads)
+{
+    c->phase = 1, c->arrived = 0, c->unwatched = false;
+    for (int k = 0; k < c->n; k++) {
+        start_block(c->blocks[k]);
+        for (int i = 0; i < c->blocks[k]->n_warps && c->blocks[k]->own; i++)
+            start_warp(c->blocks[k], &c->blocks[k]->warps[i], i, table, threads);
+    }
+    c->table = table, c->threads = threads;
+}
+
+/* Warps that share one register file run one after the other, each to its end. */
+static void run_through(Cluster *c)
+{
+    for (int k = 0; k < c->n; k++) {
+        Block *b = c->blocks[k];
+        for (int i = 0; i < b->n_warps && !b->stop; i++) {
+            const int index = of_round(b, i, b->n_warps);
+            start_warp(b, &b->warps[index], index, c->table, c->threads);
+            sim_run_warp(b, &b->warps[index]);
+        }
+    }
+}
+
+Turn sim_cluster_turn(Cluster *c)
 {
     Block *first = c->blocks[0];
-    c->phase = 1, c->arrived = 0, c->unwatched = false;
-    for (int k = 0; k < c->n; k++) start_block(c->blocks[k]);
-    if (!first->m->barrier) {
-        for (int k = 0; k < c->n; k++) {
-            Block *b = c->blocks[k];
-            for (int i = 0; i < b->n_warps && !b->stop; i++) {
-                const int index = warp_of_round(b, i);
-                start_warp(b, &b->warps[index], index, table, threads);
-                sim_run_warp(b, &b->warps[index]);
-            }
-        }
-        return;
+    const uint64_t changes = first->all->changes;
+    Round r = {.open = 0};
+    if (!first->own) {
+        run_through(c);
+        return TURN_ENDED;
     }
-    for (int k = 0; k < c->n; k++)
-        for (int i = 0; i < c->blocks[k]->n_warps; i++)
-            start_warp(c->blocks[k], &c->blocks[k]->warps[i], i, table, threads);
-    for (;;) {
-        bool moved = false;
-        int open = 0;
-        for (int k = 0; k < c->n; k++) moved |= round_of(c->blocks[k], &open);
-        if (!open || stopped(c)) return;
-        moved |= cluster_opens(c, open);
-        if (moved) continue;
+    for (int k = 0; k < c->n; k++) round_of(c->blocks[of_round(first, k, c->n)], &r);
+    if (!r.open || sim_cluster_stopped(c)) return TURN_ENDED;
+    const bool opened = cluster_opens(c, r.open);
+    if (!r.ran && !opened)
         for (int k = 0; k < c->n; k++) sim_deadlock(c->blocks[k]);
-    }
+    return r.busy || opened || first->all->changes != changes ? TURN_MOVED : TURN_WAITS;
 }

@@ -52,6 +52,7 @@ static void run_blocks(WbbCx *cx, void *arg)
     const SimPlan *plan = w->plan;
     Block *b = &w->block;
     *b = *w->model;
+    b->all = WBB_NEW(cx->arena, Machine);
     w->options = *b->options;
     if (w->options.counts) w->options.counts = &w->counts;
     b->cx = cx, b->arena = cx->arena, b->options = &w->options, b->spread = true;
@@ -62,7 +63,8 @@ static void run_blocks(WbbCx *cx, void *arg)
     sim_plan_open(b, plan, &c);
     for (uint64_t at, end; wbb_pool_take(w->pool, &at, &end);)
         for (; at < end && !w->alone; at++) {
-            w->alone = sim_plan_run(&c, plan, at);
+            sim_turns_alone(&c, plan, at);
+            w->alone = sim_cluster_stopped(&c);
             if (w->alone) wbb_pool_stop(w->pool);
         }
     sim_plan_report(&c, &w->report);

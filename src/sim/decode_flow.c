@@ -145,7 +145,7 @@ void sim_decode_memory(Parser *p, const Inst *inst, bool store)
     SimOp *op = sim_emit(p, store ? OP_STORE : OP_LOAD);
     op->space = (uint8_t)a.space;
     op->mode = a.strong ? SIM_STRONG : a.constant && !store ? SIM_CONSTANT : 0;
-    if (a.strong && !store) p->m->barrier = true; /* its loop may wait for a store of another warp */
+    if (a.strong && !store) p->m->barrier = p->m->polls = true; /* its loop may wait for a store of another warp */
     op->lanes_n = (uint8_t)n;
     op->bytes = (uint8_t)a.bytes;
     op->address = (uint8_t)address_width;

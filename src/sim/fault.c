@@ -18,25 +18,33 @@ void sim_block_ids(const BdLaunch *launch, uint64_t number, uint32_t rank, uint3
     for (int i = 0; i < 3; i++) id[i] = (uint32_t)at[i] * size[i] + in[i];
 }
 
+/* True if the fault is to be kept. One of a key is, so that a fault in a loop takes no memory again and again. */
+static bool is_new(Block *b, uint64_t key)
+{
+    const Faults *f = &b->all->faults;
+    if (!b->options->check || b->spread || f->n == SIM_MAX_FAULTS) b->stop = true;
+    if (b->spread || f->n == SIM_MAX_FAULTS) return false;
+    for (int i = 0; i < f->n; i++)
+        if (f->keys[i] == key) return false;
+    return true;
+}
+
+static void add(Block *b, uint64_t key, const char *text)
+{
+    Faults *f = &b->all->faults;
+    f->keys[f->n] = key;
+    f->texts[f->n++] = text;
+}
+
 void sim_add_fault(Block *b, uint64_t key, const char *text)
 {
-    if (b->spread) {
-        b->stop = true;
-        return;
-    }
-    for (int i = 0; i < b->report.n_faults; i++)
-        if (b->fault_keys[i] == key) return; /* one of a kind for each line */
-    if (b->report.n_faults == SIM_MAX_FAULTS) {
-        b->stop = true;
-        return;
-    }
-    b->fault_keys[b->report.n_faults] = key;
-    b->report.faults[b->report.n_faults++] = wbb_format(b->arena, "%s", text);
-    if (!b->options->check) b->stop = true;
+    if (is_new(b, key)) add(b, key, wbb_format(b->arena, "%s", text));
 }
 
 void sim_fault(Block *b, const Warp *w, const SimOp *op, int lane, const char *format, ...)
 {
+    const uint64_t key = (uint64_t)op->line << 32 ^ wbb_hash(format, strlen(format), 0) >> 32;
+    if (!is_new(b, key)) return;
     WbbBuf t = wbb_buf(b->arena);
     uint32_t thread = w->first_thread + (uint32_t)lane;
     const uint32_t *size = b->launch->block;
@@ -63,5 +71,5 @@ void sim_fault(Block *b, const Warp *w, const SimOp *op, int lane, const char *f
         if (l->user) wbb_putf(&t, ", for %s:%d", l->user, l->user_line);
         wbb_put(&t, ")");
     }
-    sim_add_fault(b, (uint64_t)op->line << 32 ^ wbb_hash(format, strlen(format), 0) >> 32, t.text);
+    add(b, key, t.text);
 }

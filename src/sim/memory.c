@@ -317,6 +317,19 @@ static bool in_words(const SimOp *op, const SimCol *c)
     return true;
 }
 
+/* A strong load may be part of a loop that waits. `from`: what the lanes read. */
+static void polled(Block *b, Warp *w, const SimOp *op, uint32_t mask, const uint64_t address[LANES],
+                   const uint8_t *from)
+{
+    const size_t size = (size_t)op->bytes * op->lanes_n;
+    uint64_t seen = 0;
+    for (uint32_t rest = mask; rest; rest &= rest - 1) {
+        const size_t l = (size_t)__builtin_ctz(rest);
+        seen = wbb_hash(from + l * size, size, seen ^ address[l]);
+    }
+    sim_polled(b, w, op, mask, seen);
+}
+
 void sim_load(Block *b, Warp *w, const SimOp *op, uint32_t mask)
 {
     uint64_t address[LANES];
@@ -349,6 +362,7 @@ void sim_load(Block *b, Warp *w, const SimOp *op, uint32_t mask)
         memcpy(raw + (size_t)l * size, p.bytes, p.size);
     }
 have:;
+    if (op->mode == SIM_STRONG && op->space != SIM_LOCAL) polled(b, w, op, mask, address, from);
     bool whole = (mask | ~w->live) == FULL;
     if (whole && in_words(op, &b->m->cols.items[op->target]) && (uintptr_t)from % 4 == 0) {
         spread_words(w->regs, &b->m->cols.items[op->target], from, op->lanes_n);
@@ -387,6 +401,7 @@ void sim_store(Block *b, Warp *w, const SimOp *op, uint32_t mask)
     _Alignas(64) uint8_t raw[LANES * 32];
     sim_addresses(w, op, address);
     count(b->report.stores, op, mask);
+    b->all->changes += op->space != SIM_LOCAL;
     if (b->tally) sim_count_access(b, op, address, mask, SIM_STORED, size);
     int first = 0, n = 0;
     Span p = {0};

@@ -1,9 +1,10 @@
-/* plan: which blocks of a launch run, in which order, and the blocks of one cluster made and run.
+/* plan: which blocks of a launch run, in which order they start, and the blocks of one cluster made.
  *
- * Needs: a launch set up by run.c. Leaves: memory as the blocks left it, and their reports added up. The list of
- * blocks is the whole grid, a sample spread over it, or the grid in an order that the seed decides.
+ * Needs: a launch set up by run.c. Leaves: blocks that can run, and their reports added up. The list of blocks is the
+ * whole grid or a sample spread over it, upwards, downwards or in an order that the seed decides.
  *
- *     grid 100, blocks 3   ->   blocks 0, one of 33..65, 99
+ *     grid 100, blocks 3            ->   blocks 0, one of 33..65, 99
+ *     grid 100, order SIM_REVERSE   ->   blocks 99, 98, .., 0
  */
 #include "sim/inner.h"
 
@@ -14,19 +15,26 @@ uint64_t sim_grid_blocks(const BdLaunch *launch)
     return (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
 }
 
+/* Which of n blocks is the i-th to start. */
+static uint64_t place(const SimOptions *options, uint64_t n, uint64_t i)
+{
+    if (options->order == SIM_FORWARD || n < 2) return i;
+    if (options->order == SIM_REVERSE) return n - 1 - i;
+    uint64_t step = wbb_mix(options->order_seed) % n;
+    while (!step || gcd(step, n) != 1) step = step + 1 < n ? step + 1 : 1;
+    return (uint64_t)(((WbbU128)i * step + wbb_mix(options->order_seed + 1)) % n);
+}
+
 uint64_t sim_block(const BdLaunch *launch, const SimOptions *options, uint64_t i)
 {
-    uint64_t all = sim_grid_blocks(launch), n = options->blocks;
-    if (n && n < all) { /* one from each of n equal parts; the first and the last block are always among them */
-        if (i == 0) return 0;
-        if (i == n - 1) return all - 1;
-        uint64_t low = (uint64_t)((WbbU128)all * i / n), high = (uint64_t)((WbbU128)all * (i + 1) / n);
-        return low + wbb_mix(options->seed + i) % (high - low);
-    }
-    if (!options->shuffle) return i;
-    uint64_t step = wbb_mix(options->seed) % all;
-    while (!step || gcd(step, all) != 1) step = step + 1 < all ? step + 1 : 1;
-    return (uint64_t)(((WbbU128)i * step + wbb_mix(options->seed + 1)) % all);
+    const uint64_t all = sim_grid_blocks(launch);
+    const bool sample = options->blocks && options->blocks < all;
+    const uint64_t n = sample ? options->blocks : all;
+    i = place(options, n, i);
+    if (!sample || i == 0) return i; /* one from each of n equal parts; the first and the last block are among them */
+    if (i == n - 1) return all - 1;
+    const uint64_t low = (uint64_t)((WbbU128)all * i / n), high = (uint64_t)((WbbU128)all * (i + 1) / n);
+    return low + wbb_mix(options->seed + i) % (high - low);
 }
 
 /* One block of a cluster; `rank` is its number there. */
@@ -60,16 +68,11 @@ static void set_block_ids(Cluster *c, const BdLaunch *launch, uint64_t k)
     }
 }
 
-bool sim_plan_run(Cluster *c, const SimPlan *p, uint64_t i)
+void sim_plan_start(Cluster *c, const SimPlan *p, uint64_t i)
 {
-    bool stop = false;
     set_block_ids(c, p->launch, sim_block(&p->groups, p->options, i));
-    sim_cluster_run(c, p->table, p->threads);
-    for (int r = 0; r < c->n; r++) {
-        c->blocks[r]->report.blocks++;
-        stop |= c->blocks[r]->stop;
-    }
-    return stop;
+    sim_cluster_start(c, p->table, p->threads);
+    for (int r = 0; r < c->n; r++) c->blocks[r]->report.blocks++;
 }
 
 void sim_report_add(SimReport *to, const SimReport *from)
@@ -83,7 +86,12 @@ void sim_report_add(SimReport *to, const SimReport *from)
         to->faults[to->n_faults++] = from->faults[i];
 }
 
-/* Counts and faults of the blocks that ran together, in one report. */
+void sim_faults_report(const Block *b, SimReport *r)
+{
+    const Faults *f = &b->all->faults;
+    for (int i = 0; i < f->n && r->n_faults < SIM_MAX_FAULTS; i++) r->faults[r->n_faults++] = f->texts[i];
+}
+
 void sim_plan_report(const Cluster *c, SimReport *r)
 {
     for (int k = 0; k < c->n; k++) sim_report_add(r, &c->blocks[k]->report);

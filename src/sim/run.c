@@ -1,9 +1,9 @@
-/* run: one launch: block after block, or cluster after cluster, and the check that outputs are written everywhere.
+/* run: one launch, and the check that outputs are written everywhere.
  *
  * Needs: a decoded module, buffers. Leaves: the buffers as the kernel left them, and a report.
  *
  * Each buffer is a segment of its own 2^40 bytes of address space, so that an access one byte past its end is past
- * everything. block.c runs the warps of a block.
+ * everything. turns.c runs the blocks, block.c the warps of each.
  *
  *     grid 2, block 64: block 0 warp 0, block 0 warp 1, block 1 warp 0, block 1 warp 1
  */
@@ -205,7 +205,8 @@ void sim_run(WbbCx *cx, WbbArena *a, const SimModule *m, const BdLaunch *plain, 
     const SimFunc *entry = find_entry(m, plain);
     const BdLaunch launch = clustered(plain, entry);
     Block *b = WBB_NEW(a, Block);
-    *b = (Block){.cx = cx, .arena = a, .m = m, .entry = entry, .launch = &launch, .options = options};
+    *b = (Block){.cx = cx, .arena = a, .m = m, .entry = entry, .launch = &launch, .options = options,
+                 .all = WBB_NEW(a, Machine)};
     check_launch(cx, m, b->entry, &launch, n_buffers);
     const uint32_t threads = launch.block[0] * launch.block[1] * launch.block[2], size = cluster_size(cx, m, &launch);
     b->n_warps = (int)((threads + LANES - 1) / LANES);
@@ -215,6 +216,7 @@ void sim_run(WbbCx *cx, WbbArena *a, const SimModule *m, const BdLaunch *plain, 
     if (why) {
         sim_add_fault(b, 0, why);
         *report = b->report;
+        sim_faults_report(b, report);
         return;
     }
     b->shared_size = (m->shared_bytes + m->shared_align - 1) / m->shared_align * m->shared_align +
@@ -238,15 +240,11 @@ void sim_run(WbbCx *cx, WbbArena *a, const SimModule *m, const BdLaunch *plain, 
     if (sim_spread(b, &plan, report)) {
         if (!options->check) return;
         check_written(b);
-        sim_report_add(report, &b->report);
+        sim_faults_report(b, report);
         return;
     }
     sim_count_open(b);
-    Cluster cluster;
-    sim_plan_open(b, &plan, &cluster);
-    bool stop = false;
-    for (uint64_t i = 0; i < plan.n && !stop; i++) stop = sim_plan_run(&cluster, &plan, i);
-    if (options->check && !stop) check_written(cluster.blocks[0]);
-    sim_plan_report(&cluster, report);
+    if (sim_turns(b, &plan, report) && options->check) check_written(b);
+    sim_faults_report(b, report);
     sim_count_close(b, report);
 }

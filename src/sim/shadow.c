@@ -76,8 +76,8 @@ static Cell *cell_at(Block *b, SimShadow *s, uint64_t at)
 {
     Cell **page = &s->pages[at / PAGE];
     if (!*page) {
-        if (b->shadow_pages == MAX_PAGES) return NULL;
-        b->shadow_pages++;
+        if (b->all->shadow_pages == MAX_PAGES) return NULL;
+        b->all->shadow_pages++;
         *page = WBB_NEW_N(b->arena, Cell, PAGE);
     }
     return &(*page)[at % PAGE];

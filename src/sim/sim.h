@@ -72,11 +72,16 @@ typedef struct {
     SimTraffic memory[SIM_SPACES][SIM_ACCESSES];             /* generic accesses count where they went */
 } SimCounts;
 
+/* In which order blocks, and the warps of each, run: by their numbers, upwards or downwards, until they wait or end;
+ * or a few blocks at a time, whose warps take turns that a seed decides and that end at accesses to memory. */
+typedef enum { SIM_FORWARD, SIM_REVERSE, SIM_SHUFFLED } SimOrder;
+
 typedef struct {
     bool check;
     bool more;              /* launches follow: outputs need not be complete after this one */
-    bool shuffle;           /* run blocks, and the warps of each, in an order that `seed` decides */
-    uint64_t seed;          /* order of blocks, choice of sampled blocks, noise */
+    SimOrder order;
+    uint64_t order_seed;    /* of SIM_SHUFFLED */
+    uint64_t seed;          /* choice of sampled blocks, noise */
     uint64_t blocks;        /* run only that many blocks, spread over the grid; 0: all of them */
     uint32_t threads;       /* host threads that blocks may be spread over; 0 and 1: one. Results do not depend on it */
     uint64_t budget;        /* instructions one thread may execute in one launch; 0: 100 million */

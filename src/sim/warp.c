@@ -11,8 +11,6 @@
  */
 #include "sim/inner.h"
 
-enum { SLICE = 1 << 16 /* operations after which a loop gives way */ };
-
 /* A loop begins its next iteration, or a function is called. False if the warp is to leave for others. */
 static bool looped(Block *b, Warp *w, const SimOp *op)
 {
@@ -22,9 +20,9 @@ static bool looped(Block *b, Warp *w, const SimOp *op)
         b->stop = true;
         return false;
     }
-    w->slice = w->executed + SLICE;
+    w->slice = w->executed + b->slice;
     sim_group_yield(w);
-    return !b->m->barrier || b->n_warps * b->cluster->n == 1;
+    return !b->own || (b->n_warps * b->cluster->n == 1 && !b->m->polls);
 }
 
 /* Each lane goes back to where it was called. */
@@ -175,9 +173,10 @@ static const struct {
     void (*act)(Block *b, Warp *w, const SimOp *op, uint32_t mask);
     bool (*step)(Block *b, Warp *w, const SimOp *op, uint32_t mask);
     bool together;
+    bool memory; /* other threads may see what it does */
 } handlers[OP_KINDS] = {
-    [OP_LOAD] = {.act = sim_load},
-    [OP_STORE] = {.act = sim_store},
+    [OP_LOAD] = {.act = sim_load, .memory = true},
+    [OP_STORE] = {.act = sim_store, .memory = true},
     [OP_BRANCH] = {.step = branch},
     [OP_BRANCH_TABLE] = {.step = branch_table},
     [OP_CALL] = {.step = call},
@@ -196,7 +195,7 @@ static const struct {
     [OP_PARAM_STORE] = {.act = param},
     [OP_PARAM_COPY] = {.act = param},
     [OP_TRAP] = {.step = trap},
-    [OP_ATOMIC] = {.act = sim_atomic},
+    [OP_ATOMIC] = {.act = sim_atomic, .memory = true},
     [OP_MATRIX] = {.act = sim_matrix, .together = true},
     [OP_YIELD] = {.step = yield},
     [OP_CLOCK] = {.act = read_clock},
@@ -234,7 +233,7 @@ static bool run_one(Block *b, Warp *w, const SimOp *op, uint32_t mask)
     if (handlers[op->kind].step) return handlers[op->kind].step(b, w, op, mask);
     handlers[op->kind].act(b, w, op, mask);
     w->pc++;
-    return true;
+    return !handlers[op->kind].memory || !sim_turn_ends(b, w);
 }
 
 void sim_run_warp(Block *b, Warp *w)

@@ -140,7 +140,7 @@ static void test_order(void **state)
     int other = 0;
     for (uint32_t i = 0; i < 32; i++) assert_int_equal(plain.out[i + 1], i);
     for (uint64_t seed = 1; seed < 5; seed++) {
-        const Run r = run(text, 1024, (SimOptions){.shuffle = true, .seed = seed});
+        const Run r = run(text, 1024, (SimOptions){.order = SIM_SHUFFLED, .order_seed = seed});
         uint32_t seen = 0;
         for (int i = 0; i < 32; i++) seen |= 1u << r.out[i + 1];
         assert_int_equal(seen, UINT32_MAX); /* every warp ran once */

@@ -316,11 +316,33 @@ static void test_faults(void **state)
     }
 }
 
+/* A fault that an endless loop repeats is kept once, and takes no memory again. */
+static void test_repeated_fault(void **state)
+{
+    (void)state;
+    WbbCx *cx = wbb_cx_new();
+    wbb_arena_limit(cx->arena, 8 << 20);
+    Run r = {.file = "test.ptx", .threads = 1, .options = {.check = true, .budget = 400000}};
+    r.text = ".version 8.8\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 a, .param .u64 b)\n{\n"
+             ".reg .b32 %r; .reg .b64 %p;\nld.param.b64 %p, [b];\nmov.u32 %r, 0;\n"
+             "again: st.global.b32 [%p], %r;\nbra again;\n}\n";
+    r.buffers[0] = (SimBuffer){.bytes = wbb_alloc(cx->arena, 8), .size = 8, .role = BD_IN};
+    r.buffers[1] = (SimBuffer){.bytes = wbb_alloc(cx->arena, 4), .size = 4, .role = BD_OUT};
+    assert_int_equal(wbb_guard(cx, run_body, &r), WBB_OK);
+    assert_int_equal(r.report.n_faults, 2);
+    assert_non_null(strstr(r.report.faults[0], "second store"));
+    assert_non_null(strstr(r.report.faults[1], "run-away loop"));
+    wbb_cx_free(cx);
+}
+
 static void test_blocks(void **state)
 {
     (void)state;
     BdLaunch launch = {.grid = {1000, 3, 1}};
-    SimOptions sampled = {.blocks = 17, .seed = 5}, shuffled = {.shuffle = true, .seed = 9};
+    SimOptions sampled = {.blocks = 17, .seed = 5}, shuffled = {.order = SIM_SHUFFLED, .order_seed = 9},
+               reverse = {.order = SIM_REVERSE}, last = {.order = SIM_REVERSE, .blocks = 17, .seed = 5};
+    assert_int_equal(sim_block(&launch, &reverse, 0), 2999);
+    assert_int_equal(sim_block(&launch, &last, 3), sim_block(&launch, &sampled, 13));
     assert_int_equal(sim_block(&launch, &sampled, 0), 0);
     assert_int_equal(sim_block(&launch, &sampled, 16), 2999);
     for (uint64_t i = 1; i < 17; i++)
@@ -335,7 +357,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_integers), cmocka_unit_test(test_floats),     cmocka_unit_test(test_halves),
         cmocka_unit_test(test_fma),      cmocka_unit_test(test_divergence), cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_blocks),   cmocka_unit_test(test_repeated_fault),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
