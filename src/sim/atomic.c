@@ -44,7 +44,6 @@ static Form form_of(Parser *p, const Inst *inst)
     for (int i = 1; i < inst->n_parts; i++) {
         const char *part = inst->part[i];
         bool found = ordering(part);
-        p->m->fences |= !strcmp(part, "acquire") || !strcmp(part, "release") || !strcmp(part, "acq_rel");
         for (int k = 0; k < ATOM_NAMES; k++)
             if (!strcmp(part, names[k])) f.op = k, found = true;
         for (size_t k = 0; k < WBB_LEN(types); k++)
@@ -104,6 +103,8 @@ void sim_decode_atomic(Parser *p, const Inst *inst)
     const uint32_t base = sim_read(p, &address->items[0], address_width == 4 ? 'w' : 'd');
     if (!red) p->m->barrier = p->m->polls = true; /* its loop may wait for another warp */
     SimOp *op = sim_emit(p, OP_ATOMIC);
+    op->order = (uint8_t)(sim_order_of(inst, SCOPE_GPU) | ORDER_WRITE | (red ? 0 : ORDER_READ));
+    p->m->orders |= (op->order & (ORDER_ACQUIRE | ORDER_RELEASE)) != 0;
     op->space = (uint8_t)f.space;
     op->lanes_n = (uint8_t)f.lanes_n;
     op->bytes = (uint8_t)f.bytes;
@@ -112,6 +113,7 @@ void sim_decode_atomic(Parser *p, const Inst *inst)
     op->width = (uint8_t)sim_width_of(letter);
     op->a = base;
     op->c = second;
+    op->n = f.op == ATOM_CAS ? value[0] : 0;
     op->imm = address->offset;
     op->target = p->m->cols.n;
     for (int i = 0; i < f.lanes_n; i++) {

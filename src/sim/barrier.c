@@ -29,8 +29,11 @@ static void decode_cluster(Parser *p, const Inst *inst)
 {
     const bool arrive = sim_has(inst, "arrive");
     if (inst->n || arrive == sim_has(inst, "wait")) sim_unknown(p, inst, "unknown form of a barrier");
-    sim_emit(p, OP_BARRIER)->mode = arrive ? BAR_CLUSTER_ARRIVE : BAR_CLUSTER_WAIT;
-    p->m->barrier = true;
+    const uint8_t order = sim_order_of(inst, SCOPE_CLUSTER);
+    SimOp *op = sim_emit(p, OP_BARRIER);
+    op->mode = arrive ? BAR_CLUSTER_ARRIVE : BAR_CLUSTER_WAIT;
+    op->order = (uint8_t)(order | (sim_has(inst, "relaxed") ? 0 : arrive ? ORDER_RELEASE : ORDER_ACQUIRE));
+    p->m->barrier = p->m->orders = true;
 }
 
 void sim_decode_barrier(Parser *p, const Inst *inst)
@@ -92,6 +95,7 @@ static void release_warps(Block *b, Barrier *bar)
         const SimOp *op = w->wait;
         w->at_barrier = 0;
         if (b->options->check) sim_acquire(b, w, bar->clock);
+        sim_order_take(b, w, w->live, bar->view);
         if (op->mode == BAR_SYNC) continue;
         const uint32_t r = op->mode == BAR_POPC  ? bar->set
                            : op->mode == BAR_AND ? bar->set == bar->lanes
@@ -99,6 +103,7 @@ static void release_warps(Block *b, Barrier *bar)
         sim_fill(b->scratch, r, op->width);
         sim_blend(w->regs + op->d, b->scratch, w->live, op->width);
     }
+    sim_view_drop(b, &bar->view);
     *bar = (Barrier){0};
 }
 
@@ -129,13 +134,13 @@ static bool cluster_barrier(Block *b, Warp *w, const SimOp *op)
     Cluster *c = b->cluster;
     b->all->changes++;
     if (op->mode == BAR_CLUSTER_WAIT) {
-        w->cluster_waits = w->cluster_arrivals;
         w->wait = op;
         if (w->cluster_phase == c->phase) w->at_barrier = AT_CLUSTER;
+        else sim_order_wait(b, w);
         return w->at_barrier != 0;
     }
     w->cluster_phase = c->phase;
-    w->cluster_arrivals++;
+    sim_order_arrive(b, w, op);
     c->arrived++;
     return false;
 }
@@ -172,6 +177,7 @@ bool sim_barrier(Block *b, Warp *w, const SimOp *op, uint32_t mask)
     b->busy |= 1u << id;
     for (uint32_t rest = op->a ? mask : 0; rest; rest &= rest - 1, bar->lanes++)
         bar->set += w->regs[op->a + (uint32_t)__builtin_ctz(rest)];
+    sim_order_give(b, w, w->live, &bar->view);
     if (b->options->check) sim_release(b, w, bar->clock);
     if (op->mode == BAR_ARRIVE) return false;
     bar->waiting |= 1u << index;

@@ -58,6 +58,7 @@ void sim_block_open(Block *b, const uint8_t *params)
     const bool own = b->m->barrier || b->options->order == SIM_SHUFFLED, check = b->options->check;
     const size_t local = (size_t)b->m->local_bytes * LANES;
     b->own = own;
+    if (b->orders) b->threads = WBB_NEW_N(b->arena, SimThread, b->n_warps * LANES);
     b->slice = b->m->polls ? 1 << 11 : 1 << 16;
     b->warps = WBB_NEW_N(b->arena, Warp, b->n_warps);
     for (int i = 0; i < b->n_warps; i++) {
@@ -94,7 +95,6 @@ static void start_warp(Block *b, Warp *w, int index, const uint32_t *table, uint
     w->n_groups = 0;
     w->at_barrier = 0;
     w->wait = NULL;
-    w->cluster_arrivals = w->cluster_waits = 0;
     w->done = false;
     w->executed = 0;
     w->slice = b->slice;
@@ -130,6 +130,9 @@ static void start_block(Block *b)
     if (b->shared_size) memset(b->shared, 0, b->shared_size);
     if (b->shared_size && b->shared_written) memset(b->shared_written, 0, b->shared_size);
     if (b->options->check) sim_clock_reset(b);
+    if (b->shared_shadow) sim_shadow_reset(b, b->shared_shadow);
+    sim_order_reset(b);
+    for (int i = 0; i < BARRIERS; i++) sim_view_drop(b, &b->barriers[i].view);
     memset(b->barriers, 0, sizeof b->barriers);
     b->busy = 0;
     b->copies.n = 0;
@@ -149,7 +152,10 @@ static void round_of(Block *b, Round *r)
     for (int i = 0; i < b->n_warps && !b->stop; i++) {
         Warp *w = &b->warps[of_round(b, i, b->n_warps)];
         if (w->done) continue;
-        if (w->at_barrier == AT_CLUSTER && w->cluster_phase != b->cluster->phase) w->at_barrier = 0;
+        if (w->at_barrier == AT_CLUSTER && w->cluster_phase != b->cluster->phase) {
+            w->at_barrier = 0;
+            sim_order_wait(b, w);
+        }
         if (w->at_barrier && w->at_barrier != AT_MBARRIER) {
             r->open++;
             continue;
@@ -163,17 +169,14 @@ static void round_of(Block *b, Round *r)
     }
 }
 
-/* The cluster's barrier is complete if every warp of the cluster that has not ended has arrived. Inside a block it then
- * orders accesses like any other barrier; between blocks the arrivals and waits of warps tell the order (shadow.c). */
+/* The cluster's barrier is complete if every warp of the cluster that has not ended has arrived. */
 static bool cluster_opens(Cluster *c, int open)
 {
     if (!c->arrived || (int)c->arrived < open) return false;
     c->arrived = 0;
     c->phase++;
-    for (int k = 0; k < c->n; k++) {
-        Block *b = c->blocks[k];
-        if (b->options->check) sim_ordered(b, b->n_warps >= LANES ? FULL : (1u << b->n_warps) - 1);
-    }
+    sim_view_drop(c->blocks[0], &c->came);
+    c->came = c->arriving, c->arriving = NULL;
     return true;
 }
 
@@ -187,6 +190,8 @@ bool sim_cluster_stopped(const Cluster *c)
 void sim_cluster_start(Cluster *c, const uint32_t *table, uint32_t threads)
 {
     c->phase = 1, c->arrived = 0, c->unwatched = false;
+    sim_view_drop(c->blocks[0], &c->arriving);
+    sim_view_drop(c->blocks[0], &c->came);
     for (int k = 0; k < c->n; k++) {
         start_block(c->blocks[k]);
         for (int i = 0; i < c->blocks[k]->n_warps && c->blocks[k]->own; i++)

@@ -158,12 +158,16 @@ static bool decode_mbarrier(Parser *p, const Inst *inst)
     if (wait && !parity) value = sim_read(p, &inst->opd[2], 'd');
     else if (inst->n > at + 1) value = sim_read(p, &inst->opd[at + 1], 'w');
     else if (bytes || mode == MB_INIT || mode == MB_EXPECT || mode == MB_COMPLETE) return false;
+    uint8_t order = sim_order_of(inst, SCOPE_CLUSTER);
+    order = (uint8_t)((order & 3) | SCOPE_CLUSTER << ORDER_SCOPE | (wait ? ORDER_READ : ORDER_READ | ORDER_WRITE));
+    if (!sim_has(inst, "relaxed")) order |= wait ? ORDER_ACQUIRE : ORDER_RELEASE;
     const char letter = wait ? 'p' : 'd';
     const uint32_t d = at && inst->opd[0].kind != OPD_SINK ? sim_result(p, &inst->opd[0], letter) : 0;
     SimOp *op = sim_emit(p, wait ? OP_MBARRIER_WAIT : OP_MBARRIER);
     op->a = address, op->b = value, op->d = d;
     op->bytes = 8, op->lanes_n = 1;
     op->width = wait ? 1 : 8;
+    op->order = order;
     op->mode = (uint8_t)((wait && parity ? MB_PARITY : mode) | (wait && whats[k].name[1] == 'e' ? NO_WAIT : 0) |
                          (bytes ? WITH_BYTES : 0));
     p->m->barrier = true;
@@ -322,6 +326,7 @@ static void arrive_op(Block *b, Warp *w, const SimOp *op, int lane, uint64_t add
     }
     if (op->d) memcpy(w->regs + op->d + 8 * (size_t)lane, &old, 8);
     if (b->options->check) sim_release(b, w, clock_of(b, address));
+    sim_order_at(b, w, op, lane, address, true);
     arrive(b, w, op, lane, at, bytes ? 1 : value, bytes ? (int64_t)value : 0);
 }
 
@@ -372,7 +377,9 @@ void sim_mbarrier_wait(Block *b, Warp *w, const SimOp *op, uint32_t mask)
         const int lane = __builtin_ctz(rest);
         const bool done = complete(b, w, op, lane);
         if (op->d) w->regs[op->d + (uint32_t)lane] = done;
-        if (done && b->options->check) sim_acquire(b, w, clock_of(b, sim_lane64(w->regs + op->a, lane)));
+        if (!done || !b->options->check) continue;
+        sim_acquire(b, w, clock_of(b, sim_lane64(w->regs + op->a, lane)));
+        sim_order_at(b, w, op, lane, sim_lane64(w->regs + op->a, lane), false);
     }
 }
 

@@ -42,7 +42,7 @@ static void own_segments(Block *b)
         buffers[i].writers = NULL;
         if (buffers[i].written && buffers[i].argument) buffers[i].written = wbb_alloc(b->arena, buffers[i].size);
     }
-    for (uint32_t i = 0; i < b->m->vars.n; i++) vars[i].shadow = NULL;
+    for (uint32_t i = 0; i < b->m->vars.n; i++) vars[i].shadow = NULL, vars[i].track = false;
     b->buffers = buffers, b->vars = vars;
 }
 
@@ -89,7 +89,7 @@ static bool may_spread(const Block *b)
         const bool memory = op->kind == OP_LOAD || op->kind == OP_STORE,
                    near = op->space == SIM_SHARED || op->space == SIM_LOCAL;
         if (op->kind == OP_CLOCK || op->kind == OP_SYSTEM || (op->kind == OP_ATOMIC && !near) ||
-            (memory && op->mode == SIM_STRONG && !near))
+            (memory && op->order && !near))
             return false;
     }
     for (int i = 1; i <= b->n_buffers; i++) /* of a sample: pages are made by one thread */

@@ -144,7 +144,9 @@ void sim_decode_memory(Parser *p, const Inst *inst, bool store)
     uint32_t col = sim_read(p, base, address_width == 4 ? 'w' : 'd');
     SimOp *op = sim_emit(p, store ? OP_STORE : OP_LOAD);
     op->space = (uint8_t)a.space;
-    op->mode = a.strong ? SIM_STRONG : a.constant && !store ? SIM_CONSTANT : 0;
+    op->mode = a.constant && !store ? SIM_CONSTANT : 0;
+    if (a.strong) op->order = (uint8_t)(sim_order_of(inst, SCOPE_GPU) | (store ? ORDER_WRITE : ORDER_READ));
+    p->m->orders |= (op->order & (ORDER_ACQUIRE | ORDER_RELEASE)) != 0;
     if (a.strong && !store) p->m->barrier = p->m->polls = true; /* its loop may wait for a store of another warp */
     op->lanes_n = (uint8_t)n;
     op->bytes = (uint8_t)a.bytes;
@@ -259,10 +261,10 @@ static bool carry(Parser *p, const Inst *inst)
     return true;
 }
 
-/* Fences and hints: one block runs after the other and memory is always in order, so they have no effect. */
+/* Hints, which have no effect here. */
 static bool does_nothing(const char *op)
 {
-    static const char *const nothing[] = {"membar", "fence", "prefetch", "prefetchu", "griddepcontrol", "discard", "applypriority", "pmevent", "setmaxnreg"};
+    static const char *const nothing[] = {"prefetch", "prefetchu", "griddepcontrol", "discard", "applypriority", "pmevent", "setmaxnreg"};
     for (size_t i = 0; i < WBB_LEN(nothing); i++)
         if (strcmp(op, nothing[i]) == 0) return true;
     return false;
@@ -271,7 +273,6 @@ static bool does_nothing(const char *op)
 void sim_decode_warp(Parser *p, const Inst *inst)
 {
     const char *op = inst->part[0];
-    p->m->fences |= !strcmp(op, "membar") || !strcmp(op, "fence");
     if (does_nothing(op)) return;
     if (strcmp(op, "bra") == 0) branch(p, inst);
     else if (strcmp(op, "brx") == 0) branch_table(p, inst);
@@ -279,6 +280,7 @@ void sim_decode_warp(Parser *p, const Inst *inst)
     else if (strcmp(op, "ret") == 0 && inst->n == 0)
         sim_emit(p, p->func->entry ? OP_EXIT : OP_RET)->a = p->func->ret_col;
     else if (strcmp(op, "exit") == 0 && inst->n == 0) sim_emit(p, OP_EXIT);
+    else if ((strcmp(op, "fence") == 0 || strcmp(op, "membar") == 0) && inst->n == 0) sim_decode_fence(p, inst);
     else if ((strcmp(op, "trap") == 0 || strcmp(op, "brkpt") == 0) && inst->n == 0) sim_emit(p, OP_TRAP);
     else if (strcmp(op, "nanosleep") == 0 && inst->n == 1) {
         sim_emit(p, OP_YIELD);

@@ -32,15 +32,35 @@ typedef struct Warp {
     uint64_t polls;           /* number of such reads */
     const struct SimOp *poll; /* the last one */
     uint8_t poll_lane;
-    uint16_t cluster_arrivals, cluster_waits; /* at the cluster's barrier; the arrival that it waited for last */
 } Warp;
 
 /* shadow.c: the last accesses of each byte of a segment. */
 typedef struct SimShadow SimShadow;
 typedef enum { SIM_TOUCH_LOAD, SIM_TOUCH_STORE, SIM_TOUCH_ATOMIC } SimTouch;
 enum { SIM_GRANULE = 64 };
-/* SimOp.mode of a load or store: volatile, relaxed, acquire or release; of a load: .nc */
-enum { SIM_STRONG = 1, SIM_CONSTANT = 2 };
+enum { SIM_CONSTANT = 1 }; /* SimOp.mode of a load: .nc */
+
+/* order.c: what comes before something. A view is shared by all who know the same, and NULL where that is nothing. */
+typedef struct SimView SimView;
+
+/* What a thread knows, where memory orders threads. By scope: of the block, the cluster, the GPU. */
+typedef struct {
+    SimView *view;         /* what comes before its next access, beside what barriers of its block order */
+    SimView *seen[SCOPES]; /* released to what it has read, which a fence of that scope will add to the view */
+    SimView *fenced[SCOPES], *fenced_view[SCOPES]; /* what came before its last fence: in its block, and its view */
+} SimThread;
+
+/* What was released at an address, by scope: to the last block that wrote there, to its cluster, to all. */
+typedef struct {
+    uint32_t block; /* Block.serial */
+    SimView *by[SCOPES];
+} Message;
+
+static inline bool sim_same_cluster(uint32_t serial, uint32_t other)
+{
+    return (serial - 1) / MAX_CLUSTER == (other - 1) / MAX_CLUSTER;
+}
+
 /* Segment.written of a byte: written; a second store was reported; it has contents from the start; ld.global.nc
  * reads them; and an earlier launch wrote it, so that another store is the second. */
 enum { SIM_WRITTEN = 1, SIM_REPORTED = 2, SIM_CONTENTS = 3, SIM_HELD = 4, SIM_EARLIER = 5 };
@@ -56,6 +76,7 @@ typedef struct {
     uint32_t *writers;              /* of each SIM_GRANULE bytes: 1 + number of the block that wrote last; or NULL */
     bool initialised;               /* it has contents from the start of the launch */
     bool argument;                  /* the launch has its address */
+    bool variable;                  /* of the module */
     const SimSource *source;        /* which are made page by page; or NULL */
 } Segment;
 
@@ -66,6 +87,7 @@ typedef struct {
     uint32_t came, waiting; /* warps */
     uint32_t set, lanes;   /* bar.red: threads whose predicate held, threads that came */
     uint32_t clock[LANES];
+    SimView *view;
 } Barrier;
 
 enum { BARRIERS = 16, AT_CLUSTER = 17, AT_MBARRIER = 18 };
@@ -91,9 +113,9 @@ typedef struct Cluster {
     int n;
     const uint32_t *table; /* of SimPlan, as `threads` */
     uint32_t threads;
-    bool
-        unwatched; /* accesses to shared memory of other blocks: something may order them that shadow.c does not know */
+    bool unwatched; /* shared memory of other blocks: copies may have gone there, which shadow.c does not know */
     uint32_t phase, arrived; /* of the cluster's barrier: how often it was complete, warps that came since */
+    SimView *arriving, *came; /* what comes before the arrivals of this phase, and before the end of the last one */
 } Cluster;
 
 /* counts.c: executions of an operation. */
@@ -113,6 +135,8 @@ typedef struct {
     uint32_t shadow_pages;
     uint64_t changes; /* of memory, and arrivals at barriers: a thread that waits may have waited for one */
     uint64_t news;    /* reads that saw something else than the time before */
+    SimView *spare_views[32], *joined[3];
+    bool given_up;    /* views grew too large: blocks are taken as ordered */
 } Machine;
 
 /* A block that runs. */
@@ -134,7 +158,10 @@ typedef struct Block {
     bool spread;              /* other threads run other blocks: a fault, or a read of an output, stops this one */
     uint32_t id[3], number;   /* of the block */
     uint32_t serial;          /* shadow.c: 1 + rank + MAX_CLUSTER * the number of the cluster */
-    uint32_t clock[LANES][LANES]; /* [p][q]: how far warp p surely comes after warp q */
+    uint32_t clock[LANES][LANES]; /* [p][q]: how far warp p surely comes after warp q; [p][p]: its time */
+    uint32_t synced[LANES];       /* what lanes of a warp did before this time comes before what others of them do */
+    bool orders;                  /* check, and memory or the cluster's barrier may order threads */
+    SimThread *threads;
     Warp *warps;
     int n_warps;
     uint64_t budget, slice; /* operations of a warp: of the launch; after which a loop gives way */
@@ -210,13 +237,38 @@ SimShadow *sim_shadow(WbbArena *a, uint64_t size, bool per_block, bool stores_ju
 void sim_clock_reset(Block *b);
 void sim_warp_ordered(Block *b,
                       const Warp *w); /* what lanes of the warp did so far comes before what they do from now on */
-void sim_ordered(Block *b, uint32_t warps); /* all that these warps did comes before all that they do from now on */
 void sim_release(Block *b, const Warp *w, uint32_t clock[LANES]); /* what the warp did so far goes into the clock */
 void sim_acquire(Block *b, Warp *w, const uint32_t clock[LANES]); /* and comes before what another does from now on */
 /* One lane touches bytes at..at+size; of a store `value` is what it writes and `memory` what is there, or both are
  * NULL. */
 void sim_touch(Block *b, Warp *w, const SimOp *op, int lane, SimShadow *s, uint64_t at, size_t size, SimTouch kind,
                const uint8_t *value, const uint8_t *memory, const char *name);
+
+Message *sim_message(Block *b, SimShadow *s, uint64_t at, bool make); /* at an offset; NULL: none */
+void sim_shadow_reset(Block *b, SimShadow *s);                         /* a block starts: forget messages */
+
+/* views.c: views are NULL where nothing is known; *v and *to are let go where they change. */
+enum { ALL_LANES = 255 };
+void sim_view_drop(Block *b, SimView **v);
+void sim_view_set(Block *b, SimView **to, SimView *v);
+void sim_view_join(Block *b, SimView **to, SimView *from); /* add what `from` has */
+/* What barriers of the block order before the next access of a lane, or of ALL_LANES, with what they did themselves. */
+SimView *sim_view_own(Block *b, const Warp *w, uint32_t lane);
+/* The lanes of a warp whose accesses at this time the thread does not know to come before those that it makes now. */
+uint32_t sim_view_open(const Block *b, uint32_t thread, uint32_t serial, uint32_t warp, uint32_t time, uint32_t lanes);
+/* What all lanes of the warp know of its own block goes into the clocks, which are faster. */
+void sim_view_clocks(Block *b, const Warp *w, const SimView *v);
+
+/* order.c: nothing happens where Block.orders is false; sim_order_access is not called there. */
+/* A strong access of one lane at an offset of a segment; `writes`: it stores something. */
+void sim_order_access(Block *b, const Warp *w, const SimOp *op, int lane, SimShadow *s, uint64_t at, bool writes);
+void sim_fence(Block *b, Warp *w, const SimOp *op, uint32_t mask);
+void sim_order_give(Block *b, const Warp *w, uint32_t mask, SimView **to); /* views of lanes go into another */
+void sim_order_take(Block *b, const Warp *w, uint32_t mask, SimView *from);
+void sim_order_warp(Block *b, const Warp *w, uint32_t mask);     /* bar.warp.sync */
+void sim_order_arrive(Block *b, const Warp *w, const SimOp *op); /* at the cluster's barrier */
+void sim_order_wait(Block *b, const Warp *w);
+void sim_order_reset(Block *b);
 
 /* counts.c */
 SimClass sim_class(const char *name);
@@ -253,6 +305,9 @@ void sim_undefined_reset(const SimModule *m, Warp *w);
 void sim_undefined(Block *b, Warp *w, const SimOp *op);
 /* Lane l of a shuffle got its value from lane from[l]; -1: from none. */
 void sim_undefined_shuffle(const Block *b, Warp *w, const SimOp *op, const int8_t from[LANES], uint32_t mask);
+
+/* An operation of one lane that is not a plain access, on memory that other threads watch (order.c). */
+void sim_order_at(Block *b, Warp *w, const SimOp *op, int lane, uint64_t address, bool writes);
 
 /* atomic.c, matrix.c, system.c, lanes_op.c: what one warp does at one operation */
 void sim_atomic(Block *b, Warp *w, const SimOp *op, uint32_t mask);

@@ -210,7 +210,10 @@ void sim_warp_op(Block *b, Warp *w, const SimOp *op, uint32_t mask)
         for (int l = 0; l < LANES; l++)
             if (mask >> l & 1) memcpy(w->regs + op->d + 4 * (size_t)l, &mask, 4);
         break;
-    case OP_WARP_SYNC: sim_warp_ordered(b, w); break;
+    case OP_WARP_SYNC:
+        sim_warp_ordered(b, w);
+        sim_order_warp(b, w, mask);
+        break;
     default: by_mask(b, w, op, mask);
     }
 }

@@ -30,11 +30,8 @@ static bool segment_at(Block *b, Warp *w, const SimOp *op, int lane, uint64_t ad
     else if (n == SEG_SHARED) {
         const uint32_t rank = (uint32_t)(address >> RANK_SHIFT & 255);
         const bool far = rank && rank <= (uint32_t)b->cluster->n && rank != b->rank + 1;
-        const bool plain = op->kind == OP_ATOMIC
-                               ? !b->m->fences
-                               : (op->kind == OP_LOAD || op->kind == OP_STORE) && op->mode != SIM_STRONG;
         Block *of = far ? b->cluster->blocks[rank - 1] : b;
-        if (far && !plain) b->cluster->unwatched = true;
+        if (far && (op->kind == OP_COPY || op->kind == OP_COPY_GROUP)) b->cluster->unwatched = true;
         *s = (Segment){.bytes = of->shared, .written = of->shared_written, .size = of->shared_size,
                        .track = b->options->check, .multiple = true, .initialised = true, .name = "shared memory",
                        .shadow = far && b->cluster->unwatched ? NULL : of->shared_shadow};
@@ -98,20 +95,41 @@ static Span judge(Block *b, Warp *w, const SimOp *op, int lane, uint64_t address
     }
     uint64_t n = address >> SEG_SHIFT;
     if (store && b->spread && b->options->check && n >= SEG_VARS && n < SEG_SHARED) b->stop = true; /* a variable */
-    const Segment *kept = n <= (uint64_t)b->n_buffers ? &b->buffers[n] : NULL;
+    const Segment *kept = n <= (uint64_t)b->n_buffers          ? &b->buffers[n]
+                          : n >= SEG_VARS && n < SEG_SHARED ? &b->vars[n - SEG_VARS]
+                                                            : NULL;
     if (s.source && readable) make_pages(&s, at, readable);
     /* Past the end of a padded buffer there is no memory. */
     if (!readable) return (Span){b->scratch, NULL, kept, NULL, 0, at, s.name};
     return (Span){s.bytes + at, s.track ? s.written + at : NULL, kept, s.shadow, readable, at, s.name};
 }
 
+/* False if it is atom.cas and another value is there. */
+static bool stores(const Warp *w, const SimOp *op, int lane, const uint8_t *bytes)
+{
+    uint64_t there = 0;
+    if (op->kind != OP_ATOMIC || !op->n) return op->kind != OP_LOAD;
+    memcpy(&there, bytes, op->bytes);
+    return there == sim_lane(w->regs + op->n, lane, op->width);
+}
+
+/* A strong access orders threads. Operations on mbarriers do by sim_order_at, when they succeed. */
+static void order(Block *b, Warp *w, const SimOp *op, int lane, const Span *p, size_t size)
+{
+    if (op->kind != OP_LOAD && op->kind != OP_STORE && op->kind != OP_ATOMIC) return;
+    for (size_t at = 0; at < p->size; at += size, lane++)
+        sim_order_access(b, w, op, lane, p->shadow, p->at + at, stores(w, op, lane, p->bytes + at));
+}
+
 /* Lanes from `lane` on touch `size` bytes each, one after the other. */
 static void touch(Block *b, Warp *w, const SimOp *op, int lane, const Span *p, size_t size, SimTouch kind,
                   const uint8_t *value)
 {
+    const int first = lane;
     if (!p->shadow) return;
     for (size_t at = 0; at < p->size; at += size, lane++)
         sim_touch(b, w, op, lane, p->shadow, p->at + at, WBB_MIN(size, p->size - at), kind, value, p->bytes, p->name);
+    if (b->orders && op->order) order(b, w, op, first, p, size);
 }
 
 /* From the first load of an output on, all outputs are watched for races. Before that only the last block that wrote
@@ -119,6 +137,7 @@ static void touch(Block *b, Warp *w, const SimOp *op, int lane, const Span *p, s
 static void watch_outputs(Block *b, Warp *w, const SimOp *op, int lane, const Span *p)
 {
     const Segment *s = p->segment;
+    if (s && s->variable) return;
     if (b->spread && s && !s->readonly) b->stop = true;
     if (s && s->writers && !s->shadow && p->size) {
         const uint32_t writer = s->writers[p->at / SIM_GRANULE];
@@ -362,7 +381,7 @@ void sim_load(Block *b, Warp *w, const SimOp *op, uint32_t mask)
         memcpy(raw + (size_t)l * size, p.bytes, p.size);
     }
 have:;
-    if (op->mode == SIM_STRONG && op->space != SIM_LOCAL) polled(b, w, op, mask, address, from);
+    if (op->order && op->space != SIM_LOCAL) polled(b, w, op, mask, address, from);
     bool whole = (mask | ~w->live) == FULL;
     if (whole && in_words(op, &b->m->cols.items[op->target]) && (uintptr_t)from % 4 == 0) {
         spread_words(w->regs, &b->m->cols.items[op->target], from, op->lanes_n);
@@ -447,6 +466,13 @@ uint8_t *sim_memory_at(Block *b, Warp *w, const SimOp *op, int lane, uint64_t ad
         memset(p.written, SIM_WRITTEN, p.size);
     }
     return p.bytes;
+}
+
+void sim_order_at(Block *b, Warp *w, const SimOp *op, int lane, uint64_t address, bool writes)
+{
+    if (!b->orders) return;
+    const Span p = judge(b, w, op, lane, address, op->bytes, op->bytes, writes);
+    if (p.bytes && p.shadow) sim_order_access(b, w, op, lane, p.shadow, p.at, writes);
 }
 
 bool sim_unwritten(Block *b, Warp *w, const SimOp *op, int lane, uint64_t address, size_t size)

@@ -50,8 +50,12 @@ typedef enum {
     OP_ALU, OP_LOAD, OP_STORE, OP_BRANCH, OP_BRANCH_TABLE, OP_CALL, OP_RET, OP_EXIT, OP_BARRIER, OP_SHUFFLE, OP_VOTE,
     OP_REDUX, OP_ACTIVE, OP_CARRY, OP_PARAM_LOAD, OP_PARAM_STORE, OP_PARAM_COPY, OP_WARP_SYNC, OP_TRAP, OP_ATOMIC,
     OP_MATRIX, OP_MATCH, OP_ELECT, OP_YIELD, OP_CLOCK, OP_SYSTEM, OP_COPY, OP_COPY_GROUP, OP_MBARRIER,
-    OP_MBARRIER_WAIT, OP_KINDS
+    OP_MBARRIER_WAIT, OP_FENCE, OP_KINDS
 } OpKind;
+
+/* SimOp.order of fences and strong accesses, 0 of others: bits, and a scope. */
+enum { SCOPE_CTA, SCOPE_CLUSTER, SCOPE_GPU, SCOPES };
+enum { ORDER_ACQUIRE = 1, ORDER_RELEASE = 2, ORDER_SCOPE = 2 /* shift */, ORDER_READ = 16, ORDER_WRITE = 32 };
 
 /* Operands are byte offsets of columns; 0 = none (the first bytes of a register file hold no column). */
 struct SimOp {
@@ -65,11 +69,12 @@ struct SimOp {
     uint8_t space, lanes_n, bytes, address; /* memory: SimSpace, elements, bytes each, bytes of the address column */
     uint8_t class;    /* SimClass */
     uint8_t tracked;  /* undefined.c: it reads or writes a column that may be undefined */
-    uint8_t mode;     /* of shuffles, votes, atomics, carries */
+    uint8_t mode;     /* of shuffles, votes, atomics, carries; of loads SIM_CONSTANT */
+    uint8_t order;    /* ORDER_ */
     int32_t line;     /* of the PTX */
     int32_t source;   /* index + 1 into the locations of .loc, or 0 */
     uint32_t target;  /* branch; table: first of n targets; call: function; memory: first of its columns */
-    uint32_t n;
+    uint32_t n;       /* atom.cas: the column of the value that it compares with */
     int64_t imm;      /* memory: offset; shuffles: their constants; alu: modifiers */
 };
 
@@ -165,7 +170,7 @@ struct SimModule {
     struct { SimSym **items; uint32_t n, capacity; } registers; /* in the order of their columns */
     uint32_t *undefined;     /* undefined.c: by column / SIM_COLUMN, 1 + the number of a tracked column, or 0 */
     uint32_t n_undefined;
-    bool fences;             /* fences, or acquire or release accesses occur */
+    bool orders;             /* threads may order others through memory, or blocks of a cluster by its barrier */
     bool barrier;            /* warps may wait for each other: each has a register file of its own */
     bool polls;              /* threads may wait in a loop for what another thread stores */
     uint32_t special[SP_COUNT];    /* columns of special registers, 0 if unused */
@@ -286,6 +291,10 @@ const char *sim_special_name(uint32_t which);
 
 /* operand.c */
 Inst sim_instruction(Parser *p);
+
+/* order.c: acquire, release and the scope among the parts; else `scope`. */
+uint8_t sim_order_of(const Inst *inst, int scope);
+void sim_decode_fence(Parser *p, const Inst *inst);
 
 /* decode.c, and the decoders that it and decode_flow.c choose from; those that return false do not know the
  * instruction */

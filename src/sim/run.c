@@ -137,7 +137,7 @@ static void make_segments(Block *b, const SimBuffer *buffers, int n)
         if (from->written) s->initialised |= go_on(s);
         else if (from->initialised && from->size && !from->source) memset(s->written, SIM_CONTENTS, from->size);
         if (from->initialised) s->complete = false;
-        if (s->initialised || s->multiple || from->size <= SMALL_OUTPUT)
+        if (b->orders || s->initialised || s->multiple || from->size <= SMALL_OUTPUT)
             s->shadow = sim_shadow(b->arena, from->size, false, !s->multiple && !from->initialised);
         s->writers = WBB_NEW_N(b->arena, uint32_t, from->size / SIM_GRANULE + 1);
     }
@@ -149,7 +149,12 @@ static void make_segments(Block *b, const SimBuffer *buffers, int n)
             .size = v->size, .readonly = v->constant, .name = wbb_format(b->arena, "variable %s", v->name)};
         b->vars[i].bytes = wbb_alloc(b->arena, v->size);
         if (v->size) memcpy(b->vars[i].bytes, v->init, v->size);
-        if (check && !v->constant) b->vars[i].shadow = sim_shadow(b->arena, v->size, false, false);
+        if (!check || v->constant) continue;
+        Segment *s = &b->vars[i];
+        s->shadow = sim_shadow(b->arena, v->size, false, false);
+        s->track = s->multiple = s->initialised = s->variable = true;
+        s->written = wbb_alloc(b->arena, v->size);
+        if (v->size) memset(s->written, SIM_CONTENTS, v->size);
     }
 }
 
@@ -211,6 +216,7 @@ void sim_run(WbbCx *cx, WbbArena *a, const SimModule *m, const BdLaunch *plain, 
     const uint32_t threads = launch.block[0] * launch.block[1] * launch.block[2], size = cluster_size(cx, m, &launch);
     b->n_warps = (int)((threads + LANES - 1) / LANES);
     b->budget = options->budget ? options->budget : 100000000;
+    b->orders = options->check && (m->orders || size > 1);
     make_segments(b, buffers, n_buffers);
     const char *why = refused(b);
     if (why) {

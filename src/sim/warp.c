@@ -195,6 +195,7 @@ static const struct {
     [OP_PARAM_STORE] = {.act = param},
     [OP_PARAM_COPY] = {.act = param},
     [OP_TRAP] = {.step = trap},
+    [OP_FENCE] = {.act = sim_fence},
     [OP_ATOMIC] = {.act = sim_atomic, .memory = true},
     [OP_MATRIX] = {.act = sim_matrix, .together = true},
     [OP_YIELD] = {.step = yield},
