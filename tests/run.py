@@ -83,6 +83,7 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("eval_bounds", "tests/eval_bounds.py {wb} --shared {shared}", "--every 60 --random 60", "--every 10 --tightness"),
     ("seeded_faults", "tests/seeded_faults.py {run}", "", ""),
     ("race_pairs", "tests/race_pairs.py {run}", "", ""),
+    ("ticket_sum", "tests/ticket_sum.py {run}", "", ""),
     ("bundles", "tests/bundles.py {run} {build}/tests/libfake_cuda_driver.so", "", ""),
     ("nvcc_kernels", "tests/nvcc_kernels.py {run}", "", ""),
     ("libdevice_errors", "tests/libdevice_errors.py {build}/tests/libdevice_errors --sample", "", ""),
