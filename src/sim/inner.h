@@ -259,9 +259,10 @@ uint32_t sim_view_open(const Block *b, uint32_t thread, uint32_t serial, uint32_
 /* What all lanes of the warp know of its own block goes into the clocks, which are faster. */
 void sim_view_clocks(Block *b, const Warp *w, const SimView *v);
 
-/* order.c: nothing happens where Block.orders is false; sim_order_access is not called there. */
-/* A strong access of one lane at an offset of a segment; `writes`: it stores something. */
-void sim_order_access(Block *b, const Warp *w, const SimOp *op, int lane, SimShadow *s, uint64_t at, bool writes);
+/* order.c: nothing happens where Block.orders is false; sim_order_read and sim_order_write are not called there. */
+/* A strong access of one lane at an offset of a segment, before it is judged; after that, if it stores something. */
+void sim_order_read(Block *b, const Warp *w, const SimOp *op, int lane, SimShadow *s, uint64_t at);
+void sim_order_write(Block *b, const Warp *w, const SimOp *op, int lane, SimShadow *s, uint64_t at);
 void sim_fence(Block *b, Warp *w, const SimOp *op, uint32_t mask);
 void sim_order_give(Block *b, const Warp *w, uint32_t mask, SimView **to); /* views of lanes go into another */
 void sim_order_take(Block *b, const Warp *w, uint32_t mask, SimView *from);

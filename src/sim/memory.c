@@ -113,23 +113,26 @@ static bool stores(const Warp *w, const SimOp *op, int lane, const uint8_t *byte
     return there == sim_lane(w->regs + op->n, lane, op->width);
 }
 
-/* A strong access orders threads. Operations on mbarriers do by sim_order_at, when they succeed. */
-static void order(Block *b, Warp *w, const SimOp *op, int lane, const Span *p, size_t size)
+/* True if it is a strong access that may order threads. Operations on mbarriers do by sim_order_at, when they succeed. */
+static bool orders(const Block *b, const SimOp *op)
 {
-    if (op->kind != OP_LOAD && op->kind != OP_STORE && op->kind != OP_ATOMIC) return;
-    for (size_t at = 0; at < p->size; at += size, lane++)
-        sim_order_access(b, w, op, lane, p->shadow, p->at + at, stores(w, op, lane, p->bytes + at));
+    return b->orders && op->order && (op->kind == OP_LOAD || op->kind == OP_STORE || op->kind == OP_ATOMIC);
 }
 
-/* Lanes from `lane` on touch `size` bytes each, one after the other. */
-static void touch(Block *b, Warp *w, const SimOp *op, int lane, const Span *p, size_t size, SimTouch kind,
+/* Lanes from `first` on touch `size` bytes each, one after the other. */
+static void touch(Block *b, Warp *w, const SimOp *op, int first, const Span *p, size_t size, SimTouch kind,
                   const uint8_t *value)
 {
-    const int first = lane;
+    const bool strong = orders(b, op);
     if (!p->shadow) return;
-    for (size_t at = 0; at < p->size; at += size, lane++)
+    int lane = first;
+    for (size_t at = 0; at < p->size; at += size, lane++) {
+        if (strong) sim_order_read(b, w, op, lane, p->shadow, p->at + at);
         sim_touch(b, w, op, lane, p->shadow, p->at + at, WBB_MIN(size, p->size - at), kind, value, p->bytes, p->name);
-    if (b->orders && op->order) order(b, w, op, first, p, size);
+    }
+    lane = first;
+    for (size_t at = 0; strong && at < p->size; at += size, lane++)
+        if (stores(w, op, lane, p->bytes + at)) sim_order_write(b, w, op, lane, p->shadow, p->at + at);
 }
 
 /* From the first load of an output on, all outputs are watched for races. Before that only the last block that wrote
@@ -472,7 +475,8 @@ void sim_order_at(Block *b, Warp *w, const SimOp *op, int lane, uint64_t address
 {
     if (!b->orders) return;
     const Span p = judge(b, w, op, lane, address, op->bytes, op->bytes, writes);
-    if (p.bytes && p.shadow) sim_order_access(b, w, op, lane, p.shadow, p.at, writes);
+    if (p.bytes && p.shadow) sim_order_read(b, w, op, lane, p.shadow, p.at);
+    if (p.bytes && p.shadow && writes) sim_order_write(b, w, op, lane, p.shadow, p.at);
 }
 
 bool sim_unwritten(Block *b, Warp *w, const SimOp *op, int lane, uint64_t address, size_t size)

@@ -84,12 +84,15 @@ static void write_message(Block *b, const Warp *w, const SimOp *op, int lane, co
     sim_view_drop(b, &mine);
 }
 
-void sim_order_access(Block *b, const Warp *w, const SimOp *op, int lane, SimShadow *s, uint64_t at, bool writes)
+void sim_order_read(Block *b, const Warp *w, const SimOp *op, int lane, SimShadow *s, uint64_t at)
 {
-    SimThread *t = &b->threads[w->first_thread + (uint32_t)lane];
-    Message *m = sim_message(b, s, at, writes);
-    if (m && op->order & ORDER_READ) read_message(b, op, t, m);
-    if (writes) write_message(b, w, op, lane, t, m);
+    const Message *m = op->order & ORDER_READ ? sim_message(b, s, at, false) : NULL;
+    if (m) read_message(b, op, &b->threads[w->first_thread + (uint32_t)lane], m);
+}
+
+void sim_order_write(Block *b, const Warp *w, const SimOp *op, int lane, SimShadow *s, uint64_t at)
+{
+    write_message(b, w, op, lane, &b->threads[w->first_thread + (uint32_t)lane], sim_message(b, s, at, true));
 }
 
 void sim_fence(Block *b, Warp *w, const SimOp *op, uint32_t mask)

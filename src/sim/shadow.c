@@ -289,25 +289,42 @@ static bool same_group(const Touch *t, const Touch *now)
            !((t->op ^ now->op) & 1);
 }
 
-/* The same, where views order threads. */
-static void add_group(Block *b, SimShadow *s, Accesses *a, const Touch *now)
+/* Take the group of this access out of the list, if it is there; its lanes. *n: how many others there are. */
+static uint32_t take_group(SimShadow *s, Accesses *a, const Touch *now, uint32_t *n)
 {
-    uint32_t lanes = 1u << now->thread % LANES;
-    while (!a->last.block && a->others) free_group(s, &a->others);
+    uint32_t lanes = 0;
     for (uint32_t *i = &a->others; *i;) {
         AccessGroup *g = &s->groups.items[*i - 1];
-        const bool joins = same_group(&g->touch, now);
-        if (joins) lanes |= g->lanes;
-        else g->lanes = still_open(b, s, &g->touch, g->lanes, now);
-        if (joins || !g->lanes) free_group(s, i);
+        if (same_group(&g->touch, now)) {
+            lanes = g->lanes;
+            free_group(s, i);
+        } else {
+            i = &g->next;
+            ++*n;
+        }
+    }
+    return lanes;
+}
+
+/* The same, where views order threads. Of a long list those that are ordered before the access go now and then. */
+static void add_group(Block *b, SimShadow *s, Accesses *a, const Touch *now)
+{
+    uint32_t lanes = 1u << now->thread % LANES, n = 0;
+    if (a->last.block && same_group(&a->last, now)) {
+        a->lanes |= lanes;
+        a->last = *now;
+        return;
+    }
+    while (!a->last.block && a->others) free_group(s, &a->others);
+    lanes |= take_group(s, a, now, &n);
+    for (uint32_t *i = &a->others; *i && (n < 8 || !(n & (n - 1)));) {
+        AccessGroup *g = &s->groups.items[*i - 1];
+        g->lanes = still_open(b, s, &g->touch, g->lanes, now);
+        if (!g->lanes) free_group(s, i);
         else i = &g->next;
     }
-    if (a->last.block && same_group(&a->last, now)) {
-        lanes |= a->lanes;
-    } else if (a->last.block) {
-        const uint32_t open = still_open(b, s, &a->last, a->lanes, now);
-        if (open) keep_group(b, s, a, &a->last, open);
-    }
+    const uint32_t open = a->last.block ? still_open(b, s, &a->last, a->lanes, now) : 0;
+    if (open) keep_group(b, s, a, &a->last, open);
     a->last = *now, a->lanes = lanes;
 }
 

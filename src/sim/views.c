@@ -103,7 +103,7 @@ static SimView *both(Block *b, const SimView *x, const SimView *y, uint32_t n)
 void sim_view_join(Block *b, SimView **to, SimView *from)
 {
     SimView **last = b->all->joined;
-    if (!from || *to == from) return;
+    if (!from || *to == from || b->all->given_up) return;
     if (!*to) {
         *to = hold(from);
         return;
