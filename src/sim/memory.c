@@ -113,7 +113,7 @@ static bool stores(const Warp *w, const SimOp *op, int lane, const uint8_t *byte
     return there == sim_lane(w->regs + op->n, lane, op->width);
 }
 
-/* True if it is a strong access that may order threads. Operations on mbarriers do by sim_order_at, when they succeed. */
+/* True if it is a strong access that may order threads. Operations on mbarriers do when they succeed (sim_order_at). */
 static bool orders(const Block *b, const SimOp *op)
 {
     return b->orders && op->order && (op->kind == OP_LOAD || op->kind == OP_STORE || op->kind == OP_ATOMIC);
