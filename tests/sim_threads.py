@@ -1,7 +1,7 @@
 """The simulator on several host threads gives the outputs, reports, faults and counts of one thread.
 
 The kernels have 1024 blocks: a plain one, one with shared memory and barriers, one with atomics, and some with faults that involve several
-blocks or occur in late ones. Each runs with and without --check, with noise, and with a sample of blocks, with several -j. Outputs and all
+blocks or occur in late ones. Each runs with and without --check, with noise, with a sample of blocks, and in other orders, with several -j. Outputs and all
 printed text except times must be equal, and the expected fault must be named. Ends with `N passed, M failed`.
 
     sim_threads.py build/warpburg-run
@@ -72,7 +72,8 @@ def run(program: str, folder: Path, name: str, words: List[str]) -> Tuple[str, b
 
 def complaint(program: str, folder: Path, name: str, case: Case) -> str:
     (folder / f"{name}.ptx").write_text(HEAD.replace("MODULE", case.module).replace("BODY", case.body), encoding="utf-8")
-    for mode, wanted in (([], case.plain), (["--check"], case.checked), (["--ulp-noise", "--seed", "7"], None), (["--blocks", "301"], None)):
+    for mode, wanted in (([], case.plain), (["--check"], case.checked), (["--ulp-noise", "--seed", "7"], None), (["--blocks", "301"], None),
+                         (["--order", "reverse"], None), (["--order", "shuffle:3", "--check"], None)):
         said, output, expected = run(program, folder, name, [*mode, "-j", "1"])
         for threads in ("2", "3", "8"):
             if run(program, folder, name, [*mode, "-j", threads])[:2] != (said, output):

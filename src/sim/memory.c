@@ -113,26 +113,32 @@ static bool stores(const Warp *w, const SimOp *op, int lane, const uint8_t *byte
     return there == sim_lane(w->regs + op->n, lane, op->width);
 }
 
+static void order_reads(Block *b, Warp *w, const SimOp *op, int lane, const Span *p, size_t size)
+{
+    for (size_t at = 0; at < p->size; at += size, lane++) sim_order_read(b, w, op, lane, p->shadow, p->at + at);
+}
+
+static void order_writes(Block *b, Warp *w, const SimOp *op, int lane, const Span *p, size_t size)
+{
+    for (size_t at = 0; at < p->size; at += size, lane++)
+        if (stores(w, op, lane, p->bytes + at)) sim_order_write(b, w, op, lane, p->shadow, p->at + at);
+}
+
 /* True if it is a strong access that may order threads. Operations on mbarriers do when they succeed (sim_order_at). */
 static bool orders(const Block *b, const SimOp *op)
 {
     return b->orders && op->order && (op->kind == OP_LOAD || op->kind == OP_STORE || op->kind == OP_ATOMIC);
 }
 
-/* Lanes from `first` on touch `size` bytes each, one after the other. */
-static void touch(Block *b, Warp *w, const SimOp *op, int first, const Span *p, size_t size, SimTouch kind,
+/* Lanes from `lane` on touch `size` bytes each, one after the other. */
+static void touch(Block *b, Warp *w, const SimOp *op, int lane, const Span *p, size_t size, SimTouch kind,
                   const uint8_t *value)
 {
-    const bool strong = orders(b, op);
     if (!p->shadow) return;
-    int lane = first;
-    for (size_t at = 0; at < p->size; at += size, lane++) {
-        if (strong) sim_order_read(b, w, op, lane, p->shadow, p->at + at);
-        sim_touch(b, w, op, lane, p->shadow, p->at + at, WBB_MIN(size, p->size - at), kind, value, p->bytes, p->name);
-    }
-    lane = first;
-    for (size_t at = 0; strong && at < p->size; at += size, lane++)
-        if (stores(w, op, lane, p->bytes + at)) sim_order_write(b, w, op, lane, p->shadow, p->at + at);
+    if (orders(b, op)) order_reads(b, w, op, lane, p, size);
+    for (size_t at = 0, l = (size_t)lane; at < p->size; at += size, l++)
+        sim_touch(b, w, op, (int)l, p->shadow, p->at + at, WBB_MIN(size, p->size - at), kind, value, p->bytes, p->name);
+    if (orders(b, op)) order_writes(b, w, op, lane, p, size);
 }
 
 /* From the first load of an output on, all outputs are watched for races. Before that only the last block that wrote

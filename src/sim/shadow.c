@@ -174,7 +174,10 @@ static bool strong_pair(const Block *b, const Touch *t, const Touch *now)
 /* The same for any single access. */
 static bool races(const Block *b, const SimShadow *s, const Touch *t, const Touch *now)
 {
-    return t->block && !strong_pair(b, t, now) && open_lanes(b, s, t, 1u << t->thread % LANES, now);
+    const int p = now->thread / LANES, q = t->thread / LANES;
+    if (!t->block) return false;
+    if (t->block == now->block && (p == q ? t->time < b->synced[p] : b->clock[p][q] >= t->time)) return false;
+    return !strong_pair(b, t, now) && open_lanes(b, s, t, 1u << t->thread % LANES, now);
 }
 
 /* An access by several warps or blocks that nothing orders before this one, or NULL. */
