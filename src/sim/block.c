@@ -222,7 +222,9 @@ Turn sim_cluster_turn(Cluster *c)
         run_through(c);
         return TURN_ENDED;
     }
-    for (int k = 0; k < c->n; k++) round_of(c->blocks[of_round(first, k, c->n)], &r);
+    int order[MAX_CLUSTER];
+    for (int k = 0; k < c->n; k++) order[k] = of_round(first, k, c->n); /* before round_of counts the round */
+    for (int k = 0; k < c->n; k++) round_of(c->blocks[order[k]], &r);
     if (!r.open || sim_cluster_stopped(c)) return TURN_ENDED;
     const bool opened = cluster_opens(c, r.open);
     if (!r.ran && !opened)
