@@ -107,6 +107,8 @@ void emit_want_in(EmitValues *e, EmitFrame *f, uint32_t env, const HloInstructio
 bool emit_starts(EmitValues *e, EmitFrame *f, const IxNeeds *needs, IrRef *starts);
 void emit_done(EmitValues *e, EmitFrame *f, IrRef value); /* f is finished and gone */
 void emit_remember(EmitValues *e, const EmitFrame *f, uint32_t part, IrRef value); /* another leaf at the same index */
+/* emit_value in an environment. */
+IrRef emit_value_in(EmitValues *e, uint32_t env, PartValue v, const IrRef *index);
 /* a new environment; args are copied */
 uint32_t emit_env(EmitValues *e, uint32_t n, const IrRef *args);
 const IxNeeds *emit_needs(EmitValues *e, const EmitFrame *f);
@@ -171,6 +173,9 @@ static inline IrRef emit_as(EmitValues *e, IrRef x, ScType t)
 
 /* choose.c: conditions as nodes of type pred; 0: always true. */
 IrRef emit_inside(EmitValues *e, const IxAccess *access);
+
+/* share.c: the stage of a reduction whose terms threads share, which adds its buffers to the kernel. */
+void emit_shared_reduce(EmitValues *e, const PartStage *s, IrRef bid, IrRef tid);
 
 /* choose.c, bits.c, function.c, reduce.c: the steps of each kind ---------------------------------------------- */
 void emit_step_pad(EmitValues *e, EmitFrame *f);      /* pad, dynamic-update-slice */

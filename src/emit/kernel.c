@@ -253,6 +253,10 @@ static void stage(Emitter *m, IrRef block, const PartStage *s)
     const uint32_t outer = m->e->scope;
     const PartMaps *maps = &s->maps;
     m->s = s;
+    if (s->kind == PART_REDUCE) {
+        emit_shared_reduce(m->e, s, block, m->tid);
+        return;
+    }
     map_at(m, maps->launched, (IrRef[]){block, m->tid}, &m->thread, NULL);
     IrStmt *bounded = maps->elements ? only_below(m, m->thread, maps->elements->vars.items[0].hi + 1) : NULL;
     if (maps->elements) store_vectors(m, !bounded && !maps->tail);

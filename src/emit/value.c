@@ -158,12 +158,14 @@ EmitValues *emit_values(WbbCx *cx, WbbArena *a, RwCx *rw, IrKernel *k, const Par
     return e;
 }
 
-IrRef emit_value(EmitValues *e, PartValue v, const IrRef *index)
+IrRef emit_value(EmitValues *e, PartValue v, const IrRef *index) { return emit_value_in(e, 0, v, index); }
+
+IrRef emit_value_in(EmitValues *e, uint32_t env, PartValue v, const IrRef *index)
 {
     const uint32_t origin = e->g->making_origin;
     EmitFrame caller = {0};
     assert(!e->top);
-    emit_want_in(e, &caller, 0, v.i, v.part, index);
+    emit_want_in(e, &caller, env, v.i, v.part, index);
     e->result = caller.result;
     while (e->top) {
         EmitFrame *f = e->top;

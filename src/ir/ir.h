@@ -146,7 +146,7 @@ struct IrStmt {
 /* What a buffer is, in the order in which a kernel lists its buffers. All but tables and shared ones are parameters.
  * OUT: written, by stores or atomics. INOUT: an output in the memory of an operand. TEMP: memory for this launch and
  * others of the kernel's bundle. TABLE: constants. SHARED: one for each block, undefined when the block starts. */
-typedef enum { IR_IN, IR_OUT, IR_INOUT, IR_TEMP, IR_TABLE, IR_SHARED } IrSpace;
+typedef enum { IR_IN, IR_OUT, IR_INOUT, IR_TEMP, IR_SHARED, IR_TABLE } IrSpace;
 
 typedef struct {
     const char *name; /* without '%' */
@@ -162,7 +162,7 @@ typedef struct {
     const void *table; /* TABLE: its elements, sc_bytes(type) each */
 } IrBuffer;
 static inline bool ir_is_output(const IrBuffer *b) { return b->space == IR_OUT || b->space == IR_INOUT; }
-static inline bool ir_is_parameter(const IrBuffer *b) { return b->space < IR_TABLE; }
+static inline bool ir_is_parameter(const IrBuffer *b) { return b->space < IR_SHARED; }
 /* May statements change it? Then `do read` reads it, and no load. */
 static inline bool ir_is_changed(const IrBuffer *b) { return b->space != IR_IN && b->space != IR_TABLE; }
 
@@ -180,7 +180,7 @@ typedef struct {
 typedef struct {
     const char *name; /* without '@' */
     IrGraph *g;
-    IrBuffer *buffers; /* operands, outputs, temporaries, tables, shared ones */
+    IrBuffer *buffers; /* operands, outputs, temporaries, shared ones, tables */
     uint32_t n_buffers;
     uint32_t block, grid; /* threads of a block, blocks */
     IrBlock body;

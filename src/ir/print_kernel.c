@@ -377,7 +377,7 @@ static void put_buffers(IrPrinter *p)
     for (uint32_t i = 0; i < k->n_buffers; i++) {
         const IrBuffer *b = &k->buffers[i];
         wbb_putf(p->out, "%s%%%s: ", i ? ", " : "", b->name);
-        static const char *const words[] = {"", "out ", "inout ", "temp ", "table ", "shared "};
+        static const char *const words[] = {"", "out ", "inout ", "temp ", "shared ", "table "};
         wbb_put(p->out, words[b->space]);
         if (b->space == IR_INOUT) wbb_putf(p->out, "%%%s ", k->buffers[b->alias - 1].name);
         if (b->zeroed) wbb_put(p->out, "zero ");

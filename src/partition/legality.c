@@ -190,7 +190,8 @@ static void check_operations(WbbCx *cx, const HloComputation *body)
     if (token) part_decline(cx, token);
 }
 
-static void check_body(WbbCx *cx, WbbArena *a, const HloComputation *body, const TgTarget *t)
+static void check_body(WbbCx *cx, WbbArena *a, const HloComputation *body, const TgTarget *t,
+                       const HloInstruction *shared)
 {
     check_operations(cx, body);
     const int64_t *trips = NULL;
@@ -201,22 +202,22 @@ static void check_body(WbbCx *cx, WbbArena *a, const HloComputation *body, const
         const bool reduces = i->opcode == HLO_REDUCE || i->opcode == HLO_REDUCE_WINDOW || i->opcode == HLO_DOT ||
                              i->opcode == HLO_CONVOLUTION;
         if (reduces && !trips) trips = part_trips(a, body), hero = heroes(a, body);
-        if (reduces) check_per_output(cx, i, trips_of(i, trips), i->opcode == HLO_REDUCE && hero[n], t);
+        if (reduces && i != shared) check_per_output(cx, i, trips_of(i, trips), i->opcode == HLO_REDUCE && hero[n], t);
         if (i->opcode == HLO_CONSTANT) check_constant(cx, i);
         else if (i->opcode == HLO_BITCAST || i->opcode == HLO_BITCAST_CONVERT) check_bitcast(cx, i);
         else if (!has_emitter(i->opcode)) check_elementwise(cx, i, sc_op_of_hlo(hlo_opcode_name(i->opcode)));
     }
-    if (trips) check_total(cx, a, body, trips, t);
+    if (trips && !shared) check_total(cx, a, body, trips, t);
 }
 
-void part_check(WbbCx *cx, WbbArena *a, const HloComputation *body, const TgTarget *t)
+void part_check(WbbCx *cx, WbbArena *a, const HloComputation *body, const TgTarget *t, const HloInstruction *shared)
 {
     bool *wanted = WBB_NEW_N(a, bool, body->id + 1);
     wanted[body->id] = true;
     for (uint32_t k = body->id + 1; k-- > 0;) { /* callers before callees */
         const HloComputation *c = body->module->computations[k];
         if (!wanted[k]) continue;
-        check_body(cx, a, c, t);
+        check_body(cx, a, c, t, shared);
         for (uint32_t n = 0; n < c->n_instructions; n++)
             for (uint32_t j = 0; j < c->instructions[n]->n_called; j++)
                 wanted[c->instructions[n]->called[j]->id] = true;

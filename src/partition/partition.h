@@ -111,7 +111,14 @@ typedef enum {
      * dimension `dim` is in start .. start + size of space */
     PART_CONCATENATE,
     PART_UPDATE,      /* the elements that a dynamic-update-slice replaces, in place */
+    PART_REDUCE,      /* the results of a reduction whose terms the threads share */
 } PartKind;
+
+/* A dimension of the space of a reduction's terms: neighbouring dimensions of its operands, the slowest first. */
+typedef struct {
+    PartDim dim;  /* without factors */
+    uint32_t *of, n;
+} PartGroup;
 
 /* A stage computes elements of full shape and stores them. Its layout has one dimension, "elements": the number of an
  * element in the space, in memory order. */
@@ -123,6 +130,11 @@ typedef struct {
     int64_t *starts;
     uint32_t n_starts;
     const HloInstruction *update; /* PART_UPDATE */
+    /* PART_REDUCE: the space is that of the terms */
+    const HloInstruction *reduce;
+    PartGroup *space;
+    uint32_t n_space;
+    bool commutes;                /* its terms may be taken in any order */
     /* elements that share a byte of an output, so that one thread must have them; 1 for types of 8 bits and more */
     uint32_t packed_group;
     PartLayout layout;
@@ -170,8 +182,9 @@ typedef struct {
     const char *why_kind, *why_inline;
 } PartPlan;
 
-/* legality.c: may the fusion be a loop? Declines it at the instruction that is at fault. */
-void part_check(WbbCx *cx, WbbArena *a, const HloComputation *body, const TgTarget *t);
+/* legality.c: may the fusion be a loop? Declines it at the instruction that is at fault. shared: a reduction whose terms
+ * threads share, so that it may be of any length; or NULL. */
+void part_check(WbbCx *cx, WbbArena *a, const HloComputation *body, const TgTarget *t, const HloInstruction *shared);
 /* Leaf `part` of i, seen through tuples: an element of a tuple instruction is that operand. */
 PartValue part_value(const HloInstruction *i, uint32_t part);
 bool part_is_packed(ScType t); /* several elements to a byte */
@@ -196,6 +209,11 @@ const HloInstruction **part_updates(WbbCx *cx, WbbArena *a, PartPlan *p);
 /* ranges.c: the launch ranges of a kernel, and what their stages store; choose.c has still to say how. Sets the plan's
  * kind. */
 PartKernel part_ranges(WbbArena *a, PartPlan *p, const TgTarget *t, const HloInstruction *const *updates);
+
+/* share.c: the reduction that alone makes all outputs, or NULL; and the kernel in which threads share its terms. */
+const HloInstruction *part_whole_reduce(const HloComputation *body);
+PartKernel part_share(WbbCx *cx, WbbArena *a, PartPlan *p, const HloInstruction *reduce, const TgTarget *t,
+                      const char *layout);
 
 /* choose.c: the layout of each stage of a kernel, its block and its grid. layout: the text of the one to take; NULL:
  * chosen. */

@@ -102,13 +102,18 @@ static void set_limits(PartPlan *p, const TgTarget *t)
 PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarget *target, PartOptions options)
 {
     PartPlan p = {.fusion = fusion, .align = options.align ? options.align : 16, .rw = ix_engine(cx, a)};
-    part_check(cx, a, fusion->body, target);
+    const HloInstruction *shared = options.layout ? part_whole_reduce(fusion->body) : NULL;
+    part_check(cx, a, fusion->body, target, shared);
     find_roots(cx, a, &p, fusion->body->root);
     find_buffers(a, &p);
     if (p.n_outputs == 0) wbb_decline(cx, fusion->body->root->loc, WHY_SHAPE, "the fusion has no output");
     set_limits(&p, target);
     p.n_kernels = 1;
     p.kernels = WBB_NEW(a, PartKernel);
+    if (shared) {
+        p.kernels[0] = part_share(cx, a, &p, shared, target, options.layout);
+        return p;
+    }
     p.kernels[0] = part_ranges(a, &p, target, part_updates(cx, a, &p));
     part_choose(cx, a, &p, &p.kernels[0], target, options.layout);
     return p;

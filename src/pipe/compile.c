@@ -71,11 +71,13 @@ static BdBuffer describe(WbbArena *a, const PartPlan *p, uint32_t i, uint32_t al
 
 /* How one thread combines the terms of each reduction of the fusion: emit/reduce.c. Sums of integers have one result in
  * every order, and what products of complex elements round to is the rules' business. */
-static void document_order(WbbArena *a, const HloComputation *body, Bundle *b)
+static void document_order(WbbArena *a, const PartPlan *p, Bundle *b)
 {
+    const HloComputation *body = p->fusion->body;
     const char **texts = WBB_NEW_N(a, const char *, body->n_instructions + 1);
     for (uint32_t k = 0; k < body->n_instructions; k++) {
         const HloInstruction *i = body->instructions[k];
+        if (i == p->kernels[0].ranges[0].stages[0].reduce) continue; /* its layout says it, in no text yet */
         if (i->opcode == HLO_REDUCE || i->opcode == HLO_REDUCE_WINDOW)
             texts[b->n_order++] = wbb_format(a, "%s: serial", i->name);
         if (i->opcode != HLO_DOT && i->opcode != HLO_CONVOLUTION) continue;
@@ -87,15 +89,25 @@ static void document_order(WbbArena *a, const HloComputation *body, Bundle *b)
     b->order = texts;
 }
 
+/* A temporary of the kernel. */
+static BdBuffer describe_temporary(const IrBuffer *from)
+{
+    return (BdBuffer){.role = BD_TEMP, .bytes = from->elements * sc_bytes(from->type), .align = (int)from->align,
+                      .init = from->zeroed ? BD_INIT_TICKET : BD_INIT_NONE, .copy_of = -1};
+}
+
 static Bundle *bundle_of(WbbArena *a, const PipeResult *r, const PipeOptions *o, const char *text, size_t n)
 {
     const PartPlan *p = &r->plan;
     Bundle *b = WBB_NEW(a, Bundle);
-    const int count = (int)(p->n_operands + p->n_outputs);
+    const int described = (int)(p->n_operands + p->n_outputs);
+    int count = described;
+    while (count < (int)r->kernel->n_buffers && r->kernel->buffers[count].space == IR_TEMP) count++;
     BdBuffer *buffers = WBB_NEW_N(a, BdBuffer, count + 1);
     int *args = WBB_NEW_N(a, int, count + 1);
     for (int i = 0; i < count; i++) {
-        buffers[i] = describe(a, p, (uint32_t)i, o->align ? o->align : 16);
+        buffers[i] = i < described ? describe(a, p, (uint32_t)i, o->align ? o->align : 16)
+                                   : describe_temporary(&r->kernel->buffers[i]);
         args[i] = i;
     }
     *b = (Bundle){.compiler = "warpburg " WBB_VERSION, .target = r->target->name,
@@ -110,7 +122,7 @@ static Bundle *bundle_of(WbbArena *a, const PipeResult *r, const PipeOptions *o,
                                     .block = {kernel->block, 1, 1},
                                     .cluster = {1, 1, 1}, .n_args = count, .args = args};
     }
-    document_order(a, r->fusion.body, b);
+    document_order(a, p, b);
     return b;
 }
 
