@@ -281,15 +281,20 @@ def compile_rule(rule: Rule, row: int, phase: str = "", free: Optional[List[Free
     return out
 
 
-def programs(s: RuleSet, phase: str, rule: Rule) -> List[Program]:
-    """Programs of a rule of a set. Targets that share a rule share its programs: only the row differs, and FREE where the rule has src(..)."""
+def shared(s: RuleSet, phase: str, rule: Rule) -> List[Program]:
+    """Programs of a rule of a set, an instruction rule's for row 0. Targets that share a rule share them, unless it has src(..) and FREE differs."""
     if id(rule) not in s.programs:
         free = tuple(s.free) if any(isinstance(e, Src) for e in inside(rule.left)) else ()
         if (phase, free) not in rule.programs:
             rule.programs[phase, free] = compile_rule(rule, 0, phase, list(free))
-        made = rule.programs[phase, free]
-        s.programs[id(rule)] = [placed(p, s.row_of(rule)) for p in made] if phase == "isel" else made
+        s.programs[id(rule)] = rule.programs[phase, free]
     return s.programs[id(rule)]
+
+
+def programs(s: RuleSet, phase: str, rule: Rule) -> List[Program]:
+    """The same, with rows."""
+    made = shared(s, phase, rule)
+    return [placed(p, s.row_of(rule)) for p in made] if phase == "isel" else made
 
 
 def placed(p: Program, row: int) -> Program:
