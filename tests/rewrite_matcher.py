@@ -240,6 +240,7 @@ def batch(job: Tuple[str, str, int, int]) -> Tuple[int, List[str], Set[str]]:
     name, rules, maker = tools(target)
     maker.r = random.Random(seed)
     made = [maker.term() for _ in range(n)]
+    made = [x for x in made if str(1 << 63) not in x[1]]  # IR text has no -2**63
     text = "".join("\t".join([phase, term, *lets.values()]) + "\n" for phase, term, lets in made)
     ran = subprocess.run([f"{build}/tests/rewrite_steps", name], input=text, capture_output=True, text=True)
     if ran.returncode:
