@@ -117,10 +117,8 @@ class Compiler(Slots):
         terms, constants = terms_of(e)
         rests = [t for t, k in terms if isinstance(t, Var) and t.kind == "rest"]
         terms = [(t, k) for t, k in terms if not (isinstance(t, Var) and t.kind == "rest")]
-        if self.match_whole(e, terms, constants, rests, slot):
-            return
         if constants or len(rests) != 1 or not terms:
-            self.fail("a sum pattern is one or more terms and `rest`, n + k, or 0 - n; other constants belong to the rest")
+            self.fail("a sum pattern is one or more terms and `rest`; constants belong to the rest")
         if len(terms) == 1 and isinstance(terms[0][0], Var) and isinstance(terms[0][1], Var) and id(terms[0][1]) in self.konst:
             i, r = self.slot(), self.slot()
             guarded = [x for c in parts(self.rule.when) if isinstance(c, Guard) for x in c.args]
@@ -151,21 +149,6 @@ class Compiler(Slots):
         r = self.slot()
         self.steps.append(("REST", r, slot, 0))
         self.match_var(rests[0], r)
-
-    def match_whole(self, e: Arith, terms: List[Tuple[Expr, Optional[Expr]]], constants: List[Tuple[int, Expr]], rests: List[Expr], slot: int) -> bool:
-        """n + k: a sum without its constant, and the constant. 0 - n: the negation of a sum whose first term is negative."""
-        if rests or len(terms) != 1 or not isinstance(terms[0][0], Var) or id(terms[0][0]) in self.value:
-            return False
-        (n, k), i = terms[0], self.slot()
-        if k is None and len(constants) == 1 and constants[0][0] > 0 and isinstance(constants[0][1], Var) and id(constants[0][1]) not in self.konst:
-            self.bind(constants[0][1], self.kslot())
-            self.steps.append(("OFFSET", i, slot, self.konst[id(constants[0][1])]))
-        elif isinstance(k, Lit) and k.value == -1 and not constants:
-            self.steps.append(("NEGATE", i, slot, 0))
-        else:
-            return False
-        self.match_var(n, i)
-        return True
 
     def pick(self, e: Expr, k: Optional[Expr], slot: int, swaps: Dict[int, bool]) -> None:
         if id(e) in self.value and isinstance(e, Var):

@@ -56,14 +56,14 @@ def undoing(rules: List[Rule], of: Compiled, told_already: List[Rule], is_new: C
 
 # --- the measure of the index phase ---------------------------------------------------------------------------------------------------
 MEASURE = ("// % min max", "terms under divisions", "divisors", "negative constants under divisions", "constants under divisions",
-           "additions and coefficients", "uses", "ranks", "negated operands of comparisons", "constants")
+           "comparisons other than with 0", "additions and coefficients", "uses", "constants")
 Measure = Tuple[int, ...]
 
 
 def measure(t: Term) -> Measure:
     """What an index rule must decrease, in lexicographic order, wherever t stands in a larger term. What is under n divisions counts 2**n
     times, so that a rule may move it out of one of them. A division of constants counts as nothing: it becomes a constant."""
-    operations = under = divisors = negative = constants_under = additions = uses = rank = negated = constants = 0
+    operations = under = divisors = negative = constants_under = relations = additions = uses = constants = 0
     todo = [(t, 0)]
     while todo:
         x, depth = todo.pop()
@@ -87,10 +87,9 @@ def measure(t: Term) -> Measure:
             under += weight
             operations += x.op in (MIN, MAX)
             uses += x.op in (LEAF, VAR)
-            rank += ops.OPS[x.op].rank
-            negated += x.type == PRED and sum(y.op == SUM and y.ks[0] < 0 for y in x.args)
+            relations += x.type == PRED and 2 * ops.OPS[x.op].rank + (x.args[1] is not terms.index(0))
             todo += [(y, depth) for y in x.args]
-    return operations, under, divisors, negative, constants_under, additions, uses, rank, negated, constants
+    return operations, under, divisors, negative, constants_under, relations, additions, uses, constants
 
 
 def growing(rule: Rule, earlier: List[Rule], of: Compiled) -> str:

@@ -123,10 +123,6 @@ def _split(m: Match, s: Step) -> bool:
     return both is not None
 
 
-def _offset(m: Match, s: Step) -> bool:
-    return _store(m, s, sums.offset(m.value[s[2]])) and _number(m, s[3], m.value[s[2]].imm)
-
-
 def _number(m: Match, k: int, n: object) -> bool:
     m.konst[k] = int(n)  # type: ignore[call-overload]
     return True
@@ -215,8 +211,7 @@ STEP: Dict[str, Callable[[Match, Step], object]] = {
     "OP": _take, "OPX": _take, "ANY": _take, "ANYX": _take, "TYPE": _type, "CLASS": _class, "TEQ": _same_type, "LIT": _literal, "KONST": _konst,
     "FLAGS": lambda m, s: m.value[s[1]].flags & s[2] == s[2],
     "SAME": lambda m, s: m.value[s[1]] is m.value[s[2]],
-    "SRC": _source, "SPLIT": _split, "OFFSET": _offset, "PICKV": _pick_bound, "REST": _rest,
-    "NEGATE": lambda m, s: _store(m, s, sums.negated(m.value[s[2]])),
+    "SRC": _source, "SPLIT": _split, "PICKV": _pick_bound, "REST": _rest,
     "KIMM": lambda m, s: _number(m, s[1], s[4][1] - (s[4][1] >> 63 << 64)),
     "KWIDTH": lambda m, s: _number(m, s[1], ops.TYPES[m.types[s[2]]].bits),
     "KARITH": calculate,

@@ -1,4 +1,4 @@
-"""The steps that take a sum apart, as src/rewrite/sums.c does: SPLIT, GROUP, OFFSET, NEGATE, PICK, PICKV. Each gives None where it fails.
+"""The steps that take a sum apart, as src/rewrite/sums.c does: SPLIT, GROUP, PICK, PICKV. Each gives None where it fails.
 
     8*a + 4*b + c + 7, k = 4:         split gives 2*a + b + 1 and c + 3
     8*a + 4*b + c, c in 0..4, k free: group gives (k = 4) 2*a + b and c
@@ -84,14 +84,6 @@ def group(s: Term, by: int, first: int, facts: Facts) -> Optional[Tuple[int, int
                 return n + 1, k, pair
         n, k = n + 1, next_divisor(s, by, k)
     return None
-
-
-def offset(s: Term) -> Optional[Term]:
-    return total(0, zip(s.ks, s.args)) if s.op == SUM and s.imm != 0 else None
-
-
-def negated(s: Term) -> Optional[Term]:
-    return total(0, [(-1, s)]) if s.op == SUM and s.ks[0] < 0 else None
 
 
 def pick(s: Term, wanted: Optional[int], op: int, taken: List[int], first: int) -> Optional[int]:

@@ -155,7 +155,7 @@ class Checks(unittest.TestCase):
                  "k is a constant; operands of an instruction are values: write a value variable or the number")
 
     def test_sums(self) -> None:
-        self.index("ALL = [rewrite((i*k + 3) // k, i)]\n", "a sum pattern is one or more terms and `rest`, n + k, or 0 - n; other constants belong to the rest")
+        self.index("ALL = [rewrite((i*k + 3) // k, i)]\n", "a sum pattern is one or more terms and `rest`; constants belong to the rest")
         # the term that binds the coefficient of another may come last
         self.assertEqual(faults("", "ALL = [rewrite((n // k)*(k*m) + (n % k)*m + rest, n*m + rest)]\n"), [])
 
