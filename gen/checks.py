@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Callable, Dict, List, Optional, Set, Tuple
 
-from gen import compile as comp, cycles, instances, ledger, ops, terms
+from gen import compile as comp, cycles, instances, ledger, match, ops, terms
 from gen.expr import Arith, Expr, Guard, Lit, Node, Not, PatternError, Src, Type, Var, children, parts
 from gen.forms import is_const, is_index, root_op
 from gen.lang import Rule
@@ -22,26 +22,28 @@ def check(index: RuleSet, targets: List[RuleSet]) -> List[str]:
     """The faults of all rules in order, one for each rule."""
     faults: List[str] = []
     is_new = newness([index, *targets])
-    passed: Set[Tuple[int, ...]] = set()  # ids of a rule that passed, and of the earlier rules with its root: targets share lists
+    passed: Set[Tuple[int, ...]] = set()  # ids of the programs of a rule that passed, and of the earlier rules with its root: targets share lists
+    typed: Set[Tuple[int, str]] = set()
     for s in [index, *targets]:
         for phase, rules in s.phases.items():
+            of = lambda r, s=s, phase=phase: comp.shared(s, phase, r)
             growing: List[Rule] = []
             before: Dict[Optional[str], List[Rule]] = {}  # rules that can be compiled, by the operation at the root
             for rule in rules:
                 try:
                     same_root = before.setdefault(root_op(rule.left), [])
-                    key = (PHASES.index(phase), id(rule), *map(id, same_root))
-                    fresh = key not in passed
-                    if fresh:
+                    if (id(rule), phase) not in typed:
                         check_phase(rule, phase)
                         check_types(rule)
-                    comp.programs(s, phase, rule)
+                        typed.add((id(rule), phase))
+                    key = tuple(id(of(r)) for r in [rule, *same_root])
+                    fresh = key not in passed
                     if fresh:
-                        check_reached(rule, same_root)
+                        check_reached(rule, same_root, of)
                     same_root.append(rule)
                     if fresh and phase == "simplify":
                         check_shrinks(rule)
-                    why = cycles.growing(rule, same_root[:-1]) if phase == "index" else ""
+                    why = cycles.growing(rule, same_root[:-1], of) if phase == "index" else ""
                     if why:
                         raise PatternError(rule.where, why)
                     passed.add(key)
@@ -49,8 +51,9 @@ def check(index: RuleSet, targets: List[RuleSet]) -> List[str]:
                     faults.append(str(e))
                     growing.append(rule)
             if phase == "index" or (phase == "simplify" and growing):  # where every rule shrinks there is no circle
-                circles = cycles.undoing([r for same_root in before.values() for r in same_root], growing, is_new)
-                faults = [f for f in faults if not (cycles.MEASURE in f and any(c.startswith(f.split(" error:")[0]) for c in circles))] + circles
+                circles = cycles.undoing([r for same_root in before.values() for r in same_root], of, growing, is_new)
+                at = {c.split(" error:")[0] for c in circles} if phase == "index" else set()
+                faults = [f for f in faults if not ("not shrink" in f and f.split(" error:")[0] in at)] + circles
         if s is not index and not faults:
             try:
                 check_acyclic(s.phases["lower"], is_new)
@@ -116,7 +119,7 @@ def check_types(r: Rule) -> None:
 
 
 # --- never reached ----------------------------------------------------------------------------------------------------------------
-def check_reached(r: Rule, earlier: List[Rule]) -> None:
+def check_reached(r: Rule, earlier: List[Rule], of: cycles.Compiled) -> None:
     """r must match a term that no earlier rule with the same root matches."""
     if not earlier:
         return
@@ -126,9 +129,11 @@ def check_reached(r: Rule, earlier: List[Rule]) -> None:
     by: Dict[int, Rule] = {}
     example = None
     for term, facts in instances.instances(r, numbers):
-        first = next((e for e in earlier if any(True for _ in terms.fires(e, term, facts))), None)
+        first = next((e for e in earlier if match.fires(of(e), term, facts)), None)
         if first is None:
-            return
+            if match.fires(of(r), term, facts):
+                return
+            continue
         by[id(first)] = first
         example = example or terms.show(term)
     if example is None:

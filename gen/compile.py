@@ -117,10 +117,8 @@ class Compiler(Slots):
         terms, constants = terms_of(e)
         rests = [t for t, k in terms if isinstance(t, Var) and t.kind == "rest"]
         terms = [(t, k) for t, k in terms if not (isinstance(t, Var) and t.kind == "rest")]
-        if self.match_whole(e, terms, constants, rests, slot):
-            return
         if constants or len(rests) != 1 or not terms:
-            self.fail("a sum pattern is one or more terms and `rest`, n + k, or 0 - n; other constants belong to the rest")
+            self.fail("a sum pattern is one or more terms and `rest`; constants belong to the rest")
         if len(terms) == 1 and isinstance(terms[0][0], Var) and isinstance(terms[0][1], Var) and id(terms[0][1]) in self.konst:
             i, r = self.slot(), self.slot()
             guarded = [x for c in parts(self.rule.when) if isinstance(c, Guard) for x in c.args]
@@ -151,21 +149,6 @@ class Compiler(Slots):
         r = self.slot()
         self.steps.append(("REST", r, slot, 0))
         self.match_var(rests[0], r)
-
-    def match_whole(self, e: Arith, terms: List[Tuple[Expr, Optional[Expr]]], constants: List[Tuple[int, Expr]], rests: List[Expr], slot: int) -> bool:
-        """n + k: a sum without its constant, and the constant. 0 - n: the negation of a sum whose first term is negative."""
-        if rests or len(terms) != 1 or not isinstance(terms[0][0], Var) or id(terms[0][0]) in self.value:
-            return False
-        (n, k), i = terms[0], self.slot()
-        if k is None and len(constants) == 1 and constants[0][0] > 0 and isinstance(constants[0][1], Var) and id(constants[0][1]) not in self.konst:
-            self.bind(constants[0][1], self.kslot())
-            self.steps.append(("OFFSET", i, slot, self.konst[id(constants[0][1])]))
-        elif isinstance(k, Lit) and k.value == -1 and not constants:
-            self.steps.append(("NEGATE", i, slot, 0))
-        else:
-            return False
-        self.match_var(n, i)
-        return True
 
     def pick(self, e: Expr, k: Optional[Expr], slot: int, swaps: Dict[int, bool]) -> None:
         if id(e) in self.value and isinstance(e, Var):
@@ -281,15 +264,20 @@ def compile_rule(rule: Rule, row: int, phase: str = "", free: Optional[List[Free
     return out
 
 
-def programs(s: RuleSet, phase: str, rule: Rule) -> List[Program]:
-    """Programs of a rule of a set. Targets that share a rule share its programs: only the row differs, and FREE where the rule has src(..)."""
+def shared(s: RuleSet, phase: str, rule: Rule) -> List[Program]:
+    """Programs of a rule of a set, an instruction rule's for row 0. Targets that share a rule share them, unless it has src(..) and FREE differs."""
     if id(rule) not in s.programs:
         free = tuple(s.free) if any(isinstance(e, Src) for e in inside(rule.left)) else ()
         if (phase, free) not in rule.programs:
             rule.programs[phase, free] = compile_rule(rule, 0, phase, list(free))
-        made = rule.programs[phase, free]
-        s.programs[id(rule)] = [placed(p, s.row_of(rule)) for p in made] if phase == "isel" else made
+        s.programs[id(rule)] = rule.programs[phase, free]
     return s.programs[id(rule)]
+
+
+def programs(s: RuleSet, phase: str, rule: Rule) -> List[Program]:
+    """The same, with rows."""
+    made = shared(s, phase, rule)
+    return [placed(p, s.row_of(rule)) for p in made] if phase == "isel" else made
 
 
 def placed(p: Program, row: int) -> Program:

@@ -10,27 +10,28 @@ from __future__ import annotations
 import itertools
 from typing import Callable, Dict, Iterator, List, Optional, Tuple
 
-from gen import instances, ops, terms
-from gen.expr import Expr, Node, Type
+from gen import instances, match, ops, terms
 from gen.forms import root_op
+from gen.known import MAX, MIN, Facts
 from gen.lang import Rule
-from gen.terms import Env, Facts, Term
+from gen.opcodes import OPNUM, Program
+from gen.terms import CONST, FLOORDIV, LEAF, MOD, PRED, SUM, VAR, Term
 
 DEPTH = 4       # rules in a circle
 TERMS = 6       # of each rule, to start the search from
 STEPS = 400     # per term
 MEASURED = 150  # terms of each index rule that are measured
-DIVIDES = ("floordiv", "mod")
 
 Step = Tuple[Term, Rule]
+Compiled = Callable[[Rule], List[Program]]  # a rule's programs
 
 
-def undoing(rules: List[Rule], told_already: List[Rule], is_new: Callable[[Rule], bool]) -> List[str]:
+def undoing(rules: List[Rule], of: Compiled, told_already: List[Rule], is_new: Callable[[Rule], bool]) -> List[str]:
     """One message for each circle, at its newest rule, else at its first. told_already: rules with a message; a circle of one of them alone
     gets none."""
-    by_root: Dict[Optional[str], List[Rule]] = {}
+    by_root: Dict[int, List[Rule]] = {}
     for r in rules:
-        by_root.setdefault(root_op(r.left), []).append(r)
+        by_root.setdefault(_root(r), []).append(r)
     out: List[str] = []
     told: set = set()
     alone = {id(r) for r in told_already}
@@ -39,7 +40,7 @@ def undoing(rules: List[Rule], told_already: List[Rule], is_new: Callable[[Rule]
         if id(r) in told:
             continue
         for start, facts in list(starts[id(r)]):
-            found, all_of_it = _search(start, facts, r, by_root, depth)
+            found, all_of_it = _search(start, facts, r, by_root, of, depth)
             if all_of_it:
                 starts[id(r)].remove((start, facts))
             circle = {id(by) for _, by in found or []}
@@ -54,59 +55,69 @@ def undoing(rules: List[Rule], told_already: List[Rule], is_new: Callable[[Rule]
 
 
 # --- the measure of the index phase ---------------------------------------------------------------------------------------------------
-MEASURE = "divisions, terms under them, additions and coefficients, uses, rank, constants"
-Measure = Tuple[int, int, int, int, int, int]
+MEASURE = ("// % min max", "terms under divisions", "divisors", "negative constants under divisions", "constants under divisions",
+           "comparisons other than with 0", "additions and coefficients", "uses", "constants")
+Measure = Tuple[int, ...]
 
 
 def measure(t: Term) -> Measure:
-    """What an index rule must decrease, in lexicographic order. A division of constants counts as its result."""
-    divisions = under = additions = uses = rank = constants = 0
-    todo = [t]
+    """What an index rule must decrease, in lexicographic order, wherever t stands in a larger term. What is under n divisions counts 2**n
+    times, so that a rule may move it out of one of them. A division of constants counts as nothing: it becomes a constant."""
+    operations = under = divisors = negative = constants_under = relations = additions = uses = constants = 0
+    todo = [(t, 0)]
     while todo:
-        x = todo.pop()
-        if x[0] == "leaf":
-            uses += 1
-        elif x[0] == "const":
-            constants += abs(int({"True": 1, "False": 0}.get(x[2], x[2])))
-        elif x[0] == "sum":
-            additions += len(x[2]) + (x[1] != 0) - 1 + sum(abs(k) != 1 for _, k in x[2])
-            constants += abs(x[1]) + sum(abs(k) for _, k in x[2])
-        elif x[1] in DIVIDES and all(y[0] == "const" for y in x[5]):
-            continue
+        x, depth = todo.pop()
+        weight = 1 << depth if depth else 0
+        if x.op == CONST:
+            constants += abs(int(x.imm))
+        elif x.op == SUM:
+            c = int(x.imm)
+            negative += weight * (c < 0)
+            constants_under += weight * abs(c)
+            additions += len(x.args) + (c != 0) - 1 + sum(abs(k) != 1 for k in x.ks)
+            constants += abs(c) + sum(2 * abs(k) + (k < 0) for k in x.ks)
+            todo += [(y, depth) for y in x.args]
+        elif x.op in (FLOORDIV, MOD):
+            if all(y.op == CONST for y in x.args):
+                continue
+            operations, under = operations + 1, under + weight
+            divisors += int(x.args[1].imm) if x.args[1].op == CONST else 0
+            todo.append((x.args[0], depth + 1))
         else:
-            divisions += x[1] in DIVIDES
-            under += (len(x[5][0][2]) + (x[5][0][1] != 0) if x[5][0][0] == "sum" else 1) if x[1] in DIVIDES else 0
-            rank += ops.OP_BY_NAME[x[1]].rank
-        todo += _parts(x)
-    return divisions, under, additions, uses, rank, constants
+            under += weight
+            operations += x.op in (MIN, MAX)
+            uses += x.op in (LEAF, VAR)
+            relations += x.type == PRED and 2 * ops.OPS[x.op].rank + (x.args[1] is not terms.index(0))
+            todo += [(y, depth) for y in x.args]
+    return operations, under, divisors, negative, constants_under, relations, additions, uses, constants
 
 
-def growing(rule: Rule, earlier: List[Rule]) -> str:
+def growing(rule: Rule, earlier: List[Rule], of: Compiled) -> str:
     """Why an index rule does not shrink, with a term that no earlier rule matches; empty if it shrinks."""
     numbers = sorted(set(instances.numbers_in(rule)))
     for t, facts in itertools.islice(instances.instances(rule, numbers), MEASURED):
-        for env in itertools.islice(terms.fires(rule, t, facts), 1):
-            made = _right(rule, env)
-            if made is not None and measure(made) >= measure(t) and not any(next(terms.fires(e, t, facts), None) for e in earlier):
-                return f"does not shrink: ({MEASURE}) go from {measure(t)} to {measure(made)}, as {terms.show(t)} -> {terms.show(made)}"
+        made = next(match.firings(of(rule), t, facts), None)
+        if made is not None and measure(made) >= measure(t) and not any(match.fires(of(e), t, facts) for e in earlier):
+            grown = next((f"{what} go from {x} to {y}" for what, x, y in zip(MEASURE, measure(t), measure(made)) if x != y), "nothing decreases")
+            return f"does not shrink: {grown}, as {terms.show(t)} -> {terms.show(made)}"
     return ""
 
 
-def _search(start: Term, facts: Facts, first: Rule, by_root: Dict[Optional[str], List[Rule]], depth: int) -> Tuple[Optional[List[Step]], bool]:
+def _search(start: Term, facts: Facts, first: Rule, by_root: Dict[int, List[Rule]], of: Compiled, depth: int) -> Tuple[Optional[List[Step]], bool]:
     """Searches depth first, with `first` as the first rule. Returns a circle or None, and whether a deeper search could find no more."""
     budget = [STEPS]
     whole = True
 
     def go(t: Term, path: List[Step]) -> Optional[List[Step]]:
         nonlocal whole
-        for rule, made in _rewrites(t, facts, by_root if path else {root_op(first.left): [first]}):
+        for rule, made in _rewrites(t, facts, by_root if path else {_root(first): [first]}, of):
             budget[0] -= 1
             if budget[0] < 0:
                 break
             way = [*path, (made, rule)]
             if _inside(start, made):
                 return way
-            if all(made != seen for seen, _ in path):
+            if all(made is not seen for seen, _ in path):
                 whole &= len(way) < depth
                 found = go(made, way) if len(way) < depth else None
                 if found:
@@ -118,39 +129,22 @@ def _search(start: Term, facts: Facts, first: Rule, by_root: Dict[Optional[str],
 
 
 def _inside(t: Term, where: Term) -> bool:
-    return t == where or any(_inside(t, x) for x in _parts(where))
+    return t is where or any(_inside(t, x) for x in where.args)
 
 
-def _parts(t: Term) -> List[Term]:
-    return list(t[5]) if t[0] == "op" else [x for x, _ in t[2]] if t[0] == "sum" else []
+def _root(r: Rule) -> int:
+    return OPNUM[root_op(r.left) or "none"]
 
 
-def _root(t: Term) -> Optional[str]:
-    return t[1] if t[0] == "op" else "sum" if t[0] == "sum" else None
-
-
-def _rewrites(t: Term, facts: Facts, by_root: Dict[Optional[str], List[Rule]]) -> Iterator[Tuple[Rule, Term]]:
+def _rewrites(t: Term, facts: Facts, by_root: Dict[int, List[Rule]], of: Compiled) -> Iterator[Tuple[Rule, Term]]:
     """Every term that one application of a rule makes of t, at its root or inside it."""
-    for rule in by_root.get(_root(t), []):
-        for env in terms.fires(rule, t, facts):
-            made = _right(rule, env)
-            if made is not None:
-                yield rule, made
-            break
-    if t[0] == "op":
-        for i, x in enumerate(t[5]):
-            for rule, made in _rewrites(x, facts, by_root):
-                yield rule, (*t[:5], (*t[5][:i], made, *t[5][i + 1:]))
-    elif t[0] == "sum":
-        for i, (x, k) in enumerate(t[2]):
-            for rule, made in _rewrites(x, facts, by_root):
-                yield rule, terms.linear([*t[2][:i], (made, k), *t[2][i + 1:]], t[1])
-
-
-def _right(rule: Rule, env: Env) -> Optional[Term]:
-    assert isinstance(rule.right, Expr)
-    try:
-        t = rule.left.result if isinstance(rule.left, Node) else Type("index")
-        return terms.build(rule.right, t, env, 1, env.flags or frozenset())
-    except (terms.Undefined, KeyError):
-        return None
+    for rule in by_root.get(t.op, []):
+        made = next(match.firings(of(rule), t, facts), None)
+        if made is not None:
+            yield rule, made
+    for i, x in enumerate(t.args):
+        for rule, made in _rewrites(x, facts, by_root, of):
+            args = (*t.args[:i], made, *t.args[i + 1:])
+            whole = terms.total(int(t.imm), zip(t.ks, args)) if t.op == SUM else terms.node(t.op, t.type, t.flags, args, t.imm)
+            if whole is not None:
+                yield rule, whole

@@ -24,11 +24,11 @@ class Trie:
     children: List[Tuple[Step, "Trie"]] = field(default_factory=list)
 
     def insert(self, steps: List[Step], leaf: Step) -> None:
-        """Adds a program after all others, sharing steps with the last one. Steps from a PICK or GROUP on are not shared: these try the
-        terms of a sum in turn, and a shared one would try all rules at a term before the first rule at the next term."""
+        """Adds a program after all others, sharing steps with the last one. Steps from a PICK, GROUP or SWAP on are not shared: these try
+        terms of a sum, or orders of operands, in turn, and a shared one would try all rules at one before the first rule at the next."""
         node = self
         for s in [*steps, leaf]:
-            if not node.children or node.children[-1][0] != s or s[0] in ("PICK", "GROUP"):
+            if not node.children or node.children[-1][0] != s or s[0] in ("PICK", "GROUP", "SWAP"):
                 node.children.append((s, Trie()))
             node = node.children[-1][1]
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Dict, List, Optional, Tuple, Union
 
 from gen import ops
-from gen.expr import Arith, Cond, Expr, Guard, Lit, Node, Src, Type, Var, children, parts
+from gen.expr import Arith, Cond, Expr, Guard, Lit, Node, Not, Src, Type, Var, children, parts
 
 
 def is_const(e: Expr) -> bool:
@@ -53,7 +53,8 @@ def root_op(e: Expr) -> Optional[str]:
 def swappable(e: Expr, when: Optional[Cond] = None) -> List[Node]:
     """Commutative nodes whose operands must be tried in both orders. One order is enough where the right operand is a constant, because
     nodes are made with constants on the right, or where both operands are variables used nowhere else in the pattern or in when=."""
-    asked = {id(x) for c in parts(when) if isinstance(c, Guard) for x in c.args}
+    conditions = [c.x if isinstance(c, Not) else c for c in parts(when)]
+    asked = {id(x) for c in conditions if isinstance(c, Guard) for x in c.args}
     out: List[Node] = []
     seen: Dict[int, int] = {}
 

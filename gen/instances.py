@@ -8,17 +8,98 @@ constants and flags matches everything that this rule matches.
 from __future__ import annotations
 
 import itertools
-from typing import Any, Iterator, List, Optional, Tuple
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from gen import guards
-from gen.expr import Guard, Lit, Node, Not, Relation, Type, Var, children, parts
-from gen.forms import is_index
+from gen import guards, ops
+from gen.expr import Arith, Expr, Guard, Lit, Node, Not, Relation, Src, Type, Var, Width, children, parts
+from gen.forms import is_const, is_index, terms_of
+from gen.known import EXCLUDES, Facts
 from gen.lang import Rule
-from gen.terms import FLAGS, RELATION, Env, Facts, Term, Undefined, build, constant, evaluate, inside, linear, subject_of
+from gen.match import CALCULATE, RELATE
+from gen.opcodes import ARITH, FLAGBIT, OPNUM, REL
+from gen.terms import CONST, INDEX, SUM, Term, constant, index, leaf, node, total, type_code
 
 FIRST = {"k": 4, "m": 8, "p": 2, "q": 3}
 SMALL = (4, 8, 6, 12, 1, 2, 3, 5, 7, 16, 0, -1, -2, -3, -8, 64, 100, 1000, 1 << 20, 1 << 31, 1 << 40)
 MOST = 3000  # terms of one rule
+FLAGS = frozenset(f for f in ops.FLAGS if f != "wide")
+FAR = 1 << 62
+
+
+class Undefined(Exception):
+    """The left side with these numbers is no term, or its conditions do not hold."""
+
+
+@dataclass
+class Env:
+    """What the variables of a left side stand for."""
+
+    konst: Dict[int, int]
+    types: Dict[str, str]
+    rest: Optional[int]      # `rest` is a leaf plus this number; None: no terms are left
+    lanes: int               # of all nodes whose type says one lane
+    flags: int               # that all nodes have, with those that the rule writes
+    value: Dict[int, Term] = field(default_factory=dict)  # by id of a variable
+
+    def type(self, t: Type) -> int:
+        return type_code(self.types.get(t.name, t.name), self.lanes if t.lanes == 1 else t.lanes)
+
+
+def evaluate(e: Expr, env: Env) -> int:
+    if isinstance(e, Lit):
+        return int(e.value)
+    if isinstance(e, Width):
+        return ops.TYPE_BY_NAME[next(iter(env.types.values()))].bits
+    if isinstance(e, Var):
+        if id(e) not in env.konst:
+            raise Undefined
+        return env.konst[id(e)]
+    assert isinstance(e, Arith)
+    x, y = evaluate(e.x, env), evaluate(e.y, env)
+    if e.op in ("//", "%") and y <= 0:
+        raise Undefined
+    return int(CALCULATE[ARITH[e.op]](x, y))
+
+
+def total_of(c: int, terms: List[Tuple[int, Term]]) -> Term:
+    found = total(c, terms)
+    if found is None:
+        raise Undefined
+    return found
+
+
+@lru_cache(maxsize=None)
+def inside(e: Expr) -> List[Expr]:
+    """e and everything inside it, shared parts each time they occur. Cached: do not change the list."""
+    return [e, *(x for y in children(e) for x in inside(y))]
+
+
+def build(e: Expr, t: Type, env: Env) -> Term:
+    """A left side as a term. t: the type of its operand position."""
+    if isinstance(e, Src):
+        e = e.x
+    if isinstance(e, Var) and e.kind != "const":
+        if id(e) not in env.value:
+            x = leaf(e.name, INDEX if e.kind != "value" else env.type(t))
+            env.value[id(e)] = x if e.kind != "rest" else index(0) if env.rest is None else total_of(env.rest, [(1, x)])
+        return env.value[id(e)]
+    if is_const(e):
+        n = e.value if isinstance(e, Lit) else evaluate(e, env)
+        return index(int(n)) if t.name == "index" else constant(env.type(t), n)
+    if isinstance(e, Node):
+        args = tuple(build(a, e.operand_type(i), env) for i, a in enumerate(e.args))
+        own = sum(FLAGBIT[f] for f in e.flags)
+        return node(OPNUM[e.op.name], env.type(e.result), own | env.flags if e.types[0].name != "index" else 0, args)
+    assert isinstance(e, Arith)
+    if e.op in ("//", "%"):
+        k = evaluate(e.y, env)
+        if k <= 0:
+            raise Undefined
+        return node(OPNUM["floordiv" if e.op == "//" else "mod"], INDEX, 0, (build(e.x, t, env), index(k)))
+    found, constants = terms_of(e)
+    return total_of(sum(s * evaluate(k, env) for s, k in constants), [(1 if k is None else evaluate(k, env), build(x, t, env)) for x, k in found])
 
 
 def instances(r: Rule, numbers: List[int]) -> Iterator[Tuple[Term, Facts]]:
@@ -33,64 +114,73 @@ def instances(r: Rule, numbers: List[int]) -> Iterator[Tuple[Term, Facts]]:
     refused = frozenset(c.x.name for c in parts(r.when) if isinstance(c, Not) and isinstance(c.x, Guard))
     near = dict.fromkeys([*SMALL, *(n + d for n in numbers for d in (0, 1, -1))])
     choices = [list(dict.fromkeys([FIRST.get(v.name, 4), *near])) for v in constants]
-    rests: List[Term] = [("leaf", "rest"), constant(0, "index"), ("sum", 3, ((("leaf", "rest"), 1),))]
-    if not any(v.kind == "rest" for v in variables):
-        rests = rests[:1]
+    rests = (0, None, 3, -3) if any(v.kind == "rest" for v in variables) else (0,)
+    flags = [sum(FLAGBIT[f] for f in fs) for fs in ([asked] if is_index(r.left) else [asked, FLAGS - refused])]
     count = 0
-    others = list(itertools.product(itertools.product(*(Type(c).members for c in classes)), rests,
-                                    [asked] if is_index(r.left) else [asked, FLAGS - refused], (1, 2) if any_lanes else (1,)))
+    others = list(itertools.product(itertools.product(*(Type(c).members for c in classes)), rests, flags, (1, 2) if any_lanes else (1,)))
     numbers_of_all = itertools.islice(itertools.product(*choices), 40 * MOST)
-    for numbers_of, (types, rest, flags, lanes) in ((n, o) for n in numbers_of_all for o in others):
-        env = Env({id(v): rest if v.kind == "rest" else ("leaf", v.name) for v in variables if v.kind != "const"},
-                  {id(v): k for v, k in zip(constants, numbers_of)}, dict(zip(classes, types)))
-        made = _instance(r, env, lanes, flags)
-        if made:
-            yield made
-            count += 1
-            if count == MOST:
-                return
+    for numbers_of, (types, rest, own, lanes) in ((n, o) for n in numbers_of_all for o in others):
+        env = Env({id(v): k for v, k in zip(constants, numbers_of)}, dict(zip(classes, types)), rest, lanes, own)
+        try:
+            if all(RELATE[REL[c.rel]](evaluate(c.x, env), evaluate(c.y, env)) != negative for c, negative in conditions(r) if isinstance(c, Relation)):
+                t = build(r.left, Type("index"), env)
+                yield t, assumed(r, env)
+                count += 1
+        except Undefined:
+            continue
+        if count == MOST:
+            return
 
 
-def _instance(r: Rule, env: Env, lanes: int, flags: frozenset) -> Optional[Tuple[Term, Facts]]:
-    """r's left side as a term, with the facts that its conditions assume; None where the constants violate them."""
+def conditions(r: Rule) -> List[Tuple[Any, bool]]:
+    """Each condition, and whether it is negated."""
+    return [(c.x, True) if isinstance(c, Not) else (c, False) for c in parts(r.when)]
+
+
+def assumed(r: Rule, env: Env) -> Facts:
+    """The facts that the conditions of r ask for. Raises Undefined where they contradict each other."""
     facts = Facts()
-    try:
-        for c in parts(r.when):
-            negative, g = (True, c.x) if isinstance(c, Not) else (False, c)
-            if isinstance(g, Relation):
-                if RELATION[g.rel](evaluate(g.x, env), evaluate(g.y, env)) == negative:
-                    return None
-            elif isinstance(g, Guard) and g.name in ("apart", "period"):
-                at, least, most = _interval_of(g, env)
-                known = facts.within.get(at, (least, most))
-                facts.within[at] = (max(least, known[0]), min(most, known[1]))
-                if negative or facts.within[at][0] >= facts.within[at][1]:
-                    return None
-            elif isinstance(g, Guard) and guards.BY_NAME[g.name].kind in ("fact", "use"):
-                subject, args = subject_of(g, env), tuple(evaluate(a, env) for a in g.args[1:])
-                if negative:
-                    facts.absent.append((g.name, subject, args))
-                elif g.name == "within" and subject[0] == "const":
-                    if not facts.holds(g.name, subject, args):
-                        return None
-                elif g.name == "within":
-                    lo, hi = facts.within.get(subject, args)
-                    facts.within[subject] = (max(lo, args[0]), min(hi, args[1]))
-                    if facts.within[subject][0] >= facts.within[subject][1]:
-                        return None
-                else:
-                    facts.known[g.name, subject] = args
-        return build(r.left, None, env, lanes, flags), facts
-    except Undefined:
-        return None
+    for g, negative in conditions(r):
+        if not isinstance(g, Guard) or guards.BY_NAME[g.name].kind not in ("fact", "use"):
+            continue
+        x = env.value[id(g.args[0])] if id(g.args[0]) in env.value else build(g.args[0], Type("index"), env)
+        if negative:
+            both = (x, env.value[id(g.args[1])]) if g.name == "apart" else (x,)
+            facts.unknown.append((g.name, both, tuple(evaluate(a, env) for a in g.args[len(both):])))
+        elif g.name == "apart":
+            _within(facts, total_of(0, [(1, env.value[id(g.args[1])]), (-1, x)]), evaluate(g.args[2], env), FAR)
+        elif g.name == "period":
+            k, q = evaluate(g.args[1], env), evaluate(g.args[2], env)
+            _within(facts, x, q * k, q * k + k)
+        elif g.name == "within":
+            _within(facts, x, evaluate(g.args[1], env), evaluate(g.args[2], env))
+        elif g.name == "multiple":
+            facts.residue[x] = evaluate(g.args[1], env)
+            if facts.residue[x] <= 0:
+                raise Undefined
+        elif g.name in ("known_zero", "known_one"):
+            mask = evaluate(g.args[1], env) & (1 << ops.TYPES[x.type & 63].bits) - 1
+            zero, one = facts.bits.get(x, (0, 0))
+            facts.bits[x] = (zero | mask, one) if g.name == "known_zero" else (zero, one | mask)
+        elif g.name == "once":
+            facts.once = (*facts.once, x)  # type: ignore[misc]
+        else:
+            facts.excluded[x] = facts.excluded.get(x, 0) | EXCLUDES[g.name]
+    return facts
 
 
-def _interval_of(g: Guard, env: Env) -> Tuple[Term, int, int]:
-    """The fact that `apart` or `period` assumes: a term and its half-open interval."""
-    if g.name == "period":
-        k, q = evaluate(g.args[1], env), evaluate(g.args[2], env)
-        return subject_of(g, env), q * k, q * k + k
-    return linear([(subject_of(g, env, 1), 1), (subject_of(g, env), -1)], 0), evaluate(g.args[2], env), 1 << 62
+def _within(facts: Facts, x: Term, lo: int, end: int) -> None:
+    """Assumes lo <= x < end, of x + c by an assumption of x."""
+    if x.op == CONST and not lo <= int(x.imm) < end:
+        raise Undefined
+    if x.op == CONST:
+        return
+    if x.op == SUM and x.ks == (1,):
+        lo, end, x = lo - int(x.imm), end - int(x.imm), x.args[0]
+    known = facts.within.get(x, (lo, end - 1))
+    facts.within[x] = (max(lo, known[0]), min(end - 1, known[1]))
+    if facts.within[x][0] > facts.within[x][1]:
+        raise Undefined
 
 
 def numbers_in(r: Rule) -> List[int]:

@@ -1,7 +1,7 @@
 """Index simplification: exact for all integers, with positive divisors; for every target and every pass.
 
-Comparisons with a constant become `n < k` or `k < n`, with no constant and no common factor in a sum n. A rule that makes larger numbers
-than it matched requires that they stay far below 64 bits.
+Comparisons become `n < 0`, `n == 0` or `n != 0`, with no common factor in a sum n; src/vector/balance.c makes two sides of n again. A rule
+that makes larger numbers than it matched requires that they stay far below 64 bits.
 """
 from gen.lang import *
 
@@ -53,29 +53,19 @@ COMPARE = [
     rewrite(lt.index(n, i),          False,                     when=apart(i, n, 0)),
     rewrite(gt.index(n, i),          lt.index(i, n)),
     rewrite(ge.index(n, i),          le.index(i, n)),
-    rewrite(le.index(n, k),          lt.index(n, k + 1)),
-    rewrite(le.index(k, n),          lt.index(k - 1, n)),
-    rewrite(le.index(n, i),          True,                      when=apart(n, i, 0)),
-    rewrite(le.index(n, i),          False,                     when=apart(i, n, 1)),
+    rewrite(le.index(n, i),          lt.index(n, i + 1)),
     rewrite(eq.index(n, i),          True,                      when=apart(n, i, 0) & apart(i, n, 0)),
     rewrite(eq.index(n, i),          False,                     when=apart(n, i, 1)),
     rewrite(ne.index(n, i),          False,                     when=apart(n, i, 0) & apart(i, n, 0)),
     rewrite(ne.index(n, i),          True,                      when=apart(n, i, 1)),
-    rewrite(lt.index(n + k, m),      lt.index(n, m - k)),
-    rewrite(lt.index(m, n + k),      lt.index(m - k, n)),
-    rewrite(eq.index(n + k, m),      eq.index(n, m - k)),
-    rewrite(ne.index(n + k, m),      ne.index(n, m - k)),
-    rewrite(lt.index(0 - n, k),      lt.index(0 - k, n)),
-    rewrite(lt.index(k, 0 - n),      lt.index(n, 0 - k)),
-    rewrite(eq.index(0 - n, k),      eq.index(n, 0 - k)),
-    rewrite(ne.index(0 - n, k),      ne.index(n, 0 - k)),
-    rewrite(lt.index(i*k + rest, m), lt.index(i, m//k),         when=within(rest, m % k, k)),           # m = k*(m//k) + m%k
-    rewrite(lt.index(i*k + rest, m), lt.index(i, m//k + 1),     when=within(rest, 0, m % k)),
-    rewrite(lt.index(m, i*k + rest), lt.index(m//k, i),         when=within(rest, 0, m % k + 1)),
-    rewrite(lt.index(m, i*k + rest), lt.index(m//k - 1, i),     when=within(rest, m % k + 1, k)),
-    rewrite(eq.index(i*k + rest, m), eq.index(i, m//k),         when=within(rest, m % k, m % k + 1)),
-    rewrite(ne.index(i*k + rest, m), ne.index(i, m//k),         when=within(rest, m % k, m % k + 1)),
-    rewrite(lt.index(n // k, m),     lt.index(n, k*m)),
-    rewrite(lt.index(m, n // k),     lt.index(k*m + (k - 1), n)),
+    rewrite(lt.index(n, i),          lt.index(n - i, 0),        when=~within(i, 0, 1)),
+    rewrite(eq.index(n, i),          eq.index(n - i, 0),        when=~within(n, 0, 1) & ~within(i, 0, 1)),
+    rewrite(ne.index(n, i),          ne.index(n - i, 0),        when=~within(n, 0, 1) & ~within(i, 0, 1)),
+    rewrite(lt.index(i*k + rest, 0), lt.index(i, 0),            when=within(rest, 0, k)),
+    rewrite(eq.index(i*k + rest, 0), eq.index(i, 0),            when=within(rest, 0, 1) & (k > 0)),
+    rewrite(ne.index(i*k + rest, 0), ne.index(i, 0),            when=within(rest, 0, 1) & (k > 0)),
+    rewrite(lt.index(n // k, 0),     lt.index(n, 0)),
+    rewrite(lt.index(n // k + rest, 0), lt.index(n + rest*k, 0),           when=within(n, -HUGE, HUGE + 1) & small(rest) & (k < 2**21)),
+    rewrite(lt.index(rest - n // k, 0), lt.index(rest*k + (k - 1) - n, 0), when=within(n, -HUGE, HUGE + 1) & small(rest) & (k < 2**21)),
 ]
 ALL = TRIVIAL + DIVMOD + JOIN + BOUNDS + COMPARE

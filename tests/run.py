@@ -70,6 +70,7 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("rule_mutants", "-m gen.mutation.mutate", "--sample 12", ""),
     ("rule_mutants_record", "-m gen.mutation.mutate", "--again 100003", "--again 997"),
     ("instruction_rules", "-m gen.proof.simulate --warpburg {wb}", "", "--every"),
+    ("rewrite_matcher", "tests/rewrite_matcher.py {build}", "", "--terms 1000000"),
     ("target_facts", "tests/target_facts.py {wb}", "", "--all"),
     ("instruction_mutants", "tests/instruction_mutants.py {build}", "", ""),
     ("random_rules", "tests/fuzz/random_rules.py", "200", "3000"),

@@ -27,13 +27,31 @@ typedef struct {
     const char *fault;
 } Arrival;
 
+static bool is_tid(const IrGraph *g, IrRef r)
+{
+    const IrNode *x = ir_at(g, r);
+    return x->op == OP_VAR && g->vars[x->imm].kind == IR_TID;
+}
+
+/* tid + c < 0, where c is a multiple of 32, or c - tid < 0, where c + 1 is: how rules leave comparisons. */
+static bool is_sum_of_warp(const IrGraph *g, const IrNode *sum)
+{
+    const IrTerm t = g->terms[sum->a[0]];
+    const int64_t c = (int64_t)sum->imm;
+    if (sum->a[1] != 1 || !is_tid(g, t.ref)) return false;
+    return t.coefficient == 1 ? c % WARP == 0 : t.coefficient == -1 && (c + 1) % WARP == 0;
+}
+
 /* tid // n, where n is a multiple of 32, and a comparison of tid with a multiple of 32: equal in a warp. */
 static bool is_warp_number(const IrGraph *g, IrRef r)
 {
     const IrNode *n = ir_at(g, r), *x = ir_at(g, n->a[0]);
-    if (ir_in_pool(n) || x->op != OP_VAR || g->vars[x->imm].kind != IR_TID || !n->a[1] || !ir_is_const(g, n->a[1]))
-        return false;
+    if (ir_in_pool(n) || !n->a[1]) return false;
+    if (n->op == OP_LT && x->op == OP_CONST && is_tid(g, n->a[1])) return ((int64_t)x->imm + 1) % WARP == 0;
+    if (!ir_is_const(g, n->a[1])) return false;
     const int64_t by = (int64_t)ir_at(g, n->a[1])->imm;
+    if (n->op == OP_LT && x->op == OP_SUM && by == 0) return is_sum_of_warp(g, x);
+    if (!is_tid(g, n->a[0])) return false;
     if (n->op == OP_LT || n->op == OP_GE || n->op == OP_FLOORDIV) return by % WARP == 0;
     return (n->op == OP_LE || n->op == OP_GT) && (by + 1) % WARP == 0;
 }

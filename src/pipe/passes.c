@@ -37,7 +37,11 @@ typedef struct {
 static void simplify(const Ir *p) { rw_run(p->rw, p->kernel, RW_SIMPLIFY); }
 static void lower(const Ir *p) { rw_run(p->rw, p->kernel, RW_LOWER); }
 static void vectorize(const Ir *p) { *p->accesses = vec_vectorize(p->rw, p->kernel, p->target->vector_bytes); }
-static void width(const Ir *p) { vec_width(p->kernel); }
+static void width(const Ir *p)
+{
+    vec_balance(p->kernel);
+    vec_width(p->kernel);
+}
 static void isel(const Ir *p) { rw_run(p->rw, p->kernel, RW_ISEL); }
 
 typedef struct {

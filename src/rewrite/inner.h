@@ -108,8 +108,6 @@ bool rw_match_program(RwCx *rw, const RwTables *t, const uint32_t *program, IrRe
 /* sums.c */
 bool rw_split(RwCx *rw, Match *m, uint32_t d, uint32_t s, WbbI128 k, uint32_t r, bool only_rest);
 bool rw_group(RwCx *rw, Match *m, uint32_t d, uint32_t s, uint32_t k, uint32_t more, uint32_t *next);
-bool rw_offset(RwCx *rw, Match *m, uint32_t d, uint32_t s, uint32_t k);
-bool rw_negate(RwCx *rw, Match *m, uint32_t d, uint32_t s);
 bool rw_pick(RwCx *rw, Match *m, uint32_t d, uint32_t s, uint32_t k, uint32_t how, uint32_t *term);
 bool rw_pick_bound(RwCx *rw, Match *m, uint32_t x, uint32_t s, WbbI128 k);
 /* Appends the terms of a rest that is not built; terms: capacity for all of the sum. */

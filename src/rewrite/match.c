@@ -22,8 +22,6 @@
  *   SPLIT:rest d s k, r     v[s] = v[d] * k[k] + v[r], all divisible terms and the constant, floored, in v[d];
  *                           rest: v[d] is not used
  *   GROUP d s k, r|by<<8    v[s] = v[d] * k[k] + v[r], 0 <= v[r] < k[k]; k[k] divides k[by] unless by is 255; a choice
- *   OFFSET d s k            v[s] = v[d] + k[k], and k[k] is not 0
- *   NEGATE d s              v[s] = -v[d], and v[s] begins with a negative term
  *   PICK d s k, fixed|op<<8 v[d] = a term of the sum v[s] not yet picked, an `op` unless that is 0; k[k] = its
  *                           coefficient, or must be that if fixed; a choice
  *   PICKV x s k             k[k] * v[x] is picked, too: a term, or every term of a sum
@@ -114,8 +112,6 @@ static bool take_step(RwCx *rw, const RwTables *t, Match *m, const uint32_t **pc
     case W_KONST: return integer_constant(g, m->value[b], &m->konst[a]);
     case W_SRC: return (m->value[a] = without_modifiers(g, m->value[b], c)) != 0;
     case W_SPLIT: return rw_split(rw, m, a, b, m->konst[c], *(*pc)++, small(w) != 0);
-    case W_OFFSET: return rw_offset(rw, m, a, b, c);
-    case W_NEGATE: return rw_negate(rw, m, a, b);
     case W_PICKV: return rw_pick_bound(rw, m, a, b, m->konst[c]);
     case W_REST:
         m->rest = (Rest){.sum = m->value[b], .n_picks = m->n_picks, .constant = m->picked_constant};

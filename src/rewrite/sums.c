@@ -122,23 +122,6 @@ bool rw_group(RwCx *rw, Match *m, uint32_t d, uint32_t s, uint32_t k, uint32_t m
     return false;
 }
 
-bool rw_offset(RwCx *rw, Match *m, uint32_t d, uint32_t s, uint32_t k)
-{
-    const IrNode n = *ir_at(rw->g, m->value[s]);
-    if (n.op != OP_SUM || n.imm == 0) return false;
-    IrTerm *terms = WBB_NEW_N(rw->arena, IrTerm, n.a[1]);
-    for (uint32_t i = 0; i < n.a[1]; i++) terms[i] = rw->g->terms[n.a[0] + i];
-    m->konst[k] = (int64_t)n.imm;
-    return (m->value[d] = rw_try_sum(rw, 0, terms, n.a[1])) != 0;
-}
-
-bool rw_negate(RwCx *rw, Match *m, uint32_t d, uint32_t s)
-{
-    const IrNode n = *ir_at(rw->g, m->value[s]);
-    if (n.op != OP_SUM || rw->g->terms[n.a[0]].coefficient > 0) return false;
-    return (m->value[d] = rw_try_sum(rw, 0, &(IrTerm){-1, m->value[s]}, 1)) != 0;
-}
-
 static bool is_taken(const uint32_t *picks, uint32_t n, uint32_t term)
 {
     for (uint32_t i = 0; i < n; i++)

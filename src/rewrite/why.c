@@ -192,8 +192,6 @@ static const char *failure(Why *y)
                           node_name(y, y->failed.m.value[b]));
     case W_SPLIT: return "the constant divides no term of the sum";
     case W_GROUP: return "the larger terms of the sum have no common divisor that the others stay below";
-    case W_OFFSET: return "the sum has no constant";
-    case W_NEGATE: return "the sum begins with a positive term";
     case W_PICK: return "the sum has no such term";
     case W_PICKV: return "the sum does not have these terms";
     case W_KARITH: return "arithmetic of constants fails: too large, or a divisor that is not positive";

@@ -4,6 +4,7 @@
  * 32-bit index arithmetic wherever that is proved to be enough.
  *
  *     VecAccesses accesses = vec_vectorize(rw, kernel, target->vector_bytes);
+ *     vec_balance(kernel);
  *     vec_width(kernel);
  */
 #ifndef VEC_VECTOR_H
@@ -27,6 +28,8 @@ typedef struct {
 
 /* vectorize.c: makes straight code of every `for .. lanes`, and lists the accesses, which live as long as the graph. */
 VecAccesses vec_vectorize(RwCx *rw, IrKernel *k, uint32_t vector_bytes);
+/* balance.c: gives comparisons of a sum with 0 two sides. */
+void vec_balance(IrKernel *k);
 /* width.c: marks the index nodes that need 64 bits. */
 void vec_width(IrKernel *k);
 

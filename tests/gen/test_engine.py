@@ -155,6 +155,11 @@ class Engine(unittest.TestCase):
         ir = "kernel @k(%o: out i64[1]) block 64 grid 64 {\n  store %o[0], idx.i64((8*tid + 6*bid) // 8)\n}\n"
         self.assertIn("(4*tid + 3*bid) % 6", self.run_on("", index, ir, "simplify"))  # with the first k the divisor is 8 - 8 = 0; the next k is 2
 
+    def test_first_rule_wins_in_either_order_of_operands(self) -> None:
+        rules = "SIMPLIFY = [rewrite(neg.f32(add.f32(cos.f32(a), b)), b), rewrite(neg.f32(add.f32(sin.f32(a), b)), b)]\n"
+        for sum_of in ("sin.f32(a), cos.f32(b)", "cos.f32(b), sin.f32(a)"):
+            self.assertEqual(self.value(rules, f"neg.f32(add.f32({sum_of}))"), "sin.f32(a)")
+
     def test_why(self) -> None:
         index = "rewrite(n // k, 0, when=within(n, 0, k) & (k < 100)),\n"
         ir = "kernel @k(%o: out i64[1]) block 64 grid 1 {\n  store %o[0], idx.i64(tid // 8)\n}\n"
