@@ -43,6 +43,7 @@ typedef struct {
     int64_t chunk;           /* partial results of those that a thread of the last one reads */
     int64_t whole;           /* elements of the kept dimensions */
     bool absent;             /* a partial result may lack every term */
+    bool stretch_absent;     /* so may one of a thread's stretch of the blocks' results */
     uint32_t shared, partial; /* buffers: of each array, then, if `absent`, of preds */
     uint32_t turn, last;     /* buffers: tickets, the number drawn */
 } Share;
@@ -154,11 +155,16 @@ static Partial new_partial(const Share *m) { return (Partial){.x = WBB_NEW_N(m->
 /* Ends an `if` whose body has the values of p; elsewhere p is absent. */
 static void end_guarded(const Share *m, EmitIf *c, Partial *p, IrRef condition)
 {
-    IrRef *zero = WBB_NEW_N(m->a, IrRef, m->n);
+    const uint32_t n = m->n + (p->present != 0);
+    IrRef *values = WBB_NEW_N(m->a, IrRef, n), *zero = WBB_NEW_N(m->a, IrRef, n);
     emit_else(m->e, c);
-    for (uint32_t k = 0; k < m->n; k++) zero[k] = ir_const(m->g, IR_TYPE(type_of(m, k), 0), 0);
-    emit_end_if(m->e, c, m->n, p->x, zero, p->x);
-    p->present = p->present ? both(m, p->present, condition) : condition;
+    for (uint32_t k = 0; k < n; k++) {
+        values[k] = k < m->n ? p->x[k] : p->present;
+        zero[k] = ir_const(m->g, ir_at(m->g, values[k])->type, 0);
+    }
+    emit_end_if(m->e, c, n, values, zero, values);
+    for (uint32_t k = 0; k < m->n; k++) p->x[k] = values[k];
+    p->present = p->present ? values[m->n] : condition;
 }
 
 /* One term of each array. */
@@ -207,8 +213,8 @@ static void fold(const Share *m, Partial *p, uint32_t n)
     }
 }
 
-/* The terms of one iteration, of each kept element; those of a computation that keeps the order are combined at once,
- * others are apart. */
+/* The terms of one iteration, one kept element after the other; those of a computation that keeps the order are combined
+ * at once, others are apart. Returns how many partial results there are. */
 static uint32_t terms(const Share *m, IrRef loop, Partial *p)
 {
     const uint32_t apart = m->s->commutes ? m->terms : 1;
@@ -218,7 +224,7 @@ static uint32_t terms(const Share *m, IrRef loop, Partial *p)
         if (apart == 1) fold(m, all, m->terms);
         for (uint32_t k = 0; k < apart; k++) p[c * apart + k] = all[k];
     }
-    return apart;
+    return m->kept * apart;
 }
 
 typedef uint32_t (*Iterate)(const Share *m, IrRef loop, Partial *p);
@@ -475,7 +481,9 @@ static void combine_blocks(const Share *m, Partial *p)
     const IrRef mine = read(m, m->last, SC_U32, ir_index(m->g, 0));
     EmitIf last = emit_if(m->e, node(m, OP_EQ, SC_PRED, mine, number(m, (uint32_t)m->blocks - 1)));
     iterate(m, partial_results, m->chunk, p);
-    combine_threads(m, p);
+    Share stretches = *m;
+    stretches.absent = m->stretch_absent;
+    combine_threads(&stretches, p);
     store_kept(m, p, true);
     emit_else(m->e, &last);
     emit_end_if(m->e, &last, 0, NULL, NULL, NULL);
@@ -492,11 +500,11 @@ static uint32_t add_buffer(const Share *m, const char *stem, IrSpace space, ScTy
 }
 
 /* A buffer for each array, and one for preds. */
-static uint32_t add_buffers(const Share *m, const char *stem, IrSpace space, int64_t elements)
+static uint32_t add_buffers(const Share *m, const char *stem, IrSpace space, int64_t elements, bool absent)
 {
     const uint32_t first = m->e->k->n_buffers;
     for (uint32_t k = 0; k < m->n; k++) add_buffer(m, stem, space, type_of(m, k), elements, false);
-    if (m->absent) add_buffer(m, stem, space, SC_PRED, elements, false);
+    if (absent) add_buffer(m, stem, space, SC_PRED, elements, false);
     return first;
 }
 
@@ -530,11 +538,14 @@ static void find_sizes(Share *m)
     m->whole = 1;
     for (uint32_t d = 0; d < m->l->n_dims; d++)
         if (!m->l->dims[d].reduced) m->whole *= m->l->dims[d].size;
-    m->absent = m->s->maps.elements->constraints.n || (blocks > 1 && m->chunk * lanes * warps != blocks);
-    if (blocks > 1) m->partial = add_buffers(m, "part", IR_TEMP, blocks * m->whole);
+    m->absent = m->s->maps.elements->constraints.n;
+    m->stretch_absent = m->absent || (blocks > 1 && m->chunk * lanes * warps != blocks);
+    if (blocks > 1) m->partial = add_buffers(m, "part", IR_TEMP, blocks * m->whole, m->absent);
     if (blocks > 1) m->turn = add_buffer(m, "turn", IR_TEMP, SC_U32, tiles, true);
     if (blocks > 1) m->last = add_buffer(m, "last", IR_SHARED, SC_U32, 1, false);
-    if (warps > 1) m->shared = add_buffers(m, "shared", IR_SHARED, m->kept * kept_lanes * kept_warps * warps);
+    if (warps > 1)
+        m->shared =
+            add_buffers(m, "shared", IR_SHARED, m->kept * kept_lanes * kept_warps * warps, m->stretch_absent);
 }
 
 void emit_shared_reduce(EmitValues *e, const PartStage *s, IrRef bid, IrRef tid)
@@ -552,7 +563,7 @@ void emit_shared_reduce(EmitValues *e, const PartStage *s, IrRef bid, IrRef tid)
     find_iterations(&m);
     find_sizes(&m);
     Partial *p = WBB_NEW_N(m.a, Partial, (size_t)m.kept * m.terms);
-    const uint32_t apart = iterate(&m, terms, m.loop, p) > 0 && s->commutes ? m.terms : 1;
+    const uint32_t apart = iterate(&m, terms, m.loop, p) / m.kept;
     for (uint32_t c = 0; c < m.kept; c++) {
         fold(&m, p + (size_t)c * apart, apart);
         p[c] = p[(size_t)c * apart];
