@@ -213,8 +213,8 @@ static void fold(const Share *m, Partial *p, uint32_t n)
     }
 }
 
-/* The terms of one iteration, one kept element after the other; those of a computation that keeps the order are combined
- * at once, others are apart. Returns how many partial results there are. */
+/* The terms of one iteration, one kept element after the other; those of a computation that keeps the order are
+ * combined at once, others are apart. Returns how many partial results there are. */
 static uint32_t terms(const Share *m, IrRef loop, Partial *p)
 {
     const uint32_t apart = m->s->commutes ? m->terms : 1;
@@ -229,8 +229,8 @@ static uint32_t terms(const Share *m, IrRef loop, Partial *p)
 
 typedef uint32_t (*Iterate)(const Share *m, IrRef loop, Partial *p);
 
-/* Iterations 0 .. count - 1 of `one`, each of which has partial results: n of them, which are combined from iteration to
- * iteration. The first one starts them. */
+/* Iterations 0 .. count - 1 of `one`, each of which has partial results, which are combined from iteration to
+ * iteration. The first one starts them. Returns how many there are. */
 static uint32_t iterate(const Share *m, Iterate one, int64_t count, Partial *p)
 {
     const uint32_t n = one(m, ir_index(m->g, 0), p);

@@ -182,8 +182,8 @@ typedef struct {
     const char *why_kind, *why_inline;
 } PartPlan;
 
-/* legality.c: may the fusion be a loop? Declines it at the instruction that is at fault. shared: a reduction whose terms
- * threads share, so that it may be of any length; or NULL. */
+/* legality.c: may the fusion be a loop? Declines it at the instruction that is at fault. shared: a reduction whose
+ * terms threads share, so that it may be of any length; or NULL. */
 void part_check(WbbCx *cx, WbbArena *a, const HloComputation *body, const TgTarget *t, const HloInstruction *shared);
 /* Leaf `part` of i, seen through tuples: an element of a tuple instruction is that operand. */
 PartValue part_value(const HloInstruction *i, uint32_t part);
