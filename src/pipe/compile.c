@@ -74,10 +74,11 @@ static BdBuffer describe(WbbArena *a, const PartPlan *p, uint32_t i, uint32_t al
 static void document_order(WbbArena *a, const PartPlan *p, Bundle *b)
 {
     const HloComputation *body = p->fusion->body;
+    const HloInstruction *shared = p->kernels[0].n_ranges ? p->kernels[0].ranges[0].stages[0].reduce : NULL;
     const char **texts = WBB_NEW_N(a, const char *, body->n_instructions + 1);
     for (uint32_t k = 0; k < body->n_instructions; k++) {
         const HloInstruction *i = body->instructions[k];
-        if (i == p->kernels[0].ranges[0].stages[0].reduce) continue; /* its layout says it, in no text yet */
+        if (i == shared) continue; /* its layout says it, in no text yet */
         if (i->opcode == HLO_REDUCE || i->opcode == HLO_REDUCE_WINDOW)
             texts[b->n_order++] = wbb_format(a, "%s: serial", i->name);
         if (i->opcode != HLO_DOT && i->opcode != HLO_CONVOLUTION) continue;
