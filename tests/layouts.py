@@ -19,10 +19,10 @@ from warpburg_cli import Cli
 
 ROOT = Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "shaderdb" / "corpus"
-# file, and whether an output is updated in place, so that a thread has one vector
-FUSIONS = [("convert_chains.hlo", False), ("odd_sizes.hlo", False), ("select_compare_s32.hlo", False), ("two_outputs.hlo", False),
-           ("odd_tail.hlo", False), ("causal_mask.hlo", False), ("bias_relu.hlo", False), ("swish_f16.hlo", False),
-           ("generated/rotary_bf16.S.hlo", False), ("generated/transpose_f32.S.hlo", False), ("scalar.hlo", False)]
+# file, and how many elements share a byte of the output
+FUSIONS = [("convert_chains.hlo", 1), ("odd_sizes.hlo", 1), ("select_compare_s32.hlo", 1), ("two_outputs.hlo", 1), ("odd_tail.hlo", 1),
+           ("causal_mask.hlo", 1), ("bias_relu.hlo", 1), ("swish_f16.hlo", 1), ("generated/rotary_bf16.S.hlo", 1),
+           ("generated/transpose_f32.S.hlo", 1), ("generated/arithmetic_s4.S.hlo", 2), ("scalar.hlo", 1)]
 BLOCKS = 12  # that are run, where there are more
 
 
@@ -38,12 +38,12 @@ def ceil(a: int, b: int) -> int:
     return -(-a // b)
 
 
-def some_layout(rng: random.Random, n: int, widest: int, in_place: bool) -> str:
-    vector = rng.choice([v for v in (1, 2, 4, 8, 16) if v <= max(widest, 2)])
-    left = n // vector + n % vector           # vectors, then an element each
+def some_layout(rng: random.Random, n: int, widest: int, packed: int) -> str:
+    vector = rng.choice([v for v in (1, 2, 4, 8, 16) if v <= max(widest, 2) and v % packed == 0])
+    left = n // vector + ceil(n % vector, packed)  # vectors, then an element each, or a byte
     lane, warp = rng.choice([(32, rng.randint(1, 16)), (rng.randint(1, 32), 1)])
     sizes = {"lane": lane, "warp": warp, "grid": 0}
-    if n % vector == 0 and not in_place:
+    if n % vector == 0:
         sizes["register"] = rng.randint(1, 4)
     order = rng.sample(sorted(sizes), len(sizes))
     if rng.random() < 0.6:                    # the usual order, the grid outermost
@@ -67,16 +67,15 @@ def some_layout(rng: random.Random, n: int, widest: int, in_place: bool) -> str:
         covered *= size
         if last:
             break
-    levels = dict(f.split() for f in factors)
-    if int(levels.get("warp", 1)) > 1 and int(levels.get("lane", 1)) != 32:
-        return ""
-    return f"elements: {', '.join(factors)}" if int(levels.get("register", 1)) <= 8 else ""
+    got = {f.split()[0]: int(f.split()[1]) for f in factors}
+    whole_warps = got.get("warp", 1) == 1 or got.get("lane", 1) == 32
+    return f"elements: {', '.join(factors)}" if whole_warps and got.get("register", 1) <= 8 else ""
 
 
-def layouts(rng: random.Random, n: int, widest: int, in_place: bool, count: int) -> List[str]:
+def layouts(rng: random.Random, n: int, widest: int, packed: int, count: int) -> List[str]:
     made: List[str] = []
     for _ in range(1000):
-        text = some_layout(rng, n, widest, in_place)
+        text = some_layout(rng, n, widest, packed)
         if text and text not in made:
             made.append(text)
         if len(made) == count:
@@ -93,11 +92,11 @@ def main() -> int:
     cli = Cli(os.path.abspath(o.warpburg))
     rng = random.Random(o.seed)
     jobs: List[Tuple[str, str, str]] = []
-    for name, in_place in FUSIONS:
+    for name, packed in FUSIONS:
         file = str(CORPUS / name)
         n, widest, text = chosen(cli, file)
         jobs += [("given back", file, text)]
-        jobs += [("random", file, layout) for layout in layouts(rng, n, widest, in_place, o.count)]
+        jobs += [("random", file, layout) for layout in layouts(rng, n, widest, packed, o.count)]
 
     def judge(job: Tuple[str, str, str]) -> str:
         what, file, layout = job

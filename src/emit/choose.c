@@ -17,42 +17,23 @@ static IrRef *stated(EmitValues *e, const IxAccess *access, const HloShape *s)
     return index;
 }
 
-/* Where x = k*q + r + constant, r in 0..k, and k divides the bounds that are tested, x is within them if q is within
- * theirs: *x becomes q, *lo and *hi its bounds. The elements of one thread, which are neighbours, often share q, and
- * so one `if`. */
-static void drop_remainder(EmitValues *e, IrRef *x, WbbI128 *lo, WbbI128 *hi, bool need_lo, bool need_hi)
+/* Both conditions; 0: none. */
+static IrRef both(EmitValues *e, IrRef x, IrRef y)
 {
-    IrGraph *g = e->g;
-    const IrNode n = *ir_at(g, *x);
-    const WbbI128 constant = n.op == OP_SUM ? (int64_t)n.imm : 0;
-    for (uint32_t i = 0; n.op == OP_SUM && i < n.a[1]; i++) {
-        const int64_t k = g->terms[n.a[0] + i].coefficient;
-        if (k <= 1 || (need_lo && (*lo - constant) % k) || (need_hi && (*hi + 1 - constant) % k)) continue;
-        IrTerm *q = WBB_NEW_N(e->arena, IrTerm, n.a[1]), *r = WBB_NEW_N(e->arena, IrTerm, n.a[1]);
-        uint32_t n_q = 0, n_r = 0;
-        for (uint32_t j = 0; j < n.a[1]; j++) {
-            const IrTerm t = g->terms[n.a[0] + j];
-            if (t.coefficient % k == 0) q[n_q++] = (IrTerm){t.coefficient / k, t.ref};
-            else r[n_r++] = t;
-        }
-        if (!ir_within(g, rw_sum(e->rw, 0, r, n_r), 0, k)) continue;
-        *x = rw_sum(e->rw, 0, q, n_q);
-        *lo = (*lo - constant) / k; /* exact where it is tested */
-        *hi = (*hi + 1 - constant) / k - 1;
-        return;
-    }
+    if (!x || !y) return x ? x : y;
+    return rw_make(e->rw, OP_BAND, IR_TYPE(SC_PRED, 0), 0, x, y, 0, 0);
 }
 
-static IrRef between(EmitValues *e, IrRef x, WbbI128 lo, WbbI128 hi)
+/* x is in lo .. hi; 0: always. What facts decide makes no nodes. The rules of comparisons drop remainders: k*q + r is
+ * below a multiple of k where q is below the multiple. The elements of one thread, which are neighbours, often share q,
+ * and so one `if`. */
+static IrRef between(EmitValues *e, IrRef x, int64_t lo, int64_t hi)
 {
     const IrFact f = ir_fact(e->g, x);
     if (f.lo > hi || f.hi < lo) return ir_const(e->g, IR_TYPE(SC_PRED, 0), 0);
-    const bool need_lo = f.lo < lo, need_hi = f.hi > hi;
-    if (need_lo || need_hi) drop_remainder(e, &x, &lo, &hi, need_lo, need_hi);
-    const IrRef above = need_lo ? rw_compare(e->rw, OP_GE, x, ir_index(e->g, (int64_t)lo)) : 0;
-    const IrRef below = need_hi ? rw_compare(e->rw, OP_LT, x, ir_index(e->g, (int64_t)(hi + 1))) : 0;
-    if (!above || !below) return above ? above : below;
-    return rw_make(e->rw, OP_BAND, IR_TYPE(SC_PRED, 0), 0, above, below, 0, 0);
+    const IrRef above = f.lo < lo ? rw_compare(e->rw, OP_GE, x, ir_index(e->g, lo)) : 0;
+    const IrRef below = f.hi > hi ? rw_compare(e->rw, OP_LT, x, ir_index(e->g, hi + 1)) : 0;
+    return both(e, above, below);
 }
 
 /* Tests of remainders stand last, side by side: LLVM tests the parity of several indices at once. */
@@ -65,7 +46,7 @@ IrRef emit_inside(EmitValues *e, const IxAccess *access)
         if ((ir_at(e->g, c->expression)->op == OP_MOD) != (n >= access->n_conditions)) continue;
         const IrRef one = between(e, c->expression, c->lo, c->hi);
         if (one == no) return no;
-        if (one) all = all ? rw_make(e->rw, OP_BAND, IR_TYPE(SC_PRED, 0), 0, all, one, 0, 0) : one;
+        all = both(e, all, one);
     }
     return access->never ? no : all;
 }
@@ -154,7 +135,7 @@ static void descend(EmitValues *e, EmitFrame *f, uint32_t lo, uint32_t hi)
     while (hi - lo > 1) {
         Level l = {.lo = lo, .middle = lo + (hi - lo) / 2, .hi = hi};
         const IrRef at = f->index[f->i->dimensions[0]];
-        l.branch = emit_if(e, between(e, at, 0, (WbbI128)c->offsets[l.middle] - 1));
+        l.branch = emit_if(e, between(e, at, 0, c->offsets[l.middle] - 1));
         if (l.branch.s) {
             WBB_PUSH(e->arena, &c->levels, l);
             hi = l.middle;

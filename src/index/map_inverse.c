@@ -158,9 +158,9 @@ static void solve(Solver *s)
 
 static bool in_i64(IrFact f) { return f.lo >= INT64_MIN && f.hi <= INT64_MAX; }
 
-IxMap *ix_map_inverse(RwCx *rw, WbbArena *a, const IxMap *map)
+/* Of a simplified map. */
+static IxMap *inverse_of(RwCx *rw, WbbArena *a, const IxMap *m)
 {
-    const IxMap *m = ix_map_simplify(rw, a, map, false);
     Solver s = {.rw = rw, .a = a, .g = rw_graph(rw), .known = {.rw = rw, .nodes = {.arena = a}}};
     if (m->state != IX_KNOWN) return ix_map_of_state(a, m->state);
     IxMap *made = ix_map_new(a);
@@ -190,6 +190,11 @@ IxMap *ix_map_inverse(RwCx *rw, WbbArena *a, const IxMap *map)
     for (uint32_t i = 0; i < m->results.n; i++)
         ix_map_constrain(a, made, rw_sub(rw, ix_rebuild(&back, m->results.items[i]), made->vars.items[i].node), 0, 0);
     return ix_map_simplify(rw, a, made, false);
+}
+
+IxMap *ix_map_inverse(RwCx *rw, WbbArena *a, const IxMap *map)
+{
+    return inverse_of(rw, a, ix_map_simplify(rw, a, map, false));
 }
 
 /* --- bijections --------------------------------------------------------------------------------------------------- */
@@ -273,7 +278,7 @@ IxAnswer ix_map_bijection(RwCx *rw, WbbArena *a, const IxMap *map, uint64_t most
     if (m->state == IX_UNKNOWN) return IX_OPEN;
     if (m->state == IX_EMPTY) return *why = "the domain is empty", IX_YES;
     if (ix_map_box(m) <= most) return by_points(a, rw_graph(rw), m, why);
-    const IxMap *inverse = ix_map_inverse(rw, a, m);
+    const IxMap *inverse = inverse_of(rw, a, m);
     if (!inverse || inverse->state != IX_KNOWN) return IX_OPEN;
     const uint32_t n = inverse->vars.n;
     int64_t *lo = WBB_NEW_N(a, int64_t, n + 1u), *hi = WBB_NEW_N(a, int64_t, n + 1u);
@@ -297,7 +302,7 @@ bool ix_map_onto(RwCx *rw, WbbArena *a, const IxMap *map, const int64_t *lo, con
         constants[i] = (int64_t)n->imm;
         m->results.items[i] = line(&(Solver){.rw = rw}, m->results.items[i], 1, -(int64_t)n->imm);
     }
-    const IxMap *inverse = ix_map_inverse(rw, a, m);
+    const IxMap *inverse = inverse_of(rw, a, m);
     if (!inverse || inverse->state != IX_KNOWN || inverse->constraints.n) return false;
     for (uint32_t i = 0; i < inverse->vars.n; i++) {
         const IxVar *v = &inverse->vars.items[i];

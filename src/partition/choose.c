@@ -342,7 +342,7 @@ static void check_stage(const Choosing *c, const Choice *x)
         part_layout_fail(c->cx, column, "vector %u: %u elements share a byte of the output", x->vector,
                          x->s->packed_group);
     const int64_t row = x->r->space->rank ? x->r->space->dims[x->r->space->minor_to_major[0]] : 1;
-    const bool rows = x->vector % row == 0 && x->vector <= tuned(c->t, "loop.max_row");
+    const bool rows = row > 1 && x->vector % row == 0 && x->vector <= tuned(c->t, "loop.max_row");
     if (x->vector > widest->value && !rows)
         part_layout_fail(c->cx, column, "vector %u: at most %lld of %u bits (%s), or whole rows of at most %lld",
                          x->vector, (long long)widest->value, narrow, widest->because,

@@ -56,14 +56,27 @@ static IrRef digit(const Mapping *m, uint32_t of, PartLevel level)
     return rw_mod(m->rw, rw_floordiv(m->rw, number, below), part_factor(&l->dims[of], level)->size);
 }
 
-/* (block, warp, lane) -> (t, ..) */
-static IxMap *map_threads(Mapping *m)
+/* The variables of a map of threads: (block, warp, lane), or (block, thread) where thread = warp * lanes + lane. */
+static void add_threads(Mapping *m, IxMap *map, bool launched)
+{
+    const int64_t blocks = part_layout_size(m->l, PART_CLUSTER) * part_layout_size(m->l, PART_GRID);
+    const int64_t lanes = part_layout_size(m->l, PART_LANE), warps = part_layout_size(m->l, PART_WARP);
+    m->block = ix_map_var(m->rw, m->a, map, IX_DIMENSION, "block", 0, blocks - 1);
+    if (launched) {
+        const IrRef thread = ix_map_var(m->rw, m->a, map, IX_DIMENSION, "thread", 0, lanes * warps - 1);
+        m->warp = rw_floordiv(m->rw, thread, lanes);
+        m->lane = rw_mod(m->rw, thread, lanes);
+    } else {
+        m->warp = ix_map_var(m->rw, m->a, map, IX_DIMENSION, "warp", 0, warps - 1);
+        m->lane = ix_map_var(m->rw, m->a, map, IX_DIMENSION, "lane", 0, lanes - 1);
+    }
+}
+
+/* (block, warp, lane) -> (t, ..), or (block, thread) -> (t, ..) */
+static IxMap *map_threads(Mapping *m, bool launched)
 {
     IxMap *map = ix_map_new(m->a);
-    const int64_t blocks = part_layout_size(m->l, PART_CLUSTER) * part_layout_size(m->l, PART_GRID);
-    m->block = ix_map_var(m->rw, m->a, map, IX_DIMENSION, "block", 0, blocks - 1);
-    m->warp = ix_map_var(m->rw, m->a, map, IX_DIMENSION, "warp", 0, part_layout_size(m->l, PART_WARP) - 1);
-    m->lane = ix_map_var(m->rw, m->a, map, IX_DIMENSION, "lane", 0, part_layout_size(m->l, PART_LANE) - 1);
+    add_threads(m, map, launched);
     for (uint32_t d = 0; d < m->l->n_dims; d++) {
         const PartDim *x = &m->l->dims[d];
         IrRef t = ir_index(rw_graph(m->rw), 0);
@@ -77,19 +90,6 @@ static IxMap *map_threads(Mapping *m)
         ix_map_result(m->a, map, t);
     }
     return map;
-}
-
-/* (block, thread) -> (t, ..), where thread = warp * lanes + lane */
-static IxMap *map_launched(Mapping *m, const IxMap *threads)
-{
-    IxMap *map = ix_map_new(m->a);
-    const int64_t lanes = part_layout_size(m->l, PART_LANE), warps = part_layout_size(m->l, PART_WARP);
-    const IxVar *block = &threads->vars.items[0];
-    ix_map_result(m->a, map, ix_map_var(m->rw, m->a, map, IX_DIMENSION, block->name, block->lo, block->hi));
-    const IrRef thread = ix_map_var(m->rw, m->a, map, IX_DIMENSION, "thread", 0, lanes * warps - 1);
-    ix_map_result(m->a, map, rw_floordiv(m->rw, thread, lanes));
-    ix_map_result(m->a, map, rw_mod(m->rw, thread, lanes));
-    return ix_map_simplify(m->rw, m->a, ix_map_compose(m->rw, m->a, map, threads), true);
 }
 
 static const char *name_of(const Mapping *m, const char *stem, uint32_t d)
@@ -166,8 +166,7 @@ PartMaps part_layout_maps(WbbCx *cx, RwCx *rw, WbbArena *a, const PartLayout *l)
 {
     Mapping m = {.rw = rw, .a = a, .l = l};
     int64_t *lo = WBB_NEW_N(a, int64_t, l->n_dims + 1u), *hi = WBB_NEW_N(a, int64_t, l->n_dims + 1u);
-    PartMaps maps = {.threads = map_threads(&m)};
-    maps.launched = map_launched(&m, maps.threads);
+    PartMaps maps = {.threads = map_threads(&m, false), .launched = map_threads(&m, true)};
     for (uint32_t d = 0; d < l->n_dims; d++) hi[d] = l->dims[d].size - 1;
     const int64_t tail = part_layout_tail(l), whole = tail ? l->dims[0].size / vector_of(&l->dims[0]) : 0;
     if (tail) {

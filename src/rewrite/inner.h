@@ -86,7 +86,7 @@ struct RwCx {
     uint32_t normal_capacity;
     uint32_t *counts[2]; /* firings by rule: [0] target, [1] index */
     uint8_t *disabled[2];
-    RwEvent trace[TRACE_EVENTS];
+    struct { RwEvent *items; uint32_t n, capacity; } trace; /* a ring once it has TRACE_EVENTS */
     uint32_t n_events; /* all so far; the trace has the last ones */
     uint32_t depth;        /* rules are being applied to so many nodes, each made for a rule on the one before */
     struct { Match **items; uint32_t n, capacity; } matches; /* of these nodes: too large for the stack */

@@ -11,7 +11,9 @@ void rw_record(RwCx *rw, const RwTables *t, uint32_t rule, IrRef root, IrRef res
 {
     rw->counts[t == rw->index][rule]++;
     const RwEvent e = {.tables = t, .rule = rule, .root = root, .result = result};
-    rw->trace[rw->n_events++ % TRACE_EVENTS] = e;
+    if (rw->trace.n < TRACE_EVENTS) WBB_PUSH(rw->arena, &rw->trace, e);
+    else rw->trace.items[rw->n_events % TRACE_EVENTS] = e;
+    rw->n_events++;
     if (rw->watch) rw->watch(rw->watch_arg, &e);
 }
 
@@ -36,7 +38,7 @@ uint32_t rw_trace(const RwCx *rw, const RwEvent **events)
 {
     const uint32_t n = WBB_MIN(rw->n_events, TRACE_EVENTS), first = rw->n_events - n;
     RwEvent *out = WBB_NEW_N(rw->arena, RwEvent, n + 1);
-    for (uint32_t i = 0; i < n; i++) out[i] = rw->trace[(first + i) % TRACE_EVENTS];
+    for (uint32_t i = 0; i < n; i++) out[i] = rw->trace.items[(first + i) % TRACE_EVENTS];
     *events = out;
     return n;
 }
