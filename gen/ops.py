@@ -109,6 +109,10 @@ OPS = [
     Op("redux_add", 1, "same", "IU", 0, "convergent"), Op("redux_min", 1, "same", "IU", 0, "convergent"),
     Op("redux_max", 1, "same", "IU", 0, "convergent"), Op("redux_and", 1, "same", "U", 0, "convergent"),
     Op("redux_or", 1, "same", "U", 0, "convergent"), Op("redux_xor", 1, "same", "U", 0, "convergent"),
+    # from sm_80: an element, or several, of 4, 8 or 16 bytes, goes to shared memory while the thread goes on; a commit makes a group of the
+    # copies since the last one, and a wait ends when no more than so many groups, the immediate, are under way
+    Op("copy_async", 0, "frame", "PIUFC", 0, "address reads writes"), Op("copy_commit", 0, "frame", "", 0, "reads writes"),
+    Op("copy_wait", 0, "frame", "", 0, "reads writes"),
     # the element at the address becomes op(it, x) in one step; the result is what it was. Nothing else is ordered by it
     Op("atomic_add", 1, "same", "IUF", 0, "address reads writes"), Op("atomic_min", 1, "same", "IUF", 0, "address reads writes"),
     Op("atomic_max", 1, "same", "IUF", 0, "address reads writes"), Op("atomic_and", 1, "same", "U", 0, "address reads writes"),

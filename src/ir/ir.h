@@ -136,6 +136,8 @@ struct IrStmt {
     IrRef value;     /* STORE: as above. BIND of a variable without a definition: the integer that it is, of one lane.
                         DO: the operation */
     IrRef condition; /* IF, REPEAT: of type pred, one lane; of a REPEAT at the end of its body */
+    uint32_t from;   /* DO of copy_async: number of the buffer, and the element, that is copied */
+    IrRef from_index;
     uint32_t var;    /* FOR, BIND: number */
     uint32_t lanes;  /* FOR lo..hi: hi - lo where the loop is to be vectorised, else 0 */
     IrBlock body, otherwise;

@@ -145,7 +145,8 @@ static void put_operator(IrPrinter *p, const IrNode *n)
         }
     }
     put_flags(p->out, n->flags);
-    if (n->op == OP_PART || n->op == OP_INSTR) wbb_putf(p->out, "<%llu>", (unsigned long long)n->imm);
+    if (n->op == OP_PART || n->op == OP_INSTR || n->op == OP_COPY_WAIT)
+        wbb_putf(p->out, "<%llu>", (unsigned long long)n->imm);
 }
 
 /* `, x` for each operand, the first without the comma if nothing is before it. */
@@ -169,17 +170,22 @@ static void put_operation(IrPrinter *p, const IrNode *n)
     wbb_put(p->out, ")");
 }
 
-void ir_put_effect(IrPrinter *p, IrRef r, const char *buffer, IrRef index)
+static void put_address(IrPrinter *p, uint32_t buffer, IrRef index)
 {
-    const IrNode *n = ir_at(p->g, r);
+    wbb_putf(p->out, "%%%s[", p->k->buffers[buffer].name);
+    ir_put_node(p, index, IR_TYPE(SC_INDEX, 0));
+    wbb_put(p->out, "]");
+}
+
+void ir_put_effect(IrPrinter *p, const IrStmt *s)
+{
+    const IrNode *n = ir_at(p->g, s->value);
     put_operator(p, n);
     wbb_put(p->out, "(");
-    if (buffer) {
-        wbb_putf(p->out, "%%%s[", buffer);
-        ir_put_node(p, index, IR_TYPE(SC_INDEX, 0));
-        wbb_put(p->out, "]");
-    }
-    put_operands(p, n, !buffer);
+    if (s->index) put_address(p, s->buffer, s->index);
+    if (s->from_index) wbb_put(p->out, ", ");
+    if (s->from_index) put_address(p, s->from, s->from_index);
+    put_operands(p, n, !s->index);
     wbb_put(p->out, ")");
 }
 

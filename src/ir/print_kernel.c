@@ -251,7 +251,7 @@ static void put_let(IrPrinter *p, const IrStmt *s)
 static void put_do(IrPrinter *p, const IrStmt *s)
 {
     wbb_put(p->out, "do ");
-    ir_put_effect(p, s->value, s->index ? p->k->buffers[s->buffer].name : NULL, s->index);
+    ir_put_effect(p, s);
 }
 
 static void put_statement(IrPrinter *p, const IrStmt *s, uint32_t depth)

@@ -40,8 +40,7 @@ typedef struct {
 IrPrinter ir_printer(WbbBuf *out, WbbArena *scratch, const IrGraph *g);
 void ir_put_node(IrPrinter *p, IrRef r, IrType expected);       /* its name, or its expression */
 void ir_put_expression(IrPrinter *p, IrRef r, IrType expected); /* whether it has a name or not */
-/* op(operands); buffer: the name of the buffer at whose element `index` it has its effect, or NULL */
-void ir_put_effect(IrPrinter *p, IrRef r, const char *buffer, IrRef index);
+void ir_put_effect(IrPrinter *p, const IrStmt *s); /* op(addresses, operands) of a `do` */
 void ir_put_type(WbbBuf *out, IrType type);
 void ir_put_const(WbbBuf *out, IrType type, uint64_t bits);
 bool ir_is_leaf(const IrNode *n);

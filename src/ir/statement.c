@@ -151,6 +151,20 @@ static uint32_t address(IrParser *p, bool reads, IrRef *index)
     return buffer;
 }
 
+/* The element that goes to `to`, which is shared. */
+static uint32_t copied(IrParser *p, const IrOperator *h, uint32_t to, IrRef *index)
+{
+    ir_skip_space(p);
+    const WbbLoc loc = ir_here(p);
+    const uint32_t from = address(p, true, index), bytes = sc_bytes(IR_SC(h->type)) * IR_LANES(h->type);
+    const IrBuffer *x = &p->buffers.items[from];
+    if (p->buffers.items[to].space != IR_SHARED || x->space == IR_SHARED)
+        wbb_fail(p->cx, loc, "'%s' copies to a shared buffer, from one that is not", h->name);
+    if (x->type != IR_SC(h->type)) wbb_fail(p->cx, loc, "'%%%s' has another type", x->name);
+    if (bytes != 4 && bytes != 8 && bytes != 16) wbb_fail(p->cx, h->loc, "'%s' copies 4, 8 or 16 bytes", h->name);
+    return from;
+}
+
 /* do OP(%buffer[index], operands) */
 static void do_statement(IrParser *p, IrBlock *b, const Results *r)
 {
@@ -158,8 +172,8 @@ static void do_statement(IrParser *p, IrBlock *b, const Results *r)
     const WbbLoc loc = ir_here(p);
     IrOperator h = ir_read_effect(p);
     const bool selected = h.op == OP_INSTR, needs_address = sc_op_info[h.op].effects & SC_ADDRESS;
-    IrRef index = 0;
-    uint32_t buffer = 0;
+    IrRef index = 0, from_index = 0;
+    uint32_t buffer = 0, from = 0;
     if (ir_peek(p) == '%') {
         if (!selected && !needs_address) wbb_fail(p->cx, ir_here(p), "'%s' has no address", h.name);
         buffer = address(p, h.op == OP_READ, &index);
@@ -167,12 +181,15 @@ static void do_statement(IrParser *p, IrBlock *b, const Results *r)
         if (IR_SC(h.type) != p->buffers.items[buffer].type)
             wbb_fail(p->cx, loc, "'%%%s' has another type", p->buffers.items[buffer].name);
         if (ir_peek(p) != ')') ir_expect(p, ",");
+        if (h.op == OP_COPY_ASYNC) from = copied(p, &h, buffer, &from_index);
     } else if (needs_address) {
         wbb_fail(p->cx, ir_here(p), "'%s' needs an address, %%buffer[index]", h.name);
     }
     const IrRef operation = ir_read_operands(p, &h);
     if (r->names.n > (h.type ? 1 : 0)) wbb_fail(p->cx, loc, "'%s' has %s", h.name, h.type ? "one result" : "no result");
     ir_do_at(p->g, b, NULL, operation, r->names.n ? h.type : 0, buffer, index);
+    b->items[b->n - 1]->from = from;
+    b->items[b->n - 1]->from_index = from_index;
     bind_results(p, b->items[b->n - 1], r);
 }
 

@@ -8,8 +8,9 @@ bool ir_next_use(IrUses *u)
 {
     IrStmt *s = (IrStmt *)u->s;
     for (;;) {
-        const uint32_t i = u->next++, r = i < 4 ? 0 : (i - 4) / 3;
-        if (i >= 4 && r >= s->n_results) return false;
+        enum { OWN = 5 }; /* refs of a statement, besides those of its results */
+        const uint32_t i = u->next++, r = i < OWN ? 0 : (i - OWN) / 3;
+        if (i >= OWN && r >= s->n_results) return false;
         u->result = IR_NO_RESULT;
         u->where = IR_OUTSIDE;
         u->definition = false;
@@ -20,15 +21,16 @@ bool ir_next_use(IrUses *u)
             u->at = &s->condition;
             if (s->kind == IR_REPEAT) u->where = IR_BODY;
             break;
-        case 3:
+        case 3: u->at = &s->from_index; break;
+        case 4:
             if (s->kind != IR_BIND) continue;
             u->at = &u->g->vars[s->var].definition;
             u->definition = true;
             break;
         default:
             u->result = r;
-            u->where = (IrWhere[]){IR_OUTSIDE, IR_BODY, IR_OTHERWISE}[(i - 4) % 3];
-            u->at = (IrRef *[]){&s->results[r].init, &s->results[r].yield, &s->results[r].otherwise}[(i - 4) % 3];
+            u->where = (IrWhere[]){IR_OUTSIDE, IR_BODY, IR_OTHERWISE}[(i - OWN) % 3];
+            u->at = (IrRef *[]){&s->results[r].init, &s->results[r].yield, &s->results[r].otherwise}[(i - OWN) % 3];
         }
         u->ref = *u->at;
         if (u->ref) return true;

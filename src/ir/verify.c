@@ -228,6 +228,13 @@ static void check_do(const Verify *v, const IrStmt *s)
     if (n->op != OP_INSTR && !(sc_op_info[n->op].effects & SC_ADDRESS) != !s->index)
         broken(v, s->value, "an address where there should be none, or none where there should be one");
     if (s->index) check_address(v, s, n->op == OP_READ);
+    if ((n->op == OP_COPY_ASYNC) != (s->from_index != 0)) broken(v, s->value, "a copy without what it copies");
+    if (s->from_index) {
+        const IrBuffer *from = &v->k->buffers[WBB_MIN(s->from, v->k->n_buffers - 1)];
+        if (!is_index(v, s->from_index) || from->type != IR_SC(n->type) || from->space == IR_SHARED ||
+            v->k->buffers[s->buffer].space != IR_SHARED)
+            broken(v, s->value, "a copy that does not go from memory of its type to shared memory");
+    }
     if (s->n_results > 1 || (s->n_results && v->g->values[s->results[0].value].type != n->type))
         broken(v, s->value, "the result of a do has another type");
 }

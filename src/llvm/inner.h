@@ -72,12 +72,12 @@ LlFatal *ll_catch(LlFatal *f);
 
 /* What made an instruction: a rule (as in IrGraph.rule), a kind of work, an HLO instruction (as in IrGraph.origin). */
 typedef enum {
-    LL_BY_LLVM, LL_BY_INSTR, LL_BY_INDEX, LL_BY_LOAD, LL_BY_STORE, LL_BY_LANES, LL_BY_LOOP, LL_BY_BRANCH, LL_BY_BARRIER,
+    LL_BY_LLVM, LL_BY_INSTR, LL_BY_INDEX, LL_BY_LOAD, LL_BY_STORE, LL_BY_LANES, LL_BY_LOOP, LL_BY_BRANCH, LL_BY_EFFECT,
     LL_BY_RETURN
 } LlWhat;
 typedef struct {
     uint32_t what, rule, origin;
-    uint32_t detail;          /* load, store: buffer; instr: type */
+    uint32_t detail;          /* load, store: buffer; instr: type; effect: operation */
     LLVMMetadataRef location; /* debug location whose line is the maker's number */
     LLVMMetadataRef function; /* the function of `location` */
     const char *text;         /* its comment; NULL: not made yet */
@@ -198,6 +198,8 @@ LLVMValueRef ll_instr(LlBuild *b, IrRef r);
 /* The same for a `do`: it stays where it is built. address: of the memory that it accesses, or NULL. */
 LLVMValueRef ll_instr_at(LlBuild *b, IrRef r, LLVMValueRef address);
 LLVMValueRef ll_barrier(LlBuild *b); /* of the threads of the block */
+/* copy_async from one address to another; copy_commit, copy_wait without addresses */
+void ll_copy_async(LlBuild *b, const IrNode *n, LLVMValueRef to, LLVMValueRef from);
 
 /* call.c */
 LLVMValueRef ll_call(LlBuild *b, IrRef r); /* emits a call */

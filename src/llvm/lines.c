@@ -76,7 +76,7 @@ void ll_lines_at(LlBuild *b, IrRef r)
     const IrNode *n = ir_at(b->g, r);
     LlMaker m = {.what = LL_BY_INDEX, .rule = b->g->rule[r], .origin = b->g->origin[r]};
     const bool lanes = n->op == OP_PACK || n->op == OP_PART || n->op == OP_SPLAT;
-    if (n->op == OP_BARRIER) m = (LlMaker){.what = LL_BY_BARRIER};
+    if (ir_has_effects(n)) m = (LlMaker){.what = LL_BY_EFFECT, .origin = m.origin, .detail = n->op};
     else if (lanes) m = (LlMaker){.what = LL_BY_LANES, .origin = m.origin};
     else if (n->op == OP_INSTR) m.what = LL_BY_INSTR, m.detail = n->type;
     else if (!(m.rule & IR_INDEX_RULE)) m.rule = 0;

@@ -66,7 +66,7 @@ static const char *comment_of(LlBuild *b, LlMaker *m)
     case LL_BY_LANES: wbb_put(&out, "lanes"); break;
     case LL_BY_LOOP: wbb_put(&out, "for"); break;
     case LL_BY_BRANCH: wbb_put(&out, "if"); break;
-    case LL_BY_BARRIER: wbb_put(&out, "barrier"); break;
+    case LL_BY_EFFECT: wbb_put(&out, sc_op_info[m->detail].name); break;
     case LL_BY_RETURN: wbb_put(&out, "end"); break;
     }
     if (origin) wbb_putf(&out, " <- %%%s", origin->name);

@@ -42,10 +42,20 @@ static void emit_do(LlBuild *b, const IrStmt *s, uint32_t scope)
     const bool packed = s->index && ll_is_packed(IR_SC(n->type));
     for (uint32_t i = 0; i < ir_arity(b->g, s->value); i++) ll_demand(b, ir_operand(b->g, s->value, i), false);
     if (s->index && (!packed || !ir_is_const(b->g, s->index))) ll_demand(b, s->index, !packed);
+    if (s->from_index) ll_demand(b, s->from_index, true);
     ll_at_scope(b, scope);
     LLVMValueRef v = NULL, address = NULL;
     if (n->op == OP_READ) {
         v = ll_load(b, s->value, s->buffer, s->index);
+    } else if (n->op == OP_COPY_ASYNC) {
+        ll_lines_at(b, s->index);
+        LLVMValueRef from = ll_address(b, s->from, s->from_index);
+        address = ll_address(b, s->buffer, s->index);
+        ll_lines_access(b, LL_BY_LOAD, s->value, s->from);
+        ll_copy_async(b, n, address, from);
+    } else if (n->op == OP_COPY_COMMIT || n->op == OP_COPY_WAIT) {
+        ll_lines_at(b, s->value);
+        ll_copy_async(b, n, NULL, NULL);
     } else {
         if (s->index) ll_lines_at(b, s->index);
         if (s->index) address = ll_address(b, s->buffer, s->index);

@@ -241,11 +241,25 @@ static PipeExpected in_warp(PipeInterpreter *x, const IrStmt *s, const Threads *
     return n.op == OP_BALLOT ? pipe_exactly(ballot, false) : all;
 }
 
+static void copy(PipeInterpreter *x, const IrStmt *s, uint32_t lanes)
+{
+    const int64_t to = (int64_t)pipe_lanes_of(x, s->index)->bits, from = (int64_t)pipe_lanes_of(x, s->from_index)->bits;
+    for (uint32_t i = 0; i < lanes; i++) {
+        const bool inside = to >= 0 && to + i < x->r.k->buffers[s->buffer].elements && from >= 0 &&
+                            from + i < x->r.k->buffers[s->from].elements;
+        if (inside) x->memory[s->buffer][to + i] = x->memory[s->from][from + i];
+    }
+}
+
 static void run_do(PipeInterpreter *x, const IrStmt *s, const Threads *set)
 {
     const IrNode *n = ir_at(x->g, s->value);
     PipeExpected out[8]; /* the lanes of one access */
-    if (n->op == OP_BARRIER) return;
+    if (n->op == OP_BARRIER || n->op == OP_COPY_COMMIT || n->op == OP_COPY_WAIT) return;
+    if (n->op == OP_COPY_ASYNC) { /* reading it before the wait is a fault, which the simulator finds */
+        for (EACH_THREAD(x, set, t)) copy(x, s, IR_LANES(n->type));
+        return;
+    }
     const uint32_t lanes = s->index ? IR_LANES(n->type) : 1;
     for (EACH_THREAD(x, set, t)) {
         for (uint32_t first = 0; first < lanes; first += (uint32_t)WBB_LEN(out)) {
@@ -301,6 +315,8 @@ static bool find_effects(PipeInterpreter *x, const IrBlock *b)
         if (s->kind == IR_DO) any = true;
         if (s->kind == IR_DO && s->index && !x->memory[s->buffer])
             x->memory[s->buffer] = WBB_NEW_N(x->arena, PipeExpected, x->r.k->buffers[s->buffer].elements + 1);
+        if (s->kind == IR_DO && s->from_index && !x->memory[s->from])
+            x->memory[s->from] = WBB_NEW_N(x->arena, PipeExpected, x->r.k->buffers[s->from].elements + 1);
         if (find_effects(x, &s->body)) any = true;
         if (find_effects(x, &s->otherwise)) any = true;
     }

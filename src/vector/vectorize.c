@@ -95,21 +95,26 @@ static void vector_store(Lanes *l, const IrStmt *s, IrBlock *out)
 static void vector_do(Lanes *l, const IrStmt *s, IrBlock *out)
 {
     const IrNode n = *ir_at(l->g, s->value);
-    const bool reads = n.op == OP_READ && IR_LANES(n.type) == 1;
+    const bool copies = n.op == OP_COPY_ASYNC, reads = (copies || n.op == OP_READ) && IR_LANES(n.type) == 1;
     LaneValue *v = s->n_results ? lane_value(l, vec_value(l, s->results[0].value)) : NULL;
-    IrRef index[MAX_LANES] = {0};
+    IrRef index[MAX_LANES] = {0}, from[MAX_LANES] = {0};
     if (s->index) vec_request(l, s->index);
+    if (copies) vec_request(l, s->from_index);
     vec_request(l, s->value);
     vec_make_requested(l);
     for (uint32_t i = 0; s->index && i < l->lanes; i++) index[i] = vec_lane(l, s->index, i);
+    for (uint32_t i = 0; copies && i < l->lanes; i++) from[i] = vec_lane(l, s->from_index, i);
     if (v) v->form = reads ? LOADS : SCALARS;
     for (uint32_t i = 0, w = 1; i < l->lanes; i += w) {
         const char *why, *name = v ? lane_name(l, l->g->values[s->results[0].value].name, i) : NULL;
         if (reads) w = vec_access_width(l, s->buffer, index, i, &why);
-        if (reads) vec_record_access(l, s->buffer, false, w, why);
+        if (reads && copies) w = WBB_MIN(w, vec_access_width(l, s->from, from, i, &why));
+        if (reads) vec_record_access(l, copies ? s->from : s->buffer, false, w, why);
         const IrType type = reads ? vec_with_lanes(n.type, w) : n.type;
-        const IrRef one = reads ? ir_node(l->g, OP_READ, type, n.flags, 0, 0, 0, 0) : vec_lane(l, s->value, i);
+        const IrRef one = reads ? ir_node(l->g, (ScOp)n.op, type, n.flags, 0, 0, 0, 0) : vec_lane(l, s->value, i);
         const IrRef made = ir_do_at(l->g, out, name, one, v ? type : 0, s->buffer, index[i]);
+        out->items[out->n - 1]->from = s->from;
+        out->items[out->n - 1]->from_index = from[i];
         if (v) v->at[i] = made;
         if (v) v->width[i] = (uint8_t)w;
     }
@@ -363,6 +368,8 @@ static void scalar_do(Lanes *l, const IrStmt *s, IrBlock *out, uint32_t lane)
     const char *name = s->n_results ? lane_name(l, l->g->values[s->results[0].value].name, lane) : NULL;
     const IrRef index = s->index ? vec_scalar(l, s->index, lane) : 0;
     const IrRef made = ir_do_at(l->g, out, name, vec_scalar(l, s->value, lane), name ? type : 0, s->buffer, index);
+    out->items[out->n - 1]->from = s->from;
+    if (s->from_index) out->items[out->n - 1]->from_index = vec_scalar(l, s->from_index, lane);
     if (name) lane_value(l, vec_value(l, s->results[0].value))->at[lane] = made;
 }
 
