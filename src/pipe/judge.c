@@ -404,10 +404,10 @@ static void check_sample(WbbCx *cx, const Bundle *b)
 
 PipeVerdict pipe_run(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m, const PipeRun *options)
 {
-    PipeVerdict v = {0};
+    PipeVerdict v = {.seed = options->seed};
     wbb_use_threads(cx, options->threads);
     if (options->blocks) check_sample(cx, b);
-    const PipeRun own = pipe_with_spikes(cx, a, m, *options, &v.spikes), *run = &own;
+    const PipeRun own = pipe_with_case(cx, a, m, b->ptx, *options, &v.spikes), *run = &own;
     if (run->blocks) wbb_arena_limit(a, (size_t)1 << 40); /* only the pages that a sample reads and writes use memory */
     const HloFusion f = hlo_fusion(cx, m);
     const PipeOperands operands = pipe_operands(cx, a, &f, m, run);
