@@ -6,7 +6,8 @@
 Every fusion of emitter-tests/, fusions/, blocks/ and programs/ with a reduction, window, dot, convolution or scatter that compiles is run
 under --check on inputs of case s, a sample of its blocks. A fault or an element outside the bounds is a failure. A reduction for which
 no inputs are found that tell each of its terms is unjudged: it must stand in judged_reductions_known.tsv with its file, and one that is
-judged must not. --update writes that file anew. Ends with `N passed, M failed`, where a file counts once.
+judged must not. --update writes that file anew. That the suite tells these apart is tested first, on fusions of its own. Ends with
+`N passed, M failed`, where a file counts once.
 """
 import argparse
 import json
@@ -14,9 +15,10 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Dict, Tuple
+from typing import Dict, List, Tuple
 
 ROOT = Path(__file__).resolve().parent.parent
 KNOWN = Path(__file__).with_name("judged_reductions_known.tsv")
@@ -52,6 +54,23 @@ class Judged:
         return name, why, spikes["unjudged"], spikes["reductions"]
 
 
+def own_faults(warpburg: str) -> List[str]:
+    """What the suite says of reductions that case s judges and that it cannot judge, listed and not, where that is wrong."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, operand in (("judged", "x"), ("unjudged", "steps")):
+            Path(folder, f"{name}.hlo").write_text(
+                "add { p = f32[] parameter(0) q = f32[] parameter(1) ROOT r = f32[] add(p, q) }\nENTRY e { x = f32[4,16] parameter(0) zero = f32[] "
+                f"constant(0) steps = f32[4,16] iota(), iota_dimension=1 ROOT sums = f32[4] reduce({operand}, zero), dimensions={{1}}, to_apply=add }}\n")
+        out = []
+        for name, listed, passes in (("judged", "", True), ("judged", "sums", False), ("unjudged", "", False), ("unjudged", "sums", True)):
+            judged = Judged(warpburg, Path(folder))
+            judged.known = {f"{name}.hlo": listed}
+            _, why, unjudged, n = judged.one(f"{name}.hlo")
+            if (not why) != passes or n != 1 or unjudged != ("sums" if name == "unjudged" else ""):
+                out.append(f"{name}, listed as '{listed}': {n} reductions, unjudged '{unjudged}': {why or 'passes'}")
+    return out
+
+
 def main() -> int:
     p = argparse.ArgumentParser(description="reductions that case s judges")
     p.add_argument("warpburg")
@@ -60,10 +79,13 @@ def main() -> int:
     p.add_argument("-j", type=int, default=2, dest="jobs")
     p.add_argument("--update", action="store_true")
     o = p.parse_args()
+    faults = own_faults(o.warpburg)
+    for fault in faults:
+        print(f"failed: {fault}")
     corpus = o.shared / "corpus"
     if not corpus.is_dir():
-        print(f"skipped: {corpus} is not there\n0 passed, 0 failed")
-        return 0
+        print(f"skipped: {corpus} is not there\n{4 - len(faults)} passed, {len(faults)} failed")
+        return int(bool(faults))
     os.nice(5)
     files = [f for part in PARTS for f in sorted((corpus / part).rglob("*.hlo")) if REDUCES.search(f.read_text(errors="replace"))]
     judged = Judged(o.warpburg, corpus)
@@ -77,8 +99,8 @@ def main() -> int:
     if o.update:
         text = "".join(f"{name}\t{names}\n" for name, _, names, _ in rows if names)
         KNOWN.write_text("file\tunjudged\n" + text, encoding="utf-8")
-    failed = sum(bool(why) for _, why, _, _ in rows)
-    print(f"{len(rows) - failed} passed, {failed} failed")
+    failed = sum(bool(why) for _, why, _, _ in rows) + len(faults)
+    print(f"{len(rows) + 4 - failed} passed, {failed} failed")
     return 1 if failed else 0
 
 

@@ -105,7 +105,7 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("command_line", "tests/command_line.py {wb} {run}", "", ""),
     ("shaderdb", "tests/shaderdb/all.py", "", "--all"),
     ("corpus_loops", "tests/corpus_loops.py {wb} --shared {shared}", "", "--all"),
-    ("kernel_mutants", "tests/kernel_mutants.py {wb} {run} --shared {shared}", "--kernels 60 --mutants 6", "--kernels 200 --mutants 10"),
+    ("kernel_mutants", "tests/kernel_mutants.py {wb} {run} --shared {shared}", "--kernels 60 --mutants 6 --seeds 200", "--kernels 200 --mutants 10"),
     ("corpus_outcomes", "tests/corpus_outcomes.py {wb} --shared {shared}", "--every 80", "--targets sm_75,sm_80,sm_86,sm_89,sm_90,sm_100,sm_120"),
     ("judged_reductions", "tests/judged_reductions.py {wb} --shared {shared}", "--every 30", ""),
 ]

@@ -272,10 +272,8 @@ static void close_product(EvAccumulator *a)
         EvBound *b = &acc[k];
         if (a->factors[k] < 3) continue; /* one product is rounded once */
         if (a->digits[k] <= 1 - log2(unit) && a->above[k] <= top &&
-            (a->below[k] >= least || a->below[k] == -(double)INFINITY)) {
-            if (a->below[k] == -(double)INFINITY) b->lo.f = -0.0, b->hi.f = 0.0;
+            (a->below[k] >= least || a->below[k] == -(double)INFINITY))
             continue;
-        }
         if (a->above[k] > top || a->below[k] < least) { /* also where this order made nan of an overflow */
             *b = nothing_known;
             continue;

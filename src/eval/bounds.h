@@ -8,6 +8,8 @@
 
 #include "eval/inner.h"
 
+#include <math.h>
+
 /* interval.c */
 EvBound ev_bound_nan(void);
 EvBound ev_bound_pred(bool may_be_false, bool may_be_true);
@@ -21,6 +23,10 @@ typedef union {
 
 static inline EvEnd ev_lo(const EvBound *b) { return (EvEnd){.u = b->lo.u}; }
 static inline EvEnd ev_hi(const EvBound *b) { return (EvEnd){.u = b->hi.u}; }
+
+/* The smaller and the larger of two numbers; -0 is below +0. */
+static inline double ev_least(double a, double b) { return a < b || (a == b && signbit(a)) ? a : b; }
+static inline double ev_most(double a, double b) { return a > b || (a == b && !signbit(a)) ? a : b; }
 
 /* -1, 0 or 1 as a is below, equal to or above b; -0 equals +0. */
 static inline int ev_order_ends(ScType t, EvEnd a, EvEnd b)

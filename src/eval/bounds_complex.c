@@ -235,12 +235,25 @@ static EvBound absolute(ScType p, ScType t, const Pair *z, bool approx)
     return infinite ? from_to(fmin(low.lo.f, ev_largest(p)), INF) : from_to(fmax(low.lo.f, 0), high.hi.f);
 }
 
-/* A product of parts that is rounded or not. */
+/* Is p the product of two known numbers, without rounding? Then its sign is known where it is 0. */
+static bool is_product(EvBound a, EvBound b, double p)
+{
+    if (a.lo.f != a.hi.f || b.lo.f != b.hi.f || !isfinite(p)) return false;
+    if (a.lo.f == 0 || b.lo.f == 0) return true;
+    return fabs(p) > 0x1p-900 && fma(a.lo.f, b.lo.f, -p) == 0;
+}
+
+static bool is_finite(EvBound a) { return isfinite(a.lo.f) && isfinite(a.hi.f); }
+
+/* A product of parts that is rounded or not: beyond the largest value it is infinite or not. */
 static EvBound outward(ScType p, EvBound a, EvBound b)
 {
     const EvBound x[2] = {a, b};
     EvBound r = ev_bound_op(OP_MUL, p, p, x, false);
     if (r.flags & EV_MUST_NAN) return r;
+    if (is_product(a, b, r.lo.f)) return r;
+    if (is_finite(a) && is_finite(b) && r.lo.f > ev_largest(p)) r.lo.f = ev_largest(p);
+    if (is_finite(a) && is_finite(b) && r.hi.f < -ev_largest(p)) r.hi.f = -ev_largest(p);
     if (isfinite(r.lo.f)) r.lo.f = ev_step(p, r.lo.f, false);
     if (isfinite(r.hi.f)) r.hi.f = ev_step(p, r.hi.f, true);
     return r;

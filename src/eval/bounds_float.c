@@ -17,8 +17,6 @@
 #define INF ((double)INFINITY)
 #define PI 3.14159265358979323846
 
-static double least(double a, double b) { return a < b || (a == b && signbit(a)) ? a : b; }
-static double most(double a, double b) { return a > b || (a == b && !signbit(a)) ? a : b; }
 static EvBound between_values(double low, double high) { return (EvBound){{.f = low}, {.f = high}, 0}; }
 
 double ev_step(ScType t, double x, bool up)
@@ -64,8 +62,8 @@ EvBound ev_bound_narrow(ScType t, EvBound x)
     if (isnan(r.hi.f)) r.hi.f = largest;
     if (t == SC_F4E2M1FN && x.flags & EV_MAYBE_NAN) { /* which has no nan: it becomes -0 */
         r.flags = 0;
-        r.lo.f = least(r.lo.f, -0.0);
-        r.hi.f = most(r.hi.f, -0.0);
+        r.lo.f = ev_least(r.lo.f, -0.0);
+        r.hi.f = ev_most(r.hi.f, -0.0);
     }
     return r;
 }
@@ -134,7 +132,7 @@ EvBound ev_bound_allowed(ScOp op, ScType t, ScBudget budget, double y)
     EvBound b = between_values(rounded_up(t, y - miss), rounded_down(t, y + miss));
     bool positive = natural(op) || (op == OP_POW && y >= 0 && !signbit(y));
     double nearest = sc_to_f64(t, sc_from_f64(t, y)); /* beyond the largest value it is infinity */
-    b = between_values(least(b.lo.f, nearest), most(b.hi.f, nearest));
+    b = between_values(ev_least(b.lo.f, nearest), ev_most(b.hi.f, nearest));
     if (b.lo.f == 0) b.lo.f = -0.0;
     if (positive && b.lo.f <= 0) b.lo.f = 0.0;
     if (b.hi.f == 0 && !signbit(y)) b.hi.f = 0.0;
@@ -158,10 +156,10 @@ static EvBound spread(Function f, double low, double high)
 {
     EvBound r = {allowed(f, low).lo, allowed(f, high).hi, 0};
     double by = f.budget.ulp * (1 + 1e-9), step = ev_ulp(f.type, 0);
-    if (low > 0 && power_above(low) <= high) r.lo.f = least(r.lo.f, allowed(f, power_above(low)).lo.f);
-    if (high < 0 && power_above(-high) <= -low) r.hi.f = most(r.hi.f, allowed(f, -power_above(-high)).hi.f);
-    if (low == 0 && high > 0 && !natural(f.op) && f.op != OP_POW) r.lo.f = least(r.lo.f, -floor(by) * step);
-    if (high == 0 && low < 0) r.hi.f = most(r.hi.f, floor(by) * step);
+    if (low > 0 && power_above(low) <= high) r.lo.f = ev_least(r.lo.f, allowed(f, power_above(low)).lo.f);
+    if (high < 0 && power_above(-high) <= -low) r.hi.f = ev_most(r.hi.f, allowed(f, -power_above(-high)).hi.f);
+    if (low == 0 && high > 0 && !natural(f.op) && f.op != OP_POW) r.lo.f = ev_least(r.lo.f, -floor(by) * step);
+    if (high == 0 && low < 0) r.hi.f = ev_most(r.hi.f, floor(by) * step);
     return r;
 }
 
@@ -202,7 +200,7 @@ static EvBound monotone(Function f, const EvBound *x)
     Domain d = domain(f.op);
     if (x->hi.f < d.from || x->lo.f > d.to) return ev_bound_nan();
     bool outside = x->lo.f < d.from || x->hi.f > d.to;
-    double a = most(x->lo.f, d.from), b = least(x->hi.f, d.to);
+    double a = ev_most(x->lo.f, d.from), b = ev_least(x->hi.f, d.to);
     if (b < a || (b == 0 && signbit(b) && !signbit(a))) b = a; /* b is -0, and the domain begins at +0 */
     EvBound r = between(f, a, b, d.rising);
     if (f.op == OP_RSQRT && (x->lo.f < 0 || (x->lo.f == 0 && signbit(x->lo.f)))) r.lo.f = -INF; /* rsqrt(-0) */
@@ -230,7 +228,7 @@ static EvBound waves(Function f, const EvBound *x)
     if (op != OP_TAN && !far) {
         double shift = op == OP_SIN ? PI / 2 : 0;
         double p = exact(op, a, 0), q = exact(op, b, 0);
-        r = spread(f, least(p, q), most(p, q));
+        r = spread(f, ev_least(p, q), ev_most(p, q));
         if (reaches(a, b, shift, 2 * PI)) r.hi = top.hi;
         if (reaches(a, b, shift + PI, 2 * PI)) r.lo = bottom.lo;
     }
@@ -259,8 +257,8 @@ static EvBound corners(Function f, const EvBound *x)
         if (isnan(y) && f.op == OP_DIV && isinf(a))
             y = copysign(0.0, a) * copysign(1.0, b); /* inf / inf: its neighbours are finite / inf */
         if (isnan(y) && f.op != OP_MUL) continue;
-        low = least(low, isnan(y) ? -0.0 : y); /* 0 * inf: its neighbours are zeros and the other corners */
-        high = most(high, isnan(y) ? 0.0 : y);
+        low = ev_least(low, isnan(y) ? -0.0 : y); /* 0 * inf: its neighbours are zeros and the other corners */
+        high = ev_most(high, isnan(y) ? 0.0 : y);
     }
     return correctly_rounded(f) || low > high ? between_values(low, high) : spread(f, low, high);
 }
@@ -442,7 +440,11 @@ EvBound ev_bound_float(ScOp op, ScType t, const EvBound *x, bool approx)
     if (op == OP_POW && flags) return ev_bound_any(t); /* 1^nan and nan^0 are 1 */
     const Domain d = arity == 1 ? domain(op) : (Domain){-INF, INF, true};
     if (x->hi.f < d.from || x->lo.f > d.to) return ev_bound_nan(); /* the C library takes long to find that */
-    if (single && arity <= 2) return allowed(f, exact(op, x[0].lo.f, arity > 1 ? x[1].lo.f : 0));
+    if (single && arity <= 2) {
+        const double a = x[0].lo.f, b = arity > 1 ? x[1].lo.f : 1, y = exact(op, a, b);
+        const bool limit = isinf(a) || isinf(b) || (op == OP_POW && a == 0); /* 0 exactly, not by underflow */
+        return limit && y == 0 ? between_values(y, y) : allowed(f, y);
+    }
     EvBound r = arity == 1 ? one_operand(f, x) : two_operands(f, x);
     if (!(r.flags & EV_MUST_NAN)) r.flags |= flags;
     return r;

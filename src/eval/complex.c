@@ -34,7 +34,8 @@ static Real two_products(Real a, Real b, Real s, Real c, Real d)
 {
     Real p = a * b, q = s * c * d, r = p + q;
     if (!isfinite(r)) return r;
-    return r + (fmal(a, b, -p) + fmal(s * c, d, -q));
+    const Real missing = fmal(a, b, -p) + fmal(s * c, d, -q);
+    return missing == 0 ? r : r + missing; /* -0 + 0 is 0 */
 }
 
 static Z product(Z a, Z b)

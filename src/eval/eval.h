@@ -109,7 +109,7 @@ EvSoundness ev_soundness(WbbCx *cx, WbbArena *arena, const HloComputation *c, co
 
 /* judge.c
  * ----------------------------------------------------------------------------------------------------------------- */
-/* Do the bounds allow the value with these bits? -0 equals +0, and all nans are equal. */
+/* Do the bounds allow the value with these bits? -0 is below +0; all nans are equal. */
 bool ev_bounds_contains(ScType type, uint64_t bits, const EvBound *bounds);
 /* |value - exact| in units in the last place of `type` at `exact`; 0 where both are nan or the same infinity, infinity
  * where only one is. Floats only. */

@@ -70,7 +70,9 @@ bool ev_bounds_contains(ScType t, uint64_t bits, const EvBound *b)
     if (sc_is_float(t)) {
         double value = sc_to_f64(t, bits);
         if (isnan(value)) return (b->flags & (EV_MAYBE_NAN | EV_MUST_NAN)) != 0;
-        return !(b->flags & EV_MUST_NAN) && b->lo.f <= value && value <= b->hi.f;
+        if (b->flags & EV_MUST_NAN || value < b->lo.f || value > b->hi.f) return false;
+        if (value != 0) return true;
+        return signbit(value) ? b->lo.f < 0 || signbit(b->lo.f) : b->hi.f > 0 || !signbit(b->hi.f);
     }
     if (sc_is_signed(t)) {
         int64_t value = (int64_t)sc_to_i128(t, bits);

@@ -79,8 +79,8 @@ static void add_product(EvBound *sum, EvTerms *terms, const EvBound *a, const Ev
             least = -(double)INFINITY, largest = (double)INFINITY;
             break;
         }
-        least = fmin(least, p);
-        largest = fmax(largest, p);
+        least = ev_least(least, p);
+        largest = ev_most(largest, p);
     }
     double low = negative ? -largest : least, high = negative ? -least : largest;
     ev_add_term(terms, low, high);
@@ -138,8 +138,8 @@ static void multiply_serial(const EvSerial *serial, Kind kind, Sum *s, const cha
                 sum->lo.f = -(double)INFINITY, sum->hi.f = (double)INFINITY;
                 break;
             }
-            sum->lo.f = fmin(sum->lo.f, r);
-            sum->hi.f = fmax(sum->hi.f, r);
+            sum->lo.f = ev_least(sum->lo.f, r);
+            sum->hi.f = ev_most(sum->hi.f, r);
         }
     }
 }

@@ -49,7 +49,7 @@ void ev_perturb(Ev *e, ScOp op, ScType t, int64_t n, void *const *x, void *r)
         double y = sc_to_f64(SC_F64, y_bits), exact = sc_to_f64(t, ev_get(t, r, k));
         if (!isfinite(y) || !isfinite(exact) || (y == 0 && budget.absolute == 0)) continue;
         double v = moved(e, t, y, budget.ulp * ev_ulp(t, y) + budget.absolute);
-        if ((nowhere_negative(op) || (op == OP_POW && y > 0)) && v < 0) v = 0;
+        if ((nowhere_negative(op) || (op == OP_POW && y > 0)) && v <= 0) v = 0; /* nor -0 */
         if (!isnan(v)) ev_set(t, r, k, sc_from_f64(t, v));
     }
 }

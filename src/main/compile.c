@@ -232,11 +232,9 @@ static WbbStatus run(const Call *call)
     p.comments = o->check && !p.lines; /* a fault prints its line of PTX; the comment names rule and HLO instruction */
     PipeResult r;
     pipe_compile(cx, a, &p, o->file, text, n, &r);
-    const PipeRun options = main_run_options(cx, o);
     Bundle b = *r.bundle;
     if (p.comments) b.ptx = r.emitted;
-    const PipeVerdict v = pipe_run(cx, a, &b, r.module, &options);
-    const WbbStatus s = main_verdict(a, o, o->file, &v);
+    const WbbStatus s = main_run_seeds(cx, o, o->file, &b, r.module);
     char *culprit;
     if (s == WBB_CHECK && pipe_audit(r.rw, a, &culprit)) fprintf(stderr, "wrong rule: %s\n", culprit);
     return s;

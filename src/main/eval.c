@@ -149,10 +149,9 @@ static WbbStatus eval(const Call *call)
     const char *text = wbb_read_file(cx, a, o->file, &n);
     const HloModule *m = hlo_parse(cx, a, o->file, text, n);
     const PipeSpikes *spikes;
-    const PipeRun run = pipe_with_spikes(cx, a, m, (PipeRun){.seed = (uint64_t)o->seed,
-                                                             .which = o->which[0],
-                                                             .inputs = o->inputs.n ? o->inputs.items : NULL,
-                                                             .n_inputs = o->inputs.n}, &spikes);
+    const PipeRun plain = {.seed = (uint64_t)o->seed, .which = o->which[0],
+                           .inputs = o->inputs.n ? o->inputs.items : NULL, .n_inputs = o->inputs.n};
+    const PipeRun run = pipe_with_case(cx, a, m, NULL, plain, &spikes);
     const EvMode mode = o->f64 ? EV_F64 : !o->bounds ? EV_PLAIN : o->approx ? EV_BOUNDS_APPROX : EV_BOUNDS;
     const bool bounds = mode == EV_BOUNDS || mode == EV_BOUNDS_APPROX;
     if (bounds && o->perturb) return check_bounds(cx, a, o, m, &run);

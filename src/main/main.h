@@ -43,8 +43,8 @@ enum { MAIN_THREADS = 16 }; /* of the simulator and the evaluator, at most */
 #define MAIN_OPTION_CASE(T)                                                                                            \
     {WORD("--case", T, which, "CASE",                                                                                  \
           "which values are made; e: with edge values, p: without negative floats, "                                   \
-          "s: sums that no order can round, t: tiny"),                                                                 \
-     .standard = "n", .choices = {.words = "n e p s t"}}
+          "s: sums that no order can round, t: tiny, c: constants of the kernel"),                                     \
+     .standard = "n", .choices = {.words = "n e p s t c"}}
 
 /* compile.c: choices of rows: targets, and passes over the IR. */
 const char *main_target_names(WbbArena *a);

@@ -23,6 +23,8 @@ const Option main_run_table[] = {
     {WORD("--output", RunOptions, output, "DIR", "write the outputs to DIR/out0.npy and so on"), .letter = 'o',
      .value = VALUE_FOLDER},
     MAIN_OPTION_SEED(RunOptions, "made values, and the choice of --blocks, follow from N"),
+    {NUMBER("--seeds", RunOptions, seeds, "N", "run on the values of N seeds from --seed on, until one fails"),
+     .standard = "1", .most = 1000000},
     MAIN_OPTION_CASE(RunOptions),
     {NUMBER("--blocks", RunOptions, blocks, "N", "run a sample of N blocks and judge what they wrote")},
     {WORD("--order", RunOptions, order, "ORDER",
@@ -53,7 +55,7 @@ static SimOrder read_order(WbbCx *cx, const char *text, uint64_t *seed)
     return SIM_SHUFFLED;
 }
 
-PipeRun main_run_options(WbbCx *cx, const RunOptions *o)
+static PipeRun run_options(WbbCx *cx, const RunOptions *o)
 {
     uint64_t order_seed = 0;
     const SimOrder order = read_order(cx, o->order, &order_seed);
@@ -115,6 +117,7 @@ static void put_json(WbbBuf *b, const RunOptions *o, const char *name, const Pip
 {
     wbb_json_open(b, NULL, '{');
     wbb_json_text(b, "file", name);
+    if (o->seeds > 1) wbb_json_uint(b, "seed", v->seed);
     wbb_json_int(b, "compared", v->compared);
     wbb_json_int(b, "outside", v->outside);
     wbb_json_putf(b, "max_ulp", "%.17g", v->max_ulp);
@@ -153,13 +156,27 @@ static void put_text(WbbBuf *b, const RunOptions *o, const char *name, const Pip
     if (o->time) wbb_putf(b, "ms: run %.1f, judge %.1f\n", v->ms_run, v->ms_eval);
 }
 
-WbbStatus main_verdict(WbbArena *a, const RunOptions *o, const char *name, const PipeVerdict *v)
+static void print_verdict(WbbArena *a, const RunOptions *o, const char *name, const PipeVerdict *v)
 {
     WbbBuf b = wbb_buf(a);
     if (o->json) put_json(&b, o, name, v);
+    else if (o->seeds > 1) put_text(&b, o, wbb_format(a, "%s, seed %llu", name, (unsigned long long)v->seed), v);
     else put_text(&b, o, name, v);
     fputs(b.text, stdout);
-    return v->outside || v->report.n_faults || (v->exact && v->differ) ? WBB_CHECK : WBB_OK;
+}
+
+WbbStatus main_run_seeds(WbbCx *cx, const RunOptions *o, const char *name, const Bundle *b, const HloModule *m)
+{
+    PipeRun run = run_options(cx, o);
+    for (int64_t k = 0;; k++, run.seed++) {
+        WbbArena *a = wbb_arena_new(cx);
+        const PipeVerdict v = pipe_run(cx, a, b, m, &run);
+        const bool failed = v.outside || v.report.n_faults || (v.exact && v.differ);
+        if (failed || k + 1 >= o->seeds) print_verdict(a, o, name, &v);
+        wbb_arena_free(a);
+        if (failed) return WBB_CHECK;
+        if (k + 1 >= o->seeds) return WBB_OK;
+    }
 }
 
 /* "128,1,1" or "128" as numbers for x, y and z; a number that is not given is 1. */
@@ -188,10 +205,7 @@ static WbbStatus run_foreign(WbbCx *cx, WbbArena *a, const RunOptions *o)
     read_extent(cx, "--block", o->block, launch.block);
     const char *entry = sim_entry(sim_parse(cx, a, o->ptx, ptx), 0);
     if (!entry) wbb_fail(cx, (WbbLoc){.file = o->ptx, .line = 1, .col = 1}, "no kernel in it");
-    const Bundle *b = pipe_foreign(cx, a, m, ptx, entry, &launch);
-    const PipeRun run = main_run_options(cx, o);
-    const PipeVerdict v = pipe_run(cx, a, b, m, &run);
-    return main_verdict(a, o, o->ptx, &v);
+    return main_run_seeds(cx, o, o->ptx, pipe_foreign(cx, a, m, ptx, entry, &launch), m);
 }
 
 WbbStatus main_run_without_compiling(const Call *call)
@@ -202,9 +216,7 @@ WbbStatus main_run_without_compiling(const Call *call)
     if (o->ptx) return run_foreign(cx, a, o);
     const Bundle *b = bd_read(cx, a, o->file);
     const HloModule *m = hlo_parse(cx, a, wbb_format(a, "%s/fusion.hlo", o->file), b->hlo, strlen(b->hlo));
-    const PipeRun run = main_run_options(cx, o);
-    const PipeVerdict v = pipe_run(cx, a, b, m, &run);
-    return main_verdict(a, o, o->file, &v);
+    return main_run_seeds(cx, o, o->file, b, m);
 }
 
 static const Positional positionals[] = {

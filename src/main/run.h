@@ -1,8 +1,7 @@
 /* run.h: what `run` takes and prints, for both executables.
  *
  *     const RunOptions *o = call->options;
- *     PipeRun run = main_run_options(cx, o);
- *     return main_verdict(call->arena, o, o->file, &verdict);
+ *     return main_run_seeds(call->cx, o, o->file, bundle, module);
  */
 #ifndef MAIN_RUN_H
 #define MAIN_RUN_H
@@ -15,7 +14,7 @@ typedef struct {
     /* a run */
     const char *on, *output, *which, *order;
     Words inputs;
-    int64_t repeat, seed, blocks, jobs;
+    int64_t repeat, seed, seeds, blocks, jobs;
     bool check, approx, ulp_noise, counts, time, json;
     /* PTX of another compiler */
     const char *ptx, *grid, *block;
@@ -29,10 +28,10 @@ typedef struct {
 
 /* run.c */
 extern const Option main_run_table[]; /* all but what compiles first */
-PipeRun main_run_options(WbbCx *cx, const RunOptions *o);
 WbbStatus main_run_without_compiling(const Call *call); /* a bundle, or --ptx */
-/* Prints; WBB_CHECK if something was found. */
-WbbStatus main_verdict(WbbArena *a, const RunOptions *o, const char *name, const PipeVerdict *v);
+/* Runs and judges on the values of each seed that is asked for, until one fails, and prints the last verdict; WBB_CHECK
+ * if it failed. */
+WbbStatus main_run_seeds(WbbCx *cx, const RunOptions *o, const char *name, const Bundle *b, const HloModule *m);
 
 /* counts.c: as lines; as a JSON object under `key`. */
 void main_put_counts(WbbBuf *b, const SimCounts *c);

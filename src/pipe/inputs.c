@@ -6,6 +6,7 @@
  *
  *     x = f32[3000000000] parameter(0), 12 blocks of 128 threads  ->  a few pages of 4 KiB, instead of 12 GB
  */
+#include "pipe/corners.h"
 #include "pipe/judge.h"
 
 #include <string.h>
@@ -73,9 +74,11 @@ static void check_memory(WbbCx *cx, const HloModule *m, const HloShape *const *s
                  machine / gib);
 }
 
-PipeRun pipe_with_spikes(WbbCx *cx, WbbArena *a, const HloModule *m, PipeRun run, const PipeSpikes **spikes)
+PipeRun pipe_with_case(WbbCx *cx, WbbArena *a, const HloModule *m, const char *ptx, PipeRun run,
+                       const PipeSpikes **spikes)
 {
     *spikes = NULL;
+    if (run.which == 'c' && !run.inputs) run.made = pipe_corners(cx, a, m, ptx, run.seed);
     if (run.which != 's' || run.inputs) return run;
     *spikes = pipe_spikes(cx, a, m, run.seed);
     if ((*spikes)->here) run.made = &(*spikes)->source;

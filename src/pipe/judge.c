@@ -283,6 +283,8 @@ static void add_fault(PipeVerdict *v, const char *text)
     if (v->report.n_faults < SIM_MAX_FAULTS) v->report.faults[v->report.n_faults++] = text;
 }
 
+static const char *name_of(const PipeRun *run) { return run->ptx_name ? run->ptx_name : "kernel.ptx"; }
+
 /* Run blocks and warps in another order. If the outputs change, the verdict says so, and they are judged too: atomic
  * sums of floats may change within the bounds. */
 static void run_reordered(const Runs *s, const Judged *j, const PipeMemory *r, PipeVerdict *v)
@@ -339,6 +341,26 @@ static void run_in_place(const Runs *s, const PipeMemory *r, PipeVerdict *v)
     }
 }
 
+/* The other ways to read products and sums without a rounding modifier, each on buffers as they were at first: all
+ * results must be right. Outputs that a fused multiply-add puts outside the bounds are named as such. */
+static void run_fused(const Runs *s, const Judged *j, PipeVerdict *v)
+{
+    SimOptions o = s->options;
+    o.counts = NULL;
+    for (uint32_t way = SIM_FUSED_FIRST; way < sim_fusings(s->ptx) && v->outside == 0; way++) {
+        PipeMemory r = new_memory(s, NULL);
+        const SimModule *fused = sim_parse_fused(s->cx, s->arena, name_of(s->run), s->b->ptx, (SimFusing)way);
+        const SimReport report = v->report;
+        const int64_t compared = v->compared;
+        v->report = (SimReport){0};
+        pipe_launch_all(s->cx, s->arena, fused, &r, &o, &v->report);
+        if (v->report.n_faults) return;
+        judge(s->cx, s->arena, j, &r, s->run, v);
+        v->report = report, v->compared = compared;
+        if (v->outside) v->first = wbb_format(s->arena, "where mul and add without .rn are fused, %s", v->first);
+    }
+}
+
 /* Does the PTX manual fix every bit of the results? Not those of approximate instructions, nor the order of atomic
  * operations. */
 static bool is_exact(const char *ptx)
@@ -382,15 +404,15 @@ static void check_sample(WbbCx *cx, const Bundle *b)
 
 PipeVerdict pipe_run(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m, const PipeRun *options)
 {
-    PipeVerdict v = {0};
+    PipeVerdict v = {.seed = options->seed};
     wbb_use_threads(cx, options->threads);
     if (options->blocks) check_sample(cx, b);
-    const PipeRun own = pipe_with_spikes(cx, a, m, *options, &v.spikes), *run = &own;
+    const PipeRun own = pipe_with_case(cx, a, m, b->ptx, *options, &v.spikes), *run = &own;
     if (run->blocks) wbb_arena_limit(a, (size_t)1 << 40); /* only the pages that a sample reads and writes use memory */
     const HloFusion f = hlo_fusion(cx, m);
     const PipeOperands operands = pipe_operands(cx, a, &f, m, run);
     const Runs s = {.cx = cx, .arena = a, .b = b, .operands = &operands, .run = run,
-                    .ptx = sim_parse(cx, a, run->ptx_name ? run->ptx_name : "kernel.ptx", b->ptx),
+                    .ptx = sim_parse(cx, a, name_of(run), b->ptx),
                     .options = {.check = run->check, .order = run->order, .order_seed = run->order_seed,
                                 .blocks = run->blocks, .seed = run->seed, .padding = run->padding,
                                 .threads = run->threads, .ulp_noise = run->ulp_noise,
@@ -415,6 +437,7 @@ PipeVerdict pipe_run(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m
     const Judged j = judged(cx, a, &f, m, &operands, b);
     if ((run->check || (run->on_gpu && !v.exact)) && v.report.n_faults == 0) judge(cx, a, &j, &device, run, &v);
     if (further && v.report.n_faults == 0 && sim_ordered_work(s.ptx)) run_reordered(&s, &j, &r, &v);
+    if (run->check && !run->on_gpu && v.report.n_faults == 0) run_fused(&s, &j, &v);
     v.ms_eval = wbb_now_ms() - since;
     return v;
 }

@@ -20,7 +20,7 @@
 typedef struct {
     bool check;                /* memory checks and comparison; else the kernels are only run */
     uint64_t seed;
-    char which;                /* e, n, p: the case of bd_make_input; s: spikes.h */
+    char which;                /* e, n, p, t: the case of bd_make_input; s: spikes.h; c: corners.h */
     const EvSource *made;      /* elements of the inputs of the entry; NULL: by seed and case */
     const char *const *inputs; /* .npy files in parameter order; NULL: inputs are made */
     uint32_t n_inputs;
@@ -39,6 +39,7 @@ typedef struct {
 } PipeRun;
 
 typedef struct {
+    uint64_t seed;             /* of the inputs */
     const PipeSpikes *spikes;  /* case s: which reductions are judged exactly; else NULL */
     int64_t compared, outside; /* elements compared with the bounds; elements outside them */
     double max_ulp;            /* largest distance from the evaluation in f64, of a million floats of each output */
@@ -55,9 +56,11 @@ typedef struct {
 } PipeVerdict;
 
 /* inputs.c */
-/* The run with its inputs chosen: in case s those of *spikes if some reduction is judged by them, else those of case n.
- * In other cases the run as it is, and *spikes is NULL. */
-PipeRun pipe_with_spikes(WbbCx *cx, WbbArena *a, const HloModule *m, PipeRun run, const PipeSpikes **spikes);
+/* The run with its inputs chosen: in case s those of *spikes if some reduction is judged by them, else those of case n;
+ * in case c those of corners.h for this PTX, which may be NULL. In other cases it is the run as it was, and *spikes is
+ * NULL in all but case s. */
+PipeRun pipe_with_case(WbbCx *cx, WbbArena *a, const HloModule *m, const char *ptx, PipeRun run,
+                       const PipeSpikes **spikes);
 /* One logical array for each parameter of the entry, read or made. Fails on a wrong number, type or shape, and if the
  * machine's memory is too small. NULL: a large input of a run on a sample of blocks, which pipe_pages and pipe_evaluate
  * make in parts. */

@@ -168,6 +168,10 @@ void sim_decode(Parser *p, const Inst *inst)
     p->inst = inst;
     const char *op = inst->part[0];
     if (!p->func) sim_unknown(p, inst, "instruction outside of a function");
+    if (sim_contract(p, inst)) {
+        p->inst = NULL;
+        return;
+    }
     if (strcmp(op, "ld") == 0 || strcmp(op, "ldu") == 0) sim_decode_memory(p, inst, false);
     else if (strcmp(op, "st") == 0) sim_decode_memory(p, inst, true);
     else if (strcmp(op, "setp") == 0) compare(p, inst, false);

@@ -244,6 +244,7 @@ static bool label_here(Parser *p)
     sim_expect(&p->lex, ":");
     if (s->col != UINT32_MAX) wbb_fail(p->cx, loc, "label %s is defined twice", s->name);
     s->col = p->m->ops.n;
+    p->products.n = 0;
     if (sim_accept(&p->lex, ".branchtargets")) branch_targets(p, s);
     return true;
 }
@@ -501,10 +502,16 @@ static uint64_t shared_of(const Parser *p, SimFunc *f, uint32_t mark)
 
 SimModule *sim_parse(WbbCx *cx, WbbArena *a, const char *file, const char *text)
 {
+    return sim_parse_fused(cx, a, file, text, SIM_UNFUSED);
+}
+
+SimModule *sim_parse_fused(WbbCx *cx, WbbArena *a, const char *file, const char *text, SimFusing fused)
+{
     Parser *p = WBB_NEW(a, Parser);
     SimModule *m = WBB_NEW(a, SimModule);
-    *m = (SimModule){.cx = cx, .file = wbb_intern_z(cx, file), .text = text, .file_bytes = 64, .shared_align = 16};
-    *p = (Parser){.cx = cx, .arena = a, .m = m, .lex = sim_lex(cx, m->file, text)};
+    *m = (SimModule){.cx = cx, .file = wbb_intern_z(cx, file), .text = text, .file_bytes = 64, .shared_align = 16,
+                     .fusings = 1};
+    *p = (Parser){.cx = cx, .arena = a, .m = m, .lex = sim_lex(cx, m->file, text), .fused = fused};
     p->symbols.arena = p->rows.arena = p->constants.arena = a;
     sim_rows_open(p);
     while (p->lex.tok.kind != TOK_END) top_level(p);

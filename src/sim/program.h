@@ -170,6 +170,7 @@ struct SimModule {
     struct { SimSym **items; uint32_t n, capacity; } registers; /* in the order of their columns */
     uint32_t *undefined;     /* undefined.c: by column / SIM_COLUMN, 1 + the number of a tracked column, or 0 */
     uint32_t n_undefined;
+    uint32_t fusings;        /* contract.c: ways to read products and sums without a rounding modifier */
     bool orders;             /* threads may order others through memory, or blocks of a cluster by its barrier */
     bool barrier;            /* warps may wait for each other: each has a register file of its own */
     bool polls;              /* threads may wait in a loop for what another thread stores */
@@ -229,6 +230,14 @@ typedef struct {
     WbbLoc loc;
 } SimCall;
 
+/* contract.c: a register that holds a product which a sum may be fused with. */
+typedef struct {
+    uint32_t col;
+    Opd factor[2];
+    const char *type;
+    bool flushes, negated;
+} SimProduct;
+
 typedef struct {
     WbbCx *cx;
     WbbArena *arena;
@@ -244,6 +253,8 @@ typedef struct {
     WbbMap constants;        /* by value, width and `from`, the number of a SimConst + 1 */
     struct { const char **items; uint32_t n, capacity; } files; /* of .file, by number */
     int location;            /* current .loc, index + 1 */
+    struct { SimProduct *items; uint32_t n, capacity; } products; /* contract.c: of this block of the text */
+    SimFusing fused;
     uint32_t scope_depth;
     bool first;              /* the next operation is the first of its instruction */
     const Inst *inst;
@@ -308,5 +319,8 @@ bool sim_decode_lanes(Parser *p, const Inst *inst);
 void sim_decode_barrier(Parser *p, const Inst *inst);
 bool sim_decode_copy(Parser *p, const Inst *inst);
 bool sim_decode_cvt(Parser *p, const Inst *inst);
+
+/* contract.c: notes products; a sum that is to be fused with one is decoded here, and the result is true */
+bool sim_contract(Parser *p, const Inst *inst);
 
 #endif

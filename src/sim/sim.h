@@ -109,6 +109,12 @@ void sim_report_add(SimReport *to, const SimReport *from);
 
 /* Decode PTX text. `file` names it in messages and faults; `text` must stay as long as the module. */
 SimModule *sim_parse(WbbCx *cx, WbbArena *a, const char *file, const char *text);
+/* mul, add and sub without a rounding modifier, of which the PTX manual lets ptxas make fused multiply-adds: as
+ * written; fused where they can be; where a sum has two products, fused with the second. */
+typedef enum { SIM_UNFUSED, SIM_FUSED_FIRST, SIM_FUSED_SECOND } SimFusing;
+SimModule *sim_parse_fused(WbbCx *cx, WbbArena *a, const char *file, const char *text, SimFusing fused);
+/* How many of these ways differ: 1, 2 or 3. */
+uint32_t sim_fusings(const SimModule *m);
 /* Names of the module's kernels, in order; NULL after the last. */
 const char *sim_entry(const SimModule *m, int i);
 /* How many parameters that kernel has; -1: there is none. */

@@ -16,22 +16,12 @@ static uint64_t chance(void)
 static EvBound exact(ScType t, uint64_t bits) { return ev_bound_exact(t, bits); }
 static EvBound f32_bound(double lo, double hi) { return (EvBound){{.f = lo}, {.f = hi}, 0}; }
 
-/* Whether the bound contains the value, with -0 and +0 distinguished. */
-static bool holds(ScType t, uint64_t bits, const EvBound *b)
-{
-    double x = sc_is_float(t) ? sc_to_f64(t, bits) : 1;
-    if (!ev_bounds_contains(t, bits, b)) return false;
-    if (x != 0 || b->flags & EV_MUST_NAN) return true;
-    if (b->lo.f == 0 && !signbit(b->lo.f) && signbit(x)) return false;
-    return !(b->hi.f == 0 && signbit(b->hi.f) && !signbit(x));
-}
-
 static void check(ScOp op, ScType t, ScType from, const EvBound *b, const uint64_t *x, const EvBound *r)
 {
     uint64_t got = 0;
     ScType out = sc_op_info[op].signature == SC_COMPARE || sc_op_info[op].signature == SC_TEST ? SC_PRED : t;
     if (!ev_value(op, t, from, x, &got)) return;
-    if (holds(out, got, r)) return;
+    if (ev_bounds_contains(out, got, r)) return;
     print_error("%s.%s(%llx, %llx) = %llx is outside [%g, %g] flags %u or [%lld, %lld]; operands [%g, %g] %u and [%g, "
                 "%g] %u, or [%lld, %lld], [%lld, %lld]\n",
                 sc_op_info[op].name, sc_type_info[t].name, (unsigned long long)x[0], (unsigned long long)x[1],
@@ -131,7 +121,7 @@ static uint64_t value_in(ScType t, const EvBound *b, unsigned v)
                         : v == 4 ? sc_from_f64(t, -0.0)
                         : k < 10 ? low + chance() % 4
                                  : chance() & sc_mask(t);
-        if (!isnan(sc_to_f64(t, bits)) && holds(t, bits, b)) return bits;
+        if (!isnan(sc_to_f64(t, bits)) && ev_bounds_contains(t, bits, b)) return bits;
     }
     return low;
 }

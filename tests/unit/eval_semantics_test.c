@@ -90,6 +90,9 @@ static const Case cases[] = {
     {"convert f32 f4e2m1fn", {"100"}, "6", NULL},
     {"convert f32 f4e2m1fn", {"2.5"}, "2", NULL},
     {"convert f32 f8e8m0fnu", {"6"}, "8", NULL},
+    {"convert f32 f8e8m0fnu", {"3"}, "4", NULL}, /* a tie goes to the larger power of two */
+    {"convert f32 f8e8m0fnu", {"1.5"}, "2", NULL},
+    {"convert f32 f8e8m0fnu", {"0"}, "nan", NULL},
     {"add f8e5m2 f8e5m2", {"57344", "57344"}, "inf", NULL},
     {"multiply f8e4m3fn f8e4m3fn", {"448", "2"}, "nan", NULL},
     {"maximum f32 f32", {"nan", "1"}, "nan", NULL},
