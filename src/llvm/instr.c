@@ -228,6 +228,7 @@ static LLVMValueRef assembly(LlBuild *b, const RwInstr *row, LLVMTypeRef result,
         parameters[i] = register_of(b, row, LLVMTypeOf(x[i]), c++);
         x[i] = into_register(b, x[i], parameters[i]);
     }
+    if (strstr(row->text, "%p") && !address) bad_row(b, row, "an address is needed");
     const char *text = template(b, row->text, n);
     if (address) {
         parameters[n] = LLVMTypeOf(address);
