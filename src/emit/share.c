@@ -128,6 +128,7 @@ static IrRef position_of(const Share *m, uint32_t kept, uint32_t term, IrRef loo
         if (x->level != PART_LOOP) *rest /= (uint32_t)x->size;
     }
     ix_map_at(m->rw, m->a, rw_graph(m->e->plan->rw), map, point, position, bounded);
+    for (uint32_t d = 0; d < m->l->n_dims; d++) exists = both(m, exists, below(m, m->t[d], map->vars.items[d].hi + 1));
     for (uint32_t k = 0; k < map->constraints.n; k++)
         exists = both(m, exists, below(m, bounded[k], map->constraints.items[k].hi + 1));
     return exists;
@@ -152,19 +153,56 @@ static void operand_index(const Share *m, const IrRef *position, IrRef *index)
 
 static Partial new_partial(const Share *m) { return (Partial){.x = WBB_NEW_N(m->a, IrRef, m->n)}; }
 
+/* The values and preds of n partial results, one after the other; returns how many. */
+static uint32_t pack(const Share *m, const Partial *p, uint32_t n, IrRef *values)
+{
+    uint32_t at = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        for (uint32_t x = 0; x < m->n; x++) values[at++] = p[k].x[x];
+        if (p[k].present) values[at++] = p[k].present;
+    }
+    return at;
+}
+
+static void unpack(const Share *m, Partial *p, uint32_t n, const IrRef *values)
+{
+    for (uint32_t k = 0; k < n; k++) {
+        for (uint32_t x = 0; x < m->n; x++) p[k].x[x] = *values++;
+        if (p[k].present) p[k].present = *values++;
+    }
+}
+
+/* Begins an `if` whose body alone uses partial results from now on: they become what they are there. */
+static EmitIf if_using(const Share *m, IrRef condition, Partial *p, uint32_t n)
+{
+    IrRef *values = WBB_NEW_N(m->a, IrRef, (size_t)n * (m->n + 1u));
+    const uint32_t n_values = pack(m, p, n, values);
+    const EmitIf c = emit_if_using(m->e, condition, n_values, values);
+    for (uint32_t k = 0; k < n_values; k++) values[k] = emit_in_branch(m->e, &c, true, values[k]);
+    unpack(m, p, n, values);
+    return c;
+}
+
 /* Ends an `if` whose body has the values of p; elsewhere p is absent. */
 static void end_guarded(const Share *m, EmitIf *c, Partial *p, IrRef condition)
 {
-    const uint32_t n = m->n + (p->present != 0);
-    IrRef *values = WBB_NEW_N(m->a, IrRef, n), *zero = WBB_NEW_N(m->a, IrRef, n);
+    IrRef *values = WBB_NEW_N(m->a, IrRef, m->n + 1u), *zero = WBB_NEW_N(m->a, IrRef, m->n + 1u);
+    const uint32_t n = pack(m, p, 1, values);
     emit_else(m->e, c);
-    for (uint32_t k = 0; k < n; k++) {
-        values[k] = k < m->n ? p->x[k] : p->present;
-        zero[k] = ir_const(m->g, ir_at(m->g, values[k])->type, 0);
-    }
+    for (uint32_t k = 0; k < n; k++) zero[k] = ir_const(m->g, ir_at(m->g, values[k])->type, 0);
     emit_end_if(m->e, c, n, values, zero, values);
-    for (uint32_t k = 0; k < m->n; k++) p->x[k] = values[k];
-    p->present = p->present ? values[m->n] : condition;
+    unpack(m, p, 1, values);
+    if (!p->present) p->present = condition;
+}
+
+/* Where the thread has elements, the numbers that say which are within what the map says of them. */
+static Share with_elements(const Share *m)
+{
+    Share inside = *m;
+    inside.t = WBB_NEW_N(m->a, IrRef, m->l->n_dims + 1u);
+    for (uint32_t d = 0; d < m->l->n_dims; d++)
+        inside.t[d] = emit_let(m->e, "t", m->t[d], 0, m->s->maps.elements->vars.items[d].hi);
+    return inside;
 }
 
 /* One term of each array. */
@@ -175,6 +213,8 @@ static Partial term(const Share *m, uint32_t kept, uint32_t number, IrRef loop)
     IrRef *index = WBB_NEW_N(m->a, IrRef, m->operand->rank + 1u);
     const IrRef exists = position_of(m, kept, number, loop, position);
     EmitIf c = emit_if(m->e, exists);
+    const Share inside = with_elements(m);
+    position_of(&inside, kept, number, loop, position);
     operand_index(m, position, index);
     for (uint32_t k = 0; k < m->n; k++)
         p.x[k] = emit_as(m->e, emit_value(m->e, part_value(m->i->operands[k], 0), index), type_of(m, k));
@@ -186,6 +226,7 @@ static Partial term(const Share *m, uint32_t kept, uint32_t number, IrRef loop)
 static Partial combine(const Share *m, const Partial *x, const Partial *y)
 {
     const HloComputation *c = m->i->called[0];
+    const bool apart = x->present != y->present; /* one may be there without the other */
     Partial p = new_partial(m);
     IrRef *args = WBB_NEW_N(m->a, IrRef, 2 * m->n);
     for (uint32_t k = 0; k < m->n; k++) {
@@ -196,11 +237,11 @@ static Partial combine(const Share *m, const Partial *x, const Partial *y)
     for (uint32_t k = 0; k < m->n; k++) {
         const IrType t = IR_TYPE(type_of(m, k), 0);
         IrRef r = emit_as(m->e, emit_value_in(m->e, env, (PartValue){c->root, k}, NULL), type_of(m, k));
-        if (y->present) r = ir_node(m->g, OP_SELECT, t, 0, y->present, r, x->x[k], 0);
-        if (x->present) r = ir_node(m->g, OP_SELECT, t, 0, x->present, r, y->x[k], 0);
+        if (apart && y->present) r = ir_node(m->g, OP_SELECT, t, 0, y->present, r, x->x[k], 0);
+        if (apart && x->present) r = ir_node(m->g, OP_SELECT, t, 0, x->present, r, y->x[k], 0);
         p.x[k] = r;
     }
-    p.present = x->present && y->present ? node(m, OP_BOR, SC_PRED, x->present, y->present) : 0;
+    p.present = !apart ? x->present : x->present && y->present ? node(m, OP_BOR, SC_PRED, x->present, y->present) : 0;
     return p;
 }
 
@@ -235,31 +276,20 @@ static uint32_t iterate(const Share *m, Iterate one, int64_t count, Partial *p)
 {
     const uint32_t n = one(m, ir_index(m->g, 0), p);
     if (count == 1) return n;
-    const uint32_t each = m->n + 1;
-    IrRef *acc = WBB_NEW_N(m->a, IrRef, (size_t)n * each), var;
+    IrRef *acc = WBB_NEW_N(m->a, IrRef, (size_t)n * (m->n + 1u)), var;
     Partial *next = WBB_NEW_N(m->a, Partial, n);
-    uint32_t n_acc = 0;
-    for (uint32_t k = 0; k < n; k++) {
-        for (uint32_t x = 0; x < m->n; x++) acc[n_acc++] = p[k].x[x];
-        if (p[k].present) acc[n_acc++] = p[k].present;
-    }
+    const uint32_t n_acc = pack(m, p, n, acc);
     EmitLoop l = emit_for(m->e, "k", count - 1, n_acc, acc, &var);
-    for (uint32_t k = 0, at = 0; k < n; k++) {
-        for (uint32_t x = 0; x < m->n; x++) p[k].x[x] = acc[at++];
-        if (p[k].present) p[k].present = acc[at++];
-    }
+    unpack(m, p, n, acc);
     one(m, rw_add(m->rw, var, ir_index(m->g, 1)), next);
-    for (uint32_t k = 0, at = 0; k < n; k++) {
-        const bool may_lack = p[k].present;
+    for (uint32_t k = 0; k < n; k++) {
+        const bool carried = p[k].present;
         p[k] = combine(m, &p[k], &next[k]);
-        for (uint32_t x = 0; x < m->n; x++) acc[at++] = p[k].x[x];
-        if (may_lack) acc[at++] = p[k].present ? p[k].present : ir_const(m->g, IR_TYPE(SC_PRED, 0), 1);
+        if (carried && !p[k].present) p[k].present = ir_const(m->g, IR_TYPE(SC_PRED, 0), 1);
     }
+    pack(m, p, n, acc);
     emit_end_for(m->e, &l, n_acc, acc);
-    for (uint32_t k = 0, at = 0; k < n; k++) {
-        for (uint32_t x = 0; x < m->n; x++) p[k].x[x] = acc[at++];
-        if (p[k].present) p[k].present = acc[at++];
-    }
+    unpack(m, p, n, acc);
     return n;
 }
 
@@ -368,7 +398,7 @@ static void combine_warps(const Share *m, Partial *p)
                            rw_add(m->rw, rw_scale(m->rw, rw_add(m->rw, kept, ir_index(m->g, c * kept_warps)), lanes),
                                   lane),
                            warps);
-    EmitIf first = emit_if(m->e, is_first(m, PART_LANE));
+    EmitIf first = if_using(m, is_first(m, PART_LANE), p, m->kept);
     for (uint32_t c = 0; c < m->kept; c++) put(m, m->shared, rw_add(m->rw, slot[c], warp), &p[c]);
     emit_else(m->e, &first);
     emit_end_if(m->e, &first, 0, NULL, NULL, NULL);
@@ -379,12 +409,6 @@ static void combine_warps(const Share *m, Partial *p)
         fold(m, all, (uint32_t)warps);
         p[c] = all[0];
     }
-}
-
-static void combine_threads(const Share *m, Partial *p)
-{
-    combine_lanes(m, p);
-    combine_warps(m, p);
 }
 
 /* --- results ------------------------------------------------------------------------------------------------------ */
@@ -405,7 +429,6 @@ static IrRef kept_element(const Share *m, uint32_t kept, IrRef *position, IrRef 
 
 static void store_result(const Share *m, const Partial *p, const IrRef *position)
 {
-    const EmitValues *e = m->e;
     Partial init = new_partial(m);
     IrRef *index = WBB_NEW_N(m->a, IrRef, m->operand->rank + 1u), *at = WBB_NEW_N(m->a, IrRef, m->operand->rank + 1u);
     uint32_t rank = 0;
@@ -419,20 +442,20 @@ static void store_result(const Share *m, const Partial *p, const IrRef *position
         if (!reduced) at[rank++] = index[d];
     }
     for (uint32_t k = 0; k < m->n; k++)
-        store(m, e->plan->n_operands + k, ix_linear(m->rw, part_shape(m->i, k), at), result.x[k]);
+        store(m, m->e->plan->n_operands + k, ix_linear(m->rw, part_shape(m->i, k), at), result.x[k]);
 }
 
 /* Each kept element that exists, by the thread that owns it: its result, or the block's part of it. */
-static void store_kept(const Share *m, const Partial *p, bool result)
+static void store_kept(const Share *m, Partial *p, bool result)
 {
     int64_t blocks;
     const IrRef block = number_of(m, PART_GRID, true, &blocks);
     IrRef *position = WBB_NEW_N(m->a, IrRef, m->l->n_dims + 1u), exists;
     const uint32_t outer = m->e->scope;
-    EmitIf owner = emit_if(m->e, owns_result(m));
+    EmitIf owner = if_using(m, owns_result(m), p, m->kept);
     for (uint32_t c = 0; c < m->kept; c++) {
         const IrRef at = kept_element(m, c, position, &exists);
-        EmitIf inside = emit_if(m->e, exists);
+        EmitIf inside = if_using(m, exists, &p[c], 1);
         if (result) store_result(m, &p[c], position);
         else put(m, m->partial, rw_add(m->rw, rw_scale(m->rw, block, m->whole), at), &p[c]);
         emit_else(m->e, &inside);
@@ -483,7 +506,8 @@ static void combine_blocks(const Share *m, Partial *p)
     iterate(m, partial_results, m->chunk, p);
     Share stretches = *m;
     stretches.absent = m->stretch_absent;
-    combine_threads(&stretches, p);
+    combine_lanes(&stretches, p);
+    combine_warps(&stretches, p);
     store_kept(m, p, true);
     emit_else(m->e, &last);
     emit_end_if(m->e, &last, 0, NULL, NULL, NULL);
@@ -539,6 +563,8 @@ static void find_sizes(Share *m)
     for (uint32_t d = 0; d < m->l->n_dims; d++)
         if (!m->l->dims[d].reduced) m->whole *= m->l->dims[d].size;
     m->absent = m->s->maps.elements->constraints.n;
+    for (uint32_t d = 0; d < m->l->n_dims; d++) /* threads after the last element */
+        m->absent = m->absent || below(m, m->t[d], m->s->maps.elements->vars.items[d].hi + 1);
     m->stretch_absent = m->absent || (blocks > 1 && m->chunk * lanes * warps != blocks);
     if (blocks > 1) m->partial = add_buffers(m, "part", IR_TEMP, blocks * m->whole, m->absent);
     if (blocks > 1) m->turn = add_buffer(m, "turn", IR_TEMP, SC_U32, tiles, true);
@@ -558,8 +584,6 @@ void emit_shared_reduce(EmitValues *e, const PartStage *s, IrRef bid, IrRef tid)
     m.lane = rw_mod(m.rw, tid, lanes), m.warp = rw_floordiv(m.rw, tid, lanes);
     m.t = WBB_NEW_N(m.a, IrRef, m.l->n_dims + 1u);
     ix_map_at(m.rw, m.a, rw_graph(e->plan->rw), s->maps.launched, (IrRef[]){bid, tid}, m.t, NULL);
-    for (uint32_t d = 0; d < m.l->n_dims; d++)
-        m.t[d] = emit_let(e, "t", m.t[d], 0, s->maps.elements->vars.items[d].hi);
     find_iterations(&m);
     find_sizes(&m);
     Partial *p = WBB_NEW_N(m.a, Partial, (size_t)m.kept * m.terms);
@@ -568,7 +592,8 @@ void emit_shared_reduce(EmitValues *e, const PartStage *s, IrRef bid, IrRef tid)
         fold(&m, p + (size_t)c * apart, apart);
         p[c] = p[(size_t)c * apart];
     }
-    combine_threads(&m, p);
+    combine_lanes(&m, p);
+    combine_warps(&m, p);
     if (m.blocks > 1) combine_blocks(&m, p);
     else store_kept(&m, p, true);
     e->g->making_origin = origin;

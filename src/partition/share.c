@@ -33,7 +33,7 @@ static bool is_reduced(const HloInstruction *i, uint32_t d)
     return false;
 }
 
-/* The dimensions of the space, the slowest in memory first. */
+/* The dimensions of the space, the slowest in memory first; of one element it has one dimension. */
 static void find_space(WbbArena *a, PartStage *s)
 {
     const HloInstruction *i = s->reduce;
@@ -52,6 +52,7 @@ static void find_space(WbbArena *a, PartStage *s)
         g->of[g->n++] = d;
         g->dim.size *= x->dims[d];
     }
+    if (!s->n_space) s->space[s->n_space++].dim = (PartDim){.size = 1, .reduced = true};
     for (uint32_t n = 0; n < s->n_space; n++)
         s->space[n].dim.name = s->n_space == 1   ? "elements"
                                : s->n_space == 2 ? (n ? "columns" : "rows")
@@ -99,6 +100,7 @@ static void check_levels(WbbCx *cx, const PartStage *s, const TgTarget *t)
         if (sc_type_info[part_shape(s->reduce, k)->type].cls == 'C')
             wbb_decline(cx, s->reduce->loc, WHY_TYPE, "reduce: threads share no complex values yet");
     uint32_t loops = 0, lanes = 1;
+    int lane = 0; /* the column of a reduced one */
     for (uint32_t d = 0; d < s->layout.n_dims; d++) {
         const PartDim *x = &s->layout.dims[d];
         for (uint32_t k = 0; k < x->n_factors; k++) {
@@ -107,13 +109,13 @@ static void check_levels(WbbCx *cx, const PartStage *s, const TgTarget *t)
             if (f->level == PART_CLUSTER) part_layout_fail(cx, f->column, "%s: reductions do not take it yet", name);
             if (f->level == PART_LOOP && (!x->reduced || loops++))
                 part_layout_fail(cx, f->column, "%s: of one reduced dimension", name);
-            if (f->level == PART_LANE && x->reduced) lanes *= (uint32_t)f->size;
+            if (f->level == PART_LANE && x->reduced) lanes *= (uint32_t)f->size, lane = f->column;
             if (f->level <= PART_REGISTER && f->size > 64)
                 part_layout_fail(cx, f->column, "%s %lld: at most 64", name, (long long)f->size);
         }
     }
     if (lanes > 1 && part_layout_size(&s->layout, PART_LANE) != t->warp)
-        part_layout_fail(cx, 0, "%lld lanes: what lanes combine takes all %u of a warp",
+        part_layout_fail(cx, lane, "%lld lanes: what lanes combine takes all %u of a warp",
                          (long long)part_layout_size(&s->layout, PART_LANE), t->warp);
 }
 
