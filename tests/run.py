@@ -98,6 +98,7 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("sim_instructions", "tests/sim_instructions.py {run}", "--every 4 --count 128", ""),
     ("xla_kernels", "tests/xla_kernels.py {run} --shared {shared}", "--most 16384 --every 40", "--most 65536 --every 10"),
     ("layouts", "tests/layouts.py {wb}", "", "--count 60"),
+    ("shared_reductions", "tests/shared_reductions.py {wb}", "", "--count 30 --every 3"),
     ("compile_growth", "tests/compile_growth.py {wb}", "", ""),
     ("element_types", "tests/element_types.py {wb}", "", "--all"),
     ("ml_dtypes_values", "tests/ml_dtypes_values.py {wb}", "", ""),
