@@ -99,6 +99,7 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("xla_kernels", "tests/xla_kernels.py {run} --shared {shared}", "--most 16384 --every 40", "--most 65536 --every 10"),
     ("layouts", "tests/layouts.py {wb}", "", "--count 60"),
     ("shared_reductions", "tests/shared_reductions.py {wb}", "", "--count 30 --every 3"),
+    ("shared_reduction_mutants", "tests/shared_reduction_mutants.py {wb}", "", ""),
     ("compile_growth", "tests/compile_growth.py {wb}", "", ""),
     ("element_types", "tests/element_types.py {wb}", "", "--all"),
     ("ml_dtypes_values", "tests/ml_dtypes_values.py {wb}", "", ""),
