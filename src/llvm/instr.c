@@ -228,8 +228,8 @@ static LLVMValueRef assembly(LlBuild *b, const RwInstr *row, LLVMTypeRef result,
         parameters[i] = register_of(b, row, LLVMTypeOf(x[i]), c++);
         x[i] = into_register(b, x[i], parameters[i]);
     }
-    if (strstr(row->text, "%p") && !address) bad_row(b, row, "an address is needed");
     const char *text = template(b, row->text, n);
+    if (strstr(text, wbb_format(b->arena, "$%u", n + 1)) && !address) bad_row(b, row, "an address is needed");
     if (address) {
         parameters[n] = LLVMTypeOf(address);
         x[n++] = address;

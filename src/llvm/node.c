@@ -62,7 +62,10 @@ uint32_t ll_access_align(LlBuild *b, const IrBuffer *buffer, IrType type, IrRef 
 LLVMValueRef ll_load(LlBuild *b, IrRef r, uint32_t buffer, IrRef index)
 {
     const IrNode *n = ir_at(b->g, r);
-    const uint32_t align = ll_access_align(b, &b->k->buffers[buffer], n->type, index);
+    /* LLVM merges aligned loads, over gaps too. What lies between elements of memory that changes may be another
+     * thread's, or not written yet: such a load has the alignment of its own size. */
+    const uint32_t align = n->op == OP_READ ? sc_bytes(IR_SC(n->type)) * IR_LANES(n->type)
+                                            : ll_access_align(b, &b->k->buffers[buffer], n->type, index);
     LLVMValueRef v, out = NULL;
     if (ll_is_packed(IR_SC(n->type))) {
         ll_lines_access(b, LL_BY_LOAD, r, buffer);

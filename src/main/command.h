@@ -16,6 +16,8 @@
 
 #include "base/base.h"
 
+#define MAIN_MEMORY ((size_t)16 << 30) /* bytes of one arena of a command, at most */
+
 typedef struct {
     const char **items;
     uint32_t n, capacity;

@@ -141,7 +141,7 @@ static void guarded_command(WbbCx *cx, void *arg)
 {
     Session *s = arg;
     WbbArena *a = wbb_arena_new(cx);
-    wbb_arena_limit(a, (size_t)16 << 30);
+    wbb_arena_limit(a, MAIN_MEMORY);
     s->status = own_option(s, a);
     if (s->status < 0) {
         int used;

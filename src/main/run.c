@@ -170,6 +170,7 @@ WbbStatus main_run_seeds(WbbCx *cx, const RunOptions *o, const char *name, const
     PipeRun run = run_options(cx, o);
     for (int64_t k = 0;; k++, run.seed++) {
         WbbArena *a = wbb_arena_new(cx);
+        wbb_arena_limit(a, MAIN_MEMORY);
         const PipeVerdict v = pipe_run(cx, a, b, m, &run);
         const bool failed = v.outside || v.report.n_faults || (v.exact && v.differ);
         if (failed || k + 1 >= o->seeds) print_verdict(a, o, name, &v);
