@@ -130,7 +130,7 @@ EvBound ev_bound_allowed(ScOp op, ScType t, ScBudget budget, double y)
     if (y == 0 && budget.absolute == 0 && !vanishing(op)) return between_values(y, y);
     double miss = (f64 ? budget.ulp + 1 : budget.ulp * (1 + 1e-9)) * ev_ulp(t, y) + budget.absolute;
     EvBound b = between_values(rounded_up(t, y - miss), rounded_down(t, y + miss));
-    bool positive = natural(op) || (op == OP_POW && y >= 0 && !signbit(y));
+    bool positive = !signbit(y) && (natural(op) || (op == OP_POW && y >= 0)); /* the root of -0 is -0 */
     double nearest = sc_to_f64(t, sc_from_f64(t, y)); /* beyond the largest value it is infinity */
     b = between_values(ev_least(b.lo.f, nearest), ev_most(b.hi.f, nearest));
     if (b.lo.f == 0) b.lo.f = -0.0;
