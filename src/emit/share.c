@@ -67,37 +67,27 @@ static IrRef below(const Share *m, IrRef x, int64_t bound)
 static ScType type_of(const Share *m, uint32_t array) { return part_shape(m->i, array)->type; }
 
 /* --- numbers of threads ------------------------------------------------------------------------------------------- */
-/* The digit of a dimension in the number of its lane, warp or block; *weight: of the digit in that number. */
-static IrRef digit(const Share *m, uint32_t of, PartLevel level, int64_t *weight)
+/* How many there are of a level, of the reduced dimensions or of the kept ones. */
+static int64_t count_of(const Share *m, PartLevel level, bool reduced)
 {
-    const PartFactor *own = part_factor(&m->l->dims[of], level);
-    *weight = 1;
-    for (uint32_t k = 0; k < m->l->n_dims; k++) {
-        const uint32_t d = m->l->order[level] ? m->l->order[level][k] : k;
-        if (d == of) break;
-        const PartFactor *f = part_factor(&m->l->dims[d], level);
-        if (f) *weight *= f->size;
-    }
+    int64_t n = 1;
+    for (uint32_t d = 0; d < m->l->n_dims; d++)
+        if (m->l->dims[d].reduced == reduced) n *= part_size(&m->l->dims[d], level);
+    return n;
+}
+
+/* Which one of them the thread is, or is in. */
+static IrRef number_of(const Share *m, PartLevel level, bool reduced)
+{
     const IrRef n = level == PART_LANE ? m->lane : level == PART_WARP ? m->warp : m->bid;
-    return own ? rw_mod(m->rw, rw_floordiv(m->rw, n, *weight), own->size) : ir_index(m->g, 0);
-}
-
-static int64_t size_of(const Share *m, uint32_t d, PartLevel level)
-{
-    const PartFactor *f = part_factor(&m->l->dims[d], level);
-    return f ? f->size : 1;
-}
-
-/* The number that the digits of the reduced, or of the kept, dimensions make at a level; *size: how many there are. */
-static IrRef number_of(const Share *m, PartLevel level, bool reduced, int64_t *size)
-{
     IrRef sum = ir_index(m->g, 0);
-    *size = 1;
+    int64_t below = 1;
     for (uint32_t d = 0; d < m->l->n_dims; d++) {
-        int64_t weight;
-        if (m->l->dims[d].reduced != reduced || size_of(m, d, level) == 1) continue;
-        sum = rw_add(m->rw, sum, rw_scale(m->rw, digit(m, d, level, &weight), *size));
-        *size *= size_of(m, d, level);
+        const int64_t size = part_size(&m->l->dims[d], level);
+        if (m->l->dims[d].reduced != reduced || size == 1) continue;
+        const IrRef digit = rw_mod(m->rw, rw_floordiv(m->rw, n, part_weight(m->l, d, level)), size);
+        sum = rw_add(m->rw, sum, rw_scale(m->rw, digit, below));
+        below *= size;
     }
     return sum;
 }
@@ -105,9 +95,8 @@ static IrRef number_of(const Share *m, PartLevel level, bool reduced, int64_t *s
 /* Is it, of the threads that share a result, the first one? 0: there is one alone. */
 static IrRef is_first(const Share *m, PartLevel level)
 {
-    int64_t size;
-    const IrRef n = number_of(m, level, true, &size);
-    return size == 1 ? 0 : rw_compare(m->rw, OP_EQ, n, ir_index(m->g, 0));
+    if (count_of(m, level, true) == 1) return 0;
+    return rw_compare(m->rw, OP_EQ, number_of(m, level, true), ir_index(m->g, 0));
 }
 
 static IrRef owns_result(const Share *m) { return both(m, is_first(m, PART_LANE), is_first(m, PART_WARP)); }
@@ -181,6 +170,13 @@ static EmitIf if_using(const Share *m, IrRef condition, Partial *p, uint32_t n)
     for (uint32_t k = 0; k < n_values; k++) values[k] = emit_in_branch(m->e, &c, true, values[k]);
     unpack(m, p, n, values);
     return c;
+}
+
+/* Ends an `if` that results in nothing. */
+static void end_if(const Share *m, EmitIf *c)
+{
+    emit_else(m->e, c);
+    emit_end_if(m->e, c, 0, NULL, NULL, NULL);
 }
 
 /* Ends an `if` whose body has the values of p; elsewhere p is absent. */
@@ -336,10 +332,9 @@ static IrRef shuffle_value(const Share *m, IrRef x, ScType t, uint32_t down)
 static void combine_lanes(const Share *m, Partial *p)
 {
     for (uint32_t d = 0; d < m->l->n_dims; d++) {
-        int64_t weight;
         if (!m->l->dims[d].reduced) continue;
-        digit(m, d, PART_LANE, &weight);
-        for (int64_t k = 1; k < size_of(m, d, PART_LANE); k *= 2)
+        const int64_t weight = part_weight(m->l, d, PART_LANE);
+        for (int64_t k = 1; k < part_size(&m->l->dims[d], PART_LANE); k *= 2)
             for (uint32_t c = 0; c < m->kept; c++) {
                 Partial other = new_partial(m);
                 for (uint32_t x = 0; x < m->n; x++)
@@ -388,10 +383,11 @@ static Partial get(const Share *m, uint32_t first, IrRef index)
  * warps that share its own. */
 static void combine_warps(const Share *m, Partial *p)
 {
-    int64_t lanes, warps, kept_warps;
-    const IrRef lane = number_of(m, PART_LANE, false, &lanes), warp = number_of(m, PART_WARP, true, &warps);
-    const IrRef kept = number_of(m, PART_WARP, false, &kept_warps);
+    const int64_t lanes = count_of(m, PART_LANE, false), warps = count_of(m, PART_WARP, true);
+    const int64_t kept_warps = count_of(m, PART_WARP, false);
     if (warps == 1) return;
+    const IrRef lane = number_of(m, PART_LANE, false), warp = number_of(m, PART_WARP, true);
+    const IrRef kept = number_of(m, PART_WARP, false);
     IrRef *slot = WBB_NEW_N(m->a, IrRef, m->kept);
     for (uint32_t c = 0; c < m->kept; c++) /* [c, kept warps, kept lanes, warps] */
         slot[c] = rw_scale(m->rw,
@@ -400,8 +396,7 @@ static void combine_warps(const Share *m, Partial *p)
                            warps);
     EmitIf first = if_using(m, is_first(m, PART_LANE), p, m->kept);
     for (uint32_t c = 0; c < m->kept; c++) put(m, m->shared, rw_add(m->rw, slot[c], warp), &p[c]);
-    emit_else(m->e, &first);
-    emit_end_if(m->e, &first, 0, NULL, NULL, NULL);
+    end_if(m, &first);
     barrier(m);
     Partial *all = WBB_NEW_N(m->a, Partial, (size_t)warps);
     for (uint32_t c = 0; c < m->kept; c++) {
@@ -436,11 +431,8 @@ static void store_result(const Share *m, const Partial *p, const IrRef *position
         init.x[k] = emit_as(m->e, emit_value(m->e, part_value(m->i->operands[m->n + k], 0), NULL), type_of(m, k));
     const Partial result = combine(m, &init, p);
     operand_index(m, position, index);
-    for (uint32_t d = 0; d < m->operand->rank; d++) {
-        bool reduced = false;
-        for (uint32_t k = 0; k < m->i->n_dimensions; k++) reduced = reduced || m->i->dimensions[k] == (int64_t)d;
-        if (!reduced) at[rank++] = index[d];
-    }
+    for (uint32_t d = 0; d < m->operand->rank; d++)
+        if (!part_is_reduced(m->i, d)) at[rank++] = index[d];
     for (uint32_t k = 0; k < m->n; k++)
         store(m, m->e->plan->n_operands + k, ix_linear(m->rw, part_shape(m->i, k), at), result.x[k]);
 }
@@ -448,8 +440,7 @@ static void store_result(const Share *m, const Partial *p, const IrRef *position
 /* Each kept element that exists, by the thread that owns it: its result, or the block's part of it. */
 static void store_kept(const Share *m, Partial *p, bool result)
 {
-    int64_t blocks;
-    const IrRef block = number_of(m, PART_GRID, true, &blocks);
+    const IrRef block = number_of(m, PART_GRID, true);
     IrRef *position = WBB_NEW_N(m->a, IrRef, m->l->n_dims + 1u), exists;
     const uint32_t outer = m->e->scope;
     EmitIf owner = if_using(m, owns_result(m), p, m->kept);
@@ -458,11 +449,9 @@ static void store_kept(const Share *m, Partial *p, bool result)
         EmitIf inside = if_using(m, exists, &p[c], 1);
         if (result) store_result(m, &p[c], position);
         else put(m, m->partial, rw_add(m->rw, rw_scale(m->rw, block, m->whole), at), &p[c]);
-        emit_else(m->e, &inside);
-        emit_end_if(m->e, &inside, 0, NULL, NULL, NULL);
+        end_if(m, &inside);
     }
-    emit_else(m->e, &owner);
-    emit_end_if(m->e, &owner, 0, NULL, NULL, NULL);
+    end_if(m, &owner);
     emit_switch(m->e, outer);
 }
 
@@ -470,9 +459,8 @@ static void store_kept(const Share *m, Partial *p, bool result)
 /* Partial result number `loop` of the thread's stretch, of each kept element. */
 static uint32_t partial_results(const Share *m, IrRef loop, Partial *p)
 {
-    int64_t lanes, warps;
-    const IrRef lane = number_of(m, PART_LANE, true, &lanes), warp = number_of(m, PART_WARP, true, &warps);
-    const IrRef thread = rw_add(m->rw, lane, rw_scale(m->rw, warp, lanes));
+    const IrRef lane = number_of(m, PART_LANE, true), warp = number_of(m, PART_WARP, true);
+    const IrRef thread = rw_add(m->rw, lane, rw_scale(m->rw, warp, count_of(m, PART_LANE, true)));
     const IrRef block = rw_add(m->rw, rw_scale(m->rw, thread, m->chunk), loop), drawn = below(m, block, m->blocks);
     IrRef *position = WBB_NEW_N(m->a, IrRef, m->l->n_dims + 1u), exists;
     for (uint32_t c = 0; c < m->kept; c++) {
@@ -489,8 +477,7 @@ static uint32_t partial_results(const Share *m, IrRef loop, Partial *p)
 /* The blocks of a tile store their parts; the last one to do so combines them. */
 static void combine_blocks(const Share *m, Partial *p)
 {
-    int64_t tiles;
-    const IrRef tile = number_of(m, PART_GRID, false, &tiles);
+    const IrRef tile = number_of(m, PART_GRID, false);
     const IrType u32 = IR_TYPE(SC_U32, 0);
     store_kept(m, p, false);
     barrier(m);
@@ -498,8 +485,7 @@ static void combine_blocks(const Share *m, Partial *p)
     const IrRef op = ir_node(m->g, OP_TICKET, u32, 0, number(m, (uint32_t)m->blocks - 1), 0, 0, 0);
     const IrRef drawn = bound(m, ir_do_at(m->g, emit_block(m->e), emit_name(m->e, "n"), op, u32, m->turn, tile));
     store(m, m->last, ir_index(m->g, 0), drawn);
-    emit_else(m->e, &one);
-    emit_end_if(m->e, &one, 0, NULL, NULL, NULL);
+    end_if(m, &one);
     barrier(m);
     const IrRef mine = read(m, m->last, SC_U32, ir_index(m->g, 0));
     EmitIf last = emit_if(m->e, node(m, OP_EQ, SC_PRED, mine, number(m, (uint32_t)m->blocks - 1)));
@@ -509,8 +495,7 @@ static void combine_blocks(const Share *m, Partial *p)
     combine_lanes(&stretches, p);
     combine_warps(&stretches, p);
     store_kept(m, p, true);
-    emit_else(m->e, &last);
-    emit_end_if(m->e, &last, 0, NULL, NULL, NULL);
+    end_if(m, &last);
 }
 
 /* --- the stage ---------------------------------------------------------------------------------------------------- */
@@ -553,11 +538,9 @@ static void find_iterations(Share *m)
 
 static void find_sizes(Share *m)
 {
-    int64_t lanes, warps, tiles, blocks, kept_lanes, kept_warps;
-    number_of(m, PART_LANE, true, &lanes), number_of(m, PART_WARP, true, &warps);
-    number_of(m, PART_LANE, false, &kept_lanes), number_of(m, PART_WARP, false, &kept_warps);
-    number_of(m, PART_GRID, false, &tiles), number_of(m, PART_GRID, true, &blocks);
-    m->blocks = blocks;
+    const int64_t lanes = count_of(m, PART_LANE, true), warps = count_of(m, PART_WARP, true);
+    const int64_t kept_lanes = count_of(m, PART_LANE, false), kept_warps = count_of(m, PART_WARP, false);
+    const int64_t tiles = count_of(m, PART_GRID, false), blocks = m->blocks = count_of(m, PART_GRID, true);
     m->chunk = (blocks + lanes * warps - 1) / (lanes * warps);
     m->whole = 1;
     for (uint32_t d = 0; d < m->l->n_dims; d++)

@@ -15,7 +15,7 @@
 #include <string.h>
 
 /* READS_ARGUMENTS: LLVM's encoding of memory(argmem: read) */
-enum { PTX_KERNEL = 71, GLOBAL = 1, SHARED = 3, READS_ARGUMENTS = 1 };
+enum { PTX_KERNEL = 71, READS_ARGUMENTS = 1 };
 
 static void attribute(LlBuild *b, LLVMAttributeIndex at, const char *name, uint64_t value)
 {
@@ -69,7 +69,7 @@ static void make_table(LlBuild *b, uint32_t buffer)
         bytes = packed;
     }
     LLVMValueRef data = LLVMConstStringInContext2(b->llvm, (const char *)bytes, n, true);
-    LLVMValueRef table = LLVMAddGlobalInAddressSpace(b->module, LLVMTypeOf(data), name_of(b, x->name), GLOBAL);
+    LLVMValueRef table = LLVMAddGlobalInAddressSpace(b->module, LLVMTypeOf(data), name_of(b, x->name), LL_GLOBAL);
     LLVMSetInitializer(table, data);
     LLVMSetGlobalConstant(table, true);
     LLVMSetLinkage(table, LLVMInternalLinkage);
@@ -82,7 +82,7 @@ static void make_shared(LlBuild *b, uint32_t buffer)
 {
     const IrBuffer *x = &b->k->buffers[buffer];
     LLVMTypeRef type = LLVMArrayType2(ll_memory_type(b, IR_TYPE(x->type, 0)), (uint64_t)x->elements);
-    LLVMValueRef array = LLVMAddGlobalInAddressSpace(b->module, type, name_of(b, x->name), SHARED);
+    LLVMValueRef array = LLVMAddGlobalInAddressSpace(b->module, type, name_of(b, x->name), LL_SHARED);
     LLVMSetInitializer(array, LLVMGetPoison(type));
     LLVMSetLinkage(array, LLVMInternalLinkage);
     LLVMSetAlignment(array, x->align);
@@ -95,7 +95,7 @@ static void make_kernel(LlBuild *b)
     uint32_t n = k->n_buffers;
     while (n > 0 && !ir_is_parameter(&k->buffers[n - 1])) n--;
     LLVMTypeRef *types = WBB_NEW_N(b->arena, LLVMTypeRef, n + 1);
-    for (uint32_t i = 0; i < n; i++) types[i] = LLVMPointerTypeInContext(b->llvm, GLOBAL);
+    for (uint32_t i = 0; i < n; i++) types[i] = LLVMPointerTypeInContext(b->llvm, LL_GLOBAL);
     LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(b->llvm), types, n, false);
     b->function = LLVMAddFunction(b->module, k->name, type);
     LLVMSetFunctionCallConv(b->function, PTX_KERNEL);
@@ -158,7 +158,7 @@ static void make_function(LlBuild *b, const IrFunction *f, LlCallee *c)
     LLVMTypeRef *types = WBB_NEW_N(b->arena, LLVMTypeRef, b->k->n_buffers + f->n_params + 1);
     uint32_t n = 0, at = 0;
     for (uint32_t i = 0; i < b->k->n_buffers; i++)
-        if (c->reads[i]) types[n++] = LLVMPointerTypeInContext(b->llvm, GLOBAL);
+        if (c->reads[i]) types[n++] = LLVMPointerTypeInContext(b->llvm, LL_GLOBAL);
     for (uint32_t i = 0; i < f->n_params; i++) types[n++] = ll_is_wide_var(&b->g->vars[f->params[i]]) ? b->i64 : b->i32;
     c->result = result_type(b, f);
     c->type = LLVMFunctionType(c->result, types, n, false);

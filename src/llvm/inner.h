@@ -13,6 +13,8 @@
 #include "ir/scopes.h"
 #include "llvm/llvm.h"
 
+enum { LL_GLOBAL = 1, LL_SHARED = 3, LL_CONSTANT = 4 }; /* LLVM's address spaces */
+
 /* intrinsics.c */
 /* LL_ATOMIC orders no other access: LLVM leaves the order of some out of the PTX (22.1: of inc). LL_EXCHANGE compares
  * first */

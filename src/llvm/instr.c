@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_WORDS = 256, SHARED_SPACE = 3, CONSTANT_SPACE = 4 }; /* LLVM's address spaces */
+enum { MAX_WORDS = 256 };
 
 static void bad_row(LlBuild *b, const RwInstr *row, const char *what) WBB_NORETURN;
 static void bad_row(LlBuild *b, const RwInstr *row, const char *what)
@@ -85,7 +85,7 @@ static LLVMValueRef constant_arg(LlBuild *b, LLVMTypeRef like, uint8_t bits, int
 /* In shared memory the block alone can see it, elsewhere the whole device. */
 static LLVMValueRef atomic(LlBuild *b, const LlOpcode *o, LLVMValueRef *x, LLVMValueRef address)
 {
-    const char *scope = LLVMGetPointerAddressSpace(LLVMTypeOf(address)) == SHARED_SPACE ? "block" : "device";
+    const char *scope = LLVMGetPointerAddressSpace(LLVMTypeOf(address)) == LL_SHARED ? "block" : "device";
     const unsigned id = LLVMGetSyncScopeID(b->llvm, scope, strlen(scope));
     if (o->form != LL_EXCHANGE)
         return LLVMBuildAtomicRMWSyncScope(b->builder, (LLVMAtomicRMWBinOp)o->code, address, x[0],
@@ -261,7 +261,7 @@ static LLVMValueRef lookup_table(LlBuild *b, const RwInstr *row, uint64_t number
     if (n == 0 || n & (n - 1)) bad_row(b, row, "the number of words of a lookup table is a power of two");
     *n_words = n;
     if (have) return have;
-    LLVMValueRef g = LLVMAddGlobalInAddressSpace(b->module, LLVMArrayType2(type, n), name, CONSTANT_SPACE);
+    LLVMValueRef g = LLVMAddGlobalInAddressSpace(b->module, LLVMArrayType2(type, n), name, LL_CONSTANT);
     LLVMSetInitializer(g, LLVMConstArray2(type, list, n));
     LLVMSetGlobalConstant(g, true);
     LLVMSetLinkage(g, LLVMInternalLinkage);

@@ -37,14 +37,28 @@ const PartFactor *part_factor(const PartDim *d, PartLevel level)
     return NULL;
 }
 
+int64_t part_size(const PartDim *d, PartLevel level)
+{
+    const PartFactor *f = part_factor(d, level);
+    return f ? f->size : 1;
+}
+
 int64_t part_layout_size(const PartLayout *l, PartLevel level)
 {
     int64_t n = 1;
-    for (uint32_t d = 0; d < l->n_dims; d++) {
-        const PartFactor *f = part_factor(&l->dims[d], level);
-        if (f) n = times(n, f->size);
-    }
+    for (uint32_t d = 0; d < l->n_dims; d++) n = times(n, part_size(&l->dims[d], level));
     return n;
+}
+
+int64_t part_weight(const PartLayout *l, uint32_t of, PartLevel level)
+{
+    int64_t below = level == PART_GRID ? part_layout_size(l, PART_CLUSTER) : 1;
+    for (uint32_t k = 0; k < l->n_dims; k++) {
+        const uint32_t d = l->order[level] ? l->order[level][k] : k;
+        if (d == of) break;
+        below *= part_size(&l->dims[d], level);
+    }
+    return below;
 }
 
 int64_t part_layout_tail(const PartLayout *l)
@@ -57,7 +71,7 @@ uint32_t part_layout_threads(const PartLayout *l)
 {
     const int64_t all = times(part_layout_size(l, PART_LANE), part_layout_size(l, PART_WARP));
     const PartDim *d = &l->dims[0];
-    const int64_t vector = part_factor(d, PART_VECTOR) ? part_factor(d, PART_VECTOR)->size : 1;
+    const int64_t vector = part_size(d, PART_VECTOR);
     bool in_order = l->n_dims == 1;
     for (uint32_t k = 0, last = 0; k < d->n_factors; last = d->factors[k++].level)
         in_order = in_order && d->factors[k].level >= last && d->factors[k].level != PART_REGISTER &&

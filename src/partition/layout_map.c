@@ -23,12 +23,6 @@ typedef struct {
 
 static bool of_threads(PartLevel level) { return level >= PART_LANE; }
 
-static int64_t vector_of(const PartDim *d)
-{
-    const PartFactor *v = part_factor(d, PART_VECTOR);
-    return v ? v->size : 1;
-}
-
 /* What one step of the number of a dimension adds to the position: the weight of its innermost factor of threads. */
 static int64_t step_of(const PartDim *d)
 {
@@ -43,17 +37,8 @@ static int64_t step_of(const PartDim *d)
 /* The digit of dimension `of` in the number of its lane, warp, cluster or block. */
 static IrRef digit(const Mapping *m, uint32_t of, PartLevel level)
 {
-    const PartLayout *l = m->l;
-    int64_t below = 1;
-    for (uint32_t k = 0; k < l->n_dims; k++) {
-        const uint32_t d = l->order[level] ? l->order[level][k] : k;
-        if (d == of) break;
-        const PartFactor *f = part_factor(&l->dims[d], level);
-        if (f) below *= f->size;
-    }
-    if (level == PART_GRID) below *= part_layout_size(l, PART_CLUSTER);
     const IrRef number = level == PART_LANE ? m->lane : level == PART_WARP ? m->warp : m->block;
-    return rw_mod(m->rw, rw_floordiv(m->rw, number, below), part_factor(&l->dims[of], level)->size);
+    return rw_mod(m->rw, rw_floordiv(m->rw, number, part_weight(m->l, of, level)), part_size(&m->l->dims[of], level));
 }
 
 /* The variables of a map of threads: (block, warp, lane), or (block, thread) where thread = warp * lanes + lane. */
@@ -125,7 +110,7 @@ static IxMap *map_elements(Mapping *m, const IxMap *threads)
     }
     for (uint32_t d = 0; d < l->n_dims; d++) {
         const PartDim *x = &l->dims[d];
-        const int64_t vector = vector_of(x), whole = x->size / vector;
+        const int64_t vector = part_size(x, PART_VECTOR), whole = x->size / vector;
         if (ir_fact(rw_graph(m->rw), position[d]).hi >= whole) ix_map_constrain(m->a, map, position[d], 0, whole - 1);
         IrRef index = rw_scale(m->rw, position[d], vector);
         if (vector > 1) {
@@ -142,7 +127,7 @@ static IxMap *map_tail(Mapping *m, int64_t whole)
 {
     IxMap *map = ix_map_new(m->a);
     const PartLayout *l = m->l;
-    const int64_t first = whole * vector_of(&l->dims[0]), size = l->dims[0].size;
+    const int64_t first = whole * part_size(&l->dims[0], PART_VECTOR), size = l->dims[0].size;
     const IrRef t = ix_map_var(m->rw, m->a, map, IX_DIMENSION, "t", whole, whole + part_layout_tail(l) - 1);
     IrRef index = rw_sum(m->rw, first - whole * l->tail, (IrTerm[]){{l->tail, t}}, 1);
     if (l->tail > 1) index = rw_add(m->rw, index, ix_map_var(m->rw, m->a, map, IX_RANGE, "vector", 0, l->tail - 1));
@@ -168,10 +153,10 @@ PartMaps part_layout_maps(WbbCx *cx, RwCx *rw, WbbArena *a, const PartLayout *l)
     int64_t *lo = WBB_NEW_N(a, int64_t, l->n_dims + 1u), *hi = WBB_NEW_N(a, int64_t, l->n_dims + 1u);
     PartMaps maps = {.threads = map_threads(&m, false), .launched = map_threads(&m, true)};
     for (uint32_t d = 0; d < l->n_dims; d++) hi[d] = l->dims[d].size - 1;
-    const int64_t tail = part_layout_tail(l), whole = tail ? l->dims[0].size / vector_of(&l->dims[0]) : 0;
+    const int64_t tail = part_layout_tail(l), whole = tail ? l->dims[0].size / part_size(&l->dims[0], PART_VECTOR) : 0;
     if (tail) {
         maps.tail = map_tail(&m, whole);
-        lo[0] = whole * vector_of(&l->dims[0]);
+        lo[0] = whole * part_size(&l->dims[0], PART_VECTOR);
         prove(cx, &m, maps.threads, maps.tail, lo, hi);
         hi[0] = lo[0] - 1, lo[0] = 0;
     }

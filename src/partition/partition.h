@@ -87,6 +87,10 @@ typedef struct {
 /* layout.c */
 int64_t part_layout_size(const PartLayout *l, PartLevel level); /* product of the factors of a level */
 const PartFactor *part_factor(const PartDim *d, PartLevel level); /* NULL: it has none */
+int64_t part_size(const PartDim *d, PartLevel level);             /* of its factor; 1: it has none */
+/* What one step of dimension number `of` adds to the number of the lane, the warp or the block: the product of the
+ * digits below its own. */
+int64_t part_weight(const PartLayout *l, uint32_t of, PartLevel level);
 uint32_t part_layout_threads(const PartLayout *l);              /* of a block */
 /* Threads of the tail. */
 int64_t part_layout_tail(const PartLayout *l);
@@ -210,6 +214,7 @@ const HloInstruction **part_updates(WbbCx *cx, WbbArena *a, PartPlan *p);
  * kind. */
 PartKernel part_ranges(WbbArena *a, PartPlan *p, const TgTarget *t, const HloInstruction *const *updates);
 
+bool part_is_reduced(const HloInstruction *reduce, uint32_t dim); /* is this dimension of its operands reduced? */
 /* share.c: the reduction that alone makes all outputs, or NULL; and the kernel in which threads share its terms. */
 const HloInstruction *part_whole_reduce(const HloComputation *body);
 PartKernel part_share(WbbCx *cx, WbbArena *a, PartPlan *p, const HloInstruction *reduce, const TgTarget *t,

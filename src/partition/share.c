@@ -26,7 +26,7 @@ const HloInstruction *part_whole_reduce(const HloComputation *body)
     return hlo_elements(reduce->operands[0]->shape) ? reduce : NULL;
 }
 
-static bool is_reduced(const HloInstruction *i, uint32_t d)
+bool part_is_reduced(const HloInstruction *i, uint32_t d)
 {
     for (uint32_t k = 0; k < i->n_dimensions; k++)
         if (i->dimensions[k] == (int64_t)d) return true;
@@ -41,7 +41,7 @@ static void find_space(WbbArena *a, PartStage *s)
     s->space = WBB_NEW_N(a, PartGroup, x->rank + 1u);
     for (uint32_t p = x->rank; p-- > 0;) {
         const uint32_t d = x->minor_to_major[p];
-        const bool reduced = is_reduced(i, d);
+        const bool reduced = part_is_reduced(i, d);
         if (x->dims[d] == 1) continue;
         if (!s->n_space || s->space[s->n_space - 1].dim.reduced != reduced) {
             PartGroup *g = &s->space[s->n_space++];
