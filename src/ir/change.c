@@ -1,11 +1,7 @@
 /* change.c: other nodes in the statements of a kernel, and the nodes that its statements need.
  *
- * Needs any kernel; leaves it with each node that its statements, functions and variables name replaced. A pass that
- * builds nodes anew asks which nodes are needed, makes them in order of refs, and replaces the old ones:
- *
- *     const uint8_t *need = ir_needed(g, scratch, k);
- *     for (IrRef r = 1; r < n; r++) if (need[r]) made[r] = ..;
- *     ir_replace(k, made);
+ * Needs any kernel; leaves it with each node that its statements, functions and variables name replaced. ir_remake is
+ * the loop of a pass that builds nodes anew, one after the other.
  */
 #include "ir/uses.h"
 
@@ -77,4 +73,22 @@ void ir_replace(IrKernel *k, IrRef *made)
     ir_map_statements(k, replacement, made);
     for (uint32_t v = 0; v < k->g->n_vars; v++)
         if (made[k->g->vars[v].definition]) k->g->vars[v].definition = made[k->g->vars[v].definition];
+}
+
+void ir_remake(IrKernel *k, IrRemake remake, void *arg)
+{
+    IrGraph *g = k->g;
+    WbbArena *scratch = wbb_arena_new(g->cx);
+    const uint32_t n = g->n;
+    const uint8_t *need = ir_needed(g, scratch, k);
+    IrRef *made = WBB_NEW_N(scratch, IrRef, n);
+    for (IrRef r = 1; r < n; r++) {
+        if (!need[r]) continue;
+        g->making_rule = g->rule[r];
+        g->making_origin = g->origin[r];
+        made[r] = remake(arg, r, made, need);
+    }
+    g->making_rule = g->making_origin = 0;
+    ir_replace(k, made);
+    wbb_arena_free(scratch);
 }

@@ -257,6 +257,10 @@ void ir_sort(WbbArena *a, IrRefs *list); /* operands before users */
 typedef IrRef (*IrMap)(void *arg, IrRef old);
 void ir_map_statements(IrKernel *k, IrMap map, void *arg); /* maps every ref that statements and functions name */
 uint8_t *ir_needed(const IrGraph *g, WbbArena *a, const IrKernel *k); /* by ref: not 0 where some statement needs it */
+/* Makes each node that some statement needs anew, operands first, and replaces it; what is made has the rule and the
+ * origin of the old node. made: by old ref, those before it; need: by old ref. */
+typedef IrRef (*IrRemake)(void *arg, IrRef old, const IrRef *made, const uint8_t *need);
+void ir_remake(IrKernel *k, IrRemake remake, void *arg);
 /* Replaces each ref in statements and in definitions of variables by made[ref]; a definition without a made[..]
  * stays. */
 void ir_replace(IrKernel *k, IrRef *made);

@@ -17,8 +17,6 @@ static bool is_unchanged(const IrGraph *g, const IrNode *n, const IrRef *made)
 static IrRef rebuild(RwCx *rw, IrRef r, const IrRef *made)
 {
     const IrNode n = *ir_at(rw->g, r);
-    rw->g->making_rule = rw->g->rule[r];
-    rw->g->making_origin = rw->g->origin[r];
     const bool function =
         rw->approx && rw->phase == RW_SIMPLIFY && sc_op_info[n.op].costly && sc_is_float(IR_SC(n.type));
     const uint32_t flags = n.flags | (function ? (uint32_t)SC_FLAG_APPROX : 0);
@@ -35,19 +33,19 @@ static IrRef rebuild(RwCx *rw, IrRef r, const IrRef *made)
     return rw_make(rw, (ScOp)n.op, n.type, flags, made[n.a[0]], made[n.a[1]], made[n.a[2]], n.imm);
 }
 
-/* `index`: index nodes, too; those that the builder made are in normal form already. */
-static void sweep(RwCx *rw, IrKernel *k, bool index)
+typedef struct {
+    RwCx *rw;
+    bool index; /* index nodes, too; those that the builder made are in normal form already */
+} Sweep;
+
+static IrRef swept(void *arg, IrRef r, const IrRef *made, const uint8_t *need)
 {
-    WbbArena *scratch = wbb_arena_new(rw->cx);
-    const uint32_t n = rw->g->n;
-    const uint8_t *need = ir_needed(rw->g, scratch, k);
-    IrRef *made = WBB_NEW_N(scratch, IrRef, n);
-    for (IrRef r = 1; r < n; r++)
-        if (need[r]) made[r] = !index && ir_is_index(rw->g, r) ? r : rebuild(rw, r, made);
-    rw->g->making_rule = rw->g->making_origin = 0;
-    ir_replace(k, made);
-    wbb_arena_free(scratch);
+    const Sweep *s = arg;
+    (void)need;
+    return !s->index && ir_is_index(s->rw->g, r) ? r : rebuild(s->rw, r, made);
 }
+
+static void sweep(RwCx *rw, IrKernel *k, bool index) { ir_remake(k, swept, &(Sweep){rw, index}); }
 
 void rw_index(RwCx *rw, IrKernel *k) { sweep(rw, k, true); }
 

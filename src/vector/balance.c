@@ -51,24 +51,26 @@ static bool split(IrGraph *g, WbbArena *a, IrRef sum, IrRef sides[2])
     return !overflow;
 }
 
+typedef struct {
+    IrGraph *g;
+    WbbArena *arena;
+    uint32_t n; /* nodes there were */
+} Balance;
+
+static IrRef balanced(void *arg, IrRef r, const IrRef *made, const uint8_t *need)
+{
+    const Balance *b = arg;
+    const IrNode x = *ir_at(b->g, r);
+    IrRef sides[2];
+    if (is_sum_against_zero(b->g, r) &&
+        (is_needed(b->g, need, b->n, x.a[0], sides) || split(b->g, b->arena, x.a[0], sides)))
+        return ir_node(b->g, (ScOp)x.op, x.type, x.flags, sides[0], sides[1], 0, 0);
+    return ir_copy(b->g, r, made, x.flags);
+}
+
 void vec_balance(IrKernel *k)
 {
-    IrGraph *g = k->g;
-    WbbArena *scratch = wbb_arena_new(g->cx);
-    const uint32_t n = g->n;
-    const uint8_t *need = ir_needed(g, scratch, k);
-    IrRef *made = WBB_NEW_N(scratch, IrRef, n);
-    for (IrRef r = 1; r < n; r++) {
-        if (!need[r]) continue;
-        const IrNode x = *ir_at(g, r);
-        IrRef sides[2];
-        g->making_rule = g->rule[r];
-        g->making_origin = g->origin[r];
-        if (is_sum_against_zero(g, r) && (is_needed(g, need, n, x.a[0], sides) || split(g, scratch, x.a[0], sides)))
-            made[r] = ir_node(g, (ScOp)x.op, x.type, x.flags, sides[0], sides[1], 0, 0);
-        else made[r] = ir_copy(g, r, made, x.flags);
-    }
-    g->making_rule = g->making_origin = 0;
-    ir_replace(k, made);
-    wbb_arena_free(scratch);
+    Balance b = {.g = k->g, .arena = wbb_arena_new(k->g->cx), .n = k->g->n};
+    ir_remake(k, balanced, &b);
+    wbb_arena_free(b.arena);
 }

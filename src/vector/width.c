@@ -7,22 +7,12 @@
  */
 #include "vector/vector.h"
 
-void vec_width(IrKernel *k)
+static IrRef with_width(void *graph, IrRef r, const IrRef *made, const uint8_t *need)
 {
-    IrGraph *g = k->g;
-    WbbArena *scratch = wbb_arena_new(g->cx);
-    const uint32_t n = g->n;
-    const uint8_t *need = ir_needed(g, scratch, k);
-    IrRef *made = WBB_NEW_N(scratch, IrRef, n);
-    for (IrRef r = 1; r < n; r++) {
-        if (!need[r]) continue;
-        const bool index = IR_SC(ir_at(g, r)->type) == SC_INDEX;
-        const uint32_t wide = index && !ir_fits_i32(g, r) ? (uint32_t)SC_FLAG_WIDE : 0;
-        g->making_rule = g->rule[r];
-        g->making_origin = g->origin[r];
-        made[r] = ir_copy(g, r, made, ir_at(g, r)->flags | wide);
-    }
-    g->making_rule = g->making_origin = 0;
-    ir_replace(k, made);
-    wbb_arena_free(scratch);
+    IrGraph *g = graph;
+    (void)need;
+    const bool wide = IR_SC(ir_at(g, r)->type) == SC_INDEX && !ir_fits_i32(g, r);
+    return ir_copy(g, r, made, ir_at(g, r)->flags | (wide ? (uint32_t)SC_FLAG_WIDE : 0));
 }
+
+void vec_width(IrKernel *k) { ir_remake(k, with_width, k->g); }
