@@ -199,6 +199,8 @@ LLVMValueRef ll_splat_pairs(LlBuild *b, LLVMValueRef x, uint32_t lanes);
 LLVMValueRef ll_instr(LlBuild *b, IrRef r);
 /* The same for a `do`: it stays where it is built. address: of the memory that it accesses, or NULL. */
 LLVMValueRef ll_instr_at(LlBuild *b, IrRef r, LLVMValueRef address);
+/* one that is not overloaded, by its name in intrinsics.c; args: NULL where it takes none */
+LLVMValueRef ll_call_intrinsic(LlBuild *b, const char *name, LLVMValueRef *args);
 LLVMValueRef ll_barrier(LlBuild *b); /* of the threads of the block */
 /* copy_async from one address to another; copy_commit, copy_wait without addresses */
 void ll_copy_async(LlBuild *b, const IrNode *n, LLVMValueRef to, LLVMValueRef from);

@@ -335,6 +335,13 @@ static LLVMValueRef instr(LlBuild *b, IrRef r, bool effect, LLVMValueRef address
 LLVMValueRef ll_instr(LlBuild *b, IrRef r) { return instr(b, r, false, NULL); }
 LLVMValueRef ll_instr_at(LlBuild *b, IrRef r, LLVMValueRef address) { return instr(b, r, true, address); }
 
+LLVMValueRef ll_call_intrinsic(LlBuild *b, const char *name, LLVMValueRef *args)
+{
+    LLVMTypeRef type;
+    LLVMValueRef f = ll_function(b, ll_intrinsic(name, strlen(name)), NULL, 0, &type);
+    return LLVMBuildCall2(b->builder, type, f, args, LLVMCountParamTypes(type), "");
+}
+
 void ll_copy_async(LlBuild *b, const IrNode *n, LLVMValueRef to, LLVMValueRef from)
 {
     static const char *const copies[] = {[4] = "llvm.nvvm.cp.async.ca.shared.global.4",
@@ -343,19 +350,13 @@ void ll_copy_async(LlBuild *b, const IrNode *n, LLVMValueRef to, LLVMValueRef fr
     const char *name = n->op == OP_COPY_COMMIT ? "llvm.nvvm.cp.async.commit.group"
                        : n->op == OP_COPY_WAIT ? "llvm.nvvm.cp.async.wait.group"
                                                : copies[sc_bytes(IR_SC(n->type)) * IR_LANES(n->type)];
-    LLVMTypeRef type;
     if (!strstr(b->t->features, "cp.async"))
         wbb_decline(b->cx, (WbbLoc){0}, WHY_NO_RULE, "%s has no asynchronous copies", b->t->name);
-    LLVMValueRef f = ll_function(b, ll_intrinsic(name, strlen(name)), NULL, 0, &type);
-    LLVMValueRef args[2] = {to ? to : LLVMConstInt(b->i32, n->imm, false), from};
-    LLVMBuildCall2(b->builder, type, f, args, LLVMCountParamTypes(type), "");
+    ll_call_intrinsic(b, name, (LLVMValueRef[]){to ? to : LLVMConstInt(b->i32, n->imm, false), from});
 }
 
 LLVMValueRef ll_barrier(LlBuild *b)
 {
-    static const char name[] = "llvm.nvvm.barrier.cta.sync.aligned.all";
-    LLVMTypeRef type;
-    LLVMValueRef f = ll_function(b, ll_intrinsic(name, sizeof name - 1), NULL, 0, &type);
     LLVMValueRef zero = LLVMConstInt(b->i32, 0, false);
-    return LLVMBuildCall2(b->builder, type, f, &zero, 1, "");
+    return ll_call_intrinsic(b, "llvm.nvvm.barrier.cta.sync.aligned.all", &zero);
 }

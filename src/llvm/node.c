@@ -8,8 +8,6 @@
  */
 #include "llvm/inner.h"
 
-#include <string.h>
-
 void ll_at_scope(LlBuild *b, uint32_t scope)
 {
     const LlInsertPoint *p = &b->points[scope];
@@ -19,12 +17,7 @@ void ll_at_scope(LlBuild *b, uint32_t scope)
 
 /* Reads a special register. LLVM is not told its interval: it would turn a sum whose terms share no bits into an `or`,
  * and the machine has one instruction for a product and a sum, but none for a product and an `or`. */
-static LLVMValueRef special(LlBuild *b, const char *name)
-{
-    LLVMTypeRef type;
-    LLVMValueRef f = ll_function(b, ll_intrinsic(name, strlen(name)), NULL, 0, &type);
-    return LLVMBuildCall2(b->builder, type, f, NULL, 0, "");
-}
+static LLVMValueRef special(LlBuild *b, const char *name) { return ll_call_intrinsic(b, name, NULL); }
 
 static LLVMValueRef variable(LlBuild *b, IrRef r)
 {

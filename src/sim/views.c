@@ -3,7 +3,7 @@
  * Needs: the clocks of the warps of a block. Leaves: views that threads, barriers and addresses share (order.c).
  *
  * A view is a sorted list: of a lane of a warp of a block, or of all its lanes, every access up to a time. Views never
- * change; they are counted, and those that nobody holds are used again. Where one would have more than MOST entries,
+ * change; they are counted, and those that nothing holds are used again. Where one would have more than MOST entries,
  * views are given up for the launch, and threads are taken as ordered wherever a barrier does not tell.
  *
  *     {block 0 warp 0 lane 0: 7, block 0 warp 1 all lanes: 5}
