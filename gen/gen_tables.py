@@ -14,7 +14,7 @@ from typing import Any, Dict, List, Tuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from gen import checks, compile as comp, encode, guards, ledger, load, measured, opcodes, ops
+from gen import checks, compile as comp, encode, guards, ledger, load, measured, opcodes, ops, prices
 from gen.expr import PatternError, parts
 from gen.lang import Rule
 from gen.load import PHASES, RuleSet
@@ -74,9 +74,10 @@ def engine_tables(s: RuleSet, compiled: Compiled, owners: List[str]) -> Tuple[st
     return declared + "".join(f"{'' if begin else 'static '}const {k} = {{\n{body}}};\n" for k, body in zip(kinds, bodies)), begin
 
 
-def c_file(s: RuleSet, compiled: Compiled, own: str, owners: List[str], lowerings: List[str]) -> str:
+def c_file(s: RuleSet, compiled: Compiled, own: str, owners: List[str], lowerings: List[str], priced: Tuple[List[str], List[int]] = ([], []),
+           machine: List[str] = []) -> str:
     """The C file of a rule set. own: the pattern file that lists the rules, which other files may define; owners: see engine_tables;
-    lowerings: rows of TgLowering."""
+    lowerings: rows of TgLowering; priced: rows of TgPrice, and for each form the number of its row."""
     inputs = ", ".join([own, *sorted({r.where[0] for r in s.rules} - {own})])
     tables, _, instrs = compiled
     number = {id(r): n for n, r in enumerate(s.rules)}
@@ -104,9 +105,18 @@ def c_file(s: RuleSet, compiled: Compiled, own: str, owners: List[str], lowering
     out.append("\n};\n")
     if s.values:
         out.append(array("TgTune tunes", [f"{{{c_text(t.name)}, {t.bits}, {t.value}, {c_text(t.because)}}}," for t in s.tunes]))
+        out.append(array("TgRate rates", [f"{{{c_text(r.name)}, {c_text(r.unit)}, {r.value!r}, {r.low!r}, {r.high!r}, {c_text(r.source)}, "
+                                          f"{str(r.stated).lower()}}}," for r in s.rates]))
         fields = ", ".join(f".{k} = {field_of(v)}" for k, v in s.values.items())
         out.append(array("TgLowering lowerings", lowerings))
-        more = ((f", .tunes = tunes, .n_tunes = {len(s.tunes)}" if s.tunes else "") +
+        out.append(array("TgPrice prices", priced[0]))
+        out.append(array("TgSassPrice sass_prices", machine))
+        if priced[0]:
+            out.append(f"static const uint16_t price_of[{len(priced[1])}] = {{\n{numbers(priced[1], '{}', 24)}}};\n")
+        more = ((f", .sass_prices = sass_prices, .n_sass_prices = {len(machine)}" if machine else "") +
+                (", .prices = prices, .price_of = price_of" if priced[0] else "") +
+                (f", .tunes = tunes, .n_tunes = {len(s.tunes)}" if s.tunes else "") +
+                (f", .rates = rates, .n_rates = {len(s.rates)}" if s.rates else "") +
                 (f", .lowerings = lowerings, .n_lowerings = {len(lowerings)}" if lowerings else ""))
         out.append(f"const TgTarget tg_{s.name} = {{{fields},\n    .tables = &tables{more}}};\n")
     text = "".join(out)
@@ -151,6 +161,9 @@ def main(argv: List[str]) -> int:
         if faults:
             print("\n".join(faults), file=sys.stderr)
             return 1
+        sass = prices.load_sass()
+        table = prices.load_table(sass)
+        forms = sorted(table.forms)
         compiled = {s.name: compile_set(s) for s in [index, *targets]}
         alike: Dict[str, List[str]] = {}  # names of sets by their engine tables
         for name, (t, entries, _) in compiled.items():
@@ -158,13 +171,18 @@ def main(argv: List[str]) -> int:
         owners = {name: names for names in alike.values() for name in names}
         (out / "tables_index.c").write_text(c_file(index, compiled["index"], "patterns/indexing.py", owners["index"], []))
         for s in targets:
-            (out / f"tables_{s.name}.c").write_text(c_file(s, compiled[s.name], f"patterns/{s.name}.py", owners[s.name], measured.table_rows(s, lowerings)))
+            priced = prices.c_rows(s, table, sass, forms) if s.rates else ([], [])
+            (out / f"tables_{s.name}.c").write_text(
+                c_file(s, compiled[s.name], f"patterns/{s.name}.py", owners[s.name], measured.table_rows(s, lowerings), priced,
+                       prices.sass_rows(s, sass) if s.rates else []))
             (out / f"{s.name}.rules").write_text("".join(f"{r.name}: {r.text}\n" for r in s.rules))
     except PatternError as e:
         print(e, file=sys.stderr)
         return 1
     names = " ".join(f"X({s.name})" for s in targets)
     (out / "tg_targets.h").write_text(f"/* Generated from the names of patterns/sm*.py. */\n#define TG_TARGETS(X) {names}\n")
+    (out / "tg_forms.h").write_text("/* Generated from patterns/prices.tsv: the forms of instructions that have prices, in order. */\n" + (
+        array("char *const forms", [f"{c_text(f)}," for f in forms]) or "static const char *const forms[1] = {0};\n"))
     (out / "code.def").write_text(code_def())
     for s in [index, *targets]:
         print(size_of(s, compiled[s.name][0], owners[s.name][0]))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Tuple, Union
 
-from gen import guards as _guards, ops as _ops
+from gen import guards as _guards, ops as _ops, rates as _rates
 from gen.expr import *
 
 KiB = 1024
@@ -145,6 +145,14 @@ def tune(name: str, value: int, because: str, bits: int = 0) -> Tune: return Tun
 def target(name: str, **values: Any) -> Target: return Target(name, values)
 
 
+def rate(name: str, value: Any, unit: str = "", source: str = "", low: Optional[float] = None, high: Optional[float] = None) -> _rates.Rate:
+    """rate('dram', 4.8e12, low=3.9e12, unit='bytes/s', source='..'): how fast the machine is; gen/rates.py lists the names and their units."""
+    wrong = _rates.fault(name, value, unit, source, low, high)
+    if wrong:
+        fail(wrong)
+    return _rates.made(name, value, unit, source, low, high, here())
+
+
 def budget(functions: Any, types: Any, ulp: float, approx: Optional[float] = None, approx_abs: float = 0) -> Budget:
     """ulp: how far a function's result may be off, in units in the last place of its type. approx: the same under --approx (default: ulp),
     where the result may also be off by approx_abs."""
@@ -236,7 +244,8 @@ TYPES = {t.name: Type(t.name) for t in _ops.TYPES if t.cls not in "-"}
 GUARDS = {g.name: Guard(g.name) for g in _guards.FLAGS}
 CONDITIONS = {g.name: _condition(g) for g in [*_guards.FACTS, *_guards.USES]}
 w = Width()
+unknown = _rates.unknown  # the value of a rate that no source states
 globals().update({**OPERATIONS, **CLASSES, **TYPES, **GUARDS, **CONDITIONS, **VARIABLES})
 
 __all__ = [*OPERATIONS, *CLASSES, *TYPES, *GUARDS, *CONDITIONS, *VARIABLES, "w", "KiB", "has", "src", "relu", "sat", "satfinite", "lanes", "ramp", "free",
-           "rewrite", "llvm", "intr", "call", "asm", "lookup", "rel", "ulp", "packed", "tune", "target", "budget"]
+           "rewrite", "llvm", "intr", "call", "asm", "lookup", "rel", "ulp", "packed", "tune", "rate", "unknown", "target", "budget"]

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Dict, List, Tuple
 
-from gen import lang, ops
+from gen import lang, ops, rates
 from gen.lang import Expr, Guard, Node, Not, PatternError, Rule
 
 PHASES = ("index", "simplify", "lower", "isel")
@@ -29,6 +29,7 @@ class RuleSet:
     packed: List[lang.Packed] = field(default_factory=list)
     free: List[lang.Free] = field(default_factory=list)
     tunes: List[lang.Tune] = field(default_factory=list)
+    rates: List[rates.Rate] = field(default_factory=list)
     values: Dict[str, Any] = field(default_factory=dict)
     line_of_instr: int = 0  # of the file's INSTR list; faults about a missing rule are reported there
     programs: Dict[int, Any] = field(default_factory=dict)  # id of a rule -> its programs; compile.programs fills this
@@ -148,10 +149,31 @@ def load_target(name: str) -> RuleSet:
     features = values.get("features", ())
     lists = {"simplify": "SIMPLIFY", "lower": "LOWER", "isel": "INSTR"}
     s = RuleSet(name, {phase: [r for r in rules_of(m, of) if offered(r, features)] for phase, of in lists.items()},
-                flat(getattr(m, "PACKED", []), "PACKED"), flat(getattr(m, "FREE", []), "FREE"), flat(getattr(m, "TUNE", []), "TUNE"), values,
+                flat(getattr(m, "PACKED", []), "PACKED"), flat(getattr(m, "FREE", []), "FREE"), flat(getattr(m, "TUNE", []), "TUNE"),
+                rates_of(m, features), values,
                 assignment_line(m, "INSTR", last=True))
     identify(s.rules)
     return s
+
+
+def rates_of(m: ModuleType, features: Any) -> List[rates.Rate]:
+    """The rows of RATE; none where a file has no such list. Each name once, and all names that a target with these features needs."""
+    if not hasattr(m, "RATE"):
+        return []
+    rows, line = flat(m.RATE, "RATE"), (file_of(m), assignment_line(m, "RATE", last=True))
+    seen: Dict[str, rates.Rate] = {}
+    for r in rows:
+        if not isinstance(r, rates.Rate):
+            raise PatternError(line, f"RATE holds {r!r}, which is not a rate")
+        if r.name in seen:
+            raise PatternError(r.where, f"rate {r.name} is stated twice, first at {':'.join(map(str, seen[r.name].where))}")
+        seen[r.name] = r
+    for r in rates.surplus(rows, features):
+        raise PatternError(r.where, f"rate {r.name}: the target does not have {rates.NAMES[r.name][2]!r} in features=")
+    absent = rates.missing(rows, features)
+    if absent:
+        raise PatternError(line, f"RATE lacks {', '.join(absent)}")
+    return sorted(rows, key=lambda r: list(rates.NAMES).index(r.name))
 
 
 def of_feature(c: lang.Cond) -> bool:

@@ -101,6 +101,9 @@ OPS = [
     # effects: evaluated by `do` statements alone, which hold the address; shuffles and redux are of the 32 threads of a warp ---------------
     Op("barrier", 0, "frame", "", 0, "convergent reads writes"),  # all threads of the block arrive before one goes on, and see what all wrote
     Op("read", 0, "frame", "PIUFC", 0, "address reads"),  # the element at the address, now
+    # from sm_90: all threads of the cluster arrive before one goes on, and see what all wrote; the element at the address in the shared memory of the
+    # cluster's block number <n>, now
+    Op("cluster_barrier", 0, "frame", "", 0, "convergent reads writes"), Op("read_peer", 0, "frame", "PIUFC", 0, "address reads"),
     Op("shuffle_xor", 2, "same", "U", 0, "convergent"),   # (x, m): x of thread lane ^ m
     Op("shuffle_down", 2, "same", "U", 0, "convergent"),  # (x, n): x of thread lane + n; of the last n threads their own
     Op("shuffle_up", 2, "same", "U", 0, "convergent"),    # (x, n): x of thread lane - n; of the first n threads their own

@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List, Sequence, Tuple
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from gen import load  # noqa: E402
+from gen import load, rates as rate_names  # noqa: E402
 from gen.features import FEATURES  # noqa: E402
 from gen.lang import KiB, Rule  # noqa: E402
 from gen.load import RuleSet  # noqa: E402
@@ -30,6 +30,14 @@ in the first row; it only decides how many threads are enough. `tests/target_fac
 Instructions that ptxas 13.0 accepts for family targets only are not used: conversions of f4e2m1fn, of six-bit floats and of f8e8m0fnu
 (`cvt.rn.satfinite.e2m1x2.f32`, `cvt.rn.bf16x2.ue8m0x2`; sm_100a, sm_100f, sm_120a, sm_120f), and `redux.sync` of f32 (sm_100a, sm_100f).
 For sm_120 ptxas accepts packed f32 instructions but emits two instructions for each, so only sm_100 uses them.
+"""
+RATES = """
+## Rates
+
+How fast the board of the first table is: values of `RATE`, from which prices of kernels are computed. In brackets: bounds, where the value is not sure.
+`?`: no source states it, and its geometric mean is taken. The source of each is in its row of `patterns/`. Of sm_90 they are those of H200. A lane is an
+operation of one thread; a pipe of n lanes is busy 128/n clocks of one of an SM's four sub-partitions with one instruction of a warp.
+
 """
 MOST = 120  # characters of a rule's text
 
@@ -79,6 +87,12 @@ def tunes(sets: Sequence[RuleSet]) -> str:
     return table(sets, ["decision"], [c for c in cells if len(set(c[1])) > 1])
 
 
+def rates(sets: Sequence[RuleSet]) -> str:
+    values = [{r.name: rate_names.shown(r) for r in s.rates} for s in sets]
+    return table(sets, ["rate", "unit", "of"], [([f"`{n}`", unit, what], [of.get(n, "-") for of in values])
+                                                for n, (unit, what, _) in rate_names.NAMES.items()])
+
+
 def rules(sets: Sequence[RuleSet], phase: str) -> str:
     """Rules that some targets lack. Of the rules of one line the first is shown, with the number of the others."""
     lines: List[Dict[Tuple[str, ...], None]] = []
@@ -101,6 +115,7 @@ def page() -> str:
     sets = [load.load_target(t) for t in load.targets()]
     return (HEAD + facts(sets) + NOTES + "\n## Features\n\n" + features(sets) + "\n## Pairs\n\nPacked operations that vectorising may use.\n\n" + packed(sets)
             + "\n## Decisions\n\nValues of `TUNE` that differ between targets.\n\n" + tunes(sets)
+            + RATES + rates(sets)
             + "\n## Lowerings\n\nRules of `LOWER` that not every target has.\n\n" + rules(sets, "lower")
             + "\n## Instructions\n\nRules of `INSTR` that not every target has.\n\n" + rules(sets, "isel"))
 

@@ -57,6 +57,19 @@ SIMPLIFY = [
     rewrite(op[I](idx[I](n), k),             op.index(n, k)) for op in (eq, ne, lt, le, gt, ge)
 ] + [
     rewrite(op[I](idx[I](n), idx[I](i)),     op.index(n, i)) for op in (eq, ne, lt, le, gt, ge)
+] + [                                        # identities: what a thread combines where it has no element
+    rewrite(max[F](a, -INF),                 a),
+    rewrite(min[F](a, INF),                  a),
+    rewrite(band[N](a, -1),                  a),
+    rewrite(bxor.pred(a, False),             a),
+] + [
+    rewrite(max[t](a, LOW[t.name]),          a) for t in SIGNED + UNSIGNED
+] + [
+    rewrite(min[t](a, HIGH[t.name]),         a) for t in SIGNED + UNSIGNED
+] + [
+    rewrite(op.pred(a, False),               a) for op in (add, max)
+] + [
+    rewrite(op.pred(a, True),                a) for op in (mul, min)
 ]
 
 # --- lower: pred is one bit ------------------------------------------------------------------------------------------------------

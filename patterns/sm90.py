@@ -1,6 +1,6 @@
 """Hopper: H100, H200."""
 from gen.lang import *
-from patterns import arith, complex, doubles, functions, machine, polynomials, quotients, sharing, small, tiles
+from patterns import arith, complex, doubles, functions, layouts, machine, polynomials, quotients, rates, sharing, small, tiles
 
 TARGET = target('sm_90', ptx='8.8', board='H100, H200',
     sms=132, warps=64, blocks=32,
@@ -23,8 +23,32 @@ FREE = [                                     # modifiers of operands at no cost:
     free(neg, abs, on=(add.f16, mul.f16, fma.f16, max.f16, min.f16)),
     free(neg,      on=(add.bf16, mul.bf16, fma.bf16, max.bf16, min.bf16)),
 ]
-TUNE = machine.UNROLL_16 + machine.TUNE + [
+TUNE = machine.UNROLL_16 + machine.TUNE + layouts.TUNE + [
     tune('loop.min_threads', value=67584, because='132 SMs with 512 threads each, four warps to a scheduler'),
+]
+RATE = rates.EVERY + rates.REDUX + [             # of H200; H100 SXM has 3.352e12 bytes/s of DRAM and the same clock
+    rate('clock',          1.98e9,  unit='Hz', low=1.755e9,                 source=rates.BOARD + '; low: H100 PCIe'),
+    rate('dram',           4.8e12,  unit='bytes/s', low=3.89e12,            source=rates.BOARD + '; low: reads, ' + rates.BENCHES),
+    rate('l2',             9.7e12,  unit='bytes/s', low=5.8e12, high=10.1e12, source='reads, ' + rates.BENCHES + '; low: 2.5 times DRAM of A100 and H100'),
+    rate('l2.bytes',       51200*KiB, unit='bytes',                         source=rates.BOARD),
+    rate('launch',         1.7e-6,  unit='s', low=1.2e-6, high=2.5e-6,      source=rates.BENCHES + ': 64 KiB take 2.3 us in a graph, 0.6 of it latency'),
+    rate('l1.wavefront',   128,     unit='bytes/clk/SM',                    source=rates.LUO + ': 125.8 by loads'),
+    rate('sm.fill',        64,      unit='bytes/clk/SM', low=37,            source=rates.AMPERE + '; low: L2 bandwidth over 132 SMs'),
+    rate('pipe.fma',       128,     unit='lanes/clk/SM',                    source=rates.GUIDE),
+    rate('pipe.alu',       64,      unit='lanes/clk/SM',                    source=rates.GUIDE),
+    rate('pipe.half',      128,     unit='lanes/clk/SM',                    source=rates.GUIDE + ': 256 halves'),
+    rate('pipe.bf16',      128,     unit='lanes/clk/SM',                    source=rates.GUIDE + ': 256 halves'),
+    rate('pipe.f64',       64,      unit='lanes/clk/SM',                    source=rates.GUIDE),
+    rate('pipe.conv',      64,      unit='lanes/clk/SM', low=16,            source=rates.GUIDE + ', not sure'),
+    rate('pipe.conv64',    16,      unit='lanes/clk/SM',                    source=rates.GUIDE),
+    rate('pipe.lsu',       32,      unit='lanes/clk/SM',                    source=rates.LUO + ': 125.8 bytes a clock by loads of 4 bytes'),
+    rate('latency.f64',    8,       unit='clk',                             source=rates.PROFILER),
+    rate('latency.shared', 29,      unit='clk', low=23,                     source=rates.LUO),
+    rate('latency.l1',     34,      unit='clk', high=41,                    source=rates.BENCHES + '; high: ' + rates.LUO),
+    rate('latency.l2',     265,     unit='clk', low=258, high=475,          source=rates.BENCHES + '; high: the far half of L2'),
+    rate('latency.dram',   655,     unit='clk', low=479,                    source=rates.BENCHES + '; low: ' + rates.LUO),
+    rate('latency.atomic', unknown, unit='clk', low=265, high=700,          source='not stated; at least that of L2'),
+    rate('latency.cluster', 180,    unit='clk', high=213,                   source=rates.LUO),
 ]
 
 SIMPLIFY = arith.SIMPLIFY

@@ -35,7 +35,7 @@ from gen.proof import sass, simulate  # noqa: E402
 from gen.features import FEATURES  # noqa: E402
 from gen.load import RuleSet  # noqa: E402
 
-SECTIONS = ("TARGET", "PACKED", "FREE", "TUNE", "SIMPLIFY", "LOWER", "INSTR")  # in this order in every file
+SECTIONS = ("TARGET", "PACKED", "FREE", "TUNE", "RATE", "SIMPLIFY", "LOWER", "INSTR")  # in this order in every file
 JOBS = 2
 
 
@@ -161,7 +161,7 @@ def own_rules(x: RuleSet, y: RuleSet) -> List[str]:
 def disagreement(warpburg: str, x: RuleSet, y: RuleSet) -> str:
     """How the two diffs disagree; empty if they agree."""
     found, text_x, text_y = said(warpburg, x, y), sections(x.name), sections(y.name)
-    rows: Dict[str, Set[str]] = {s: {r["name"] for r in found if r["section"] == s} for s in ("TARGET", "PACKED", "FREE", "TUNE")}
+    rows: Dict[str, Set[str]] = {s: {r["name"] for r in found if r["section"] == s} for s in ("TARGET", "PACKED", "FREE", "TUNE", "RATE")}
     out: List[str] = []
 
     def same(what: str, tool: Set[str], text: Set[str]) -> None:
@@ -171,6 +171,8 @@ def disagreement(warpburg: str, x: RuleSet, y: RuleSet) -> str:
     same("TARGET", rows["TARGET"], facts(text_x["TARGET"], text_y["TARGET"]))
     tune_x, tune_y = tunes(x), tunes(y)
     same("TUNE", rows["TUNE"], {n for n in tune_x.keys() | tune_y.keys() if tune_x.get(n) != tune_y.get(n)})
+    numbers = [{r.name: (r.value, r.low, r.high, r.stated) for r in s.rates} for s in (x, y)]
+    same("RATE", rows["RATE"], {n for n in numbers[0].keys() | numbers[1].keys() if numbers[0].get(n) != numbers[1].get(n)})
     same("PACKED", {str(len(rows["PACKED"]))}, {str(len(set(x.packed) ^ set(y.packed)))})
     free = [{(f.op, f.type, m) for f in s.free for m in f.modifiers} for s in (x, y)]
     same("FREE", {str(len(rows["FREE"]))}, {str(len(free[0] ^ free[1]))})

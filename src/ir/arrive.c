@@ -1,9 +1,9 @@
 /* arrive.c: do all threads arrive that a barrier, a shuffle or a vote waits for?
  *
- * Needs a kernel; leaves it unchanged. A node is the same in all threads of a block, in all threads of a warp, or may
- * differ: a constant, `bid`, a loop's counter and memory read at one address are the same in a block; tid // 32 and
- * what is computed from it is the same in a warp. A barrier stands only below conditions that are the same in its
- * block, what a warp does together only below those that are the same in its warp.
+ * Needs a kernel; leaves it unchanged. A node is the same in all threads of a cluster, of a block, of a warp, or may
+ * differ: a constant and a loop's counter are the same in a cluster; `bid` and memory read at one address in a block;
+ * tid // 32 and what is computed from it in a warp. A barrier stands only below conditions that are the same in its
+ * block or cluster, what a warp does together only below those that are the same in its warp.
  *
  *     if lt.index(tid, 32) { do barrier() }                      refused
  *     if lt.index(tid, 32) { y = do shuffle_xor.u32(x, 1) }      taken: warps are whole
@@ -15,7 +15,7 @@
 enum { WARP = 32 };
 
 /* How far a value is the same. */
-typedef enum { IN_THREAD, IN_WARP, IN_BLOCK } Same;
+typedef enum { IN_THREAD, IN_WARP, IN_BLOCK, IN_CLUSTER } Same;
 
 typedef struct {
     const IrKernel *k;
@@ -59,9 +59,9 @@ static bool is_warp_number(const IrGraph *g, IrRef r)
 static Same same_leaf(const Arrival *x, const IrNode *n)
 {
     if (n->op == OP_VALUE) return x->values[n->imm];
-    if (n->op != OP_VAR) return IN_BLOCK;
+    if (n->op != OP_VAR) return IN_CLUSTER;
     const IrVarKind kind = x->g->vars[n->imm].kind;
-    return kind == IR_BID || kind == IR_LOOP ? IN_BLOCK : IN_THREAD;
+    return kind == IR_LOOP ? IN_CLUSTER : kind == IR_BID ? IN_BLOCK : IN_THREAD;
 }
 
 /* Of a node without effects; operands first, without recursion. */
@@ -74,7 +74,7 @@ static Same same_in(Arrival *x, IrRef root)
         const IrNode *n = ir_at(x->g, r);
         const IrRef definition = n->op == OP_VAR ? x->g->vars[n->imm].definition : 0;
         const uint32_t before = x->stack.n, count = definition ? 1 : ir_arity(x->g, r);
-        Same least = definition || count ? IN_BLOCK : same_leaf(x, n);
+        Same least = definition || count ? IN_CLUSTER : same_leaf(x, n);
         for (uint32_t i = 0; i < count; i++) {
             const IrRef o = definition ? definition : ir_operand(x->g, r, i);
             if (!x->same[o]) WBB_PUSH(x->arena, &x->stack, o);
@@ -94,12 +94,15 @@ static void check_do(Arrival *x, const IrStmt *s, Same around)
 {
     const IrNode *n = ir_at(x->g, s->value);
     const bool convergent = sc_op_info[n->op].effects & SC_CONVERGENT;
-    if (convergent && around < (n->op == OP_BARRIER ? IN_BLOCK : IN_WARP) && !x->fault)
-        x->fault = n->op == OP_BARRIER ? "a barrier below a condition that may differ between threads of a block"
-                                       : "an operation of all threads of a warp below a condition that may differ "
-                                         "between them";
+    const Same together = n->op == OP_CLUSTER_BARRIER ? IN_CLUSTER : n->op == OP_BARRIER ? IN_BLOCK : IN_WARP;
+    if (convergent && around < together && !x->fault)
+        x->fault = together == IN_CLUSTER ? "a barrier below a condition that may differ between threads of a cluster"
+                   : together == IN_BLOCK ? "a barrier below a condition that may differ between threads of a block"
+                                          : "an operation of all threads of a warp below a condition that may differ "
+                                            "between them";
+    const bool reads = n->op == OP_READ || n->op == OP_READ_PEER;
     for (uint32_t i = 0; i < s->n_results; i++)
-        x->values[s->results[i].value] = (uint8_t)(n->op == OP_READ ? same_in(x, s->index) : IN_THREAD);
+        x->values[s->results[i].value] = (uint8_t)(reads ? WBB_MIN(same_in(x, s->index), IN_BLOCK) : IN_THREAD);
 }
 
 /* Threads leave a `repeat` by its condition, which is computed in its body: where it may differ, so may all that the
@@ -130,7 +133,7 @@ static void check_statement(Arrival *x, const IrStmt *s, Same around)
     }
     for (uint32_t i = 0; i < s->n_results && s->kind != IR_DO; i++) {
         const Same yield = same_in(x, s->results[i].yield);
-        const Same other = s->kind == IR_IF ? same_in(x, s->results[i].otherwise) : IN_BLOCK;
+        const Same other = s->kind == IR_IF ? same_in(x, s->results[i].otherwise) : IN_CLUSTER;
         x->values[s->results[i].value] = (uint8_t)WBB_MIN(inside, WBB_MIN(yield, other));
     }
 }
@@ -157,7 +160,7 @@ const char *ir_not_arriving(const IrKernel *k)
     Arrival x = {.k = k, .g = k->g, .arena = arena};
     x.same = WBB_NEW_N(arena, uint8_t, k->g->n);
     x.values = WBB_NEW_N(arena, uint8_t, k->g->n_values + 1);
-    check_block(&x, &k->body, IN_BLOCK);
+    check_block(&x, &k->body, IN_CLUSTER);
     wbb_arena_free(arena);
     return x.fault;
 }

@@ -139,13 +139,13 @@ static IrOperator operator_named(IrParser *p, const char *name, WbbLoc loc)
     const bool unnamed = h.op == OP_FLOORDIV || h.op == OP_MOD || h.op == OP_SUM,
                converts = sc_op_info[h.op].signature == SC_CONVERT;
     if (unnamed && types == 0) h.type = INDEX, types = 1;
-    const bool may_lack = h.op == OP_LOAD || h.op == OP_READ || !*sc_op_info[h.op].classes;
+    const bool may_lack = h.op == OP_LOAD || h.op == OP_READ || h.op == OP_READ_PEER || !*sc_op_info[h.op].classes;
     if (types != (converts ? 2u : 1u) && !(types == 0 && may_lack) && h.op != OP_LOAD)
         wbb_fail(p->cx, loc, converts ? "'%s' needs two types: of the result, of the operand" : "'%s' needs one type",
                  name);
     if (types > 0 && (!op_has_type(h.op, IR_SC(h.type)) || (converts && !op_has_type(h.op, IR_SC(h.from)))))
         wbb_fail(p->cx, loc, "'%s' does not exist for type %s", name, ir_type_text(p, h.type));
-    if (h.op == OP_PART || h.op == OP_INSTR || h.op == OP_COPY_WAIT) {
+    if (h.op == OP_PART || h.op == OP_INSTR || h.op == OP_COPY_WAIT || h.op == OP_READ_PEER) {
         ir_expect(p, "<");
         h.imm = (uint64_t)ir_integer(p, 0, INT32_MAX, "the number in <>");
         ir_expect(p, ">");

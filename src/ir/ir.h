@@ -185,10 +185,12 @@ typedef struct {
     IrBuffer *buffers; /* operands, outputs, temporaries, shared ones, tables */
     uint32_t n_buffers;
     uint32_t block, grid; /* threads of a block, blocks */
+    uint32_t cluster;     /* blocks of a cluster, which divide the grid; 0: there are none */
     IrBlock body;
     IrFunction **functions; /* by number */
     uint32_t n_functions, functions_capacity;
 } IrKernel;
+enum { IR_CLUSTER = 16 }; /* blocks of a cluster, at most */
 
 /* graph.c -------------------------------------------------------------------------------------------------------------
  * These functions apply no rule and fold nothing. They only put operands in canonical order: of a commutative operation

@@ -150,7 +150,12 @@ static void kernel(IrParser *p, IrKernel *k)
     ir_expect_word(p, "grid");
     k->grid = (uint32_t)ir_integer(p, 0, INT32_MAX, "the grid");
     const int64_t last = k->grid ? (int64_t)k->grid - 1 : 0;
+    ir_skip_space(p);
     const WbbLoc loc = ir_here(p);
+    if (ir_take_word(p, "cluster")) {
+        k->cluster = (uint32_t)ir_integer(p, 2, IR_CLUSTER, "the cluster");
+        if (k->grid % k->cluster) wbb_fail(p->cx, loc, "a grid of %u has no whole clusters of %u", k->grid, k->cluster);
+    }
     ir_name(p, loc, wbb_intern_z(p->cx, "bid"), ir_var(p->g, ir_var_new(p->g, "bid", IR_BID, 0, last, 0)));
     ir_name(p, loc, wbb_intern_z(p->cx, "tid"),
             ir_var(p->g, ir_var_new(p->g, "tid", IR_TID, 0, (int64_t)k->block - 1, 0)));

@@ -145,7 +145,7 @@ static void put_operator(IrPrinter *p, const IrNode *n)
         }
     }
     put_flags(p->out, n->flags);
-    if (n->op == OP_PART || n->op == OP_INSTR || n->op == OP_COPY_WAIT)
+    if (n->op == OP_PART || n->op == OP_INSTR || n->op == OP_COPY_WAIT || n->op == OP_READ_PEER)
         wbb_putf(p->out, "<%llu>", (unsigned long long)n->imm);
 }
 

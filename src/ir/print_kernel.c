@@ -400,6 +400,7 @@ void ir_print(WbbBuf *out, const IrKernel *k)
     wbb_putf(out, "kernel @%s(", k->name);
     put_buffers(&p);
     wbb_putf(out, ") block %u grid %u ", k->block, k->grid);
+    if (k->cluster) wbb_putf(out, "cluster %u ", k->cluster);
     if (k->n_functions) wbb_put(out, "{\n");
     for (uint32_t i = 0; i < k->n_functions; i++) put_function(&p, k->functions[i]);
     begin_body(&p, &k->body, NULL);

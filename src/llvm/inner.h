@@ -202,6 +202,9 @@ LLVMValueRef ll_instr_at(LlBuild *b, IrRef r, LLVMValueRef address);
 /* one that is not overloaded, by its name in intrinsics.c; args: NULL where it takes none */
 LLVMValueRef ll_call_intrinsic(LlBuild *b, const char *name, LLVMValueRef *args);
 LLVMValueRef ll_barrier(LlBuild *b); /* of the threads of the block */
+void ll_cluster_barrier(LlBuild *b); /* .. of the cluster */
+/* The same address in the shared memory of block number `rank` of the cluster. */
+LLVMValueRef ll_peer(LlBuild *b, LLVMValueRef address, uint64_t rank);
 /* copy_async from one address to another; copy_commit, copy_wait without addresses */
 void ll_copy_async(LlBuild *b, const IrNode *n, LLVMValueRef to, LLVMValueRef from);
 
@@ -215,6 +218,9 @@ LLVMValueRef ll_load(LlBuild *b, IrRef r, uint32_t buffer, IrRef index);
 void ll_demand(LlBuild *b, IrRef r, bool address);
 uint32_t ll_access_align(LlBuild *b, const IrBuffer *buffer, IrType type, IrRef index); /* bytes */
 void ll_at_scope(LlBuild *b, uint32_t scope);      /* moves the builder to the insert point of the scope */
+
+/* early.c: makes what the statements of a block from number `from` on load, as far as it can be made now. */
+void ll_loads_first(LlBuild *b, const IrBlock *block, uint32_t from, uint32_t scope);
 
 /* statement.c */
 typedef struct {

@@ -355,6 +355,26 @@ void ll_copy_async(LlBuild *b, const IrNode *n, LLVMValueRef to, LLVMValueRef fr
     ll_call_intrinsic(b, name, (LLVMValueRef[]){to ? to : LLVMConstInt(b->i32, n->imm, false), from});
 }
 
+static void needs_clusters(const LlBuild *b)
+{
+    if (!tg_has(b->t, "cluster"))
+        wbb_decline(b->cx, (WbbLoc){0}, WHY_NO_RULE, "%s has no clusters of blocks", b->t->name);
+}
+
+void ll_cluster_barrier(LlBuild *b)
+{
+    needs_clusters(b);
+    ll_call_intrinsic(b, "llvm.nvvm.barrier.cluster.arrive.aligned", NULL); /* releases */
+    ll_call_intrinsic(b, "llvm.nvvm.barrier.cluster.wait.aligned", NULL);   /* acquires */
+}
+
+LLVMValueRef ll_peer(LlBuild *b, LLVMValueRef address, uint64_t rank)
+{
+    needs_clusters(b);
+    return ll_call_intrinsic(b, "llvm.nvvm.mapa.shared.cluster",
+                             (LLVMValueRef[]){address, LLVMConstInt(b->i32, rank, false)});
+}
+
 LLVMValueRef ll_barrier(LlBuild *b)
 {
     LLVMValueRef zero = LLVMConstInt(b->i32, 0, false);

@@ -57,10 +57,11 @@ LLVMValueRef ll_load(LlBuild *b, IrRef r, uint32_t buffer, IrRef index)
     const IrNode *n = ir_at(b->g, r);
     /* LLVM merges aligned loads, over gaps too. What lies between elements of memory that changes may be another
      * thread's, or not written yet: such a load has the alignment of its own size. */
-    const uint32_t align = n->op == OP_READ ? sc_bytes(IR_SC(n->type)) * IR_LANES(n->type)
+    const bool peer = n->op == OP_READ_PEER;
+    const uint32_t align = n->op == OP_READ || peer ? sc_bytes(IR_SC(n->type)) * IR_LANES(n->type)
                                             : ll_access_align(b, &b->k->buffers[buffer], n->type, index);
     LLVMValueRef v, out = NULL;
-    if (ll_is_packed(IR_SC(n->type))) {
+    if (ll_is_packed(IR_SC(n->type)) && !peer) {
         ll_lines_access(b, LL_BY_LOAD, r, buffer);
         LLVMValueRef at = ll_index(b, index, ll_is_wide(b->g, index));
         out = ll_load_packed(b, b->pointers[buffer], at, n->type, align, &v);
@@ -68,6 +69,7 @@ LLVMValueRef ll_load(LlBuild *b, IrRef r, uint32_t buffer, IrRef index)
         ll_lines_at(b, index);
         LLVMValueRef at = ll_address(b, buffer, index);
         ll_lines_access(b, LL_BY_LOAD, r, buffer);
+        if (peer) at = ll_peer(b, at, n->imm);
         v = LLVMBuildLoad2(b->builder, ll_memory_type(b, n->type), at, "");
         LLVMSetAlignment(v, align);
     }

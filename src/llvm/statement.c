@@ -45,7 +45,7 @@ static void emit_do(LlBuild *b, const IrStmt *s, uint32_t scope)
     if (s->from_index) ll_demand(b, s->from_index, true);
     ll_at_scope(b, scope);
     LLVMValueRef v = NULL, address = NULL;
-    if (n->op == OP_READ) {
+    if (n->op == OP_READ || n->op == OP_READ_PEER) {
         v = ll_load(b, s->value, s->buffer, s->index);
     } else if (n->op == OP_COPY_ASYNC) {
         ll_lines_at(b, s->index);
@@ -60,7 +60,8 @@ static void emit_do(LlBuild *b, const IrStmt *s, uint32_t scope)
         if (s->index) ll_lines_at(b, s->index);
         if (s->index) address = ll_address(b, s->buffer, s->index);
         ll_lines_at(b, s->value);
-        v = n->op == OP_BARRIER ? ll_barrier(b) : ll_instr_at(b, s->value, address);
+        if (n->op == OP_CLUSTER_BARRIER) ll_cluster_barrier(b);
+        else v = n->op == OP_BARRIER ? ll_barrier(b) : ll_instr_at(b, s->value, address);
     }
     if (s->n_results) b->results[s->results[0].value] = v;
 }
@@ -240,8 +241,11 @@ static void emit_let(LlBuild *b, const IrStmt *s, uint32_t scope)
 
 static void emit_block(LlBuild *b, const IrBlock *block, uint32_t scope)
 {
+    bool exchanges = false;
     for (uint32_t i = 0; i < block->n; i++) {
         const IrStmt *s = block->items[i];
+        if (s->kind == IR_DO && !exchanges) ll_loads_first(b, block, i, scope);
+        exchanges = exchanges || s->kind == IR_DO;
         switch (s->kind) {
         case IR_STORE: emit_store(b, s, scope); break;
         case IR_IF: emit_if(b, s, scope); break;

@@ -3,7 +3,7 @@
  * Needs the tables of both. Terms are made from the left side of every rule of both: type classes become each of their
  * types, constants small numbers. Both targets rewrite each term; a term whose results differ is a witness. Witnesses
  * are grouped by cause, which is the first rule that fires for one target and not for the other; the shortest one is
- * printed. Numbers of the machine, FREE, PACKED and TUNE are compared row by row.
+ * printed. Numbers of the machine, FREE, PACKED, TUNE and RATE are compared row by row.
  *
  *     mul.bf16(a, b)
  *       sm_80  patterns/arith.py:152: mul.bf16(a, b) -> fma.bf16(a, b, -0.0)      => llvm.fma(a, b, -0.0)
@@ -306,6 +306,25 @@ static void diff_tunes(RulesCall *c, const Diff *d)
         }
 }
 
+static const char *rate_text(RulesCall *c, const TgRate *r)
+{
+    if (!r) return "-";
+    const char *value = r->stated ? wbb_format(c->arena, "%.4g", r->value) : "?";
+    return r->low == r->high ? value : wbb_format(c->arena, "%s (%.4g .. %.4g)", value, r->low, r->high);
+}
+
+static void diff_rates(RulesCall *c, const Diff *d)
+{
+    for (int which = 0; which < 2; which++)
+        for (uint32_t i = 0; i < d->target[which]->n_rates; i++) {
+            const TgRate *r = &d->target[which]->rates[i], *other = tg_find_rate(d->target[!which], r->name);
+            const bool same = other && other->value == r->value && other->low == r->low && other->high == r->high;
+            if (other && (which == 1 || (same && other->stated == r->stated))) continue;
+            const char *mine = rate_text(c, r), *theirs = rate_text(c, other);
+            put_row(c, "RATE", r->name, which ? theirs : mine, which ? mine : theirs, d);
+        }
+}
+
 static void diff_packed(RulesCall *c, const Diff *d)
 {
     for (int which = 0; which < 2; which++) {
@@ -414,6 +433,7 @@ static WbbStatus diff(const Call *call)
     diff_free(c, &d);
     diff_packed(c, &d);
     diff_tunes(c, &d);
+    diff_rates(c, &d);
     for (int phase = RW_ISEL; phase >= RW_SIMPLIFY; phase--) /* rules of isel have the simplest terms */
         for (int which = 0; which < 2; which++)
             for (uint32_t i = 0; i < d.target[which]->tables->n_rules; i++) {

@@ -39,6 +39,7 @@ typedef struct {
     WbbArena *arena;
     const char *ptxas, *directory, *arch, *ptx, *name;
     TgCubin cubin;
+    bool lines;
 } Job;
 
 static void assemble(WbbCx *cx, void *arg)
@@ -48,7 +49,7 @@ static void assemble(WbbCx *cx, void *arg)
     const char *object = wbb_format(j->arena, "%s/kernel.cubin", j->directory);
     wbb_write_file(cx, source, j->ptx, strlen(j->ptx));
     const char *arch = wbb_format(j->arena, "-arch=%s", j->arch);
-    const char *const argv[] = {j->ptxas, arch, "-o", object, source, NULL};
+    const char *const argv[] = {j->ptxas, arch, "-o", object, source, j->lines ? "-lineinfo" : NULL, NULL};
     char *output = NULL;
     const int status = wbb_run_process(cx, j->arena, argv, &output);
     if (status == 127) {
@@ -59,9 +60,9 @@ static void assemble(WbbCx *cx, void *arg)
     j->cubin.bytes = (const uint8_t *)wbb_read_file(cx, j->arena, object, &j->cubin.n);
 }
 
-TgCubin tg_assemble(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *ptx, const char *name)
+static TgCubin assemble_with(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *ptx, const char *name, bool lines)
 {
-    Job j = {.arena = a, .arch = t->name, .ptx = ptx, .name = name};
+    Job j = {.arena = a, .arch = t->name, .ptx = ptx, .name = name, .lines = lines};
     j.ptxas = tg_find_ptxas(cx, a);
     if (!j.ptxas) {
         j.cubin.missing = "ptxas was not found; set WARPBURG_PTXAS or PATH";
@@ -72,4 +73,47 @@ TgCubin tg_assemble(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *ptx, 
     wbb_remove_dir(j.directory);
     if (status != WBB_OK) wbb_rethrow(cx, status);
     return j.cubin;
+}
+
+TgCubin tg_assemble(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *ptx, const char *name)
+{
+    return assemble_with(cx, a, t, ptx, name, false);
+}
+
+TgCubin tg_assemble_lines(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *ptx, const char *name)
+{
+    return assemble_with(cx, a, t, ptx, name, true);
+}
+
+/* The arguments and the result of `disassemble`, which runs inside a guard so that the directory is always removed. */
+typedef struct {
+    WbbArena *arena;
+    const char *nvdisasm, *directory;
+    const TgCubin *cubin;
+    char *text;
+} Disassembly;
+
+static void disassemble(WbbCx *cx, void *arg)
+{
+    Disassembly *d = arg;
+    const char *object = wbb_format(d->arena, "%s/kernel.cubin", d->directory);
+    wbb_write_file(cx, object, d->cubin->bytes, d->cubin->n);
+    const char *const argv[] = {d->nvdisasm, "-c", "-gp", object, NULL};
+    char *output = NULL;
+    if (wbb_run_process(cx, d->arena, argv, &output) == 0) d->text = output;
+}
+
+const char *tg_sass_text(WbbCx *cx, WbbArena *a, const TgCubin *cubin)
+{
+    const char *ptxas = tg_find_ptxas(cx, a), *slash = ptxas ? strrchr(ptxas, '/') : NULL;
+    if (!slash) return NULL;
+    Disassembly d = {
+        .arena = a, .cubin = cubin, .nvdisasm = wbb_format(a, "%.*s/nvdisasm", (int)(slash - ptxas), ptxas)};
+    if (!wbb_file_exists(d.nvdisasm)) d.nvdisasm = on_path(a, "nvdisasm");
+    if (!d.nvdisasm) return NULL;
+    d.directory = wbb_temp_dir(cx, a);
+    const WbbStatus status = wbb_guard(cx, disassemble, &d);
+    wbb_remove_dir(d.directory);
+    if (status != WBB_OK) wbb_rethrow(cx, status);
+    return d.text;
 }

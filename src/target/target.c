@@ -1,9 +1,10 @@
-/* target.c: finds a target by name, and its tuning numbers.
+/* target.c: finds a target by name, its tuning numbers and its rates.
  *
  * Needs the generated tables; leaves nothing. tg_targets.h lists the targets; gen/ makes it from the files of
  * patterns/.
  *
  *     tg_tune(tg_find("sm_90"), "loop.unroll", 16)->value    // 8, because 16-byte accesses
+ *     tg_rate(tg_find("sm_90"), "dram")->value               // 4.8e12 bytes/s, of an H200
  */
 #include "target/target.h"
 
@@ -32,6 +33,17 @@ const TgTarget *tg_find(const char *name)
     return NULL;
 }
 
+bool tg_has(const TgTarget *t, const char *feature)
+{
+    const size_t n = strlen(feature);
+    for (const char *at = t->features; *at;) {
+        const size_t word = strcspn(at, " ");
+        if (word == n && strncmp(at, feature, n) == 0) return true;
+        at += word + strspn(at + word, " ");
+    }
+    return false;
+}
+
 const TgTune *tg_tune(const TgTarget *t, const char *name, uint32_t bits)
 {
     const TgTune *any = NULL;
@@ -43,4 +55,18 @@ const TgTune *tg_tune(const TgTarget *t, const char *name, uint32_t bits)
     }
     assert(any && "a tuning number that the target's file lacks");
     return any;
+}
+
+const TgRate *tg_find_rate(const TgTarget *t, const char *name)
+{
+    for (uint32_t i = 0; i < t->n_rates; i++)
+        if (strcmp(t->rates[i].name, name) == 0) return &t->rates[i];
+    return NULL;
+}
+
+const TgRate *tg_rate(const TgTarget *t, const char *name)
+{
+    const TgRate *r = tg_find_rate(t, name);
+    assert(r && "a rate that the target's file lacks");
+    return r;
 }

@@ -17,6 +17,34 @@ typedef struct {
     const char *because;
 } TgTune;
 
+/* How fast the machine is; gen/rates.py lists the names. Where no source states the value (`stated` is false) it is the
+ * geometric mean of the bounds. Pipes are in lanes, operations of threads, a clock and SM: a pipe of n lanes is busy
+ * 128 / n clocks of one of the four sub-partitions of an SM with one instruction of a warp. */
+typedef struct {
+    const char *name, *unit; /* "dram", "bytes/s" */
+    double value, low, high; /* low <= value <= high; all equal where the source leaves no doubt */
+    const char *source;
+    bool stated;
+} TgRate;
+
+/* What a form of PTX instruction costs: clocks of one of the four sub-partitions of an SM, for a warp. `cycles` of a
+ * pipe are those that it is busy; a machine operation may keep two pipes busy (IMAD: `imad` and `fma`). Memory
+ * instructions have the addresses of LSU here; sectors and wavefronts depend on what they access. Where a slow path
+ * lies beside the usual one (div.rn.f32 of subnormals) the usual one is counted. */
+typedef enum {
+    TG_PIPE_FMA, TG_PIPE_ALU, TG_PIPE_IMAD, TG_PIPE_HALF, TG_PIPE_F64, TG_PIPE_XU, TG_PIPE_LSU, TG_PIPE_REDUX,
+    TG_PIPE_UNIFORM, TG_PIPE_CONTROL, TG_PIPES
+} TgPipe; /* in the order of UNITS of gen/prices.py */
+extern const char *const tg_pipe_name[TG_PIPES];
+
+typedef struct {
+    float issue;            /* slots, one for each machine instruction */
+    float cycles[TG_PIPES];
+    float low, high;        /* bounds of the busiest pipe's cycles, as far as rates are not sure */
+    float latency;          /* from operand to result; of a load one that hits L1 */
+    uint16_t off;           /* machine instructions of slow paths, not counted */
+} TgPrice;
+
 /* A lowering of a function, the best of a function first: its measured error and machine instructions
  * (gen/measured.py). */
 typedef struct {
@@ -34,6 +62,12 @@ typedef struct {
     const RwTables *tables;
     const TgTune *tunes;
     uint32_t n_tunes;
+    const TgRate *rates;
+    uint32_t n_rates;
+    const TgPrice *prices;    /* of forms, which are those of tg_forms.h in order: price_of has the number of the row */
+    const uint16_t *price_of; /* in `prices`, from 1; 0: the target has no such form */
+    const struct TgSassPrice *sass_prices;
+    uint32_t n_sass_prices;
     const char *board, *features;             /* "A100"; "cp.async redux": the names that has(..) of a rule knows */
     uint32_t warps, blocks, sm_smem, sm_regs; /* limits of one SM */
     const TgLowering *lowerings;              /* by function; of f16, bf16, f32 and f64 */
@@ -43,8 +77,25 @@ typedef struct {
 /* target.c */
 const TgTarget *tg_find(const char *name); /* NULL if unknown */
 const TgTarget *const *tg_all(uint32_t *n);
+bool tg_has(const TgTarget *t, const char *feature); /* a word of its features */
 /* The number for exactly `bits`, else the one for any; asserts that there is one. */
 const TgTune *tg_tune(const TgTarget *t, const char *name, uint32_t bits);
+/* NULL where the target has no such rate ("pipe.redux" before sm_80); tg_rate asserts that there is one. */
+const TgRate *tg_find_rate(const TgTarget *t, const char *name);
+const TgRate *tg_rate(const TgTarget *t, const char *name);
+
+/* price.c: the price of an instruction by its form; NULL if it has none (patterns/prices.tsv). A form is spelled as the
+ * opcode with its modifiers in a PTX text, and a suffix where operands matter:
+ *
+ *     fma.rn.f32   ld.global.nc.v4.b32   setp.lt.s32   bar.sync     no suffix
+ *     shl.b32 imm          a source is a literal
+ *     mov.b64 pack         mov {%r1, %r2} into one register; `mov.b64 unpack` the other way
+ *     mov.u32 special      the source is a special register (%tid.x); `mov.b64 symbol` an address of a variable
+ *     max.f32 3            a minimum or maximum of three sources
+ *
+ * A form with a suffix that has no price of its own costs what the one without it costs. An immediate of a shuffle,
+ * vote, barrier or `lop3` is no suffix: there they always are. */
+const TgPrice *tg_price(const TgTarget *t, const char *form, size_t n);
 
 /* ptxas.c */
 typedef struct {
@@ -56,6 +107,8 @@ typedef struct {
 const char *tg_find_ptxas(WbbCx *cx, WbbArena *a);
 /* Fails with ptxas's message if it refuses the PTX of kernel `name`. */
 TgCubin tg_assemble(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *ptx, const char *name);
+/* The same code, with the lines of the PTX. */
+TgCubin tg_assemble_lines(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *ptx, const char *name);
 
 /* batch.c: assembles many modules of one target in one run of ptxas. A unit that ptxas refuses has ptxas's message and
  * no cubin; the others are assembled all the same. Units may share a cubin, in which the kernels of a unit are named
@@ -89,5 +142,23 @@ typedef struct {
     uint32_t classes[TG_CLASSES]; /* their sum is `sass` */
 } TgSass;
 TgSass tg_sass(WbbCx *cx, const TgCubin *cubin, const char *kernel);
+
+/* sass_lines.c: one machine instruction. */
+typedef struct {
+    uint64_t first, second; /* its 16 bytes */
+    uint32_t line;          /* of the PTX that it was made of; 0: none */
+    bool slow;              /* on a slow path, as that of a division of subnormals */
+} TgSassAt;
+/* Of a cubin of tg_assemble_lines; returns their number. */
+uint32_t tg_sass_lines(WbbCx *cx, WbbArena *a, const TgTarget *t, const TgCubin *cubin, const char *kernel,
+                       TgSassAt **out);
+/* price.c: what it costs, in an issue slot of its own; NULL: it has no price (patterns/sass.tsv). */
+typedef struct TgSassPrice {
+    uint16_t operation;     /* the low 9 bits; 0x200 more of packed halves in bf16 */
+    float cycles[TG_PIPES]; /* as in TgPrice */
+} TgSassPrice;
+const TgSassPrice *tg_sass_price(const TgTarget *t, const TgSassAt *x);
+/* ptxas.c: nvdisasm's text of it, with the lines of the PTX; NULL: there is none next to ptxas or on PATH. */
+const char *tg_sass_text(WbbCx *cx, WbbArena *a, const TgCubin *cubin);
 
 #endif

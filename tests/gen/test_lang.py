@@ -24,6 +24,27 @@ class Language(unittest.TestCase):
     def test_line_is_that_of_the_rule(self) -> None:
         self.one("X = 1\n\nSIMPLIFY = [\n    rewrite(neg.f32(a, b), a),\n]\n", "neg.f32: 1 operand expected, 2 found", 5)
 
+    def test_rates(self) -> None:
+        unit = "unit='bytes/s', source='data sheet'"
+        self.one("RATE = [rate('dram', -1, unit='bytes/s', source='x')]\n", "rate dram: a positive number is expected, -1 found")
+        self.one("RATE = [rate('dram', 'fast', unit='bytes/s', source='x')]\n", "rate dram: a positive number is expected, 'fast' found")
+        self.one("RATE = [rate('dram', 2, low=0, unit='bytes/s', source='x')]\n", "rate dram: a positive number is expected, 0 found")
+        self.one("RATE = [rate('dram', 2, unit='bytes/s')]\n", "rate dram: source= is missing; a number without a source is a guess")
+        self.one("RATE = [rate('dram', 2, unit='GB/s', source='x')]\n", "rate dram: unit='bytes/s' is expected, 'GB/s' found")
+        self.one(f"RATE = [rate('dram', 2, low=3, high=4, {unit})]\n", "rate dram: low <= value <= high is expected, 3, 2, 4 found")
+        self.one(f"RATE = [rate('dram', unknown, low=3, {unit})]\n", "rate dram is unknown: low= and high= are expected")
+        self.one(f"RATE = [rate('dram', unknown, low=3, high=2, {unit})]\n", "rate dram: low <= value <= high is expected, 3, unknown, 2 found")
+        self.assertIn("patterns/sm80.py:2: error: no rate is called 'drum'; there are clock, dram,", faults(f"RATE = [rate('drum', 2, {unit})]\n")[0])
+
+    def test_lists_of_rates(self) -> None:
+        row = "rate('dram', 2, unit='bytes/s', source='x')"
+        self.one(f"RATE = [{row},\n    {row}]\n", "rate dram is stated twice, first at patterns/sm80.py:2", 3)
+        self.one("RATE = [2]\n", "RATE holds 2, which is not a rate")
+        self.one("RATE = [rate('pipe.redux', 16, unit='lanes/clk/SM', source='x')]\n",
+                 "rate pipe.redux: the target does not have 'redux' in features=")
+        self.assertRegex(faults(f"RATE = [{row}]\n")[0],
+                         r"^patterns/sm80.py:2: error: RATE lacks clock, l2, l2.bytes, (?!.*pipe.redux).*latency.branch, window$")
+
     def test_syntax_error(self) -> None:
         found = faults("SIMPLIFY = [rewrite(\n")
         self.assertRegex(found[0], r"^patterns/sm80.py:2: error: ")

@@ -199,6 +199,14 @@ static void element_body(WbbCx *cx, void *arg)
                       exact);
         element_trial(cx, e, wbb_format(a, "select.%s(%s, %s, select.%s(%s, %s, %s))", t, c, x, t, d, x, y), types[i],
                       exact);
+        const uint32_t bits = sc_type_info[types[i]].bits;
+        if (strchr("IUF", cls) && bits >= 8) { /* the least and the greatest value */
+            const uint64_t most = cls == 'I' ? sc_mask(types[i]) >> 1 : sc_mask(types[i]);
+            const char *high = cls == 'F' ? "inf" : wbb_format(a, "%llu", (unsigned long long)most);
+            const char *low = cls == 'F' ? "-inf" : wbb_format(a, "-%llu", (unsigned long long)most + 1);
+            element_trial(cx, e, wbb_format(a, "max.%s(%s, %s)", t, x, cls == 'U' ? "0" : low), types[i], exact);
+            element_trial(cx, e, wbb_format(a, "min.%s(%s, %s)", t, x, high), types[i], exact);
+        }
         if (cls == 'F')
             element_trial(cx, e, wbb_format(a, "div.%s(%s, select.%s(%s, 2.0, 1.0))", t, x, t, c), types[i], exact);
         for (ScOp op = OP_EQ; op <= OP_GE && cls == 'I' && sc_type_info[types[i]].bits >= 8; op++) {

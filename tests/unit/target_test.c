@@ -56,6 +56,60 @@ static void test_numbers(void **state)
     assert_int_equal(tg_tune(t, "loop.block", 16)->bits, 0); /* for all widths */
 }
 
+/* Rates of every target: bounds hold the value, and the numbers agree with those of TARGET and with each other. */
+static void test_rates(void **state)
+{
+    (void)state;
+    uint32_t n = 0;
+    const TgTarget *const *all = tg_all(&n);
+    for (uint32_t i = 0; i < n; i++) {
+        const TgTarget *t = all[i];
+        for (uint32_t k = 0; k < t->n_rates; k++) {
+            const TgRate *r = &t->rates[k];
+            assert_ptr_equal(tg_rate(t, r->name), r);
+            assert_true(r->low > 0 && r->low <= r->value && r->value <= r->high && r->source[0] && r->unit[0]);
+        }
+        assert_true(tg_rate(t, "l2")->value > tg_rate(t, "dram")->value);
+        assert_true(tg_rate(t, "latency.l1")->value < tg_rate(t, "latency.l2")->value);
+        assert_true(tg_rate(t, "latency.l2")->value < tg_rate(t, "latency.dram")->value);
+        assert_int_equal(tg_rate(t, "issue")->value, 4);
+        assert_int_equal(tg_find_rate(t, "latency.cluster") != NULL, strstr(t->features, "cluster") != NULL);
+    }
+    const TgTarget *t = tg_find("sm_90");
+    assert_true(tg_rate(t, "dram")->value == 4.8e12 && tg_rate(t, "dram")->stated);
+    assert_false(tg_rate(t, "pipe.control")->stated);
+    assert_true(tg_rate(t, "pipe.control")->value == 64); /* of 32 and 128 */
+    assert_null(tg_find_rate(tg_find("sm_75"), "pipe.redux"));
+    assert_null(tg_find_rate(t, "pipe"));
+}
+
+static void test_prices(void **state)
+{
+    (void)state;
+    uint32_t n = 0;
+    const TgTarget *const *all = tg_all(&n);
+    for (uint32_t i = 0; i < n; i++) {
+        const TgPrice *add = tg_price(all[i], "add.rn.f32", 10), *load = tg_price(all[i], "ld.global.nc.v4.b32", 19);
+        assert_non_null(add);
+        assert_non_null(load);
+        assert_true(add->issue == 1 && add->cycles[TG_PIPE_FMA] == (float)(128 / tg_rate(all[i], "pipe.fma")->value));
+        assert_true(load->cycles[TG_PIPE_LSU] > 0 && load->latency == (float)tg_rate(all[i], "latency.l1")->value);
+        assert_true(add->low <= add->cycles[TG_PIPE_FMA] && add->cycles[TG_PIPE_FMA] <= add->high);
+    }
+    const TgTarget *t = tg_find("sm_90");
+    assert_ptr_equal(tg_price(t, "add.rn.f32 imm", 14), tg_price(t, "add.rn.f32", 10)); /* a literal costs no more */
+    assert_ptr_not_equal(tg_price(t, "div.full.f32 imm", 16), tg_price(t, "div.full.f32", 12));
+    assert_ptr_equal(tg_price(t, "add.rn.f32, and more", 10), tg_price(t, "add.rn.f32", 10)); /* n bytes of it */
+    assert_true(tg_price(t, "ex2.approx.ftz.f32", 18)->cycles[TG_PIPE_XU] == 8);
+    assert_true(tg_price(t, "div.rn.f32", 10)->off > 0);
+    assert_null(tg_price(t, "add.rn.f3", 9)); /* the beginning of one */
+    assert_null(tg_price(t, "add.rn.f322", 11));
+    assert_null(tg_price(t, "", 0));
+    assert_null(tg_price(t, "nothing imm", 11));
+    assert_null(tg_price(tg_find("sm_75"), "redux.sync.add.s32", 18)); /* from sm_80 */
+    assert_string_equal(tg_pipe_name[TG_PIPE_CONTROL], "control");
+}
+
 static void test_generations(void **state)
 {
     (void)state;
@@ -159,7 +213,7 @@ static void test_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_find), cmocka_unit_test(test_numbers), cmocka_unit_test(test_generations), cmocka_unit_test(test_sass),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_find), cmocka_unit_test(test_numbers), cmocka_unit_test(test_rates), cmocka_unit_test(test_prices), cmocka_unit_test(test_generations), cmocka_unit_test(test_sass),
                                        cmocka_unit_test(test_damaged), cmocka_unit_test(test_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,39 @@
+"""Layouts of reductions: which candidates are tried, and the constants of their price that are not rates of the machine.
+
+src/partition/candidates.c and price.c say how each number is used. A set of powers of two is the sum of its members.
+"""
+from gen.lang import *
+
+CANDIDATES = [
+    tune('layout.vectors',      value=3,    because='the two widest vectors, and none'),
+    tune('layout.min_run',      value=32,   because='a sector: lanes that read less side by side waste the rest of it, unless a row is shorter'),
+    tune('layout.padding',      value=135,  because='percent of the elements: a third of the work for nothing'),
+    tune('layout.start.warps',  value=8,    because='a middle number, with which lanes are compared before warps vary'),
+    tune('layout.start.registers', value=4, because='a middle number, with which lanes and warps are compared before unrolled terms vary'),
+    tune('layout.warps',        value=1 + 2 + 4 + 8 + 16 + 32, because='of a block, which has 1024 threads at most'),
+    tune('layout.reduced_warps', value=1 + 2 + 4, because='that share a result, besides all of a block'),
+    tune('layout.registers',    value=1 + 2 + 4 + 8 + 16, because='unrolled terms: 16 loads in flight cover the latency of memory'),
+    tune('layout.kept_registers', value=1 + 2 + 4, because='results of a thread, where a result has few terms'),
+    tune('layout.few_terms',    value=16,   because='of a thread; with more it has enough loads in flight for one result'),
+    tune('layout.blocks',       value=1 + 2 + 4, because='of an SM, at which a split of the reduced dimensions aims'),
+    tune('layout.cluster',      value=8,    because='blocks of a cluster on every GPU that has clusters; 16 need leave of the driver'),
+    tune('layout.beam',         value=6,    because='candidates that a stage passes to the next'),
+    tune('layout.max_terms',    value=64,   because='in straight code, each with a register for its partial result'),
+    tune('layout.max_code',     value=2048, because='instructions of an iteration: compile time, and the instruction cache'),
+    tune('layout.max_shared',   value=48 * KiB, because='static shared memory of a block on every GPU'),
+]
+PRICE = [                                       # issue slots are instructions of a warp
+    tune('layout.slots.access',    value=2,     because='the access, and half of an address'),
+    tune('layout.slots.thread',    value=24,    because='numbers of block, warp and lane, parameters, the first address'),
+    tune('layout.slots.iteration', value=4,     because='counter, addresses, comparison, branch'),
+    tune('layout.slots.mask',      value=4,     because='comparison, branch, zero where it is absent, select'),
+    tune('layout.special',         value=2,     because='instructions of the unit of roots and exponentials in a function'),
+    tune('layout.regs.base',       value=24,    because='addresses, counters, indices of a thread'),
+    tune('layout.run.32',          value=70,    because='percent of the DRAM rate that runs of 32 bytes reach: pages are opened for parts of them'),
+    tune('layout.run.64',          value=85,    because='percent of the DRAM rate that runs of 64 bytes reach'),
+    tune('layout.run.128',         value=97,    because='percent of the DRAM rate that runs of 128 bytes reach'),
+    tune('layout.l1_bytes',        value=64 * KiB, because='of an SM, at least what its L1 has where shared memory takes the rest'),
+    tune('layout.fence',           value=600,   because='clocks until the stores of a block are seen by another: the ticket releases them'),
+    tune('layout.tie',             value=10,    because='per mille: prices are models, so closer ones are equal'),
+]
+TUNE = CANDIDATES + PRICE

@@ -1,0 +1,43 @@
+"""How fast machines are: sources of the numbers, and the rates that all generations have alike. Rates of one generation are in its own file."""
+from gen.lang import *
+
+# Stated by NVIDIA
+GUIDE = 'CUDA C++ Programming Guide, throughput of native arithmetic instructions'
+DATA_SHEET = "the board's data sheet"
+AMPERE = 'NVIDIA A100 whitepaper'
+GA102 = 'NVIDIA GA102 whitepaper: load and store units, L1 of Turing and GA10x'
+BOARD = "XLA's target configuration of the board"
+# Measured by others
+BENCHES = 'measured, github.com/te42kyfo/gpu-benches'
+JIA = 'measured on a T4, Jia et al., arXiv:1903.07486'
+FENG = 'measured on an RTX 2070, github.com/sjfeng1999/gpu-arch-microbenchmark'
+ABDELKHALIK = 'measured on an A100, Abdelkhalik et al., arXiv:2208.11174'
+LUO = 'measured, Luo et al., arXiv:2402.13499'
+JARMUSCH = 'measured on an RTX 5080, Jarmusch et al., arXiv:2507.10789'
+PROFILER = "half of a chain's step in XLA's hlo_op_profiler, which counts about two operations for one"
+
+EVERY = [
+    rate('issue',           4,       unit='warps/clk/SM', source='four sub-partitions issue one instruction each, since Volta'),
+    rate('pipe.imad',       64,      unit='lanes/clk/SM', source=GUIDE),
+    rate('pipe.xu',         16,      unit='lanes/clk/SM', source=GUIDE),
+    rate('pipe.shuffle',    32,      unit='lanes/clk/SM', source=GUIDE),
+    rate('pipe.uniform',    unknown, unit='lanes/clk/SM', low=64, high=128, source='not stated; one or two clocks of a sub-partition'),
+    rate('pipe.control',    unknown, unit='lanes/clk/SM', low=32, high=128, source='not stated; one to four clocks of a sub-partition'),
+    rate('latency.alu',     4,       unit='clk', high=6,          source=JIA + '; the same since Volta'),
+    rate('latency.fma',     4,       unit='clk',                  source=JIA + '; the same since Volta'),
+    rate('latency.half',    5,       unit='clk', low=4, high=6,   source=JIA + '; the same since Volta'),
+    rate('latency.xu',      18,      unit='clk', low=14, high=24, source=JIA + '; ' + ABDELKHALIK),
+    rate('latency.shuffle', unknown, unit='clk', low=20, high=30, source='not stated; about that of shared memory'),
+    rate('latency.barrier', unknown, unit='clk', low=12, high=40, source='not stated'),
+    rate('latency.branch',  unknown, unit='clk', low=8, high=24,  source='not stated'),
+    rate('window',          256,     unit='instructions', low=128, high=512,
+         source='machine code of ptxas 13.0: of a block of 400 with eight independent chains it loads all first, and has four chains at a time'),
+]
+REDUX = [                                       # sm_80 to sm_90
+    rate('pipe.redux',      16,      unit='lanes/clk/SM', source=GUIDE),
+    rate('latency.redux',   unknown, unit='clk', low=20, high=40, source='not stated; at least a shuffle'),
+]
+REDUX_UNSTATED = [                              # from sm_100
+    rate('pipe.redux',      unknown, unit='lanes/clk/SM', low=8, high=32, source='not stated; 16 on sm_80 to sm_90'),
+    rate('latency.redux',   unknown, unit='clk', low=20, high=40, source='not stated; at least a shuffle'),
+]
