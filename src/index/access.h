@@ -71,9 +71,6 @@ IrRef ix_quotient(IxQuery *q, IrRef x, int64_t k, int64_t n);
 bool ix_contains(HloInts list, int64_t d);
 const HloShape *ix_leaf(WbbArena *a, const HloShape *s, uint32_t leaf); /* leaf of a tuple; an array is its own leaf */
 
-/* operand.c: the index in `to` of the element at the same address, whatever the layouts */
-void ix_bitcast(RwCx *rw, WbbArena *a, const HloShape *from, const HloShape *to, const IrRef *index, IrRef *result);
-
 /* access_move.c */
 extern const IxFamily ix_elementwise, ix_moving, ix_pad, ix_concatenate, ix_bitcast_convert;
 /* access_start.c */

@@ -161,6 +161,8 @@ void ix_regroup(RwCx *rw, uint32_t from_rank, const int64_t *from_dims, const Ir
 bool ix_has_map(const HloInstruction *i, uint32_t operand);
 /* The index `in` of the operand's element that element `out` of the result needs. [rank of the operand] */
 void ix_operand(RwCx *rw, WbbArena *a, const HloInstruction *i, uint32_t operand, const IrRef *out, IrRef *in);
+/* The index in `to` of the element at the same address, whatever the layouts. */
+void ix_bitcast(RwCx *rw, WbbArena *a, const HloShape *from, const HloShape *to, const IrRef *index, IrRef *result);
 
 /* --- accesses --------------------------------------------------------------------------------------------------------
  * Which element of an operand the element `out` of the result needs, for operations of every kind. Besides `out` it may

@@ -66,6 +66,7 @@ void sim_block_open(Block *b, const uint8_t *params)
         if (i && !own) {
             w->regs = b->warps[0].regs, w->local = b->warps[0].local, w->local_written = b->warps[0].local_written;
             w->undefined = b->warps[0].undefined;
+            sim_meter_warps(b, w, false);
             continue;
         }
         uint8_t *raw = wbb_alloc(b->arena, b->m->file_bytes + 64);
@@ -73,6 +74,7 @@ void sim_block_open(Block *b, const uint8_t *params)
         w->local = wbb_alloc(b->arena, local + 1);
         w->undefined = check && b->m->n_undefined ? WBB_NEW_N(b->arena, uint32_t, b->m->n_undefined + 1) : NULL;
         w->local_written = check ? wbb_alloc(b->arena, local + 1) : NULL;
+        sim_meter_warps(b, w, true);
         fill_constants(b, w->regs, params);
     }
 }
@@ -103,6 +105,7 @@ static void start_warp(Block *b, Warp *w, int index, const uint32_t *table, uint
     w->first_thread = (uint32_t)index * LANES;
     memset(w->copy_group, 0, sizeof w->copy_group);
     if (w->undefined) sim_undefined_reset(b->m, w);
+    sim_meter_warp(b, w);
     const size_t local = (size_t)b->m->local_bytes * LANES;
     if (local) memset(w->local, 0, local);
     if (local && w->local_written) memset(w->local_written, 0, local);

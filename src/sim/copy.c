@@ -12,7 +12,6 @@
  */
 #include "sim/inner.h"
 
-enum { GROUP_COMMIT, GROUP_WAIT, GROUP_ALL, BULK_WAIT, COPY_ARRIVE, COPY_ARRIVE_NOINC };
 enum { MB_INIT, MB_INVAL, MB_ARRIVE, MB_DROP, MB_EXPECT, MB_COMPLETE, MB_PENDING, MB_TEST, MB_PARITY };
 enum { NO_WAIT = 16, WITH_BYTES = 32 };
 #define COUNT_MASK ((UINT64_C(1) << 20) - 1)
@@ -386,7 +385,6 @@ void sim_mbarrier_wait(Block *b, Warp *w, const SimOp *op, uint32_t mask)
 /* Count the traffic of a copy, at its source and its destination, when it is issued. */
 static void count_copy(Block *b, const Warp *w, const SimOp *op, uint32_t mask)
 {
-    static const SimOp generic = {.space = SIM_GENERIC};
     uint64_t to[LANES], from[LANES];
     uint32_t read = 0;
     for (int l = 0; l < LANES; l++) {
@@ -394,12 +392,12 @@ static void count_copy(Block *b, const Warp *w, const SimOp *op, uint32_t mask)
         const uint32_t bytes = sim_lane32(w->regs + op->c, l);
         read |= (uint32_t)(bytes != 0) << l;
         if (op->n || !(mask >> l & 1) || !bytes) continue;
-        sim_count_range(b, from[l], bytes, SIM_LOADED);
-        sim_count_range(b, to[l], bytes, SIM_STORED);
+        sim_count_range(b, op, from[l], bytes, SIM_LOADED);
+        sim_count_range(b, op, to[l], bytes, SIM_STORED);
     }
     if (!op->n) return;
-    sim_count_access(b, &generic, from, mask & read, SIM_LOADED, op->n);
-    sim_count_access(b, &generic, to, mask, SIM_STORED, op->n);
+    sim_count_access(b, op, from, mask & read, SIM_LOADED, op->n);
+    sim_count_access(b, op, to, mask, SIM_STORED, op->n);
 }
 
 void sim_copy(Block *b, Warp *w, const SimOp *op, uint32_t mask)

@@ -145,7 +145,7 @@ bool sim_spread(Block *model, const SimPlan *plan, SimReport *report)
     const uint64_t most = plan->n * plan->size * (uint64_t)model->n_warps / LEAST;
     const uint64_t useful = WBB_MIN(WBB_MIN(plan->n, most), (uint64_t)WBB_POOL_THREADS);
     const uint32_t n = (uint32_t)WBB_MIN((uint64_t)model->options->threads, useful);
-    if (n < 2 || !may_spread(model)) return false;
+    if (n < 2 || model->options->profile || !may_spread(model)) return false;
     uint8_t **kept = WBB_NEW_N(model->arena, uint8_t *, model->n_buffers + 1);
     keep(model, kept, false);
     Worker *workers = WBB_NEW_N(model->arena, Worker, n);

@@ -1,14 +1,11 @@
 /* counts: executed instructions and memory traffic of a kernel, in numbers by which compilers can be compared.
  *
  * Needs: decoded operations with their class, and each access as it happens. Leaves: SimCounts, added up over
- * launches. Executions are counted for each operation (two additions each), and summed by class once at the end;
+ * launches. Executions are counted for each operation or stretch of them, and summed by class once at the end;
  * without SimOptions.counts nothing is.
  *
- * Memory is counted by requests; a request is one instruction of one warp. A request in global or constant memory,
- * or in variables, takes as many sectors of 32 bytes as its lanes touch. Local memory is interleaved as on hardware:
- * word w of lane l lies at 4 * (32 * w + l). Shared memory has 32 banks of 4 bytes; lanes are served 32 at a time
- * for up to 4 bytes, 16 for 8, 8 for 16. Each such part takes as many wavefronts as the fullest bank has different
- * words, and all but the first are conflicts.
+ * Memory is counted by requests; traffic.c says what one touches. A wavefront in shared memory that is not the first
+ * of its part of the lanes is a conflict.
  *
  * A bulk copy is one request at each end, of as many sectors or wavefronts as its range has.
  *
@@ -16,8 +13,6 @@
  *     ld.shared.b32 by 32 lanes 8 bytes apart: 1 request, 128 bytes, 2 wavefronts, 1 of them a conflict
  */
 #include "sim/inner.h"
-
-enum { SECTOR = 32, BANKS = 32, WORD = 4, MAX_SECTORS = 2 * LANES };
 
 const char *const sim_class_name[SIM_CLASSES] = {"integer", "f16", "f32", "f64", "conversion", "special", "move", "load", "store", "atomic", "control", "barrier", "lanes", "matrix"};
 const char *const sim_space_name[SIM_SPACES] = {"global", "shared", "local", "const", "generic"};
@@ -72,107 +67,64 @@ static SimSpace space_of(const Block *b, uint64_t address)
     return n == SEG_SHARED ? SIM_SHARED : n == SEG_LOCAL ? SIM_LOCAL : SIM_GLOBAL;
 }
 
-/* The different numbers among those of the lanes, which are mostly ascending. */
-typedef struct {
-    uint64_t items[MAX_SECTORS];
-    int n;
-    uint64_t most;
-} Numbers;
-
-static void add_number(Numbers *s, uint64_t x)
+static void count_traffic(Block *b, SimSpace space, SimAccess kind, uint64_t bytes, uint64_t width, uint64_t sectors,
+                          uint64_t wavefronts, uint64_t conflicts)
 {
-    if (s->n && x <= s->most)
-        for (int i = s->n - 1; i >= 0; i--)
-            if (s->items[i] == x) return;
-    if (s->n < MAX_SECTORS) s->items[s->n++] = x;
-    s->most = s->n == 1 ? x : WBB_MAX(s->most, x);
-}
-
-static uint64_t sectors(const uint64_t address[LANES], uint32_t mask, uint64_t size)
-{
-    Numbers s = {.n = 0};
-    for (; mask; mask &= mask - 1) {
-        const uint64_t at = address[__builtin_ctz(mask)];
-        add_number(&s, at / SECTOR);
-        if ((at + size - 1) / SECTOR != at / SECTOR) add_number(&s, (at + size - 1) / SECTOR);
-    }
-    return (uint64_t)s.n;
-}
-
-static uint64_t local_sectors(const uint64_t address[LANES], uint32_t mask, uint64_t size)
-{
-    uint64_t n = 0;
-    for (uint64_t at = 0; at < size; at += WORD) {
-        Numbers s = {.n = 0};
-        for (uint32_t rest = mask; rest; rest &= rest - 1) {
-            const uint64_t l = (uint64_t)__builtin_ctz(rest);
-            add_number(&s, ((address[l] + at) / WORD * LANES + l) * WORD / SECTOR);
-        }
-        n += (uint64_t)s.n;
-    }
-    return n;
-}
-
-/* Wavefronts of the lanes that are served at one time. */
-static uint64_t wavefronts_of(const uint64_t address[LANES], uint32_t mask, uint64_t size)
-{
-    Numbers words = {.n = 0};
-    uint8_t in_bank[BANKS] = {0}, most = 0;
-    for (; mask; mask &= mask - 1) {
-        const uint64_t at = address[__builtin_ctz(mask)];
-        for (uint64_t w = at / WORD; w <= (at + size - 1) / WORD; w++) add_number(&words, w);
-    }
-    for (int i = 0; i < words.n; i++) {
-        uint8_t *bank = &in_bank[words.items[i] % BANKS];
-        *bank = (uint8_t)(*bank + 1);
-        most = WBB_MAX(most, *bank);
-    }
-    return most;
+    SimTraffic *t = &b->options->counts->memory[space][kind];
+    t->requests++;
+    t->bytes += bytes;
+    t->widths[__builtin_ctzll(width)]++;
+    t->sectors += sectors, t->wavefronts += wavefronts, t->conflicts += conflicts;
 }
 
 void sim_count_access(Block *b, const SimOp *op, const uint64_t address[LANES], uint32_t mask, SimAccess kind,
                       size_t size)
 {
-    SimCounts *c = b->options->counts;
-    if (!c || !mask) return;
-    const SimSpace space = op->space == SIM_GENERIC ? space_of(b, address[__builtin_ctz(mask)]) : (SimSpace)op->space;
-    SimTraffic *t = &c->memory[space][kind];
-    t->requests++;
-    t->bytes += (uint64_t)__builtin_popcount(mask) * size;
-    t->widths[__builtin_ctz((unsigned)size)]++;
-    if (space != SIM_SHARED) {
-        t->sectors += space == SIM_LOCAL ? local_sectors(address, mask, size) : sectors(address, mask, size);
-        return;
-    }
-    const int lanes = size <= 4 ? 32 : size == 8 ? 16 : 8;
-    for (int l = 0; l < LANES; l += lanes) {
-        const uint32_t some = mask & (lanes == 32 ? FULL : ((1u << lanes) - 1) << l);
-        const uint64_t n = some ? wavefronts_of(address, some, size) : 0;
-        t->wavefronts += n;
-        t->conflicts += n ? n - 1 : 0;
-    }
+    if (!mask) return;
+    const bool open = op->space == SIM_GENERIC || op->kind == OP_COPY;
+    const SimSpace space = open ? space_of(b, address[__builtin_ctz(mask)]) : (SimSpace)op->space;
+    const uint64_t bytes = (uint64_t)__builtin_popcount(mask) * size;
+    uint64_t parts = 0;
+    const Touched t = space == SIM_SHARED  ? sim_touched_banks(address, mask, size, &parts)
+                      : space == SIM_LOCAL ? sim_touched_local(address, mask, size)
+                                           : sim_touched(address, mask, size);
+    if (b->options->counts && space == SIM_SHARED)
+        count_traffic(b, space, kind, bytes, size, 0, t.wavefronts, t.wavefronts - parts);
+    else if (b->options->counts) count_traffic(b, space, kind, bytes, size, (uint64_t)t.n, 0, 0);
+    if (b->meter) sim_meter_flow(b, op, space, kind, bytes, &t);
 }
 
-void sim_count_range(Block *b, uint64_t address, uint64_t bytes, SimAccess kind)
+void sim_count_range(Block *b, const SimOp *op, uint64_t address, uint64_t bytes, SimAccess kind)
 {
     const SimSpace space = space_of(b, address);
-    SimTraffic *t = &b->options->counts->memory[space][kind];
-    t->requests++;
-    t->bytes += bytes;
-    t->widths[4]++; /* it moves 16 bytes at a time */
-    if (space == SIM_SHARED) t->wavefronts += (bytes + BANKS * WORD - 1) / (BANKS * WORD);
-    else t->sectors += (address + bytes - 1) / SECTOR - address / SECTOR + 1;
+    const uint64_t first = address / SIM_SECTOR, n = (address + bytes - 1) / SIM_SECTOR - first + 1,
+                   lines = (bytes + SIM_LINE - 1) / SIM_LINE;
+    const bool shared = space == SIM_SHARED;
+    if (b->options->counts) /* it moves 16 bytes at a time */
+        count_traffic(b, space, kind, bytes, 16, shared ? 0 : n, shared ? lines : 0, 0);
+    if (!b->meter) return;
+    const uint64_t needed = shared ? 0 : (bytes + SIM_SECTOR - 1) / SIM_SECTOR;
+    const Touched t = {.needed = needed, .wavefronts = lines, .ideal = lines};
+    sim_meter_flow(b, op, space, kind, bytes, &t);
+    if (!shared) sim_meter_sectors(b, op, kind, first, n);
 }
 
 void sim_count_open(Block *b)
 {
-    if (!b->options->counts) return;
+    if (!b->options->counts && !b->options->profile) return;
     b->tally = WBB_NEW_N(b->arena, SimTally, b->m->ops.n + 1);
+    b->runs = WBB_NEW_N(b->arena, SimTally, b->m->ops.n + 1);
 }
 
 void sim_count_close(const Block *b, const SimReport *r)
 {
     SimCounts *c = b->options->counts;
+    SimTally runs = {0};
+    for (uint32_t i = 0; b->tally && i < b->m->ops.n; i++) {
+        runs.threads += b->runs[i].threads, runs.warps += b->runs[i].warps;
+        if (!b->m->ops.items[i].counts) continue;
+        b->tally[i].threads += runs.threads, b->tally[i].warps += runs.warps;
+    }
     if (!c) return;
     for (uint32_t i = 0; i < b->m->ops.n; i++) {
         const SimOp *op = &b->m->ops.items[i];

@@ -111,6 +111,7 @@ void sim_group_yield(Warp *w)
 void sim_group_split(Block *b, Warp *w, uint32_t pc, uint32_t mask, uint32_t pc2, uint32_t mask2)
 {
     b->report.divergent++;
+    if (b->tally) b->tally[w->pc].splits++;
     sim_group_add(w, pc, mask, false);
     sim_group_add(w, pc2, mask2, false);
     sim_group_pick(b, w);

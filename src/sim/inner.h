@@ -32,6 +32,13 @@ typedef struct Warp {
     uint64_t polls;           /* number of such reads */
     const struct SimOp *poll; /* the last one */
     uint8_t poll_lane;
+    double time, copied;      /* profile.c: clocks; when the last asynchronous copy will be done */
+    double *ready;            /* by column / SIM_COLUMN: when its value can be used */
+    uint32_t *maker;          /* by column / SIM_COLUMN: the site that makes it */
+    uint32_t waited, barrier_site; /* barrier + 1 that it came to, until its next instruction */
+    /* Since the last branch or barrier: when the last instruction was issued, what that waited for, and how many. */
+    double pending;
+    uint32_t pending_site, in_window;
 } Warp;
 
 /* shadow.c: the last accesses of each byte of a segment. */
@@ -77,6 +84,7 @@ typedef struct {
     bool initialised;               /* it has contents from the start of the launch */
     bool argument;                  /* the launch has its address */
     bool variable;                  /* of the module */
+    bool ended;                     /* shared memory of another block, all of whose threads have ended */
     const SimSource *source;        /* which are made page by page; or NULL */
 } Segment;
 
@@ -120,8 +128,11 @@ typedef struct Cluster {
 
 /* counts.c: executions of an operation. */
 typedef struct {
-    uint64_t threads, warps;
+    uint64_t threads, warps, passed, splits;
 } SimTally;
+
+/* profile.c: what blocks of a launch share. */
+typedef struct SimMeter SimMeter;
 
 typedef struct {
     int n;
@@ -171,6 +182,11 @@ typedef struct Block {
     uint8_t *scratch; /* one column */
     uint32_t round;   /* rounds over all warps so far */
     SimTally *tally;  /* by operation; NULL: not counted */
+    SimTally *runs;   /* by operation: executions of stretches that begin here, less those of stretches that ended */
+    SimMeter *meter;  /* NULL: not profiled */
+    bool timed;       /* its dependent chains are followed */
+    double chain, copied; /* clocks: the longest so far; when its last asynchronous copy will be done */
+    double arrived[BARRIERS + 1]; /* when the last warp came to a barrier; to the cluster's */
     Barrier barriers[BARRIERS];
     uint32_t busy;    /* barriers that a warp has come to */
     Cluster *cluster;
@@ -271,15 +287,38 @@ void sim_order_arrive(Block *b, const Warp *w, const SimOp *op); /* at the clust
 void sim_order_wait(Block *b, const Warp *w);
 void sim_order_reset(Block *b);
 
+/* traffic.c: what one request of a warp touches. */
+enum { SIM_SECTOR = 32, SIM_LINE = 128, SIM_MOST_SECTORS = 2 * LANES };
+typedef struct {
+    uint64_t sector[SIM_MOST_SECTORS]; /* generic addresses / SIM_SECTOR, each once */
+    int n;
+    uint64_t needed, wavefronts, ideal; /* as in SimFlow */
+} Touched;
+Touched sim_touched(const uint64_t address[LANES], uint32_t mask, size_t size);
+Touched sim_touched_local(const uint64_t address[LANES], uint32_t mask, size_t size);
+/* Of shared memory: `parts` are the groups of lanes that are served one after the other. */
+Touched sim_touched_banks(const uint64_t address[LANES], uint32_t mask, size_t size, uint64_t *parts);
+
 /* counts.c */
 SimClass sim_class(const char *name);
 void sim_count_open(Block *b);
 void sim_count_close(const Block *b, const SimReport *r);
 void sim_counts_add(SimCounts *to, const SimCounts *from);
-/* A warp's access of `size` bytes a lane at generic addresses. */
+/* A warp's access of `size` bytes a lane at generic addresses, in op's space or, of copies, in that of the address. */
 void sim_count_access(Block *b, const SimOp *op, const uint64_t address[LANES], uint32_t mask, SimAccess kind,
                       size_t size);
-void sim_count_range(Block *b, uint64_t address, uint64_t bytes, SimAccess kind); /* of a bulk copy */
+void sim_count_range(Block *b, const SimOp *op, uint64_t address, uint64_t bytes, SimAccess kind); /* of a bulk copy */
+
+/* profile.c: nothing happens where Block.meter is NULL. */
+void sim_meter_open(Block *b, uint64_t blocks, uint64_t grid); /* blocks that will run, of how many */
+void sim_meter_close(const Block *b);
+void sim_meter_block(Block *b, bool starts);    /* a block starts, or the last one of a thread has ended */
+void sim_meter_warps(Block *b, Warp *w, bool own);
+void sim_meter_warp(const Block *b, Warp *w);   /* a warp starts */
+void sim_meter_flow(Block *b, const SimOp *op, SimSpace space, SimAccess kind, uint64_t bytes, const Touched *t);
+void sim_meter_sectors(Block *b, const SimOp *op, SimAccess kind, uint64_t first, uint64_t n); /* of a bulk copy */
+/* The warp executed op; or no lane's guard held. Only of timed blocks. */
+void sim_meter_step(Block *b, Warp *w, const SimOp *op, bool passed);
 
 /* memory.c */
 void sim_addresses(const Warp *w, const SimOp *op, uint64_t address[LANES]); /* generic */
@@ -300,6 +339,13 @@ bool sim_unwritten(Block *b, Warp *w, const SimOp *op, int lane, uint64_t addres
 void sim_polled(Block *b, Warp *w, const SimOp *op, uint32_t mask, uint64_t seen);
 bool sim_turn_ends(const Block *b, const Warp *w); /* after an access to memory, where the order is shuffled */
 
+/* The columns of an operation: `use` must be defined, `flow` makes `def` undefined. */
+typedef struct {
+    uint32_t use[24], flow[8], def[16];
+    int n_use, n_flow, n_def;
+} Operands;
+Operands sim_operands(const SimModule *m, const SimOp *op);
+
 /* undefined.c: find the columns that may be read before they are written; watch one operation of them. */
 void sim_undefined_open(WbbArena *a, SimModule *m);
 void sim_undefined_reset(const SimModule *m, Warp *w);
@@ -317,7 +363,8 @@ void sim_system(Block *b, Warp *w, const SimOp *op, uint32_t mask);
 int sim_system_number(const char *name); /* -1: it is none of the runtime's */
 void sim_warp_op(Block *b, Warp *w, const SimOp *op, uint32_t mask);
 
-/* copy.c */
+/* copy.c: SimOp.mode of OP_COPY_GROUP */
+enum { GROUP_COMMIT, GROUP_WAIT, GROUP_ALL, BULK_WAIT, COPY_ARRIVE, COPY_ARRIVE_NOINC };
 void sim_copy(Block *b, Warp *w, const SimOp *op, uint32_t mask);
 void sim_mbarrier(Block *b, Warp *w, const SimOp *op, uint32_t mask);
 uint32_t sim_mbarrier_ready(Block *b, Warp *w, const SimOp *op, uint32_t mask);

@@ -22,6 +22,14 @@ typedef struct {
     const char *name;         /* of the segment */
 } Span;
 
+/* Has every warp of the block ended? Its shared memory may then be another block's. */
+static bool has_ended(const Block *b)
+{
+    for (int i = 0; i < b->n_warps; i++)
+        if (!b->warps[i].done) return false;
+    return b->own;
+}
+
 static bool segment_at(Block *b, Warp *w, const SimOp *op, int lane, uint64_t address, Segment *s)
 {
     uint64_t n = address >> SEG_SHIFT;
@@ -34,7 +42,8 @@ static bool segment_at(Block *b, Warp *w, const SimOp *op, int lane, uint64_t ad
         if (far && (op->kind == OP_COPY || op->kind == OP_COPY_GROUP)) b->cluster->unwatched = true;
         *s = (Segment){.bytes = of->shared, .written = of->shared_written, .size = of->shared_size,
                        .track = b->options->check, .multiple = true, .initialised = true, .name = "shared memory",
-                       .shadow = far && b->cluster->unwatched ? NULL : of->shared_shadow};
+                       .shadow = far && b->cluster->unwatched ? NULL : of->shared_shadow,
+                       .ended = far && b->options->check && has_ended(of)};
     } else if (n == SEG_LOCAL) {
         size_t at = (size_t)lane * b->m->local_bytes;
         *s = (Segment){.bytes = w->local + at, .written = w->local_written + at, .size = b->m->local_bytes,
@@ -66,6 +75,11 @@ static Span judge(Block *b, Warp *w, const SimOp *op, int lane, uint64_t address
         if (quiet) return (Span){0};
         sim_fault(b, w, op, lane, "%s of %zu bytes at 0x%llx, where no memory is", what, size,
                   (unsigned long long)address);
+        return (Span){0};
+    }
+    if (s.ended && quiet) return (Span){0};
+    if (s.ended) {
+        sim_fault(b, w, op, lane, "%s of %zu bytes of shared memory of another block, which has ended", what, size);
         return (Span){0};
     }
     uint64_t at = (address & ((UINT64_C(1) << SEG_SHIFT) - 1)) - (address >> SEG_SHIFT < SEG_SHARED ? SEG_START : 0);

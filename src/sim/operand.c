@@ -132,6 +132,7 @@ Inst sim_instruction(Parser *p)
         in.pred = guard.col;
     }
     in.loc = sim_loc(x);
+    in.text = x->tok.text;
     in.name = sim_name(p);
     for (const char *at = in.name; at;) {
         const char *dot = strchr(at, '.');

@@ -538,6 +538,18 @@ const char *sim_entry(const SimModule *m, int i)
     return NULL;
 }
 
+uint64_t sim_block_needs(const SimModule *m, const char *entry, uint32_t block[3])
+{
+    memset(block, 0, 3 * sizeof *block);
+    for (uint32_t k = 0; k < m->funcs.n; k++) {
+        const SimFunc *f = m->funcs.items[k];
+        if (!f->entry || strcmp(f->name, entry) != 0) continue;
+        memcpy(block, f->block, sizeof f->block);
+        return f->shared_bytes;
+    }
+    return 0;
+}
+
 int sim_parameters(const SimModule *m, const char *entry)
 {
     for (uint32_t k = 0; k < m->funcs.n; k++)

@@ -71,6 +71,7 @@ static void set_block_ids(Cluster *c, const BdLaunch *launch, uint64_t k)
 void sim_plan_start(Cluster *c, const SimPlan *p, uint64_t i)
 {
     set_block_ids(c, p->launch, sim_block(&p->groups, p->options, i));
+    for (int r = 0; r < c->n; r++) sim_meter_block(c->blocks[r], true);
     sim_cluster_start(c, p->table, p->threads);
     for (int r = 0; r < c->n; r++) c->blocks[r]->report.blocks++;
 }
@@ -94,5 +95,8 @@ void sim_faults_report(const Block *b, SimReport *r)
 
 void sim_plan_report(const Cluster *c, SimReport *r)
 {
-    for (int k = 0; k < c->n; k++) sim_report_add(r, &c->blocks[k]->report);
+    for (int k = 0; k < c->n; k++) {
+        sim_meter_block(c->blocks[k], false);
+        sim_report_add(r, &c->blocks[k]->report);
+    }
 }

@@ -155,6 +155,7 @@ struct SimModule {
     WbbCx *cx;
     const char *file, *text;
     struct { SimOp *items; uint32_t n, capacity; } ops;
+    struct { const char **items; uint32_t n, capacity; } texts; /* of each operation: its instruction in the PTX */
     struct { SimCol *items; uint32_t n, capacity; } cols;
     struct { SimConst *items; uint32_t n, capacity; } consts;
     struct { SimFunc **items; uint32_t n, capacity; } funcs;
@@ -206,6 +207,7 @@ enum { MAX_OPERANDS = 12, MAX_PARTS = 12 };
 
 typedef struct {
     WbbLoc loc;
+    const char *text;                /* in the PTX, from the opcode on */
     const char *name;                /* the opcode as written, interned */
     const char *part[MAX_PARTS];     /* its parts between dots, interned */
     int n_parts;

@@ -250,7 +250,9 @@ void sim_run(WbbCx *cx, WbbArena *a, const SimModule *m, const BdLaunch *plain, 
         return;
     }
     sim_count_open(b);
+    sim_meter_open(b, plan.n * plan.size, sim_grid_blocks(&launch));
     if (sim_turns(b, &plan, report) && options->check) check_written(b);
     sim_faults_report(b, report);
     sim_count_close(b, report);
+    sim_meter_close(b);
 }

@@ -72,6 +72,63 @@ typedef struct {
     SimTraffic memory[SIM_SPACES][SIM_ACCESSES];             /* generic accesses count where they went */
 } SimCounts;
 
+/* profile.c: where bytes of memory came from. L1 and L2 hold what was touched a short while ago. */
+typedef enum { SIM_FROM_SHARED, SIM_FROM_L1, SIM_FROM_L2, SIM_FROM_DRAM, SIM_FROM_ATOMIC, SIM_FROM } SimFrom;
+
+/* Accesses of one instruction to one space. Sectors are 32 bytes, wavefronts 128. */
+typedef struct {
+    uint64_t requests;        /* instructions of a warp */
+    uint64_t bytes;           /* asked for, by all lanes */
+    uint64_t sectors, needed; /* touched; as many as the different bytes fill. Not of shared memory */
+    uint64_t wavefronts, ideal;
+    uint64_t l2, dram;        /* sectors that L1 did not have; those of them that L2 did not have */
+} SimFlow;
+
+/* One instruction of the text, and what it did in a launch. */
+typedef struct {
+    const char *name;        /* as written: "ld.global.v4.b32"; "": the end of a function without a ret */
+    const char *text;        /* in the PTX, from its name on */
+    int line;
+    uint64_t warps, threads; /* executions */
+    uint64_t passed;         /* executions of a warp in which no lane's guard held */
+    uint64_t splits;         /* branches: those that split a warp */
+    double stalls;           /* clocks for which later instructions waited for its result, in timed blocks */
+    SimFlow flow[SIM_LOCAL + 1]; /* by space; constants and variables count as global */
+} SimSite;
+
+/* Different sectors of a buffer. */
+typedef struct {
+    uint64_t loaded, stored; /* loaded before the launch stored them; stored */
+    uint64_t again;          /* loads of sectors that L2 had and lost */
+    uint64_t size;           /* all sectors that it has */
+} SimUse;
+
+/* Clocks for which an instruction holds back the next one of its warp, and after which its result can be used. */
+typedef struct {
+    double issue, latency;
+} SimPace;
+
+/* Of one launch. What the simulator does not know, the caller says: a GPU's numbers. */
+typedef struct {
+    void (*pace)(void *arg, const SimSite *site, SimPace *out); /* of an instruction; NULL: one clock each */
+    void *arg;
+    double latency[SIM_FROM];    /* clocks of loads and atomic operations */
+    uint64_t l1_bytes, l2_bytes; /* that a block, and that all blocks may touch before they touch a sector again */
+    uint64_t together;           /* blocks that run at a time; 0: one */
+    /* Instructions between branches and barriers that are issued as soon as their operands are ready, whatever stands
+     * before them, as the assembler may order them; 0: all in the order of the text. */
+    uint32_t window;
+    /* Filled by sim_run: */
+    SimSite *sites;
+    uint32_t n_sites;
+    const char *text;      /* the PTX */
+    SimUse *uses;          /* by buffer; the last one is of the module's variables */
+    int n_uses;
+    uint64_t blocks, grid; /* that ran, of how many */
+    uint64_t timed;        /* blocks whose dependent chains were followed */
+    double longest, sum;   /* clocks of the longest chain of a timed block, and of all of them together */
+} SimProfile;
+
 /* In which order blocks, and the warps of each, run: by their numbers, upwards or downwards, until they wait or end;
  * or a few blocks at a time, whose warps take turns that a seed decides and that end at accesses to memory. */
 typedef enum { SIM_FORWARD, SIM_REVERSE, SIM_SHUFFLED } SimOrder;
@@ -87,6 +144,7 @@ typedef struct {
     uint64_t budget;        /* instructions one thread may execute in one launch; 0: 100 million */
     size_t padding;         /* bytes behind each buffer that loads may read, as zeros, and atomics may cross into */
     SimCounts *counts;      /* added to; NULL: nothing is counted */
+    SimProfile *profile;    /* of this launch; NULL: none. The launch runs on one thread */
     bool ulp_noise;         /* move results of approximate instructions within their documented bound */
 } SimOptions;
 
@@ -119,6 +177,8 @@ uint32_t sim_fusings(const SimModule *m);
 const char *sim_entry(const SimModule *m, int i);
 /* How many parameters that kernel has; -1: there is none. */
 int sim_parameters(const SimModule *m, const char *entry);
+/* Bytes of static shared memory of a block, and in `block` the threads that .reqntid says, or 0s. */
+uint64_t sim_block_needs(const SimModule *m, const char *entry, uint32_t block[3]);
 /* A result may depend on the order of warps or blocks: atomic operations, barriers or shared memory occur. */
 bool sim_ordered_work(const SimModule *m);
 /* Run one launch. Argument i of the kernel is a pointer to buffers[launch->args[i]]. An unknown entry, a wrong

@@ -31,10 +31,10 @@ uint32_t sim_straight(Block *b, Warp *w, uint32_t end)
     uint8_t *regs = w->regs;
     if (b->tally) {
         const uint64_t active = (uint64_t)__builtin_popcount(w->mask);
-        for (uint32_t i = w->pc; i < end; i++) {
-            b->tally[i].threads += active * b->m->ops.items[i].counts;
-            b->tally[i].warps += b->m->ops.items[i].counts;
-        }
+        SimTally *from = &b->runs[w->pc], *to = &b->runs[end];
+        from->threads += active, from->warps++;
+        to->threads -= active, to->warps--; /* modulo 2^64: sums from the first operation on are right */
+        for (uint32_t i = w->pc; i < end && b->timed; i++) sim_meter_step(b, w, &b->m->ops.items[i], false);
     }
     do op->fn(regs + op->d, regs, op);
     while (++op < last);

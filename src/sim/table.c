@@ -68,6 +68,7 @@ SimOp *sim_emit(Parser *p, OpKind kind)
     }
     p->first = false;
     WBB_PUSH(p->arena, &p->m->ops, op);
+    WBB_PUSH(p->arena, &p->m->texts, p->inst ? p->inst->text : "");
     return &p->m->ops.items[p->m->ops.n - 1];
 }
 

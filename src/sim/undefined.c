@@ -14,12 +14,6 @@
  */
 #include "sim/inner.h"
 
-/* The columns of an operation: `use` must be defined, `flow` makes `def` undefined. */
-typedef struct {
-    uint32_t use[24], flow[8], def[16];
-    int n_use, n_flow, n_def;
-} Operands;
-
 static void use(Operands *o, uint32_t column) { if (column) o->use[o->n_use++] = column; }
 static void flow(Operands *o, uint32_t column) { if (column) o->flow[o->n_flow++] = column; }
 static void def(Operands *o, uint32_t column) { if (column) o->def[o->n_def++] = column; }
@@ -38,7 +32,7 @@ static void memory_operands(const SimModule *m, const SimOp *op, Operands *o)
     }
 }
 
-static Operands operands_of(const SimModule *m, const SimOp *op)
+Operands sim_operands(const SimModule *m, const SimOp *op)
 {
     Operands o = {.n_use = 0};
     switch ((OpKind)op->kind) {
@@ -152,7 +146,7 @@ static void find_reads(Flow *f)
     const SimModule *m = f->m;
     for (uint32_t i = 0; i < m->ops.n; i++) {
         const SimOp *op = &m->ops.items[i];
-        const Operands o = operands_of(m, op);
+        const Operands o = sim_operands(m, op);
         read_column(f, op->pred, f->block_of[i]);
         for (int k = 0; k < o.n_use; k++) read_column(f, o.use[k], f->block_of[i]);
         for (int k = 0; k < o.n_flow; k++) read_column(f, o.flow[k], f->block_of[i]);
@@ -200,7 +194,7 @@ static void spread_tracking(SimModule *m)
         changed = false;
         for (uint32_t i = 0; i < m->ops.n; i++) {
             SimOp *op = &m->ops.items[i];
-            const Operands o = operands_of(m, op);
+            const Operands o = sim_operands(m, op);
             bool from = false;
             for (int k = 0; k < o.n_flow; k++) from |= m->undefined[o.flow[k] / SIM_COLUMN] != 0;
             for (int k = 0; k < o.n_def; k++) {
@@ -272,7 +266,7 @@ void sim_undefined_shuffle(const Block *b, Warp *w, const SimOp *op, const int8_
 void sim_undefined(Block *b, Warp *w, const SimOp *op)
 {
     const SimModule *m = b->m;
-    const Operands o = operands_of(m, op);
+    const Operands o = sim_operands(m, op);
     uint32_t mask = w->mask, undefined = 0;
     if (op->pred) {
         judge_use(b, w, op, op->pred, mask);

@@ -63,6 +63,7 @@ static bool branch_table(Block *b, Warp *w, const SimOp *op, uint32_t mask)
         sim_group_add(w, b->m->targets.items[op->target + i], 1u << l, false);
     }
     if (w->n_groups > 1) b->report.divergent++;
+    if (w->n_groups > 1 && b->tally) b->tally[w->pc].splits++;
     sim_group_pick(b, w);
     return true;
 }
@@ -217,6 +218,13 @@ static void count(Block *b, const Warp *w, uint32_t mask, uint64_t *threads)
     b->tally[w->pc].warps++;
 }
 
+/* No lane's guard holds. */
+static void pass(Block *b, Warp *w, const SimOp *op)
+{
+    b->tally[w->pc].passed += op->counts;
+    if (b->timed) sim_meter_step(b, w, op, true);
+}
+
 /* One operation, for the lanes of `mask`. False if the warp is to leave for others or has ended. */
 static bool run_one(Block *b, Warp *w, const SimOp *op, uint32_t mask)
 {
@@ -264,6 +272,7 @@ void sim_run_warp(Block *b, Warp *w)
             const uint32_t p = sim_predicates(w->regs + op->pred);
             mask &= op->negate ? ~p : p;
             if (!mask) {
+                if (b->tally) pass(b, w, op);
                 w->pc++;
                 continue;
             }
@@ -271,6 +280,7 @@ void sim_run_warp(Block *b, Warp *w)
         warps += op->counts;
         if (op->counts) count(b, w, mask, &threads);
         on = run_one(b, w, op, mask);
+        if (b->timed) sim_meter_step(b, w, op, false);
     }
     b->report.instructions += threads;
     b->report.warp_instructions += warps;
