@@ -7,7 +7,7 @@
  *     {"file": "gelu.hlo", "kernel": "gelu", "target": "sm_90", "status": "ok", "block": 128, "grid": 12288, ..
  */
 #include "llvm/llvm.h"
-#include "main/run.h"
+#include "main/profile.h"
 #include "pipe/pipe.h"
 
 #include <stdio.h>
@@ -216,24 +216,43 @@ static WbbStatus compile(const Call *call)
     return worst;
 }
 
+static WbbStatus profile_without_compiling(const Call *call)
+{
+    const RunOptions *o = call->options;
+    const HloModule *m;
+    const char *hlo;
+    const Bundle *b = main_run_bundle_of(call->cx, call->arena, o, &m, &hlo);
+    return main_run_profile(call, o->ptx ? o->ptx : o->file, b, m, hlo, NULL);
+}
+
 /* Compile, run and judge; a bundle, or PTX of another compiler, is only run. */
 static WbbStatus run(const Call *call)
 {
     WbbCx *cx = call->cx;
     WbbArena *a = call->arena;
     const RunOptions *o = call->options;
-    if (o->ptx || wbb_is_dir(o->file)) return main_run_without_compiling(call);
+    if ((o->against.n || o->html) && !o->profile) return main_usage(call, "--against and --html need --profile");
+    if (o->profile && (o->seeds > 1 || !strcmp(o->on, "gpu")))
+        return main_usage(call, "--profile takes one seed, and runs in the simulator");
+    if (o->ptx || wbb_is_dir(o->file))
+        return o->profile ? profile_without_compiling(call) : main_run_without_compiling(call);
     size_t n;
     const char *text = wbb_read_file(cx, a, o->file, &n);
     const CompileOptions c = {
         .target = o->target, .approx = o->approx, .align = o->align, .layout = o->layout, .lines = o->lines,
         .disable = o->disable};
     PipeOptions p = pipe_options(&c);
-    p.comments = o->check && !p.lines; /* a fault prints its line of PTX; the comment names rule and HLO instruction */
+    /* a fault prints its line of PTX; the comment names rule and HLO instruction, as those of a profile's lines do */
+    p.comments = (o->check || o->profile) && !p.lines;
     PipeResult r;
     pipe_compile(cx, a, &p, o->file, text, n, &r);
     Bundle b = *r.bundle;
     if (p.comments) b.ptx = r.emitted;
+    if (o->profile) {
+        WbbBuf ir = wbb_buf(a);
+        ir_print(&ir, r.kernel);
+        return main_run_profile(call, o->file, &b, r.module, text, ir.text);
+    }
     const WbbStatus s = main_run_seeds(cx, o, o->file, &b, r.module);
     char *culprit;
     if (s == WBB_CHECK && pipe_audit(r.rw, a, &culprit)) fprintf(stderr, "wrong rule: %s\n", culprit);
@@ -317,6 +336,11 @@ static const Option run_compiling[] = {
     MAIN_OPTION_LAYOUT(RunOptions),
     MAIN_OPTION_LINES(RunOptions),
     MAIN_OPTION_DISABLE(RunOptions),
+    {FLAG("--profile", RunOptions, profile, "print the time that the kernel takes on the GPU, and what it is made of")},
+    {LIST("--against", RunOptions, against, "THEIRS.ptx:GRID:BLOCK:SHARED",
+          "with --profile: PTX of another compiler beside it; what is not said follows from --grid, --block, --shared")},
+    {WORD("--html", RunOptions, html, "PAGE.html", "with --profile: write a page with the shares of each line"),
+     .value = VALUE_FILE},
     {0}};
 static const Example run_examples[] = {
     {"run gelu.hlo --check --case e", "compile a fusion, run it on edge values and judge every element"},

@@ -55,7 +55,7 @@ static SimOrder read_order(WbbCx *cx, const char *text, uint64_t *seed)
     return SIM_SHUFFLED;
 }
 
-static PipeRun run_options(WbbCx *cx, const RunOptions *o)
+PipeRun main_run_options(WbbCx *cx, const RunOptions *o)
 {
     uint64_t order_seed = 0;
     const SimOrder order = read_order(cx, o->order, &order_seed);
@@ -167,7 +167,7 @@ static void print_verdict(WbbArena *a, const RunOptions *o, const char *name, co
 
 WbbStatus main_run_seeds(WbbCx *cx, const RunOptions *o, const char *name, const Bundle *b, const HloModule *m)
 {
-    PipeRun run = run_options(cx, o);
+    PipeRun run = main_run_options(cx, o);
     for (int64_t k = 0;; k++, run.seed++) {
         WbbArena *a = wbb_arena_new(cx);
         wbb_arena_limit(a, MAIN_MEMORY);
@@ -180,8 +180,7 @@ WbbStatus main_run_seeds(WbbCx *cx, const RunOptions *o, const char *name, const
     }
 }
 
-/* "128,1,1" or "128" as numbers for x, y and z; a number that is not given is 1. */
-static void read_extent(WbbCx *cx, const char *option, const char *text, uint32_t extent[3])
+void main_read_extent(WbbCx *cx, const char *option, const char *text, uint32_t extent[3])
 {
     for (int d = 0; d < 3; d++) extent[d] = 1;
     for (int d = 0; text && *text && d < 3; d++) {
@@ -194,19 +193,26 @@ static void read_extent(WbbCx *cx, const char *option, const char *text, uint32_
     }
 }
 
-/* `run FILE.hlo --ptx THEIRS.ptx --grid .. --block ..`: PTX of any origin, run on the inputs of the fusion. */
-static WbbStatus run_foreign(WbbCx *cx, WbbArena *a, const RunOptions *o)
+/* `run FILE.hlo --ptx THEIRS.ptx --grid .. --block ..`: PTX of any origin, for the inputs of the fusion. */
+static const Bundle *foreign(WbbCx *cx, WbbArena *a, const RunOptions *o, const HloModule *m)
 {
     size_t n;
-    const char *text = wbb_read_file(cx, a, o->file, &n);
-    const HloModule *m = hlo_parse(cx, a, o->file, text, n);
     const char *ptx = wbb_read_file(cx, a, o->ptx, &n);
     BdLaunch launch = {.cluster = {1, 1, 1}, .shared = o->shared};
-    read_extent(cx, "--grid", o->grid, launch.grid);
-    read_extent(cx, "--block", o->block, launch.block);
+    main_read_extent(cx, "--grid", o->grid, launch.grid);
+    main_read_extent(cx, "--block", o->block, launch.block);
     const char *entry = sim_entry(sim_parse(cx, a, o->ptx, ptx), 0);
     if (!entry) wbb_fail(cx, (WbbLoc){.file = o->ptx, .line = 1, .col = 1}, "no kernel in it");
-    return main_run_seeds(cx, o, o->ptx, pipe_foreign(cx, a, m, ptx, entry, &launch), m);
+    return pipe_foreign(cx, a, m, ptx, entry, &launch);
+}
+
+const Bundle *main_run_bundle_of(WbbCx *cx, WbbArena *a, const RunOptions *o, const HloModule **m, const char **hlo)
+{
+    size_t n;
+    const Bundle *b = o->ptx ? NULL : bd_read(cx, a, o->file);
+    *hlo = o->ptx ? wbb_read_file(cx, a, o->file, &n) : b->hlo;
+    *m = hlo_parse(cx, a, o->ptx ? o->file : wbb_format(a, "%s/fusion.hlo", o->file), *hlo, strlen(*hlo));
+    return o->ptx ? foreign(cx, a, o, *m) : b;
 }
 
 WbbStatus main_run_without_compiling(const Call *call)
@@ -214,10 +220,10 @@ WbbStatus main_run_without_compiling(const Call *call)
     WbbCx *cx = call->cx;
     WbbArena *a = call->arena;
     const RunOptions *o = call->options;
-    if (o->ptx) return run_foreign(cx, a, o);
-    const Bundle *b = bd_read(cx, a, o->file);
-    const HloModule *m = hlo_parse(cx, a, wbb_format(a, "%s/fusion.hlo", o->file), b->hlo, strlen(b->hlo));
-    return main_run_seeds(cx, o, o->file, b, m);
+    const HloModule *m;
+    const char *hlo;
+    const Bundle *b = main_run_bundle_of(cx, a, o, &m, &hlo);
+    return main_run_seeds(cx, o, o->ptx ? o->ptx : o->file, b, m);
 }
 
 static const Positional positionals[] = {

@@ -24,14 +24,25 @@ typedef struct {
     Words disable;
     int64_t align;
     bool lines;
+    /* profile.c: the executable with a compiler */
+    bool profile;
+    Words against;
+    const char *html;
 } RunOptions;
 
 /* run.c */
 extern const Option main_run_table[]; /* all but what compiles first */
 WbbStatus main_run_without_compiling(const Call *call); /* a bundle, or --ptx */
+/* What that runs: the bundle, or one around the PTX; its module, and the HLO text. */
+const Bundle *main_run_bundle_of(WbbCx *cx, WbbArena *a, const RunOptions *o, const HloModule **m, const char **hlo);
 /* Runs and judges on the values of each seed that is asked for, until one fails, and prints the last verdict; WBB_CHECK
  * if it failed. */
 WbbStatus main_run_seeds(WbbCx *cx, const RunOptions *o, const char *name, const Bundle *b, const HloModule *m);
+
+/* What the options ask pipe_run for. */
+PipeRun main_run_options(WbbCx *cx, const RunOptions *o);
+/* "128,1,1" or "128" as numbers for x, y and z; a number that is not given is 1. */
+void main_read_extent(WbbCx *cx, const char *option, const char *text, uint32_t extent[3]);
 
 /* counts.c: as lines; as a JSON object under `key`. */
 void main_put_counts(WbbBuf *b, const SimCounts *c);

@@ -116,6 +116,8 @@ static const Option options[] = {
     {WORD("--cache", StatsOptions, cache, "DIR", "keep the records of compiled kernels in DIR"), .value = VALUE_FOLDER},
     {NUMBER("--cache-limit", StatsOptions, cache_limit, "MIB", "how large DIR may grow"), .standard = "1024"},
     {FLAG("--listing", StatsOptions, listing, "add the PTX of each kernel, with what made each instruction")},
+    {NUMBER("--profile", StatsOptions, profile, "BLOCKS",
+            "run so many blocks of each kernel, and add its modelled time: us, work, binds"), .most = 1 << 20},
     MAIN_OPTION_APPROX(StatsOptions),
     MAIN_OPTION_ALIGN(StatsOptions),
     MAIN_OPTION_DISABLE(StatsOptions),

@@ -11,7 +11,7 @@ enum { STATS_MAX_JOBS = 64, STATS_MAX_TARGETS = 16 };
 typedef struct {
     Words files, targets, disable;
     const char *files_from, *output, *cache;
-    int64_t cache_limit, align, jobs;
+    int64_t cache_limit, align, jobs, profile;
     bool listing, approx;
 } StatsOptions;
 

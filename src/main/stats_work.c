@@ -271,6 +271,7 @@ void main_stats_work(WbbCx *cx, const StatsWork *w)
                                   .align = (uint32_t)o->align,
                                   .disable = o->disable.items,
                                   .n_disable = o->disable.n,
+                                  .profile = (uint32_t)o->profile,
                                   .shared = shared};
     k.cache = pipe_cache_open(cx, cx->arena, w->call->cache, w->call->cache_limit);
     k.lines = wbb_buf(k.lines_arena);

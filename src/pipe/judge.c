@@ -58,6 +58,7 @@ typedef struct {
     const PipeOperands *operands;
     const HloComputation *normal; /* the fusion in normal form, whose instructions the order names */
     const EvOrder *order;         /* that the bundle documents; NULL: none */
+    const EvOrder *needed;        /* the part of it without which the bounds are too narrow; NULL: none */
 } Judged;
 
 static Judged judged(WbbCx *cx, WbbArena *a, const HloFusion *f, const HloModule *m, const PipeOperands *operands,
@@ -67,6 +68,7 @@ static Judged judged(WbbCx *cx, WbbArena *a, const HloFusion *f, const HloModule
     if (!b->n_order) return j;
     j.normal = hlo_fusion(cx, hlo_normalise(cx, a, m)).body;
     j.order = ev_order(cx, a, "kernel.json", b->order, (uint32_t)b->n_order);
+    j.needed = ev_order_needed(a, j.order, j.normal);
     return j;
 }
 
@@ -164,7 +166,6 @@ static void compare_leaf(WbbCx *cx, WbbArena *a, const HloComputation *c, const 
         indices[count] = i;
         suspects[count++] = positions ? positions[i] : i;
     }
-    if (!order) v->compared += n;
     if (!count) return;
     EvPositions *at = WBB_NEW_N(a, EvPositions, n_leaves);
     at[leaf] = (EvPositions){.positions = suspects, .n = count};
@@ -222,17 +223,22 @@ static void measure_error(WbbCx *cx, WbbArena *a, const HloComputation *c, const
     }
 }
 
-/* All outputs against what computation c allows, in any order of its sums or in that which the kernel documents. */
-static void compare(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands, const EvOrder *order,
-                    const PipeMemory *r, const PipeRun *run, const EvValue *got, const EvPositions *at, PipeVerdict *v)
+/* All outputs against what computation c allows, in any order of its sums or in that which the kernel documents;
+ * returns how many elements there are. */
+static int64_t compare(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands,
+                       const EvOrder *order, const PipeMemory *r, const PipeRun *run, const EvValue *got,
+                       const EvPositions *at, PipeVerdict *v)
 {
     const EvResult *plain = pipe_evaluate(cx, a, c, operands, order, EV_PLAIN, at);
     const EvMode mode = run->approx ? EV_BOUNDS_APPROX : EV_BOUNDS;
+    int64_t elements = 0;
     for (uint32_t k = 0; k < r->n_leaves; k++) {
         const int64_t n = at ? at[k].n : bd_elements(got[k].dims, got[k].rank);
         compare_leaf(cx, a, c, operands, order, mode, r->n_leaves, k, &got[k], &plain->outputs[k],
                      at ? at[k].positions : NULL, n, v);
+        elements += n;
     }
+    return elements;
 }
 
 /* Against the bounds of the text, and then, in the normalised fusion, against the order that the bundle documents. */
@@ -256,8 +262,11 @@ static void judge(WbbCx *cx, WbbArena *a, const Judged *j, const PipeMemory *r, 
         at[k] = (EvPositions){.positions = positions, .n = offsets.n};
         got[k] = output_at(a, r, k, &offsets);
     }
-    compare(cx, a, f->body, operands, NULL, r, run, got, at, v);
-    if (order && !v->outside) compare(cx, a, normal, operands, order, r, run, got, at, v);
+    v->compared += compare(cx, a, j->needed ? normal : f->body, operands, j->needed, r, run, got, at, v);
+    if (order && !v->outside) {
+        compare(cx, a, normal, operands, order, r, run, got, at, v);
+        if (v->outside) v->first = wbb_format(a, "in the order that the kernel documents, %s", v->first);
+    }
     measure_error(cx, a, f->body, operands, r->n_leaves, got, at, v);
 }
 
@@ -307,7 +316,7 @@ static void run_equal(const Runs *s, PipeMemory *again, const PipeMemory *r, con
     SimOptions o = s->options;
     SimReport report;
     const char *first;
-    o.counts = NULL;
+    o.counts = NULL, o.profile = NULL;
     pipe_launch_all(s->cx, s->arena, s->ptx, again, &o, &report);
     for (int i = 0; i < report.n_faults; i++) add_fault(v, wbb_format(s->arena, "%s: %s", how, report.faults[i]));
     if (!report.n_faults && pipe_differing(s->arena, r, again, &first))
@@ -346,7 +355,7 @@ static void run_in_place(const Runs *s, const PipeMemory *r, PipeVerdict *v)
 static void run_fused(const Runs *s, const Judged *j, PipeVerdict *v)
 {
     SimOptions o = s->options;
-    o.counts = NULL;
+    o.counts = NULL, o.profile = NULL;
     for (uint32_t way = SIM_FUSED_FIRST; way < sim_fusings(s->ptx) && v->outside == 0; way++) {
         PipeMemory r = new_memory(s, NULL);
         const SimModule *fused = sim_parse_fused(s->cx, s->arena, name_of(s->run), s->b->ptx, (SimFusing)way);
@@ -416,7 +425,7 @@ PipeVerdict pipe_run(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m
                     .options = {.check = run->check, .order = run->order, .order_seed = run->order_seed,
                                 .blocks = run->blocks, .seed = run->seed, .padding = run->padding,
                                 .threads = run->threads, .ulp_noise = run->ulp_noise,
-                                .counts = run->counts ? &v.counts : NULL}};
+                                .counts = run->counts ? &v.counts : NULL, .profile = run->profiles}};
     const bool further = run->check && !run->blocks;
     PipeMemory r = new_memory(&s, NULL);
     const PipeMemory device = run->on_gpu ? new_memory(&s, NULL) : r;

@@ -29,6 +29,7 @@ typedef struct {
     uint64_t order_seed;
     bool ulp_noise;
     bool counts;               /* fill PipeVerdict.counts */
+    SimProfile *profiles;      /* of each launch, which the first run fills; NULL: none */
     bool on_gpu;               /* run on a GPU as well, and judge its outputs */
     uint32_t repeat;           /* on a GPU: time this many runs */
     bool approx;               /* judge by the budgets of --approx */

@@ -163,6 +163,8 @@ static void compile(WbbCx *cx, void *arg)
     j->s->rules = rules_of(j->arena, &j->r);
     memcpy(j->s->ms, j->r.ms, sizeof j->s->ms);
     describe_launches(j);
+    if (j->o->profile)
+        j->s->time = pipe_stat_run(cx, j->arena, j->s->target, j->r.bundle, j->r.module, j->o->profile);
 }
 
 /* The first message, without its location and kind: "reduce of f32[8]: .." */
@@ -282,6 +284,7 @@ static void write_body(WbbCx *cx, WbbArena *a, PipeStat *s, const TgUnit *u)
         s->ms[PIPE_TARGET] += u->ms;
         wbb_json_putf(&b, NULL, "%s", s->facts);
         if (u->cubin.bytes || s->n_launches == 0) put_sass(&b, &r.sum, u);
+        if (s->time) pipe_stat_put_time(&b, s->time, r.sum.regs);
         put_ms(&b, s);
         wbb_json_putf(&b, "rules", "%s", s->rules);
     }

@@ -19,6 +19,7 @@ typedef struct {
     uint32_t align;
     const char *const *disable;
     uint32_t n_disable;
+    uint32_t profile;       /* blocks of each kernel that run, so that its time can be modelled; 0: none */
     struct LlCache *shared; /* of llvm/, for this thread */
 } PipeStatOptions;
 
@@ -28,6 +29,9 @@ typedef struct {
     uint64_t loaded, stored, updated;
     bool known; /* every loop with such an access has a known number of iterations; others count once */
 } PipePtxFacts;
+
+/* stats_time.c: what a sample of a kernel's blocks did. */
+typedef struct PipeStatTime PipeStatTime;
 
 /* One fusion for one target. */
 typedef struct {
@@ -45,6 +49,7 @@ typedef struct {
     uint64_t launched;   /* warps */
     double ms[PIPE_STEPS];
     const char *rules;   /* a JSON object */
+    PipeStatTime *time;  /* NULL: not asked for, or not at hand */
     /* Filled by pipe_stats_end: */
     const char *body;    /* all columns but file, kernel and target, as members of a JSON object without braces */
 } PipeStat;
@@ -58,6 +63,12 @@ void pipe_stats_end(WbbCx *cx, WbbArena *a, PipeStat *stats, uint32_t n);
 /* Bytes that the fusion must read and write: each operand once, or what slices and gathers take of it; each result
  * once. */
 uint64_t pipe_bytes_min(const HloFusion *f);
+
+/* stats_time.c: runs a sample of so many blocks; NULL: there is none. Then its time as members `us`, `work`, `binds` of
+ * a record, where a thread has so many registers (0: not known). */
+PipeStatTime *pipe_stat_run(WbbCx *cx, WbbArena *a, const TgTarget *t, const Bundle *b, const HloModule *m,
+                            uint32_t blocks);
+void pipe_stat_put_time(WbbBuf *out, PipeStatTime *t, uint32_t regs);
 
 /* stats_cache.c: a cache of records by content, in a folder that several processes may use at once */
 typedef struct PipeCache PipeCache;

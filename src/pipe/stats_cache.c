@@ -69,6 +69,8 @@ static uint64_t hash_target(const TgTarget *t)
         const int64_t tune[] = {t->tunes[k].bits, t->tunes[k].value};
         h = wbb_hash(tune, sizeof tune, hash_text(t->tunes[k].name, h));
     }
+    for (uint32_t k = 0; k < t->n_rates; k++)
+        h = wbb_hash(&t->rates[k].value, sizeof t->rates[k].value, hash_text(t->rates[k].name, h));
     return hash_tables(&ix_tables, hash_tables(t->tables, h));
 }
 
@@ -151,6 +153,7 @@ static void make_key(WbbCx *cx, void *arg)
     WbbBuf b = wbb_buf(j->arena);
     wbb_putf(&b, "%starget %s %016" PRIx64 "\napprox %d align %u", j->cache->tools, j->target->name,
              tables_of(j->cache, j->target), j->o->approx, j->o->align);
+    if (j->o->profile) wbb_putf(&b, " profile %u", j->o->profile);
     for (uint32_t k = 0; k < j->o->n_disable; k++) wbb_putf(&b, " disable %s", j->o->disable[k]);
     wbb_put(&b, "\n");
     hlo_print(&b, hlo_normalise(cx, j->arena, hlo_parse(cx, j->arena, "fusion.hlo", j->text, j->n)));

@@ -1,0 +1,196 @@
+/* report: the terms of a launch's time, and what each instruction has in them.
+ *
+ * Needs: a profile of the simulator, rates and prices of the target. Leaves: PriceReport.
+ *
+ * Work is spread over as many SMs as the launch has blocks, at most all. An SM issues `issue` warp instructions a
+ * clock; an instruction keeps a pipe of one of its four sub-partitions busy for TgPrice.cycles. DRAM moves each sector
+ * that a launch touches once, and again where L2 lost it. Chains: blocks that run at a time wait for their own
+ * dependent instructions side by side, one wave after the other.
+ *
+ *     latency   the first wave waits for its first bytes, or for its whole chain if that is shorter
+ *     chain     the longest chain of a block and for each wave but one the mean of all, less the latency
+ *     tail      SMs that have a block less than others wait for them: as long as the busiest term of an SM takes for
+ *               its part of a block, at most a block's chain
+ *
+ *     64 MiB read and written by 16,384 blocks on an H200: 2 * 64 MiB / 4.8 TB/s = 28 us, bound by dram
+ */
+#include "price/inner.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { SECTOR = 32, LINE = 128, PARTITIONS = 4, WARP = 32, NORM = 4 };
+
+/* What the simulator asks for ------------------------------------------------------------------- */
+
+typedef struct {
+    WbbArena *arena;
+    const PriceKernel *kernel;
+} Ask;
+
+static void pace(void *arg, const SimSite *site, SimPace *out)
+{
+    const Ask *ask = arg;
+    const TgTarget *t = ask->kernel->target;
+    const TgPrice *p = *site->name ? price_of(ask->arena, t, price_form(ask->arena, site->text)) : NULL;
+    out->issue = p ? p->issue : 1;
+    out->latency = p ? p->latency : tg_rate(t, "latency.alu")->value;
+}
+
+void price_ask(WbbArena *a, const PriceKernel *k, SimProfile *p)
+{
+    static const char *const latencies[SIM_FROM] = {"latency.shared", "latency.l1", "latency.l2", "latency.dram", "latency.atomic"};
+    const TgTarget *t = k->target;
+    const PriceOccupancy o = price_occupancy(k);
+    Ask *ask = WBB_NEW(a, Ask);
+    *ask = (Ask){a, k};
+    *p = (SimProfile){.pace = pace, .arg = ask, .together = o.together};
+    for (int i = 0; i < SIM_FROM; i++) p->latency[i] = tg_rate(t, latencies[i])->value;
+    p->window = (uint32_t)tg_rate(t, "window")->value;
+    const uint64_t shared = (k->static_shared + (uint64_t)k->launch->shared) * o.blocks;
+    p->l1_bytes = shared < t->sm_smem ? (t->sm_smem - shared) / o.blocks : 0; /* L1 and shared memory are one memory */
+    p->l2_bytes = (uint64_t)tg_rate(t, "l2.bytes")->value / 2;
+}
+
+/* Terms ----------------------------------------------------------------------------------------- */
+
+static bool is_store(const char *name) { return !strncmp(name, "st.", 3) || !strncmp(name, "red.", 4); }
+
+/* What one instruction adds to each term; `scale` is for the blocks that did not run. */
+static void add_site(PriceReport *r, PriceSite *s, double scale)
+{
+    const SimSite *x = s->site;
+    const SimFlow *g = &x->flow[SIM_GLOBAL];
+    double wavefronts = 0;
+    for (int i = 0; i <= SIM_LOCAL; i++) wavefronts += (double)x->flow[i].wavefronts;
+    s->executed = scale * (double)x->warps;
+    s->amount[PRICE_DRAM] = scale * (double)g->dram * SECTOR;
+    s->amount[PRICE_L2] = scale * (double)g->l2 * SECTOR;
+    s->amount[PRICE_FILL] = is_store(x->name) ? 0 : s->amount[PRICE_L2];
+    s->amount[PRICE_WAVEFRONTS] = scale * wavefronts * LINE;
+    s->amount[PRICE_ISSUE] = (s->executed + scale * (double)x->passed) * (s->price ? s->price->issue : 1);
+    s->amount[PRICE_CHAIN] = x->stalls;
+    for (int i = 0; i < TG_PIPES && s->price; i++)
+        s->amount[PRICE_PIPE + i] = s->executed * s->price->cycles[i] / PARTITIONS;
+    r->executed += s->executed;
+    if (!s->price) r->unpriced += s->executed;
+    r->lanes += (double)x->threads;
+}
+
+/* Bytes of DRAM: a sample of blocks touches at most all of a buffer, however many blocks there are. */
+static void add_uses(PriceReport *r, const SimProfile *p, int n_buffers, double scale)
+{
+    for (int i = 0; i <= n_buffers; i++) {
+        const SimUse *u = &p->uses[i];
+        r->distinct += SECTOR * (WBB_MIN(scale * (double)u->loaded, (double)u->size) +
+                                 WBB_MIN(scale * (double)u->stored, (double)u->size));
+        r->again += SECTOR * scale * (double)u->again;
+    }
+}
+
+static void set_rate(PriceReport *r, PriceKind kind, const char *name, const char *unit, double rate)
+{
+    PriceTerm *t = &r->term[kind];
+    t->name = name, t->unit = unit, t->rate = rate;
+    t->seconds = t->amount / rate;
+}
+
+/* The time of chains is what is left of them after the latency, which is a part of the sum. */
+static void set_chain(PriceReport *r, const SimProfile *p, double clock)
+{
+    PriceTerm *t = &r->term[PRICE_CHAIN];
+    const double mean = p->timed ? p->sum / (double)p->timed : 0;
+    *t = (PriceTerm){.name = "chain", .unit = "clocks", .amount = p->longest + mean * (r->occupancy.waves - 1),
+                     .rate = clock};
+    t->seconds = WBB_MAX(t->amount / clock - r->latency, 0);
+}
+
+static double tail(const PriceReport *r, const PriceKernel *k, double blocks, double chain)
+{
+    const double each = blocks / k->target->sms;
+    double busiest = 0;
+    if (each <= 1) return 0;
+    for (int i = PRICE_FILL; i < PRICE_TERMS; i++)
+        if (i != PRICE_CHAIN) busiest = WBB_MAX(busiest, r->term[i].seconds);
+    return WBB_MIN(busiest * (ceil(each) / each - 1), chain);
+}
+
+static void set_terms(PriceReport *r, WbbArena *a, const PriceKernel *k, const SimProfile *p)
+{
+    const TgTarget *t = k->target;
+    const double clock = tg_rate(t, "clock")->value, sms = (double)WBB_MIN(p->grid, (uint64_t)t->sms);
+    r->launch = tg_rate(t, "launch")->value;
+    r->latency = WBB_MIN(p->longest, tg_rate(t, "latency.dram")->value) / clock;
+    r->term[PRICE_DRAM].amount = r->distinct + r->again;
+    set_rate(r, PRICE_DRAM, "dram", "bytes", tg_rate(t, "dram")->value);
+    set_rate(r, PRICE_L2, "l2", "bytes", tg_rate(t, "l2")->value);
+    set_rate(r, PRICE_FILL, "fill", "bytes", tg_rate(t, "sm.fill")->value * sms * clock);
+    set_rate(r, PRICE_WAVEFRONTS, "wavefronts", "bytes", tg_rate(t, "l1.wavefront")->value * sms * clock);
+    set_rate(r, PRICE_ISSUE, "issue", "instructions", tg_rate(t, "issue")->value * sms * clock);
+    for (int i = 0; i < TG_PIPES; i++)
+        set_rate(r, (PriceKind)(PRICE_PIPE + i), wbb_format(a, "pipe.%s", tg_pipe_name[i]), "clocks", sms * clock);
+    set_chain(r, p, clock);
+    double sum = 0, largest = 0;
+    for (int i = 0; i < PRICE_TERMS; i++) {
+        sum += pow(r->term[i].seconds, NORM);
+        if (r->term[i].seconds <= largest) continue;
+        largest = r->term[i].seconds;
+        r->binds = (PriceKind)i;
+    }
+    r->work = pow(sum, 1.0 / NORM);
+    r->tail = tail(r, k, (double)p->grid, p->longest / clock);
+    r->seconds = r->launch + r->latency + r->work + r->tail;
+}
+
+/* A site's part of the work: by how much the work would shrink with its amounts, which sums to the work. */
+static void set_parts(PriceReport *r, const double *amounts)
+{
+    double sum = 0;
+    for (int i = 0; i < PRICE_TERMS; i++)
+        if (amounts[i] > 0) sum += pow(r->term[i].seconds, NORM);
+    for (uint32_t k = 0; k < r->n_sites; k++)
+        for (int i = 0; i < PRICE_TERMS && sum > 0; i++)
+            if (amounts[i] > 0)
+                r->sites[k].seconds +=
+                    r->work * pow(r->term[i].seconds, NORM) / sum * r->sites[k].amount[i] / amounts[i];
+}
+
+static uint64_t threads_of(const BdLaunch *l) { return (uint64_t)l->block[0] * l->block[1] * l->block[2]; }
+
+static void add_amounts(const PriceReport *r, double amounts[PRICE_TERMS])
+{
+    for (uint32_t k = 0; k < r->n_sites; k++)
+        for (int i = 0; i < PRICE_TERMS; i++) amounts[i] += r->sites[k].amount[i];
+}
+
+PriceReport price_report(WbbArena *a, const PriceKernel *k, const SimProfile *p)
+{
+    PriceReport r = {.occupancy = price_occupancy(k),
+                     .regs = k->regs,
+                     .n_sites = p->n_sites,
+                     .text = p->text,
+                     .sites = WBB_NEW_N(a, PriceSite, p->n_sites + 1),
+                     .scale = (double)p->grid / (double)WBB_MAX(p->blocks, 1)};
+    for (uint32_t i = 0; i < p->n_sites; i++) {
+        PriceSite *s = &r.sites[i];
+        s->site = &p->sites[i];
+        s->form = price_form(a, p->sites[i].text);
+        s->price = *s->form ? price_of(a, k->target, s->form) : NULL;
+        add_site(&r, s, r.scale);
+    }
+    r.lanes = r.executed > 0 ? r.lanes * r.scale / (WARP * r.executed) : 1;
+    double amounts[PRICE_TERMS] = {0}, rest[PRICE_TERMS] = {0}, by_ptx[PRICE_TERMS] = {0};
+    const double warps = (double)p->grid * (double)((threads_of(k->launch) + WARP - 1) / WARP);
+    if (k->code) {
+        add_amounts(&r, by_ptx);
+        price_machine_code(a, k, &r, warps, rest);
+    }
+    add_amounts(&r, amounts);
+    for (int i = 0; i < PRICE_TERMS; i++) r.term[i].amount = amounts[i] + rest[i];
+    add_uses(&r, p, p->n_uses - 1, r.scale);
+    set_terms(&r, a, k, p);
+    for (int i = PRICE_ISSUE; i < PRICE_TERMS && k->code; i++)
+        if (i != PRICE_CHAIN) r.term[i].by_ptx = by_ptx[i] / r.term[i].rate;
+    set_parts(&r, amounts);
+    return r;
+}

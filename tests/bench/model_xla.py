@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""The modelled time of our kernels against that of XLA's PTX, over a sample of the corpus: geometric means by group, and the worst kernels.
+
+    model_xla.py [WARPBURG] [--shared DIR] [--set programs,fusions] [--every N] [--from K] [--scale LMS] [--only TEXT] [--approx] [-j N] [--out ROWS.tsv]
+
+Each pair runs once in the simulator on the same inputs, `run FILE.hlo --profile --against THEIRS.ptx` (docs/profile.md), both with the rates of sm_90. Of
+large grids a sample of blocks runs. A kernel that is declined, too large to run whole where it must, or faulty is counted and named, and not compared.
+A pair is bound by bytes where both are bound by dram: there the ratio says how many bytes are moved, and above 1.01 it is a reason to look.
+"""
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import math
+import os
+import subprocess
+import sys
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Counter as Counts, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path[:0] = [str(HERE), str(ROOT), str(ROOT / "shaderdb")]
+
+from tools import environment, find_warpburg  # noqa: E402
+
+SETS = ("programs", "blocks", "fusions", "emitter-tests")
+SHOWN = 20
+THREADS = 1 << 15       # of a grid; larger ones run a sample of BLOCKS
+BLOCKS = 32
+SECONDS = 120
+
+
+class Row(NamedTuple):
+    file: str
+    part: str
+    group: str
+    scale: str
+    ours: float         # microseconds
+    theirs: float
+    work: float         # without launches
+    their_work: float
+    binds: str
+    their_binds: str
+    launches: int
+    why: str            # the term that differs most, where ours is slower
+
+    @property
+    def ratio(self) -> float:
+        return self.ours / self.theirs
+
+
+def group_of(text: str) -> str:
+    words = {" scatter(": "scatters", " reduce(": "reductions", " reduce-window(": "reductions", " transpose(": "transposes", " sort(": "sorts"}
+    return next((group for word, group in words.items() if word in text), "loops")
+
+
+def scale_of(file: str) -> str:
+    parts = file.split(".")
+    return next((p[0] for p in parts if p[:3] in ("S__", "M__", "L__")), "-")
+
+
+def threads(row: Dict[str, str]) -> int:
+    return math.prod(int(word) for word in (row["grid"] + "," + row["block"]).split(","))
+
+
+def terms(kernel: Dict[str, Any]) -> Dict[str, float]:
+    out: Counts[str] = Counter()
+    for launch in kernel["launches"]:
+        out.update({name: t["us"] for name, t in launch["terms"].items()})
+        out.update({name: launch[name] for name in ("launch", "latency", "tail")})
+    return out
+
+
+def explained(ours: Dict[str, Any], theirs: Dict[str, Any]) -> str:
+    x, y = terms(ours), terms(theirs)
+    name = max(x, key=lambda k: x[k] - y[k])
+    return f"{name} {x[name]:.2f} us for {y[name]:.2f}"
+
+
+def compared(warpburg: str, shared: Path, approx: bool, part: str, row: Dict[str, str]) -> Tuple[Optional[Row], str]:
+    file = row["file"]
+    hlo = shared / "corpus" / part / file
+    ptx = shared / "anchors" / "ptx" / part / (file[:-len(".hlo")].replace("/", "__") + ".ptx")
+    words = [warpburg, "run", str(hlo), "--profile", "--json", "-j", "1", "--against", f"{ptx}:{row['grid']}:{row['block']}:{row['shared'] or 0}"]
+    words += ["--approx"] * approx
+    sampled = threads(row) > THREADS
+    try:
+        p = subprocess.run([*words, *(["--blocks", str(BLOCKS)] if sampled else [])], capture_output=True, text=True, check=False, timeout=SECONDS,
+                           env={**os.environ, **dict(environment())})
+    except subprocess.TimeoutExpired:
+        return None, "takes too long"
+    if p.returncode:
+        first = (p.stdout + p.stderr).strip().splitlines()
+        several = "a sample of blocks" in p.stderr
+        why = "declined" if p.returncode == 3 else "no sample of several launches" if several else "fault" if p.returncode == 4 else "failed"
+        return None, why if why != "failed" else f"failed: {first[-1][:200] if first else p.returncode}"
+    ours, theirs = json.loads(p.stdout)["kernels"]
+    text = hlo.read_text(encoding="utf-8")
+    first, second = ours["launches"][0], theirs["launches"][0]
+    return Row(file, part, group_of(text), scale_of(file), ours["us"], theirs["us"], sum(k["work"] for k in ours["launches"]), second["work"], first["binds"],
+               second["binds"], len(ours["launches"]), explained(ours, theirs)), ""
+
+
+def mean(ratios: Sequence[float]) -> float:
+    return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else math.nan
+
+
+def report(rows: List[Row]) -> str:
+    out = []
+    for group in sorted({r.group for r in rows}):
+        for scales, name in (("LM-", "L and M"), ("S", "S")):
+            some = [r for r in rows if r.group == group and r.scale in scales]
+            if not some:
+                continue
+            ratios = sorted(r.ratio for r in some)
+            bytes_bound = [r for r in some if r.binds == r.their_binds == "dram"]
+            out.append(f"{group}, {name}: {len(some)} kernels, modelled time over XLA's: geometric mean {mean(ratios):.3f}, without launches "
+                       f"{mean([r.work / r.their_work for r in some if r.work > 0 < r.their_work]):.3f}; at most 1.01 in "
+                       f"{100 * sum(r <= 1.01 for r in ratios) / len(ratios):.1f} %; deciles "
+                       f"{' '.join(f'{ratios[min(len(ratios) * d // 10, len(ratios) - 1)]:.2f}' for d in (1, 5, 9))}; bound by bytes in both: "
+                       f"{len(bytes_bound)}, of them above 1.01: {sum(r.ratio > 1.01 for r in bytes_bound)}")
+    out.append("bound by: " + ", ".join(f"{k} {n}" for k, n in Counter(r.binds for r in rows).most_common()))
+    out.append(f"worst {SHOWN}:")
+    for r in sorted(rows, key=lambda r: -r.ratio)[:SHOWN]:
+        out.append(f"  {r.ratio:6.2f}  {r.part}/{r.file}: {r.ours:.2f} us ({r.binds}, launches {r.launches}), "
+                   f"XLA's {r.theirs:.2f} us ({r.their_binds}); {r.why}")
+    return "\n".join(out)
+
+
+def main() -> int:
+    p = argparse.ArgumentParser(description="modelled time of our kernels against XLA's")
+    p.add_argument("warpburg", nargs="?", default="")
+    p.add_argument("--shared", type=Path, default=ROOT.parent / "shared")
+    p.add_argument("--set", default=",".join(SETS), dest="sets")
+    p.add_argument("--every", type=int, default=1)
+    p.add_argument("--from", type=int, default=0, dest="first")
+    p.add_argument("--scale", default="LMS-")
+    p.add_argument("--only", default="", help="only files whose name contains this")
+    p.add_argument("--approx", action="store_true", help="ours with approximate quotients and roots, as XLA's are")
+    p.add_argument("-j", type=int, default=min(2, os.cpu_count() or 1), dest="jobs")
+    p.add_argument("--out", type=Path, help="write a row for each pair")
+    o = p.parse_args()
+    if not (o.shared / "anchors").is_dir():
+        print(f"skipped: anchors: {o.shared}/anchors is not there")
+        return 0
+    warpburg = find_warpburg(o.warpburg)
+    work: List[Tuple[str, Dict[str, str]]] = []
+    for part in o.sets.split(","):
+        with open(o.shared / "anchors" / f"{part}.tsv", encoding="utf-8", newline="") as lines:
+            rows_of = [r for r in csv.DictReader(lines, delimiter="\t") if r["status"] == "ok"]
+        some = [r for r in rows_of if o.only in r["file"] and scale_of(r["file"]) in o.scale]
+        work += [(part, r) for r in some[o.first::o.every]]
+    rows: List[Row] = []
+    left: Counts[str] = Counter()
+    with ThreadPoolExecutor(o.jobs) as pool:
+        for (part, r), (row, why) in zip(work, pool.map(lambda x: compared(warpburg, o.shared, o.approx, *x), work)):
+            if row:
+                rows.append(row)
+            else:
+                left[why.split(":")[0]] += 1
+                if why not in ("declined", "no sample of several launches"):
+                    print(f"{part}/{r['file']}: {why}", flush=True)
+    print(report(rows))
+    print(f"{len(rows)} pairs; without one: " + ", ".join(f"{n} {why}" for why, n in sorted(left.items())))
+    if o.out:
+        o.out.write_text("\n".join(["\t".join((*Row._fields, "ratio")), *("\t".join(map(str, (*r, f"{r.ratio:.4f}"))) for r in rows)]) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,202 @@
+/* price: occupancy, forms and the time of a launch, against numbers worked out by hand. */
+#include "price/price.h"
+
+#include "unit.h"
+
+#include <math.h>
+
+enum { SMS = 132, CLOCK_MHZ = 1980 }; /* of sm_90's file */
+
+static BdLaunch launch_of(uint32_t grid, uint32_t block, int64_t shared)
+{
+    return (BdLaunch){.grid = {grid, 1, 1}, .block = {block, 1, 1}, .cluster = {1, 1, 1}, .shared = shared};
+}
+
+static void test_occupancy(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t threads, regs;
+        int64_t shared;
+        uint32_t blocks;
+        const char *limit;
+    } cases[] = {
+        {128, 40, 0, 12, "registers"},        /* 40 * 32 = 5 * 256 a warp, 5120 a block, of 65536 */
+        {128, 41, 0, 10, "registers"},        /* 6 * 256 a warp */
+        {128, 32, 0, 16, "warps"},            /* 16 * 4 = 64 warps */
+        {33, 0, 0, 32, "blocks"},             /* two warps each, 32 blocks at most */
+        {1024, 0, 0, 2, "warps"},
+        {128, 0, 30000, 7, "shared memory"},  /* 30080 + 1024 of 228 KiB */
+        {1024, 255, 0, 1, "registers"},       /* more than fit: one block is the least */
+    };
+    for (size_t i = 0; i < WBB_LEN(cases); i++) {
+        const BdLaunch l = launch_of(1000, cases[i].threads, cases[i].shared);
+        const PriceKernel k = {.target = tg_find("sm_90"), .launch = &l, .regs = cases[i].regs};
+        const PriceOccupancy o = price_occupancy(&k);
+        assert_int_equal(o.blocks, cases[i].blocks);
+        assert_string_equal(o.limit, cases[i].limit);
+        assert_int_equal(o.together, cases[i].blocks * SMS);
+        assert_true(o.waves == WBB_MAX(1000.0 / o.together, 1));
+    }
+}
+
+static void forms(WbbCx *cx, void *arg)
+{
+    static const char *const cases[][2] = {
+        {"add.s32 %r1, %r2, 4;", "add.s32 imm"},
+        {"add.s32 %r1, %r2, %r3;", "add.s32"},
+        {"fma.rn.f32 %f1, %f2, 0f3F800000, %f3;", "fma.rn.f32 imm"},
+        {"mov.b64 {%r1, %r2}, %rd1;", "mov.b64 unpack"},
+        {"mov.b64 %rd1, {%r1, %r2};", "mov.b64 pack"},
+        {"mov.u32 %r1, %tid.x;", "mov.u32 special"},
+        {"mov.b64 %rd1, table;", "mov.b64 symbol"},
+        {"mov.b32 %r1, -7;", "mov.b32 imm"},
+        {"ld.global.nc.v4.b32 {%r1, %r2, %r3, %r4}, [%rd1+16];", "ld.global.nc.v4.b32"},
+        {"shfl.sync.bfly.b32 %r1, %r2, 16, 31, -1;", "shfl.sync.bfly.b32"},
+        {"max.f32 %f1, %f2, %f3, %f4;", "max.f32 3"},
+        {"ld.param.u64 %rd1, [a];", "ld.param.b64"},
+        {"st.global.v2.f32 [%rd1], {%f1, %f2};", "st.global.v2.b32"},
+        {"ret;", "ret"},
+    };
+    (void)arg;
+    for (size_t i = 0; i < WBB_LEN(cases); i++) assert_string_equal(price_form(cx->arena, cases[i][0]), cases[i][1]);
+    const TgTarget *t = tg_find("sm_90");
+    assert_non_null(price_of(cx->arena, t, "add.f32"));
+    assert_ptr_equal(price_of(cx->arena, t, "add.f32"), price_of(cx->arena, t, "add.rn.f32"));
+    assert_null(price_of(cx->arena, t, "add.f31"));
+}
+
+static void test_forms(void **state)
+{
+    (void)state;
+    WbbCx *cx = wbb_cx_new();
+    assert_int_equal(wbb_guard(cx, forms, NULL), WBB_OK);
+    wbb_cx_free(cx);
+}
+
+static void expect(double x, double expected) { assert_true(fabs(x - expected) <= 1e-9 * fabs(expected)); }
+
+/* 1024 blocks of 4 warps load 1 MiB and store it: 8 sectors a warp each way. */
+static void report(WbbCx *cx, void *arg)
+{
+    (void)arg;
+    const TgTarget *t = tg_find("sm_90");
+    const BdLaunch l = launch_of(1024, 128, 0);
+    const PriceKernel k = {.target = t, .launch = &l, .regs = 32};
+    const uint64_t warps = 4096, sectors = 32768;
+    const char *text = "ld.global.v2.b32 {%r1, %r2}, [%rd1]; // load %x <- %x\nfma.rn.f32 %f1, %f2, %f2, %f2;"
+                       " // patterns/tiles.py:9 fma.f32 <- %sum\nst.global.v2.b32 [%rd2], {%r1, %r2}; // store %sum\n";
+    SimSite sites[] = {
+        {.name = "ld.global.v2.b32", .text = text, .line = 1, .warps = warps, .threads = 32 * warps, .stalls = 600,
+         .flow = {{.requests = warps, .bytes = 256 * warps, .sectors = sectors, .needed = sectors, .wavefronts = 2 * warps,
+                   .ideal = 2 * warps, .l2 = sectors, .dram = sectors}}},
+        {.name = "fma.rn.f32", .text = strstr(text, "fma"), .line = 2, .warps = warps, .threads = 32 * warps},
+        {.name = "st.global.v2.b32", .text = strstr(text, "st."), .line = 3, .warps = warps, .threads = 32 * warps,
+         .flow = {{.requests = warps, .bytes = 256 * warps, .sectors = sectors, .needed = sectors, .wavefronts = 2 * warps,
+                   .ideal = 2 * warps, .l2 = sectors, .dram = sectors}}},
+    };
+    SimUse uses[] = {{.loaded = sectors, .size = sectors}, {.stored = sectors, .size = sectors}, {0}};
+    const SimProfile p = {.sites = sites, .n_sites = 3, .uses = uses, .n_uses = 3, .blocks = 1024, .grid = 1024,
+                          .timed = 1, .longest = 700, .sum = 700, .text = text};
+    const PriceReport r = price_report(cx->arena, &k, &p);
+    const double clock = tg_rate(t, "clock")->value, bytes = 2.0 * 32 * 32768;
+    expect(r.term[PRICE_DRAM].seconds, bytes / tg_rate(t, "dram")->value);
+    expect(r.term[PRICE_L2].seconds, bytes / tg_rate(t, "l2")->value);
+    expect(r.term[PRICE_FILL].seconds, bytes / 2 / (tg_rate(t, "sm.fill")->value * SMS * clock));
+    expect(r.term[PRICE_WAVEFRONTS].seconds, 4.0 * 4096 * 128 / (tg_rate(t, "l1.wavefront")->value * SMS * clock));
+    expect(r.term[PRICE_PIPE + TG_PIPE_FMA].seconds,
+           4096 * (double)tg_price(t, "fma.rn.f32", 10)->cycles[TG_PIPE_FMA] / 4 / (SMS * clock));
+    expect(r.latency, WBB_MIN(700, tg_rate(t, "latency.dram")->value) / clock);
+    expect(r.term[PRICE_CHAIN].seconds, 700 / clock - r.latency); /* one wave: 2112 blocks fit */
+    assert_int_equal(r.binds, PRICE_DRAM);
+    double sum = 0;
+    for (int i = 0; i < PRICE_TERMS; i++) sum += pow(r.term[i].seconds, 4);
+    expect(r.work, pow(sum, 0.25));
+    expect(r.seconds, r.launch + r.latency + r.work + r.tail);
+    expect(r.lanes, 1);
+    assert_true(r.unpriced == 0);
+    /* 1024 blocks over 132 SMs are 7.76 for each: some have 8, and the busiest term of an SM takes that much longer */
+    double busiest = 0;
+    for (int i = PRICE_FILL; i < PRICE_TERMS; i++)
+        if (i != PRICE_CHAIN) busiest = WBB_MAX(busiest, r.term[i].seconds);
+    expect(r.tail, WBB_MIN(busiest * (8 / (1024.0 / SMS) - 1), 700 / clock));
+    PriceShare *s;
+    assert_int_equal(price_shares(cx->arena, &r, PRICE_BY_LINE, &s), 3);
+    expect(s[0].share + s[1].share + s[2].share, 1);
+    assert_string_equal(s[1].name, "fma.rn.f32 %f1, %f2, %f2, %f2;");
+    assert_string_equal(s[1].what, "patterns/tiles.py:9 fma.f32 <- %sum");
+    assert_int_equal(s[2].line, 3);
+    assert_int_equal(price_shares(cx->arena, &r, PRICE_BY_HLO, &s),
+                     3); /* %x, %sum, and the store, which has no arrow */
+    assert_string_equal(s[0].name, "%x");
+    assert_int_equal(price_shares(cx->arena, &r, PRICE_BY_RULE, &s), 3);
+    assert_string_equal(s[2].name, "patterns/tiles.py:9 fma.f32");
+    /* A sample of a quarter of the blocks that touched a quarter of the sectors says the same. */
+    for (int i = 0; i < 3; i++) {
+        sites[i].warps /= 4, sites[i].threads /= 4;
+        SimFlow *f = &sites[i].flow[SIM_GLOBAL];
+        f->requests /= 4, f->sectors /= 4, f->needed /= 4, f->wavefronts /= 4, f->ideal /= 4, f->l2 /= 4, f->dram /= 4;
+    }
+    uses[0].loaded /= 4, uses[1].stored /= 4;
+    SimProfile quarter = p;
+    quarter.blocks /= 4;
+    const PriceReport q = price_report(cx->arena, &k, &quarter);
+    expect(q.seconds, r.seconds);
+    expect(q.distinct, r.distinct);
+    /* Where each sampled block touches all of a buffer, the others do not add to it. */
+    uses[0].loaded = sectors;
+    expect(price_report(cx->arena, &k, &quarter).distinct, r.distinct);
+    /* Two and a half waves: the longest chain once, and one and a half times the mean of 7 blocks. */
+    const BdLaunch wide = launch_of(16 * SMS * 5 / 2, 128, 0);
+    const PriceKernel many = {.target = t, .launch = &wide, .regs = 32};
+    SimProfile waves = p;
+    waves.grid = waves.blocks = 16 * SMS * 5 / 2, waves.timed = 7, waves.sum = 7 * 600;
+    const PriceReport w = price_report(cx->arena, &many, &waves);
+    expect(w.term[PRICE_CHAIN].seconds, (700 + 1.5 * 600) / clock - w.latency);
+}
+
+static void test_report(void **state)
+{
+    (void)state;
+    WbbCx *cx = wbb_cx_new();
+    if (wbb_guard(cx, report, NULL) != WBB_OK) fail_msg("%s", cx->messages);
+    wbb_cx_free(cx);
+}
+
+/* The simulator is asked in clocks of the target. */
+static void ask(WbbCx *cx, void *arg)
+{
+    (void)arg;
+    const TgTarget *t = tg_find("sm_90");
+    const BdLaunch l = launch_of(1024, 128, 0);
+    const PriceKernel k = {.target = t, .launch = &l, .regs = 32};
+    SimProfile p;
+    price_ask(cx->arena, &k, &p);
+    assert_true(p.latency[SIM_FROM_DRAM] == tg_rate(t, "latency.dram")->value);
+    assert_true(p.latency[SIM_FROM_SHARED] < p.latency[SIM_FROM_L2]);
+    assert_int_equal(p.together, 16 * SMS);
+    assert_int_equal(p.l1_bytes, t->sm_smem / 16);
+    assert_int_equal(p.l2_bytes, (uint64_t)tg_rate(t, "l2.bytes")->value / 2);
+    const SimSite div = {.name = "div.rn.f32", .text = "div.rn.f32 %f1, %f2, %f3;"},
+                  fma = {.name = "fma.rn.f32", .text = "fma.rn.f32 %f1, %f2, %f3, %f4;"};
+    SimPace long_one, short_one;
+    p.pace(p.arg, &div, &long_one);
+    p.pace(p.arg, &fma, &short_one);
+    assert_true(short_one.issue == 1 && short_one.latency == tg_rate(t, "latency.fma")->value);
+    assert_true(long_one.issue > 5 && long_one.latency > 5 * short_one.latency);
+}
+
+static void test_ask(void **state)
+{
+    (void)state;
+    WbbCx *cx = wbb_cx_new();
+    if (wbb_guard(cx, ask, NULL) != WBB_OK) fail_msg("%s", cx->messages);
+    wbb_cx_free(cx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_occupancy), cmocka_unit_test(test_forms),
+                                       cmocka_unit_test(test_report), cmocka_unit_test(test_ask)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
