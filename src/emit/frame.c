@@ -42,6 +42,12 @@ void emit_remember(EmitValues *e, const EmitFrame *f, uint32_t part, IrRef value
     wbb_map_put_bytes(&e->memo, &key, make_key(&key, f->env, f->i, part, f->index))->value = value;
 }
 
+void emit_give(EmitValues *e, PartValue v, const IrRef *index, IrRef value)
+{
+    Key key;
+    wbb_map_put_bytes(&e->memo, &key, make_key(&key, 0, v.i, v.part, index))->value = value;
+}
+
 /* frames ------------------------------------------------------------------------------------------------------ */
 
 static void push(EmitValues *e, EmitStep step, PartValue v, uint32_t env, const IrRef *index)
@@ -127,6 +133,9 @@ void emit_want_in(EmitValues *e, EmitFrame *f, uint32_t env, const HloInstructio
         f->result = known;
         return;
     }
+    if (env == 0 && e->reduced && e->reduced[v.i->id])
+        wbb_decline(e->cx, v.i->loc, WHY_REDUCTION, "%s: its result is needed by threads that do not have it",
+                    hlo_opcode_name(v.i->opcode));
     EmitStep step = e->step_of(v.i);
     if (env == 0 && !is_leaf(v.i)) {
         const EmitInfo *info = &e->info[v.i->id];

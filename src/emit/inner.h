@@ -17,6 +17,7 @@
  *     choose.c  bits.c  function.c        steps of some operations
  *     reduce.c                            those of reductions, which test conditions with choose.c
  *     value.c                             the step of each operation
+ *     share_terms.c  share_exchange.c  share.c    stages whose threads share the terms of reductions
  *     kernel.c                            threads and stores
  */
 #ifndef EMIT_INNER_H
@@ -73,6 +74,7 @@ struct EmitValues {
     WbbMap memo;           /* values, by instruction and index */
     WbbMap lets;           /* variables that a `let` binds, by definition and interval */
     EmitInfo *info; /* by id, of the fusion's computation */
+    const bool *reduced; /* by id: reductions of the shared stages that are being made; or NULL */
     struct { IrRef **items; uint32_t n, capacity; } envs; /* [parameters] values of called computations; 0: NULL */
     /* constants that are the kernel's last buffers */
     struct { const HloInstruction **items; uint32_t n, capacity; } tables;
@@ -107,6 +109,8 @@ void emit_want_in(EmitValues *e, EmitFrame *f, uint32_t env, const HloInstructio
 bool emit_starts(EmitValues *e, EmitFrame *f, const IxNeeds *needs, IrRef *starts);
 void emit_done(EmitValues *e, EmitFrame *f, IrRef value); /* f is finished and gone */
 void emit_remember(EmitValues *e, const EmitFrame *f, uint32_t part, IrRef value); /* another leaf at the same index */
+/* From now on v has this value at this index [rank]. */
+void emit_give(EmitValues *e, PartValue v, const IrRef *index, IrRef value);
 /* emit_value in an environment. */
 IrRef emit_value_in(EmitValues *e, uint32_t env, PartValue v, const IrRef *index);
 /* a new environment; args are copied */
@@ -127,6 +131,7 @@ static inline void emit_next(EmitFrame *f, uint32_t state)
 uint32_t emit_enter(EmitValues *e, IrBlock *b);
 void emit_switch(EmitValues *e, uint32_t scope);    /* that scope and its parents are open, and no other */
 IrBlock *emit_block(const EmitValues *e);           /* where statements go now */
+void emit_store(EmitValues *e, uint32_t buffer, IrRef index, IrRef value); /* at the end of the open block */
 /* a variable or a value, bound by what now ends the block: opens its scope */
 void emit_bound(EmitValues *e, IrRef leaf);
 bool emit_is_available(EmitValues *e, IrRef value); /* may it be used here? */
@@ -174,8 +179,8 @@ static inline IrRef emit_as(EmitValues *e, IrRef x, ScType t)
 /* choose.c: conditions as nodes of type pred; 0: always true. */
 IrRef emit_inside(EmitValues *e, const IxAccess *access);
 
-/* share.c: the stage of a reduction whose terms threads share, which adds its buffers to the kernel. */
-void emit_shared_reduce(EmitValues *e, const PartStage *s, IrRef bid, IrRef tid);
+/* share.c: the stages of a range whose threads share the terms of reductions, which add buffers to the kernel. */
+void emit_shared(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid);
 
 /* choose.c, bits.c, function.c, reduce.c: the steps of each kind ---------------------------------------------- */
 void emit_step_pad(EmitValues *e, EmitFrame *f);      /* pad, dynamic-update-slice */

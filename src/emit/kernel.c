@@ -36,9 +36,7 @@ static void map_at(Emitter *m, const IxMap *map, const IrRef *point, IrRef *resu
 
 static void store(Emitter *m, uint32_t output, const HloShape *shape, const IrRef *at, IrRef value)
 {
-    const IrRef index = ix_linear(m->rw, shape, at);
-    IrStmt *s = ir_stmt(m->g, emit_block(m->e), IR_STORE);
-    s->buffer = m->plan->n_operands + output, s->index = index, s->value = value;
+    emit_store(m->e, m->plan->n_operands + output, ix_linear(m->rw, shape, at), value);
 }
 
 /* Compute every value before the first store: an in-place output may alias another value's operand. */
@@ -53,10 +51,8 @@ static void store_elements(Emitter *m, IrRef element)
         ix_delinear(m->rw, shape, element, index);
         values[k] = emit_value(m->e, root, index);
     }
-    for (uint32_t k = 0; k < r->n_outputs; k++) {
-        IrStmt *stmt = ir_stmt(m->g, emit_block(m->e), IR_STORE);
-        stmt->buffer = m->plan->n_operands + r->outputs[k], stmt->index = element, stmt->value = values[k];
-    }
+    for (uint32_t k = 0; k < r->n_outputs; k++)
+        emit_store(m->e, m->plan->n_operands + r->outputs[k], element, values[k]);
 }
 
 /* The same element of each operand. */
@@ -216,11 +212,8 @@ static void store_partial(Emitter *m, int64_t first, uint32_t n)
         const uint32_t buffer = m->plan->n_operands + r->outputs[k];
         const ScType t = m->plan->buffers[buffer].shape->type;
         const uint32_t each = part_is_packed(t) ? 8u / sc_type_info[t].bits : 1;
-        for (uint32_t j = 0; j < n; j += each) {
-            IrStmt *stmt = ir_stmt(m->g, emit_block(m->e), IR_STORE);
-            stmt->buffer = buffer, stmt->index = ir_index(m->g, first + j);
-            stmt->value = packed(m, values + k * n, t, j, each, n);
-        }
+        for (uint32_t j = 0; j < n; j += each)
+            emit_store(m->e, buffer, ir_index(m->g, first + j), packed(m, values + k * n, t, j, each, n));
     }
 }
 
@@ -253,10 +246,6 @@ static void stage(Emitter *m, IrRef block, const PartStage *s)
     const uint32_t outer = m->e->scope;
     const PartMaps *maps = &s->maps;
     m->s = s;
-    if (s->kind == PART_REDUCE) {
-        emit_shared_reduce(m->e, s, block, m->tid);
-        return;
-    }
     map_at(m, maps->launched, (IrRef[]){block, m->tid}, &m->thread, NULL);
     IrStmt *bounded = maps->elements ? only_below(m, m->thread, maps->elements->vars.items[0].hi + 1) : NULL;
     if (maps->elements) store_vectors(m, !bounded && !maps->tail);
@@ -277,7 +266,8 @@ static void range(Emitter *m, const PartRange *r)
     m->r = r;
     const IrRef block =
         emit_let(m->e, "b", rw_sub(m->rw, m->bid, ir_index(m->g, r->first_block)), 0, (int64_t)r->blocks - 1);
-    for (uint32_t k = 0; k < r->n_stages; k++) stage(m, block, &r->stages[k]);
+    if (r->stages[0].space) emit_shared(m->e, r, block, m->tid);
+    for (uint32_t k = 0; !r->stages[0].space && k < r->n_stages; k++) stage(m, block, &r->stages[k]);
     emit_switch(m->e, outer);
 }
 
@@ -302,6 +292,7 @@ static IrKernel *new_kernel(WbbArena *a, IrGraph *g, const PartPlan *p, const Pa
 {
     IrKernel *k = WBB_NEW(a, IrKernel);
     k->name = emit_identifier(a, p->fusion->name);
+    if (of > p->kernels) k->name = wbb_format(a, "%s_%d", k->name, (int)(of - p->kernels));
     k->g = g;
     k->n_buffers = p->n_operands + p->n_outputs;
     k->buffers = WBB_NEW_N(a, IrBuffer, k->n_buffers);
@@ -314,7 +305,7 @@ static IrKernel *new_kernel(WbbArena *a, IrGraph *g, const PartPlan *p, const Pa
         k->buffers[i].space = !from->output ? IR_IN : from->alias < 0 ? IR_OUT : IR_INOUT;
         k->buffers[i].alias = (uint32_t)(from->alias + 1);
     }
-    k->block = of->block, k->grid = of->grid;
+    k->block = of->block, k->grid = of->grid, k->cluster = of->cluster;
     return k;
 }
 

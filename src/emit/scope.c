@@ -30,6 +30,12 @@ uint32_t emit_enter(EmitValues *e, IrBlock *b)
 
 IrBlock *emit_block(const EmitValues *e) { return e->scopes.scopes.items[e->scope].block; }
 
+void emit_store(EmitValues *e, uint32_t buffer, IrRef index, IrRef value)
+{
+    IrStmt *s = ir_stmt(e->g, emit_block(e), IR_STORE);
+    s->buffer = buffer, s->index = index, s->value = value;
+}
+
 static uint32_t *slot(EmitValues *e, uint32_t **array, uint32_t *capacity, uint32_t number)
 {
     if (number >= *capacity) {

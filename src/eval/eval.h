@@ -84,6 +84,10 @@ EvResult *ev_run_in_order(WbbCx *cx, WbbArena *arena, const HloComputation *c, c
  * names it. */
 const EvOrder *ev_order(WbbCx *cx, WbbArena *arena, const char *where, const char *const *texts, uint32_t n);
 
+/* The trees of those reductions of c whose bounds do not hold the results of every order: their computation is not one
+ * such operation. NULL: there are none. */
+const EvOrder *ev_order_needed(WbbArena *arena, const EvOrder *order, const HloComputation *c);
+
 /* As ev_run_at; `at` NULL: all elements. */
 EvResult *ev_run_from(WbbCx *cx, WbbArena *arena, const HloComputation *c, const EvSource *source, EvMode mode,
                       const EvPositions *at);

@@ -243,13 +243,63 @@ double ev_unit(double x);
 /* Bits from the first to the last that is 1 in a finite x; 0 of 0. */
 int ev_digits(double x);
 
-/* order.c: the documented order of one reduction */
+/* order.c: the documented order of one reduction: terms one after the other .. */
 typedef struct {
-    const char *name; /* of the instruction */
-    bool fused;       /* products are added by fused multiply-adds .. */
-    ScType type;      /* .. of this type */
+    bool fused;  /* products are added by fused multiply-adds .. */
+    ScType type; /* .. of this type */
 } EvSerial;
-const EvSerial *ev_serial(const Ev *e, const HloInstruction *i); /* NULL: any order */
+const EvSerial *ev_serial(const Ev *e, const HloInstruction *i); /* NULL: any order, or a tree */
+
+/* .. or a tree of them. In each reduced dimension of its space the position of a term has digits, the first the
+ * lowest; each step combines the partial results that differ in its digits alone, and these are a number, cut into
+ * parts that are combined one after the other, the lowest first. */
+typedef struct {
+    uint32_t dim;         /* of the tree */
+    const char *level;    /* its name */
+    int64_t size, weight; /* a unit of it is so many positions */
+} EvDigit;
+
+typedef struct {
+    const char *name;
+    uint32_t *of, n; /* dimensions of the operand, the slowest first */
+    int64_t covered; /* product of the digits; positions from the size of the dimension on are absent */
+} EvTreeDim;
+
+typedef enum {
+    EV_FOLD,   /* neighbours, then neighbours of these; the last of an odd number waits */
+    EV_HALVES, /* element k of the first half, which is the larger one, with element k of the second; then again */
+    EV_CHAIN,  /* the first with the second, the result with the third, .. */
+} EvPairing;
+
+typedef struct {
+    EvPairing pairing;
+    int64_t size;
+} EvTreePart;
+
+typedef struct {
+    EvTreePart *parts;
+    uint32_t *digits; /* of the tree */
+    uint32_t n_parts, n_digits;
+    int64_t size;     /* product of the digits; numbers from there on are absent */
+} EvTreeStep;
+
+typedef struct {
+    const char *text;
+    ScType type; /* in which terms and partial results are held; SC_NONE: that of the results */
+    EvTreeDim *dims;
+    EvDigit *digits;
+    EvTreeStep *steps;
+    uint32_t n_dims, n_digits, n_steps;
+} EvTree;
+const EvTree *ev_tree(const Ev *e, const HloInstruction *i); /* NULL: none is documented */
+/* tree_text.c: what follows "NAME: " in a text that begins with "tree"; fails where it cannot be read. */
+const EvTree *ev_tree_parse(WbbCx *cx, WbbArena *arena, const char *where, const char *text);
+/* Fails where the tree does not have each term of the instruction exactly once. */
+void ev_tree_check(WbbCx *cx, const EvTree *tree, const HloInstruction *i);
+/* Is the computation one operation on its two parameters? */
+bool ev_is_operation(const HloComputation *c);
+/* tree.c: one step of a reduction in this order */
+void *ev_reduce_tree(Ev *e, EvTask *t, const EvTree *tree);
 
 /* accumulate.c: accumulators of a reduction, one for each lane */
 typedef struct EvAccumulator EvAccumulator;

@@ -2,12 +2,14 @@
  *
  * Needs: texts, one for each reduction that the kernel documents. Leaves: their meaning, by name of the instruction.
  *
- *     text  = NAME ':' 'serial' ['fma' TYPE]
+ *     text  = NAME ": " ("serial" ["fma" TYPE] | "tree" ..)
  *
  *     reduce.3: serial           the terms of a result one after the other, in row-major order of the reduced
- * dimensions, from the initial value on; each step of the computation rounds to its types dot.4: serial fma f32
- * products in the order of the contracted dimensions, from 0 on, each added by a fused multiply-add of f32; the sum is
- * converted to the result's type
+ *                                dimensions, from the initial value on; each step rounds to the computation's types
+ *     dot.4: serial fma f32      products in the order of the contracted dimensions, from 0 on, each added by a fused
+ *                                multiply-add of f32; the sum is converted to the result's type
+ *     reduce.5: tree; columns {1}: vector 4, lane 32; fold 4 of columns.vector; fold 32 of columns.lane
+ *                                partial results of threads: tree_text.c
  *
  * Terms that take no part (outside the operand, between dilated elements) are left out.
  */
@@ -15,33 +17,92 @@
 
 #include <string.h>
 
+typedef struct {
+    const char *name; /* of the instruction */
+    EvSerial serial;
+    const EvTree *tree; /* NULL: serial */
+} Documented;
+
 struct EvOrder {
-    EvSerial *items;
+    Documented *items;
     uint32_t n;
+    const char *where;
 };
 
 const EvOrder *ev_order(WbbCx *cx, WbbArena *arena, const char *where, const char *const *texts, uint32_t n)
 {
     EvOrder *order = WBB_NEW(arena, EvOrder);
-    *order = (EvOrder){WBB_NEW_N(arena, EvSerial, n + 1), n};
+    *order = (EvOrder){WBB_NEW_N(arena, Documented, n + 1), n, where};
     for (uint32_t k = 0; k < n; k++) {
         const char *colon = strstr(texts[k], ": "), *rest = colon ? colon + 2 : NULL;
-        EvSerial *s = &order->items[k];
+        Documented *d = &order->items[k];
+        EvSerial *s = &d->serial;
+        if (rest) d->name = wbb_format(arena, "%.*s", (int)(colon - texts[k]), texts[k]);
+        if (rest && strncmp(rest, "tree", 4) == 0) {
+            d->tree = ev_tree_parse(cx, arena, where, rest);
+            continue;
+        }
         if (rest && strncmp(rest, "serial fma ", 11) == 0)
             *s = (EvSerial){.fused = true, .type = sc_type_named(rest + 11, strlen(rest + 11))};
         const bool plain = rest && strcmp(rest, "serial") == 0,
                    products = s->fused && (s->type == SC_F32 || s->type == SC_F64);
         if (!plain && !products)
-            wbb_fail(cx, (WbbLoc){.file = where}, "order \"%s\": NAME: serial, or NAME: serial fma f32 expected",
-                     texts[k]);
-        s->name = wbb_format(arena, "%.*s", (int)(colon - texts[k]), texts[k]);
+            wbb_fail(cx, (WbbLoc){.file = where},
+                     "order \"%s\": NAME: serial, NAME: serial fma f32, or NAME: tree .. expected", texts[k]);
     }
     return order;
 }
 
-const EvSerial *ev_serial(const Ev *e, const HloInstruction *i)
+static const Documented *documented(const Ev *e, const HloInstruction *i)
 {
     for (uint32_t k = 0; e->order && k < e->order->n; k++)
         if (strcmp(e->order->items[k].name, i->name) == 0) return &e->order->items[k];
     return NULL;
+}
+
+/* Do the bounds hold what every order gives? */
+static bool in_any_order(const HloInstruction *reduce)
+{
+    const HloInstruction *root = reduce->called[0]->root;
+    if (reduce->n_operands != 2 || !ev_is_operation(reduce->called[0])) return false;
+    switch (root->opcode) {
+    case HLO_MULTIPLY: return sc_type_info[root->shape->type].cls != 'C'; /* infinities and nan depend on the order */
+    case HLO_ADD:
+    case HLO_MAXIMUM:
+    case HLO_MINIMUM:
+    case HLO_AND:
+    case HLO_OR:
+    case HLO_XOR: return true;
+    default: return false;
+    }
+}
+
+const EvOrder *ev_order_needed(WbbArena *arena, const EvOrder *order, const HloComputation *c)
+{
+    EvOrder *needed = WBB_NEW(arena, EvOrder);
+    *needed = (EvOrder){WBB_NEW_N(arena, Documented, order->n + 1), 0, order->where};
+    for (uint32_t n = 0; n < c->n_instructions; n++) {
+        const HloInstruction *i = c->instructions[n];
+        if (i->opcode != HLO_REDUCE || in_any_order(i)) continue;
+        for (uint32_t k = 0; k < order->n; k++)
+            if (order->items[k].tree && strcmp(order->items[k].name, i->name) == 0)
+                needed->items[needed->n++] = order->items[k];
+    }
+    return needed->n ? needed : NULL;
+}
+
+const EvSerial *ev_serial(const Ev *e, const HloInstruction *i)
+{
+    const Documented *d = documented(e, i);
+    if (d && d->tree && i->opcode != HLO_REDUCE)
+        wbb_fail(e->cx, (WbbLoc){.file = e->order->where}, "order \"%s: %s\": only a reduce has a tree", i->name,
+                 d->tree->text);
+    return d && !d->tree ? &d->serial : NULL;
+}
+
+const EvTree *ev_tree(const Ev *e, const HloInstruction *i)
+{
+    const Documented *d = documented(e, i);
+    if (d && d->tree) ev_tree_check(e->cx, d->tree, i);
+    return d ? d->tree : NULL;
 }

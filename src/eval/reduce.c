@@ -190,6 +190,8 @@ EvAccumulator *ev_acc_of_operands(Ev *e, EvTask *t)
 
 void *ev_reduce(Ev *e, EvTask *t)
 {
+    const EvTree *tree = ev_tree(e, t->ref.i);
+    if (tree) return ev_reduce_tree(e, t, tree);
     EvAccumulator *acc = ev_acc_of_operands(e, t);
     if (!acc) return NULL;
     const bool shuffle = ev_acc_begin(e, acc, ev_serial(e, t->ref.i) != NULL);

@@ -228,18 +228,14 @@ static void choose_block(Choosing *c)
  * would branch one after the other. */
 static int64_t work(const TgTarget *t, const HloComputation *c, int64_t branch)
 {
-    const int64_t short_function = tuned(t, "work.function"), long_function = tuned(t, "work.long_function");
     int64_t sum = 0;
     for (uint32_t k = 0; k < c->n_instructions; k++) {
-        switch (c->instructions[k]->opcode) {
+        const HloOpcode op = c->instructions[k]->opcode;
+        switch (op) {
         case HLO_PARAMETER: case HLO_CONSTANT: case HLO_TUPLE: case HLO_GET_TUPLE_ELEMENT: case HLO_BROADCAST:
         case HLO_BITCAST: break;
-        case HLO_DIVIDE: case HLO_SQRT: case HLO_RSQRT: case HLO_REMAINDER: case HLO_EXPONENTIAL: case HLO_LOG:
-        case HLO_TANH: case HLO_LOGISTIC: sum += short_function; break;
-        case HLO_SINE: case HLO_COSINE: case HLO_TAN: case HLO_POWER: case HLO_ATAN2: case HLO_ERF: case HLO_CBRT:
-        case HLO_EXPONENTIAL_MINUS_ONE: case HLO_LOG_PLUS_ONE: sum += long_function; break;
         case HLO_PAD: case HLO_CONCATENATE: case HLO_DYNAMIC_UPDATE_SLICE: sum += branch; break;
-        default: sum++;
+        default: sum += WBB_MAX(part_function_work(t, op), 1);
         }
     }
     return sum;

@@ -50,6 +50,14 @@ int64_t part_layout_size(const PartLayout *l, PartLevel level)
     return n;
 }
 
+int64_t part_layout_part(const PartLayout *l, PartLevel level, bool reduced)
+{
+    int64_t n = 1;
+    for (uint32_t d = 0; d < l->n_dims; d++)
+        if (l->dims[d].reduced == reduced) n = times(n, part_size(&l->dims[d], level));
+    return n;
+}
+
 int64_t part_weight(const PartLayout *l, uint32_t of, PartLevel level)
 {
     int64_t below = level == PART_GRID ? part_layout_size(l, PART_CLUSTER) : 1;

@@ -159,6 +159,28 @@ static void check_total(WbbCx *cx, WbbArena *a, const HloComputation *body, cons
                 most->because);
 }
 
+/* What all threads reduce for the terms of shared reductions, each of which is computed once in each stage. */
+static void check_terms(WbbCx *cx, WbbArena *a, const HloComputation *body, const int64_t *trips, const TgTarget *t,
+                        const bool *reduced)
+{
+    const TgTune *most = tg_tune(t, "reduce.max_total", 0);
+    WbbI128 *each = WBB_NEW_N(a, WbbI128, body->n_instructions + 1); /* by id, without the shared reductions */
+    for (uint32_t n = 0; n < body->n_instructions; n++) {
+        const HloInstruction *i = body->instructions[n];
+        each[i->id] = 1;
+        for (uint32_t k = 0; k < i->n_operands; k++) each[i->id] = WBB_MAX(each[i->id], each[i->operands[k]->id]);
+        if (reduced[i->id]) {
+            const WbbI128 all = each[i->id] * hlo_elements(i->operands[0]->shape);
+            if (each[i->id] > 1 && all > most->value)
+                wbb_decline(cx, i->loc, WHY_REDUCTION, "%s: all terms together reduce %lld elements; at most %lld: %s",
+                            hlo_opcode_name(i->opcode), (long long)WBB_MIN(all, (WbbI128)INT64_MAX),
+                            (long long)most->value, most->because);
+        } else {
+            each[i->id] = WBB_MIN(each[i->id] * trips_of(i, trips), (WbbI128)INT64_MAX);
+        }
+    }
+}
+
 /* An operation is named by the type of its operands where that is a test or a comparison, else by the type of its
  * result. */
 static void check_elementwise(WbbCx *cx, const HloInstruction *i, ScOp op)
@@ -190,8 +212,8 @@ static void check_operations(WbbCx *cx, const HloComputation *body)
     if (token) part_decline(cx, token);
 }
 
-static void check_body(WbbCx *cx, WbbArena *a, const HloComputation *body, const TgTarget *t,
-                       const HloInstruction *shared)
+/* reduced: of the fusion's own computation, the reductions whose terms threads share; NULL: there are none */
+static void check_body(WbbCx *cx, WbbArena *a, const HloComputation *body, const TgTarget *t, const bool *reduced)
 {
     check_operations(cx, body);
     const int64_t *trips = NULL;
@@ -202,22 +224,25 @@ static void check_body(WbbCx *cx, WbbArena *a, const HloComputation *body, const
         const bool reduces = i->opcode == HLO_REDUCE || i->opcode == HLO_REDUCE_WINDOW || i->opcode == HLO_DOT ||
                              i->opcode == HLO_CONVOLUTION;
         if (reduces && !trips) trips = part_trips(a, body), hero = heroes(a, body);
-        if (reduces && i != shared) check_per_output(cx, i, trips_of(i, trips), i->opcode == HLO_REDUCE && hero[n], t);
+        if (reduces && !(reduced && reduced[i->id]))
+            check_per_output(cx, i, trips_of(i, trips), i->opcode == HLO_REDUCE && hero[n], t);
         if (i->opcode == HLO_CONSTANT) check_constant(cx, i);
         else if (i->opcode == HLO_BITCAST || i->opcode == HLO_BITCAST_CONVERT) check_bitcast(cx, i);
         else if (!has_emitter(i->opcode)) check_elementwise(cx, i, sc_op_of_hlo(hlo_opcode_name(i->opcode)));
     }
-    if (trips && !shared) check_total(cx, a, body, trips, t);
+    if (trips && reduced) check_terms(cx, a, body, trips, t, reduced);
+    else if (trips) check_total(cx, a, body, trips, t);
 }
 
-void part_check(WbbCx *cx, WbbArena *a, const HloComputation *body, const TgTarget *t, const HloInstruction *shared)
+void part_check(WbbCx *cx, WbbArena *a, const PartPlan *p, const TgTarget *t)
 {
+    const HloComputation *body = p->fusion->body;
     bool *wanted = WBB_NEW_N(a, bool, body->id + 1);
     wanted[body->id] = true;
     for (uint32_t k = body->id + 1; k-- > 0;) { /* callers before callees */
         const HloComputation *c = body->module->computations[k];
         if (!wanted[k]) continue;
-        check_body(cx, a, c, t, shared);
+        check_body(cx, a, c, t, c == body ? p->reduced : NULL);
         for (uint32_t n = 0; n < c->n_instructions; n++)
             for (uint32_t j = 0; j < c->instructions[n]->n_called; j++)
                 wanted[c->instructions[n]->called[j]->id] = true;

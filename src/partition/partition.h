@@ -86,6 +86,7 @@ typedef struct {
 
 /* layout.c */
 int64_t part_layout_size(const PartLayout *l, PartLevel level); /* product of the factors of a level */
+int64_t part_layout_part(const PartLayout *l, PartLevel level, bool reduced); /* of reduced dimensions, or kept ones */
 const PartFactor *part_factor(const PartDim *d, PartLevel level); /* NULL: it has none */
 int64_t part_size(const PartDim *d, PartLevel level);             /* of its factor; 1: it has none */
 /* What one step of dimension number `of` adds to the number of the lane, the warp or the block: the product of the
@@ -115,8 +116,31 @@ typedef enum {
      * dimension `dim` is in start .. start + size of space */
     PART_CONCATENATE,
     PART_UPDATE,      /* the elements that a dynamic-update-slice replaces, in place */
-    PART_REDUCE,      /* the results of a reduction whose terms the threads share */
+    /* stages of a kernel whose threads share the terms of reductions, over the space of these terms: */
+    PART_REDUCE,      /* results of reductions; and elements of outputs of full shape, in passing */
+    PART_MAP,         /* elements of outputs of full shape, which need results of the stages before */
+    PART_RESULTS,     /* elements of outputs that have one for each result */
 } PartKind;
+
+/* A reduction of a stage. */
+typedef struct {
+    const HloInstruction *i;
+    bool commutes; /* its terms may be taken in any order */
+    /* Not SC_NONE, of one array: the type of its partial results, wider than that of the array. Terms and initial value
+     * are converted to it, and the result is converted once. */
+    ScType sum;
+    ScOp redux; /* the instruction that combines all lanes of a warp, if the target has one; else OP_NONE */
+} PartReduce;
+
+/* Which element of an output belongs to a position in the space of a shared stage: that of path[0] at the position, or
+ * at its kept dimensions, seen through the views and elementwise operations path[1] .. path[n - 1], of which the last
+ * one is the output's value; or the one at the same address as in an array of the position's shape. */
+typedef struct {
+    const HloInstruction **path;
+    uint32_t n;
+    const HloShape *bitcast, *shape; /* not NULL: there is no path: the shape of positions, and of the output */
+    bool kept; /* path[0] has the shape of a result */
+} PartPath;
 
 /* A dimension of the space of a reduction's terms: neighbouring dimensions of its operands, the slowest first. */
 typedef struct {
@@ -134,11 +158,12 @@ typedef struct {
     int64_t *starts;
     uint32_t n_starts;
     const HloInstruction *update; /* PART_UPDATE */
-    /* PART_REDUCE: the space is that of the terms */
-    const HloInstruction *reduce;
-    PartGroup *space;
+    /* Stages that share: the space is that of the terms, the same in all stages of a range, as are layout and maps. */
+    const PartGroup *space;
     uint32_t n_space;
-    bool commutes;                /* its terms may be taken in any order */
+    PartReduce *reduces;          /* PART_REDUCE */
+    uint32_t n_reduces;
+    PartPath *paths;              /* [n_outputs] */
     /* elements that share a byte of an output, so that one thread must have them; 1 for types of 8 bits and more */
     uint32_t packed_group;
     PartLayout layout;
@@ -151,6 +176,11 @@ typedef struct {
 typedef struct {
     const HloShape *space;
     int64_t elements; /* of space */
+    /* Of threads that share: a reduction whose first operand has the shape of the space; and by id of an instruction,
+     * is it a reduction of these stages? NULL: a loop. */
+    const HloInstruction *hero;
+    bool *reduced;
+    const struct PartChoice *choice; /* of their layout, with prices: pricing.h; NULL: it was given */
     uint32_t first_block, blocks;
     PartStage *stages;
     uint32_t n_stages;
@@ -160,6 +190,7 @@ typedef struct {
     PartRange *ranges;
     uint32_t n_ranges;
     uint32_t block, grid;  /* grid 0: no elements, no launch */
+    uint32_t cluster;      /* blocks of a cluster; 0: there are none */
     const char *why_block, *why_grid;
 } PartKernel;
 
@@ -170,6 +201,7 @@ typedef struct {
     uint32_t *first_leaf; /* [parameters] the buffer of its first leaf */
     uint32_t n_operands, n_outputs, align;
     PartValue *roots;    /* [n_outputs] the value of each output */
+    bool *reduced;       /* by id of an instruction, is it a reduction whose terms threads share? NULL: there is none */
     PartKernel *kernels;
     uint32_t n_kernels;
     RwCx *rw;            /* of the graph of the layouts' maps, which is no kernel's */
@@ -186,9 +218,9 @@ typedef struct {
     const char *why_kind, *why_inline;
 } PartPlan;
 
-/* legality.c: may the fusion be a loop? Declines it at the instruction that is at fault. shared: a reduction whose
- * terms threads share, so that it may be of any length; or NULL. */
-void part_check(WbbCx *cx, WbbArena *a, const HloComputation *body, const TgTarget *t, const HloInstruction *shared);
+/* legality.c: may the fusion be compiled? Declines it at the instruction that is at fault. Reductions whose terms
+ * threads share may be of any length. */
+void part_check(WbbCx *cx, WbbArena *a, const PartPlan *p, const TgTarget *t);
 /* Leaf `part` of i, seen through tuples: an element of a tuple instruction is that operand. */
 PartValue part_value(const HloInstruction *i, uint32_t part);
 bool part_is_packed(ScType t); /* several elements to a byte */
@@ -201,6 +233,8 @@ bool part_same_width(const HloInstruction *i);
 /* cost.c: by id, elements that a thread reduces, one after the other, for one element of each instruction: the
  * product of the ranges of the reductions, windows and products that it needs, one inside the other. Saturates. */
 const int64_t *part_trips(WbbArena *a, const HloComputation *body);
+/* Machine instructions of a function of f32, roughly: work.function or work.long_function; 0: it is none. */
+int64_t part_function_work(const TgTarget *t, HloOpcode op);
 
 /* decline.c: declines an operation that no emitter handles, with the reason and what was seen of it. */
 void part_decline(WbbCx *cx, const HloInstruction *i) WBB_NORETURN;
@@ -211,14 +245,32 @@ void part_decline(WbbCx *cx, const HloInstruction *i) WBB_NORETURN;
 const HloInstruction **part_updates(WbbCx *cx, WbbArena *a, PartPlan *p);
 
 /* ranges.c: the launch ranges of a kernel, and what their stages store; choose.c has still to say how. Sets the plan's
- * kind. */
-PartKernel part_ranges(WbbArena *a, PartPlan *p, const TgTarget *t, const HloInstruction *const *updates);
+ * kind. wanted: the outputs that the kernel makes; NULL: all. */
+PartKernel part_ranges(WbbArena *a, PartPlan *p, const TgTarget *t, const HloInstruction *const *updates,
+                       const bool *wanted);
 
+/* space.c: the space of a reduction's terms, its dimensions without factors; returns their number. */
+uint32_t part_space(WbbArena *a, const HloInstruction *reduce, PartGroup **space);
 bool part_is_reduced(const HloInstruction *reduce, uint32_t dim); /* is this dimension of its operands reduced? */
-/* share.c: the reduction that alone makes all outputs, or NULL; and the kernel in which threads share its terms. */
-const HloInstruction *part_whole_reduce(const HloComputation *body);
-PartKernel part_share(WbbCx *cx, WbbArena *a, PartPlan *p, const HloInstruction *reduce, const TgTarget *t,
-                      const char *layout);
+/* The dimensions of an index of the terms that are a group's, from a position in the group. */
+void part_group_index(RwCx *rw, const PartGroup *g, const HloShape *terms, IrRef position, IrRef *index);
+/* The index of a reduction's result, from that of one of its terms. */
+void part_kept_index(const HloInstruction *reduce, const IrRef *index, IrRef *kept);
+/* Fails where the stages of a shared range cannot have their layout. */
+void part_space_check(WbbCx *cx, const PartRange *r, const TgTarget *t);
+
+/* share.c: the launch ranges, one of each kernel, of a fusion whose threads share the terms of its reductions, without
+ * layouts. All outputs are in one, if they follow from results of the same position, or in several, each with
+ * reductions of its own; *others: outputs [n_outputs] that need none, if there are several. 0 kernels: the fusion is a
+ * loop. Sets `reduced` of the plan, which has roots. */
+uint32_t part_shared(WbbArena *a, PartPlan *p, const TgTarget *t, PartRange ***ranges, bool **others);
+/* Its kernel, under a layout. */
+PartKernel part_share(WbbCx *cx, WbbArena *a, PartPlan *p, PartRange *r, const TgTarget *t, const char *layout);
+/* The index of an output's element, from that of path[0]: [rank of the output]. */
+void part_path_index(RwCx *rw, WbbArena *a, const PartPath *path, const IrRef *from, IrRef *to);
+
+/* associative.c: does no test show that the order in which a reduction's computation combines makes a difference? */
+bool part_is_associative(WbbArena *a, const HloComputation *c);
 
 /* choose.c: the layout of each stage of a kernel, its block and its grid. layout: the text of the one to take; NULL:
  * chosen. */

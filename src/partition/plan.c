@@ -4,7 +4,7 @@
  *
  *     gelu bf16[6,512,4096]   =>   loop of 12582912 elements: vector 8, lane 32, warp 4, grid 12288
  */
-#include "partition/partition.h"
+#include "partition/pricing.h"
 
 #include <string.h>
 
@@ -99,22 +99,68 @@ static void set_limits(PartPlan *p, const TgTarget *t)
     p->reduce_unroll = (uint32_t)tg_tune(t, "reduce.unroll", 0)->value;
 }
 
+/* Chooses the layout of a shared range; false: none is legal, or the order of terms makes a difference. A computation
+ * that may not commute is shared along one dimension (space.c). */
+static bool choose_shared(WbbArena *a, PartPlan *p, PartRange *r, const TgTarget *t)
+{
+    uint32_t reduced = 0;
+    for (uint32_t d = 0; d < r->stages[0].n_space; d++) reduced += r->stages[0].space[d].dim.reduced;
+    for (uint32_t k = 0; k < r->n_stages; k++)
+        for (uint32_t j = 0; j < r->stages[k].n_reduces; j++) {
+            const PartReduce *reduce = &r->stages[k].reduces[j];
+            if (!reduce->commutes && (reduced > 1 || !part_is_associative(a, reduce->i->called[0]))) return false;
+        }
+    const PartWork work = part_work_of(a, p, r, t);
+    PartChoice *choice = WBB_NEW(a, PartChoice);
+    *choice = part_choose_layout(a, &work, t);
+    r->choice = choice;
+    return choice->n;
+}
+
+/* A kernel for each range, and one for the outputs that need no reduction. */
+static void share_kernels(WbbCx *cx, WbbArena *a, PartPlan *p, PartRange **shared, uint32_t n, const bool *others,
+                          const TgTarget *t, const HloInstruction *const *updates, const char *layout)
+{
+    bool rest = false;
+    for (uint32_t o = 0; o < p->n_outputs; o++) rest = rest || others[o];
+    if (layout && n + rest > 1) part_layout_fail(cx, 1, "%u kernels take no given layout", n + rest);
+    p->n_kernels = n + rest;
+    p->kernels = WBB_NEW_N(a, PartKernel, p->n_kernels);
+    if (rest) {
+        p->kernels[n] = part_ranges(a, p, t, updates, others);
+        part_choose(cx, a, p, &p->kernels[n], t, NULL);
+    }
+    for (uint32_t k = 0; k < n; k++) p->kernels[k] = part_share(cx, a, p, shared[k], t, layout);
+}
+
 PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarget *target, PartOptions options)
 {
     PartPlan p = {.fusion = fusion, .align = options.align ? options.align : 16, .rw = ix_engine(cx, a)};
-    const HloInstruction *shared = options.layout ? part_whole_reduce(fusion->body) : NULL;
-    part_check(cx, a, fusion->body, target, shared);
     find_roots(cx, a, &p, fusion->body->root);
+    PartRange **shared;
+    bool *others;
+    const uint32_t n_shared = part_shared(a, &p, target, &shared, &others);
+    part_check(cx, a, &p, target);
     find_buffers(a, &p);
     if (p.n_outputs == 0) wbb_decline(cx, fusion->body->root->loc, WHY_SHAPE, "the fusion has no output");
     set_limits(&p, target);
     p.n_kernels = 1;
     p.kernels = WBB_NEW(a, PartKernel);
-    if (shared) {
-        p.kernels[0] = part_share(cx, a, &p, shared, target, options.layout);
+    const HloInstruction **updates = part_updates(cx, a, &p);
+    bool shares = n_shared > 0;
+    for (uint32_t k = 0; k < p.n_outputs; k++) /* an operand would be read again after it is written */
+        shares = shares && p.buffers[p.n_operands + k].alias < 0;
+    for (uint32_t k = 0; k < n_shared && !options.layout; k++)
+        shares = shares && choose_shared(a, &p, shared[k], target);
+    if (shares) {
+        share_kernels(cx, a, &p, shared, n_shared, others, target, updates, options.layout);
         return p;
     }
-    p.kernels[0] = part_ranges(a, &p, target, part_updates(cx, a, &p));
+    if (p.reduced) {
+        p.reduced = NULL;
+        part_check(cx, a, &p, target);
+    }
+    p.kernels[0] = part_ranges(a, &p, target, updates, NULL);
     part_choose(cx, a, &p, &p.kernels[0], target, options.layout);
     return p;
 }
@@ -192,6 +238,11 @@ static void print_range(WbbBuf *out, const PartPlan *p, const PartKernel *kernel
         if (s->n_outputs > 8) wbb_putf(out, " and %u more", s->n_outputs - 8);
     }
     wbb_put(out, "\n");
+    for (uint32_t k = 0; k < s->n_space; k++) {
+        const PartDim *d = &s->space[k].dim;
+        wbb_putf(out, "%s%s %s %lld%s", k ? "; " : "  space ", d->reduced ? "reduced" : "kept", d->name,
+                 (long long)d->size, k + 1 < s->n_space ? "" : "\n");
+    }
     print_stage(out, p->rw, s);
 }
 
@@ -203,6 +254,8 @@ void part_print(WbbBuf *out, const PartPlan *p)
         for (uint32_t k = 0; k < kernel->n_ranges; k++) print_range(out, p, kernel, &kernel->ranges[k]);
         wbb_putf(out, "  block %u: %s\n", kernel->block, kernel->why_block);
         wbb_putf(out, "  grid %u: %s\n", kernel->grid, kernel->why_grid);
+        if (kernel->cluster) wbb_putf(out, "  cluster %u: %s\n", kernel->cluster, kernel->why_grid);
+        if (kernel->n_ranges && kernel->ranges->choice) part_print_choice(out, kernel->ranges->choice);
     }
     wbb_putf(out, "  values read at several indices become functions from %u nodes on: %s\n", p->inline_limit,
              p->why_inline);

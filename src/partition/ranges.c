@@ -140,7 +140,7 @@ static bool only_moves_memory(const PartPlan *p)
     return true;
 }
 
-static void cut(Cutting *c, const HloInstruction *const *updates)
+static void cut(Cutting *c, const HloInstruction *const *updates, const bool *wanted)
 {
     PartPlan *p = c->p;
     p->kind = "loop";
@@ -150,6 +150,7 @@ static void cut(Cutting *c, const HloInstruction *const *updates)
         p->why_kind = "outputs are parameters, in the same or another order";
     }
     for (uint32_t k = 0; k < p->n_outputs; k++) {
+        if (wanted && !wanted[k]) continue;
         const HloShape *s = p->buffers[p->n_operands + k].shape;
         const HloInstruction *concatenate = p->n_outputs == 1 ? concatenate_below(c, p->roots[k].i) : NULL;
         const PartBuffer *out = &p->buffers[p->n_operands + k];
@@ -177,9 +178,10 @@ static void cut(Cutting *c, const HloInstruction *const *updates)
     }
 }
 
-PartKernel part_ranges(WbbArena *a, PartPlan *p, const TgTarget *t, const HloInstruction *const *updates)
+PartKernel part_ranges(WbbArena *a, PartPlan *p, const TgTarget *t, const HloInstruction *const *updates,
+                       const bool *wanted)
 {
     Cutting c = {.arena = a, .p = p, .t = t};
-    cut(&c, updates);
+    cut(&c, updates, wanted);
     return (PartKernel){.ranges = c.ranges.items, .n_ranges = c.ranges.n};
 }

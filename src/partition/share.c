@@ -1,147 +1,442 @@
-/* share.c: a reduction whose terms the threads share, under a layout that is given.
+/* share.c: kernels whose threads share the terms of reductions: which reductions, in which stages, and which outputs.
  *
- * Needs the plan of a fusion that is one reduction, of one or several arrays, whose operands anything may compute;
- * leaves its kernel: one launch range with one stage, whose space is that of the terms. Neighbouring dimensions that
- * are all kept or all reduced are one dimension of the space.
+ * Needs the plan of a fusion with its roots; leaves one launch range whose stages are over the space of the terms. All
+ * reductions of the kernel have terms of one shape and reduce the same dimensions. One that needs the result of
+ * another, for its own kept elements, is of a later stage. An output has the shape of the terms, or of the results,
+ * seen through elementwise operations and views; other fusions are no shared kernels. Whether every result is needed at
+ * the kept elements of the position alone is decided on index nodes, for a position of variables.
  *
- *     reduce(f32[8,128,64]), dimensions={1,2}     =>   rows: 8, kept; columns: 8192, reduced
- *     reduce(f32[4096,1024]), dimensions={0}      =>   rows: 4096, reduced; columns: 1024, kept
+ *     softmax f32[128,1000]   =>   reduce %max; reduce %sum, which needs %max; map %out, which needs both
  */
-#include "partition/partition.h"
+#include "partition/pricing.h"
 
 #include <string.h>
 
-const HloInstruction *part_whole_reduce(const HloComputation *body)
+typedef struct {
+    WbbArena *a;
+    PartPlan *p;
+    RwCx *rw;
+    const HloComputation *body;
+    const HloInstruction *hero; /* the reduction with the most terms */
+    PartReduce *reduces;        /* [n_reduces], in the order of the body */
+    uint32_t n_reduces, *of_stage; /* the stage of each, from 1 on */
+    uint32_t *stage;            /* by id: stages that must be done before the value can be computed */
+    IrRef *at, *kept;           /* a position as an index of the terms, and of the results */
+    IrRef **seen;               /* by id: the index at which a check has met the instruction last */
+    bool *reduced;              /* by id: a reduction of the kernel */
+    PartPath *paths;            /* by output */
+    bool *done, *taken;         /* by output: another kernel makes it; this kernel does. done NULL: this makes all */
+    bool *needed;               /* by id: an output that is taken needs it */
+    int64_t limit;              /* terms of a reduction that each thread computes by itself */
+} Sharing;
+
+/* --- reductions --------------------------------------------------------------------------------------------------- */
+/* Is the computation one operation on both its parameters? */
+static bool is_operation(const HloComputation *c)
 {
-    const HloInstruction *root = body->root, *reduce = part_value(root, 0).i;
-    const uint32_t n = root->shape->type == SC_TUPLE ? root->shape->n_leaves : 1;
-    if (!n || reduce->opcode != HLO_REDUCE || reduce->n_operands != 2 * n) return NULL;
-    for (uint32_t k = 0; k < n; k++) {
-        const PartValue v = part_value(root, k);
-        if (v.i != reduce || v.part != k || part_is_packed(part_shape(reduce, k)->type)) return NULL;
-        const HloShape *s = reduce->operands[k]->shape;
-        if (memcmp(s->minor_to_major, reduce->operands[0]->shape->minor_to_major, s->rank * sizeof *s->minor_to_major))
-            return NULL;
-    }
-    return hlo_elements(reduce->operands[0]->shape) ? reduce : NULL;
+    const HloInstruction *root = c->root;
+    return root->n_operands == 2 && root->operands[0] != root->operands[1] &&
+           root->operands[0]->opcode == HLO_PARAMETER && root->operands[1]->opcode == HLO_PARAMETER;
 }
 
-bool part_is_reduced(const HloInstruction *i, uint32_t d)
+static bool commutes(const HloComputation *c)
 {
-    for (uint32_t k = 0; k < i->n_dimensions; k++)
-        if (i->dimensions[k] == (int64_t)d) return true;
-    return false;
-}
-
-/* The dimensions of the space, the slowest in memory first; of one element it has one dimension. */
-static void find_space(WbbArena *a, PartStage *s)
-{
-    const HloInstruction *i = s->reduce;
-    const HloShape *x = i->operands[0]->shape;
-    s->space = WBB_NEW_N(a, PartGroup, x->rank + 1u);
-    for (uint32_t p = x->rank; p-- > 0;) {
-        const uint32_t d = x->minor_to_major[p];
-        const bool reduced = part_is_reduced(i, d);
-        if (x->dims[d] == 1) continue;
-        if (!s->n_space || s->space[s->n_space - 1].dim.reduced != reduced) {
-            PartGroup *g = &s->space[s->n_space++];
-            g->dim = (PartDim){.size = 1, .reduced = reduced};
-            g->of = WBB_NEW_N(a, uint32_t, x->rank);
-        }
-        PartGroup *g = &s->space[s->n_space - 1];
-        g->of[g->n++] = d;
-        g->dim.size *= x->dims[d];
-    }
-    if (!s->n_space) s->space[s->n_space++].dim = (PartDim){.size = 1, .reduced = true};
-    for (uint32_t n = 0; n < s->n_space; n++)
-        s->space[n].dim.name = s->n_space == 1   ? "elements"
-                               : s->n_space == 2 ? (n ? "columns" : "rows")
-                                                 : wbb_format(a, "d%u", n);
-}
-
-/* Is the computation one operation on both its parameters whose terms may be taken in any order? */
-static bool commutes(const HloInstruction *reduce)
-{
-    const HloInstruction *root = reduce->called[0]->root;
-    switch (root->opcode) {
+    switch (c->root->opcode) {
     case HLO_ADD:
     case HLO_MULTIPLY:
     case HLO_MAXIMUM:
     case HLO_MINIMUM:
     case HLO_AND:
     case HLO_OR:
-    case HLO_XOR:
-        return root->operands[0] != root->operands[1] && root->operands[0]->opcode == HLO_PARAMETER &&
-               root->operands[1]->opcode == HLO_PARAMETER;
+    case HLO_XOR: return is_operation(c);
     default: return false;
     }
 }
 
-/* A computation that is only associative combines neighbours: what a thread has lies side by side, then what a warp
- * has, and so on. */
-static void check_order(WbbCx *cx, const PartStage *s)
+/* Sums and products of floats under 32 bits are of f32; all operations on integers under 32 bits are of 32, which
+ * gives the same bits. */
+static ScType sum_type(const HloInstruction *i)
 {
-    uint32_t n = 0;
-    for (uint32_t d = 0; d < s->layout.n_dims; d++) {
-        const PartDim *x = &s->layout.dims[d];
-        if (!x->reduced) continue;
-        if (++n > 1) part_layout_fail(cx, x->column, "%s: the computation keeps the order of one dimension", x->name);
-        for (uint32_t k = 1; k < x->n_factors; k++)
-            if (x->factors[k].level < x->factors[k - 1].level)
-                part_layout_fail(cx, x->factors[k].column,
-                                 "%s: the computation is not known to commute, so the levels stand in their order",
-                                 part_level_name[x->factors[k].level]);
+    const HloOpcode op = i->called[0]->root->opcode;
+    const ScType t = i->operands[0]->shape->type;
+    const ScTypeInfo *info = &sc_type_info[t];
+    if (!commutes(i->called[0]) || i->n_operands > 2 || info->bits >= 32) return SC_NONE;
+    if (info->cls == 'I' || info->cls == 'U') return info->cls == 'I' ? SC_I32 : SC_U32;
+    return sc_is_float(t) && (op == HLO_ADD || op == HLO_MULTIPLY) ? SC_F32 : SC_NONE;
+}
+
+static bool same_dimensions(const HloInstruction *x, const HloInstruction *y)
+{
+    const HloShape *s = x->operands[0]->shape;
+    if (!hlo_same_dims(s, y->operands[0]->shape)) return false;
+    for (uint32_t d = 0; d < s->rank; d++)
+        if (s->dims[d] > 1 && part_is_reduced(x, d) != part_is_reduced(y, d)) return false;
+    return true;
+}
+
+/* Of the reductions that were not tried, the one with the most terms; those of the same dimensions are then tried,
+ * too. NULL: all were. */
+static const HloInstruction *next_hero(const HloComputation *body, bool *tried)
+{
+    const HloInstruction *most = NULL;
+    for (uint32_t k = 0; k < body->n_instructions; k++) {
+        const HloInstruction *i = body->instructions[k];
+        if (i->opcode != HLO_REDUCE || tried[k] || i->operands[0]->shape->rank > HLO_RANK_LIMIT) continue;
+        const int64_t n = hlo_elements(i->operands[0]->shape);
+        if (n && (!most || n > hlo_elements(most->operands[0]->shape))) most = i;
+    }
+    for (uint32_t k = 0; most && k < body->n_instructions; k++) {
+        const HloInstruction *i = body->instructions[k];
+        if (i->opcode == HLO_REDUCE && same_dimensions(i, most)) tried[k] = true;
+    }
+    return most;
+}
+
+static void find_reduces(Sharing *s)
+{
+    const HloComputation *body = s->body;
+    s->reduces = WBB_NEW_N(s->a, PartReduce, body->n_instructions);
+    s->of_stage = WBB_NEW_N(s->a, uint32_t, body->n_instructions);
+    for (uint32_t k = 0; k < body->n_instructions; k++) {
+        const HloInstruction *i = body->instructions[k];
+        for (uint32_t x = 0; x < i->n_operands; x++)
+            s->stage[i->id] = WBB_MAX(s->stage[i->id], s->stage[i->operands[x]->id]);
+        if (i->opcode != HLO_REDUCE || !same_dimensions(i, s->hero)) continue;
+        s->of_stage[s->n_reduces] = ++s->stage[i->id];
+        PartReduce *r = &s->reduces[s->n_reduces++];
+        *r = (PartReduce){.i = i, .commutes = commutes(i->called[0]), .sum = sum_type(i)};
+        s->reduced[i->id] = true;
     }
 }
 
-static void check_levels(WbbCx *cx, const PartStage *s, const TgTarget *t)
+/* --- indices ------------------------------------------------------------------------------------------------------ */
+static void find_position(Sharing *s)
 {
-    for (uint32_t k = 0; k < s->n_outputs; k++)
-        if (sc_type_info[part_shape(s->reduce, k)->type].cls == 'C')
-            wbb_decline(cx, s->reduce->loc, WHY_TYPE, "reduce: threads share no complex values yet");
-    uint32_t loops = 0, lanes = 1;
-    int lane = 0; /* the column of a reduced one */
-    for (uint32_t d = 0; d < s->layout.n_dims; d++) {
-        const PartDim *x = &s->layout.dims[d];
-        for (uint32_t k = 0; k < x->n_factors; k++) {
-            const PartFactor *f = &x->factors[k];
-            const char *name = part_level_name[f->level];
-            if (f->level == PART_CLUSTER) part_layout_fail(cx, f->column, "%s: reductions do not take it yet", name);
-            if (f->level == PART_LOOP && (!x->reduced || loops++))
-                part_layout_fail(cx, f->column, "%s: of one reduced dimension", name);
-            if (f->level == PART_LANE && x->reduced) lanes *= (uint32_t)f->size, lane = f->column;
-            if (f->level <= PART_REGISTER && f->size > 64)
-                part_layout_fail(cx, f->column, "%s %lld: at most 64", name, (long long)f->size);
+    const HloShape *x = s->hero->operands[0]->shape;
+    IxMap *variables = ix_map_new(s->a);
+    s->at = WBB_NEW_N(s->a, IrRef, x->rank + 1u), s->kept = WBB_NEW_N(s->a, IrRef, x->rank + 1u);
+    for (uint32_t d = 0; d < x->rank; d++)
+        s->at[d] = x->dims[d] == 1 ? ir_index(rw_graph(s->rw), 0)
+                                   : ix_map_var(s->rw, s->a, variables, IX_DIMENSION,
+                                                ix_map_name(s->a, variables, IX_DIMENSION), 0, x->dims[d] - 1);
+    part_kept_index(s->hero, s->at, s->kept);
+}
+
+static void push(Sharing *s, const HloInstruction *i, const IrRef *index, const HloInstruction ***stack, uint32_t *n)
+{
+    i = part_value(i, 0).i;
+    const size_t bytes = part_shape(i, 0)->rank * sizeof *index;
+    IrRef **seen = &s->seen[i->id];
+    if (!s->stage[i->id] || (*seen && (!bytes || !memcmp(*seen, index, bytes)))) return;
+    *seen = WBB_NEW_N(s->a, IrRef, part_shape(i, 0)->rank + 1u);
+    if (bytes) memcpy(*seen, index, bytes);
+    (*stack)[(*n)++] = i;
+}
+
+/* Does a value at an index need each result of a stage at the kept elements of the position alone? */
+static bool needs_kept_alone(Sharing *s, const HloInstruction *of, const IrRef *index)
+{
+    const HloInstruction **stack = WBB_NEW_N(s->a, const HloInstruction *, 64u * s->body->n_instructions + 64);
+    uint32_t n = 0, steps = 0;
+    push(s, of, index, &stack, &n);
+    while (n) {
+        const HloInstruction *i = stack[--n];
+        const IrRef *at = s->seen[i->id];
+        if (s->reduced[i->id]) {
+            const uint32_t rank = part_shape(i, 0)->rank;
+            if (rank && memcmp(at, s->kept, rank * sizeof *at)) return false;
+            continue;
+        }
+        if (++steps > 16 * s->body->n_instructions) return false; /* it is needed at many indices */
+        for (uint32_t k = 0; k < i->n_operands; k++) {
+            const HloInstruction *x = i->operands[k];
+            if (!s->stage[x->id]) continue;
+            const bool moves = i->opcode == HLO_PAD || i->opcode == HLO_CONCATENATE;
+            if (!(moves || ix_has_map(i, k)) || n + 1 >= 64u * s->body->n_instructions) return false;
+            IxAccess access;
+            ix_access(s->rw, s->a, i, k, at, NULL, NULL, &access);
+            if (!access.never) push(s, x, access.index, &stack, &n);
         }
     }
-    if (lanes > 1 && part_layout_size(&s->layout, PART_LANE) != t->warp)
-        part_layout_fail(cx, lane, "%lld lanes: what lanes combine takes all %u of a warp",
-                         (long long)part_layout_size(&s->layout, PART_LANE), t->warp);
+    return true;
 }
 
-PartKernel part_share(WbbCx *cx, WbbArena *a, PartPlan *p, const HloInstruction *reduce, const TgTarget *t,
-                      const char *layout)
+static bool checks_terms(Sharing *s, const HloInstruction *i)
 {
-    PartKernel k = {.n_ranges = 1, .ranges = WBB_NEW(a, PartRange)};
-    PartRange *r = k.ranges;
-    *r = (PartRange){.space = part_shape(reduce, 0), .elements = hlo_elements(part_shape(reduce, 0)), .n_stages = 1};
-    PartStage *s = r->stages = WBB_NEW(a, PartStage);
-    *s = (PartStage){.kind = PART_REDUCE, .reduce = reduce, .n_outputs = p->n_outputs, .packed_group = 1};
-    s->outputs = WBB_NEW_N(a, uint32_t, p->n_outputs);
-    for (uint32_t o = 0; o < p->n_outputs; o++) s->outputs[o] = o;
-    find_space(a, s);
+    const uint32_t n = i->n_operands / 2;
+    for (uint32_t k = 0; k < n; k++)
+        if (!needs_kept_alone(s, i->operands[k], s->at) || s->stage[i->operands[n + k]->id]) return false;
+    return true;
+}
+
+/* --- outputs ------------------------------------------------------------------------------------------------------ */
+/* Operations of which each element of the result needs one of the operand, and each of the operand is needed once. */
+static bool is_view(const HloInstruction *i, uint32_t operand)
+{
+    const bool moves = i->opcode == HLO_BITCAST || i->opcode == HLO_BITCAST_CONVERT || i->opcode == HLO_RESHAPE ||
+                       i->opcode == HLO_TRANSPOSE || i->opcode == HLO_COPY;
+    return ix_has_map(i, operand) && (moves || hlo_is_elementwise(i->opcode)) &&
+           part_shape(part_value(i->operands[operand], 0).i, 0)->rank <= HLO_RANK_LIMIT &&
+           hlo_elements(i->shape) == hlo_elements(i->operands[operand]->shape);
+}
+
+void part_path_index(RwCx *rw, WbbArena *a, const PartPath *path, const IrRef *from, IrRef *to)
+{
+    IrRef next[HLO_RANK_LIMIT];
+    if (path->bitcast) {
+        ix_bitcast(rw, a, path->bitcast, path->shape, from, to);
+        return;
+    }
+    memcpy(to, from, part_shape(path->path[0], 0)->rank * sizeof *to);
+    for (uint32_t k = 1; k < path->n; k++) {
+        const HloInstruction *i = path->path[k];
+        const HloShape *x = part_shape(path->path[k - 1], 0);
+        if (i->opcode == HLO_BITCAST) ix_bitcast(rw, a, x, i->shape, to, next);
+        else if (i->opcode == HLO_RESHAPE) ix_regroup(rw, x->rank, x->dims, to, i->shape->rank, i->shape->dims, next);
+        else if (i->opcode == HLO_TRANSPOSE)
+            for (uint32_t d = 0; d < i->shape->rank; d++) next[d] = to[i->dimensions[d]];
+        else continue;
+        memcpy(to, next, i->shape->rank * sizeof *to);
+    }
+}
+
+/* The instructions from one of the wanted shape up to the root. */
+static PartPath path_to(Sharing *s, const HloInstruction *const *above, const HloInstruction *from, bool kept)
+{
+    PartPath p = {.kept = kept};
+    for (const HloInstruction *i = from; i; i = above[i->id]) p.n++;
+    p.path = WBB_NEW_N(s->a, const HloInstruction *, p.n);
+    for (uint32_t k = 0; k < p.n; k++, from = above[from->id]) p.path[k] = from;
+    return p;
+}
+
+static bool is_path(Sharing *s, const HloInstruction *root, const IrRef *at, const PartPath *path)
+{
+    IrRef index[HLO_RANK_LIMIT];
+    part_path_index(s->rw, s->a, path, at, index);
+    memset(s->seen, 0, s->body->n_instructions * sizeof *s->seen);
+    return needs_kept_alone(s, root, index);
+}
+
+/* Looks for an instruction of a shape below the root, such that every result is needed at the kept elements alone; if
+ * there is none, takes the element at the same address as in an array of that shape. */
+static bool find_path(Sharing *s, const HloInstruction *root, const HloShape *shape, const IrRef *at, bool kept,
+                      PartPath *found)
+{
+    enum { TRIES = 8 };
+    const HloInstruction **above = WBB_NEW_N(s->a, const HloInstruction *, s->body->n_instructions);
+    const HloInstruction **stack = WBB_NEW_N(s->a, const HloInstruction *, s->body->n_instructions + 1);
+    bool *met = WBB_NEW_N(s->a, bool, s->body->n_instructions);
+    uint32_t n = 0, tries = 0;
+    stack[n++] = root, met[root->id] = true;
+    while (n && tries < TRIES) {
+        const HloInstruction *i = stack[--n];
+        if (hlo_same_dims(part_shape(i, 0), shape)) {
+            tries++;
+            *found = path_to(s, above, i, kept);
+            if (is_path(s, root, at, found)) return true;
+        }
+        for (uint32_t k = 0; k < i->n_operands; k++) {
+            const HloInstruction *x = part_value(i->operands[k], 0).i;
+            if (!is_view(i, k) || met[x->id]) continue;
+            met[x->id] = true, above[x->id] = i;
+            stack[n++] = x;
+        }
+    }
+    *found = (PartPath){.kept = kept, .bitcast = shape, .shape = part_shape(root, 0)};
+    return is_path(s, root, at, found);
+}
+
+/* Marks what an output needs; false: a long reduction is among it that is none of the kernel. */
+static bool mark_needed(Sharing *s, const HloInstruction *root)
+{
+    const HloInstruction **stack = WBB_NEW_N(s->a, const HloInstruction *, s->body->n_instructions + 1);
+    bool *met = WBB_NEW_N(s->a, bool, s->body->n_instructions + 1);
+    uint32_t n = 0;
+    bool fits = true;
+    stack[n++] = root, met[root->id] = true;
+    while (n) {
+        const HloInstruction *i = stack[--n];
+        if (i->opcode == HLO_REDUCE && !s->reduced[i->id] && s->done)
+            fits = fits && hlo_elements(i->operands[0]->shape) <= s->limit * hlo_elements(part_shape(i, 0));
+        for (uint32_t k = 0; k < i->n_operands; k++)
+            if (!met[i->operands[k]->id]) met[i->operands[k]->id] = true, stack[n++] = i->operands[k];
+    }
+    for (uint32_t k = 0; fits && k < s->body->n_instructions; k++) s->needed[k] |= met[k];
+    return fits;
+}
+
+static bool find_output(Sharing *s, uint32_t o)
+{
+    const HloShape *terms = s->hero->operands[0]->shape, *result = part_shape(s->hero, 0);
+    const PartValue v = s->p->roots[o];
+    const HloShape *x = part_shape(v.i, v.part);
+    if (x->rank > HLO_RANK_LIMIT || !sc_type_info[x->type].bits || part_is_packed(x->type) || !hlo_elements(x))
+        return false;
+    if (hlo_elements(x) == hlo_elements(terms) && find_path(s, v.i, terms, s->at, false, &s->paths[o])) return true;
+    return hlo_elements(x) == hlo_elements(result) && find_path(s, v.i, result, s->kept, true, &s->paths[o]);
+}
+
+/* Outputs that the kernel makes: all, or those that need its reductions. */
+static bool find_outputs(Sharing *s)
+{
+    bool any = false;
+    for (uint32_t o = 0; o < s->p->n_outputs; o++) {
+        const HloInstruction *root = s->p->roots[o].i;
+        if (s->done && (s->done[o] || !s->stage[root->id])) continue;
+        s->taken[o] = find_output(s, o) && mark_needed(s, root);
+        if (!s->done && !s->taken[o]) return false;
+        any = any || s->taken[o];
+    }
+    return any;
+}
+
+/* --- stages ------------------------------------------------------------------------------------------------------- */
+/* Outputs that become known when `stage` stages are done: of full shape, or of the shape of results. */
+static void add_outputs(Sharing *s, PartStage *to, uint32_t stage, bool kept)
+{
+    to->outputs = WBB_NEW_N(s->a, uint32_t, s->p->n_outputs);
+    to->paths = WBB_NEW_N(s->a, PartPath, s->p->n_outputs);
+    for (uint32_t o = 0; o < s->p->n_outputs; o++) {
+        const uint32_t known = s->stage[s->p->roots[o].i->id];
+        if (!s->taken[o] || s->paths[o].kept != kept || (kept ? WBB_MAX(known, 1u) : known) != stage) continue;
+        to->paths[to->n_outputs] = s->paths[o];
+        to->outputs[to->n_outputs++] = o;
+    }
+}
+
+static void add_stages(Sharing *s, PartRange *r)
+{
+    uint32_t stages = 0;
+    for (uint32_t k = 0; k < s->n_reduces; k++)
+        if (s->needed[s->reduces[k].i->id]) stages = WBB_MAX(stages, s->of_stage[k]);
+    r->stages = WBB_NEW_N(s->a, PartStage, 2 * stages + 1);
+    for (uint32_t n = 1; n <= stages + 1; n++) {
+        PartStage *x = &r->stages[r->n_stages];
+        *x = (PartStage){.kind = n <= stages ? PART_REDUCE : PART_MAP, .packed_group = 1};
+        x->reduces = WBB_NEW_N(s->a, PartReduce, s->n_reduces);
+        for (uint32_t k = 0; k < s->n_reduces; k++)
+            if (s->of_stage[k] == n && s->needed[s->reduces[k].i->id]) x->reduces[x->n_reduces++] = s->reduces[k];
+        add_outputs(s, x, n - 1, false);
+        r->n_stages += x->n_reduces || x->n_outputs;
+        if (n > stages) break;
+        PartStage *results = &r->stages[r->n_stages];
+        *results = (PartStage){.kind = PART_RESULTS, .packed_group = 1};
+        add_outputs(s, results, n, true);
+        r->n_stages += results->n_outputs != 0;
+    }
+}
+
+/* The stages of reductions with the dimensions of one of them, which make all outputs, or, unless done is NULL, as many
+ * as they can of those that are not done, and mark them. Other reductions are computed by each thread, in loops. */
+static PartRange *shared_by(WbbArena *a, PartPlan *p, const HloInstruction *hero, const TgTarget *t, bool *done)
+{
+    const HloComputation *body = p->fusion->body;
+    Sharing s = {.a = a, .p = p, .rw = p->rw, .body = body, .hero = hero, .done = done,
+                 .stage = WBB_NEW_N(a, uint32_t, body->n_instructions + 1),
+                 .seen = WBB_NEW_N(a, IrRef *, body->n_instructions + 1),
+                 .reduced = WBB_NEW_N(a, bool, body->n_instructions + 1),
+                 .needed = WBB_NEW_N(a, bool, body->n_instructions + 1),
+                 .taken = WBB_NEW_N(a, bool, p->n_outputs + 1), .paths = WBB_NEW_N(a, PartPath, p->n_outputs + 1),
+                 .limit = tg_tune(t, "reduce.straight", 0)->value};
+    find_reduces(&s);
+    find_position(&s);
+    for (uint32_t k = 0; k < s.n_reduces; k++)
+        if (!checks_terms(&s, s.reduces[k].i)) return NULL;
+    if (!find_outputs(&s)) return NULL;
+    PartRange *r = WBB_NEW(a, PartRange);
+    PartGroup *space;
+    *r = (PartRange){.space = hero->operands[0]->shape, .elements = hlo_elements(hero->operands[0]->shape),
+                     .hero = hero, .reduced = s.reduced};
+    add_stages(&s, r);
+    const uint32_t n = part_space(a, hero, &space);
+    for (uint32_t k = 0; k < r->n_stages; k++) r->stages[k].space = space, r->stages[k].n_space = n;
+    for (uint32_t k = 0; k < body->n_instructions; k++) p->reduced[k] |= s.reduced[k] && s.needed[k];
+    for (uint32_t o = 0; done && o < p->n_outputs; o++) done[o] = done[o] || s.taken[o];
+    return r;
+}
+
+/* Does any output that is not done need a reduction? */
+static bool needs_reduction(WbbArena *a, const PartPlan *p, const bool *done)
+{
+    const HloComputation *body = p->fusion->body;
+    bool *below = WBB_NEW_N(a, bool, body->n_instructions + 1);
+    for (uint32_t k = 0; k < body->n_instructions; k++) {
+        const HloInstruction *i = body->instructions[k];
+        below[k] = i->opcode == HLO_REDUCE;
+        for (uint32_t x = 0; x < i->n_operands; x++) below[k] = below[k] || below[i->operands[x]->id];
+    }
+    for (uint32_t o = 0; o < p->n_outputs; o++)
+        if (!done[o] && below[p->roots[o].i->id]) return true;
+    return false;
+}
+
+uint32_t part_shared(WbbArena *a, PartPlan *p, const TgTarget *t, PartRange ***ranges, bool **others)
+{
+    enum { TRIES = 8 };
+    const HloComputation *body = p->fusion->body;
+    for (int several = 0; several < 2; several++) {
+        bool *tried = WBB_NEW_N(a, bool, body->n_instructions + 1), *done = WBB_NEW_N(a, bool, p->n_outputs + 1);
+        uint32_t n = 0;
+        *ranges = WBB_NEW_N(a, PartRange *, TRIES);
+        p->reduced = WBB_NEW_N(a, bool, body->n_instructions + 1);
+        for (int k = 0; k < TRIES; k++) {
+            const HloInstruction *hero = next_hero(body, tried);
+            PartRange *r = hero ? shared_by(a, p, hero, t, several ? done : NULL) : NULL;
+            if (r) (*ranges)[n++] = r;
+            if (!hero || (r && !several)) break;
+        }
+        if (!n || (several && needs_reduction(a, p, done))) continue;
+        *others = WBB_NEW_N(a, bool, p->n_outputs + 1);
+        for (uint32_t o = 0; several && o < p->n_outputs; o++) (*others)[o] = !done[o];
+        return n;
+    }
+    p->reduced = NULL;
+    return 0;
+}
+
+/* The instruction for a whole warp: of preds, `or` and `and` of what is 0 or 1. */
+static ScOp redux_of(const PartReduce *r, const TgTarget *t)
+{
+    const HloOpcode op = r->i->called[0]->root->opcode;
+    const ScType type = r->sum != SC_NONE ? r->sum : r->i->operands[0]->shape->type;
+    const bool pred = type == SC_PRED;
+    if (!r->commutes || !tg_has(t, "redux") || (!pred && type != SC_I32 && type != SC_U32)) return OP_NONE;
+    switch (op) {
+    case HLO_ADD: return pred ? OP_REDUX_OR : OP_REDUX_ADD;
+    case HLO_MULTIPLY: return pred ? OP_REDUX_AND : OP_NONE;
+    case HLO_MINIMUM: return pred ? OP_REDUX_AND : OP_REDUX_MIN;
+    case HLO_MAXIMUM: return pred ? OP_REDUX_OR : OP_REDUX_MAX;
+    case HLO_AND: return OP_REDUX_AND;
+    case HLO_OR: return OP_REDUX_OR;
+    default: return OP_REDUX_XOR;
+    }
+}
+
+PartKernel part_share(WbbCx *cx, WbbArena *a, PartPlan *p, PartRange *r, const TgTarget *t, const char *layout)
+{
+    PartKernel k = {.n_ranges = 1, .ranges = r};
+    PartStage *s = r->stages;
     PartDim *dims = WBB_NEW_N(a, PartDim, s->n_space + 1u);
     for (uint32_t n = 0; n < s->n_space; n++) dims[n] = s->space[n].dim;
-    s->layout = part_layout_parse(cx, a, layout, dims, s->n_space);
+    s->layout = layout ? part_layout_parse(cx, a, layout, dims, s->n_space) : r->choice->best[0].layout;
     part_layout_check(cx, a, &s->layout, t);
-    check_levels(cx, s, t);
-    s->commutes = commutes(reduce);
-    if (!s->commutes) check_order(cx, s);
+    part_space_check(cx, r, t);
+    for (uint32_t n = 0; n < r->n_stages; n++)
+        for (uint32_t j = 0; j < r->stages[n].n_reduces; j++)
+            r->stages[n].reduces[j].redux = redux_of(&r->stages[n].reduces[j], t);
     s->maps = part_layout_maps(cx, p->rw, a, &s->layout);
-    s->why_vector = s->why_register = k.why_block = k.why_grid = "the layout was given";
+    s->why_vector = s->why_register = layout ? "the layout was given" : "the cheapest layout";
+    k.why_block = k.why_grid = s->why_vector;
+    for (uint32_t n = 1; n < r->n_stages; n++) {
+        r->stages[n].layout = s->layout, r->stages[n].maps = s->maps;
+        r->stages[n].why_vector = s->why_vector, r->stages[n].why_register = s->why_register;
+    }
     k.block = (uint32_t)(part_layout_size(&s->layout, PART_LANE) * part_layout_size(&s->layout, PART_WARP));
-    k.grid = r->blocks = (uint32_t)part_layout_size(&s->layout, PART_GRID);
+    const uint32_t cluster = (uint32_t)part_layout_size(&s->layout, PART_CLUSTER);
+    k.cluster = cluster > 1 ? cluster : 0;
+    k.grid = r->blocks = (uint32_t)part_layout_size(&s->layout, PART_GRID) * cluster;
     p->kind = "reduction";
-    p->why_kind = "threads share its terms, as the layout says";
+    p->why_kind = "threads share its terms";
     return k;
 }

@@ -69,16 +69,22 @@ static BdBuffer describe(WbbArena *a, const PartPlan *p, uint32_t i, uint32_t al
     return b;
 }
 
-/* How one thread combines the terms of each reduction of the fusion: emit/reduce.c. Sums of integers have one result in
- * every order, and what products of complex elements round to is the rules' business. */
+/* How threads combine the terms of a reduction that they share (emit/order.c), and one thread those of any other
+ * (emit/reduce.c). Sums of integers have one result in every order, and what products of complex elements round to is
+ * the rules' business. */
 static void document_order(WbbArena *a, const PartPlan *p, Bundle *b)
 {
     const HloComputation *body = p->fusion->body;
-    const HloInstruction *shared = p->kernels[0].n_ranges ? p->kernels[0].ranges[0].stages[0].reduce : NULL;
     const char **texts = WBB_NEW_N(a, const char *, body->n_instructions + 1);
+    for (uint32_t k = 0; p->reduced && k < p->n_kernels; k++) {
+        const PartRange *shared = p->kernels[k].ranges;
+        for (uint32_t n = 0; n < shared->n_stages; n++)
+            for (uint32_t j = 0; j < shared->stages[n].n_reduces; j++)
+                texts[b->n_order++] = emit_order(a, &shared->stages[n], &shared->stages[n].reduces[j]);
+    }
     for (uint32_t k = 0; k < body->n_instructions; k++) {
         const HloInstruction *i = body->instructions[k];
-        if (i == shared) continue; /* its layout says it, in no text yet */
+        if (p->reduced && p->reduced[i->id]) continue;
         if (i->opcode == HLO_REDUCE || i->opcode == HLO_REDUCE_WINDOW)
             texts[b->n_order++] = wbb_format(a, "%s: serial", i->name);
         if (i->opcode != HLO_DOT && i->opcode != HLO_CONVOLUTION) continue;
@@ -97,31 +103,33 @@ static BdBuffer describe_temporary(const IrBuffer *from)
                       .init = from->zeroed ? BD_INIT_TICKET : BD_INIT_NONE, .copy_of = -1};
 }
 
+/* Buffers of the plan, then the temporaries of each kernel, of which its launch alone knows. */
 static Bundle *bundle_of(WbbArena *a, const PipeResult *r, const PipeOptions *o, const char *text, size_t n)
 {
     const PartPlan *p = &r->plan;
     Bundle *b = WBB_NEW(a, Bundle);
     const int described = (int)(p->n_operands + p->n_outputs);
     int count = described;
-    while (count < (int)r->kernel->n_buffers && r->kernel->buffers[count].space == IR_TEMP) count++;
+    for (uint32_t k = 0; k < r->n_kernels; k++) count += (int)r->kernels[k]->n_buffers;
     BdBuffer *buffers = WBB_NEW_N(a, BdBuffer, count + 1);
-    int *args = WBB_NEW_N(a, int, count + 1);
-    for (int i = 0; i < count; i++) {
-        buffers[i] = i < described ? describe(a, p, (uint32_t)i, o->align ? o->align : 16)
-                                   : describe_temporary(&r->kernel->buffers[i]);
-        args[i] = i;
-    }
+    for (int i = 0; i < described; i++) buffers[i] = describe(a, p, (uint32_t)i, o->align ? o->align : 16);
     *b = (Bundle){.compiler = "warpburg " WBB_VERSION, .target = r->target->name,
-                  .n_buffers = count, .buffers = buffers, .ptx = r->ptx, .hlo = text, .cubin = r->cubin.bytes,
+                  .n_buffers = described, .buffers = buffers, .ptx = r->ptx, .hlo = text, .cubin = r->cubin.bytes,
                   .cubin_bytes = r->cubin.n};
     b->hash = wbb_format(a, "%016llx", (unsigned long long)wbb_hash(text, n, wbb_hash(r->ptx, strlen(r->ptx), 0)));
-    const PartKernel *kernel = &p->kernels[0];
-    if (kernel->grid) { /* there is no launch without threads */
-        b->launches = WBB_NEW(a, BdLaunch);
-        b->n_launches = 1;
-        b->launches[0] = (BdLaunch){.entry = r->kernel->name, .grid = {kernel->grid, 1, 1},
-                                    .block = {kernel->block, 1, 1},
-                                    .cluster = {1, 1, 1}, .n_args = count, .args = args};
+    b->launches = WBB_NEW_N(a, BdLaunch, r->n_kernels + 1);
+    for (uint32_t k = 0; k < r->n_kernels; k++) {
+        const IrKernel *kernel = r->kernels[k];
+        int *args = WBB_NEW_N(a, int, kernel->n_buffers + 1), n_args = described;
+        for (int i = 0; i < described; i++) args[i] = i;
+        for (uint32_t i = (uint32_t)described; i < kernel->n_buffers && kernel->buffers[i].space == IR_TEMP; i++) {
+            buffers[b->n_buffers] = describe_temporary(&kernel->buffers[i]);
+            args[n_args++] = b->n_buffers++;
+        }
+        if (!kernel->grid) continue; /* there is no launch without threads */
+        b->launches[b->n_launches++] =
+            (BdLaunch){.entry = kernel->name, .grid = {kernel->grid, 1, 1}, .block = {kernel->block, 1, 1},
+                       .cluster = {WBB_MAX(kernel->cluster, 1u), 1, 1}, .n_args = n_args, .args = args};
     }
     document_order(a, p, b);
     return b;
@@ -169,7 +177,7 @@ static void ir_passes(Compile *c)
         begin(c, *pass);
         pipe_pass(r->rw, r->kernel, r->target, *pass, &r->accesses);
         ir_verify(r->kernel);
-        if (c->o->check_thread_map && !strcmp(*pass, "width"))
+        if (c->o->check_thread_map && r->plan.n_kernels == 1 && !strcmp(*pass, "width"))
             r->thread_map_fault = pipe_thread_map(c->cx, c->arena, r->kernel, &r->plan, &r->stored_elements);
         if (prints_after(c->o, *pass)) print_ir(&printed, *pass, r->kernel);
     }
@@ -182,13 +190,23 @@ static void note_work(Compile *c)
 {
     enum { TOO_MUCH = 100000000 }; /* operations; they take one thread about a second */
     PipeResult *r = c->r;
-    if (r->kernel->n_functions) r->work = pipe_work(c->cx, r->kernel);
+    for (uint32_t k = 0; k < r->n_kernels; k++)
+        if (r->kernels[k]->n_functions) r->work += pipe_work(c->cx, r->kernels[k]);
     if (r->work < TOO_MUCH) return;
     const WbbLoc loc = r->fusion.body->root->loc;
     wbb_note(c->cx, (WbbLoc){c->file, loc.line, loc.col},
              "a thread may have to evaluate %.1g operations: values that are read at several indices are computed at "
              "each of them, and so are their operands, in %u functions; in several fusions each is computed once",
              r->work, r->kernel->n_functions);
+}
+
+static RwCx *new_engine(const Compile *c)
+{
+    const PipeOptions *o = c->o;
+    RwCx *rw = rw_new(c->cx, c->arena, ir_graph_new(c->cx, c->arena), &ix_tables, c->r->target->tables, o->approx);
+    for (uint32_t i = 0; i < o->n_disable; i++) rw_disable(rw, o->disable[i]);
+    rw_watch(rw, o->watch, o->watch_arg);
+    return rw;
 }
 
 /* parse .. plan; true if the stage that is asked for is reached. */
@@ -203,9 +221,7 @@ static bool front(Compile *c)
     begin(c, "normalise");
     r->normal = hlo_normalise(c->cx, c->arena, r->module);
     r->fusion = hlo_fusion(c->cx, r->normal);
-    r->rw = rw_new(c->cx, c->arena, ir_graph_new(c->cx, c->arena), &ix_tables, r->target->tables, c->o->approx);
-    for (uint32_t i = 0; i < c->o->n_disable; i++) rw_disable(r->rw, c->o->disable[i]);
-    rw_watch(r->rw, c->o->watch, c->o->watch_arg);
+    r->rw = new_engine(c);
     if (stage == PIPE_AT_MAPS) return true;
     begin(c, "plan");
     const PartOptions options = {.align = c->o->align, .layout = c->o->layout};
@@ -214,26 +230,59 @@ static bool front(Compile *c)
     return stage == PIPE_AT_PLAN;
 }
 
+/* Definitions of a module that follow the entry's own in `all`, or are new: what stands in it already is left out. */
+static const char *joined(WbbArena *a, const char *all, const char *module)
+{
+    const char *head = ".address_size 64\n", *at = strstr(module, head);
+    WbbBuf b = wbb_buf(a);
+    wbb_put(&b, all);
+    for (at = at ? at + strlen(head) : module; *at;) { /* an item ends with a semicolon, or a brace of its own line */
+        const char *end = at, *line = at;
+        bool body = false;
+        do {
+            line = end;
+            end += strcspn(end, "\n");
+            end += *end != 0;
+            body = body || *line == '{';
+        } while (*end && *line != '}' && (body || end - line < 2 || end[-2] != ';'));
+        const char *item = wbb_format(a, "%.*s", (int)(end - at), at);
+        if (!strstr(all, item)) wbb_put(&b, item);
+        at = end;
+    }
+    return b.text;
+}
+
 static LlOutput to_ptx(Compile *c)
 {
     PipeResult *r = c->r;
     const PipeOptions *o = c->o;
     const bool names = o->lines || o->comments;
-    const LlOptions ll = {.cache = o->cache, .index_tables = &ix_tables, .lines = o->lines, .comments = o->comments,
-                          .keep_llvm = o->stage == PIPE_AT_LLVM,
+    const LlOptions ll = {.cache = o->cache, .index_tables = &ix_tables, .lines = o->lines && r->n_kernels == 1,
+                          .comments = o->comments, .keep_llvm = o->stage == PIPE_AT_LLVM,
                           .origins = names ? origins_of(c->arena, r->fusion.body) : NULL,
                           .n_origins = r->fusion.body->n_instructions, .hlo_file = c->file};
     begin(c, "llvm");
-    const LlOutput out = ll_compile(c->cx, c->arena, r->kernel, r->target, &ll);
-    r->ptx = out.ptx;
-    r->libdevice = out.libdevice;
-    r->n_libdevice = out.n_libdevice;
-    r->ms[PIPE_LINK] = out.ms_link;
-    r->ms[PIPE_OPTIMISE] = out.ms_optimise;
-    r->ms[PIPE_CODEGEN] = out.ms_codegen;
+    LlOutput all = {0};
+    for (uint32_t k = 0; k < r->n_kernels; k++) {
+        const LlOutput out = ll_compile(c->cx, c->arena, r->kernels[k], r->target, &ll);
+        r->ms[PIPE_LINK] += out.ms_link;
+        r->ms[PIPE_OPTIMISE] += out.ms_optimise;
+        r->ms[PIPE_CODEGEN] += out.ms_codegen;
+        r->ms[PIPE_BUILD] -= out.ms_link + out.ms_optimise + out.ms_codegen;
+        if (k == 0) {
+            all = out;
+            continue;
+        }
+        all.ptx = joined(c->arena, all.ptx, out.ptx);
+        if (all.ptx_commented) all.ptx_commented = joined(c->arena, all.ptx_commented, out.ptx_commented);
+        if (all.llvm_after) all.llvm_after = wbb_format(c->arena, "%s\n%s", all.llvm_after, out.llvm_after);
+        if (out.n_libdevice > all.n_libdevice) all.libdevice = out.libdevice, all.n_libdevice = out.n_libdevice;
+    }
+    r->ptx = all.ptx;
+    r->libdevice = all.libdevice;
+    r->n_libdevice = all.n_libdevice;
     lap(c, PIPE_BUILD);
-    r->ms[PIPE_BUILD] -= out.ms_link + out.ms_optimise + out.ms_codegen;
-    return out;
+    return all;
 }
 
 static void assemble(Compile *c)
@@ -243,6 +292,26 @@ static void assemble(Compile *c)
     c->r->cubin = tg_assemble(c->cx, c->arena, c->r->target, c->r->ptx, c->r->kernel->name);
     c->r->ms[PIPE_TARGET] = wbb_now_ms() - start;
     c->since = wbb_cpu_ms();
+}
+
+/* emit .. isel of each kernel, which has a graph and an engine of its own. */
+static void compile_kernels(Compile *c, WbbBuf *ir)
+{
+    PipeResult *r = c->r;
+    RwCx *first = r->rw;
+    const uint32_t forms = c->forms;
+    const uint32_t n = r->plan.n_kernels;
+    r->kernels = WBB_NEW_N(c->arena, IrKernel *, n + 1);
+    for (uint32_t k = 0; k < n; k++) {
+        c->forms = forms;
+        if (k > 0) r->rw = new_engine(c);
+        begin(c, "emit");
+        r->kernel = r->kernels[r->n_kernels++] = emit_kernel(c->cx, c->arena, r->rw, &r->plan, &r->plan.kernels[k]);
+        if (c->o->stage == PIPE_AT_IR) ir_print(ir, r->kernel);
+        lap(c, PIPE_EMIT);
+        ir_passes(c);
+    }
+    r->rw = first, r->kernel = r->kernels[0];
 }
 
 void pipe_compile(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file, const char *text, size_t n,
@@ -258,12 +327,8 @@ void pipe_compile(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file
         r->emitted = stage_text(a, r, o->stage, NULL, NULL);
         return;
     }
-    begin(&c, "emit");
-    r->kernel = emit_kernel(cx, a, r->rw, &r->plan, &r->plan.kernels[0]);
     WbbBuf ir = wbb_buf(a);
-    if (o->stage == PIPE_AT_IR) ir_print(&ir, r->kernel);
-    lap(&c, PIPE_EMIT);
-    ir_passes(&c);
+    compile_kernels(&c, &ir);
     note_work(&c);
     if (o->stage == PIPE_AT_IR || o->rules_only) {
         r->emitted = ir.text;

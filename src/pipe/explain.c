@@ -16,7 +16,10 @@ static void explain_accesses(WbbBuf *out, const PipeResult *r)
         wbb_putf(out, "  %-5s %%%s: %u x %u bytes (%u %s each), no wider because of %s\n", x->store ? "store" : "load",
                  b->name, x->count, x->lanes * sc_bytes(b->type), x->lanes, sc_type_info[b->type].name, x->why);
     }
-    if (r->accesses.n == 0 && r->kernel->grid) wbb_put(out, "  every access is of one element: one element a thread\n");
+    if (r->plan.reduced)
+        wbb_put(out, "  neighbours of a thread that shares terms become wide accesses when PTX is made\n");
+    else if (r->accesses.n == 0 && r->kernel->grid)
+        wbb_put(out, "  every access is of one element: one element a thread\n");
 }
 
 static bool any_wide(const IrGraph *g)

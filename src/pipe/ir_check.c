@@ -177,8 +177,8 @@ static void launch(Check *c, const SimModule *m, const PipeIrOptions *o)
         args[i] = (int)i;
         if (b->alias) args[b->alias - 1] = (int)i; /* share memory; the interpreter reads the operand's own copy */
     }
-    const BdLaunch l = {.entry = k->name, .grid = {k->grid, 1, 1}, .block = {k->block, 1, 1}, .cluster = {1, 1, 1},
-                        .n_args = (int)n, .args = args};
+    const BdLaunch l = {.entry = k->name, .grid = {k->grid, 1, 1}, .block = {k->block, 1, 1},
+                        .cluster = {WBB_MAX(k->cluster, 1u), 1, 1}, .n_args = (int)n, .args = args};
     const uint64_t threads = (uint64_t)k->grid * k->block;
     const uint64_t blocks = threads > MAX_THREADS ? WBB_MAX(MAX_THREADS / k->block, 1u) : 0; /* 0: all */
     const SimOptions s = {.check = true, .seed = o->seed, .blocks = blocks, .ulp_noise = o->ulp_noise};

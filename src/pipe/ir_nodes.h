@@ -20,9 +20,9 @@ typedef struct Step {
     Body body, otherwise;
 } Step;
 
-enum { MAX_THREADS = 1024, WARP = 32 };
+enum { MAX_THREADS = 1024 * IR_CLUSTER, WARP = 32 };
 
-/* Threads of a block. */
+/* Threads of a block, or of the blocks of a cluster. */
 typedef struct { uint64_t bits[MAX_THREADS / 64]; } Threads;
 
 /* What differs from thread to thread. */

@@ -1,8 +1,8 @@
 /* ir_reference.c: interprets a kernel of IR, statement by statement and operation by operation.
  *
  * Needs a kernel as it was parsed, before any pass, and its memory; calls PipeReference.store with the value of each
- * element stored. All threads of a block do a statement before any does the next; a kernel without effects, in which
- * threads do not meet, is run thread by thread. Values of nodes are those of ir_nodes.c.
+ * element stored. All threads of a block, or of a cluster, do a statement before any does the next; a kernel without
+ * effects, in which threads do not meet, is run thread by thread. Values of nodes are those of ir_nodes.c.
  *
  *     y = do shuffle_xor.u32(x, 1)    thread 0 gets x of thread 1, thread 1 x of thread 0
  */
@@ -158,12 +158,20 @@ static void run_repeat(PipeInterpreter *x, const Step *step, const Threads *set)
     }
 }
 
-static void store(PipeInterpreter *x, const Step *step)
+/* The elements of a buffer that thread t sees; NULL: no `do` accesses them. */
+static PipeExpected *memory_of(const PipeInterpreter *x, uint32_t buffer, uint32_t t)
+{
+    const IrBuffer *b = &x->r.k->buffers[buffer];
+    PipeExpected *memory = x->memory[buffer];
+    return memory && b->space == IR_SHARED ? memory + t / x->r.k->block * b->elements : memory;
+}
+
+static void store(PipeInterpreter *x, const Step *step, uint32_t t)
 {
     const IrStmt *s = step->s;
     const uint32_t lanes = IR_LANES(ir_at(x->g, s->value)->type);
     const int64_t first = (int64_t)pipe_lanes_of(x, s->index)->bits;
-    PipeExpected *memory = x->memory[s->buffer];
+    PipeExpected *memory = memory_of(x, s->buffer, t);
     x->current_store = step;
     for (uint32_t lane = 0; lane < lanes; lane++) {
         const PipeExpected *m = &pipe_lanes_of(x, s->value)[lane];
@@ -191,18 +199,20 @@ static bool may_flush(const IrNode *n, const PipeExpected *m)
     return x > 0 && x < 0x1p-126;
 }
 
-/* One thread's access to memory. */
-static PipeExpected access(PipeInterpreter *x, const IrStmt *s, uint32_t lane)
+/* Thread t's access to memory. */
+static PipeExpected access(PipeInterpreter *x, const IrStmt *s, uint32_t t, uint32_t lane)
 {
     const IrNode *n = ir_at(x->g, s->value);
     const ScType type = IR_SC(n->type);
     const int64_t at = (int64_t)pipe_lanes_of(x, s->index)->bits + lane;
     if (at < 0 || at >= x->r.k->buffers[s->buffer].elements) return (PipeExpected){.known = PIPE_ANY};
-    PipeExpected *cell = &x->memory[s->buffer][at];
+    const uint32_t by = n->op == OP_READ_PEER ? (uint32_t)n->imm * x->r.k->block : t; /* the same block */
+    PipeExpected *cell = &memory_of(x, s->buffer, by)[at];
     const PipeExpected old = *cell, *a = n->a[0] ? pipe_lanes_of(x, n->a[0]) : NULL;
     const bool known = old.known == PIPE_EXACT && a && a->known == PIPE_EXACT;
     switch ((ScOp)n->op) {
-    case OP_READ: break;
+    case OP_READ:
+    case OP_READ_PEER: break;
     case OP_ATOMIC_EXCH: *cell = *a; break;
     case OP_ATOMIC_CAS:
         if (!known) *cell = (PipeExpected){.known = PIPE_ANY};
@@ -222,17 +232,18 @@ static PipeExpected access(PipeInterpreter *x, const IrStmt *s, uint32_t lane)
 static PipeExpected in_warp(PipeInterpreter *x, const IrStmt *s, const Threads *set, uint32_t t)
 {
     const IrNode n = *ir_at(x->g, s->value);
-    const uint32_t first = t / WARP * WARP;
+    const uint32_t block = t / x->r.k->block * x->r.k->block, first = block + (t - block) / WARP * WARP;
+    const uint32_t end = WBB_MIN(block + x->r.k->block, x->n_threads);
     PipeExpected all = {.known = PIPE_ANY};
     if (n.a[1]) { /* a shuffle */
         const PipeExpected b = x->threads[t].values[x->slot[n.a[1]]];
         if (b.known != PIPE_EXACT) return all;
         const uint32_t from = first + sc_shuffle_source((ScOp)n.op, t - first, (uint32_t)b.bits);
-        return from < x->n_threads && has_thread(set, from) ? x->threads[from].values[x->slot[n.a[0]]] : all;
+        return from < end && has_thread(set, from) ? x->threads[from].values[x->slot[n.a[0]]] : all;
     }
     uint64_t ballot = 0;
     for (uint32_t i = first; i < first + WARP; i++) {
-        if (i >= x->n_threads || !has_thread(set, i)) return (PipeExpected){.known = PIPE_ANY};
+        if (i >= end || !has_thread(set, i)) return (PipeExpected){.known = PIPE_ANY};
         const PipeExpected *a = &x->threads[i].values[x->slot[n.a[0]]];
         if (n.op == OP_BALLOT && a->known != PIPE_EXACT) return (PipeExpected){.known = PIPE_ANY};
         ballot |= (uint64_t)(a->bits & 1) << (i - first);
@@ -241,13 +252,13 @@ static PipeExpected in_warp(PipeInterpreter *x, const IrStmt *s, const Threads *
     return n.op == OP_BALLOT ? pipe_exactly(ballot, false) : all;
 }
 
-static void copy(PipeInterpreter *x, const IrStmt *s, uint32_t lanes)
+static void copy(PipeInterpreter *x, const IrStmt *s, uint32_t t, uint32_t lanes)
 {
     const int64_t to = (int64_t)pipe_lanes_of(x, s->index)->bits, from = (int64_t)pipe_lanes_of(x, s->from_index)->bits;
     for (uint32_t i = 0; i < lanes; i++) {
         const bool inside = to >= 0 && to + i < x->r.k->buffers[s->buffer].elements && from >= 0 &&
                             from + i < x->r.k->buffers[s->from].elements;
-        if (inside) x->memory[s->buffer][to + i] = x->memory[s->from][from + i];
+        if (inside) memory_of(x, s->buffer, t)[to + i] = x->memory[s->from][from + i];
     }
 }
 
@@ -255,16 +266,16 @@ static void run_do(PipeInterpreter *x, const IrStmt *s, const Threads *set)
 {
     const IrNode *n = ir_at(x->g, s->value);
     PipeExpected out[8]; /* the lanes of one access */
-    if (n->op == OP_BARRIER || n->op == OP_COPY_COMMIT || n->op == OP_COPY_WAIT) return;
+    if (n->op == OP_BARRIER || n->op == OP_CLUSTER_BARRIER || n->op == OP_COPY_COMMIT || n->op == OP_COPY_WAIT) return;
     if (n->op == OP_COPY_ASYNC) { /* reading it before the wait is a fault, which the simulator finds */
-        for (EACH_THREAD(x, set, t)) copy(x, s, IR_LANES(n->type));
+        for (EACH_THREAD(x, set, t)) copy(x, s, t, IR_LANES(n->type));
         return;
     }
     const uint32_t lanes = s->index ? IR_LANES(n->type) : 1;
     for (EACH_THREAD(x, set, t)) {
         for (uint32_t first = 0; first < lanes; first += (uint32_t)WBB_LEN(out)) {
             const uint32_t count = WBB_MIN(lanes - first, (uint32_t)WBB_LEN(out));
-            for (uint32_t i = 0; i < count; i++) out[i] = s->index ? access(x, s, first + i) : in_warp(x, s, set, t);
+            for (uint32_t i = 0; i < count; i++) out[i] = s->index ? access(x, s, t, first + i) : in_warp(x, s, set, t);
             if (s->n_results)
                 memcpy(&x->results[x->first_lane[s->results[0].value] + first], out, count * sizeof *out);
         }
@@ -277,7 +288,7 @@ static void run_step(PipeInterpreter *x, const Step *step, const Threads *set)
     for (EACH_THREAD(x, set, t)) {
         for (uint32_t k = 0; k < step->nodes.n; k++) pipe_node(x, step->nodes.items[k]);
         if (s->kind == IR_BIND) x->vars[s->var] = index_of(x, s);
-        if (s->kind == IR_STORE) store(x, step);
+        if (s->kind == IR_STORE) store(x, step, t);
     }
     switch (s->kind) {
     case IR_BIND:
@@ -313,8 +324,9 @@ static bool find_effects(PipeInterpreter *x, const IrBlock *b)
     for (uint32_t i = 0; i < b->n; i++) {
         const IrStmt *s = b->items[i];
         if (s->kind == IR_DO) any = true;
+        const int64_t blocks = WBB_MAX(x->r.k->cluster, 1u); /* shared memory of each */
         if (s->kind == IR_DO && s->index && !x->memory[s->buffer])
-            x->memory[s->buffer] = WBB_NEW_N(x->arena, PipeExpected, x->r.k->buffers[s->buffer].elements + 1);
+            x->memory[s->buffer] = WBB_NEW_N(x->arena, PipeExpected, blocks * x->r.k->buffers[s->buffer].elements + 1);
         if (s->kind == IR_DO && s->from_index && !x->memory[s->from])
             x->memory[s->from] = WBB_NEW_N(x->arena, PipeExpected, x->r.k->buffers[s->from].elements + 1);
         if (find_effects(x, &s->body)) any = true;
@@ -330,9 +342,10 @@ static void start_memory(PipeInterpreter *x, bool shared)
         const IrBuffer *b = &x->r.k->buffers[i];
         if (!x->memory[i] || (b->space == IR_SHARED) != shared) continue;
         const uint32_t bytes = sc_bytes(b->type);
-        for (int64_t e = 0; e < b->elements; e++) {
+        const int64_t blocks = shared ? WBB_MAX(x->r.k->cluster, 1u) : 1;
+        for (int64_t e = 0; e < blocks * b->elements; e++) {
             uint64_t bits = 0;
-            memcpy(&bits, (const char *)x->r.memory[i] + (size_t)e * bytes, bytes);
+            memcpy(&bits, (const char *)x->r.memory[i] + (size_t)(e % b->elements) * bytes, bytes);
             const bool known = b->zeroed || b->space == IR_IN || b->space == IR_INOUT || b->space == IR_TABLE;
             x->memory[i][e] = known ? pipe_exactly(bits & sc_mask(b->type), true) : (PipeExpected){.known = PIPE_ANY};
         }
@@ -357,7 +370,7 @@ PipeInterpreter *pipe_interpreter(WbbCx *cx, WbbArena *a, const PipeReference *r
         capacity += IR_LANES(x->g->values[i].type);
     }
     x->memory = WBB_NEW_N(a, PipeExpected *, r->k->n_buffers + 1);
-    x->n_threads = find_effects(x, &r->k->body) ? r->k->block : 1;
+    x->n_threads = find_effects(x, &r->k->body) ? r->k->block * WBB_MAX(r->k->cluster, 1u) : 1;
     x->threads = WBB_NEW_N(a, Thread, x->n_threads);
     for (uint32_t i = 0; i < x->n_threads; i++) {
         x->threads[i].values = WBB_NEW_N(a, PipeExpected, n_values);
@@ -380,14 +393,16 @@ void pipe_interpret_launch(PipeInterpreter *x) { start_memory(x, false); }
 
 void pipe_interpret_block(PipeInterpreter *x, uint64_t block)
 {
+    const uint32_t each = x->r.k->block, cluster = WBB_MAX(x->r.k->cluster, 1u);
+    if (block % cluster) return; /* its cluster was interpreted with the first block */
     start_memory(x, true);
-    for (uint32_t first = 0; first < x->r.k->block; first += x->n_threads) {
+    for (uint32_t first = 0; first < each * cluster; first += x->n_threads) {
         Threads all = {0};
         for (uint32_t t = 0; t < x->n_threads; t++) {
             add_thread(&all, t);
             for (uint32_t v = 0; v < x->g->n_vars; v++) {
-                if (x->g->vars[v].kind == IR_BID) x->threads[t].vars[v] = (int64_t)block;
-                if (x->g->vars[v].kind == IR_TID) x->threads[t].vars[v] = first + t;
+                if (x->g->vars[v].kind == IR_BID) x->threads[t].vars[v] = (int64_t)block + (first + t) / each;
+                if (x->g->vars[v].kind == IR_TID) x->threads[t].vars[v] = (first + t) % each;
             }
         }
         run_together(x, &x->body, &all);

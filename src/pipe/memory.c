@@ -90,6 +90,7 @@ void pipe_launch_all(WbbCx *cx, WbbArena *a, const SimModule *ptx, PipeMemory *r
         SimOptions options = *o;
         SimReport one;
         options.more = i + 1 < n;
+        if (o->profile) options.profile = o->profile + i;
         sim_run(cx, a, ptx, &launches[i], r->memory, r->b->n_buffers, &options, &one);
         sim_report_add(report, &one);
         report->written = one.written;

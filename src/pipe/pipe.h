@@ -60,8 +60,10 @@ typedef struct {
     HloFusion fusion;
     PartPlan plan;
     const TgTarget *target;
-    RwCx *rw;
-    IrKernel *kernel; /* after the last pass over the IR */
+    RwCx *rw;         /* of the first kernel */
+    IrKernel *kernel; /* the first one, after the last pass over the IR */
+    IrKernel **kernels; /* [n_kernels] in the order of their launches */
+    uint32_t n_kernels;
     const char *ptx;
     const char *const *libdevice; /* names of the functions linked */
     uint32_t n_libdevice;

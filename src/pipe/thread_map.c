@@ -7,6 +7,9 @@
  * computed. The position of an update in place is an element that only the run time knows, so the enumeration is done
  * three times, with the least, the middle and the largest value of each such index.
  *
+ * Where threads share, a branch may depend on what others have stored: the block with the last ticket alone stores
+ * results. All blocks are taken to do so, and an element that several blocks store in such a branch counts once.
+ *
  *     store %out[8*t + v] in lanes v of 0..8, t in 0..512     =>   4096 elements, each once
  *     the same, 4*t + v                                        =>   "%out[4] is stored again by thread 1 of block 0"
  */
@@ -20,6 +23,7 @@ typedef struct Work {
     const IrStmt *s;
     struct { IrRef *items; uint32_t n, capacity; } nodes;
     struct { struct Work *items; uint32_t n, capacity; } body, otherwise;
+    bool by_others; /* a branch that depends on what a statement has read */
 } Work;
 
 typedef struct {
@@ -35,16 +39,31 @@ typedef struct {
     bool run_time;     /* a store depends on an index that only the run time knows */
     uint32_t position; /* of run-time indices: 0 the least, 1 the middle, 2 the largest */
     uint32_t block, thread;
-    const char *fault; /* NULL: none so far */
+    uint32_t by_others; /* branches around the statement that depend on what others have stored */
+    const char *fault;  /* NULL: none so far */
 } ThreadMap;
 
 /* --- which statements and nodes matter ---------------------------------------------------------------------------- */
-static bool leads_to_store(const IrBlock *b)
+static bool stores_output(const IrKernel *k, const IrStmt *s)
+{
+    return s->kind == IR_STORE && ir_is_output(&k->buffers[s->buffer]);
+}
+
+static bool leads_to_store(const IrKernel *k, const IrBlock *b)
 {
     for (uint32_t i = 0; i < b->n; i++) {
         const IrStmt *s = b->items[i];
-        if (s->kind == IR_STORE || leads_to_store(&s->body) || leads_to_store(&s->otherwise)) return true;
+        if (stores_output(k, s) || leads_to_store(k, &s->body) || leads_to_store(k, &s->otherwise)) return true;
     }
+    return false;
+}
+
+/* Does a condition depend on a value that a statement binds? */
+static bool depends_on_value(const IrGraph *g, IrRef r)
+{
+    if (ir_at(g, r)->op == OP_VALUE) return true;
+    for (uint32_t i = 0; i < ir_arity(g, r); i++)
+        if (ir_operand(g, r, i) && depends_on_value(g, ir_operand(g, r, i))) return true;
     return false;
 }
 
@@ -78,10 +97,11 @@ static uint32_t collect(ThreadMap *c, const IrBlock *b, Work **items)
     struct { Work *items; uint32_t n, capacity; } list = {0};
     for (uint32_t i = 0; i < b->n; i++) {
         const IrStmt *s = b->items[i];
-        const bool around = s->kind != IR_BIND && (leads_to_store(&s->body) || leads_to_store(&s->otherwise));
-        if (s->kind != IR_STORE && !around) continue;
-        Work w = {.s = s};
-        need(c, &w, s->kind == IR_STORE ? s->index : s->kind == IR_IF ? s->condition : 0);
+        const bool inside = leads_to_store(c->k, &s->body) || leads_to_store(c->k, &s->otherwise);
+        const bool around = s->kind != IR_BIND && inside;
+        if (!stores_output(c->k, s) && !around) continue;
+        Work w = {.s = s, .by_others = s->kind == IR_IF && depends_on_value(c->g, s->condition)};
+        if (!w.by_others) need(c, &w, s->kind == IR_STORE ? s->index : s->kind == IR_IF ? s->condition : 0);
         w.body.n = collect(c, &s->body, &w.body.items);
         w.otherwise.n = collect(c, &s->otherwise, &w.otherwise.items);
         WBB_PUSH(c->arena, &list, w);
@@ -157,14 +177,14 @@ static void store(ThreadMap *c, const IrStmt *s)
         const int64_t n = WBB_MIN(end - at, 64 - at % 64);
         const uint64_t bits = (n == 64 ? UINT64_MAX : ((uint64_t)1 << n) - 1) << at % 64;
         uint64_t *word = &c->stored[s->buffer][at / 64];
-        if (*word & bits) {
+        if (*word & bits && !c->by_others) {
             report(c, b, at / 64 * 64 + __builtin_ctzll(*word & bits), "again ");
             return;
         }
+        c->count[s->buffer] += __builtin_popcountll(bits & ~*word);
         *word |= bits;
         at += n;
     }
-    c->count[s->buffer] += end - first;
 }
 
 static void run_list(ThreadMap *c, const Work *items, uint32_t n)
@@ -174,6 +194,11 @@ static void run_list(ThreadMap *c, const Work *items, uint32_t n)
         for (uint32_t k = 0; k < w->nodes.n; k++) c->value[w->nodes.items[k]] = compute(c, w->nodes.items[k]);
         if (w->s->kind == IR_STORE) {
             store(c, w->s);
+        } else if (w->by_others) {
+            c->by_others++;
+            run_list(c, w->body.items, w->body.n);
+            run_list(c, w->otherwise.items, w->otherwise.n);
+            c->by_others--;
         } else if (w->s->kind == IR_IF) {
             if (c->value[w->s->condition]) run_list(c, w->body.items, w->body.n);
             else run_list(c, w->otherwise.items, w->otherwise.n);

@@ -1,0 +1,97 @@
+/* order.c: the order in which the threads of a kernel combine the terms of a reduction, as text.
+ *
+ * Needs a stage whose threads share terms (share.c); leaves the text for kernel.json, src/eval/README.md, which the
+ * evaluator follows step by step: whoever changes the order there changes the text here.
+ *
+ *     rows: lane 4, warp 8, loop 3, grid 9      =>      reduce.3: tree; rows {0}: lane 4, warp 8, loop 3, grid 9;
+ *     chain 3 of rows.loop; fold 4 of rows.lane; fold 8 of rows.warp; chain 1, fold 4, fold 8 of rows.grid
+ */
+#include "emit/emit.h"
+
+#include <string.h>
+
+/* Threads that share a result, or blocks. */
+static int64_t count_of(const PartLayout *l, PartLevel level) { return part_layout_part(l, level, true); }
+
+static void put_dims(WbbBuf *b, const PartStage *s)
+{
+    for (uint32_t d = 0; d < s->layout.n_dims; d++) {
+        const PartDim *x = &s->layout.dims[d];
+        for (uint32_t k = 0; k < s->n_space && x->reduced && x->size > 1; k++) {
+            const PartGroup *g = &s->space[k];
+            if (g->dim.name != x->name) continue;
+            wbb_putf(b, "; %s {", x->name);
+            for (uint32_t j = 0; j < g->n; j++) wbb_putf(b, "%s%u", j ? "," : "", g->of[j]);
+            for (uint32_t j = 0; j < x->n_factors; j++)
+                wbb_putf(b, "%s %s %lld", j ? "," : "}:", part_level_name[x->factors[j].level],
+                         (long long)x->factors[j].size);
+        }
+    }
+}
+
+static void put_digit(WbbBuf *b, const PartDim *x, PartLevel level, const char **before)
+{
+    if (!x->reduced || part_size(x, level) == 1) return;
+    wbb_putf(b, "%s %s.%s", *before, x->name, part_level_name[level]);
+    *before = ",";
+}
+
+/* The digits of a level, those of the dimension that stands first the lowest. */
+static void put_level(WbbBuf *b, const PartLayout *l, PartLevel level)
+{
+    const char *before = " of";
+    for (uint32_t d = 0; d < l->n_dims; d++) put_digit(b, &l->dims[d], level, &before);
+}
+
+static void put_loop(WbbBuf *b, const PartLayout *l)
+{
+    if (count_of(l, PART_LOOP) == 1) return;
+    wbb_putf(b, "; chain %lld", (long long)count_of(l, PART_LOOP));
+    put_level(b, l, PART_LOOP);
+}
+
+/* What a thread has in one iteration: vectors are the lowest digit, then registers, the last dimension's first. */
+static void put_terms(WbbBuf *b, const PartLayout *l)
+{
+    const int64_t n = count_of(l, PART_VECTOR) * count_of(l, PART_REGISTER);
+    const char *before = " of";
+    if (n == 1) return;
+    wbb_putf(b, "; fold %lld", (long long)n);
+    for (uint32_t d = 0; d < l->n_dims; d++) put_digit(b, &l->dims[d], PART_VECTOR, &before);
+    for (uint32_t d = l->n_dims; d-- > 0;) put_digit(b, &l->dims[d], PART_REGISTER, &before);
+}
+
+static void put_fold(WbbBuf *b, const PartLayout *l, PartLevel level)
+{
+    if (count_of(l, level) == 1) return;
+    wbb_putf(b, "; fold %lld", (long long)count_of(l, level));
+    put_level(b, l, level);
+}
+
+/* The threads of the last block have a stretch of the blocks' partial results each. */
+static void put_blocks(WbbBuf *b, const PartLayout *l)
+{
+    const int64_t blocks = count_of(l, PART_GRID), lanes = count_of(l, PART_LANE), warps = count_of(l, PART_WARP);
+    if (blocks == 1) return;
+    wbb_putf(b, "; chain %lld", (long long)((blocks + lanes * warps - 1) / (lanes * warps)));
+    if (lanes > 1) wbb_putf(b, ", fold %lld", (long long)lanes);
+    if (warps > 1) wbb_putf(b, ", fold %lld", (long long)warps);
+    put_level(b, l, PART_GRID);
+}
+
+const char *emit_order(WbbArena *a, const PartStage *s, const PartReduce *reduce)
+{
+    WbbBuf b = wbb_buf(a);
+    const PartLayout *l = &s->layout;
+    wbb_putf(&b, "%s: tree", reduce->i->name);
+    if (sc_is_float(reduce->sum)) wbb_putf(&b, " in %s", sc_type_info[reduce->sum].hlo);
+    put_dims(&b, s);
+    if (reduce->commutes) put_loop(&b, l); /* unrolled terms are apart */
+    put_terms(&b, l);
+    if (!reduce->commutes) put_loop(&b, l);
+    put_fold(&b, l, PART_LANE);
+    put_fold(&b, l, PART_WARP);
+    put_fold(&b, l, PART_CLUSTER);
+    put_blocks(&b, l);
+    return b.text;
+}

@@ -1,0 +1,134 @@
+/* share.h: what the files of shared stages have in common: the thread, its elements, partial results.
+ *
+ *     share_terms.c     positions, terms, combining
+ *     share_exchange.c  lanes, warps, blocks
+ *     share.c           the stages of a range
+ */
+#ifndef EMIT_SHARE_H
+#define EMIT_SHARE_H
+
+#include "emit/inner.h"
+
+/* A partial result of one reduction. */
+typedef struct {
+    IrRef *x;      /* [arrays] */
+    IrRef present; /* a pred; 0: some term is there */
+} Partial;
+
+/* A variable of the map's iterations. */
+typedef struct {
+    uint32_t dim;
+    PartLevel level;
+    int64_t size;
+} Iteration;
+
+/* Memory through which partial results go: of warps, of blocks of a cluster, of blocks. */
+typedef enum { SHARE_WARPS, SHARE_PEERS, SHARE_BLOCKS, SHARE_PLACES } SharePlace;
+
+/* A reduction of the stage that is being made. */
+typedef struct {
+    const PartReduce *of;
+    const HloInstruction *i;
+    uint32_t n;        /* arrays */
+    ScType *type;      /* [n] of partial results */
+    IrRef *identity;   /* [n] what combines with any value to that value, by rules; NULL: none is known */
+    bool absent, stretch_absent; /* a thread may have no term; so may its stretch of the blocks' results */
+    uint32_t apart;    /* partial results of an iteration for each kept element */
+    uint32_t buffer[SHARE_PLACES]; /* the first of those of the parts of each array, then, if `absent`, of preds */
+} Reduction;
+
+/* Where an element is. */
+typedef struct {
+    IrRef *at;    /* [dims of the space], within the space, whether the thread has an element there or not */
+    IrRef kept, term; /* conditions under which it has: of the kept dimensions, and of the reduced ones; 0: always */
+} Position;
+
+typedef struct {
+    EmitValues *e;
+    RwCx *rw;
+    IrGraph *g;
+    WbbArena *a;
+    const PartRange *range;
+    const PartStage *s;
+    const PartLayout *l;
+    const HloShape *terms_shape;
+    IrRef bid, tid, lane, warp;
+    IrRef *t;                /* [dims] of the map, within its variables' intervals */
+    IrRef *inside;           /* [dims] 0: always; else the condition that the thread's own number is within them */
+    Iteration *iterations;
+    uint32_t n_iterations;
+    uint32_t kept, terms;    /* elements of a thread: of the kept dimensions, and of the reduced ones in an iteration */
+    int64_t loop;            /* iterations */
+    int64_t blocks;          /* that share a result */
+    int64_t chunk;           /* partial results of those that a thread of the last one reads */
+    bool masked;             /* a thread may have fewer terms than others */
+    bool everyone;           /* all threads of a block need the results */
+    Reduction *r;            /* [n] */
+    uint32_t n;
+    uint32_t turn, last;     /* buffers: tickets, the number drawn */
+    bool stretches;          /* what is combined are stretches of the blocks' results */
+    /* opened, one in the other, up to the end of the range: the cluster's first block; the last block; its first
+     * warps */
+    EmitIf open[3];
+    uint32_t n_open;
+    bool first_warp;         /* the last one is that of the first of the warps that share a result */
+    bool first_block;        /* the first one is that of the first of the blocks of a cluster */
+    bool clusters;           /* blocks of a cluster have read each other's memory */
+} Share;
+
+/* Partial results: p[r] of reduction r, one kept element after the other. */
+typedef Partial **Partials;
+
+static inline IrRef emit_share_node(const Share *m, ScOp op, ScType t, IrRef x, IrRef y)
+{
+    return ir_node(m->g, op, IR_TYPE(t, 0), 0, x, y, 0, 0);
+}
+
+static inline IrRef emit_share_both(const Share *m, IrRef x, IrRef y)
+{
+    return !x ? y : !y || x == y ? x : emit_share_node(m, OP_BAND, SC_PRED, x, y);
+}
+
+static inline IrRef emit_share_number(const Share *m, uint32_t x) { return ir_const(m->g, IR_TYPE(SC_U32, 0), x); }
+
+/* share_terms.c */
+/* x, or bound - 1 where x is more, as a variable in 0 .. bound; *below: x < bound, 0: that always holds. */
+IrRef emit_share_clamp(const Share *m, const char *stem, IrRef x, int64_t bound, IrRef *below);
+/* Element number `kept` of the thread's kept ones, its term number `term` in iteration `loop`. */
+Position emit_share_position(const Share *m, uint32_t kept, uint32_t term, IrRef loop);
+IrRef *emit_share_index(const Share *m, const Position *p); /* of the terms' shape */
+IrRef *emit_share_kept_index(const Share *m, const HloInstruction *i, const Position *p); /* of reduction i's result */
+Partials emit_share_partials(const Share *m, uint32_t kept, bool apart);
+void emit_share_find_identity(const Share *m, Reduction *r);
+/* The terms of one iteration. */
+void emit_share_terms(const Share *m, IrRef loop, Partials p);
+Partial emit_share_combine(const Share *m, const Reduction *r, const Partial *x, const Partial *y);
+/* Where the condition does not hold, p has no term. */
+void emit_share_mask(const Share *m, const Reduction *r, IrRef condition, Partial *p);
+/* Neighbours, then neighbours of these: leaves the result in p[0]. */
+void emit_share_fold(const Share *m, const Reduction *r, Partial *p, uint32_t n);
+Partial emit_share_initial(const Share *m, const Reduction *r);
+typedef void (*ShareIterate)(const Share *m, IrRef loop, Partials p);
+/* Iterations 0 .. count - 1 of `one`, whose partial results, n_of[r] of reduction r, are combined from iteration to
+ * iteration. */
+void emit_share_iterate(const Share *m, ShareIterate one, int64_t count, const uint32_t *n_of, Partials p);
+/* Begins an `if` whose body alone uses partial results from now on: they become what they are there. */
+EmitIf emit_share_if_using(const Share *m, IrRef condition, uint32_t n, Partials p);
+void emit_share_end_if(const Share *m, EmitIf *c); /* of an `if` that results in nothing */
+
+/* share_exchange.c */
+/* How many there are of a level, of the reduced dimensions or of the kept ones. */
+IrRef emit_share_number_of(const Share *m, PartLevel level, bool reduced); /* which one of them the thread is */
+IrRef emit_share_owner(const Share *m); /* is it the first of the threads that share a result? 0: there is one alone */
+void emit_share_add_buffers(Share *m);
+void emit_share_combine_lanes(const Share *m, Partials p);
+/* Opens the `if` of the first of the warps that share a result, unless everyone needs it. */
+void emit_share_combine_warps(Share *m, Partials p);
+/* Opens the `if` of the first block of the cluster, and of the first of its warps, unless everyone needs it. */
+void emit_share_combine_clusters(Share *m, Partials p);
+/* Blocks whose memory others read end after them: the last statement of the kernel. */
+void emit_share_end_clusters(const Share *m);
+/* The blocks of a tile store their parts; opens the `if` of the last one to do so, in which p is the whole. */
+void emit_share_combine_blocks(Share *m, Partials p);
+void emit_share_close(Share *m); /* what was opened last */
+#endif

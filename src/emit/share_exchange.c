@@ -1,0 +1,444 @@
+/* share_exchange.c: partial results of lanes, warps and blocks become one: by shuffles, through shared memory, of a
+ * cluster through that of its blocks, of the grid through a temporary and a ticket.
+ *
+ * The neighbour that comes first is always the left operand, so an order of levels that keeps the order of the terms is
+ * enough for a computation that does not commute. Shuffles and barriers stand under no condition, but that of the last
+ * block, which is the same in all its threads.
+ *
+ *     rows: grid 8192; columns: vector 4, lane 32, warp 2, register 4    =>   5 shuffles, %shared[2 warps], barrier
+ */
+#include "emit/share.h"
+
+/* --- numbers of threads ------------------------------------------------------------------------------------------- */
+IrRef emit_share_number_of(const Share *m, PartLevel level, bool reduced)
+{
+    const IrRef n = level == PART_LANE ? m->lane : level == PART_WARP ? m->warp : m->bid;
+    IrRef sum = ir_index(m->g, 0);
+    int64_t below = 1;
+    for (uint32_t d = 0; d < m->l->n_dims; d++) {
+        const int64_t size = part_size(&m->l->dims[d], level);
+        if (m->l->dims[d].reduced != reduced || size == 1) continue;
+        const IrRef digit = rw_mod(m->rw, rw_floordiv(m->rw, n, part_weight(m->l, d, level)), size);
+        sum = rw_add(m->rw, sum, rw_scale(m->rw, digit, below));
+        below *= size;
+    }
+    return sum;
+}
+
+/* Is it, of the threads that share a result, the first one? 0: there is one alone. */
+static IrRef is_first(const Share *m, PartLevel level)
+{
+    if (part_layout_part(m->l, level, true) == 1) return 0;
+    return rw_compare(m->rw, OP_EQ, emit_share_number_of(m, level, true), ir_index(m->g, 0));
+}
+
+IrRef emit_share_owner(const Share *m)
+{
+    const IrRef of_block = emit_share_both(m, is_first(m, PART_LANE), m->first_warp ? 0 : is_first(m, PART_WARP));
+    return emit_share_both(m, of_block, m->first_block ? 0 : is_first(m, PART_CLUSTER));
+}
+
+static void open(Share *m, IrRef condition) { m->open[m->n_open++] = emit_if(m->e, condition); }
+
+void emit_share_close(Share *m)
+{
+    emit_share_end_if(m, &m->open[--m->n_open]);
+    m->first_warp = false;
+}
+
+/* Where the first kept element of the thread is in a tile of [kept warps, kept lanes, kept], one of each block. */
+static IrRef slot_of(const Share *m)
+{
+    const int64_t lanes = part_layout_part(m->l, PART_LANE, false);
+    const IrRef warp = rw_scale(m->rw, emit_share_number_of(m, PART_WARP, false), lanes);
+    return rw_scale(m->rw, rw_add(m->rw, warp, emit_share_number_of(m, PART_LANE, false)), m->kept);
+}
+
+static int64_t slots(const Share *m)
+{
+    return m->kept * part_layout_part(m->l, PART_WARP, false) * part_layout_part(m->l, PART_LANE, false);
+}
+
+/* --- parts of values: what shuffles and memory take --------------------------------------------------------------- */
+/* The type in which memory holds a part of a value of type t: of complex types the real and imaginary part; of types
+ * under 8 bits a byte. */
+static ScType part_type(ScType t)
+{
+    return t == SC_C64 ? SC_F32 : t == SC_C128 ? SC_F64 : part_is_packed(t) ? SC_U8 : t;
+}
+
+static uint32_t parts_of(ScType t) { return sc_type_info[t].cls == 'C' ? 2 : 1; }
+
+static uint32_t split(const Share *m, IrRef x, ScType t, IrRef *parts)
+{
+    if (sc_type_info[t].cls == 'C') {
+        parts[0] = emit_share_node(m, OP_RE, part_type(t), x, 0);
+        parts[1] = emit_share_node(m, OP_IM, part_type(t), x, 0);
+        return 2;
+    }
+    const ScType as = emit_unsigned(sc_type_info[t].bits);
+    if (part_is_packed(t) && t != as) x = emit_share_node(m, OP_BITS, as, x, 0);
+    parts[0] = part_is_packed(t) ? emit_share_node(m, OP_CVT, SC_U8, x, 0) : x;
+    return 1;
+}
+
+static IrRef join(const Share *m, const IrRef *parts, ScType t)
+{
+    if (sc_type_info[t].cls == 'C') return emit_share_node(m, OP_COMPLEX, t, parts[0], parts[1]);
+    if (!part_is_packed(t)) return parts[0];
+    const ScType as = emit_unsigned(sc_type_info[t].bits);
+    const IrRef x = emit_share_node(m, OP_CVT, as, parts[0], 0);
+    return t == as ? x : emit_share_node(m, OP_BITS, t, x, 0);
+}
+
+/* --- lanes -------------------------------------------------------------------------------------------------------- */
+static IrRef bound(const Share *m, IrRef value)
+{
+    emit_bound(m->e, value);
+    return value;
+}
+
+/* Which thread's value a shuffle gives: its operation and second operand. */
+typedef struct {
+    ScOp op;
+    IrRef by;
+} Shuffle;
+
+/* 32 bits of another thread. */
+static IrRef shuffle(const Share *m, IrRef word, const Shuffle *s)
+{
+    const IrType u32 = IR_TYPE(SC_U32, 0);
+    const IrRef op = ir_node(m->g, s->op, u32, 0, word, s->by, 0, 0);
+    return bound(m, ir_do(m->g, emit_block(m->e), emit_name(m->e, "s"), op, u32));
+}
+
+static IrRef shuffle_part(const Share *m, IrRef x, ScType t, const Shuffle *s)
+{
+    if (t == SC_PRED) {
+        const IrRef word = shuffle(m, emit_share_node(m, OP_CVT, SC_U32, x, 0), s);
+        return emit_share_node(m, OP_NE, SC_PRED, word, emit_share_number(m, 0));
+    }
+    const uint32_t bits = sc_type_info[t].bits;
+    const ScType as = emit_unsigned(bits);
+    const IrRef whole = t == as ? x : emit_share_node(m, OP_BITS, as, x, 0);
+    IrRef back;
+    if (bits == 64) {
+        const IrRef half = ir_const(m->g, IR_TYPE(as, 0), 32);
+        const IrRef high = emit_share_node(m, OP_SHRL, as, whole, half);
+        const IrRef low_back = shuffle(m, emit_share_node(m, OP_CVT, SC_U32, whole, 0), s);
+        const IrRef high_back = shuffle(m, emit_share_node(m, OP_CVT, SC_U32, high, 0), s);
+        const IrRef top = emit_share_node(m, OP_SHL, as, emit_share_node(m, OP_CVT, as, high_back, 0), half);
+        back = emit_share_node(m, OP_BOR, as, top, emit_share_node(m, OP_CVT, as, low_back, 0));
+    } else {
+        const IrRef word = shuffle(m, bits == 32 ? whole : emit_share_node(m, OP_CVT, SC_U32, whole, 0), s);
+        back = bits == 32 ? word : emit_share_node(m, OP_CVT, as, word, 0);
+    }
+    return t == as ? back : emit_share_node(m, OP_BITS, t, back, 0);
+}
+
+static Partial shuffled(const Share *m, const Reduction *r, const Partial *p, const Shuffle *s)
+{
+    Partial other = {.x = WBB_NEW_N(m->a, IrRef, r->n)};
+    for (uint32_t k = 0; k < r->n; k++) {
+        IrRef parts[2];
+        const uint32_t n = split(m, p->x[k], r->type[k], parts);
+        for (uint32_t j = 0; j < n; j++) parts[j] = shuffle_part(m, parts[j], part_type(r->type[k]), s);
+        other.x[k] = join(m, parts, r->type[k]);
+    }
+    if (p->present) other.present = shuffle_part(m, p->present, SC_PRED, s);
+    return other;
+}
+
+/* The lane that has the thread's kept digits, and 0 for the reduced ones. */
+static IrRef first_lane(const Share *m)
+{
+    IrRef sum = ir_index(m->g, 0);
+    for (uint32_t d = 0; d < m->l->n_dims; d++) {
+        const int64_t size = part_size(&m->l->dims[d], PART_LANE), weight = part_weight(m->l, d, PART_LANE);
+        if (m->l->dims[d].reduced || size == 1) continue;
+        sum = rw_add(m->rw, sum, rw_scale(m->rw, rw_mod(m->rw, rw_floordiv(m->rw, m->lane, weight), size), weight));
+    }
+    return ir_node(m->g, OP_IDX, IR_TYPE(SC_U32, 0), 0, sum, 0, 0, 0);
+}
+
+/* One instruction for all lanes, of integers of 32 bits and preds. */
+static IrRef redux(const Share *m, ScOp op, ScType t, IrRef x)
+{
+    const bool is_signed = t == SC_I32 && (op == OP_REDUX_MIN || op == OP_REDUX_MAX);
+    const ScType as = is_signed ? SC_I32 : SC_U32;
+    if (t == SC_PRED) x = emit_share_node(m, OP_CVT, as, x, 0);
+    else if (t != as) x = emit_share_node(m, OP_BITS, as, x, 0);
+    const IrRef all = bound(m, ir_do(m->g, emit_block(m->e), emit_name(m->e, "s"),
+                                     ir_node(m->g, op, IR_TYPE(as, 0), 0, x, 0, 0, 0), IR_TYPE(as, 0)));
+    if (t == SC_PRED) return emit_share_node(m, OP_NE, SC_PRED, all, emit_share_number(m, 0));
+    return t == as ? all : emit_share_node(m, OP_BITS, t, all, 0);
+}
+
+/* Leaves the result of the warp in the threads whose reduced digits are 0, or in all if everyone needs it. */
+static void combine_lanes(const Share *m, const Reduction *r, Partial *p)
+{
+    const bool both_ways = m->everyone && r->of->commutes;
+    const ScOp op = both_ways ? OP_SHUFFLE_XOR : OP_SHUFFLE_DOWN;
+    if (r->of->redux != OP_NONE && part_layout_part(m->l, PART_LANE, true) == 32 && !p[0].present) {
+        for (uint32_t c = 0; c < m->kept; c++) p[c].x[0] = redux(m, r->of->redux, r->type[0], p[c].x[0]);
+        return;
+    }
+    for (uint32_t d = 0; d < m->l->n_dims; d++) {
+        if (!m->l->dims[d].reduced) continue;
+        const int64_t weight = part_weight(m->l, d, PART_LANE);
+        for (int64_t k = 1; k < part_size(&m->l->dims[d], PART_LANE); k *= 2) {
+            const Shuffle s = {op, emit_share_number(m, (uint32_t)(k * weight))};
+            for (uint32_t c = 0; c < m->kept; c++) {
+                const Partial other = shuffled(m, r, &p[c], &s);
+                p[c] = emit_share_combine(m, r, &p[c], &other);
+            }
+        }
+    }
+    if (!m->everyone || both_ways || part_layout_part(m->l, PART_LANE, true) == 1) return;
+    const Shuffle first = {OP_SHUFFLE_IDX, first_lane(m)};
+    for (uint32_t c = 0; c < m->kept; c++) p[c] = shuffled(m, r, &p[c], &first);
+}
+
+void emit_share_combine_lanes(const Share *m, Partials p)
+{
+    for (uint32_t r = 0; r < m->n; r++) combine_lanes(m, &m->r[r], p[r]);
+}
+
+/* --- memory ------------------------------------------------------------------------------------------------------- */
+enum { OWN = -1 }; /* the memory of the thread's own block */
+
+/* n neighbours, in accesses as wide as they divide into: index is a multiple of n. rank: of the block of the cluster
+ * whose memory it is, or OWN. */
+static void read_row(const Share *m, int rank, uint32_t buffer, ScType t, IrRef index, int64_t n, IrRef *values)
+{
+    const uint32_t bits = sc_type_info[t].bits;
+    uint32_t log2 = 0;
+    while (t != SC_PRED && bits >= 16 && n % (2 << log2) == 0 && (bits << log2) < 128) log2++;
+    for (int64_t k = 0; k < n; k += 1 << log2) {
+        const IrRef at = rw_add(m->rw, index, ir_index(m->g, k));
+        const IrType type = IR_TYPE(t, log2);
+        const IrRef op = rank == OWN ? ir_node(m->g, OP_READ, type, 0, 0, 0, 0, 0)
+                                     : ir_node(m->g, OP_READ_PEER, type, 0, 0, 0, 0, (uint64_t)rank);
+        const IrRef all = bound(m, ir_do_at(m->g, emit_block(m->e), emit_name(m->e, "r"), op, type, buffer, at));
+        for (uint32_t j = 0; j < 1u << log2; j++)
+            values[k + j] = log2 ? ir_node(m->g, OP_PART, IR_TYPE(t, 0), 0, all, 0, 0, j) : all;
+    }
+}
+
+static void barrier(const Share *m)
+{
+    ir_do(m->g, emit_block(m->e), NULL, ir_node(m->g, OP_BARRIER, 0, 0, 0, 0, 0, 0), 0);
+}
+
+/* May a partial result there lack every term? Warps have those of threads, or of their stretches of the blocks'
+ * results. */
+static bool is_absent(const Share *m, const Reduction *r, SharePlace place)
+{
+    return place == SHARE_WARPS && m->stretches ? r->stretch_absent : r->absent;
+}
+
+/* A partial result, and n neighbours back. */
+static void put(const Share *m, const Reduction *r, SharePlace place, IrRef index, const Partial *p)
+{
+    uint32_t first = r->buffer[place];
+    for (uint32_t k = 0; k < r->n; k++) {
+        IrRef parts[2];
+        const uint32_t n = split(m, p->x[k], r->type[k], parts);
+        for (uint32_t j = 0; j < n; j++) emit_store(m->e, first++, index, parts[j]);
+    }
+    if (is_absent(m, r, place))
+        emit_store(m->e, first, index, p->present ? p->present : ir_const(m->g, IR_TYPE(SC_PRED, 0), 1));
+}
+
+static void get(const Share *m, const Reduction *r, SharePlace place, int rank, IrRef index, int64_t n, Partial *p)
+{
+    uint32_t first = r->buffer[place];
+    IrRef *parts[2] = {WBB_NEW_N(m->a, IrRef, n), WBB_NEW_N(m->a, IrRef, n)};
+    for (int64_t k = 0; k < n; k++) p[k] = (Partial){.x = WBB_NEW_N(m->a, IrRef, r->n)};
+    for (uint32_t x = 0; x < r->n; x++) {
+        for (uint32_t j = 0; j < parts_of(r->type[x]); j++)
+            read_row(m, rank, first++, part_type(r->type[x]), index, n, parts[j]);
+        for (int64_t k = 0; k < n; k++) p[k].x[x] = join(m, (IrRef[]){parts[0][k], parts[1][k]}, r->type[x]);
+    }
+    if (!is_absent(m, r, place)) return;
+    read_row(m, rank, first, SC_PRED, index, n, parts[0]);
+    for (int64_t k = 0; k < n; k++) p[k].present = parts[0][k];
+}
+
+static uint32_t add_buffer(const Share *m, const char *stem, IrSpace space, ScType t, int64_t elements, bool zeroed)
+{
+    IrKernel *k = m->e->k;
+    k->buffers = wbb_grow(m->a, k->buffers, k->n_buffers * sizeof *k->buffers, (k->n_buffers + 1) * sizeof *k->buffers);
+    k->buffers[k->n_buffers] = (IrBuffer){.name = emit_name(m->e, stem), .space = space, .type = t,
+                                          .elements = elements, .align = 16, .zeroed = zeroed};
+    return k->n_buffers++;
+}
+
+/* A buffer for each part of each array, and one for preds. */
+static uint32_t add_parts(const Share *m, const Reduction *r, const char *stem, IrSpace space, int64_t n, bool absent)
+{
+    const uint32_t first = m->e->k->n_buffers;
+    for (uint32_t k = 0; k < r->n; k++)
+        for (uint32_t j = 0; j < parts_of(r->type[k]); j++)
+            add_buffer(m, stem, space, part_type(r->type[k]), n, false);
+    if (absent) add_buffer(m, stem, space, SC_PRED, n, false);
+    return first;
+}
+
+void emit_share_add_buffers(Share *m)
+{
+    const int64_t warps = part_layout_part(m->l, PART_WARP, true), tiles = part_layout_part(m->l, PART_GRID, false);
+    for (uint32_t k = 0; m->blocks > 1 && k < m->n; k++)
+        m->r[k].buffer[SHARE_BLOCKS] =
+            add_parts(m, &m->r[k], "part", IR_TEMP, m->blocks * tiles * slots(m), m->r[k].absent);
+    if (m->blocks > 1) m->turn = add_buffer(m, "turn", IR_TEMP, SC_U32, tiles, true);
+    if (m->blocks > 1) m->last = add_buffer(m, "last", IR_SHARED, SC_U32, 1, false);
+    for (uint32_t k = 0; warps > 1 && k < m->n; k++)
+        m->r[k].buffer[SHARE_WARPS] =
+            add_parts(m, &m->r[k], "shared", IR_SHARED, slots(m) * warps, m->r[k].stretch_absent);
+    for (uint32_t k = 0; part_layout_part(m->l, PART_CLUSTER, true) > 1 && k < m->n; k++)
+        m->r[k].buffer[SHARE_PEERS] = add_parts(m, &m->r[k], "peer", IR_SHARED, slots(m), m->r[k].absent);
+}
+
+/* The rank of block number `number` of those of a cluster. */
+static int rank_of(const Share *m, int64_t number)
+{
+    int64_t rank = 0;
+    for (uint32_t d = 0; d < m->l->n_dims; d++) {
+        const int64_t size = part_size(&m->l->dims[d], PART_CLUSTER);
+        rank += number % size * part_weight(m->l, d, PART_CLUSTER);
+        number /= size;
+    }
+    return (int)rank;
+}
+
+/* The thread's kept elements, `apart` from each other, where the condition holds; they stay what they are. */
+static void put_kept(const Share *m, Partials p, IrRef condition, SharePlace place, IrRef index, int64_t apart)
+{
+    Partials mine = emit_share_partials(m, m->kept, false);
+    for (uint32_t r = 0; r < m->n; r++)
+        for (uint32_t c = 0; c < m->kept; c++) mine[r][c] = p[r][c];
+    EmitIf inside = emit_share_if_using(m, condition, m->kept, mine);
+    for (uint32_t r = 0; r < m->n; r++)
+        for (uint32_t c = 0; c < m->kept; c++)
+            put(m, &m->r[r], place, rw_add(m->rw, index, ir_index(m->g, c * apart)), &mine[r][c]);
+    emit_share_end_if(m, &inside);
+}
+
+/* What n warps, or blocks of a cluster, have put, combined: in tiles, the row of each `next` after the one before or in
+ * its own memory; or a row of what all have of each kept element. */
+static void fold_put(const Share *m, Partials p, SharePlace place, IrRef index, int64_t n, bool tiles, int64_t next)
+{
+    Partial *all = WBB_NEW_N(m->a, Partial, (size_t)n * m->kept), *of = WBB_NEW_N(m->a, Partial, (size_t)n);
+    const int64_t row = tiles ? m->kept : n, rows = tiles ? n : m->kept;
+    for (uint32_t r = 0; r < m->n; r++) {
+        for (int64_t k = 0; k < rows; k++)
+            get(m, &m->r[r], place, place == SHARE_PEERS ? rank_of(m, k) : OWN,
+                rw_add(m->rw, index, ir_index(m->g, k * next)), row, all + k * row);
+        for (uint32_t c = 0; c < m->kept; c++) {
+            for (int64_t k = 0; k < n; k++) of[k] = tiles ? all[k * row + c] : all[c * row + k];
+            emit_share_fold(m, &m->r[r], of, (uint32_t)n);
+            p[r][c] = of[0];
+        }
+    }
+}
+
+/* Through shared memory: the first thread of each warp that shares a result stores it; threads of the first warp, or
+ * all, read those of all warps that share their own. */
+void emit_share_combine_warps(Share *m, Partials p)
+{
+    const int64_t warps = part_layout_part(m->l, PART_WARP, true);
+    /* tiles of the warps, so that lanes access neighbours; or of each kept element what the warps have of it */
+    const bool tiles = part_layout_part(m->l, PART_LANE, false) > 1;
+    if (warps == 1) return;
+    const IrRef warp = emit_share_number_of(m, PART_WARP, true);
+    const int64_t apart = tiles ? 1 : warps, next = tiles ? slots(m) : 1; /* of kept elements; of warps */
+    const IrRef slot = rw_scale(m->rw, slot_of(m), apart), own = rw_add(m->rw, slot, rw_scale(m->rw, warp, next));
+    put_kept(m, p, is_first(m, PART_LANE), SHARE_WARPS, own, apart);
+    barrier(m);
+    if (!m->everyone) {
+        open(m, is_first(m, PART_WARP));
+        m->first_warp = true;
+    }
+    fold_put(m, p, SHARE_WARPS, slot, warps, tiles, tiles ? next : apart);
+}
+
+/* --- clusters ----------------------------------------------------------------------------------------------------- */
+static void cluster_barrier(const Share *m)
+{
+    ir_do(m->g, emit_block(m->e), NULL, ir_node(m->g, OP_CLUSTER_BARRIER, 0, 0, 0, 0, 0, 0), 0);
+}
+
+/* Through the shared memory of the blocks: each stores its parts there, and those of all are read. */
+void emit_share_combine_clusters(Share *m, Partials p)
+{
+    const int64_t blocks = part_layout_part(m->l, PART_CLUSTER, true);
+    const bool warps = part_layout_part(m->l, PART_WARP, true) > 1;
+    if (blocks == 1) return;
+    const IrRef slot = slot_of(m), first_warp = m->first_warp ? 0 : is_first(m, PART_WARP);
+    put_kept(m, p, emit_share_both(m, is_first(m, PART_LANE), first_warp), SHARE_PEERS, slot, 1);
+    if (m->first_warp) emit_share_close(m);
+    cluster_barrier(m);
+    m->clusters = true;
+    if (!m->everyone) {
+        open(m, is_first(m, PART_CLUSTER));
+        m->first_block = true;
+        if (warps) open(m, is_first(m, PART_WARP));
+        m->first_warp = warps;
+    }
+    fold_put(m, p, SHARE_PEERS, slot, blocks, true, 0);
+}
+
+void emit_share_end_clusters(const Share *m)
+{
+    if (m->clusters) cluster_barrier(m);
+}
+
+/* --- blocks ------------------------------------------------------------------------------------------------------- */
+/* Where the part of a block is of the thread's first kept element: [blocks, tiles, kept warps, kept lanes, kept]. */
+static IrRef part_of(const Share *m, IrRef block)
+{
+    const IrRef tile = rw_add(m->rw, rw_scale(m->rw, block, part_layout_part(m->l, PART_GRID, false)),
+                              emit_share_number_of(m, PART_GRID, false));
+    return rw_add(m->rw, rw_scale(m->rw, tile, slots(m)), slot_of(m));
+}
+
+/* Partial result number `loop` of the thread's stretch, of each kept element. A thread after the last block reads that
+ * of the last one, and has none. */
+static void partial_results(const Share *m, IrRef loop, Partials p)
+{
+    const IrRef lane = emit_share_number_of(m, PART_LANE, true), warp = emit_share_number_of(m, PART_WARP, true);
+    const IrRef thread = rw_add(m->rw, lane, rw_scale(m->rw, warp, part_layout_part(m->l, PART_LANE, true)));
+    IrRef drawn;
+    const IrRef block =
+        emit_share_clamp(m, "q", rw_add(m->rw, rw_scale(m->rw, thread, m->chunk), loop), m->blocks, &drawn);
+    for (uint32_t r = 0; r < m->n; r++) {
+        get(m, &m->r[r], SHARE_BLOCKS, OWN, part_of(m, block), m->kept, p[r]);
+        for (uint32_t c = 0; c < m->kept; c++) emit_share_mask(m, &m->r[r], drawn, &p[r][c]);
+    }
+}
+
+void emit_share_combine_blocks(Share *m, Partials p)
+{
+    const IrRef tile = emit_share_number_of(m, PART_GRID, false), zero = ir_index(m->g, 0);
+    const IrType u32 = IR_TYPE(SC_U32, 0);
+    uint32_t *n_of = WBB_NEW_N(m->a, uint32_t, m->n + 1u);
+    for (uint32_t r = 0; r < m->n; r++) n_of[r] = m->kept;
+    put_kept(m, p, emit_share_owner(m), SHARE_BLOCKS, part_of(m, emit_share_number_of(m, PART_GRID, true)), 1);
+    if (m->first_warp) emit_share_close(m);
+    barrier(m);
+    EmitIf one = emit_if(m->e, rw_compare(m->rw, OP_EQ, m->tid, zero));
+    const IrRef op = ir_node(m->g, OP_TICKET, u32, 0, emit_share_number(m, (uint32_t)m->blocks - 1), 0, 0, 0);
+    const IrRef drawn = bound(m, ir_do_at(m->g, emit_block(m->e), emit_name(m->e, "n"), op, u32, m->turn, tile));
+    emit_store(m->e, m->last, zero, drawn);
+    emit_share_end_if(m, &one);
+    barrier(m);
+    IrRef mine;
+    read_row(m, OWN, m->last, SC_U32, zero, 1, &mine);
+    const IrRef most = emit_share_number(m, (uint32_t)m->blocks - 1);
+    open(m, emit_share_node(m, OP_EQ, SC_PRED, mine, most));
+    m->stretches = true;
+    emit_share_iterate(m, partial_results, m->chunk, n_of, p);
+    emit_share_combine_lanes(m, p);
+    emit_share_combine_warps(m, p);
+}

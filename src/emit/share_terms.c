@@ -1,0 +1,294 @@
+/* share_terms.c: the elements of a thread in a shared stage, the terms of its reductions, and how two partial results
+ * become one.
+ *
+ * Needs the maps of the layout; leaves values. What a thread has beyond the end of a dimension it takes from the last
+ * element there is, so that no load or shuffle stands under a condition; such a term becomes the computation's
+ * identity if rules prove one, else its partial result carries a pred that says whether there is any term.
+ */
+#include "emit/share.h"
+
+#include <math.h>
+
+IrRef emit_share_clamp(const Share *m, const char *stem, IrRef x, int64_t bound, IrRef *below)
+{
+    *below = rw_compare(m->rw, OP_LT, x, ir_index(m->g, bound));
+    if (ir_is_const(m->g, *below) && ir_at(m->g, *below)->imm) *below = 0;
+    if (*below) x = rw_make(m->rw, OP_MIN, IR_TYPE(SC_INDEX, 0), 0, x, ir_index(m->g, bound - 1), 0, 0);
+    return emit_let(m->e, stem, x, 0, bound - 1);
+}
+
+/* --- positions ---------------------------------------------------------------------------------------------------- */
+Position emit_share_position(const Share *m, uint32_t kept, uint32_t term, IrRef loop)
+{
+    const IxMap *map = m->s->maps.elements;
+    IrRef *point = WBB_NEW_N(m->a, IrRef, map->vars.n + 1u);
+    Position p = {.at = WBB_NEW_N(m->a, IrRef, m->l->n_dims + 1u)};
+    uint32_t vector = 0, of_vector = m->l->n_dims; /* number of the element in its vector, and its dimension */
+    for (uint32_t d = 0; d < m->l->n_dims; d++) point[d] = m->t[d];
+    for (uint32_t k = m->n_iterations; k-- > 0;) { /* vectors are the lowest digits */
+        const Iteration *x = &m->iterations[k];
+        uint32_t *rest = m->l->dims[x->dim].reduced ? &term : &kept;
+        point[m->l->n_dims + k] = x->level == PART_LOOP ? loop : ir_index(m->g, *rest % x->size);
+        if (x->level == PART_VECTOR) {
+            point[m->l->n_dims + k] = ir_index(m->g, 0);
+            vector = *rest % (uint32_t)x->size, of_vector = x->dim;
+        }
+        if (x->level != PART_LOOP) *rest /= (uint32_t)x->size;
+    }
+    ix_map_at(m->rw, m->a, rw_graph(m->e->plan->rw), map, point, p.at, NULL);
+    for (uint32_t d = 0; d < m->l->n_dims; d++) {
+        const PartDim *x = &m->l->dims[d];
+        const int64_t size = part_size(x, PART_VECTOR), whole = x->size / size;
+        IrRef *condition = x->reduced ? &p.term : &p.kept, below;
+        const IrRef n = emit_share_clamp(m, "p", rw_floordiv(m->rw, p.at[d], size), whole, &below); /* of the vector */
+        *condition = emit_share_both(m, emit_share_both(m, *condition, m->inside[d]), below);
+        p.at[d] = rw_scale(m->rw, n, size);
+        if (d == of_vector) p.at[d] = rw_add(m->rw, p.at[d], ir_index(m->g, vector));
+    }
+    return p;
+}
+
+IrRef *emit_share_index(const Share *m, const Position *p)
+{
+    IrRef *index = WBB_NEW_N(m->a, IrRef, HLO_RANK_LIMIT);
+    for (uint32_t d = 0; d < m->terms_shape->rank; d++) index[d] = ir_index(m->g, 0);
+    for (uint32_t d = 0; d < m->l->n_dims; d++)
+        for (uint32_t k = 0; k < m->s->n_space; k++)
+            if (m->s->space[k].dim.name == m->l->dims[d].name)
+                part_group_index(m->rw, &m->s->space[k], m->terms_shape, p->at[d], index);
+    return index;
+}
+
+IrRef *emit_share_kept_index(const Share *m, const HloInstruction *i, const Position *p)
+{
+    IrRef *kept = WBB_NEW_N(m->a, IrRef, HLO_RANK_LIMIT);
+    part_kept_index(i, emit_share_index(m, p), kept);
+    return kept;
+}
+
+/* --- partial results ---------------------------------------------------------------------------------------------- */
+static Partial new_partial(const Share *m, const Reduction *r) { return (Partial){.x = WBB_NEW_N(m->a, IrRef, r->n)}; }
+
+Partials emit_share_partials(const Share *m, uint32_t kept, bool apart)
+{
+    Partials p = WBB_NEW_N(m->a, Partial *, m->n + 1u);
+    for (uint32_t r = 0; r < m->n; r++) p[r] = WBB_NEW_N(m->a, Partial, kept * (apart ? m->r[r].apart : 1u) + 1);
+    return p;
+}
+
+/* The values and preds of partial results, one after the other; returns how many. values NULL: counts them. */
+static uint32_t pack(const Share *m, Partials p, const uint32_t *n_of, IrRef *values)
+{
+    uint32_t at = 0;
+    for (uint32_t r = 0; r < m->n; r++)
+        for (uint32_t k = 0; k < n_of[r]; k++) {
+            for (uint32_t x = 0; x < m->r[r].n; x++, at++)
+                if (values) values[at] = p[r][k].x[x];
+            if (!p[r][k].present) continue;
+            if (values) values[at] = p[r][k].present;
+            at++;
+        }
+    return at;
+}
+
+/* In memory of their own: other partial results may have these. */
+static void unpack(const Share *m, Partials p, const uint32_t *n_of, const IrRef *values)
+{
+    for (uint32_t r = 0; r < m->n; r++)
+        for (uint32_t k = 0; k < n_of[r]; k++) {
+            const IrRef present = p[r][k].present;
+            p[r][k] = new_partial(m, &m->r[r]);
+            for (uint32_t x = 0; x < m->r[r].n; x++) p[r][k].x[x] = *values++;
+            if (present) p[r][k].present = *values++;
+        }
+}
+
+EmitIf emit_share_if_using(const Share *m, IrRef condition, uint32_t n, Partials p)
+{
+    uint32_t *n_of = WBB_NEW_N(m->a, uint32_t, m->n + 1u);
+    for (uint32_t r = 0; r < m->n; r++) n_of[r] = n;
+    const uint32_t n_values = pack(m, p, n_of, NULL);
+    IrRef *values = WBB_NEW_N(m->a, IrRef, n_values + 1u);
+    pack(m, p, n_of, values);
+    const EmitIf c = emit_if_using(m->e, condition, n_values, values);
+    for (uint32_t k = 0; k < n_values; k++) values[k] = emit_in_branch(m->e, &c, true, values[k]);
+    unpack(m, p, n_of, values);
+    return c;
+}
+
+void emit_share_end_if(const Share *m, EmitIf *c)
+{
+    emit_else(m->e, c);
+    emit_end_if(m->e, c, 0, NULL, NULL, NULL);
+}
+
+/* --- combining ---------------------------------------------------------------------------------------------------- */
+Partial emit_share_combine(const Share *m, const Reduction *r, const Partial *x, const Partial *y)
+{
+    const HloComputation *c = r->i->called[0];
+    const ScOp op = sc_op_of_hlo(hlo_opcode_name(c->root->opcode)); /* where partial results have a type of their own */
+    const bool apart = x->present != y->present;                    /* one may be there without the other */
+    Partial p = new_partial(m, r);
+    uint32_t env = 0;
+    if (r->of->sum == SC_NONE) {
+        IrRef *args = WBB_NEW_N(m->a, IrRef, 2 * r->n);
+        for (uint32_t k = 0; k < r->n; k++) {
+            args[k] = emit_as(m->e, x->x[k], c->parameters[k]->shape->type);
+            args[r->n + k] = emit_as(m->e, y->x[k], c->parameters[r->n + k]->shape->type);
+        }
+        env = emit_env(m->e, 2 * r->n, args);
+    }
+    for (uint32_t k = 0; k < r->n; k++) {
+        const IrType t = IR_TYPE(r->type[k], 0);
+        IrRef v = env ? emit_as(m->e, emit_value_in(m->e, env, (PartValue){c->root, k}, NULL), r->type[k])
+                      : emit_share_node(m, op, r->of->sum, x->x[k], y->x[k]);
+        if (apart && y->present) v = ir_node(m->g, OP_SELECT, t, 0, y->present, v, x->x[k], 0);
+        if (apart && x->present) v = ir_node(m->g, OP_SELECT, t, 0, x->present, v, y->x[k], 0);
+        p.x[k] = v;
+    }
+    if (!apart) p.present = x->present;
+    else if (x->present && y->present) p.present = emit_share_node(m, OP_BOR, SC_PRED, x->present, y->present);
+    return p;
+}
+
+void emit_share_mask(const Share *m, const Reduction *r, IrRef condition, Partial *p)
+{
+    if (!condition) return;
+    if (!r->identity) p->present = emit_share_both(m, p->present, condition);
+    for (uint32_t k = 0; r->identity && k < r->n; k++)
+        p->x[k] = ir_node(m->g, OP_SELECT, IR_TYPE(r->type[k], 0), 0, condition, p->x[k], r->identity[k], 0);
+}
+
+void emit_share_fold(const Share *m, const Reduction *r, Partial *p, uint32_t n)
+{
+    for (; n > 1; n = (n + 1) / 2) {
+        for (uint32_t k = 0; k < n / 2; k++) p[k] = emit_share_combine(m, r, &p[2 * k], &p[2 * k + 1]);
+        if (n % 2) p[n / 2] = p[n - 1];
+    }
+}
+
+/* Do rules of the simplify phase prove that `operation` of x and the constant is x, for an x that nothing is known
+ * of? */
+static bool is_identity(const Share *m, ScOp op, ScType t, uint64_t bits)
+{
+    const IrRef x = emit_load(m->rw, t, 0, ir_index(m->g, 0)), c = ir_const(m->g, IR_TYPE(t, 0), bits);
+    uint32_t rule;
+    return rw_step(m->rw, RW_SIMPLIFY, emit_share_node(m, op, t, x, c), &rule) == x;
+}
+
+/* Of a computation that is one operation. */
+void emit_share_find_identity(const Share *m, Reduction *r)
+{
+    const HloInstruction *root = r->i->called[0]->root;
+    const ScOp op = sc_op_of_hlo(hlo_opcode_name(root->opcode));
+    const ScType t = r->type[0];
+    if (!r->of->commutes || r->n > 1 || op == OP_NONE || !sc_type_info[t].compute) return;
+    const uint64_t all = sc_mask(t), sign = all ^ (all >> 1);
+    const bool floats = sc_is_float(t), is_signed = !floats && sc_is_signed(t);
+    const uint64_t of_floats[] = {sign, sc_from_f64(t, 1), sc_from_f64(t, INFINITY), sc_from_f64(t, -INFINITY)};
+    const uint64_t of_integers[] = {0, 1, all, is_signed ? sign : 0, all >> is_signed};
+    const uint64_t *candidates = floats ? of_floats : of_integers;
+    const size_t n = floats ? sizeof of_floats / sizeof *of_floats : sizeof of_integers / sizeof *of_integers;
+    for (size_t k = 0; k < n; k++) {
+        if (!is_identity(m, op, t, candidates[k])) continue;
+        r->identity = WBB_NEW(m->a, IrRef);
+        r->identity[0] = ir_const(m->g, IR_TYPE(t, 0), candidates[k]);
+        return;
+    }
+}
+
+Partial emit_share_initial(const Share *m, const Reduction *r)
+{
+    Partial init = new_partial(m, r);
+    for (uint32_t k = 0; k < r->n; k++)
+        init.x[k] = emit_as(m->e, emit_value(m->e, part_value(r->i->operands[r->n + k], 0), NULL), r->type[k]);
+    return init;
+}
+
+/* --- terms -------------------------------------------------------------------------------------------------------- */
+static Partial term(const Share *m, const Reduction *r, const Position *at, const IrRef *index)
+{
+    Partial p = new_partial(m, r);
+    for (uint32_t k = 0; k < r->n; k++)
+        p.x[k] = emit_as(m->e, emit_value(m->e, part_value(r->i->operands[k], 0), index), r->type[k]);
+    emit_share_mask(m, r, at->term, &p);
+    return p;
+}
+
+/* The element of each output of full shape at the position. */
+static void store_outputs(const Share *m, const Position *at, const IrRef *index)
+{
+    const PartPlan *plan = m->e->plan;
+    const uint32_t n = m->s->n_outputs;
+    IrRef *values = WBB_NEW_N(m->a, IrRef, n + 1u), *offsets = WBB_NEW_N(m->a, IrRef, n + 1u);
+    for (uint32_t k = 0; k < n; k++) {
+        const PartValue root = plan->roots[m->s->outputs[k]];
+        const HloShape *shape = part_shape(root.i, root.part);
+        IrRef *to = WBB_NEW_N(m->a, IrRef, HLO_RANK_LIMIT);
+        part_path_index(m->rw, m->a, &m->s->paths[k], index, to);
+        values[k] = emit_value(m->e, root, to);
+        offsets[k] = ix_linear(m->rw, shape, to);
+    }
+    EmitIf inside = emit_if_using(m->e, emit_share_both(m, at->kept, at->term), n, values);
+    for (uint32_t k = 0; k < n; k++)
+        emit_store(m->e, plan->n_operands + m->s->outputs[k], offsets[k],
+                   emit_in_branch(m->e, &inside, true, values[k]));
+    emit_share_end_if(m, &inside);
+}
+
+/* Elements of a vector follow each other, so that what accesses them does. */
+void emit_share_terms(const Share *m, IrRef loop, Partials p)
+{
+    Partial **all = WBB_NEW_N(m->a, Partial *, m->n + 1u); /* [kept, terms] of each reduction */
+    const uint32_t vector = (uint32_t)part_layout_part(m->l, PART_VECTOR, false), each = m->terms * vector;
+    for (uint32_t r = 0; r < m->n; r++) all[r] = WBB_NEW_N(m->a, Partial, (size_t)m->kept * m->terms);
+    for (uint32_t n = 0; n < m->kept * m->terms; n++) {
+        const uint32_t c = n / each * vector + n % vector, k = n % each / vector;
+        const Position at = emit_share_position(m, c, k, loop);
+        const IrRef *index = emit_share_index(m, &at);
+        for (uint32_t r = 0; r < m->n; r++) all[r][c * m->terms + k] = term(m, &m->r[r], &at, index);
+        if (m->s->kind != PART_RESULTS && m->s->n_outputs) store_outputs(m, &at, index);
+    }
+    for (uint32_t r = 0; r < m->n; r++)
+        for (uint32_t c = 0; c < m->kept; c++) {
+            const uint32_t apart = m->r[r].apart;
+            Partial *of = all[r] + (size_t)c * m->terms;
+            if (apart == 1) emit_share_fold(m, &m->r[r], of, m->terms);
+            for (uint32_t k = 0; k < apart; k++) p[r][c * apart + k] = of[k];
+        }
+}
+
+/* Partial results that have no term yet, of reductions whose identity is known. */
+static bool start_from_identity(const Share *m, const uint32_t *n_of, Partials p)
+{
+    for (uint32_t r = 0; r < m->n; r++)
+        if (!m->r[r].identity) return false;
+    for (uint32_t r = 0; r < m->n; r++)
+        for (uint32_t k = 0; k < n_of[r]; k++) p[r][k] = (Partial){.x = m->r[r].identity};
+    return true;
+}
+
+void emit_share_iterate(const Share *m, ShareIterate one, int64_t count, const uint32_t *n_of, Partials p)
+{
+    Partials next = WBB_NEW_N(m->a, Partial *, m->n + 1u);
+    IrRef var;
+    for (uint32_t r = 0; r < m->n; r++) next[r] = WBB_NEW_N(m->a, Partial, n_of[r] + 1);
+    const bool all = count > 1 && start_from_identity(m, n_of, p);
+    if (!all) one(m, ir_index(m->g, 0), p);
+    if (count == 1) return;
+    const uint32_t n_acc = pack(m, p, n_of, NULL);
+    IrRef *acc = WBB_NEW_N(m->a, IrRef, n_acc + 1u);
+    pack(m, p, n_of, acc);
+    EmitLoop l = emit_for(m->e, "k", all ? count : count - 1, n_acc, acc, &var);
+    unpack(m, p, n_of, acc);
+    one(m, all ? var : rw_add(m->rw, var, ir_index(m->g, 1)), next);
+    for (uint32_t r = 0; r < m->n; r++)
+        for (uint32_t k = 0; k < n_of[r]; k++) {
+            const bool carried = p[r][k].present;
+            p[r][k] = emit_share_combine(m, &m->r[r], &p[r][k], &next[r][k]);
+            if (carried && !p[r][k].present) p[r][k].present = ir_const(m->g, IR_TYPE(SC_PRED, 0), 1);
+        }
+    pack(m, p, n_of, acc);
+    emit_end_for(m->e, &l, n_acc, acc);
+    unpack(m, p, n_of, acc);
+}

@@ -1,0 +1,333 @@
+/* tree: a reduction whose terms are combined in the tree that the kernel documents.
+ *
+ * Needs: the set of wanted results, and a tree that has each term once. Leaves: their lanes, for all arrays.
+ *
+ * Every term has a number: the digits that the parts of the steps have, the first part the lowest. Combining a part
+ * turns so many neighbouring numbers into one; so the first parts turn each stretch of `low` numbers into a partial
+ * result, which are computed on several threads, for groups of results at once, and the others combine those. A row is
+ * a partial result of each result of the group; since all results have terms at the same numbers, a row is there or
+ * absent as a whole, and an absent one is left out. The initial value is the left operand of the last step.
+ *
+ *     10 terms, fold 4 of columns.vector; chain 3 of columns.loop:    init + (((0 + 1) + (2 + 3)) + (..) + (8 + 9))
+ */
+#include "eval/bounds.h"
+
+#include <string.h>
+
+enum { LOW = 4096 }; /* numbers of a stretch, but for the first part, of which no more is wanted */
+
+/* Rows of lanes by number, a row of each array at once; NULL: absent. */
+typedef struct {
+    char ***row; /* [arrays][numbers] */
+    int64_t numbers, lanes;
+} Rows;
+
+typedef struct {
+    EvTask *t;
+    const EvTree *tree;
+    const HloComputation *c;
+    uint32_t arrays;
+    ScType *types;      /* [arrays] of terms and partial results */
+    size_t *bytes;      /* [arrays] of a lane */
+    ScOp op;            /* with a type of the tree's own: the operation */
+    EvAccumulator *acc; /* for ev_acc_lanes: types of the terms */
+    EvRef *operands;    /* [arrays] */
+    const HloShape *in;
+    int64_t stride[HLO_RANK_LIMIT];
+    int64_t *base;      /* [results] position of the result's first term */
+    int64_t n;          /* results */
+    uint32_t n_parts, n_low; /* of all steps; parts of a stretch */
+    EvTreePart *parts;
+    int64_t low, high;  /* numbers of a stretch; stretches */
+    int64_t group, groups; /* results of a piece; groups of them */
+    char **partial;     /* [arrays] rows of all results, by stretch */
+    bool *present;      /* [high] */
+} Tree;
+
+/* --- terms -------------------------------------------------------------------------------------------------------- */
+/* The distance of term `number` from the result's first; -1: it is absent. */
+static int64_t offset_of(const Tree *m, int64_t number)
+{
+    const EvTree *t = m->tree;
+    int64_t position[HLO_RANK_LIMIT] = {0}, offset = 0;
+    for (uint32_t k = 0; k < t->n_steps; k++) {
+        const EvTreeStep *s = &t->steps[k];
+        int64_t digits = 0, weight = 1;
+        for (uint32_t p = 0; p < s->n_parts; p++) {
+            digits += number % s->parts[p].size * weight;
+            number /= s->parts[p].size;
+            weight *= s->parts[p].size;
+        }
+        if (digits >= s->size) return -1;
+        for (uint32_t d = 0; d < s->n_digits; d++) {
+            const EvDigit *x = &t->digits[s->digits[d]];
+            position[x->dim] += digits % x->size * x->weight;
+            digits /= x->size;
+        }
+    }
+    for (uint32_t d = 0; d < t->n_dims; d++) {
+        const EvTreeDim *x = &t->dims[d];
+        int64_t rest = position[d];
+        for (uint32_t k = x->n; k-- > 0; rest /= m->in->dims[x->of[k]])
+            offset += rest % m->in->dims[x->of[k]] * m->stride[x->of[k]];
+        if (rest) return -1;
+    }
+    return offset;
+}
+
+static Rows new_rows(Ev *e, const Tree *m, int64_t numbers, int64_t lanes)
+{
+    Rows r = {.row = WBB_NEW_N(e->block, char **, m->arrays), .numbers = numbers, .lanes = lanes};
+    for (uint32_t a = 0; a < m->arrays; a++) r.row[a] = WBB_NEW_N(e->block, char *, numbers + 1);
+    return r;
+}
+
+/* The terms of stretch `high`, of `n` results from `result` on. */
+static Rows terms_of(Ev *part, const Tree *m, int64_t high, int64_t result, int64_t n)
+{
+    Rows r = new_rows(part, m, m->low, n);
+    int64_t *list = ev_list(part, m->low * n), *numbers = ev_list(part, m->low), count = 0;
+    for (int64_t k = 0; k < m->low; k++) {
+        const int64_t offset = offset_of(m, high * m->low + k);
+        if (offset < 0) continue;
+        for (int64_t j = 0; j < n; j++) list[count * n + j] = m->base[result + j] + offset;
+        numbers[count++] = k;
+    }
+    if (!count) return r;
+    const EvSet *set = ev_list_set(part, list, count * n);
+    for (uint32_t a = 0; a < m->arrays; a++) {
+        char *x = ev_acc_lanes(part, m->acc, a, m->operands[a], set);
+        for (int64_t k = 0; k < count; k++) r.row[a][numbers[k]] = x + (size_t)(k * n) * m->bytes[a];
+    }
+    return r;
+}
+
+/* --- combining ---------------------------------------------------------------------------------------------------- */
+/* n lanes x[array] with n lanes of each of `steps` steps, side by side, in y[array]. */
+static void **combine(Ev *e, const Tree *m, int64_t n, int64_t steps, void *const *x, void *const *y)
+{
+    if (m->tree->type == SC_NONE) {
+        EvAccumulator *acc = ev_acc_new(e, m->c, m->arrays, m->types, n);
+        for (uint32_t a = 0; a < m->arrays; a++) ev_acc_init(e, acc, a, x[a], n);
+        ev_acc_begin(e, acc, true);
+        ev_acc_add_steps(e, acc, 0, n, steps, y);
+        return ev_acc_end(e, acc);
+    }
+    const ScType t = m->types[0];
+    void **r = WBB_NEW_N(e->block, void *, 1);
+    r[0] = ev_lanes(e, (size_t)n * m->bytes[0]);
+    memcpy(r[0], x[0], (size_t)n * m->bytes[0]);
+    for (int64_t s = 0; s < steps; s++) {
+        const char *step = (const char *)y[0] + (size_t)(s * n) * m->bytes[0];
+        for (int64_t k = 0; k < n; k++) {
+            if (e->mode == EV_BOUNDS) {
+                EvBound *to = (EvBound *)r[0] + k;
+                const EvBound pair[2] = {*to, ((const EvBound *)(const void *)step)[k]};
+                *to = ev_bound_op(m->op, t, t, pair, e->approx);
+            } else {
+                uint64_t made = 0, pair[2] = {ev_get(t, r[0], k), ev_get(t, step, k)};
+                ev_value(m->op, t, t, pair, &made);
+                ev_set(t, r[0], k, made);
+            }
+        }
+    }
+    return r;
+}
+
+/* The rows at numbers[0 .. count) side by side, of each array. */
+static void **side_by_side(Ev *e, const Tree *m, const Rows *r, const int64_t *numbers, int64_t count)
+{
+    void **x = WBB_NEW_N(e->block, void *, m->arrays);
+    for (uint32_t a = 0; a < m->arrays; a++) {
+        const size_t bytes = (size_t)r->lanes * m->bytes[a];
+        char *to = x[a] = ev_lanes(e, (size_t)count * bytes);
+        for (int64_t k = 0; k < count; k++) memcpy(to + (size_t)k * bytes, r->row[a][numbers[k]], bytes);
+    }
+    return x;
+}
+
+/* Pairs of rows, left and right, whose results replace the left ones; where one is absent the other is the result. */
+static void combine_pairs(Ev *e, const Tree *m, Rows *r, int64_t count, const int64_t *left, const int64_t *right)
+{
+    int64_t *x = ev_list(e, count), *y = ev_list(e, count), both = 0;
+    for (int64_t k = 0; k < count; k++) {
+        if (r->row[0][left[k]] && r->row[0][right[k]]) {
+            x[both] = left[k], y[both++] = right[k];
+        } else if (r->row[0][right[k]]) {
+            for (uint32_t a = 0; a < m->arrays; a++) r->row[a][left[k]] = r->row[a][right[k]];
+        }
+    }
+    if (!both) return;
+    void **made = combine(e, m, both * r->lanes, 1, side_by_side(e, m, r, x, both), side_by_side(e, m, r, y, both));
+    for (uint32_t a = 0; a < m->arrays; a++)
+        for (int64_t k = 0; k < both; k++)
+            r->row[a][x[k]] = (char *)made[a] + (size_t)(k * r->lanes) * m->bytes[a];
+}
+
+/* Steps 1 .. of the chains of all stretches at once, as far as all rows are there; returns the step after them. */
+static int64_t chain_whole(Ev *e, const Tree *m, Rows *r, int64_t size)
+{
+    const int64_t stretches = r->numbers / size;
+    int64_t end = 0, *first = ev_list(e, stretches), *others = ev_list(e, r->numbers), n = 0;
+    for (bool whole = true; whole && end < size; end += whole)
+        for (int64_t g = 0; g < stretches; g++) whole = whole && r->row[0][g * size + end];
+    if (end < 2) return 1;
+    for (int64_t g = 0; g < stretches; g++) first[g] = g * size;
+    for (int64_t k = 1; k < end; k++)
+        for (int64_t g = 0; g < stretches; g++) others[n++] = g * size + k;
+    void **made = combine(e, m, stretches * r->lanes, end - 1, side_by_side(e, m, r, first, stretches),
+                          side_by_side(e, m, r, others, n));
+    for (uint32_t a = 0; a < m->arrays; a++)
+        for (int64_t g = 0; g < stretches; g++)
+            r->row[a][g * size] = (char *)made[a] + (size_t)(g * r->lanes) * m->bytes[a];
+    return end;
+}
+
+/* One round of a part: of the `left` rows that each stretch of `size` still has. Returns how many are left then. */
+static int64_t round_of(Ev *e, const Tree *m, Rows *r, EvPairing pairing, int64_t size, int64_t left, int64_t step)
+{
+    const int64_t stretches = r->numbers / size, half = (left + 1) / 2;
+    const int64_t pairs = pairing == EV_CHAIN ? 1 : left / 2;
+    int64_t *x = ev_list(e, stretches * pairs), *y = ev_list(e, stretches * pairs), n = 0;
+    for (int64_t g = 0; g < stretches; g++)
+        for (int64_t k = 0; k < pairs; k++, n++) {
+            x[n] = g * size + (pairing == EV_FOLD ? 2 * k : k);
+            y[n] = g * size + (pairing == EV_FOLD ? 2 * k + 1 : pairing == EV_HALVES ? half + k : step);
+        }
+    combine_pairs(e, m, r, n, x, y);
+    if (pairing != EV_FOLD) return half;
+    for (uint32_t a = 0; a < m->arrays; a++) /* results and the one that waits move together */
+        for (int64_t g = 0; g < stretches; g++)
+            for (int64_t k = 1; k < half; k++) r->row[a][g * size + k] = r->row[a][g * size + 2 * k];
+    return half;
+}
+
+/* Combines the stretches of one part: each becomes one row. */
+static void combine_part(Ev *e, const Tree *m, Rows *r, EvTreePart part)
+{
+    if (part.pairing == EV_CHAIN)
+        for (int64_t k = chain_whole(e, m, r, part.size); k < part.size; k++)
+            round_of(e, m, r, EV_CHAIN, part.size, part.size, k);
+    else
+        for (int64_t left = part.size; left > 1;) left = round_of(e, m, r, part.pairing, part.size, left, 0);
+    r->numbers /= part.size;
+    for (uint32_t a = 0; a < m->arrays; a++)
+        for (int64_t k = 1; k < r->numbers; k++) r->row[a][k] = r->row[a][k * part.size];
+}
+
+/* --- pieces ------------------------------------------------------------------------------------------------------- */
+/* Piece k: a stretch of a group of results. */
+static void compute_piece(Ev *part, void *arg, int64_t k)
+{
+    const Tree *m = arg;
+    const int64_t high = k / m->groups, result = k % m->groups * m->group, n = WBB_MIN(m->group, m->n - result);
+    ev_begin(part);
+    Rows r = terms_of(part, m, high, result, n);
+    for (uint32_t p = 0; p < m->n_low; p++) combine_part(part, m, &r, m->parts[p]);
+    if (!result) m->present[high] = r.row[0][0];
+    for (uint32_t a = 0; a < m->arrays && r.row[0][0]; a++)
+        memcpy(m->partial[a] + (size_t)(high * m->n + result) * m->bytes[a], r.row[a][0], (size_t)n * m->bytes[a]);
+    ev_end(part);
+}
+
+/* The partial results of all stretches, then the initial value. */
+static void **finish(Ev *e, const Tree *m, void *const *init)
+{
+    Rows r = new_rows(e, m, m->high, m->n);
+    void **x = WBB_NEW_N(e->block, void *, m->arrays);
+    for (uint32_t a = 0; a < m->arrays; a++)
+        for (int64_t k = 0; k < m->high; k++)
+            r.row[a][k] = m->present[k] ? m->partial[a] + (size_t)(k * m->n) * m->bytes[a] : NULL;
+    for (uint32_t p = m->n_low; p < m->n_parts; p++) combine_part(e, m, &r, m->parts[p]);
+    for (uint32_t a = 0; a < m->arrays; a++) {
+        x[a] = ev_lanes(e, (size_t)m->n * m->bytes[a]);
+        ev_fill(x[a], init[a], m->bytes[a], m->n);
+    }
+    if (!r.row[0][0]) return x;
+    const int64_t first = 0;
+    return combine(e, m, m->n, 1, x, side_by_side(e, m, &r, &first, 1));
+}
+
+static void find_parts(Ev *e, Tree *m)
+{
+    const EvTree *t = m->tree;
+    for (uint32_t k = 0; k < t->n_steps; k++) m->n_parts += t->steps[k].n_parts;
+    m->parts = WBB_NEW_N(e->block, EvTreePart, m->n_parts + 1);
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < t->n_steps; k++)
+        for (uint32_t p = 0; p < t->steps[k].n_parts; p++) m->parts[n++] = t->steps[k].parts[p];
+    m->low = m->high = 1;
+    while (m->n_low < n && (!m->n_low || m->parts[m->n_low].size <= LOW / m->low))
+        m->low *= m->parts[m->n_low++].size;
+    for (uint32_t k = m->n_low; k < n; k++)
+        m->high = (int64_t)wbb_mul_size(e->arena, (size_t)m->high, (size_t)m->parts[k].size);
+}
+
+static void find_results(Ev *e, Tree *m)
+{
+    const EvTask *t = m->t;
+    EvWalk walk = ev_walk(ev_ref_shape(t->ref));
+    const HloInts reduced = {t->ref.i->dimensions, t->ref.i->n_dimensions};
+    m->n = t->set->n;
+    m->group = WBB_MAX(WBB_MIN(EV_BLOCK / m->low, m->n), 1);
+    m->groups = (m->n + m->group - 1) / m->group;
+    m->base = WBB_NEW_N(e->block, int64_t, m->n + 1);
+    ev_strides(m->in, m->stride);
+    for (int64_t k = 0; k < m->n; k++) {
+        const int64_t *at = ev_walk_to(&walk, ev_position(t->set, k));
+        for (uint32_t d = 0, kept = 0; d < m->in->rank; d++)
+            if (!ev_holds(reduced, d)) m->base[k] += at[kept++] * m->stride[d];
+    }
+    m->present = WBB_NEW_N(e->block, bool, m->high);
+    for (uint32_t a = 0; a < m->arrays; a++)
+        m->partial[a] = ev_lanes(e, wbb_mul_size(e->arena, wbb_mul_size(e->arena, (size_t)m->high, (size_t)m->n),
+                                                 m->bytes[a]));
+}
+
+/* False: an initial value was asked for. */
+static bool find_arrays(Ev *e, Tree *m, void **init)
+{
+    const HloInstruction *i = m->t->ref.i;
+    bool all = true;
+    m->types = WBB_NEW_N(e->block, ScType, m->arrays);
+    m->bytes = WBB_NEW_N(e->block, size_t, m->arrays);
+    m->operands = WBB_NEW_N(e->block, EvRef, m->arrays);
+    m->partial = WBB_NEW_N(e->block, char *, m->arrays);
+    for (uint32_t a = 0; a < m->arrays; a++) {
+        m->types[a] = m->tree->type != SC_NONE ? m->tree->type : ev_leaf_shape(i->shape, a)->type;
+        m->bytes[a] = ev_lane_bytes(e->mode, m->types[a]);
+        m->operands[a] = ev_operand(e, m->t, a);
+        void *x = ev_need(e, ev_operand(e, m->t, m->arrays + a), ev_range_set(e, 0, 1));
+        if (x) init[a] = ev_as(e, m->types[a], i->operands[m->arrays + a]->shape->type, 1, x);
+        all = all && x;
+    }
+    m->acc = ev_acc_new(e, m->c, m->arrays, m->types, m->n);
+    return all;
+}
+
+void *ev_reduce_tree(Ev *e, EvTask *t, const EvTree *tree)
+{
+    const HloInstruction *i = t->ref.i;
+    Tree m = {.t = t, .tree = tree, .c = i->called[0], .arrays = i->n_operands / 2, .in = i->operands[0]->shape};
+    void **init = WBB_NEW_N(e->block, void *, m.arrays), **r = WBB_NEW_N(e->block, void *, m.arrays);
+    if (!find_arrays(e, &m, init)) return NULL;
+    m.op = sc_op_of_hlo(hlo_opcode_name(m.c->root->opcode));
+    find_parts(e, &m);
+    find_results(e, &m);
+    const bool empty = !m.n || !hlo_elements(m.in); /* no result, or none that has a term */
+    for (uint32_t a = 0; a < m.arrays; a++)
+        r[a] = ev_lanes(e, (size_t)m.n * ev_lane_bytes(e->mode, ev_leaf_shape(i->shape, a)->type));
+    Ev *part = ev_part(e);
+    if (!empty) compute_piece(part, &m, 0); /* alone: it computes what all of them need */
+    ev_part_end(e);
+    if (!empty) ev_spread(e, i->name, 1, m.high * m.groups, compute_piece, &m);
+    part = ev_part(e);
+    ev_begin(part);
+    void **made = finish(part, &m, init);
+    for (uint32_t a = 0; a < m.arrays; a++) {
+        const ScType type = ev_leaf_shape(i->shape, a)->type;
+        memcpy(r[a], ev_as(part, type, m.types[a], m.n, made[a]), (size_t)m.n * ev_lane_bytes(e->mode, type));
+    }
+    ev_part_end(e);
+    return ev_leaf_result(e, t, r, m.arrays);
+}

@@ -1,0 +1,552 @@
+/* candidates.c: the layouts of a reduction that are tried, and the one that is taken.
+ *
+ * Needs a description of the work (pricing.h); leaves the cheapest layouts with their prices. What is tried comes from
+ * patterns/layouts.py. Candidates are made in three stages, each of which varies the cheapest of all before it:
+ *
+ *     lanes      the vector, and the dimensions that share the 32 lanes
+ *     warps      of a block: those that share a result, and those with results of their own
+ *     the rest   unrolled terms, the dimension that loops, blocks that share a result, results of a thread
+ *
+ * What no level takes is the loop's, of one reduced dimension, or the grid's. A candidate is legal by construction or
+ * left out: part_layout_check and part_space_check would take each.
+ *
+ * Candidates within layout.tie of the cheapest are equal. Of these the one is taken that has, in this order: no results
+ * that blocks share; the fewest dimensions that are cut short; the fewest warps that share a result; the widest vector;
+ * the fewest terms in straight code; a block's threads nearest to loop.block; the lower price; that was made first.
+ *
+ *     rows f32[8192,1024]   =>   columns: vector 4, lane 32, register 8; rows: warp 8, grid 1024
+ */
+#include "partition/pricing.h"
+
+#include <string.h>
+
+enum {
+    MAX_THREADS = 1024,
+    MAX_FACTOR = 64, /* of vector or register: part_space_check */
+    SECTOR = 256,    /* bits */
+    NONE = UINT32_MAX
+};
+
+/* What a candidate wishes of its levels; `complete` makes them cover the space. */
+typedef struct {
+    int64_t *lanes, *warps; /* [n_dims] */
+    uint32_t vector_dim, loop_dim, split_dim, kept_dim; /* kept_dim: has kept_registers; NONE: no dimension */
+    int64_t vector, registers, splits, kept_registers;
+    bool cluster; /* the blocks that share a result are a cluster */
+} Wish;
+
+typedef struct {
+    Wish wish;
+    int64_t *sizes;   /* [n_dims * PART_LEVELS] */
+    PartPrice price;
+} Candidate;
+
+typedef struct {
+    WbbArena *a;
+    const PartWork *w;
+    const TgTarget *t;
+    const PartRates *r;
+    /* numbers of patterns/layouts.py */
+    int64_t vectors, most_padding, warps, reduced_warps, registers, kept_registers, few_terms, blocks, beam, max_terms,
+        max_code, max_shared, tie, usual_block, start_warps, start_registers, clusters;
+    struct { Candidate *items; uint32_t n, capacity; } all; /* that were priced */
+    WbbMap seen;      /* hashes of sizes */
+    int64_t *sizes;   /* of the candidate that is being made */
+    int64_t room;     /* terms in straight code that no dimension of it has taken */
+    bool padded;      /* any padding is allowed */
+    uint32_t min_run; /* bytes that lanes read side by side at least; 0: any */
+} Choosing;
+
+static int64_t up(int64_t x, int64_t y) { return x / y + (x % y != 0); }
+
+static bool is_power(int64_t n) { return !(n & (n - 1)); }
+
+/* --- one candidate ------------------------------------------------------------------------------------------------ */
+static int64_t take(int64_t *rest, int64_t wish)
+{
+    const int64_t n = WBB_MIN(wish, *rest);
+    *rest = up(*rest, n);
+    return n;
+}
+
+/* The dimension that loops has as many terms a thread as no other level takes; another reduced one unrolls its terms
+ * where there is room for them in straight code, else blocks have one each. */
+static void share_terms(Choosing *c, const Wish *x, uint32_t d, int64_t most, int64_t *s)
+{
+    if (d == x->loop_dim) {
+        s[PART_LOOP] = up(most, x->registers);
+        s[PART_REGISTER] = up(most, s[PART_LOOP]);
+        s[PART_LOOP] = up(most, s[PART_REGISTER]);
+    } else if (most <= WBB_MIN(c->room, MAX_FACTOR)) {
+        s[PART_REGISTER] = most;
+        c->room /= most;
+    }
+}
+
+static void complete_dim(Choosing *c, const Wish *x, uint32_t d, int64_t *s)
+{
+    const PartDim *dim = &c->w->dims[d];
+    for (int k = 0; k < PART_LEVELS; k++) s[k] = 1;
+    s[PART_VECTOR] = d == x->vector_dim ? x->vector : 1;
+    int64_t rest = dim->size / s[PART_VECTOR];
+    const int64_t splits = d == x->split_dim ? x->splits : 1;
+    if (dim->reduced && !c->w->commutes) { /* from the inside out: terms, lanes, warps, blocks */
+        share_terms(c, x, d, up(up(rest, x->lanes[d] * x->warps[d]), splits), s);
+        rest = up(rest, s[PART_REGISTER] * s[PART_LOOP]);
+        s[PART_LANE] = take(&rest, x->lanes[d]);
+        s[PART_WARP] = take(&rest, x->warps[d]);
+    } else {
+        s[PART_LANE] = take(&rest, x->lanes[d]);
+        s[PART_WARP] = take(&rest, x->warps[d]);
+        if (dim->reduced) share_terms(c, x, d, up(rest, splits), s);
+        else if (d == x->kept_dim) s[PART_REGISTER] = WBB_MIN(x->kept_registers, rest);
+        rest = up(rest, s[PART_REGISTER] * s[PART_LOOP]);
+    }
+    s[x->cluster && d == x->split_dim ? PART_CLUSTER : PART_GRID] = rest;
+}
+
+static int64_t of_level(const PartWork *w, const int64_t *sizes, PartLevel level, bool reduced)
+{
+    int64_t n = 1;
+    for (uint32_t d = 0; d < w->n_dims; d++)
+        if (w->dims[d].reduced == reduced) {
+            const WbbI128 product = (WbbI128)n * sizes[d * PART_LEVELS + level];
+            n = product > INT64_MAX ? INT64_MAX : (int64_t)product;
+        }
+    return n;
+}
+
+/* Of all dimensions. */
+static int64_t all_of_level(const Choosing *c, PartLevel level)
+{
+    const WbbI128 all = (WbbI128)of_level(c->w, c->sizes, level, false) * of_level(c->w, c->sizes, level, true);
+    return all > INT64_MAX ? INT64_MAX : (int64_t)all;
+}
+
+/* Positions that the layout covers, over elements. */
+static double padding(const Choosing *c)
+{
+    double n = 1;
+    for (uint32_t d = 0; d < c->w->n_dims; d++) {
+        double covered = 1;
+        for (int k = 0; k < PART_LEVELS; k++) covered *= (double)c->sizes[d * PART_LEVELS + (uint32_t)k];
+        n *= covered / (double)c->w->dims[d].size;
+    }
+    return n;
+}
+
+/* May a kernel have the sizes, and is it worth a price? */
+static bool is_legal(const Choosing *c, PartNeeds *needs)
+{
+    const int64_t lanes = all_of_level(c, PART_LANE), warps = all_of_level(c, PART_WARP);
+    const bool shuffles = of_level(c->w, c->sizes, PART_LANE, true) > 1;
+    if (lanes > c->t->warp || ((shuffles || warps > 1) && lanes != c->t->warp)) return false;
+    if (!c->w->splits && of_level(c->w, c->sizes, PART_GRID, true) > 1) return false;
+    if (all_of_level(c, PART_CLUSTER) > WBB_MAX(c->clusters, 1)) return false;
+    if (lanes * warps > MAX_THREADS || all_of_level(c, PART_GRID) > INT32_MAX) return false;
+    for (uint32_t d = 0; d < c->w->n_dims; d++) {
+        const int64_t *s = c->sizes + (size_t)d * PART_LEVELS;
+        if (c->w->dims[d].reduced && !is_power(s[PART_LANE])) return false;
+        if (s[PART_REGISTER] > MAX_FACTOR) return false;
+    }
+    if (!c->padded && padding(c) * 100 > (double)c->most_padding) return false;
+    const int64_t terms = all_of_level(c, PART_REGISTER) * all_of_level(c, PART_VECTOR);
+    if (terms > c->max_terms) return false;
+    *needs = part_needs(c->r, c->w, c->sizes);
+    if (terms > 1 && (needs->code > (double)c->max_code || needs->registers > c->t->regs)) return false;
+    return needs->shared <= (double)c->max_shared;
+}
+
+static int64_t *copy(WbbArena *a, const int64_t *items, size_t n)
+{
+    int64_t *new = WBB_NEW_N(a, int64_t, n);
+    memcpy(new, items, n * sizeof *new);
+    return new;
+}
+
+/* Prices what a wish amounts to, if it is legal and new. */
+static void consider(Choosing *c, const Wish *x)
+{
+    const uint32_t n = c->w->n_dims;
+    const size_t bytes = (size_t)n * PART_LEVELS * sizeof *c->sizes;
+    c->room = c->max_terms / (x->vector * x->registers * x->kept_registers);
+    for (uint32_t d = n; d-- > 0;) complete_dim(c, x, d, c->sizes + (size_t)d * PART_LEVELS);
+    WbbEntry *e = wbb_map_put(&c->seen, wbb_hash(c->sizes, bytes, 0));
+    PartNeeds needs;
+    if (e->value || !is_legal(c, &needs)) return;
+    e->value = 1;
+    Candidate new = {.wish = *x, .sizes = copy(c->a, c->sizes, (size_t)n * PART_LEVELS)};
+    new.wish.lanes = copy(c->a, x->lanes, n);
+    new.wish.warps = copy(c->a, x->warps, n);
+    new.price = part_price(c->r, c->w, c->sizes, &needs);
+    WBB_PUSH(c->a, &c->all, new);
+}
+
+/* The numbers of the `n` cheapest candidates so far, the cheapest first; returns how many there are. */
+static uint32_t cheapest(const Choosing *c, uint32_t *best, uint32_t n)
+{
+    uint32_t found = 0;
+    for (uint32_t k = 0; k < c->all.n; k++) {
+        uint32_t at = found;
+        while (at > 0 && c->all.items[k].price.us < c->all.items[best[at - 1]].price.us) at--;
+        if (at == n) continue;
+        found = WBB_MIN(found + 1, n);
+        memmove(best + at + 1, best + at, (found - 1 - at) * sizeof *best);
+        best[at] = k;
+    }
+    return found;
+}
+
+/* --- warps -------------------------------------------------------------------------------------------------------- */
+/* What the vector and lanes leave of a dimension. */
+static int64_t after_lanes(const Choosing *c, const Wish *x, uint32_t d)
+{
+    return up(c->w->dims[d].size / (d == x->vector_dim ? x->vector : 1), x->lanes[d]);
+}
+
+/* Warps with results of their own go to the innermost kept dimensions that have room; those that share results to one
+ * reduced dimension. */
+static void wish_warps(const Choosing *c, Wish *x, int64_t kept, int64_t reduced, uint32_t reduced_dim)
+{
+    for (uint32_t d = c->w->n_dims; d-- > 0;) {
+        x->warps[d] = 1;
+        if (c->w->dims[d].reduced) continue;
+        while (2 * x->warps[d] <= kept && x->warps[d] < after_lanes(c, x, d)) x->warps[d] *= 2;
+        kept /= x->warps[d];
+    }
+    if (reduced_dim != NONE) x->warps[reduced_dim] = reduced;
+}
+
+/* The reduced dimension of which lanes leave most, but for `but`; NONE: none has any. */
+static uint32_t longest(const Choosing *c, const Wish *x, uint32_t but)
+{
+    uint32_t best = NONE;
+    int64_t most = 1;
+    for (uint32_t d = c->w->n_dims; d-- > 0;) {
+        if (!c->w->dims[d].reduced || d == but || after_lanes(c, x, d) <= most) continue;
+        most = after_lanes(c, x, d), best = d;
+    }
+    return best;
+}
+
+/* All of a set of powers of two, from above. */
+static int64_t next_power(int64_t set, int64_t below)
+{
+    for (int64_t p = below / 2; p > 0; p /= 2)
+        if (set & p) return p;
+    return 0;
+}
+enum { ABOVE_ALL = 1 << 20 };
+
+static void vary_warps(Choosing *c, const Wish *of)
+{
+    const uint32_t n = c->w->n_dims;
+    Wish x = *of;
+    x.warps = WBB_NEW_N(c->a, int64_t, n + 1u);
+    const int64_t set = c->warps, shares = c->reduced_warps;
+    const uint32_t dims[] = {longest(c, &x, NONE), longest(c, &x, longest(c, &x, NONE))};
+    for (int64_t all = next_power(set, ABOVE_ALL); all; all = next_power(set, all))
+        for (int64_t reduced = all; reduced; reduced = next_power(shares, reduced))
+            for (uint32_t k = 0; k < WBB_LEN(dims); k++) {
+                if (reduced == 1 ? k > 0 : dims[k] == NONE) continue;
+                wish_warps(c, &x, all / reduced, reduced, dims[k]);
+                consider(c, &x);
+            }
+}
+
+/* --- the rest ----------------------------------------------------------------------------------------------------- */
+/* A split aims at so many blocks of each SM. */
+static void vary_splits(Choosing *c, Wish *x, int64_t kept)
+{
+    const int64_t set = c->blocks, sms = c->t->sms;
+    x->split_dim = NONE, x->splits = 1;
+    consider(c, x);
+    const uint32_t dims[] = {x->loop_dim, longest(c, x, x->loop_dim)};
+    x->cluster = true;
+    for (int64_t n = c->clusters; n > 1 && kept < sms; n /= 2)
+        for (uint32_t k = 0; k < WBB_LEN(dims); k++) {
+            x->split_dim = dims[k], x->splits = n;
+            if (dims[k] != NONE) consider(c, x);
+        }
+    x->split_dim = NONE, x->splits = 1, x->cluster = false;
+    if (!c->w->splits) return;
+    for (int64_t blocks = next_power(set, ABOVE_ALL); blocks; blocks = next_power(set, blocks))
+        for (uint32_t k = 0; k < WBB_LEN(dims); k++) {
+            x->split_dim = dims[k], x->splits = up(blocks * sms, kept);
+            if (dims[k] != NONE && x->splits > 1 && kept < blocks * sms) consider(c, x);
+        }
+    x->split_dim = NONE, x->splits = 1;
+}
+
+static void vary_rest(Choosing *c, const Wish *of, const int64_t *sizes)
+{
+    const int64_t kept = of_level(c->w, sizes, PART_GRID, false);
+    const uint32_t loops[] = {of->loop_dim, longest(c, of, of->loop_dim)};
+    Wish x = *of;
+    for (uint32_t k = 0; k < WBB_LEN(loops); k++) {
+        if (k > 0 && loops[k] == NONE) continue;
+        x.loop_dim = loops[k];
+        for (int64_t p = next_power(c->registers, ABOVE_ALL); p; p = next_power(c->registers, p)) {
+            x.registers = p;
+            vary_splits(c, &x, kept);
+        }
+    }
+    int64_t terms = 1;
+    for (uint32_t d = 0; d < c->w->n_dims; d++) {
+        const int64_t *s = sizes + (size_t)d * PART_LEVELS;
+        if (c->w->dims[d].reduced) terms *= s[PART_VECTOR] * s[PART_REGISTER] * s[PART_LOOP];
+    }
+    if (terms > c->few_terms) return;
+    x = *of;
+    for (x.kept_dim = c->w->n_dims; x.kept_dim-- > 0;) {
+        if (c->w->dims[x.kept_dim].reduced) continue;
+        for (int64_t p = next_power(c->kept_registers, ABOVE_ALL); p > 1; p = next_power(c->kept_registers, p)) {
+            x.kept_registers = p;
+            consider(c, &x);
+        }
+    }
+}
+
+/* --- lanes -------------------------------------------------------------------------------------------------------- */
+/* Along which dimensions are neighbours of some access neighbours in memory? */
+static bool is_contiguous(const PartWork *w, uint32_t d)
+{
+    for (uint32_t k = 0; k < w->n_loads; k++)
+        if (w->loads[k].step[d] == 1) return true;
+    return false;
+}
+
+/* Bits of the narrowest value whose neighbours a vector along the dimension would take; the widest vector of it. */
+static int64_t widest_vector(const Choosing *c, uint32_t d)
+{
+    int64_t widest = 1;
+    for (uint32_t k = 0; k < c->w->n_loads; k++) {
+        const PartAccess *x = &c->w->loads[k];
+        if (x->step[d] != 1) continue;
+        const int64_t most = WBB_MIN(8 * (int64_t)c->t->vector_bytes / x->bits, x->align);
+        widest = WBB_MAX(widest, most);
+    }
+    while (widest > 1 && c->w->dims[d].size % widest) widest /= 2;
+    return WBB_MIN(widest, MAX_FACTOR);
+}
+
+/* Do the lanes read enough side by side? */
+static bool is_coalesced(const Choosing *c, const Wish *x)
+{
+    bool any = false;
+    for (uint32_t k = 0; k < c->w->n_loads; k++)
+        for (uint32_t d = 0; d < c->w->n_dims; d++) {
+            const PartAccess *load = &c->w->loads[k];
+            if (!load->step[d] || load->step[d] > SECTOR / load->bits) continue;
+            any = true;
+            const int64_t side = x->lanes[d] * (d == x->vector_dim ? x->vector : 1);
+            if (side * load->step[d] * load->bits >= 8 * (int64_t)c->min_run || side >= c->w->dims[d].size) return true;
+        }
+    return !any;
+}
+
+/* Lanes with warps of both kinds, and a split where there are few results: enough to compare lanes. */
+static void consider_lanes(Choosing *c, Wish *x)
+{
+    if (!is_coalesced(c, x)) return;
+    const uint32_t reduced = longest(c, x, NONE);
+    const int64_t some = c->start_warps;
+    x->loop_dim = reduced;
+    for (int kind = 0; kind < 3; kind++) { /* of their own, that share results, a single one */
+        if (kind == 1 && reduced == NONE) continue;
+        wish_warps(c, x, kind == 0 ? some : 1, kind == 1 ? some : 1, reduced);
+        x->split_dim = NONE, x->splits = 1;
+        const bool few = reduced == NONE || after_lanes(c, x, reduced) <= c->few_terms;
+        x->registers = few ? c->few_terms : c->start_registers;
+        const uint32_t before = c->all.n;
+        consider(c, x);
+        if (c->all.n == before) continue;
+        const int64_t kept = of_level(c->w, c->all.items[before].sizes, PART_GRID, false);
+        if (kept >= c->t->sms || reduced == NONE || !c->w->splits) continue;
+        x->split_dim = reduced, x->splits = up(2 * (int64_t)c->t->sms, kept);
+        consider(c, x);
+    }
+}
+
+/* A kept dimension that is so short that a thread has all of it: the innermost one; NONE: there is none. */
+static uint32_t short_dim(const Choosing *c, const Wish *x)
+{
+    for (uint32_t d = c->w->n_dims; d-- > 0;)
+        if (!c->w->dims[d].reduced && after_lanes(c, x, d) > 1)
+            return next_power(c->kept_registers, ABOVE_ALL) >= after_lanes(c, x, d) ? d : NONE;
+    return NONE;
+}
+
+/* All ways to give the lanes to one or two dimensions. */
+static void vary_lanes(Choosing *c, uint32_t vector_dim, int64_t vector)
+{
+    const uint32_t n = c->w->n_dims;
+    Wish x = {.lanes = WBB_NEW_N(c->a, int64_t, n + 1u), .warps = WBB_NEW_N(c->a, int64_t, n + 1u),
+              .vector_dim = vector_dim, .vector = vector, .kept_dim = NONE, .kept_registers = 1};
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t j = 0; j <= i; j++)
+            for (int64_t lanes = i == j ? c->t->warp : 2; lanes < (i == j ? 2 : 1) * (int64_t)c->t->warp; lanes *= 2) {
+                for (uint32_t d = 0; d < n; d++) x.lanes[d] = 1;
+                x.lanes[i] = lanes;
+                if (j != i) x.lanes[j] = c->t->warp / lanes;
+                x.kept_dim = short_dim(c, &x);
+                x.kept_registers = x.kept_dim == NONE ? 1 : after_lanes(c, &x, x.kept_dim);
+                consider_lanes(c, &x);
+            }
+}
+
+static void make_lanes(Choosing *c)
+{
+    vary_lanes(c, NONE, 1);
+    for (uint32_t d = c->w->n_dims; d-- > 0;) {
+        if (!is_contiguous(c->w, d)) continue;
+        int64_t vector = widest_vector(c, d);
+        for (int64_t k = 1; k < c->vectors && vector > 1; k++, vector /= 2) vary_lanes(c, d, vector);
+    }
+}
+
+/* A thread a result: whatever the space is, this is a layout of it. */
+static void make_last_resort(Choosing *c)
+{
+    const uint32_t n = c->w->n_dims;
+    Wish x = {.lanes = WBB_NEW_N(c->a, int64_t, n + 1u), .warps = WBB_NEW_N(c->a, int64_t, n + 1u), .vector_dim = NONE,
+              .vector = 1, .kept_dim = NONE, .kept_registers = 1, .split_dim = NONE, .splits = 1, .registers = 1};
+    for (uint32_t d = 0; d < n; d++) x.lanes[d] = x.warps[d] = 1;
+    x.loop_dim = longest(c, &x, NONE);
+    const bool padded = c->padded;
+    c->padded = true;
+    consider(c, &x);
+    c->padded = padded;
+}
+
+/* --- the choice --------------------------------------------------------------------------------------------------- */
+/* What decides among equal prices, most important first; smaller is better. */
+enum { PREFERENCES = 6 };
+static void preferences(const Choosing *c, const Candidate *x, int64_t *key)
+{
+    memset(key, 0, PREFERENCES * sizeof *key);
+    const int64_t usual = c->usual_block;
+    int64_t warps = 1, terms = 1, vector = 1, threads = 1;
+    for (uint32_t d = 0; d < c->w->n_dims; d++) {
+        const int64_t *s = x->sizes + (size_t)d * PART_LEVELS;
+        WbbI128 covered = 1;
+        for (int k = 0; k < PART_LEVELS; k++) covered *= s[k];
+        if (c->w->dims[d].reduced) warps *= s[PART_WARP];
+        if (c->w->dims[d].reduced && s[PART_GRID] * s[PART_CLUSTER] > 1) key[0] = 1;
+        key[1] += covered != c->w->dims[d].size;
+        terms *= s[PART_VECTOR] * s[PART_REGISTER];
+        vector *= s[PART_VECTOR];
+        threads *= s[PART_LANE] * s[PART_WARP];
+    }
+    key[2] = warps, key[3] = -vector, key[4] = terms, key[5] = threads < usual ? usual - threads : threads - usual;
+}
+
+/* The candidate that is taken; *equal: how many are within the tie. */
+static uint32_t choose(const Choosing *c, uint32_t first, uint32_t *equal)
+{
+    const double most = c->all.items[first].price.us * (1 + (double)c->tie / 1000);
+    int64_t best_key[PREFERENCES], key[PREFERENCES];
+    uint32_t best = first;
+    preferences(c, &c->all.items[first], best_key);
+    *equal = 0;
+    for (uint32_t k = 0; k < c->all.n; k++) {
+        if (c->all.items[k].price.us > most) continue;
+        ++*equal;
+        preferences(c, &c->all.items[k], key);
+        int order = 0;
+        for (int p = 0; p < PREFERENCES && !order; p++) order = (key[p] > best_key[p]) - (key[p] < best_key[p]);
+        if (order > 0 || (order == 0 && c->all.items[k].price.us >= c->all.items[best].price.us)) continue;
+        best = k;
+        memcpy(best_key, key, sizeof key);
+    }
+    return best;
+}
+
+/* The innermost dimension stands first: the lowest digits of lanes, warps and blocks are its own. */
+static PartLayout layout_of(const Choosing *c, const int64_t *sizes)
+{
+    const uint32_t n = c->w->n_dims;
+    PartLayout l = {.dims = WBB_NEW_N(c->a, PartDim, n + 1u), .n_dims = n};
+    for (uint32_t k = 0; k < n; k++) {
+        const uint32_t d = n - 1 - k;
+        const PartLevel *order = part_level_order(c->w, &c->w->dims[d]);
+        PartDim *x = &l.dims[k];
+        *x = c->w->dims[d];
+        x->n_factors = 0;
+        for (int p = 0; p < PART_LEVELS; p++) {
+            const int64_t size = sizes[d * PART_LEVELS + order[p]];
+            if (size > 1) x->factors[x->n_factors++] = (PartFactor){.level = order[p], .size = size};
+        }
+    }
+    bool any = false;
+    for (uint32_t k = 0; k < n; k++) any = any || l.dims[k].n_factors;
+    if (!any) l.dims[0].factors[l.dims[0].n_factors++] = (PartFactor){.level = PART_GRID, .size = 1};
+    return l;
+}
+
+static PartPriced priced(const Choosing *c, uint32_t number)
+{
+    const Candidate *x = &c->all.items[number];
+    PartPriced p = {.layout = layout_of(c, x->sizes), .price = x->price, .decides = PART_DRAM};
+    for (int k = 0; k < PART_TERMS; k++)
+        if (k != PART_LAUNCH && p.price.term[k] > p.price.term[p.decides]) p.decides = (PartTerm)k;
+    return p;
+}
+
+static int64_t tuned(const TgTarget *t, const char *name) { return tg_tune(t, name, 0)->value; }
+
+static void read_numbers(Choosing *c)
+{
+    const TgTarget *t = c->t;
+    c->vectors = tuned(t, "layout.vectors"), c->most_padding = tuned(t, "layout.padding");
+    c->warps = tuned(t, "layout.warps"), c->reduced_warps = tuned(t, "layout.reduced_warps");
+    c->registers = tuned(t, "layout.registers"), c->kept_registers = tuned(t, "layout.kept_registers");
+    c->clusters = tg_has(t, "cluster") ? tuned(t, "layout.cluster") : 1;
+    c->few_terms = tuned(t, "layout.few_terms"), c->blocks = tuned(t, "layout.blocks");
+    c->beam = tuned(t, "layout.beam"), c->max_terms = tuned(t, "layout.max_terms");
+    c->max_code = tuned(t, "layout.max_code"), c->max_shared = tuned(t, "layout.max_shared");
+    c->tie = tuned(t, "layout.tie"), c->usual_block = tuned(t, "loop.block");
+    c->start_warps = tuned(t, "layout.start.warps"), c->start_registers = tuned(t, "layout.start.registers");
+    c->min_run = (uint32_t)tuned(t, "layout.min_run");
+}
+
+PartChoice part_choose_layout(WbbArena *a, const PartWork *w, const TgTarget *t)
+{
+    Choosing c = {.a = a, .w = w, .t = t, .r = part_rates(a, t), .seen = {.arena = a}};
+    read_numbers(&c);
+    c.sizes = WBB_NEW_N(a, int64_t, (size_t)w->n_dims * PART_LEVELS + 1u);
+    make_lanes(&c);
+    if (!c.all.n) c.min_run = 0, make_lanes(&c);
+    if (!c.all.n) c.padded = true, make_lanes(&c);
+    if (!c.all.n) make_last_resort(&c);
+    const uint32_t beam = (uint32_t)c.beam;
+    uint32_t *best = WBB_NEW_N(a, uint32_t, WBB_MAX(beam, PART_BEST) + 2u);
+    for (int stage = 0; stage < 2; stage++) {
+        const uint32_t n = cheapest(&c, best, beam);
+        for (uint32_t k = 0; k < n; k++) {
+            const Candidate x = c.all.items[best[k]];
+            if (stage == 0) vary_warps(&c, &x.wish);
+            else vary_rest(&c, &x.wish, x.sizes);
+        }
+    }
+    PartChoice choice = {.candidates = c.all.n};
+    const uint32_t n = cheapest(&c, best, PART_BEST);
+    if (!n) return choice;
+    const uint32_t taken = choose(&c, best[0], &choice.equal);
+    choice.best[choice.n++] = priced(&c, taken);
+    for (uint32_t k = 0; k < n && choice.n < PART_BEST; k++)
+        if (best[k] != taken) choice.best[choice.n++] = priced(&c, best[k]);
+    return choice;
+}
+
+void part_print_choice(WbbBuf *out, const PartChoice *c)
+{
+    wbb_putf(out, "  layouts: %u priced, %u about as cheap as the chosen one, which stands first\n", c->candidates,
+             c->equal);
+    for (uint32_t k = 0; k < c->n; k++) {
+        const PartPriced *x = &c->best[k];
+        wbb_putf(out, "    %.2f us, %s %.2f: ", x->price.us, part_term_name[x->decides], x->price.term[x->decides]);
+        part_layout_print(out, &x->layout);
+        wbb_put(out, "\n");
+    }
+}

@@ -1,0 +1,404 @@
+/* price.c: the time that a reduction takes under a layout, in closed form.
+ *
+ * Needs a description of the work and the sizes of all levels; leaves microseconds, by term. With t the terms that
+ * overlap
+ *
+ *     us = launch + split + tail + (sum t^4)^(1/4)
+ *
+ * A maximum would make plateaus: where DRAM binds, 64 blocks would look as good as 256. The root is two square roots,
+ * which IEEE 754 rounds correctly, so that a price has the same bits on every machine.
+ *
+ *     rows f32[8192,1024], columns: vector 4, lane 32, register 8; rows: warp 8, grid 1024
+ *       =>  DRAM 7.0, chain 1.1, fill 1.9, .. => 9.1 us
+ */
+#include "partition/pricing.h"
+
+#include <math.h>
+
+const char *const part_term_name[PART_TERMS] = {"DRAM", "L2",    "issue", "pipe", "L1",
+                                                 "fill", "chain", "split", "tail", "launch"};
+
+struct PartRates {
+    const TgTarget *target;
+    double clock, dram, l2, l2_bytes, launch, wavefront, fill, issue, shuffle, lsu; /* clock: a microsecond */
+    double alu, l1_latency, l2_latency, dram_latency, shared_latency, shuffle_latency, barrier, atomic, cluster_latency;
+    double access_slots, thread_slots, iteration_slots, mask_slots, base_regs, fence;
+    double l1_bytes;             /* of an SM that is not shared memory */
+    double run32, run64, run128; /* of the DRAM rate */
+};
+
+static double rate(const TgTarget *t, const char *name) { return tg_rate(t, name)->value; }
+static double tuned(const TgTarget *t, const char *name) { return (double)tg_tune(t, name, 0)->value; }
+
+const PartRates *part_rates(WbbArena *a, const TgTarget *t)
+{
+    PartRates *r = WBB_NEW(a, PartRates);
+    *r = (PartRates){
+        .target = t, .clock = rate(t, "clock") * 1e-6, .dram = rate(t, "dram") * 1e-6, .l2 = rate(t, "l2") * 1e-6,
+        .l2_bytes = rate(t, "l2.bytes"), .launch = rate(t, "launch") * 1e6, .wavefront = rate(t, "l1.wavefront"),
+        .fill = rate(t, "sm.fill"), .issue = rate(t, "issue"), .shuffle = t->warp / rate(t, "pipe.shuffle"),
+        .lsu = t->warp / rate(t, "pipe.lsu"), .alu = rate(t, "latency.alu"), .l1_latency = rate(t, "latency.l1"),
+        .l2_latency = rate(t, "latency.l2"), .dram_latency = rate(t, "latency.dram"),
+        .cluster_latency = tg_has(t, "cluster") ? rate(t, "latency.cluster") : 0,
+        .shared_latency = rate(t, "latency.shared"), .shuffle_latency = rate(t, "latency.shuffle"),
+        .barrier = rate(t, "latency.barrier"), .atomic = rate(t, "latency.atomic"),
+        .access_slots = tuned(t, "layout.slots.access"), .thread_slots = tuned(t, "layout.slots.thread"),
+        .iteration_slots = tuned(t, "layout.slots.iteration"), .mask_slots = tuned(t, "layout.slots.mask"),
+        .base_regs = tuned(t, "layout.regs.base"), .fence = tuned(t, "layout.fence"),
+        .run32 = tuned(t, "layout.run.32") / 100, .run64 = tuned(t, "layout.run.64") / 100,
+        .run128 = tuned(t, "layout.run.128") / 100, .l1_bytes = tuned(t, "layout.l1_bytes"),
+    };
+    return r;
+}
+
+const PartLevel *part_level_order(const PartWork *w, const PartDim *d)
+{
+    static const PartLevel apart[PART_LEVELS] = {PART_VECTOR, PART_LANE, PART_WARP, PART_REGISTER,
+                                                 PART_LOOP, PART_CLUSTER, PART_GRID};
+    static const PartLevel in_order[PART_LEVELS] = {PART_VECTOR, PART_REGISTER, PART_LOOP, PART_LANE,
+                                                    PART_WARP, PART_CLUSTER, PART_GRID};
+    return d->reduced && !w->commutes ? in_order : apart;
+}
+
+/* --- counts ------------------------------------------------------------------------------------------------------- */
+static double ceiling(double x)
+{
+    const double whole = (double)(int64_t)x;
+    return whole < x ? whole + 1 : whole;
+}
+
+static double log2_up(double n)
+{
+    double k = 0;
+    for (double p = 1; p < n; p *= 2) k++;
+    return k;
+}
+
+static double words(uint32_t bits) { return (bits + 31) / 32; }
+
+/* What a layout amounts to. */
+typedef struct {
+    double blocks, threads, warps;
+    double kept, terms, loop;               /* of a thread: results, terms of each in an iteration, iterations */
+    double lanes, reduced_warps, splits;    /* that share a result */
+    double cluster;                         /* of the splits, those of a cluster */
+    double kept_lanes, kept_warps;
+    double masked;                          /* accesses of an iteration that a mask guards, of all */
+} Counts;
+
+static double of_level(const PartWork *w, const int64_t *sizes, PartLevel level, bool reduced)
+{
+    double n = 1;
+    for (uint32_t d = 0; d < w->n_dims; d++)
+        if (w->dims[d].reduced == reduced) n *= (double)sizes[d * PART_LEVELS + level];
+    return n;
+}
+
+/* Along a dimension that the factors do not divide: the part of the accesses of an iteration that may be absent. */
+static double masked_part(const PartWork *w, uint32_t d, const int64_t *s)
+{
+    const PartLevel *order = part_level_order(w, &w->dims[d]);
+    double covered = 1;
+    PartLevel outermost = PART_VECTOR;
+    for (uint32_t k = 0; k < PART_LEVELS; k++) {
+        covered *= (double)s[order[k]];
+        if (s[order[k]] > 1) outermost = order[k];
+    }
+    if (covered == (double)w->dims[d].size) return 0;
+    if (outermost == PART_REGISTER) return 1 / (double)s[PART_REGISTER]; /* the last of the unrolled ones */
+    if (outermost != PART_LOOP) return 1;
+    const double iteration = covered / (double)s[PART_LOOP], absent = covered - (double)w->dims[d].size;
+    return WBB_MIN(1.0, absent / iteration + 1 / (double)s[PART_REGISTER]);
+}
+
+static Counts count(const PartWork *w, const int64_t *sizes)
+{
+    Counts c = {0};
+    const double kept_blocks = of_level(w, sizes, PART_GRID, false) * of_level(w, sizes, PART_CLUSTER, false);
+    c.splits = of_level(w, sizes, PART_GRID, true) * of_level(w, sizes, PART_CLUSTER, true);
+    c.blocks = kept_blocks * c.splits;
+    c.cluster = of_level(w, sizes, PART_CLUSTER, true);
+    c.lanes = of_level(w, sizes, PART_LANE, true), c.kept_lanes = of_level(w, sizes, PART_LANE, false);
+    c.reduced_warps = of_level(w, sizes, PART_WARP, true), c.kept_warps = of_level(w, sizes, PART_WARP, false);
+    c.warps = c.reduced_warps * c.kept_warps;
+    c.threads = c.lanes * c.kept_lanes * c.warps;
+    c.kept = of_level(w, sizes, PART_VECTOR, false) * of_level(w, sizes, PART_REGISTER, false);
+    c.terms = of_level(w, sizes, PART_VECTOR, true) * of_level(w, sizes, PART_REGISTER, true);
+    c.loop = of_level(w, sizes, PART_LOOP, true);
+    for (uint32_t d = 0; d < w->n_dims; d++) {
+        const double part = masked_part(w, d, sizes + (size_t)d * PART_LEVELS);
+        c.masked = WBB_MAX(c.masked, part);
+    }
+    return c;
+}
+
+/* --- what an access touches --------------------------------------------------------------------------------------- */
+/* Positions along a dimension, `step` bytes apart. */
+typedef struct {
+    double step, n;
+} Stretch;
+
+typedef struct {
+    double run, runs; /* bytes side by side; how many such */
+    bool aligned;     /* each begins at a sector */
+} Region;
+
+enum { MAX_STRETCHES = 32 }; /* of a region; further ones are counted as far apart, which costs more */
+
+/* What an access touches where the levels of a mask vary. */
+static Region region_of(const PartWork *w, const PartAccess *x, const int64_t *sizes, uint32_t levels)
+{
+    Stretch s[MAX_STRETCHES];
+    uint32_t n = 0;
+    const double bytes = x->bits / 8.0;
+    Region r = {.run = bytes, .runs = 1, .aligned = true};
+    double other = (double)x->align * bytes; /* what the beginning of a row is a multiple of */
+    for (uint32_t d = 0; d < w->n_dims; d++) {
+        const PartLevel *order = part_level_order(w, &w->dims[d]);
+        double weight = 1;
+        if (!x->step[d]) continue;
+        for (uint32_t k = 0; k < PART_LEVELS; k++) {
+            const int64_t size = sizes[d * PART_LEVELS + order[k]];
+            if (size > 1 && levels >> order[k] & 1) {
+                const Stretch new = {x->step[d] == PART_FAR ? 1e18 : (double)x->step[d] * weight * bytes, (double)size};
+                uint32_t at = n;
+                if (new.step >= 1e18 || n == MAX_STRETCHES) r.runs *= new.n, at = MAX_STRETCHES;
+                else for (n++; at > 0 && s[at - 1].step > new.step; at--) s[at] = s[at - 1];
+                if (at < MAX_STRETCHES) s[at] = new;
+            }
+            weight *= (double)size;
+        }
+        if (x->step[d] == PART_FAR) other = bytes;
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        /* side by side, or with holes that are smaller than a sector */
+        if (r.runs == 1 && s[k].step <= WBB_MAX(r.run, 32.0)) r.run += s[k].step * (s[k].n - 1);
+        else r.runs *= s[k].n;
+    }
+    const double sectors = r.run / 32, starts = other / 32;
+    r.aligned = starts == ceiling(starts) && (sectors == ceiling(sectors) || 32 / r.run == ceiling(32 / r.run));
+    return r;
+}
+
+static double units_of(const Region *r, const PartAccess *x, double unit)
+{
+    if (r->aligned) return r->runs * ceiling(r->run / unit);
+    return r->runs * WBB_MAX(1.0, r->run / unit + 1 - x->bits / 8.0 / unit);
+}
+
+enum {
+    OF_ACCESS = 1 << PART_VECTOR | 1 << PART_LANE,
+    OF_BLOCK = OF_ACCESS | 1 << PART_WARP | 1 << PART_REGISTER | 1 << PART_LOOP,
+};
+
+/* Elements of memory that a thread accesses of x in an iteration. */
+static double accessed(const PartWork *w, const PartAccess *x, const int64_t *sizes)
+{
+    double n = 1;
+    for (uint32_t d = 0; d < w->n_dims; d++)
+        if (x->step[d]) n *= (double)(sizes[d * PART_LEVELS + PART_VECTOR] * sizes[d * PART_LEVELS + PART_REGISTER]);
+    return n;
+}
+
+/* Elements of one instruction. */
+static double width_of(const PartWork *w, const PartAccess *x, const int64_t *sizes, const TgTarget *t)
+{
+    for (uint32_t d = 0; d < w->n_dims; d++) {
+        const int64_t vector = sizes[d * PART_LEVELS + PART_VECTOR];
+        if (vector == 1) continue;
+        if (x->step[d] != 1) return 1;
+        const int64_t most = WBB_MIN(WBB_MAX(8 * (int64_t)t->vector_bytes / x->bits, 1), x->align);
+        return (double)WBB_MIN(vector, most);
+    }
+    return 1;
+}
+
+static bool in_loop(const PartWork *w, const PartAccess *x, const int64_t *sizes)
+{
+    for (uint32_t d = 0; d < w->n_dims; d++)
+        if (x->step[d] && sizes[d * PART_LEVELS + PART_LOOP] > 1) return true;
+    return false;
+}
+
+static bool of_each_element(const PartWork *w, const PartAccess *x)
+{
+    for (uint32_t d = 0; d < w->n_dims; d++)
+        if (w->dims[d].reduced && x->step[d]) return true;
+    return false;
+}
+
+/* --- estimates ---------------------------------------------------------------------------------------------------- */
+static double partial_words(const PartWork *w)
+{
+    double n = 0;
+    for (uint32_t k = 0; k < w->n_partials; k++) n += words(w->partials[k]);
+    return n;
+}
+
+static double registers_of(const PartRates *r, const PartWork *w, const int64_t *sizes, const Counts *c)
+{
+    double loaded = 0;
+    for (uint32_t k = 0; k < w->n_loads; k++)
+        loaded += accessed(w, &w->loads[k], sizes) * WBB_MAX(w->loads[k].bits, 8) / 32;
+    const double apart = w->commutes ? c->terms : 1, held = c->kept * apart * partial_words(w);
+    return r->base_regs + loaded + (c->loop > 1 ? held : WBB_MIN(held, c->kept * partial_words(w) * 4));
+}
+
+static double shared_of(const PartWork *w, const Counts *c)
+{
+    double bytes = w->presence ? 1 : 0;
+    for (uint32_t k = 0; k < w->n_partials; k++) bytes += WBB_MAX(w->partials[k], 8) / 8;
+    return c->reduced_warps > 1 ? c->kept * c->kept_lanes * c->kept_warps * c->reduced_warps * bytes : 0;
+}
+
+/* A loop's first iteration stands before it: it starts the partial results. */
+static double code_of(const PartRates *r, const PartWork *w, const Counts *c)
+{
+    const double each = w->term_slots + w->combine_slots + r->access_slots * w->n_loads;
+    const double shuffles = log2_up(c->lanes) * (2 * partial_words(w) + w->combine_slots);
+    const double others = c->reduced_warps > 1 ? c->reduced_warps * (w->combine_slots + w->n_partials) : 0;
+    const double passes = c->loop > 1 ? 2 * w->passes : 1;
+    return c->kept * (c->terms * each * passes + (shuffles + others) * (c->splits > 1 ? 2 : 1));
+}
+
+PartNeeds part_needs(const PartRates *r, const PartWork *w, const int64_t *sizes)
+{
+    const Counts c = count(w, sizes);
+    return (PartNeeds){registers_of(r, w, sizes, &c), shared_of(w, &c), code_of(r, w, &c)};
+}
+
+/* --- the price ---------------------------------------------------------------------------------------------------- */
+/* Of one warp. */
+typedef struct {
+    double slots, clocks, wavefronts, chain;
+} Warp;
+
+/* Combining over lanes and warps. */
+static void add_sharing(Warp *x, const PartRates *r, const PartWork *w, const Counts *c)
+{
+    const double n = partial_words(w), steps = log2_up(c->lanes);
+    x->slots += steps * c->kept * (2 * n + w->combine_slots);
+    x->clocks += steps * c->kept * (r->shuffle * n + w->combine_clocks);
+    x->chain += steps * w->reductions * (r->shuffle_latency + w->combine_latency);
+    if (c->reduced_warps == 1) return;
+    const double reads = c->kept * c->reduced_warps * (n + (w->presence ? 1 : 0));
+    x->slots += r->access_slots * (reads + c->kept * n) + c->kept * c->reduced_warps * w->combine_slots;
+    x->clocks += reads * r->lsu + c->kept * c->reduced_warps * w->combine_clocks;
+    x->wavefronts += reads + c->kept * n;
+    const double each = 2 * r->shared_latency + r->barrier + log2_up(c->reduced_warps) * w->combine_latency;
+    x->chain += w->reductions * each;
+}
+
+/* What DRAM gives of its rate to runs of so many bytes. */
+static double efficiency(const PartRates *r, double run)
+{
+    return run >= 256 ? 1 : run >= 128 ? r->run128 : run >= 64 ? r->run64 : r->run32;
+}
+
+/* Bytes of memory that all blocks touch: what a block touches, of all blocks that touch different elements. Sectors at
+ * the ends of what blocks touch are counted twice, so that this is the array at most. */
+static double touched(const PartWork *w, const PartAccess *a, const int64_t *sizes, double block)
+{
+    const double bytes = a->bits / 8.0;
+    double all = block;
+    for (uint32_t d = 0; d < w->n_dims; d++)
+        if (a->step[d]) all *= (double)(sizes[d * PART_LEVELS + PART_GRID] * sizes[d * PART_LEVELS + PART_CLUSTER]);
+    return WBB_MAX(WBB_MIN(all, (double)a->memory * bytes), (double)a->elements * bytes);
+}
+
+/* Traffic of an access, added to terms of the price; wavefronts and slots to those of a warp. */
+static void add_access(PartPrice *p, Warp *x, const PartRates *r, const PartWork *w, const PartAccess *a,
+                       const int64_t *sizes, const Counts *c, double blocks_an_sm, bool store)
+{
+    const double passes = c->loop > 1 ? WBB_MAX(a->passes, 1u) : 1; /* without a loop registers keep it */
+    const double times = in_loop(w, a, sizes) ? c->loop * passes : 1, width = width_of(w, a, sizes, r->target);
+    const double accesses = times * accessed(w, a, sizes) / width;
+    const Region of_warp = region_of(w, a, sizes, OF_ACCESS), of_block = region_of(w, a, sizes, OF_BLOCK);
+    const double lines = units_of(&of_warp, a, r->wavefront); /* of each instruction */
+    const bool by_few = store && !of_each_element(w, a); /* the first thread of those that share a result */
+    const double part = by_few ? 1 / c->reduced_warps : 1;
+    x->slots += accesses * r->access_slots * part;
+    x->clocks += accesses * r->lsu * part;
+    x->wavefronts += accesses * lines * part;
+    const double tiles = by_few ? c->blocks / c->splits : c->blocks;
+    const double block = units_of(&of_block, a, 32) * 32;
+    const double reads = block * blocks_an_sm <= r->l1_bytes ? 1 : passes;
+    const double from_dram = block * blocks_an_sm * r->target->sms <= r->l2_bytes / 2 ? 1 : passes;
+    p->term[PART_L2] += reads * tiles * block / r->l2;
+    if (!store) p->term[PART_FILL] += reads * block / r->fill; /* of a block, in clocks */
+    p->term[PART_DRAM] += from_dram * touched(w, a, sizes, block) / (r->dram * efficiency(r, of_block.run));
+}
+
+/* Blocks that an SM holds at once. */
+static double resident(const PartRates *r, const PartNeeds *needs, const Counts *c)
+{
+    const TgTarget *t = r->target;
+    const double warps = ceiling(c->threads / t->warp);
+    double n = WBB_MIN((double)t->blocks, (double)(int64_t)(t->warps / warps));
+    n = WBB_MIN(n, (double)(int64_t)(t->sm_regs / (needs->registers * warps * t->warp)));
+    if (needs->shared > 0) n = WBB_MIN(n, (double)(int64_t)(t->sm_smem / needs->shared));
+    return WBB_MAX(n, 1.0);
+}
+
+/* Partial results go through the shared memory of a cluster, then through memory; the block with the last ticket reads
+ * them. */
+static void add_split(PartPrice *p, const PartRates *r, const PartWork *w, const Counts *c)
+{
+    if (c->cluster > 1) { /* a barrier, reads of all others' memory at once, and a barrier before a block may end */
+        const double each = 2 * r->cluster_latency + log2_up(c->cluster) * w->combine_latency;
+        p->term[PART_SPLIT] = (w->reductions * each + r->cluster_latency) / r->clock;
+    }
+    if (c->splits == c->cluster) return;
+    double bytes = 0;
+    for (uint32_t k = 0; k < w->n_partials; k++) bytes += w->partials[k] / 8.0;
+    const double results = c->blocks / c->splits * c->kept * c->kept_lanes * c->kept_warps;
+    p->term[PART_L2] += 2 * c->splits * results * bytes / r->l2;
+    Warp again = {0};
+    add_sharing(&again, r, w, c);
+    const double chunk = ceiling(c->splits / (c->lanes * c->reduced_warps));
+    again.chain += chunk * (r->l2_latency + w->combine_latency) + 2 * r->barrier + r->atomic + r->fence;
+    p->term[PART_SPLIT] += again.chain / r->clock;
+}
+
+PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes, const PartNeeds *needs)
+{
+    const Counts c = count(w, sizes);
+    PartPrice p = {0};
+    Warp x = {.slots = r->thread_slots, .chain = 12 * r->alu};
+    const double sms = r->target->sms, warps = ceiling(c.threads / r->target->warp);
+    const double busiest = ceiling(c.blocks / sms), at_once = resident(r, needs, &c);
+    const double waves = ceiling(c.blocks / (sms * at_once)), blocks_an_sm = WBB_MIN(busiest, at_once);
+    double accesses = 0; /* of an iteration */
+    for (uint32_t k = 0; k < w->n_loads; k++) {
+        add_access(&p, &x, r, w, &w->loads[k], sizes, &c, blocks_an_sm, false);
+        accesses += accessed(w, &w->loads[k], sizes) / width_of(w, &w->loads[k], sizes, r->target);
+    }
+    for (uint32_t k = 0; k < w->n_stores; k++) add_access(&p, &x, r, w, &w->stores[k], sizes, &c, blocks_an_sm, true);
+    const double each = c.kept * c.terms;
+    const double again = c.loop > 1 ? w->passes - 1 : 0;
+    x.slots += c.loop * (each * (w->term_slots + w->combine_slots) + accesses * c.masked * r->mask_slots);
+    x.slots += c.loop * each * (c.loop > 1 ? w->again_slots : 0);
+    if (c.loop > 1) x.slots += w->passes * c.loop * r->iteration_slots;
+    x.clocks += c.loop * each * (w->term_clocks + w->combine_clocks);
+    x.chain += c.loop * (r->dram_latency + w->term_latency + w->combine_latency) +
+               again * c.loop * (r->l2_latency + w->term_latency) + log2_up(c.terms) * w->combine_latency;
+    add_sharing(&x, r, w, &c);
+    /* a warp alone has one scheduler, whose pipes are a part of the SM's, and the wavefronts */
+    x.chain += WBB_MAX(WBB_MAX(x.slots, x.clocks * r->issue), x.wavefronts);
+    add_split(&p, r, w, &c);
+    p.term[PART_ISSUE] = busiest * warps * x.slots / (r->issue * r->clock);
+    p.term[PART_PIPE] = busiest * warps * x.clocks / r->clock;
+    p.term[PART_L1] = busiest * warps * x.wavefronts / r->clock;
+    p.term[PART_FILL] *= busiest / r->clock;
+    p.term[PART_CHAIN] = waves * x.chain / r->clock;
+    p.term[PART_TAIL] = waves > 1 ? x.chain / 2 / r->clock : 0;
+    p.term[PART_LAUNCH] = r->launch;
+    double sum = 0;
+    for (int k = 0; k < PART_PARALLEL; k++) {
+        const double square = p.term[k] * p.term[k];
+        sum += square * square;
+    }
+    p.us = sqrt(sqrt(sum));
+    for (int k = PART_PARALLEL; k < PART_TERMS; k++) p.us += p.term[k];
+    return p;
+}

@@ -1,0 +1,105 @@
+/* pricing: the layout of a reduction, chosen among candidates by their price. It knows no HLO: work.c describes a stage
+ * as a PartWork.
+ *
+ *     PartChoice c = part_choose_layout(arena, &work, target);
+ *     c.best[0].layout       columns: vector 4, lane 32, register 8; rows: warp 8, grid 1024
+ *     c.best[0].us           9.1
+ */
+#ifndef PART_PRICING_H
+#define PART_PRICING_H
+
+#include "partition/partition.h"
+
+/* What is read for each element of the space, or stored: once for each element that it varies with. */
+typedef struct {
+    uint32_t bits;       /* of an element in memory */
+    int64_t elements;    /* that are touched, all in all */
+    int64_t memory;      /* that the array has */
+    int64_t align;       /* every index that is 0 in the dimension of step 1 is a multiple of this; a power of two */
+    /* [n_dims] elements of memory from one element of the space to the next one along a dimension. 0: the same element;
+     * PART_FAR: elsewhere */
+    const int64_t *step;
+    uint32_t passes; /* over the terms, in so many of which it is read */
+} PartAccess;
+#define PART_FAR INT64_MAX
+
+/* What a reduction computes. Issue slots are instructions of a warp; clocks are those that the busiest pipe of an SM
+ * takes for an instruction of a warp. */
+typedef struct {
+    const PartDim *dims; /* [n_dims] of the space, the slowest in memory first, without factors */
+    uint32_t n_dims;
+    bool commutes; /* terms may be taken in any order; else the levels of the one reduced dimension keep theirs */
+    bool presence; /* a partial result that may lack every term has a pred that says so */
+    bool splits;   /* blocks may share a result */
+    uint32_t reductions; /* one after the other, each needing the results of those before */
+    uint32_t passes;     /* over the terms: a thread without a loop makes one all the same */
+    const PartAccess *loads; /* [n_loads] */
+    uint32_t n_loads;
+    const PartAccess *stores; /* [n_stores] along reduced dimensions the step is 0, unless each element is stored */
+    uint32_t n_stores;
+    const uint32_t *partials; /* [n_partials] bits of the values of a partial result */
+    uint32_t n_partials;
+    double term_slots, combine_slots; /* of the terms of one element, accesses apart; of combining two results */
+    double again_slots;               /* of what passes compute of an element that others have computed */
+    double term_clocks, combine_clocks;
+    double term_latency, combine_latency; /* clocks */
+} PartWork;
+
+/* What a price is made of; the first PART_PARALLEL overlap. */
+typedef enum {
+    PART_DRAM,  /* distinct bytes */
+    PART_L2,    /* sectors that blocks ask for */
+    PART_ISSUE, /* issue slots of the busiest SM */
+    PART_PIPE,  /* its busiest pipe */
+    PART_L1,    /* its wavefronts of L1 and shared memory */
+    PART_FILL,  /* bytes that L2 gives to it */
+    PART_CHAIN, /* latencies of a thread, one after the other, times waves of blocks */
+    PART_PARALLEL,
+    PART_SPLIT = PART_PARALLEL, /* partial results of blocks, and the ticket */
+    PART_TAIL,  /* blocks that end when no others are left */
+    PART_LAUNCH,
+    PART_TERMS
+} PartTerm;
+extern const char *const part_term_name[PART_TERMS];
+
+/* All in microseconds. */
+typedef struct {
+    double term[PART_TERMS], us;
+} PartPrice;
+
+typedef struct {
+    PartLayout layout;
+    PartPrice price;
+    PartTerm decides; /* the largest term */
+} PartPriced;
+
+enum { PART_BEST = 5 };
+typedef struct PartChoice {
+    PartPriced best[PART_BEST]; /* the chosen one, then the cheapest others, the cheapest first */
+    uint32_t n;                 /* of them; 0: no candidate is legal */
+    uint32_t candidates;        /* that were priced */
+    uint32_t equal;             /* of them, those as cheap as the chosen one within layout.tie */
+} PartChoice;
+
+/* candidates.c: the layout of a stage, chosen in stages; see there for what is tried and which one wins a tie. The same
+ * on every machine. */
+PartChoice part_choose_layout(WbbArena *a, const PartWork *w, const TgTarget *t);
+
+/* work.c: the work of a range whose stages share the terms of reductions. */
+PartWork part_work_of(WbbArena *a, const PartPlan *p, const PartRange *r, const TgTarget *t);
+
+/* price.c. Numbers of a target, read once for many prices. */
+typedef struct PartRates PartRates;
+const PartRates *part_rates(WbbArena *a, const TgTarget *t);
+/* Estimates for sizes of the levels of each dimension of the work's space: [n_dims * PART_LEVELS]. */
+typedef struct {
+    double registers, shared, code; /* of a thread; bytes of a block; instructions of an iteration and what follows */
+} PartNeeds;
+PartNeeds part_needs(const PartRates *r, const PartWork *w, const int64_t *sizes);
+PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes, const PartNeeds *needs);
+/* The levels of a dimension from the inside out: those of a reduced one whose terms keep their order stand in the order
+ * of PartLevel. */
+const PartLevel *part_level_order(const PartWork *w, const PartDim *d); /* [PART_LEVELS] */
+void part_print_choice(WbbBuf *out, const PartChoice *c);
+
+#endif

@@ -1,0 +1,114 @@
+/* space.c: the space of a reduction's terms, and which layouts of it a shared kernel may have.
+ *
+ * Neighbouring dimensions that are all kept or all reduced are one dimension of the space, the slowest in memory first.
+ *
+ *     reduce(f32[8,128,64]), dimensions={1,2}     =>   rows: 8, kept; columns: 8192, reduced
+ *     reduce(f32[4096,1024]), dimensions={0}      =>   rows: 4096, reduced; columns: 1024, kept
+ */
+#include "partition/partition.h"
+
+bool part_is_reduced(const HloInstruction *i, uint32_t d)
+{
+    for (uint32_t k = 0; k < i->n_dimensions; k++)
+        if (i->dimensions[k] == (int64_t)d) return true;
+    return false;
+}
+
+void part_group_index(RwCx *rw, const PartGroup *g, const HloShape *terms, IrRef position, IrRef *index)
+{
+    for (uint32_t k = g->n; k-- > 0;) {
+        const int64_t size = terms->dims[g->of[k]];
+        index[g->of[k]] = k ? rw_mod(rw, position, size) : position;
+        position = rw_floordiv(rw, position, size);
+    }
+}
+
+void part_kept_index(const HloInstruction *reduce, const IrRef *index, IrRef *kept)
+{
+    for (uint32_t d = 0; d < reduce->operands[0]->shape->rank; d++)
+        if (!part_is_reduced(reduce, d)) *kept++ = index[d];
+}
+
+uint32_t part_space(WbbArena *a, const HloInstruction *reduce, PartGroup **space)
+{
+    const HloShape *x = reduce->operands[0]->shape;
+    PartGroup *groups = *space = WBB_NEW_N(a, PartGroup, x->rank + 1u);
+    uint32_t n = 0;
+    for (uint32_t p = x->rank; p-- > 0;) {
+        const uint32_t d = x->minor_to_major[p];
+        const bool reduced = part_is_reduced(reduce, d);
+        if (x->dims[d] == 1) continue;
+        if (!n || groups[n - 1].dim.reduced != reduced) {
+            PartGroup *g = &groups[n++];
+            g->dim = (PartDim){.size = 1, .reduced = reduced};
+            g->of = WBB_NEW_N(a, uint32_t, x->rank);
+        }
+        PartGroup *g = &groups[n - 1];
+        g->of[g->n++] = d;
+        g->dim.size *= x->dims[d];
+    }
+    if (!n) groups[n++].dim = (PartDim){.size = 1, .reduced = true};
+    for (uint32_t k = 0; k < n; k++)
+        groups[k].dim.name = n == 1 ? "elements" : n == 2 ? (k ? "columns" : "rows") : wbb_format(a, "d%u", k);
+    return n;
+}
+
+/* A computation that is only associative combines neighbours: what a thread has lies side by side, then what a warp
+ * has, and so on. */
+static void check_order(WbbCx *cx, const PartLayout *l)
+{
+    uint32_t n = 0;
+    for (uint32_t d = 0; d < l->n_dims; d++) {
+        const PartDim *x = &l->dims[d];
+        if (!x->reduced) continue;
+        if (++n > 1) part_layout_fail(cx, x->column, "%s: the computation keeps the order of one dimension", x->name);
+        for (uint32_t k = 1; k < x->n_factors; k++)
+            if (x->factors[k].level < x->factors[k - 1].level)
+                part_layout_fail(cx, x->factors[k].column,
+                                 "%s: the computation is not known to commute, so the levels stand in their order",
+                                 part_level_name[x->factors[k].level]);
+    }
+}
+
+static void check_cluster(WbbCx *cx, const PartDim *d, const PartFactor *f, const TgTarget *t)
+{
+    if (!tg_has(t, "cluster")) part_layout_fail(cx, f->column, "cluster: %s has no clusters of blocks", t->name);
+    if (!d->reduced) part_layout_fail(cx, f->column, "cluster: of reduced dimensions");
+    if (f->size > IR_CLUSTER)
+        part_layout_fail(cx, f->column, "cluster %lld: at most %d blocks", (long long)f->size, IR_CLUSTER);
+}
+
+void part_space_check(WbbCx *cx, const PartRange *r, const TgTarget *t)
+{
+    const PartLayout *l = &r->stages[0].layout;
+    uint32_t loops = 0, lanes = 1;
+    int lane = 0; /* the column of a reduced one */
+    bool commutes = true, alone = true; /* alone: nothing but results follows the first reductions */
+    for (uint32_t k = 0; k < r->n_stages; k++) {
+        const PartStage *s = &r->stages[k];
+        for (uint32_t j = 0; j < s->n_reduces; j++) commutes = commutes && s->reduces[j].commutes;
+        alone = alone && (k == 0 || s->kind == PART_RESULTS);
+    }
+    for (uint32_t d = 0; d < l->n_dims; d++) {
+        const PartDim *x = &l->dims[d];
+        for (uint32_t k = 0; k < x->n_factors; k++) {
+            const PartFactor *f = &x->factors[k];
+            const char *name = part_level_name[f->level];
+            if (f->level == PART_CLUSTER && f->size > 1) check_cluster(cx, x, f, t);
+            if (f->level == PART_GRID && x->reduced && f->size > 1 && !alone)
+                part_layout_fail(cx, f->column, "%s: blocks share the results of one stage, which nothing reads", name);
+            if (f->level == PART_LOOP && (!x->reduced || loops++))
+                part_layout_fail(cx, f->column, "%s: of one reduced dimension", name);
+            if (f->level == PART_LANE && x->reduced) lanes *= (uint32_t)f->size, lane = f->column;
+            if (f->level <= PART_REGISTER && f->size > 64)
+                part_layout_fail(cx, f->column, "%s %lld: at most 64", name, (long long)f->size);
+        }
+    }
+    if (part_layout_size(l, PART_CLUSTER) > IR_CLUSTER)
+        part_layout_fail(cx, 0, "clusters of %lld blocks: at most %d", (long long)part_layout_size(l, PART_CLUSTER),
+                         IR_CLUSTER);
+    if (lanes > 1 && part_layout_size(l, PART_LANE) != t->warp)
+        part_layout_fail(cx, lane, "%lld lanes: what lanes combine takes all %u of a warp",
+                         (long long)part_layout_size(l, PART_LANE), t->warp);
+    if (!commutes) check_order(cx, l);
+}
