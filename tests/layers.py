@@ -37,6 +37,7 @@ ALLOWED: Dict[str, Set[str]] = {  # what a module may include: modules, or singl
     "bundle": {"base"},
     "sim": {"base", "bundle"},
     "gpu": {"base", "bundle"},
+    "price": {"base", "bundle", "sim", "target"},
 }
 EVERYTHING = set(ALLOWED)
 ALLOWED.update(pipe=EVERYTHING, api=EVERYTHING | {"pipe", "warpburg.h"}, main=EVERYTHING | {"pipe"})
@@ -46,7 +47,8 @@ WITHOUT_LLVM_FILES |= {f"main/{name}" for name in "command.c command.h complete.
                                                   "run.h run_main.c".split()}
 
 PREFIX = {"base": "wbb_", "scalar": "sc_", "ir": "ir_", "rewrite": "rw_", "target": "tg_", "hlo": "hlo_", "eval": "ev_", "fuse": "fuse_", "index": "ix_",
-          "partition": "part_", "emit": "emit_", "vector": "vec_", "llvm": "ll_", "bundle": "bd_", "sim": "sim_", "gpu": "gpu_", "pipe": "pipe_",
+          "partition": "part_", "emit": "emit_", "vector": "vec_", "llvm": "ll_", "bundle": "bd_", "sim": "sim_", "gpu": "gpu_",
+          "price": "price_", "pipe": "pipe_",
           "api": "wb_", "main": "main"}
 MAX_LINES = {".c": 600, ".h": 600, ".py": 400}
 MAX_COLUMNS = {".c": 120, ".h": 120, ".py": 160}
@@ -64,7 +66,7 @@ MAY_CALL = {  # modules or files, with the reason; None: anything
 CIRCLES: List[Tuple[str, str, str]] = [
     ("base", "map string", "not recursive: interned strings are in a map, which calls wbb_hash of string.c"),
     ("base", "arena context", "a context owns arenas; an arena that gets no memory fails through its context"),
-    ("eval", "accumulate apply bits control conv demand dot eval gather mac move random recall reduce scan scatter select_scatter sort window",
+    ("eval", "accumulate apply bits control conv demand dot eval gather mac move random recall reduce scan scatter select_scatter sort tree window",
      "recursive: an operation demands elements of its operands, which their operations compute"),
     ("hlo", "parse parse_attributes", "recursive: an attribute may be a computation, whose instructions have attributes"),
     ("rewrite", "builder guards match replacement sums", "recursive: what a rule builds is rewritten as it is built"),

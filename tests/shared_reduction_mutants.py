@@ -3,8 +3,9 @@
 
     shared_reduction_mutants.py WARPBURG
 
-A mutant changes one line of the PTX: each barrier, shuffle, ticket, store, condition and read of a partial result has its own. What is no
-fault is listed in EQUAL with its reason, and must be found in no order. Ends with `N passed, M failed`.
+A mutant changes one line of the PTX: each barrier, shuffle, ticket, store, condition and read of a partial result has its own. Others combine
+the same terms in another order, or change the order that `kernel.json` documents. What is no fault is listed in EQUAL with its reason, and
+must be found in no order of execution. Ends with `N passed, M failed`.
 """
 import os
 import re
@@ -17,12 +18,17 @@ from shared_reductions import ORDERS, fusion
 from warpburg_cli import Cli
 
 CASES = (("s", 0), ("s", 1), ("n", 0))           # and seeds
+ORDER_CASES = (("n", 0), ("n", 1), ("n", 2), ("n", 3))  # of mutants that take the same terms in another order
 # sums find what is combined twice; a product finds a part that is taken to be there, which is 0
 KERNELS = {
     "tickets": (fusion("tickets", "f32", [128, 512], [0, 1], init="3"), "elements: vector 4, lane 32, warp 2, loop 4, grid 64"),
     "tiles": (fusion("tiles", "f32", [49, 24], [0], "multiply", init="3"), "columns: lane 8, grid 3; rows: lane 4, warp 2, register 3, grid 3"),
+    "stretches": (fusion("stretches", "f32", [40, 70, 4], [0, 1], init="0.5"), "columns: lane 4; rows: register 4, lane 8, loop 4, grid 22"),
+    "clusters": (fusion("clusters", "f32", [6, 512], [1], init="3"), "rows: grid 6; columns: lane 32, warp 2, cluster 8"),
     "warps": (fusion("warps", "f32", [64, 1024], [1], init="3"), "rows: grid 64; columns: vector 4, lane 32, warp 2, register 4"),
 }
+
+ORDERS_ALONE = ("stretches",)                    # kernels of which the order alone is changed
 
 # kind of mutant: what a line must match, and what replaces the match
 KINDS: Dict[str, Tuple[str, str]] = {
@@ -36,6 +42,9 @@ KINDS: Dict[str, Tuple[str, str]] = {
     "the condition inverted": (r"^\s*setp\.\w+", "invert"),
     "the branch inverted": (r"^\s*@%p", "\t@!%p"),
     "a part read as a constant": (r"ld\.global\.b(?=.*%part)", "ld.global.nc.b"),
+    "no cluster barrier": (r"barrier\.cluster\.(arrive|wait)", r"// \1"),
+    "a cluster barrier that does not release": (r"barrier\.cluster\.arrive", "barrier.cluster.arrive.relaxed"),
+    "another block's part": (r"(mapa\.shared::cluster.*), (\d+);", "another"),
     "no store": (r"^\s*st\.", "\t// st."),
     "one iteration less": (r"(setp\.lt\.u32.*, )(\d+)(?=;\s*// for)", "less"),
     "the initial value twice": (r"^\s*st\.global\.b32 \t\[(\S+)\], (%r\d+);(?=.*%out)", r"\tOP.rn.f32 \2, \2, 0f40400000; st.global.b32 [\1], \2;"),
@@ -44,10 +53,9 @@ INVERSE = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt
 # kernel, kind, number of the line among those of its kind: why the kernel is right all the same
 EQUAL: Dict[Tuple[str, str, int], str] = {
     ("tickets", "no barrier", 1): "thread 0 alone stores the block's part, and draws the ticket",
-    # whether terms are there, 16 lanes on: lanes are rows of 8 columns
-    ("tiles", "half the distance, or twice 1", 3): "of the last rows a warp has the first alone: rows 1 and 2 are there when rows 2 and 3 are",
-    ("tiles", "half the distance, or twice 1", 7): "of 4 rows 3 have a part: rows 1 and 2 have one, and so have rows 2 and 3",
-    ("tiles", "up, not down", 7): "of 4 rows 3 have a part: rows 0 and 1 have one, and so have rows 2 and 3",
+    ("clusters", "the condition inverted", 1): "the second warp of the cluster's first block, not the first, reads the blocks' parts",
+    ("clusters", "a cluster barrier that does not release", 1): "the last one: nothing is read after it",
+    ("tiles", "fold documented as chain", 10): "the first two of 3 blocks, then the third",
 }
 
 
@@ -57,9 +65,37 @@ def change(kind: str, line: str) -> str:
         return re.sub(r"setp\.(\w+)", lambda m: f"setp.{INVERSE[m[1]]}", line)
     if to == "half":
         return re.sub(pattern, lambda m: f"{m[1]}, {int(m[2]) // 2 or 2}", line)
+    if to == "another":
+        return re.sub(pattern, lambda m: f"{m[1]}, {(int(m[2]) + 1) % 8};", line)
     if to == "less":
         return re.sub(pattern, lambda m: f"{m[1]}{int(m[2]) - 1}", line)
     return re.sub(pattern, to, line)
+
+
+def other_orders(text: str) -> Iterator[Tuple[str, str]]:
+    """Documents of another order than the kernel's."""
+    order = re.search(r"tree; [^\"]*", text)[0]
+    dims, steps = [c for c in order.split("; ") if "{" in c], [c for c in order.split("; ") if " of " in c]
+    for k, step in enumerate(steps):
+        for old, new in (("fold", "halves"), ("fold", "chain"), ("chain", "fold")):
+            changed = [*steps[:k], re.sub(rf"{old} (?![123]\b)", f"{new} ", step), *steps[k + 1:]]
+            yield f"{old} documented as {new}", "; ".join(["tree", *dims, *changed])
+        stretch = re.match(r"chain (\d+), fold (\d+)", step)
+        if stretch:                              # each thread has half of it, or twice as much
+            n, lanes = int(stretch[1]), int(stretch[2])
+            for by, other in ((2 * n, lanes // 2), (-(-n // 2), 2 * lanes)):
+                changed = [*steps[:k], step.replace(stretch[0], f"chain {by}, fold {other}"), *steps[k + 1:]]
+                if max(n, by) > 2:               # two are neighbours
+                    yield "another stretch documented", "; ".join(["tree", *dims, *changed])
+    for k in range(len(steps) - 1):
+        yield "steps documented in another order", "; ".join(["tree", *dims, *steps[:k], steps[k + 1], steps[k], *steps[k + 2:]])
+
+
+def other_shuffles(text: str) -> str:
+    """The distances of the shuffles from the largest to the smallest."""
+    found = re.findall(r"shfl\.sync\.down\.b32 \t%r\d+, %r\d+, (\d+)", text)
+    to = dict(zip(dict.fromkeys(found), reversed(dict.fromkeys(found))))
+    return re.sub(r"(shfl\.sync\.down\.b32 \t%r\d+, %r\d+), (\d+)", lambda m: f"{m[1]}, {to[m[2]]}", text)
 
 
 def mutants(kernel: str, text: str) -> Iterator[Tuple[Tuple[str, str, int], str]]:
@@ -73,6 +109,7 @@ def mutants(kernel: str, text: str) -> Iterator[Tuple[Tuple[str, str, int], str]
         for n, by in enumerate((-1, 1)):
             moved = wrap[0].replace(f", {wrap[2]};", f", {int(wrap[2]) + by};")
             yield (kernel, "the ticket's last number", n), text.replace(wrap[0], moved)
+    yield (kernel, "shuffles in another order", 0), other_shuffles(text)
 
 
 def main() -> int:
@@ -83,23 +120,29 @@ def main() -> int:
         for kernel, (f, layout) in KERNELS.items():
             file, first = Path(name, f"{f.name}.hlo"), Path(name, f.name)
             file.write_text(f.text, encoding="utf-8")
-            made = cli.call("compile", str(file), "--layout", layout, "-o", str(first))
+            compiled = cli.call("compile", str(file), "--layout", layout, "-o", str(first))
             text = cli.call("compile", str(file), "--layout", layout).stdout
-            if made.returncode or not text:
-                print(f"{kernel}: {made.stderr}")
+            if compiled.returncode or not text:
+                print(f"{kernel}: {compiled.stderr}")
                 return 1
-            for key, changed in [((kernel, "as it is", 0), text), *mutants(kernel, text)]:
+            document = (first / "kernel.json").read_text(encoding="utf-8")
+            was = re.search(r"tree; [^\"]*", document)[0]
+            of_ptx = [] if kernel in ORDERS_ALONE else mutants(kernel, text)
+            made = [(key, changed, document) for key, changed in [((kernel, "as it is", 0), text), *of_ptx]]
+            made += [((kernel, kind, n), text, document.replace(was, order)) for n, (kind, order) in enumerate(other_orders(document)) if order != was]
+            for key, changed, described in made:
                 folder = Path(name, f"{f.name}.{len(jobs)}")
                 folder.mkdir()
-                for part in ("kernel.json", "fusion.hlo"):
-                    (folder / part).write_bytes((first / part).read_bytes())
+                (folder / "fusion.hlo").write_bytes((first / "fusion.hlo").read_bytes())
                 (folder / "kernel.ptx").write_text(changed, encoding="utf-8")
+                (folder / "kernel.json").write_text(described, encoding="utf-8")
                 jobs.append((key, folder))
 
         def judge(job: Tuple[Tuple[str, str, int], Path]) -> str:
             right = job[0][1] == "as it is" or job[0] in EQUAL
-            for case, seed in CASES:
-                for order in ORDERS:
+            in_order = "order" in job[0][1].split() or "documented" in job[0][1]
+            for case, seed in ORDER_CASES if in_order else CASES:
+                for order in ORDERS[:1] if in_order else ORDERS:
                     p = cli.call("run", str(job[1]), "--check", "--case", case, "--seed", str(seed), "--order", order)
                     if p.returncode not in (0, 4) or (right and p.returncode):
                         return f"--case {case} --seed {seed} --order {order}: exit {p.returncode}: {(p.stdout + p.stderr).strip()[:300]}"

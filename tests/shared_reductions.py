@@ -152,7 +152,7 @@ def ceil(a: int, b: int) -> int:
 def cover(rng: random.Random, size: int, sizes: Dict[str, int], in_order: bool) -> Optional[Factors]:
     """Factors of these sizes, the outermost cut or stretched so that they just cover; None: they cannot."""
     vector = sizes.get("vector", 1)
-    rest = [level for level in ("register", "loop", "lane", "warp", "grid") if sizes.get(level, 1) > 1 and level != "vector"]
+    rest = [level for level in ("register", "loop", "lane", "warp", "cluster", "grid") if sizes.get(level, 1) > 1 and level != "vector"]
     if not in_order:
         rng.shuffle(rest)
     factors: Factors = [("vector", vector)] if vector > 1 else []
@@ -168,7 +168,7 @@ def cover(rng: random.Random, size: int, sizes: Dict[str, int], in_order: bool) 
 
 
 def legal(dims: List[Tuple[str, int, bool]], chosen: List[Factors]) -> bool:
-    total = {level: 1 for level in ("vector", "register", "loop", "lane", "warp", "grid")}
+    total = {level: 1 for level in ("vector", "register", "loop", "lane", "warp", "cluster", "grid")}
     vectors = loops = reduced_lanes = 0
     for (_, _, reduced), factors in zip(dims, chosen):
         for level, n in factors:
@@ -181,7 +181,8 @@ def legal(dims: List[Tuple[str, int, bool]], chosen: List[Factors]) -> bool:
                 return False
             reduced_lanes += level == "lane" and reduced and n > 1
     return (vectors < 2 and loops < 2 and total["lane"] <= 32 and (total["lane"] == 32 or (not reduced_lanes and total["warp"] == 1)) and
-            total["lane"] * total["warp"] <= 1024 and total["vector"] * total["register"] <= 64 and total["grid"] <= 500 and total["loop"] <= 200)
+            total["lane"] * total["warp"] <= 1024 and total["cluster"] <= 16 and
+            total["vector"] * total["register"] <= 64 and total["grid"] <= 500 and total["loop"] <= 200)
 
 
 def some_layout(rng: random.Random, f: Fusion) -> str:
@@ -199,6 +200,8 @@ def some_layout(rng: random.Random, f: Fusion) -> str:
             sizes["vector"] = rng.choice([n for n in (1, 2, 3, 4, 8, 16) if d[1] % n == 0])
         if d == loop:
             sizes["loop"] = rng.choice([2, 3, 7, 16])
+        if d[2]:
+            sizes["cluster"] = rng.choice([1, 1, 1, 1, 2, 3, 4, 8])
         factors = cover(rng, d[1], sizes, f.in_order and d[2])
         if factors is None:
             return ""
@@ -206,7 +209,7 @@ def some_layout(rng: random.Random, f: Fusion) -> str:
     if not legal(dims, chosen):
         return ""
     clauses = [f"{name}: {', '.join(f'{level} {n}' for level, n in factors)}" for (name, _, _), factors in zip(dims, chosen)]
-    for level in ("lane", "warp", "grid"):
+    for level in ("lane", "warp", "cluster", "grid"):
         having = [d[0] for d, factors in zip(dims, chosen) if level in dict(factors)]
         if len(having) > 1 and rng.random() < 0.3:
             clauses.append(f"{level}: {', '.join(rng.sample(having, len(having)))}")
@@ -224,6 +227,11 @@ def layouts(rng: random.Random, f: Fusion, count: int) -> List[str]:
     return made
 
 
+def targets_of(layout: str) -> Sequence[str]:
+    """The targets that have what the layout needs."""
+    return [t for t in TARGETS if "cluster" not in layout or int(t[3:]) >= 90]
+
+
 Job = Tuple[Fusion, str, str, str, str]       # fusion, layout, target, case, order
 
 
@@ -232,7 +240,7 @@ def jobs_of(rng: random.Random, count: int, every: int) -> List[Job]:
     for f in FUSIONS:
         for layout in [*f.layouts, *layouts(rng, f, count)]:
             runs = [(case, order) for case in f.cases for order in ORDERS]
-            made += [(f, layout, rng.choice(TARGETS), *run) for run in rng.sample(runs, ceil(len(runs), every))]
+            made += [(f, layout, rng.choice(targets_of(layout)), *run) for run in rng.sample(runs, ceil(len(runs), every))]
     return made
 
 
@@ -266,7 +274,8 @@ def main() -> int:
     missing = [f.name for f in FUSIONS if f.name != "one" and sum(job[0] is f for job in jobs) < 2]
     for name in missing:
         print(f"failed: {name}: no random layout was found")
-    print(f"{len(tried)} layouts, {len(kinds)} orders of factors, {sum('grid' in x for x in kinds)} with blocks")
+    print(f"{len(tried)} layouts, {len(kinds)} orders of factors, {sum('grid' in x for x in kinds)} with blocks, "
+          f"{sum('cluster' in x for x in kinds)} with clusters")
     print(f"{len(jobs) - failed} passed, {failed + len(missing)} failed")
     return int(failed + len(missing) > 0)
 

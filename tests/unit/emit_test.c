@@ -426,7 +426,8 @@ static void test_choices(void **state)
           "b)\n}\n\nENTRY e {\n"
           "  p = s32[6,17]{1,0} parameter(0)\n  z = s32[] constant(-100)\n  w = s32[6,9]{1,0} reduce-window(p, z), "
           "window={size=1x3 stride=1x2 pad=0_0x1_1}, "
-          "to_apply=mx\n  ROOT r = s32[6]{0} reduce(w, z), dimensions={1}, to_apply=mx\n}\n",
+          "to_apply=mx\n  r = s32[6]{0} reduce(w, z), dimensions={1}, to_apply=mx\n"
+          "  ROOT v = s32[6]{0} reverse(r), dimensions={0}\n}\n",
           false);
     check(MODULE("  p = s8[6,17]{1,0} parameter(0)\n  q = s8[17,3]{1,0} parameter(1)\n"
                  "  ROOT r = s32[6,3]{1,0} dot(p, q), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"), false);
@@ -456,8 +457,9 @@ static void test_declined(void **state)
     (void)state;
     declined("HloModule m\n\nadd {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT c = f32[] add(a, "
              "b)\n}\n\nENTRY e {\n"
-             "  p = f32[80]{0} parameter(0)\n  z = f32[] constant(0)\n  ROOT r = f32[] reduce(p, z), dimensions={0}, "
-             "to_apply=add\n}\n",
+             "  p = f32[80]{0} parameter(0)\n  z = f32[] constant(0)\n  q = f32[81] parameter(1)\n"
+             "  r = f32[] reduce(p, z), dimensions={0}, to_apply=add\n"
+             "  s = f32[] reduce(q, z), dimensions={0}, to_apply=add\n  ROOT t = f32[] add(r, s)\n}\n",
              WHY_REDUCTION, "reduces 80 elements per output");
     declined(MODULE("  p = f32[64,65]{1,0} parameter(0)\n  q = f32[65,2]{1,0} parameter(1)\n"
                     "  ROOT r = f32[64,2]{1,0} dot(p, q), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"),

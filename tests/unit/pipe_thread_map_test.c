@@ -19,6 +19,11 @@ static const Case cases[] = {
     {"kernel @f(%out: out f32[12]) block 4 grid 3 { store %out[4*tid + bid], 1.0 }", "%out[12] is stored by thread 3 of block 0: it has 12 elements", 0},
     {"kernel @f(%out: out f32[13]) block 4 grid 3 { store %out[3*tid + bid], 1.0 }", "%out: 12 of 13 elements are stored", 0},
     {"kernel @f(%x: f32[12], %out: out f32[12]) block 12 grid 1 { if lt.f32(load %x[tid], 0.0) { store %out[tid], 1.0 } }", "the condition or the index of a store depends on", 0},
+    /* the block that draws the last ticket stores the results */
+    {"kernel @f(%out: out f32[32], %turn: temp u32[1], %last: shared u32[1]) block 32 grid 4 { n = do ticket.u32(%turn[0], 3) store %last[0], n "
+     "do barrier() r = do read.u32(%last[0]) if eq.u32(r, 3) { store %out[tid], 1.0 } }", NULL, 32},
+    {"kernel @f(%out: out f32[32], %turn: temp u32[1], %last: shared u32[1]) block 31 grid 4 { n = do ticket.u32(%turn[0], 3) store %last[0], n "
+     "do barrier() r = do read.u32(%last[0]) if eq.u32(r, 3) { store %out[tid], 1.0 } }", "%out: 31 of 32 elements are stored", 0},
 };
 
 static Case in;
