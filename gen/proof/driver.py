@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -120,7 +121,7 @@ def program() -> Path:
 
 
 def cc(args: List[str]) -> None:
-    p = subprocess.run([os.environ.get("CC", "cc"), *args], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    p = subprocess.run([*shlex.split(os.environ.get("CC", "cc")), *args], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if p.returncode:
         raise RuntimeError(f"the prover does not compile:\n{p.stdout}")
 

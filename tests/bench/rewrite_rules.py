@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -85,7 +86,7 @@ def build(folder: Path, common: Path) -> Path:
         sources += sorted((ROOT / "src" / module).glob("*.c"))
     sources += [common / "sc_tables.c", common / "sc_functions.c"]
     out = folder / "rewrite_nodes"
-    subprocess.run([os.environ.get("CC", "cc"), *FLAGS, f"-I{ROOT / 'src'}", f"-I{common}", f"-I{folder}", *map(str, sources),
+    subprocess.run([*shlex.split(os.environ.get("CC", "cc")), *FLAGS, f"-I{ROOT / 'src'}", f"-I{common}", f"-I{folder}", *map(str, sources),
                     "-o", str(out), "-lm"], check=True)
     return out
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -18,11 +19,11 @@ sys.path.insert(0, str(ROOT / "tests" / "bench"))
 import rewrite_rules  # noqa: E402
 from gen import checks, gen_tables, load  # noqa: E402
 
-CC = os.environ.get("CC", "cc")
+CC = shlex.split(os.environ.get("CC", "cc"))
 FLAGS = ["-std=c11", "-O0", "-D_POSIX_C_SOURCE=200809L", "-ffp-contract=off", '-DWBB_VERSION="test"', "-w"]
 
 
-@unittest.skipUnless(shutil.which(CC), f"no C compiler: {CC}")
+@unittest.skipUnless(shutil.which(CC[0]), f"no C compiler: {CC[0]}")
 class Engine(unittest.TestCase):
     @classmethod
     def setUpClass(cls) -> None:
@@ -34,7 +35,7 @@ class Engine(unittest.TestCase):
         sources = [ROOT / "tests/gen/engine.c", ROOT / "src/target/target.c", folder / "sc_tables.c", folder / "sc_functions.c"]
         for module in ("base", "scalar", "ir", "rewrite"):
             sources += sorted((ROOT / "src" / module).glob("*.c"))
-        jobs = [subprocess.Popen([CC, *FLAGS, f"-I{ROOT / 'src'}", f"-I{folder}", "-c", str(s), "-o", str(folder / f"{s.stem}.{n}.o")])
+        jobs = [subprocess.Popen([*CC, *FLAGS, f"-I{ROOT / 'src'}", f"-I{folder}", "-c", str(s), "-o", str(folder / f"{s.stem}.{n}.o")])
                 for n, s in enumerate(sources)]
         assert not any(j.wait() for j in jobs)
 
@@ -64,7 +65,7 @@ class Engine(unittest.TestCase):
         out = str(self.folder / "engine")
         objects = [str(p) for p in sorted(self.folder.glob("*.o"))]
         tables = [str(p) for p in sorted(self.folder.glob("tables_*.c"))]
-        subprocess.run([CC, *FLAGS, f"-I{ROOT / 'src'}", f"-I{self.folder}", *tables, *objects, "-o", out, "-lm"], check=True)
+        subprocess.run([*CC, *FLAGS, f"-I{ROOT / 'src'}", f"-I{self.folder}", *tables, *objects, "-o", out, "-lm"], check=True)
         (self.folder / "t.ir").write_text(ir)
         ran = subprocess.run([out, str(self.folder / "t.ir"), *args], capture_output=True, text=True)
         self.assertEqual((ran.stderr, ran.returncode < 0), ("", False))
