@@ -28,38 +28,71 @@ typedef struct {
     const TgTarget *t;
     Choice *choices;  /* [n_ranges] */
     int64_t elements; /* of all ranges */
+    const bool *needed; /* by id: an output of the kernel needs it */
+    const bool *read;   /* [operands of the plan]: so it does this one */
+    int64_t trips;      /* iterations of loops that an element takes, at most */
 } Choosing;
 
 static int64_t tuned(const TgTarget *t, const char *name) { return tg_tune(t, name, 0)->value; }
 
+/* What the outputs of the kernel need. Where it is the only one, all. */
+static void find_needed(Choosing *c)
+{
+    const PartPlan *p = c->p;
+    const HloComputation *body = p->fusion->body;
+    const int64_t *trips = part_trips(c->arena, body);
+    bool *needed = WBB_NEW_N(c->arena, bool, body->n_instructions + 1);
+    bool *read = WBB_NEW_N(c->arena, bool, p->n_operands + 1);
+    for (uint32_t n = 0; n < c->k->n_ranges; n++) {
+        const PartStage *s = &c->k->ranges[n].stages[0];
+        for (uint32_t o = 0; o < s->n_outputs; o++) needed[p->roots[s->outputs[o]].i->id] = true;
+    }
+    c->trips = 1;
+    for (uint32_t k = body->n_instructions; k-- > 0;) {
+        const HloInstruction *i = body->instructions[k];
+        needed[k] = needed[k] || p->n_kernels == 1;
+        if (!needed[k]) continue;
+        c->trips = WBB_MAX(c->trips, trips[k]);
+        for (uint32_t x = 0; x < i->n_operands; x++) needed[i->operands[x]->id] = true;
+        if (i->opcode != HLO_PARAMETER) continue;
+        for (uint32_t leaf = 0; leaf < i->shape->n_leaves; leaf++) read[p->first_leaf[i->number] + leaf] = true;
+    }
+    c->needed = needed, c->read = read;
+}
+
 /* elements a thread ------------------------------------------------------------------------------------------- */
 
 /* Bytes of buffers that are accessed once for each element: smaller ones are broadcast and stay in a cache. */
-static uint32_t bytes_an_element(const PartPlan *p, const Choice *x)
+static uint32_t bytes_an_element(const Choosing *c, const Choice *x)
 {
+    const PartPlan *p = c->p;
     uint32_t sum = 0;
     for (uint32_t k = 0; k < p->n_operands; k++)
-        if (p->buffers[k].elements >= x->r->elements) sum += sc_bytes(p->buffers[k].shape->type);
+        if (c->read[k] && p->buffers[k].elements >= x->r->elements) sum += sc_bytes(p->buffers[k].shape->type);
     for (uint32_t k = 0; k < x->s->n_outputs; k++)
         sum += sc_bytes(p->buffers[p->n_operands + x->s->outputs[k]].shape->type);
     return sum * WBB_MAX(x->s->n_starts, 1u);
 }
 
-static uint32_t operations(const HloComputation *c)
+static uint32_t operations(const Choosing *c)
 {
+    const HloComputation *body = c->p->fusion->body;
     uint32_t n = 0;
-    for (uint32_t k = 0; k < c->n_instructions; k++) {
-        const HloOpcode op = c->instructions[k]->opcode;
+    for (uint32_t k = 0; k < body->n_instructions; k++) {
+        const HloOpcode op = body->instructions[k]->opcode;
+        if (!c->needed[k]) continue;
         n += op != HLO_PARAMETER && op != HLO_CONSTANT && op != HLO_TUPLE && op != HLO_GET_TUPLE_ELEMENT;
     }
     return n;
 }
 
 /* Bits of the narrowest buffer, bytes of the widest. */
-static void width_of_buffers(const PartPlan *p, const PartStage *s, uint32_t *narrow, uint32_t *wide)
+static void width_of_buffers(const Choosing *c, const PartStage *s, uint32_t *narrow, uint32_t *wide)
 {
+    const PartPlan *p = c->p;
     *narrow = 64, *wide = 1;
     for (uint32_t k = 0; k < p->n_operands + s->n_outputs; k++) {
+        if (k < p->n_operands && !c->read[k]) continue;
         const ScType t = p->buffers[k < p->n_operands ? k : p->n_operands + s->outputs[k - p->n_operands]].shape->type;
         *narrow = WBB_MIN(*narrow, sc_type_info[t].bits), *wide = WBB_MAX(*wide, sc_bytes(t));
     }
@@ -118,11 +151,10 @@ static bool whole_rows(Choosing *c, Choice *x, int64_t row, uint32_t narrow)
 static void limit_vector(Choosing *c, Choice *x, uint32_t narrow, uint32_t wide)
 {
     const TgTarget *t = c->t;
-    const HloComputation *f = c->p->fusion->body;
     const TgTune *tune = tg_tune(t, "loop.unroll", narrow);
-    const uint32_t bytes = bytes_an_element(c->p, x), body = operations(f);
+    const uint32_t bytes = bytes_an_element(c, x), body = operations(c);
     const uint32_t accesses = (uint32_t)tuned(t, "loop.max_accesses");
-    const int64_t iterations = part_trips(c->arena, f)[f->root->id], min_threads = tuned(t, "loop.min_threads");
+    const int64_t min_threads = tuned(t, "loop.min_threads");
     x->vector = (uint32_t)WBB_MAX(tune->value, 1);
     x->s->why_vector = tune->because;
     while (x->vector > 1 && c->elements < x->vector * min_threads)
@@ -134,7 +166,7 @@ static void limit_vector(Choosing *c, Choice *x, uint32_t narrow, uint32_t wide)
     }
     halve(c->arena, x, tuned(t, "loop.max_bytes"), bytes, "a thread touches %lld bytes an element");
     halve(c->arena, x, tuned(t, "loop.max_body"), body, "the body has %lld operations");
-    halve(c->arena, x, tuned(t, "loop.max_iterations"), iterations, "an element takes %lld iterations of loops");
+    halve(c->arena, x, tuned(t, "loop.max_iterations"), c->trips, "an element takes %lld iterations of loops");
     if (x->vector > 2 && x->r->elements % x->vector != 0 && x->r->elements % (x->vector / 2) == 0)
         halve_once(c->arena, x, "divides the elements, which %lld does not", x->vector);
 }
@@ -153,7 +185,7 @@ static uint32_t packed_group(const Choosing *c, const Choice *x)
 static void choose_vector(Choosing *c, Choice *x)
 {
     uint32_t narrow, wide;
-    width_of_buffers(c->p, x->s, &narrow, &wide);
+    width_of_buffers(c, x->s, &narrow, &wide);
     limit_vector(c, x, narrow, wide);
     const int64_t row = x->r->space->rank ? x->r->space->dims[x->r->space->minor_to_major[0]] : 1;
     int64_t same_row = row;
@@ -226,16 +258,18 @@ static void choose_block(Choosing *c)
 
 /* Machine instructions of an element, roughly. `branch`: of an operation that becomes one; the vectors of a thread
  * would branch one after the other. */
-static int64_t work(const TgTarget *t, const HloComputation *c, int64_t branch)
+static int64_t work(const Choosing *c, int64_t branch)
 {
+    const HloComputation *body = c->p->fusion->body;
     int64_t sum = 0;
-    for (uint32_t k = 0; k < c->n_instructions; k++) {
-        const HloOpcode op = c->instructions[k]->opcode;
+    for (uint32_t k = 0; k < body->n_instructions; k++) {
+        const HloOpcode op = body->instructions[k]->opcode;
+        if (!c->needed[k]) continue;
         switch (op) {
         case HLO_PARAMETER: case HLO_CONSTANT: case HLO_TUPLE: case HLO_GET_TUPLE_ELEMENT: case HLO_BROADCAST:
         case HLO_BITCAST: break;
         case HLO_PAD: case HLO_CONCATENATE: case HLO_DYNAMIC_UPDATE_SLICE: sum += branch; break;
-        default: sum += WBB_MAX(part_function_work(t, op), 1);
+        default: sum += WBB_MAX(part_function_work(c->t, op), 1);
         }
     }
     return sum;
@@ -247,15 +281,14 @@ static void choose_registers(Choosing *c, Choice *x)
 {
     const TgTarget *t = c->t;
     const TgTune *tune = tg_tune(t, "loop.coarsening", 0);
-    const HloComputation *body = c->p->fusion->body;
     x->registers = 1;
-    if (x->s->kind == PART_UPDATE || x->tail || part_trips(c->arena, body)[body->root->id] > 1) return;
+    if (x->s->kind == PART_UPDATE || x->tail || c->trips > 1) return;
     for (uint32_t k = 0; k < x->s->n_outputs; k++)
         if (c->p->buffers[c->p->n_operands + x->s->outputs[k]].alias >= 0) return;
     const int64_t branch = tuned(t, "loop.coarse_work") + 1;                  /* too much for any coarsening */
     const int64_t concatenate = x->s->kind == PART_CONCATENATE ? branch : 0; /* which has no branch here */
-    const int64_t each = (work(t, body, branch) - concatenate) * x->vector;
-    const int64_t bytes = (int64_t)bytes_an_element(c->p, x) * x->vector;
+    const int64_t each = (work(c, branch) - concatenate) * x->vector;
+    const int64_t bytes = (int64_t)bytes_an_element(c, x) * x->vector;
     uint32_t n = (uint32_t)tune->value;
     while (n > 1 && (x->vectors % ((int64_t)n * c->k->block) != 0 || x->vectors < n * tuned(t, "loop.min_threads") ||
                      each * n > tuned(t, "loop.coarse_work") || bytes * n > tuned(t, "loop.coarse_bytes")))
@@ -321,7 +354,7 @@ static void check_stage(const Choosing *c, const Choice *x)
 {
     const PartDim *d = &x->s->layout.dims[0];
     uint32_t narrow, wide;
-    width_of_buffers(c->p, x->s, &narrow, &wide);
+    width_of_buffers(c, x->s, &narrow, &wide);
     const TgTune *widest = tg_tune(c->t, "loop.unroll", narrow);
     bool in_place = x->s->kind == PART_UPDATE;
     for (uint32_t k = 0; k < x->s->n_outputs; k++)
@@ -374,6 +407,7 @@ void part_choose(WbbCx *cx, WbbArena *a, const PartPlan *p, PartKernel *k, const
         c.choices[n] = (Choice){.r = &k->ranges[n], .s = &k->ranges[n].stages[0]};
         c.elements += k->ranges[n].elements;
     }
+    find_needed(&c);
     if (layout) read_layout(&c, layout);
     else choose_layouts(&c);
     for (uint32_t n = 0; n < k->n_ranges; n++) {
