@@ -296,8 +296,6 @@ const EvTree *ev_tree(const Ev *e, const HloInstruction *i); /* NULL: none is do
 const EvTree *ev_tree_parse(WbbCx *cx, WbbArena *arena, const char *where, const char *text);
 /* Fails where the tree does not have each term of the instruction exactly once. */
 void ev_tree_check(WbbCx *cx, const EvTree *tree, const HloInstruction *i);
-/* Is the computation one operation on its two parameters? */
-bool ev_is_operation(const HloComputation *c);
 /* tree.c: one step of a reduction in this order */
 void *ev_reduce_tree(Ev *e, EvTask *t, const EvTree *tree);
 

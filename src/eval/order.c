@@ -64,7 +64,7 @@ static const Documented *documented(const Ev *e, const HloInstruction *i)
 static bool in_any_order(const HloInstruction *reduce)
 {
     const HloInstruction *root = reduce->called[0]->root;
-    if (reduce->n_operands != 2 || !ev_is_operation(reduce->called[0])) return false;
+    if (reduce->n_operands != 2 || !hlo_is_operation(reduce->called[0])) return false;
     switch (root->opcode) {
     case HLO_MULTIPLY: return sc_type_info[root->shape->type].cls != 'C'; /* infinities and nan depend on the order */
     case HLO_ADD:

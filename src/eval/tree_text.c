@@ -204,14 +204,6 @@ static void WBB_NORETURN refuse(WbbCx *cx, const EvTree *t, const HloInstruction
     wbb_fail(cx, i->loc, "order \"%s: %s\": dimension %u %s", i->name, t->text, dim, why);
 }
 
-bool ev_is_operation(const HloComputation *c)
-{
-    const HloInstruction *r = c->root;
-    return c->n_parameters == 2 && r->n_operands == 2 && hlo_is_elementwise(r->opcode) && r->opcode != HLO_COMPARE &&
-           r->operands[0]->opcode == HLO_PARAMETER && r->operands[1]->opcode == HLO_PARAMETER &&
-           r->operands[0] != r->operands[1];
-}
-
 void ev_tree_check(WbbCx *cx, const EvTree *t, const HloInstruction *i)
 {
     uint32_t had[HLO_RANK_LIMIT] = {0};
@@ -231,6 +223,6 @@ void ev_tree_check(WbbCx *cx, const EvTree *t, const HloInstruction *i)
     }
     for (uint32_t d = 0; d < s->rank; d++)
         if (s->dims[d] > 1 && !had[d] && ev_holds(reduced, d)) refuse(cx, t, i, d, "is reduced too");
-    if (t->type != SC_NONE && (i->n_operands != 2 || !ev_is_operation(i->called[0])))
+    if (t->type != SC_NONE && (i->n_operands != 2 || !hlo_is_operation(i->called[0])))
         wbb_fail(cx, i->loc, "order \"%s: %s\": only one operation is taken in a type", i->name, t->text);
 }

@@ -158,6 +158,8 @@ HloOpcode hlo_started_opcode(const HloInstruction *i);
 bool hlo_is_elementwise(HloOpcode op);
 /* The value is that of operand 0: opt-barrier, custom calls that only place or shard, .. */
 bool hlo_forwards_operand(const HloInstruction *i);
+/* Is the computation one elementwise operation on its two parameters, whose result has their type? */
+bool hlo_is_operation(const HloComputation *c);
 
 /* shape.c */
 int64_t hlo_elements(const HloShape *s); /* product of dims; 1 for a scalar; no overflow for shapes that were parsed */

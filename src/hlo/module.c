@@ -86,6 +86,14 @@ bool hlo_is_barrier(const HloInstruction *i)
 
 bool hlo_forwards_operand(const HloInstruction *i) { return hlo_is_identity_call(i) || hlo_is_barrier(i); }
 
+bool hlo_is_operation(const HloComputation *c)
+{
+    const HloInstruction *r = c->root;
+    return c->n_parameters == 2 && r->n_operands == 2 && hlo_is_elementwise(r->opcode) && r->opcode != HLO_COMPARE &&
+           r->operands[0]->opcode == HLO_PARAMETER && r->operands[1]->opcode == HLO_PARAMETER &&
+           r->operands[0] != r->operands[1];
+}
+
 static bool may_surround_fusion(HloOpcode op)
 {
     switch (op) {

@@ -31,14 +31,6 @@ typedef struct {
 } Sharing;
 
 /* --- reductions --------------------------------------------------------------------------------------------------- */
-/* Is the computation one operation on both its parameters? */
-static bool is_operation(const HloComputation *c)
-{
-    const HloInstruction *root = c->root;
-    return root->n_operands == 2 && root->operands[0] != root->operands[1] &&
-           root->operands[0]->opcode == HLO_PARAMETER && root->operands[1]->opcode == HLO_PARAMETER;
-}
-
 static bool commutes(const HloComputation *c)
 {
     switch (c->root->opcode) {
@@ -48,7 +40,7 @@ static bool commutes(const HloComputation *c)
     case HLO_MINIMUM:
     case HLO_AND:
     case HLO_OR:
-    case HLO_XOR: return is_operation(c);
+    case HLO_XOR: return hlo_is_operation(c);
     default: return false;
     }
 }
