@@ -52,6 +52,18 @@ class Fusion:
         self.values.append(v)
         return v
 
+    def text(self, seed: int, names: List[str], kind: str) -> str:
+        """The module whose outputs are these values."""
+        result = self.shapes[names[0]] if len(names) == 1 else "(" + ", ".join(self.shapes[x] for x in names) + ")"
+        if len(names) > 1:
+            self.lines.append(f"  ROOT out = {result} tuple({', '.join(names)})")
+        else:
+            self.lines = [("  ROOT " + line[2:]) if line.startswith(f"  {names[0]} =") else line for line in self.lines]
+        entry = [f"  p{i} = {s} parameter({i})" for i, s in enumerate(self.parameters)]
+        operands = ", ".join(f"p{i}" for i in range(len(self.parameters)))
+        return "\n".join([f"HloModule random_{seed}", "", *self.bodies.values(), "body {", *self.lines, "}", "", "ENTRY main {", *entry,
+                          f"  ROOT random = {result} fusion({operands}), kind={kind}, calls=body", "}", ""])
+
     def parameter(self, t: str, dims: List[int]) -> Value:
         v = self.emit(t, dims, f"parameter({len(self.parameters)})")
         self.parameters.append(self.shapes[v[0]])
@@ -182,16 +194,7 @@ def generate(seed: int) -> str:
     while r.random() < 0.2:  # outputs of other sizes
         w = r.choice(f.values)
         roots[w[0]] = w
-    names = list(roots)
-    result = f.shapes[names[0]] if len(names) == 1 else "(" + ", ".join(f.shapes[x] for x in names) + ")"
-    if len(names) > 1:
-        f.lines.append(f"  ROOT out = {result} tuple({', '.join(names)})")
-    else:
-        f.lines = [("  ROOT " + line[2:]) if line.startswith(f"  {names[0]} =") else line for line in f.lines]
-    entry = [f"  p{i} = {s} parameter({i})" for i, s in enumerate(f.parameters)]
-    operands = ", ".join(f"p{i}" for i in range(len(f.parameters)))
-    return "\n".join([f"HloModule random_{seed}", "", *f.bodies.values(), "body {", *f.lines, "}", "", "ENTRY main {", *entry,
-                      f"  ROOT random = {result} fusion({operands}), kind=kLoop, calls=body", "}", ""])
+    return f.text(seed, list(roots), "kLoop")
 
 
 def judge(warpburg: str, file: Path, seed: int) -> Tuple[List[int], str]:

@@ -228,13 +228,4 @@ def generate(seed: int) -> Made:
         w = v if r.random() < 0.6 else r.choice(f.values)
         roots[w[0]] = w
     names = r.sample(list(roots), len(roots))
-    result = f.shapes[names[0]] if len(names) == 1 else "(" + ", ".join(f.shapes[x] for x in names) + ")"
-    if len(names) > 1:
-        f.lines.append(f"  ROOT out = {result} tuple({', '.join(names)})")
-    else:
-        f.lines = [("  ROOT " + line[2:]) if line.startswith(f"  {names[0]} =") else line for line in f.lines]
-    entry = [f"  p{i} = {s} parameter({i})" for i, s in enumerate(f.parameters)]
-    operands = ", ".join(f"p{i}" for i in range(len(f.parameters)))
-    text = "\n".join([f"HloModule random_{seed}", "", *f.bodies.values(), "body {", *f.lines, "}", "", "ENTRY main {", *entry,
-                      f"  ROOT random = {result} fusion({operands}), kind=kInput, calls=body", "}", ""])
-    return Made(text, f.spaces)
+    return Made(f.text(seed, names, "kInput"), f.spaces)

@@ -1,6 +1,7 @@
 /* sim_counts: the simulator's counts against numbers worked out by hand, and the shuffled order of warps. */
 #include "sim/sim.h"
 
+#include "sim_kernel.h"
 #include "unit.h"
 
 #include <stdio.h>
@@ -18,14 +19,7 @@ static void body(WbbCx *cx, void *arg)
     static const int args[] = {0, 1};
     Run *r = arg;
     static uint32_t in[4096];
-    const char *text = wbb_format(
-        cx->arena,
-        ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 a, .param .u64 b)\n{\n.reg .pred "
-        "%%p<8>;\n"
-        ".reg .b32 %%r<16>;\n.reg .f32 %%f<8>;\n.reg .b64 %%rd<16>;\n.shared .align 16 .b8 s[8192];\n.local .align 16 "
-        ".b8 l[16];\n"
-        "ld.param.u64 %%rd1, [a];\nld.param.u64 %%rd2, [b];\nmov.u32 %%r1, %%tid.x;\n%s\nret;\n}\n",
-        r->body);
+    const char *text = sim_kernel_text(cx->arena, r->body);
     const BdLaunch launch = {
         .entry = "k", .grid = {1, 1, 1}, .block = {r->threads, 1, 1}, .cluster = {1, 1, 1}, .n_args = 2, .args = args};
     const SimBuffer buffers[] = {{.bytes = in, .size = sizeof in, .role = BD_IN}, {.bytes = r->out, .size = sizeof r->out, .role = BD_OUT, .writes = BD_ATOMIC, .initialised = true}};
