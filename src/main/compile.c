@@ -70,17 +70,19 @@ static void put_sass(WbbBuf *b, const TgSass *s)
 static void put_accesses(WbbBuf *b, const PipeResult *r)
 {
     wbb_json_open(b, "accesses", '[');
-    for (uint32_t i = 0; i < r->accesses.n; i++) {
-        const VecAccess *x = &r->accesses.items[i];
-        const IrBuffer *buffer = &r->kernel->buffers[x->buffer];
-        wbb_json_open(b, NULL, '{');
-        wbb_json_text(b, "kind", x->store ? "store" : "load");
-        wbb_json_text(b, "buffer", buffer->name);
-        wbb_json_uint(b, "bytes", x->lanes * sc_bytes(buffer->type));
-        wbb_json_uint(b, "count", x->count);
-        wbb_json_text(b, "why", x->why);
-        wbb_json_close(b, '}');
-    }
+    for (const PipeKernel *k = r->kernels; k < r->kernels + r->n_kernels; k++)
+        for (uint32_t i = 0; i < k->accesses.n; i++) {
+            const VecAccess *x = &k->accesses.items[i];
+            const IrBuffer *buffer = &k->ir->buffers[x->buffer];
+            wbb_json_open(b, NULL, '{');
+            if (r->n_kernels > 1) wbb_json_text(b, "kernel", k->ir->name);
+            wbb_json_text(b, "kind", x->store ? "store" : "load");
+            wbb_json_text(b, "buffer", buffer->name);
+            wbb_json_uint(b, "bytes", x->lanes * sc_bytes(buffer->type));
+            wbb_json_uint(b, "count", x->count);
+            wbb_json_text(b, "why", x->why);
+            wbb_json_close(b, '}');
+        }
     wbb_json_close(b, ']');
 }
 
@@ -156,7 +158,7 @@ static WbbStatus one_file(WbbCx *cx, WbbArena *a, const CompileOptions *o, const
     if (r.bundle) {
         if (o->explain) pipe_explain(&b, &r);
         if (o->bijection && !o->json) put_stores(&b, file, &r);
-        if (o->trace) pipe_trace(&b, a, r.rw, UINT32_MAX);
+        for (uint32_t k = 0; o->trace && k < r.n_kernels; k++) pipe_trace(&b, a, r.kernels[k].rw, UINT32_MAX);
         if (o->json) put_json(cx, a, &b, file, &r, o->bijection);
     }
     if (o->time) put_time(&b, &r);
@@ -250,12 +252,13 @@ static WbbStatus run(const Call *call)
     if (p.comments) b.ptx = r.emitted;
     if (o->profile) {
         WbbBuf ir = wbb_buf(a);
-        ir_print(&ir, r.kernel);
+        for (uint32_t k = 0; k < r.n_kernels; k++) ir_print(&ir, r.kernels[k].ir);
         return main_run_profile(call, o->file, &b, r.module, text, ir.text);
     }
     const WbbStatus s = main_run_seeds(cx, o, o->file, &b, r.module);
     char *culprit;
-    if (s == WBB_CHECK && pipe_audit(r.rw, a, &culprit)) fprintf(stderr, "wrong rule: %s\n", culprit);
+    for (uint32_t k = 0; s == WBB_CHECK && k < r.n_kernels; k++)
+        if (pipe_audit(r.kernels[k].rw, a, &culprit)) fprintf(stderr, "wrong rule: %s\n", culprit);
     return s;
 }
 

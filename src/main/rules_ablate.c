@@ -81,13 +81,14 @@ static void one_compile(WbbCx *cx, WbbArena *a, void *arg, uint32_t i, uint32_t 
     if (x->without) p.disable = &x->without, p.n_disable = 1;
     PipeResult r;
     pipe_compile(cx, a, &p, file, text, n, &r);
-    x->size.size[NODES] = nodes_of(a, r.kernel);
+    for (uint32_t k = 0; k < r.n_kernels; k++) x->size.size[NODES] += nodes_of(a, r.kernels[k].ir);
     x->size.size[PTX] = pipe_ptx_facts(a, r.ptx).instructions;
     if (o->sass && r.cubin.bytes && r.kernel->grid) x->size.size[SASS] = tg_sass(cx, &r.cubin, r.kernel->name).sass;
     if (x->without) return;
     for (int which = 0; which < 2; which++) {
         const uint32_t rules = main_tables(b->c->target, which)->n_rules;
-        memcpy(b->counts[which] + (size_t)x->file * rules, rw_counts(r.rw, which == 0), rules * sizeof(uint32_t));
+        uint32_t *counts = b->counts[which] + (size_t)x->file * rules;
+        for (uint32_t k = 0; k < rules; k++) counts[k] = pipe_firings(&r, which == 0, k);
     }
 }
 

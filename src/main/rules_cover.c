@@ -34,17 +34,16 @@ typedef struct {
     PipeResult result;
 } One;
 
-static void add(Cover *v, const RwCx *rw, uint32_t file)
+static void add(Cover *v, const PipeResult *r, uint32_t file)
 {
     pthread_mutex_lock(&v->lock);
-    for (int which = 0; which < 2; which++) {
-        const uint32_t *counts = rw_counts(rw, which == 0);
+    for (int which = 0; which < 2; which++)
         for (uint32_t i = 0; i < main_tables(v->c->target, which)->n_rules; i++) {
-            v->hits[which][i] += counts[i];
-            v->in[which][i] += counts[i] != 0;
-            v->where[which][i * v->files->n + file] = counts[i] != 0;
+            const uint32_t n = pipe_firings(r, which == 0, i);
+            v->hits[which][i] += n;
+            v->in[which][i] += n != 0;
+            v->where[which][i * v->files->n + file] = n != 0;
         }
-    }
     pthread_mutex_unlock(&v->lock);
 }
 
@@ -71,7 +70,7 @@ static void one_file(WbbCx *cx, WbbArena *a, void *arg, uint32_t i, uint32_t wor
     (void)worker;
     One one = {.cover = arg, .file = ((Cover *)arg)->files->items[i]};
     const WbbStatus s = wbb_guard(cx, compile, &one);
-    if (one.result.rw) add(arg, one.result.rw, i);
+    if (one.result.rw) add(arg, &one.result, i);
     if (s != WBB_OK) wbb_rethrow(cx, s);
 }
 

@@ -279,7 +279,8 @@ void part_choose(WbbCx *cx, WbbArena *a, const PartPlan *p, PartKernel *k, const
 /* plan.c: fusion and target live as long as the plan. */
 /* an output in place of which some elements are not written */
 bool part_is_partial(const PartPlan *plan, uint32_t buffer);
-int64_t part_stored(const PartPlan *plan, uint32_t buffer); /* elements of an output that the plan stores */
+/* elements of an output that a kernel of the plan stores */
+int64_t part_stored(const PartPlan *plan, const PartKernel *kernel, uint32_t buffer);
 PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarget *target, PartOptions options);
 void part_print(WbbBuf *out, const PartPlan *plan); /* for --emit plan and --explain */
 

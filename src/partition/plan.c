@@ -165,34 +165,38 @@ PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarg
     return p;
 }
 
-/* The number of elements of an output that the plan stores. *partial: only updates in place store some. */
-static int64_t stored(const PartPlan *p, uint32_t buffer, bool *partial)
+typedef struct {
+    bool any, partial; /* it stores some; only updates in place do */
+    int64_t n;
+} Stored;
+
+/* What a kernel stores of an output. */
+static Stored stored(const PartPlan *p, const PartKernel *k, uint32_t buffer)
 {
-    int64_t n = 0;
-    *partial = true; /* also where an update has no elements, and so no range */
-    for (const PartKernel *k = p->kernels; k < p->kernels + p->n_kernels; k++)
-        for (const PartRange *r = k->ranges; r < k->ranges + k->n_ranges; r++)
-            for (const PartStage *s = r->stages; s < r->stages + r->n_stages; s++)
-                for (uint32_t o = 0; o < s->n_outputs; o++) {
-                    if (p->n_operands + s->outputs[o] != buffer) continue;
-                    n += r->elements;
-                    *partial = *partial && s->kind == PART_UPDATE;
-                }
-    return n;
+    Stored x = {.partial = true}; /* also where an update has no elements, and so no range */
+    for (const PartRange *r = k->ranges; r < k->ranges + k->n_ranges; r++)
+        for (const PartStage *s = r->stages; s < r->stages + r->n_stages; s++)
+            for (uint32_t o = 0; o < s->n_outputs; o++) {
+                if (p->n_operands + s->outputs[o] != buffer) continue;
+                x.any = true;
+                x.n += r->elements;
+                x.partial = x.partial && s->kind == PART_UPDATE;
+            }
+    return x;
 }
 
 bool part_is_partial(const PartPlan *p, uint32_t buffer)
 {
-    bool partial;
-    stored(p, buffer, &partial);
+    bool partial = true;
+    for (const PartKernel *k = p->kernels; k < p->kernels + p->n_kernels; k++)
+        partial = partial && stored(p, k, buffer).partial;
     return partial;
 }
 
-int64_t part_stored(const PartPlan *p, uint32_t buffer)
+int64_t part_stored(const PartPlan *p, const PartKernel *kernel, uint32_t buffer)
 {
-    bool partial;
-    const int64_t n = stored(p, buffer, &partial);
-    return p->buffers[buffer].alias < 0 ? p->buffers[buffer].elements : n;
+    const Stored x = stored(p, kernel, buffer);
+    return x.any && p->buffers[buffer].alias < 0 ? p->buffers[buffer].elements : x.n;
 }
 
 /* text -------------------------------------------------------------------------------------------------------- */

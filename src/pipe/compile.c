@@ -110,7 +110,7 @@ static Bundle *bundle_of(WbbArena *a, const PipeResult *r, const PipeOptions *o,
     Bundle *b = WBB_NEW(a, Bundle);
     const int described = (int)(p->n_operands + p->n_outputs);
     int count = described;
-    for (uint32_t k = 0; k < r->n_kernels; k++) count += (int)r->kernels[k]->n_buffers;
+    for (uint32_t k = 0; k < r->n_kernels; k++) count += (int)r->kernels[k].ir->n_buffers;
     BdBuffer *buffers = WBB_NEW_N(a, BdBuffer, count + 1);
     for (int i = 0; i < described; i++) buffers[i] = describe(a, p, (uint32_t)i, o->align ? o->align : 16);
     *b = (Bundle){.compiler = "warpburg " WBB_VERSION, .target = r->target->name,
@@ -119,7 +119,7 @@ static Bundle *bundle_of(WbbArena *a, const PipeResult *r, const PipeOptions *o,
     b->hash = wbb_format(a, "%016llx", (unsigned long long)wbb_hash(text, n, wbb_hash(r->ptx, strlen(r->ptx), 0)));
     b->launches = WBB_NEW_N(a, BdLaunch, r->n_kernels + 1);
     for (uint32_t k = 0; k < r->n_kernels; k++) {
-        const IrKernel *kernel = r->kernels[k];
+        const IrKernel *kernel = r->kernels[k].ir;
         int *args = WBB_NEW_N(a, int, kernel->n_buffers + 1), n_args = described;
         for (int i = 0; i < described; i++) args[i] = i;
         for (uint32_t i = (uint32_t)described; i < kernel->n_buffers && kernel->buffers[i].space == IR_TEMP; i++) {
@@ -166,22 +166,31 @@ static bool prints_after(const PipeOptions *o, const char *pass)
     return o->print_after && (!strcmp(o->print_after, "all") || !strcmp(o->print_after, pass));
 }
 
-/* simplify .. isel; prints the IR after the passes that --print-after names. */
-static void ir_passes(Compile *c)
+/* What kernel number n stores, after `width`. */
+static void check_stores(Compile *c, uint32_t n)
 {
     PipeResult *r = c->r;
-    WbbBuf printed = wbb_buf(c->arena);
-    if (prints_after(c->o, "emit")) print_ir(&printed, "emit", r->kernel);
-    ir_verify(r->kernel);
+    int64_t stored = 0;
+    if (r->thread_map_fault) return;
+    r->thread_map_fault =
+        pipe_thread_map(c->cx, c->arena, r->kernels[n].ir, &r->plan, &r->plan.kernels[n], &stored);
+    r->stored_elements += stored;
+}
+
+/* simplify .. isel of kernel number n; prints the IR after the passes that --print-after names. */
+static void ir_passes(Compile *c, uint32_t n, WbbBuf *printed)
+{
+    PipeResult *r = c->r;
+    PipeKernel *k = &r->kernels[n];
+    if (prints_after(c->o, "emit")) print_ir(printed, "emit", k->ir);
+    ir_verify(k->ir);
     for (const char *const *pass = pipe_passes; *pass; pass++) {
         begin(c, *pass);
-        pipe_pass(r->rw, r->kernel, r->target, *pass, &r->accesses);
-        ir_verify(r->kernel);
-        if (c->o->check_thread_map && r->plan.n_kernels == 1 && !strcmp(*pass, "width"))
-            r->thread_map_fault = pipe_thread_map(c->cx, c->arena, r->kernel, &r->plan, &r->stored_elements);
-        if (prints_after(c->o, *pass)) print_ir(&printed, *pass, r->kernel);
+        pipe_pass(k->rw, k->ir, r->target, *pass, &k->accesses);
+        ir_verify(k->ir);
+        if (c->o->check_thread_map && !strcmp(*pass, "width")) check_stores(c, n);
+        if (prints_after(c->o, *pass)) print_ir(printed, *pass, k->ir);
     }
-    r->printed = printed.text;
     lap(c, PIPE_REWRITE);
 }
 
@@ -190,14 +199,18 @@ static void note_work(Compile *c)
 {
     enum { TOO_MUCH = 100000000 }; /* operations; they take one thread about a second */
     PipeResult *r = c->r;
-    for (uint32_t k = 0; k < r->n_kernels; k++)
-        if (r->kernels[k]->n_functions) r->work += pipe_work(c->cx, r->kernels[k]);
+    uint32_t functions = 0;
+    for (uint32_t k = 0; k < r->n_kernels; k++) {
+        const IrKernel *kernel = r->kernels[k].ir;
+        if (kernel->n_functions) r->work += pipe_work(c->cx, kernel);
+        functions += kernel->n_functions;
+    }
     if (r->work < TOO_MUCH) return;
     const WbbLoc loc = r->fusion.body->root->loc;
     wbb_note(c->cx, (WbbLoc){c->file, loc.line, loc.col},
              "a thread may have to evaluate %.1g operations: values that are read at several indices are computed at "
              "each of them, and so are their operands, in %u functions; in several fusions each is computed once",
-             r->work, r->kernel->n_functions);
+             r->work, functions);
 }
 
 static RwCx *new_engine(const Compile *c)
@@ -252,6 +265,20 @@ static const char *joined(WbbArena *a, const char *all, const char *module)
     return b.text;
 }
 
+/* Adds the functions that a kernel links to those of the kernels before, each once. */
+static void add_libdevice(Compile *c, const LlOutput *out)
+{
+    PipeResult *r = c->r;
+    const char **all = WBB_NEW_N(c->arena, const char *, r->n_libdevice + out->n_libdevice + 1);
+    for (uint32_t k = 0; k < r->n_libdevice; k++) all[k] = r->libdevice[k];
+    for (uint32_t k = 0; k < out->n_libdevice; k++) {
+        bool had = false;
+        for (uint32_t i = 0; i < r->n_libdevice; i++) had = had || !strcmp(all[i], out->libdevice[k]);
+        if (!had) all[r->n_libdevice++] = out->libdevice[k];
+    }
+    r->libdevice = all;
+}
+
 static LlOutput to_ptx(Compile *c)
 {
     PipeResult *r = c->r;
@@ -264,11 +291,12 @@ static LlOutput to_ptx(Compile *c)
     begin(c, "llvm");
     LlOutput all = {0};
     for (uint32_t k = 0; k < r->n_kernels; k++) {
-        const LlOutput out = ll_compile(c->cx, c->arena, r->kernels[k], r->target, &ll);
+        const LlOutput out = ll_compile(c->cx, c->arena, r->kernels[k].ir, r->target, &ll);
         r->ms[PIPE_LINK] += out.ms_link;
         r->ms[PIPE_OPTIMISE] += out.ms_optimise;
         r->ms[PIPE_CODEGEN] += out.ms_codegen;
         r->ms[PIPE_BUILD] -= out.ms_link + out.ms_optimise + out.ms_codegen;
+        add_libdevice(c, &out);
         if (k == 0) {
             all = out;
             continue;
@@ -276,11 +304,8 @@ static LlOutput to_ptx(Compile *c)
         all.ptx = joined(c->arena, all.ptx, out.ptx);
         if (all.ptx_commented) all.ptx_commented = joined(c->arena, all.ptx_commented, out.ptx_commented);
         if (all.llvm_after) all.llvm_after = wbb_format(c->arena, "%s\n%s", all.llvm_after, out.llvm_after);
-        if (out.n_libdevice > all.n_libdevice) all.libdevice = out.libdevice, all.n_libdevice = out.n_libdevice;
     }
     r->ptx = all.ptx;
-    r->libdevice = all.libdevice;
-    r->n_libdevice = all.n_libdevice;
     lap(c, PIPE_BUILD);
     return all;
 }
@@ -298,20 +323,23 @@ static void assemble(Compile *c)
 static void compile_kernels(Compile *c, WbbBuf *ir)
 {
     PipeResult *r = c->r;
-    RwCx *first = r->rw;
     const uint32_t forms = c->forms;
     const uint32_t n = r->plan.n_kernels;
-    r->kernels = WBB_NEW_N(c->arena, IrKernel *, n + 1);
+    WbbBuf printed = wbb_buf(c->arena);
+    r->kernels = WBB_NEW_N(c->arena, PipeKernel, n + 1);
     for (uint32_t k = 0; k < n; k++) {
+        PipeKernel *x = &r->kernels[k];
         c->forms = forms;
-        if (k > 0) r->rw = new_engine(c);
+        x->rw = k > 0 ? new_engine(c) : r->rw;
         begin(c, "emit");
-        r->kernel = r->kernels[r->n_kernels++] = emit_kernel(c->cx, c->arena, r->rw, &r->plan, &r->plan.kernels[k]);
-        if (c->o->stage == PIPE_AT_IR) ir_print(ir, r->kernel);
+        x->ir = emit_kernel(c->cx, c->arena, x->rw, &r->plan, &r->plan.kernels[k]);
+        r->n_kernels++;
+        if (k == 0) r->kernel = x->ir;
+        if (c->o->stage == PIPE_AT_IR) ir_print(ir, x->ir);
         lap(c, PIPE_EMIT);
-        ir_passes(c);
+        ir_passes(c, k, &printed);
     }
-    r->rw = first, r->kernel = r->kernels[0];
+    r->printed = printed.text;
 }
 
 void pipe_compile(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file, const char *text, size_t n,

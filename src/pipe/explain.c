@@ -8,17 +8,17 @@
 
 #include <string.h>
 
-static void explain_accesses(WbbBuf *out, const PipeResult *r)
+static void explain_accesses(WbbBuf *out, const PipeResult *r, const PipeKernel *k)
 {
-    for (uint32_t i = 0; i < r->accesses.n; i++) {
-        const VecAccess *x = &r->accesses.items[i];
-        const IrBuffer *b = &r->kernel->buffers[x->buffer];
+    for (uint32_t i = 0; i < k->accesses.n; i++) {
+        const VecAccess *x = &k->accesses.items[i];
+        const IrBuffer *b = &k->ir->buffers[x->buffer];
         wbb_putf(out, "  %-5s %%%s: %u x %u bytes (%u %s each), no wider because of %s\n", x->store ? "store" : "load",
                  b->name, x->count, x->lanes * sc_bytes(b->type), x->lanes, sc_type_info[b->type].name, x->why);
     }
-    if (r->plan.reduced)
+    if (r->plan.kernels[k - r->kernels].ranges->stages[0].space)
         wbb_put(out, "  neighbours of a thread that shares terms become wide accesses when PTX is made\n");
-    else if (r->accesses.n == 0 && r->kernel->grid)
+    else if (k->accesses.n == 0 && k->ir->grid)
         wbb_put(out, "  every access is of one element: one element a thread\n");
 }
 
@@ -32,18 +32,28 @@ static bool any_wide(const IrGraph *g)
 void pipe_explain(WbbBuf *out, const PipeResult *r)
 {
     part_print(out, &r->plan);
-    wbb_put(out, "accesses of a thread:\n");
-    explain_accesses(out, r);
-    const char *width = any_wide(r->kernel->g) ? "64 bits where 32 are not proved enough" : "32 bits, proved";
-    wbb_putf(out, "index arithmetic: %s\n", width);
-    if (r->kernel->n_functions)
-        wbb_putf(out, "functions: %u; with their calls a thread evaluates up to %.3g operations\n",
-                 r->kernel->n_functions, r->work);
+    for (const PipeKernel *k = r->kernels; k < r->kernels + r->n_kernels; k++) {
+        if (r->n_kernels > 1) wbb_putf(out, "kernel @%s\n", k->ir->name);
+        wbb_put(out, "accesses of a thread:\n");
+        explain_accesses(out, r, k);
+        const char *width = any_wide(k->ir->g) ? "64 bits where 32 are not proved enough" : "32 bits, proved";
+        wbb_putf(out, "index arithmetic: %s\n", width);
+        if (k->ir->n_functions)
+            wbb_putf(out, "functions: %u; with their calls a thread evaluates up to %.3g operations\n",
+                     k->ir->n_functions, r->work);
+    }
     int64_t bytes = 0;
     for (uint32_t i = 0; i < r->plan.n_operands + r->plan.n_outputs; i++)
         bytes += r->plan.buffers[i].elements * (int64_t)sc_bytes(r->plan.buffers[i].shape->type);
     wbb_putf(out, "bytes moved at least: %lld\n", (long long)bytes);
     for (uint32_t i = 0; i < r->n_libdevice; i++) wbb_putf(out, "libdevice: %s\n", r->libdevice[i]);
+}
+
+uint32_t pipe_firings(const PipeResult *r, bool index, uint32_t k)
+{
+    uint32_t n = r->n_kernels ? 0 : rw_counts(r->rw, index)[k]; /* declined before there was a kernel */
+    for (uint32_t i = 0; i < r->n_kernels; i++) n += rw_counts(r->kernels[i].rw, index)[k];
+    return n;
 }
 
 /* Did the rule of event i fire before it? */

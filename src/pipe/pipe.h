@@ -54,27 +54,33 @@ typedef struct {
     void *watch_arg;
 } PipeOptions;
 
+/* A kernel of a fusion. Each has a graph and an engine of its own. */
+typedef struct {
+    RwCx *rw;
+    IrKernel *ir;         /* after the last pass over the IR */
+    VecAccesses accesses; /* loads and stores that vectorize made */
+} PipeKernel;
+
 typedef struct {
     HloModule *module;       /* as parsed: kernels are judged by it */
     const HloModule *normal; /* normalised: this one is compiled */
     HloFusion fusion;
     PartPlan plan;
     const TgTarget *target;
-    RwCx *rw;         /* of the first kernel */
-    IrKernel *kernel; /* the first one, after the last pass over the IR */
-    IrKernel **kernels; /* [n_kernels] in the order of their launches */
+    RwCx *rw;         /* of the first kernel; there before the kernel is */
+    IrKernel *kernel; /* the first one */
+    PipeKernel *kernels; /* [n_kernels] in the order of their launches */
     uint32_t n_kernels;
     const char *ptx;
-    const char *const *libdevice; /* names of the functions linked */
+    const char **libdevice; /* names of the functions linked */
     uint32_t n_libdevice;
     TgCubin cubin;
-    VecAccesses accesses; /* loads and stores that vectorize made */
     Bundle *bundle;
     const char *emitted, *printed; /* the texts of `stage` and `print_after`; "" if none */
     /* with check_thread_map: the first fault of the stores; NULL: each element is stored once */
     const char *thread_map_fault;
     int64_t stored_elements;      /* with check_thread_map: how many elements are stored */
-    double work; /* pipe_work of a kernel with functions; else 0 */
+    double work; /* pipe_work of the kernels with functions */
     double ms[PIPE_STEPS];
 } PipeResult;
 
@@ -93,8 +99,9 @@ uint32_t pipe_begin_pass(const char *name, uint32_t forms);
 
 /* thread_map.c: the first fault in what all threads of a kernel store, after `width`: an element stored twice, or
  * never, or outside its buffer; NULL: none. *stored: number of elements stored. Of an output that is updated in place
- * the elements of the plan's launch ranges count, without a plan all of them. */
-const char *pipe_thread_map(WbbCx *cx, WbbArena *a, const IrKernel *k, const PartPlan *plan, int64_t *stored);
+ * the elements of the kernel's launch ranges count, without a plan all of them. `of`: the kernel's plan in `plan`. */
+const char *pipe_thread_map(WbbCx *cx, WbbArena *a, const IrKernel *k, const PartPlan *plan, const PartKernel *of,
+                            int64_t *stored);
 
 /* work.c: the operations that one thread evaluates at most, if it takes all branches. For a kernel after any pass. */
 double pipe_work(WbbCx *cx, const IrKernel *k);
@@ -104,6 +111,9 @@ void pipe_explain(WbbBuf *out, const PipeResult *r);
 /* One line for each of the first `limit` firings in the trace: "patterns/functions.py:12: tanh.bf16(x) -> ..". If there
  * are more, each rule is listed once, rules on elements before rules on indices. */
 void pipe_trace(WbbBuf *out, WbbArena *a, const RwCx *rw, uint32_t limit);
+
+/* How often rule number k of the target, or of index arithmetic, has fired in all kernels. */
+uint32_t pipe_firings(const PipeResult *r, bool index, uint32_t k);
 
 /* audit.c: evaluates both sides of every firing in the trace on sampled values. True: some rule's result differs from
  * its root by far more than rounding; *message names the first such rule. */

@@ -105,9 +105,10 @@ static const char *rules_of(WbbArena *a, const PipeResult *r)
     wbb_json_open(&b, NULL, '{');
     for (int index = 0; index < 2; index++) {
         const RwTables *t = index ? &ix_tables : r->target->tables;
-        const uint32_t *counts = rw_counts(r->rw, index);
-        for (uint32_t k = 0; k < t->n_rules; k++)
-            if (counts[k]) wbb_json_uint(&b, rw_rule_name(a, t, k), counts[k]);
+        for (uint32_t k = 0; k < t->n_rules; k++) {
+            const uint32_t n = pipe_firings(r, index, k);
+            if (n) wbb_json_uint(&b, rw_rule_name(a, t, k), n);
+        }
     }
     wbb_json_close(&b, '}');
     return b.text;

@@ -228,13 +228,13 @@ static void run_grid(ThreadMap *c, const Work *items, uint32_t n)
         }
 }
 
-static void compare(ThreadMap *c, const PartPlan *p)
+static void compare(ThreadMap *c, const PartPlan *p, const PartKernel *of)
 {
     for (uint32_t i = 0; i < c->k->n_buffers && !c->fault; i++) {
         if (!ir_is_output(&c->k->buffers[i])) continue;
         const uint32_t bits = sc_type_info[c->k->buffers[i].type].bits;
         const int64_t in_byte = part_is_packed(c->k->buffers[i].type) ? 8 / bits : 1; /* threads store whole bytes */
-        const int64_t elements = p ? part_stored(p, i) : c->k->buffers[i].elements;
+        const int64_t elements = p ? part_stored(p, of, i) : c->k->buffers[i].elements;
         const int64_t wanted = (elements + in_byte - 1) / in_byte * in_byte;
         if (c->count[i] == wanted) continue;
         c->fault = wbb_format(c->arena, "%%%s: %lld of %lld elements are stored", c->k->buffers[i].name,
@@ -242,7 +242,8 @@ static void compare(ThreadMap *c, const PartPlan *p)
     }
 }
 
-const char *pipe_thread_map(WbbCx *cx, WbbArena *a, const IrKernel *k, const PartPlan *p, int64_t *stored)
+const char *pipe_thread_map(WbbCx *cx, WbbArena *a, const IrKernel *k, const PartPlan *p, const PartKernel *of,
+                            int64_t *stored)
 {
     WbbArena *scratch = wbb_arena_new(cx);
     ThreadMap c = {.cx = cx, .arena = scratch, .k = k, .g = k->g};
@@ -263,7 +264,7 @@ const char *pipe_thread_map(WbbCx *cx, WbbArena *a, const IrKernel *k, const Par
             if (ir_is_output(&k->buffers[i])) c.stored[i] = WBB_NEW_N(bits, uint64_t, k->buffers[i].elements / 64 + 1);
         }
         run_grid(&c, items, n);
-        compare(&c, p);
+        compare(&c, p, of);
         wbb_arena_free(bits);
     }
     *stored = 0;

@@ -34,7 +34,7 @@ static void look(WbbCx *cx, void *arg)
 {
     (void)arg;
     const IrKernel *k = ir_parse(cx, cx->arena, "case", in.text, strlen(in.text));
-    fault = pipe_thread_map(cx, cx->arena, k, NULL, &stored);
+    fault = pipe_thread_map(cx, cx->arena, k, NULL, NULL, &stored);
 }
 
 static void test_cases(void **state)
