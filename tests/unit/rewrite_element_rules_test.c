@@ -52,7 +52,7 @@ static void put_value(WbbBuf *b, ScType t, int depth, bool rounded)
     for (int tries = 0; depth > 0 && tries < 40; tries++) {
         const ScOp op = (ScOp)below(OP_COUNT);
         const ScOpInfo *o = &sc_op_info[op];
-        if (!of_program(op) || (rounded && sc_budget(op, t, false).ulp > 0)) continue;
+        if (!of_program(op) || (rounded && sc_budget(op, t, SC_EXACT).ulp > 0)) continue;
         ScType from = t;
         if (o->signature == SC_COMPARE || o->signature == SC_TEST) {
             if (t != SC_PRED) continue;
