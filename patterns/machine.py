@@ -81,6 +81,8 @@ TUNE = [                                        # every heuristic is data
     tune('reduce.max_nodes',  value=1024,   because='the instruction cache holds a loop body of this size many times over'),
     tune('reduce.straight',   value=64,     because='a loop over so few elements would cost more than half of their work'),
     tune('reduce.unroll',     value=32,     because='an iteration waits once for its loads: eight of 16 bytes are in flight'),
+    tune('scan.straight',     value=16,     because='shorter prefixes are added up again for each element: a thread has them in registers'),
+    tune('scan.cut',          value=64,     because='writing shorter scans for another kernel to read takes longer than adding them up again'),
     tune('product.max_per_output', value=1024, because='one thread alone waits for each element it reads'),
     tune('product.max_total', value=2**26,  because='a millisecond of multiplications that a library does in tiles'),
     tune('range.max_count',   value=64,     because='a bisection of the blocks six deep, and no more code than that'),

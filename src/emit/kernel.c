@@ -292,7 +292,7 @@ static IrKernel *new_kernel(WbbArena *a, IrGraph *g, const PartPlan *p, const Pa
 {
     IrKernel *k = WBB_NEW(a, IrKernel);
     k->name = emit_identifier(a, p->fusion->name);
-    if (of > p->kernels) k->name = wbb_format(a, "%s_%d", k->name, (int)(of - p->kernels));
+    if (of->number) k->name = wbb_format(a, "%s_%u", k->name, of->number);
     k->g = g;
     k->n_buffers = p->n_operands + p->n_outputs;
     k->buffers = WBB_NEW_N(a, IrBuffer, k->n_buffers);
@@ -311,6 +311,7 @@ static IrKernel *new_kernel(WbbArena *a, IrGraph *g, const PartPlan *p, const Pa
 
 IrKernel *emit_kernel(WbbCx *cx, WbbArena *a, RwCx *rw, const PartPlan *plan, const PartKernel *kernel)
 {
+    plan = part_plan_of(plan, kernel);
     IrGraph *g = rw_graph(rw);
     IrKernel *k = new_kernel(a, g, plan, kernel);
     if (kernel->grid == 0) return k;

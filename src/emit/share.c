@@ -49,31 +49,12 @@ static void find_sizes(Share *m)
     const int64_t threads = part_layout_part(m->l, PART_LANE, true) * part_layout_part(m->l, PART_WARP, true);
     m->blocks = part_layout_part(m->l, PART_GRID, true);
     m->chunk = (m->blocks + threads - 1) / threads;
-    for (uint32_t k = 0; k < m->terms; k++) {
-        /* of the loop the last iteration has the fewest terms */
-        const Position p = emit_share_position(m, 0, k, ir_index(m->g, m->loop - 1));
-        m->masked = m->masked || p.term;
-    }
+    m->masked = emit_share_is_masked(m);
     for (uint32_t k = 0; k < m->n; k++) {
         Reduction *r = &m->r[k];
         r->apart = r->of->commutes ? m->terms : 1;
         r->absent = m->masked && !r->identity;
         r->stretch_absent = !r->identity && (r->absent || (m->blocks > 1 && m->chunk * threads != m->blocks));
-    }
-}
-
-static void find_reductions(Share *m)
-{
-    m->n = m->s->n_reduces;
-    m->r = WBB_NEW_N(m->a, Reduction, m->n + 1u);
-    for (uint32_t k = 0; k < m->n; k++) {
-        Reduction *r = &m->r[k];
-        *r = (Reduction){.of = &m->s->reduces[k], .i = m->s->reduces[k].i};
-        r->n = r->i->n_operands / 2;
-        r->type = WBB_NEW_N(m->a, ScType, r->n);
-        for (uint32_t x = 0; x < r->n; x++)
-            r->type[x] = r->of->sum != SC_NONE ? r->of->sum : part_shape(r->i, x)->type;
-        emit_share_find_identity(m, r);
     }
 }
 
@@ -102,7 +83,7 @@ static void reduce_stage(Share *m)
 {
     const uint32_t origin = m->e->g->making_origin;
     m->e->g->making_origin = m->s->reduces[0].i->id + 1;
-    find_reductions(m);
+    emit_share_find_reductions(m);
     find_sizes(m);
     emit_share_add_buffers(m);
     Partials p = emit_share_partials(m, m->kept, true);
@@ -167,6 +148,7 @@ void emit_shared(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid)
         m.s = &range->stages[k];
         m.everyone = m.s->kind != PART_RESULTS && --left > 0;
         if (m.s->kind == PART_REDUCE) reduce_stage(&m);
+        else if (m.s->kind == PART_SCAN) emit_share_scan(&m);
         else if (m.s->kind == PART_MAP) map_stage(&m);
         else results_stage(&m);
     }

@@ -2,6 +2,7 @@
  *
  *     share_terms.c     positions, terms, combining
  *     share_exchange.c  lanes, warps, blocks
+ *     share_scan.c      scans
  *     share.c           the stages of a range
  */
 #ifndef EMIT_SHARE_H
@@ -96,10 +97,12 @@ static inline IrRef emit_share_number(const Share *m, uint32_t x) { return ir_co
 IrRef emit_share_clamp(const Share *m, const char *stem, IrRef x, int64_t bound, IrRef *below);
 /* Element number `kept` of the thread's kept ones, its term number `term` in iteration `loop`. */
 Position emit_share_position(const Share *m, uint32_t kept, uint32_t term, IrRef loop);
+bool emit_share_is_masked(const Share *m); /* may a thread have fewer terms than others? */
 IrRef *emit_share_index(const Share *m, const Position *p); /* of the terms' shape */
 IrRef *emit_share_kept_index(const Share *m, const HloInstruction *i, const Position *p); /* of reduction i's result */
 Partials emit_share_partials(const Share *m, uint32_t kept, bool apart);
 void emit_share_find_identity(const Share *m, Reduction *r);
+Partial emit_share_term(const Share *m, const Reduction *r, const Position *at, const IrRef *index);
 /* The terms of one iteration. */
 void emit_share_terms(const Share *m, IrRef loop, Partials p);
 Partial emit_share_combine(const Share *m, const Reduction *r, const Partial *x, const Partial *y);
@@ -116,7 +119,25 @@ void emit_share_iterate(const Share *m, ShareIterate one, int64_t count, const u
 EmitIf emit_share_if_using(const Share *m, IrRef condition, uint32_t n, Partials p);
 void emit_share_end_if(const Share *m, EmitIf *c); /* of an `if` that results in nothing */
 
+/* The values and preds of partial results, one after the other; returns how many. values NULL: counts them. */
+uint32_t emit_share_pack(const Share *m, Partials p, const uint32_t *n_of, IrRef *values);
+/* And back, in memory of their own: other partial results may have what p has. */
+void emit_share_unpack(const Share *m, Partials p, const uint32_t *n_of, const IrRef *values);
+/* The element of each output of full shape at the position. */
+void emit_share_outputs(const Share *m, const Position *at, const IrRef *index);
+
 /* share_exchange.c */
+/* p of another thread of the warp, by an operation that shuffles. */
+Partial emit_share_shuffle(const Share *m, const Reduction *r, const Partial *p, ScOp op, uint32_t by);
+Partial emit_share_shuffle_from(const Share *m, const Reduction *r, const Partial *p, IrRef lane); /* of that lane */
+void emit_share_barrier(const Share *m);
+/* A partial result to memory, and n neighbours back. */
+void emit_share_put(const Share *m, const Reduction *r, SharePlace place, IrRef index, const Partial *p);
+void emit_share_get(const Share *m, const Reduction *r, SharePlace place, IrRef index, int64_t n, Partial *p);
+/* The thread's kept elements, `apart` from each other, where the condition holds; they stay what they are. */
+void emit_share_put_kept(const Share *m, Partials p, IrRef condition, SharePlace place, IrRef index, int64_t apart);
+IrRef emit_share_slot(const Share *m); /* of the thread's first kept element in a tile of them, one of each block */
+int64_t emit_share_slots(const Share *m);
 /* How many there are of a level, of the reduced dimensions or of the kept ones. */
 IrRef emit_share_number_of(const Share *m, PartLevel level, bool reduced); /* which one of them the thread is */
 IrRef emit_share_owner(const Share *m); /* is it the first of the threads that share a result? 0: there is one alone */
@@ -131,4 +152,8 @@ void emit_share_end_clusters(const Share *m);
 /* The blocks of a tile store their parts; opens the `if` of the last one to do so, in which p is the whole. */
 void emit_share_combine_blocks(Share *m, Partials p);
 void emit_share_close(Share *m); /* what was opened last */
+
+/* share_scan.c: the stage m->s, of scans. */
+void emit_share_scan(Share *m);
+void emit_share_find_reductions(Share *m); /* share_terms.c: those of the stage */
 #endif

@@ -47,14 +47,14 @@ void emit_share_close(Share *m)
 }
 
 /* Where the first kept element of the thread is in a tile of [kept warps, kept lanes, kept], one of each block. */
-static IrRef slot_of(const Share *m)
+IrRef emit_share_slot(const Share *m)
 {
     const int64_t lanes = part_layout_part(m->l, PART_LANE, false);
     const IrRef warp = rw_scale(m->rw, emit_share_number_of(m, PART_WARP, false), lanes);
     return rw_scale(m->rw, rw_add(m->rw, warp, emit_share_number_of(m, PART_LANE, false)), m->kept);
 }
 
-static int64_t slots(const Share *m)
+int64_t emit_share_slots(const Share *m)
 {
     return m->kept * part_layout_part(m->l, PART_WARP, false) * part_layout_part(m->l, PART_LANE, false);
 }
@@ -174,6 +174,18 @@ static IrRef redux(const Share *m, ScOp op, ScType t, IrRef x)
     return t == as ? all : emit_share_node(m, OP_BITS, t, all, 0);
 }
 
+Partial emit_share_shuffle(const Share *m, const Reduction *r, const Partial *p, ScOp op, uint32_t by)
+{
+    const Shuffle s = {op, emit_share_number(m, by)};
+    return shuffled(m, r, p, &s);
+}
+
+Partial emit_share_shuffle_from(const Share *m, const Reduction *r, const Partial *p, IrRef lane)
+{
+    const Shuffle s = {OP_SHUFFLE_IDX, ir_node(m->g, OP_IDX, IR_TYPE(SC_U32, 0), 0, lane, 0, 0, 0)};
+    return shuffled(m, r, p, &s);
+}
+
 /* Leaves the result of the warp in the threads whose reduced digits are 0, or in all if everyone needs it. */
 static void combine_lanes(const Share *m, const Reduction *r, Partial *p)
 {
@@ -225,7 +237,7 @@ static void read_row(const Share *m, int rank, uint32_t buffer, ScType t, IrRef 
     }
 }
 
-static void barrier(const Share *m)
+void emit_share_barrier(const Share *m)
 {
     ir_do(m->g, emit_block(m->e), NULL, ir_node(m->g, OP_BARRIER, 0, 0, 0, 0, 0, 0), 0);
 }
@@ -237,8 +249,7 @@ static bool is_absent(const Share *m, const Reduction *r, SharePlace place)
     return place == SHARE_WARPS && m->stretches ? r->stretch_absent : r->absent;
 }
 
-/* A partial result, and n neighbours back. */
-static void put(const Share *m, const Reduction *r, SharePlace place, IrRef index, const Partial *p)
+void emit_share_put(const Share *m, const Reduction *r, SharePlace place, IrRef index, const Partial *p)
 {
     uint32_t first = r->buffer[place];
     for (uint32_t k = 0; k < r->n; k++) {
@@ -250,7 +261,7 @@ static void put(const Share *m, const Reduction *r, SharePlace place, IrRef inde
         emit_store(m->e, first, index, p->present ? p->present : ir_const(m->g, IR_TYPE(SC_PRED, 0), 1));
 }
 
-static void get(const Share *m, const Reduction *r, SharePlace place, int rank, IrRef index, int64_t n, Partial *p)
+static void get_of(const Share *m, const Reduction *r, SharePlace place, int rank, IrRef index, int64_t n, Partial *p)
 {
     uint32_t first = r->buffer[place];
     IrRef *parts[2] = {WBB_NEW_N(m->a, IrRef, n), WBB_NEW_N(m->a, IrRef, n)};
@@ -263,6 +274,11 @@ static void get(const Share *m, const Reduction *r, SharePlace place, int rank, 
     if (!is_absent(m, r, place)) return;
     read_row(m, rank, first, SC_PRED, index, n, parts[0]);
     for (int64_t k = 0; k < n; k++) p[k].present = parts[0][k];
+}
+
+void emit_share_get(const Share *m, const Reduction *r, SharePlace place, IrRef index, int64_t n, Partial *p)
+{
+    get_of(m, r, place, OWN, index, n, p);
 }
 
 static uint32_t add_buffer(const Share *m, const char *stem, IrSpace space, ScType t, int64_t elements, bool zeroed)
@@ -290,14 +306,14 @@ void emit_share_add_buffers(Share *m)
     const int64_t warps = part_layout_part(m->l, PART_WARP, true), tiles = part_layout_part(m->l, PART_GRID, false);
     for (uint32_t k = 0; m->blocks > 1 && k < m->n; k++)
         m->r[k].buffer[SHARE_BLOCKS] =
-            add_parts(m, &m->r[k], "part", IR_TEMP, m->blocks * tiles * slots(m), m->r[k].absent);
+            add_parts(m, &m->r[k], "part", IR_TEMP, m->blocks * tiles * emit_share_slots(m), m->r[k].absent);
     if (m->blocks > 1) m->turn = add_buffer(m, "turn", IR_TEMP, SC_U32, tiles, true);
     if (m->blocks > 1) m->last = add_buffer(m, "last", IR_SHARED, SC_U32, 1, false);
     for (uint32_t k = 0; warps > 1 && k < m->n; k++)
         m->r[k].buffer[SHARE_WARPS] =
-            add_parts(m, &m->r[k], "shared", IR_SHARED, slots(m) * warps, m->r[k].stretch_absent);
+            add_parts(m, &m->r[k], "shared", IR_SHARED, emit_share_slots(m) * warps, m->r[k].stretch_absent);
     for (uint32_t k = 0; part_layout_part(m->l, PART_CLUSTER, true) > 1 && k < m->n; k++)
-        m->r[k].buffer[SHARE_PEERS] = add_parts(m, &m->r[k], "peer", IR_SHARED, slots(m), m->r[k].absent);
+        m->r[k].buffer[SHARE_PEERS] = add_parts(m, &m->r[k], "peer", IR_SHARED, emit_share_slots(m), m->r[k].absent);
 }
 
 /* The rank of block number `number` of those of a cluster. */
@@ -312,8 +328,7 @@ static int rank_of(const Share *m, int64_t number)
     return (int)rank;
 }
 
-/* The thread's kept elements, `apart` from each other, where the condition holds; they stay what they are. */
-static void put_kept(const Share *m, Partials p, IrRef condition, SharePlace place, IrRef index, int64_t apart)
+void emit_share_put_kept(const Share *m, Partials p, IrRef condition, SharePlace place, IrRef index, int64_t apart)
 {
     Partials mine = emit_share_partials(m, m->kept, false);
     for (uint32_t r = 0; r < m->n; r++)
@@ -321,7 +336,7 @@ static void put_kept(const Share *m, Partials p, IrRef condition, SharePlace pla
     EmitIf inside = emit_share_if_using(m, condition, m->kept, mine);
     for (uint32_t r = 0; r < m->n; r++)
         for (uint32_t c = 0; c < m->kept; c++)
-            put(m, &m->r[r], place, rw_add(m->rw, index, ir_index(m->g, c * apart)), &mine[r][c]);
+            emit_share_put(m, &m->r[r], place, rw_add(m->rw, index, ir_index(m->g, c * apart)), &mine[r][c]);
     emit_share_end_if(m, &inside);
 }
 
@@ -333,7 +348,7 @@ static void fold_put(const Share *m, Partials p, SharePlace place, IrRef index, 
     const int64_t row = tiles ? m->kept : n, rows = tiles ? n : m->kept;
     for (uint32_t r = 0; r < m->n; r++) {
         for (int64_t k = 0; k < rows; k++)
-            get(m, &m->r[r], place, place == SHARE_PEERS ? rank_of(m, k) : OWN,
+            get_of(m, &m->r[r], place, place == SHARE_PEERS ? rank_of(m, k) : OWN,
                 rw_add(m->rw, index, ir_index(m->g, k * next)), row, all + k * row);
         for (uint32_t c = 0; c < m->kept; c++) {
             for (int64_t k = 0; k < n; k++) of[k] = tiles ? all[k * row + c] : all[c * row + k];
@@ -352,10 +367,11 @@ void emit_share_combine_warps(Share *m, Partials p)
     const bool tiles = part_layout_part(m->l, PART_LANE, false) > 1;
     if (warps == 1) return;
     const IrRef warp = emit_share_number_of(m, PART_WARP, true);
-    const int64_t apart = tiles ? 1 : warps, next = tiles ? slots(m) : 1; /* of kept elements; of warps */
-    const IrRef slot = rw_scale(m->rw, slot_of(m), apart), own = rw_add(m->rw, slot, rw_scale(m->rw, warp, next));
-    put_kept(m, p, is_first(m, PART_LANE), SHARE_WARPS, own, apart);
-    barrier(m);
+    const int64_t apart = tiles ? 1 : warps, next = tiles ? emit_share_slots(m) : 1; /* of kept elements; of warps */
+    const IrRef slot = rw_scale(m->rw, emit_share_slot(m), apart);
+    const IrRef own = rw_add(m->rw, slot, rw_scale(m->rw, warp, next));
+    emit_share_put_kept(m, p, is_first(m, PART_LANE), SHARE_WARPS, own, apart);
+    emit_share_barrier(m);
     if (!m->everyone) {
         open(m, is_first(m, PART_WARP));
         m->first_warp = true;
@@ -375,8 +391,8 @@ void emit_share_combine_clusters(Share *m, Partials p)
     const int64_t blocks = part_layout_part(m->l, PART_CLUSTER, true);
     const bool warps = part_layout_part(m->l, PART_WARP, true) > 1;
     if (blocks == 1) return;
-    const IrRef slot = slot_of(m), first_warp = m->first_warp ? 0 : is_first(m, PART_WARP);
-    put_kept(m, p, emit_share_both(m, is_first(m, PART_LANE), first_warp), SHARE_PEERS, slot, 1);
+    const IrRef slot = emit_share_slot(m), first_warp = m->first_warp ? 0 : is_first(m, PART_WARP);
+    emit_share_put_kept(m, p, emit_share_both(m, is_first(m, PART_LANE), first_warp), SHARE_PEERS, slot, 1);
     if (m->first_warp) emit_share_close(m);
     cluster_barrier(m);
     m->clusters = true;
@@ -400,7 +416,7 @@ static IrRef part_of(const Share *m, IrRef block)
 {
     const IrRef tile = rw_add(m->rw, rw_scale(m->rw, block, part_layout_part(m->l, PART_GRID, false)),
                               emit_share_number_of(m, PART_GRID, false));
-    return rw_add(m->rw, rw_scale(m->rw, tile, slots(m)), slot_of(m));
+    return rw_add(m->rw, rw_scale(m->rw, tile, emit_share_slots(m)), emit_share_slot(m));
 }
 
 /* Partial result number `loop` of the thread's stretch, of each kept element. A thread after the last block reads that
@@ -413,7 +429,7 @@ static void partial_results(const Share *m, IrRef loop, Partials p)
     const IrRef block =
         emit_share_clamp(m, "q", rw_add(m->rw, rw_scale(m->rw, thread, m->chunk), loop), m->blocks, &drawn);
     for (uint32_t r = 0; r < m->n; r++) {
-        get(m, &m->r[r], SHARE_BLOCKS, OWN, part_of(m, block), m->kept, p[r]);
+        get_of(m, &m->r[r], SHARE_BLOCKS, OWN, part_of(m, block), m->kept, p[r]);
         for (uint32_t c = 0; c < m->kept; c++) emit_share_mask(m, &m->r[r], drawn, &p[r][c]);
     }
 }
@@ -424,15 +440,16 @@ void emit_share_combine_blocks(Share *m, Partials p)
     const IrType u32 = IR_TYPE(SC_U32, 0);
     uint32_t *n_of = WBB_NEW_N(m->a, uint32_t, m->n + 1u);
     for (uint32_t r = 0; r < m->n; r++) n_of[r] = m->kept;
-    put_kept(m, p, emit_share_owner(m), SHARE_BLOCKS, part_of(m, emit_share_number_of(m, PART_GRID, true)), 1);
+    const IrRef own = part_of(m, emit_share_number_of(m, PART_GRID, true));
+    emit_share_put_kept(m, p, emit_share_owner(m), SHARE_BLOCKS, own, 1);
     if (m->first_warp) emit_share_close(m);
-    barrier(m);
+    emit_share_barrier(m);
     EmitIf one = emit_if(m->e, rw_compare(m->rw, OP_EQ, m->tid, zero));
     const IrRef op = ir_node(m->g, OP_TICKET, u32, 0, emit_share_number(m, (uint32_t)m->blocks - 1), 0, 0, 0);
     const IrRef drawn = bound(m, ir_do_at(m->g, emit_block(m->e), emit_name(m->e, "n"), op, u32, m->turn, tile));
     emit_store(m->e, m->last, zero, drawn);
     emit_share_end_if(m, &one);
-    barrier(m);
+    emit_share_barrier(m);
     IrRef mine;
     read_row(m, OWN, m->last, SC_U32, zero, 1, &mine);
     const IrRef most = emit_share_number(m, (uint32_t)m->blocks - 1);

@@ -8,6 +8,7 @@
 #include "emit/share.h"
 
 #include <math.h>
+#include <string.h>
 
 IrRef emit_share_clamp(const Share *m, const char *stem, IrRef x, int64_t bound, IrRef *below)
 {
@@ -48,6 +49,14 @@ Position emit_share_position(const Share *m, uint32_t kept, uint32_t term, IrRef
     return p;
 }
 
+bool emit_share_is_masked(const Share *m)
+{
+    bool masked = false;
+    for (uint32_t k = 0; k < m->terms; k++) /* of the loop the last iteration has the fewest terms */
+        masked = masked || emit_share_position(m, 0, k, ir_index(m->g, m->loop - 1)).term;
+    return masked;
+}
+
 IrRef *emit_share_index(const Share *m, const Position *p)
 {
     IrRef *index = WBB_NEW_N(m->a, IrRef, HLO_RANK_LIMIT);
@@ -76,8 +85,7 @@ Partials emit_share_partials(const Share *m, uint32_t kept, bool apart)
     return p;
 }
 
-/* The values and preds of partial results, one after the other; returns how many. values NULL: counts them. */
-static uint32_t pack(const Share *m, Partials p, const uint32_t *n_of, IrRef *values)
+uint32_t emit_share_pack(const Share *m, Partials p, const uint32_t *n_of, IrRef *values)
 {
     uint32_t at = 0;
     for (uint32_t r = 0; r < m->n; r++)
@@ -91,8 +99,7 @@ static uint32_t pack(const Share *m, Partials p, const uint32_t *n_of, IrRef *va
     return at;
 }
 
-/* In memory of their own: other partial results may have these. */
-static void unpack(const Share *m, Partials p, const uint32_t *n_of, const IrRef *values)
+void emit_share_unpack(const Share *m, Partials p, const uint32_t *n_of, const IrRef *values)
 {
     for (uint32_t r = 0; r < m->n; r++)
         for (uint32_t k = 0; k < n_of[r]; k++) {
@@ -107,12 +114,12 @@ EmitIf emit_share_if_using(const Share *m, IrRef condition, uint32_t n, Partials
 {
     uint32_t *n_of = WBB_NEW_N(m->a, uint32_t, m->n + 1u);
     for (uint32_t r = 0; r < m->n; r++) n_of[r] = n;
-    const uint32_t n_values = pack(m, p, n_of, NULL);
+    const uint32_t n_values = emit_share_pack(m, p, n_of, NULL);
     IrRef *values = WBB_NEW_N(m->a, IrRef, n_values + 1u);
-    pack(m, p, n_of, values);
+    emit_share_pack(m, p, n_of, values);
     const EmitIf c = emit_if_using(m->e, condition, n_values, values);
     for (uint32_t k = 0; k < n_values; k++) values[k] = emit_in_branch(m->e, &c, true, values[k]);
-    unpack(m, p, n_of, values);
+    emit_share_unpack(m, p, n_of, values);
     return c;
 }
 
@@ -205,18 +212,52 @@ Partial emit_share_initial(const Share *m, const Reduction *r)
     return init;
 }
 
+void emit_share_find_reductions(Share *m)
+{
+    m->n = m->s->n_reduces;
+    m->r = WBB_NEW_N(m->a, Reduction, m->n + 1u);
+    for (uint32_t k = 0; k < m->n; k++) {
+        Reduction *r = &m->r[k];
+        *r = (Reduction){.of = &m->s->reduces[k], .i = m->s->reduces[k].i};
+        r->n = r->i->n_operands / 2;
+        r->type = WBB_NEW_N(m->a, ScType, r->n);
+        for (uint32_t x = 0; x < r->n; x++)
+            r->type[x] = r->of->sum != SC_NONE ? r->of->sum : part_shape(r->i, x)->type;
+        emit_share_find_identity(m, r);
+    }
+}
+
 /* --- terms -------------------------------------------------------------------------------------------------------- */
-static Partial term(const Share *m, const Reduction *r, const Position *at, const IrRef *index)
+/* Where a scan takes the term of a position: `shift` further, within the operand; *inside: 0, or whether it is. */
+static const IrRef *shifted(const Share *m, const Reduction *r, const IrRef *index, IrRef *inside)
+{
+    const HloShape *x = r->i->operands[0]->shape;
+    const PartScan *scan = &r->of->scan;
+    const int64_t n = x->dims[scan->dim];
+    if (r->i->opcode != HLO_REDUCE_WINDOW || (!scan->shift && n >= m->terms_shape->dims[scan->dim])) return index;
+    IrRef *to = WBB_NEW_N(m->a, IrRef, x->rank + 1u), after, below;
+    memcpy(to, index, x->rank * sizeof *to);
+    const IrRef at = rw_add(m->rw, index[scan->dim], ir_index(m->g, scan->shift));
+    const IrRef from_0 = rw_make(m->rw, OP_MAX, IR_TYPE(SC_INDEX, 0), 0, at, ir_index(m->g, 0), 0, 0);
+    to[scan->dim] = emit_share_clamp(m, "x", from_0, n, &below);
+    after = rw_compare(m->rw, OP_GE, at, ir_index(m->g, 0));
+    if (ir_is_const(m->g, after) && ir_at(m->g, after)->imm) after = 0;
+    *inside = emit_share_both(m, *inside, emit_share_both(m, below, after));
+    return to;
+}
+
+Partial emit_share_term(const Share *m, const Reduction *r, const Position *at, const IrRef *index)
 {
     Partial p = new_partial(m, r);
+    IrRef present = at->term;
+    index = shifted(m, r, index, &present);
     for (uint32_t k = 0; k < r->n; k++)
         p.x[k] = emit_as(m->e, emit_value(m->e, part_value(r->i->operands[k], 0), index), r->type[k]);
-    emit_share_mask(m, r, at->term, &p);
+    emit_share_mask(m, r, present, &p);
     return p;
 }
 
-/* The element of each output of full shape at the position. */
-static void store_outputs(const Share *m, const Position *at, const IrRef *index)
+void emit_share_outputs(const Share *m, const Position *at, const IrRef *index)
 {
     const PartPlan *plan = m->e->plan;
     const uint32_t n = m->s->n_outputs;
@@ -246,8 +287,8 @@ void emit_share_terms(const Share *m, IrRef loop, Partials p)
         const uint32_t c = n / each * vector + n % vector, k = n % each / vector;
         const Position at = emit_share_position(m, c, k, loop);
         const IrRef *index = emit_share_index(m, &at);
-        for (uint32_t r = 0; r < m->n; r++) all[r][c * m->terms + k] = term(m, &m->r[r], &at, index);
-        if (m->s->kind != PART_RESULTS && m->s->n_outputs) store_outputs(m, &at, index);
+        for (uint32_t r = 0; r < m->n; r++) all[r][c * m->terms + k] = emit_share_term(m, &m->r[r], &at, index);
+        if (m->s->kind != PART_RESULTS && m->s->n_outputs) emit_share_outputs(m, &at, index);
     }
     for (uint32_t r = 0; r < m->n; r++)
         for (uint32_t c = 0; c < m->kept; c++) {
@@ -276,11 +317,11 @@ void emit_share_iterate(const Share *m, ShareIterate one, int64_t count, const u
     const bool all = count > 1 && start_from_identity(m, n_of, p);
     if (!all) one(m, ir_index(m->g, 0), p);
     if (count == 1) return;
-    const uint32_t n_acc = pack(m, p, n_of, NULL);
+    const uint32_t n_acc = emit_share_pack(m, p, n_of, NULL);
     IrRef *acc = WBB_NEW_N(m->a, IrRef, n_acc + 1u);
-    pack(m, p, n_of, acc);
+    emit_share_pack(m, p, n_of, acc);
     EmitLoop l = emit_for(m->e, "k", all ? count : count - 1, n_acc, acc, &var);
-    unpack(m, p, n_of, acc);
+    emit_share_unpack(m, p, n_of, acc);
     one(m, all ? var : rw_add(m->rw, var, ir_index(m->g, 1)), next);
     for (uint32_t r = 0; r < m->n; r++)
         for (uint32_t k = 0; k < n_of[r]; k++) {
@@ -288,7 +329,7 @@ void emit_share_iterate(const Share *m, ShareIterate one, int64_t count, const u
             p[r][k] = emit_share_combine(m, &m->r[r], &p[r][k], &next[r][k]);
             if (carried && !p[r][k].present) p[r][k].present = ir_const(m->g, IR_TYPE(SC_PRED, 0), 1);
         }
-    pack(m, p, n_of, acc);
+    emit_share_pack(m, p, n_of, acc);
     emit_end_for(m->e, &l, n_acc, acc);
-    unpack(m, p, n_of, acc);
+    emit_share_unpack(m, p, n_of, acc);
 }

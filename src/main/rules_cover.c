@@ -15,7 +15,6 @@ typedef struct {
     Words paths, disable;
     const char *target;
     int64_t jobs;
-    const char *accuracy;
     bool approx, json;
 } CoverOptions;
 
@@ -56,7 +55,7 @@ static void compile(WbbCx *cx, void *arg)
     size_t n;
     const char *text = wbb_read_file(cx, a, one->file, &n);
     const PipeOptions p = {.target = o->target,
-                           .accuracy = main_accuracy(o->accuracy, o->approx),
+                           .approx = o->approx,
                            .rules_only = true,
                            .disable = o->disable.items,
                            .n_disable = o->disable.n,
@@ -154,7 +153,7 @@ static const Positional positionals[] = {
     {0}};
 static const Option options[] = {
     MAIN_OPTION_TARGET(CoverOptions),
-    MAIN_OPTION_ACCURACY(CoverOptions),
+    MAIN_OPTION_APPROX(CoverOptions),
     MAIN_OPTION_DISABLE(CoverOptions),
     MAIN_OPTION_JOBS(CoverOptions, "threads", "64"),
     MAIN_OPTION_JSON(CoverOptions),

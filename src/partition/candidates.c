@@ -90,7 +90,7 @@ static void complete_dim(Choosing *c, const Wish *x, uint32_t d, int64_t *s)
     s[PART_VECTOR] = d == x->vector_dim ? x->vector : 1;
     int64_t rest = dim->size / s[PART_VECTOR];
     const int64_t splits = d == x->split_dim ? x->splits : 1;
-    if (dim->reduced && !c->w->commutes) { /* from the inside out: terms, lanes, warps, blocks */
+    if (dim->reduced && !c->w->commutes && !c->w->scan) { /* from the inside out: terms, lanes, warps, blocks */
         share_terms(c, x, d, up(up(rest, x->lanes[d] * x->warps[d]), splits), s);
         rest = up(rest, s[PART_REGISTER] * s[PART_LOOP]);
         s[PART_LANE] = take(&rest, x->lanes[d]);
@@ -501,7 +501,7 @@ static void read_numbers(Choosing *c)
     c->vectors = tuned(t, "layout.vectors"), c->most_padding = tuned(t, "layout.padding");
     c->warps = tuned(t, "layout.warps"), c->reduced_warps = tuned(t, "layout.reduced_warps");
     c->registers = tuned(t, "layout.registers"), c->kept_registers = tuned(t, "layout.kept_registers");
-    c->clusters = tg_has(t, "cluster") ? tuned(t, "layout.cluster") : 1;
+    c->clusters = tg_has(t, "cluster") && !c->w->scan ? tuned(t, "layout.cluster") : 1;
     c->few_terms = tuned(t, "layout.few_terms"), c->blocks = tuned(t, "layout.blocks");
     c->beam = tuned(t, "layout.beam"), c->max_terms = tuned(t, "layout.max_terms");
     c->max_code = tuned(t, "layout.max_code"), c->max_shared = tuned(t, "layout.max_shared");

@@ -240,7 +240,7 @@ void part_check(WbbCx *cx, WbbArena *a, const PartPlan *p, const TgTarget *t)
     bool *wanted = WBB_NEW_N(a, bool, body->id + 1);
     wanted[body->id] = true;
     for (uint32_t k = body->id + 1; k-- > 0;) { /* callers before callees */
-        const HloComputation *c = body->module->computations[k];
+        const HloComputation *c = k == body->id ? body : body->module->computations[k];
         if (!wanted[k]) continue;
         check_body(cx, a, c, t, c == body ? p->reduced : NULL);
         for (uint32_t n = 0; n < c->n_instructions; n++)

@@ -16,6 +16,7 @@
 typedef struct {
     uint32_t align;     /* of the first byte of every buffer; 0: 16 */
     const char *layout; /* text of the layout that the kernel must have; NULL: chosen */
+    bool apart;         /* no output is updated in place */
 } PartOptions;
 
 /* A value of one array: an instruction's result, or leaf `part` of it, depth first, where that is a tuple. */
@@ -120,12 +121,23 @@ typedef enum {
     PART_REDUCE,      /* results of reductions; and elements of outputs of full shape, in passing */
     PART_MAP,         /* elements of outputs of full shape, which need results of the stages before */
     PART_RESULTS,     /* elements of outputs that have one for each result */
+    PART_SCAN,        /* results of scans, each at its own position; and elements of outputs of full shape */
 } PartKind;
+
+/* A reduce-window whose windows are prefixes or suffixes along one dimension: each has one more element than the one
+ * before it in the order of the scan, unless that lies outside of the operand. The space of a scan is the shape of its
+ * result; at position p of the dimension the element p + shift of the operand joins. */
+typedef struct {
+    uint32_t dim;
+    bool reverse;  /* suffixes: the scan begins at the last position */
+    int64_t shift;
+} PartScan;
 
 /* A reduction of a stage. */
 typedef struct {
     const HloInstruction *i;
     bool commutes; /* its terms may be taken in any order */
+    PartScan scan; /* PART_SCAN */
     /* Not SC_NONE, of one array: the type of its partial results, wider than that of the array. Terms and initial value
      * are converted to it, and the result is converted once. */
     ScType sum;
@@ -192,14 +204,19 @@ typedef struct {
     uint32_t block, grid;  /* grid 0: no elements, no launch */
     uint32_t cluster;      /* blocks of a cluster; 0: there are none */
     const char *why_block, *why_grid;
+    uint32_t number;       /* among the kernels of the plan */
+    /* Of a plan that is cut: the plan of the kernel's own fusion, and which buffer of the whole plan each of its
+     * buffers is. NULL: the plan itself. */
+    const struct PartPlan *of;
+    const uint32_t *memory;
 } PartKernel;
 
-typedef struct {
+typedef struct PartPlan {
     const char *kind; /* "loop", "concatenate", "dynamic-update-slice", "slices", "copy" */
     const HloFusion *fusion;
-    PartBuffer *buffers; /* operands, a leaf each, then outputs */
+    PartBuffer *buffers; /* operands, a leaf each, then outputs, then temporaries, which kernels leave to later ones */
     uint32_t *first_leaf; /* [parameters] the buffer of its first leaf */
-    uint32_t n_operands, n_outputs, align;
+    uint32_t n_operands, n_outputs, n_temps, align;
     PartValue *roots;    /* [n_outputs] the value of each output */
     bool *reduced;       /* by id of an instruction, is it a reduction whose terms threads share? NULL: there is none */
     PartKernel *kernels;
@@ -217,6 +234,9 @@ typedef struct {
     uint32_t reduce_nodes;  /* instructions in one iteration, at most */
     const char *why_kind, *why_inline;
 } PartPlan;
+
+/* The plan whose fusion a kernel computes. */
+static inline const PartPlan *part_plan_of(const PartPlan *p, const PartKernel *k) { return k->of ? k->of : p; }
 
 /* legality.c: may the fusion be compiled? Declines it at the instruction that is at fault. Reductions whose terms
  * threads share may be of any length. */
@@ -238,6 +258,14 @@ int64_t part_function_work(const TgTarget *t, HloOpcode op);
 
 /* decline.c: declines an operation that no emitter handles, with the reason and what was seen of it. */
 void part_decline(WbbCx *cx, const HloInstruction *i) WBB_NORETURN;
+
+/* cut.c: a fusion of the same parameters, then the instructions of `given` as parameters; its results are those of the
+ * roots, which are instructions of the fusion's body. */
+HloFusion *part_cut_out(WbbArena *a, const HloFusion *f, const HloInstruction *const *roots, uint32_t n_roots,
+                        const HloInstruction *const *given, uint32_t n_given);
+/* The kernels of two plans become those of p, which has buffers: outputs of the first are the last parameters of the
+ * second, whose outputs are those of p. */
+void part_join(WbbArena *a, PartPlan *p, const PartPlan *first, const PartPlan *second);
 
 /* alias.c: which outputs are updated in place: sets PartBuffer.alias and returns for each output the
  * dynamic-update-slice that writes it, NULL for the others. Declines an aliasing that the text demands and no order
@@ -264,10 +292,21 @@ void part_space_check(WbbCx *cx, const PartRange *r, const TgTarget *t);
  * reductions of its own; *others: outputs [n_outputs] that need none, if there are several. 0 kernels: the fusion is a
  * loop. Sets `reduced` of the plan, which has roots. */
 uint32_t part_shared(WbbArena *a, PartPlan *p, const TgTarget *t, PartRange ***ranges, bool **others);
+/* The launch range of a fusion that is scans, like `hero`, and what is element by element before and after them; NULL:
+ * it is not. */
+PartRange *part_scanned(WbbArena *a, PartPlan *p, const HloInstruction *hero, const TgTarget *t);
+bool part_same_space(const HloInstruction *x, const HloInstruction *y); /* of two reductions, or two scans */
 /* Its kernel, under a layout. */
 PartKernel part_share(WbbCx *cx, WbbArena *a, PartPlan *p, PartRange *r, const TgTarget *t, const char *layout);
 /* The index of an output's element, from that of path[0]: [rank of the output]. */
 void part_path_index(RwCx *rw, WbbArena *a, const PartPath *path, const IrRef *from, IrRef *to);
+
+/* scan.c: is it a scan that is worth one: of more elements than a loop of a thread should take? */
+bool part_scan_of(const HloInstruction *i, const TgTarget *t, PartScan *scan);
+/* The same for any length. */
+bool part_is_scan(const HloInstruction *i, PartScan *scan);
+/* The shape of the space of a reduction or scan. */
+const HloShape *part_space_shape(const HloInstruction *hero);
 
 /* associative.c: does no test show that the order in which a reduction's computation combines makes a difference? */
 bool part_is_associative(WbbArena *a, const HloComputation *c);

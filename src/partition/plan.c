@@ -131,6 +131,83 @@ static void share_kernels(WbbCx *cx, WbbArena *a, PartPlan *p, PartRange **share
         part_choose(cx, a, p, &p->kernels[n], t, NULL);
     }
     for (uint32_t k = 0; k < n; k++) p->kernels[k] = part_share(cx, a, p, shared[k], t, layout);
+    for (uint32_t k = 0; k < p->n_kernels; k++) p->kernels[k].number = k;
+}
+
+/* The scan with the most elements; NULL: there is none. */
+static const HloInstruction *longest_scan(const HloComputation *body, const TgTarget *t)
+{
+    const HloInstruction *most = NULL;
+    PartScan scan;
+    for (uint32_t k = 0; k < body->n_instructions; k++) {
+        const HloInstruction *i = body->instructions[k];
+        if (!part_scan_of(i, t, &scan)) continue;
+        if (!most || hlo_elements(part_shape(i, 0)) > hlo_elements(part_shape(most, 0))) most = i;
+    }
+    return most;
+}
+
+/* --- fusions that are cut ----------------------------------------------------------------------------------------- */
+/* Marks what an instruction needs. */
+static bool *below(WbbArena *a, const HloComputation *body, const HloInstruction *i)
+{
+    bool *needed = WBB_NEW_N(a, bool, body->n_instructions + 1);
+    for (uint32_t o = 0; o < i->n_operands; o++) needed[i->operands[o]->id] = true;
+    for (uint32_t k = i->id; k-- > 0;)
+        for (uint32_t o = 0; needed[k] && o < body->instructions[k]->n_operands; o++)
+            needed[body->instructions[k]->operands[o]->id] = true;
+    return needed;
+}
+
+/* The first scan that needs no other one, then those of its space that need none: what the first kernels compute. Where
+ * one of their terms is the result of many elements, these are computed first. Returns their number; 0: no scan is long
+ * enough for kernels of its own. */
+static uint32_t first_to_cut(WbbArena *a, const HloComputation *body, const TgTarget *t, const HloInstruction **found)
+{
+    const int64_t least = tg_tune(t, "scan.cut", 0)->value, most = tg_tune(t, "reduce.straight", 0)->value;
+    const int64_t *trips = part_trips(a, body);
+    uint32_t n = 0;
+    const bool *needed = below(a, body, body->root);
+    for (uint32_t k = 0; k < body->n_instructions; k++) {
+        const HloInstruction *i = body->instructions[k];
+        PartScan scan;
+        if (!(needed[k] || i == body->root) || !part_scan_of(i, t, &scan)) continue;
+        if (part_shape(i, 0)->dims[scan.dim] <= least || (n && !part_same_space(found[0], i))) continue;
+        const bool *terms = below(a, body, i);
+        bool other = false;
+        for (uint32_t x = 0; x < n; x++) other = other || terms[found[x]->id];
+        if (!other) found[n++] = i;
+    }
+    for (uint32_t k = 0; k < n; k++)
+        for (uint32_t o = 0; o < found[k]->n_operands; o++) {
+            const HloInstruction *x = found[k]->operands[o];
+            if (trips[x->id] <= most || x->opcode == HLO_PARAMETER) continue;
+            found[0] = x;
+            return 1;
+        }
+    return n;
+}
+
+/* Cuts a fusion at the first instructions that threads compute together, where the whole is no kernel. */
+static bool cut(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, PartOptions options)
+{
+    const HloComputation *body = p->fusion->body;
+    const HloInstruction **found = WBB_NEW_N(a, const HloInstruction *, body->n_instructions + 1);
+    const uint32_t n = first_to_cut(a, body, t, found);
+    const HloInstruction *of = p->fusion->fusion;
+    const bool in_place = of && hlo_attribute(a, of, "output_to_operand_aliasing");
+    if (!n || (n == 1 && found[0] == body->root) || options.layout || in_place) return false;
+    const HloInstruction *root = body->root;
+    options.apart = true;
+    find_buffers(a, p);
+    const HloFusion *before = part_cut_out(a, p->fusion, found, n, NULL, 0);
+    const HloFusion *after = part_cut_out(a, p->fusion, &root, 1, found, n);
+    PartPlan *first = WBB_NEW(a, PartPlan), *second = WBB_NEW(a, PartPlan);
+    *first = part_plan(cx, a, before, t, options);
+    *second = part_plan(cx, a, after, t, options);
+    set_limits(p, t);
+    part_join(a, p, first, second);
+    return true;
 }
 
 PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarget *target, PartOptions options)
@@ -139,14 +216,24 @@ PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarg
     find_roots(cx, a, &p, fusion->body->root);
     PartRange **shared;
     bool *others;
-    const uint32_t n_shared = part_shared(a, &p, target, &shared, &others);
+    const HloInstruction *scan = longest_scan(fusion->body, target);
+    PartRange *scanned = scan ? part_scanned(a, &p, scan, target) : NULL;
+    if (scan && !scanned && cut(cx, a, &p, target, options)) return p;
+    uint32_t n_shared = 1;
+    if (scanned) {
+        shared = WBB_NEW(a, PartRange *), others = WBB_NEW_N(a, bool, p.n_outputs + 1);
+        shared[0] = scanned;
+    } else {
+        n_shared = part_shared(a, &p, target, &shared, &others);
+    }
     part_check(cx, a, &p, target);
     find_buffers(a, &p);
     if (p.n_outputs == 0) wbb_decline(cx, fusion->body->root->loc, WHY_SHAPE, "the fusion has no output");
     set_limits(&p, target);
     p.n_kernels = 1;
     p.kernels = WBB_NEW(a, PartKernel);
-    const HloInstruction **updates = part_updates(cx, a, &p);
+    const HloInstruction **updates = options.apart ? WBB_NEW_N(a, const HloInstruction *, p.n_outputs + 1)
+                                                   : part_updates(cx, a, &p);
     bool shares = n_shared > 0;
     for (uint32_t k = 0; k < p.n_outputs; k++) /* an operand would be read again after it is written */
         shares = shares && p.buffers[p.n_operands + k].alias < 0;
@@ -255,7 +342,8 @@ void part_print(WbbBuf *out, const PartPlan *p)
     wbb_putf(out, "plan @%s %s: %s\n", p->fusion->name, p->kind, p->why_kind);
     for (uint32_t n = 0; n < p->n_kernels; n++) {
         const PartKernel *kernel = &p->kernels[n];
-        for (uint32_t k = 0; k < kernel->n_ranges; k++) print_range(out, p, kernel, &kernel->ranges[k]);
+        for (uint32_t k = 0; k < kernel->n_ranges; k++)
+            print_range(out, part_plan_of(p, kernel), kernel, &kernel->ranges[k]);
         wbb_putf(out, "  block %u: %s\n", kernel->block, kernel->why_block);
         wbb_putf(out, "  grid %u: %s\n", kernel->grid, kernel->why_grid);
         if (kernel->cluster) wbb_putf(out, "  cluster %u: %s\n", kernel->cluster, kernel->why_grid);
@@ -263,8 +351,9 @@ void part_print(WbbBuf *out, const PartPlan *p)
     }
     wbb_putf(out, "  values read at several indices become functions from %u nodes on: %s\n", p->inline_limit,
              p->why_inline);
-    for (uint32_t k = 0; k < p->n_operands + p->n_outputs; k++) {
-        wbb_putf(out, "  %s %%%s ", p->buffers[k].output ? "out" : "in", p->buffers[k].name);
+    for (uint32_t k = 0; k < p->n_operands + p->n_outputs + p->n_temps; k++) {
+        const char *role = k >= p->n_operands + p->n_outputs ? "temp" : p->buffers[k].output ? "out" : "in";
+        wbb_putf(out, "  %s %%%s ", role, p->buffers[k].name);
         hlo_print_shape(out, p->buffers[k].shape);
         if (p->buffers[k].alias >= 0) wbb_putf(out, " in the memory of %%%s", p->buffers[p->buffers[k].alias].name);
         wbb_put(out, "\n");

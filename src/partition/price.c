@@ -57,6 +57,9 @@ const PartLevel *part_level_order(const PartWork *w, const PartDim *d)
                                                  PART_LOOP, PART_CLUSTER, PART_GRID};
     static const PartLevel in_order[PART_LEVELS] = {PART_VECTOR, PART_REGISTER, PART_LOOP, PART_LANE,
                                                     PART_WARP, PART_CLUSTER, PART_GRID};
+    static const PartLevel of_scan[PART_LEVELS] = {PART_VECTOR, PART_REGISTER, PART_LANE, PART_WARP,
+                                                   PART_LOOP, PART_CLUSTER, PART_GRID};
+    if (d->reduced && w->scan) return of_scan;
     return d->reduced && !w->commutes ? in_order : apart;
 }
 
@@ -276,17 +279,23 @@ typedef struct {
 /* Combining over lanes and warps. */
 static void add_sharing(Warp *x, const PartRates *r, const PartWork *w, const Counts *c)
 {
-    const double n = partial_words(w), steps = log2_up(c->lanes);
+    /* a scan shares in each iteration, with a shuffle more for what is before a thread, and combines that with all */
+    const double times = w->scan ? c->loop : 1;
+    const double n = partial_words(w), steps = times * (log2_up(c->lanes) + (w->scan && c->lanes > 1));
+    if (w->scan) x->slots += times * c->kept * c->terms * w->combine_slots;
+    if (w->scan) x->clocks += times * c->kept * c->terms * w->combine_clocks;
     x->slots += steps * c->kept * (2 * n + w->combine_slots);
     x->clocks += steps * c->kept * (r->shuffle * n + w->combine_clocks);
     x->chain += steps * w->reductions * (r->shuffle_latency + w->combine_latency);
     if (c->reduced_warps == 1) return;
-    const double reads = c->kept * c->reduced_warps * (n + (w->presence ? 1 : 0));
-    x->slots += r->access_slots * (reads + c->kept * n) + c->kept * c->reduced_warps * w->combine_slots;
-    x->clocks += reads * r->lsu + c->kept * c->reduced_warps * w->combine_clocks;
-    x->wavefronts += reads + c->kept * n;
-    const double each = 2 * r->shared_latency + r->barrier + log2_up(c->reduced_warps) * w->combine_latency;
-    x->chain += w->reductions * each;
+    const double reads = times * c->kept * c->reduced_warps * (n + (w->presence ? 1 : 0));
+    const double combines = times * c->kept * c->reduced_warps, stores = times * c->kept * n;
+    x->slots += r->access_slots * (reads + stores) + combines * w->combine_slots;
+    x->clocks += reads * r->lsu + combines * w->combine_clocks;
+    x->wavefronts += reads + stores;
+    const double deep = w->scan ? c->reduced_warps : log2_up(c->reduced_warps);
+    const double each = 2 * r->shared_latency + r->barrier + deep * w->combine_latency;
+    x->chain += times * w->reductions * each;
 }
 
 /* What DRAM gives of its rate to runs of so many bytes. */

@@ -4,7 +4,8 @@
  * reductions of the kernel have terms of one shape and reduce the same dimensions. One that needs the result of
  * another, for its own kept elements, is of a later stage. An output has the shape of the terms, or of the results,
  * seen through elementwise operations and views; other fusions are no shared kernels. Whether every result is needed at
- * the kept elements of the position alone is decided on index nodes, for a position of variables.
+ * the kept elements of the position alone is decided on index nodes, for a position of variables. Scans are shared in
+ * the same way: their space is the shape of their results, and a result is needed at its own position alone.
  *
  *     softmax f32[128,1000]   =>   reduce %max; reduce %sum, which needs %max; map %out, which needs both
  */
@@ -57,10 +58,13 @@ static ScType sum_type(const HloInstruction *i)
     return sc_is_float(t) && (op == HLO_ADD || op == HLO_MULTIPLY) ? SC_F32 : SC_NONE;
 }
 
-static bool same_dimensions(const HloInstruction *x, const HloInstruction *y)
+bool part_same_space(const HloInstruction *x, const HloInstruction *y)
 {
-    const HloShape *s = x->operands[0]->shape;
-    if (!hlo_same_dims(s, y->operands[0]->shape)) return false;
+    const HloShape *s = part_space_shape(x);
+    PartScan of_x = {0}, of_y = {0};
+    if (x->opcode != y->opcode || !hlo_same_dims(s, part_space_shape(y))) return false;
+    if (x->opcode == HLO_REDUCE_WINDOW)
+        return part_is_scan(x, &of_x) && part_is_scan(y, &of_y) && of_x.dim == of_y.dim && of_x.reverse == of_y.reverse;
     for (uint32_t d = 0; d < s->rank; d++)
         if (s->dims[d] > 1 && part_is_reduced(x, d) != part_is_reduced(y, d)) return false;
     return true;
@@ -79,7 +83,7 @@ static const HloInstruction *next_hero(const HloComputation *body, bool *tried)
     }
     for (uint32_t k = 0; most && k < body->n_instructions; k++) {
         const HloInstruction *i = body->instructions[k];
-        if (i->opcode == HLO_REDUCE && same_dimensions(i, most)) tried[k] = true;
+        if (i->opcode == HLO_REDUCE && part_same_space(i, most)) tried[k] = true;
     }
     return most;
 }
@@ -93,10 +97,11 @@ static void find_reduces(Sharing *s)
         const HloInstruction *i = body->instructions[k];
         for (uint32_t x = 0; x < i->n_operands; x++)
             s->stage[i->id] = WBB_MAX(s->stage[i->id], s->stage[i->operands[x]->id]);
-        if (i->opcode != HLO_REDUCE || !same_dimensions(i, s->hero)) continue;
+        if (i->opcode != s->hero->opcode || !part_same_space(i, s->hero)) continue;
         s->of_stage[s->n_reduces] = ++s->stage[i->id];
         PartReduce *r = &s->reduces[s->n_reduces++];
         *r = (PartReduce){.i = i, .commutes = commutes(i->called[0]), .sum = sum_type(i)};
+        if (i->opcode == HLO_REDUCE_WINDOW) part_is_scan(i, &r->scan);
         s->reduced[i->id] = true;
     }
 }
@@ -104,7 +109,7 @@ static void find_reduces(Sharing *s)
 /* --- indices ------------------------------------------------------------------------------------------------------ */
 static void find_position(Sharing *s)
 {
-    const HloShape *x = s->hero->operands[0]->shape;
+    const HloShape *x = part_space_shape(s->hero);
     IxMap *variables = ix_map_new(s->a);
     s->at = WBB_NEW_N(s->a, IrRef, x->rank + 1u), s->kept = WBB_NEW_N(s->a, IrRef, x->rank + 1u);
     for (uint32_t d = 0; d < x->rank; d++)
@@ -153,11 +158,14 @@ static bool needs_kept_alone(Sharing *s, const HloInstruction *of, const IrRef *
     return true;
 }
 
-static bool checks_terms(Sharing *s, const HloInstruction *i)
+static bool checks_terms(Sharing *s, const PartReduce *r)
 {
+    const HloInstruction *i = r->i;
     const uint32_t n = i->n_operands / 2;
-    for (uint32_t k = 0; k < n; k++)
+    for (uint32_t k = 0; k < n; k++) {
+        if (r->scan.shift && s->stage[i->operands[k]->id]) return false; /* of another position */
         if (!needs_kept_alone(s, i->operands[k], s->at) || s->stage[i->operands[n + k]->id]) return false;
+    }
     return true;
 }
 
@@ -260,7 +268,7 @@ static bool mark_needed(Sharing *s, const HloInstruction *root)
 
 static bool find_output(Sharing *s, uint32_t o)
 {
-    const HloShape *terms = s->hero->operands[0]->shape, *result = part_shape(s->hero, 0);
+    const HloShape *terms = part_space_shape(s->hero), *result = part_shape(s->hero, 0);
     const PartValue v = s->p->roots[o];
     const HloShape *x = part_shape(v.i, v.part);
     if (x->rank > HLO_RANK_LIMIT || !sc_type_info[x->type].bits || part_is_packed(x->type) || !hlo_elements(x))
@@ -319,6 +327,17 @@ static void add_stages(Sharing *s, PartRange *r)
     }
 }
 
+/* One stage: a thread has all results at a position before the next scan needs them there. */
+static void add_scans(Sharing *s, PartRange *r)
+{
+    PartStage *x = r->stages = WBB_NEW(s->a, PartStage);
+    r->n_stages = 1;
+    *x = (PartStage){.kind = PART_SCAN, .packed_group = 1, .outputs = WBB_NEW_N(s->a, uint32_t, s->p->n_outputs),
+                     .paths = s->paths, .n_outputs = s->p->n_outputs, .n_reduces = s->n_reduces,
+                     .reduces = s->reduces};
+    for (uint32_t o = 0; o < s->p->n_outputs; o++) x->outputs[o] = o;
+}
+
 /* The stages of reductions with the dimensions of one of them, which make all outputs, or, unless done is NULL, as many
  * as they can of those that are not done, and mark them. Other reductions are computed by each thread, in loops. */
 static PartRange *shared_by(WbbArena *a, PartPlan *p, const HloInstruction *hero, const TgTarget *t, bool *done)
@@ -334,17 +353,26 @@ static PartRange *shared_by(WbbArena *a, PartPlan *p, const HloInstruction *hero
     find_reduces(&s);
     find_position(&s);
     for (uint32_t k = 0; k < s.n_reduces; k++)
-        if (!checks_terms(&s, s.reduces[k].i)) return NULL;
+        if (!checks_terms(&s, &s.reduces[k])) return NULL;
     if (!find_outputs(&s)) return NULL;
     PartRange *r = WBB_NEW(a, PartRange);
     PartGroup *space;
-    *r = (PartRange){.space = hero->operands[0]->shape, .elements = hlo_elements(hero->operands[0]->shape),
-                     .hero = hero, .reduced = s.reduced};
-    add_stages(&s, r);
+    const HloShape *of = part_space_shape(hero);
+    *r = (PartRange){.space = of, .elements = hlo_elements(of), .hero = hero, .reduced = s.reduced};
+    if (hero->opcode == HLO_REDUCE_WINDOW) add_scans(&s, r);
+    else add_stages(&s, r);
     const uint32_t n = part_space(a, hero, &space);
     for (uint32_t k = 0; k < r->n_stages; k++) r->stages[k].space = space, r->stages[k].n_space = n;
     for (uint32_t k = 0; k < body->n_instructions; k++) p->reduced[k] |= s.reduced[k] && s.needed[k];
     for (uint32_t o = 0; done && o < p->n_outputs; o++) done[o] = done[o] || s.taken[o];
+    return r;
+}
+
+PartRange *part_scanned(WbbArena *a, PartPlan *p, const HloInstruction *hero, const TgTarget *t)
+{
+    p->reduced = WBB_NEW_N(a, bool, p->fusion->body->n_instructions + 1);
+    PartRange *r = shared_by(a, p, hero, t, NULL);
+    if (!r) p->reduced = NULL;
     return r;
 }
 
@@ -428,7 +456,8 @@ PartKernel part_share(WbbCx *cx, WbbArena *a, PartPlan *p, PartRange *r, const T
     const uint32_t cluster = (uint32_t)part_layout_size(&s->layout, PART_CLUSTER);
     k.cluster = cluster > 1 ? cluster : 0;
     k.grid = r->blocks = (uint32_t)part_layout_size(&s->layout, PART_GRID) * cluster;
-    p->kind = "reduction";
-    p->why_kind = "threads share its terms";
+    const bool scan = s->kind == PART_SCAN;
+    p->kind = scan ? "scan" : "reduction";
+    p->why_kind = scan ? "threads share what is before their elements" : "threads share its terms";
     return k;
 }

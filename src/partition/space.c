@@ -9,6 +9,8 @@
 
 bool part_is_reduced(const HloInstruction *i, uint32_t d)
 {
+    PartScan scan;
+    if (i->opcode == HLO_REDUCE_WINDOW) return part_is_scan(i, &scan) && d == scan.dim;
     for (uint32_t k = 0; k < i->n_dimensions; k++)
         if (i->dimensions[k] == (int64_t)d) return true;
     return false;
@@ -25,13 +27,14 @@ void part_group_index(RwCx *rw, const PartGroup *g, const HloShape *terms, IrRef
 
 void part_kept_index(const HloInstruction *reduce, const IrRef *index, IrRef *kept)
 {
+    const bool scan = reduce->opcode == HLO_REDUCE_WINDOW; /* of which each position has a result */
     for (uint32_t d = 0; d < reduce->operands[0]->shape->rank; d++)
-        if (!part_is_reduced(reduce, d)) *kept++ = index[d];
+        if (scan || !part_is_reduced(reduce, d)) *kept++ = index[d];
 }
 
 uint32_t part_space(WbbArena *a, const HloInstruction *reduce, PartGroup **space)
 {
-    const HloShape *x = reduce->operands[0]->shape;
+    const HloShape *x = part_space_shape(reduce);
     PartGroup *groups = *space = WBB_NEW_N(a, PartGroup, x->rank + 1u);
     uint32_t n = 0;
     for (uint32_t p = x->rank; p-- > 0;) {
@@ -67,6 +70,25 @@ static void check_order(WbbCx *cx, const PartLayout *l)
                 part_layout_fail(cx, x->factors[k].column,
                                  "%s: the computation is not known to commute, so the levels stand in their order",
                                  part_level_name[x->factors[k].level]);
+    }
+}
+
+/* A scan's levels, from the inside out: elements of a thread lie side by side, then those of a warp, of a block, of an
+ * iteration. */
+static void check_scan(const PartLayout *l, WbbCx *cx)
+{
+    static const int order[PART_LEVELS] = {[PART_VECTOR] = 0, [PART_REGISTER] = 1, [PART_LANE] = 2, [PART_WARP] = 3,
+                                           [PART_LOOP] = 4, [PART_CLUSTER] = 5, [PART_GRID] = 6};
+    for (uint32_t d = 0; d < l->n_dims; d++) {
+        const PartDim *x = &l->dims[d];
+        for (uint32_t k = 0; x->reduced && k < x->n_factors; k++) {
+            const PartFactor *f = &x->factors[k];
+            if (k > 0 && order[f->level] < order[f[-1].level])
+                part_layout_fail(cx, f->column, "%s: a scan has vector, register, lane, warp, loop, in this order",
+                                 part_level_name[f->level]);
+            if (f->level >= PART_CLUSTER && f->size > 1)
+                part_layout_fail(cx, f->column, "%s: blocks do not share a scan", part_level_name[f->level]);
+        }
     }
 }
 
@@ -110,5 +132,6 @@ void part_space_check(WbbCx *cx, const PartRange *r, const TgTarget *t)
     if (lanes > 1 && part_layout_size(l, PART_LANE) != t->warp)
         part_layout_fail(cx, lane, "%lld lanes: what lanes combine takes all %u of a warp",
                          (long long)part_layout_size(l, PART_LANE), t->warp);
-    if (!commutes) check_order(cx, l);
+    if (r->stages[0].kind == PART_SCAN) check_scan(l, cx);
+    else if (!commutes) check_order(cx, l);
 }

@@ -272,6 +272,7 @@ static void add_reduction(Working *w, PartWork *work, const PartReduce *r, uint3
     add_combining(w, work, r->i->called[0]);
     work->commutes = work->commutes && r->commutes;
     work->presence = work->presence || !r->commutes;
+    work->scan = r->i->opcode == HLO_REDUCE_WINDOW;
 }
 
 static void add_outputs(Working *w, PartWork *work, const PartStage *s, PartAccess *stores)
@@ -308,7 +309,7 @@ PartWork part_work_of(WbbArena *a, const PartPlan *p, const PartRange *r, const 
             w.pass = WBB_MIN(work.passes, (uint32_t)MAX_PASSES);
             work.passes++;
         }
-        work.splits = work.splits && (k == 0 || s->kind == PART_RESULTS);
+        work.splits = work.splits && (k == 0 || s->kind == PART_RESULTS) && s->kind != PART_SCAN;
         work.reductions += s->n_reduces != 0;
         for (uint32_t j = 0; j < s->n_reduces; j++) add_reduction(&w, &work, &s->reduces[j], partials);
         add_outputs(&w, &work, s, stores);

@@ -69,31 +69,68 @@ static BdBuffer describe(WbbArena *a, const PartPlan *p, uint32_t i, uint32_t al
     return b;
 }
 
+typedef struct {
+    const char **texts;
+    int n;
+} Orders;
+
+/* Adds the order of an instruction. What two kernels compute in different orders has none: it is left out. */
+static void document(Orders *o, const char *name, const char *text)
+{
+    const size_t n = strlen(name) + 2;
+    for (int k = 0; k < o->n; k++) {
+        if (strncmp(o->texts[k], text, n) != 0) continue;
+        if (strcmp(o->texts[k], text) != 0) o->texts[k] = o->texts[--o->n];
+        return;
+    }
+    o->texts[o->n++] = text;
+}
+
 /* How threads combine the terms of a reduction that they share (emit/order.c), and one thread those of any other
  * (emit/reduce.c). Sums of integers have one result in every order, and what products of complex elements round to is
  * the rules' business. */
-static void document_order(WbbArena *a, const PartPlan *p, Bundle *b)
+static void document_plan(WbbArena *a, const PartPlan *p, const PartKernel *kernels, uint32_t n_kernels, Orders *o)
 {
     const HloComputation *body = p->fusion->body;
-    const char **texts = WBB_NEW_N(a, const char *, body->n_instructions + 1);
-    for (uint32_t k = 0; p->reduced && k < p->n_kernels; k++) {
-        const PartRange *shared = p->kernels[k].ranges;
+    for (uint32_t k = 0; p->reduced && k < n_kernels; k++) {
+        const PartRange *shared = kernels[k].ranges;
         for (uint32_t n = 0; n < shared->n_stages; n++)
-            for (uint32_t j = 0; j < shared->stages[n].n_reduces; j++)
-                texts[b->n_order++] = emit_order(a, &shared->stages[n], &shared->stages[n].reduces[j]);
+            for (uint32_t j = 0; j < shared->stages[n].n_reduces && shared->stages[n].kind == PART_REDUCE; j++) {
+                const PartReduce *r = &shared->stages[n].reduces[j];
+                document(o, r->i->name, emit_order(a, &shared->stages[n], r));
+            }
     }
     for (uint32_t k = 0; k < body->n_instructions; k++) {
         const HloInstruction *i = body->instructions[k];
         if (p->reduced && p->reduced[i->id]) continue;
         if (i->opcode == HLO_REDUCE || i->opcode == HLO_REDUCE_WINDOW)
-            texts[b->n_order++] = wbb_format(a, "%s: serial", i->name);
+            document(o, i->name, wbb_format(a, "%s: serial", i->name));
         if (i->opcode != HLO_DOT && i->opcode != HLO_CONVOLUTION) continue;
         const ScType types[3] = {i->shape->type, i->operands[0]->shape->type, i->operands[1]->shape->type};
         bool floats = true, wide = false;
         for (int t = 0; t < 3; t++) floats = floats && sc_is_float(types[t]), wide = wide || types[t] == SC_F64;
-        if (floats) texts[b->n_order++] = wbb_format(a, "%s: serial fma %s", i->name, wide ? "f64" : "f32");
+        if (floats) document(o, i->name, wbb_format(a, "%s: serial fma %s", i->name, wide ? "f64" : "f32"));
     }
-    b->order = texts;
+}
+
+static void document_order(WbbArena *a, const PartPlan *p, Bundle *b)
+{
+    uint32_t most = p->fusion->body->n_instructions;
+    for (uint32_t k = 0; k < p->n_kernels; k++)
+        if (p->kernels[k].of) most += p->kernels[k].of->fusion->body->n_instructions;
+    Orders o = {.texts = WBB_NEW_N(a, const char *, most + 1)};
+    for (uint32_t k = 0, n; k < p->n_kernels; k += n) { /* neighbours of one plan */
+        const PartPlan *of = p->kernels[k].of;
+        for (n = 1; k + n < p->n_kernels && p->kernels[k + n].of == of;) n++;
+        document_plan(a, part_plan_of(p, &p->kernels[k]), &p->kernels[k], n, &o);
+    }
+    b->order = o.texts, b->n_order = o.n;
+}
+
+/* Bytes of an array, in whole elements of memory. */
+static int64_t memory_of(const PartBuffer *b)
+{
+    return (b->elements * sc_type_info[b->shape->type].bits + 7) / 8;
 }
 
 /* A temporary of the kernel. */
@@ -111,19 +148,25 @@ static Bundle *bundle_of(WbbArena *a, const PipeResult *r, const PipeOptions *o,
     const int described = (int)(p->n_operands + p->n_outputs);
     int count = described;
     for (uint32_t k = 0; k < r->n_kernels; k++) count += (int)r->kernels[k].ir->n_buffers;
-    BdBuffer *buffers = WBB_NEW_N(a, BdBuffer, count + 1);
+    const int temps = (int)p->n_temps;
+    BdBuffer *buffers = WBB_NEW_N(a, BdBuffer, count + temps + 1);
     for (int i = 0; i < described; i++) buffers[i] = describe(a, p, (uint32_t)i, o->align ? o->align : 16);
+    for (int i = described; i < described + temps; i++)
+        buffers[i] = (BdBuffer){.role = BD_TEMP, .bytes = memory_of(&p->buffers[i]), .align = 16,
+                                .init = BD_INIT_NONE, .copy_of = -1};
     *b = (Bundle){.compiler = "warpburg " WBB_VERSION, .target = r->target->name,
-                  .n_buffers = described, .buffers = buffers, .ptx = r->ptx, .hlo = text, .cubin = r->cubin.bytes,
-                  .cubin_bytes = r->cubin.n};
-    b->accuracy = o->accuracy == SC_EXACT ? NULL : sc_accuracy_name[o->accuracy];
+                  .n_buffers = described + temps, .buffers = buffers, .ptx = r->ptx, .hlo = text,
+                  .cubin = r->cubin.bytes, .cubin_bytes = r->cubin.n};
     b->hash = wbb_format(a, "%016llx", (unsigned long long)wbb_hash(text, n, wbb_hash(r->ptx, strlen(r->ptx), 0)));
     b->launches = WBB_NEW_N(a, BdLaunch, r->n_kernels + 1);
     for (uint32_t k = 0; k < r->n_kernels; k++) {
         const IrKernel *kernel = r->kernels[k].ir;
-        int *args = WBB_NEW_N(a, int, kernel->n_buffers + 1), n_args = described;
-        for (int i = 0; i < described; i++) args[i] = i;
-        for (uint32_t i = (uint32_t)described; i < kernel->n_buffers && kernel->buffers[i].space == IR_TEMP; i++) {
+        const PartKernel *planned = &p->kernels[k];
+        const PartPlan *of = part_plan_of(p, planned);
+        const uint32_t known = of->n_operands + of->n_outputs + of->n_temps;
+        int *args = WBB_NEW_N(a, int, kernel->n_buffers + 1), n_args = (int)known;
+        for (uint32_t i = 0; i < known; i++) args[i] = (int)(planned->of ? planned->memory[i] : i);
+        for (uint32_t i = known; i < kernel->n_buffers && kernel->buffers[i].space == IR_TEMP; i++) {
             buffers[b->n_buffers] = describe_temporary(&kernel->buffers[i]);
             args[n_args++] = b->n_buffers++;
         }
@@ -171,10 +214,11 @@ static bool prints_after(const PipeOptions *o, const char *pass)
 static void check_stores(Compile *c, uint32_t n)
 {
     PipeResult *r = c->r;
+    const PartKernel *of = &r->plan.kernels[n];
     int64_t stored = 0;
     if (r->thread_map_fault) return;
     r->thread_map_fault =
-        pipe_thread_map(c->cx, c->arena, r->kernels[n].ir, &r->plan, &r->plan.kernels[n], &stored);
+        pipe_thread_map(c->cx, c->arena, r->kernels[n].ir, part_plan_of(&r->plan, of), of, &stored);
     r->stored_elements += stored;
 }
 
@@ -217,7 +261,7 @@ static void note_work(Compile *c)
 static RwCx *new_engine(const Compile *c)
 {
     const PipeOptions *o = c->o;
-    RwCx *rw = rw_new(c->cx, c->arena, ir_graph_new(c->cx, c->arena), &ix_tables, c->r->target->tables, o->accuracy);
+    RwCx *rw = rw_new(c->cx, c->arena, ir_graph_new(c->cx, c->arena), &ix_tables, c->r->target->tables, o->approx);
     for (uint32_t i = 0; i < o->n_disable; i++) rw_disable(rw, o->disable[i]);
     rw_watch(rw, o->watch, o->watch_arg);
     return rw;
@@ -285,13 +329,13 @@ static LlOutput to_ptx(Compile *c)
     PipeResult *r = c->r;
     const PipeOptions *o = c->o;
     const bool names = o->lines || o->comments;
-    const LlOptions ll = {.cache = o->cache, .index_tables = &ix_tables, .lines = o->lines && r->n_kernels == 1,
-                          .comments = o->comments, .keep_llvm = o->stage == PIPE_AT_LLVM,
-                          .origins = names ? origins_of(c->arena, r->fusion.body) : NULL,
-                          .n_origins = r->fusion.body->n_instructions, .hlo_file = c->file};
+    LlOptions ll = {.cache = o->cache, .index_tables = &ix_tables, .lines = o->lines && r->n_kernels == 1,
+                    .comments = o->comments, .keep_llvm = o->stage == PIPE_AT_LLVM, .hlo_file = c->file};
     begin(c, "llvm");
     LlOutput all = {0};
     for (uint32_t k = 0; k < r->n_kernels; k++) {
+        const HloComputation *body = part_plan_of(&r->plan, &r->plan.kernels[k])->fusion->body;
+        ll.origins = names ? origins_of(c->arena, body) : NULL, ll.n_origins = body->n_instructions;
         const LlOutput out = ll_compile(c->cx, c->arena, r->kernels[k].ir, r->target, &ll);
         r->ms[PIPE_LINK] += out.ms_link;
         r->ms[PIPE_OPTIMISE] += out.ms_optimise;

@@ -151,7 +151,7 @@ static void compile(WbbCx *cx, void *arg)
 {
     Job *j = arg;
     const PipeOptions p = {.target = j->s->target->name,
-                           .accuracy = j->o->accuracy,
+                           .approx = j->o->approx,
                            .align = j->o->align,
                            .comments = true,
                            .stage = PIPE_AT_PTX,

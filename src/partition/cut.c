@@ -1,0 +1,163 @@
+/* cut.c: a fusion of several kernels, where elements of one need results that other threads, or all blocks, compute: a
+ * scan or a sort stands between its operands and what reads its results elsewhere.
+ *
+ * Needs a fusion; leaves a plan whose kernels are those of two fusions: the first has the results of some instructions
+ * as outputs, the second has them as parameters. Both are planned as if they were written so, the second one again by
+ * cutting where needed. Between them the results are in temporaries of the bundle.
+ *
+ *     s = f32[8,100] sort(x), {1}  ROOT r = f32[8,10] slice(s)      =>   out = sort(x);   out = slice(parameter)
+ */
+#include "partition/partition.h"
+
+#include <string.h>
+
+typedef struct {
+    WbbArena *a;
+    const HloFusion *fusion;
+    HloInstruction **made; /* by id: the copy, in the computation that is being made */
+    bool *needed;          /* by id */
+    HloInstruction **list;
+    uint32_t n;
+} Cutting;
+
+static HloInstruction *add(Cutting *c, HloInstruction *i)
+{
+    i->id = c->n;
+    i->n_users = i->n_predecessors = 0;
+    c->list[c->n++] = i;
+    return i;
+}
+
+static HloInstruction *copy(Cutting *c, const HloInstruction *i)
+{
+    HloInstruction *x = WBB_NEW(c->a, HloInstruction);
+    HloInstruction **operands = WBB_NEW_N(c->a, HloInstruction *, i->n_operands + 1);
+    *x = *i;
+    for (uint32_t k = 0; k < i->n_operands; k++) operands[k] = c->made[i->operands[k]->id];
+    x->operands = operands;
+    add(c, x);
+    for (uint32_t k = 0; k < i->n_operands; k++) operands[k]->n_users++;
+    return x;
+}
+
+static HloInstruction *parameter_of(Cutting *c, const HloInstruction *i, uint32_t number)
+{
+    HloInstruction *x = WBB_NEW(c->a, HloInstruction);
+    *x = (HloInstruction){.opcode = HLO_PARAMETER, .name = i->name, .shape = i->shape, .number = number,
+                          .attributes = "", .loc = i->loc};
+    return add(c, x);
+}
+
+static HloInstruction *tuple_of(Cutting *c, const HloInstruction *const *roots, uint32_t n)
+{
+    HloShape *s = WBB_NEW(c->a, HloShape);
+    const HloShape **elements = WBB_NEW_N(c->a, const HloShape *, n);
+    HloInstruction *x = WBB_NEW(c->a, HloInstruction), **operands = WBB_NEW_N(c->a, HloInstruction *, n);
+    *s = (HloShape){.type = SC_TUPLE, .elements = elements, .n_elements = n};
+    for (uint32_t k = 0; k < n; k++) {
+        elements[k] = roots[k]->shape, operands[k] = c->made[roots[k]->id];
+        s->n_leaves += elements[k]->n_leaves;
+        s->depth = (uint8_t)WBB_MAX(s->depth, elements[k]->depth + 1);
+    }
+    *x = (HloInstruction){.opcode = HLO_TUPLE, .name = "results", .shape = s, .operands = operands, .n_operands = n,
+                          .attributes = "", .loc = roots[0]->loc};
+    add(c, x);
+    for (uint32_t k = 0; k < n; k++) operands[k]->n_users++;
+    return x;
+}
+
+/* Marks what the roots need, down to the instructions of `given`. */
+static void mark(Cutting *c, const HloInstruction *const *roots, uint32_t n_roots, const HloInstruction *const *given,
+                 uint32_t n_given)
+{
+    const HloComputation *body = c->fusion->body;
+    memset(c->needed, 0, (size_t)body->n_instructions + 1);
+    for (uint32_t k = 0; k < n_roots; k++) c->needed[roots[k]->id] = true;
+    for (uint32_t n = body->n_instructions; n-- > 0;) {
+        const HloInstruction *i = body->instructions[n];
+        bool is_given = false;
+        for (uint32_t k = 0; k < n_given; k++) is_given = is_given || given[k] == i;
+        for (uint32_t k = 0; c->needed[n] && !is_given && k < i->n_operands; k++) c->needed[i->operands[k]->id] = true;
+    }
+}
+
+HloFusion *part_cut_out(WbbArena *a, const HloFusion *f, const HloInstruction *const *roots, uint32_t n_roots,
+                        const HloInstruction *const *given, uint32_t n_given)
+{
+    const HloComputation *body = f->body;
+    Cutting c = {.a = a, .fusion = f, .made = WBB_NEW_N(a, HloInstruction *, body->n_instructions + 1),
+                 .needed = WBB_NEW_N(a, bool, body->n_instructions + 1),
+                 .list = WBB_NEW_N(a, HloInstruction *, body->n_instructions + n_given + 2)};
+    HloComputation *made = WBB_NEW(a, HloComputation);
+    *made = *body;
+    mark(&c, roots, n_roots, given, n_given);
+    made->n_parameters = body->n_parameters + n_given;
+    HloInstruction **parameters = WBB_NEW_N(a, HloInstruction *, made->n_parameters + 1);
+    for (uint32_t k = 0; k < body->n_parameters; k++) {
+        const HloInstruction *p = body->parameters[k];
+        parameters[k] = c.made[p->id] = parameter_of(&c, p, k);
+    }
+    for (uint32_t k = 0; k < n_given; k++) {
+        const uint32_t number = body->n_parameters + k;
+        parameters[number] = c.made[given[k]->id] = parameter_of(&c, given[k], number);
+    }
+    for (uint32_t n = 0; n < body->n_instructions; n++)
+        if (c.needed[n] && !c.made[n]) c.made[n] = copy(&c, body->instructions[n]);
+    made->root = n_roots > 1 ? tuple_of(&c, roots, n_roots) : c.made[roots[0]->id];
+    made->parameters = parameters, made->instructions = c.list, made->n_instructions = c.n;
+    HloFusion *fusion = WBB_NEW(a, HloFusion);
+    *fusion = (HloFusion){.body = made, .name = f->name};
+    return fusion;
+}
+
+/* --- plans -------------------------------------------------------------------------------------------------------- */
+/* The kernels of a part of the plan, in the plan's memory: memory[buffer of the part] is a buffer of the plan. */
+static void add_kernels(WbbArena *a, PartPlan *p, const PartPlan *part, const uint32_t *memory)
+{
+    for (uint32_t k = 0; k < part->n_kernels; k++) {
+        PartKernel *to = &p->kernels[p->n_kernels];
+        *to = part->kernels[k];
+        const PartPlan *of = to->of ? to->of : part;
+        const uint32_t n = of->n_operands + of->n_outputs + of->n_temps;
+        uint32_t *own = WBB_NEW_N(a, uint32_t, n + 1);
+        for (uint32_t b = 0; b < n; b++) own[b] = memory[to->of ? to->memory[b] : b];
+        to->of = of, to->memory = own, to->number = p->n_kernels++;
+    }
+}
+
+/* Temporaries of the plan for these arrays; the number of the first. */
+static uint32_t add_temporaries(PartPlan *p, const PartBuffer *from, uint32_t n)
+{
+    const uint32_t first = p->n_operands + p->n_outputs + p->n_temps;
+    for (uint32_t k = 0; k < n; k++) {
+        p->buffers[first + k] = from[k];
+        p->buffers[first + k].output = false, p->buffers[first + k].alias = -1;
+    }
+    p->n_temps += n;
+    return first;
+}
+
+void part_join(WbbArena *a, PartPlan *p, const PartPlan *first, const PartPlan *second)
+{
+    const uint32_t shared = p->n_operands, outputs = p->n_outputs;
+    const uint32_t temps = first->n_outputs + first->n_temps + second->n_temps;
+    PartBuffer *buffers = WBB_NEW_N(a, PartBuffer, shared + outputs + temps + 1);
+    memcpy(buffers, p->buffers, (shared + outputs) * sizeof *buffers);
+    p->buffers = buffers;
+    p->kernels = WBB_NEW_N(a, PartKernel, first->n_kernels + second->n_kernels + 1);
+    p->n_kernels = 0;
+    assert(first->n_operands == shared && second->n_operands == shared + first->n_outputs);
+    const uint32_t results = add_temporaries(p, first->buffers + shared, first->n_outputs);
+    const uint32_t of_first = add_temporaries(p, first->buffers + shared + first->n_outputs, first->n_temps);
+    const uint32_t of_second = add_temporaries(p, second->buffers + second->n_operands + outputs, second->n_temps);
+    uint32_t *memory = WBB_NEW_N(a, uint32_t, second->n_operands + shared + outputs + temps + 1);
+    for (uint32_t k = 0; k < shared; k++) memory[k] = k;
+    for (uint32_t k = 0; k < first->n_outputs; k++) memory[shared + k] = results + k;
+    for (uint32_t k = 0; k < first->n_temps; k++) memory[shared + first->n_outputs + k] = of_first + k;
+    add_kernels(a, p, first, memory);
+    for (uint32_t k = 0; k < outputs; k++) memory[second->n_operands + k] = shared + k;
+    for (uint32_t k = 0; k < second->n_temps; k++) memory[second->n_operands + outputs + k] = of_second + k;
+    add_kernels(a, p, second, memory);
+    p->kind = second->kind == first->kind ? first->kind : wbb_format(a, "%s, %s", first->kind, second->kind);
+    p->why_kind = "results that are needed elsewhere are in memory before the next kernel";
+}
