@@ -47,11 +47,21 @@ def tables_c() -> str:
                      f'{comm}, {costly}, {effects}, "{o.classes}"}},\n')
     lines.append("};\n\nconst char *const sc_flag_name[SC_FLAG_COUNT] = {\n")
     lines += [f'    "{f}",\n' for f in ops.FLAGS]
-    lines.append("};\n\n/* plain, then with approx */\nstatic const ScBudget budget[OP_COUNT][SC_TYPE_COUNT][2] = {\n")
-    table = load.budgets()
+    lines.append("};\n\n/* plain, then with approx */\nstatic const ScBudget budget[OP_COUNT][SC_TYPE_COUNT][SC_ACCURACIES] = {\n")
+    table, xla = load.budgets(), load.xla_budgets()
     for (op, t), (ulp, approx, absolute) in sorted(table.items()):
-        lines.append(f"    [{enum('OP_', op)}][{enum('SC_', t)}] = {{{{{ulp}, 0}}, {{{approx}, {absolute}}}}},\n")
-    lines.append("};\n\nScBudget sc_budget(ScOp op, ScType type, bool approx) { return budget[op][type][approx]; }\n")
+        lines.append(f"    [{enum('OP_', op)}][{enum('SC_', t)}] = {{{{{ulp}, 0}}, {{{xla[op, t][0]}, {xla[op, t][1]}}}, {{{approx}, {absolute}}}}},\n")
+    lines.append("};\n\nScBudget sc_budget(ScOp op, ScType type, ScAccuracy accuracy) { return budget[op][type][accuracy]; }\n")
+    lines.append("\nstatic const bool marked_xla[OP_COUNT][SC_TYPE_COUNT] = {\n")
+    lines += [f"    [{enum('OP_', op)}][{enum('SC_', t)}] = true,\n" for op, t in sorted(load.marked_xla())]
+    lines.append("""};
+
+bool sc_is_marked(ScOp op, ScType type, ScAccuracy accuracy)
+{
+    if (accuracy == SC_XLA) return marked_xla[op][type];
+    return accuracy == SC_APPROX && sc_op_info[op].costly && sc_is_float(type);
+}
+""")
     return "".join(lines)
 
 

@@ -70,10 +70,20 @@ class Target:
 
 
 @dataclass(frozen=True)
+class Marks:
+    """Functions of types."""
+
+    ops: Tuple[str, ...]
+    types: Tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Budget:
     ops: Tuple[str, ...]
     types: Tuple[str, ...]
     ulp: float
+    xla: float
+    xla_abs: float
     approx: float
     approx_abs: float
 
@@ -153,13 +163,19 @@ def rate(name: str, value: Any, unit: str = "", source: str = "", low: Optional[
     return _rates.made(name, value, unit, source, low, high, here())
 
 
-def budget(functions: Any, types: Any, ulp: float, approx: Optional[float] = None, approx_abs: float = 0) -> Budget:
-    """ulp: how far a function's result may be off, in units in the last place of its type. approx: the same under --approx (default: ulp),
-    where the result may also be off by approx_abs."""
+def marks(functions: Any, types: Any) -> Marks:
+    """Functions at types: one or a tuple of each."""
     fs = functions if isinstance(functions, tuple) else (functions,)
     ts = types if isinstance(types, tuple) else (types,)
-    names = tuple(m for t in ts for m in t.members)
-    return Budget(tuple(f._op.name for f in fs), names, ulp, ulp if approx is None else approx, approx_abs)
+    return Marks(tuple(f._op.name for f in fs), tuple(m for t in ts for m in t.members))
+
+
+def budget(functions: Any, types: Any, ulp: float, xla: Optional[float] = None, xla_abs: float = 0,
+           approx: Optional[float] = None, approx_abs: float = 0) -> Budget:
+    """ulp: how far a function's result may be off, in units in the last place of its type. xla: the same at --accuracy xla (default: ulp), where
+    the result may also be off by xla_abs. approx, approx_abs: at --accuracy approx."""
+    of = marks(functions, types)
+    return Budget(of.ops, of.types, ulp, ulp if xla is None else xla, xla_abs, ulp if approx is None else approx, approx_abs)
 
 
 # --- shorthands ------------------------------------------------------------------------------------------------------
@@ -248,4 +264,4 @@ unknown = _rates.unknown  # the value of a rate that no source states
 globals().update({**OPERATIONS, **CLASSES, **TYPES, **GUARDS, **CONDITIONS, **VARIABLES})
 
 __all__ = [*OPERATIONS, *CLASSES, *TYPES, *GUARDS, *CONDITIONS, *VARIABLES, "w", "KiB", "has", "src", "relu", "sat", "satfinite", "lanes", "ramp", "free",
-           "rewrite", "llvm", "intr", "call", "asm", "lookup", "rel", "ulp", "packed", "tune", "rate", "unknown", "target", "budget"]
+           "rewrite", "llvm", "intr", "call", "asm", "lookup", "rel", "ulp", "packed", "tune", "rate", "unknown", "target", "budget", "marks"]

@@ -11,7 +11,7 @@ import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Set, Tuple
 
 from gen import lang, ops, rates
 from gen.lang import Expr, Guard, Node, Not, PatternError, Rule
@@ -196,6 +196,20 @@ def budgets() -> Dict[Tuple[str, str], Tuple[float, float, float]]:
     return table
 
 
+def xla_budgets() -> Dict[Tuple[str, str], Tuple[float, float]]:
+    """The same for --accuracy xla: (ulp, absolute)."""
+    records = flat(run("functions").BUDGETS, "BUDGETS")
+    table = {(op, t): (b.xla, b.xla_abs) for b in records for op in b.ops for t in b.types}
+    table.update({(op, t): found for (op, of), found in list(table.items()) if of == "f16" for t in ops.SMALL_FLOATS})
+    return table
+
+
+def marked_xla() -> Set[Tuple[str, str]]:
+    """The (operation, type) that MARKED_XLA names: --accuracy xla lowers them as --accuracy approx does. What holds for f16 holds for 8 bits."""
+    out = {(op, t) for m in flat(run("functions").MARKED_XLA, "MARKED_XLA") for op in m.ops for t in m.types}
+    return out | {(op, t) for op, of in out if of == "f16" for t in ops.SMALL_FLOATS}
+
+
 def targets() -> List[str]:
     """Names of the GPU generations that have a pattern file, in order."""
     return sorted((p.stem for p in root.joinpath("patterns").glob("sm*.py") if p.stem[2:].isdigit()), key=lambda n: int(n[2:]))
@@ -226,4 +240,4 @@ def written(e: Any, size: Dict[int, int]) -> int:
     return size[id(e)]
 
 
-__all__ = ["RuleSet", "PHASES", "budgets", "load_index", "load_target", "targets", "text", "use", "walk"]
+__all__ = ["RuleSet", "PHASES", "budgets", "load_index", "load_target", "marked_xla", "targets", "text", "use", "walk", "xla_budgets"]

@@ -45,9 +45,13 @@ typedef enum {
     WB_WHY_MANY_FUSIONS, WB_WHY_SHAPE, WB_WHY_SIZE, WB_WHY_NO_RULE, WB_WHY_NO_LIBDEVICE, WB_WHY_NO_GPU
 } wb_reason;
 
+/* The errors that functions may have: by default quotients and roots are correctly rounded and other functions off by
+ * few units in the last place; those of XLA's own kernels; those of the machine's approximations. */
+typedef enum { WB_EXACT, WB_APPROX, WB_XLA } wb_accuracy;
+
 typedef struct {
     const char *target; /* "sm_90"; NULL: sm_90 */
-    int approx;         /* allow the larger errors of --approx */
+    wb_accuracy accuracy;
     uint32_t align;     /* alignment of every buffer in bytes; 0: 16 */
     int lines;          /* the PTX has `.loc` lines of the rules that made it */
 } wb_options;

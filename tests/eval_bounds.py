@@ -3,7 +3,7 @@
 Runs `eval --bounds --perturb N` over random fusions and over fusions of the shared corpus, and prints how wide the intervals are. A
 fusion that the evaluator declines counts as declined, not as failed. Ends with `N passed, M failed`, in fusions.
 
-    eval_bounds.py build/warpburg [--every 10] [--runs 8] [--random 100] [--only gelu] [--tightness] [--approx]
+    eval_bounds.py build/warpburg [--every 10] [--runs 8] [--random 100] [--only gelu] [--tightness] [--accuracy LEVEL]
 
 --tightness: lists the fusions with the widest intervals.
 """
@@ -106,12 +106,12 @@ class Maker:
         return "HloModule m\n\n" + (add if len(tail) > 1 else "") + "ENTRY e {\n" + "\n".join(self.lines + tail) + "\n}\n"
 
 
-def check(cli: Cli, file: str, runs: int, approx: bool) -> Found:
+def check(cli: Cli, file: str, runs: int, accuracy: str) -> Found:
     found = Found(file)
     for case in CASES:
         words = [cli.program, "eval", file, "--bounds", "--perturb", str(runs), "--json", "--case", case, "--seed", "7"]
         try:
-            p = subprocess.run(words + (["--approx"] if approx else []), capture_output=True, text=True, errors="replace", timeout=LIMIT)
+            p = subprocess.run(words + ["--accuracy", accuracy], capture_output=True, text=True, errors="replace", timeout=LIMIT)
         except subprocess.TimeoutExpired:
             found.declined, found.why = True, f"not done within {LIMIT} s"
             return found
@@ -163,7 +163,7 @@ def main() -> int:
     p.add_argument("--random", type=int, default=100, help="random fusions")
     p.add_argument("--seed", type=int, default=1, help="seed of the random fusions")
     p.add_argument("--only", default="", help="only files whose path contains this")
-    p.add_argument("--approx", action="store_true")
+    p.add_argument("--accuracy", default="exact", choices=("exact", "xla", "approx"))
     p.add_argument("--tightness", action="store_true")
     p.add_argument("--keep", type=Path, help="a folder in which the random fusions are kept")
     p.add_argument("-j", type=int, default=2, dest="jobs")
@@ -175,7 +175,7 @@ def main() -> int:
         for k in range(o.random):
             files.append(Path(o.keep or folder, f"random{k}.hlo"))
             files[-1].write_text(Maker(o.seed * 1000003 + k).text(3 + k % 6), encoding="utf-8")
-        good, bad = report("random fusions", cli.each(lambda f: check(cli, str(f), o.runs * 4, o.approx), files), False)
+        good, bad = report("random fusions", cli.each(lambda f: check(cli, str(f), o.runs * 4, o.accuracy), files), False)
         passed, failed = passed + good, failed + bad
     for part in ("programs", "blocks", "fusions", "emitter-tests"):
         root = o.shared / "corpus" / part
@@ -183,7 +183,7 @@ def main() -> int:
         if not files:
             print(f"skipped: {root} is not there" if not root.is_dir() else f"{part}: no file")
             continue
-        good, bad = report(part, cli.each(lambda f: check(cli, str(f), o.runs, o.approx), files), o.tightness)
+        good, bad = report(part, cli.each(lambda f: check(cli, str(f), o.runs, o.accuracy), files), o.tightness)
         passed, failed = passed + good, failed + bad
     print(f"{passed} passed, {failed} failed")
     return int(failed > 0)

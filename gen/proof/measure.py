@@ -97,9 +97,10 @@ def described(how: str, last: int, step: int) -> str:
     return f"drawn {last}" if how == "drawn" else "all" if step == 1 else f"every {step}"
 
 
-def job(x: Lowering, entry: str, level: str, noise: int) -> str:
+def job(x: Lowering, entry: str, level: str, noise: int, slack: float = 0) -> str:
+    """slack: absolute error that does not count; that of the budget for lowerings under approx."""
     how, first, last, step = plan(x, level)
-    slack = load.budgets()[x.op, x.type][2] if x.approx else 0
+    slack = load.budgets()[x.op, x.type][2] if x.approx else slack
     limit = FAR if slack and x.op in ("sin", "cos") else 0
     at = edges(x) if x.type in FORMAT and how != "all" or x.type == "f32" else []
     return f"{entry} {x.op} {x.type} {how} {first} {last} {step} {noise} {slack!r} {limit!r} {len(at)} {' '.join(f'{b:x}' for b in at)}\n"

@@ -68,6 +68,12 @@ void wb_context_free(wb_context *c)
     wbb_cx_free(cx);
 }
 
+static ScAccuracy accuracy_of(const wb_options *o)
+{
+    if (!o) return SC_EXACT;
+    return o->accuracy == WB_XLA ? SC_XLA : o->accuracy == WB_APPROX ? SC_APPROX : SC_EXACT;
+}
+
 static void compile(WbbCx *cx, void *arg)
 {
     Call *c = arg;
@@ -83,7 +89,7 @@ wb_status wb_compile(wb_context *c, const char *file, const char *text, size_t n
                      wb_kernel **kernel)
 {
     Call call = {.context = c, .file = file ? file : "<text>", .text = text, .n = n,
-                 .options = {.target = o && o->target ? o->target : "sm_90", .approx = o && o->approx,
+                 .options = {.target = o && o->target ? o->target : "sm_90", .accuracy = accuracy_of(o),
                              .align = o ? o->align : 0, .lines = o && o->lines, .stage = PIPE_AT_PTX,
                              .cache = c->cache}};
     wbb_cx_clear(c->cx);

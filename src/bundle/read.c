@@ -305,13 +305,18 @@ Bundle *bd_parse(WbbCx *cx, WbbArena *a, const char *file, const char *json)
     if (o->kind != BD_OBJECT) wbb_fail(cx, at(&in, o), "a bundle must be an object");
     Bundle *b = WBB_NEW(a, Bundle);
     in.version = (int)integer_of(&in, o, "version", 1, BD_VERSION);
-    check_members(&in, o, "a bundle", "version compiler target hash buffers launches order");
+    check_members(&in, o, "a bundle", "version compiler target hash accuracy buffers launches order");
     b->compiler = text_of(&in, o, "compiler");
     b->target = text_of(&in, o, "target");
     if (strspn(b->target, "abcdefghijklmnopqrstuvwxyz_0123456789") != strlen(b->target) || strlen(b->target) > 32 ||
         !bd_target_number(b->target))
         wbb_fail(cx, at(&in, member(&in, o, "target")), "\"%s\" is not the name of a target", b->target);
     b->hash = text_of(&in, o, "hash");
+    if (bd_json_get(o, "accuracy")) {
+        b->accuracy = text_of(&in, o, "accuracy");
+        if (strcmp(b->accuracy, "xla") && strcmp(b->accuracy, "approx"))
+            wbb_fail(cx, at(&in, member(&in, o, "accuracy")), "\"%s\" is not xla or approx", b->accuracy);
+    }
     const BdJson *buffers = array_of(&in, o, "buffers", 0, MAX_BUFFERS);
     read_buffers(&in, buffers, b);
     const BdJson *launches = array_of(&in, o, "launches", 0, MAX_LAUNCHES);

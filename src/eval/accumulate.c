@@ -332,7 +332,7 @@ static void add_row_of_bounds(const Ev *e, EvAccumulator *a, int64_t lane, int64
         const uint32_t at = (uint32_t)(lane + k);
         const EvBound pair[2] = {acc[k], x[k * step]};
         if (a->above) note_factors(a, &at, 1, &x[k * step]);
-        acc[k] = ev_bound_op(a->op, a->type, a->type, pair, e->approx);
+        acc[k] = ev_bound_op(a->op, a->type, a->type, pair, e->accuracy);
     }
 }
 

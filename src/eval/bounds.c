@@ -82,13 +82,13 @@ EvBound ev_bound_convert(ScType t, ScType from, const EvBound *x)
     return x->flags & EV_MAYBE_NAN ? ev_bound_union(t, b, ev_bound_exact(t, 0)) : b;
 }
 
-EvBound ev_bound_op(ScOp op, ScType t, ScType from, const EvBound *x, bool approx)
+EvBound ev_bound_op(ScOp op, ScType t, ScType from, const EvBound *x, ScAccuracy accuracy)
 {
     const ScOpInfo *info = &sc_op_info[op];
     if (op == OP_SELECT) return x[0].lo.u == x[0].hi.u ? x[x[0].lo.u ? 1 : 2] : ev_bound_union(t, x[1], x[2]);
     uint64_t bits[3] = {0}, r = 0;
     ScType in = info->signature == SC_CONVERT ? from : t;
-    ScBudget budget = sc_budget(op, t, approx);
+    ScBudget budget = sc_budget(op, t, accuracy);
     bool known = budget.ulp == 0 && budget.absolute == 0;
     for (unsigned k = 0; k < info->arity; k++) known = known && value_of(in, &x[k], &bits[k]);
     if (known && ev_value(op, t, from, bits, &r))
@@ -100,7 +100,7 @@ EvBound ev_bound_op(ScOp op, ScType t, ScType from, const EvBound *x, bool appro
         return ev_bound_pred(x->flags || ends, finite);
     }
     if (op == OP_CVT) return ev_bound_convert(t, from, x);
-    return sc_is_float(t) ? ev_bound_float(op, t, x, approx) : ev_bound_int(op, t, x);
+    return sc_is_float(t) ? ev_bound_float(op, t, x, accuracy) : ev_bound_int(op, t, x);
 }
 
 /* compare type=TOTALORDER. The sign of a nan is not known, so a nan may be below or above everything. */
@@ -142,7 +142,7 @@ static EvBound special(const HloInstruction *i, const EvBound *x)
 }
 
 /* A comparison or operation of a value with itself; false: no better bound than for two different operands. */
-static bool same(ScOp op, ScType t, const EvBound *x, bool approx, EvBound *r)
+static bool same(ScOp op, ScType t, const EvBound *x, ScAccuracy accuracy, EvBound *r)
 {
     if (sc_op_info[op].signature == SC_COMPARE) {
         bool holds = op == OP_EQ || op == OP_LE || op == OP_GE, nan = x->flags != 0;
@@ -151,14 +151,14 @@ static bool same(ScOp op, ScType t, const EvBound *x, bool approx, EvBound *r)
                                     : ev_bound_pred(nan || !holds, holds);
         return true;
     }
-    if (sc_is_float(t)) return ev_bound_same(op, t, x, approx, r);
+    if (sc_is_float(t)) return ev_bound_same(op, t, x, accuracy, r);
     if (op == OP_SUB || op == OP_BXOR) *r = ev_bound_exact(t, 0);
     else if (op == OP_MAX || op == OP_MIN || op == OP_BAND || op == OP_BOR) *r = *x;
     else return false;
     return true;
 }
 
-void ev_bounds(const HloInstruction *i, ScOp op, bool approx, int64_t n, EvBound *r, void *const *x)
+void ev_bounds(const HloInstruction *i, ScOp op, ScAccuracy accuracy, int64_t n, EvBound *r, void *const *x)
 {
     ScType t = i->shape->type, from = i->operands[0]->shape->type;
     if (op != OP_NONE && (sc_op_info[op].signature == SC_COMPARE || sc_op_info[op].signature == SC_TEST)) t = from;
@@ -167,7 +167,7 @@ void ev_bounds(const HloInstruction *i, ScOp op, bool approx, int64_t n, EvBound
         EvBound operands[3];
         uint64_t bits;
         for (uint32_t p = 0; p < i->n_operands && p < 3; p++) operands[p] = ((const EvBound *)x[p])[k];
-        if (twice && !value_of(t, &operands[0], &bits) && same(op, t, operands, approx, &r[k])) continue;
-        r[k] = op == OP_NONE ? special(i, operands) : ev_bound_op(op, t, from, operands, approx);
+        if (twice && !value_of(t, &operands[0], &bits) && same(op, t, operands, accuracy, &r[k])) continue;
+        r[k] = op == OP_NONE ? special(i, operands) : ev_bound_op(op, t, from, operands, accuracy);
     }
 }

@@ -45,11 +45,11 @@ int64_t ev_total_key(ScType t, uint64_t bits); /* an integer that orders floats:
 double ev_complex_units(const HloInstruction *i, const double (*x)[2]);
 
 /* bounds.c */
-/* `approx`: by the looser budgets. OP_NONE: clamp and other operations without a ScOp. x[k]: lanes of operand k; equal
+/* By the budgets of `accuracy`. OP_NONE: clamp and other operations without a ScOp. x[k]: lanes of operand k; equal
  * pointers mean equal values. */
-void ev_bounds(const HloInstruction *i, ScOp op, bool approx, int64_t n, EvBound *r, void *const *x);
+void ev_bounds(const HloInstruction *i, ScOp op, ScAccuracy accuracy, int64_t n, EvBound *r, void *const *x);
 /* One element of any operation that has a scalar function. */
-EvBound ev_bound_op(ScOp op, ScType t, ScType from, const EvBound *x, bool approx);
+EvBound ev_bound_op(ScOp op, ScType t, ScType from, const EvBound *x, ScAccuracy accuracy);
 EvBound ev_bound_convert(ScType t, ScType from, const EvBound *x);
 
 /* bounds_int.c: integers and pred */
@@ -59,10 +59,10 @@ EvBound ev_bound_mulhi(ScType t, const EvBound *x);
 EvBound ev_bound_wrapped(ScType t, WbbI128 least, WbbI128 largest);
 
 /* bounds_float.c: operations on floats that are not single values, or whose function has a budget */
-EvBound ev_bound_float(ScOp op, ScType t, const EvBound *x, bool approx);
+EvBound ev_bound_float(ScOp op, ScType t, const EvBound *x, ScAccuracy accuracy);
 /* op(x, x) where both operands are the same unknown value: x - x is 0, and x * x is not negative. False: no better
  * bound than for two different operands. */
-bool ev_bound_same(ScOp op, ScType t, const EvBound *x, bool approx, EvBound *r);
+bool ev_bound_same(ScOp op, ScType t, const EvBound *x, ScAccuracy accuracy, EvBound *r);
 /* An interval of f64 rounded to a type; sets EV_MAYBE_NAN where overflow gives nan in that type. */
 EvBound ev_bound_narrow(ScType t, EvBound x);
 double ev_largest(ScType t); /* largest finite value */

@@ -198,7 +198,7 @@ static EvBound widened(ScType p, EvBound x, double miss)
     return ev_bound_narrow(p, x);
 }
 
-static Pair function(const HloInstruction *i, ScType p, const Pair *x, bool approx)
+static Pair function(const HloInstruction *i, ScType p, const Pair *x, ScAccuracy accuracy)
 {
     const Pair any = {ev_bound_any(p), ev_bound_any(p)};
     double parts[2][2] = {{0, 0}, {0, 0}}, exact[2];
@@ -207,7 +207,7 @@ static Pair function(const HloInstruction *i, ScType p, const Pair *x, bool appr
         if (any_part(&x[k].re) || any_part(&x[k].im)) return any;
         single = single && known(p, &x[k], parts[k]);
     }
-    ScBudget budget = sc_budget(sc_op_of_hlo(hlo_opcode_name(i->opcode)), i->shape->type, approx);
+    ScBudget budget = sc_budget(sc_op_of_hlo(hlo_opcode_name(i->opcode)), i->shape->type, accuracy);
     double units = budget.ulp;
     Pair r;
     if (single) {
@@ -224,13 +224,13 @@ static Pair function(const HloInstruction *i, ScType p, const Pair *x, bool appr
     return (Pair){widened(p, r.re, miss), widened(p, r.im, miss)};
 }
 
-static EvBound absolute(ScType p, ScType t, const Pair *z, bool approx)
+static EvBound absolute(ScType p, ScType t, const Pair *z, ScAccuracy accuracy)
 {
     bool infinite = isinf(size(&z->re)) || isinf(size(&z->im));
     if (z->re.flags || z->im.flags)
         return ev_bound_any(p); /* C defines the absolute value of (inf, nan) as inf; other libraries do not */
     EvBound m = magnitude(*z);
-    ScBudget budget = sc_budget(OP_ABS, t, approx);
+    ScBudget budget = sc_budget(OP_ABS, t, accuracy);
     EvBound low = ev_bound_allowed(OP_ABS, p, budget, m.lo.f), high = ev_bound_allowed(OP_ABS, p, budget, m.hi.f);
     return infinite ? from_to(fmin(low.lo.f, ev_largest(p)), INF) : from_to(fmax(low.lo.f, 0), high.hi.f);
 }
@@ -282,7 +282,7 @@ static Pair one(Ev *e, const HloInstruction *i, ScType p, const Pair *x)
     case HLO_MULTIPLY:
         return (Pair){products(p, OP_SUB, x[0].re, x[1].re, x[0].im, x[1].im),
                       products(p, OP_ADD, x[0].re, x[1].im, x[0].im, x[1].re)};
-    default: return function(i, p, x, e->approx);
+    default: return function(i, p, x, e->accuracy);
     }
 }
 
@@ -292,7 +292,7 @@ static EvBound real_result(Ev *e, const HloInstruction *i, ScType from, const Pa
     ScType p = ev_part_type(from);
     if (i->opcode == HLO_REAL) return x->re;
     if (i->opcode == HLO_IMAG) return x->im;
-    if (i->opcode == HLO_ABS) return absolute(p, from, x, e->approx);
+    if (i->opcode == HLO_ABS) return absolute(p, from, x, e->accuracy);
     if (i->opcode != HLO_COMPARE)
         wbb_decline(e->cx, i->loc, WHY_TYPE, "the evaluator has no %s of complex values", hlo_opcode_name(i->opcode));
     EvBound re = parts_op(OP_EQ, p, x[0].re, x[1].re), im = parts_op(OP_EQ, p, x[0].im, x[1].im);

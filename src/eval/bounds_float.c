@@ -382,7 +382,7 @@ static double lowest_miss(ScType t, double ulp, double low, double high)
     return power <= high ? fmin(r, power - ulp * ev_ulp(t, power)) : r;
 }
 
-bool ev_bound_same(ScOp op, ScType t, const EvBound *x, bool approx, EvBound *r)
+bool ev_bound_same(ScOp op, ScType t, const EvBound *x, ScAccuracy accuracy, EvBound *r)
 {
     if (x->flags & EV_MUST_NAN) return false;
     bool infinite = has_inf(x), small = sc_type_info[t].bits <= 8;
@@ -399,7 +399,7 @@ bool ev_bound_same(ScOp op, ScType t, const EvBound *x, bool approx, EvBound *r)
         break;
     }
     case OP_DIV: {
-        ScBudget budget = sc_budget(op, t, approx);
+        ScBudget budget = sc_budget(op, t, accuracy);
         *r = ev_bound_allowed(op, t, budget, 1);
         flags |= infinite || has(x, 0) ? EV_MAYBE_NAN : 0;
         break;
@@ -411,10 +411,10 @@ bool ev_bound_same(ScOp op, ScType t, const EvBound *x, bool approx, EvBound *r)
     return true;
 }
 
-EvBound ev_bound_float(ScOp op, ScType t, const EvBound *x, bool approx)
+EvBound ev_bound_float(ScOp op, ScType t, const EvBound *x, ScAccuracy accuracy)
 {
     unsigned arity = sc_op_info[op].arity;
-    Function f = {op, t, sc_budget(op, t, approx)};
+    Function f = {op, t, sc_budget(op, t, accuracy)};
     if (sc_type_info[t].bits <= 8) { /* in f64, widened by the budget and rounded once */
         EvBound r = ev_bound_float(op, SC_F64, x, false);
         if (!(r.flags & EV_MUST_NAN)) {

@@ -141,7 +141,7 @@ static void *on_bounds(Ev *e, const HloInstruction *i, int64_t n, void *const *x
     EvBound *r = ev_lanes(e, (size_t)n * sizeof *r);
     bool without_op = i->opcode == HLO_CLAMP || i->opcode == HLO_REDUCE_PRECISION || i->opcode == HLO_MULHI ||
                       i->opcode == HLO_REAL || i->opcode == HLO_IMAG || (i->opcode == HLO_COMPARE && i->total_order);
-    ev_bounds(i, without_op ? OP_NONE : op_of(e, i), e->approx, n, r, x);
+    ev_bounds(i, without_op ? OP_NONE : op_of(e, i), e->accuracy, n, r, x);
     return r;
 }
 

@@ -249,11 +249,11 @@ static EvResult *finish(WbbCx *cx, Request *q)
 }
 
 static EvResult *run(WbbCx *cx, WbbArena *arena, const HloComputation *c, const void *const *inputs, EvMode mode,
-                     const EvPositions *at, bool approx, uint64_t *noise, const EvSource *source)
+                     const EvPositions *at, ScAccuracy accuracy, uint64_t *noise, const EvSource *source)
 {
     Request q = {.e = ev_new(cx, c, inputs, mode), .arena = arena, .at = at};
     q.e->source = source;
-    q.e->approx = q.e->approx || approx;
+    if (accuracy) q.e->accuracy = accuracy;
     q.e->noise = noise;
     return finish(cx, &q);
 }
@@ -288,9 +288,9 @@ EvResult *ev_run_from(WbbCx *cx, WbbArena *arena, const HloComputation *c, const
 }
 
 EvResult *ev_run_perturbed(WbbCx *cx, WbbArena *arena, const HloComputation *c, const void *const *inputs,
-                           const EvSource *source, bool approx, const EvPositions *at, uint64_t seed)
+                           const EvSource *source, ScAccuracy accuracy, const EvPositions *at, uint64_t seed)
 {
-    return run(cx, arena, c, inputs, EV_PLAIN, at, approx, &seed, source);
+    return run(cx, arena, c, inputs, EV_PLAIN, at, accuracy, &seed, source);
 }
 
 EvResult *ev_run(WbbCx *cx, WbbArena *arena, const HloComputation *c, const void *const *inputs, EvMode mode)

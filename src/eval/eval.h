@@ -3,7 +3,8 @@
  * Three readings of the same text. EV_PLAIN: every operation rounds to its type. EV_F64: every float is a double from
  * the inputs to the end, which approximates the exact result. EV_BOUNDS: for each element the interval of results that
  * HLO allows: an operation rounds to its type, a function may be off by its sc_budget, and a sum of floats in a reduce
- * may be taken in any order; everything else is exact. EV_BOUNDS_APPROX: the same with the looser budgets of --approx.
+ * may be taken in any order; everything else is exact. EV_BOUNDS_XLA, EV_BOUNDS_APPROX: the same with the looser
+ * budgets of --accuracy xla and approx.
  *
  * Arrays are logical and row-major whatever the layouts, sc_bytes(type) an element; s2 and s4 are sign-extended to
  * their byte.
@@ -18,7 +19,8 @@
 #include "hlo/hlo.h"
 #include "scalar/scalar.h"
 
-typedef enum { EV_PLAIN, EV_F64, EV_BOUNDS, EV_BOUNDS_APPROX } EvMode;
+typedef enum { EV_PLAIN, EV_F64, EV_BOUNDS, EV_BOUNDS_XLA, EV_BOUNDS_APPROX } EvMode;
+EvMode ev_bounds_mode(ScAccuracy accuracy); /* EV_BOUNDS by the budgets of an accuracy */
 
 enum { EV_MAYBE_NAN = 1, EV_MUST_NAN = 2 };
 
@@ -96,7 +98,7 @@ EvResult *ev_run_from(WbbCx *cx, WbbArena *arena, const HloComputation *c, const
  * sums are taken in any order. The same seed gives the same result. The inputs are arrays, or a source where they are
  * NULL. */
 EvResult *ev_run_perturbed(WbbCx *cx, WbbArena *arena, const HloComputation *c, const void *const *inputs,
-                           const EvSource *source, bool approx, const EvPositions *at, uint64_t seed);
+                           const EvSource *source, ScAccuracy accuracy, const EvPositions *at, uint64_t seed);
 
 /* soundness.c
  * ------------------------------------------------------------------------------------------------------------- */
@@ -109,7 +111,8 @@ typedef struct {
 
 /* Compares `runs` perturbed evaluations with the bounds. */
 EvSoundness ev_soundness(WbbCx *cx, WbbArena *arena, const HloComputation *c, const void *const *inputs,
-                         const EvSource *source, bool approx, const EvPositions *at, uint64_t seed, uint32_t runs);
+                         const EvSource *source, ScAccuracy accuracy, const EvPositions *at, uint64_t seed,
+                         uint32_t runs);
 
 /* judge.c
  * ----------------------------------------------------------------------------------------------------------------- */

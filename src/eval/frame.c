@@ -70,11 +70,13 @@ static Ev *new_run(WbbCx *cx)
     return e;
 }
 
+EvMode ev_bounds_mode(ScAccuracy accuracy) { return (EvMode)(EV_BOUNDS + accuracy); }
+
 Ev *ev_new(WbbCx *cx, const HloComputation *c, const void *const *inputs, EvMode mode)
 {
     Ev *e = new_run(cx);
-    e->mode = mode == EV_BOUNDS_APPROX ? EV_BOUNDS : mode;
-    e->approx = mode == EV_BOUNDS_APPROX;
+    e->mode = mode > EV_BOUNDS ? EV_BOUNDS : mode;
+    e->accuracy = mode > EV_BOUNDS ? (ScAccuracy)(mode - EV_BOUNDS) : SC_EXACT;
     e->inputs = inputs;
     e->iterations = wbb_alloc(e->arena, sizeof *e->iterations);
     e->root = new_frame(e, c, NULL, NULL, NULL);
@@ -85,7 +87,7 @@ static Ev *new_inner(Ev *outer, WbbCx *cx)
 {
     Ev *e = new_run(cx);
     e->mode = outer->mode;
-    e->approx = outer->approx;
+    e->accuracy = outer->accuracy;
     e->noise = outer->noise;
     e->order = outer->order;
     e->iterations = outer->iterations;

@@ -96,8 +96,8 @@ typedef struct Ev {
     struct Ev *whole;              /* the evaluation that this is a part of; NULL if it is none */
     struct Ev *chunk;              /* the chunk that this is, or is a part of; else NULL */
     bool gave_up;                  /* a chunk: the whole evaluation must compute it, see ev_must_keep */
-    EvMode mode;                   /* EV_BOUNDS for EV_BOUNDS_APPROX as well */
-    bool approx;                   /* EV_BOUNDS: by the looser budgets */
+    EvMode mode;                   /* EV_BOUNDS for EV_BOUNDS_XLA and EV_BOUNDS_APPROX as well */
+    ScAccuracy accuracy;           /* EV_BOUNDS: by whose budgets */
     const EvOrder *order;          /* that a kernel documents; NULL: any */
     uint64_t *noise; /* EV_PLAIN: state of the random numbers that decide what HLO leaves open; NULL: none */
     const void *const *inputs;     /* one array for each leaf of each parameter, or */

@@ -39,7 +39,7 @@ static bool nowhere_negative(ScOp op)
 
 void ev_perturb(Ev *e, ScOp op, ScType t, int64_t n, void *const *x, void *r)
 {
-    ScBudget budget = sc_budget(op, t, e->approx);
+    ScBudget budget = sc_budget(op, t, e->accuracy);
     if ((budget.ulp == 0 && budget.absolute == 0) || sc_op_info[op].arity > 2) return;
     for (int64_t k = 0; k < n; k++) {
         uint64_t wide[2] = {0}, y_bits = 0;
@@ -70,7 +70,7 @@ void ev_perturb_complex(Ev *e, const HloInstruction *i, const double (*x)[2], do
 {
     ScType t = i->operands[0]->shape->type, p = ev_part_type(t);
     if (i->opcode == HLO_MULTIPLY && p == SC_F32) formula(e, p, x, r);
-    ScBudget budget = sc_budget(sc_op_of_hlo(hlo_opcode_name(i->opcode)), t, e->approx);
+    ScBudget budget = sc_budget(sc_op_of_hlo(hlo_opcode_name(i->opcode)), t, e->accuracy);
     double larger = fmax(fabs(r[0]), fabs(r[1])), units = budget.ulp + ev_complex_units(i, x);
     if (budget.ulp == 0 || !isfinite(larger) || larger == 0) return;
     for (unsigned part = 0; part < (sc_type_info[i->shape->type].cls == 'C' ? 2 : 1); part++) {

@@ -53,10 +53,11 @@ static int64_t parts_of(const EvValue *v)
 }
 
 EvSoundness ev_soundness(WbbCx *cx, WbbArena *arena, const HloComputation *c, const void *const *inputs,
-                         const EvSource *source, bool approx, const EvPositions *at, uint64_t seed, uint32_t runs)
+                         const EvSource *source, ScAccuracy accuracy, const EvPositions *at, uint64_t seed,
+                         uint32_t runs)
 {
     EvSoundness s = {0};
-    const EvMode mode = approx ? EV_BOUNDS_APPROX : EV_BOUNDS;
+    const EvMode mode = ev_bounds_mode(accuracy);
     const EvResult *bounds =
         inputs ? ev_run_at(cx, arena, c, inputs, mode, at) : ev_run_from(cx, arena, c, source, mode, at);
     int64_t floats = 0;
@@ -72,7 +73,7 @@ EvSoundness ev_soundness(WbbCx *cx, WbbArena *arena, const HloComputation *c, co
     s.median = median(widths, floats);
     for (int64_t p = 0; p < floats; p++) s.open += isinf(widths[p]) ? 1 : 0;
     for (uint32_t run = 0; run < runs; run++) {
-        const EvResult *got = ev_run_perturbed(cx, arena, c, inputs, source, approx, at, seed * 1000003 + run);
+        const EvResult *got = ev_run_perturbed(cx, arena, c, inputs, source, accuracy, at, seed * 1000003 + run);
         for (uint32_t k = 0; k < got->n; k++)
             compare(arena, &bounds->outputs[k], &got->outputs[k], k, parts_of(&got->outputs[k]), &s);
     }

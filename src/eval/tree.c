@@ -123,7 +123,7 @@ static void **combine(Ev *e, const Tree *m, int64_t n, int64_t steps, void *cons
             if (e->mode == EV_BOUNDS) {
                 EvBound *to = (EvBound *)r[0] + k;
                 const EvBound pair[2] = {*to, ((const EvBound *)(const void *)step)[k]};
-                *to = ev_bound_op(m->op, t, t, pair, e->approx);
+                *to = ev_bound_op(m->op, t, t, pair, e->accuracy);
             } else {
                 uint64_t made = 0, pair[2] = {ev_get(t, r[0], k), ev_get(t, step, k)};
                 ev_value(m->op, t, t, pair, &made);

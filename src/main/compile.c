@@ -15,7 +15,7 @@
 
 typedef struct {
     Words files, disable;
-    const char *target, *emit, *output, *print_after, *layout;
+    const char *target, *emit, *output, *print_after, *layout, *accuracy;
     int64_t align;
     bool approx, lines, trace, explain, bijection, time, json;
 } CompileOptions;
@@ -23,7 +23,7 @@ typedef struct {
 static PipeOptions pipe_options(const CompileOptions *o)
 {
     PipeOptions p = {.target = o->target,
-                     .approx = o->approx,
+                     .accuracy = main_accuracy(o->accuracy, o->approx),
                      .align = (uint32_t)o->align,
                      .layout = o->layout,
                      .lines = o->lines,
@@ -241,8 +241,8 @@ static WbbStatus run(const Call *call)
     size_t n;
     const char *text = wbb_read_file(cx, a, o->file, &n);
     const CompileOptions c = {
-        .target = o->target, .approx = o->approx, .align = o->align, .layout = o->layout, .lines = o->lines,
-        .disable = o->disable};
+        .target = o->target, .accuracy = o->accuracy, .approx = o->approx, .align = o->align, .layout = o->layout,
+        .lines = o->lines, .disable = o->disable};
     PipeOptions p = pipe_options(&c);
     /* a fault prints its line of PTX; the comment names rule and HLO instruction, as those of a profile's lines do */
     p.comments = (o->check || o->profile) && !p.lines;
@@ -297,7 +297,7 @@ static const Option compile_table[] = {
     {WORD("--output", CompileOptions, output, "DIR",
           "write a bundle to DIR: kernel.json, kernel.ptx, fusion.hlo and, where ptxas is found, a cubin"),
      .letter = 'o', .value = VALUE_FOLDER},
-    MAIN_OPTION_APPROX(CompileOptions),
+    MAIN_OPTION_ACCURACY(CompileOptions),
     MAIN_OPTION_ALIGN(CompileOptions),
     MAIN_OPTION_LAYOUT(CompileOptions),
     MAIN_OPTION_LINES(CompileOptions),

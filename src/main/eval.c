@@ -16,6 +16,7 @@ typedef struct {
     const char *file, *output, *which, *at;
     Words inputs;
     int64_t seed, perturb, jobs;
+    const char *accuracy;
     bool f64, bounds, approx, json;
 } EvalOptions;
 
@@ -93,8 +94,8 @@ static WbbStatus check_bounds(WbbCx *cx, WbbArena *a, const EvalOptions *o, cons
     }
     const EvSource made = pipe_made_inputs(cx, a, m, run);
     const void *const *inputs = run->inputs ? pipe_inputs(cx, a, m, run) : NULL;
-    const EvSoundness s = ev_soundness(cx, a, m->entry, inputs, &made, o->approx, elements > LARGE ? at : NULL,
-                                       (uint64_t)o->seed, (uint32_t)o->perturb);
+    const EvSoundness s = ev_soundness(cx, a, m->entry, inputs, &made, main_accuracy(o->accuracy, o->approx),
+                                       elements > LARGE ? at : NULL, (uint64_t)o->seed, (uint32_t)o->perturb);
     if (o->json) {
         WbbBuf b = wbb_buf(a);
         wbb_json_open(&b, NULL, '{');
@@ -143,7 +144,8 @@ static WbbStatus eval(const Call *call)
     WbbArena *a = call->arena;
     const EvalOptions *o = call->options;
     if (o->f64 && o->bounds) return main_usage(call, "--f64 or --bounds, not both");
-    if (!o->bounds && (o->perturb || o->approx)) return main_usage(call, "--perturb and --approx go with --bounds");
+    if (!o->bounds && (o->perturb || o->accuracy || o->approx))
+        return main_usage(call, "--perturb, --accuracy and --approx go with --bounds");
     size_t n;
     wbb_use_threads(cx, wbb_pool_threads(o->jobs, MAIN_THREADS));
     const char *text = wbb_read_file(cx, a, o->file, &n);
@@ -152,8 +154,8 @@ static WbbStatus eval(const Call *call)
     const PipeRun plain = {.seed = (uint64_t)o->seed, .which = o->which[0],
                            .inputs = o->inputs.n ? o->inputs.items : NULL, .n_inputs = o->inputs.n};
     const PipeRun run = pipe_with_case(cx, a, m, NULL, plain, &spikes);
-    const EvMode mode = o->f64 ? EV_F64 : !o->bounds ? EV_PLAIN : o->approx ? EV_BOUNDS_APPROX : EV_BOUNDS;
-    const bool bounds = mode == EV_BOUNDS || mode == EV_BOUNDS_APPROX;
+    const EvMode mode = o->f64 ? EV_F64 : !o->bounds ? EV_PLAIN : ev_bounds_mode(main_accuracy(o->accuracy, o->approx));
+    const bool bounds = mode >= EV_BOUNDS;
     if (bounds && o->perturb) return check_bounds(cx, a, o, m, &run);
     const EvResult *r = o->at ? run_some(cx, a, o, m, &run, mode)
                               : ev_run(cx, a, m->entry, pipe_inputs(cx, a, m, &run), mode);
@@ -175,7 +177,7 @@ static const Option options[] = {
     MAIN_OPTION_CASE(EvalOptions),
     {FLAG("--f64", EvalOptions, f64, "compute every float as f64, without rounding to its type")},
     {FLAG("--bounds", EvalOptions, bounds, "compute the interval that each element must lie in")},
-    {FLAG("--approx", EvalOptions, approx, "with --bounds: allow functions their larger errors")},
+    MAIN_OPTION_ACCURACY(EvalOptions),
     {NUMBER("--perturb", EvalOptions, perturb, "N",
             "with --bounds: check them by N evaluations in which chance decides what HLO leaves open"),
      .most = UINT32_MAX},

@@ -23,6 +23,7 @@ typedef struct {
     Words files, disable;
     const char *target, *pass, *from, *emit, *output, *err;
     int64_t samples, seed;
+    const char *accuracy;
     bool approx, lines, trace, check, ulp_noise, json;
 } IrOptions;
 
@@ -44,7 +45,8 @@ static uint32_t pass_number(const char *name)
 
 static RwCx *engine(WbbCx *cx, WbbArena *a, const Job *j, IrKernel *k)
 {
-    RwCx *rw = rw_new(cx, a, k->g, &ix_tables, j->t->tables, j->o->approx);
+    RwCx *rw = rw_new(cx, a, k->g, &ix_tables, j->t->tables,
+                      main_accuracy(j->o->accuracy, j->o->approx));
     for (uint32_t i = 0; i < j->o->disable.n; i++) rw_disable(rw, j->o->disable.items[i]);
     return rw;
 }
@@ -254,7 +256,7 @@ static const Option options[] = {
           "with --check: let approximate instructions miss by as much as the PTX manual allows")},
     {WORD("--output", IrOptions, output, "DIR", "write KERNEL.ptx, or with --emit cubin the cubin, to DIR"),
      .letter = 'o', .value = VALUE_FOLDER},
-    MAIN_OPTION_APPROX(IrOptions),
+    MAIN_OPTION_ACCURACY(IrOptions),
     MAIN_OPTION_LINES(IrOptions),
     {FLAG("--trace", IrOptions, trace, "with --pass: print the rules that fired, in order")},
     MAIN_OPTION_JSON(IrOptions),

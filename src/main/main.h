@@ -8,6 +8,7 @@
 #define MAIN_MAIN_H
 
 #include "main/command.h"
+#include "scalar/scalar.h"
 
 /* Without a compiler: run.c, eval.c. */
 extern const Command main_run_bundle, main_eval;
@@ -20,8 +21,12 @@ extern const Command main_compile, main_run, main_hlo, main_fuse, main_map, main
 #define MAIN_OPTION_TARGET(T)                                                                                          \
     {WORD("--target", T, target, "SM", "compile for this GPU generation"), .standard = "sm_90",                        \
      .choices = {.list = main_target_names}}
-#define MAIN_OPTION_APPROX(T)                                                                                          \
-    {FLAG("--approx", T, approx, "allow functions the larger errors of `rules budget`")}
+/* Fields `const char *accuracy` and `bool approx`; main_accuracy reads them. */
+#define MAIN_OPTION_ACCURACY(T)                                                                                        \
+    {WORD("--accuracy", T, accuracy, "LEVEL",                                                                          \
+          "how far functions may be off, as `rules budget` says: little; as much as XLA's own; as the machine's "      \
+          "approximations"), .choices = {.words = "exact xla approx"}},                               \
+    {FLAG("--approx", T, approx, "the same as --accuracy approx")}
 #define MAIN_OPTION_DISABLE(T)                                                                                         \
     {LIST("--disable", T, disable, "RULE", "do not apply a rule, FILE.py:LINE or FILE.py:LINE[INSTANCE]")}
 #define MAIN_OPTION_ALIGN(T)                                                                                           \
@@ -45,6 +50,9 @@ enum { MAIN_THREADS = 16 }; /* of the simulator and the evaluator, at most */
           "which values are made; e: with edge values, p: without negative floats, "                                   \
           "s: sums that no order can round, t: tiny, c: constants of the kernel"),                                     \
      .standard = "n", .choices = {.words = "n e p s t c"}}
+
+/* run.c: what --accuracy and --approx say; SC_EXACT if they are not given. */
+ScAccuracy main_accuracy(const char *accuracy, bool approx);
 
 /* compile.c: choices of rows: targets, and passes over the IR. */
 const char *main_target_names(WbbArena *a);

@@ -67,7 +67,7 @@ const char *main_result_text(WbbArena *a, const IrGraph *g, const RwTables *t, I
 typedef struct {
     RulesCall *c;
     const char *file;
-    bool approx;
+    ScAccuracy accuracy;
     const Words *disable;
     PipeResult result;
     struct { RwEvent *items; uint32_t n, capacity; } events; /* in order */

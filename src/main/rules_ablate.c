@@ -29,7 +29,7 @@ typedef struct {
 
 typedef struct {
     Words paths, rules;
-    const char *target;
+    const char *target, *accuracy;
     int64_t jobs;
     bool sass, approx, json;
 } AblateOptions;
@@ -74,7 +74,7 @@ static void one_compile(WbbCx *cx, WbbArena *a, void *arg, uint32_t i, uint32_t 
     size_t n;
     const char *file = b->files->items[x->file], *text = wbb_read_file(cx, a, file, &n);
     PipeOptions p = {.target = o->target,
-                     .approx = o->approx,
+                     .accuracy = main_accuracy(o->accuracy, o->approx),
                      .stage = PIPE_AT_PTX,
                      .assemble = o->sass,
                      .cache = b->caches[worker]};
@@ -230,7 +230,7 @@ static const Option options[] = {
     MAIN_OPTION_TARGET(AblateOptions),
     MAIN_OPTION_RULE(AblateOptions, "only what this rule is worth"),
     {FLAG("--sass", AblateOptions, sass, "count machine instructions too; needs ptxas")},
-    MAIN_OPTION_APPROX(AblateOptions),
+    MAIN_OPTION_ACCURACY(AblateOptions),
     MAIN_OPTION_JOBS(AblateOptions, "threads", "64"),
     MAIN_OPTION_JSON(AblateOptions),
     {0}};

@@ -15,6 +15,7 @@ typedef struct {
     Words paths, disable;
     const char *target;
     int64_t jobs;
+    const char *accuracy;
     bool approx, json;
 } CoverOptions;
 
@@ -55,7 +56,7 @@ static void compile(WbbCx *cx, void *arg)
     size_t n;
     const char *text = wbb_read_file(cx, a, one->file, &n);
     const PipeOptions p = {.target = o->target,
-                           .approx = o->approx,
+                           .accuracy = main_accuracy(o->accuracy, o->approx),
                            .rules_only = true,
                            .disable = o->disable.items,
                            .n_disable = o->disable.n,
@@ -153,7 +154,7 @@ static const Positional positionals[] = {
     {0}};
 static const Option options[] = {
     MAIN_OPTION_TARGET(CoverOptions),
-    MAIN_OPTION_APPROX(CoverOptions),
+    MAIN_OPTION_ACCURACY(CoverOptions),
     MAIN_OPTION_DISABLE(CoverOptions),
     MAIN_OPTION_JOBS(CoverOptions, "threads", "64"),
     MAIN_OPTION_JSON(CoverOptions),

@@ -34,12 +34,13 @@ typedef struct {
 
 typedef struct {
     const char *first, *second; /* targets */
+    const char *accuracy;
     bool approx, json;
 } DiffOptions;
 
 typedef struct {
     RulesCall *c;
-    bool approx;
+    ScAccuracy accuracy;
     WbbCx *cx; /* of the trials */
     const TgTarget *target[2];
     struct { const char **items; uint32_t n, capacity; } terms; /* all terms tried, interned */
@@ -123,7 +124,7 @@ static void try_term(WbbCx *cx, void *arg)
     WbbArena *a = x->arena;
     IrGraph *g = ir_graph_new(cx, a);
     IrRef r = ir_parse_term(cx, a, g, "term", x->term, NULL, 0);
-    Term t = main_term_new(cx, a, g, x->target, x->d->approx);
+    Term t = main_term_new(cx, a, g, x->target, x->d->accuracy);
     for (RwPhase s = RW_SIMPLIFY; s <= RW_ISEL; s++) {
         if (s != RW_ISEL) main_term_normal(&t, s, r);
         r = main_term_pass(&t, s, r);
@@ -424,7 +425,7 @@ static WbbStatus diff(const Call *call)
     const DiffOptions *o = call->options;
     RulesCall *c = main_rules_call(call, NULL, o->json);
     Diff d = {.c = c,
-              .approx = o->approx,
+              .accuracy = main_accuracy(o->accuracy, o->approx),
               .cx = wbb_cx_new(),
               .target = {target_named(c, o->first), target_named(c, o->second)}};
     if (!d.cx) wbb_fail(c->cx, (WbbLoc){0}, "out of memory");
@@ -455,7 +456,7 @@ static const Positional positionals[] = {
      .choices = {.list = main_target_names, .open = true}},
     {ONE("TARGET2", DiffOptions, second, "the other target"), .choices = {.list = main_target_names, .open = true}},
     {0}};
-static const Option options[] = {MAIN_OPTION_APPROX(DiffOptions), MAIN_OPTION_JSON(DiffOptions), {0}};
+static const Option options[] = {MAIN_OPTION_ACCURACY(DiffOptions), MAIN_OPTION_JSON(DiffOptions), {0}};
 static const Example examples[] = {
     {"rules diff sm_80 sm_90", "numbers that differ, and terms that end differently on the two"}, {0}};
 const Command main_rules_diff = {

@@ -155,7 +155,7 @@ static const char *made_by(RulesCall *c, const TgLowering *l)
 static void put_lowering(RulesCall *c, const TgLowering *l)
 {
     const char *rule = rw_rule_name(c->arena, c->target->tables, l->rule);
-    wbb_putf(c->out, "    %-9s", l->approx ? "--approx" : "");
+    wbb_putf(c->out, "    %-9s", l->approx ? "approx" : "");
     if (l->ulp < 0) wbb_put(c->out, "     not measured");
     else wbb_putf(c->out, "%8.2f ulp", l->ulp);
     if (l->sass) wbb_putf(c->out, " %5u sass", l->sass);
@@ -174,21 +174,32 @@ static void put_lowering_json(RulesCall *c, const TgLowering *l)
     wbb_json_close(b, '}');
 }
 
+static void put_looser(RulesCall *c, const char *level, ScBudget b)
+{
+    wbb_putf(c->out, "   %s %g ulp", level, b.ulp);
+    if (b.absolute > 0) wbb_putf(c->out, " plus %.3g absolute", b.absolute);
+}
+
 static void put_budget(RulesCall *c, ScOp op, ScType t)
 {
-    const ScBudget plain = sc_budget(op, t, false), approx = sc_budget(op, t, true);
+    const ScBudget plain = sc_budget(op, t, SC_EXACT), xla = sc_budget(op, t, SC_XLA);
+    const ScBudget approx = sc_budget(op, t, SC_APPROX);
     if (c->json) {
         WbbBuf *b = main_json_begin(c);
         wbb_json_text(b, "op", sc_op_info[op].name);
         wbb_json_text(b, "type", sc_type_info[t].name);
         wbb_json_putf(b, "ulp", "%g", plain.ulp);
+        wbb_json_putf(b, "xla_ulp", "%g", xla.ulp);
+        wbb_json_putf(b, "xla_absolute", "%g", xla.absolute);
+        wbb_json_bool(b, "xla_marked", sc_is_marked(op, t, SC_XLA));
         wbb_json_putf(b, "approx_ulp", "%g", approx.ulp);
         wbb_json_putf(b, "approx_absolute", "%g", approx.absolute);
         wbb_json_open(b, "lowerings", '[');
     } else {
-        wbb_putf(c->out, "%-10s %-5s %4g ulp   --approx %g ulp", sc_op_info[op].name, sc_type_info[t].name, plain.ulp,
-                 approx.ulp);
-        if (approx.absolute > 0) wbb_putf(c->out, " plus %.3g absolute", approx.absolute);
+        wbb_putf(c->out, "%-10s %-5s %4g ulp", sc_op_info[op].name, sc_type_info[t].name, plain.ulp);
+        put_looser(c, "xla", xla);
+        if (sc_is_marked(op, t, SC_XLA)) wbb_put(c->out, ", computed as under approx");
+        put_looser(c, "approx", approx);
         wbb_put(c->out, "\n");
     }
     for (uint32_t i = 0; i < c->target->n_lowerings; i++) {
@@ -216,8 +227,11 @@ static WbbStatus budget(const Call *call)
                  c->target->name);
     for (int op = 0; op < OP_COUNT; op++)
         for (size_t t = 0; t < WBB_LEN(types); t++) {
-            const ScBudget plain = sc_budget((ScOp)op, types[t], false), approx = sc_budget((ScOp)op, types[t], true);
-            const bool may_be_off = plain.ulp > 0 || plain.absolute > 0 || approx.ulp > 0 || approx.absolute > 0;
+            bool may_be_off = false;
+            for (int level = 0; level < SC_ACCURACIES; level++) {
+                const ScBudget b = sc_budget((ScOp)op, types[t], (ScAccuracy)level);
+                may_be_off = may_be_off || b.ulp > 0 || b.absolute > 0;
+            }
             if (may_be_off) put_budget(c, (ScOp)op, types[t]);
         }
     return main_rules_end(c, WBB_OK);

@@ -16,14 +16,14 @@
 
 enum { MAX_DEPTH = 1000, MAX_STEPS = 100000 };
 
-Term main_term_new(WbbCx *cx, WbbArena *a, IrGraph *g, const TgTarget *t, bool approx)
+Term main_term_new(WbbCx *cx, WbbArena *a, IrGraph *g, const TgTarget *t, ScAccuracy accuracy)
 {
     return (Term){.g = g,
-                  .rw = rw_new(cx, a, g, &ix_tables, t->tables, approx),
+                  .rw = rw_new(cx, a, g, &ix_tables, t->tables, accuracy),
                   .index = &ix_tables,
                   .target = t->tables,
                   .arena = a,
-                  .approx = approx};
+                  .accuracy = accuracy};
 }
 
 static void add_step(Term *t, RwPhase phase, const RwTables *tables, uint32_t rule, IrRef before, IrRef after)
@@ -90,7 +90,7 @@ static IrRef normal(Term *t, IrRef r)
     return now;
 }
 
-/* --approx: mark functions with SC_FLAG_APPROX, as the pass `simplify` does before it applies rules. */
+/* --accuracy: mark functions with SC_FLAG_APPROX, as the pass `simplify` does before it applies rules. */
 static IrRef mark_functions(Term *t, IrRef r)
 {
     if (*memo(t, r)) return *memo(t, r);
@@ -99,7 +99,7 @@ static IrRef mark_functions(Term *t, IrRef r)
     if (!ir_in_pool(&n) && n.a[0] && !is_index(t->g, r)) {
         IrRef x[3] = {0, 0, 0};
         for (uint32_t i = 0; i < 3 && n.a[i]; i++) x[i] = mark_functions(t, n.a[i]);
-        const bool function = sc_op_info[n.op].costly && sc_is_float(IR_SC(n.type)) && !(n.flags & SC_FLAG_APPROX);
+        const bool function = sc_is_marked((ScOp)n.op, IR_SC(n.type), t->accuracy) && !(n.flags & SC_FLAG_APPROX);
         const IrRef plain = ir_node(t->g, (ScOp)n.op, n.type, n.flags, x[0], x[1], x[2], n.imm);
         result = plain;
         if (function) result = ir_node(t->g, (ScOp)n.op, n.type, n.flags | SC_FLAG_APPROX, x[0], x[1], x[2], n.imm);
@@ -117,7 +117,7 @@ IrRef main_term_normal(Term *t, RwPhase phase, IrRef r)
 {
     forget(t);
     t->phase = phase;
-    if (phase == RW_SIMPLIFY && t->approx) {
+    if (phase == RW_SIMPLIFY && t->accuracy) {
         r = mark_functions(t, r);
         forget(t);
     }

@@ -6,7 +6,7 @@
 #include "main/rules.h"
 
 /* A step of rewriting. `tables` NULL: no rule made it, and `rule` is TERM_FOLDED, for constants that were folded, or
- * TERM_APPROX, for a function that --approx marked. */
+ * TERM_APPROX, for a function that --accuracy marked. */
 typedef struct {
     RwPhase phase;
     const RwTables *tables;
@@ -24,11 +24,11 @@ typedef struct {
     IrRef *memo; /* by node: its normal form; 0: not known yet */
     uint32_t memo_capacity;
     RwPhase phase;
-    bool approx;
+    ScAccuracy accuracy;
     uint32_t depth;
 } Term;
 
-Term main_term_new(WbbCx *cx, WbbArena *a, IrGraph *g, const TgTarget *t, bool approx);
+Term main_term_new(WbbCx *cx, WbbArena *a, IrGraph *g, const TgTarget *t, ScAccuracy accuracy);
 /* The normal form by the rules of `phase` and the index rules. Adds single steps to t->steps, innermost first. */
 IrRef main_term_normal(Term *t, RwPhase phase, IrRef r);
 /* The same by the engine: its pass over a kernel that stores r. RW_ISEL selects instructions and adds a step for each;

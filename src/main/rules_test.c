@@ -13,7 +13,7 @@
 
 static void put_step(RulesCall *c, Term *t, const TermStep *s, const char *heading)
 {
-    static const char *const without_rule[] = {[TERM_FOLDED] = "constants", [TERM_APPROX] = "--approx"};
+    static const char *const without_rule[] = {[TERM_FOLDED] = "constants", [TERM_APPROX] = "--accuracy"};
     const char *rule = s->tables ? rw_rule_name(c->arena, s->tables, s->rule) : without_rule[s->rule];
     const int depth = s->phase == RW_ISEL ? MAIN_SHALLOW : MAIN_DEEP;
     const char *before = main_node_text(c->arena, t->g, s->before, depth),
@@ -75,6 +75,7 @@ static void put_result(RulesCall *c, Term *t, IrRef r)
 typedef struct {
     const char *term, *target, *phase;
     Words lets, disable;
+    const char *accuracy;
     bool approx, json;
 } TestOptions;
 
@@ -85,7 +86,7 @@ static WbbStatus test(const Call *call)
     const int only = main_phase(o->phase);
     IrGraph *g = ir_graph_new(c->cx, c->arena);
     IrRef r = ir_parse_term(c->cx, c->arena, g, "term", o->term, o->lets.items, o->lets.n);
-    Term t = main_term_new(c->cx, c->arena, g, c->target, o->approx);
+    Term t = main_term_new(c->cx, c->arena, g, c->target, main_accuracy(o->accuracy, o->approx));
     for (uint32_t i = 0; i < o->disable.n; i++) rw_disable(t.rw, o->disable.items[i]);
     const ScType type = IR_SC(ir_at(g, r)->type);
     const ScType first = ir_at(g, r)->a[0] && ir_at(g, r)->op != OP_SUM ? IR_SC(ir_at(g, ir_at(g, r)->a[0])->type)
@@ -110,7 +111,7 @@ static const Option options[] = {
     MAIN_OPTION_TARGET(TestOptions),
     MAIN_OPTION_PHASE(TestOptions),
     {LIST("--let", TestOptions, lets, "LET", "what a name is: 'j in 0..8' bounds an index, 'x: bf16' gives a type")},
-    MAIN_OPTION_APPROX(TestOptions),
+    MAIN_OPTION_ACCURACY(TestOptions),
     MAIN_OPTION_DISABLE(TestOptions),
     MAIN_OPTION_JSON(TestOptions),
     {0}};

@@ -19,7 +19,7 @@ void main_firings(WbbCx *cx, void *firings)
     Firings *f = firings;
     size_t n;
     const char *text = wbb_read_file(cx, f->c->arena, f->file, &n);
-    const PipeOptions p = {.target = f->c->target->name, .approx = f->approx, .rules_only = true,
+    const PipeOptions p = {.target = f->c->target->name, .accuracy = f->accuracy, .rules_only = true,
                            .disable = f->disable->items, .n_disable = f->disable->n,
                            .stage = PIPE_AT_PTX, .watch = watch, .watch_arg = f};
     pipe_compile(cx, f->c->arena, &p, f->file, text, n, &f->result);
@@ -51,6 +51,7 @@ static void put_event(RulesCall *c, const PipeResult *r, const RwEvent *e)
 typedef struct {
     const char *file, *target;
     Words rules, disable;
+    const char *accuracy;
     bool approx, json;
 } TraceOptions;
 
@@ -59,7 +60,7 @@ static WbbStatus trace(const Call *call)
     const TraceOptions *o = call->options;
     RulesCall *c = main_rules_call(call, o->target, o->json);
     main_rules_must_exist(c, &o->rules);
-    Firings f = {.c = c, .file = o->file, .approx = o->approx, .disable = &o->disable};
+    Firings f = {.c = c, .file = o->file, .accuracy = main_accuracy(o->accuracy, o->approx), .disable = &o->disable};
     main_firings(c->cx, &f);
     uint32_t shown = 0, distinct = 0;
     uint8_t *met[2]; /* by table and rule */
@@ -86,7 +87,7 @@ static const Positional positionals[] = {
 static const Option options[] = {
     MAIN_OPTION_TARGET(TraceOptions),
     MAIN_OPTION_RULE(TraceOptions, "only the firings of this rule"),
-    MAIN_OPTION_APPROX(TraceOptions),
+    MAIN_OPTION_ACCURACY(TraceOptions),
     MAIN_OPTION_DISABLE(TraceOptions),
     MAIN_OPTION_JSON(TraceOptions),
     {0}};

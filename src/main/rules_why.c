@@ -14,6 +14,7 @@
 typedef struct {
     const char *rule, *file, *target;
     Words disable;
+    const char *accuracy;
     bool approx, json;
 } WhyOptions;
 
@@ -167,7 +168,7 @@ static WbbStatus why(const Call *call)
     RulesCall *c = main_rules_call(call, o->target, o->json);
     const char *name = o->rule;
     main_rule_must_exist(c, name);
-    Firings x = {.c = c, .file = o->file, .approx = o->approx, .disable = &o->disable};
+    Firings x = {.c = c, .file = o->file, .accuracy = main_accuracy(o->accuracy, o->approx), .disable = &o->disable};
     const WbbStatus s = wbb_guard(c->cx, main_firings, &x);
     if (s == WBB_FAILED || !x.result.rw) wbb_rethrow(c->cx, s);
     if (put_firings(&x, name)) return main_rules_end(c, s);
@@ -189,7 +190,7 @@ static const Positional positionals[] = {
     {ONE("FILE.hlo", WhyOptions, file, "HLO text of a fusion"), .value = VALUE_FILE},
     {0}};
 static const Option options[] = {MAIN_OPTION_TARGET(WhyOptions),
-                                 MAIN_OPTION_APPROX(WhyOptions),
+                                 MAIN_OPTION_ACCURACY(WhyOptions),
                                  MAIN_OPTION_DISABLE(WhyOptions),
                                  MAIN_OPTION_JSON(WhyOptions),
                                  {0}};

@@ -18,7 +18,7 @@ const Option main_run_table[] = {
     {NUMBER("--repeat", RunOptions, repeat, "N", "with --on gpu: time N runs"), .most = 1000000},
     {FLAG("--check", RunOptions, check,
           "check every access to memory, and every element of the outputs by the bounds of `eval --bounds`")},
-    {FLAG("--approx", RunOptions, approx, "allow functions the larger errors of `rules budget`")},
+    MAIN_OPTION_ACCURACY(RunOptions),
     MAIN_OPTION_INPUTS(RunOptions),
     {WORD("--output", RunOptions, output, "DIR", "write the outputs to DIR/out0.npy and so on"), .letter = 'o',
      .value = VALUE_FOLDER},
@@ -44,6 +44,11 @@ const Option main_run_table[] = {
     {NUMBER("--padding", RunOptions, padding, "BYTES", "zeros behind each buffer that loads may read")},
     {0}};
 
+ScAccuracy main_accuracy(const char *accuracy, bool approx)
+{
+    return accuracy ? sc_accuracy_named(accuracy) : approx ? SC_APPROX : SC_EXACT;
+}
+
 /* forward, reverse, or shuffle:SEED */
 static SimOrder read_order(WbbCx *cx, const char *text, uint64_t *seed)
 {
@@ -64,7 +69,8 @@ PipeRun main_run_options(WbbCx *cx, const RunOptions *o)
                      .inputs = o->inputs.n ? o->inputs.items : NULL, .n_inputs = o->inputs.n,
                      .blocks = (uint64_t)o->blocks, .ulp_noise = o->ulp_noise,
                      .counts = o->counts, .on_gpu = !strcmp(o->on, "gpu"), .repeat = (uint32_t)o->repeat,
-                     .approx = o->approx, .padding = (size_t)o->padding, .ptx_name = o->ptx, .output_dir = o->output,
+                     .accuracy = main_accuracy(o->accuracy, o->approx), .padding = (size_t)o->padding,
+                     .ptx_name = o->ptx, .output_dir = o->output,
                      .threads = wbb_pool_threads(o->jobs, MAIN_THREADS)};
 }
 
@@ -168,6 +174,7 @@ static void print_verdict(WbbArena *a, const RunOptions *o, const char *name, co
 WbbStatus main_run_seeds(WbbCx *cx, const RunOptions *o, const char *name, const Bundle *b, const HloModule *m)
 {
     PipeRun run = main_run_options(cx, o);
+    if (!o->accuracy && !o->approx && b->accuracy) run.accuracy = sc_accuracy_named(b->accuracy);
     for (int64_t k = 0;; k++, run.seed++) {
         WbbArena *a = wbb_arena_new(cx);
         wbb_arena_limit(a, MAIN_MEMORY);

@@ -12,7 +12,7 @@
 typedef struct {
     const char *file; /* HLO text or a bundle */
     /* a run */
-    const char *on, *output, *which, *order;
+    const char *on, *output, *which, *order, *accuracy;
     Words inputs;
     int64_t repeat, seed, seeds, blocks, jobs;
     bool check, approx, ulp_noise, counts, time, json;

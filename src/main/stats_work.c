@@ -267,7 +267,7 @@ void main_stats_work(WbbCx *cx, const StatsWork *w)
     const StatsOptions *o = w->call->o;
     Worker k = {.w = w, .cx = cx, .arena = wbb_arena_new(cx), .lines_arena = wbb_arena_new(cx)};
     LlCache *shared = ll_cache_new(cx);
-    k.options = (PipeStatOptions){.approx = o->approx,
+    k.options = (PipeStatOptions){.accuracy = main_accuracy(o->accuracy, o->approx),
                                   .align = (uint32_t)o->align,
                                   .disable = o->disable.items,
                                   .n_disable = o->disable.n,

@@ -157,6 +157,7 @@ static Bundle *bundle_of(WbbArena *a, const PipeResult *r, const PipeOptions *o,
     *b = (Bundle){.compiler = "warpburg " WBB_VERSION, .target = r->target->name,
                   .n_buffers = described + temps, .buffers = buffers, .ptx = r->ptx, .hlo = text,
                   .cubin = r->cubin.bytes, .cubin_bytes = r->cubin.n};
+    b->accuracy = o->accuracy == SC_EXACT ? NULL : sc_accuracy_name[o->accuracy];
     b->hash = wbb_format(a, "%016llx", (unsigned long long)wbb_hash(text, n, wbb_hash(r->ptx, strlen(r->ptx), 0)));
     b->launches = WBB_NEW_N(a, BdLaunch, r->n_kernels + 1);
     for (uint32_t k = 0; k < r->n_kernels; k++) {
@@ -261,7 +262,7 @@ static void note_work(Compile *c)
 static RwCx *new_engine(const Compile *c)
 {
     const PipeOptions *o = c->o;
-    RwCx *rw = rw_new(c->cx, c->arena, ir_graph_new(c->cx, c->arena), &ix_tables, c->r->target->tables, o->approx);
+    RwCx *rw = rw_new(c->cx, c->arena, ir_graph_new(c->cx, c->arena), &ix_tables, c->r->target->tables, o->accuracy);
     for (uint32_t i = 0; i < o->n_disable; i++) rw_disable(rw, o->disable[i]);
     rw_watch(rw, o->watch, o->watch_arg);
     return rw;

@@ -78,8 +78,8 @@ PipeExpected pipe_operate(const PipeInterpreter *x, const IrNode *n, ScType type
     const ScOp op = (ScOp)n->op;
     const ScSignature signature = (ScSignature)sc_op_info[op].signature;
     const ScType named = signature == SC_COMPARE || signature == SC_TEST ? from : type;
-    const bool approx = n->flags & SC_FLAG_APPROX;
-    const ScBudget budget = sc_budget(op, named, approx);
+    const ScAccuracy accuracy = n->flags & SC_FLAG_APPROX ? SC_APPROX : SC_EXACT;
+    const ScBudget budget = sc_budget(op, named, accuracy);
     bool exact = true, moved = true;
     uint64_t v[3] = {0}, bits;
     if (n->flags & (SC_FLAG_CONTRACT | SC_FLAG_NNAN | SC_FLAG_NSZ)) return (PipeExpected){.known = PIPE_ANY};
@@ -101,7 +101,7 @@ PipeExpected pipe_operate(const PipeInterpreter *x, const IrNode *n, ScType type
         b[i] = m[i].known == PIPE_EXACT ? ev_bound_exact(t, m[i].bits) : m[i].bound;
     }
     if (op == OP_BITS) return (PipeExpected){.known = PIPE_ANY};
-    r.bound = ev_bound_op(op, named, from, b, approx);
+    r.bound = ev_bound_op(op, named, from, b, accuracy);
     return r;
 }
 

@@ -230,7 +230,7 @@ static int64_t compare(WbbCx *cx, WbbArena *a, const HloComputation *c, const Pi
                        const EvPositions *at, PipeVerdict *v)
 {
     const EvResult *plain = pipe_evaluate(cx, a, c, operands, order, EV_PLAIN, at);
-    const EvMode mode = run->approx ? EV_BOUNDS_APPROX : EV_BOUNDS;
+    const EvMode mode = ev_bounds_mode(run->accuracy);
     int64_t elements = 0;
     for (uint32_t k = 0; k < r->n_leaves; k++) {
         const int64_t n = at ? at[k].n : bd_elements(got[k].dims, got[k].rank);

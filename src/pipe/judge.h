@@ -32,7 +32,7 @@ typedef struct {
     SimProfile *profiles;      /* of each launch, which the first run fills; NULL: none */
     bool on_gpu;               /* run on a GPU as well, and judge its outputs */
     uint32_t repeat;           /* on a GPU: time this many runs */
-    bool approx;               /* judge by the budgets of --approx */
+    ScAccuracy accuracy;       /* judge by its budgets */
     size_t padding;            /* SimOptions.padding */
     uint32_t threads;          /* of the simulator and the evaluator; 0: one */
     const char *ptx_name;      /* of the PTX, in messages; NULL: kernel.ptx */

@@ -37,7 +37,7 @@ extern const char *const pipe_stage_name[PIPE_STAGES];
 
 typedef struct {
     const char *target; /* "sm_90" */
-    bool approx;
+    ScAccuracy accuracy; /* of functions */
     uint32_t align;     /* of every buffer; 0: 16 */
     const char *layout; /* text of the layout that the kernel must have; NULL: chosen */
     bool lines;         /* the PTX has `.loc` of patterns and of the HLO file */

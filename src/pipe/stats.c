@@ -151,7 +151,7 @@ static void compile(WbbCx *cx, void *arg)
 {
     Job *j = arg;
     const PipeOptions p = {.target = j->s->target->name,
-                           .approx = j->o->approx,
+                           .accuracy = j->o->accuracy,
                            .align = j->o->align,
                            .comments = true,
                            .stage = PIPE_AT_PTX,

@@ -15,7 +15,7 @@
 
 /* Options that change the code; they are part of a cache's key. */
 typedef struct {
-    bool approx;
+    ScAccuracy accuracy;
     uint32_t align;
     const char *const *disable;
     uint32_t n_disable;

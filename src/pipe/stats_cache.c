@@ -151,8 +151,8 @@ static void make_key(WbbCx *cx, void *arg)
 {
     Job *j = arg;
     WbbBuf b = wbb_buf(j->arena);
-    wbb_putf(&b, "%starget %s %016" PRIx64 "\napprox %d align %u", j->cache->tools, j->target->name,
-             tables_of(j->cache, j->target), j->o->approx, j->o->align);
+    wbb_putf(&b, "%starget %s %016" PRIx64 "\naccuracy %d align %u", j->cache->tools, j->target->name,
+             tables_of(j->cache, j->target), (int)j->o->accuracy, j->o->align);
     if (j->o->profile) wbb_putf(&b, " profile %u", j->o->profile);
     for (uint32_t k = 0; k < j->o->n_disable; k++) wbb_putf(&b, " disable %s", j->o->disable[k]);
     wbb_put(&b, "\n");

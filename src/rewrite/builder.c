@@ -15,10 +15,11 @@ enum { MAX_DEPTH = 100, MAX_FIRINGS = 1000000 };
  * number; longer sums are simplified in groups first, and rules miss pairs of terms in different groups. */
 enum { LONG_SUM = 24 };
 
-RwCx *rw_new(WbbCx *cx, WbbArena *a, IrGraph *g, const RwTables *index, const RwTables *target, bool approx)
+RwCx *rw_new(WbbCx *cx, WbbArena *a, IrGraph *g, const RwTables *index, const RwTables *target,
+             ScAccuracy accuracy)
 {
     RwCx *rw = WBB_NEW(a, RwCx);
-    *rw = (RwCx){.cx = cx, .arena = a, .g = g, .index = index, .target = target, .approx = approx, .phase = -1};
+    *rw = (RwCx){.cx = cx, .arena = a, .g = g, .index = index, .target = target, .accuracy = accuracy, .phase = -1};
     rw->counts[0] = WBB_NEW_N(a, uint32_t, target->n_rules + 1);
     rw->counts[1] = WBB_NEW_N(a, uint32_t, index->n_rules + 1);
     rw->disabled[0] = WBB_NEW_N(a, uint8_t, target->n_rules + 1);

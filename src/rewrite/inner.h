@@ -80,7 +80,7 @@ struct RwCx {
     WbbArena *arena;
     IrGraph *g;
     const RwTables *index, *target;
-    bool approx;
+    ScAccuracy accuracy;
     int phase; /* of the running pass; -1: none */
     IrRef *normal; /* by ref: what a node becomes in this pass (index nodes: for ever); 0: not yet */
     uint32_t normal_capacity;

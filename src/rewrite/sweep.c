@@ -17,8 +17,7 @@ static bool is_unchanged(const IrGraph *g, const IrNode *n, const IrRef *made)
 static IrRef rebuild(RwCx *rw, IrRef r, const IrRef *made)
 {
     const IrNode n = *ir_at(rw->g, r);
-    const bool function =
-        rw->approx && rw->phase == RW_SIMPLIFY && sc_op_info[n.op].costly && sc_is_float(IR_SC(n.type));
+    const bool function = rw->phase == RW_SIMPLIFY && sc_is_marked((ScOp)n.op, IR_SC(n.type), rw->accuracy);
     const uint32_t flags = n.flags | (function ? (uint32_t)SC_FLAG_APPROX : 0);
     if (flags == n.flags && is_unchanged(rw->g, &n, made)) return rw_normalize(rw, r);
     if (n.op == OP_CALL) return rw_normalize(rw, ir_copy(rw->g, r, made, flags));

@@ -38,6 +38,15 @@ ScOp sc_op_of_hlo(const char *opcode)
     return OP_NONE;
 }
 
+const char *const sc_accuracy_name[SC_ACCURACIES] = {"exact", "xla", "approx"};
+
+ScAccuracy sc_accuracy_named(const char *name)
+{
+    for (int k = 0; k < SC_ACCURACIES; k++)
+        if (!strcmp(name, sc_accuracy_name[k])) return (ScAccuracy)k;
+    return SC_ACCURACIES;
+}
+
 uint32_t sc_bytes(ScType t) { return t == SC_PRED ? 1 : (sc_type_info[t].bits + 7u) / 8u; }
 
 uint64_t sc_mask(ScType t)

@@ -83,7 +83,17 @@ typedef struct {
     double absolute; /* that much besides, whatever the result */
 } ScBudget;
 
-/* `approx`: the looser table. From budget(..) in patterns/functions.py. */
-ScBudget sc_budget(ScOp op, ScType type, bool approx);
+/* Which errors functions may have: those of the default, those of XLA's own lowerings, those of the machine's
+ * approximations. */
+typedef enum { SC_EXACT, SC_XLA, SC_APPROX, SC_ACCURACIES } ScAccuracy;
+extern const char *const sc_accuracy_name[SC_ACCURACIES]; /* "exact", "xla", "approx" */
+ScAccuracy sc_accuracy_named(const char *name);           /* SC_ACCURACIES if unknown */
+
+/* From budget(..) in patterns/functions.py. */
+ScBudget sc_budget(ScOp op, ScType type, ScAccuracy accuracy);
+
+/* Is a function marked with SC_FLAG_APPROX at that accuracy? Under SC_XLA where MARKED_XLA of patterns/functions.py
+ * says so. */
+bool sc_is_marked(ScOp op, ScType type, ScAccuracy accuracy);
 
 #endif

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Our machine code against XLA's, over the fusions of real programs: the distribution of the ratio, and the best and worst kernels.
 
-    compare_xla.py [WARPBURG] [--shared DIR] [--scale LMS] [--every N] [-j N] [--approx] [--html OUT.html] [--check | --update] [--widths | --larger]
+    compare_xla.py [WARPBURG] [--shared DIR] [--scale LMS] [--every N] [-j N] [--accuracy LEVEL] [--html OUT.html] [--check | --update] [--widths | --larger]
 
 The files are those of DIR/corpus/programs for which DIR/anchors/programs.tsv has XLA's kernel (sm_90, the same assembler). The ratio is that of
 `sass * warps`, the instructions that the GPU issues, ours over XLA's. Where either kernel has a loop, it is that of the instructions executed in
@@ -10,7 +10,7 @@ ratio depends on how blocks are rounded up.
 
   --check    compares with compare_xla.tsv, which is committed; names the kernels that got worse, and exits 1 if there is one
   --update   writes compare_xla.tsv
-  --approx   compiles ours with --approx: XLA's quotients and roots are approximate, so both have the same accuracy
+  --accuracy compiles ours with it: at `xla` quotients and roots are approximate, as XLA's are
   --widths   lists the accesses narrower than XLA's, each with its reason; exits 1 if a reason is missing
   --larger   lists the kernels larger than XLA's, each with its reason; exits 1 if a reason is missing
 
@@ -171,26 +171,26 @@ def launched(warpburg: str, words: List[str], blocks: int) -> float:
     return counts["warp_instructions"] * blocks / max(counts["blocks"], 1)
 
 
-def executed(warpburg: str, p: Pair, hlo: Path, ptx: Path, kept: Kept, approx: bool) -> Optional[Tuple[float, float]]:
+def executed(warpburg: str, p: Pair, hlo: Path, ptx: Path, kept: Kept, accuracy: str) -> Optional[Tuple[float, float]]:
     """Warp instructions of both kernels, kept under the key of our compilation and the hash of XLA's PTX."""
     grid, block = p.theirs["grid"].split(",")[0], p.theirs["block"].split(",")[0]
     if p.ours["bytes_min"] > MOST_BYTES:
         return None
     mine = kept.get(f"ours {p.ours['key']}", lambda: launched(
-        warpburg, [str(hlo), "--target", "sm_90", *(["--approx"] if approx else [])], math.prod(p.ours["grid"])))
+        warpburg, [str(hlo), "--target", "sm_90", "--accuracy", accuracy], math.prod(p.ours["grid"])))
     other = kept.get(f"theirs {hashlib.sha256(ptx.read_bytes()).hexdigest()[:24]}", lambda: launched(
         warpburg, [str(hlo), "--ptx", str(ptx), "--grid", grid, "--block", block, "--padding", "256"], int(grid)))
     return (mine, other) if mine and other else None
 
 
-def our_records(warpburg: str, folder: Path, files: List[str], jobs: int, approx: bool) -> Dict[str, Dict[str, Any]]:
+def our_records(warpburg: str, folder: Path, files: List[str], jobs: int, accuracy: str) -> Dict[str, Dict[str, Any]]:
     with tempfile.TemporaryDirectory(prefix="anchors.") as work:
         chosen, out = Path(work) / "programs", Path(work) / "ours.jsonl"
         chosen.mkdir()
         for name in files:
             (chosen / name).symlink_to(folder / name)
         command = [sys.executable, str(ROOT / "shaderdb" / "run"), str(chosen), "--target", "sm_90", "-o", str(out), "--warpburg", warpburg,
-                   "-j", str(jobs), "--no-ms", *(["--approx"] if approx else [])]
+                   "-j", str(jobs), "--no-ms", "--accuracy", accuracy]
         p = subprocess.run(command, env={**os.environ, **dict(environment())}, capture_output=True, text=True, check=False)
         if p.returncode:
             raise SystemExit(p.stderr)
@@ -198,7 +198,7 @@ def our_records(warpburg: str, folder: Path, files: List[str], jobs: int, approx
             return {r["file"]: r for r in map(json.loads, lines)}
 
 
-def pairs_of(warpburg: str, shared: Path, scales: str, every: int, jobs: int, approx: bool = False) -> Tuple[List[Pair], Dict[str, int]]:
+def pairs_of(warpburg: str, shared: Path, scales: str, every: int, jobs: int, accuracy: str = "exact") -> Tuple[List[Pair], Dict[str, int]]:
     """The pairs, and how many files have none, by reason."""
     folder = shared / "corpus" / "programs"
     with open(shared / "anchors" / "programs.tsv", encoding="utf-8", newline="") as text:
@@ -206,7 +206,7 @@ def pairs_of(warpburg: str, shared: Path, scales: str, every: int, jobs: int, ap
     with open(folder / "index.tsv", encoding="utf-8", newline="") as text:
         scale = {row["file"]: row["scale"] for row in csv.DictReader(text, delimiter="\t")}
     files = sorted(f for f in theirs if scale.get(f, "?") in scales)[::every]
-    ours = our_records(warpburg, folder, files, jobs, approx)
+    ours = our_records(warpburg, folder, files, jobs, accuracy)
     ptx = {f: shared / "anchors" / "ptx" / "programs" / f"{f[:-4]}.ptx" for f in files}
     kept = Kept()
     classes = theirs_by_class(ptx, jobs, kept)
@@ -224,7 +224,7 @@ def pairs_of(warpburg: str, shared: Path, scales: str, every: int, jobs: int, ap
         out.append(Pair(f, scale[f], group_of(text, theirs[f]), r, theirs[f], classes[f], operations))
     with ThreadPoolExecutor(jobs) as pool:
         looping = [p for p in out if p.loops]
-        for p, found in zip(looping, pool.map(lambda p: executed(warpburg, p, folder / p.file, ptx[p.file], kept, approx), looping)):
+        for p, found in zip(looping, pool.map(lambda p: executed(warpburg, p, folder / p.file, ptx[p.file], kept, accuracy), looping)):
             p.executed = found
     kept.write()
     unmeasured = sum(p.loops and not p.executed for p in out)
@@ -319,7 +319,7 @@ def main() -> int:
     p.add_argument("--html", default="")
     p.add_argument("--check", action="store_true")
     p.add_argument("--update", action="store_true")
-    p.add_argument("--approx", action="store_true")
+    p.add_argument("--accuracy", default="exact", choices=("exact", "xla", "approx"))
     p.add_argument("--widths", action="store_true")
     p.add_argument("--larger", action="store_true")
     o = p.parse_args()
@@ -327,12 +327,12 @@ def main() -> int:
         print(f"skipped: anchors: {o.shared}/anchors is not there")
         return 0
     warpburg = find_warpburg(o.warpburg)
-    pairs, left = pairs_of(warpburg, o.shared, o.scale, o.every, o.jobs, o.approx)
+    pairs, left = pairs_of(warpburg, o.shared, o.scale, o.every, o.jobs, o.accuracy)
     if o.widths or o.larger:
         import compare_xla_reasons as reasons
         if o.widths:
             return reasons.check_widths(pairs)
-        return reasons.check_larger(pairs, pairs_of(warpburg, o.shared, o.scale, o.every, o.jobs, True)[0])
+        return reasons.check_larger(pairs, pairs_of(warpburg, o.shared, o.scale, o.every, o.jobs, "xla")[0])
     text = report(pairs, left)
     print(text)
     if o.html:

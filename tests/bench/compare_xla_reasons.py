@@ -69,7 +69,7 @@ ROUNDED = ("divide", "sqrt", "rsqrt", "power", "log-plus-one")  # ours are round
 
 
 def check_larger(pairs: List[Pair], approximate: List[Pair]) -> int:
-    """Large and medium loops. If ours is no larger when it is compiled with --approx, exact quotients and roots are the reason."""
+    """Large and medium loops. If ours is no larger when it is compiled at --accuracy xla, exact quotients and roots are the reason."""
     reasons, at_equal = written(LARGER), {p.file: p.ratio for p in approximate}
     larger = sorted((p for p in pairs if p.group == "loops" and p.scale in "LM" and p.ratio > 1), key=lambda p: (-p.ratio, p.file))
     bare, exact, needed = 0, 0, []
@@ -77,7 +77,7 @@ def check_larger(pairs: List[Pair], approximate: List[Pair]) -> int:
         ratio = at_equal.get(p.file, p.ratio)
         if ratio <= 1 and any(o.split(".")[0] in ROUNDED for o in p.operations):
             exact += 1
-            print(f"{p.ratio:.2f} {p.file}: quotients and roots are rounded correctly; {ratio:.2f} with --approx, as in XLA's")
+            print(f"{p.ratio:.2f} {p.file}: quotients and roots are rounded correctly; {ratio:.2f} at --accuracy xla")
             continue
         needed.append(p.file)
         bare += p.file not in reasons

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The modelled time of our kernels against that of XLA's PTX, over a sample of the corpus: geometric means by group, and the worst kernels.
 
-    model_xla.py [WARPBURG] [--shared DIR] [--set programs,fusions] [--every N] [--from K] [--scale LMS] [--only TEXT] [--approx] [-j N] [--out ROWS.tsv]
+    model_xla.py [WARPBURG] [--shared DIR] [--set programs,fusions] [--every N] [--from K] [--scale LMS] [--only TEXT] [--accuracy LEVEL] [-j N]
+                 [--out ROWS.tsv]
 
 Each pair runs once in the simulator on the same inputs, `run FILE.hlo --profile --against THEIRS.ptx` (docs/profile.md), both with the rates of sm_90. Of
 large grids a sample of blocks runs. A kernel that is declined, too large to run whole where it must, or faulty is counted and named, and not compared.
@@ -81,12 +82,12 @@ def explained(ours: Dict[str, Any], theirs: Dict[str, Any]) -> str:
     return f"{name} {x[name]:.2f} us for {y[name]:.2f}"
 
 
-def compared(warpburg: str, shared: Path, approx: bool, part: str, row: Dict[str, str]) -> Tuple[Optional[Row], str]:
+def compared(warpburg: str, shared: Path, accuracy: str, part: str, row: Dict[str, str]) -> Tuple[Optional[Row], str]:
     file = row["file"]
     hlo = shared / "corpus" / part / file
     ptx = shared / "anchors" / "ptx" / part / (file[:-len(".hlo")].replace("/", "__") + ".ptx")
     words = [warpburg, "run", str(hlo), "--profile", "--json", "-j", "1", "--against", f"{ptx}:{row['grid']}:{row['block']}:{row['shared'] or 0}"]
-    words += ["--approx"] * approx
+    words += ["--accuracy", accuracy]
     sampled = threads(row) > THREADS
     try:
         p = subprocess.run([*words, *(["--blocks", str(BLOCKS)] if sampled else [])], capture_output=True, text=True, check=False, timeout=SECONDS,
@@ -140,7 +141,7 @@ def main() -> int:
     p.add_argument("--from", type=int, default=0, dest="first")
     p.add_argument("--scale", default="LMS-")
     p.add_argument("--only", default="", help="only files whose name contains this")
-    p.add_argument("--approx", action="store_true", help="ours with approximate quotients and roots, as XLA's are")
+    p.add_argument("--accuracy", default="exact", choices=("exact", "xla", "approx"), help="of ours; XLA's quotients and roots are approximate")
     p.add_argument("-j", type=int, default=min(2, os.cpu_count() or 1), dest="jobs")
     p.add_argument("--out", type=Path, help="write a row for each pair")
     o = p.parse_args()
@@ -157,7 +158,7 @@ def main() -> int:
     rows: List[Row] = []
     left: Counts[str] = Counter()
     with ThreadPoolExecutor(o.jobs) as pool:
-        for (part, r), (row, why) in zip(work, pool.map(lambda x: compared(warpburg, o.shared, o.approx, *x), work)):
+        for (part, r), (row, why) in zip(work, pool.map(lambda x: compared(warpburg, o.shared, o.accuracy, *x), work)):
             if row:
                 rows.append(row)
             else:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Our prices against cycles of single operations that XLA's authors measured on GPUs: rank correlation, and the operations that are furthest off.
 
-    op_cycles.py [WARPBURG] [--shared DIR] [--targets sm_75,sm_90] [--ours] [--approx] [--worst N] [--least R]
+    op_cycles.py [WARPBURG] [--shared DIR] [--targets sm_75,sm_90] [--ours] [--accuracy LEVEL] [--worst N] [--least R]
 
 DIR/reference/xla-op-cycles.tsv has clock cycles of one HLO operation in a chain of them, as XLA lowered it. The price is that of XLA's own PTX for a fusion of
 that operation, DIR/anchors/ptx/programs/*__wrapped_*.ptx, along the longest way from the load to the store: the larger of the latency of its longest
@@ -194,7 +194,7 @@ class Row:
 def compiled(args: argparse.Namespace, opcode: str, t: str, target: str, folder: Path) -> Optional[str]:
     path = folder / f"{opcode}_{t}.hlo"
     path.write_text(fusion(opcode, t))
-    command = [args.warpburg, "compile", str(path), "--target", target, "--emit", "ptx"] + ["--approx"] * args.approx
+    command = [args.warpburg, "compile", str(path), "--target", target, "--emit", "ptx", "--accuracy", args.accuracy]
     done = subprocess.run(command, capture_output=True, text=True)
     return done.stdout if done.returncode == 0 else None
 
@@ -205,7 +205,7 @@ def main() -> int:
     p.add_argument("--shared", default="../shared")
     p.add_argument("--targets", default="sm_75,sm_80,sm_86,sm_90,sm_100")
     p.add_argument("--ours", action="store_true", help="price our PTX instead of XLA's")
-    p.add_argument("--approx", action="store_true", help="compile ours with --approx")
+    p.add_argument("--accuracy", default="exact", choices=("exact", "xla", "approx"), help="of ours")
     p.add_argument("--worst", type=int, default=16, metavar="N", help="how many to list")
     p.add_argument("--least", type=float, default=0.7, metavar="R", help="the rank correlation that each target must have")
     args = p.parse_args()

@@ -54,6 +54,23 @@ static void test_compile(void **state)
     wb_context_free(cx);
 }
 
+/* A quotient is rounded correctly unless the options allow the error of the machine's. */
+static void test_accuracy(void **state)
+{
+    (void)state;
+    static const char quotient[] = "HloModule f\n\nENTRY e {\n  p = f32[1024]{0} parameter(0)\n"
+                                   "  q = f32[1024]{0} parameter(1)\n  ROOT r = f32[1024]{0} divide(p, q)\n}\n";
+    wb_context *cx = wb_context_new();
+    for (int level = WB_EXACT; level <= WB_XLA; level++) {
+        wb_kernel *k = NULL;
+        const wb_options o = {.accuracy = (wb_accuracy)level};
+        assert_int_equal(wb_compile(cx, "f.hlo", quotient, strlen(quotient), &o, &k), WB_OK);
+        assert_int_equal(strstr(wb_kernel_ptx(k), "div.full.f32") != NULL, level != WB_EXACT);
+        assert_int_equal(strstr(wb_kernel_json(k), "\"accuracy\": \"xla\"") != NULL, level == WB_XLA);
+    }
+    wb_context_free(cx);
+}
+
 static void test_errors_leave_the_context_usable(void **state)
 {
     (void)state;
@@ -163,7 +180,7 @@ static void test_kernel_free(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_compile), cmocka_unit_test(test_errors_leave_the_context_usable),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_compile), cmocka_unit_test(test_accuracy), cmocka_unit_test(test_errors_leave_the_context_usable),
                                        cmocka_unit_test(test_nothing_to_launch), cmocka_unit_test(test_in_place),
                                        cmocka_unit_test(test_reasons), cmocka_unit_test(test_kernel_free)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,7 +14,7 @@
 /* --- element expressions ------------------------------------------------------------------------------------------ */
 typedef struct {
     const char *target;
-    bool approx;
+    ScAccuracy accuracy;
     uint32_t trials;
     uint32_t *counts;
 } Elements;
@@ -52,7 +52,7 @@ static void put_value(WbbBuf *b, ScType t, int depth, bool rounded)
     for (int tries = 0; depth > 0 && tries < 40; tries++) {
         const ScOp op = (ScOp)below(OP_COUNT);
         const ScOpInfo *o = &sc_op_info[op];
-        if (!of_program(op) || (rounded && sc_budget(op, t, false).ulp > 0)) continue;
+        if (!of_program(op) || (rounded && sc_budget(op, t, SC_EXACT).ulp > 0)) continue;
         ScType from = t;
         if (o->signature == SC_COMPARE || o->signature == SC_TEST) {
             if (t != SC_PRED) continue;
@@ -149,7 +149,7 @@ static void element_trial(WbbCx *cx, Elements *e, const char *value, ScType t, S
     for (size_t i = 0; i < WBB_LEN(types); i++) wbb_putf(&b, "%%%s: %s[3], ", name_of(types[i]), name_of(types[i]));
     wbb_putf(&b, "%%out: out %s[1]) block 32 grid 1 {\n  store %%out[0], %s\n}\n", name_of(t), value);
     IrKernel *k = ir_parse(cx, a, "random.ir", b.text, strlen(b.text));
-    RwCx *rw = rw_new(cx, a, k->g, &ix_tables, tg_find(e->target)->tables, e->approx);
+    RwCx *rw = rw_new(cx, a, k->g, &ix_tables, tg_find(e->target)->tables, e->accuracy);
     const IrRef before = root_of(k);
     rw_index(rw, k);
     rw_run(rw, k, RW_SIMPLIFY);
@@ -182,16 +182,16 @@ static void element_body(WbbCx *cx, void *arg)
                     else put_leaf(&b, want);
                 }
                 wbb_put(&b, ")");
-                element_trial(cx, e, b.text, test ? SC_PRED : types[i], sc_budget(op, types[i], e->approx));
+                element_trial(cx, e, b.text, test ? SC_PRED : types[i], sc_budget(op, types[i], e->accuracy));
             }
         }
-    for (uint32_t n = 0; n < e->trials && !e->approx; n++) {
+    for (uint32_t n = 0; n < e->trials && !e->accuracy; n++) {
         const ScType t = random_type();
         WbbBuf b = wbb_buf(a);
         put_value(&b, t, 1 + (int)below(3), true);
         element_trial(cx, e, b.text, t, exact);
     }
-    for (size_t i = 0; i < WBB_LEN(types) && !e->approx; i++) { /* expressions that random ones seldom contain */
+    for (size_t i = 0; i < WBB_LEN(types) && !e->accuracy; i++) { /* expressions that random ones seldom contain */
         const char *t = name_of(types[i]), cls = sc_type_info[types[i]].cls;
         const char *x = wbb_format(a, "load %%%s[0]", t), *y = wbb_format(a, "load %%%s[1]", t), *c = "load %pred[0]",
                    *d = "load %pred[1]";
@@ -217,9 +217,9 @@ static void element_body(WbbCx *cx, void *arg)
         }
     }
     element_trial(cx, e, "bnot.pred(bnot.pred(load %pred[0]))", SC_PRED, exact);
-    element_trial(cx, e, "hypot.f32(load %f32[0], load %f32[1])", SC_F32, sc_budget(OP_HYPOT, SC_F32, e->approx));
+    element_trial(cx, e, "hypot.f32(load %f32[0], load %f32[1])", SC_F32, sc_budget(OP_HYPOT, SC_F32, e->accuracy));
     element_trial(cx, e, "fma.bf16(load %bf16[0], load %bf16[1], load %bf16[2])", SC_BF16, exact);
-    for (size_t i = 0; i < WBB_LEN(types) && !e->approx; i++) /* every conversion, and every pair of conversions */
+    for (size_t i = 0; i < WBB_LEN(types) && !e->accuracy; i++) /* every conversion, and every pair of conversions */
         for (size_t j = 0; j < WBB_LEN(types); j++) {
             if (i == j) continue;
             element_trial(
@@ -240,7 +240,7 @@ static void elements(const char *target)
     memset(counts, 0, sizeof counts);
     seed = 2;
     succeed_alone(element_body, &(Elements){.target = target, .trials = 12000, .counts = counts});
-    succeed_alone(element_body, &(Elements){.target = target, .approx = true, .counts = counts});
+    succeed_alone(element_body, &(Elements){.target = target, .accuracy = SC_APPROX, .counts = counts});
     const RwTables *t = tg_find(target)->tables;
     uint32_t silent = 0;
     for (uint32_t i = 0; i < t->n_rules; i++) {

@@ -157,13 +157,20 @@ static void test_loops_and_budgets(void **state)
     sc_loop(OP_ADD, SC_F32, SC_F32)(5, a, a, b, NULL);
     assert_true(a[0] == 11 && a[4] == 55);
     assert_null(sc_loop(OP_FMA, SC_I32, SC_I32));
-    assert_true(sc_budget(OP_ADD, SC_F32, true).ulp == 0);
-    assert_true(sc_budget(OP_EXP, SC_F32, false).ulp == 4.5);
-    assert_true(sc_budget(OP_TANH, SC_BF16, false).ulp == 1);
-    assert_true(sc_budget(OP_SIN, SC_F32, true).absolute > 0 && sc_budget(OP_SIN, SC_F32, false).absolute == 0);
+    assert_true(sc_budget(OP_ADD, SC_F32, SC_APPROX).ulp == 0);
+    assert_true(sc_budget(OP_EXP, SC_F32, SC_EXACT).ulp == 4.5);
+    assert_true(sc_budget(OP_TANH, SC_BF16, SC_EXACT).ulp == 1);
+    assert_true(sc_budget(OP_SIN, SC_F32, SC_APPROX).absolute > 0 && sc_budget(OP_SIN, SC_F32, SC_EXACT).absolute == 0);
+    assert_true(sc_budget(OP_DIV, SC_F32, SC_EXACT).ulp == 0 && sc_budget(OP_DIV, SC_F32, SC_XLA).ulp > 0);
+    assert_true(sc_is_marked(OP_DIV, SC_F32, SC_XLA) && !sc_is_marked(OP_DIV, SC_F32, SC_EXACT));
+    assert_true(!sc_is_marked(OP_SIN, SC_F32, SC_XLA) && sc_is_marked(OP_SIN, SC_F32, SC_APPROX));
+    assert_int_equal(sc_accuracy_named("xla"), SC_XLA);
+    assert_int_equal(sc_accuracy_named("fast"), SC_ACCURACIES);
     for (int op = OP_NONE; op < OP_COUNT; op++)
         for (int t = SC_NONE; t < SC_TYPE_COUNT; t++)
-            assert_true(sc_budget((ScOp)op, (ScType)t, true).ulp >= sc_budget((ScOp)op, (ScType)t, false).ulp);
+            for (int level = SC_XLA; level < SC_ACCURACIES; level++)
+                assert_true(sc_budget((ScOp)op, (ScType)t, (ScAccuracy)level).ulp >=
+                            sc_budget((ScOp)op, (ScType)t, SC_EXACT).ulp);
 }
 
 /* Correctly rounded results from 400-bit arithmetic: for each function the hardest of some thousands of arguments, and
