@@ -1,0 +1,254 @@
+/* walk.c: the values that an element of a space needs.
+ *
+ * Needs the plan of a fusion and a space; leaves needs, the accesses of memory among them and the work of the others. A
+ * step along a dimension is the difference of two element numbers, taken at five places; where most of these differ, or
+ * values read from memory decide, the elements are far apart.
+ *
+ *     add(x[rows, columns], bias[columns])    =>    x: steps 1024, 1; bias: steps 0, 1; 1 slot
+ */
+#include "partition/walk.h"
+
+#include <string.h>
+
+enum { PLACES = 5, MAX_STEPS = 4096, MAX_NODES = 1000 };
+
+static double rate(const PartWalk *w, const char *name) { return tg_rate(w->t, name)->value; }
+
+/* --- positions ---------------------------------------------------------------------------------------------------- */
+void part_walk_begin(PartWalk *w)
+{
+    const HloShape *x = w->shape;
+    w->elements = hlo_elements(x);
+    w->complete = true;
+    w->seen.arena = w->load_of.arena = w->a;
+    w->map = ix_map_new(w->a);
+    w->at = WBB_NEW_N(w->a, IrRef, x->rank + 1u);
+    w->point = WBB_NEW_N(w->a, int64_t, w->n_space + 1u);
+    for (uint32_t d = 0; d < x->rank; d++) w->at[d] = ir_index(rw_graph(w->rw), 0);
+    for (uint32_t k = 0; k < w->n_space; k++) {
+        const PartGroup *g = &w->space[k];
+        const IrRef position = ix_map_var(w->rw, w->a, w->map, IX_DIMENSION,
+                                          ix_map_name(w->a, w->map, IX_DIMENSION), 0, g->dim.size - 1);
+        part_group_index(w->rw, g, x, position, w->at);
+    }
+}
+
+/* The value of an index node at w->point. */
+static int64_t value_at(const PartWalk *w, IrRef node)
+{
+    IxMap m = *w->map;
+    int64_t value = 0;
+    m.results.items = &node, m.results.n = 1;
+    ix_map_eval(rw_graph(w->rw), &m, w->point, &value);
+    return value;
+}
+
+/* Is an expression one of few nodes, each counted as often as it is an operand? Others are not evaluated. */
+static bool has_few(const IrGraph *g, IrRef node, uint32_t *left)
+{
+    if (!*left) return false;
+    --*left;
+    for (uint32_t k = 0, n = ir_arity(g, node); k < n; k++)
+        if (!has_few(g, ir_operand(g, node, k), left)) return false;
+    return true;
+}
+
+static bool is_small(const PartWalk *w, IrRef node)
+{
+    uint32_t left = MAX_NODES;
+    return has_few(rw_graph(w->rw), node, &left);
+}
+
+/* What a node gains from one position to the next along dimension d, if that is the same at most places: a dimension
+ * of the space may be several of the operand, so that a few steps lead to its next row. */
+static int64_t step_along(const PartWalk *w, IrRef node, uint32_t d)
+{
+    int64_t steps[PLACES];
+    if (w->space[d].dim.size == 1) return 0;
+    if (!is_small(w, node)) return PART_FAR;
+    for (uint32_t place = 0; place < PLACES; place++) {
+        for (uint32_t k = 0; k < w->n_space; k++) /* any place but the last; the first is the origin */
+            w->point[k] = (int64_t)(place * wbb_mix(place + 8 * k) % (uint64_t)WBB_MAX(w->space[k].dim.size - 1, 1));
+        const int64_t here = value_at(w, node);
+        w->point[d]++;
+        const int64_t next = value_at(w, node);
+        steps[place] = next < here ? here - next : next - here;
+    }
+    for (uint32_t k = 0; k < PLACES; k++) {
+        uint32_t equal = 0;
+        for (uint32_t j = 0; j < PLACES; j++) equal += steps[j] == steps[k];
+        if (equal > PLACES / 2) return steps[k];
+    }
+    return PART_FAR;
+}
+
+/* --- accesses ----------------------------------------------------------------------------------------------------- */
+PartAccess part_access_of(const PartWalk *w, const HloShape *s, IrRef node, uint64_t far, bool anywhere)
+{
+    int64_t *step = WBB_NEW_N(w->a, int64_t, w->n_space + 1u);
+    const uint32_t bits = sc_type_info[s->type].bits;
+    PartAccess x = {.bits = bits < 8 && !part_is_packed(s->type) ? 8 : bits, .elements = 1, .step = step, .passes = 1,
+                    .memory = hlo_elements(s)};
+    for (uint32_t d = 0; d < w->n_space; d++) w->point[d] = 0;
+    anywhere = anywhere || !is_small(w, node);
+    int64_t offsets = 8 * (int64_t)w->p->align / WBB_MAX(x.bits, 1u); /* whose low bits count */
+    if (!anywhere) offsets |= value_at(w, node);
+    for (uint32_t d = 0; d < w->n_space; d++) {
+        step[d] = far >> WBB_MIN(d, 63u) & 1 ? PART_FAR : step_along(w, node, d);
+        if (step[d] && x.elements < INT64_MAX / w->space[d].dim.size) x.elements *= w->space[d].dim.size;
+        if (step[d] != 1) offsets |= step[d];
+    }
+    x.elements = WBB_MIN(x.elements, x.memory);
+    x.align = anywhere ? 1 : offsets & -offsets;
+    return x;
+}
+
+static void add_load(PartWalk *w, PartNeed *x)
+{
+    const HloInstruction *i = x->value.i;
+    const HloShape *s = part_shape(i, x->value.part);
+    const IrRef node = ix_linear(w->rw, s, x->index);
+    const uint64_t key = (uint64_t)(w->p->first_leaf[i->number] + x->value.part) << 32 | node;
+    WbbEntry *e = wbb_map_put(&w->load_of, key);
+    if (!e->value) {
+        const PartAccess load = part_access_of(w, s, node, x->far, x->anywhere);
+        WBB_PUSH(w->a, &w->loads, load);
+        WBB_PUSH(w->a, &w->in_pass, 0);
+        e->value = w->loads.n;
+    }
+    x->load = (uint32_t)e->value;
+    uint64_t *passes = &w->in_pass.items[e->value - 1];
+    if (!(*passes >> w->pass & 1) && *passes) w->loads.items[e->value - 1].passes++;
+    *passes |= UINT64_C(1) << w->pass;
+}
+
+/* --- operations --------------------------------------------------------------------------------------------------- */
+PartCost part_cost_of(const TgTarget *t, const HloInstruction *i)
+{
+    const double function = (double)part_function_work(t, i->opcode);
+    if (function > 0) return (PartCost){function, (double)tg_tune(t, "layout.special", 0)->value};
+    switch (i->opcode) {
+    case HLO_PARAMETER: case HLO_CONSTANT: case HLO_TUPLE: case HLO_GET_TUPLE_ELEMENT: case HLO_BROADCAST:
+    case HLO_BITCAST: case HLO_RESHAPE: case HLO_TRANSPOSE: case HLO_COPY: case HLO_SLICE: case HLO_REVERSE:
+        return (PartCost){0, 0};
+    default: return (PartCost){1, 0};
+    }
+}
+
+static void add_cost(PartWalk *w, const HloInstruction *i, double times, bool again)
+{
+    const PartCost c = part_cost_of(w->t, i);
+    const bool f64 = part_shape(i, 0)->type == SC_F64;
+    if (again) {
+        w->again_slots += c.slots * times;
+        return;
+    }
+    w->slots += c.slots * times;
+    *(f64 ? &w->f64_clocks : &w->clocks) += c.slots * times * w->t->warp / rate(w, f64 ? "pipe.f64" : "pipe.fma");
+    w->special_clocks += c.special * times * w->t->warp / rate(w, "pipe.xu");
+}
+
+/* --- the walk ----------------------------------------------------------------------------------------------------- */
+/* edge.user: number of the need that reads it, from 1 on; 0: it is a root. */
+static uint32_t need(PartWalk *w, PartValue v, const IrRef *index, const PartNeed *by, PartEdge edge)
+{
+    const uint32_t rank = part_shape(v.i, v.part)->rank;
+    const uint64_t key = wbb_hash(index, rank * sizeof *index, (uint64_t)v.i->id << 32 | v.part);
+    WbbEntry *e = wbb_map_put(&w->seen, key);
+    const bool again = e->value != 0;
+    if (!again) {
+        IrRef *copy = WBB_NEW_N(w->a, IrRef, rank + 1u);
+        if (rank) memcpy(copy, index, rank * sizeof *copy);
+        const PartNeed new = {.value = v, .index = copy};
+        WBB_PUSH(w->a, &w->needs, new);
+        e->value = w->needs.n;
+    }
+    edge.of = (uint32_t)e->value - 1;
+    if (edge.user) {
+        edge.user--;
+        WBB_PUSH(w->a, &w->edges, edge);
+    }
+    PartNeed *x = &w->needs.items[edge.of];
+    if (x->passes >> w->pass & 1) return edge.of;
+    x->far = by ? by->far : 0, x->anywhere = by && by->anywhere, x->times = by ? by->times : 1;
+    const int64_t n = hlo_elements(part_shape(v.i, v.part));
+    const double share = n < w->elements ? (double)n / (double)w->elements : 1; /* of what is computed for results */
+    add_cost(w, v.i, x->times * share, again);
+    x->passes |= UINT64_C(1) << w->pass;
+    WBB_PUSH(w->a, &w->stack, edge.of);
+    return edge.of;
+}
+
+uint32_t part_walk_need(PartWalk *w, PartValue v, const IrRef *index)
+{
+    return need(w, part_value(v.i, v.part), index, NULL, (PartEdge){0});
+}
+
+/* Is operand k where a slice starts, and not what it is of? One whose slices are whole starts at 0, and needs none. */
+static bool is_position(const HloInstruction *i, uint32_t k)
+{
+    const bool slices = i->opcode == HLO_DYNAMIC_SLICE || i->opcode == HLO_GATHER;
+    return (slices && k >= 1) || (i->opcode == HLO_DYNAMIC_UPDATE_SLICE && k >= 2);
+}
+
+/* An operand at an index that values from memory and loops of the operation itself decide, too: as if these were 0. */
+static void need_access(PartWalk *w, uint32_t user, uint32_t k)
+{
+    const PartNeed x = w->needs.items[user];
+    const HloInstruction *i = x.value.i;
+    const IxNeeds needs = ix_needs(w->a, i);
+    const PartValue of = part_value(i->operands[k], 0);
+    const PartEdge edge = {.user = user + 1, .operand = k};
+    if (!needs.known) return;
+    PartNeed by = x;
+    IrRef *ranges = WBB_NEW_N(w->a, IrRef, needs.n_ranges + 1u), *starts = WBB_NEW_N(w->a, IrRef, needs.n_starts + 1u);
+    for (uint32_t r = 0; r < needs.n_ranges; r++) {
+        ranges[r] = ir_index(rw_graph(w->rw), 0);
+        by.times *= (double)needs.sizes[r];
+    }
+    for (uint32_t s = 0; s < needs.n_starts; s++) {
+        const HloShape *from = i->operands[needs.starts[s].operand]->shape;
+        IrRef *at = WBB_NEW_N(w->a, IrRef, from->rank + 1u);
+        starts[s] = ir_index(rw_graph(w->rw), 0);
+        ix_start(w->rw, w->a, i, s, x.index, ranges, at);
+        if (needs.starts[s].operand == k) need(w, of, at, &x, edge);
+        const IrRef node = ix_linear(w->rw, from, at);
+        for (uint32_t d = 0; d < w->n_space && d < 64; d++)
+            if (step_along(w, node, d)) by.far |= UINT64_C(1) << d;
+        const HloShape *sliced = i->operands[0]->shape;
+        by.anywhere = by.anywhere || (sliced->rank && needs.starts[s].dimension == sliced->minor_to_major[0]);
+    }
+    if (is_position(i, k)) return;
+    IxAccess access;
+    ix_access(w->rw, w->a, i, k, x.index, ranges, starts, &access);
+    if (!access.never) need(w, of, access.index, &by, edge);
+}
+
+void part_walk_run(PartWalk *w)
+{
+    while (w->stack.n) {
+        const uint32_t user = w->stack.items[--w->stack.n];
+        const PartNeed x = w->needs.items[user];
+        const HloInstruction *i = x.value.i;
+        if (w->stop && w->stop[i->id]) continue;
+        if (++w->steps > MAX_STEPS) {
+            w->complete = false;
+            continue;
+        }
+        if (i->opcode == HLO_PARAMETER) {
+            add_load(w, &w->needs.items[user]);
+            continue;
+        }
+        for (uint32_t k = 0; k < i->n_operands; k++) {
+            const PartValue of = part_value(i->operands[k], 0);
+            if (of.i->opcode == HLO_CONSTANT || part_shape(of.i, 0)->type == SC_TUPLE) continue;
+            if (!ix_has_map(i, k)) {
+                need_access(w, user, k);
+                continue;
+            }
+            IrRef *in = WBB_NEW_N(w->a, IrRef, i->operands[k]->shape->rank + 1u);
+            ix_operand(w->rw, w->a, i, k, x.index, in);
+            need(w, of, in, &x, (PartEdge){.user = user + 1, .operand = k, .mapped = true});
+        }
+    }
+}

@@ -1,0 +1,68 @@
+/* walk: the values that an element of a space needs, down to the parameters, as the emitter will compute them: each
+ * once for each index at which it is needed. The position is one variable for each dimension of the space.
+ *
+ *     PartWalk w = {.a = arena, .p = plan, .rw = plan->rw, .t = target, .space = groups, .n_space = 2, .shape = shape};
+ *     part_walk_begin(&w);
+ *     part_walk_need(&w, root, index);      // [rank of the root] over w.at
+ *     part_walk_run(&w);                    // w.needs, w.edges, w.loads
+ */
+#ifndef PART_WALK_H
+#define PART_WALK_H
+
+#include "partition/pricing.h"
+
+/* A value that is needed at an index. */
+typedef struct {
+    PartValue value;
+    const IrRef *index; /* [rank] */
+    uint64_t far;       /* dimensions of the space along which values from memory decide where it is */
+    double times;       /* for an element of the space: more than once under a reduction of its own */
+    bool anywhere;      /* values from memory decide where its rows begin */
+    uint64_t passes;    /* a bit for each pass that needs it */
+    uint32_t load;      /* of a parameter: number of its access, from 1 on */
+} PartNeed;
+
+/* Need `user` reads operand `operand`, which is need `of`. */
+typedef struct {
+    uint32_t user, of, operand;
+    bool mapped; /* at an index that is a function of the user's alone */
+} PartEdge;
+
+typedef struct {
+    /* given */
+    WbbArena *a;
+    const PartPlan *p;
+    RwCx *rw;
+    const TgTarget *t;
+    const PartGroup *space;
+    uint32_t n_space;
+    const HloShape *shape; /* whose index a position is */
+    const bool *stop;      /* by id: values that need nothing; NULL: none */
+    /* found */
+    IxMap *map;      /* its variables are positions in the dimensions of the space */
+    IrRef *at;       /* such a position as an index of `shape` */
+    int64_t *point, elements;
+    struct { PartNeed *items; uint32_t n, capacity; } needs;
+    struct { PartEdge *items; uint32_t n, capacity; } edges;
+    struct { uint32_t *items; uint32_t n, capacity; } stack; /* needs whose operands are still to be visited */
+    struct { PartAccess *items; uint32_t n, capacity; } loads;
+    struct { uint64_t *items; uint32_t n, capacity; } in_pass; /* of each load: a bit for each pass */
+    WbbMap seen, load_of; /* by hash of a need: its number, from 1 on; by buffer and index: the same of a load */
+    uint32_t pass;
+    double slots, again_slots, clocks, f64_clocks, special_clocks;
+    uint32_t steps;
+    bool complete; /* no limit was met */
+} PartWalk;
+
+/* Instructions of an operation on one element; those of the unit of roots and exponentials. */
+typedef struct {
+    double slots, special;
+} PartCost;
+
+void part_walk_begin(PartWalk *w);
+uint32_t part_walk_need(PartWalk *w, PartValue v, const IrRef *index); /* its number in needs */
+void part_walk_run(PartWalk *w);
+/* `node`: the number of the element in memory. */
+PartAccess part_access_of(const PartWalk *w, const HloShape *s, IrRef node, uint64_t far, bool anywhere);
+PartCost part_cost_of(const TgTarget *t, const HloInstruction *i);
+#endif
