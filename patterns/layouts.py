@@ -36,4 +36,9 @@ PRICE = [                                       # issue slots are instructions o
     tune('layout.fence',           value=600,   because='clocks until the stores of a block are seen by another: the ticket releases them'),
     tune('layout.tie',             value=10,    because='per mille: prices are models, so closer ones are equal'),
 ]
-TUNE = CANDIDATES + PRICE
+EXCHANGE = [                                    # through a tile of shared memory
+    tune('exchange.runs',          value=8 + 16 + 32 + 64 + 128 + 256, because='elements side by side in the tile: from a sector of f32 to a page of DRAM'),
+    tune('exchange.warps',         value=1 + 2 + 4 + 8 + 16, because='of a block: tiles beyond 48 KiB would leave an SM with few of them'),
+    tune('exchange.pads',          value=1 + 2 + 4 + 8, because='accesses after which rows of the tile begin in another bank'),
+]
+TUNE = CANDIDATES + PRICE + EXCHANGE

@@ -103,6 +103,7 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("layouts", "tests/layouts.py {wb}", "", "--count 60"),
     ("shared_reductions", "tests/shared_reductions.py {wb}", "", "--count 30 --every 3"),
     ("random_reductions", "tests/random_reductions.py {wb} {run}", "", "--count 5000"),
+    ("random_transposes", "tests/random_transposes.py {wb} {run}", "", "--count 3000"),
     ("shared_reduction_mutants", "tests/shared_reduction_mutants.py {wb}", "", ""),
     ("compile_growth", "tests/compile_growth.py {wb}", "", ""),
     ("element_types", "tests/element_types.py {wb}", "", "--all"),

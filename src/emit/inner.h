@@ -17,7 +17,9 @@
  *     choose.c  bits.c  function.c        steps of some operations
  *     reduce.c                            those of reductions, which test conditions with choose.c
  *     value.c                             the step of each operation
+ *     memory.c                            values in memory that threads share
  *     share_terms.c  share_exchange.c  share.c    stages whose threads share the terms of reductions
+ *     tile.c                              stages that exchange layouts
  *     kernel.c                            threads and stores
  */
 #ifndef EMIT_INNER_H
@@ -137,6 +139,8 @@ void emit_bound(EmitValues *e, IrRef leaf);
 bool emit_is_available(EmitValues *e, IrRef value); /* may it be used here? */
 /* The index itself where facts put it in lo..hi, else a variable that does. */
 IrRef emit_let(EmitValues *e, const char *stem, IrRef index, int64_t lo, int64_t hi);
+/* x, or bound - 1 where x is more, as a variable in 0 .. bound; *below: x < bound, 0: that always holds. */
+IrRef emit_clamp(EmitValues *e, const char *stem, IrRef x, int64_t bound, IrRef *below);
 /* An integer element, clamped to lo..hi, as an index. */
 IrRef emit_start(EmitValues *e, IrRef integer, int64_t lo, int64_t hi);
 
@@ -178,6 +182,17 @@ static inline IrRef emit_as(EmitValues *e, IrRef x, ScType t)
 
 /* choose.c: conditions as nodes of type pred; 0: always true. */
 IrRef emit_inside(EmitValues *e, const IxAccess *access);
+
+/* memory.c: values in memory that threads share ----------------------------------------------------------------- */
+ScType emit_part_type(ScType t); /* in which memory holds a part of a value of type t */
+uint32_t emit_parts_of(ScType t);
+uint32_t emit_split(const EmitValues *e, IrRef x, ScType t, IrRef *parts); /* the parts of a value; returns how many */
+IrRef emit_join(const EmitValues *e, const IrRef *parts, ScType t);
+/* A new buffer of the kernel; returns its number. Before any table is made. */
+uint32_t emit_add_buffer(EmitValues *e, const char *stem, IrSpace space, ScType t, int64_t elements, bool zeroed);
+
+/* tile.c: the stages of a range that exchange layouts through a tile, which adds buffers to the kernel. */
+void emit_tiles(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid);
 
 /* share.c: the stages of a range whose threads share the terms of reductions, which add buffers to the kernel. */
 void emit_shared(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid);

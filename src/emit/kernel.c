@@ -266,7 +266,8 @@ static void range(Emitter *m, const PartRange *r)
     m->r = r;
     const IrRef block =
         emit_let(m->e, "b", rw_sub(m->rw, m->bid, ir_index(m->g, r->first_block)), 0, (int64_t)r->blocks - 1);
-    if (r->stages[0].space) emit_shared(m->e, r, block, m->tid);
+    if (r->tile) emit_tiles(m->e, r, block, m->tid);
+    else if (r->stages[0].space) emit_shared(m->e, r, block, m->tid);
     for (uint32_t k = 0; !r->stages[0].space && k < r->n_stages; k++) stage(m, block, &r->stages[k]);
     emit_switch(m->e, outer);
 }

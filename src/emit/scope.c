@@ -116,6 +116,14 @@ IrRef emit_let(EmitValues *e, const char *stem, IrRef index, int64_t lo, int64_t
     return var;
 }
 
+IrRef emit_clamp(EmitValues *e, const char *stem, IrRef x, int64_t bound, IrRef *below)
+{
+    *below = rw_compare(e->rw, OP_LT, x, ir_index(e->g, bound));
+    if (ir_is_const(e->g, *below) && ir_at(e->g, *below)->imm) *below = 0;
+    if (*below) x = rw_make(e->rw, OP_MIN, IR_TYPE(SC_INDEX, 0), 0, x, ir_index(e->g, bound - 1), 0, 0);
+    return emit_let(e, stem, x, 0, bound - 1);
+}
+
 /* A bound of an index in the integer's own type: what the type cannot hold bounds nothing. */
 static IrRef clamped(EmitValues *e, IrRef x, ScType t, int64_t lo, int64_t hi)
 {

@@ -40,7 +40,7 @@ static void find_thread(Share *m)
     ix_map_at(m->rw, m->a, rw_graph(m->e->plan->rw), m->s->maps.launched, (IrRef[]){m->bid, m->tid}, m->t, NULL);
     for (uint32_t d = 0; d < m->l->n_dims; d++) {
         const int64_t most = elements->vars.items[d].hi;
-        m->t[d] = emit_share_clamp(m, "t", m->t[d], most + 1, &m->inside[d]);
+        m->t[d] = emit_clamp(m->e, "t", m->t[d], most + 1, &m->inside[d]);
     }
 }
 

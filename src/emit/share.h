@@ -93,8 +93,6 @@ static inline IrRef emit_share_both(const Share *m, IrRef x, IrRef y)
 static inline IrRef emit_share_number(const Share *m, uint32_t x) { return ir_const(m->g, IR_TYPE(SC_U32, 0), x); }
 
 /* share_terms.c */
-/* x, or bound - 1 where x is more, as a variable in 0 .. bound; *below: x < bound, 0: that always holds. */
-IrRef emit_share_clamp(const Share *m, const char *stem, IrRef x, int64_t bound, IrRef *below);
 /* Element number `kept` of the thread's kept ones, its term number `term` in iteration `loop`. */
 Position emit_share_position(const Share *m, uint32_t kept, uint32_t term, IrRef loop);
 bool emit_share_is_masked(const Share *m); /* may a thread have fewer terms than others? */

@@ -59,38 +59,6 @@ int64_t emit_share_slots(const Share *m)
     return m->kept * part_layout_part(m->l, PART_WARP, false) * part_layout_part(m->l, PART_LANE, false);
 }
 
-/* --- parts of values: what shuffles and memory take --------------------------------------------------------------- */
-/* The type in which memory holds a part of a value of type t: of complex types the real and imaginary part; of types
- * under 8 bits a byte. */
-static ScType part_type(ScType t)
-{
-    return t == SC_C64 ? SC_F32 : t == SC_C128 ? SC_F64 : part_is_packed(t) ? SC_U8 : t;
-}
-
-static uint32_t parts_of(ScType t) { return sc_type_info[t].cls == 'C' ? 2 : 1; }
-
-static uint32_t split(const Share *m, IrRef x, ScType t, IrRef *parts)
-{
-    if (sc_type_info[t].cls == 'C') {
-        parts[0] = emit_share_node(m, OP_RE, part_type(t), x, 0);
-        parts[1] = emit_share_node(m, OP_IM, part_type(t), x, 0);
-        return 2;
-    }
-    const ScType as = emit_unsigned(sc_type_info[t].bits);
-    if (part_is_packed(t) && t != as) x = emit_share_node(m, OP_BITS, as, x, 0);
-    parts[0] = part_is_packed(t) ? emit_share_node(m, OP_CVT, SC_U8, x, 0) : x;
-    return 1;
-}
-
-static IrRef join(const Share *m, const IrRef *parts, ScType t)
-{
-    if (sc_type_info[t].cls == 'C') return emit_share_node(m, OP_COMPLEX, t, parts[0], parts[1]);
-    if (!part_is_packed(t)) return parts[0];
-    const ScType as = emit_unsigned(sc_type_info[t].bits);
-    const IrRef x = emit_share_node(m, OP_CVT, as, parts[0], 0);
-    return t == as ? x : emit_share_node(m, OP_BITS, t, x, 0);
-}
-
 /* --- lanes -------------------------------------------------------------------------------------------------------- */
 static IrRef bound(const Share *m, IrRef value)
 {
@@ -141,9 +109,9 @@ static Partial shuffled(const Share *m, const Reduction *r, const Partial *p, co
     Partial other = {.x = WBB_NEW_N(m->a, IrRef, r->n)};
     for (uint32_t k = 0; k < r->n; k++) {
         IrRef parts[2];
-        const uint32_t n = split(m, p->x[k], r->type[k], parts);
-        for (uint32_t j = 0; j < n; j++) parts[j] = shuffle_part(m, parts[j], part_type(r->type[k]), s);
-        other.x[k] = join(m, parts, r->type[k]);
+        const uint32_t n = emit_split(m->e, p->x[k], r->type[k], parts);
+        for (uint32_t j = 0; j < n; j++) parts[j] = shuffle_part(m, parts[j], emit_part_type(r->type[k]), s);
+        other.x[k] = emit_join(m->e, parts, r->type[k]);
     }
     if (p->present) other.present = shuffle_part(m, p->present, SC_PRED, s);
     return other;
@@ -254,7 +222,7 @@ void emit_share_put(const Share *m, const Reduction *r, SharePlace place, IrRef 
     uint32_t first = r->buffer[place];
     for (uint32_t k = 0; k < r->n; k++) {
         IrRef parts[2];
-        const uint32_t n = split(m, p->x[k], r->type[k], parts);
+        const uint32_t n = emit_split(m->e, p->x[k], r->type[k], parts);
         for (uint32_t j = 0; j < n; j++) emit_store(m->e, first++, index, parts[j]);
     }
     if (is_absent(m, r, place))
@@ -267,9 +235,9 @@ static void get_of(const Share *m, const Reduction *r, SharePlace place, int ran
     IrRef *parts[2] = {WBB_NEW_N(m->a, IrRef, n), WBB_NEW_N(m->a, IrRef, n)};
     for (int64_t k = 0; k < n; k++) p[k] = (Partial){.x = WBB_NEW_N(m->a, IrRef, r->n)};
     for (uint32_t x = 0; x < r->n; x++) {
-        for (uint32_t j = 0; j < parts_of(r->type[x]); j++)
-            read_row(m, rank, first++, part_type(r->type[x]), index, n, parts[j]);
-        for (int64_t k = 0; k < n; k++) p[k].x[x] = join(m, (IrRef[]){parts[0][k], parts[1][k]}, r->type[x]);
+        for (uint32_t j = 0; j < emit_parts_of(r->type[x]); j++)
+            read_row(m, rank, first++, emit_part_type(r->type[x]), index, n, parts[j]);
+        for (int64_t k = 0; k < n; k++) p[k].x[x] = emit_join(m->e, (IrRef[]){parts[0][k], parts[1][k]}, r->type[x]);
     }
     if (!is_absent(m, r, place)) return;
     read_row(m, rank, first, SC_PRED, index, n, parts[0]);
@@ -281,23 +249,14 @@ void emit_share_get(const Share *m, const Reduction *r, SharePlace place, IrRef 
     get_of(m, r, place, OWN, index, n, p);
 }
 
-static uint32_t add_buffer(const Share *m, const char *stem, IrSpace space, ScType t, int64_t elements, bool zeroed)
-{
-    IrKernel *k = m->e->k;
-    k->buffers = wbb_grow(m->a, k->buffers, k->n_buffers * sizeof *k->buffers, (k->n_buffers + 1) * sizeof *k->buffers);
-    k->buffers[k->n_buffers] = (IrBuffer){.name = emit_name(m->e, stem), .space = space, .type = t,
-                                          .elements = elements, .align = 16, .zeroed = zeroed};
-    return k->n_buffers++;
-}
-
 /* A buffer for each part of each array, and one for preds. */
 static uint32_t add_parts(const Share *m, const Reduction *r, const char *stem, IrSpace space, int64_t n, bool absent)
 {
     const uint32_t first = m->e->k->n_buffers;
     for (uint32_t k = 0; k < r->n; k++)
-        for (uint32_t j = 0; j < parts_of(r->type[k]); j++)
-            add_buffer(m, stem, space, part_type(r->type[k]), n, false);
-    if (absent) add_buffer(m, stem, space, SC_PRED, n, false);
+        for (uint32_t j = 0; j < emit_parts_of(r->type[k]); j++)
+            emit_add_buffer(m->e, stem, space, emit_part_type(r->type[k]), n, false);
+    if (absent) emit_add_buffer(m->e, stem, space, SC_PRED, n, false);
     return first;
 }
 
@@ -307,8 +266,8 @@ void emit_share_add_buffers(Share *m)
     for (uint32_t k = 0; m->blocks > 1 && k < m->n; k++)
         m->r[k].buffer[SHARE_BLOCKS] =
             add_parts(m, &m->r[k], "part", IR_TEMP, m->blocks * tiles * emit_share_slots(m), m->r[k].absent);
-    if (m->blocks > 1) m->turn = add_buffer(m, "turn", IR_TEMP, SC_U32, tiles, true);
-    if (m->blocks > 1) m->last = add_buffer(m, "last", IR_SHARED, SC_U32, 1, false);
+    if (m->blocks > 1) m->turn = emit_add_buffer(m->e, "turn", IR_TEMP, SC_U32, tiles, true);
+    if (m->blocks > 1) m->last = emit_add_buffer(m->e, "last", IR_SHARED, SC_U32, 1, false);
     for (uint32_t k = 0; warps > 1 && k < m->n; k++)
         m->r[k].buffer[SHARE_WARPS] =
             add_parts(m, &m->r[k], "shared", IR_SHARED, emit_share_slots(m) * warps, m->r[k].stretch_absent);
@@ -427,7 +386,7 @@ static void partial_results(const Share *m, IrRef loop, Partials p)
     const IrRef thread = rw_add(m->rw, lane, rw_scale(m->rw, warp, part_layout_part(m->l, PART_LANE, true)));
     IrRef drawn;
     const IrRef block =
-        emit_share_clamp(m, "q", rw_add(m->rw, rw_scale(m->rw, thread, m->chunk), loop), m->blocks, &drawn);
+        emit_clamp(m->e, "q", rw_add(m->rw, rw_scale(m->rw, thread, m->chunk), loop), m->blocks, &drawn);
     for (uint32_t r = 0; r < m->n; r++) {
         get_of(m, &m->r[r], SHARE_BLOCKS, OWN, part_of(m, block), m->kept, p[r]);
         for (uint32_t c = 0; c < m->kept; c++) emit_share_mask(m, &m->r[r], drawn, &p[r][c]);

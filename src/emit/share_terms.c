@@ -10,14 +10,6 @@
 #include <math.h>
 #include <string.h>
 
-IrRef emit_share_clamp(const Share *m, const char *stem, IrRef x, int64_t bound, IrRef *below)
-{
-    *below = rw_compare(m->rw, OP_LT, x, ir_index(m->g, bound));
-    if (ir_is_const(m->g, *below) && ir_at(m->g, *below)->imm) *below = 0;
-    if (*below) x = rw_make(m->rw, OP_MIN, IR_TYPE(SC_INDEX, 0), 0, x, ir_index(m->g, bound - 1), 0, 0);
-    return emit_let(m->e, stem, x, 0, bound - 1);
-}
-
 /* --- positions ---------------------------------------------------------------------------------------------------- */
 Position emit_share_position(const Share *m, uint32_t kept, uint32_t term, IrRef loop)
 {
@@ -41,7 +33,7 @@ Position emit_share_position(const Share *m, uint32_t kept, uint32_t term, IrRef
         const PartDim *x = &m->l->dims[d];
         const int64_t size = part_size(x, PART_VECTOR), whole = x->size / size;
         IrRef *condition = x->reduced ? &p.term : &p.kept, below;
-        const IrRef n = emit_share_clamp(m, "p", rw_floordiv(m->rw, p.at[d], size), whole, &below); /* of the vector */
+        const IrRef n = emit_clamp(m->e, "p", rw_floordiv(m->rw, p.at[d], size), whole, &below); /* of the vector */
         *condition = emit_share_both(m, emit_share_both(m, *condition, m->inside[d]), below);
         p.at[d] = rw_scale(m->rw, n, size);
         if (d == of_vector) p.at[d] = rw_add(m->rw, p.at[d], ir_index(m->g, vector));
@@ -239,7 +231,7 @@ static const IrRef *shifted(const Share *m, const Reduction *r, const IrRef *ind
     memcpy(to, index, x->rank * sizeof *to);
     const IrRef at = rw_add(m->rw, index[scan->dim], ir_index(m->g, scan->shift));
     const IrRef from_0 = rw_make(m->rw, OP_MAX, IR_TYPE(SC_INDEX, 0), 0, at, ir_index(m->g, 0), 0, 0);
-    to[scan->dim] = emit_share_clamp(m, "x", from_0, n, &below);
+    to[scan->dim] = emit_clamp(m->e, "x", from_0, n, &below);
     after = rw_compare(m->rw, OP_GE, at, ir_index(m->g, 0));
     if (ir_is_const(m->g, after) && ir_at(m->g, after)->imm) after = 0;
     *inside = emit_share_both(m, *inside, emit_share_both(m, below, after));

@@ -122,6 +122,9 @@ typedef enum {
     PART_MAP,         /* elements of outputs of full shape, which need results of the stages before */
     PART_RESULTS,     /* elements of outputs that have one for each result */
     PART_SCAN,        /* results of scans, each at its own position; and elements of outputs of full shape */
+    /* stages of a kernel that exchanges layouts through a tile of shared memory: */
+    PART_PUT,         /* values go to the tile, in the order in which memory has what they need */
+    PART_GET,         /* elements of outputs, which follow from them, in the order of the outputs */
 } PartKind;
 
 /* A reduce-window whose windows are prefixes or suffixes along one dimension: each has one more element than the one
@@ -184,6 +187,27 @@ typedef struct {
     const char *why_vector, *why_register;
 } PartStage;
 
+/* A value that goes through a tile: of output `output` the root is path[0], and path[k + 1] is operand operands[k] of
+ * path[k], at an index that is a function of the one before; path[n - 1] is the value. */
+typedef struct {
+    uint32_t output;
+    const HloInstruction **path;
+    uint32_t *operands, n;
+    PartValue value;
+} PartCarried;
+
+/* Elements of a block between two stages. An element at local position p of the space, from the first of the block on,
+ * has number l = sum of stride[d] * p[d], and is at l + pad * (l / period), so that the lanes of a warp use all banks
+ * of shared memory in both stages. */
+typedef struct {
+    const HloShape *space; /* dimensions of the outputs' elements in the order of memory, finer than their own */
+    int64_t *stride;       /* [rank of space] */
+    int64_t elements, period, pad; /* elements: all, with those of padding; pad 0: there is none */
+    PartCarried *values;   /* each has a tile */
+    uint32_t n_values;
+    const char *why;       /* its price, and that of a loop */
+} PartTile;
+
 /* Blocks first_block .. first_block + blocks - 1 of a launch run these stages. */
 typedef struct {
     const HloShape *space;
@@ -193,6 +217,7 @@ typedef struct {
     const HloInstruction *hero;
     bool *reduced;
     const struct PartChoice *choice; /* of their layout, with prices: pricing.h; NULL: it was given */
+    const PartTile *tile; /* of stages that exchange layouts; their space is a group or more of its dimensions each */
     uint32_t first_block, blocks;
     PartStage *stages;
     uint32_t n_stages;
@@ -307,6 +332,12 @@ bool part_scan_of(const HloInstruction *i, const TgTarget *t, PartScan *scan);
 bool part_is_scan(const HloInstruction *i, PartScan *scan);
 /* The shape of the space of a reduction or scan. */
 const HloShape *part_space_shape(const HloInstruction *hero);
+
+/* exchange.c: a kernel that exchanges layouts in place of a loop over elements, one that has a layout; false: it stays
+ * a loop, as that takes less time, unless `always`, or as nothing is read in another order than that of the outputs. */
+bool part_exchange(WbbCx *cx, WbbArena *a, const PartPlan *p, PartKernel *k, const TgTarget *t, bool always);
+/* The index of a value that goes through a tile, from that of its output's root: [rank of the value]. */
+void part_carried_index(RwCx *rw, WbbArena *a, const PartCarried *c, const IrRef *from, IrRef *to);
 
 /* associative.c: does no test show that the order in which a reduction's computation combines makes a difference? */
 bool part_is_associative(WbbArena *a, const HloComputation *c);

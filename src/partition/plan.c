@@ -129,6 +129,7 @@ static void share_kernels(WbbCx *cx, WbbArena *a, PartPlan *p, PartRange **share
     if (rest) {
         p->kernels[n] = part_ranges(a, p, t, updates, others);
         part_choose(cx, a, p, &p->kernels[n], t, NULL);
+        part_exchange(cx, a, p, &p->kernels[n], t, false);
     }
     for (uint32_t k = 0; k < n; k++) p->kernels[k] = part_share(cx, a, p, shared[k], t, layout);
     for (uint32_t k = 0; k < p->n_kernels; k++) p->kernels[k].number = k;
@@ -248,7 +249,15 @@ PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarg
         part_check(cx, a, &p, target);
     }
     p.kernels[0] = part_ranges(a, &p, target, updates, NULL);
-    part_choose(cx, a, &p, &p.kernels[0], target, options.layout);
+    const bool exchange = options.layout && !strcmp(options.layout, "exchange");
+    part_choose(cx, a, &p, &p.kernels[0], target, exchange ? NULL : options.layout);
+    const bool may = exchange || !options.layout;
+    if (may && part_exchange(cx, a, &p, &p.kernels[0], target, exchange)) {
+        p.kind = "exchange";
+        p.why_kind = "values are read in one order and stored in another, through a tile of shared memory";
+    } else if (exchange) {
+        part_layout_fail(cx, 1, "exchange: nothing is read in another order, or no layout is legal");
+    }
     return p;
 }
 
@@ -314,6 +323,29 @@ static void print_stage(WbbBuf *out, RwCx *rw, const PartStage *s)
                  s->packed_group > 1 ? "threads with a byte each" : "threads with one element each");
 }
 
+/* The stages of an exchange, and its tile. */
+static void print_exchange(WbbBuf *out, RwCx *rw, const PartRange *r)
+{
+    const PartTile *tile = r->tile;
+    const char *before = "  space";
+    for (uint32_t d = 0; d < tile->space->rank; d++, before = ";")
+        wbb_putf(out, "%s d%u %lld", before, d, (long long)tile->space->dims[d]);
+    for (int n = 0; n < 2; n++) {
+        wbb_put(out, n ? "\n  get " : "\n  put ");
+        part_layout_print(out, &r->stages[n].layout);
+    }
+    wbb_put(out, "\n");
+    for (int n = 0; n < 2; n++)
+        print_map(out, rw, n ? "map of get" : "map of put", r->stages[n].maps.threads, r->stages[n].maps.elements);
+    before = "  tile ";
+    for (uint32_t d = 0; d < tile->space->rank; d++, before = " + ")
+        wbb_putf(out, "%s%lld * d%u", before, (long long)tile->stride[d], d);
+    if (tile->pad) wbb_putf(out, ", %lld more after every %lld", (long long)tile->pad, (long long)tile->period);
+    wbb_putf(out, ": %lld elements", (long long)tile->elements);
+    for (uint32_t k = 0; k < tile->n_values; k++) wbb_putf(out, ", %%%s", tile->values[k].value.i->name);
+    wbb_putf(out, "\n  exchange: %s\n", tile->why);
+}
+
 static void print_range(WbbBuf *out, const PartPlan *p, const PartKernel *kernel, const PartRange *r)
 {
     const PartStage *s = &r->stages[0];
@@ -329,6 +361,10 @@ static void print_range(WbbBuf *out, const PartPlan *p, const PartKernel *kernel
         if (s->n_outputs > 8) wbb_putf(out, " and %u more", s->n_outputs - 8);
     }
     wbb_put(out, "\n");
+    if (r->tile) {
+        print_exchange(out, p->rw, r);
+        return;
+    }
     for (uint32_t k = 0; k < s->n_space; k++) {
         const PartDim *d = &s->space[k].dim;
         wbb_putf(out, "%s%s %s %lld%s", k ? "; " : "  space ", d->reduced ? "reduced" : "kept", d->name,

@@ -60,6 +60,7 @@ const PartLevel *part_level_order(const PartWork *w, const PartDim *d)
     static const PartLevel of_scan[PART_LEVELS] = {PART_VECTOR, PART_REGISTER, PART_LANE, PART_WARP,
                                                    PART_LOOP, PART_CLUSTER, PART_GRID};
     if (d->reduced && w->scan) return of_scan;
+    if (w->orders) return w->orders[d - w->dims];
     return d->reduced && !w->commutes ? in_order : apart;
 }
 
@@ -369,6 +370,29 @@ static void add_split(PartPrice *p, const PartRates *r, const PartWork *w, const
     p->term[PART_SPLIT] += again.chain / r->clock;
 }
 
+/* busiest: blocks of the busiest SM; warps: of a block. */
+static void add_warps(PartPrice *p, const PartRates *r, const Warp *x, double busiest, double warps, double waves)
+{
+    p->term[PART_ISSUE] = busiest * warps * x->slots / (r->issue * r->clock);
+    p->term[PART_PIPE] = busiest * warps * x->clocks / r->clock;
+    p->term[PART_L1] = busiest * warps * x->wavefronts / r->clock;
+    p->term[PART_FILL] *= busiest / r->clock;
+    p->term[PART_CHAIN] = waves * x->chain / r->clock;
+    p->term[PART_TAIL] = waves > 1 ? x->chain / 2 / r->clock : 0;
+    p->term[PART_LAUNCH] = r->launch;
+}
+
+static void add_terms(PartPrice *p)
+{
+    double sum = 0;
+    for (int k = 0; k < PART_PARALLEL; k++) {
+        const double square = p->term[k] * p->term[k];
+        sum += square * square;
+    }
+    p->us = sqrt(sqrt(sum));
+    for (int k = PART_PARALLEL; k < PART_TERMS; k++) p->us += p->term[k];
+}
+
 PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes, const PartNeeds *needs)
 {
     const Counts c = count(w, sizes);
@@ -395,19 +419,38 @@ PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes
     /* a warp alone has one scheduler, whose pipes are a part of the SM's, and the wavefronts */
     x.chain += WBB_MAX(WBB_MAX(x.slots, x.clocks * r->issue), x.wavefronts);
     add_split(&p, r, w, &c);
-    p.term[PART_ISSUE] = busiest * warps * x.slots / (r->issue * r->clock);
-    p.term[PART_PIPE] = busiest * warps * x.clocks / r->clock;
-    p.term[PART_L1] = busiest * warps * x.wavefronts / r->clock;
-    p.term[PART_FILL] *= busiest / r->clock;
-    p.term[PART_CHAIN] = waves * x.chain / r->clock;
-    p.term[PART_TAIL] = waves > 1 ? x.chain / 2 / r->clock : 0;
-    p.term[PART_LAUNCH] = r->launch;
-    double sum = 0;
-    for (int k = 0; k < PART_PARALLEL; k++) {
-        const double square = p.term[k] * p.term[k];
-        sum += square * square;
+    add_warps(&p, r, &x, busiest, warps, waves);
+    add_terms(&p);
+    return p;
+}
+
+PartPrice part_price_exchange(const PartRates *r, const PartWork *w, const int64_t *const *sizes,
+                              const PartTileWork *tile, double shared)
+{
+    const Counts c = count(&w[0], sizes[0]);
+    PartPrice p = {0};
+    Warp x = {.slots = r->thread_slots, .chain = 12 * r->alu + 2 * r->shared_latency + r->barrier};
+    PartNeeds needs = {.shared = shared};
+    for (int s = 0; s < 2; s++) needs.registers = WBB_MAX(needs.registers, part_needs(r, &w[s], sizes[s]).registers);
+    const double sms = r->target->sms, warps = ceiling(c.threads / r->target->warp);
+    const double busiest = ceiling(c.blocks / sms), at_once = resident(r, &needs, &c);
+    const double waves = ceiling(c.blocks / (sms * at_once)), blocks_an_sm = WBB_MIN(busiest, at_once);
+    for (int s = 0; s < 2; s++) {
+        const Counts of = count(&w[s], sizes[s]);
+        for (uint32_t k = 0; k < w[s].n_loads; k++)
+            add_access(&p, &x, r, &w[s], &w[s].loads[k], sizes[s], &of, blocks_an_sm, false);
+        for (uint32_t k = 0; k < w[s].n_stores; k++) {
+            add_access(&p, &x, r, &w[s], &w[s].stores[k], sizes[s], &of, blocks_an_sm, true);
+            const double width = width_of(&w[s], &w[s].stores[k], sizes[s], r->target);
+            x.slots += accessed(&w[s], &w[s].stores[k], sizes[s]) / width * of.masked * r->mask_slots;
+        }
+        x.slots += of.kept * w[s].term_slots + tile[s].accesses * r->access_slots;
+        x.clocks += of.kept * w[s].term_clocks + tile[s].accesses * r->lsu;
+        x.wavefronts += tile[s].wavefronts;
+        x.chain += w[s].term_latency + (w[s].n_loads ? r->dram_latency : 0);
     }
-    p.us = sqrt(sqrt(sum));
-    for (int k = PART_PARALLEL; k < PART_TERMS; k++) p.us += p.term[k];
+    x.chain += WBB_MAX(WBB_MAX(x.slots, x.clocks * r->issue), x.wavefronts);
+    add_warps(&p, r, &x, busiest, warps, waves);
+    add_terms(&p);
     return p;
 }

@@ -28,6 +28,7 @@ typedef struct {
 typedef struct {
     const PartDim *dims; /* [n_dims] of the space, the slowest in memory first, without factors */
     uint32_t n_dims;
+    const PartLevel (*orders)[PART_LEVELS]; /* [n_dims] its levels from the inside out; NULL: part_level_order says */
     bool commutes; /* terms may be taken in any order; else the levels of the one reduced dimension keep theirs */
     bool presence; /* a partial result that may lack every term has a pred that says so */
     bool splits;   /* blocks may share a result */
@@ -98,6 +99,14 @@ typedef struct {
 } PartNeeds;
 PartNeeds part_needs(const PartRates *r, const PartWork *w, const int64_t *sizes);
 PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes, const PartNeeds *needs);
+/* Of one stage of an exchange: what its threads access in the tile. */
+typedef struct {
+    double accesses;   /* of a thread */
+    double wavefronts; /* of a warp */
+} PartTileWork;
+/* Two stages of the same blocks and threads, with a barrier between them. shared: bytes of a block. */
+PartPrice part_price_exchange(const PartRates *r, const PartWork *w, const int64_t *const *sizes,
+                              const PartTileWork *tile, double shared);
 /* The levels of a dimension from the inside out: those of a reduced one whose terms keep their order stand in the order
  * of PartLevel. */
 const PartLevel *part_level_order(const PartWork *w, const PartDim *d); /* [PART_LEVELS] */

@@ -1,0 +1,51 @@
+/* memory.c: how a value stands in memory that threads share, and buffers for it.
+ *
+ * A complex value has two parts, in arrays of their own; one of a type under 8 bits has a byte.
+ *
+ *     c64 =>  two arrays of f32;   u4  =>  u8;   bf16  =>  bf16
+ */
+#include "emit/inner.h"
+
+ScType emit_part_type(ScType t)
+{
+    return t == SC_C64 ? SC_F32 : t == SC_C128 ? SC_F64 : part_is_packed(t) ? SC_U8 : t;
+}
+
+uint32_t emit_parts_of(ScType t) { return sc_type_info[t].cls == 'C' ? 2 : 1; }
+
+static IrRef node(const EmitValues *e, ScOp op, ScType t, IrRef x, IrRef y)
+{
+    return ir_node(e->g, op, IR_TYPE(t, 0), 0, x, y, 0, 0);
+}
+
+uint32_t emit_split(const EmitValues *e, IrRef x, ScType t, IrRef *parts)
+{
+    if (sc_type_info[t].cls == 'C') {
+        parts[0] = node(e, OP_RE, emit_part_type(t), x, 0);
+        parts[1] = node(e, OP_IM, emit_part_type(t), x, 0);
+        return 2;
+    }
+    const ScType as = emit_unsigned(sc_type_info[t].bits);
+    if (part_is_packed(t) && t != as) x = node(e, OP_BITS, as, x, 0);
+    parts[0] = part_is_packed(t) ? node(e, OP_CVT, SC_U8, x, 0) : x;
+    return 1;
+}
+
+IrRef emit_join(const EmitValues *e, const IrRef *parts, ScType t)
+{
+    if (sc_type_info[t].cls == 'C') return node(e, OP_COMPLEX, t, parts[0], parts[1]);
+    if (!part_is_packed(t)) return parts[0];
+    const ScType as = emit_unsigned(sc_type_info[t].bits);
+    const IrRef x = node(e, OP_CVT, as, parts[0], 0);
+    return t == as ? x : node(e, OP_BITS, t, x, 0);
+}
+
+uint32_t emit_add_buffer(EmitValues *e, const char *stem, IrSpace space, ScType t, int64_t elements, bool zeroed)
+{
+    IrKernel *k = e->k;
+    k->buffers =
+        wbb_grow(e->arena, k->buffers, k->n_buffers * sizeof *k->buffers, (k->n_buffers + 1) * sizeof *k->buffers);
+    k->buffers[k->n_buffers] = (IrBuffer){.name = emit_name(e, stem), .space = space, .type = t,
+                                          .elements = elements, .align = 16, .zeroed = zeroed};
+    return k->n_buffers++;
+}

@@ -1,0 +1,280 @@
+/* tile.c: kernels that exchange layouts through a tile of shared memory.
+ *
+ * Needs a range of two stages and their tile; leaves its statements. In the first stage each thread computes values at
+ * its elements and stores them in the tile; after a barrier it reads the values of its elements of the second stage,
+ * which are remembered as those of their instructions, and stores what outputs make of them. Elements that follow each
+ * other in the tile are lanes of a loop, so that accesses of the tile are wide; a thread's elements that follow each
+ * other in memory alone become wide accesses when PTX is made. What a thread has beyond the end of a dimension it takes
+ * from the last element there is: masks are on stores to memory alone.
+ *
+ *     for v in 0..4 lanes 4 { store %tile[v + ..], load %in[4096*v + ..]  store %tile[v + 64 + ..], load .. }
+ *     do barrier()
+ *     for v in 0..4 lanes 4 { x = do read(%tile[v + ..])  store %out[v + ..], x }
+ */
+#include "emit/inner.h"
+
+/* A variable of the map's iterations. */
+typedef struct {
+    uint32_t dim;
+    PartLevel level;
+    int64_t size;
+} Iteration;
+
+typedef struct {
+    EmitValues *e;
+    RwCx *rw;
+    IrGraph *g;
+    WbbArena *a;
+    const PartTile *tile;
+    const PartStage *s;
+    IrRef bid, tid;
+    uint32_t *buffer;      /* [values] the first of its parts */
+    Iteration *iterations;
+    uint32_t n_iterations;
+    uint32_t lanes;        /* number of the iteration that is a loop of lanes; n_iterations: none */
+    IrRef *t, *t_tile;     /* [dims] of the map: the thread's numbers in all elements, and in the first tile */
+    IrRef inside;          /* a condition; 0: always: t are not those of the last thread again */
+} Tiling;
+
+/* An element of a thread. */
+typedef struct {
+    IrRef *at;      /* [rank of the space] */
+    IrRef inside;   /* a condition; 0: always: it is an element of the outputs, and not the last one again */
+    IrRef place;    /* in the tile */
+} Element;
+
+/* --- elements ----------------------------------------------------------------------------------------------------- */
+static void find_iterations(Tiling *m)
+{
+    const PartLayout *l = &m->s->layout;
+    m->iterations = WBB_NEW_N(m->a, Iteration, l->n_dims * PART_LEVELS + 1u);
+    m->n_iterations = 0;
+    for (uint32_t d = 0; d < l->n_dims; d++)
+        for (uint32_t k = l->dims[d].n_factors; k-- > 0;) {
+            const PartFactor *f = &l->dims[d].factors[k];
+            if (f->level == PART_REGISTER) m->iterations[m->n_iterations++] = (Iteration){d, f->level, f->size};
+        }
+    for (uint32_t d = 0; d < l->n_dims; d++) {
+        const PartFactor *f = part_factor(&l->dims[d], PART_VECTOR);
+        if (f && f->size > 1) m->iterations[m->n_iterations++] = (Iteration){d, PART_VECTOR, f->size};
+    }
+    assert(l->n_dims + m->n_iterations == m->s->maps.elements->vars.n);
+}
+
+static void map_at(const Tiling *m, const IxMap *map, const IrRef *point, IrRef *results)
+{
+    ix_map_at(m->rw, m->a, rw_graph(m->e->plan->rw), map, point, results, NULL);
+}
+
+/* Conditions; 0: always true. */
+static IrRef both(const Tiling *m, IrRef x, IrRef y)
+{
+    return !x ? y : !y || x == y ? x : ir_node(m->g, OP_BAND, IR_TYPE(SC_PRED, 0), 0, x, y, 0, 0);
+}
+
+static void find_thread(Tiling *m)
+{
+    const uint32_t n = m->s->layout.n_dims;
+    m->t = WBB_NEW_N(m->a, IrRef, n + 1u), m->t_tile = WBB_NEW_N(m->a, IrRef, n + 1u);
+    map_at(m, m->s->maps.launched, (IrRef[]){m->bid, m->tid}, m->t);
+    map_at(m, m->s->maps.launched, (IrRef[]){ir_index(m->g, 0), m->tid}, m->t_tile);
+    m->inside = 0;
+    for (uint32_t d = 0; d < n; d++) {
+        IrRef below;
+        m->t[d] = emit_clamp(m->e, "t", m->t[d], m->s->maps.elements->vars.items[d].hi + 1, &below);
+        m->inside = both(m, m->inside, below);
+    }
+}
+
+/* Neighbours that are the innermost iterations of a dimension: they are inside or not together. */
+static int64_t together(const PartDim *d)
+{
+    const PartFactor *f = d->n_factors ? &d->factors[0] : NULL;
+    return f && f->level <= PART_REGISTER && d->size % f->size == 0 ? f->size : 1;
+}
+
+/* The position in dimension d, the last one where it is beyond the end. */
+static IrRef clamped(const Tiling *m, uint32_t d, IrRef p, IrRef *inside)
+{
+    const PartDim *x = &m->s->layout.dims[d];
+    const int64_t each = together(x);
+    IrRef below;
+    const IrRef n = emit_clamp(m->e, "p", rw_floordiv(m->rw, p, each), x->size / each, &below);
+    *inside = both(m, *inside, below);
+    return rw_add(m->rw, rw_scale(m->rw, n, each), rw_mod(m->rw, p, each));
+}
+
+static bool is_one_tile(const PartDim *d) { return part_size(d, PART_GRID) == 1; }
+
+/* Positions in each dimension, at these numbers of the iterations; in_tile: within the first tile. */
+static IrRef *positions(const Tiling *m, const IrRef *numbers, bool in_tile)
+{
+    const uint32_t n = m->s->layout.n_dims;
+    IrRef *point = WBB_NEW_N(m->a, IrRef, n + m->n_iterations + 1u), *p = WBB_NEW_N(m->a, IrRef, n + 1u);
+    for (uint32_t d = 0; d < n; d++) point[d] = in_tile ? m->t_tile[d] : m->t[d];
+    for (uint32_t k = 0; k < m->n_iterations; k++) point[n + k] = numbers[k];
+    map_at(m, m->s->maps.elements, point, p);
+    return p;
+}
+
+static IrRef place_of(const Tiling *m, const IrRef *p)
+{
+    const uint32_t rank = m->tile->space->rank;
+    IrRef place = ir_index(m->g, 0), *local = WBB_NEW_N(m->a, IrRef, rank + 1u);
+    for (uint32_t d = 0; d < m->s->layout.n_dims; d++)
+        part_group_index(m->rw, &m->s->space[d], m->tile->space, p[d], local);
+    for (uint32_t k = 0; k < rank; k++) place = rw_add(m->rw, place, rw_scale(m->rw, local[k], m->tile->stride[k]));
+    if (!m->tile->pad) return place;
+    return rw_add(m->rw, place, rw_scale(m->rw, rw_floordiv(m->rw, place, m->tile->period), m->tile->pad));
+}
+
+static Element element_at(const Tiling *m, const IrRef *numbers)
+{
+    Element x = {.at = WBB_NEW_N(m->a, IrRef, m->tile->space->rank + 1u), .inside = m->inside};
+    IrRef *p = positions(m, numbers, false), *p_tile = positions(m, numbers, true);
+    for (uint32_t d = 0; d < m->s->layout.n_dims; d++) {
+        p[d] = clamped(m, d, p[d], &x.inside);
+        if (m->s->kind == PART_GET && is_one_tile(&m->s->layout.dims[d])) p_tile[d] = p[d];
+        part_group_index(m->rw, &m->s->space[d], m->tile->space, p[d], x.at);
+    }
+    x.place = place_of(m, p_tile);
+    return x;
+}
+
+/* The iteration whose steps are by one element of the tile; if there is none, the one over a vector. */
+static void find_lanes(Tiling *m)
+{
+    IrRef *numbers = WBB_NEW_N(m->a, IrRef, m->n_iterations + 1u);
+    for (uint32_t k = 0; k < m->n_iterations; k++) numbers[k] = ir_index(m->g, 0);
+    const IrRef first = place_of(m, positions(m, numbers, true));
+    m->lanes = m->n_iterations;
+    for (uint32_t k = 0; k < m->n_iterations; k++) {
+        numbers[k] = ir_index(m->g, 1);
+        const bool next = rw_sub(m->rw, place_of(m, positions(m, numbers, true)), first) == ir_index(m->g, 1);
+        numbers[k] = ir_index(m->g, 0);
+        if (next || (m->lanes == m->n_iterations && m->iterations[k].level == PART_VECTOR)) m->lanes = k;
+        if (next) return;
+    }
+}
+
+/* --- values ------------------------------------------------------------------------------------------------------- */
+static const IrRef *root_index(const Tiling *m, uint32_t output, const Element *x)
+{
+    const PartValue root = m->e->plan->roots[output];
+    IrRef *index = WBB_NEW_N(m->a, IrRef, HLO_RANK_LIMIT);
+    ix_delinear(m->rw, part_shape(root.i, root.part), ix_linear(m->rw, m->tile->space, x->at), index);
+    return index;
+}
+
+static const IrRef *carried_index(const Tiling *m, const PartCarried *c, const Element *x)
+{
+    IrRef *index = WBB_NEW_N(m->a, IrRef, HLO_RANK_LIMIT);
+    part_carried_index(m->rw, m->a, c, root_index(m, c->output, x), index);
+    return index;
+}
+
+static void add_buffers(Tiling *m)
+{
+    m->buffer = WBB_NEW_N(m->a, uint32_t, m->tile->n_values + 1u);
+    for (uint32_t k = 0; k < m->tile->n_values; k++) {
+        const PartValue v = m->tile->values[k].value;
+        const ScType t = part_shape(v.i, v.part)->type;
+        m->buffer[k] = m->e->k->n_buffers;
+        for (uint32_t j = 0; j < emit_parts_of(t); j++)
+            emit_add_buffer(m->e, "tile", IR_SHARED, emit_part_type(t), m->tile->elements, false);
+    }
+}
+
+static void put(const Tiling *m, const Element *x)
+{
+    for (uint32_t k = 0; k < m->tile->n_values; k++) {
+        const PartCarried *c = &m->tile->values[k];
+        IrRef parts[2];
+        const IrRef value = emit_value(m->e, c->value, carried_index(m, c, x));
+        const uint32_t n = emit_split(m->e, value, part_shape(c->value.i, c->value.part)->type, parts);
+        for (uint32_t j = 0; j < n; j++) emit_store(m->e, m->buffer[k] + j, x->place, parts[j]);
+    }
+}
+
+static void get(const Tiling *m, const Element *x)
+{
+    const PartPlan *plan = m->e->plan;
+    for (uint32_t k = 0; k < m->tile->n_values; k++) {
+        const PartCarried *c = &m->tile->values[k];
+        const ScType t = part_shape(c->value.i, c->value.part)->type;
+        IrRef parts[2];
+        for (uint32_t j = 0; j < emit_parts_of(t); j++) {
+            const IrType type = IR_TYPE(emit_part_type(t), 0);
+            const IrRef read = ir_node(m->g, OP_READ, type, 0, 0, 0, 0, 0);
+            parts[j] = ir_do_at(m->g, emit_block(m->e), emit_name(m->e, "r"), read, type, m->buffer[k] + j, x->place);
+            emit_bound(m->e, parts[j]);
+        }
+        emit_give(m->e, c->value, carried_index(m, c, x), emit_join(m->e, parts, t));
+    }
+    IrRef *values = WBB_NEW_N(m->a, IrRef, m->s->n_outputs + 1u);
+    for (uint32_t k = 0; k < m->s->n_outputs; k++)
+        values[k] = emit_value(m->e, plan->roots[m->s->outputs[k]], root_index(m, m->s->outputs[k], x));
+    EmitIf inside = emit_if_using(m->e, x->inside, m->s->n_outputs, values);
+    for (uint32_t k = 0; k < m->s->n_outputs; k++) {
+        const PartValue root = plan->roots[m->s->outputs[k]];
+        emit_store(m->e, plan->n_operands + m->s->outputs[k],
+                   ix_linear(m->rw, part_shape(root.i, root.part), root_index(m, m->s->outputs[k], x)),
+                   emit_in_branch(m->e, &inside, true, values[k]));
+    }
+    emit_else(m->e, &inside);
+    emit_end_if(m->e, &inside, 0, NULL, NULL, NULL);
+}
+
+/* --- stages ------------------------------------------------------------------------------------------------------- */
+/* All elements of a thread but for lanes, a loop of lanes for those that follow each other. `inner`: iterations within
+ * the loop of lanes: of vectors, whose elements follow each other in memory. */
+static void visit(const Tiling *m, IrRef *numbers, uint32_t k, bool inner)
+{
+    if (k == m->n_iterations) {
+        if (inner) {
+            const Element x = element_at(m, numbers);
+            (m->s->kind == PART_PUT ? put : get)(m, &x);
+            return;
+        }
+        IrStmt *s = NULL;
+        const uint32_t outer = m->e->scope;
+        if (m->lanes < m->n_iterations) {
+            s = ir_stmt(m->g, emit_block(m->e), IR_FOR);
+            s->lanes = (uint32_t)m->iterations[m->lanes].size;
+            s->var = ir_var_new(m->g, emit_name(m->e, "v"), IR_LOOP, 0, (int64_t)s->lanes - 1, 0);
+            emit_enter(m->e, &s->body);
+            numbers[m->lanes] = ir_var(m->g, s->var);
+            emit_bound(m->e, numbers[m->lanes]);
+        }
+        visit(m, numbers, 0, true);
+        emit_switch(m->e, outer);
+        return;
+    }
+    const Iteration *x = &m->iterations[k];
+    if (k == m->lanes || (x->level == PART_VECTOR) != inner) {
+        visit(m, numbers, k + 1, inner);
+        return;
+    }
+    for (int64_t n = 0; n < x->size; n++) {
+        numbers[k] = ir_index(m->g, n);
+        visit(m, numbers, k + 1, inner);
+    }
+}
+
+static void stage(Tiling *m, const PartStage *s)
+{
+    m->s = s;
+    find_iterations(m);
+    find_thread(m);
+    find_lanes(m);
+    visit(m, WBB_NEW_N(m->a, IrRef, m->n_iterations + 1u), 0, false);
+}
+
+void emit_tiles(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid)
+{
+    Tiling m = {.e = e, .rw = e->rw, .g = e->g, .a = e->arena, .tile = range->tile, .bid = bid, .tid = tid};
+    add_buffers(&m);
+    stage(&m, &range->stages[0]);
+    ir_do(m.g, emit_block(e), NULL, ir_node(m.g, OP_BARRIER, 0, 0, 0, 0, 0, 0), 0);
+    stage(&m, &range->stages[1]);
+}

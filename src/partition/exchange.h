@@ -1,0 +1,78 @@
+/* exchange: a stage that puts values into a tile of shared memory in one order, and one that gets them in another.
+ *
+ *
+ *     exchange_work.c  exchange_tile.c     what a stage accesses in memory, and in the tile
+ *     exchange_find.c  exchange_layout.c   values that go through the tile; layouts
+ *     exchange.c                           the kernel
+ */
+#ifndef PART_EXCHANGE_H
+#define PART_EXCHANGE_H
+
+#include "partition/walk.h"
+
+enum { PART_EXCHANGE_DIMS = 16 }; /* of the space, at most */
+
+/* What a kernel of elements needs, seen from one stage or from all its elements. */
+typedef struct {
+    WbbArena *a;
+    const PartPlan *p;
+    const TgTarget *t;
+    const uint32_t *outputs;
+    uint32_t n_outputs;
+    bool always;                    /* whatever a loop costs */
+    const HloShape *space;          /* the slowest dimension first */
+    uint32_t read[PART_EXCHANGE_DIMS]; /* its dimensions in the order in which values are read, the fastest first */
+    int64_t read_step[PART_EXCHANGE_DIMS]; /* by dimension: steps of the largest array that is read in that order */
+    uint32_t common;                /* dimensions that are the fastest ones in both orders */
+    PartCarried *values;
+    uint32_t n_values, bits;        /* of the values at an element, in the tile */
+} PartExchange;
+
+/* The sides of an exchange: to the tile, and from it. */
+enum { PART_TO, PART_FROM, PART_SIDES };
+
+/* What is tried. */
+typedef struct {
+    int64_t run[PART_SIDES]; /* elements side by side in the order of a side */
+    uint32_t warps;
+    int64_t vector[PART_SIDES];
+    int64_t neighbours; /* registers along the units, of the side that has no vector there */
+    bool read_units;    /* the tile is stored in the order of reading */
+} PartWish;
+
+/* A layout of a side. */
+typedef struct {
+    PartGroup groups[PART_EXCHANGE_DIMS];
+    uint32_t n, merged; /* the first group has so many dimensions */
+    int64_t sizes[PART_EXCHANGE_DIMS * PART_LEVELS];
+    PartLevel orders[PART_EXCHANGE_DIMS][PART_LEVELS];
+    PartWork work;
+} PartSide;
+
+typedef struct {
+    PartWish wish;
+    int64_t tile[PART_EXCHANGE_DIMS];             /* elements of the tile along each dimension of the space */
+    PartSide side[PART_SIDES];
+    int64_t stride[PART_EXCHANGE_DIMS], elements, period, pad;
+    PartPrice price;
+} PartExchanged;
+
+/* exchange_find.c: the space, the order of reading, and the values that go through the tile; false: there are none. */
+bool part_exchange_find(PartExchange *x);
+
+/* exchange_work.c */
+void part_exchange_outputs(const PartExchange *x, PartWalk *w, uint32_t *need); /* need: [n_outputs], or NULL */
+/* What a stage, or a loop over elements where kind is PART_ELEMENTS, loads, stores and computes for an
+ * element of the space; over groups of its dimensions. */
+PartWork part_exchange_work(const PartExchange *x, PartKind kind, const PartGroup *groups, uint32_t n);
+
+/* exchange_tile.c. order: the dimensions along which the tile is stored, the fastest first */
+void part_tile_strides(PartExchanged *k, const uint32_t *order, uint32_t n_dims);
+int64_t part_tile_unit(const PartExchanged *k, int side); /* neighbours that a side accesses at once */
+double part_tile_bytes(const PartExchange *x, const PartExchanged *k);
+/* Of a thread, and of a warp. count: enumerate the lanes, else as if there were no conflicts. */
+PartTileWork part_tile_work(const PartExchange *x, const PartExchanged *k, int side, bool count);
+
+/* exchange_layout.c: the cheapest layouts, in `stages`, and the tile; false: a loop is cheaper. */
+bool part_exchange_layouts(const PartExchange *x, const PartLayout *loop, PartStage stages[2], PartTile *tile);
+#endif

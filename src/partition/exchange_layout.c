@@ -1,0 +1,457 @@
+/* exchange_layout.c: the layouts of the two stages of an exchange, and the tile between them.
+ *
+ * Needs what each stage accesses; leaves the cheapest layouts, if a loop over elements takes longer. A tile is a box of
+ * the space: as many elements side by side as patterns/layouts.py has runs, in the order of reading and in that of
+ * storing. Dimensions that fill a run together are one dimension of the stage's layout. A stage has a vector along its
+ * own run, and the tile is stored along one of both runs, the units: there the other stage has neighbouring registers,
+ * so that both access several elements of the tile at once. The rest of the lanes, then the warps, share the other
+ * dimensions.
+ *
+ *     f32[4096,4096] transposed     put   d0: vector 4, lane 16, grid 64; d1: register 4, lane 2, warp 8, grid 64
+ *                                   get   d1: vector 4, lane 16, grid 64; d0: lane 2, warp 8, register 4, grid 64
+ *                                   tile  64 * d0 + d1, and 4 more after every 256
+ */
+#include "partition/exchange.h"
+
+#include <string.h>
+
+enum { DIMS = PART_EXCHANGE_DIMS, NONE = UINT32_MAX };
+
+typedef struct {
+    const PartExchange *x;
+    WbbArena *a;
+    const PartRates *r;
+    uint32_t n;                     /* dimensions */
+    const int64_t *size;
+    uint32_t order[PART_SIDES][DIMS];    /* the fastest first */
+    const PartGroup *groups[PART_SIDES][DIMS + 1]; /* by number of merged dimensions; NULL: not made yet */
+    PartWork work[PART_SIDES][DIMS + 1];
+    int64_t runs, warps, most_terms, most_shared, pads, beam, tie;
+    struct { PartExchanged *items; uint32_t n, capacity; } all;
+    WbbMap seen;
+} Choosing;
+
+static int64_t up(int64_t x, int64_t y) { return x / y + (x % y != 0); }
+
+static int64_t power_below(int64_t n) /* at most n */
+{
+    int64_t p = 1;
+    while (p <= n / 2) p *= 2;
+    return p;
+}
+
+static int64_t power_from(int64_t n) /* at least n */
+{
+    const int64_t p = power_below(n);
+    return p < n ? 2 * p : p;
+}
+
+/* --- tiles and groups --------------------------------------------------------------------------------------------- */
+/* The box reaches over `run` elements in the order of a side. */
+static void reach(const Choosing *c, int side, int64_t run, int64_t *tile)
+{
+    for (uint32_t k = 0; k < c->n && run > 1; k++) {
+        const uint32_t d = c->order[side][k];
+        const int64_t wanted = WBB_MIN(power_from(run), c->size[d]);
+        tile[d] = WBB_MAX(tile[d], wanted);
+        run = up(run, wanted);
+    }
+}
+
+/* May the dimension after d be one with it, in the order of a side? */
+static bool follows(const Choosing *c, int side, uint32_t d, uint32_t next)
+{
+    return side == PART_FROM || c->x->read_step[next] == c->x->read_step[d] * c->size[d];
+}
+
+/* How many dimensions make up the run of a side. */
+static uint32_t merged_of(const Choosing *c, int side, const int64_t *tile, int64_t run)
+{
+    const uint32_t *order = c->order[side];
+    int64_t elements = tile[order[0]];
+    uint32_t n = 1;
+    while (n < c->n && elements < run && tile[order[n - 1]] == c->size[order[n - 1]] && tile[order[n]] > 1 &&
+           follows(c, side, order[n - 1], order[n]))
+        elements *= tile[order[n++]];
+    return n;
+}
+
+/* The first group is the run, the others have a dimension each, in the order of the space. */
+static void make_groups(Choosing *c, int side, uint32_t merged)
+{
+    PartGroup *groups = WBB_NEW_N(c->a, PartGroup, c->n + 1u);
+    bool in_run[DIMS] = {0};
+    uint32_t n = 1;
+    groups[0] = (PartGroup){.dim.size = 1, .of = WBB_NEW_N(c->a, uint32_t, merged), .n = merged};
+    const char *name = "d";
+    for (uint32_t k = merged; k-- > 0;) {
+        const uint32_t d = c->order[side][k];
+        groups[0].of[merged - 1 - k] = d;
+        groups[0].dim.size *= c->size[d];
+        name = wbb_format(c->a, "%s%s%u", name, k + 1 < merged ? "_" : "", d);
+        in_run[d] = true;
+    }
+    groups[0].dim.name = name;
+    for (uint32_t d = 0; d < c->n; d++) {
+        if (in_run[d]) continue;
+        groups[n] = (PartGroup){.dim = {.name = wbb_format(c->a, "d%u", d), .size = c->size[d]}, .n = 1};
+        groups[n].of = WBB_NEW(c->a, uint32_t);
+        groups[n++].of[0] = d;
+    }
+    c->groups[side][merged] = groups;
+    c->work[side][merged] = part_exchange_work(c->x, side == PART_TO ? PART_PUT : PART_GET, groups, n);
+}
+
+static void set_groups(Choosing *c, int side, const PartExchanged *k, PartSide *s)
+{
+    s->merged = merged_of(c, side, k->tile, k->wish.run[side]);
+    if (!c->groups[side][s->merged]) make_groups(c, side, s->merged);
+    s->n = c->n + 1 - s->merged;
+    memcpy(s->groups, c->groups[side][s->merged], s->n * sizeof *s->groups);
+    s->work = c->work[side][s->merged];
+}
+
+/* --- threads ------------------------------------------------------------------------------------------------------ */
+static int64_t tile_of(const PartSide *s, uint32_t g, const int64_t *tile)
+{
+    int64_t n = 1;
+    for (uint32_t k = 0; k < s->groups[g].n; k++) n *= tile[s->groups[g].of[k]];
+    return n;
+}
+
+/* Blocks along a group: its slowest dimension alone may be larger than the tile. */
+static int64_t grid_of(const Choosing *c, const PartSide *s, uint32_t g, const int64_t *tile)
+{
+    const uint32_t d = s->groups[g].of[0];
+    return up(c->size[d], tile[d]);
+}
+
+static void set_order(PartSide *s, uint32_t g, bool neighbours)
+{
+    static const PartLevel usual[PART_LEVELS] = {PART_VECTOR, PART_LANE, PART_WARP, PART_REGISTER,
+                                                 PART_LOOP, PART_CLUSTER, PART_GRID};
+    static const PartLevel inner[PART_LEVELS] = {PART_VECTOR, PART_REGISTER, PART_LANE, PART_WARP,
+                                                 PART_LOOP, PART_CLUSTER, PART_GRID};
+    memcpy(s->orders[g], neighbours ? inner : usual, sizeof usual);
+}
+
+/* Do the factors make up the tile, and no more than a dimension needs that has one tile alone? */
+static bool covers(const Choosing *c, const PartSide *s, uint32_t g, const int64_t *tile)
+{
+    const int64_t *sizes = s->sizes + (size_t)g * PART_LEVELS, wanted = tile_of(s, g, tile);
+    int64_t inner = 1, outermost = 1;
+    for (int k = 0; k < PART_LEVELS; k++) {
+        const int64_t size = sizes[s->orders[g][k]];
+        if (s->orders[g][k] == PART_GRID || size == 1) continue;
+        inner *= outermost;
+        outermost = size;
+    }
+    if (grid_of(c, s, g, tile) > 1) return inner * outermost == wanted;
+    return inner * outermost >= wanted && (outermost == 1 || inner * (outermost - 1) < wanted);
+}
+
+/* Lanes and warps of the other groups: the one that has neighbours first. Returns their threads; 0: they have too
+ * many. */
+static int64_t share_others(const Choosing *c, PartSide *s, const int64_t *tile, uint32_t with, int64_t neighbours,
+                            int64_t *threads)
+{
+    int64_t all = 1;
+    for (uint32_t g = 1; g < s->n; g++) {
+        int64_t *sizes = s->sizes + (size_t)g * PART_LEVELS, rest = tile_of(s, g, tile);
+        const bool whole = grid_of(c, s, g, tile) == 1;
+        if (g == with) sizes[PART_REGISTER] = neighbours, rest = up(rest, neighbours);
+        threads[g] = whole ? power_below(rest) : rest & -rest;
+        if (g != with) sizes[PART_REGISTER] = up(rest, threads[g]);
+        else if (threads[g] != rest) return 0;
+        all *= threads[g];
+    }
+    return all;
+}
+
+static bool share_threads(const Choosing *c, PartSide *s, const PartExchanged *k, int side, uint32_t with)
+{
+    const int64_t vector = k->wish.vector[side], run = tile_of(s, 0, k->tile), all = 32 * (int64_t)k->wish.warps;
+    int64_t threads[DIMS] = {0}, warps = k->wish.warps;
+    for (uint32_t n = 0; n < s->n * PART_LEVELS; n++) s->sizes[n] = 1;
+    for (uint32_t g = 0; g < s->n; g++) {
+        set_order(s, g, g == with);
+        s->sizes[g * PART_LEVELS + PART_GRID] = grid_of(c, s, g, k->tile);
+    }
+    if (run % vector || s->groups[0].dim.size % vector) return false;
+    const int64_t others = share_others(c, s, k->tile, with, k->wish.neighbours, threads);
+    const int64_t rest = run / vector, whole = s->sizes[PART_GRID] == 1;
+    if (!others || others > all) return false;
+    int64_t lanes = WBB_MIN(WBB_MIN(32, all / others), whole ? power_below(rest) : rest & -rest);
+    s->sizes[PART_VECTOR] = vector;
+    s->sizes[PART_LANE] = lanes;
+    lanes = 32 / lanes;
+    for (uint32_t n = 0; n < s->n; n++) { /* the one with neighbours first */
+        const uint32_t g = with == NONE ? n : n == 0 ? with : n <= with ? n - 1 : n;
+        if (g == 0) continue;
+        int64_t *sizes = s->sizes + (size_t)g * PART_LEVELS;
+        sizes[PART_LANE] = WBB_MIN(lanes, threads[g]);
+        lanes /= sizes[PART_LANE];
+        sizes[PART_WARP] = threads[g] / sizes[PART_LANE];
+        if (warps % sizes[PART_WARP]) return false;
+        warps /= sizes[PART_WARP];
+    }
+    if (lanes > 1) return false;
+    s->sizes[PART_WARP] = warps;
+    s->sizes[PART_REGISTER] = up(rest, s->sizes[PART_LANE] * warps);
+    int64_t terms = 1;
+    for (uint32_t g = 0; g < s->n; g++) {
+        if (!covers(c, s, g, k->tile)) return false;
+        terms *= s->sizes[g * PART_LEVELS + PART_VECTOR] * s->sizes[g * PART_LEVELS + PART_REGISTER];
+    }
+    return terms <= c->most_terms;
+}
+
+/* --- prices ------------------------------------------------------------------------------------------------------- */
+static void price(const Choosing *c, PartExchanged *k, bool count)
+{
+    PartWork work[PART_SIDES];
+    const int64_t *sizes[PART_SIDES];
+    PartTileWork tile[PART_SIDES];
+    for (int side = 0; side < PART_SIDES; side++) {
+        work[side] = k->side[side].work;
+        work[side].orders = (const PartLevel(*)[PART_LEVELS])k->side[side].orders;
+        sizes[side] = k->side[side].sizes;
+        tile[side] = part_tile_work(c->x, k, side, count);
+    }
+    k->price = part_price_exchange(c->r, work, sizes, tile, part_tile_bytes(c->x, k));
+}
+
+/* The padding with which the accesses of a warp take the fewest wavefronts, of those the one with the lowest price. */
+static void choose_padding(const Choosing *c, PartExchanged *k)
+{
+    PartExchanged *best = WBB_NEW(c->a, PartExchanged);
+    const int64_t unit = WBB_MAX(part_tile_unit(k, PART_TO), part_tile_unit(k, PART_FROM));
+    k->pad = 0, k->period = 1;
+    price(c, k, true);
+    *best = *k;
+    for (int64_t period = unit; period < k->elements; period *= 2)
+        for (int64_t pad = 1; pad <= c->pads; pad *= 2) {
+            if (!(c->pads & pad)) continue;
+            k->period = period, k->pad = pad * unit;
+            if (part_tile_bytes(c->x, k) > (double)c->most_shared) continue;
+            price(c, k, true);
+            if (k->price.us < best->price.us) *best = *k;
+        }
+    *k = *best;
+}
+
+/* --- candidates --------------------------------------------------------------------------------------------------- */
+/* The widest vector of a side. */
+static int64_t widest(const Choosing *c, int side, const PartSide *s, int64_t run)
+{
+    const PartAccess *accesses = side == PART_TO ? s->work.loads : s->work.stores;
+    const uint32_t n = side == PART_TO ? s->work.n_loads : s->work.n_stores;
+    int64_t vector = 0;
+    for (uint32_t k = 0; k < n; k++) { /* of all that are read or stored element by element */
+        if (accesses[k].step[0] != 1) continue;
+        const int64_t access = 8 * (int64_t)c->x->t->vector_bytes / WBB_MAX(accesses[k].bits, 8);
+        const int64_t most = WBB_MIN(access, accesses[k].align);
+        vector = WBB_MAX(vector, most);
+    }
+    vector = power_below(WBB_MAX(vector, 1));
+    while (vector > 1 && (run % vector || s->groups[0].dim.size % vector)) vector /= 2;
+    return vector;
+}
+
+/* The group of a side that has the fastest dimension of the other one; NONE: it is in the run. */
+static uint32_t group_of(const PartSide *s, uint32_t d)
+{
+    for (uint32_t g = 1; g < s->n; g++)
+        if (s->groups[g].of[0] == d) return g;
+    return NONE;
+}
+
+static int64_t *tile_of_runs(const Choosing *c, const PartWish *w, int64_t *tile)
+{
+    for (uint32_t d = 0; d < c->n; d++) tile[d] = 1;
+    for (int side = 0; side < PART_SIDES; side++) reach(c, side, w->run[side], tile);
+    return tile;
+}
+
+/* Prices what a wish amounts to, if it is legal and new. */
+static void consider(Choosing *c, const PartWish *w)
+{
+    PartExchanged *k = WBB_NEW(c->a, PartExchanged);
+    k->wish = *w;
+    tile_of_runs(c, w, k->tile);
+    const int units = w->read_units ? PART_TO : PART_FROM, other = w->read_units ? PART_FROM : PART_TO;
+    for (int side = 0; side < PART_SIDES; side++) set_groups(c, side, k, &k->side[side]);
+    for (int side = 0; side < PART_SIDES; side++)
+        if (!k->wish.vector[side])
+            k->wish.vector[side] = widest(c, side, &k->side[side], tile_of(&k->side[side], 0, k->tile));
+    const uint32_t with = group_of(&k->side[other], c->order[units][0]);
+    if (with == NONE) {
+        k->wish.neighbours = 1;
+    } else if (!k->wish.neighbours) { /* as many as are accessed at once, and code has room for */
+        int64_t n = k->wish.vector[units];
+        while (n > 1 && n * k->wish.vector[other] > c->most_terms) n /= 2;
+        k->wish.neighbours = WBB_MIN(n, power_below(tile_of(&k->side[other], with, k->tile)));
+    }
+    const uint32_t neighbours = k->wish.neighbours > 1 ? with : NONE;
+    for (int side = 0; side < PART_SIDES; side++)
+        if (!share_threads(c, &k->side[side], k, side, side == other ? neighbours : NONE)) return;
+    const uint64_t hash = wbb_hash(k->side[PART_FROM].sizes, sizeof k->side[PART_FROM].sizes,
+                                   wbb_hash(k->side[PART_TO].sizes, sizeof k->side[PART_TO].sizes, w->read_units));
+    WbbEntry *e = wbb_map_put(&c->seen, hash);
+    if (e->value) return;
+    e->value = 1;
+    part_tile_strides(k, c->order[units], c->n);
+    k->period = 1;
+    if (part_tile_bytes(c->x, k) > (double)c->most_shared) return;
+    price(c, k, false);
+    WBB_PUSH(c->a, &c->all, *k);
+}
+
+/* The numbers of the cheapest candidates, the cheapest first; returns how many there are. */
+static uint32_t cheapest(const Choosing *c, uint32_t *best)
+{
+    uint32_t found = 0;
+    for (uint32_t k = 0; k < c->all.n; k++) {
+        uint32_t at = found;
+        while (at > 0 && c->all.items[k].price.us < c->all.items[best[at - 1]].price.us) at--;
+        if (at == c->beam) continue;
+        found = WBB_MIN(found + 1, (uint32_t)c->beam);
+        memmove(best + at + 1, best + at, (found - 1 - at) * sizeof *best);
+        best[at] = k;
+    }
+    return found;
+}
+
+static void try_runs(Choosing *c)
+{
+    for (int64_t read = 1; read <= c->runs; read *= 2)
+        for (int64_t stored = 1; stored <= c->runs; stored *= 2)
+            for (uint32_t warps = 1; warps <= c->warps; warps *= 2)
+                for (int units = 0; units < 2; units++) {
+                    if (!(c->runs & read) || !(c->runs & stored) || !(c->warps & warps)) continue;
+                    consider(c, &(PartWish){.run = {read, stored}, .warps = warps, .read_units = units});
+                }
+}
+
+/* Narrower vectors and fewer neighbours than the widest. */
+static void try_vectors(Choosing *c, const uint32_t *best, uint32_t n)
+{
+    for (uint32_t k = 0; k < n; k++) {
+        const PartWish base = c->all.items[best[k]].wish;
+        for (int64_t v = base.vector[PART_TO]; v >= 1 && 4 * v >= base.vector[PART_TO]; v /= 2)
+            for (int64_t w = base.vector[PART_FROM]; w >= 1 && 4 * w >= base.vector[PART_FROM]; w /= 2)
+                for (int64_t m = base.neighbours; m >= 1 && 4 * m >= base.neighbours; m /= 2) {
+                    PartWish x = base;
+                    x.vector[PART_TO] = v, x.vector[PART_FROM] = w, x.neighbours = m;
+                    consider(c, &x);
+                }
+    }
+}
+
+/* --- a loop ------------------------------------------------------------------------------------------------------- */
+/* The price of a loop over elements with that layout. */
+static PartPrice price_of_loop(const Choosing *c, const PartLayout *loop)
+{
+    PartGroup *groups = WBB_NEW_N(c->a, PartGroup, c->n + 1u);
+    int64_t *sizes = WBB_NEW_N(c->a, int64_t, c->n * PART_LEVELS), rest[DIMS];
+    for (uint32_t d = 0; d < c->n; d++) {
+        groups[d] = (PartGroup){.dim = {.name = "d", .size = c->size[d]}, .n = 1, .of = WBB_NEW(c->a, uint32_t)};
+        groups[d].of[0] = d;
+        rest[d] = c->size[d];
+        for (int k = 0; k < PART_LEVELS; k++) sizes[d * PART_LEVELS + (uint32_t)k] = 1;
+    }
+    const PartDim *elements = &loop->dims[0];
+    for (uint32_t k = 0; k < elements->n_factors; k++) {
+        int64_t n = elements->factors[k].size;
+        if (elements->factors[k].level == PART_GRID) continue;
+        for (uint32_t d = c->n; n > 1 && d-- > 0;) {
+            const int64_t taken = WBB_MIN(n, rest[d]);
+            sizes[d * PART_LEVELS + elements->factors[k].level] *= taken;
+            rest[d] = up(rest[d], taken);
+            n = up(n, taken);
+        }
+    }
+    for (uint32_t d = 0; d < c->n; d++) sizes[d * PART_LEVELS + PART_GRID] = rest[d];
+    const PartWork work = part_exchange_work(c->x, PART_ELEMENTS, groups, c->n);
+    const PartNeeds needs = part_needs(c->r, &work, sizes);
+    return part_price(c->r, &work, sizes, &needs);
+}
+
+/* --- the choice --------------------------------------------------------------------------------------------------- */
+/* Blocks are the same tile in both stages: those of the fastest dimension are neighbours. */
+static void set_grid(WbbArena *a, const PartSide *s, PartLayout *l)
+{
+    uint32_t *order = WBB_NEW_N(a, uint32_t, s->n);
+    for (uint32_t g = 0; g < s->n; g++) {
+        uint32_t at = g;
+        for (; at > 0 && s->groups[order[at - 1]].of[0] < s->groups[g].of[0]; at--) order[at] = order[at - 1];
+        order[at] = g;
+    }
+    l->order[PART_GRID] = order;
+}
+
+/* The lanes' lowest digits are the run's, then those of the group with neighbours: as place_of counts. */
+static PartLayout layout_of(WbbArena *a, const PartSide *s)
+{
+    PartDim *dims = WBB_NEW_N(a, PartDim, s->n);
+    for (uint32_t g = 0; g < s->n; g++) {
+        dims[g] = s->groups[g].dim;
+        for (int n = 0; n < PART_LEVELS; n++) {
+            const int64_t size = s->sizes[g * PART_LEVELS + s->orders[g][n]];
+            if (size > 1) dims[g].factors[dims[g].n_factors++] = (PartFactor){.level = s->orders[g][n], .size = size};
+        }
+    }
+    PartLayout l = {.dims = dims, .n_dims = s->n};
+    set_grid(a, s, &l);
+    return l;
+}
+
+static const char *reason(const Choosing *c, const PartExchanged *k, const PartPrice *loop)
+{
+    PartTerm of[2] = {0, 0};
+    for (int n = 1; n < PART_TERMS; n++) {
+        if (k->price.term[n] > k->price.term[of[0]]) of[0] = (PartTerm)n;
+        if (loop->term[n] > loop->term[of[1]]) of[1] = (PartTerm)n;
+    }
+    return wbb_format(c->a, "%.2f us, %s %.2f, the cheapest of %u; a loop over elements takes %.2f us, %s %.2f",
+                      k->price.us, part_term_name[of[0]], k->price.term[of[0]], c->all.n, loop->us,
+                      part_term_name[of[1]], loop->term[of[1]]);
+}
+
+static Choosing choosing(const PartExchange *x)
+{
+    Choosing c = {.x = x, .a = x->a, .r = part_rates(x->a, x->t), .n = x->space->rank, .size = x->space->dims,
+                  .runs = tg_tune(x->t, "exchange.runs", 0)->value, .warps = tg_tune(x->t, "exchange.warps", 0)->value,
+                  .most_terms = tg_tune(x->t, "layout.max_terms", 0)->value,
+                  .most_shared = tg_tune(x->t, "layout.max_shared", 0)->value,
+                  .pads = tg_tune(x->t, "exchange.pads", 0)->value, .beam = tg_tune(x->t, "layout.beam", 0)->value,
+                  .tie = tg_tune(x->t, "layout.tie", 0)->value, .seen = {.arena = x->a}};
+    for (uint32_t k = 0; k < c.n; k++) c.order[PART_TO][k] = x->read[k], c.order[PART_FROM][k] = c.n - 1 - k;
+    return c;
+}
+
+bool part_exchange_layouts(const PartExchange *x, const PartLayout *loop, PartStage stages[2], PartTile *tile)
+{
+    Choosing c = choosing(x);
+    uint32_t *best = WBB_NEW_N(x->a, uint32_t, (size_t)c.beam + 1);
+    try_runs(&c);
+    try_vectors(&c, best, cheapest(&c, best));
+    const uint32_t n = cheapest(&c, best);
+    if (!n) return false;
+    PartExchanged *k = NULL;
+    for (uint32_t j = 0; j < n; j++) {
+        PartExchanged *other = &c.all.items[best[j]];
+        choose_padding(&c, other);
+        if (!k || other->price.us < k->price.us) k = other;
+    }
+    const PartPrice of_loop = price_of_loop(&c, loop);
+    if (!x->always && k->price.us * 1000 >= of_loop.us * (double)(1000 - c.tie)) return false;
+    for (int side = 0; side < PART_SIDES; side++) {
+        stages[side].space = k->side[side].groups, stages[side].n_space = k->side[side].n;
+        stages[side].layout = layout_of(x->a, &k->side[side]);
+    }
+    tile->stride = k->stride, tile->period = k->period, tile->pad = k->pad;
+    tile->elements = k->elements + (k->pad ? up(k->elements, k->period) * k->pad : 0);
+    tile->why = reason(&c, k, &of_loop);
+    return true;
+}
