@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Callable, Dict, List, Optional, Set, Tuple
 
-from gen import compile as comp, cycles, instances, ledger, match, ops, terms
+from gen import compile as comp, cycles, ledger, load, machine, ops, prices, reach
 from gen.expr import Arith, Expr, Guard, Lit, Node, Not, PatternError, Src, Type, Var, children, parts
 from gen.forms import is_const, is_index, root_op
 from gen.lang import Rule
@@ -28,6 +28,8 @@ def check(index: RuleSet, targets: List[RuleSet]) -> List[str]:
         for phase, rules in s.phases.items():
             of = lambda r, s=s, phase=phase: comp.shared(s, phase, r)
             growing: List[Rule] = []
+            normal = normal_form(index, s, phase)
+            own = [id(r) for name in ("simplify", "lower") if phase in ("lower", "isel") for r in s.phases[name]]
             before: Dict[Optional[str], List[Rule]] = {}  # rules that can be compiled, by the operation at the root
             for rule in rules:
                 try:
@@ -36,10 +38,10 @@ def check(index: RuleSet, targets: List[RuleSet]) -> List[str]:
                         check_phase(rule, phase)
                         check_types(rule)
                         typed.add((id(rule), phase))
-                    key = tuple(id(of(r)) for r in [rule, *same_root])
+                    key = (*own, *(id(of(r)) for r in [rule, *same_root]))
                     fresh = key not in passed
                     if fresh:
-                        check_reached(rule, same_root, of)
+                        reach.check(rule, same_root, of, normal)
                     same_root.append(rule)
                     if fresh and phase == "simplify":
                         check_shrinks(rule)
@@ -60,7 +62,30 @@ def check(index: RuleSet, targets: List[RuleSet]) -> List[str]:
                 check_complete(s)
             except PatternError as e:
                 faults.append(str(e))
-    return list(dict.fromkeys(faults))
+    return list(dict.fromkeys(faults or unknown_to_machine(targets)))
+
+
+def unknown_to_machine(targets: List[RuleSet]) -> List[str]:
+    """Instructions that a target does not have, as far as the folder has prices."""
+    if not (load.root / prices.FILE).exists():
+        return []
+    table = prices.load_table(prices.load_sass())
+    return [f for s in targets for f in machine.faults(s, table)]
+
+
+def normal_form(index: RuleSet, s: RuleSet, phase: str) -> reach.Normal:
+    """What no term of this phase of a target holds."""
+    of = lambda own, name: (name, reach.by_root(own.phases[name]), lambda r: comp.shared(own, name, r))
+    out = reach.Normal()
+    if phase == "index":
+        out.below = [of(index, "index")]
+        return out
+    out.whole = [of(index, "index")]
+    out.below = [of(s, "lower" if phase == "isel" else phase)]  # a call of a library stays for those who disable a lowering
+    if phase == "lower":
+        out.before = [of(s, "simplify")]
+        out.made = reach.made_by((m[0], m[1]) for r in s.phases["lower"] if r.kind == "rewrite" for _, made in edges_of(r) for m in made)
+    return out
 
 
 def newness(sets: List[RuleSet]) -> Callable[[Rule], bool]:
@@ -116,31 +141,6 @@ def check_types(r: Rule) -> None:
             expect(a, Type("index"), e.op)
     if len(sides) == 2:
         expect(sides[1], type_of(sides[0]) or Type("index"), "the left side")
-
-
-# --- never reached ----------------------------------------------------------------------------------------------------------------
-def check_reached(r: Rule, earlier: List[Rule], of: cycles.Compiled) -> None:
-    """r must match a term that no earlier rule with the same root matches."""
-    if not earlier:
-        return
-    numbers: List[int] = []
-    if any(isinstance(v, Var) and v.kind == "const" for v in walk(r.left)):
-        numbers = sorted({n for x in [r, *earlier] for n in instances.numbers_in(x)}, key=lambda n: (abs(n), n))[:40]
-    by: Dict[int, Rule] = {}
-    example = None
-    for term, facts in instances.instances(r, numbers):
-        first = next((e for e in earlier if match.fires(of(e), term, facts)), None)
-        if first is None:
-            if match.fires(of(r), term, facts):
-                return
-            continue
-        by[id(first)] = first
-        example = example or terms.show(term)
-    if example is None:
-        raise PatternError(r.where, f"never matches: no constants found that satisfy {r.when}")
-    names = [e.name for e in by.values()]
-    who = f"{names[0]} matches" if len(names) == 1 else f"{', '.join(names)} together match"
-    raise PatternError(r.where, f"never reached: {who} every term it matches, for example {example}")
 
 
 # --- termination ------------------------------------------------------------------------------------------------------------------
@@ -282,6 +282,10 @@ def check_complete(s: RuleSet) -> None:
 
     for k in sources():
         reach(k, "HLO has it", (f"patterns/{s.name}.py", s.line_of_instr))
+    for r in s.phases["simplify"]:
+        for root, made in edges_of(r):
+            for m in sorted(x for x in made if x[1][0] != "index"):
+                reach(inherit(m, root), f"{r.name} makes it of {show(root)}", r.where)
 
 
 def sources() -> List[Key]:

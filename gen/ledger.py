@@ -14,7 +14,7 @@ import re
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
-from gen import load, ops, semantics
+from gen import asm_text, load, ops, semantics
 from gen.lang import Expr, Guard, Lit, Node, Not, Rule, Src, Ulp, Var, Width, children, parts
 from gen.load import RuleSet, walk
 
@@ -162,7 +162,10 @@ def kept(rules: Sequence[Rule], states: Dict[str, Tuple[str, str]], errors: Erro
 def weak(rule: Rule, state: str) -> str:
     """Why a state is weaker than a rule of this kind needs; empty if it is strong enough."""
     if rule.kind != "rewrite":
-        return "" if re.match(r"simulated\([1-9]|device\(", state) else "instruction rules must be simulated"
+        if not re.match(r"simulated\([1-9]|device\(", state):
+            return "instruction rules must be simulated"
+        proved = re.search(r"(proved|exhausted)\(", state) and not re.search(r"tested\(|failed|empty", state)
+        return "" if proved or asm_text.term(rule) is None else "an asm text on integers must be proved: samples miss single values"
     nodes = [e for side in (rule.left, rule.right) if isinstance(side, Expr) for e in walk(side) if isinstance(e, Node)]
     variables = [e for e in walk(rule.left) if isinstance(e, Var)]
     types = {m for n in nodes for t in n.types for m in t.members}
@@ -170,8 +173,9 @@ def weak(rule: Rule, state: str) -> str:
     tested = re.search(r"tested\(([^:]*):", state)
     if "failed" in state or "empty" in state:
         return "its proof fails"
-    if tested and classes <= set("PIUX") and len(variables) <= 3:
-        return "a rule on integers with up to three variables must be exhausted at small widths, or proved"
+    if tested and classes <= set("PIUX"):
+        return ("a rule on integers must be proved, or exhausted at small widths; samples are no proof. Conditions that bound its numbers "
+                "(within, k < 2**16), or two rules of one step each, help z3")
     if tested and len(variables) == 1 and {"f16", "bf16"} & set(tested.group(1).split(",")) and \
             all(ops.TYPE_BY_NAME[m].bits <= 16 for n in nodes if n is rule.left for t in n.types[-1:] for m in t.members if m in ("f16", "bf16")):
         return "a rule on one 16-bit float must be exhausted: it has 65,536 values"

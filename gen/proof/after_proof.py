@@ -73,9 +73,9 @@ def rows(text: str) -> Iterator[Dict[str, Any]]:
             yield row
 
 
-def simulated(folder: Path, names: Sequence[str]) -> Tuple[Dict[str, str], List[str]]:
-    """(state by name of each instruction rule, messages of what failed)."""
-    only = ["--rule", names[0]] if len(names) == 1 else []
+def simulated(folder: Path, names: Sequence[str], target: str = "") -> Tuple[Dict[str, str], List[str]]:
+    """(state by name of each instruction rule, messages of what failed). target: all instruction rules on that one, assembled by ptxas."""
+    only = ["--target", target, "--every"] if target else ["--rule", names[0]] if len(names) == 1 else []
     _, text = call([sys.executable, "-m", "gen.proof.simulate", "--warpburg", str(folder / "warpburg"), *only])
     states = dict(m for line in text.splitlines() for m in re.findall(r"^(patterns/\S+) (simulated\(\d+\))$", line))
     bad = [line for line in text.splitlines() if not re.search(r"^patterns/\S+ simulated\(|^\d+ passed, |not assembled", line)]

@@ -196,7 +196,7 @@ def domains_of(t: Terms) -> List[Domain]:
     narrow = any(t.type_of(r) in ops.SMALL_FLOATS for r in range(len(t.types) + len(t.code)))
     bits = sum(width(x) for x in t.types if x not in (EXACT, "side"))
     exact = [n for n, x in enumerate(t.types) if x == EXACT]
-    boxes = dict(zip(exact, box([t.names[n] for n in exact])))
+    boxes = dict(zip(exact, box([t.names[n] for n in exact], limits(t))))
     out = []
     for n, (name, x) in enumerate(zip(t.names, t.types)):
         if x == "side":
@@ -211,14 +211,21 @@ def domains_of(t: Terms) -> List[Domain]:
     return out
 
 
-def box(names: List[str]) -> List[Tuple[int, ...]]:
-    """Ranges of index variables and constants: the largest symmetric ones that make at most two million cases."""
+def limits(t: Terms) -> Tuple[int, ...]:
+    """Numbers of a rule on indices at which its conditions change, with their neighbours."""
+    found = dict.fromkeys(i.imm for i in t.code if i.kind == "int" and abs(i.imm) > 16)
+    return tuple(dict.fromkeys(x + d for x in sorted(found, key=abs) for d in (-1, 0, 1)))
+
+
+def box(names: List[str], ends: Tuple[int, ...] = ()) -> List[Tuple[int, ...]]:
+    """Ranges of index variables and constants, and the limits of the conditions: the largest symmetric ones that make at most two million
+    cases."""
     constants = sum(lang.VARIABLES[n].kind == "const" for n in names)
     top = 9 if constants < 3 else 6
     for half in (100, 60, 40, 24, 14, 8, 5, 3):
-        if (top + 3) ** constants * (2 * half + 1) ** (len(names) - constants) <= 2_000_000:
+        if (top + 3 + len(ends)) ** constants * (2 * half + 1 + len(ends)) ** (len(names) - constants) <= 2_000_000:
             break
-    order = lambda lo, hi: tuple(sorted(range(lo, hi + 1), key=lambda v: (abs(v), v < 0)))
+    order = lambda lo, hi: tuple(dict.fromkeys((*sorted(range(lo, hi + 1), key=lambda v: (abs(v), v < 0)), *ends)))
     return [order(-2, top) if lang.VARIABLES[n].kind == "const" else order(-half, half) for n in names]
 
 

@@ -2,6 +2,7 @@
 
     ./dev rule patterns/arith.py:31       one line of a pattern file
     ./dev rule patterns/arith.py          every rule of the file
+    ./dev rule patterns/sm90.py           the same, and every instruction that the target takes is run, and assembled for it by ptxas
     ./dev rule --all                      every rule; removes ledger lines that belong to no rule
     ./dev rule --check                    proves every rule and compares with the ledger; writes nothing (./dev test runs this)
 """
@@ -13,19 +14,20 @@ import json
 import re
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Dict, List, Sequence, Set, Tuple
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from gen import checks, ledger, load, measured  # noqa: E402
+from gen import asm_text, checks, ledger, load, measured  # noqa: E402
 from gen.proof import after_proof, driver, measure, prove, report, z3_formula  # noqa: E402
 from gen.lang import PatternError, Rule  # noqa: E402
 from gen.proof.code import Errors  # noqa: E402
 
 PROVERS = ("prove.py", "z3_bits.py", "driver.py", "code.py", "complex_reference.h", "complex_parts.py", "driver.c", "facts.py",
-           "float_reference.h", "z3_floats.py", "sides.py", "z3_formula.py")
+           "float_reference.h", "z3_floats.py", "sides.py", "z3_formula.py", "../asm_text.py")
 
 
 def proved_rules(sets: Sequence[load.RuleSet]) -> List[Rule]:
@@ -48,7 +50,7 @@ def chosen(rules: Sequence[Rule], what: str) -> List[Rule]:
 def prover_version() -> str:
     digest = hashlib.sha256(str(driver.program()).encode())
     for name in PROVERS:
-        digest.update(Path(__file__).with_name(name).read_bytes())
+        digest.update((Path(__file__).parent / name).read_bytes())
     digest.update(b"z3" if z3_formula.present() else b"no z3")
     return digest.hexdigest()[:12]
 
@@ -99,6 +101,16 @@ def instructions(sets: Sequence[load.RuleSet]) -> List[Rule]:
     return list({r.name: r for s in sets for r in s.phases.get("isel", [])}.values())
 
 
+def text_proofs(rules: Sequence[Rule]) -> Tuple[Dict[str, str], List[str]]:
+    """The proofs of asm texts that compute with integers: (state by name, messages)."""
+    terms = [(r, asm_text.term(r)) for r in rules]
+    asked = [(r, replace(r, kind="rewrite", right=e, programs={})) for r, e in terms if e is not None]
+    for r, made in asked:
+        made.text = f"{r.left} -> {load.text(made.right)}, the meaning of '{r.right}'"
+    proofs = prove.prove([made for _, made in asked], {})
+    return {r.name: p.state for (r, _), p in zip(asked, proofs) if not p.failed}, report.report(proofs)
+
+
 def simulate(folder: Path, rules: Sequence[Rule], errors: Errors) -> Tuple[Dict[str, Tuple[str, str]], List[str]]:
     """Builds the program and runs each of these instruction rules in its simulator: (key -> (state, text), messages)."""
     if not rules:
@@ -107,6 +119,9 @@ def simulate(folder: Path, rules: Sequence[Rule], errors: Errors) -> Tuple[Dict[
     if rc:
         return {}, [text.strip()]
     states, failed = after_proof.simulated(folder, [r.name for r in rules])
+    proofs, wrong = text_proofs(rules)
+    states.update({r.name: f"{states[r.name]} {proofs[r.name]}" for r in rules if r.name in states and r.name in proofs})
+    failed += wrong
     silent = [f"{r.where[0]}:{r.where[1]}: error: not simulated: {r.text}" for r in rules if r.name not in states and not any(r.name in m for m in failed)]
     return {ledger.key(r, errors): (states[r.name], r.text) for r in rules if r.name in states}, failed + silent
 
@@ -180,6 +195,8 @@ def main(argv: Sequence[str]) -> int:
             ledger.write(ledger.kept([r for s in sets for r in s.rules], done, errors))
         states, messages = simulate((ROOT / args.build).resolve(), tiles, errors)
         done.update(states)
+        if Path(args.what).stem in load.targets() and not messages:
+            messages = after_proof.simulated((ROOT / args.build).resolve(), [], Path(args.what).stem)[1]
         wanted = rules + tiles
     if args.check:
         messages += compare(done, wanted, errors)

@@ -47,7 +47,7 @@ class Result:
 def check(warpburg: str, target: str, folder: Path, files: List[Path], err: str) -> List[Dict[str, Any]]:
     """Runs one process; returns an answer for each file."""
     command = [warpburg, "ir", "--check", "--json", "--from", "width", "--target", target, "-o", str(folder / "ptx")]
-    command += ["--err", *err.split()] if err else []
+    command += err.split()
     p = subprocess.run(command + [str(f) for f in files], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     answers = [json.loads(line) for line in p.stdout.splitlines()]
     if len(answers) != len(files):

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
-from gen import lang, load, ops
+from gen import asm_text, lang, load, ops
 from gen.lang import Expr, Lit, Node, Rule, Type, Var
 
 THREADS = 1024
@@ -25,7 +25,7 @@ class Kernel:
     rule: str  # the rule's name, or "lower: what"
     instance: str  # "add.bf16x2"
     text: str  # with @NAME for the kernel's name
-    err: str = ""  # the argument of `ir --err`
+    err: str = ""  # options: `--err` and its argument
 
 
 class NotMade(Exception):
@@ -162,10 +162,13 @@ def lanes_of(r: Rule, node: Node, binding: Dict[str, str], packed: Sequence[lang
 
 
 def err_text(r: Rule) -> str:
-    """The error of an instruction, which is tried too. A function of libdevice has its own error besides those of its instructions."""
+    """The error of an instruction, which is tried too, and the literals of its text. A function of libdevice has its own error besides those
+    of its instructions."""
+    tried = "".join(f" --try {n}" for n in asm_text.literals(r)) if r.kind == "asm" else ""
     if r.err is None:
-        return ""
-    return f"{float(r.err)!r}{'ulp' if isinstance(r.err, lang.Ulp) else ''}" + (" --ulp-noise" if r.kind == "asm" else "")
+        return tried.strip()
+    unit = "ulp" if isinstance(r.err, lang.Ulp) else ""
+    return f"--err {float(r.err)!r}{unit}" + (" --ulp-noise" if r.kind == "asm" else "") + tried
 
 
 def kernels_of(r: Rule, packed: Sequence[lang.Packed]) -> Iterator[Kernel]:

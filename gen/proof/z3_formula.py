@@ -42,6 +42,8 @@ EXACT_OPS: Dict[str, Callable[[Any, Any], Any]] = {
     "eq": lambda x, y: x == y, "ne": lambda x, y: x != y, "lt": lambda x, y: x < y, "le": lambda x, y: x <= y,
     "gt": lambda x, y: x > y, "ge": lambda x, y: x >= y}
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+WRAPPING = ("add", "sub", "mul")  # of typed integers
+QUOTIENTS = ("mulhi", "div", "divx", "rem", "remx")
 DIVIDES = ("cdiv", "cmod", "floordiv", "mod")
 
 
@@ -49,8 +51,9 @@ def least(t: str) -> int: return -(1 << width(t) - 1) if cls(t) == "I" else 0
 
 
 class Formula:
-    def __init__(self, t: Terms) -> None:
-        self.t, self.integers = t, EXACT in t.types
+    def __init__(self, t: Terms, integers: bool = False) -> None:
+        """integers: typed integers are mathematical ones too, which makes quotients by constants linear."""
+        self.t, self.integers, self.typed = t, integers or EXACT in t.types, integers
         self.given: List[Any] = []
         self.quotients: List[Tuple[Any, Any, Any, Any]] = []  # dividend, quotient, remainder, divisor
         self.known: Dict[Tuple[str, str], Tuple[Any, Any]] = {}
@@ -95,6 +98,8 @@ class Formula:
             return self.of_integers(i, args)
         if i.kind == "scalar":
             return z3_bits.scalar(i, args)
+        if i.kind == "literal" and self.typed and i.type != "pred":
+            return z3.IntVal(i.imm - (i.imm >> width(i.type) - 1 << width(i.type)) if cls(i.type) == "I" else i.imm)
         if i.kind == "literal":
             return z3.BitVecVal(i.imm, 8 if i.type == "pred" else width(i.type))
         if i.kind == "int":
@@ -116,14 +121,45 @@ class Formula:
         return z3.If(r, z3.BitVecVal(1, 8), z3.BitVecVal(0, 8)) if z3.is_bool(r) else r
 
     def of_integers(self, i: Ins, args: List[Any]) -> Any:
-        """An instruction on typed integers in a formula of mathematical integers, where only comparisons and conversions of them occur."""
+        """An instruction on typed integers in a formula of mathematical integers, where comparisons, conversions and WRAPPING occur."""
         if i.kind == "of":
             return args[0]
         if i.kind == "to":
             return (args[0] - least(i.type)) % (1 << width(i.type)) + least(i.type)
+        if i.op in WRAPPING:
+            return self.wrapped(EXACT_OPS[i.op](*args), i.type)
+        if self.typed and i.op not in COMPARISONS:
+            return self.typed_instruction(i, args)
         if i.op not in COMPARISONS:
             raise z3_floats.Unsupported(i.op)
         return z3.If(EXACT_OPS[i.op](*args), z3.BitVecVal(1, 8), z3.BitVecVal(0, 8))
+
+    def wrapped(self, exact: Any, t: str) -> Any:
+        """The value at type t of the same low bits."""
+        low, end = least(t), least(t) + (1 << width(t))
+        return z3.If(z3.And(low <= exact, exact < end), exact, (exact - low) % (1 << width(t)) + low)
+
+    def typed_instruction(self, i: Ins, args: List[Any]) -> Any:
+        number = lambda n: args[n].as_long() if z3.is_int_value(args[n]) else None
+        if i.op in ("bits", "cvt") and cls(i.type) in "IU" and cls(i.frm) in "IU":
+            return self.wrapped(args[0], i.type)
+        if i.op in ("min", "max"):
+            return EXACT_OPS[i.op](*args)
+        if i.op == "select":
+            return z3.If(args[0] != 0, args[1], args[2])
+        if i.op == "mulhi" and not number(0) is number(1) is None:
+            return self.divide(args[0] * args[1], z3.IntVal(1 << width(i.type)))[0]
+        shift, unsigned = number(-1), cls(i.type) == "U"
+        if i.op in ("shrl", "shrlx") and unsigned or i.op in ("shra", "shrax") and not unsigned:
+            if shift is not None and 0 <= shift < width(i.type):
+                return self.divide(args[0], z3.IntVal(1 << shift))[0]
+        if i.op in ("shl", "shlx") and shift is not None and 0 <= shift < width(i.type):
+            return self.wrapped(args[0] * (1 << shift), i.type)
+        if i.op in ("div", "divx", "rem", "remx") and unsigned and shift:
+            return self.divide(args[0], z3.IntVal(shift))[i.op in ("rem", "remx")]
+        if i.op == "band" and unsigned and shift is not None and shift & shift + 1 == 0:
+            return self.divide(args[0], z3.IntVal(shift + 1))[1]
+        raise z3_floats.Unsupported(i.op)
 
     def lemmas(self) -> List[List[Any]]:
         """Facts about products that help nonlinear arithmetic, in two growing sets. The first has the definition of each quotient,
@@ -227,6 +263,9 @@ def decide_one(t: Terms) -> Answer:
     try:
         if EXACT not in t.types and abstractly(t):
             return Answer("proved")
+        answer = by_integers(t)
+        if answer.state != "unknown":
+            return answer
         if sum(i.op in HARD for i in t.code) > MOST_HARD:
             return Answer("unknown")
         f = Formula(t)
@@ -242,6 +281,18 @@ def decide_one(t: Terms) -> Answer:
     if state == "unknown" and any(check(LIMIT, goal, *extra)[0] == "proved" for extra in lemmas):
         return Answer("proved")
     return Answer(state, smallest(f, goal, model) if state == "refuted" else {})
+
+
+def by_integers(t: Terms) -> Answer:
+    """With typed integers as mathematical ones: quotients by constants as products and shifts."""
+    if EXACT in t.types or not any(i.op in QUOTIENTS for i in t.code):
+        return Answer("unknown")
+    try:
+        f = Formula(t, integers=True)
+    except z3_floats.Unsupported:
+        return Answer("unknown")
+    state, model = check(SIZED_LIMIT, f.wrong())
+    return Answer(state, smallest(f, f.wrong(), model) if state == "refuted" else {})
 
 
 def number(model: Any, v: Any) -> int:

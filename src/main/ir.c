@@ -20,7 +20,7 @@
 #include <string.h>
 
 typedef struct {
-    Words files, disable;
+    Words files, disable, values;
     const char *target, *pass, *from, *emit, *output, *err;
     int64_t samples, seed;
     const char *accuracy;
@@ -164,12 +164,27 @@ static PipeErr err_of(WbbCx *cx, const char *text)
     return ulp ? (PipeErr){.ulp = x} : (PipeErr){.relative = x};
 }
 
+static PipeIrValues values_of(WbbCx *cx, WbbArena *a, const Words *text)
+{
+    uint64_t *items = WBB_NEW_N(a, uint64_t, text->n + 1);
+    for (size_t i = 0; i < text->n; i++) {
+        char *end;
+        const char *word = text->items[i], *digits = word + (*word == '-');
+        const uint64_t x = strtoull(digits, &end, 0);
+        if (*digits < '0' || *digits > '9' || *end)
+            wbb_fail(cx, (WbbLoc){0}, "--try %s: an integer expected: 145249, -1, 0x3f800000", word);
+        items[i] = digits == word ? x : 0 - x;
+    }
+    return (PipeIrValues){items, (uint32_t)text->n};
+}
+
 static WbbStatus check(WbbCx *cx, WbbArena *a, const Job *j, const char *text, size_t n, const IrKernel *k,
                        const LlOutput *out, const RwCx *rw)
 {
     const PipeIrOptions p = {.seed = (uint64_t)j->o->seed,
                              .samples = j->o->samples,
                              .err = err_of(cx, j->o->err),
+                             .values = values_of(cx, a, &j->o->values),
                              .ulp_noise = j->o->ulp_noise};
     const PipeIrCheck c = pipe_ir_check(cx, a, j->file, text, n, out->ptx, &p);
     const Words rules = rules_fired(a, rw, j->t);
@@ -250,6 +265,8 @@ static const Option options[] = {
     {NUMBER("--samples", IrOptions, samples, "N",
             "with --check: values of each operand at least (default: all combinations of edge values, and 4096 more)")},
     MAIN_OPTION_SEED(IrOptions, "with --check: values follow from N"),
+    {LIST("--try", IrOptions, values, "N",
+          "with --check: operands are also near this value or bit pattern, its multiples and its negative")},
     {WORD("--err", IrOptions, err, "E",
           "with --check: the error that functions may have, 2e-7 or 2ulp, instead of their budget")},
     {FLAG("--ulp-noise", IrOptions, ulp_noise,

@@ -208,7 +208,7 @@ PipeIrCheck pipe_ir_check(WbbCx *cx, WbbArena *a, const char *file, const char *
     int64_t launches = step ? (wanted + step - 1) / step : 1;
     if (launches > MAX_LAUNCHES) launches = MAX_LAUNCHES, c.out.all = false;
     for (int64_t i = 0; i < launches && !c.out.report.n_faults; i++) {
-        pipe_ir_inputs(c.k, o->seed, i * step, c.memory);
+        pipe_ir_inputs(c.k, o->seed, i * step, o->values, c.memory);
         reset_outputs(&c);
         launch(&c, m, o);
     }

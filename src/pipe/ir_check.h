@@ -51,8 +51,12 @@ uint32_t pipe_loads_of_store(const PipeInterpreter *x, uint32_t lane, uint32_t c
 
 /* ir_inputs.c: sequences of inputs: all combinations of the operands' edge values, then random bits */
 /* Fills `memory` of every operand b with elements first .. first + k.buffers[b].elements - 1 of its infinite
- * sequence. */
-void pipe_ir_inputs(const IrKernel *k, uint64_t seed, int64_t first, void *const *memory);
+ * sequence. Of what follows the combinations a quarter is near `values`, their multiples and negatives. */
+typedef struct {
+    const uint64_t *items;
+    uint32_t n;
+} PipeIrValues;
+void pipe_ir_inputs(const IrKernel *k, uint64_t seed, int64_t first, PipeIrValues values, void *const *memory);
 /* The number of elements after which every combination has occurred; *all: of all values of the types, not only edge
  * values. */
 int64_t pipe_ir_combinations(const IrKernel *k, bool *all);
@@ -64,6 +68,7 @@ typedef struct {
     uint64_t seed;
     int64_t samples; /* elements of each operand to try at least; 0: all combinations of edge values and 4,096 more */
     PipeErr err;
+    PipeIrValues values;
     bool ulp_noise;  /* the simulator's approximate instructions have any error that the manual allows */
 } PipeIrOptions;
 

@@ -115,7 +115,15 @@ static uint64_t random_bits(ScType t, uint64_t h)
     return (sc_is_signed(t) && (h >> 62 & 1) ? 0 - low : low) & sc_mask(t);
 }
 
-void pipe_ir_inputs(const IrKernel *k, uint64_t seed, int64_t first, void *const *memory)
+/* Of a value v: itself, a small multiple, its negative, shifted to the left, and the neighbours of each. */
+static uint64_t near_value(ScType t, PipeIrValues values, uint64_t h)
+{
+    const uint64_t v = values.items[h % values.n], how = h >> 32 & 3, by = h >> 36 & 31;
+    const uint64_t at = how == 0 ? v : how == 1 ? v * (by + 1) : how == 2 ? 0 - v : v << by;
+    return (at + (h >> 44 & 3) % 3 - 1) & sc_mask(t);
+}
+
+void pipe_ir_inputs(const IrKernel *k, uint64_t seed, int64_t first, PipeIrValues values, void *const *memory)
 {
     bool all;
     const int64_t combinations = pipe_ir_combinations(k, &all);
@@ -131,7 +139,11 @@ void pipe_ir_inputs(const IrKernel *k, uint64_t seed, int64_t first, void *const
             const int64_t at = first + x;
             const uint64_t key[3] = {seed, i, (uint64_t)at};
             uint64_t bits;
-            if (at >= combinations) bits = random_bits(b->type, wbb_hash(key, sizeof key, 11));
+            if (at >= combinations) {
+                const uint64_t h = wbb_hash(key, sizeof key, 11);
+                const bool near = values.n && (h >> 50 & 3) == 3;
+                bits = near ? near_value(b->type, values, wbb_hash(key, sizeof key, 12)) : random_bits(b->type, h);
+            }
             else bits = (uint64_t)(combination(at, combinations, all) / before % count);
             if (at < combinations && !all) bits = e.bits[bits];
             memcpy((char *)memory[i] + (size_t)x * bytes, &bits, bytes);

@@ -64,7 +64,7 @@ class File(unittest.TestCase):
         self.assertEqual(ledger.check([self.set]), ["patterns/x.py:2: error: not proved: run ./dev rule patterns/x.py:2"])
         self.assertEqual(self.rules[0].ledger, "exhausted(w=1..8)")
         ledger.write({**ledger.read(), **self.state(self.rules[1], "exhausted(w=1..8) tested(i64: 100)")})
-        self.assertIn("patterns/x.py:2: error: only exhausted(w=1..8) tested(i64: 100): a rule on integers with up to three variables",
+        self.assertIn("patterns/x.py:2: error: only exhausted(w=1..8) tested(i64: 100): a rule on integers must be proved",
                       ledger.check([self.set])[0])
         ledger.write({**ledger.read(), **self.state(self.rules[1], "exhausted(w=1..8) proved(i64)")})
         self.assertEqual(ledger.check([self.set]), [])

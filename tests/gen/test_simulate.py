@@ -42,8 +42,8 @@ class Kernels(unittest.TestCase):
     def test_errors(self) -> None:
         rule = cvt.f32.bf16(a)
         self.assertEqual(tile_kernels.err_text(asm(rule, "x")), "")
-        self.assertEqual(tile_kernels.err_text(asm(rule, "x", err=rel(0.5))), "0.5 --ulp-noise")
-        self.assertEqual(tile_kernels.err_text(named(Rule("call", rule, "x", None, ("patterns/x.py", 1), ulp(2)))), "2.0ulp")
+        self.assertEqual(tile_kernels.err_text(asm(rule, "x", err=rel(0.5))), "--err 0.5 --ulp-noise")
+        self.assertEqual(tile_kernels.err_text(named(Rule("call", rule, "x", None, ("patterns/x.py", 1), ulp(2)))), "--err 2.0ulp")
 
     def test_every_rule_makes_a_kernel(self) -> None:
         for target in load.targets():

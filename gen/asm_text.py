@@ -1,0 +1,234 @@
+"""What an asm text computes, as a term of the rule language: PTX on integers and bits, of which the meaning is the manual's.
+
+gen/proof proves that the term is the rule's left side. A text with an instruction that is not listed here has no term (floats, memory,
+warps): it is run in the simulator on samples alone.
+
+    term(asm(quot.u32(a, 10), '{ .reg .b32 h; mul.hi.u32 h, %a, 3435973837; shr.u32 %d, h, 3; }'))   shrl.u32(mulhi.u32(a, 3435973837), 3)
+"""
+from __future__ import annotations
+
+import re
+from typing import Callable, Dict, List, Optional, Tuple
+
+from gen import ops
+from gen.expr import Expr, Lit, Node, OpName, Type, Var
+from gen.forms import operand_variables
+from gen.lang import Rule
+
+Value = Tuple[Expr, str]  # and its type: u16 u32 u64 pred
+UNSIGNED = {"16": "u16", "32": "u32", "64": "u64", "pred": "pred"}
+BINARY = {"add": "add", "sub": "sub", "mul.lo": "mul", "mul.hi": "mulhi", "and": "band", "or": "bor", "xor": "bxor", "min": "min", "max": "max"}
+COMPARE = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge", "lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
+COUNT = {"popc": "popcnt", "clz": "clz"}  # results of 32 bits
+
+
+class NoTerm(Exception):
+    """An instruction without a meaning here."""
+
+
+def bits_of(t: str) -> int: return ops.TYPE_BY_NAME[t].bits
+
+
+def of(op: str, *types: str) -> Callable[..., Expr]:
+    return OpName(ops.OP_BY_NAME[op], tuple(Type(t) for t in types))
+
+
+def recast(v: Expr, to: str, frm: str) -> Expr:
+    """The same bits at a type of the same width."""
+    return v if to == frm else of("bits", to, frm)(v)
+
+
+class Text:
+    """State while one text is read."""
+
+    def __init__(self, result: str, operands: List[Tuple[Expr, str]]) -> None:
+        self.result, self.widths = result, {"%d": bits_name(result)}
+        self.values: Dict[str, Value] = {}
+        for letter, (v, t) in zip("abc", operands):
+            self.widths[f"%{letter}"] = bits_name(t)
+            self.values[f"%{letter}"] = recast(v, bits_name(t), t), bits_name(t)
+
+    def operand(self, word: str, t: str) -> Expr:
+        """At unsigned type t, to which PTX widens no register."""
+        if word in self.values:
+            v, own = self.values[word]
+            if own != t:
+                raise NoTerm(f"{word} has {own} where {t} is taken")
+            return v
+        if re.fullmatch(r"-?(0[xX][0-9a-fA-F]+|\d+)U?", word) and t != "pred":
+            return Lit(int(word.rstrip("U"), 0) & (1 << bits_of(t)) - 1)
+        raise NoTerm(f"{word} has no value")
+
+    def signed(self, word: str, t: str) -> Expr: return recast(self.operand(word, t), f"i{t[1:]}", t)
+
+    def put(self, word: str, v: Expr, t: str) -> None:
+        if self.widths.get(word) != t:
+            raise NoTerm(f"{word} is no register of {t}")
+        self.values[word] = v, t
+
+    # --- instructions ---------------------------------------------------------------------------------------------------------------
+    def run(self, statement: str) -> None:
+        declared = re.fullmatch(r"\.reg\s+\.(pred|[bus](16|32|64))\s+(.*)", statement)
+        if declared:
+            for name in declared.group(3).split(","):
+                self.widths[name.strip()] = UNSIGNED[declared.group(2) or "pred"]
+            return
+        m = re.fullmatch(r"(?:@(!?)(\w+)\s+)?([a-z][\w.]*)\s+(.*)", statement)
+        if not m:
+            raise NoTerm(statement)
+        words = [x.strip() for x in re.findall(r"\{[^}]*\}|[^,{}]*[^,{}\s]", m.group(4))]
+        before = self.values.get(words[0])
+        self.instruction(m.group(3), words)
+        if m.group(2):
+            if before is None:
+                raise NoTerm(f"{words[0]} may have no value")
+            new, t = self.values[words[0]]
+            other = before[0]
+            self.values[words[0]] = of("select", t)(self.operand(m.group(2), "pred"), *((other, new) if m.group(1) else (new, other))), t
+
+    def instruction(self, opcode: str, words: List[str]) -> None:
+        *name, kind = opcode.split(".")
+        base, t = ".".join(name), UNSIGNED.get(kind[1:] if kind[0] in "bus" else kind, "")
+        if not t:
+            raise NoTerm(opcode)
+        sign = kind[0] == "s"
+        if base == "mov" and any(w.startswith("{") for w in words):
+            self.move_parts(words, t)
+        elif base.startswith("cvt"):
+            self.convert(base, words, kind)
+        elif base.startswith("setp.") and base[5:] in COMPARE:
+            at = f"i{t[1:]}" if sign else t
+            self.put(words[0], of(COMPARE[base[5:]], at)(*(recast(self.operand(w, t), at, t) for w in words[1:])), "pred")
+        elif base == "mul.wide":
+            self.wide(words, t, sign)
+        else:
+            v, to = self.value(base, words, t, sign)
+            self.put(words[0], v, to)
+
+    def value(self, base: str, words: List[str], t: str, sign: bool) -> Value:
+        x = words[1:]
+        at = f"i{t[1:]}" if sign else t
+        take: Callable[[int], Expr] = lambda n: recast(self.operand(x[n], t), at, t)
+        back: Callable[[Expr], Value] = lambda v: (recast(v, t, at), t)
+        if base == "mov":
+            return self.operand(x[0], t), t
+        if base in BINARY:
+            return back(of(BINARY[base], at)(take(0), take(1)))
+        if base in ("mad.lo", "mad.hi"):
+            return back(of("add", at)(of("mul" if base == "mad.lo" else "mulhi", at)(take(0), take(1)), take(2)))
+        if base == "not":
+            return of("bnot", t)(take(0)), t
+        if base in ("neg", "abs") and sign:
+            return back(of("sub", at)(Lit(0), take(0)) if base == "neg" else of("abs", at)(take(0)))
+        if base in COUNT:
+            v = of(COUNT[base], t)(take(0))
+            return (v if t == "u32" else of("cvt", "u32", t)(v)), "u32"
+        if base == "selp":
+            return of("select", t)(self.operand(x[2], "pred"), self.operand(x[0], t), self.operand(x[1], t)), t
+        if base in ("shl", "shr"):
+            by = self.operand(x[1], "u32")
+            if t != "u32":  # more than 16 bits of an amount count
+                by = of("cvt", t, "u32")(of("min", "u32")(by, Lit(bits_of(t))))
+            if base == "shl":
+                return of("shl", t)(self.operand(x[0], t), by), t
+            return (of("shra" if sign else "shrl", t)(self.operand(x[0], t), by)), t
+        if base == "lop3":
+            return self.lop3(x, int(x[3], 0), t), t
+        raise NoTerm(base)
+
+    def lop3(self, x: List[str], table: int, t: str) -> Expr:
+        """The table as a disjunction of its rows."""
+        a, b, c = (self.operand(w, t) for w in x[:3])
+        either, both, no = of("bor", t), of("band", t), of("bnot", t)
+        rows = [both(both(a if r & 4 else no(a), b if r & 2 else no(b)), c if r & 1 else no(c)) for r in range(8) if table >> r & 1]
+        out: Expr = rows[0] if rows else both(a, no(a))
+        for r in rows[1:]:
+            out = either(out, r)
+        return out
+
+    def wide(self, words: List[str], t: str, sign: bool) -> None:
+        to = {"u16": "u32", "u32": "u64"}.get(t)
+        if to is None:
+            raise NoTerm("mul.wide")
+        frm, result = (f"i{t[1:]}", f"i{to[1:]}") if sign else (t, to)
+        x, y = (of("cvt", result, frm)(recast(self.operand(w, t), frm, t)) for w in words[1:])
+        self.put(words[0], recast(of("mul", result)(x, y), to, result), to)
+
+    def convert(self, base: str, words: List[str], kind: str) -> None:
+        m = re.fullmatch(r"cvt\.([us])(16|32|64)", base)
+        if not m or kind[0] not in "us":
+            raise NoTerm(base)
+        to, frm = UNSIGNED[m.group(2)], UNSIGNED[kind[1:]]
+        at = f"{'i' if kind[0] == 's' else 'u'}{kind[1:]}"
+        v = recast(self.operand(words[1], frm), at, frm)
+        self.put(words[0], recast(v, to, at) if bits_of(to) == bits_of(frm) else of("cvt", to, at)(v), to)
+
+    def move_parts(self, words: List[str], t: str) -> None:
+        half = {"u64": "u32", "u32": "u16"}.get(t)
+        inner = [w.strip() for w in next(w for w in words if w.startswith("{"))[1:-1].split(",")]
+        if half is None or len(inner) != 2:
+            raise NoTerm("mov of parts")
+        n = bits_of(half)
+        if words[0].startswith("{"):
+            v = self.operand(words[1], t)
+            self.put(inner[0], of("cvt", half, t)(v), half)
+            self.put(inner[1], of("cvt", half, t)(of("shrl", t)(v, Lit(n))), half)
+            return
+        low, high = (of("cvt", t, half)(self.operand(w, half)) for w in inner)
+        self.put(words[0], of("bor", t)(low, of("shl", t)(high, Lit(n))), t)
+
+
+def bits_name(t: str) -> str:
+    """The register type that holds values of t."""
+    if t == "pred":
+        return t
+    if ops.TYPE_BY_NAME[t].cls not in "IU" or bits_of(t) < 16:
+        raise NoTerm(t)
+    return UNSIGNED[str(bits_of(t))]
+
+
+def term(r: Rule) -> Optional[Expr]:
+    """None: the text has an instruction, or the rule a type, that has no meaning here."""
+    if r.kind != "asm" or not isinstance(r.left, Node) or "address" in r.left.op.props or "convergent" in r.left.op.props:
+        return None
+    try:
+        return read(r)
+    except NoTerm:
+        return None
+
+
+def read(r: Rule) -> Expr:
+    assert isinstance(r.left, Node)
+    types: Dict[int, str] = {}
+
+    def visit(e: Expr) -> None:
+        for n, a in enumerate(e.args if isinstance(e, Node) else ()):
+            if isinstance(a, Var):
+                t = e.operand_type(n)  # type: ignore[attr-defined]
+                if t.lanes > 1 or t.is_class or a.kind != "value":
+                    raise NoTerm(str(t))
+                types[id(a)] = t.name
+            visit(a)
+
+    visit(r.left)
+    to = r.left.result
+    if to.lanes > 1 or to.is_class:
+        raise NoTerm(str(to))
+    variables = operand_variables(r.left)
+    text = Text(to.name, [(v, types[id(v)]) for v in variables])
+    for statement in re.split(r";", str(r.right).strip().removeprefix("{").removesuffix("}")):
+        if statement.strip():
+            text.run(statement.strip())
+    if "%d" not in text.values:
+        raise NoTerm("%d has no value")
+    v, t = text.values["%d"]
+    return recast(v, to.name, t)
+
+
+def literals(r: Rule) -> List[int]:
+    """The integers of a text, which its operands must meet where it is run on samples; of a float its bits (0f3f800000)."""
+    found = re.findall(r"(?<![\w.%])(-?(?:0[xX][0-9a-fA-F]+|\d+))U?\b", str(r.right))
+    return list(dict.fromkeys([int(x, 0) for x in found] + [int(x, 16) for x in re.findall(r"\b0[fd]([0-9a-fA-F]+)\b", str(r.right))]))
+
+
+__all__ = ["literals", "term"]
