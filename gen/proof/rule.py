@@ -1,7 +1,10 @@
-"""The command `./dev rule`: proves rules, writes their ledger lines, builds, runs their tests, and shows what they do to the corpus.
+"""The command `./dev rule`: proves rules and writes their ledger lines; with --price it also builds, runs their tests, and shows what they do
+to the corpus. Instructions (asm, intr, ..) are run in the simulator of a build; other rules need none.
 
     ./dev rule patterns/arith.py:31       one line of a pattern file
     ./dev rule patterns/arith.py          every rule of the file
+    ./dev rule patterns/arith.py:DIVIDE   a list of the file; several places may be given
+    ./dev rule patterns/arith.py:31 --price
     ./dev rule patterns/sm90.py           the same, and every instruction that the target takes is run, and assembled for it by ptxas
     ./dev rule --all                      every rule; removes ledger lines that belong to no rule
     ./dev rule --check                    proves every rule and compares with the ledger; writes nothing (./dev test runs this)
@@ -36,12 +39,15 @@ def proved_rules(sets: Sequence[load.RuleSet]) -> List[Rule]:
 
 
 def chosen(rules: Sequence[Rule], what: str) -> List[Rule]:
-    """The rules of FILE or FILE:LINE. A line in the middle of a rule selects that rule."""
+    """The rules of FILE, FILE:LINE or FILE:LIST. A line in the middle of a rule selects that rule."""
     file, _, line = what.partition(":")
     file = "patterns/" + Path(file).name
     own = [r for r in rules if r.where[0] == file]
     if not line:
         return own
+    if not line.isdigit():
+        listed = load.flat(getattr(load.run(Path(file).stem), line, []), line)
+        return [r for r in rules if any(r is x for x in listed)]
     lines = [r.where[1] for r in own if r.where[1] <= int(line)]
     return [r for r in own if lines and r.where[1] == max(lines)]
 
@@ -161,18 +167,26 @@ def show_effect(args: argparse.Namespace, rules: Sequence[Rule], sets: Sequence[
     return ["a test failed"] if "FAIL" in said else []
 
 
+def difference(before: ledger.Lines, now: ledger.Lines) -> str:
+    """What became of the ledger, in words."""
+    new, gone = sum(before.get(k) != line for k, line in now.items()), sum(k not in now for k in before)
+    said = [f"{n} line{'s' if n > 1 else ''} {what}" for n, what in ((new, "written"), (gone, "of rules that are no more removed")) if n]
+    return ", ".join(said) + "; commit it with the rules" if said else "unchanged"
+
+
 def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="./dev rule", description="Proves rules and writes their ledger lines.")
-    parser.add_argument("what", nargs="?", help="FILE or FILE:LINE of patterns/")
+    parser.add_argument("what", nargs="*", help="FILE, FILE:LINE or FILE:LIST of patterns/")
     parser.add_argument("--all", action="store_true", help="every rule")
     parser.add_argument("--check", action="store_true", help="prove all, compare with the ledger, write nothing")
     parser.add_argument("--fresh", action="store_true", help="ignore the cache of proofs")
-    parser.add_argument("--build", default="", help="build folder: build there, run tests, count hits and the corpus")
+    parser.add_argument("--price", action="store_true", help="build, run the tests in which the rules fire, and compare the corpus before and after")
+    parser.add_argument("--build", default="", help="build folder")
     parser.add_argument("--shared", default="../shared", help="folder with more of a corpus")
     args = parser.parse_args(argv)
     if not (args.what or args.all or args.check):
-        parser.error("FILE[:LINE], --all or --check expected")
-    since = time.monotonic()
+        parser.error("FILE[:LINE|:LIST].., --all or --check expected")
+    since, before = time.monotonic(), ledger.read()
     try:
         sets = [load.load_index(), *(load.load_target(t) for t in load.targets())]
         faults = checks.check(sets[0], sets[1:])
@@ -180,35 +194,39 @@ def main(argv: Sequence[str]) -> int:
             print("\n".join(faults), file=sys.stderr)
             return 1
         errors, rules, tiles = ledger.errors_of(sets[1:]), proved_rules(sets), instructions(sets)
+        found = {what: (chosen(rules, what), chosen(tiles, what)) for what in args.what}
+        for what, (x, y) in found.items():
+            if not x + y:
+                print(f"{what}: no rule there", file=sys.stderr)
+                return 1
         if args.what:
-            rules, tiles = chosen(rules, args.what), chosen(tiles, args.what)
-        if not rules + tiles:
-            print(f"{args.what}: no rule there", file=sys.stderr)
-            return 1
+            rules, tiles = ([r for r in every if any(r is x for x in some)] for every, some in
+                            zip((rules, tiles), ([r for pair in found.values() for r in pair[n]] for n in (0, 1))))
         done, messages, fresh = states_of(rules, errors, args.fresh)
     except PatternError as e:
         print(e, file=sys.stderr)
         return 1
     wanted = rules
-    if not messages and args.build:
+    if not messages and args.build and (tiles or args.price):
         if not args.check:  # the build for the simulator needs ledger lines of the proved rules
             ledger.write(ledger.kept([r for s in sets for r in s.rules], done, errors))
         states, messages = simulate((ROOT / args.build).resolve(), tiles, errors)
         done.update(states)
-        if Path(args.what).stem in load.targets() and not messages:
-            messages = after_proof.simulated((ROOT / args.build).resolve(), [], Path(args.what).stem)[1]
+        for name in [Path(what).stem for what in args.what if Path(what).stem in load.targets()]:
+            messages += after_proof.simulated((ROOT / args.build).resolve(), [], name)[1]
         wanted = rules + tiles
     if args.check:
         messages += compare(done, wanted, errors)
     else:  # a rule that failed gets no line
-        changed = ledger.write(ledger.kept([r for s in sets for r in s.rules], done, errors))
+        lines = ledger.kept([r for s in sets for r in s.rules], done, errors)
+        ledger.write(lines)
         for r in (r for r in (wanted if args.what else ()) if ledger.key(r, errors) in done):
             print(f"{r.name}: {done[ledger.key(r, errors)][0]}")
-        print("patterns/ledger.txt: " + ("changed; commit it with the rule" if changed else "unchanged"))
+        print(f"patterns/ledger.txt: {difference(before, lines)}")
     if tiles and not args.build:
         print(f"{len(tiles)} instruction rules were not simulated: --build FOLDER expected")
     if not messages and not args.check and args.build:
-        messages = measure_new((ROOT / args.build).resolve(), sets) or show_effect(args, wanted, sets)
+        messages = measure_new((ROOT / args.build).resolve(), sets) or (show_effect(args, wanted, sets) if args.price else [])
     if messages:
         print("\n".join(messages), file=sys.stderr)
     weak = [] if z3_formula.present() else ["z3 is not installed: what it proves was only tested"]
