@@ -88,5 +88,7 @@ TUNE = [                                        # every heuristic is data
     tune('range.max_count',   value=64,     because='a bisection of the blocks six deep, and no more code than that'),
     tune('range.max_parts',   value=8,      because='a thread starts once for operands of one shape, and computes once what they share'),
     tune('range.min_elements', value=4096,  because='blocks of its own are worth it where an operand fills several'),
+    tune('while.straight',    value=512,    because='operations of all iterations: straight code of this size stays in the instruction cache'),
+    tune('while.state',       value=48,     because='elements of the state of a loop: with more a thread would run out of registers'),
     tune('range.min_bytes',   value=128,    because='shorter contiguous stretches of an operand would fill cache lines in pieces'),
 ]

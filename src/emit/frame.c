@@ -59,6 +59,7 @@ static void push(EmitValues *e, EmitStep step, PartValue v, uint32_t env, const 
         wbb_decline(e->cx, v.i->loc, WHY_SIZE, "the body needs more than %d nodes", EMIT_MAX_NODES);
     *f = (EmitFrame){.caller = e->top, .step = step, .i = v.i, .part = v.part, .env = env, .index = index,
                      .nodes_before = e->g->n - e->function_nodes, .computed_before = e->n_computed};
+    f->origin = env == 0 ? v.i->id + 1 : e->top ? e->top->origin : e->g->making_origin;
     e->top = f;
 }
 
@@ -78,14 +79,6 @@ void emit_done(EmitValues *e, EmitFrame *f, IrRef value)
     else e->result = value;
     f->caller = e->spare;
     e->spare = f;
-}
-
-uint32_t emit_env(EmitValues *e, uint32_t n, const IrRef *args)
-{
-    IrRef *copy = WBB_NEW_N(e->arena, IrRef, n + 1);
-    memcpy(copy, args, n * sizeof *args);
-    WBB_PUSH(e->arena, &e->envs, copy);
-    return e->envs.n - 1;
 }
 
 const IxNeeds *emit_needs(EmitValues *e, const EmitFrame *f)
@@ -127,10 +120,15 @@ void emit_want_in(EmitValues *e, EmitFrame *f, uint32_t env, const HloInstructio
 {
     static const IrRef of_scalar[1] = {0};
     if (!index) index = of_scalar;
-    const PartValue v = part_value(x, part);
-    const IrRef known = remembered(e, env, v.i, v.part, index);
-    if (known && emit_is_available(e, known)) {
+    PartValue v = {x, part};
+    const IrRef parameter = emit_resolve(e, &env, &v, &index);
+    const IrRef known = parameter ? parameter : remembered(e, env, v.i, v.part, index);
+    if (parameter || (known && emit_is_available(e, known))) {
         f->result = known;
+        return;
+    }
+    if (e->search && env < e->search->first_env && !is_leaf(v.i)) {
+        f->result = emit_stand_in(e, env, v, index);
         return;
     }
     if (env == 0 && e->reduced && e->reduced[v.i->id])

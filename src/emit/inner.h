@@ -12,9 +12,11 @@
  * A file calls only those above it:
  *
  *     names.c  rounding.c  element.c      no frames, no scopes
- *     scope.c                             blocks, variables, `if`, `for`
+ *     scope.c                             blocks, variables, `if`, `for`, `repeat`
+ *     state.c                             which value a parameter of a called computation is
  *     address.c  frame.c                  offsets in memory; values on demand
  *     choose.c  bits.c  function.c        steps of some operations
+ *     control.c  loop.c                   those of calls and branches; of loops
  *     reduce.c                            those of reductions, which test conditions with choose.c
  *     value.c                             the step of each operation
  *     memory.c                            values in memory that threads share
@@ -43,6 +45,7 @@ struct EmitFrame {
     IrRef result;       /* the value asked for last; 0: none in this state */
     IrRef *operands;    /* their values */
     void *data;         /* what its kind of step keeps */
+    uint32_t origin;    /* of its nodes: of an instruction of the fusion itself its own, else its caller's */
     uint32_t nodes_before, computed_before; /* nodes there were when it was made; instructions that had been computed */
 };
 
@@ -62,6 +65,51 @@ typedef struct {
     bool in_progress;  /* its function is being made */
 } EmitInfo;
 
+/* An element of a loop's state that a thread holds: of a leaf, at an index that is known before the loop. */
+typedef struct {
+    uint32_t leaf;
+    const IrRef *index;
+} EmitSlot;
+
+/* A value that a loop takes from before it. */
+typedef struct {
+    PartValue v;
+    uint32_t env;
+    const IrRef *index;
+} EmitWanted;
+
+/* The state of a `while` in one thread: state.c, loop.c. */
+typedef struct {
+    const HloInstruction *loop;
+    EmitSlot *slots;
+    uint32_t n_slots, capacity;
+    bool *whole;          /* by leaf: the thread holds all its elements */
+    /* Of the search for slots: */
+    bool discovering;     /* it is under way; else there are no new slots */
+    bool again;           /* it must begin anew, since a leaf is held as a whole */
+    bool failed;          /* the thread cannot hold what it needs of leaf failed_leaf */
+    uint32_t failed_leaf;
+    IrRef *carried;       /* [capacity] of each slot a value that stands for what the loop will carry */
+    uint32_t outer_scope; /* around the loop */
+    uint32_t first_env;   /* older environments, but 0, are of code around the loop */
+    WbbMap stand_ins;     /* for values from before the loop */
+    struct { EmitWanted *items; uint32_t n, capacity; } wanted; /* those values, where their index is known there */
+    bool no_any;
+    const HloInstruction *any; /* the condition holds where any of its elements does; NULL: it is another one */
+} EmitState;
+
+/* What the parameters of a computation are. */
+typedef struct {
+    const IrRef *values;             /* by number, of a body of scalars; NULL: */
+    HloInstruction *const *operands; /* by number, in environment `outer` */
+    uint32_t outer;
+    uint32_t leaf;                   /* not so this leaf of parameter 0, */
+    IrRef known;                     /* which has this value; 0: all leaves are */
+    EmitState *state;                /* nor leaves of a loop's state that its body changes; NULL: no loop */
+    const IrRef *slots;              /* by slot: the values of the elements that the thread holds */
+    bool tests;                      /* it is the loop's condition */
+} EmitEnv;
+
 struct EmitValues {
     WbbCx *cx;
     WbbArena *arena;
@@ -77,7 +125,9 @@ struct EmitValues {
     WbbMap lets;           /* variables that a `let` binds, by definition and interval */
     EmitInfo *info; /* by id, of the fusion's computation */
     const bool *reduced; /* by id: reductions of the shared stages that are being made; or NULL */
-    struct { IrRef **items; uint32_t n, capacity; } envs; /* [parameters] values of called computations; 0: NULL */
+    struct { EmitEnv *items; uint32_t n, capacity; } envs; /* of called computations; 0: the fusion's own */
+    WbbMap calls;          /* environments, by instruction, environment around it, and branch */
+    EmitState *search;     /* the outermost loop whose slots are looked for; NULL: none is */
     /* constants that are the kernel's last buffers */
     struct { const HloInstruction **items; uint32_t n, capacity; } tables;
     /* A block has one scope from its beginning and one more from each variable or result that it binds: a value may be
@@ -99,6 +149,19 @@ struct EmitValues {
 /* names.c: "d7" of a letter, one that nothing in the kernel has yet. */
 const char *emit_name(EmitValues *e, const char *stem);
 
+/* state.c: what parameters are ----------------------------------------------------------------------------------- */
+uint32_t emit_new_env(EmitValues *e, EmitEnv env);
+uint32_t emit_env(EmitValues *e, uint32_t n, const IrRef *args); /* of these values, which are copied */
+/* The one whose parameters are operands of i in `outer`; made when first asked for. */
+uint32_t emit_env_of(EmitValues *e, const HloInstruction *i, uint32_t outer, uint32_t branch,
+                     HloInstruction *const *operands);
+/* The value of v, where it is a parameter that has one; else 0, and v, env and index say which value it is. */
+IrRef emit_resolve(EmitValues *e, uint32_t *env, PartValue *v, const IrRef **index);
+/* The slot for an element, a new one if the search may add it; -1: there is none. */
+int32_t emit_add_slot(EmitValues *e, EmitState *s, uint32_t leaf, const IrRef *index);
+/* While slots are looked for: stands for a value from before the loop. */
+IrRef emit_stand_in(EmitValues *e, uint32_t env, PartValue v, const IrRef *index);
+
 /* frame.c: values on demand ----------------------------------------------------------------------------------- */
 /* Ask for leaf `part` of x, an instruction of the computation of f, at index (kept; NULL: of a scalar). It is in
  * f->result when f's step is called again. */
@@ -115,8 +178,6 @@ void emit_remember(EmitValues *e, const EmitFrame *f, uint32_t part, IrRef value
 void emit_give(EmitValues *e, PartValue v, const IrRef *index, IrRef value);
 /* emit_value in an environment. */
 IrRef emit_value_in(EmitValues *e, uint32_t env, PartValue v, const IrRef *index);
-/* a new environment; args are copied */
-uint32_t emit_env(EmitValues *e, uint32_t n, const IrRef *args);
 const IxNeeds *emit_needs(EmitValues *e, const EmitFrame *f);
 /* Calls the function of x, which it has; the call is in f->result. */
 void emit_call(EmitValues *e, EmitFrame *f, const HloInstruction *x, uint32_t part, const IrRef *index);
@@ -137,6 +198,7 @@ void emit_store(EmitValues *e, uint32_t buffer, IrRef index, IrRef value); /* at
 /* a variable or a value, bound by what now ends the block: opens its scope */
 void emit_bound(EmitValues *e, IrRef leaf);
 bool emit_is_available(EmitValues *e, IrRef value); /* may it be used here? */
+uint32_t emit_scope_of(EmitValues *e, IrRef value); /* from which it may be used */
 /* The index itself where facts put it in lo..hi, else a variable that does. */
 IrRef emit_let(EmitValues *e, const char *stem, IrRef index, int64_t lo, int64_t hi);
 /* x, or bound - 1 where x is more, as a variable in 0 .. bound; *below: x < bound, 0: that always holds. */
@@ -170,6 +232,8 @@ typedef struct {
 } EmitLoop;
 EmitLoop emit_for(EmitValues *e, const char *stem, int64_t n, uint32_t n_acc, IrRef *acc, IrRef *var); /* var in 0..n */
 void emit_end_for(EmitValues *e, const EmitLoop *l, uint32_t n_acc, IrRef *acc);
+/* The same for a `repeat`, whose condition the caller sets. */
+EmitLoop emit_repeat(EmitValues *e, uint32_t n_acc, IrRef *acc);
 
 /* address.c: the same offset, with fewer divisions if that can be. */
 IrRef emit_address(EmitValues *e, IrRef offset);
@@ -202,6 +266,9 @@ void emit_step_pad(EmitValues *e, EmitFrame *f);      /* pad, dynamic-update-sli
 void emit_step_concat(EmitValues *e, EmitFrame *f);
 void emit_step_reduce(EmitValues *e, EmitFrame *f);   /* reduce, reduce-window, dot, convolution */
 void emit_step_map(EmitValues *e, EmitFrame *f);      /* the body at each element */
+void emit_step_call(EmitValues *e, EmitFrame *f);     /* call, fusion */
+void emit_step_conditional(EmitValues *e, EmitFrame *f);
+void emit_step_while(EmitValues *e, EmitFrame *f);
 void emit_step_bits(EmitValues *e, EmitFrame *f);     /* bitcast and bitcast-convert to another width */
 void emit_step_function(EmitValues *e, EmitFrame *f); /* makes the function of an instruction, then calls it */
 

@@ -89,6 +89,12 @@ bool emit_is_available(EmitValues *e, IrRef value)
     return e->scopes.scopes.items[e->scope_of[value]].open;
 }
 
+uint32_t emit_scope_of(EmitValues *e, IrRef value)
+{
+    find_scopes(e);
+    return e->scope_of[value];
+}
+
 static bool is_costly(EmitValues *e, IrRef value)
 {
     find_scopes(e);
@@ -272,6 +278,15 @@ void emit_end_if(EmitValues *e, EmitIf *c, uint32_t n, const IrRef *then, const 
 
 /* for --------------------------------------------------------------------------------------------------------- */
 
+static void carry(EmitValues *e, IrStmt *s, uint32_t n_acc, IrRef *acc)
+{
+    for (uint32_t k = 0; k < n_acc; k++) {
+        ir_carry(e->g, s, emit_name(e, "a"), acc[k]);
+        acc[k] = ir_value(e->g, s->results[k].carried);
+        emit_bound(e, acc[k]);
+    }
+}
+
 EmitLoop emit_for(EmitValues *e, const char *stem, int64_t n, uint32_t n_acc, IrRef *acc, IrRef *var)
 {
     EmitLoop l = {.s = ir_stmt(e->g, emit_block(e), IR_FOR), .outer = e->scope};
@@ -279,11 +294,15 @@ EmitLoop emit_for(EmitValues *e, const char *stem, int64_t n, uint32_t n_acc, Ir
     emit_enter(e, &l.s->body);
     *var = ir_var(e->g, l.s->var);
     emit_bound(e, *var);
-    for (uint32_t k = 0; k < n_acc; k++) {
-        ir_carry(e->g, l.s, emit_name(e, "a"), acc[k]);
-        acc[k] = ir_value(e->g, l.s->results[k].carried);
-        emit_bound(e, acc[k]);
-    }
+    carry(e, l.s, n_acc, acc);
+    return l;
+}
+
+EmitLoop emit_repeat(EmitValues *e, uint32_t n_acc, IrRef *acc)
+{
+    EmitLoop l = {.s = ir_stmt(e->g, emit_block(e), IR_REPEAT), .outer = e->scope};
+    emit_enter(e, &l.s->body);
+    carry(e, l.s, n_acc, acc);
     return l;
 }
 

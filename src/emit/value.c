@@ -1,7 +1,7 @@
 /* value.c: how each operation is computed, and the value of any instruction of a fusion at any index.
  *
  * Needs a fusion that partition accepted; leaves nodes, and at the end of the open block the statements that they need.
- * Elementwise operations, moves and leaves have their steps here, the others in choose.c, bits.c and reduce.c; frame.c
+ * Elementwise operations, moves and leaves have their steps here, the others in choose.c, bits.c, reduce.c, control.c
  * runs them.
  *
  *     value(%slice, (i, j))   =>   the operand at (i + 4, 2*j), which for a parameter is load %p[128*i + 2*j + 512]
@@ -109,8 +109,6 @@ static void step_leaf(EmitValues *e, EmitFrame *f)
         value = emit_table_element(e->rw, f->i->shape, table_of(e, f->i), f->index);
     } else if (f->i->opcode != HLO_PARAMETER) {
         value = emit_leaf(e->rw, f->i, f->index);
-    } else if (f->env) {
-        value = e->envs.items[f->env][f->i->number];
     } else {
         const HloShape *s = part_shape(f->i, f->part);
         const IrRef offset = emit_address(e, ix_linear(e->rw, s, f->index));
@@ -135,6 +133,10 @@ static EmitStep step_of(const HloInstruction *i)
     case HLO_REDUCE:
     case HLO_REDUCE_WINDOW: return emit_step_reduce;
     case HLO_MAP: return emit_step_map;
+    case HLO_CALL:
+    case HLO_FUSION: return emit_step_call;
+    case HLO_CONDITIONAL: return emit_step_conditional;
+    case HLO_WHILE: return emit_step_while;
     case HLO_BITCAST:
     case HLO_BITCAST_CONVERT: return part_same_width(i) ? step_plain : emit_step_bits;
     default: return step_plain;
@@ -147,11 +149,11 @@ EmitValues *emit_values(WbbCx *cx, WbbArena *a, RwCx *rw, IrKernel *k, const Par
     e->cx = cx, e->arena = a, e->rw = rw, e->g = rw_graph(rw), e->k = k;
     e->plan = plan;
     e->step_of = step_of, e->function_step = emit_step_function;
-    e->memo.arena = e->lets.arena = a;
+    e->memo.arena = e->lets.arena = e->calls.arena = a;
     e->info = WBB_NEW_N(a, EmitInfo, plan->fusion->body->n_instructions + 1);
     e->scopes.arena = a;
     ir_open_scope(&e->scopes, 0, NULL, NULL); /* around all bodies */
-    IrRef *none = NULL;
+    const EmitEnv none = {0};
     WBB_PUSH(a, &e->envs, none);
     e->first_node = e->g->n;
     emit_enter(e, &k->body);
@@ -169,8 +171,7 @@ IrRef emit_value_in(EmitValues *e, uint32_t env, PartValue v, const IrRef *index
     e->result = caller.result;
     while (e->top) {
         EmitFrame *f = e->top;
-        /* nodes of a called body belong to the instruction that calls it */
-        if (f->env == 0) e->g->making_origin = f->i->id + 1;
+        e->g->making_origin = f->origin;
         f->step(e, f);
     }
     e->g->making_origin = origin;

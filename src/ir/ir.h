@@ -269,6 +269,7 @@ void ir_replace(IrKernel *k, IrRef *made);
 
 /* structure.c: values, results, functions -------------------------------------------------------------------------- */
 IrRef ir_value(IrGraph *g, uint32_t number);
+IrRef ir_value_new(IrGraph *g, const char *name, IrType type); /* a value that no statement binds */
 /* Adds a result to a loop and returns its number i. Both its values are called `name`: ir_value(g,
  * s->results[i].carried) is for the body, ir_value(g, s->results[i].value) for the code after the statement. The caller
  * sets results[i].yield. */

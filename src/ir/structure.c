@@ -26,6 +26,8 @@ IrRef ir_value(IrGraph *g, uint32_t number)
     return ir_node(g, OP_VALUE, g->values[number].type, 0, 0, 0, 0, number);
 }
 
+IrRef ir_value_new(IrGraph *g, const char *name, IrType type) { return ir_value(g, new_value(g, name, type)); }
+
 /* The capacity is the number of results, rounded up to a power of two. */
 IrResult *ir_result_new(IrGraph *g, IrStmt *s)
 {

@@ -63,7 +63,11 @@ static bool reads_only_own(Aliasing *x, const HloInstruction *p, const HloInstru
         for (uint32_t k = 0; k < i->n_operands; k++) {
             const HloInstruction *o = i->operands[k];
             const uint8_t from = x->reads[o->id];
-            if (from == NOT || i->opcode == HLO_TUPLE) continue;
+            if (from == NOT) continue;
+            if (i->opcode == HLO_TUPLE) { /* which loops and branches read */
+                x->reads[i->id] = from;
+                continue;
+            }
             if (i == update) {
                 if ((k == 0 && from == WHOLE) || (k == 1 && from == SLICE)) continue;
                 return false;

@@ -74,18 +74,6 @@ static uint32_t bytes_an_element(const Choosing *c, const Choice *x)
     return sum * WBB_MAX(x->s->n_starts, 1u);
 }
 
-static uint32_t operations(const Choosing *c)
-{
-    const HloComputation *body = c->p->fusion->body;
-    uint32_t n = 0;
-    for (uint32_t k = 0; k < body->n_instructions; k++) {
-        const HloOpcode op = body->instructions[k]->opcode;
-        if (!c->needed[k]) continue;
-        n += op != HLO_PARAMETER && op != HLO_CONSTANT && op != HLO_TUPLE && op != HLO_GET_TUPLE_ELEMENT;
-    }
-    return n;
-}
-
 /* Bits of the narrowest buffer, bytes of the widest. */
 static void width_of_buffers(const Choosing *c, const PartStage *s, uint32_t *narrow, uint32_t *wide)
 {
@@ -152,7 +140,8 @@ static void limit_vector(Choosing *c, Choice *x, uint32_t narrow, uint32_t wide)
 {
     const TgTarget *t = c->t;
     const TgTune *tune = tg_tune(t, "loop.unroll", narrow);
-    const uint32_t bytes = bytes_an_element(c, x), body = operations(c);
+    const uint32_t bytes = bytes_an_element(c, x);
+    const int64_t body = part_operations(c->arena, c->p->fusion->body, c->needed);
     const uint32_t accesses = (uint32_t)tuned(t, "loop.max_accesses");
     const int64_t min_threads = tuned(t, "loop.min_threads");
     x->vector = (uint32_t)WBB_MAX(tune->value, 1);
@@ -167,6 +156,10 @@ static void limit_vector(Choosing *c, Choice *x, uint32_t narrow, uint32_t wide)
     halve(c->arena, x, tuned(t, "loop.max_bytes"), bytes, "a thread touches %lld bytes an element");
     halve(c->arena, x, tuned(t, "loop.max_body"), body, "the body has %lld operations");
     halve(c->arena, x, tuned(t, "loop.max_iterations"), c->trips, "an element takes %lld iterations of loops");
+    if (x->vector > 1 && part_has_open_loop(c->arena, c->p->fusion->body, c->needed)) {
+        x->vector = 1;
+        x->s->why_vector = "elements of a thread would run a loop of unknown length one after the other";
+    }
     if (x->vector > 2 && x->r->elements % x->vector != 0 && x->r->elements % (x->vector / 2) == 0)
         halve_once(c->arena, x, "divides the elements, which %lld does not", x->vector);
 }
@@ -268,7 +261,9 @@ static int64_t work(const Choosing *c, int64_t branch)
         switch (op) {
         case HLO_PARAMETER: case HLO_CONSTANT: case HLO_TUPLE: case HLO_GET_TUPLE_ELEMENT: case HLO_BROADCAST:
         case HLO_BITCAST: break;
-        case HLO_PAD: case HLO_CONCATENATE: case HLO_DYNAMIC_UPDATE_SLICE: sum += branch; break;
+        case HLO_PAD: case HLO_CONCATENATE: case HLO_DYNAMIC_UPDATE_SLICE: case HLO_WHILE: case HLO_CONDITIONAL:
+            sum += branch;
+            break;
         default: sum += WBB_MAX(part_function_work(c->t, op), 1);
         }
     }

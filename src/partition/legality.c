@@ -14,10 +14,12 @@ static bool has_emitter(HloOpcode op)
     switch (op) {
     case HLO_BITCAST:
     case HLO_BROADCAST:
+    case HLO_CALL:
     case HLO_CLAMP:
     case HLO_COMPARE:
     case HLO_COMPLEX:
     case HLO_CONCATENATE:
+    case HLO_CONDITIONAL:
     case HLO_CONSTANT:
     case HLO_CONVERT:
     case HLO_CONVOLUTION:
@@ -25,6 +27,7 @@ static bool has_emitter(HloOpcode op)
     case HLO_DOT:
     case HLO_DYNAMIC_SLICE:
     case HLO_DYNAMIC_UPDATE_SLICE:
+    case HLO_FUSION:
     case HLO_GATHER:
     case HLO_GET_TUPLE_ELEMENT:
     case HLO_IMAG:
@@ -43,6 +46,7 @@ static bool has_emitter(HloOpcode op)
     case HLO_STOCHASTIC_CONVERT:
     case HLO_TRANSPOSE:
     case HLO_TUPLE:
+    case HLO_WHILE:
         return true;
     default:
         return false;
@@ -52,8 +56,9 @@ static bool has_emitter(HloOpcode op)
 static void check_type(WbbCx *cx, const HloInstruction *i)
 {
     if (i->shape->type == SC_TUPLE) {
-        const bool several = i->opcode == HLO_REDUCE || i->opcode == HLO_REDUCE_WINDOW || i->opcode == HLO_PARAMETER;
-        if (several || i->opcode == HLO_TUPLE || i->opcode == HLO_GET_TUPLE_ELEMENT) return;
+        const bool several = i->opcode == HLO_REDUCE || i->opcode == HLO_REDUCE_WINDOW || part_is_control(i->opcode);
+        const bool tuple = i->opcode == HLO_TUPLE || i->opcode == HLO_GET_TUPLE_ELEMENT || i->opcode == HLO_PARAMETER;
+        if (several || tuple) return;
         wbb_decline(cx, i->loc, WHY_TYPE, "%s of a tuple", hlo_opcode_name(i->opcode));
     }
     const ScTypeInfo *t = &sc_type_info[i->shape->type];
@@ -63,14 +68,6 @@ static void check_type(WbbCx *cx, const HloInstruction *i)
 static void check_constant(WbbCx *cx, const HloInstruction *i)
 {
     if (!i->literal) wbb_decline(cx, i->loc, WHY_OPERATION, "a constant whose value the text leaves out");
-}
-
-bool part_same_width(const HloInstruction *i)
-{
-    const HloShape *from = i->operands[0]->shape;
-    return hlo_elements(i->shape) == hlo_elements(from) &&
-           sc_type_info[i->shape->type].bits == sc_type_info[from->type].bits &&
-           (i->opcode == HLO_BITCAST || hlo_same_dims(i->shape, from));
 }
 
 /* A bitcast to elements of another width takes parts of elements, or joins them: as integers, so of types that have
@@ -246,53 +243,5 @@ void part_check(WbbCx *cx, WbbArena *a, const PartPlan *p, const TgTarget *t)
         for (uint32_t n = 0; n < c->n_instructions; n++)
             for (uint32_t j = 0; j < c->instructions[n]->n_called; j++)
                 wanted[c->instructions[n]->called[j]->id] = true;
-    }
-}
-
-bool part_is_rotation(const HloInstruction *i)
-{
-    const bool slices = i->opcode == HLO_CONCATENATE && i->n_operands && i->operands[0]->opcode == HLO_SLICE;
-    const HloInstruction *whole = slices ? i->operands[0]->operands[0] : NULL;
-    if (!whole || !hlo_same_dims(whole->shape, i->shape)) return false;
-    const uint32_t dim = (uint32_t)i->dimensions[0];
-    int64_t next = -1; /* where the next slice must begin, modulo the size */
-    for (uint32_t k = 0; k < i->n_operands; k++) {
-        const HloInstruction *s = i->operands[k];
-        if (s->opcode != HLO_SLICE || s->operands[0] != whole || s->shape->dims[dim] == 0) return false;
-        for (uint32_t d = 0; d < s->shape->rank; d++)
-            if (s->slices[d].stride != 1 || (d != dim && s->shape->dims[d] != i->shape->dims[d])) return false;
-        if (next >= 0 && s->slices[dim].start != next % whole->shape->dims[dim]) return false;
-        next = s->slices[dim].limit;
-    }
-    return true;
-}
-
-bool part_is_packed(ScType t) { return t != SC_PRED && sc_type_info[t].bits > 0 && sc_type_info[t].bits < 8; }
-
-const HloShape *part_shape(const HloInstruction *i, uint32_t part)
-{
-    const HloShape *s = i->shape;
-    while (s->type == SC_TUPLE) {
-        uint32_t k = 0;
-        for (; part >= s->elements[k]->n_leaves; k++) part -= s->elements[k]->n_leaves;
-        s = s->elements[k];
-    }
-    return s;
-}
-
-PartValue part_value(const HloInstruction *i, uint32_t part)
-{
-    for (;;) {
-        if (i->opcode == HLO_TUPLE) {
-            uint32_t k = 0;
-            for (; part >= i->operands[k]->shape->n_leaves; k++) part -= i->operands[k]->shape->n_leaves;
-            i = i->operands[k];
-        } else if (i->opcode == HLO_GET_TUPLE_ELEMENT) {
-            const HloShape *tuple = i->operands[0]->shape;
-            for (int64_t k = 0; k < i->number; k++) part += tuple->elements[k]->n_leaves;
-            i = i->operands[0];
-        } else {
-            return (PartValue){i, part};
-        }
     }
 }

@@ -257,6 +257,8 @@ typedef struct PartPlan {
     uint32_t reduce_straight; /* a reduction of at most this many elements has no loop */
     uint32_t reduce_unroll; /* elements that one iteration of a reduction's loop combines, at most */
     uint32_t reduce_nodes;  /* instructions in one iteration, at most */
+    uint32_t while_straight; /* a loop of at most this many operations in all its iterations has no loop */
+    uint32_t while_state;   /* elements of a loop's state that one thread holds, at most */
     const char *why_kind, *why_inline;
 } PartPlan;
 
@@ -266,7 +268,8 @@ static inline const PartPlan *part_plan_of(const PartPlan *p, const PartKernel *
 /* legality.c: may the fusion be compiled? Declines it at the instruction that is at fault. Reductions whose terms
  * threads share may be of any length. */
 void part_check(WbbCx *cx, WbbArena *a, const PartPlan *p, const TgTarget *t);
-/* Leaf `part` of i, seen through tuples: an element of a tuple instruction is that operand. */
+/* value.c ------------------------------------------------------------------------------------------------------------
+ * Leaf `part` of i, seen through tuples: an element of a tuple instruction is that operand. */
 PartValue part_value(const HloInstruction *i, uint32_t part);
 bool part_is_packed(ScType t); /* several elements to a byte */
 /* a concatenate of slices that together are one array, rotated along one dimension */
@@ -274,6 +277,21 @@ bool part_is_rotation(const HloInstruction *i);
 const HloShape *part_shape(const HloInstruction *i, uint32_t part); /* of leaf `part` of i */
 /* of a bitcast or bitcast-convert: its elements are as wide as its operand's */
 bool part_same_width(const HloInstruction *i);
+
+/* loop.c: what the text says about a `while` ---------------------------------------------------------------------- */
+typedef struct {
+    int64_t trips;       /* -1: how often it runs is known at run time only */
+    uint32_t counter;    /* the leaf that counts; others are not set where trips are -1 */
+    int64_t first, step; /* its value at first, and what an iteration adds */
+} PartLoop;
+PartLoop part_loop(const HloInstruction *loop);
+bool part_loop_keeps(const HloInstruction *loop, uint32_t leaf); /* the body returns this leaf of the state unchanged */
+const HloComputation *part_called(const HloInstruction *i, const char *attribute); /* "body", "condition" */
+/* In it, or called from it: a loop of unknown trips. needed: by id, the instructions of c that count; NULL: all. */
+bool part_has_open_loop(WbbArena *a, const HloComputation *c, const bool *needed);
+/* Instructions that compute something, those of the computations that control flow calls included. */
+int64_t part_operations(WbbArena *a, const HloComputation *c, const bool *needed);
+bool part_is_control(HloOpcode op); /* loops, branches, calls: what they compute is in another computation */
 
 /* cost.c: by id, elements that a thread reduces, one after the other, for one element of each instruction: the
  * product of the ranges of the reductions, windows and products that it needs, one inside the other. Saturates. */

@@ -97,6 +97,8 @@ static void set_limits(PartPlan *p, const TgTarget *t)
     p->reduce_nodes = (uint32_t)tg_tune(t, "reduce.max_nodes", 0)->value;
     p->reduce_straight = (uint32_t)tg_tune(t, "reduce.straight", 0)->value;
     p->reduce_unroll = (uint32_t)tg_tune(t, "reduce.unroll", 0)->value;
+    p->while_straight = (uint32_t)tg_tune(t, "while.straight", 0)->value;
+    p->while_state = (uint32_t)tg_tune(t, "while.state", 0)->value;
 }
 
 /* Chooses the layout of a shared range; false: none is legal, or the order of terms makes a difference. A computation
