@@ -5,7 +5,8 @@
  * A loop runs as a whole the first time that any element of it is wanted. Its state is lanes; each iteration takes two
  * sub-evaluations, condition and body; the last state is kept. A leaf that the body returns unchanged is never copied.
  * A branch is evaluated as a call is, element by element, once the choice is known; in EV_BOUNDS the result is the
- * union of the branches that may be taken. An index out of range takes the last branch (XLA's operation semantics).
+ * union of the branches that may be taken. An index out of range takes the last branch (XLA's operation semantics). So
+ * is the last state of a loop whose condition may hold or not: the union of all states in which it may not.
  *
  *     while((s32[], f32[4]) init), condition=c, body=b         state: lanes of leaf 0, lanes of leaf 1
  */
@@ -13,8 +14,10 @@
 
 #include <string.h>
 
-/* Over all loops of an evaluation, nested ones included; one takes some microseconds. */
-enum { ITERATIONS = 1000 * 1000 };
+/* ITERATIONS: over all loops of an evaluation, nested ones included; one takes some microseconds. Of those that begin
+ * where the condition may hold or not: OPEN_ITERATIONS in all, WIDENING until the intervals of the state are made to
+ * grow. */
+enum { ITERATIONS = 1000 * 1000, OPEN_ITERATIONS = 10 * 1000, WIDENING = 64 };
 
 void *ev_map(Ev *e, EvTask *t)
 {
@@ -112,46 +115,69 @@ void ev_iterate(Ev *e, const HloComputation *c, void *const *state, WbbArena *to
     ev_part_end(e);
 }
 
-/* The value of the condition. */
-static bool goes_on(Ev *e, const HloInstruction *i, void *const *state)
+typedef enum { ENDS, GOES_ON, OPEN } Condition;
+
+/* OPEN, in EV_BOUNDS: the values that are allowed may end the loop or not. */
+static Condition condition_of(Ev *e, const HloInstruction *i, void *const *state)
 {
     const HloComputation *c = named(i, "condition");
     Ev *run = ev_sub(e, c, state);
     int64_t value = 0;
     ev_begin(run);
     const void *lanes = ev_demand(run, ev_resolve(run, run->root, c->root, NULL, 0), ev_range_set(run, 0, 1));
-    if (!ev_int_of(run, SC_PRED, lanes, 0, &value))
-        wbb_decline(e->cx, i->loc, WHY_CONTROL_FLOW, "the condition of %s depends on a value that is an interval",
-                    i->name);
+    const bool known = ev_int_of(run, SC_PRED, lanes, 0, &value);
     ev_part_end(e);
-    return value != 0;
+    return !known ? OPEN : value ? GOES_ON : ENDS;
 }
 
-void *ev_while(Ev *e, EvTask *t)
+/* The state of a loop, or what it may be at its end: lanes of each leaf. */
+typedef struct {
+    const HloInstruction *i;
+    uint32_t n;
+} Leaves;
+
+/* A leaf's intervals; 0: a token has none. */
+static int64_t bounds_of(const Leaves *l, uint32_t k, ScType *part)
+{
+    const HloShape *s = ev_leaf_shape(l->i->shape, k);
+    *part = ev_part_type(s->type);
+    return sc_type_info[s->type].cls == '-' ? 0 : hlo_elements(s) * (*part == s->type ? 1 : 2);
+}
+
+/* to = to or from, each of intervals; false: nothing changes. */
+static bool unite(const Leaves *l, void *const *to, void *const *from)
+{
+    bool changes = false;
+    for (uint32_t k = 0; k < l->n; k++) {
+        ScType part;
+        EvBound *x = to[k];
+        const EvBound *y = from[k];
+        for (int64_t n = bounds_of(l, k, &part), j = 0; x != y && j < n; j++) {
+            const EvBound both = ev_bound_union(part, x[j], y[j]);
+            changes = changes || both.lo.u != x[j].lo.u || both.hi.u != x[j].hi.u || both.flags != x[j].flags;
+            x[j] = both;
+        }
+    }
+    return changes;
+}
+
+static void **copy_of(const Leaves *l, WbbArena *a, void *const *state)
+{
+    void **made = WBB_NEW_N(a, void *, l->n + 1);
+    for (uint32_t k = 0; k < l->n; k++) {
+        ScType part;
+        const size_t bytes = wbb_mul_size(a, (size_t)bounds_of(l, k, &part), sizeof(EvBound));
+        if (state[k]) made[k] = memcpy(wbb_alloc(a, bytes + 1), state[k], bytes);
+    }
+    return made;
+}
+
+/* Keeps the lanes of all leaves for the whole evaluation; returns those that are wanted. */
+static void *keep_state(Ev *e, EvTask *t, void *const *state)
 {
     const HloInstruction *i = t->ref.i;
-    uint32_t n = i->shape->n_leaves;
-    void **state = WBB_NEW_N(e->block, void *, n + 1), **next = WBB_NEW_N(e->block, void *, n + 1);
-    ev_must_keep(e);
-    for (uint32_t k = 0; k < n; k++)
-        if (sc_type_info[ev_leaf_shape(i->shape, k)->type].cls != '-')
-            state[k] = ev_all(e, ev_resolve_leaf(e, t->ref.frame, i->operands[0], k));
-    WbbArena *now = wbb_arena_new(e->cx), *then = wbb_arena_new(e->cx);
-    const HloComputation *body = named(i, "body");
-    while (goes_on(e, i, state)) {
-        if (atomic_fetch_add(e->iterations, 1) >= ITERATIONS)
-            wbb_decline(e->cx, i->loc, WHY_SIZE, "%s has not ended after %d iterations of all loops", i->name,
-                        ITERATIONS);
-        ev_iterate(e, body, state, then, next);
-        void **swap = state;
-        state = next;
-        next = swap;
-        wbb_arena_free(now); /* the previous state */
-        now = then;
-        then = wbb_arena_new(e->cx);
-    }
     void *wanted = NULL;
-    for (uint32_t k = 0; k < n; k++) {
+    for (uint32_t k = 0; k < i->shape->n_leaves; k++) {
         const HloShape *s = ev_leaf_shape(i->shape, k);
         size_t bytes = ev_lane_bytes(e->mode, s->type),
                all = wbb_mul_size(e->kept_arena, (size_t)hlo_elements(s), bytes);
@@ -162,7 +188,46 @@ void *ev_while(Ev *e, EvTask *t)
         wanted = ev_lanes(e, (size_t)t->set->n * bytes);
         ev_gather(wanted, kept, bytes, t->set);
     }
+    return wanted;
+}
+
+void *ev_while(Ev *e, EvTask *t)
+{
+    const HloInstruction *i = t->ref.i;
+    const Leaves leaves = {i, i->shape->n_leaves};
+    void **state = WBB_NEW_N(e->block, void *, leaves.n + 1), **next = WBB_NEW_N(e->block, void *, leaves.n + 1);
+    void **ends = NULL; /* what the state may be at the end */
+    ev_must_keep(e);
+    for (uint32_t k = 0; k < leaves.n; k++)
+        if (sc_type_info[ev_leaf_shape(i->shape, k)->type].cls != '-')
+            state[k] = ev_all(e, ev_resolve_leaf(e, t->ref.frame, i->operands[0], k));
+    WbbArena *now = wbb_arena_new(e->cx), *then = wbb_arena_new(e->cx), *at_end = wbb_arena_new(e->cx);
+    const HloComputation *body = named(i, "body");
+    for (uint32_t open = 0;;) {
+        const Condition c = condition_of(e, i, state);
+        if (c == OPEN && !ends) ends = copy_of(&leaves, at_end, state);
+        else if (ends && c != GOES_ON) unite(&leaves, ends, state);
+        if (c == ENDS) break;
+        open += c == OPEN;
+        if (atomic_fetch_add(e->iterations, 1) >= ITERATIONS || open > OPEN_ITERATIONS)
+            wbb_decline(e->cx, i->loc, WHY_SIZE, "%s has not ended after %d iterations of all loops", i->name,
+                        open > OPEN_ITERATIONS ? OPEN_ITERATIONS : ITERATIONS);
+        ev_iterate(e, body, state, then, next);
+        if (open > WIDENING) { /* what the state was, it may be again: the intervals grow until they do not change */
+            void **wider = copy_of(&leaves, then, state);
+            if (!unite(&leaves, wider, next)) break;
+            memcpy(next, wider, leaves.n * sizeof *next);
+        }
+        void **swap = state;
+        state = next;
+        next = swap;
+        wbb_arena_free(now); /* the previous state */
+        now = then;
+        then = wbb_arena_new(e->cx);
+    }
+    void *wanted = keep_state(e, t, ends ? ends : state);
     wbb_arena_free(now);
     wbb_arena_free(then);
+    wbb_arena_free(at_end);
     return wanted;
 }
