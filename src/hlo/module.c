@@ -118,11 +118,7 @@ HloFusion hlo_fusion(WbbCx *cx, const HloModule *m)
             other = i;
         }
     }
-    if (!fusion) {
-        if (!other && m->entry->root->opcode == HLO_PARAMETER)
-            wbb_decline(cx, m->entry->loc, WHY_NO_FUSION, "the entry computes nothing");
-        return (HloFusion){m->entry, NULL, m->entry->name};
-    }
+    if (!fusion) return (HloFusion){m->entry, NULL, m->entry->name};
     if (other)
         wbb_decline(cx, other->loc, WHY_NO_FUSION, "the entry holds '%s', which is %s, beside the fusion '%s'",
                     other->name, hlo_opcode_name(other->opcode), fusion->name);
