@@ -16,7 +16,7 @@
  *     state.c                             which value a parameter of a called computation is
  *     address.c  frame.c                  offsets in memory; values on demand
  *     choose.c  bits.c  function.c        steps of some operations
- *     control.c  loop.c                   those of calls and branches; of loops
+ *     control.c  loop.c  random.c         those of calls and branches; of loops; of random bits
  *     reduce.c                            those of reductions, which test conditions with choose.c
  *     value.c                             the step of each operation
  *     memory.c                            values in memory that threads share
@@ -269,6 +269,7 @@ void emit_step_map(EmitValues *e, EmitFrame *f);      /* the body at each elemen
 void emit_step_call(EmitValues *e, EmitFrame *f);     /* call, fusion */
 void emit_step_conditional(EmitValues *e, EmitFrame *f);
 void emit_step_while(EmitValues *e, EmitFrame *f);
+void emit_step_random(EmitValues *e, EmitFrame *f);   /* rng-bit-generator */
 void emit_step_bits(EmitValues *e, EmitFrame *f);     /* bitcast and bitcast-convert to another width */
 void emit_step_function(EmitValues *e, EmitFrame *f); /* makes the function of an instruction, then calls it */
 

@@ -137,6 +137,7 @@ static EmitStep step_of(const HloInstruction *i)
     case HLO_FUSION: return emit_step_call;
     case HLO_CONDITIONAL: return emit_step_conditional;
     case HLO_WHILE: return emit_step_while;
+    case HLO_RNG_BIT_GENERATOR: return emit_step_random;
     case HLO_BITCAST:
     case HLO_BITCAST_CONVERT: return part_same_width(i) ? step_plain : emit_step_bits;
     default: return step_plain;

@@ -66,7 +66,7 @@ static const Row rows[] = {
     {HLO_REDUCE_SCATTER, WHY_COLLECTIVE, gather_devices},
     {HLO_REPLICA_ID, WHY_COLLECTIVE, "each device learns its value at run time"},
     {HLO_RNG, WHY_RANDOM, has_state},
-    {HLO_RNG_BIT_GENERATOR, WHY_RANDOM, "its result is a tuple of random numbers and the state after them"},
+    {HLO_RNG_BIT_GENERATOR, WHY_RANDOM, "it starts beside other operations"},
     {HLO_RNG_GET_AND_UPDATE_STATE, WHY_RANDOM, has_state},
     {HLO_SCALED_DOT, WHY_LIBRARY, "a matrix product is the work of a library with kernels for its shapes"},
     {HLO_SCAN, WHY_REDUCTION, "each of its elements needs the one before it"},

@@ -9,6 +9,8 @@
  */
 #include "partition/partition.h"
 
+#include <string.h>
+
 static bool has_emitter(HloOpcode op)
 {
     switch (op) {
@@ -42,6 +44,7 @@ static bool has_emitter(HloOpcode op)
     case HLO_REDUCE_WINDOW:
     case HLO_RESHAPE:
     case HLO_REVERSE:
+    case HLO_RNG_BIT_GENERATOR:
     case HLO_SLICE:
     case HLO_STOCHASTIC_CONVERT:
     case HLO_TRANSPOSE:
@@ -58,7 +61,7 @@ static void check_type(WbbCx *cx, const HloInstruction *i)
     if (i->shape->type == SC_TUPLE) {
         const bool several = i->opcode == HLO_REDUCE || i->opcode == HLO_REDUCE_WINDOW || part_is_control(i->opcode);
         const bool tuple = i->opcode == HLO_TUPLE || i->opcode == HLO_GET_TUPLE_ELEMENT || i->opcode == HLO_PARAMETER;
-        if (several || tuple) return;
+        if (several || tuple || i->opcode == HLO_RNG_BIT_GENERATOR) return;
         wbb_decline(cx, i->loc, WHY_TYPE, "%s of a tuple", hlo_opcode_name(i->opcode));
     }
     const ScTypeInfo *t = &sc_type_info[i->shape->type];
@@ -78,6 +81,25 @@ static void check_bitcast(WbbCx *cx, const HloInstruction *i)
     if (part_same_width(i)) return;
     if (to->bits == from->bits || to->cls == 'C' || from->cls == 'C' || to->cls == 'P' || from->cls == 'P')
         wbb_decline(cx, i->loc, WHY_OPERATION, "%s of %s to %s", hlo_opcode_name(i->opcode), from->hlo, to->hlo);
+}
+
+/* The state has a key of 64 bits and a counter of 64, or 128. */
+static void check_random(WbbCx *cx, WbbArena *a, const HloInstruction *i)
+{
+    const HloShape *in = i->operands[0]->shape;
+    const ScType of = i->shape->type == SC_TUPLE ? i->shape->elements[1]->type : SC_NONE;
+    const char *algorithm = hlo_attribute(a, i, "algorithm");
+    const bool is_threefry = algorithm && !strcmp(algorithm, "rng_three_fry");
+    const uint32_t width = sc_type_info[in->type].bits;
+    const int64_t bits = in->rank == 1 && (in->type == SC_U32 || in->type == SC_U64) ? width * in->dims[0] : 0;
+    if (bits != 128 && (bits != 192 || is_threefry))
+        wbb_decline(cx, i->loc, WHY_RANDOM,
+                    "rng-bit-generator with a state of %lld elements of %s: a key and a counter of 64 bits each%s are "
+                    "known",
+                    (long long)hlo_elements(in), sc_type_info[in->type].hlo,
+                    is_threefry ? "" : ", or a counter of 128,");
+    if (!sc_is_int(of) || sc_type_info[of].bits < 8)
+        wbb_decline(cx, i->loc, WHY_RANDOM, "rng-bit-generator: integers of 8 to 64 bits, with the state after them");
 }
 
 /* Elements that i itself takes for one of its own, without what its operands take. `trips`: part_trips. */
@@ -224,6 +246,7 @@ static void check_body(WbbCx *cx, WbbArena *a, const HloComputation *body, const
         if (reduces && !(reduced && reduced[i->id]))
             check_per_output(cx, i, trips_of(i, trips), i->opcode == HLO_REDUCE && hero[n], t);
         if (i->opcode == HLO_CONSTANT) check_constant(cx, i);
+        else if (i->opcode == HLO_RNG_BIT_GENERATOR) check_random(cx, a, i);
         else if (i->opcode == HLO_BITCAST || i->opcode == HLO_BITCAST_CONVERT) check_bitcast(cx, i);
         else if (!has_emitter(i->opcode)) check_elementwise(cx, i, sc_op_of_hlo(hlo_opcode_name(i->opcode)));
     }
