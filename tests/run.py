@@ -100,6 +100,7 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("xla_kernels", "tests/xla_kernels.py {run} --shared {shared}", "--most 16384 --every 40", "--most 65536 --every 10"),
     ("profile", "tests/profile.py {wb} --shared {shared}", "--every 150", "--every 20"),
     ("profile_page", "tests/profile_page.py {wb}", "", ""),
+    ("gpu_package", "tests/gpu_package.py {wb} {run} {build}/tests/libfake_cuda_driver.so", "", ""),
     ("layouts", "tests/layouts.py {wb}", "", "--count 60"),
     ("shared_reductions", "tests/shared_reductions.py {wb}", "", "--count 30 --every 3"),
     ("random_reductions", "tests/random_reductions.py {wb} {run}", "", "--count 5000"),
