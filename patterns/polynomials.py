@@ -231,15 +231,18 @@ def pow_of(a, b, power_of):
 
 # --- sin, cos: exact for every finite argument ----------------------------------------------------------------------------------------------
 def in_two(p):
-    """The integer as a sum of two floats, times pi/2 as one."""
-    upper = cvt.f32.i64(p)
-    lower = cvt.f32.i64(sub.i64(p, cvt.i64.f32.approx(upper)))
-    return fma.f32(upper, PI_2_NEAR * 2.0**-64, fma.f32(upper, PI_2_REST * 2.0**-64, mul.f32(lower, PI_2_NEAR * 2.0**-64)))
+    """The integer times 2^-64 pi/2: its magnitude as 24 bits and 32 below them. A conversion of 64 bits would take 64 clocks where f64 is slow."""
+    sign = shrax.i64(p, 63)
+    m = bits.u64.i64(sub.i64(bxor.i64(p, sign), sign))
+    upper, lower = cvt.f32.u32(band.u32(cvt.u32.u64(shrlx.u64(m, 32)), -256)), cvt.f32.u32(cvt.u32.u64(shrlx.u64(m, 8)))
+    r = fma.f32(upper, PI_2_NEAR * 2.0**-32, fma.f32(upper, PI_2_REST * 2.0**-32, mul.f32(lower, PI_2_NEAR * 2.0**-56)))
+    return with_sign(r, band.u32(cvt.u32.u64(bits.u64.i64(sign)), 1 << 31))
 
 
 def roughly(p):
     """Accurate enough for 16 bits."""
-    return mul.f32(cvt.f32.i64(p), PI_2_NEAR * 2.0**-64)
+    upper, lower = cvt.f32.i32(cvt.i32.i64(shrax.i64(p, 32))), cvt.f32.u32(cvt.u32.u64(bits.u64.i64(p)))
+    return mul.f32(fma.f32(upper, 2.0**32, lower), PI_2_NEAR * 2.0**-64)
 
 
 def quarters(a, scaled):
