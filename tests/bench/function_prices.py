@@ -1,0 +1,271 @@
+#!/usr/bin/env python3
+"""What a function costs on each target: issue slots, clocks of each pipe, and the modelled time of a kernel, beside XLA's own lowering.
+
+    function_prices.py [WARPBURG] [--shared DIR] [--targets sm_80,sm_90] [--only TEXT] [-j N] [--update | --record before] [--check]
+
+A kernel that computes the function of ELEMENTS values is profiled (`run --profile`, docs/profile.md), on positive inputs. From it the kernel of a
+negation, of an addition where the function has two operands, is subtracted: what is left is the function's, for one element of a warp. XLA's PTX for the
+same function on few elements (DIR/anchors) is treated likewise, on sm_90 and later targets. `us` is the time of a kernel of ELEMENTS: the terms of ours for a
+negation or an addition, and the function's besides, by the formula of docs/profile.md.
+
+--update writes function_prices.tsv, but for what it has of `before`, and docs/function-prices.md; --record before writes the lines of `before`.
+--check compares the lines of `exact` and `xla` with the file, and says which exact function has a busier pipe than XLA's, or issues over 1.7 times as much.
+"""
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "shaderdb")]
+
+from tools import environment, find_warpburg  # noqa: E402
+
+TABLE, PAGE = HERE / "function_prices.tsv", ROOT / "docs" / "function-prices.md"
+TARGETS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
+ELEMENTS = 1 << 24
+THEIR_TARGETS = ("sm_90", "sm_100", "sm_120")  # XLA's PTX is for sm_90
+BUSIEST, ISSUED = 1.0, 1.7  # of XLA's: what an exact function may have, where memory does not bind
+
+# function -> HLO of its result y, of a and b; the stem of XLA's kernel; what to replace in it
+FUNCTIONS: Dict[str, Tuple[str, str, str]] = {
+    "div.f32": ("divide(a, b)", "bin_div_f32", ""), "rcp.f32": ("divide(one, a)", "un_recip_f32", ""),
+    "sqrt.f32": ("sqrt(a)", "un_neg_f32", "sqrt.approx.f32"), "rsqrt.f32": ("rsqrt(a)", "un_neg_f32", "rsqrt.approx.f32"),
+    "exp.f32": ("exponential(a)", "un_exp2_f32", ""), "expm1.f32": ("exponential-minus-one(a)", "un_expm1_f32", ""),
+    "log.f32": ("log(a)", "un_log_f32", ""), "log1p.f32": ("log-plus-one(a)", "un_log1p_f32", ""), "tanh.f32": ("tanh(a)", "un_tanh_f32", ""),
+    "logistic.f32": ("logistic(a)", "un_logistic_f32", ""), "sin.f32": ("sine(a)", "un_sin_f32", ""), "cos.f32": ("cosine(a)", "un_cos_f32", ""),
+    "tan.f32": ("tan(a)", "un_tan_f32", ""), "pow.f32": ("power(a, b)", "bin_pow_f32", ""), "cbrt.f32": ("cbrt(a)", "un_cbrt_f32", ""),
+    "rcp.bf16": ("divide(one, a)", "un_recip_bf16", ""), "rsqrt.bf16": ("rsqrt(a)", "un_rsqrt_bf16", ""), "exp.bf16": ("exponential(a)", "un_exp_bf16", ""),
+    "div.f64": ("divide(a, b)", "bin_div_f64", ""), "exp.f64": ("exponential(a)", "un_exp_f64", ""), "log.f64": ("log(a)", "un_log_f64", ""),
+    "tanh.f64": ("tanh(a)", "un_tanh_f64", ""), "tan.f64": ("tan(a)", "un_tan_f64", ""), "erf.f64": ("erf(a)", "un_erf_f64", ""),
+}
+EMPTY = {("f32", 1): ("negate(a)", "un_neg_f32"), ("f32", 2): ("add(a, b)", "bin_add_f32"), ("f64", 1): ("negate(a)", "un_neg_f64"),
+         ("f64", 2): ("add(a, b)", "bin_add_f64"), ("bf16", 1): ("abs(a)", "un_abs_bf16")}
+Terms = Dict[str, float]  # seconds by name of the term, for one element of a warp
+
+
+class Row(NamedTuple):
+    state: str  # before, exact, xla, theirs
+    function: str
+    target: str
+    issue: float
+    pipe: str  # the busiest
+    clocks: float
+    us: float
+    pipes: str
+
+
+def hlo(result: str, t: str, n: int) -> str:
+    x, two = f"{t}[{n}]", ", b)" in result
+    names = "ab"[:1 + two]
+    parameters = "".join(f"  {v} = {x} parameter({k})\n" for k, v in enumerate(names))
+    one = f"  c = {t}[] constant(1)\n  one = {x} broadcast(c), dimensions={{}}\n" if "one" in result else ""
+    operands = ", ".join(names)
+    return (f"HloModule m\n\nbody {{\n{parameters}{one}  ROOT y = {x} {result}\n}}\n\n"
+            f"ENTRY main {{\n{parameters}  ROOT f = {x} fusion({operands}), kind=kLoop, calls=body\n}}\n")
+
+
+class Bench:
+    def __init__(self, warpburg: str, shared: Path, folder: Path) -> None:
+        self.warpburg, self.shared, self.folder = warpburg, shared, folder
+        with open(shared / "anchors" / "programs.tsv", encoding="utf-8", newline="") as lines:
+            self.rows = [r for r in csv.DictReader(lines, delimiter="\t") if r["status"] == "ok"]
+        self.known: Dict[Tuple[str, ...], Optional[Tuple[Terms, Terms]]] = {}
+
+    def profile(self, words: List[str], elements: int) -> Optional[Tuple[Terms, Terms]]:
+        """(clocks of a sub-partition or slots for one element of a warp, seconds of each term of the launch)"""
+        p = subprocess.run([self.warpburg, "run", *words, "--profile", "--json", "-j", "1", "--case", "p"], capture_output=True, text=True,
+                           env={**os.environ, **dict(environment())})
+        if p.returncode:
+            return None
+        launch = json.loads(p.stdout)["kernels"][0]["launches"][0]
+        of = {k: v["amount"] * (4 if k.startswith("pipe.") else 1) / (elements / 32) for k, v in launch["terms"].items()
+              if k == "issue" or k.startswith("pipe.")}
+        return of, {k: v["us"] for k, v in launch["terms"].items()} | {"fixed": launch["launch"] + launch["latency"]} | \
+            {f"rate {k}": v["rate"] for k, v in launch["terms"].items()}
+
+    def ours(self, name: str, result: str, t: str, target: str, accuracy: str) -> Optional[Tuple[Terms, Terms]]:
+        file = self.folder / f"{name}.hlo"
+        file.write_text(hlo(result, t, ELEMENTS))
+        level = ["--accuracy", accuracy] if accuracy != "exact" else []
+        return self.profile([str(file), "--target", target, "--blocks", "2", *level], ELEMENTS)
+
+    def theirs(self, stem: str, other: str, target: str) -> Optional[Tuple[Terms, Terms]]:
+        row = next((r for r in self.rows if r["file"].startswith(stem + ".S__")), None)
+        if row is None:
+            return None
+        text = (self.shared / "anchors/ptx/programs" / row["file"].replace(".hlo", ".ptx")).read_text()
+        text = re.sub(r"\.target \w+", f".target {target}", text)
+        if other:
+            text = re.sub(r"\bneg\.f32\b", other, text)
+        ptx = self.folder / f"{stem}{other}.{target}.ptx"
+        ptx.write_text(text)
+        source = self.shared / "corpus/programs" / row["file"]
+        dims = re.search(r"ROOT %?\S+ = \w+\[([\d,]+)\]", source.read_text())
+        if not dims:
+            return None
+        elements = 1
+        for d in dims[1].split(","):
+            elements *= int(d)
+        return self.profile([str(source), "--ptx", str(ptx), "--grid", row["grid"], "--block", row["block"], "--padding", "256"],
+                            (elements + 31) // 32 * 32)
+
+    def empty(self, t: str, operands: int, target: str) -> Tuple[Optional[Tuple[Terms, Terms]], Optional[Tuple[Terms, Terms]]]:
+        result, stem = EMPTY[t, operands]
+        for key in (("ours", t, str(operands), target), ("theirs", t, str(operands), target)):
+            if key not in self.known and (key[0] == "ours" or target in THEIR_TARGETS):
+                self.known[key] = self.ours(f"empty_{t}_{operands}_{target}", result, t, target, "exact") if key[0] == "ours" else \
+                    self.theirs(stem, "", target)
+        return self.known["ours", t, str(operands), target], self.known.get(("theirs", t, str(operands), target))
+
+    def row(self, state: str, function: str, target: str) -> Optional[Row]:
+        result, stem, other = FUNCTIONS[function]
+        t, operands = function.split(".")[1], 2 if ", b)" in result else 1
+        mine, of_xla = self.empty(t, operands, target)
+        found = self.theirs(stem, other, target) if state == "theirs" else \
+            self.ours(f"{function}_{target}_{state}", result, t, target, "xla" if state == "xla" else "exact")
+        base = of_xla if state == "theirs" else mine
+        if not found or not base or not mine:
+            return None
+        cost = {k: max(0.0, found[0].get(k, 0.0) - base[0].get(k, 0.0)) for k in found[0]}
+        if other and state == "theirs":  # neg was an instruction too
+            cost["issue"] += 1
+        terms = {k: v for k, v in mine[1].items() if k != "fixed" and not k.startswith("rate ")}
+        for k, clocks in cost.items():
+            terms[k] = terms.get(k, 0.0) + clocks * (ELEMENTS / 32) / (4 if k.startswith("pipe.") else 1) / mine[1][f"rate {k}"] * 1e6
+        us = mine[1]["fixed"] + sum(v**4 for v in terms.values())**0.25
+        pipes = {k[5:]: v for k, v in cost.items() if k.startswith("pipe.")}
+        busiest = max(pipes, key=lambda k: pipes[k])
+        text = " ".join(f"{k}={v:.3g}" for k, v in pipes.items() if v >= 0.05)
+        return Row(state, function, target, round(cost["issue"], 1), busiest, round(pipes[busiest], 1), round(us, 2), text)
+
+
+# --- the file and the page ------------------------------------------------------------------------------------------------------------
+def read() -> List[Row]:
+    lines = TABLE.read_text(encoding="utf-8").splitlines()[1:] if TABLE.exists() else []
+    found = [line.split("\t") for line in lines]
+    return [Row(w[0], w[1], w[2], float(w[3]), w[4], float(w[5]), float(w[6]), w[7]) for w in found]
+
+
+def write(rows: List[Row]) -> None:
+    order, states = list(FUNCTIONS), ["before", "exact", "xla", "theirs"]
+    rows = sorted(rows, key=lambda r: (order.index(r.function), TARGETS.index(r.target), states.index(r.state)))
+    TABLE.write_text("\n".join(["\t".join(Row._fields), *("\t".join(map(str, r)) for r in rows)]) + "\n", encoding="utf-8")
+
+
+HEAD = """# What functions cost
+
+Made by `tests/bench/function_prices.py --update` from the simulator's profiles and the prices of [profile.md](profile.md); no number was measured on a GPU.
+A cell says *issue slots / clocks of the busiest pipe, its name / microseconds*: the first two are the function's own, for one element of each lane of a
+warp, on a sub-partition; the time is that of a kernel that loads, computes and stores 2^24 elements, which memory binds nearly everywhere. Inputs are
+positive, so a slow path for zeros, infinities or large arguments is not taken.
+
+`exact` is the default; `xla` is `--accuracy xla`; `XLA's` is the PTX that XLA made for sm_90, assembled for it and for later targets; `before` is the
+default before lowerings were compared by price.
+"""
+
+
+TRIED = """
+## What was tried
+
+**Quotients of f32 without f64.** r = 1 / b, r' = r + r (1 - b r), q = a r', q' = q + r' (a - b q), and a branch to the formula in f64 (or to div.rn
+of ptxas) where |a| or |q'| is below 2^-101, q' is nan, or the significand of b is all ones. These are the five steps that ptxas itself makes of div.rn.f32 on
+every target. Every significand of b with every r that the PTX manual allows, and each a whose quotient is nearest to a tie, were tried: all are right but
+2^k / (2 - 2^-23), which is wrong if r is 1/2, and r + r (e + e^2) does not mend it, since e + e^2 has 25 bits. On sm_90: 10.5 issue slots for 10.1 of the
+formula in f64, 8 clocks of the unit that converts and guesses for 32; the kernel of a quotient alone 44.62 us for 44.83, a digamma of f16 0.65 of the time. But
+each quotient has a branch of its own, and a zero or tiny dividend takes the slow path: a softmax of bf16 takes 1.45 times the time, the reduction of
+LAMB 1.34, a quotient by a shared scale 1.58, because the chain of a thread is up to 2.9 times as long and a shared divisor is converted once in f64. So
+the formula in f64 stays the default where f64 is fast, and `--accuracy xla` is there for kernels that quotients bind.
+
+**ptxas's own sqrt.rn, rcp.rn** where f64 is fast: 8 clocks of that unit for 24, as many issue slots; the same branches, and the slow path for zeros.
+
+**sine, cosine, tangent of f32 where f64 is slow.** The reduced argument of 64 bits was converted to f32 with three conversions of 64 bits, and each
+takes 64 clocks there. Its magnitude in two integers of 32 bits costs 7 instructions more and 16 clocks or none instead of 192: the kernel of a sine takes
+422 us for 487 on sm_75, 226 for 258 on sm_86, 77 for 80 on sm_120.
+
+**pow of f32 by f32 alone** where f64 is fast: 48 clocks of that unit for 72, but 86 issue slots for 74 and an error of 1.1 units for 0.53: left.
+"""
+
+
+def page(rows: List[Row]) -> str:
+    by = {(r.state, r.function, r.target): r for r in rows}
+    out = [HEAD, "| function | | " + " | ".join(TARGETS) + " |", "|---|---|" + "---|" * len(TARGETS)]
+    cell = lambda r: f"{r.issue:g} / {r.clocks:g} {r.pipe} / {r.us:g}" if r else ""
+    for f in FUNCTIONS:
+        lines: List[Tuple[str, List[str]]] = []
+        for state, title in (("before", "before"), ("exact", "exact"), ("xla", "xla"), ("theirs", "XLA's")):
+            cells = [cell(by.get((state, f, t))) for t in TARGETS]
+            if lines and state in ("exact", "xla") and cells == lines[-1][1]:
+                lines[-1] = (f"{lines[-1][0]}, {title}", cells)
+            elif any(cells):
+                lines.append((title, cells))
+        out += ["| " + " | ".join([f"**{f}**" if n == 0 else "", title, *cells]) + " |" for n, (title, cells) in enumerate(lines)]
+    beyond = exceeding(rows)
+    out += ["", f"Exact functions whose busiest pipe is busier than XLA's, or which issue over {ISSUED} times as much, alone: "
+            f"{len(beyond)} of {sum(r.state == 'exact' and ('theirs', r.function, r.target) in by for r in rows)}.", "", *beyond, TRIED]
+    return "\n".join(out) + "\n"
+
+
+def exceeding(rows: List[Row]) -> List[str]:
+    theirs = {(r.function, r.target): r for r in rows if r.state == "theirs"}
+    out: Dict[str, List[str]] = {}
+    for r in rows:
+        x = theirs.get((r.function, r.target))
+        if r.state == "exact" and x and x.clocks and x.issue and (r.clocks / x.clocks > BUSIEST + 0.01 or r.issue / x.issue > ISSUED + 0.01):
+            out.setdefault(r.function, []).append(f"{r.target} {r.clocks / x.clocks:.2f} and {r.issue / x.issue:.2f}")
+    return [f"- {f}: {'; '.join(words)}" for f, words in out.items()]
+
+
+def main() -> int:
+    p = argparse.ArgumentParser()
+    p.add_argument("warpburg", nargs="?", default="")
+    p.add_argument("--shared", type=Path, default=ROOT.parent / "shared")
+    p.add_argument("--targets", default=",".join(TARGETS))
+    p.add_argument("--only", default="", help="functions whose name contains this")
+    p.add_argument("-j", type=int, default=min(2, os.cpu_count() or 1), dest="jobs")
+    p.add_argument("--update", action="store_true")
+    p.add_argument("--record", default="", choices=("", "before"))
+    p.add_argument("--check", action="store_true")
+    o = p.parse_args()
+    if not (o.shared / "anchors").is_dir():
+        print(f"skipped: {o.shared}/anchors is not there")
+        return 0
+    states = [o.record] if o.record else ["exact", "xla"] if o.check else ["exact", "xla", "theirs"]
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(find_warpburg(o.warpburg), o.shared, Path(folder))
+        targets = [t for t in TARGETS if t in o.targets.split(",")]
+        functions = [f for f in FUNCTIONS if o.only in f]
+        with ThreadPoolExecutor(o.jobs) as pool:
+            list(pool.map(lambda t: [bench.empty(*k, t) for k in EMPTY], targets))
+            work = [(s, f, t) for f in functions for t in targets for s in states if s != "theirs" or t in THEIR_TARGETS]
+            found = [r for r in pool.map(lambda w: bench.row(*w), work) if r]
+    made = {(r.state, r.function, r.target): r for r in found}
+    known = {(r.state, r.function, r.target): r for r in read()}
+    if o.check:
+        wrong = [k for k, r in made.items() if known.get(k) != r]
+        for k in wrong:
+            print(f"{' '.join(k)}: {made[k]}, the file has {known.get(k)}")
+        print(f"{len(made) - len(wrong)} passed, {len(wrong)} failed")
+        return int(bool(wrong))
+    if o.update or o.record:
+        rows = list({**known, **made}.values())
+        write(rows)
+        PAGE.write_text(page(rows), encoding="utf-8")
+    for r in found:
+        print("\t".join(map(str, r)))
+    print("\n".join(exceeding(found)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
