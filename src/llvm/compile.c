@@ -19,8 +19,8 @@
 static const char passes_alone[] = FUNCTION_PASSES;
 static const char passes_with_library[] = "function(simplifycfg),always-inline,globaldce," FUNCTION_PASSES;
 /* For huge functions, whose machine leaves its own improvements out: split constants off addresses, so that loads take
- * them as immediate offsets. */
-static const char passes_huge[] = "function(separate-const-offset-from-gep,early-cse)";
+ * them as immediate offsets, and join neighbouring accesses. */
+static const char passes_huge[] = "function(separate-const-offset-from-gep,early-cse,load-store-vectorizer)";
 /* From this number of integer sums and products on a function is huge: at it, the usual machine takes 0.1 s. Index
  * arithmetic of real fusions has at most 164; hashes of hundreds of rounds have thousands. */
 enum { MANY_SUMS = 200 };

@@ -1,14 +1,16 @@
-/* early.c: loads stand before the first exchange with other threads.
+/* early.c: loads stand before the first exchange with other threads, and in a loop before the first branch.
  *
- * Needs a block of statements that is being built up to a shuffle, barrier or another effect; leaves the loads that the
- * rest of the block's own statements need and that can be made now. Built where they are first used they would stand on
- * both sides of it: LLVM makes one wide access of neighbours only where nothing with an effect lies between them, and
- * each exchange would wait for loads of its own.
+ * Needs a block of statements that is being built up to a shuffle, barrier or another effect, or the body of a loop up
+ * to an `if`; leaves the loads that the rest of the block's own statements need and that can be made now. Built where
+ * they are first used they would stand on both sides of it: LLVM makes one wide access of neighbours only where nothing
+ * with an effect lies between them, and each exchange, or branch, would wait for loads of its own.
  *
  *     s0 = do shuffle(load %p[4*t]); s1 = do shuffle(load %p[4*t + 1])   =>   both loads, then the shuffles
  */
 #include "ir/uses.h"
 #include "llvm/inner.h"
+
+#include <string.h>
 
 static bool is_emitted_in(const LlBuild *b, IrRef r, uint32_t scope)
 {
@@ -27,25 +29,43 @@ static bool is_bound(const LlBuild *b, IrRef r)
     return kind == IR_BID || kind == IR_TID || b->vars[n->imm];
 }
 
+/* LLVM moves a load on to the block that needs it unless something else uses it before: this makes no code. */
+static void keep(LlBuild *b, IrRef r)
+{
+    const unsigned id = LLVMLookupIntrinsicID("llvm.fake.use", strlen("llvm.fake.use"));
+    LLVMValueRef f = LLVMGetIntrinsicDeclaration(b->module, id, NULL, 0);
+    LLVMBuildCall2(b->builder, LLVMGlobalGetValueType(f), f, &b->values[r], 1, "");
+}
+
+/* The nodes below n statements, and below what a loop yields, operands before users. */
+static IrRefs below(const LlBuild *b, IrStmt **items, uint32_t n, const IrStmt *loop)
+{
+    IrRefs refs = {0};
+    const IrBlock some = {.items = items, .n = n};
+    ir_roots(b->g, b->arena, &some, &refs);
+    for (uint32_t k = 0; loop && k < loop->n_results; k++) WBB_PUSH(b->arena, &refs, loop->results[k].yield);
+    ir_gather(b->g, b->arena, &refs, WBB_NEW_N(b->arena, uint8_t, b->g->n + 1));
+    ir_sort(b->arena, &refs);
+    return refs;
+}
+
 void ll_loads_first(LlBuild *b, const IrBlock *block, uint32_t from, uint32_t scope)
 {
     const IrGraph *g = b->g;
-    IrRefs refs = {0};
-    bool *ready = WBB_NEW_N(b->arena, bool, g->n + 1); /* by ref */
-    for (uint32_t k = from; k < block->n; k++) {
-        const IrStmt *s = block->items[k];
-        for (IrUses u = ir_uses(g, s); ir_next_use(&u);)
-            if (u.where == IR_OUTSIDE && u.ref && !(s->kind == IR_DO && u.at == &s->value))
-                WBB_PUSH(b->arena, &refs, u.ref);
-        for (uint32_t o = 0; s->kind == IR_DO && o < ir_arity(g, s->value); o++)
-            WBB_PUSH(b->arena, &refs, ir_operand(g, s->value, o));
-    }
-    ir_gather(g, b->arena, &refs, WBB_NEW_N(b->arena, uint8_t, g->n + 1));
-    ir_sort(b->arena, &refs); /* operands before users */
+    const IrStmt *of = b->scopes.items[scope].of;
+    bool *ready = WBB_NEW_N(b->arena, bool, g->n + 1), *now = WBB_NEW_N(b->arena, bool, g->n + 1); /* by ref */
+    const IrRefs first = below(b, block->items + from, 1, NULL);
+    const IrRefs refs = below(b, block->items + from, block->n - from, of && ir_is_loop(of) ? of : NULL);
+    for (uint32_t k = 0; k < first.n; k++) now[first.items[k]] = true;
     for (uint32_t k = 0; k < refs.n; k++) {
         const IrRef r = refs.items[k];
         ready[r] = is_bound(b, r);
         for (uint32_t o = 0; o < ir_arity(g, r); o++) ready[r] = ready[r] && ready[ir_operand(g, r, o)];
         if (ready[r] && ir_at(g, r)->op == OP_LOAD && is_emitted_in(b, r, scope)) ll_demand(b, r, false);
+    }
+    ll_at_scope(b, scope);
+    for (uint32_t k = 0; k < refs.n && block->items[from]->kind == IR_DO; k++) {
+        const IrRef r = refs.items[k];
+        if (ir_at(g, r)->op == OP_LOAD && ready[r] && !now[r] && is_emitted_in(b, r, scope)) keep(b, r);
     }
 }

@@ -220,7 +220,7 @@ static void note_effects(LlBuild *b, const IrBlock *block)
 static void allocate(LlBuild *b)
 {
     const IrKernel *k = b->k;
-    b->scopes = ll_assign_scopes(b->arena, k, b->t->tables);
+    b->scopes = ll_assign_scopes(b->arena, k, b->t->tables, b->t->sms);
     b->points = WBB_NEW_N(b->arena, LlInsertPoint, b->scopes.n);
     b->open = WBB_NEW_N(b->arena, bool, b->scopes.n);
     b->next_scope = 1;

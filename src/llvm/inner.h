@@ -46,7 +46,7 @@ typedef struct {
     LlScopeList **emitted; /* by ref: the scopes in which a node is emitted; NULL: no statement needs it */
     uint32_t *bound_in;    /* by ref: the innermost scope that binds a variable or value the node depends on */
 } LlScopes;
-LlScopes ll_assign_scopes(WbbArena *a, const IrKernel *k, const RwTables *t);
+LlScopes ll_assign_scopes(WbbArena *a, const IrKernel *k, const RwTables *t, uint32_t sms);
 
 /* cache.c: code generators and LLVM's fatal errors */
 typedef struct {

@@ -7,6 +7,9 @@
  * node that more than MAX_COPIES branches need is emitted once, around them all, if it cannot fault (facts prove that
  * every load below it is inside its buffer): the size of the code then does not grow with the number of branches.
  *
+ * Where threads exchange values, a load that cannot fault leaves its branch, up to the loop around it, if it reads one
+ * element for all threads, or no SM has a second block: nothing else would hide its latency behind an exchange.
+ *
  *     if c { store out[i], f(x); }             f(x) is costly: emitted in the branch
  *     if c { .. f(x) .. } if d { .. f(x) .. }  emitted in both branches
  *     for v in 0..4 { .. y + v .. }            y: emitted before the loop
@@ -34,6 +37,7 @@ typedef struct {
     Use **uses;                        /* by ref */
     bool *anchored;                    /* by ref: never moved above an `if` */
     bool *may_fault;                   /* by ref: a load or call below it may fault where the branch is not taken */
+    bool exchanges, alone;             /* the kernel has a `do`; no SM has a second block */
     struct { uint32_t *items; uint32_t n, capacity; } set; /* the scopes chosen for the current node */
     uint32_t *mark;                    /* by scope: the last node whose set the scope is in */
 } Assignment;
@@ -54,6 +58,7 @@ static void walk(Assignment *x, uint32_t scope)
     for (uint32_t i = 0; i < block->n; i++) {
         const IrStmt *s = block->items[i];
         uint32_t scopes[3] = {[IR_OUTSIDE] = scope};
+        x->exchanges = x->exchanges || s->kind == IR_DO;
         for (IrUses u = ir_uses(x->g, s); ir_next_use(&u);)
             if (u.where == IR_OUTSIDE && !(s->kind == IR_DO && u.at == &s->value)) add_use(x, u.ref, scope);
         for (uint32_t o = 0; s->kind == IR_DO && o < ir_arity(x->g, s->value); o++)
@@ -134,6 +139,18 @@ static uint32_t hoist(const Assignment *x, uint32_t scope, uint32_t bound, bool 
     return best;
 }
 
+/* The scope to which a load leaves the branches around it. */
+static uint32_t leave_branches(const Assignment *x, uint32_t scope, IrRef r)
+{
+    const IrNode *n = ir_at(x->g, r);
+    const IrScope *s = x->tree.scopes.items;
+    const uint32_t bound = x->out.bound_in[r];
+    if (!x->exchanges || n->op != OP_LOAD || x->may_fault[r]) return scope;
+    if (!x->alone && !ir_is_const(x->g, n->a[1])) return scope;
+    while (s[scope].partner && s[scope].depth > WBB_MAX(s[bound].depth, 1u)) scope = s[scope].parent;
+    return scope;
+}
+
 /* Is `scope` (proper: only a scope around it), or a scope around it, in the set of r? */
 static bool is_emitted_around(const Assignment *x, uint32_t scope, IrRef r, bool proper)
 {
@@ -149,7 +166,7 @@ static bool is_emitted_around(const Assignment *x, uint32_t scope, IrRef r, bool
 static void insert(Assignment *x, uint32_t scope, IrRef r)
 {
     for (;;) {
-        scope = hoist(x, scope, x->out.bound_in[r], true);
+        scope = hoist(x, leave_branches(x, scope, r), x->out.bound_in[r], true);
         if (is_emitted_around(x, scope, r, false)) return;
         const IrScope *s = &x->tree.scopes.items[scope];
         if (!s->partner || x->mark[s->partner] != r || x->out.bound_in[r] == scope) break;
@@ -173,7 +190,8 @@ static void choose_scopes(Assignment *x, IrRef r)
     const IrScope *s = x->tree.scopes.items;
     x->set.n = 0;
     if (!uses->next) { /* most nodes */
-        const uint32_t scope = hoist(x, uses->scope, x->out.bound_in[r], x->anchored[r]);
+        const uint32_t from = leave_branches(x, uses->scope, r);
+        const uint32_t scope = hoist(x, from, x->out.bound_in[r], x->anchored[r]);
         WBB_PUSH(x->arena, &x->set, scope);
         return;
     }
@@ -200,9 +218,9 @@ static void choose_scopes(Assignment *x, IrRef r)
     for (uint32_t i = 0; i < n; i++) x->set.items[i] = hoist(x, x->set.items[i], x->out.bound_in[r], false);
 }
 
-LlScopes ll_assign_scopes(WbbArena *a, const IrKernel *k, const RwTables *t)
+LlScopes ll_assign_scopes(WbbArena *a, const IrKernel *k, const RwTables *t, uint32_t sms)
 {
-    Assignment x = {.k = k, .g = k->g, .tables = t, .arena = a};
+    Assignment x = {.k = k, .g = k->g, .tables = t, .arena = a, .alone = k->grid <= sms};
     const uint32_t n = k->g->n;
     x.out.emitted = WBB_NEW_N(a, LlScopeList *, n);
     x.out.bound_in = WBB_NEW_N(a, uint32_t, n);

@@ -241,11 +241,12 @@ static void emit_let(LlBuild *b, const IrStmt *s, uint32_t scope)
 
 static void emit_block(LlBuild *b, const IrBlock *block, uint32_t scope)
 {
-    bool exchanges = false;
+    bool loaded = false;
     for (uint32_t i = 0; i < block->n; i++) {
         const IrStmt *s = block->items[i];
-        if (s->kind == IR_DO && !exchanges) ll_loads_first(b, block, i, scope);
-        exchanges = exchanges || s->kind == IR_DO;
+        const bool separates = s->kind == IR_DO || (s->kind == IR_IF && b->scopes.items[scope].loop);
+        if (separates && !loaded) ll_loads_first(b, block, i, scope);
+        loaded = loaded || separates;
         switch (s->kind) {
         case IR_STORE: emit_store(b, s, scope); break;
         case IR_IF: emit_if(b, s, scope); break;
