@@ -33,6 +33,7 @@ typedef struct {
     uint32_t vector_dim, loop_dim, split_dim, kept_dim; /* kept_dim: has kept_registers; NONE: no dimension */
     int64_t vector, registers, splits, kept_registers;
     bool cluster; /* the blocks that share a result are a cluster */
+    bool whole;   /* of no use with a loop */
 } Wish;
 
 typedef struct {
@@ -47,8 +48,8 @@ typedef struct {
     const TgTarget *t;
     const PartRates *r;
     /* numbers of patterns/layouts.py */
-    int64_t vectors, most_padding, warps, reduced_warps, registers, kept_registers, few_terms, blocks, beam, max_terms,
-        max_code, max_shared, tie, usual_block, start_warps, start_registers, clusters;
+    int64_t vectors, most_padding, warps, reduced_warps, registers, whole_registers, kept_registers, few_terms, blocks,
+        beam, max_terms, max_code, max_shared, tie, usual_block, start_warps, start_registers, clusters;
     struct { Candidate *items; uint32_t n, capacity; } all; /* that were priced */
     WbbMap seen;      /* hashes of sizes */
     int64_t *sizes;   /* of the candidate that is being made */
@@ -171,6 +172,7 @@ static void consider(Choosing *c, const Wish *x)
     const size_t bytes = (size_t)n * PART_LEVELS * sizeof *c->sizes;
     c->room = c->max_terms / (x->vector * x->registers * x->kept_registers);
     for (uint32_t d = n; d-- > 0;) complete_dim(c, x, d, c->sizes + (size_t)d * PART_LEVELS);
+    if (x->whole && all_of_level(c, PART_LOOP) > 1) return;
     WbbEntry *e = wbb_map_put(&c->seen, wbb_hash(c->sizes, bytes, 0));
     PartNeeds needs;
     if (e->value || !is_legal(c, &needs)) return;
@@ -290,6 +292,9 @@ static void vary_rest(Choosing *c, const Wish *of, const int64_t *sizes)
             x.registers = p;
             vary_splits(c, &x, kept);
         }
+        x.registers = c->whole_registers, x.whole = true;
+        vary_splits(c, &x, kept);
+        x.whole = false;
     }
     int64_t terms = 1;
     for (uint32_t d = 0; d < c->w->n_dims; d++) {
@@ -499,8 +504,12 @@ static void read_numbers(Choosing *c)
 {
     const TgTarget *t = c->t;
     c->vectors = tuned(t, "layout.vectors"), c->most_padding = tuned(t, "layout.padding");
+    double elements = 1;
+    for (uint32_t d = 0; d < c->w->n_dims; d++) elements *= (double)c->w->dims[d].size;
+    if (elements <= (double)tuned(t, "layout.small")) c->most_padding = tuned(t, "layout.padding.small");
     c->warps = tuned(t, "layout.warps"), c->reduced_warps = tuned(t, "layout.reduced_warps");
-    c->registers = tuned(t, "layout.registers"), c->kept_registers = tuned(t, "layout.kept_registers");
+    c->registers = tuned(t, "layout.registers"), c->whole_registers = tuned(t, "layout.registers.whole");
+    c->kept_registers = tuned(t, "layout.kept_registers");
     c->clusters = tg_has(t, "cluster") && !c->w->scan ? tuned(t, "layout.cluster") : 1;
     c->few_terms = tuned(t, "layout.few_terms"), c->blocks = tuned(t, "layout.blocks");
     c->beam = tuned(t, "layout.beam"), c->max_terms = tuned(t, "layout.max_terms");

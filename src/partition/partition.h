@@ -337,7 +337,7 @@ void part_space_check(WbbCx *cx, const PartRange *r, const TgTarget *t);
 uint32_t part_shared(WbbArena *a, PartPlan *p, const TgTarget *t, PartRange ***ranges, bool **others);
 /* The launch range of a fusion that is scans, like `hero`, and what is element by element before and after them; NULL:
  * it is not. */
-PartRange *part_scanned(WbbArena *a, PartPlan *p, const HloInstruction *hero, const TgTarget *t);
+PartRange *part_scanned(WbbArena *a, PartPlan *p, const HloInstruction *hero);
 bool part_same_space(const HloInstruction *x, const HloInstruction *y); /* of two reductions, or two scans */
 /* Its kernel, under a layout. */
 PartKernel part_share(WbbCx *cx, WbbArena *a, PartPlan *p, PartRange *r, const TgTarget *t, const char *layout);

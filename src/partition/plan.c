@@ -220,7 +220,7 @@ PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarg
     PartRange **shared;
     bool *others;
     const HloInstruction *scan = longest_scan(fusion->body, target);
-    PartRange *scanned = scan ? part_scanned(a, &p, scan, target) : NULL;
+    PartRange *scanned = scan ? part_scanned(a, &p, scan) : NULL;
     if (scan && !scanned && cut(cx, a, &p, target, options)) return p;
     uint32_t n_shared = 1;
     if (scanned) {

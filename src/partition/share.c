@@ -28,7 +28,7 @@ typedef struct {
     PartPath *paths;            /* by output */
     bool *done, *taken;         /* by output: another kernel makes it; this kernel does. done NULL: this makes all */
     bool *needed;               /* by id: an output that is taken needs it */
-    int64_t limit;              /* terms of a reduction that each thread computes by itself */
+    int64_t limit;              /* terms of a reduction that each thread computes by itself, at most */
 } Sharing;
 
 /* --- reductions --------------------------------------------------------------------------------------------------- */
@@ -257,8 +257,8 @@ static bool mark_needed(Sharing *s, const HloInstruction *root)
     stack[n++] = root, met[root->id] = true;
     while (n) {
         const HloInstruction *i = stack[--n];
-        if (i->opcode == HLO_REDUCE && !s->reduced[i->id] && s->done)
-            fits = fits && hlo_elements(i->operands[0]->shape) <= s->limit * hlo_elements(part_shape(i, 0));
+        if (i->opcode == HLO_REDUCE && !s->reduced[i->id])
+            fits = fits && hlo_elements(i->operands[0]->shape) / WBB_MAX(hlo_elements(part_shape(i, 0)), 1) <= s->limit;
         for (uint32_t k = 0; k < i->n_operands; k++)
             if (!met[i->operands[k]->id]) met[i->operands[k]->id] = true, stack[n++] = i->operands[k];
     }
@@ -340,7 +340,7 @@ static void add_scans(Sharing *s, PartRange *r)
 
 /* The stages of reductions with the dimensions of one of them, which make all outputs, or, unless done is NULL, as many
  * as they can of those that are not done, and mark them. Other reductions are computed by each thread, in loops. */
-static PartRange *shared_by(WbbArena *a, PartPlan *p, const HloInstruction *hero, const TgTarget *t, bool *done)
+static PartRange *shared_by(WbbArena *a, PartPlan *p, const HloInstruction *hero, int64_t limit, bool *done)
 {
     const HloComputation *body = p->fusion->body;
     Sharing s = {.a = a, .p = p, .rw = p->rw, .body = body, .hero = hero, .done = done,
@@ -349,7 +349,7 @@ static PartRange *shared_by(WbbArena *a, PartPlan *p, const HloInstruction *hero
                  .reduced = WBB_NEW_N(a, bool, body->n_instructions + 1),
                  .needed = WBB_NEW_N(a, bool, body->n_instructions + 1),
                  .taken = WBB_NEW_N(a, bool, p->n_outputs + 1), .paths = WBB_NEW_N(a, PartPath, p->n_outputs + 1),
-                 .limit = tg_tune(t, "reduce.straight", 0)->value};
+                 .limit = limit};
     find_reduces(&s);
     find_position(&s);
     for (uint32_t k = 0; k < s.n_reduces; k++)
@@ -368,10 +368,10 @@ static PartRange *shared_by(WbbArena *a, PartPlan *p, const HloInstruction *hero
     return r;
 }
 
-PartRange *part_scanned(WbbArena *a, PartPlan *p, const HloInstruction *hero, const TgTarget *t)
+PartRange *part_scanned(WbbArena *a, PartPlan *p, const HloInstruction *hero)
 {
     p->reduced = WBB_NEW_N(a, bool, p->fusion->body->n_instructions + 1);
-    PartRange *r = shared_by(a, p, hero, t, NULL);
+    PartRange *r = shared_by(a, p, hero, INT64_MAX, NULL);
     if (!r) p->reduced = NULL;
     return r;
 }
@@ -395,14 +395,17 @@ uint32_t part_shared(WbbArena *a, PartPlan *p, const TgTarget *t, PartRange ***r
 {
     enum { TRIES = 8 };
     const HloComputation *body = p->fusion->body;
-    for (int several = 0; several < 2; several++) {
+    /* one kernel; several; one, in which each thread computes long reductions by itself */
+    for (int attempt = 0; attempt < 3; attempt++) {
+        const bool several = attempt == 1;
         bool *tried = WBB_NEW_N(a, bool, body->n_instructions + 1), *done = WBB_NEW_N(a, bool, p->n_outputs + 1);
         uint32_t n = 0;
         *ranges = WBB_NEW_N(a, PartRange *, TRIES);
         p->reduced = WBB_NEW_N(a, bool, body->n_instructions + 1);
         for (int k = 0; k < TRIES; k++) {
             const HloInstruction *hero = next_hero(body, tried);
-            PartRange *r = hero ? shared_by(a, p, hero, t, several ? done : NULL) : NULL;
+            const int64_t limit = attempt < 2 ? tg_tune(t, "reduce.straight", 0)->value : INT64_MAX;
+            PartRange *r = hero ? shared_by(a, p, hero, limit, several ? done : NULL) : NULL;
             if (r) (*ranges)[n++] = r;
             if (!hero || (r && !several)) break;
         }
