@@ -12,7 +12,7 @@
 
 #include "base/base.h"
 
-enum { BD_VERSION = 2, BD_MAX_RANK = 32, BD_MAX_THREADS = 1024, BD_MAX_CLUSTER = 16 };
+enum { BD_VERSION = 2, BD_MAX_RANK = 64, BD_MAX_THREADS = 1024, BD_MAX_CLUSTER = 16 };
 
 typedef enum { BD_IN, BD_OUT, BD_TEMP } BdRole;
 /* The contents before the first launch of a run. A ticket is a temporary that is zero before the first run of all, and

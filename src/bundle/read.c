@@ -127,13 +127,13 @@ static void read_elements(const In *in, const BdJson *o, BdBuffer *b)
         if (elements > (WbbI128)1 << 56) wbb_fail(in->cx, at(in, d), "the buffer is too large");
     }
     const BdJson *order = array_of(in, o, "minor_to_major", b->rank, b->rank);
-    uint32_t seen = 0;
+    uint64_t seen = 0;
     i = 0;
     for (const BdJson *d = order->items; d; d = d->next, i++) {
         b->minor_to_major[i] = (int)integer(in, d, 0, b->rank - 1);
         if (seen >> b->minor_to_major[i] & 1)
             wbb_fail(in->cx, at(in, d), "dimension %d occurs twice", b->minor_to_major[i]);
-        seen |= 1u << b->minor_to_major[i];
+        seen |= UINT64_C(1) << b->minor_to_major[i];
     }
     int bits = bd_type_bits(b->type);
     if (!bits) wbb_fail(in->cx, at(in, member(in, o, "type")), "unknown type \"%s\"", b->type);

@@ -113,12 +113,20 @@ static int32_t demanded(Aliasing *x, uint32_t k)
     return number < x->p->fusion->body->n_parameters ? (int32_t)number : -1;
 }
 
-/* Parameter k shares its memory with nothing: no other operand is the same array, no output has it. */
+/* The value of the entry whose memory an operand of the fusion has: a bitcast is another view of it. */
+static const HloInstruction *memory_of(const HloInstruction *operand)
+{
+    while (operand->opcode == HLO_BITCAST || hlo_forwards_operand(operand)) operand = operand->operands[0];
+    return part_value(operand, 0).i;
+}
+
+/* Parameter k shares its memory with nothing: no other operand is the same array, no output has it. Elements of one
+ * tuple count as one array. */
 static bool is_free(const PartPlan *p, uint32_t k)
 {
     const HloInstruction *f = p->fusion->fusion;
     for (uint32_t o = 0; f && o < f->n_operands; o++)
-        if (o != k && f->operands[o] == f->operands[k]) return false;
+        if (o != k && memory_of(f->operands[o]) == memory_of(f->operands[k])) return false;
     for (uint32_t o = 0; o < p->n_outputs; o++)
         if (p->buffers[p->n_operands + o].alias == (int32_t)p->first_leaf[k]) return false;
     return true;

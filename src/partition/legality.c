@@ -56,16 +56,27 @@ static bool has_emitter(HloOpcode op)
     }
 }
 
-static void check_type(WbbCx *cx, const HloInstruction *i)
+static void check_array_type(WbbCx *cx, const HloInstruction *i, ScType type)
 {
-    if (i->shape->type == SC_TUPLE) {
+    const ScTypeInfo *t = &sc_type_info[type];
+    if (!t->compute && t->cls != 'C') wbb_decline(cx, i->loc, WHY_TYPE, "%s of %s", hlo_opcode_name(i->opcode), t->hlo);
+}
+
+/* The arrays of a parameter are buffers, whether the fusion reads them or not. */
+static void check_type(WbbCx *cx, WbbArena *a, const HloInstruction *i)
+{
+    if (i->shape->type == SC_TUPLE && i->opcode == HLO_PARAMETER) {
+        const HloShape **leaves;
+        const uint32_t n = hlo_leaves(a, i->shape, &leaves);
+        for (uint32_t k = 0; k < n; k++) check_array_type(cx, i, leaves[k]->type);
+    } else if (i->shape->type == SC_TUPLE) {
         const bool several = i->opcode == HLO_REDUCE || i->opcode == HLO_REDUCE_WINDOW || part_is_control(i->opcode);
-        const bool tuple = i->opcode == HLO_TUPLE || i->opcode == HLO_GET_TUPLE_ELEMENT || i->opcode == HLO_PARAMETER;
+        const bool tuple = i->opcode == HLO_TUPLE || i->opcode == HLO_GET_TUPLE_ELEMENT;
         if (several || tuple || i->opcode == HLO_RNG_BIT_GENERATOR) return;
         wbb_decline(cx, i->loc, WHY_TYPE, "%s of a tuple", hlo_opcode_name(i->opcode));
+    } else {
+        check_array_type(cx, i, i->shape->type);
     }
-    const ScTypeInfo *t = &sc_type_info[i->shape->type];
-    if (!t->compute && t->cls != 'C') wbb_decline(cx, i->loc, WHY_TYPE, "%s of %s", hlo_opcode_name(i->opcode), t->hlo);
 }
 
 static void check_constant(WbbCx *cx, const HloInstruction *i)
@@ -239,7 +250,7 @@ static void check_body(WbbCx *cx, WbbArena *a, const HloComputation *body, const
     const bool *hero = NULL;
     for (uint32_t n = 0; n < body->n_instructions; n++) {
         const HloInstruction *i = body->instructions[n];
-        check_type(cx, i);
+        check_type(cx, a, i);
         const bool reduces = i->opcode == HLO_REDUCE || i->opcode == HLO_REDUCE_WINDOW || i->opcode == HLO_DOT ||
                              i->opcode == HLO_CONVOLUTION;
         if (reduces && !trips) trips = part_trips(a, body), hero = heroes(a, body);
