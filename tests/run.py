@@ -77,6 +77,7 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("random_rules", "tests/fuzz/random_rules.py", "200", "3000"),
     ("random_terms", "tests/fuzz/random_terms.py {wb}", "60", "2000"),
     ("hlo_round_trip", "tests/hlo_round_trip.py {wb} --shared {shared}", "", "--all"),
+    ("hlo_features", "tests/hlo_features.py {wb}", "", ""),
     ("index_operand_maps", "tests/index_operand_maps.py {wb} --shared {shared}", "", "--every 4"),
     ("hlo_normalise", "tests/hlo_normalise.py {wb} --shared {shared}", "", "--all"),
     ("index_map_algebra", "tests/index_map_algebra.py {wb} --shared {shared}", "--random 2000", "--random 100000"),

@@ -12,7 +12,7 @@
 #define WHY(id, text) _Static_assert((int)WB_WHY_##id == (int)WHY_##id, "wb_reason is why.def: " text);
 #include "base/why.def"
 #undef WHY
-_Static_assert((int)WHY_COUNT == (int)WB_WHY_NO_GPU + 1, "wb_reason is why.def");
+_Static_assert((int)WHY_COUNT == (int)WB_WHY_FEATURE + 1, "wb_reason is why.def");
 _Static_assert((int)WB_OPERAND == (int)BD_IN && (int)WB_OUTPUT == (int)BD_OUT && (int)WB_TEMPORARY == (int)BD_TEMP,
                "wb_role is BdRole");
 _Static_assert((int)WB_ANYTHING == (int)BD_INIT_NONE && (int)WB_ZEROS == (int)BD_INIT_ZERO &&

@@ -49,6 +49,7 @@ static const char *const why_names[] = {
     [WHY_NO_RULE] = "no_rule",
     [WHY_NO_LIBDEVICE] = "no_libdevice",
     [WHY_NO_GPU] = "no_gpu",
+    [WHY_FEATURE] = "feature",
 };
 _Static_assert(WBB_LEN(why_names) == WHY_COUNT, "each reason of why.def has a name here");
 

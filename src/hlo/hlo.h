@@ -111,6 +111,8 @@ typedef struct HloModule_ {
     const char *attributes; /* header, printable; never NULL */
     const char *tables;     /* FileNames .. StackFrames, as in the text; never NULL */
     bool header;            /* the text has an HloModule line */
+    /* entry_computation_layout: the shapes of the entry's parameters and of its result; NULL: not in the header */
+    const HloShape *const *layouts, *result_layout;
 } HloModule;
 
 /* The fusion of an HLO module. Operand k of the kernel is operand k of `fusion`; repeated operands stay repeated. */
@@ -160,6 +162,9 @@ bool hlo_is_elementwise(HloOpcode op);
 bool hlo_forwards_operand(const HloInstruction *i);
 /* Is the computation one elementwise operation on its two parameters, whose result has their type? */
 bool hlo_is_operation(const HloComputation *c);
+
+/* features.c: declines what no stage honours (features.def). For an HLO module as parsed, before it is normalised. */
+void hlo_decline_features(WbbCx *cx, const HloModule *m);
 
 /* shape.c */
 int64_t hlo_elements(const HloShape *s); /* product of dims; 1 for a scalar; no overflow for shapes that were parsed */

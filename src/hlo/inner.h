@@ -3,8 +3,8 @@
  *
  * The files in an order in which each calls only earlier ones:
  *
- *     lex, shape, module, dims, suggest, print_literal, print, parse_shape, parse_literal, parse_aliases, resolve,
- *     verify_require, verify_groups, verify_reductions, verify_*, verify,
+ *     lex, shape, module, dims, suggest, print_literal, print, features, parse_shape, parse_literal, parse_aliases,
+ *     resolve, verify_require, verify_groups, verify_reductions, verify_*, verify,
  *     normalise_build, normalise_new, normalise_*, normalise, parse_attributes with parse
  *
  * parse.c and parse_attributes.c call each other because the grammar is recursive: an instruction has attributes, and
@@ -140,6 +140,12 @@ void hlo_scratch(HloReader *r, const char *from, const char *to);
 void hlo_scratch_z(HloReader *r, const char *text);     /* appends as it is */
 const char *hlo_scratch_end(HloReader *r, size_t from); /* removes what stands from index `from` on, and returns it */
 
+/* features.c: what is not listed in features.def is a wbb_fail. */
+typedef enum { HLO_IN_ATTRIBUTE, HLO_IN_COMPUTATION, HLO_IN_MODULE, HLO_IN_LAYOUT, HLO_IN_SHAPE } HloWhere;
+typedef enum { HLO_HONOURED, HLO_SILENT, HLO_OPERATION, HLO_DECLINED, HLO_JUDGED } HloAccount;
+void hlo_check_attribute(WbbCx *cx, WbbLoc loc, HloWhere where, const HloInstruction *i, const char *name);
+void hlo_check_layout(WbbCx *cx, WbbLoc loc, const char *tiling); /* what stands after the ':' */
+
 /* parse_shape.c */
 bool hlo_at_shape(HloReader *r);
 const HloShape *hlo_read_shape(HloReader *r);
@@ -177,8 +183,6 @@ void hlo_suggest_candidate(HloSuggestion *s, const char *candidate);
 const char *hlo_suggestion(WbbArena *a, const HloSuggestion *s);
 const char *hlo_suggest_opcode(WbbArena *a, const char *word, size_t n);
 const char *hlo_suggest_type(WbbArena *a, const char *word, size_t n);
-/* For a missing attribute: one of i's own, unknown ones, whose name is close to `name`. */
-const char *hlo_suggest_attribute(WbbArena *a, const HloInstruction *i, const char *name);
 
 /* parse_attributes.c: all that follows the operands */
 void hlo_read_attributes(HloReader *r, HloDraft *d, HloInstruction *i);

@@ -127,6 +127,8 @@ static void check_entry_layout(HloReader *r)
         wbb_fail(r->cx, e->loc, "entry_computation_layout gives the result as %s, '%s' has shape %s",
                  hlo_shape_text(r->cx->arena, e->result), entry->root->name,
                  hlo_shape_text(r->cx->arena, entry->root->shape));
+    r->module->layouts = e->parameters;
+    r->module->result_layout = e->result;
 }
 
 void hlo_check_aliases(HloReader *r)

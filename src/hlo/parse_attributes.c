@@ -366,8 +366,7 @@ static void require_attributes(HloReader *r, const HloInstruction *i, uint32_t s
     const HloOpcode op = hlo_started_opcode(i);
     for (size_t k = 0; k < WBB_LEN(needs); k++)
         if (needs[k].opcode == op && !(seen >> needs[k].attribute & 1))
-            wbb_fail(r->cx, i->loc, "%s: the attribute %s= is missing%s", hlo_opcode_text(i), needs[k].name,
-                     hlo_suggest_attribute(r->cx->arena, i, needs[k].name));
+            wbb_fail(r->cx, i->loc, "%s: the attribute %s= is missing", hlo_opcode_text(i), needs[k].name);
 }
 
 void hlo_set_no_attributes(HloReader *r, HloInstruction *i)
@@ -386,6 +385,7 @@ void hlo_read_attributes(HloReader *r, HloDraft *d, HloInstruction *i)
         WbbLoc loc = hlo_here(r);
         const char *name = hlo_read_name(r, "the name of an attribute");
         hlo_expect(r, '=');
+        hlo_check_attribute(r->cx, loc, HLO_IN_ATTRIBUTE, i, name);
         int k = find(i, name);
         if (k < 0) {
             hlo_note_aliases(r, name, i);
@@ -407,8 +407,11 @@ const char *hlo_read_raw_attributes(HloReader *r, bool header)
 {
     size_t before = r->scratch_n;
     while (hlo_accept(r, ',')) {
+        hlo_peek(r);
+        const WbbLoc loc = hlo_here(r);
         const char *name = hlo_read_name(r, "the name of an attribute");
         hlo_expect(r, '=');
+        hlo_check_attribute(r->cx, loc, header ? HLO_IN_MODULE : HLO_IN_COMPUTATION, NULL, name);
         if (header) hlo_note_aliases(r, name, NULL);
         read_raw(r, name);
     }

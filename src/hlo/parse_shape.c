@@ -78,6 +78,7 @@ static void read_dims(HloReader *r, HloShape *s)
 static void read_tiling(HloReader *r, HloShape *s)
 {
     hlo_skip(r);
+    const WbbLoc loc = hlo_here(r);
     const char *start = r->p;
     while (hlo_peek(r) != '}') {
         if (r->p == r->end || *r->p == '{' || *r->p == ']' || *r->p == ')' || *r->p == '"')
@@ -85,7 +86,9 @@ static void read_tiling(HloReader *r, HloShape *s)
         if (*r->p == '(') hlo_skip_balanced(r);
         else r->p++;
     }
-    if (r->p > start) s->tiling = keep(r, start, r->p);
+    if (r->p == start) return;
+    s->tiling = keep(r, start, r->p);
+    hlo_check_layout(r->cx, loc, s->tiling);
 }
 
 static void read_layout(HloReader *r, HloShape *s)

@@ -96,15 +96,3 @@ const char *hlo_suggest_type(WbbArena *a, const char *word, size_t n)
         if (sc_type_info[t].hlo[0]) hlo_suggest_candidate(&s, sc_type_info[t].hlo);
     return hlo_suggestion(a, &s);
 }
-
-const char *hlo_suggest_attribute(WbbArena *a, const HloInstruction *i, const char *name)
-{
-    HloAttribute at;
-    for (const char *p = i->attributes; hlo_next_attribute(&p, &at);) {
-        const char *present = wbb_format(a, "%.*s", (int)WBB_MIN(at.n_name, LONGEST), at.name);
-        HloSuggestion s = hlo_suggest_begin(present, strlen(present));
-        hlo_suggest_candidate(&s, name);
-        if (s.best) return wbb_format(a, ", is %s= meant?", present);
-    }
-    return "";
-}

@@ -17,8 +17,7 @@ static void require_attributes(HloVerifier *v, const HloInstruction *i, const ch
 {
     for (size_t k = 0; k < n; k++)
         if (!hlo_attribute(v->scratch, i, names[k]))
-            hlo_invalid(v, i, "the attribute %s= is missing%s", names[k],
-                        hlo_suggest_attribute(v->scratch, i, names[k]));
+            hlo_invalid(v, i, "the attribute %s= is missing", names[k]);
 }
 
 static uint64_t require_ascending(HloVerifier *v, const HloInstruction *i, const char *name, HloInts list,

@@ -160,8 +160,7 @@ static void verify_dynamic_slice(HloVerifier *v, HloInstruction *i)
     HloInts sizes;
     sizes.items = hlo_attribute_ints(v->scratch, i, "dynamic_slice_sizes", &sizes.n);
     if (!sizes.items)
-        hlo_invalid(v, i, "the attribute dynamic_slice_sizes= is missing%s",
-                    hlo_suggest_attribute(v->scratch, i, "dynamic_slice_sizes"));
+        hlo_invalid(v, i, "the attribute dynamic_slice_sizes= is missing");
     hlo_require_rank(v, i, "dynamic_slice_sizes", sizes.n, s);
     WbbI128 dims[HLO_RANK_LIMIT];
     require_starts(v, i, 1, s->rank);

@@ -155,7 +155,7 @@ uint64_t hlo_require_dimensions(HloVerifier *v, const HloInstruction *i, const c
 int64_t hlo_require_dimension(HloVerifier *v, const HloInstruction *i, uint32_t rank)
 {
     if (!i->dimensions)
-        hlo_invalid(v, i, "the attribute dimensions= is missing%s", hlo_suggest_attribute(v->scratch, i, "dimensions"));
+        hlo_invalid(v, i, "the attribute dimensions= is missing");
     if (i->n_dimensions != 1) hlo_invalid(v, i, "dimensions names %u dimensions, one expected", i->n_dimensions);
     hlo_require_dimensions(v, i, "dimensions", (HloInts){i->dimensions, 1}, rank);
     return i->dimensions[0];

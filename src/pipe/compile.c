@@ -45,6 +45,8 @@ static void print_ir(WbbBuf *b, const char *pass, const IrKernel *k)
     ir_print(b, k);
 }
 
+_Static_assert((int)BD_MAX_RANK == (int)HLO_RANK_LIMIT, "a bundle describes every array of a module");
+
 static BdBuffer describe(WbbArena *a, const PartPlan *p, uint32_t i, uint32_t align)
 {
     const PartBuffer *from = &p->buffers[i];
@@ -277,6 +279,7 @@ static bool front(Compile *c)
     r->module = hlo_parse(c->cx, c->arena, c->file, c->text, c->n);
     lap(c, PIPE_HLO);
     if (stage == PIPE_AT_HLO) return true;
+    hlo_decline_features(c->cx, r->module);
     begin(c, "normalise");
     r->normal = hlo_normalise(c->cx, c->arena, r->module);
     r->fusion = hlo_fusion(c->cx, r->normal);

@@ -89,6 +89,7 @@ static int arguments(const HloFusion *f, uint32_t n_in, int n, int parameters, i
 Bundle *pipe_foreign(WbbCx *cx, WbbArena *a, const HloModule *m, const char *ptx, const char *entry,
                      const BdLaunch *launch)
 {
+    hlo_decline_features(cx, m);
     const HloFusion f = hlo_fusion(cx, m);
     const HloShape **leaves;
     const uint32_t n_leaves = hlo_leaves(a, f.body->root->shape, &leaves), n_in = f.body->n_parameters;

@@ -32,7 +32,7 @@ static void test_meant(void **state)
         {ADDER "ENTRY e {\n z = f32[] constant(0)\n r = f32[] reduce(z, z), dimensions={}, to_apply=adds\n}",
          "4:50: error: reduce: no computation is named 'adds', did you mean 'add'?"},
         {P8 "z = f32[] constant(0)\nr = f32[] reduce(p, z), dimension={0}, to_apply=x",
-         "3:11: error: reduce: the attribute dimensions= is missing, is dimension= meant?"},
+         "3:29: error: unknown attribute 'dimension' of reduce, did you mean 'dimensions'?"},
         {P8 "z = s32[] constant(0)\nr = f32[4] dynamic-slice(p, z), slice_sizes={4}",
          "3:12: error: dynamic-slice: the attribute dynamic_slice_sizes= is missing"},
         {"module @jit_f {\n func.func public @main() {}\n}",
