@@ -66,7 +66,7 @@ class Result(NamedTuple):
 
 
 def run(program: str, bundle: Path, case: str, seed: int, seeds: int) -> Tuple[int, str]:
-    words = [program, "run", str(bundle), "--check", "--json", "-j", "1", "--case", case, "--seed", str(seed), "--seeds", str(seeds)]
+    words = [program, "run", str(bundle), "--edited", "--check", "--json", "-j", "1", "--case", case, "--seed", str(seed), "--seeds", str(seeds)]
     try:
         p = subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=SECONDS if seeds < 10 else MANY_SECONDS)
     except subprocess.TimeoutExpired:
@@ -88,7 +88,7 @@ def outputs(program: str, bundle: Path) -> List[List[bytes]]:
     out = []
     for case, seed in BITS:
         with tempfile.TemporaryDirectory(prefix="warpburg-") as folder:
-            subprocess.run([program, "run", str(bundle), "--case", case, "--seed", str(seed), "-o", folder], capture_output=True, timeout=SECONDS)
+            subprocess.run([program, "run", str(bundle), "--edited", "--case", case, "--seed", str(seed), "-o", folder], capture_output=True, timeout=SECONDS)
             out.append([f.read_bytes() for f in sorted(Path(folder).iterdir())])
     return out
 

@@ -87,6 +87,8 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("seeded_faults", "tests/seeded_faults.py {run}", "", ""),
     ("race_pairs", "tests/race_pairs.py {run}", "", ""),
     ("ticket_sum", "tests/ticket_sum.py {run}", "", ""),
+    ("processes", "tests/processes.py {wb} {run}", "", ""),
+    ("shared_cases", "tests/shared_cases.py {wb} --shared {shared}", "", ""),
     ("bundles", "tests/bundles.py {run} {build}/tests/libfake_cuda_driver.so", "", ""),
     ("nvcc_kernels", "tests/nvcc_kernels.py {run}", "", ""),
     ("libdevice_errors", "tests/libdevice_errors.py {build}/tests/libdevice_errors --sample", "", ""),

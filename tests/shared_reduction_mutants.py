@@ -143,7 +143,7 @@ def main() -> int:
             in_order = "order" in job[0][1].split() or "documented" in job[0][1]
             for case, seed in ORDER_CASES if in_order else CASES:
                 for order in ORDERS[:1] if in_order else ORDERS:
-                    p = cli.call("run", str(job[1]), "--check", "--case", case, "--seed", str(seed), "--order", order)
+                    p = cli.call("run", str(job[1]), "--edited", "--check", "--case", case, "--seed", str(seed), "--order", order)
                     if p.returncode not in (0, 4) or (right and p.returncode):
                         return f"--case {case} --seed {seed} --order {order}: exit {p.returncode}: {(p.stdout + p.stderr).strip()[:300]}"
                     if p.returncode:

@@ -206,12 +206,24 @@ void wbb_write_file(WbbCx *cx, const char *path, const void *bytes, size_t n);
 void wbb_make_dir(WbbCx *cx, const char *path); /* with its parents; existing is fine */
 bool wbb_file_exists(const char *path);
 bool wbb_is_dir(const char *path);
-/* Run argv[0] (found on PATH) without a shell, wait, return its exit status; stdout and stderr together to *output.
- * 127: it could not be started. */
-int wbb_run_process(WbbCx *cx, WbbArena *a, const char *const *argv, char **output);
 char *wbb_temp_dir(WbbCx *cx, WbbArena *a);             /* a new empty directory */
 void wbb_remove_dir(const char *path);                  /* it and the files in it */
 double wbb_now_ms(void);                                /* monotonic */
 double wbb_cpu_ms(void);                                /* of this thread alone: others on the machine do not count */
+
+/* process.c ------------------------------------------------------------------------------------------------------- */
+typedef struct {
+    int status;       /* of its exit; 127: it could not be started; -1: a signal ended it, or it ran out of time */
+    const char *what; /* "was ended by signal 11" */
+} WbbExit;
+/* Runs argv[0] (found on PATH) without a shell, and waits at most so many seconds; stdout and stderr together to
+ * *output. On Linux it ends with the thread that calls this. */
+WbbExit wbb_run_process(WbbCx *cx, WbbArena *a, const char *const *argv, uint32_t seconds, char **output);
+/* In a new child of the process `parent`: end when that ends. */
+void wbb_end_with_parent(long parent);
+void wbb_remove_temporary(long process); /* the temporary directories of a process that has ended */
+/* For a program, before it starts a thread, and again in each process that it forks: SIGINT, SIGTERM and SIGHUP remove
+ * the temporary directories of the process and end it. */
+void wbb_end_on_signals(WbbCx *cx);
 
 #endif

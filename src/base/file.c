@@ -1,4 +1,4 @@
-/* file: files, directories, child processes and the clock; the only part of base/ that asks the operating system.
+/* file: files, directories and the clock.
  *
  * Needs: POSIX. Leaves: what was read in the caller's arena.
  *
@@ -12,16 +12,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <dirent.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-extern char **environ;
 
 /* Read to the end of fd; NULL with errno set if that fails. */
 static char *read_all(WbbArena *a, int fd, size_t hint, size_t *n)
@@ -104,58 +100,25 @@ void wbb_make_dir(WbbCx *cx, const char *path)
     }
 }
 
-int wbb_run_process(WbbCx *cx, WbbArena *a, const char *const *argv, char **output)
-{
-    int ends[2];
-    if (pipe(ends) != 0) wbb_fail(cx, (WbbLoc){0}, "cannot run %s: %s", argv[0], strerror(errno));
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
-    posix_spawn_file_actions_addclose(&actions, ends[0]);
-    posix_spawn_file_actions_addclose(&actions, ends[1]);
-
-    /* posix_spawnp does not change its arguments, though its type cannot say so. */
-    union {
-        const char *const *in;
-        char *const *out;
-    } args = {.in = argv};
-    pid_t child = 0;
-    int error = posix_spawnp(&child, argv[0], &actions, NULL, args.out, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    close(ends[1]);
-    if (error) {
-        close(ends[0]);
-        if (output) *output = wbb_format(a, "cannot run %s: %s\n", argv[0], strerror(error));
-        return 127;
-    }
-    size_t n = 0;
-    char *text = read_all(a, ends[0], 0, &n);
-    close(ends[0]);
-    int status = 0;
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
-    if (output) *output = text ? text : wbb_format(a, "%s", "");
-    return WIFEXITED(status) ? WEXITSTATUS(status) : WIFSIGNALED(status) ? 128 + WTERMSIG(status) : 127;
-}
-
 char *wbb_temp_dir(WbbCx *cx, WbbArena *a)
 {
     const char *parent = getenv("TMPDIR");
-    char *path = wbb_format(a, "%s/warpburg.XXXXXX", parent && *parent ? parent : P_tmpdir);
+    /* the process's number: process.c removes what an ended process leaves */
+    char *path = wbb_format(a, "%s/warpburg.%ld.XXXXXX", parent && *parent ? parent : P_tmpdir, (long)getpid());
     if (!mkdtemp(path)) wbb_fail(cx, (WbbLoc){0}, "cannot make a temporary directory %s: %s", path, strerror(errno));
     return path;
 }
 
 void wbb_remove_dir(const char *path)
 {
-    DIR *dir = opendir(path);
-    if (dir) {
+    for (int tries = 0; tries < 100; tries++) { /* a child process may write a file between the two steps */
+        DIR *dir = opendir(path);
+        if (!dir) return;
         for (struct dirent *e; (e = readdir(dir));)
             if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0) unlinkat(dirfd(dir), e->d_name, 0);
         closedir(dir);
+        if (rmdir(path) == 0 || errno != ENOTEMPTY) return;
     }
-    rmdir(path);
 }
 
 static double clock_ms(clockid_t clock)

@@ -58,6 +58,7 @@ typedef struct {
     const char *ptx, *hlo; /* texts; NUL-terminated */
     const void *cubin;     /* NULL if not assembled */
     size_t cubin_bytes;
+    const char *edited;    /* read.c: the first file that is not the one whose hash kernel.json states; NULL: none */
 } Bundle;
 
 /* write.c, read.c -------------------------------------------------------------------------------------------------- */

@@ -11,6 +11,7 @@
  */
 #include "bundle/bundle.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { MAX_BUFFERS = 4096, MAX_LAUNCHES = 1024, MAX_GRID_YZ = 65535, MAX_BLOCK_Z = 64 };
@@ -305,7 +306,7 @@ Bundle *bd_parse(WbbCx *cx, WbbArena *a, const char *file, const char *json)
     if (o->kind != BD_OBJECT) wbb_fail(cx, at(&in, o), "a bundle must be an object");
     Bundle *b = WBB_NEW(a, Bundle);
     in.version = (int)integer_of(&in, o, "version", 1, BD_VERSION);
-    check_members(&in, o, "a bundle", "version compiler target hash accuracy buffers launches order");
+    check_members(&in, o, "a bundle", "version compiler target hash accuracy buffers launches order files text");
     b->compiler = text_of(&in, o, "compiler");
     b->target = text_of(&in, o, "target");
     if (strspn(b->target, "abcdefghijklmnopqrstuvwxyz_0123456789") != strlen(b->target) || strlen(b->target) > 32 ||
@@ -327,6 +328,29 @@ Bundle *bd_parse(WbbCx *cx, WbbArena *a, const char *file, const char *json)
     return b;
 }
 
+/* Are these the bytes whose hash a member of kernel.json states? Also where it states none. */
+static bool is_stated(const BdJson *object, const char *key, const void *bytes, size_t n)
+{
+    const BdJson *v = object && object->kind == BD_OBJECT ? bd_json_get(object, key) : NULL;
+    char hash[17];
+    snprintf(hash, sizeof hash, "%016llx", (unsigned long long)wbb_hash(bytes, n, 0));
+    return !v || (v->kind == BD_STRING && strcmp(v->text, hash) == 0);
+}
+
+/* The first file of the bundle that is not the one that kernel.json states; NULL: none. `text` is a hash of kernel.json
+ * up to the comma before that member. */
+static const char *edited_file(WbbCx *cx, WbbArena *a, const Bundle *b, const char *json)
+{
+    const BdJson *o = bd_json_parse(cx, a, "kernel.json", json), *files = bd_json_get(o, "files");
+    const char *end = NULL, *cubin = wbb_format(a, "kernel.%s.cubin", b->target);
+    for (const char *at = json; (at = strstr(at, ", \"text\":")) != NULL; at++) end = at;
+    if (end ? !is_stated(o, "text", json, (size_t)(end - json)) : bd_json_get(o, "text") != NULL) return "kernel.json";
+    if (!is_stated(files, "kernel.ptx", b->ptx, strlen(b->ptx))) return "kernel.ptx";
+    if (b->hlo && !is_stated(files, "fusion.hlo", b->hlo, strlen(b->hlo))) return "fusion.hlo";
+    if (b->cubin && !is_stated(files, cubin, b->cubin, b->cubin_bytes)) return cubin;
+    return NULL;
+}
+
 Bundle *bd_read(WbbCx *cx, WbbArena *a, const char *dir)
 {
     const char *path = wbb_format(a, "%s/kernel.json", dir);
@@ -341,5 +365,6 @@ Bundle *bd_read(WbbCx *cx, WbbArena *a, const char *dir)
     if (wbb_file_exists(path)) b->hlo = wbb_read_file(cx, a, path, &n);
     path = wbb_format(a, "%s/kernel.%s.cubin", dir, b->target);
     if (wbb_file_exists(path)) b->cubin = wbb_read_file(cx, a, path, &b->cubin_bytes);
+    b->edited = edited_file(cx, a, b, json);
     return b;
 }

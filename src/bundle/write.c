@@ -51,6 +51,24 @@ static void put_buffer(WbbBuf *t, const BdBuffer *b)
     wbb_json_close(t, '}');
 }
 
+static void put_hash(WbbBuf *t, const char *key, const void *bytes, size_t n)
+{
+    wbb_json_text(t, key, wbb_format(t->arena, "%016llx", (unsigned long long)wbb_hash(bytes, n, 0)));
+}
+
+/* Hashes of the other files, and of the text so far. */
+static void put_hashes(WbbBuf *t, const Bundle *b)
+{
+    if (!b->ptx) return;
+    wbb_json_line(t, 2);
+    wbb_json_open(t, "files", '{');
+    put_hash(t, "kernel.ptx", b->ptx, strlen(b->ptx));
+    if (b->hlo) put_hash(t, "fusion.hlo", b->hlo, strlen(b->hlo));
+    if (b->cubin) put_hash(t, wbb_format(t->arena, "kernel.%s.cubin", b->target), b->cubin, b->cubin_bytes);
+    wbb_json_close(t, '}');
+    put_hash(t, "text", t->text, t->n);
+}
+
 static void put_launch(WbbBuf *t, const BdLaunch *l)
 {
     wbb_json_open(t, NULL, '{');
@@ -92,6 +110,7 @@ char *bd_kernel_json(WbbArena *a, const Bundle *b)
         for (int i = 0; i < b->n_order; i++) wbb_json_text(&t, NULL, b->order[i]);
         wbb_json_close(&t, ']');
     }
+    put_hashes(&t, b);
     wbb_json_close(&t, '}');
     wbb_put(&t, "\n");
     return t.text;

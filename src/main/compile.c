@@ -149,11 +149,13 @@ static WbbStatus one_file(WbbCx *cx, WbbArena *a, const CompileOptions *o, const
     pipe_compile(cx, a, &p, file, text, n, &r);
     WbbBuf b = wbb_buf(a);
     if (o->output && r.bundle) bd_write(cx, r.bundle, o->output);
+    if (p.stage == PIPE_AT_CUBIN && !r.cubin.bytes)
+        wbb_fail(cx, (WbbLoc){.file = file}, "--emit cubin: %s", r.cubin.missing);
     if (p.assemble && r.bundle && r.cubin.missing)
         wbb_note(cx, (WbbLoc){.file = file}, "no machine code: %s", r.cubin.missing);
     wbb_put(&b, r.printed);
     if (o->emit && p.stage == PIPE_AT_CUBIN && o->output == NULL)
-        wbb_putf(&b, "%s\n", r.cubin.bytes ? "assembled; -o DIR writes it" : r.cubin.missing);
+        wbb_put(&b, "assembled; -o DIR writes it\n");
     else if (prints) wbb_put(&b, r.emitted);
     if (r.bundle) {
         if (o->explain) pipe_explain(&b, &r);

@@ -8,6 +8,7 @@
  */
 #include "main/command.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -181,9 +182,14 @@ int main_dispatch(const Program *p, int argc, char **argv)
     if (!cx) return fputs("out of memory\n", stderr), WBB_FAILED;
     Progress progress = {now(), 0};
     if (isatty(STDERR_FILENO)) wbb_on_progress(cx, show, &progress);
-    const WbbStatus status = wbb_guard(cx, guarded_command, &s);
+    wbb_end_on_signals(cx);
+    WbbStatus status = wbb_guard(cx, guarded_command, &s);
     if (progress.shown > 0) fputs("\r\033[K", stderr);
     fputs(cx->messages, stderr);
     wbb_cx_free(cx);
-    return status == WBB_OK ? s.status : (int)status;
+    if (status == WBB_OK) status = (WbbStatus)s.status;
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout)) return (int)status;
+    fprintf(stderr, "%s: error: cannot write to stdout: %s\n", p->name, errno ? strerror(errno) : "lost output");
+    return status == WBB_OK ? WBB_FAILED : (int)status;
 }

@@ -10,6 +10,7 @@
  */
 #include "main/command.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -136,7 +137,9 @@ static bool may_be(const Parser *p, const Choices *c, const char *value)
 static Parsed store_number(const Parser *p, const Option *o, const char *value)
 {
     char *end;
+    errno = 0;
     const int64_t number = strtoll(value, &end, 0);
+    if (errno == ERANGE) return refuse(p, "%s %s: %lld at most", o->name, value, (long long)INT64_MAX);
     if (*value == 0 || *end != 0 || number < 0) return refuse(p, "%s %s: a number from 0 on expected", o->name, value);
     if (o->most && number > o->most) return refuse(p, "%s %s: %lld at most", o->name, value, (long long)o->most);
     memcpy(p->fields + o->at, &number, sizeof number);
@@ -152,6 +155,9 @@ static Parsed store(const Parser *p, const Option *o, const char *value)
         memcpy(p->fields + o->at, &yes, sizeof yes);
         return PARSE_RUN;
     }
+    const bool path = o->value == VALUE_FILE || o->value == VALUE_FOLDER;
+    if (path && !*value) return refuse(p, "%s '': the name of a %s expected", o->name,
+                                       o->value == VALUE_FILE ? "file" : "folder");
     if (!may_be(p, &o->choices, value))
         return refuse(p, "%s %s: %s expected", o->name, value, main_choices(p->arena, &o->choices, ", ", " or "));
     if (o->kind == OPTION_NUMBER) return store_number(p, o, value);

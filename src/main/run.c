@@ -8,6 +8,7 @@
  */
 #include "main/run.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,7 @@ const Option main_run_table[] = {
     MAIN_OPTION_JOBS(RunOptions, "threads of the host that run blocks and judge", "16"),
     {FLAG("--time", RunOptions, time, "print the milliseconds of running and of judging")},
     MAIN_OPTION_JSON(RunOptions),
+    {FLAG("--edited", RunOptions, edited, "run a bundle though a file in it is not the one that was written")},
     {WORD("--ptx", RunOptions, ptx, "THEIRS.ptx", "run this PTX, of any compiler, on the inputs of FILE.hlo"),
      .value = VALUE_FILE},
     {WORD("--grid", RunOptions, grid, "X,Y,Z", "with --ptx: blocks of the launch (default: 1,1,1)")},
@@ -55,7 +57,8 @@ static SimOrder read_order(WbbCx *cx, const char *text, uint64_t *seed)
     char *end;
     if (!strcmp(text, "forward")) return SIM_FORWARD;
     if (!strcmp(text, "reverse")) return SIM_REVERSE;
-    if (strncmp(text, "shuffle:", 8) || text[8] < '0' || text[8] > '9' || (*seed = strtoull(text + 8, &end, 10), *end))
+    if (strncmp(text, "shuffle:", 8) || text[8] < '0' || text[8] > '9' ||
+        (errno = 0, *seed = strtoull(text + 8, &end, 10), *end || errno))
         wbb_fail(cx, (WbbLoc){0}, "--order %s: forward, reverse or shuffle:SEED expected", text);
     return SIM_SHUFFLED;
 }
@@ -216,10 +219,21 @@ static const Bundle *foreign(WbbCx *cx, WbbArena *a, const RunOptions *o, const 
 const Bundle *main_run_bundle_of(WbbCx *cx, WbbArena *a, const RunOptions *o, const HloModule **m, const char **hlo)
 {
     size_t n;
-    const Bundle *b = o->ptx ? NULL : bd_read(cx, a, o->file);
-    *hlo = o->ptx ? wbb_read_file(cx, a, o->file, &n) : b->hlo;
-    *m = hlo_parse(cx, a, o->ptx ? o->file : wbb_format(a, "%s/fusion.hlo", o->file), *hlo, strlen(*hlo));
-    return o->ptx ? foreign(cx, a, o, *m) : b;
+    if (o->ptx) {
+        *hlo = wbb_read_file(cx, a, o->file, &n);
+        *m = hlo_parse(cx, a, o->file, *hlo, n);
+        return foreign(cx, a, o, *m);
+    }
+    const Bundle *b = bd_read(cx, a, o->file);
+    if (!b->hlo)
+        wbb_fail(cx, (WbbLoc){.file = o->file}, "the bundle has no fusion.hlo, which says what its inputs are");
+    if (b->edited && !o->edited)
+        wbb_fail(cx, (WbbLoc){.file = wbb_format(a, "%s/%s", o->file, b->edited)},
+                 "this is not the file whose hash kernel.json states; --edited runs it");
+    *hlo = b->hlo;
+    *m = hlo_parse(cx, a, wbb_format(a, "%s/fusion.hlo", o->file), *hlo, strlen(*hlo));
+    pipe_check_bundle(cx, a, wbb_format(a, "%s/kernel.json", o->file), b, *m);
+    return b;
 }
 
 WbbStatus main_run_without_compiling(const Call *call)

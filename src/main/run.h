@@ -18,6 +18,7 @@ typedef struct {
     bool check, approx, ulp_noise, counts, time, json;
     /* PTX of another compiler */
     const char *ptx, *grid, *block;
+    bool edited;
     int64_t shared, padding;
     /* compiling first: the executable with a compiler */
     const char *target, *layout;

@@ -8,6 +8,8 @@
  */
 #include "main/stats.h"
 
+#include "index/index.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,11 +44,12 @@ static void find_files(WbbCx *cx, WbbArena *a, StatsCall *call)
     for (uint32_t k = 0; k < call->o->files.n; k++) WBB_PUSH(a, &list, call->o->files.items[k]);
     if (call->o->files_from) {
         size_t n;
-        char *p = wbb_read_file(cx, a, call->o->files_from, &n);
-        while (*p) {
+        char *p = wbb_read_file(cx, a, call->o->files_from, &n), *end = p + n;
+        const char last = memchr(p, 0, n) ? 0 : '\n'; /* names may hold line breaks where zero bytes end them */
+        while (p < end) {
             const char *line = p;
-            p += strcspn(p, "\n");
-            if (*p) *p++ = 0;
+            while (p < end && *p != last) p++;
+            *p++ = 0;
             if (*line) WBB_PUSH(a, &list, line);
         }
     }
@@ -95,7 +98,14 @@ static WbbStatus stats(const Call *call)
                       .cache = o->cache && *o->cache ? o->cache : NULL,
                       .cache_limit = (uint64_t)(o->cache_limit ? o->cache_limit : 1024) << 20};
     find_targets(cx, a, &work);
+    for (uint32_t k = 0; k < work.n_targets; k++) {
+        RwCx *rw = rw_new(cx, a, ir_graph_new(cx, a), &ix_tables, work.targets[k]->tables, o->approx);
+        for (uint32_t i = 0; i < o->disable.n; i++) rw_disable(rw, o->disable.items[i]);
+    }
     find_files(cx, a, &work);
+    for (uint32_t k = 0; k < work.n_files; k++)
+        if (wbb_is_dir(work.files[k]))
+            wbb_fail(cx, (WbbLoc){.file = work.files[k]}, "this is a folder, a file expected");
     if (work.n_files == 0) return main_usage(call, "a file expected, or --files-from a list that is not empty");
     const char *lines = sorted(a, main_stats_pool(cx, a, &work));
     if (o->output) wbb_write_file(cx, o->output, lines, strlen(lines));
@@ -106,7 +116,7 @@ static WbbStatus stats(const Call *call)
 static const Positional positionals[] = {
     {ANY("FILE.hlo", StatsOptions, files, "HLO text, of fusions or of whole programs"), .value = VALUE_FILE}, {0}};
 static const Option options[] = {
-    {WORD("--files-from", StatsOptions, files_from, "LIST", "take also the files that LIST names, one a line"),
+    {WORD("--files-from", StatsOptions, files_from, "LIST", "take also the files that LIST names, one a line, or each ended by a zero byte"),
      .value = VALUE_FILE},
     {LIST("--target", StatsOptions, targets, "SM", "compile for these GPU generations, with commas between"),
      .standard = "sm_90", .choices = {.list = main_target_names, .commas = true}},

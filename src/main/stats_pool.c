@@ -83,11 +83,13 @@ static void work(WbbCx *cx, void *arg)
 }
 
 /* In the child; does not return. */
-static void child(Pool *p, uint32_t job, bool again, bool suspicious)
+static void child(Pool *p, uint32_t job, bool again, bool suspicious, long parent)
 {
+    wbb_end_with_parent(parent);
     Child c = {.pool = p, .job = job, .again = again ? 0 : p->call->n_files, .suspicious = suspicious};
     WbbCx *cx = wbb_cx_new();
     if (!cx) _exit(WBB_FAILED);
+    wbb_end_on_signals(cx);
     const WbbStatus s = wbb_guard(cx, work, &c);
     if (s != WBB_OK) fputs(cx->messages, stderr);
     fflush(NULL);
@@ -98,9 +100,10 @@ static void start(WbbCx *cx, Pool *p, uint32_t job, bool again, bool suspicious)
 {
     p->shared->now[job] = (StatsPosition){0};
     fflush(NULL);
+    const long parent = (long)getpid();
     p->pid[job] = fork();
     if (p->pid[job] < 0) wbb_fail(cx, (WbbLoc){0}, "cannot start a process");
-    if (p->pid[job] == 0) child(p, job, again, suspicious);
+    if (p->pid[job] == 0) child(p, job, again, suspicious, parent);
 }
 
 static const char *cause_of_death(WbbArena *a, int status)
@@ -120,6 +123,7 @@ static bool left_over(const Pool *p, uint32_t job)
 /* After the end of a process: note why it died, and start another if there is work. */
 static void process_ended(WbbCx *cx, Pool *p, uint32_t job, int status)
 {
+    wbb_remove_temporary((long)p->pid[job]);
     p->pid[job] = 0;
     if (WIFEXITED(status) && WEXITSTATUS(status) == WBB_OK) return;
     const StatsBad bad = {p->shared->now[job], cause_of_death(p->arena, status)};

@@ -38,10 +38,22 @@ typedef struct {
 } Worker;
 
 /* --- lines ------------------------------------------------------------------------------------ */
+/* A name in the key of a line: a tab or line break in it becomes \t or \n. */
+static void put_name(WbbBuf *b, const char *name)
+{
+    for (const char *p = name; *p; p++) {
+        if (*p == '\n' || *p == '\t' || *p == '\\') wbb_put(b, *p == '\n' ? "\\n" : *p == '\t' ? "\\t" : "\\\\");
+        else wbb_put_n(b, p, 1);
+    }
+    wbb_put(b, "\t");
+}
+
 static void put_record(Worker *k, const Row *r, const PipeStat *s)
 {
     WbbBuf *b = &k->lines;
-    wbb_putf(b, "%s\t%s\t%s\t", r->file, r->kernel, s->target->name);
+    put_name(b, r->file);
+    put_name(b, r->kernel);
+    put_name(b, s->target->name);
     wbb_json_open(b, NULL, '{');
     wbb_json_text(b, "file", r->file);
     wbb_json_text(b, "kernel", r->kernel);

@@ -400,6 +400,8 @@ void pipe_compile(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file
     r->target = tg_find(o->target);
     if (!r->target)
         wbb_fail(cx, (WbbLoc){0}, "--target %s: no such target; patterns/ has one file for each", o->target);
+    if (o->align & (o->align - 1) || o->align > 4096)
+        wbb_fail(cx, (WbbLoc){0}, "an alignment of %u bytes: a power of two, 4096 at most, expected", o->align);
     if (front(&c)) {
         r->emitted = stage_text(a, r, o->stage, NULL, NULL);
         return;

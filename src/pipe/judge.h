@@ -84,6 +84,10 @@ EvResult *pipe_evaluate(WbbCx *cx, WbbArena *a, const HloComputation *c, const P
 /* A source for the memory of a buffer whose operand is made in parts. */
 const SimSource *pipe_pages(WbbArena *a, const PipeOperands *operands, const BdBuffer *d);
 
+/* agree.c: a bundle whose operands or outputs are not those of the module's fusion is a wbb_fail; `file` is the name of
+ * its kernel.json. */
+void pipe_check_bundle(WbbCx *cx, WbbArena *a, const char *file, const Bundle *b, const HloModule *m);
+
 /* judge.c */
 /* Writes output leaf k as DIR/outK.npy. */
 void pipe_write_outputs(WbbCx *cx, WbbArena *a, const char *dir, uint32_t n, const EvValue *outputs);

@@ -7,7 +7,7 @@
  * win. A process that added entries trims the folder at its end, one process at a time, least recently used entries
  * first. Failures of the file system are ignored.
  *
- *     DIR/3f/3fa0..e1      "warpburg-stats 1 812 1020 5310 0\n" key, body, listing, "end\n"
+ *     DIR/3f/3fa0..e1      "warpburg-stats 2 812 1020 5310 0 HASH\n" key, body, listing, "end\n"; HASH of what follows
  */
 #include "pipe/stats.h"
 
@@ -25,7 +25,8 @@
 #include <unistd.h>
 
 enum { HOUR = 3600, MAX_TARGETS = 64 };
-static const char entry_head[] = "warpburg-stats 1 %zu %zu %zu %d\n";
+static const char entry_head[] = "warpburg-stats 2 %zu %zu %zu %d %016" PRIx64 "\n";
+static const char entry_form[] = "warpburg-stats 2 %zu %zu %zu %d %" SCNx64;
 
 struct PipeCache {
     const char *folder; /* NULL: none */
@@ -197,7 +198,9 @@ static void read_entry(WbbCx *cx, void *arg)
     char *text = wbb_read_file(cx, e->arena, e->path, &e->n), *p = text + strcspn(text, "\n");
     size_t key, body, listing;
     int status;
-    if (sscanf(text, entry_head, &key, &body, &listing, &status) != 4 || *p++ != '\n') return;
+    uint64_t hash;
+    if (sscanf(text, entry_form, &key, &body, &listing, &status, &hash) != 5 || *p++ != '\n') return;
+    if (hash != wbb_hash(p, e->n - (size_t)(p - text), 0)) return;
     const size_t rest = e->n - (size_t)(p - text);
     if (key > rest || body > rest || listing > rest || rest != key + body + listing + 4) return;
     if (memcmp(text + e->n - 4, "end\n", 4) != 0) return;
@@ -228,14 +231,16 @@ static void write_entry(WbbCx *cx, void *arg)
     const char *path = path_of(j->arena, j->cache, j->key);
     const char *draft = wbb_format(j->arena, "%s.%ld", path, (long)getpid());
     WbbBuf b = wbb_buf(j->arena);
-    wbb_putf(&b, entry_head, strlen(j->key), strlen(s->body), strlen(s->listing), (int)s->status);
     wbb_put(&b, j->key);
     wbb_put(&b, s->body);
     wbb_put(&b, s->listing);
     wbb_put(&b, "end\n");
+    const char *head = wbb_format(j->arena, entry_head, strlen(j->key), strlen(s->body), strlen(s->listing),
+                                  (int)s->status, wbb_hash(b.text, b.n, 0));
     const char *name = pipe_cache_name(j->arena, j->key);
     wbb_make_dir(cx, wbb_format(j->arena, "%s/%.2s", j->cache->folder, name));
-    wbb_write_file(cx, draft, b.text, b.n);
+    const char *entry = wbb_format(j->arena, "%s%s", head, b.text);
+    wbb_write_file(cx, draft, entry, strlen(entry));
     if (rename(draft, path) != 0) (void)unlink(draft);
 }
 

@@ -154,10 +154,10 @@ static void assemble(WbbCx *cx, void *arg)
     wbb_write_file(cx, source, j->text, strlen(j->text));
     const char *const argv[] = {j->ptxas, "-v", wbb_format(j->arena, "-arch=%s", j->arch), "-o", object, source, NULL};
     char *output = NULL;
-    const int status = wbb_run_process(cx, j->arena, argv, &output);
-    j->output = output ? output : "";
-    if (status == 127) j->cubin.missing = wbb_format(j->arena, "%s cannot be started", j->ptxas);
-    else if (status != 0) j->refused = true;
+    const WbbExit e = wbb_run_process(cx, j->arena, argv, TG_PTXAS_SECONDS, &output);
+    j->output = e.status < 0 ? wbb_format(j->arena, "ptxas %s\n%s", e.what, output) : output;
+    if (e.status == 127) j->cubin.missing = wbb_format(j->arena, "%s cannot be started", j->ptxas);
+    else if (e.status != 0) j->refused = true;
     else j->cubin.bytes = (const uint8_t *)wbb_read_file(cx, j->arena, object, &j->cubin.n);
 }
 
@@ -230,7 +230,7 @@ const char *tg_ptxas_version(WbbCx *cx, WbbArena *a)
     if (!ptxas) return "none";
     const char *const argv[] = {ptxas, "--version", NULL};
     char *output = NULL;
-    if (wbb_run_process(cx, a, argv, &output) != 0) return "none";
+    if (wbb_run_process(cx, a, argv, 20, &output).status != 0) return "none";
     const char *at = strstr(output, "release ");
     return wbb_format(a, "%.*s", (int)strcspn(at ? at : output, "\n"), at ? at : output);
 }

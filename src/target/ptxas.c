@@ -51,12 +51,13 @@ static void assemble(WbbCx *cx, void *arg)
     const char *arch = wbb_format(j->arena, "-arch=%s", j->arch);
     const char *const argv[] = {j->ptxas, arch, "-o", object, source, j->lines ? "-lineinfo" : NULL, NULL};
     char *output = NULL;
-    const int status = wbb_run_process(cx, j->arena, argv, &output);
-    if (status == 127) {
+    const WbbExit e = wbb_run_process(cx, j->arena, argv, TG_PTXAS_SECONDS, &output);
+    if (e.status == 127) {
         j->cubin.missing = wbb_format(j->arena, "%s cannot be started", j->ptxas);
         return;
     }
-    if (status != 0) wbb_fail(cx, (WbbLoc){0}, "ptxas refuses %s for %s: %s", j->name, j->arch, output ? output : "");
+    if (e.status < 0) wbb_fail(cx, (WbbLoc){0}, "ptxas %s on %s for %s: %s", e.what, j->name, j->arch, output);
+    if (e.status != 0) wbb_fail(cx, (WbbLoc){0}, "ptxas refuses %s for %s: %s", j->name, j->arch, output);
     j->cubin.bytes = (const uint8_t *)wbb_read_file(cx, j->arena, object, &j->cubin.n);
 }
 
@@ -100,7 +101,7 @@ static void disassemble(WbbCx *cx, void *arg)
     wbb_write_file(cx, object, d->cubin->bytes, d->cubin->n);
     const char *const argv[] = {d->nvdisasm, "-c", "-gp", object, NULL};
     char *output = NULL;
-    if (wbb_run_process(cx, d->arena, argv, &output) == 0) d->text = output;
+    if (wbb_run_process(cx, d->arena, argv, TG_PTXAS_SECONDS, &output).status == 0) d->text = output;
 }
 
 const char *tg_sass_text(WbbCx *cx, WbbArena *a, const TgCubin *cubin)

@@ -98,6 +98,7 @@ const TgRate *tg_rate(const TgTarget *t, const char *name);
 const TgPrice *tg_price(const TgTarget *t, const char *form, size_t n);
 
 /* ptxas.c */
+enum { TG_PTXAS_SECONDS = 300 }; /* more than it takes for a batch of kernels */
 typedef struct {
     const uint8_t *bytes; /* NULL: no cubin, `missing` says why */
     size_t n;

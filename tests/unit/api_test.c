@@ -71,6 +71,20 @@ static void test_accuracy(void **state)
     wb_context_free(cx);
 }
 
+static void test_alignments(void **state)
+{
+    (void)state;
+    wb_context *cx = wb_context_new();
+    wb_kernel *k = NULL;
+    for (uint32_t align = 1; align <= 8192; align = align * 3 / 2 + 1) { /* 1, 2, 4 and what is no power of two */
+        const int good_one = (align & (align - 1)) == 0 && align <= 4096;
+        assert_int_equal(wb_compile(cx, "f.hlo", good, strlen(good), &(wb_options){.align = align}, &k),
+                         good_one ? WB_OK : WB_FAILED);
+        if (!good_one) assert_non_null(strstr(wb_messages(cx), "a power of two, 4096 at most, expected"));
+    }
+    wb_context_free(cx);
+}
+
 static void test_errors_leave_the_context_usable(void **state)
 {
     (void)state;
@@ -134,6 +148,7 @@ static void test_reasons(void **state)
     assert_int_equal(wb_compile(cx, "f.hlo", bad, strlen(bad), NULL, &k), WB_FAILED);
     assert_int_equal(wb_declined(cx), WB_WHY_NONE);
     assert_string_equal(wb_reason_name(WB_WHY_NO_GPU), "no_gpu");
+    assert_string_equal(wb_reason_name(WB_WHY_FEATURE), "feature");
     assert_null(wb_reason_name((wb_reason)(WB_WHY_FEATURE + 1)));
     assert_null(wb_reason_text((wb_reason)-1));
     wb_context_free(cx);
@@ -180,7 +195,9 @@ static void test_kernel_free(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_compile), cmocka_unit_test(test_accuracy), cmocka_unit_test(test_errors_leave_the_context_usable),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_compile), cmocka_unit_test(test_accuracy),
+                                       cmocka_unit_test(test_alignments),
+                                       cmocka_unit_test(test_errors_leave_the_context_usable),
                                        cmocka_unit_test(test_nothing_to_launch), cmocka_unit_test(test_in_place),
                                        cmocka_unit_test(test_reasons), cmocka_unit_test(test_kernel_free)};
     return cmocka_run_group_tests(tests, NULL, NULL);

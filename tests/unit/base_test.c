@@ -160,10 +160,24 @@ static void test_file(void **state)
 
     char *text = NULL;
     const char *const echo[] = {"sh", "-c", "echo out; echo err >&2; exit 5", NULL};
-    assert_int_equal(wbb_run_process(cx, cx->arena, echo, &text), 5);
+    assert_int_equal(wbb_run_process(cx, cx->arena, echo, 60, &text).status, 5);
     assert_string_equal(text, "out\nerr\n");
     const char *const none[] = {"no-such-program-anywhere", NULL};
-    assert_int_equal(wbb_run_process(cx, cx->arena, none, &text), 127);
+    assert_int_equal(wbb_run_process(cx, cx->arena, none, 60, &text).status, 127);
+    const char *const dies[] = {"sh", "-c", "echo before; kill -SEGV $$", NULL};
+    WbbExit e = wbb_run_process(cx, cx->arena, dies, 60, &text);
+    assert_int_equal(e.status, -1);
+    assert_string_equal(e.what, "was ended by signal 11");
+    assert_string_equal(text, "before\n");
+    const double since = wbb_now_ms();
+    const char *const sleeps[] = {"sh", "-c", "echo before; exec sleep 60", NULL};
+    e = wbb_run_process(cx, cx->arena, sleeps, 1, &text);
+    assert_int_equal(e.status, -1);
+    assert_string_equal(e.what, "did not end in 1 seconds");
+    assert_string_equal(text, "before\n");
+    const char *const quiet[] = {"sh", "-c", "exec sleep 60 >/dev/null 2>&1", NULL};
+    assert_int_equal(wbb_run_process(cx, cx->arena, quiet, 1, &text).status, -1);
+    assert_true(wbb_now_ms() - since < 30000);
     wbb_cx_free(cx);
 }
 

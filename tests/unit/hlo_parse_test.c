@@ -347,7 +347,7 @@ static void test_bad_shapes(void **state)
 static void test_hostile(void **state)
 {
     WbbCx *cx = *state;
-    static const char *const opens[] = {"a = (", "a = f32[] constant(1), x={", "a = f32[] map(b), to_apply={", "a = add(",
+    static const char *const opens[] = {"a = (", "a = f32[] constant(1), metadata={", "a = f32[] map(b), to_apply={", "a = add(",
                                         "a = f32[] custom-call(), custom_call_target=\"\", literal=("};
     for (size_t k = 0; k < WBB_LEN(opens); k++) {
         WbbBuf text = wbb_buf(cx->arena);
@@ -517,16 +517,16 @@ static void test_attributes(void **state)
     WbbCx *cx = *state;
     HloModule *m = module_of(cx,
                              "c = f32[] custom-call(), custom_call_target=\"a\\\"b\", metadata={op_name=\"x, k=9\"}, "
-                             "k={ 1,-2 , 3}, n=4, s=a_b");
+                             "slice_sizes={ 1,-2 , 3}, k=4, schedule=a_b");
     const HloInstruction *c = m->entry->root;
     uint32_t n = 0;
     assert_string_equal(c->target, "a\\\"b");
-    const int64_t *k = hlo_attribute_ints(cx->arena, c, "k", &n);
+    const int64_t *k = hlo_attribute_ints(cx->arena, c, "slice_sizes", &n);
     assert_int_equal(n, 3);
     assert_int_equal(k[1], -2);
-    assert_int_equal(hlo_attribute_ints(cx->arena, c, "n", &n)[0], 4);
-    assert_null(hlo_attribute_ints(cx->arena, c, "s", &n));
-    assert_string_equal(hlo_attribute(cx->arena, c, "s"), "a_b");
+    assert_int_equal(hlo_attribute_ints(cx->arena, c, "k", &n)[0], 4);
+    assert_null(hlo_attribute_ints(cx->arena, c, "schedule", &n));
+    assert_string_equal(hlo_attribute(cx->arena, c, "schedule"), "a_b");
     assert_null(hlo_attribute(cx->arena, c, "op_name"));
 }
 
