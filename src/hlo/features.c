@@ -121,7 +121,7 @@ static bool frontend_declined(const Judge *j, const char *value)
  * or in f64 if an operand is. */
 static bool algorithm_declined(const Judge *j, const HloInstruction *i, const char *value)
 {
-    if (i->opcode == HLO_RNG_BIT_GENERATOR) return false; /* the operation is declined, the evaluator knows both */
+    if (i->opcode == HLO_RNG_BIT_GENERATOR) return false; /* partition/ and eval/ know both */
     if (i->n_operands < 2) return true;
     const ScTypeInfo *x = &sc_type_info[i->operands[0]->shape->type], *y = &sc_type_info[i->operands[1]->shape->type];
     const bool wide = x->bits == 64 || y->bits == 64, small = x->bits == 8 && y->bits == 8;

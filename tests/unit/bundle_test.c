@@ -129,7 +129,7 @@ static const struct {
      "232449 bytes of shared memory, sm_90 has 232448 for a block"},
     {"\"args\": [0, 1, 0]", "\"args\": [0, 4, 0]", "4", "4 is not between 0 and 3"},
     {"\"args\": [2, 3, 1]", "\"args\": [2, 2, 1]", NULL, "buffer 3 is an argument of no launch"},
-    {"]}\n", "]", NULL, "expected '}', found the end of the text"},
+    {"\"}\n", "\"", NULL, "expected '}', found the end of the text"},
     {"\"align\": 4", "\"align\": 4, \"align\": 4", "\"align\": 4, \"init", "member \"align\" occurs twice"},
 };
 
