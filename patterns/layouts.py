@@ -42,6 +42,8 @@ PRICE = [                                       # issue slots are instructions o
 EXCHANGE = [                                    # through a tile of shared memory
     tune('exchange.runs',          value=8 + 16 + 32 + 64 + 128 + 256, because='elements side by side in the tile: from a sector of f32 to a page of DRAM'),
     tune('exchange.warps',         value=1 + 2 + 4 + 8 + 16, because='of a block: tiles beyond 48 KiB would leave an SM with few of them'),
+    tune('exchange.odd',           value=8,    because='registers along a small dimension of odd size: more would leave no room for others'),
+    tune('exchange.max_tile',      value=44 * KiB, because='what static shared memory holds, but for padding'),
     tune('exchange.pads',          value=1 + 2 + 4 + 8, because='accesses after which rows of the tile begin in another bank'),
 ]
 TUNE = CANDIDATES + PRICE + EXCHANGE

@@ -20,6 +20,8 @@ typedef struct {
     int64_t size;
 } Iteration;
 
+enum { MAX_LANES = 32 }; /* of a loop of lanes, an even number */
+
 typedef struct {
     EmitValues *e;
     RwCx *rw;
@@ -38,7 +40,7 @@ typedef struct {
 
 /* An element of a thread. */
 typedef struct {
-    IrRef *at;      /* [rank of the space] */
+    IrRef number;   /* in the order of the outputs' memory */
     IrRef inside;   /* a condition; 0: always: it is an element of the outputs, and not the last one again */
     IrRef place;    /* in the tile */
 } Element;
@@ -128,14 +130,32 @@ static IrRef place_of(const Tiling *m, const IrRef *p)
     return rw_add(m->rw, place, rw_scale(m->rw, rw_floordiv(m->rw, place, m->tile->period), m->tile->pad));
 }
 
+/* What positions in a group of dimensions add to the number of an element. Neighbours that are one dimension need not
+ * be told apart. */
+static IrRef number_of(const Tiling *m, const PartGroup *g, IrRef position)
+{
+    const HloShape *space = m->tile->space;
+    IrRef *at = WBB_NEW_N(m->a, IrRef, space->rank + 1u), number = ir_index(m->g, 0);
+    bool neighbours = true;
+    for (uint32_t k = 1; k < g->n; k++) neighbours = neighbours && g->of[k] == g->of[k - 1] + 1;
+    part_group_index(m->rw, g, space, position, at);
+    for (uint32_t k = 0; k < g->n; k++) {
+        int64_t weight = 1;
+        for (uint32_t d = g->of[k] + 1u; d < space->rank; d++) weight *= space->dims[d];
+        if (neighbours && k + 1 == g->n) return rw_scale(m->rw, position, weight);
+        number = rw_add(m->rw, number, rw_scale(m->rw, at[g->of[k]], weight));
+    }
+    return number;
+}
+
 static Element element_at(const Tiling *m, const IrRef *numbers)
 {
-    Element x = {.at = WBB_NEW_N(m->a, IrRef, m->tile->space->rank + 1u), .inside = m->inside};
+    Element x = {.number = ir_index(m->g, 0), .inside = m->inside};
     IrRef *p = positions(m, numbers, false), *p_tile = positions(m, numbers, true);
     for (uint32_t d = 0; d < m->s->layout.n_dims; d++) {
         p[d] = clamped(m, d, p[d], &x.inside);
         if (m->s->kind == PART_GET && is_one_tile(&m->s->layout.dims[d])) p_tile[d] = p[d];
-        part_group_index(m->rw, &m->s->space[d], m->tile->space, p[d], x.at);
+        x.number = rw_add(m->rw, x.number, number_of(m, &m->s->space[d], p[d]));
     }
     x.place = place_of(m, p_tile);
     return x;
@@ -152,6 +172,7 @@ static void find_lanes(Tiling *m)
         numbers[k] = ir_index(m->g, 1);
         const bool next = rw_sub(m->rw, place_of(m, positions(m, numbers, true)), first) == ir_index(m->g, 1);
         numbers[k] = ir_index(m->g, 0);
+        if (m->iterations[k].size % 2 || m->iterations[k].size > MAX_LANES) continue;
         if (next || (m->lanes == m->n_iterations && m->iterations[k].level == PART_VECTOR)) m->lanes = k;
         if (next) return;
     }
@@ -162,7 +183,7 @@ static const IrRef *root_index(const Tiling *m, uint32_t output, const Element *
 {
     const PartValue root = m->e->plan->roots[output];
     IrRef *index = WBB_NEW_N(m->a, IrRef, HLO_RANK_LIMIT);
-    ix_delinear(m->rw, part_shape(root.i, root.part), ix_linear(m->rw, m->tile->space, x->at), index);
+    ix_delinear(m->rw, part_shape(root.i, root.part), x->number, index);
     return index;
 }
 
@@ -185,20 +206,28 @@ static void add_buffers(Tiling *m)
     }
 }
 
-static void put(const Tiling *m, const Element *x)
+/* Values of all elements before the first store: conditions among them are joined, so that what they guard can become
+ * wide accesses. */
+static void put(const Tiling *m, const Element *x, uint32_t n)
 {
-    for (uint32_t k = 0; k < m->tile->n_values; k++) {
-        const PartCarried *c = &m->tile->values[k];
-        IrRef parts[2];
-        const IrRef value = emit_value(m->e, c->value, carried_index(m, c, x));
-        const uint32_t n = emit_split(m->e, value, part_shape(c->value.i, c->value.part)->type, parts);
-        for (uint32_t j = 0; j < n; j++) emit_store(m->e, m->buffer[k] + j, x->place, parts[j]);
-    }
+    IrRef *values = WBB_NEW_N(m->a, IrRef, n * m->tile->n_values + 1u);
+    for (uint32_t k = 0; k < m->tile->n_values; k++)
+        for (uint32_t j = 0; j < n; j++) {
+            const PartCarried *c = &m->tile->values[k];
+            values[k * n + j] = emit_value(m->e, c->value, carried_index(m, c, &x[j]));
+        }
+    for (uint32_t k = 0; k < m->tile->n_values; k++)
+        for (uint32_t j = 0; j < n; j++) {
+            const PartValue v = m->tile->values[k].value;
+            IrRef parts[2];
+            const uint32_t n_parts = emit_split(m->e, values[k * n + j], part_shape(v.i, v.part)->type, parts);
+            for (uint32_t i = 0; i < n_parts; i++) emit_store(m->e, m->buffer[k] + i, x[j].place, parts[i]);
+        }
 }
 
-static void get(const Tiling *m, const Element *x)
+/* What an element needs of the tile. */
+static void read_values(const Tiling *m, const Element *x)
 {
-    const PartPlan *plan = m->e->plan;
     for (uint32_t k = 0; k < m->tile->n_values; k++) {
         const PartCarried *c = &m->tile->values[k];
         const ScType t = part_shape(c->value.i, c->value.part)->type;
@@ -211,53 +240,71 @@ static void get(const Tiling *m, const Element *x)
         }
         emit_give(m->e, c->value, carried_index(m, c, x), emit_join(m->e, parts, t));
     }
-    IrRef *values = WBB_NEW_N(m->a, IrRef, m->s->n_outputs + 1u);
-    for (uint32_t k = 0; k < m->s->n_outputs; k++)
-        values[k] = emit_value(m->e, plan->roots[m->s->outputs[k]], root_index(m, m->s->outputs[k], x));
-    EmitIf inside = emit_if_using(m->e, x->inside, m->s->n_outputs, values);
-    for (uint32_t k = 0; k < m->s->n_outputs; k++) {
-        const PartValue root = plan->roots[m->s->outputs[k]];
-        emit_store(m->e, plan->n_operands + m->s->outputs[k],
-                   ix_linear(m->rw, part_shape(root.i, root.part), root_index(m, m->s->outputs[k], x)),
-                   emit_in_branch(m->e, &inside, true, values[k]));
+}
+
+static void get(const Tiling *m, const Element *x, uint32_t n)
+{
+    const PartPlan *plan = m->e->plan;
+    const uint32_t outputs = m->s->n_outputs;
+    IrRef *values = WBB_NEW_N(m->a, IrRef, n * outputs + 1u);
+    for (uint32_t j = 0; j < n; j++) read_values(m, &x[j]);
+    for (uint32_t j = 0; j < n; j++)
+        for (uint32_t k = 0; k < outputs; k++)
+            values[j * outputs + k] =
+                emit_value(m->e, plan->roots[m->s->outputs[k]], root_index(m, m->s->outputs[k], &x[j]));
+    for (uint32_t j = 0; j < n; j++) {
+        EmitIf inside = emit_if_using(m->e, x[j].inside, outputs, values + j * outputs);
+        for (uint32_t k = 0; k < outputs; k++)
+            emit_store(m->e, plan->n_operands + m->s->outputs[k], x[j].number,
+                       emit_in_branch(m->e, &inside, true, values[j * outputs + k]));
+        emit_else(m->e, &inside);
+        emit_end_if(m->e, &inside, 0, NULL, NULL, NULL);
     }
-    emit_else(m->e, &inside);
-    emit_end_if(m->e, &inside, 0, NULL, NULL, NULL);
 }
 
 /* --- stages ------------------------------------------------------------------------------------------------------- */
-/* All elements of a thread but for lanes, a loop of lanes for those that follow each other. `inner`: iterations within
- * the loop of lanes: of vectors, whose elements follow each other in memory. */
-static void visit(const Tiling *m, IrRef *numbers, uint32_t k, bool inner)
+/* Elements of a vector, which follow each other in memory, at these numbers of all other iterations. */
+static uint32_t of_vector(const Tiling *m, IrRef *numbers, Element *x)
 {
+    uint32_t at = 0;
+    while (at < m->n_iterations && (m->iterations[at].level != PART_VECTOR || at == m->lanes)) at++;
+    const int64_t n = at < m->n_iterations ? m->iterations[at].size : 1;
+    for (int64_t k = 0; k < n; k++) {
+        if (at < m->n_iterations) numbers[at] = ir_index(m->g, k);
+        x[k] = element_at(m, numbers);
+    }
+    return (uint32_t)n;
+}
+
+/* At these numbers of the registers: a loop of lanes over elements that follow each other in the tile. */
+static void lanes(const Tiling *m, IrRef *numbers)
+{
+    const uint32_t outer = m->e->scope;
+    if (m->lanes < m->n_iterations) {
+        IrStmt *s = ir_stmt(m->g, emit_block(m->e), IR_FOR);
+        s->lanes = (uint32_t)m->iterations[m->lanes].size;
+        s->var = ir_var_new(m->g, emit_name(m->e, "v"), IR_LOOP, 0, (int64_t)s->lanes - 1, 0);
+        emit_enter(m->e, &s->body);
+        numbers[m->lanes] = ir_var(m->g, s->var);
+        emit_bound(m->e, numbers[m->lanes]);
+    }
+    Element *x = WBB_NEW_N(m->a, Element, (size_t)part_layout_size(&m->s->layout, PART_VECTOR) + 1);
+    const uint32_t n = of_vector(m, numbers, x);
+    (m->s->kind == PART_PUT ? put : get)(m, x, n);
+    emit_switch(m->e, outer);
+}
+
+/* All elements of a thread, from iteration k on. */
+static void visit(const Tiling *m, IrRef *numbers, uint32_t k)
+{
+    while (k < m->n_iterations && (k == m->lanes || m->iterations[k].level == PART_VECTOR)) k++;
     if (k == m->n_iterations) {
-        if (inner) {
-            const Element x = element_at(m, numbers);
-            (m->s->kind == PART_PUT ? put : get)(m, &x);
-            return;
-        }
-        IrStmt *s = NULL;
-        const uint32_t outer = m->e->scope;
-        if (m->lanes < m->n_iterations) {
-            s = ir_stmt(m->g, emit_block(m->e), IR_FOR);
-            s->lanes = (uint32_t)m->iterations[m->lanes].size;
-            s->var = ir_var_new(m->g, emit_name(m->e, "v"), IR_LOOP, 0, (int64_t)s->lanes - 1, 0);
-            emit_enter(m->e, &s->body);
-            numbers[m->lanes] = ir_var(m->g, s->var);
-            emit_bound(m->e, numbers[m->lanes]);
-        }
-        visit(m, numbers, 0, true);
-        emit_switch(m->e, outer);
+        lanes(m, numbers);
         return;
     }
-    const Iteration *x = &m->iterations[k];
-    if (k == m->lanes || (x->level == PART_VECTOR) != inner) {
-        visit(m, numbers, k + 1, inner);
-        return;
-    }
-    for (int64_t n = 0; n < x->size; n++) {
+    for (int64_t n = 0; n < m->iterations[k].size; n++) {
         numbers[k] = ir_index(m->g, n);
-        visit(m, numbers, k + 1, inner);
+        visit(m, numbers, k + 1);
     }
 }
 
@@ -267,7 +314,7 @@ static void stage(Tiling *m, const PartStage *s)
     find_iterations(m);
     find_thread(m);
     find_lanes(m);
-    visit(m, WBB_NEW_N(m->a, IrRef, m->n_iterations + 1u), 0, false);
+    visit(m, WBB_NEW_N(m->a, IrRef, m->n_iterations + 1u), 0);
 }
 
 void emit_tiles(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid)

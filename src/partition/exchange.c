@@ -51,7 +51,8 @@ bool part_exchange(WbbCx *cx, WbbArena *a, const PartPlan *p, PartKernel *k, con
     PartRange *r = k->ranges;
     r->stages = stages, r->n_stages = 2, r->tile = tile;
     for (int n = 0; n < 2; n++) set_layout(cx, &x, &stages[n]);
-    k->block = part_layout_threads(&stages[0].layout);
+    const PartLayout *l = &stages[0].layout;
+    k->block = (uint32_t)(part_layout_size(l, PART_LANE) * part_layout_size(l, PART_WARP));
     k->grid = r->blocks = (uint32_t)part_layout_size(&stages[0].layout, PART_GRID);
     k->why_block = k->why_grid = "the cheapest layouts of both stages";
     return true;

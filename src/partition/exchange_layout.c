@@ -26,7 +26,7 @@ typedef struct {
     uint32_t order[PART_SIDES][DIMS];    /* the fastest first */
     const PartGroup *groups[PART_SIDES][DIMS + 1]; /* by number of merged dimensions; NULL: not made yet */
     PartWork work[PART_SIDES][DIMS + 1];
-    int64_t runs, warps, most_terms, most_shared, pads, beam, tie;
+    int64_t runs, warps, odd, most_terms, most_shared, most_tile, pads, beam, tie;
     struct { PartExchanged *items; uint32_t n, capacity; } all;
     WbbMap seen;
 } Choosing;
@@ -160,7 +160,7 @@ static int64_t share_others(const Choosing *c, PartSide *s, const int64_t *tile,
         int64_t *sizes = s->sizes + (size_t)g * PART_LEVELS, rest = tile_of(s, g, tile);
         const bool whole = grid_of(c, s, g, tile) == 1;
         if (g == with) sizes[PART_REGISTER] = neighbours, rest = up(rest, neighbours);
-        threads[g] = whole ? power_below(rest) : rest & -rest;
+        threads[g] = whole && rest > c->odd * (rest & -rest) ? power_below(rest) : rest & -rest;
         if (g != with) sizes[PART_REGISTER] = up(rest, threads[g]);
         else if (threads[g] != rest) return 0;
         all *= threads[g];
@@ -294,7 +294,10 @@ static void consider(Choosing *c, const PartWish *w)
     }
     const uint32_t neighbours = k->wish.neighbours > 1 ? with : NONE;
     for (int side = 0; side < PART_SIDES; side++)
-        if (!share_threads(c, &k->side[side], k, side, side == other ? neighbours : NONE)) return;
+        while (!share_threads(c, &k->side[side], k, side, side == other ? neighbours : NONE)) {
+            if (w->vector[side] || k->wish.vector[side] == 1) return;
+            k->wish.vector[side] /= 2; /* lanes need elements, too */
+        }
     const uint64_t hash = wbb_hash(k->side[PART_FROM].sizes, sizeof k->side[PART_FROM].sizes,
                                    wbb_hash(k->side[PART_TO].sizes, sizeof k->side[PART_TO].sizes, w->read_units));
     WbbEntry *e = wbb_map_put(&c->seen, hash);
@@ -302,7 +305,7 @@ static void consider(Choosing *c, const PartWish *w)
     e->value = 1;
     part_tile_strides(k, c->order[units], c->n);
     k->period = 1;
-    if (part_tile_bytes(c->x, k) > (double)c->most_shared) return;
+    if (part_tile_bytes(c->x, k) > (double)c->most_tile) return;
     price(c, k, false);
     WBB_PUSH(c->a, &c->all, *k);
 }
@@ -422,8 +425,10 @@ static Choosing choosing(const PartExchange *x)
 {
     Choosing c = {.x = x, .a = x->a, .r = part_rates(x->a, x->t), .n = x->space->rank, .size = x->space->dims,
                   .runs = tg_tune(x->t, "exchange.runs", 0)->value, .warps = tg_tune(x->t, "exchange.warps", 0)->value,
+                  .odd = tg_tune(x->t, "exchange.odd", 0)->value,
                   .most_terms = tg_tune(x->t, "layout.max_terms", 0)->value,
                   .most_shared = tg_tune(x->t, "layout.max_shared", 0)->value,
+                  .most_tile = tg_tune(x->t, "exchange.max_tile", 0)->value,
                   .pads = tg_tune(x->t, "exchange.pads", 0)->value, .beam = tg_tune(x->t, "layout.beam", 0)->value,
                   .tie = tg_tune(x->t, "layout.tie", 0)->value, .seen = {.arena = x->a}};
     for (uint32_t k = 0; k < c.n; k++) c.order[PART_TO][k] = x->read[k], c.order[PART_FROM][k] = c.n - 1 - k;
