@@ -63,12 +63,25 @@ static void push(EmitValues *e, EmitStep step, PartValue v, uint32_t env, const 
     e->top = f;
 }
 
+bool emit_is_apart(const HloInstruction *i)
+{
+    return i->shape->type == SC_TUPLE && (part_is_control(i->opcode) || i->opcode == HLO_RNG_BIT_GENERATOR);
+}
+
+EmitInfo *emit_info(EmitValues *e, const HloInstruction *i, uint32_t part)
+{
+    EmitInfo *info = &e->info[i->id];
+    if (!emit_is_apart(i)) return info;
+    if (!info->leaves) info->leaves = WBB_NEW_N(e->arena, EmitInfo, i->shape->n_leaves);
+    return &info->leaves[part];
+}
+
 void emit_done(EmitValues *e, EmitFrame *f, IrRef value)
 {
     assert(e->top == f && value);
     emit_remember(e, f, f->part, value);
     if (f->env == 0) {
-        EmitInfo *info = &e->info[f->i->id];
+        EmitInfo *info = emit_info(e, f->i, f->part);
         if (!info->computed) e->n_computed++;
         info->cost =
             info->computed ? e->g->n - e->function_nodes - f->nodes_before : e->n_computed - f->computed_before;
@@ -96,7 +109,8 @@ void emit_call(EmitValues *e, EmitFrame *f, const HloInstruction *x, uint32_t pa
     const HloShape *s = part_shape(x, part);
     const uint32_t origin = e->g->making_origin;
     e->g->making_origin = x->id + 1;
-    f->result = ir_call(e->g, e->info[x->id].function - 1, part, IR_TYPE(s->type, 0), index, s->rank);
+    f->result = ir_call(e->g, emit_info(e, x, part)->function - 1, emit_is_apart(x) ? 0 : part, IR_TYPE(s->type, 0),
+                        index, s->rank);
     e->g->making_origin = origin;
 }
 
@@ -136,7 +150,7 @@ void emit_want_in(EmitValues *e, EmitFrame *f, uint32_t env, const HloInstructio
                     hlo_opcode_name(v.i->opcode));
     EmitStep step = e->step_of(v.i);
     if (env == 0 && !is_leaf(v.i)) {
-        const EmitInfo *info = &e->info[v.i->id];
+        const EmitInfo *info = emit_info(e, v.i, v.part);
         if (info->function) {
             emit_call(e, f, v.i, v.part, index);
             return;

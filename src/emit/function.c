@@ -23,7 +23,7 @@ static Function *begin(EmitValues *e, EmitFrame *f)
     w->f->name = emit_name(e, wbb_format(e->arena, "%s.", emit_identifier(e->arena, f->i->name)));
     w->outer = e->scope;
     w->nodes = e->g->n, w->function_nodes = e->function_nodes;
-    w->n = f->i->shape->type == SC_TUPLE ? f->i->shape->n_elements : 1;
+    w->n = f->i->shape->type == SC_TUPLE && !emit_is_apart(f->i) ? f->i->shape->n_elements : 1;
     w->params = WBB_NEW_N(e->arena, IrRef, s->rank + 1u);
     emit_switch(e, 0);
     emit_enter(e, &w->f->body);
@@ -31,7 +31,7 @@ static Function *begin(EmitValues *e, EmitFrame *f)
         w->params[d] = ir_param(e->g, w->f, emit_name(e, "p"), 0, s->dims[d] - 1);
         emit_bound(e, w->params[d]);
     }
-    e->info[f->i->id].in_progress = true;
+    emit_info(e, f->i, f->part)->in_progress = true;
     return w;
 }
 
@@ -39,8 +39,8 @@ static void finish(EmitValues *e, EmitFrame *f, const Function *w)
 {
     const uint32_t number = ir_function_new(e->k, w->f->name);
     *e->k->functions[number] = *w->f;
-    e->info[f->i->id].function = number + 1;
-    e->info[f->i->id].in_progress = false;
+    emit_info(e, f->i, f->part)->function = number + 1;
+    emit_info(e, f->i, f->part)->in_progress = false;
     emit_switch(e, w->outer);
     e->function_nodes = w->function_nodes + (e->g->n - w->nodes);
     emit_call(e, f, f->i, f->part, f->index);
@@ -52,6 +52,6 @@ void emit_step_function(EmitValues *e, EmitFrame *f)
 {
     Function *w = f->data ? f->data : begin(e, f);
     if (f->asked > 0) ir_yield(e->g, w->f, f->result);
-    if (f->asked < w->n) emit_want(e, f, f->i, f->asked++, w->params);
-    else finish(e, f, w);
+    if (f->asked == w->n) finish(e, f, w);
+    else emit_want(e, f, f->i, emit_is_apart(f->i) ? f->part + f->asked++ : f->asked++, w->params);
 }

@@ -55,14 +55,15 @@ typedef struct {
     uint32_t before, then_end, else_end; /* scopes: around it, at the end of each branch */
 } EmitIfRecord;
 
-/* Of an instruction of the fusion. */
-typedef struct {
+/* Of an instruction of the fusion, or of a leaf of one whose leaves may have several shapes. */
+typedef struct EmitInfo {
     const IxNeeds *needs;
     /* nodes that its value took when it was last computed; the first time: instructions first computed for it */
     uint32_t cost;
     uint32_t function; /* number + 1 of the function that computes it; 0: none */
     bool computed;     /* at least once */
     bool in_progress;  /* its function is being made */
+    struct EmitInfo *leaves; /* [leaves] where they may have several shapes; else NULL, and all leaves are one */
 } EmitInfo;
 
 /* An element of a loop's state that a thread holds: of a leaf, at an index that is known before the loop. */
@@ -179,6 +180,9 @@ void emit_give(EmitValues *e, PartValue v, const IrRef *index, IrRef value);
 /* emit_value in an environment. */
 IrRef emit_value_in(EmitValues *e, uint32_t env, PartValue v, const IrRef *index);
 const IxNeeds *emit_needs(EmitValues *e, const EmitFrame *f);
+EmitInfo *emit_info(EmitValues *e, const HloInstruction *i, uint32_t part); /* of an instruction of the fusion */
+/* May the leaves of i have several shapes, so that each is computed by itself? */
+bool emit_is_apart(const HloInstruction *i);
 /* Calls the function of x, which it has; the call is in f->result. */
 void emit_call(EmitValues *e, EmitFrame *f, const HloInstruction *x, uint32_t part, const IrRef *index);
 

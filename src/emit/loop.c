@@ -230,13 +230,15 @@ static void want_straight(EmitValues *e, EmitFrame *f, const Loop *w)
 static void begin_attempt(EmitValues *e, EmitFrame *f, Loop *w)
 {
     const int64_t trips = w->counts.trips, operations = part_operations(e->arena, w->body, NULL);
+    /* what a branch computes is not available in another one, and would be computed again in each after it */
+    const int64_t most = part_has_branch(e->arena, w->body) ? 1 : e->plan->while_straight / WBB_MAX(operations, 1);
     emit_next(f, LOOP_SAME);
     if (part_loop_keeps(f->i, f->part)) {
         emit_want(e, f, f->i->operands[0], f->part, f->index);
     } else if (trips >= 0 && f->part == w->counts.counter) {
         const ScType t = part_shape(f->i, f->part)->type;
         f->result = ir_const(e->g, IR_TYPE(t, 0), sc_from_i128(t, w->counts.first + (WbbI128)w->counts.step * trips));
-    } else if (trips >= 0 && trips <= WBB_MAX(e->plan->while_straight / WBB_MAX(operations, 1), 1)) {
+    } else if (trips >= 0 && trips <= WBB_MAX(most, 1)) {
         want_straight(e, f, w);
     } else {
         begin_search(e, f, w);

@@ -101,22 +101,26 @@ PartLoop part_loop(const HloInstruction *loop)
 }
 
 static bool is_open(const HloInstruction *i) { return i->opcode == HLO_WHILE && part_loop(i).trips < 0; }
+static bool is_branch(const HloInstruction *i) { return i->opcode == HLO_CONDITIONAL || i->opcode == HLO_WHILE; }
 
 /* Computations stand behind those that they call. */
-bool part_has_open_loop(WbbArena *a, const HloComputation *c, const bool *needed)
+static bool has(WbbArena *a, const HloComputation *c, const bool *needed, bool (*is)(const HloInstruction *))
 {
-    bool *open = WBB_NEW_N(a, bool, c->id + 1);
+    bool *found = WBB_NEW_N(a, bool, c->id + 1);
     for (uint32_t of = 0; of <= c->id; of++) {
         const HloComputation *x = of == c->id ? c : c->module->computations[of];
-        for (uint32_t n = 0; n < x->n_instructions && !open[of]; n++) {
+        for (uint32_t n = 0; n < x->n_instructions && !found[of]; n++) {
             if (x == c && needed && !needed[n]) continue;
-            open[of] = is_open(x->instructions[n]);
+            found[of] = is(x->instructions[n]);
             for (uint32_t k = 0; k < x->instructions[n]->n_called; k++)
-                open[of] = open[of] || open[x->instructions[n]->called[k]->id];
+                found[of] = found[of] || found[x->instructions[n]->called[k]->id];
         }
     }
-    return open[c->id];
+    return found[c->id];
 }
+
+bool part_has_open_loop(WbbArena *a, const HloComputation *c, const bool *needed) { return has(a, c, needed, is_open); }
+bool part_has_branch(WbbArena *a, const HloComputation *c) { return has(a, c, NULL, is_branch); }
 
 bool part_is_control(HloOpcode op)
 {

@@ -289,6 +289,7 @@ bool part_loop_keeps(const HloInstruction *loop, uint32_t leaf); /* the body ret
 const HloComputation *part_called(const HloInstruction *i, const char *attribute); /* "body", "condition" */
 /* In it, or called from it: a loop of unknown trips. needed: by id, the instructions of c that count; NULL: all. */
 bool part_has_open_loop(WbbArena *a, const HloComputation *c, const bool *needed);
+bool part_has_branch(WbbArena *a, const HloComputation *c); /* in it, or called from it: a loop or a conditional */
 /* Instructions that compute something, those of the computations that control flow calls included. */
 int64_t part_operations(WbbArena *a, const HloComputation *c, const bool *needed);
 bool part_is_control(HloOpcode op); /* loops, branches, calls: what they compute is in another computation */
