@@ -83,6 +83,8 @@ TUNE = [                                        # every heuristic is data
     tune('reduce.unroll',     value=32,     because='an iteration waits once for its loads: eight of 16 bytes are in flight'),
     tune('scan.straight',     value=16,     because='shorter prefixes are added up again for each element: a thread has them in registers'),
     tune('scan.cut',          value=64,     because='writing shorter scans for another kernel to read takes longer than adding them up again'),
+    tune('sort.elements',     value=1024,   because='a block of fewer has more barriers than work'),
+    tune('sort.rows',         value=8,      because='neighbours that fill a sector, where a row is not contiguous'),
     tune('product.max_per_output', value=1024, because='one thread alone waits for each element it reads'),
     tune('product.max_total', value=2**26,  because='a millisecond of multiplications that a library does in tiles'),
     tune('range.max_count',   value=64,     because='a bisection of the blocks six deep, and no more code than that'),

@@ -20,7 +20,8 @@
  *     reduce.c                            those of reductions, which test conditions with choose.c
  *     value.c                             the step of each operation
  *     memory.c                            values in memory that threads share
- *     share_terms.c  share_exchange.c  share.c    stages whose threads share the terms of reductions
+ *     share_terms.c  share_exchange.c  share_scan.c  share.c    stages whose threads share terms
+ *     sort.c                              sorts
  *     tile.c                              stages that exchange layouts
  *     kernel.c                            threads and stores
  */
@@ -264,6 +265,9 @@ void emit_tiles(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid);
 
 /* share.c: the stages of a range whose threads share the terms of reductions, which add buffers to the kernel. */
 void emit_shared(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid);
+
+/* sort.c: a launch of a sort. */
+void emit_sort(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid);
 
 /* choose.c, bits.c, function.c, reduce.c: the steps of each kind ---------------------------------------------- */
 void emit_step_pad(EmitValues *e, EmitFrame *f);      /* pad, dynamic-update-slice */

@@ -267,6 +267,7 @@ static void range(Emitter *m, const PartRange *r)
     const IrRef block =
         emit_let(m->e, "b", rw_sub(m->rw, m->bid, ir_index(m->g, r->first_block)), 0, (int64_t)r->blocks - 1);
     if (r->tile) emit_tiles(m->e, r, block, m->tid);
+    else if (r->stages[0].sort) emit_sort(m->e, r, block, m->tid);
     else if (r->stages[0].space) emit_shared(m->e, r, block, m->tid);
     for (uint32_t k = 0; !r->stages[0].space && k < r->n_stages; k++) stage(m, block, &r->stages[k]);
     emit_switch(m->e, outer);
@@ -295,7 +296,7 @@ static IrKernel *new_kernel(WbbArena *a, IrGraph *g, const PartPlan *p, const Pa
     k->name = emit_identifier(a, p->fusion->name);
     if (of->number) k->name = wbb_format(a, "%s_%u", k->name, of->number);
     k->g = g;
-    k->n_buffers = p->n_operands + p->n_outputs;
+    k->n_buffers = p->n_operands + p->n_outputs + p->n_temps;
     k->buffers = WBB_NEW_N(a, IrBuffer, k->n_buffers);
     for (uint32_t i = 0; i < k->n_buffers; i++) {
         const PartBuffer *from = &p->buffers[i];
@@ -304,6 +305,7 @@ static IrKernel *new_kernel(WbbArena *a, IrGraph *g, const PartPlan *p, const Pa
         const int64_t whole = (from->elements + each - 1) / each * each;
         k->buffers[i] = (IrBuffer){.name = from->name, .type = t, .elements = whole, .align = p->align};
         k->buffers[i].space = !from->output ? IR_IN : from->alias < 0 ? IR_OUT : IR_INOUT;
+        if (i >= p->n_operands + p->n_outputs) k->buffers[i].space = IR_TEMP;
         k->buffers[i].alias = (uint32_t)(from->alias + 1);
     }
     k->block = of->block, k->grid = of->grid, k->cluster = of->cluster;

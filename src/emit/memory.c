@@ -8,10 +8,10 @@
 
 ScType emit_part_type(ScType t)
 {
-    return t == SC_C64 ? SC_F32 : t == SC_C128 ? SC_F64 : part_is_packed(t) ? SC_U8 : t;
+    return part_memory_type(t);
 }
 
-uint32_t emit_parts_of(ScType t) { return sc_type_info[t].cls == 'C' ? 2 : 1; }
+uint32_t emit_parts_of(ScType t) { return part_memory_parts(t); }
 
 static IrRef node(const EmitValues *e, ScOp op, ScType t, IrRef x, IrRef y)
 {

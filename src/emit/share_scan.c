@@ -43,8 +43,12 @@ static void position_of(const Share *m, uint32_t n, uint32_t *kept, uint32_t *te
     *kept = n / each * vector + n % vector, *term = n % each / vector;
 }
 
-/* The terms of the iteration, each combined with those before it in the thread: [kept, terms]. */
-static Partial *scan_terms(const Scan *s, const Reduction *r)
+/* Has a thread all terms of its results? */
+static bool is_alone(const Scan *s) { return s->lanes == 1 && s->warps == 1; }
+
+/* The terms of the iteration, each combined with those before it in the thread, and, if there are others nowhere else,
+ * with what is before the iteration: [kept, terms]. */
+static Partial *scan_terms(const Scan *s, const Reduction *r, const Partial *carry)
 {
     const Share *m = s->m;
     Partial *all = WBB_NEW_N(m->a, Partial, (size_t)m->kept * m->terms + 1);
@@ -54,9 +58,10 @@ static Partial *scan_terms(const Scan *s, const Reduction *r)
         all[c * m->terms + k] = emit_share_term(m, r, &at, emit_share_index(m, &at));
     }
     for (uint32_t c = 0; c < m->kept; c++)
-        for (uint32_t k = 1; k < m->terms; k++) {
+        for (uint32_t k = 0; k < m->terms; k++) {
             Partial *of = all + (size_t)c * m->terms;
-            of[term_at(s, k)] = in_order(s, r, &of[term_at(s, k - 1)], &of[term_at(s, k)]);
+            if (k == 0 && is_alone(s)) of[term_at(s, 0)] = in_order(s, r, &carry[c], &of[term_at(s, 0)]);
+            if (k > 0) of[term_at(s, k)] = in_order(s, r, &of[term_at(s, k - 1)], &of[term_at(s, k)]);
         }
     return all;
 }
@@ -136,7 +141,7 @@ static void scan_one(const Scan *s, const Reduction *r, Partial *carry)
     const Share *m = s->m;
     const uint32_t origin = m->e->g->making_origin;
     m->e->g->making_origin = r->i->id + 1;
-    Partial *all = scan_terms(s, r), *lanes = WBB_NEW_N(m->a, Partial, m->kept);
+    Partial *all = scan_terms(s, r, carry), *lanes = WBB_NEW_N(m->a, Partial, m->kept);
     Partial *total = WBB_NEW_N(m->a, Partial, m->kept), *warps = NULL;
     for (uint32_t c = 0; c < m->kept; c++) {
         total[c] = all[c * m->terms + term_at(s, m->terms - 1)];
@@ -148,7 +153,8 @@ static void scan_one(const Scan *s, const Reduction *r, Partial *carry)
         Partial before = carry[c];
         if (warps) before = in_order(s, r, &before, &warps[c]);
         if (s->lanes > 1) before = in_order(s, r, &before, &lanes[c]);
-        Partial v = in_order(s, r, &before, &all[c * m->terms + k]);
+        Partial v = all[c * m->terms + k];
+        if (!is_alone(s)) v = in_order(s, r, &before, &v);
         const Partial init = emit_share_initial(m, r);
         if (carry[c].present) v.present = 0, v = emit_share_combine(m, r, &init, &v);
         const Position at = emit_share_position(m, c, k, s->loop);
@@ -159,7 +165,7 @@ static void scan_one(const Scan *s, const Reduction *r, Partial *carry)
     for (uint32_t c = 0; c < m->kept && m->loop > 1; c++) {
         const bool carried = carry[c].present;
         if (s->lanes > 1 && !warps) total[c] = last_lane(s, r, &total[c]);
-        carry[c] = in_order(s, r, &carry[c], &total[c]);
+        carry[c] = is_alone(s) ? total[c] : in_order(s, r, &carry[c], &total[c]);
         if (carried && !carry[c].present) carry[c].present = ir_const(m->g, IR_TYPE(SC_PRED, 0), 1);
     }
     if (warps && m->loop > 1) emit_share_barrier(m); /* before the memory is written again */

@@ -5,8 +5,8 @@
  * The sort is always stable, which is one of the orders that HLO allows where is_stable is not set. All rows are sorted
  * together, by merging runs whose length doubles: the position of an element in the merged run is its position in its
  * own run plus the number of elements of the other run that precede it, which bisection finds for all elements at once,
- * so that the comparator is applied to many lanes. In EV_BOUNDS, where a comparison is not decided, each element of the
- * row may be any of the row's.
+ * so that the comparator is applied to many lanes. In EV_BOUNDS, where a comparison is not decided, or the comparator
+ * calls x equal to y and y to z, but not x to z, each element of the row may be any of the row's.
  *
  *     sort(s32[4] {3, 1, 2, 1}), comparator LT     runs 3|1|2|1 -> 1 3|1 2 -> 1 1 2 3
  */
@@ -105,6 +105,36 @@ static void one_by_one(Rows *s, Ev *part, int64_t *order, int64_t *merged)
     }
 }
 
+/* Marks rows whose order the comparator leaves open. Elements that are equal to their neighbours, in the order that was
+ * found, are a class; each must be equal to the first of its class, and no element may come before the one that it
+ * follows. */
+static void find_open(Rows *s, Ev *part, const int64_t *order)
+{
+    const int64_t all = s->rows * s->length;
+    int64_t first = 0; /* of the class of element `from` */
+    for (int64_t from = 0; from < all; from += EV_MANY) {
+        const int64_t n = WBB_MIN((int64_t)EV_MANY, all - from);
+        ev_begin(part);
+        int64_t *before = ev_list(part, n), *after = ev_list(part, n), *start = ev_list(part, n);
+        bool *less = ev_lanes(part, (size_t)n * sizeof *less), *more = ev_lanes(part, (size_t)n * sizeof *more);
+        for (int64_t k = 0; k < n; k++) {
+            const int64_t at = from + k, previous = at % s->length ? at - 1 : at;
+            before[k] = order[previous], after[k] = order[at];
+        }
+        compare(s, part, n, before, after, less);
+        compare(s, part, n, after, before, more);
+        for (int64_t k = 0; k < n; k++) {
+            if (less[k] || (from + k) % s->length == 0) first = from + k;
+            if (more[k] && before[k] != after[k]) s->open[(from + k) / s->length] = true;
+            start[k] = order[first];
+        }
+        compare(s, part, n, start, after, less);
+        for (int64_t k = 0; k < n; k++)
+            if (less[k] && start[k] != after[k]) s->open[(from + k) / s->length] = true;
+        ev_end(part);
+    }
+}
+
 static int64_t *sorted(Ev *e, Rows *s)
 {
     int64_t n = s->rows * s->length, *order = ev_list(e, n), *merged = ev_list(e, n);
@@ -126,6 +156,7 @@ static int64_t *sorted(Ev *e, Rows *s)
         if (e->mode == EV_BOUNDS) s->open[r] = true;
         else one_by_one(s, part, order + r * s->length, merged + r * s->length);
     }
+    if (e->mode == EV_BOUNDS) find_open(s, part, order);
     ev_part_end(e);
     return order;
 }
@@ -156,14 +187,16 @@ static Wanted find_rows(Ev *e, const EvSet *set, const HloShape *shape, int64_t 
 }
 
 /* EV_BOUNDS: the union of the elements of a row. */
-static void union_of_row(ScType t, EvBound *to, const EvBound *row, int64_t length)
+static EvBound *union_of_row(Ev *e, ScType t, const EvBound *row, int64_t length)
 {
     ScType p = ev_part_type(t);
     int64_t per = p == t ? 1 : 2;
+    EvBound *to = WBB_NEW_N(e->block, EvBound, per);
     for (int64_t j = 0; j < per; j++) {
         to[j] = row[j];
         for (int64_t k = 1; k < length; k++) to[j] = ev_bound_union(p, to[j], row[k * per + j]);
     }
+    return to;
 }
 
 typedef struct {
@@ -202,12 +235,13 @@ void *ev_sort(Ev *e, EvTask *t)
         ScType type = i->operands[k]->shape->type;
         size_t bytes = ev_lane_bytes(e->mode, type);
         char *r = lanes[k] = ev_lanes(e, (size_t)t->set->n * bytes);
+        EvBound **any = WBB_NEW_N(e->block, EvBound *, s->w.n + 1); /* of each row that is open */
         for (int64_t j = 0; j < t->set->n; j++) {
             int64_t row = s->w.row[j];
             char *to = r + (size_t)j * bytes;
-            if (rows.open[row])
-                union_of_row(type, (EvBound *)(void *)to,
-                             (EvBound *)x[k] + row * rows.length * (int64_t)(bytes / sizeof(EvBound)), rows.length);
+            const int64_t first = row * rows.length * (int64_t)(bytes / sizeof(EvBound));
+            if (rows.open[row] && !any[row]) any[row] = union_of_row(e, type, (EvBound *)x[k] + first, rows.length);
+            if (rows.open[row]) memcpy(to, any[row], bytes);
             else memcpy(to, (char *)x[k] + (size_t)order[row * rows.length + s->w.index[j]] * bytes, bytes);
         }
     }

@@ -91,7 +91,15 @@ static void complete_dim(Choosing *c, const Wish *x, uint32_t d, int64_t *s)
     s[PART_VECTOR] = d == x->vector_dim ? x->vector : 1;
     int64_t rest = dim->size / s[PART_VECTOR];
     const int64_t splits = d == x->split_dim ? x->splits : 1;
-    if (dim->reduced && !c->w->commutes && !c->w->scan) { /* from the inside out: terms, lanes, warps, blocks */
+    if (dim->reduced && c->w->scan) {
+        const int64_t lanes = c->w->serial ? 1 : x->lanes[d], warps = c->w->serial ? 1 : x->warps[d];
+        const int64_t terms = up(rest, lanes * warps);
+        s[PART_REGISTER] = d == x->loop_dim ? WBB_MIN(WBB_MIN(x->registers, terms), MAX_FACTOR) : 1;
+        rest = up(rest, s[PART_REGISTER]);
+        s[PART_LANE] = take(&rest, lanes);
+        s[PART_WARP] = take(&rest, warps);
+        s[PART_LOOP] = rest, rest = 1;
+    } else if (dim->reduced && !c->w->commutes) { /* from the inside out: terms, lanes, warps, blocks */
         share_terms(c, x, d, up(up(rest, x->lanes[d] * x->warps[d]), splits), s);
         rest = up(rest, s[PART_REGISTER] * s[PART_LOOP]);
         s[PART_LANE] = take(&rest, x->lanes[d]);

@@ -75,7 +75,7 @@ static const Row rows[] = {
     {HLO_SEND, WHY_TRANSFER, moves_host},
     {HLO_SEND_DONE, WHY_TRANSFER, moves_host},
     {HLO_SET_DIMENSION_SIZE, WHY_DYNAMIC, sizes},
-    {HLO_SORT, WHY_LIBRARY, "a sort is the work of a library"},
+    {HLO_SORT, WHY_LIBRARY, "a sort of more operands than 64, or of more bytes than a block holds twice, is left to a library"},
     {HLO_STOCHASTIC_CONVERT, WHY_OPERATION, "no rule says how it rounds"},
     {HLO_TOPK, WHY_LIBRARY, "a search for the largest elements is the work of a library"},
     {HLO_TRIANGULAR_SOLVE, WHY_LIBRARY, solver},

@@ -72,7 +72,7 @@ static void check_type(WbbCx *cx, WbbArena *a, const HloInstruction *i)
     } else if (i->shape->type == SC_TUPLE) {
         const bool several = i->opcode == HLO_REDUCE || i->opcode == HLO_REDUCE_WINDOW || part_is_control(i->opcode);
         const bool tuple = i->opcode == HLO_TUPLE || i->opcode == HLO_GET_TUPLE_ELEMENT;
-        if (several || tuple || i->opcode == HLO_RNG_BIT_GENERATOR) return;
+        if (several || tuple || i->opcode == HLO_RNG_BIT_GENERATOR || i->opcode == HLO_SORT) return;
         wbb_decline(cx, i->loc, WHY_TYPE, "%s of a tuple", hlo_opcode_name(i->opcode));
     } else {
         check_array_type(cx, i, i->shape->type);
@@ -229,13 +229,13 @@ static bool handled(const HloInstruction *i)
 }
 
 /* Before any check of types: an operation that no emitter handles is the better reason, and any such operation is
- * better than a token. */
-static void check_operations(WbbCx *cx, const HloComputation *body)
+ * better than a token. reduced: of the fusion's own computation, what threads compute together. */
+static void check_operations(WbbCx *cx, const HloComputation *body, const bool *reduced)
 {
     const HloInstruction *token = NULL;
     for (uint32_t n = 0; n < body->n_instructions; n++) {
         const HloInstruction *i = body->instructions[n];
-        if (handled(i)) continue;
+        if (handled(i) || (i->opcode == HLO_SORT && reduced && reduced[i->id])) continue;
         if (i->opcode != HLO_AFTER_ALL) part_decline(cx, i);
         token = i;
     }
@@ -245,7 +245,7 @@ static void check_operations(WbbCx *cx, const HloComputation *body)
 /* reduced: of the fusion's own computation, the reductions whose terms threads share; NULL: there are none */
 static void check_body(WbbCx *cx, WbbArena *a, const HloComputation *body, const TgTarget *t, const bool *reduced)
 {
-    check_operations(cx, body);
+    check_operations(cx, body, reduced);
     const int64_t *trips = NULL;
     const bool *hero = NULL;
     for (uint32_t n = 0; n < body->n_instructions; n++) {
@@ -259,7 +259,8 @@ static void check_body(WbbCx *cx, WbbArena *a, const HloComputation *body, const
         if (i->opcode == HLO_CONSTANT) check_constant(cx, i);
         else if (i->opcode == HLO_RNG_BIT_GENERATOR) check_random(cx, a, i);
         else if (i->opcode == HLO_BITCAST || i->opcode == HLO_BITCAST_CONVERT) check_bitcast(cx, i);
-        else if (!has_emitter(i->opcode)) check_elementwise(cx, i, sc_op_of_hlo(hlo_opcode_name(i->opcode)));
+        else if (!has_emitter(i->opcode) && i->opcode != HLO_SORT)
+            check_elementwise(cx, i, sc_op_of_hlo(hlo_opcode_name(i->opcode)));
     }
     if (trips && reduced) check_terms(cx, a, body, trips, t, reduced);
     else if (trips) check_total(cx, a, body, trips, t);

@@ -121,6 +121,7 @@ typedef enum {
     PART_REDUCE,      /* results of reductions; and elements of outputs of full shape, in passing */
     PART_MAP,         /* elements of outputs of full shape, which need results of the stages before */
     PART_RESULTS,     /* elements of outputs that have one for each result */
+    PART_SORT,        /* results of a sort; and elements of outputs of their shape */
     PART_SCAN,        /* results of scans, each at its own position; and elements of outputs of full shape */
     /* stages of a kernel that exchanges layouts through a tile of shared memory: */
     PART_PUT,         /* values go to the tile, in the order in which memory has what they need */
@@ -133,6 +134,9 @@ typedef enum {
 typedef struct {
     uint32_t dim;
     bool reverse;  /* suffixes: the scan begins at the last position */
+    /* The computation is of several operations, some of which round: terms are taken one after the other, which is the
+     * order that results are judged by. */
+    bool serial;
     int64_t shift;
 } PartScan;
 
@@ -146,6 +150,21 @@ typedef struct {
     ScType sum;
     ScOp redux; /* the instruction that combines all lanes of a warp, if the target has one; else OP_NONE */
 } PartReduce;
+
+/* What a launch of a sort does: the first one sorts tiles of rows, each further one merges runs of the one before. */
+typedef struct {
+    const HloInstruction *i;
+    uint32_t dim;
+    int64_t rows, length;
+    uint32_t *keys, n_keys; /* operands that the comparator reads */
+    ScType position;        /* type of the position in the row that an element had */
+    int64_t tile;           /* elements of a row that a block sorts: all, or a power of two */
+    int64_t block_rows;     /* rows that a block sorts: a power of two */
+    uint32_t pass, passes;  /* 0: sorts; pass k of `passes` merges runs of tile << (k - 1) */
+    /* With passes: the first buffer of two sets of temporaries, the parts of each key, then positions. Pass k reads
+     * set (k - 1) % 2 and writes the other, but the last one writes outputs. */
+    uint32_t temps[2];
+} PartSort;
 
 /* Which element of an output belongs to a position in the space of a shared stage: that of path[0] at the position, or
  * at its kept dimensions, seen through the views and elementwise operations path[1] .. path[n - 1], of which the last
@@ -176,7 +195,8 @@ typedef struct {
     /* Stages that share: the space is that of the terms, the same in all stages of a range, as are layout and maps. */
     const PartGroup *space;
     uint32_t n_space;
-    PartReduce *reduces;          /* PART_REDUCE */
+    const PartSort *sort;         /* PART_SORT */
+    PartReduce *reduces;          /* PART_REDUCE, PART_SCAN */
     uint32_t n_reduces;
     PartPath *paths;              /* [n_outputs] */
     /* elements that share a byte of an output, so that one thread must have them; 1 for types of 8 bits and more */
@@ -336,8 +356,8 @@ void part_space_check(WbbCx *cx, const PartRange *r, const TgTarget *t);
  * reductions of its own; *others: outputs [n_outputs] that need none, if there are several. 0 kernels: the fusion is a
  * loop. Sets `reduced` of the plan, which has roots. */
 uint32_t part_shared(WbbArena *a, PartPlan *p, const TgTarget *t, PartRange ***ranges, bool **others);
-/* The launch range of a fusion that is scans, like `hero`, and what is element by element before and after them; NULL:
- * it is not. */
+/* The launch range of a fusion that is scans like `hero`, or that sort, and what is element by element after them;
+ * NULL: it is not. */
 PartRange *part_scanned(WbbArena *a, PartPlan *p, const HloInstruction *hero);
 bool part_same_space(const HloInstruction *x, const HloInstruction *y); /* of two reductions, or two scans */
 /* Its kernel, under a layout. */
@@ -357,6 +377,15 @@ const HloShape *part_space_shape(const HloInstruction *hero);
 bool part_exchange(WbbCx *cx, WbbArena *a, const PartPlan *p, PartKernel *k, const TgTarget *t, bool always);
 /* The index of a value that goes through a tile, from that of its output's root: [rank of the value]. */
 void part_carried_index(RwCx *rw, WbbArena *a, const PartCarried *c, const IrRef *from, IrRef *to);
+/* sort.c: the kernels of a range that is a sort. */
+void part_sort(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *r, const TgTarget *t);
+/* Does a block hold any two elements? */
+bool part_sort_fits(WbbArena *a, const HloInstruction *i, const TgTarget *t);
+void part_print_sort(WbbBuf *out, const PartSort *s);
+/* The type in which shared memory and temporaries hold a part of a value: of complex types the real and the imaginary
+ * part, of types under 8 bits a byte. */
+ScType part_memory_type(ScType t);
+uint32_t part_memory_parts(ScType t);
 
 /* associative.c: does no test show that the order in which a reduction's computation combines makes a difference? */
 bool part_is_associative(WbbArena *a, const HloComputation *c);

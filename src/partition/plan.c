@@ -137,15 +137,39 @@ static void share_kernels(WbbCx *cx, WbbArena *a, PartPlan *p, PartRange **share
     for (uint32_t k = 0; k < p->n_kernels; k++) p->kernels[k].number = k;
 }
 
-/* The scan with the most elements; NULL: there is none. */
-static const HloInstruction *longest_scan(const HloComputation *body, const TgTarget *t)
+/* Is it a sort of elements? */
+static bool is_sort(WbbArena *a, const HloInstruction *i, const TgTarget *t)
+{
+    return i->opcode == HLO_SORT && !i->spelling && i->n_dimensions == 1 && hlo_elements(part_shape(i, 0)) &&
+           part_shape(i, 0)->rank <= HLO_RANK_LIMIT && part_sort_fits(a, i, t);
+}
+
+/* Is it a scan that is worth a kernel of its own? */
+static bool is_long_scan(const HloInstruction *i, const TgTarget *t)
+{
+    PartScan scan;
+    return part_scan_of(i, t, &scan) && part_shape(i, 0)->dims[scan.dim] > tg_tune(t, "scan.cut", 0)->value;
+}
+
+/* A sort, or the scan with the most elements; NULL: there is none. *alone: nothing else must have a kernel of its own,
+ * but scans of its space. */
+static const HloInstruction *ordered_hero(WbbArena *a, const HloComputation *body, const TgTarget *t, bool *alone)
 {
     const HloInstruction *most = NULL;
     PartScan scan;
+    *alone = true;
     for (uint32_t k = 0; k < body->n_instructions; k++) {
         const HloInstruction *i = body->instructions[k];
-        if (!part_scan_of(i, t, &scan)) continue;
-        if (!most || hlo_elements(part_shape(i, 0)) > hlo_elements(part_shape(most, 0))) most = i;
+        if (most && most->opcode == HLO_SORT) break;
+        if (!is_sort(a, i, t) && !part_scan_of(i, t, &scan)) continue;
+        if (!most || i->opcode == HLO_SORT ||
+            hlo_elements(part_shape(i, 0)) > hlo_elements(part_shape(most, 0)))
+            most = i;
+    }
+    for (uint32_t k = 0; most && k < body->n_instructions; k++) {
+        const HloInstruction *i = body->instructions[k];
+        const bool other = is_sort(a, i, t) || is_long_scan(i, t);
+        *alone = *alone && (!other || i == most || part_same_space(most, i));
     }
     return most;
 }
@@ -162,20 +186,19 @@ static bool *below(WbbArena *a, const HloComputation *body, const HloInstruction
     return needed;
 }
 
-/* The first scan that needs no other one, then those of its space that need none: what the first kernels compute. Where
- * one of their terms is the result of many elements, these are computed first. Returns their number; 0: no scan is long
- * enough for kernels of its own. */
+/* The first sort, or scan, that needs no other one; of scans, those of its space that need none, too: what the first
+ * kernels compute. Where one of their terms is the result of many elements, these are computed first. Returns their
+ * number; 0: there is none that must have a kernel of its own. */
 static uint32_t first_to_cut(WbbArena *a, const HloComputation *body, const TgTarget *t, const HloInstruction **found)
 {
-    const int64_t least = tg_tune(t, "scan.cut", 0)->value, most = tg_tune(t, "reduce.straight", 0)->value;
+    const int64_t most = tg_tune(t, "reduce.straight", 0)->value;
     const int64_t *trips = part_trips(a, body);
     uint32_t n = 0;
     const bool *needed = below(a, body, body->root);
     for (uint32_t k = 0; k < body->n_instructions; k++) {
         const HloInstruction *i = body->instructions[k];
-        PartScan scan;
-        if (!(needed[k] || i == body->root) || !part_scan_of(i, t, &scan)) continue;
-        if (part_shape(i, 0)->dims[scan.dim] <= least || (n && !part_same_space(found[0], i))) continue;
+        if (!(needed[k] || i == body->root) || !(is_sort(a, i, t) || is_long_scan(i, t))) continue;
+        if (n && !part_same_space(found[0], i)) continue;
         const bool *terms = below(a, body, i);
         bool other = false;
         for (uint32_t x = 0; x < n; x++) other = other || terms[found[x]->id];
@@ -219,9 +242,10 @@ PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarg
     find_roots(cx, a, &p, fusion->body->root);
     PartRange **shared;
     bool *others;
-    const HloInstruction *scan = longest_scan(fusion->body, target);
-    PartRange *scanned = scan ? part_scanned(a, &p, scan) : NULL;
-    if (scan && !scanned && cut(cx, a, &p, target, options)) return p;
+    bool alone;
+    const HloInstruction *hero = ordered_hero(a, fusion->body, target, &alone);
+    PartRange *scanned = hero && alone ? part_scanned(a, &p, hero) : NULL;
+    if (hero && !scanned && cut(cx, a, &p, target, options)) return p;
     uint32_t n_shared = 1;
     if (scanned) {
         shared = WBB_NEW(a, PartRange *), others = WBB_NEW_N(a, bool, p.n_outputs + 1);
@@ -237,6 +261,11 @@ PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarg
     p.kernels = WBB_NEW(a, PartKernel);
     const HloInstruction **updates = options.apart ? WBB_NEW_N(a, const HloInstruction *, p.n_outputs + 1)
                                                    : part_updates(cx, a, &p);
+    if (scanned && hero->opcode == HLO_SORT) {
+        if (options.layout) part_layout_fail(cx, 1, "a sort takes no layout");
+        part_sort(cx, a, &p, scanned, target);
+        return p;
+    }
     bool shares = n_shared > 0;
     for (uint32_t k = 0; k < p.n_outputs; k++) /* an operand would be read again after it is written */
         shares = shares && p.buffers[p.n_operands + k].alias < 0;
@@ -372,7 +401,8 @@ static void print_range(WbbBuf *out, const PartPlan *p, const PartKernel *kernel
         wbb_putf(out, "%s%s %s %lld%s", k ? "; " : "  space ", d->reduced ? "reduced" : "kept", d->name,
                  (long long)d->size, k + 1 < s->n_space ? "" : "\n");
     }
-    print_stage(out, p->rw, s);
+    if (s->sort) part_print_sort(out, s->sort);
+    else print_stage(out, p->rw, s);
 }
 
 void part_print(WbbBuf *out, const PartPlan *p)

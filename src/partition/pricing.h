@@ -33,6 +33,7 @@ typedef struct {
     bool presence; /* a partial result that may lack every term has a pred that says so */
     bool splits;   /* blocks may share a result */
     bool scan;     /* each element has a result */
+    bool serial;   /* one thread has all terms of a result */
     uint32_t reductions; /* one after the other, each needing the results of those before */
     uint32_t passes;     /* over the terms: a thread without a loop makes one all the same */
     const PartAccess *loads; /* [n_loads] */

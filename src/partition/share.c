@@ -63,6 +63,7 @@ bool part_same_space(const HloInstruction *x, const HloInstruction *y)
     const HloShape *s = part_space_shape(x);
     PartScan of_x = {0}, of_y = {0};
     if (x->opcode != y->opcode || !hlo_same_dims(s, part_space_shape(y))) return false;
+    if (x->opcode == HLO_SORT) return x == y;
     if (x->opcode == HLO_REDUCE_WINDOW)
         return part_is_scan(x, &of_x) && part_is_scan(y, &of_y) && of_x.dim == of_y.dim && of_x.reverse == of_y.reverse;
     for (uint32_t d = 0; d < s->rank; d++)
@@ -100,7 +101,8 @@ static void find_reduces(Sharing *s)
         if (i->opcode != s->hero->opcode || !part_same_space(i, s->hero)) continue;
         s->of_stage[s->n_reduces] = ++s->stage[i->id];
         PartReduce *r = &s->reduces[s->n_reduces++];
-        *r = (PartReduce){.i = i, .commutes = commutes(i->called[0]), .sum = sum_type(i)};
+        *r = (PartReduce){.i = i};
+        if (i->opcode != HLO_SORT) r->commutes = commutes(i->called[0]), r->sum = sum_type(i);
         if (i->opcode == HLO_REDUCE_WINDOW) part_is_scan(i, &r->scan);
         s->reduced[i->id] = true;
     }
@@ -161,7 +163,7 @@ static bool needs_kept_alone(Sharing *s, const HloInstruction *of, const IrRef *
 static bool checks_terms(Sharing *s, const PartReduce *r)
 {
     const HloInstruction *i = r->i;
-    const uint32_t n = i->n_operands / 2;
+    const uint32_t n = i->opcode == HLO_SORT ? 0 : i->n_operands / 2; /* a sort is the only one */
     for (uint32_t k = 0; k < n; k++) {
         if (r->scan.shift && s->stage[i->operands[k]->id]) return false; /* of another position */
         if (!needs_kept_alone(s, i->operands[k], s->at) || s->stage[i->operands[n + k]->id]) return false;
@@ -335,6 +337,7 @@ static void add_scans(Sharing *s, PartRange *r)
     *x = (PartStage){.kind = PART_SCAN, .packed_group = 1, .outputs = WBB_NEW_N(s->a, uint32_t, s->p->n_outputs),
                      .paths = s->paths, .n_outputs = s->p->n_outputs, .n_reduces = s->n_reduces,
                      .reduces = s->reduces};
+    if (s->hero->opcode == HLO_SORT) x->kind = PART_SORT;
     for (uint32_t o = 0; o < s->p->n_outputs; o++) x->outputs[o] = o;
 }
 
@@ -359,7 +362,7 @@ static PartRange *shared_by(WbbArena *a, PartPlan *p, const HloInstruction *hero
     PartGroup *space;
     const HloShape *of = part_space_shape(hero);
     *r = (PartRange){.space = of, .elements = hlo_elements(of), .hero = hero, .reduced = s.reduced};
-    if (hero->opcode == HLO_REDUCE_WINDOW) add_scans(&s, r);
+    if (hero->opcode != HLO_REDUCE) add_scans(&s, r);
     else add_stages(&s, r);
     const uint32_t n = part_space(a, hero, &space);
     for (uint32_t k = 0; k < r->n_stages; k++) r->stages[k].space = space, r->stages[k].n_space = n;

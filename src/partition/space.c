@@ -10,6 +10,7 @@
 bool part_is_reduced(const HloInstruction *i, uint32_t d)
 {
     PartScan scan;
+    if (i->opcode == HLO_SORT) return i->dimensions[0] == (int64_t)d;
     if (i->opcode == HLO_REDUCE_WINDOW) return part_is_scan(i, &scan) && d == scan.dim;
     for (uint32_t k = 0; k < i->n_dimensions; k++)
         if (i->dimensions[k] == (int64_t)d) return true;
@@ -27,7 +28,7 @@ void part_group_index(RwCx *rw, const PartGroup *g, const HloShape *terms, IrRef
 
 void part_kept_index(const HloInstruction *reduce, const IrRef *index, IrRef *kept)
 {
-    const bool scan = reduce->opcode == HLO_REDUCE_WINDOW; /* of which each position has a result */
+    const bool scan = reduce->opcode != HLO_REDUCE; /* or a sort: each position has a result */
     for (uint32_t d = 0; d < reduce->operands[0]->shape->rank; d++)
         if (scan || !part_is_reduced(reduce, d)) *kept++ = index[d];
 }
@@ -75,7 +76,7 @@ static void check_order(WbbCx *cx, const PartLayout *l)
 
 /* A scan's levels, from the inside out: elements of a thread lie side by side, then those of a warp, of a block, of an
  * iteration. */
-static void check_scan(const PartLayout *l, WbbCx *cx)
+static void check_scan(WbbCx *cx, const PartLayout *l, bool serial)
 {
     static const int order[PART_LEVELS] = {[PART_VECTOR] = 0, [PART_REGISTER] = 1, [PART_LANE] = 2, [PART_WARP] = 3,
                                            [PART_LOOP] = 4, [PART_CLUSTER] = 5, [PART_GRID] = 6};
@@ -85,6 +86,9 @@ static void check_scan(const PartLayout *l, WbbCx *cx)
             const PartFactor *f = &x->factors[k];
             if (k > 0 && order[f->level] < order[f[-1].level])
                 part_layout_fail(cx, f->column, "%s: a scan has vector, register, lane, warp, loop, in this order",
+                                 part_level_name[f->level]);
+            if (serial && f->level >= PART_LANE && f->size > 1)
+                part_layout_fail(cx, f->column, "%s: the computation rounds, so a thread takes its terms in order",
                                  part_level_name[f->level]);
             if (f->level >= PART_CLUSTER && f->size > 1)
                 part_layout_fail(cx, f->column, "%s: blocks do not share a scan", part_level_name[f->level]);
@@ -105,10 +109,13 @@ void part_space_check(WbbCx *cx, const PartRange *r, const TgTarget *t)
     const PartLayout *l = &r->stages[0].layout;
     uint32_t loops = 0, lanes = 1;
     int lane = 0; /* the column of a reduced one */
-    bool commutes = true, alone = true; /* alone: nothing but results follows the first reductions */
+    bool commutes = true, serial = false, alone = true; /* alone: nothing but results follows the first reductions */
     for (uint32_t k = 0; k < r->n_stages; k++) {
         const PartStage *s = &r->stages[k];
-        for (uint32_t j = 0; j < s->n_reduces; j++) commutes = commutes && s->reduces[j].commutes;
+        for (uint32_t j = 0; j < s->n_reduces; j++) {
+            commutes = commutes && s->reduces[j].commutes;
+            serial = serial || s->reduces[j].scan.serial;
+        }
         alone = alone && (k == 0 || s->kind == PART_RESULTS);
     }
     for (uint32_t d = 0; d < l->n_dims; d++) {
@@ -132,6 +139,6 @@ void part_space_check(WbbCx *cx, const PartRange *r, const TgTarget *t)
     if (lanes > 1 && part_layout_size(l, PART_LANE) != t->warp)
         part_layout_fail(cx, lane, "%lld lanes: what lanes combine takes all %u of a warp",
                          (long long)part_layout_size(l, PART_LANE), t->warp);
-    if (r->stages[0].kind == PART_SCAN) check_scan(l, cx);
+    if (r->stages[0].kind == PART_SCAN) check_scan(cx, l, serial);
     else if (!commutes) check_order(cx, l);
 }

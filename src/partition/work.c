@@ -42,6 +42,7 @@ static void add_reduction(PartWalk *w, PartWork *work, const PartReduce *r, uint
     work->commutes = work->commutes && r->commutes;
     work->presence = work->presence || !r->commutes;
     work->scan = r->i->opcode == HLO_REDUCE_WINDOW;
+    work->serial = work->serial || r->scan.serial;
 }
 
 static void add_outputs(PartWalk *w, PartWork *work, const PartStage *s, const IrRef *kept, PartAccess *stores)

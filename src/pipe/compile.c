@@ -104,7 +104,8 @@ static void document_plan(WbbArena *a, const PartPlan *p, const PartKernel *kern
     }
     for (uint32_t k = 0; k < body->n_instructions; k++) {
         const HloInstruction *i = body->instructions[k];
-        if (p->reduced && p->reduced[i->id]) continue;
+        PartScan scan;
+        if (p->reduced && p->reduced[i->id] && !(part_is_scan(i, &scan) && scan.serial)) continue;
         if (i->opcode == HLO_REDUCE || i->opcode == HLO_REDUCE_WINDOW)
             document(o, i->name, wbb_format(a, "%s: serial", i->name));
         if (i->opcode != HLO_DOT && i->opcode != HLO_CONVOLUTION) continue;

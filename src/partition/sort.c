@@ -1,0 +1,150 @@
+/* sort.c: sorts: what a block sorts in its shared memory, and the launches that merge what blocks have sorted.
+ *
+ * Needs the launch range of a sort (share.c); leaves its kernels. A row that fits in the memory of a block is sorted by
+ * it, several short ones together. Of a longer one each block sorts a tile, and each further launch merges neighbouring
+ * runs of the launch before, which are in temporaries. What moves is what the comparator reads, the keys, and where it
+ * was in the row; other operands are read where that says, at the end.
+ *
+ *     sort(f32[8,100000], s32[8,100000]), {1}, by the first    =>   tiles of 8192, 13 a row; 4 launches that merge
+ */
+#include "partition/partition.h"
+
+enum { MAX_THREADS = 1024 };
+
+static int64_t tuned(const TgTarget *t, const char *name) { return tg_tune(t, name, 0)->value; }
+
+ScType part_memory_type(ScType t)
+{
+    return t == SC_C64 ? SC_F32 : t == SC_C128 ? SC_F64 : part_is_packed(t) ? SC_U8 : t;
+}
+
+uint32_t part_memory_parts(ScType t) { return sc_type_info[t].cls == 'C' ? 2 : 1; }
+
+/* Operands that the comparator reads. */
+static void find_keys(WbbArena *a, PartSort *s)
+{
+    const HloComputation *c = s->i->called[0];
+    bool *needed = WBB_NEW_N(a, bool, c->n_instructions + 1);
+    s->keys = WBB_NEW_N(a, uint32_t, s->i->n_operands + 1);
+    needed[c->root->id] = true;
+    for (uint32_t k = c->n_instructions; k-- > 0;)
+        for (uint32_t o = 0; needed[k] && o < c->instructions[k]->n_operands; o++)
+            needed[c->instructions[k]->operands[o]->id] = true;
+    for (uint32_t k = 0; k < s->i->n_operands; k++)
+        if (needed[c->parameters[2 * k]->id] || needed[c->parameters[2 * k + 1]->id]) s->keys[s->n_keys++] = k;
+}
+
+/* Bytes of an element in the memory of a block. */
+static int64_t bytes_of(const PartSort *s)
+{
+    int64_t bytes = sc_bytes(s->position);
+    for (uint32_t k = 0; k < s->n_keys; k++) {
+        const ScType t = s->i->operands[s->keys[k]]->shape->type;
+        bytes += (int64_t)part_memory_parts(t) * sc_bytes(part_memory_type(t));
+    }
+    return bytes;
+}
+
+static int64_t power_up(int64_t n)
+{
+    int64_t p = 1;
+    while (p < n) p *= 2;
+    return p;
+}
+
+/* Rows of a block: neighbours in memory where rows are not, and so many that a block has work. */
+static int64_t rows_of_block(const PartSort *s, const TgTarget *t, int64_t most)
+{
+    const bool minor = part_shape(s->i, 0)->minor_to_major[0] == s->dim;
+    const int64_t wanted = WBB_MAX(tuned(t, "sort.elements") / power_up(s->length), minor ? 1 : tuned(t, "sort.rows"));
+    int64_t rows = 1;
+    while (2 * rows <= wanted && 2 * rows * s->length <= most && rows < s->rows) rows *= 2;
+    return rows;
+}
+
+/* Temporaries for the keys and positions of all elements, twice: a launch reads one and writes the other. */
+static void add_temporaries(WbbArena *a, PartPlan *p, PartSort *s)
+{
+    const uint32_t before = p->n_operands + p->n_outputs;
+    PartBuffer *buffers = WBB_NEW_N(a, PartBuffer, before + 4 * s->n_keys + 3);
+    for (uint32_t k = 0; k < before; k++) buffers[k] = p->buffers[k];
+    p->buffers = buffers;
+    for (uint32_t set = 0; set < 2; set++) {
+        s->temps[set] = before + p->n_temps;
+        for (uint32_t k = 0; k <= s->n_keys; k++) {
+            const ScType t = k < s->n_keys ? s->i->operands[s->keys[k]]->shape->type : s->position;
+            for (uint32_t part = 0; part < part_memory_parts(t); part++) {
+                HloShape *shape = WBB_NEW(a, HloShape);
+                *shape = *part_shape(s->i, 0);
+                shape->type = part_memory_type(t);
+                buffers[before + p->n_temps] =
+                    (PartBuffer){.name = wbb_format(a, "sorted%u", p->n_temps), .shape = shape,
+                                 .elements = s->rows * s->length, .alias = -1};
+                p->n_temps++;
+            }
+        }
+    }
+}
+
+bool part_sort_fits(WbbArena *a, const HloInstruction *i, const TgTarget *t)
+{
+    PartSort s = {.i = i, .position = SC_U32};
+    find_keys(a, &s);
+    return 2 * bytes_of(&s) <= tuned(t, "layout.max_shared") && i->n_operands <= 64;
+}
+
+static void add_kernel(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *r, const PartSort *s, int64_t threads,
+                       int64_t blocks)
+{
+    PartKernel *k = &p->kernels[p->n_kernels];
+    if (blocks > INT32_MAX) wbb_decline(cx, s->i->loc, WHY_SIZE, "%lld blocks and more", (long long)INT32_MAX);
+    PartSort *sort = WBB_NEW(a, PartSort);
+    *sort = *s;
+    *k = (PartKernel){.n_ranges = 1, .block = (uint32_t)threads, .grid = (uint32_t)blocks, .number = p->n_kernels};
+    k->ranges = WBB_NEW(a, PartRange);
+    *k->ranges = *r;
+    k->ranges->stages = WBB_NEW(a, PartStage);
+    *k->ranges->stages = r->stages[0];
+    k->ranges->stages->sort = sort;
+    k->ranges->blocks = k->grid;
+    k->why_block = s->pass ? "an element a thread" : "two elements a thread, as far as a block has threads";
+    k->why_grid = s->pass ? "all elements" : "what a block's shared memory holds";
+    p->n_kernels++;
+}
+
+void part_sort(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *r, const TgTarget *t)
+{
+    const HloShape *shape = r->space;
+    PartSort s = {.i = r->hero, .dim = (uint32_t)r->hero->dimensions[0]};
+    s.length = shape->dims[s.dim], s.rows = r->elements / s.length;
+    s.position = s.length <= UINT16_MAX ? SC_U16 : SC_U32;
+    find_keys(a, &s);
+    int64_t most = tuned(t, "layout.max_shared") / bytes_of(&s);
+    s.tile = s.length;
+    if (s.length > most) {
+        for (s.tile = 2; 2 * s.tile <= most;) s.tile *= 2;
+        add_temporaries(a, p, &s);
+    }
+    s.block_rows = s.length > most ? 1 : rows_of_block(&s, t, most);
+    for (int64_t run = s.tile; run < s.length; run *= 2) s.passes++;
+    p->kernels = WBB_NEW_N(a, PartKernel, s.passes + 1), p->n_kernels = 0;
+    const int64_t pairs = WBB_MAX(power_up(s.tile) * s.block_rows / 2, 32);
+    const int64_t tiles = (s.length + s.tile - 1) / s.tile, blocks = (s.rows + s.block_rows - 1) / s.block_rows;
+    add_kernel(cx, a, p, r, &s, WBB_MIN(pairs, MAX_THREADS), blocks * tiles);
+    const int64_t threads = tuned(t, "loop.block");
+    for (s.pass = 1; s.pass <= s.passes; s.pass++)
+        add_kernel(cx, a, p, r, &s, threads, (s.rows * s.length + threads - 1) / threads);
+    p->kind = "sort";
+    p->why_kind = s.passes ? "blocks sort tiles of rows, and further launches merge them" : "a block sorts whole rows";
+}
+
+void part_print_sort(WbbBuf *out, const PartSort *s)
+{
+    const HloShape *x = part_shape(s->i, 0);
+    wbb_putf(out, "  sort %%%s: %lld rows of %lld along dimension %u of ", s->i->name, (long long)s->rows,
+             (long long)s->length, s->dim);
+    hlo_print_shape(out, x);
+    if (s->pass) wbb_putf(out, "; merges runs of %lld\n", (long long)(s->tile << (s->pass - 1)));
+    else if (s->passes) wbb_putf(out, "; tiles of %lld\n", (long long)s->tile);
+    else wbb_putf(out, "; %lld rows a block\n", (long long)s->block_rows);
+}
