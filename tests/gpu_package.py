@@ -93,6 +93,8 @@ def main() -> int:
         expect(page.exists() and "Ours over XLA's, 1 kernels" in page.read_text(), "the page", said)
         ptx = package / "bundles/check.negate.exact/kernel.ptx"
         ptx.write_text(ptx.read_text().replace("neg.f32", "abs.f32"))
+        stated = json.loads(ptx.with_name("kernel.json").read_text())  # whose hashes would tell
+        ptx.with_name("kernel.json").write_text(json.dumps({k: v for k, v in stated.items() if k not in ("files", "text")}))
         results.unlink()
         rc, said = call([str(package / "run.py"), "--only", "negate"], driver)
         expect(rc == 1 and "1 checks failed" in said, "a wrong kernel", said)

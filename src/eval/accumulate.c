@@ -20,7 +20,6 @@
 struct EvAccumulator {
     const HloComputation *c;
     uint32_t n_arrays;
-    uint32_t which, results; /* array 0 is this one of the computation's results; the others are not wanted */
     const ScType *types;
     int64_t n, parts; /* lanes; accumulators a lane: 2 for a sum of complex values, else 1 */
     void **lanes;     /* [n_arrays] */
@@ -36,21 +35,17 @@ struct EvAccumulator {
     const char *elements;   /* rows: all elements, converted as the accumulators are */
 };
 
-/* The operation that result `which` of `n` is, of accumulator and element `which`. */
-static ScOp single_op(const HloComputation *c, uint32_t which, uint32_t n, ScType type)
+static ScOp single_op(const HloComputation *c, ScType type)
 {
     const HloInstruction *r = c->root;
-    if (n > 1 && (r->opcode != HLO_TUPLE || r->n_operands != n)) return OP_NONE;
-    if (n > 1) r = r->operands[which];
-    if (r->shape->type != type || c->n_parameters != 2 * n || c->parameters[which]->shape->type != type ||
-        c->parameters[n + which]->shape->type != type)
+    if (r->shape->type != type || c->n_parameters != 2 || c->parameters[0]->shape->type != type ||
+        c->parameters[1]->shape->type != type)
         return OP_NONE;
     if (r->n_operands != 2 || !hlo_is_elementwise(r->opcode) || r->opcode == HLO_COMPARE) return OP_NONE;
-    const int64_t pair[2] = {which, n + which};
-    bool swapped = r->operands[0]->opcode == HLO_PARAMETER && r->operands[0]->number == pair[1];
+    bool swapped = r->operands[0]->opcode == HLO_PARAMETER && r->operands[0]->number == 1;
     ScOp op = sc_op_of_hlo(hlo_opcode_name(r->opcode));
     for (uint32_t k = 0; k < 2; k++)
-        if (r->operands[k]->opcode != HLO_PARAMETER || r->operands[k]->number != pair[swapped ? 1 - k : k])
+        if (r->operands[k]->opcode != HLO_PARAMETER || r->operands[k]->number != (int64_t)(swapped ? 1 - k : k))
             return OP_NONE;
     return op == OP_NONE || (swapped && !sc_op_info[op].commutative) ? OP_NONE : op;
 }
@@ -60,23 +55,12 @@ EvAccumulator *ev_acc_new(Ev *e, const HloComputation *c, uint32_t n_arrays, con
     EvAccumulator *a = WBB_NEW(e->block, EvAccumulator);
     *a = (EvAccumulator){.c = c,
                          .n_arrays = n_arrays,
-                         .results = n_arrays,
                          .types = types,
                          .n = n,
                          .parts = 1,
-                         .op = n_arrays == 1 ? single_op(c, 0, 1, types[0]) : OP_NONE};
+                         .op = n_arrays == 1 ? single_op(c, types[0]) : OP_NONE};
     a->type = ev_lane_type(e->mode, types[0]);
     a->lanes = WBB_NEW_N(e->block, void *, n_arrays);
-    return a;
-}
-
-EvAccumulator *ev_acc_of_result(Ev *e, const HloComputation *c, uint32_t which, uint32_t n_arrays, const ScType *types,
-                                int64_t n)
-{
-    const ScOp op = single_op(c, which, n_arrays, types[which]);
-    if (op == OP_NONE) return NULL;
-    EvAccumulator *a = ev_acc_new(e, c, 1, types + which, n);
-    a->op = op, a->which = which, a->results = n_arrays;
     return a;
 }
 
@@ -190,34 +174,28 @@ static ScLoop own_loop(const Ev *e, const EvAccumulator *a)
 /* Any computation: applies it to the accumulators of these lanes and the elements of the step. */
 static void apply(Ev *part, EvAccumulator *a, const uint32_t *lanes, int64_t n, void *const *x)
 {
-    const uint32_t arrays = a->n_arrays, all = a->results;
-    void **operands = WBB_NEW_N(part->block, void *, 2 * all), **out = WBB_NEW_N(part->block, void *, all);
-    for (uint32_t k = 0; k < 2 * all && all > arrays; k++) { /* of the results that are not wanted */
-        const size_t bytes = (size_t)n * ev_lane_bytes(part->mode, a->c->parameters[k]->shape->type);
-        operands[k] = memset(ev_lanes(part, bytes), 0, bytes);
-    }
+    uint32_t arrays = a->n_arrays;
+    void **operands = WBB_NEW_N(part->block, void *, 2 * arrays), **out = WBB_NEW_N(part->block, void *, arrays);
     for (uint32_t k = 0; k < arrays; k++) {
         size_t bytes = ev_lane_bytes(part->mode, a->types[k]);
         char *picked = a->lanes[k];
         if (lanes) picked = ev_lanes(part, (size_t)n * bytes);
         for (int64_t j = 0; lanes && j < n; j++)
             memcpy(picked + (size_t)j * bytes, (char *)a->lanes[k] + lanes[j] * bytes, bytes);
-        const uint32_t own = a->which + k, second = all + own;
-        operands[own] = ev_as(part, a->c->parameters[own]->shape->type, a->types[k], n, picked);
-        operands[second] = ev_as(part, a->c->parameters[second]->shape->type, a->types[k], n, x[k]);
+        operands[k] = ev_as(part, a->c->parameters[k]->shape->type, a->types[k], n, picked);
+        operands[arrays + k] = ev_as(part, a->c->parameters[arrays + k]->shape->type, a->types[k], n, x[k]);
     }
     const ScLoop loop = own_loop(part, a);
     if (loop) {
         out[0] = ev_lanes(part, (size_t)n * sc_bytes(a->type));
-        loop((size_t)n, out[0], operands[a->which], x[0], NULL);
+        loop((size_t)n, out[0], operands[0], x[0], NULL);
     } else {
         ev_apply(part, a->c, n, operands, out);
     }
     for (uint32_t k = 0; k < arrays; k++) {
         size_t bytes = ev_lane_bytes(part->mode, a->types[k]);
-        const uint32_t own = a->which + k;
         const char *made =
-            loop ? out[k] : ev_as(part, a->types[k], ev_leaf_shape(a->c->root->shape, own)->type, n, out[own]);
+            loop ? out[k] : ev_as(part, a->types[k], ev_leaf_shape(a->c->root->shape, k)->type, n, out[k]);
         if (!lanes) memcpy(a->lanes[k], made, (size_t)n * bytes);
         for (int64_t j = 0; lanes && j < n; j++)
             memcpy((char *)a->lanes[k] + lanes[j] * bytes, made + (size_t)j * bytes, bytes);
@@ -325,7 +303,7 @@ void **ev_acc_end(Ev *e, EvAccumulator *a)
 bool ev_acc_takes_rows(const Ev *e, const HloComputation *c, uint32_t n_arrays, ScType type)
 {
     const ScType t = ev_lane_type(e->mode, type);
-    const ScOp op = n_arrays == 1 ? single_op(c, 0, 1, type) : OP_NONE;
+    const ScOp op = n_arrays == 1 ? single_op(c, type) : OP_NONE;
     if (e->noise || op == OP_NONE || sc_type_info[t].cls == 'C') return false;
     return e->mode == EV_BOUNDS || (op == OP_ADD && sc_is_float(t)) || sc_loop(op, t, t);
 }

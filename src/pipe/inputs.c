@@ -197,76 +197,6 @@ static void read_leaf(void *arg, int64_t number, const int64_t *positions, int64
         memcpy((uint8_t *)out + (size_t)k * size, array + (size_t)positions[k] * size, size);
 }
 
-/* --- indices that a scatter states to be unique ------------------------------------------------------------------- */
-/* The parameter that these indices are, behind views and elementwise operations; NULL: none alone. */
-static const HloInstruction *indices_below(WbbArena *a, const HloComputation *c, const HloInstruction *indices)
-{
-    const HloInstruction **stack = WBB_NEW_N(a, const HloInstruction *, c->n_instructions + 1), *found = NULL;
-    bool *met = WBB_NEW_N(a, bool, c->n_instructions + 1);
-    uint32_t n = 0;
-    stack[n++] = indices, met[indices->id] = true;
-    while (n) {
-        const HloInstruction *i = stack[--n];
-        if (i->shape->type == SC_TUPLE) return NULL;
-        if (i->opcode == HLO_PARAMETER && hlo_elements(i->shape) == hlo_elements(indices->shape)) {
-            if (found) return NULL;
-            found = i;
-        } else if (i->opcode != HLO_CONSTANT && i->opcode != HLO_BROADCAST) {
-            const bool keeps = i->opcode == HLO_BITCAST || i->opcode == HLO_RESHAPE || i->opcode == HLO_COPY;
-            if (!keeps && !hlo_is_elementwise(i->opcode)) return NULL;
-            for (uint32_t k = 0; k < i->n_operands; k++)
-                if (!met[i->operands[k]->id]) met[i->operands[k]->id] = true, stack[n++] = i->operands[k];
-        }
-    }
-    return found;
-}
-
-/* Starts of windows that do not overlap, some beyond the operand: a number for each row, by a product with an odd
- * number modulo a power of two, whose digits are the starts. */
-static void make_unique(WbbArena *a, const HloInstruction *s, const HloShape *shape, uint64_t seed, void *out)
-{
-    const HloScatterDims d = hlo_scatter_dims(a, s);
-    const HloShape *to = s->operands[0]->shape, *indices = s->operands[s->n_operands / 2]->shape;
-    const HloShape *updates = s->operands[s->n_operands / 2 + 1]->shape;
-    const int64_t n = hlo_elements(indices), columns = d.operand_map.n, bytes = (int64_t)bytes_of(shape);
-    int64_t size[HLO_RANK_LIMIT], window[HLO_RANK_LIMIT], at = 0, all = 1;
-    if (!columns || !n || d.index_vector_dim + 1 < indices->rank || d.input_batching.n) return;
-    for (uint32_t k = 0; k < to->rank; k++) {
-        bool inserted = false;
-        for (uint32_t j = 0; j < d.inserted_window.n; j++) inserted = inserted || d.inserted_window.items[j] == k;
-        window[k] = inserted ? 1 : WBB_MAX(updates->dims[d.update_window.items[at++]], 1);
-    }
-    for (int64_t c = 0; c < columns; c++) {
-        const int64_t k = d.operand_map.items[c];
-        size[c] = WBB_MAX(to->dims[k] / window[k], 1);
-        all = all > INT32_MAX ? all : all * size[c];
-    }
-    uint64_t mask = 1;
-    while ((int64_t)mask < WBB_MAX(all, n / columns)) mask *= 2;
-    if (mask > sc_mask(shape->type) >> 1) return;
-    const uint64_t factor = wbb_mix(seed + 1) | 1, first = wbb_mix(seed + 2);
-    for (int64_t r = 0; r < n / columns; r++) {
-        int64_t rest = (int64_t)(((uint64_t)r * factor + first) & (mask - 1));
-        for (int64_t c = columns; c-- > 0; rest /= size[c]) {
-            const int64_t digit = c > 0 ? rest % size[c] : rest, v = digit * window[d.operand_map.items[c]];
-            memcpy((uint8_t *)out + (r * columns + c) * bytes, &v, (size_t)bytes);
-        }
-    }
-}
-
-static void make_all_unique(WbbArena *a, const HloFusion *f, const PipeRun *run, const PipeOperands *operands)
-{
-    for (uint32_t k = 0; k < f->body->n_instructions && !run->inputs; k++) {
-        const HloInstruction *s = f->body->instructions[k];
-        if (s->opcode != HLO_SCATTER || !hlo_scatter_dims(a, s).unique) continue;
-        const HloInstruction *p = indices_below(a, f->body, s->operands[s->n_operands / 2]);
-        uint32_t leaf = 0;
-        for (int64_t j = 0; p && j < p->number; j++) leaf += f->body->parameters[j]->shape->n_leaves;
-        if (!p || !operands->arrays[leaf] || operands->origin->input[leaf] < 0) continue;
-        make_unique(a, s, p->shape, run->seed, (void *)operands->arrays[leaf]); /* an array of pipe_inputs */
-    }
-}
-
 PipeOperands pipe_operands(WbbCx *cx, WbbArena *a, const HloFusion *f, const HloModule *m, const PipeRun *run)
 {
     const void *const *inputs = pipe_inputs(cx, a, m, run);
@@ -279,11 +209,9 @@ PipeOperands pipe_operands(WbbCx *cx, WbbArena *a, const HloFusion *f, const Hlo
     uint32_t n = 0;
     for (uint32_t i = 0; i < f->body->n_parameters; i++)
         for (uint32_t k = 0; k < f->body->parameters[i]->shape->n_leaves; k++, n++) {
-            o->input[n] = -1; /* a constant */
             out.arrays[n] = value_of(cx, a, f, inputs, i, k, &o->input[n]);
             out.made = out.made || !out.arrays[n];
         }
-    make_all_unique(a, f, run, &out);
     return out;
 }
 
