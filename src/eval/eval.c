@@ -154,20 +154,11 @@ static uint32_t count_costly(const HloModule *m)
     return n;
 }
 
-/* live[id]: does the root need the instruction? */
-static bool *find_live(Ev *e, const HloComputation *c)
-{
-    bool *live = WBB_NEW_N(e->arena, bool, c->n_instructions);
-    live[c->root->id] = true;
-    for (uint32_t k = c->n_instructions; k-- > 0;)
-        for (uint32_t p = 0; live[k] && p < c->instructions[k]->n_operands; p++)
-            live[c->instructions[k]->operands[p]->id] = true;
-    return live;
-}
-
 void ev_keep_costly(Ev *e, EvFrame *f)
 {
-    const bool *live = find_live(e, f->c);
+    bool *live = WBB_NEW_N(e->arena, bool, f->c->n_instructions);
+    live[f->c->root->id] = true;
+    hlo_mark_operands(f->c, live);
     for (uint32_t k = 0; k < f->c->n_instructions; k++) {
         const HloInstruction *i = f->c->instructions[k];
         if (!live[k]) continue;

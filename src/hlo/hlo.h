@@ -158,6 +158,8 @@ HloOpcode hlo_started_opcode(const HloInstruction *i);
 /* Element i of the result depends on element i of each operand alone. Also true for clamp and select, whose bounds and
  * predicate may be scalars, and for bitcast-convert, which is not elementwise if it changes the width. */
 bool hlo_is_elementwise(HloOpcode op);
+/* Marks, by id, all that the marked instructions of c need: their operands, those of these, and so on. */
+void hlo_mark_operands(const HloComputation *c, bool *marks);
 /* The value is that of operand 0: opt-barrier, custom calls that only place or shard, .. */
 bool hlo_forwards_operand(const HloInstruction *i);
 /* Is the computation one elementwise operation on its two parameters, whose result has their type? */

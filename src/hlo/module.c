@@ -43,6 +43,14 @@ HloOpcode hlo_started_opcode(const HloInstruction *i)
     return hlo_opcode_named(i->spelling, strlen(i->spelling) - strlen("-start"));
 }
 
+/* Users stand after their operands, so one walk from the end suffices. */
+void hlo_mark_operands(const HloComputation *c, bool *marks)
+{
+    for (uint32_t k = c->n_instructions; k-- > 0;)
+        for (uint32_t o = 0; marks[k] && o < c->instructions[k]->n_operands; o++)
+            marks[c->instructions[k]->operands[o]->id] = true;
+}
+
 bool hlo_is_elementwise(HloOpcode op)
 {
     switch (op) {

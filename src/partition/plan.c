@@ -180,9 +180,7 @@ static bool *below(WbbArena *a, const HloComputation *body, const HloInstruction
 {
     bool *needed = WBB_NEW_N(a, bool, body->n_instructions + 1);
     for (uint32_t o = 0; o < i->n_operands; o++) needed[i->operands[o]->id] = true;
-    for (uint32_t k = i->id; k-- > 0;)
-        for (uint32_t o = 0; needed[k] && o < body->instructions[k]->n_operands; o++)
-            needed[body->instructions[k]->operands[o]->id] = true;
+    hlo_mark_operands(body, needed);
     return needed;
 }
 

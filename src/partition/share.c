@@ -252,17 +252,13 @@ static bool find_path(Sharing *s, const HloInstruction *root, const HloShape *sh
 /* Marks what an output needs; false: a long reduction is among it that is none of the kernel. */
 static bool mark_needed(Sharing *s, const HloInstruction *root)
 {
-    const HloInstruction **stack = WBB_NEW_N(s->a, const HloInstruction *, s->body->n_instructions + 1);
-    bool *met = WBB_NEW_N(s->a, bool, s->body->n_instructions + 1);
-    uint32_t n = 0;
-    bool fits = true;
-    stack[n++] = root, met[root->id] = true;
-    while (n) {
-        const HloInstruction *i = stack[--n];
-        if (i->opcode == HLO_REDUCE && !s->reduced[i->id])
+    bool *met = WBB_NEW_N(s->a, bool, s->body->n_instructions + 1), fits = true;
+    met[root->id] = true;
+    hlo_mark_operands(s->body, met);
+    for (uint32_t k = 0; k < s->body->n_instructions; k++) {
+        const HloInstruction *i = s->body->instructions[k];
+        if (met[k] && i->opcode == HLO_REDUCE && !s->reduced[k])
             fits = fits && hlo_elements(i->operands[0]->shape) / WBB_MAX(hlo_elements(part_shape(i, 0)), 1) <= s->limit;
-        for (uint32_t k = 0; k < i->n_operands; k++)
-            if (!met[i->operands[k]->id]) met[i->operands[k]->id] = true, stack[n++] = i->operands[k];
     }
     for (uint32_t k = 0; fits && k < s->body->n_instructions; k++) s->needed[k] |= met[k];
     return fits;

@@ -27,9 +27,7 @@ static void find_keys(WbbArena *a, PartSort *s)
     bool *needed = WBB_NEW_N(a, bool, c->n_instructions + 1);
     s->keys = WBB_NEW_N(a, uint32_t, s->i->n_operands + 1);
     needed[c->root->id] = true;
-    for (uint32_t k = c->n_instructions; k-- > 0;)
-        for (uint32_t o = 0; needed[k] && o < c->instructions[k]->n_operands; o++)
-            needed[c->instructions[k]->operands[o]->id] = true;
+    hlo_mark_operands(c, needed);
     for (uint32_t k = 0; k < s->i->n_operands; k++)
         if (needed[c->parameters[2 * k]->id] || needed[c->parameters[2 * k + 1]->id]) s->keys[s->n_keys++] = k;
 }

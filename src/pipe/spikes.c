@@ -241,11 +241,10 @@ static void find_needs(Search *x, Target *t)
     bool *live = WBB_NEW_N(x->arena, bool, c->n_instructions);
     t->needs = WBB_NEW_N(x->arena, bool, x->n_inputs + 1);
     live[t->i->id] = true;
-    for (uint32_t k = t->i->id + 1; k-- > 0;) {
+    hlo_mark_operands(c, live);
+    for (uint32_t k = 0; k < c->n_instructions; k++) {
         const HloInstruction *i = c->instructions[k];
-        if (!live[k]) continue;
-        for (uint32_t o = 0; o < i->n_operands; o++) live[i->operands[o]->id] = true;
-        if (i->opcode == HLO_PARAMETER)
+        if (live[k] && i->opcode == HLO_PARAMETER)
             mark_inputs(x, x->fusion.fusion ? x->fusion.fusion->operands[i->number] : i, t->needs);
     }
 }
@@ -399,9 +398,7 @@ static void find_targets(Search *x)
     const HloComputation *c = x->fusion.body;
     bool *live = WBB_NEW_N(x->arena, bool, c->n_instructions);
     live[c->root->id] = true;
-    for (uint32_t k = c->n_instructions; k-- > 0;)
-        for (uint32_t o = 0; live[k] && o < c->instructions[k]->n_operands; o++)
-            live[c->instructions[k]->operands[o]->id] = true;
+    hlo_mark_operands(c, live);
     for (uint32_t k = 0; k < c->n_instructions; k++) {
         Target t;
         const HloOpcode op = c->instructions[k]->opcode;
