@@ -82,7 +82,7 @@ static bool row_major(const HloShape *s)
     return true;
 }
 
-static bool is_alias(const HloInstruction *i)
+bool fuse_is_view(const HloInstruction *i)
 {
     if (i->opcode == HLO_BITCAST) return true;
     return i->opcode == HLO_RESHAPE && row_major(i->shape) && row_major(i->operands[0]->shape);
@@ -143,7 +143,7 @@ static void decide_one(Decision *d, uint32_t id)
         if (u.kernel == SEVERAL) return;
         d->members[u.kernel]++;
         d->hero[u.kernel] |= is_hero(i->opcode);
-    } else if (is_alias(i)) {
+    } else if (fuse_is_view(i)) {
         d->roles[id] = FUSE_ALIAS;
     } else {
         d->members[id] = 1;

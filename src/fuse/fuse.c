@@ -47,22 +47,22 @@ static void add(Cut *u, const HloInstruction *i, const char *text, bool library,
 
 static void cut(Cut *u, const HloComputation *c, uint64_t *times)
 {
-    const FuseRole *roles = fuse_decide(u->arena, c);
-    for (uint32_t k = 0; k < c->n_instructions; k++) {
-        const HloInstruction *i = c->instructions[k];
-        if (roles[k] == FUSE_ROOT || roles[k] == FUSE_FIXED) {
-            WbbArena *scratch = wbb_arena_new(u->cx);
-            add(u, i, fuse_write(scratch, c, roles, i), false, times[c->id]);
-            wbb_arena_free(scratch);
-        } else if (roles[k] == FUSE_LIBRARY) {
-            add(u, i, fuse_write_call(u->arena, i), true, times[c->id]);
-        } else if (roles[k] == FUSE_CONTROL) {
-            for (uint32_t j = 0; j < i->n_called; j++) {
-                uint64_t *sum = &times[i->called[j]->id];
+    WbbArena *scratch = wbb_arena_new(u->cx);
+    const FuseCut steps = fuse_cut(u->cx, scratch, c, FUSE_PLAIN);
+    for (uint32_t k = 0; k < steps.n; k++) {
+        const FuseStep *s = &steps.steps[k];
+        if (s->kind == FUSE_STEP_KERNEL) {
+            add(u, s->at, s->text, false, times[c->id]);
+        } else if (s->kind == FUSE_STEP_LIBRARY) {
+            add(u, s->at, fuse_write_call(scratch, s->at), true, times[c->id]);
+        } else {
+            for (uint32_t j = 0; j < s->at->n_called; j++) {
+                uint64_t *sum = &times[s->at->called[j]->id];
                 if (__builtin_add_overflow(*sum, times[c->id], sum)) *sum = UINT64_MAX;
             }
         }
     }
+    wbb_arena_free(scratch);
 }
 
 FuseParts fuse_parts(WbbCx *cx, WbbArena *a, const HloModule *m)

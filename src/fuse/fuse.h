@@ -6,6 +6,11 @@
  *
  *     FuseParts parts = fuse_parts(cx, arena, hlo_normalise(cx, arena, module));
  *     parts.items[0].text     "body { p0 = f32[8] parameter(0) .. }  ENTRY main { .. fusion(p0), .. }"
+ *
+ * Parts forget which of them reads what another one makes. A cut keeps it:
+ *
+ *     FuseCut cut = fuse_cut(cx, arena, module->entry, FUSE_PLAIN);
+ *     cut.steps[3].reads[0]   the value that memory must hold for the first parameter of kernel 3
  */
 #ifndef FUSE_FUSE_H
 #define FUSE_FUSE_H
@@ -13,6 +18,65 @@
 #include "base/base.h"
 #include "hlo/hlo.h"
 
+/* What becomes of an instruction. */
+typedef enum {
+    FUSE_NOTHING, /* no code: names a value in memory (parameters, constants, tuples, their elements), or is dead */
+    FUSE_INLINE,  /* computed in every kernel that uses it */
+    FUSE_ALIAS,   /* a reshape or bitcast of a value in memory: no code */
+    FUSE_ROOT,    /* the result of a kernel */
+    FUSE_FIXED,   /* a fusion instruction of the HLO module */
+    FUSE_LIBRARY, /* a library call */
+    FUSE_CONTROL, /* calls computations that are cut by themselves */
+} FuseRole;
+
+/* A cut: what runs, with its data flow ---------------------------------------------------------------------------- */
+typedef enum {
+    FUSE_STEP_KERNEL,
+    FUSE_STEP_LIBRARY,
+    FUSE_STEP_CONTROL, /* a loop, a branch, a call: the computations that it calls are cut by themselves */
+} FuseStepKind;
+
+/* One step reads values that memory holds and leaves others there. Output k of a kernel is makes[k]; where there are
+ * several, its result is a tuple of them. */
+typedef struct {
+    FuseStepKind kind;
+    const HloInstruction *at;            /* that names it: the first of `makes` */
+    const HloInstruction *const *makes;  /* [n_makes] in the order of the outputs; of tuple shape: all its arrays */
+    const HloInstruction *const *reads;  /* [n_reads] in the order of the parameters of `text`; may be views */
+    uint32_t n_makes, n_reads;
+    const char *text; /* kernel: an HLO module whose entry holds one fusion; library: one whose entry holds the call */
+} FuseStep;
+
+/* Each value is made before a step reads it. Steps neither make nor read what names or views values in memory:
+ * tuples and their elements, bitcasts and reshapes (fuse_is_view). */
+typedef struct {
+    const HloComputation *of;
+    FuseStep *steps;
+    uint32_t n;
+} FuseCut;
+
+typedef enum {
+    FUSE_PLAIN, /* decide.c: the same on every target and every day */
+} FuseMode;
+
+/* cut.c: the steps of a computation of a verified, normalised HLO module. */
+FuseCut fuse_cut(WbbCx *cx, WbbArena *a, const HloComputation *c, FuseMode mode);
+
+/* One kernel, before it is written: `roots` are the values that it leaves in memory, `members` all that it computes,
+ * roots included; both in the order of the computation. What members read and does not belong to them is a parameter.
+ */
+typedef struct {
+    const HloInstruction **roots, **members;
+    uint32_t n_roots, n_members;
+} FuseGroup;
+
+/* cut.c: writes the kernels of `groups` and puts them, the library calls and the control flow of `roles` in order: the
+ * order of the instructions where that is one, else each step waits for what it reads. Instructions of other roles make
+ * no step. */
+FuseCut fuse_steps(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseRole *roles, const FuseGroup *groups,
+                   uint32_t n);
+
+/* Parts: equal steps counted once ------------------------------------------------------------------------------- */
 typedef struct {
     const char *name; /* of the instruction whose value it makes; unique among the parts */
     const char *text; /* an HLO module whose entry holds one fusion; NULL: a library call */
@@ -25,27 +89,34 @@ typedef struct {
     uint32_t n, capacity;
 } FuseParts;
 
-/* fuse.c: the parts of a verified, normalised HLO module, the entry's first. A fusion instruction of it is a part as it
- * is. */
+/* fuse.c: the parts of a verified, normalised HLO module, the entry's first, from FUSE_PLAIN. A fusion instruction of
+ * it is a part as it is. */
 FuseParts fuse_parts(WbbCx *cx, WbbArena *a, const HloModule *m);
 
 /* decide.c --------------------------------------------------------------------------------------------------------- */
-typedef enum {
-    FUSE_NOTHING, /* no code: names a value in memory (parameters, constants, tuples, their elements), or is dead */
-    FUSE_INLINE,  /* computed in every kernel that uses it */
-    FUSE_ALIAS,   /* a reshape or bitcast of a value in memory: no code */
-    FUSE_ROOT,    /* the result of a kernel */
-    FUSE_FIXED,   /* a fusion instruction of the HLO module */
-    FUSE_LIBRARY, /* a library call */
-    FUSE_CONTROL, /* calls computations that are cut by themselves */
-} FuseRole;
-
 /* The role of each instruction of c, by id. */
 FuseRole *fuse_decide(WbbArena *a, const HloComputation *c);
 
+/* cut.c: the kernel of a root by these roles: the root, and the inlined values and small constants that it reaches. */
+FuseGroup fuse_reach(WbbArena *a, const FuseRole *roles, const HloInstruction *root);
+/* decide.c: its value is that of its operand, whose memory it may have: a bitcast, a reshape of row-major arrays. */
+bool fuse_is_view(const HloInstruction *i);
+/* cut.c: a constant that is written into kernels. */
+bool fuse_is_small_constant(const HloInstruction *i);
+
 /* write.c ---------------------------------------------------------------------------------------------------------- */
-/* The kernel whose result is `root` (FUSE_ROOT or FUSE_FIXED) as an HLO module. */
-const char *fuse_write(WbbArena *a, const HloComputation *c, const FuseRole *roles, const HloInstruction *root);
+typedef struct {
+    const char *text;
+    const HloInstruction **reads; /* [n_reads] the values of its parameters */
+    uint32_t n_reads;
+} FuseText;
+
+/* A kernel as an HLO module. */
+FuseText fuse_write(WbbArena *a, const HloComputation *c, const FuseGroup *g);
+/* A fusion instruction of the HLO module as one of its own. */
+FuseText fuse_write_fusion(WbbArena *a, const HloInstruction *i);
+/* A library call as an HLO module whose entry is the call, an operand a parameter. */
+FuseText fuse_write_library(WbbArena *a, const HloComputation *c, const HloInstruction *i);
 /* A library call as text without names of its own: equal texts for equal calls. */
 const char *fuse_write_call(WbbArena *a, const HloInstruction *i);
 

@@ -1,6 +1,6 @@
-/* write: one kernel as the text of an HLO module.
+/* write: one kernel, or one library call, as the text of an HLO module.
  *
- * Needs: the roles of decide.c. Leaves: HLO text that hlo_parse reads back, and that depends on the kernel alone:
+ * Needs: the members of a kernel. Leaves: HLO text that hlo_parse reads back, and that depends on the kernel alone:
  * values are named p0, p1, .. and v0, v1, .., computations f0, f1, ..; attributes that only debuggers and other
  * compilers read (metadata, backend_config, sharding) are omitted. So equal kernels have equal texts.
  *
@@ -11,7 +11,6 @@
 
 #include <string.h>
 
-enum { SMALL = 64 }; /* elements of a constant that is written into the kernel, at most */
 
 typedef struct {
     WbbArena *arena;
@@ -24,11 +23,17 @@ typedef struct {
 
 static HloComputation *write_function(Writer *w, const HloComputation *c);
 
-/* A copy to print: with a new name, renamed operands, and calls of the renamed computations. */
-static HloInstruction *renamed(Writer *w, const HloInstruction *i, const char *name, HloInstruction *const *map)
+static const char *const unneeded_in_kernels[] = {
+    "metadata", "backend_config", "frontend_attributes", "sharding", "origin", "statistics", "original_value",
+    "api_version", NULL};
+static const char *const unneeded_in_calls[] = {"metadata",   "frontend_attributes", "sharding", "origin",
+                                                "statistics", "original_value",      NULL};
+
+/* A copy to print: with a new name, renamed operands, and calls of the renamed computations. `map`: by id of an
+ * operand. */
+static HloInstruction *renamed(Writer *w, const HloInstruction *i, const char *name, HloInstruction *const *map,
+                               const char *const *unneeded)
 {
-    static const char *const unneeded[] = {"metadata",   "backend_config", "frontend_attributes", "sharding", "origin",
-                                           "statistics", "original_value", "api_version",         NULL};
     HloInstruction *copy = WBB_NEW(w->arena, HloInstruction);
     *copy = *i;
     copy->name = name;
@@ -59,7 +64,7 @@ static void put_all(Writer *w, WbbBuf *out, const HloComputation *c)
         const HloInstruction *i = c->instructions[k];
         const char *name = i->opcode == HLO_PARAMETER ? wbb_format(w->arena, "p%lld", (long long)i->number)
                                                       : wbb_format(w->arena, "v%u", values++);
-        map[k] = renamed(w, i, name, map);
+        map[k] = renamed(w, i, name, map, unneeded_in_kernels);
         put_line(out, map[k], i == c->root);
     }
 }
@@ -80,29 +85,18 @@ static HloComputation *write_function(Writer *w, const HloComputation *c)
     return stub;
 }
 
-static bool is_small_constant(const HloInstruction *i)
+/* Of the roots of a kernel with several: a tuple. */
+static const HloShape *result_shape(WbbArena *a, const FuseGroup *g)
 {
-    return i->opcode == HLO_CONSTANT && i->shape->type != SC_TUPLE && hlo_elements(i->shape) <= SMALL && i->literal;
-}
-
-/* Marks the instructions of the kernel of `root`: itself, and the inlined values and small constants that it reaches.
- * */
-static bool *members_of(WbbArena *a, const HloComputation *c, const FuseRole *roles, const HloInstruction *root)
-{
-    bool *member = WBB_NEW_N(a, bool, c->n_instructions + 1);
-    struct { const HloInstruction **items; uint32_t n, capacity; } open = {0};
-    member[root->id] = true;
-    WBB_PUSH(a, &open, root);
-    while (open.n) {
-        const HloInstruction *i = open.items[--open.n];
-        for (uint32_t k = 0; k < i->n_operands; k++) {
-            const HloInstruction *x = i->operands[k];
-            if (member[x->id] || (roles[x->id] != FUSE_INLINE && !is_small_constant(x))) continue;
-            member[x->id] = true;
-            WBB_PUSH(a, &open, x);
-        }
+    const HloShape **elements = WBB_NEW_N(a, const HloShape *, g->n_roots);
+    HloShape *s = WBB_NEW(a, HloShape);
+    *s = (HloShape){.type = SC_TUPLE, .elements = elements, .n_elements = g->n_roots};
+    for (uint32_t k = 0; k < g->n_roots; k++) {
+        elements[k] = g->roots[k]->shape;
+        s->n_leaves += elements[k]->n_leaves;
+        if (s->depth <= elements[k]->depth) s->depth = (uint8_t)(elements[k]->depth + 1);
     }
-    return member;
+    return s;
 }
 
 static HloInstruction *parameter(Writer *w, const HloShape *shape)
@@ -114,35 +108,44 @@ static HloInstruction *parameter(Writer *w, const HloShape *shape)
     return p;
 }
 
-static void put_members(Writer *w, const HloComputation *c, const bool *member, const HloInstruction *root)
+/* The members, and where there are several roots a tuple of them; the parameters before both. */
+static void put_members(Writer *w, const FuseGroup *g, uint32_t n, const char *const *unneeded, FuseText *t)
 {
-    HloInstruction **map = WBB_NEW_N(w->arena, HloInstruction *, c->n_instructions + 1);
+    HloInstruction **map = WBB_NEW_N(w->arena, HloInstruction *, n + 1);
     WbbBuf lines = wbb_buf(w->arena);
-    uint32_t values = 0;
-    for (uint32_t k = 0; k <= root->id; k++) {
-        const HloInstruction *i = c->instructions[k];
-        if (!member[k]) continue;
-        for (uint32_t j = 0; j < i->n_operands; j++)
-            if (!map[i->operands[j]->id]) map[i->operands[j]->id] = parameter(w, i->operands[j]->shape);
-        map[k] = renamed(w, i, wbb_format(w->arena, "v%u", values++), map);
-        put_line(&lines, map[k], i == root);
+    for (uint32_t k = 0; k < g->n_members; k++) {
+        const HloInstruction *i = g->members[k];
+        for (uint32_t j = 0; j < i->n_operands; j++) {
+            const HloInstruction *x = i->operands[j];
+            if (map[x->id]) continue;
+            map[x->id] = parameter(w, x->shape);
+            t->reads[t->n_reads++] = x;
+        }
+        map[i->id] = renamed(w, i, wbb_format(w->arena, "v%u", k), map, unneeded);
+        put_line(&lines, map[i->id], g->n_roots == 1 && i == g->roots[0]);
     }
     for (uint32_t k = 0; k < w->parameters.n; k++) put_line(&w->out, w->parameters.items[k], false);
     wbb_put(&w->out, lines.text);
+    if (g->n_roots == 1) return;
+    HloInstruction **operands = WBB_NEW_N(w->arena, HloInstruction *, g->n_roots);
+    const HloInstruction tuple = {.opcode = HLO_TUPLE, .name = wbb_format(w->arena, "v%u", g->n_members),
+                                  .shape = result_shape(w->arena, g), .operands = operands, .n_operands = g->n_roots,
+                                  .attributes = ""};
+    for (uint32_t k = 0; k < g->n_roots; k++) operands[k] = map[g->roots[k]->id];
+    put_line(&w->out, &tuple, true);
 }
 
-static const char *kind_of(const HloComputation *c, const bool *member, const HloInstruction *root)
+static const char *kind_of(const FuseGroup *g)
 {
-    for (uint32_t k = 0; k <= root->id; k++)
-        if (member[k] && (c->instructions[k]->opcode == HLO_REDUCE || c->instructions[k]->opcode == HLO_SCATTER))
-            return "kInput";
+    for (uint32_t k = 0; k < g->n_members; k++)
+        if (g->members[k]->opcode == HLO_REDUCE || g->members[k]->opcode == HLO_SCATTER) return "kInput";
     return "kLoop";
 }
 
 /* Capacity for every computation of the HLO module. */
-static Writer begin(WbbArena *a, const HloComputation *c)
+static Writer begin(WbbArena *a, const HloModule *m)
 {
-    const uint32_t n = c->module->n_computations + 1;
+    const uint32_t n = m->n_computations + 1;
     return (Writer){.arena = a,
                     .out = wbb_buf(a),
                     .called = wbb_buf(a),
@@ -150,36 +153,58 @@ static Writer begin(WbbArena *a, const HloComputation *c)
                     .stubs = WBB_NEW_N(a, HloComputation *, n)};
 }
 
-const char *fuse_write(WbbArena *a, const HloComputation *c, const FuseRole *roles, const HloInstruction *root)
+/* The HLO module around the body that was written. */
+static const char *module_text(Writer *w, const HloShape *shape, const char *kind, const char *more)
 {
-    Writer w = begin(a, c);
-    const char *kind = root->kind ? root->kind : "kLoop", *more = "";
-    if (roles[root->id] == FUSE_FIXED) {
-        static const char *const unneeded[] = {"metadata", "backend_config", "frontend_attributes", "sharding",
-                                               "origin",   "statistics",     "original_value",      NULL};
-        put_all(&w, &w.out, root->called[0]);
-        for (uint32_t k = 0; k < root->n_operands; k++) parameter(&w, root->operands[k]->shape);
-        more = hlo_attributes_without(a, root, unneeded);
-    } else {
-        const bool *member = members_of(a, c, roles, root);
-        put_members(&w, c, member, root);
-        kind = kind_of(c, member, root);
-    }
-    WbbBuf b = wbb_buf(a);
-    wbb_putf(&b, "HloModule part\n\n%sbody {\n%s}\n\nENTRY main {\n", w.called.text, w.out.text);
-    for (uint32_t k = 0; k < w.parameters.n; k++) put_line(&b, w.parameters.items[k], false);
+    WbbBuf b = wbb_buf(w->arena);
+    wbb_putf(&b, "HloModule part\n\n%sbody {\n%s}\n\nENTRY main {\n", w->called.text, w->out.text);
+    for (uint32_t k = 0; k < w->parameters.n; k++) put_line(&b, w->parameters.items[k], false);
     wbb_put(&b, "  ROOT fusion = ");
-    hlo_print_shape(&b, root->shape);
+    hlo_print_shape(&b, shape);
     wbb_put(&b, " fusion(");
-    for (uint32_t k = 0; k < w.parameters.n; k++) wbb_putf(&b, "%sp%u", k ? ", " : "", k);
+    for (uint32_t k = 0; k < w->parameters.n; k++) wbb_putf(&b, "%sp%u", k ? ", " : "", k);
     wbb_putf(&b, "), kind=%s, calls=body%s\n}\n", kind, more);
     return b.text;
 }
 
+FuseText fuse_write(WbbArena *a, const HloComputation *c, const FuseGroup *g)
+{
+    Writer w = begin(a, c->module);
+    uint32_t most = 0;
+    for (uint32_t k = 0; k < g->n_members; k++) most += g->members[k]->n_operands;
+    FuseText t = {.reads = WBB_NEW_N(a, const HloInstruction *, most + 1)};
+    put_members(&w, g, c->n_instructions, unneeded_in_kernels, &t);
+    t.text = module_text(&w, g->n_roots == 1 ? g->roots[0]->shape : result_shape(a, g), kind_of(g), "");
+    return t;
+}
+
+FuseText fuse_write_fusion(WbbArena *a, const HloInstruction *i)
+{
+    static const char *const unneeded[] = {"metadata", "backend_config", "frontend_attributes", "sharding",
+                                           "origin",   "statistics",     "original_value",      NULL};
+    Writer w = begin(a, i->called[0]->module);
+    FuseText t = {.reads = WBB_NEW_N(a, const HloInstruction *, i->n_operands + 1), .n_reads = i->n_operands};
+    put_all(&w, &w.out, i->called[0]);
+    for (uint32_t k = 0; k < i->n_operands; k++) {
+        parameter(&w, i->operands[k]->shape);
+        t.reads[k] = i->operands[k];
+    }
+    t.text = module_text(&w, i->shape, i->kind ? i->kind : "kLoop", hlo_attributes_without(a, i, unneeded));
+    return t;
+}
+
+FuseText fuse_write_library(WbbArena *a, const HloComputation *c, const HloInstruction *i)
+{
+    Writer w = begin(a, c->module);
+    const FuseGroup alone = {.roots = &i, .members = &i, .n_roots = 1, .n_members = 1};
+    FuseText t = {.reads = WBB_NEW_N(a, const HloInstruction *, i->n_operands + 1)};
+    put_members(&w, &alone, c->n_instructions, unneeded_in_calls, &t);
+    t.text = wbb_format(a, "HloModule part\n\n%sENTRY main {\n%s}\n", w.called.text, w.out.text);
+    return t;
+}
+
 const char *fuse_write_call(WbbArena *a, const HloInstruction *i)
 {
-    static const char *const unneeded[] = {"metadata",   "frontend_attributes", "sharding", "origin",
-                                           "statistics", "original_value",      NULL};
     WbbBuf b = wbb_buf(a);
     HloInstruction copy = *i;
     HloInstruction *operands = WBB_NEW_N(a, HloInstruction, i->n_operands + 1);
@@ -193,7 +218,7 @@ const char *fuse_write_call(WbbArena *a, const HloInstruction *i)
     copy.name = "v0";
     copy.operands = list;
     copy.n_predecessors = copy.n_called = 0;
-    copy.attributes = hlo_attributes_without(a, i, unneeded);
+    copy.attributes = hlo_attributes_without(a, i, unneeded_in_calls);
     hlo_print_instruction(&b, &copy);
     return b.text;
 }

@@ -7,6 +7,8 @@ typedef struct {
     WbbArena *arena;
     const char *text;
     FuseParts parts;
+    bool joined;        /* the kernels are one */
+    const char *result; /* "y z = p d; ..": what each step makes and reads */
 } Job;
 
 static void cut(WbbCx *cx, void *arg)
@@ -137,10 +139,79 @@ static void test_canonical_text(void **state)
     wbb_cx_free(cx);
 }
 
+/* --- cuts --------------------------------------------------------------------------------------------------------- */
+static void cut_steps(WbbCx *cx, void *arg)
+{
+    Job *j = arg;
+    const HloModule *m =
+        hlo_normalise(cx, j->arena, hlo_parse(cx, j->arena, "t.hlo", j->text, strlen(j->text)));
+    const HloComputation *c = m->entry;
+    WbbBuf b = wbb_buf(j->arena);
+    FuseCut cut;
+    if (j->joined) { /* one kernel makes both elements of the result */
+        FuseRole *roles = fuse_decide(j->arena, c);
+        struct { const HloInstruction **items; uint32_t n, capacity; } all = {0};
+        for (uint32_t k = 0; k < c->n_instructions; k++)
+            if (roles[k] == FUSE_ROOT || roles[k] == FUSE_INLINE) WBB_PUSH(j->arena, &all, c->instructions[k]);
+        const FuseGroup g = {.roots = (const HloInstruction **)c->root->operands, .n_roots = c->root->n_operands,
+                             .members = all.items, .n_members = all.n};
+        cut = fuse_steps(cx, j->arena, c, roles, &g, 1);
+    } else {
+        cut = fuse_cut(cx, j->arena, c, FUSE_PLAIN);
+    }
+    for (uint32_t k = 0; k < cut.n; k++) {
+        const FuseStep *s = &cut.steps[k];
+        wbb_putf(&b, "%s%s", k ? "; " : "", s->kind == FUSE_STEP_LIBRARY ? "library " : "");
+        for (uint32_t i = 0; i < s->n_makes; i++) wbb_putf(&b, "%s ", s->makes[i]->name);
+        wbb_put(&b, "=");
+        for (uint32_t i = 0; i < s->n_reads; i++) wbb_putf(&b, " %s", s->reads[i]->name);
+        if (!s->text) continue;
+        const HloModule *part = hlo_parse(cx, j->arena, "part", s->text, strlen(s->text));
+        assert_int_equal(part->entry->n_parameters, s->n_reads);
+        for (uint32_t i = 0; i < s->n_reads; i++)
+            assert_true(hlo_same_shape(part->entry->parameters[i]->shape, s->reads[i]->shape));
+        assert_true(s->n_makes == 1 ? hlo_same_shape(part->entry->root->shape, s->at->shape)
+                                    : part->entry->root->shape->n_elements == s->n_makes);
+    }
+    j->result = b.text;
+}
+
+static void check_cut(const char *text, bool joined, const char *expected)
+{
+    WbbCx *cx = wbb_cx_new();
+    Job j = {.arena = wbb_arena_new(cx), .text = text, .joined = joined};
+    if (wbb_guard(cx, cut_steps, &j) != WBB_OK) fail_msg("%s", cx->messages);
+    assert_string_equal(j.result, expected);
+    wbb_cx_free(cx);
+}
+
+/* What a step reads is what an earlier one makes, a parameter, or a view or tuple of them. */
+static void test_data_flow(void **state)
+{
+    (void)state;
+    static const char *const text =
+        "ENTRY e { p = f32[8,8] parameter(0) a = f32[8,8] sine(p) r = f32[64] reshape(a) y = f32[64] negate(r) "
+        "d = f32[8,8] dot(a, p), lhs_contracting_dims={1}, rhs_contracting_dims={0} "
+        "z = f32[8,8] add(d, p) ROOT t = (f32[64], f32[8,8]) tuple(y, z) }";
+    check_cut(text, false, "a = p; y = a; library d = a p; z = d p");
+    check_cut("ENTRY e { p = f32[8] parameter(0) y = f32[8] sine(p) z = f32[8] cosine(y) "
+              "ROOT t = (f32[8], f32[8]) tuple(y, z) }", true, "y z = p");
+}
+
+/* A kernel with several roots waits for all that it reads, and what reads its first root waits for it. */
+static void test_order(void **state)
+{
+    (void)state;
+    check_cut("ENTRY e { p = f32[8,8] parameter(0) y = f32[8,8] sine(p) q = f32[8,8] parameter(1) "
+              "d = f32[8,8] dot(q, q), lhs_contracting_dims={1}, rhs_contracting_dims={0} "
+              "z = f32[8,8] add(d, p) ROOT t = (f32[8,8], f32[8,8]) tuple(y, z) }", true, "library d = q; y z = p d");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_elementwise_is_one), cmocka_unit_test(test_shared_values), cmocka_unit_test(test_reductions),
-                                       cmocka_unit_test(test_aliases_make_no_code), cmocka_unit_test(test_counts), cmocka_unit_test(test_fusions_stay),
+                                       cmocka_unit_test(test_aliases_make_no_code), cmocka_unit_test(test_counts), cmocka_unit_test(test_fusions_stay), cmocka_unit_test(test_data_flow),
+                                       cmocka_unit_test(test_order),
                                        cmocka_unit_test(test_canonical_text)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,197 @@
+/* cut: the steps of a computation, with what each reads and makes.
+ *
+ * Needs: the role of each instruction, and the kernels as groups. Leaves: steps, each after those that make what it
+ * reads. Tuples, their elements and views of values make no step; dependences go through them.
+ *
+ *     a = sine(p)  d = dot(a, p)  y = add(d, a)        kernel a: reads p; library d: reads a, p; kernel y: reads d, a
+ */
+#include "fuse/fuse.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SMALL = 64 }; /* elements of a constant that is written into the kernel, at most */
+enum { WAITS, OPEN, DONE };
+
+typedef struct {
+    WbbCx *cx;
+    WbbArena *arena;
+    const HloComputation *c;
+    FuseStep *steps; /* in the order of their last values */
+    uint32_t n;
+    uint32_t *step;  /* [id] the step that makes the value + 1; 0: none */
+    struct { const HloInstruction **items; uint32_t n, capacity; } *after; /* [step] control predecessors */
+} Cut;
+
+bool fuse_is_small_constant(const HloInstruction *i)
+{
+    return i->opcode == HLO_CONSTANT && i->shape->type != SC_TUPLE && hlo_elements(i->shape) <= SMALL && i->literal;
+}
+
+static int by_id(const void *x, const void *y)
+{
+    const uint32_t a = (*(const HloInstruction *const *)x)->id, b = (*(const HloInstruction *const *)y)->id;
+    return a < b ? -1 : a > b;
+}
+
+FuseGroup fuse_reach(WbbArena *a, const FuseRole *roles, const HloInstruction *root)
+{
+    struct { const HloInstruction **items; uint32_t n, capacity; } members = {0};
+    WbbMap had = {.arena = a};
+    wbb_map_put(&had, root->id);
+    WBB_PUSH(a, &members, root);
+    for (uint32_t at = 0; at < members.n; at++) {
+        const HloInstruction *i = members.items[at];
+        for (uint32_t k = 0; k < i->n_operands; k++) {
+            const HloInstruction *x = i->operands[k];
+            if (roles[x->id] != FUSE_INLINE && !fuse_is_small_constant(x)) continue;
+            if (wbb_map_get(&had, x->id)) continue;
+            wbb_map_put(&had, x->id);
+            WBB_PUSH(a, &members, x);
+        }
+    }
+    qsort(members.items, members.n, sizeof *members.items, by_id);
+    const HloInstruction **roots = WBB_NEW_N(a, const HloInstruction *, 1);
+    roots[0] = root;
+    return (FuseGroup){.roots = roots, .members = members.items, .n_roots = 1, .n_members = members.n};
+}
+
+/* --- steps -------------------------------------------------------------------------------------------------------- */
+static const HloInstruction **copy_list(WbbArena *a, const HloInstruction *const *list, uint32_t n)
+{
+    const HloInstruction **out = WBB_NEW_N(a, const HloInstruction *, n + 1);
+    for (uint32_t k = 0; k < n; k++) out[k] = list[k];
+    return out;
+}
+
+static void add(Cut *u, FuseStepKind kind, const HloInstruction *const *makes, uint32_t n_makes, const FuseText *t)
+{
+    FuseStep *s = &u->steps[u->n++];
+    *s = (FuseStep){.kind = kind, .at = makes[0], .makes = copy_list(u->arena, makes, n_makes), .n_makes = n_makes,
+                    .reads = copy_list(u->arena, t->reads, t->n_reads), .n_reads = t->n_reads,
+                    .text = t->text ? wbb_format(u->arena, "%s", t->text) : NULL};
+}
+
+static void add_group(Cut *u, const FuseGroup *g)
+{
+    WbbArena *scratch = wbb_arena_new(u->cx);
+    const FuseText t = fuse_write(scratch, u->c, g);
+    add(u, FUSE_STEP_KERNEL, g->roots, g->n_roots, &t);
+    wbb_arena_free(scratch);
+    for (uint32_t k = 0; k < g->n_members; k++)
+        for (uint32_t j = 0; j < g->members[k]->n_predecessors; j++)
+            WBB_PUSH(u->arena, &u->after[u->n - 1], g->members[k]->predecessors[j]);
+}
+
+static void add_single(Cut *u, const HloInstruction *i, FuseRole role)
+{
+    WbbArena *scratch = wbb_arena_new(u->cx);
+    FuseText t;
+    if (role == FUSE_FIXED) t = fuse_write_fusion(scratch, i);
+    else if (role == FUSE_LIBRARY) t = fuse_write_library(scratch, u->c, i);
+    else t = (FuseText){.reads = copy_list(scratch, (const HloInstruction *const *)i->operands, i->n_operands),
+                        .n_reads = i->n_operands};
+    add(u, role == FUSE_FIXED ? FUSE_STEP_KERNEL : role == FUSE_LIBRARY ? FUSE_STEP_LIBRARY : FUSE_STEP_CONTROL, &i, 1,
+        &t);
+    wbb_arena_free(scratch);
+    for (uint32_t j = 0; j < i->n_predecessors; j++) WBB_PUSH(u->arena, &u->after[u->n - 1], i->predecessors[j]);
+}
+
+/* --- order -------------------------------------------------------------------------------------------------------- */
+/* What is placed next: a step, or an instruction that no step makes, through which dependences go. */
+typedef struct {
+    uint32_t step; /* + 1; 0: none */
+    const HloInstruction *i;
+    uint32_t next; /* of what it depends on */
+} Open;
+
+typedef struct {
+    Cut *u;
+    uint8_t *of_step, *of_value;
+    struct { Open *items; uint32_t n, capacity; } stack;
+    FuseStep *out;
+    uint32_t n;
+} Order;
+
+static void open_value(Order *o, const HloInstruction *i)
+{
+    const uint32_t step = o->u->step[i->id];
+    uint8_t *state = step ? &o->of_step[step - 1] : &o->of_value[i->id];
+    assert(!step || *state != OPEN); /* two kernels that need each other are not kernels */
+    if (*state != WAITS) return;
+    *state = OPEN;
+    const Open x = {.step = step, .i = i};
+    WBB_PUSH(o->u->arena, &o->stack, x);
+}
+
+/* Dependence number `k` of what is open, or NULL. */
+static const HloInstruction *dependence(const Order *o, const Open *x, uint32_t k)
+{
+    if (!x->step) {
+        if (k < x->i->n_operands) return x->i->operands[k];
+        k -= x->i->n_operands;
+        return k < x->i->n_predecessors ? x->i->predecessors[k] : NULL;
+    }
+    const FuseStep *s = &o->u->steps[x->step - 1];
+    if (k < s->n_reads) return s->reads[k];
+    k -= s->n_reads;
+    return k < o->u->after[x->step - 1].n ? o->u->after[x->step - 1].items[k] : NULL;
+}
+
+static void place(Order *o, uint32_t step)
+{
+    open_value(o, o->u->steps[step].makes[0]);
+    while (o->stack.n) {
+        Open *x = &o->stack.items[o->stack.n - 1];
+        const HloInstruction *on = dependence(o, x, x->next++);
+        if (on && (!x->step || o->u->step[on->id] != x->step)) {
+            open_value(o, on);
+        } else if (!on) {
+            if (x->step) o->of_step[x->step - 1] = DONE, o->out[o->n++] = o->u->steps[x->step - 1];
+            else o->of_value[x->i->id] = DONE;
+            o->stack.n--;
+        }
+    }
+}
+
+static uint32_t last_of(const FuseStep *s)
+{
+    uint32_t last = 0;
+    for (uint32_t k = 0; k < s->n_makes; k++) last = WBB_MAX(last, s->makes[k]->id);
+    return last;
+}
+
+FuseCut fuse_steps(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseRole *roles, const FuseGroup *groups,
+                   uint32_t n)
+{
+    const uint32_t most = c->n_instructions + n + 1;
+    Cut u = {.cx = cx, .arena = a, .c = c, .steps = WBB_NEW_N(a, FuseStep, most),
+             .step = WBB_NEW_N(a, uint32_t, c->n_instructions + 1)};
+    u.after = wbb_alloc(a, wbb_mul_size(a, most, sizeof *u.after));
+    for (uint32_t k = 0; k < n; k++) add_group(&u, &groups[k]);
+    for (uint32_t k = 0; k < c->n_instructions; k++)
+        if (roles[k] == FUSE_FIXED || roles[k] == FUSE_LIBRARY || roles[k] == FUSE_CONTROL)
+            add_single(&u, c->instructions[k], roles[k]);
+    uint32_t *at = WBB_NEW_N(a, uint32_t, c->n_instructions + 1); /* [id] the step whose last value it is, + 1 */
+    for (uint32_t s = 0; s < u.n; s++) {
+        for (uint32_t k = 0; k < u.steps[s].n_makes; k++) u.step[u.steps[s].makes[k]->id] = s + 1;
+        at[last_of(&u.steps[s])] = s + 1;
+    }
+    Order o = {.u = &u, .of_step = WBB_NEW_N(a, uint8_t, u.n + 1), .of_value = WBB_NEW_N(a, uint8_t, most),
+               .out = WBB_NEW_N(a, FuseStep, u.n + 1)};
+    for (uint32_t k = 0; k < c->n_instructions; k++)
+        if (at[k] && o.of_step[at[k] - 1] == WAITS) place(&o, at[k] - 1);
+    assert(o.n == u.n);
+    return (FuseCut){.of = c, .steps = o.out, .n = o.n};
+}
+
+FuseCut fuse_cut(WbbCx *cx, WbbArena *a, const HloComputation *c, FuseMode mode)
+{
+    assert(mode == FUSE_PLAIN);
+    const FuseRole *roles = fuse_decide(a, c);
+    FuseGroup *groups = WBB_NEW_N(a, FuseGroup, c->n_instructions + 1);
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < c->n_instructions; k++)
+        if (roles[k] == FUSE_ROOT) groups[n++] = fuse_reach(a, roles, c->instructions[k]);
+    return fuse_steps(cx, a, c, roles, groups, n);
+}
