@@ -13,17 +13,23 @@
  * tenth of what the system asks for fresh pages. Under the address sanitizer nothing is kept, so that every use after
  * the end is seen.
  *
+ * A chunk above 4 GiB, which only an arena of a raised limit gets, may be larger than the machine's memory: its pages
+ * are reserved nowhere until they are touched, so a large array of which a run touches little costs little.
+ *
  *     WbbArena *a = wbb_arena_new(cx);
  *     int *v = WBB_NEW_N(a, int, 100);    // all 0
  *     wbb_arena_free(a);
  */
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS, MAP_NORESERVE */
 #include "base/base.h"
 #include "base/inner.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { FIRST_CHUNK = 16 << 10, LAST_CHUNK = 1 << 20, ALIGN = 16 };
+static const size_t DENSE = (size_t)4 << 30; /* bytes of the largest chunk of the heap */
 
 typedef struct WbbChunk {
     struct WbbChunk *next;
@@ -48,6 +54,27 @@ enum { KEPT = 64 << 20 };
 
 static uint32_t log_of(size_t n) { return 63 - (uint32_t)__builtin_clzll(n); }
 
+/* Zeroed; NULL if there is no memory. */
+static Chunk *new_chunk(size_t capacity)
+{
+    Chunk *c;
+    if (capacity > DENSE) {
+        void *at = mmap(NULL, sizeof(Chunk) + capacity, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        c = at == MAP_FAILED ? NULL : at;
+    } else {
+        c = calloc(1, sizeof(Chunk) + capacity);
+    }
+    if (c) c->capacity = capacity;
+    return c;
+}
+
+static void free_chunk(Chunk *c)
+{
+    if (c->capacity > DENSE) munmap(c, sizeof(Chunk) + c->capacity);
+    else free(c);
+}
+
 /* To the context, if it has not too many. */
 static void give_back(WbbCx *cx, Chunk *c)
 {
@@ -55,7 +82,7 @@ static void give_back(WbbCx *cx, Chunk *c)
     const uint32_t class = log_of(c->capacity);
     if (c->capacity < FIRST_CHUNK || class >= WBB_LEN(in->spare) ||
         c->capacity > KEPT - WBB_MIN(in->spare_bytes, (size_t)KEPT)) {
-        free(c);
+        free_chunk(c);
         return;
     }
     memset(c->bytes, 0, c->used);
@@ -88,7 +115,7 @@ void wbb_arena_forget(WbbCx *cx)
         while (cx->inner->spare[class]) {
             Chunk *c = cx->inner->spare[class];
             cx->inner->spare[class] = c->next;
-            free(c);
+            free_chunk(c);
         }
     }
     cx->inner->spare_bytes = KEPT;
@@ -102,9 +129,8 @@ static Chunk *add_chunk(WbbArena *a, size_t capacity)
         wbb_fail(a->cx, (WbbLoc){0}, "out of memory: %zu bytes asked for", capacity);
     Chunk *c = spare_chunk(a->cx, capacity);
     if (!c) {
-        c = calloc(1, sizeof(Chunk) + capacity);
+        c = new_chunk(capacity);
         if (!c) wbb_fail(a->cx, (WbbLoc){0}, "out of memory: %zu bytes asked for", capacity);
-        c->capacity = capacity;
     }
     c->next = NULL;
     a->total += capacity;
