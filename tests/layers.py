@@ -42,7 +42,7 @@ ALLOWED: Dict[str, Set[str]] = {  # what a module may include: modules, or singl
 EVERYTHING = set(ALLOWED)
 ALLOWED.update(pipe=EVERYTHING, api=EVERYTHING | {"pipe", "warpburg.h"}, main=EVERYTHING | {"pipe"})
 WITHOUT_LLVM = {"base", "scalar", "bundle", "hlo", "eval", "sim", "gpu", "pipe/corners.h", "pipe/judge.h", "pipe/spikes.h"}  # what warpburg-run is made of
-WITHOUT_LLVM_FILES = {f"pipe/{name}" for name in "agree.c corners.c corners.h inputs.c judge.c judge.h memory.c memory.h spikes.c spikes.h".split()}
+WITHOUT_LLVM_FILES = {f"pipe/{name}" for name in "agree.c corners.c corners.h inputs.c judge.c judge.h memory.c memory.h spikes.c spikes.h verdict.c".split()}
 WITHOUT_LLVM_FILES |= {f"main/{name}" for name in "command.c command.h complete.c counts.c dispatch.c eval.c help.c main.h man.c parse.c run.c "
                                                   "run.h run_main.c".split()}
 

@@ -7,7 +7,7 @@
  *     {"file": "gelu.hlo", "kernel": "gelu", "target": "sm_90", "status": "ok", "block": 128, "grid": 12288, ..
  */
 #include "llvm/llvm.h"
-#include "main/profile.h"
+#include "main/run.h"
 #include "pipe/pipe.h"
 
 #include <stdio.h>

@@ -5,7 +5,8 @@
  *
  *     warpburg run gelu.hlo --profile --against xla.ptx:12288:128
  */
-#include "main/profile.h"
+#include "main/run.h"
+#include "pipe/profile.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,78 +14,9 @@
 
 enum { THEIR_PADDING = 256 /* bytes behind buffers that kernels of other compilers may read */ };
 
-/* The target of a PTX text, sm_90 of ".target sm_90a", and that name for ptxas. */
-static const TgTarget *target_of(WbbCx *cx, WbbArena *a, const char *file, const char *ptx, const char **arch)
-{
-    const char *at = strstr(ptx, "\n.target");
-    if (!at) wbb_fail(cx, (WbbLoc){.file = file, .line = 1, .col = 1}, "no .target in it");
-    at += strlen("\n.target") + strspn(at + strlen("\n.target"), " \t");
-    *arch = wbb_format(a, "%.*s", (int)strcspn(at, " \t\r\n,"), at);
-    const TgTarget *t = tg_find(wbb_format(a, "sm_%d", bd_target_number(*arch)));
-    if (!t) wbb_fail(cx, (WbbLoc){.file = file, .line = 1, .col = 1}, "no rates are known of target %s", *arch);
-    return t;
-}
-
-/* Machine code of each entry, where ptxas is at hand and takes the text. */
-typedef struct {
-    WbbArena *arena;
-    const char *arch;
-    Profiled *p;
-    PriceKernel *kernels;
-    bool text; /* as text, too */
-} Machine;
-
-static void assemble(WbbCx *cx, void *arg)
-{
-    Machine *m = arg;
-    TgTarget own = *m->p->target;
-    const Bundle *b = m->p->bundle;
-    own.name = m->arch;
-    const TgCubin cubin = tg_assemble_lines(cx, m->arena, &own, b->ptx, m->p->name);
-    m->p->no_machine_code = cubin.missing;
-    for (int i = 0; i < b->n_launches && cubin.bytes; i++) {
-        PriceKernel *k = &m->kernels[i];
-        TgSassAt *code;
-        k->regs = tg_sass(cx, &cubin, b->launches[i].entry).regs;
-        k->n_code = tg_sass_lines(cx, m->arena, m->p->target, &cubin, b->launches[i].entry, &code);
-        k->code = code;
-    }
-    if (m->text && cubin.bytes) m->p->sass = tg_sass_text(cx, m->arena, &cubin);
-}
-
-static void profile(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeRun *options, bool text,
-                    Profiled *p)
-{
-    const Bundle *b = p->bundle;
-    const char *arch;
-    PriceKernel *kernels = WBB_NEW_N(a, PriceKernel, b->n_launches + 1);
-    p->target = target_of(cx, a, p->name, b->ptx, &arch);
-    p->profiles = WBB_NEW_N(a, SimProfile, b->n_launches + 1);
-    p->reports = WBB_NEW_N(a, PriceReport, b->n_launches + 1);
-    p->kernels = kernels;
-    Machine machine = {.arena = a, .arch = arch, .p = p, .kernels = kernels, .text = text};
-    const SimModule *ptx = sim_parse(cx, a, p->name, b->ptx);
-    uint32_t block[3];
-    for (int i = 0; i < b->n_launches; i++)
-        kernels[i] = (PriceKernel){.target = p->target, .launch = &b->launches[i],
-                                   .static_shared = sim_block_needs(ptx, b->launches[i].entry, block)};
-    WbbCx *own = wbb_cx_new(); /* that ptxas refuses a text is a fact of the profile, and no failure */
-    if (!own || wbb_guard(own, assemble, &machine) != WBB_OK) p->no_machine_code = "ptxas refuses the text";
-    if (own) wbb_cx_free(own);
-    for (int i = 0; i < b->n_launches; i++) price_ask(a, &kernels[i], &p->profiles[i]);
-    PipeRun run = *options;
-    run.profiles = p->profiles;
-    run.ptx_name = p->name;
-    p->verdict = pipe_run(cx, a, b, m, &run);
-    for (int i = 0; i < b->n_launches && p->verdict.report.n_faults == 0; i++) {
-        p->reports[i] = price_report(a, &kernels[i], &p->profiles[i]);
-        p->seconds += p->reports[i].seconds;
-    }
-}
-
 /* Another compiler's PTX: FILE, FILE:GRID, FILE:GRID:BLOCK or FILE:GRID:BLOCK:SHARED. What is not said is that of
  * --grid, --block and --shared, a block's threads those of .reqntid. */
-static Profiled against(WbbCx *cx, WbbArena *a, const RunOptions *o, const HloModule *m, const char *word)
+static PipeProfile against(WbbCx *cx, WbbArena *a, const RunOptions *o, const HloModule *m, const char *word)
 {
     const char *part[4] = {word, o->grid, o->block, NULL};
     size_t n = 0;
@@ -106,10 +38,10 @@ static Profiled against(WbbCx *cx, WbbArena *a, const RunOptions *o, const HloMo
     uint32_t required[3];
     sim_block_needs(module, entry, required);
     if (!part[2] && required[0]) memcpy(launch.block, required, sizeof required);
-    return (Profiled){.name = part[0], .bundle = pipe_foreign(cx, a, m, ptx, entry, &launch)};
+    return (PipeProfile){.name = part[0], .bundle = pipe_foreign(cx, a, m, ptx, entry, &launch)};
 }
 
-static WbbStatus faults(const Profiled *p)
+static WbbStatus faults(const PipeProfile *p)
 {
     const PipeVerdict *v = &p->verdict;
     for (int i = 0; i < v->report.n_faults; i++) printf("%s: fault: %s\n", p->name, v->report.faults[i]);
@@ -126,28 +58,28 @@ WbbStatus main_run_profile(const Call *call, const char *name, const Bundle *b, 
     WbbArena *a = call->arena;
     const RunOptions *o = call->options;
     const uint32_t n = o->against.n + 1;
-    Profiled *p = WBB_NEW_N(a, Profiled, n);
+    PipeProfile *p = WBB_NEW_N(a, PipeProfile, n);
     PipeRun run = main_run_options(cx, o);
     run.on_gpu = false;
-    p[0] = (Profiled){.name = name, .bundle = b, .ir = ir};
+    p[0] = (PipeProfile){.name = name, .bundle = b, .ir = ir};
     if (!b->n_launches && n > 1) wbb_fail(cx, (WbbLoc){0}, "--against: %s has no kernel to compare with", name);
     for (uint32_t i = 1; i < n; i++) p[i] = against(cx, a, o, m, o->against.items[i - 1]);
     WbbStatus status = WBB_OK;
     for (uint32_t i = 0; i < n; i++) {
         if (i) run.padding = WBB_MAX(run.padding, (size_t)THEIR_PADDING);
-        profile(cx, a, m, &run, o->html != NULL, &p[i]);
+        pipe_profile(cx, a, m, &run, o->html != NULL, &p[i]);
         if (faults(&p[i]) != WBB_OK) status = WBB_CHECK;
     }
     if (status != WBB_OK) return status;
     WbbBuf text = wbb_buf(a);
-    if (o->json) main_put_profiles_json(&text, p, n);
-    else main_put_profiles(&text, p, n);
+    if (o->json) pipe_put_profiles_json(&text, p, n);
+    else pipe_put_profiles(&text, p, n);
     if (o->time && !o->json)
         for (uint32_t i = 0; i < n; i++) wbb_putf(&text, "ms: run %.1f (%s)\n", p[i].verdict.ms_cpu, p[i].name);
     fputs(text.text, stdout);
     if (o->html) {
         WbbBuf page = wbb_buf(a);
-        main_put_profiles_html(&page, hlo, p, n);
+        pipe_put_profiles_html(&page, hlo, p, n);
         wbb_write_file(cx, o->html, page.text, page.n);
     }
     return status;

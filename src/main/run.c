@@ -77,70 +77,12 @@ PipeRun main_run_options(WbbCx *cx, const RunOptions *o)
                      .threads = wbb_pool_threads(o->jobs, MAIN_THREADS)};
 }
 
-static void put_gpu(WbbBuf *b, const RunOptions *o, const char *name, const PipeVerdict *v)
-{
-    const GpuReport *g = &v->gpu;
-    wbb_putf(b, "%s: ran on %s (%s) from %s\n", name, g->device, g->arch,
-             g->cubin ? "the bundle's cubin" : "PTX, by the driver's compiler");
-    if (!v->differ)
-        wbb_putf(b, "%s: every bit as in the simulator\n", name);
-    else if (v->exact)
-        wbb_putf(b, "%s: fault: %lld bytes differ from the simulator's; first: %s\n", name, (long long)v->differ,
-                 v->first_differ);
-    else
-        wbb_putf(b, "%s: %lld bytes differ from the simulator's, as approximate instructions and atomic operations "
-                 "may; judged by the bounds\n", name, (long long)v->differ);
-    if (o->repeat)
-        wbb_putf(b, "%s: %.6f ms a run over %u sets of buffers, %.1f GB/s, %.3f of a copy's %.1f\n", name, g->ms,
-                 g->copies, g->gb_per_s, g->share, g->copy_gb_per_s);
-}
-
-static void put_gpu_json(WbbBuf *b, const PipeVerdict *v)
-{
-    const GpuReport *g = &v->gpu;
-    wbb_json_open(b, "gpu", '{');
-    wbb_json_text(b, "device", g->device);
-    wbb_json_text(b, "arch", g->arch);
-    wbb_json_text(b, "from", g->cubin ? "cubin" : "ptx");
-    wbb_json_bool(b, "exact", v->exact);
-    wbb_json_int(b, "differ", v->differ);
-    wbb_json_putf(b, "ms", "%.6f", g->ms);
-    wbb_json_putf(b, "gb_per_s", "%.3f", g->gb_per_s);
-    wbb_json_putf(b, "copy_gb_per_s", "%.3f", g->copy_gb_per_s);
-    wbb_json_putf(b, "share", "%.5f", g->share);
-    wbb_json_close(b, '}');
-}
-
-static void put_spikes_json(WbbBuf *b, const PipeSpikes *s)
-{
-    wbb_json_open(b, "spikes", '{');
-    wbb_json_uint(b, "reductions", s->n);
-    wbb_json_uint(b, "judged", s->judged);
-    wbb_json_uint(b, "here", s->here);
-    wbb_json_uint(b, "assignments", s->assignments);
-    wbb_json_text(b, "unjudged", s->unjudged);
-    wbb_json_close(b, '}');
-}
-
 static void put_json(WbbBuf *b, const RunOptions *o, const char *name, const PipeVerdict *v)
 {
     wbb_json_open(b, NULL, '{');
     wbb_json_text(b, "file", name);
     if (o->seeds > 1) wbb_json_uint(b, "seed", v->seed);
-    wbb_json_int(b, "compared", v->compared);
-    wbb_json_int(b, "outside", v->outside);
-    wbb_json_putf(b, "max_ulp", "%.17g", v->max_ulp);
-    wbb_json_uint(b, "instructions", v->report.instructions);
-    wbb_json_putf(b, "ms_run", "%.3f", v->ms_run);
-    wbb_json_putf(b, "ms_cpu", "%.3f", v->ms_cpu);
-    wbb_json_putf(b, "ms_eval", "%.3f", v->ms_eval);
-    wbb_json_open(b, "faults", '[');
-    for (int i = 0; i < v->report.n_faults; i++) wbb_json_text(b, NULL, v->report.faults[i]);
-    wbb_json_close(b, ']');
-    wbb_json_text(b, "first", v->first);
-    if (v->order) wbb_json_text(b, "order", v->order);
-    if (v->spikes) put_spikes_json(b, v->spikes);
-    if (v->gpu.device) put_gpu_json(b, v);
+    pipe_put_verdict_json(b, v);
     if (o->counts) main_put_counts_json(b, "counts", &v->counts);
     wbb_json_close(b, '}');
     wbb_put(b, "\n");
@@ -148,19 +90,7 @@ static void put_json(WbbBuf *b, const RunOptions *o, const char *name, const Pip
 
 static void put_text(WbbBuf *b, const RunOptions *o, const char *name, const PipeVerdict *v)
 {
-    for (int i = 0; i < v->report.n_faults; i++) wbb_putf(b, "%s: fault: %s\n", name, v->report.faults[i]);
-    if (v->gpu.device) put_gpu(b, o, name, v);
-    if (v->order) wbb_putf(b, "%s: %s%s\n", name, v->outside ? "fault: " : "", v->order);
-    if (v->outside)
-        wbb_putf(b, "%s: %lld of %lld elements outside the bounds; first: %s\n", name, (long long)v->outside,
-                 (long long)v->compared, v->first);
-    if (o->check && !v->outside && !v->report.n_faults)
-        wbb_putf(b, "%s: %lld elements inside the bounds, %.3g ulp from f64 at most, no fault\n", name,
-                 (long long)v->compared, v->max_ulp);
-    if (v->spikes && v->spikes->n)
-        wbb_putf(b, "%s: %u of %u reductions have one possible result each on these inputs%s%s\n", name,
-                 v->spikes->here, v->spikes->n, *v->spikes->unjudged ? "; no inputs were found for " : "",
-                 v->spikes->unjudged);
+    pipe_put_verdict(b, name, v);
     if (o->counts) main_put_counts(b, &v->counts);
     if (o->time) wbb_putf(b, "ms: run %.1f, judge %.1f\n", v->ms_run, v->ms_eval);
 }

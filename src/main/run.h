@@ -49,4 +49,8 @@ void main_read_extent(WbbCx *cx, const char *option, const char *text, uint32_t 
 void main_put_counts(WbbBuf *b, const SimCounts *c);
 void main_put_counts_json(WbbBuf *b, const char *key, const SimCounts *c);
 
+/* profile.c: `run --profile`. A bundle whose PTX has comments; `ir` may be NULL. */
+WbbStatus main_run_profile(const Call *call, const char *name, const Bundle *b, const HloModule *m, const char *hlo,
+                           const char *ir);
+
 #endif

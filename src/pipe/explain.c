@@ -16,7 +16,9 @@ static void explain_accesses(WbbBuf *out, const PipeResult *r, const PipeKernel 
         wbb_putf(out, "  %-5s %%%s: %u x %u bytes (%u %s each), no wider because of %s\n", x->store ? "store" : "load",
                  b->name, x->count, x->lanes * sc_bytes(b->type), x->lanes, sc_type_info[b->type].name, x->why);
     }
-    if (r->plan.kernels[k - r->kernels].ranges->stages[0].space)
+    const PartKernel *planned = &r->plan.kernels[k - r->kernels];
+    if (!planned->n_ranges) return; /* it computes nothing */
+    if (planned->ranges->stages[0].space)
         wbb_put(out, "  neighbours of a thread that shares terms become wide accesses when PTX is made\n");
     else if (k->accesses.n == 0 && k->ir->grid)
         wbb_put(out, "  every access is of one element: one element a thread\n");

@@ -27,6 +27,8 @@ static bool has_indices(const HloModule *m)
     return false;
 }
 
+static bool are_given(const PipeRun *run) { return run->inputs || run->arrays; }
+
 /* The shapes of all leaves of the parameters: a tuple has several. */
 static const HloShape **input_shapes(WbbCx *cx, WbbArena *a, const HloComputation *c, uint32_t *n)
 {
@@ -57,7 +59,7 @@ static size_t bytes_of(const HloShape *s) { return (size_t)bd_npy_bytes(sc_type_
  * memory. */
 static bool is_lazy(const HloShape *s, const PipeRun *run)
 {
-    const bool sampled = run->blocks && !run->inputs && !run->on_gpu;
+    const bool sampled = run->blocks && !are_given(run) && !run->on_gpu;
     return sampled && bd_type_bits(sc_type_info[s->type].hlo) >= 8 && hlo_elements(s) > LAZY / (int64_t)bytes_of(s);
 }
 
@@ -78,8 +80,8 @@ PipeRun pipe_with_case(WbbCx *cx, WbbArena *a, const HloModule *m, const char *p
                        const PipeSpikes **spikes)
 {
     *spikes = NULL;
-    if (run.which == 'c' && !run.inputs) run.made = pipe_corners(cx, a, m, ptx, run.seed);
-    if (run.which != 's' || run.inputs) return run;
+    if (run.which == 'c' && !are_given(&run)) run.made = pipe_corners(cx, a, m, ptx, run.seed);
+    if (run.which != 's' || are_given(&run)) return run;
     *spikes = pipe_spikes(cx, a, m, run.seed);
     if ((*spikes)->here) run.made = &(*spikes)->source;
     else run.which = 'n';
@@ -91,15 +93,17 @@ const void **pipe_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeR
     const HloComputation *c = m->entry;
     uint32_t n_inputs;
     const HloShape **shapes = input_shapes(cx, a, c, &n_inputs);
-    if (run->inputs && run->n_inputs != n_inputs)
+    if (are_given(run) && run->n_inputs != n_inputs)
         wbb_fail(cx, c->loc, "%u inputs given, %s has %u parameters", run->n_inputs, c->name, n_inputs);
     const bool indices = has_indices(m);
     const void **inputs = WBB_NEW_N(a, const void *, n_inputs + 1);
-    if (!run->inputs) check_memory(cx, m, shapes, n_inputs, run);
+    if (!are_given(run)) check_memory(cx, m, shapes, n_inputs, run);
     for (uint32_t i = 0; i < n_inputs; i++) {
         const HloShape *s = shapes[i];
         const char *type = sc_type_info[s->type].hlo;
-        if (run->inputs) {
+        if (run->arrays) {
+            inputs[i] = run->arrays[i];
+        } else if (run->inputs) {
             size_t bytes;
             inputs[i] = bd_read_npy(cx, a, run->inputs[i], type, s->dims, s->rank, &bytes);
         } else if (!is_lazy(s, run)) {
@@ -148,31 +152,58 @@ static const void *constant(WbbCx *cx, WbbArena *a, const HloInstruction *x)
     return all;
 }
 
-/* Leaf `leaf` of an operand of the fusion: a constant, or the input of the entry with number *input. */
-static const void *value_of(WbbCx *cx, WbbArena *a, const HloFusion *f, const void *const *inputs, uint32_t operand,
-                            uint32_t leaf, int64_t *input)
+/* What leaf `leaf` of an operand of the fusion is; it moves to that leaf. */
+static const HloInstruction *origin_of(const HloFusion *f, uint32_t operand, uint32_t *leaf)
 {
     const HloInstruction *x = f->fusion ? f->fusion->operands[operand] : f->body->parameters[operand];
     for (;;) {
         uint32_t k = 0;
         if (x->opcode == HLO_GET_TUPLE_ELEMENT) {
-            for (; k < (uint32_t)x->number; k++) leaf += x->operands[0]->shape->elements[k]->n_leaves;
+            for (; k < (uint32_t)x->number; k++) *leaf += x->operands[0]->shape->elements[k]->n_leaves;
             k = 0;
         } else if (x->opcode == HLO_TUPLE) {
-            for (; leaf >= x->operands[k]->shape->n_leaves; k++) leaf -= x->operands[k]->shape->n_leaves;
+            for (; *leaf >= x->operands[k]->shape->n_leaves; k++) *leaf -= x->operands[k]->shape->n_leaves;
         } else if (x->opcode != HLO_COPY && !hlo_forwards_operand(x)) {
-            break;
+            return x;
         }
         x = x->operands[k];
     }
+}
+
+/* The number of the input that leaf `leaf` of a parameter of the entry is. */
+static int64_t input_number(const HloFusion *f, const HloInstruction *x, uint32_t leaf)
+{
+    const HloComputation *c = f->fusion ? f->body->module->entry : f->body;
+    for (int64_t k = 0; k < x->number; k++) leaf += c->parameters[k]->shape->n_leaves;
+    return leaf;
+}
+
+/* Leaf `leaf` of an operand of the fusion: a constant, or the input of the entry with number *input. */
+static const void *value_of(WbbCx *cx, WbbArena *a, const HloFusion *f, const void *const *inputs, uint32_t operand,
+                            uint32_t leaf, int64_t *input)
+{
+    const HloInstruction *x = origin_of(f, operand, &leaf);
     if (x->opcode == HLO_CONSTANT) return constant(cx, a, x);
     if (x->opcode != HLO_PARAMETER)
         wbb_decline(cx, x->loc, WHY_OPERATION, "operand %u of the fusion is %s, not a parameter of the entry", operand,
                     hlo_opcode_name(x->opcode));
-    const HloComputation *c = f->fusion ? f->body->module->entry : f->body;
-    for (int64_t k = 0; k < x->number; k++) leaf += c->parameters[k]->shape->n_leaves;
-    *input = leaf;
-    return inputs[leaf];
+    *input = input_number(f, x, leaf);
+    return inputs[*input];
+}
+
+const PipeLeaf *pipe_leaves(WbbCx *cx, WbbArena *a, const HloFusion *f, uint32_t *n)
+{
+    *n = 0;
+    for (uint32_t i = 0; i < f->body->n_parameters; i++) *n += f->body->parameters[i]->shape->n_leaves;
+    PipeLeaf *out = WBB_NEW_N(a, PipeLeaf, *n + 1);
+    for (uint32_t i = 0, at = 0; i < f->body->n_parameters; i++)
+        for (uint32_t k = 0; k < f->body->parameters[i]->shape->n_leaves; k++, at++) {
+            uint32_t leaf = k;
+            const HloInstruction *x = origin_of(f, i, &leaf);
+            out[at].input = x->opcode == HLO_PARAMETER ? input_number(f, x, leaf) : -1;
+            if (x->opcode == HLO_CONSTANT && x->literal) out[at].constant = constant(cx, a, x);
+        }
+    return out;
 }
 
 struct PipeOrigin {

@@ -402,6 +402,18 @@ static void on_gpu(const Runs *s, const PipeMemory *r, const PipeMemory *device,
     if (fault) add_fault(v, wbb_format(s->arena, "on the GPU: %s", fault));
 }
 
+/* The outputs, to files and to the caller's arrays. */
+static void hand_over(const Runs *s, const PipeMemory *r)
+{
+    EvValue *got = WBB_NEW_N(s->arena, EvValue, r->n_leaves + 1);
+    for (uint32_t k = 0; k < r->n_leaves; k++) {
+        got[k] = output_value(s->cx, s->arena, r, k);
+        const size_t n = (size_t)bd_elements(got[k].dims, got[k].rank) * sc_bytes(got[k].type);
+        if (s->run->outputs && n) memcpy(s->run->outputs[k], got[k].data, n);
+    }
+    if (s->run->output_dir) pipe_write_outputs(s->cx, s->arena, s->run->output_dir, r->n_leaves, got);
+}
+
 /* A sample can be taken where blocks do not wait for each other's results. */
 static void check_sample(WbbCx *cx, const Bundle *b)
 {
@@ -413,7 +425,7 @@ static void check_sample(WbbCx *cx, const Bundle *b)
 
 PipeVerdict pipe_run(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m, const PipeRun *options)
 {
-    PipeVerdict v = {.seed = options->seed};
+    PipeVerdict v = {.checked = options->check, .seed = options->seed};
     wbb_use_threads(cx, options->threads);
     if (options->blocks) check_sample(cx, b);
     const PipeRun own = pipe_with_case(cx, a, m, b->ptx, *options, &v.spikes), *run = &own;
@@ -437,11 +449,7 @@ PipeVerdict pipe_run(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m
     if (further && v.report.n_faults == 0 && pipe_has_tickets(b)) run_twice(&s, &r, &v);
     if (further && v.report.n_faults == 0) run_in_place(&s, &r, &v);
     if (run->on_gpu) on_gpu(&s, &r, &device, &v);
-    if (run->output_dir) {
-        EvValue *got = WBB_NEW_N(a, EvValue, r.n_leaves + 1);
-        for (uint32_t k = 0; k < r.n_leaves; k++) got[k] = output_value(cx, a, &device, k);
-        pipe_write_outputs(cx, a, run->output_dir, r.n_leaves, got);
-    }
+    if (run->output_dir || run->outputs) hand_over(&s, &device);
     since = wbb_now_ms();
     const Judged j = judged(cx, a, &f, m, &operands, b);
     if ((run->check || (run->on_gpu && !v.exact)) && v.report.n_faults == 0) judge(cx, a, &j, &device, run, &v);

@@ -22,8 +22,10 @@ typedef struct {
     uint64_t seed;
     char which;                /* e, n, p, t: the case of bd_make_input; s: spikes.h; c: corners.h */
     const EvSource *made;      /* elements of the inputs of the entry; NULL: by seed and case */
-    const char *const *inputs; /* .npy files in parameter order; NULL: inputs are made */
+    const char *const *inputs; /* .npy files in parameter order; NULL: inputs are `arrays`, or made */
     uint32_t n_inputs;
+    const void *const *arrays; /* logical arrays, one for each leaf of the entry's parameters; NULL: as above */
+    void *const *outputs;      /* logical arrays to fill, one for each leaf of the result; NULL: none */
     uint64_t blocks;           /* run a sample of this many blocks; 0: all */
     SimOrder order;            /* of blocks and warps, and its seed */
     uint64_t order_seed;
@@ -40,6 +42,7 @@ typedef struct {
 } PipeRun;
 
 typedef struct {
+    bool checked;              /* PipeRun.check */
     uint64_t seed;             /* of the inputs */
     const PipeSpikes *spikes;  /* case s: which reductions are judged exactly; else NULL */
     int64_t compared, outside; /* elements compared with the bounds; elements outside them */
@@ -81,6 +84,14 @@ PipeOperands pipe_operands(WbbCx *cx, WbbArena *a, const HloFusion *f, const Hlo
  * with an order ev_run_in_order. */
 EvResult *pipe_evaluate(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands,
                         const EvOrder *order, EvMode mode, const EvPositions *at);
+/* Where an operand of the fused computation comes from: an input of the entry, by number; else -1, and `constant` has
+ * its elements, or NULL if the entry computes it. */
+typedef struct {
+    int64_t input;
+    const void *constant;
+} PipeLeaf;
+/* Of each leaf of the parameters of the fused computation; *n is their number. */
+const PipeLeaf *pipe_leaves(WbbCx *cx, WbbArena *a, const HloFusion *f, uint32_t *n);
 /* A source for the memory of a buffer whose operand is made in parts. */
 const SimSource *pipe_pages(WbbArena *a, const PipeOperands *operands, const BdBuffer *d);
 
@@ -92,6 +103,10 @@ void pipe_check_bundle(WbbCx *cx, WbbArena *a, const char *file, const Bundle *b
 /* Writes output leaf k as DIR/outK.npy. */
 void pipe_write_outputs(WbbCx *cx, WbbArena *a, const char *dir, uint32_t n, const EvValue *outputs);
 PipeVerdict pipe_run(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m, const PipeRun *run);
+
+/* verdict.c: as lines that begin with the name; as members of a JSON object. */
+void pipe_put_verdict(WbbBuf *b, const char *name, const PipeVerdict *v);
+void pipe_put_verdict_json(WbbBuf *b, const PipeVerdict *v);
 
 /* foreign.c: a bundle around PTX that another compiler made of the module's fusion. `launch`: its grid, block and
  * shared memory. */

@@ -5,7 +5,7 @@
  *
  *     gelu.hlo on sm_90: 20.3 us = launch 1.7 + latency 0.33 + work 18.1 + tail 0.18, bound by dram
  */
-#include "main/profile.h"
+#include "pipe/profile.h"
 
 #include <string.h>
 
@@ -89,7 +89,7 @@ static void put_shares(WbbBuf *b, const PriceReport *r, PriceKey key, const char
     if (n == 0 || (n == 1 && !strcmp(s[0].name, "-"))) return;
     wbb_putf(b, "  %s\n", title);
     bool *done = WBB_NEW_N(b->arena, bool, n + 1);
-    for (uint32_t k = 0; k < PROFILE_LINES && k < n; k++) {
+    for (uint32_t k = 0; k < PIPE_PROFILE_LINES && k < n; k++) {
         uint32_t best = n;
         for (uint32_t i = 0; i < n; i++)
             if (!done[i] && (best == n || by_seconds(&s[i], &s[best]) < 0)) best = i;
@@ -102,7 +102,7 @@ static void put_shares(WbbBuf *b, const PriceReport *r, PriceKey key, const char
     }
 }
 
-static void put_launch(WbbBuf *b, const Profiled *p, int i)
+static void put_launch(WbbBuf *b, const PipeProfile *p, int i)
 {
     const PriceReport *r = &p->reports[i];
     wbb_putf(b, "%s, %s on %s (%s): %.3f us = launch %.3f + latency %.3f + work %.3f + tail %.3f, bound by %s\n",
@@ -116,7 +116,7 @@ static void put_launch(WbbBuf *b, const Profiled *p, int i)
     put_shares(b, r, PRICE_BY_FORM, "by form of instruction");
 }
 
-const char *main_profile_binds(const Profiled *p)
+const char *pipe_profile_binds(const PipeProfile *p)
 {
     const PriceReport *longest = &p->reports[0];
     for (int i = 1; i < p->bundle->n_launches; i++)
@@ -140,7 +140,8 @@ static double distinct(const PriceReport *r, int term) { return (void)term, r->d
 static double registers(const PriceReport *r, int term) { return (void)term, r->regs; }
 static double warps(const PriceReport *r, int term) { return (void)term, r->occupancy.warps; }
 
-static void put_row(WbbBuf *b, const Profiled *p, uint32_t n, const char *name, Figure *figure, int term, bool largest)
+static void put_row(WbbBuf *b, const PipeProfile *p, uint32_t n, const char *name, Figure *figure, int term,
+                    bool largest)
 {
     double *x = WBB_NEW_N(b->arena, double, n), most = 0;
     for (uint32_t k = 0; k < n; k++) {
@@ -159,11 +160,11 @@ static void put_row(WbbBuf *b, const Profiled *p, uint32_t n, const char *name, 
     wbb_put(b, "\n");
 }
 
-static void put_beside(WbbBuf *b, const Profiled *p, uint32_t n)
+static void put_beside(WbbBuf *b, const PipeProfile *p, uint32_t n)
 {
     for (uint32_t k = 0; k < n; k++)
         wbb_putf(b, "%s[%u] %s, bound by %s\n", k ? "" : "side by side, us:\n", k, p[k].name,
-                 main_profile_binds(&p[k]));
+                 pipe_profile_binds(&p[k]));
     wbb_putf(b, "  %-20s", "");
     for (uint32_t k = 0; k < n; k++) wbb_putf(b, " %13s%u", "", k);
     for (uint32_t k = 1; k < n; k++) wbb_putf(b, "      0 / %u", k);
@@ -181,7 +182,7 @@ static void put_beside(WbbBuf *b, const Profiled *p, uint32_t n)
     put_row(b, p, n, "warps on an SM", warps, 0, true);
 }
 
-void main_put_profiles(WbbBuf *b, const Profiled *p, uint32_t n)
+void pipe_put_profiles(WbbBuf *b, const PipeProfile *p, uint32_t n)
 {
     for (uint32_t k = 0; k < n; k++) {
         for (int i = 0; i < p[k].bundle->n_launches; i++) put_launch(b, &p[k], i);

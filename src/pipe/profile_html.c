@@ -6,7 +6,7 @@
  *
  *     warpburg run gelu.hlo --profile --html gelu.html
  */
-#include "main/profile.h"
+#include "pipe/profile.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -267,7 +267,7 @@ static void put_sass(WbbBuf *b, const char *text, const Lines *l)
 
 /* The page ------------------------------------------------------------------------------------------ */
 
-static void put_beside(WbbBuf *b, const Profiled *p, uint32_t n)
+static void put_beside(WbbBuf *b, const PipeProfile *p, uint32_t n)
 {
     wbb_put(b, "<div class=\"wide\"><table><tr><th>kernel</th><th>µs</th><th>first / this</th><th>bound by</th>"
                "<th>warp instructions</th><th>registers</th></tr>\n");
@@ -278,12 +278,12 @@ static void put_beside(WbbBuf *b, const Profiled *p, uint32_t n)
         wbb_put(b, "<tr><td>");
         put_text(b, file_of(p[k].name));
         wbb_putf(b, "</td><td>%.3f</td><td>%.3f</td><td>%s</td><td>%.0f</td><td>%u</td></tr>\n", us(p[k].seconds),
-                 p[0].seconds / p[k].seconds, main_profile_binds(&p[k]), executed, r->regs);
+                 p[0].seconds / p[k].seconds, pipe_profile_binds(&p[k]), executed, r->regs);
     }
     wbb_put(b, "</table></div>\n");
 }
 
-static void put_launch(WbbBuf *b, const char *hlo, const Profiled *p, int i)
+static void put_launch(WbbBuf *b, const char *hlo, const PipeProfile *p, int i)
 {
     const PriceReport *r = &p->reports[i];
     const BdLaunch *launch = &p->bundle->launches[i];
@@ -305,7 +305,7 @@ static void put_launch(WbbBuf *b, const char *hlo, const Profiled *p, int i)
     wbb_put(b, "</div></section>\n");
 }
 
-void main_put_profiles_html(WbbBuf *b, const char *hlo, const Profiled *p, uint32_t n)
+void pipe_put_profiles_html(WbbBuf *b, const char *hlo, const PipeProfile *p, uint32_t n)
 {
     wbb_put(b, head);
     wbb_put(b, "<h1>");

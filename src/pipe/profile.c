@@ -1,0 +1,78 @@
+/* profile.c: runs a bundle in the simulator once and models its time on the GPU.
+ *
+ * Needs a bundle, its module, and how inputs are made. The machine code is that which ptxas makes of the very text, so
+ * that registers and instructions are known; without ptxas prices of PTX are used. Leaves a report for each launch.
+ *
+ *     gelu.hlo: 12 blocks of 12,288 run  ->  20.3 us = launch 1.7 + latency 0.33 + work 18.1 + tail 0.18, bound by dram
+ */
+#include "pipe/profile.h"
+
+#include <string.h>
+
+/* The target of a PTX text, sm_90 of ".target sm_90a", and that name for ptxas. */
+static const TgTarget *target_of(WbbCx *cx, WbbArena *a, const char *file, const char *ptx, const char **arch)
+{
+    const char *at = strstr(ptx, "\n.target");
+    if (!at) wbb_fail(cx, (WbbLoc){.file = file, .line = 1, .col = 1}, "no .target in it");
+    at += strlen("\n.target") + strspn(at + strlen("\n.target"), " \t");
+    *arch = wbb_format(a, "%.*s", (int)strcspn(at, " \t\r\n,"), at);
+    const TgTarget *t = tg_find(wbb_format(a, "sm_%d", bd_target_number(*arch)));
+    if (!t) wbb_fail(cx, (WbbLoc){.file = file, .line = 1, .col = 1}, "no rates are known of target %s", *arch);
+    return t;
+}
+
+/* Machine code of each entry, where ptxas is at hand and takes the text. */
+typedef struct {
+    WbbArena *arena;
+    const char *arch;
+    PipeProfile *p;
+    PriceKernel *kernels;
+    bool text; /* as text, too */
+} Machine;
+
+static void assemble(WbbCx *cx, void *arg)
+{
+    Machine *m = arg;
+    TgTarget own = *m->p->target;
+    const Bundle *b = m->p->bundle;
+    own.name = m->arch;
+    const TgCubin cubin = tg_assemble_lines(cx, m->arena, &own, b->ptx, m->p->name);
+    m->p->no_machine_code = cubin.missing;
+    for (int i = 0; i < b->n_launches && cubin.bytes; i++) {
+        PriceKernel *k = &m->kernels[i];
+        TgSassAt *code;
+        k->regs = tg_sass(cx, &cubin, b->launches[i].entry).regs;
+        k->n_code = tg_sass_lines(cx, m->arena, m->p->target, &cubin, b->launches[i].entry, &code);
+        k->code = code;
+    }
+    if (m->text && cubin.bytes) m->p->sass = tg_sass_text(cx, m->arena, &cubin);
+}
+
+void pipe_profile(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeRun *options, bool sass, PipeProfile *p)
+{
+    const Bundle *b = p->bundle;
+    const char *arch;
+    PriceKernel *kernels = WBB_NEW_N(a, PriceKernel, b->n_launches + 1);
+    p->target = target_of(cx, a, p->name, b->ptx, &arch);
+    p->profiles = WBB_NEW_N(a, SimProfile, b->n_launches + 1);
+    p->reports = WBB_NEW_N(a, PriceReport, b->n_launches + 1);
+    p->kernels = kernels;
+    Machine machine = {.arena = a, .arch = arch, .p = p, .kernels = kernels, .text = sass};
+    const SimModule *ptx = sim_parse(cx, a, p->name, b->ptx);
+    uint32_t block[3];
+    for (int i = 0; i < b->n_launches; i++)
+        kernels[i] = (PriceKernel){.target = p->target, .launch = &b->launches[i],
+                                   .static_shared = sim_block_needs(ptx, b->launches[i].entry, block)};
+    WbbCx *own = wbb_cx_new(); /* that ptxas refuses a text is a fact of the profile, and no failure */
+    if (!own || wbb_guard(own, assemble, &machine) != WBB_OK) p->no_machine_code = "ptxas refuses the text";
+    if (own) wbb_cx_free(own);
+    for (int i = 0; i < b->n_launches; i++) price_ask(a, &kernels[i], &p->profiles[i]);
+    PipeRun run = *options;
+    run.profiles = p->profiles;
+    run.ptx_name = p->name;
+    p->verdict = pipe_run(cx, a, b, m, &run);
+    for (int i = 0; i < b->n_launches && p->verdict.report.n_faults == 0; i++) {
+        p->reports[i] = price_report(a, &kernels[i], &p->profiles[i]);
+        p->seconds += p->reports[i].seconds;
+    }
+}

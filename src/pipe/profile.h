@@ -1,0 +1,45 @@
+/* profile.h: kernels profiled side by side: the time of each on its GPU, what it is made of, and how that is printed.
+ *
+ * Needs a bundle and its module. Runs the bundle once in the simulator, on made or given inputs; leaves reports of
+ * src/price. docs/profile.md explains what is printed.
+ *
+ *     PipeProfile p = {.name = "gelu.hlo", .bundle = bundle};
+ *     pipe_profile(cx, arena, module, &(PipeRun){.which = 'n'}, false, &p);
+ *     pipe_put_profiles(&text, &p, 1);
+ */
+#ifndef PIPE_PROFILE_H
+#define PIPE_PROFILE_H
+
+#include "pipe/judge.h"
+#include "price/price.h"
+
+/* One compiler's kernels of a fusion. */
+typedef struct {
+    const char *name;       /* of the file */
+    const Bundle *bundle;   /* its PTX has comments, if times are to be told apart by rule and HLO instruction */
+    const TgTarget *target;
+    SimProfile *profiles;   /* of each launch */
+    PriceReport *reports;   /* of each launch */
+    const PriceKernel *kernels;
+    double seconds;         /* of all launches */
+    PipeVerdict verdict;
+    const char *no_machine_code; /* why there is none, and with it no registers; NULL: there is */
+    const char *ir;         /* text of our kernel after the last pass; NULL: not ours */
+    const char *sass;       /* nvdisasm's text of the machine code; NULL: not at hand, or not asked for */
+} PipeProfile;
+
+enum { PIPE_PROFILE_LINES = 12 /* lines and rules that the text has */ };
+
+/* profile.c: fills what is not given: `name`, `bundle` and `ir`. `sass`: also the text of the machine code. The run's
+ * faults are in the verdict; then there are no reports. */
+void pipe_profile(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeRun *options, bool sass, PipeProfile *p);
+
+/* profile_text.c: what binds the longest launch; there is one. */
+const char *pipe_profile_binds(const PipeProfile *p);
+
+/* profile_text.c, profile_json.c, profile_html.c: first the kernel asked for, then those against it. */
+void pipe_put_profiles(WbbBuf *b, const PipeProfile *p, uint32_t n);
+void pipe_put_profiles_json(WbbBuf *b, const PipeProfile *p, uint32_t n);
+void pipe_put_profiles_html(WbbBuf *b, const char *hlo, const PipeProfile *p, uint32_t n);
+
+#endif
