@@ -112,6 +112,40 @@ EXPORT CuResult cuCtxSetCurrent(CuHandle context)
     return context ? 0 : INVALID;
 }
 
+/* Contexts of a thread; the tests have few. */
+static _Thread_local CuHandle stack[8];
+static _Thread_local int depth;
+
+EXPORT CuResult cuCtxGetCurrent(CuHandle *context)
+{
+    CALLED("cuCtxGetCurrent");
+    *context = depth ? stack[depth - 1] : NULL;
+    return 0;
+}
+
+EXPORT CuResult cuCtxGetDevice(CuDevice *device)
+{
+    CALLED("cuCtxGetDevice");
+    *device = 0;
+    return depth ? 0 : INVALID;
+}
+
+EXPORT CuResult cuCtxPushCurrent_v2(CuHandle context)
+{
+    CALLED("cuCtxPushCurrent_v2");
+    if (!context || depth == 8) return INVALID;
+    stack[depth++] = context;
+    return 0;
+}
+
+EXPORT CuResult cuCtxPopCurrent_v2(CuHandle *context)
+{
+    CALLED("cuCtxPopCurrent_v2");
+    if (!depth) return INVALID;
+    *context = stack[--depth];
+    return 0;
+}
+
 EXPORT CuResult cuCtxSynchronize(void)
 {
     CALLED("cuCtxSynchronize");
@@ -247,6 +281,38 @@ EXPORT CuResult cuMemsetD8_v2(CuPointer to, unsigned char value, size_t bytes)
     if (holder(to, bytes) < 0) return INVALID;
     memset((void *)(uintptr_t)to, value, bytes);
     return 0;
+}
+
+EXPORT CuResult cuMemsetD8Async(CuPointer to, unsigned char value, size_t bytes, CuHandle stream)
+{
+    (void)stream;
+    CALLED("cuMemsetD8Async");
+    if (holder(to, bytes) < 0) return INVALID;
+    memset((void *)(uintptr_t)to, value, bytes);
+    return 0;
+}
+
+EXPORT CuResult cuMemcpyDtoDAsync_v2(CuPointer to, CuPointer from, size_t bytes, CuHandle stream)
+{
+    (void)stream;
+    CALLED("cuMemcpyDtoDAsync_v2");
+    if (holder(to, bytes) < 0 || holder(from, bytes) < 0) return INVALID;
+    memmove((void *)(uintptr_t)to, (void *)(uintptr_t)from, bytes);
+    return 0;
+}
+
+EXPORT CuResult cuMemAllocAsync(CuPointer *pointer, size_t bytes, CuHandle stream)
+{
+    (void)stream;
+    CALLED("cuMemAllocAsync");
+    return cuMemAlloc_v2(pointer, bytes);
+}
+
+EXPORT CuResult cuMemFreeAsync(CuPointer pointer, CuHandle stream)
+{
+    (void)stream;
+    CALLED("cuMemFreeAsync");
+    return cuMemFree_v2(pointer);
 }
 
 /* Runs a launch in the simulator; every allocation is a buffer that may be read and written. */

@@ -30,6 +30,8 @@ void gpu_driver_open(WbbCx *cx, CuDriver *d)
     CU_FUNCTIONS(FIND)
 #undef FIND
     find(d, "cuLaunchKernelEx", &d->cuLaunchKernelEx);
+    find(d, "cuMemAllocAsync", &d->cuMemAllocAsync);
+    find(d, "cuMemFreeAsync", &d->cuMemFreeAsync);
     if (!missing) return;
     gpu_driver_close(d);
     wbb_decline(cx, (WbbLoc){0}, WHY_NO_GPU, "%s has no %s: the driver is too old", name, missing);

@@ -49,6 +49,10 @@ typedef struct {
     X(cuDeviceGetAttribute, (int *value, int attribute, CuDevice device))                                              \
     X(cuDevicePrimaryCtxRetain, (CuHandle * context, CuDevice device))                                                 \
     X(cuDevicePrimaryCtxRelease_v2, (CuDevice device))                                                                 \
+    X(cuCtxGetCurrent, (CuHandle * context))                                                                           \
+    X(cuCtxGetDevice, (CuDevice * device))                                                                             \
+    X(cuCtxPushCurrent_v2, (CuHandle context))                                                                         \
+    X(cuCtxPopCurrent_v2, (CuHandle * context))                                                                        \
     X(cuCtxSetCurrent, (CuHandle context))                                                                             \
     X(cuCtxSynchronize, (void))                                                                                        \
     X(cuModuleLoadDataEx, (CuHandle * module, const void *image, unsigned n, int *options, void **values))             \
@@ -61,6 +65,8 @@ typedef struct {
     X(cuMemcpyHtoD_v2, (CuPointer to, const void *from, size_t bytes))                                                 \
     X(cuMemcpyDtoH_v2, (void *to, CuPointer from, size_t bytes))                                                       \
     X(cuMemsetD8_v2, (CuPointer to, unsigned char value, size_t bytes))                                                \
+    X(cuMemsetD8Async, (CuPointer to, unsigned char value, size_t bytes, CuHandle stream))                             \
+    X(cuMemcpyDtoDAsync_v2, (CuPointer to, CuPointer from, size_t bytes, CuHandle stream))                             \
     X(cuLaunchKernel, (CuHandle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,\
                        unsigned shared, CuHandle stream, void **parameters, void **extra))                             \
     X(cuEventCreate, (CuHandle * event, unsigned flags))                                                               \
@@ -76,6 +82,9 @@ typedef struct {
     CU_FUNCTIONS(CU_MEMBER)
     /* NULL before 11.8 */
     CuResult (*cuLaunchKernelEx)(const CuLaunchConfig *config, CuHandle function, void **parameters, void **extra);
+    /* NULL before 11.2 */
+    CuResult (*cuMemAllocAsync)(CuPointer *pointer, size_t bytes, CuHandle stream);
+    CuResult (*cuMemFreeAsync)(CuPointer pointer, CuHandle stream);
     void *library;
 } CuDriver;
 

@@ -9,12 +9,10 @@
  *
  *     64 MB in, 64 MB out, 0.045 ms a run: 2,980 GB/s, 0.93 of a copy's 3,200
  */
-#include "gpu/driver.h"
 #include "gpu/gpu.h"
+#include "gpu/load.h"
 
-#include <string.h>
-
-enum { MAX_SETS = 64, COPY_THREADS = 256, COPY_BYTES = 16, COPY_RUNS = 20, PORTABLE_CLUSTER = 8 };
+enum { MAX_SETS = 64, COPY_THREADS = 256, COPY_BYTES = 16, COPY_RUNS = 20 };
 
 static const char copy_ptx[] =
     ".version 6.3\n.target sm_75\n.address_size 64\n"
@@ -38,11 +36,10 @@ typedef struct {
     CuDriver d;
     CuDevice device;
     bool retained;
-    CuHandle module, copy_module, events[2];
-    CuHandle *functions; /* [n_launches] */
+    GpuCode code;
+    CuHandle copy_module, events[2];
     void **parameters;   /* of one launch */
     struct { CuPointer *items; uint32_t n, capacity; } held; /* all device memory */
-    char log[4096]; /* of the driver's compiler */
 } Gpu;
 
 #define CALL(FUNCTION, ...) gpu_check(g->cx, &g->d, g->d.FUNCTION(__VA_ARGS__), #FUNCTION, NULL)
@@ -56,70 +53,26 @@ static int attribute(Gpu *g, int which)
 
 static void open_device(Gpu *g)
 {
-    int n = 0;
     CuHandle context;
     char name[256] = "";
-    gpu_driver_open(g->cx, &g->d);
-    const CuResult r = g->d.cuInit(0);
-    if (r == 100) wbb_decline(g->cx, (WbbLoc){0}, WHY_NO_GPU, "the driver sees no device"); /* CUDA_ERROR_NO_DEVICE */
-    gpu_check(g->cx, &g->d, r, "cuInit", NULL);
-    CALL(cuDeviceGetCount, &n);
-    if (!n) wbb_decline(g->cx, (WbbLoc){0}, WHY_NO_GPU, "the driver sees no device");
-    CALL(cuDeviceGet, &g->device, 0);
+    gpu_init(g->cx, &g->d);
+    g->device = gpu_first_device(g->cx, &g->d);
     CALL(cuDeviceGetName, name, (int)sizeof name, g->device);
     CALL(cuDevicePrimaryCtxRetain, &context, g->device);
     g->retained = true;
     CALL(cuCtxSetCurrent, context);
     g->report.device = wbb_format(g->arena, "%s", name);
-    g->report.arch = wbb_format(g->arena, "sm_%d",
-                                10 * attribute(g, CU_ATTRIBUTE_MAJOR) + attribute(g, CU_ATTRIBUTE_MINOR));
-}
-
-/* Code for "sm_90" or "sm_90a" fits a device of architecture "sm_90". */
-static bool fits(const char *target, const char *arch)
-{
-    const size_t n = strlen(arch);
-    return target && strncmp(target, arch, n) == 0 &&
-           (!target[n] || ((target[n] == 'a' || target[n] == 'f') && !target[n + 1]));
-}
-
-static CuHandle load(Gpu *g, const void *image, const char *what)
-{
-    CuHandle module = NULL;
-    int options[] = {CU_JIT_ERROR_LOG, CU_JIT_ERROR_LOG_BYTES};
-    void *values[] = {g->log, (void *)(uintptr_t)(sizeof g->log - 1)};
-    gpu_check(g->cx, &g->d, g->d.cuModuleLoadDataEx(&module, image, WBB_LEN(options), options, values),
-              wbb_format(g->arena, "cuModuleLoadDataEx of the %s", what), g->log);
-    return module;
-}
-
-static uint32_t cluster_blocks(const BdLaunch *l) { return l->cluster[0] * l->cluster[1] * l->cluster[2]; }
-
-/* Without attributes a function has 48 KiB of shared memory, static and dynamic together, and clusters of 8 blocks.
- * Another launch of the same function may need more than this one. */
-static void allow(Gpu *g, int launch)
-{
-    int64_t shared = 0;
-    for (int i = 0; i < g->bundle->n_launches; i++)
-        if (!strcmp(g->launches[i].entry, g->launches[launch].entry)) shared = WBB_MAX(shared, g->launches[i].shared);
-    if (shared) CALL(cuFuncSetAttribute, g->functions[launch], CU_FUNCTION_DYNAMIC_SHARED, (int)shared);
-    if (cluster_blocks(&g->launches[launch]) > PORTABLE_CLUSTER)
-        CALL(cuFuncSetAttribute, g->functions[launch], CU_FUNCTION_LARGE_CLUSTER, 1);
+    g->report.arch = gpu_arch(g->cx, g->arena, &g->d, g->device);
 }
 
 static void load_bundle(Gpu *g)
 {
     const Bundle *b = g->bundle;
-    g->report.cubin = b->cubin && fits(b->target, g->report.arch);
-    g->module = g->report.cubin ? load(g, b->cubin, "cubin") : load(g, b->ptx, "PTX");
-    g->functions = WBB_NEW_N(g->arena, CuHandle, b->n_launches + 1);
     int most = 2; /* arguments; the kernel that copies has two */
-    for (int i = 0; i < b->n_launches; i++) {
-        most = WBB_MAX(most, g->launches[i].n_args);
-        CALL(cuModuleGetFunction, &g->functions[i], g->module, g->launches[i].entry);
-        allow(g, i);
-    }
+    for (int i = 0; i < b->n_launches; i++) most = WBB_MAX(most, g->launches[i].n_args);
     g->parameters = WBB_NEW_N(g->arena, void *, most);
+    gpu_load_code(g->cx, g->arena, &g->d, b, g->launches, g->report.arch, &g->code);
+    g->report.cubin = g->code.cubin;
 }
 
 static CuPointer allocate(Gpu *g, size_t bytes)
@@ -151,27 +104,12 @@ static void new_set(Gpu *g, CuPointer *set)
 
 static void launch(Gpu *g, CuHandle function, const BdLaunch *l, CuPointer *set)
 {
-    void **parameters = g->parameters;
-    for (int i = 0; i < l->n_args; i++) parameters[i] = &set[l->args[i]];
-    if (cluster_blocks(l) <= 1) {
-        CALL(cuLaunchKernel, function, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2],
-             (unsigned)l->shared, NULL, parameters, NULL);
-        return;
-    }
-    if (!g->d.cuLaunchKernelEx) wbb_decline(g->cx, (WbbLoc){0}, WHY_NO_GPU, "the driver cannot launch clusters");
-    CuLaunchAttribute cluster = {.id = CU_LAUNCH_CLUSTER,
-                                 .value.cluster = {l->cluster[0], l->cluster[1], l->cluster[2]}};
-    const CuLaunchConfig c = {.grid = {l->grid[0], l->grid[1], l->grid[2]},
-                              .block = {l->block[0], l->block[1], l->block[2]},
-                              .shared = (unsigned)l->shared,
-                              .attributes = &cluster,
-                              .n_attributes = 1};
-    CALL(cuLaunchKernelEx, &c, function, parameters, NULL);
+    gpu_launch(g->cx, &g->d, function, l, NULL, set, g->parameters);
 }
 
 static void launch_all(Gpu *g, CuPointer *set)
 {
-    for (int i = 0; i < g->bundle->n_launches; i++) launch(g, g->functions[i], &g->launches[i], set);
+    for (int i = 0; i < g->bundle->n_launches; i++) launch(g, g->code.functions[i], &g->launches[i], set);
 }
 
 static void run_untimed(Gpu *g, CuPointer *set)
@@ -202,7 +140,7 @@ static double copy_speed(Gpu *g, size_t cache)
     const size_t blocks = (8 * cache + COPY_THREADS * COPY_BYTES - 1) / (COPY_THREADS * COPY_BYTES),
                  bytes = blocks * COPY_THREADS * COPY_BYTES;
     CuHandle function;
-    g->copy_module = load(g, copy_ptx, "copy's PTX");
+    g->copy_module = gpu_load_image(g->cx, g->arena, &g->d, copy_ptx, "copy's PTX");
     CALL(cuModuleGetFunction, &function, g->copy_module, "copy");
     CuPointer p[2] = {allocate(g, bytes), allocate(g, bytes)};
     CALL(cuMemsetD8_v2, p[0], 1, bytes);
@@ -259,7 +197,7 @@ static void release(Gpu *g)
         if (g->events[i]) g->d.cuEventDestroy_v2(g->events[i]);
     for (uint32_t i = 0; i < g->held.n; i++) g->d.cuMemFree_v2(g->held.items[i]);
     if (g->copy_module) g->d.cuModuleUnload(g->copy_module);
-    if (g->module) g->d.cuModuleUnload(g->module);
+    if (g->code.module) g->d.cuModuleUnload(g->code.module);
     if (g->retained) g->d.cuDevicePrimaryCtxRelease_v2(g->device);
     gpu_driver_close(&g->d);
 }

@@ -1,0 +1,253 @@
+/* stream.c: enqueues runs of a loaded bundle on streams that belong to a host: a program of its own, PyTorch, or XLA.
+ *
+ * Needs: the driver, and the host's CUDA context or none. Leaves: work on the stream, and nothing that waits for it.
+ * Temporaries that the caller does not bring are taken from the stream's memory pool and given back behind the last
+ * launch; tickets are set to zero before every run, so that runs on several streams may follow each other in any way.
+ *
+ *     buffers in, out, partials (temporary, address 0), ticket:
+ *         cuMemAllocAsync partials; cuMemsetD8Async ticket; launch; cuMemFreeAsync partials
+ */
+#include "gpu/stream.h"
+#include "gpu/load.h"
+
+#include <string.h>
+
+struct GpuLoaded {
+    WbbArena *arena;
+    const Bundle *b;
+    CuDriver d;
+    CuDevice device;
+    CuHandle context;
+    bool retained;        /* the primary context of the device, which nobody had made current */
+    const char *arch;
+    GpuCode code;
+    int most;             /* arguments of a launch */
+    CuPointer *constants; /* by buffer; 0: none */
+};
+
+typedef struct {
+    GpuLoaded *l;
+    const void *const *constants;
+} Load;
+
+/* A call in the context of the loaded bundle. */
+typedef struct {
+    const GpuLoaded *l;
+    void (*body)(WbbCx *cx, const GpuLoaded *l, void *arg);
+    void *arg;
+} Inside;
+
+#define CALL(D, FUNCTION, ...) gpu_check(cx, (D), (D)->FUNCTION(__VA_ARGS__), #FUNCTION, NULL)
+
+static void guarded(WbbCx *cx, void *arg)
+{
+    const Inside *i = arg;
+    i->body(cx, i->l, i->arg);
+}
+
+/* The thread's own context is current again when it returns, or fails. */
+static void inside(WbbCx *cx, const GpuLoaded *l, void (*body)(WbbCx *, const GpuLoaded *, void *), void *arg)
+{
+    Inside i = {l, body, arg};
+    CuHandle own;
+    CALL(&l->d, cuCtxPushCurrent_v2, l->context);
+    const WbbStatus s = wbb_guard(cx, guarded, &i);
+    l->d.cuCtxPopCurrent_v2(&own);
+    if (s != WBB_OK) wbb_rethrow(cx, s);
+}
+
+/* --- loading ------------------------------------------------------------------------------------------------------ */
+
+static void find_context(WbbCx *cx, GpuLoaded *l)
+{
+    gpu_init(cx, &l->d);
+    CALL(&l->d, cuCtxGetCurrent, &l->context);
+    if (l->context) {
+        CALL(&l->d, cuCtxGetDevice, &l->device);
+        return;
+    }
+    l->device = gpu_first_device(cx, &l->d);
+    CALL(&l->d, cuDevicePrimaryCtxRetain, &l->context, l->device);
+    l->retained = true;
+}
+
+static void load_all(WbbCx *cx, const GpuLoaded *of, void *arg)
+{
+    const Load *load = arg;
+    GpuLoaded *l = load->l;
+    const Bundle *b = of->b;
+    gpu_load_code(cx, l->arena, &l->d, b, b->launches, l->arch, &l->code);
+    for (int i = 0; i < b->n_launches; i++) l->most = WBB_MAX(l->most, b->launches[i].n_args);
+    for (int i = 0; i < b->n_buffers && load->constants; i++) {
+        const size_t bytes = (size_t)b->buffers[i].bytes;
+        if (!load->constants[i]) continue;
+        CALL(&l->d, cuMemAlloc_v2, &l->constants[i], WBB_MAX(bytes, (size_t)16));
+        if (bytes) CALL(&l->d, cuMemcpyHtoD_v2, l->constants[i], load->constants[i], bytes);
+    }
+}
+
+static void load(WbbCx *cx, void *arg)
+{
+    Load *load = arg;
+    GpuLoaded *l = load->l;
+    find_context(cx, l);
+    l->arch = gpu_arch(cx, l->arena, &l->d, l->device);
+    inside(cx, l, load_all, load);
+}
+
+GpuLoaded *gpu_load(WbbCx *cx, WbbArena *a, const Bundle *b, const void *const *constants)
+{
+    GpuLoaded *l = WBB_NEW(a, GpuLoaded);
+    *l = (GpuLoaded){.arena = a, .b = b, .constants = WBB_NEW_N(a, CuPointer, b->n_buffers + 1)};
+    Load job = {l, constants};
+    const WbbStatus s = wbb_guard(cx, load, &job);
+    if (s == WBB_OK) return l;
+    gpu_unload(l);
+    wbb_rethrow(cx, s);
+}
+
+void gpu_unload(GpuLoaded *l)
+{
+    CuHandle own;
+    const CuDriver *d = &l->d;
+    if (!d->library) return;
+    if (l->context && !d->cuCtxPushCurrent_v2(l->context)) {
+        for (int i = 0; i < l->b->n_buffers; i++)
+            if (l->constants[i]) d->cuMemFree_v2(l->constants[i]);
+        if (l->code.module) d->cuModuleUnload(l->code.module);
+        d->cuCtxPopCurrent_v2(&own);
+    }
+    if (l->retained) d->cuDevicePrimaryCtxRelease_v2(l->device);
+    gpu_driver_close(&l->d);
+}
+
+const char *gpu_loaded_arch(const GpuLoaded *l) { return l->arch; }
+
+/* --- runs --------------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const GpuLoaded *l;
+    CuHandle stream;
+    const uint64_t *given;
+    CuPointer *addresses; /* by buffer */
+    bool *taken;          /* by buffer: memory of this run */
+    void **parameters;
+} Run;
+
+static void take(WbbCx *cx, Run *r, int i)
+{
+    const CuDriver *d = &r->l->d;
+    if (!d->cuMemAllocAsync || !d->cuMemFreeAsync)
+        wbb_decline(cx, (WbbLoc){0}, WHY_NO_GPU, "the driver has no memory pools: buffer %d needs an address", i);
+    CALL(d, cuMemAllocAsync, &r->addresses[i], (size_t)WBB_MAX(r->l->b->buffers[i].bytes, 16), r->stream);
+    r->taken[i] = true;
+}
+
+static void check_addresses(WbbCx *cx, Run *r)
+{
+    for (int i = 0; i < r->l->b->n_buffers; i++) {
+        const BdBuffer *b = &r->l->b->buffers[i];
+        r->addresses[i] = r->given[i] ? r->given[i] : r->l->constants[i];
+        if (!r->addresses[i] && b->role != BD_TEMP && b->bytes)
+            wbb_fail(cx, (WbbLoc){0}, "buffer %d has no address", i);
+        if (r->addresses[i] % (uint64_t)b->align)
+            wbb_fail(cx, (WbbLoc){0}, "buffer %d is at address 0x%llx, and must be aligned to %d bytes", i,
+                     (unsigned long long)r->addresses[i], b->align);
+    }
+}
+
+/* The contents that buffers have before the first launch. */
+static void prepare(WbbCx *cx, Run *r)
+{
+    const CuDriver *d = &r->l->d;
+    for (int i = 0; i < r->l->b->n_buffers; i++) {
+        const BdBuffer *b = &r->l->b->buffers[i];
+        const size_t bytes = (size_t)b->bytes;
+        if (b->role == BD_TEMP && !r->addresses[i]) take(cx, r, i);
+        if (!bytes) continue;
+        if (b->init == BD_INIT_ZERO || b->init == BD_INIT_TICKET)
+            CALL(d, cuMemsetD8Async, r->addresses[i], 0, bytes, r->stream);
+        if (b->init == BD_INIT_COPY && r->addresses[i] != r->addresses[b->copy_of])
+            CALL(d, cuMemcpyDtoDAsync_v2, r->addresses[i], r->addresses[b->copy_of], bytes, r->stream);
+    }
+}
+
+static void enqueue(WbbCx *cx, void *arg)
+{
+    Run *r = arg;
+    const Bundle *b = r->l->b;
+    prepare(cx, r);
+    for (int i = 0; i < b->n_launches; i++)
+        gpu_launch(cx, &r->l->d, r->l->code.functions[i], &b->launches[i], r->stream, r->addresses, r->parameters);
+}
+
+static void run_inside(WbbCx *cx, const GpuLoaded *l, void *arg)
+{
+    Run *r = arg;
+    const WbbStatus s = wbb_guard(cx, enqueue, r);
+    CuResult freed = 0;
+    for (int i = 0; i < l->b->n_buffers; i++)
+        if (r->taken[i]) freed = l->d.cuMemFreeAsync(r->addresses[i], r->stream) ? 1 : freed;
+    if (s != WBB_OK) wbb_rethrow(cx, s);
+    gpu_check(cx, &l->d, freed, "cuMemFreeAsync", NULL);
+}
+
+void gpu_enqueue(WbbCx *cx, const GpuLoaded *l, void *stream, const uint64_t *addresses)
+{
+    WbbArena *a = wbb_arena_new(cx);
+    Run r = {.l = l, .stream = stream, .given = addresses, .addresses = WBB_NEW_N(a, CuPointer, l->b->n_buffers + 1),
+             .taken = WBB_NEW_N(a, bool, l->b->n_buffers + 1), .parameters = WBB_NEW_N(a, void *, l->most + 1)};
+    check_addresses(cx, &r);
+    inside(cx, l, run_inside, &r);
+    wbb_arena_free(a);
+}
+
+/* --- memory ------------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    uint64_t address, bytes;
+    void *to;
+    const void *from;
+} Memory;
+
+static void allocate(WbbCx *cx, const GpuLoaded *l, void *arg)
+{
+    Memory *m = arg;
+    CALL(&l->d, cuMemAlloc_v2, &m->address, (size_t)WBB_MAX(m->bytes, (uint64_t)16));
+}
+
+static void release(WbbCx *cx, const GpuLoaded *l, void *arg)
+{
+    CALL(&l->d, cuMemFree_v2, ((Memory *)arg)->address);
+}
+
+static void copy(WbbCx *cx, const GpuLoaded *l, void *arg)
+{
+    Memory *m = arg;
+    if (!m->bytes) return;
+    gpu_check(cx, &l->d, l->d.cuCtxSynchronize(), "cuCtxSynchronize", NULL);
+    if (m->from) CALL(&l->d, cuMemcpyHtoD_v2, m->address, m->from, (size_t)m->bytes);
+    else CALL(&l->d, cuMemcpyDtoH_v2, m->to, m->address, (size_t)m->bytes);
+}
+
+uint64_t gpu_allocate(WbbCx *cx, const GpuLoaded *l, uint64_t bytes)
+{
+    Memory m = {.bytes = bytes};
+    inside(cx, l, allocate, &m);
+    return m.address;
+}
+
+void gpu_release(WbbCx *cx, const GpuLoaded *l, uint64_t address)
+{
+    inside(cx, l, release, &(Memory){.address = address});
+}
+
+void gpu_write(WbbCx *cx, const GpuLoaded *l, uint64_t to, const void *from, uint64_t bytes)
+{
+    inside(cx, l, copy, &(Memory){.address = to, .bytes = bytes, .from = from});
+}
+
+void gpu_read(WbbCx *cx, const GpuLoaded *l, void *to, uint64_t from, uint64_t bytes)
+{
+    inside(cx, l, copy, &(Memory){.address = from, .bytes = bytes, .to = to});
+}
