@@ -1,7 +1,8 @@
-/* warpburg.h: compiles HLO fusions to GPU kernels, as a library.
+/* warpburg.h: compiles HLO fusions to GPU kernels, and runs, checks, times and launches them, as a library.
  *
- * Use one context per thread: there is no global state. No call ends the process, and a thread with 512 KiB of stack is
- * enough. No GPU, driver or network is needed.
+ * Use one context per thread: there is no global state. A kernel does not change once it is compiled: any number of
+ * threads may run it at once. No call prints or ends the process, and a thread with 512 KiB of stack is enough. No GPU,
+ * driver or network is needed, but by the functions of the last part.
  *
  *     wb_context *cx = wb_context_new();
  *     wb_kernel *k;
@@ -12,8 +13,12 @@
  *     wb_kernel_free(k);
  *     wb_context_free(cx);                            // and its other kernels
  *
- * To run a kernel, allocate its buffers (wb_kernel_buffer) and run its launches (wb_kernel_launch) in order on one
- * stream.
+ * Contents: versions and statuses; compiling; what a kernel is; running it in the simulator; running it on a GPU.
+ * examples/ has programs in C and C++.
+ *
+ * Stability: a function keeps its meaning within a major version. Structures may grow at their end with a minor
+ * version, which changes the library's soname while the major version is 0: fill them by designated initialisers, or
+ * clear them first, and compile against the header of the library. Enumerations grow at their end.
  */
 #ifndef WARPBURG_H
 #define WARPBURG_H
@@ -31,12 +36,16 @@ extern "C" {
 #define WB_API
 #endif
 
-typedef struct wb_context wb_context;
-typedef struct wb_kernel wb_kernel;
+/* --- versions and statuses ------------------------------------------------------------------------------------- */
 
-/* WB_FAILED: the input has an error, or a tool refused it. WB_DECLINED: the input is well-formed, but not supported. In
- * both cases wb_messages says where and why. */
-typedef enum { WB_OK = 0, WB_FAILED = 1, WB_DECLINED = 3 } wb_status;
+#define WB_VERSION_MAJOR 0
+#define WB_VERSION_MINOR 2
+
+WB_API const char *wb_version(void); /* of the library: "0.2.0" */
+
+/* WB_FAILED: the input has an error, or a tool refused it. WB_DECLINED: the input is well-formed, but not supported.
+ * WB_CHECK: a kernel did what it must not do. In all three cases the messages say where and why. */
+typedef enum { WB_OK = 0, WB_FAILED = 1, WB_DECLINED = 3, WB_CHECK = 4 } wb_status;
 
 /* Why a fusion was declined: a closed list, to which a later version may add at the end. wb_reason_text explains. */
 typedef enum {
@@ -45,6 +54,14 @@ typedef enum {
     WB_WHY_MANY_FUSIONS, WB_WHY_SHAPE, WB_WHY_SIZE, WB_WHY_NO_RULE, WB_WHY_NO_LIBDEVICE, WB_WHY_NO_GPU,
     WB_WHY_FEATURE
 } wb_reason;
+
+WB_API const char *wb_reason_name(wb_reason r); /* "no_rule"; NULL: there is no such reason */
+WB_API const char *wb_reason_text(wb_reason r); /* a sentence */
+
+/* --- compiling -------------------------------------------------------------------------------------------------- */
+
+typedef struct wb_context wb_context;
+typedef struct wb_kernel wb_kernel;
 
 /* The errors that functions may have: by default quotients and roots are correctly rounded and other functions off by
  * few units in the last place; those of XLA's own kernels; those of the machine's approximations. */
@@ -55,7 +72,50 @@ typedef struct {
     wb_accuracy accuracy;
     uint32_t align;     /* alignment of every buffer in bytes; 0: 16 */
     int lines;          /* the PTX has `.loc` lines of the rules that made it */
+    int cubin;          /* make machine code as well, if ptxas is found */
+    const char *layout; /* text of the layout that the kernel must have; NULL: the cheapest */
 } wb_options;
+
+WB_API wb_context *wb_context_new(void);       /* NULL: out of memory */
+WB_API void wb_context_free(wb_context *cx);   /* also frees its kernels; NULL: does nothing */
+WB_API const char *wb_target_name(uint32_t i); /* of the i-th target, from 0: "sm_75"; NULL after the last */
+
+/* Compiles the fusion in `text` (n bytes). `file`: its name in messages; NULL: "<text>". `options` NULL: the defaults.
+ * The context owns the kernel; *kernel is NULL if the status is not WB_OK. */
+WB_API wb_status wb_compile(wb_context *cx, const char *file, const char *text, size_t n, const wb_options *options,
+                            wb_kernel **kernel);
+/* The messages since the last wb_compile began, one per line: "FILE:LINE:COL: error: .."; "": none. */
+WB_API const char *wb_messages(const wb_context *cx);
+/* Why the last wb_compile declined; WB_WHY_NONE: it did not. */
+WB_API wb_reason wb_declined(const wb_context *cx);
+
+/* Frees the kernel and all that was returned for it, before its context is freed; NULL: does nothing. */
+WB_API void wb_kernel_free(wb_kernel *k);
+
+/* --- what a kernel is ------------------------------------------------------------------------------------------- */
+
+WB_API const char *wb_kernel_name(const wb_kernel *k);
+WB_API const char *wb_kernel_target(const wb_kernel *k);
+WB_API const char *wb_kernel_ptx(const wb_kernel *k);     /* text, NUL-terminated */
+WB_API const char *wb_kernel_json(const wb_kernel *k);    /* all of this as text, schema of kernel.json */
+WB_API const char *wb_kernel_hlo(const wb_kernel *k);     /* the text that was compiled */
+WB_API const char *wb_kernel_explain(const wb_kernel *k); /* why the kernel is as it is: layout, accesses, functions */
+/* Machine code of *bytes bytes. NULL: there is none, and *missing, unless `missing` is NULL, says why. */
+WB_API const void *wb_kernel_cubin(const wb_kernel *k, size_t *bytes, const char **missing);
+
+/* An array of the entry's parameters or of the result, tuples flattened depth first. On the host its elements lie one
+ * after the other, the last dimension fastest; those of types under 8 bits take a byte each, sign-extended. */
+typedef struct {
+    const char *type;       /* of HLO: "bf16" */
+    uint32_t element_bytes; /* on the host */
+    uint32_t rank;
+    const int64_t *dims;    /* [rank] */
+    uint64_t bytes;         /* of the array on the host */
+} wb_array;
+
+/* Input or output i, counted from 0. 1: *array is filled; 0: there is no such one, and it is not changed. */
+WB_API int wb_kernel_input(const wb_kernel *k, uint32_t i, wb_array *array);
+WB_API int wb_kernel_output(const wb_kernel *k, uint32_t i, wb_array *array);
 
 typedef enum { WB_OPERAND, WB_OUTPUT, WB_TEMPORARY } wb_role;
 
@@ -63,7 +123,7 @@ typedef enum { WB_OPERAND, WB_OUTPUT, WB_TEMPORARY } wb_role;
  * first run of the kernel, which leaves zeros for the next one. The values of an operand are the caller's. */
 typedef enum { WB_ANYTHING, WB_ZEROS, WB_COPY, WB_TICKET } wb_contents;
 
-/* One buffer of device memory. Temporaries serve one run at a time. */
+/* One buffer of device memory. Temporaries serve one run at a time, and have no elements. */
 typedef struct {
     wb_role role;
     uint32_t number;        /* of the operand, or of the array in the result, tuples flattened depth first */
@@ -73,6 +133,13 @@ typedef struct {
     int copy_of;            /* WB_COPY: the buffer whose contents, or memory, the output has; else -1 */
     const int *may_alias;   /* [n_may_alias] buffers of operands whose memory the output may have */
     uint32_t n_may_alias;
+    const char *type;       /* of HLO: "bf16" */
+    uint32_t bits;          /* of an element: 4 for s4, which is packed, low bits first; 8 for pred */
+    uint32_t rank;
+    const int64_t *dims;    /* [rank] */
+    const int *minor_to_major; /* [rank] the order of dimensions in memory, the fastest one first */
+    int input;              /* of an operand: the number of the input whose elements it has; else -1 */
+    const void *constant;   /* of an operand that is a constant: its elements, as an array on the host; else NULL */
 } wb_buffer;
 
 typedef struct {
@@ -84,35 +151,99 @@ typedef struct {
     uint32_t n_arguments;
 } wb_launch;
 
-WB_API const char *wb_version(void);
-WB_API wb_context *wb_context_new(void);        /* NULL: out of memory */
-WB_API void wb_context_free(wb_context *cx);   /* also frees its kernels; NULL: does nothing */
-
-/* Compiles the fusion in `text` (n bytes). `file`: its name in messages; NULL: "<text>". `options` NULL: the defaults.
- * The context owns the kernel; *kernel is NULL if the status is not WB_OK. */
-WB_API wb_status wb_compile(wb_context *cx, const char *file, const char *text, size_t n, const wb_options *options,
-                            wb_kernel **kernel);
-/* The messages since the last wb_compile began, one per line; "": none. */
-WB_API const char *wb_messages(const wb_context *cx);
-/* Why the last wb_compile declined; WB_WHY_NONE: it did not. */
-WB_API wb_reason wb_declined(const wb_context *cx);
-WB_API const char *wb_reason_name(wb_reason r); /* "no_rule"; NULL: there is no such reason */
-WB_API const char *wb_reason_text(wb_reason r); /* a sentence */
-
-/* Frees the kernel and all that was returned for it, before its context is freed; NULL: does nothing. */
-WB_API void wb_kernel_free(wb_kernel *k);
-
-WB_API const char *wb_kernel_name(const wb_kernel *k);
-WB_API const char *wb_kernel_ptx(const wb_kernel *k);  /* text, NUL-terminated */
-WB_API const char *wb_kernel_json(const wb_kernel *k); /* all of this as text, schema of kernel.json */
 /* Buffer or launch i, counted from 0. 1: *buffer or *launch is filled; 0: there is no such one, and it is not changed.
- * A kernel whose result is empty has no launch. */
+ * A kernel whose result is empty has no launch. To run a kernel by a driver of your own, allocate its buffers and run
+ * its launches in order on one stream. */
 WB_API int wb_kernel_buffer(const wb_kernel *k, uint32_t i, wb_buffer *buffer);
 WB_API int wb_kernel_launch(const wb_kernel *k, uint32_t i, wb_launch *launch);
 /* Milliseconds of step i of the compile, 0 <= i < wb_kernel_steps, and its name in *name unless `name` is NULL.
  * Processor time, but elapsed time for the step that waits for ptxas. */
 WB_API double wb_kernel_ms(const wb_kernel *k, int i, const char **name);
 WB_API int wb_kernel_steps(const wb_kernel *k);
+
+/* --- running it in the simulator -------------------------------------------------------------------------------- */
+
+/* What a call left beside its numbers. Every call that has a `wb_result **` sets it, whatever its status, unless it is
+ * NULL; the caller frees it. It does not refer to the kernel. *result NULL: out of memory. */
+typedef struct wb_result wb_result;
+WB_API const char *wb_result_messages(const wb_result *r); /* errors and faults, one per line; "": none */
+WB_API const char *wb_result_text(const wb_result *r);     /* a report; "": none */
+WB_API const char *wb_result_json(const wb_result *r);     /* the same as an object; "": none */
+WB_API const char *wb_result_html(const wb_result *r);     /* of a profile: a page; "": none */
+WB_API wb_reason wb_result_declined(const wb_result *r);   /* WB_WHY_NONE: it is not declined */
+WB_API void wb_result_free(wb_result *r);                  /* NULL: does nothing */
+
+/* Host threads, and values of inputs that are not given: they follow from the case and the seed. Case 'n' has usual
+ * values, 'e' edge values, 'p' values above 0, 's' values whose sums no order rounds, 't' tiny values, 'c' constants of
+ * the fusion and of the kernel, at which comparisons tip. */
+typedef struct {
+    uint32_t threads;  /* 0: one */
+    char inputs;       /* 0: 'n' */
+    uint64_t seed;
+    uint64_t blocks;   /* run a sample of so many blocks; 0: all. wb_kernel_run runs all */
+} wb_run_options;
+
+/* Runs the kernel on the inputs, arrays on the host in their order, and fills the arrays of the outputs. A fault of the
+ * kernel is WB_CHECK. `options` NULL: the defaults. */
+WB_API wb_status wb_kernel_run(const wb_kernel *k, const void *const *inputs, void *const *outputs,
+                               const wb_run_options *options, wb_result **result);
+
+typedef struct {
+    uint64_t compared, outside; /* elements; those outside the bounds of what the HLO text allows */
+    double max_ulp;             /* largest distance from an evaluation in f64, in units in the last place */
+    uint32_t faults;            /* accesses out of bounds, races, .. */
+} wb_verdict;
+
+/* Runs the kernel, checks every access to memory, and compares each element with the bounds of what the HLO text
+ * allows: WB_CHECK if something is wrong. `inputs` NULL: they are made. */
+WB_API wb_status wb_kernel_check(const wb_kernel *k, const void *const *inputs, const wb_run_options *options,
+                                 wb_verdict *verdict, wb_result **result);
+
+/* The time of the kernel on its GPU, as the model of docs/profile.md has it, in seconds. */
+typedef struct {
+    double seconds;                     /* of all launches */
+    double launch, latency, work, tail; /* of the launch that takes longest: what its time is made of */
+    char binds[32];                     /* what bounds its work: "dram", "pipe.fma", ..; "": there is no launch */
+} wb_time;
+
+/* Runs the kernel, or a sample of its blocks, and models its time. The result has the report, as `warpburg run
+ * --profile` prints it, and a page. `inputs` NULL: they are made. */
+WB_API wb_status wb_kernel_profile(const wb_kernel *k, const void *const *inputs, const wb_run_options *options,
+                                   wb_time *time, wb_result **result);
+
+/* The record of `warpburg stats`: instructions, registers, bytes, rules. wb_result_json has it; with ptxas machine
+ * code is counted as well. */
+WB_API wb_status wb_kernel_statistics(const wb_kernel *k, wb_result **result);
+
+/* --- running it on a GPU ---------------------------------------------------------------------------------------- */
+
+/* A kernel in the memory of a GPU. The driver's library is opened when it is needed: libcuda.so.1, or what the
+ * environment variable WARPBURG_LIBCUDA names. Where there is none, or no GPU, a call is declined with WB_WHY_NO_GPU.
+ * Any number of threads may launch it at once. */
+typedef struct wb_loaded wb_loaded;
+
+/* Loads the kernel, its cubin where it has one for this GPU, into the CUDA context that is current in this thread, else
+ * into the primary context of device 0. *loaded is NULL if the status is not WB_OK. */
+WB_API wb_status wb_gpu_load(const wb_kernel *k, wb_loaded **loaded, wb_result **result);
+WB_API void wb_gpu_unload(wb_loaded *loaded); /* NULL: does nothing */
+
+/* Enqueues a run on `stream`, a CUstream of the same context (NULL: its default stream), and does not wait for it.
+ * addresses[i] is the device address of buffer i of the kernel, aligned as it asks for; 0 for a temporary: memory is
+ * taken on the stream, for this run. Contents that buffers must have at first, but for those of operands, are written
+ * on the stream. An output with WB_COPY may have its operand's address, or an own one. */
+WB_API wb_status wb_gpu_enqueue(const wb_loaded *loaded, void *stream, const uint64_t *addresses, wb_result **result);
+
+/* Memory of the GPU, for hosts that have no driver of their own. Copies wait until the GPU is idle. */
+WB_API wb_status wb_gpu_allocate(const wb_loaded *loaded, uint64_t bytes, uint64_t *address, wb_result **result);
+WB_API wb_status wb_gpu_release(const wb_loaded *loaded, uint64_t address, wb_result **result);
+WB_API wb_status wb_gpu_write(const wb_loaded *loaded, uint64_t to, const void *from, uint64_t bytes,
+                              wb_result **result);
+WB_API wb_status wb_gpu_read(const wb_loaded *loaded, void *to, uint64_t from, uint64_t bytes, wb_result **result);
+
+/* Runs the kernel on arrays of the host as wb_kernel_run does, but on the first GPU; `repeat`: time so many runs more.
+ * wb_result_json names the GPU and has the times. */
+WB_API wb_status wb_gpu_run(const wb_kernel *k, const void *const *inputs, void *const *outputs, uint32_t repeat,
+                            wb_result **result);
 
 #ifdef __cplusplus
 }

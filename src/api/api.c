@@ -1,30 +1,20 @@
-/* api.c: the functions of include/warpburg.h, on top of pipe/.
+/* api.c: contexts and compiles of include/warpburg.h, on top of pipe/.
  *
- * Needs the text of a fusion; leaves a kernel in the context. Failures become a status and messages.
+ * Needs the text of a fusion; leaves a kernel in the context. Failures become a status and messages. kernel.c says what
+ * a kernel is, run.c and gpu.c run it.
  *
  *     wb_compile(cx, "gelu.hlo", text, n, NULL, &k)   ->   pipe_compile(.., {.target = "sm_90"}, ..)
  */
-#include "warpburg.h"
+#include "api/inner.h"
 
 #include "llvm/llvm.h"
-#include "pipe/pipe.h"
+
+#include <string.h>
 
 #define WHY(id, text) _Static_assert((int)WB_WHY_##id == (int)WHY_##id, "wb_reason is why.def: " text);
 #include "base/why.def"
 #undef WHY
 _Static_assert((int)WHY_COUNT == (int)WB_WHY_FEATURE + 1, "wb_reason is why.def");
-_Static_assert((int)WB_OPERAND == (int)BD_IN && (int)WB_OUTPUT == (int)BD_OUT && (int)WB_TEMPORARY == (int)BD_TEMP,
-               "wb_role is BdRole");
-_Static_assert((int)WB_ANYTHING == (int)BD_INIT_NONE && (int)WB_ZEROS == (int)BD_INIT_ZERO &&
-                   (int)WB_COPY == (int)BD_INIT_COPY && (int)WB_TICKET == (int)BD_INIT_TICKET,
-               "wb_contents is BdInit");
-
-struct wb_kernel {
-    WbbArena *arena; /* it and all that belongs to it */
-    PipeResult result;
-    const char *json;
-};
-
 struct wb_context {
     WbbCx *cx;
     LlCache *cache;
@@ -74,14 +64,57 @@ static ScAccuracy accuracy_of(const wb_options *o)
     return o->accuracy == WB_XLA ? SC_XLA : o->accuracy == WB_APPROX ? SC_APPROX : SC_EXACT;
 }
 
+static wb_array array_of(const HloShape *s)
+{
+    const char *type = sc_type_info[s->type].hlo;
+    const uint32_t bytes = (uint32_t)bd_npy_bytes(type);
+    return (wb_array){.type = type, .element_bytes = bytes, .rank = s->rank, .dims = s->dims,
+                      .bytes = (uint64_t)hlo_elements(s) * bytes};
+}
+
+typedef struct {
+    wb_array *items;
+    uint32_t n, capacity;
+} Arrays;
+
+static void add_leaves(WbbArena *a, Arrays *to, const HloShape *s)
+{
+    const HloShape **leaves;
+    const uint32_t n = hlo_leaves(a, s, &leaves);
+    for (uint32_t i = 0; i < n; i++) WBB_PUSH(a, to, array_of(leaves[i]));
+}
+
+/* The arrays of the entry. Those of the result are the fusion's, as a run leaves them. */
+static void describe(WbbCx *cx, wb_kernel *k)
+{
+    const HloComputation *entry = k->result.module->entry;
+    const HloFusion f = hlo_fusion(cx, k->result.module);
+    Arrays in = {0}, out = {0};
+    for (uint32_t i = 0; i < entry->n_parameters; i++) add_leaves(k->arena, &in, entry->parameters[i]->shape);
+    add_leaves(k->arena, &out, f.body->root->shape);
+    k->inputs = in.items, k->n_inputs = in.n;
+    k->outputs = out.items, k->n_outputs = out.n;
+    k->operands = pipe_leaves(cx, k->arena, &f, &k->n_operands);
+}
+
+static const char *copied(WbbArena *a, const char *z) { return z ? wbb_format(a, "%s", z) : NULL; }
+
 static void compile(WbbCx *cx, void *arg)
 {
     Call *c = arg;
     c->arena = wbb_arena_new(cx);
     wb_kernel *k = WBB_NEW(c->arena, wb_kernel);
     k->arena = c->arena;
-    pipe_compile(cx, k->arena, &c->options, c->file, c->text, c->n, &k->result);
+    k->file = copied(c->arena, c->file);
+    k->options = c->options;
+    k->options.target = copied(c->arena, c->options.target);
+    k->options.layout = copied(c->arena, c->options.layout);
+    pipe_compile(cx, k->arena, &k->options, k->file, c->text, c->n, &k->result);
     k->json = bd_kernel_json(k->arena, k->result.bundle);
+    WbbBuf explained = wbb_buf(k->arena);
+    pipe_explain(&explained, &k->result);
+    k->explain = explained.text;
+    describe(cx, k);
     c->kernel = k;
 }
 
@@ -90,14 +123,14 @@ wb_status wb_compile(wb_context *c, const char *file, const char *text, size_t n
 {
     Call call = {.context = c, .file = file ? file : "<text>", .text = text, .n = n,
                  .options = {.target = o && o->target ? o->target : "sm_90", .accuracy = accuracy_of(o),
-                             .align = o ? o->align : 0, .lines = o && o->lines, .stage = PIPE_AT_PTX,
-                             .cache = c->cache}};
+                             .align = o ? o->align : 0, .lines = o && o->lines, .layout = o ? o->layout : NULL,
+                             .assemble = o && o->cubin, .stage = PIPE_AT_PTX, .cache = c->cache}};
     wbb_cx_clear(c->cx);
     const WbbStatus s = wbb_guard(c->cx, compile, &call);
     *kernel = s == WBB_OK ? call.kernel : NULL;
     c->declined = s == WBB_DECLINED ? (wb_reason)c->cx->why : WB_WHY_NONE;
     if (s != WBB_OK) wbb_arena_free(call.arena);
-    return s == WBB_OK ? WB_OK : s == WBB_DECLINED ? WB_DECLINED : WB_FAILED;
+    return wb_status_of(s);
 }
 
 void wb_kernel_free(wb_kernel *k)
@@ -110,40 +143,10 @@ wb_reason wb_declined(const wb_context *c) { return c->declined; }
 static bool is_reason(wb_reason r) { return (uint32_t)r < (uint32_t)WHY_COUNT; }
 const char *wb_reason_name(wb_reason r) { return is_reason(r) ? wbb_why_name((WbbWhy)r) : NULL; }
 const char *wb_reason_text(wb_reason r) { return is_reason(r) ? wbb_why_text((WbbWhy)r) : NULL; }
-const char *wb_kernel_name(const wb_kernel *k) { return k->result.kernel->name; }
-const char *wb_kernel_ptx(const wb_kernel *k) { return k->result.ptx; }
-const char *wb_kernel_json(const wb_kernel *k) { return k->json; }
-int wb_kernel_steps(const wb_kernel *k) { return (void)k, PIPE_STEPS; }
 
-int wb_kernel_buffer(const wb_kernel *k, uint32_t i, wb_buffer *buffer)
+const char *wb_target_name(uint32_t i)
 {
-    const Bundle *b = k->result.bundle;
-    if (i >= (uint32_t)b->n_buffers) return 0;
-    const BdBuffer *d = &b->buffers[i];
-    *buffer = (wb_buffer){.role = (wb_role)d->role, .number = (uint32_t)d->arg, .bytes = (uint64_t)d->bytes,
-                          .align = (uint32_t)d->align, .contents = (wb_contents)d->init, .copy_of = d->copy_of,
-                          .may_alias = d->may_alias, .n_may_alias = (uint32_t)d->n_may_alias};
-    return 1;
-}
-
-int wb_kernel_launch(const wb_kernel *k, uint32_t i, wb_launch *launch)
-{
-    const Bundle *b = k->result.bundle;
-    if (i >= (uint32_t)b->n_launches) return 0;
-    const BdLaunch *l = &b->launches[i];
-    *launch = (wb_launch){.entry = l->entry, .shared_bytes = (uint32_t)l->shared, .arguments = l->args,
-                          .n_arguments = (uint32_t)l->n_args};
-    for (int d = 0; d < 3; d++) {
-        launch->grid[d] = l->grid[d];
-        launch->block[d] = l->block[d];
-        launch->cluster[d] = l->cluster[d];
-    }
-    return 1;
-}
-
-double wb_kernel_ms(const wb_kernel *k, int i, const char **name)
-{
-    if (i < 0 || i >= PIPE_STEPS) return 0;
-    if (name) *name = pipe_step_name[i];
-    return k->result.ms[i];
+    uint32_t n;
+    const TgTarget *const *all = tg_all(&n);
+    return i < n ? all[i]->name : NULL;
 }

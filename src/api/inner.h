@@ -1,0 +1,41 @@
+/* inner.h: what the files of the library share: the kernel, and calls that leave a result. */
+#ifndef API_INNER_H
+#define API_INNER_H
+
+#include "pipe/judge.h"
+#include "pipe/pipe.h"
+#include "warpburg.h"
+
+struct wb_kernel {
+    WbbArena *arena; /* it and all that belongs to it */
+    const char *file;
+    PipeOptions options; /* that it was compiled with; texts are in the arena */
+    PipeResult result;
+    const char *json, *explain;
+    const PipeLeaf *operands; /* [n_operands] */
+    uint32_t n_operands;
+    const wb_array *inputs, *outputs;
+    uint32_t n_inputs, n_outputs;
+};
+
+struct wb_result {
+    WbbCx *cx; /* its arena has the result and its texts */
+    const char *faults, *text, *json, *html;
+    wb_reason declined;
+};
+
+/* result.c: calls body(r->cx, job) with a new result, which goes to *result or is freed. The job has a WbRun first. */
+typedef struct {
+    const wb_kernel *k;
+    wb_result *r;
+    wb_status status; /* that the call ends with, where the body succeeds */
+} WbRun;
+wb_status wb_result_of(const wb_kernel *k, void (*body)(WbbCx *, void *), WbRun *job, wb_result **result);
+/* Faults of a run, a message each, and elements outside their bounds: WB_CHECK if there are any. */
+void wb_result_faults(WbRun *job, const PipeVerdict *v);
+
+/* api.c: the elements of operand i as an array on the host, where it is a constant; else NULL. */
+const void *wb_kernel_constant(const wb_kernel *k, uint32_t i);
+wb_status wb_status_of(WbbStatus s);
+
+#endif

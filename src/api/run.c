@@ -1,0 +1,157 @@
+/* run.c: a kernel in the simulator: run, checked, profiled, counted.
+ *
+ * Needs a kernel, whose text is parsed anew for each call, so that the kernel is only read. Leaves outputs, a verdict
+ * or a time, and the texts of the result.
+ *
+ *     wb_kernel_check(k, NULL, &(wb_run_options){.inputs = 'e'}, &verdict, &result)   ->   verdict.outside == 0
+ */
+#include "api/inner.h"
+#include "pipe/profile.h"
+#include "pipe/stats.h"
+
+#include <string.h>
+
+typedef struct {
+    WbRun base;
+    const void *const *inputs;
+    void *const *outputs;
+    wb_run_options o;
+    bool check, on_gpu;
+    uint32_t repeat;
+    wb_verdict *verdict;
+    wb_time *time;
+} Job;
+
+static PipeRun run_of(WbbCx *cx, const Job *j)
+{
+    const char which = j->o.inputs ? j->o.inputs : 'n';
+    if (!strchr("neptsc", which))
+        wbb_fail(cx, (WbbLoc){0}, "inputs '%c': one of the cases n, e, p, t, s and c expected", which);
+    return (PipeRun){.check = j->check, .seed = j->o.seed, .which = which, .arrays = j->inputs,
+                     .n_inputs = j->base.k->n_inputs, .outputs = j->outputs, .blocks = j->o.blocks,
+                     .accuracy = j->base.k->options.accuracy, .threads = j->o.threads, .on_gpu = j->on_gpu,
+                     .repeat = j->repeat};
+}
+
+static const HloModule *module_of(WbbCx *cx, const wb_kernel *k)
+{
+    const char *text = k->result.bundle->hlo;
+    return hlo_parse(cx, cx->arena, k->file, text, strlen(text));
+}
+
+static void run(WbbCx *cx, void *arg)
+{
+    Job *j = arg;
+    const wb_kernel *k = j->base.k;
+    const PipeRun options = run_of(cx, j);
+    const PipeVerdict v = pipe_run(cx, cx->arena, k->result.bundle, module_of(cx, k), &options);
+    WbbBuf text = wbb_buf(cx->arena), json = wbb_buf(cx->arena);
+    pipe_put_verdict(&text, k->file, &v);
+    wbb_json_open(&json, NULL, '{');
+    pipe_put_verdict_json(&json, &v);
+    wbb_json_close(&json, '}');
+    j->base.r->text = text.text, j->base.r->json = json.text;
+    wb_result_faults(&j->base, &v);
+    if (v.exact && v.differ) {
+        j->base.status = WB_CHECK;
+        j->base.r->faults = text.text;
+    }
+    if (j->verdict)
+        *j->verdict = (wb_verdict){.compared = (uint64_t)v.compared, .outside = (uint64_t)v.outside,
+                                   .max_ulp = v.max_ulp, .faults = (uint32_t)v.report.n_faults};
+}
+
+wb_status wb_kernel_run(const wb_kernel *k, const void *const *inputs, void *const *outputs, const wb_run_options *o,
+                        wb_result **result)
+{
+    Job j = {.inputs = inputs, .outputs = outputs, .o = o ? *o : (wb_run_options){0}};
+    j.o.blocks = 0;
+    return wb_result_of(k, run, &j.base, result);
+}
+
+wb_status wb_kernel_check(const wb_kernel *k, const void *const *inputs, const wb_run_options *o, wb_verdict *verdict,
+                          wb_result **result)
+{
+    Job j = {.inputs = inputs, .o = o ? *o : (wb_run_options){0}, .check = true, .verdict = verdict};
+    if (verdict) *verdict = (wb_verdict){0};
+    return wb_result_of(k, run, &j.base, result);
+}
+
+wb_status wb_gpu_run(const wb_kernel *k, const void *const *inputs, void *const *outputs, uint32_t repeat,
+                     wb_result **result)
+{
+    Job j = {.inputs = inputs, .outputs = outputs, .on_gpu = true, .repeat = repeat};
+    return wb_result_of(k, run, &j.base, result);
+}
+
+/* --- profile ------------------------------------------------------------------------------------------------------ */
+
+static wb_time time_of(const PipeProfile *p)
+{
+    wb_time t = {.seconds = p->seconds};
+    double longest = -1;
+    for (int i = 0; i < p->bundle->n_launches; i++) {
+        const PriceReport *r = &p->reports[i];
+        if (r->seconds <= longest) continue;
+        longest = r->seconds;
+        t.launch = r->launch, t.latency = r->latency, t.work = r->work, t.tail = r->tail;
+    }
+    const char *binds = p->bundle->n_launches ? pipe_profile_binds(p) : "";
+    for (size_t i = 0; binds[i] && i + 1 < sizeof t.binds; i++) t.binds[i] = binds[i];
+    return t;
+}
+
+/* The kernel is compiled once more, with comments, which tell lines apart by rule and HLO instruction. */
+static void profile(WbbCx *cx, void *arg)
+{
+    Job *j = arg;
+    const wb_kernel *k = j->base.k;
+    const char *hlo = k->result.bundle->hlo;
+    WbbArena *a = cx->arena;
+    PipeOptions o = k->options;
+    PipeResult r;
+    o.comments = true, o.lines = o.assemble = false, o.cache = NULL;
+    pipe_compile(cx, a, &o, k->file, hlo, strlen(hlo), &r);
+    Bundle b = *r.bundle;
+    b.ptx = r.emitted;
+    WbbBuf ir = wbb_buf(a), text = wbb_buf(a), json = wbb_buf(a), html = wbb_buf(a);
+    for (uint32_t i = 0; i < r.n_kernels; i++) ir_print(&ir, r.kernels[i].ir);
+    PipeProfile p = {.name = k->file, .bundle = &b, .ir = ir.text};
+    const PipeRun options = run_of(cx, j);
+    pipe_profile(cx, a, r.module, &options, true, &p);
+    wb_result_faults(&j->base, &p.verdict);
+    if (p.verdict.report.n_faults) return;
+    pipe_put_profiles(&text, &p, 1);
+    pipe_put_profiles_json(&json, &p, 1);
+    pipe_put_profiles_html(&html, hlo, &p, 1);
+    j->base.r->text = text.text, j->base.r->json = json.text, j->base.r->html = html.text;
+    if (j->time) *j->time = time_of(&p);
+}
+
+wb_status wb_kernel_profile(const wb_kernel *k, const void *const *inputs, const wb_run_options *o, wb_time *time,
+                            wb_result **result)
+{
+    Job j = {.inputs = inputs, .o = o ? *o : (wb_run_options){0}, .time = time};
+    if (time) *time = (wb_time){0};
+    return wb_result_of(k, profile, &j.base, result);
+}
+
+/* --- statistics --------------------------------------------------------------------------------------------------- */
+
+static void statistics(WbbCx *cx, void *arg)
+{
+    WbRun *job = arg;
+    const wb_kernel *k = job->k;
+    const char *text = k->result.bundle->hlo;
+    PipeStat s = {.target = k->result.target, .text = text, .n = strlen(text)};
+    const PipeStatOptions o = {.accuracy = k->options.accuracy, .align = k->options.align};
+    pipe_stats_begin(cx, cx->arena, &o, &s);
+    pipe_stats_end(cx, cx->arena, &s, 1);
+    job->r->json = wbb_format(cx->arena, "{%s}", s.body);
+}
+
+wb_status wb_kernel_statistics(const wb_kernel *k, wb_result **result)
+{
+    WbRun job;
+    return wb_result_of(k, statistics, &job, result);
+}
