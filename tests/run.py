@@ -116,6 +116,7 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("ml_dtypes_values", "tests/ml_dtypes_values.py {wb}", "", ""),
     ("random_fusions", "tests/fuzz/random_fusions.py {wb}", "60", "10000"),
     ("random_loops", "tests/fuzz/random_loops.py {wb}", "60", "3000"),
+    ("library", "tests/library.py {build}", "", "--compiles 1000"),
     ("command_line", "tests/command_line.py {wb} {run}", "", ""),
     ("shaderdb", "tests/shaderdb/all.py", "", "--all"),
     ("corpus_loops", "tests/corpus_loops.py {wb} --shared {shared}", "", "--all"),
