@@ -257,6 +257,8 @@ ScType emit_part_type(ScType t); /* in which memory holds a part of a value of t
 uint32_t emit_parts_of(ScType t);
 uint32_t emit_split(const EmitValues *e, IrRef x, ScType t, IrRef *parts); /* the parts of a value; returns how many */
 IrRef emit_join(const EmitValues *e, const IrRef *parts, ScType t);
+/* n lanes, a power of two, of which the first n_values have values; the others are 0. */
+IrRef emit_packed(const EmitValues *e, const IrRef *values, ScType t, uint32_t n, uint32_t n_values);
 /* A new buffer of the kernel; returns its number. Before any table is made. */
 uint32_t emit_add_buffer(EmitValues *e, const char *stem, IrSpace space, ScType t, int64_t elements, bool zeroed);
 

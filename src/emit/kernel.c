@@ -186,15 +186,6 @@ static void store_tail(Emitter *m)
     store_all(m, element);
 }
 
-/* Lanes at .. at + n - 1 of a byte, of which the first n_values have values; the others are 0. */
-static IrRef packed(Emitter *m, const IrRef *values, ScType t, uint32_t at, uint32_t n, uint32_t n_values)
-{
-    if (n == 1) return at < n_values ? values[at] : ir_const(m->g, IR_TYPE(t, 0), 0);
-    const IrRef low = packed(m, values, t, at, n / 2, n_values);
-    const IrRef high = packed(m, values, t, at + n / 2, n / 2, n_values);
-    return ir_node(m->g, OP_PACK, IR_TYPE(t, n == 2 ? 1 : 2), 0, low, high, 0, 0);
-}
-
 /* The last n elements, which do not fill their bytes. Computes every value before the first store. */
 static void store_partial(Emitter *m, int64_t first, uint32_t n)
 {
@@ -211,9 +202,10 @@ static void store_partial(Emitter *m, int64_t first, uint32_t n)
     for (uint32_t k = 0; k < r->n_outputs; k++) {
         const uint32_t buffer = m->plan->n_operands + r->outputs[k];
         const ScType t = m->plan->buffers[buffer].shape->type;
-        const uint32_t each = part_is_packed(t) ? 8u / sc_type_info[t].bits : 1;
+        const uint32_t each = part_packed_group(t);
         for (uint32_t j = 0; j < n; j += each)
-            emit_store(m->e, buffer, ir_index(m->g, first + j), packed(m, values + k * n, t, j, each, n));
+            emit_store(m->e, buffer, ir_index(m->g, first + j),
+                       emit_packed(m->e, values + k * n + j, t, each, n - j));
     }
 }
 
@@ -301,7 +293,7 @@ static IrKernel *new_kernel(WbbArena *a, IrGraph *g, const PartPlan *p, const Pa
     for (uint32_t i = 0; i < k->n_buffers; i++) {
         const PartBuffer *from = &p->buffers[i];
         const ScType t = from->shape->type;
-        const int64_t each = part_is_packed(t) ? 8 / sc_type_info[t].bits : 1;
+        const int64_t each = part_packed_group(t);
         const int64_t whole = (from->elements + each - 1) / each * each;
         k->buffers[i] = (IrBuffer){.name = from->name, .type = t, .elements = whole, .align = p->align};
         k->buffers[i].space = !from->output ? IR_IN : from->alias < 0 ? IR_OUT : IR_INOUT;

@@ -40,6 +40,15 @@ IrRef emit_join(const EmitValues *e, const IrRef *parts, ScType t)
     return t == as ? x : node(e, OP_BITS, t, x, 0);
 }
 
+IrRef emit_packed(const EmitValues *e, const IrRef *values, ScType t, uint32_t n, uint32_t n_values)
+{
+    if (n == 1) return n_values ? values[0] : ir_const(e->g, IR_TYPE(t, 0), 0);
+    const uint32_t half = n / 2;
+    const IrRef low = emit_packed(e, values, t, half, WBB_MIN(n_values, half));
+    const IrRef high = emit_packed(e, values + half, t, half, n_values - WBB_MIN(n_values, half));
+    return ir_node(e->g, OP_PACK, IR_TYPE(t, (uint32_t)__builtin_ctz(n)), 0, low, high, 0, 0);
+}
+
 uint32_t emit_add_buffer(EmitValues *e, const char *stem, IrSpace space, ScType t, int64_t elements, bool zeroed)
 {
     IrKernel *k = e->k;

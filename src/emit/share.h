@@ -121,8 +121,9 @@ void emit_share_end_if(const Share *m, EmitIf *c); /* of an `if` that results in
 uint32_t emit_share_pack(const Share *m, Partials p, const uint32_t *n_of, IrRef *values);
 /* And back, in memory of their own: other partial results may have what p has. */
 void emit_share_unpack(const Share *m, Partials p, const uint32_t *n_of, const IrRef *values);
-/* The element of each output of full shape at the position. */
-void emit_share_outputs(const Share *m, const Position *at, const IrRef *index);
+/* The elements of each output of full shape at n positions, which are one, or neighbours of a vector that the thread
+ * has all or none of. */
+void emit_share_outputs(const Share *m, uint32_t n, const Position *at, const IrRef *const *index);
 
 /* share_exchange.c */
 /* p of another thread of the warp, by an operation that shuffles. */

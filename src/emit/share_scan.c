@@ -179,7 +179,8 @@ static void iteration(const Scan *s)
     for (uint32_t n = 0, c, k; n < m->kept * m->terms; n++) {
         position_of(m, n, &c, &k);
         const Position at = emit_share_position(m, c, k, s->loop);
-        emit_share_outputs(m, &at, emit_share_index(m, &at));
+        const IrRef *index = emit_share_index(m, &at);
+        emit_share_outputs(m, 1, &at, &index);
     }
 }
 

@@ -249,24 +249,40 @@ Partial emit_share_term(const Share *m, const Reduction *r, const Position *at, 
     return p;
 }
 
-void emit_share_outputs(const Share *m, const Position *at, const IrRef *index)
+void emit_share_outputs(const Share *m, uint32_t n, const Position *at, const IrRef *const *index)
 {
     const PartPlan *plan = m->e->plan;
-    const uint32_t n = m->s->n_outputs;
-    IrRef *values = WBB_NEW_N(m->a, IrRef, n + 1u), *offsets = WBB_NEW_N(m->a, IrRef, n + 1u);
-    for (uint32_t k = 0; k < n; k++) {
-        const PartValue root = plan->roots[m->s->outputs[k]];
-        const HloShape *shape = part_shape(root.i, root.part);
-        IrRef *to = WBB_NEW_N(m->a, IrRef, HLO_RANK_LIMIT);
-        part_path_index(m->rw, m->a, &m->s->paths[k], index, to);
-        values[k] = emit_value(m->e, root, to);
-        offsets[k] = ix_linear(m->rw, shape, to);
+    const uint32_t n_outputs = m->s->n_outputs;
+    IrRef *values = WBB_NEW_N(m->a, IrRef, n_outputs * n + 1u), *offsets = WBB_NEW_N(m->a, IrRef, n_outputs * n + 1u);
+    for (uint32_t k = 0; k < n_outputs; k++)
+        for (uint32_t j = 0; j < n; j++) {
+            const PartValue root = plan->roots[m->s->outputs[k]];
+            const HloShape *shape = part_shape(root.i, root.part);
+            IrRef *to = WBB_NEW_N(m->a, IrRef, HLO_RANK_LIMIT);
+            part_path_index(m->rw, m->a, &m->s->paths[k], index[j], to);
+            values[k * n + j] = emit_value(m->e, root, to);
+            offsets[k * n + j] = ix_linear(m->rw, shape, to);
+        }
+    EmitIf inside = emit_if_using(m->e, emit_share_both(m, at->kept, at->term), n_outputs * n, values);
+    for (uint32_t k = 0; k < n_outputs * n; k++) values[k] = emit_in_branch(m->e, &inside, true, values[k]);
+    for (uint32_t k = 0; k < n_outputs; k++) {
+        const uint32_t buffer = plan->n_operands + m->s->outputs[k];
+        const ScType t = plan->buffers[buffer].shape->type;
+        const uint32_t each = part_is_packed(t) ? n : 1;
+        for (uint32_t j = 0; j < n; j += each)
+            emit_store(m->e, buffer, offsets[k * n + j], emit_packed(m->e, values + k * n + j, t, each, each));
     }
-    EmitIf inside = emit_if_using(m->e, emit_share_both(m, at->kept, at->term), n, values);
-    for (uint32_t k = 0; k < n; k++)
-        emit_store(m->e, plan->n_operands + m->s->outputs[k], offsets[k],
-                   emit_in_branch(m->e, &inside, true, values[k]));
     emit_share_end_if(m, &inside);
+}
+
+/* Neighbours that one store of a packed output has: a vector where rows are whole vectors, else a byte. */
+static uint32_t stored_together(const Share *m)
+{
+    const PartDim *d = &m->l->dims[0];
+    const PartFactor *f = part_factor(d, PART_VECTOR);
+    const uint32_t group = m->s->packed_group;
+    if (group == 1 || !f || f->size & (f->size - 1) || d->size % f->size) return group;
+    return (uint32_t)WBB_MIN(f->size, 16);
 }
 
 /* Elements of a vector follow each other, so that what accesses them does. */
@@ -274,13 +290,17 @@ void emit_share_terms(const Share *m, IrRef loop, Partials p)
 {
     Partial **all = WBB_NEW_N(m->a, Partial *, m->n + 1u); /* [kept, terms] of each reduction */
     const uint32_t vector = (uint32_t)part_layout_part(m->l, PART_VECTOR, false), each = m->terms * vector;
+    const uint32_t group = stored_together(m);
+    Position *ats = WBB_NEW_N(m->a, Position, group);
+    const IrRef **indices = WBB_NEW_N(m->a, const IrRef *, group);
     for (uint32_t r = 0; r < m->n; r++) all[r] = WBB_NEW_N(m->a, Partial, (size_t)m->kept * m->terms);
     for (uint32_t n = 0; n < m->kept * m->terms; n++) {
         const uint32_t c = n / each * vector + n % vector, k = n % each / vector;
         const Position at = emit_share_position(m, c, k, loop);
         const IrRef *index = emit_share_index(m, &at);
         for (uint32_t r = 0; r < m->n; r++) all[r][c * m->terms + k] = emit_share_term(m, &m->r[r], &at, index);
-        if (m->s->kind != PART_RESULTS && m->s->n_outputs) emit_share_outputs(m, &at, index);
+        ats[n % group] = at, indices[n % group] = index;
+        if (m->s->n_outputs && n % group == group - 1) emit_share_outputs(m, group, ats, indices);
     }
     for (uint32_t r = 0; r < m->n; r++)
         for (uint32_t c = 0; c < m->kept; c++) {

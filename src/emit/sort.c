@@ -246,7 +246,7 @@ static void store_results(const Sort *s, IrRef row, IrRef at, const IrRef *value
         emit_give(m->e, (PartValue){s->s->i, k}, index, emit_as(m->e, v, part_shape(s->s->i, k)->type));
     }
     const Position everywhere = {0};
-    emit_share_outputs(m, &everywhere, index);
+    emit_share_outputs(m, 1, &everywhere, &index);
 }
 
 static void store(const Sort *s)

@@ -84,7 +84,7 @@ static uint32_t table_of(EmitValues *e, const HloInstruction *i)
     WBB_PUSH(e->arena, &e->tables, i);
     const ScType t = i->shape->type;
     const size_t bytes = sc_bytes(t), n = (size_t)hlo_elements(i->shape);
-    const size_t each = part_is_packed(t) ? 8 / sc_type_info[t].bits : 1;
+    const size_t each = part_packed_group(t);
     const size_t whole = (n + each - 1) / each * each; /* elements of whole bytes */
     char *data = wbb_alloc(e->arena, wbb_mul_size(e->arena, whole, bytes));
     memset(data, 0, whole * bytes);

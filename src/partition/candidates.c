@@ -151,6 +151,8 @@ static bool is_legal(const Choosing *c, PartNeeds *needs)
     const bool shuffles = of_level(c->w, c->sizes, PART_LANE, true) > 1;
     if (lanes > c->t->warp || ((shuffles || warps > 1) && lanes != c->t->warp)) return false;
     if (!c->w->splits && of_level(c->w, c->sizes, PART_GRID, true) > 1) return false;
+    const int64_t vector = c->sizes[(c->w->n_dims - 1) * PART_LEVELS + PART_VECTOR];
+    if (c->w->packed_group > 1 && vector % c->w->packed_group) return false;
     if (all_of_level(c, PART_CLUSTER) > WBB_MAX(c->clusters, 1)) return false;
     if (lanes * warps > MAX_THREADS || all_of_level(c, PART_GRID) > INT32_MAX) return false;
     for (uint32_t d = 0; d < c->w->n_dims; d++) {
@@ -340,7 +342,8 @@ static int64_t widest_vector(const Choosing *c, uint32_t d)
         widest = WBB_MAX(widest, most);
     }
     while (widest > 1 && c->w->dims[d].size % widest) widest /= 2;
-    return WBB_MIN(widest, MAX_FACTOR);
+    widest = WBB_MIN(widest, MAX_FACTOR);
+    return d == c->w->n_dims - 1 ? WBB_MAX(widest, (int64_t)c->w->packed_group) : widest;
 }
 
 /* Do the lanes read enough side by side? */
@@ -412,7 +415,7 @@ static void make_lanes(Choosing *c)
 {
     vary_lanes(c, NONE, 1);
     for (uint32_t d = c->w->n_dims; d-- > 0;) {
-        if (!is_contiguous(c->w, d)) continue;
+        if (!is_contiguous(c->w, d) && (d != c->w->n_dims - 1 || c->w->packed_group <= 1)) continue;
         int64_t vector = widest_vector(c, d);
         for (int64_t k = 1; k < c->vectors && vector > 1; k++, vector /= 2) vary_lanes(c, d, vector);
     }
@@ -425,6 +428,7 @@ static void make_last_resort(Choosing *c)
     Wish x = {.lanes = WBB_NEW_N(c->a, int64_t, n + 1u), .warps = WBB_NEW_N(c->a, int64_t, n + 1u), .vector_dim = NONE,
               .vector = 1, .kept_dim = NONE, .kept_registers = 1, .split_dim = NONE, .splits = 1, .registers = 1};
     for (uint32_t d = 0; d < n; d++) x.lanes[d] = x.warps[d] = 1;
+    if (c->w->packed_group > 1) x.vector_dim = n - 1, x.vector = c->w->packed_group;
     x.loop_dim = longest(c, &x, NONE);
     const bool padded = c->padded;
     c->padded = true;

@@ -170,7 +170,7 @@ static uint32_t packed_group(const Choosing *c, const Choice *x)
     uint32_t group = 1;
     for (uint32_t k = 0; k < x->s->n_outputs; k++) {
         const ScType of = c->p->buffers[c->p->n_operands + x->s->outputs[k]].shape->type;
-        if (part_is_packed(of)) group = WBB_MAX(group, 8u / sc_type_info[of].bits);
+        group = WBB_MAX(group, part_packed_group(of));
     }
     return group;
 }

@@ -292,6 +292,7 @@ void part_check(WbbCx *cx, WbbArena *a, const PartPlan *p, const TgTarget *t);
  * Leaf `part` of i, seen through tuples: an element of a tuple instruction is that operand. */
 PartValue part_value(const HloInstruction *i, uint32_t part);
 bool part_is_packed(ScType t); /* several elements to a byte */
+uint32_t part_packed_group(ScType t); /* elements of a byte; 1 for types of 8 bits and more */
 /* a concatenate of slices that together are one array, rotated along one dimension */
 bool part_is_rotation(const HloInstruction *i);
 const HloShape *part_shape(const HloInstruction *i, uint32_t part); /* of leaf `part` of i */

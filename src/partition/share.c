@@ -264,15 +264,28 @@ static bool mark_needed(Sharing *s, const HloInstruction *root)
     return fits;
 }
 
+/* Can threads have whole bytes of a packed output? It stands in memory as the terms do, and rows end with a byte. */
+static bool fills_bytes(Sharing *s, const HloShape *x, const PartPath *path)
+{
+    const HloShape *terms = part_space_shape(s->hero);
+    PartGroup *space;
+    if (s->hero->opcode != HLO_REDUCE || path->kept || path->n != 1) return false;
+    if (ix_linear(s->rw, x, s->at) != ix_linear(s->rw, terms, s->at)) return false;
+    const uint32_t n = part_space(s->a, s->hero, &space);
+    return n && space[n - 1].dim.size % part_packed_group(x->type) == 0;
+}
+
 static bool find_output(Sharing *s, uint32_t o)
 {
     const HloShape *terms = part_space_shape(s->hero), *result = part_shape(s->hero, 0);
     const PartValue v = s->p->roots[o];
     const HloShape *x = part_shape(v.i, v.part);
-    if (x->rank > HLO_RANK_LIMIT || !sc_type_info[x->type].bits || part_is_packed(x->type) || !hlo_elements(x))
+    PartPath *path = &s->paths[o];
+    if (x->rank > HLO_RANK_LIMIT || !sc_type_info[x->type].bits || !hlo_elements(x)) return false;
+    if (!(hlo_elements(x) == hlo_elements(terms) && find_path(s, v.i, terms, s->at, false, path)) &&
+        !(hlo_elements(x) == hlo_elements(result) && find_path(s, v.i, result, s->kept, true, path)))
         return false;
-    if (hlo_elements(x) == hlo_elements(terms) && find_path(s, v.i, terms, s->at, false, &s->paths[o])) return true;
-    return hlo_elements(x) == hlo_elements(result) && find_path(s, v.i, result, s->kept, true, &s->paths[o]);
+    return !part_is_packed(x->type) || fills_bytes(s, x, path);
 }
 
 /* Outputs that the kernel makes: all, or those that need its reductions. */
@@ -298,6 +311,8 @@ static void add_outputs(Sharing *s, PartStage *to, uint32_t stage, bool kept)
     for (uint32_t o = 0; o < s->p->n_outputs; o++) {
         const uint32_t known = s->stage[s->p->roots[o].i->id];
         if (!s->taken[o] || s->paths[o].kept != kept || (kept ? WBB_MAX(known, 1u) : known) != stage) continue;
+        const PartValue root = s->p->roots[o];
+        to->packed_group = WBB_MAX(to->packed_group, part_packed_group(part_shape(root.i, root.part)->type));
         to->paths[to->n_outputs] = s->paths[o];
         to->outputs[to->n_outputs++] = o;
     }

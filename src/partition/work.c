@@ -83,6 +83,7 @@ PartWork part_work_of(WbbArena *a, const PartPlan *p, const PartRange *r, const 
         }
         work.splits = work.splits && (k == 0 || s->kind == PART_RESULTS) && s->kind != PART_SCAN;
         work.reductions += s->n_reduces != 0;
+        work.packed_group = WBB_MAX(work.packed_group, s->packed_group);
         for (uint32_t j = 0; j < s->n_reduces; j++) add_reduction(&w, &work, &s->reduces[j], partials);
         add_outputs(&w, &work, s, kept, stores);
         part_walk_run(&w);
