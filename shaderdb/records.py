@@ -1,7 +1,7 @@
 """Reads records of `warpburg stats`, and the metrics in them.
 
-There are three formats: the .jsonl of shaderdb/run, baseline.json, and a .tsv of another compiler's kernels for the same files (its first
-line names the columns). Records are read one at a time, in order of (file, kernel, target).
+There are three formats: the .jsonl of shaderdb/run (its first line says what made it), baseline.json, and a .tsv of another compiler's kernels
+for the same files (its first line names the columns). Records are read one at a time, in order of (file, kernel, target).
 
     for r in read("out.jsonl"): print(r.key, r.status, r.values["sass"])
 """
@@ -134,6 +134,23 @@ def baseline_head(path: Path) -> Dict[str, Any]:
     return json.loads(path.read_text(encoding="utf-8"))["tools"] if path.suffix == ".json" else {}
 
 
+def made_by(path: str) -> str:
+    """What made the records, as text: "1a2b3c4d5e6f, warpburg 0.2.0, ptxas V13.0.88, --accuracy exact"; '' where the file does not say."""
+    p = Path(path)
+    if p.suffix == ".json":
+        head = baseline_head(p)
+        return f"baseline, ptxas {head.get('ptxas') or 'missing'}"
+    if p.suffix != ".jsonl":
+        return ""
+    with open(p, encoding="utf-8", errors="surrogateescape") as f:
+        try:
+            head = json.loads(f.readline()).get("run", {})
+        except ValueError:
+            return ""
+    tools = [head.get("revision", ""), head.get("warpburg", ""), f"ptxas {head['ptxas']}" if head.get("ptxas") else ""]
+    return ", ".join([*(t for t in tools if t), *([" ".join(head["options"])] if head.get("options") else [])])
+
+
 # any of them -----------------------------------------------------------------------------------------------------------------------
 
 
@@ -142,7 +159,9 @@ def _read_jsonl(path: Path) -> Iterator[Record]:
         for n, line in enumerate(f, 1):
             if line.strip():
                 try:
-                    yield record_of(json.loads(line))
+                    raw = json.loads(line)
+                    if "run" not in raw or n > 1:
+                        yield record_of(raw)
                 except (ValueError, KeyError) as why:
                     raise SystemExit(f"{path}:{n}: error: not a record of warpburg stats: {why}") from why
 

@@ -52,3 +52,17 @@ def ptxas_version() -> str:
     except OSError:
         return ""
     return next((word.rstrip(",") for word in output.split() if word.startswith("V") and word[1:2].isdigit()), "")
+
+
+def _said(*words: str) -> str:
+    try:
+        return subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip()
+    except OSError:
+        return ""
+
+
+def made_by(warpburg: str) -> Dict[str, str]:
+    """What makes records: the revision of the tree, '+' if it has changes; the versions of warpburg and ptxas."""
+    revision = _said("git", "-C", str(ROOT), "rev-parse", "--short=12", "HEAD")
+    changed = revision and _said("git", "-C", str(ROOT), "status", "--porcelain", "--untracked-files=no")
+    return {"revision": revision + ("+" if changed else ""), "warpburg": _said(warpburg, "--version"), "ptxas": ptxas_version()}

@@ -185,8 +185,11 @@ static void one_library_call(File *f)
     const char *reason = wbb_why_name(k->cx->why), *kind = wbb_format(k->arena, "declined: %s: ", reason);
     const char *at = strstr(k->cx->messages, kind), *said = at ? at + strlen(kind) : "";
     const char *message = wbb_format(k->arena, "%.*s", (int)strcspn(said, "\n"), said);
-    for (uint32_t t = 0; t < k->w->call->n_targets; t++)
-        add_row(k, f->row, refusal(k->w->call->targets[t], WBB_DECLINED, reason, message));
+    for (uint32_t t = 0; t < k->w->call->n_targets; t++) {
+        PipeStat s = refusal(k->w->call->targets[t], WBB_DECLINED, reason, message);
+        s.bytes_min = pipe_call_bytes(f->library);
+        add_row(k, f->row, s);
+    }
 }
 
 static void find_fusion(WbbCx *cx, void *arg)

@@ -90,6 +90,17 @@ uint64_t pipe_bytes_min(const HloFusion *f)
     return sum;
 }
 
+uint64_t pipe_call_bytes(const HloInstruction *i)
+{
+    uint64_t sum = bytes_of(i->shape);
+    for (uint32_t k = 0; k < i->n_operands; k++) {
+        bool before = false;
+        for (uint32_t j = 0; j < k; j++) before |= i->operands[j] == i->operands[k];
+        if (!before) sum += bytes_of(i->operands[k]->shape);
+    }
+    return sum;
+}
+
 /* --- compile ------------------------------------------------------------------------------------------------------ */
 
 typedef struct {
@@ -185,6 +196,7 @@ void pipe_stats_begin(WbbCx *cx, WbbArena *a, const PipeStatOptions *o, PipeStat
     s->status = wbb_guard(cx, compile, &j);
     if (s->status == WBB_OK) return;
     if (s->status == WBB_DECLINED) s->reason = wbb_why_name(cx->why);
+    if (s->status == WBB_DECLINED && j.r.fusion.body) s->bytes_min = pipe_bytes_min(&j.r.fusion);
     s->message = plain_message(a, cx->messages, s->reason);
 }
 
@@ -281,6 +293,7 @@ static void write_body(WbbCx *cx, WbbArena *a, PipeStat *s, const TgUnit *u)
     wbb_json_text(&b, "status", s->status == WBB_OK ? "ok" : s->status == WBB_DECLINED ? "declined" : "failed");
     wbb_json_text(&b, "reason", s->reason);
     if (s->message[0]) wbb_json_text(&b, "message", s->message);
+    if (s->bytes_min) wbb_json_uint(&b, "bytes_min", s->bytes_min);
     if (s->status == WBB_OK) {
         s->ms[PIPE_TARGET] += u->ms;
         wbb_json_putf(&b, NULL, "%s", s->facts);

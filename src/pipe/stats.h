@@ -42,6 +42,7 @@ typedef struct {
     WbbStatus status;
     const char *reason;  /* declined: of the closed list; else "" */
     const char *message; /* why it is declined or failed; without a location, because equal texts share a record */
+    uint64_t bytes_min;  /* of a declined one: what the fusion must move; 0: it is not known */
     const char *ptx, *listing; /* `listing`: the PTX with a comment after each instruction: what made it */
     const char *facts;   /* the columns that need no machine code, as members of a JSON object */
     uint32_t n_launches;
@@ -63,6 +64,7 @@ void pipe_stats_end(WbbCx *cx, WbbArena *a, PipeStat *stats, uint32_t n);
 /* Bytes that the fusion must read and write: each operand once, or what slices and gathers take of it; each result
  * once. */
 uint64_t pipe_bytes_min(const HloFusion *f);
+uint64_t pipe_call_bytes(const HloInstruction *i); /* of a library call: its operands and its result */
 
 /* stats_time.c: runs a sample of so many blocks; NULL: there is none. Then its time as members `us`, `work`, `binds` of
  * a record, where a thread has so many registers (0: not known). */

@@ -96,7 +96,7 @@ PipeStatTime *pipe_stat_run(WbbCx *cx, WbbArena *a, const TgTarget *t, const Bun
 
 void pipe_stat_put_time(WbbBuf *out, PipeStatTime *t, uint32_t regs)
 {
-    double seconds = 0, work = 0, longest = -1;
+    double seconds = 0, work = 0, longest = -1, occupancy = 0;
     const char *binds = "";
     for (int i = 0; i < t->n; i++) {
         t->kernels[i].regs = regs;
@@ -105,8 +105,10 @@ void pipe_stat_put_time(WbbBuf *out, PipeStatTime *t, uint32_t regs)
         if (r.seconds <= longest) continue;
         longest = r.seconds;
         binds = r.term[r.binds].name;
+        occupancy = (double)r.occupancy.warps / WBB_MAX(r.occupancy.most, 1u);
     }
     wbb_json_putf(out, "us", "%.4f", 1e6 * seconds);
     wbb_json_putf(out, "work", "%.4f", 1e6 * work);
     wbb_json_text(out, "binds", binds);
+    wbb_json_putf(out, "occupancy", "%.3f", occupancy);
 }

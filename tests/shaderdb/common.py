@@ -45,7 +45,8 @@ def run(folder: Path, out: Path, *words: str, warpburg: str = WARPBURG, **enviro
 
 
 def records(path: Path) -> List[Dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    """Without the first line, which says what made them."""
+    return [r for r in map(json.loads, path.read_text().splitlines()) if "run" not in r]
 
 
 def write_records(path: Path, rows: Sequence[Dict[str, Any]]) -> None:

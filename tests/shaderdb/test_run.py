@@ -1,6 +1,7 @@
 """shaderdb/run: order, merging, faults of single files, memory, progress."""
 from __future__ import annotations
 
+import json
 import os
 import stat
 import sys
@@ -8,7 +9,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from common import FUSION, SHADERDB, call, records, run, write_corpus
+from common import FUSION, SHADERDB, WARPBURG, call, records, run, write_corpus
 
 import batches
 import files
@@ -66,6 +67,33 @@ class Run(unittest.TestCase):
         again = self.top / "again.jsonl"
         run(self.folder, again, "--no-cache", "--batch", "7", "--no-ms")
         self.assertEqual(again.read_bytes(), self.out.read_bytes())
+
+    def test_head(self) -> None:
+        """The first line says what made the records."""
+        write_corpus(self.folder, 1)
+        run(self.folder, self.out, "--no-cache", "--target", "sm_90", "--accuracy", "xla", "--profile", "1")
+        head = json.loads(self.out.read_text().splitlines()[0])["run"]
+        self.assertEqual((head["targets"], head["options"]), (["sm_90"], ["--accuracy", "xla", "--profile", "1"]))
+        self.assertRegex(head["warpburg"], r"^warpburg \d+\.\d+\.\d+$")
+
+    def test_all_failed(self) -> None:
+        (self.folder / "a.hlo").write_text("no module")
+        said = call(sys.executable, SHADERDB / "run", self.folder, "-o", self.out, "--no-cache", "--target", "sm_90", "--warpburg", WARPBURG, rc=1)
+        self.assertIn("every kernel failed", said.stderr)
+        self.assertEqual([r["status"] for r in records(self.out)], ["failed"])
+        self.assertIn("failed: 1", call(sys.executable, SHADERDB / "report.py", self.out, rc=1).stdout)
+
+    def test_declined_bytes(self) -> None:
+        """What a declined kernel must move: a product of two 4x4 f32 reads one operand twice and writes as much."""
+        write_corpus(self.folder, 0)
+        run(self.folder, self.out, "--no-cache", "--target", "sm_90")
+        self.assertEqual({r["file"]: r.get("bytes_min") for r in records(self.out)}, {"bad.hlo": None, "declined.hlo": 128})
+
+    def test_occupancy(self) -> None:
+        write_corpus(self.folder, 1)
+        run(self.folder, self.out, "--no-cache", "--target", "sm_90", "--profile", "1")
+        r = next(r for r in records(self.out) if r["status"] == "ok")
+        self.assertTrue(0 < r["occupancy"] <= 1 and r["us"] > 0, r)
 
     def test_several_roots(self) -> None:
         for name in ("b", "a"):
