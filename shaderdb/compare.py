@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Dict, Iterator, List, Optional, Tuple
 
+from groups import Groups
 from intervals import Summary, summary
 from records import METRICS, Key, Metric, Record, order
 
@@ -84,6 +85,9 @@ class Comparison:
     reasons_after: "Counter[str]" = field(default_factory=Counter)
     ms_before: Dict[str, float] = field(default_factory=dict)
     ms_after: Dict[str, float] = field(default_factory=dict)
+    bytes_before: "Counter[str]" = field(default_factory=Counter)   # that declined kernels must move, by reason
+    bytes_after: "Counter[str]" = field(default_factory=Counter)
+    groups: Groups = field(default_factory=Groups)
     changed: Dict[Key, Tuple[Record, Record]] = field(default_factory=dict)
 
     @property
@@ -124,11 +128,13 @@ def compare(before: Iterator[Record], after: Iterator[Record], by_file: bool = F
             c.ok_before += b.status == "ok"
             if b.status != "ok":
                 c.reasons_before[_why(b) if b.status != "failed" else "failed"] += b.count
+                c.bytes_before[_why(b)] += b.raw.get("bytes_min", 0) * b.count
         if a is not None:
             c.n_after += 1
             c.ok_after += a.status == "ok"
             if a.status != "ok":
                 c.reasons_after[_why(a) if a.status != "failed" else "failed"] += a.count
+                c.bytes_after[_why(a)] += a.raw.get("bytes_min", 0) * a.count
         if b is None or a is None:
             if b is not None:
                 c.only_before.append(b.key)
@@ -140,6 +146,7 @@ def compare(before: Iterator[Record], after: Iterator[Record], by_file: bool = F
             c.gained.append((a.key, _why(b)))
         elif a.status == "ok":
             _compare_kernels(c, b, a)
+    c.groups.end()
     return c
 
 
@@ -156,6 +163,7 @@ def _compare_kernels(c: Comparison, b: Record, a: Record) -> None:
         if name not in b.values or name not in a.values or (reshaped and name != reshaped):
             continue
         total.add(a.key, b.values[name], a.values[name], a.count)
+        c.groups.add(a.key, name, b.values[name], a.values[name], a.count)
         differs |= a.values[name] != b.values[name]
     if differs:
         c.changed[a.key] = (b, a)

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Compares two result files of shaderdb/run, in the format of Mesa's shader-db.
+"""Compares two result files of shaderdb/run, in the format of Mesa's shader-db; or sums up one.
 
-    report.py before.jsonl after.jsonl [--html out.html] [--metric sass ..] [--all]
+    report.py before.jsonl after.jsonl [--html out.html] [--metric sass ..] [--all] [--allow work=2 ..] [--markdown out.md]
+    report.py one.jsonl
 
+A summary stands first: what was compared, kernels LOST and GAINED, and the sums of the main metrics, by target too.
 `before` may be baseline.json, or a .tsv of another compiler's kernels for the same files: then records are matched by file, for its target.
 For each metric that changed: the kernels helped and HURT, sorted by change; totals over the kernels of both sides, and over the changed
 kernels; smallest, largest, mean and median change; 95 % intervals of mean and median, and a verdict if both agree. metrics.tsv says
-whether less or more of a metric is better. At the end: kernels LOST and GAINED, reasons of declined kernels, compile times.
+whether less or more of a metric is better. Then programs by the change of their sums. At the end: kernels LOST and GAINED, reasons of declined
+kernels and the bytes that they must move, compile times. Exits with 1 if --allow forbids the change, or if every kernel failed.
 """
 from __future__ import annotations
 
@@ -20,10 +23,13 @@ from typing import Dict, Iterator, List, Optional, Tuple
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from compare import Change, Comparison, Totals, compare  # noqa: E402
+from gate import allowed, faults  # noqa: E402
 from intervals import Summary, verdict  # noqa: E402
-from records import METRICS, Key, Record, read  # noqa: E402
+from one import one_text  # noqa: E402
+from records import METRICS, Key, Record, made_by, read  # noqa: E402
 
 SHOWN = 20      # kernels listed per metric and direction, unless --all
+HEADLINES = ("us", "work", "issued", "sass", "regs", "spills", "bytes_code")    # of the summary
 
 
 def number(x: float) -> str:
@@ -118,7 +124,40 @@ def put_lists(out: List[str], c: Comparison, limit: int) -> None:
 def put_declined(out: List[str], c: Comparison) -> None:
     for why in sorted(set(c.reasons_before) | set(c.reasons_after)):
         b, a = c.reasons_before[why], c.reasons_after[why]
-        out.append(f"{why}: {b}" if a == b else f"{why}: {b} -> {a} ({a - b:+})")
+        line = f"{why}: {b}" if a == b else f"{why}: {b} -> {a} ({a - b:+})"
+        moved = c.bytes_after[why] or c.bytes_before[why]
+        out.append(line + (f", {moved / 1e6:.1f} MB" if moved else ""))
+
+
+def put_summary(out: List[str], c: Comparison, names: Tuple[str, str]) -> None:
+    """The first lines: what a reader of a change must know."""
+    made = [made_by(n) for n in names]
+    if any(made):
+        out += [f"before: {names[0]}{' (' + made[0] + ')' if made[0] else ''}", f"after:  {names[1]}{' (' + made[1] + ')' if made[1] else ''}"]
+    out.append(f"kernels: {c.n_before} -> {c.n_after}, compiled: {c.ok_before} -> {c.ok_after}, LOST: {len(c.lost)}, GAINED: {len(c.gained)}")
+    rows = [("", m, t.before, t.after, t.split()) for m, t in c.totals.items() if m in HEADLINES and t.changes]
+    for _, metric, b, a, (helped, hurt) in rows:
+        out.append(f"  {metric:<10} {number(b)} -> {number(a)} ({percent(b, a)}), helped: {len(helped)}, HURT: {len(hurt)}")
+        targets = [(t, s[metric]) for t, s in sorted(c.groups.targets.items()) if metric in s]
+        if len(targets) > 1:
+            out += [f"    {t:<8} {number(x)} -> {number(y)} ({percent(x, y)})" for t, (x, y) in targets if x != y]
+    if not c.moved:
+        out.append("nothing moved")
+    out.append("")
+
+
+def put_programs(out: List[str], c: Comparison, limit: int) -> None:
+    """Programs whose time changed, or, where no run was profiled, whose machine instructions did."""
+    metric = next((m for m in ("us", "issued", "sass") if c.groups.changed_programs(m)), "")
+    programs = c.groups.changed_programs(metric) if metric else []
+    if len(programs) < 2:
+        return
+    for p in programs[:limit]:
+        b, a = c.groups.programs[p][metric]
+        out.append(f"program {metric}: {p}  {number(b)} -> {number(a)} ({percent(b, a)})")
+    if len(programs) > limit:
+        out.append(f"program {metric}: .. and {len(programs) - limit} more (--all)")
+    out.append("")
 
 
 def put_times(out: List[str], c: Comparison) -> None:
@@ -150,18 +189,24 @@ def ratios_of(c: Comparison, pairs: Dict[Key, Tuple[float, float]]) -> Dict[str,
     return out
 
 
-def text(c: Comparison, metrics: List[str], limit: int) -> str:
+def text(c: Comparison, metrics: List[str], limit: int, names: Tuple[str, str] = ("", "")) -> str:
     out: List[str] = []
+    put_summary(out, c, names)
     for m in METRICS:
         if not metrics or m.name in metrics:
             put_metric(out, c.totals[m.name], limit)
-    if not c.moved:
-        out.append("nothing moved")
-    out.append(f"kernels: {c.n_before} -> {c.n_after}, compiled: {c.ok_before} -> {c.ok_after}")
+    put_programs(out, c, limit)
     put_lists(out, c, limit)
     put_declined(out, c)
     put_times(out, c)
     return "\n".join(out)
+
+
+def markdown(whole: str, found: List[str]) -> str:
+    """A comment: faults and the summary are seen, the rest is folded."""
+    first, _, rest = whole.partition("\n\n")
+    faulty = "".join(f"- **{f}**\n" for f in found)
+    return f"### shaderdb\n\n{faulty}\n```\n{first}\n```\n\n<details><summary>Kernel by kernel</summary>\n\n```\n{rest.strip()}\n```\n\n</details>\n"
 
 
 def load(before: str, after: str, target: str) -> Tuple[Comparison, Dict[str, List[float]]]:
@@ -180,24 +225,40 @@ def load(before: str, after: str, target: str) -> Tuple[Comparison, Dict[str, Li
 
 
 def main() -> int:
-    p = argparse.ArgumentParser(description="two result files of shaderdb/run, compared")
-    p.add_argument("before")
-    p.add_argument("after")
+    p = argparse.ArgumentParser(description="two result files of shaderdb/run, compared; or one, summed up",
+                                epilog="exit status: 0, or 1 if --allow forbids the change or every kernel failed")
+    p.add_argument("before", help="alone: the run that is summed up")
+    p.add_argument("after", nargs="?")
     p.add_argument("--html", metavar="OUT.html", help="also one page that holds everything")
     p.add_argument("--metric", action="append", default=[], choices=[m.name for m in METRICS], help="only this; may be given again")
     p.add_argument("--target", default="sm_90", help="of a .tsv (%(default)s)")
     p.add_argument("--all", action="store_true", help=f"every kernel, not {SHOWN} of a kind")
+    p.add_argument("--allow", action="append", default=[], type=allowed, metavar="WHAT=N",
+                   help="exit with 1 if a metric of a kernel becomes worse by more than N percent (work=2), or its sum (total.work=0.5), or if "
+                        "more than N kernels are LOST (lost=0, which any --allow implies)")
+    p.add_argument("--markdown", metavar="OUT.md", help="also a comment for a change request: the summary, and the rest folded")
     p.add_argument("--cache", default=None, help="where the PTX for the page is, if the records do not hold it")
     o = p.parse_args()
+    limit = sys.maxsize if o.all else SHOWN
+    if not o.after:
+        if o.html or o.markdown or o.allow or o.metric:
+            p.error("--html, --markdown, --allow and --metric compare two files")
+        said, failed = one_text(o.before, o.target, limit)
+        print(said)
+        return int(failed)
     c, ratios = load(o.before, o.after, o.target)
     out: List[str] = []
     put_ratios(out, ratios)
-    print("\n".join([text(c, o.metric, sys.maxsize if o.all else SHOWN), *out]))
+    found = faults(c, o.allow)
+    whole = "\n".join([text(c, o.metric, limit, (o.before, o.after)), *out])
+    print("\n".join([whole, *(f"error: {f}" for f in found)]))
     if o.html:
         from page import write_page
-        write_page(o.html, c, o.before, o.after, text(c, [], SHOWN), out, o.cache)
+        write_page(o.html, c, o.before, o.after, text(c, [], SHOWN, (o.before, o.after)), out, o.cache)
         print(f"{o.html} written")
-    return 0
+    if o.markdown:
+        Path(o.markdown).write_text(markdown(whole, found), encoding="utf-8")
+    return int(bool(found))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from typing import Any, Dict, List
 
 from common import SHADERDB, call, record, write_records
 
@@ -86,6 +87,64 @@ class Report(unittest.TestCase):
         for line in ("LOST:   a k sm_90 (declined: reduction)", "GAINED: b k sm_90 (declined: reduction)", "only before: c k sm_90", "only after: d k sm_90",
                      "declined: reduction: 1", "LOST: 1, GAINED: 1"):
             self.assertIn(line, text)
+
+    def test_summary(self) -> None:
+        """It stands first: what made both sides, the sums of the main metrics, and of each target."""
+        def both(value: int, made: str) -> List[Dict[str, Any]]:
+            head: Dict[str, Any] = {"run": {"revision": made, "warpburg": "warpburg 0.2.0", "ptxas": "", "targets": [], "options": ["--lines"]}}
+            return [head, *(record("a", value, target=t) for t in ("sm_80", "sm_90"))]
+        write_records(self.before, both(100, "aaa"))
+        write_records(self.after, both(90, "bbb"))
+        lines = self.report("--metric", "regs").splitlines()
+        self.assertTrue(lines[0].endswith("before.jsonl (aaa, warpburg 0.2.0, --lines)"), lines[0])
+        self.assertTrue(lines[1].endswith("after.jsonl (bbb, warpburg 0.2.0, --lines)"), lines[1])
+        self.assertEqual(lines[2], "kernels: 2 -> 2, compiled: 2 -> 2, LOST: 0, GAINED: 0")
+        self.assertIn("  sass       200 -> 180 (-10.00%), helped: 2, HURT: 0", lines)
+        self.assertIn("    sm_80    100 -> 90 (-10.00%)", lines)
+
+    def test_programs(self) -> None:
+        """A file is a program: its kernels are summed, also those that did not change."""
+        def kernels(x: int) -> List[Dict[str, Any]]:
+            return [record("m", 100, kernel="a"), record("m", x, kernel="b", count=2), record("n", x), record("o", 7)]
+        write_records(self.before, kernels(50))
+        write_records(self.after, kernels(40))
+        text = self.report()
+        self.assertIn("program issued: m  800 -> 720 (-10.00%)", text)
+        self.assertIn("program issued: n  200 -> 160 (-20.00%)", text)
+        self.assertLess(text.index("issued: m "), text.index("program issued: n "))
+        self.assertNotIn("program issued: o", text)
+
+    def test_gate(self) -> None:
+        gone = {"file": "c", "kernel": "k", "target": "sm_90", "count": 1, "status": "declined", "reason": "reduction", "bytes_min": 3000000}
+        write_records(self.before, [record("a", 100), record("b", 1000), record("c")])
+        write_records(self.after, [record("a", 110), record("b", 990), gone])
+        for words, faults in ((["sass=10", "lost=1"], []), (["sass=9", "lost=1"], ["HURT: sass of 1 kernels by more than 9%, most in a k sm_90: 100 -> 110"]),
+                              (["total.sass=0"], ["LOST: 1 kernels, 0 allowed"]),
+                              (["lost=1", "total.sass=-1"], ["HURT: total.sass by 0.00%, -1% allowed"])):
+            allow = [x for w in words for x in ("--allow", w)]
+            said = call(sys.executable, SHADERDB / "report.py", self.before, self.after, *allow, rc=int(bool(faults))).stdout
+            self.assertEqual([x[len("error: "):] for x in said.splitlines() if x.startswith("error: ")], faults, words)
+        self.assertIn("declined: reduction: 0 -> 1 (+1), 3.0 MB", self.report())
+        for wrong in ("sass", "sass=x", "warps=1", "nothing=1"):
+            call(sys.executable, SHADERDB / "report.py", self.before, self.after, "--allow", wrong, rc=2)
+
+    def test_markdown(self) -> None:
+        write_records(self.before, [record("a", 100)])
+        write_records(self.after, [record("a", 110)])
+        call(sys.executable, SHADERDB / "report.py", self.before, self.after, "--allow", "sass=1", "--markdown", self.folder / "c.md", rc=1)
+        text = (self.folder / "c.md").read_text()
+        self.assertIn("- **HURT: sass of 1 kernels by more than 1%", text)
+        self.assertLess(text.index("kernels: 1 -> 1"), text.index("<details>"))
+        self.assertLess(text.index("<details>"), text.index("HURT:   sass: a k sm_90"))
+
+    def test_one_run(self) -> None:
+        declined = {"file": "d", "kernel": "k", "target": "sm_90", "count": 3, "status": "declined", "reason": "scatter", "bytes_min": 2000000}
+        write_records(self.before, [record("a", 100, count=2), record("b", 300, spill_bytes=8), declined])
+        text = call(sys.executable, SHADERDB / "report.py", self.before).stdout
+        for line in ("kernels: 3, compiled: 2, declined: 1, failed: 0", "  sm_90    issued 2000, sass 500, ptx 150, spills 8",
+                     "declined: scatter: 3, 6.0 MB", "issued: b k sm_90  1200", "issued: a k sm_90  800 (x2)"):
+            self.assertIn(line, text)
+        call(sys.executable, SHADERDB / "report.py", self.before, "--allow", "sass=1", rc=2)
 
     def test_loops_set_apart(self) -> None:
         write_records(self.before, [record("a", 100)])
