@@ -72,7 +72,7 @@ void sim_block_open(Block *b, const uint8_t *params)
         uint8_t *raw = wbb_alloc(b->arena, b->m->file_bytes + 64);
         w->regs = raw + (64 - (uintptr_t)raw % 64) % 64;
         w->local = wbb_alloc(b->arena, local + 1);
-        w->undefined = check && b->m->n_undefined ? WBB_NEW_N(b->arena, uint32_t, b->m->n_undefined + 1) : NULL;
+        w->undefined = check && b->m->n_undefined ? WBB_NEW_N(b->arena, UndefinedLanes, b->m->n_undefined + 1) : NULL;
         w->local_written = check ? wbb_alloc(b->arena, local + 1) : NULL;
         sim_meter_warps(b, w, true);
         fill_constants(b, w->regs, params);

@@ -11,10 +11,15 @@ typedef struct {
 
 enum { POLLS = 4 };
 
+/* The lanes that are undefined in the lower half of a column, and in the upper one. */
+typedef struct {
+    uint32_t half[2];
+} UndefinedLanes;
+
 typedef struct Warp {
     uint8_t *regs;
     uint8_t *local, *local_written;
-    uint32_t *undefined;      /* of each tracked column, the lanes that are undefined; NULL: not tracked */
+    UndefinedLanes *undefined; /* of each tracked column; NULL: none is tracked */
     uint32_t live;            /* lanes that have not ended */
     uint32_t all;             /* lanes that exist */
     uint32_t pc, mask;        /* the running group */

@@ -57,6 +57,9 @@ typedef enum {
 enum { SCOPE_CTA, SCOPE_CLUSTER, SCOPE_GPU, SCOPES };
 enum { ORDER_ACQUIRE = 1, ORDER_RELEASE = 2, ORDER_SCOPE = 2 /* shift */, ORDER_READ = 16, ORDER_WRITE = 32 };
 
+/* SimOp.mode of moves between a wide register and two halves. */
+typedef enum { SIM_WHOLE, SIM_PACK, SIM_LOW, SIM_HIGH } SimPair;
+
 /* Operands are byte offsets of columns; 0 = none (the first bytes of a register file hold no column). */
 struct SimOp {
     SimFn *fn;
@@ -69,7 +72,7 @@ struct SimOp {
     uint8_t space, lanes_n, bytes, address; /* memory: SimSpace, elements, bytes each, bytes of the address column */
     uint8_t class;    /* SimClass */
     uint8_t tracked;  /* undefined.c: it reads or writes a column that may be undefined */
-    uint8_t mode;     /* of shuffles, votes, atomics, carries; of loads SIM_CONSTANT */
+    uint8_t mode;     /* of shuffles, votes, atomics, carries; of loads SIM_CONSTANT; of OP_ALU SimPair */
     uint8_t order;    /* ORDER_ */
     int32_t line;     /* of the PTX */
     int32_t source;   /* index + 1 into the locations of .loc, or 0 */

@@ -146,6 +146,10 @@ void sim_row(Parser *p, const char *name, uint32_t d, uint32_t a, uint32_t b, ui
     op->fn = row->fn;
     op->width = (uint8_t)sim_width_of(row->types[0]);
     op->d = d, op->a = a, op->b = b, op->c = c;
+    op->mode = strncmp(name, "%pack.", 6) == 0  ? SIM_PACK
+               : strncmp(name, "%lo.", 4) == 0  ? SIM_LOW
+               : strncmp(name, "%hi.", 4) == 0  ? SIM_HIGH
+                                                : SIM_WHOLE;
 }
 
 uint32_t sim_read(Parser *p, const Opd *o, char type)

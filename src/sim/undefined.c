@@ -5,8 +5,9 @@
  *
  * Most registers are written on every way to a read, which the flow of control shows once, when the text is read; they
  * cost nothing. A register that is live where its function begins may be undefined, and with it every column that is
- * computed from it. Of these tracked columns each warp keeps the lanes that are undefined. Arithmetic, moves and
- * parameters pass undefined lanes on. An address, a guard, a stored value, and an operand of a barrier, vote or atomic
+ * computed from it. Of these tracked columns each warp keeps the lanes whose lower half is undefined, and those of the
+ * upper half: a pair of registers may be packed of which one alone is taken out again. Arithmetic, moves and parameters
+ * pass undefined lanes on. An address, a guard, a stored value, and an operand of a barrier, vote or atomic
  * operation must be defined. What a call of a function wrote counts as written in the next call of it.
  *
  *     @%p1 mov.u32 %r1, 5; add.u32 %r2, %r1, 1; st.global.u32 [%rd1], %r2;
@@ -232,8 +233,17 @@ void sim_undefined_open(WbbArena *a, SimModule *m)
 void sim_undefined_reset(const SimModule *m, Warp *w)
 {
     memset(w->undefined, 0, (m->n_undefined + 1) * sizeof *w->undefined);
-    for (uint32_t r = 0; r < m->registers.n; r++)
-        if (m->registers.items[r]->live) w->undefined[m->undefined[m->registers.items[r]->col / SIM_COLUMN]] = FULL;
+    for (uint32_t r = 0; r < m->registers.n; r++) {
+        UndefinedLanes *u = &w->undefined[m->undefined[m->registers.items[r]->col / SIM_COLUMN]];
+        if (m->registers.items[r]->live) u->half[0] = u->half[1] = FULL;
+    }
+}
+
+/* Lanes of a column that are undefined in any part; number 0 of Warp.undefined is always 0. */
+static uint32_t undefined_of(const SimModule *m, const Warp *w, uint32_t column)
+{
+    const UndefinedLanes *u = &w->undefined[m->undefined[column / SIM_COLUMN]];
+    return u->half[0] | u->half[1];
 }
 
 static const char *name_of(const SimModule *m, uint32_t column)
@@ -243,31 +253,52 @@ static const char *name_of(const SimModule *m, uint32_t column)
     return "a value";
 }
 
-/* A fault if the column is undefined in one of the lanes; number 0 of Warp.undefined is always 0. */
+/* A fault if the column is undefined in one of the lanes. */
 static void judge_use(Block *b, const Warp *w, const SimOp *op, uint32_t column, uint32_t mask)
 {
-    const uint32_t lanes = w->undefined[b->m->undefined[column / SIM_COLUMN]] & mask;
+    const uint32_t lanes = undefined_of(b->m, w, column) & mask;
     if (lanes)
         sim_fault(b, w, op, __builtin_ctz(lanes),
                   "%s is used, which is, or comes from, a register that was never written", name_of(b->m, column));
 }
 
+static void set_undefined(Warp *w, uint32_t number, uint32_t mask, UndefinedLanes to)
+{
+    for (int k = 0; k < 2; k++) {
+        uint32_t *half = &w->undefined[number].half[k];
+        *half = (*half & ~mask) | (to.half[k] & mask);
+    }
+}
+
 /* The source lanes of a shuffle give their definedness; its number says which, as in lanes_op.c. */
 void sim_undefined_shuffle(const Block *b, Warp *w, const SimOp *op, const int8_t from[LANES], uint32_t mask)
 {
-    const uint32_t source = w->undefined[b->m->undefined[op->a / SIM_COLUMN]];
-    uint32_t *d = &w->undefined[b->m->undefined[op->d / SIM_COLUMN]], r = 0;
-    if (!b->m->undefined[op->d / SIM_COLUMN]) return;
+    const uint32_t source = undefined_of(b->m, w, op->a), number = b->m->undefined[op->d / SIM_COLUMN];
+    uint32_t r = 0;
+    if (!number) return;
     for (int l = 0; l < LANES; l++)
         if (from[l] >= 0) r |= (source >> from[l] & 1) << l;
-    *d = (*d & ~mask) | (r & mask);
+    set_undefined(w, number, mask, (UndefinedLanes){{r, r}});
+}
+
+/* What an operation passes on. */
+static UndefinedLanes passed_on(const SimModule *m, const Warp *w, const SimOp *op, const Operands *o)
+{
+    const UndefinedLanes *a = &w->undefined[m->undefined[op->a / SIM_COLUMN]];
+    const uint32_t pair = op->kind == OP_ALU ? op->mode : SIM_WHOLE;
+    uint32_t any = 0;
+    if (pair == SIM_PACK) return (UndefinedLanes){{undefined_of(m, w, op->a), undefined_of(m, w, op->b)}};
+    if (pair == SIM_LOW) return (UndefinedLanes){{a->half[0], a->half[0]}};
+    if (pair == SIM_HIGH) return (UndefinedLanes){{a->half[1], a->half[1]}};
+    for (int k = 0; k < o->n_flow; k++) any |= undefined_of(m, w, o->flow[k]);
+    return (UndefinedLanes){{any, any}};
 }
 
 void sim_undefined(Block *b, Warp *w, const SimOp *op)
 {
     const SimModule *m = b->m;
     const Operands o = sim_operands(m, op);
-    uint32_t mask = w->mask, undefined = 0;
+    uint32_t mask = w->mask;
     if (op->pred) {
         judge_use(b, w, op, op->pred, mask);
         const uint32_t p = sim_predicates(w->regs + op->pred);
@@ -275,9 +306,9 @@ void sim_undefined(Block *b, Warp *w, const SimOp *op)
     }
     for (int k = 0; k < o.n_use; k++) judge_use(b, w, op, o.use[k], mask);
     if (op->kind == OP_SHUFFLE) return;
-    for (int k = 0; k < o.n_flow; k++) undefined |= w->undefined[m->undefined[o.flow[k] / SIM_COLUMN]];
+    const UndefinedLanes from = passed_on(m, w, op, &o);
     for (int k = 0; k < o.n_def; k++) {
         const uint32_t number = m->undefined[o.def[k] / SIM_COLUMN];
-        if (number) w->undefined[number] = (w->undefined[number] & ~mask) | (undefined & mask);
+        if (number) set_undefined(w, number, mask, from);
     }
 }
