@@ -275,13 +275,15 @@ void emit_share_outputs(const Share *m, uint32_t n, const Position *at, const Ir
     emit_share_end_if(m, &inside);
 }
 
-/* Neighbours that one store of a packed output has: a vector where rows are whole vectors, else a byte. */
+/* Neighbours whose values are computed before the first is stored: conditions that values need would part the stores. A
+ * vector; of a packed output what one store has: a vector where rows are whole vectors, else a byte. */
 static uint32_t stored_together(const Share *m)
 {
     const PartDim *d = &m->l->dims[0];
     const PartFactor *f = part_factor(d, PART_VECTOR);
     const uint32_t group = m->s->packed_group;
-    if (group == 1 || !f || f->size & (f->size - 1) || d->size % f->size) return group;
+    if (group == 1) return (uint32_t)part_layout_size(m->l, PART_VECTOR);
+    if (!f || f->size & (f->size - 1) || d->size % f->size) return group;
     return (uint32_t)WBB_MIN(f->size, 16);
 }
 
