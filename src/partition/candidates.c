@@ -373,9 +373,11 @@ static void consider_lanes(Choosing *c, Wish *x)
         wish_warps(c, x, kind == 0 ? some : 1, kind == 1 ? some : 1, reduced);
         x->split_dim = NONE, x->splits = 1;
         const bool few = reduced == NONE || after_lanes(c, x, reduced) <= c->few_terms;
-        x->registers = few ? c->few_terms : c->start_registers;
         const uint32_t before = c->all.n;
-        consider(c, x);
+        for (x->registers = few ? c->few_terms : c->start_registers; x->registers && c->all.n == before;) {
+            consider(c, x); /* long code has room for fewer terms */
+            if (c->all.n == before) x->registers /= 2;
+        }
         if (c->all.n == before) continue;
         const int64_t kept = of_level(c->w, c->all.items[before].sizes, PART_GRID, false);
         if (kept >= c->t->sms || reduced == NONE || !c->w->splits) continue;

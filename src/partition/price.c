@@ -195,12 +195,22 @@ enum {
     OF_BLOCK = OF_ACCESS | 1 << PART_WARP | 1 << PART_REGISTER | 1 << PART_LOOP,
 };
 
+/* Of a vector, the elements that the load which x is near has not read; all of them if x is not near in it. */
+static int64_t own_of_vector(const PartAccess *x, uint32_t d, int64_t vector)
+{
+    if (!x->near || x->step[d] == 0 || x->step[d] == PART_FAR || x->shift % x->step[d]) return vector;
+    const int64_t by = x->shift / x->step[d];
+    return WBB_MIN(by < 0 ? -by : by, vector);
+}
+
 /* Elements of memory that a thread accesses of x in an iteration. */
 static double accessed(const PartWork *w, const PartAccess *x, const int64_t *sizes)
 {
     double n = 1;
-    for (uint32_t d = 0; d < w->n_dims; d++)
-        if (x->step[d]) n *= (double)(sizes[d * PART_LEVELS + PART_VECTOR] * sizes[d * PART_LEVELS + PART_REGISTER]);
+    for (uint32_t d = 0; d < w->n_dims; d++) {
+        const int64_t vector = own_of_vector(x, d, sizes[d * PART_LEVELS + PART_VECTOR]);
+        if (x->step[d]) n *= (double)(vector * sizes[d * PART_LEVELS + PART_REGISTER]);
+    }
     return n;
 }
 
@@ -210,17 +220,37 @@ static double width_of(const PartWork *w, const PartAccess *x, const int64_t *si
     for (uint32_t d = 0; d < w->n_dims; d++) {
         const int64_t vector = sizes[d * PART_LEVELS + PART_VECTOR];
         if (vector == 1) continue;
-        if (x->step[d] != 1) return 1;
+        if (x->step[d] != 1 || own_of_vector(x, d, vector) < vector) return 1;
         const int64_t most = WBB_MIN(WBB_MAX(8 * (int64_t)t->vector_bytes / x->bits, 1), x->align);
         return (double)WBB_MIN(vector, most);
     }
     return 1;
 }
 
+/* How often L2 gets a sector of a store: once for each of the instructions that store a part of it, where those of a
+ * vector are narrower than a sector. */
+static double stores_of_sector(const PartWork *w, const PartAccess *x, const int64_t *sizes, double width)
+{
+    const double bytes = x->bits / 8.0;
+    for (uint32_t d = 0; d < w->n_dims; d++) {
+        const int64_t vector = sizes[d * PART_LEVELS + PART_VECTOR];
+        if (vector > 1 && x->step[d] == 1) return WBB_MAX(WBB_MIN(32.0, (double)vector * bytes) / (width * bytes), 1.0);
+    }
+    return 1;
+}
+
+/* Do the iterations of a real loop access different elements? Not those of an array that is read again from its
+ * beginning in each, as a bias of 128 elements along rows of 16384. */
 static bool in_loop(const PartWork *w, const PartAccess *x, const int64_t *sizes)
 {
-    for (uint32_t d = 0; d < w->n_dims; d++)
-        if (x->step[d] && sizes[d * PART_LEVELS + PART_LOOP] > 1) return true;
+    for (uint32_t d = 0; d < w->n_dims; d++) {
+        const PartLevel *order = part_level_order(w, &w->dims[d]);
+        const int64_t *s = sizes + (size_t)d * PART_LEVELS;
+        if (!x->step[d] || s[PART_LOOP] == 1) continue;
+        int64_t inner = 1;
+        for (uint32_t k = 0; order[k] != PART_LOOP; k++) inner *= s[order[k]];
+        if (x->step[d] == PART_FAR || x->memory == 0 || x->step[d] % x->memory * inner % x->memory) return true;
+    }
     return false;
 }
 
@@ -330,11 +360,14 @@ static void add_access(PartPrice *p, Warp *x, const PartRates *r, const PartWork
     x->slots += accesses * r->access_slots * part;
     x->clocks += accesses * r->lsu * part;
     x->wavefronts += accesses * lines * part;
+    const double behind = (double)(a->shift < 0 ? -a->shift : a->shift) * a->bits / 8.0;
+    if (a->near && behind < of_block.run) return; /* the block reads the same sectors for the other load */
     const double tiles = by_few ? c->blocks / c->splits : c->blocks;
     const double block = units_of(&of_block, a, 32) * 32;
     const double reads = block * blocks_an_sm <= r->l1_bytes ? 1 : passes;
     const double from_dram = block * blocks_an_sm * r->target->sms <= r->l2_bytes / 2 ? 1 : passes;
-    p->term[PART_L2] += reads * tiles * block / r->l2;
+    const double parts = store ? stores_of_sector(w, a, sizes, width) : 1;
+    p->term[PART_L2] += reads * tiles * block * parts / r->l2;
     if (!store) p->term[PART_FILL] += reads * block / r->fill; /* of a block, in clocks */
     p->term[PART_DRAM] += from_dram * touched(w, a, sizes, block) / (r->dram * efficiency(r, of_block.run));
 }

@@ -20,6 +20,8 @@ typedef struct {
      * PART_FAR: elsewhere */
     const int64_t *step;
     uint32_t passes; /* over the terms, in so many of which it is read */
+    bool near;       /* another load reads the same array, `shift` elements before, everywhere */
+    int64_t shift;
 } PartAccess;
 #define PART_FAR INT64_MAX
 

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { PLACES = 5, MAX_STEPS = 4096, MAX_NODES = 1000 };
+enum { PLACES = PART_PLACES, MAX_STEPS = 4096, MAX_NODES = 1000, MAX_SETS = 64, MAX_ALIGN = 64 };
 
 static double rate(const PartWalk *w, const char *name) { return tg_rate(w->t, name)->value; }
 
@@ -59,6 +59,24 @@ static bool is_small(const PartWalk *w, IrRef node)
     return has_few(rw_graph(w->rw), node, &left);
 }
 
+/* w->point: any place but the last along each dimension; the first one is the origin. */
+static void go_to_place(const PartWalk *w, uint32_t place)
+{
+    for (uint32_t k = 0; k < w->n_space; k++)
+        w->point[k] = (int64_t)(place * wbb_mix(place + 8 * k) % (uint64_t)WBB_MAX(w->space[k].dim.size - 1, 1));
+}
+
+/* The number that most of those of all places are; PART_FAR: there is none. */
+static int64_t usual_of(const int64_t *numbers)
+{
+    for (uint32_t k = 0; k < PLACES; k++) {
+        uint32_t equal = 0;
+        for (uint32_t j = 0; j < PLACES; j++) equal += numbers[j] == numbers[k];
+        if (equal > PLACES / 2) return numbers[k];
+    }
+    return PART_FAR;
+}
+
 /* What a node gains from one position to the next along dimension d, if that is the same at most places: a dimension
  * of the space may be several of the operand, so that a few steps lead to its next row. */
 static int64_t step_along(const PartWalk *w, IrRef node, uint32_t d)
@@ -67,19 +85,13 @@ static int64_t step_along(const PartWalk *w, IrRef node, uint32_t d)
     if (w->space[d].dim.size == 1) return 0;
     if (!is_small(w, node)) return PART_FAR;
     for (uint32_t place = 0; place < PLACES; place++) {
-        for (uint32_t k = 0; k < w->n_space; k++) /* any place but the last; the first is the origin */
-            w->point[k] = (int64_t)(place * wbb_mix(place + 8 * k) % (uint64_t)WBB_MAX(w->space[k].dim.size - 1, 1));
+        go_to_place(w, place);
         const int64_t here = value_at(w, node);
         w->point[d]++;
         const int64_t next = value_at(w, node);
         steps[place] = next < here ? here - next : next - here;
     }
-    for (uint32_t k = 0; k < PLACES; k++) {
-        uint32_t equal = 0;
-        for (uint32_t j = 0; j < PLACES; j++) equal += steps[j] == steps[k];
-        if (equal > PLACES / 2) return steps[k];
-    }
-    return PART_FAR;
+    return usual_of(steps);
 }
 
 /* --- accesses ----------------------------------------------------------------------------------------------------- */
@@ -103,17 +115,86 @@ PartAccess part_access_of(const PartWalk *w, const HloShape *s, IrRef node, uint
     return x;
 }
 
+/* Where a load is in its array, relative to others of it. */
+static PartPlaced placed(const PartWalk *w, IrRef node, const PartAccess *x, uint32_t leaf)
+{
+    PartPlaced p = {.leaf = leaf};
+    for (uint32_t d = 0; d < w->n_space; d++) p.anywhere = p.anywhere || x->step[d] == PART_FAR;
+    p.anywhere = p.anywhere || !is_small(w, node);
+    for (uint32_t place = 0; place < PLACES && !p.anywhere; place++) {
+        go_to_place(w, place);
+        p.at[place] = value_at(w, node);
+    }
+    go_to_place(w, 1);
+    for (uint32_t d = 0; d < w->n_space; d++) w->point[d] -= w->point[d] % MAX_ALIGN;
+    if (!p.anywhere) p.origin = value_at(w, node);
+    return p;
+}
+
+/* By how many elements load k is behind load j, at all positions alike; PART_FAR: it is not. */
+static int64_t shift_of(const PartWalk *w, uint32_t k, uint32_t j)
+{
+    const PartPlaced *x = &w->places.items[k], *y = &w->places.items[j];
+    int64_t by[PLACES];
+    if (x->leaf != y->leaf || x->anywhere || y->anywhere) return PART_FAR;
+    if (memcmp(w->loads.items[k].step, w->loads.items[j].step, w->n_space * sizeof(int64_t)) != 0) return PART_FAR;
+    for (uint32_t place = 0; place < PLACES; place++) by[place] = x->at[place] - y->at[place];
+    return usual_of(by);
+}
+
+/* A vector of one load may have elements of another one: an access of both is aligned where some element from the
+ * first load's to the last one's is. */
+static int64_t align_of_set(const PartWalk *w, uint32_t first, const uint32_t *set_of, uint32_t set)
+{
+    const PartAccess *x = &w->loads.items[first];
+    int64_t low = 0, high = 0, rows = MAX_ALIGN;
+    for (uint32_t k = 0; k < w->loads.n; k++) {
+        const int64_t by = set_of[k] == set ? shift_of(w, k, first) : 0;
+        low = WBB_MIN(low, by), high = WBB_MAX(high, by);
+    }
+    for (uint32_t d = 0; d < w->n_space; d++)
+        if (x->step[d] != 1) rows = WBB_MIN(rows, x->step[d] ? x->step[d] & -x->step[d] : MAX_ALIGN);
+    const int64_t from = w->places.items[first].origin + low, to = from - low + high;
+    const int64_t widest = 8 * (int64_t)w->p->align / WBB_MAX(x->bits, 1u);
+    int64_t align = WBB_MIN(rows, widest);
+    while (align > x->align && (to - (to % align + align) % align) < from) align /= 2;
+    return WBB_MAX(align, x->align);
+}
+
+/* Of loads that are shifted against each other the others are near the one that is aligned best. */
+static void find_near(PartWalk *w)
+{
+    uint32_t first[MAX_SETS], *set_of = WBB_NEW_N(w->a, uint32_t, w->loads.n + 1u), n = 0;
+    for (uint32_t k = 0; k < w->loads.n; k++) {
+        uint32_t set = 0;
+        while (set < n && shift_of(w, k, first[set]) == PART_FAR) set++;
+        set_of[k] = set;
+        if (set == n && n < MAX_SETS) first[n++] = k;
+        else if (set < n && w->loads.items[k].align > w->loads.items[first[set]].align) first[set] = k;
+    }
+    for (uint32_t k = 0; k < w->loads.n; k++) {
+        PartAccess *x = &w->loads.items[k];
+        x->near = set_of[k] < n && first[set_of[k]] != k;
+        x->shift = x->near ? shift_of(w, k, first[set_of[k]]) : 0;
+    }
+    for (uint32_t set = 0; set < n; set++)
+        w->loads.items[first[set]].align = align_of_set(w, first[set], set_of, set);
+}
+
 static void add_load(PartWalk *w, PartNeed *x)
 {
     const HloInstruction *i = x->value.i;
     const HloShape *s = part_shape(i, x->value.part);
     const IrRef node = ix_linear(w->rw, s, x->index);
-    const uint64_t key = (uint64_t)(w->p->first_leaf[i->number] + x->value.part) << 32 | node;
+    const uint32_t leaf = w->p->first_leaf[i->number] + x->value.part;
+    const uint64_t key = (uint64_t)leaf << 32 | node;
     WbbEntry *e = wbb_map_put(&w->load_of, key);
     if (!e->value) {
         const PartAccess load = part_access_of(w, s, node, x->far, x->anywhere);
         WBB_PUSH(w->a, &w->loads, load);
+        const PartPlaced place = placed(w, node, &load, leaf);
         WBB_PUSH(w->a, &w->in_pass, 0);
+        WBB_PUSH(w->a, &w->places, place);
         e->value = w->loads.n;
     }
     x->load = (uint32_t)e->value;
@@ -251,4 +332,5 @@ void part_walk_run(PartWalk *w)
             need(w, of, in, &x, (PartEdge){.user = user + 1, .operand = k, .mapped = true});
         }
     }
+    find_near(w);
 }

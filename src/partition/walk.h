@@ -28,6 +28,15 @@ typedef struct {
     bool mapped; /* at an index that is a function of the user's alone */
 } PartEdge;
 
+/* Where a load is in its array. */
+enum { PART_PLACES = 5 };
+typedef struct {
+    uint32_t leaf;           /* the array */
+    bool anywhere;           /* its places are not known */
+    int64_t at[PART_PLACES]; /* element numbers at a few positions, the same for each load */
+    int64_t origin;          /* the same where positions are multiples of a vector */
+} PartPlaced;
+
 typedef struct {
     /* given */
     WbbArena *a;
@@ -46,6 +55,7 @@ typedef struct {
     struct { PartEdge *items; uint32_t n, capacity; } edges;
     struct { uint32_t *items; uint32_t n, capacity; } stack; /* needs whose operands are still to be visited */
     struct { PartAccess *items; uint32_t n, capacity; } loads;
+    struct { PartPlaced *items; uint32_t n, capacity; } places; /* of each load */
     struct { uint64_t *items; uint32_t n, capacity; } in_pass; /* of each load: a bit for each pass */
     WbbMap seen, load_of; /* by hash of a need: its number, from 1 on; by buffer and index: the same of a load */
     uint32_t pass;
