@@ -92,5 +92,9 @@ TUNE = [                                        # every heuristic is data
     tune('range.min_elements', value=4096,  because='blocks of its own are worth it where an operand fills several'),
     tune('while.straight',    value=512,    because='operations of all iterations: straight code of this size stays in the instruction cache'),
     tune('while.state',       value=48,     because='elements of the state of a loop: with more a thread would run out of registers'),
+    tune('fuse.members',      value=512,    because='operations of a kernel cut from a module: the code stays in the instruction cache'),
+    tune('fuse.roots',        value=16,     because='outputs of such a kernel: each takes an address, and a value that waits for its store'),
+    tune('fuse.leaves',       value=8,      because='values in memory that a kernel reads to compute another again: each load takes a register and time'),
+    tune('fuse.cone',         value=256,    because='operations that are looked at to say what computing a value again costs: more are never cheap'),
     tune('range.min_bytes',   value=128,    because='shorter contiguous stretches of an operand would fill cache lines in pieces'),
 ]

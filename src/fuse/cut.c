@@ -5,12 +5,11 @@
  *
  *     a = sine(p)  d = dot(a, p)  y = add(d, a)        kernel a: reads p; library d: reads a, p; kernel y: reads d, a
  */
-#include "fuse/fuse.h"
+#include "fuse/priced.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { SMALL = 64 }; /* elements of a constant that is written into the kernel, at most */
 enum { WAITS, OPEN, DONE };
 
 typedef struct {
@@ -22,11 +21,6 @@ typedef struct {
     uint32_t *step;  /* [id] the step that makes the value + 1; 0: none */
     struct { const HloInstruction **items; uint32_t n, capacity; } *after; /* [step] control predecessors */
 } Cut;
-
-bool fuse_is_small_constant(const HloInstruction *i)
-{
-    return i->opcode == HLO_CONSTANT && i->shape->type != SC_TUPLE && hlo_elements(i->shape) <= SMALL && i->literal;
-}
 
 static int by_id(const void *x, const void *y)
 {
@@ -185,13 +179,53 @@ FuseCut fuse_steps(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseRo
     return (FuseCut){.of = c, .steps = o.out, .n = o.n};
 }
 
-FuseCut fuse_cut(WbbCx *cx, WbbArena *a, const HloComputation *c, FuseMode mode)
+static FuseCut cut_plain(WbbCx *cx, WbbArena *a, const HloComputation *c)
 {
-    assert(mode == FUSE_PLAIN);
     const FuseRole *roles = fuse_decide(a, c);
     FuseGroup *groups = WBB_NEW_N(a, FuseGroup, c->n_instructions + 1);
     uint32_t n = 0;
     for (uint32_t k = 0; k < c->n_instructions; k++)
         if (roles[k] == FUSE_ROOT) groups[n++] = fuse_reach(a, roles, c->instructions[k]);
     return fuse_steps(cx, a, c, roles, groups, n);
+}
+
+/* Marks reductions of kernels that do not compile. Returns whether one is new. */
+static bool mark_refused(WbbCx *cx, const HloComputation *c, const FuseGrouping *g, const FuseHow *how, bool *alone)
+{
+    bool any = false;
+    for (uint32_t k = 0; how->compiles && k < g->n_groups; k++) {
+        bool may = false;
+        for (uint32_t j = 0; j < g->groups[k].n_members; j++) {
+            const HloInstruction *i = g->groups[k].members[j];
+            may = may || (i->opcode == HLO_REDUCE && !alone[i->id] && g->groups[k].n_members > 1);
+        }
+        if (!may) continue;
+        WbbArena *scratch = wbb_arena_new(cx);
+        const bool compiles = how->compiles(how->arg, fuse_write(scratch, c, &g->groups[k]).text);
+        wbb_arena_free(scratch);
+        for (uint32_t j = 0; !compiles && j < g->groups[k].n_members; j++)
+            alone[g->groups[k].members[j]->id] |= g->groups[k].members[j]->opcode == HLO_REDUCE;
+        any = any || !compiles;
+    }
+    return any;
+}
+
+static FuseCut cut_priced(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseHow *how)
+{
+    enum { ROUNDS = 4 };
+    bool *alone = WBB_NEW_N(a, bool, c->n_instructions + 1);
+    FuseGrouping g = fuse_group(cx, a, c, &how->rates, alone);
+    for (int k = 1; k < ROUNDS && mark_refused(cx, c, &g, how, alone); k++)
+        g = fuse_group(cx, a, c, &how->rates, alone);
+    return fuse_steps(cx, a, c, g.roles, g.groups, g.n_groups);
+}
+
+const HloModule *fuse_prepare(WbbCx *cx, WbbArena *a, const HloModule *m, const FuseHow *how)
+{
+    return how->mode == FUSE_PRICED ? hlo_simplify(cx, a, m) : m;
+}
+
+FuseCut fuse_cut(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseHow *how)
+{
+    return how->mode == FUSE_PRICED ? cut_priced(cx, a, c, how) : cut_plain(cx, a, c);
 }

@@ -8,6 +8,7 @@
 #include "fuse/fuse.h"
 
 enum { KERNEL_LIMIT = 200 }; /* instructions of one kernel */
+enum { SMALL = 64 }; /* elements of a constant that is written into the kernel, at most */
 enum { NO_KERNEL = -1, SEVERAL = -2 };
 
 typedef struct {
@@ -45,7 +46,7 @@ static bool is_hero(HloOpcode op)
     }
 }
 
-static FuseRole first_role(const HloInstruction *i)
+FuseRole fuse_first_role(const HloInstruction *i)
 {
     switch (i->opcode) {
     case HLO_PARAMETER: case HLO_CONSTANT: case HLO_TUPLE: case HLO_GET_TUPLE_ELEMENT: case HLO_AFTER_ALL:
@@ -80,6 +81,11 @@ static bool row_major(const HloShape *s)
     for (uint32_t k = 0; k < s->rank; k++)
         if (s->minor_to_major[k] != s->rank - 1 - k) return false;
     return true;
+}
+
+bool fuse_is_small_constant(const HloInstruction *i)
+{
+    return i->opcode == HLO_CONSTANT && i->shape->type != SC_TUPLE && hlo_elements(i->shape) <= SMALL && i->literal;
 }
 
 bool fuse_is_view(const HloInstruction *i)
@@ -128,7 +134,7 @@ static bool is_inlined(const Decision *d, const HloInstruction *i, const Uses *u
 static void decide_one(Decision *d, uint32_t id)
 {
     const HloInstruction *i = d->c->instructions[id];
-    d->roles[id] = first_role(i);
+    d->roles[id] = fuse_first_role(i);
     if (d->roles[id] != FUSE_ROOT) return;
     const Uses u = uses_of(d, id);
     if (!u.any) {

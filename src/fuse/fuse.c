@@ -12,6 +12,7 @@ typedef struct {
     WbbCx *cx;
     WbbArena *arena;
     FuseParts parts;
+    const FuseHow *how;
     WbbMap texts; /* by interned text: the number of its part + 1 */
     WbbMap names; /* interned names of parts */
 } Cut;
@@ -48,7 +49,7 @@ static void add(Cut *u, const HloInstruction *i, const char *text, bool library,
 static void cut(Cut *u, const HloComputation *c, uint64_t *times)
 {
     WbbArena *scratch = wbb_arena_new(u->cx);
-    const FuseCut steps = fuse_cut(u->cx, scratch, c, FUSE_PLAIN);
+    const FuseCut steps = fuse_cut(u->cx, scratch, c, u->how);
     for (uint32_t k = 0; k < steps.n; k++) {
         const FuseStep *s = &steps.steps[k];
         if (s->kind == FUSE_STEP_KERNEL) {
@@ -65,9 +66,10 @@ static void cut(Cut *u, const HloComputation *c, uint64_t *times)
     wbb_arena_free(scratch);
 }
 
-FuseParts fuse_parts(WbbCx *cx, WbbArena *a, const HloModule *m)
+FuseParts fuse_parts(WbbCx *cx, WbbArena *a, const HloModule *m, const FuseHow *how)
 {
-    Cut u = {.cx = cx, .arena = a, .texts = {.arena = a}, .names = {.arena = a}};
+    Cut u = {.cx = cx, .arena = a, .how = how, .texts = {.arena = a}, .names = {.arena = a}};
+    m = fuse_prepare(cx, a, m, how);
     uint64_t *times = WBB_NEW_N(a, uint64_t, m->n_computations + 1);
     times[m->entry->id] = 1;
     for (uint32_t k = m->n_computations; k-- > 0;) /* callers stand after callees */

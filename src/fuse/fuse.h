@@ -9,7 +9,7 @@
  *
  * Parts forget which of them reads what another one makes. A cut keeps it:
  *
- *     FuseCut cut = fuse_cut(cx, arena, module->entry, FUSE_PLAIN);
+ *     FuseCut cut = fuse_cut(cx, arena, module->entry, &(FuseHow){.mode = FUSE_PLAIN});
  *     cut.steps[3].reads[0]   the value that memory must hold for the first parameter of kernel 3
  */
 #ifndef FUSE_FUSE_H
@@ -56,11 +56,32 @@ typedef struct {
 } FuseCut;
 
 typedef enum {
-    FUSE_PLAIN, /* decide.c: the same on every target and every day */
+    FUSE_PLAIN,  /* decide.c: the same on every target and every day */
+    FUSE_PRICED, /* grouping.c: by what kernels cost on a target */
 } FuseMode;
 
-/* cut.c: the steps of a computation of a verified, normalised HLO module. */
-FuseCut fuse_cut(WbbCx *cx, WbbArena *a, const HloComputation *c, FuseMode mode);
+/* What a kernel costs on a target; times are seconds of the whole machine. */
+typedef struct {
+    double byte, slot, launch;      /* a byte of DRAM, an instruction of one thread, a kernel */
+    double function, long_function; /* instructions of an exponential, of a sine */
+    double f64;                     /* times as long as f32 */
+    double straight;                /* elements of a reduction that each thread computes by itself, at most */
+    double sms, cluster;            /* multiprocessors; blocks that see each other's shared memory */
+    uint32_t members, roots, leaves, cone; /* limits: TUNE rows fuse.* */
+} FuseRates;
+
+typedef struct {
+    FuseMode mode;
+    FuseRates rates; /* of FUSE_PRICED, as the next ones */
+    /* Is this a kernel that compiles? One that does not is cut again, smaller. NULL: all do. */
+    bool (*compiles)(void *arg, const char *text);
+    void *arg;
+} FuseHow;
+
+/* The HLO module that is to be cut: for FUSE_PRICED, values that it computes twice are one. */
+const HloModule *fuse_prepare(WbbCx *cx, WbbArena *a, const HloModule *m, const FuseHow *how);
+/* cut.c: the steps of a computation of a verified, normalised, prepared HLO module. */
+FuseCut fuse_cut(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseHow *how);
 
 /* One kernel, before it is written: `roots` are the values that it leaves in memory, `members` all that it computes,
  * roots included; both in the order of the computation. What members read and does not belong to them is a parameter.
@@ -89,19 +110,21 @@ typedef struct {
     uint32_t n, capacity;
 } FuseParts;
 
-/* fuse.c: the parts of a verified, normalised HLO module, the entry's first, from FUSE_PLAIN. A fusion instruction of
- * it is a part as it is. */
-FuseParts fuse_parts(WbbCx *cx, WbbArena *a, const HloModule *m);
+/* fuse.c: the parts of a verified, normalised HLO module, the entry's first. A fusion instruction of it is a part as it
+ * is. */
+FuseParts fuse_parts(WbbCx *cx, WbbArena *a, const HloModule *m, const FuseHow *how);
 
 /* decide.c --------------------------------------------------------------------------------------------------------- */
 /* The role of each instruction of c, by id. */
 FuseRole *fuse_decide(WbbArena *a, const HloComputation *c);
 
+/* decide.c: as if it were not needed in memory, and no other computed it. */
+FuseRole fuse_first_role(const HloInstruction *i);
 /* cut.c: the kernel of a root by these roles: the root, and the inlined values and small constants that it reaches. */
 FuseGroup fuse_reach(WbbArena *a, const FuseRole *roles, const HloInstruction *root);
 /* decide.c: its value is that of its operand, whose memory it may have: a bitcast, a reshape of row-major arrays. */
 bool fuse_is_view(const HloInstruction *i);
-/* cut.c: a constant that is written into kernels. */
+/* decide.c: a constant that is written into kernels. */
 bool fuse_is_small_constant(const HloInstruction *i);
 
 /* write.c ---------------------------------------------------------------------------------------------------------- */

@@ -149,6 +149,10 @@ extern const HloPass hlo_passes[]; /* in order; name NULL after the last */
 const HloModule *hlo_run_pass(WbbCx *cx, WbbArena *a, const HloModule *m, const char *name);
 const HloModule *hlo_normalise(WbbCx *cx, WbbArena *a, const HloModule *m);                  /* runs all passes */
 
+/* normalise_simplify.c: equal values of a normalised module become one, and moves that move nothing go. For programs:
+ * what it leaves of a value depends on all of its computation. */
+const HloModule *hlo_simplify(WbbCx *cx, WbbArena *a, const HloModule *m);
+
 /* module.c */
 HloFusion hlo_fusion(WbbCx *cx, const HloModule *m); /* declines unless there is exactly one */
 const char *hlo_opcode_name(HloOpcode op);

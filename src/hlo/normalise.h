@@ -25,6 +25,7 @@ typedef struct {
     /* The replacement of i, whose shape may differ in layout only; NULL: a copy of i; hlo_dropped: nothing. */
     HloInstruction *(*rewrite)(HloBuilder *b, const HloInstruction *i);
     const bool *const *marks; /* [computation][instruction] results of an analysis, for HloBuilder.marks; may be NULL */
+    const uint32_t *const *same; /* the same, for HloBuilder.same */
 } HloRewriter;
 
 extern HloInstruction *const hlo_dropped;
@@ -47,6 +48,7 @@ struct HloBuilder {
     WbbMap names;                  /* interned names that are taken in this computation */
     const bool *fused;             /* [from->n_computations] hlo_find_fused */
     const bool *marks;             /* [source->n_instructions] HloRewriter.marks */
+    const uint32_t *same;          /* [source->n_instructions] HloRewriter.same */
     uint64_t *total;               /* instructions of the new HLO module so far, in all computations */
 };
 

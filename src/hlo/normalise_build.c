@@ -242,6 +242,7 @@ static HloComputation *copy_computation(HloBuilder *b, const HloRewriter *w, con
     *c = *source;
     b->source = source;
     b->marks = w->marks ? w->marks[source->id] : NULL;
+    b->same = w->same ? w->same[source->id] : NULL;
     b->list = (HloInstructions){0};
     wbb_map_clear(&b->names);
     b->map = WBB_NEW_N(b->arena, HloInstruction *, source->n_instructions);

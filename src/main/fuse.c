@@ -1,13 +1,14 @@
 /* fuse.c: `fuse FILE.hlo`: an unfused module cut into kernels and library calls, as text or one file each. */
 #include "fuse/fuse.h"
 #include "main/main.h"
+#include "pipe/pipe.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 typedef struct {
-    const char *file, *output;
+    const char *file, *output, *cut, *target;
 } FuseOptions;
 
 /* "12 of fusion.3: multiply" */
@@ -42,7 +43,9 @@ static WbbStatus fuse(const Call *call)
     const FuseOptions *o = call->options;
     size_t n;
     const char *text = wbb_read_file(cx, a, o->file, &n);
-    const FuseParts parts = fuse_parts(cx, a, hlo_normalise(cx, a, hlo_parse(cx, a, o->file, text, n)));
+    const FuseHow plain = {.mode = FUSE_PLAIN};
+    const FuseHow *how = !strcmp(o->cut, "plain") ? &plain : &pipe_fuse(cx, a, tg_find(o->target))->how;
+    const FuseParts parts = fuse_parts(cx, a, hlo_normalise(cx, a, hlo_parse(cx, a, o->file, text, n)), how);
     if (o->output) {
         write_folder(cx, a, &parts, o->output);
         return WBB_OK;
@@ -59,6 +62,9 @@ static WbbStatus fuse(const Call *call)
 static const Positional positionals[] = {
     {ONE("FILE.hlo", FuseOptions, file, "HLO text of an unfused module"), .value = VALUE_FILE}, {0}};
 static const Option options[] = {
+    {WORD("--cut", FuseOptions, cut, "HOW", "plain: the same parts on every target; priced: by modelled time"),
+     .standard = "plain", .choices = {.words = "plain priced"}},
+    MAIN_OPTION_TARGET(FuseOptions),
     {WORD("--output", FuseOptions, output, "DIR", "write a file for each part, and their list to DIR/index.tsv"),
      .letter = 'o', .value = VALUE_FOLDER},
     {0}};

@@ -13,6 +13,7 @@
 #include "base/base.h"
 #include "bundle/bundle.h"
 #include "emit/emit.h"
+#include "fuse/fuse.h"
 #include "hlo/hlo.h"
 #include "partition/partition.h"
 #include "rewrite/rewrite.h"
@@ -102,6 +103,15 @@ uint32_t pipe_begin_pass(const char *name, uint32_t forms);
  * the elements of the kernel's launch ranges count, without a plan all of them. `of`: the kernel's plan in `plan`. */
 const char *pipe_thread_map(WbbCx *cx, WbbArena *a, const IrKernel *k, const PartPlan *plan, const PartKernel *of,
                             int64_t *stored);
+
+/* fuse.c: how a module is cut for a target, by price: `how` is for fuse_cut. Lives as long as the arena. */
+typedef struct {
+    FuseHow how;
+    WbbCx *cx;
+    const TgTarget *target;
+    WbbMap texts; /* by interned text: 1: it does not compile; 2: it does */
+} PipeFuse;
+PipeFuse *pipe_fuse(WbbCx *cx, WbbArena *a, const TgTarget *t);
 
 /* work.c: the operations that one thread evaluates at most, if it takes all branches. For a kernel after any pass. */
 double pipe_work(WbbCx *cx, const IrKernel *k);

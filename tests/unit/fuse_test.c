@@ -15,7 +15,8 @@ static void cut(WbbCx *cx, void *arg)
 {
     Job *j = arg;
     j->parts = fuse_parts(cx, j->arena,
-                          hlo_normalise(cx, j->arena, hlo_parse(cx, j->arena, "t.hlo", j->text, strlen(j->text))));
+                          hlo_normalise(cx, j->arena, hlo_parse(cx, j->arena, "t.hlo", j->text, strlen(j->text))),
+                          &(FuseHow){.mode = FUSE_PLAIN});
     for (uint32_t k = 0; k < j->parts.n; k++) { /* each kernel is written as a module with one fusion */
         const FusePart *p = &j->parts.items[k];
         if (!p->text) continue;
@@ -157,7 +158,7 @@ static void cut_steps(WbbCx *cx, void *arg)
                              .members = all.items, .n_members = all.n};
         cut = fuse_steps(cx, j->arena, c, roles, &g, 1);
     } else {
-        cut = fuse_cut(cx, j->arena, c, FUSE_PLAIN);
+        cut = fuse_cut(cx, j->arena, c, &(FuseHow){.mode = FUSE_PLAIN});
     }
     for (uint32_t k = 0; k < cut.n; k++) {
         const FuseStep *s = &cut.steps[k];

@@ -1,0 +1,426 @@
+/* grouping: which operations become one kernel, by price.
+ *
+ * Needs: a computation of a normalised module, the rates of a target. Leaves: a role for each instruction, and kernels
+ * as groups. One walk from the last instruction to the first, so that the kernels that need a value are known: it is
+ * computed in all of them, or those become one, or memory holds it, and one of them or a kernel of its own leaves it
+ * there.
+ *
+ *     softmax     exp needs one kernel; sum has the kernel's rows, max too: one kernel reads x once and writes once
+ *     y = f(x), z = g(x), sum = reduce(f(x))      one kernel with three outputs
+ */
+#include "fuse/kernels.h"
+
+#include <stdlib.h>
+
+enum { MANY = 64 }; /* kernels of which siblings are looked for among those that read a value */
+
+static void find_users(FuseWork *w)
+{
+    const uint32_t n = w->c->n_instructions;
+    w->first = WBB_NEW_N(w->arena, uint32_t, n + 2);
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < w->c->instructions[i]->n_operands; k++)
+            w->first[w->c->instructions[i]->operands[k]->id + 2]++;
+    for (uint32_t i = 2; i < n + 2; i++) w->first[i] += w->first[i - 1];
+    w->users = WBB_NEW_N(w->arena, uint32_t, w->first[n + 1] + 1);
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < w->c->instructions[i]->n_operands; k++)
+            w->users[w->first[w->c->instructions[i]->operands[k]->id + 1]++] = i;
+}
+
+/* --- what users need ---------------------------------------------------------------------------------------------- */
+static void add_use(FuseWork *w, FuseNeeds *n, FuseUse u)
+{
+    u.kernel = fuse_find(w, u.kernel);
+    for (uint32_t k = 0; k < n->uses.n; k++)
+        if (n->uses.items[k].kernel == u.kernel && fuse_same_pos(&w->atoms, &n->uses.items[k].pos, &u.pos)) return;
+    WBB_PUSH(w->arena, &n->uses, u);
+}
+
+/* The position of operand k of a user that a kernel computes at u. */
+static FusePos operand_pos(FuseWork *w, const HloInstruction *user, uint32_t k, const FuseUse *u)
+{
+    const HloInstruction *x = user->operands[k];
+    if (user->opcode == HLO_REDUCE) {
+        if (k >= user->n_operands / 2) return (FusePos){.known = true};
+        if (u->shares) return w->kernels.items[fuse_find(w, u->kernel)].space;
+    }
+    if (user->opcode == HLO_TUPLE) { /* the state of a loop */
+        const HloShape *of = w->loop[user->id];
+        if (hlo_elements(x->shape) == 1) return (FusePos){.known = true};
+        return of && hlo_same_dims(of, x->shape) ? u->pos : (FusePos){.count = (double)hlo_elements(x->shape)};
+    }
+    return fuse_operand_pos(&w->atoms, user, k, &u->pos);
+}
+
+static FuseNeeds needs_of(FuseWork *w, uint32_t id)
+{
+    const HloInstruction *i = w->c->instructions[id];
+    FuseNeeds n = {.memory = i == w->c->root, .any = i == w->c->root};
+    for (uint32_t k = w->first[id]; k < w->first[id + 1]; k++) {
+        const HloInstruction *user = w->c->instructions[w->users[k]];
+        const FuseRole role = w->roles[user->id];
+        if (k > w->first[id] && w->users[k] == w->users[k - 1]) continue; /* all its operands were seen */
+        n.any = true;
+        if (role != FUSE_INLINE && role != FUSE_ROOT) {
+            n.memory = true;
+            WBB_PUSH(w->arena, &n.readers, user->id);
+            continue;
+        }
+        for (uint32_t j = 0; j < w->uses[user->id].n; j++)
+            for (uint32_t x = 0; x < user->n_operands; x++)
+                if (user->operands[x] == i) {
+                    FuseUse u = w->uses[user->id].items[j];
+                    u.pos = operand_pos(w, user, x, &w->uses[user->id].items[j]);
+                    add_use(w, &n, u);
+                }
+    }
+    return n;
+}
+
+/* Kernels of n, each once; the first position of each. */
+static FuseUses kernels_of(FuseWork *w, const FuseNeeds *n)
+{
+    FuseUses out = {0};
+    for (uint32_t k = 0; k < n->uses.n; k++) {
+        FuseUse u = n->uses.items[k];
+        bool had = false;
+        u.kernel = fuse_find(w, u.kernel);
+        for (uint32_t j = 0; j < out.n; j++) had |= out.items[j].kernel == u.kernel;
+        if (!had) WBB_PUSH(w->arena, &out, u);
+    }
+    return out;
+}
+
+/* --- prices ------------------------------------------------------------------------------------------------------- */
+/* Elements of a value that a kernel computes at a position. Threads share no values: each of those that need an element
+ * computes it, eight neighbours of one thread once. */
+static double computed(const FuseWork *w, const FuseUse *u)
+{
+    const double n = fuse_count(&w->atoms, &u->pos);
+    if (!u->pos.known) return n;
+    const FuseKernel *k = &w->kernels.items[fuse_find(w, u->kernel)];
+    return WBB_MAX(n, fuse_count(&w->atoms, &k->space) / 8);
+}
+
+/* Everything that would be computed below a value if memory held nothing of it: instructions for all elements of each,
+ * and bytes of the values in memory that it reads. */
+typedef struct {
+    double work, bytes;
+    uint32_t leaves, n;
+    bool whole; /* without reductions and what else is computed once */
+} Cone;
+
+static bool is_computed(const FuseWork *w, const HloInstruction *i);
+
+static Cone cone_of(FuseWork *w, const HloInstruction *of)
+{
+    Cone c = {.whole = true};
+    FuseIds stack = {0};
+    w->stamp++;
+    WBB_PUSH(w->arena, &stack, of->id);
+    while (stack.n && c.whole) {
+        const HloInstruction *i = w->c->instructions[stack.items[--stack.n]];
+        c.work += fuse_work(w->rates, i) * (i->shape->type == SC_TUPLE ? 1 : (double)hlo_elements(i->shape));
+        c.whole = ++c.n <= w->rates->cone;
+        for (uint32_t k = 0; k < i->n_operands; k++) {
+            const HloInstruction *x = i->operands[k];
+            if (w->seen[x->id] == w->stamp || fuse_is_small_constant(x)) continue;
+            w->seen[x->id] = w->stamp;
+            if (is_computed(w, x)) {
+                WBB_PUSH(w->arena, &stack, x->id);
+            } else {
+                c.leaves++;
+                c.bytes += WBB_MIN(fuse_bytes(x->shape), fuse_bytes(i->shape));
+            }
+        }
+    }
+    return c;
+}
+
+/* Costs nothing, and is not smaller than what it is made of. */
+static bool is_free(const HloInstruction *i)
+{
+    switch (i->opcode) {
+    case HLO_BITCAST: case HLO_BITCAST_CONVERT: case HLO_BROADCAST: case HLO_IOTA: case HLO_RESHAPE: case HLO_TRANSPOSE:
+    case HLO_GET_TUPLE_ELEMENT: case HLO_TUPLE: case HLO_WHILE:
+        return true;
+    case HLO_CONVERT: return sc_type_info[i->shape->type].bits >= sc_type_info[i->operands[0]->shape->type].bits;
+    default: return false;
+    }
+}
+
+/* May several kernels compute it: is that no more than writing and reading it? `joins`: one of them can leave it in
+ * memory. */
+static bool again_is_cheaper(FuseWork *w, const HloInstruction *i, const FuseUses *kernels, bool joins)
+{
+    const FuseRates *r = w->rates;
+    if (is_free(i)) return true;
+    const Cone c = cone_of(w, i);
+    if (!c.whole || c.leaves > r->leaves) return false;
+    const double bytes = fuse_bytes(i->shape), elements = WBB_MAX((double)hlo_elements(i->shape), 1), n = kernels->n;
+    double again = 0;
+    for (uint32_t k = 0; k < kernels->n; k++) {
+        const double part = computed(w, &kernels->items[k]) / elements;
+        again += part * c.work * r->slot + c.bytes * r->byte;
+    }
+    const double once = c.work * r->slot + (c.bytes + (n + 1) * bytes) * r->byte + r->launch;
+    const double joined = c.work * r->slot + (c.bytes + n * bytes) * r->byte;
+    return again <= (joins ? joined : once);
+}
+
+/* --- roles -------------------------------------------------------------------------------------------------------- */
+static bool is_scan(const HloInstruction *i)
+{
+    for (uint32_t d = 0; d < i->n_windows; d++)
+        if (i->windows[d].size > 1 && i->windows[d].size == i->shape->dims[d]) return true;
+    return false;
+}
+
+/* A reduction of so few elements that a thread computes it for each result that it needs. */
+static bool is_small(const FuseWork *w, const HloInstruction *i)
+{
+    return i->opcode == HLO_REDUCE && i->shape->type != SC_TUPLE && !w->alone[i->id] &&
+           fuse_work(w->rates, i) <= w->rates->straight;
+}
+
+/* Kernels in which nothing follows it. */
+static bool is_last(const HloInstruction *i)
+{
+    switch (i->opcode) {
+    case HLO_DYNAMIC_UPDATE_SLICE: case HLO_SCATTER: case HLO_SELECT_AND_SCATTER: case HLO_SORT: return true;
+    case HLO_REDUCE: return i->shape->type == SC_TUPLE;
+    case HLO_REDUCE_WINDOW: return i->shape->type == SC_TUPLE || is_scan(i);
+    default: return false;
+    }
+}
+
+/* What only a loop in a kernel needs: the loop, its state and elements. */
+static bool is_of_loop(const FuseWork *w, const HloInstruction *i) { return w->loop[i->id] != NULL; }
+
+static FuseRole role_of(const FuseWork *w, const HloInstruction *i)
+{
+    if (is_of_loop(w, i) || i->opcode == HLO_SORT) return FUSE_ROOT;
+    return fuse_first_role(i);
+}
+
+/* Not in memory for another user, and not the root of a kernel of its own in any case. */
+static bool is_computed(const FuseWork *w, const HloInstruction *i)
+{
+    if (i->id >= w->decided) return w->roles[i->id] == FUSE_INLINE;
+    for (uint32_t k = w->first[i->id]; k < w->first[i->id + 1]; k++) {
+        const FuseRole role = w->roles[w->users[k]];
+        if (w->users[k] >= w->decided && role != FUSE_INLINE && role != FUSE_ROOT) return false;
+    }
+    return role_of(w, i) == FUSE_ROOT && !is_last(i) && (i->opcode != HLO_REDUCE || is_small(w, i));
+}
+
+static void find_loops(FuseWork *w)
+{
+    for (uint32_t k = 0; k < w->c->n_instructions; k++) {
+        const HloInstruction *i = w->c->instructions[k];
+        const HloShape *of;
+        if (!fuse_is_pointwise_loop(i, &of) || i->operands[0]->n_users > 1 || i == w->c->root) continue;
+        bool elements = true;
+        for (uint32_t u = w->first[k]; u < w->first[k + 1]; u++) {
+            const HloInstruction *user = w->c->instructions[w->users[u]];
+            elements = elements && user->opcode == HLO_GET_TUPLE_ELEMENT && user != w->c->root &&
+                       (user->n_users == 0 || hlo_same_dims(user->shape, of));
+        }
+        if (!elements) continue;
+        w->loop[k] = w->loop[i->operands[0]->id] = of;
+        for (uint32_t u = w->first[k]; u < w->first[k + 1]; u++) w->loop[w->users[u]] = of;
+    }
+}
+
+/* --- decisions ---------------------------------------------------------------------------------------------------- */
+/* Kernels that read a value at the same position become one, where they may. */
+static FuseUses merge_all(FuseWork *w, const FuseNeeds *n)
+{
+    FuseUses kernels = kernels_of(w, n), out = {0};
+    for (uint32_t k = 0; k < kernels.n && k < MANY; k++) {
+        const FuseUse *y = &kernels.items[k];
+        bool merged = false;
+        for (uint32_t j = 0; j < out.n && !merged; j++) {
+            FuseUse *x = &out.items[j];
+            merged = !fuse_merge(w, x->kernel, y->kernel, &x->pos, &y->pos);
+            if (merged) x->kernel = fuse_find(w, x->kernel);
+        }
+        if (!merged) WBB_PUSH(w->arena, &out, *y);
+    }
+    for (uint32_t k = MANY; k < kernels.n; k++) WBB_PUSH(w->arena, &out, kernels.items[k]);
+    return out;
+}
+
+/* Is a position at least the results of a kernel? Kernels that read the same scalar are no siblings. */
+static bool is_wide(const FuseWork *w, const FuseUse *u)
+{
+    const FuseKernel *k = &w->kernels.items[fuse_find(w, u->kernel)];
+    const double n = u->pos.known ? fuse_count(&w->atoms, &u->pos) : 0;
+    return n > 1 && n >= fuse_count(&w->atoms, &k->space);
+}
+
+static void merge_siblings(FuseWork *w, const FuseNeeds *n)
+{
+    FuseNeeds wide = {0};
+    for (uint32_t k = 0; k < n->uses.n; k++)
+        if (is_wide(w, &n->uses.items[k])) WBB_PUSH(w->arena, &wide.uses, n->uses.items[k]);
+    if (wide.uses.n > 1) merge_all(w, &wide);
+}
+
+static void leave_in(FuseWork *w, const HloInstruction *i, uint32_t kernel, const FuseNeeds *n)
+{
+    FuseNeeds own = {0};
+    for (uint32_t k = 0; k < n->uses.n; k++)
+        if (fuse_find(w, n->uses.items[k].kernel) == kernel) WBB_PUSH(w->arena, &own.uses, n->uses.items[k]);
+    w->roles[i->id] = FUSE_ROOT;
+    w->kernel[i->id] = kernel;
+    fuse_compute(w, i, &own);
+    WBB_PUSH(w->arena, &w->kernels.items[kernel].roots, i->id);
+}
+
+/* A kernel that can leave the value in memory; UINT32_MAX: none. A reduction has to share its rows. */
+static uint32_t kernel_that_leaves(FuseWork *w, const HloInstruction *i, const FuseNeeds *n)
+{
+    const FuseUses kernels = kernels_of(w, n);
+    for (uint32_t k = 0; k < kernels.n; k++) {
+        const FuseUse *u = &kernels.items[k];
+        if (w->kernels.items[u->kernel].members.n >= w->rates->members || is_last(i)) continue;
+        if (i->opcode != HLO_REDUCE || is_small(w, i)) {
+            if (!fuse_leaves(w, u->kernel, n)) return u->kernel;
+        }
+        if (i->opcode != HLO_REDUCE) continue;
+        bool once = true;
+        FuseUses others = {0};
+        for (uint32_t j = 0; j < n->uses.n; j++) {
+            const FuseUse *o = &n->uses.items[j];
+            if (fuse_find(w, o->kernel) != u->kernel) WBB_PUSH(w->arena, &others, *o);
+            else once = once && fuse_same_pos(&w->atoms, &o->pos, &u->pos);
+        }
+        if (once && w->kernels.items[u->kernel].roots.n < w->rates->roots &&
+            !fuse_waits_for(w, u->kernel, &others, &n->readers) && !fuse_share(w, u->kernel, i, &u->pos))
+            return u->kernel;
+    }
+    return UINT32_MAX;
+}
+
+/* One kernel needs it: may it compute it? */
+static bool goes_into(FuseWork *w, const HloInstruction *i, const FuseNeeds *n)
+{
+    const FuseUse *u = &n->uses.items[0];
+    const FuseKernel *k = &w->kernels.items[fuse_find(w, u->kernel)];
+    if (is_last(i)) return false;
+    if (is_of_loop(w, i)) return true;
+    if (k->members.n >= w->rates->members) return false;
+    if (i->opcode == HLO_REDUCE) {
+        if (n->uses.n == 1 && !fuse_share(w, fuse_find(w, u->kernel), i, &u->pos)) return true;
+        if (!is_small(w, i)) return false;
+    }
+    double again = -(double)hlo_elements(i->shape);
+    for (uint32_t j = 0; j < n->uses.n; j++) again += computed(w, &n->uses.items[j]);
+    return is_free(i) || again * fuse_work(w->rates, i) * w->rates->slot <=
+                             2 * fuse_bytes(i->shape) * w->rates->byte + w->rates->launch;
+}
+
+static void decide_computed(FuseWork *w, const HloInstruction *i)
+{
+    FuseNeeds n = needs_of(w, i->id);
+    if (!n.any) {
+        w->roles[i->id] = FUSE_NOTHING; /* dead */
+        return;
+    }
+    FuseUses kernels = kernels_of(w, &n);
+    if (!n.memory && kernels.n > 1 && !is_last(i)) {
+        merge_siblings(w, &n);
+        kernels = kernels_of(w, &n);
+    }
+    if (!n.memory && kernels.n == 1 && goes_into(w, i, &n)) {
+        w->roles[i->id] = FUSE_INLINE;
+        fuse_compute(w, i, &n);
+        return;
+    }
+    if (n.memory && fuse_is_view(i)) {
+        w->roles[i->id] = FUSE_ALIAS;
+        return;
+    }
+    const bool reduces = is_last(i) || (i->opcode == HLO_REDUCE && !is_small(w, i));
+    if (!n.memory && kernels.n > 1 && !reduces) {
+        const uint32_t joins = kernel_that_leaves(w, i, &n);
+        if (is_of_loop(w, i) || again_is_cheaper(w, i, &kernels, joins != UINT32_MAX)) {
+            w->roles[i->id] = FUSE_INLINE;
+            fuse_compute(w, i, &n);
+            return;
+        }
+    }
+    const uint32_t joins = kernel_that_leaves(w, i, &n);
+    w->roles[i->id] = FUSE_ROOT;
+    if (joins != UINT32_MAX) leave_in(w, i, joins, &n);
+    else fuse_new_kernel(w, i);
+    merge_siblings(w, &n);
+}
+
+static void decide(FuseWork *w, uint32_t id)
+{
+    const HloInstruction *i = w->c->instructions[id];
+    w->roles[id] = role_of(w, i);
+    w->decided = id + 1;
+    if (w->roles[id] == FUSE_ROOT) {
+        decide_computed(w, i);
+    } else {
+        const FuseNeeds n = needs_of(w, id);
+        if (n.uses.n > 1 && i->shape->type != SC_TUPLE) merge_siblings(w, &n);
+    }
+}
+
+/* --- groups ------------------------------------------------------------------------------------------------------- */
+static int by_id(const void *x, const void *y)
+{
+    const uint32_t a = (*(const HloInstruction *const *)x)->id, b = (*(const HloInstruction *const *)y)->id;
+    return a < b ? -1 : a > b;
+}
+
+static FuseGroup group_of(FuseWork *w, WbbArena *a, const FuseKernel *k)
+{
+    FuseGroup g = {.roots = WBB_NEW_N(a, const HloInstruction *, k->roots.n), .n_roots = k->roots.n};
+    struct { const HloInstruction **items; uint32_t n, capacity; } members = {0};
+    for (uint32_t j = 0; j < k->roots.n; j++) g.roots[j] = w->c->instructions[k->roots.items[j]];
+    w->stamp++;
+    for (uint32_t j = 0; j < k->members.n; j++) {
+        const HloInstruction *i = w->c->instructions[k->members.items[j]];
+        if (w->seen[i->id] == w->stamp) continue;
+        w->seen[i->id] = w->stamp;
+        WBB_PUSH(a, &members, i);
+        for (uint32_t x = 0; x < i->n_operands; x++) {
+            const HloInstruction *o = i->operands[x];
+            if (w->seen[o->id] == w->stamp || !fuse_is_small_constant(o)) continue;
+            w->seen[o->id] = w->stamp;
+            WBB_PUSH(a, &members, o);
+        }
+    }
+    qsort(members.items, members.n, sizeof *members.items, by_id);
+    qsort(g.roots, g.n_roots, sizeof *g.roots, by_id);
+    g.members = members.items, g.n_members = members.n;
+    return g;
+}
+
+FuseGrouping fuse_group(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseRates *rates, const bool *alone)
+{
+    WbbArena *scratch = wbb_arena_new(cx);
+    const uint32_t n = c->n_instructions;
+    FuseWork w = {.cx = cx, .arena = scratch, .c = c, .rates = rates, .alone = alone, .decided = n};
+    w.roles = WBB_NEW_N(a, FuseRole, n + 1);
+    w.loop = WBB_NEW_N(scratch, const HloShape *, n + 1);
+    w.uses = WBB_NEW_N(scratch, FuseUses, n + 1);
+    w.kernel = WBB_NEW_N(scratch, uint32_t, n + 1);
+    w.seen = WBB_NEW_N(scratch, uint32_t, n + 1);
+    w.seen_kernel = WBB_NEW_N(scratch, uint32_t, n + 1);
+    w.atoms.arena = scratch;
+    find_users(&w);
+    find_loops(&w);
+    for (uint32_t id = n; id-- > 0;) decide(&w, id);
+    FuseGrouping out = {.roles = w.roles, .groups = WBB_NEW_N(a, FuseGroup, w.kernels.n + 1)};
+    for (uint32_t k = 0; k < w.kernels.n; k++)
+        if (!w.kernels.items[k].into) out.groups[out.n_groups++] = group_of(&w, a, &w.kernels.items[k]);
+    wbb_arena_free(scratch);
+    return out;
+}

@@ -1,0 +1,257 @@
+/* kernels: the kernels of a computation while they grow: what they compute, what they wait for, which become one.
+ *
+ * Needs: positions. Leaves: kernels that no cycle of reads goes through. The walk of grouping.c goes from the last
+ * instruction to the first, so what a kernel waits for is searched among later instructions than the one at hand: an
+ * earlier one cannot need a later one.
+ *
+ *     y = sine(x)  z = cosine(x)     two kernels that read x at the same position, of which neither waits for the other
+ */
+#include "fuse/kernels.h"
+
+uint32_t fuse_find(const FuseWork *w, uint32_t kernel)
+{
+    while (w->kernels.items[kernel].into) kernel = w->kernels.items[kernel].into - 1;
+    return kernel;
+}
+
+static void add_member(FuseWork *w, uint32_t kernel, uint32_t id)
+{
+    FuseKernel *k = &w->kernels.items[kernel];
+    WBB_PUSH(w->arena, &k->members, id);
+}
+
+static const HloShape *array_of(const HloShape *s) { return s->type == SC_TUPLE ? s->elements[0] : s; }
+
+uint32_t fuse_new_kernel(FuseWork *w, const HloInstruction *root)
+{
+    const uint32_t n = w->kernels.n;
+    FuseKernel k = {.space = fuse_new_pos(&w->atoms, array_of(root->shape))};
+    FuseUse use = {.kernel = n, .pos = k.space};
+    switch (root->opcode) {
+    case HLO_REDUCE:
+        k.space = fuse_new_terms(&w->atoms, root, &k.space);
+        k.hero = root;
+        use.shares = k.space.known;
+        break;
+    case HLO_DYNAMIC_UPDATE_SLICE: case HLO_SCATTER: case HLO_SELECT_AND_SCATTER: case HLO_SORT: k.fixed = true; break;
+    default: break;
+    }
+    if (root->shape->type == SC_TUPLE && root->opcode != HLO_REDUCE) k.fixed = true;
+    WBB_PUSH(w->arena, &w->kernels, k);
+    FuseKernel *made = &w->kernels.items[n];
+    WBB_PUSH(w->arena, &made->roots, root->id);
+    add_member(w, n, root->id);
+    WBB_PUSH(w->arena, &w->uses[root->id], use);
+    w->kernel[root->id] = n;
+    return n;
+}
+
+void fuse_compute(FuseWork *w, const HloInstruction *i, const FuseNeeds *n)
+{
+    for (uint32_t k = 0; k < n->uses.n; k++) {
+        FuseUse u = n->uses.items[k];
+        bool had = false;
+        u.kernel = fuse_find(w, u.kernel);
+        u.shares = i->opcode == HLO_REDUCE && w->kernels.items[u.kernel].hero && u.pos.known &&
+                   fuse_fits_terms(&w->atoms, i, &u.pos, &w->kernels.items[u.kernel].space);
+        for (uint32_t j = 0; j < w->uses[i->id].n; j++) had |= w->uses[i->id].items[j].kernel == u.kernel;
+        WBB_PUSH(w->arena, &w->uses[i->id], u);
+        if (!had) add_member(w, u.kernel, i->id);
+    }
+}
+
+/* --- what a kernel waits for -------------------------------------------------------------------------------------- */
+enum { STEPS = 1 << 15 }; /* instructions of a walk; a longer one says that the kernel waits */
+
+typedef struct {
+    FuseWork *w;
+    FuseIds stack; /* instructions whose operands are to be seen */
+    const FuseUses *kernels;
+    const FuseIds *instructions;
+    uint32_t steps;
+} Walk;
+
+static bool is_target(const Walk *x, uint32_t kernel)
+{
+    for (uint32_t k = 0; x->kernels && k < x->kernels->n; k++)
+        if (fuse_find(x->w, x->kernels->items[k].kernel) == kernel) return true;
+    return false;
+}
+
+static void open_kernel(Walk *x, uint32_t kernel)
+{
+    FuseWork *w = x->w;
+    if (w->seen_kernel[kernel] == w->stamp) return;
+    w->seen_kernel[kernel] = w->stamp;
+    const FuseKernel *k = &w->kernels.items[kernel];
+    for (uint32_t j = 0; j < k->members.n; j++) WBB_PUSH(w->arena, &x->stack, k->members.items[j]);
+    x->steps += k->members.n;
+}
+
+/* An operand of what is waited for. Returns true where the walk is over. */
+static bool meet(Walk *x, const HloInstruction *i)
+{
+    FuseWork *w = x->w;
+    if (i->id < w->decided || w->seen[i->id] == w->stamp) return false;
+    w->seen[i->id] = w->stamp;
+    for (uint32_t k = 0; x->instructions && k < x->instructions->n; k++)
+        if (x->instructions->items[k] == i->id) return true;
+    if (w->roles[i->id] == FUSE_INLINE) return false; /* a member, whose operands are in the stack */
+    if (w->roles[i->id] == FUSE_ROOT) {
+        const uint32_t kernel = fuse_find(w, w->kernel[i->id]);
+        if (is_target(x, kernel)) return true;
+        open_kernel(x, kernel);
+    } else {
+        WBB_PUSH(w->arena, &x->stack, i->id);
+        x->steps++;
+    }
+    return x->steps > STEPS;
+}
+
+bool fuse_waits_for(FuseWork *w, uint32_t kernel, const FuseUses *kernels, const FuseIds *instructions)
+{
+    Walk x = {.w = w, .kernels = kernels, .instructions = instructions};
+    WbbArena *scratch = wbb_arena_new(w->cx), *arena = w->arena;
+    bool found = false;
+    w->arena = scratch;
+    w->stamp++;
+    open_kernel(&x, kernel);
+    while (!found && x.stack.n) {
+        const HloInstruction *i = w->c->instructions[x.stack.items[--x.stack.n]];
+        for (uint32_t k = 0; !found && k < i->n_operands; k++) found = meet(&x, i->operands[k]);
+        for (uint32_t k = 0; !found && k < i->n_predecessors; k++) found = meet(&x, i->predecessors[k]);
+    }
+    w->arena = arena;
+    wbb_arena_free(scratch);
+    return found;
+}
+
+/* --- kernels that become one -------------------------------------------------------------------------------------- */
+FusePos fuse_kept(const FuseWork *w, const FuseKernel *k)
+{
+    const FusePos p = fuse_resolve(&w->atoms, &k->space);
+    FusePos out = {.known = p.known};
+    for (uint32_t j = 0; j < p.n; j++)
+        if (!w->atoms.items[p.atoms[j]].reduced) out.atoms[out.n++] = p.atoms[j];
+    return out;
+}
+
+static bool same_reduction(const HloInstruction *x, const HloInstruction *y)
+{
+    const HloShape *s = x->operands[0]->shape;
+    if (!hlo_same_dims(s, y->operands[0]->shape)) return false;
+    bool of_x[HLO_RANK_LIMIT] = {false}, of_y[HLO_RANK_LIMIT] = {false};
+    for (uint32_t k = 0; k < x->n_dimensions; k++) of_x[x->dimensions[k]] = true;
+    for (uint32_t k = 0; k < y->n_dimensions; k++) of_y[y->dimensions[k]] = true;
+    for (uint32_t d = 0; d < s->rank; d++)
+        if (s->dims[d] > 1 && of_x[d] != of_y[d]) return false;
+    return true;
+}
+
+/* Makes the spaces one; the kernel without a reduction may have the space of the other one's results. */
+static bool join_spaces(FuseWork *w, const FuseKernel *x, const FuseKernel *y, FuseJoin *undo)
+{
+    if (fuse_join(&w->atoms, &x->space, &y->space, undo)) return true;
+    if (!x->hero || y->hero) return false;
+    const FusePos kept = fuse_kept(w, x);
+    return fuse_join(&w->atoms, &kept, &y->space, undo);
+}
+
+static void append(FuseWork *w, uint32_t from, uint32_t to)
+{
+    FuseKernel *x = &w->kernels.items[to], *y = &w->kernels.items[from];
+    w->stamp++;
+    for (uint32_t k = 0; k < x->members.n; k++) w->seen[x->members.items[k]] = w->stamp;
+    for (uint32_t k = 0; k < y->members.n; k++)
+        if (w->seen[y->members.items[k]] != w->stamp) WBB_PUSH(w->arena, &x->members, y->members.items[k]);
+    for (uint32_t k = 0; k < y->roots.n; k++) WBB_PUSH(w->arena, &x->roots, y->roots.items[k]);
+    y->into = to + 1;
+}
+
+const char *fuse_merge(FuseWork *w, uint32_t x, uint32_t y, const FusePos *p, const FusePos *q)
+{
+    if (!w->kernels.items[x].hero && w->kernels.items[y].hero) {
+        const uint32_t z = x;
+        const FusePos *r = p;
+        x = y, y = z, p = q, q = r;
+    }
+    const FuseKernel *a = &w->kernels.items[x], *b = &w->kernels.items[y];
+    FuseJoin undo;
+    if (a->fixed || b->fixed) return "an update in place, a scatter or a sort has a kernel of its own";
+    if (a->roots.n + b->roots.n > w->rates->roots || a->members.n + b->members.n > w->rates->members)
+        return "one kernel would be too large";
+    if (a->hero && b->hero && !same_reduction(a->hero, b->hero)) return "they reduce other dimensions";
+    if (!p->known || !q->known) return "their threads need other elements of it";
+    if ((a->hero && w->alone[a->hero->id]) || (b->hero && w->alone[b->hero->id])) return "they do not compile together";
+    const FuseUses to_x = {.items = &(FuseUse){.kernel = x}, .n = 1}, to_y = {.items = &(FuseUse){.kernel = y}, .n = 1};
+    if (fuse_waits_for(w, y, &to_x, NULL) || fuse_waits_for(w, x, &to_y, NULL)) return "one waits for the other";
+    if (!join_spaces(w, a, b, &undo)) return "their outputs are of other shapes";
+    if (!fuse_same_pos(&w->atoms, p, q)) {
+        fuse_part(&w->atoms, &undo);
+        return "their threads need other elements of it";
+    }
+    append(w, y, x);
+    return NULL;
+}
+
+/* --- reductions and outputs --------------------------------------------------------------------------------------- */
+static void set_reduced(FuseWork *w, const FusePos *space, const FusePos *kept, bool reduced)
+{
+    const FusePos p = fuse_resolve(&w->atoms, space), q = fuse_resolve(&w->atoms, kept);
+    for (uint32_t k = 0; k < p.n; k++) {
+        bool is_kept = false;
+        for (uint32_t j = 0; j < q.n; j++) is_kept |= p.atoms[k] == q.atoms[j];
+        if (!is_kept) w->atoms.items[p.atoms[k]].reduced = reduced;
+    }
+}
+
+const char *fuse_share(FuseWork *w, uint32_t kernel, const HloInstruction *i, const FusePos *at)
+{
+    FuseKernel *k = &w->kernels.items[kernel];
+    if (k->fixed) return "an update in place, a scatter or a sort has a kernel of its own";
+    if (i->shape->type == SC_TUPLE) return "it has several results";
+    if (w->alone[i->id] || (k->hero && w->alone[k->hero->id])) return "they do not compile together";
+    if (!at->known || !k->space.known) return "its results are needed at other positions than their own";
+    if (k->hero) {
+        const FusePos kept = fuse_kept(w, k);
+        if (!same_reduction(k->hero, i)) return "the kernel reduces other dimensions";
+        if (!fuse_same_pos(&w->atoms, at, &kept) || !fuse_fits_terms(&w->atoms, i, at, &k->space))
+            return "the kernel reduces other elements";
+        if (!fuse_row_fits(w->rates, &w->atoms, &k->space)) return "rows are so long and few that blocks would wait";
+        return NULL;
+    }
+    if (fuse_same_pos(&w->atoms, at, &k->space)) { /* what follows has an element for each result */
+        const FusePos terms = fuse_new_terms(&w->atoms, i, at);
+        if (!terms.known) return "it has too many dimensions";
+        k->space = terms, k->hero = i;
+        return NULL;
+    }
+    if (!fuse_fits_terms(&w->atoms, i, at, &k->space)) return "its terms are not the elements of the kernel";
+    set_reduced(w, &k->space, at, true);
+    if (!fuse_row_fits(w->rates, &w->atoms, &k->space)) {
+        set_reduced(w, &k->space, at, false);
+        return "rows are so long and few that blocks would wait";
+    }
+    k->hero = i;
+    return NULL;
+}
+
+const char *fuse_leaves(FuseWork *w, uint32_t kernel, const FuseNeeds *n)
+{
+    const FuseKernel *k = &w->kernels.items[kernel];
+    const FusePos kept = fuse_kept(w, k);
+    FuseUses others = {0};
+    if (k->fixed) return "an update in place, a scatter or a sort has a kernel of its own";
+    if (k->roots.n >= w->rates->roots) return "the kernel has as many outputs as it may have";
+    for (uint32_t j = 0; j < n->uses.n; j++) {
+        const FuseUse *u = &n->uses.items[j];
+        if (fuse_find(w, u->kernel) != kernel) {
+            WBB_PUSH(w->arena, &others, *u);
+        } else if (!u->pos.known || !(fuse_same_pos(&w->atoms, &u->pos, &k->space) ||
+                                      (k->hero && fuse_same_pos(&w->atoms, &u->pos, &kept)))) {
+            return "the kernel needs other elements of it than its own";
+        }
+    }
+    if (fuse_waits_for(w, kernel, &others, &n->readers)) return "the kernel waits for another user of it";
+    return NULL;
+}

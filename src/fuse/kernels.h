@@ -1,0 +1,64 @@
+/* kernels: what grouping.c and kernels.c share: the kernels of a computation while they grow. */
+#ifndef FUSE_KERNELS_H
+#define FUSE_KERNELS_H
+
+#include "fuse/priced.h"
+
+/* A kernel computes an instruction at a position. */
+typedef struct {
+    uint32_t kernel;
+    FusePos pos;
+    bool shares; /* a reduction whose terms are the kernel's space */
+} FuseUse;
+
+typedef struct { FuseUse *items; uint32_t n, capacity; } FuseUses;
+typedef struct { uint32_t *items; uint32_t n, capacity; } FuseIds;
+
+typedef struct {
+    FusePos space; /* of outputs, or of the terms of reductions */
+    const HloInstruction *hero; /* a reduction whose terms threads share; NULL: there is none */
+    bool fixed;    /* its root decides everything: a scatter, a scan, an update in place: no other output */
+    uint32_t into; /* the kernel that it became a part of, + 1 */
+    FuseIds members, roots;
+} FuseKernel;
+
+/* What an instruction's users need: its value in memory, or elements in kernels. */
+typedef struct {
+    bool memory, any;
+    FuseUses uses;   /* one of each kernel and position */
+    FuseIds readers; /* users that need the value in memory */
+} FuseNeeds;
+
+typedef struct {
+    WbbCx *cx;
+    WbbArena *arena;
+    const HloComputation *c;
+    const FuseRates *rates;
+    const bool *alone;       /* [id] of reductions whose results go through memory */
+    FuseRole *roles;
+    uint32_t *first, *users; /* of instruction i: users[first[i]] .. users[first[i + 1] - 1] */
+    const HloShape **loop;   /* [id] of a pointwise loop, its elements, and what they are of; else NULL */
+    FuseUses *uses;          /* [id] of what kernels compute */
+    uint32_t *kernel;        /* [id] of a root */
+    FuseAtoms atoms;
+    struct { FuseKernel *items; uint32_t n, capacity; } kernels;
+    uint32_t decided;        /* instructions from this one on have a role */
+    uint32_t *seen, *seen_kernel, stamp; /* of a walk */
+    struct { const char **items; uint32_t n, capacity; } *why; /* [id] for --explain; NULL: nobody asks */
+} FuseWork;
+
+/* kernels.c */
+uint32_t fuse_find(const FuseWork *w, uint32_t kernel); /* the kernel that it is now */
+uint32_t fuse_new_kernel(FuseWork *w, const HloInstruction *root);
+void fuse_compute(FuseWork *w, const HloInstruction *i, const FuseNeeds *n); /* in every kernel that needs it */
+/* Does a kernel wait for one of these: another kernel, or instructions? */
+bool fuse_waits_for(FuseWork *w, uint32_t kernel, const FuseUses *kernels, const FuseIds *instructions);
+FusePos fuse_kept(const FuseWork *w, const FuseKernel *k); /* the space without what is reduced */
+/* Two kernels become one, in which a value at p in x and at q in y is the same. Returns why not, or NULL. */
+const char *fuse_merge(FuseWork *w, uint32_t x, uint32_t y, const FusePos *p, const FusePos *q);
+/* May a kernel share the terms of a reduction whose results are at a position? Then it does. NULL, or why not. */
+const char *fuse_share(FuseWork *w, uint32_t kernel, const HloInstruction *i, const FusePos *at);
+/* May a kernel that computes a value at a position leave it in memory? NULL, or why not. */
+const char *fuse_leaves(FuseWork *w, uint32_t kernel, const FuseNeeds *n);
+
+#endif

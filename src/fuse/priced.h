@@ -1,0 +1,76 @@
+/* priced: what the files of the priced cut share. grouping.c is the entry; README.md has the rules.
+ *
+ * A kernel has a space: the elements of its outputs, or the terms of its reductions. Dimensions of a space are atoms,
+ * so that values seen through reshapes, broadcasts and transposes have a position in it: the atoms of its dimensions.
+ *
+ *     softmax f32[8,128]: space (r 8, c 128); sum at (r), broadcast of it at (r, c)
+ */
+#ifndef FUSE_PRICED_H
+#define FUSE_PRICED_H
+
+#include "fuse/fuse.h"
+
+/* position.c ------------------------------------------------------------------------------------------------------- */
+enum { FUSE_ATOMS = 24 }; /* atoms of a position, at most */
+
+typedef struct {
+    int64_t size;
+    uint32_t outer, inner; /* the two that it was split into, the slower one first; 0: it is whole */
+    uint32_t same;         /* another atom that it is, since two spaces became one; 0: none */
+    bool reduced;
+} FuseAtom;
+
+typedef struct {
+    WbbArena *arena;
+    FuseAtom *items; /* from 1 on */
+    uint32_t n, capacity;
+} FuseAtoms;
+
+/* Which element of a value a point of the space needs: the one with these coordinates, the slowest first. Dimensions of
+ * size 1 have none. Where it is not known (a gather, a slice), `count` says how many elements are computed. */
+typedef struct {
+    uint32_t atoms[FUSE_ATOMS], n;
+    bool known;
+    double count;
+} FusePos;
+
+uint32_t fuse_atom(FuseAtoms *s, int64_t size, bool reduced);
+/* The same position in atoms that are whole; not known if those are too many. */
+FusePos fuse_resolve(const FuseAtoms *s, const FusePos *p);
+bool fuse_same_pos(const FuseAtoms *s, const FusePos *p, const FusePos *q);
+double fuse_count(const FuseAtoms *s, const FusePos *p);
+/* A new position with an atom for each dimension. */
+FusePos fuse_new_pos(FuseAtoms *s, const HloShape *shape);
+/* Makes the atoms of q those of p, where sizes allow it; `undo` has room for FUSE_ATOMS and takes what fuse_part needs.
+ * Returns false, and leaves all as it was, where they do not fit. */
+typedef struct { uint32_t atoms[FUSE_ATOMS], n; } FuseJoin;
+bool fuse_join(FuseAtoms *s, const FusePos *p, const FusePos *q, FuseJoin *undo);
+void fuse_part(FuseAtoms *s, const FuseJoin *undo);
+/* The position of operand k of i, by that of i. Of a reduction only where it is known: fuse_terms. */
+FusePos fuse_operand_pos(FuseAtoms *s, const HloInstruction *i, uint32_t k, const FusePos *at);
+/* Is `space` a position of the terms of reduction i, if its results are at `at`? */
+bool fuse_fits_terms(FuseAtoms *s, const HloInstruction *i, const FusePos *at, const FusePos *space);
+/* The position of the terms with new atoms for the reduced dimensions. */
+FusePos fuse_new_terms(FuseAtoms *s, const HloInstruction *i, const FusePos *at);
+
+/* cost.c ----------------------------------------------------------------------------------------------------------- */
+double fuse_bytes(const HloShape *s); /* of all arrays of it */
+double fuse_work(const FuseRates *r, const HloInstruction *i); /* instructions for an element of i */
+/* May the results of a reduction over `space` be needed by all threads of the kernel? Where a row does not fit in
+ * registers its terms are read again. */
+bool fuse_row_fits(const FuseRates *r, const FuseAtoms *s, const FusePos *space);
+
+/* loop.c: a `while` of few iterations whose state is elements of one shape that do not meet, and scalars: each thread
+ * runs it for its elements. */
+bool fuse_is_pointwise_loop(const HloInstruction *loop, const HloShape **shape);
+
+/* grouping.c ------------------------------------------------------------------------------------------------------- */
+typedef struct {
+    FuseRole *roles; /* [id] */
+    FuseGroup *groups;
+    uint32_t n_groups;
+} FuseGrouping;
+/* alone: by id, reductions whose results go through memory. */
+FuseGrouping fuse_group(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseRates *rates, const bool *alone);
+
+#endif
