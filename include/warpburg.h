@@ -80,8 +80,8 @@ WB_API wb_context *wb_context_new(void);       /* NULL: out of memory */
 WB_API void wb_context_free(wb_context *cx);   /* also frees its kernels; NULL: does nothing */
 WB_API const char *wb_target_name(uint32_t i); /* of the i-th target, from 0: "sm_75"; NULL after the last */
 
-/* Compiles the fusion in `text` (n bytes). `file`: its name in messages; NULL: "<text>". `options` NULL: the defaults.
- * The context owns the kernel; *kernel is NULL if the status is not WB_OK. */
+/* Compiles the fusion in `text` (n bytes), which is copied. `file`: its name in messages; NULL: "<text>". `options`
+ * NULL: the defaults. The context owns the kernel; *kernel is NULL if the status is not WB_OK. */
 WB_API wb_status wb_compile(wb_context *cx, const char *file, const char *text, size_t n, const wb_options *options,
                             wb_kernel **kernel);
 /* The messages since the last wb_compile began, one per line: "FILE:LINE:COL: error: .."; "": none. */
@@ -244,6 +244,22 @@ WB_API wb_status wb_gpu_read(const wb_loaded *loaded, void *to, uint64_t from, u
  * wb_result_json names the GPU and has the times. */
 WB_API wb_status wb_gpu_run(const wb_kernel *k, const void *const *inputs, void *const *outputs, uint32_t repeat,
                             wb_result **result);
+
+/* --- as an operation of XLA ------------------------------------------------------------------------------------- */
+
+/* A kernel that custom calls of XLA run. The kernel must outlive it, and it every executable with such a call. */
+typedef struct wb_xla wb_xla;
+WB_API wb_xla *wb_xla_new(const wb_kernel *k, uint32_t threads); /* of the simulator; NULL: out of memory */
+WB_API void wb_xla_free(wb_xla *x);                              /* NULL: does nothing */
+
+/* Handlers of XLA's typed foreign function interface, for the platforms "cpu" and "CUDA": XLA_FFI_Handler. On the CPU
+ * the simulator runs on the buffers, on a GPU the launches are enqueued on XLA's stream; that one has not run on
+ * hardware. Attributes, of type s64: `kernel`, the address of a wb_xla; `process`, wb_xla_process() of that process.
+ * Arguments are the inputs, row-major; results the outputs, and after them the temporaries, each as u8[bytes]. Further
+ * dimensions in front of all inputs and outputs are a batch. */
+WB_API void *wb_xla_call_on_host(void *call_frame);
+WB_API void *wb_xla_call_on_gpu(void *call_frame);
+WB_API int64_t wb_xla_process(void);
 
 #ifdef __cplusplus
 }

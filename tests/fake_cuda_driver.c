@@ -315,10 +315,12 @@ EXPORT CuResult cuMemFreeAsync(CuPointer pointer, CuHandle stream)
     return cuMemFree_v2(pointer);
 }
 
-/* Runs a launch in the simulator; every allocation is a buffer that may be read and written. */
+/* Runs a launch in the simulator; every allocation is a buffer that may be read and written, and behind them every
+ * argument that points into one. */
 typedef struct {
     const Function *function;
     const BdLaunch *launch;
+    const CuPointer *arguments;
     int faults;
 } Launch;
 
@@ -326,15 +328,21 @@ static void simulate(WbbCx *cx, void *arg)
 {
     Launch *l = arg;
     WbbArena *a = wbb_arena_new(cx);
-    SimBuffer *b = WBB_NEW_N(a, SimBuffer, MOST);
-    for (int i = 0; i < MOST; i++)
-        b[i] = (SimBuffer){.bytes = memory[i].at,
-                           .size = memory[i].at ? memory[i].bytes : 0,
+    const int n = MOST + l->launch->n_args;
+    SimBuffer *b = WBB_NEW_N(a, SimBuffer, n);
+    for (int i = 0; i < n; i++) {
+        const int of = i < MOST ? i : l->launch->args[i - MOST] < MOST ? -1 : holder(l->arguments[i - MOST], 0);
+        const CuPointer base = of < 0 ? 0 : (CuPointer)(uintptr_t)memory[of].at;
+        const size_t skipped = i < MOST || of < 0 ? 0 : (size_t)(l->arguments[i - MOST] - base);
+        const bool used = of >= 0 && memory[of].at;
+        b[i] = (SimBuffer){.bytes = used ? memory[of].at + skipped : NULL,
+                           .size = used ? memory[of].bytes - skipped : 0,
                            .role = BD_TEMP,
                            .writes = BD_ATOMIC,
                            .initialised = true};
+    }
     SimReport r = {0};
-    sim_run(cx, a, sim_parse(cx, a, "module", l->function->text), l->launch, b, MOST, &(SimOptions){0}, &r);
+    sim_run(cx, a, sim_parse(cx, a, "module", l->function->text), l->launch, b, n, &(SimOptions){0}, &r);
     l->faults = r.n_faults;
     wbb_arena_free(a);
 }
@@ -353,15 +361,18 @@ static int parameters_of(const Function *f)
 static CuResult launch(const Function *f, BdLaunch l, void **parameters)
 {
     static int args[MOST];
+    static CuPointer values[MOST];
     l.n_args = parameters_of(f);
     for (int i = 0; i < l.n_args; i++) {
-        args[i] = holder(*(CuPointer *)parameters[i], 0);
+        values[i] = *(CuPointer *)parameters[i];
+        args[i] = holder(values[i], 0);
         if (args[i] < 0) return INVALID;
+        if (values[i] != (CuPointer)(uintptr_t)memory[args[i]].at) args[i] = MOST + i;
     }
     l.args = args;
     l.entry = f->entry;
     if (l.shared > f->shared || (l.cluster[0] * l.cluster[1] * l.cluster[2] > 8 && !f->large)) return INVALID;
-    Launch run = {f, &l, 0};
+    Launch run = {f, &l, values, 0};
     WbbCx *cx = wbb_cx_new();
     const WbbStatus s = wbb_guard(cx, simulate, &run);
     if (s != WBB_OK) fprintf(stderr, "%s", cx->messages);

@@ -109,7 +109,9 @@ static void compile(WbbCx *cx, void *arg)
     k->options = c->options;
     k->options.target = copied(c->arena, c->options.target);
     k->options.layout = copied(c->arena, c->options.layout);
-    pipe_compile(cx, k->arena, &k->options, k->file, c->text, c->n, &k->result);
+    char *text = wbb_alloc(k->arena, c->n + 1); /* the kernel refers to it, and the caller may free its own */
+    if (c->n) memcpy(text, c->text, c->n);
+    pipe_compile(cx, k->arena, &k->options, k->file, text, c->n, &k->result);
     k->json = bd_kernel_json(k->arena, k->result.bundle);
     WbbBuf explained = wbb_buf(k->arena);
     pipe_explain(&explained, &k->result);

@@ -107,6 +107,8 @@ void wb_gpu_unload(wb_loaded *l)
     wbb_cx_free(l->cx);
 }
 
+bool wb_loaded_is_here(const wb_loaded *l) { return gpu_is_current(l->loaded); }
+
 static void enqueue(WbbCx *cx, void *arg)
 {
     const Job *j = arg;

@@ -121,7 +121,11 @@ void gpu_unload(GpuLoaded *l)
     gpu_driver_close(&l->d);
 }
 
-const char *gpu_loaded_arch(const GpuLoaded *l) { return l->arch; }
+bool gpu_is_current(const GpuLoaded *l)
+{
+    CuHandle now = NULL;
+    return !l->d.cuCtxGetCurrent(&now) && now == l->context;
+}
 
 /* --- runs --------------------------------------------------------------------------------------------------------- */
 

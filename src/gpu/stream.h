@@ -17,7 +17,7 @@ typedef struct GpuLoaded GpuLoaded;
  * `constants` NULL: there are none. Fails and declines as gpu_run does. */
 GpuLoaded *gpu_load(WbbCx *cx, WbbArena *a, const Bundle *b, const void *const *constants);
 void gpu_unload(GpuLoaded *l); /* errors of the driver are ignored */
-const char *gpu_loaded_arch(const GpuLoaded *l);
+bool gpu_is_current(const GpuLoaded *l); /* its context is the current one of this thread */
 
 /* Enqueues all launches on the stream (NULL: the default one). addresses[i]: of buffer i; 0: the loaded constant, or of
  * a temporary memory for this run. Zeros, tickets and copies of operands are written first, on the stream. Several

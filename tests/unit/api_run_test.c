@@ -33,7 +33,12 @@ typedef struct {
 static wb_kernel *compile(wb_context *cx, const char *text)
 {
     wb_kernel *k = NULL;
-    if (wb_compile(cx, "f.hlo", text, strlen(text), NULL, &k) != WB_OK) fail_msg("%s", wb_messages(cx));
+    const size_t n = strlen(text);
+    char *passing = malloc(n); /* the kernel keeps no pointer to it */
+    memcpy(passing, text, n);
+    if (wb_compile(cx, "f.hlo", passing, n, NULL, &k) != WB_OK) fail_msg("%s", wb_messages(cx));
+    memset(passing, '?', n);
+    free(passing);
     return k;
 }
 
@@ -235,6 +240,7 @@ static void test_temporaries(void **state)
         assert_int_equal(wb_gpu_read(l, &out, at[1], 4, NULL), WB_OK);
         assert_true(out == 7.5f * LARGE);
     }
+    for (int i = 0; i < 2; i++) assert_int_equal(wb_gpu_release(l, at[i], NULL), WB_OK);
     wb_gpu_unload(l);
 }
 
@@ -247,11 +253,14 @@ static void test_update_in_place(void **state)
     assert_int_equal(wb_gpu_load(g->in_place, &l, NULL), WB_OK);
     uint64_t at[] = {on_device(l, g->in, sizeof out), on_device(l, g->in, 32), on_device(l, &start, 4),
                      on_device(l, NULL, sizeof out)};
+    const uint64_t own = at[3];
     for (int k = 0; k < 2; k++, at[3] = at[0]) { /* in memory of its own, then in the operand's */
         assert_int_equal(wb_gpu_enqueue(l, NULL, at, NULL), WB_OK);
         assert_int_equal(wb_gpu_read(l, out, at[3], sizeof out, NULL), WB_OK);
         for (int i = 0; i < N; i++) assert_true(out[i] == g->in[i >= 3 && i < 11 ? i - 3 : i]);
     }
+    at[3] = own;
+    for (int i = 0; i < 4; i++) assert_int_equal(wb_gpu_release(l, at[i], NULL), WB_OK);
     wb_gpu_unload(l);
 }
 

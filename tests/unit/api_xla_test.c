@@ -1,0 +1,197 @@
+/* api_xla: the handlers of XLA's foreign function interface, in call frames made here: on the host, and on a GPU, which
+ * is a driver whose kernels run in the simulator. tests/jax_door.py calls the first from the real JAX. */
+#include "api/xla.h"
+#include "warpburg.h"
+
+#include "unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { N = 8, F32 = 11, S64 = 5, LARGE = 1 << 18 };
+
+static const char scale[] = "HloModule f\n\nENTRY scale {\n  x = f32[8]{0} parameter(0)\n  y = f32[8]{0} parameter(1)\n"
+                            "  ROOT r = f32[8]{0} multiply(x, y)\n}\n";
+static const char sum[] = "HloModule s\n\nadd {\n  x = f32[] parameter(0)\n  y = f32[] parameter(1)\n"
+                          "  ROOT z = f32[] add(x, y)\n}\n\nENTRY e {\n  p = f32[262144]{0} parameter(0)\n"
+                          "  o = f32[] constant(0)\n  ROOT r = f32[] reduce(p, o), dimensions={0}, to_apply=add\n}\n";
+static const char transposed[] = "HloModule f\n\nENTRY e {\n  x = f32[2,4]{0,1} parameter(0)\n"
+                                 "  ROOT r = f32[2,4]{0,1} negate(x)\n}\n";
+
+/* XLA's side: errors are kept as texts. */
+static struct {
+    char message[512];
+    int code;
+    void *stream;
+} said;
+
+static XlaError *error_create(XlaErrorCreate *e)
+{
+    assert_int_equal(e->struct_size, sizeof *e);
+    snprintf(said.message, sizeof said.message, "%s", e->message);
+    said.code = e->errc;
+    return (XlaError *)&said;
+}
+
+static XlaError *stream_get(XlaStreamGet *g)
+{
+    g->stream = said.stream;
+    return NULL;
+}
+
+typedef void *Handler(void *frame);
+
+typedef struct {
+    wb_context *cx;
+    wb_kernel *k;
+    wb_xla *x;
+    int64_t kernel, process;
+    int64_t dims[4];
+    int64_t rank; /* of all buffers */
+} Given;
+
+static Given given(const char *text)
+{
+    Given g = {.cx = wb_context_new(), .process = wb_xla_process(), .dims = {N}, .rank = 1};
+    if (wb_compile(g.cx, "f.hlo", text, strlen(text), NULL, &g.k) != WB_OK) fail_msg("%s", wb_messages(g.cx));
+    g.x = wb_xla_new(g.k, 1);
+    g.kernel = (int64_t)(uintptr_t)g.x;
+    return g;
+}
+
+static void end(Given *g)
+{
+    wb_xla_free(g->x);
+    wb_context_free(g->cx);
+}
+
+/* A call on these buffers, the first n_in of which are arguments; NULL, or the error's text. */
+static const char *call(Given *g, Handler *h, void *const *data, int n_in, int n_out)
+{
+    const XlaApi api = {.struct_size = sizeof api, .api_version = {.minor_version = 3}, .error_create = error_create,
+                        .stream_get = stream_get};
+    XlaBuffer b[4];
+    void *items[4], *values[2];
+    XlaText names[] = {{"kernel", 6}, {"process", 7}}, *name[] = {&names[0], &names[1]};
+    XlaScalar scalars[] = {{S64, &g->kernel}, {S64, &g->process}};
+    int types[] = {1, 1, 1, 1}, kinds[] = {XLA_ATTRIBUTE_SCALAR, XLA_ATTRIBUTE_SCALAR};
+    for (int i = 0; i < n_in + n_out; i++) {
+        b[i] = (XlaBuffer){.struct_size = sizeof b[i], .dtype = F32, .data = data[i], .rank = g->rank, .dims = g->dims};
+        items[i] = &b[i];
+    }
+    values[0] = &scalars[0], values[1] = &scalars[1];
+    XlaFrame f = {.struct_size = sizeof f, .api = &api, .stage = XLA_STAGE_EXECUTE,
+                  .args = {.size = n_in, .types = types, .items = items},
+                  .rets = {.size = n_out, .types = types, .items = items + n_in},
+                  .attrs = {.size = 2, .types = kinds, .names = name, .items = values}};
+    return h(&f) ? said.message : NULL;
+}
+
+static void test_host(void **state)
+{
+    (void)state;
+    float x[3 * N], y[3 * N], z[3 * N] = {0};
+    for (int i = 0; i < 3 * N; i++) x[i] = (float)i, y[i] = 0.5f * (float)i;
+    Given g = given(scale);
+    assert_null(call(&g, wb_xla_call_on_host, (void *[]){x, y, z}, 2, 1));
+    for (int i = 0; i < N; i++) assert_true(z[i] == x[i] * y[i]);
+    assert_true(z[N] == 0);
+    g.rank = 2, g.dims[0] = 3, g.dims[1] = N; /* a batch */
+    assert_null(call(&g, wb_xla_call_on_host, (void *[]){x, y, z}, 2, 1));
+    for (int i = 0; i < 3 * N; i++) assert_true(z[i] == x[i] * y[i]);
+    end(&g);
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    float x[N] = {0};
+    Given g = given(scale);
+    g.dims[0] = N - 1;
+    has(call(&g, wb_xla_call_on_host, (void *[]){x, x, x}, 2, 1),
+        "input 0 of scale has type 11 of XLA and dimensions [7]");
+    assert_int_equal(said.code, XLA_INVALID_ARGUMENT);
+    has(said.message, "expected f32[8]");
+    g.dims[0] = N;
+    has(call(&g, wb_xla_call_on_host, (void *[]){x, x, x}, 1, 2), "scale has 2 inputs, 1 outputs and 0 temporaries");
+    g.process++;
+    has(call(&g, wb_xla_call_on_host, (void *[]){x, x, x}, 2, 1), "another process");
+    assert_int_equal(said.code, XLA_FAILED_PRECONDITION);
+    end(&g);
+}
+
+static void test_metadata(void **state)
+{
+    (void)state;
+    const XlaApi api = {.struct_size = sizeof api, .api_version = {.minor_version = 7}};
+    for (int gpu = 0; gpu < 2; gpu++) {
+        XlaMetadata m = {.struct_size = sizeof m, .traits = 77};
+        XlaMetadataExtension e = {.extension_base = {.struct_size = sizeof e, .type = XLA_EXTENSION_METADATA},
+                                  .metadata = &m};
+        XlaFrame f = {.struct_size = sizeof f, .extension_start = &e.extension_base, .api = &api};
+        assert_null((gpu ? wb_xla_call_on_gpu : wb_xla_call_on_host)(&f));
+        assert_int_equal(m.api_version.major_version, 0);
+        assert_int_equal(m.api_version.minor_version, 7);
+        assert_int_equal(m.traits, gpu ? XLA_COMMAND_BUFFER : 0);
+    }
+}
+
+static uint64_t on_device(const wb_loaded *l, const void *from, uint64_t bytes)
+{
+    uint64_t at = 0;
+    assert_int_equal(wb_gpu_allocate(l, bytes, &at, NULL), WB_OK);
+    if (from) assert_int_equal(wb_gpu_write(l, at, from, bytes, NULL), WB_OK);
+    return at;
+}
+
+static void test_gpu(void **state)
+{
+    (void)state;
+    float x[2 * N], z[2 * N];
+    for (int i = 0; i < 2 * N; i++) x[i] = (float)i;
+    Given g = given(scale);
+    wb_loaded *l = NULL; /* for its memory alone */
+    assert_int_equal(wb_gpu_load(g.k, &l, NULL), WB_OK);
+    void *at[] = {(void *)(uintptr_t)on_device(l, x, sizeof x), (void *)(uintptr_t)on_device(l, x, sizeof x),
+                  (void *)(uintptr_t)on_device(l, NULL, sizeof z)};
+    g.rank = 2, g.dims[0] = 2, g.dims[1] = N;
+    for (int k = 0; k < 2; k++) {
+        const char *error = call(&g, wb_xla_call_on_gpu, at, 2, 1);
+        if (error) fail_msg("%s", error);
+        assert_int_equal(wb_gpu_read(l, z, (uint64_t)(uintptr_t)at[2], sizeof z, NULL), WB_OK);
+        for (int i = 0; i < 2 * N; i++) assert_true(z[i] == x[i] * x[i]);
+    }
+    for (int i = 0; i < 3; i++) assert_int_equal(wb_gpu_release(l, (uint64_t)(uintptr_t)at[i], NULL), WB_OK);
+    wb_gpu_unload(l);
+    end(&g);
+}
+
+static void test_gpu_refuses_layouts(void **state)
+{
+    (void)state;
+    Given g = given(transposed);
+    float x[N] = {0}, z[N];
+    g.rank = 2, g.dims[0] = 2, g.dims[1] = 4;
+    has(call(&g, wb_xla_call_on_gpu, (void *[]){x, z}, 1, 1), "not in row-major order");
+    assert_int_equal(said.code, XLA_UNIMPLEMENTED);
+    assert_null(call(&g, wb_xla_call_on_host, (void *[]){x, z}, 1, 1)); /* the simulator's memory is its own */
+    end(&g);
+}
+
+/* The temporaries of a kernel are results. */
+static void test_temporaries(void **state)
+{
+    (void)state;
+    Given g = given(sum);
+    float z[N];
+    has(call(&g, wb_xla_call_on_host, (void *[]){z, z}, 1, 1), "e has 1 inputs, 1 outputs and 2 temporaries");
+    end(&g);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_host), cmocka_unit_test(test_refused),
+                                       cmocka_unit_test(test_metadata), cmocka_unit_test(test_gpu),
+                                       cmocka_unit_test(test_gpu_refuses_layouts), cmocka_unit_test(test_temporaries)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
