@@ -217,7 +217,7 @@ def table_lines(text: str) -> Set[int]:
 def check_sizes(listed: bool) -> List[str]:
     """Lengths of files and of lines; `listed`: print each line of C that is too long."""
     faults, long = [], []
-    folders = ("src", "include", "gen", "patterns", "shaderdb", "tests")
+    folders = ("src", "include", "examples", "python", "gen", "patterns", "shaderdb", "tests")
     for path in sorted(f for d in folders for f in (ROOT / d).rglob("*") if f.suffix in MAX_LINES):
         text, name, most = path.read_text(), path.relative_to(ROOT), MAX_COLUMNS[path.suffix]
         lines = text.splitlines()

@@ -117,6 +117,8 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("random_fusions", "tests/fuzz/random_fusions.py {wb}", "60", "10000"),
     ("random_loops", "tests/fuzz/random_loops.py {wb}", "60", "3000"),
     ("library", "tests/library.py {build}", "", "--compiles 1000"),
+    ("python_package", "tests/python_package.py {build}", "", "--wheel"),
+    ("jax_door", "tests/jax_door.py {build}", "", ""),
     ("command_line", "tests/command_line.py {wb} {run}", "", ""),
     ("shaderdb", "tests/shaderdb/all.py", "", "--all"),
     ("corpus_loops", "tests/corpus_loops.py {wb} --shared {shared}", "", "--all"),

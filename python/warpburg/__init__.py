@@ -1,0 +1,17 @@
+"""warpburg: HLO fusions to GPU kernels by proved rules, and a simulator that runs, checks and times them without a GPU.
+
+    import numpy, warpburg
+    k = warpburg.compile(open("gelu.hlo").read(), target="sm_90")
+    print(k)                       # <warpburg.Kernel gelu for sm_90: (bf16[4096,3072]) -> (bf16[4096,3072]), 1 launch>
+    print(k.ptx, k.explain())
+    y = k.run(x)                   # in the simulator, numpy in and out; k.run(x, on="gpu")
+    assert k.check(case="e")       # every access and every element
+    print(k.profile())             # its time on the GPU, and what bounds it
+
+warpburg.jax makes JAX operations of kernels.
+"""
+from ._kernel import Buffer, DeviceArray, Kernel, Launch, Profile, Spec, Verdict, compile, targets
+from ._library import Declined, Error, Fault, HloError, lib as _lib
+
+__version__: str = _lib.wb_version().decode()
+__all__ = ["Buffer", "Declined", "DeviceArray", "Error", "Fault", "HloError", "Kernel", "Launch", "Profile", "Spec", "Verdict", "compile", "targets"]

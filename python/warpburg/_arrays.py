@@ -1,0 +1,196 @@
+"""Arrays of Python's libraries as the library's memory, and back: numpy with ml_dtypes, DLPack, __cuda_array_interface__.
+
+An array on the host is used as it is where its elements lie in row-major order, else copied. DLPack's structures are read here rather than
+by numpy, which knows no bf16 and no float of 8 bits.
+"""
+from __future__ import annotations
+
+import ctypes
+from ctypes import POINTER, Structure, c_char_p, c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_void_p
+from typing import Any, Dict, NamedTuple, Optional, Tuple
+
+import numpy
+
+from . import _library
+
+_NUMPY = {"pred": "bool", "s8": "int8", "s16": "int16", "s32": "int32", "s64": "int64", "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
+          "f16": "float16", "f32": "float32", "f64": "float64", "c64": "complex64", "c128": "complex128"}
+_ML = {"bf16": "bfloat16", "s2": "int2", "u2": "uint2", "s4": "int4", "u4": "uint4", "f8e5m2": "float8_e5m2", "f8e4m3fn": "float8_e4m3fn",
+       "f8e4m3": "float8_e4m3", "f8e3m4": "float8_e3m4", "f8e5m2fnuz": "float8_e5m2fnuz", "f8e4m3fnuz": "float8_e4m3fnuz",
+       "f8e4m3b11fnuz": "float8_e4m3b11fnuz", "f8e8m0fnu": "float8_e8m0fnu", "f4e2m1fn": "float4_e2m1fn"}
+# DLPack's type codes of whole bytes: (code, bits).
+_DLPACK = {"pred": (6, 8), "s8": (0, 8), "s16": (0, 16), "s32": (0, 32), "s64": (0, 64), "u8": (1, 8), "u16": (1, 16), "u32": (1, 32), "u64": (1, 64),
+           "f16": (2, 16), "f32": (2, 32), "f64": (2, 64), "bf16": (4, 16), "c64": (5, 64), "c128": (5, 128), "f8e3m4": (7, 8), "f8e4m3": (8, 8),
+           "f8e4m3b11fnuz": (9, 8), "f8e4m3fn": (10, 8), "f8e4m3fnuz": (11, 8), "f8e5m2": (12, 8), "f8e5m2fnuz": (13, 8), "f8e8m0fnu": (14, 8)}
+CPU, CUDA = 1, 2  # DLDeviceType; pinned host memory is 3, managed memory 13
+_ON_HOST, _ON_GPU = (CPU, 3, 13), (CUDA, 13)
+
+
+def dtype_of(hlo: str) -> "numpy.dtype[Any]":
+    """numpy's type of elements of an HLO type: dtype_of("bf16") is ml_dtypes.bfloat16."""
+    if hlo in _NUMPY:
+        return numpy.dtype(_NUMPY[hlo])
+    import ml_dtypes
+    return numpy.dtype(getattr(ml_dtypes, _ML[hlo]))
+
+
+class Spec(NamedTuple):
+    """An input or output: its HLO type and its dimensions, as jax.ShapeDtypeStruct has them."""
+    type: str
+    shape: Tuple[int, ...]
+    bytes: int  # on the host
+
+    @property
+    def dtype(self) -> "numpy.dtype[Any]":
+        return dtype_of(self.type)
+
+    def __str__(self) -> str:
+        return f"{self.type}[{','.join(map(str, self.shape))}]"
+
+
+class _Tensor(Structure):
+    _fields_ = [("data", c_void_p), ("device_type", c_int32), ("device_id", c_int32), ("ndim", c_int32), ("code", c_uint8), ("bits", c_uint8),
+                ("lanes", c_uint16), ("shape", POINTER(c_int64)), ("strides", POINTER(c_int64)), ("byte_offset", c_uint64)]
+
+
+class _Managed(Structure):
+    pass
+
+
+_Deleter = ctypes.CFUNCTYPE(None, POINTER(_Managed))
+_Managed._fields_ = [("tensor", _Tensor), ("context", c_void_p), ("deleter", _Deleter)]
+_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_capsule_pointer.restype, _capsule_pointer.argtypes = c_void_p, [ctypes.py_object, c_char_p]
+_capsule_new = ctypes.pythonapi.PyCapsule_New
+_capsule_new.restype, _capsule_new.argtypes = ctypes.py_object, [c_void_p, c_char_p, c_void_p]
+
+
+class Memory(NamedTuple):
+    """Elements in memory, and what keeps them alive."""
+    address: int
+    on_gpu: bool
+    owner: Any
+
+
+def _of_dlpack(what: str, array: Any, spec: Spec) -> Memory:
+    capsule = array.__dlpack__()
+    t = _Managed.from_address(_capsule_pointer(capsule, b"dltensor")).tensor
+    shape = tuple(t.shape[i] for i in range(t.ndim))
+    if shape != spec.shape or (t.code, t.bits) != _DLPACK.get(spec.type) or t.lanes != 1:
+        raise TypeError(f"{what} is a DLPack array of shape {shape}, type code {t.code}, {t.bits} bits; {spec} expected")
+    strides = [t.strides[i] for i in range(t.ndim)] if t.strides else None
+    step = 1
+    for i in reversed(range(t.ndim)):
+        if strides is not None and shape[i] > 1 and strides[i] != step:
+            raise ValueError(f"{what} is a DLPack array whose elements are not in row-major order")
+        step *= shape[i]
+    if t.device_type not in (*_ON_HOST, CUDA):
+        raise TypeError(f"{what} is on a device of DLPack's type {t.device_type}, neither the host nor a CUDA GPU")
+    return Memory((t.data or 0) + t.byte_offset, t.device_type in _ON_GPU, (capsule, array))
+
+
+def _of_cuda(what: str, array: Any, spec: Spec) -> Memory:
+    about = array.__cuda_array_interface__
+    size = int(about["typestr"][2:])
+    if tuple(about["shape"]) != spec.shape or size != spec.dtype.itemsize or about["typestr"][1] not in (spec.dtype.kind, "V"):
+        raise TypeError(f"{what} is a CUDA array of shape {tuple(about['shape'])} and type {about['typestr']}; {spec} expected")
+    if about.get("strides") is not None:
+        raise ValueError(f"{what} is a CUDA array with strides")
+    return Memory(int(about["data"][0]), True, array)
+
+
+def memory_of(what: str, array: Any, spec: Spec) -> Memory:
+    """The elements of an array of any library, which must have the type and shape of `spec`."""
+    if hasattr(array, "__cuda_array_interface__") and not isinstance(array, numpy.ndarray):
+        return _of_cuda(what, array, spec)
+    if not isinstance(array, numpy.ndarray) and hasattr(array, "__dlpack__") and spec.type in _DLPACK and not hasattr(array, "__array__"):
+        return _of_dlpack(what, array, spec)
+    if not isinstance(array, (numpy.ndarray, numpy.generic)) and hasattr(array, "__dlpack_device__") and array.__dlpack_device__()[0] in _ON_GPU:
+        return _of_dlpack(what, array, spec)
+    return Memory(*_of_numpy(what, array, spec))
+
+
+def _of_numpy(what: str, array: Any, spec: Spec) -> Tuple[int, bool, Any]:
+    x = numpy.asarray(array, dtype=spec.dtype) if isinstance(array, (bool, int, float, complex, list)) else numpy.asarray(array)
+    if x.dtype != spec.dtype or x.shape != spec.shape:
+        raise TypeError(f"{what} is {x.dtype.name}[{','.join(map(str, x.shape))}]; {spec} expected")
+    x = x if x.flags.c_contiguous and x.dtype.isnative else numpy.ascontiguousarray(x).astype(x.dtype.newbyteorder("="), copy=False)
+    return x.ctypes.data, False, x
+
+
+class DeviceArray:
+    """An output in the memory of a GPU: CuPy, PyTorch and JAX take it by __dlpack__ or __cuda_array_interface__, without a copy; numpy.asarray copies
+    it to the host. The work that fills it may still be running on `stream`."""
+
+    def __init__(self, loaded: Any, spec: Spec, stream: int) -> None:
+        self._loaded, self._spec, self.stream = loaded, spec, stream
+        self.address = loaded.allocate(spec.bytes)
+
+    shape = property(lambda self: self._spec.shape)
+    dtype = property(lambda self: self._spec.dtype)
+
+    def __del__(self) -> None:
+        address, self.address = getattr(self, "address", 0), 0
+        if address:
+            self._loaded.release(address)
+
+    @property
+    def __cuda_array_interface__(self) -> Dict[str, Any]:
+        kind = "V" if self.dtype.kind not in "biufc" else self.dtype.kind
+        return {"shape": self.shape, "typestr": f"<{kind}{self.dtype.itemsize}", "data": (self.address, False), "version": 3,
+                "stream": self.stream or 1}
+
+    def __dlpack_device__(self) -> Tuple[int, int]:
+        return CUDA, 0
+
+    def __dlpack__(self, *, stream: Optional[int] = None, **_: Any) -> Any:
+        code, bits = _DLPACK[self._spec.type]
+        n = len(self.shape)
+        dims = (c_int64 * max(n, 1))(*self.shape)
+        managed = _Managed(_Tensor(self.address, CUDA, 0, n, code, bits, 1, dims, None, 0), None, _delete)
+        key = ctypes.addressof(managed)
+        _exported[key] = (self, managed, dims)
+        return _capsule_new(key, b"dltensor", None)
+
+    def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> "numpy.ndarray[Any, Any]":
+        out = numpy.empty(self.shape, self.dtype)
+        self._loaded.read(out.ctypes.data, self.address, self._spec.bytes)
+        return out if dtype is None else out.astype(dtype)
+
+    def __repr__(self) -> str:
+        return f"<warpburg.DeviceArray {self._spec} at 0x{self.address:x}>"
+
+
+_exported: Dict[int, Any] = {}  # DLPack tensors that a consumer holds, until it calls their deleter
+
+
+@_Deleter
+def _delete(managed: Any) -> None:
+    _exported.pop(ctypes.addressof(managed.contents), None)
+
+
+class Loaded:
+    """A kernel in the memory of a GPU."""
+
+    def __init__(self, kernel: Any) -> None:
+        self._pointer = _library.OPAQUE()
+        _library.called(_library.lib.wb_gpu_load, kernel, ctypes.byref(self._pointer))
+
+    def __del__(self) -> None:
+        _library.lib.wb_gpu_unload(self._pointer)
+
+    def allocate(self, n: int) -> int:
+        at = c_uint64()
+        _library.called(_library.lib.wb_gpu_allocate, self._pointer, n, ctypes.byref(at))
+        return at.value
+
+    def release(self, address: int) -> None:
+        _library.called(_library.lib.wb_gpu_release, self._pointer, address)
+
+    def read(self, to: int, address: int, n: int) -> None:
+        _library.called(_library.lib.wb_gpu_read, self._pointer, to, address, n)
+
+    def enqueue(self, stream: int, addresses: Any) -> None:
+        _library.called(_library.lib.wb_gpu_enqueue, self._pointer, stream, addresses)
+
+

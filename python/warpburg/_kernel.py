@@ -1,0 +1,273 @@
+"""Kernels: compile, Kernel, and what running one leaves."""
+from __future__ import annotations
+
+import ctypes
+import html
+import json
+import os
+import weakref
+from ctypes import byref, c_void_p
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+import numpy
+
+from . import _library
+from ._arrays import DeviceArray, Loaded, Memory, Spec, dtype_of, memory_of
+from ._library import Declined, Error, HloError, called, error_of, lib, text
+
+
+class Buffer(NamedTuple):
+    """A buffer of device memory. `role` is operand, output or temporary; `contents` what it must hold before the first launch: anything,
+    zeros, a copy of buffer `copy_of`, or zeros that each run leaves again (ticket). Elements lie in the order of `minor_to_major`."""
+    role: str
+    number: int
+    bytes: int
+    align: int
+    contents: str
+    copy_of: int
+    may_alias: Tuple[int, ...]
+    type: str
+    bits: int
+    shape: Tuple[int, ...]
+    minor_to_major: Tuple[int, ...]
+    input: int
+    constant: Optional["numpy.ndarray[Any, Any]"]
+
+
+class Launch(NamedTuple):
+    """A launch: argument i of the PTX kernel `entry` is the address of buffer arguments[i]. `shared_bytes` is dynamic shared memory."""
+    entry: str
+    grid: Tuple[int, int, int]
+    block: Tuple[int, int, int]
+    cluster: Tuple[int, int, int]
+    shared_bytes: int
+    arguments: Tuple[int, ...]
+
+
+class Verdict(NamedTuple):
+    """What a check found; true if nothing is wrong. `max_ulp`: the largest distance from an evaluation in f64, in units in the last place."""
+    ok: bool
+    compared: int
+    outside: int
+    max_ulp: float
+    faults: Tuple[str, ...]
+    report: str
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __str__(self) -> str:
+        return self.report
+
+
+class Profile:
+    """The time of a kernel on its GPU, as modelled: `seconds` of all launches; of the longest one `launch`, `latency`, `work` and `tail`, in
+    seconds, and what `binds` its work. str() is the report, `data` all numbers, `html` a page, which a notebook shows."""
+
+    def __init__(self, t: _library.Time, result: _library.Result) -> None:
+        self.seconds, self.launch, self.latency, self.work, self.tail = t.seconds, t.launch, t.latency, t.work, t.tail
+        self.binds, self.text, self.html = t.binds.decode(), result.text, result.html
+        self.data: Dict[str, Any] = json.loads(result.json)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"<warpburg.Profile {1e6 * self.seconds:.2f} us, bound by {self.binds}>"
+
+    def _repr_html_(self) -> str:
+        return f'<iframe srcdoc="{html.escape(self.html)}" style="width:100%;height:40em;border:0"></iframe>'
+
+
+def _specs(kernel: c_void_p, function: Any) -> Tuple[Spec, ...]:
+    a, out = _library.Array(), []
+    while function(kernel, len(out), byref(a)):
+        out.append(Spec(text(a.type), tuple(a.dims[i] for i in range(a.rank)), a.bytes))
+    return tuple(out)
+
+
+class Kernel:
+    """A compiled fusion. Threads may use one at once. `inputs` and `outputs` are the arrays of the entry: type and shape."""
+
+    def __init__(self, hlo: str, file: str, options: Dict[str, Any]) -> None:
+        context = lib.wb_context_new()
+        if not context:
+            raise MemoryError
+        weakref.finalize(self, lib.wb_context_free, context)
+        o = _library.Options(target=options["target"].encode(), accuracy=_library.ACCURACIES.index(options["accuracy"]), align=options["align"],
+                             lines=options["lines"], cubin=options["cubin"], layout=(options["layout"] or "").encode() or None)
+        data, self._pointer = hlo.encode(), c_void_p()
+        status = lib.wb_compile(context, file.encode(), data, len(data), byref(o), byref(self._pointer))
+        if status:
+            raise error_of(status, text(lib.wb_messages(context)), lib.wb_declined(context), HloError)
+        self._options, self._file, self._loaded = options, file, None
+        self.name, self.target, self.accuracy = text(lib.wb_kernel_name(self._pointer)), text(lib.wb_kernel_target(self._pointer)), options["accuracy"]
+        self.inputs = _specs(self._pointer, lib.wb_kernel_input)
+        self.outputs = _specs(self._pointer, lib.wb_kernel_output)
+
+    # --- what it is ---
+    @property
+    def ptx(self) -> str:
+        return text(lib.wb_kernel_ptx(self._pointer))
+
+    @property
+    def hlo(self) -> str:
+        return text(lib.wb_kernel_hlo(self._pointer))
+
+    @property
+    def json(self) -> str:
+        """The text of kernel.json: buffers, launches, orders of reductions."""
+        return text(lib.wb_kernel_json(self._pointer))
+
+    @property
+    def cubin(self) -> bytes:
+        """Machine code, made when it is asked for. Raises an Error where ptxas is not found."""
+        n, missing = ctypes.c_size_t(), ctypes.c_char_p()
+        at = lib.wb_kernel_cubin(self._pointer, byref(n), byref(missing))
+        if not at and not self._options["cubin"]:
+            return Kernel(self.hlo, self._file, {**self._options, "cubin": True}).cubin
+        if not at:
+            raise Error(f"no machine code: {text(missing.value)}")
+        return ctypes.string_at(at, n.value)
+
+    def explain(self) -> str:
+        """Why the kernel is as it is: its layout, the widths of accesses, the functions that are linked."""
+        return text(lib.wb_kernel_explain(self._pointer))
+
+    @property
+    def buffers(self) -> List[Buffer]:
+        b, out = _library.Buffer(), []
+        while lib.wb_kernel_buffer(self._pointer, len(out), byref(b)):
+            shape, kind = tuple(b.dims[i] for i in range(b.rank)), text(b.type)
+            constant = None
+            if b.constant:
+                dtype = dtype_of(kind)
+                size = int(numpy.prod(shape, dtype=numpy.int64)) * dtype.itemsize
+                constant = numpy.frombuffer(ctypes.string_at(b.constant, size), dtype).reshape(shape)
+            out.append(Buffer(_library.ROLES[b.role], b.number, b.bytes, b.align, _library.CONTENTS[b.contents], b.copy_of,
+                              tuple(b.may_alias[i] for i in range(b.n_may_alias)), kind, b.bits, shape,
+                              tuple(b.minor_to_major[i] for i in range(b.rank)), b.input, constant))
+        return out
+
+    @property
+    def launches(self) -> List[Launch]:
+        x, out = _library.Launch(), []
+        while lib.wb_kernel_launch(self._pointer, len(out), byref(x)):
+            out.append(Launch(text(x.entry), tuple(x.grid), tuple(x.block), tuple(x.cluster), x.shared_bytes,
+                              tuple(x.arguments[i] for i in range(x.n_arguments))))
+        return out
+
+    def statistics(self) -> Dict[str, Any]:
+        """The record of `warpburg stats`: instructions, registers, bytes, rules that fired."""
+        return dict(json.loads(called(lib.wb_kernel_statistics, self._pointer).json))
+
+    # --- running it ---
+    def run(self, *arrays: Any, on: str = "sim", threads: int = 1, stream: Any = None) -> Any:
+        """Runs the kernel: an array for each of `inputs`, of its type and shape; returns the output, or a tuple of them.
+
+        on="sim": in the simulator, on arrays of the host (numpy with ml_dtypes, or anything with DLPack or __array__); returns numpy arrays.
+        `threads` of the host run blocks. A fault of the kernel raises Fault.
+        on="gpu": arrays of the host are copied there and back; arrays on the GPU (CuPy, PyTorch, JAX, DeviceArray: by
+        __cuda_array_interface__ or DLPack) are used in place, the run is enqueued on `stream` (an int; None: the default one) without
+        waiting, and DeviceArrays are returned. Where there is no GPU it raises Declined with reason no_gpu.
+        """
+        memory = self._memory(arrays)
+        if on not in ("sim", "gpu"):
+            raise ValueError(f'on={on!r}: "sim" or "gpu" expected')
+        if any(m.on_gpu for m in memory):
+            if on == "sim" or not all(m.on_gpu for m in memory):
+                raise ValueError("some arrays are on a GPU: all must be, and on=\"gpu\"")
+            return self._one(self._enqueue(memory, int(stream or 0)))
+        outputs = [numpy.empty(s.shape, s.dtype) for s in self.outputs]
+        into = (c_void_p * max(len(outputs), 1))(*(o.ctypes.data for o in outputs))
+        if on == "gpu":
+            called(lib.wb_gpu_run, self._pointer, self._addresses(memory), into, 0)
+        else:
+            called(lib.wb_kernel_run, self._pointer, self._addresses(memory), into, byref(_library.RunOptions(threads=threads)))
+        return self._one(outputs)
+
+    __call__ = run
+
+    def check(self, *arrays: Any, case: str = "n", seed: int = 0, blocks: int = 0, threads: int = 1) -> Verdict:
+        """Runs the kernel in the simulator, checks every access to memory, and compares each element with the bounds of what the HLO text
+        allows. Without arrays inputs are made: `case` n, e, p, t, s or c (warpburg.h), by `seed`. `blocks`: only a sample of so many."""
+        memory, v, r = self._memory(arrays) if arrays else [], _library.Verdict(), _library.Result()
+        o = _library.RunOptions(threads=threads, inputs=case.encode(), seed=seed, blocks=blocks)
+        given = self._addresses(memory) if arrays else None
+        r.take(lib.wb_kernel_check(self._pointer, given, byref(o), byref(v), byref(r.pointer)), (_library.FAILED, _library.DECLINED))
+        wrong = tuple(r.messages.splitlines()) if r.status == _library.CHECK else ()
+        return Verdict(not wrong, v.compared, v.outside, v.max_ulp, wrong, r.text.rstrip("\n"))
+
+    def profile(self, *arrays: Any, case: str = "n", seed: int = 0, blocks: int = 0) -> Profile:
+        """Models the kernel's time on its GPU, from a run in the simulator (of a sample of so many blocks, if `blocks` is not 0)."""
+        memory, t = self._memory(arrays) if arrays else [], _library.Time()
+        o = _library.RunOptions(threads=1, inputs=case.encode(), seed=seed, blocks=blocks)
+        given = self._addresses(memory) if arrays else None
+        return Profile(t, called(lib.wb_kernel_profile, self._pointer, given, byref(o), byref(t)))
+
+    def _memory(self, arrays: Sequence[Any]) -> List[Memory]:
+        if len(arrays) != len(self.inputs):
+            raise TypeError(f"{self.name} takes {len(self.inputs)} arrays, {len(arrays)} given")
+        return [memory_of(f"input {i}", x, s) for i, (x, s) in enumerate(zip(arrays, self.inputs))]
+
+    @staticmethod
+    def _addresses(memory: Sequence[Memory]) -> Any:
+        return (c_void_p * max(len(memory), 1))(*(m.address for m in memory))
+
+    @staticmethod
+    def _one(outputs: List[Any]) -> Any:
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def _enqueue(self, memory: Sequence[Memory], stream: int) -> List[DeviceArray]:
+        self._loaded = self._loaded or Loaded(self._pointer)
+        outputs = [DeviceArray(self._loaded, s, stream) for s in self.outputs]
+        addresses = []
+        for b in self.buffers:
+            if tuple(b.minor_to_major) != tuple(reversed(range(len(b.shape)))) or (b.role != "temporary" and b.bits < 8):
+                raise ValueError(f"buffer {len(addresses)} has an order of elements of its own: only arrays of the host are converted")
+            at = memory[b.input].address if b.role == "operand" and b.input >= 0 else outputs[b.number].address if b.role == "output" else 0
+            addresses.append(at)
+        self._loaded.enqueue(stream, (ctypes.c_uint64 * max(len(addresses), 1))(*addresses))
+        return outputs
+
+    # --- shown ---
+    def __repr__(self) -> str:
+        ins, outs = ", ".join(map(str, self.inputs)), ", ".join(map(str, self.outputs))
+        n = len(self.launches)
+        return f"<warpburg.Kernel {self.name} for {self.target}: ({ins}) -> ({outs}), {n} launch{'es' * (n != 1)}>"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr><td>{x.entry}</td><td>{'x'.join(map(str, x.grid))}</td><td>{'x'.join(map(str, x.block))}</td></tr>" for x in self.launches)
+        parts = "".join(f"<details><summary>{name}</summary><pre>{html.escape(body)}</pre></details>"
+                        for name, body in (("why", self.explain()), ("PTX", self.ptx), ("HLO", self.hlo)))
+        return f"<p>{html.escape(repr(self)[1:-1])}</p><table><tr><th>launch</th><th>grid</th><th>block</th></tr>{rows}</table>{parts}"
+
+
+def targets() -> List[str]:
+    """The names of all targets: sm_75, .."""
+    out: List[str] = []
+    while name := lib.wb_target_name(len(out)):
+        out.append(text(name))
+    return out
+
+
+def compile(hlo: Union[str, "os.PathLike[str]", Any], *, target: str = "sm_90", accuracy: str = "exact", align: int = 16,
+            layout: Optional[str] = None, lines: bool = False, file: Optional[str] = None) -> Kernel:
+    """Compiles one fusion.
+
+    hlo: its HLO text; a path of a file with it; or what jax.jit(f).lower(..) returns, if f is one fusion (see warpburg.jax.compile).
+    target: as in targets(). accuracy: exact, xla or approx, the errors that functions may have. align: of every buffer, bytes.
+    layout: text of the layout that the kernel must have (None: the cheapest). lines: the PTX has .loc lines. file: a name for messages.
+    Raises HloError with file, line and column, or Declined with a reason.
+    """
+    if isinstance(hlo, os.PathLike):
+        file, hlo = file or os.fspath(hlo), Path(hlo).read_text()
+    elif not isinstance(hlo, str):
+        hlo = hlo.as_text(dialect="hlo")
+    if accuracy not in _library.ACCURACIES:
+        raise ValueError(f"accuracy={accuracy!r}: one of {', '.join(_library.ACCURACIES)} expected")
+    return Kernel(hlo, file or "<text>", {"target": target, "accuracy": accuracy, "align": align, "layout": layout, "lines": bool(lines), "cubin": False})
+
+
+__all__ = ["Buffer", "Declined", "DeviceArray", "Error", "HloError", "Kernel", "Launch", "Profile", "Spec", "Verdict", "compile", "targets"]

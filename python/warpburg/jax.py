@@ -1,0 +1,96 @@
+"""JAX operations of kernels: under jit and vmap, on the CPU in the simulator, on a GPU on XLA's own stream.
+
+    op = warpburg.jax.compile(lambda x, y: jax.nn.gelu(x) * y, x, y)     # a function that is one fusion
+    op = warpburg.jax.call(warpburg.compile(hlo))                        # or the HLO text of one
+    jax.jit(op)(x, y)
+
+The operation is a custom call of XLA's typed foreign function interface, whose handlers are in the C library: installing it takes neither
+jaxlib's headers nor a compiler. Arrays have XLA's default layouts; types under 8 bits are refused. On a GPU the kernel is launched on XLA's
+stream, and may be recorded into a command buffer; that way has been tested up to the driver's interface, and not on hardware.
+"""
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Optional
+
+import jax
+import numpy
+
+from . import _kernel
+from ._library import lib
+
+_TARGET = "warpburg"
+_kept: List[Any] = []             # kernels of operations: executables of XLA refer to them as long as the process lives
+_registered: Dict[str, bool] = {}
+
+
+def _register() -> None:
+    if not _registered:
+        jax.ffi.register_ffi_target(_TARGET, jax.ffi.pycapsule(lib.wb_xla_call_on_host), platform="cpu")
+        jax.ffi.register_ffi_target(_TARGET, jax.ffi.pycapsule(lib.wb_xla_call_on_gpu), platform="CUDA")
+        _registered["cpu"] = True
+
+
+def call(kernel: _kernel.Kernel, *, vmap: str = "loop", threads: int = 1) -> Callable[..., Any]:
+    """The kernel as a function of JAX arrays, of the types and shapes of kernel.inputs; it returns one array, or a tuple.
+
+    vmap: how a batch is computed. "loop": a loop of XLA around the operation, where what is not batched stays as it is. "inside": one
+    operation, whose handler runs the kernel for each element of the batch; all operands are broadcast to it first. To compile the batched
+    shape, use warpburg.jax.compile(jax.vmap(f), ..). threads: of the simulator.
+    """
+    methods = {"loop": "sequential", "inside": "broadcast_all"}
+    if vmap not in methods:
+        raise ValueError(f'vmap={vmap!r}: "loop" or "inside" expected')
+    for what, specs in (("input", kernel.inputs), ("output", kernel.outputs)):
+        for i, s in enumerate(specs):
+            if s.type in ("s2", "u2", "s4", "u4", "f4e2m1fn"):
+                raise TypeError(f"{what} {i} of {kernel.name} is {s}: types under 8 bits are not passed to XLA")
+            if jax.dtypes.canonicalize_dtype(s.dtype) != s.dtype:
+                raise TypeError(f"{what} {i} of {kernel.name} is {s}: jax has no such type unless jax_enable_x64 is set")
+    _register()
+    handle = lib.wb_xla_new(kernel._pointer, threads)
+    if not handle:
+        raise MemoryError
+    _kept.append((kernel, handle))
+    temporaries = [b.bytes for b in kernel.buffers if b.role == "temporary"]
+    results = [jax.ShapeDtypeStruct(s.shape, s.dtype) for s in kernel.outputs] + [jax.ShapeDtypeStruct((n,), numpy.uint8) for n in temporaries]
+    operation = jax.ffi.ffi_call(_TARGET, results, vmap_method=methods[vmap])
+    process = numpy.int64(lib.wb_xla_process())
+
+    def run(*arrays: Any) -> Any:
+        if len(arrays) != len(kernel.inputs):
+            raise TypeError(f"{kernel.name} takes {len(kernel.inputs)} arrays, {len(arrays)} given")
+        arrays = tuple(jax.numpy.asarray(x) for x in arrays)
+        for i, (x, s) in enumerate(zip(arrays, kernel.inputs)):
+            if x.dtype != s.dtype or x.shape != s.shape:
+                raise TypeError(f"input {i} of {kernel.name} is {x.dtype}{list(x.shape)}; {s} expected")
+        outputs = operation(*arrays, kernel=numpy.int64(handle), process=process)[:len(kernel.outputs)]
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    run.__name__ = kernel.name
+    run.__doc__ = repr(kernel)
+    run.kernel = kernel  # type: ignore[attr-defined]
+    return run
+
+
+def lower(f: Callable[..., Any], *args: Any) -> str:
+    """The HLO text of a function at the types and shapes of `args` (arrays, or jax.ShapeDtypeStructs; trees of them)."""
+    return str(jax.jit(f, keep_unused=True).lower(*args).compiler_ir("hlo").as_hlo_text())
+
+
+def compile(f: Callable[..., Any], *args: Any, target: str = "sm_90", accuracy: str = "exact", vmap: str = "loop", threads: int = 1,
+            layout: Optional[str] = None) -> Callable[..., Any]:
+    """Compiles a function that is one fusion, at the types and shapes of `args`, and returns an operation of the same arguments and result,
+    whose attribute `kernel` is the kernel. Raises warpburg.Declined with a reason where it is more than a kernel."""
+    kernel = _kernel.compile(lower(f, *args), target=target, accuracy=accuracy, layout=layout, file=getattr(f, "__name__", "function"))
+    operation = call(kernel, vmap=vmap, threads=threads)
+    shape = jax.tree_util.tree_structure(jax.eval_shape(f, *args))
+    if shape.num_leaves != len(kernel.outputs):
+        raise TypeError(f"the function returns {shape.num_leaves} arrays, its kernel {len(kernel.outputs)}")
+
+    def run(*given: Any) -> Any:
+        out = operation(*jax.tree_util.tree_leaves(given))
+        return jax.tree_util.tree_unflatten(shape, [out] if len(kernel.outputs) == 1 else out)
+
+    run.__name__, run.__doc__ = kernel.name, repr(kernel)
+    run.kernel = kernel  # type: ignore[attr-defined]
+    return run

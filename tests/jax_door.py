@@ -1,0 +1,178 @@
+"""warpburg.jax with the real JAX on the CPU: operations under jit and vmap, results bit-equal to `warpburg run`, functions that are one fusion,
+what is refused; and the declarations of src/api/xla.h against the header of the installed jaxlib.
+
+usage: jax_door.py BUILD        needs BUILD/jax-venv, an environment with jax of PyPI, which ./dev test --all makes
+"""
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = Path(sys.argv[1] if len(sys.argv) > 1 else "build").resolve()
+PAIR = """HloModule m
+ENTRY pair { a = bf16[4,8] parameter(0)  b = bf16[4,8] negate(a)  c = f32[8] parameter(1)  d = f32[8] add(c, c)
+  ROOT t = (bf16[4,8], f32[8]) tuple(b, d) }
+"""
+ABI = """#include "api/xla.h"
+#include "xla/ffi/api/c_api.h"
+#define AT(OURS, FIELD, THEIRS, THEIR_FIELD) _Static_assert(offsetof(OURS, FIELD) == offsetof(THEIRS, THEIR_FIELD), #THEIRS "." #THEIR_FIELD)
+#define SAME(OURS, THEIRS) _Static_assert(sizeof(OURS) == sizeof(THEIRS), #THEIRS)
+SAME(XlaExtension, XLA_FFI_Extension_Base); AT(XlaExtension, type, XLA_FFI_Extension_Base, type);
+SAME(XlaVersion, XLA_FFI_Api_Version); AT(XlaVersion, minor_version, XLA_FFI_Api_Version, minor_version);
+AT(XlaMetadata, api_version, XLA_FFI_Metadata, api_version); AT(XlaMetadata, traits, XLA_FFI_Metadata, traits);
+AT(XlaMetadataExtension, metadata, XLA_FFI_Metadata_Extension, metadata);
+AT(XlaErrorCreate, message, XLA_FFI_Error_Create_Args, message); AT(XlaErrorCreate, errc, XLA_FFI_Error_Create_Args, errc);
+AT(XlaStreamGet, ctx, XLA_FFI_Stream_Get_Args, ctx); AT(XlaStreamGet, stream, XLA_FFI_Stream_Get_Args, stream);
+AT(XlaApi, api_version, XLA_FFI_Api, api_version); AT(XlaApi, error_create, XLA_FFI_Api, XLA_FFI_Error_Create);
+AT(XlaApi, stream_get, XLA_FFI_Api, XLA_FFI_Stream_Get);
+AT(XlaBuffer, dtype, XLA_FFI_Buffer, dtype); AT(XlaBuffer, data, XLA_FFI_Buffer, data); AT(XlaBuffer, rank, XLA_FFI_Buffer, rank);
+AT(XlaBuffer, dims, XLA_FFI_Buffer, dims); AT(XlaText, len, XLA_FFI_ByteSpan, len); AT(XlaScalar, value, XLA_FFI_Scalar, value);
+SAME(XlaBuffers, XLA_FFI_Args); AT(XlaBuffers, items, XLA_FFI_Args, args); AT(XlaBuffers, items, XLA_FFI_Rets, rets);
+SAME(XlaAttributes, XLA_FFI_Attrs); AT(XlaAttributes, types, XLA_FFI_Attrs, types); AT(XlaAttributes, names, XLA_FFI_Attrs, names);
+AT(XlaAttributes, items, XLA_FFI_Attrs, attrs);
+AT(XlaFrame, api, XLA_FFI_CallFrame, api); AT(XlaFrame, ctx, XLA_FFI_CallFrame, ctx); AT(XlaFrame, stage, XLA_FFI_CallFrame, stage);
+AT(XlaFrame, args, XLA_FFI_CallFrame, args); AT(XlaFrame, rets, XLA_FFI_CallFrame, rets); AT(XlaFrame, attrs, XLA_FFI_CallFrame, attrs);
+_Static_assert(XLA_API_MAJOR == XLA_FFI_API_MAJOR && XLA_EXTENSION_METADATA == XLA_FFI_Extension_Metadata, "versions");
+_Static_assert(XLA_ATTRIBUTE_SCALAR == XLA_FFI_AttrType_SCALAR && XLA_STAGE_EXECUTE == XLA_FFI_ExecutionStage_EXECUTE, "kinds");
+_Static_assert(XLA_COMMAND_BUFFER == XLA_FFI_HANDLER_TRAITS_COMMAND_BUFFER_COMPATIBLE, "traits");
+_Static_assert(XLA_INVALID_ARGUMENT == XLA_FFI_Error_Code_INVALID_ARGUMENT && XLA_FAILED_PRECONDITION == XLA_FFI_Error_Code_FAILED_PRECONDITION
+               && XLA_UNIMPLEMENTED == XLA_FFI_Error_Code_UNIMPLEMENTED && XLA_INTERNAL == XLA_FFI_Error_Code_INTERNAL, "errors");
+int main(void)
+{
+    return !(xla_type("pred") == XLA_FFI_DataType_PRED && xla_type("bf16") == XLA_FFI_DataType_BF16 && xla_type("c128") == XLA_FFI_DataType_C128
+             && xla_type("u64") == XLA_FFI_DataType_U64 && xla_type("s64") == XLA_FFI_DataType_S64 && xla_type("f32") == XLA_FFI_DataType_F32
+             && xla_type("f64") == XLA_FFI_DataType_F64 && xla_type("c64") == XLA_FFI_DataType_C64 && xla_type("f16") == XLA_FFI_DataType_F16
+             && xla_type("f8e5m2") == XLA_FFI_DataType_F8E5M2 && xla_type("f8e4m3fn") == XLA_FFI_DataType_F8E4M3FN
+             && xla_type("f8e4m3b11fnuz") == XLA_FFI_DataType_F8E4M3B11FNUZ && xla_type("f8e5m2fnuz") == XLA_FFI_DataType_F8E5M2FNUZ
+             && xla_type("f8e4m3fnuz") == XLA_FFI_DataType_F8E4M3FNUZ && xla_type("f8e4m3") == XLA_FFI_DataType_F8E4M3
+             && xla_type("f8e3m4") == XLA_FFI_DataType_F8E3M4 && xla_type("f8e8m0fnu") == XLA_FFI_DataType_F8E8M0FNU
+             && xla_type("u8") == XLA_FFI_DataType_U8 && xla_type("s32") == XLA_FFI_DataType_S32 && !xla_type("s4") && !xla_type(""));
+}
+"""
+
+
+def same(x: Any, y: Any) -> bool:
+    x, y = numpy.asarray(x), numpy.asarray(y)
+    return (x.dtype, x.shape, x.tobytes()) == (y.dtype, y.shape, y.tobytes())
+
+
+class Operations(unittest.TestCase):
+    def setUp(self) -> None:
+        random = numpy.random.default_rng(7)
+        self.x = jnp.asarray(random.standard_normal((64, 128)), jnp.float32)
+        self.y = jnp.asarray(random.standard_normal(128), jnp.float32)
+        self.a = jnp.arange(32, dtype=jnp.bfloat16).reshape(4, 8)
+        self.c = jnp.arange(8.0)
+
+    def test_call(self) -> None:
+        op = warpburg.jax.call(warpburg.compile(PAIR))
+        for f in (op, jax.jit(op), jax.jit(lambda a, c: op(a, c))):
+            b, d = f(self.a, self.c)
+            self.assertTrue(same(b, -self.a) and same(d, self.c + self.c))
+        twice = jax.jit(lambda a, c: op(op(a, c)[0], op(a, c)[1] + 1))  # among operations of XLA
+        self.assertTrue(same(twice(self.a, self.c)[0], self.a) and same(twice(self.a, self.c)[1], 4 * self.c + 2))
+
+    def test_vmap(self) -> None:
+        a3 = jnp.stack([self.a, self.a + 1, self.a * 2])
+        for how in ("loop", "inside"):
+            op = warpburg.jax.call(warpburg.compile(PAIR), vmap=how)
+            for f in (jax.vmap(op, in_axes=(0, None)), jax.jit(jax.vmap(op, in_axes=(0, None)))):
+                b, d = f(a3, self.c)
+                self.assertTrue(same(b, -a3) and same(d, jnp.stack([2 * self.c] * 3)), how)
+            b, d = jax.vmap(jax.vmap(op, in_axes=(0, None)), in_axes=(None, 0))(a3, jnp.stack([self.c, self.c + 1]))
+            self.assertEqual((b.shape, d.shape), ((2, 3, 4, 8), (2, 3, 8)))
+            self.assertTrue(same(d[1, 2], 2 * self.c + 2))
+
+    def test_compile(self) -> None:
+        """A function with its arguments in a tree; the bits are those of `warpburg run`."""
+        def f(args: Any) -> Any:
+            return {"out": jax.nn.softmax(jax.nn.gelu(args["x"]) * args["y"], axis=-1)}
+
+        args = {"x": self.x, "y": self.y, "unused": self.c}
+        op = warpburg.jax.compile(f, args)
+        z = jax.jit(op)(args)["out"]
+        self.assertTrue(same(z, op.kernel.run(*map(numpy.asarray, jax.tree_util.tree_leaves(args)))))
+        self.assertLess(float(jnp.abs(z - f(args)["out"]).max()), 1e-6)
+        self.assertTrue(op.kernel.check(*jax.tree_util.tree_leaves(args)))
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "f.hlo").write_text(warpburg.jax.lower(f, args))
+            inputs = []
+            for i, leaf in enumerate(jax.tree_util.tree_leaves(args)):
+                numpy.save(f"{folder}/{i}.npy", numpy.asarray(leaf))
+                inputs += ["--input", f"{folder}/{i}.npy"]
+            ran = subprocess.run([str(BUILD / "warpburg"), "run", f"{folder}/f.hlo", *inputs, "-o", f"{folder}/out"], capture_output=True, text=True)
+            self.assertEqual(ran.returncode, 0, ran.stderr)
+            self.assertTrue(same(z, numpy.load(f"{folder}/out/out0.npy")))
+
+    def test_batched_shape(self) -> None:
+        op = warpburg.jax.compile(jax.vmap(lambda x: jnp.sum(x * 2)), self.x)
+        self.assertEqual(jax.jit(op)(self.x).shape, (64,))
+        self.assertTrue(op.kernel.check(numpy.asarray(self.x)))
+
+    def test_temporaries(self) -> None:
+        ones = jnp.ones(1 << 18)
+        op = warpburg.jax.compile(jnp.sum, ones)
+        self.assertIn("temporary", [b.role for b in op.kernel.buffers])
+        self.assertEqual(float(jax.jit(lambda q: op(q) + op(2 * q))(ones)), 3 * (1 << 18))
+
+    def test_arrays_of_jax(self) -> None:
+        k = warpburg.compile(PAIR)
+        self.assertTrue(same(k.run(self.a, self.c)[0], -self.a))
+
+    def test_refused(self) -> None:
+        op = warpburg.jax.call(warpburg.compile(PAIR))
+        with self.assertRaisesRegex(TypeError, r"input 1 of pair is float32\[4\]; f32\[8\] expected"):
+            op(self.a, self.c[:4])
+        with self.assertRaisesRegex(TypeError, "2 arrays, 1 given"):
+            op(self.a)
+        with self.assertRaisesRegex(TypeError, "jax_enable_x64"):
+            warpburg.jax.call(warpburg.compile(PAIR.replace("f32", "f64")))
+        with self.assertRaisesRegex(TypeError, "under 8 bits"):
+            warpburg.jax.call(warpburg.compile("HloModule m\nENTRY e { a = s4[8] parameter(0)  ROOT b = s4[8] add(a, a) }"))
+        with self.assertRaises(warpburg.Declined) as e:
+            warpburg.jax.compile(lambda x: jax.lax.psum(x, "i") if False else jnp.linalg.cholesky(x @ x.T), self.x)
+        self.assertTrue(e.exception.reason)
+        # a call that another process made
+        wrong = jax.ffi.ffi_call("warpburg", [jax.ShapeDtypeStruct((8,), jnp.float32)])
+        with self.assertRaisesRegex(Exception, "another process"):
+            wrong(self.c, kernel=numpy.int64(4096), process=numpy.int64(1))[0].block_until_ready()
+
+    def test_abi(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "abi.c").write_text(ABI)
+            made = subprocess.run(["cc", "-std=gnu11", "-w", f"-I{ROOT}/src", "-isystem", jax.ffi.include_dir(), f"{folder}/abi.c", "-o", f"{folder}/abi"],
+                                  capture_output=True, text=True)
+            self.assertEqual(made.returncode, 0, made.stderr)
+            self.assertEqual(subprocess.run([f"{folder}/abi"]).returncode, 0)
+
+
+def main() -> int:
+    python = BUILD / "jax-venv" / "bin" / "python"
+    if not python.exists():
+        print(f"skipped: no JAX: {python} is made by ./dev test --all")
+        return 0
+    if os.environ.get("WARPBURG_JAX_DOOR") != "1":  # once more, by that Python
+        environment = {**os.environ, "WARPBURG_JAX_DOOR": "1", "PYTHONPATH": str(ROOT / "python"), "WARPBURG_LIBRARY": str(BUILD / "libwarpburg.so"),
+                       "JAX_PLATFORMS": "cpu"}
+        return subprocess.run([str(python), __file__, str(BUILD)], env=environment).returncode
+    global jax, jnp, numpy, warpburg
+    import jax
+    import jax.numpy as jnp
+    import numpy
+
+    import warpburg.jax
+    print(f"jax {jax.__version__} on {jax.default_backend()}", flush=True)
+    result = unittest.TextTestRunner(verbosity=1).run(unittest.defaultTestLoader.loadTestsFromModule(sys.modules[__name__]))
+    bad = len(result.failures) + len(result.errors)
+    print(f"{result.testsRun - bad} passed, {bad} failed")
+    return bad > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,331 @@
+"""The Python package: its declarations against include/warpburg.h; compiling, running, checking and profiling; arrays of other libraries;
+exceptions; a GPU, which is a driver whose kernels run in the simulator.
+
+usage: python_package.py BUILD [--wheel]      --wheel: build the wheel as pip does, install it into a fresh environment, run ten lines
+"""
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+from ctypes import c_char, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from pathlib import Path
+from typing import Any, Dict, List, Tuple
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = Path("build")
+SCALE = """HloModule scale
+ENTRY scale {
+  x = f32[4,8] parameter(0)
+  row = f32[8] parameter(1)
+  r = f32[4,8] broadcast(row), dimensions={1}
+  ROOT y = f32[4,8] multiply(x, r)
+}
+"""
+SUM = """HloModule s
+add { x = f32[] parameter(0)  y = f32[] parameter(1)  ROOT z = f32[] add(x, y) }
+ENTRY total { p = f32[262144] parameter(0)  o = f32[] constant(0)  ROOT r = f32[] reduce(p, o), dimensions={0}, to_apply=add }
+"""
+
+
+def unary(kind: str, n: int = 16, operation: str = "copy") -> str:
+    return f"HloModule m\nENTRY e {{\n  x = {kind}[{n}] parameter(0)\n  ROOT y = {kind}[{n}] {operation}(x)\n}}\n"
+
+
+class Declarations(unittest.TestCase):
+    """_library.py declares what the header declares."""
+    header = re.sub(r"/\*.*?\*/", "", (ROOT / "include" / "warpburg.h").read_text(), flags=re.S)
+    plain = {"int": c_int, "uint32_t": c_uint32, "uint64_t": c_uint64, "int64_t": c_int64, "size_t": c_size_t, "double": c_double, "char": c_char,
+             "wb_status": c_int, "wb_reason": c_int, "wb_accuracy": c_int, "wb_role": c_int, "wb_contents": c_int, "void": None}
+
+    def ctype(self, text: str) -> Any:
+        structures = {"wb_options": "Options", "wb_array": "Array", "wb_buffer": "Buffer", "wb_launch": "Launch", "wb_run_options": "RunOptions",
+                      "wb_verdict": "Verdict", "wb_time": "Time"}
+        kind, stars = re.sub(r"\bconst\b|\*", "", text).strip(), text.count("*")
+        base = getattr(self.library, structures[kind]) if kind in structures else self.plain.get(kind)
+        if kind == "char" and stars:
+            base, stars = c_char_p, stars - 1
+        elif (kind == "void" or kind not in {*self.plain, *structures}) and stars:
+            base, stars = c_void_p, stars - 1
+        for _ in range(stars):
+            base = ctypes.POINTER(base)
+        return base
+
+    def setUp(self) -> None:
+        import warpburg._library
+        self.library = warpburg._library
+
+    def test_functions(self) -> None:
+        declared = {}
+        for result, name, parameters in re.findall(r"WB_API ([\w\s*]+?)\b(wb_\w+)\(([^)]*)\);", self.header):
+            words = [] if parameters.strip() == "void" else [re.sub(r"\w+$", "", " ".join(p.split())) for p in parameters.split(",")]
+            declared[name] = (self.ctype(result), [self.ctype(w) for w in words])
+        ours = {name: (result, list(parameters)) for name, result, parameters in self.library.FUNCTIONS}
+        self.assertEqual(sorted(declared), sorted(ours))
+        for name, signature in declared.items():
+            self.assertEqual(signature, ours[name], name)
+
+    def test_structures(self) -> None:
+        names = {"options": "Options", "array": "Array", "buffer": "Buffer", "launch": "Launch", "run_options": "RunOptions", "verdict": "Verdict",
+                 "time": "Time"}
+        found = 0
+        for body, name in re.findall(r"typedef struct \{([^}]*)\} wb_(\w+);", self.header):
+            fields: List[Tuple[str, Any]] = []
+            for line in body.split(";"):
+                kind, _, rest = " ".join(line.split()).rpartition(" ") if "," not in line else " ".join(line.split()).partition(" ")
+                if "," in line and line.split()[0] == "const":
+                    kind, _, rest = rest.partition(" ")
+                for word in filter(None, rest.replace("*", " ").split(",")):
+                    stars = line.count("*")
+                    m = re.match(r"(\w+)(?:\[(\d+)\])?", word.strip())
+                    assert m
+                    base = self.ctype(kind.replace("*", "") + "*" * stars)
+                    fields.append((m[1], base * int(m[2]) if m[2] else base))
+            self.assertEqual(fields, list(getattr(self.library, names[name])._fields_), name)
+            found += 1
+        self.assertEqual(found, len(names))
+
+    def test_enumerations(self) -> None:
+        for name, words in (("accuracy", self.library.ACCURACIES), ("role", self.library.ROLES), ("contents", self.library.CONTENTS)):
+            m = re.search(rf"typedef enum \{{([^}}]*)\}} wb_{name};", self.header)
+            assert m
+            self.assertEqual([w.strip().lower() for w in m[1].split(",")], [f"wb_{w}" for w in words])
+
+
+class Compiling(unittest.TestCase):
+    def test_facts(self) -> None:
+        k = warpburg.compile(SCALE, target="sm_80")
+        self.assertEqual(repr(k), "<warpburg.Kernel scale for sm_80: (f32[4,8], f32[8]) -> (f32[4,8]), 1 launch>")
+        self.assertIn(".target sm_80", k.ptx)
+        self.assertIn("accesses of a thread", k.explain())
+        self.assertIn('"launches"', k.json)
+        self.assertEqual([b.role for b in k.buffers], ["operand", "operand", "output"])
+        self.assertEqual((k.buffers[1].type, k.buffers[1].shape, k.buffers[1].bytes, k.buffers[1].input), ("f32", (8,), 32, 1))
+        self.assertEqual((k.launches[0].entry, k.launches[0].arguments), ("scale", (0, 1, 2)))
+        self.assertEqual(k.outputs[0].dtype, numpy.float32)
+        self.assertIn("<table>", k._repr_html_())
+        self.assertEqual(k.statistics()["status"], "ok")
+        self.assertIn("sm_90", warpburg.targets())
+        self.assertRegex(warpburg.__version__, r"^\d+\.\d+\.\d+$")
+
+    def test_files_and_options(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "f.hlo").write_text(SCALE)
+            self.assertIn("multiply", warpburg.compile(Path(folder) / "f.hlo").hlo)
+        self.assertIn(".loc", warpburg.compile(SCALE, lines=True).ptx)
+        self.assertIn("div.full", warpburg.compile(SCALE.replace("multiply", "divide"), accuracy="xla").ptx)
+        self.assertNotIn("div.full", warpburg.compile(SCALE.replace("multiply", "divide")).ptx)
+        with self.assertRaisesRegex(ValueError, "accuracy='best'"):
+            warpburg.compile(SCALE, accuracy="best")
+
+    def test_machine_code(self) -> None:
+        k = warpburg.compile(SCALE)
+        if "WARPBURG_PTXAS" in os.environ:
+            self.assertEqual(k.cubin[:4], b"\177ELF")
+        else:
+            with self.assertRaisesRegex(warpburg.Error, "ptxas"):
+                _ = k.cubin
+
+    def test_errors(self) -> None:
+        with self.assertRaises(warpburg.HloError) as e:
+            warpburg.compile(SCALE.replace("multiply", "frobnicate"), file="a b.hlo")
+        self.assertEqual((e.exception.file, e.exception.line, e.exception.column), ("a b.hlo", 6, 21))
+        self.assertEqual(e.exception.message, "unknown operation 'frobnicate'")
+        with self.assertRaises(warpburg.Declined) as d:
+            warpburg.compile("HloModule f\nENTRY e {\n  z = f32[] constant(0)\n  ROOT r = f32[8] rng(z, z), distribution=rng_uniform\n}\n")
+        self.assertEqual((d.exception.reason, d.exception.line), ("random", 4))
+        self.assertIn("random numbers", d.exception.explanation)
+        with self.assertRaisesRegex(warpburg.HloError, "sm_1"):
+            warpburg.compile(SCALE, target="sm_1")
+
+    def test_threads(self) -> None:
+        """8 threads compile at once, and free kernels that others have made."""
+        alone, got = warpburg.compile(SUM).ptx, []
+        threads = [threading.Thread(target=lambda: got.extend(warpburg.compile(SUM).ptx for _ in range(4))) for _ in range(8)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual(got, [alone] * 32)
+
+
+class Running(unittest.TestCase):
+    def test_numpy(self) -> None:
+        k = warpburg.compile(SCALE)
+        x, row = numpy.arange(32, dtype=numpy.float32).reshape(4, 8), numpy.arange(8, dtype=numpy.float32)
+        numpy.testing.assert_array_equal(k.run(x, row), x * row)
+        numpy.testing.assert_array_equal(k(x[::-1], row, threads=2), x[::-1] * row)  # is copied
+        numpy.testing.assert_array_equal(k.run(x, list(map(float, row))), x * row)
+
+    def test_types(self) -> None:
+        """Every type that arrays have comes back bit by bit."""
+        random = numpy.random.default_rng(1)
+        for kind in ["pred", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128", "s4", "u4", "f8e5m2", "f8e4m3fn",
+                     "f8e4m3b11fnuz", "f8e5m2fnuz", "f8e4m3fnuz", "f8e4m3", "f8e3m4"]:
+            k = warpburg.compile(unary(kind))
+            dtype = k.inputs[0].dtype
+            x = random.integers(0, 2 if kind == "pred" else 7 if kind[1:] == "4" else 100, 16).astype(dtype)
+            y = k.run(x)
+            self.assertEqual((y.dtype, y.tobytes()), (dtype, x.tobytes()), kind)
+
+    def test_wrong_arrays(self) -> None:
+        k = warpburg.compile(SCALE)
+        x, row = numpy.zeros((4, 8), numpy.float32), numpy.zeros(8, numpy.float32)
+        for arrays, said in (((x,), "takes 2 arrays, 1 given"), ((x, x), r"input 1 is float32\[4,8\]; f32\[8\] expected"),
+                             ((x.astype(numpy.float64), row), r"input 0 is float64\[4,8\]; f32\[4,8\] expected")):
+            with self.assertRaisesRegex(TypeError, said):
+                k.run(*arrays)
+        with self.assertRaisesRegex(ValueError, "on='tpu'"):
+            k.run(x, row, on="tpu")
+
+    def test_dlpack(self) -> None:
+        class Foreign:
+            """An array of a library that numpy does not know."""
+
+            def __init__(self, x: Any) -> None:
+                self.x = x
+
+            def __dlpack__(self, **more: Any) -> Any:
+                return self.x.__dlpack__(**more)
+
+            def __dlpack_device__(self) -> Tuple[int, int]:
+                return (1, 0)
+
+        k = warpburg.compile(SCALE)
+        x, row = numpy.arange(32, dtype=numpy.float32).reshape(4, 8), numpy.ones(8, numpy.float32)
+        numpy.testing.assert_array_equal(k.run(Foreign(x), Foreign(row)), x)
+        with self.assertRaisesRegex(TypeError, r"DLPack array of shape \(8, 4\)"):
+            k.run(Foreign(x.reshape(8, 4)), row)
+        with self.assertRaisesRegex(ValueError, "row-major"):
+            k.run(Foreign(numpy.arange(32, dtype=numpy.float32).reshape(8, 4).T), row)
+        with self.assertRaisesRegex(TypeError, "type code 0, 32 bits"):
+            k.run(Foreign(x.astype(numpy.int32)), row)
+
+    def test_check_and_profile(self) -> None:
+        k = warpburg.compile(SUM)
+        for case in "nes":
+            v = k.check(case=case, seed=3)
+            self.assertTrue(v)
+            self.assertEqual((v.compared, v.outside, v.faults), (1, 0, ()))
+        x = numpy.ones(262144, numpy.float32)
+        self.assertIn("1 elements inside the bounds", str(k.check(x)))
+        with self.assertRaisesRegex(warpburg.Error, "inputs 'q'"):
+            k.check(case="q")
+        p = k.profile(x)
+        self.assertTrue(1e-7 < p.seconds < 1e-3 and p.binds, repr(p))
+        self.assertEqual(p.data["kernels"][0]["target"], "sm_90")
+        self.assertIn(p.binds, str(p))
+        self.assertIn("srcdoc", p._repr_html_())
+
+
+class OnGpu(unittest.TestCase):
+    def test_host_arrays(self) -> None:
+        k = warpburg.compile(SCALE)
+        x, row = numpy.arange(32, dtype=numpy.float32).reshape(4, 8), numpy.arange(8, dtype=numpy.float32)
+        numpy.testing.assert_array_equal(k.run(x, row, on="gpu"), x * row)
+
+    def test_device_arrays(self) -> None:
+        """An output is the input of the next run, by both ways and in place; numpy copies it back."""
+        k = warpburg.compile(unary("bf16", 64, "negate"))
+        x = numpy.arange(64).astype(k.inputs[0].dtype)
+        first = k._memory([x])
+        from warpburg._arrays import DeviceArray, Loaded
+        loaded = Loaded(k._pointer)
+        a = DeviceArray(loaded, k.inputs[0], 0)
+        warpburg._library.called(warpburg._library.lib.wb_gpu_write, loaded._pointer, a.address, first[0].address, 128)
+        b = k.run(a, on="gpu")
+        self.assertIsInstance(b, warpburg.DeviceArray)
+        self.assertEqual(numpy.asarray(b).tobytes(), (-x).tobytes())
+        self.assertEqual(b.__cuda_array_interface__["data"][0], b.address)
+
+        class OnlyDlpack:
+            def __dlpack__(self, **_: Any) -> Any:
+                return b.__dlpack__()
+
+            def __dlpack_device__(self) -> Tuple[int, int]:
+                return b.__dlpack_device__()
+
+        self.assertEqual(numpy.asarray(k.run(OnlyDlpack(), on="gpu")).tobytes(), x.tobytes())
+        with self.assertRaisesRegex(ValueError, "on a GPU"):
+            k.run(b)
+
+    def test_temporaries(self) -> None:
+        k = warpburg.compile(SUM)
+        self.assertIn("temporary", [b.role for b in k.buffers])
+        self.assertEqual(float(k.run(numpy.ones(262144, numpy.float32), on="gpu")), 262144)
+
+    def test_no_gpu(self) -> None:
+        code = ("import warpburg, numpy\ntry:\n    warpburg.compile('HloModule m\\nENTRY e { x = f32[2] parameter(0) ROOT y = f32[2] negate(x) }')"
+                ".run(numpy.zeros(2, numpy.float32), on='gpu')\nexcept warpburg.Declined as e:\n    print(e.reason, e)\n")
+        ran = subprocess.run([sys.executable, "-c", code], env={**os.environ, "WARPBURG_LIBCUDA": "no_driver.so"}, capture_output=True, text=True)
+        self.assertEqual(ran.stdout, "no_gpu declined: no_gpu: no_driver.so cannot be opened\n", ran.stderr)
+
+
+TEN_LINES = """
+import numpy, warpburg
+k = warpburg.compile({scale!r}, target="sm_90")
+x = numpy.arange(32, dtype=numpy.float32).reshape(4, 8)
+row = numpy.arange(8, dtype=numpy.float32)
+assert (k.run(x, row) == x * row).all()
+assert k.check(case="e")
+print(k, k.profile().binds)
+"""
+
+
+def wheel() -> bool:
+    """Builds the wheel and installs it into an environment that has nothing else."""
+    with tempfile.TemporaryDirectory() as folder:
+        python = f"{folder}/venv/bin/python"
+        pip = [python, "-m", "pip", "-q", "--disable-pip-version-check"]
+        clean: Dict[str, str] = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "WARPBURG_LIBRARY")}
+        since = time.monotonic()
+        for command in ([sys.executable, "-m", "venv", f"{folder}/venv"],
+                        [*pip, "wheel", "--no-deps", str(ROOT), "-w", f"{folder}/wheels", "-Ccompile-args=-j2"],
+                        [*pip, "install", "--find-links", f"{folder}/wheels", "warpburg"]):
+            ran = subprocess.run(command, cwd=folder, env=clean, capture_output=True, text=True, timeout=1500)
+            if ran.returncode:
+                print(f"{' '.join(command[2:5])}: {ran.stdout[-2000:]}{ran.stderr[-2000:]}")
+                return False
+        file = next(Path(f"{folder}/wheels").glob("warpburg-*.whl"))
+        print(f"{file.name}: {file.stat().st_size / 1e6:.1f} MB, built and installed in {time.monotonic() - since:.0f} s")
+        ran = subprocess.run([python, "-c", TEN_LINES.format(scale=SCALE)], cwd=folder, env=clean, capture_output=True, text=True)
+        print(ran.stdout, ran.stderr, sep="", end="")
+        return "-py3-none-" in file.name and ran.returncode == 0 and "warpburg.Kernel scale" in ran.stdout
+
+
+def main() -> int:
+    global BUILD, numpy, warpburg
+    parser = argparse.ArgumentParser()
+    parser.add_argument("build", type=Path)
+    parser.add_argument("--wheel", action="store_true")
+    args = parser.parse_args()
+    BUILD = args.build.resolve()
+    os.environ.update(PYTHONPATH=str(ROOT / "python"), WARPBURG_LIBRARY=str(BUILD / "libwarpburg.so"),
+                      WARPBURG_LIBCUDA=str(BUILD / "tests" / "libfake_cuda_driver.so"))
+    sys.path.insert(0, str(ROOT / "python"))
+    try:
+        import ml_dtypes as _  # noqa: F401
+        import numpy
+    except ImportError as e:
+        print(f"skipped: {e}")
+        return 0
+    import warpburg
+    result = unittest.TextTestRunner(verbosity=1).run(unittest.defaultTestLoader.loadTestsFromModule(sys.modules[__name__]))
+    bad = len(result.failures) + len(result.errors)
+    good = result.testsRun - bad
+    if args.wheel:
+        built = wheel()
+        good, bad = good + built, bad + (not built)
+    print(f"{good} passed, {bad} failed")
+    return bad > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
