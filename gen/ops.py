@@ -122,6 +122,10 @@ OPS = [
     Op("atomic_or", 1, "same", "U", 0, "address reads writes"), Op("atomic_xor", 1, "same", "U", 0, "address reads writes"),
     Op("atomic_exch", 1, "same", "U", 0, "address reads writes"),  # it becomes x
     Op("atomic_cas", 2, "same", "U", 0, "address reads writes"),   # (x, y): it becomes y where it was x
+    # the element now, and it becomes x; both may meet others of the kind and atomics of the same element
+    Op("read_relaxed", 0, "frame", "PIUF", 0, "address reads"), Op("write_relaxed", 1, "frame", "PIUF", 0, "address writes"),
+    # (x): it becomes x; the result is what it was. What was written before an unlock is seen after the lock that finds it
+    Op("lock", 1, "same", "U", 0, "address reads writes"), Op("unlock", 1, "same", "U", 0, "address reads writes"),
     Op("ticket", 1, "same", "U", 0, "address reads writes"),  # (n): it counts 0, 1, .. n, 0, ..; what was written before is visible to who draws later
     # index arithmetic ----------------------------------------------------------------------------------------------------
     Op("sum", 0, "frame", "X", 1),           # constant + sum of coefficient * term

@@ -31,7 +31,15 @@ ATOMICS = [
 ] + [
     llvm(atomic_cas[t](a, b),                'cmpxchg') for t in (u32, u64)
 ] + [
+    asm (atomic_cas.u16(a, b),               'atom.global.cas.b16 %d, [%p], %a, %b;'),  # LLVM would read the word around it, beyond the buffer
+    asm (atomic_add.f16(a),                  'atom.global.add.noftz.f16 %d, [%p], %a;'),
+    asm (lock.u32(a),                        'atom.acquire.gpu.global.exch.b32 %d, [%p], %a;'),
+    asm (unlock.u32(a),                      'atom.release.gpu.global.exch.b32 %d, [%p], %a;'),
     asm (ticket.u32(a),                      'atom.acq_rel.gpu.global.inc.u32 %d, [%p], %a;'),
+]
+
+ATOMICS_90 = [
+    asm (atomic_add.bf16(a),                 'atom.global.add.noftz.bf16 %d, [%p], %a;'),
 ]
 
 ALL = SHUFFLES + ATOMICS

@@ -67,5 +67,5 @@ INSTR = [                                    # call and asm match the lanes that
     machine.F8,
     machine.BF16_FROM_INTEGER,
     tiles.ALL, functions.LIBDEVICE,
-    sharing.ALL, sharing.REDUX,
+    sharing.ALL, sharing.REDUX, sharing.ATOMICS_90,
 ]

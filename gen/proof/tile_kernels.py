@@ -206,7 +206,7 @@ def effect_text(op: ops.Op, w: Writer, result: Type, left: str) -> str:
     buffers += [f"%start: {result.name}[{THREADS}]", f"%out: out {result.name}[{THREADS}]", f"%sum: out {result.name}[{THREADS}]",
                 f"%cells: temp {result.name}[{THREADS}]"]
     steps = f"  store %cells[t], {start}\n  y = do {name}(%cells[t], {operands})\n  store %out[t], y\n"
-    if op.name not in ("atomic_exch", "atomic_cas", "ticket") and ops.TYPE_BY_NAME[result.name].cls != "F":
+    if op.name not in ("atomic_exch", "atomic_cas", "lock", "unlock", "ticket") and ops.TYPE_BY_NAME[result.name].cls != "F":
         steps += f"  do barrier()\n  z = do {name}(%cells[128*bid + tid // 4], {operands})\n"
     return (f"kernel @NAME({', '.join(buffers)}) block 128 grid {THREADS // 128} {{\n  let t = 128*bid + tid in 0..{THREADS}\n{steps}"
             f"  do barrier()\n  v = do read.{result}(%cells[t])\n  store %sum[t], v\n}}\n")

@@ -216,7 +216,8 @@ static void check_address(const Verify *v, const IrStmt *s, bool reads)
     if (s->buffer >= v->k->n_buffers || (!reads && !ir_is_changed(&v->k->buffers[s->buffer])))
         broken(v, s->value, "a store to a buffer that is not an output");
     if (!is_index(v, s->index)) broken(v, s->index, "the index of a store is not an index");
-    if (IR_SC(type_of(v, s->value)) != v->k->buffers[s->buffer].type)
+    const ScType t = IR_SC(type_of(v, s->value)), of = v->k->buffers[s->buffer].type;
+    if (s->kind == IR_DO ? sc_type_info[t].bits != sc_type_info[of].bits : t != of)
         broken(v, s->value, "a store whose type is not the buffer's");
 }
 
@@ -227,7 +228,7 @@ static void check_do(const Verify *v, const IrStmt *s)
     if (v->callees < v->k->n_functions) broken(v, s->value, "a function has an effect");
     if (n->op != OP_INSTR && !(sc_op_info[n->op].effects & SC_ADDRESS) != !s->index)
         broken(v, s->value, "an address where there should be none, or none where there should be one");
-    if (s->index) check_address(v, s, n->op == OP_READ || n->op == OP_READ_PEER);
+    if (s->index) check_address(v, s, n->op == OP_READ || n->op == OP_READ_RELAXED || n->op == OP_READ_PEER);
     if (n->op == OP_READ_PEER && (v->k->buffers[s->buffer].space != IR_SHARED || n->imm >= v->k->cluster ||
                                    sc_type_info[IR_SC(n->type)].bits < 8))
         broken(v, s->value, "a read of another block that is not of shared memory, or not of the cluster");
@@ -334,7 +335,7 @@ static void check_buffers(const Verify *v)
     for (uint32_t i = 0; i < v->k->n_buffers; i++) {
         const IrBuffer *b = &v->k->buffers[i];
         const IrSpace before = i ? v->k->buffers[i - 1].space : IR_IN;
-        if (before > b->space && !(before == IR_INOUT && b->space == IR_OUT)) broken(v, 0, "buffers out of order");
+        if (before > b->space && !(before <= IR_TEMP && b->space <= IR_TEMP)) broken(v, 0, "buffers out of order");
         if (!b->table != (b->space != IR_TABLE) || !b->alias != (b->space != IR_INOUT))
             broken(v, 0, "a table without elements, or an inout output without operand");
         if (!b->alias) continue;

@@ -29,7 +29,7 @@ static void pass_buffer(LlBuild *b, uint32_t buffer, uint32_t number)
     LLVMValueRef p = LLVMGetParam(b->function, number);
     b->pointers[buffer] = p;
     LLVMSetValueName2(p, x->name, strlen(x->name));
-    if (b->constant[buffer] || ir_is_output(x)) attribute(b, number + 1, "noalias", 0);
+    if (b->constant[buffer] || (ir_is_output(x) && !b->turned[buffer])) attribute(b, number + 1, "noalias", 0);
     if (x->space == IR_IN) attribute(b, number + 1, "readonly", 0);
     if (x->space == IR_OUT && !b->done[buffer]) attribute(b, number + 1, "writeonly", 0);
     if (x->align) attribute(b, number + 1, "align", x->align);
@@ -206,14 +206,15 @@ static void build_kernel(LlBuild *b)
     LLVMBuildRetVoid(b->builder);
 }
 
-/* Fills b->done. */
-static void note_effects(LlBuild *b, const IrBlock *block)
+/* Fills b->done and b->turned. */
+static void note_effects(LlBuild *b, const IrBlock *block, bool repeated)
 {
     for (uint32_t i = 0; i < block->n; i++) {
         const IrStmt *s = block->items[i];
         if (s->kind == IR_DO && s->index) b->done[s->buffer] = true;
-        note_effects(b, &s->body);
-        note_effects(b, &s->otherwise);
+        if (s->kind == IR_STORE && repeated) b->turned[s->buffer] = true;
+        note_effects(b, &s->body, repeated || s->kind == IR_REPEAT);
+        note_effects(b, &s->otherwise, repeated);
     }
 }
 
@@ -231,7 +232,8 @@ static void allocate(LlBuild *b)
     b->pointers = WBB_NEW_N(b->arena, LLVMValueRef, k->n_buffers + 1);
     b->constant = WBB_NEW_N(b->arena, bool, k->n_buffers + 1);
     b->done = WBB_NEW_N(b->arena, bool, k->n_buffers + 1);
-    note_effects(b, &k->body);
+    b->turned = WBB_NEW_N(b->arena, bool, k->n_buffers + 1);
+    note_effects(b, &k->body, false);
     b->callees = WBB_NEW_N(b->arena, LlCallee, k->n_functions + 1);
     for (uint32_t i = 0; i < k->n_buffers; i++) b->constant[i] = !ir_is_changed(&k->buffers[i]);
     for (uint32_t i = 0; i < k->n_buffers; i++)

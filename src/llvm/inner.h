@@ -137,6 +137,7 @@ typedef struct {
     LLVMValueRef *pointers;
     bool *constant;         /* by buffer: no store changes it */
     bool *done;             /* by buffer: a `do` accesses it */
+    bool *turned;           /* by buffer: a `repeat` stores to it, when it is this thread's turn: others see that */
     LlCallee *callees;      /* by function of the kernel */
     WbbMap called;          /* by function and arguments, an LlCalled for calls of several results */
     IrRefs stack;           /* nodes to emit */
@@ -214,6 +215,8 @@ LLVMValueRef ll_call(LlBuild *b, IrRef r); /* emits a call */
 /* node.c */
 /* the value in memory at an index, of any type; both are emitted already */
 LLVMValueRef ll_load(LlBuild *b, IrRef r, uint32_t buffer, IrRef index);
+/* Makes a load or a store one that may meet others of the kind, and atomics. */
+void ll_relaxed(const LlBuild *b, LLVMValueRef access, IrType type);
 /* emits r and its operands where they are not available; see node.c */
 void ll_demand(LlBuild *b, IrRef r, bool address);
 uint32_t ll_access_align(LlBuild *b, const IrBuffer *buffer, IrType type, IrRef index); /* bytes */

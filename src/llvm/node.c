@@ -49,6 +49,13 @@ uint32_t ll_access_align(LlBuild *b, const IrBuffer *buffer, IrType type, IrRef 
     return align;
 }
 
+void ll_relaxed(const LlBuild *b, LLVMValueRef access, IrType type)
+{
+    LLVMSetOrdering(access, LLVMAtomicOrderingMonotonic);
+    LLVMSetAtomicSyncScopeID(access, LLVMGetSyncScopeID(b->llvm, "device", 6));
+    LLVMSetAlignment(access, sc_bytes(IR_SC(type)));
+}
+
 /* A scalar load is frozen, which adds no instruction: without it the code generator turns a select of two loads into
  * one load from a selected address. That load waits for the condition, and the pointers are read from parameter space
  * by a computed address. */
@@ -58,8 +65,9 @@ LLVMValueRef ll_load(LlBuild *b, IrRef r, uint32_t buffer, IrRef index)
     /* LLVM merges aligned loads, over gaps too. What lies between elements of memory that changes may be another
      * thread's, or not written yet: such a load has the alignment of its own size. */
     const bool peer = n->op == OP_READ_PEER;
-    const uint32_t align = n->op == OP_READ || peer ? sc_bytes(IR_SC(n->type)) * IR_LANES(n->type)
-                                            : ll_access_align(b, &b->k->buffers[buffer], n->type, index);
+    const bool own = n->op == OP_READ || n->op == OP_READ_RELAXED || peer;
+    const uint32_t align = own ? sc_bytes(IR_SC(n->type)) * IR_LANES(n->type)
+                               : ll_access_align(b, &b->k->buffers[buffer], n->type, index);
     LLVMValueRef v, out = NULL;
     if (ll_is_packed(IR_SC(n->type)) && !peer) {
         ll_lines_access(b, LL_BY_LOAD, r, buffer);
@@ -72,6 +80,7 @@ LLVMValueRef ll_load(LlBuild *b, IrRef r, uint32_t buffer, IrRef index)
         if (peer) at = ll_peer(b, at, n->imm);
         v = LLVMBuildLoad2(b->builder, ll_memory_type(b, n->type), at, "");
         LLVMSetAlignment(v, align);
+        if (n->op == OP_READ_RELAXED) ll_relaxed(b, v, n->type);
     }
     if (b->constant[buffer])
         LLVMSetMetadata(v, LLVMGetMDKindIDInContext(b->llvm, "invariant.load", 14),

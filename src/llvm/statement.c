@@ -35,6 +35,17 @@ static void emit_store(LlBuild *b, const IrStmt *s, uint32_t scope)
     LLVMSetAlignment(at, align);
 }
 
+static void write_relaxed(LlBuild *b, const IrStmt *s)
+{
+    const IrRef x = ir_at(b->g, s->value)->a[0];
+    const IrType type = ir_at(b->g, x)->type;
+    ll_lines_at(b, s->index);
+    LLVMValueRef address = ll_address(b, s->buffer, s->index), v = b->values[x];
+    ll_lines_access(b, LL_BY_STORE, s->value, s->buffer);
+    if (IR_SC(type) == SC_PRED) v = LLVMBuildZExt(b->builder, v, ll_memory_type(b, type), "");
+    ll_relaxed(b, LLVMBuildStore(b->builder, v, address), type);
+}
+
 /* The operation is built at the statement's place, not where a scope of it would be. */
 static void emit_do(LlBuild *b, const IrStmt *s, uint32_t scope)
 {
@@ -45,8 +56,10 @@ static void emit_do(LlBuild *b, const IrStmt *s, uint32_t scope)
     if (s->from_index) ll_demand(b, s->from_index, true);
     ll_at_scope(b, scope);
     LLVMValueRef v = NULL, address = NULL;
-    if (n->op == OP_READ || n->op == OP_READ_PEER) {
+    if (n->op == OP_READ || n->op == OP_READ_RELAXED || n->op == OP_READ_PEER) {
         v = ll_load(b, s->value, s->buffer, s->index);
+    } else if (n->op == OP_WRITE_RELAXED) {
+        write_relaxed(b, s);
     } else if (n->op == OP_COPY_ASYNC) {
         ll_lines_at(b, s->index);
         LLVMValueRef from = ll_address(b, s->from, s->from_index);

@@ -3,7 +3,8 @@
  * Needs the tables of both. Terms are made from the left side of every rule of both: type classes become each of their
  * types, constants small numbers. Both targets rewrite each term; a term whose results differ is a witness. Witnesses
  * are grouped by cause, which is the first rule that fires for one target and not for the other; the shortest one is
- * printed. Numbers of the machine, FREE, PACKED, TUNE and RATE are compared row by row.
+ * printed. Of operations with effects, which stand in statements, the rules themselves are compared. Numbers of the
+ * machine, FREE, PACKED, TUNE and RATE are compared row by row.
  *
  *     mul.bf16(a, b)
  *       sm_80  patterns/arith.py:152: mul.bf16(a, b) -> fma.bf16(a, b, -0.0)      => llvm.fma(a, b, -0.0)
@@ -198,16 +199,41 @@ static void note(Diff *d, const char *term, const Fate *p, const Fate *q)
     x->fate[1] = keep(a, q, p);
 }
 
-static void compare(Diff *d, const char *term)
+static void compare(Diff *d, const char *term, Fate (*of)(Diff *d, WbbArena *a, const char *term, int which))
 {
     term = wbb_intern_z(d->c->cx, term);
     for (uint32_t i = 0; i < d->terms.n; i++)
         if (d->terms.items[i] == term) return;
     WBB_PUSH(d->c->arena, &d->terms, term);
     WbbArena *scratch = wbb_arena_new(d->cx);
-    const Fate p = fate_of(d, scratch, term, 0), q = fate_of(d, scratch, term, 1);
+    const Fate p = of(d, scratch, term, 0), q = of(d, scratch, term, 1);
     if (p.hash != q.hash) note(d, term, &p, &q);
     wbb_arena_free(scratch);
+}
+
+/* Operations with effects stand in statements, not in terms: one rule selects their instruction. */
+static bool has_effect(const char *left)
+{
+    for (uint32_t op = 0; op < OP_COUNT; op++) {
+        const size_t n = strlen(sc_op_info[op].name);
+        if (sc_op_info[op].effects && !strncmp(left, sc_op_info[op].name, n) && left[n] == '.') return true;
+    }
+    return false;
+}
+
+static Fate fate_of_effect(Diff *d, WbbArena *a, const char *left, int which)
+{
+    const RwTables *t = d->target[which]->tables;
+    Fate f = {.result = "no rule selects an instruction for it"};
+    for (uint32_t i = 0; i < t->n_rules && !f.hash; i++) {
+        const char *text = t->rules[i].text;
+        const size_t n = strlen(left);
+        if (strncmp(text, left, n) || strncmp(text + n, " -> ", 4)) continue;
+        WBB_PUSH(a, &f.rules, &t->rules[i]);
+        f.result = text + n + 4;
+        f.hash = wbb_hash(f.result, strlen(f.result), 1) | 1;
+    }
+    return f;
 }
 
 /* Terms of one rule: every type of its classes that the operations have. */
@@ -216,6 +242,10 @@ static void terms_of(Diff *d, const char *text)
     const char *arrow = strstr(text, " -> ");
     Class classes[MAX_CLASSES];
     const size_t n = arrow ? (size_t)(arrow - text) : strlen(text);
+    if (has_effect(text)) {
+        compare(d, wbb_format(d->c->arena, "%.*s", (int)n, text), fate_of_effect);
+        return;
+    }
     const uint32_t count = classes_of(text, n, classes);
     ScType types[MAX_CLASSES] = {SC_F32, SC_F32};
     for (int i = 0; i < (count > 0 ? SC_TYPE_COUNT : 1); i++)
@@ -225,7 +255,7 @@ static void terms_of(Diff *d, const char *text)
             if ((count > 0 && !sc_type_info[i].compute) || (count > 1 && !sc_type_info[k].compute) ||
                 types[0] == SC_INDEX || types[1] == SC_INDEX)
                 continue;
-            compare(d, instance(d->c->arena, text, n, classes, types, count));
+            compare(d, instance(d->c->arena, text, n, classes, types, count), fate_of);
         }
 }
 

@@ -212,8 +212,12 @@ static PipeExpected access(PipeInterpreter *x, const IrStmt *s, uint32_t t, uint
     const bool known = old.known == PIPE_EXACT && a && a->known == PIPE_EXACT;
     switch ((ScOp)n->op) {
     case OP_READ:
+    case OP_READ_RELAXED:
     case OP_READ_PEER: break;
-    case OP_ATOMIC_EXCH: *cell = *a; break;
+    case OP_ATOMIC_EXCH:
+    case OP_WRITE_RELAXED:
+    case OP_LOCK:
+    case OP_UNLOCK: *cell = *a; break;
     case OP_ATOMIC_CAS:
         if (!known) *cell = (PipeExpected){.known = PIPE_ANY};
         else if (old.bits == a->bits) *cell = *pipe_lanes_of(x, n->a[1]);

@@ -44,6 +44,19 @@ bool tg_has(const TgTarget *t, const char *feature)
     return false;
 }
 
+/* The text of a rule begins with its left side: "atomic_add.f32(a) -> llvm .." */
+bool tg_has_instruction(const TgTarget *t, ScOp op, ScType type)
+{
+    const char *name = sc_op_info[op].name, *of = sc_type_info[type].name;
+    const size_t n = strlen(name), m = strlen(of);
+    for (uint32_t i = 0; i < t->tables->n_instrs; i++) {
+        const char *text = t->tables->rules[t->tables->instrs[i].rule].text;
+        if (!strncmp(text, name, n) && text[n] == '.' && !strncmp(text + n + 1, of, m) && text[n + 1 + m] == '(')
+            return true;
+    }
+    return false;
+}
+
 const TgTune *tg_tune(const TgTarget *t, const char *name, uint32_t bits)
 {
     const TgTune *any = NULL;
