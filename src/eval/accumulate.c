@@ -20,6 +20,7 @@
 struct EvAccumulator {
     const HloComputation *c;
     uint32_t n_arrays;
+    uint32_t which, results; /* array 0 is this one of the computation's results; the others are not wanted */
     const ScType *types;
     int64_t n, parts; /* lanes; accumulators a lane: 2 for a sum of complex values, else 1 */
     void **lanes;     /* [n_arrays] */
@@ -27,6 +28,7 @@ struct EvAccumulator {
     ScType type;      /* of the accumulators of array 0 */
     bool widened;     /* EV_PLAIN, sums of floats: lanes[0] is f64 */
     EvTerms *terms;   /* EV_BOUNDS, sums of floats: for each accumulator */
+    bool *flushed;    /* for each accumulator: a term was added by what takes subnormals for 0; NULL: nothing does */
     /* EV_BOUNDS, products of floats, for each accumulator: log2 of the product of the magnitudes over 1, and of those
      * under 1; the binary digits that the exact product may need, infinity where some factor is not a known number; the
      * number of factors. */
@@ -35,17 +37,21 @@ struct EvAccumulator {
     const char *elements;   /* rows: all elements, converted as the accumulators are */
 };
 
-static ScOp single_op(const HloComputation *c, ScType type)
+/* The operation that result `which` of `n` is, of accumulator and element `which`. */
+static ScOp single_op(const HloComputation *c, uint32_t which, uint32_t n, ScType type)
 {
     const HloInstruction *r = c->root;
-    if (r->shape->type != type || c->n_parameters != 2 || c->parameters[0]->shape->type != type ||
-        c->parameters[1]->shape->type != type)
+    if (n > 1 && (r->opcode != HLO_TUPLE || r->n_operands != n)) return OP_NONE;
+    if (n > 1) r = r->operands[which];
+    if (r->shape->type != type || c->n_parameters != 2 * n || c->parameters[which]->shape->type != type ||
+        c->parameters[n + which]->shape->type != type)
         return OP_NONE;
     if (r->n_operands != 2 || !hlo_is_elementwise(r->opcode) || r->opcode == HLO_COMPARE) return OP_NONE;
-    bool swapped = r->operands[0]->opcode == HLO_PARAMETER && r->operands[0]->number == 1;
+    const int64_t pair[2] = {which, n + which};
+    bool swapped = r->operands[0]->opcode == HLO_PARAMETER && r->operands[0]->number == pair[1];
     ScOp op = sc_op_of_hlo(hlo_opcode_name(r->opcode));
     for (uint32_t k = 0; k < 2; k++)
-        if (r->operands[k]->opcode != HLO_PARAMETER || r->operands[k]->number != (int64_t)(swapped ? 1 - k : k))
+        if (r->operands[k]->opcode != HLO_PARAMETER || r->operands[k]->number != pair[swapped ? 1 - k : k])
             return OP_NONE;
     return op == OP_NONE || (swapped && !sc_op_info[op].commutative) ? OP_NONE : op;
 }
@@ -55,12 +61,23 @@ EvAccumulator *ev_acc_new(Ev *e, const HloComputation *c, uint32_t n_arrays, con
     EvAccumulator *a = WBB_NEW(e->block, EvAccumulator);
     *a = (EvAccumulator){.c = c,
                          .n_arrays = n_arrays,
+                         .results = n_arrays,
                          .types = types,
                          .n = n,
                          .parts = 1,
-                         .op = n_arrays == 1 ? single_op(c, types[0]) : OP_NONE};
+                         .op = n_arrays == 1 ? single_op(c, 0, 1, types[0]) : OP_NONE};
     a->type = ev_lane_type(e->mode, types[0]);
     a->lanes = WBB_NEW_N(e->block, void *, n_arrays);
+    return a;
+}
+
+EvAccumulator *ev_acc_of_result(Ev *e, const HloComputation *c, uint32_t which, uint32_t n_arrays, const ScType *types,
+                                int64_t n)
+{
+    const ScOp op = single_op(c, which, n_arrays, types[which]);
+    if (op == OP_NONE) return NULL;
+    EvAccumulator *a = ev_acc_new(e, c, 1, types + which, n);
+    a->op = op, a->which = which, a->results = n_arrays;
     return a;
 }
 
@@ -174,28 +191,34 @@ static ScLoop own_loop(const Ev *e, const EvAccumulator *a)
 /* Any computation: applies it to the accumulators of these lanes and the elements of the step. */
 static void apply(Ev *part, EvAccumulator *a, const uint32_t *lanes, int64_t n, void *const *x)
 {
-    uint32_t arrays = a->n_arrays;
-    void **operands = WBB_NEW_N(part->block, void *, 2 * arrays), **out = WBB_NEW_N(part->block, void *, arrays);
+    const uint32_t arrays = a->n_arrays, all = a->results;
+    void **operands = WBB_NEW_N(part->block, void *, 2 * all), **out = WBB_NEW_N(part->block, void *, all);
+    for (uint32_t k = 0; k < 2 * all && all > arrays; k++) { /* of the results that are not wanted */
+        const size_t bytes = (size_t)n * ev_lane_bytes(part->mode, a->c->parameters[k]->shape->type);
+        operands[k] = memset(ev_lanes(part, bytes), 0, bytes);
+    }
     for (uint32_t k = 0; k < arrays; k++) {
         size_t bytes = ev_lane_bytes(part->mode, a->types[k]);
         char *picked = a->lanes[k];
         if (lanes) picked = ev_lanes(part, (size_t)n * bytes);
         for (int64_t j = 0; lanes && j < n; j++)
             memcpy(picked + (size_t)j * bytes, (char *)a->lanes[k] + lanes[j] * bytes, bytes);
-        operands[k] = ev_as(part, a->c->parameters[k]->shape->type, a->types[k], n, picked);
-        operands[arrays + k] = ev_as(part, a->c->parameters[arrays + k]->shape->type, a->types[k], n, x[k]);
+        const uint32_t own = a->which + k, second = all + own;
+        operands[own] = ev_as(part, a->c->parameters[own]->shape->type, a->types[k], n, picked);
+        operands[second] = ev_as(part, a->c->parameters[second]->shape->type, a->types[k], n, x[k]);
     }
     const ScLoop loop = own_loop(part, a);
     if (loop) {
         out[0] = ev_lanes(part, (size_t)n * sc_bytes(a->type));
-        loop((size_t)n, out[0], operands[0], x[0], NULL);
+        loop((size_t)n, out[0], operands[a->which], x[0], NULL);
     } else {
         ev_apply(part, a->c, n, operands, out);
     }
     for (uint32_t k = 0; k < arrays; k++) {
         size_t bytes = ev_lane_bytes(part->mode, a->types[k]);
+        const uint32_t own = a->which + k;
         const char *made =
-            loop ? out[k] : ev_as(part, a->types[k], ev_leaf_shape(a->c->root->shape, k)->type, n, out[k]);
+            loop ? out[k] : ev_as(part, a->types[k], ev_leaf_shape(a->c->root->shape, own)->type, n, out[own]);
         if (!lanes) memcpy(a->lanes[k], made, (size_t)n * bytes);
         for (int64_t j = 0; lanes && j < n; j++)
             memcpy((char *)a->lanes[k] + lanes[j] * bytes, made + (size_t)j * bytes, bytes);
@@ -211,6 +234,7 @@ void ev_acc_add(Ev *part, EvAccumulator *a, const uint32_t *lanes, int64_t n, vo
     }
     if (a->terms) {
         for (int64_t k = 0; k < n; k++) add_bounds(a, lanes[k] * p, p, (const EvBound *)x[0] + k * p);
+        for (int64_t k = 0; a->flushed && k < n * p; k++) a->flushed[lanes[k / p] * p + k % p] = true;
     } else if (a->widened) {
         const double *wide = as_doubles(part, a, x[0], n * p);
         double *acc = a->lanes[0];
@@ -285,11 +309,28 @@ static void close_product(EvAccumulator *a)
     }
 }
 
+void ev_acc_flush(Ev *e, EvAccumulator *a)
+{
+    if (a->terms && a->type == SC_F32) a->flushed = WBB_NEW_N(e->block, bool, a->n * a->parts + 1);
+}
+
+/* Each term, and the sums before and after it, may lose up to the smallest normal float. What are multiples of that
+ * have sums that are, too, and lose nothing. */
+static void lose_subnormals(EvBound *b, EvTerms terms)
+{
+    const double least = 0x1p-126, lost = 3 * (double)(terms.n + 1) * least;
+    if (b->flags & EV_MUST_NAN || (terms.unit >= least && terms.unit > 0)) return;
+    if (isfinite(b->lo.f)) b->lo.f = sc_to_f64(SC_F32, sc_from_f64(SC_F32, b->lo.f - lost));
+    if (isfinite(b->hi.f)) b->hi.f = sc_to_f64(SC_F32, sc_from_f64(SC_F32, b->hi.f + lost));
+}
+
 void **ev_acc_end(Ev *e, EvAccumulator *a)
 {
-    if (a->terms)
-        for (int64_t k = 0; k < a->n * a->parts; k++)
-            ev_close_sum(a->type, &((EvBound *)a->lanes[0])[k], a->terms[k], a->terms[k].n, 0);
+    for (int64_t k = 0; a->terms && k < a->n * a->parts; k++) {
+        EvBound *b = &((EvBound *)a->lanes[0])[k];
+        ev_close_sum(a->type, b, a->terms[k], a->terms[k].n, 0);
+        if (a->flushed && a->flushed[k]) lose_subnormals(b, a->terms[k]);
+    }
     if (a->above) close_product(a);
     if (a->widened && a->type != SC_F64) {
         const double *acc = a->lanes[0];
@@ -303,7 +344,7 @@ void **ev_acc_end(Ev *e, EvAccumulator *a)
 bool ev_acc_takes_rows(const Ev *e, const HloComputation *c, uint32_t n_arrays, ScType type)
 {
     const ScType t = ev_lane_type(e->mode, type);
-    const ScOp op = n_arrays == 1 ? single_op(c, type) : OP_NONE;
+    const ScOp op = n_arrays == 1 ? single_op(c, 0, 1, type) : OP_NONE;
     if (e->noise || op == OP_NONE || sc_type_info[t].cls == 'C') return false;
     return e->mode == EV_BOUNDS || (op == OP_ADD && sc_is_float(t)) || sc_loop(op, t, t);
 }

@@ -302,10 +302,15 @@ void *ev_reduce_tree(Ev *e, EvTask *t, const EvTree *tree);
 /* accumulate.c: accumulators of a reduction, one for each lane */
 typedef struct EvAccumulator EvAccumulator;
 EvAccumulator *ev_acc_new(Ev *e, const HloComputation *c, uint32_t n_arrays, const ScType *types, int64_t n);
+/* Of result `which` alone, where that is one operation on its own accumulator and element; NULL: it is not. */
+EvAccumulator *ev_acc_of_result(Ev *e, const HloComputation *c, uint32_t which, uint32_t n_arrays, const ScType *types,
+                                int64_t n);
 void ev_acc_init(Ev *e, EvAccumulator *a, uint32_t array, const void *lanes, int64_t n); /* n lanes, or 1 for all */
 /* After all arrays are initialised. `serial`: the steps come in the documented order of the kernel, and each is
  * rounded. True: a sum or product whose terms are to be added in a random order. */
 bool ev_acc_begin(Ev *e, EvAccumulator *a, bool serial);
+/* EV_BOUNDS, sums of f32: additions may take subnormal terms and sums for 0, as atomic instructions do. */
+void ev_acc_flush(Ev *e, EvAccumulator *a);
 /* Lanes of an operand, demanded in `part` and converted to the type of accumulator array `array`. */
 void *ev_acc_lanes(Ev *part, const EvAccumulator *a, uint32_t array, EvRef operand, const EvSet *set);
 /* One step: element k of x[array] is combined into lane lanes[k] (NULL: lane k); each lane occurs at most once.

@@ -30,7 +30,10 @@ typedef struct {
     uint32_t n_arrays;
     bool unknown; /* EV_BOUNDS: some index is an interval */
     Hits hits;
-    EvAccumulator *acc;
+    /* [n_acc] one for each array where each result is one operation on its own element and update; else one for all */
+    EvAccumulator **acc;
+    uint32_t n_acc;
+    bool joint;
 } State;
 
 /* A map from wanted positions to lanes. Several lanes may want the same position. */
@@ -233,6 +236,10 @@ static uint32_t sort_into_groups(Ev *e, Hits *hits, int64_t lanes, uint32_t **en
     return groups;
 }
 
+/* The accumulator of an array, and the array's number in it. */
+static EvAccumulator *of_array(const State *s, uint32_t k) { return s->acc[s->n_acc > 1 ? k : 0]; }
+static uint32_t number_in(const State *s, uint32_t k) { return s->n_acc > 1 ? 0 : k; }
+
 static void combine(Ev *e, Ev *part, EvTask *t, State *s, const Hit *hits, uint32_t n)
 {
     ev_begin(part);
@@ -245,23 +252,33 @@ static void combine(Ev *e, Ev *part, EvTask *t, State *s, const Hit *hits, uint3
     }
     const EvSet *set = ev_list_set(part, list, n);
     for (uint32_t k = 0; k < s->n_arrays; k++)
-        x[k] = ev_acc_lanes(part, s->acc, k, ev_operand(e, t, s->n_arrays + 1 + k), set);
-    ev_acc_add(part, s->acc, lanes, n, x);
+        x[k] = ev_acc_lanes(part, of_array(s, k), number_in(s, k), ev_operand(e, t, s->n_arrays + 1 + k), set);
+    for (uint32_t k = 0; k < s->n_acc; k++) ev_acc_add(part, s->acc[k], lanes, n, x + k);
     ev_end(part);
 }
 
-/* Does the computation return the update itself? In EV_BOUNDS the result is then any of several updates. */
-static bool overwrites(const HloComputation *c) { return c->root->opcode == HLO_PARAMETER && c->root->number == 1; }
-
-static void any_of(Ev *e, EvTask *t, State *s, void *lanes, const Hit *hits, uint32_t n, bool first)
+/* Does the computation return the updates themselves? In EV_BOUNDS each result is then any of several updates. */
+static bool overwrites(const HloComputation *c, uint32_t n)
 {
-    ScType type = s->in->type, part_type = ev_part_type(type);
+    bool all = true;
+    for (uint32_t k = 0; k < n; k++) {
+        const HloInstruction *i = n > 1 && c->root->opcode == HLO_TUPLE ? c->root->operands[k] : c->root;
+        while (hlo_forwards_operand(i)) i = i->operands[0];
+        all = all && i->opcode == HLO_PARAMETER && i->number == (int64_t)(n + k);
+    }
+    return all;
+}
+
+static void any_of(Ev *e, EvTask *t, State *s, uint32_t of, void *lanes, const Hit *hits, uint32_t n, bool first)
+{
+    ScType type = t->ref.i->operands[of]->shape->type, part_type = ev_part_type(type);
     int64_t per = part_type == type ? 1 : 2, *list = ev_list(e, n);
     EvBound *r = lanes;
     for (uint32_t k = 0; k < n; k++) list[k] = hits[k].update;
     Ev *part = ev_part(e);
     ev_begin(part);
-    const EvBound *x = ev_acc_lanes(part, s->acc, 0, ev_operand(e, t, 2), ev_list_set(part, list, n));
+    const EvBound *x = ev_acc_lanes(part, of_array(s, of), number_in(s, of),
+                                     ev_operand(e, t, s->n_arrays + 1 + of), ev_list_set(part, list, n));
     for (int64_t k = 0; k < n; k++)
         for (int64_t p = 0; p < per; p++) {
             EvBound *to = &r[hits[k].lane * per + p];
@@ -275,14 +292,57 @@ static bool prepare(Ev *e, EvTask *t, State *s)
     const HloInstruction *i = t->ref.i;
     ScType *types = WBB_NEW_N(e->block, ScType, s->n_arrays);
     for (uint32_t k = 0; k < s->n_arrays; k++) types[k] = i->operands[k]->shape->type;
-    s->acc = ev_acc_new(e, i->called[0], s->n_arrays, types, t->set->n);
+    const int64_t n = t->set->n;
     bool all = true;
+    s->acc = WBB_NEW_N(e->block, EvAccumulator *, s->n_arrays);
+    for (; s->n_acc < s->n_arrays; s->n_acc++)
+        if (!(s->acc[s->n_acc] = ev_acc_of_result(e, i->called[0], s->n_acc, s->n_arrays, types, n))) break;
+    if (s->n_acc < s->n_arrays) {
+        s->n_acc = 1, s->joint = true;
+        s->acc[0] = ev_acc_new(e, i->called[0], s->n_arrays, types, n);
+    }
     for (uint32_t k = 0; k < s->n_arrays; k++) {
         const void *x = ev_need(e, ev_operand(e, t, k), t->set);
-        if (x) ev_acc_init(e, s->acc, k, x, t->set->n);
+        if (x) ev_acc_init(e, of_array(s, k), number_in(s, k), x, n);
         all = all && x;
     }
     return all;
+}
+
+/* Does a computation round, so that the order of updates shows? Sums and products have bounds of their own. */
+static bool rounds(const HloComputation *c)
+{
+    for (uint32_t k = 0; k < c->n_instructions; k++) {
+        const HloInstruction *i = c->instructions[k];
+        const ScTypeInfo *type = &sc_type_info[i->shape->type];
+        if (type->cls != 'F' && type->cls != 'C') continue;
+        switch (i->opcode) {
+        case HLO_PARAMETER: case HLO_CONSTANT: case HLO_SELECT: case HLO_MAXIMUM: case HLO_MINIMUM: case HLO_NEGATE:
+        case HLO_ABS: case HLO_CLAMP: case HLO_COPY: case HLO_BITCAST: break;
+        default: return true;
+        }
+    }
+    return false;
+}
+
+/* Lanes that several updates reach may have any value. */
+static void forget_collisions(Ev *e, EvTask *t, State *s, void *const *lanes, const Hit *again, uint32_t n)
+{
+    for (uint32_t k = 0; k < s->n_arrays; k++) {
+        const ScType type = t->ref.i->operands[k]->shape->type;
+        const int64_t per = ev_part_type(type) == type ? 1 : 2;
+        const EvBound *unknown = ev_bound_unknown(e, type, 1);
+        for (uint32_t h = 0; h < n; h++)
+            memcpy((EvBound *)lanes[k] + again[h].lane * per, unknown, (size_t)per * sizeof *unknown);
+    }
+}
+
+static void **end_all(Ev *e, const State *s)
+{
+    if (s->n_acc < s->n_arrays) return ev_acc_end(e, s->acc[0]);
+    void **lanes = WBB_NEW_N(e->block, void *, s->n_arrays);
+    for (uint32_t k = 0; k < s->n_arrays; k++) lanes[k] = ev_acc_end(e, s->acc[k])[0];
+    return lanes;
 }
 
 void *ev_scatter(Ev *e, EvTask *t)
@@ -304,20 +364,26 @@ void *ev_scatter(Ev *e, EvTask *t)
                 ev_put_memo(e, t->ref, k, t->set, ev_bound_unknown(e, i->operands[k]->shape->type, t->set->n));
         return ev_bound_unknown(e, i->operands[t->ref.leaf]->shape->type, t->set->n);
     }
-    const bool one = n == 1 && overwrites(i->called[0]), either = e->mode == EV_BOUNDS && one;
+    const bool one = overwrites(i->called[0], n), either = e->mode == EV_BOUNDS && one;
     bool shuffle = e->noise && one;
-    if (!either) shuffle = ev_acc_begin(e, s->acc, false) || shuffle;
-    else lanes = ev_acc_end(e, s->acc);
+    for (uint32_t k = 0; !either && k < s->n_acc; k++) {
+        shuffle = ev_acc_begin(e, s->acc[k], false) || shuffle;
+        if (e->mode == EV_BOUNDS && e->accuracy != SC_EXACT) ev_acc_flush(e, s->acc[k]);
+    }
+    if (either) lanes = end_all(e, s);
     if (shuffle) shuffle_hits(e, &s->hits);
     uint32_t groups = sort_into_groups(e, &s->hits, t->set->n, &ends);
     Ev *part = either ? NULL : ev_part(e);
     for (uint32_t r = 0, from = 0; r < groups; from = ends[r++]) {
-        if (either) any_of(e, t, s, lanes[0], s->hits.items + from, ends[r] - from, r == 0);
-        else combine(e, part, t, s, s->hits.items + from, ends[r] - from);
+        for (uint32_t k = 0; either && k < n; k++)
+            any_of(e, t, s, k, lanes[k], s->hits.items + from, ends[r] - from, r == 0);
+        if (!either) combine(e, part, t, s, s->hits.items + from, ends[r] - from);
     }
     if (!either) {
         ev_part_end(e);
-        lanes = ev_acc_end(e, s->acc);
+        lanes = end_all(e, s);
+        if (e->mode == EV_BOUNDS && groups > 1 && s->joint && rounds(i->called[0]))
+            forget_collisions(e, t, s, lanes, s->hits.items + ends[0], ends[1] - ends[0]);
     }
     return ev_leaf_result(e, t, lanes, n);
 }

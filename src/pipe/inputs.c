@@ -228,6 +228,103 @@ static void read_leaf(void *arg, int64_t number, const int64_t *positions, int64
         memcpy((uint8_t *)out + (size_t)k * size, array + (size_t)positions[k] * size, size);
 }
 
+/* --- indices that a scatter states to be unique ------------------------------------------------------------------- */
+/* Positions in a transpose's operand of these n positions in its result. */
+static const int64_t *before_transpose(WbbArena *a, const HloInstruction *i, const int64_t *at, int64_t n)
+{
+    const HloShape *to = i->shape, *from = i->operands[0]->shape;
+    int64_t stride[HLO_RANK_LIMIT], step = 1, *out = WBB_NEW_N(a, int64_t, n + 1);
+    for (uint32_t d = from->rank; d-- > 0; step *= from->dims[d]) stride[d] = step;
+    for (int64_t k = 0; k < n; k++) {
+        int64_t rest = at[k];
+        for (uint32_t d = to->rank; d-- > 0; rest /= to->dims[d])
+            out[k] += rest % to->dims[d] * stride[i->dimensions[d]];
+    }
+    return out;
+}
+
+/* The parameter that these indices are, behind moves and elementwise operations, and where in it each of them is; NULL:
+ * none alone. */
+static const HloInstruction *indices_below(WbbArena *a, const HloComputation *c, const HloInstruction *indices,
+                                           const int64_t **places)
+{
+    const HloInstruction **stack = WBB_NEW_N(a, const HloInstruction *, c->n_instructions + 1), *found = NULL;
+    const int64_t **at = WBB_NEW_N(a, const int64_t *, c->n_instructions + 1), size = hlo_elements(indices->shape);
+    int64_t *first = WBB_NEW_N(a, int64_t, size + 1);
+    uint32_t n = 0;
+    for (int64_t k = 0; k < size; k++) first[k] = k;
+    stack[n++] = indices, at[indices->id] = first;
+    while (n) {
+        const HloInstruction *i = stack[--n];
+        if (i->shape->type == SC_TUPLE) return NULL;
+        if (i->opcode == HLO_PARAMETER && hlo_elements(i->shape) == size) {
+            if (found) return NULL;
+            found = i;
+        } else if (i->opcode != HLO_CONSTANT && i->opcode != HLO_BROADCAST) {
+            const bool moves = i->opcode == HLO_TRANSPOSE;
+            const bool keeps = i->opcode == HLO_BITCAST || i->opcode == HLO_RESHAPE || i->opcode == HLO_COPY;
+            if (!moves && !keeps && !hlo_is_elementwise(i->opcode)) return NULL;
+            const int64_t *before = moves ? before_transpose(a, i, at[i->id], size) : at[i->id];
+            for (uint32_t k = 0; k < i->n_operands; k++)
+                if (!at[i->operands[k]->id]) at[i->operands[k]->id] = before, stack[n++] = i->operands[k];
+        }
+    }
+    if (found) *places = at[found->id];
+    return found;
+}
+
+/* Starts of windows that do not overlap, some beyond the operand: a number for each row, by a product with an odd
+ * number modulo a power of two, whose digits are the starts. */
+static void make_unique(WbbArena *a, const HloInstruction *s, const HloShape *shape, uint64_t seed,
+                        const int64_t *places, void *out)
+{
+    const HloScatterDims d = hlo_scatter_dims(a, s);
+    const HloShape *to = s->operands[0]->shape, *indices = s->operands[s->n_operands / 2]->shape;
+    const HloShape *updates = s->operands[s->n_operands / 2 + 1]->shape;
+    const int64_t n = hlo_elements(indices), columns = d.operand_map.n, bytes = (int64_t)bytes_of(shape);
+    int64_t size[HLO_RANK_LIMIT], window[HLO_RANK_LIMIT], at = 0, all = 1, inner = 1;
+    if (!columns || !n) return;
+    for (int64_t k = d.index_vector_dim + 1; k < indices->rank; k++) inner *= indices->dims[k];
+    for (uint32_t k = 0; k < to->rank; k++) {
+        bool inserted = false;
+        for (uint32_t j = 0; j < d.inserted_window.n; j++) inserted = inserted || d.inserted_window.items[j] == k;
+        for (uint32_t j = 0; j < d.input_batching.n; j++) inserted = inserted || d.input_batching.items[j] == k;
+        window[k] = inserted ? 1 : updates->dims[d.update_window.items[at++]];
+        if (!window[k]) return;
+    }
+    for (int64_t c = 0; c < columns; c++) {
+        const int64_t k = d.operand_map.items[c];
+        size[c] = WBB_MAX(to->dims[k] / window[k], 1);
+        all = all > INT32_MAX ? all : all * size[c];
+    }
+    uint64_t mask = 1;
+    while ((int64_t)mask < WBB_MAX(all, n / columns)) mask *= 2;
+    if (mask > sc_mask(shape->type) >> 1) return;
+    const uint64_t factor = wbb_mix(seed + 1) | 1, first = wbb_mix(seed + 2);
+    for (int64_t r = 0; r < n / columns; r++) {
+        int64_t rest = (int64_t)(((uint64_t)r * factor + first) & (mask - 1));
+        for (int64_t c = columns; c-- > 0; rest /= size[c]) {
+            const int64_t digit = c > 0 ? rest % size[c] : rest, v = digit * window[d.operand_map.items[c]];
+            const int64_t place = (r / inner * columns + c) * inner + r % inner;
+            memcpy((uint8_t *)out + places[place] * bytes, &v, (size_t)bytes);
+        }
+    }
+}
+
+static void make_all_unique(WbbArena *a, const HloFusion *f, const PipeRun *run, const PipeOperands *operands)
+{
+    for (uint32_t k = 0; k < f->body->n_instructions && !run->inputs; k++) {
+        const HloInstruction *s = f->body->instructions[k];
+        if (s->opcode != HLO_SCATTER || !hlo_scatter_dims(a, s).unique) continue;
+        const int64_t *places = NULL;
+        const HloInstruction *p = indices_below(a, f->body, s->operands[s->n_operands / 2], &places);
+        uint32_t leaf = 0;
+        for (int64_t j = 0; p && j < p->number; j++) leaf += f->body->parameters[j]->shape->n_leaves;
+        if (!p || !operands->arrays[leaf] || operands->origin->input[leaf] < 0) continue;
+        make_unique(a, s, p->shape, run->seed, places, (void *)operands->arrays[leaf]); /* an array of pipe_inputs */
+    }
+}
+
 PipeOperands pipe_operands(WbbCx *cx, WbbArena *a, const HloFusion *f, const HloModule *m, const PipeRun *run)
 {
     const void *const *inputs = pipe_inputs(cx, a, m, run);
@@ -240,9 +337,11 @@ PipeOperands pipe_operands(WbbCx *cx, WbbArena *a, const HloFusion *f, const Hlo
     uint32_t n = 0;
     for (uint32_t i = 0; i < f->body->n_parameters; i++)
         for (uint32_t k = 0; k < f->body->parameters[i]->shape->n_leaves; k++, n++) {
+            o->input[n] = -1; /* a constant */
             out.arrays[n] = value_of(cx, a, f, inputs, i, k, &o->input[n]);
             out.made = out.made || !out.arrays[n];
         }
+    make_all_unique(a, f, run, &out);
     return out;
 }
 

@@ -88,6 +88,7 @@ static Offsets written_offsets(WbbArena *a, const PipeMemory *r, const PipeVerdi
     const uint8_t *written = v->report.written ? v->report.written[memory] : NULL;
     const SimSource *source = r->memory[memory].source;
     Offsets out = {0};
+    if (d->writes == BD_ATOMIC) return out; /* other blocks might have changed what these have written */
     for (int64_t at = 0; written && at < d->bytes; at += wide) {
         uint64_t eight;
         for (; at % 8 == 0 && at + 8 <= d->bytes; at += 8) {

@@ -85,11 +85,15 @@ void pipe_launch_all(WbbCx *cx, WbbArena *a, const SimModule *ptx, PipeMemory *r
 {
     const BdLaunch *launches = pipe_launches(a, r);
     const int n = r->b->n_launches;
+    bool whole = false; /* launches update what those before them have stored */
+    for (int k = 0; k < r->b->n_buffers; k++)
+        whole = whole || (n > 1 && r->b->buffers[k].role == BD_OUT && r->b->buffers[k].writes == BD_ATOMIC);
     *report = (SimReport){0};
     for (int i = 0; i < n && report->n_faults == 0; i++) {
         SimOptions options = *o;
         SimReport one;
         options.more = i + 1 < n;
+        if (whole) options.blocks = 0;
         if (o->profile) options.profile = o->profile + i;
         sim_run(cx, a, ptx, &launches[i], r->memory, r->b->n_buffers, &options, &one);
         sim_report_add(report, &one);
