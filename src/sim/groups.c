@@ -21,7 +21,7 @@ void sim_group_add(Warp *w, uint32_t pc, uint32_t mask, bool parked)
         w->groups[i].parked = parked;
         return;
     }
-    w->groups[w->n_groups++] = (Group){pc, mask, parked};
+    w->groups[w->n_groups++] = (Group){pc, mask, parked, w->yields};
 }
 
 /* The live lanes that must have come before the operation can run for the first lane of `mask`. */
@@ -91,16 +91,20 @@ bool sim_group_next(Block *b, Warp *w)
     return false;
 }
 
-/* A group that loops may wait for lanes further on, as at a lock: let the group that is furthest on run for a while. */
+/* A group that loops may wait for lanes that are elsewhere, as at a lock: let the group run that has waited longest, of
+ * several the one that is furthest on. */
 void sim_group_yield(Warp *w)
 {
     int best = -1;
-    for (int i = 0; i < w->n_groups; i++)
-        if (!w->groups[i].parked && w->groups[i].pc != w->pc && (best < 0 || w->groups[i].pc > w->groups[best].pc))
-            best = i;
+    for (int i = 0; i < w->n_groups; i++) {
+        const Group *g = &w->groups[i], *than = best < 0 ? NULL : &w->groups[best];
+        if (g->parked || g->pc == w->pc) continue;
+        if (!than || g->since < than->since || (g->since == than->since && g->pc > than->pc)) best = i;
+    }
     if (best < 0) return;
     const Group g = w->groups[best];
     w->groups[best] = w->groups[--w->n_groups];
+    w->yields++;
     sim_group_add(w, w->pc, w->mask, false);
     w->pc = g.pc, w->mask = g.mask;
     w->next_pc = UINT32_MAX;

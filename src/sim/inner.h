@@ -7,6 +7,7 @@
 typedef struct {
     uint32_t pc, mask;
     bool parked;
+    uint32_t since; /* Warp.yields when it last ran */
 } Group;
 
 enum { POLLS = 4 };
@@ -26,6 +27,7 @@ typedef struct Warp {
     uint32_t next_pc;         /* lowest pc of the groups that wait unparked */
     Group groups[LANES];
     int n_groups;
+    uint32_t yields;          /* how often a group gave way to another */
     uint32_t at_barrier;      /* barrier number + 1 while waiting; AT_MBARRIER */
     const struct SimOp *wait; /* the operation at which it waits */
     uint32_t cluster_phase;   /* of the cluster's barrier when it arrived */

@@ -8,6 +8,8 @@
  */
 #include "sim/inner.h"
 
+enum { POLL_SLICE = 32 }; /* operations after such a read, before a loop gives way: what it waits for may be near */
+
 void sim_polled(Block *b, Warp *w, const SimOp *op, uint32_t mask, uint64_t seen)
 {
     uint64_t *last = &w->polled[(size_t)(op - b->m->ops.items) % POLLS];
@@ -15,6 +17,7 @@ void sim_polled(Block *b, Warp *w, const SimOp *op, uint32_t mask, uint64_t seen
     w->poll = op;
     w->poll_lane = (uint8_t)__builtin_ctz(mask);
     b->all->news += *last != seen;
+    w->slice = WBB_MIN(w->slice, w->executed + POLL_SLICE);
     *last = seen;
 }
 

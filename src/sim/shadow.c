@@ -292,14 +292,24 @@ static bool same_group(const Touch *t, const Touch *now)
            !((t->op ^ now->op) & 1);
 }
 
+/* Does this access stand for an earlier one of its thread? What is ordered after it, or strong enough to meet it, is so
+ * for the earlier one, too. A loop that waits makes such accesses without end. */
+static bool stands_for(const Block *b, const Touch *now, const Touch *t)
+{
+    if (t->block != now->block || t->thread / LANES != now->thread / LANES || ((t->op ^ now->op) & 1)) return false;
+    return !((b->m->ops.items[t->op >> 1].order ^ b->m->ops.items[now->op >> 1].order) >> ORDER_SCOPE & 3);
+}
+
 /* Take the group of this access out of the list, if it is there; its lanes. *n: how many others there are. */
-static uint32_t take_group(SimShadow *s, Accesses *a, const Touch *now, uint32_t *n)
+static uint32_t take_group(const Block *b, SimShadow *s, Accesses *a, const Touch *now, uint32_t *n)
 {
     uint32_t lanes = 0;
     for (uint32_t *i = &a->others; *i;) {
         AccessGroup *g = &s->groups.items[*i - 1];
-        if (same_group(&g->touch, now)) {
-            lanes = g->lanes;
+        const bool same = same_group(&g->touch, now);
+        if (same) lanes = g->lanes;
+        else if (stands_for(b, now, &g->touch)) g->lanes &= ~(1u << now->thread % LANES);
+        if (same || !g->lanes) {
             free_group(s, i);
         } else {
             i = &g->next;
@@ -319,14 +329,15 @@ static void add_group(Block *b, SimShadow *s, Accesses *a, const Touch *now)
         return;
     }
     while (!a->last.block && a->others) free_group(s, &a->others);
-    lanes |= take_group(s, a, now, &n);
+    lanes |= take_group(b, s, a, now, &n);
     for (uint32_t *i = &a->others; *i && (n < 8 || !(n & (n - 1)));) {
         AccessGroup *g = &s->groups.items[*i - 1];
         g->lanes = still_open(b, s, &g->touch, g->lanes, now);
         if (!g->lanes) free_group(s, i);
         else i = &g->next;
     }
-    const uint32_t open = a->last.block ? still_open(b, s, &a->last, a->lanes, now) : 0;
+    uint32_t open = a->last.block ? still_open(b, s, &a->last, a->lanes, now) : 0;
+    if (open && stands_for(b, now, &a->last)) open &= ~(1u << now->thread % LANES);
     if (open) keep_group(b, s, a, &a->last, open);
     a->last = *now, a->lanes = lanes;
 }
