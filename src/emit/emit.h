@@ -32,7 +32,8 @@ const char *emit_identifier(WbbArena *a, const char *wish); /* letters, digits a
  * Statements that it needs go to the end of the open block. */
 typedef struct EmitValues EmitValues;
 /* the kernel's body is open */
-EmitValues *emit_values(WbbCx *cx, WbbArena *a, RwCx *rw, IrKernel *k, const PartPlan *plan);
+EmitValues *emit_values(WbbCx *cx, WbbArena *a, RwCx *rw, IrKernel *k, const PartPlan *plan,
+                        const PartKernel *kernel);
 IrRef emit_value(EmitValues *e, PartValue v, const IrRef *index);             /* index: [rank], logical */
 /* element.c */
 IrRef emit_element(RwCx *rw, const HloInstruction *i, const IrRef *operands); /* one elementwise operation */

@@ -20,6 +20,7 @@
  *     reduce.c                            those of reductions, which test conditions with choose.c
  *     value.c                             the step of each operation
  *     memory.c                            values in memory that threads share
+ *     scatter.c                           updates of scatters
  *     share_terms.c  share_exchange.c  share_scan.c  share.c    stages whose threads share terms
  *     sort.c                              sorts
  *     tile.c                              stages that exchange layouts
@@ -119,6 +120,7 @@ struct EmitValues {
     IrGraph *g;
     IrKernel *k;
     const PartPlan *plan;
+    const PartKernel *kernel; /* NULL: one that reads no value that an earlier launch has left */
     EmitStep (*step_of)(const HloInstruction *i); /* value.c */
     EmitStep function_step;                       /* function.c */
     EmitFrame *top, *spare;
@@ -264,6 +266,9 @@ uint32_t emit_add_buffer(EmitValues *e, const char *stem, IrSpace space, ScType 
 
 /* tile.c: the stages of a range that exchange layouts through a tile, which adds buffers to the kernel. */
 void emit_tiles(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid);
+
+/* scatter.c: update number `element` of a stage's scatter. */
+void emit_scatter(EmitValues *e, const PartStage *stage, IrRef element);
 
 /* share.c: the stages of a range whose threads share the terms of reductions, which add buffers to the kernel. */
 void emit_shared(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid);

@@ -39,18 +39,32 @@ static void store(Emitter *m, uint32_t output, const HloShape *shape, const IrRe
     emit_store(m->e, m->plan->n_operands + output, ix_linear(m->rw, shape, at), value);
 }
 
+/* Bitcast the value to the output's element type. */
+static IrRef in_type(Emitter *m, IrRef value, ScType t)
+{
+    return IR_SC(ir_at(m->g, value)->type) == t ? value : ir_node(m->g, OP_BITS, IR_TYPE(t, 0), 0, value, 0, 0, 0);
+}
+
+/* What an output of the stage has as its element of this number. */
+static IrRef value_at(Emitter *m, uint32_t k, IrRef element)
+{
+    const PartStage *s = m->s;
+    const PartValue v = s->values ? s->values[k] : m->plan->roots[s->outputs[k]];
+    const HloShape *shape = s->values ? s->shapes[k] : part_shape(v.i, v.part);
+    IrRef *index = WBB_NEW_N(m->arena, IrRef, shape->rank + 1u);
+    ix_delinear(m->rw, shape, element, index);
+    const IrRef value = emit_value(m->e, v, index);
+    if (!s->values) return value;
+    const ScType t = m->plan->buffers[m->plan->n_operands + s->outputs[k]].shape->type;
+    return in_type(m, emit_as(m->e, value, shape->type), t);
+}
+
 /* Compute every value before the first store: an in-place output may alias another value's operand. */
 static void store_elements(Emitter *m, IrRef element)
 {
     const PartStage *r = m->s;
     IrRef *values = WBB_NEW_N(m->arena, IrRef, r->n_outputs);
-    for (uint32_t k = 0; k < r->n_outputs; k++) {
-        const PartValue root = m->plan->roots[r->outputs[k]];
-        const HloShape *shape = part_shape(root.i, root.part);
-        IrRef *index = WBB_NEW_N(m->arena, IrRef, shape->rank + 1u);
-        ix_delinear(m->rw, shape, element, index);
-        values[k] = emit_value(m->e, root, index);
-    }
+    for (uint32_t k = 0; k < r->n_outputs; k++) values[k] = value_at(m, k, element);
     for (uint32_t k = 0; k < r->n_outputs; k++)
         emit_store(m->e, m->plan->n_operands + r->outputs[k], element, values[k]);
 }
@@ -71,12 +85,6 @@ static void store_concatenate(Emitter *m, IrRef element)
     }
     for (uint32_t k = 0; k < r->n_starts; k++)
         store(m, r->outputs[0], part_shape(root.i, root.part), at + k * (rank + 1u), values[k]);
-}
-
-/* Bitcast the value to the output's element type. */
-static IrRef in_type(Emitter *m, IrRef value, ScType t)
-{
-    return IR_SC(ir_at(m->g, value)->type) == t ? value : ir_node(m->g, OP_BITS, IR_TYPE(t, 0), 0, value, 0, 0, 0);
 }
 
 /* The indices at which an update begins: run-time values, clamped, the same for all elements. */
@@ -111,6 +119,7 @@ static void store_all(Emitter *m, IrRef element)
 {
     if (m->s->kind == PART_ELEMENTS) store_elements(m, element);
     else if (m->s->kind == PART_CONCATENATE) store_concatenate(m, element);
+    else if (m->s->kind == PART_SCATTER) emit_scatter(m->e, m->s, element);
     else store_update(m, element);
 }
 
@@ -192,13 +201,7 @@ static void store_partial(Emitter *m, int64_t first, uint32_t n)
     const PartStage *r = m->s;
     IrRef *values = WBB_NEW_N(m->arena, IrRef, r->n_outputs * n);
     for (uint32_t k = 0; k < r->n_outputs; k++)
-        for (uint32_t j = 0; j < n; j++) {
-            const PartValue root = m->plan->roots[r->outputs[k]];
-            const HloShape *shape = part_shape(root.i, root.part);
-            IrRef *index = WBB_NEW_N(m->arena, IrRef, shape->rank + 1u);
-            ix_delinear(m->rw, shape, ir_index(m->g, first + j), index);
-            values[k * n + j] = emit_value(m->e, root, index);
-        }
+        for (uint32_t j = 0; j < n; j++) values[k * n + j] = value_at(m, k, ir_index(m->g, first + j));
     for (uint32_t k = 0; k < r->n_outputs; k++) {
         const uint32_t buffer = m->plan->n_operands + r->outputs[k];
         const ScType t = m->plan->buffers[buffer].shape->type;
@@ -292,13 +295,19 @@ static IrKernel *new_kernel(WbbArena *a, IrGraph *g, const PartPlan *p, const Pa
     k->buffers = WBB_NEW_N(a, IrBuffer, k->n_buffers);
     for (uint32_t i = 0; i < k->n_buffers; i++) {
         const PartBuffer *from = &p->buffers[i];
-        const ScType t = from->shape->type;
+        const ScType t = from->shape->type, view = of->views && of->views[i] != SC_NONE ? of->views[i] : t;
         const int64_t each = part_packed_group(t);
         const int64_t whole = (from->elements + each - 1) / each * each;
-        k->buffers[i] = (IrBuffer){.name = from->name, .type = t, .elements = whole, .align = p->align};
-        k->buffers[i].space = !from->output ? IR_IN : from->alias < 0 ? IR_OUT : IR_INOUT;
-        if (i >= p->n_operands + p->n_outputs) k->buffers[i].space = IR_TEMP;
+        const bool temporary = from->temporary || i >= p->n_operands + p->n_outputs;
+        k->buffers[i] = (IrBuffer){.name = from->name, .type = view, .align = from->temporary ? 16 : p->align,
+                                   .elements = whole * sc_type_info[t].bits / sc_type_info[view].bits};
+        k->buffers[i].space = temporary ? IR_TEMP : !from->output ? IR_IN : from->alias < 0 ? IR_OUT : IR_INOUT;
         k->buffers[i].alias = (uint32_t)(from->alias + 1);
+        k->buffers[i].zeroed = from->zeroed;
+    }
+    for (uint32_t n = 0; n < of->n_made; n++) {
+        IrBuffer *b = &k->buffers[of->made[n].buffer];
+        b->space = IR_IN, b->alias = 0;
     }
     k->block = of->block, k->grid = of->grid, k->cluster = of->cluster;
     return k;
@@ -311,7 +320,8 @@ IrKernel *emit_kernel(WbbCx *cx, WbbArena *a, RwCx *rw, const PartPlan *plan, co
     IrKernel *k = new_kernel(a, g, plan, kernel);
     if (kernel->grid == 0) return k;
     Emitter *m = WBB_NEW(a, Emitter);
-    *m = (Emitter){.e = emit_values(cx, a, rw, k, plan), .rw = rw, .g = g, .arena = a, .plan = plan, .kernel = kernel};
+    *m = (Emitter){.e = emit_values(cx, a, rw, k, plan, kernel), .rw = rw, .g = g, .arena = a, .plan = plan,
+                     .kernel = kernel};
     m->bid = ir_var(g, ir_var_new(g, "bid", IR_BID, 0, (int64_t)kernel->grid - 1, 0));
     m->tid = ir_var(g, ir_var_new(g, "tid", IR_TID, 0, (int64_t)kernel->block - 1, 0));
     if (kernel->grid == 1) m->bid = ir_index(g, 0);

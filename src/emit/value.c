@@ -117,6 +117,19 @@ static void step_leaf(EmitValues *e, EmitFrame *f)
     emit_done(e, f, value);
 }
 
+/* What an earlier launch has left in memory. */
+static void step_made(EmitValues *e, EmitFrame *f)
+{
+    const PartKernel *k = e->kernel;
+    uint32_t n = 0;
+    while (n < k->n_made && (k->made[n].value.i != f->i || k->made[n].value.part != f->part)) n++;
+    assert(n < k->n_made);
+    const HloShape *s = part_shape(f->i, f->part);
+    const ScType in_memory = e->k->buffers[k->made[n].buffer].type;
+    const IrRef value = emit_load(e->rw, in_memory, k->made[n].buffer, emit_address(e, ix_linear(e->rw, s, f->index)));
+    emit_done(e, f, in_memory == s->type ? value : ir_node(e->g, OP_BITS, IR_TYPE(s->type, 0), 0, value, 0, 0, 0));
+}
+
 /* all operations ---------------------------------------------------------------------------------------------- */
 
 static EmitStep step_of(const HloInstruction *i)
@@ -125,6 +138,7 @@ static EmitStep step_of(const HloInstruction *i)
     case HLO_CONSTANT:
     case HLO_IOTA:
     case HLO_PARAMETER: return step_leaf;
+    case HLO_SCATTER: return step_made;
     case HLO_CONCATENATE: return emit_step_concat;
     case HLO_DYNAMIC_UPDATE_SLICE:
     case HLO_PAD: return emit_step_pad;
@@ -144,11 +158,11 @@ static EmitStep step_of(const HloInstruction *i)
     }
 }
 
-EmitValues *emit_values(WbbCx *cx, WbbArena *a, RwCx *rw, IrKernel *k, const PartPlan *plan)
+EmitValues *emit_values(WbbCx *cx, WbbArena *a, RwCx *rw, IrKernel *k, const PartPlan *plan, const PartKernel *kernel)
 {
     EmitValues *e = WBB_NEW(a, EmitValues);
     e->cx = cx, e->arena = a, e->rw = rw, e->g = rw_graph(rw), e->k = k;
-    e->plan = plan;
+    e->plan = plan, e->kernel = kernel;
     e->step_of = step_of, e->function_step = emit_step_function;
     e->memo.arena = e->lets.arena = e->calls.arena = a;
     e->info = WBB_NEW_N(a, EmitInfo, plan->fusion->body->n_instructions + 1);

@@ -157,6 +157,32 @@ static const HloInstruction *update_of(const HloInstruction *root, uint32_t *ope
     return u;
 }
 
+/* The parameter in whose memory a scatter may leave a result: its operand, which nothing else reads; NULL: none. */
+static const HloInstruction *scattered(const Aliasing *x, PartValue result)
+{
+    const HloInstruction *s = result.i, *o = s->operands[result.part];
+    bool any = true;
+    const HloInstruction *p = behind_views(part_value(o, 0).i, &any);
+    const HloComputation *body = x->p->fusion->body;
+    const HloShape *to = part_shape(s, result.part);
+    if (p->opcode != HLO_PARAMETER || p->shape->type == SC_TUPLE || o->shape->type != to->type ||
+        !same_layout(o->shape, to))
+        return NULL;
+    memset(x->reads, 0, body->n_instructions);
+    x->reads[p->id] = true;
+    for (uint32_t n = 0; n < body->n_instructions; n++) {
+        const HloInstruction *i = body->instructions[n];
+        for (uint32_t k = 0; k < i->n_operands; k++) {
+            if (!x->reads[i->operands[k]->id] || (i == s && k == result.part)) continue;
+            if (!is_view(i) && i->opcode != HLO_TUPLE) return NULL;
+            x->reads[i->id] = is_view(i);
+        }
+    }
+    for (uint32_t k = 0; k < x->p->n_outputs; k++)
+        if (x->reads[x->p->roots[k].i->id]) return NULL;
+    return p;
+}
+
 const HloInstruction **part_updates(WbbCx *cx, WbbArena *a, PartPlan *p)
 {
     const HloComputation *body = p->fusion->body;
@@ -167,6 +193,12 @@ const HloInstruction **part_updates(WbbCx *cx, WbbArena *a, PartPlan *p)
         PartBuffer *out = &p->buffers[p->n_operands + k];
         const int32_t want = demanded(&x, k);
         uint32_t operand = 0;
+        const PartValue s = part_scatter_below(p->roots[k]);
+        const HloInstruction *in_place = s.i ? scattered(&x, s) : NULL;
+        if (in_place && (want < 0 || want == in_place->number) && is_free(p, (uint32_t)in_place->number)) {
+            out->alias = (int32_t)p->first_leaf[in_place->number];
+            continue;
+        }
         const HloInstruction *u = update_of(root, &operand);
         if (u && (want < 0 || want == (int32_t)operand) && is_free(p, operand) &&
             reads_only_own(&x, body->parameters[operand], u, root)) {

@@ -45,7 +45,12 @@ static void find_needed(Choosing *c)
     bool *read = WBB_NEW_N(c->arena, bool, p->n_operands + 1);
     for (uint32_t n = 0; n < c->k->n_ranges; n++) {
         const PartStage *s = &c->k->ranges[n].stages[0];
-        for (uint32_t o = 0; o < s->n_outputs; o++) needed[p->roots[s->outputs[o]].i->id] = true;
+        for (uint32_t o = 0; o < s->n_outputs && s->kind != PART_SCATTER; o++)
+            needed[(s->values ? s->values[o] : p->roots[s->outputs[o]]).i->id] = true;
+        for (uint32_t o = 0; s->kind == PART_SCATTER && o <= s->n_outputs; o++) { /* indices and updates */
+            const uint32_t indices = s->update->n_operands / 2;
+            needed[s->update->operands[o ? indices + s->first + o : indices]->id] = true;
+        }
     }
     c->trips = 1;
     for (uint32_t k = body->n_instructions; k-- > 0;) {
@@ -53,7 +58,8 @@ static void find_needed(Choosing *c)
         needed[k] = needed[k] || p->n_kernels == 1;
         if (!needed[k]) continue;
         c->trips = WBB_MAX(c->trips, trips[k]);
-        for (uint32_t x = 0; x < i->n_operands; x++) needed[i->operands[x]->id] = true;
+        const bool made = p->scattered && i->opcode == HLO_SCATTER; /* by an earlier kernel */
+        for (uint32_t x = 0; x < i->n_operands && !made; x++) needed[i->operands[x]->id] = true;
         if (i->opcode != HLO_PARAMETER) continue;
         for (uint32_t leaf = 0; leaf < i->shape->n_leaves; leaf++) read[p->first_leaf[i->number] + leaf] = true;
     }
@@ -188,13 +194,14 @@ static void choose_vector(Choosing *c, Choice *x)
         x->vector = (uint32_t)edge;
         x->s->why_vector = "divides the edges of what is padded or concatenated: one test for all elements of a thread";
     }
-    x->s->packed_group = packed_group(c, x);
+    x->s->packed_group = x->s->kind == PART_SCATTER ? 1 : packed_group(c, x);
     if (x->vector < x->s->packed_group) {
         x->vector = x->s->packed_group;
         x->s->why_vector = "a byte of the output";
     }
     /* its rows are not contiguous in the output */
-    while (x->s->kind != PART_ELEMENTS && x->vector > 1 && row % x->vector != 0)
+    while (x->s->kind != PART_ELEMENTS && x->vector > 1 && row % x->vector != 0 &&
+           (x->s->kind != PART_SCATTER || row > 1))
         halve_once(c->arena, x, "divides a row of %lld elements", (long long)row);
 }
 
@@ -277,7 +284,8 @@ static void choose_registers(Choosing *c, Choice *x)
     const TgTarget *t = c->t;
     const TgTune *tune = tg_tune(t, "loop.coarsening", 0);
     x->registers = 1;
-    if (x->s->kind == PART_UPDATE || x->tail || c->trips > 1) return;
+    const bool moved = x->s->kind == PART_UPDATE || x->s->kind == PART_SCATTER;
+    if (moved || x->tail || c->trips > 1) return;
     for (uint32_t k = 0; k < x->s->n_outputs; k++)
         if (c->p->buffers[c->p->n_operands + x->s->outputs[k]].alias >= 0) return;
     const int64_t branch = tuned(t, "loop.coarse_work") + 1;                  /* too much for any coarsening */
@@ -351,7 +359,7 @@ static void check_stage(const Choosing *c, const Choice *x)
     uint32_t narrow, wide;
     width_of_buffers(c, x->s, &narrow, &wide);
     const TgTune *widest = tg_tune(c->t, "loop.unroll", narrow);
-    bool in_place = x->s->kind == PART_UPDATE;
+    bool in_place = x->s->kind == PART_UPDATE || x->s->kind == PART_SCATTER;
     for (uint32_t k = 0; k < x->s->n_outputs; k++)
         in_place = in_place || c->p->buffers[c->p->n_operands + x->s->outputs[k]].alias >= 0;
     for (uint32_t k = 0; k < d->n_factors; k++) {
@@ -382,7 +390,7 @@ static void read_layout(Choosing *c, const char *text)
     Choice *x = &c->choices[0];
     PartKernel *k = c->k;
     const PartDim space = {.name = "elements", .size = x->r->elements};
-    x->s->packed_group = packed_group(c, x);
+    x->s->packed_group = x->s->kind == PART_SCATTER ? 1 : packed_group(c, x);
     x->s->layout = part_layout_parse(c->cx, c->arena, text, &space, 1);
     x->s->layout.tail = x->s->packed_group;
     const PartFactor *vector = part_factor(&x->s->layout.dims[0], PART_VECTOR);

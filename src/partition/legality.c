@@ -72,7 +72,8 @@ static void check_type(WbbCx *cx, WbbArena *a, const HloInstruction *i)
     } else if (i->shape->type == SC_TUPLE) {
         const bool several = i->opcode == HLO_REDUCE || i->opcode == HLO_REDUCE_WINDOW || part_is_control(i->opcode);
         const bool tuple = i->opcode == HLO_TUPLE || i->opcode == HLO_GET_TUPLE_ELEMENT;
-        if (several || tuple || i->opcode == HLO_RNG_BIT_GENERATOR || i->opcode == HLO_SORT) return;
+        const bool ours = i->opcode == HLO_RNG_BIT_GENERATOR || i->opcode == HLO_SORT || i->opcode == HLO_SCATTER;
+        if (several || tuple || ours) return;
         wbb_decline(cx, i->loc, WHY_TYPE, "%s of a tuple", hlo_opcode_name(i->opcode));
     } else {
         check_array_type(cx, i, i->shape->type);
@@ -228,14 +229,24 @@ static bool handled(const HloInstruction *i)
     return !i->spelling && (has_emitter(i->opcode) || sc_op_of_hlo(hlo_opcode_name(i->opcode)) != OP_NONE);
 }
 
+/* In the form that normalisation leaves; arrays of the largest rank stay as they are. */
+static bool is_plain_scatter(WbbCx *cx, const HloInstruction *i)
+{
+    const uint32_t n = i->n_operands / 2;
+    const HloScatterDims d = hlo_scatter_dims(cx->arena, i);
+    return !i->spelling && i->operands[n]->shape->rank == 2 && d.index_vector_dim == 1 && !d.inserted_window.n &&
+           !d.input_batching.n;
+}
+
 /* Before any check of types: an operation that no emitter handles is the better reason, and any such operation is
  * better than a token. reduced: of the fusion's own computation, what threads compute together. */
-static void check_operations(WbbCx *cx, const HloComputation *body, const bool *reduced)
+static void check_operations(WbbCx *cx, const HloComputation *body, const bool *reduced, bool called)
 {
     const HloInstruction *token = NULL;
     for (uint32_t n = 0; n < body->n_instructions; n++) {
         const HloInstruction *i = body->instructions[n];
         if (handled(i) || (i->opcode == HLO_SORT && reduced && reduced[i->id])) continue;
+        if (i->opcode == HLO_SCATTER && !called && is_plain_scatter(cx, i)) continue;
         if (i->opcode != HLO_AFTER_ALL) part_decline(cx, i);
         token = i;
     }
@@ -243,9 +254,10 @@ static void check_operations(WbbCx *cx, const HloComputation *body, const bool *
 }
 
 /* reduced: of the fusion's own computation, the reductions whose terms threads share; NULL: there are none */
-static void check_body(WbbCx *cx, WbbArena *a, const HloComputation *body, const TgTarget *t, const bool *reduced)
+static void check_body(WbbCx *cx, WbbArena *a, const HloComputation *body, const TgTarget *t, const bool *reduced,
+                       bool called)
 {
-    check_operations(cx, body, reduced);
+    check_operations(cx, body, reduced, called);
     const int64_t *trips = NULL;
     const bool *hero = NULL;
     for (uint32_t n = 0; n < body->n_instructions; n++) {
@@ -259,7 +271,7 @@ static void check_body(WbbCx *cx, WbbArena *a, const HloComputation *body, const
         if (i->opcode == HLO_CONSTANT) check_constant(cx, i);
         else if (i->opcode == HLO_RNG_BIT_GENERATOR) check_random(cx, a, i);
         else if (i->opcode == HLO_BITCAST || i->opcode == HLO_BITCAST_CONVERT) check_bitcast(cx, i);
-        else if (!has_emitter(i->opcode) && i->opcode != HLO_SORT)
+        else if (!has_emitter(i->opcode) && i->opcode != HLO_SORT && i->opcode != HLO_SCATTER)
             check_elementwise(cx, i, sc_op_of_hlo(hlo_opcode_name(i->opcode)));
     }
     if (trips && reduced) check_terms(cx, a, body, trips, t, reduced);
@@ -274,7 +286,7 @@ void part_check(WbbCx *cx, WbbArena *a, const PartPlan *p, const TgTarget *t)
     for (uint32_t k = body->id + 1; k-- > 0;) { /* callers before callees */
         const HloComputation *c = k == body->id ? body : body->module->computations[k];
         if (!wanted[k]) continue;
-        check_body(cx, a, c, t, c == body ? p->reduced : NULL);
+        check_body(cx, a, c, t, c == body ? p->reduced : NULL, c != body);
         for (uint32_t n = 0; n < c->n_instructions; n++)
             for (uint32_t j = 0; j < c->instructions[n]->n_called; j++)
                 wanted[c->instructions[n]->called[j]->id] = true;

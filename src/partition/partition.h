@@ -17,6 +17,7 @@ typedef struct {
     uint32_t align;     /* of the first byte of every buffer; 0: 16 */
     const char *layout; /* text of the layout that the kernel must have; NULL: chosen */
     bool apart;         /* no output is updated in place */
+    bool flush;         /* sums of f32 in memory may take subnormals for 0 */
 } PartOptions;
 
 /* A value of one array: an instruction's result, or leaf `part` of it, depth first, where that is a tuple. */
@@ -31,6 +32,9 @@ typedef struct {
     int64_t elements;
     bool output;
     int32_t alias;    /* of an output in place: the operand whose memory it has; -1: memory of its own */
+    bool temporary;   /* of the launches alone; then not an output */
+    bool many;        /* an element may be stored to any number of times */
+    bool zeroed;      /* of a temporary: zero before the first launch; launches leave it zero */
 } PartBuffer;
 
 /* --- layouts ---------------------------------------------------------------------------------------------------------
@@ -117,6 +121,7 @@ typedef enum {
      * dimension `dim` is in start .. start + size of space */
     PART_CONCATENATE,
     PART_UPDATE,      /* the elements that a dynamic-update-slice replaces, in place */
+    PART_SCATTER,     /* the updates of a scatter, each combined with the element that its indices name */
     /* stages of a kernel whose threads share the terms of reductions, over the space of these terms: */
     PART_REDUCE,      /* results of reductions; and elements of outputs of full shape, in passing */
     PART_MAP,         /* elements of outputs of full shape, which need results of the stages before */
@@ -182,6 +187,17 @@ typedef struct {
     uint32_t *of, n;
 } PartGroup;
 
+/* How a thread combines its updates with elements that other threads may update. */
+typedef enum {
+    PART_SET,    /* the element becomes the update, in one store */
+    PART_ATOMIC, /* one instruction, PartStage.atomic */
+    PART_SUM,    /* the same, a sum of f32, and what it lost of subnormals is added by compare and swap */
+    PART_FLOAT_ORDER, /* minimum and maximum of floats: instructions on integers, whose order is that of the floats */
+    PART_CAS,    /* compare and swap, again until no other thread came between */
+    PART_PLAIN,  /* no two updates meet: a load, if it is needed, and a store */
+    PART_LOCK    /* a lock for each element, around a load and a store */
+} PartCombine;
+
 /* A stage computes elements of full shape and stores them. Its layout has one dimension, "elements": the number of an
  * element in the space, in memory order. */
 typedef struct {
@@ -191,7 +207,16 @@ typedef struct {
     /* [n_starts] of operands of one shape: a thread computes the same element of each, and once what they share */
     int64_t *starts;
     uint32_t n_starts;
-    const HloInstruction *update; /* PART_UPDATE */
+    const HloInstruction *update; /* PART_UPDATE: the dynamic-update-slice; PART_SCATTER: the scatter */
+    /* PART_ELEMENTS: what is stored, [n_outputs], each in the layout of this shape; NULL: values of outputs */
+    const PartValue *values;
+    const HloShape *const *shapes;
+    /* PART_SCATTER. word: the type in which memory is accessed, which has one element or more; SC_NONE: its own */
+    PartCombine combine;
+    ScOp atomic;
+    ScType word;
+    uint32_t lock;  /* PART_LOCK: number of the buffer */
+    uint32_t first; /* of the scatter's results, the one of outputs[0] */
     /* Stages that share: the space is that of the terms, the same in all stages of a range, as are layout and maps. */
     const PartGroup *space;
     uint32_t n_space;
@@ -243,9 +268,18 @@ typedef struct {
     uint32_t n_stages;
 } PartRange;
 
+/* A value that an earlier launch has left in memory. */
+typedef struct {
+    PartValue value;
+    uint32_t buffer;
+} PartMade;
+
 typedef struct {
     PartRange *ranges;
     uint32_t n_ranges;
+    const PartMade *made; /* [n_made] */
+    uint32_t n_made;
+    const ScType *views;  /* by buffer: the type of its elements in this kernel; SC_NONE: its own. NULL: all have */
     uint32_t block, grid;  /* grid 0: no elements, no launch */
     uint32_t cluster;      /* blocks of a cluster; 0: there are none */
     const char *why_block, *why_grid;
@@ -262,7 +296,9 @@ typedef struct PartPlan {
     PartBuffer *buffers; /* operands, a leaf each, then outputs, then temporaries, which kernels leave to later ones */
     uint32_t *first_leaf; /* [parameters] the buffer of its first leaf */
     uint32_t n_operands, n_outputs, n_temps, align;
+    bool flush; /* PartOptions.flush */
     PartValue *roots;    /* [n_outputs] the value of each output */
+    bool *scattered;     /* by buffer: do scatters write it? NULL: there are none */
     bool *reduced;       /* by id of an instruction, is it a reduction whose terms threads share? NULL: there is none */
     PartKernel *kernels;
     uint32_t n_kernels;
@@ -336,6 +372,14 @@ void part_join(WbbArena *a, PartPlan *p, const PartPlan *first, const PartPlan *
  * dynamic-update-slice that writes it, NULL for the others. Declines an aliasing that the text demands and no order
  * of reads and writes allows. */
 const HloInstruction **part_updates(WbbCx *cx, WbbArena *a, PartPlan *p);
+
+/* scatter.c: the kernels of a fusion with scatters, in the order of their launches; none: it has no scatter. */
+bool part_has_scatter(const PartPlan *p);
+void part_scatter(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, const HloInstruction *const *updates,
+                  const char *layout);
+void part_print_scatter(WbbBuf *out, const PartStage *s);
+/* Leaf of a scatter that a value is, seen through bitcasts that keep the order of elements; i NULL: it is none. */
+PartValue part_scatter_below(PartValue v);
 
 /* ranges.c: the launch ranges of a kernel, and what their stages store; choose.c has still to say how. Sets the plan's
  * kind. wanted: the outputs that the kernel makes; NULL: all. */

@@ -27,7 +27,7 @@ static void add_buffer(Names *names, const char *wish, const HloShape *s, bool o
     for (uint32_t k = 1; wbb_map_get_bytes(&names->taken, result, strlen(result)); k++)
         result = wbb_format(names->taken.arena, "%s.%u", name, k);
     wbb_map_put_bytes(&names->taken, result, strlen(result));
-    names->p->buffers[names->taken.n - 1] = (PartBuffer){result, s, hlo_elements(s), output, -1};
+    names->p->buffers[names->taken.n - 1] = (PartBuffer){result, s, hlo_elements(s), output, -1, false, false, false};
 }
 
 /* A bound on the memory of a plan; a launch takes far fewer parameters. */
@@ -236,19 +236,21 @@ static bool cut(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, PartOpti
 
 PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarget *target, PartOptions options)
 {
-    PartPlan p = {.fusion = fusion, .align = options.align ? options.align : 16, .rw = ix_engine(cx, a)};
+    PartPlan p = {.fusion = fusion, .align = options.align ? options.align : 16, .flush = options.flush,
+                  .rw = ix_engine(cx, a)};
     find_roots(cx, a, &p, fusion->body->root);
     PartRange **shared;
     bool *others;
+    const bool scatters = part_has_scatter(&p);
     bool alone;
     const HloInstruction *hero = ordered_hero(a, fusion->body, target, &alone);
-    PartRange *scanned = hero && alone ? part_scanned(a, &p, hero) : NULL;
+    PartRange *scanned = hero && alone && !scatters ? part_scanned(a, &p, hero) : NULL;
     if (hero && !scanned && cut(cx, a, &p, target, options)) return p;
-    uint32_t n_shared = 1;
+    uint32_t n_shared = !scatters;
     if (scanned) {
         shared = WBB_NEW(a, PartRange *), others = WBB_NEW_N(a, bool, p.n_outputs + 1);
         shared[0] = scanned;
-    } else {
+    } else if (!scatters) {
         n_shared = part_shared(a, &p, target, &shared, &others);
     }
     part_check(cx, a, &p, target);
@@ -259,6 +261,10 @@ PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarg
     p.kernels = WBB_NEW(a, PartKernel);
     const HloInstruction **updates = options.apart ? WBB_NEW_N(a, const HloInstruction *, p.n_outputs + 1)
                                                    : part_updates(cx, a, &p);
+    if (scatters) {
+        part_scatter(cx, a, &p, target, updates, options.layout);
+        return p;
+    }
     if (scanned && hero->opcode == HLO_SORT) {
         if (options.layout) part_layout_fail(cx, 1, "a sort takes no layout");
         part_sort(cx, a, &p, scanned, target);
@@ -305,7 +311,7 @@ static Stored stored(const PartPlan *p, const PartKernel *k, uint32_t buffer)
                 if (p->n_operands + s->outputs[o] != buffer) continue;
                 x.any = true;
                 x.n += r->elements;
-                x.partial = x.partial && s->kind == PART_UPDATE;
+                x.partial = x.partial && (s->kind == PART_UPDATE || s->kind == PART_SCATTER);
             }
     return x;
 }
@@ -383,6 +389,7 @@ static void print_range(WbbBuf *out, const PartPlan *p, const PartKernel *kernel
     for (uint32_t k = 0; k < s->n_starts; k++) wbb_putf(out, "%s %lld", k ? " and" : ", from", (long long)s->starts[k]);
     if (s->n_starts) wbb_putf(out, " on in dimension %u", s->dim);
     if (s->kind == PART_UPDATE) wbb_putf(out, ", where %%%s puts them", s->update->name);
+    if (s->kind == PART_SCATTER) part_print_scatter(out, s);
     if (kernel->n_ranges > 1) {
         wbb_putf(out, "\n    blocks %u..%u make", r->first_block, r->first_block + r->blocks);
         for (uint32_t k = 0; k < s->n_outputs && k < 8; k++)

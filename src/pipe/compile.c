@@ -68,6 +68,7 @@ static BdBuffer describe(WbbArena *a, const PartPlan *p, uint32_t i, uint32_t al
         b.n_may_alias = 1;
         b.writes = part_is_partial(p, i) ? BD_SOME : BD_ONCE;
     }
+    if (from->many) b.writes = BD_ATOMIC;
     return b;
 }
 
@@ -156,7 +157,7 @@ static Bundle *bundle_of(WbbArena *a, const PipeResult *r, const PipeOptions *o,
     for (int i = 0; i < described; i++) buffers[i] = describe(a, p, (uint32_t)i, o->align ? o->align : 16);
     for (int i = described; i < described + temps; i++)
         buffers[i] = (BdBuffer){.role = BD_TEMP, .bytes = memory_of(&p->buffers[i]), .align = 16,
-                                .init = BD_INIT_NONE, .copy_of = -1};
+                                .init = p->buffers[i].zeroed ? BD_INIT_TICKET : BD_INIT_NONE, .copy_of = -1};
     *b = (Bundle){.compiler = "warpburg " WBB_VERSION, .target = r->target->name,
                   .n_buffers = described + temps, .buffers = buffers, .ptx = r->ptx, .hlo = text,
                   .cubin = r->cubin.bytes, .cubin_bytes = r->cubin.n};
@@ -220,7 +221,7 @@ static void check_stores(Compile *c, uint32_t n)
     PipeResult *r = c->r;
     const PartKernel *of = &r->plan.kernels[n];
     int64_t stored = 0;
-    if (r->thread_map_fault) return;
+    if (r->thread_map_fault || part_plan_of(&r->plan, of)->scattered) return;
     r->thread_map_fault =
         pipe_thread_map(c->cx, c->arena, r->kernels[n].ir, part_plan_of(&r->plan, of), of, &stored);
     r->stored_elements += stored;
@@ -287,7 +288,8 @@ static bool front(Compile *c)
     r->rw = new_engine(c);
     if (stage == PIPE_AT_MAPS) return true;
     begin(c, "plan");
-    const PartOptions options = {.align = c->o->align, .layout = c->o->layout};
+    const PartOptions options = {.align = c->o->align, .layout = c->o->layout,
+                                 .flush = c->o->accuracy != SC_EXACT};
     r->plan = part_plan(c->cx, c->arena, &r->fusion, r->target, options);
     lap(c, PIPE_PARTITION);
     return stage == PIPE_AT_PLAN;

@@ -1,0 +1,399 @@
+/* scatter.c: an update of a scatter, combined with the element that its indices name.
+ *
+ * Needs the number of an update in the updates' memory; leaves an `if` for the windows that fit into the operand, with
+ * starts as variables, and in it what combines the update (PartCombine). Values are computed before the `if`.
+ *
+ *     f32[100] x[k] += u, k in s32
+ *         if le.u32(bits.u32(k), 99) {  let s = index(k) in 0..100   do atomic_add.f32(%out[s], u)  }
+ */
+#include "emit/inner.h"
+
+#include <string.h>
+
+typedef struct {
+    EmitValues *e;
+    RwCx *rw;
+    IrGraph *g;
+    const PartStage *s;
+    const HloInstruction *i;
+    uint32_t results, n; /* of the scatter, of the stage */
+    const IrRef *index;  /* of the element, in each dimension */
+    IrRef at;            /* its number in result `first` */
+    IrRef *x;            /* [n] the updates, in the types of the results */
+} Scatter;
+
+static IrRef node(const Scatter *m, ScOp op, ScType t, IrRef x, IrRef y)
+{
+    return ir_node(m->g, op, IR_TYPE(t, 0), 0, x, y, 0, 0);
+}
+
+static IrRef number(const Scatter *m, ScType t, uint64_t bits) { return ir_const(m->g, IR_TYPE(t, 0), bits); }
+static IrRef compare(const Scatter *m, ScOp op, IrRef x, IrRef y) { return node(m, op, SC_PRED, x, y); }
+static ScType type_of(const Scatter *m, uint32_t k) { return part_shape(m->i, m->s->first + k)->type; }
+static uint32_t buffer_of(const Scatter *m, uint32_t k) { return m->e->plan->n_operands + m->s->outputs[k]; }
+
+static IrRef as_bits(const Scatter *m, IrRef x, ScType t)
+{
+    return IR_SC(ir_at(m->g, x)->type) == t ? x : node(m, OP_BITS, t, x, 0);
+}
+
+/* A statement with an effect on memory; its result, which may be of no interest. */
+static void effect(const Scatter *m, uint32_t buffer, IrRef at, IrRef operation)
+{
+    ir_do_at(m->g, emit_block(m->e), NULL, operation, 0, buffer, at);
+}
+
+static IrRef effect_of(const Scatter *m, const char *stem, uint32_t buffer, IrRef at, IrRef operation)
+{
+    const IrRef y = ir_do_at(m->g, emit_block(m->e), emit_name(m->e, stem), operation, ir_at(m->g, operation)->type,
+                             buffer, at);
+    emit_bound(m->e, y);
+    return y;
+}
+
+static void end_if(const Scatter *m, EmitIf *c)
+{
+    emit_else(m->e, c);
+    emit_end_if(m->e, c, 0, NULL, NULL, NULL);
+}
+
+/* Results of the computation for elements as they are. */
+static void combined(const Scatter *m, const IrRef *old, IrRef *result)
+{
+    const HloComputation *c = m->i->called[0];
+    const uint32_t n = m->results;
+    IrRef *args = WBB_NEW_N(m->e->arena, IrRef, 2 * n + 1);
+    for (uint32_t k = 0; k < m->n; k++) { /* those of other results are not needed */
+        const uint32_t to = m->s->first + k;
+        args[to] = emit_as(m->e, old[k] ? old[k] : m->x[k], c->parameters[to]->shape->type);
+        args[n + to] = emit_as(m->e, m->x[k], c->parameters[n + to]->shape->type);
+    }
+    const uint32_t env = emit_env(m->e, 2 * n, args);
+    for (uint32_t k = 0; k < m->n; k++)
+        result[k] = emit_as(m->e, emit_value_in(m->e, env, (PartValue){c->root, m->s->first + k}, NULL), type_of(m, k));
+}
+
+/* Does a result depend on the elements as they are? */
+static bool reads(const Scatter *m)
+{
+    const HloComputation *c = m->i->called[0];
+    for (uint32_t k = 0; k < m->n; k++) {
+        const HloInstruction *root = part_value(c->root, m->s->first + k).i;
+        if (root->opcode != HLO_PARAMETER || root->number < m->results) return true;
+    }
+    return false;
+}
+
+/* --- words -------------------------------------------------------------------------------------------------------- */
+/* Both parts of a complex value of 64 bits. */
+static IrRef packed(const Scatter *m, IrRef z)
+{
+    IrRef half[2];
+    for (uint32_t k = 0; k < 2; k++) {
+        const IrRef part = node(m, k ? OP_IM : OP_RE, SC_F32, z, 0);
+        half[k] = node(m, OP_CVT, SC_U64, as_bits(m, part, SC_U32), 0);
+    }
+    return node(m, OP_BOR, SC_U64, half[0], node(m, OP_SHL, SC_U64, half[1], number(m, SC_U64, 32)));
+}
+
+static IrRef unpacked(const Scatter *m, IrRef word)
+{
+    const IrRef high = node(m, OP_SHRL, SC_U64, word, number(m, SC_U64, 32));
+    const IrRef re = as_bits(m, node(m, OP_CVT, SC_U32, word, 0), SC_F32);
+    return node(m, OP_COMPLEX, SC_C64, re, as_bits(m, node(m, OP_CVT, SC_U32, high, 0), SC_F32));
+}
+
+/* An element in a word: its first bit, where words have several; 0: a word has one. */
+typedef struct {
+    ScType t, word;
+    IrRef shift; /* u32 */
+} InWord;
+
+static IrRef taken(const Scatter *m, const InWord *w, IrRef word)
+{
+    if (w->t == SC_C64) return unpacked(m, word);
+    if (!w->shift) return as_bits(m, word, w->t);
+    const uint32_t bits = sc_type_info[w->t].bits;
+    IrRef x = node(m, OP_SHRL, SC_U32, node(m, OP_CVT, SC_U32, word, 0), w->shift);
+    x = node(m, OP_BAND, SC_U32, x, number(m, SC_U32, (1u << bits) - 1));
+    if (w->t == SC_PRED) return compare(m, OP_NE, x, number(m, SC_U32, 0));
+    return as_bits(m, node(m, OP_CVT, emit_unsigned(bits), x, 0), w->t);
+}
+
+static IrRef replaced(const Scatter *m, const InWord *w, IrRef word, IrRef x)
+{
+    if (w->t == SC_C64) return packed(m, x);
+    if (!w->shift) return as_bits(m, x, w->word);
+    const uint32_t bits = sc_type_info[w->t].bits;
+    if (w->t != SC_PRED) x = as_bits(m, x, emit_unsigned(bits));
+    const IrRef mask = node(m, OP_SHL, SC_U32, number(m, SC_U32, (1u << bits) - 1), w->shift);
+    const IrRef others = node(m, OP_BAND, SC_U32, node(m, OP_CVT, SC_U32, word, 0),
+                              node(m, OP_BXOR, SC_U32, mask, number(m, SC_U32, UINT32_MAX)));
+    const IrRef own = node(m, OP_SHL, SC_U32, node(m, OP_CVT, SC_U32, x, 0), w->shift);
+    return node(m, OP_CVT, w->word, node(m, OP_BOR, SC_U32, others, own), 0);
+}
+
+/* Where result k is in memory: *at, the number of its word. */
+static InWord in_word(const Scatter *m, uint32_t k, ScType word, IrRef *at)
+{
+    const ScType t = type_of(m, k);
+    const IrRef number_of = ix_linear(m->rw, part_shape(m->i, m->s->first + k), m->index); /* layouts may differ */
+    InWord w = {.t = t, .word = word};
+    const int64_t each = sc_type_info[word].bits / sc_type_info[t].bits;
+    *at = number_of;
+    if (each == 1) return w;
+    const IrRef lane = ir_node(m->g, OP_IDX, IR_TYPE(SC_U32, 0), 0, rw_mod(m->rw, number_of, each), 0, 0, 0);
+    w.shift = node(m, OP_MUL, SC_U32, lane, number(m, SC_U32, sc_type_info[t].bits));
+    *at = rw_floordiv(m->rw, number_of, each);
+    return w;
+}
+
+/* A load where one is needed, and a store. Of an element that shares its byte, that byte. */
+static void plainly(const Scatter *m)
+{
+    IrRef *old = WBB_NEW_N(m->e->arena, IrRef, m->n + 1), *result = WBB_NEW_N(m->e->arena, IrRef, m->n + 1);
+    IrRef *at = WBB_NEW_N(m->e->arena, IrRef, m->n + 1), *word = WBB_NEW_N(m->e->arena, IrRef, m->n + 1);
+    InWord *w = WBB_NEW_N(m->e->arena, InWord, m->n + 1);
+    const bool needed = reads(m);
+    for (uint32_t k = 0; k < m->n; k++) {
+        const ScType t = type_of(m, k);
+        w[k] = in_word(m, k, part_is_packed(t) ? SC_U8 : t, &at[k]);
+        if (!needed && !w[k].shift) continue;
+        const IrRef op = ir_node(m->g, OP_READ, IR_TYPE(w[k].word, 0), 0, 0, 0, 0, 0);
+        word[k] = effect_of(m, "old", buffer_of(m, k), at[k], op);
+        old[k] = w[k].shift ? taken(m, &w[k], word[k]) : word[k];
+    }
+    combined(m, old, result);
+    for (uint32_t k = 0; k < m->n; k++)
+        emit_store(m->e, buffer_of(m, k), at[k], w[k].shift ? replaced(m, &w[k], word[k], result[k]) : result[k]);
+}
+
+/* A loop that reads a word, computes the new one and swaps, until no other thread came between. */
+typedef struct {
+    IrStmt *s;
+    uint32_t buffer, after;
+    IrRef at, word; /* what the word is in the loop */
+} Swap;
+
+static Swap begin_swap(const Scatter *m, uint32_t buffer, IrRef at, ScType word)
+{
+    const IrRef read = ir_node(m->g, OP_READ_RELAXED, IR_TYPE(word, 0), 0, 0, 0, 0, 0);
+    const IrRef now = effect_of(m, "old", buffer, at, read);
+    Swap w = {.buffer = buffer, .at = at, .after = m->e->scope, .s = ir_stmt(m->g, emit_block(m->e), IR_REPEAT)};
+    emit_enter(m->e, &w.s->body);
+    ir_carry(m->g, w.s, emit_name(m->e, "a"), now);
+    w.word = ir_value(m->g, w.s->results[0].carried);
+    emit_bound(m->e, w.word);
+    return w;
+}
+
+static void end_swap(const Scatter *m, const Swap *w, IrRef word)
+{
+    const ScType t = IR_SC(ir_at(m->g, w->word)->type);
+    const IrRef y = effect_of(m, "was", w->buffer, w->at, node(m, OP_ATOMIC_CAS, t, w->word, word));
+    w->s->results[0].yield = y;
+    w->s->condition = compare(m, OP_NE, y, w->word);
+    emit_switch(m->e, w->after);
+}
+
+static void swapping(const Scatter *m)
+{
+    IrRef at, result;
+    const InWord w = in_word(m, 0, m->s->word, &at);
+    const Swap loop = begin_swap(m, buffer_of(m, 0), at, m->s->word);
+    const IrRef old = taken(m, &w, loop.word);
+    combined(m, &old, &result);
+    end_swap(m, &loop, replaced(m, &w, loop.word, result));
+}
+
+/* --- minimum and maximum of floats -------------------------------------------------------------------------------- */
+/* Floats without their sign bit are in the order of integers; those with it in the other order of unsigned ones. So a
+ * maximum with a float that is not negative is that of signed integers, with one that is negative a minimum of unsigned
+ * ones; -0 is below +0. A nan of the sign that such a maximum keeps stays whatever comes; if one of the other sign was
+ * in memory, which each update finds out from what it gets back, the element becomes the former. */
+static void in_float_order(const Scatter *m)
+{
+    const ScType t = type_of(m, 0), u = emit_unsigned(sc_type_info[t].bits);
+    const ScType i = u == SC_U32 ? SC_I32 : SC_I64;
+    const bool max = m->s->atomic == OP_ATOMIC_MAX;
+    const uint64_t inf = sc_from_f64(t, __builtin_inf()), sign = (sc_mask(t) >> 1) + 1;
+    const uint64_t nan = inf | (inf >> 1 & ~inf) | (max ? 0 : sign), quiet = nan | (inf & -inf) >> 1;
+    const uint32_t buffer = buffer_of(m, 0);
+    const IrRef x = m->x[0], is_nan = compare(m, OP_NE, x, x);
+    const IrRef bits = ir_node(m->g, OP_SELECT, IR_TYPE(u, 0), 0, is_nan, number(m, u, quiet), as_bits(m, x, u), 0);
+    EmitIf c = emit_if(m->e, compare(m, OP_LT, as_bits(m, bits, i), number(m, i, 0)));
+    const ScOp other = max ? OP_ATOMIC_MIN : OP_ATOMIC_MAX;
+    const IrRef then = effect_of(m, "was", buffer, m->at, node(m, other, u, bits, 0));
+    emit_else(m->e, &c);
+    IrRef was = effect_of(m, "was", buffer, m->at, node(m, m->s->atomic, i, as_bits(m, bits, i), 0));
+    was = as_bits(m, was, u);
+    emit_end_if(m->e, &c, 1, &then, &was, &was);
+    const ScType as = max ? u : i;
+    EmitIf lost = emit_if(m->e, compare(m, OP_GT, as_bits(m, was, as), number(m, as, inf | (max ? sign : 0))));
+    effect(m, buffer, m->at, node(m, OP_ATOMIC_EXCH, u, number(m, u, quiet), 0));
+    end_if(m, &lost);
+}
+
+/* --- other ways --------------------------------------------------------------------------------------------------- */
+/* A float below the normal ones, not 0: without its sign bit in 1 .. 2^23 - 1. */
+static IrRef is_tiny(const Scatter *m, IrRef x)
+{
+    const IrRef twice = node(m, OP_SHL, SC_U32, as_bits(m, x, SC_U32), number(m, SC_U32, 1));
+    return compare(m, OP_LT, node(m, OP_SUB, SC_U32, twice, number(m, SC_U32, 1)), number(m, SC_U32, 0xffffff));
+}
+
+static IrRef without_tiny(const Scatter *m, IrRef x)
+{
+    return ir_node(m->g, OP_SELECT, IR_TYPE(SC_F32, 0), 0, is_tiny(m, x), number(m, SC_F32, 0), x, 0);
+}
+
+/* The instruction takes floats below the normal ones for 0. What the element lost by that is added again. */
+static void add_f32(const Scatter *m, uint32_t buffer, IrRef at, IrRef x)
+{
+    const IrRef was = effect_of(m, "was", buffer, at, node(m, OP_ATOMIC_ADD, SC_F32, x, 0));
+    const IrRef sum = node(m, OP_ADD, SC_F32, was, x);
+    const IrRef before = node(m, OP_BOR, SC_PRED, is_tiny(m, was), is_tiny(m, x));
+    EmitIf c = emit_if(m->e, node(m, OP_BOR, SC_PRED, before, is_tiny(m, sum)));
+    if (c.s || c.known) {
+        const IrRef left = without_tiny(m, node(m, OP_ADD, SC_F32, without_tiny(m, was), without_tiny(m, x)));
+        const IrRef lost = node(m, OP_SUB, SC_F32, sum, left);
+        const Swap loop = begin_swap(m, buffer, at, SC_U32);
+        const IrRef all = node(m, OP_ADD, SC_F32, as_bits(m, loop.word, SC_F32), lost);
+        end_swap(m, &loop, as_bits(m, all, SC_U32));
+    }
+    end_if(m, &c);
+}
+
+static void one_operation(const Scatter *m, IrRef at, IrRef x)
+{
+    const ScType word = m->s->word;
+    if (m->s->combine == PART_SUM) add_f32(m, buffer_of(m, 0), at, x);
+    else effect(m, buffer_of(m, 0), at, node(m, m->s->atomic, word, as_bits(m, x, word), 0));
+}
+
+/* In both parts of a complex element. */
+static void atomically(const Scatter *m)
+{
+    if (sc_type_info[type_of(m, 0)].cls != 'C') {
+        one_operation(m, m->at, m->x[0]);
+        return;
+    }
+    for (int64_t part = 0; part < 2; part++) {
+        const IrRef at = rw_add(m->rw, rw_scale(m->rw, m->at, 2), ir_index(m->g, part));
+        one_operation(m, at, node(m, part ? OP_IM : OP_RE, m->s->word, m->x[0], 0));
+    }
+}
+
+static void set(const Scatter *m)
+{
+    const IrRef x = type_of(m, 0) == SC_C64 ? packed(m, m->x[0]) : m->x[0];
+    effect(m, buffer_of(m, 0), m->at, node(m, OP_WRITE_RELAXED, IR_SC(ir_at(m->g, x)->type), x, 0));
+}
+
+/* The thread that takes the lock gives it back before the others of its warp try again. All threads execute the unlock,
+ * those without the lock on an element of the other half of the buffer: it keeps the code generator, which may copy
+ * nothing that is convergent, from giving the threads that wait a loop of their own. They would wait for one that waits
+ * for them. Who had the lock gets 1 back, the others 0. */
+static void locked(const Scatter *m)
+{
+    const uint32_t outer = m->e->scope;
+    int64_t each = 1; /* elements of a lock: those that share a byte */
+    for (uint32_t k = 0; k < m->n; k++) {
+        const HloShape *first = part_shape(m->i, m->s->first), *of = part_shape(m->i, m->s->first + k);
+        const bool same = !memcmp(first->minor_to_major, of->minor_to_major, first->rank);
+        if (part_is_packed(of->type)) each = WBB_MAX(each, same ? part_packed_group(of->type) : hlo_elements(of));
+    }
+    const IrRef lock = rw_floordiv(m->rw, m->at, each), none = number(m, SC_U32, 0);
+    IrStmt *s = ir_stmt(m->g, emit_block(m->e), IR_REPEAT);
+    emit_enter(m->e, &s->body);
+    const IrRef was = effect_of(m, "held", m->s->lock, lock, node(m, OP_LOCK, SC_U32, number(m, SC_U32, 1), 0));
+    EmitIf c = emit_if(m->e, compare(m, OP_EQ, was, none));
+    plainly(m);
+    end_if(m, &c);
+    const IrRef half = ir_let_value(m->g, emit_block(m->e), emit_name(m->e, "h"), was, 0, 1);
+    emit_bound(m->e, half);
+    const int64_t size = hlo_elements(part_shape(m->i, m->s->first));
+    const IrRef at = rw_add(m->rw, lock, rw_scale(m->rw, half, size));
+    const IrRef had = effect_of(m, "had", m->s->lock, at, node(m, OP_UNLOCK, SC_U32, none, 0));
+    s->condition = compare(m, OP_EQ, had, none);
+    emit_switch(m->e, outer);
+}
+
+static void combine(const Scatter *m)
+{
+    switch (m->s->combine) {
+    case PART_SET: set(m); break;
+    case PART_ATOMIC:
+    case PART_SUM: atomically(m); break;
+    case PART_FLOAT_ORDER: in_float_order(m); break;
+    case PART_CAS: swapping(m); break;
+    case PART_PLAIN: plainly(m); break;
+    case PART_LOCK: locked(m); break;
+    }
+}
+
+/* --- indices ------------------------------------------------------------------------------------------------------ */
+/* An integer is in 0 .. hi; 0: always. */
+static IrRef inside(const Scatter *m, IrRef start, int64_t hi)
+{
+    const IrNode n = *ir_at(m->g, start);
+    const ScType t = IR_SC(n.type), u = emit_unsigned(sc_type_info[t].bits);
+    if (n.op == OP_CONST) {
+        const WbbI128 value = sc_to_i128(t, n.imm);
+        return value >= 0 && value <= hi ? 0 : ir_const(m->g, IR_TYPE(SC_PRED, 0), 0);
+    }
+    if (n.op == OP_IDX && ir_within(m->g, n.a[0], 0, (WbbI128)hi + 1)) return 0;
+    const WbbI128 most = ((WbbI128)1 << (sc_type_info[t].bits - sc_is_signed(t))) - 1;
+    if (!sc_is_signed(t) && hi >= most) return 0;
+    return compare(m, OP_LE, as_bits(m, start, u), number(m, u, (uint64_t)(hi < most ? hi : (int64_t)most)));
+}
+
+static IrRef start_of(const Scatter *m, IrRef start, int64_t hi)
+{
+    const IrNode n = *ir_at(m->g, start);
+    if (hi == 0) return ir_index(m->g, 0);
+    if (n.op == OP_CONST) return ir_index(m->g, (int64_t)sc_to_i128(IR_SC(n.type), n.imm));
+    if (n.op == OP_IDX && ir_within(m->g, n.a[0], 0, (WbbI128)hi + 1)) return n.a[0];
+    const IrRef var = ir_let_value(m->g, emit_block(m->e), emit_name(m->e, "s"), start, 0, hi);
+    emit_bound(m->e, var);
+    return var;
+}
+
+void emit_scatter(EmitValues *e, const PartStage *stage, IrRef element)
+{
+    const HloInstruction *i = stage->update;
+    Scatter m = {.e = e, .rw = e->rw, .g = e->g, .s = stage, .i = i, .results = i->n_operands / 2,
+                 .n = stage->n_outputs};
+    const uint32_t outer = e->scope, origin = e->g->making_origin;
+    const HloInstruction *indices = i->operands[m.results], *updates = i->operands[m.results + 1 + stage->first];
+    const HloShape *to = part_shape(i, stage->first), *from = updates->shape;
+    IrRef *index = WBB_NEW_N(e->arena, IrRef, from->rank + 1u), start[HLO_RANK_LIMIT], fits = 0;
+    int64_t hi[HLO_RANK_LIMIT];
+    ix_delinear(m.rw, from, element, index);
+    m.x = WBB_NEW_N(e->arena, IrRef, m.n + 1);
+    for (uint32_t k = 0; k < m.n; k++) {
+        const HloInstruction *x = i->operands[m.results + 1 + stage->first + k];
+        m.x[k] = emit_as(e, emit_value(e, (PartValue){x, 0}, index), type_of(&m, k));
+    }
+    const uint32_t columns = (uint32_t)indices->shape->dims[1];
+    for (uint32_t c = 0; c < columns; c++) {
+        IrRef *at = WBB_NEW_N(e->arena, IrRef, 2);
+        at[0] = index[0], at[1] = ir_index(e->g, c);
+        hi[c] = to->dims[c] - from->dims[c + 1];
+        start[c] = emit_value(e, (PartValue){indices, 0}, at);
+        const IrRef one = inside(&m, start[c], hi[c]);
+        if (one) fits = fits ? node(&m, OP_BAND, SC_PRED, fits, one) : one;
+    }
+    e->g->making_origin = i->id + 1;
+    EmitIf c = emit_if(e, fits);
+    if (c.s || c.known) {
+        IrRef *at = WBB_NEW_N(e->arena, IrRef, to->rank + 1u);
+        for (uint32_t d = 0; d < to->rank; d++)
+            at[d] = d < columns ? rw_add(m.rw, start_of(&m, start[d], hi[d]), index[d + 1]) : index[d + 1];
+        m.index = at, m.at = ix_linear(m.rw, to, at);
+        combine(&m);
+    }
+    end_if(&m, &c);
+    emit_switch(e, outer);
+    e->g->making_origin = origin;
+}

@@ -1,0 +1,364 @@
+/* scatter.c: the kernels of a fusion with scatters, in the order of their launches.
+ *
+ * Needs a plan with buffers, roots and the outputs that are updated in place; leaves for each scatter a kernel that
+ * stores its operand, unless the operand has the output's memory, and one that combines the updates with it; then a
+ * kernel for the outputs that are made of what scatters leave. A scatter works in the memory of an output, if an output
+ * is its result, else in a temporary. The shape of a normalised scatter is in hlo/normalise_gather.c.
+ *
+ *     f32[10,5] scatter(p, indices, updates f32[24,2,3]), add
+ *         =>   144 updates in the order of memory, atomic_add.f32, in place of p
+ */
+#include "partition/partition.h"
+
+typedef struct {
+    WbbCx *cx;
+    WbbArena *a;
+    PartPlan *p;
+    const TgTarget *t;
+    struct { PartMade *items; uint32_t n, capacity; } made;
+    struct { PartKernel *items; uint32_t n, capacity; } kernels;
+} Scattering;
+
+static bool *find_live(WbbArena *a, const PartPlan *p)
+{
+    const HloComputation *body = p->fusion->body;
+    bool *live = WBB_NEW_N(a, bool, body->n_instructions + 1);
+    for (uint32_t k = 0; k < p->n_outputs; k++) live[p->roots[k].i->id] = true;
+    for (uint32_t n = body->n_instructions; n-- > 0;) {
+        const HloInstruction *i = body->instructions[n];
+        for (uint32_t k = 0; live[i->id] && k < i->n_operands; k++) live[i->operands[k]->id] = true;
+    }
+    return live;
+}
+
+bool part_has_scatter(const PartPlan *p)
+{
+    const HloComputation *body = p->fusion->body;
+    for (uint32_t n = 0; n < body->n_instructions; n++)
+        if (body->instructions[n]->opcode == HLO_SCATTER) return true;
+    return false;
+}
+
+PartValue part_scatter_below(PartValue v)
+{
+    while (v.i->opcode == HLO_BITCAST && part_same_width(v.i)) v = part_value(v.i->operands[0], 0);
+    if (v.i->opcode != HLO_SCATTER) v.i = NULL;
+    return v;
+}
+
+/* --- how updates are combined ------------------------------------------------------------------------------------- */
+static const HloInstruction *root_of(const HloInstruction *s, uint32_t k)
+{
+    return part_value(s->called[0]->root, k).i;
+}
+
+static bool is_parameter(const HloInstruction *i, uint32_t number)
+{
+    return i->opcode == HLO_PARAMETER && i->number == (int64_t)number;
+}
+
+/* Is result k of the computation update k itself? */
+static bool overwrites(const HloInstruction *s, uint32_t k)
+{
+    return is_parameter(root_of(s, k), s->n_operands / 2 + k);
+}
+
+/* Is result k one operation on the element and its update? */
+static bool is_operation(const HloInstruction *s, uint32_t k)
+{
+    const HloInstruction *i = root_of(s, k);
+    const uint32_t n = s->n_operands / 2;
+    if (i->n_operands != 2 || i->shape->type != part_shape(s, k)->type) return false;
+    const HloInstruction *x = i->operands[0], *y = i->operands[1];
+    return (is_parameter(x, k) && is_parameter(y, n + k)) || (is_parameter(y, k) && is_parameter(x, n + k));
+}
+
+static ScOp atomic_of(HloOpcode op)
+{
+    switch (op) {
+    case HLO_ADD: return OP_ATOMIC_ADD;
+    case HLO_MINIMUM: return OP_ATOMIC_MIN;
+    case HLO_MAXIMUM: return OP_ATOMIC_MAX;
+    case HLO_AND: return OP_ATOMIC_AND;
+    case HLO_OR: return OP_ATOMIC_OR;
+    case HLO_XOR: return OP_ATOMIC_XOR;
+    default: return OP_NONE;
+    }
+}
+
+static ScType unsigned_of(uint32_t bits)
+{
+    return bits == 16 ? SC_U16 : bits == 32 ? SC_U32 : bits == 64 ? SC_U64 : SC_NONE;
+}
+
+static ScType signed_of(uint32_t bits) { return bits == 32 ? SC_I32 : bits == 64 ? SC_I64 : SC_NONE; }
+
+/* One instruction for an operation on elements of a type; *word: the type that it has. */
+static bool is_atomic(const Scattering *x, HloOpcode opcode, ScType t, ScOp *op, ScType *word)
+{
+    const ScTypeInfo *info = &sc_type_info[t];
+    const bool bits = opcode == HLO_AND || opcode == HLO_OR || opcode == HLO_XOR;
+    *op = atomic_of(opcode);
+    *word = bits ? unsigned_of(info->bits) : t;
+    if (info->cls == 'C') *word = opcode != HLO_ADD ? SC_NONE : t == SC_C64 ? SC_F32 : SC_F64;
+    if (*op == OP_NONE || *word == SC_NONE || info->cls == 'P') return false;
+    return tg_has_instruction(x->t, *op, *word);
+}
+
+static bool in_float_order(const Scattering *x, HloOpcode opcode, ScType t)
+{
+    const uint32_t bits = sc_type_info[t].bits;
+    const ScType word = unsigned_of(bits), number = signed_of(bits);
+    if (!sc_is_float(t) || word == SC_NONE || number == SC_NONE) return false;
+    return (opcode == HLO_MINIMUM || opcode == HLO_MAXIMUM) && tg_has_instruction(x->t, OP_ATOMIC_MAX, word) &&
+           tg_has_instruction(x->t, OP_ATOMIC_MIN, word) && tg_has_instruction(x->t, OP_ATOMIC_MAX, number) &&
+           tg_has_instruction(x->t, OP_ATOMIC_MIN, number) && tg_has_instruction(x->t, OP_ATOMIC_EXCH, word);
+}
+
+/* The word that holds an element, for compare and swap: of the width of the element, or of several small ones.
+ * SC_NONE: words would not fill the buffer. */
+static ScType word_of(const Scattering *x, const HloShape *s)
+{
+    const uint32_t bits = sc_type_info[s->type].bits, wide = WBB_MAX(bits, 16u);
+    const ScType word = unsigned_of(wide);
+    const bool fills = hlo_elements(s) * bits % wide == 0 && x->p->align * 8 >= wide;
+    return fills && word != SC_NONE && tg_has_instruction(x->t, OP_ATOMIC_CAS, word) ? word : SC_NONE;
+}
+
+/* How result k of a scatter is combined, where it depends on update k and element k alone. */
+static void combine_one(const Scattering *x, const HloInstruction *s, uint32_t k, PartStage *stage)
+{
+    const HloShape *shape = part_shape(s, k);
+    const ScType t = shape->type;
+    const HloOpcode op = root_of(s, k)->opcode;
+    const uint32_t bits = sc_type_info[t].bits;
+    const bool aligned = x->p->align * 8 >= WBB_MIN(bits, 64u);
+    stage->combine = PART_LOCK;
+    if (aligned && overwrites(s, k) && bits >= 8 && bits <= 64) {
+        stage->combine = PART_SET;
+        if (t == SC_C64) stage->word = SC_U64;
+    } else if (aligned && is_operation(s, k) && is_atomic(x, op, t, &stage->atomic, &stage->word)) {
+        const bool loses = stage->atomic == OP_ATOMIC_ADD && stage->word == SC_F32;
+        stage->combine = loses && !x->p->flush ? PART_SUM : PART_ATOMIC;
+    } else if (aligned && is_operation(s, k) && in_float_order(x, op, t)) {
+        stage->combine = PART_FLOAT_ORDER;
+        stage->atomic = atomic_of(op);
+    } else if ((stage->word = word_of(x, shape)) != SC_NONE) {
+        stage->combine = PART_CAS;
+    }
+}
+
+/* Does result k depend on element k and update k alone? */
+static bool is_apart(WbbArena *a, const HloInstruction *s, uint32_t k)
+{
+    const HloComputation *c = s->called[0];
+    const uint32_t n = s->n_operands / 2;
+    bool *needed = WBB_NEW_N(a, bool, c->n_instructions + 1);
+    needed[root_of(s, k)->id] = true;
+    for (uint32_t j = c->n_instructions; j-- > 0;) {
+        const HloInstruction *i = c->instructions[j];
+        if (!needed[i->id]) continue;
+        if (i->opcode == HLO_PARAMETER && i->number % n != k) return false;
+        for (uint32_t o = 0; o < i->n_operands; o++) needed[i->operands[o]->id] = true;
+    }
+    return true;
+}
+
+/* Elements that share a byte may be updated by several threads, even where each update has an element of its own.
+ * Without indices all windows are one, whatever the text states. */
+static bool stores_plainly(const HloInstruction *s, bool unique)
+{
+    const HloShape *indices = s->operands[s->n_operands / 2]->shape;
+    if (indices->dims[1] == 0 && indices->dims[0] > 1) return false;
+    for (uint32_t k = 0; k < s->n_operands / 2; k++)
+        if (part_is_packed(part_shape(s, k)->type)) return false;
+    return unique;
+}
+
+/* --- kernels ------------------------------------------------------------------------------------------------------ */
+static uint32_t add_temporary(Scattering *x, const char *stem, const HloShape *shape, bool zeroed)
+{
+    PartPlan *p = x->p;
+    const uint32_t n = p->n_operands + p->n_outputs + p->n_temps++;
+    const char *name = wbb_format(x->a, "%s%u.", stem, p->n_temps);
+    p->buffers = wbb_grow(x->a, p->buffers, n * sizeof *p->buffers, (n + 1) * sizeof *p->buffers);
+    p->buffers[n] = (PartBuffer){.name = name, .shape = shape, .elements = hlo_elements(shape), .temporary = true,
+                                 .zeroed = zeroed, .alias = -1};
+    return n;
+}
+
+/* The output that is leaf k of a scatter, as long as no other leaf has it; else a temporary. */
+static uint32_t buffer_of(Scattering *x, const HloInstruction *s, uint32_t k)
+{
+    const PartPlan *p = x->p;
+    for (uint32_t o = 0; o < p->n_outputs; o++) {
+        const PartValue v = part_scatter_below(p->roots[o]);
+        if (v.i == s && v.part == k) return p->n_operands + o;
+    }
+    return add_temporary(x, "scattered", part_shape(s, k), false);
+}
+
+static PartKernel *new_kernel(Scattering *x)
+{
+    PartKernel k = {.made = x->made.items, .n_made = x->made.n};
+    WBB_PUSH(x->a, &x->kernels, k);
+    return &x->kernels.items[x->kernels.n - 1];
+}
+
+static PartStage *new_stage(Scattering *x, PartKernel *k, PartKind kind, const HloShape *space, uint32_t outputs)
+{
+    k->n_ranges = 1;
+    k->ranges = WBB_NEW(x->a, PartRange);
+    PartStage *s = WBB_NEW(x->a, PartStage);
+    *s = (PartStage){.kind = kind, .n_outputs = outputs, .outputs = WBB_NEW_N(x->a, uint32_t, outputs + 1u)};
+    k->ranges[0] = (PartRange){.space = space, .elements = hlo_elements(space), .n_stages = 1, .stages = s};
+    return s;
+}
+
+static void finish(Scattering *x, PartKernel *k, const char *layout)
+{
+    part_choose(x->cx, x->a, x->p, k, x->t, layout);
+    if (!k->ranges[0].elements) k->n_ranges = 0;
+}
+
+/* Stores the operands of a scatter where it will work, but those that are there. */
+static void store_operands(Scattering *x, const HloInstruction *s, const uint32_t *buffers)
+{
+    const uint32_t n = s->n_operands / 2;
+    PartValue *values = WBB_NEW_N(x->a, PartValue, n + 1);
+    const HloShape **shapes = WBB_NEW_N(x->a, const HloShape *, n + 1);
+    uint32_t *outputs = WBB_NEW_N(x->a, uint32_t, n + 1), count = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        if (x->p->buffers[buffers[k]].alias >= 0) continue;
+        values[count] = part_value(s->operands[k], 0), shapes[count] = part_shape(s, k);
+        outputs[count++] = buffers[k] - x->p->n_operands;
+    }
+    if (!count || !hlo_elements(shapes[0])) return;
+    PartKernel *k = new_kernel(x);
+    PartStage *stage = new_stage(x, k, PART_ELEMENTS, shapes[0], count);
+    stage->outputs = outputs, stage->values = values, stage->shapes = shapes;
+    finish(x, k, NULL);
+}
+
+/* The type of each buffer's elements in the kernel of a stage. */
+static const ScType *views_of(const Scattering *x, const HloInstruction *s, const uint32_t *buffers, uint32_t first,
+                              const PartStage *stage)
+{
+    const PartPlan *p = x->p;
+    ScType *views = WBB_NEW_N(x->a, ScType, p->n_operands + p->n_outputs + p->n_temps + 1);
+    for (uint32_t k = 0; k < stage->n_outputs; k++) {
+        const ScType of = part_shape(s, first + k)->type;
+        const ScType t = stage->word != SC_NONE ? stage->word : part_is_packed(of) ? SC_U8 : of;
+        const int32_t alias = p->buffers[buffers[first + k]].alias;
+        views[buffers[first + k]] = t;
+        if (alias >= 0) views[alias] = t;
+    }
+    return views;
+}
+
+/* The updates of results first .. first + n - 1. */
+static void add_updates(Scattering *x, const HloInstruction *s, const uint32_t *buffers, uint32_t first, uint32_t n,
+                        PartStage how, const char *layout)
+{
+    const uint32_t results = s->n_operands / 2;
+    PartKernel *k = new_kernel(x);
+    PartStage *stage = new_stage(x, k, PART_SCATTER, s->operands[results + 1 + first]->shape, n);
+    stage->update = s, stage->first = first;
+    stage->combine = how.combine, stage->atomic = how.atomic, stage->word = how.word;
+    for (uint32_t j = 0; j < n; j++) stage->outputs[j] = buffers[first + j] - x->p->n_operands;
+    if (how.combine == PART_LOCK) {
+        static const uint8_t order[1] = {0};
+        int64_t *locks = WBB_NEW(x->a, int64_t); /* twice as many: emit/scatter.c says why */
+        *locks = 2 * hlo_elements(part_shape(s, first));
+        HloShape *lock = WBB_NEW(x->a, HloShape);
+        *lock = (HloShape){.type = SC_U32, .rank = 1, .dims = locks, .minor_to_major = order, .n_leaves = 1};
+        stage->lock = add_temporary(x, "lock", lock, true);
+    }
+    k->views = views_of(x, s, buffers, first, stage);
+    finish(x, k, layout);
+}
+
+static void add_scatter(Scattering *x, const HloInstruction *s, const char *layout)
+{
+    const uint32_t n = s->n_operands / 2;
+    const HloScatterDims d = hlo_scatter_dims(x->a, s);
+    uint32_t *buffers = WBB_NEW_N(x->a, uint32_t, n + 1);
+    for (uint32_t k = 0; k < n; k++) {
+        buffers[k] = buffer_of(x, s, k);
+        x->p->scattered[buffers[k]] = true;
+        x->p->buffers[buffers[k]].many = x->p->buffers[buffers[k]].alias < 0 || !stores_plainly(s, d.unique);
+    }
+    store_operands(x, s, buffers);
+    bool apart = true;
+    for (uint32_t k = 0; k < n; k++) apart = apart && is_apart(x->a, s, k) && (n == 1 || !overwrites(s, k));
+    if (hlo_elements(s->operands[n + 1]->shape) == 0) {
+        /* nothing to add */
+    } else if (stores_plainly(s, d.unique)) {
+        add_updates(x, s, buffers, 0, n, (PartStage){.combine = PART_PLAIN}, layout);
+    } else if (apart) {
+        for (uint32_t k = 0; k < n; k++) {
+            PartStage how = {.combine = PART_LOCK};
+            combine_one(x, s, k, &how);
+            add_updates(x, s, buffers, k, 1, how, layout);
+        }
+    } else {
+        add_updates(x, s, buffers, 0, n, (PartStage){.combine = PART_LOCK}, layout);
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        const PartMade made = {{s, k}, buffers[k]};
+        WBB_PUSH(x->a, &x->made, made);
+    }
+}
+
+/* Outputs that no scatter leaves behind. */
+static bool find_rest(Scattering *x, bool *rest)
+{
+    PartPlan *p = x->p;
+    bool any = false;
+    for (uint32_t o = 0; o < p->n_outputs; o++) {
+        rest[o] = !p->scattered[p->n_operands + o];
+        any = any || rest[o];
+    }
+    return any;
+}
+
+void part_scatter(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, const HloInstruction *const *updates,
+                  const char *layout)
+{
+    enum { MOST = 1000 }; /* temporaries: two for each result of a scatter */
+    const HloComputation *body = p->fusion->body;
+    Scattering x = {.cx = cx, .a = a, .p = p, .t = t};
+    const bool *live = find_live(a, p);
+    uint32_t leaves = 0;
+    for (uint32_t n = 0; n < body->n_instructions; n++)
+        if (body->instructions[n]->opcode == HLO_SCATTER) leaves += body->instructions[n]->shape->n_leaves;
+    if (leaves > MOST) wbb_decline(cx, body->root->loc, WHY_SIZE, "%u results of scatters; at most %d", leaves, MOST);
+    p->n_kernels = 0; /* each kernel has instructions of its own */
+    p->scattered = WBB_NEW_N(a, bool, p->n_operands + p->n_outputs + 2 * leaves + 1);
+    for (uint32_t n = 0; n < body->n_instructions; n++)
+        if (live[n] && body->instructions[n]->opcode == HLO_SCATTER) add_scatter(&x, body->instructions[n], layout);
+    p->kind = "scatter";
+    p->why_kind = "updates go where their indices say, in a launch of their own";
+    bool *rest = WBB_NEW_N(a, bool, p->n_outputs + 1);
+    if (find_rest(&x, rest)) {
+        PartKernel *k = new_kernel(&x);
+        const PartKernel ranges = part_ranges(a, p, t, updates, rest);
+        k->ranges = ranges.ranges, k->n_ranges = ranges.n_ranges;
+        part_choose(cx, a, p, k, t, NULL);
+    }
+    if (!x.kernels.n) new_kernel(&x);
+    if (layout && x.kernels.n > 1) part_layout_fail(cx, 1, "%u kernels take no given layout", x.kernels.n);
+    p->kernels = x.kernels.items, p->n_kernels = x.kernels.n;
+    for (uint32_t k = 0; k < p->n_kernels; k++) p->kernels[k].number = k;
+}
+
+void part_print_scatter(WbbBuf *out, const PartStage *s)
+{
+    static const char *const how[] = {
+        [PART_SET] = "one of them stays", [PART_ATOMIC] = "combined by one instruction",
+        [PART_SUM] = "combined by one instruction; subnormals, which it takes for 0, are added again",
+        [PART_FLOAT_ORDER] = "combined by instructions on integers", [PART_CAS] = "combined by compare and swap",
+        [PART_PLAIN] = "no two meet", [PART_LOCK] = "combined under a lock for each element",
+    };
+    wbb_putf(out, ", updates of %%%s, %s", s->update->name, how[s->combine]);
+}
