@@ -110,6 +110,7 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("random_transposes", "tests/random_transposes.py {wb} {run}", "", "--count 3000"),
     ("random_scans", "tests/random_scans.py {wb}", "", "--count 2000"),
     ("random_sorts", "tests/random_sorts.py {wb}", "", "--count 2000"),
+    ("random_scatters", "tests/random_scatters.py {wb} {run}", "", "--count 5000"),
     ("shared_reduction_mutants", "tests/shared_reduction_mutants.py {wb}", "", ""),
     ("compile_growth", "tests/compile_growth.py {wb}", "", ""),
     ("element_types", "tests/element_types.py {wb}", "", "--all"),
