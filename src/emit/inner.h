@@ -101,6 +101,12 @@ typedef struct {
     const HloInstruction *any; /* the condition holds where any of its elements does; NULL: it is another one */
 } EmitState;
 
+/* A constant, and the number of the buffer that holds it. */
+typedef struct {
+    const HloInstruction *of;
+    uint32_t buffer;
+} EmitTable;
+
 /* What the parameters of a computation are. */
 typedef struct {
     const IrRef *values;             /* by number, of a body of scalars; NULL: */
@@ -132,8 +138,8 @@ struct EmitValues {
     struct { EmitEnv *items; uint32_t n, capacity; } envs; /* of called computations; 0: the fusion's own */
     WbbMap calls;          /* environments, by instruction, environment around it, and branch */
     EmitState *search;     /* the outermost loop whose slots are looked for; NULL: none is */
-    /* constants that are the kernel's last buffers */
-    struct { const HloInstruction **items; uint32_t n, capacity; } tables;
+    /* constants that are buffers of the kernel; shared ones may follow */
+    struct { EmitTable *items; uint32_t n, capacity; } tables;
     /* A block has one scope from its beginning and one more from each variable or result that it binds: a value may be
      * used where the scope is open that binds the last of what it depends on. Numbers grow with depth along a chain. */
     IrScopes scopes;

@@ -80,8 +80,9 @@ static uint32_t table_of(EmitValues *e, const HloInstruction *i)
 {
     IrKernel *k = e->k;
     for (uint32_t n = 0; n < e->tables.n; n++)
-        if (e->tables.items[n] == i) return k->n_buffers - e->tables.n + n;
-    WBB_PUSH(e->arena, &e->tables, i);
+        if (e->tables.items[n].of == i) return e->tables.items[n].buffer;
+    const EmitTable table = {i, k->n_buffers};
+    WBB_PUSH(e->arena, &e->tables, table);
     const ScType t = i->shape->type;
     const size_t bytes = sc_bytes(t), n = (size_t)hlo_elements(i->shape);
     const size_t each = part_packed_group(t);

@@ -145,7 +145,8 @@ struct IrStmt {
     uint32_t n_results;
 };
 
-/* What a buffer is, in the order in which a kernel lists its buffers. All but tables and shared ones are parameters.
+/* What a buffer is, in the order in which a kernel lists its buffers, but that tables and shared ones, which alone are
+ * no parameters, may take turns.
  * OUT: written, by stores or atomics. INOUT: an output in the memory of an operand. TEMP: memory for this launch and
  * others of the kernel's bundle. TABLE: constants. SHARED: one for each block, undefined when the block starts. */
 typedef enum { IR_IN, IR_OUT, IR_INOUT, IR_TEMP, IR_SHARED, IR_TABLE } IrSpace;

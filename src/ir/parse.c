@@ -75,7 +75,9 @@ static void buffer(IrParser *p)
     if (b.space == IR_INOUT) b.alias = operand_named(p) + 1;
     if (b.space == IR_TEMP) b.zeroed = ir_take_word(p, "zero");
     const IrBuffer *last = p->buffers.n ? &p->buffers.items[p->buffers.n - 1] : NULL;
-    if (last && last->space > b.space && !(ir_is_output(last) && b.space == IR_OUT))
+    const bool either = last && ((ir_is_output(last) && b.space == IR_OUT) ||
+                                 (last->space == IR_TABLE && b.space == IR_SHARED));
+    if (last && last->space > b.space && !either)
         wbb_fail(p->cx, loc, "%s after %s", space_name[b.space], space_name[last->space]);
     ir_skip_space(p);
     const WbbLoc at = ir_here(p);

@@ -335,7 +335,8 @@ static void check_buffers(const Verify *v)
     for (uint32_t i = 0; i < v->k->n_buffers; i++) {
         const IrBuffer *b = &v->k->buffers[i];
         const IrSpace before = i ? v->k->buffers[i - 1].space : IR_IN;
-        if (before > b->space && !(before <= IR_TEMP && b->space <= IR_TEMP)) broken(v, 0, "buffers out of order");
+        const bool either = before <= IR_TEMP ? b->space <= IR_TEMP : before == IR_TABLE && b->space == IR_SHARED;
+        if (before > b->space && !either) broken(v, 0, "buffers out of order");
         if (!b->table != (b->space != IR_TABLE) || !b->alias != (b->space != IR_INOUT))
             broken(v, 0, "a table without elements, or an inout output without operand");
         if (!b->alias) continue;
