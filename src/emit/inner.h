@@ -234,6 +234,7 @@ void emit_else(EmitValues *e, EmitIf *c);
 /* A value from before c as a branch of c has it: where c joined an `if` whose result the value is, what that branch
  * yields. */
 IrRef emit_in_branch(const EmitValues *e, const EmitIf *c, bool then, IrRef value);
+static inline bool emit_never(const EmitIf *c) { return !c->s && !c->known; } /* the first branch is never taken */
 /* values[k] = the value of the taken branch; `then` or `otherwise` of a known condition is not looked at. */
 void emit_end_if(EmitValues *e, EmitIf *c, uint32_t n, const IrRef *then, const IrRef *otherwise, IrRef *values);
 

@@ -122,7 +122,7 @@ static void results_stage(const Share *m)
         const Position at = emit_share_position(m, c, 0, ir_index(m->g, 0));
         EmitIf inside = emit_if(m->e, at.kept);
         const IrRef *kept = emit_share_kept_index(m, m->range->hero, &at);
-        for (uint32_t k = 0; k < m->s->n_outputs; k++) {
+        for (uint32_t k = 0; k < m->s->n_outputs && !emit_never(&inside); k++) {
             const PartValue root = plan->roots[m->s->outputs[k]];
             IrRef *to = WBB_NEW_N(m->a, IrRef, HLO_RANK_LIMIT);
             part_path_index(m->rw, m->a, &m->s->paths[k], kept, to);

@@ -265,7 +265,7 @@ void emit_share_outputs(const Share *m, uint32_t n, const Position *at, const Ir
         }
     EmitIf inside = emit_if_using(m->e, emit_share_both(m, at->kept, at->term), n_outputs * n, values);
     for (uint32_t k = 0; k < n_outputs * n; k++) values[k] = emit_in_branch(m->e, &inside, true, values[k]);
-    for (uint32_t k = 0; k < n_outputs; k++) {
+    for (uint32_t k = 0; k < n_outputs && !emit_never(&inside); k++) {
         const uint32_t buffer = plan->n_operands + m->s->outputs[k];
         const ScType t = plan->buffers[buffer].shape->type;
         const uint32_t each = part_is_packed(t) ? n : 1;

@@ -254,7 +254,7 @@ static void get(const Tiling *m, const Element *x, uint32_t n)
                 emit_value(m->e, plan->roots[m->s->outputs[k]], root_index(m, m->s->outputs[k], &x[j]));
     for (uint32_t j = 0; j < n; j++) {
         EmitIf inside = emit_if_using(m->e, x[j].inside, outputs, values + j * outputs);
-        for (uint32_t k = 0; k < outputs; k++)
+        for (uint32_t k = 0; k < outputs && !emit_never(&inside); k++)
             emit_store(m->e, plan->n_operands + m->s->outputs[k], x[j].number,
                        emit_in_branch(m->e, &inside, true, values[j * outputs + k]));
         emit_else(m->e, &inside);
