@@ -206,6 +206,7 @@ void wbb_write_file(WbbCx *cx, const char *path, const void *bytes, size_t n);
 void wbb_make_dir(WbbCx *cx, const char *path); /* with its parents; existing is fine */
 bool wbb_file_exists(const char *path);
 bool wbb_is_dir(const char *path);
+const char **wbb_list_dir(WbbCx *cx, WbbArena *a, const char *path, uint32_t *n); /* names of what is in it, sorted */
 char *wbb_temp_dir(WbbCx *cx, WbbArena *a);             /* a new empty directory */
 void wbb_remove_dir(const char *path);                  /* it and the files in it */
 double wbb_now_ms(void);                                /* monotonic */

@@ -121,6 +121,34 @@ void wbb_remove_dir(const char *path)
     }
 }
 
+static int by_name(const void *x, const void *y) { return strcmp(*(char *const *)x, *(char *const *)y); }
+
+const char **wbb_list_dir(WbbCx *cx, WbbArena *a, const char *path, uint32_t *n)
+{
+    struct { const char **items; uint32_t n, capacity; } list = {0};
+    DIR *dir = opendir(path);
+    if (!dir) wbb_fail(cx, (WbbLoc){.file = path}, "cannot be listed: %s", strerror(errno));
+    /* names are copied to memory that may run out, which unwinds: so the folder is read in two passes */
+    uint32_t count = 0;
+    size_t bytes = 0;
+    for (struct dirent *e; (e = readdir(dir)); count++) bytes += strlen(e->d_name) + 1;
+    closedir(dir);
+    char *names = wbb_alloc(a, bytes + 1), *at = names;
+    list.items = WBB_NEW_N(a, const char *, count + 1);
+    dir = opendir(path);
+    for (struct dirent *e; dir && list.n < count && (e = readdir(dir));) {
+        const size_t length = strlen(e->d_name) + 1;
+        if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || length > bytes) continue;
+        memcpy(at, e->d_name, length);
+        list.items[list.n++] = at;
+        at += length, bytes -= length;
+    }
+    if (dir) closedir(dir);
+    qsort(list.items, list.n, sizeof *list.items, by_name);
+    *n = list.n;
+    return list.items;
+}
+
 static double clock_ms(clockid_t clock)
 {
     struct timespec t;
