@@ -345,6 +345,16 @@ PipeOperands pipe_operands(WbbCx *cx, WbbArena *a, const HloFusion *f, const Hlo
     return out;
 }
 
+PipeOperands pipe_given_operands(WbbCx *cx, WbbArena *a, const HloComputation *c, const void *const *arrays)
+{
+    struct PipeOrigin *o = WBB_NEW(a, struct PipeOrigin);
+    PipeOperands out = {.origin = o};
+    o->shapes = input_shapes(cx, a, c, &out.n);
+    o->arrays = out.arrays = WBB_NEW_N(a, const void *, out.n + 1);
+    for (uint32_t k = 0; k < out.n; k++) out.arrays[k] = arrays[k];
+    return out;
+}
+
 EvResult *pipe_evaluate(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands,
                         const EvOrder *order, EvMode mode, const EvPositions *at)
 {

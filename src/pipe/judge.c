@@ -271,6 +271,21 @@ static void judge(WbbCx *cx, WbbArena *a, const Judged *j, const PipeMemory *r, 
     measure_error(cx, a, f->body, operands, r->n_leaves, got, at, v);
 }
 
+void pipe_judge(WbbCx *cx, WbbArena *a, const HloFusion *f, const HloModule *m, const PipeOperands *operands,
+                const PipeMemory *r, const PipeRun *run, PipeVerdict *v)
+{
+    const Judged j = judged(cx, a, f, m, operands, r->b);
+    judge(cx, a, &j, r, run, v);
+}
+
+void pipe_judge_values(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands,
+                       const PipeRun *run, uint32_t n, const EvValue *got, PipeVerdict *v)
+{
+    const PipeMemory r = {.n_leaves = n};
+    v->compared += compare(cx, a, c, operands, NULL, &r, run, got, NULL, v);
+    measure_error(cx, a, c, operands, n, got, NULL, v);
+}
+
 /* --- further runs: in another order, on used temporaries, in place, on a GPU -------------------------------------- */
 /* What all runs of a bundle have in common. */
 typedef struct {

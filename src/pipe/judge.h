@@ -80,6 +80,8 @@ typedef struct {
     const struct PipeOrigin *origin;
 } PipeOperands;
 PipeOperands pipe_operands(WbbCx *cx, WbbArena *a, const HloFusion *f, const HloModule *m, const PipeRun *run);
+/* The same from one array for each leaf of the parameters of c. */
+PipeOperands pipe_given_operands(WbbCx *cx, WbbArena *a, const HloComputation *c, const void *const *arrays);
 /* Evaluates c on these operands: with `at` NULL all elements of the outputs, else those at the positions;
  * with an order ev_run_in_order. */
 EvResult *pipe_evaluate(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands,
@@ -103,6 +105,16 @@ void pipe_check_bundle(WbbCx *cx, WbbArena *a, const char *file, const Bundle *b
 /* Writes output leaf k as DIR/outK.npy. */
 void pipe_write_outputs(WbbCx *cx, WbbArena *a, const char *dir, uint32_t n, const EvValue *outputs);
 PipeVerdict pipe_run(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m, const PipeRun *run);
+/* n values against the bounds of computation c; adds to the verdict. */
+void pipe_judge_values(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands,
+                       const PipeRun *run, uint32_t n, const EvValue *got, PipeVerdict *v);
+
+/* there.c: one run on memory of the caller: memory[i] is that of buffer i of the bundle (NULL: a temporary), in its
+ * layout. An output may have the memory of an operand; where the bundle does not allow that, it is run elsewhere and
+ * copied, and *copied says so. With run->check accesses are checked and, with `judged`, the outputs compared with the
+ * bounds on what the operands held. `ptx` is the bundle's. */
+PipeVerdict pipe_run_there(WbbCx *cx, WbbArena *a, const Bundle *b, const SimModule *ptx, const HloModule *m,
+                           const PipeRun *run, void *const *memory, bool judged, bool *copied);
 
 /* verdict.c: as lines that begin with the name; as members of a JSON object. */
 void pipe_put_verdict(WbbBuf *b, const char *name, const PipeVerdict *v);

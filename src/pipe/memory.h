@@ -40,4 +40,9 @@ const char *pipe_ticket_fault(WbbArena *a, const PipeMemory *r);
 /* The number of bytes of outputs that differ; *first names the first. */
 int64_t pipe_differing(WbbArena *a, const PipeMemory *x, const PipeMemory *y, const char **first);
 
+
+/* judge.c: the outputs in r against the bounds of the fusion. */
+void pipe_judge(WbbCx *cx, WbbArena *a, const HloFusion *f, const HloModule *m, const PipeOperands *operands,
+                const PipeMemory *r, const PipeRun *run, PipeVerdict *v);
+
 #endif
