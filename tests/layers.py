@@ -38,17 +38,20 @@ ALLOWED: Dict[str, Set[str]] = {  # what a module may include: modules, or singl
     "sim": {"base", "bundle"},
     "gpu": {"base", "bundle"},
     "price": {"base", "bundle", "sim", "target"},
+    "program": {"base", "scalar", "bundle", "hlo", "eval", "fuse", "sim", "pipe/judge.h"},
 }
 EVERYTHING = set(ALLOWED)
 ALLOWED.update(pipe=EVERYTHING, api=EVERYTHING | {"pipe", "warpburg.h"}, main=EVERYTHING | {"pipe"})
-WITHOUT_LLVM = {"base", "scalar", "bundle", "hlo", "eval", "sim", "gpu", "pipe/corners.h", "pipe/judge.h", "pipe/spikes.h"}  # what warpburg-run is made of
-WITHOUT_LLVM_FILES = {f"pipe/{name}" for name in "agree.c corners.c corners.h inputs.c judge.c judge.h memory.c memory.h spikes.c spikes.h verdict.c".split()}
-WITHOUT_LLVM_FILES |= {f"main/{name}" for name in "command.c command.h complete.c counts.c dispatch.c eval.c help.c main.h man.c parse.c run.c "
-                                                  "run.h run_main.c".split()}
+WITHOUT_LLVM = {"base", "scalar", "bundle", "hlo", "eval", "fuse", "program", "sim", "gpu"}  # what warpburg-run is made of
+WITHOUT_LLVM |= {"pipe/corners.h", "pipe/judge.h", "pipe/spikes.h"}
+WITHOUT_LLVM_FILES = {f"pipe/{name}" for name in "agree.c corners.c corners.h inputs.c judge.c judge.h memory.c memory.h spikes.c spikes.h there.c "
+                                                 "verdict.c".split()}
+WITHOUT_LLVM_FILES |= {f"main/{name}" for name in "command.c command.h complete.c counts.c dispatch.c eval.c help.c main.h man.c parse.c "
+                                                  "program.c program.h run.c run.h run_main.c".split()}
 
 PREFIX = {"base": "wbb_", "scalar": "sc_", "ir": "ir_", "rewrite": "rw_", "target": "tg_", "hlo": "hlo_", "eval": "ev_", "fuse": "fuse_", "index": "ix_",
           "partition": "part_", "emit": "emit_", "vector": "vec_", "llvm": "ll_", "bundle": "bd_", "sim": "sim_", "gpu": "gpu_",
-          "price": "price_", "pipe": "pipe_",
+          "price": "price_", "pipe": "pipe_", "program": "prog_",
           "api": "wb_", "main": "main"}
 MAX_LINES = {".c": 600, ".h": 600, ".py": 400}
 MAX_COLUMNS = {".c": 120, ".h": 120, ".py": 160}

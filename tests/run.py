@@ -126,6 +126,7 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("corpus_loops", "tests/corpus_loops.py {wb} --shared {shared}", "", "--all"),
     ("kernel_mutants", "tests/kernel_mutants.py {wb} {run} --shared {shared}", "--kernels 60 --mutants 6 --seeds 200", "--kernels 200 --mutants 10"),
     ("corpus_outcomes", "tests/corpus_outcomes.py {wb} --shared {shared}", "--every 80", "--targets sm_75,sm_80,sm_86,sm_89,sm_90,sm_100,sm_120"),
+    ("programs", "tests/programs.py {wb} {run} {build}/tests/program_fuzz --shared {shared}", "--every 10 --every-variant 10", ""),
     ("judged_reductions", "tests/judged_reductions.py {wb} --shared {shared}", "--every 30", ""),
 ]
 

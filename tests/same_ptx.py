@@ -33,7 +33,7 @@ def cut(warpburg: str, corpus: Path, to: Path, jobs: int) -> List[Tuple[str, Pat
 
     def one(f: Path) -> List[Tuple[str, Path]]:
         folder = to / f.stem
-        subprocess.run([warpburg, "fuse", str(f), "-o", str(folder)], capture_output=True, check=False)
+        subprocess.run([warpburg, "fuse", str(f), "--parts", str(folder)], capture_output=True, check=False)
         return [(f"{f.relative_to(corpus)}/{k.name}", k) for k in sorted(folder.rglob("*.hlo"))]
 
     with ThreadPoolExecutor(jobs) as pool:

@@ -7,7 +7,7 @@
  *     {"file": "gelu.hlo", "kernel": "gelu", "target": "sm_90", "status": "ok", "block": 128, "grid": 12288, ..
  */
 #include "llvm/llvm.h"
-#include "main/run.h"
+#include "main/program_compile.h"
 #include "pipe/pipe.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 typedef struct {
     Words files, disable;
-    const char *target, *emit, *output, *print_after, *layout, *accuracy;
+    const char *target, *emit, *output, *print_after, *layout, *accuracy, *cut;
     int64_t align;
     bool approx, lines, trace, explain, bijection, time, json;
 } CompileOptions;
@@ -180,8 +180,57 @@ static void guarded_file(WbbCx *cx, void *arg)
 {
     File *f = arg;
     WbbArena *a = wbb_arena_new(cx);
+    if (f->o->output && prog_is_folder(f->o->output))
+        wbb_fail(cx, (WbbLoc){.file = f->o->output},
+                 "the folder holds a program, and a bundle would be mixed with it");
     f->status = one_file(cx, a, f->o, f->file, f->cache);
     wbb_arena_free(a);
+}
+
+/* A program, or a module that is one, under a guard of its own. */
+static void guarded_program(WbbCx *cx, void *arg)
+{
+    File *f = arg;
+    const CompileOptions *o = f->o;
+    WbbArena *a = wbb_arena_new(cx);
+    if (o->emit || o->json || o->explain || o->trace || o->print_after || o->bijection || o->layout)
+        wbb_fail(cx, (WbbLoc){.file = f->file},
+                 "this is a program of several kernels, for which compile takes no option about a single one; "
+                 "`fuse --parts` writes each");
+    if (o->output && prog_is_folder(f->file))
+        wbb_fail(cx, (WbbLoc){.file = f->file}, "--output: the bundles of a program are written to its own folder");
+    PipeOptions p = pipe_options(o);
+    p.cache = f->cache;
+    p.assemble = o->output || prog_is_folder(f->file);
+    f->status = main_compile_program(cx, main_program_of(cx, a, f->file, o->cut, o->target), f->file, &p, o->output);
+    wbb_arena_free(a);
+}
+
+/* Is the file a program? `declined`: as a kernel. */
+static bool is_program(WbbCx *cx, const CompileOptions *o, const char *file, bool declined)
+{
+    if (prog_is_folder(file)) return true;
+    if (o->emit || o->json || !wbb_file_exists(file) || wbb_is_dir(file)) return false;
+    WbbArena *a = wbb_arena_new(cx);
+    size_t n;
+    const char *text = wbb_read_file(cx, a, file, &n);
+    const bool several = main_is_program(file, text, n, declined);
+    wbb_arena_free(a);
+    return several;
+}
+
+static WbbStatus compile_file(WbbCx *cx, File *f)
+{
+    WbbStatus s = WBB_DECLINED;
+    bool program = is_program(cx, f->o, f->file, false);
+    if (!program) {
+        s = wbb_guard(cx, guarded_file, f);
+        program = s == WBB_DECLINED && is_program(cx, f->o, f->file, true);
+        if (program)
+            wbb_note(cx, (WbbLoc){.file = f->file}, "no single kernel computes it: it is compiled as a program");
+    }
+    if (program) s = wbb_guard(cx, guarded_program, f);
+    return s == WBB_OK ? f->status : s;
 }
 
 /* The JSON line of a file that failed or was declined. `before`: length of cx->messages before the file. */
@@ -210,8 +259,7 @@ static WbbStatus compile(const Call *call)
     for (uint32_t i = 0; i < o->files.n; i++) {
         File f = {.o = o, .file = o->files.items[i], .cache = cache};
         const size_t before = strlen(cx->messages);
-        WbbStatus s = wbb_guard(cx, guarded_file, &f);
-        if (s == WBB_OK) s = f.status;
+        const WbbStatus s = compile_file(cx, &f);
         if (s == WBB_DECLINED) wbb_note(cx, (WbbLoc){.file = f.file}, "%s", wbb_why_text(cx->why));
         if (o->json && s != WBB_OK && s != WBB_CHECK) print_refusal(cx, o, f.file, s, before);
         if (s != WBB_OK && (worst == WBB_OK || s == WBB_FAILED)) worst = s;
@@ -229,6 +277,20 @@ static WbbStatus profile_without_compiling(const Call *call)
     return main_run_profile(call, o->ptx ? o->ptx : o->file, b, m, hlo, NULL);
 }
 
+typedef struct {
+    const PipeOptions *o;
+    const char *file, *text;
+    size_t n;
+    WbbArena *arena;
+    PipeResult *r;
+} Text;
+
+static void guarded_text(WbbCx *cx, void *arg)
+{
+    const Text *t = arg;
+    pipe_compile(cx, t->arena, t->o, t->file, t->text, t->n, t->r);
+}
+
 /* Compile, run and judge; a bundle, or PTX of another compiler, is only run. */
 static WbbStatus run(const Call *call)
 {
@@ -238,6 +300,7 @@ static WbbStatus run(const Call *call)
     if ((o->against.n || o->html) && !o->profile) return main_usage(call, "--against and --html need --profile");
     if (o->profile && (o->seeds > 1 || !strcmp(o->on, "gpu")))
         return main_usage(call, "--profile takes one seed, and runs in the simulator");
+    if (!o->ptx && prog_is_folder(o->file)) return o->profile ? main_profile_program(call) : main_run_whole(call);
     if (o->ptx || wbb_is_dir(o->file))
         return o->profile ? profile_without_compiling(call) : main_run_without_compiling(call);
     size_t n;
@@ -249,7 +312,14 @@ static WbbStatus run(const Call *call)
     /* a fault prints its line of PTX; the comment names rule and HLO instruction, as those of a profile's lines do */
     p.comments = (o->check || o->profile) && !p.lines;
     PipeResult r;
-    pipe_compile(cx, a, &p, o->file, text, n, &r);
+    if (main_is_program(o->file, text, n, false)) return o->profile ? main_profile_program(call) : main_run_whole(call);
+    Text t = {.o = &p, .file = o->file, .text = text, .n = n, .arena = a, .r = &r};
+    const WbbStatus compiled = wbb_guard(cx, guarded_text, &t);
+    if (compiled == WBB_DECLINED && main_is_program(o->file, text, n, true)) {
+        wbb_note(cx, (WbbLoc){.file = o->file}, "no single kernel computes it: it is run as a program");
+        return o->profile ? main_profile_program(call) : main_run_whole(call);
+    }
+    if (compiled != WBB_OK) wbb_rethrow(cx, compiled);
     Bundle b = *r.bundle;
     if (p.comments) b.ptx = r.emitted;
     if (o->profile) {
@@ -291,18 +361,22 @@ static const char *stage_names(WbbArena *a)
 static const char *printed_passes(WbbArena *a) { return wbb_format(a, "emit %s all", main_pass_names(a)); }
 
 static const Positional compile_positionals[] = {
-    {SEVERAL("FILE.hlo", CompileOptions, files, "HLO text of one fusion"), .value = VALUE_FILE}, {0}};
+    {SEVERAL("FILE.hlo|PROGRAM", CompileOptions, files,
+             "HLO text of a fusion or a module, or a folder that `fuse -o` wrote"), .value = VALUE_FILE},
+    {0}};
 static const Option compile_table[] = {
     MAIN_OPTION_TARGET(CompileOptions),
     {WORD("--emit", CompileOptions, emit, "STAGE", "print what the compile is at this stage"),
      .choices = {.list = stage_names}},
     {WORD("--output", CompileOptions, output, "DIR",
-          "write a bundle to DIR: kernel.json, kernel.ptx, fusion.hlo and, where ptxas is found, a cubin"),
+          "write a bundle to DIR: kernel.json, kernel.ptx, fusion.hlo and, where ptxas is found, a cubin; of a module a "
+          "program with its bundles"),
      .letter = 'o', .value = VALUE_FOLDER},
     MAIN_OPTION_ACCURACY(CompileOptions),
     MAIN_OPTION_ALIGN(CompileOptions),
     MAIN_OPTION_LAYOUT(CompileOptions),
     MAIN_OPTION_LINES(CompileOptions),
+    MAIN_OPTION_CUT(CompileOptions),
     {WORD("--print-after", CompileOptions, print_after, "PASS", "print the kernel as it is after a pass"),
      .choices = {.list = printed_passes}},
     {FLAG("--trace", CompileOptions, trace, "print the rules that fired, in order")},
@@ -321,7 +395,8 @@ static const Example compile_examples[] = {
 const Command main_compile = {
     .name = "compile",
     .summary = "compile fusions to PTX and machine code",
-    .details = "Prints PTX, unless an option asks for something else.",
+    .details = "Prints PTX, unless an option asks for something else.\nA module that takes several kernels is cut as "
+               "`fuse` cuts it, and becomes a program.",
     .positionals = compile_positionals,
     .options = compile_table,
     .examples = compile_examples,
@@ -332,7 +407,8 @@ const Command main_compile = {
 };
 
 static const Positional run_positionals[] = {
-    {ONE("FILE.hlo|BUNDLE", RunOptions, file, "HLO text of a fusion, or a folder that `compile -o` wrote"),
+    {ONE("FILE.hlo|BUNDLE|PROGRAM", RunOptions, file,
+          "HLO text of a fusion or a module, or a folder that `compile -o` or `fuse -o` wrote"),
      .value = VALUE_FILE},
     {0}};
 static const Option run_compiling[] = {
@@ -340,6 +416,7 @@ static const Option run_compiling[] = {
     MAIN_OPTION_ALIGN(RunOptions),
     MAIN_OPTION_LAYOUT(RunOptions),
     MAIN_OPTION_LINES(RunOptions),
+    MAIN_OPTION_CUT(RunOptions),
     MAIN_OPTION_DISABLE(RunOptions),
     {FLAG("--profile", RunOptions, profile, "print the time that the kernel takes on the GPU, and what it is made of")},
     {LIST("--against", RunOptions, against, "THEIRS.ptx:GRID:BLOCK:SHARED",

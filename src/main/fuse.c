@@ -1,14 +1,19 @@
-/* fuse.c: `fuse FILE.hlo`: an unfused module cut into kernels and library calls, as text or one file each. */
+/* fuse.c: `fuse FILE.hlo`: an unfused module cut into kernels and library calls: as text, as files, as a program.
+ *
+ *     warpburg fuse model.hlo -o program       program.json, which says what runs in which order on which memory
+ *     warpburg fuse model.hlo --parts parts    each kernel once, and index.tsv
+ */
 #include "fuse/fuse.h"
 #include "main/main.h"
 #include "pipe/pipe.h"
+#include "program/program.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 typedef struct {
-    const char *file, *output, *cut, *target;
+    const char *file, *output, *parts, *cut, *target;
 } FuseOptions;
 
 /* "12 of fusion.3: multiply" */
@@ -19,10 +24,12 @@ static void put_part(WbbBuf *b, const FusePart *p)
     if (p->text) wbb_put(b, p->text);
 }
 
-static void write_folder(WbbCx *cx, WbbArena *a, const FuseParts *parts, const char *folder)
+static void write_parts(WbbCx *cx, WbbArena *a, const FuseParts *parts, const char *folder)
 {
     WbbBuf index = wbb_buf(a);
     wbb_put(&index, "file\tcount\tlibrary\toperation\n");
+    if (prog_is_folder(folder))
+        wbb_fail(cx, (WbbLoc){.file = folder}, "the folder holds a program, and parts would be mixed with it");
     wbb_make_dir(cx, folder);
     for (uint32_t k = 0; k < parts->n; k++) {
         const FusePart *p = &parts->items[k];
@@ -36,6 +43,18 @@ static void write_folder(WbbCx *cx, WbbArena *a, const FuseParts *parts, const c
     wbb_write_file(cx, wbb_format(a, "%s/index.tsv", folder), index.text, index.n);
 }
 
+static void write_program(WbbCx *cx, WbbArena *a, const HloModule *m, const char *text, const FuseHow *how,
+                          const char *folder)
+{
+    ProgModule *p = prog_build(cx, a, m, how);
+    p->source = text;
+    prog_write(cx, p, folder);
+    WbbBuf b = wbb_buf(a);
+    wbb_putf(&b, "%s: ", folder);
+    prog_summary(&b, p);
+    puts(b.text);
+}
+
 static WbbStatus fuse(const Call *call)
 {
     WbbCx *cx = call->cx;
@@ -43,11 +62,15 @@ static WbbStatus fuse(const Call *call)
     const FuseOptions *o = call->options;
     size_t n;
     const char *text = wbb_read_file(cx, a, o->file, &n);
+    const HloModule *m = hlo_normalise(cx, a, hlo_parse(cx, a, o->file, text, n));
+    const char *cut = o->cut ? o->cut : o->output ? "priced" : "plain";
     const FuseHow plain = {.mode = FUSE_PLAIN};
-    const FuseHow *how = !strcmp(o->cut, "plain") ? &plain : &pipe_fuse(cx, a, tg_find(o->target))->how;
-    const FuseParts parts = fuse_parts(cx, a, hlo_normalise(cx, a, hlo_parse(cx, a, o->file, text, n)), how);
-    if (o->output) {
-        write_folder(cx, a, &parts, o->output);
+    const FuseHow *how = !strcmp(cut, "plain") ? &plain : &pipe_fuse(cx, a, tg_find(o->target))->how;
+    if (o->output) write_program(cx, a, m, text, how, o->output);
+    if (o->output && !o->parts) return WBB_OK;
+    const FuseParts parts = fuse_parts(cx, a, m, how);
+    if (o->parts) {
+        write_parts(cx, a, &parts, o->parts);
         return WBB_OK;
     }
     WbbBuf b = wbb_buf(a);
@@ -62,14 +85,19 @@ static WbbStatus fuse(const Call *call)
 static const Positional positionals[] = {
     {ONE("FILE.hlo", FuseOptions, file, "HLO text of an unfused module"), .value = VALUE_FILE}, {0}};
 static const Option options[] = {
-    {WORD("--cut", FuseOptions, cut, "HOW", "plain: the same parts on every target; priced: by modelled time"),
-     .standard = "plain", .choices = {.words = "plain priced"}},
+    {WORD("--cut", FuseOptions, cut, "HOW",
+          "plain: the same kernels on every target; priced: by modelled time (default: priced with -o, else plain)"),
+     .choices = {.words = "plain priced"}},
     MAIN_OPTION_TARGET(FuseOptions),
-    {WORD("--output", FuseOptions, output, "DIR", "write a file for each part, and their list to DIR/index.tsv"),
+    {WORD("--output", FuseOptions, output, "DIR", "write a program to DIR: program.json, and the text of each kernel"),
      .letter = 'o', .value = VALUE_FOLDER},
+    {WORD("--parts", FuseOptions, parts, "DIR", "write a file for each part, and their list to DIR/index.tsv"),
+     .value = VALUE_FOLDER},
     {0}};
-static const Example examples[] = {{"fuse model.hlo -o parts", "a folder of fusions that `compile` takes one by one"},
-                                   {0}};
+static const Example examples[] = {
+    {"fuse model.hlo -o program", "a program, which `run` runs: kernels and library calls in order, and their memory"},
+    {"fuse model.hlo --parts parts", "a folder of fusions that `compile` takes one by one"},
+    {0}};
 const Command main_fuse = {
     .name = "fuse",
     .summary = "cut an unfused module into kernels and library calls",

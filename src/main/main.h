@@ -37,6 +37,9 @@ extern const Command main_compile, main_run, main_hlo, main_fuse, main_map, main
           "the layout that the kernel has: which thread has which elements; --emit plan prints one")}
 #define MAIN_OPTION_LINES(T)                                                                                           \
     {FLAG("--lines", T, lines, "put the lines of rules and of the HLO text into the PTX, as .loc")}
+#define MAIN_OPTION_CUT(T)                                                                                             \
+    {WORD("--cut", T, cut, "HOW", "which kernels a module becomes: the same on every target, or by modelled time"),    \
+     .standard = "priced", .choices = {.words = "plain priced"}}
 enum { MAIN_THREADS = 16 }; /* of the simulator and the evaluator, at most */
 #define MAIN_OPTION_JOBS(T, what, standard)                                                                            \
     {NUMBER("--jobs", T, jobs, "N", what " (default: the number of cores, " standard " at most)"), .letter = 'j'}

@@ -176,23 +176,3 @@ WbbStatus main_run_without_compiling(const Call *call)
     const Bundle *b = main_run_bundle_of(cx, a, o, &m, &hlo);
     return main_run_seeds(cx, o, o->ptx ? o->ptx : o->file, b, m);
 }
-
-static const Positional positionals[] = {
-    {ONE("BUNDLE", RunOptions, file, "folder that `compile -o` wrote; with --ptx the HLO text of a fusion"),
-     .value = VALUE_FILE},
-    {0}};
-static const Example examples[] = {
-    {"run out --check --case e", "run a bundle on edge values and judge every element"},
-    {"run gelu.hlo --ptx theirs.ptx --grid 512 --block 128 --check", "the same for PTX of another compiler"},
-    {0}};
-const Command main_run_bundle = {
-    .name = "run",
-    .summary = "run a bundle in the simulator or on a GPU, and judge what it computes",
-    .positionals = positionals,
-    .options = main_run_table,
-    .examples = examples,
-    .declined = "the evaluator declines the HLO text",
-    .check = "a fault, an element outside the bounds, or a GPU that differs from the simulator",
-    .size = sizeof(RunOptions),
-    .run = main_run_without_compiling,
-};

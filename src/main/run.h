@@ -21,7 +21,7 @@ typedef struct {
     bool edited;
     int64_t shared, padding;
     /* compiling first: the executable with a compiler */
-    const char *target, *layout;
+    const char *target, *layout, *cut;
     Words disable;
     int64_t align;
     bool lines;

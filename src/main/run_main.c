@@ -1,5 +1,33 @@
 /* run_main.c: warpburg-run, what a machine needs that only runs bundles: no LLVM, no rules. */
 #include "main/main.h"
+#include "main/program.h"
+
+static WbbStatus run(const Call *call)
+{
+    const RunOptions *o = call->options;
+    return !o->ptx && prog_is_folder(o->file) ? main_run_compiled_program(call) : main_run_without_compiling(call);
+}
+
+static const Positional positionals[] = {
+    {ONE("BUNDLE", RunOptions, file, "folder that `compile -o` wrote; with --ptx the HLO text of a fusion"),
+     .value = VALUE_FILE},
+    {0}};
+static const Example examples[] = {
+    {"run out --check --case e", "run a bundle on edge values and judge every element"},
+    {"run gelu.hlo --ptx theirs.ptx --grid 512 --block 128 --check", "the same for PTX of another compiler"},
+    {0}};
+const Command main_run_bundle = {
+    .name = "run",
+    .summary = "run a bundle in the simulator or on a GPU, and judge what it computes",
+    .details = "A folder with a program.json is a program: its kernels and library calls run one after the other.",
+    .positionals = positionals,
+    .options = main_run_table,
+    .examples = examples,
+    .declined = "the evaluator declines the HLO text",
+    .check = "a fault, an element outside the bounds, or a GPU that differs from the simulator",
+    .size = sizeof(RunOptions),
+    .run = run,
+};
 
 static const Command *const commands[] = {&main_run_bundle, &main_eval, NULL};
 

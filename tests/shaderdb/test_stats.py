@@ -66,7 +66,7 @@ class Stats(unittest.TestCase):
         path.write_text("\n".join([*lines, "}", ""]))
         got = {r["kernel"]: (r["count"], r["status"], r["reason"]) for r in self.stats(path)}
         self.assertEqual(got, {"d0": (2, "declined", "library"), "a0": (2, "ok", "")})
-        call(WARPBURG, "fuse", path, "-o", self.folder / "parts")
+        call(WARPBURG, "fuse", path, "--parts", self.folder / "parts")
         self.assertIn("tanh", (self.folder / "parts" / "a0.hlo").read_text())
         self.assertNotIn("metadata", (self.folder / "parts" / "a0.hlo").read_text())
         call(WARPBURG, "compile", self.folder / "parts" / "a0.hlo")

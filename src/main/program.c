@@ -1,0 +1,131 @@
+/* program.c: `run PROGRAM`: a program run step by step in the simulator, and what that prints.
+ *
+ * Needs a program, and bundles of its kernels in its folder, or a compiler for their texts. Leaves the results, a
+ * verdict on stdout, and exit status 4 if anything is wrong.
+ *
+ *     out: 20 kernels, 6 library calls ran; 20 kernels judged: 5180 elements inside the bounds, no fault
+ *     out: 224 elements of the results inside the bounds of the module, 12 ulp from f64 at most
+ */
+#include "main/program.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Options of `run` that say something of a single kernel. */
+static void refuse_options(WbbCx *cx, const RunOptions *o)
+{
+    const struct {
+        bool given;
+        const char *text;
+    } rows[] = {{o->blocks != 0, "--blocks"}, {o->seeds > 1, "--seeds"}, {o->ptx != NULL, "--ptx"},
+                {o->counts, "--counts"},      {o->layout != NULL, "--layout"}, {o->padding != 0, "--padding"}};
+    if (!strcmp(o->on, "gpu")) wbb_fail(cx, (WbbLoc){.file = o->file}, "--on gpu: programs run in the simulator only");
+    if (*o->which == 's' || *o->which == 'c')
+        wbb_fail(cx, (WbbLoc){.file = o->file}, "--case %s is about one kernel, and this is a program", o->which);
+    for (size_t k = 0; k < WBB_LEN(rows); k++)
+        if (rows[k].given)
+            wbb_fail(cx, (WbbLoc){.file = o->file}, "%s is about one kernel, and this is a program", rows[k].text);
+}
+
+static void put_text(WbbBuf *b, const RunOptions *o, const char *name, const ProgVerdict *v)
+{
+    wbb_putf(b, "%s: %" PRIu64 " kernels, %" PRIu64 " library calls, %" PRIu64 " copies and %" PRIu64
+             " iterations of loops ran", name, v->kernels, v->library, v->copies, v->iterations);
+    if (v->moved) wbb_putf(b, "; %" PRIu64 " kernels were run out of place and copied", v->moved);
+    wbb_put(b, "\n");
+    if (v->first) wbb_putf(b, "%s: fault: %s\n", name, v->first);
+    else if (o->check)
+        wbb_putf(b, "%s: %" PRIu64 " kernels judged: %lld elements inside the bounds, %.3g ulp from f64 at most, no "
+                 "fault\n", name, v->judged, (long long)v->compared, v->max_ulp);
+    if (v->whole.outside)
+        wbb_putf(b, "%s: %lld of %lld elements of the results outside the bounds of the module; first: %s\n", name,
+                 (long long)v->whole.outside, (long long)v->whole.compared, v->whole.first);
+    else if (o->check && v->whole_skipped)
+        wbb_putf(b, "%s: the results were not compared: %s\n", name, v->whole_skipped);
+    else if (o->check)
+        wbb_putf(b, "%s: %lld elements of the results inside the bounds of the module, %.3g ulp from f64 at most\n",
+                 name, (long long)v->whole.compared, v->whole.max_ulp);
+    if (o->time)
+        wbb_putf(b, "ms: run %.1f, library %.1f, judge %.1f\n", v->ms_run, v->ms_library, v->ms_judge);
+}
+
+static void put_json(WbbBuf *b, const char *name, const ProgModule *p, const ProgVerdict *v)
+{
+    const ProgMemory m = prog_memory(p);
+    wbb_json_open(b, NULL, '{');
+    wbb_json_text(b, "file", name);
+    wbb_json_uint(b, "kernels", v->kernels);
+    wbb_json_uint(b, "library", v->library);
+    wbb_json_uint(b, "copies", v->copies);
+    wbb_json_uint(b, "iterations", v->iterations);
+    wbb_json_uint(b, "moved", v->moved);
+    wbb_json_uint(b, "judged", v->judged);
+    wbb_json_int(b, "compared", v->compared);
+    wbb_json_int(b, "outside", v->outside);
+    wbb_json_putf(b, "max_ulp", "%.17g", v->max_ulp);
+    wbb_json_text(b, "first", v->first);
+    wbb_json_text(b, "whole_skipped", v->whole_skipped);
+    wbb_json_int(b, "whole_compared", v->whole.compared);
+    wbb_json_int(b, "whole_outside", v->whole.outside);
+    wbb_json_putf(b, "whole_max_ulp", "%.17g", v->whole.max_ulp);
+    wbb_json_text(b, "whole_first", v->whole.first);
+    wbb_json_int(b, "peak", m.peak);
+    wbb_json_putf(b, "ms_run", "%.3f", v->ms_run);
+    wbb_json_putf(b, "ms_library", "%.3f", v->ms_library);
+    wbb_json_putf(b, "ms_judge", "%.3f", v->ms_judge);
+    wbb_json_close(b, '}');
+    wbb_put(b, "\n");
+}
+
+WbbStatus main_run_program(const Call *call, const ProgModule *p, const char *name, MainKernel *kernel, void *arg)
+{
+    WbbCx *cx = call->cx;
+    const RunOptions *o = call->options;
+    refuse_options(cx, o);
+    wbb_arena_limit(call->arena, MAIN_MEMORY);
+    ProgRun run = {.kernel = kernel, .arg = arg, .run = main_run_options(cx, o)};
+    run.run.output_dir = NULL;
+    const ProgVerdict v = prog_run(cx, call->arena, p, &run);
+    if (o->output && v.n_results) pipe_write_outputs(cx, call->arena, o->output, v.n_results, v.results);
+    WbbBuf b = wbb_buf(call->arena);
+    if (o->json) put_json(&b, name, p, &v);
+    else put_text(&b, o, name, &v);
+    fputs(b.text, stdout);
+    return v.first || v.whole.outside ? WBB_CHECK : WBB_OK;
+}
+
+const char *main_bundle_folder(WbbArena *a, const ProgModule *p, const ProgStep *s)
+{
+    return p->folder ? wbb_format(a, "%s/%.*s", p->folder, (int)(strlen(s->file) - strlen(".hlo")), s->file) : NULL;
+}
+
+/* The bundle that `compile` left for the step. */
+ProgKernel main_compiled_kernel(WbbCx *cx, WbbArena *a, const ProgModule *p, const ProgStep *s, const char *folder)
+{
+    const Bundle *b = bd_read(cx, a, folder);
+    (void)p;
+    if (b->edited)
+        wbb_fail(cx, (WbbLoc){.file = wbb_format(a, "%s/%s", folder, b->edited)},
+                 "this is not the file whose hash kernel.json states");
+    if (!b->hlo || strcmp(b->hlo, s->text))
+        wbb_fail(cx, (WbbLoc){.file = folder}, "it was compiled from another text than %s", s->file);
+    return (ProgKernel){.bundle = b, .module = hlo_parse(cx, a, s->file, s->text, strlen(s->text))};
+}
+
+static ProgKernel without_compiling(WbbCx *cx, WbbArena *a, void *arg, const ProgStep *s)
+{
+    const ProgModule *p = arg;
+    const char *folder = main_bundle_folder(a, p, s);
+    if (!prog_has_bundle(folder))
+        wbb_fail(cx, (WbbLoc){.file = s->file},
+                 "the kernel is not compiled; `warpburg compile -o` writes programs with their kernels");
+    return main_compiled_kernel(cx, a, p, s, folder);
+}
+
+WbbStatus main_run_compiled_program(const Call *call)
+{
+    const RunOptions *o = call->options;
+    ProgModule *p = prog_read(call->cx, call->arena, o->file);
+    return main_run_program(call, p, o->file, without_compiling, p);
+}

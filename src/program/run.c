@@ -1,0 +1,348 @@
+/* run: a program, step by step, on the memory that it says.
+ *
+ * Needs: a verified program and the kernels of its steps. Leaves: its results, and what was found. Temporaries have one
+ * block of memory a frame, which is filled with a pattern first, so a value that is read too late shows. Kernels run in
+ * the simulator on that memory, library calls in the evaluator on copies of it.
+ *
+ *     loop: the condition leaves its result in the flag, the body its results in the memory of its parameters
+ */
+#include "program/run.h"
+
+#include <string.h>
+
+/* MOST_ITERATIONS: of all loops together, as in the evaluator. WHOLE: elements of all steps together up to which the
+ * evaluator runs the whole module. */
+enum { PATTERN = 0xa5, MOST_ITERATIONS = 1000000, MOST_CALLS = 200, WHOLE = 1 << 28 };
+
+/* The text of a kernel or of a library call. */
+typedef struct {
+    ProgKernel kernel;
+    const SimModule *ptx;
+} Loaded;
+
+typedef struct {
+    WbbCx *cx;
+    WbbArena *arena;
+    const ProgModule *p;
+    const ProgRun *o;
+    ProgVerdict v;
+    WbbMap loaded;        /* by name of the file */
+    uint8_t ***constants; /* [computation][buffer] */
+    uint64_t **times;     /* [computation][step] how often it ran */
+    double work;          /* elements that steps made, and products of library calls */
+    uint32_t depth;
+    bool stop;
+} Run;
+
+/* One call of a computation. */
+typedef struct {
+    const ProgComputation *c;
+    uint32_t number;
+    uint8_t *const *parameters, *const *results;
+    uint8_t *frame;
+} Frame;
+
+static uint8_t *address(const Run *r, const Frame *f, uint32_t value)
+{
+    const uint32_t number = f->c->values[value].buffer;
+    const ProgBuffer *b = &f->c->buffers[number];
+    switch (b->place) {
+    case PROG_PARAMETER: return f->parameters[b->number];
+    case PROG_RESULT: return f->results[b->number];
+    case PROG_CONSTANT: return r->constants[f->number][number];
+    default: return f->frame + b->offset;
+    }
+}
+
+/* --- texts of steps ----------------------------------------------------------------------------------------------- */
+static bool agrees(const ProgValue *v, const HloShape *s, bool library)
+{
+    bool same = !strcmp(v->type, sc_type_info[s->type].hlo) && v->rank == s->rank;
+    for (int k = 0; same && k < v->rank; k++)
+        same = v->dims[k] == s->dims[k] && (library || v->minor_to_major[k] == s->minor_to_major[k]);
+    return same;
+}
+
+/* The text of a step takes and makes what the step reads and makes. */
+static void check_text(Run *r, WbbArena *a, const Frame *f, const ProgStep *s, const HloComputation *c)
+{
+    const bool library = s->kind == PROG_LIBRARY;
+    const HloShape **leaves;
+    uint32_t at = 0;
+    bool same = true;
+    for (uint32_t k = 0; k < c->n_parameters; k++) {
+        const uint32_t n = hlo_leaves(a, c->parameters[k]->shape, &leaves);
+        for (uint32_t j = 0; j < n; j++, at++)
+            same = same && at < s->n_reads && agrees(&f->c->values[s->reads[at]], leaves[j], library);
+    }
+    const uint32_t n = hlo_leaves(a, c->root->shape, &leaves);
+    for (uint32_t j = 0; j < n; j++)
+        same = same && j < s->n_makes && agrees(&f->c->values[s->makes[j]], leaves[j], library);
+    if (!same || at != s->n_reads || n != s->n_makes)
+        wbb_fail(r->cx, (WbbLoc){.file = s->file}, "the text has other operands or results than step %s of %s", s->name,
+                 f->c->name);
+}
+
+static Loaded *load(Run *r, const Frame *f, const ProgStep *s)
+{
+    WbbEntry *e = wbb_map_put_bytes(&r->loaded, s->file, strlen(s->file));
+    if (e->pointer) return e->pointer;
+    Loaded *l = WBB_NEW(r->arena, Loaded);
+    if (s->kind == PROG_KERNEL) {
+        l->kernel = r->o->kernel(r->cx, r->arena, r->o->arg, s);
+        l->ptx = sim_parse(r->cx, r->arena, s->name, l->kernel.bundle->ptx);
+        const HloFusion fusion = hlo_fusion(r->cx, l->kernel.module);
+        pipe_check_bundle(r->cx, r->arena, s->file, l->kernel.bundle, l->kernel.module);
+        check_text(r, r->arena, f, s, fusion.body);
+    } else {
+        l->kernel.module = hlo_parse(r->cx, r->arena, s->file, s->text, strlen(s->text));
+        check_text(r, r->arena, f, s, l->kernel.module->entry);
+    }
+    wbb_map_put_bytes(&r->loaded, s->file, strlen(s->file))->pointer = l;
+    return l;
+}
+
+/* --- steps -------------------------------------------------------------------------------------------------------- */
+static void found(Run *r, const Frame *f, const ProgStep *s, const char *text)
+{
+    if (!r->v.first) r->v.first = wbb_format(r->arena, "step %s of %s: %s", s->name, f->c->name, text);
+    r->stop = true;
+}
+
+static void run_kernel(Run *r, WbbArena *a, const Frame *f, const ProgStep *s, uint64_t time)
+{
+    Loaded *l = load(r, f, s);
+    const Bundle *b = l->kernel.bundle;
+    void **memory = WBB_NEW_N(a, void *, b->n_buffers + 1);
+    uint32_t out = 0;
+    for (int i = 0; i < b->n_buffers; i++) {
+        if (b->buffers[i].role == BD_IN) memory[i] = address(r, f, s->reads[b->buffers[i].arg]);
+        else if (b->buffers[i].role == BD_OUT) memory[i] = address(r, f, s->makes[out++]);
+    }
+    const bool judged = (time & (time - 1)) == 0;
+    bool copied;
+    PipeVerdict v =
+        pipe_run_there(r->cx, a, b, l->ptx, l->kernel.module, &r->o->run, memory, judged, &copied);
+    r->v.kernels++;
+    r->v.moved += copied;
+    r->v.ms_run += v.ms_run, r->v.ms_judge += v.ms_eval;
+    if (v.report.n_faults) found(r, f, s, v.report.faults[0]);
+    if (v.outside) found(r, f, s, v.first);
+    if (!r->o->run.check || !judged) return;
+    r->v.judged++;
+    r->v.compared += v.compared, r->v.outside += v.outside;
+    r->v.max_ulp = WBB_MAX(r->v.max_ulp, v.max_ulp);
+}
+
+static void *logical_of(Run *r, WbbArena *a, const Frame *f, uint32_t value)
+{
+    const BdBuffer d = prog_describe(&f->c->values[value]);
+    const size_t n = (size_t)bd_elements(d.dims, d.rank), size = (size_t)bd_npy_bytes(d.type);
+    if (!size) wbb_decline(r->cx, (WbbLoc){0}, WHY_TYPE, "%s has type %s, which has no elements here",
+                           f->c->values[value].name, d.type);
+    void *out = wbb_alloc(a, wbb_mul_size(a, n, size) + 16);
+    bd_to_logical(r->cx, &d, address(r, f, value), out);
+    return out;
+}
+
+static void set_logical(Run *r, const Frame *f, uint32_t value, const void *elements)
+{
+    const BdBuffer d = prog_describe(&f->c->values[value]);
+    bd_to_physical(r->cx, &d, elements, address(r, f, value));
+}
+
+static void run_library(Run *r, WbbArena *a, const Frame *f, const ProgStep *s)
+{
+    const Loaded *l = load(r, f, s);
+    const double since = wbb_now_ms();
+    const void **inputs = WBB_NEW_N(a, const void *, s->n_reads + 1);
+    for (uint32_t k = 0; k < s->n_reads; k++) inputs[k] = logical_of(r, a, f, s->reads[k]);
+    const EvResult *out = ev_run(r->cx, a, l->kernel.module->entry, inputs, EV_PLAIN);
+    for (uint32_t k = 0; k < s->n_makes; k++) set_logical(r, f, s->makes[k], out->outputs[k].data);
+    r->v.library++;
+    r->v.ms_library += wbb_now_ms() - since;
+    double least = 1e30; /* of a dot: at least the products of one result, so this estimate is high */
+    for (uint32_t k = 0; k < s->n_reads; k++) least = WBB_MIN(least, (double)f->c->values[s->reads[k]].bytes);
+    for (uint32_t k = 0; k < s->n_makes && s->n_reads; k++)
+        r->work += (double)f->c->values[s->makes[k]].bytes * least / 64;
+}
+
+static void run_copy(Run *r, WbbArena *a, const Frame *f, const ProgStep *s)
+{
+    const ProgValue *x = &f->c->values[s->reads[0]], *y = &f->c->values[s->makes[0]];
+    r->v.copies++;
+    if (!x->rank || !memcmp(x->minor_to_major, y->minor_to_major, (size_t)x->rank * sizeof(int)))
+        memcpy(address(r, f, s->makes[0]), address(r, f, s->reads[0]), (size_t)x->bytes);
+    else set_logical(r, f, s->makes[0], logical_of(r, a, f, s->reads[0]));
+}
+
+static void run_computation(Run *r, uint32_t number, uint8_t *const *parameters, uint8_t *const *results,
+                            uint8_t *frame);
+
+static uint8_t **addresses(const Run *r, WbbArena *a, const Frame *f, const uint32_t *values, uint32_t n)
+{
+    uint8_t **out = WBB_NEW_N(a, uint8_t *, n + 1);
+    for (uint32_t k = 0; k < n; k++) out[k] = address(r, f, values[k]);
+    return out;
+}
+
+static void run_loop(Run *r, WbbArena *a, const Frame *f, const ProgStep *s, uint8_t *frame)
+{
+    uint8_t **state = addresses(r, a, f, s->makes, s->n_makes), **flag = addresses(r, a, f, &s->flag, 1);
+    while (!r->stop) {
+        run_computation(r, s->calls[0], state, flag, frame);
+        if (r->stop || !*flag[0]) return;
+        if (++r->v.iterations > MOST_ITERATIONS)
+            wbb_decline(r->cx, (WbbLoc){0}, WHY_SIZE, "loops took %d iterations, and more are not run",
+                        MOST_ITERATIONS);
+        run_computation(r, s->calls[1], state, state, frame);
+    }
+}
+
+static void run_branch(Run *r, WbbArena *a, const Frame *f, const ProgStep *s, uint8_t *frame)
+{
+    uint32_t which = 0, at = s->kind == PROG_BRANCH;
+    if (s->kind == PROG_BRANCH) {
+        const uint8_t *value = address(r, f, s->reads[0]);
+        int32_t index;
+        if (*f->c->values[s->reads[0]].type == 'p') {
+            which = !*value;
+        } else { /* out of range is the last one */
+            memcpy(&index, value, sizeof index);
+            which = index < 0 || (uint32_t)index >= s->n_calls ? s->n_calls - 1 : (uint32_t)index;
+        }
+        for (uint32_t k = 0; k < which; k++) at += s->taken[k];
+    }
+    run_computation(r, s->calls[which], addresses(r, a, f, s->reads + at, s->taken[which]),
+                    addresses(r, a, f, s->makes, s->n_makes), frame);
+}
+
+static void run_step(Run *r, const Frame *f, uint32_t number)
+{
+    const ProgStep *s = &f->c->steps[number];
+    WbbArena *a = wbb_arena_new(r->cx);
+    wbb_arena_limit(a, (size_t)1 << 36);
+    uint8_t *frame = s->frame >= 0 ? f->frame + f->c->buffers[s->frame].offset : NULL;
+    for (uint32_t k = 0; k < s->n_makes; k++) r->work += (double)f->c->values[s->makes[k]].bytes;
+    switch (s->kind) {
+    case PROG_KERNEL: run_kernel(r, a, f, s, ++r->times[f->number][number]); break;
+    case PROG_LIBRARY: run_library(r, a, f, s); break;
+    case PROG_COPY: run_copy(r, a, f, s); break;
+    case PROG_LOOP: run_loop(r, a, f, s, frame); break;
+    default: run_branch(r, a, f, s, frame); break;
+    }
+    wbb_arena_free(a);
+}
+
+static void run_computation(Run *r, uint32_t number, uint8_t *const *parameters, uint8_t *const *results,
+                            uint8_t *frame)
+{
+    const Frame f = {.c = &r->p->computations[number], .number = number, .parameters = parameters, .results = results,
+                     .frame = frame};
+    if (++r->depth > MOST_CALLS) wbb_decline(r->cx, (WbbLoc){0}, WHY_SIZE, "calls nest deeper than %d", MOST_CALLS);
+    if (f.c->frame) memset(frame, PATTERN, (size_t)f.c->frame);
+    for (uint32_t s = 0; s < f.c->n_steps && !r->stop; s++) run_step(r, &f, s);
+    r->depth--;
+}
+
+/* --- beginning and end -------------------------------------------------------------------------------------------- */
+static void load_constants(Run *r)
+{
+    for (uint32_t i = 0; i < r->p->n; i++) {
+        const ProgComputation *c = &r->p->computations[i];
+        r->constants[i] = WBB_NEW_N(r->arena, uint8_t *, c->n_buffers + 1);
+        r->times[i] = WBB_NEW_N(r->arena, uint64_t, c->n_steps + 1);
+        for (uint32_t v = 0; v < c->n_values; v++) {
+            const ProgValue *x = &c->values[v];
+            const ProgBuffer *b = &c->buffers[x->buffer];
+            if (b->place != PROG_CONSTANT || x->of != v) continue;
+            if (!b->file)
+                wbb_decline(r->cx, (WbbLoc){0}, WHY_OPERATION, "the text leaves out the value of constant %s", x->name);
+            const char *path = wbb_format(r->arena, "%s/%s", r->p->folder, b->file);
+            const BdBuffer d = prog_describe(x);
+            uint8_t *bytes = wbb_alloc(r->arena, (size_t)b->bytes + 16);
+            const void *logical;
+            if (r->p->folder) {
+                logical = bd_read_npy(r->cx, r->arena, path, x->type, x->dims, x->rank, NULL);
+                bd_to_physical(r->cx, &d, logical, bytes);
+            } else if (b->splat) {
+                const size_t size = (size_t)bd_npy_bytes(x->type), n = (size_t)bd_elements(x->dims, x->rank);
+                uint8_t *all = wbb_alloc(r->arena, wbb_mul_size(r->arena, n, size) + 1);
+                for (size_t k = 0; k < n; k++) memcpy(all + k * size, b->literal, size);
+                bd_to_physical(r->cx, &d, all, bytes);
+            } else {
+                bd_to_physical(r->cx, &d, b->literal, bytes);
+            }
+            r->constants[i][x->buffer] = bytes;
+        }
+    }
+}
+
+/* The results of the whole module by its own bounds. */
+static void judge_whole(Run *r, const HloModule *m, const void *const *inputs)
+{
+    if (r->work > WHOLE) {
+        r->v.whole_skipped = "the evaluator would take too long for the whole module";
+        return;
+    }
+    WbbArena *a = wbb_arena_new(r->cx);
+    wbb_arena_limit(a, (size_t)1 << 36);
+    const double since = wbb_now_ms();
+    const PipeOperands operands = pipe_given_operands(r->cx, a, m->entry, inputs);
+    pipe_judge_values(r->cx, a, m->entry, &operands, &r->o->run, r->v.n_results, r->v.results, &r->v.whole);
+    r->v.ms_judge += wbb_now_ms() - since;
+    if (r->v.whole.first) r->v.whole.first = wbb_format(r->arena, "%s", r->v.whole.first);
+    wbb_arena_free(a);
+}
+
+/* Memory of the results, those without a parameter's. */
+static uint8_t **result_memory(Run *r, const ProgComputation *c)
+{
+    uint8_t **out = WBB_NEW_N(r->arena, uint8_t *, c->n_results + 1);
+    for (uint32_t k = 0; k < c->n_results; k++) {
+        const size_t bytes = (size_t)c->values[c->results[k]].bytes;
+        if (c->in_place[k] < 0) out[k] = memset(wbb_alloc(r->arena, bytes + 16), PATTERN, bytes);
+    }
+    return out;
+}
+
+ProgVerdict prog_run(WbbCx *cx, WbbArena *a, const ProgModule *p, const ProgRun *o)
+{
+    const ProgComputation *c = &p->computations[p->entry];
+    Run r = {.cx = cx, .arena = a, .p = p, .o = o, .loaded = {.arena = a},
+             .constants = WBB_NEW_N(a, uint8_t **, p->n + 1), .times = WBB_NEW_N(a, uint64_t *, p->n + 1)};
+    wbb_use_threads(cx, o->run.threads);
+    const HloModule *m = hlo_parse(cx, a, p->folder ? wbb_format(a, "%s/source.hlo", p->folder) : "source.hlo",
+                                   p->source, strlen(p->source));
+    const void **inputs = pipe_inputs(cx, a, m, &o->run);
+    load_constants(&r);
+    const HloShape **leaves;
+    uint32_t n = 0;
+    uint8_t **parameters = WBB_NEW_N(a, uint8_t *, c->n_parameters + 1), **results = result_memory(&r, c);
+    for (uint32_t k = 0; k < m->entry->n_parameters; k++) {
+        const uint32_t count = hlo_leaves(a, m->entry->parameters[k]->shape, &leaves);
+        for (uint32_t j = 0; j < count; j++, n++) {
+            if (n >= c->n_parameters || !agrees(&c->values[c->parameters[n]], leaves[j], true))
+                wbb_fail(cx, m->entry->loc, "the program has other parameters than source.hlo");
+            const BdBuffer d = prog_describe(&c->values[c->parameters[n]]);
+            parameters[n] = wbb_alloc(a, (size_t)d.bytes + 16);
+            bd_to_physical(cx, &d, inputs[n], parameters[n]);
+        }
+    }
+    const uint32_t n_results = hlo_leaves(a, m->entry->root->shape, &leaves);
+    bool same = n == c->n_parameters && n_results == c->n_results;
+    for (uint32_t k = 0; same && k < n_results; k++) same = agrees(&c->values[c->results[k]], leaves[k], true);
+    if (!same) wbb_fail(cx, m->entry->loc, "the program has other parameters or results than source.hlo");
+    run_computation(&r, p->entry, parameters, results, wbb_alloc(a, (size_t)c->frame + 16));
+    const Frame f = {.c = c, .number = p->entry, .parameters = parameters, .results = results};
+    r.v.n_results = c->n_results;
+    r.v.results = WBB_NEW_N(a, EvValue, c->n_results + 1);
+    for (uint32_t k = 0; k < c->n_results && !r.stop; k++) {
+        const ProgValue *v = &c->values[c->results[k]];
+        r.v.results[k] = (EvValue){.type = sc_type_named(v->type, strlen(v->type)), .rank = (uint8_t)v->rank,
+                                   .dims = v->dims, .data = logical_of(&r, a, &f, c->results[k])};
+    }
+    if (r.stop) r.v.n_results = 0, r.v.whole_skipped = "a step is wrong";
+    else if (o->run.check) judge_whole(&r, m, inputs);
+    return r.v;
+}

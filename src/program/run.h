@@ -1,0 +1,45 @@
+/* run.h: a program run step by step, and judged.
+ *
+ * Needs the bundles of its kernels, from wherever they come. Leaves the results, and a verdict: what each kernel did
+ * on the very buffers, and how the results compare with the meaning of the whole module.
+ *
+ *     ProgVerdict v = prog_run(cx, arena, p, &(ProgRun){.kernel = compile, .run = {.check = true, .which = 'n'}});
+ */
+#ifndef PROG_RUN_H
+#define PROG_RUN_H
+
+#include "pipe/judge.h"
+#include "program/program.h"
+
+typedef struct {
+    const Bundle *bundle;
+    const HloModule *module; /* of its text, by which it is judged */
+} ProgKernel;
+
+typedef struct {
+    /* The kernel of a step, asked for once for each text. It fails or declines with the reason. */
+    ProgKernel (*kernel)(WbbCx *cx, WbbArena *a, void *arg, const ProgStep *s);
+    void *arg;
+    PipeRun run; /* check, threads, inputs; blocks, on_gpu and profiles must be unset */
+} ProgRun;
+
+typedef struct {
+    uint64_t kernels, library, copies, iterations; /* that ran; kernels: steps, each of which may be several launches */
+    uint64_t judged;           /* kernels whose outputs were compared with the bounds */
+    int64_t compared, outside; /* their elements */
+    double max_ulp;            /* largest distance of their outputs from the evaluation in f64 on their inputs */
+    uint64_t moved;            /* kernels that could not run in place, and were copied */
+    const char *first;         /* the first fault or element outside the bounds, with the step; NULL: none */
+    PipeVerdict whole;         /* with check: the results, by the bounds of the module */
+    const char *whole_skipped; /* why the results were not compared; NULL: they were */
+    SimCounts counts;
+    EvValue *results;          /* [n_results], logical */
+    uint32_t n_results;
+    double ms_run, ms_judge, ms_library;
+} ProgVerdict;
+
+/* run.c: stops at the first step with a fault or an element outside the bounds. A step in a loop is judged when it runs
+ * for the first, second, fourth, eighth time and so on. */
+ProgVerdict prog_run(WbbCx *cx, WbbArena *a, const ProgModule *p, const ProgRun *o);
+
+#endif

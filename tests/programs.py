@@ -1,0 +1,235 @@
+#!/usr/bin/env python3
+"""Whole programs: the small modules of the corpus cut, compiled, run step by step under --check, and compared with stored results.
+
+    programs.py WARPBURG RUN FUZZER [--shared DIR] [--on sm_90:priced,sm_80:plain] [--every N] [--only TEXT] [-j N]
+
+Each NAME.S.hlo of modules/ becomes a program (`fuse -o`), cut by price and plainly. `run --check` must find no fault in a step, and no element of
+the results outside the bounds of the module. The results are then compared with those of another implementation (NAME.S.npz): integers must be equal, floats no
+further from the evaluation in f64 than 8 times the larger of two distances: that of the stored results, and that of the evaluator that rounds
+each operation; nor than 64 units in the last place of the largest element. For ILL the stored results are worse than any reading of the text
+allows, so only the evaluator counts. programs_known.tsv lists programs that are declined, with the reason's word, and where results may differ;
+a line that is no longer true is a failure.
+
+Then program.json with one thing changed, in all places: RUN and FUZZER (build/tests/program_fuzz) read it or refuse it at a place, and never
+crash; faults of the data flow are found. Ends with `N passed, M failed`; a module counts once for each target. Needs numpy but for the last part.
+"""
+from __future__ import annotations
+
+import argparse
+import copy
+import csv
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Dict, Iterator, List, Tuple
+
+from warpburg_cli import Cli
+
+try:
+    import numpy as np
+except ImportError:
+    np = None
+
+HERE = Path(__file__).resolve().parent
+KNOWN = HERE / "programs_known.tsv"
+ILL = {"batchnorm_nchw_grad", "cplx_pow_c64", "gpt_block_grad_bf16", "gpt_block_grad_f32", "llama_block_grad", "nerf_render"}
+DIGITS = {"f64": 53, "f32": 24, "c64": 24, "c128": 53, "f16": 11, "bf16": 8, "f8e4m3fn": 4, "f8e5m2": 3}
+FARTHER, UNITS = 8, 64
+
+
+def known() -> Dict[str, Tuple[str, str]]:
+    with open(KNOWN, encoding="utf-8", newline="") as lines:
+        return {r["program"]: (r["word"], r["why"]) for r in csv.DictReader(lines, delimiter="\t")}
+
+
+def numbers(array, kind: str):
+    """Floats of any type as f64, complex values as their parts."""
+    if kind == "bf16":
+        return (array.view(np.uint16).astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+    if kind in ("f8e4m3fn", "f8e5m2"):
+        import ml_dtypes
+        return array.view(getattr(ml_dtypes, "float8_e4m3fn" if kind == "f8e4m3fn" else "float8_e5m2")).astype(np.float64)
+    if array.dtype.kind == "c":
+        return np.ascontiguousarray(array).view(np.float32 if array.dtype.itemsize == 8 else np.float64).astype(np.float64)
+    return array.astype(np.float64)
+
+
+def distance(values, exact) -> float:
+    """The largest distance, in parts of the largest element; nan and infinities must be where they are in `exact`."""
+    odd = ~np.isfinite(exact)
+    if not np.array_equal(values[odd], exact[odd], equal_nan=True) or not np.isfinite(values[~odd]).all():
+        return float("inf")
+    if not exact[~odd].size:
+        return 0.0
+    scale = np.abs(exact[~odd]).max() or 1.0
+    return float(np.abs(values[~odd] - exact[~odd]).max() / scale)
+
+
+class Programs:
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.cli = Cli(args.warpburg, args.jobs)
+        self.known = known()
+        self.passed = self.failed = 0
+        self.modules = args.shared / "corpus" / "modules"
+        self.totals = {"kernels": 0, "library": 0, "copies": 0, "iterations": 0, "compared": 0}
+
+    def check(self, fine: bool, what: str) -> None:
+        self.passed += fine
+        self.failed += not fine
+        if not fine:
+            print(f"FAIL {what}", flush=True)
+
+    def result(self, name: str, kind: str, k: int, folder: Path, stored) -> str:
+        """How result k differs from the stored one; "": it agrees."""
+        got, theirs = np.load(folder / "out" / f"out{k}.npy"), stored[f"out{k}"]
+        if got.shape != theirs.shape:
+            return f"result {k} is {got.shape}, stored {theirs.shape}"
+        if kind not in DIGITS:
+            differ = int((got.astype(np.int64) != theirs.astype(np.int64)).sum()) if kind != "u64" else int((got != theirs).sum())
+            return f"result {k}: {differ} of {got.size} elements differ" if differ else ""
+        exact = numbers(np.load(folder / "exact" / f"out{k}.npy"), "f64")
+        ours, plain = distance(numbers(got, kind), exact), distance(numbers(np.load(folder / "plain" / f"out{k}.npy"), kind), exact)
+        other = 0.0 if name in ILL else distance(numbers(theirs, kind), exact)
+        limit = max(FARTHER * plain, FARTHER * other, UNITS * 2.0 ** -DIGITS[kind])
+        return "" if ours <= limit or plain == other == float("inf") else f"result {k} ({kind}) is {ours:.3g} off, {limit:.3g} at most"
+
+    def one(self, name: str, target: str, cut: str) -> Tuple[str, str]:
+        """(outcome, why): right, a reason's word, differs, wrong."""
+        file = str(self.modules / f"{name}.S.hlo")
+        with tempfile.TemporaryDirectory() as made:
+            folder = Path(made)
+            p = self.cli.call("fuse", file, "--cut", cut, "--target", target, "-o", str(folder / "p"))
+            if p.returncode:
+                return "wrong", p.stderr[-300:]
+            p = self.cli.call("run", str(folder / "p"), "--check", "--json", "--seed", "1", "--target", target, "-o", str(folder / "out"))
+            if p.returncode == 3:
+                reason = re.search(r"declined: (\w+):", p.stderr)
+                return (reason[1] if reason else "wrong"), p.stderr.strip()[:300]
+            if p.returncode or not p.stdout:
+                return "wrong", (p.stderr + p.stdout)[-500:]
+            facts = json.loads(p.stdout)
+            if facts["whole_skipped"] or facts["judged"] == 0 and facts["kernels"]:
+                return "wrong", f"not judged: {facts['whole_skipped']}"
+            for key in self.totals:
+                self.totals[key] += facts[key]
+            for words in (["plain"], ["exact", "--f64"]):
+                p = self.cli.call("eval", file, "--seed", "1", "-o", str(folder / words[0]), *words[1:])
+                if p.returncode:
+                    return "wrong", p.stderr[-300:]
+            program = json.loads((folder / "p" / "program.json").read_text())
+            entry = program["computations"][program["entry"]]
+            stored = np.load(self.modules / f"{name}.S.npz")
+            for k, result in enumerate(entry["results"]):
+                differs = self.result(name, entry["values"][result["value"]]["type"], k, folder, stored)
+                if differs:
+                    return "differs", differs
+        return "right", ""
+
+    def modules_on(self, names: List[str], target: str, cut: str) -> None:
+        for name, (outcome, why) in zip(names, self.cli.each(lambda n: self.one(n, target, cut), names)):
+            word, _ = self.known.get(name, ("right", ""))
+            self.check(outcome == word, f"{name} on {target}, cut {cut}: {outcome}, {word} expected; {why}")
+
+
+# --- program.json with one thing changed ------------------------------------------------------------------------------------------------------
+def places(value, path: Tuple = ()) -> Iterator[Tuple]:
+    yield path
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from places(inner, path + (key,))
+
+
+def changed(program, path: Tuple, to):
+    """The program with `to` at the path; ... leaves it out."""
+    out = copy.deepcopy(program)
+    inner = out
+    for key in path[:-1]:
+        inner = inner[key]
+    if to is ...:
+        del inner[path[-1]]
+    else:
+        inner[path[-1]] = to
+    return out
+
+
+def variants(program) -> Iterator[Tuple[str, object]]:
+    for path in list(places(program))[1:]:
+        inner = program
+        for key in path:
+            inner = inner[key]
+        yield f"without {path}", changed(program, path, ...)
+        for to in (None, [], {}, "x", -1, 0, 1, 2 ** 31, 2 ** 63, 10 ** 30, [0, 0]) if not isinstance(inner, str) else (None, 7, "", "../x", "x" * 300):
+            yield f"{path} = {to}", changed(program, path, to)
+
+
+def flow_faults(program) -> Iterator[Tuple[str, object, str]]:
+    """Programs whose numbers are all in range, and what is wrong with each."""
+    for c, computation in enumerate(program["computations"]):
+        steps = computation["steps"]
+        for s in range(len(steps)):
+            reads = set(steps[s]["reads"]) & {v for step in steps[:s] for v in step["makes"]}
+            if reads:
+                yield f"step {s} first", changed(program, ("computations", c, "steps"), [steps[s], *steps[:s], *steps[s + 1:]]), "it reads "
+            if steps[s].get("in_place"):
+                yield f"step {s} not in place", changed(program, ("computations", c, "steps", s, "in_place"), []), "over "
+            if steps[s]["kind"] == "loop":
+                yield "a loop that reads less", changed(program, ("computations", c, "steps", s, "reads"), steps[s]["reads"][1:]), ""
+                yield "condition and body exchanged", changed(program, ("computations", c, "steps", s, "calls"), steps[s]["calls"][::-1]), "results"
+
+
+def bad_programs(tests: Programs, args: argparse.Namespace) -> None:
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made, "p")
+        file = HERE / "lit" / "program" / "loop.hlo"
+        tests.check(tests.cli.call("fuse", str(file), "--cut", "plain", "-o", str(folder)).returncode == 0, "loop.hlo is no program")
+        written = folder / "program.json"
+        program = json.loads(written.read_text())
+        all_of_them = list(variants(program))[::args.every_variant]
+        for k, (what, text) in enumerate(all_of_them):
+            Path(made, f"{k}.json").write_text(json.dumps(text))
+        for start in range(0, len(all_of_them), 500):
+            end = min(start + 500, len(all_of_them))
+            p = subprocess.run([args.fuzzer, *(str(Path(made, f"{k}.json")) for k in range(start, end))], capture_output=True, text=True, check=False)
+            tests.check(p.returncode == 0, f"variants {start}..{end} of program.json: exit {p.returncode}; {p.stderr[-300:]}")
+        for what, text, says in flow_faults(program):
+            written.write_text(json.dumps(text, indent=1))
+            p = tests.cli.call("run", str(folder))
+            right = p.returncode == 1 and re.search(r"program\.json:\d+:\d+: error: ", p.stderr) and says in p.stderr
+            tests.check(bool(right), f"{what}: exit {p.returncode}, {p.stderr.strip()[-200:]}; '{says}' expected")
+        written.write_text(json.dumps(program))
+        p = subprocess.run([args.run, "run", str(folder)], capture_output=True, text=True, check=False)
+        tests.check(p.returncode == 1 and "is not compiled" in p.stderr, f"warpburg-run without bundles: exit {p.returncode}, {p.stderr[-200:]}")
+        (folder / "steps" / "u.hlo").write_text((folder / "steps" / "j.hlo").read_text())
+        p = tests.cli.call("run", str(folder))
+        tests.check(p.returncode == 1 and "other operands or results" in p.stderr, f"another text for a step: exit {p.returncode}, {p.stderr[-200:]}")
+
+
+def main() -> int:
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("warpburg")
+    p.add_argument("run")
+    p.add_argument("fuzzer")
+    p.add_argument("--shared", type=Path, default=HERE.parents[1] / "shared")
+    p.add_argument("--on", default="sm_90:priced,sm_80:plain", help="targets, and how modules are cut for each")
+    p.add_argument("--every", type=int, default=1, help="of the modules, every Nth")
+    p.add_argument("--every-variant", type=int, default=1, help="of the changed program.json, every Nth")
+    p.add_argument("--only", default="", help="modules whose name has this in it")
+    p.add_argument("-j", "--jobs", type=int, default=2)
+    args = p.parse_args()
+    tests = Programs(args)
+    bad_programs(tests, args)
+    names = [f.name[:-len(".S.hlo")] for f in sorted(tests.modules.glob("*.S.hlo")) if args.only in f.name]
+    if np is None or not names:
+        print(f"skipped: the modules need {'numpy' if np is None else tests.modules}")
+    else:
+        for k, place in enumerate(args.on.split(",")):
+            tests.modules_on(names[k::args.every], *place.split(":"))
+        print(", ".join(f"{n} {what}" for what, n in tests.totals.items()))
+    print(f"{tests.passed} passed, {tests.failed} failed")
+    return int(tests.failed != 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
