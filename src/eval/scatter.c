@@ -263,7 +263,7 @@ static bool overwrites(const HloComputation *c, uint32_t n)
     bool all = true;
     for (uint32_t k = 0; k < n; k++) {
         const HloInstruction *i = n > 1 && c->root->opcode == HLO_TUPLE ? c->root->operands[k] : c->root;
-        while (hlo_forwards_operand(i)) i = i->operands[0];
+        while (hlo_forwards_operand(i) || i->opcode == HLO_COPY) i = i->operands[0];
         all = all && i->opcode == HLO_PARAMETER && i->number == (int64_t)(n + k);
     }
     return all;
