@@ -113,6 +113,7 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("random_scatters", "tests/random_scatters.py {wb} {run}", "", "--count 5000"),
     ("shared_reduction_mutants", "tests/shared_reduction_mutants.py {wb}", "", ""),
     ("exchange_mutants", "tests/exchange_mutants.py {wb}", "--every 8", ""),
+    ("scatter_mutants", "tests/scatter_mutants.py {wb}", "", ""),
     ("compile_growth", "tests/compile_growth.py {wb}", "", ""),
     ("element_types", "tests/element_types.py {wb}", "", "--all"),
     ("ml_dtypes_values", "tests/ml_dtypes_values.py {wb}", "", ""),

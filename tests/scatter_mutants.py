@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+"""Scatters with one thing wrong each: `run --check` finds every one in some order of execution.
+
+    scatter_mutants.py WARPBURG
+
+A mutant changes one line of the PTX of a kernel that combines updates: an atomic operation becomes a load and a store, or one of its block's scope; a
+lock does not acquire, or is not given back; a swap is not tried again; a store is no longer one that others may meet; a condition is inverted; what an
+atomic sum lost is not added again. Updates meet in all blocks. What is no fault is listed in EQUAL with its reason. Ends with `N passed, M failed`.
+"""
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+from typing import Dict, Iterator, List, Tuple
+
+from warpburg_cli import Cli
+
+ORDERS = ("forward", "reverse", "shuffle:1", "shuffle:2")
+CASES = (("s", 0), ("n", 0), ("p", 1))  # and seeds
+DIMS = "update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1"
+
+
+def single(t: str, combiner: str, updates: str = "u = T[128] parameter(1)", operand: str = "x = T[4] parameter(0)") -> str:
+    """128 updates, in four blocks, of 4 elements; some indices are beyond them."""
+    body, updates, operand = (re.sub(r"\bT\b", t, text) for text in (combiner, updates, operand))
+    return f"""HloModule m
+combine {{
+  a = {t}[] parameter(0)
+  b = {t}[] parameter(1)
+  {body}
+}}
+ENTRY e {{
+  {operand}
+  {updates}
+  n = s32[128,1] iota(), iota_dimension=0
+  c = s32[] constant(5)
+  d = s32[128,1] broadcast(c), dimensions={{}}
+  at = s32[128,1] remainder(n, d)
+  ROOT y = {t}[4] scatter(x, at, u), {DIMS}, to_apply=combine
+}}
+"""
+
+
+PAIR = f"""HloModule m
+larger {{
+  a = f32[] parameter(0)
+  i = s32[] parameter(1)
+  b = f32[] parameter(2)
+  j = s32[] parameter(3)
+  gt = pred[] compare(b, a), direction=GT
+  eq = pred[] compare(b, a), direction=EQ
+  lt = pred[] compare(j, i), direction=LT
+  tie = pred[] and(eq, lt)
+  take = pred[] or(gt, tie)
+  c = f32[] select(take, b, a)
+  k = s32[] select(take, j, i)
+  ROOT r = (f32[], s32[]) tuple(c, k)
+}}
+ENTRY e {{
+  x = f32[4] parameter(0)
+  i = s32[4] parameter(1)
+  u = f32[128] parameter(2)
+  j = s32[128] parameter(3)
+  n = s32[128,1] iota(), iota_dimension=0
+  c = s32[] constant(5)
+  d = s32[128,1] broadcast(c), dimensions={{}}
+  at = s32[128,1] remainder(n, d)
+  ROOT y = (f32[4], s32[4]) scatter(x, i, at, u, j), {DIMS}, to_apply=larger
+}}
+"""
+# updates whose sums are subnormal, of normal and subnormal terms
+TINY = """t = f32[3] constant({3e-40, 2e-38, -1.99e-38})
+  t0 = f32[43,3] broadcast(t), dimensions={1}
+  t1 = f32[129] reshape(t0)
+  u = f32[128] slice(t1), slice={[0:128]}"""
+KERNELS = {
+    "sums": single("f32", "ROOT s = T[] add(a, b)"),
+    "tiny": single("f32", "ROOT s = T[] add(a, b)", TINY, "w = T[] constant(0)\n  x = T[4] broadcast(w), dimensions={}"),
+    "integers": single("s32", "ROOT s = T[] add(a, b)"),
+    "largest": single("f32", "ROOT s = T[] maximum(a, b)"),
+    "nans": single("f32", "ROOT s = T[] maximum(a, b)", "u = T[128] parameter(0)", "w = T[4] constant({nan, 1, nan, -2})\n  x = T[4] negate(w)"),
+    "swaps": single("s32", "c = T[] add(b, b)\n  ROOT s = T[] xor(a, c)"),
+    "small swaps": single("s8", "ROOT s = T[] add(a, b)"),
+    "one stays": single("s32", "ROOT s = T[] copy(b)"),
+    "locks": PAIR,
+}
+
+# kind of mutant: what a line must match, and what replaces the match
+KINDS: Dict[str, Tuple[str, str]] = {
+    "a load and a store": (r"atom\.global\.(add)\.(\w+)\s+(\S+), \[(\S+)\], ([^;]+);", r"ld.global.\2 \3, [\4]; \1.\2 \3, \3, \5; st.global.\2 [\4], \3;"),
+    "strong loads and stores": (r"atom\.global\.(add|min|max)\.(\w+)\s+(\S+), \[(\S+)\], ([^;]+);",
+                                r"ld.relaxed.gpu.global.\2 \3, [\4]; \1.\2 \3, \3, \5; st.relaxed.gpu.global.\2 [\4], \3;"),
+    "the block's scope": (r"atom\.global\.(add|min|max|exch|cas)", r"atom.relaxed.cta.global.\1"),
+    "a swap of the block's scope": (r"atom\.relaxed\.gpu\.global\.cas", "atom.relaxed.cta.global.cas"),
+    "a lock that does not acquire": (r"atom\.acquire\.gpu", "atom.relaxed.gpu"),
+    "a lock that does not release": (r"atom\.release\.gpu", "atom.relaxed.gpu"),
+    "a lock of the block's scope": (r"atom\.(acquire|release)\.gpu", r"atom.\1.cta"),
+    "a weak read": (r"ld\.relaxed\.gpu", "ld"),
+    "a weak store": (r"st\.relaxed\.gpu", "st"),
+    "a store of the block's scope": (r"st\.relaxed\.gpu", "st.relaxed.cta"),
+    "the condition inverted": (r"^\s*setp\.\w+", "invert"),
+    "the branch inverted": (r"^\s*@%p", "\t@!%p"),
+    "no store": (r"^\s*st\.", "\t// st."),
+    "no atomic operation": (r"^\s*atom\.global\.(add|min|max|exch)", r"\t// atom.global.\1"),
+}
+INVERSE = {"nan": "num", "num": "nan", "eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
+# kernel, kind, number of the line among those of its kind: why the kernel is right all the same
+ALONE = "one block has all updates"
+EQUAL: Dict[Tuple[str, str, int], str] = {
+    ("tiny", "the block's scope", 0): ALONE,
+    ("tiny", "a swap of the block's scope", 0): ALONE,
+    ("nans", "the block's scope", 0): ALONE,
+    ("nans", "the block's scope", 1): ALONE,
+    ("nans", "the block's scope", 2): ALONE,
+    ("largest", "the block's scope", 2): "no nan of the other sign is in memory",
+    ("largest", "no atomic operation", 2): "no nan of the other sign is in memory",
+    ("largest", "strong loads and stores", 1): "of negative updates none is the largest",
+}
+
+
+def change(kind: str, line: str) -> str:
+    pattern, to = KINDS[kind]
+    if to == "invert":
+        return re.sub(r"setp\.(\w+)", lambda m: f"setp.{INVERSE[m[1]]}", line)
+    return re.sub(pattern, to, line).replace("exch.b32 add", "exch.b32")
+
+
+def mutants(kernel: str, text: str) -> Iterator[Tuple[Tuple[str, str, int], str]]:
+    lines = text.splitlines()
+    for kind, (pattern, _) in KINDS.items():
+        for n, at in enumerate(k for k, line in enumerate(lines) if re.search(pattern, line)):
+            yield (kernel, kind, n), "\n".join([*lines[:at], change(kind, lines[at]), *lines[at + 1:]])
+
+
+def main() -> int:
+    cli = Cli(os.path.abspath(sys.argv[1]))
+    failed = 0
+    with tempfile.TemporaryDirectory() as name:
+        jobs: List[Tuple[Tuple[str, str, int], Path]] = []
+        for kernel, hlo in KERNELS.items():
+            stem = kernel.replace(" ", "_")
+            file, first = Path(name, f"{stem}.hlo"), Path(name, stem)
+            file.write_text(hlo, encoding="utf-8")
+            how = ("--accuracy", "xla") if kernel == "sums" else ()  # of the others, "tiny" has all that "exact" adds
+            if kernel not in ("tiny", "nans"):   # which have a launch more
+                how = (*how, "--layout", "elements: lane 32, grid 4")
+            compiled = cli.call("compile", str(file), *how, "-o", str(first))
+            if compiled.returncode:
+                print(f"{kernel}: {compiled.stderr}")
+                return 1
+            text = (first / "kernel.ptx").read_text(encoding="utf-8")
+            for key, changed in [((kernel, "as it is", 0), text), *mutants(kernel, text)]:
+                folder = Path(name, f"{stem}.{len(jobs)}")
+                folder.mkdir()
+                for part in ("fusion.hlo", "kernel.json"):
+                    (folder / part).write_bytes((first / part).read_bytes())
+                (folder / "kernel.ptx").write_text(changed, encoding="utf-8")
+                jobs.append((key, folder))
+
+        def judge(job: Tuple[Tuple[str, str, int], Path]) -> str:
+            right = job[0][1] == "as it is" or job[0] in EQUAL
+            for case, seed in CASES:
+                for order in ORDERS:
+                    p = cli.call("run", str(job[1]), "--edited", "--check", "--case", case, "--seed", str(seed), "--order", order)
+                    if p.returncode not in (0, 4) or (right and p.returncode):
+                        return f"--case {case} --seed {seed} --order {order}: exit {p.returncode}: {(p.stdout + p.stderr).strip()[:300]}"
+                    if p.returncode:
+                        return ""
+            return "" if right else "not found"
+
+        for (key, _), why in zip(jobs, cli.each(judge, jobs)):
+            if why:
+                failed += 1
+                print(f"failed: {key}: {why}", flush=True)
+    unknown = set(EQUAL) - {key for key, _ in jobs}
+    for key in unknown:
+        print(f"failed: {key}: there is no such mutant")
+    print(f"{len(jobs) - len(KERNELS)} mutants, {len(EQUAL)} of them equal\n{len(jobs) - failed} passed, {failed + len(unknown)} failed")
+    return int(failed + len(unknown) > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
