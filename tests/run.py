@@ -122,6 +122,7 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("library", "tests/library.py {build}", "", "--compiles 1000"),
     ("python_package", "tests/python_package.py {build}", "", "--wheel"),
     ("jax_door", "tests/jax_door.py {build}", "", ""),
+    ("jax_harnesses", "tests/jax_harnesses.py {wb} {build}", "", "--every 1"),
     ("command_line", "tests/command_line.py {wb} {run}", "", ""),
     ("shaderdb", "tests/shaderdb/all.py", "", "--all"),
     ("corpus_loops", "tests/corpus_loops.py {wb} --shared {shared}", "", "--all"),

@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""JAX's own tests of primitives (jax._src.internal_test_util.test_harnesses): the kernel of each program is right, and JAX's result on the CPU lies in
+the evaluator's bounds.
+
+    jax_harnesses.py WARPBURG BUILD [--groups PATTERN] [--every N] [--first K] [--folder DIR]
+
+Needs BUILD/jax-venv, an environment with jax of PyPI, which ./dev test --all makes; without it nothing is run, and a line says so. The text is what
+jax.jit(f).lower(*args) gives, without any pass of XLA's. Programs of the groups that match PATTERN, each N-th from the K-th on. A difference or a refusal
+that KNOWN does not name has failed; its folder stays in DIR. Ends with `N passed, M failed`.
+"""
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Dict, List, Sequence, Tuple
+
+GROUPS = "scatter|cumsum|cumprod|cummax|cummin|cumlogsumexp|sort|top_k|gather|dynamic_update_slice|dynamic_slice|argmin|argmax|reduce_|select_n|iota|pad|rev$"
+KNOWN: Dict[str, str] = {  # pattern of "NAME: what is said": why it is so
+    r"^top_k.*library: topk of": "the operation topk, which is no sort with a slice, is left to a library",
+}
+
+
+def say_bounds(np: Any, jaxs: Any, folder: Path, k: int) -> str:
+    """Where JAX's result k lies outside the bounds; empty: nowhere."""
+    lo, hi, nan = (np.load(folder / f"{what}{k}.npy") for what in ("lo", "hi", "nan"))
+    r = np.asarray(jaxs)
+    if r.shape != lo.shape:
+        return f"out{k}: shape {lo.shape}, JAX's {r.shape}"
+    parts = [(r.real, lo.real, hi.real, nan & 3), (r.imag, lo.imag, hi.imag, nan >> 2)] if r.dtype.kind == "c" else [(r, lo, hi, nan & 3)]
+    for x, low, high, may in parts:
+        if r.dtype.kind in "iub":
+            inside = (x.astype(lo.dtype) >= low) & (x.astype(lo.dtype) <= high)
+        else:
+            x = x.astype(np.float64)
+            inside = np.where(np.isnan(x), may != 0, (x >= low) & (x <= high))
+        if not inside.all():
+            at = tuple(int(i) for i in np.argwhere(~inside)[0])
+            return f"out{k}{list(at)}: JAX has {x[at]}, allowed [{low[at]}, {high[at]}], {int((~inside).sum())} of {inside.size}"
+    return ""
+
+
+def work(o: argparse.Namespace) -> int:
+    """In the environment that has jax."""
+    os.environ["JAX_PLATFORMS"] = "cpu"
+    import jax
+    import numpy as np
+    from jax._src.internal_test_util import test_harnesses
+    jax.config.update("jax_enable_x64", True)
+    chosen = [h for h in test_harnesses.all_harnesses if re.search(o.groups, h.group_name)][o.first::o.every]
+    tally: Counter[str] = Counter()
+    folder = Path(o.folder)
+
+    def save(path: Path, array: Any) -> None:
+        x = np.asarray(array)
+        np.save(path, x.view(np.uint16) if x.dtype.name == "bfloat16" else x)
+
+    def judge(job: Tuple[int, Any]) -> Tuple[str, str, str]:
+        n, h = job
+        name, d = h.fullname, folder / str(n)
+        try:
+            args = h.dyn_args_maker(np.random.RandomState(n))
+            f = jax.jit(h.dyn_fun, keep_unused=True)
+            text, results = f.lower(*args).compiler_ir("hlo").as_hlo_text(True), jax.tree.leaves(f(*args))
+        except Exception as e:  # harnesses that JAX itself has not for the CPU
+            return name, "no result of JAX", type(e).__name__
+        d.mkdir(parents=True, exist_ok=True)
+        (d / "m.hlo").write_text(text, encoding="utf-8")
+        inputs: List[str] = []
+        for k, a in enumerate(jax.tree.leaves(args)):
+            save(d / f"in{k}.npy", a)
+            inputs += ["--input", str(d / f"in{k}.npy")]
+        try:
+            p = subprocess.run([o.warpburg, "run", str(d / "m.hlo"), "--check", *inputs], capture_output=True, text=True, timeout=120)
+            if p.returncode:
+                return name, {3: "declined"}.get(p.returncode, "failed"), f"exit {p.returncode}: {(p.stdout + p.stderr).strip().replace(str(d), '')[:300]}"
+            p = subprocess.run([o.warpburg, "eval", str(d / "m.hlo"), "--bounds", "-o", str(d), *inputs], capture_output=True, text=True, timeout=120)
+        except subprocess.TimeoutExpired:
+            return name, "failed", "does not end in 120 s"
+        why = next(filter(None, (say_bounds(np, r, d, k) for k, r in enumerate(results))), "") if not p.returncode else p.stderr[:300]
+        if not why:
+            shutil.rmtree(d)
+        return name, "failed" if why else "passed", why
+
+    with ThreadPoolExecutor(2) as pool:
+        for name, status, why in pool.map(judge, enumerate(chosen)):
+            known = next((said for pattern, said in KNOWN.items() if re.search(pattern, f"{name}: {why}")), None) if status in ("failed", "declined") else None
+            if status == "declined" and not known:
+                status = "failed"
+            if known:
+                status, why = "known", known
+            if status == "failed":
+                print(f"failed: {name}: {why}", flush=True)
+            tally[status if status in ("passed", "failed") else f"{status}: {why}"] += 1
+    for what, n in sorted(tally.items()):
+        if what not in ("passed", "failed"):
+            print(f"{n} {what}")
+    print(f"{len(chosen)} harnesses of jax {jax.__version__}")
+    print(f"{tally['passed']} passed, {tally['failed']} failed")
+    return int(tally["failed"] > 0)
+
+
+def main(argv: Sequence[str]) -> int:
+    p = argparse.ArgumentParser(description="JAX's tests of primitives")
+    p.add_argument("warpburg")
+    p.add_argument("build")
+    p.add_argument("--groups", default=GROUPS)
+    p.add_argument("--every", type=int, default=301)
+    p.add_argument("--first", type=int, default=0)
+    p.add_argument("--folder", default="build/fuzz/jax_harnesses")
+    p.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
+    o = p.parse_args(argv)
+    o.warpburg = os.path.abspath(o.warpburg)
+    if o.here:
+        return work(o)
+    python = Path(o.build, "jax-venv/bin/python")
+    has = python.exists() and subprocess.run([str(python), "-c", "import jax._src.internal_test_util.test_harnesses"], capture_output=True).returncode == 0
+    if not has:
+        print(f"skipped: {python} has no jax with its test harnesses; ./dev test --all installs it\n0 passed, 0 failed")
+        return 0
+    return subprocess.run([str(python), os.path.abspath(__file__), *argv, "--here"]).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
