@@ -214,9 +214,13 @@ static FuseCut cut_priced(WbbCx *cx, WbbArena *a, const HloComputation *c, const
 {
     enum { ROUNDS = 4 };
     bool *alone = WBB_NEW_N(a, bool, c->n_instructions + 1);
-    FuseGrouping g = fuse_group(cx, a, c, &how->rates, alone);
-    for (int k = 1; k < ROUNDS && mark_refused(cx, c, &g, how, alone); k++)
-        g = fuse_group(cx, a, c, &how->rates, alone);
+    WbbBuf text = wbb_buf(a), *explain = how->explain ? &text : NULL;
+    FuseGrouping g = fuse_group(cx, a, c, &how->rates, alone, explain);
+    for (int k = 1; k < ROUNDS && mark_refused(cx, c, &g, how, alone); k++) {
+        text = wbb_buf(a);
+        g = fuse_group(cx, a, c, &how->rates, alone, explain);
+    }
+    if (explain) wbb_putf(how->explain, "%s:\n%s", c->name, text.text);
     return fuse_steps(cx, a, c, g.roles, g.groups, g.n_groups);
 }
 

@@ -63,9 +63,10 @@ typedef enum {
 /* What a kernel costs on a target; times are seconds of the whole machine. */
 typedef struct {
     double byte, slot, launch;      /* a byte of DRAM, an instruction of one thread, a kernel */
-    double function, long_function; /* instructions of an exponential, of a sine */
+    double function, long_function, move; /* instructions of an exponential, of a sine, of a pad */
     double f64;                     /* times as long as f32 */
     double straight;                /* elements of a reduction that each thread computes by itself, at most */
+    double tie;                     /* of a launch: what computing a value again must save where a kernel leaves it */
     double sms, cluster;            /* multiprocessors; blocks that see each other's shared memory */
     uint32_t members, roots, leaves, cone; /* limits: TUNE rows fuse.* */
 } FuseRates;
@@ -76,6 +77,7 @@ typedef struct {
     /* Is this a kernel that compiles? One that does not is cut again, smaller. NULL: all do. */
     bool (*compiles)(void *arg, const char *text);
     void *arg;
+    WbbBuf *explain; /* takes a line for each decision; NULL: nobody asks */
 } FuseHow;
 
 /* The HLO module that is to be cut: for FUSE_PRICED, values that it computes twice are one. */

@@ -12,6 +12,7 @@
 
 #include <stdlib.h>
 
+enum { POSITIONS = 4 }; /* of one value in a kernel */
 enum { MANY = 64 }; /* kernels of which siblings are looked for among those that read a value */
 
 static void find_users(FuseWork *w)
@@ -28,13 +29,43 @@ static void find_users(FuseWork *w)
             w->users[w->first[w->c->instructions[i]->operands[k]->id + 1]++] = i;
 }
 
+/* --- reasons ------------------------------------------------------------------------------------------------------ */
+/* A kernel's name: that of its first output. */
+static const char *name_of(const FuseWork *w, uint32_t kernel)
+{
+    return w->c->instructions[w->kernels.items[fuse_find(w, kernel)].roots.items[0]]->name;
+}
+
+static void say(FuseWork *w, const HloInstruction *i, const char *format, ...) WBB_PRINTF(3, 4);
+static void say(FuseWork *w, const HloInstruction *i, const char *format, ...)
+{
+    if (!w->explain) return;
+    va_list args;
+    va_start(args, format);
+    wbb_putf(w->explain, "  %s, %s: ", i->name, hlo_opcode_name(i->opcode));
+    wbb_put_v(w->explain, format, args);
+    wbb_put(w->explain, "\n");
+    va_end(args);
+}
+
 /* --- what users need ---------------------------------------------------------------------------------------------- */
+/* Adds a use, unless there is one of that kernel and position. Of many positions in a kernel the number of elements is
+ * kept alone. */
 static void add_use(FuseWork *w, FuseNeeds *n, FuseUse u)
 {
+    FuseUse *unknown = NULL;
+    uint32_t of_kernel = 0;
     u.kernel = fuse_find(w, u.kernel);
-    for (uint32_t k = 0; k < n->uses.n; k++)
-        if (n->uses.items[k].kernel == u.kernel && fuse_same_pos(&w->atoms, &n->uses.items[k].pos, &u.pos)) return;
-    WBB_PUSH(w->arena, &n->uses, u);
+    for (uint32_t k = 0; k < n->uses.n; k++) {
+        FuseUse *x = &n->uses.items[k];
+        if (x->kernel != u.kernel) continue;
+        if (fuse_same_pos(&w->atoms, &x->pos, &u.pos)) return;
+        if (!x->pos.known) unknown = x;
+        of_kernel++;
+    }
+    if (of_kernel >= POSITIONS) u.pos = (FusePos){.count = fuse_count(&w->atoms, &u.pos)}, u.shares = false;
+    if (unknown && !u.pos.known) unknown->pos.count += u.pos.count;
+    else WBB_PUSH(w->arena, &n->uses, u);
 }
 
 /* The position of operand k of a user that a kernel computes at u. */
@@ -155,9 +186,15 @@ static bool is_free(const HloInstruction *i)
 static bool again_is_cheaper(FuseWork *w, const HloInstruction *i, const FuseUses *kernels, bool joins)
 {
     const FuseRates *r = w->rates;
-    if (is_free(i)) return true;
+    if (is_free(i)) {
+        say(w, i, "computed again in %u kernels: it costs nothing", kernels->n);
+        return true;
+    }
     const Cone c = cone_of(w, i);
-    if (!c.whole || c.leaves > r->leaves) return false;
+    if (!c.whole || c.leaves > r->leaves) {
+        say(w, i, "computed once: below it are %u operations or more, which read %u values or more", c.n, c.leaves);
+        return false;
+    }
     const double bytes = fuse_bytes(i->shape), elements = WBB_MAX((double)hlo_elements(i->shape), 1), n = kernels->n;
     double again = 0;
     for (uint32_t k = 0; k < kernels->n; k++) {
@@ -166,7 +203,10 @@ static bool again_is_cheaper(FuseWork *w, const HloInstruction *i, const FuseUse
     }
     const double once = c.work * r->slot + (c.bytes + (n + 1) * bytes) * r->byte + r->launch;
     const double joined = c.work * r->slot + (c.bytes + n * bytes) * r->byte;
-    return again <= (joins ? joined : once);
+    const bool cheaper = joins ? again + r->tie * r->launch <= joined : again <= once;
+    say(w, i, "computed %s: %.2f us in all %u kernels, %.2f us once and through memory", cheaper ? "again" : "once",
+        again * 1e6, kernels->n, (joins ? joined : once) * 1e6);
+    return cheaper;
 }
 
 /* --- roles -------------------------------------------------------------------------------------------------------- */
@@ -224,8 +264,8 @@ static void find_loops(FuseWork *w)
         bool elements = true;
         for (uint32_t u = w->first[k]; u < w->first[k + 1]; u++) {
             const HloInstruction *user = w->c->instructions[w->users[u]];
-            elements = elements && user->opcode == HLO_GET_TUPLE_ELEMENT && user != w->c->root &&
-                       (user->n_users == 0 || hlo_same_dims(user->shape, of));
+            const bool used = user->n_users || user == w->c->root;
+            elements = elements && user->opcode == HLO_GET_TUPLE_ELEMENT && (!used || hlo_same_dims(user->shape, of));
         }
         if (!elements) continue;
         w->loop[k] = w->loop[i->operands[0]->id] = of;
@@ -235,7 +275,7 @@ static void find_loops(FuseWork *w)
 
 /* --- decisions ---------------------------------------------------------------------------------------------------- */
 /* Kernels that read a value at the same position become one, where they may. */
-static FuseUses merge_all(FuseWork *w, const FuseNeeds *n)
+static void merge_all(FuseWork *w, const HloInstruction *i, const FuseNeeds *n)
 {
     FuseUses kernels = kernels_of(w, n), out = {0};
     for (uint32_t k = 0; k < kernels.n && k < MANY; k++) {
@@ -243,13 +283,15 @@ static FuseUses merge_all(FuseWork *w, const FuseNeeds *n)
         bool merged = false;
         for (uint32_t j = 0; j < out.n && !merged; j++) {
             FuseUse *x = &out.items[j];
-            merged = !fuse_merge(w, x->kernel, y->kernel, &x->pos, &y->pos);
+            const char *name = name_of(w, x->kernel), *other = name_of(w, y->kernel);
+            const char *why = fuse_merge(w, x->kernel, y->kernel, &x->pos, &y->pos);
+            merged = !why;
+            if (merged) say(w, i, "the kernels of %s and %s, which need it, become one", name, other);
+            else say(w, i, "the kernels of %s and %s, which need it, stay two: %s", name, other, why);
             if (merged) x->kernel = fuse_find(w, x->kernel);
         }
         if (!merged) WBB_PUSH(w->arena, &out, *y);
     }
-    for (uint32_t k = MANY; k < kernels.n; k++) WBB_PUSH(w->arena, &out, kernels.items[k]);
-    return out;
 }
 
 /* Is a position at least the results of a kernel? Kernels that read the same scalar are no siblings. */
@@ -260,12 +302,12 @@ static bool is_wide(const FuseWork *w, const FuseUse *u)
     return n > 1 && n >= fuse_count(&w->atoms, &k->space);
 }
 
-static void merge_siblings(FuseWork *w, const FuseNeeds *n)
+static void merge_siblings(FuseWork *w, const HloInstruction *i, const FuseNeeds *n)
 {
     FuseNeeds wide = {0};
     for (uint32_t k = 0; k < n->uses.n; k++)
         if (is_wide(w, &n->uses.items[k])) WBB_PUSH(w->arena, &wide.uses, n->uses.items[k]);
-    if (wide.uses.n > 1) merge_all(w, &wide);
+    if (wide.uses.n > 1) merge_all(w, i, &wide);
 }
 
 static void leave_in(FuseWork *w, const HloInstruction *i, uint32_t kernel, const FuseNeeds *n)
@@ -309,17 +351,29 @@ static bool goes_into(FuseWork *w, const HloInstruction *i, const FuseNeeds *n)
 {
     const FuseUse *u = &n->uses.items[0];
     const FuseKernel *k = &w->kernels.items[fuse_find(w, u->kernel)];
-    if (is_last(i)) return false;
     if (is_of_loop(w, i)) return true;
-    if (k->members.n >= w->rates->members) return false;
+    if (is_last(i) || k->members.n >= w->rates->members) {
+        say(w, i, "not in the kernel of %s: %s", name_of(w, u->kernel),
+            is_last(i) ? "nothing follows it in a kernel" : "that has as many operations as it may have");
+        return false;
+    }
     if (i->opcode == HLO_REDUCE) {
-        if (n->uses.n == 1 && !fuse_share(w, fuse_find(w, u->kernel), i, &u->pos)) return true;
-        if (!is_small(w, i)) return false;
+        const char *why = n->uses.n > 1 ? "that needs its results at several positions"
+                                        : fuse_share(w, fuse_find(w, u->kernel), i, &u->pos);
+        if (!why) return true;
+        if (!is_small(w, i)) {
+            say(w, i, "not in the kernel of %s: %s", name_of(w, u->kernel), why);
+            return false;
+        }
     }
     double again = -(double)hlo_elements(i->shape);
     for (uint32_t j = 0; j < n->uses.n; j++) again += computed(w, &n->uses.items[j]);
-    return is_free(i) || again * fuse_work(w->rates, i) * w->rates->slot <=
-                             2 * fuse_bytes(i->shape) * w->rates->byte + w->rates->launch;
+    const double work = again * fuse_work(w->rates, i) * w->rates->slot;
+    const double memory = 2 * fuse_bytes(i->shape) * w->rates->byte + w->rates->launch;
+    if (is_free(i) || work <= memory) return true;
+    say(w, i, "not in the kernel of %s: elements that it would compute again take %.2f us, memory %.2f us",
+        name_of(w, u->kernel), work * 1e6, memory * 1e6);
+    return false;
 }
 
 static void decide_computed(FuseWork *w, const HloInstruction *i)
@@ -331,10 +385,11 @@ static void decide_computed(FuseWork *w, const HloInstruction *i)
     }
     FuseUses kernels = kernels_of(w, &n);
     if (!n.memory && kernels.n > 1 && !is_last(i)) {
-        merge_siblings(w, &n);
+        merge_siblings(w, i, &n);
         kernels = kernels_of(w, &n);
     }
     if (!n.memory && kernels.n == 1 && goes_into(w, i, &n)) {
+        say(w, i, "in the kernel of %s", name_of(w, n.uses.items[0].kernel));
         w->roles[i->id] = FUSE_INLINE;
         fuse_compute(w, i, &n);
         return;
@@ -354,9 +409,14 @@ static void decide_computed(FuseWork *w, const HloInstruction *i)
     }
     const uint32_t joins = kernel_that_leaves(w, i, &n);
     w->roles[i->id] = FUSE_ROOT;
-    if (joins != UINT32_MAX) leave_in(w, i, joins, &n);
-    else fuse_new_kernel(w, i);
-    merge_siblings(w, &n);
+    if (joins != UINT32_MAX) {
+        say(w, i, "left in memory by the kernel of %s", name_of(w, joins));
+        leave_in(w, i, joins, &n);
+    } else {
+        say(w, i, "a kernel of its own%s", n.memory ? ": memory must hold it" : "");
+        fuse_new_kernel(w, i);
+    }
+    merge_siblings(w, i, &n);
 }
 
 static void decide(FuseWork *w, uint32_t id)
@@ -368,7 +428,7 @@ static void decide(FuseWork *w, uint32_t id)
         decide_computed(w, i);
     } else {
         const FuseNeeds n = needs_of(w, id);
-        if (n.uses.n > 1 && i->shape->type != SC_TUPLE) merge_siblings(w, &n);
+        if (n.uses.n > 1 && i->shape->type != SC_TUPLE) merge_siblings(w, i, &n);
     }
 }
 
@@ -403,11 +463,12 @@ static FuseGroup group_of(FuseWork *w, WbbArena *a, const FuseKernel *k)
     return g;
 }
 
-FuseGrouping fuse_group(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseRates *rates, const bool *alone)
+FuseGrouping fuse_group(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseRates *rates, const bool *alone,
+                        WbbBuf *explain)
 {
     WbbArena *scratch = wbb_arena_new(cx);
     const uint32_t n = c->n_instructions;
-    FuseWork w = {.cx = cx, .arena = scratch, .c = c, .rates = rates, .alone = alone, .decided = n};
+    FuseWork w = {.cx = cx, .arena = scratch, .c = c, .rates = rates, .alone = alone, .decided = n, .explain = explain};
     w.roles = WBB_NEW_N(a, FuseRole, n + 1);
     w.loop = WBB_NEW_N(scratch, const HloShape *, n + 1);
     w.uses = WBB_NEW_N(scratch, FuseUses, n + 1);

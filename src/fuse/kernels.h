@@ -44,6 +44,7 @@ typedef struct {
     struct { FuseKernel *items; uint32_t n, capacity; } kernels;
     uint32_t decided;        /* instructions from this one on have a role */
     uint32_t *seen, *seen_kernel, stamp; /* of a walk */
+    WbbBuf *explain;
     struct { const char **items; uint32_t n, capacity; } *why; /* [id] for --explain; NULL: nobody asks */
 } FuseWork;
 

@@ -48,7 +48,7 @@ double fuse_count(const FuseAtoms *s, const FusePos *p)
     double n = 1;
     if (!p->known) return p->count;
     for (uint32_t k = 0; k < p->n; k++) n *= (double)s->items[p->atoms[k]].size;
-    return n;
+    return p->count > 0 ? n * p->count : n;
 }
 
 bool fuse_same_pos(const FuseAtoms *s, const FusePos *p, const FusePos *q)
@@ -195,6 +195,41 @@ static double computed(const HloInstruction *i, uint32_t k, double count)
     }
 }
 
+/* Does every element of the result need operand 0, or operand k of a concatenate, at its own index in dimension d? */
+static bool is_same_dim(const HloInstruction *i, uint32_t k, uint32_t d)
+{
+    const HloShape *x = i->operands[k]->shape;
+    if (x->dims[d] != i->shape->dims[d]) return false;
+    switch (i->opcode) {
+    case HLO_CONCATENATE: return i->dimensions[0] != d;
+    case HLO_PAD: return !i->paddings[d].low && !i->paddings[d].high && !i->paddings[d].interior;
+    case HLO_REDUCE_WINDOW: return i->windows[d].size == 1 && !i->windows[d].low;
+    case HLO_REVERSE:
+        for (uint32_t n = 0; n < i->n_dimensions; n++)
+            if (i->dimensions[n] == d) return false;
+        return true;
+    default: return true; /* all of it */
+    }
+}
+
+/* The dimensions that an operation leaves as they are keep their atoms; others have new ones, which nothing else has.
+ * `other` has the number of elements. */
+static FusePos moved(FuseAtoms *s, const HloInstruction *i, uint32_t k, const FusePos *at, const FusePos *other)
+{
+    const HloShape *x = i->operands[k]->shape;
+    uint32_t first[FUSE_ATOMS + 1];
+    FusePos p = *at, out = {.known = true};
+    if (x->rank != i->shape->rank || !by_dims(s, &p, i->shape, first)) return *other;
+    for (uint32_t d = 0; d < x->rank; d++) {
+        if (out.n + first[d + 1] - first[d] >= FUSE_ATOMS) return *other;
+        if (is_same_dim(i, k, d)) append(&out, &p, first, d);
+        else if (x->dims[d] != 1) out.atoms[out.n++] = fuse_atom(s, x->dims[d], false);
+    }
+    const double all = fuse_count(s, &out);
+    out.count = all > 0 ? other->count / all : 0;
+    return out;
+}
+
 FusePos fuse_operand_pos(FuseAtoms *s, const HloInstruction *i, uint32_t k, const FusePos *at)
 {
     const HloShape *x = i->operands[k]->shape;
@@ -212,13 +247,18 @@ FusePos fuse_operand_pos(FuseAtoms *s, const HloInstruction *i, uint32_t k, cons
     case HLO_BROADCAST:
         if (!by_dims(s, &p, i->shape, first)) return other;
         for (uint32_t d = 0; d < x->rank; d++) append(&out, &p, first, (uint32_t)i->dimensions[d]);
+        out.count = x->rank == i->shape->rank ? p.count : 0;
         return out;
     case HLO_TRANSPOSE:
         if (!by_dims(s, &p, i->shape, first)) return other;
         for (uint32_t d = 0; d < x->rank; d++)
             for (uint32_t r = 0; r < i->shape->rank; r++)
                 if (i->dimensions[r] == d) append(&out, &p, first, r);
+        out.count = p.count;
         return out;
+    case HLO_CONCATENATE: return moved(s, i, k, at, &other);
+    case HLO_DYNAMIC_SLICE: case HLO_PAD: case HLO_REDUCE_WINDOW: case HLO_REVERSE: case HLO_SLICE:
+        return k == 0 ? moved(s, i, k, at, &other) : other;
     default: break;
     }
     return hlo_is_elementwise(i->opcode) && elements(x) == elements(i->shape) ? p : other;

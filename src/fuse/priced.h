@@ -27,7 +27,8 @@ typedef struct {
 } FuseAtoms;
 
 /* Which element of a value a point of the space needs: the one with these coordinates, the slowest first. Dimensions of
- * size 1 have none. Where it is not known (a gather, a slice), `count` says how many elements are computed. */
+ * size 1 have none; one that an operation moves (a slice, a pad) has an atom of its own. `count` says how many elements
+ * are computed where the position is not known (a gather); else which part of all, 0: all. */
 typedef struct {
     uint32_t atoms[FUSE_ATOMS], n;
     bool known;
@@ -70,7 +71,8 @@ typedef struct {
     FuseGroup *groups;
     uint32_t n_groups;
 } FuseGrouping;
-/* alone: by id, reductions whose results go through memory. */
-FuseGrouping fuse_group(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseRates *rates, const bool *alone);
+/* alone: by id, reductions whose results go through memory. explain: takes a line for each decision; may be NULL. */
+FuseGrouping fuse_group(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseRates *rates, const bool *alone,
+                        WbbBuf *explain);
 
 #endif

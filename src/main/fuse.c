@@ -14,6 +14,7 @@
 
 typedef struct {
     const char *file, *output, *parts, *cut, *target;
+    bool explain;
 } FuseOptions;
 
 /* "12 of fusion.3: multiply" */
@@ -65,12 +66,20 @@ static WbbStatus fuse(const Call *call)
     const HloModule *m = hlo_normalise(cx, a, hlo_parse(cx, a, o->file, text, n));
     const char *cut = o->cut ? o->cut : o->output ? "priced" : "plain";
     const FuseHow plain = {.mode = FUSE_PLAIN};
-    const FuseHow *how = !strcmp(cut, "plain") ? &plain : &pipe_fuse(cx, a, tg_find(o->target))->how;
-    if (o->output) write_program(cx, a, m, text, how, o->output);
-    if (o->output && !o->parts) return WBB_OK;
-    const FuseParts parts = fuse_parts(cx, a, m, how);
-    if (o->parts) {
-        write_parts(cx, a, &parts, o->parts);
+    const bool priced = strcmp(cut, "plain") != 0;
+    if (o->explain && !priced) return main_usage(call, "--explain needs --cut priced");
+    FuseHow how = priced ? pipe_fuse(cx, a, tg_find(o->target))->how : plain;
+    WbbBuf explain = wbb_buf(a);
+    if (o->explain) how.explain = &explain;
+    if (o->output) write_program(cx, a, m, text, &how, o->output);
+    if (o->output && !o->parts) {
+        fputs(explain.text, stdout);
+        return WBB_OK;
+    }
+    const FuseParts parts = fuse_parts(cx, a, m, &how);
+    if (o->parts) write_parts(cx, a, &parts, o->parts);
+    if (o->parts || o->explain) {
+        fputs(explain.text, stdout);
         return WBB_OK;
     }
     WbbBuf b = wbb_buf(a);
@@ -89,6 +98,7 @@ static const Option options[] = {
           "plain: the same kernels on every target; priced: by modelled time (default: priced with -o, else plain)"),
      .choices = {.words = "plain priced"}},
     MAIN_OPTION_TARGET(FuseOptions),
+    {FLAG("--explain", FuseOptions, explain, "with --cut priced: print why operations are or are not in one kernel")},
     {WORD("--output", FuseOptions, output, "DIR", "write a program to DIR: program.json, and the text of each kernel"),
      .letter = 'o', .value = VALUE_FOLDER},
     {WORD("--parts", FuseOptions, parts, "DIR", "write a file for each part, and their list to DIR/index.tsv"),

@@ -55,7 +55,7 @@ def kernel_bytes(part: str) -> int:
 def parts_of(warpburg: str, file: Path, cut: str, target: str) -> List[Tuple[str, int, int]]:
     """(name, count, bytes) of each kernel; of library calls bytes -1."""
     p = subprocess.run([warpburg, "fuse", "--cut", cut, "--target", target, str(file)], capture_output=True, text=True, errors="replace", check=False,
-                       timeout=300)
+                       timeout=60)
     if p.returncode:
         sys.exit(f"{file}: {p.stderr.strip()}")
     out = []
