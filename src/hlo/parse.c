@@ -338,6 +338,25 @@ static void refuse_mlir(HloReader *r)
     }
 }
 
+/* A module as a protocol buffer, whose first field is a text, so that it begins with a line break and a length; and MLIR's
+ * bytecode. Both hold bytes that no text has. */
+static void refuse_binary(HloReader *r)
+{
+    static const char bytecode[] = "ML\xef\x52";
+    const size_t n = (size_t)(r->end - r->p);
+    if (n >= 4 && !memcmp(r->p, bytecode, 4))
+        wbb_fail(r->cx, hlo_here(r), "this is MLIR's bytecode, HLO text expected: convert it first (as_text(dialect='hlo') "
+                 "of JAX)");
+    bool control = false;
+    for (size_t i = 0; i < n && i < 256; i++) {
+        const unsigned char c = (unsigned char)r->p[i];
+        control = control || (c < ' ' && !memchr("\t\n\v\f\r", c, 5));
+    }
+    if (n && r->p[0] == '\n' && control)
+        wbb_fail(r->cx, hlo_here(r), "this is a module as a protocol buffer, HLO text expected: convert it first "
+                 "(XlaComputation(bytes).as_hlo_text() of jaxlib's xla_client, or XLA's hlo-translate)");
+}
+
 /* Parts of the text become C strings, which a NUL would cut short. */
 static void refuse_nul(HloReader *r)
 {
@@ -359,6 +378,7 @@ uint32_t hlo_parse_all(WbbCx *cx, WbbArena *a, const char *file, const char *tex
     r.file = file ? wbb_intern_z(cx, file) : NULL;
     /* the byte order mark of some editors */
     if (n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) r.line_start = r.p += 3;
+    if (n) refuse_binary(&r);
     if (n) refuse_nul(&r);
     refuse_mlir(&r);
     do {

@@ -133,7 +133,9 @@ static void put_stores(WbbBuf *b, const char *file, const PipeResult *r)
     else wbb_putf(b, "%s: %lld elements, each stored once\n", file, (long long)r->stored_elements);
 }
 
-static WbbStatus one_file(WbbCx *cx, WbbArena *a, const CompileOptions *o, const char *file, LlCache *cache)
+/* `output`: where the bundle is written; NULL: nowhere. */
+static WbbStatus one_file(WbbCx *cx, WbbArena *a, const CompileOptions *o, const char *file, const char *output,
+                          LlCache *cache)
 {
     size_t n;
     const char *text = wbb_read_file(cx, a, file, &n);
@@ -148,7 +150,7 @@ static WbbStatus one_file(WbbCx *cx, WbbArena *a, const CompileOptions *o, const
     PipeResult r;
     pipe_compile(cx, a, &p, file, text, n, &r);
     WbbBuf b = wbb_buf(a);
-    if (o->output && r.bundle) bd_write(cx, r.bundle, o->output);
+    if (output && r.bundle) bd_write(cx, r.bundle, output);
     if (p.stage == PIPE_AT_CUBIN && !r.cubin.bytes)
         wbb_fail(cx, (WbbLoc){.file = file}, "--emit cubin: %s", r.cubin.missing);
     if (p.assemble && r.bundle && r.cubin.missing)
@@ -171,7 +173,7 @@ static WbbStatus one_file(WbbCx *cx, WbbArena *a, const CompileOptions *o, const
 /* A file under a guard of its own. */
 typedef struct {
     const CompileOptions *o;
-    const char *file;
+    const char *file, *output;
     LlCache *cache;
     WbbStatus status;
 } File;
@@ -180,10 +182,9 @@ static void guarded_file(WbbCx *cx, void *arg)
 {
     File *f = arg;
     WbbArena *a = wbb_arena_new(cx);
-    if (f->o->output && prog_is_folder(f->o->output))
-        wbb_fail(cx, (WbbLoc){.file = f->o->output},
-                 "the folder holds a program, and a bundle would be mixed with it");
-    f->status = one_file(cx, a, f->o, f->file, f->cache);
+    if (f->output && prog_is_folder(f->output))
+        wbb_fail(cx, (WbbLoc){.file = f->output}, "the folder holds a program, and a bundle would be mixed with it");
+    f->status = one_file(cx, a, f->o, f->file, f->output, f->cache);
     wbb_arena_free(a);
 }
 
@@ -197,12 +198,12 @@ static void guarded_program(WbbCx *cx, void *arg)
         wbb_fail(cx, (WbbLoc){.file = f->file},
                  "this is a program of several kernels, for which compile takes no option about a single one; "
                  "`fuse --parts` writes each");
-    if (o->output && prog_is_folder(f->file))
+    if (f->output && prog_is_folder(f->file))
         wbb_fail(cx, (WbbLoc){.file = f->file}, "--output: the bundles of a program are written to its own folder");
     PipeOptions p = pipe_options(o);
     p.cache = f->cache;
-    p.assemble = o->output || prog_is_folder(f->file);
-    f->status = main_compile_program(cx, main_program_of(cx, a, f->file, o->cut, o->target), f->file, &p, o->output);
+    p.assemble = f->output || prog_is_folder(f->file);
+    f->status = main_compile_program(cx, main_program_of(cx, a, f->file, o->cut, o->target), f->file, &p, f->output);
     wbb_arena_free(a);
 }
 
@@ -249,15 +250,31 @@ static void print_refusal(WbbCx *cx, const CompileOptions *o, const char *file, 
     wbb_arena_free(a);
 }
 
+/* The folders of the bundles of several files, each its own. */
+static const char **folders_of(WbbCx *cx, WbbArena *a, const CompileOptions *o, const Words *files)
+{
+    const char **out = WBB_NEW_N(a, const char *, files->n + 1);
+    const bool one = files->n == 1 && !wbb_is_dir(o->files.items[0]);
+    WbbMap seen = {.arena = a};
+    for (uint32_t i = 0; i < files->n && o->output; i++) {
+        out[i] = one ? o->output : wbb_format(a, "%s/%s", o->output, main_stem(a, &o->files, files->items[i]));
+        if (wbb_map_put_bytes(&seen, out[i], strlen(out[i]))->value++)
+            wbb_fail(cx, (WbbLoc){.file = files->items[i]}, "another file's bundle is %s, too", out[i]);
+    }
+    return out;
+}
+
 static WbbStatus compile(const Call *call)
 {
     WbbCx *cx = call->cx;
     const CompileOptions *o = call->options;
-    if (o->output && o->files.n > 1) return main_usage(call, "--output takes one file");
+    const Words files = main_files(cx, call->arena, &o->files);
+    const char **folders = folders_of(cx, call->arena, o, &files);
     LlCache *cache = ll_cache_new(cx);
     WbbStatus worst = WBB_OK;
-    for (uint32_t i = 0; i < o->files.n; i++) {
-        File f = {.o = o, .file = o->files.items[i], .cache = cache};
+    for (uint32_t i = 0; i < files.n; i++) {
+        File f = {.o = o, .file = files.items[i], .output = folders[i], .cache = cache};
+        if (files.n > 1) wbb_progress(cx, "files", i, files.n);
         const size_t before = strlen(cx->messages);
         const WbbStatus s = compile_file(cx, &f);
         if (s == WBB_DECLINED) wbb_note(cx, (WbbLoc){.file = f.file}, "%s", wbb_why_text(cx->why));
@@ -362,7 +379,8 @@ static const char *printed_passes(WbbArena *a) { return wbb_format(a, "emit %s a
 
 static const Positional compile_positionals[] = {
     {SEVERAL("FILE.hlo|PROGRAM", CompileOptions, files,
-             "HLO text of a fusion or a module, or a folder that `fuse -o` wrote"), .value = VALUE_FILE},
+             "HLO text of a fusion or a module, a folder of such files, or one that `fuse -o` wrote"),
+     .value = VALUE_FILE},
     {0}};
 static const Option compile_table[] = {
     MAIN_OPTION_TARGET(CompileOptions),
@@ -370,7 +388,7 @@ static const Option compile_table[] = {
      .choices = {.list = stage_names}},
     {WORD("--output", CompileOptions, output, "DIR",
           "write a bundle to DIR: kernel.json, kernel.ptx, fusion.hlo and, where ptxas is found, a cubin; of a module a "
-          "program with its bundles"),
+          "program with its bundles; of several files to DIR/NAME each"),
      .letter = 'o', .value = VALUE_FOLDER},
     MAIN_OPTION_ACCURACY(CompileOptions),
     MAIN_OPTION_ALIGN(CompileOptions),
@@ -391,6 +409,7 @@ static const Option compile_table[] = {
 static const Example compile_examples[] = {
     {"compile gelu.hlo --target sm_80 --emit ir", "the kernel that the fusion becomes, before rewriting"},
     {"compile gelu.hlo -o out --explain", "a bundle, and the reasons for its shape"},
+    {"compile fusions -o out", "a bundle in out/NAME of each fusions/NAME.hlo"},
     {0}};
 const Command main_compile = {
     .name = "compile",

@@ -57,6 +57,12 @@ enum { MAIN_THREADS = 16 }; /* of the simulator and the evaluator, at most */
 /* run.c: what --accuracy and --approx say; SC_EXACT if they are not given. */
 ScAccuracy main_accuracy(const char *accuracy, bool approx);
 
+/* files.c: names of files, where a folder stands for those in it, and in its folders, that end in .hlo. */
+Words main_files(WbbCx *cx, WbbArena *a, const Words *words);
+/* The folder of a file's bundle among those of several files: "generated/softmax" of corpus/generated/softmax.hlo, where
+ * the word was corpus. */
+const char *main_stem(WbbArena *a, const Words *words, const char *file);
+
 /* compile.c: choices of rows: targets, and passes over the IR. */
 const char *main_target_names(WbbArena *a);
 const char *main_pass_names(WbbArena *a);

@@ -8,44 +8,12 @@
  */
 #include "main/rules.h"
 
-#include <dirent.h>
-#include <stdlib.h>
-#include <string.h>
-
-static bool is_hlo(const char *name)
-{
-    const size_t n = strlen(name);
-    return n > 4 && !strcmp(name + n - 4, ".hlo");
-}
-
-static int by_name(const void *x, const void *y) { return strcmp(*(const char *const *)x, *(const char *const *)y); }
-
-static void search(RulesCall *c, Words *files, const char *folder, int depth)
-{
-    DIR *d = depth < 16 ? opendir(folder) : NULL;
-    if (!d) return;
-    for (const struct dirent *e = readdir(d); e; e = readdir(d)) {
-        if (e->d_name[0] == '.') continue;
-        const char *path = wbb_format(c->arena, "%s/%s", folder, e->d_name);
-        if (is_hlo(e->d_name)) WBB_PUSH(c->arena, files, path);
-        else if (wbb_is_dir(path)) search(c, files, path, depth + 1);
-    }
-    closedir(d);
-}
-
 Words main_corpus(RulesCall *c, const Words *words)
 {
-    Words files = {0};
-    for (uint32_t i = 0; i < words->n; i++) {
-        const char *word = words->items[i];
-        const uint32_t before = files.n;
-        if (!wbb_file_exists(word)) wbb_fail(c->cx, (WbbLoc){0}, "%s: no such file or folder", word);
-        if (wbb_is_dir(word)) search(c, &files, word, 0);
-        else WBB_PUSH(c->arena, &files, word);
-        if (files.n == before) wbb_fail(c->cx, (WbbLoc){0}, "%s: no .hlo file in this folder", word);
-        qsort(files.items + before, files.n - before, sizeof *files.items, by_name);
-    }
-    return files;
+    for (uint32_t i = 0; i < words->n; i++)
+        if (!wbb_file_exists(words->items[i]))
+            wbb_fail(c->cx, (WbbLoc){0}, "%s: no such file or folder", words->items[i]);
+    return main_files(c->cx, c->arena, words);
 }
 
 typedef struct {

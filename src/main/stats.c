@@ -41,7 +41,8 @@ static int by_name(const void *x, const void *y) { return strcmp(*(const char *c
 static void find_files(WbbCx *cx, WbbArena *a, StatsCall *call)
 {
     struct { const char **items; uint32_t n, capacity; } list = {0};
-    for (uint32_t k = 0; k < call->o->files.n; k++) WBB_PUSH(a, &list, call->o->files.items[k]);
+    const Words given = main_files(cx, a, &call->o->files);
+    for (uint32_t k = 0; k < given.n; k++) WBB_PUSH(a, &list, given.items[k]);
     if (call->o->files_from) {
         size_t n;
         char *p = wbb_read_file(cx, a, call->o->files_from, &n), *end = p + n;

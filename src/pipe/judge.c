@@ -151,6 +151,15 @@ static int64_t same_chunk(const EvValue *got, const EvValue *plain, int64_t i, i
     return n - i >= CHUNK && memcmp(x, y, CHUNK * bytes) == 0 ? CHUNK : 0;
 }
 
+/* The part of the way from the plain result to the bound on its side that a number took; 0 where there is no way. */
+static double share_of(ScType type, uint64_t bits, uint64_t plain, const EvBound *b)
+{
+    if (!sc_is_float(type)) return 0;
+    const double x = sc_to_f64(type, bits), from = sc_to_f64(type, plain), to = x < from ? b->lo.f : b->hi.f;
+    const double share = (x - from) / (to - from);
+    return share > 0 && share <= 1 ? share : 0;
+}
+
 /* Compare a leaf with the bounds. `got` and `plain` hold the elements at `positions` (NULL: all) in their order. */
 static void compare_leaf(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands,
                          const EvOrder *order, EvMode mode, uint32_t n_leaves, uint32_t leaf, const EvValue *got,
@@ -177,6 +186,9 @@ static void compare_leaf(WbbCx *cx, WbbArena *a, const HloComputation *c, const 
     for (int64_t i = 0; i < count; i++) {
         int64_t p = 0;
         while (p < parts && ev_bounds_contains(type, part_at(got, indices[i], p), &b[i * parts + p])) p++;
+        for (int64_t q = 0; q < p; q++)
+            v->share = WBB_MAX(v->share, share_of(type, part_at(got, indices[i], q), part_at(plain, indices[i], q),
+                                                  &b[i * parts + q]));
         if (p == parts || v->outside++) continue;
         const uint64_t bits = part_at(got, indices[i], p), expected = part_at(plain, indices[i], p);
         report_first(a, v, leaf, suspects[i], p, got, bits, expected, &b[i * parts + p]);

@@ -47,6 +47,7 @@ typedef struct {
     const PipeSpikes *spikes;  /* case s: which reductions are judged exactly; else NULL */
     int64_t compared, outside; /* elements compared with the bounds; elements outside them */
     double max_ulp;            /* largest distance from the evaluation in f64, of a million floats of each output */
+    double share;              /* largest part of the way from the plain evaluation to a bound: 1 is on the bound */
     SimReport report;          /* of the launch */
     SimCounts counts;          /* of all launches */
     GpuReport gpu;             /* of a run on a GPU */

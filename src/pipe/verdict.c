@@ -6,6 +6,9 @@
  */
 #include "pipe/judge.h"
 
+/* More units say only that the result is near 0, or the sum long: the share of the bounds says how good it is. */
+enum { MOST_ULP = 1000 };
+
 static void put_gpu(WbbBuf *b, const char *name, const PipeVerdict *v)
 {
     const GpuReport *g = &v->gpu;
@@ -56,6 +59,7 @@ void pipe_put_verdict_json(WbbBuf *b, const PipeVerdict *v)
     wbb_json_int(b, "compared", v->compared);
     wbb_json_int(b, "outside", v->outside);
     wbb_json_putf(b, "max_ulp", "%.17g", v->max_ulp);
+    wbb_json_putf(b, "share", "%.6g", v->share);
     wbb_json_uint(b, "instructions", v->report.instructions);
     wbb_json_putf(b, "ms_run", "%.3f", v->ms_run);
     wbb_json_putf(b, "ms_cpu", "%.3f", v->ms_cpu);
@@ -77,9 +81,12 @@ void pipe_put_verdict(WbbBuf *b, const char *name, const PipeVerdict *v)
     if (v->outside)
         wbb_putf(b, "%s: %lld of %lld elements outside the bounds; first: %s\n", name, (long long)v->outside,
                  (long long)v->compared, v->first);
-    if (v->checked && !v->outside && !v->report.n_faults)
-        wbb_putf(b, "%s: %lld elements inside the bounds, %.3g ulp from f64 at most, no fault\n", name,
-                 (long long)v->compared, v->max_ulp);
+    if (v->checked && !v->outside && !v->report.n_faults) {
+        wbb_putf(b, "%s: %lld elements inside the bounds, ", name, (long long)v->compared);
+        if (v->max_ulp < MOST_ULP) wbb_putf(b, "%.3g ulp from f64 at most, ", v->max_ulp);
+        if (v->share > 0 && v->share < 1e-4) wbb_put(b, "no fault; under 0.01 % of the allowed error used\n");
+        else wbb_putf(b, "no fault; %.2g %% of the allowed error used\n", 100 * v->share);
+    }
     if (v->spikes && v->spikes->n)
         wbb_putf(b, "%s: %u of %u reductions have one possible result each on these inputs%s%s\n", name,
                  v->spikes->here, v->spikes->n, *v->spikes->unjudged ? "; no inputs were found for " : "",
