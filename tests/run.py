@@ -123,6 +123,7 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("python_package", "tests/python_package.py {build}", "", "--wheel"),
     ("jax_door", "tests/jax_door.py {build}", "", ""),
     ("jax_harnesses", "tests/jax_harnesses.py {wb} {build}", "", "--every 1"),
+    ("first_hour", "tests/first_hour.py {build}", "", ""),
     ("command_line", "tests/command_line.py {wb} {run}", "", ""),
     ("shaderdb", "tests/shaderdb/all.py", "", "--all"),
     ("corpus_loops", "tests/corpus_loops.py {wb} --shared {shared}", "", "--all"),
