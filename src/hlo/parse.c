@@ -338,15 +338,15 @@ static void refuse_mlir(HloReader *r)
     }
 }
 
-/* A module as a protocol buffer, whose first field is a text, so that it begins with a line break and a length; and MLIR's
- * bytecode. Both hold bytes that no text has. */
+/* A module as a protocol buffer, whose first field is a text, so that it begins with a line break and a length; and
+ * MLIR's bytecode. Both hold bytes that no text has. */
 static void refuse_binary(HloReader *r)
 {
     static const char bytecode[] = "ML\xef\x52";
     const size_t n = (size_t)(r->end - r->p);
     if (n >= 4 && !memcmp(r->p, bytecode, 4))
-        wbb_fail(r->cx, hlo_here(r), "this is MLIR's bytecode, HLO text expected: convert it first (as_text(dialect='hlo') "
-                 "of JAX)");
+        wbb_fail(r->cx, hlo_here(r),
+                 "this is MLIR's bytecode, HLO text expected: convert it first (as_text(dialect='hlo') of JAX)");
     bool control = false;
     for (size_t i = 0; i < n && i < 256; i++) {
         const unsigned char c = (unsigned char)r->p[i];

@@ -3,7 +3,7 @@
  * Needs words of the command line; leaves names of files, those of a folder sorted, its folders included. A folder
  * that holds a program stays one word.
  *
- *     compile shaderdb/corpus gelu.hlo   ->   shaderdb/corpus/bias_relu.hlo, .., shaderdb/corpus/generated/..,  gelu.hlo
+ *     compile corpus gelu.hlo   ->   corpus/bias_relu.hlo, .., corpus/generated/add.hlo, .., gelu.hlo
  */
 #include "main/main.h"
 #include "program/program.h"
@@ -48,7 +48,8 @@ Words main_files(WbbCx *cx, WbbArena *a, const Words *words)
     return files;
 }
 
-/* What of a file's name its bundle is called by, among several: relative to the folder that was given, without ending. */
+/* What of a file's name its bundle is called by among several: relative to the folder that was given, without ending.
+ */
 const char *main_stem(WbbArena *a, const Words *words, const char *file)
 {
     const char *name = strrchr(file, '/') ? strrchr(file, '/') + 1 : file;

@@ -59,8 +59,8 @@ ScAccuracy main_accuracy(const char *accuracy, bool approx);
 
 /* files.c: names of files, where a folder stands for those in it, and in its folders, that end in .hlo. */
 Words main_files(WbbCx *cx, WbbArena *a, const Words *words);
-/* The folder of a file's bundle among those of several files: "generated/softmax" of corpus/generated/softmax.hlo, where
- * the word was corpus. */
+/* The folder of a file's bundle among those of several files: "generated/softmax" of corpus/generated/softmax.hlo,
+ * where the word was corpus. */
 const char *main_stem(WbbArena *a, const Words *words, const char *file);
 
 /* compile.c: choices of rows: targets, and passes over the IR. */
