@@ -52,7 +52,9 @@ static void find_sizes(Share *m)
     m->masked = emit_share_is_masked(m);
     for (uint32_t k = 0; k < m->n; k++) {
         Reduction *r = &m->r[k];
-        r->apart = r->of->commutes ? m->terms : 1;
+        /* preds of an iteration become one at once: apart they would be predicates, of which a thread has few */
+        const bool preds = r->n == 1 && r->type[0] == SC_PRED;
+        r->apart = r->of->commutes && !preds ? m->terms : 1;
         r->absent = m->masked && !r->identity;
         r->stretch_absent = !r->identity && (r->absent || (m->blocks > 1 && m->chunk * threads != m->blocks));
     }
