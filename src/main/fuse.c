@@ -76,6 +76,7 @@ static WbbStatus fuse(const Call *call)
         fputs(explain.text, stdout);
         return WBB_OK;
     }
+    if (o->output) how.explain = NULL; /* the program's cut has said it */
     const FuseParts parts = fuse_parts(cx, a, m, &how);
     if (o->parts) write_parts(cx, a, &parts, o->parts);
     if (o->parts || o->explain) {
