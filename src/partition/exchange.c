@@ -35,12 +35,13 @@ static void set_layout(WbbCx *cx, const PartExchange *x, PartStage *s)
     s->why_vector = s->why_register = "the cheapest layouts of both stages";
 }
 
-bool part_exchange(WbbCx *cx, WbbArena *a, const PartPlan *p, PartKernel *k, const TgTarget *t, bool always)
+bool part_exchange(WbbCx *cx, WbbArena *a, const PartPlan *p, PartKernel *k, const TgTarget *t, bool always,
+                   double below)
 {
     const PartStage *loop = k->ranges ? k->ranges->stages : NULL;
     if (k->n_ranges != 1 || loop->kind != PART_ELEMENTS || k->grid == 0 || !may_transpose(p, loop, t)) return false;
     PartExchange x = {.a = a, .p = p, .t = t, .outputs = loop->outputs, .n_outputs = loop->n_outputs,
-                      .always = always};
+                      .always = always, .below = below};
     if (!part_exchange_find(&x)) return false;
     PartTile *tile = WBB_NEW(a, PartTile);
     PartStage *stages = WBB_NEW_N(a, PartStage, 2);

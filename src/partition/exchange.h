@@ -20,6 +20,7 @@ typedef struct {
     const uint32_t *outputs;
     uint32_t n_outputs;
     bool always;                    /* whatever a loop costs */
+    double below;                   /* microseconds that it must not take; 0: any */
     const HloShape *space;          /* the slowest dimension first */
     uint32_t read[PART_EXCHANGE_DIMS]; /* its dimensions in the order in which values are read, the fastest first */
     int64_t read_step[PART_EXCHANGE_DIMS]; /* by dimension: steps of the largest array that is read in that order */

@@ -449,6 +449,7 @@ bool part_exchange_layouts(const PartExchange *x, const PartLayout *loop, PartSt
         choose_padding(&c, other);
         if (!k || other->price.us < k->price.us) k = other;
     }
+    if (x->below > 0 && k->price.us * 1000 >= x->below * (double)(1000 - c.tie)) return false;
     const PartPrice of_loop = price_of_loop(&c, loop);
     if (!x->always && k->price.us * 1000 >= of_loop.us * (double)(1000 - c.tie)) return false;
     for (int side = 0; side < PART_SIDES; side++) {

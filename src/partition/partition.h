@@ -418,8 +418,10 @@ bool part_is_scan(const HloInstruction *i, PartScan *scan);
 const HloShape *part_space_shape(const HloInstruction *hero);
 
 /* exchange.c: a kernel that exchanges layouts in place of a loop over elements, one that has a layout; false: it stays
- * a loop, as that takes less time, unless `always`, or as nothing is read in another order than that of the outputs. */
-bool part_exchange(WbbCx *cx, WbbArena *a, const PartPlan *p, PartKernel *k, const TgTarget *t, bool always);
+ * a loop, as that takes less time, unless `always`, or as nothing is read in another order than that of the outputs.
+ * below: microseconds of another kernel, which is taken unless the exchange takes less; 0: there is none. */
+bool part_exchange(WbbCx *cx, WbbArena *a, const PartPlan *p, PartKernel *k, const TgTarget *t, bool always,
+                   double below);
 /* The index of a value that goes through a tile, from that of its output's root: [rank of the value]. */
 void part_carried_index(RwCx *rw, WbbArena *a, const PartCarried *c, const IrRef *from, IrRef *to);
 /* sort.c: the kernels of a range that is a sort. */

@@ -131,7 +131,7 @@ static void share_kernels(WbbCx *cx, WbbArena *a, PartPlan *p, PartRange **share
     if (rest) {
         p->kernels[n] = part_ranges(a, p, t, updates, others);
         part_choose(cx, a, p, &p->kernels[n], t, NULL);
-        part_exchange(cx, a, p, &p->kernels[n], t, false);
+        part_exchange(cx, a, p, &p->kernels[n], t, false, 0);
     }
     for (uint32_t k = 0; k < n; k++) p->kernels[k] = part_share(cx, a, p, shared[k], t, layout);
     for (uint32_t k = 0; k < p->n_kernels; k++) p->kernels[k].number = k;
@@ -234,6 +234,28 @@ static bool cut(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, PartOpti
     return true;
 }
 
+static const char exchanged[] = "values are read in one order and stored in another, through a tile of shared memory";
+
+/* Results of few terms each that are stored in another order than their terms are read: a thread may combine those of a
+ * result, and results go through a tile, where that takes less time than a shared range. */
+static bool exchange_results(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *shared, const TgTarget *t,
+                             const HloInstruction *const *updates)
+{
+    const int64_t most = tg_tune(t, "layout.few_terms", 0)->value;
+    const PartStage *s = &shared->stages[0];
+    int64_t terms = 1;
+    for (uint32_t d = 0; d < s->n_space; d++)
+        if (s->space[d].dim.reduced) terms = WBB_MIN(terms, most) * WBB_MIN(s->space[d].dim.size, most + 1);
+    if (terms > most || shared->n_stages > 2 || s->kind != PART_REDUCE || s->n_outputs) return false;
+    const PartPlan before = *p;
+    p->reduced = NULL;
+    p->kernels[0] = part_ranges(a, p, t, updates, NULL);
+    part_choose(cx, a, p, &p->kernels[0], t, NULL);
+    if (part_exchange(cx, a, p, &p->kernels[0], t, false, shared->choice->best[0].price.us)) return true;
+    *p = before;
+    return false;
+}
+
 PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarget *target, PartOptions options)
 {
     PartPlan p = {.fusion = fusion, .align = options.align ? options.align : 16, .flush = options.flush,
@@ -275,6 +297,13 @@ PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarg
         shares = shares && p.buffers[p.n_operands + k].alias < 0;
     for (uint32_t k = 0; k < n_shared && !options.layout; k++)
         shares = shares && choose_shared(a, &p, shared[k], target);
+    bool rest = false;
+    for (uint32_t o = 0; o < p.n_outputs && shares; o++) rest = rest || others[o];
+    if (shares && n_shared == 1 && !rest && !scanned && !options.layout &&
+        exchange_results(cx, a, &p, shared[0], target, updates)) {
+        p.kind = "exchange", p.why_kind = exchanged;
+        return p;
+    }
     if (shares) {
         share_kernels(cx, a, &p, shared, n_shared, others, target, updates, options.layout);
         return p;
@@ -287,9 +316,9 @@ PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarg
     const bool exchange = options.layout && !strcmp(options.layout, "exchange");
     part_choose(cx, a, &p, &p.kernels[0], target, exchange ? NULL : options.layout);
     const bool may = exchange || !options.layout;
-    if (may && part_exchange(cx, a, &p, &p.kernels[0], target, exchange)) {
+    if (may && part_exchange(cx, a, &p, &p.kernels[0], target, exchange, 0)) {
         p.kind = "exchange";
-        p.why_kind = "values are read in one order and stored in another, through a tile of shared memory";
+        p.why_kind = exchanged;
     } else if (exchange) {
         part_layout_fail(cx, 1, "exchange: nothing is read in another order, or no layout is legal");
     }

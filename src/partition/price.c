@@ -352,7 +352,9 @@ static void add_access(PartPrice *p, Warp *x, const PartRates *r, const PartWork
 {
     const double passes = c->loop > 1 ? WBB_MAX(a->passes, 1u) : 1; /* without a loop registers keep it */
     const double times = in_loop(w, a, sizes) ? c->loop * passes : 1, width = width_of(w, a, sizes, r->target);
-    const double accesses = times * accessed(w, a, sizes) / width;
+    const double each = WBB_MAX(a->times, 1.0); /* of them, those that no other element has read */
+    const double fresh = WBB_MIN(each, WBB_MAX((double)a->memory / (double)WBB_MAX(a->elements, 1), 1.0));
+    const double accesses = times * each * accessed(w, a, sizes) / width;
     const Region of_warp = region_of(w, a, sizes, OF_ACCESS), of_block = region_of(w, a, sizes, OF_BLOCK);
     const double lines = units_of(&of_warp, a, r->wavefront); /* of each instruction */
     const bool by_few = store && !of_each_element(w, a); /* the first thread of those that share a result */
@@ -367,9 +369,9 @@ static void add_access(PartPrice *p, Warp *x, const PartRates *r, const PartWork
     const double reads = block * blocks_an_sm <= r->l1_bytes ? 1 : passes;
     const double from_dram = block * blocks_an_sm * r->target->sms <= r->l2_bytes / 2 ? 1 : passes;
     const double parts = store ? stores_of_sector(w, a, sizes, width) : 1;
-    p->term[PART_L2] += reads * tiles * block * parts / r->l2;
-    if (!store) p->term[PART_FILL] += reads * block / r->fill; /* of a block, in clocks */
-    p->term[PART_DRAM] += from_dram * touched(w, a, sizes, block) / (r->dram * efficiency(r, of_block.run));
+    p->term[PART_L2] += reads * fresh * tiles * block * parts / r->l2;
+    if (!store) p->term[PART_FILL] += reads * fresh * block / r->fill; /* of a block, in clocks */
+    p->term[PART_DRAM] += from_dram * fresh * touched(w, a, sizes, block) / (r->dram * efficiency(r, of_block.run));
 }
 
 /* Blocks that an SM holds at once. */

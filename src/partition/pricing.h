@@ -20,6 +20,7 @@ typedef struct {
      * PART_FAR: elsewhere */
     const int64_t *step;
     uint32_t passes; /* over the terms, in so many of which it is read */
+    double times;    /* elements for each element of the space, of a reduction of its own; 0 and 1: one */
     bool near;       /* another load reads the same array, `shift` elements before, everywhere */
     int64_t shift;
 } PartAccess;

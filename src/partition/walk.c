@@ -190,7 +190,8 @@ static void add_load(PartWalk *w, PartNeed *x)
     const uint64_t key = (uint64_t)leaf << 32 | node;
     WbbEntry *e = wbb_map_put(&w->load_of, key);
     if (!e->value) {
-        const PartAccess load = part_access_of(w, s, node, x->far, x->anywhere);
+        PartAccess load = part_access_of(w, s, node, x->far, x->anywhere);
+        load.times = x->times;
         WBB_PUSH(w->a, &w->loads, load);
         const PartPlaced place = placed(w, node, &load, leaf);
         WBB_PUSH(w->a, &w->in_pass, 0);
