@@ -233,19 +233,43 @@ static uint32_t in_layout(Flow *f, uint32_t value, const ProgValue *like)
     return v.of;
 }
 
-/* Each array of a loop's state has the order of dimensions of the body's parameter: before it copies make it so, and
- * after it the contrary. */
-static void add_loop(Flow *f, ProgStep *s)
+/* Copies read k of the step before it, if a computation has it in another order of dimensions. */
+static void relay(Flow *f, ProgStep *s, uint32_t k, const ProgValue *inner)
 {
-    const ProgComputation *body = &f->b->p->computations[s->calls[1]];
-    uint32_t *after = WBB_NEW_N(f->b->arena, uint32_t, s->n_makes + 1);
-    for (uint32_t k = 0; k < s->n_makes && k < body->n_parameters; k++) {
-        const ProgValue *inner = &body->values[body->parameters[k]];
-        if (!same_type(&f->all.items[s->reads[k]], inner)) {
-            const uint32_t to = in_layout(f, s->reads[k], inner);
-            add_copy(f, s->reads[k], to);
-            s->reads[k] = to;
+    if (same_type(&f->all.items[s->reads[k]], inner)) return;
+    const uint32_t to = in_layout(f, s->reads[k], inner);
+    add_copy(f, s->reads[k], to);
+    s->reads[k] = to;
+}
+
+/* Two computations of a step share a value, so they must have it in one order of dimensions. */
+static void check_agreement(const Flow *f, const HloInstruction *i, const ProgValue *x, const ProgValue *y)
+{
+    if (same_type(x, y)) return;
+    wbb_decline(f->b->cx, i->loc, WHY_SHAPE, "%s: the computations that it calls have %s and %s in different layouts",
+                i->name, x->name, y->name);
+}
+
+/* What a step of control flow reads and makes has the order of dimensions of its computations: before it copies make it
+ * so, and after it the contrary. That of a loop's state is that of the body's parameter, which the condition's has,
+ * too; that of a branch's result is that of all its computations. */
+static void add_control(Flow *f, ProgStep *s, const HloInstruction *i)
+{
+    const ProgComputation *all = f->b->p->computations, *first = &all[s->calls[0]];
+    const bool loop = s->kind == PROG_LOOP;
+    uint32_t *after = WBB_NEW_N(f->b->arena, uint32_t, s->n_makes + 1), read = s->kind == PROG_BRANCH;
+    for (uint32_t b = loop; b < s->n_calls; b++) {
+        const ProgComputation *c = &all[s->calls[b]];
+        for (uint32_t k = 0; k < s->taken[b] && k < c->n_parameters; k++) {
+            relay(f, s, read++, &c->values[c->parameters[k]]);
+            if (loop) check_agreement(f, i, &c->values[c->parameters[k]], &first->values[first->parameters[k]]);
         }
+        for (uint32_t k = 0; k < s->n_makes && !loop; k++)
+            check_agreement(f, i, &c->values[c->results[k]], &first->values[first->results[k]]);
+    }
+    for (uint32_t k = 0; k < s->n_makes; k++) {
+        const ProgComputation *body = &all[s->calls[loop]];
+        const ProgValue *inner = &body->values[loop ? body->parameters[k] : body->results[k]];
         after[k] = s->makes[k];
         if (!same_type(&f->all.items[s->makes[k]], inner)) s->makes[k] = in_layout(f, s->makes[k], inner);
     }
@@ -269,7 +293,7 @@ static void add_step(Flow *f, const FuseStep *from)
         s.file = file_of(f->b, from);
         if (s.kind == PROG_KERNEL) s.shares = prog_shares(f->b->cx, a, &s, &s.n_shares);
     }
-    if (s.kind == PROG_LOOP) add_loop(f, &s);
+    if (from->kind == FUSE_STEP_CONTROL) add_control(f, &s, i);
     else WBB_PUSH(a, &f->steps, s);
 }
 
