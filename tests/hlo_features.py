@@ -3,6 +3,7 @@ does a text whose word is not listed.
 
 HONOURED   two values of the attribute end differently: in other elements, or in an error
 SILENT     the PTX, or the evaluation where nothing is compiled, is that of the text without the word
+PROMISE    the evaluation is that of the text without the word, and the PTX is not
 OPERATION  `compile` declines the operation, and not because of the attribute
 DECLINED   `compile` declines the text because of the word, and compiles it without
 JUDGED     values of both kinds
@@ -62,6 +63,13 @@ def fault(p: Program, account: str, case: Case) -> Optional[str]:
         if command == "hlo":
             return "neither compiled nor evaluated"
         return None if (command, a.out) == (other, b.out) else "the result is another one with it"
+    if account == "PROMISE":
+        with_it, without_it = ([p.run(command, case.text(v)) for command in ("eval", "compile")] for v in (case.values[0], ""))
+        if any(x.rc for x in with_it + without_it):
+            return f"fails: {[x.err.strip() for x in with_it + without_it]}"
+        if with_it[0].out != without_it[0].out:
+            return "the evaluation is another one with it"
+        return None if with_it[1].out != without_it[1].out else "no kernel relies on it"
     a = p.run("compile", case.text(case.values[0]))
     if a.rc != 3:
         return f"exit status {a.rc}, declined expected: {a.err.strip()[:200]}"

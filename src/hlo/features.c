@@ -186,9 +186,7 @@ static void judge_attributes(const Judge *j, HloWhere where, const HloInstructio
     HloAttribute at;
     for (const char *p = attributes; hlo_next_attribute(&p, &at);) {
         const int k = find(where, at.name, at.n_name);
-        if (k < 0 || rows[k].account == HLO_HONOURED || rows[k].account == HLO_SILENT ||
-            rows[k].account == HLO_OPERATION)
-            continue;
+        if (k < 0 || (rows[k].account != HLO_DECLINED && rows[k].account != HLO_JUDGED)) continue;
         const char *value = wbb_format(j->scratch, "%.*s", (int)at.n_value, at.value);
         if (rows[k].account == HLO_DECLINED || attribute_declined(j, i, rows[k].name, value))
             wbb_decline(j->cx, loc, WHY_FEATURE, "%s %s=%.60s: %s", i ? hlo_opcode_text(i) : "HLO module with",
