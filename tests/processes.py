@@ -72,7 +72,9 @@ class Suite:
         self.ends("a seed of 65 bits", 2, "9223372036854775807 at most", "run", x, "--seed", 2**64)
         self.ends("an order's seed", 1, "forward, reverse or shuffle:SEED expected", "run", x, "--order", f"shuffle:{2**64}")
         self.ends("--emit cubin without ptxas", 1, "--emit cubin: ptxas was not found", "compile", x, "--emit", "cubin", env={"WARPBURG_PTXAS": "/nowhere"})
-        self.ends("stats of a folder", 1, "this is a folder", "stats", self.folder)
+        empty = self.folder / "empty"
+        empty.mkdir()
+        self.ends("stats of a folder without files", 1, "no .hlo file in this folder", "stats", empty)
         self.ends("stats --disable", 1, "no rule has that name", "stats", x, "--disable", "NONSENSE")
         self.ends("compile --disable", 1, "no rule has that name", "compile", x, "--disable", "NONSENSE")
         self.ends("--align 12", 2, "1, 2, 4, 8", "compile", x, "--align", 12)

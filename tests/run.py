@@ -110,7 +110,7 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("random_transposes", "tests/random_transposes.py {wb} {run}", "", "--count 3000"),
     ("random_scans", "tests/random_scans.py {wb}", "", "--count 2000"),
     ("random_sorts", "tests/random_sorts.py {wb}", "", "--count 2000"),
-    ("random_scatters", "tests/random_scatters.py {wb} {run}", "", "--count 5000"),
+    ("random_scatters", "tests/random_scatters.py {wb} {run}", "", "--count 1000"),
     ("shared_reduction_mutants", "tests/shared_reduction_mutants.py {wb}", "", ""),
     ("exchange_mutants", "tests/exchange_mutants.py {wb}", "--every 8", ""),
     ("scatter_mutants", "tests/scatter_mutants.py {wb}", "", ""),

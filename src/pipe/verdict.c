@@ -85,7 +85,7 @@ void pipe_put_verdict(WbbBuf *b, const char *name, const PipeVerdict *v)
         wbb_putf(b, "%s: %lld elements inside the bounds, ", name, (long long)v->compared);
         if (v->max_ulp < MOST_ULP) wbb_putf(b, "%.3g ulp from f64 at most, ", v->max_ulp);
         if (v->share > 0 && v->share < 1e-4) wbb_put(b, "no fault; under 0.01 % of the allowed error used\n");
-        else wbb_putf(b, "no fault; %.2g %% of the allowed error used\n", 100 * v->share);
+        else wbb_putf(b, "no fault; %.3g %% of the allowed error used\n", 100 * v->share);
     }
     if (v->spikes && v->spikes->n)
         wbb_putf(b, "%s: %u of %u reductions have one possible result each on these inputs%s%s\n", name,
