@@ -247,16 +247,31 @@ static IrRef without_tiny(const Scatter *m, IrRef x)
     return ir_node(m->g, OP_SELECT, IR_TYPE(SC_F32, 0), 0, is_tiny(m, x), number(m, SC_F32, 0), x, 0);
 }
 
-/* The instruction takes floats below the normal ones for 0. What the element lost by that is added again. */
+/* A constant that no float below the normal ones changes when it is added, and to which no float adds up to one. */
+static bool is_large(const Scatter *m, IrRef x)
+{
+    if (!ir_is_const(m->g, x)) return false;
+    const double value = sc_to_f64(SC_F32, ir_at(m->g, x)->imm);
+    return value <= -0x1p-100 || value >= 0x1p-100;
+}
+
+/* The instruction takes floats below the normal ones for 0. What the element lost by that is added again; where the sum
+ * is not finite, that is nothing: -0. */
 static void add_f32(const Scatter *m, uint32_t buffer, IrRef at, IrRef x)
 {
+    if (is_large(m, x)) {
+        effect(m, buffer, at, node(m, OP_ATOMIC_ADD, SC_F32, x, 0));
+        return;
+    }
     const IrRef was = effect_of(m, "was", buffer, at, node(m, OP_ATOMIC_ADD, SC_F32, x, 0));
     const IrRef sum = node(m, OP_ADD, SC_F32, was, x);
     const IrRef before = node(m, OP_BOR, SC_PRED, is_tiny(m, was), is_tiny(m, x));
     EmitIf c = emit_if(m->e, node(m, OP_BOR, SC_PRED, before, is_tiny(m, sum)));
     if (c.s || c.known) {
         const IrRef left = without_tiny(m, node(m, OP_ADD, SC_F32, without_tiny(m, was), without_tiny(m, x)));
-        const IrRef lost = node(m, OP_SUB, SC_F32, sum, left);
+        const IrRef apart = node(m, OP_SUB, SC_F32, sum, left), finite = compare(m, OP_EQ, apart, apart);
+        const IrRef none = number(m, SC_F32, 0x80000000);
+        const IrRef lost = ir_node(m->g, OP_SELECT, IR_TYPE(SC_F32, 0), 0, finite, apart, none, 0);
         const Swap loop = begin_swap(m, buffer, at, SC_U32);
         const IrRef all = node(m, OP_ADD, SC_F32, as_bits(m, loop.word, SC_F32), lost);
         end_swap(m, &loop, as_bits(m, all, SC_U32));
