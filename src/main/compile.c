@@ -122,6 +122,7 @@ static void put_json(WbbCx *cx, WbbArena *a, WbbBuf *b, const char *file, const 
     for (int i = 0; i < PIPE_STEPS; i++) wbb_json_putf(b, pipe_step_name[i], "%.3f", r->ms[i]);
     wbb_json_close(b, '}');
     if (with_stores) wbb_json_text(b, "stores", r->thread_map_fault ? r->thread_map_fault : "");
+    if (with_stores) wbb_json_bool(b, "scatters", r->scatters);
     wbb_json_close(b, '}');
     wbb_put(b, "\n");
 }
@@ -130,6 +131,7 @@ static void put_json(WbbCx *cx, WbbArena *a, WbbBuf *b, const char *file, const 
 static void put_stores(WbbBuf *b, const char *file, const PipeResult *r)
 {
     if (r->thread_map_fault) wbb_putf(b, "%s: fault: %s\n", file, r->thread_map_fault);
+    else if (r->scatters) wbb_putf(b, "%s: not checked: indices say where a scatter stores\n", file);
     else wbb_putf(b, "%s: %lld elements, each stored once\n", file, (long long)r->stored_elements);
 }
 

@@ -221,7 +221,9 @@ static void check_stores(Compile *c, uint32_t n)
     PipeResult *r = c->r;
     const PartKernel *of = &r->plan.kernels[n];
     int64_t stored = 0;
-    if (r->thread_map_fault || part_plan_of(&r->plan, of)->scattered) return;
+    const bool scatters = part_plan_of(&r->plan, of)->scattered;
+    r->scatters = r->scatters || scatters;
+    if (r->thread_map_fault || scatters) return;
     r->thread_map_fault =
         pipe_thread_map(c->cx, c->arena, r->kernels[n].ir, part_plan_of(&r->plan, of), of, &stored);
     r->stored_elements += stored;

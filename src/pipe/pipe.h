@@ -81,6 +81,7 @@ typedef struct {
     /* with check_thread_map: the first fault of the stores; NULL: each element is stored once */
     const char *thread_map_fault;
     int64_t stored_elements;      /* with check_thread_map: how many elements are stored */
+    bool scatters;                /* with check_thread_map: a kernel scatters: its stores are not enumerated */
     double work; /* pipe_work of the kernels with functions */
     double ms[PIPE_STEPS];
 } PipeResult;
