@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Dict, Iterator, List, Tuple
 
 import ptx_mutants
+from mutant_runs import AS_IT_IS, fault, write_mutant
 from shared_reductions import ORDERS
 from warpburg_cli import Cli
 
@@ -126,24 +127,12 @@ def main() -> int:
                 print(f"failed: {kernel}: {compiled.stderr}")
                 return 1
             text = (first / "kernel.ptx").read_text(encoding="utf-8")
-            for kind, what, changed in [("as it is", "", text), *mutants(text, o.every)]:
-                folder = Path(name, f"{kernel}.{len(jobs)}")
-                folder.mkdir()
-                for f in ("fusion.hlo", "kernel.json"):
-                    (folder / f).write_bytes((first / f).read_bytes())
-                (folder / "kernel.ptx").write_text(changed, encoding="utf-8")
-                jobs.append((kernel, kind, what, folder))
+            for kind, what, changed in [(AS_IT_IS, "", text), *mutants(text, o.every)]:
+                jobs.append((kernel, kind, what, write_mutant(first, Path(name, f"{kernel}.{len(jobs)}"), changed)))
 
         def judge(job: Tuple[str, str, str, Path]) -> str:
-            kernel, kind, what, folder = job
-            right = kind == "as it is"
-            for case, seed, order in RUNS:
-                p = cli.call("run", str(folder), "--edited", "--check", "--case", case, "--seed", str(seed), "--order", order, "-j", "1")
-                if p.returncode not in (0, 1, 4, 124) or (right and p.returncode):
-                    return f"--case {case} --seed {seed} --order {order}: exit {p.returncode}: {(p.stdout + p.stderr).strip()[:300]}"
-                if p.returncode:
-                    return ""
-            return "" if right else "not found"
+            _, kind, _, folder = job
+            return fault(cli, folder, kind == AS_IT_IS, RUNS, (0, 1, 4, 124), ("-j", "1"))
 
         failed = 0
         for (kernel, kind, what, _), why in zip(jobs, cli.each(judge, jobs)):

@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import Dict, Iterator, List, Tuple
 
+from mutant_runs import AS_IT_IS, Key, fault, summed_up, write_mutant
 from warpburg_cli import Cli
 
 ORDERS = ("forward", "reverse", "shuffle:1", "shuffle:2")
@@ -107,7 +108,7 @@ KINDS: Dict[str, Tuple[str, str]] = {
 INVERSE = {"nan": "num", "num": "nan", "eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
 # kernel, kind, number of the line among those of its kind: why the kernel is right all the same
 ALONE = "one block has all updates"
-EQUAL: Dict[Tuple[str, str, int], str] = {
+EQUAL: Dict[Key, str] = {
     ("tiny", "the block's scope", 0): ALONE,
     ("tiny", "a swap of the block's scope", 0): ALONE,
     ("nans", "the block's scope", 0): ALONE,
@@ -126,7 +127,7 @@ def change(kind: str, line: str) -> str:
     return re.sub(pattern, to, line).replace("exch.b32 add", "exch.b32")
 
 
-def mutants(kernel: str, text: str) -> Iterator[Tuple[Tuple[str, str, int], str]]:
+def mutants(kernel: str, text: str) -> Iterator[Tuple[Key, str]]:
     lines = text.splitlines()
     for kind, (pattern, _) in KINDS.items():
         for n, at in enumerate(k for k, line in enumerate(lines) if re.search(pattern, line)):
@@ -135,9 +136,8 @@ def mutants(kernel: str, text: str) -> Iterator[Tuple[Tuple[str, str, int], str]
 
 def main() -> int:
     cli = Cli(os.path.abspath(sys.argv[1]))
-    failed = 0
     with tempfile.TemporaryDirectory() as name:
-        jobs: List[Tuple[Tuple[str, str, int], Path]] = []
+        jobs: List[Tuple[Key, Path]] = []
         for kernel, hlo in KERNELS.items():
             stem = kernel.replace(" ", "_")
             file, first = Path(name, f"{stem}.hlo"), Path(name, stem)
@@ -150,34 +150,14 @@ def main() -> int:
                 print(f"{kernel}: {compiled.stderr}")
                 return 1
             text = (first / "kernel.ptx").read_text(encoding="utf-8")
-            for key, changed in [((kernel, "as it is", 0), text), *mutants(kernel, text)]:
-                folder = Path(name, f"{stem}.{len(jobs)}")
-                folder.mkdir()
-                for part in ("fusion.hlo", "kernel.json"):
-                    (folder / part).write_bytes((first / part).read_bytes())
-                (folder / "kernel.ptx").write_text(changed, encoding="utf-8")
-                jobs.append((key, folder))
+            for key, changed in [((kernel, AS_IT_IS, 0), text), *mutants(kernel, text)]:
+                jobs.append((key, write_mutant(first, Path(name, f"{stem}.{len(jobs)}"), changed)))
 
-        def judge(job: Tuple[Tuple[str, str, int], Path]) -> str:
-            right = job[0][1] == "as it is" or job[0] in EQUAL
-            for case, seed in CASES:
-                for order in ORDERS:
-                    p = cli.call("run", str(job[1]), "--edited", "--check", "--case", case, "--seed", str(seed), "--order", order)
-                    if p.returncode not in (0, 4) or (right and p.returncode):
-                        return f"--case {case} --seed {seed} --order {order}: exit {p.returncode}: {(p.stdout + p.stderr).strip()[:300]}"
-                    if p.returncode:
-                        return ""
-            return "" if right else "not found"
+        def judge(job: Tuple[Key, Path]) -> str:
+            key, folder = job
+            return fault(cli, folder, key[1] == AS_IT_IS or key in EQUAL, ((*case, order) for case in CASES for order in ORDERS))
 
-        for (key, _), why in zip(jobs, cli.each(judge, jobs)):
-            if why:
-                failed += 1
-                print(f"failed: {key}: {why}", flush=True)
-    unknown = set(EQUAL) - {key for key, _ in jobs}
-    for key in unknown:
-        print(f"failed: {key}: there is no such mutant")
-    print(f"{len(jobs) - len(KERNELS)} mutants, {len(EQUAL)} of them equal\n{len(jobs) - failed} passed, {failed + len(unknown)} failed")
-    return int(failed + len(unknown) > 0)
+        return summed_up([key for key, _ in jobs], cli.each(judge, jobs), EQUAL, len(KERNELS))
 
 
 if __name__ == "__main__":

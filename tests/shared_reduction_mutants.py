@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import Dict, Iterator, List, Tuple
 
+from mutant_runs import AS_IT_IS, Key, fault, summed_up, write_mutant
 from shared_reductions import ORDERS, fusion
 from warpburg_cli import Cli
 
@@ -51,7 +52,7 @@ KINDS: Dict[str, Tuple[str, str]] = {
 }
 INVERSE = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
 # kernel, kind, number of the line among those of its kind: why the kernel is right all the same
-EQUAL: Dict[Tuple[str, str, int], str] = {
+EQUAL: Dict[Key, str] = {
     ("tickets", "no barrier", 1): "thread 0 alone stores the block's part, and draws the ticket",
     ("clusters", "the condition inverted", 1): "the second warp of the cluster's first block, not the first, reads the blocks' parts",
     ("clusters", "a cluster barrier that does not release", 1): "the last one: nothing is read after it",
@@ -98,7 +99,7 @@ def other_shuffles(text: str) -> str:
     return re.sub(r"(shfl\.sync\.down\.b32 \t%r\d+, %r\d+), (\d+)", lambda m: f"{m[1]}, {to[m[2]]}", text)
 
 
-def mutants(kernel: str, text: str) -> Iterator[Tuple[Tuple[str, str, int], str]]:
+def mutants(kernel: str, text: str) -> Iterator[Tuple[Key, str]]:
     lines = text.splitlines()
     for kind, (pattern, _) in KINDS.items():
         for n, at in enumerate(k for k, line in enumerate(lines) if re.search(pattern, line)):
@@ -114,9 +115,8 @@ def mutants(kernel: str, text: str) -> Iterator[Tuple[Tuple[str, str, int], str]
 
 def main() -> int:
     cli = Cli(os.path.abspath(sys.argv[1]))
-    failed = 0
     with tempfile.TemporaryDirectory() as name:
-        jobs: List[Tuple[Tuple[str, str, int], Path]] = []
+        jobs: List[Tuple[Key, Path]] = []
         for kernel, (f, layout) in KERNELS.items():
             file, first = Path(name, f"{f.name}.hlo"), Path(name, f.name)
             file.write_text(f.text, encoding="utf-8")
@@ -128,37 +128,18 @@ def main() -> int:
             document = (first / "kernel.json").read_text(encoding="utf-8")
             was = re.search(r"tree; [^\"]*", document)[0]
             of_ptx = [] if kernel in ORDERS_ALONE else mutants(kernel, text)
-            made = [(key, changed, document) for key, changed in [((kernel, "as it is", 0), text), *of_ptx]]
+            made = [(key, changed, document) for key, changed in [((kernel, AS_IT_IS, 0), text), *of_ptx]]
             made += [((kernel, kind, n), text, document.replace(was, order)) for n, (kind, order) in enumerate(other_orders(document)) if order != was]
             for key, changed, described in made:
-                folder = Path(name, f"{f.name}.{len(jobs)}")
-                folder.mkdir()
-                (folder / "fusion.hlo").write_bytes((first / "fusion.hlo").read_bytes())
-                (folder / "kernel.ptx").write_text(changed, encoding="utf-8")
-                (folder / "kernel.json").write_text(described, encoding="utf-8")
-                jobs.append((key, folder))
+                jobs.append((key, write_mutant(first, Path(name, f"{f.name}.{len(jobs)}"), changed, described)))
 
-        def judge(job: Tuple[Tuple[str, str, int], Path]) -> str:
-            right = job[0][1] == "as it is" or job[0] in EQUAL
-            in_order = "order" in job[0][1].split() or "documented" in job[0][1]
-            for case, seed in ORDER_CASES if in_order else CASES:
-                for order in ORDERS[:1] if in_order else ORDERS:
-                    p = cli.call("run", str(job[1]), "--edited", "--check", "--case", case, "--seed", str(seed), "--order", order)
-                    if p.returncode not in (0, 4) or (right and p.returncode):
-                        return f"--case {case} --seed {seed} --order {order}: exit {p.returncode}: {(p.stdout + p.stderr).strip()[:300]}"
-                    if p.returncode:
-                        return ""
-            return "" if right else "not found"
+        def judge(job: Tuple[Key, Path]) -> str:
+            key, folder = job
+            in_order = "order" in key[1].split() or "documented" in key[1]
+            runs = ((*case, order) for case in (ORDER_CASES if in_order else CASES) for order in (ORDERS[:1] if in_order else ORDERS))
+            return fault(cli, folder, key[1] == AS_IT_IS or key in EQUAL, runs)
 
-        for (key, _), why in zip(jobs, cli.each(judge, jobs)):
-            if why:
-                failed += 1
-                print(f"failed: {key}: {why}", flush=True)
-    unknown = set(EQUAL) - {key for key, _ in jobs}
-    for key in unknown:
-        print(f"failed: {key}: there is no such mutant")
-    print(f"{len(jobs) - len(KERNELS)} mutants, {len(EQUAL)} of them equal\n{len(jobs) - failed} passed, {failed + len(unknown)} failed")
-    return int(failed + len(unknown) > 0)
+        return summed_up([key for key, _ in jobs], cli.each(judge, jobs), EQUAL, len(KERNELS))
 
 
 if __name__ == "__main__":
