@@ -6,43 +6,13 @@
  */
 #include "bundle/bundle.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#define NAME "kernel.json"
 
-enum { MOST = 1 << 16 };
-
-typedef struct {
-    const char *text;
-    bool read; /* the text is a bundle */
-} Case;
-
-static void body(WbbCx *cx, void *arg)
+static const char *again(WbbCx *cx, const char *text, bool *read)
 {
-    Case *c = arg;
-    const Bundle *b = bd_parse(cx, cx->arena, "kernel.json", c->text);
-    c->read = true;
-    const char *once = bd_kernel_json(cx->arena, b);
-    const char *twice = bd_kernel_json(cx->arena, bd_parse(cx, cx->arena, "kernel.json", once));
-    if (strcmp(once, twice)) abort();
+    const Bundle *b = bd_parse(cx, cx->arena, NAME, text);
+    *read = true;
+    return bd_kernel_json(cx->arena, b);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
-    if (size > MOST) return 0;
-    char *text = malloc(size + 1);
-    WbbCx *cx = wbb_cx_new();
-    if (!text || !cx) abort();
-    if (size) memcpy(text, data, size);
-    text[size] = 0;
-    Case c = {text, false};
-    if (wbb_guard(cx, body, &c) != WBB_OK && (c.read || strncmp(cx->messages, "kernel.json:", 12))) {
-        fputs(cx->messages, stderr);
-        abort();
-    }
-    wbb_cx_free(cx);
-    free(text);
-    return 0;
-}
-
-#include "files.h"
+#include "json_text.h"
