@@ -5,13 +5,9 @@ import heapq
 from collections import Counter
 from typing import Dict, List, Tuple
 
-from records import METRICS, Key, made_by, read
+from records import METRICS, Key, made_by, number, read
 
 SUMMED = ("us", "work", "issued", "sass", "ptx", "spills", "bytes_code")
-
-
-def _number(x: float) -> str:
-    return f"{x:.0f}" if x == int(x) else f"{x:.2f}"
 
 
 def one_text(path: str, target: str, limit: int) -> Tuple[str, bool]:
@@ -46,12 +42,12 @@ def one_text(path: str, target: str, limit: int) -> Tuple[str, bool]:
     out = [f"{path}{' (' + made + ')' if made else ''}",
            f"kernels: {n}, compiled: {status['ok']}, declined: {status['declined']}, failed: {status['failed']}"]
     for t, of in sorted(sums.items()):
-        out.append(f"  {t:<8} " + ", ".join(f"{name} {_number(v)}" for name, v in of.items()))
-    out.append(f"largest: registers {_number(widest['regs'])}, spills {_number(widest['spills'])}, shared memory {_number(widest['smem'])} bytes")
+        out.append(f"  {t:<8} " + ", ".join(f"{name} {number(v)}" for name, v in of.items()))
+    out.append(f"largest: registers {number(widest['regs'])}, spills {number(widest['spills'])}, shared memory {number(widest['smem'])} bytes")
     for why, (count, moved) in sorted(declined.items(), key=lambda x: (-x[1][1], -x[1][0], x[0])):
         out.append(f"{why}: {count}" + (f", {moved / 1e6:.1f} MB" if moved else ""))
     for value, key, count in sorted(largest, reverse=True):
-        out.append(f"{by}: {' '.join(k for k in key if k)}  {_number(value)}" + (f" (x{count})" if count > 1 else ""))
+        out.append(f"{by}: {' '.join(k for k in key if k)}  {number(value)}" + (f" (x{count})" if count > 1 else ""))
     if steps:
         out.append("compile time: " + ", ".join(f"{step} {ms:.0f} ms" for step, ms in sorted(steps.items())))
     return "\n".join(out), bool(n) and status["failed"] == n

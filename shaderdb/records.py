@@ -134,6 +134,11 @@ def baseline_head(path: Path) -> Dict[str, Any]:
     return json.loads(path.read_text(encoding="utf-8"))["tools"] if path.suffix == ".json" else {}
 
 
+def number(x: float) -> str:
+    """A value as reports print it: whole numbers without a point."""
+    return f"{x:.0f}" if x == int(x) else f"{x:.2f}"
+
+
 def made_by(path: str) -> str:
     """What made the records, as text: "1a2b3c4d5e6f, warpburg 0.2.0, ptxas V13.0.88, --accuracy exact"; '' where the file does not say."""
     p = Path(path)

@@ -26,14 +26,10 @@ from compare import Change, Comparison, Totals, compare  # noqa: E402
 from gate import allowed, faults  # noqa: E402
 from intervals import Summary, verdict  # noqa: E402
 from one import one_text  # noqa: E402
-from records import METRICS, Key, Record, made_by, read  # noqa: E402
+from records import METRICS, Key, Record, made_by, number, read  # noqa: E402
 
 SHOWN = 20      # kernels listed per metric and direction, unless --all
 HEADLINES = ("us", "work", "issued", "sass", "regs", "spills", "bytes_code")    # of the summary
-
-
-def number(x: float) -> str:
-    return f"{x:.0f}" if x == int(x) else f"{x:.2f}"
 
 
 def percent(before: float, after: float) -> str:
