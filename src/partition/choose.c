@@ -370,9 +370,7 @@ static void check_stage(const Choosing *c, const Choice *x)
             part_layout_fail(c->cx, f->column, "register: an output is updated in place, one vector a thread");
     }
     const int column = part_factor(d, PART_VECTOR) ? part_factor(d, PART_VECTOR)->column : d->column;
-    if (x->vector % x->s->packed_group)
-        part_layout_fail(c->cx, column, "vector %u: %u elements share a byte of the output", x->vector,
-                         x->s->packed_group);
+    part_check_packed(c->cx, d, x->s->packed_group);
     const int64_t row = x->r->space->rank ? x->r->space->dims[x->r->space->minor_to_major[0]] : 1;
     const bool rows = row > 1 && x->vector % row == 0 && x->vector <= tuned(c->t, "loop.max_row");
     if (x->vector > widest->value && !rows)

@@ -395,6 +395,8 @@ void part_group_index(RwCx *rw, const PartGroup *g, const HloShape *terms, IrRef
 void part_kept_index(const HloInstruction *reduce, const IrRef *index, IrRef *kept);
 /* Fails where the stages of a shared range cannot have their layout. */
 void part_space_check(WbbCx *cx, const PartRange *r, const TgTarget *t);
+/* A thread has all elements of a byte of a packed output, which are neighbours along the innermost dimension. */
+void part_check_packed(WbbCx *cx, const PartDim *innermost, uint32_t group);
 
 /* share.c: the launch ranges, one of each kernel, of a fusion whose threads share the terms of its reductions, without
  * layouts. All outputs are in one, if they follow from results of the same position, or in several, each with

@@ -96,13 +96,12 @@ static void check_scan(WbbCx *cx, const PartLayout *l, bool serial)
     }
 }
 
-/* A thread has all elements of a byte: neighbours along the innermost dimension, which stands first. */
-static void check_packed(WbbCx *cx, const PartLayout *l, uint32_t group)
+void part_check_packed(WbbCx *cx, const PartDim *innermost, uint32_t group)
 {
-    const PartFactor *f = part_factor(&l->dims[0], PART_VECTOR);
+    const PartFactor *f = part_factor(innermost, PART_VECTOR);
     const int64_t vector = f ? f->size : 1;
     if (vector % group)
-        part_layout_fail(cx, f ? f->column : l->dims[0].column, "vector %lld: %u elements share a byte of the output",
+        part_layout_fail(cx, f ? f->column : innermost->column, "vector %lld: %u elements share a byte of the output",
                          (long long)vector, group);
 }
 
@@ -149,7 +148,7 @@ void part_space_check(WbbCx *cx, const PartRange *r, const TgTarget *t)
     if (lanes > 1 && part_layout_size(l, PART_LANE) != t->warp)
         part_layout_fail(cx, lane, "%lld lanes: what lanes combine takes all %u of a warp",
                          (long long)part_layout_size(l, PART_LANE), t->warp);
-    for (uint32_t k = 0; k < r->n_stages; k++) check_packed(cx, l, r->stages[k].packed_group);
+    for (uint32_t k = 0; k < r->n_stages; k++) part_check_packed(cx, &l->dims[0], r->stages[k].packed_group);
     if (r->stages[0].kind == PART_SCAN) check_scan(cx, l, serial);
     else if (!commutes) check_order(cx, l);
 }
