@@ -90,6 +90,8 @@ typedef struct BdJson {
 BdJson *bd_json_parse(WbbCx *cx, WbbArena *a, const char *file, const char *text);
 const BdJson *bd_json_get(const BdJson *object, const char *key); /* NULL if there is none */
 bool bd_json_int(const BdJson *value, int64_t *out);              /* false if it is not an integer of 64 bits */
+/* A whole number of this interval; anything else fails at its place in the file. */
+int64_t bd_json_within(WbbCx *cx, const char *file, const BdJson *value, int64_t least, int64_t most);
 
 /* npy.c: .npy files, versions 1.0 and 2.0, C order, little endian -----------------------------------------------------
  * `type` is an HLO type. s4 and u4 take a byte each (sign- or zero-extended), pred is 0 or 1, complex is re then im. */

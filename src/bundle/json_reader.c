@@ -227,6 +227,16 @@ bool bd_json_int(const BdJson *v, int64_t *out)
     return true;
 }
 
+int64_t bd_json_within(WbbCx *cx, const char *file, const BdJson *v, int64_t least, int64_t most)
+{
+    const WbbLoc at = {file, v->line, v->col};
+    int64_t n = 0;
+    if (!bd_json_int(v, &n)) wbb_fail(cx, at, "expected a whole number");
+    if (n < least || n > most)
+        wbb_fail(cx, at, "%lld is not between %lld and %lld", (long long)n, (long long)least, (long long)most);
+    return n;
+}
+
 BdJson *bd_json_parse(WbbCx *cx, WbbArena *a, const char *file, const char *text)
 {
     Reader r = {.cx = cx, .arena = a, .file = file, .at = text, .line_start = text, .line = 1};

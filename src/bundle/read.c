@@ -58,12 +58,7 @@ static const BdJson *member(const In *in, const BdJson *object, const char *key)
 
 static int64_t integer(const In *in, const BdJson *v, int64_t least, int64_t most)
 {
-    int64_t n = 0;
-    if (!bd_json_int(v, &n)) wbb_fail(in->cx, at(in, v), "expected a whole number");
-    if (n < least || n > most)
-        wbb_fail(in->cx, at(in, v), "%lld is not between %lld and %lld", (long long)n, (long long)least,
-                 (long long)most);
-    return n;
+    return bd_json_within(in->cx, in->file, v, least, most);
 }
 
 static int64_t integer_of(const In *in, const BdJson *o, const char *key, int64_t least, int64_t most)
