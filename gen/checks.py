@@ -112,6 +112,9 @@ def check_phase(r: Rule, phase: str) -> None:
                 raise PatternError(r.where, f"{e}: an index pattern under an operation on elements; index rules hold in every pass")
     if (phase == "isel") != (r.kind != "rewrite"):
         raise PatternError(r.where, f"{r.kind}(..) does not belong to the {phase} phase")
+    inexact = next((x for x in machine.opcodes(str(r.right)) if {"approx", "full"} & set(x.split("."))), None) if r.kind == "asm" else None
+    if inexact and r.err is None:  # the simulator computes it exactly, and moves the result by the error that the rule states
+        raise PatternError(r.where, f"{inexact} is not exact: state its error, err=rel(..) or err=ulp(..)")
 
 
 def type_of(e: Expr) -> Optional[Type]:

@@ -206,6 +206,8 @@ def domains_of(t: Terms) -> List[Domain]:
         else:
             more = () if not narrow else ties(x) if x in ("f32", "f64") else integer_ties(x) if cls(x) in "IU" else ()
             at_constants = breakpoints(t, x) if x in FORMATS else ()
+            if lang.VARIABLES.get(name) is not None and lang.VARIABLES[name].kind == "const":  # its conditions change there
+                more = tuple(v for v in limits(t) if 0 <= v < 1 << width(x))
             combined = tuple(dict.fromkeys((*corners(x), *more, *(at_constants + exponential_limits(x) if is_alone(t) else ()))))
             out.append(Domain("all") if bits <= EXHAUST_BITS else Domain("sample", combined, () if is_alone(t) else at_constants + exponential_limits(x)))
     return out

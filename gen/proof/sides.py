@@ -144,8 +144,11 @@ class Builder:
             raise PatternError(self.rule.where, f"{e}: a rewrite sees one lane")
         if name == "idx":
             made = self.add(Ins("to", t, tuple(args)))
+            held = Ins("of", EXACT, (made,))
             if not self.right_side:  # the pass that made idx has shown that t holds the value
-                self.t.pre.append(self.add(Ins("eq", EXACT, (self.add(Ins("of", EXACT, (made,))), args[0]))))
+                self.t.pre.append(self.add(Ins("eq", EXACT, (self.add(held), args[0]))))
+            elif id(e) not in self.left_ids:  # the rule must show it
+                self.t.bad.append((self.add(Ins("ne", EXACT, (self.add(held), args[0]))), f"{e}: {t} does not hold the index"))
             return made
         if t == EXACT:
             if name in ("floordiv", "mod"):

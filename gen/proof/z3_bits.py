@@ -165,8 +165,11 @@ def apply(op: str, x: C, y: C) -> C:
 
 
 def popcnt(x: C) -> C:
-    n = x.bits.size()
-    return C(z3.Sum([z3.ZeroExt(31, z3.Extract(i, i, x.bits)) for i in range(n)]), False)
+    """A tree of sums, each one bit wider than its terms: narrow adders are easy."""
+    sums = [z3.Extract(i, i, x.bits) for i in range(x.bits.size())]
+    while len(sums) > 1:
+        sums = [z3.ZeroExt(1, a) + z3.ZeroExt(1, b) for a, b in zip(sums[::2], sums[1::2])]
+    return C(z3.ZeroExt(32 - sums[0].size(), sums[0]), False)
 
 
 def length(x: C) -> C:

@@ -44,6 +44,7 @@ EXACT_OPS: Dict[str, Callable[[Any, Any], Any]] = {
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 WRAPPING = ("add", "sub", "mul")  # of typed integers
 QUOTIENTS = ("mulhi", "div", "divx", "rem", "remx")
+SHIFTS = ("shl", "shra", "shrl", "shlx", "shrax", "shrlx")
 DIVIDES = ("cdiv", "cmod", "floordiv", "mod")
 
 
@@ -52,8 +53,8 @@ def least(t: str) -> int: return -(1 << width(t) - 1) if cls(t) == "I" else 0
 
 class Formula:
     def __init__(self, t: Terms, integers: bool = False) -> None:
-        """integers: typed integers are mathematical ones too, which makes quotients by constants linear."""
-        self.t, self.integers, self.typed = t, integers or EXACT in t.types, integers
+        """integers: typed integers are mathematical ones, as they are where an index occurs; this makes quotients by constants linear."""
+        self.t, self.integers = t, integers or EXACT in t.types
         self.given: List[Any] = []
         self.quotients: List[Tuple[Any, Any, Any, Any]] = []  # dividend, quotient, remainder, divisor
         self.known: Dict[Tuple[str, str], Tuple[Any, Any]] = {}
@@ -98,7 +99,7 @@ class Formula:
             return self.of_integers(i, args)
         if i.kind == "scalar":
             return z3_bits.scalar(i, args)
-        if i.kind == "literal" and self.typed and i.type != "pred":
+        if i.kind == "literal" and self.integers and cls(i.type) in "IU":
             return z3.IntVal(i.imm - (i.imm >> width(i.type) - 1 << width(i.type)) if cls(i.type) == "I" else i.imm)
         if i.kind == "literal":
             return z3.BitVecVal(i.imm, 8 if i.type == "pred" else width(i.type))
@@ -126,12 +127,12 @@ class Formula:
             return args[0]
         if i.kind == "to":
             return (args[0] - least(i.type)) % (1 << width(i.type)) + least(i.type)
+        if i.op != "select" and not all(z3.is_int(a) for a in args):
+            raise z3_floats.Unsupported(i.op)
         if i.op in WRAPPING:
             return self.wrapped(EXACT_OPS[i.op](*args), i.type)
-        if self.typed and i.op not in COMPARISONS:
-            return self.typed_instruction(i, args)
         if i.op not in COMPARISONS:
-            raise z3_floats.Unsupported(i.op)
+            return self.typed_instruction(i, args)
         return z3.If(EXACT_OPS[i.op](*args), z3.BitVecVal(1, 8), z3.BitVecVal(0, 8))
 
     def wrapped(self, exact: Any, t: str) -> Any:
@@ -155,23 +156,33 @@ class Formula:
                 return self.divide(args[0], z3.IntVal(1 << shift))[0]
         if i.op in ("shl", "shlx") and shift is not None and 0 <= shift < width(i.type):
             return self.wrapped(args[0] * (1 << shift), i.type)
-        if i.op in ("div", "divx", "rem", "remx") and unsigned and shift:
-            return self.divide(args[0], z3.IntVal(shift))[i.op in ("rem", "remx")]
+        if i.op in ("div", "divx", "rem", "remx"):
+            return self.quotient(args[0], args[1], i.op in ("rem", "remx"), i.type)
         if i.op == "band" and unsigned and shift is not None and shift & shift + 1 == 0:
             return self.divide(args[0], z3.IntVal(shift + 1))[1]
         raise z3_floats.Unsupported(i.op)
 
+    def quotient(self, x: Any, y: Any, remainder: bool, t: str) -> Any:
+        """HLO's quotient or remainder, which truncate."""
+        size = lambda v: v if cls(t) == "U" else z3.simplify(z3.If(v < 0, -v, v))
+        q, r = self.divide(size(x), size(y))
+        if cls(t) == "U":
+            return z3.If(y == 0, x if remainder else z3.IntVal((1 << width(t)) - 1), r if remainder else q)
+        if remainder:
+            return z3.If(y == 0, x, z3.If(x < 0, -r, r))
+        return self.wrapped(z3.If(y == 0, -1, z3.If((x < 0) != (y < 0), -q, q)), t)
+
     def lemmas(self) -> List[List[Any]]:
         """Facts about products that help nonlinear arithmetic, in two growing sets. The first has the definition of each quotient,
         multiplied by each constant. The second adds the definitions multiplied by the quotients, bounds of multiples of remainders, and
-        that two quotients that differ by 1 or more differ by a divisor after multiplication with it."""
+        that quotients that differ by 1 or more, from each other or from 0, differ by a divisor after multiplication with it."""
         constants = [v for v, n in zip(self.vars, self.t.names) if n in ("k", "m", "p", "q")]
         times: Callable[[Any], List[Any]] = lambda c: [z3.Implies(d > 0, x * c == q * d * c + r * c) for x, q, r, d in self.quotients]
         few = [fact for c in constants for fact in times(c)]
         many = few + [fact for _, q, _, _ in self.quotients for fact in times(q)]
         for n, (_, q, r, d) in enumerate(self.quotients):
             many += [z3.Implies(z3.And(d > 0, c > 0), z3.And((d - r - 1) * c >= 0, r * c >= 0, d * c > 0)) for c in constants]
-            for u, y in ((q - p, y) for _, p, _, _ in self.quotients[:n] for _, _, _, y in self.quotients):
+            for u, y in ((q - p, y) for p in [0, *(p for _, p, _, _ in self.quotients[:n])] for _, _, _, y in self.quotients):
                 many += [z3.Implies(z3.And(u >= 1, y > 0), u * y >= y), z3.Implies(z3.And(u <= -1, y > 0), u * y <= -y)]
         return [few, many]
 
@@ -280,7 +291,22 @@ def decide_one(t: Terms) -> Answer:
     state, model = check(LIMIT, goal)
     if state == "unknown" and any(check(LIMIT, goal, *extra)[0] == "proved" for extra in lemmas):
         return Answer("proved")
+    if state == "unknown" and not f.integers and all(x == "side" or cls(x) in "PIU" for x in t.types):
+        state, model = by_amount(f, goal)  # a rule on integers has no weaker proof
     return Answer(state, smallest(f, goal, model) if state == "refuted" else {})
+
+
+def by_amount(f: Formula, goal: Any) -> Tuple[str, Any]:
+    """Separately for each value of a constant that is an amount of bits, and for all others."""
+    constants = [v for v, n in zip(f.vars, f.t.names) if n in ("k", "m", "p", "q")]
+    if not constants or not any(i.op in SHIFTS for i in f.t.code):
+        return check(SIZED_LIMIT, goal)
+    v, n = constants[-1], max(x.size() for x in f.vars)
+    for piece in [z3.substitute(goal, (v, z3.BitVecVal(x, v.size()))) for x in range(n)] + [z3.And(goal, z3.UGE(v, n))]:
+        state, model = check(SIZED_LIMIT, z3.simplify(piece))
+        if state != "proved":
+            return check(SIZED_LIMIT, goal) if state == "refuted" else (state, None)
+    return "proved", None
 
 
 def by_integers(t: Terms) -> Answer:
@@ -291,8 +317,19 @@ def by_integers(t: Terms) -> Answer:
         f = Formula(t, integers=True)
     except z3_floats.Unsupported:
         return Answer("unknown")
-    state, model = check(SIZED_LIMIT, f.wrong())
-    return Answer(state, smallest(f, f.wrong(), model) if state == "refuted" else {})
+    goal, lemmas = f.wrong(), f.lemmas() if nonlinear(t) else []
+    if any(linearly([goal, *extra]) for extra in lemmas):
+        return Answer("proved")
+    state, model = check(LIMIT if lemmas else SIZED_LIMIT, goal)
+    if state == "unknown" and any(check(LIMIT, goal, *extra)[0] == "proved" for extra in lemmas):
+        return Answer("proved")
+    return Answer(state, smallest(f, goal, model) if state == "refuted" else {})
+
+
+def nonlinear(t: Terms) -> bool:
+    """Whether a product or quotient is by a variable."""
+    constant = lambda r: r >= len(t.types) and t.code[r - len(t.types)].kind in ("literal", "int")
+    return any(i.kind == "scalar" and i.op in (*QUOTIENTS, "mul") and not any(map(constant, i.args[-1:] if i.op != "mul" else i.args)) for i in t.code)
 
 
 def number(model: Any, v: Any) -> int:
