@@ -69,6 +69,7 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("rule_proofs", "-m gen.proof.rule --check --build {build}", "", ""),
     ("rule_mutants", "-m gen.mutation.mutate", "--sample 12", ""),
     ("rule_mutants_record", "-m gen.mutation.mutate", "--again 100003", "--again 997"),
+    ("rule_corpus", "tests/rule_corpus.py", "--sample 10", ""),
     ("instruction_rules", "-m gen.proof.simulate --warpburg {wb}", "", "--every"),
     ("rewrite_matcher", "tests/rewrite_matcher.py {build}", "", "--terms 1000000"),
     ("target_facts", "tests/target_facts.py {wb}", "", "--all"),

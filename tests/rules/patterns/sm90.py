@@ -1,0 +1,151 @@
+"""Right rules. The ideas are from other rule systems, named at each list with the file or section; the rules are written here, in our terms,
+and hold for what HLO means by an operation.
+
+tests/rule_corpus.py checks that each is accepted: SIMPLIFY and LOWER by every check and proof, TEXTS by the proofs of asm texts.
+"""
+from gen.lang import *
+
+TARGET = target('sm_90')
+INF = float('inf')
+
+# LLVM InstCombine: InstCombineAddSub.cpp, InstCombineAndOrXor.cpp, InstructionSimplify.cpp
+SUMS = [
+    rewrite(add[N](a, neg[N](b)),               sub[N](a, b)),
+    rewrite(sub[N](a, neg[N](b)),               add[N](a, b)),
+    rewrite(sub[N](0, sub[N](a, b)),            sub[N](b, a)),
+    rewrite(sub[N](add[N](a, b), a),            b),
+    rewrite(add[N](sub[N](a, b), b),            a),
+    rewrite(sub[N](a, sub[N](a, b)),            b),
+    rewrite(neg[N](neg[N](a)),                  a),
+    rewrite(add[N](bnot[N](a), 1),              neg[N](a)),
+    rewrite(bnot[N](add[N](a, -1)),             neg[N](a)),
+    rewrite(mul[N](neg[N](a), neg[N](b)),       mul[N](a, b)),
+    rewrite(mul[N](a, -1),                      neg[N](a)),
+    rewrite(add[N](bxor[N](a, b), band[N](a, b)), bor[N](a, b)),
+    rewrite(add[N](bor[N](a, b), band[N](a, b)), add[N](a, b)),
+    rewrite(sub[N](bor[N](a, b), band[N](a, b)), bxor[N](a, b)),
+    rewrite(sub[N](bor[N](a, b), bxor[N](a, b)), band[N](a, b)),
+    rewrite(sub[N](add[N](a, b), bor[N](a, b)), band[N](a, b)),
+]
+LOGIC = [
+    rewrite(bnot[N](bnot[N](a)),                a),
+    rewrite(bxor[N](bxor[N](a, b), b),          a),
+    rewrite(bor[N](band[N](a, b), a),           a),
+    rewrite(band[N](bor[N](a, b), a),           a),
+    rewrite(band[N](a, bnot[N](a)),             0),
+    rewrite(bor[N](a, bnot[N](a)),              -1),
+    rewrite(bxor[N](a, bnot[N](a)),             -1),
+    rewrite(bor[N](a, -1),                      -1),
+    rewrite(bor[N](band[N](a, b), band[N](a, bnot[N](b))), a),
+    rewrite(bor[N](bxor[N](a, b), band[N](a, b)), bor[N](a, b)),
+    rewrite(bxor[N](band[N](a, b), bor[N](a, b)), bxor[N](a, b)),
+    rewrite(band[N](bxor[N](a, b), a),          band[N](a, bnot[N](b))),
+    rewrite(bnot[N](bxor[N](bnot[N](a), b)),    bxor[N](a, b)),
+    rewrite(band.u32(shrl.u32(a, 24), 255),     shrl.u32(a, 24)),
+    rewrite(band.pred(a, bnot.pred(a)),         False),
+    rewrite(bor.pred(band.pred(a, b), a),       a),
+]
+# LLVM InstCombine: InstCombineCompares.cpp
+COMPARE = [
+    rewrite(op[N](a, a), value) for op, value in ((lt, False), (le, True), (gt, False), (ge, True), (eq, True), (ne, False))
+] + [
+    rewrite(bnot.pred(op[N](a, b)), other[N](a, b)) for op, other in ((lt, ge), (le, gt), (gt, le), (ge, lt), (eq, ne), (ne, eq))
+] + [
+    rewrite(eq[N](sub[N](a, b), 0),             eq[N](a, b)),
+    rewrite(ne[N](bxor[N](a, b), 0),            ne[N](a, b)),
+    rewrite(eq[N](add[N](a, b), add[N](a, c)),  eq[N](b, c)),
+    rewrite(eq[N](neg[N](a), neg[N](b)),        eq[N](a, b)),
+    rewrite(ge[U](a, 0),                        True),
+    rewrite(lt[U](a, 0),                        False),
+    rewrite(ne.i32(band.i32(a, -2**31), 0),     lt.i32(a, 0)),
+    rewrite(lt.u32(clz.u32(a), 32),             ne.u32(a, 0)),
+    rewrite(eq.u64(popcnt.u64(a), 0),           eq.u64(a, 0)),
+    rewrite(band.pred(le[N](a, b), le[N](b, a)), eq[N](a, b)),
+]
+# LLVM InstCombine: InstCombineSelect.cpp, InstCombineCalls.cpp (min, max, abs)
+CHOICE = [
+    rewrite(select[N](eq[N](a, b), a, b),       b),
+    rewrite(select[N](ne[N](a, b), a, b),       a),
+    rewrite(select[T](bnot.pred(a), b, c),      select[T](a, c, b)),
+    rewrite(select[N](lt[N](a, b), a, b),       min[N](a, b)),
+    rewrite(select[N](gt[N](a, b), a, b),       max[N](a, b)),
+    rewrite(max[N](min[N](a, b), a),            a),
+    rewrite(min[N](max[N](a, b), a),            a),
+    rewrite(max[T](max[T](a, b), b),            max[T](a, b)),
+    rewrite(abs[I](neg[I](a)),                  abs[I](a)),
+    rewrite(abs[I](abs[I](a)),                  abs[I](a)),
+    rewrite(max[I](a, neg[I](a)),               abs[I](a)),                             # -2**31 too: both sides are it
+]
+# LLVM InstCombine: InstCombineCasts.cpp, InstCombineShifts.cpp, InstCombineMulDivRem.cpp
+CASTS = [
+    rewrite(cvt.i64.i32(cvt.i32.i16(a)),        cvt.i64.i16(a)),
+    rewrite(cvt.i16.i32(cvt.i32.i64(a)),        cvt.i16.i64(a)),
+    rewrite(cvt.i32.i64(cvt.i64.i32(a)),        a),
+    rewrite(cvt.u32.u16(cvt.u16.u32(a)),        band.u32(a, 0xffff)),
+    rewrite(bits.f32.u32(bits.u32.f32(a)),      a),
+    rewrite(cvt.i32.f64(cvt.f64.i32(a)),        a),
+    rewrite(shrl[U](shrl[U](a, k), m),          shrl[U](a, k + m),      when=(k > 0) & (m > 0) & (k < w) & (m < w)),
+    rewrite(div.u16(div.u16(a, k), m),          div.u16(a, k*m),        when=(k > 0) & (m > 0) & (k < 256) & (m < 256)),
+    rewrite(div.u32(div.u32(a, k), m),          div.u32(a, k*m),        when=(k > 0) & (m > 0) & (k < 2**16) & (m < 2**16)),
+    rewrite(rem.i32(rem.i32(a, k), k),          rem.i32(a, k),          when=k > 0),
+]
+# LLVM InstCombine: InstCombineAddSub.cpp (FNeg, FAdd, FSub), InstCombineMulDivRem.cpp (FMul, FDiv), InstructionSimplify.cpp
+FLOATS = [
+    rewrite(sub[F](a, neg[F](b)),               add[F](a, b)),
+    rewrite(add[F](a, neg[F](b)),               sub[F](a, b)),
+    rewrite(sub[F](-0.0, a),                    neg[F](a)),
+    rewrite(mul[F](neg[F](a), neg[F](b)),       mul[F](a, b)),
+    rewrite(div[F](neg[F](a), neg[F](b)),       div[F](a, b)),
+    rewrite(mul[F](a, -1.0),                    neg[F](a)),
+    rewrite(div[F](a, -1.0),                    neg[F](a)),
+    rewrite(abs[F](copysign[F](a, b)),          abs[F](a)),
+    rewrite(floor[F](floor[F](a)),              floor[F](a)),
+    rewrite(trunc.f16(floor.f16(a)),            floor.f16(a)),
+    rewrite(round_even[F](trunc[F](a)),         trunc[F](a)),
+    rewrite(cvt.f64.f32(cvt.f32.f16(a)),        cvt.f64.f16(a)),
+    rewrite(lt[F](neg[F](a), neg[F](b)),        lt[F](b, a)),
+    rewrite(eq.f16(abs.f16(a), 0.0),            eq.f16(a, 0.0)),
+]
+# Mesa nir_opt_algebraic.py: fneg and fabs, fsat, ffma, b2f and b2i, bcsel on booleans, comparisons joined by iand and ior
+NIR = [
+    rewrite(fma[F](a, 1.0, b),                  add[F](a, b)),
+    rewrite(fma[F](a, b, -0.0),                 mul[F](a, b)),
+    rewrite(fma[F](neg[F](a), neg[F](b), c),    fma[F](a, b, c)),
+    rewrite(fma[F](a, -1.0, b),                 sub[F](b, a)),
+    rewrite(saturate.f32(saturate.f32(a)),      saturate.f32(a)),
+    rewrite(min.f32(saturate.f32(a), 1.0),      saturate.f32(a)),
+    rewrite(abs.f32(saturate.f32(a)),           saturate.f32(a)),
+    rewrite(bor.pred(lt[F](a, b), eq[F](a, b)), le[F](a, b)),
+    rewrite(select.pred(a, True, False),        a),
+    rewrite(select.pred(a, False, True),        bnot.pred(a)),
+    rewrite(select.pred(a, b, False),           band.pred(a, b)),
+    rewrite(select.pred(a, True, b),            bor.pred(a, b)),
+    rewrite(ne[N](select[N](a, 1, 0), 0),       a),
+    rewrite(lt.f32(0.0, select.f32(a, 1.0, 0.0)), a),
+    rewrite(mul[F](select[F](a, 1.0, 0.0), select[F](b, 1.0, 0.0)), select[F](band.pred(a, b), 1.0, 0.0)),
+    rewrite(bnot.pred(eq[F](a, b)),             ne[F](a, b)),
+    rewrite(bnot.pred(ne[F](a, b)),             eq[F](a, b)),
+    rewrite(sub.f32(abs.f32(a), abs.f32(a)),    0.0,                    when=finite(a)),
+    rewrite(sub.f32(a, trunc.f32(a)),           0.0,                    when=integral(a) & finite(a)),
+    rewrite(max.f32(a, 0.0),                    a,                      when=unit(a) & never_negzero(a)),
+    rewrite(lt.f32(sub.f32(a, b), 0.0),         lt.f32(a, b)),
+]
+SIMPLIFY = SUMS + LOGIC + COMPARE + CHOICE + CASTS + FLOATS + NIR
+
+# PTX ISA, sections on integer arithmetic, logic, shifts and data movement
+TEXTS = [
+    asm(mulhi.u32(a, b),                        'mul.hi.u32 %d, %a, %b;'),
+    asm(add.u32(mul.u32(a, b), c),              'mad.lo.u32 %d, %a, %b, %c;'),
+    asm(mul.i64(cvt.i64.i32(a), cvt.i64.i32(b)), 'mul.wide.s32 %d, %a, %b;'),
+    asm(bor.u32(band.u32(a, b), band.u32(bnot.u32(a), c)), 'lop3.b32 %d, %a, %b, %c, 0xca;'),
+    asm(bxor.u32(bxor.u32(a, b), c),            'lop3.b32 %d, %a, %b, %c, 0x96;'),
+    asm(select.u32(lt.u32(a, b), a, c),         '{ .reg .pred p; setp.lo.u32 p, %a, %b; selp.b32 %d, %a, %c, p; }'),
+    asm(bor.u64(cvt.u64.u32(a), shl.u64(cvt.u64.u32(b), 32)), 'mov.b64 %d, {%a, %b};'),
+    asm(cvt.u32.u64(shrl.u64(a, 32)),           '{ .reg .b32 l; mov.b64 {l, %d}, %a; }'),
+    asm(div.u32(a, 10),                         '{ .reg .b32 h; mul.hi.u32 h, %a, 3435973837; shr.u32 %d, h, 3; }'),
+    asm(shra.i32(a, b),                         '{ shr.s32 %d, %a, %b; }'),
+    asm(cvt.u64.u32(popcnt.u32(a)),             '{ .reg .b32 h; popc.b32 h, %a; cvt.u64.u32 %d, h; }'),
+    asm(max.i32(min.i32(a, b), c),              '{ .reg .s32 h; min.s32 h, %a, %b; max.s32 %d, h, %c; }'),
+]
+LOWER = []
+INSTR = TEXTS
