@@ -282,6 +282,7 @@ static bool find_output(Sharing *s, uint32_t o)
     const HloShape *x = part_shape(v.i, v.part);
     PartPath *path = &s->paths[o];
     if (x->rank > HLO_RANK_LIMIT || !sc_type_info[x->type].bits || !hlo_elements(x)) return false;
+    if (!hlo_same_dims(x, part_shape(v.i, 0))) return false; /* a loop's state: paths lead to results of one shape */
     if (!(hlo_elements(x) == hlo_elements(terms) && find_path(s, v.i, terms, s->at, false, path)) &&
         !(hlo_elements(x) == hlo_elements(result) && find_path(s, v.i, result, s->kept, true, path)))
         return false;
