@@ -225,6 +225,6 @@ void wbb_end_with_parent(long parent);
 void wbb_remove_temporary(long process); /* the temporary directories of a process that has ended */
 /* For a program, before it starts a thread, and again in each process that it forks: SIGINT, SIGTERM and SIGHUP remove
  * the temporary directories of the process and end it. */
-void wbb_end_on_signals(WbbCx *cx);
+void wbb_end_on_signals(void);
 
 #endif

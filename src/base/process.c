@@ -131,9 +131,10 @@ void wbb_remove_temporary(long process)
 /* The thread that waits for a signal. */
 static void *watch(void *arg)
 {
-    sigset_t *signals = arg;
+    const sigset_t signals = *(const sigset_t *)arg;
     int signal_number = 0;
-    if (sigwait(signals, &signal_number) != 0) return NULL;
+    free(arg);
+    if (sigwait(&signals, &signal_number) != 0) return NULL;
     wbb_remove_temporary((long)getpid());
     signal(signal_number, SIG_DFL);
     sigset_t one;
@@ -144,10 +145,11 @@ static void *watch(void *arg)
     _exit(128 + signal_number);
 }
 
-void wbb_end_on_signals(WbbCx *cx)
+void wbb_end_on_signals(void)
 {
     static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
-    sigset_t *signals = WBB_NEW(cx->arena, sigset_t);
+    sigset_t *signals = malloc(sizeof *signals); /* the thread's own: it outlives every context */
+    if (!signals) return;
     sigemptyset(signals);
     for (size_t k = 0; k < WBB_LEN(ends); k++) {
         struct sigaction now;
@@ -156,6 +158,10 @@ void wbb_end_on_signals(WbbCx *cx)
     }
     pthread_t thread;
     pthread_sigmask(SIG_BLOCK, signals, NULL);
-    if (pthread_create(&thread, NULL, watch, signals) == 0) pthread_detach(thread);
-    else pthread_sigmask(SIG_UNBLOCK, signals, NULL);
+    if (pthread_create(&thread, NULL, watch, signals) == 0) {
+        pthread_detach(thread);
+        return;
+    }
+    pthread_sigmask(SIG_UNBLOCK, signals, NULL);
+    free(signals);
 }

@@ -182,7 +182,7 @@ int main_dispatch(const Program *p, int argc, char **argv)
     if (!cx) return fputs("out of memory\n", stderr), WBB_FAILED;
     Progress progress = {now(), 0};
     if (isatty(STDERR_FILENO)) wbb_on_progress(cx, show, &progress);
-    wbb_end_on_signals(cx);
+    wbb_end_on_signals();
     WbbStatus status = wbb_guard(cx, guarded_command, &s);
     if (progress.shown > 0) fputs("\r\033[K", stderr);
     fputs(cx->messages, stderr);

@@ -89,7 +89,7 @@ static void child(Pool *p, uint32_t job, bool again, bool suspicious, long paren
     Child c = {.pool = p, .job = job, .again = again ? 0 : p->call->n_files, .suspicious = suspicious};
     WbbCx *cx = wbb_cx_new();
     if (!cx) _exit(WBB_FAILED);
-    wbb_end_on_signals(cx);
+    wbb_end_on_signals();
     const WbbStatus s = wbb_guard(cx, work, &c);
     if (s != WBB_OK) fputs(cx->messages, stderr);
     fflush(NULL);
