@@ -2,7 +2,8 @@
 
 usage: soak.py KIND [--hours H] [--build DIR] [--shared DIR] [--state DIR]
 
-KIND       fusions, reductions, terms, rules: made at random from a seed; a number is a seed, and the state says which is next
+KIND       fusions, reductions, transposes, scatters, scans, sorts, loops, programs, terms, rules: made at random from a seed; a number
+           is a seed, and the state says which is next
            hlo, ptx, json, npy, map: files of the tests and the corpus with bytes, lines and words changed; the program must end with an
            exit status of its list, and never by a signal or after its time
 --state    build/soak by default: KIND.json has what was done, KIND/ the findings: N.before as it was found, N as it was reduced, N.txt how
@@ -26,7 +27,7 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 
 ROOT = Path(__file__).resolve().parent.parent
 SECONDS = 60  # of one call on a changed file
-CHUNKS = {"fusions": 40, "reductions": 10, "terms": 100, "rules": 100}
+CHUNKS = {"fusions": 40, "reductions": 10, "transposes": 20, "scatters": 20, "scans": 20, "sorts": 20, "loops": 40, "programs": 20, "terms": 100, "rules": 100}
 NUMBERS = (0, 1, -1, 2, 31, 32, 33, 64, 65535, 2**31 - 1, 2**31, 2**32, 2**63 - 1, 2**63, 2**64, 10**30)
 CHANGED = ("hlo", "ptx", "json", "npy", "map")
 
@@ -116,8 +117,11 @@ class Soak:
 
     def chunk(self, first: int, count: int) -> None:
         with tempfile.TemporaryDirectory() as made:
+            asked = ["--count", str(count), "--seed", str(first), "--folder", made]
             words = {"fusions": ["tests/fuzz/random_fusions.py", self.wb, str(count), str(first), made],
-                     "reductions": ["tests/random_reductions.py", self.wb, self.run_wb, "--count", str(count), "--seed", str(first), "--folder", made],
+                     **{k: [f"tests/random_{k}.py", self.wb, self.run_wb, *asked] for k in ("reductions", "transposes", "scatters")},
+                     **{k: [f"tests/random_{k}.py", self.wb, *asked] for k in ("scans", "sorts")},
+                     **{k: [f"tests/fuzz/random_{k}.py", self.wb, str(count), *asked[2:]] for k in ("loops", "programs")},
                      "terms": ["tests/fuzz/random_terms.py", self.wb, str(count), str(first)],
                      "rules": ["tests/fuzz/random_rules.py", str(count), str(first)]}[self.kind]
             p = subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True, preexec_fn=lambda: os.nice(10))

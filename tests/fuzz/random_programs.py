@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Random modules: each is cut into a program, compiled, run step by step in the simulator, and compared with the evaluator's bounds.
+
+    random_programs.py WARPBURG [COUNT] [--seed S] [--folder DIR]
+
+A module is a graph of 8 to 40 operations on arrays of a few sizes: elementwise work, broadcasts, reductions, transposes, slices, pads,
+concatenations, updates, gathers, scatters, windows, prefix sums, sorts, argmax, products of matrices, loops, branches and calls, with values
+used several times, parameters that are results, and memory of parameters given away. Odd seeds are of integers, for which every result must be
+equal. Each is cut by price and plainly, for two targets; a module that is declined has failed. Texts of those that fail stay in DIR. Ends with
+`N passed, M failed`.
+"""
+import argparse
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Optional
+
+from random_program_text import text_of
+
+TARGETS = ("sm_90", "sm_80", "sm_75", "sm_100", "sm_86", "sm_120", "sm_89")
+
+
+def wrong(warpburg: str, file: Path, seed: int, cut: str, target: str) -> Optional[str]:
+    command = [warpburg, "run", str(file), "--check", "--cut", cut, "--target", target, "--case", "ne"[seed // 2 % 2], "--seed", str(seed), "-j", "1"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    except subprocess.TimeoutExpired:
+        return f"{' '.join(command)}: not done after 300 seconds"
+    return f"{' '.join(command)}: exit {done.returncode}: {(done.stdout + done.stderr).strip()[-400:]}" if done.returncode else None
+
+
+def main() -> int:
+    a = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    a.add_argument("warpburg")
+    a.add_argument("count", type=int, nargs="?", default=30)
+    a.add_argument("--seed", type=int, default=1)
+    a.add_argument("--folder", type=Path)
+    o = a.parse_args()
+    folder = o.folder or Path(tempfile.mkdtemp(prefix="random_programs"))
+    folder.mkdir(parents=True, exist_ok=True)
+    passed = failed = 0
+    for seed in range(o.seed, o.seed + o.count):
+        file = folder / f"program_{seed}.hlo"
+        file.write_text(text_of(seed))
+        k = seed % len(TARGETS)
+        said = [w for w in (wrong(o.warpburg, file, seed, "priced", TARGETS[k]), wrong(o.warpburg, file, seed, "plain", TARGETS[(k + 3) % len(TARGETS)])) if w]
+        failed += bool(said)
+        passed += not said
+        print("\n".join(said), end="\n" if said else "")
+        if not said:
+            file.unlink()
+    if not failed and not o.folder:
+        folder.rmdir()
+    print(f"{passed} passed, {failed} failed")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
