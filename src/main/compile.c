@@ -217,7 +217,7 @@ static bool is_program(WbbCx *cx, const CompileOptions *o, const char *file, boo
     WbbArena *a = wbb_arena_new(cx);
     size_t n;
     const char *text = wbb_read_file(cx, a, file, &n);
-    const bool several = main_is_program(file, text, n, declined);
+    const bool several = prog_kind(file, text, n) >= (declined ? PROG_SEVERAL : PROG_FUSIONS);
     wbb_arena_free(a);
     return several;
 }
@@ -331,10 +331,12 @@ static WbbStatus run(const Call *call)
     /* a fault prints its line of PTX; the comment names rule and HLO instruction, as those of a profile's lines do */
     p.comments = (o->check || o->profile) && !p.lines;
     PipeResult r;
-    if (main_is_program(o->file, text, n, false)) return o->profile ? main_profile_program(call) : main_run_whole(call);
+    const ProgKind kind = prog_kind(o->file, text, n);
+    if (kind == PROG_FUSIONS)
+        return o->profile ? main_profile_program(call) : main_run_whole(call);
     Text t = {.o = &p, .file = o->file, .text = text, .n = n, .arena = a, .r = &r};
     const WbbStatus compiled = wbb_guard(cx, guarded_text, &t);
-    if (compiled == WBB_DECLINED && main_is_program(o->file, text, n, true)) {
+    if (compiled == WBB_DECLINED && kind != PROG_SINGLE) {
         wbb_note(cx, (WbbLoc){.file = o->file}, "no single kernel computes it: it is run as a program");
         return o->profile ? main_profile_program(call) : main_run_whole(call);
     }

@@ -8,7 +8,6 @@
  */
 #include "main/program.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,56 +27,6 @@ static void refuse_options(WbbCx *cx, const RunOptions *o)
             wbb_fail(cx, (WbbLoc){.file = o->file}, "%s is about one kernel, and this is a program", rows[k].text);
 }
 
-static void put_text(WbbBuf *b, const RunOptions *o, const char *name, const ProgVerdict *v)
-{
-    wbb_putf(b, "%s: %" PRIu64 " kernels, %" PRIu64 " library calls, %" PRIu64 " copies and %" PRIu64
-             " iterations of loops ran", name, v->kernels, v->library, v->copies, v->iterations);
-    if (v->moved) wbb_putf(b, "; %" PRIu64 " kernels were run out of place and copied", v->moved);
-    wbb_put(b, "\n");
-    if (v->first) wbb_putf(b, "%s: fault: %s\n", name, v->first);
-    else if (o->check)
-        wbb_putf(b, "%s: %" PRIu64 " kernels judged: %lld elements inside the bounds, %.3g ulp from f64 at most, no "
-                 "fault\n", name, v->judged, (long long)v->compared, v->max_ulp);
-    if (v->whole.outside)
-        wbb_putf(b, "%s: %lld of %lld elements of the results outside the bounds of the module; first: %s\n", name,
-                 (long long)v->whole.outside, (long long)v->whole.compared, v->whole.first);
-    else if (o->check && v->whole_skipped)
-        wbb_putf(b, "%s: the results were not compared: %s\n", name, v->whole_skipped);
-    else if (o->check)
-        wbb_putf(b, "%s: %lld elements of the results inside the bounds of the module, %.3g ulp from f64 at most\n",
-                 name, (long long)v->whole.compared, v->whole.max_ulp);
-    if (o->time)
-        wbb_putf(b, "ms: run %.1f, library %.1f, judge %.1f\n", v->ms_run, v->ms_library, v->ms_judge);
-}
-
-static void put_json(WbbBuf *b, const char *name, const ProgModule *p, const ProgVerdict *v)
-{
-    const ProgMemory m = prog_memory(p);
-    wbb_json_open(b, NULL, '{');
-    wbb_json_text(b, "file", name);
-    wbb_json_uint(b, "kernels", v->kernels);
-    wbb_json_uint(b, "library", v->library);
-    wbb_json_uint(b, "copies", v->copies);
-    wbb_json_uint(b, "iterations", v->iterations);
-    wbb_json_uint(b, "moved", v->moved);
-    wbb_json_uint(b, "judged", v->judged);
-    wbb_json_int(b, "compared", v->compared);
-    wbb_json_int(b, "outside", v->outside);
-    wbb_json_putf(b, "max_ulp", "%.17g", v->max_ulp);
-    wbb_json_text(b, "first", v->first);
-    wbb_json_text(b, "whole_skipped", v->whole_skipped);
-    wbb_json_int(b, "whole_compared", v->whole.compared);
-    wbb_json_int(b, "whole_outside", v->whole.outside);
-    wbb_json_putf(b, "whole_max_ulp", "%.17g", v->whole.max_ulp);
-    wbb_json_text(b, "whole_first", v->whole.first);
-    wbb_json_int(b, "peak", m.peak);
-    wbb_json_putf(b, "ms_run", "%.3f", v->ms_run);
-    wbb_json_putf(b, "ms_library", "%.3f", v->ms_library);
-    wbb_json_putf(b, "ms_judge", "%.3f", v->ms_judge);
-    wbb_json_close(b, '}');
-    wbb_put(b, "\n");
-}
-
 WbbStatus main_run_program(const Call *call, const ProgModule *p, const char *name, MainKernel *kernel, void *arg)
 {
     WbbCx *cx = call->cx;
@@ -89,8 +38,10 @@ WbbStatus main_run_program(const Call *call, const ProgModule *p, const char *na
     const ProgVerdict v = prog_run(cx, call->arena, p, &run);
     if (o->output && v.n_results) pipe_write_outputs(cx, call->arena, o->output, v.n_results, v.results);
     WbbBuf b = wbb_buf(call->arena);
-    if (o->json) put_json(&b, name, p, &v);
-    else put_text(&b, o, name, &v);
+    if (o->json) prog_put_verdict_json(&b, name, p, &v), wbb_put(&b, "\n");
+    else prog_put_verdict(&b, name, &v);
+    if (o->time && !o->json)
+        wbb_putf(&b, "ms: run %.1f, library %.1f, judge %.1f\n", v.ms_run, v.ms_library, v.ms_judge);
     fputs(b.text, stdout);
     return v.first || v.whole.outside ? WBB_CHECK : WBB_OK;
 }

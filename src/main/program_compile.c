@@ -7,6 +7,7 @@
 #include "main/program_compile.h"
 
 #include "llvm/llvm.h"
+#include "program/costs.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,38 +17,6 @@ typedef struct {
     const RunOptions *o;
     LlCache *cache;
 } Compiler;
-
-typedef struct {
-    const HloModule *m;
-    const char *file, *text;
-    size_t n;
-    WbbArena *arena;
-    bool only_fusions, several;
-} Question;
-
-static void ask(WbbCx *cx, void *arg)
-{
-    Question *q = arg;
-    const HloModule *m = hlo_parse(cx, q->arena, q->file, q->text, q->n);
-    uint32_t fusions = 0;
-    for (uint32_t k = 0; k < m->entry->n_instructions; k++)
-        fusions += m->entry->instructions[k]->opcode == HLO_FUSION;
-    q->several = fusions > 1;
-    if (fusions || q->only_fusions) return;
-    const FuseHow plain = {.mode = FUSE_PLAIN};
-    const FuseCut cut = fuse_cut(cx, q->arena, hlo_normalise(cx, q->arena, m)->entry, &plain);
-    q->several = cut.n > 1;
-}
-
-bool main_is_program(const char *file, const char *text, size_t n, bool declined)
-{
-    WbbCx *own = wbb_cx_new(); /* what is wrong with the text is said elsewhere */
-    Question q = {.file = file, .text = text, .n = n, .only_fusions = !declined};
-    if (own) q.arena = wbb_arena_new(own);
-    const bool fine = own && wbb_guard(own, ask, &q) == WBB_OK;
-    if (own) wbb_cx_free(own);
-    return fine && q.several;
-}
 
 ProgModule *main_program_of(WbbCx *cx, WbbArena *a, const char *file, const char *cut, const char *target)
 {
@@ -86,10 +55,10 @@ static ProgKernel compiled(WbbCx *cx, WbbArena *a, void *arg, const ProgStep *s)
 typedef struct {
     const ProgModule *p;
     const PipeOptions *o;
-    const MainStepText *k;
+    const ProgText *k;
 } Kernel;
 
-static void put_launches(WbbBuf *b, const MainStepText *k, const Bundle *bundle)
+static void put_launches(WbbBuf *b, const ProgText *k, const Bundle *bundle)
 {
     wbb_putf(b, "  %s: %u step%s, ", k->s->file, k->times, k->times == 1 ? "" : "s");
     for (int i = 0; i < bundle->n_launches; i++) {
@@ -114,31 +83,12 @@ static void compile_one(WbbCx *cx, void *arg)
     wbb_arena_free(a);
 }
 
-MainStepText *main_step_texts(WbbArena *a, const ProgModule *p, ProgStepKind kind, uint32_t *n)
-{
-    struct { MainStepText *items; uint32_t n, capacity; } list = {0};
-    WbbMap had = {.arena = a};
-    for (uint32_t i = 0; i < p->n; i++)
-        for (uint32_t s = 0; s < p->computations[i].n_steps; s++) {
-            const ProgStep *x = &p->computations[i].steps[s];
-            if (x->kind != kind) continue;
-            WbbEntry *e = wbb_map_put_bytes(&had, x->file, strlen(x->file));
-            if (!e->value) {
-                WBB_PUSH(a, &list, ((MainStepText){.s = x}));
-                e->value = list.n;
-            }
-            list.items[e->value - 1].times++;
-        }
-    *n = list.n;
-    return list.items;
-}
-
 WbbStatus main_compile_program(WbbCx *cx, ProgModule *p, const char *name, const PipeOptions *o, const char *output)
 {
     WbbArena *a = wbb_arena_new(cx);
     if (output) prog_write(cx, p, output);
     uint32_t n;
-    const MainStepText *texts = main_step_texts(a, p, PROG_KERNEL, &n);
+    const ProgText *texts = prog_texts(a, p, PROG_KERNEL, &n);
     WbbBuf b = wbb_buf(a);
     wbb_putf(&b, "%s: a program for %s: ", name, o->target);
     prog_summary(&b, p);

@@ -11,6 +11,7 @@
 #define PIPE_PROFILE_H
 
 #include "pipe/judge.h"
+#include "pipe/pipe.h"
 #include "price/price.h"
 
 /* One compiler's kernels of a fusion. */
@@ -33,6 +34,16 @@ enum { PIPE_PROFILE_LINES = 12 /* lines and rules that the text has */ };
 /* profile.c: fills what is not given: `name`, `bundle` and `ir`. `sass`: also the text of the machine code. The run's
  * faults are in the verdict; then there are no reports. */
 void pipe_profile(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeRun *options, bool sass, PipeProfile *p);
+
+/* profile.c: compiles a text and profiles it by itself, on made inputs, in an arena of its own: the time of one run. A
+ * sample of blocks, run->blocks, is one of a single launch without tickets; other kernels run whole. */
+typedef struct {
+    double seconds, launch; /* of all launches; of it to launch them */
+    uint32_t launches;
+    const char *binds;      /* in arena a */
+} PipeTextTime;
+PipeTextTime pipe_profile_text(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file, const char *text,
+                               const PipeRun *run);
 
 /* profile_text.c: what binds the longest launch; there is one. */
 const char *pipe_profile_binds(const PipeProfile *p);

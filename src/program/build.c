@@ -444,6 +444,51 @@ ProgModule *prog_build(WbbCx *cx, WbbArena *a, const HloModule *m, const FuseHow
     return p;
 }
 
+/* --- is it one? --------------------------------------------------------------------------------------------------- */
+typedef struct {
+    const char *file, *text;
+    size_t n;
+    WbbArena *arena;
+    uint32_t fusions, steps; /* of the entry; steps of loops and branches as well */
+    bool library;            /* a step is a library call */
+} Question;
+
+enum { MOST_NESTED = 64 };
+
+static void count_steps(WbbCx *cx, Question *q, const HloComputation *c, uint32_t depth)
+{
+    const FuseHow plain = {.mode = FUSE_PLAIN};
+    const FuseCut cut = fuse_cut(cx, q->arena, c, &plain);
+    for (uint32_t s = 0; s < cut.n; s++) {
+        q->library |= cut.steps[s].kind == FUSE_STEP_LIBRARY;
+        const HloInstruction *i = cut.steps[s].at;
+        for (uint32_t k = 0; cut.steps[s].kind == FUSE_STEP_CONTROL && depth < MOST_NESTED && k < i->n_called; k++)
+            count_steps(cx, q, i->called[k], depth + 1);
+    }
+    q->steps += cut.n;
+}
+
+static void ask(WbbCx *cx, void *arg)
+{
+    Question *q = arg;
+    const HloModule *m = hlo_parse(cx, q->arena, q->file, q->text, q->n);
+    for (uint32_t k = 0; k < m->entry->n_instructions; k++)
+        q->fusions += m->entry->instructions[k]->opcode == HLO_FUSION;
+    if (!q->fusions) count_steps(cx, q, hlo_normalise(cx, q->arena, m)->entry, 0);
+}
+
+ProgKind prog_kind(const char *file, const char *text, size_t n)
+{
+    WbbCx *own = wbb_cx_new(); /* what is wrong with the text is said elsewhere */
+    Question q = {.file = file, .text = text, .n = n};
+    if (own) q.arena = wbb_arena_new(own);
+    const bool fine = own && wbb_guard(own, ask, &q) == WBB_OK;
+    const bool calls = q.library && (q.steps > 1 || q.fusions);
+    if (own) wbb_cx_free(own);
+    if (!fine) return PROG_SINGLE;
+    return q.fusions > 1 ? PROG_FUSIONS : calls ? PROG_CALLS : q.steps > 1 ? PROG_SEVERAL : PROG_SINGLE;
+}
+
 /* --- numbers ------------------------------------------------------------------------------------------------------ */
 ProgMemory prog_memory(const ProgModule *p)
 {

@@ -96,6 +96,14 @@ typedef struct {
 
 /* build.c: the program of a verified, normalised HLO module. Declines constants of tuple shape. */
 ProgModule *prog_build(WbbCx *cx, WbbArena *a, const HloModule *m, const FuseHow *how);
+/* What the text of an HLO module is, by the plain cut of an entry without fusions. */
+typedef enum {
+    PROG_SINGLE,  /* one fusion or one step; or an error in the text */
+    PROG_SEVERAL, /* several steps, which one kernel may be able to compute */
+    PROG_CALLS,   /* the same, and library calls are among them */
+    PROG_FUSIONS, /* several fusions */
+} ProgKind;
+ProgKind prog_kind(const char *file, const char *text, size_t n);
 ProgMemory prog_memory(const ProgModule *p);
 /* The value as an operand of a bundle: its type, shape, order of dimensions. */
 BdBuffer prog_describe(const ProgValue *v);
@@ -124,6 +132,8 @@ bool prog_has_bundle(const char *folder); /* has a kernel.json: a bundle of a st
 
 /* read.c: a wbb_fail at file:line:col if anything does not fit. */
 ProgModule *prog_read(WbbCx *cx, WbbArena *a, const char *folder);
+/* Reads the constants, too, so that neither running nor writing the program needs its folder any more. */
+void prog_detach(WbbCx *cx, WbbArena *a, ProgModule *p);
 /* The text of program.json alone; steps have no text. `file` is its name in messages. */
 ProgModule *prog_parse(WbbCx *cx, WbbArena *a, const char *file, const char *json);
 

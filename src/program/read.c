@@ -278,3 +278,19 @@ ProgModule *prog_read(WbbCx *cx, WbbArena *a, const char *folder)
         }
     return p;
 }
+
+void prog_detach(WbbCx *cx, WbbArena *a, ProgModule *p)
+{
+    if (!p->folder) return;
+    for (uint32_t i = 0; i < p->n; i++) {
+        const ProgComputation *c = &p->computations[i];
+        for (uint32_t v = 0; v < c->n_values; v++) {
+            const ProgValue *x = &c->values[v];
+            ProgBuffer *b = &c->buffers[x->buffer];
+            if (b->place != PROG_CONSTANT || x->of != v || !b->file) continue;
+            const char *path = wbb_format(a, "%s/%s", p->folder, b->file);
+            b->literal = bd_read_npy(cx, a, path, x->type, x->dims, x->rank, NULL);
+        }
+    }
+    p->folder = NULL;
+}

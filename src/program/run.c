@@ -309,7 +309,7 @@ static uint8_t **result_memory(Run *r, const ProgComputation *c)
 ProgVerdict prog_run(WbbCx *cx, WbbArena *a, const ProgModule *p, const ProgRun *o)
 {
     const ProgComputation *c = &p->computations[p->entry];
-    Run r = {.cx = cx, .arena = a, .p = p, .o = o, .loaded = {.arena = a},
+    Run r = {.cx = cx, .arena = a, .p = p, .o = o, .v = {.checked = o->run.check}, .loaded = {.arena = a},
              .constants = WBB_NEW_N(a, uint8_t **, p->n + 1), .times = WBB_NEW_N(a, uint64_t *, p->n + 1)};
     wbb_use_threads(cx, o->run.threads);
     const HloModule *m = hlo_parse(cx, a, p->folder ? wbb_format(a, "%s/source.hlo", p->folder) : "source.hlo",

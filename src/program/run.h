@@ -24,6 +24,7 @@ typedef struct {
 } ProgRun;
 
 typedef struct {
+    bool checked;              /* ProgRun.run.check */
     uint64_t kernels, library, copies, iterations; /* that ran; kernels: steps, each of which may be several launches */
     uint64_t judged;           /* kernels whose outputs were compared with the bounds */
     int64_t compared, outside; /* their elements */
@@ -41,5 +42,9 @@ typedef struct {
 /* run.c: stops at the first step with a fault or an element outside the bounds. A step in a loop is judged when it runs
  * for the first, second, fourth, eighth time and so on. */
 ProgVerdict prog_run(WbbCx *cx, WbbArena *a, const ProgModule *p, const ProgRun *o);
+
+/* verdict.c: as lines that begin with the name; as an object. */
+void prog_put_verdict(WbbBuf *b, const char *name, const ProgVerdict *v);
+void prog_put_verdict_json(WbbBuf *b, const char *name, const ProgModule *p, const ProgVerdict *v);
 
 #endif

@@ -1,0 +1,45 @@
+/* costs.h: the modelled time of a program: the sum over its kernels, each text of which is timed by itself.
+ *
+ * Needs a program and a function that times one text. Leaves the sum, launches included. Library calls have no time
+ * here, and the body of a loop counts once.
+ *
+ *     ProgCosts c = prog_costs(cx, arena, p, time_one, &how);
+ *     prog_put_costs(&text, "model.hlo", "sm_90", &c);
+ */
+#ifndef PROG_COSTS_H
+#define PROG_COSTS_H
+
+#include "program/program.h"
+
+/* Steps of one text, of all computations. */
+typedef struct {
+    const ProgStep *s; /* the first one */
+    uint32_t times;    /* steps that have it */
+} ProgText;
+
+typedef struct {
+    ProgText text;
+    double seconds, launch; /* of one run of all its launches; of it to launch them */
+    uint32_t launches;
+    const char *binds;      /* what bounds the longest launch */
+    const char *refused;    /* why it has no time; NULL: it has */
+} ProgCost;
+
+typedef struct {
+    ProgCost *items; /* [n] costliest first */
+    uint32_t n;
+    double seconds, launch; /* of all steps */
+    uint32_t kernels, launches, library, loops, refused;
+    WbbStatus status; /* WBB_OK, or the worst of the texts that have no time */
+} ProgCosts;
+
+/* costs.c: the texts of the steps of this kind, in the order in which they come first. */
+ProgText *prog_texts(WbbArena *a, const ProgModule *p, ProgStepKind kind, uint32_t *n);
+/* `price` fills what is not given: all but `text` and `refused`. It may fail or decline; its message stays in `cx`. */
+typedef void ProgPrice(WbbCx *cx, WbbArena *a, void *arg, ProgCost *c);
+ProgCosts prog_costs(WbbCx *cx, WbbArena *a, const ProgModule *p, ProgPrice *price, void *arg);
+/* A line with the sum, and the kernels that cost most; the same as an object, with all of them. */
+void prog_put_costs(WbbBuf *b, const char *name, const char *target, const ProgCosts *c);
+void prog_put_costs_json(WbbBuf *b, const char *name, const char *target, const ProgCosts *c);
+
+#endif
