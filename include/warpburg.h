@@ -2,7 +2,7 @@
  *
  * Use one context per thread: there is no global state. A kernel does not change once it is compiled: any number of
  * threads may run it at once. No call prints or ends the process, and a thread with 512 KiB of stack is enough. No GPU,
- * driver or network is needed, but by the functions of the last part.
+ * driver or network is needed, but by the functions that run kernels on a GPU.
  *
  *     wb_context *cx = wb_context_new();
  *     wb_kernel *k;
@@ -13,8 +13,8 @@
  *     wb_kernel_free(k);
  *     wb_context_free(cx);                            // and its other kernels
  *
- * Contents: versions and statuses; compiling; what a kernel is; running it in the simulator; running it on a GPU.
- * examples/ has programs in C and C++.
+ * Contents: versions and statuses; compiling; what a kernel is; running it in the simulator; whole programs;
+ * running a kernel on a GPU; kernels as operations of XLA. examples/ has programs in C and C++.
  *
  * Stability: a function keeps its meaning within a major version. Structures may grow at their end with a minor
  * version, which changes the library's soname while the major version is 0: fill them by designated initialisers, or
@@ -215,6 +215,159 @@ WB_API wb_status wb_kernel_profile(const wb_kernel *k, const void *const *inputs
  * code is counted as well. */
 WB_API wb_status wb_kernel_statistics(const wb_kernel *k, wb_result **result);
 
+/* --- whole programs --------------------------------------------------------------------------------------------- */
+
+/* An HLO module that is more than one fusion: kernels, library calls, copies, loops and branches in order, and the
+ * memory between them (docs/programs.md). A program does not change once it is made: any number of threads may run it
+ * at once. Programs run in the simulator, library calls in an evaluator. */
+typedef struct wb_program wb_program;
+
+/* Where an unfused module is cut: by modelled time on the target, or the same on every target and every day. */
+typedef enum { WB_PRICED, WB_PLAIN } wb_cut;
+
+typedef struct {
+    wb_options kernels; /* of each; `layout` must be NULL */
+    wb_cut cut;
+    int partial;        /* if a kernel is declined: 0: so is the program; 1: it is left out, and messages say so */
+} wb_program_options;
+
+/* What a text is for: a kernel by wb_compile, or a program. WB_ONE_STEP: one fusion, or operations that are one kernel
+ * or library call; or it has an error. WB_SEVERAL_STEPS: several, which wb_compile may compile as one kernel, or
+ * decline. WB_WITH_CALLS: the same with products of matrices or other library calls among them, which one kernel would
+ * compute slowly. WB_SEVERAL_FUSIONS: a fused module. */
+typedef enum { WB_ONE_STEP, WB_SEVERAL_STEPS, WB_WITH_CALLS, WB_SEVERAL_FUSIONS } wb_kind;
+WB_API wb_kind wb_kind_of(const char *text, size_t n);
+/* Cuts the module in `text` (n bytes), which is copied, and compiles its kernels: messages, reason and ownership are as
+ * wb_compile has them. `options` NULL: the defaults. */
+WB_API wb_status wb_program_compile(wb_context *cx, const char *file, const char *text, size_t n,
+                                    const wb_program_options *options, wb_program **program);
+/* The program of a folder that wb_program_write, or `warpburg compile -o`, left; kernels are compiled anew, as
+ * `options` say, and the folder is not needed afterwards. */
+WB_API wb_status wb_program_read(wb_context *cx, const char *folder, const wb_program_options *options,
+                                 wb_program **program);
+/* Writes the folder, kernels included: new, empty, or with an earlier program and nothing else. */
+WB_API wb_status wb_program_write(const wb_program *p, const char *folder, wb_result **result);
+WB_API void wb_program_free(wb_program *p); /* its kernels as well, before its context is freed; NULL: does nothing */
+
+WB_API const char *wb_program_name(const wb_program *p);    /* of the module */
+WB_API const char *wb_program_target(const wb_program *p);
+WB_API const char *wb_program_hlo(const wb_program *p);     /* the text that was compiled */
+WB_API const char *wb_program_json(const wb_program *p);    /* all of this as text, schema of program.json */
+WB_API const char *wb_program_summary(const wb_program *p); /* "3 kernels of 2 texts, 1 library call; .." */
+/* Arrays of the entry's parameters and of its result, as those of a kernel. */
+WB_API int wb_program_input(const wb_program *p, uint32_t i, wb_array *array);
+WB_API int wb_program_output(const wb_program *p, uint32_t i, wb_array *array);
+
+typedef struct {
+    uint64_t parameters, results; /* results: those that have no parameter's memory */
+    uint64_t constants, temporaries;
+    uint64_t peak;                /* of one run: the sum */
+} wb_memory;
+WB_API void wb_program_memory(const wb_program *p, wb_memory *memory); /* bytes */
+
+/* Kernels: one for each text, which any number of steps may have. The program owns them. NULL: it is left out. */
+WB_API uint32_t wb_program_kernels(const wb_program *p);
+WB_API const wb_kernel *wb_program_kernel(const wb_program *p, uint32_t i);
+
+/* Steps belong to computations: the entry, and bodies and branches, each before those that call it. All numbers below
+ * are of the same computation. */
+typedef struct {
+    const char *name;
+    uint32_t n_values, n_regions, n_steps;
+    const uint32_t *parameters; /* [n_parameters] values */
+    uint32_t n_parameters;
+    const uint32_t *results;    /* [n_results] values */
+    const int64_t *in_place;    /* [n_results] the parameter whose memory the result has; -1: none */
+    uint32_t n_results;
+    uint64_t frame;             /* bytes of all temporaries, those of called computations included */
+} wb_computation;
+
+typedef struct {
+    const char *name, *type;   /* of the instruction; "while.4{1,0}" is an array of its tuple. Type of HLO: "bf16" */
+    uint32_t rank;
+    const int64_t *dims;       /* [rank] */
+    const int *minor_to_major; /* [rank] the order of dimensions in memory, the fastest one first */
+    uint64_t bytes;
+    uint32_t region;           /* that holds it from its start on */
+    uint32_t view_of;          /* the value that it is a reshape or bitcast of; itself if it is none */
+} wb_value;
+
+typedef enum { WB_OF_PARAMETER, WB_OF_RESULT, WB_OF_CONSTANT, WB_OF_FRAME } wb_place;
+
+/* Memory that values lie in. */
+typedef struct {
+    wb_place place;
+    uint32_t number;      /* of the parameter or result; the caller has the memory */
+    uint64_t bytes;
+    uint64_t offset;      /* in the frame */
+    uint32_t first, last; /* in the frame: the steps from and to which it holds a value */
+    const void *constant; /* elements as an array on the host, or one that all equal; NULL: the text leaves them out */
+    int splat;            /* it is one element */
+} wb_region;
+
+typedef enum {
+    WB_STEP_KERNEL, WB_STEP_LIBRARY, WB_STEP_COPY, WB_STEP_LOOP, WB_STEP_BRANCH, WB_STEP_CALL
+} wb_step_kind;
+
+typedef struct {
+    uint32_t output, operand;
+} wb_share;
+
+typedef struct {
+    wb_step_kind kind;
+    const char *name, *operation; /* of the instruction; "dot", of a kernel that of its first result */
+    const char *text;             /* kernel, library: HLO; else NULL */
+    int kernel;                   /* its number; -1: the step is no kernel */
+    const uint32_t *reads, *makes; /* [n_reads], [n_makes] values. Kernel: its operands and outputs in order */
+    uint32_t n_reads, n_makes;
+    const wb_share *in_place;     /* [n_in_place] kernel: makes[output] has the memory of reads[operand] */
+    uint32_t n_in_place;
+    const uint32_t *calls;        /* [n_calls] computations. Loop: condition, body; branch: one a value of reads[0] */
+    const uint32_t *taken;        /* [n_calls] branch: how many of the further reads each one has; else NULL */
+    uint32_t n_calls;
+    uint32_t flag;                /* loop: the value that the condition makes */
+    int64_t frame;                /* the region for frames of called computations; -1: none */
+} wb_step;
+
+/* Each returns 1, or 0 if there is no such one; the structure is then not changed. The entry is computation
+ * wb_program_entry. */
+WB_API uint32_t wb_program_entry(const wb_program *p);
+WB_API int wb_program_computation(const wb_program *p, uint32_t i, wb_computation *computation);
+WB_API int wb_program_value(const wb_program *p, uint32_t computation, uint32_t i, wb_value *value);
+WB_API int wb_program_region(const wb_program *p, uint32_t computation, uint32_t i, wb_region *region);
+WB_API int wb_program_step(const wb_program *p, uint32_t computation, uint32_t i, wb_step *step);
+
+/* Runs the program on arrays of the host and fills those of the results, as wb_kernel_run does. */
+WB_API wb_status wb_program_run(const wb_program *p, const void *const *inputs, void *const *outputs,
+                                const wb_run_options *options, wb_result **result);
+
+typedef struct {
+    uint64_t kernels, library, copies, iterations; /* steps that ran, and iterations of loops */
+    uint64_t judged;              /* kernels whose outputs were compared, on the very inputs that they got */
+    uint64_t compared, outside;   /* their elements; those outside the bounds of what the text of the kernel allows */
+    double max_ulp;
+    uint64_t whole_compared, whole_outside; /* elements of the results, by the bounds of the whole module; 0: the
+                                             * report says why they were not compared */
+    double whole_max_ulp;
+} wb_program_verdict;
+
+/* Runs it, checks every access of its kernels, and compares: WB_CHECK if something is wrong. `inputs` NULL: they are
+ * made, in case n, e, p or t. */
+WB_API wb_status wb_program_check(const wb_program *p, const void *const *inputs, const wb_run_options *options,
+                                  wb_program_verdict *verdict, wb_result **result);
+
+typedef struct {
+    double seconds, launch;     /* of all steps that are kernels; of it to launch them */
+    uint32_t kernels, launches; /* the body of a loop counts once */
+    uint32_t library, loops;    /* library calls have no time here */
+    uint32_t refused;           /* kernels that were left out */
+} wb_program_time;
+
+/* The modelled time of the program: the sum over its kernels, each profiled by itself on made inputs, or on a sample of
+ * options->blocks blocks where it allows that. */
+WB_API wb_status wb_program_profile(const wb_program *p, const wb_run_options *options, wb_program_time *time,
+                                    wb_result **result);
+
 /* --- running it on a GPU ---------------------------------------------------------------------------------------- */
 
 /* A kernel in the memory of a GPU. The driver's library is opened when it is needed: libcuda.so.1, or what the
@@ -247,9 +400,11 @@ WB_API wb_status wb_gpu_run(const wb_kernel *k, const void *const *inputs, void 
 
 /* --- as an operation of XLA ------------------------------------------------------------------------------------- */
 
-/* A kernel that custom calls of XLA run. The kernel must outlive it, and it every executable with such a call. */
+/* A kernel or program that custom calls of XLA run. It must outlive the wb_xla, and that every executable with such a
+ * call. Programs run on the CPU only. */
 typedef struct wb_xla wb_xla;
 WB_API wb_xla *wb_xla_new(const wb_kernel *k, uint32_t threads); /* of the simulator; NULL: out of memory */
+WB_API wb_xla *wb_xla_new_program(const wb_program *p, uint32_t threads);
 WB_API void wb_xla_free(wb_xla *x);                              /* NULL: does nothing */
 
 /* Handlers of XLA's typed foreign function interface, for the platforms "cpu" and "CUDA": XLA_FFI_Handler. On the CPU

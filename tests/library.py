@@ -60,6 +60,8 @@ def check_examples(build: Path, folder: Path) -> None:
     for compiler, standard, source, wanted in [
             ("cc", "-std=c11", "scale.c", ["run: 0 wrong elements, y[3][2] = 1", "check: 524288 elements, 0 outside their bounds, 0 faults",
                                            "bound by dram"]),
+            ("cc", "-std=c11", "program.c", ["2 kernels, 1 library call; ", "step 1: library dot makes product, 32768 bytes\n", "run: 0 wrong elements",
+                                             "check: 2 kernels judged, 0 elements outside their bounds; of the results 0 of 8192", " us in 2 launches"]),
             ("c++", "-std=c++17", "softmax.cpp", ["rows sum to 1 within 1e-5", "GPU: declined: no_gpu: no_such_driver.so",
                                                   "matmul.hlo:4:21: declined: library"])]:
         if shutil.which(compiler) is None:
@@ -71,7 +73,10 @@ def check_examples(build: Path, folder: Path) -> None:
         expect(f"{source} by pkg-config", made.returncode == 0, made.stdout[-800:])
         if made.returncode:
             continue
-        ran = call([str(program)], env=environment)
+        ran = call([str(program), *([str(folder / "written")] if source == "program.c" else [])], env=environment)
+        if source == "program.c":
+            again = call([str(build / "warpburg-run"), "run", str(folder / "written"), "--check"])
+            expect("the program that it wrote", again.returncode == 0 and "2 kernels judged" in again.stdout, again.stdout)
         expect(source, ran.returncode == 0 and all(w in ran.stdout for w in wanted), f"exit status {ran.returncode}: {ran.stdout}")
 
 

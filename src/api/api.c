@@ -15,14 +15,7 @@
 #include "base/why.def"
 #undef WHY
 _Static_assert((int)WHY_COUNT == (int)WB_WHY_FEATURE + 1, "wb_reason is why.def");
-struct wb_context {
-    WbbCx *cx;
-    LlCache *cache;
-    wb_reason declined; /* of the last compile */
-};
-
 typedef struct {
-    wb_context *context;
     const char *file, *text;
     size_t n;
     PipeOptions options;
@@ -99,40 +92,55 @@ static void describe(WbbCx *cx, wb_kernel *k)
 
 static const char *copied(WbbArena *a, const char *z) { return z ? wbb_format(a, "%s", z) : NULL; }
 
-static void compile(WbbCx *cx, void *arg)
+wb_kernel *wb_kernel_made(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file, const char *given, size_t n)
 {
-    Call *c = arg;
-    c->arena = wbb_arena_new(cx);
-    wb_kernel *k = WBB_NEW(c->arena, wb_kernel);
-    k->arena = c->arena;
-    k->file = copied(c->arena, c->file);
-    k->options = c->options;
-    k->options.target = copied(c->arena, c->options.target);
-    k->options.layout = copied(c->arena, c->options.layout);
-    char *text = wbb_alloc(k->arena, c->n + 1); /* the kernel refers to it, and the caller may free its own */
-    if (c->n) memcpy(text, c->text, c->n);
-    pipe_compile(cx, k->arena, &k->options, k->file, text, c->n, &k->result);
+    wb_kernel *k = WBB_NEW(a, wb_kernel);
+    k->arena = a;
+    k->file = copied(a, file);
+    k->options = *o;
+    k->options.target = copied(a, o->target);
+    k->options.layout = copied(a, o->layout);
+    char *text = wbb_alloc(a, n + 1); /* the kernel refers to it, and the caller may free its own */
+    if (n) memcpy(text, given, n);
+    pipe_compile(cx, a, &k->options, k->file, text, n, &k->result);
     k->json = bd_kernel_json(k->arena, k->result.bundle);
     WbbBuf explained = wbb_buf(k->arena);
     pipe_explain(&explained, &k->result);
     k->explain = explained.text;
     describe(cx, k);
-    c->kernel = k;
+    return k;
+}
+
+static void compile(WbbCx *cx, void *arg)
+{
+    Call *c = arg;
+    c->arena = wbb_arena_new(cx);
+    c->kernel = wb_kernel_made(cx, c->arena, &c->options, c->file, c->text, c->n);
+}
+
+PipeOptions wb_pipe_options(const wb_context *c, const wb_options *o)
+{
+    return (PipeOptions){.target = o && o->target ? o->target : "sm_90", .accuracy = accuracy_of(o),
+                         .align = o ? o->align : 0, .lines = o && o->lines, .layout = o ? o->layout : NULL,
+                         .assemble = o && o->cubin, .stage = PIPE_AT_PTX, .cache = c->cache};
+}
+
+wb_status wb_guarded(wb_context *c, void (*body)(WbbCx *, void *), void *arg)
+{
+    wbb_cx_clear(c->cx);
+    const WbbStatus s = wbb_guard(c->cx, body, arg);
+    c->declined = s == WBB_DECLINED ? (wb_reason)c->cx->why : WB_WHY_NONE;
+    return wb_status_of(s);
 }
 
 wb_status wb_compile(wb_context *c, const char *file, const char *text, size_t n, const wb_options *o,
                      wb_kernel **kernel)
 {
-    Call call = {.context = c, .file = file ? file : "<text>", .text = text, .n = n,
-                 .options = {.target = o && o->target ? o->target : "sm_90", .accuracy = accuracy_of(o),
-                             .align = o ? o->align : 0, .lines = o && o->lines, .layout = o ? o->layout : NULL,
-                             .assemble = o && o->cubin, .stage = PIPE_AT_PTX, .cache = c->cache}};
-    wbb_cx_clear(c->cx);
-    const WbbStatus s = wbb_guard(c->cx, compile, &call);
-    *kernel = s == WBB_OK ? call.kernel : NULL;
-    c->declined = s == WBB_DECLINED ? (wb_reason)c->cx->why : WB_WHY_NONE;
-    if (s != WBB_OK) wbb_arena_free(call.arena);
-    return wb_status_of(s);
+    Call call = {.file = file ? file : "<text>", .text = text, .n = n, .options = wb_pipe_options(c, o)};
+    const wb_status s = wb_guarded(c, compile, &call);
+    *kernel = s == WB_OK ? call.kernel : NULL;
+    if (s != WB_OK) wbb_arena_free(call.arena);
+    return s;
 }
 
 void wb_kernel_free(wb_kernel *k)

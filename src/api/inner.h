@@ -6,6 +6,12 @@
 #include "pipe/pipe.h"
 #include "warpburg.h"
 
+struct wb_context {
+    WbbCx *cx;
+    struct LlCache *cache;
+    wb_reason declined; /* of the last compile */
+};
+
 struct wb_kernel {
     WbbArena *arena; /* it and all that belongs to it */
     const char *file;
@@ -34,7 +40,12 @@ wb_status wb_result_of(const wb_kernel *k, void (*body)(WbbCx *, void *), WbRun 
 /* Faults of a run, a message each, and elements outside their bounds: WB_CHECK if there are any. */
 void wb_result_faults(WbRun *job, const PipeVerdict *v);
 
-/* api.c: the elements of operand i as an array on the host, where it is a constant; else NULL. */
+/* api.c: the kernel of a text, in an arena of its own, which also has a copy of the text. */
+wb_kernel *wb_kernel_made(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file, const char *text, size_t n);
+PipeOptions wb_pipe_options(const wb_context *c, const wb_options *o);
+/* A call that leaves messages, and the reason of a decline, in the context. */
+wb_status wb_guarded(wb_context *c, void (*body)(WbbCx *, void *), void *arg);
+/* kernel.c: the elements of operand i as an array on the host, where it is a constant; else NULL. */
 const void *wb_kernel_constant(const wb_kernel *k, uint32_t i);
 wb_status wb_status_of(WbbStatus s);
 /* gpu.c: whether it was loaded into the context that is current in this thread. */

@@ -1,4 +1,4 @@
-/* xla.c: a kernel as a custom call of XLA: on the CPU in the simulator, on a GPU on XLA's own stream.
+/* xla.c: a kernel or program as a custom call of XLA: on the CPU in the simulator, on a GPU a kernel on XLA's stream.
  *
  * Needs a call frame of XLA's typed interface. Its attribute `kernel` is a wb_xla of this process, which `process`
  * proves: a frame that was stored and loaded elsewhere is refused. Leaves the results, or an error that XLA raises.
@@ -7,7 +7,7 @@
  *
  *     args f32[8,4,16], kernel with input f32[4,16]:  8 runs, 256 bytes apart
  */
-#include "api/inner.h"
+#include "api/program.h"
 #include "api/xla.h"
 
 #include <pthread.h>
@@ -18,8 +18,11 @@ enum { MOST_DEVICES = 64 };
 
 struct wb_xla {
     WbbCx *cx; /* its arena has this */
-    const wb_kernel *k;
-    uint32_t threads;
+    const wb_kernel *k;  /* NULL: it is a program */
+    const wb_program *p;
+    const char *name;
+    const wb_array *inputs, *outputs;
+    uint32_t n_inputs, n_outputs, threads;
     int portable; /* its buffers are row-major and have whole bytes: those of XLA's default layouts */
     pthread_mutex_t lock;
     wb_loaded *loaded[MOST_DEVICES]; /* for each CUDA context that it ran in */
@@ -39,7 +42,7 @@ static int is_portable(const wb_kernel *k)
 
 static void make(WbbCx *cx, void *arg) { *(wb_xla **)arg = WBB_NEW(cx->arena, wb_xla); }
 
-wb_xla *wb_xla_new(const wb_kernel *k, uint32_t threads)
+static wb_xla *new_xla(void)
 {
     WbbCx *cx = wbb_cx_new();
     wb_xla *x = NULL;
@@ -47,7 +50,25 @@ wb_xla *wb_xla_new(const wb_kernel *k, uint32_t threads)
         wbb_cx_free(cx);
         return NULL;
     }
-    x->cx = cx, x->k = k, x->threads = threads, x->portable = is_portable(k);
+    x->cx = cx;
+    return x;
+}
+
+wb_xla *wb_xla_new(const wb_kernel *k, uint32_t threads)
+{
+    wb_xla *x = new_xla();
+    if (!x) return NULL;
+    x->k = k, x->threads = threads, x->portable = is_portable(k), x->name = k->result.kernel->name;
+    x->inputs = k->inputs, x->outputs = k->outputs, x->n_inputs = k->n_inputs, x->n_outputs = k->n_outputs;
+    return x;
+}
+
+wb_xla *wb_xla_new_program(const wb_program *p, uint32_t threads)
+{
+    wb_xla *x = new_xla();
+    if (!x) return NULL;
+    x->p = p, x->threads = threads, x->name = p->p->name;
+    x->inputs = p->inputs, x->outputs = p->outputs, x->n_inputs = p->n_inputs, x->n_outputs = p->n_outputs;
     return x;
 }
 
@@ -123,28 +144,28 @@ static void check_buffer(WbbCx *cx, Call *c, const char *what, uint32_t number, 
     wbb_putf(&text, "%s[", a->type);
     for (uint32_t d = 0; d < a->rank; d++) wbb_putf(&text, "%s%lld", d ? "," : "", (long long)a->dims[d]);
     wbb_fail(cx, (WbbLoc){0}, "%s %u of %s has type %d of XLA and dimensions [%s], with or without a batch in front",
-             what, number, c->x->k->result.kernel->name, b->dtype, wbb_format(cx->arena, "%s]", text.text));
+             what, number, c->x->name, b->dtype, wbb_format(cx->arena, "%s]", text.text));
 }
 
 static uint32_t temporaries(const wb_kernel *k)
 {
     wb_buffer b;
     uint32_t n = 0;
-    for (uint32_t i = 0; wb_kernel_buffer(k, i, &b); i++) n += b.role == WB_TEMPORARY;
+    for (uint32_t i = 0; k && wb_kernel_buffer(k, i, &b); i++) n += b.role == WB_TEMPORARY;
     return n;
 }
 
 static void check_frame(WbbCx *cx, Call *c)
 {
     const XlaFrame *f = c->frame;
-    const wb_kernel *k = c->x->k;
+    const wb_xla *x = c->x;
     c->code = XLA_INVALID_ARGUMENT, c->batch = -1;
-    if (f->args.size != k->n_inputs || f->rets.size != (int64_t)k->n_outputs + temporaries(k))
+    if (f->args.size != x->n_inputs || f->rets.size != (int64_t)x->n_outputs + temporaries(x->k))
         wbb_fail(cx, (WbbLoc){0}, "%s has %u inputs, %u outputs and %u temporaries; the call has %lld and %lld",
-                 k->result.kernel->name, k->n_inputs, k->n_outputs, temporaries(k), (long long)f->args.size,
+                 x->name, x->n_inputs, x->n_outputs, temporaries(x->k), (long long)f->args.size,
                  (long long)f->rets.size);
-    for (uint32_t i = 0; i < k->n_inputs; i++) check_buffer(cx, c, "input", i, f->args.items[i], &k->inputs[i]);
-    for (uint32_t i = 0; i < k->n_outputs; i++) check_buffer(cx, c, "output", i, f->rets.items[i], &k->outputs[i]);
+    for (uint32_t i = 0; i < x->n_inputs; i++) check_buffer(cx, c, "input", i, f->args.items[i], &x->inputs[i]);
+    for (uint32_t i = 0; i < x->n_outputs; i++) check_buffer(cx, c, "output", i, f->rets.items[i], &x->outputs[i]);
     c->code = XLA_INTERNAL;
 }
 
@@ -156,15 +177,16 @@ static char *element(const void *buffer, int64_t run, uint64_t bytes)
 static void on_host(WbbCx *cx, void *arg)
 {
     Call *c = arg;
-    const wb_kernel *k = c->x->k;
+    const wb_xla *x = c->x;
+    const wb_run_options o = {.threads = x->threads};
     check_frame(cx, c);
-    const void **in = WBB_NEW_N(cx->arena, const void *, k->n_inputs + 1);
-    void **out = WBB_NEW_N(cx->arena, void *, k->n_outputs + 1);
+    const void **in = WBB_NEW_N(cx->arena, const void *, x->n_inputs + 1);
+    void **out = WBB_NEW_N(cx->arena, void *, x->n_outputs + 1);
     for (int64_t run = 0; run < c->batch; run++) {
-        for (uint32_t i = 0; i < k->n_inputs; i++) in[i] = element(c->frame->args.items[i], run, k->inputs[i].bytes);
-        for (uint32_t i = 0; i < k->n_outputs; i++) out[i] = element(c->frame->rets.items[i], run, k->outputs[i].bytes);
+        for (uint32_t i = 0; i < x->n_inputs; i++) in[i] = element(c->frame->args.items[i], run, x->inputs[i].bytes);
+        for (uint32_t i = 0; i < x->n_outputs; i++) out[i] = element(c->frame->rets.items[i], run, x->outputs[i].bytes);
         wb_result *r;
-        const wb_status s = wb_kernel_run(k, in, out, &(wb_run_options){.threads = c->x->threads}, &r);
+        const wb_status s = x->k ? wb_kernel_run(x->k, in, out, &o, &r) : wb_program_run(x->p, in, out, &o, &r);
         const char *said = s == WB_OK ? NULL : wbb_format(cx->arena, "%s", r ? wb_result_messages(r) : "no memory");
         wb_result_free(r);
         if (said) wbb_fail(cx, (WbbLoc){0}, "%s", said);
@@ -200,6 +222,7 @@ static void on_gpu(WbbCx *cx, void *arg)
     const XlaFrame *f = c->frame;
     check_frame(cx, c);
     c->code = XLA_UNIMPLEMENTED;
+    if (!k) wbb_fail(cx, (WbbLoc){0}, "%s is a program of several steps, which run in the simulator only", c->x->name);
     if (!c->x->portable)
         wbb_fail(cx, (WbbLoc){0}, "%s has arrays whose elements are packed or not in row-major order, and XLA's have "
                  "default layouts", k->result.kernel->name);
