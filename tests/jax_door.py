@@ -1,5 +1,5 @@
-"""warpburg.jax with the real JAX on the CPU: operations under jit and vmap, results bit-equal to `warpburg run`, functions that are one fusion,
-what is refused; and the declarations of src/api/xla.h against the header of the installed jaxlib.
+"""warpburg.jax with the real JAX on the CPU: operations under jit, vmap and shard_map, results bit-equal to `warpburg run`, functions that are one
+fusion and programs, what is refused; and the declarations of src/api/xla.h against the header of the installed jaxlib.
 
 usage: jax_door.py BUILD        needs BUILD/jax-venv, an environment with jax of PyPI, which ./dev test --all makes
 """
@@ -121,6 +121,46 @@ class Operations(unittest.TestCase):
         self.assertIn("temporary", [b.role for b in op.kernel.buffers])
         self.assertEqual(float(jax.jit(lambda q: op(q) + op(2 * q))(ones)), 3 * (1 << 18))
 
+    def test_program(self) -> None:
+        """A function that is more than one fusion, and a loop with a product of matrices; the bits are those of Program.run."""
+        def attention(q: Any, k: Any, v: Any) -> Any:
+            return {"out": jax.nn.softmax(q @ k.T / 8) @ v}
+
+        def scan(x: Any) -> Any:
+            return jax.lax.scan(lambda c, y: (c @ y.T @ y / 100, c.sum()), x, jnp.stack([x, 2 * x, x]))
+
+        q = self.x[:, :32]
+        for f, args in ((attention, (q, q + 1, 2 * q)), (scan, (q,))):
+            op = warpburg.jax.compile(f, *args)
+            self.assertIn("library", [s.kind for steps in op.program.computations.values() for s in steps])
+            found, wanted = jax.tree_util.tree_leaves(jax.jit(op)(*args)), jax.tree_util.tree_leaves(f(*args))
+            again = op.program.run(*map(numpy.asarray, args))
+            for a, b, c in zip(found, wanted, again if isinstance(again, tuple) else (again,)):
+                self.assertTrue(same(a, c))
+                self.assertLess(float(jnp.abs(a - b).max()), 1e-4 * float(jnp.abs(b).max()))
+            self.assertTrue(op.program.check(*args))
+            self.assertGreater(op.program.profile(blocks=2).seconds, 0)
+        batch = jax.vmap(warpburg.jax.compile(attention, q, q, q, vmap="inside"))(*[jnp.stack([q, q + 1, q - 1])] * 3)
+        self.assertTrue(same(batch["out"][1], warpburg.jax.compile(attention, q, q, q)(q + 1, q + 1, q + 1)["out"]))
+        op = warpburg.jax.compile(lambda x: jnp.linalg.cholesky(x @ x.T), q)  # a library that is not known
+        with self.assertRaisesRegex(Exception, "custom-call"):
+            op(q).block_until_ready()
+
+    def test_shard_map(self) -> None:
+        """The code of each of two devices is a kernel, or a program, of the shape of its part."""
+        self.assertEqual(len(jax.devices()), 2)
+        mesh, spec = jax.sharding.Mesh(numpy.array(jax.devices()), ("i",)), jax.sharding.PartitionSpec
+        for f in (lambda x, y: jax.nn.softmax(x * y), lambda x, y: jnp.exp((x * y) @ x.T)):
+            op = warpburg.jax.compile(f, self.x[:32] / 16, self.y)
+            sharded = jax.jit(jax.shard_map(op, mesh=mesh, in_specs=(spec("i"), spec()), out_specs=spec("i")))(self.x / 16, self.y)
+            self.assertEqual(len(sharded.addressable_shards), 2)
+            for k in range(2):
+                part = slice(32 * k, 32 * k + 32)
+                self.assertTrue(same(sharded[part], op(self.x[part] / 16, self.y)))
+            self.assertEqual(hasattr(op, "program"), sharded.shape == (64, 32))
+        total = jax.jit(jax.shard_map(lambda x, y: jax.lax.psum(op(x, y).sum(), "i"), mesh=mesh, in_specs=(spec("i"), spec()), out_specs=spec()))
+        self.assertAlmostEqual(float(total(self.x / 16, self.y)), float(sharded.sum()), delta=1e-2 * abs(float(sharded.sum())))
+
     def test_arrays_of_jax(self) -> None:
         k = warpburg.compile(PAIR)
         self.assertTrue(same(k.run(self.a, self.c)[0], -self.a))
@@ -136,7 +176,7 @@ class Operations(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "under 8 bits"):
             warpburg.jax.call(warpburg.compile("HloModule m\nENTRY e { a = s4[8] parameter(0)  ROOT b = s4[8] add(a, a) }"))
         with self.assertRaises(warpburg.Declined) as e:
-            warpburg.jax.compile(lambda x: jax.lax.psum(x, "i") if False else jnp.linalg.cholesky(x @ x.T), self.x)
+            warpburg.jax.compile(lambda x: jnp.linalg.cholesky(x @ x.T), self.x, program=False)
         self.assertTrue(e.exception.reason)
         # a call that another process made
         wrong = jax.ffi.ffi_call("warpburg", [jax.ShapeDtypeStruct((8,), jnp.float32)])
@@ -159,7 +199,7 @@ def main() -> int:
         return 0
     if os.environ.get("WARPBURG_JAX_DOOR") != "1":  # once more, by that Python
         environment = {**os.environ, "WARPBURG_JAX_DOOR": "1", "PYTHONPATH": str(ROOT / "python"), "WARPBURG_LIBRARY": str(BUILD / "libwarpburg.so"),
-                       "JAX_PLATFORMS": "cpu"}
+                       "JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
         return subprocess.run([str(python), __file__, str(BUILD)], env=environment).returncode
     global jax, jnp, numpy, warpburg
     import jax

@@ -44,11 +44,15 @@ class Declarations(unittest.TestCase):
     """_library.py declares what the header declares."""
     header = re.sub(r"/\*.*?\*/", "", (ROOT / "include" / "warpburg.h").read_text(), flags=re.S)
     plain = {"int": c_int, "uint32_t": c_uint32, "uint64_t": c_uint64, "int64_t": c_int64, "size_t": c_size_t, "double": c_double, "char": c_char,
-             "wb_status": c_int, "wb_reason": c_int, "wb_accuracy": c_int, "wb_role": c_int, "wb_contents": c_int, "void": None}
+             "wb_status": c_int, "wb_reason": c_int, "wb_accuracy": c_int, "wb_role": c_int, "wb_contents": c_int, "wb_cut": c_int, "wb_place": c_int,
+             "wb_kind": c_int, "wb_step_kind": c_int, "void": None}
+
+    structures = {name: "".join(map(str.title, name.split("_"))) for name in
+                  "options array buffer launch run_options verdict time program_options memory computation value region share step program_verdict "
+                  "program_time".split()}
 
     def ctype(self, text: str) -> Any:
-        structures = {"wb_options": "Options", "wb_array": "Array", "wb_buffer": "Buffer", "wb_launch": "Launch", "wb_run_options": "RunOptions",
-                      "wb_verdict": "Verdict", "wb_time": "Time"}
+        structures = {f"wb_{name}": ours for name, ours in self.structures.items()}
         kind, stars = re.sub(r"\bconst\b|\*", "", text).strip(), text.count("*")
         base = getattr(self.library, structures[kind]) if kind in structures else self.plain.get(kind)
         if kind == "char" and stars:
@@ -74,8 +78,7 @@ class Declarations(unittest.TestCase):
             self.assertEqual(signature, ours[name], name)
 
     def test_structures(self) -> None:
-        names = {"options": "Options", "array": "Array", "buffer": "Buffer", "launch": "Launch", "run_options": "RunOptions", "verdict": "Verdict",
-                 "time": "Time"}
+        names = self.structures
         found = 0
         for body, name in re.findall(r"typedef struct \{([^}]*)\} wb_(\w+);", self.header):
             fields: List[Tuple[str, Any]] = []
@@ -83,8 +86,9 @@ class Declarations(unittest.TestCase):
                 kind, _, rest = " ".join(line.split()).rpartition(" ") if "," not in line else " ".join(line.split()).partition(" ")
                 if "," in line and line.split()[0] == "const":
                     kind, _, rest = rest.partition(" ")
-                for word in filter(None, rest.replace("*", " ").split(",")):
-                    stars = line.count("*")
+                for word in filter(None, rest.split(",")):
+                    stars = (kind + word).count("*")
+                    word = word.replace("*", " ")
                     m = re.match(r"(\w+)(?:\[(\d+)\])?", word.strip())
                     assert m
                     base = self.ctype(kind.replace("*", "") + "*" * stars)
@@ -94,7 +98,8 @@ class Declarations(unittest.TestCase):
         self.assertEqual(found, len(names))
 
     def test_enumerations(self) -> None:
-        for name, words in (("accuracy", self.library.ACCURACIES), ("role", self.library.ROLES), ("contents", self.library.CONTENTS)):
+        for name, words in (("accuracy", self.library.ACCURACIES), ("role", self.library.ROLES), ("contents", self.library.CONTENTS),
+                            ("cut", self.library.CUTS), ("kind", self.library.KINDS), ("place", self.library.PLACES), ("step_kind", self.library.STEPS)):
             m = re.search(rf"typedef enum \{{([^}}]*)\}} wb_{name};", self.header)
             assert m
             self.assertEqual([w.strip().lower() for w in m[1].split(",")], [f"wb_{w}" for w in words])
@@ -318,7 +323,9 @@ def main() -> int:
         print(f"skipped: {e}")
         return 0
     import warpburg
-    result = unittest.TextTestRunner(verbosity=1).run(unittest.defaultTestLoader.loadTestsFromModule(sys.modules[__name__]))
+    import python_programs
+    tests = unittest.TestSuite(unittest.defaultTestLoader.loadTestsFromModule(m) for m in (sys.modules[__name__], python_programs))
+    result = unittest.TextTestRunner(verbosity=1).run(tests)
     bad = len(result.failures) + len(result.errors)
     good = result.testsRun - bad
     if args.wheel:

@@ -7,11 +7,14 @@
     y = k.run(x)                   # in the simulator, numpy in and out; k.run(x, on="gpu")
     assert k.check(case="e")       # every access and every element
     print(k.profile())             # its time on the GPU, and what bounds it
+    p = warpburg.compile(model)    # a module that is more than one fusion: a Program of kernels, library calls, loops
 
 warpburg.jax makes JAX operations of kernels.
 """
-from ._kernel import Buffer, DeviceArray, Kernel, Launch, Profile, Spec, Verdict, compile, targets
+from ._kernel import Buffer, DeviceArray, Kernel, Launch, Profile, Spec, Verdict, targets
 from ._library import Declined, Error, Fault, HloError, lib as _lib
+from ._program import Program, ProgramProfile, ProgramVerdict, Step, compile, read
 
 __version__: str = _lib.wb_version().decode()
-__all__ = ["Buffer", "Declined", "DeviceArray", "Error", "Fault", "HloError", "Kernel", "Launch", "Profile", "Spec", "Verdict", "compile", "targets"]
+__all__ = ["Buffer", "Declined", "DeviceArray", "Error", "Fault", "HloError", "Kernel", "Launch", "Profile", "Program", "ProgramProfile",
+           "ProgramVerdict", "Spec", "Step", "Verdict", "compile", "read", "targets"]

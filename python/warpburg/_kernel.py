@@ -4,17 +4,15 @@ from __future__ import annotations
 import ctypes
 import html
 import json
-import os
 import weakref
 from ctypes import byref, c_void_p
-from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 
 from . import _library
 from ._arrays import DeviceArray, Loaded, Memory, Spec, dtype_of, memory_of
-from ._library import Declined, Error, HloError, called, error_of, lib, text
+from ._library import Error, HloError, called, error_of, lib, text
 
 
 class Buffer(NamedTuple):
@@ -80,31 +78,67 @@ class Profile:
         return f'<iframe srcdoc="{html.escape(self.html)}" style="width:100%;height:40em;border:0"></iframe>'
 
 
-def _specs(kernel: c_void_p, function: Any) -> Tuple[Spec, ...]:
+def specs_of(kernel: c_void_p, function: Any) -> Tuple[Spec, ...]:
     a, out = _library.Array(), []
     while function(kernel, len(out), byref(a)):
         out.append(Spec(text(a.type), tuple(a.dims[i] for i in range(a.rank)), a.bytes))
     return tuple(out)
 
 
+class Context:
+    """Owns kernels and programs: it is freed when none of their objects is left."""
+
+    def __init__(self) -> None:
+        self.pointer = lib.wb_context_new()
+        if not self.pointer:
+            raise MemoryError
+        weakref.finalize(self, lib.wb_context_free, self.pointer)
+
+    def expect(self, status: int) -> None:
+        if status:
+            raise error_of(status, text(lib.wb_messages(self.pointer)), lib.wb_declined(self.pointer), HloError)
+
+
+def c_options(options: Dict[str, Any]) -> _library.Options:
+    return _library.Options(target=options["target"].encode(), accuracy=_library.ACCURACIES.index(options["accuracy"]), align=options["align"],
+                            lines=options["lines"], cubin=options["cubin"], layout=(options["layout"] or "").encode() or None)
+
+
+def memory_for(name: str, specs: Sequence[Spec], arrays: Sequence[Any]) -> List[Memory]:
+    """The memory of arrays that must be of these types and shapes."""
+    if len(arrays) != len(specs):
+        raise TypeError(f"{name} takes {len(specs)} arrays, {len(arrays)} given")
+    return [memory_of(f"input {i}", x, s) for i, (x, s) in enumerate(zip(arrays, specs))]
+
+
+def addresses_of(memory: Sequence[Memory]) -> Any:
+    return (c_void_p * max(len(memory), 1))(*(m.address for m in memory))
+
+
+def one_or_all(outputs: List[Any]) -> Any:
+    return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+
 class Kernel:
     """A compiled fusion. Threads may use one at once. `inputs` and `outputs` are the arrays of the entry: type and shape."""
 
     def __init__(self, hlo: str, file: str, options: Dict[str, Any]) -> None:
-        context = lib.wb_context_new()
-        if not context:
-            raise MemoryError
-        weakref.finalize(self, lib.wb_context_free, context)
-        o = _library.Options(target=options["target"].encode(), accuracy=_library.ACCURACIES.index(options["accuracy"]), align=options["align"],
-                             lines=options["lines"], cubin=options["cubin"], layout=(options["layout"] or "").encode() or None)
-        data, self._pointer = hlo.encode(), c_void_p()
-        status = lib.wb_compile(context, file.encode(), data, len(data), byref(o), byref(self._pointer))
-        if status:
-            raise error_of(status, text(lib.wb_messages(context)), lib.wb_declined(context), HloError)
-        self._options, self._file, self._loaded = options, file, None
+        context, data, pointer = Context(), hlo.encode(), c_void_p()
+        context.expect(lib.wb_compile(context.pointer, file.encode(), data, len(data), byref(c_options(options)), byref(pointer)))
+        self._take(pointer, file, options, context)
+
+    @classmethod
+    def _of(cls, pointer: c_void_p, file: str, options: Dict[str, Any], context: Context) -> "Kernel":
+        """A kernel that is in the context already."""
+        k = cls.__new__(cls)
+        k._take(pointer, file, options, context)
+        return k
+
+    def _take(self, pointer: c_void_p, file: str, options: Dict[str, Any], context: Context) -> None:
+        self._pointer, self._options, self._file, self._context, self._loaded = pointer, options, file, context, None
         self.name, self.target, self.accuracy = text(lib.wb_kernel_name(self._pointer)), text(lib.wb_kernel_target(self._pointer)), options["accuracy"]
-        self.inputs = _specs(self._pointer, lib.wb_kernel_input)
-        self.outputs = _specs(self._pointer, lib.wb_kernel_output)
+        self.inputs = specs_of(self._pointer, lib.wb_kernel_input)
+        self.outputs = specs_of(self._pointer, lib.wb_kernel_output)
 
     # --- what it is ---
     @property
@@ -178,14 +212,14 @@ class Kernel:
         if any(m.on_gpu for m in memory):
             if on == "sim" or not all(m.on_gpu for m in memory):
                 raise ValueError("some arrays are on a GPU: all must be, and on=\"gpu\"")
-            return self._one(self._enqueue(memory, int(stream or 0)))
+            return one_or_all(self._enqueue(memory, int(stream or 0)))
         outputs = [numpy.empty(s.shape, s.dtype) for s in self.outputs]
         into = (c_void_p * max(len(outputs), 1))(*(o.ctypes.data for o in outputs))
         if on == "gpu":
-            called(lib.wb_gpu_run, self._pointer, self._addresses(memory), into, 0)
+            called(lib.wb_gpu_run, self._pointer, addresses_of(memory), into, 0)
         else:
-            called(lib.wb_kernel_run, self._pointer, self._addresses(memory), into, byref(_library.RunOptions(threads=threads)))
-        return self._one(outputs)
+            called(lib.wb_kernel_run, self._pointer, addresses_of(memory), into, byref(_library.RunOptions(threads=threads)))
+        return one_or_all(outputs)
 
     __call__ = run
 
@@ -194,7 +228,7 @@ class Kernel:
         allows. Without arrays inputs are made: `case` n, e, p, t, s or c (warpburg.h), by `seed`. `blocks`: only a sample of so many."""
         memory, v, r = self._memory(arrays) if arrays else [], _library.Verdict(), _library.Result()
         o = _library.RunOptions(threads=threads, inputs=case.encode(), seed=seed, blocks=blocks)
-        given = self._addresses(memory) if arrays else None
+        given = addresses_of(memory) if arrays else None
         r.take(lib.wb_kernel_check(self._pointer, given, byref(o), byref(v), byref(r.pointer)), (_library.FAILED, _library.DECLINED))
         wrong = tuple(r.messages.splitlines()) if r.status == _library.CHECK else ()
         return Verdict(not wrong, v.compared, v.outside, v.max_ulp, wrong, r.text.rstrip("\n"))
@@ -203,21 +237,11 @@ class Kernel:
         """Models the kernel's time on its GPU, from a run in the simulator (of a sample of so many blocks, if `blocks` is not 0)."""
         memory, t = self._memory(arrays) if arrays else [], _library.Time()
         o = _library.RunOptions(threads=1, inputs=case.encode(), seed=seed, blocks=blocks)
-        given = self._addresses(memory) if arrays else None
+        given = addresses_of(memory) if arrays else None
         return Profile(t, called(lib.wb_kernel_profile, self._pointer, given, byref(o), byref(t)))
 
     def _memory(self, arrays: Sequence[Any]) -> List[Memory]:
-        if len(arrays) != len(self.inputs):
-            raise TypeError(f"{self.name} takes {len(self.inputs)} arrays, {len(arrays)} given")
-        return [memory_of(f"input {i}", x, s) for i, (x, s) in enumerate(zip(arrays, self.inputs))]
-
-    @staticmethod
-    def _addresses(memory: Sequence[Memory]) -> Any:
-        return (c_void_p * max(len(memory), 1))(*(m.address for m in memory))
-
-    @staticmethod
-    def _one(outputs: List[Any]) -> Any:
-        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+        return memory_for(self.name, self.inputs, arrays)
 
     def _enqueue(self, memory: Sequence[Memory], stream: int) -> List[DeviceArray]:
         self._loaded = self._loaded or Loaded(self._pointer)
@@ -250,24 +274,3 @@ def targets() -> List[str]:
     while name := lib.wb_target_name(len(out)):
         out.append(text(name))
     return out
-
-
-def compile(hlo: Union[str, "os.PathLike[str]", Any], *, target: str = "sm_90", accuracy: str = "exact", align: int = 16,
-            layout: Optional[str] = None, lines: bool = False, file: Optional[str] = None) -> Kernel:
-    """Compiles one fusion.
-
-    hlo: its HLO text; a path of a file with it; or what jax.jit(f).lower(..) returns, if f is one fusion (see warpburg.jax.compile).
-    target: as in targets(). accuracy: exact, xla or approx, the errors that functions may have. align: of every buffer, bytes.
-    layout: text of the layout that the kernel must have (None: the cheapest). lines: the PTX has .loc lines. file: a name for messages.
-    Raises HloError with file, line and column, or Declined with a reason.
-    """
-    if isinstance(hlo, os.PathLike):
-        file, hlo = file or os.fspath(hlo), Path(hlo).read_text()
-    elif not isinstance(hlo, str):
-        hlo = hlo.as_text(dialect="hlo")
-    if accuracy not in _library.ACCURACIES:
-        raise ValueError(f"accuracy={accuracy!r}: one of {', '.join(_library.ACCURACIES)} expected")
-    return Kernel(hlo, file or "<text>", {"target": target, "accuracy": accuracy, "align": align, "layout": layout, "lines": bool(lines), "cubin": False})
-
-
-__all__ = ["Buffer", "Declined", "DeviceArray", "Error", "HloError", "Kernel", "Launch", "Profile", "Spec", "Verdict", "compile", "targets"]

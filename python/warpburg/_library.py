@@ -18,6 +18,10 @@ OK, FAILED, DECLINED, CHECK = 0, 1, 3, 4
 ACCURACIES = ("exact", "approx", "xla")                  # wb_accuracy
 ROLES = ("operand", "output", "temporary")               # wb_role
 CONTENTS = ("anything", "zeros", "copy", "ticket")       # wb_contents
+CUTS = ("priced", "plain")                               # wb_cut
+KINDS = ("one_step", "several_steps", "with_calls", "several_fusions")  # wb_kind
+PLACES = ("of_parameter", "of_result", "of_constant", "of_frame")  # wb_place
+STEPS = ("step_kernel", "step_library", "step_copy", "step_loop", "step_branch", "step_call")  # wb_step_kind
 
 
 class Options(Structure):
@@ -51,8 +55,52 @@ class Time(Structure):
     _fields_ = [("seconds", c_double), ("launch", c_double), ("latency", c_double), ("work", c_double), ("tail", c_double), ("binds", c_char * 32)]
 
 
+class ProgramOptions(Structure):
+    _fields_ = [("kernels", Options), ("cut", c_int), ("partial", c_int)]
+
+
+class Memory(Structure):
+    _fields_ = [("parameters", c_uint64), ("results", c_uint64), ("constants", c_uint64), ("temporaries", c_uint64), ("peak", c_uint64)]
+
+
+class Computation(Structure):
+    _fields_ = [("name", c_char_p), ("n_values", c_uint32), ("n_regions", c_uint32), ("n_steps", c_uint32), ("parameters", POINTER(c_uint32)),
+                ("n_parameters", c_uint32), ("results", POINTER(c_uint32)), ("in_place", POINTER(c_int64)), ("n_results", c_uint32), ("frame", c_uint64)]
+
+
+class Value(Structure):
+    _fields_ = [("name", c_char_p), ("type", c_char_p), ("rank", c_uint32), ("dims", POINTER(c_int64)), ("minor_to_major", POINTER(c_int)),
+                ("bytes", c_uint64), ("region", c_uint32), ("view_of", c_uint32)]
+
+
+class Region(Structure):
+    _fields_ = [("place", c_int), ("number", c_uint32), ("bytes", c_uint64), ("offset", c_uint64), ("first", c_uint32), ("last", c_uint32),
+                ("constant", c_void_p), ("splat", c_int)]
+
+
+class Share(Structure):
+    _fields_ = [("output", c_uint32), ("operand", c_uint32)]
+
+
+class Step(Structure):
+    _fields_ = [("kind", c_int), ("name", c_char_p), ("operation", c_char_p), ("text", c_char_p), ("kernel", c_int), ("reads", POINTER(c_uint32)),
+                ("makes", POINTER(c_uint32)), ("n_reads", c_uint32), ("n_makes", c_uint32), ("in_place", POINTER(Share)), ("n_in_place", c_uint32),
+                ("calls", POINTER(c_uint32)), ("taken", POINTER(c_uint32)), ("n_calls", c_uint32), ("flag", c_uint32), ("frame", c_int64)]
+
+
+class ProgramVerdict(Structure):
+    _fields_ = [("kernels", c_uint64), ("library", c_uint64), ("copies", c_uint64), ("iterations", c_uint64), ("judged", c_uint64),
+                ("compared", c_uint64), ("outside", c_uint64), ("max_ulp", c_double), ("whole_compared", c_uint64), ("whole_outside", c_uint64),
+                ("whole_max_ulp", c_double)]
+
+
+class ProgramTime(Structure):
+    _fields_ = [("seconds", c_double), ("launch", c_double), ("kernels", c_uint32), ("launches", c_uint32), ("library", c_uint32),
+                ("loops", c_uint32), ("refused", c_uint32)]
+
+
 POINTERS = POINTER(c_void_p)  # const void *const *
-OPAQUE = c_void_p             # wb_context, wb_kernel, wb_result, wb_loaded
+OPAQUE = c_void_p             # wb_context, wb_kernel, wb_program, wb_result, wb_loaded
 
 FUNCTIONS: List[Tuple[str, Any, Sequence[Any]]] = [  # name, result, parameters
     ("wb_version", c_char_p, []),
@@ -88,6 +136,29 @@ FUNCTIONS: List[Tuple[str, Any, Sequence[Any]]] = [  # name, result, parameters
     ("wb_kernel_check", c_int, [OPAQUE, POINTERS, POINTER(RunOptions), POINTER(Verdict), POINTER(OPAQUE)]),
     ("wb_kernel_profile", c_int, [OPAQUE, POINTERS, POINTER(RunOptions), POINTER(Time), POINTER(OPAQUE)]),
     ("wb_kernel_statistics", c_int, [OPAQUE, POINTER(OPAQUE)]),
+    ("wb_kind_of", c_int, [c_char_p, c_size_t]),
+    ("wb_program_compile", c_int, [OPAQUE, c_char_p, c_char_p, c_size_t, POINTER(ProgramOptions), POINTER(OPAQUE)]),
+    ("wb_program_read", c_int, [OPAQUE, c_char_p, POINTER(ProgramOptions), POINTER(OPAQUE)]),
+    ("wb_program_write", c_int, [OPAQUE, c_char_p, POINTER(OPAQUE)]),
+    ("wb_program_free", None, [OPAQUE]),
+    ("wb_program_name", c_char_p, [OPAQUE]),
+    ("wb_program_target", c_char_p, [OPAQUE]),
+    ("wb_program_hlo", c_char_p, [OPAQUE]),
+    ("wb_program_json", c_char_p, [OPAQUE]),
+    ("wb_program_summary", c_char_p, [OPAQUE]),
+    ("wb_program_input", c_int, [OPAQUE, c_uint32, POINTER(Array)]),
+    ("wb_program_output", c_int, [OPAQUE, c_uint32, POINTER(Array)]),
+    ("wb_program_memory", None, [OPAQUE, POINTER(Memory)]),
+    ("wb_program_kernels", c_uint32, [OPAQUE]),
+    ("wb_program_kernel", OPAQUE, [OPAQUE, c_uint32]),
+    ("wb_program_entry", c_uint32, [OPAQUE]),
+    ("wb_program_computation", c_int, [OPAQUE, c_uint32, POINTER(Computation)]),
+    ("wb_program_value", c_int, [OPAQUE, c_uint32, c_uint32, POINTER(Value)]),
+    ("wb_program_region", c_int, [OPAQUE, c_uint32, c_uint32, POINTER(Region)]),
+    ("wb_program_step", c_int, [OPAQUE, c_uint32, c_uint32, POINTER(Step)]),
+    ("wb_program_run", c_int, [OPAQUE, POINTERS, POINTERS, POINTER(RunOptions), POINTER(OPAQUE)]),
+    ("wb_program_check", c_int, [OPAQUE, POINTERS, POINTER(RunOptions), POINTER(ProgramVerdict), POINTER(OPAQUE)]),
+    ("wb_program_profile", c_int, [OPAQUE, POINTER(RunOptions), POINTER(ProgramTime), POINTER(OPAQUE)]),
     ("wb_gpu_load", c_int, [OPAQUE, POINTER(OPAQUE), POINTER(OPAQUE)]),
     ("wb_gpu_unload", None, [OPAQUE]),
     ("wb_gpu_enqueue", c_int, [OPAQUE, c_void_p, POINTER(c_uint64), POINTER(OPAQUE)]),
@@ -97,6 +168,7 @@ FUNCTIONS: List[Tuple[str, Any, Sequence[Any]]] = [  # name, result, parameters
     ("wb_gpu_read", c_int, [OPAQUE, c_void_p, c_uint64, c_uint64, POINTER(OPAQUE)]),
     ("wb_gpu_run", c_int, [OPAQUE, POINTERS, POINTERS, c_uint32, POINTER(OPAQUE)]),
     ("wb_xla_new", OPAQUE, [OPAQUE, c_uint32]),
+    ("wb_xla_new_program", OPAQUE, [OPAQUE, c_uint32]),
     ("wb_xla_free", None, [OPAQUE]),
     ("wb_xla_call_on_host", c_void_p, [c_void_p]),
     ("wb_xla_call_on_gpu", c_void_p, [c_void_p]),

@@ -1,7 +1,7 @@
-"""JAX operations of kernels: under jit and vmap, on the CPU in the simulator, on a GPU on XLA's own stream.
+"""JAX operations of kernels and programs: under jit, vmap and shard_map, on the CPU in the simulator, kernels on a GPU on XLA's own stream.
 
-    op = warpburg.jax.compile(lambda x, y: jax.nn.gelu(x) * y, x, y)     # a function that is one fusion
-    op = warpburg.jax.call(warpburg.compile(hlo))                        # or the HLO text of one
+    op = warpburg.jax.compile(lambda x, y: jax.nn.gelu(x) * y, x, y)     # a function: op.kernel, or op.program where it is more than one fusion
+    op = warpburg.jax.call(warpburg.compile(hlo))                        # or HLO text
     jax.jit(op)(x, y)
 
 The operation is a custom call of XLA's typed foreign function interface, whose handlers are in the C library: installing it takes neither
@@ -10,16 +10,16 @@ stream, and may be recorded into a command buffer; that way has been tested up t
 """
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Union
 
 import jax
 import numpy
 
-from . import _kernel
+from . import _kernel, _program
 from ._library import lib
 
 _TARGET = "warpburg"
-_kept: List[Any] = []             # kernels of operations: executables of XLA refer to them as long as the process lives
+_kept: List[Any] = []             # what operations run: executables of XLA refer to them as long as the process lives
 _registered: Dict[str, bool] = {}
 
 
@@ -30,8 +30,9 @@ def _register() -> None:
         _registered["cpu"] = True
 
 
-def call(kernel: _kernel.Kernel, *, vmap: str = "loop", threads: int = 1) -> Callable[..., Any]:
-    """The kernel as a function of JAX arrays, of the types and shapes of kernel.inputs; it returns one array, or a tuple.
+def call(kernel: Union[_kernel.Kernel, _program.Program], *, vmap: str = "loop", threads: int = 1) -> Callable[..., Any]:
+    """The kernel or program as a function of JAX arrays, of the types and shapes of its `inputs`; it returns one array, or a tuple. In
+    jax.shard_map it runs on each device's part, whose shape `inputs` must have. Programs run on the CPU only.
 
     vmap: how a batch is computed. "loop": a loop of XLA around the operation, where what is not batched stays as it is. "inside": one
     operation, whose handler runs the kernel for each element of the batch; all operands are broadcast to it first. To compile the batched
@@ -47,11 +48,12 @@ def call(kernel: _kernel.Kernel, *, vmap: str = "loop", threads: int = 1) -> Cal
             if jax.dtypes.canonicalize_dtype(s.dtype) != s.dtype:
                 raise TypeError(f"{what} {i} of {kernel.name} is {s}: jax has no such type unless jax_enable_x64 is set")
     _register()
-    handle = lib.wb_xla_new(kernel._pointer, threads)
+    whole = isinstance(kernel, _program.Program)
+    handle = (lib.wb_xla_new_program if whole else lib.wb_xla_new)(kernel._pointer, threads)
     if not handle:
         raise MemoryError
     _kept.append((kernel, handle))
-    temporaries = [b.bytes for b in kernel.buffers if b.role == "temporary"]
+    temporaries = [] if whole else [b.bytes for b in kernel.buffers if b.role == "temporary"]
     results = [jax.ShapeDtypeStruct(s.shape, s.dtype) for s in kernel.outputs] + [jax.ShapeDtypeStruct((n,), numpy.uint8) for n in temporaries]
     operation = jax.ffi.ffi_call(_TARGET, results, vmap_method=methods[vmap])
     process = numpy.int64(lib.wb_xla_process())
@@ -68,7 +70,7 @@ def call(kernel: _kernel.Kernel, *, vmap: str = "loop", threads: int = 1) -> Cal
 
     run.__name__ = kernel.name
     run.__doc__ = repr(kernel)
-    run.kernel = kernel  # type: ignore[attr-defined]
+    setattr(run, "program" if whole else "kernel", kernel)
     return run
 
 
@@ -78,19 +80,21 @@ def lower(f: Callable[..., Any], *args: Any) -> str:
 
 
 def compile(f: Callable[..., Any], *args: Any, target: str = "sm_90", accuracy: str = "exact", vmap: str = "loop", threads: int = 1,
-            layout: Optional[str] = None) -> Callable[..., Any]:
-    """Compiles a function that is one fusion, at the types and shapes of `args`, and returns an operation of the same arguments and result,
-    whose attribute `kernel` is the kernel. Raises warpburg.Declined with a reason where it is more than a kernel."""
-    kernel = _kernel.compile(lower(f, *args), target=target, accuracy=accuracy, layout=layout, file=getattr(f, "__name__", "function"))
-    operation = call(kernel, vmap=vmap, threads=threads)
+            layout: Optional[str] = None, program: Optional[bool] = None, cut: str = "priced") -> Callable[..., Any]:
+    """Compiles a function at the types and shapes of `args`, and returns an operation of the same arguments and result. Its attribute `kernel`
+    is the Kernel where the function is one fusion, else `program` is the Program: kernels, library calls, loops. program=True: a Program in
+    any case; False: a Kernel. Other options are those of warpburg.compile. Raises warpburg.Declined with a reason."""
+    compiled = _program.compile(lower(f, *args), target=target, accuracy=accuracy, layout=layout, file=getattr(f, "__name__", "function"),
+                                program=program, cut=cut)
+    operation = call(compiled, vmap=vmap, threads=threads)
     shape = jax.tree_util.tree_structure(jax.eval_shape(f, *args))
-    if shape.num_leaves != len(kernel.outputs):
-        raise TypeError(f"the function returns {shape.num_leaves} arrays, its kernel {len(kernel.outputs)}")
+    if shape.num_leaves != len(compiled.outputs):
+        raise TypeError(f"the function returns {shape.num_leaves} arrays, what was compiled of it {len(compiled.outputs)}")
 
     def run(*given: Any) -> Any:
         out = operation(*jax.tree_util.tree_leaves(given))
-        return jax.tree_util.tree_unflatten(shape, [out] if len(kernel.outputs) == 1 else out)
+        return jax.tree_util.tree_unflatten(shape, [out] if len(compiled.outputs) == 1 else out)
 
-    run.__name__, run.__doc__ = kernel.name, repr(kernel)
-    run.kernel = kernel  # type: ignore[attr-defined]
+    run.__name__, run.__doc__ = compiled.name, repr(compiled)
+    setattr(run, "program" if isinstance(compiled, _program.Program) else "kernel", compiled)
     return run

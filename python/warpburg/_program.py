@@ -1,0 +1,263 @@
+"""Programs: modules that are more than one fusion; and compile, which gives a Kernel or a Program."""
+from __future__ import annotations
+
+import html
+import json
+import os
+from ctypes import byref, c_void_p
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
+
+import numpy
+
+from . import _library
+from ._arrays import Spec
+from ._kernel import Context, Kernel, addresses_of, c_options, memory_for, one_or_all, specs_of
+from ._library import Declined, called, lib, text
+
+_KINDS = tuple(s[len("step_"):] for s in _library.STEPS)
+
+
+class Step(NamedTuple):
+    """A step of a program. `kind`: kernel, library, copy, loop, branch or call; `name` and `operation` are those of its instruction.
+    `reads` and `makes`: names of values, with their types. `kernel`: what runs, None where the step is no kernel, or its kernel was left out.
+    `calls`: names of computations. `hlo`: the text of a kernel or library call."""
+    kind: str
+    name: str
+    operation: str
+    reads: Tuple[str, ...]
+    makes: Tuple[str, ...]
+    kernel: Optional[Kernel]
+    calls: Tuple[str, ...]
+    hlo: str
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self.name}: {self.operation}({', '.join(self.reads)}) -> {', '.join(self.makes)}>"
+
+
+class Memory(NamedTuple):
+    """Bytes of one run: parameters, results that have no parameter's memory, constants, temporaries; `peak` is their sum."""
+    parameters: int
+    results: int
+    constants: int
+    temporaries: int
+    peak: int
+
+
+class ProgramVerdict(NamedTuple):
+    """What a check found; true if nothing is wrong. Kernels are compared by the bounds of their own text on the inputs that they got, the
+    results (`whole_`) by those of the whole module; whole_compared 0: `report` says why they were not."""
+    ok: bool
+    judged: int
+    compared: int
+    outside: int
+    max_ulp: float
+    whole_compared: int
+    whole_outside: int
+    whole_max_ulp: float
+    faults: Tuple[str, ...]
+    report: str
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __str__(self) -> str:
+        return self.report
+
+
+class ProgramProfile:
+    """The modelled time of a program's kernels: `seconds` of all steps, `launch` of it to launch them; the number of `kernels`, `launches`,
+    `library` calls (which have no time here), `loops` (whose bodies count once) and `refused` kernels. `data` has every kernel."""
+
+    def __init__(self, t: _library.ProgramTime, result: _library.Result) -> None:
+        self.seconds, self.launch = t.seconds, t.launch
+        self.kernels, self.launches, self.library, self.loops, self.refused = t.kernels, t.launches, t.library, t.loops, t.refused
+        self.text = result.text
+        self.data: Dict[str, Any] = json.loads(result.json)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"<warpburg.ProgramProfile {1e6 * self.seconds:.2f} us in {self.launches} launch{'es' * (self.launches != 1)}>"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr><td>{html.escape(c['file'])}</td><td>{c['times']}</td><td>{1e6 * c['seconds']:.2f}</td>"
+                       f"<td>{100 * c['seconds'] * c['times'] / (self.seconds or 1):.1f} %</td><td>{html.escape(c['refused'] or c['binds'] or '')}</td></tr>"
+                       for c in self.data["costs"])
+        head = "<tr><th>kernel</th><th>times</th><th>us</th><th>share</th><th>bound by</th></tr>"
+        return f"<p>{html.escape(self.text.splitlines()[0])}</p><table>{head}{rows}</table>"
+
+
+class Program:
+    """A module compiled: kernels, library calls, copies, loops and branches in order, and the memory between them. Threads may run one at
+    once. `inputs` and `outputs` are the arrays of the entry; `kernels` has one for each text (None: left out, see compile's `partial`)."""
+
+    def __init__(self, hlo: Optional[str], file: str, options: Dict[str, Any], cut: str, partial: bool) -> None:
+        """hlo None: `file` is a folder."""
+        context, self._pointer = Context(), c_void_p()
+        self._context = context
+        o = _library.ProgramOptions(c_options(options), _library.CUTS.index(cut), partial)
+        if hlo is None:
+            context.expect(lib.wb_program_read(context.pointer, file.encode(), byref(o), byref(self._pointer)))
+        else:
+            data = hlo.encode()
+            context.expect(lib.wb_program_compile(context.pointer, file.encode(), data, len(data), byref(o), byref(self._pointer)))
+        self.messages = text(lib.wb_messages(context.pointer))  # which kernels were left out
+        self.name, self.target = text(lib.wb_program_name(self._pointer)), text(lib.wb_program_target(self._pointer))
+        self.accuracy = options["accuracy"]
+        self.inputs, self.outputs = specs_of(self._pointer, lib.wb_program_input), specs_of(self._pointer, lib.wb_program_output)
+        self.kernels: Tuple[Optional[Kernel], ...] = tuple(
+            Kernel._of(c_void_p(at), file, options, context) if at else None
+            for at in (lib.wb_program_kernel(self._pointer, i) for i in range(lib.wb_program_kernels(self._pointer))))
+
+    # --- what it is ---
+    @property
+    def hlo(self) -> str:
+        return text(lib.wb_program_hlo(self._pointer))
+
+    @property
+    def json(self) -> str:
+        """The text of program.json: computations, values, buffers, steps."""
+        return text(lib.wb_program_json(self._pointer))
+
+    @property
+    def summary(self) -> str:
+        """How many steps of each kind there are, and the memory."""
+        return text(lib.wb_program_summary(self._pointer))
+
+    @property
+    def memory(self) -> Memory:
+        m = _library.Memory()
+        lib.wb_program_memory(self._pointer, byref(m))
+        return Memory(m.parameters, m.results, m.constants, m.temporaries, m.peak)
+
+    @property
+    def computations(self) -> Dict[str, List[Step]]:
+        """The steps of each computation by its name, those of bodies and branches before those that call them; the entry is the last."""
+        c, names = _library.Computation(), []
+        while lib.wb_program_computation(self._pointer, len(names), byref(c)):
+            names.append(text(c.name))
+        return {name: self._steps(i, names) for i, name in enumerate(names)}
+
+    @property
+    def steps(self) -> List[Step]:
+        """The steps of the entry, in order."""
+        return list(self.computations.values())[lib.wb_program_entry(self._pointer)]
+
+    def _steps(self, computation: int, names: List[str]) -> List[Step]:
+        s, v, out = _library.Step(), _library.Value(), []
+
+        def named(at: Any, n: int) -> Tuple[str, ...]:
+            words = []
+            for i in range(n):
+                lib.wb_program_value(self._pointer, computation, at[i], byref(v))
+                words.append(f"{text(v.name)} {text(v.type)}[{','.join(str(v.dims[d]) for d in range(v.rank))}]")
+            return tuple(words)
+
+        while lib.wb_program_step(self._pointer, computation, len(out), byref(s)):
+            out.append(Step(_KINDS[s.kind], text(s.name), text(s.operation), named(s.reads, s.n_reads), named(s.makes, s.n_makes),
+                            self.kernels[s.kernel] if s.kernel >= 0 else None, tuple(names[s.calls[i]] for i in range(s.n_calls)), text(s.text)))
+        return out
+
+    def write(self, folder: Union[str, "os.PathLike[str]"]) -> None:
+        """Writes a folder that `warpburg run` and warpburg.read take: new, empty, or with an earlier program and nothing else."""
+        called(lib.wb_program_write, self._pointer, os.fsencode(folder))
+
+    # --- running it ---
+    def run(self, *arrays: Any, threads: int = 1) -> Any:
+        """Runs the program in the simulator, library calls in an evaluator: an array of the host for each of `inputs`; returns the output, or
+        a tuple of them, as numpy arrays. A fault of a kernel raises Fault."""
+        memory = self._memory(arrays)
+        outputs = [numpy.empty(s.shape, s.dtype) for s in self.outputs]
+        into = (c_void_p * max(len(outputs), 1))(*(o.ctypes.data for o in outputs))
+        called(lib.wb_program_run, self._pointer, addresses_of(memory), into, byref(_library.RunOptions(threads=threads)))
+        return one_or_all(outputs)
+
+    __call__ = run
+
+    def check(self, *arrays: Any, case: str = "n", seed: int = 0, threads: int = 1) -> ProgramVerdict:
+        """Runs the program, checks every access of its kernels, and compares the outputs of each kernel, and the results, with the bounds of
+        what their HLO text allows. Without arrays inputs are made: `case` n, e, p or t (warpburg.h), by `seed`."""
+        memory, v, r = self._memory(arrays) if arrays else [], _library.ProgramVerdict(), _library.Result()
+        o = _library.RunOptions(threads=threads, inputs=case.encode(), seed=seed)
+        given = addresses_of(memory) if arrays else None
+        r.take(lib.wb_program_check(self._pointer, given, byref(o), byref(v), byref(r.pointer)), (_library.FAILED, _library.DECLINED))
+        wrong = tuple(r.messages.splitlines()) if r.status == _library.CHECK else ()
+        return ProgramVerdict(not wrong, v.judged, v.compared, v.outside, v.max_ulp, v.whole_compared, v.whole_outside, v.whole_max_ulp, wrong,
+                              r.text.rstrip("\n"))
+
+    def profile(self, *, case: str = "n", seed: int = 0, blocks: int = 0) -> ProgramProfile:
+        """Models the time of the kernels on the GPU, each by itself on made inputs (on a sample of so many blocks, if `blocks` is not 0)."""
+        t = _library.ProgramTime()
+        o = _library.RunOptions(threads=1, inputs=case.encode(), seed=seed, blocks=blocks)
+        return ProgramProfile(t, called(lib.wb_program_profile, self._pointer, byref(o), byref(t)))
+
+    def _memory(self, arrays: Any) -> Any:
+        memory = memory_for(self.name, self.inputs, arrays)
+        if any(m.on_gpu for m in memory):
+            raise ValueError("programs run in the simulator, on arrays of the host")
+        return memory
+
+    # --- shown ---
+    def __repr__(self) -> str:
+        ins, outs = ", ".join(map(str, self.inputs)), ", ".join(map(str, self.outputs))
+        return f"<warpburg.Program {self.name} for {self.target}: ({ins}) -> ({outs}), {self.summary.partition(';')[0]}>"
+
+    def _repr_html_(self) -> str:
+        parts = []
+        for name, steps in self.computations.items():
+            rows = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in (s.kind, s.name, s.operation, ", ".join(s.reads), ", ".join(s.makes)))
+                           + "</tr>" for s in steps)
+            parts.append(f"<details open><summary>{html.escape(name)}</summary><table><tr><th>step</th><th>name</th><th>operation</th><th>reads</th>"
+                         f"<th>makes</th></tr>{rows}</table></details>")
+        return f"<p>{html.escape(repr(self)[1:-1])}; {self.memory.peak:,} bytes at the peak</p>{''.join(reversed(parts))}"
+
+
+def _options(target: str, accuracy: str, align: int, layout: Optional[str], lines: bool, cut: str) -> Dict[str, Any]:
+    if accuracy not in _library.ACCURACIES:
+        raise ValueError(f"accuracy={accuracy!r}: one of {', '.join(_library.ACCURACIES)} expected")
+    if cut not in _library.CUTS:
+        raise ValueError(f"cut={cut!r}: one of {', '.join(_library.CUTS)} expected")
+    return {"target": target, "accuracy": accuracy, "align": align, "layout": layout, "lines": bool(lines), "cubin": False}
+
+
+def compile(hlo: Union[str, "os.PathLike[str]", Any], *, target: str = "sm_90", accuracy: str = "exact", align: int = 16,
+            layout: Optional[str] = None, lines: bool = False, file: Optional[str] = None, program: Optional[bool] = None, cut: str = "priced",
+            partial: bool = False) -> Any:
+    """Compiles a module: a Kernel if it is one fusion, or operations that one kernel computes without library calls among them; else a Program.
+
+    hlo: its HLO text; a path of a file with it; or what jax.jit(f).lower(..) returns (see warpburg.jax.compile).
+    target: as in targets(). accuracy: exact, xla or approx, the errors that functions may have. align: of every buffer, bytes.
+    layout: text of the layout that the kernel must have (None: the cheapest). lines: the PTX has .loc lines. file: a name for messages.
+    program: True: a Program in any case; False: a Kernel, or Declined. cut: how an unfused module is cut, priced or plain.
+    partial: kernels of a program that are declined are left out, instead of declining it.
+    Raises HloError with file, line and column, or Declined with a reason.
+    """
+    if isinstance(hlo, os.PathLike):
+        file, hlo = file or os.fspath(hlo), Path(hlo).read_text()
+    elif not isinstance(hlo, str):
+        hlo = hlo.as_text(dialect="hlo")
+    options = _options(target, accuracy, align, layout, lines, cut)
+    name = file or "<text>"
+    if program is None and not layout:
+        data = hlo.encode()
+        kind = _library.KINDS[lib.wb_kind_of(data, len(data))]
+        if kind == "several_steps":  # one kernel may be able to compute them
+            try:
+                return Kernel(hlo, name, options)
+            except Declined:
+                pass
+        program = kind != "one_step"
+    if not program:
+        return Kernel(hlo, name, options)
+    return Program(hlo, name, options, cut, partial)
+
+
+def read(folder: Union[str, "os.PathLike[str]"], *, target: str = "sm_90", accuracy: str = "exact", align: int = 16, lines: bool = False,
+         partial: bool = False) -> Program:
+    """The program of a folder that Program.write, or `warpburg compile -o`, left. Its kernels are compiled anew, as the options say."""
+    return Program(None, os.fspath(folder), _options(target, accuracy, align, None, lines, "priced"), "priced", partial)
+
+
+__all__ = ["Memory", "Program", "ProgramProfile", "ProgramVerdict", "Step", "compile", "read"]
