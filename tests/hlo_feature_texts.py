@@ -134,6 +134,8 @@ HONOURED = [
     honoured("feature_group_count", entry(CONV[0], "k = f32[3,3,2,4] parameter(1)", CONV[2]), "2", "1"),
     honoured("batch_group_count", entry(*CONV[:2], "ROOT c = convolution(x, k), window={size=3x3}, dim_labels=b01f_01io->b01f@"), "1", "2"),
     honoured("epsilon", entry(*NORM).replace("@", ", feature_index=1@"), "0.1", "0.5"),
+    honoured("k", entry(VECTOR, "ROOT s = topk(x), largest=true@"), "2", "3"),
+    honoured("largest", entry(VECTOR, "ROOT s = (f32[2], s32[2]) topk(x), k=2@"), "true", "false"),
     honoured("feature_index", entry(*NORM).replace("@", ", epsilon=0.1@"), "1", "2"),
 ]
 ALIASED = "f { p = f32[8] parameter(0)\n q = f32[8] parameter(1)\n ROOT s = f32[8] add(p, q) }\n"
@@ -167,8 +169,6 @@ LIBRARY = [
     of_operation("fft_type", "FFT", "x = c64[8] parameter(0)", "ROOT s = c64[8] fft(x), fft_length={8}@"),
     of_operation("fft_length", "{8}", "x = c64[8] parameter(0)", "ROOT s = c64[8] fft(x), fft_type=FFT@"),
     of_operation("is_stable", "true", VECTOR, "ROOT s = f32[8] sort(x), dimensions={0}, to_apply=ge@"),
-    of_operation("k", "2", VECTOR, "ROOT s = (f32[2], s32[2]) topk(x), largest=true@"),
-    of_operation("largest", "true", VECTOR, "ROOT s = (f32[2], s32[2]) topk(x), k=2@"),
     of_operation("lower", "true", "x = f32[3,3] parameter(0)", "ROOT s = f32[3,3] cholesky(x)@"),
     *[of_operation(name, value, "x = f32[3,3] parameter(0)", "ROOT s = f32[3,3] triangular-solve(x, x)" + rest + "@") for name, value, rest in (
         ("left_side", "true", ", lower=true, transpose_a=NO_TRANSPOSE"), ("unit_diagonal", "true", ", left_side=true, transpose_a=NO_TRANSPOSE"),

@@ -22,6 +22,7 @@ const HloPass hlo_passes[] = {
     {"map", "replaces maps of elementwise bodies by elementwise operations", hlo_pass_map},
     {"clamp", "broadcasts scalar bounds of clamp and predicates of select", hlo_pass_clamp},
     {"batch-norm", "replaces batch-norms by elementwise operations and sums", hlo_pass_batch_norm},
+    {"top-k", "replaces searches for the largest elements by a stable sort and slices", hlo_pass_top_k},
     {"tuple", "replaces elements of a tuple by the operands of that tuple", hlo_pass_tuple},
     {"select-and-scatter", "replaces it by a reduce-window that selects, and a scatter", hlo_pass_select_and_scatter},
     {"gather", "makes gathers take rows of starts and return rows of whole windows", hlo_pass_gather},

@@ -77,7 +77,7 @@ static const Row rows[] = {
     {HLO_SET_DIMENSION_SIZE, WHY_DYNAMIC, sizes},
     {HLO_SORT, WHY_LIBRARY, "a sort of more operands than 64, or of more bytes than a block holds twice, is left to a library"},
     {HLO_STOCHASTIC_CONVERT, WHY_OPERATION, "no rule says how it rounds"},
-    {HLO_TOPK, WHY_LIBRARY, "a search for the largest elements is the work of a library"},
+    {HLO_TOPK, WHY_LIBRARY, "complex numbers have no order by which one is the largest"},
     {HLO_TRIANGULAR_SOLVE, WHY_LIBRARY, solver},
     {HLO_WHILE, WHY_CONTROL_FLOW, jumps},
 };
