@@ -69,11 +69,10 @@ def operations(t: str) -> Iterator[Operation]:
         yield "pred", f"compare(a, b), direction={d}"
     yield t, "select(p, a, b)"
     yield t, "copy(a)"
+    yield t, "clamp(a, b, c)"
     if kind == "complex":
         part = "f32" if t == "c64" else "f64"
         yield from ((part, "real(a)"), (part, "imag(a)"), (part, "abs(a)"))
-    else:
-        yield t, "clamp(a, b, c)"
     if kind == "float":
         yield "pred", "is-finite(a)"
         for d in DIRECTIONS:

@@ -271,11 +271,26 @@ static EvBound parts_op(ScOp op, ScType p, EvBound a, EvBound b)
     return ev_bound_op(op, p, p, x, false);
 }
 
+/* x where `takes` holds, else y; both where it is open. */
+static Pair either(ScType p, EvBound takes, Pair x, Pair y)
+{
+    if (takes.lo.u == takes.hi.u) return takes.lo.u ? x : y;
+    return (Pair){ev_bound_union(p, x.re, y.re), ev_bound_union(p, x.im, y.im)};
+}
+
+/* By real parts, as XLA compares: see normalise_broadcast.c. */
+static Pair clamp(ScType p, const Pair *x)
+{
+    const Pair raised = either(p, parts_op(OP_GE, p, x[0].re, x[1].re), x[0], x[1]);
+    return either(p, parts_op(OP_LE, p, raised.re, x[2].re), raised, x[2]);
+}
+
 static Pair one(Ev *e, const HloInstruction *i, ScType p, const Pair *x)
 {
     ScOp op = sc_op_of_hlo(hlo_opcode_name(i->opcode));
     switch (i->opcode) {
     case HLO_COPY: return x[0];
+    case HLO_CLAMP: return clamp(p, x);
     case HLO_ADD:
     case HLO_SUBTRACT: return (Pair){parts_op(op, p, x[0].re, x[1].re), parts_op(op, p, x[0].im, x[1].im)};
     case HLO_NEGATE: return (Pair){ev_bound_op(OP_NEG, p, p, &x->re, false), ev_bound_op(OP_NEG, p, p, &x->im, false)};
@@ -323,10 +338,7 @@ void *ev_bounds_complex(Ev *e, const HloInstruction *i, int64_t n, void *const *
         else if (i->opcode == HLO_CONVERT)
             z = (Pair){ev_bound_convert(p, from, &operand->re),
                        from == i->operands[0]->shape->type ? number(0) : ev_bound_convert(p, from, &operand->im)};
-        else if (i->opcode == HLO_SELECT && operand->re.lo.u == operand->re.hi.u) z = operand[operand->re.lo.u ? 1 : 2];
-        else if (i->opcode == HLO_SELECT)
-            z = (Pair){ev_bound_union(p, operand[1].re, operand[2].re),
-                       ev_bound_union(p, operand[1].im, operand[2].im)};
+        else if (i->opcode == HLO_SELECT) z = either(p, operand->re, operand[1], operand[2]);
         else z = one(e, i, p, operand);
         r[2 * k] = z.re;
         r[2 * k + 1] = z.im;

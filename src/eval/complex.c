@@ -118,6 +118,11 @@ static bool one(const HloInstruction *i, const Z *x, Z *r)
     case HLO_ACOSH: *r = cacoshl(x[0]); return true;
     case HLO_ATANH: *r = catanhl(x[0]); return true;
     case HLO_POWER: *r = power_of(x[0], x[1]); return true;
+    case HLO_CLAMP: { /* by real parts, as XLA compares: see normalise_broadcast.c */
+        const Z raised = re_of(x[0]) >= re_of(x[1]) ? x[0] : x[1];
+        *r = re_of(raised) <= re_of(x[2]) ? raised : x[2];
+        return true;
+    }
     case HLO_COMPARE: *r = (x[0] == x[1]) == (i->direction == HLO_EQ) ? 1 : 0; return true;
     default: return false;
     }
@@ -125,8 +130,8 @@ static bool one(const HloInstruction *i, const Z *x, Z *r)
 
 bool ev_complex_value(const HloInstruction *i, const double (*x)[2], double *r)
 {
-    Z operand[2] = {0, 0}, z = 0;
-    if (i->n_operands > 2) return false;
+    Z operand[3] = {0, 0, 0}, z = 0;
+    if (i->n_operands > 3) return false;
     for (uint32_t p = 0; p < i->n_operands; p++) operand[p] = pair((Real)x[p][0], (Real)x[p][1]);
     if (!one(i, operand, &z)) return false;
     r[0] = (double)re_of(z);
@@ -160,8 +165,8 @@ void *ev_complex(Ev *e, const HloInstruction *i, int64_t n, void *const *x)
         return r;
     }
     for (int64_t k = 0; k < n; k++) {
-        double operand[2][2] = {{0, 0}, {0, 0}}, z[2];
-        for (uint32_t p = 0; p < i->n_operands && p < 2; p++)
+        double operand[3][2] = {{0, 0}, {0, 0}, {0, 0}}, z[2];
+        for (uint32_t p = 0; p < i->n_operands && p < 3; p++)
             load(ev_lane_type(e->mode, i->operands[p]->shape->type), x[p], k, operand[p]);
         if (!ev_complex_value(i, (const double (*)[2])operand, z))
             wbb_decline(e->cx, i->loc, WHY_TYPE, "the evaluator has no %s of complex values",

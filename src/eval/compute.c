@@ -135,7 +135,7 @@ static ScOp op_of(const Ev *e, const HloInstruction *i)
 static void *on_bounds(Ev *e, const HloInstruction *i, int64_t n, void *const *x)
 {
     ScType type = i->shape->type, from = i->operands[0]->shape->type;
-    if (i->opcode == HLO_COPY) return x[0];
+    if (i->opcode == HLO_COPY || (i->opcode == HLO_BITCAST_CONVERT && type == from)) return x[0];
     if (sc_type_info[type].cls == 'C' || sc_type_info[from].cls == 'C') return ev_bounds_complex(e, i, n, x);
     if (i->opcode == HLO_BITCAST_CONVERT) return ev_bits(e, type, from, n, x[0]);
     EvBound *r = ev_lanes(e, (size_t)n * sizeof *r);
@@ -150,6 +150,7 @@ void *ev_elementwise(Ev *e, const HloInstruction *i, int64_t n, void *const *x)
     if (e->mode == EV_BOUNDS) return on_bounds(e, i, n, x);
     ScType type = i->shape->type, from_type = i->operands[i->opcode == HLO_SELECT ? 1 : 0]->shape->type;
     ScType t = ev_lane_type(e->mode, type), from = ev_lane_type(e->mode, from_type);
+    if (i->opcode == HLO_BITCAST_CONVERT && type == from_type) return x[0];
     if (sc_type_info[t].cls == 'C' || sc_type_info[from].cls == 'C') return ev_complex(e, i, n, x);
     switch (i->opcode) {
     case HLO_COPY: return x[0];

@@ -20,7 +20,7 @@ const HloPass hlo_passes[] = {
     {"barrier", "removes opt-barrier, domain and add-dependency", hlo_pass_barrier},
     {"size", "replaces get-dimension-size by a constant if no size is dynamic", hlo_pass_size},
     {"map", "replaces maps of elementwise bodies by elementwise operations", hlo_pass_map},
-    {"clamp", "broadcasts scalar bounds of clamp and predicates of select", hlo_pass_clamp},
+    {"clamp", "broadcasts scalar bounds of clamp and predicates of select; selects for clamp of complex values", hlo_pass_clamp},
     {"batch-norm", "replaces batch-norms by elementwise operations and sums", hlo_pass_batch_norm},
     {"top-k", "replaces searches for the largest elements by a stable sort and slices", hlo_pass_top_k},
     {"tuple", "replaces elements of a tuple by the operands of that tuple", hlo_pass_tuple},

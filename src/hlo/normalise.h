@@ -78,6 +78,8 @@ HloComputation *hlo_end_computation(HloBuilder *b, const char *name, HloInstruct
 HloInstruction *hlo_new(HloBuilder *b, HloOpcode op, const HloShape *s, uint32_t n, HloInstruction *const *operands);
 HloInstruction *hlo_new_unary(HloBuilder *b, HloOpcode op, HloInstruction *x);
 HloInstruction *hlo_new_binary(HloBuilder *b, HloOpcode op, HloInstruction *x, HloInstruction *y);
+/* the real parts of complex numbers */
+HloInstruction *hlo_new_real(HloBuilder *b, HloInstruction *x);
 HloInstruction *hlo_new_compare(HloBuilder *b, HloDirection d, HloInstruction *x, HloInstruction *y);
 HloInstruction *hlo_new_select(HloBuilder *b, HloInstruction *predicate, HloInstruction *x, HloInstruction *y);
 HloInstruction *hlo_new_convert(HloBuilder *b, HloInstruction *x, ScType type);        /* x itself if it has the type */
@@ -120,9 +122,9 @@ const HloModule *hlo_pass_dead(WbbCx *cx, WbbArena *a, const HloModule *m);
 const HloModule *hlo_pass_broadcast(WbbCx *cx, WbbArena *a, const HloModule *m);       /* normalise_broadcast.c */
 const HloModule *hlo_pass_clamp(WbbCx *cx, WbbArena *a, const HloModule *m);
 const HloModule *hlo_pass_batch_norm(WbbCx *cx, WbbArena *a, const HloModule *m);      /* normalise_batch_norm.c */
+const HloModule *hlo_pass_top_k(WbbCx *cx, WbbArena *a, const HloModule *m);           /* normalise_top_k.c */
 const HloModule *hlo_pass_select_and_scatter(WbbCx *cx, WbbArena *a, const HloModule *m); /* normalise_window.c */
 const HloModule *hlo_pass_gather(WbbCx *cx, WbbArena *a, const HloModule *m);          /* normalise_gather.c */
-const HloModule *hlo_pass_top_k(WbbCx *cx, WbbArena *a, const HloModule *m);           /* normalise_top_k.c */
 const HloModule *hlo_pass_scatter(WbbCx *cx, WbbArena *a, const HloModule *m);
 
 #endif

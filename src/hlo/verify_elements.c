@@ -105,7 +105,7 @@ static void verify_select(HloVerifier *v, HloInstruction *i)
 static void verify_clamp(HloVerifier *v, HloInstruction *i)
 {
     const HloShape *s = i->operands[1]->shape;
-    hlo_require_class(v, i, 1, "PIUF");
+    hlo_require_class(v, i, 1, "PIUFC");
     for (uint32_t k = 0; k <= 2; k += 2) {
         const HloShape *bound = i->operands[k]->shape;
         if (bound->rank || bound->type == SC_TUPLE) hlo_require_shape(v, i, hlo_operand_name(v, k), bound, s);
