@@ -25,7 +25,7 @@
  */
 #include "sim/inner.h"
 
-enum { PAGE = 1024, MAX_PAGES = 1 << 13 }; /* cells a page; pages of a launch: 360 MiB */
+enum { PAGE = 1024, MAX_PAGES = 1 << 13 }; /* cells a page; pages of a launch: 384 MiB */
 enum { MAX_SEVERAL = 1 << 18 /* of a segment: 75 MiB */, MAX_GROUPS = 1 << 22 /* 96 MiB */ };
 
 /* One access. `block` is Block.serial: 1 + its rank in the cluster + MAX_CLUSTER times the number of the cluster; 0 for
@@ -54,6 +54,8 @@ typedef struct {
     Touch last;
     uint32_t lanes;  /* of the warp of `last`, at its time */
     uint32_t others; /* 1 + number of a Several, or where views order threads of a AccessGroup; or 0 */
+    uint32_t n : 24;    /* groups behind `others` */
+    uint32_t kinds : 8; /* of all of them and the last, where views order threads: a bit of kind_of for each */
 } Accesses;
 
 typedef struct {
@@ -209,10 +211,26 @@ static const Touch *racing_group(const Block *b, const SimShadow *s, const Touch
     return found;
 }
 
+/* Weak accesses are of kind 1, strong ones of a kind for each scope. */
+static uint32_t kind_of(const Block *b, const Touch *t)
+{
+    return t->op & 1 ? 2u << (b->m->ops.items[t->op >> 1].order >> ORDER_SCOPE & 3) : 1u;
+}
+
+/* All accesses are strong, of one scope, and this one is, too. */
+static bool alike(const Accesses *a, uint32_t kind) { return kind != 1 && a->kinds == kind; }
+
+/* No access can race with this one: it and all of them are strong, in scopes that include all threads. */
+static bool meets_all(const Accesses *a, uint32_t kind)
+{
+    const uint32_t wide = 2u << SCOPE_GPU;
+    return kind & wide && !(a->kinds & ~wide);
+}
+
 /* One of the accesses that nothing orders before this one, or NULL. */
 static const Touch *racing(const Block *b, const SimShadow *s, const Accesses *a, const Touch *now, Touch *found)
 {
-    if (!a->last.block) return NULL;
+    if (!a->last.block || (b->orders && meets_all(a, kind_of(b, now)))) return NULL;
     const Touch *t = racing_group(b, s, &a->last, a->lanes, now, found);
     if (t || !a->others) return t;
     if (!b->orders) return a->last.op & now->op & 1 ? NULL : racing_several(b, s, a, now, found);
@@ -258,12 +276,13 @@ static void add_access(Block *b, SimShadow *s, Accesses *a, const Touch *now)
     a->last = *now;
 }
 
-static void free_group(SimShadow *s, uint32_t *at)
+static void free_group(SimShadow *s, Accesses *a, uint32_t *at)
 {
     const uint32_t i = *at;
     *at = s->groups.items[i - 1].next;
     s->groups.items[i - 1].next = s->spare_group;
     s->spare_group = i;
+    a->n = (a->n - 1) & 0xffffff;
 }
 
 static void keep_group(Block *b, SimShadow *s, Accesses *a, const Touch *t, uint32_t lanes)
@@ -277,6 +296,7 @@ static void keep_group(Block *b, SimShadow *s, Accesses *a, const Touch *t, uint
     }
     s->groups.items[i - 1] = (AccessGroup){*t, lanes, a->others};
     a->others = i;
+    a->n = (a->n + 1) & 0xffffff;
 }
 
 /* The lanes of an access before this one that are still to be kept. One that is ordered before it goes, unless a strong
@@ -300,21 +320,23 @@ static bool stands_for(const Block *b, const Touch *now, const Touch *t)
     return !((b->m->ops.items[t->op >> 1].order ^ b->m->ops.items[now->op >> 1].order) >> ORDER_SCOPE & 3);
 }
 
-/* Take the group of this access out of the list, if it is there; its lanes. *n: how many others there are. */
-static uint32_t take_group(const Block *b, SimShadow *s, Accesses *a, const Touch *now, uint32_t *n)
+/* Take the group of this access out of the list, if it is there; its lanes. The lanes of a thread stand in one group of
+ * accesses that are alike, and the groups of a warp in their order, the newest first: where its own is found, none that
+ * is further on matters. So the search ends near the front for a warp that waits, however many have waited before. */
+static uint32_t take_group(const Block *b, SimShadow *s, Accesses *a, const Touch *now)
 {
+    const uint32_t lane = 1u << now->thread % LANES;
+    const bool one = alike(a, kind_of(b, now));
     uint32_t lanes = 0;
-    for (uint32_t *i = &a->others; *i;) {
+    bool found = false;
+    for (uint32_t *i = &a->others; *i && !(one && found);) {
         AccessGroup *g = &s->groups.items[*i - 1];
-        const bool same = same_group(&g->touch, now);
+        const bool same = same_group(&g->touch, now), older = !same && stands_for(b, now, &g->touch);
+        found = (same || older) && g->lanes & lane;
         if (same) lanes = g->lanes;
-        else if (stands_for(b, now, &g->touch)) g->lanes &= ~(1u << now->thread % LANES);
-        if (same || !g->lanes) {
-            free_group(s, i);
-        } else {
-            i = &g->next;
-            ++*n;
-        }
+        else if (older) g->lanes &= ~lane;
+        if (same || !g->lanes) free_group(s, a, i);
+        else i = &g->next;
     }
     return lanes;
 }
@@ -322,22 +344,31 @@ static uint32_t take_group(const Block *b, SimShadow *s, Accesses *a, const Touc
 /* The same, where views order threads. Of a long list those that are ordered before the access go now and then. */
 static void add_group(Block *b, SimShadow *s, Accesses *a, const Touch *now)
 {
-    uint32_t lanes = 1u << now->thread % LANES, n = 0;
+    const uint32_t lane = 1u << now->thread % LANES, kind = kind_of(b, now);
+    uint32_t lanes = lane;
+    if (!a->last.block) {
+        while (a->others) free_group(s, a, &a->others);
+        a->kinds = 0;
+    }
+    const bool one = alike(a, kind);
+    a->kinds = (a->kinds | kind) & 0xff;
     if (a->last.block && same_group(&a->last, now)) {
-        a->lanes |= lanes;
+        if (one && !(a->lanes & lane)) take_group(b, s, a, now);
+        a->lanes |= lane;
         a->last = *now;
         return;
     }
-    while (!a->last.block && a->others) free_group(s, &a->others);
-    lanes |= take_group(b, s, a, now, &n);
+    const bool again = a->last.block && a->lanes & lane && stands_for(b, now, &a->last);
+    if (!(one && again)) lanes |= take_group(b, s, a, now);
+    const uint32_t n = a->n;
     for (uint32_t *i = &a->others; *i && (n < 8 || !(n & (n - 1)));) {
         AccessGroup *g = &s->groups.items[*i - 1];
         g->lanes = still_open(b, s, &g->touch, g->lanes, now);
-        if (!g->lanes) free_group(s, i);
+        if (!g->lanes) free_group(s, a, i);
         else i = &g->next;
     }
     uint32_t open = a->last.block ? still_open(b, s, &a->last, a->lanes, now) : 0;
-    if (open && stands_for(b, now, &a->last)) open &= ~(1u << now->thread % LANES);
+    if (again) open &= ~lane;
     if (open) keep_group(b, s, a, &a->last, open);
     a->last = *now, a->lanes = lanes;
 }
@@ -392,7 +423,7 @@ static bool touched_alone(Cell *c, const Touch *now, bool store)
         c->store = *now;
         c->loads.last.block = 0;
     } else {
-        c->loads.last = *now, c->loads.lanes = lane;
+        c->loads.last = *now, c->loads.lanes = lane, c->loads.kinds = 1;
     }
     return true;
 }
