@@ -130,6 +130,21 @@ static bool needs_function(const EmitValues *e, const EmitInfo *info)
     return info->computed && !info->in_progress && costly;
 }
 
+/* The result of a shared reduction, at an index that is not the same nodes as that of its kept elements: the plan has
+ * shown for a position of variables that values need no others (partition/share.c). */
+static IrRef result_at_place(EmitValues *e, PartValue v)
+{
+    IrRef kept[HLO_RANK_LIMIT], known = 0;
+    if (e->place) {
+        part_kept_index(v.i, e->place, kept);
+        known = remembered(e, 0, v.i, v.part, kept);
+    }
+    if (!known || !emit_is_available(e, known))
+        wbb_decline(e->cx, v.i->loc, WHY_REDUCTION, "%s: its result is needed by threads that do not have it",
+                    hlo_opcode_name(v.i->opcode));
+    return known;
+}
+
 void emit_want_in(EmitValues *e, EmitFrame *f, uint32_t env, const HloInstruction *x, uint32_t part, const IrRef *index)
 {
     static const IrRef of_scalar[1] = {0};
@@ -145,9 +160,10 @@ void emit_want_in(EmitValues *e, EmitFrame *f, uint32_t env, const HloInstructio
         f->result = emit_stand_in(e, env, v, index);
         return;
     }
-    if (env == 0 && e->reduced && e->reduced[v.i->id])
-        wbb_decline(e->cx, v.i->loc, WHY_REDUCTION, "%s: its result is needed by threads that do not have it",
-                    hlo_opcode_name(v.i->opcode));
+    if (env == 0 && e->reduced && e->reduced[v.i->id]) {
+        f->result = result_at_place(e, v);
+        return;
+    }
     EmitStep step = e->step_of(v.i);
     if (env == 0 && !is_leaf(v.i)) {
         const EmitInfo *info = emit_info(e, v.i, v.part);

@@ -135,6 +135,8 @@ struct EmitValues {
     WbbMap lets;           /* variables that a `let` binds, by definition and interval */
     EmitInfo *info; /* by id, of the fusion's computation */
     const bool *reduced; /* by id: reductions of the shared stages that are being made; or NULL */
+    /* index of the terms of these at which values are computed: they need results of its kept elements alone */
+    const IrRef *place;
     struct { EmitEnv *items; uint32_t n, capacity; } envs; /* of called computations; 0: the fusion's own */
     WbbMap calls;          /* environments, by instruction, environment around it, and branch */
     EmitState *search;     /* the outermost loop whose slots are looked for; NULL: none is */

@@ -123,11 +123,14 @@ static void results_stage(const Share *m)
     for (uint32_t c = 0; c < m->kept; c++) {
         const Position at = emit_share_position(m, c, 0, ir_index(m->g, 0));
         EmitIf inside = emit_if(m->e, at.kept);
-        const IrRef *kept = emit_share_kept_index(m, m->range->hero, &at);
+        const IrRef *terms = emit_share_index(m, &at);
+        IrRef kept[HLO_RANK_LIMIT];
+        part_kept_index(m->range->hero, terms, kept);
         for (uint32_t k = 0; k < m->s->n_outputs && !emit_never(&inside); k++) {
             const PartValue root = plan->roots[m->s->outputs[k]];
             IrRef *to = WBB_NEW_N(m->a, IrRef, HLO_RANK_LIMIT);
             part_path_index(m->rw, m->a, &m->s->paths[k], kept, to);
+            m->e->place = terms;
             const IrRef value = emit_value(m->e, root, to);
             emit_store(m->e, plan->n_operands + m->s->outputs[k],
                        ix_linear(m->rw, part_shape(root.i, root.part), to), value);
@@ -156,5 +159,5 @@ void emit_shared(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid)
     }
     while (m.n_open) emit_share_close(&m);
     emit_share_end_clusters(&m);
-    e->reduced = NULL;
+    e->reduced = NULL, e->place = NULL;
 }

@@ -242,6 +242,7 @@ Partial emit_share_term(const Share *m, const Reduction *r, const Position *at, 
 {
     Partial p = new_partial(m, r);
     IrRef present = at->term;
+    m->e->place = index;
     index = shifted(m, r, index, &present);
     for (uint32_t k = 0; k < r->n; k++)
         p.x[k] = emit_as(m->e, emit_value(m->e, part_value(r->i->operands[k], 0), index), r->type[k]);
@@ -260,6 +261,7 @@ void emit_share_outputs(const Share *m, uint32_t n, const Position *at, const Ir
             const HloShape *shape = part_shape(root.i, root.part);
             IrRef *to = WBB_NEW_N(m->a, IrRef, HLO_RANK_LIMIT);
             part_path_index(m->rw, m->a, &m->s->paths[k], index[j], to);
+            m->e->place = index[j];
             values[k * n + j] = emit_value(m->e, root, to);
             offsets[k * n + j] = ix_linear(m->rw, shape, to);
         }

@@ -356,6 +356,6 @@ void emit_sort(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid)
         network(&s);
         store(&s);
     }
-    e->reduced = NULL;
+    e->reduced = NULL, e->place = NULL;
     e->g->making_origin = origin;
 }

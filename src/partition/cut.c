@@ -1,5 +1,5 @@
 /* cut.c: a fusion of several kernels, where elements of one need results that other threads, or all blocks, compute: a
- * scan or a sort stands between its operands and what reads its results elsewhere.
+ * scan, a sort or a reduction stands between its operands and what reads its results elsewhere.
  *
  * Needs a fusion; leaves a plan whose kernels are those of two fusions: the first has the results of some instructions
  * as outputs, the second has them as parameters. Both are planned as if they were written so, the second one again by
@@ -55,7 +55,7 @@ static HloInstruction *tuple_of(Cutting *c, const HloInstruction *const *roots, 
     HloInstruction *x = WBB_NEW(c->a, HloInstruction), **operands = WBB_NEW_N(c->a, HloInstruction *, n);
     *s = (HloShape){.type = SC_TUPLE, .elements = elements, .n_elements = n};
     for (uint32_t k = 0; k < n; k++) {
-        elements[k] = roots[k]->shape, operands[k] = c->made[roots[k]->id];
+        operands[k] = c->made[roots[k]->id], elements[k] = operands[k]->shape;
         s->n_leaves += elements[k]->n_leaves;
         s->depth = (uint8_t)WBB_MAX(s->depth, elements[k]->depth + 1);
     }
@@ -64,6 +64,30 @@ static HloInstruction *tuple_of(Cutting *c, const HloInstruction *const *roots, 
     add(c, x);
     for (uint32_t k = 0; k < n; k++) operands[k]->n_users++;
     return x;
+}
+
+/* Threads store whole bytes: where elements are smaller, the result of a reduction has wider ones in memory. */
+static bool widens(const HloInstruction *i)
+{
+    return i->opcode == HLO_REDUCE && i->shape->type != SC_TUPLE && part_is_packed(i->shape->type);
+}
+
+static HloInstruction *converted(Cutting *c, const HloInstruction *of, HloInstruction *x, ScType type)
+{
+    HloShape *s = WBB_NEW(c->a, HloShape);
+    HloInstruction *i = WBB_NEW(c->a, HloInstruction), **operands = WBB_NEW_N(c->a, HloInstruction *, 1);
+    *s = *x->shape, s->type = type;
+    operands[0] = x, x->n_users++;
+    *i = (HloInstruction){.opcode = HLO_CONVERT, .name = of->name, .shape = s, .operands = operands, .n_operands = 1,
+                          .attributes = "", .loc = of->loc};
+    return add(c, i);
+}
+
+/* Has every value of a type under 8 bits. */
+static ScType wide_type(ScType t)
+{
+    const char c = sc_type_info[t].cls;
+    return c == 'I' ? SC_I8 : c == 'U' ? SC_U8 : SC_BF16;
 }
 
 /* Marks what the roots need, down to the instructions of `given`. */
@@ -87,7 +111,7 @@ HloFusion *part_cut_out(WbbArena *a, const HloFusion *f, const HloInstruction *c
     const HloComputation *body = f->body;
     Cutting c = {.a = a, .fusion = f, .made = WBB_NEW_N(a, HloInstruction *, body->n_instructions + 1),
                  .needed = WBB_NEW_N(a, bool, body->n_instructions + 1),
-                 .list = WBB_NEW_N(a, HloInstruction *, body->n_instructions + n_given + 2)};
+                 .list = WBB_NEW_N(a, HloInstruction *, body->n_instructions + 2 * n_given + n_roots + 2)};
     HloComputation *made = WBB_NEW(a, HloComputation);
     *made = *body;
     mark(&c, roots, n_roots, given, n_given);
@@ -99,10 +123,22 @@ HloFusion *part_cut_out(WbbArena *a, const HloFusion *f, const HloInstruction *c
     }
     for (uint32_t k = 0; k < n_given; k++) {
         const uint32_t number = body->n_parameters + k;
-        parameters[number] = c.made[given[k]->id] = parameter_of(&c, given[k], number);
+        const ScType type = given[k]->shape->type;
+        HloInstruction *x = parameters[number] = parameter_of(&c, given[k], number);
+        if (widens(given[k])) {
+            HloShape *wide = WBB_NEW(a, HloShape);
+            *wide = *x->shape, wide->type = wide_type(type), x->shape = wide;
+            x = converted(&c, given[k], x, type);
+        }
+        c.made[given[k]->id] = x;
     }
     for (uint32_t n = 0; n < body->n_instructions; n++)
         if (c.needed[n] && !c.made[n]) c.made[n] = copy(&c, body->instructions[n]);
+    for (uint32_t k = 0; k < n_roots && !n_given; k++)
+        if (widens(roots[k])) {
+            HloInstruction *x = c.made[roots[k]->id];
+            c.made[roots[k]->id] = converted(&c, roots[k], x, wide_type(x->shape->type));
+        }
     made->root = n_roots > 1 ? tuple_of(&c, roots, n_roots) : c.made[roots[0]->id];
     made->parameters = parameters, made->instructions = c.list, made->n_instructions = c.n;
     HloFusion *fusion = WBB_NEW(a, HloFusion);

@@ -140,7 +140,8 @@ static const bool *heroes(WbbArena *a, const HloComputation *body)
 }
 
 /* How many elements one thread takes for one element of i. */
-static void check_per_output(WbbCx *cx, const HloInstruction *i, int64_t trips, bool hero, const TgTarget *t)
+static void check_per_output(WbbCx *cx, WbbArena *a, const HloInstruction *i, int64_t trips, bool hero,
+                             const TgTarget *t)
 {
     const char *name = hlo_opcode_name(i->opcode);
     const bool product = i->opcode == HLO_DOT || i->opcode == HLO_CONVOLUTION;
@@ -148,7 +149,7 @@ static void check_per_output(WbbCx *cx, const HloInstruction *i, int64_t trips, 
     if (trips > most->value && product)
         wbb_decline(cx, i->loc, WHY_LIBRARY, "%s: sums %lld products per output; one thread sums at most %lld: %s",
                     name, (long long)trips, (long long)most->value, most->because);
-    if (trips > most->value && hero)
+    if (trips > most->value && hero && part_is_associative(a, i->called[0]))
         wbb_decline(cx, i->loc, WHY_REDUCTION,
                     "%s: reduces %lld elements per output; one thread reduces at most %lld: %s", name, (long long)trips,
                     (long long)most->value, most->because);
@@ -253,9 +254,10 @@ static void check_operations(WbbCx *cx, const HloComputation *body, const bool *
     if (token) part_decline(cx, token);
 }
 
-/* reduced: of the fusion's own computation, the reductions whose terms threads share; NULL: there are none */
+/* reduced: of the fusion's own computation, the reductions whose terms threads share; NULL: there are none.
+ * limits: check what threads reduce, too */
 static void check_body(WbbCx *cx, WbbArena *a, const HloComputation *body, const TgTarget *t, const bool *reduced,
-                       bool called)
+                       bool called, bool limits)
 {
     check_operations(cx, body, reduced, called);
     const int64_t *trips = NULL;
@@ -263,11 +265,11 @@ static void check_body(WbbCx *cx, WbbArena *a, const HloComputation *body, const
     for (uint32_t n = 0; n < body->n_instructions; n++) {
         const HloInstruction *i = body->instructions[n];
         check_type(cx, a, i);
-        const bool reduces = i->opcode == HLO_REDUCE || i->opcode == HLO_REDUCE_WINDOW || i->opcode == HLO_DOT ||
-                             i->opcode == HLO_CONVOLUTION;
+        const bool reduces = limits && (i->opcode == HLO_REDUCE || i->opcode == HLO_REDUCE_WINDOW ||
+                                        i->opcode == HLO_DOT || i->opcode == HLO_CONVOLUTION);
         if (reduces && !trips) trips = part_trips(a, body), hero = heroes(a, body);
         if (reduces && !(reduced && reduced[i->id]))
-            check_per_output(cx, i, trips_of(i, trips), i->opcode == HLO_REDUCE && hero[n], t);
+            check_per_output(cx, a, i, trips_of(i, trips), i->opcode == HLO_REDUCE && hero[n], t);
         if (i->opcode == HLO_CONSTANT) check_constant(cx, i);
         else if (i->opcode == HLO_RNG_BIT_GENERATOR) check_random(cx, a, i);
         else if (i->opcode == HLO_BITCAST || i->opcode == HLO_BITCAST_CONVERT) check_bitcast(cx, i);
@@ -278,7 +280,7 @@ static void check_body(WbbCx *cx, WbbArena *a, const HloComputation *body, const
     else if (trips) check_total(cx, a, body, trips, t);
 }
 
-void part_check(WbbCx *cx, WbbArena *a, const PartPlan *p, const TgTarget *t)
+void part_check(WbbCx *cx, WbbArena *a, const PartPlan *p, const TgTarget *t, bool limits)
 {
     const HloComputation *body = p->fusion->body;
     bool *wanted = WBB_NEW_N(a, bool, body->id + 1);
@@ -286,7 +288,7 @@ void part_check(WbbCx *cx, WbbArena *a, const PartPlan *p, const TgTarget *t)
     for (uint32_t k = body->id + 1; k-- > 0;) { /* callers before callees */
         const HloComputation *c = k == body->id ? body : body->module->computations[k];
         if (!wanted[k]) continue;
-        check_body(cx, a, c, t, c == body ? p->reduced : NULL, c != body);
+        check_body(cx, a, c, t, c == body ? p->reduced : NULL, c != body, limits);
         for (uint32_t n = 0; n < c->n_instructions; n++)
             for (uint32_t j = 0; j < c->instructions[n]->n_called; j++)
                 wanted[c->instructions[n]->called[j]->id] = true;

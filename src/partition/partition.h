@@ -17,6 +17,7 @@ typedef struct {
     uint32_t align;     /* of the first byte of every buffer; 0: 16 */
     const char *layout; /* text of the layout that the kernel must have; NULL: chosen */
     bool apart;         /* no output is updated in place */
+    bool whole;         /* it is not cut: it has been */
     bool flush;         /* sums of f32 in memory may take subnormals for 0 */
 } PartOptions;
 
@@ -322,8 +323,9 @@ typedef struct PartPlan {
 static inline const PartPlan *part_plan_of(const PartPlan *p, const PartKernel *k) { return k->of ? k->of : p; }
 
 /* legality.c: may the fusion be compiled? Declines it at the instruction that is at fault. Reductions whose terms
- * threads share may be of any length. */
-void part_check(WbbCx *cx, WbbArena *a, const PartPlan *p, const TgTarget *t);
+ * threads share, or that depend on the order of their terms, may be of any length. limits: check how much threads
+ * reduce, and not only operations and types. */
+void part_check(WbbCx *cx, WbbArena *a, const PartPlan *p, const TgTarget *t, bool limits);
 /* value.c ------------------------------------------------------------------------------------------------------------
  * Leaf `part` of i, seen through tuples: an element of a tuple instruction is that operand. */
 PartValue part_value(const HloInstruction *i, uint32_t part);
@@ -361,9 +363,14 @@ int64_t part_function_work(const TgTarget *t, HloOpcode op);
 void part_decline(WbbCx *cx, const HloInstruction *i) WBB_NORETURN;
 
 /* cut.c: a fusion of the same parameters, then the instructions of `given` as parameters; its results are those of the
- * roots, which are instructions of the fusion's body. */
+ * roots, which are instructions of the fusion's body. Results of reductions that are given, or roots where none is,
+ * are of 8 bits or more. */
 HloFusion *part_cut_out(WbbArena *a, const HloFusion *f, const HloInstruction *const *roots, uint32_t n_roots,
                         const HloInstruction *const *given, uint32_t n_given);
+/* cut_reduce.c: reductions that a launch of their own computes before the rest of the fusion, whose results are worth
+ * their way through memory; `single`: none of which needs another. Returns their number; 0: there are none. */
+uint32_t part_cut_reductions(WbbArena *a, const PartPlan *p, const TgTarget *t, bool single,
+                             const HloInstruction **found);
 /* The kernels of two plans become those of p, which has buffers: outputs of the first are the last parameters of the
  * second, whose outputs are those of p. */
 void part_join(WbbArena *a, PartPlan *p, const PartPlan *first, const PartPlan *second);
@@ -400,9 +407,10 @@ void part_check_packed(WbbCx *cx, const PartDim *innermost, uint32_t group);
 
 /* share.c: the launch ranges, one of each kernel, of a fusion whose threads share the terms of its reductions, without
  * layouts. All outputs are in one, if they follow from results of the same position, or in several, each with
- * reductions of its own; *others: outputs [n_outputs] that need none, if there are several. 0 kernels: the fusion is a
- * loop. Sets `reduced` of the plan, which has roots. */
-uint32_t part_shared(WbbArena *a, PartPlan *p, const TgTarget *t, PartRange ***ranges, bool **others);
+ * reductions of its own; *others: outputs [n_outputs] that need none, if there are several. alone: in one, in which
+ * each thread computes the other long reductions by itself. 0 kernels: there are none of this kind. Sets `reduced` of
+ * the plan, which has roots. */
+uint32_t part_shared(WbbArena *a, PartPlan *p, const TgTarget *t, bool alone, PartRange ***ranges, bool **others);
 /* The launch range of a fusion that is scans like `hero`, or that sort, and what is element by element after them;
  * NULL: it is not. */
 PartRange *part_scanned(WbbArena *a, PartPlan *p, const HloInstruction *hero);

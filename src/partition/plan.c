@@ -63,6 +63,7 @@ static void find_roots(WbbCx *cx, WbbArena *a, PartPlan *p, const HloInstruction
 static void find_buffers(WbbArena *a, PartPlan *p)
 {
     const HloComputation *body = p->fusion->body;
+    p->n_operands = 0;
     p->first_leaf = WBB_NEW_N(a, uint32_t, body->n_parameters + 1);
     for (uint32_t k = 0; k < body->n_parameters; k++) {
         p->first_leaf[k] = p->n_operands;
@@ -212,26 +213,75 @@ static uint32_t first_to_cut(WbbArena *a, const HloComputation *body, const TgTa
     return n;
 }
 
+/* Cuts a fusion at n instructions, whose results are in memory before the rest is computed. */
+static void cut_at(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, PartOptions options,
+                   const HloInstruction *const *found, uint32_t n, bool whole)
+{
+    const HloInstruction *root = p->fusion->body->root;
+    PartOptions of_first = options;
+    options.apart = of_first.apart = true;
+    of_first.whole = whole;
+    find_buffers(a, p);
+    const HloFusion *before = part_cut_out(a, p->fusion, found, n, NULL, 0);
+    const HloFusion *after = part_cut_out(a, p->fusion, &root, 1, found, n);
+    PartPlan *first = WBB_NEW(a, PartPlan), *second = WBB_NEW(a, PartPlan);
+    *first = part_plan(cx, a, before, t, of_first);
+    *second = part_plan(cx, a, after, t, options);
+    set_limits(p, t);
+    part_join(a, p, first, second);
+}
+
+static bool may_cut(WbbArena *a, const PartPlan *p, PartOptions options)
+{
+    const HloInstruction *of = p->fusion->fusion;
+    return !options.layout && !(of && hlo_attribute(a, of, "output_to_operand_aliasing"));
+}
+
 /* Cuts a fusion at the first instructions that threads compute together, where the whole is no kernel. */
 static bool cut(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, PartOptions options)
 {
     const HloComputation *body = p->fusion->body;
     const HloInstruction **found = WBB_NEW_N(a, const HloInstruction *, body->n_instructions + 1);
     const uint32_t n = first_to_cut(a, body, t, found);
-    const HloInstruction *of = p->fusion->fusion;
-    const bool in_place = of && hlo_attribute(a, of, "output_to_operand_aliasing");
-    if (!n || (n == 1 && found[0] == body->root) || options.layout || in_place) return false;
-    const HloInstruction *root = body->root;
-    options.apart = true;
-    find_buffers(a, p);
-    const HloFusion *before = part_cut_out(a, p->fusion, found, n, NULL, 0);
-    const HloFusion *after = part_cut_out(a, p->fusion, &root, 1, found, n);
-    PartPlan *first = WBB_NEW(a, PartPlan), *second = WBB_NEW(a, PartPlan);
-    *first = part_plan(cx, a, before, t, options);
-    *second = part_plan(cx, a, after, t, options);
-    set_limits(p, t);
-    part_join(a, p, first, second);
+    if (!n || (n == 1 && found[0] == body->root) || !may_cut(a, p, options)) return false;
+    cut_at(cx, a, p, t, options, found, n, false);
     return true;
+}
+
+/* Do threads share all reductions of these results, in one kernel or several? */
+static bool are_shared(WbbCx *cx, WbbArena *a, const PartPlan *p, const TgTarget *t,
+                       const HloInstruction *const *found, uint32_t n)
+{
+    PartPlan x = {.fusion = part_cut_out(a, p->fusion, found, n, NULL, 0), .align = p->align, .rw = ix_engine(cx, a)};
+    PartRange **shared;
+    bool *others;
+    find_roots(cx, a, &x, x.fusion->body->root);
+    const uint32_t kernels = part_shared(a, &x, t, false, &shared, &others);
+    bool all = kernels > 0;
+    find_buffers(a, &x);
+    for (uint32_t k = 0; all && k < kernels; k++) all = choose_shared(a, &x, shared[k], t);
+    return all;
+}
+
+/* Cuts a fusion at reductions, as many as one kernel has. */
+static bool cut_reductions(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, PartOptions options)
+{
+    const HloComputation *body = p->fusion->body;
+    const HloInstruction **found = WBB_NEW_N(a, const HloInstruction *, body->n_instructions + 1);
+    if (options.whole || !may_cut(a, p, options)) return false;
+    for (int single = 0; single < 2; single++) {
+        const uint32_t n = part_cut_reductions(a, p, t, single, found);
+        bool roots = true; /* the results of the fusion: nothing is gained, unless they have wider elements in memory */
+        for (uint32_t o = 0; o < p->n_outputs; o++) {
+            bool is_found = false;
+            for (uint32_t k = 0; k < n; k++) is_found = is_found || p->roots[o].i == found[k];
+            roots = roots && is_found && !part_is_packed(part_shape(p->roots[o].i, p->roots[o].part)->type);
+        }
+        if (!n || roots || !(single || are_shared(cx, a, p, t, found, n))) continue;
+        cut_at(cx, a, p, t, options, found, n, true);
+        return true;
+    }
+    return false;
 }
 
 static const char exchanged[] = "values are read in one order and stored in another, through a tile of shared memory";
@@ -273,9 +323,14 @@ PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarg
         shared = WBB_NEW(a, PartRange *), others = WBB_NEW_N(a, bool, p.n_outputs + 1);
         shared[0] = scanned;
     } else if (!scatters) {
-        n_shared = part_shared(a, &p, target, &shared, &others);
+        n_shared = part_shared(a, &p, target, false, &shared, &others);
     }
-    part_check(cx, a, &p, target);
+    part_check(cx, a, &p, target, false);
+    if (!scanned && !scatters && !n_shared) {
+        if (cut_reductions(cx, a, &p, target, options)) return p;
+        n_shared = part_shared(a, &p, target, true, &shared, &others);
+    }
+    part_check(cx, a, &p, target, true);
     find_buffers(a, &p);
     if (p.n_outputs == 0) wbb_decline(cx, fusion->body->root->loc, WHY_SHAPE, "the fusion has no output");
     set_limits(&p, target);
@@ -310,7 +365,8 @@ PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarg
     }
     if (p.reduced) {
         p.reduced = NULL;
-        part_check(cx, a, &p, target);
+        if (!options.layout && cut_reductions(cx, a, &p, target, options)) return p;
+        part_check(cx, a, &p, target, true);
     }
     p.kernels[0] = part_ranges(a, &p, target, updates, NULL);
     const bool exchange = options.layout && !strcmp(options.layout, "exchange");

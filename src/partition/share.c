@@ -406,12 +406,12 @@ static bool needs_reduction(WbbArena *a, const PartPlan *p, const bool *done)
     return false;
 }
 
-uint32_t part_shared(WbbArena *a, PartPlan *p, const TgTarget *t, PartRange ***ranges, bool **others)
+uint32_t part_shared(WbbArena *a, PartPlan *p, const TgTarget *t, bool alone, PartRange ***ranges, bool **others)
 {
     enum { TRIES = 8 };
     const HloComputation *body = p->fusion->body;
     /* one kernel; several; one, in which each thread computes long reductions by itself */
-    for (int attempt = 0; attempt < 3; attempt++) {
+    for (int attempt = alone ? 2 : 0; attempt < (alone ? 3 : 2); attempt++) {
         const bool several = attempt == 1;
         bool *tried = WBB_NEW_N(a, bool, body->n_instructions + 1), *done = WBB_NEW_N(a, bool, p->n_outputs + 1);
         uint32_t n = 0;

@@ -73,20 +73,29 @@ static BdBuffer describe(WbbArena *a, const PartPlan *p, uint32_t i, uint32_t al
 }
 
 typedef struct {
+    WbbArena *a;
     const char **texts;
     int n;
 } Orders;
 
-/* Adds the order of an instruction. What two kernels compute in different orders has none: it is left out. */
+/* Adds the order of an instruction. What two kernels compute in different orders has none: its text becomes empty. */
 static void document(Orders *o, const char *name, const char *text)
 {
     const size_t n = strlen(name) + 2;
     for (int k = 0; k < o->n; k++) {
         if (strncmp(o->texts[k], text, n) != 0) continue;
-        if (strcmp(o->texts[k], text) != 0) o->texts[k] = o->texts[--o->n];
+        if (strcmp(o->texts[k], text) != 0) o->texts[k] = wbb_format(o->a, "%s: ", name);
         return;
     }
     o->texts[o->n++] = text;
+}
+
+static void leave_out_empty(Orders *o)
+{
+    const int n = o->n;
+    o->n = 0;
+    for (int k = 0; k < n; k++)
+        if (o->texts[k][strlen(o->texts[k]) - 1] != ' ') o->texts[o->n++] = o->texts[k];
 }
 
 /* How threads combine the terms of a reduction that they share (emit/order.c), and one thread those of any other
@@ -122,12 +131,13 @@ static void document_order(WbbArena *a, const PartPlan *p, Bundle *b)
     uint32_t most = p->fusion->body->n_instructions;
     for (uint32_t k = 0; k < p->n_kernels; k++)
         if (p->kernels[k].of) most += p->kernels[k].of->fusion->body->n_instructions;
-    Orders o = {.texts = WBB_NEW_N(a, const char *, most + 1)};
+    Orders o = {.a = a, .texts = WBB_NEW_N(a, const char *, most + 1)};
     for (uint32_t k = 0, n; k < p->n_kernels; k += n) { /* neighbours of one plan */
         const PartPlan *of = p->kernels[k].of;
         for (n = 1; k + n < p->n_kernels && p->kernels[k + n].of == of;) n++;
         document_plan(a, part_plan_of(p, &p->kernels[k]), &p->kernels[k], n, &o);
     }
+    leave_out_empty(&o);
     b->order = o.texts, b->n_order = o.n;
 }
 

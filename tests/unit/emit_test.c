@@ -279,6 +279,7 @@ static const TgTune small_tunes[] = {
     {"select.max_nodes", 0, 12, "test"}, {"loop.coarsening", 0, 2, "test"}, {"loop.coarse_work", 0, 64, "test"}, {"loop.coarse_bytes", 0, 128, "test"},
     {"loop.max_iterations", 0, 64, "test"}, {"call.min_nodes", 0, 64, "test"}, {"call.budget", 0, 64, "test"}, {"range.max_count", 0, 8, "test"},
     {"range.min_elements", 0, 16, "test"}, {"range.max_parts", 0, 2, "test"}, {"reduce.max_per_output", 0, 64, "test"}, {"reduce.max_total", 0, 1 << 20, "test"},
+    {"cut.times", 0, 8, "test"}, {"cut.terms", 0, 1 << 20, "test"}, {"cut.longest", 0, 1 << 20, "test"},
     {"product.max_per_output", 0, 64, "test"}, {"product.max_total", 0, 4096, "test"}, {"reduce.max_nodes", 0, 64, "test"}, {"reduce.straight", 0, 16, "test"}, {"reduce.unroll", 0, 4, "test"}, {"while.straight", 0, 512, ""}, {"while.state", 0, 48, ""}, {"range.min_bytes", 0, 8, "test"},
 };
 static const RwTables no_tables = {.name = "none"};

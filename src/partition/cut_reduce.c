@@ -1,0 +1,84 @@
+/* cut_reduce.c: fusions of which no kernel has threads that share all reductions: which of these a launch of their own
+ * computes first.
+ *
+ * Needs a plan with roots; leaves reductions whose results go to memory (cut.c), or none: where a loop that computes
+ * them again for each element takes little time, it takes less than another launch.
+ *
+ *     s = f32[9] reduce(x), {1}   ROOT y = f32[9,7] multiply(broadcast(s), broadcast(v))    =>   s, if x is large
+ */
+#include "partition/pricing.h"
+
+/* Terms of an element of its result; 0: it is no reduction that can be cut out. */
+static int64_t terms_of(const HloInstruction *i)
+{
+    if (i->opcode != HLO_REDUCE || i->operands[0]->shape->rank > HLO_RANK_LIMIT) return 0;
+    for (uint32_t k = 0; k < i->shape->n_leaves && i->shape->type == SC_TUPLE; k++)
+        if (part_is_packed(part_shape(i, k)->type)) return 0; /* threads store whole bytes: cut.c widens single ones */
+    return hlo_elements(i->operands[0]->shape) / WBB_MAX(hlo_elements(part_shape(i, 0)), 1);
+}
+
+/* Elements of terms: the least that kernels take for all reductions of more than `from` terms, what a loop takes, and
+ * the most that one of its threads takes, one after the other, for one reduction. */
+typedef struct {
+    double least, loop;
+    int64_t longest;
+} Terms;
+
+static Terms terms_of_loop(WbbArena *a, const PartPlan *p, int64_t from)
+{
+    const HloComputation *body = p->fusion->body;
+    double *each = WBB_NEW_N(a, double, body->n_instructions + 1); /* by id: for one element */
+    Terms x = {0};
+    for (uint32_t k = 0; k < body->n_instructions; k++) {
+        const HloInstruction *i = body->instructions[k];
+        const int64_t terms = terms_of(i);
+        each[k] = 1;
+        for (uint32_t o = 0; o < i->n_operands; o++) each[k] = WBB_MAX(each[k], each[i->operands[o]->id]);
+        if (terms > 1) each[k] *= (double)terms;
+        if (terms <= from) continue;
+        x.least += (double)hlo_elements(i->operands[0]->shape);
+        x.longest = WBB_MAX(x.longest, terms);
+    }
+    for (uint32_t o = 0; o < p->n_outputs; o++) {
+        const double n = (double)hlo_elements(part_shape(p->roots[o].i, p->roots[o].part));
+        x.least += n, x.loop += n * each[p->roots[o].i->id];
+    }
+    return x;
+}
+
+/* The first reduction of more than `from` terms that needs no other one, and, unless `single`, those of its space that
+ * need none but these. Returns their number. */
+static uint32_t first_of(WbbArena *a, const HloComputation *body, int64_t from, bool single,
+                         const HloInstruction **found)
+{
+    enum { CHOSEN = 1, OTHER = 2 };
+    uint8_t *needs = WBB_NEW_N(a, uint8_t, body->n_instructions + 1); /* by id: reductions that it is, or needs */
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < body->n_instructions; k++) {
+        const HloInstruction *i = body->instructions[k];
+        for (uint32_t o = 0; o < i->n_operands; o++) needs[k] |= needs[i->operands[o]->id];
+        if (terms_of(i) <= from) continue;
+        if (!needs[k] || (needs[k] == CHOSEN && !single)) {
+            if (!n || part_same_space(found[0], i)) {
+                found[n++] = i, needs[k] |= CHOSEN;
+                continue;
+            }
+        }
+        needs[k] |= OTHER;
+    }
+    return n;
+}
+
+uint32_t part_cut_reductions(WbbArena *a, const PartPlan *p, const TgTarget *t, bool single,
+                             const HloInstruction **found)
+{
+    const HloComputation *body = p->fusion->body;
+    int64_t from = 1, most = 0;
+    for (uint32_t k = 0; k < body->n_instructions; k++) most = WBB_MAX(most, terms_of(body->instructions[k]));
+    if (most > tg_tune(t, "reduce.straight", 0)->value) from = tg_tune(t, "reduce.straight", 0)->value;
+    const Terms x = terms_of_loop(a, p, from);
+    const double times = (double)tg_tune(t, "cut.times", 0)->value, least = (double)tg_tune(t, "cut.terms", 0)->value;
+    const bool slow = x.loop > times * x.least && x.loop > least;
+    if (!slow && x.longest <= tg_tune(t, "cut.longest", 0)->value) return 0;
+    return first_of(a, body, from, single, found);
+}
