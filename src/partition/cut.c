@@ -191,7 +191,10 @@ void part_join(WbbArena *a, PartPlan *p, const PartPlan *first, const PartPlan *
     for (uint32_t k = 0; k < first->n_outputs; k++) memory[shared + k] = results + k;
     for (uint32_t k = 0; k < first->n_temps; k++) memory[shared + first->n_outputs + k] = of_first + k;
     add_kernels(a, p, first, memory);
-    for (uint32_t k = 0; k < outputs; k++) memory[second->n_operands + k] = shared + k;
+    for (uint32_t k = 0; k < outputs; k++) {
+        memory[second->n_operands + k] = shared + k;
+        p->buffers[shared + k].many = second->buffers[second->n_operands + k].many;
+    }
     for (uint32_t k = 0; k < second->n_temps; k++) memory[second->n_operands + outputs + k] = of_second + k;
     add_kernels(a, p, second, memory);
     p->kind = second->kind == first->kind ? first->kind : wbb_format(a, "%s, %s", first->kind, second->kind);
