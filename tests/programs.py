@@ -10,6 +10,9 @@ each operation; nor than 64 units in the last place of the largest element. For 
 allows, so only the evaluator counts. programs_known.tsv lists programs that are declined, with the reason's word, and where results may differ;
 a line that is no longer true is a failure.
 
+Then NAME.L.gpu.hlo as XLA cut it (`fuse --like xla`): as many kernels, library calls and bytes as modules/xla.tsv counts, and no fault in those
+that are small enough to run.
+
 Then program.json with one thing changed, in all places: RUN and FUZZER (build/tests/program_fuzz) read it or refuse it at a place, and never
 crash; faults of the data flow are found. Ends with `N passed, M failed`; a module counts once for each target. Needs numpy but for the last part.
 """
@@ -134,6 +137,43 @@ class Programs:
             self.check(outcome == word, f"{name} on {target}, cut {cut}: {outcome}, {word} expected; {why}")
 
 
+# --- XLA's cut --------------------------------------------------------------------------------------------------------------------------------
+RUNS = 20_000_000  # bytes of a program's kernels, at most, that are run
+
+
+def like_xla(tests: Programs, row: Dict[str, str]) -> Tuple[int, str]:
+    """(kernels that were judged, what is wrong)."""
+    file = tests.modules / f"{row['program']}.L.gpu.hlo"
+    with tempfile.TemporaryDirectory() as made:
+        p = tests.cli.call("fuse", str(file), "--like", "xla", "-o", made)
+        if p.returncode:
+            return 0, p.stderr[-300:]
+        kinds = {"kernel": 0, "library": 0}
+        moved = 0
+        for computation in json.loads(Path(made, "program.json").read_text())["computations"]:
+            for step in computation["steps"]:
+                kinds[step["kind"]] = kinds.get(step["kind"], 0) + 1
+                if step["kind"] == "kernel":
+                    moved += sum(computation["values"][v]["bytes"] for v in step["reads"] + step["makes"])
+        got, stated = (kinds["kernel"], moved, kinds["library"]), tuple(int(row[k]) for k in ("kernels", "bytes", "library"))
+        if got != stated:
+            return 0, f"kernels, bytes and library calls are {got}, {stated} in xla.tsv"
+        if moved > RUNS or kinds["library"]:
+            return 0, ""
+        p = tests.cli.call("run", made, "--check", "--json", "--seed", "1")
+        return (json.loads(p.stdout)["judged"], "") if p.returncode == 0 else (0, (p.stderr + p.stdout)[-500:])
+
+
+def all_like_xla(tests: Programs, every: int) -> None:
+    with open(tests.modules / "xla.tsv", encoding="utf-8", newline="") as lines:
+        rows = list(csv.DictReader(lines, delimiter="\t"))[::every]
+    judged = 0
+    for row, (kernels, why) in zip(rows, tests.cli.each(lambda r: like_xla(tests, r), rows)):
+        tests.check(not why, f"{row['program']} like XLA: {why}")
+        judged += kernels
+    print(f"{len(rows)} programs as XLA cut them, {judged} kernels of these judged")
+
+
 # --- program.json with one thing changed ------------------------------------------------------------------------------------------------------
 def places(value, path: Tuple = ()) -> Iterator[Tuple]:
     yield path
@@ -220,6 +260,8 @@ def main() -> int:
     args = p.parse_args()
     tests = Programs(args)
     bad_programs(tests, args)
+    if (tests.modules / "xla.tsv").exists():
+        all_like_xla(tests, args.every)
     names = [f.name[:-len(".S.hlo")] for f in sorted(tests.modules.glob("*.S.hlo")) if args.only in f.name]
     if np is None or not names:
         print(f"skipped: the modules need {'numpy' if np is None else tests.modules}")

@@ -85,8 +85,11 @@ static void add_single(Cut *u, const HloInstruction *i, FuseRole role)
     else if (role == FUSE_LIBRARY) t = fuse_write_library(scratch, u->c, i);
     else t = (FuseText){.reads = copy_list(scratch, (const HloInstruction *const *)i->operands, i->n_operands),
                         .n_reads = i->n_operands};
-    add(u, role == FUSE_FIXED ? FUSE_STEP_KERNEL : role == FUSE_LIBRARY ? FUSE_STEP_LIBRARY : FUSE_STEP_CONTROL, &i, 1,
-        &t);
+    const FuseStepKind kind = role == FUSE_FIXED     ? FUSE_STEP_KERNEL
+                              : role == FUSE_LIBRARY ? FUSE_STEP_LIBRARY
+                              : role == FUSE_COPY    ? FUSE_STEP_COPY
+                                                     : FUSE_STEP_CONTROL;
+    add(u, kind, &i, 1, &t);
     wbb_arena_free(scratch);
     for (uint32_t j = 0; j < i->n_predecessors; j++) WBB_PUSH(u->arena, &u->after[u->n - 1], i->predecessors[j]);
 }
@@ -164,7 +167,7 @@ FuseCut fuse_steps(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseRo
     u.after = wbb_alloc(a, wbb_mul_size(a, most, sizeof *u.after));
     for (uint32_t k = 0; k < n; k++) add_group(&u, &groups[k]);
     for (uint32_t k = 0; k < c->n_instructions; k++)
-        if (roles[k] == FUSE_FIXED || roles[k] == FUSE_LIBRARY || roles[k] == FUSE_CONTROL)
+        if (roles[k] == FUSE_FIXED || roles[k] == FUSE_LIBRARY || roles[k] == FUSE_COPY || roles[k] == FUSE_CONTROL)
             add_single(&u, c->instructions[k], roles[k]);
     uint32_t *at = WBB_NEW_N(a, uint32_t, c->n_instructions + 1); /* [id] the step whose last value it is, + 1 */
     for (uint32_t s = 0; s < u.n; s++) {
@@ -179,9 +182,9 @@ FuseCut fuse_steps(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseRo
     return (FuseCut){.of = c, .steps = o.out, .n = o.n};
 }
 
-static FuseCut cut_plain(WbbCx *cx, WbbArena *a, const HloComputation *c)
+/* A kernel for each root of these roles. */
+static FuseCut cut_roots(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseRole *roles)
 {
-    const FuseRole *roles = fuse_decide(a, c);
     FuseGroup *groups = WBB_NEW_N(a, FuseGroup, c->n_instructions + 1);
     uint32_t n = 0;
     for (uint32_t k = 0; k < c->n_instructions; k++)
@@ -231,5 +234,6 @@ const HloModule *fuse_prepare(WbbCx *cx, WbbArena *a, const HloModule *m, const 
 
 FuseCut fuse_cut(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseHow *how)
 {
-    return how->mode == FUSE_PRICED ? cut_priced(cx, a, c, how) : cut_plain(cx, a, c);
+    if (how->mode == FUSE_PRICED) return cut_priced(cx, a, c, how);
+    return cut_roots(cx, a, c, how->mode == FUSE_GIVEN ? fuse_decide_given(a, c) : fuse_decide(a, c));
 }

@@ -7,6 +7,8 @@
  */
 #include "fuse/fuse.h"
 
+#include <string.h>
+
 enum { KERNEL_LIMIT = 200 }; /* instructions of one kernel */
 enum { SMALL = 64 }; /* elements of a constant that is written into the kernel, at most */
 enum { NO_KERNEL = -1, SEVERAL = -2 };
@@ -170,4 +172,26 @@ FuseRole *fuse_decide(WbbArena *a, const HloComputation *c)
     find_users(a, &d);
     for (uint32_t id = n; id-- > 0;) decide_one(&d, id);
     return d.roles;
+}
+
+/* Copies what it reads as it is, which takes no kernel. */
+static bool is_memory_copy(const HloInstruction *i)
+{
+    const HloShape *s = i->shape, *x = i->n_operands ? i->operands[0]->shape : NULL;
+    if (i->opcode != HLO_COPY || s->type == SC_TUPLE || x->rank != s->rank) return false;
+    return !s->rank || !memcmp(s->minor_to_major, x->minor_to_major, s->rank * sizeof *s->minor_to_major);
+}
+
+FuseRole *fuse_decide_given(WbbArena *a, const HloComputation *c)
+{
+    FuseRole *roles = WBB_NEW_N(a, FuseRole, c->n_instructions + 1);
+    for (uint32_t id = 0; id < c->n_instructions; id++) {
+        const HloInstruction *i = c->instructions[id];
+        roles[id] = fuse_first_role(i);
+        if (roles[id] != FUSE_ROOT) continue;
+        if (!i->n_users && i != c->root) roles[id] = FUSE_NOTHING; /* dead */
+        else if (is_memory_copy(i)) roles[id] = FUSE_COPY;
+        else if (fuse_is_view(i)) roles[id] = FUSE_ALIAS;
+    }
+    return roles;
 }

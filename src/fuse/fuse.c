@@ -56,7 +56,7 @@ static void cut(Cut *u, const HloComputation *c, uint64_t *times)
             add(u, s->at, s->text, false, times[c->id]);
         } else if (s->kind == FUSE_STEP_LIBRARY) {
             add(u, s->at, fuse_write_call(scratch, s->at), true, times[c->id]);
-        } else {
+        } else if (s->kind == FUSE_STEP_CONTROL) {
             for (uint32_t j = 0; j < s->at->n_called; j++) {
                 uint64_t *sum = &times[s->at->called[j]->id];
                 if (__builtin_add_overflow(*sum, times[c->id], sum)) *sum = UINT64_MAX;

@@ -26,6 +26,7 @@ typedef enum {
     FUSE_ROOT,    /* the result of a kernel */
     FUSE_FIXED,   /* a fusion instruction of the HLO module */
     FUSE_LIBRARY, /* a library call */
+    FUSE_COPY,    /* a copy in the same order of dimensions; only of FUSE_GIVEN */
     FUSE_CONTROL, /* calls computations that are cut by themselves */
 } FuseRole;
 
@@ -33,6 +34,7 @@ typedef enum {
 typedef enum {
     FUSE_STEP_KERNEL,
     FUSE_STEP_LIBRARY,
+    FUSE_STEP_COPY,    /* of memory as it is */
     FUSE_STEP_CONTROL, /* a loop, a branch, a call: the computations that it calls are cut by themselves */
 } FuseStepKind;
 
@@ -58,6 +60,7 @@ typedef struct {
 typedef enum {
     FUSE_PLAIN,  /* decide.c: the same on every target and every day */
     FUSE_PRICED, /* grouping.c: by what kernels cost on a target */
+    FUSE_GIVEN,  /* decide.c: another compiler's: fusions are kernels, and so is what is in none */
 } FuseMode;
 
 /* What a kernel costs on a target; times are seconds of the whole machine. */
@@ -119,6 +122,9 @@ FuseParts fuse_parts(WbbCx *cx, WbbArena *a, const HloModule *m, const FuseHow *
 /* decide.c --------------------------------------------------------------------------------------------------------- */
 /* The role of each instruction of c, by id. */
 FuseRole *fuse_decide(WbbArena *a, const HloComputation *c);
+
+/* decide.c: likewise for FUSE_GIVEN. */
+FuseRole *fuse_decide_given(WbbArena *a, const HloComputation *c);
 
 /* decide.c: as if it were not needed in memory, and no other computed it. */
 FuseRole fuse_first_role(const HloInstruction *i);

@@ -13,7 +13,7 @@
 #include <string.h>
 
 typedef struct {
-    const char *file, *output, *parts, *cut, *target;
+    const char *file, *output, *parts, *cut, *like, *target;
     bool explain;
 } FuseOptions;
 
@@ -56,6 +56,14 @@ static void write_program(WbbCx *cx, WbbArena *a, const HloModule *m, const char
     puts(b.text);
 }
 
+/* What XLA's passes leave has an order; what they take has none. */
+static void check_optimised(WbbCx *cx, const HloModule *m, const char *file)
+{
+    if (!strstr(m->attributes, "is_scheduled=true"))
+        wbb_fail(cx, (WbbLoc){.file = file, .line = 1, .col = 1},
+                 "--like xla takes a module that XLA's passes have optimised, whose header has is_scheduled=true");
+}
+
 static WbbStatus fuse(const Call *call)
 {
     WbbCx *cx = call->cx;
@@ -65,8 +73,10 @@ static WbbStatus fuse(const Call *call)
     const char *text = wbb_read_file(cx, a, o->file, &n);
     const HloModule *m = hlo_normalise(cx, a, hlo_parse(cx, a, o->file, text, n));
     const char *cut = o->cut ? o->cut : o->output ? "priced" : "plain";
-    const FuseHow plain = {.mode = FUSE_PLAIN};
-    const bool priced = strcmp(cut, "plain") != 0;
+    const FuseHow plain = {.mode = o->like ? FUSE_GIVEN : FUSE_PLAIN};
+    const bool priced = !o->like && strcmp(cut, "plain") != 0;
+    if (o->like && o->cut) return main_usage(call, "--like keeps the cut of the module, and --cut makes another one");
+    if (o->like) check_optimised(cx, m, o->file);
     if (o->explain && !priced) return main_usage(call, "--explain needs --cut priced");
     FuseHow how = priced ? pipe_fuse(cx, a, tg_find(o->target))->how : plain;
     WbbBuf explain = wbb_buf(a);
@@ -98,6 +108,9 @@ static const Option options[] = {
     {WORD("--cut", FuseOptions, cut, "HOW",
           "plain: the same kernels on every target; priced: by modelled time (default: priced with -o, else plain)"),
      .choices = {.words = "plain priced"}},
+    {WORD("--like", FuseOptions, like, "WHOM",
+          "xla: keep the fusions of a module that XLA has optimised; what is in none is a kernel of its own"),
+     .choices = {.words = "xla"}},
     MAIN_OPTION_TARGET(FuseOptions),
     {FLAG("--explain", FuseOptions, explain, "with --cut priced: print why operations are or are not in one kernel")},
     {WORD("--output", FuseOptions, output, "DIR", "write a program to DIR: program.json, and the text of each kernel"),
@@ -107,6 +120,7 @@ static const Option options[] = {
     {0}};
 static const Example examples[] = {
     {"fuse model.hlo -o program", "a program, which `run` runs: kernels and library calls in order, and their memory"},
+    {"fuse model.gpu.hlo --like xla -o theirs", "the same, with the fusions that XLA chose"},
     {"fuse model.hlo --parts parts", "a folder of fusions that `compile` takes one by one"},
     {0}};
 const Command main_fuse = {

@@ -282,13 +282,16 @@ static void add_step(Flow *f, const FuseStep *from)
 {
     WbbArena *a = f->b->arena;
     const HloInstruction *i = from->at;
-    ProgStep s = {.kind = from->kind == FUSE_STEP_KERNEL ? PROG_KERNEL : PROG_LIBRARY, .name = i->name,
+    ProgStep s = {.kind = from->kind == FUSE_STEP_KERNEL ? PROG_KERNEL
+                          : from->kind == FUSE_STEP_COPY ? PROG_COPY
+                                                         : PROG_LIBRARY,
+                  .name = i->name,
                   .operation = i->spelling ? i->spelling : hlo_opcode_name(i->opcode), .frame = PROG_NONE};
     s.reads = arrays_of(f, from->reads, from->n_reads, &s.n_reads);
     s.makes = arrays_of(f, from->makes, from->n_makes, &s.n_makes);
     if (from->kind == FUSE_STEP_CONTROL) {
         add_calls(f, i, &s);
-    } else {
+    } else if (s.kind != PROG_COPY) {
         s.text = from->text;
         s.file = file_of(f->b, from);
         if (s.kind == PROG_KERNEL) s.shares = prog_shares(f->b->cx, a, &s, &s.n_shares);

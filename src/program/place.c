@@ -260,9 +260,11 @@ static void add_frames(Place *p)
 
 static void add_temporaries(Place *p)
 {
+    bool *used = WBB_NEW_N(p->arena, bool, p->groups.n + 1); /* groups that were joined to others have no value */
+    for (uint32_t v = 0; v < p->values.n; v++) used[p->group_of.items[p->values.items[v].of]] = true;
     for (uint32_t k = 0; k < p->groups.n; k++) {
         Group *g = &p->groups.items[k];
-        if (g->buffer != PROG_UNPLACED) continue;
+        if (g->buffer != PROG_UNPLACED || !used[k]) continue;
         g->buffer = p->buffers.n;
         const uint32_t first = g->first == START ? 0 : p->start[g->first];
         WBB_PUSH(p->arena, &p->buffers, ((ProgBuffer){.place = PROG_TEMPORARY, .bytes = g->bytes, .first = first,
