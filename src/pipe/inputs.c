@@ -9,6 +9,7 @@
 #include "pipe/corners.h"
 #include "pipe/judge.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -244,16 +245,16 @@ static const int64_t *before_transpose(WbbArena *a, const HloInstruction *i, con
 }
 
 /* The parameter that these indices are, behind moves and elementwise operations, and where in it each of them is; NULL:
- * none alone. */
+ * none alone. `places` has the elements of `indices` that are asked for; NULL: all, in order. */
 static const HloInstruction *indices_below(WbbArena *a, const HloComputation *c, const HloInstruction *indices,
                                            const int64_t **places)
 {
     const HloInstruction **stack = WBB_NEW_N(a, const HloInstruction *, c->n_instructions + 1), *found = NULL;
     const int64_t **at = WBB_NEW_N(a, const int64_t *, c->n_instructions + 1), size = hlo_elements(indices->shape);
-    int64_t *first = WBB_NEW_N(a, int64_t, size + 1);
+    int64_t *all = WBB_NEW_N(a, int64_t, size + 1);
     uint32_t n = 0;
-    for (int64_t k = 0; k < size; k++) first[k] = k;
-    stack[n++] = indices, at[indices->id] = first;
+    for (int64_t k = 0; k < size; k++) all[k] = k;
+    stack[n++] = indices, at[indices->id] = *places ? *places : all;
     while (n) {
         const HloInstruction *i = stack[--n];
         if (i->shape->type == SC_TUPLE) return NULL;
@@ -323,6 +324,69 @@ static void make_all_unique(WbbArena *a, const HloFusion *f, const PipeRun *run,
         if (!p || !operands->arrays[leaf] || operands->origin->input[leaf] < 0) continue;
         make_unique(a, s, p->shape, run->seed, places, (void *)operands->arrays[leaf]); /* an array of pipe_inputs */
     }
+}
+
+static int by_columns(const void *x, const void *y)
+{
+    const int64_t *a = x, *b = y;
+    for (int64_t c = 1; c <= *a; c++)
+        if (a[c] != b[c]) return a[c] < b[c] ? -1 : 1;
+    return 0;
+}
+
+/* Are the rows of indices in `in` different already, and windows of one element in each dimension that they index? */
+static bool is_unique(WbbArena *a, const HloInstruction *s, const HloShape *shape, const int64_t *places,
+                      const void *in)
+{
+    const HloScatterDims d = hlo_scatter_dims(a, s);
+    const HloShape *to = s->operands[0]->shape, *indices = s->operands[s->n_operands / 2]->shape;
+    const HloShape *updates = s->operands[s->n_operands / 2 + 1]->shape;
+    const int64_t columns = d.operand_map.n, bytes = (int64_t)bytes_of(shape);
+    int64_t inner = 1, at = 0;
+    for (uint32_t k = 0; k < to->rank; k++) {
+        bool inserted = false, indexed = false;
+        for (uint32_t j = 0; j < d.inserted_window.n; j++) inserted = inserted || d.inserted_window.items[j] == k;
+        for (uint32_t j = 0; j < d.input_batching.n; j++) inserted = inserted || d.input_batching.items[j] == k;
+        for (uint32_t j = 0; j < columns; j++) indexed = indexed || d.operand_map.items[j] == k;
+        if (!inserted && updates->dims[d.update_window.items[at++]] > 1 && indexed) return false;
+    }
+    for (int64_t k = d.index_vector_dim + 1; k < indices->rank; k++) inner *= indices->dims[k];
+    const int64_t rows = columns ? hlo_elements(indices) / columns : 0;
+    int64_t *all = WBB_NEW_N(a, int64_t, rows * (columns + 1) + 1);
+    for (int64_t r = 0; r < rows; r++) {
+        int64_t *row = all + r * (columns + 1);
+        row[0] = columns;
+        for (int64_t c = 0; c < columns; c++)
+            memcpy(row + 1 + c, (const uint8_t *)in + places[(r / inner * columns + c) * inner + r % inner] * bytes,
+                   (size_t)bytes);
+    }
+    qsort(all, (size_t)rows, (size_t)(columns + 1) * sizeof *all, by_columns);
+    for (int64_t r = 1; r < rows; r++)
+        if (!by_columns(all + r * (columns + 1), all + (r - 1) * (columns + 1))) return false;
+    return true;
+}
+
+/* The scatters of c, which is the entry or what a fusion of it computes. */
+static void make_unique_in(WbbArena *a, const HloComputation *entry, const HloComputation *c, const HloInstruction *at,
+                           uint64_t seed, const void **inputs)
+{
+    for (uint32_t k = 0; k < c->n_instructions; k++) {
+        const HloInstruction *s = c->instructions[k];
+        if (s->opcode == HLO_FUSION && !at) make_unique_in(a, entry, s->called[0], s, seed, inputs);
+        if (s->opcode != HLO_SCATTER || !hlo_scatter_dims(a, s).unique) continue;
+        const int64_t *places = NULL;
+        const HloInstruction *p = indices_below(a, c, s->operands[s->n_operands / 2], &places);
+        if (p && at) p = indices_below(a, entry, at->operands[p->number], &places);
+        uint32_t leaf = 0;
+        for (int64_t j = 0; p && j < p->number; j++) leaf += entry->parameters[j]->shape->n_leaves;
+        if (p && !is_unique(a, s, p->shape, places, inputs[leaf]))
+            make_unique(a, s, p->shape, seed, places, (void *)inputs[leaf]);
+    }
+}
+
+void pipe_make_unique(WbbArena *a, const HloModule *m, const PipeRun *run, const void **inputs)
+{
+    if (!run->inputs) make_unique_in(a, m->entry, m->entry, NULL, run->seed, inputs);
 }
 
 PipeOperands pipe_operands(WbbCx *cx, WbbArena *a, const HloFusion *f, const HloModule *m, const PipeRun *run)

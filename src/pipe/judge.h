@@ -70,6 +70,9 @@ PipeRun pipe_with_case(WbbCx *cx, WbbArena *a, const HloModule *m, const char *p
  * machine's memory is too small. NULL: a large input of a run on a sample of blocks, which pipe_pages and pipe_evaluate
  * make in parts. */
 const void **pipe_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeRun *run);
+/* Makes those of them anew that are not unique, and are indices of a scatter of the entry, or of one of its fusions,
+ * that states that they are. */
+void pipe_make_unique(WbbArena *a, const HloModule *m, const PipeRun *run, const void **inputs);
 /* A source that makes input elements on demand; `run` must outlive it. */
 EvSource pipe_made_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeRun *run);
 

@@ -315,6 +315,7 @@ ProgVerdict prog_run(WbbCx *cx, WbbArena *a, const ProgModule *p, const ProgRun 
     const HloModule *m = hlo_parse(cx, a, p->folder ? wbb_format(a, "%s/source.hlo", p->folder) : "source.hlo",
                                    p->source, strlen(p->source));
     const void **inputs = pipe_inputs(cx, a, m, &o->run);
+    pipe_make_unique(a, m, &o->run, inputs);
     load_constants(&r);
     const HloShape **leaves;
     uint32_t n = 0;
