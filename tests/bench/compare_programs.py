@@ -1,18 +1,26 @@
 #!/usr/bin/env python3
 """Kernels and bytes of whole programs, cut by us and by XLA.
 
-    compare_programs.py WARPBURG [--shared ../shared] [--cut priced] [--target sm_90] [--worst N] [--only WORDS] [--models] [--write | --check]
+    compare_programs.py WARPBURG [--shared ../shared] [--cut priced] [--target sm_90] [--worst N] [--only WORDS] [--models] [--times]
+                        [--write | --check]
 
 Both are counted alike (../shared/corpus/modules/README.md): the bytes of a kernel are those of its operands and results, each once, whatever part
-of them it touches; library calls count neither as kernels nor in bytes. A kernel in the body of a loop counts once. `--write` makes
-tests/bench/compare_programs.tsv, `--check` exits with 1 where a program moves more than it says, or all together more than 0.9 of XLA's bytes.
+of them it touches; library calls count neither as kernels nor in bytes. A kernel in the body of a loop counts once.
+
+`--times` compares modelled time as well: that of our cut, and of XLA's cut (`fuse --like xla` of NAME.L.gpu.hlo), both compiled by warpburg and
+profiled with `run --profile --blocks 12`, launches included; library calls and copies have no time, and are no part of either sum.
+`--write` makes tests/bench/compare_programs.tsv, with times where they were taken, `--check` exits with 1 where a program moves more than
+it says, or all together more than 0.9 of XLA's bytes.
 """
 from __future__ import annotations
 
 import argparse
+import json
+import math
 import re
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Dict, List, NamedTuple, Tuple
@@ -78,6 +86,47 @@ def xla_table(path: Path) -> Dict[str, Sum]:
     return out
 
 
+def profile(warpburg: str, program: str, target: str) -> Tuple[float, int]:
+    """Modelled microseconds of all kernels of a module or a program's folder, and how many of them were not compiled."""
+    p = subprocess.run([warpburg, "run", program, "--profile", "--json", "--blocks", "12", "--target", target], capture_output=True, text=True,
+                       errors="replace", check=False, timeout=600)
+    line = next((line for line in p.stdout.splitlines() if line.startswith("{")), None)
+    if line is None:
+        sys.exit(f"{program}: {p.stderr.strip()[-300:]}")
+    facts = json.loads(line)
+    return facts["seconds"] * 1e6, facts["refused"]
+
+
+def times(args: argparse.Namespace, name: str) -> Tuple[float, float, int]:
+    """(ours, XLA's, kernels of both that were not compiled)"""
+    folder = args.shared / "corpus/modules"
+    with tempfile.TemporaryDirectory() as made:
+        took = []
+        for file, how in ((f"{name}.L.hlo", ["--cut", args.cut]), (f"{name}.L.gpu.hlo", ["--like", "xla"])):
+            program = str(Path(made, file))
+            p = subprocess.run([args.warpburg, "fuse", str(folder / file), *how, "--target", args.target, "-o", program], capture_output=True, text=True,
+                               check=False)
+            if p.returncode:
+                sys.exit(f"{file}: {p.stderr.strip()[-300:]}")
+            took.append(profile(args.warpburg, program, args.target))
+    return took[0][0], took[1][0], took[0][1] + took[1][1]
+
+
+def print_times(took: Dict[str, Tuple[float, float, int]], ours: Dict[str, Sum], theirs: Dict[str, Sum]) -> None:
+    whole = {n: t for n, t in took.items() if not t[2] and t[0] and t[1]}
+    print("\nus\tXLA's\tratio\tprogram")
+    for n in sorted(whole, key=lambda n: whole[n][1] - whole[n][0])[:20]:
+        print(f"{whole[n][0]:.2f}\t{whole[n][1]:.2f}\t{whole[n][0] / whole[n][1]:.2f}\t{n}")
+    mean = math.exp(sum(math.log(t[0] / t[1]) for t in whole.values()) / max(len(whole), 1))
+    print(f"{len(whole)} programs: {sum(t[0] for t in whole.values()):.0f} us and {sum(t[1] for t in whole.values()):.0f} us, {mean:.3f} of XLA's "
+          f"time in the geometric mean; {sum(t[0] > 1.01 * t[1] for t in whole.values())} take longer")
+    print("not compared, a kernel is not compiled: " + (", ".join(sorted(set(took) - set(whole))) or "none"))
+    print("move more bytes, and the time that this saves:")
+    for n in sorted(whole):
+        if ours[n].bytes > 1.001 * theirs[n].bytes:
+            print(f"  {n}: {(ours[n].bytes - theirs[n].bytes) / 1e6:.2f} MB more, {whole[n][1] - whole[n][0]:.2f} us less of {whole[n][1]:.2f}")
+
+
 def models(args: argparse.Namespace) -> None:
     files = sorted((args.shared / "corpus/models").glob("*.hlo"))
     print("model\tkernels\tplain\tMB\tplain\tlibrary")
@@ -95,6 +144,7 @@ def main() -> None:
     ap.add_argument("--worst", type=int, default=20)
     ap.add_argument("--only", default="")
     ap.add_argument("--models", action="store_true")
+    ap.add_argument("--times", action="store_true")
     ap.add_argument("--write", action="store_true")
     ap.add_argument("--check", action="store_true")
     args = ap.parse_args()
@@ -116,9 +166,17 @@ def main() -> None:
     above = sum(ours[n].bytes > 1.001 * theirs[n].bytes for n in theirs)
     print(f"{len(theirs)} programs: {ratio:.3f} of XLA's bytes, {above} move more; kernels {kernels[0]} and {kernels[1]}, "
           f"{sum(ours[n].kernels > theirs[n].kernels for n in theirs)} have more")
+    took: Dict[str, Tuple[float, float, int]] = {}
+    if args.times:
+        with ThreadPoolExecutor(2) as pool:
+            took = dict(zip(theirs, pool.map(lambda n: times(args, n), theirs)))
+        print_times(took, ours, theirs)
     if args.write:
-        rows = [f"{n}\t{o.kernels}\t{o.bytes}\t{theirs[n].kernels}\t{theirs[n].bytes}\t{o.bytes / theirs[n].bytes:.2f}" for n, o in sorted(ours.items())]
-        TABLE.write_text("program\tkernels\tbytes\txla_kernels\txla_bytes\tratio\n" + "\n".join(rows) + "\n")
+        def of(n: str) -> str:
+            return f"{took[n][0]:.2f}\t{took[n][1]:.2f}\t{took[n][0] / took[n][1]:.2f}" if n in took and not took[n][2] and took[n][1] else "\t\t"
+        rows = [f"{n}\t{o.kernels}\t{o.bytes}\t{theirs[n].kernels}\t{theirs[n].bytes}\t{o.bytes / theirs[n].bytes:.2f}\t{of(n)}"
+                for n, o in sorted(ours.items())]
+        TABLE.write_text("program\tkernels\tbytes\txla_kernels\txla_bytes\tratio\tus\txla_us\ttime_ratio\n" + "\n".join(rows) + "\n")
     if args.check:
         known = {c[0]: int(c[2]) for c in (line.split("\t") for line in TABLE.read_text().splitlines()[1:])}
         worse = [n for n in ours if ours[n].bytes > known.get(n, 0)]
