@@ -104,7 +104,7 @@ static void release_warps(Block *b, Barrier *bar)
         sim_blend(w->regs + op->d, b->scratch, w->live, op->width);
     }
     sim_view_drop(b, &bar->view);
-    *bar = (Barrier){0};
+    *bar = (Barrier){.phase = bar->phase + 1};
 }
 
 /* Warps that have not ended, as a mask. */

@@ -43,6 +43,7 @@ typedef struct Warp {
     double *ready;            /* by column / SIM_COLUMN: when its value can be used */
     uint32_t *maker;          /* by column / SIM_COLUMN: the site that makes it */
     uint32_t waited, barrier_site; /* barrier + 1 that it came to, until its next instruction */
+    uint32_t waited_phase;         /* 0 or 1: how often that was complete, modulo 2 */
     /* Since the last branch or barrier: when the last instruction was issued, what that waited for, and how many. */
     double pending;
     uint32_t pending_site, in_window;
@@ -102,6 +103,7 @@ typedef struct {
     uint32_t came, waiting; /* warps */
     uint32_t set, lanes;   /* bar.red: threads whose predicate held, threads that came */
     uint32_t clock[LANES];
+    uint32_t phase;        /* how often it was complete */
     SimView *view;
 } Barrier;
 
@@ -193,7 +195,9 @@ typedef struct Block {
     SimMeter *meter;  /* NULL: not profiled */
     bool timed;       /* its dependent chains are followed */
     double chain, copied; /* clocks: the longest so far; when its last asynchronous copy will be done */
-    double arrived[BARRIERS + 1]; /* when the last warp came to a barrier; to the cluster's */
+    /* when the last warp came to a barrier, or to the cluster's, in each of two phases: warps that go on come to the
+     * next one before others have gone on from this one */
+    double arrived[BARRIERS + 1][2];
     Barrier barriers[BARRIERS];
     uint32_t busy;    /* barriers that a warp has come to */
     Cluster *cluster;

@@ -301,6 +301,9 @@ static void stall(SimMeter *m, Warp *w, double time, uint32_t site)
     w->time = time;
 }
 
+/* When the last warp came to the barrier at which the warp has waited. */
+static double *came_last(Block *b, const Warp *w) { return &b->arrived[w->waited - 1][w->waited_phase]; }
+
 /* What follows from the instruction, which was issued at `start`. */
 static void issued(Block *b, Warp *w, const SimOp *op, uint32_t site, double start)
 {
@@ -329,8 +332,9 @@ static void issued(Block *b, Warp *w, const SimOp *op, uint32_t site, double sta
     case OP_BARRIER:
         if (!w->at_barrier || w->at_barrier > BARRIERS + 1) break;
         w->waited = w->at_barrier;
+        w->waited_phase = (w->waited > BARRIERS ? w->cluster_phase : b->barriers[w->waited - 1].phase) & 1;
         w->barrier_site = site;
-        b->arrived[w->waited - 1] = WBB_MAX(b->arrived[w->waited - 1], start + latency);
+        *came_last(b, w) = WBB_MAX(*came_last(b, w), start + latency);
         break;
     default: break;
     }
@@ -357,7 +361,7 @@ void sim_meter_step(Block *b, Warp *w, const SimOp *op, bool passed)
     const uint32_t site = m->site_of[op - b->m->ops.items];
     const Columns *c = &m->of[site];
     if (op != &b->m->ops.items[m->steps[site]]) return;
-    if (w->waited) stall(m, w, b->arrived[w->waited - 1], w->barrier_site);
+    if (w->waited) stall(m, w, *came_last(b, w), w->barrier_site);
     w->waited = 0;
     uint32_t last = 0;
     for (uint32_t k = c->at; k < c->at + c->reads; k++)

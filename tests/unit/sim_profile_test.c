@@ -264,6 +264,16 @@ static void test_chains(void **state)
     /* the second warp: bra 4, ready 5; bar 5, and waits from 6 to 32; the first one from 13 to 32 */
     assert_true(site(&r, 4)->stalls == (32 - 6) + (32 - 13));
     end(&r);
+    /* Warps go on from a barrier at one time, though the first of them comes to the next one before the others go on:
+     * a block of four has the chain of a block of one. */
+    static const char twice[] = "bar.sync 0;\nmul.lo.u32 %r2, %r1, 5;\nadd.u32 %r3, %r2, 5;\nbar.sync 0;\n"
+                                "mul.lo.u32 %r2, %r3, 5;\nadd.u32 %r3, %r2, 5;\nbar.sync 0;";
+    r = run(twice, 32);
+    const double alone = r.profile.longest;
+    end(&r);
+    r = run(twice, 128);
+    assert_true(r.profile.longest == alone);
+    end(&r);
     /* A bank conflict of 32 wavefronts delays its result by 31 clocks. */
     r = run("mul.lo.u32 %r2, %r1, 128;\nld.shared.b32 %r5, [%r2];\nadd.u32 %r4, %r5, 1;", 32);
     assert_true(site(&r, 1)->stalls == 30 + 31 - 1);
